@@ -149,8 +149,8 @@ app_usage(const char *fmt, ...)
 	exit(STATUS_USAGE);
 }
 
-/* Has the reader of standard output gone away, as "| head" does?  Then nothing
- * is wrong with the command. */
+/* Has the reader of standard output closed it, as "| head" does?  This is not
+ * an error. */
 static bool
 reader_is_gone(void)
 {

@@ -216,9 +216,9 @@ int conf_parse(const struct conf_param *p, const char *text,
 	       union conf_value *out, struct error *err);
 
 /*
- * The value of `p` in force; all zero if it has none.  If what is set does not
- * parse, that is the built-in value: conf_complain() says so, and the result is
- * false.
+ * Get the value of `p` in force; all zero if `p` has none.  A set value that
+ * does not parse is reported by conf_complain() and replaced by the built-in
+ * value, and the result is false.
  */
 bool conf_in_force(struct conf *c, const struct conf_param *p,
 		   union conf_value *out);
@@ -232,9 +232,11 @@ bool conf_repeats(const char *key);
 /* The parameter that `name` may be meant for, or NULL. */
 const char *conf_nearest(const char *name);
 
-/* Complain about each name in the environment or a file that begins with SCR_
- * and is no parameter, once, and about names that are no property of a CKPT or
- * STORE line.  conf_open() does. */
+/*
+ * Report each name in the environment or a file that begins with SCR_ and is no
+ * parameter, once, and each unknown property of a CKPT or STORE line, with
+ * conf_complain(). conf_open() calls this.
+ */
 void conf_check_names(struct conf *c);
 
 #endif /* CONF_H */

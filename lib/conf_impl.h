@@ -13,8 +13,8 @@
 
 struct arena;
 
-/* No notices are added once there are this many bytes: a file of a million bad
- * lines is not a configuration file. */
+/* Limit of all notices in bytes: a file of a million bad lines is not a
+ * configuration file. */
 #define CONF_NOTICE_MAX ((size_t)16 << 10)
 
 /* The environment, or a file. */
@@ -22,7 +22,7 @@ struct conf_source {
 	const char *name;	  /* for messages; NULL: not looked for */
 	struct conf_group *lines; /* after conf_sort(): by key, then number */
 	size_t count, cap;
-	bool is_file; /* its lines have numbers that mean something */
+	bool is_file; /* its lines have numbers */
 };
 
 struct conf {

@@ -11,7 +11,7 @@
 /* Of a name or value in a message. */
 #define SHOWN_MAX 96
 
-/* A property may be meant for one that differs in this many characters. */
+/* Largest number of wrong characters in a misspelt property. */
 #define PROPERTY_MAX_DISTANCE 2
 
 const char *
@@ -90,8 +90,8 @@ check_list(struct conf *c, const char *key, const char *const *known)
 
 /* --- Names --- */
 
-/* The lines of a source are sorted, so that equal names are neighbours.  What
- * another source hides was seen there. */
+/* The lines of a source are sorted, so equal names are neighbours.  A name that
+ * an earlier source sets was checked there. */
 void
 conf_check_names(struct conf *c)
 {

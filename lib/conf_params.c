@@ -17,7 +17,8 @@
 /* Bytes of a bad value that are quoted in a message. */
 #define QUOTE_MAX 80
 
-/* All that LLNL's library knows without special hardware mean the same here. */
+/* The types that LLNL's library accepts on any hardware.  All mean the same
+ * here. */
 static const char *const flush_types[] = { "SYNC", "PTHREAD", "DEFAULT",
 					   "NATIVE", NULL };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * create.h - create files and directories: nobody else does.
+ * create.h - the only module that creates files and directories.
  *
- * If root works on the prefix of a user, what is created must belong to the
- * user, or the user's next job cannot replace it.  Everything new therefore
- * gets the owner and group of the prefix or cache that it lies in; elsewhere,
- * those of the directory that is given.  The files of other users than root are
- * their own in any case.
+ * If root works on the prefix of a user, new files must belong to the user, or
+ * the user's next job cannot replace them.  Each new file therefore gets the
+ * owner and group of the prefix or cache that contains it; outside of these,
+ * those of the given directory.  Only root can give files away, so other users
+ * keep what they create.
  */
 #ifndef CREATE_H
 #define CREATE_H
@@ -14,16 +14,18 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* The owner of new files.  If `set` is false, they stay as they are created. */
+/* The owner of new files.  If `set` is false, their owner is not changed. */
 struct owner {
 	bool set;
 	uid_t uid;
 	gid_t gid;
 };
 
-/* The owner of what is created in or below `dirfd` (AT_FDCWD allowed).  In a
- * metadata directory (".scr", or one in it) it is the owner of the directory
- * that holds the outermost ".scr". */
+/*
+ * Return the owner of new files in or below `dirfd` (AT_FDCWD allowed).  In a
+ * metadata directory (".scr", or one in it) this is the owner of the directory
+ * that holds the outermost ".scr".
+ */
 struct owner create_owner(int dirfd);
 
 /*
@@ -42,9 +44,11 @@ int create_dir(int dirfd, const char *name, mode_t mode, struct owner owner);
 /* The same for a path that the user chose. */
 int create_dir_path(const char *path, mode_t mode);
 
-/* May the open file, below `dirfd`, be changed?  A user can link a file of
- * somebody else into his prefix: root changes one with several names only if it
- * belongs to the owner of what is created there. */
+/*
+ * May the open file, below `dirfd`, be changed?  A user can link another user's
+ * file into the prefix.  So root changes a file with several links only if the
+ * file belongs to create_owner() of `dirfd`.
+ */
 bool create_may_change(int dirfd, int fd);
 
 /* Give the open file to `owner`.  -1 with errno. */

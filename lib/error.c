@@ -23,9 +23,9 @@ is_continuation(char c)
 }
 
 /*
- * Shorten `text` by `drop` bytes, taken out of text[start..end) and replaced by
- * dots, for which a few more bytes go.  Of the rest of that range, `quarters`/4
- * stay before the dots.  No UTF-8 character is split.  Returns the new length.
+ * Shorten `text` by at least `drop` bytes: replace bytes of text[start..end) by
+ * dots.  `quarters`/4 of the bytes kept of this range stay before the dots.  No
+ * UTF-8 character is split.  Returns the new length.
  */
 static size_t
 cut(char *text, size_t len, size_t start, size_t end, size_t drop,

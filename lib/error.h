@@ -31,10 +31,10 @@ enum error_kind {
  * know their names: they add the command line (report_remedy()). */
 enum error_remedy {
 	REMEDY_NONE = 0,
-	REMEDY_INDEX,	  /* build the dataset's entry in the index again */
+	REMEDY_INDEX,	  /* build the dataset's index entry */
 	REMEDY_REBUILD,	  /* rebuild the dataset */
 	REMEDY_CHECKSUMS, /* the same, after comparing checksums */
-	REMEDY_VERIFY,	  /* look at what is damaged */
+	REMEDY_VERIFY,	  /* list the damage */
 };
 
 /* Exit statuses of every command of the toolkit. */
@@ -94,8 +94,8 @@ int error_no_memory(struct error *err);
 /* Forget the error. */
 void error_clear(struct error *err);
 
-/* Is it an I/O error?  Then nothing is known of the bytes: they must not be
- * called lost, although work may go on without them. */
+/* Is it an I/O error?  Then the bytes are unknown: do not report them as lost,
+ * even if the work can continue without them. */
 bool error_is_unread(const struct error *e);
 
 /* The exit status for `kind`; ERROR_NONE is STATUS_OK. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * fnv.h - FNV-1a, a hash of short strings that is the same on every machine and
- * in every run.  Whoever chooses the strings can make two of them equal.
- */
+/* fnv.h - FNV-1a, a hash of short strings that is the same on every machine and
+ * in every run.  It does not resist strings that are chosen to collide. */
 #ifndef FNV_H
 #define FNV_H
 

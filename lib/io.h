@@ -50,9 +50,9 @@ int io_pwrite(int fd, const char *name, const void *data, size_t len,
 	      uint64_t off, struct error *err);
 
 /*
- * io_pwrite() to a part of a new file to which nothing was written yet: where
- * the bytes are zero, the file keeps holes.  Returns 1 if it does: then the
- * caller sets its size in the end.
+ * io_pwrite() to a part of a new file that was not written before: pages of
+ * zeros become holes.  Returns 1 if there are holes; then the caller must set
+ * the size of the file in the end.
  */
 int io_pwrite_sparse(int fd, const char *name, const void *data, size_t len,
 		     uint64_t off, struct error *err);
@@ -90,9 +90,11 @@ int io_replace(int dirfd, const char *name, const void *data, size_t len,
 int io_replace_lazy(int dirfd, const char *name, const void *data, size_t len,
 		    mode_t mode, struct error *err);
 
-/* May the file `path`, which the user chose, be written by a rename?  A device
- * or a pipe would be replaced by a file: anything but a regular file (links are
- * followed) or nothing is ERROR_USAGE. */
+/*
+ * Check that the file `path`, which the user chose, may be replaced by a
+ * rename.  ERROR_USAGE: it exists and is not a regular file (links are
+ * followed), such as a device or a pipe.
+ */
 int io_check_output(const char *path, struct error *err);
 
 /*

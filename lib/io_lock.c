@@ -23,8 +23,8 @@ rest(struct timespec *pause)
 		pause->tv_nsec *= 2;
 }
 
-/* flock(2), which waits until `stop`: a wait in the kernel would not end, as
- * signal handlers restart it (app.c).  NULL: for ever. */
+/* flock(2) that polls until `stop` is true (NULL: never).  A wait in the kernel
+ * would not end, because signal handlers restart calls (app.c). */
 static int
 lock_fd(int fd, int operation, bool (*stop)(void))
 {

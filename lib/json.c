@@ -317,7 +317,8 @@ json_print(struct json *j, FILE *to, struct error *err)
 
 	if (rc == 0) {
 		print_indented(j->text.data, to);
-		/* A reader that has gone away is no failure (app_finish()). */
+		/* A reader that has closed the pipe is no failure
+		 * (app_finish()). */
 		if (ferror(to) && errno != EPIPE)
 			rc = error_sys(err, "JSON output: cannot write");
 	}

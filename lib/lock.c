@@ -84,8 +84,8 @@ lock_take(int dirfd, const char *what, const struct work *w, struct error *err)
 		reported = true;
 		nanosleep(&pause, NULL);
 	}
-	/* No room for the lock file: lock the directory, without waiting for
-	 * those who have a lock file. */
+	/* No room for the lock file: lock the directory instead.  This does not
+	 * exclude a process that holds a lock file. */
 	if (room_is_short(&why)) {
 		error_clear(&why);
 		fd = io_lock_dir(dirfd, w->stop, &why);
@@ -99,7 +99,8 @@ lock_take(int dirfd, const char *what, const struct work *w, struct error *err)
 			 what);
 		return -2;
 	}
-	/* Where we cannot write, we change nothing that others read. */
+	/* A directory that we cannot write to needs no lock: we change nothing
+	 * in it. */
 	if (why.kind == ERROR_SYSTEM &&
 	    (why.errnum == EROFS || why.errnum == EACCES ||
 	     why.errnum == EPERM))

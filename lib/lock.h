@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lock.h - one command at a time: a lock file in the directory that is worked
- * on (the metadata of a dataset), there only as long as the lock is held; and
- * one process at a time for each share of the work.
+ * lock.h - two kinds of locks between processes.  A lock file in a metadata
+ * directory lets one command at a time work there; the file exists only while
+ * the lock is held.  Shares let several processes divide the work.
  */
 #ifndef LOCK_H
 #define LOCK_H
@@ -37,9 +37,11 @@ void lock_give(int dirfd, int lock);
  */
 #define LOCK_SHARES_FILE ".scrkit.shares"
 
-/* Returns a value for the functions below; -2 if the file system has no locks,
- * and then every number can be taken.  -1: ERROR_SYSTEM, also after `stop`
- * (NULL: never). */
+/*
+ * Returns a value for the functions below; -2 if the file system has no locks:
+ * then every number can be taken. -1:  ERROR_SYSTEM, also after `stop` (NULL:
+ * never).
+ */
 int lock_shares_open(int dirfd, bool (*stop)(void), struct error *err);
 
 /* Try to lock the numbers `first` to `last`, all or none.  False: none. */

@@ -88,11 +88,8 @@ int pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
 int pathcache_lstat(struct pathcache *c, const char *rel, struct stat *st,
 		    struct error *err);
 
-/*
- * Is `rel` certainly missing?  False means unknown.  For long lists of files to
- * be created: a directory is listed once, and only when two calls in a row are
- * about it.
- */
+/* Is `rel` certainly missing?  False means unknown.  For long lists of new
+ * files: a directory is listed once, when two calls in a row concern it. */
 bool pathcache_absent(struct pathcache *c, const char *rel);
 
 /*

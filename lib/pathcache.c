@@ -34,7 +34,7 @@ struct pathcache {
 	size_t max;	    /* most slots used */
 	size_t count, last; /* slots filled; the slot used last */
 	uint64_t clock;
-	char *asked; /* the last directory that pathcache_absent() was given */
+	char *asked; /* the last directory given to pathcache_absent() */
 	size_t asked_len;
 	enum { ASKED_ONCE, LISTED, NOT_LISTED } asked_state;
 	struct map *names;   /* in it, if it is LISTED */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * room.h - a file system or quota that is full: what the user has to know.
- */
+/* room.h - report a full file system or an exhausted quota. */
 #ifndef ROOM_H
 #define ROOM_H
 
@@ -18,9 +16,10 @@ bool room_is_short(const struct error *err);
  * and the bytes free.  A file system that reports no size passes. */
 int room_check(int fd, uint64_t need, const char *what, struct error *err);
 
-/* If room_is_short(), put before the sentence of *err which file system (that
- * of `fd`) is full, how many bytes are needed (0: unknown), and what is free.
- * Returns -1. */
+/*
+ * If room_is_short(), put before the sentence of *err: the full file system
+ * (that of `fd`), the bytes needed (0: unknown), the bytes free.  Returns -1.
+ */
 int room_explain(int fd, uint64_t need, struct error *err);
 
 #endif /* ROOM_H */

@@ -10,11 +10,11 @@
 
 #include "error.h"
 
-/* Milliseconds between two questions whether to stop. */
+/* Milliseconds between two calls of `stop`. */
 #define PAUSE 200
 
-/* Wait until `fd` is ready.  Files always are, and who stops may still say
- * so. */
+/* Wait until `fd` is ready.  After a stop, data that are ready are still
+ * transferred. */
 static int
 await(int fd, short events, bool (*stop)(void))
 {

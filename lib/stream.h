@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream.h - pipes, sockets and terminals: what may never come, or never be
- * taken, is not waited for after the user has asked to stop.
+ * stream.h - read and write pipes, sockets and terminals: a wait for the other
+ * end stops when the user asks for it.
  *
  * A signal does not end a read(2) that waits in the kernel: its handlers
  * restart calls (app.c), and another thread may get it.  So these functions
- * wait in steps, and ask `stop` between them (NULL: wait for ever).
+ * wait in steps, and call `stop` between them (NULL: never).
  */
 #ifndef STREAM_H
 #define STREAM_H
@@ -20,9 +20,11 @@ struct error;
  * the writer of a pipe.  Returns a descriptor to close, or -1. */
 int stream_open(const char *path, struct error *err);
 
-/* read(2) and write(2).  -1 with errno EINTR: stopped.  A descriptor that does
- * not block is waited for, too.  To anything but a file, at most PIPE_BUF bytes
- * are written at a time. */
+/*
+ * read(2) and write(2), which wait also on a non-blocking descriptor. -1 with
+ * errno EINTR: stopped.  At most PIPE_BUF bytes are written at a time, except
+ * to a file.
+ */
 ssize_t stream_read(int fd, void *to, size_t room, bool (*stop)(void));
 ssize_t stream_write(int fd, const void *data, size_t len, bool (*stop)(void));
 

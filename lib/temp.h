@@ -53,14 +53,14 @@ int temp_remove(int dirfd, const char *base);
 /*
  * Create the temporary directory for `base`, with the mode of any new
  * directory, and lock it: no other process uses or removes it while the
- * descriptor is open.  What an interrupted run left of it is removed.  Returns
- * a descriptor to close, or -1: it cannot be created or locked, or another
- * process uses it.
+ * descriptor is open.  A directory left by an interrupted run is removed first.
+ * Returns a descriptor to close, or -1: it cannot be created or locked, or
+ * another process uses it.
  */
 int temp_make_dir(int dirfd, const char *base, struct owner owner);
 
-/* Remove the temporary directory and all files in it, if there is one and no
- * other process uses it.  A failure is ignored. */
+/* Remove the temporary directory and all files in it, unless another process
+ * uses it.  A failure is ignored. */
 void temp_remove_dir(int dirfd, const char *base);
 
 #endif /* TEMP_H */

@@ -40,7 +40,7 @@ struct error;
 
 #define WHEN_MAX INT64_C(253402300799) /* 9999-12-31T23:59:59 UTC */
 
-/* The moment that `text` means if it is said at `now`. */
+/* Parse a time; relative times count from `now`. */
 int when_parse(const char *text, int64_t now, int64_t *out, struct error *err);
 
 /* Parse a span into seconds, up to WHEN_MAX. */

@@ -63,8 +63,8 @@ int ark_fits(const char *path, uint64_t size, struct error *err);
 
 /*
  * Start an archive on the descriptor `fd`, which remains the caller's; `name`
- * is for messages.  A pipe is waited for until `stop` (stream.h).  xz and zstd
- * compress with `threads` threads, if libarchive supports that.  NULL:
+ * is for messages.  A wait for a pipe ends when `stop` is true (stream.h). xz
+ * and zstd compress with `threads` threads, if libarchive supports that.  NULL:
  * ERROR_NOMEM, ERROR_SYSTEM.
  */
 struct ark_out *ark_out_new(int fd, const char *name, enum ark_filter filter,
@@ -118,12 +118,12 @@ struct ark_entry {
 };
 
 /*
- * Open the archive that starts at the offset of `fd`.  The descriptor remains
- * the caller's; its offset is undefined afterwards.  A pipe is waited for until
- * `stop` (stream.h).  Format and compression are
- * detected, except for a zip archive without any file.  NULL: ERROR_CORRUPT (no
- * known archive), ERROR_USAGE (7zip from a pipe, or a compression that
- * libarchive lacks), ERROR_SYSTEM, ERROR_NOMEM.
+ * Open the archive that starts at the offset of `fd`. The descriptor remains
+ * the caller's; its offset is undefined afterwards.  A wait for a pipe ends
+ * when `stop` is true (stream.h).  Format and compression are detected, except
+ * for a zip archive without any file.  NULL:  ERROR_CORRUPT (no known archive),
+ * ERROR_USAGE (7zip from a pipe, or a compression that libarchive lacks),
+ * ERROR_SYSTEM, ERROR_NOMEM.
  */
 struct ark_in *ark_in_new(int fd, const char *name, bool (*stop)(void),
 			  struct error *err);

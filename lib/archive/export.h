@@ -40,9 +40,9 @@ struct export_result {
 /*
  * Write dataset `p` (one of SCR 1.1.8: packed_renew()) as an archive to the
  * descriptor `fd`, which may be a pipe; `name` is for messages.  Checksums are
- * compared while reading.  ERROR_DAMAGED: a file is wrong, and the archive is
- * unusable.  ERROR_USAGE: an archive cannot hold one of the files; reported
- * before anything is written.
+ * compared while reading.  ERROR_DAMAGED: a file is missing or damaged, and the
+ * archive is unusable.  ERROR_USAGE: an archive cannot hold one of the files;
+ * reported before anything is written.
  */
 int export_dataset(struct packed *p, int fd, const char *name,
 		   const struct export_options *eo, struct export_result *out,

@@ -82,7 +82,7 @@ struct importing {
 	struct owners_guard *owners;
 };
 
-/* --- What an entry is --- */
+/* --- Classifying entries --- */
 
 /* The place of a metadata file in the order of renames.  False: it is not
  * allowed in an archive. */
@@ -410,7 +410,7 @@ compare(struct importing *x, struct error *err)
 			 manifest_count(x->manifest) - matched);
 }
 
-/* --- What is there already --- */
+/* --- Existing files --- */
 
 /* Compute the checksum of an existing file. */
 static int
@@ -431,8 +431,8 @@ sum_there(struct importing *x, const char *path, char sum[static HASH_TEXT],
 	return rc < 0 ? -1 : hash_text(x->hash, sum, err);
 }
 
-/* Find existing files at the targets: identical ones are counted, others
- * refused unless --force is given. */
+/* Find existing files at the targets.  Identical ones are counted; others are
+ * refused without --force. */
 static int
 look_around(struct importing *x, struct error *err)
 {
@@ -524,7 +524,7 @@ work(struct importing *x, struct error *err)
 	x->owners->id = x->out->id;
 	if (put_commit(x->put, err) < 0 ||
 	    catalogue_build(x->c, x->out->id, x->o, &b, err) < 0) {
-		/* If the index may name the dataset, its files have to stay. */
+		/* A dataset that the index may list keeps its files. */
 		if (!catalogue_may_list(x->c, x->out->id))
 			put_undo(x->put, x->there);
 		return -1;

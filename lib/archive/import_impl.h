@@ -25,10 +25,11 @@ struct imported {
 	char sum[HASH_TEXT];
 };
 
-/* Check that the files of the archive are those that its rank2file names, so
- * that nothing else comes with it.  ERROR_CORRUPT: a file of it is missing or
- * of another size; ERROR_ABSENT: no rank2file; ERROR_UNSAFE: a file that it
- * does not name. */
+/*
+ * Check that the archive has exactly the files that its rank2file names.
+ * ERROR_CORRUPT: a file is missing or has another size; ERROR_ABSENT: no
+ * rank2file; ERROR_UNSAFE: rank2file does not name a file.
+ */
 int import_check_ranks(const struct imported *list, size_t count,
 		       struct error *err);
 

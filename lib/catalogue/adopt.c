@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * adopt.c - datasets that LLNL's library of today cannot fetch as they are:
- * those of SCR 1.1.8, and those that it has tried while they were packed.
+ * adopt.c - datasets that LLNL's current library cannot fetch as they are:
+ * those of SCR 1.1.8, and those that it tried to fetch while they were packed.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 
 /* --- Of SCR 1.1.8 --- */
 
-/* The descriptor of a dataset of SCR 1.1.8, in the form of today.
+/* The descriptor of a dataset of SCR 1.1.8, in the current form.
  * ERROR_DAMAGED: it is not complete. */
 static int
 old_desc(const struct packed *p, struct catalogue_desc *out, struct error *err)

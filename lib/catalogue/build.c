@@ -106,8 +106,8 @@ look(struct build *b, struct error *err)
 
 /* --- Deep check of the redundancy --- */
 
-/* Treat what the deep check found to be wrong as lost.  ERROR_DAMAGED: it
- * cannot be determined which file is wrong. */
+/* Mark what the deep check found wrong as lost.  ERROR_DAMAGED: it cannot be
+ * determined which file is wrong. */
 static int
 act_on(struct build *b, const struct deep_result *r, struct error *err)
 {

@@ -93,8 +93,8 @@ struct catalogue_edit {
 	const char *word;
 	struct json *names; /* NULL, or an array that receives the names
 			       dropped */
-	/* CATALOGUE_CURRENT: look at the dataset, and refuse one that the
-	 * library cannot fetch (fetchable.h).  NULL: do not look. */
+	/* CATALOGUE_CURRENT: verify the dataset, and refuse one that the
+	 * library cannot fetch (fetchable.h).  NULL: do not verify. */
 	const struct catalogue_options *look;
 	/* Results: */
 	size_t count;	    /* number of entries dropped */
@@ -127,11 +127,12 @@ struct catalogue_options {
 	bool checksums; /* read every file: compare with the recorded checksums,
 			   and record missing ones (rank2file) */
 	bool deep;	/* first check the redundancy against the data */
-	/* The index, if the caller has read it and does not change it: then it
-	 * is not read again for each dataset.  NULL: is read when needed. */
+	/* The index, if the caller has read it and does not change it.  Then it
+	 * is not read again for each dataset.  NULL: it is read when needed. */
 	const struct index *index;
-	bool replace; /* files of other datasets may be replaced: they are
-			   retired first.  Otherwise that is an error */
+	/* replace files of other datasets, after retiring these; otherwise such
+	 * files are an error */
+	bool replace;
 };
 
 /* Make a plan by plan_prefix() with PLAN_* `flags`.  If the recorded prefix
@@ -140,7 +141,7 @@ struct plan *catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 			    const struct catalogue_options *o,
 			    struct error *err);
 
-/* The step that mends all that was found. */
+/* The step that repairs all damage found. */
 enum verify_mend {
 	MEND_NONE,  /* nothing is damaged, or only the user can mend it */
 	MEND_BUILD, /* catalogue_build(), with the same options */
@@ -158,7 +159,8 @@ struct build_result {
 	struct rebuild_result rebuild; /* in a dry run: what would be rebuilt */
 	bool descriptor_guessed;       /* flush.scr had no descriptor: see
 				    scr_index(1) */
-	enum verify_mend map; /* what mends the map of the containers */
+	/* the step that repairs the map of the containers */
+	enum verify_mend map;
 	char map_flaw[ERROR_TEXT_MAX];
 	bool dry_run;
 };
@@ -184,13 +186,14 @@ int catalogue_add(struct catalogue *c, int64_t id,
 /* --- Verify --- */
 
 struct verify_result {
-	int status; /* STATUS_OK; STATUS_DAMAGED: catalogue_build() can mend it;
-		       STATUS_LOST; STATUS_FAILED: a file could not be looked
-		       at */
-	struct fetchable fetch; /* status without what the library does not
-				   read: filemaps and redundancy */
+	/* STATUS_OK; STATUS_DAMAGED: catalogue_build() can repair it;
+	 * STATUS_LOST; STATUS_FAILED: a file could not be read */
+	int status;
+	/* status without filemaps and redundancy, which the library does not
+	 * read */
+	struct fetchable fetch;
 	enum verify_mend mend;
-	bool listed; /* looked at by rank2file alone, without filemaps */
+	bool listed; /* verified by rank2file alone, without filemaps */
 	size_t files, bad_files;
 	uint64_t bytes; /* of the files present */
 	/* What was compared.  Unless a file is missing: */
@@ -219,7 +222,7 @@ int catalogue_verify(struct catalogue *c, const struct index_entry *e,
 		     const struct verify_listener *problems,
 		     struct verify_result *out, struct error *err);
 
-/* The same for a dataset whose files the plan `p` has looked at: judge only the
+/* The same for a dataset whose files plan `p` has checked: judge only the
  * metadata that a restart needs. */
 int catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 			  const struct plan *p,
@@ -228,7 +231,8 @@ int catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 
 /* --- Packed datasets --- */
 
-/* packed_map_flaw() of the plan, which may be NULL.  Returns what mends it. */
+/* packed_map_flaw() of the plan, which may be NULL.  Returns the step that
+ * repairs it. */
 enum verify_mend catalogue_map_flaw(const struct plan *p, char *to,
 				    size_t size);
 
@@ -257,15 +261,17 @@ struct kvtree *catalogue_old_summary(const struct packed *p, struct error *err);
  * newest valid one.  0: none, or the index cannot be read. */
 int64_t catalogue_restart_point(struct catalogue *c);
 
-/* catalogue_refuse_replaced(), if the dataset is not packed: what is at the
- * paths of its files may be another one's. */
+/* catalogue_refuse_replaced(), if the dataset is not packed: its files may be
+ * those of another dataset. */
 int catalogue_packed_refuse(struct catalogue *c, const struct packed *p,
 			    const struct catalogue_options *o,
 			    struct error *err);
 
-/* If a fetch of dataset `id` has failed, and all its files are right now,
- * remove the mark of that from its index entry: LLNL's library will try it
- * again. */
+/*
+ * If a fetch of dataset `id` has failed, and all its files are right now,
+ * remove the FAILED stamp from its index entry, so that LLNL's library tries
+ * the dataset again.
+ */
 int catalogue_forgive(struct catalogue *c, int64_t id,
 		      const struct catalogue_options *o, struct error *err);
 
@@ -289,11 +295,11 @@ int catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
 		     const struct catalogue_options *o, struct error *err);
 
 /*
- * Call if dataset `by` could not be written after all: each dataset that was
- * retired for it, and none of whose files was replaced, is made valid again,
- * and the current one if it was.  That is logged; a failure only is, too.  No
- * process may write files of `by` any more.  If `by` is 0: the same for each
- * dataset that no command writes now.
+ * Call if dataset `by` could not be written after all, and no process writes
+ * its files any more.  Each dataset that was retired for it, and none of whose
+ * files was replaced, becomes valid again, and current if it was.  This is
+ * logged, and so is a failure.  If `by` is 0: the same for each dataset that no
+ * command writes now.
  */
 void catalogue_rollback(struct catalogue *c, int64_t by,
 			const struct catalogue_options *o);
@@ -301,36 +307,38 @@ void catalogue_rollback(struct catalogue *c, int64_t by,
 /* Held by a scavenge, in PREFIX/.scr. */
 #define CATALOGUE_SCAVENGE_LOCK "scavenge.lock"
 
-/* *by: the dataset that has replaced files of dataset `id`, so that only
- * recorded checksums prove which are its own; 0: none. */
+/* *by: the dataset that has replaced files of dataset `id`; 0: none.  Then only
+ * recorded checksums prove which files belong to `id`. */
 int catalogue_replaced(struct catalogue *c, int64_t id,
 		       const struct catalogue_options *o, int64_t *by,
 		       struct error *err);
 
-/* Refuse such a dataset, without a look at its checksums: ERROR_DAMAGED. */
+/* Refuse such a dataset without reading checksums:  ERROR_DAMAGED. */
 int catalogue_refuse_replaced(struct catalogue *c, int64_t id,
 			      const struct catalogue_options *o,
 			      struct error *err);
 
-/* Refuse it if the plan `p`, made with PLAN_CHECKSUMS, does not prove it:
- * ERROR_LOST.  Also if `by` is 0: then it is not refused. */
+/* Refuse it if the plan `p`, made with PLAN_CHECKSUMS, does not prove all
+ * files:  ERROR_LOST.  Nothing is refused if `by` is 0. */
 int catalogue_refuse_unproved(const struct plan *p, int64_t by,
 			      struct error *err);
 
-/* Call before another dataset takes the number `id`: remove the index entry,
- * the summary and rank2file of the one that has it; with `all`, also its
- * filemaps and redundancy.  Its files stay. */
+/*
+ * Call before another dataset takes the number `id`. Remove index entry,
+ * summary and rank2file of the old dataset; with `all`, also its filemaps and
+ * redundancy.  Its files stay.
+ */
 int catalogue_supersede(struct catalogue *c, int64_t id, bool all,
 			const struct catalogue_options *o, struct error *err);
 
 enum catalogue_identity {
 	CATALOGUE_SAME, /* or there is none */
 	CATALOGUE_ANOTHER,
-	CATALOGUE_UNSURE, /* nothing tells when one of them was made */
+	CATALOGUE_UNSURE, /* the creation time of one of them is unknown */
 };
 
 /* Is the dataset that the index or its summary has under the number `id` the
- * one made at `created` (microseconds since the epoch; 0: unknown)? */
+ * one created at `created` (microseconds since the epoch; 0: unknown)? */
 int catalogue_identify(struct catalogue *c, int64_t id, int64_t created,
 		       enum catalogue_identity *out, struct error *err);
 
@@ -354,10 +362,10 @@ struct delete_listener {
 /*
  * Delete datasets, in this order: the files that rank2file or filemaps name,
  * the metadata directory, directories that become empty (never the prefix
- * itself), and finally the index entry.  Files that no metadata name are kept,
- * and so are files that a dataset names that stays.  The entry is marked
- * COMPLETE = 0 first, so an interrupted delete never leaves a valid checkpoint;
- * run it again to finish.
+ * itself), and finally the index entry.  Files that no metadata name, and files
+ * that a remaining dataset names, are kept.  The entry is marked COMPLETE = 0
+ * first, so an interrupted delete never leaves a valid checkpoint; run it again
+ * to finish.
  *
  * Stop at the first dataset that fails: those after it are unchanged, unless
  * the process was killed; then up to 128 of them may be marked incomplete.
@@ -373,11 +381,11 @@ int catalogue_delete_all(struct catalogue *c, const int64_t *ids, size_t count,
 /*
  * Return the ids of the datasets that scr_index --prune deletes, oldest first,
  * for mem_free(): all checkpoints, valid or not, that are older than the `keep`
- * newest valid ones, except the current one.  If there are fewer valid ones
- * than `keep`, there are none.  With `outputs`, also select output datasets
+ * newest valid ones, except the current one.  If there are fewer than `keep`
+ * valid ones, nothing is deleted.  With `outputs`, also select output datasets
  * that are no checkpoints by the same rule; without it, output datasets are
- * kept.  On failure, return NULL with *count (size_t)-1: ERROR_NOMEM;
- * ERROR_DAMAGED: `ix` was rebuilt, so it does not reliably show which datasets
+ * kept.  On failure, return NULL with *count (size_t)-1:  ERROR_NOMEM;
+ * ERROR_DAMAGED:  `ix` was rebuilt, so it does not reliably show which datasets
  * to keep.
  */
 int64_t *catalogue_prune(const struct catalogue *c, const struct index *ix,

@@ -65,8 +65,9 @@ struct catalogue {
 	bool (*stop)(void); /* NULL: never */
 	struct buf notice;
 	struct catalogue_strays *strays; /* NULL: not listed yet */
-	/* For renamed directories of data: how many were searched for, and how
-	 * many names were looked at. */
+	/*
+	 * Searches for renamed directories of data so far, and names examined.
+	 */
 	size_t searches, looks;
 	struct catalogue_unnamed *unnamed; /* resolve.c; NULL: not read yet */
 	int64_t building; /* id of the dataset being built, which a rebuilt
@@ -123,7 +124,7 @@ enum catalogue_state {
 int catalogue_load(struct catalogue *c, struct index **ix,
 		   enum catalogue_state *state, struct error *err);
 
-/* The index in `o`, or else the one on disk, which *read receives for
+/* The index in `o`, or else the one on disk, which is also stored in *read for
  * index_free().  NULL: as catalogue_read(). */
 const struct index *catalogue_index(struct catalogue *c,
 				    const struct catalogue_options *o,
@@ -266,9 +267,11 @@ int catalogue_check_given_up(const struct catalogue_dir *d,
 /* Does `p` list all files of all ranks, and are all of them right? */
 bool catalogue_data_whole(const struct plan *p);
 
-/* Is rank2file more complete than `p`?  This happens if a dataset was flushed,
+/*
+ * Is rank2file more complete than `p`? This happens if a dataset was flushed,
  * and a scavenge added the filemaps of some ranks only.  All files in the plan
- * must be right. */
+ * must be right.
+ */
 bool catalogue_flush_knows(const struct catalogue_dir *d, const struct plan *p);
 
 /* --- fetchable.c --- */
@@ -295,14 +298,14 @@ int catalogue_fetch_read(struct catalogue_fetch *f,
 			 struct error *err);
 void catalogue_fetch_free(struct catalogue_fetch *f);
 
-/* The other dataset has not replaced its files: catalogue_spared(). */
+/* Record that the files were not replaced after all: catalogue_spared(). */
 void catalogue_fetch_spared(struct catalogue_fetch *f);
 
 /* Compare rank2file with the filemaps that `p` was made from. */
 int catalogue_fetch_match(struct catalogue_fetch *f, const struct plan *p,
 			  struct error *err);
 
-/* Is there a descriptor from which the summary could be written again, without
+/* Is there a descriptor from which the summary can be written again, without
  * filemaps? */
 bool catalogue_fetch_described(struct catalogue *c,
 			       const struct catalogue_dir *d,
@@ -310,8 +313,8 @@ bool catalogue_fetch_described(struct catalogue *c,
 
 /* --- renamed.c --- */
 
-/* Find a directory in .scr that has the metadata of dataset `id` under a name
- * of its own.  1: found, *name is borrowed; 0: none. */
+/* Find a directory in .scr that has the metadata of dataset `id` under another
+ * name. 1: found, *name is borrowed; 0: none. */
 int catalogue_renamed_meta(struct catalogue *c, int64_t id, const char **name,
 			   struct error *err);
 void catalogue_strays_free(struct catalogue_strays *s);
@@ -323,15 +326,15 @@ struct catalogue_renamed {
 };
 
 /*
- * Find the missing directory above the missing file `path`, and one beside it
- * that has this file, whatever its name.  asks->id is the dataset; what another
- * dataset owns is not it.  A failure is no result.
+ * Find the missing directory above the missing file `path`, and a sibling, of
+ * any name, that has this file. asks->id is the dataset; a file that another
+ * dataset owns does not count.  On failure, nothing is found.
  */
 void catalogue_renamed_find(struct owners_guard *asks, const char *path,
 			    const struct attr *attr,
 			    struct catalogue_renamed *out);
 
-/* Is `path` below the missing directory, and in the other one? */
+/* Is `path` below the missing directory, and present in the other one? */
 bool catalogue_renamed_has(const struct catalogue *c,
 			   const struct catalogue_renamed *r, const char *path,
 			   const struct attr *attr);
@@ -351,9 +354,11 @@ struct catalogue_sum {
 struct catalogue_sum *
 catalogue_sums(struct plan *p, const struct rank2file *old, struct error *err);
 
-/* Take checksums from copied_R.scr in the dataset's directory, for files that
- * have not changed since they were copied.  If there are any, files that a
- * scavenge did not copy, and that nothing else confirms, are marked wrong. */
+/*
+ * If copied_R.scr in the dataset's directory records checksums, use those of
+ * files that have not changed since they were copied.  Then files that no
+ * scavenge has copied, and that nothing else confirms, are marked wrong.
+ */
 int catalogue_copied_take(struct catalogue *c, const struct catalogue_dir *d,
 			  struct plan *p, struct catalogue_sum *sums,
 			  struct error *err);
@@ -367,9 +372,8 @@ int catalogue_sums_read(struct catalogue *c, struct plan *p,
 			struct catalogue_sum *sums, bool rebuilt,
 			const struct catalogue_options *o, struct error *err);
 
-/* Read the files that are present and whose checksum was taken, to compare it;
- * with `all`, also files without a recorded checksum.  Those in the filemaps
- * have been compared by the plan. */
+/* Read the present files with a known checksum, to compare it; with `all`, also
+ * files without one.  The plan has compared the checksums in the filemaps. */
 int catalogue_sums_compare(struct catalogue *c, struct plan *p,
 			   struct catalogue_sum *sums, bool all,
 			   const struct catalogue_options *o,
@@ -377,8 +381,11 @@ int catalogue_sums_compare(struct catalogue *c, struct plan *p,
 
 /* --- record.c --- */
 
-/* Write rank2file, summary and index entry of a complete dataset.  A file that
- * is already right is not written.  *changed is set if a file was written. */
+/*
+ * Write rank2file, summary and index entry of a complete dataset.  A file that
+ * is already right is not written again.  *changed is set if a file was
+ * written.
+ */
 int catalogue_record_ranks(const struct catalogue_dir *d,
 			   const struct rank2file *old,
 			   const struct rank2file *r, bool *changed,
@@ -394,11 +401,11 @@ int catalogue_record_entry(struct catalogue *c,
 /* --- adopt.c --- */
 
 /*
- * Give dataset `id`, if it is one of SCR 1.1.8, metadata of today, and put it
- * into the index: then LLNL's library can fetch it.  Its old metadata stay.
- * Its name is appended to `name`.  1: it is not one of SCR 1.1.8.  ERROR_USAGE:
- * it is packed, or its number is taken; ERROR_DAMAGED: a file is missing or
- * damaged.
+ * Give dataset `id`, if it is one of SCR 1.1.8, metadata of the current format,
+ * and add it to the index, so that LLNL's library can fetch it.  Its old
+ * metadata stay.  Its name is appended to `name`. 1: it is not one of SCR
+ * 1.1.8.  ERROR_USAGE: it is packed, or its number is taken; ERROR_DAMAGED: a
+ * file is missing or damaged.
  */
 int catalogue_adopt(struct catalogue *c, int64_t id,
 		    const struct catalogue_options *o, struct buf *name,
@@ -418,27 +425,27 @@ int catalogue_fingerprint(struct catalogue *c, int64_t id,
 			  const struct catalogue_options *o, char *to,
 			  struct error *err);
 
-/* Dataset `id` was marked, as dataset `by` was to replace its files: is it
- * proved that none was replaced, and that nobody is about to? */
+/* Dataset `id` was marked because dataset `by` was to replace its files: is it
+ * proved that none was replaced, and that no process is about to? */
 bool catalogue_spared(struct catalogue *c, int64_t id, int64_t by,
 		      const struct catalogue_options *o);
 
 /* --- replaced.c --- */
 
-/* Are the checksums of all files recorded that are not in containers? */
+/* Are the checksums of all files outside of containers recorded? */
 bool catalogue_sums_recorded(const struct rank2file *r);
 
-/* The same for a plan; those of files that are there were compared, if it was
- * made with PLAN_CHECKSUMS. */
+/* The same for a plan.  PLAN_CHECKSUMS compares those of the files that are
+ * present. */
 bool catalogue_plan_proved(const struct plan *p);
 
-/* The files of dataset `id` were replaced by those of dataset `by`, and no
- * checksums prove them its own: ERROR_LOST. */
+/* ERROR_LOST: files of dataset `id` were replaced by those of dataset `by`, and
+ * no checksums prove the rest. */
 int catalogue_unproved(int64_t id, int64_t by, struct error *err);
 
 /* --- claims.c --- */
 
-/* What names the files of a dataset. */
+/* The metadata that name the files of a dataset. */
 struct catalogue_names {
 	struct rank2file r2f;
 	bool have_ranks;
@@ -455,12 +462,12 @@ int catalogue_names_read(struct catalogue *c, const struct catalogue_dir *d,
 			 struct catalogue_names *n, struct error *why);
 void catalogue_names_free(struct catalogue_names *n);
 
-/* Are the metadata there, but all of them unusable? */
+/* Are there metadata, but none of them usable? */
 bool catalogue_names_unknown(const struct catalogue_names *n,
 			     const struct error *why);
 
-/* Are they unknown because the map of a packed dataset is lost?  Then its data
- * are in containers in its own directory, and it owns no path outside. */
+/* Are the names unknown because the map of a packed dataset is lost?  Then its
+ * data are in containers in its own directory, and it owns no path outside. */
 bool catalogue_names_lost(const struct catalogue_names *n,
 			  const struct error *why);
 
@@ -500,8 +507,8 @@ int catalogue_remove(struct catalogue *c, const struct catalogue_dir *dir,
 		     const struct catalogue_options *o,
 		     struct delete_result *out, struct error *err);
 
-/* Make room without making the dataset invalid: remove its redundancy.  With
- * `summary`, remove the summary: no job can fetch the dataset any more. */
+/* Free space without making the dataset invalid: remove its redundancy.  With
+ * `summary`, also remove the summary; then no job can fetch the dataset. */
 int catalogue_make_room(const struct catalogue_dir *dir, bool summary,
 			struct error *err);
 
@@ -509,7 +516,7 @@ int catalogue_make_room(const struct catalogue_dir *dir, bool summary,
 
 struct owners; /* opaque: a table of paths */
 
-/* A path in it.  All but `hash` is for the user of the table. */
+/* A path in it.  The user of the table sets all members except `hash`. */
 struct owned {
 	uint64_t hash; /* 0: a free slot */
 	uint64_t size;
@@ -522,16 +529,16 @@ struct owned {
 struct owners *owners_new(struct error *err);
 void owners_free(struct owners *t); /* NULL is allowed */
 
-/* Find a path, NULL: none; or add it, if it is not there: all 0.  Until the
+/* Find a path (NULL: none), or add a missing one, all 0.  Borrowed until the
  * next owners_add(). */
 struct owned *owners_find(const struct owners *t, const char *path);
 struct owned *owners_add(struct owners *t, const char *path, struct error *err);
 
-/* Can a job restart from the dataset, or --add bring it back? */
+/* Can a job restart from the dataset, or --add index it again? */
 bool owners_restorable(struct catalogue *c, const struct index *ix, int64_t id);
 
 /* Set `kept` of all paths that dataset `id` owns.  *found is their number. -1:
- * its paths are unknown because of *why. */
+ * the paths are unknown because of *why. */
 int owners_mark(struct catalogue *c, int64_t id,
 		const struct catalogue_options *o, struct owners *t,
 		size_t *found, struct error *why);

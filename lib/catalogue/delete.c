@@ -21,12 +21,14 @@
 #include "room.h"
 #include "work.h"
 
-/* The entries of this number of datasets are marked, and later removed, by one
- * change of the index, which costs as much as the index is long.  They are
- * locked meanwhile, with two descriptors each. */
+/*
+ * Each change of the index marks, and later removes, the entries of this number
+ * of datasets, as its cost grows with the length of the index.  These datasets
+ * are locked meanwhile, with two descriptors each.
+ */
 #define GROUP 128
 
-/* Up to this number of paths of the first group are read only once. */
+/* Up to this number of paths of the first group are kept in memory. */
 #define PATHS_HELD ((size_t)1 << 18)
 
 /* One dataset. */
@@ -57,13 +59,14 @@ struct deletions {
 	struct error why; /* why it cannot */
 	size_t held;	  /* paths of the claims that are held */
 	size_t from, to;  /* the group */
-	size_t listed;	/* datasets before this one are settled in the index */
+	/* the index entries of datasets before this one are final */
+	size_t listed;
 	bool announced; /* the index was changed */
 };
 
 /* --- Files that several datasets have --- */
 
-/* Add the files of a dataset that goes. */
+/* Add the files of a dataset that will be deleted. */
 static int
 add_paths(const struct deletions *all, const struct catalogue_claims *k,
 	  struct error *err)
@@ -73,29 +76,29 @@ add_paths(const struct deletions *all, const struct catalogue_claims *k,
 
 		if (at == NULL)
 			return -1;
-		at->left++; /* datasets that go, too, and are still there */
+		at->left++; /* datasets still to be deleted */
 	}
 	return 0;
 }
 
-/* A dataset that was added goes now: mark the claims that another dataset has,
- * one that stays or one that goes later. */
+/* A dataset of add_paths() is deleted now: mark the claims that another dataset
+ * has, one that stays or one that is deleted later. */
 static void
 take_paths(const struct deletions *all, struct catalogue_claims *k)
 {
 	for (size_t i = 0; i < k->count; i++) {
 		struct owned *at = owners_find(all->paths, k->list[i].path);
 
-		/* A path that was not there when the dataset was added may be
-		 * anybody's. */
+		/* A path that was not there when the dataset was added may
+		 * belong to any dataset. */
 		k->list[i].shared = at == NULL ||
 				    (at->left > 0 && --at->left > 0) ||
 				    at->kept;
 	}
 }
 
-/* The files of dataset `id` are unknown because of *why: an error if it is
- * valid, else a message. */
+/* The files of dataset `id` are unknown because of *why.  This is an error if
+ * the dataset is valid, else a message. */
 static int
 doubt(const struct deletions *all, int64_t id, const struct error *why,
       struct error *err)
@@ -226,7 +229,7 @@ mark_entry(struct index *ix, struct deletion *d, bool *changed,
 	return index_retire(ix, d->id, err);
 }
 
-/* A dataset that was not deleted after all is what it was before. */
+/* Restore the entry of a dataset that was not deleted. */
 static int
 restore_entry(struct index *ix, struct deletion *d, bool *changed,
 	      struct error *err)
@@ -269,9 +272,11 @@ update_index(struct index *ix, void *arg, struct error *err)
 	return changed ? 0 : 1;
 }
 
-/* There is no room to write the index.  Remove what goes with a dataset of the
- * group anyway: first its redundancy, without which it stays valid, then its
- * summary, without which no job can fetch it. */
+/*
+ * There is no room to write the index.  Free space by removing parts of the
+ * datasets of the group: first their redundancy, without which they stay valid,
+ * then their summaries, without which no job can fetch them.
+ */
 static int
 change_full_index(struct deletions *all, struct error *err)
 {
@@ -302,8 +307,8 @@ change_index(struct deletions *all, struct error *err)
 	if (all->o->work.dry_run)
 		return 0;
 	rc = catalogue_change(all->c, update_index, all, &why);
-	/* Even if only the last step of it failed; but not if it was stopped
-	 * while it waited for the lock. */
+	/* Also set if only the last step of the change failed; not set if the
+	 * wait for the lock was stopped. */
 	all->announced |= rc == 0 || why.errnum != EINTR;
 	if (rc < 0 && room_is_short(&why))
 		rc = change_full_index(all, &why);
@@ -458,7 +463,7 @@ delete_all(struct deletions *all, struct error *err)
 		rc = error_pass(err, &all->why);
 	if (rc < 0)
 		finish(all, next, err);
-	all->from = all->to; /* also those that were marked for nothing */
+	all->from = all->to; /* also those marked but not deleted */
 	if (!all->announced || change_index(all, &why) == 0)
 		return rc;
 	if (rc == 0)

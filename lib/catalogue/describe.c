@@ -394,15 +394,15 @@ compose(struct catalogue *c, const struct catalogue_dir *d,
 
 /* --- Search the sources --- */
 
-/* Is what flush.scr describes in `flush` another dataset with the same number
- * than the one in the directory, by its summary?  If so, *there is that. */
+/* Does flush.scr, in `flush`, describe another dataset with this number than
+ * the summary in the directory?  If so, *there is the one of the summary. */
 static bool
 is_later(const struct catalogue_sources *from,
 	 const struct catalogue_desc *flush, struct catalogue_desc *there)
 {
 	int complete = -1;
 
-	/* The plan has seen that files of the later one are there. */
+	/* The plan has found files of the later dataset. */
 	if ((from->plan != NULL && from->plan->outdated) ||
 	    catalogue_read_summary(from->dir, there, &complete, NULL) < 0)
 		return false;

@@ -252,8 +252,8 @@ erase_dirs(struct eraser *e, struct error *err)
 
 /* --- All files of a dataset --- */
 
-/* Remove what an interrupted run left under the temporary names of the files
- * and their directories, as far as no link is in the way to them. */
+/* Remove the temporary files that an interrupted run left for the files and
+ * their directories.  Links are not followed. */
 static int
 erase_temps(const struct eraser *e, const struct catalogue_claims *k,
 	    struct error *err)

@@ -17,7 +17,7 @@
 
 #define SHOWN_MAX 256
 
-/* Did the file system refuse to answer?  Then nothing is known. */
+/* Did reading fail for a reason that leaves the contents unknown? */
 static bool
 is_unknown(const struct error *why)
 {
@@ -146,7 +146,7 @@ read_ranks(struct catalogue_fetch *f, const struct catalogue_dir *d,
 	return 0;
 }
 
-/* Another dataset has replaced files.  `proved`: checksums tell which. */
+/* Another dataset has replaced files.  `proved`: checksums show which. */
 static void
 judge_replaced(struct catalogue_fetch *f, bool proved)
 {
@@ -201,7 +201,7 @@ same_file(const struct rank2file_file *a, const struct plan_file *b)
 	       (!a->has_size || a->size == b->attr.size);
 }
 
-/* Do both name the same files?  Most often in the same order.  -1: no
+/* Do both name the same files?  They usually have the same order. -1: no
  * memory. */
 static int
 same_files(const struct rank2file_rank *r, const struct plan_file *files)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fetchable.h - would the library of SCR 3.1 fetch a dataset from the prefix,
- * and get the right bytes (formats.md, last section)?  This is what "whole"
- * and "saved" mean.
+ * and get the right bytes (formats.md, last section)?  The terms "whole" and
+ * "saved" mean this.
  *
  * All of these must hold: the index entry is valid; summary.scr is complete,
  * and describes the dataset of the entry; rank2file and all of its parts can be
- * read, and have every rank; every file is there, regular, readable by its
+ * read, and have every rank; every file is present, regular, readable by its
  * owner, and has the recorded size.
  */
 #ifndef CATALOGUE_FETCHABLE_H
@@ -20,9 +20,12 @@ struct error;
 struct index_entry;
 
 struct fetchable {
-	/* STATUS_OK: it would.  STATUS_DAMAGED: catalogue_build() can mend what
-	 * is wrong.  STATUS_LOST.  STATUS_FAILED: unknown, because something
-	 * could not be read (no permission, I/O error). */
+	/*
+	 * STATUS_OK: the library would fetch it.  STATUS_DAMAGED:
+	 * catalogue_build() can repair it.  STATUS_LOST.  STATUS_FAILED:
+	 * unknown, because something could not be read (no permission, I/O
+	 * error).
+	 */
 	int status;
 	/* The files are in containers: whole, but the library does not know
 	 * containers, so it cannot fetch the dataset until it is unpacked. */
@@ -32,10 +35,10 @@ struct fetchable {
 };
 
 /*
- * Look at dataset e->id.  Of `e`, its index entry, the id is required; without
- * a descriptor (e->desc.id is 0), the entry is not judged.  Costs one stat for
+ * Check dataset e->id.  Of `e`, its index entry, the id is required; without a
+ * descriptor (e->desc.id is 0), the entry is not judged.  Costs one stat for
  * each file, and reading its summary, rank2file and, if there are any,
- * filemaps.  With o->checksums the files are read, too.  -1: no memory, or
+ * filemaps.  With o->checksums the files are read, too. -1: no memory, or
  * stopped.
  */
 int catalogue_fetchable(struct catalogue *c, const struct index_entry *e,

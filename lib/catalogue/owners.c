@@ -3,11 +3,11 @@
  * owners.c - which datasets own which paths: before files are replaced or
  * removed, and to find paths that two datasets own.
  *
- * A dataset owns the paths that its rank2file names, or else its filemaps; of
- * a file in a container nothing is at its path.  The metadata of each dataset
- * are read once.  The table holds hashes of the paths, not the paths: 32 bytes
- * instead of a hundred.  If two paths had the same hash, a file would stay that
- * could have been removed.
+ * A dataset owns the paths that its rank2file names, or else its filemaps.  It
+ * does not own the path of a file in a container.  The metadata of each dataset
+ * are read once.  The table holds hashes of the paths, 32 bytes instead of a
+ * hundred.  If two paths had the same hash, a file would stay that could have
+ * been removed.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -213,7 +213,7 @@ struct search {
 	struct catalogue *c;
 	const struct index *ix;
 	const struct catalogue_options *o;
-	int64_t id; /* the dataset that asks */
+	int64_t id; /* the dataset that is written */
 	struct owners *paths;
 	const struct owners_write *w; /* NULL: only mark the paths */
 };
@@ -265,8 +265,8 @@ act_on(const struct search *s, int64_t id, struct error *err)
 			 s->w->id, id, shown);
 }
 
-/* Look at one dataset.  One whose files are unknown cannot be fetched, nor
- * rebuilt: it has nothing to lose. */
+/* Check one dataset.  A dataset whose files are unknown cannot be fetched or
+ * rebuilt, so it does not count. */
 static int
 ask(const struct search *s, int64_t id, struct error *err)
 {
@@ -350,8 +350,8 @@ full_path(int dirfd, const char *path, struct buf *to, struct error *err)
 			       : path_join(to, dir, path, err);
 }
 
-/* The path relative to the prefix, in `arena`; NULL with *err unset: outside of
- * it. */
+/* The path relative to the prefix, in `arena`; NULL with *err unset: the path
+ * is outside of the prefix. */
 static const char *
 below_prefix(const struct put_what *what, const char *prefix,
 	     struct arena *arena, struct error *err)
@@ -369,8 +369,8 @@ below_prefix(const struct put_what *what, const char *prefix,
 	return kept;
 }
 
-/* List the files that are written, also those that replace nothing: the owner
- * of a path whose file is missing must not find another one's there. */
+/* List the files that are written, also those that replace nothing: a dataset
+ * with a missing file must not find a file of another dataset in its place. */
 static int
 list_written(const struct put *p, struct owners_write *w, const char *prefix,
 	     struct arena *arena, struct error *err)
@@ -454,7 +454,7 @@ count_path(struct owners_overlap *o, int64_t other, const char *path,
 	o->differ |= differ;
 }
 
-/* Compare with the dataset before, if it owns the path, too. */
+/* Compare with the previous dataset that owns the path, if any. */
 static int
 note(void *arg, const struct rank2file_file *f, struct error *err)
 {
@@ -513,7 +513,8 @@ note_all(struct catalogue *c, struct overlaps *s,
 			continue;
 		s->list[s->now].id = e[i].id;
 		rc = owners_each(c, e[i].id, o, note, s, &why);
-		/* Metadata that are unusable are for the verdict on it. */
+		/* Unusable metadata are reported by the verification of the
+		 * dataset. */
 		if (rc < 0)
 			rc = catalogue_is_verdict(&why) ? 0
 							: error_pass(err, &why);

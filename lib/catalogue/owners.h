@@ -20,10 +20,12 @@ struct index;
 struct put;
 struct rank2file_file;
 
-/* Call fn for each file that dataset `id` has: its path is NULL if it is not
+/*
+ * Call fn for each file of dataset `id`: its path is NULL if it is not
  * recorded; with segments it is in a container.  A dataset without a directory
- * has none.  *why: its metadata are unusable, so that it cannot be fetched;
- * they cannot be read; or the error of fn. */
+ * has no files.  *why: the metadata are unusable, so that the dataset cannot be
+ * fetched; or they cannot be read; or the error of fn.
+ */
 typedef int (*catalogue_names_fn)(void *arg, const struct rank2file_file *f,
 				  struct error *err);
 
@@ -53,10 +55,10 @@ int owners_make_way(struct catalogue *c, const struct owners_write *w,
 
 /*
  * Call before files of dataset `id` are written whose paths are not known yet.
- * Every other dataset of that kind that has a missing file is retired: a new
- * file may get its name, and the dataset would look whole with it.  *retired is
- * their number.  When all is written, catalogue_rollback() makes those valid
- * again that got none.
+ * Each dataset that a job could restart from or that could be indexed again,
+ * and that has a missing file, is retired: a new file could take the name of
+ * the missing one, and the dataset would look whole.  *retired is their number.
+ * After writing, catalogue_rollback() restores those whose paths were not used.
  */
 int owners_expect(struct catalogue *c, int64_t id,
 		  const struct catalogue_options *o, size_t *retired,
@@ -64,8 +66,8 @@ int owners_expect(struct catalogue *c, int64_t id,
 
 /*
  * For struct pack_keep: set keep[i] if another dataset, which a job could
- * restart from or that could be added to the index again, owns paths[i]: the
- * file has to stay.  `arg` is a struct owners_guard.
+ * restart from or that could be added to the index again, owns paths[i].  `arg`
+ * is a struct owners_guard.
  */
 int owners_keep(void *arg, const char *const *paths, size_t count, bool *keep,
 		struct error *err);
@@ -76,30 +78,30 @@ struct owners_guard {
 	struct catalogue *catalogue;
 	int64_t id; /* of the dataset whose files are written; 0: unknown */
 	const struct catalogue_options *o; /* o->replace as in owners_write */
-	bool renew; /* what now has the number `id` is replaced: retire it */
+	bool renew; /* retire the present dataset with the number `id` */
 };
 
 int owners_ask(void *arg, const struct put *p, struct error *err);
 
-/* And for its member `failed`: catalogue_rollback(). */
+/* For the member `failed` of struct put_guard: catalogue_rollback(). */
 void owners_failed(void *arg);
 
 /* --- Paths that two datasets own --- */
 
-/* A valid dataset, some of whose paths another valid one owns, too. */
+/* A valid dataset that shares paths with another valid one. */
 struct owners_overlap {
-	int64_t id, other; /* `other`: one of those that were before or after it
-			      at one of its paths */
-	size_t files;	   /* paths that are not known to have equal bytes */
-	bool differ;	   /* recorded sizes or checksums of one differ */
-	char path[512];	   /* one of those that `other` owns, printable */
+	/* `other`: the owner of one of its paths before or after it */
+	int64_t id, other;
+	size_t files;	/* paths that are not known to have equal bytes */
+	bool differ;	/* recorded sizes or checksums of one differ */
+	char path[512]; /* one of the shared paths, printable */
 };
 
 /*
- * List the datasets that are complete in `ix`, by id, and own paths of another
- * one.  Files whose recorded checksums are equal do not count.  The metadata of
- * each are read once; about 50 bytes a file are held.  `*out` is for
- * mem_free().
+ * List the datasets that are complete in `ix`, by id, and share paths with
+ * another one.  Files whose recorded checksums are equal do not count.  The
+ * metadata of each are read once; the table takes about 50 bytes per file.
+ * `*out` is for mem_free().
  */
 int owners_overlaps(struct catalogue *c, const struct index *ix,
 		    const struct catalogue_options *o,

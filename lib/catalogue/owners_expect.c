@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * owners_expect.c - before files are written whose paths are not known yet:
- * datasets that lack a file, which a new one could replace unseen.
- */
+/* owners_expect.c - before files are written whose paths are not known yet:
+ * find datasets with missing files, whose names the new files could take. */
 #include "catalogue/catalogue_impl.h"
 #include "catalogue/owners.h"
 #include "error.h"
@@ -28,8 +26,8 @@ find_lack(void *arg, const struct rank2file_file *f, struct error *err)
 	struct lack *k = arg;
 
 	(void)err;
-	/* Asked twice, the cache is sure.  A packed dataset does not need its
-	 * empty files. */
+	/* The cache lists the directory only on the second call, so call twice.
+	 * A packed dataset does not need its empty files. */
 	if (!k->any && f->path != NULL && f->nsegs == 0 &&
 	    !(f->has_size && f->size == 0))
 		k->any = pathcache_absent(k->prefix, f->path) ||

@@ -47,7 +47,7 @@ find(struct catalogue *c, const struct index *ix, const char *text,
 			where->old = where->name;
 		return 0;
 	}
-	/* One that was adopted has metadata of today, too. */
+	/* A dataset that was adopted has current metadata, too. */
 	if (where->id > 0 && where->name != NULL &&
 	    str_eq(where->name, w.name) && !is_old(c, where->id, where->name))
 		return 0;
@@ -86,7 +86,7 @@ open_part(struct catalogue *c, const char *word, struct part part,
 	int rc = -1;
 
 	word_parse(word, &w);
-	/* A number with its mark means the same, whatever the index says. */
+	/* "id:N" means the same whatever the index contains. */
 	if (ix == NULL && why.kind != ERROR_ABSENT && w.name != NULL)
 		error_pass(err, &why);
 	else if (find(c, ix, word, &where, err) == 0)

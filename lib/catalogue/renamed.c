@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * renamed.c - directories that somebody renamed by hand: what is not at its
- * place is not lost yet.
- */
+/* renamed.c - find directories that somebody renamed by hand: their files are
+ * not lost. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +18,8 @@
 #include "path.h"
 #include "str.h"
 
-/* At most this many missing directories are searched for, this many names are
- * looked at, and this many directories may be the one. */
+/* Limits: missing directories searched for, names examined, and directories
+ * that match. */
 #define SEARCHES_MAX 64
 #define LOOKS_MAX ((size_t)16384)
 #define CANDIDATES_MAX ((size_t)64)
@@ -181,9 +179,11 @@ resembles(const char *name, const char *missing)
 	return at != NULL && (at[n] < '0' || at[n] > '9');
 }
 
-/* Is there a file with these attributes?  One in a directory whose name tells
- * nothing must have the recorded size, and its old time: renaming a directory
- * changes neither. */
+/*
+ * Is there a file with these attributes?  Renaming a directory changes neither
+ * size nor time of its files.  So in a directory whose name does not resemble
+ * the missing one, the file must have the recorded size and time.
+ */
 static bool
 has_file(const struct catalogue *c, const char *path, const struct attr *attr,
 	 bool alike)
@@ -201,7 +201,7 @@ has_file(const struct catalogue *c, const char *path, const struct attr *attr,
 			   st.st_mtim.tv_nsec == attr->mtime.tv_nsec)));
 }
 
-/* Has the directory `name` the file that is missing? */
+/* Does the directory `name` contain the missing file? */
 static int
 try_name(void *arg, const char *name, struct error *err)
 {
@@ -226,8 +226,8 @@ try_name(void *arg, const char *name, struct error *err)
 	return 0;
 }
 
-/* The candidate whose file is that of no other dataset; best one whose name
- * resembles.  NULL: none. */
+/* The candidate whose file belongs to no other dataset; preferably one with a
+ * similar name.  NULL: none. */
 static const struct candidate *
 choose(const struct lookalike *l, struct owners_guard *asks)
 {

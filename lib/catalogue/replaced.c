@@ -30,9 +30,11 @@ marked(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	kvtree_free(t);
 	if (t == NULL && !catalogue_is_verdict(&why))
 		return error_pass(err, &why);
-	/* If there was no room to mark the summary, it was removed.  One that
-	 * is complete was written since, or is marked before the first file is
-	 * replaced. */
+	/*
+	 * Without room to mark the summary, it was removed.  So a complete
+	 * summary was written later, or will be marked before the first file is
+	 * replaced.
+	 */
 	if (*by > 0 || (t != NULL && s.complete == 1))
 		return 0;
 	error_clear(&why);

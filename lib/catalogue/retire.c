@@ -123,7 +123,7 @@ mark_or_remove(const struct catalogue_dir *d, const struct kvtree *t,
 					     : 0;
 }
 
-/* Change a summary that says COMPLETE = 1. */
+/* Mark a summary that has COMPLETE = 1. */
 static int
 mark_summary(const struct retirement *r, const struct catalogue_dir *d,
 	     struct error *err)
@@ -133,7 +133,7 @@ mark_summary(const struct retirement *r, const struct catalogue_dir *d,
 	struct summary s = { .complete = -1 };
 	int rc = 0;
 
-	/* A summary that cannot be read is of no use to anybody. */
+	/* An unreadable summary needs no mark. */
 	if (t == NULL || summary_read(t, &s, &why) < 0 || s.complete != 1) {
 		kvtree_free(t);
 		return why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
@@ -149,7 +149,8 @@ mark_summary(const struct retirement *r, const struct catalogue_dir *d,
 	return rc;
 }
 
-/* Tell the index, and open the metadata directory.  1: there is none. */
+/* Mark the index entry, and open the metadata directory. 1: the dataset has
+ * none. */
 static int
 begin(struct catalogue *c, const struct retirement *r, struct catalogue_dir *d,
       struct error *err)
@@ -172,7 +173,7 @@ catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
 	int rc = 0;
 
-	/* Without it, the mark cannot be taken back. */
+	/* Without the fingerprint, the mark cannot be taken back. */
 	if (catalogue_fingerprint(c, id, o, r.print, NULL) < 0)
 		r.print[0] = '\0';
 	rc = begin(c, &r, &d, err);
@@ -255,8 +256,8 @@ catalogue_supersede(struct catalogue *c, int64_t id, bool all,
 	struct clearing k = { &d, all };
 	int rc = begin(c, &r, &d, err);
 
-	/* First what makes it a dataset: the copy of rank2file without the
-	 * file would still be read. */
+	/* Remove the summary first, and rank2file last: without rank2file, its
+	 * copy would still be read. */
 	if (rc == 0 && (remove_meta(&d, SUMMARY_FILE, err) < 0 ||
 			dir_each(d.fd, d.name, clear_meta, &k, err) < 0 ||
 			remove_meta(&d, RANK2FILE_FILE, err) < 0 ||

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rollback.c - take back the mark of catalogue_retire() from a dataset none of
- * whose files was replaced, because the room ran out or the command was ended
+ * whose files was replaced, because space ran out or the command was ended
  * before its first rename.
  *
- * The mark has a fingerprint of the files as they were: inode, size and times
+ * The mark has a fingerprint of the files at that time: inode, size and times
  * of each.  A file that is renamed over another has another inode and change
  * time.  So an equal fingerprint proves that all files are still the same.
  */
@@ -125,7 +125,7 @@ catalogue_fingerprint(struct catalogue *c, int64_t id,
 
 /* --- Is it still the same? --- */
 
-/* What the marks of a dataset say. */
+/* The marks of a dataset. */
 struct marks {
 	int64_t by;		   /* 0: it has none */
 	bool indexed, was_current; /* the index has one, and more */
@@ -174,7 +174,7 @@ is_same(struct catalogue *c, int64_t id, const struct marks *m,
 	       str_eq(now, m->print);
 }
 
-/* Does a command still write dataset `id`, or could it? */
+/* Does a command still write dataset `id`, or may one do so? */
 static bool
 is_written(struct catalogue *c, int64_t id)
 {
@@ -255,7 +255,7 @@ restore_entry(struct index *ix, void *arg, struct error *err)
 	if (index_find_id(ix, id, &e, NULL) < 0 || e.complete != 0 ||
 	    e.replaced == 0)
 		return 1;
-	/* Unless a newer one has become the current one since. */
+	/* Only if no newer checkpoint has become the current one since. */
 	back = index_extra(ix, id, INDEX_WAS_CURRENT) != NULL &&
 	       (current == NULL ||
 		(index_find_name(ix, current, &now, NULL) == 0 && now.id < id));

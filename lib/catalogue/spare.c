@@ -54,7 +54,8 @@ open_plain(int dirfd, const char *name, struct stat *st)
 	return fd;
 }
 
-/* Make or enlarge the reserve.  A failure is ignored: it is not needed now. */
+/* Make or enlarge the reserve.  A failure is ignored: the reserve is not needed
+ * yet. */
 static void
 keep_spare(int dirfd, size_t len)
 {

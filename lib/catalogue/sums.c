@@ -285,9 +285,9 @@ has_its_time(const struct taking *t, const struct plan_file *f)
 
 /*
  * A scavenge has copied files, but not those of the ranks without a filemap on
- * the prefix.  What is at their paths may belong to another dataset with files
- * of the same names and sizes: rebuild it, unless it has the recorded time,
- * which each copy gets.
+ * the prefix.  Files at their paths may belong to another dataset with the same
+ * names and sizes.  Mark each such file for a rebuild, unless it has the
+ * recorded time, which every copy gets.
  */
 static int
 doubt_others(struct taking *t, struct error *err)

@@ -2,7 +2,7 @@
 /*
  * verify.c - scr_index --verify: is a dataset whole?  Change nothing.
  *
- * The files are looked at by the filemaps if there are any (a plan), else by
+ * The files are checked by the filemaps if there are any (a plan), else by
  * rank2file.  Then the metadata are judged that the library reads at a restart
  * (fetchable.c): without them no job restarts from the files.
  */
@@ -176,8 +176,8 @@ tell_entry(struct verify *v)
 		verify_tell(v, STATUS_DAMAGED, "its index entry: %s", reason);
 }
 
-/* Judge the metadata, after the files.  Whatever can be written again is only
- * damage. */
+/* Judge the metadata, after the files.  Metadata that can be written again are
+ * damaged, not lost. */
 static void
 tell_fetch(struct verify *v, bool has_plan)
 {

@@ -21,7 +21,7 @@ struct verify {
 	struct catalogue_dir dir;
 	struct catalogue_fetch fetch;
 	struct catalogue_renamed renamed;
-	bool by_hand; /* something was found that only the user can mend */
+	bool by_hand; /* only the user can repair some of the damage */
 	bool map_looked;
 	enum verify_mend map;	    /* catalogue_map_flaw() */
 	size_t astray, astray_lost; /* files below renamed.from; those that
@@ -32,7 +32,7 @@ struct verify {
 void verify_tell(struct verify *v, int status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Damage that only the next loss makes felt. */
+/* Damage that only matters after another loss. */
 void verify_tell_spare(struct verify *v, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -47,12 +47,12 @@ void verify_tell_astray(struct verify *v);
 
 /* --- verify_plan.c --- */
 
-/* Verify by the filemaps. 1: rank2file is needed instead, because there are
- * none, or a flushed dataset has too few. */
+/* Verify by the filemaps. 1: rank2file is needed instead, because there are no
+ * filemaps, or a flushed dataset has too few. */
 int verify_by_plan(struct verify *v, struct error *err);
 
-/* Of a plan that somebody else judges: report directories that were renamed,
- * and files that the job cannot read. */
+/* Report what else plan `p` shows, which the caller judges: renamed
+ * directories, and files that the job cannot read. */
 void verify_tell_names(struct verify *v, const struct plan *p);
 
 #endif /* CATALOGUE_VERIFY_IMPL_H */

@@ -11,7 +11,7 @@
 #include "rescue/deep.h"
 #include "str.h"
 
-/* What is lost may be there if something else could not be read. */
+/* Files that seem lost may exist if something else could not be read. */
 static const char *
 fate_words(const struct plan *p, enum fate f)
 {
@@ -60,7 +60,7 @@ tell_file(struct verify *v, const struct plan *p, const struct plan_file *f)
 			    fate_words(p, f->fate));
 }
 
-/* A file that is there, but that the job cannot read. */
+/* Report a file that is present, but that the job cannot read. */
 static void
 tell_unreadable(struct verify *v, const struct plan_file *f)
 {

@@ -2,13 +2,14 @@
 /*
  * word.h - the words by which users name a dataset of a prefix.
  *
- * "id:4" is dataset number 4, and "name:4" the dataset of this name.  Any other
- * word is a name, and a number if it looks like one; catalogue_resolve() finds
- * the dataset, and refuses a word that is the name of one dataset and the
- * number of another.  A dataset named "id:4" is "name:id:4".
+ * "id:4" is dataset number 4, and "name:4" the dataset with the name "4".  Any
+ * other word is a name, and also a number if it looks like one;
+ * catalogue_resolve() finds the dataset, and refuses a word that is the name of
+ * one dataset and the number of another.  A dataset named "id:4" is
+ * "name:id:4".
  *
- * Numbers from paths, metadata and other programs are no words.  To pass such a
- * number to a function that takes a word, format it with WORD_ID_FMT.
+ * Numbers from paths, metadata and other programs are not words.  To pass such
+ * a number to a function that takes a word, format it with WORD_ID_FMT.
  */
 #ifndef CATALOGUE_WORD_H
 #define CATALOGUE_WORD_H

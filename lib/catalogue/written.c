@@ -60,7 +60,7 @@ struct written_job {
 	bool listed; /* is set: the index was changed */
 };
 
-/* An entry of the same name goes: CURRENT moves on from it. */
+/* Remove an entry of the same name; CURRENT moves on from it. */
 static int
 drop_name(struct index *ix, const struct written_job *j, struct error *err)
 {
@@ -88,7 +88,7 @@ add_begun(struct index *ix, void *arg, struct error *err)
 	return index_add(ix, j->desc, 0, NULL, err);
 }
 
-/* Remove the map and the summary of what had its number. */
+/* Remove the map and the summary of the previous dataset with this number. */
 static int
 empty_dir(struct catalogue *c, int64_t id, struct error *err)
 {
@@ -104,7 +104,9 @@ empty_dir(struct catalogue *c, int64_t id, struct error *err)
 	return rc;
 }
 
-/* First the directory: a change of the index makes its name durable, too. */
+/*
+ * Make the directory first: the change of the index then syncs its name, too.
+ */
 int
 catalogue_written_begin(struct catalogue *c, const struct kvtree *desc,
 			struct error *err)

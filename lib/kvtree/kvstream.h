@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * kvstream.h - read the elements of a kvtree file (kvscan.h) a window at a
- * time, in one pass: for readers that want a few of millions of entries, and
- * should not need memory for all.
+ * time, in one pass: for readers that need a few of millions of entries, in
+ * little memory.
  *
  * A caller calls kvstream_more() before each group of elements, which may have
- * KVSTREAM_NEED bytes together.  It moves the window: strings that are read
- * from a file last only until then.
+ * KVSTREAM_NEED bytes together.  The call moves the window: strings that are
+ * read from a file last only until then.
  */
 #ifndef KVTREE_KVSTREAM_H
 #define KVTREE_KVSTREAM_H
@@ -31,13 +31,16 @@ struct kvstream {
 /* Read elements from memory (kvtree_body()). */
 void kvstream_memory(struct kvstream *s, const char *body, size_t len);
 
-/* Read those of a file.  -1: it cannot be opened or read, has no checksum, or
- * is not one whole image; read it in another way, which says what is wrong. */
+/*
+ * Read the elements of a file. -1: the file cannot be opened or read, has no
+ * checksum, or is not one whole image.  Then read it as a tree, which reports
+ * the reason.
+ */
 int kvstream_open(struct kvstream *s, int dirfd, const char *name);
 void kvstream_close(struct kvstream *s);
 
-/* Were all elements read, and in plain form?  For a file, only this compares
- * the checksum: what was read before is void if it fails. */
+/* Were all elements read, and in plain form?  Only this call compares the
+ * checksum of a file: if it returns false, discard everything read before. */
 bool kvstream_good(struct kvstream *s);
 
 void kvstream_fill(struct kvstream *s);
@@ -55,7 +58,7 @@ kvstream_more(struct kvstream *s)
 		kvstream_fill(s);
 }
 
-/* Pass over the children of the last key, and all below them. */
+/* Skip the children of the last key, and all below them. */
 static inline void
 kvstream_skip(struct kvstream *s)
 {

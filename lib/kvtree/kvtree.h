@@ -156,7 +156,7 @@ struct kvtree *kvtree_decode(const void *data, size_t len, size_t *used,
 struct kvtree *kvtree_decode_buf(struct buf *raw, struct error *err);
 
 /* Decode a sound image (kvtree_body()) without one child of the root: the `cut`
- * bytes at `from` are its key, and all behind it that belongs to it. */
+ * bytes at `from` are that child, its key and everything below it. */
 struct kvtree *kvtree_decode_without(const void *data, size_t len,
 				     const void *from, size_t cut,
 				     struct error *err);

@@ -112,7 +112,7 @@ struct frame {
 struct decoder {
 	struct kvtree_tree *tree;
 	const char *p, *end; /* the rest of the packed tree */
-	uint64_t owed;	     /* elements announced by counts, but not yet
+	uint64_t pending;    /* elements announced by counts, but not yet
 				read */
 };
 
@@ -261,14 +261,16 @@ read_element(struct decoder *d, const char **key, size_t *len, uint32_t *count)
 	return true;
 }
 
-/* Check a count against the remaining bytes: each element that is still owed
- * needs ELEMENT_MIN bytes.  This bounds the memory used by the size of the
- * image, however the counts are nested. */
+/*
+ * Check a count against the remaining bytes: each pending element needs
+ * ELEMENT_MIN bytes.  This bounds the memory used by the size of the image,
+ * however the counts are nested.
+ */
 static inline bool
 believe(struct decoder *d, uint32_t count)
 {
-	d->owed += count;
-	return d->owed * ELEMENT_MIN <= (uint64_t)(d->end - d->p);
+	d->pending += count;
+	return d->pending * ELEMENT_MIN <= (uint64_t)(d->end - d->p);
 }
 
 enum verdict { GOOD, BAD_KEY, BAD_COUNT, TOO_DEEP, NO_MEMORY };
@@ -292,7 +294,7 @@ read_elements(struct kvtree_tree *tree, const char *end, const char **at)
 		return BAD_COUNT;
 	if (open_frame(f, n, count) < 0)
 		return NO_MEMORY;
-	while (d.owed > 0) {
+	while (d.pending > 0) {
 		while (f->left == 0)
 			f--;
 		if (!read_element(&d, at, &len, &count))
@@ -301,7 +303,7 @@ read_elements(struct kvtree_tree *tree, const char *end, const char **at)
 		if (n == NULL)
 			return NO_MEMORY;
 		f->left--;
-		d.owed--;
+		d.pending--;
 		/* A value, that is an only child without children, needs no
 		 * frame. */
 		if (count == 1 && n->first == NULL) {

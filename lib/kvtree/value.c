@@ -54,7 +54,9 @@ value_u64(const struct kvtree *k, uint64_t max, uint64_t *out,
 		return value_bad(err, kvtree_key(k), "not exactly one value");
 	if (value_number(value, max, out))
 		return 0;
-	/* Nobody writes hexadecimal or octal, but LLNL reads them. */
+	/*
+	 * No known program writes hexadecimal or octal, but LLNL's reads them.
+	 */
 	if (num_u64_any(value, max, out, NULL) == 0)
 		return 0;
 	return error_set(err, ERROR_CORRUPT,

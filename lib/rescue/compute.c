@@ -90,7 +90,7 @@ leave_out(const struct run *r, const struct compute_unread *what,
 	return 1;
 }
 
-/* Read a block of one string, piece by piece, to learn which one fails.
+/* Read a block of one string, piece by piece, to find the piece that fails.
  * Returns 1 if its set is left out. */
 static int
 read_input(const struct run *r, struct stripe_worker *w, const struct block *b,

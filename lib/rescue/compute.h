@@ -40,16 +40,20 @@ struct compute_unread {
 };
 
 struct compute_options {
-	/* Threads of work_waiting(); memory of all of them in bytes (0:
+	/*
+	 * Threads of work_waiting(); memory of all of them in bytes (0:
 	 * COMPUTE_WORKER_MEMORY each); progress in bytes read and written;
-	 * stop: compute() fails with ERROR_SYSTEM and EINTR. */
+	 * stop: compute() fails with ERROR_SYSTEM and EINTR.
+	 */
 	const struct work *work;
 	struct stripe_sum *sums;     /* checksums of files read; may be NULL */
 	struct stripe_sum *new_sums; /* checksums of files written; may be
 					NULL */
-	/* Called by any thread, at most once for a set.  Return 0 to continue:
-	 * what is not yet computed of this set is left out.  Return -1 to end
-	 * with the error.  NULL: the first failed read ends it. */
+	/*
+	 * Called by any thread, at most once for a set.  Return 0 to continue:
+	 * the rest of this set is not computed.  Return -1 to end with the
+	 * error.  NULL: the first failed read ends it.
+	 */
 	int (*unreadable)(void *arg, const struct compute_unread *what);
 	void *arg;
 };

@@ -32,9 +32,11 @@ struct deep_finding {
 	uint32_t file;	   /* index of the damaged file in plan.files, or
 			      PLAN_NONE */
 	uint64_t file_off; /* offset of its first wrong byte */
-	/* Why a file could not be read, in the plan's memory: what the set is
-	 * like is unknown, and nothing above but `set` is.  NULL: it does not
-	 * match. */
+	/*
+	 * Why a file could not be read, in the plan's memory: then the set is
+	 * neither right nor wrong, and of the members above only `set` is
+	 * valid.  NULL: the set does not match.
+	 */
 	const char *unread;
 };
 
@@ -53,7 +55,7 @@ int deep_check(struct plan *p, const struct work *work, struct deep_result *out,
 	       struct error *err);
 void deep_free(struct deep_result *r);
 
-/* Does the finding tell which file is wrong? */
+/* Does the finding identify the wrong file? */
 static inline bool
 deep_is_located(const struct deep_finding *f)
 {

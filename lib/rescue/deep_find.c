@@ -65,7 +65,7 @@ deep_unread(struct deep *d, uint32_t set, const struct error *why,
 	bool old = false;
 	int rc = 0;
 
-	/* A file that is gone or too short has changed since the plan. */
+	/* A missing or truncated file has changed since the plan. */
 	if (why->kind != ERROR_SYSTEM)
 		return error_pass(err, why);
 	pthread_mutex_lock(&d->lock);

@@ -46,7 +46,7 @@ struct deep {
  * thread. */
 int deep_found(struct deep *d, const struct deep_finding *f, struct error *err);
 
-/* Record that a file of the set could not be read.  -1: the reason is another,
+/* Record that a file of the set could not be read. -1:  *why is no read error,
  * or no memory. */
 int deep_unread(struct deep *d, uint32_t set, const struct error *why,
 		struct error *err);

@@ -457,7 +457,7 @@ lost_set(const struct plan *p)
 	return NULL;
 }
 
-/* What is lost may be there: something could not be read. */
+/* Something could not be read, so it is unknown whether data are lost. */
 static int
 unread_error(const struct plan *p, struct error *err)
 {

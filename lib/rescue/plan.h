@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * plan.h - the state of one dataset: which files are present, missing or
- * damaged, what that means, and what can be rebuilt.  A plan is printed by
- * scr_inspect, and carried out by scr_rebuild and scr_index --build.  So all of
- * them judge a dataset in the same way.
+ * damaged, what that means, and what can be rebuilt. scr_inspect prints a plan;
+ * scr_rebuild and scr_index --build carry it out.  So all of them judge a
+ * dataset in the same way.
  *
  * The files of a dataset lie in one or several places:
  *   prefix  metadata in PREFIX/.scr/scr.dataset.ID, files anywhere below
@@ -12,8 +12,8 @@
  *           .../scr.dataset.ID of one node; several nodes' directories of the
  *           same dataset make one plan.
  *
- * The structs here are facts, to be read only.  Where the bytes are that prove
- * them is private to the room (rescue_impl.h).
+ * Callers only read these structs.  The location of the bytes is private to
+ * this room (rescue_impl.h).
  *
  * Making a plan reads metadata and stats files; with PLAN_CHECKSUMS it also
  * reads every file that has a recorded checksum.  It changes nothing on disk.
@@ -208,8 +208,8 @@ struct plan {
 	size_t maps_missing, maps_lost; /* filemaps */
 	size_t ranks_lost;		/* ranks with a lost file or filemap */
 	size_t red_missing;		/* redundancy files to be rebuilt */
-	/* Files that an I/O error keeps from being read.  A rebuild takes them
-	 * for lost; but what is lost with them may be there. */
+	/* Files that could not be read because of an I/O error.  A rebuild
+	 * treats them as lost, but they may be intact. */
 	size_t unread;
 	const char *first_unread;	    /* which, and why; NULL: none */
 	uint64_t bytes_read, bytes_written; /* by a rebuild */
@@ -219,9 +219,9 @@ struct plan {
 enum {
 	PLAN_HEADERS = 1 << 0,	 /* open every redundancy file's header */
 	PLAN_CHECKSUMS = 1 << 1, /* read files that have a recorded CRC */
-	PLAN_SCHEMES = 1 << 2,	 /* open one header of each set that lacks
-				    nothing, and compare the sizes of its other
-				    redundancy files: says what it tolerates */
+	/* open one header of each set that lacks nothing, and compare the sizes
+	 * of its other redundancy files, to find the tolerance of the set */
+	PLAN_SCHEMES = 1 << 2,
 };
 
 struct plan_options {
@@ -305,8 +305,9 @@ struct plan_report {
 
 /*
  * Plan for dataset `id` from `n` reports, ascending by rank.  No file is read.
- * The reports may be those of one set of a larger dataset: the set is judged
- * rightly, and all other ranks count as lost.
+ * The reports may be those of one set of a larger dataset: the verdict on this
+ * set is right, and all other ranks count as lost.
+ *
  * Sets have their solutions, but rebuild() cannot execute them: the processes
  * that have the files do.  A lost filemap that its set can compute has
  * FATE_REBUILD, but the files of its rank are known only from the lists of the
@@ -316,8 +317,8 @@ struct plan *plan_reports(int64_t id, const struct plan_report *reports,
 			  size_t n, const struct plan_options *o,
 			  struct error *err);
 
-/* A redundancy file of a plan from reports: where its body begins, and what is
- * to be written if its member has FATE_REBUILD (else NULL). */
+/* A redundancy file of a plan from reports: the start of its body, and the
+ * header to write if its member has FATE_REBUILD (else NULL). */
 struct plan_red_image {
 	uint64_t body_start, body_size; /* in bytes */
 	const void *header;
@@ -355,10 +356,10 @@ int plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 		 uint32_t failures, struct error *err);
 
 /*
- * How many containers a packed dataset can lose, whichever they are, without
- * losing data; `rebuilt`: after a rebuild.  The plan has its headers read
- * (PLAN_HEADERS).  *critical: containers of which not even one alone can be
- * lost.
+ * The number of containers that a packed dataset can lose without losing data,
+ * whichever containers these are; `rebuilt`: after a rebuild.  The plan has its
+ * headers read (PLAN_HEADERS).  *critical: the number of containers whose loss
+ * alone loses data.
  */
 size_t plan_container_spare(const struct plan *p, bool rebuilt,
 			    size_t *critical);
@@ -368,8 +369,11 @@ size_t plan_container_spare(const struct plan *p, bool rebuilt,
 bool plan_map_flaw(const struct plan *p, char *to, size_t size,
 		   bool *incomplete);
 
-/* Exit status for a plan: STATUS_OK, STATUS_DAMAGED or STATUS_LOST.  If the
- * loss may be none, because a file could not be read: STATUS_FAILED. */
+/*
+ * Exit status for a plan:  STATUS_OK, STATUS_DAMAGED or STATUS_LOST.
+ * STATUS_FAILED: a file could not be read, so it is unknown whether data are
+ * lost.
+ */
 int plan_status(const struct plan *p);
 
 /*

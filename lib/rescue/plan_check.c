@@ -49,8 +49,8 @@ list_files(struct check *c, bool *look, struct error *err)
 	return 0;
 }
 
-/* A file that cannot be read whole stays short of its size, so it counts as
- * wrong. */
+/* The checksum of a file that cannot be read completely covers fewer bytes than
+ * its size, so the file counts as wrong. */
 static int
 note_unreadable(void *arg, const struct stripe_part *part,
 		const struct error *why)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_compose.c - filemaps that are lost, and that their sets cannot restore,
- * composed from rank2file: it has paths and sizes, and the redundancy headers
- * have the names in the cache, modes, owners and times.  Without rank2file,
- * they are composed from the headers, if all files of the rank are present
- * beside those of other ranks.
+ * plan_compose.c - compose lost filemaps that their sets cannot restore.
+ * rank2file has paths and sizes; the redundancy headers have the names in the
+ * cache, modes, owners and times.  Without rank2file, the headers alone suffice
+ * if all files of the rank are present beside those of other ranks.
  *
  * A composed filemap has the contents, but not the bytes of the lost one.  So
  * the redundancy over the filemaps of its set is computed again.
@@ -286,7 +285,7 @@ plan_compose_from_headers(struct planner *w, size_t *count, struct error *err)
 
 /* --- Contents --- */
 
-/* Encode the filemap of a rank, with what its set has added. */
+/* Encode the filemap of a rank, with the additions from its set. */
 static int
 encode_map(struct planner *w, struct plan_rank *r, const struct filemap *m,
 	   struct error *err)
@@ -331,7 +330,7 @@ encode_map(struct planner *w, struct plan_rank *r, const struct filemap *m,
 	return rc;
 }
 
-/* Have all filemaps of a set been read or composed, and one been composed? */
+/* Are all filemaps of a set read or composed, and at least one composed? */
 static bool
 is_composed(const struct planner *w, const struct plan_set *s)
 {

@@ -139,7 +139,7 @@ int plan_need_ranks(struct planner *w, int64_t n, struct error *err);
 int plan_take_map(struct planner *w, uint32_t rank, const void *image,
 		  size_t size, const char **why, struct error *err);
 
-/* Grow or shrink the number of ranks to what filemaps and sets say. */
+/* Set the number of ranks to the number in filemaps and sets. */
 int plan_count_ranks(struct planner *w, struct error *err);
 
 /* --- plan_owner.c --- */
@@ -147,12 +147,12 @@ int plan_count_ranks(struct planner *w, struct error *err);
 /* Read the descriptor of a dataset on a prefix. */
 int plan_owner_load(struct planner *w, struct error *err);
 
-/* Forget filemaps of another dataset.  Called when all are read, before their
+/* Drop the filemaps of another dataset.  Called when all are read, before their
  * contents are used. */
 void plan_owner_maps(struct planner *w);
 
-/* Forget the filemap of a rank: it belongs to another dataset.  When all such
- * are forgotten, plan_owner_sweep() removes them from maps[]. */
+/* Mark the filemap of a rank as that of another dataset. plan_owner_sweep()
+ * then removes all marked filemaps from maps[]. */
 void plan_owner_forget(struct planner *w, int64_t rank);
 void plan_owner_sweep(struct planner *w);
 
@@ -167,16 +167,16 @@ void plan_owner_set(const struct planner *w, struct plan_set *s);
  * number of sets removed. */
 size_t plan_owner_drop_sets(struct planner *w);
 
-/* Report to the log what is not used, and why. */
+/* Report unused files, and the reason, to the log. */
 void plan_owner_say(const struct planner *w);
 
 /* --- plan_record.c --- */
 
-/* If something is missing or checksums are wanted, read rank2file and forget
- * the filemaps that contradict it; *dropped is their number. */
+/* If something is missing or checksums are wanted, read rank2file and drop the
+ * filemaps that contradict it; *dropped is their number. */
 int plan_record_load(struct planner *w, size_t *dropped, struct error *err);
 
-/* Does rank2file deny that the rank has the files of this list? */
+/* Does rank2file contradict that the rank has the files of this list? */
 bool plan_record_denies(const struct planner *w, const struct redset_member *l);
 
 /* Take the checksums in rank2file, and of missing files those in
@@ -184,7 +184,7 @@ bool plan_record_denies(const struct planner *w, const struct redset_member *l);
 int plan_record_sums(struct planner *w, struct error *err);
 void plan_record_free(struct plan_record *r); /* NULL is allowed */
 
-/* What rank2file says about the files of a rank; NULL: nothing. */
+/* The entry of the rank in rank2file; NULL: none. */
 const struct rank2file_rank *plan_record_rank(const struct planner *w,
 					      uint32_t rank);
 
@@ -324,8 +324,8 @@ int plan_make_header(struct plan_set *s, uint32_t member, struct arena *arena,
 int plan_renew_lists(struct planner *w, struct plan_set *s, struct arena *arena,
 		     struct error *err);
 
-/* If the redundancy file of a member is packed and has another size from now
- * on, it will be a file of its own. */
+/* If a member's redundancy file is packed and its size changes, write it as a
+ * file of its own. */
 void plan_renew_place(struct plan_set *s, uint32_t member);
 
 /* --- plan_solve.c --- */
@@ -347,13 +347,13 @@ int plan_reopen_set(struct planner *w, uint32_t set, struct error *err);
 /* Is a file, filemap or redundancy file of the set missing? */
 bool plan_set_lacks(const struct planner *w, const struct plan_set *s);
 
-/* Record what the headers that were read say of ranks and files. */
+/* Record the ranks and files in the headers that were read. */
 int plan_join_set(struct planner *w, uint32_t set, struct error *err);
 
 /* --- plan_sample.c --- */
 
-/* Read one header of each of the `*count` sets that lacks nothing, and remove
- * from `sets` those that need no more: they are sampled. */
+/* Read one header of each of the `*count` sets that lack nothing.  Remove from
+ * `sets` those for which this suffices: they are sampled. */
 int plan_sample_sets(struct planner *w, size_t *sets, size_t *count,
 		     struct error *err);
 

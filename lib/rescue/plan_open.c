@@ -22,7 +22,7 @@
 #include "rescue/plan_impl.h"
 #include "str.h"
 
-/* Bytes to read of a body to learn whether it can be read. */
+/* Bytes of a body that are read to find out if it is readable. */
 #define PROBE 4096
 
 /* Mark the member as damaged because of `local`.  If the file is not the cause
@@ -445,10 +445,12 @@ body_answers(const struct planner *w, const struct plan_member *m)
 	return good;
 }
 
-/* The body behind a damaged header is used only if the file has the expected
- * size, because then the body is at the expected offset; if it was packed, and
- * stays so; and behind an unread header, if that was not the failure of the
- * whole file. */
+/*
+ * May the body behind a damaged header be used?  Only if the file has the
+ * expected size, because then the body is at the expected offset.  A packed
+ * file must also stay packed.  If the header was unreadable, the body itself
+ * must be readable.
+ */
 static void
 check_salvage(const struct planner *w, const struct plan_set *s,
 	      uint32_t member, bool packed)

@@ -2,10 +2,10 @@
 /*
  * plan_owner.c - which filemaps and redundancy files belong to the dataset.
  *
- * A directory scr.dataset.ID can hold files of two datasets: when ids start
- * again, LLNL's flush of the new dataset replaces data, summary and rank2file
- * only, and the filemaps and redundancy files of an older scavenge stay.  What
- * is computed from these is an older dataset, or nothing at all.
+ * A directory scr.dataset.ID can hold files of two datasets.  When ids start
+ * again, LLNL's flush of the new dataset replaces only data, summary and
+ * rank2file; the filemaps and redundancy files of an older scavenge stay.
+ * Using these would restore the older dataset, or garbage.
  *
  * A job creates a dataset (CREATED in its descriptor), then writes the files,
  * then the filemaps, then the redundancy; filemaps and headers record the times
@@ -33,15 +33,15 @@
 
 #define SECOND INT64_C(1000000)
 
-/* The clocks of a job's nodes may differ by this much. */
+/* Largest difference between the clocks of a job's nodes. */
 #define SKEW (2 * SECOND)
 
-/* The same if files on disk confirm what a filemap records. */
+/* The same if files on disk confirm the filemap. */
 #define SKEW_CONFIRMED (3600 * SECOND)
 
 /* --- The descriptor --- */
 
-/* What the dataset's descriptor in one file says. */
+/* The dataset's descriptor in one file. */
 struct said {
 	int64_t created; /* microseconds since the epoch; -1: nothing */
 	const char *job; /* NULL: nothing */
@@ -68,8 +68,7 @@ take_desc(struct planner *w, const struct kvtree *desc, struct said *out,
 	return out->job == NULL ? error_no_memory(err) : 0;
 }
 
-/* Read a metadata file.  NULL without an error: it is missing or damaged, and
- * says nothing. */
+/* Read a metadata file.  NULL without an error: it is missing or damaged. */
 static struct kvtree *
 read_tree(int dirfd, const char *name, struct error *err)
 {
@@ -218,7 +217,7 @@ other_job(const struct planner *w, const char *path)
 	       memcmp(at, w->owner.job, len) != 0;
 }
 
-/* Is the file on the prefix as it is recorded, to the nanosecond? */
+/* Does the file on the prefix have the recorded time, to the nanosecond? */
 static bool
 is_as_recorded(const struct planner *w, const char *root,
 	       const struct filemap_file *f)
@@ -241,10 +240,8 @@ is_as_recorded(const struct planner *w, const char *root,
 	return same;
 }
 
-/*
- * Filemaps that seem a little too old may be those of a node with a slow clock.
- * If files on disk are just as they record, accept times as old as theirs.
- */
+/* Slightly old filemaps may come from a node with a slow clock.  If files on
+ * disk match such a filemap exactly, accept times as old as theirs. */
 static void
 allow_for_clocks(struct planner *w)
 {
@@ -270,9 +267,11 @@ allow_for_clocks(struct planner *w)
 	buf_free(&root);
 }
 
-/* flush.scr describes a later dataset than the summary.  If a filemap is as new
- * as that, a scavenge has replaced the data, and summary and rank2file are
- * left over. */
+/*
+ * flush.scr describes a later dataset than the summary.  If a filemap is as new
+ * as the later dataset, a scavenge has replaced the data, and summary and
+ * rank2file are left over.
+ */
 static void
 choose_descriptor(struct planner *w)
 {
@@ -320,8 +319,8 @@ plan_owner_sweep(struct planner *w)
 	w->nmaps = kept;
 }
 
-/* Time of the filemap in entry i; -1: unknown, or it is another entry of this
- * rank that was read. */
+/* Time of the filemap in entry i; -1: unknown, or another entry of this rank
+ * was read. */
 static int64_t
 entry_time(const struct planner *w, size_t i)
 {
@@ -354,7 +353,7 @@ plan_owner_maps(struct planner *w)
 		plan_owner_forget(w, w->maps[i].rank);
 		foreign = true;
 	}
-	/* Those without files are no better than the rest. */
+	/* Filemaps without files follow the others. */
 	for (size_t i = 0; foreign && !ours && i < w->nmaps; i++)
 		plan_owner_forget(w, w->maps[i].rank);
 	plan_owner_sweep(w);

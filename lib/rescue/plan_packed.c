@@ -97,7 +97,7 @@ has_containers(const struct place *pl)
 	       S_ISDIR(st.st_mode);
 }
 
-/* The map cannot be read: is it lost? */
+/* Reading the map failed: is the map lost? */
 static int
 map_error(const struct place *pl, struct error *why, struct error *err)
 {

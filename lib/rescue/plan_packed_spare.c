@@ -6,7 +6,7 @@
 #include "mem.h"
 #include "rescue/plan_packed_impl.h"
 
-/* What one set has in one container. */
+/* The share of one set in one container. */
 struct share {
 	size_t set;	    /* index of the set + 1; 0: none yet */
 	uint32_t last;	    /* the member counted last, + 1 */
@@ -62,8 +62,11 @@ count_rank(struct counting *c, uint32_t rank, size_t set, uint32_t member)
 	}
 }
 
-/* Returns how many containers set `i` can lose, whichever they are, if none is
- * critical: at least one, as a container of redundancy holds no data. */
+/*
+ * Returns the number of containers that set `i` can lose, whichever they are,
+ * if none is critical.  This is at least one, as a container of redundancy
+ * holds no data.
+ */
 static size_t
 count_set(struct counting *c, size_t i, bool rebuilt)
 {

@@ -74,8 +74,8 @@ each_rebuilt(const struct plan *p,
 		for (uint32_t k = 0; k < p->sets[i].n && rc == 0; k++) {
 			const struct plan_member *m = &p->sets[i].members[k];
 
-			/* Of a body that is used, only the header is written:
-			 * interrupted, it is as damaged as before. */
+			/* Only the header of a salvaged body is written.  After
+			 * an interruption the file is as damaged as before. */
 			if (m->red->nsegs > 0 && m->fate == FATE_REBUILD)
 				rc = fn(arg, m->red->segs,
 					plan_uses_body(&p->sets[i], m)

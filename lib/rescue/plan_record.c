@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_record.c - what else records the files: rank2file has their paths, and
+ * plan_record.c - other records of the files: rank2file has their paths, and
  * often sizes and checksums; copied_R.scr has the checksums of files that a
  * scavenge copied.
  *
- * They are read only if a file is missing or wrong, or if checksums are to be
- * compared: what is rebuilt must match everything that is recorded.
+ * Both are read only if a file is missing or wrong, or if checksums are to be
+ * compared: a rebuilt file must match all records.
  */
 #include <string.h>
 
@@ -50,7 +50,7 @@ is_bad(const struct plan_file *f)
 	return f->state != FILE_PRESENT && f->state != FILE_ELSEWHERE;
 }
 
-/* Is there a reason to look? */
+/* Are these records needed? */
 static bool
 needed(const struct planner *w)
 {
@@ -67,8 +67,8 @@ needed(const struct planner *w)
 	return false;
 }
 
-/* Read rank2file, if it is that of a complete dataset.  A damaged one records
- * nothing. */
+/* Read rank2file, if it is that of a complete dataset.  A damaged one counts as
+ * empty. */
 static int
 load(struct planner *w, struct error *err)
 {
@@ -153,7 +153,7 @@ contradicts(const struct planner *w, uint32_t rank)
 	return false;
 }
 
-/* Do all filemaps together name other files than the descriptor counts? */
+/* Do the filemaps together name another number of files than the descriptor? */
 static bool
 totals_differ(const struct planner *w)
 {

@@ -117,7 +117,7 @@ described_failures(const struct planner *w, const struct plan_set *s,
 	return failures;
 }
 
-/* Find out what only headers say, if none is left. */
+/* Set the values that only headers contain, if no header is left. */
 static int
 renew_geometry(struct planner *w, struct plan_set *s, struct arena *arena,
 	       struct error *err)

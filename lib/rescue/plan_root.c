@@ -169,9 +169,10 @@ given_root(struct planner *w, const char *from, struct error *err)
 }
 
 /*
- * Refuse the root that the user gave if no file is found with it, but some are
- * with another one, or none was recorded below it.  Filemaps read with a wrong
- * root name files that no one has.  A single path outside is no wrong root.
+ * Refuse the root that the user gave if no file is found with it, although
+ * files are found with another root or none was recorded below it.  With a
+ * wrong root the filemaps would name files that do not exist.  A single path
+ * outside of the root does not make it wrong.
  */
 static int
 check_given(const struct planner *w, const struct recorded *r,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_sample.c - what a set tolerates that lacks nothing: one header says it.
+ * plan_sample.c - the tolerance of a set that lacks nothing, from one header.
  *
- * Opening all headers would take two files more for each rank.  The sizes of
- * the other redundancy files are compared, and their times: whatever does not
- * fit makes that all headers of the set are read.
+ * Opening all headers would take two more files for each rank.  Instead, the
+ * sizes and times of the other redundancy files are compared.  If one does not
+ * fit, all headers of the set are read.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -23,8 +23,8 @@ struct sampling {
 	const size_t *sets;
 };
 
-/* May the redundancy file be what it should?  It is longer than the bytes that
- * it adds to the set, and not older than the dataset. */
+/* Are size and time of the redundancy file plausible?  It must be longer than
+ * the bytes that it adds to the set, and not older than the dataset. */
 static bool
 fits(const struct planner *w, const struct plan_set *s,
      const struct plan_member *m)

@@ -262,7 +262,7 @@ plan_make_sets(struct planner *w, struct error *err)
 /* --- Ranks without a set --- */
 
 /* A set without remaining files is lost if a rank that may have been a member
- * of it has missing files.  Else the set is not needed. */
+ * of it has missing files.  Otherwise the set is not needed. */
 static void
 settle_gone(struct planner *w, bool map, bool matters)
 {

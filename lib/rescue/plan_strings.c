@@ -247,7 +247,7 @@ note_unread(void *arg, const struct compute_unread *what)
 	return 0;
 }
 
-/* Forget what was to be computed. */
+/* Drop the targets of the rebuilt filemaps. */
 static void
 drop_targets(struct planner *w, const struct plan_set *s)
 {

@@ -266,8 +266,8 @@ unread_input(void *arg, const struct compute_unread *what)
 	return note_unread(r, r->of[what->set], &what->at, what->why);
 }
 
-/* Say which `n` files are computed again although they may be right; `first`
- * says what is wrong with one of them. */
+/* Report that `n` files are computed again although they may be right; `first`
+ * is the reason for one of them. */
 static void
 tell_unread(const struct rebuild_run *r, const char *first, size_t n)
 {
@@ -278,8 +278,8 @@ tell_unread(const struct rebuild_run *r, const char *first, size_t n)
 			 first, n - 1);
 }
 
-/* Mark the files that could not be read, and say so.  Returns their number, or
- * -1. */
+/* Mark the files that could not be read, and report them.  Returns their
+ * number, or -1. */
 static long
 mark_unread(struct rebuild_run *r, struct error *err)
 {
@@ -353,7 +353,7 @@ copy_bodies(struct rebuild_run *r, struct error *err)
 		for (uint32_t m = 0; m < s->n; m++) {
 			struct body_copy c = { r, r->of[i], m, false };
 
-			/* A packed one stays where it is. */
+			/* A packed file keeps its place. */
 			if (plan_uses_body(s, &s->members[m]) &&
 			    s->members[m].red->nsegs == 0 &&
 			    copy_body(&c, &r->sets[i].new_body[m], err) < 0)

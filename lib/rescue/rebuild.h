@@ -51,10 +51,8 @@ struct rebuild_result {
 int rebuild(struct plan *p, const struct rebuild_options *o,
 	    struct rebuild_result *result, struct error *err);
 
-/*
- * A packed dataset of which nothing is to be rebuilt: finish what an
- * interrupted rebuild has left to do.  rebuild() does it, too.
- */
+/* Finish an interrupted rebuild of a packed dataset that lacks nothing any
+ * more. rebuild() calls this, too. */
 int rebuild_settle(const struct plan *p, const struct work *work,
 		   struct error *err);
 

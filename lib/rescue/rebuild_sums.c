@@ -92,7 +92,7 @@ look_again(struct rebuild_run *r, bool *look, struct error *err)
 	return marked;
 }
 
-/* Are all data that are present proven by a checksum? */
+/* Does a checksum prove all present data? */
 static bool
 data_proven(const struct rebuild_run *r, const struct plan_set *s)
 {
@@ -146,9 +146,11 @@ check_body(struct rebuild_run *r, uint32_t set, uint32_t member, bool *right,
 	return 1;
 }
 
-/* Mark redundancy files of a set as damaged: one that cannot be read; those
- * with a wrong checksum; if there are none, but all data are proven right,
- * those that were used.  Returns their number, -1 on error. */
+/*
+ * Mark redundancy files of a set as damaged: one that cannot be read; else
+ * those with a wrong checksum; else, if all data are proven right, those that
+ * were used.  Returns their number, -1 on error.
+ */
 static long
 blame_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 {
@@ -222,7 +224,7 @@ check_outputs(struct rebuild_run *r, struct error *err)
 	return 0;
 }
 
-/* Was a file of the set computed that has no recorded checksum? */
+/* Was a computed file of the set without a recorded checksum? */
 static bool
 unconfirmed(const struct rebuild_run *r, const struct plan_set *s)
 {

@@ -67,15 +67,18 @@ deep_made(const struct deep_block *b, uint32_t i)
 
 /*
  * Is the file itself damaged, so that its bytes count as lost?  False if
- * reading failed for another reason, as a lack of permission, descriptors or
- * memory: such a file must neither be called lost nor be replaced.
+ * reading failed for another reason, such as a lack of permission, descriptors
+ * or memory: do not report such a file as lost, and do not replace it.
  */
 bool plan_blames_file(const struct error *e);
 
-/* The file that holds the byte `at` of a set's strings could be opened when the
- * plan was made, but reading it fails with an I/O error: count it as lost, and
- * solve its set again.  *text names it and says so (owned by the plan).  The
- * next solution does without the file, so each file is marked at most once. */
+/*
+ * A file could be opened when the plan was made, but reading it now fails with
+ * an I/O error.  Mark the file that holds byte `at` of the set's strings as
+ * lost, and solve the set again.  *text is a message that names the file (owned
+ * by the plan).  The new solution does not use the file, so each file is marked
+ * at most once.
+ */
 int plan_mark_unread(struct plan *p, uint32_t set, const struct solve_ref *at,
 		     const char **text, struct error *err);
 

@@ -36,7 +36,7 @@ struct striping {
 	 * ascending, including 0 and the chunk size. */
 	uint64_t *cuts;
 	size_t ncuts;
-	/* The last recipe, and what it recovers; NULL: none of use. */
+	/* The last recipe, and the chunks that it computes; NULL: none. */
 	const struct recipe *recipe;
 	bool lost[CODE_MAX];
 };
@@ -184,7 +184,7 @@ solve_stripe(struct striping *s, struct error *err)
 {
 	bool lost[CODE_MAX] = { false };
 
-	/* The sum of all others is in any stripe the same. */
+	/* XOR: the sum of all others is the same in any stripe. */
 	if (s->c.type != CODE_XOR)
 		s->recipe = NULL;
 	cut_stripe(s);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * api.c - the functions of scr.h: what may be called when, arguments that must
- * be the same on all ranks, and messages about failures.
- */
+/* api.c - the functions of scr.h: check the state of the library and arguments
+ * that must be the same on all ranks, and report failures. */
 #pragma GCC visibility push(default)
 #include "scr/scr.h"
 #pragma GCC visibility pop
@@ -36,11 +34,12 @@
 
 enum state { UNINIT, IDLE, RESTART, CHECKPOINT, OUTPUT };
 
-/* The library is one for each process, as MPI_COMM_WORLD is. */
+/* There is one library per process, as there is one MPI_COMM_WORLD. */
 static struct {
 	enum state state;
-	bool failed;		   /* the call that began the region failed */
-	struct run *run;	   /* NULL: not initialised, or that failed */
+	bool failed; /* the call that began the region failed */
+	/* NULL: not initialised, or initialisation failed */
+	struct run *run;
 	struct settings *settings; /* NULL: nothing is set */
 } lib;
 
@@ -52,11 +51,11 @@ region(enum state s)
 	return s == RESTART ? "restart" : s == OUTPUT ? "output" : "checkpoint";
 }
 
-/* `call` is possible in this state only. */
+/* End the job unless the library is in state `want`, which `call` requires. */
 static void
 check(enum state want, const char *call)
 {
-	/* The application knows of the failure, and left the region. */
+	/* The application knows about the failure, and left the region. */
 	if (want == IDLE && lib.failed)
 		lib.state = IDLE;
 	if (lib.state == want)
@@ -96,7 +95,7 @@ leave(void)
 
 /* --- Failures --- */
 
-/* Rank 0 says why a call failed on all ranks. */
+/* Rank 0 reports why a call failed on all ranks. */
 static int
 fail(const char *call, const struct error *err)
 {
@@ -105,7 +104,9 @@ fail(const char *call, const struct error *err)
 	return FAILURE;
 }
 
-/* End the job unless all ranks gave the same text; `of` is the argument. */
+/*
+ * End the job unless all ranks passed the same text; `of` names the argument.
+ */
 static void
 check_same(const struct team *t, const char *text, const char *of)
 {
@@ -115,7 +116,7 @@ check_same(const struct team *t, const char *text, const char *of)
 
 /* --- Begin and end --- */
 
-/* Forget everything. */
+/* Free all state. */
 static int
 end(struct error *err)
 {
@@ -129,8 +130,8 @@ end(struct error *err)
 	return rc;
 }
 
-/* SCR_HALT_EXIT: end the job, if a condition is met, as the application would.
- * What SCR_Finalize() saves is saved. */
+/* SCR_HALT_EXIT: if a condition is met, end the job in the way the application
+ * would:  SCR_Finalize() runs first. */
 static void
 leave_if_halted(void)
 {
@@ -209,7 +210,7 @@ change(const struct setting *is, struct error *err)
 	return settings_change(lib.settings, is, err);
 }
 
-/* The property of a value that is asked for, or NULL. */
+/* The queried property of a value, or NULL. */
 static const char *
 property(const struct setting *is, const struct conf *c)
 {
@@ -223,7 +224,7 @@ property(const struct setting *is, const struct conf *c)
 	return value;
 }
 
-/* The value that is asked for, for free(), or NULL. */
+/* The queried value, for free(), or NULL. */
 static char *
 answer(const struct setting *is, const struct params *p, const struct conf *c)
 {
@@ -240,7 +241,7 @@ answer(const struct setting *is, const struct params *p, const struct conf *c)
 	return value != NULL ? mem_strdup(value) : NULL;
 }
 
-/* Before SCR_Init(): carry out what all ranks ask for. */
+/* Before SCR_Init(): carry out a request that is the same on all ranks. */
 static char *
 configure(const char *text, struct arena *a, struct error *err)
 {
@@ -414,7 +415,7 @@ SCR_Complete_restart(int valid)
 	}
 	restart_free(lib.run->in);
 	lib.run->in = NULL;
-	/* If it could not begin, nobody has read the files. */
+	/* If the restart could not begin, no rank has read the files. */
 	valid = valid && !lib.failed;
 	leave();
 	if (restart_end(lib.run, valid, &err) == 0)
@@ -460,7 +461,7 @@ start(enum state s, const char *call, const char *name, int flags)
 	return enter(s, SCR_SUCCESS);
 }
 
-/* End it. */
+/* Complete the dataset. */
 static int
 complete(enum state s, const char *call, int valid)
 {

@@ -74,8 +74,8 @@ write_list(const struct common *c, int dirfd, const char *stem,
 	return newfile_tree(dirfd, name, lists, c->store->global, err);
 }
 
-/* The state.  The data and the filemaps have the same one: it is one file, if
- * the device has links. */
+/* Write the state.  Data and filemaps have the same state: it is one file with
+ * two names, if the device supports links. */
 static int
 write_state(const struct common *c, int dirfd, bool data, struct error *err)
 {
@@ -92,9 +92,11 @@ write_state(const struct common *c, int dirfd, bool data, struct error *err)
 	return rc;
 }
 
-/* A cache of a node is synced at once, with the files of the application.  On
- * a device that nodes share, which has files of others, each file was synced,
- * and the directories are left. */
+/*
+ * Sync the file system of a node's own cache at once, with the files of the
+ * application.  On a device that nodes share, and which has other files, each
+ * file was synced; only the directories are left to sync.
+ */
 static int
 sync_all(const struct common *c, int dirfd, struct error *err)
 {
@@ -112,7 +114,7 @@ sync_all(const struct common *c, int dirfd, struct error *err)
 	return rc;
 }
 
-/* The leader: gather the lists that came, and write. */
+/* The leader: gather the received lists, and write them. */
 static int
 write_lists(const struct common *c, const struct team_mail *in,
 	    struct error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * common.h - the metadata that the ranks of a directory of a dataset in cache
- * have in common: its state, and the lists of files of each rank (*.er.er and
+ * common.h - metadata common to the ranks that share a dataset directory in
+ * cache: its state, and the lists of files of each rank (*.er.er and
  * *.er.shuffile, formats.md 7).
  */
 #ifndef SCR_COMMON_H
@@ -20,14 +20,14 @@ struct common {
 	const struct run *run;
 	const struct store *store;
 	const char *dir, *meta; /* of the dataset; its .scr */
-	struct arena *arena;	/* for what comes from other ranks */
-	/* What is protected: the files of this rank (NULL: bypass), and its
+	struct arena *arena;	/* for data from other ranks */
+	/* The protected files: those of this rank (NULL: bypass), and its
 	 * filemap. */
 	const struct redundancy_job *data, *map;
 	int64_t created_us; /* of the descriptor; -1: unknown */
 };
 
-/* Write them, and sync all files of the directory.  Collective. */
+/* Write the metadata, and sync all files of the directory.  Collective. */
 int common_write(const struct common *c, struct error *err);
 
 /* Does the directory of a dataset below `fd` say that this was created at

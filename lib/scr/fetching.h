@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * fetching.h - bring a checkpoint from the prefix into the caches
- * (libscr.md 7).
- */
+/* fetching.h - fetch a checkpoint from the prefix into the caches (libscr.md
+ * 7). */
 #ifndef SCR_FETCHING_H
 #define SCR_FETCHING_H
 
@@ -10,21 +8,22 @@ struct error;
 struct run;
 
 /*
- * Fetch the newest checkpoint that can be: CURRENT, then older ones that are
- * complete and have not failed.  SCR_CURRENT comes before CURRENT, once in an
- * allocation.  Sizes and checksums are compared.  What a rebuild on the prefix
- * can save is rebuilt; a dataset that cannot be fetched is marked failed, and
- * the next older one tried.  One of another number of ranks, or that cannot be
- * read, is refused with a message, and not marked.
+ * Fetch the newest checkpoint that can be fetched:  CURRENT, then older ones
+ * that are complete and have not failed.  SCR_CURRENT comes before CURRENT,
+ * once in an allocation.  Sizes and checksums are compared.  Lost files are
+ * rebuilt on the prefix if possible.  A dataset that cannot be fetched is
+ * marked failed, and the next older one is tried.  A dataset of another number
+ * of ranks, or one that cannot be read, is refused with a message, and not
+ * marked.
  *
  * run->restart_id becomes the dataset's id, and run->dataset_id and
- * run->ckpt_id at least its numbers; without any, or with SCR_FETCH=0,
- * restart_id becomes 0, which is no error.  The dataset is in the caches
- * (held.h) then, protected; with SCR_FETCH_BYPASS or a level with bypass, only
- * its metadata are.  Call it when the caches have no checkpoint to restart
- * from.  Collective.  -1: something else than the dataset failed, such as the
- * cache; or no dataset was fetched, and one on the prefix or in the caches
- * could not be read (ERROR_SYSTEM).
+ * run->ckpt_id at least its numbers.  The dataset is then in the caches
+ * (held.h), protected; with SCR_FETCH_BYPASS or a level with bypass, only its
+ * metadata are.  If there is no dataset, or with SCR_FETCH=0, restart_id
+ * becomes 0, which is no error.  Call it when the caches have no checkpoint to
+ * restart from.  Collective. -1: the failure is not that of the dataset, but
+ * for instance of the cache; or no dataset was fetched, and one on the prefix
+ * or in the caches could not be read (ERROR_SYSTEM).
  */
 int fetching_latest(struct run *run, struct error *err);
 

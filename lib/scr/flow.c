@@ -12,24 +12,25 @@
 #include "scr/source.h"
 #include "scr/team.h"
 
-/* Messages on their way at a time, in each direction. */
+/* Messages in transit at a time, in each direction. */
 #define LANES 4
 
 /* Least and greatest bytes of a message. */
 #define SLICE_LEAST ((uint64_t)4096)
 #define SLICE_MOST ((uint64_t)64 << 20)
 
-/* A piece of a data string, and who gets it or has sent it. */
+/* A piece of a data string, with its receivers or sender. */
 struct piece {
-	uint64_t off;	    /* in its chunk; PARTNER: in the string */
-	uint64_t at;	    /* in the string */
-	size_t len;	    /* 0: nothing is sent */
-	uint32_t peer;	    /* received: from whom */
-	unsigned block;	    /* received: for which check chunk or copy */
-	const uint32_t *to; /* sent: `failures` members */
+	uint64_t off;  /* in its chunk; PARTNER: in the string */
+	uint64_t at;   /* in the string */
+	size_t len;    /* 0: nothing is sent */
+	uint32_t peer; /* received: the sender */
+	/* received: the check chunk or copy that it is for */
+	unsigned block;
+	const uint32_t *to; /* sent: the receivers, `failures` members */
 };
 
-/* Which piece is next; all members count in the same order. */
+/* Position of the next piece; all members count in the same order. */
 struct cursor {
 	uint64_t off;
 	unsigned step, block;
@@ -61,7 +62,7 @@ struct flow {
 	uint64_t *copy_at;	 /* copies: where each starts in the body */
 	struct recipe **recipes; /* for each check chunk of mine */
 	void **sums;		 /* for each, a slice of it */
-	uint64_t summed;	 /* off of the slices in `sums` */
+	uint64_t summed;	 /* offset of the slices in `sums` */
 	char *memory;
 	MPI_Request *requests;
 	struct ring in, out;
@@ -244,8 +245,8 @@ expect(struct flow *f)
 	return true;
 }
 
-/* Read and send the next piece of mine.  What cannot be read is sent all the
- * same: others wait for it. */
+/* Read and send the next piece of this member.  A piece that cannot be read is
+ * sent all the same, because other members wait for it. */
 static bool
 send_next(struct flow *f)
 {
@@ -272,7 +273,7 @@ send_next(struct flow *f)
 	return true;
 }
 
-/* Is the oldest message of the ring done?  Then it leaves. */
+/* Remove the oldest message of the ring if it is complete. */
 static bool
 finish(struct flow *f, struct ring *r)
 {
@@ -317,7 +318,8 @@ flow_run(struct flow *f, struct error *err)
 
 /* --- Making one --- */
 
-/* Holders of the check chunks of all stripes, and how mine are computed. */
+/* Find the holders of the check chunks of all stripes, and the recipes for the
+ * chunks of this member. */
 static int
 prepare_coded(struct flow *f, struct error *err)
 {
@@ -353,7 +355,8 @@ prepare_coded(struct flow *f, struct error *err)
 	return 0;
 }
 
-/* Who gets copies of mine, and where those of others lie in the body. */
+/* Find the receivers of this member's copies, and the places of other members'
+ * copies in the body. */
 static int
 prepare_copies(struct flow *f, struct error *err)
 {
@@ -370,7 +373,7 @@ prepare_copies(struct flow *f, struct error *err)
 	return 0;
 }
 
-/* Buffers.  The messages get smaller where many check chunks need memory. */
+/* Allocate buffers.  Messages are smaller if many check chunks need memory. */
 static int
 prepare_memory(struct flow *f, struct error *err)
 {
@@ -380,7 +383,7 @@ prepare_memory(struct flow *f, struct error *err)
 	slice = slice < SLICE_LEAST ? SLICE_LEAST : slice;
 	slice = slice > SLICE_MOST ? SLICE_MOST : slice;
 	f->slice = (size_t)slice;
-	/* Not more than is used: small files are many. */
+	/* Small files need less. */
 	if (f->end < slice)
 		f->slice = (size_t)((f->end + CODE_ALIGN) / CODE_ALIGN *
 				    CODE_ALIGN);

@@ -41,7 +41,7 @@ flush(struct run *run, int64_t id, struct error *err)
 	return rc;
 }
 
-/* The flush has succeeded: older datasets may go. */
+/* After a flush: delete older datasets on the prefix. */
 static void
 slide(struct run *run, int64_t id)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * flushing_commit.c - the end of a flush: datasets whose files are replaced are
- * retired, the files get their names, and the metadata say what there is.  A
- * part leader, one in 8192 ranks, does for its ranks what needs their lists.
+ * retired, the files are renamed, and the metadata written.  A part leader, one
+ * in 8192 ranks, handles the lists of its ranks.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -65,7 +65,7 @@ gather(struct flushing *f, struct team_mail *in, struct error *err)
 	return rc;
 }
 
-/* Read one line at *at, and go on behind it. */
+/* Read one line at *at, and move *at behind it. */
 static const char *
 read_line(const char **at, struct line *l)
 {
@@ -139,8 +139,8 @@ is_suspect(const struct flushing *f, struct error *err)
 	return found;
 }
 
-/* Retire the datasets that have one of the paths, whether a file is there or
- * not.  If no rank suspects any, that costs one reduction. */
+/* Retire the datasets that have one of the paths, whether a file exists or not.
+ * If no rank suspects any, this costs one reduction. */
 static int
 retire_others(struct flushing *f, const struct team_mail *in, struct error *err)
 {
@@ -186,7 +186,7 @@ open_meta(const struct flushing *f, struct error *err)
 				 err);
 }
 
-/* The part leader: write the part.  Rank 0 goes on with the top file and the
+/* The part leader: write the part.  Rank 0 also writes the top file and the
  * summary, with which its directory is synced. */
 static int
 write_part(struct flushing *f, const struct team_mail *in, struct error *err)
@@ -241,7 +241,7 @@ write_map(struct flushing *f, const struct team_mail *in, struct error *err)
 
 /* --- The whole --- */
 
-/* The files are those of this dataset now. */
+/* Record that the files now belong to this dataset. */
 static int
 own(const struct flushing *f, struct error *err)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * flushing_dirs.c - the directories of a flush.  The leader of a node collects
- * those of its ranks; then each goes to a rank that its hash names, which makes
- * it: the file system gets one request for a directory, not one for a rank.
+ * those of its ranks.  Then each directory is sent to one rank, selected by its
+ * hash, which makes it.  So the file system gets one request per directory, not
+ * one per rank.
  */
 #include "scr/flushing_impl.h"
 
@@ -32,7 +33,7 @@ struct dirs {
 	} * list;
 };
 
-/* `path` has `len` bytes; the directory below the prefix, "": itself. */
+/* Add the directory `path` of `len` bytes below the prefix ("": the prefix). */
 static int
 add(struct dirs *d, const char *path, size_t len, uint32_t ranks)
 {
@@ -88,7 +89,8 @@ by_home(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* A note for each rank that gets some; or all to rank 0 of the team. */
+/* Write a note for each rank that is responsible for a directory; or one note
+ * with all of them for rank 0 of the team. */
 static int
 write_notes(struct dirs *d, bool to_leader, struct team_mail *out,
 	    struct error *err)
@@ -138,8 +140,7 @@ pass(const struct flushing *f, const struct team *t, struct dirs *d,
 	return team_agree(t, add_mail(got, &in, ranks, err), err);
 }
 
-/* Make the directory that `path` is in; with `sync`, what is in it has its name
- * on disk then. */
+/* Make the parent directory of `path`; with `sync`, also sync it. */
 static int
 make_parent(int prefix_fd, const char *path, bool sync, struct error *err)
 {
@@ -153,7 +154,7 @@ make_parent(int prefix_fd, const char *path, bool sync, struct error *err)
 	return rc;
 }
 
-/* Make a directory and those above it; their names are on disk then. */
+/* Make a directory and those above it, and sync their names. */
 static int
 make_dir(int prefix_fd, const char *dir, struct error *err)
 {

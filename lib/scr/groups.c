@@ -59,8 +59,8 @@ groups_table(const uint64_t *keys, uint32_t n, struct arena *a,
 
 /* --- Names and values --- */
 
-/* Never 0: two of 100,000 values are the same number once in a thousand million
- * jobs. */
+/* Convert a value to a number, never 0.  In a job with 100,000 values, the
+ * probability that two have the same number is 10^-9. */
 static uint64_t
 number_of(const char *text)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * groups.h - failure groups: ranks that fail together (libscr.md 4.1).  There
- * are always NODE, the ranks of one host, and WORLD, all ranks; GROUPS lines of
- * the configuration add others.
+ * groups.h - failure groups: ranks that fail together (libscr.md 4.1).  The
+ * groups NODE, the ranks of one host, and WORLD, all ranks, always exist;
+ * GROUPS lines of the configuration add others.
  *
- * A group is a table of one number a rank, which every rank has: so each can
- * find out alone who is in which redundancy set (sets.h).
+ * Every rank has the table of a group, one number for each rank.  So each rank
+ * can compute all redundancy sets alone (sets.h).
  */
 #ifndef SCR_GROUPS_H
 #define SCR_GROUPS_H
@@ -32,14 +32,16 @@ struct groups {
 	struct group *list;
 };
 
-/* Find all groups; `host` is that of this rank.  A group that some host does
- * not define is left out, with a warning of rank 0.  Memory comes from `a`.
- * Collective.  ERROR_NOMEM. */
+/*
+ * Find all groups; `host` is that of this rank.  A group that some host does
+ * not define is left out, and rank 0 warns.  Memory comes from `a`. Collective.
+ * ERROR_NOMEM.
+ */
 int groups_make(struct groups *g, const struct team *world, const char *host,
 		const struct conf *c, struct arena *a, struct error *err);
 
-/* Ranks with the same key are a group: *out but its name.  Pure.
- * O(n log n).  ERROR_NOMEM. */
+/* Make *out, except its name, from one key per rank: ranks with the same key
+ * are a group.  Pure.  O(n log n).  ERROR_NOMEM. */
 int groups_table(const uint64_t *keys, uint32_t n, struct arena *a,
 		 struct group *out, struct error *err);
 

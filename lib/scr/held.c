@@ -175,7 +175,8 @@ held_open_dir(const char *path, struct error *err)
 	return fd;
 }
 
-/* What this node lists, but what is going; newest first, as in LLNL's files. */
+/* Add the datasets that this node lists, except those being removed; newest
+ * first, as in LLNL's files. */
 static int
 fill(const struct held *h, struct kvtree *t, struct error *err)
 {
@@ -192,8 +193,8 @@ fill(const struct held *h, struct kvtree *t, struct error *err)
 	return 0;
 }
 
-/* Write it, if this rank has to; `lazy`: if the node crashes, the old one may
- * come back. */
+/* Write the list, if this rank leads the node; `lazy`: after a crash of the
+ * node the old list may reappear. */
 static int
 write_cindex(const struct run *run, const struct held *h, bool lazy,
 	     struct error *err)
@@ -240,8 +241,8 @@ make_dir(int fd, const char *name, bool fresh)
 		      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Make the directories of a dataset, if this rank has to.  With `fresh`, what
- * has the name already is removed. */
+/* Make the directories of a dataset, if this rank is responsible.  With
+ * `fresh`, an existing directory is removed first. */
 static int
 make_dirs(const struct run *run, const struct held_set *s, bool fresh,
 	  struct error *err)
@@ -272,8 +273,8 @@ make_dirs(const struct run *run, const struct held_set *s, bool fresh,
 
 /* --- Removal --- */
 
-/* Free an entry that no cindex lists; its directory is removed, if this rank
- * has to. */
+/* Free an entry that no cindex lists, and remove its directory, if this rank is
+ * responsible. */
 static void
 discard(struct entry *e)
 {
@@ -293,9 +294,11 @@ discard(struct entry *e)
 	held_entry_free(e);
 }
 
-/* Remove all that is going: from each cindex first.  If it is evicted, the old
- * cindex does no harm after a crash: of a half deleted dataset a file is
- * missing, and a whole one may stay. */
+/*
+ * Remove the datasets marked as `going`, first from each cindex.  After an
+ * eviction, an old cindex that reappears in a crash does no harm: a partly
+ * deleted dataset lacks a file, and a whole one may stay.
+ */
 static int
 remove_going(const struct run *run, struct held *h, bool evicted,
 	     struct error *err)
@@ -346,7 +349,8 @@ held_purge(struct run *run, struct error *err)
 	return h->count > 0 ? remove_going(run, h, false, err) : 0;
 }
 
-/* Choose what goes, for one more dataset in `st`: the same on all ranks. */
+/* Choose the datasets to evict for one more dataset in `st`: the same on all
+ * ranks. */
 static bool
 choose(struct held *h, const struct store *st)
 {
@@ -420,8 +424,8 @@ held_place(struct run *run, int64_t id, struct error *err)
 	return team_agree(&run->world, make_dirs(run, s, false, err), err);
 }
 
-/* Make the names in the cache directory durable, if this rank has to; that of a
- * node was synced with all its files. */
+/* Sync the names in the cache directory, if this rank is responsible.  The
+ * cache of a node was synced as a whole. */
 static int
 sync_dir(const struct held_set *s, struct error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* held_impl.h - for held.c, and held_read.c, which reads what the nodes have at
- * the start. */
+/* held_impl.h - shared by held.c and held_read.c, which reads the lists of the
+ * nodes at the start. */
 #ifndef SCR_HELD_IMPL_H
 #define SCR_HELD_IMPL_H
 
@@ -34,7 +34,7 @@ bool held_leads(const struct run *run);
 /* Open a directory of the job, not through a link.  To close; -1: error. */
 int held_open_dir(const char *path, struct error *err);
 
-/* Remove the directory of a dataset in the cache directory that is open. */
+/* Remove the directory of a dataset in the open cache directory. */
 void held_erase(int fd, const struct store *st, const char *name);
 
 #endif /* SCR_HELD_IMPL_H */

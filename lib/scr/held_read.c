@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* held_read.c - what the caches of all nodes hold when the job starts. */
+/* held_read.c - read the lists of datasets in the caches of all nodes, when the
+ * job starts. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ read_bytes(const char *dir, struct buf *out, struct error *err)
 	return 0;
 }
 
-/* What one rank knows from the cindex of its node. */
+/* The contents of the cindex of this node, on each rank. */
 struct listed {
 	struct kvtree *tree; /* owns what the entries point to */
 	struct cindex_entry *list;
@@ -113,8 +114,8 @@ read_cindex(const struct run *run, struct listed *out, struct error *err)
 
 /* --- The datasets of all nodes --- */
 
-/* The store in which the job has a dataset at `path`, or NULL.  The path names
- * only the store: it comes from disk, and may be of another node. */
+/* The store in which the job has a dataset at `path`, or NULL.  Only the base
+ * of `path` is used: it comes from disk, and may be from another node. */
 static struct store *
 store_at(const struct run *run, const char *path, int64_t id)
 {
@@ -130,7 +131,7 @@ store_at(const struct run *run, const char *path, int64_t id)
 	return path_below(path, job) != NULL ? st : NULL;
 }
 
-/* Make an entry of what was listed.  NULL with ERROR_CORRUPT: it is of no use;
+/* Make an entry from a listed one.  NULL with ERROR_CORRUPT: it is unusable;
  * ERROR_NOMEM. */
 static struct entry *
 entry_of(const struct run *run, const struct cindex_entry *l, struct error *err)
@@ -155,7 +156,9 @@ entry_of(const struct run *run, const struct cindex_entry *l, struct error *err)
 	return e;
 }
 
-/* When the dataset was created; it is readable.  0: unknown. */
+/*
+ * The time at which the dataset was created, in a valid descriptor. 0: unknown.
+ */
 static uint64_t
 created(const struct cindex_entry *l)
 {
@@ -166,7 +169,7 @@ created(const struct cindex_entry *l)
 		       : 0;
 }
 
-/* Keep the entries that are of use. */
+/* Keep the usable entries. */
 static int
 sift(const struct run *run, struct listed *l, struct error *err)
 {
@@ -190,7 +193,7 @@ sift(const struct run *run, struct listed *l, struct error *err)
 	return 0;
 }
 
-/* As bytes that entry_of() reads, for the other ranks. */
+/* Encode an entry for entry_of() on other ranks. */
 static int
 encode_entry(const struct run *run, const struct cindex_entry *l,
 	     struct buf *out, struct error *err)
@@ -207,8 +210,8 @@ encode_entry(const struct run *run, const struct cindex_entry *l,
 	return rc;
 }
 
-/* Add what rank `from` lists to the list of all; `mine` is what this rank's
- * node lists with this number, or NULL. */
+/* Add an entry that rank `from` lists; `mine` is the entry of this rank's node
+ * with the same id, or NULL. */
 static int
 adopt(const struct run *run, struct held *h, uint32_t from,
       const struct cindex_entry *mine, struct error *err)
@@ -245,8 +248,8 @@ adopt(const struct run *run, struct held *h, uint32_t from,
 	return rc;
 }
 
-/* Merge what all nodes list, in the order of ids.  A node may come back with an
- * older dataset of a number that was given again: the newest one counts. */
+/* Merge the lists of all nodes, in the order of ids.  A node that returns may
+ * list an older dataset, whose id was reused since: the newest one counts. */
 static int
 merge(const struct run *run, struct held *h, const struct listed *l,
       struct error *err)
@@ -302,7 +305,7 @@ merge_current(const struct run *run, struct held *h, const struct listed *l,
 	return rc;
 }
 
-/* --- What interrupted runs left --- */
+/* --- Leftovers of interrupted runs --- */
 
 struct sweep {
 	const struct held *h;
@@ -336,7 +339,7 @@ sweep_one(void *arg, const char *name, struct error *err)
 	return 0;
 }
 
-/* Remove what interrupted runs left in the directories of the job. */
+/* Remove leftovers of interrupted runs in the directories of the job. */
 static void
 sweep(const struct run *run, const struct held *h)
 {
@@ -371,8 +374,8 @@ open_all(struct run *run, struct error *err)
 		rc = team_agree(&run->world, sift(run, &l, err), err);
 	if (rc == 0)
 		rc = merge(run, h, &l, err);
-	/* What other nodes list is enough.  If nobody lists anything, what this
-	 * node has must not be taken for a leftover. */
+	/* The lists of other nodes suffice.  If no node lists anything, the
+	 * directories of this node must not be removed as leftovers. */
 	if (rc == 0 && h->count == 0)
 		rc = team_agree(&run->world,
 				l.unread.kind == ERROR_NONE

@@ -16,10 +16,10 @@
 #include "scr/scr.h"
 #include "str.h"
 
-/* What is asked for if SCR_COPY_TYPE names no scheme and no line is usable. */
+/* The scheme if SCR_COPY_TYPE names none and no line is usable. */
 #define DEFAULT_TYPE REDSET_XOR
 
-/* A line as it is read, the same on all ranks. */
+/* A configured descriptor, the same on all ranks. */
 struct asked {
 	struct level level;
 	const struct group *group;
@@ -65,7 +65,7 @@ store_of(const struct run *run, const char *path)
 	return st;
 }
 
-/* What SCR_COPY_TYPE and its companions ask for. */
+/* The descriptor from SCR_COPY_TYPE and related parameters. */
 static struct asked
 implied(const struct run *run)
 {
@@ -89,7 +89,7 @@ implied(const struct run *run)
 	return a;
 }
 
-/* Read the properties into *a.  -1: the line is of no use, *why says why. */
+/* Read the properties into *a. -1: the line is unusable because of *why. */
 static int
 read_line(const struct run *run, const struct conf_group *line, struct asked *a,
 	  struct error *why)
@@ -141,8 +141,8 @@ read_line(const struct run *run, const struct conf_group *line, struct asked *a,
 	return 0;
 }
 
-/* Are the numbers of a scheme possible?  RS: members and check blocks of a set,
- * which has up to 2 * size - 1 members, are limited together. */
+/* Are the numbers of a scheme valid?  RS: a set has up to 2 * size - 1 members,
+ * and the number of members plus check blocks is limited. */
 static int
 check_numbers(struct asked *a, struct error *why)
 {
@@ -169,7 +169,7 @@ check_numbers(struct asked *a, struct error *why)
 	return 0;
 }
 
-/* Take a usable line into the list. */
+/* Add a usable line to the list. */
 static void
 take_line(struct making *m, const struct conf_group *line)
 {
@@ -187,7 +187,8 @@ take_line(struct making *m, const struct conf_group *line)
 	}
 }
 
-/* Of a descriptor that is not in a line: replace what is not there. */
+/* Add the descriptor without a line, with defaults in place of invalid
+ * values. */
 static int
 take_implied(struct making *m, struct error *err)
 {
@@ -267,7 +268,7 @@ read_all(struct making *m, struct error *err)
 
 /* --- Sets --- */
 
-/* One warning about the ranks that get less than was asked for. */
+/* One warning about the ranks that are protected less than configured. */
 static void
 warn_weak(const struct run *run, const struct level *l, const struct asked *a)
 {

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * levels.h - the redundancy descriptors: how a dataset is stored and protected
- * (CKPT lines; libscr.md 4.3).  Without CKPT lines, the one that SCR_COPY_TYPE
- * asks for.
- */
+/* levels.h - the redundancy descriptors: how a dataset is stored and protected
+ * (CKPT lines; libscr.md 4.3).  Without CKPT lines, SCR_COPY_TYPE gives one. */
 #ifndef SCR_LEVELS_H
 #define SCR_LEVELS_H
 
@@ -19,14 +16,16 @@ struct store;
 
 struct level {
 	const char *word;  /* value of CKPT, "0" */
-	uint32_t interval; /* for each so many checkpoints */
+	uint32_t interval; /* every `interval` checkpoints */
 	bool output;	   /* for output datasets */
 	bool bypass;	   /* files are written to the prefix */
 	struct store *store;
-	enum redset_type type; /* asked for; SINGLE if all ranks fail or
-				     share the store together */
-	struct sets_mine set;  /* of this rank */
-	struct team members;   /* its set */
+	/*
+	 * as configured; SINGLE if all ranks fail or share the store together
+	 */
+	enum redset_type type;
+	struct sets_mine set; /* of this rank */
+	struct team members;  /* its set */
 };
 
 struct levels {
@@ -35,11 +34,12 @@ struct levels {
 };
 
 /*
- * Read them from the configuration.  One that cannot be used (unknown type,
- * store or group) is left out, with a warning; a scheme that the nodes do not
- * allow is replaced by what they allow, with one warning about the ranks that
- * are not protected.  If none is left with INTERVAL 1, one of the defaults is
- * added, with a warning.  Collective.  ERROR_NOMEM, ERROR_USAGE.
+ * Read them from the configuration.  A descriptor that cannot be used (unknown
+ * type, store or group) is left out, with a warning.  A scheme that the nodes
+ * do not allow is replaced by one that they allow, with one warning about the
+ * ranks that are not protected.  If no descriptor with INTERVAL 1 remains, one
+ * of the defaults is added, with a warning.  Collective.  ERROR_NOMEM,
+ * ERROR_USAGE.
  */
 int levels_make(struct levels *l, struct run *run, struct error *err);
 void levels_free(struct levels *l);

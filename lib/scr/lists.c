@@ -54,7 +54,7 @@ check_parts(const struct run *run, const struct rank2file_parts *p,
 	return 0;
 }
 
-/* As bytes for the others: the offset of each part, and its name. */
+/* Encode the parts for the others: the offset and the name of each. */
 static int
 find_parts(const struct run *run, int64_t id, struct arena *a, struct buf *out,
 	   struct error *err)
@@ -96,7 +96,7 @@ take_parts(const struct buf *b, struct rank2file_part_at *to)
 	return n;
 }
 
-/* --- Lists on their way --- */
+/* --- Sending lists --- */
 
 /* A note: this, then for each file a struct line, its path and a NUL. */
 struct head {
@@ -115,10 +115,10 @@ struct spreading {
 	size_t cap, bytes;   /* of `out` */
 	struct arena *round; /* what `out` points to */
 	struct arena *keep;
-	struct team_note mine; /* the list of this rank, once it has come */
-	bool twice;	       /* it came twice */
+	struct team_note mine; /* the received list of this rank */
+	bool twice;	       /* it was received twice */
 	bool more;	       /* a rank has more to send */
-	bool over;	       /* nobody can go on */
+	bool over;	       /* a rank failed: end */
 };
 
 static void
@@ -130,7 +130,7 @@ take_note(struct spreading *s, const struct team_mail *in)
 	}
 }
 
-/* Send what was gathered; `more`: this rank will have more.  Collective. */
+/* Send the gathered lists; `more`: this rank will have more.  Collective. */
 static int
 send_round(struct spreading *s, bool more, struct error *err)
 {
@@ -172,7 +172,7 @@ write_list(const struct rank2file_rank *r, struct buf *b, struct error *err)
 	return buf_check(b, err);
 }
 
-/* A rank of a part that this rank reads. */
+/* Add a rank of a part that this rank reads. */
 static int
 add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
 	 struct error *err)
@@ -204,7 +204,7 @@ add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
 
 /* --- Reading --- */
 
-/* Read the parts of this rank.  1: one of them has to be read as a whole. */
+/* Read the parts of this rank. 1: one of them must be read as a whole. */
 static int
 read_parts(struct spreading *s, int64_t id, const struct buf *names, bool whole,
 	   struct error *err)
@@ -237,7 +237,7 @@ read_parts(struct spreading *s, int64_t id, const struct buf *names, bool whole,
 	return rc;
 }
 
-/* Every rank gets its list.  1: the parts have to be read as a whole. */
+/* Send every rank its list. 1: the parts must be read as a whole. */
 static int
 spread(struct spreading *s, int64_t id, const struct buf *names, bool whole,
        struct error *err)

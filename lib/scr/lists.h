@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lists.h - the files of each rank of a dataset on the prefix, by its rank2file
- * (formats.md 1.6).  Several ranks read it, each some of its parts, and send
- * every rank its own files: no rank holds the lists of all.
+ * lists.h - the files of each rank of a dataset on the prefix, from its
+ * rank2file (formats.md 1.6).  Several ranks read parts of it, and send each
+ * rank its own files: no rank holds all lists.
  */
 #ifndef SCR_LISTS_H
 #define SCR_LISTS_H
@@ -28,11 +28,11 @@ struct lists {
 };
 
 /*
- * The files of this rank in dataset `id`, in `a`.  Collective; all ranks return
- * the same.  ERROR_USAGE: another number of ranks wrote it, or its files are in
- * containers.  ERROR_ABSENT, ERROR_CORRUPT, ERROR_SYSTEM: rank2file cannot be
- * read; ERROR_DAMAGED: it lacks files; ERROR_UNSAFE: a path leads elsewhere.
- * ERROR_NOMEM.
+ * Get the files of this rank in dataset `id`, in `a`. Collective; all ranks
+ * return the same.  ERROR_USAGE: another number of ranks wrote it, or its files
+ * are in containers.  ERROR_ABSENT, ERROR_CORRUPT, ERROR_SYSTEM: rank2file
+ * cannot be read; ERROR_DAMAGED: it lacks files; ERROR_UNSAFE: a path leaves
+ * the prefix.  ERROR_NOMEM.
  */
 int lists_read(const struct run *run, int64_t id, struct arena *a,
 	       struct lists *out, struct error *err);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * newfile.h - files of a dataset that nobody reads before it is committed:
- * written in place, with as few operations as possible.
- */
+/* newfile.h - files of a dataset that no process reads before it is committed.
+ * They are written under their final names, with few operations. */
 #ifndef SCR_NEWFILE_H
 #define SCR_NEWFILE_H
 
@@ -11,12 +9,12 @@
 struct error;
 struct kvtree;
 
-/* Create the file `name` in `dirfd`, and open it for writing.  What an
- * interrupted run has left there goes first. */
+/* Create the file `name` in `dirfd`, and open it for writing.  A file left by
+ * an interrupted run is removed first. */
 int newfile_open(int dirfd, const char *name, struct error *err);
 
-/* Close it; with `sync` it is on disk then.  `rc` and *err tell how writing it
- * went, and are passed on. */
+/* Close the file, with `sync` after an fsync.  `rc` and *err are the result of
+ * writing it, and are passed on. */
 int newfile_close(int fd, const char *name, bool sync, int rc,
 		  struct error *err);
 

@@ -38,7 +38,7 @@ onprefix_options(struct catalogue_options *o)
 	o->work.log = warn_line;
 }
 
-/* Close what rank 0 has opened, and say what reading the index showed. */
+/* Close the catalogue of rank 0, and report its notices. */
 static void
 close_catalogue(struct catalogue *c)
 {
@@ -49,7 +49,7 @@ close_catalogue(struct catalogue *c)
 	catalogue_close(c);
 }
 
-/* What rank 0 does with the open prefix. */
+/* Work of rank 0 on the open prefix. */
 typedef int on_rank0_fn(const struct run *run, struct catalogue *c, void *arg,
 			struct error *err);
 
@@ -80,7 +80,7 @@ read_index(struct catalogue *c, bool *none, struct error *err)
 	return ix;
 }
 
-/* The id of the dataset that the index calls `name`; or -1. */
+/* The id of the dataset with this name in the index; or -1. */
 static int64_t
 find_id(struct catalogue *c, const char *name, struct error *err)
 {
@@ -197,8 +197,8 @@ delete_all(struct catalogue *c, const int64_t *ids, size_t count,
 	return catalogue_delete_all(c, ids, count, &o, &listener, err);
 }
 
-/* Choose the datasets that go, oldest first.  `newest`: those older than it
- * that leave the window; 0: all. */
+/* Choose the datasets to delete, oldest first: those older than `newest` that
+ * leave the window; 0: all. */
 static size_t
 choose(const struct run *run, const struct index_entry *list, size_t count,
        int64_t newest, int64_t *ids)
@@ -274,13 +274,13 @@ onprefix_purge(struct run *run, struct error *err)
 	return onprefix_note(run, NULL, false, err);
 }
 
-/* --- What the application asks for --- */
+/* --- Calls of the application --- */
 
 struct named {
 	const char *name;
 	enum catalogue_edit_kind kind;
-	int64_t id;  /* is set */
-	bool absent; /* is set: the index has no such dataset */
+	int64_t id;  /* result */
+	bool absent; /* result: the index has no such dataset */
 };
 
 static int
@@ -308,7 +308,7 @@ edit_named(const struct run *run, struct catalogue *c, void *arg,
 	return rc;
 }
 
-/* Remove from the caches what is newer than dataset `id`. */
+/* Remove datasets newer than `id` from the caches. */
 static int
 remove_newer(struct run *run, int64_t id, struct error *err)
 {
@@ -358,7 +358,7 @@ delete_named(const struct run *run, struct catalogue *c, void *arg,
 	return delete_all(c, &n->id, 1, err);
 }
 
-/* Remove a dataset from the caches by its name; *found: one was. */
+/* Remove a dataset from the caches by its name; *found: it existed. */
 static int
 remove_named(struct run *run, const char *name, bool *found, struct error *err)
 {
@@ -417,8 +417,8 @@ onprefix_failed(struct run *run, int64_t id, struct error *err)
 
 /* --- flush.scr --- */
 
-/* A file that cannot be read is begun again: it only tells the commands what
- * the caches hold. */
+/* Read flush.scr.  An unreadable file is replaced: it only informs the commands
+ * about the caches. */
 static struct kvtree *
 read_flush(int fd, struct error *err)
 {
@@ -432,7 +432,7 @@ read_flush(int fd, struct error *err)
 	return kvtree_new(err);
 }
 
-/* Remove what no cache holds.  Returns 1 if there was any. */
+/* Remove entries of datasets in no cache.  Returns 1 if there were any. */
 static int
 prune(const struct run *run, struct kvtree *t, struct error *err)
 {
@@ -471,8 +471,8 @@ write_note(const struct run *run, const struct dataset *d, bool on_pfs,
 		e.id = d->id;
 		rc = flush_put(t, &e, d, err) < 0 ? -1 : 1;
 	}
-	/* What is on the prefix is in the index, too: without the note it
-	 * would only be flushed again. */
+	/* The index lists the datasets on the prefix, too: without this record
+	 * they would only be flushed again. */
 	if (rc > 0)
 		rc = on_pfs ? kvtree_write_lazy(t, catalogue_scr_fd(c),
 						FLUSH_FILE, err)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * onprefix.h - the index of the prefix, and flush.scr, for the job.  Rank 0
- * reads and writes them, through lib/catalogue; the other ranks get the result.
+ * onprefix.h - the job's access to the index of the prefix, and to flush.scr.
+ * Rank 0 reads and writes them, through lib/catalogue; the other ranks get the
+ * result.  All functions are collective over the job, and return the same on
+ * all ranks.
  *
- * All functions are collective over the job, and return the same on all ranks.
  * A damaged index is never overwritten: it is kept, and a new one is made from
  * the directories of the datasets, with a warning.
  */
@@ -19,24 +20,26 @@ struct error;
 struct run;
 
 /*
- * Before files of dataset `d` are written to the prefix: make its directory,
- * and an index entry that is not complete.  If another valid dataset has its
- * name, that one keeps its entry until onprefix_complete().  Again before that:
- * nothing is done.
+ * Call before files of dataset `d` are written to the prefix.  Make its
+ * directory, and an incomplete index entry.  Another valid dataset of the same
+ * name keeps its entry until onprefix_complete().  A repeated call does
+ * nothing.
  */
 int onprefix_begin(struct run *run, const struct dataset *d, struct error *err);
 
-/* Dataset `d` was not written after all: datasets that were retired for it are
- * valid again, if none of their files was replaced. */
+/* Call if dataset `d` was not written after all.  Datasets that were retired
+ * for it become valid again, if none of their files was replaced. */
 void onprefix_undo(struct run *run, const struct dataset *d);
 
-/* All files and rank2file are in place: write the summary and a complete index
- * entry.  A checkpoint becomes CURRENT.  flush.scr says that it is on the
- * prefix. */
+/*
+ * Call when all files and rank2file are in place.  Write the summary and a
+ * complete index entry.  A checkpoint becomes CURRENT. flush.scr records that
+ * the dataset is on the prefix.
+ */
 int onprefix_complete(struct run *run, const struct dataset *d,
 		      struct error *err);
 
-/* The sliding window: delete checkpoints older than `d`, but the newest
+/* The sliding window: delete checkpoints older than `d`, except the newest
  * SCR_PREFIX_SIZE - 1 valid ones, and those that are output. */
 int onprefix_window(struct run *run, const struct dataset *d,
 		    struct error *err);
@@ -45,9 +48,9 @@ int onprefix_window(struct run *run, const struct dataset *d,
 int onprefix_purge(struct run *run, struct error *err);
 
 /*
- * SCR_Current(), SCR_Drop(), SCR_Delete(), of the dataset with this name.
- * ERROR_ABSENT: the index has none, or it is no checkpoint (current), and no
- * cache has one (delete).
+ * SCR_Current(), SCR_Drop(), SCR_Delete() for the dataset with this name.
+ * ERROR_ABSENT: the index has no such dataset, or it is no checkpoint
+ * (current), and no cache has it (delete).
  *
  * Current: run->restart_id becomes its id if the caches have it, else 0; newer
  * datasets in the caches are removed, and with SCR_DROP_AFTER_CURRENT newer
@@ -57,22 +60,26 @@ int onprefix_current(struct run *run, const char *name, struct error *err);
 int onprefix_drop(struct run *run, const char *name, struct error *err);
 int onprefix_delete(struct run *run, const char *name, struct error *err);
 
-/* A fetched dataset is bad, or the application refused it (SCR_Complete_
- * restart(0)): mark it failed in the index, and if it is CURRENT, unset that.
- * A dataset that is not in the index is no error. */
+/*
+ * Mark a dataset failed in the index, because it is bad or the application
+ * refused it (SCR_Complete_restart(0)).  If it is CURRENT, remove CURRENT.  A
+ * dataset that is not in the index is no error.
+ */
 int onprefix_failed(struct run *run, int64_t id, struct error *err);
 
-/* Note in flush.scr where dataset `d` is (NULL: nothing new).  Datasets that
- * are no longer in the caches are removed from it; if nothing changes, it is
- * not written. */
+/*
+ * Record in flush.scr where dataset `d` is (NULL: only update the rest).
+ * Datasets that are no longer in the caches are removed from it.  If nothing
+ * changes, the file is not written.
+ */
 int onprefix_note(const struct run *run, const struct dataset *d, bool on_pfs,
 		  struct error *err);
 
-/* Is dataset `id` on the prefix, by flush.scr? */
+/* Does flush.scr list dataset `id` as on the prefix? */
 int onprefix_has(const struct run *run, int64_t id, bool *has,
 		 struct error *err);
 
-/* For functions of lib/catalogue: files are replaced, messages are warnings. */
+/* Options for lib/catalogue: files are replaced, messages become warnings. */
 void onprefix_options(struct catalogue_options *o);
 
 #endif /* SCR_ONPREFIX_H */

@@ -40,7 +40,7 @@ output_number(struct run *run)
 	struct jobfiles_flush f = { .count = 0 };
 	struct dataset d;
 
-	/* A damaged file says nothing. */
+	/* A damaged file is ignored. */
 	if (run->world.rank != 0 ||
 	    jobfiles_flush_read(run->p.prefix, &f, NULL) < 0)
 		return;
@@ -52,7 +52,9 @@ output_number(struct run *run)
 	jobfiles_flush_free(&f);
 }
 
-/* Rank 0: the ids of all datasets that there are lie below the next ones. */
+/*
+ * Rank 0: raise run->dataset_id and run->ckpt_id to the highest existing ids.
+ */
 static int
 find_ids(struct run *run, struct error *err)
 {
@@ -123,7 +125,7 @@ describe(struct run *run, const char *name, int flags, struct buf *out,
 	return rc;
 }
 
-/* All ranks get the descriptor of rank 0; its strings lie in *t. */
+/* Send the descriptor of rank 0 to all ranks; its strings lie in *t. */
 static int
 agree_on(struct run *run, const char *name, int flags, struct kvtree **t,
 	 struct dataset *d, struct error *err)
@@ -165,7 +167,7 @@ note(struct run *run, const struct held_set *s, bool ckpt, double secs)
 	events_add(run, &l);
 }
 
-/* Bytes were written, coded, ... since `from`, `secs` long. */
+/* Log a transfer of the dataset's bytes since `from`, `secs` long. */
 static void
 note_transfer(struct run *run, const struct held_set *s, const char *what,
 	      double secs)
@@ -202,7 +204,7 @@ output_start(struct run *run, const char *name, int flags, struct error *err)
 		return -1;
 	run->out = outset_begin(run, level, s->dir, s->d.id, err);
 	rc = team_agree(&run->world, run->out == NULL ? -1 : 0, err);
-	/* With bypass the application writes to the prefix from now on. */
+	/* With bypass the application now writes to the prefix. */
 	if (rc == 0 && level->bypass)
 		rc = owned_begin(run, err);
 	if (rc == 0 && level->bypass)
@@ -226,7 +228,7 @@ output_start(struct run *run, const char *name, int flags, struct error *err)
 	return 0;
 }
 
-/* What the log says at the end: bytes went somewhere if it is complete. */
+/* Log the end of a dataset, and its transfers if it is complete. */
 static void
 note_end(struct run *run, const struct held_set *s, double written, bool whole)
 {
@@ -259,8 +261,8 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 	run->out = NULL;
 	if (rc == 0)
 		rc = held_commit(run, &d, err);
-	/* With bypass its files are in no cache: the flush that follows notes
-	 * where they are. */
+	/* With bypass its files are in no cache: the flush that follows records
+	 * their place. */
 	if (rc == 0 && !s->bypass)
 		rc = outset_listed(run, &s->d, err);
 	note_end(run, s, written, rc == 0);

@@ -13,24 +13,23 @@ struct dataset;
 struct error;
 struct run;
 
-/* The numbers of datasets that earlier jobs had in caches, as flush.scr lists
- * them, are not used again: to be called before they are removed from it.
- * Local. */
+/* Reserve the ids of datasets that earlier jobs had in caches, as listed by
+ * flush.scr.  Call before these datasets are removed from flush.scr.  Local. */
 void output_number(struct run *run);
 
 /*
- * Begin a dataset; run->out takes files then.  `name` is that of the
- * application, NULL: none.  Its ids are above all that the prefix and the
- * caches have.  ERROR_USAGE: a name that cannot be; ERROR_SYSTEM, ERROR_NOMEM.
+ * Begin a dataset; run->out then accepts files.  `name` is given by the
+ * application, NULL: none.  The new ids are above all ids on the prefix and in
+ * the caches.  ERROR_USAGE: an invalid name; ERROR_SYSTEM, ERROR_NOMEM.
  */
 int output_start(struct run *run, const char *name, int flags,
 		 struct error *err);
 
 /*
- * Protect it and list it, and flush it if it is due; on failure nothing of it
- * stays in the caches.
- * run->out is NULL afterwards.  *out: the dataset, borrowed until it is
- * removed from the caches.  Errors are those of outset_complete().
+ * Protect the dataset, list it, and flush it if it is due.  On failure it is
+ * removed from the caches. run->out is NULL afterwards.  *out: the dataset,
+ * borrowed until it is removed from the caches.  Errors are those of
+ * outset_complete().
  */
 int output_complete(struct run *run, bool valid, const struct dataset **out,
 		    struct error *err);

@@ -30,7 +30,7 @@
 
 #define MODE_DIR 0777
 
-/* Bytes of a name before a suffix of 17. */
+/* Bytes of a name without its suffix of 17 bytes. */
 #define NAME_ROOM (NAME_MAX - 17)
 
 /* --- Begin --- */
@@ -86,7 +86,7 @@ outset_free(struct outset *o)
 
 /* --- Routing --- */
 
-/* The path of `name` on the prefix, normal; ends the job if it cannot be. */
+/* The normal path of `name` on the prefix; ends the job if it has none. */
 static const char *
 on_prefix(struct outset *o, const char *name, struct error *err)
 {
@@ -114,7 +114,7 @@ on_prefix(struct outset *o, const char *name, struct error *err)
 	return path;
 }
 
-/* Make the directory of `path`, once. */
+/* Make the parent directory of `path`, once. */
 static int
 make_parent(struct outset *o, const char *path, struct error *err)
 {
@@ -130,7 +130,9 @@ make_parent(struct outset *o, const char *path, struct error *err)
 	return map_put(o->dirs, dir, 0) < 0 ? error_no_memory(err) : 0;
 }
 
-/* The ranks of a store of group WORLD see the same files. */
+/*
+ * May ranks share files?  Ranks of a store of group WORLD see the same files.
+ */
 static bool
 may_share(const struct outset *o)
 {
@@ -148,9 +150,9 @@ outset_meta(struct outset *o, struct error *err)
 }
 
 /*
- * Where in cache the file `path` goes: DIR/NAME, or if another file of the
- * ranks that share DIR has that name, DIR/NAME.HASH, by its path.  The filemap
- * has the name on the prefix.
+ * The path in cache for the file `path`: DIR/NAME, or DIR/NAME.HASH if another
+ * file of the ranks that share DIR has the name; HASH is that of the path.  The
+ * filemap has the name on the prefix.
  */
 static const char *
 in_cache(struct outset *o, const char *path, struct error *err)
@@ -179,7 +181,8 @@ in_cache(struct outset *o, const char *path, struct error *err)
 	return name;
 }
 
-/* On the prefix; the application may write to it as soon as it has the path. */
+/* Prepare a file on the prefix; the application may write it as soon as it has
+ * the path. */
 static int
 in_place(struct outset *o, const char *path, struct error *err)
 {
@@ -249,7 +252,8 @@ outset_summed(struct outset *o, const char *name, uint32_t crc)
 
 /* --- Completing --- */
 
-/* A shared file where that is not possible ends the job. */
+/* Find files that several ranks have routed.  They end the job if the ranks
+ * cannot share files. */
 static int
 find_owners(struct outset *o, struct error *err)
 {
@@ -268,7 +272,9 @@ find_owners(struct outset *o, struct error *err)
 	say_abort("Shared file access detected while not in bypass mode");
 }
 
-/* All ranks have routed their files: names are settled. */
+/*
+ * Remove the claims: all ranks have routed their files, so the names are final.
+ */
 static void
 drop_claims(const struct outset *o)
 {
@@ -276,7 +282,7 @@ drop_claims(const struct outset *o)
 		names_drop(o->metafd, path_base(o->files[i].to));
 }
 
-/* Look at the files that this rank owns. */
+/* Check the files that this rank owns. */
 static int
 look(struct outset *o, struct error *err)
 {

@@ -26,7 +26,7 @@ struct outset {
 	const struct run *run;
 	const struct level *level;
 	const char *dir, *meta; /* in cache: of the dataset, and its .scr */
-	int64_t id;		/* 0: it is fetched */
+	int64_t id;		/* 0: it is being fetched */
 	int metafd;		/* of `meta`; -1: not open */
 	const char *cwd;
 	struct arena *arena;
@@ -34,13 +34,13 @@ struct outset {
 	struct map *dirs;  /* directories that were made */
 	size_t nfiles, cap;
 	struct outset_file *files; /* in order of routing */
-	/* By outset_complete(): */
+	/* Set by outset_complete(): */
 	size_t nowned;
 	struct redundancy_file *owned;
 	size_t *routed; /* for each of `owned`: its place in `files` */
 };
 
-/* Its metadata directory, open until outset_free(); -1: error. */
+/* Return its metadata directory, open until outset_free(); -1: error. */
 int outset_meta(struct outset *o, struct error *err);
 
 /* Mark the files that a lower rank has routed, too.  *shared: any rank has such

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * outset_owners.c - files that several ranks have routed.  Each path goes to a
- * rank that its hash names, which so sees all who have it; no rank sees all
- * paths.
+ * outset_owners.c - find files that several ranks have routed.  Each path is
+ * sent to one rank, selected by its hash, which sees all ranks that have it.
+ * No rank sees all paths.
  */
 #include "scr/outset_impl.h"
 
@@ -16,7 +16,7 @@
 #include "mem.h"
 #include "scr/run.h"
 
-/* A path and the rank that is asked about it. */
+/* A path and the rank responsible for it. */
 struct asked {
 	uint32_t home;
 	size_t file; /* place in o->files */
@@ -32,7 +32,7 @@ by_home(const void *a, const void *b)
 	return x->file < y->file ? -1 : x->file > y->file;
 }
 
-/* One note for each rank that is asked: the paths, each with its NUL. */
+/* Write one note for each responsible rank: the paths, each with its NUL. */
 static int
 write_questions(const struct outset *o, struct asked *list, struct arena *a,
 		struct team_mail *out, struct error *err)
@@ -68,7 +68,7 @@ write_questions(const struct outset *o, struct asked *list, struct arena *a,
 	return out->notes == NULL ? error_no_memory(err) : 0;
 }
 
-/* Answer each rank with the numbers of the paths that a lower one has. */
+/* Reply to each rank with the numbers of the paths that a lower rank has. */
 static int
 write_answers(const struct team_mail *in, struct arena *a,
 	      struct team_mail *out, struct error *err)

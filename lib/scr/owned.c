@@ -33,9 +33,9 @@ struct retired {
 struct owned {
 	struct arena *arena;
 	struct map *ids; /* by path */
-	bool foreign;	 /* other numbers of ranks have written some */
+	bool foreign;	 /* another number of ranks wrote some datasets */
 	int64_t learned; /* dataset for which the lists of all were read */
-	struct retired *retired; /* datasets that need no other mark */
+	struct retired *retired; /* datasets that are marked already */
 	size_t count, cap;
 };
 
@@ -77,7 +77,7 @@ owned_add(struct owned *o, const char *path, int64_t id, struct error *err)
 	return 0;
 }
 
-/* --- What the prefix has --- */
+/* --- Datasets on the prefix --- */
 
 /* The ids of the valid datasets, oldest first. */
 static int
@@ -113,8 +113,8 @@ find_ids_of(const struct run *run, struct buf *out, struct error *err)
 	return rc;
 }
 
-/* The files of this rank in dataset `id`.  One that cannot be read has nothing
- * to lose. */
+/* Add the files of this rank in dataset `id`. An unreadable dataset has no
+ * files to protect. */
 static int
 add_dataset(struct run *run, int64_t id, struct error *err)
 {
@@ -177,7 +177,7 @@ owned_begin(struct run *run, struct error *err)
 	return rc;
 }
 
-/* --- What other ranks have --- */
+/* --- Files of other ranks --- */
 
 struct learning {
 	const struct run *run;
@@ -200,8 +200,8 @@ learn_path(void *arg, const struct rank2file_file *f, struct error *err)
 	return rc;
 }
 
-/* Add the files that all ranks have in the valid datasets; the newest last, as
- * the bytes at a path are its. */
+/* Add the files of all ranks in the valid datasets; the newest last, as it owns
+ * the bytes at a path. */
 static int
 learn_all(struct catalogue *c, const struct run *run, struct error *err)
 {
@@ -223,7 +223,7 @@ learn_all(struct catalogue *c, const struct run *run, struct error *err)
 	return rc;
 }
 
-/* Once for each dataset. */
+/* Read the lists of all ranks, once for each dataset. */
 static int
 learn(const struct run *run, int64_t id, struct error *err)
 {
@@ -265,7 +265,8 @@ owned_elsewhere(const struct owned *o, const char *path, int64_t id)
 
 /* --- Before a file is replaced --- */
 
-/* Who has replaced files of a dataset, as far as this rank knows; or 0. */
+/* The dataset that has replaced files of dataset `id`, as far as this rank
+ * knows; or 0. */
 static int64_t
 replaced_by(const struct owned *o, int64_t id)
 {
@@ -275,7 +276,8 @@ replaced_by(const struct owned *o, int64_t id)
 	return 0;
 }
 
-/* Unless another rank has: mark it.  *by: whose files replace its. */
+/* Mark the dataset, unless another rank has.  *by: the dataset that replaces
+ * its files. */
 static int
 mark(struct catalogue *c, int64_t id, int64_t *by, struct error *err)
 {
@@ -291,7 +293,7 @@ mark(struct catalogue *c, int64_t id, int64_t *by, struct error *err)
 	return 0;
 }
 
-/* One node after the other, by a lock in the metadata of the dataset. */
+/* Retire a dataset, one node at a time, by a lock in its metadata. */
 static int
 retire(const struct run *run, int64_t id, int64_t *by, struct error *err)
 {
@@ -320,8 +322,8 @@ retire(const struct run *run, int64_t id, int64_t *by, struct error *err)
 	return rc;
 }
 
-/* Mark dataset `was`, once; ranks of a node one after the other.  *by: whose
- * files replace its: of `id`, or of an older one. */
+/* Mark dataset `was`, once; ranks of a node one after the other.  *by: the
+ * dataset that replaces its files:  `id`, or an older one. */
 static int
 make_way(const struct run *run, int64_t was, int64_t id, int metafd,
 	 int64_t *by, struct error *err)

@@ -14,13 +14,13 @@
 #include "site/job.h"
 #include "str.h"
 
-/* The resource manager may give a job more time: it is asked again after so
+/* The resource manager may extend a job, so query the end time again after this
  * many seconds. */
 #define ASK_END 600
 
 #define LINE "HALT RUN: "
 
-/* What rank 0 found. */
+/* Broadcast the answer of rank 0. */
 static bool
 agree(const struct run *run, bool yes)
 {
@@ -46,7 +46,7 @@ find_end(void *arg)
 }
 
 /* Rank 0: is a condition met?  Then `reason` is the one to record, and `why`
- * has lines. */
+ * has the lines to print. */
 static bool
 halted(struct run *run, char reason[static ERROR_TEXT_MAX], struct buf *why)
 {
@@ -169,7 +169,7 @@ pacing_end(struct run *run)
 
 /* --- Checkpoints --- */
 
-/* Is a checkpoint due by what they cost? */
+/* Is a checkpoint due by the overhead of checkpoints? */
 static bool
 affordable(const struct run *run, double now)
 {
@@ -226,7 +226,7 @@ pacing_should_exit(struct run *run)
 	return agree(run, run->world.rank == 0 && halted_only(run));
 }
 
-/* Rank 0. */
+/* Rank 0: must the job stop? */
 static bool
 stops(struct run *run)
 {

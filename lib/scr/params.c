@@ -17,13 +17,12 @@
 #include "site/job.h"
 #include "str.h"
 
-/* What SCR_Config() set, in messages. */
+/* Name of the settings of SCR_Config() in messages. */
 #define APP_NAME "SCR_Config"
 
 /* --- Typed values --- */
 
-/* Where a parameter goes; its kind, and what it may be, are in the table of
- * conf.h. */
+/* The member for a parameter; kind and limits are in the table of conf.h. */
 static const struct field {
 	const char *key;
 	size_t at, size; /* of the member */
@@ -155,7 +154,7 @@ add(struct conf *c, enum conf_level level, const struct buf *b,
 			      err);
 }
 
-/* Read the files for this prefix; NULL: that of the environment or of
+/* Read the files for this prefix; NULL: the prefix from the environment or
  * SCR_Config(). */
 static int
 read_files(struct conf **out, const struct conf_where *given, struct files *f,
@@ -176,8 +175,8 @@ read_files(struct conf **out, const struct conf_where *given, struct files *f,
 	return add(c, CONF_SYSTEM, &f->system, err);
 }
 
-/* A file may move the prefix: then those of the new prefix count, as for the
- * commands (job.h).  The file that moved it stays in force. */
+/* A file may set the prefix: then the files of the new prefix count, as for the
+ * commands (job.h).  The file that set it stays in force. */
 static int
 read_all(struct conf **c, struct files *f, struct error *err)
 {
@@ -201,7 +200,7 @@ read_all(struct conf **c, struct files *f, struct error *err)
 	return rc;
 }
 
-/* What app.conf will say. */
+/* The future contents of app.conf. */
 static int
 app_text(const struct settings *s, struct buf *out)
 {
@@ -260,7 +259,7 @@ unpack(struct params *p, const struct buf *b, struct arena *a)
 	return 0;
 }
 
-/* Rank 0: all values; the notices of *c get what is wrong. */
+/* Rank 0: read all values; errors go to the notices of *c. */
 static int
 decide(struct params *p, struct conf *c, struct arena *a, struct error *err)
 {
@@ -284,7 +283,7 @@ params_warn(const struct conf *c)
 		say_warn("%.*s", (int)len, line);
 }
 
-/* Give the files to all ranks; the others then read them. */
+/* Send the files to all ranks, which then parse them. */
 static int
 share_files(struct conf **c, struct files *f, const struct team *world,
 	    struct error *err)
@@ -356,7 +355,7 @@ params_value(const struct params *p, const struct conf *c, const char *key)
 	const char *value = conf_get(c, key);
 	union conf_value v;
 
-	/* What does not parse is replaced: params_warn(). */
+	/* A value that does not parse is replaced: params_warn(). */
 	if (value != NULL && is != NULL && conf_parse(is, value, &v, NULL) < 0)
 		value = is->value;
 	if (value != NULL)

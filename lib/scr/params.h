@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * params.h - the parameters in force, the same on all ranks (libscr.md 3).
- * Rank 0 reads the files of the configuration, and what SCR_Config() set comes
- * from the application; conf.h has the precedence.
+ * Rank 0 reads the configuration files; the application has set others with
+ * SCR_Config(). conf.h has the precedence.
  */
 #ifndef SCR_PARAMS_H
 #define SCR_PARAMS_H
@@ -18,7 +18,7 @@ struct team;
 
 struct params {
 	bool enable;
-	/* Who and where. */
+	/* User, job and directories. */
 	const char *prefix; /* absolute, normal */
 	const char *user, *job_id;
 	const char *job_name, *cluster; /* NULL: not recorded */
@@ -36,9 +36,9 @@ struct params {
 	const char *current; /* SCR_CURRENT; NULL: not set */
 	bool drop_after_current;
 	/* Flush. */
-	uint32_t flush;	      /* every that many checkpoints; 0: never */
+	uint32_t flush;	      /* flush every `flush` checkpoints; 0: never */
 	uint32_t flush_width; /* ranks that copy at a time */
-	uint64_t flush_bw;    /* bytes a second of all ranks; 0: no limit */
+	uint64_t flush_bw;    /* bytes per second of all ranks; 0: no limit */
 	bool flush_async;
 	const char *flush_type;
 	uint64_t prefix_size;
@@ -53,16 +53,16 @@ struct params {
 
 /*
  * Read the configuration: on rank 0 the files, on every rank the environment.
- * Rank 0 decides: a rank differs from it in cntl_base and cache_base only.
+ * The values of rank 0 count on all ranks, except cntl_base and cache_base.
  * Values that do not parse are replaced by their built-in ones; params_warn()
- * says so.  *c is for conf_close(); the strings of *p lie in *c or `a`.  `s`
- * has what SCR_Config() set; NULL: nothing.  Collective.  ERROR_NOMEM;
+ * reports them.  *c is for conf_close(); the strings of *p lie in *c or `a`.
+ * `s` has the settings of SCR_Config(); NULL: none.  Collective.  ERROR_NOMEM;
  * ERROR_USAGE: the user or the job id cannot be part of a path.
  */
 int params_read(struct params *p, struct conf **c, const struct settings *s,
 		const struct team *world, struct arena *a, struct error *err);
 
-/* Rank 0: print what is wrong with the configuration it has read. */
+/* Rank 0: warn about errors in the configuration. */
 void params_warn(const struct conf *c);
 
 /* The value of `key` in force, or NULL. */

@@ -18,7 +18,7 @@
 #include "scr/source.h"
 #include "scr/team.h"
 
-/* What redundancy_files() works on. */
+/* State of redundancy_files(). */
 struct protecting {
 	const struct redundancy_job *j;
 	struct arena *arena;
@@ -26,11 +26,12 @@ struct protecting {
 	struct source source;
 	uint64_t *bytes; /* by member */
 	struct redset_desc *descs;
-	struct redset_member *members; /* with lists: mine, and neighbours' */
+	/* members with lists: this one and its neighbours */
+	struct redset_member *members;
 	uint64_t chunk;
 	struct buf header;
 	char name[REDUNDANCY_NAME]; /* of the redundancy file */
-	int fd;			    /* it */
+	int fd;			    /* open redundancy file */
 	struct flow *flow;
 };
 
@@ -108,7 +109,7 @@ prepare(struct protecting *p, struct error *err)
 	return 0;
 }
 
-/* My list as a message: the header of a set of one member. */
+/* Encode the list of this member: the header of a set of one member. */
 static int
 encode_list(const struct protecting *p, struct buf *out, struct error *err)
 {
@@ -150,8 +151,8 @@ decode_list(struct protecting *p, const struct team_note *n, struct error *err)
 	return 0;
 }
 
-/* Send my list to the right neighbours, who keep it in their headers, and
- * receive those of the left ones. */
+/* Send the list to the right neighbours, which keep it in their headers, and
+ * receive the lists of the left ones. */
 static int
 swap_lists(struct protecting *p, struct error *err)
 {
@@ -178,8 +179,8 @@ swap_lists(struct protecting *p, struct error *err)
 
 /* --- Files --- */
 
-/* Write <stem>.er.R.redset.  That of the filemap is the same as that of the
- * data: then it is another name of it. */
+/* Write <stem>.er.R.redset.  If the filemap's descriptor equals that of the
+ * data, it is a hard link. */
 static int
 write_descriptor(const struct protecting *p, struct error *err)
 {
@@ -222,7 +223,7 @@ encode_header(struct protecting *p, struct error *err)
 	return rc;
 }
 
-/* All but the body. */
+/* Write everything except the body. */
 static int
 begin_files(struct protecting *p, struct error *err)
 {
@@ -253,7 +254,7 @@ begin_files(struct protecting *p, struct error *err)
 
 /* --- All of it --- */
 
-/* The work of a set: what fails in one step fails for all members. */
+/* The work of a set: a failure in one step is a failure of all members. */
 static int
 code_set(struct protecting *p, struct error *err)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * redundancy.h - make files safe: write the redundancy files of one rank,
+ * redundancy.h - protect files: write the redundancy files of one rank,
  * together with the other members of its set (formats.md 5).
  *
  * The files of a rank are one data string, in order of the list.  It is read
- * once, in pieces of SCR_MPI_BUF_SIZE; each piece goes straight to the members
- * that code it, in an order in which every member sends and receives all the
- * time.  Several pieces are on their way while others are read and coded.
+ * once, in pieces of SCR_MPI_BUF_SIZE.  Each piece is sent directly to the
+ * members that code it, in an order in which every member sends and receives
+ * all the time.  Several pieces are in transit while others are read and coded.
  * Memory does not depend on the size of files.
  */
 #ifndef SCR_REDUNDANCY_H
@@ -25,14 +25,14 @@ struct team;
 struct redundancy_file {
 	const char *path; /* absolute */
 	struct attr attr; /* of the file now, for the headers */
-	bool has_crc;	  /* `crc` is known; else it is set */
+	bool has_crc;	  /* `crc` is known; else redundancy_files() sets it */
 	uint32_t crc;	  /* CRC-32 of the contents */
 };
 
 struct redundancy_job {
 	const struct team *world, *members; /* members: the set of this rank */
 	const struct sets_mine *set;
-	const char *dir; /* .scr of the dataset: gets the redundancy files */
+	const char *dir; /* .scr of the dataset, for the redundancy files */
 	bool map;	 /* the file is the filemap: stem "reddescmap.er" */
 	bool sync;	 /* sync the redundancy files to disk */
 	uint64_t buffer; /* SCR_MPI_BUF_SIZE */
@@ -40,9 +40,11 @@ struct redundancy_job {
 	struct redundancy_file *files;
 };
 
-/* Write both redundancy files of this rank, and set the CRCs.  Collective over
- * the job; the result is that of this rank, on which the caller agrees with the
- * others.  ERROR_CORRUPT: a file got shorter; ERROR_SYSTEM, ERROR_NOMEM. */
+/*
+ * Write both redundancy files of this rank, and set the CRCs.  Collective over
+ * the job.  The result is that of this rank; the caller calls team_agree().
+ * ERROR_CORRUPT: a file got shorter; ERROR_SYSTEM, ERROR_NOMEM.
+ */
 int redundancy_files(const struct redundancy_job *j, struct error *err);
 
 /* Write the name of a redundancy file of this rank into `to`, and return

@@ -49,7 +49,7 @@ open_dirs(struct regain *g, struct error *err)
 	return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
 }
 
-/* Was it written by as many ranks as this job has? */
+/* Did the same number of ranks write the dataset? */
 static int
 check_ranks(const struct regain *g, struct error *err)
 {
@@ -74,7 +74,7 @@ check_ranks(const struct regain *g, struct error *err)
 			 other, world->size);
 }
 
-/* Rank 0, of a dataset in bypass: has a newer one replaced its files? */
+/* Rank 0, for a dataset in bypass: has a newer dataset replaced its files? */
 static int
 check_replaced(const struct regain *g, struct error *err)
 {
@@ -111,7 +111,9 @@ rebuild_files(struct regain *g, struct error *err)
 	return team_agree(&g->run->world, rc, err);
 }
 
-/* What was protected, as the names of the redundancy files tell. */
+/*
+ * Find the parameters of the protection in the names of the redundancy files.
+ */
 static int
 describe(const struct regain *g, bool map, struct sets_mine *set,
 	 struct redundancy_job *out, struct error *err)
@@ -152,7 +154,7 @@ describe(const struct regain *g, bool map, struct sets_mine *set,
 	return 0;
 }
 
-/* Write the lists of the node again, and list the dataset on all nodes. */
+/* Write the lists of the node, and list the dataset on all nodes. */
 static int
 commit(struct regain *g, struct error *err)
 {
@@ -176,7 +178,7 @@ commit(struct regain *g, struct error *err)
 	return held_commit(g->run, &g->set->d, err);
 }
 
-/* All steps after the one that finds out who has what. */
+/* All steps after the parts are known. */
 static int
 restore(struct regain *g, struct error *err)
 {
@@ -188,8 +190,7 @@ restore(struct regain *g, struct error *err)
 	    regain_move(g, err) < 0 || regain_set(g, true, err) < 0 ||
 	    regain_settle(g, err) < 0)
 		return -1;
-	/* Names of redundancy files that were rebuilt are known from here
-	 * on. */
+	/* From here on the names of rebuilt redundancy files are known. */
 	if (rebuild_files(g, err) < 0)
 		return -1;
 	if (!team_any(world, g->changed || !g->set->here || g->nparts > 1))
@@ -208,7 +209,8 @@ look_all(struct regain *g, struct error *err)
 	return 0;
 }
 
-/* What could not be read may be right: then nothing is lost for good. */
+/* If a file was unreadable, it may be right: do not report the dataset as
+ * lost. */
 static void
 doubt(const struct regain *g, struct error *err)
 {
@@ -258,7 +260,7 @@ regain_one(struct run *run, const struct held_set *set, struct error *err)
 
 /* --- All of them --- */
 
-/* Could the dataset be used by another run? */
+/* Could another run use the dataset? */
 static bool
 stays(enum error_kind kind)
 {
@@ -282,7 +284,7 @@ on_prefix(const struct run *run, int64_t id)
 	return team_any(&run->world, is);
 }
 
-/* The last line about the restart, if there was something to restart from. */
+/* Log the end of the restart, if there was a dataset to restart from. */
 static void
 note_restart(struct run *run, double since)
 {
@@ -293,7 +295,7 @@ note_restart(struct run *run, double since)
 		       clock_seconds() - since);
 }
 
-/* What became of the datasets. */
+/* Results for all datasets. */
 struct outcome {
 	int64_t best;	  /* newest whole checkpoint; 0: none */
 	bool output_lost; /* later checkpoints do not count */

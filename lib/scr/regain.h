@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * regain.h - after a failure: get the datasets in the caches back to the ranks
+ * regain.h - after a failure: return the datasets in the caches to the ranks
  * that own them.
  *
  * For each dataset, in ascending order: files on another node than their rank
- * are moved; each rank verifies its files by size and checksum; what is missing
- * or damaged is rebuilt, first filemaps, then files, redundancy files included.
- * What can be rebuilt is decided by plan_reports() (rescue/plan.h), as for the
- * commands.  A dataset that cannot be made whole is removed, with a warning.
- * One that was written by another number of ranks, or that could not be
- * examined (no memory, no room, input or output errors), stays as it is, and is
- * not restarted from.
+ * are moved; each rank verifies its files by size and checksum; missing and
+ * damaged ones are rebuilt, first filemaps, then files, including redundancy
+ * files.  As in the commands, plan_reports() (rescue/plan.h) decides what can
+ * be rebuilt.  A dataset that cannot be made whole is removed, with a warning.
+ * A dataset that another number of ranks wrote, or that could not be examined
+ * (no memory, no room, I/O errors), stays as it is, and the job does not
+ * restart from it.
  */
 #ifndef SCR_REGAIN_H
 #define SCR_REGAIN_H

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * regain_build.c - the members of a set compute what it has lost.
+ * regain_build.c - the members of a set compute its lost strings.
  *
  * The jobs of the solution are cut into slices, numbered in one order that all
  * members know.  The input of a slice is sent to one of the members that have
- * some, in turn, which computes and sends the results to those that lost them:
- * so the work is spread, and the lost member only receives what it has lost.
- * Every member works on its slices in order, LANES at a time: the lowest slice
- * that is not done is the next one of all its members, so there is no deadlock.
+ * some, in turn.  This member computes, and sends the results to the members
+ * that lost them.  So the work is spread, and a member only receives what it
+ * has lost.  Every member works on its slices in order, LANES at a time.  The
+ * lowest unfinished slice is the next one of all its members, so there is no
+ * deadlock.
  *
- * Nobody has verified the files before: the checksums are taken while the files
- * are read here, and those of the results while they are written.  A file that
- * turns out to be damaged or unreadable is marked, and the work goes on with
- * what is of no use: the caller makes a new plan.
+ * The files were not verified before: checksums are computed while files are
+ * read here, and those of the results while they are written.  A file that
+ * turns out to be damaged or unreadable is marked, and the work continues with
+ * useless bytes: the caller makes a new plan.
  */
 #include "scr/regain_impl.h"
 
@@ -34,7 +35,8 @@
 #define LANES 4
 #define SLICE_LEAST ((uint64_t)4096)
 #define SLICE_MOST ((uint64_t)64 << 20)
-#define WHOLE_MOST 16 /* memory of all lanes, in buffers of the configuration */
+/* memory of all lanes, as a multiple of the configured buffer */
+#define WHOLE_MOST 16
 
 struct task {
 	const struct solve_job *job;
@@ -54,7 +56,7 @@ struct building {
 	uint32_t me;
 	MPI_Comm comm;
 	struct plan_red_image red;
-	const char *body_temp; /* NULL: the body is there */
+	const char *body_temp; /* NULL: the body is present */
 	int body_in, body_out;
 	/* The next slice. */
 	size_t job;
@@ -87,8 +89,8 @@ move_body(struct building *b, bool out, uint64_t at, char *data, size_t len)
 			b->red.body_start + at, b->err);
 }
 
-/* After a failure nothing is read or written, but messages go on: other members
- * wait for them. */
+/* After a failure nothing is read or written, but messages are still sent,
+ * because other members wait for them. */
 static void
 move(struct building *b, bool out, const struct task *t,
      const struct solve_ref *ref, char *data)
@@ -171,7 +173,7 @@ send(struct building *b, struct task *t, uint32_t to, int tag, const char *data)
 		  b->comm, &t->requests[t->count++]);
 }
 
-/* Read what this member has of the slice, and begin to send and receive. */
+/* Read this member's inputs of the slice, and begin to send and receive. */
 static void
 start(struct building *b, struct task *t)
 {
@@ -311,7 +313,7 @@ read_range(struct building *b, uint64_t from, uint64_t to)
 	}
 }
 
-/* Read what no job has read, for the checksums. */
+/* Read the ranges that no job has read, for the checksums. */
 static void
 read_rest(struct building *b)
 {
@@ -370,7 +372,7 @@ create_descriptor(struct building *b, struct regain_builts *out)
 	return rc < 0 ? -1 : regain_add_built(b->g, out, &is, b->err);
 }
 
-/* Create what replaces the redundancy file, if it is lost, with its header. */
+/* Create a replacement of a lost redundancy file, with its header. */
 static int
 create_red(struct building *b, struct regain_builts *out)
 {
@@ -399,7 +401,7 @@ create_red(struct building *b, struct regain_builts *out)
 
 /* --- All of it --- */
 
-/* The sizes that all members compute alike. */
+/* Compute the sizes, which are the same for all members, and allocate. */
 static int
 allocate(struct building *b)
 {

@@ -25,12 +25,12 @@ struct run;
 struct regain_red {
 	const char *name;      /* NULL: missing */
 	struct redset_name is; /* its name, parsed */
-	const void *head;      /* its header, or what is left of it */
+	const void *head;      /* its header, or the remaining bytes of it */
 	size_t head_size;
 	uint64_t size; /* of the file */
 };
 
-/* What the directory of a node has of one rank. */
+/* The files of one rank in the directory of a node. */
 struct regain_part {
 	uint32_t rank;
 	int64_t ranks;	 /* size of the job that wrote it; -1: unknown */
@@ -42,11 +42,11 @@ struct regain_part {
 	ino_t *inodes;		  /* by file; 0: missing */
 	struct regain_red red[2]; /* of data; of the filemap */
 	const char *descriptor[2];
-	uint64_t good; /* number of files that are there, at their size */
+	uint64_t good; /* number of files present with the right size */
 	bool unread;   /* some could not be read: they may be right */
 };
 
-/* A file that was rebuilt or moved, before it gets its name. */
+/* A file that was rebuilt or moved, and has no name yet. */
 struct regain_built {
 	const char *temp, *name;
 	int dirfd;
@@ -67,13 +67,13 @@ struct regain {
 	const char *meta; /* .scr of its directory */
 	struct arena *arena;
 	int dirfd, metafd; /* -1: missing on this node */
-	/* What this rank looks after: its own part first, then those of ranks
+	/* The parts that this rank handles: its own first, then those of ranks
 	 * that run on another node. */
 	size_t nparts;
 	struct regain_part *parts;
-	struct regain_builts moved; /* files that have come, not metadata */
+	struct regain_builts moved; /* files received, not metadata */
 	bool changed; /* files of this rank were moved or rebuilt */
-	bool doubted; /* a file that its set has rebuilt was wrong */
+	bool doubted; /* a file that the set rebuilt was wrong */
 	bool damaged; /* since the last plan, a file of this rank turned out to
 			 be damaged or unreadable */
 	unsigned temps;
@@ -82,49 +82,55 @@ struct regain {
 /* Find the parts in the directory of this node.  Collective. */
 int regain_list(struct regain *g, struct error *err);
 
-/* Look at all that belongs to `p`, but for checksums. */
+/* Examine all files of `p`, without checksums. */
 int regain_look(const struct regain *g, struct regain_part *p,
 		struct error *err);
 
 /* Read the files of this rank that are not verified yet; sets g->damaged. */
 void regain_verify(struct regain *g);
 
-/* What was found out about a file of this rank. */
+/* Record the state of a file of this rank. */
 void regain_mark(struct regain *g, size_t file, enum file_state state);
 
 /* Are all files of this rank right?  ERROR_LOST. */
 int regain_check(const struct regain *g, struct error *err);
 
-/* The file `name` among the metadata of `p` is there now. */
+/* Record that the file `name` among the metadata of `p` now exists. */
 void regain_found(struct regain_part *p, const char *name);
 
-/* Move parts to the nodes of their ranks; the old ones stay.  Metadata get
- * their names, files wait in g->moved.  Collective. */
+/* Move parts to the nodes of their ranks; the old ones stay.  Metadata are
+ * renamed; files wait in g->moved for their names.  Collective. */
 int regain_move(struct regain *g, struct error *err);
 
-/* When the filemaps are right: give the files that were moved their names.
- * ERROR_USAGE: ranks that run on one node now have files of the same name;
- * nothing is replaced.  Collective. */
+/*
+ * Rename the moved files, after the filemaps are right.  ERROR_USAGE: ranks
+ * that now run on one node have files of the same name; nothing is replaced.
+ * Collective.
+ */
 int regain_settle(struct regain *g, struct error *err);
 
-/* Remove what regain_move() has left.  Collective. */
+/* Remove the old parts that regain_move() left.  Collective. */
 int regain_drop(const struct regain *g, struct error *err);
 
-/* Rebuild what the set of this rank over filemaps, or over files, has lost, and
- * verify the files.  A file gets its name if its checksum is right; otherwise a
- * redundancy file of the set is damaged, and the set is rebuilt without it, if
- * it can be.  Collective.  ERROR_LOST: some set cannot be rebuilt. */
+/*
+ * Rebuild the losses of this rank's set over filemaps (`map`), or over files,
+ * and verify the files.  A file gets its name if its checksum is right;
+ * otherwise a redundancy file of the set is damaged, and the set is rebuilt
+ * without it, if possible.  Collective.  ERROR_LOST: a set cannot be rebuilt.
+ */
 int regain_set(struct regain *g, bool map, struct error *err);
 
-/* The part of regain_set() in which the members of set `set` of `p` compute.
- * Files that are read completely are verified in the same pass.  Collective
- * over the members.  The result is that of this rank. */
+/*
+ * The computation of regain_set(), by the members of set `set` of `p`. Files
+ * that are read completely are verified in the same pass.  Collective over the
+ * members.  The result is that of this rank.
+ */
 int regain_build(struct regain *g, const struct plan *p, size_t set,
 		 struct regain_builts *out, struct error *err);
 
 /* --- The data string of this rank during a rebuild --- */
 
-/* The file that was used last stays open. */
+/* Keeps the last used file open. */
 struct regain_strip {
 	size_t file;
 	int fd;
@@ -144,7 +150,7 @@ struct regain_string {
 	bool map;
 	/* Private. */
 	uint64_t *start;    /* by file, and the total */
-	const char **temps; /* by file; NULL: it is there */
+	const char **temps; /* by file; NULL: the file is present */
 	struct regain_sum *sums;
 	struct regain_strip in, out;
 };
@@ -153,12 +159,12 @@ int regain_string_open(struct regain_string *s, struct error *err);
 void regain_string_close(struct regain_string *s);
 uint64_t regain_string_bytes(const struct regain_string *s);
 
-/* Create what replaces the lost files, at their size. */
+/* Create replacements of the lost files, with their sizes. */
 int regain_string_create(struct regain_string *s, struct regain_builts *out,
 			 struct error *err);
 
-/* Read `len` bytes at `at`; past the end are zeros.  With `out`, write them to
- * files that were created; others stay as they are. */
+/* Read `len` bytes at `at`; bytes past the end are zeros.  With `out`, write
+ * them to the replacements; other files are not changed. */
 int regain_string_move(struct regain_string *s, bool out, uint64_t at,
 		       char *data, size_t len, struct error *err);
 
@@ -174,10 +180,10 @@ int regain_fd(const struct regain *g, bool map);
 
 /* --- Files that get their names when they are complete --- */
 
-/* Create one; its name goes to *temp.  To close; -1: error. */
+/* Create a file; its name goes to *temp.  Returns a descriptor, or -1. */
 int regain_create(struct regain *g, const char **temp, struct error *err);
 
-/* Give it `name` in the directory `dirfd`, with these attributes (NULL:
+/* Rename it to `name` in the directory `dirfd`, with these attributes (NULL:
  * none). */
 int regain_rename(const struct regain *g, const char *temp, int dirfd,
 		  const char *name, const struct attr *a, struct error *err);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * regain_list.c - what the directory of a dataset on a node has, and of which
- * ranks; and whether it is right.
- */
+/* regain_list.c - list the files of a dataset in the directory of a node, by
+ * rank, and verify them. */
 #include "scr/regain_impl.h"
 
 #include <errno.h>
@@ -73,7 +71,7 @@ regain_rename(const struct regain *g, const char *temp, int dirfd,
 
 /* --- Names --- */
 
-/* The rank of a file among the metadata; false: it belongs to none. */
+/* The rank of a metadata file; false: it belongs to no rank. */
 static bool
 rank_of(const char *name, uint32_t *rank)
 {
@@ -97,7 +95,9 @@ struct listing {
 	struct buf *names; /* by sharer */
 };
 
-/* Who looks after the files of `rank`: itself, or any. */
+/*
+ * The rank that handles the files of `rank`: itself, if it runs here, or any.
+ */
 static uint32_t
 keeper(const struct listing *l, uint32_t rank)
 {
@@ -125,7 +125,7 @@ list_one(void *arg, const char *name, struct error *err)
 						       : 0;
 }
 
-/* The part of `rank`, begun if there is none. */
+/* The part of `rank`, added if it is missing. */
 static struct regain_part *
 part_of(struct regain *g, uint32_t rank, size_t *cap)
 {
@@ -222,7 +222,7 @@ regain_list(struct regain *g, struct error *err)
 
 /* --- Contents --- */
 
-/* Keep the bytes of the filemap, if it is good. */
+/* Keep the bytes of the filemap, if it is valid. */
 static int
 look_map(const struct regain *g, struct regain_part *p, struct error *err)
 {
@@ -271,7 +271,7 @@ look_red(const struct regain *g, struct regain_part *p, struct regain_red *r,
 
 	if (!good || (uint64_t)st.st_size < size) {
 		p->unread |= why.kind == ERROR_SYSTEM || (fd >= 0 && !good);
-		r->name = NULL; /* as good as missing */
+		r->name = NULL; /* counts as missing */
 		if (fd >= 0)
 			close(fd);
 		return 0;
@@ -303,7 +303,7 @@ look_red(const struct regain *g, struct regain_part *p, struct regain_red *r,
 	return 0;
 }
 
-/* To close; -1: see errno. */
+/* Returns a descriptor to close, or -1 with errno. */
 static int
 open_file(const struct regain *g, const struct filemap_file *f)
 {
@@ -376,7 +376,7 @@ regain_look(const struct regain *g, struct regain_part *p, struct error *err)
 
 /* --- Checksums --- */
 
-/* Is the checksum the recorded one? */
+/* Is the checksum of the file the recorded one? */
 static enum file_state
 look_crc(const struct regain *g, const struct filemap_file *f)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * regain_move.c - files that lie on another node than the one where their rank
- * runs now.
+ * regain_move.c - move files from other nodes to the node where their rank runs
+ * now.
  *
- * Whoever finds the part of a rank on its node offers it to the rank, with the
- * number of good files; the rank takes the best offer, if it is better than
- * what its own node has.  Each rank then sends and receives at the same time,
- * so that ranks may swap places.  The files get their names when all have
- * arrived; the old ones are removed when the dataset is whole.
+ * A rank that finds the part of another rank on its node offers it to that
+ * rank, with the number of good files.  The other rank takes the best offer, if
+ * it is better than the part on its own node.  Each rank then sends and
+ * receives at the same time, so that ranks may swap places.  The files are
+ * renamed when all have arrived; the old ones are removed when the dataset is
+ * whole.
  */
 #include "scr/regain_impl.h"
 
@@ -28,7 +29,7 @@
 #include "scr/held.h"
 #include "scr/run.h"
 
-#define LEAST ((size_t)16 << 10) /* room for a name */
+#define LEAST ((size_t)16 << 10) /* least room for a message: fits a name */
 #define NAME_MOST 4096
 
 enum kind { MOVE_FILE, MOVE_DATA, MOVE_END };
@@ -45,7 +46,7 @@ struct item {
 	const char *name;
 };
 
-/* What this rank sends: the parts that were asked for. */
+/* The parts that this rank sends, on request. */
 struct outgoing {
 	struct regain *g;
 	size_t count, part; /* parts, and the one being sent */
@@ -53,7 +54,7 @@ struct outgoing {
 	struct item *items; /* of the part */
 	size_t nitems, item;
 	int fd;
-	uint64_t at, size; /* in the file that is open */
+	uint64_t at, size; /* in the open file */
 	char *block;
 	size_t room;
 };
@@ -77,8 +78,8 @@ struct incoming {
 
 /* --- Who sends what --- */
 
-/* Offer the parts of other ranks, and choose one for this rank: *from is who
- * sends it, or UINT32_MAX. */
+/* Offer the parts of other ranks, and choose one for this rank:  *from is the
+ * sender, or UINT32_MAX. */
 static int
 choose(struct regain *g, uint32_t *from, struct error *err)
 {
@@ -111,7 +112,7 @@ choose(struct regain *g, uint32_t *from, struct error *err)
 	return 0;
 }
 
-/* Tell the chosen one, and find out which parts this rank shall send. */
+/* Request the chosen part, and find out which parts this rank sends. */
 static int
 ask(struct regain *g, uint32_t from, struct outgoing *o, struct error *err)
 {
@@ -134,7 +135,7 @@ ask(struct regain *g, uint32_t from, struct outgoing *o, struct error *err)
 
 /* --- Sending --- */
 
-/* The files of a part: all that may exist. */
+/* List the files of a part that may exist. */
 static int
 list_items(struct outgoing *o, const struct regain_part *p, struct error *err)
 {
@@ -168,8 +169,8 @@ list_items(struct outgoing *o, const struct regain_part *p, struct error *err)
 	return 0;
 }
 
-/* Open the next file of the part.  One that cannot be read is left out: its
- * rank finds that it is missing. */
+/* Open the next file of the part.  An unreadable file is left out: the receiver
+ * treats it as missing. */
 static bool
 open_next(struct outgoing *o, struct head *h)
 {
@@ -253,8 +254,8 @@ begin_file(struct incoming *in, const struct head *h, const char *name)
 	return in->fd < 0 ? -1 : 0;
 }
 
-/* Returns true at the end.  After a failure all messages are received, and
- * nothing is done. */
+/* Returns true at the end.  After a failure all messages are received and
+ * ignored. */
 static bool
 take_message(struct incoming *in)
 {
@@ -311,7 +312,8 @@ transfer(struct outgoing *o, struct incoming *in, uint32_t from,
 	return rc < 0 ? rc : in->rc;
 }
 
-/* A file of the application: its name may be that of another rank's. */
+/* Keep a file of the application under its temporary name: another rank may
+ * have a file of the same name. */
 static int
 put_off(struct regain *g, const struct arrived *a, struct error *err)
 {
@@ -327,7 +329,7 @@ put_off(struct regain *g, const struct arrived *a, struct error *err)
 	return 0;
 }
 
-/* Give the metadata their names, and take them as the part of this rank. */
+/* Rename the metadata, and make them the part of this rank. */
 static int
 take(struct regain *g, const struct incoming *in, struct error *err)
 {
@@ -488,7 +490,7 @@ regain_settle(struct regain *g, struct error *err)
 
 /* --- The old files --- */
 
-/* What stays, and what may go: '=' or '-', a name, and a NUL. */
+/* List files to keep ('=') and to remove ('-'): the mark, a name, and a NUL. */
 static void
 list_old(const struct regain *g, struct buf *out)
 {
@@ -505,7 +507,7 @@ list_old(const struct regain *g, struct buf *out)
 }
 
 /* The leader of a directory: remove the files of ranks that run elsewhere.  A
- * rank that runs here may have one of the same name: it stays. */
+ * file of the same name that belongs to a rank here stays. */
 static void
 drop_files(const struct regain *g, const struct team_mail *in)
 {

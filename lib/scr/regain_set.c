@@ -3,12 +3,12 @@
  * regain_set.c - the members of a redundancy set find each other, and find out
  * what can be rebuilt.
  *
- * Set g has a keeper, rank g - 1 modulo the number of ranks, which need not be
- * a member: so members that know nothing of each other can find it.  Each
- * member that has its redundancy file names the members that it knows to the
- * keeper; the keeper calls all of them; each reports what it has (struct
- * plan_report); the keeper makes the plan.  If something is to be rebuilt, all
- * members get all reports, and make the same plan.
+ * Set g has a keeper: rank g - 1 modulo the number of ranks, so that members
+ * can find it without messages.  The keeper need not be a member.  Each member
+ * with a redundancy file names the members that it knows to the keeper; the
+ * keeper calls all of them; each reports its files (struct plan_report); the
+ * keeper makes the plan.  If something must be rebuilt, all members get all
+ * reports, and make the same plan.
  */
 #include "scr/regain_impl.h"
 
@@ -44,7 +44,7 @@ add_rank(struct ranks *r, uint32_t rank, struct error *err)
 	return 0;
 }
 
-/* This rank, and whom the header of its redundancy file names. */
+/* List this rank, and the members in the header of its redundancy file. */
 static int
 known_members(const struct regain *g, const struct regain_red *red,
 	      struct ranks *out, struct error *err)
@@ -77,8 +77,8 @@ by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Name the members that this rank knows to the keeper.  *named: as the keeper
- * of a set, all that were named.  The result is that of this rank. */
+/* Send the members that this rank knows to the keeper.  *named: if this rank is
+ * a keeper, the members sent by all.  The result is that of this rank. */
 static int
 name_members(struct regain *g, bool map, struct ranks *named, struct error *err)
 {
@@ -112,8 +112,8 @@ name_members(struct regain *g, bool map, struct ranks *named, struct error *err)
 	return rc;
 }
 
-/* As the keeper of a set, call its members.  *keeper: who calls this rank.  The
- * result is that of this rank. */
+/* As the keeper of a set, call its members.  *keeper: the rank that calls this
+ * one.  The result is that of this rank. */
 static int
 call_members(struct regain *g, bool map, uint32_t *keeper, struct error *err)
 {
@@ -249,7 +249,7 @@ plan_of(const struct regain *g, const char *at, size_t len, bool map,
 
 /* --- The plan --- */
 
-/* What is the plan for its sets?  Returns -1 if one is lost. */
+/* Does the plan require a rebuild?  Returns -1 if a set is lost. */
 static int
 judge(const struct plan *p, bool map, bool *rebuild, struct error *err)
 {
@@ -270,8 +270,8 @@ judge(const struct plan *p, bool map, bool *rebuild, struct error *err)
 	return 0;
 }
 
-/* As the keeper: make the plan from the reports that came; if something is to
- * be rebuilt, they are left in *all. */
+/* As the keeper: make the plan from the received reports; if a rebuild is
+ * needed, the reports are left in *all. */
 static int
 keeper_plans(const struct regain *g, bool map, const struct team_mail *in,
 	     struct buf *all, struct error *err)
@@ -294,9 +294,11 @@ keeper_plans(const struct regain *g, bool map, const struct team_mail *in,
 	return rc;
 }
 
-/* Send the report `mine` of this rank to its keeper; as a keeper, send all
- * reports to the members of a set that has to be rebuilt.  They come in *in.
- * *some: a set has to be rebuilt. */
+/*
+ * Send the report `mine` of this rank to its keeper; as a keeper, send all
+ * reports to the members of a set that must be rebuilt.  *in receives them.
+ * *some: a set must be rebuilt.
+ */
 static int
 exchange(struct regain *g, bool map, const struct team_note *mine,
 	 struct team_mail *in, bool *some, struct error *err)
@@ -328,7 +330,7 @@ exchange(struct regain *g, bool map, const struct team_note *mine,
 	return rc;
 }
 
-/* Find the members of the set, and what is to be rebuilt: see exchange(). */
+/* Find the members of the set, and whether to rebuild: see exchange(). */
 static int
 find(struct regain *g, bool map, struct team_mail *in, bool *some,
      struct error *err)
@@ -350,7 +352,7 @@ find(struct regain *g, bool map, struct team_mail *in, bool *some,
 
 /* --- Rebuilding --- */
 
-/* Build what the plan says, as a member.  *members: those of its sets. */
+/* Carry out the plan, as a member.  *members: the members of its sets. */
 static int
 build(struct regain *g, bool map, const struct team_mail *in,
       struct regain_builts *out, struct ranks *members, struct error *err)
@@ -361,7 +363,7 @@ build(struct regain *g, bool map, const struct team_mail *in,
 	if (in->count == 0)
 		return 0;
 	p = plan_of(g, in->notes[0].data, in->notes[0].len, map, err);
-	/* The other members compute: nobody can tell them. */
+	/* The other members compute and cannot be notified: end the job. */
 	if (p == NULL)
 		say_abort("rebuilding dataset %lld: %s",
 			  (long long)g->set->d.id, err->text);
@@ -378,7 +380,7 @@ build(struct regain *g, bool map, const struct team_mail *in,
 	return rc;
 }
 
-/* A member whose files are wrong tells the others of its set. */
+/* A member with wrong files notifies the others of its set. */
 static int
 doubt(struct regain *g, const struct ranks *members, bool wrong,
       struct error *err)
@@ -398,7 +400,7 @@ doubt(struct regain *g, const struct ranks *members, bool wrong,
 	return rc;
 }
 
-/* Give the results their names. */
+/* Rename the rebuilt files. */
 static int
 name_built(struct regain *g, const struct regain_builts *b, struct error *err)
 {
@@ -433,10 +435,10 @@ count_built(const struct regain *g, const struct regain_builts *b, bool keep)
 }
 
 /*
- * Are all files right, those that were built among them?  *again: no, because
- * files turned out to be damaged only now.  Then the results are of no use, and
- * a new plan knows better.  Otherwise a redundancy file is damaged: sets with
- * wrong results are doubted, all others keep theirs.
+ * Are all files right, including the rebuilt ones?  *again: no, because files
+ * turned out to be damaged only now.  Then the results are useless, and the
+ * caller makes a new plan.  Otherwise a redundancy file is damaged: sets with
+ * wrong results are doubted, and all others keep theirs.
  */
 static int
 verify(struct regain *g, const struct regain_builts *b,
@@ -467,7 +469,7 @@ verify(struct regain *g, const struct regain_builts *b,
 	return -1;
 }
 
-/* One plan, and what it says. */
+/* Make one plan and carry it out. */
 static int
 carry_out(struct regain *g, bool map, bool *again, struct error *err)
 {
@@ -495,7 +497,7 @@ carry_out(struct regain *g, bool map, bool *again, struct error *err)
 }
 
 /* Rebuild.  If the set of this rank is doubted, the redundancy file of its
- * member `without` is left aside, and made again. */
+ * member `without` is not used, and rebuilt. */
 static int
 attempt(struct regain *g, bool map, uint32_t without, struct error *err)
 {
@@ -505,7 +507,7 @@ attempt(struct regain *g, bool map, uint32_t without, struct error *err)
 	bool again = false;
 	int rc = 0;
 
-	/* It ends: each time another file is known to be damaged. */
+	/* The loop ends, because each round marks another file as damaged. */
 	do {
 		struct error why = ERROR_INIT;
 
@@ -523,7 +525,7 @@ attempt(struct regain *g, bool map, uint32_t without, struct error *err)
 	return rc;
 }
 
-/* What another attempt has to know of what this rank has now. */
+/* Update the part of this rank before another attempt. */
 static int
 look_again(struct regain *g, struct error *err)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * regain_string.c - the data string of a rank during a rebuild: files that are
- * read, and the files that replace lost ones; with the checksum of each.
- */
+/* regain_string.c - the data string of a rank during a rebuild: present files,
+ * and replacements of lost files; with the checksum of each. */
 #include "scr/regain_impl.h"
 
 #include <fcntl.h>
@@ -22,7 +20,7 @@ name_of(const struct regain_string *s, size_t file)
 	return path_base(s->m->list.files[file].path);
 }
 
-/* The place of a file in the filemap of this rank; SIZE_MAX: in none. */
+/* Index of a file in the filemap of this rank; SIZE_MAX: in none. */
 static size_t
 place_of(const struct regain_string *s, size_t file)
 {
@@ -91,7 +89,7 @@ regain_string_bytes(const struct regain_string *s)
 	return s->start[s->m->list.nfiles];
 }
 
-/* Open a file to read it, or what replaces it to write. */
+/* Open a file to read it, or its replacement to write. */
 static int
 open_strip(struct regain_string *s, bool out, size_t file, struct error *err)
 {
@@ -136,7 +134,7 @@ write_part(struct regain_string *s, size_t file, uint64_t at, const char *data,
 	return 0;
 }
 
-/* A file of the application that cannot be read is marked. */
+/* Read a part of a file.  An unreadable file of the application is marked. */
 static int
 read_part(struct regain_string *s, size_t file, uint64_t at, char *data,
 	  size_t len, struct error *err)
@@ -227,7 +225,7 @@ regain_string_create(struct regain_string *s, struct regain_builts *out,
 
 /* --- Checksums --- */
 
-/* The result that is file `place` of the filemap. */
+/* The result for file `place` of the filemap. */
 static struct regain_built *
 built_of(struct regain_builts *out, size_t place)
 {

@@ -29,14 +29,13 @@ struct restart {
 	const struct held_set *set;
 	const char *dir, *cwd;
 	struct filemap fm;
-	struct map *paths, *bases; /* path on the prefix, and the last component
-				      of it: place in fm.files */
+	/* path on the prefix, and its last component: index in fm.files */
+	struct map *paths, *bases;
 };
 
 /* --- Attempts --- */
 
-/* Attempts at dataset `d` that did not end.  A file that cannot be read counts
- * nothing. */
+/* Unfinished restarts from dataset `d`. An unreadable file counts as 0. */
 static uint64_t
 attempts_read(int scr, const struct dataset *d)
 {
@@ -70,7 +69,8 @@ attempts_write(int scr, const struct dataset *d, uint64_t count,
 	return rc;
 }
 
-/* Rank 0: the attempts so far; then `add` 1, or with -1 forget all. */
+/* Rank 0: get the attempts so far; then add `add` (1), or remove the count
+ * (-1). */
 static uint64_t
 attempts(const struct run *run, const struct dataset *d, int add)
 {
@@ -97,7 +97,7 @@ attempts(const struct run *run, const struct dataset *d, int add)
 
 /* --- Which one --- */
 
-/* The newest checkpoint in cache that is of use; 0: none. */
+/* The newest usable checkpoint in cache; 0: none. */
 static int64_t
 newest(const struct run *run)
 {
@@ -110,7 +110,7 @@ newest(const struct run *run)
 	return 0;
 }
 
-/* Choose, and remove those that killed the job too often. */
+/* Choose a dataset, and remove those with too many unfinished restarts. */
 static int
 find(struct run *run, struct error *err)
 {
@@ -141,13 +141,13 @@ restart_find(struct run *run, struct error *err)
 {
 	if (find(run, err) < 0)
 		return -1;
-	/* The commands look there for what the caches have. */
+	/* The commands read the contents of the caches there. */
 	return onprefix_note(run, NULL, false, err);
 }
 
 /* --- Begin --- */
 
-/* The path of a file on the prefix as the filemap has it. */
+/* The path of a file on the prefix, from the filemap. */
 static const char *
 prefix_path(struct arena *a, const struct filemap_file *f)
 {
@@ -246,8 +246,8 @@ restart_free(struct restart *r)
 
 /* --- Files --- */
 
-/* Write the place of a file of the filemap, or, if `i` is MAP_NONE, that of a
- * file of another rank of this node. */
+/* Write the path in cache of file `i` of the filemap, or, if `i` is MAP_NONE,
+ * of a file of another rank of this node. */
 static int
 place(const struct restart *r, size_t i, const char *path,
       char file[static SCR_MAX_FILENAME], struct error *err)
@@ -284,7 +284,7 @@ restart_route(const struct restart *r, const char *name,
 	if (rc == 0) {
 		i = map_get(r->paths, normal.data);
 		rc = place(r, i, normal.data, file, err);
-		/* Old applications ask for the name without its directory. */
+		/* Old applications route the name without its directory. */
 		if (rc < 0 && i == MAP_NONE)
 			i = map_get(r->bases, path_base(normal.data));
 		if (rc < 0 && i != MAP_NONE)

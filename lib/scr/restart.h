@@ -3,9 +3,9 @@
  * restart.h - the checkpoint in cache that the application reads, between
  * SCR_Start_restart() and SCR_Complete_restart().
  *
- * PREFIX/.scr/restart.scr counts how often the restart from a dataset has begun
- * and not ended.  After SCR_RESTART_ATTEMPTS times, the dataset is given up:
- * the job dies of it.
+ * PREFIX/.scr/restart.scr counts unfinished restarts from a dataset.  After
+ * SCR_RESTART_ATTEMPTS of them the dataset is removed, because it may be the
+ * cause of the failures.
  */
 #ifndef SCR_RESTART_H
 #define SCR_RESTART_H
@@ -19,10 +19,10 @@ struct restart; /* opaque; run->in */
 struct run;
 
 /*
- * The dataset to restart from, run->restart_id, and the ids of the datasets
- * that follow it: run->dataset_id and run->ckpt_id.  A dataset that killed the
- * job too often is removed, and the next older checkpoint is taken.
- * Collective.  -1: ERROR_SYSTEM, ERROR_NOMEM.
+ * Set run->restart_id, the dataset to restart from, and the ids of the next
+ * datasets: run->dataset_id and run->ckpt_id.  A dataset with too many
+ * unfinished restarts is removed, and the next older checkpoint is taken.
+ * Collective. -1:  ERROR_SYSTEM, ERROR_NOMEM.
  */
 int restart_find(struct run *run, struct error *err);
 
@@ -31,14 +31,16 @@ int restart_find(struct run *run, struct error *err);
 struct restart *restart_begin(struct run *run, struct error *err);
 void restart_free(struct restart *r); /* NULL is ignored */
 
-/* Where to read the file `name`; `file` is always written.  ERROR_ABSENT: the
- * rank has no such file.  Local. */
+/* Get the path to read the file `name` from; `file` is always written.
+ * ERROR_ABSENT: the rank has no such file.  Local. */
 int restart_route(const struct restart *r, const char *name,
 		  char file[static SCR_MAX_FILENAME], struct error *err);
 
-/* End it.  If any rank says that its files are not valid, the dataset is
+/*
+ * End the restart.  If any rank declares its files invalid, the dataset is
  * removed, restart_find() chooses the next older one, and the result is -1 and
- * ERROR_LOST.  Collective. */
+ * ERROR_LOST.  Collective.
+ */
 int restart_end(struct run *run, bool valid, struct error *err);
 
 #endif /* SCR_RESTART_H */

@@ -87,7 +87,7 @@ say_abort_at(const char *file, int number, const char *fmt, ...)
 	va_start(ap, fmt);
 	line(stderr, " ABORT", fmt, ap, at);
 	va_end(ap);
-	/* A launcher may drop what it has not read when the job is aborted. */
+	/* A launcher may drop unread output when the job is aborted. */
 	nanosleep(&moment, NULL);
 	MPI_Abort(MPI_COMM_WORLD, -1);
 	abort();

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * say.h - what the library says: one line on stderr for each message, with the
- * rank and the host that it comes from.  Nothing else is printed, and nothing
- * on stdout, unless SCR_DEBUG asks for it.
- */
+/* say.h - messages of the library: one line on stderr for each, with the rank
+ * and the host that prints it. stdout is only used for SCR_DEBUG. */
 #ifndef SCR_SAY_H
 #define SCR_SAY_H
 
@@ -16,15 +13,16 @@ void say_as(int rank, const char *host, int debug);
 void say_debug(int level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Something that the job survives, and why: "SCR v3.1.0 WARNING: rank 3 on
- * node7: ...". */
+/*
+ * A problem that the job survives:  "SCR v3.1.0 WARNING: rank 3 on node7: ...".
+ */
 void say_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* A call of the application fails. */
 void say_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* End the job: a call in the wrong state, or a rank that the others would wait
- * for.  The exit status of the job is 255. */
+/* End the job: a call in the wrong state, or a failure of a rank that the
+ * others would wait for.  The exit status of the job is 255. */
 #define say_abort(...) say_abort_at(__FILE__, __LINE__, __VA_ARGS__)
 _Noreturn void say_abort_at(const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

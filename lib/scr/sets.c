@@ -49,7 +49,7 @@ make_columns(struct forming *f, struct arena *a, struct error *err)
 	return 0;
 }
 
-/* Losses that a set of any size is asked to survive. */
+/* Losses that a set of any size should tolerate. */
 static uint32_t
 asked(const struct sets_job *j)
 {
@@ -74,7 +74,7 @@ cut_column(struct forming *f, const uint32_t *ranks, uint32_t n)
 	}
 }
 
-/* --- Ranks that are left over --- */
+/* --- Remaining ranks --- */
 
 static bool
 has_room(const struct forming *f, uint32_t set)
@@ -137,14 +137,14 @@ form(struct forming *f, struct arena *a, struct error *err)
 
 /* --- The answer --- */
 
-/* Losses that a set of `members` survives. */
+/* Losses that a set of `members` tolerates. */
 static uint32_t
 survives(const struct sets_job *j, uint32_t members)
 {
 	return asked(j) < members ? asked(j) : members - 1;
 }
 
-/* Number the sets by their first ranks, and count what is weak. */
+/* Number the sets by their first ranks, and count the weaker ones. */
 static void
 number(const struct forming *f, uint32_t rank, uint32_t *number_of,
        struct sets_mine *out)

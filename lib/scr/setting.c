@@ -36,7 +36,7 @@ name_char(char c)
 	return isalnum((unsigned char)c) || (c != '\0' && strchr("_-./", c));
 }
 
-/* A name, in upper case.  NULL: it is none, or no memory. */
+/* Parse a name, into upper case.  NULL: no name, or no memory. */
 static const char *
 take_name(struct parsing *s)
 {
@@ -63,7 +63,7 @@ take_name(struct parsing *s)
 	return name;
 }
 
-/* The value behind a '=', "" if there is none.  NULL: no memory. */
+/* Parse the value behind a '=', "" if there is none.  NULL: no memory. */
 static const char *
 take_value(struct parsing *s)
 {
@@ -81,7 +81,7 @@ take_value(struct parsing *s)
 	return value;
 }
 
-/* What follows KEY=VALUE: properties to be set, or one that is asked for. */
+/* Parse the words after KEY=VALUE: properties to set, or one to query. */
 static int
 take_properties(struct parsing *s, struct setting *out)
 {
@@ -191,7 +191,7 @@ settings_free(struct settings *s)
 	mem_free(s);
 }
 
-/* Forget the values of `key`, but not `except`. */
+/* Remove the values of `key`, except `except`. */
 static void
 forget(struct settings *s, const char *key, const char *except)
 {
@@ -209,7 +209,7 @@ forget(struct settings *s, const char *key, const char *except)
 	s->count = kept;
 }
 
-/* The line of this value, which is added if there is none.  NULL: no memory. */
+/* The line of this value, added if it is missing.  NULL: no memory. */
 static struct line *
 line_of(struct settings *s, const char *key, const char *value)
 {
@@ -272,7 +272,7 @@ settings_change(struct settings *s, const struct setting *is, struct error *err)
 
 /* --- Text --- */
 
-/* Append `value` so that conf.h reads the same; variables stay. */
+/* Append `value` in a form that conf.h reads back; variables stay. */
 static void
 add_value(struct buf *out, const char *value)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * setting.h - the text that SCR_Config() takes, and what it has set so far
- * (libscr.md 3.3).  Pure.
+ * setting.h - parse the text of SCR_Config(), and store its settings (libscr.md
+ * 3.3).  Pure.
  *
  *   KEY             query            KEY=VALUE              set
  *   KEY=            unset            P=V C1=V1 C2=V2        set properties of V
  *   P=V CHILD       query a property
  *
- * Words are separated by blanks; a blank may stand on either side of the first
- * '=' of a pair.  A value ends at a blank and may contain '='.
+ * Words are separated by blanks; blanks may surround the first '=' of a pair.
+ * A value ends at a blank and may contain '='.
  */
 #ifndef SCR_SETTING_H
 #define SCR_SETTING_H

@@ -53,7 +53,9 @@ source_summed(const struct source *s)
 	return true;
 }
 
-/* The descriptor of file `i`, borrowed.  Most reads are of the file before. */
+/*
+ * The descriptor of file `i`, borrowed.  Most reads are in the previous file.
+ */
 static int
 open_file(struct source *s, size_t i, struct error *err)
 {

@@ -18,12 +18,12 @@ struct redundancy_file;
 struct source {
 	struct redundancy_file *files;
 	size_t nfiles;
-	uint64_t *start; /* by file, and the total: offsets in the string */
+	uint64_t *start; /* by file: offset in the string; last: its length */
 	int fd[SOURCE_OPEN];
-	size_t open[SOURCE_OPEN]; /* the file that fd[i] is, if >= 0 */
+	size_t open[SOURCE_OPEN]; /* the file open as fd[i], if fd[i] >= 0 */
 };
 
-/* CRCs that are not known become 0.  ERROR_NOMEM. */
+/* Unknown CRCs are set to 0.  ERROR_NOMEM. */
 int source_open(struct source *s, struct redundancy_file *files, size_t nfiles,
 		struct error *err);
 void source_close(struct source *s);
@@ -33,9 +33,8 @@ uint64_t source_bytes(const struct source *s);
 /* Are the CRCs of all files known? */
 bool source_summed(const struct source *s);
 
-/* Read `len` bytes at `at`.  When every byte was read once, in any order, the
- * CRCs that were not known are those of the files.  ERROR_CORRUPT: a file ends
- * early; ERROR_SYSTEM. */
+/* Read `len` bytes at `at`. After every byte was read once, in any order, the
+ * unknown CRCs are set.  ERROR_CORRUPT: a file ends early; ERROR_SYSTEM. */
 int source_read(struct source *s, uint64_t at, void *to, size_t len,
 		struct error *err);
 

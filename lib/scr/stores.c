@@ -22,11 +22,11 @@
 #include "scr/say.h"
 #include "str.h"
 
-/* So that the user's group may look. */
+/* Gives the user's group access. */
 #define STORE_MODE 0770
 
-/* The lines are the same on all ranks: so is all that is read from them, and
- * rank 0 alone complains. */
+/* The lines, and all values read from them, are the same on all ranks; only
+ * rank 0 reports errors. */
 struct reading {
 	struct stores *s;
 	const struct run *run;
@@ -193,9 +193,9 @@ by_host(const void *a, const void *b)
 }
 
 /*
- * The number of the host among all, in the order of their names: the same in
- * the next run on the same nodes.  The leaders send the names to rank 0, which
- * sends the numbers.  Collective.  O(nodes) for rank 0.
+ * The number of the host among all hosts in the order of their names: the same
+ * in the next run on the same nodes.  The leaders send the names to rank 0,
+ * which sends the numbers.  Collective.  O(nodes) for rank 0.
  */
 static int
 node_number(const struct run *run, uint32_t *number, struct error *err)
@@ -229,9 +229,11 @@ node_number(const struct run *run, uint32_t *number, struct error *err)
 
 /* --- Directories --- */
 
-/* Open the directory `name` in `dirfd`, made if `make`.  In a place where all
- * users may write, another user may have been there first: a link and a foreign
- * directory are refused. */
+/*
+ * Open the directory `name` in `dirfd`, made if `make`. In a directory that all
+ * users may write to, another user may have created it: a link or a directory
+ * of another user is refused.
+ */
 static int
 enter(int dirfd, const char *name, bool make, struct error *err)
 {
@@ -290,7 +292,7 @@ enter_all(const struct store *st, struct error *err)
 	return fd;
 }
 
-/* Make the directory of `st`, if this rank has to. */
+/* Make the directory of `st`, if this rank is responsible. */
 static int
 make_dir(const struct run *run, const struct store *st, struct error *err)
 {

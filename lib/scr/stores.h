@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * stores.h - the devices that hold control and cache directories (libscr.md
- * 4.2).  Those of STORE lines, and SCR_CACHE_BASE and SCR_CNTL_BASE.
- */
+/* stores.h - the devices that hold control and cache directories (libscr.md
+ * 4.2), from STORE lines, SCR_CACHE_BASE and SCR_CNTL_BASE. */
 #ifndef SCR_STORES_H
 #define SCR_STORES_H
 
@@ -20,12 +18,13 @@ struct store {
 	const char *dir;  /* of this job: BASE/USER/scr.JOB, for VIEW=GLOBAL
 			     with /node.N below it */
 	const struct group *group; /* ranks that share the device */
-	uint64_t count;		   /* datasets kept; 0: none but the last */
-	bool enabled;		   /* the same on all ranks */
-	bool mkdir;		   /* the library makes `dir` */
-	bool global;		   /* VIEW=GLOBAL */
-	const char *flush_type;	   /* how its files are flushed */
-	struct team sharers;	   /* the ranks that share `dir`; its rank 0
+	/* maximum number of datasets; 0: only the last one */
+	uint64_t count;
+	bool enabled;		/* the same on all ranks */
+	bool mkdir;		/* the library makes `dir` */
+	bool global;		/* VIEW=GLOBAL */
+	const char *flush_type; /* method of flushing its files */
+	struct team sharers;	/* the ranks that share `dir`; its rank 0
 				      makes it */
 };
 
@@ -35,9 +34,12 @@ struct stores {
 	struct store *control; /* of the control directory */
 };
 
-/* Read them from the configuration, and make the directories of the enabled
- * ones.  One that cannot be used is disabled on all ranks, with a warning.
- * Collective.  ERROR_USAGE: no control directory can be made.  ERROR_NOMEM. */
+/*
+ * Read the stores from the configuration, and make the directories of the
+ * enabled ones.  A store that cannot be used is disabled on all ranks, with a
+ * warning.  Collective.  ERROR_USAGE: no control directory can be made.
+ * ERROR_NOMEM.
+ */
 int stores_make(struct stores *s, struct run *run, struct error *err);
 void stores_free(struct stores *s);
 

@@ -17,12 +17,14 @@
 /* Bytes of one broadcast. */
 #define SHARE_STEP ((size_t)256 << 20)
 
-/* Bytes that come with their number. */
+/* Bytes sent together with their number. */
 #define SHARE_FIRST 1000
 
-/* A rank that waits polls.  After some polls it yields its core between them,
- * because the rank that it waits for may need it; later it sleeps, up to a part
- * of the time that it has waited.  In nanoseconds. */
+/*
+ * A waiting rank polls.  After some polls it yields its core between them,
+ * because the rank that it waits for may need the core.  Later it sleeps, for a
+ * part of its waiting time.  In nanoseconds.
+ */
 #define POLLS_FREE 64
 #define YIELD_MOST 1e6
 #define SLEEP_PART (1.0 / 32)
@@ -155,7 +157,7 @@ receive_from(const struct team *t, uint32_t member, int kind, void *data,
 
 /* --- Collectives: MPI's for all ranks, along a binomial tree for a part --- */
 
-/* From member `root` to all of a part. */
+/* Send from member `root` to all of a part. */
 static void
 part_bytes(const struct team *t, uint32_t root, void *data, size_t len)
 {
@@ -322,7 +324,7 @@ team_same(const struct team *t, const char *text)
 	return team_most(t, h) == team_least(t, h);
 }
 
-/* Each rank hands its turn on to the rank that is `width` further. */
+/* Each rank passes its turn on to the rank `width` further. */
 void
 team_turn(const struct team *t, uint32_t width)
 {
@@ -346,7 +348,7 @@ struct receiving {
 	size_t cap;
 };
 
-/* Receive the note that was probed.  A note that cannot be taken would stop its
+/* Receive the probed note.  A note that cannot be received would block its
  * sender for ever: end the job. */
 static void
 receive(MPI_Message *message, const MPI_Status *status, struct receiving *r)
@@ -376,13 +378,13 @@ by_rank(const void *a, const void *b)
 }
 
 /* A barrier that its members poll.  In each round a member of a part sends to
- * the one that is `far` further, and hears from the one as far behind. */
+ * the member `far` further, and receives from the one as far behind. */
 struct barrier {
 	uint32_t far; /* 0: not entered */
 	MPI_Request r[2];
 };
 
-/* Enter it, or go on.  true: all members have entered. */
+/* Enter the barrier, or continue. true: all members have entered. */
 static bool
 barrier_passed(const struct team *t, struct barrier *b)
 {
@@ -411,8 +413,8 @@ barrier_passed(const struct team *t, struct barrier *b)
 	}
 }
 
-/* A rank whose notes were all taken enters the barrier; when all have, no note
- * is on its way. */
+/* A rank enters the barrier when all its notes were received.  When all ranks
+ * have entered, no note is in transit. */
 static void
 take_all(const struct team *t, MPI_Request *sent, size_t nsent,
 	 struct receiving *r)
@@ -446,8 +448,11 @@ team_notes(const struct team *t, const struct team_mail *out, struct arena *a,
 	MPI_Request *sent = mem_calloc(out->count + 1, sizeof(MPI_Request));
 	int rc = sent == NULL ? error_no_memory(err) : 0;
 
-	/* Without memory this rank sends nothing, and all learn it at the end.
-	 * Nobody leaves before that: no note of the next exchange can come. */
+	/*
+	 * Without memory this rank sends nothing, and all ranks get the error
+	 * at the end.  No rank leaves before that, so no note of the next
+	 * exchange can arrive.
+	 */
 	const size_t nsent = sent == NULL ? 0 : out->count;
 
 	*in = (struct team_mail){ .count = 0 };

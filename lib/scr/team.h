@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * team.h - ranks that work together: how they agree, and send bytes to each
- * other.  The team of all has a communicator of its own; any other team is a
- * list of its ranks, and needs no messages to be made.
+ * team.h - teams of ranks: agreement and messages.  The team of all ranks has a
+ * communicator of its own; any other team is a list of ranks, and needs no
+ * messages to be made.
  *
- * All functions but team_free() are collective over the team.  Every step in
+ * All functions except team_free() are collective over the team.  Every step in
  * which ranks take part ends with team_agree(), so that all ranks return the
- * same from it, and nobody waits for one that has left.  An error of MPI itself
- * ends the job, as MPI does by default.  Threads: only the one that called
- * MPI_Init().
+ * same from it, and no rank waits for one that has left.  An error of MPI
+ * itself ends the job, as MPI does by default.  Threads: only the one that
+ * called MPI_Init().
  */
 #ifndef SCR_TEAM_H
 #define SCR_TEAM_H
@@ -27,8 +27,8 @@ struct team {
 	uint32_t rank, size;
 	const uint32_t *ranks; /* by member: its rank in `comm`; NULL: the team
 				  of all */
-	int tag;	       /* what its messages have in their tags */
-	int parts;	       /* team of all: others made from it */
+	int tag;	       /* part of the tags of its messages */
+	int parts;	       /* team of all: number of teams made from it */
 };
 
 #define TEAM_INIT \
@@ -48,8 +48,8 @@ void team_free(struct team *world);
 void team_part(struct team *world, const uint32_t *ranks, uint32_t size,
 	       uint32_t rank, struct team *out);
 
-/* The rank of a member in the job; the member of a rank, or the size of the
- * team: it is in another one. */
+/* Convert a member to its rank in the job, and a rank to its member (the size
+ * of the team: the rank is in another team). */
 uint32_t team_peer(const struct team *t, uint32_t member);
 uint32_t team_member(const struct team *t, uint32_t rank);
 
@@ -57,7 +57,7 @@ uint32_t team_member(const struct team *t, uint32_t rank);
 int team_tag(const struct team *t, int kind);
 
 enum {
-	TAG_NOTE, /* the first ones are team.c's */
+	TAG_NOTE, /* the first ones belong to team.c */
 	TAG_BARRIER,
 	TAG_REDUCE,
 	TAG_SHARE,
@@ -70,13 +70,15 @@ enum {
 	TAG_KINDS
 };
 
-/* The rank below `ranks` that is asked about `path`: the same on all ranks. */
+/*
+ * The rank below `ranks` that is responsible for `path`: the same on all ranks.
+ */
 uint32_t team_home(const char *path, uint32_t ranks);
 
 /*
- * Did all ranks succeed?  `rc` is the result of this rank, and *err why it
- * failed.  Returns 0, or -1 with the error of the lowest rank that failed.
- * Costs one reduction if all is well.
+ * Did all ranks succeed?  `rc` is the result of this rank, and *err its error.
+ * Returns 0, or -1 with the error of the lowest rank that failed.  Costs one
+ * reduction if no rank failed.
  */
 int team_agree(const struct team *t, int rc, struct error *err);
 
@@ -93,30 +95,29 @@ uint64_t team_most(const struct team *t, uint64_t value);
 uint64_t team_least(const struct team *t, uint64_t value);
 bool team_any(const struct team *t, bool yes);
 
-/* `len` bytes at `data`, those of rank `root`, to all. */
+/* Send `len` bytes at `data` from rank `root` to all. */
 void team_bytes(const struct team *t, uint32_t root, void *data, size_t len);
 
-/* One number of each rank, by rank; `all` has room for them. */
+/* Get one number from each rank, by rank; `all` has room for them. */
 void team_gather64(const struct team *t, uint64_t mine, uint64_t *all);
 
-/* Only `width` ranks at a time are between team_turn() and team_turn_done(); 0:
- * all.  One message a rank. */
+/* Let only `width` ranks at a time be between team_turn() and team_turn_done();
+ * 0: all.  One message per rank. */
 void team_turn(const struct team *t, uint32_t width);
 void team_turn_done(const struct team *t, uint32_t width);
 
 /* --- Waiting --- */
 
 /*
- * A rank that waits for others polls.  After some microseconds it yields its
- * core between polls; after a millisecond it sleeps between them, for a
- * thirty-second of the time that it has waited, at most a millisecond.  So
- * ranks that share a core answer each other at once, and ranks that wait longer
- * leave their cores to those that work, for instance while one of them writes
- * to a slow disk.
+ * Polling.  After some microseconds a waiting rank yields its core between
+ * polls.  After a millisecond it sleeps between them, for a thirty-second of
+ * its waiting time, at most a millisecond.  So ranks that share a core answer
+ * each other at once, and ranks that wait longer leave their cores to working
+ * ranks, for instance while one of them writes to a slow disk.
  */
 struct team_rest {
 	unsigned polls; /* without progress */
-	double since;	/* the first of them, clock_seconds() */
+	double since;	/* time of the first of these polls, clock_seconds() */
 };
 
 /* Call after each poll; `moved`: there was progress.  Local. */
@@ -128,7 +129,7 @@ void team_wait(MPI_Request *requests, int count);
 /* --- Notes: bytes from any rank to any other --- */
 
 struct team_note {
-	uint32_t rank; /* to whom, or from whom */
+	uint32_t rank; /* the receiver, or the sender */
 	const void *data;
 	size_t len; /* in bytes, below 2 GiB */
 };
@@ -141,8 +142,8 @@ struct team_mail {
 /*
  * Send the notes in `out`, at most one to each rank, and receive those of
  * others into *in, sorted by rank and allocated in `a`; a rank may send one to
- * itself.  The cost does not grow with the size of the team, but for a barrier.
- * -1, on all ranks: ERROR_NOMEM.
+ * itself.  Apart from a barrier, the cost does not grow with the size of the
+ * team. -1, on all ranks:  ERROR_NOMEM.
  */
 int team_notes(const struct team *t, const struct team_mail *out,
 	       struct arena *a, struct team_mail *in, struct error *err);

@@ -29,10 +29,12 @@ write_block(const struct pump *p, size_t len, uint64_t at, bool *holes,
 	return 0;
 }
 
-/* How many bytes from `at` on to skip: whole blocks of a hole.  The block that
- * ends the hole is not skipped: writing it gives the target its length, unless
- * others copy the rest.  A step() that gets no bytes to write has to see them
- * all. */
+/*
+ * The number of bytes to skip from `at` on: whole blocks of a hole.  The block
+ * in which the hole ends is not skipped: writing it sets the length of the
+ * target, unless other threads copy the rest.  If nothing is written, step()
+ * must get all bytes: nothing is skipped.
+ */
 static uint64_t
 hole(const struct pump *p, uint64_t at)
 {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pump.h - the bytes of one file to its new place: the scavenge, the flush and
- * the fetch copy with it.
+ * pump.h - copy a file: for the scavenge, the flush and the fetch.
  *
- * Each byte is read once, in blocks that stay in the cache of the processor
- * while they are summed and written.  Long runs of zeros become holes, and
- * holes are not read.  The
- * kernel starts to write to disk while the copy goes on.  Memory does not
- * depend on the size of the file.
+ * Each byte is read once, in blocks that stay in the processor's cache while
+ * they are summed and written.  Long runs of zeros become holes, and holes are
+ * not read.  The kernel starts to write to disk during the copy.  Memory does
+ * not depend on the size of the file.
  */
 #ifndef TRANSFER_PUMP_H
 #define TRANSFER_PUMP_H
@@ -28,10 +26,10 @@ struct pump {
 	const char *name; /* of `from`, for messages */
 	uint64_t begin;	  /* offset of the first byte to copy */
 	uint64_t size;	  /* offset behind the last one */
-	/* Others copy the rest of the file: neither is the checksum compared
-	 * nor the length set. */
+	/* Other threads copy the rest of the file: the checksum is not
+	 * compared, the length not set. */
 	bool part;
-	bool has_crc; /* the source must have this checksum */
+	bool has_crc; /* the file must have this checksum */
 	uint32_t crc; /* CRC-32; set to that of the bytes */
 	/* Opened by put_open(), or created empty by the caller; -1: the bytes
 	 * are only summed. */
@@ -40,9 +38,8 @@ struct pump {
 	const char *to_name;  /* for messages, if `put` is NULL */
 	char *block;
 	size_t room; /* of `block`; at least 1 */
-	/* Called with each block, when it is written; not for holes, except if
-	 * `to` is -1.  -1 ends the copy with
-	 * *err.  NULL: not called. */
+	/* Called with each block after it was written.  Not called for holes,
+	 * unless `to` is -1. -1 ends the copy with *err.  NULL: not called. */
 	int (*step)(void *arg, const void *data, size_t len, uint64_t at,
 		    struct error *err);
 	void *arg;
@@ -61,24 +58,28 @@ int pump_run(struct pump *p, struct error *why, struct error *err);
 /*
  * Files that the threads of a pool copy together, large ones in pieces.  Each
  * thread has a block of memory of its own, which it is the first to touch.  Any
- * thread may call the functions, but for one file only one after the other.
+ * thread may call the functions below; calls for the same file never overlap.
  */
 struct pump_list {
 	struct par *par; /* NULL: the calling thread alone */
 	size_t count;
 	/* The size of file `i`; 0 if it is not known before open(). */
 	uint64_t (*size)(void *arg, size_t i);
-	/* Fill in *p but `block` and `room`.  1; else as pump_run(). */
+	/* Fill in all of *p except `block` and `room`. Returns 1; else as
+	 * pump_run(). */
 	int (*open)(void *arg, size_t i, struct pump *p, struct error *err);
-	/* For each file that was opened: `rc` and p->crc are those of
-	 * pump_run() for the whole file.  Returns `rc`, or -1 with *err. */
+	/*
+	 * Called for each opened file after its last byte:  `rc` and p->crc are
+	 * those of pump_run() for the whole file.  Returns `rc`, or -1 with
+	 * *err.
+	 */
 	int (*close)(void *arg, size_t i, const struct pump *p, int rc,
 		     struct error *err);
 	void *arg;
 };
 
-/* Copy them all.  The result is that of the first file that failed, as
- * pump_run() has it, and then not all are copied. */
+/* Copy all files.  Returns as pump_run(): after the first failure, its result,
+ * and some files may not be copied. */
 int pump_each(const struct pump_list *l, struct error *err);
 
 #endif /* TRANSFER_PUMP_H */

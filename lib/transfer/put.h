@@ -73,13 +73,15 @@ struct put_what {
 	void *arg; /* for the caller */
 };
 
-/* Called once by put_commit(), before its first rename, if there are files of
- * kind PUT_FILE, or that replace others: another owner of their paths has to
- * know first.  -1: nothing is renamed. */
+/*
+ * Called once by put_commit(), before its first rename, if there are files of
+ * kind PUT_FILE or files that replace others: another owner of their paths must
+ * be recorded first. -1: nothing is renamed.
+ */
 struct put_guard {
 	int (*fn)(void *arg, const struct put *p, struct error *err);
 	void *arg;
-	/* Called by put_free() after fn, if put_commit() then failed, or
+	/* Called by put_free() after fn, if put_commit() then failed or
 	 * put_undo() was called: perhaps no file was replaced.  NULL: none. */
 	void (*failed)(void *arg);
 };
@@ -111,8 +113,8 @@ void put_free(struct put *p);
 struct put_file *put_add(struct put *p, const struct put_what *what,
 			 struct error *err);
 
-/* Mode and times of the directory `path`, to be set by put_commit() if the
- * engine makes it.  One that no file was added to, or below, is ignored. */
+/* Set mode and times of the directory `path` in put_commit(), if the engine
+ * makes it.  A directory without added files in or below it is ignored. */
 void put_dir(struct put *p, int dirfd, const char *path,
 	     const struct attr *attr);
 
@@ -128,10 +130,10 @@ int put_clear(struct put *p, struct error *err);
 
 /*
  * Prepare directories that are missing or empty and get many of the added
- * files: each is created under a temporary name, its files get their final
- * names in it, and put_commit() renames it with its last file; that saves a
- * rename for each file.  Before the first put_open(), and not with `at_once` or
- * `unlocked`.
+ * files.  Each is created under a temporary name, its files get their final
+ * names in it, and put_commit() renames it with its last file.  This saves a
+ * rename for each file.  Call before the first put_open(), and not with
+ * `at_once` or `unlocked`.
  */
 int put_new_dirs(struct put *p, struct error *err);
 
@@ -185,9 +187,11 @@ int put_sync(struct put *p, struct error *err);
  */
 int put_commit(struct put *p, struct error *err);
 
-/* Remove the files that are in place, except those with keep[i] (in the order
- * of put_add()), for instance because they replaced a file.  put_free() then
- * removes the directories, too. */
+/*
+ * Remove the files that are in place, except those with keep[i] (in the order
+ * of put_add()): the caller keeps files that replaced others, for instance.
+ * put_free() then removes the directories, too.
+ */
 void put_undo(struct put *p, const bool *keep);
 
 #endif /* TRANSFER_PUT_H */

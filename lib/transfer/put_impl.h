@@ -107,14 +107,14 @@ void put_place_give(struct put *p, struct put_place *place, int fd);
 /* Give the directories that the engine made their modes and times. */
 int put_place_finish(struct put *p, struct error *err);
 
-/* Make them writable again, so that files can be removed from them. */
+/* Make them writable again, so that their files can be removed. */
 void put_place_unlock(struct put *p);
 
 /* Remove the directories that the engine made, if they are empty. */
 void put_place_remove(struct put *p);
 
-/* Note that `placed` files of this directory got their names, or a directory in
- * it did: it has to be synced. */
+/* Record that `placed` files of this directory, or a directory in it, got their
+ * names: the directory has to be synced. */
 void put_place_changed(struct put *p, struct put_place *place, size_t placed);
 
 /* Give the new directories that are complete and synced their names. */

@@ -20,8 +20,8 @@
 #include "temp.h"
 #include "transfer/put_impl.h"
 
-/* A new directory takes some eight system calls, each file in it saves one:
- * at least this many files. */
+/* Creating a new directory takes about eight system calls, and saves one for
+ * each of its files.  So a new directory needs at least this many files. */
 #define NEW_MIN 16
 
 /* --- Room --- */
@@ -32,7 +32,7 @@ put_check_room(const struct put *p, const char *what, struct error *err)
 	uint64_t need = 0;
 	int last = -1;
 
-	/* The roots of a dataset mostly share a file system: each must have
+	/* The roots of a dataset mostly share a file system, so each must have
 	 * room for all files. */
 	for (size_t i = 0; i < p->count; i++)
 		need += p->files[i]->what.size;
@@ -105,8 +105,8 @@ stop_at_first(void *arg, const char *name, struct error *err)
 	return 1;
 }
 
-/* May a rename replace the directory `base`?  Only if it is empty, and nothing
- * but *st tells it from a new one: no access list, no striping. */
+/* May a rename replace the directory `base`? Only if the directory is empty and
+ * differs from a new one in *st at most: no access list, no striping. */
 static bool
 is_replaceable(int parent, const char *base, struct stat *st)
 {

@@ -27,12 +27,13 @@ struct transfer_options {
 	const struct work *work;
 	struct stripe_sum *sums;    /* checksums of data read; may be NULL */
 	struct stripe_sum *sums_to; /* checksums of data written; may be NULL */
-	/* Called by any thread if a read from `part` fails.  Return 0 to
-	 * continue: the
-	 * unreadable bytes are not written, no checksum counts them, and the
-	 * rest is copied.  These are all bytes of the block that one part of
-	 * `from` shares with one part of `to`.  Return -1 to end the transfer
-	 * with error `why`.  NULL: the first failed read ends it. */
+	/*
+	 * Called by any thread if a read from `part` fails.  Return 0 to
+	 * continue: the unreadable bytes are not written, no checksum counts
+	 * them, and the rest is copied.  These are all bytes of the block that
+	 * one part of `from` shares with one part of `to`. Return -1 to end the
+	 * transfer with error `why`. NULL: the first failed read ends it.
+	 */
 	int (*unreadable)(void *arg, const struct stripe_part *part,
 			  const struct error *why);
 	void *arg;
