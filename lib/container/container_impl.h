@@ -33,14 +33,14 @@ struct packing {
 	struct pathcache *parents, *meta;
 	struct segmap map;	/* the new map */
 	size_t *from;		/* by file of `map`: index in p->map */
-	bool distinct;		/* each path is known to be in it once */
+	bool distinct;		/* each path is known to occur once */
 	bool spread;		/* no two members of a set share a container */
 	uint32_t *set;		/* the redundancy set of each rank; 0: none */
 	struct hidden hidden;	/* metadata stored beside the map */
 	struct stat *stats;	/* originals, by file of `map` */
 	bool *shared;		/* originals to be kept, by file of the map */
 	struct stat *red_stats; /* originals, by file of `hidden` */
-	/* originals that were removed, and not, as they changed */
+	/* originals that were removed; those kept because they changed */
 	_Atomic size_t removed, left;
 	struct packed_sums sums; /* of the last transfer */
 };

@@ -132,7 +132,7 @@ extract_choose(const struct packed *p, const struct extract_names *n,
 
 /* --- One file --- */
 
-/* 1: the reader of a pipe has gone away. */
+/* 1: the reader of a pipe has closed it. */
 static int
 write_all(int fd, const unsigned char *data, size_t len,
 	  const struct work *work, struct error *err)
@@ -152,7 +152,7 @@ write_all(int fd, const unsigned char *data, size_t len,
 	return 0;
 }
 
-/* 1: the reader has gone away before the end. */
+/* 1: the reader has closed the pipe before the end. */
 static int
 copy_out(const struct stripe *s, uint64_t size, int fd,
 	 struct stripe_cache *cache, const struct work *work, struct error *err)

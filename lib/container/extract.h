@@ -27,13 +27,13 @@ int extract_names_init(struct extract_names *n, const char *const *names,
 		       size_t count, struct error *err);
 void extract_names_free(struct extract_names *n);
 
-/* Can a file of this path be meant?  `names`: a struct extract_names. */
+/* Can a file of this path be selected?  `names`: a struct extract_names. */
 bool extract_wants(const void *names, const char *path);
 
 /*
- * List the files that the names mean, in the order of the names, and the
- * matches of a pattern in the order of the map.  A name that is a path is no
- * pattern.  ERROR_ABSENT: a name matches no file.  Free it with mem_free().
+ * List the files that the names select, in the order of the names; the matches
+ * of a pattern in the order of the map.  A name that is a path is no pattern.
+ * ERROR_ABSENT: a name matches no file.  Free it with mem_free().
  */
 struct extract_list {
 	size_t *files; /* indexes in the map */

@@ -6,15 +6,13 @@
  *
  * On disk: packed.<n>.scr, one for every 8192 ranks, numbered like the parts of
  * rank2file; the top file of rank2file lists their names (CTR, HIDDEN):
- *
  *   FILE -> path -> SIZE MODE UID GID ATIME_SECS ...
  *   META -> name -> ATTR -> MODE ...; TREE -> the keys of that kvtree file
  *   RED  -> name -> ATTR -> MODE ...; SIZE, CRC, SEG as in rank2file
  *   DIR  -> path of a directory that held files -> as FILE
  *   MAP  -> the tables of the part of rank2file: a spare (rank2file.h)
- *
- * Each part has a second copy, copy.packed.<n>.scr; HIDDEN has the checksum of
- * each part, and the number of its metadata files (CRC, META).
+ * Each part has a second copy, copy.packed.<n>.scr.  HIDDEN records for each
+ * part its checksum (CRC) and the number of its metadata files (META).
  */
 #ifndef CONTAINER_HIDDEN_H
 #define CONTAINER_HIDDEN_H
@@ -57,9 +55,11 @@ struct hidden {
 	struct hidden_file *files;
 	struct map *by_name; /* name -> index in files */
 	struct segmap red;   /* files in containers of their own */
-	/* What is wrong with a part whose second copy was read, or, if
-	 * `unread`, with the first part that could not be read at all: modes
-	 * and times of its files are unknown.  NULL: nothing. */
+	/*
+	 * The damage of a part whose second copy was read, or, if `unread`, of
+	 * the first part that could not be read at all: modes and times of its
+	 * files are unknown.  NULL: none.
+	 */
 	const char *flaw;
 	bool unread;
 	bool incomplete; /* an unread part has metadata files, too */

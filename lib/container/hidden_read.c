@@ -35,7 +35,7 @@ struct loader {
 	struct rank2file red; /* the RED tables as one rank of a rank2file */
 	size_t red_cap;
 	uint32_t rank; /* first rank of the part being read */
-	bool partial;  /* m is: without it, leave out what it does not need */
+	bool partial;  /* m is partial: skip data that m does not need */
 };
 
 /* Is file `i` of the map listed in the part being read? */
@@ -116,8 +116,8 @@ scan_table(struct loader *l, struct kvstream *s, struct error *err)
 			continue;
 		}
 		to = &l->h->attrs[at];
-		/* A path listed twice: leave the error to the reader of
-		 * trees. */
+		/* A path listed twice: the reader of trees reports the
+		 * error. */
 		if (to->has_size)
 			s->in.odd = true;
 		attr_scan(&s->in, to);
@@ -166,8 +166,8 @@ load_dirs(struct loader *l, const struct kvtree *table, struct error *err)
 	return 0;
 }
 
-/* Read the tables of a part without a tree.  0: done; 1: the part has more
- * that is needed, or is unusual, and needs load_tree(). */
+/* Read the tables of a part without a tree. 0: done; 1: the part has an unusual
+ * form or needed data of other kinds, and needs load_tree(). */
 static int
 scan_part(struct loader *l, struct kvstream *s, struct error *err)
 {
@@ -206,7 +206,7 @@ scan_file(struct loader *l, int dirfd, const char *name, size_t first,
 		return 1;
 	rc = scan_part(l, &s, err);
 	kvstream_close(&s);
-	/* What was read may be damaged. */
+	/* The bytes read may be damaged: discard the results. */
 	for (; rc == 1 && is_of_part(l, first); first++)
 		l->h->attrs[first] = (struct attr){ .has_size = false };
 	return rc;
@@ -374,7 +374,7 @@ read_any(struct loader *l, int dirfd, const struct kvtree *k, struct buf *raw,
 	if (rc == 0)
 		return 0;
 	l->h->unread = true;
-	/* Without META, an older version has written it. */
+	/* A part without META was written by an older version. */
 	if (meta == NULL
 		    ? l->red.containers != NULL
 		    : value_u64(meta, INT64_MAX, &count, NULL) < 0 || count > 0)

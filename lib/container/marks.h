@@ -28,7 +28,7 @@ struct marks {
 int marks_load(struct marks *m, int meta_fd, struct error *err);
 void marks_free(struct marks *m);
 
-/* Remove the marks: nothing depends on them any more. */
+/* Remove the marks, which are no longer needed. */
 int marks_remove(int meta_fd, struct error *err);
 
 /* Is any byte of the range marked? */

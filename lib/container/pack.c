@@ -234,7 +234,7 @@ pack_same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Find which originals of the files in `m` are another dataset's, too. */
+/* Find the originals of files in `m` that another dataset owns, too. */
 static int
 find_shared(struct packing *w, const struct segmap *m, struct error *err)
 {
@@ -245,7 +245,7 @@ find_shared(struct packing *w, const struct segmap *m, struct error *err)
 	w->shared = mem_calloc(m->nfiles + 1, sizeof(*w->shared));
 	if (paths == NULL || w->shared == NULL)
 		return error_no_memory(err);
-	/* Those of layout 1 have a directory of their own. */
+	/* Files of layout 1 have a directory of their own. */
 	if (others->fn == NULL || w->p->layout == 1)
 		return 0;
 	for (size_t i = 0; i < m->nfiles; i++)

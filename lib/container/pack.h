@@ -25,8 +25,8 @@ enum pack_order {
 	PACK_NAME,
 };
 
-/* What becomes of the dataset if one container is lost, judged by the names of
- * its redundancy files. */
+/* The effect of losing one container, judged by the names of the redundancy
+ * files. */
 enum pack_spare {
 	PACK_SPARE_UNKNOWN, /* not judged */
 	PACK_SPARE_NONE,    /* files are lost: they have no redundancy */
@@ -35,9 +35,8 @@ enum pack_spare {
 	PACK_SPARE_ONE,	  /* nothing is lost: each set loses one member */
 };
 
-/* Called by pack() before it removes originals: set keep[i] if the file
- * paths[i] has to stay, because it is another dataset's, too.  -1: none is
- * removed. */
+/* Called by pack() before it removes originals: set keep[i] if another dataset
+ * owns the file paths[i], too. -1: no file is removed. */
 struct pack_keep {
 	int (*fn)(void *arg, const char *const *paths, size_t count, bool *keep,
 		  struct error *err);
@@ -96,9 +95,9 @@ int repack(struct packed *p, const struct pack_options *po,
 	   struct pack_result *out, struct error *err);
 
 /*
- * After a rebuild: let the map forget packed metadata files in whose place
- * there are other files now, and remove marks that are no longer needed.  The
- * caller holds the lock.
+ * After a rebuild: remove packed metadata files from the map if a file has
+ * replaced them, and remove marks that are no longer needed.  The caller holds
+ * the lock.
  */
 int pack_forget_replaced(struct packed *p, const struct work *work,
 			 struct error *err);

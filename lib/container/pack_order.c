@@ -131,7 +131,7 @@ find_nodes(struct packing *w, uint32_t *node, bool *known, struct error *err)
 	return 0;
 }
 
-/* Nothing tells which ranks shared a node: take all ranks for those of one. */
+/* The nodes of the ranks are unknown: treat all ranks as those of one node. */
 static void
 forget_nodes(const struct packing *w, uint32_t *node)
 {
@@ -140,9 +140,12 @@ forget_nodes(const struct packing *w, uint32_t *node)
 				 "packed by rank");
 }
 
-/* Find the current place of each file; an empty file goes with the next one.
- * In an unfinished repack, files already moved come first, but in containers
- * with the highest numbers: then containers count in the order of the map. */
+/*
+ * Find the current place of each file; an empty file has the place of the next
+ * one.  In an unfinished repack, files already moved come first, but are in the
+ * containers with the highest numbers.  So containers are then ordered as in
+ * the map.
+ */
 static void
 find_places(const struct packed *p, struct item *items)
 {

@@ -3,9 +3,9 @@
  * pack_replaced.c - packed metadata files that a rebuild has replaced.
  *
  * Redundancy over filemaps that is computed again has other bytes than before,
- * often more of them, so it does not fit in its place in a container: it lies
- * in files of its own, and these count.  Here the map forgets the packed ones:
- * their bytes remain in the containers as gaps.
+ * often more of them.  So it does not fit in its place in a container, and is
+ * written to files, which take precedence.  This module removes the packed
+ * files from the map; their bytes remain in the containers as gaps.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -63,8 +63,8 @@ find(struct replaced *r, struct error *err)
 	return dir_each(r->p->meta_fd, r->p->dir, look_at, r, err);
 }
 
-/* Forget the replaced files, the checksums of containers that had them, and
- * containers that had nothing else. */
+/* Remove from the map: the replaced files, the checksums of their containers,
+ * and containers without other files. */
 static void
 forget(const struct replaced *r)
 {
@@ -108,7 +108,7 @@ any_marked(const struct marks *marks, const struct segmap *m)
 	return false;
 }
 
-/* Remove the marks of a rebuild if they hit nothing of the map. */
+/* Remove the marks of a rebuild if they concern no file of the map. */
 static int
 remove_marks(const struct packed *p, struct error *err)
 {
@@ -130,7 +130,7 @@ pack_forget_replaced(struct packed *p, const struct work *work,
 	struct packing w = { .p = p };
 	int rc = 0;
 
-	/* What cannot be read is not written again. */
+	/* Metadata that could not be read cannot be written again. */
 	if (!p->is_packed || p->layout != 3 || p->hidden.incomplete)
 		return 0;
 	if (p->hidden.nfiles > 0)

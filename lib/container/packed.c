@@ -407,7 +407,7 @@ packed_sums_fini(struct packed_sums *s)
 	*s = (struct packed_sums){ .segments = NULL };
 }
 
-/* `part` lies at `off` in what `whole` sums. */
+/* Add the checksum of `part`, which lies at `off` in `whole`. */
 static void
 add_sum(struct stripe_sum *whole, const struct stripe_sum *part, uint64_t off)
 {

@@ -42,15 +42,18 @@ struct packed {
 	struct rank2file r2f; /* as read; owns the strings of `map` */
 	struct segmap map;
 	struct hidden hidden;
-	/* A damaged file of the map, or of packed metadata, and what was read
-	 * instead: the map should be written again.  NULL: none. */
+	/*
+	 * The damage of a file of the map, or of packed metadata, and the
+	 * source that was read instead: the map should be written again.  NULL:
+	 * none.
+	 */
 	const char *flaw;
 	struct arena *arena;
 	int lock;
 };
 
-/* What an opened dataset is to have: only the wanted files of a packed one
- * (which may give more), and attributes of files. */
+/* The parts of a dataset to open: of a packed one only the wanted files (or
+ * more), and attributes of files. */
 struct packed_some {
 	struct rank2file_filter files;
 	bool attrs;
@@ -76,8 +79,8 @@ int packed_open(struct packed *p, const struct packed_where *where, bool lock,
 		const struct work *work, struct error *err);
 void packed_close(struct packed *p);
 
-/* rank2file in directory `meta_fd` cannot be read because of *why: are there
- * containers of which it was the map?  Then *why becomes ERROR_LOST. */
+/* rank2file in directory `meta_fd` cannot be read because of *why: was it the
+ * map of existing containers?  Then *why becomes ERROR_LOST. */
 bool packed_map_lost(int meta_fd, struct error *why);
 
 /* The same for a dataset of layout 1. */
@@ -90,9 +93,9 @@ bool packed_any_container(int dirfd);
 int packed_reload(struct packed *p, const struct work *work, struct error *err);
 
 /*
- * Show a dataset of layout 1, to be copied, as one of layout 3 is: paths of
- * files from the prefix, and .scr/scr.dataset.ID as p->dir.  One of layout 3
- * stays as it is.  ERROR_USAGE: its id is unknown.
+ * Present a dataset of layout 1 in the form of layout 3, for a copy: paths of
+ * files from the prefix, and .scr/scr.dataset.ID as p->dir.  A dataset of
+ * layout 3 is not changed.  ERROR_USAGE: its id is unknown.
  */
 int packed_renew(struct packed *p, struct error *err);
 
@@ -114,7 +117,7 @@ int packed_files(const struct segmap *m, int dirfd, struct arena *arena,
 		 struct stripe *out, struct error *err);
 
 /* Checksums of all packed bytes.  A byte is summed once, for its segment; the
- * sums of files and containers are combined from those. */
+ * sums of files and containers are combined from these. */
 struct packed_sums {
 	struct stripe_sum *segments, *files, *containers;
 };
@@ -144,13 +147,12 @@ struct packed_visitor {
 	void *arg;
 };
 
-/* Call the visitor with each directory that holds one of the files (`only` by
- * file; NULL: all), and each above it up to the prefix, as far as they are
- * there. */
+/* Call the visitor with each existing directory that holds one of the files
+ * (`only` by file; NULL: all), and each above it up to the prefix. */
 int packed_each_dir(const struct packed *p, const bool *only, struct par *par,
 		    const struct packed_visitor *visitor, struct error *err);
 
-/* Refuse to write a file to a path at which no job has one (.scr, .scrconf):
+/* Refuse a path at which a job cannot have a file (.scr, .scrconf):
  * ERROR_UNSAFE. */
 int packed_refuse_place(const struct packed *p, size_t file, struct error *err);
 
@@ -199,9 +201,10 @@ struct packed_look {
 int packed_check(const struct packed *p, const struct packed_look *look,
 		 struct packed_health *out, struct error *err);
 
-/* Refuse to read files with holes that an unfinished rebuild left: those from
- * `first` on, `count` of them, for which only[i] is set (NULL: all).
- * ERROR_DAMAGED. */
+/*
+ * Refuse to read files with holes that an unfinished rebuild left.  Checks
+ * `count` files from `first` on, if only[i] is set (NULL: all).  ERROR_DAMAGED.
+ */
 int packed_refuse_marked(const struct packed *p, size_t first, size_t count,
 			 const bool *only, struct error *err);
 
@@ -211,9 +214,9 @@ int packed_lost_redundancy(const struct packed *p, bool *lost, size_t *count,
 			   struct error *err);
 
 /*
- * After reading from containers failed with *err: if a container is missing or
- * too short, set *err to that, with its remedy: ERROR_DAMAGED.  Otherwise *err
- * stays as it is.  Returns -1.
+ * Call after reading from containers failed with *err.  If a container is
+ * missing or too short, set *err to ERROR_DAMAGED with this reason and its
+ * remedy.  Otherwise *err is not changed.  Returns -1.
  */
 int packed_blame(const struct packed *p, struct error *err);
 
@@ -221,12 +224,12 @@ int packed_blame(const struct packed *p, struct error *err);
  * be removed.  ERROR_DAMAGED. */
 int packed_refuse_incomplete(const struct packed *p, struct error *err);
 
-/* Describe the damage of a packed dataset's map, and what that means; `h` may
- * be NULL.  false: none. */
+/* Describe the damage of a packed dataset's map, and its effect; `h` may be
+ * NULL. false: no damage. */
 bool packed_map_flaw(const struct rank2file *r, const struct hidden *h,
 		     char *to, size_t size);
 
-/* Is there a second copy of this very map?  Layout 1 needs none. */
+/* Is there a second copy of exactly this map?  Layout 1 needs none. */
 bool packed_has_copy(const struct packed *p);
 
 /* Did the check find no damage? */

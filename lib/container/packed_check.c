@@ -84,7 +84,7 @@ report_map_flaw(void *arg, const struct segmap_finding *f)
 	const bool gap = f->flaw == SEGMAP_GAP;
 	char text[2 * SHOWN_MAX];
 
-	/* Redundancy that was there has been replaced by files. */
+	/* Gaps are expected where files have replaced packed redundancy. */
 	if (gap && c->red)
 		return 0;
 	c->out->map_flaws++;
@@ -235,13 +235,13 @@ check_files(struct checker *c, struct error *err)
 
 /* --- Checksums --- */
 
-/* Why bytes could not be read, unless it is the fault of the dataset. */
+/* The reason why bytes could not be read, if the dataset is not at fault. */
 struct unread {
 	atomic_bool noted;
 	struct error why;
 };
 
-/* Several threads come here; the first reason is kept. */
+/* Called by several threads; the first reason is kept. */
 static int
 skip_unreadable(void *arg, const struct stripe_part *part,
 		const struct error *why)
@@ -259,8 +259,8 @@ skip_unreadable(void *arg, const struct stripe_part *part,
 		       : 0;
 }
 
-/* A file that could not be read whole.  If the file system refused to read it,
- * nothing is known about its bytes. */
+/* Report a file that could not be read completely.  If the file system refused
+ * to read it, its bytes are unknown. */
 static void
 report_unread(struct checker *c, size_t i, const struct unread *u)
 {

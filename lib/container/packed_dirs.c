@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed_dirs.c - the directories of a dataset's files.  Packing leaves them
- * where they are, with the time at which it removed the files: the times from
- * before are recorded (hidden.h).
+ * packed_dirs.c - the directories of a dataset's files.  Packing leaves them in
+ * place, but changes their times when it removes the files: the previous times
+ * are recorded (hidden.h).
  */
 #include <string.h>
 #include <sys/stat.h>

@@ -29,7 +29,7 @@ packed_any_container(int dirfd)
 	return dir_each(dirfd, SEGMAP_DIR, is_container, NULL, NULL) == 1;
 }
 
-/* 1: a file of rank2file that can be read: not all of them are lost, or another
+/* 1: a readable file of rank2file.  Then not all files are lost, or another
  * program has written a map without containers. */
 static int
 is_sound(void *arg, const char *name, struct error *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * repack.c - move files into other containers, with no second copy of them all.
+ * repack.c - move files into other containers, without a second copy of all of
+ * them.
  *
  * The new containers are filled batch by batch.  After a batch is synced and
  * confirmed, a map with the new containers is put in place by one rename.  Only
@@ -530,7 +531,7 @@ work(struct repacking *r, struct error *err)
 	struct packed_health h;
 	int rc = packed_check(p, &look, &h, err);
 
-	h.map_damaged = false; /* it is written again */
+	h.map_damaged = false; /* it is written again below */
 	if (rc == 0 && !packed_healthy(&h)) {
 		error_set(err, ERROR_DAMAGED, "%s: is damaged", p->name);
 		rc = error_remedy(err, REMEDY_VERIFY);

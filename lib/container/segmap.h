@@ -5,8 +5,8 @@
  *
  * The name of a container is relative to the dataset's directory, for example
  * ".scr/ctr.0.scr".  Maps are untrusted: segmap_read() accepts no name outside
- * of that directory and no sum that overflows.  segmap_check() finds out
- * whether the map is consistent.
+ * of that directory and no sum that overflows. segmap_check() checks whether
+ * the map is consistent.
  */
 #ifndef CONTAINER_SEGMAP_H
 #define CONTAINER_SEGMAP_H
@@ -160,7 +160,7 @@ const char *segmap_flaw_text(const struct segmap *m,
 			     const struct segmap_finding *f, char *to,
 			     size_t size);
 
-/* A wrong checksum `crc` of file `f`: as one sentence in `to`; and as
+/* Report a wrong checksum `crc` of file `f`: as one sentence in `to`; and as
  * ERROR_DAMAGED with its remedy. */
 const char *segmap_sum_text(const struct segmap_file *f, uint32_t crc, char *to,
 			    size_t size);

@@ -338,9 +338,11 @@ keep_dir(void *arg, const char *path, const struct attr *attr,
 	return 0;
 }
 
-/* Find the times that the directories of the files get at the end: those from
- * before the files were packed, or, of directories above, those of now.  A
- * directory that is missing is made as it was. */
+/*
+ * Find the times that the directories of the files get at the end: for
+ * directories of packed files, the times before packing; for directories above,
+ * their present times.  A missing directory is made as it was.
+ */
 static int
 look_at_dirs(struct unpacking *u, struct error *err)
 {
@@ -358,7 +360,7 @@ look_at_dirs(struct unpacking *u, struct error *err)
 				 err);
 }
 
-/* A failure matters to nobody: all files are there. */
+/* A failure is ignored, because all files are in place. */
 static void
 restore_times(const struct unpacking *u)
 {
