@@ -42,17 +42,18 @@ int attr_write(struct kvtree *t, const struct attr *a, struct error *err);
 /* Set all attributes from a stat(2) result. */
 void attr_from_stat(struct attr *a, const struct stat *st);
 
-/* Set the recorded mode and times of the open file `fd`.  Metadata are not
- * trusted with more: set-id and sticky bits are left out, and the file gets
- * `owner` (create.h), never the recorded one.  A user who is not root gets the
- * recorded group, if it is one of his.  `is` holds the owner and mode that the
- * file has, if they are known (NULL: they are looked up); what is right is not
- * set again. */
+/*
+ * Set the recorded mode and times of the open file `fd`. Metadata are
+ * untrusted: set-id and sticky bits are left out, and the file gets `owner`
+ * (create.h), never the recorded one.  A user who is not root gets the recorded
+ * group, if he is a member of it.  `is` holds the owner and mode that the file
+ * has (NULL: unknown); values that are already right are not set again.
+ */
 int attr_apply(const struct attr *a, int fd, const char *name,
 	       struct owner owner, const struct stat *is, struct error *err);
 
-/* The same as far as the file system allows: a dataset is whole without them.
- */
+/* The same, but values that the file system refuses are ignored: the dataset is
+ * whole without them. */
 void attr_try(const struct attr *a, int fd, struct owner owner,
 	      const struct stat *is);
 

@@ -25,8 +25,8 @@ struct error;
 int dataset_dir_open_scr(int prefix_fd, const char *prefix, bool make,
 			 struct error *err);
 
-/* May a job have a file at `path` below the prefix?  Not among the metadata,
- * and not the file that configures the next job. */
+/* May a job have a file at `path` below the prefix?  False for metadata, and
+ * for the file that configures the next job. */
 bool dataset_dir_is_data(const char *path);
 
 /* Format of the directory's name, for an int64_t; and a buffer size for it. */

@@ -9,7 +9,7 @@
 #include "kvtree/value.h"
 #include "meta/dataset.h"
 
-/* What read_entry() reads. */
+/* The values that read_entry() reads. */
 struct record {
 	struct flush_entry entry;
 	const struct kvtree *locations; /* its children are flags */

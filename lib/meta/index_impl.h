@@ -15,7 +15,7 @@ struct kvtree;
 /*
  * `ids` holds the ids of the DSET table in ascending order.  The array is made
  * when the entry in CURRENT is removed, and dropped when an entry is added.  It
- * is never short of an id, but ids removed later stay in it.  Therefore,
+ * contains every id of the table, and may contain ids removed since.  So
  * deleting datasets one by one, newest first, sorts once and visits each
  * dataset once.
  */

@@ -22,11 +22,11 @@ struct kvwrite;
 struct par;
 
 #define RANK2FILE_FILE "rank2file"
-/* Before the name of a file of the map of a packed dataset: its second copy
+/* Prefix of the second copy of a file of a packed dataset's map
  * (container-format(5)). */
 #define RANK2FILE_COPY "copy."
-/* The packed metadata of the ranks of part N have the tables of that part, too:
- * the file's name, for a uint64_t, and the key. */
+/* The packed metadata of the ranks of part N also have the tables of that part:
+ * the name of the file, for a uint64_t, and the key. */
 #define RANK2FILE_SPARE_FMT "packed.%" PRIu64 ".scr"
 #define RANK2FILE_SPARE_NAME 40
 #define RANK2FILE_SPARE "MAP"
@@ -72,8 +72,8 @@ struct rank2file {
 	/* Child CTR of the top file: describes our containers (rank2file(5));
 	 * NULL: none.  After a load, borrowed from `top`. */
 	const struct kvtree *containers;
-	/* Set by a load: what is wrong with the first file that could not be
-	 * read, NULL: nothing; and what was read instead, as a clause. */
+	/* Set by a load: the damage of the first file that could not be read,
+	 * NULL: none; and the source that was read instead, as a clause. */
 	const char *flaw, *instead;
 	/* Set by a load: why LLNL's MPI reader refuses the map, which is read
 	 * nevertheless; NULL: it does not. */
@@ -107,9 +107,11 @@ int rank2file_load_par(int dirfd, const char *base, struct par *par,
 		       struct rank2file *out, struct error *err);
 void rank2file_free(struct rank2file *r);
 
-/* A load of the map of a packed dataset (with CTR) that keeps the entries of
- * wanted files; it needs little memory for others, and looks at them no more
- * than it must.  Of a map or part in an unusual form, more may be kept. */
+/*
+ * Makes a load of the map of a packed dataset (with CTR) keep only the entries
+ * of wanted files.  Others need little memory, and are parsed only as far as
+ * necessary.  If a map or part has an unusual form, more may be kept.
+ */
 struct rank2file_filter {
 	bool (*wants)(const void *arg, const char *path);
 	const void *arg;
@@ -141,8 +143,8 @@ struct rank2file_parts {
 	struct rank2file_part_at *parts; /* in `arena` */
 };
 
-/* List the parts of the rank2file `base`, and read none.  Errors are those of
- * rank2file_load(). */
+/* List the parts of the rank2file `base`, without reading them.  Errors are
+ * those of rank2file_load(). */
 int rank2file_list(int dirfd, const char *base, struct arena *arena,
 		   struct rank2file_parts *out, struct error *err);
 
@@ -156,12 +158,12 @@ struct rank2file_visit {
 };
 
 /*
- * Visit each rank in a part of a map.  The part is read in a window, and one
- * rank at a time is held.  If take() returns -1, so does this.
+ * Visit each rank in a part of a map.  The part is read in a window, and only
+ * one rank is in memory.  If take() returns -1, so does this.
  *
- * Returns 1 if the part is damaged, or in another form than all known programs
- * write: what take() was given before is void.  Call it again with `whole`,
- * which says what is wrong.
+ * Returns 1 if the part is damaged, or has another form than all known programs
+ * write: discard the results of take(), and call again with `whole`, which
+ * reports the damage.
  */
 int rank2file_each_rank(int dirfd, const struct rank2file_part_at *part,
 			const struct rank2file_visit *visit, struct error *err);
@@ -198,8 +200,8 @@ typedef int rank2file_fn(void *arg, const char *name, const struct buf *image,
 int rank2file_each(const struct rank2file *r, const char *base,
 		   rank2file_fn *fn, void *arg, struct error *err);
 
-/* Does a map that is written get second copies?  If it has containers, and is
- * not to be as SCR 1.1.8 has it. */
+/* Does this map get second copies when it is written?  Only if it has
+ * containers, and is not in the form of SCR 1.1.8. */
 bool rank2file_has_copies(const struct rank2file *r);
 
 /*
@@ -217,11 +219,11 @@ int rank2file_store(int dirfd, const char *base, const struct rank2file *r,
 		    struct error *err);
 
 /*
- * Write "rank2file" of a dataset that several processes write: each calls
+ * Write "rank2file" of a dataset that several processes write.  Each calls
  * rank2file_store_part() for the ranks from `first`, a multiple of
- * RANK2FILE_PART_RANKS, for which alone `r` has entries.  When all have, one
- * calls rank2file_store_top(), which removes parts that are not of this map.
- * Each process syncs the directory at last.
+ * RANK2FILE_PART_RANKS; `r` has entries for these ranks only.  After all have,
+ * one process calls rank2file_store_top(), which removes parts of other maps.
+ * Finally each process syncs the directory.
  */
 int rank2file_store_part(int dirfd, const struct rank2file *r, size_t first,
 			 struct error *err);

@@ -20,7 +20,7 @@
 struct each {
 	const struct rank2file_visit *visit;
 	struct error *err;
-	bool failed; /* visit->take() has */
+	bool failed; /* take() has failed */
 };
 
 static int
@@ -32,7 +32,7 @@ take(void *arg, size_t rank, const struct rank2file_rank *r)
 	return e->failed ? -1 : 0;
 }
 
-/* In a window. */
+/* Read the part in a window. */
 static int
 stream(int dirfd, const struct rank2file_part_at *part, struct each *e)
 {
@@ -60,7 +60,7 @@ stream(int dirfd, const struct rank2file_part_at *part, struct each *e)
 	return rc;
 }
 
-/* The part as a tree. */
+/* Read the part as a tree. */
 static struct kvtree *
 read_tree(int dirfd, const struct rank2file_part_at *part, struct error *err)
 {
@@ -85,7 +85,7 @@ read_tree(int dirfd, const struct rank2file_part_at *part, struct error *err)
 	return t;
 }
 
-/* All of it in memory. */
+/* Load the part into memory. */
 static int
 load(int dirfd, const struct rank2file_part_at *part, struct each *e)
 {

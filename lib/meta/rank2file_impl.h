@@ -35,7 +35,7 @@ bool rank2file_part_scan(const struct rank2file_base *b, const char *tail,
 struct kvtree;
 
 /* Make the top file of a packed dataset again from its parts in directory
- * `dirfd`, or from packed.N.scr.  NULL: they do not say enough. */
+ * `dirfd`, or from packed.N.scr.  NULL: these do not contain enough. */
 struct kvtree *rank2file_make_top(const struct rank2file_base *base, int dirfd);
 
 /* Is `top`, the second copy of a packed dataset's top file, left over?  It is
@@ -73,8 +73,8 @@ struct rank2file_reader {
 	 * writing the same rank, whatever the parts contain. */
 	_Atomic unsigned char *claimed;
 	const struct rank2file_filter *wanted; /* NULL: all files */
-	/* If set, it is given each rank instead of `out`, and `arena` is reset
-	 * after each; -1 stops the scan. */
+	/* If set, each rank is passed to it instead of being added to `out`,
+	 * and `arena` is reset after each; -1 stops the scan. */
 	int (*take)(void *arg, size_t rank, const struct rank2file_rank *r);
 	void *arg;
 };
@@ -104,7 +104,8 @@ struct rank2file_part {
 	size_t len;
 	const char *body; /* its elements, see kvtree_body() */
 	size_t body_len;
-	/* Why it was not read, and what was read instead; NULL: it was. */
+	/* Why it was not read, and the source that was read instead; NULL: it
+	 * was. */
 	const char *flaw, *instead;
 	uint64_t said; /* its RANKS; 0: none */
 	bool odd;      /* not in plain form: read it as a tree */

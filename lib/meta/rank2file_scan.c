@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rank2file_scan.c - read parts of a rank2file without a tree, in one pass: the
- * map of a packed dataset has a dozen keys per file, and millions of files.  Of
- * files that nobody wants, only the ends are looked for.
+ * map of a packed dataset has a dozen keys per file, and millions of files.
+ * Unwanted files are skipped.
  *
- * Accept only the plain form.  Anything else (an unknown key, a duplicate key
- * or file, another number format, a count beyond the image) is left to the
- * reader that builds a tree, which also has the error messages.
+ * Only the plain form is accepted.  For anything else (an unknown key, a
+ * duplicate key or file, another number format, a count beyond the image) the
+ * caller builds a tree, which also reports errors.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -50,7 +50,7 @@ alloc(struct scan *s, size_t count, size_t size)
 	return p;
 }
 
-/* The last key, `text`, for good: a window of a file does not last. */
+/* Copy the last key, `text`, if it is in a window, which does not last. */
 static const char *
 keep(struct scan *s, const char *text)
 {
@@ -248,7 +248,7 @@ scan_files(struct scan *s, struct rank2file_rank *r)
 	in->odd = in->odd || distinct != 1;
 }
 
-/* Hand over a rank that was read. */
+/* Pass on a rank that was read. */
 static void
 give(struct scan *s, size_t number, const struct rank2file_rank *r)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rank2file_top.c - the top file of a packed dataset's map, made again from the
+ * rank2file_top.c - restore the top file of a packed dataset's map from the
  * parts, if both of its copies are lost.
  *
- * A part says how many ranks there are, and where its files lie.  The rest of
- * the top file is in names: those of the parts, and of the packed metadata that
- * belong to them, which have the same numbers.  Only sizes and checksums of
- * containers are not known again.  If all parts are lost, too, the packed
+ * A part has the number of ranks and the places of its files.  The rest of the
+ * top file follows from names: those of the parts, and of their packed
+ * metadata, which have the same numbers.  Only sizes and checksums of
+ * containers cannot be restored.  If all parts are lost, too, the packed
  * metadata have their tables.
  */
 #include <fcntl.h>
@@ -33,10 +33,11 @@
 struct topping {
 	const struct rank2file_base *base;
 	int dirfd;
-	/* Of all parts, if there is one; of all packed.N.scr. */
+	/* Numbers of all parts, or of all packed.N.scr. */
 	struct numbers {
 		uint64_t generation;
-		bool any, mixed; /* is there one; of another generation */
+		/* there is one; they have different generations */
+		bool any, mixed;
 	} parts, spares;
 	struct buf raw;
 	const struct kvtree *copies; /* parts that a copy of the top file has */
@@ -94,8 +95,8 @@ read_any(struct topping *t, const char *name)
 		       : -1;
 }
 
-/* Does the part have a file in containers?  If not, the map is that of another
- * program, and not packed. */
+/* Does the part have a file in containers?  If not, another program wrote the
+ * map, and the dataset is not packed. */
 static bool
 has_segments(const struct kvtree *part)
 {
@@ -171,8 +172,8 @@ set_name(const struct topping *t, struct kvtree *k, const char *name)
 }
 
 /*
- * Find the number of the parts.  Without any, that of packed.N.scr, unless a
- * summary was written since: another dataset may have taken the place of this
+ * Find the generation of the parts.  Without parts, use that of packed.N.scr,
+ * unless a summary was written since: another dataset may have replaced this
  * one.  In layout 1 the directory has the name of the dataset.
  */
 static bool
@@ -223,7 +224,7 @@ add_part(struct topping *t, struct kvtree *top, uint64_t first,
 		rc = 0;
 	*packed = *packed || has_segments(part);
 	kvtree_free(part);
-	/* What cannot be read may have had metadata files. */
+	/* An unreadable part may have had metadata files. */
 	snprintf(name, sizeof(name), RANK2FILE_SPARE_FMT, number);
 	if (rc == 0 && read_any(t, name) < 0)
 		buf_clear(&t->raw);

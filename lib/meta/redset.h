@@ -163,17 +163,17 @@ int redset_header_read(const struct kvtree *t, uint64_t image, uint32_t owner,
 		       struct error *err);
 
 /*
- * The GROUP table of the last header that had one; headers of a set mostly have
- * the same bytes there, which need not be parsed for each member.  Starts with
- * the arena only.
+ * The GROUP table of the last header that had one.  Headers of a set mostly
+ * have the same bytes there, which need not be parsed for each member.
+ * Initially only the arena is set.
  */
 struct redset_table {
 	struct arena *arena;
 	const char *image; /* the bytes of GROUP; NULL: none */
 	size_t len;
-	const uint32_t *ranks; /* what they say; NULL: nothing valid */
+	const uint32_t *ranks; /* the ranks in these bytes; NULL: not valid */
 	uint32_t n;
-	bool same; /* the header being read has the same */
+	bool same; /* the current header has the same */
 };
 
 /*

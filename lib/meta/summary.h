@@ -13,8 +13,8 @@ struct kvtree;
 #define SUMMARY_FILE "summary.scr"
 #define SUMMARY_VERSION 6
 #define SUMMARY_REPLACED "REPLACED"
-/* Our key beside REPLACED, here and in an index entry: a number that changes if
- * a file of the dataset is replaced.  It is that from before. */
+/* Our key beside REPLACED, here and in an index entry: a number computed before
+ * the replacement, which changes if a file of the dataset is replaced. */
 #define SUMMARY_FINGERPRINT "FINGERPRINT"
 
 /* Contents of a summary.  `desc` (borrowed from the tree) is NULL if DSET is
