@@ -307,9 +307,9 @@ add_list(struct words *w, const struct remote_run *run,
 }
 
 /*
- * For each command pdsh closes every possible descriptor, open or not.  With a
- * limit of a million that takes longer than the command.  So its limit is
- * lowered to what it needs, with a margin.
+ * Add pdsh.  For each command pdsh closes every possible descriptor, open or
+ * not.  With a limit of a million this takes longer than the command.  So its
+ * limit is lowered to its needs, with a margin.
  */
 static void
 add_pdsh(struct words *w, const struct remote_run *run,

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * remote.h - run one command on many nodes, with whatever the site has for it.
- *
- *	pdsh     one process for up to `fanout` nodes; through ssh, or through
- *	         srun with pdsh's own module exec
- *	ssh srun flux mpiexec    a process per node
- *	local    on this machine, once per node, without a shell
- *
- * A node that is dead, hangs or refuses delays the run by at most its own time
- * limits, and does not delay the other nodes.  Each argument arrives unchanged,
- * blanks, quotes and dollars included (a newline only if the login shell of the
- * node is not of csh's family).
+ * remote.h - run one command on many nodes, with the launcher of the site.
+ * pdsh     one process for up to `fanout` nodes; through ssh, or through
+ * srun with pdsh's own module exec       ssh srun flux mpiexec    a process per
+ * node     local    on this machine, once per node, without a shell A node that
+ * is dead, hangs or refuses delays the run by at most its own time limits, and
+ * does not delay the other nodes.  Each argument arrives unchanged, including
+ * blanks, quotes and dollars (a newline only if the login shell of the node is
+ * not of csh's family).
  *
  * On the node a /bin/sh prints a marker when the command begins, and another
  * with its exit status.  So text printed by a login is not mistaken for the
@@ -18,8 +15,8 @@
  * is empty.
  *
  * If a node is given up, the local process is ended.  The remote command
- * notices only when it writes, so a long-running command should print a line
- * now and then.
+ * notices this only when it writes, so a long-running command should print a
+ * line now and then.
  *
  * Threads: none.  Children are waited for one by one.  SIGCHLD is not changed,
  * except that if it is ignored, it is set to its default during the call.
@@ -116,8 +113,8 @@ int remote_choose(const char *name, struct remote_options *o,
 /*
  * Replace REMOTE_AUTO in o->kind by the kind to use: local if the only node is
  * this machine, else the first of pdsh with ssh, o->around, ssh, mpiexec that
- * is installed.  Appends to `said` (may be NULL) what was chosen and why, one
- * line without newline.  ERROR_ABSENT: no kind is installed.
+ * is installed.  Appends the choice and its reason to `said` (may be NULL), as
+ * one line without newline.  ERROR_ABSENT: no kind is installed.
  */
 int remote_resolve(const struct hostlist *nodes, struct remote_options *o,
 		   struct buf *said, struct error *err);

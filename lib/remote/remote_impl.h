@@ -69,8 +69,8 @@ struct remote_proc {
 	bool exited;
 	int status;	/* of waitpid() */
 	bool overdue;	/* one of its nodes timed out */
-	int pushed;	/* 0; 1: TERM sent; 2, 3: KILL; 4: left alone */
-	double push_at; /* time of the next of these; 0: never */
+	int pushed;	/* 0; 1:  TERM sent; 2, 3:  KILL; 4: survived KILL */
+	double push_at; /* time of the next signal; 0: never */
 };
 
 struct remote_run {
