@@ -40,7 +40,7 @@ set_why(struct condition *h, const char *text)
 	snprintf(h->why, sizeof(h->why), "%s", text);
 }
 
-/* Give the first problem as the reason, after another one. */
+/* Append the first problem to the reason. */
 static void
 first_problem(struct condition *h)
 {
@@ -53,9 +53,11 @@ first_problem(struct condition *h)
 		 text[len] == '\n' ? " (and more)" : "");
 }
 
-/* The check failed.  What is wrong with the dataset becomes its status; if it
- * could not be looked at (no permission, an I/O error), that is unknown.  Lack
- * of memory, or a stop, fails the call. */
+/*
+ * The check failed.  Damage of the dataset becomes its status; if it could not
+ * be read (no permission, an I/O error), the status is unknown.  Lack of
+ * memory, or a stop, fails the call.
+ */
 static int
 could_not(struct condition *h, const struct catalogue_options *o,
 	  const struct error *why, struct error *err)

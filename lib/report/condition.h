@@ -33,8 +33,9 @@ struct condition {
 	bool absent;
 	bool packed; /* whole or not, its files are in containers: no job can
 			fetch it (fetchable.h) */
-	const char *mend;  /* the command that mends all of it: see
-			     report_build(); NULL: none does */
+	/* the command that repairs all damage: see report_build(); NULL: none
+	 * does */
+	const char *mend;
 	struct plan *plan; /* NULL: its files are known from a rank2file only */
 	struct verify_result verify; /* valid without a plan */
 	struct buf problems;	     /* its problems, one line each */
@@ -45,12 +46,10 @@ struct condition {
 };
 
 /*
- * Check dataset `e`.  If it has filemaps, make a plan with all headers; else
- * check the files that rank2file lists.  o->checksums and o->deep also read the
- * data.
- *
- * Problems of the dataset go to *out.  -1: no memory, or a failing read.  Call
- * condition_fini() also on failure.  `e` is borrowed until then.
+ * Check dataset `e`. If it has filemaps, make a plan with all headers; else
+ * check the files that rank2file lists. o->checksums and o->deep also read the
+ * data.  Problems of the dataset go to *out. -1: no memory, or a failed read.
+ * Call condition_fini() also on failure.  `e` is borrowed until then.
  */
 int condition_check(struct overview *s, const struct overview_entry *e,
 		    const struct catalogue_options *o, struct condition *out,

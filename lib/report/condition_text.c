@@ -171,8 +171,8 @@ report_overview_row(struct table *t, const struct condition *h)
 			   : "");
 }
 
-/* Should the dataset be put into the index?  Not if it is unknown whether it is
- * right, or known that it is wrong. */
+/* Should the dataset be added to the index?  Not if its condition is unknown or
+ * bad. */
 static bool
 is_fit(const struct condition *h)
 {
@@ -301,8 +301,8 @@ hint_next(struct buf *out, const struct condition *h)
 		   build);
 }
 
-/* What is wrong with the metadata that a restart needs; or, if nothing is, why
- * a dataset is damaged that lacks no file. */
+/* Report the problems of the metadata that a restart needs.  If there are none,
+ * report why a dataset is damaged although it lacks no file. */
 static void
 report_causes(const struct condition *h, struct buf *out)
 {

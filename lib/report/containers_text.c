@@ -21,7 +21,7 @@
 /* Rows shown of the table of damaged containers. */
 #define DAMAGED_SHOWN 40
 
-/* With more than ALONE_MAX containers, like neighbours share a row.  At most
+/* With more than ALONE_MAX containers, similar neighbours share a row.  At most
  * ROWS_MAX rows are drawn. */
 #define ALONE_MAX 40
 #define ROWS_MAX 200

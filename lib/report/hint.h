@@ -24,8 +24,8 @@ char *report_command(const char *command, const char *prefix, const char *word,
 char *report_next(const char *command, struct catalogue *c, int64_t id,
 		  char *to, size_t size);
 
-/* The command of report_command() that mends what a look of this kind found;
- * NULL: none does. */
+/* The command of report_command() that repairs the damage found by a check of
+ * this kind; NULL: none does. */
 const char *report_mend(enum verify_mend mend, bool deep, bool checksums);
 
 #endif /* REPORT_HINT_H */

@@ -29,7 +29,8 @@ report_remedy(struct error *err, struct catalogue *c, int64_t id)
 	const struct error why = *err;
 	char next[1024];
 
-	/* A dataset of SCR 1.1.8 may have no number: none of them takes it. */
+	/* A dataset of SCR 1.1.8 may have no number, which all remedies
+	 * need. */
 	if (why.remedy == REMEDY_NONE || id <= 0)
 		return -1;
 	return error_as(

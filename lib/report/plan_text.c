@@ -195,7 +195,8 @@ report_scheme(const struct plan *p, char *to, size_t size)
 	return to;
 }
 
-/* What a packed dataset could lose: containers hold files of several ranks. */
+/* The losses that a packed dataset tolerates: containers hold files of several
+ * ranks. */
 static char *
 container_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 {

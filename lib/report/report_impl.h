@@ -26,7 +26,7 @@ bool report_unused(const struct plan_set *s);
  * protected. */
 bool report_has_data_sets(const struct plan *p);
 
-/* "lost"; "unknown" if what seems lost may be there. */
+/* "lost"; "unknown" if seemingly lost data may exist. */
 const char *report_loss(const struct plan *p);
 
 #endif /* REPORT_REPORT_IMPL_H */

@@ -13,11 +13,11 @@
 struct buf;
 struct json;
 
-/* What the user should know of a changed index: one line without newline, or
+/* Messages for the user about a changed index: one line without newline, or
  * nothing. */
 void results_edit_text(const struct catalogue_edit *e, struct buf *out);
 
-/* One line, without newline, for a dataset that was built or could be. */
+/* One line, without newline, for a dataset that was or can be built. */
 void results_build_text(int64_t id, const struct build_result *r,
 			struct buf *out);
 /* Files that were rebuilt; `redundancy` is the key for redundancy files. */
@@ -32,8 +32,8 @@ void results_delete_row(int64_t id, const char *name,
 struct json *results_delete_json(int64_t id, const char *name,
 				 const struct delete_result *r);
 
-/* What was compared: "sizes only", "sizes, checksums of 3.9 KiB".  Returns
- * `to`. */
+/* The extent of the comparison:  "sizes only", "sizes, checksums of 3.9 KiB".
+ * Returns `to`. */
 const char *results_compared(const struct verify_result *r, char *to,
 			     size_t size);
 

@@ -37,7 +37,7 @@ state(const struct salvage_dataset *d)
 	return salvage_state_name(d->state);
 }
 
-/* Why it is not saved; NULL. */
+/* The reason why it is not saved, or NULL. */
 static const char *
 reason(const struct salvage_dataset *d)
 {

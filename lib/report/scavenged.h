@@ -17,7 +17,7 @@ void report_salvage(const struct salvage *p, double rate, struct buf *out);
 /* The same as an array of objects. */
 struct json *report_salvage_json(const struct salvage *p, double rate);
 
-/* One line: what is saved, or will be; without newline. */
+/* One line, without newline: the datasets that are, or will be, saved. */
 void report_verdict(const struct scavenge *s, struct buf *out);
 
 /* Nodes, plan and result. */
