@@ -60,10 +60,11 @@ scavenge_pack(struct scavenge *s, int64_t was)
 	for (size_t i = 0; i < s->plan.count; i++) {
 		const struct salvage_dataset *d = &s->plan.datasets[i];
 
-		/* Asked to save one dataset only, leave all others alone. */
+		/* With --id, do not touch other datasets. */
 		if (d->done && (s->o->only == 0 || d->id == s->o->only))
 			try_pack(s, d->id, restart);
-		/* Nobody looked at an older one, because this one is saved. */
+		/* An older dataset was not verified, because this one is
+		 * saved. */
 		if (d->id == was && (d->done || d->looked))
 			was = 0;
 	}

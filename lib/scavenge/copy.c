@@ -28,9 +28,11 @@
 #include "str.h"
 #include "transfer/pump.h"
 
-/* A block read is still in the processor's cache when it is summed and written.
- * With blocks of 32 MiB, the default of SCR_FILE_BUF_SIZE, it would have to
- * come from memory each time.  The kernel merges the writes. */
+/*
+ * A block of this size stays in the processor's cache until it is summed and
+ * written.  With blocks of 32 MiB, the default of SCR_FILE_BUF_SIZE, it would
+ * have to come from memory each time.  The kernel merges the writes.
+ */
 #define BLOCK_MAX ((size_t)1 << 20)
 
 /* --- The cache --- */

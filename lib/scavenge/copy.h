@@ -64,8 +64,8 @@ struct copy_options {
 	int64_t id;
 	const struct copy_ranks *ranks; /* NULL: all in the cache */
 	size_t block; /* bytes per read, at most 1 MiB; 0: PUMP_BLOCK */
-	/* Replace files of other contents: the index knows that their owners
-	 * lose them. */
+	/* Replace files of other contents: their owners are already marked in
+	 * the index. */
 	bool replace;
 	/* Called for each file that was not replaced, one at a time; or
 	 * NULL. */
@@ -82,13 +82,13 @@ struct copy_result {
 	uint64_t copied;
 	uint64_t adopted; /* existed with the same content */
 	uint64_t skipped; /* copied earlier, or written there by the job */
-	/* not copied: a file of other contents, perhaps of another dataset, has
-	 * the name */
+	/* not copied: a file with other contents, perhaps of another dataset,
+	 * exists */
 	uint64_t taken;
-	uint64_t bad;	 /* missing, damaged, or outside of the prefix */
-	uint64_t unread; /* of the bad ones: an I/O error, so nothing is known
-			    of their contents */
-	uint64_t bytes;	 /* size of the copied files */
+	uint64_t bad; /* missing, damaged, or outside of the prefix */
+	/* of the bad ones: contents unknown because of an I/O error */
+	uint64_t unread;
+	uint64_t bytes; /* size of the copied files */
 };
 
 /*

@@ -179,10 +179,8 @@ is_ours(struct job *j)
 	return true;
 }
 
-/*
- * Is the content of the target right?  Its size is.  If the filemap records a
- * checksum, the file in the cache is not needed.
- */
+/* Is the content of the target right?  Its size is known to be right.  If the
+ * filemap records a checksum, the file in the cache is not read. */
 static bool
 is_right(struct job *j, int fd)
 {
@@ -350,7 +348,7 @@ check_bypass(struct job *j, struct error *err)
 	return bad(j, &j->why, err);
 }
 
-/* Has another file the name of this data file?  The redundancy files, in the
+/* Does another file have the name of this data file?  Redundancy files, in the
  * dataset's own directory, have no other owner. */
 static bool
 is_taken(const struct job *j)

@@ -49,9 +49,9 @@ struct copy_rank {
 	bool map_here; /* the filemap is from the cache, not from the prefix */
 	bool ours;     /* this process holds the lock */
 	bool finished; /* already processed */
-	bool taken;    /* a file was not replaced: no filemap may name it */
-	/* Whether the prefix may have copied_R.scr and the filemap of the
-	 * rank. */
+	/* a file was not replaced, so no filemap may name the files */
+	bool taken;
+	/* copied_R.scr and the filemap of the rank may exist on the prefix. */
 	bool has_record, has_image;
 	struct filemap map;
 	struct buf image;	 /* of the filemap, byte for byte */

@@ -73,8 +73,8 @@ same_set(const struct nodecache_red *x, const struct nodecache_red *y)
 	       x->members == y->members;
 }
 
-/* Of the set of these `n` seats, count the members with missing files, and
- * those of them that are certainly beyond the scheme's tolerance. */
+/* Count the members of the set of these `n` seats with missing files, and those
+ * of them that certainly exceed the scheme's tolerance. */
 static int
 count_lost(const struct seat *s, size_t n, uint32_t *lost, uint32_t *beyond,
 	   struct error *err)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * known.c - what the prefix knows of the datasets in the caches: flush.scr and
- * the index.
- */
+/* known.c - datasets that flush.scr and the index of the prefix list. */
 #include <inttypes.h>
 
 #include "arena.h"
@@ -16,9 +13,11 @@
 
 /* --- flush.scr and the index --- */
 
-/* Add a dataset of flush.scr to the plan if it still needs a flush: it counts
- * as lost if no node has it.  If it is on the prefix by the index, it is added,
- * too, and counts as saved even if all caches are gone. */
+/*
+ * Add a dataset of flush.scr to the plan if it still needs a flush: it counts
+ * as lost if no node has it.  Also add it if the index lists it on the prefix:
+ * it counts as saved even if all caches are gone.
+ */
 static int
 add_flushed(struct scavenge *s, const struct flush_entry *e,
 	    const struct index *ix, struct error *err)
@@ -68,8 +67,11 @@ add_flush(struct scavenge *s, const struct index *ix, struct error *err)
 	return rc;
 }
 
-/* Add the checkpoints of the index that were created after all that the caches
- * have: a later job's.  The restart point does not go back to an older one. */
+/*
+ * Add the checkpoints of the index that are newer than all datasets in the
+ * caches: a later job wrote them.  The restart point must not move back to an
+ * older one.
+ */
 static int
 add_newer(struct scavenge *s, struct error *err)
 {
@@ -106,9 +108,11 @@ add_newer(struct scavenge *s, struct error *err)
 	return rc;
 }
 
-/* The valid dataset `e` of the index has the number of `d`, and was created
- * later: ids have started again since the job of these caches.  It stays, and
- * `d` is left in the caches. */
+/*
+ * The valid dataset `e` of the index has the number of `d`, and was created
+ * later: ids have started again since the job of these caches.  `e` stays, and
+ * `d` is not copied.
+ */
 static int
 leave_older(struct scavenge *s, struct salvage_dataset *d,
 	    const struct index_entry *e, struct error *err)
@@ -128,9 +132,11 @@ leave_older(struct scavenge *s, struct salvage_dataset *d,
 						  : salvage_plan(&s->plan, err);
 }
 
-/* Does the index claim that the dataset is on the prefix?  flush.scr alone does
- * not count, as no job could restart from the dataset; nor does an entry of
- * another dataset with the same number. */
+/*
+ * Find the datasets that the index claims to be on the prefix.  An entry in
+ * flush.scr alone does not count, as no job could restart from the dataset; nor
+ * does an entry of another dataset with the same number.
+ */
 static int
 take_claims(struct scavenge *s, struct error *err)
 {
@@ -194,7 +200,7 @@ scavenge_is_hopeful(const struct salvage_dataset *d)
 	return d->done || d->state != SALVAGE_LOST || scavenge_is_mendable(d);
 }
 
-/* Look at the datasets that decide what is saved: all output, and checkpoints
+/* Verify the datasets that decide which are saved: all output, and checkpoints
  * from the newest on to the first that is or can be saved. */
 static int
 look_ahead(struct scavenge *s, struct error *err)

@@ -50,12 +50,13 @@ struct salvage_dataset {
 	const char *name; /* NULL: unknown */
 	bool ckpt, output, bypass;
 	uint64_t created; /* microseconds since the epoch; 0: unknown */
-	bool unread; /* an I/O error hides a part of it, or its building failed
-			so: it is not known to be lost */
-	bool done;   /* on the prefix, and looked at; set by the caller */
+	/* an I/O error hides parts of it, or made its build fail: it may not be
+	 * lost */
+	bool unread;
+	bool done; /* verified on the prefix; set by the caller */
 	/* Set by the caller, of a dataset that is in the index: */
-	bool claimed, looked; /* the entry is valid; it was looked at */
-	int found;	      /* the status of that (fetchable.h) */
+	bool claimed, looked; /* the entry is valid; the dataset was verified */
+	int found;	      /* its status (fetchable.h) */
 	const char *flaw;     /* why it is not done; NULL */
 	int64_t world;	      /* ranks of the job; -1: unknown */
 	/* entries of ranks[]; later ranks were reported by no node */
@@ -105,7 +106,7 @@ struct salvage_dataset *salvage_find(const struct salvage *p, int64_t id);
  * salvage_plan() again afterwards. */
 void salvage_lose(struct salvage *p, uint32_t node);
 
-/* Leave what the caches have of `d` there: it is missing then.  Call
+/* Do not copy `d`: its files in the caches count as missing.  Call
  * salvage_plan() again afterwards. */
 void salvage_leave(struct salvage_dataset *d);
 

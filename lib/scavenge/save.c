@@ -52,15 +52,15 @@ struct copying {
 	uint32_t *nodes; /* nodes that copy in this round */
 	size_t count;
 	uint64_t *done; /* bytes copied, by index in `nodes` */
-	/* Files that exist with other contents: not replaced until the index
-	 * knows. */
+	/* Files that exist with other contents.  They are not replaced before
+	 * their owners are marked in the index. */
 	const char **taken;
 	size_t ntaken, taken_cap;
 	bool replace;
 	bool unsure; /* a node may still replace files */
 };
 
-/* Account for a progress line, "scr_copy: HOST: progress DONE TOTAL". */
+/* Parse a progress line, "scr_copy:  HOST: progress DONE TOTAL". */
 static void
 take_progress(void *arg, size_t node, const char *line)
 {
@@ -76,8 +76,8 @@ take_progress(void *arg, size_t node, const char *line)
 	c->done[node] = done;
 }
 
-/* Do several living nodes have files of the same rank?  Then each node must be
- * given the list of ranks it copies. */
+/* Do several living nodes have files of the same rank?  Then each node needs
+ * the list of ranks that it copies. */
 static bool
 is_shared(const struct copying *c)
 {
@@ -306,8 +306,8 @@ out:
 	return rc;
 }
 
-/* The prefix has another dataset with this number (`which`): its metadata must
- * not mix with those of this one. */
+/* If the dataset on the prefix with this number is `which`, supersede it: its
+ * metadata must not mix with those of this one. */
 static int
 supersede(const struct copying *c, enum catalogue_identity which,
 	  struct error *err)
@@ -318,19 +318,20 @@ supersede(const struct copying *c, enum catalogue_identity which,
 	if (catalogue_identify(s->prefix, c->d->id, (int64_t)c->d->created, &is,
 			       err) < 0)
 		return -1;
-	/* There is no way back: the old one stays if the new has no room. */
+	/* This cannot be undone: keep the old dataset if the new one has no
+	 * room. */
 	if (is == which && which == CATALOGUE_ANOTHER &&
 	    room_check(catalogue_prefix_fd(s->prefix), c->d->bytes,
 		       "another dataset with this number", err) < 0)
 		return -1;
-	/* Later, what was copied so far stays. */
+	/* On a later call, metadata that were copied already stay. */
 	return is != which ? 0
 			   : catalogue_supersede(s->prefix, c->d->id,
 						 which == CATALOGUE_ANOTHER,
 						 s->o->catalogue, err);
 }
 
-/* Tell the index before files are replaced. */
+/* Mark the owners in the index before their files are replaced. */
 static int
 make_way(struct copying *c, struct error *err)
 {
@@ -367,7 +368,8 @@ copy_rounds(struct copying *c, struct error *err)
 		/* Another round helps only if other nodes have the missing
 		 * files. */
 		again = again && is_shared(c);
-		/* Every node that can has reported what it would replace. */
+		/* Every usable node has reported the files that it would
+		 * replace. */
 		if (rc == 0 && !again && c->ntaken > 0 && !c->replace) {
 			rc = make_way(c, err);
 			again = true;
@@ -526,7 +528,7 @@ scavenge_save(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	int rc = 0;
 
 	if (d->state == SALVAGE_LOST && !mend && s->o->only != d->id) {
-		/* What is wrong on the prefix is reported already. */
+		/* Problems on the prefix were reported already. */
 		if (d->flaw == NULL)
 			work_say(s->work, "dataset %" PRId64 "%s%s: %s: %s",
 				 d->id, d->name ? " " : "",

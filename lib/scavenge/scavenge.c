@@ -328,7 +328,7 @@ scavenge_open(struct scavenge *s, struct job *job,
 				 s->o->only);
 	if (s->alive > 0)
 		return 0;
-	/* By flush.scr and the index nothing is left to save. */
+	/* flush.scr and the index show that nothing is left to save. */
 	if (s->flush_known && scavenge_status(s) == STATUS_OK) {
 		work_say(s->work,
 			 "none of %zu nodes answered; by " FLUSH_FILE
@@ -396,8 +396,8 @@ save_checkpoint(struct scavenge *s, int64_t limit, struct error *err)
 			return -1;
 		if (d->done)
 			return unsure ? 0 : scavenge_make_current(s, d, err);
-		/* The index calls it valid: a restart may well read it, and
-		 * falls back to the older one by itself. */
+		/* The index lists it as valid: a restart may succeed in reading
+		 * it, and otherwise falls back to the older one. */
 		unsure = unsure || (d->claimed && scavenge_is_unknown(d));
 	}
 	return 0;
@@ -434,8 +434,8 @@ scavenge_run(struct scavenge *s, struct error *err)
 
 /* --- Result --- */
 
-/* Does the result stay open because of it?  If a checkpoint cannot be read in
- * the caches, but an older one is saved, it does not. */
+/* Does the dataset leave the result open?  Not if it is a checkpoint that
+ * cannot be read in the caches, and an older one is saved. */
 static bool
 is_open(const struct salvage_dataset *d, int64_t saved)
 {
@@ -444,7 +444,7 @@ is_open(const struct salvage_dataset *d, int64_t saved)
 	return d->output || (d->ckpt && d->unread ? saved == 0 : d->id > saved);
 }
 
-/* May it be a checkpoint, or may it be output? */
+/* May it be a checkpoint, or output? */
 static bool
 is_either(const struct salvage_dataset *d)
 {

@@ -32,8 +32,8 @@ struct scavenge_options {
 	/* id of the only dataset to save, even if it seems lost; 0: all */
 	int64_t only;
 	bool containers;      /* pack what is saved, except the restart point */
-	bool pack_current;    /* and pack that, too */
-	bool pack_redundancy; /* and its redundancy */
+	bool pack_current;    /* pack the restart point, too */
+	bool pack_redundancy; /* pack redundancy files, too */
 	uint64_t container_size; /* bytes; 0: pack() chooses */
 	uint64_t keep;		 /* checkpoints to keep on the prefix; 0: all */
 	/* bytes of a node's read buffer; 0: the node chooses */
@@ -76,7 +76,7 @@ struct scavenge {
 	struct arena *arena;
 	int lock;
 	bool flush_known;		     /* flush.scr could be read */
-	const struct scavenge_node *blocked; /* is alive, but could not copy */
+	const struct scavenge_node *blocked; /* alive, but could not copy */
 	/* Results. */
 	size_t saved_now; /* datasets saved by this run */
 	uint64_t copied;  /* bytes, by this run */
@@ -107,16 +107,18 @@ void scavenge_close(struct scavenge *s);
  */
 int scavenge_run(struct scavenge *s, struct error *err);
 
-/* The result after a run; before it, the forecast: all that is not lost now is
- * expected to be saved. */
+/* The result after a run.  Before it, the forecast: all datasets that are not
+ * known to be lost are expected to be saved. */
 struct scavenge_outlook {
 	int64_t newest, saved; /* ids of checkpoints; 0: none */
 	int64_t newer; /* may be a checkpoint newer than `newest`; 0: none */
 	size_t outputs, outputs_lost, outputs_unknown;
-	/* Datasets that could not be read, so that they may be neither lost nor
-	 * saved, or whose kind is unknown: outputs; checkpoints that the index
-	 * claims and that are newer than `saved`; if none is saved, checkpoints
-	 * in the caches, too. */
+	/*
+	 * Datasets of unknown kind, or that could not be read, so that they may
+	 * be neither lost nor saved: outputs; checkpoints that the index claims
+	 * and that are newer than `saved`; if none is saved, checkpoints in the
+	 * caches, too.
+	 */
 	size_t unknown;
 };
 
@@ -125,11 +127,13 @@ struct scavenge_outlook scavenge_outlook(const struct scavenge *s);
 /* Could the dataset not be read, so that it is not known to be lost? */
 bool scavenge_is_unknown(const struct salvage_dataset *d);
 
-/* STATUS_OK: the newest checkpoint and all output are saved.  STATUS_DAMAGED:
+/*
+ * STATUS_OK: the newest checkpoint and all output are saved.  STATUS_DAMAGED:
  * an older checkpoint is saved.  STATUS_LOST: output, or all checkpoints, are
  * lost.  STATUS_FAILED: stopped, or a dataset could not be read.  With o->only,
- * OK, LOST or FAILED, of that dataset alone.  Before a run: the status to
- * expect. */
+ * OK, LOST or FAILED, for that dataset alone.  Before a run: the expected
+ * status.
+ */
 int scavenge_status(const struct scavenge *s);
 
 #endif /* SCAVENGE_SCAVENGE_H */

@@ -14,19 +14,19 @@ int scavenge_judge(struct salvage *p, struct salvage_dataset *d,
 
 /* --- known.c --- */
 
-/* Read the index and flush.scr: which datasets are on the prefix, or should be.
- * Look at those that decide what is saved. */
+/* Read the index and flush.scr, which list the datasets that are or should be
+ * on the prefix.  Verify those that decide which datasets are saved. */
 int scavenge_add_known(struct scavenge *s, struct error *err);
 
-/* Look once at a dataset of which the index claims that it is on the prefix;
- * sets d->done or d->flaw. */
+/* Verify, once, a dataset that the index claims to be on the prefix; sets
+ * d->done or d->flaw. */
 int scavenge_look(struct scavenge *s, struct salvage_dataset *d,
 		  struct error *err);
 
 /* Can the dataset be on the prefix after this run? */
 bool scavenge_is_hopeful(const struct salvage_dataset *d);
 
-/* Can the dataset be mended on the prefix, without a copy? */
+/* Can the dataset be repaired on the prefix, without a copy? */
 bool scavenge_is_mendable(const struct salvage_dataset *d);
 
 /* Was a stop requested?  Once true, s->stopped stays set. */
@@ -64,10 +64,10 @@ int scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 int scavenge_prune(struct scavenge *s, struct error *err);
 
 /*
- * Pack what was saved, and checkpoint `was`, the restart point before the run
- * (0: none).  LLNL's library cannot fetch packed datasets: the present restart
- * point is left as files, unless s->o->pack_current.  A dataset that cannot be
- * packed is reported to the log, and stays as files.
+ * Pack the saved datasets, and checkpoint `was`, the restart point before the
+ * run (0: none).  LLNL's library cannot fetch packed datasets, so the present
+ * restart point is not packed, unless s->o->pack_current.  If packing fails,
+ * this is logged, and the dataset stays as files.
  */
 void scavenge_pack(struct scavenge *s, int64_t was);
 
