@@ -38,7 +38,7 @@ struct kvtree;
 #define HALT_NO_CHECKPOINTS "NO_CHECKPOINTS_LEFT"
 #define HALT_EXIT_BEFORE "EXIT_BEFORE_TIME"
 #define HALT_EXIT_AFTER "EXIT_AFTER_TIME"
-#define HALT_DAMAGED "DAMAGED" /* never written: the file is left alone */
+#define HALT_DAMAGED "DAMAGED" /* never written: the halt file is not changed */
 
 struct halt_state {
 	struct buf path; /* PREFIX/.scr/halt.scr */
@@ -62,10 +62,11 @@ void halt_state_free(struct halt_state *s);
 int halt_load(const char *prefix, struct halt_state *out, struct error *err);
 
 enum {
-	HALT_CREATE = 1,  /* make PREFIX/.scr and the file if they are missing,
+	HALT_CREATE = 1, /* make PREFIX/.scr and the file if they are missing,
 			     else there is nothing to change */
-	HALT_FORCE = 2,	  /* put a damaged file aside as halt.scr.bak */
-	HALT_DRY_RUN = 4, /* change nothing: *out is how it would be */
+	HALT_FORCE = 2,	 /* put a damaged file aside as halt.scr.bak */
+	/* change nothing:  *out is the state that would result */
+	HALT_DRY_RUN = 4,
 };
 
 /*
@@ -100,20 +101,21 @@ int halt_remove(const char *prefix, bool dry_run, bool *was, struct error *err);
 int halt_due(const struct halt *h, int64_t now, int64_t remaining,
 	     uint64_t halt_seconds, struct buf *why, struct error *err);
 
-/* A job that runs and asks whether it must stop. */
+/* A running job that checks whether it must stop. */
 struct halt_job {
 	int64_t now;
 	uint64_t halt_seconds; /* SCR_HALT_SECONDS */
-	/* End of the allocation, as job_end_time() has it; it is called only if
-	 * the answer depends on it. */
+	/* End of the allocation, as from job_end_time(); called only if the
+	 * answer depends on it. */
 	int64_t (*end)(void *arg);
 	void *arg;
 };
 
 /*
- * 1: it must, *reason is the one to record, borrowed from *s, and `why` has
- * lines as of halt_due(); 0: it need not.  That another job has finished by
- * itself does not stop this one; a damaged file does.  -1: ERROR_NOMEM.
+ * 1: the job must stop; *reason is the reason to record, borrowed from *s, and
+ * `why` has lines as from halt_due(). 0: it need not.  The reason of another
+ * job that finished by itself does not stop this one; a damaged file does. -1:
+ * ERROR_NOMEM.
  */
 int halt_running(const struct halt_state *s, const struct halt_job *j,
 		 const char **reason, struct buf *why, struct error *err);

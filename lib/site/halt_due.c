@@ -118,7 +118,8 @@ seconds_of(const struct halt *h, uint64_t halt_seconds)
 					  : (int64_t)halt_seconds;
 }
 
-/* As halt_due(); *reason: what the library records for the first one. */
+/* As halt_due(); *reason: the reason that the library records for the first
+ * condition met. */
 static int
 find_due(const struct halt *h, int64_t now, int64_t remaining, int64_t secs,
 	 struct buf *why, const char **reason)

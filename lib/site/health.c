@@ -65,8 +65,8 @@ mark(struct health *h, const struct hostlist *nodes,
 	return 0;
 }
 
-/* Record what is known already, in any order: mark() keeps the worst state, and
- * that is the user's. */
+/* Record the known states, in any order: mark() keeps the worst one, which is
+ * the user's. */
 static int
 mark_known(struct job *j, const struct hostlist *nodes,
 	   const struct health_options *o, struct health *h, struct error *err)

@@ -18,11 +18,11 @@
 #include "site/jobfiles.h"
 #include "str.h"
 
-/* Checkpoint ids remembered.  A flush comes soon after its checkpoint, so these
- * are enough to tell which flushes are of checkpoints. */
+/* Number of checkpoint ids kept.  A flush comes soon after its checkpoint, so
+ * these suffice to recognise flushes of checkpoints. */
 #define RECENT 64
 
-/* A longer log is none: it would be read for hours. */
+/* A longer file is not accepted as a log: it would be read for hours. */
 #define LOG_MAX ((off_t)1 << 30)
 
 /* A run longer than this has a wrong time stamp. */

@@ -2,8 +2,8 @@
 /*
  * interval.h - how often should this application checkpoint?  The answer is
  * computed from the log of its runs, PREFIX/.scr/log (formats.md 9): the cost
- * of a checkpoint, and how long a run lasted until the next one had to be
- * started.
+ * of a checkpoint, and the time from the start of a run to the start of the
+ * next one.
  */
 #ifndef SITE_INTERVAL_H
 #define SITE_INTERVAL_H

@@ -329,7 +329,7 @@ job_nodes(struct job *j, struct error *err)
 	return 0;
 }
 
-/* `rm` is asked if the configuration does not know. */
+/* `rm` is queried if the configuration does not give the end. */
 static int
 end_time(const struct conf *c, struct resmgr *rm, int64_t *epoch,
 	 struct error *err)

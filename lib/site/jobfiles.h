@@ -52,7 +52,7 @@ struct json *jobfiles_flush_json(const struct jobfiles_flush *f);
  * ERROR_ABSENT: no nodes file; ERROR_CORRUPT. */
 int jobfiles_nodes(const char *prefix, int64_t *count, struct error *err);
 
-/* What jobfiles_prepare() did with the files of earlier jobs. */
+/* The action of jobfiles_prepare() on the files of earlier jobs. */
 enum jobfiles_left {
 	JOBFILES_NONE,	  /* no files found */
 	JOBFILES_REMOVED, /* all their datasets are on the file system */

@@ -93,7 +93,7 @@ job_field(struct resmgr *r, const char *key, const char **value,
 	return 0;
 }
 
-/* scontrol is preferred: the environment lists the nodes as of the start of the
+/* scontrol is preferred: the environment lists the nodes at the start of the
  * job, scontrol leaves out nodes that have died since (cluster.md). */
 static int
 slurm_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
