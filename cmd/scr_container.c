@@ -159,7 +159,7 @@ report_flaw(void *arg, const struct packed_flaw *f)
 	t->count++;
 }
 
-/* The next command for the dataset; NULL: what mends its map. */
+/* The next command for the dataset; NULL: the one that repairs its map. */
 static const char *
 next_of(const char *command, struct catalogue *c, const struct packed *p,
 	char to[static NEXT_MAX])
@@ -173,7 +173,8 @@ next_of(const char *command, struct catalogue *c, const struct packed *p,
 					       p->root, to, NEXT_MAX);
 }
 
-/* What to do about the damage in `h`, which makes the status `status`. */
+/* Print the command that repairs the damage in `h`, which makes the status
+ * `status`. */
 static void
 print_outlook(struct catalogue *c, const struct packed *p,
 	      const struct packed_health *h, int status)
@@ -313,8 +314,8 @@ some_files(struct settings *s, const struct packed *p,
 
 /* --- Several datasets --- */
 
-/* LLNL's library reads files only: packed, the checkpoint that the next job
- * restarts from is as good as gone for that job. */
+/* Warn if the checkpoint that the next job restarts from is packed:  LLNL's
+ * library cannot fetch it then. */
 static void
 warn_of_restart(const struct settings *s, struct catalogue *c,
 		const struct packed *p)

@@ -181,7 +181,7 @@ advise(struct error *err, const char *command, const char *prefix,
 	app_advise(err, advice);
 }
 
-/* Warn of a damaged map, which a rebuild does not write again. */
+/* Warn of a damaged map, which a rebuild does not repair. */
 static void
 warn_of_map(const struct plan *p, struct catalogue *c, int64_t id)
 {
@@ -330,7 +330,8 @@ run(struct settings *s, const char *const *args, size_t count)
 	if (rc < 0 && err.kind == ERROR_ABSENT && t.prefix != NULL)
 		advise(&err, "scr_inspect", t.prefix, NULL,
 		       "shows what is there");
-	/* Also for redundancy files given by hand, if they are a dataset's. */
+	/* Also for redundancy files on the command line, if they belong to a
+	 * dataset. */
 	if (rc == 0 && t.prefix != NULL && t.id > 0) {
 		c = catalogue_open(t.prefix, &err);
 		rc = c == NULL ? -1 : 0;
