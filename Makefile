@@ -62,7 +62,7 @@ mpi_libs := $(strip $(filter-out -I% -D% -O% -g% -f% -m%,$(filter -% /%, \
 MPI_CFLAGS ?= $(mpi_cflags)
 MPI_LIBS ?= $(mpi_libs)
 # What libscr calls of the others, always as shared libraries.
-SCR_LIBS := $(strip $(LDLIBS) -lisal -ljansson -lz -linih -lm -pthread)
+SCR_LIBS := $(strip $(LDLIBS) -lisal -ljansson -lz -linih -lhwloc -lm -pthread)
 ldlibs   := $(LDLIBS) -lisal $(call lib,jansson) $(call lib,z) $(call lib,inih) -lcrypto \
 	-larchive $(call lib,m)
 
@@ -119,14 +119,14 @@ LINKS := $(addprefix scr_,check_node ckpt_interval crc32 flush_file hostlist \
 $O/links: $O/bin/scr_env Makefile
 	$Qfor n in $(LINKS); do ln -sf scr_env $O/bin/$$n || exit 1; done; touch $@
 $O/test/%: $O/testsuite/unit/%.o $O/libtest.a $O/scr.a $O/libcore.a
-	$(link) $(MPI_LIBS)
+	$(link) -lhwloc $(MPI_LIBS)
 $(filter $O/mpi/app_%,$(MPIS)): $O/testsuite/mpi/shared.o
 $O/mpi/app_%: $O/testsuite/mpi/app_%.o $O/libscr.so
 	@mkdir -p $(@D); echo "  LD  $@"
 	$Q$(CC) $(cflags) $(sanitize) $(ldflags) -Wl,-rpath,'$$ORIGIN/..' -o $@ \
 		$^ $(MPI_LIBS)
 $O/mpi/%: $O/testsuite/mpi/%.o $O/scr.a $O/libtest.a $O/libcore.a
-	$(link) $(MPI_LIBS)
+	$(link) -lhwloc $(MPI_LIBS)
 $O/gen/%: $O/testsuite/gen/%.o $(GENLIB) $O/libtest.a $O/libcore.a
 	$(link)
 $O/bench/%: $O/testsuite/bench/%.o $(BENCHLIB) $O/libcore.a

@@ -34,6 +34,8 @@ struct par {
 	unsigned threads;	/* including the caller */
 	unsigned started;	/* workers to be joined */
 	struct worker *workers; /* threads - 1 */
+	void (*begin)(void *arg, unsigned worker);
+	void *begin_arg;
 
 	pthread_mutex_t lock; /* guards all members down to `error` */
 	pthread_cond_t work;  /* `round` or `quit` changed */
@@ -109,6 +111,8 @@ worker_main(void *arg)
 	struct par *p = w->pool;
 	uint64_t round = 0;
 
+	if (p->begin != NULL)
+		p->begin(p->begin_arg, w->number);
 	pthread_mutex_lock(&p->lock);
 	for (;;) {
 		while (p->round == round && !p->quit)
@@ -161,6 +165,13 @@ start_workers(struct par *p, struct error *err)
 struct par *
 par_new(unsigned threads, struct error *err)
 {
+	return par_new_begin(threads, NULL, NULL, err);
+}
+
+struct par *
+par_new_begin(unsigned threads, void (*begin)(void *arg, unsigned worker),
+	      void *arg, struct error *err)
+{
 	struct par *p = mem_calloc(1, sizeof(*p));
 
 	if (p == NULL) {
@@ -168,6 +179,8 @@ par_new(unsigned threads, struct error *err)
 		return NULL;
 	}
 	p->threads = threads > 0 ? threads : 1;
+	p->begin = begin;
+	p->begin_arg = arg;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->work, NULL);
 	pthread_cond_init(&p->idle, NULL);

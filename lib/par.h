@@ -14,6 +14,11 @@ struct par; /* opaque: a pool */
  * For all other functions a NULL pool means the calling thread alone.
  */
 struct par *par_new(unsigned threads, struct error *err);
+/* Each thread but the calling one first calls begin(arg, worker), for instance
+ * to be bound to a core; `arg` must live until par_free().  NULL: nothing. */
+struct par *par_new_begin(unsigned threads,
+			  void (*begin)(void *arg, unsigned worker), void *arg,
+			  struct error *err);
 void par_free(struct par *p);
 unsigned par_threads(const struct par *p);
 

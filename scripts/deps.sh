@@ -51,6 +51,7 @@ mpi() {
 		pkg-config --exists mpich 2>/dev/null ||
 		pkg-config --exists ompi-c 2>/dev/null ||
 		missing+=(libmpich-dev)
+	library hwloc libhwloc-dev
 	tool mpiexec mpich
 	tool unshare util-linux
 }

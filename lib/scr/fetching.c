@@ -106,11 +106,23 @@ next(struct search *s, bool *none, struct dataset *d, struct error *err)
 
 /* --- One attempt --- */
 
+/* A dataset that was begun in the caches. */
+struct begun {
+	struct run *run;
+	const struct level *level;
+	const struct held_set *s;
+	const struct dataset *d; /* as on the prefix */
+	struct lists list;
+	struct arena *arena;
+};
+
 /* Route the files of this rank, and copy them. */
 static enum fetch_verdict
-bring(const struct run *run, struct outset *o, const struct lists *list,
-      struct arena *a, struct error *err)
+bring(const struct begun *b, struct outset *o, struct error *err)
 {
+	const struct run *run = b->run;
+	const struct lists *list = &b->list;
+	struct arena *a = b->arena;
 	const char **to = arena_alloc(a, list->count + 1, sizeof(*to));
 	const char **names = arena_alloc(a, list->count + 1, sizeof(*names));
 	enum fetch_verdict v = FETCH_DONE;
@@ -134,7 +146,7 @@ bring(const struct run *run, struct outset *o, const struct lists *list,
 	}
 	team_turn(&run->world, run->p.fetch_width);
 	if (v == FETCH_DONE)
-		v = fetching_copy(run, list, to, err);
+		v = fetching_copy(run, b->level->store, list, to, err);
 	for (size_t i = 0; v == FETCH_DONE && i < list->count; i++)
 		if (list->files[i].has_crc)
 			outset_summed(o, names[i], list->files[i].crc);
@@ -158,16 +170,6 @@ check_totals(const struct dataset *want, const struct dataset *is,
 	return FETCH_BAD;
 }
 
-/* A dataset that was begun in the caches. */
-struct begun {
-	struct run *run;
-	const struct level *level;
-	const struct held_set *s;
-	const struct dataset *d; /* as on the prefix */
-	struct lists list;
-	struct arena *arena;
-};
-
 /* Fill it, and list it. */
 static enum fetch_verdict
 fill(const struct begun *b, struct error *err)
@@ -180,7 +182,7 @@ fill(const struct begun *b, struct error *err)
 	v = fetching_agree(&run->world, o == NULL ? FETCH_BROKEN : FETCH_DONE,
 			   err);
 	if (v == FETCH_DONE)
-		v = bring(run, o, &b->list, b->arena, err);
+		v = bring(b, o, err);
 	if (v == FETCH_DONE && outset_complete(o, true, &done, err) < 0)
 		v = FETCH_BROKEN;
 	if (v == FETCH_DONE)

@@ -13,6 +13,7 @@
 
 struct arena;
 struct dataset;
+struct store;
 struct team;
 
 /* What came of an attempt; the worst of all ranks counts. */
@@ -36,10 +37,11 @@ enum fetch_verdict fetching_list(const struct run *run, const struct dataset *d,
 enum fetch_verdict fetching_agree(const struct team *t, enum fetch_verdict v,
 				  struct error *err);
 
-/* Copy the files of this rank to `to[i]`, which on the prefix is its own place:
- * then they are only compared.  Checksums that were not recorded are added to
- * the list.  Local. */
+/* Copy the files of this rank to `to[i]` in `store`, or on the prefix if that
+ * is its own place: then they are only compared.  Checksums that were not
+ * recorded are added to the list.  Local. */
 enum fetch_verdict fetching_copy(const struct run *run,
+				 const struct store *store,
 				 const struct lists *list,
 				 const char *const *to, struct error *err);
 

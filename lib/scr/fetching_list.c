@@ -19,7 +19,9 @@
 #include "meta/dataset_dir.h"
 #include "meta/rank2file.h"
 #include "meta/summary.h"
+#include "par.h"
 #include "path.h"
+#include "scr/cores.h"
 #include "scr/fetching_impl.h"
 #include "scr/run.h"
 #include "scr/scr.h"
@@ -110,128 +112,150 @@ fetching_list(const struct run *run, const struct dataset *d, struct arena *a,
 
 /* --- Copying --- */
 
-/* One file on its way; with `to` < 0 it is only compared. */
 struct copying {
-	struct lists_file *f;
-	int from, to;
-	const char *name; /* of `to` */
-	struct stat st;
-	char *block;
+	const struct run *run;
+	const struct lists *list;
+	const char *const *to;
+	int prefix;
+	struct stat *st; /* by file */
 };
 
-static enum fetch_verdict
-check_size(const struct copying *c, struct error *err)
+/* -1: the file is bad, or unknown. */
+static int
+check_size(const struct lists_file *f, const struct stat *st, struct error *err)
 {
-	const uint64_t is = (uint64_t)c->st.st_size;
+	const uint64_t is = (uint64_t)st->st_size;
 
-	if (!S_ISREG(c->st.st_mode))
-		error_set(err, ERROR_DAMAGED, "%s: not a regular file",
-			  c->f->rel);
-	else if (c->f->has_size && c->f->size != is)
-		error_set(err, ERROR_DAMAGED,
-			  "%s: has %" PRIu64 " bytes, expected %" PRIu64,
-			  c->f->rel, is, c->f->size);
-	else
-		return FETCH_DONE;
-	return FETCH_BAD;
+	if (!S_ISREG(st->st_mode))
+		return error_set(err, ERROR_DAMAGED, "%s: not a regular file",
+				 f->rel);
+	if (f->has_size && f->size != is)
+		return error_set(err, ERROR_DAMAGED,
+				 "%s: has %" PRIu64 " bytes, expected %" PRIu64,
+				 f->rel, is, f->size);
+	return 0;
 }
 
-static enum fetch_verdict
-copy_bytes(const struct copying *c, struct error *err)
+/* 1: the file is to be copied; 0: it is in its own place. */
+static int
+is_elsewhere(const struct copying *c, size_t i, struct error *err)
 {
-	struct pump p = {
-		.from = c->from,
-		.name = c->f->rel,
-		.size = (uint64_t)c->st.st_size,
-		.has_crc = c->f->has_crc,
-		.crc = c->f->crc,
-		.to = c->to,
-		.to_name = c->name,
-		.block = c->block,
-		.room = PUMP_BLOCK,
-	};
-	const int rc = pump_run(&p, err, err);
+	struct buf own = BUF_INIT;
+	int rc = path_join(&own, c->run->p.prefix, c->list->files[i].rel, err);
 
-	if (rc == 1) {
-		c->f->has_crc = true;
-		c->f->crc = p.crc;
-	}
-	return rc == 1 ? FETCH_DONE : rc == 0 ? blame(err) : FETCH_BROKEN;
+	if (rc == 0)
+		rc = strcmp(own.data, c->to[i]) != 0;
+	buf_free(&own);
+	return rc;
+}
+
+static uint64_t
+file_size(void *arg, size_t i)
+{
+	const struct lists_file *f = &((struct copying *)arg)->list->files[i];
+
+	return f->has_size ? f->size : 0;
+}
+
+static int
+open_source(struct copying *c, size_t i, struct pump *p, struct error *err)
+{
+	const struct lists_file *f = &c->list->files[i];
+	struct stat *st = &c->st[i];
+
+	p->from = path_open_beneath(c->prefix, f->rel, O_RDONLY, 0, err);
+	if (p->from < 0)
+		return -1;
+	p->name = f->rel;
+	p->has_crc = f->has_crc;
+	p->crc = f->crc;
+	if (fstat(p->from, st) < 0)
+		return error_sys(err, "%s", f->rel);
+	p->size = (uint64_t)st->st_size;
+	return check_size(f, st, err);
+}
+
+static int
+open_file(void *arg, size_t i, struct pump *p, struct error *err)
+{
+	struct copying *c = arg;
+	int away = -1, rc = 1;
+
+	*p = (struct pump){ .from = -1, .to = -1, .to_name = c->to[i] };
+	if (open_source(c, i, p, err) < 0)
+		rc = 0;
+	else
+		away = is_elsewhere(c, i, err);
+	/* Nobody else reads it before its mode is known. */
+	if (away == 1)
+		p->to = io_open(AT_FDCWD, c->to[i],
+				O_WRONLY | O_CREAT | O_TRUNC,
+				c->run->p.copy_metadata ? 0600 : 0666, err);
+	if (rc == 1 && (away < 0 || (away == 1 && p->to < 0)))
+		rc = -1;
+	if (away == 0 && !p->has_crc)
+		p->size = 0; /* nothing to compare */
+	if (rc != 1 && p->from >= 0)
+		close(p->from);
+	return rc;
 }
 
 /* The new file in cache gets mode and times of the one on the prefix, unless
  * the configuration or the device refuses. */
-static enum fetch_verdict
-write_copy(const struct run *run, struct copying *c, struct error *err)
+static int
+close_file(void *arg, size_t i, const struct pump *p, int rc, struct error *err)
 {
-	enum fetch_verdict v = FETCH_BROKEN;
+	struct copying *c = arg;
+	struct lists_file *f = &c->list->files[i];
 	struct attr attr;
 
-	/* Nobody else reads it before its mode is known. */
-	c->to = io_open(AT_FDCWD, c->name, O_WRONLY | O_CREAT | O_TRUNC,
-			run->p.copy_metadata ? 0600 : 0666, err);
-	if (c->to < 0)
-		return FETCH_BROKEN;
-	v = copy_bytes(c, err);
-	attr_from_stat(&attr, &c->st);
-	if (v == FETCH_DONE && run->p.copy_metadata)
-		attr_try(&attr, c->to, (struct owner){ .set = false }, NULL);
-	close(c->to);
-	return v;
-}
-
-static enum fetch_verdict
-copy_one(const struct run *run, int prefix, struct copying *c,
-	 struct error *err)
-{
-	struct buf own = BUF_INIT;
-	enum fetch_verdict v = FETCH_DONE;
-
-	c->to = -1;
-	c->from = path_open_beneath(prefix, c->f->rel, O_RDONLY, 0, err);
-	if (c->from < 0)
-		return blame(err);
-	if (fstat(c->from, &c->st) < 0) {
-		error_sys(err, "%s", c->f->rel);
-		v = blame(err);
+	(void)err;
+	if (rc == 1 && (p->to >= 0 || p->has_crc)) {
+		f->has_crc = true;
+		f->crc = p->crc;
 	}
-	if (v == FETCH_DONE)
-		v = check_size(c, err);
-	if (v == FETCH_DONE &&
-	    path_join(&own, run->p.prefix, c->f->rel, err) < 0)
-		v = FETCH_BROKEN;
-	if (v == FETCH_DONE && strcmp(own.data, c->name) != 0)
-		v = write_copy(run, c, err);
-	else if (v == FETCH_DONE && c->f->has_crc)
-		v = copy_bytes(c, err);
-	close(c->from);
-	buf_free(&own);
-	return v;
+	attr_from_stat(&attr, &c->st[i]);
+	if (rc == 1 && p->to >= 0 && c->run->p.copy_metadata)
+		attr_try(&attr, p->to, (struct owner){ .set = false }, NULL);
+	if (p->to >= 0)
+		close(p->to);
+	close(p->from);
+	return rc;
 }
 
 enum fetch_verdict
-fetching_copy(const struct run *run, const struct lists *list,
-	      const char *const *to, struct error *err)
+fetching_copy(const struct run *run, const struct store *store,
+	      const struct lists *list, const char *const *to,
+	      struct error *err)
 {
-	const int prefix =
-		open(run->p.prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct copying c = { .block = mem_aligned(PUMP_ALIGN, PUMP_BLOCK) };
-	enum fetch_verdict v = FETCH_DONE;
+	struct copying c = {
+		.run = run,
+		.list = list,
+		.to = to,
+		.prefix =
+			open(run->p.prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		.st = mem_calloc(list->count + 1, sizeof(*c.st)),
+	};
+	struct pump_list l = {
+		.count = list->count,
+		.size = file_size,
+		.open = open_file,
+		.close = close_file,
+		.arg = &c,
+	};
+	int rc = -1;
 
-	if (prefix < 0) {
+	if (c.prefix < 0) {
 		error_sys(err, "%s", run->p.prefix);
-		v = FETCH_BROKEN;
-	} else if (c.block == NULL) {
+	} else if (c.st == NULL) {
 		error_no_memory(err);
-		v = FETCH_BROKEN;
+	} else {
+		l.par = cores_pool(run->cores, store);
+		rc = pump_each(&l, err);
+		par_free(l.par);
 	}
-	for (size_t i = 0; v == FETCH_DONE && i < list->count; i++) {
-		c.f = &list->files[i];
-		c.name = to[i];
-		v = copy_one(run, prefix, &c, err);
-	}
-	mem_free(c.block);
-	if (prefix >= 0)
-		close(prefix);
-	return v;
+	mem_free(c.st);
+	if (c.prefix >= 0)
+		close(c.prefix);
+	return rc == 1 ? FETCH_DONE : rc == 0 ? blame(err) : FETCH_BROKEN;
 }

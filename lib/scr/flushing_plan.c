@@ -16,7 +16,9 @@
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "meta/filemap.h"
+#include "par.h"
 #include "path.h"
+#include "scr/cores.h"
 #include "scr/flushing_impl.h"
 #include "scr/held.h"
 #include "scr/onprefix.h"
@@ -198,6 +200,7 @@ flushing_plan(struct run *run, int64_t id, struct error *err)
 	rc = team_agree(&run->world, rc, err);
 	if (rc == 0) {
 		f->d = &s->d;
+		f->store = s->store;
 		f->bypass = s->bypass;
 		rc = onprefix_begin(run, f->d, err);
 	}
@@ -220,7 +223,7 @@ flushing_plan(struct run *run, int64_t id, struct error *err)
 struct pace {
 	double rate; /* bytes a second; 0: no limit */
 	double start;
-	uint64_t bytes;
+	_Atomic uint64_t bytes;
 };
 
 static void
@@ -229,10 +232,8 @@ pace_begin(struct pace *p, const struct run *run)
 	const uint32_t width = run->p.flush_width, size = run->world.size;
 	const uint32_t at_once = width > 0 && width < size ? width : size;
 
-	*p = (struct pace){
-		.rate = (double)run->p.flush_bw / at_once,
-		.start = clock_seconds(),
-	};
+	p->rate = (double)run->p.flush_bw / at_once;
+	p->start = clock_seconds();
 }
 
 /* For struct pump. */
@@ -245,10 +246,10 @@ pace_keep(void *arg, const void *data, size_t len, uint64_t at,
 	double ahead = 0;
 
 	(void)data, (void)at, (void)err;
-	p->bytes += len;
 	if (p->rate <= 0)
 		return 0;
-	ahead = p->start + (double)p->bytes / p->rate - clock_seconds();
+	ahead = (double)(p->bytes += len) / p->rate;
+	ahead += p->start - clock_seconds();
 	if (ahead <= 0)
 		return 0;
 	t.tv_sec = (time_t)ahead;
@@ -258,54 +259,73 @@ pace_keep(void *arg, const void *data, size_t len, uint64_t at,
 	return 0;
 }
 
-static int
-copy_file(struct flush_file *file, char *block, struct pace *pace,
-	  struct error *err)
+struct transfer {
+	struct flush_file *files;
+	struct pace pace;
+};
+
+static uint64_t
+file_size(void *arg, size_t i)
 {
-	struct pump p = {
+	return ((struct transfer *)arg)->files[i].attr.size;
+}
+
+static int
+open_file(void *arg, size_t i, struct pump *p, struct error *err)
+{
+	struct transfer *t = arg;
+	struct flush_file *file = &t->files[i];
+
+	*p = (struct pump){
 		.from = io_open_read(AT_FDCWD, file->from, err),
 		.name = file->from,
 		.size = file->attr.size,
 		.has_crc = file->has_crc,
 		.crc = file->crc,
-		.to = -1,
 		.put = file->to,
-		.block = block,
-		.room = PUMP_BLOCK,
 		.step = pace_keep,
-		.arg = pace,
+		.arg = &t->pace,
 	};
-	int rc = -1;
-
-	if (p.from < 0)
+	if (p->from < 0)
 		return -1;
-	p.to = put_open(file->to, err);
-	if (p.to >= 0)
-		rc = pump_run(&p, err, err) == 1
-			     ? put_wrote(file->to, file->attr.size, err)
-			     : -1;
+	p->to = put_open(file->to, err);
+	if (p->to >= 0)
+		return 1;
+	close(p->from);
+	return -1;
+}
+
+static int
+close_file(void *arg, size_t i, const struct pump *p, int rc, struct error *err)
+{
+	struct flush_file *file = &((struct transfer *)arg)->files[i];
+
+	close(p->from);
+	if (rc == 1 && put_wrote(file->to, file->attr.size, err) < 0)
+		rc = -1;
 	file->has_crc = true;
-	file->crc = p.crc;
-	close(p.from);
+	file->crc = p->crc;
 	return rc;
 }
 
 int
 flushing_transfer(struct flushing *f, struct error *err)
 {
-	char *block = f->bypass ? NULL : mem_aligned(PUMP_ALIGN, PUMP_BLOCK);
-	struct pace p;
+	struct transfer t = { .files = f->files };
+	struct pump_list l = {
+		.count = f->nfiles,
+		.size = file_size,
+		.open = open_file,
+		.close = close_file,
+		.arg = &t,
+	};
 	int rc = 0;
 
 	if (f->bypass)
 		return 0;
-	if (block == NULL)
-		return error_no_memory(err);
-	pace_begin(&p, f->run);
-	for (size_t i = 0; rc == 0 && i < f->nfiles; i++)
-		rc = copy_file(&f->files[i], block, &p, err);
-	if (rc == 0)
-		rc = put_settle(f->put, err);
-	mem_free(block);
+	pace_begin(&t.pace, f->run);
+	l.par = cores_pool(f->run->cores, f->store);
+	rc = pump_each(&l, err) == 1 ? put_settle(f->put, err) : -1;
+	par_free(l.par);
 	return rc;
 }

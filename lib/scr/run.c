@@ -12,6 +12,7 @@
 #include "io.h"
 #include "mem.h"
 #include "meta/cindex.h"
+#include "scr/cores.h"
 #include "scr/events.h"
 #include "scr/flushing.h"
 #include "scr/held.h"
@@ -145,6 +146,7 @@ run_begin(const struct settings *s, struct error *err)
 	if (find_ranks(run, s, err) < 0 ||
 	    stores_make(&run->stores, run, err) < 0 ||
 	    levels_make(&run->levels, run, err) < 0 ||
+	    cores_find(run, &run->cores, err) < 0 ||
 	    held_open(run, &run->held, err) < 0)
 		goto fail;
 	pacing_begin(run);
@@ -171,6 +173,7 @@ run_end(struct run *run, struct error *err)
 	restart_free(run->in);
 	owned_free(run->owned);
 	held_close(run->held);
+	cores_free(run->cores);
 	levels_free(&run->levels);
 	stores_free(&run->stores);
 	team_free(&run->world);

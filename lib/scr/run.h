@@ -18,6 +18,7 @@
 
 struct arena;
 struct conf;
+struct cores; /* cores.h: where threads copy */
 struct error;
 struct held;	/* held.h: the datasets in the caches */
 struct owned;	/* owned.h: whose the files on the prefix are */
@@ -35,6 +36,7 @@ struct run {
 	struct groups groups;
 	struct stores stores;
 	struct levels levels;
+	struct cores *cores; /* NULL: each rank copies alone */
 	struct held *held;
 	struct owned *owned; /* NULL: no dataset in bypass yet */
 	struct outset *out;  /* NULL: no dataset is being written */

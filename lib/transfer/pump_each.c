@@ -138,14 +138,17 @@ copy(void *arg, size_t n, unsigned worker, struct error *err)
 
 /* --- All --- */
 
+/* Two threads that write to one file wait for each other on most file systems,
+ * so files are cut only if there are fewer files than threads. */
 static int
 cut(struct crew *c, struct error *err)
 {
 	const struct pump_list *l = c->l;
+	const bool whole = l->count >= par_threads(l->par);
 	size_t cap = 0;
 
 	for (size_t i = 0; i < l->count; i++) {
-		const uint64_t size = l->size(l->arg, i);
+		const uint64_t size = whole ? 0 : l->size(l->arg, i);
 		uint64_t begin = 0;
 
 		c->files[i].opened = 2;

@@ -346,11 +346,11 @@ scavenges() {
 	"$bed" down
 }
 
-# speed RANKS WHAT BYTES: run testsuite/mpi/speed with each rank on a node.
+# speed RANKS WHAT BYTES [FILES]: run testsuite/mpi/speed with each rank on a node.
 speed() {
 	[[ $2 == init ]] || rm -rf "${NODES:?}"/* "${SCR_PREFIX:?}"/* "$SCR_PREFIX/.scr"
 	mpiexec -n "$1" "$mpi/../../../testsuite/scr/node.sh" \
-		"$(seq -s' ' 0 $(($1 - 1)))" "$mpi/speed" "${@:2}" "$rounds"
+		"$(seq -s' ' 0 $(($1 - 1)))" "$mpi/speed" "${@:2:2}" "$rounds" "${@:4}"
 }
 
 # The arguments of ref_rebuild for the caches in $NODES with node 3 lost.
@@ -360,7 +360,7 @@ cached() {
 	for k in 0 1 2 3 4 5 6 7; do
 		d=$NODES/$k/tester/scr.j1/scr.dataset.1
 		[[ $k != 3 ]] || d=-
-		[[ $k == 3 ]] || d="$d/rank_$k $(echo "$d"/.scr/reddesc.er."$k".*grp*)"
+		[[ $k == 3 ]] || d="$d/rank_$k.0 $(echo "$d"/.scr/reddesc.er."$k".*grp*)"
 		printf '%s ' "$d"
 		[[ $k != 3 ]] || printf -- '- '
 	done
@@ -422,6 +422,9 @@ libscr() {
 	note "flush and fetch against cp -p and sync on all nodes at once; fetch-XOR also protects"
 	speed 8 flush $((64 << 20)) | ratios flush 1.11
 	speed 8 fetch $((64 << 20)) | ratios fetch 1.11
+	note "flush-threads: one rank with four files of 128 MiB, and SCR_FLUSH_TYPE=PTHREAD"
+	SCR_FLUSH_TYPE=PTHREAD speed 1 flush $((128 << 20)) 4 |
+		ratios flush-threads 1.11
 	SCR_COPY_TYPE=XOR
 	speed 8 fetch $((64 << 20)) | ratios fetch-XOR -
 	note "restart: SCR_Init with one of 8 nodes lost, against the bare rebuild with $(nproc) threads"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * speed WHAT BYTES ROUNDS - time a part of libscr and its reference in turn,
- * for `make bench`.  For each round after the first, rank 0 prints "OURS
+ * speed WHAT BYTES ROUNDS [FILES] - time a part of libscr and its reference in
+ * turn, for `make bench`.  For each round after the first, rank 0 prints "OURS
  * REFERENCE OURS REFERENCE": seconds until the last rank has ended, and
  * processor seconds of all ranks.  WHAT is
  *
@@ -13,7 +13,8 @@
  *           step by all ranks at once: the application's writing; reading and
  *           summing; sending what coding sends; the coding by one core; writing
  *           the check bytes.  A line "parts S S S S S" has the seconds of each
- *   flush   cache to prefix; against `cp` and `sync` on all nodes at once
+ *   flush   cache to prefix, FILES files a rank (1); against `cp` and `sync`
+ *           on all nodes at once
  *   fetch   prefix to cache; against `cp`, likewise
  *   init    no rounds: SCR_Init(), from caches; the reference is 0
  *   small   a dataset; against a barrier and the creation of a file of BYTES,
@@ -47,6 +48,7 @@ static struct error err;
 static struct run *run;
 static char *data; /* what the application writes */
 static size_t size;
+static int files = 1; /* of a rank */
 static int round_no;
 
 static void
@@ -139,10 +141,12 @@ write_set(void)
 
 	snprintf(name, sizeof(name), "ckpt.%d", round_no);
 	need(output_start(run, name, SCR_FLAG_CHECKPOINT, &err));
-	snprintf(name, sizeof(name), "%s/ckpt.%d/rank_%u", run->p.prefix,
-		 round_no, run->world.rank);
-	need(outset_route(run->out, name, file, &err));
-	make_file(file, false);
+	for (int i = 0; i < files; i++) {
+		snprintf(name, sizeof(name), "%s/ckpt.%d/rank_%u.%d",
+			 run->p.prefix, round_no, run->world.rank, i);
+		need(outset_route(run->out, name, file, &err));
+		make_file(file, false);
+	}
 	need(output_complete(run, true, &d, &err));
 }
 
@@ -182,14 +186,14 @@ name_copy(bool from_prefix, bool to_prefix)
 	const unsigned rank = run->world.rank;
 
 	if (from_prefix)
-		snprintf(from, sizeof(from), "%s/%s/rank_%u", prefix, s->d.name,
-			 rank);
+		snprintf(from, sizeof(from), "%s/%s/rank_%u.0", prefix,
+			 s->d.name, rank);
 	else
-		snprintf(from, sizeof(from), "%s/rank_%u", s->dir, rank);
+		snprintf(from, sizeof(from), "%s/rank_%u.0", s->dir, rank);
 	if (to_prefix)
-		snprintf(to, sizeof(to), "%s/reference.%u", prefix, rank);
+		snprintf(to, sizeof(to), "%s/reference.%u.0", prefix, rank);
 	else
-		snprintf(to, sizeof(to), "%s/../reference.%u", s->dir, rank);
+		snprintf(to, sizeof(to), "%s/../reference.%u.0", s->dir, rank);
 }
 
 /* In place of the copy of the round before: the cache drops a dataset, too. */
@@ -213,16 +217,38 @@ copy(void)
 	close(out);
 }
 
-/* What the user would type instead. */
+static void
+shell(const char *cmd)
+{
+	if (system(cmd) != 0)
+		say_abort("%s failed", cmd);
+}
+
+/* What the user would type instead, for one file and for several. */
 static void
 copy_and_sync(void)
 {
-	char cmd[sizeof(from) + sizeof(to) + 32];
+	char cmd[sizeof(from) + 2 * sizeof(to) + 64];
 
-	if (snprintf(cmd, sizeof(cmd), "cp -p %s %s && sync %s", from, to, to) >
-		    (int)sizeof(cmd) ||
-	    system(cmd) != 0)
-		say_abort("%s failed", cmd);
+	if (files == 1)
+		snprintf(cmd, sizeof(cmd), "cp -p %s %s && sync %s", from, to,
+			 to);
+	else
+		snprintf(cmd, sizeof(cmd),
+			 "mkdir %s && cp -p %.*s* %s && sync %s/*", to,
+			 (int)strlen(from) - 1, from, to, to);
+	shell(cmd);
+}
+
+/* Remove the file at `path`, or the directory, and those whose names differ in
+ * the last character. */
+static void
+drop(const char *path)
+{
+	char cmd[sizeof(from) + 64];
+
+	snprintf(cmd, sizeof(cmd), "rm -rf %.*s*", (int)strlen(path) - 1, path);
+	shell(cmd);
 }
 
 static void
@@ -418,17 +444,17 @@ measure(const char *what)
 		name_copy(false, true);
 		theirs = timed(copy_and_sync);
 		if (strcmp(what, "fetch") == 0) {
-			unlink(to);
+			drop(to);
 			need(held_remove(run, run->dataset_id, &err));
 			ours = timed(fetch);
 			name_copy(true, false);
 			theirs = timed(copy_and_sync);
 		}
 		print(ours, theirs);
-		unlink(to);
+		drop(to);
 		/* The next round gets the same memory. */
 		name_copy(true, true);
-		unlink(from);
+		drop(from);
 	}
 }
 
@@ -439,8 +465,10 @@ main(int argc, char **argv)
 
 	MPI_Init(&argc, &argv);
 	is = timed(begin);
-	if (argc != 4)
+	if (argc < 4)
 		say_abort("speed: what, bytes, rounds");
+	if (argc > 4)
+		files = atoi(argv[4]);
 	size = strtoul(argv[2], NULL, 10);
 	data = aligned_alloc(4096, size);
 	if (data == NULL)

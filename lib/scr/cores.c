@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/cores.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "mem.h"
+#include "par.h"
+#include "scr/run.h"
+#include "scr/say.h"
+#include "scr/stores.h"
+#include "scr/team.h"
+
+struct cores {
+	hwloc_topology_t topology;
+	hwloc_bitmap_t units; /* one for each thread */
+};
+
+/* --- Which are whose --- */
+
+struct sharing {
+	hwloc_topology_t t;
+	hwloc_bitmap_t const *bound; /* by rank */
+	hwloc_bitmap_t *near;	     /* by rank: all units of its NUMA nodes */
+	hwloc_bitmap_t taken;	     /* a rank is bound to them */
+	uint32_t n, me;
+};
+
+/* Who may use a core: how many, and how many before this rank.  False: this
+ * rank may not. */
+static bool
+claimed(const struct sharing *s, hwloc_const_bitmap_t core, uint32_t *count,
+	uint32_t *before)
+{
+	const bool taken = hwloc_bitmap_intersects(s->taken, core);
+	bool mine = false;
+
+	*count = *before = 0;
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (!hwloc_bitmap_intersects(taken ? s->bound[i] : s->near[i],
+					     core))
+			continue;
+		++*count;
+		*before += i < s->me;
+		mine |= i == s->me;
+	}
+	return mine;
+}
+
+/* Neighbouring cores go to the same rank: of the `total` cores that `count`
+ * ranks claim together with this one, each gets a run. */
+static void
+deal(const struct sharing *s, uint32_t claims, hwloc_bitmap_t out)
+{
+	hwloc_obj_t core = NULL;
+	uint64_t total = 0, at = 0;
+	uint32_t count = 0, before = 0;
+
+	while ((core = hwloc_get_next_obj_by_type(s->t, HWLOC_OBJ_CORE,
+						  core)) != NULL)
+		total += claimed(s, core->cpuset, &count, &before) &&
+			 count == claims;
+	while ((core = hwloc_get_next_obj_by_type(s->t, HWLOC_OBJ_CORE,
+						  core)) != NULL) {
+		if (!claimed(s, core->cpuset, &count, &before) ||
+		    count != claims)
+			continue;
+		if (at++ * count / total == before)
+			hwloc_bitmap_set(out, (unsigned)hwloc_bitmap_first(
+						      core->cpuset));
+	}
+}
+
+/* All units of the NUMA nodes of which `bound` has some. */
+static int
+widen(hwloc_topology_t t, hwloc_const_bitmap_t bound, hwloc_bitmap_t to)
+{
+	hwloc_obj_t node = NULL;
+
+	while ((node = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_NUMANODE,
+						  node)) != NULL)
+		if (hwloc_bitmap_intersects(node->cpuset, bound) &&
+		    hwloc_bitmap_or(to, to, node->cpuset) < 0)
+			return -1;
+	return 0;
+}
+
+int
+cores_share(hwloc_topology_t t, hwloc_bitmap_t const *bound, uint32_t n,
+	    uint32_t me, hwloc_bitmap_t out, struct error *err)
+{
+	struct sharing s = { .t = t, .bound = bound, .n = n, .me = me };
+	int rc = -1;
+
+	s.taken = hwloc_bitmap_alloc();
+	s.near = mem_calloc(n, sizeof(*s.near));
+	if (s.taken == NULL || s.near == NULL)
+		goto out;
+	for (uint32_t i = 0; i < n; i++) {
+		s.near[i] = hwloc_bitmap_alloc();
+		if (s.near[i] == NULL || widen(t, bound[i], s.near[i]) < 0 ||
+		    hwloc_bitmap_or(s.taken, s.taken, bound[i]) < 0)
+			goto out;
+	}
+	hwloc_bitmap_zero(out);
+	for (uint32_t claims = 1; claims <= n; claims++)
+		deal(&s, claims, out);
+	rc = 0;
+out:
+	for (uint32_t i = 0; s.near != NULL && i < n; i++)
+		hwloc_bitmap_free(s.near[i]);
+	mem_free(s.near);
+	hwloc_bitmap_free(s.taken);
+	return rc < 0 ? error_no_memory(err) : 0;
+}
+
+/* --- This node --- */
+
+/* Only what is needed, as the kernel tells: a whole topology takes much longer,
+ * and to ask the processors, hwloc moves the rank from core to core. */
+static hwloc_topology_t
+load(void)
+{
+	hwloc_topology_t t = NULL;
+
+	if (hwloc_topology_init(&t) < 0)
+		return NULL;
+	(void)hwloc_topology_set_components(
+		t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+	(void)hwloc_topology_set_all_types_filter(t,
+						  HWLOC_TYPE_FILTER_KEEP_NONE);
+	(void)hwloc_topology_set_type_filter(t, HWLOC_OBJ_CORE,
+					     HWLOC_TYPE_FILTER_KEEP_ALL);
+	if (hwloc_topology_load(t) == 0 &&
+	    hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE) > 0)
+		return t;
+	hwloc_topology_destroy(t);
+	return NULL;
+}
+
+/* As hwloc writes a set: in hexadecimal digits, or as a list for people. */
+static int
+add_set(struct buf *b, hwloc_const_bitmap_t set, bool list)
+{
+	int (*const print)(char *, size_t, hwloc_const_bitmap_t) =
+		list ? hwloc_bitmap_list_snprintf : hwloc_bitmap_snprintf;
+	const int len = print(NULL, 0, set);
+
+	if (len < 0 || buf_reserve(b, b->len + (size_t)len + 1) < 0)
+		return -1;
+	print(b->data + b->len, (size_t)len + 1, set);
+	b->len += (size_t)len;
+	return 0;
+}
+
+/* To what this rank is bound, as a line; the empty set if that is unknown. */
+static int
+describe(hwloc_topology_t t, struct buf *line, struct error *err)
+{
+	hwloc_bitmap_t is = hwloc_bitmap_alloc();
+	int rc = is == NULL ? -1 : 0;
+
+	if (rc == 0 && t != NULL &&
+	    hwloc_get_cpubind(t, is, HWLOC_CPUBIND_THREAD) < 0)
+		hwloc_bitmap_zero(is);
+	if (rc == 0)
+		rc = add_set(line, is, false);
+	if (rc == 0)
+		rc = buf_add(line, "\n", 1);
+	hwloc_bitmap_free(is);
+	return rc < 0 ? error_no_memory(err) : 0;
+}
+
+/* Replace the line of this rank by those of all ranks of the node, in order:
+ * the first rank collects them. */
+static int
+collect(const struct run *run, struct buf *lines, struct error *err)
+{
+	const struct team_note note = { 0, lines->data, lines->len };
+	const struct team_mail out = { .notes = (struct team_note *)&note,
+				       .count = 1 };
+	struct team_mail in = { .count = 0 };
+	struct arena *a = arena_new();
+	int rc = a == NULL ? error_no_memory(err) : 0;
+
+	rc = team_agree(&run->node, rc, err);
+	if (rc == 0)
+		rc = team_notes(&run->node, &out, a, &in, err);
+	if (rc == 0 && run->node.rank == 0) {
+		buf_clear(lines);
+		for (size_t i = 0; rc == 0 && i < in.count; i++)
+			rc = buf_add(lines, in.notes[i].data, in.notes[i].len);
+		if (rc < 0)
+			error_no_memory(err);
+	}
+	rc = team_agree(&run->node, rc, err);
+	if (rc == 0)
+		rc = team_share(&run->node, 0, lines, err);
+	arena_free(a);
+	return rc;
+}
+
+/* The share of this rank by the lines of all. */
+static int
+share(const struct run *run, char *lines, struct cores *c, struct error *err)
+{
+	const uint32_t n = run->node.size;
+	hwloc_bitmap_t *bound = mem_calloc(n, sizeof(*bound));
+	char *rest = lines;
+	int rc = bound == NULL ? error_no_memory(err) : 0;
+
+	for (uint32_t i = 0; rc == 0 && i < n; i++) {
+		const char *line = strsep(&rest, "\n");
+
+		bound[i] = hwloc_bitmap_alloc();
+		if (bound[i] == NULL)
+			rc = error_no_memory(err);
+		else if (line != NULL)
+			(void)hwloc_bitmap_sscanf(bound[i], line);
+	}
+	if (rc == 0)
+		rc = cores_share(c->topology, bound, n, run->node.rank,
+				 c->units, err);
+	for (uint32_t i = 0; bound != NULL && i < n; i++)
+		hwloc_bitmap_free(bound[i]);
+	mem_free(bound);
+	return rc;
+}
+
+static void
+report(const struct run *run, const struct cores *c)
+{
+	struct buf units = BUF_INIT;
+
+	/* One node is enough. */
+	if (!hwloc_bitmap_iszero(c->units) && team_peer(&run->node, 0) == 0 &&
+	    add_set(&units, c->units, true) == 0)
+		say_debug(1, "transfers by %d threads, on processing units %s",
+			  hwloc_bitmap_weight(c->units), units.data);
+	buf_free(&units);
+}
+
+static bool
+wants_threads(const struct store *st)
+{
+	return strcasecmp(st->flush_type, "PTHREAD") == 0;
+}
+
+static int
+find(struct run *run, struct cores *c, struct error *err)
+{
+	struct buf lines = BUF_INIT;
+	int rc = 0;
+
+	c->topology = load();
+	c->units = hwloc_bitmap_alloc();
+	if (c->units == NULL)
+		rc = error_no_memory(err);
+	else
+		rc = describe(c->topology, &lines, err);
+	rc = team_agree(&run->node, rc, err);
+	if (rc == 0)
+		rc = collect(run, &lines, err);
+	if (rc == 0 && c->topology != NULL)
+		rc = share(run, lines.data, c, err);
+	while (rc == 0 && hwloc_bitmap_weight(c->units) > CORES_MOST)
+		hwloc_bitmap_clr(c->units,
+				 (unsigned)hwloc_bitmap_last(c->units));
+	if (rc == 0)
+		report(run, c);
+	buf_free(&lines);
+	return rc;
+}
+
+int
+cores_find(struct run *run, struct cores **out, struct error *err)
+{
+	bool any = false;
+	int rc = 0;
+
+	*out = NULL;
+	for (size_t i = 0; i < run->stores.count; i++)
+		any |= wants_threads(&run->stores.list[i]);
+	if (!any)
+		return 0;
+	*out = mem_calloc(1, sizeof(**out));
+	if (*out == NULL)
+		rc = error_no_memory(err);
+	rc = team_agree(&run->world, rc, err);
+	if (rc == 0)
+		rc = find(run, *out, err);
+	return team_agree(&run->world, rc, err);
+}
+
+void
+cores_free(struct cores *c)
+{
+	if (c == NULL)
+		return;
+	hwloc_bitmap_free(c->units);
+	if (c->topology != NULL)
+		hwloc_topology_destroy(c->topology);
+	mem_free(c);
+}
+
+/* --- Threads --- */
+
+/* Bind the thread to the unit of its number, and its memory to the NUMA node of
+ * that.  A system that refuses leaves it where it is. */
+static void
+bind(void *arg, unsigned worker)
+{
+	const struct cores *c = arg;
+	hwloc_bitmap_t one = hwloc_bitmap_alloc();
+	int unit = hwloc_bitmap_first(c->units);
+
+	for (unsigned i = 0; i < worker && unit >= 0; i++)
+		unit = hwloc_bitmap_next(c->units, unit);
+	if (one != NULL && unit >= 0 &&
+	    hwloc_bitmap_only(one, (unsigned)unit) == 0) {
+		(void)hwloc_set_cpubind(c->topology, one, HWLOC_CPUBIND_THREAD);
+		(void)hwloc_set_membind(c->topology, one, HWLOC_MEMBIND_BIND,
+					HWLOC_MEMBIND_THREAD);
+	}
+	hwloc_bitmap_free(one);
+}
+
+struct par *
+cores_pool(const struct cores *c, const struct store *st)
+{
+	const int units = c == NULL ? 0 : hwloc_bitmap_weight(c->units);
+	struct error why = ERROR_INIT;
+	struct par *par = NULL;
+
+	if (units < 2 || !wants_threads(st))
+		return NULL;
+	par = par_new_begin((unsigned)units, bind, (void *)c, &why);
+	if (par == NULL)
+		say_debug(1, "the rank copies alone: %s", why.text);
+	return par;
+}
