@@ -23,20 +23,51 @@ struct sampling {
 	const size_t *sets;
 };
 
-/* Are size and time of the redundancy file plausible?  It must be longer than
- * the bytes that it adds to the set, and not older than the dataset. */
+/* Bytes of the files of a rank. */
+static uint64_t
+rank_bytes(const struct plan *p, int64_t rank)
+{
+	const struct plan_rank *r = &p->ranks[rank];
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < r->nfiles; i++)
+		sum += p->files[r->first_file + i].attr.size;
+	return sum;
+}
+
+/* What the filemaps and the header `h` of one member tell about all members. */
+static struct redset_member *
+list_members(const struct planner *w, const struct plan_set *s,
+	     const struct redset_header *h)
+{
+	struct redset_member *all = mem_calloc(s->n, sizeof(*all));
+
+	for (uint32_t i = 0; all != NULL && i < s->n; i++) {
+		all[i].desc = h->desc;
+		all[i].desc.member = i;
+		all[i].known = true;
+		if (!s->map)
+			all[i].bytes = rank_bytes(&w->p, s->members[i].rank);
+	}
+	return all;
+}
+
+/* Are size and time of the redundancy file plausible?  It must have room for a
+ * header and its `body`, and not be older than the dataset.  The headers of a
+ * set differ little in size. */
 static bool
 fits(const struct planner *w, const struct plan_set *s,
-     const struct plan_member *m)
+     const struct plan_member *m, uint64_t body)
 {
+	const uint64_t header = s->members[0].red->body_start;
 	struct stat st;
 
 	if (m->red->report != NULL || m->red->nsegs > 0)
 		return true;
 	return fstatat(w->p.places[m->place].meta_fd, m->name, &st,
 		       AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISREG(st.st_mode) && st.st_size > KVTREE_HEADER_SIZE &&
-	       (uint64_t)st.st_size > s->chunk &&
+	       S_ISREG(st.st_mode) &&
+	       (uint64_t)st.st_size >= body + header - header / 4 &&
 	       (!w->owner.known ||
 		st.st_mtim.tv_sec >= w->owner.floor / SECOND);
 }
@@ -48,6 +79,9 @@ sample_set(const struct planner *w, struct plan_set *s, struct arena *arena,
 {
 	const struct plan_member *m = &s->members[0];
 	struct redset_table table = { .arena = arena };
+	struct redset_member *all = NULL;
+	uint64_t body = 0;
+	bool good = false;
 
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->members[i].state != RED_UNCHECKED)
@@ -62,10 +96,16 @@ sample_set(const struct planner *w, struct plan_set *s, struct arena *arena,
 		return 0;
 	s->failures = m->red->read->desc.failures;
 	s->chunk = m->red->read->chunk;
-	for (uint32_t i = 1; i < s->n; i++)
-		if (!fits(w, s, &s->members[i]))
-			return 0;
-	s->sampled = true;
+	all = list_members(w, s, m->red->read);
+	if (all == NULL)
+		return error_no_memory(err);
+	good = redset_body_size(all, s->chunk, 0, &body, NULL) == 0 &&
+	       m->file_size >= m->red->body_start + body;
+	for (uint32_t i = 1; good && i < s->n; i++)
+		good = redset_body_size(all, s->chunk, i, &body, NULL) == 0 &&
+		       fits(w, s, &s->members[i], body);
+	s->sampled = good;
+	mem_free(all);
 	return 0;
 }
 

@@ -88,6 +88,27 @@ datasets() {
 	done
 }
 
+@test "redundancy files that are cut are not sampled over, whatever the scheme" {
+	meta=p/.scr/scr.dataset.1
+	for scheme in XOR "RS --failures 3" PARTNER; do
+		rm -rf p whole
+		# shellcheck disable=SC2086
+		dataset 1 --ranks 8 --nodes 8 --set-size 8 --type $scheme
+		scr_index -q -p p --build 1
+		cp -a p whole
+		for rank in 0 5; do
+			red=$(basename "$meta"/reddesc.er.$rank.*_*)
+			size=$(stat -c %s "$meta/$red")
+			truncate -s $((size / 2)) "$meta/$red"
+			try scr_inspect -p p 1
+			assert_status 3
+			try scr_rebuild -p p 1
+			assert_status 0
+			cmp "$meta/$red" "whole/${meta#p/}/$red"
+		done
+	done
+}
+
 @test "what the answer needs is opened all the same" {
 	dataset 1 --ranks 16 --nodes 16 --type XOR --set-size 8
 	scr_index -q -p p --build 1
