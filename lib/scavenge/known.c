@@ -184,6 +184,12 @@ scavenge_look(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 		return -1;
 	d->found = f.status;
 	d->done = f.status == STATUS_OK;
+	if (d->done && d->ckpt && f.packed && !s->o->pack_current)
+		work_say(s->work,
+			 "dataset %" PRId64
+			 ": saved in containers, from which LLNL's library "
+			 "cannot restart: unpack it before the next job starts",
+			 d->id);
 	if (d->done)
 		return 0;
 	d->flaw = arena_strdup(s->arena, f.why);

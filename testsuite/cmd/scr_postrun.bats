@@ -247,6 +247,20 @@ indexed() {
 	done
 }
 
+@test "the newest is packed on the prefix: LLNL's library cannot restart from it" {
+	checkpoints 1
+	scr_postrun "${args[@]}"
+	scr_container -q -p p pack 1
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	assert_stderr_has "dataset 1: saved in containers" "unpack it"
+	try scr_postrun "${args[@]}" --containers --pack-current
+	assert_stderr_empty
+	scr_container -q -p p unpack 1
+	try scr_postrun "${args[@]}"
+	assert_stderr_empty
+}
+
 @test "what cannot be mended is not called saved" {
 	checkpoints 1 2
 	scr_postrun "${args[@]}"
