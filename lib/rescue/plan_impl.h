@@ -67,6 +67,7 @@ struct plan_owner {
 	int64_t files;	 /* FILES in it; -1: not recorded */
 	uint64_t bytes;	 /* SIZE in it, valid if files >= 0 */
 	bool complete;	 /* it comes from a summary with COMPLETE = 1 */
+	bool summary;	 /* there is one */
 	/* CREATED and JOBID in flush.scr, if that is a later dataset than the
 	 * one in the summary; -1: it is not. */
 	int64_t later;
@@ -146,6 +147,10 @@ int plan_count_ranks(struct planner *w, struct error *err);
 
 /* Read the descriptor of a dataset on a prefix. */
 int plan_owner_load(struct planner *w, struct error *err);
+
+/* Does the summary, or without one the index, say that the dataset is complete?
+ * Then rank2file names all its files. */
+int plan_owner_is_complete(struct planner *w, bool *out, struct error *err);
 
 /* Drop the filemaps of another dataset.  Called when all are read, before their
  * contents are used. */

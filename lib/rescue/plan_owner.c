@@ -24,6 +24,7 @@
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "meta/flush.h"
+#include "meta/index.h"
 #include "meta/summary.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
@@ -90,9 +91,36 @@ ask_summary(struct planner *w, struct said *out, struct error *err)
 	if (t != NULL && summary_read(t, &s, NULL) == 0) {
 		rc = take_desc(w, s.desc, out, err);
 		w->owner.complete = s.complete == 1;
+		w->owner.summary = true;
 	}
 	kvtree_free(t);
 	return rc;
+}
+
+/* Without a summary, the index tells whether the dataset is complete: its entry
+ * is written after all else. */
+int
+plan_owner_is_complete(struct planner *w, bool *out, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct kvtree *t = NULL;
+	struct index *ix = NULL;
+	struct index_entry e;
+
+	*out = w->owner.complete;
+	if (w->owner.summary)
+		return 0;
+	t = read_tree(w->p.places[0].root_fd, SCR_DIR "/" INDEX_FILE, &why);
+	if (t == NULL && why.kind != ERROR_NONE)
+		return error_pass(err, &why);
+	ix = t == NULL ? NULL : index_from_tree(t, &why);
+	if (ix == NULL && why.kind == ERROR_NOMEM)
+		return error_pass(err, &why);
+	*out = ix != NULL && index_find_id(ix, w->p.id, &e, NULL) == 0 &&
+	       e.complete == 1 && e.desc.created_us > 0 &&
+	       (!w->owner.known || w->owner.created == e.desc.created_us);
+	index_free(ix);
+	return 0;
 }
 
 static int

@@ -74,8 +74,11 @@ load(struct planner *w, struct error *err)
 {
 	struct plan_record *r = NULL;
 	struct error why = ERROR_INIT;
+	bool complete = false;
 
-	if (!w->owner.complete)
+	if (plan_owner_is_complete(w, &complete, err) < 0)
+		return -1;
+	if (!complete)
 		return 0;
 	r = mem_calloc(1, sizeof(*r));
 	if (r == NULL)

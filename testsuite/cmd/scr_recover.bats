@@ -246,6 +246,45 @@ sound()
 	done
 }
 
+@test "all filemaps and the summary are lost: the index tells of rank2file" {
+	local type
+
+	for type in XOR RS PARTNER SINGLE; do
+		make 6 $type
+		rm "$D"/filemap_* "$D"/summary.scr
+		try scr_index -p p --verify 1
+		assert_status 3
+		scr_index -q -p p --build 1
+		"$GEN/gen_dataset" "${gen[@]}" --check
+		scr_index -p p --verify --checksums 1
+		rm -r p whole
+	done
+	# In containers.
+	make 6 XOR
+	scr_container -q -p p pack 1
+	rm "$D"/filemap_[0-4] "$D"/summary.scr
+	try scr_index -p p --verify 1
+	assert_status 3
+	scr_index -q -p p --build 1
+	scr_container -q -p p unpack 1
+	"$GEN/gen_dataset" "${gen[@]}" --check
+	# Not if it is another dataset that the index has, or none.
+	for index in another none; do
+		rm -r p
+		cp -a whole p
+		rm "$D"/filemap_* "$D"/summary.scr
+		if [[ $index == none ]]; then
+			rm p/.scr/index.scr
+		else
+			"$GEN/gen_dataset" -q -p q -n 6 --time 1800000000
+			scr_index -q -p q --build 1
+			cp q/.scr/index.scr p/.scr
+		fi
+		try scr_index -p p --build 1
+		assert_status 4
+	done
+}
+
 @test "all filemaps are lost" {
 	make 6 XOR
 	rm "$D"/*map* p/ckpt.1/rank_2_*
