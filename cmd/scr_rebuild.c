@@ -257,7 +257,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	}
 	status = plan_status(p);
 	if (status == STATUS_OK && !s->dry_run &&
-	    rebuild_settle(p, &s->look.work, err) < 0) {
+	    rebuild_finish(p, &s->look.work, err) < 0) {
 		status = error_status(err->kind);
 		goto out;
 	}

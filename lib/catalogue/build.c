@@ -222,7 +222,7 @@ no_memory:
 
 /* Report a composed descriptor, or one that disagrees with the filemaps. */
 static void
-tell_desc(const struct build *b)
+report_desc(const struct build *b)
 {
 	const struct dataset *v = &b->desc.view;
 	char shown[256];
@@ -309,7 +309,7 @@ build_plan(struct build *b, struct error *err)
 	}
 	if (describe(b, err) < 0)
 		return -1;
-	tell_desc(b);
+	report_desc(b);
 	if (b->o->work.dry_run) {
 		b->out->rebuild.files = p->files_rebuild;
 		b->out->rebuild.maps = p->maps_missing;

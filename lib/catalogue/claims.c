@@ -14,7 +14,7 @@
 #include "work.h"
 
 /* Maximum number of refused paths that are reported individually. */
-#define TELL_MAX 5
+#define REPORTED_MAX 5
 
 bool
 catalogue_is_verdict(const struct error *why)
@@ -115,7 +115,7 @@ claim(void *arg, const struct rank2file_file *f, struct error *err)
 	char shown[256];
 
 	if (!may_touch(path)) {
-		if (k->refused++ < TELL_MAX)
+		if (k->refused++ < REPORTED_MAX)
 			work_say(k->work,
 				 "%s: not below the prefix, left alone",
 				 str_printable(shown, sizeof(shown),

@@ -13,7 +13,7 @@
 #include "str.h"
 
 static void
-tell_dropped(struct catalogue_edit *e, const char *name)
+report_dropped(struct catalogue_edit *e, const char *name)
 {
 	e->count++;
 	if (e->names != NULL && name != NULL)
@@ -31,7 +31,7 @@ drop_above(struct index *ix, int64_t keep, struct catalogue_edit *e,
 	int rc = count == (size_t)-1 ? -1 : 0;
 
 	for (size_t i = 0; rc == 0 && i < count && list[i].id > keep; i++) {
-		tell_dropped(e, list[i].name);
+		report_dropped(e, list[i].name);
 		rc = catalogue_forget(ix, list[i].id, err);
 	}
 	mem_free(list);
@@ -52,7 +52,7 @@ static int
 drop(struct index *ix, const struct index_entry *entry,
      struct catalogue_edit *e, struct error *err)
 {
-	tell_dropped(e, entry->name);
+	report_dropped(e, entry->name);
 	return catalogue_forget(ix, entry->id, err);
 }
 

@@ -157,7 +157,7 @@ entry_good(const struct entry_job *j, struct index *ix, bool *good,
 
 /* Log what the new entry replaces. */
 static void
-tell_replaced(const struct entry_job *j, const struct index *ix)
+report_replaced(const struct entry_job *j, const struct index *ix)
 {
 	const struct dataset *v = &j->desc->view;
 	char shown[256], stamp[64];
@@ -197,7 +197,7 @@ put_entry(struct index *ix, void *arg, struct error *err)
 		if (kept == NULL)
 			return error_no_memory(err);
 	}
-	tell_replaced(j, ix);
+	report_replaced(j, ix);
 	rc = index_add(ix, j->desc->tree, 1, index_stamp(stamp, -1), err);
 	if (rc == 0 && kept != NULL)
 		rc = index_set_extra(ix, id, CATALOGUE_ROOT, kept, err);

@@ -25,7 +25,7 @@
 #include "str.h"
 
 /* Maximum number of ids in a notice; the rest are only counted. */
-#define TELL_MAX 20
+#define REPORTED_MAX 20
 
 /* Maximum number of backups of damaged indexes. */
 #define BACKUPS_MAX 1000
@@ -98,7 +98,7 @@ struct remake {
 	struct catalogue *c;
 	struct index *ix;
 	size_t added, left;
-	char left_ids[TELL_MAX * 12 + 1];
+	char left_ids[REPORTED_MAX * 12 + 1];
 	size_t left_len;
 };
 
@@ -122,7 +122,7 @@ leave(struct remake *r, int64_t id)
 	catalogue_dir_close(&d);
 	if (!worth)
 		return;
-	if (r->left++ < TELL_MAX)
+	if (r->left++ < REPORTED_MAX)
 		r->left_len += (size_t)snprintf(
 			r->left_ids + r->left_len,
 			sizeof(r->left_ids) - r->left_len, " %" PRId64, id);
@@ -192,8 +192,8 @@ tell(const struct remake *r, const char *why, const char *what,
 	if (r->left > 0)
 		buf_printf(to, "\n%s%s", str_plural(r->left, "dataset"),
 			   r->left_ids);
-	if (r->left > TELL_MAX)
-		buf_printf(to, " and %zu more", r->left - TELL_MAX);
+	if (r->left > REPORTED_MAX)
+		buf_printf(to, " and %zu more", r->left - REPORTED_MAX);
 	if (r->left > 0)
 		buf_printf(to,
 			   ": not listed, for want of a good summary: "

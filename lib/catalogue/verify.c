@@ -20,16 +20,16 @@
 
 /* Report one problem, and set the status that follows from it. */
 static void
-tell_text(struct verify *v, int status, const char *text)
+report_text(struct verify *v, int status, const char *text)
 {
-	v->told++;
+	v->reported++;
 	v->out->status = error_worse_status(v->out->status, status);
 	if (v->problems != NULL)
 		v->problems->tell(v->problems->arg, text);
 }
 
 void
-verify_tell(struct verify *v, int status, const char *fmt, ...)
+verify_report(struct verify *v, int status, const char *fmt, ...)
 {
 	struct fetchable *f = &v->out->fetch;
 	char text[ERROR_TEXT_MAX + VERIFY_SHOWN];
@@ -38,7 +38,7 @@ verify_tell(struct verify *v, int status, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	tell_text(v, status, text);
+	report_text(v, status, text);
 	if (error_worse_status(f->status, status) == f->status)
 		return;
 	f->status = status;
@@ -46,7 +46,7 @@ verify_tell(struct verify *v, int status, const char *fmt, ...)
 }
 
 void
-verify_tell_spare(struct verify *v, const char *fmt, ...)
+verify_report_spare(struct verify *v, const char *fmt, ...)
 {
 	char text[ERROR_TEXT_MAX + VERIFY_SHOWN];
 	va_list ap;
@@ -54,11 +54,11 @@ verify_tell_spare(struct verify *v, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	tell_text(v, STATUS_DAMAGED, text);
+	report_text(v, STATUS_DAMAGED, text);
 }
 
 void
-verify_tell_map(struct verify *v, const struct plan *p)
+verify_report_map(struct verify *v, const struct plan *p)
 {
 	char text[ERROR_TEXT_MAX];
 
@@ -69,7 +69,7 @@ verify_tell_map(struct verify *v, const struct plan *p)
 			   : catalogue_map_flaw_of(&v->fetch.ranks, v->dir.fd,
 						   text, sizeof(text));
 	if (v->map != MEND_NONE)
-		verify_tell(v, STATUS_DAMAGED, "%s", text);
+		verify_report(v, STATUS_DAMAGED, "%s", text);
 }
 
 /* --- Directories renamed by hand --- */
@@ -88,13 +88,13 @@ verify_is_astray(struct verify *v, const char *path, const struct attr *attr)
 }
 
 void
-verify_tell_astray(struct verify *v)
+verify_report_astray(struct verify *v)
 {
 	char from[VERIFY_SHOWN], to[VERIFY_SHOWN];
 
 	v->by_hand = v->by_hand || v->astray > 0;
 	if (v->astray > 0)
-		verify_tell(
+		verify_report(
 			v, STATUS_DAMAGED,
 			"%s: missing, with %zu %s; %s looks like it: rename it "
 			"back",
@@ -106,20 +106,20 @@ verify_tell_astray(struct verify *v)
 /* --- With a rank2file alone --- */
 
 static void
-tell_listed(struct verify *v, const struct catalogue_file *f)
+report_listed(struct verify *v, const struct catalogue_file *f)
 {
 	const struct attr attr = { .has_size = f->has_size, .size = f->size };
 	char text[ERROR_TEXT_MAX];
 
 	v->out->fetch.unsafe = v->out->fetch.unsafe || f->unsafe;
 	if (f->state == FILE_PRESENT && f->unreadable)
-		verify_tell(v, STATUS_FAILED, "%s: unknown",
-			    catalogue_file_problem(f, text, sizeof(text)));
+		verify_report(v, STATUS_FAILED, "%s: unknown",
+			      catalogue_file_problem(f, text, sizeof(text)));
 	else if (f->state != FILE_PRESENT &&
 		 !(f->state == FILE_MISSING && f->nsegs == 0 &&
 		   verify_is_astray(v, f->path, &attr)))
-		verify_tell(v, STATUS_LOST, "%s: lost",
-			    catalogue_file_problem(f, text, sizeof(text)));
+		verify_report(v, STATUS_LOST, "%s: lost",
+			      catalogue_file_problem(f, text, sizeof(text)));
 }
 
 static int
@@ -140,8 +140,8 @@ verify_listed(struct verify *v, struct error *err)
 		goto out;
 	rc = 0;
 	for (size_t i = 0; i < files.count; i++)
-		tell_listed(v, &files.list[i]);
-	verify_tell_astray(v);
+		report_listed(v, &files.list[i]);
+	verify_report_astray(v);
 	catalogue_files_tally(&files, &t);
 	v->out->files = t.files;
 	v->out->bad_files = t.bad;
@@ -155,7 +155,7 @@ verify_listed(struct verify *v, struct error *err)
 	if (t.bad == 0 && v->fetch.no_ranks.kind == ERROR_NONE &&
 	    catalogue_files_whole(&v->fetch.ranks, &files, view, !vouched,
 				  &why) < 0)
-		verify_tell(v, STATUS_LOST, "%s", why.text);
+		verify_report(v, STATUS_LOST, "%s", why.text);
 out:
 	catalogue_files_free(&files);
 	return rc;
@@ -165,7 +165,7 @@ out:
 
 /* Judge the index entry. */
 static void
-tell_entry(struct verify *v)
+report_entry(struct verify *v)
 {
 	char reason[VERIFY_SHOWN];
 
@@ -173,48 +173,50 @@ tell_entry(struct verify *v)
 		return;
 	index_entry_reason(v->e, reason, sizeof(reason));
 	if (reason[0] != '\0' && (v->e->complete != 1 || !v->e->current))
-		verify_tell(v, STATUS_DAMAGED, "its index entry: %s", reason);
+		verify_report(v, STATUS_DAMAGED, "its index entry: %s", reason);
 }
 
 /* Judge the metadata, after the files.  Metadata that can be written again are
  * damaged, not lost. */
 static void
-tell_fetch(struct verify *v, bool has_plan)
+report_fetch(struct verify *v, bool has_plan)
 {
 	const struct catalogue_fetch *f = &v->fetch;
 	const bool again = v->out->fetch.status != STATUS_LOST && !f->unproved;
 
 	v->out->fetch.packed = f->packed;
 	if (f->desc.tree != NULL && f->desc.view.complete == 0)
-		verify_tell(v, STATUS_LOST,
-			    SUMMARY_FILE
-			    ": the job itself declared the dataset "
-			    "invalid");
-	verify_tell_map(v, NULL);
+		verify_report(v, STATUS_LOST,
+			      SUMMARY_FILE
+			      ": the job itself declared the dataset "
+			      "invalid");
+	verify_report_map(v, NULL);
 	/* No library fetches a packed dataset, and unpacking writes its
 	 * rank2file again. */
 	if (f->have_ranks && f->ranks.refused != NULL && !f->packed)
-		verify_tell(v, STATUS_DAMAGED, "%s", f->ranks.refused);
+		verify_report(v, STATUS_DAMAGED, "%s", f->ranks.refused);
 	if (f->no_ranks.kind != ERROR_NONE)
-		verify_tell(v, again && has_plan ? STATUS_DAMAGED : STATUS_LOST,
-			    "%s", f->no_ranks.text);
+		verify_report(v,
+			      again && has_plan ? STATUS_DAMAGED : STATUS_LOST,
+			      "%s", f->no_ranks.text);
 	if (f->no_summary.kind != ERROR_NONE)
-		verify_tell(v,
-			    again && (has_plan || catalogue_fetch_described(
-							  v->c, &v->dir, v->e))
-				    ? STATUS_DAMAGED
-				    : STATUS_LOST,
-			    "%s", f->no_summary.text);
-	tell_entry(v);
+		verify_report(v,
+			      again && (has_plan ||
+					catalogue_fetch_described(v->c, &v->dir,
+								  v->e))
+				      ? STATUS_DAMAGED
+				      : STATUS_LOST,
+			      "%s", f->no_summary.text);
+	report_entry(v);
 }
 
 /* --- Without a metadata directory --- */
 
 static void
-tell_flaw(void *arg, const struct packed_flaw *f)
+report_flaw(void *arg, const struct packed_flaw *f)
 {
-	verify_tell(arg, f->file != SIZE_MAX ? STATUS_LOST : STATUS_DAMAGED,
-		    "%s", f->text);
+	verify_report(arg, f->file != SIZE_MAX ? STATUS_LOST : STATUS_DAMAGED,
+		      "%s", f->text);
 }
 
 /* Verify a dataset in the layout of SCR 1.1.8. */
@@ -224,7 +226,7 @@ verify_old(struct verify *v, struct error *err)
 	const struct packed_look look = {
 		&v->o->work,
 		v->o->checksums,
-		tell_flaw,
+		report_flaw,
 		v,
 	};
 	struct packed_health h = { .files = 0 };
@@ -237,9 +239,9 @@ verify_old(struct verify *v, struct error *err)
 		return -1;
 	rc = packed_check(&p, &look, &h, err);
 	if (h.unread > 0)
-		verify_tell(v, STATUS_FAILED,
-			    "%zu %s could not be read: unknown",
-			    str_count(h.unread, "file"));
+		verify_report(v, STATUS_FAILED,
+			      "%zu %s could not be read: unknown",
+			      str_count(h.unread, "file"));
 	v->out->files = h.files;
 	v->out->bad_files = h.files_bad;
 	v->out->bytes = h.bytes;
@@ -265,21 +267,22 @@ verify_gone(struct verify *v, struct error *err)
 	if (found < 0)
 		return -1;
 	if (found > 0)
-		verify_tell(v, STATUS_DAMAGED,
-			    "its metadata directory " DATASET_DIR_FMT
-			    " is gone; %s looks like it: rename it back",
-			    v->e->id,
-			    str_printable(shown, sizeof(shown), like));
+		verify_report(v, STATUS_DAMAGED,
+			      "its metadata directory " DATASET_DIR_FMT
+			      " is gone; %s looks like it: rename it back",
+			      v->e->id,
+			      str_printable(shown, sizeof(shown), like));
 	else
-		verify_tell(v, STATUS_LOST,
-			    "its metadata directory is gone: nothing tells its "
-			    "files");
+		verify_report(
+			v, STATUS_LOST,
+			"its metadata directory is gone: nothing tells its "
+			"files");
 	return 0;
 }
 
 /* Report a path that a packed map lists twice. */
 static void
-tell_twins(struct verify *v)
+report_twins(struct verify *v)
 {
 	const struct rank2file *r = &v->fetch.ranks;
 	struct error why = ERROR_INIT;
@@ -291,7 +294,7 @@ tell_twins(struct verify *v)
 	if (segmap_refuse_twins(&m, NULL, ERROR_DAMAGED, "the map is damaged",
 				&why) < 0) {
 		v->by_hand = true;
-		verify_tell(v, STATUS_DAMAGED, "%s", why.text);
+		verify_report(v, STATUS_DAMAGED, "%s", why.text);
 	}
 	segmap_free(&m);
 }
@@ -328,10 +331,10 @@ verify(struct verify *v, struct error *err)
 		return -1;
 	if (rc > 0 && v->fetch.have_ranks && verify_listed(v, err) < 0)
 		return -1;
-	tell_fetch(v, rc == 0);
-	tell_twins(v);
+	report_fetch(v, rc == 0);
+	report_twins(v);
 	if (rc > 0 && !v->fetch.have_ranks)
-		verify_tell(
+		verify_report(
 			v, STATUS_LOST,
 			"no filemaps and no good rank2file: nothing tells its "
 			"files");
@@ -339,12 +342,12 @@ verify(struct verify *v, struct error *err)
 }
 
 static void
-settle(struct verify *v)
+choose_mend(struct verify *v)
 {
 	v->out->mend = v->out->status != STATUS_DAMAGED || v->by_hand
 			       ? MEND_NONE
-		       : v->map != MEND_NONE && v->told == 1 ? v->map
-							     : MEND_BUILD;
+		       : v->map != MEND_NONE && v->reported == 1 ? v->map
+								 : MEND_BUILD;
 }
 
 int
@@ -365,7 +368,7 @@ catalogue_verify(struct catalogue *c, const struct index_entry *e,
 
 	memset(out, 0, sizeof(*out));
 	rc = verify(&v, err);
-	settle(&v);
+	choose_mend(&v);
 	catalogue_fetch_free(&v.fetch);
 	catalogue_dir_close(&v.dir);
 	return rc;
@@ -392,10 +395,10 @@ catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 	if (catalogue_dir_open(c, e->id, &v.dir, err) == 0 &&
 	    read_meta(&v, NULL, err) == 0 &&
 	    catalogue_fetch_match(&v.fetch, p, err) == 0) {
-		verify_tell_names(&v, p);
-		verify_tell_map(&v, p);
-		tell_fetch(&v, true);
-		settle(&v);
+		verify_report_names(&v, p);
+		verify_report_map(&v, p);
+		report_fetch(&v, true);
+		choose_mend(&v);
 		rc = 0;
 	}
 	catalogue_fetch_free(&v.fetch);

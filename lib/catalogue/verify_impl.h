@@ -17,7 +17,7 @@ struct verify {
 	const struct catalogue_options *o;
 	struct verify_result *out;
 	const struct verify_listener *problems; /* or NULL */
-	size_t told;				/* problems reported so far */
+	size_t reported;			/* problems reported so far */
 	struct catalogue_dir dir;
 	struct catalogue_fetch fetch;
 	struct catalogue_renamed renamed;
@@ -29,21 +29,21 @@ struct verify {
 };
 
 /* A problem that keeps the library from fetching the dataset. */
-void verify_tell(struct verify *v, int status, const char *fmt, ...)
+void verify_report(struct verify *v, int status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Damage that only matters after another loss. */
-void verify_tell_spare(struct verify *v, const char *fmt, ...)
+void verify_report_spare(struct verify *v, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Report damage of the containers' map, once; `p` may be NULL. */
-void verify_tell_map(struct verify *v, const struct plan *p);
+void verify_report_map(struct verify *v, const struct plan *p);
 
 /* Is this missing file below a directory that was renamed?  The first missing
  * file shows which directory is missing. */
 bool verify_is_astray(struct verify *v, const char *path,
 		      const struct attr *attr);
-void verify_tell_astray(struct verify *v);
+void verify_report_astray(struct verify *v);
 
 /* --- verify_plan.c --- */
 
@@ -53,6 +53,6 @@ int verify_by_plan(struct verify *v, struct error *err);
 
 /* Report what else plan `p` shows, which the caller judges: renamed
  * directories, and files that the job cannot read. */
-void verify_tell_names(struct verify *v, const struct plan *p);
+void verify_report_names(struct verify *v, const struct plan *p);
 
 #endif /* CATALOGUE_VERIFY_IMPL_H */

@@ -39,7 +39,7 @@ is_renamed(struct verify *v, const struct plan_file *f)
 }
 
 static void
-tell_file(struct verify *v, const struct plan *p, const struct plan_file *f)
+report_file(struct verify *v, const struct plan *p, const struct plan_file *f)
 {
 	char path[VERIFY_SHOWN];
 	int status = fate_status(p, f->fate);
@@ -49,52 +49,52 @@ tell_file(struct verify *v, const struct plan *p, const struct plan_file *f)
 		return;
 	str_printable(path, sizeof(path), f->path);
 	if (f->state == FILE_WRONG_SIZE)
-		verify_tell(v, status,
-			    "%s: %" PRIu64 " bytes, should be %" PRIu64
-			    " (rank %" PRIu32 "): %s",
-			    path, f->found_size, f->attr.size, f->rank,
-			    fate_words(p, f->fate));
+		verify_report(v, status,
+			      "%s: %" PRIu64 " bytes, should be %" PRIu64
+			      " (rank %" PRIu32 "): %s",
+			      path, f->found_size, f->attr.size, f->rank,
+			      fate_words(p, f->fate));
 	else
-		verify_tell(v, status, "%s: %s (rank %" PRIu32 "): %s", path,
-			    file_state_name(f->state), f->rank,
-			    fate_words(p, f->fate));
+		verify_report(v, status, "%s: %s (rank %" PRIu32 "): %s", path,
+			      file_state_name(f->state), f->rank,
+			      fate_words(p, f->fate));
 }
 
 /* Report a file that is present, but that the job cannot read. */
 static void
-tell_unreadable(struct verify *v, const struct plan_file *f)
+report_unreadable(struct verify *v, const struct plan_file *f)
 {
 	char path[VERIFY_SHOWN];
 
 	if (f->state == FILE_PRESENT && f->unreadable)
-		verify_tell(v, STATUS_FAILED,
-			    "%s: its mode does not let its owner read it (rank "
-			    "%" PRIu32 "): unknown",
-			    str_printable(path, sizeof(path), f->path),
-			    f->rank);
+		verify_report(
+			v, STATUS_FAILED,
+			"%s: its mode does not let its owner read it (rank "
+			"%" PRIu32 "): unknown",
+			str_printable(path, sizeof(path), f->path), f->rank);
 }
 
 static void
-tell_files(struct verify *v, const struct plan *p)
+report_files(struct verify *v, const struct plan *p)
 {
 	v->out->files = p->nfiles;
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 
 		if (f->state != FILE_PRESENT) {
-			tell_file(v, p, f);
+			report_file(v, p, f);
 			continue;
 		}
 		v->out->bytes += f->attr.size;
 		v->out->unchecked += !f->attr.has_size;
-		tell_unreadable(v, f);
+		report_unreadable(v, f);
 	}
-	verify_tell_astray(v);
+	verify_report_astray(v);
 }
 
 /* Report lost filemaps: which files the ranks had is unknown. */
 static int
-tell_maps(struct verify *v, struct plan *p, struct error *err)
+report_maps(struct verify *v, struct plan *p, struct error *err)
 {
 	uint32_t *lost = mem_alloc((size_t)p->nranks + 1, sizeof(*lost));
 	size_t n = 0;
@@ -107,14 +107,14 @@ tell_maps(struct verify *v, struct plan *p, struct error *err)
 		if (r->map.fate == FATE_LOST)
 			lost[n++] = (uint32_t)i;
 		else if (r->map.fate == FATE_REBUILD)
-			verify_tell_spare(
+			verify_report_spare(
 				v,
 				"filemap of rank %" PRId64
 				": %s: can be rebuilt",
 				i, r->map.why != NULL ? r->map.why : "missing");
 	}
 	if (n > 0)
-		verify_tell(
+		verify_report(
 			v, fate_status(p, FATE_LOST),
 			"%s of %s %s: %s, so the files of %zu %s are unknown",
 			n == 1 ? "filemap" : "filemaps", str_plural(n, "rank"),
@@ -127,7 +127,7 @@ tell_maps(struct verify *v, struct plan *p, struct error *err)
 /* Report damaged or missing redundancy, even if the data are right: they are
  * not protected from the next loss. */
 static void
-tell_set(struct verify *v, const struct plan_set *s)
+report_set(struct verify *v, const struct plan_set *s)
 {
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct plan_member *m = &s->members[i];
@@ -135,7 +135,7 @@ tell_set(struct verify *v, const struct plan_set *s)
 		if (m->fate == FATE_KEEP && m->state != RED_DAMAGED &&
 		    m->state != RED_HEADER_DAMAGED)
 			continue;
-		verify_tell_spare(
+		verify_report_spare(
 			v,
 			"%s, member %" PRIu32 " of %" PRIu32 " of set %" PRIu32
 			" (%s%s): %s",
@@ -150,29 +150,29 @@ tell_set(struct verify *v, const struct plan_set *s)
 /* The verdict of the plan gives the reason of a loss.  If all data are present,
  * or under another name, lost redundancy is only damage. */
 static void
-tell_verdict(struct verify *v, const struct plan *p)
+report_verdict(struct verify *v, const struct plan *p)
 {
 	struct error why = ERROR_INIT;
 
 	if (plan_error(p, &why) == 0 ||
-	    (why.kind == ERROR_DAMAGED && v->told > 0) ||
+	    (why.kind == ERROR_DAMAGED && v->reported > 0) ||
 	    (v->astray_lost > 0 && v->astray_lost == p->files_lost))
 		return;
 	if (catalogue_data_whole(p))
-		verify_tell_spare(v, "%s", why.text);
+		verify_report_spare(v, "%s", why.text);
 	else
-		verify_tell(v, error_status(why.kind), "%s", why.text);
+		verify_report(v, error_status(why.kind), "%s", why.text);
 }
 
 static int
-tell_plan(struct verify *v, struct plan *p, struct error *err)
+report_plan(struct verify *v, struct plan *p, struct error *err)
 {
-	if (tell_maps(v, p, err) < 0)
+	if (report_maps(v, p, err) < 0)
 		return -1;
-	tell_files(v, p);
+	report_files(v, p);
 	for (size_t i = 0; i < p->nsets; i++)
-		tell_set(v, &p->sets[i]);
-	tell_verdict(v, p);
+		report_set(v, &p->sets[i]);
+	report_verdict(v, p);
 	return 0;
 }
 
@@ -187,7 +187,7 @@ verify_deep(struct verify *v, struct plan *p, struct error *err)
 	for (size_t i = 0; i < r.nfindings; i++) {
 		deep_error(p, &r.findings[i], &why);
 		v->by_hand = v->by_hand || !deep_is_located(&r.findings[i]);
-		verify_tell(v, error_status(why.kind), "%s", why.text);
+		verify_report(v, error_status(why.kind), "%s", why.text);
 		v->out->bad_files += r.findings[i].file != PLAN_NONE;
 	}
 	v->out->deep_sets = r.sets_checked;
@@ -237,23 +237,23 @@ verify_by_plan(struct verify *v, struct error *err)
 	if (v->o->checksums)
 		rc = verify_sums(v, p, err);
 	if (rc == 0)
-		rc = tell_plan(v, p, err);
+		rc = report_plan(v, p, err);
 	if (rc == 0 && v->o->deep)
 		rc = verify_deep(v, p, err);
 	if (rc == 0)
 		rc = catalogue_fetch_match(&v->fetch, p, err);
 out:
 	if (rc >= 0)
-		verify_tell_map(v, p);
+		verify_report_map(v, p);
 	plan_free(p);
 	return rc;
 }
 
 void
-verify_tell_names(struct verify *v, const struct plan *p)
+verify_report_names(struct verify *v, const struct plan *p)
 {
 	for (size_t i = 0; i < p->nfiles; i++)
 		if (!is_renamed(v, &p->files[i]))
-			tell_unreadable(v, &p->files[i]);
-	verify_tell_astray(v);
+			report_unreadable(v, &p->files[i]);
+	verify_report_astray(v);
 }

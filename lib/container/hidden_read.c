@@ -107,7 +107,8 @@ scan_table(struct loader *l, struct kvstream *s, struct error *err)
 	struct attr *to = NULL;
 	size_t at = 0;
 
-	for (uint32_t n = kvscan_count(&s->in); n > 0 && !s->in.odd; n--) {
+	for (uint32_t n = kvscan_count(&s->in); n > 0 && !s->in.irregular;
+	     n--) {
 		kvstream_more(s);
 		if (find_path(l, kvscan_key(&s->in), &at, err) < 0)
 			return -1;
@@ -119,7 +120,7 @@ scan_table(struct loader *l, struct kvstream *s, struct error *err)
 		/* A path listed twice: the reader of trees reports the
 		 * error. */
 		if (to->has_size)
-			s->in.odd = true;
+			s->in.irregular = true;
 		attr_scan(&s->in, to);
 	}
 	return 0;
@@ -129,20 +130,21 @@ scan_table(struct loader *l, struct kvstream *s, struct error *err)
 static int
 scan_dirs(struct loader *l, struct kvstream *s, struct error *err)
 {
-	for (uint32_t n = kvscan_count(&s->in); n > 0 && !s->in.odd; n--) {
+	for (uint32_t n = kvscan_count(&s->in); n > 0 && !s->in.irregular;
+	     n--) {
 		struct attr attr = { .has_size = false };
 		char path[PATH_MAX];
 		const char *key = NULL;
 
 		kvstream_more(s);
 		key = kvscan_key(&s->in);
-		if (s->in.odd || strlen(key) >= sizeof(path)) {
-			s->in.odd = true;
+		if (s->in.irregular || strlen(key) >= sizeof(path)) {
+			s->in.irregular = true;
 			break;
 		}
 		memcpy(path, key, strlen(key) + 1);
 		attr_scan(&s->in, &attr);
-		if (!s->in.odd && path_is_clean(path) &&
+		if (!s->in.irregular && path_is_clean(path) &&
 		    hidden_add_dir(l->h, path, &attr, err) < 0)
 			return -1;
 	}
@@ -173,7 +175,7 @@ scan_part(struct loader *l, struct kvstream *s, struct error *err)
 {
 	const uint32_t tables = kvscan_count(&s->in);
 
-	for (uint32_t n = tables; n > 0 && !s->in.odd; n--) {
+	for (uint32_t n = tables; n > 0 && !s->in.irregular; n--) {
 		kvstream_more(s);
 		if (KVSCAN_KEY(&s->in, "FILE")) {
 			if (scan_table(l, s, err) < 0)

@@ -205,8 +205,8 @@ fields_scan(const struct field *fields, size_t n, struct kvscan *s,
 	size_t i = 0;
 
 	if (kvscan_count(s) != n)
-		s->odd = true;
-	for (size_t left = n; left > 0 && !s->odd; left--, i++) {
+		s->irregular = true;
+	for (size_t left = n; left > 0 && !s->irregular; left--, i++) {
 		const char *key = kvscan_key(s);
 		uint64_t number = 0;
 		size_t tried = 0;
@@ -218,12 +218,12 @@ fields_scan(const struct field *fields, size_t n, struct kvscan *s,
 				break;
 		}
 		if (tried == n || kvscan_count(s) != 1) {
-			s->odd = true;
+			s->irregular = true;
 			break;
 		}
 		number = kvscan_u64(s);
 		if (number > fields[i].most)
-			s->odd = true;
+			s->irregular = true;
 		if (fields[i].kind == FIELD_U32)
 			*member(&fields[i], record).u32 = (uint32_t)number;
 		else
@@ -233,5 +233,5 @@ fields_scan(const struct field *fields, size_t n, struct kvscan *s,
 	}
 	/* As many keys as fields: if one occurs twice, another is missing. */
 	if ((size_t)__builtin_popcount(seen) != n)
-		s->odd = true;
+		s->irregular = true;
 }

@@ -4,9 +4,10 @@
  * 1.1) in one pass, without building a tree: for maps of millions of files.
  *
  * A scanner accepts only the plain form that all known writers use.  On any
- * other input it sets `odd`, which stays set; the values returned after that
- * are meaningless.  It never reads beyond `end`.  A caller that finds `odd` set
- * reads the image as a tree instead, which also gives the error messages.
+ * other input it sets `irregular`, which stays set; the values returned after
+ * that are meaningless.  It never reads beyond `end`.  A caller that finds
+ * `irregular` set reads the image as a tree instead, which also gives the error
+ * messages.
  */
 #ifndef KVTREE_KVSCAN_H
 #define KVTREE_KVSCAN_H
@@ -20,7 +21,7 @@
 struct kvscan {
 	const unsigned char *p, *end;
 	size_t len; /* of the last key */
-	bool odd;
+	bool irregular;
 };
 
 /* Read the number of elements that follow. */
@@ -30,7 +31,7 @@ kvscan_count(struct kvscan *s)
 	uint32_t n = 0;
 
 	if (s->end - s->p < 4) {
-		s->odd = true;
+		s->irregular = true;
 		return 0;
 	}
 	memcpy(&n, s->p, 4);
@@ -43,7 +44,7 @@ static inline void
 kvscan_leaf(struct kvscan *s)
 {
 	if (kvscan_count(s) != 0)
-		s->odd = true;
+		s->irregular = true;
 }
 
 /* Read the next key, borrowed from the image; s->len: its length. */
@@ -54,7 +55,7 @@ kvscan_key(struct kvscan *s)
 	const unsigned char *nul = memchr(p, 0, (size_t)(s->end - p));
 
 	if (nul == NULL) {
-		s->odd = true;
+		s->irregular = true;
 		s->len = 0;
 		return "";
 	}
@@ -126,7 +127,7 @@ kvscan_number(struct kvscan *s)
 		n = n * 10 + (uint64_t)(*p++ - '0');
 	if (p == first || p == s->end || *p != '\0' ||
 	    (*first == '0' && p > first + 1)) {
-		s->odd = true;
+		s->irregular = true;
 		return 0;
 	}
 	s->p = p + 1;
@@ -163,7 +164,7 @@ kvscan_crc(struct kvscan *s)
 	if (text[0] == '0' && text[1] == '\0')
 		return 0;
 	if (text[0] != '0' || text[1] != 'x') {
-		s->odd = true;
+		s->irregular = true;
 		return 0;
 	}
 	for (; i < 10; i++) {
@@ -177,7 +178,7 @@ kvscan_crc(struct kvscan *s)
 			break;
 	}
 	if (i == 2 || text[i] != '\0')
-		s->odd = true;
+		s->irregular = true;
 	return n;
 }
 

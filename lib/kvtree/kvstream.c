@@ -43,7 +43,7 @@ kvstream_fill(struct kvstream *s)
 		len = (size_t)s->left;
 	memmove(s->buffer, s->in.p, have);
 	if (io_pread(s->fd, "", s->buffer + have, len, s->off, NULL) < 0) {
-		s->in.odd = true;
+		s->in.irregular = true;
 		s->left = len = 0;
 	}
 	s->crc = crc_update(s->crc, s->buffer + have, len);
@@ -70,7 +70,7 @@ kvstream_open(struct kvstream *s, int dirfd, const char *name)
 		goto fail;
 	s->left = (uint64_t)st.st_size - KVTREE_CRC_SIZE;
 	kvstream_fill(s);
-	if (s->in.odd ||
+	if (s->in.irregular ||
 	    kvtree_peek(s->in.p, kvstream_left(s), &size, NULL) < 0 ||
 	    size != (size_t)st.st_size || !kvtree_has_crc(s->in.p))
 		goto fail;
@@ -86,7 +86,7 @@ kvstream_good(struct kvstream *s)
 {
 	uint32_t want = 0;
 
-	if (s->in.odd || kvstream_left(s) > 0)
+	if (s->in.irregular || kvstream_left(s) > 0)
 		return false;
 	return s->fd < 0 ||
 	       (io_pread(s->fd, "", &want, sizeof(want), s->off, NULL) == 0 &&

@@ -62,7 +62,8 @@ kvstream_more(struct kvstream *s)
 static inline void
 kvstream_skip(struct kvstream *s)
 {
-	for (uint64_t n = kvscan_count(&s->in); n > 0 && !s->in.odd; n--) {
+	for (uint64_t n = kvscan_count(&s->in); n > 0 && !s->in.irregular;
+	     n--) {
 		kvstream_more(s);
 		kvscan_key(&s->in);
 		n += kvscan_count(&s->in);

@@ -107,8 +107,8 @@ struct rank2file_part {
 	/* Why it was not read, and the source that was read instead; NULL: it
 	 * was. */
 	const char *flaw, *instead;
-	uint64_t said; /* its RANKS; 0: none */
-	bool odd;      /* not in plain form: read it as a tree */
+	uint64_t said;	/* its RANKS; 0: none */
+	bool irregular; /* not in plain form: read it as a tree */
 };
 
 struct rank2file_loader {

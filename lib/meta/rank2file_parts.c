@@ -242,7 +242,7 @@ scan_image(void *arg, size_t i, unsigned worker, struct error *err)
 		kvstream_memory(&from, im->body, im->body_len);
 		rc = rank2file_scan(&to, &from, &im->said);
 	}
-	im->odd = rc > 0;
+	im->irregular = rc > 0;
 	return rc < 0 ? error_no_memory(err) : 0;
 }
 
@@ -265,8 +265,8 @@ make_arenas(struct rank2file_loader *l, struct error *err)
 
 /* Read a part as a tree, because it is not in plain form. */
 static int
-read_odd(struct rank2file_loader *l, struct rank2file_part *im,
-	 struct error *err)
+read_irregular(struct rank2file_loader *l, struct rank2file_part *im,
+	       struct error *err)
 {
 	struct kvtree *tree = kvtree_decode(
 		im->data + im->offset, im->len - (size_t)im->offset, NULL, err);
@@ -313,7 +313,7 @@ scan_images(struct rank2file_loader *l, struct error *err)
 			l->out->flaw = im->flaw;
 			l->out->instead = im->instead;
 		}
-		if (im->odd && read_odd(l, im, err) < 0)
+		if (im->irregular && read_irregular(l, im, err) < 0)
 			return error_wrap(err, "%s", im->name);
 		if (check_said(l, im, err) < 0)
 			return -1;

@@ -46,7 +46,7 @@ alloc(struct scan *s, size_t count, size_t size)
 	void *p = arena_alloc(s->to->arena, count, size);
 
 	if (p == NULL)
-		s->failed = s->in->odd = true;
+		s->failed = s->in->irregular = true;
 	return p;
 }
 
@@ -58,7 +58,7 @@ keep(struct scan *s, const char *text)
 		return text;
 	text = arena_strndup(s->to->arena, text, s->in->len);
 	if (text == NULL)
-		s->failed = s->in->odd = true;
+		s->failed = s->in->irregular = true;
 	return text;
 }
 
@@ -85,13 +85,13 @@ scan_seg(struct scan *s, struct rank2file_seg *segs, uint32_t nsegs)
 	kvstream_more(s->from);
 	number = kvscan_number(in);
 	if (kvscan_count(in) != 3 || number >= nsegs)
-		in->odd = true;
-	if (in->odd)
+		in->irregular = true;
+	if (in->irregular)
 		return;
 	to = &segs[number];
 	if (to->file != NULL)
-		in->odd = true;
-	for (int i = 0; i < 3 && !in->odd; i++) {
+		in->irregular = true;
+	for (int i = 0; i < 3 && !in->irregular; i++) {
 		if (KVSCAN_ONE(in, "FILE")) {
 			to->file = container(s);
 			seen |= 1;
@@ -102,11 +102,11 @@ scan_seg(struct scan *s, struct rank2file_seg *segs, uint32_t nsegs)
 			to->len = kvscan_u64(in);
 			seen |= 4;
 		} else {
-			in->odd = true;
+			in->irregular = true;
 		}
 	}
 	if (seen != 7)
-		in->odd = true;
+		in->irregular = true;
 }
 
 static void
@@ -118,11 +118,11 @@ scan_segs(struct scan *s, struct rank2file_file *f)
 
 	/* The smallest segment has 40 bytes. */
 	if (n == 0 || n > SEGS_MAX || n > kvstream_left(s->from) / 40)
-		in->odd = true;
-	segs = in->odd ? NULL : alloc(s, n, sizeof(*segs));
+		in->irregular = true;
+	segs = in->irregular ? NULL : alloc(s, n, sizeof(*segs));
 	if (segs == NULL)
 		return;
-	for (uint32_t i = 0; i < n && !in->odd; i++)
+	for (uint32_t i = 0; i < n && !in->irregular; i++)
 		scan_seg(s, segs, n);
 	f->segs = segs;
 	f->nsegs = n;
@@ -134,7 +134,7 @@ scan_file(struct scan *s, struct rank2file_file *f)
 	struct kvscan *in = s->in;
 	uint32_t n = kvscan_count(in);
 
-	for (uint32_t i = 0; i < n && !in->odd; i++) {
+	for (uint32_t i = 0; i < n && !in->irregular; i++) {
 		kvstream_more(s->from);
 		if (!f->has_size && KVSCAN_ONE(in, "SIZE")) {
 			f->has_size = true;
@@ -145,7 +145,7 @@ scan_file(struct scan *s, struct rank2file_file *f)
 		} else if (f->nsegs == 0 && KVSCAN_KEY(in, "SEG")) {
 			scan_segs(s, f);
 		} else {
-			in->odd = true;
+			in->irregular = true;
 		}
 	}
 }
@@ -226,10 +226,11 @@ scan_files(struct scan *s, struct rank2file_rank *r)
 
 	/* The smallest file entry has six bytes. */
 	if (n == 0 || n > kvstream_left(s->from) / 6)
-		in->odd = true;
-	r->files =
-		in->odd || room == 0 ? NULL : alloc(s, room, sizeof(*r->files));
-	for (uint32_t i = 0; i < n && !in->odd; i++) {
+		in->irregular = true;
+	r->files = in->irregular || room == 0
+			   ? NULL
+			   : alloc(s, room, sizeof(*r->files));
+	for (uint32_t i = 0; i < n && !in->irregular; i++) {
 		const char *path = NULL;
 
 		kvstream_more(s->from);
@@ -243,19 +244,19 @@ scan_files(struct scan *s, struct rank2file_rank *r)
 			scan_file(s, &r->files[r->nfiles++]);
 		}
 	}
-	distinct = in->odd ? 1 : rank2file_distinct(r);
+	distinct = in->irregular ? 1 : rank2file_distinct(r);
 	s->failed = s->failed || distinct < 0;
-	in->odd = in->odd || distinct != 1;
+	in->irregular = in->irregular || distinct != 1;
 }
 
 /* Pass on a rank that was read. */
 static void
 give(struct scan *s, size_t number, const struct rank2file_rank *r)
 {
-	if (s->in->odd)
+	if (s->in->irregular)
 		return;
 	if (s->to->take(s->to->arg, number, r) < 0)
-		s->failed = s->in->odd = true;
+		s->failed = s->in->irregular = true;
 	arena_reset(s->to->arena);
 	s->name_size = 0;
 }
@@ -272,9 +273,9 @@ scan_rank(struct scan *s, struct undo *undo)
 	kvstream_more(s->from);
 	number = kvscan_number(in);
 	n = kvscan_count(in);
-	if (in->odd || number >= s->to->out->nranks ||
+	if (in->irregular || number >= s->to->out->nranks ||
 	    atomic_exchange(&s->to->claimed[number], 1) != 0) {
-		in->odd = true;
+		in->irregular = true;
 		return;
 	}
 	if (undo->ranks != NULL) { /* no `take` */
@@ -282,7 +283,7 @@ scan_rank(struct scan *s, struct undo *undo)
 		undo->ranks[undo->count++] = (uint32_t)number;
 	}
 	r->present = true;
-	for (uint32_t i = 0; i < n && !in->odd; i++) {
+	for (uint32_t i = 0; i < n && !in->irregular; i++) {
 		kvstream_more(s->from);
 		if (!counted && KVSCAN_ONE(in, "FILES")) {
 			counted = true;
@@ -291,11 +292,11 @@ scan_rank(struct scan *s, struct undo *undo)
 			listed = true;
 			scan_files(s, r);
 		} else {
-			in->odd = true;
+			in->irregular = true;
 		}
 	}
 	if (counted && files < r->nfiles)
-		in->odd = true;
+		in->irregular = true;
 	r->expected = counted ? files : r->nfiles;
 	if (s->to->take != NULL)
 		give(s, (size_t)number, r);
@@ -309,11 +310,11 @@ scan_ranks(struct scan *s, struct undo *undo)
 	uint32_t n = kvscan_count(in);
 
 	if (n > kvstream_left(s->from) / 6 || n > s->to->out->nranks)
-		in->odd = true;
+		in->irregular = true;
 	undo->seen = true;
-	if (!in->odd && s->to->take == NULL)
+	if (!in->irregular && s->to->take == NULL)
 		undo->ranks = alloc(s, n + 1, sizeof(*undo->ranks));
-	for (uint32_t i = 0; i < n && !in->odd; i++)
+	for (uint32_t i = 0; i < n && !in->irregular; i++)
 		scan_rank(s, undo);
 }
 
@@ -324,25 +325,25 @@ scan_part(struct scan *s, struct undo *undo, uint64_t *said)
 	bool ranks = false, level = false;
 	uint32_t n = kvscan_count(in);
 
-	for (uint32_t i = 0; i < n && !in->odd; i++) {
+	for (uint32_t i = 0; i < n && !in->irregular; i++) {
 		kvstream_more(s->from);
 		if (!ranks && KVSCAN_ONE(in, "RANKS")) {
 			ranks = true;
 			*said = kvscan_u64(in);
 			if (*said > s->to->out->nranks)
-				in->odd = true;
+				in->irregular = true;
 		} else if (!level && KVSCAN_ONE(in, "LEVEL")) {
 			level = true;
 			if (kvscan_u64(in) != 0)
-				in->odd = true;
+				in->irregular = true;
 		} else if (!undo->seen && KVSCAN_KEY(in, "RANK")) {
 			scan_ranks(s, undo);
 		} else {
-			in->odd = true;
+			in->irregular = true;
 		}
 	}
 	if (!level)
-		in->odd = true;
+		in->irregular = true;
 }
 
 int

@@ -343,7 +343,7 @@ find_group(const struct redset_table *table, const char *body, size_t len,
 	size_t seen = 0;
 
 	kvstream_memory(&s, body, len);
-	for (uint32_t n = kvscan_count(&s.in); n > 0 && !s.in.odd; n--) {
+	for (uint32_t n = kvscan_count(&s.in); n > 0 && !s.in.irregular; n--) {
 		const unsigned char *start = s.in.p;
 		bool is_group = KVSCAN_KEY(&s.in, "GROUP");
 

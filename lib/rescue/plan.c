@@ -150,7 +150,7 @@ plan_finish(struct planner *w)
 {
 	struct plan *p = &w->p;
 
-	plan_settle(w);
+	plan_set_fates(w);
 	count_unread(p);
 	p->verdict = SET_WHOLE;
 	count_files(w);

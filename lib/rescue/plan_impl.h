@@ -295,7 +295,7 @@ void plan_claim_rank(struct planner *w, uint32_t set, uint32_t member);
 bool plan_concerns(const struct planner *w, const struct plan_rank *r);
 
 /* Set the fates of files and filemaps that are in no set. */
-void plan_settle(struct planner *w);
+void plan_set_fates(struct planner *w);
 
 /* --- plan_open.c --- */
 

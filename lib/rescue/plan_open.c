@@ -465,7 +465,7 @@ check_salvage(const struct planner *w, const struct plan_set *s,
 }
 
 static int
-settle_member(const struct planner *w, struct plan_set *s, uint32_t member,
+finish_member(const struct planner *w, struct plan_set *s, uint32_t member,
 	      const struct facts *f, struct arena *arena, struct error *err)
 {
 	struct plan_member *m = &s->members[member];
@@ -514,7 +514,7 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 			goto out;
 	}
 	for (uint32_t i = 0; i < s->n; i++)
-		if (settle_member(w, s, i, &f, arena, err) < 0)
+		if (finish_member(w, s, i, &f, arena, err) < 0)
 			goto out;
 	rc = 0;
 out:

@@ -86,8 +86,8 @@ is_present(void *arg, const char *rel, const struct filemap_file *f,
 }
 
 static int
-cannot_tell(const struct planner *w, const struct recorded *r, const char *how,
-	    struct error *err)
+ambiguous(const struct planner *w, const struct recorded *r, const char *how,
+	  struct error *err)
 {
 	return error_set(err, ERROR_USAGE,
 			 "%s: the metadata name files below %s; %s: say what "
@@ -122,9 +122,9 @@ infer_root(struct planner *w, const struct recorded *r, struct error *err)
 		rc = error_sys(err, "%s: cannot look for the files below %s",
 			       w->p.places[0].root, r->common.data);
 	} else if (rc == 0 && best.hits == 0)
-		rc = cannot_tell(w, r, "none of them is here", err);
+		rc = ambiguous(w, r, "none of them is here", err);
 	else if (rc == 0 && best.tie)
-		rc = cannot_tell(w, r, "they fit here in several ways", err);
+		rc = ambiguous(w, r, "they fit here in several ways", err);
 	if (rc == 0)
 		rc = set_root(w, best.root.data, err);
 	w->p.moved = rc == 0;

@@ -264,7 +264,7 @@ plan_make_sets(struct planner *w, struct error *err)
 /* A set without remaining files is lost if a rank that may have been a member
  * of it has missing files.  Otherwise the set is not needed. */
 static void
-settle_gone(struct planner *w, bool map, bool matters)
+judge_gone(struct planner *w, bool map, bool matters)
 {
 	for (size_t i = 0; i < w->p.nsets; i++) {
 		struct plan_set *s = &w->p.sets[i];
@@ -278,7 +278,7 @@ settle_gone(struct planner *w, bool map, bool matters)
 }
 
 void
-plan_settle(struct planner *w)
+plan_set_fates(struct planner *w)
 {
 	bool map_lost = false, data_lost = false;
 
@@ -305,6 +305,6 @@ plan_settle(struct planner *w)
 			data_lost |= r->data_set == PLAN_NONE;
 		}
 	}
-	settle_gone(w, true, map_lost);
-	settle_gone(w, false, data_lost);
+	judge_gone(w, true, map_lost);
+	judge_gone(w, false, data_lost);
 }

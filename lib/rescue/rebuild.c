@@ -269,7 +269,7 @@ unread_input(void *arg, const struct compute_unread *what)
 /* Report that `n` files are computed again although they may be right; `first`
  * is the reason for one of them. */
 static void
-tell_unread(const struct rebuild_run *r, const char *first, size_t n)
+report_unread(const struct rebuild_run *r, const char *first, size_t n)
 {
 	if (n == 1)
 		work_say(r->work, "%s: taken for lost", first);
@@ -296,7 +296,7 @@ mark_unread(struct rebuild_run *r, struct error *err)
 			work_detail(r->work, "%s", text);
 	}
 	if (r->p->verdict != SET_LOST || r->o.partial)
-		tell_unread(r, first, r->nunread);
+		report_unread(r, first, r->nunread);
 	return (long)r->nunread;
 }
 
@@ -364,7 +364,7 @@ copy_bodies(struct rebuild_run *r, struct error *err)
 }
 
 static void
-tell_bodies(const struct rebuild_run *r)
+report_bodies(const struct rebuild_run *r)
 {
 	for (size_t i = 0; i < r->nsets; i++) {
 		const struct plan_set *s = &r->p->sets[r->of[i]];
@@ -492,7 +492,7 @@ attempt(struct rebuild_run *r, struct error *err)
 	if (put_commit(r->put, err) < 0 ||
 	    (marked && plan_end_packed(r->p, err) < 0))
 		return -1;
-	tell_bodies(r);
+	report_bodies(r);
 	count_results(r);
 	return 0;
 }
@@ -537,7 +537,7 @@ round_once(struct rebuild_run *r, struct error *err)
 }
 
 int
-rebuild_settle(const struct plan *p, const struct work *work, struct error *err)
+rebuild_finish(const struct plan *p, const struct work *work, struct error *err)
 {
 	const struct packed_where where = {
 		.prefix_fd = p->places[0].root_fd,
@@ -571,7 +571,7 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 	r.work = work_or_default(o != NULL ? o->work : NULL);
 	pthread_mutex_init(&r.lock, NULL);
 	if (p->verdict == SET_REBUILDABLE || r.o.partial)
-		tell_unread(&r, p->first_unread, p->unread);
+		report_unread(&r, p->first_unread, p->unread);
 	for (int i = 0; rc == 1 && i < REBUILD_ROUNDS; i++) {
 		if (p->verdict == SET_LOST && !r.o.partial)
 			rc = plan_error(p, err);
@@ -581,7 +581,7 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 			rc = round_once(&r, err);
 	}
 	if (rc == 0)
-		rc = rebuild_settle(p, r.work, err);
+		rc = rebuild_finish(p, r.work, err);
 	pthread_mutex_destroy(&r.lock);
 	if (rc < 0)
 		room_explain(p->places[0].meta_fd, 0, err);

@@ -53,7 +53,7 @@ int rebuild(struct plan *p, const struct rebuild_options *o,
 
 /* Finish an interrupted rebuild of a packed dataset that lacks nothing any
  * more. rebuild() calls this, too. */
-int rebuild_settle(const struct plan *p, const struct work *work,
+int rebuild_finish(const struct plan *p, const struct work *work,
 		   struct error *err);
 
 #endif /* RESCUE_REBUILD_H */

@@ -310,7 +310,7 @@ find_items(struct copier *c, struct error *err)
 		return -1;
 	for (size_t i = 0; i < c->nitems; i++)
 		bytes += copy_item_bytes(&c->items[i]);
-	c->unsettled = bytes;
+	c->open_bytes = bytes;
 	progress_expect(c->o->work->progress, bytes);
 	return 0;
 }
@@ -347,7 +347,7 @@ make_workers(struct copier *c, struct error *err)
 
 /* Put all complete files in place and record them, even if others failed. */
 static int
-settle_all(struct copier *c, int rc, struct error *err)
+flush_all(struct copier *c, int rc, struct error *err)
 {
 	if (put_settle(c->put, rc == 0 ? err : NULL) < 0 ||
 	    copy_rank_finish_all(c, rc == 0 ? err : NULL) < 0)
@@ -369,7 +369,7 @@ copy_ours(struct copier *c, struct error *err)
 			rc = copy_rank_finish(c, &c->ranks[i], err);
 	if (rc == 0)
 		rc = par_for(c->par, c->nitems, 1, copy_item, c, err);
-	return dry ? rc : settle_all(c, rc, err);
+	return dry ? rc : flush_all(c, rc, err);
 }
 
 static int
@@ -467,7 +467,7 @@ copy_run(const struct nodecache_where *w, const struct copy_options *o,
 		 find_items(&c, err) == 0 && make_workers(&c, err) == 0)
 		rc = copy_all(&c, err);
 	if (rc < 0 && room_is_short(err)) {
-		room_explain(c.prefix_fd, c.unsettled, err);
+		room_explain(c.prefix_fd, c.open_bytes, err);
 		error_wrap(err, "%s: full: make room and run it again",
 			   o->prefix);
 	}

@@ -29,7 +29,7 @@ struct job {
 	const char *base;
 	bool there; /* the target exists, and `st` is valid */
 	struct stat st;
-	uint64_t told; /* bytes already added to the meter */
+	uint64_t counted; /* bytes already added to the meter */
 };
 
 /* --- Helpers --- */
@@ -52,7 +52,7 @@ copy_stopped(const struct copier *c, struct error *err)
 static void
 tell(struct job *j, uint64_t bytes)
 {
-	j->told += bytes;
+	j->counted += bytes;
 	progress_add(j->c->o->work->progress, bytes);
 }
 
@@ -72,7 +72,7 @@ copy_blame(struct copier *c, const struct copy_rank *r, const struct error *why)
 /* --- Results --- */
 
 static int
-settle_item(struct copier *c, struct copy_item *it, enum copy_state state,
+finish_item(struct copier *c, struct copy_item *it, enum copy_state state,
 	    struct error *err)
 {
 	struct copy_rank *r = &c->ranks[it->rank];
@@ -88,7 +88,7 @@ settle_item(struct copier *c, struct copy_item *it, enum copy_state state,
 	c->r->taken += state == COPY_TAKEN;
 	c->r->bad += state == COPY_BAD;
 	c->r->bytes += state == COPY_COPIED ? it->attr->size : 0;
-	c->unsettled -= copy_item_bytes(it);
+	c->open_bytes -= copy_item_bytes(it);
 	last = --r->left == 0;
 	pthread_mutex_unlock(&c->lock);
 	return last && !c->o->work->dry_run ? copy_rank_finish(c, r, err) : 0;
@@ -100,9 +100,9 @@ done(struct job *j, enum copy_state state, struct error *err)
 {
 	const uint64_t bytes = copy_item_bytes(j->it);
 
-	if (bytes > j->told)
-		tell(j, bytes - j->told);
-	return settle_item(j->c, j->it, state, err);
+	if (bytes > j->counted)
+		tell(j, bytes - j->counted);
+	return finish_item(j->c, j->it, state, err);
 }
 
 static int
@@ -122,7 +122,7 @@ copy_item_placed(void *arg, const struct put_what *what,
 
 	it->mtime = *mtime;
 	it->has_sum = true;
-	return settle_item(arg, it, COPY_COPIED, err);
+	return finish_item(arg, it, COPY_COPIED, err);
 }
 
 /* --- Existing targets --- */
@@ -233,8 +233,8 @@ adopt(struct job *j, struct error *err)
 
 /* Called between blocks, so that complete files do not wait for a long one. */
 static int
-settle_due(void *arg, const void *data, size_t len, uint64_t at,
-	   struct error *err)
+flush_due(void *arg, const void *data, size_t len, uint64_t at,
+	  struct error *err)
 {
 	struct job *j = arg;
 
@@ -262,7 +262,7 @@ copy_bytes(struct job *j, int to, struct error *err)
 		.put = j->it->to,
 		.block = j->w->block,
 		.room = j->c->block,
-		.step = settle_due,
+		.step = flush_due,
 		.arg = j,
 	};
 	const int rc = pump_run(&p, &j->why, err);

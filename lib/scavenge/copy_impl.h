@@ -89,7 +89,7 @@ struct copier {
 	struct put *put;
 	pthread_mutex_t lock; /* guards the members below */
 	struct copy_result *r;
-	uint64_t unsettled; /* bytes of items without a result yet */
+	uint64_t open_bytes; /* bytes of items without a result yet */
 	size_t nwaiting;
 	size_t *waiting; /* ranks with all results, but no records yet */
 	double finished; /* time of the last group, clock_seconds() */

@@ -35,7 +35,7 @@ compare_range(const void *x, const void *y)
 /* Sort the ranges and merge those that overlap or touch, so that
  * copy_ranks_has() can use binary search. */
 static void
-settle_ranges(struct copy_ranks *r)
+merge_ranges(struct copy_ranks *r)
 {
 	size_t n = 0;
 
@@ -92,7 +92,7 @@ copy_ranks_parse(const char *text, struct arena *a, struct copy_ranks *out,
 		p += *p == ',';
 		out->count++;
 	}
-	settle_ranges(out);
+	merge_ranges(out);
 	return 0;
 }
 

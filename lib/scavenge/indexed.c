@@ -30,8 +30,8 @@ scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 }
 
 static void
-tell_pruned(void *arg, int64_t id, const struct delete_result *r,
-	    const struct error *why)
+report_pruned(void *arg, int64_t id, const struct delete_result *r,
+	      const struct error *why)
 {
 	const struct scavenge *s = arg;
 
@@ -51,7 +51,7 @@ scavenge_prune(struct scavenge *s, struct error *err)
 	int64_t *ids = ix == NULL ? NULL
 				  : catalogue_prune(s->prefix, ix, s->o->keep,
 						    false, &count, err);
-	const struct delete_listener listener = { tell_pruned, s };
+	const struct delete_listener listener = { report_pruned, s };
 	int rc = ix == NULL || count == (size_t)-1 ? -1 : 0;
 
 	if (rc == 0)

@@ -250,7 +250,7 @@ scavenge_is_unknown(const struct salvage_dataset *d)
 }
 
 static void
-tell_undescribed(const struct scavenge *s)
+report_undescribed(const struct scavenge *s)
 {
 	for (size_t i = 0; i < s->plan.count; i++) {
 		const struct salvage_dataset *d = &s->plan.datasets[i];
@@ -319,7 +319,7 @@ scavenge_open(struct scavenge *s, struct job *job,
 	    scavenge_add_known(s, err) < 0)
 		return -1;
 	s->seconds[SCAVENGE_ASK] = clock_seconds() - start;
-	tell_undescribed(s);
+	report_undescribed(s);
 	if (s->alive > 0 && s->o->only > 0 &&
 	    salvage_find(&s->plan, s->o->only) == NULL)
 		return error_set(err, ERROR_ABSENT,

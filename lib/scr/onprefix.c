@@ -174,8 +174,8 @@ onprefix_complete(struct run *run, const struct dataset *d, struct error *err)
 /* --- Delete --- */
 
 static void
-tell_deleted(void *arg, int64_t id, const struct delete_result *r,
-	     const struct error *why)
+report_deleted(void *arg, int64_t id, const struct delete_result *r,
+	       const struct error *why)
 {
 	(void)arg;
 	(void)r;
@@ -188,7 +188,7 @@ static int
 delete_all(struct catalogue *c, const int64_t *ids, size_t count,
 	   struct error *err)
 {
-	const struct delete_listener listener = { .done = tell_deleted };
+	const struct delete_listener listener = { .done = report_deleted };
 	struct catalogue_options o;
 
 	onprefix_options(&o);

@@ -188,7 +188,7 @@ restore(struct regain *g, struct error *err)
 		return -1;
 	if (team_agree(world, open_dirs(g, err), err) < 0 ||
 	    regain_move(g, err) < 0 || regain_set(g, true, err) < 0 ||
-	    regain_settle(g, err) < 0)
+	    regain_commit(g, err) < 0)
 		return -1;
 	/* From here on the names of rebuilt redundancy files are known. */
 	if (rebuild_files(g, err) < 0)

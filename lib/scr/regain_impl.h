@@ -107,7 +107,7 @@ int regain_move(struct regain *g, struct error *err);
  * that now run on one node have files of the same name; nothing is replaced.
  * Collective.
  */
-int regain_settle(struct regain *g, struct error *err);
+int regain_commit(struct regain *g, struct error *err);
 
 /* Remove the old parts that regain_move() left.  Collective. */
 int regain_drop(const struct regain *g, struct error *err);

@@ -401,8 +401,8 @@ regain_move(struct regain *g, struct error *err)
 
 /* Send `names`, which are freed, to the leader of the directory. */
 static int
-tell_leader(const struct regain *g, struct buf *names, struct team_mail *in,
-	    struct error *err)
+send_to_leader(const struct regain *g, struct buf *names, struct team_mail *in,
+	       struct error *err)
 {
 	const struct team *t = &g->set->store->sharers;
 	struct team_note note = { .rank = 0,
@@ -457,13 +457,13 @@ compare_names(struct regain *g, struct error *err)
 
 		(void)buf_add(&names, name, strlen(name) + 1);
 	}
-	if (tell_leader(g, &names, &in, err) < 0)
+	if (send_to_leader(g, &names, &in, err) < 0)
 		return -1;
 	return check_names(g, &in, err);
 }
 
 int
-regain_settle(struct regain *g, struct error *err)
+regain_commit(struct regain *g, struct error *err)
 {
 	const struct team *world = &g->run->world;
 	int rc = 0;
@@ -558,7 +558,7 @@ regain_drop(const struct regain *g, struct error *err)
 
 	if (!g->set->bypass && team_any(t, g->nparts > 1)) {
 		list_old(g, &names);
-		rc = tell_leader(g, &names, &in, err);
+		rc = send_to_leader(g, &names, &in, err);
 		if (rc == 0)
 			drop_files(g, &in);
 	}

@@ -339,7 +339,7 @@ place_file(struct put_file *f, struct error *err)
 /* Sync a list of full files, and with at_once rename them.  A file that fails
  * keeps its descriptor open. */
 static int
-settle(struct put *p, struct put_file *list, struct error *err)
+sync_list(struct put *p, struct put_file *list, struct error *err)
 {
 	struct put_file *f = NULL;
 
@@ -379,7 +379,7 @@ fill_queue(struct put_file *f, struct error *err)
 	if (p->queued >= p->queue_max || p->queued_bytes >= QUEUE_BYTES)
 		list = take_queue(p);
 	pthread_mutex_unlock(&p->lock);
-	return settle(p, list, err);
+	return sync_list(p, list, err);
 }
 
 int
@@ -442,7 +442,7 @@ put_settle(struct put *p, struct error *err)
 	pthread_mutex_lock(&p->lock);
 	list = take_queue(p);
 	pthread_mutex_unlock(&p->lock);
-	return settle(p, list, err);
+	return sync_list(p, list, err);
 }
 
 int
@@ -455,7 +455,7 @@ put_due(struct put *p, struct error *err)
 	    clock_seconds() - p->queue->since >= PUT_SECONDS)
 		list = take_queue(p);
 	pthread_mutex_unlock(&p->lock);
-	return settle(p, list, err);
+	return sync_list(p, list, err);
 }
 
 /* --- In place --- */

@@ -108,7 +108,7 @@ scan(const struct kvtree *t, const struct attr *want, bool good)
 	s.end = s.p + len;
 	attr_scan(&s, &a);
 	buf_free(&raw);
-	if (s.odd)
+	if (s.irregular)
 		return 0;
 	return good && s.p == s.end && memcmp(&a, want, sizeof(a)) == 0 ? 1
 									: -1;

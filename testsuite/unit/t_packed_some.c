@@ -272,7 +272,8 @@ count_all(struct kvstream *s)
 {
 	size_t seen = 0;
 
-	for (uint32_t n = kvscan_count(&s->in); n > 0 && !s->in.odd; n--) {
+	for (uint32_t n = kvscan_count(&s->in); n > 0 && !s->in.irregular;
+	     n--) {
 		kvstream_more(s);
 		kvscan_key(&s->in);
 		kvstream_skip(s);
