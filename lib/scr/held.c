@@ -14,6 +14,7 @@
 #include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/cindex.h"
+#include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
 #include "scr/run.h"
@@ -31,28 +32,13 @@ held_entry_free(struct entry *e)
 	mem_free(e);
 }
 
-/* Copy `d` into *to, with its strings in `a`. */
-static int
-copy_dataset(const struct dataset *d, struct arena *a, struct dataset *to)
-{
-	const char **strings[] = { &to->name, &to->user, &to->job_name,
-				   &to->job_id, &to->cluster };
-
-	*to = *d;
-	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
-		if (*strings[i] != NULL &&
-		    (*strings[i] = arena_strdup(a, *strings[i])) == NULL)
-			return -1;
-	return 0;
-}
-
 struct entry *
 held_entry(const struct dataset *d, struct store *st, bool bypass)
 {
 	struct entry *e = mem_calloc(1, sizeof(*e));
 
 	if (e == NULL || (e->arena = arena_new()) == NULL ||
-	    copy_dataset(d, e->arena, &e->set.d) < 0) {
+	    dataset_copy(&e->set.d, d, e->arena, NULL) < 0) {
 		held_entry_free(e);
 		return NULL;
 	}
@@ -449,7 +435,7 @@ describe(struct entry *e, const struct dataset *d, struct error *err)
 	const char *dir = a != NULL ? arena_strdup(a, e->set.dir) : NULL;
 	struct dataset copy;
 
-	if (dir == NULL || copy_dataset(d, a, &copy) < 0) {
+	if (dir == NULL || dataset_copy(&copy, d, a, NULL) < 0) {
 		arena_free(a);
 		return error_no_memory(err);
 	}
