@@ -32,11 +32,10 @@ unsigned par_quota(const char *root);
 /*
  * Call fn(arg, i, worker, err) for i = 0 ... count-1, roughly in that order, on
  * all workers. worker < par_threads() identifies the thread, for per-thread
- * memory.  Each thread takes `batch` numbers at a time (0: one);
- * fewer if some threads would get none.  After the
- * first call that returns -1 no more numbers are taken, and par_for() returns
- * -1 with that call's error.  Not re-entrant.  With a NULL pool the caller does
- * all calls, in order.
+ * memory.  Each thread takes `batch` numbers at a time (0: one), or fewer if
+ * some threads would get none.  After the first call that returns -1 no more
+ * numbers are taken, and par_for() returns -1 with that call's error.  Not
+ * re-entrant.  With a NULL pool the caller does all calls, in order.
  */
 int par_for(struct par *p, size_t count, size_t batch,
 	    int (*fn)(void *arg, size_t i, unsigned worker, struct error *err),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fetching.c - which dataset is fetched, and one attempt. */
+/* fetching.c - choose the dataset to fetch, and fetch it. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ struct search {
 	int64_t unread;	     /* one that could not be read; 0: none */
 };
 
-/* Take the dataset to try next.  CURRENT is tried even if it has failed. */
+/* Choose the next dataset to try.  CURRENT is tried even if it has failed. */
 static bool
 choose(const struct search *s, const struct index_entry *list, size_t count,
        const struct index_entry **out)
@@ -154,7 +154,7 @@ bring(const struct begun *b, struct outset *o, struct error *err)
 	return fetching_agree(&run->world, v, err);
 }
 
-/* Do files and bytes add up to what the descriptor says?  Sizes of files may
+/* Do files and bytes match the totals in the descriptor?  Sizes of files may
  * not be recorded. */
 static enum fetch_verdict
 check_totals(const struct dataset *want, const struct dataset *is,
@@ -170,7 +170,7 @@ check_totals(const struct dataset *want, const struct dataset *is,
 	return FETCH_BAD;
 }
 
-/* Fill it, and list it. */
+/* Copy its files, and list it. */
 static enum fetch_verdict
 fill(const struct begun *b, struct error *err)
 {
@@ -241,7 +241,7 @@ attempt(struct run *run, const struct dataset *d, struct error *err)
 
 /* --- Rebuilding on the prefix --- */
 
-/* Rank 0: can what is missing be computed from what is there? */
+/* Rank 0: rebuild missing files of a dataset on the prefix, if possible. */
 static bool
 rebuild_it(struct catalogue *c, int64_t id)
 {
@@ -272,7 +272,7 @@ stamp(const struct search *s, int64_t id, enum catalogue_stamp what,
 	return team_agree(&s->run->world, rc, err);
 }
 
-/* One candidate: the attempt, and a second one if a rebuild helps. */
+/* Try one dataset, and try it again if a rebuild helps. */
 static enum fetch_verdict
 try_one(struct search *s, const struct dataset *d, struct error *err)
 {
@@ -300,8 +300,8 @@ try_one(struct search *s, const struct dataset *d, struct error *err)
 	return attempt(s->run, d, err);
 }
 
-/* Say why it was not fetched.  One that is bad is marked, so that it is not
- * tried again. */
+/* Report why the dataset was not fetched.  A bad one is marked failed, so that
+ * it is not tried again. */
 static int
 pass_over(struct search *s, const struct dataset *d, enum fetch_verdict v,
 	  const struct error *why, struct error *err)
@@ -383,7 +383,8 @@ honour_current(struct run *run, struct error *err)
 	return 0;
 }
 
-/* A job that begins anew would in time replace what is there. */
+/* A job that starts from the beginning would in time replace the unread
+ * dataset. */
 static int
 unread(int64_t id, const char *where, const char *anew, struct error *err)
 {
@@ -394,8 +395,8 @@ unread(int64_t id, const char *where, const char *anew, struct error *err)
 			 id, where, anew);
 }
 
-/* Rank 0: datasets that were retired by a job that was killed before it
- * replaced any of their files are valid again. */
+/* Rank 0: restore datasets that a killed job had retired without replacing any
+ * of their files. */
 static void
 take_back(struct catalogue *c)
 {
@@ -416,7 +417,7 @@ take_back(struct catalogue *c)
 	index_free(ix);
 }
 
-/* Fetch the newest that can be. */
+/* Fetch the newest usable checkpoint. */
 static int
 search(struct run *run, struct error *err)
 {

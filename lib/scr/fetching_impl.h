@@ -16,12 +16,12 @@ struct dataset;
 struct store;
 struct team;
 
-/* What came of an attempt; the worst of all ranks counts. */
+/* The result of an attempt; the worst of all ranks counts. */
 enum fetch_verdict {
 	FETCH_DONE,
 	FETCH_BAD,     /* the dataset is damaged, or files are missing */
-	FETCH_REFUSED, /* it may be whole, but this job cannot take it */
-	FETCH_BROKEN,  /* it is unknown: something else failed */
+	FETCH_REFUSED, /* it may be whole, but this job cannot use it */
+	FETCH_BROKEN,  /* unknown: something else failed */
 };
 
 /*
@@ -33,12 +33,13 @@ enum fetch_verdict fetching_list(const struct run *run, const struct dataset *d,
 				 struct arena *a, struct lists *out,
 				 struct error *err);
 
-/* The worst verdict of all ranks, and the reason of the lowest that has it. */
+/* Return the worst verdict of all ranks, and the reason of the lowest rank that
+ * has it. */
 enum fetch_verdict fetching_agree(const struct team *t, enum fetch_verdict v,
 				  struct error *err);
 
 /* Copy the files of this rank to `to[i]` in `store`, or on the prefix if that
- * is its own place: then they are only compared.  Checksums that were not
+ * is their place: then they are only verified.  Checksums that were not
  * recorded are added to the list.  Local. */
 enum fetch_verdict fetching_copy(const struct run *run,
 				 const struct store *store,

@@ -35,13 +35,13 @@ fetching_agree(const struct team *t, enum fetch_verdict v, struct error *err)
 	const enum fetch_verdict worst =
 		(enum fetch_verdict)team_most(t, (uint64_t)v);
 
-	/* Only those with the worst verdict say why. */
+	/* Only ranks with the worst verdict report their error. */
 	(void)team_agree(t, worst != FETCH_DONE && v == worst ? -1 : 0, err);
 	return worst;
 }
 
-/* An error of a file of the dataset.  Missing and damaged ones are the fault of
- * the dataset; one that cannot be read may be right. */
+/* The verdict for an error of a file.  Missing and damaged files make the
+ * dataset bad; a file that cannot be read may be right. */
 static enum fetch_verdict
 blame(const struct error *err)
 {
@@ -70,7 +70,7 @@ check_summary(int fd, const struct dataset *d, struct error *err)
 	return rc;
 }
 
-/* Rank 0: is it a dataset at all? */
+/* Rank 0: does the dataset have valid metadata? */
 static enum fetch_verdict
 check_meta(const struct run *run, const struct dataset *d, struct error *err)
 {

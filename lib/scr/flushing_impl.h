@@ -20,7 +20,7 @@ struct flush_file {
 	const char *from; /* absolute, in cache; with bypass on the prefix */
 	const char *rel;  /* below the prefix */
 	struct attr attr;
-	bool has_crc; /* of the filemap, or taken while it was copied */
+	bool has_crc; /* from the filemap, or computed during the copy */
 	uint32_t crc;
 	struct put_file *to;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* flushing_plan.c - what a flush has to do, and the transfers of a rank. */
+/* flushing_plan.c - the plan of a flush, and the transfers of a rank. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -41,7 +41,7 @@ flushing_free(struct flushing *f)
 
 /* --- The files of this rank --- */
 
-/* Where on the prefix the filemap puts the file. */
+/* The path of the file below the prefix, from the filemap. */
 static const char *
 on_prefix(struct flushing *f, const struct filemap_file *m, struct error *err)
 {
@@ -69,7 +69,7 @@ on_prefix(struct flushing *f, const struct filemap_file *m, struct error *err)
 	return copy;
 }
 
-/* Is the file in cache as its filemap says? */
+/* Does the file in cache match its filemap? */
 static int
 check_file(const struct filemap_file *m, struct error *err)
 {
@@ -218,8 +218,8 @@ flushing_plan(struct run *run, int64_t id, struct error *err)
 
 /* --- Transfers --- */
 
-/* Bytes that have been copied since `start` must not be more than the share of
- * this rank in SCR_FLUSH_ASYNC_BW. */
+/* Limits the bytes copied since `start` to the share of this rank in
+ * SCR_FLUSH_ASYNC_BW. */
 struct pace {
 	double rate; /* bytes a second; 0: no limit */
 	double start;

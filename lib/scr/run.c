@@ -38,7 +38,7 @@ find_host(struct run *run, struct error *err)
 	return run->host != NULL ? 0 : error_no_memory(err);
 }
 
-/* The world, and what the configuration says. */
+/* Set the world team, and read the configuration. */
 static int
 find_params(struct run *run, const struct settings *s, struct error *err)
 {
@@ -62,7 +62,8 @@ find_params(struct run *run, const struct settings *s, struct error *err)
 	return 0;
 }
 
-/* Rank 0: PREFIX/.scr, and what commands want to know of this run. */
+/* Rank 0: make PREFIX/.scr, and the files from which commands learn about this
+ * run. */
 static int
 make_files(const struct run *run, const struct settings *s, struct error *err)
 {
@@ -85,7 +86,7 @@ make_files(const struct run *run, const struct settings *s, struct error *err)
 	return rc;
 }
 
-/* Groups, and the ranks of this host. */
+/* Find groups, and the ranks of this host. */
 static int
 find_ranks(struct run *run, const struct settings *s, struct error *err)
 {
@@ -115,8 +116,8 @@ note_start(struct run *run)
 	events_add(run, &l);
 }
 
-/* Flush what should be on the prefix.  With SCR_GLOBAL_RESTART the job reads it
- * there: if all is there, the caches are emptied. */
+/* Flush the datasets that should be on the prefix.  With SCR_GLOBAL_RESTART the
+ * job reads them there, so the caches are purged if all flushes succeed. */
 static int
 move_to_prefix(struct run *run, struct error *err)
 {
@@ -133,7 +134,7 @@ run_begin(const struct settings *s, struct error *err)
 {
 	struct run *run = mem_calloc(1, sizeof(*run));
 
-	/* Not even a team exists in which the others could be told. */
+	/* There is no team yet to agree with the other ranks. */
 	if (run == NULL) {
 		say_abort("out of memory");
 		return NULL;

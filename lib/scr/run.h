@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * run.h - what the library knows between SCR_Init() and SCR_Finalize().
- * Nothing outlives SCR_Finalize(): the next SCR_Init() starts fresh.
- */
+/* run.h - the state of the library between SCR_Init() and SCR_Finalize().
+ * Nothing outlives SCR_Finalize(): the next SCR_Init() starts fresh. */
 #ifndef SCR_RUN_H
 #define SCR_RUN_H
 
@@ -21,7 +19,7 @@ struct conf;
 struct cores; /* cores.h: where threads copy */
 struct error;
 struct held;	/* held.h: the datasets in the caches */
-struct owned;	/* owned.h: whose the files on the prefix are */
+struct owned;	/* owned.h: the owners of files on the prefix */
 struct outset;	/* outset.h: the dataset being written */
 struct restart; /* restart.h: the dataset being read */
 struct settings;
@@ -42,11 +40,13 @@ struct run {
 	struct outset *out;  /* NULL: no dataset is being written */
 	struct restart *in;  /* NULL: none is being read */
 	/* Numbers of the last dataset and of the last checkpoint; `numbered`:
-	 * none on the prefix is higher. */
+	 * no number on the prefix is higher. */
 	int64_t dataset_id, ckpt_id;
 	bool numbered;
-	/* Since when the application computes, and writes a dataset: by
-	 * clock_seconds(); the latter in seconds since 1970, too. */
+	/*
+	 * Times at which the application began to compute, and to write a
+	 * dataset: by clock_seconds(); the latter in seconds since 1970, too.
+	 */
 	double computes_since, writes_since;
 	int64_t writes_time;
 	struct pacing pace;
@@ -56,7 +56,7 @@ struct run {
 	int64_t restart_id, begun;
 };
 
-/* In order; on failure everything is undone.  Collective. */
+/* Start the run, step by step; on failure all steps are undone.  Collective. */
 struct run *run_begin(const struct settings *s, struct error *err);
 int run_end(struct run *run, struct error *err);
 
