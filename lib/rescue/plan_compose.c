@@ -313,11 +313,11 @@ encode_map(struct planner *w, struct plan_rank *r, const struct filemap *m,
 	}
 	if (rc == 0)
 		rc = kvtree_encode(t, &raw, err);
-	if (rc == 0) {
+	if (rc == 0)
 		image = arena_alloc(w->p.arena, raw.len + 1, 1);
-		rc = image == NULL ? error_no_memory(err) : 0;
-	}
-	if (rc == 0) {
+	if (rc == 0 && image == NULL)
+		rc = error_no_memory(err);
+	if (image != NULL) {
 		memcpy(image, raw.data, raw.len);
 		r->map.image = image;
 		r->map.image_size = raw.len;
