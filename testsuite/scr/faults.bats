@@ -92,10 +92,12 @@ on_prefix()
 			select(.valid and .name == $name)' >/dev/null
 }
 
-# The step that was last reported complete.
+# The step that was last reported complete, or from which the job went on: then
+# later ones make room.
 complete_step()
 {
-	awk '$1 == "complete" { n = $2 } END { print n + 0 }' "$JOURNAL"
+	awk '$1 == "complete" || $1 == "restart" { n = $2 }
+		END { print n + 0 }' "$JOURNAL"
 }
 
 # As if nothing had happened: what was reported complete is there, the next job
