@@ -7,6 +7,7 @@
  * Both are read only if a file is missing or wrong, or if checksums are to be
  * compared: a rebuilt file must match all records.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "arena.h"
@@ -18,6 +19,7 @@
 #include "meta/copied.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
+#include "str.h"
 
 struct plan_record {
 	struct rank2file own;	       /* read for this record */
@@ -50,12 +52,41 @@ is_bad(const struct plan_file *f)
 	return f->state != FILE_PRESENT && f->state != FILE_ELSEWHERE;
 }
 
+/* Does a file of one rank have the place of another one's?  Then one of the
+ * filemaps may be a copy of the other. */
+static int
+find_overlap(const struct planner *w, const struct plan_file **one,
+	     const struct plan_file **other, struct error *err)
+{
+	struct map *places = map_new();
+	int rc = places == NULL ? -1 : 0;
+
+	*one = *other = NULL;
+	for (size_t i = 0; rc == 0 && *one == NULL && i < w->p.nfiles; i++) {
+		const struct plan_file *f = &w->p.files[i];
+		const size_t at = map_get(places, f->path);
+
+		if (at == MAP_NONE) {
+			rc = map_put(places, f->path, i);
+		} else if (w->p.files[at].rank != f->rank) {
+			*one = &w->p.files[at];
+			*other = f;
+		}
+	}
+	map_free(places);
+	return rc < 0 ? error_no_memory(err) : 0;
+}
+
+static bool
+has_record(const struct planner *w)
+{
+	return !w->p.places[0].cache && !w->bare && !w->by_hand && !w->reported;
+}
+
 /* Are these records needed? */
 static bool
 needed(const struct planner *w)
 {
-	if (w->p.places[0].cache || w->bare || w->by_hand || w->reported)
-		return false;
 	if (w->o->flags & PLAN_CHECKSUMS)
 		return true;
 	for (int64_t i = 0; i < w->p.nranks; i++)
@@ -190,21 +221,45 @@ take_sums(struct planner *w)
 	}
 }
 
+/* Two filemaps name a file, rank2file is lost, and the descriptor tells of
+ * others. */
+static int
+refuse_overlap(const struct plan_file *one, const struct plan_file *other,
+	       struct error *err)
+{
+	char path[256];
+
+	return error_set(err, ERROR_DAMAGED,
+			 "filemaps of ranks %" PRIu32 " and %" PRIu32
+			 " both name %s: one of them is a copy: remove it, so "
+			 "that it is rebuilt",
+			 one->rank, other->rank,
+			 str_printable(path, sizeof(path), one->path));
+}
+
 int
 plan_record_load(struct planner *w, size_t *dropped, struct error *err)
 {
+	const struct plan_file *one = NULL, *other = NULL;
 	bool all = false;
 
 	*dropped = 0;
-	if (w->record != NULL || !needed(w))
+	if (w->record != NULL || !has_record(w))
+		return 0;
+	if (find_overlap(w, &one, &other, err) < 0)
+		return -1;
+	if (one == NULL && !needed(w))
 		return 0;
 	if (load(w, err) < 0)
 		return -1;
 	if (w->record == NULL)
-		return 0;
+		return one != NULL && totals_differ(w)
+			       ? refuse_overlap(one, other, err)
+			       : 0;
 	if (list_paths(w->record, err) < 0)
 		return -1;
-	all = totals_differ(w);
+	/* A copy spoils the totals, too. */
+	all = one == NULL && totals_differ(w);
 	for (int64_t i = 0; i < w->p.nranks; i++) {
 		if (!all && !contradicts(w, (uint32_t)i))
 			continue;

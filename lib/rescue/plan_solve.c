@@ -361,7 +361,7 @@ judge(struct planner *w, struct plan_set *s, const struct solve_member *losses,
 		s->verdict = SET_WHOLE;
 	} else if (s->reason != NULL) {
 		s->verdict = SET_LOST;
-	} else if (s->solution->nlost > 0) {
+	} else if (s->solution != NULL && s->solution->nlost > 0) {
 		s->verdict = SET_LOST;
 		s->reason = plan_explain(s, losses, any, arena);
 	} else {

@@ -300,3 +300,32 @@ build_of_b_by_other_clocks()
 	done
 	tree_sha p | diff before -
 }
+
+# One filemap is a copy of its neighbour's.  rank2file knows better; without it,
+# nothing is recorded from the copy.
+@test "the filemap of another rank under the name of this one" {
+	for scheme in SINGLE XOR RS; do
+		rm -rf p
+		scavenge_of_a 4 "$scheme"
+		# Files of different sizes, so that totals tell as well.
+		[[ $(stat -c %s p/ckpt.4/* | sort -u | wc -l) -gt 1 ]]
+		cp "$D/rank2file.0.0" good
+		cp "$D/filemap_2" "$D/filemap_1"
+		cp -a p damaged
+		try scr_index -p p --build 4
+		assert_status 0
+		run scr_index -p p --verify --deep 4
+		assert_status 0
+		diff <(scr_inspect -m tree good) \
+			<(scr_inspect -m tree "$D/rank2file.0.0")
+		run scr_inspect -p p 4
+		assert_status 0
+
+		rm -rf p
+		mv damaged p
+		rm "$D"/rank2file* "$D"/summary.scr
+		run scr_index -p p --build 4
+		((status != 0))
+		[[ ! -e $D/rank2file ]]
+	done
+}
