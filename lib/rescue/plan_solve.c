@@ -408,7 +408,7 @@ plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 			goto out;
 		/* Use bodies behind damaged headers only if the set is lost
 		 * without them. */
-		if (s->solution->nlost > 0 &&
+		if (s->solution != NULL && s->solution->nlost > 0 &&
 		    try_solve(s, losses, true, err) < 0)
 			goto out;
 	}

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -248,7 +249,7 @@ pace_keep(void *arg, const void *data, size_t len, uint64_t at,
 	(void)data, (void)at, (void)err;
 	if (p->rate <= 0)
 		return 0;
-	ahead = (double)(p->bytes += len) / p->rate;
+	ahead = (double)(atomic_fetch_add(&p->bytes, len) + len) / p->rate;
 	ahead += p->start - clock_seconds();
 	if (ahead <= 0)
 		return 0;
