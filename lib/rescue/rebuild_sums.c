@@ -158,8 +158,12 @@ blame_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 	bool *bad = mem_calloc(s->n, sizeof(*bad));
 	bool *suspect = mem_calloc(s->n, sizeof(*suspect));
 	long marked = 0, suspects = 0;
-	int rc = bad != NULL && suspect != NULL ? 0 : error_no_memory(err);
+	int rc = 0;
 
+	if (bad == NULL || suspect == NULL) {
+		rc = error_no_memory(err);
+		goto out;
+	}
 	for (uint32_t m = 0; m < s->n && rc == 0; m++) {
 		bool right = false;
 
@@ -178,6 +182,7 @@ blame_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 	for (uint32_t m = 0; m < s->n && rc == 0; m++)
 		if (bad[m])
 			rc = plan_mark_body(r->p, set, m, err);
+out:
 	mem_free(bad);
 	mem_free(suspect);
 	return rc != 0 ? rc : marked;
