@@ -246,6 +246,8 @@ error_remedy(struct error *err, enum error_remedy remedy)
 	return -1;
 }
 
+#undef error_no_memory /* the analyser's */
+
 int
 error_no_memory(struct error *err)
 {
