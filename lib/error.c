@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#define ERROR_C
 #include "error.h"
 
 #include <errno.h>
@@ -245,8 +246,6 @@ error_remedy(struct error *err, enum error_remedy remedy)
 		err->remedy = remedy;
 	return -1;
 }
-
-#undef error_no_memory /* the analyser's */
 
 int
 error_no_memory(struct error *err)

@@ -90,9 +90,6 @@ int error_as(struct error *err, const struct error *cause, const char *fmt, ...)
 
 /* "out of memory", ERROR_NOMEM.  Returns -1. */
 int error_no_memory(struct error *err);
-#ifdef __clang_analyzer__ /* it does not see that */
-#define error_no_memory(err) (error_no_memory(err), -1)
-#endif
 
 /* Forget the error. */
 void error_clear(struct error *err);
@@ -106,5 +103,18 @@ int error_status(enum error_kind kind);
 
 /* The worse of two exit statuses: OK < DAMAGED < USAGE < FAILED < LOST. */
 int error_worse_status(int a, int b);
+
+/* The analyser looks at one source file at a time; tell it what these return.
+ */
+#if defined(__clang_analyzer__) && !defined(ERROR_C)
+#define error_set(...) (error_set(__VA_ARGS__), -1)
+#define error_vset(...) (error_vset(__VA_ARGS__), -1)
+#define error_sys(...) (error_sys(__VA_ARGS__), -1)
+#define error_wrap(...) (error_wrap(__VA_ARGS__), -1)
+#define error_remedy(...) (error_remedy(__VA_ARGS__), -1)
+#define error_pass(...) (error_pass(__VA_ARGS__), -1)
+#define error_as(...) (error_as(__VA_ARGS__), -1)
+#define error_no_memory(err) (error_no_memory(err), -1)
+#endif
 
 #endif /* ERROR_H */
