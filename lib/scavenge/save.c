@@ -295,10 +295,11 @@ copy_round(struct copying *c, bool *again, struct error *err)
 	call.remote.arg = c;
 	if (rc == 0)
 		rc = scavenge_call_run(&call, s, c->nodes, c->count, err);
-	if (call.results != NULL)
+	if (call.results != NULL) {
 		keep_output(c, call.results);
-	if (rc == 0)
-		rc = take_results(c, call.results, again, err);
+		if (rc == 0)
+			rc = take_results(c, call.results, again, err);
+	}
 out:
 	scavenge_call_end(&call);
 	mem_free(c->done);
