@@ -290,7 +290,7 @@ cores_find(struct run *run, struct cores **out, struct error *err)
 	if (*out == NULL)
 		rc = error_no_memory(err);
 	rc = team_agree(&run->world, rc, err);
-	if (rc == 0)
+	if (rc == 0 && *out != NULL)
 		rc = find(run, *out, err);
 	return team_agree(&run->world, rc, err);
 }

@@ -364,7 +364,7 @@ prepare_copies(struct flow *f, struct error *err)
 	f->copy_at = mem_calloc((size_t)f->k + 1, sizeof(*f->copy_at));
 	if (f->holders == NULL || f->copy_at == NULL)
 		return error_no_memory(err);
-	for (unsigned i = 0; i < f->k; i++) {
+	for (unsigned i = 0; i < f->k && f->n > 0; i++) {
 		const uint32_t left = (f->me + f->n - 1 - i % f->n) % f->n;
 
 		f->holders[i] = (f->me + 1 + i) % f->n;

@@ -11,6 +11,11 @@
  *   pause=MS    a step takes so long beside (0)
  *   lone=R      rank R kills itself in the second step, in the middle of its
  *               files; lone=all: all ranks do
+ *   die=N:R:TEXT  rank R is killed in step N, before its first file operation
+ *               on a path that contains TEXT; by the fault shim, which must be
+ *               preloaded, with SHIM_PATH=/none
+ *   hold=N:FILE the ranks wait before step N, after rank 0 made FILE, until
+ *               somebody removes it
  *
  * Rank 0 appends to JOURNAL, each time in one write:
  *
@@ -240,13 +245,50 @@ die_alone(int nth)
 		kill(getpid(), SIGKILL);
 }
 
+/* `value` is "N:REST": its REST if N is `nth`, else NULL. */
+static const char *
+in_step(const char *value, int nth)
+{
+	const char *rest = strchr(value, ':');
+
+	return rest != NULL && atoi(value) == nth ? rest + 1 : NULL;
+}
+
+static void
+die_at_path(int nth)
+{
+	const char *who = in_step(text("die", ""), nth);
+
+	if (who == NULL || atoi(who) != rank)
+		return;
+	setenv("SHIM_KILL_AT", "1", 1);
+	setenv("SHIM_PATH", strchr(who, ':') + 1, 1);
+}
+
+static void
+hold(int nth)
+{
+	const char *file = in_step(text("hold", ""), nth);
+	const struct timespec some = { 0, 20000000 };
+
+	if (file == NULL)
+		return;
+	if (rank == 0)
+		close(open(file, O_WRONLY | O_CREAT, 0666));
+	MPI_Barrier(MPI_COMM_WORLD);
+	while (access(file, F_OK) == 0)
+		nanosleep(&some, NULL);
+}
+
 static void
 write_step(int step, int nth)
 {
 	char name[512], path[SCR_MAX_FILENAME];
 	int right = 1, rc = 0;
 
+	hold(nth);
 	note("begin %d", step);
+	die_at_path(nth);
 	snprintf(name, sizeof(name), "ckpt.%d", step);
 	need(SCR_Start_output(name, SCR_FLAG_CHECKPOINT), "SCR_Start_output");
 	for (int i = 0; i < number("files", 2); i++) {
