@@ -1,71 +1,138 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats and bed_lay set them
-# The batch scripts of examples/: those for SLURM and plain ssh run for real,
-# and a node dies during the job.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2154 # bats and job.bash use them
+# The batch scripts of examples/ for SLURM and plain ssh, with MPI jobs of one
+# and two ranks a node, with and without spare nodes; ends.bats has more ends of
+# jobs of one rank a node.  SCRKIT_SLOW tries all of them.
 
 load bed
+load job
 
-setup_file() { bed_up 4; }
+setup_file() { bed_up 5; }
+teardown() { batch_stop; }
 
-# wait_for FILE: wait until the file exists on /pfs.
-wait_for()
+clean_end() # WAY NODES
 {
-	local i
+	SET=(SCR_RUNS=-1)
+	batch "$@" steps=2
+	batch_end
+	assert_status 0
+	assert_output_has "ckpt.2 (dataset 2) is saved" \
+		"ended with 0, scr_postrun with 0"
+	[[ $(grep -c round "$JOURNAL") -eq 1 ]]
+}
 
-	for ((i = 0; i < 150; i++)); do
-		[[ ! -e $BED_DIR/pfs/$1 ]] || return 0
-		sleep 0.1
+# It is started again, gets one step further, and aborts again.
+abort()
+{
+	SET=(SCR_RUNS=2)
+	batch "$@" abort=2:1
+	batch_end
+	((status != 0))
+	grep -qx "restart 1 1" "$JOURNAL"
+	assert_output_has "ckpt.2 (dataset 2) is saved" \
+		"ended with $status, scr_postrun with 0"
+}
+
+# With a spare node the job goes on, else it must end.
+dead_node()
+{
+	SET=(SCR_RUNS=2)
+	batch "$@" steps=2 hold=2:/pfs/held
+	job_await held
+	batch_lose -s node2
+	batch_go_on
+	batch_end
+	if ((4 / PPN < $2)); then
+		assert_status 0
+		grep -qx "restart 1 1" "$JOURNAL"
+		assert_output_has "ckpt.3 (dataset 3) is saved" \
+			"ended with 0, scr_postrun with 0"
+	else
+		((status != 0))
+		assert_output_has "no further run" \
+			"ckpt.1 (dataset 1) is saved" \
+			"ended with $status, scr_postrun with 0"
+	fi
+	bed_revive node2
+}
+
+halt()
+{
+	SET=(SCR_RUNS=2)
+	batch "$@" exit=1 hold=2:/pfs/held
+	job_await held
+	on login scr_halt /pfs/run
+	batch_go_on
+	batch_end
+	assert_status 0
+	assert_output_has "ckpt.2 (dataset 2) is saved" \
+		"ended with 0, scr_postrun with 0"
+}
+
+# The application leaves at a checkpoint in time before the end.
+halt_seconds()
+{
+	if [[ $1 == slurm ]]; then
+		MINUTES=1 SET=(SCR_HALT_SECONDS=50) SBATCH=(--signal=B:USR1@1)
+	else
+		SET=(SCR_END_TIME=$(($(date +%s) + 60)) SCR_HALT_SECONDS=52
+			GRACE=5)
+	fi
+	batch "$@" exit=1 pause=300
+	batch_end
+	assert_status 0
+	assert_output_has "is saved" "ended with 0, scr_postrun with 0"
+}
+
+time_limit()
+{
+	if [[ $1 == slurm ]]; then
+		MINUTES=1 SBATCH=(--signal=B:USR1@40)
+	else
+		SET=(SCR_END_TIME=$(($(date +%s) + 12)) GRACE=5
+			SCR_HALT_SECONDS=0)
+	fi
+	batch "$@" pause=300
+	batch_end
+	((status != 0))
+	assert_output_has "is saved" "ended with $status, scr_postrun with 0"
+}
+
+# each WAY PPN NODES END...: a job for each end.
+each()
+{
+	local way=$1 end start
+
+	PPN=$2
+	for end in "${@:4}"; do
+		start=$SECONDS
+		MINUTES='' SET=() SBATCH=() LAY=()
+		"$end" "$way" "$3"
+		echo "# $way, $PPN ranks a node, $3 nodes, $end: status" \
+			"$status, $((SECONDS - start)) s" >&3
+		batch_left_nothing
+		batch_stop
 	done
-	return 1
 }
 
-# An application that has a checkpoint in the caches and fails when its node
-# dies; its second run succeeds.  It leaves flush.scr as the earlier job did.
-application()
-{
-	cat >"$BED_DIR/pfs/app" <<-'EOF'
-		#!/bin/sh
-		[ ! -e /pfs/second ] || exit 0
-		cp /pfs/flush.scr "$SCR_PREFIX/.scr/"
-		touch /pfs/running
-		while [ ! -e /pfs/dead ]; do sleep 0.1; done
-		exit 1
-	EOF
-	chmod +x "$BED_DIR/pfs/app"
-	cp "$lay_pfs/.scr/flush.scr" "$BED_DIR/pfs/"
+@test "SLURM: two ranks a node, with a spare node" {
+	each slurm 2 3 clean_end abort dead_node halt halt_seconds
 }
 
-@test "slurm.sbatch: a node dies, the job goes on, the checkpoint is saved" {
-	bed_slurm_up
-	bed_lay xor_8n4
-	application
-	on login env "${lay_env[@]}" env -u SCR_NODELIST PAUSE=0 NEEDED=1 \
-		sbatch -Q -W --no-kill -N4 -o /pfs/out \
-		"$TESTSUITE/../examples/slurm.sbatch" /pfs/app 3>&- &
-	wait_for running
-	bed_kill node3
-	bed_slurm_lost node3
-	touch "$BED_DIR/pfs/second" "$BED_DIR/pfs/dead"
-	wait $! || status=$?
-	cat "$BED_DIR/pfs/out"
-	((${status:-0} == 0))
-	grep -q "the job ended with 0, scr_postrun with 0" "$BED_DIR/pfs/out"
-	assert_saved xor_8n4
+@test "ssh: two ranks a node, with a spare node" {
+	each ssh 2 3 clean_end abort dead_node halt halt_seconds
 }
 
-@test "ssh.job: a node dies, the job goes on, the checkpoint is saved" {
-	bed_lay xor_8n4
-	application
-	on login env "${lay_env[@]}" PAUSE=0 SCR_REMOTE=ssh SCR_MIN_NODES=1 \
-		"$TESTSUITE/../examples/ssh.job" /pfs/app \
-		>"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
-	wait_for running
-	bed_kill node2
-	touch "$BED_DIR/pfs/second" "$BED_DIR/pfs/dead"
-	wait $! || status=$?
-	cat "$BATS_TEST_TMPDIR/out"
-	((${status:-0} == 0))
-	grep -q "the job ended with 0, scr_postrun with 0" "$BATS_TEST_TMPDIR/out"
-	assert_saved xor_8n4
+@test "all of them, with one rank and two, with and without spare nodes" {
+	[[ -n ${SCRKIT_SLOW-} ]] || skip "slow"
+	for way in slurm ssh; do
+		for spare in 0 1; do
+			for ranks in 1 2; do
+				each "$way" $ranks $((4 / ranks + spare)) \
+					clean_end abort dead_node halt \
+					halt_seconds time_limit
+			done
+		done
+	done
 }

@@ -72,16 +72,17 @@ job_round()
 # node1 to nodeNODES ("1 2 5": on these), without a batch script, like `try`.
 job_direct()
 {
-	local nodes=$1 list
+	local nodes=$1 list=()
 
 	shift
 	[[ $nodes == *' '* ]] || nodes=$(seq -s ' ' "$nodes")
-	list=$(printf 'node%s,' $nodes)
+	read -ra list <<<"$nodes"
+	nodes=$(printf 'node%s,' "${list[@]}")
 	job_round
 	BED_LIMIT=${JOB_LIMIT:-60} try on login env "${job_env[@]}" \
 		SCR_JOB_ID="${job_id:-j1}" sh -c 'cd /pfs/run && exec "$@"' - \
-		mpiexec -launcher ssh -hosts "${list%,}" -ppn "${PPN:-1}" \
-		-n $((${PPN:-1} * $(wc -w <<<"$nodes"))) /pfs/app "$@" </dev/null
+		mpiexec -launcher ssh -hosts "${nodes%,}" -ppn "${PPN:-1}" \
+		-n $((${PPN:-1} * ${#list[@]})) /pfs/app "$@" </dev/null
 }
 
 # job_post ARG...: run scr_postrun for the job of job_direct on nodes 1 to
@@ -95,12 +96,13 @@ job_post()
 
 # job_restarts STEP ROUND: a new job, on nodes without caches, restarts from
 # checkpoint STEP that ROUND wrote; "none": from nothing.  It verifies the
-# content and writes nothing.
+# content and writes nothing.  $SIZE: that of the files (1000).
 job_restarts()
 {
 	local want="restart $1${2:+ $2}"
 
-	job_id=later job_direct "${RESTART_NODES:-${NODES:-4}}" steps=0
+	job_id=later job_direct "${RESTART_NODES:-${NODES:-4}}" steps=0 \
+		"size=${SIZE:-1000}"
 	assert_status 0
 	[[ $(grep restart "$JOURNAL" | tail -n 1) == "$want" ]] ||
 		failed "expected: $want" "$(tail -n 3 "$JOURNAL")"
@@ -123,4 +125,101 @@ job_await()
 		sleep 0.1
 	done
 	failed "/pfs/$1 did not appear"
+}
+
+# --- Jobs run by the batch scripts of examples/ ------------------------------
+
+# batch slurm|ssh NODES OPTION...: start a job of four ranks on node1 to
+# nodeNODES, ${PPN:-1} ranks on a node.  $LAY: settings for job_lay; $SET: more
+# of them; $MINUTES: its time limit; $SBATCH: options, an array.
+batch()
+{
+	local scripts=$TESTSUITE/../examples need=$((4 / ${PPN:-1}))
+
+	way=$1
+	shift
+	job_lay "${LAY[@]}"
+	ROUND=1
+	job_env+=(PAUSE=0 SCR_RUNS=1 WATCH=1 "NEEDED=$need" "${SET[@]}")
+	cat >"$BED_DIR/pfs/launch" <<-'EOF'
+		#!/bin/sh
+		exec mpiexec -launcher ssh -hosts "$NODES" -ppn "${PPN:-1}" -n 4 \
+			/pfs/app "$@"
+	EOF
+	chmod +x "$BED_DIR/pfs/launch"
+	if [[ $way == slurm ]]; then
+		bed_slurm_up
+		set -- sbatch -Q -W -N"$1" --ntasks-per-node="${PPN:-1}" \
+			-t "${MINUTES:-60}" -o /pfs/out "${SBATCH[@]}" \
+			"$scripts/slurm.sbatch" /pfs/app "${@:2}"
+	else
+		job_env+=(SCR_JOB_ID=first "SCR_NODELIST=node[1-$1]"
+			"PPN=${PPN:-1}")
+		set -- sh -c 'exec "$@" >/pfs/out 2>&1' - \
+			"$scripts/ssh.job" /pfs/launch "${@:2}"
+	fi
+	BED_LIMIT=${JOB_LIMIT:-100} on login env "${job_env[@]}" \
+		sh -c 'cd /pfs/run && exec "$@"' - "$@" \
+		</dev/null >/dev/null 3>&- &
+	JOB=$!
+}
+
+# Wait for its end: $status is that of the job, $output what it said.
+batch_end()
+{
+	status=0
+	wait "$JOB" || status=$?
+	output=$(cat "$BED_DIR/pfs/out") stderr=
+	JOB=
+	((status != 124)) || failed "the job hangs"
+}
+
+# Let the application go on that holds at /pfs/held.
+batch_go_on() { mv "$BED_DIR/pfs/held" "$BED_DIR/pfs/held.over"; }
+
+# batch_lose [-s] NODE...: power is cut; -s: its connections are closed, which
+# mpiexec notices at once.  SLURM would notice either later.
+batch_lose()
+{
+	if [[ $1 == -s ]]; then
+		shift
+		bed_kill_soft "$@"
+	else
+		bed_kill "$@"
+	fi
+	[[ $way != slurm ]] || bed_slurm_lost "$@"
+}
+
+# No process of the application runs, and no half-made file is there.
+batch_left_nothing()
+{
+	local node
+
+	for node in $("$BED" status | sed -n 's/ up.*//p'); do
+		! "$BED" exec "$node" pgrep -x app_kills ||
+			failed "$node: the application still runs"
+	done
+	[[ -z $(find "$BED_DIR/pfs/run" -path '*/ckpt.*/.*') ]] ||
+		failed "left: $(find "$BED_DIR/pfs/run" -path '*/ckpt.*/.*')"
+}
+
+# Teardown: a job that hangs must not disturb the next test.
+batch_stop()
+{
+	local i
+
+	[[ -e ${BED_DIR-}/committed ]] || return 0
+	if [[ ${way-} == slurm ]]; then
+		on login scancel --full --quiet --user root || true
+		for ((i = 0; i < 100; i++)); do
+			[[ -n $(on login squeue -h) ]] || break
+			sleep 0.1
+		done
+	fi
+	bed_heal
+	for i in $("$BED" status | sed 's/ .*//'); do
+		"$BED" exec "$i" sh -c 'pkill -KILL -x app_kills
+			pkill -KILL -x scr_postrun' || true
+	done
+	bed_wipe
 }

@@ -15,7 +15,10 @@
  *               on a path that contains TEXT; by the fault shim, which must be
  *               preloaded, with SHIM_PATH=/none
  *   hold=N:FILE the ranks wait before step N, after rank 0 made FILE, until
- *               somebody removes it
+ *               somebody renames it to FILE.over, which is then the end of
+ *               holding
+ *   abort=N:R   rank R aborts before step N
+ *   exit=1      ask SCR_Should_exit() after each step, and leave if it says so
  *
  * Rank 0 appends to JOURNAL, each time in one write:
  *
@@ -270,14 +273,25 @@ hold(int nth)
 {
 	const char *file = in_step(text("hold", ""), nth);
 	const struct timespec some = { 0, 20000000 };
+	char over[1024];
 
 	if (file == NULL)
 		return;
-	if (rank == 0)
+	snprintf(over, sizeof(over), "%s.over", file);
+	if (rank == 0 && access(over, F_OK) < 0)
 		close(open(file, O_WRONLY | O_CREAT, 0666));
 	MPI_Barrier(MPI_COMM_WORLD);
-	while (access(file, F_OK) == 0)
+	while (access(over, F_OK) < 0)
 		nanosleep(&some, NULL);
+}
+
+static void
+abort_before(int nth)
+{
+	const char *who = in_step(text("abort", ""), nth);
+
+	if (who != NULL && atoi(who) == rank)
+		abort();
 }
 
 static void
@@ -287,6 +301,7 @@ write_step(int step, int nth)
 	int right = 1, rc = 0;
 
 	hold(nth);
+	abort_before(nth);
 	note("begin %d", step);
 	die_at_path(nth);
 	snprintf(name, sizeof(name), "ckpt.%d", step);
@@ -306,7 +321,7 @@ int
 main(int argc, char **argv)
 {
 	struct timespec wait = { 0, 0 };
-	int step = 0;
+	int step = 0, leave = 0;
 
 	args = argv;
 	nargs = argc;
@@ -319,9 +334,11 @@ main(int argc, char **argv)
 	wait.tv_nsec = number("pause", 0) % 1000 * 1000000;
 	need(SCR_Init(), "SCR_Init");
 	step = restart();
-	for (int nth = 1; nth <= number("steps", 1000000); nth++) {
+	for (int nth = 1; nth <= number("steps", 1000000) && !leave; nth++) {
 		nanosleep(&wait, NULL);
 		write_step(++step, nth);
+		if (number("exit", 0))
+			need(SCR_Should_exit(&leave), "SCR_Should_exit");
 	}
 	need(SCR_Finalize(), "SCR_Finalize");
 	MPI_Finalize();
