@@ -19,7 +19,6 @@
 #include "path.h"
 
 struct put;
-struct stripe;
 
 struct packing {
 	struct packed *p;
@@ -42,7 +41,6 @@ struct packing {
 	struct stat *red_stats; /* originals, by file of `hidden` */
 	/* originals that were removed; those kept because they changed */
 	_Atomic size_t removed, left;
-	struct packed_sums sums; /* of the last transfer */
 };
 
 void pack_fini(struct packing *w);
@@ -58,20 +56,31 @@ enum pack_spare pack_judge(const struct packing *w, const struct segmap *m);
  * `size`), red_stats. */
 int pack_hidden_list(struct packing *w, uint64_t size, struct error *err);
 
-/* Write the containers of `m` from its files below `dirfd`, take over the
- * checksums, and read the containers again, unless originals are kept. */
+/* Some containers of a map, and the string of bytes that they get. */
+struct pack_batch {
+	struct segmap *map;
+	size_t first, end; /* containers first ... end - 1 */
+	uint64_t len;	   /* of them together */
+	struct stripe from;
+	struct stripe_sum *files; /* of all files of the map: extended */
+};
+
+/*
+ * Write the containers of a batch, compare the checksums of the files that are
+ * complete now, and record those of the containers.  Unless originals are kept,
+ * read the containers again.
+ */
+int pack_fill(struct packing *w, const struct pack_batch *b, struct error *err);
+
+/* The checksums of the files of `m`, all empty; to be freed by mem_free(). */
+struct stripe_sum *pack_file_sums(const struct segmap *m, struct error *err);
+
+/* Write all containers of `m` from its files below `dirfd`, and record all
+ * checksums. */
 int pack_write(struct packing *w, struct segmap *m, int dirfd,
 	       struct error *err);
 /* Make the directory of the containers, in layout 1 that of the metadata. */
 int pack_make_dir(const struct packed *p, struct error *err);
-
-/*
- * Prepare to write the containers of `m`, and direct the parts of `to`, whose
- * `sum` is the number of a container, to the new files.  The caller calls
- * put_commit() and put_free().  NULL: failed.
- */
-struct put *pack_put(const struct packing *w, const struct segmap *m,
-		     struct stripe *to, struct error *err);
 
 /* Write rank2file with w->map and w->hidden; `plain`: as unpacked. */
 int pack_switch(struct packing *w, bool plain, struct error *err);

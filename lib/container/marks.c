@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "container/segmap.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
@@ -107,4 +108,15 @@ marks_hit(const struct marks *m, const char *container, uint64_t off,
 	if (lo == 0 || strcmp(m->list[lo - 1].container, container) != 0)
 		return false;
 	return m->list[lo - 1].off + m->list[lo - 1].len > off;
+}
+
+bool
+marks_any(const struct marks *marks, const struct segmap *m, size_t first,
+	  size_t count)
+{
+	for (size_t i = first; i < first + count; i++)
+		if (marks_hit(marks, m->containers[m->segs[i].container].name,
+			      m->segs[i].off, m->segs[i].len))
+			return true;
+	return false;
 }

@@ -15,6 +15,7 @@
 struct error;
 struct mark;
 struct kvtree;
+struct segmap;
 
 /* All zero: no marks.  Freed by marks_free(). */
 struct marks {
@@ -34,5 +35,9 @@ int marks_remove(int meta_fd, struct error *err);
 /* Is any byte of the range marked? */
 bool marks_hit(const struct marks *m, const char *container, uint64_t off,
 	       uint64_t len);
+
+/* Is any byte of `count` segments of `m` from `first` on marked? */
+bool marks_any(const struct marks *marks, const struct segmap *m, size_t first,
+	       size_t count);
 
 #endif /* CONTAINER_MARKS_H */

@@ -48,7 +48,6 @@ pack_fini(struct packing *w)
 	hidden_free(&w->hidden);
 	mem_free(w->stats);
 	mem_free(w->shared);
-	packed_sums_fini(&w->sums);
 	mem_free(w->red_stats);
 	mem_free(w->from);
 	mem_free(w->set);

@@ -98,16 +98,6 @@ forget(const struct replaced *r)
 			m->containers[i].has_size = false;
 }
 
-static bool
-any_marked(const struct marks *marks, const struct segmap *m)
-{
-	for (size_t i = 0; i < m->nsegs; i++)
-		if (marks_hit(marks, m->containers[m->segs[i].container].name,
-			      m->segs[i].off, m->segs[i].len))
-			return true;
-	return false;
-}
-
 /* Remove the marks of a rebuild if they concern no file of the map. */
 static int
 remove_marks(const struct packed *p, struct error *err)
@@ -115,8 +105,9 @@ remove_marks(const struct packed *p, struct error *err)
 	struct marks marks = { .count = 0 };
 	int rc = marks_load(&marks, p->meta_fd, err);
 
-	if (rc == 0 && marks.count > 0 && !any_marked(&marks, &p->map) &&
-	    !any_marked(&marks, &p->hidden.red))
+	if (rc == 0 && marks.count > 0 &&
+	    !marks_any(&marks, &p->map, 0, p->map.nsegs) &&
+	    !marks_any(&marks, &p->hidden.red, 0, p->hidden.red.nsegs))
 		rc = marks_remove(p->meta_fd, err);
 	marks_free(&marks);
 	return rc;

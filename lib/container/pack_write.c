@@ -64,9 +64,37 @@ find_access(const struct hidden *h, struct attr *a)
 	a->mode = (a->mode & 0666) | 0600;
 }
 
-struct put *
-pack_put(const struct packing *w, const struct segmap *m, struct stripe *to,
-	 struct error *err)
+/* The containers of a batch, end to end; `sum` is their number. */
+static int
+list_containers(const struct packing *w, const struct pack_batch *b,
+		struct stripe *out, struct error *err)
+{
+	uint64_t at = 0;
+
+	out->nparts = 0;
+	out->parts = arena_alloc(w->arena, b->end - b->first + 1,
+				 sizeof(*out->parts));
+	if (out->parts == NULL)
+		return error_no_memory(err);
+	for (size_t i = b->first; i < b->end; i++) {
+		const struct segmap_container *c = &b->map->containers[i];
+
+		out->parts[out->nparts++] = (struct stripe_part){
+			.start = at,
+			.len = c->size,
+			.dirfd = w->p->root_fd,
+			.path = c->name,
+			.sum = i,
+		};
+		at += c->size;
+	}
+	return 0;
+}
+
+/* Direct the parts of `to` to new files, for put_commit() and put_free().
+ * NULL: failed. */
+static struct put *
+put_containers(const struct packing *w, struct stripe *to, struct error *err)
 {
 	const struct put_options how = {
 		.par = work_waiting(w->po->work, w->p->root_fd),
@@ -86,11 +114,8 @@ pack_put(const struct packing *w, const struct segmap *m, struct stripe *to,
 	}
 	find_access(&w->hidden, a);
 	for (size_t i = 0; i < to->nparts; i++) {
-		const struct segmap_container *c =
-			&m->containers[to->parts[i].sum];
-
-		what.path = c->name;
-		what.size = c->size;
+		what.path = to->parts[i].path;
+		what.size = to->parts[i].len;
 		to->parts[i].put = put_add(put, &what, err);
 		if (to->parts[i].put == NULL) {
 			put_free(put);
@@ -100,77 +125,144 @@ pack_put(const struct packing *w, const struct segmap *m, struct stripe *to,
 	return put;
 }
 
-/* Compare the new checksums with the recorded ones, and record them. */
+/* Check the checksums of the files whose bytes have all been read. */
 static int
-take_sums(struct packing *w, struct segmap *m, struct error *err)
+check_files(const struct segmap *m, const struct stripe_sum *sums,
+	    struct error *err)
 {
 	for (size_t i = 0; i < m->nfiles; i++) {
-		struct segmap_file *f = &m->files[i];
-		uint32_t crc = w->sums.files[i].crc;
+		const struct segmap_file *f = &m->files[i];
 
-		if (f->has_crc && f->size > 0 && f->crc != crc)
-			return segmap_wrong_sum(f, crc, err);
-		f->has_crc = true;
-		f->crc = f->size > 0 ? crc : 0;
-	}
-	for (size_t i = 0; i < m->ncontainers; i++) {
-		m->containers[i].has_crc = true;
-		m->containers[i].crc = w->sums.containers[i].crc;
+		if (f->has_crc && f->size > 0 && sums[i].seen == f->size &&
+		    sums[i].crc != f->crc)
+			return segmap_wrong_sum(f, sums[i].crc, err);
 	}
 	return 0;
 }
 
+/* Write the containers, and record their checksums. */
+static int
+write_batch(struct packing *w, const struct pack_batch *b, struct error *err)
+{
+	const struct segmap *m = b->map;
+	struct transfer_options t = {
+		.work = w->po->work,
+		.sums = b->files,
+		.sums_to = mem_calloc(m->ncontainers + 1, sizeof(*t.sums_to)),
+	};
+	struct stripe to = { 0, NULL };
+	struct put *put = NULL;
+	int rc = -1;
+
+	if (t.sums_to == NULL)
+		return error_no_memory(err);
+	for (size_t i = b->first; i < b->end; i++)
+		t.sums_to[i].size = m->containers[i].size;
+	if (list_containers(w, b, &to, err) == 0)
+		put = put_containers(w, &to, err);
+	if (put != NULL && transfer(&b->from, &to, b->len, &t, err) == 0 &&
+	    check_files(m, b->files, err) == 0)
+		rc = put_commit(put, err);
+	for (size_t i = b->first; i < b->end; i++) {
+		m->containers[i].has_crc = true;
+		m->containers[i].crc = t.sums_to[i].crc;
+	}
+	put_free(put);
+	mem_free(t.sums_to);
+	return rc;
+}
+
 /* Read the containers again, and compare their checksums. */
 static int
-confirm(struct packing *w, const struct segmap *m, struct error *err)
+confirm(const struct packing *w, const struct pack_batch *b, struct error *err)
 {
-	struct transfer_options t = { .work = w->po->work };
+	const struct segmap *m = b->map;
+	struct transfer_options t = {
+		.work = w->po->work,
+		.sums = mem_calloc(m->ncontainers + 1, sizeof(*t.sums)),
+	};
 	struct stripe from = { 0, NULL };
+	int rc = -1;
 
-	packed_sums_fini(&w->sums);
-	if (packed_sums_init(m, &w->sums, err) < 0 ||
-	    packed_containers(w->p, m, w->arena, &from, err) < 0)
+	if (t.sums == NULL)
+		return error_no_memory(err);
+	for (size_t i = b->first; i < b->end; i++)
+		t.sums[i].size = m->containers[i].size;
+	if (list_containers(w, b, &from, err) == 0)
+		rc = transfer(&from, NULL, b->len, &t, err);
+	for (size_t i = b->first; i < b->end && rc == 0; i++)
+		if (t.sums[i].seen != m->containers[i].size ||
+		    t.sums[i].crc != m->containers[i].crc)
+			rc = error_set(err, ERROR_CORRUPT,
+				       "%s: what was read again is not what "
+				       "was written; its sources are untouched",
+				       m->containers[i].name);
+	mem_free(t.sums);
+	return rc;
+}
+
+int
+pack_fill(struct packing *w, const struct pack_batch *b, struct error *err)
+{
+	if (write_batch(w, b, err) < 0)
 		return -1;
-	progress_expect(t.work->progress, m->bytes);
-	t.sums = w->sums.containers;
-	if (transfer(&from, NULL, m->bytes, &t, err) < 0)
-		return -1;
-	for (size_t i = 0; i < m->ncontainers; i++)
-		if (w->sums.containers[i].seen != m->containers[i].size ||
-		    w->sums.containers[i].crc != m->containers[i].crc)
-			return error_set(err, ERROR_CORRUPT,
-					 "%s: what was read again is not what "
-					 "was written; the originals are "
-					 "untouched",
-					 m->containers[i].name);
+	/* If the originals are kept, a wrong container does no harm: skip the
+	 * second reading. */
+	return w->po->keep ? 0 : confirm(w, b, err);
+}
+
+struct stripe_sum *
+pack_file_sums(const struct segmap *m, struct error *err)
+{
+	struct stripe_sum *sums = mem_calloc(m->nfiles + 1, sizeof(*sums));
+
+	if (sums == NULL)
+		error_no_memory(err);
+	for (size_t i = 0; sums != NULL && i < m->nfiles; i++)
+		sums[i].size = m->files[i].size;
+	return sums;
+}
+
+/* The files of a map below `dirfd`, end to end; `sum` is their number. */
+static int
+list_files(const struct packing *w, const struct segmap *m, int dirfd,
+	   struct stripe *out, struct error *err)
+{
+	out->parts = arena_alloc(w->arena, m->nfiles + 1, sizeof(*out->parts));
+	if (out->parts == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < m->nfiles; i++)
+		if (m->files[i].size > 0)
+			out->parts[out->nparts++] = (struct stripe_part){
+				.start = m->files[i].start,
+				.len = m->files[i].size,
+				.dirfd = dirfd,
+				.path = m->files[i].path,
+				.sum = i,
+			};
 	return 0;
 }
 
 int
 pack_write(struct packing *w, struct segmap *m, int dirfd, struct error *err)
 {
-	struct transfer_options t = { .work = w->po->work };
-	struct stripe from = { 0, NULL }, to = { 0, NULL };
-	struct put *put = NULL;
+	struct pack_batch b = {
+		.map = m,
+		.end = m->ncontainers,
+		.len = m->bytes,
+		.files = pack_file_sums(m, err),
+	};
 	int rc = -1;
 
-	packed_sums_fini(&w->sums);
-	if (packed_sums_init(m, &w->sums, err) < 0 ||
-	    packed_files(m, dirfd, w->arena, &from, err) < 0 ||
-	    packed_containers(w->p, m, w->arena, &to, err) < 0)
-		return -1;
-	put = pack_put(w, m, &to, err);
-	if (put == NULL)
-		return -1;
-	progress_expect(t.work->progress, m->bytes);
-	t.sums = w->sums.segments;
-	if (transfer(&from, &to, m->bytes, &t, err) == 0) {
-		packed_sums_combine(m, &w->sums);
-		if (take_sums(w, m, err) == 0)
-			rc = put_commit(put, err);
+	progress_expect(w->po->work->progress, m->bytes);
+	if (!w->po->keep)
+		progress_expect(w->po->work->progress, m->bytes);
+	if (b.files != NULL && list_files(w, m, dirfd, &b.from, err) == 0)
+		rc = pack_fill(w, &b, err);
+	for (size_t i = 0; rc == 0 && i < m->nfiles; i++) {
+		m->files[i].has_crc = true;
+		m->files[i].crc = b.files[i].crc;
 	}
-	put_free(put);
-	/* If the originals are kept, a wrong container does no harm: skip the
-	 * second reading. */
-	return rc < 0 ? -1 : w->po->keep ? 0 : confirm(w, m, err);
+	mem_free(b.files);
+	return rc;
 }

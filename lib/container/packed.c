@@ -345,8 +345,8 @@ packed_containers(const struct packed *p, const struct segmap *m,
 }
 
 int
-packed_files(const struct segmap *m, int dirfd, struct arena *arena,
-	     struct stripe *out, struct error *err)
+packed_sinks(const struct segmap *m, struct arena *arena, struct stripe *out,
+	     struct error *err)
 {
 	uint64_t at = 0;
 
@@ -354,20 +354,14 @@ packed_files(const struct segmap *m, int dirfd, struct arena *arena,
 	out->parts = arena_alloc(arena, m->nsegs + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
 		return error_no_memory(err);
-	for (size_t i = 0; i < m->nfiles; i++) {
-		const struct segmap_file *f = &m->files[i];
-
-		for (size_t k = f->first; k < f->first + f->nsegs; k++) {
-			out->parts[out->nparts++] = (struct stripe_part){
-				.start = at,
-				.len = m->segs[k].len,
-				.dirfd = dirfd,
-				.path = dirfd >= 0 ? f->path : NULL,
-				.off = at - f->start,
-				.sum = k,
-			};
-			at += m->segs[k].len;
-		}
+	for (size_t i = 0; i < m->nsegs; i++) {
+		out->parts[out->nparts++] = (struct stripe_part){
+			.start = at,
+			.len = m->segs[i].len,
+			.dirfd = -1,
+			.sum = i,
+		};
+		at += m->segs[i].len;
 	}
 	return 0;
 }

@@ -105,15 +105,15 @@ bool packed_is_old(int prefix_fd, const char *name);
 /* --- Files and containers as strings --- */
 
 /*
- * The string of all packed files, with the offsets of segmap_file.start: as
- * containers (parts have the container's number in `sum`), or as files beneath
- * `dirfd` (parts have the segment's number in `sum`).  If dirfd is -1, bytes
- * written are not stored, only summed.  Parts are allocated in `arena`.
+ * The string of all packed files, segment after segment: as containers (parts
+ * have the container's number in `sum`), or as sinks, whose bytes are only
+ * summed (parts have the segment's number in `sum`).  Parts are allocated in
+ * `arena`.
  */
 int packed_containers(const struct packed *p, const struct segmap *m,
 		      struct arena *arena, struct stripe *out,
 		      struct error *err);
-int packed_files(const struct segmap *m, int dirfd, struct arena *arena,
+int packed_sinks(const struct segmap *m, struct arena *arena,
 		 struct stripe *out, struct error *err);
 
 /* Checksums of all packed bytes.  A byte is summed once, for its segment; the

@@ -99,40 +99,37 @@ report_map_flaw(void *arg, const struct segmap_finding *f)
 
 /* --- Sizes --- */
 
-/* Describe what stat shows to be wrong with a container; "": nothing.  NULL:
- * stat failed. */
-static const char *
-container_flaw(struct checker *c, size_t i, uint64_t *have, char *to,
-	       size_t size, struct error *err)
+/* Describe what stat shows to be wrong with a container; "": nothing.  -1: stat
+ * failed. */
+static int
+container_flaw(const struct packed *p, const struct segmap_container *ctr,
+	       uint64_t *have, char to[static SHOWN_MAX], struct error *err)
 {
-	const struct segmap_container *ctr = &c->m->containers[i];
 	struct error why = ERROR_INIT;
 	struct stat st;
 
 	*have = 0;
 	to[0] = '\0';
-	if (path_stat_beneath(c->p->root_fd, ctr->name, &st, &why) < 0) {
-		if (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR) {
-			error_as(err, &why, "%s: %s", c->p->root, why.text);
-			return NULL;
-		}
-		snprintf(to, size, "missing");
+	if (path_stat_beneath(p->root_fd, ctr->name, &st, &why) < 0) {
+		if (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR)
+			return error_as(err, &why, "%s: %s", p->root, why.text);
+		snprintf(to, SHOWN_MAX, "missing");
 	} else if (!S_ISREG(st.st_mode)) {
-		snprintf(to, size, "not a regular file");
+		snprintf(to, SHOWN_MAX, "not a regular file");
 	} else {
 		*have = (uint64_t)st.st_size;
 		if (*have < ctr->used)
-			snprintf(to, size,
+			snprintf(to, SHOWN_MAX,
 				 "%" PRIu64 " bytes long, its files need "
 				 "%" PRIu64,
 				 *have, ctr->used);
 		else if (ctr->has_size && *have != ctr->size)
-			snprintf(to, size,
+			snprintf(to, SHOWN_MAX,
 				 "%" PRIu64 " bytes long, recorded are "
 				 "%" PRIu64,
 				 *have, ctr->size);
 	}
-	return to;
+	return 0;
 }
 
 /* Report files with a segment beyond the end of its container. */
@@ -172,14 +169,11 @@ check_containers(struct checker *c, struct error *err)
 	if (have == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < m->ncontainers && rc == 0; i++) {
-		const char *flaw =
-			container_flaw(c, i, &have[i], text, sizeof(text), err);
-
-		if (flaw == NULL)
-			rc = -1;
-		else if (*flaw != '\0')
+		rc = container_flaw(c->p, &m->containers[i], &have[i], text,
+				    err);
+		if (rc == 0 && text[0] != '\0')
 			say(c, SIZE_MAX, i, "%s: %s", m->containers[i].name,
-			    flaw);
+			    text);
 	}
 	if (rc == 0)
 		report_cut(c, have);
@@ -274,6 +268,14 @@ report_unread(struct checker *c, size_t i, const struct unread *u)
 	    u->noted ? ": " : "", u->noted ? u->why.text : "");
 }
 
+/* Were the bytes of the file read?  Unpacked files without a recorded checksum
+ * are not. */
+static bool
+is_summed(const struct segmap_file *f)
+{
+	return f->nsegs > 0 || (f->size > 0 && f->has_crc);
+}
+
 static void
 compare(struct checker *c, const struct packed_sums *s, const struct unread *u)
 {
@@ -283,10 +285,7 @@ compare(struct checker *c, const struct packed_sums *s, const struct unread *u)
 	for (size_t i = 0; i < m->nfiles; i++) {
 		const struct segmap_file *f = &m->files[i];
 
-		if (f->nsegs == 0 || c->bad[i])
-			continue;
-		if (s->files[i].seen == f->size &&
-		    (!f->has_crc || s->files[i].crc == f->crc))
+		if (!is_summed(f) || c->bad[i])
 			continue;
 		if (s->files[i].seen != f->size)
 			report_unread(c, i, u);
@@ -320,7 +319,7 @@ plain_string(const struct packed *p, struct arena *arena, struct stripe *out,
 	for (size_t i = 0; i < p->map.nfiles; i++) {
 		const struct segmap_file *f = &p->map.files[i];
 
-		if (f->nsegs > 0 || f->size == 0 || !f->has_crc)
+		if (f->nsegs > 0 || !is_summed(f))
 			continue;
 		out->parts[out->nparts++] = (struct stripe_part){
 			.start = *len,
@@ -332,25 +331,6 @@ plain_string(const struct packed *p, struct arena *arena, struct stripe *out,
 		*len += f->size;
 	}
 	return 0;
-}
-
-static void
-compare_plain(struct checker *c, const struct stripe *plain,
-	      const struct stripe_sum *sums, const struct unread *u)
-{
-	char shown[SHOWN_MAX];
-
-	for (size_t k = 0; k < plain->nparts; k++) {
-		size_t i = plain->parts[k].sum;
-		const struct segmap_file *f = &c->p->map.files[i];
-
-		if (!c->bad[i] && sums[i].seen != f->size)
-			report_unread(c, i, u);
-		else if (!c->bad[i] && sums[i].crc != f->crc)
-			say(c, i, SIZE_MAX, "%s",
-			    segmap_sum_text(f, sums[i].crc, shown,
-					    sizeof(shown)));
-	}
 }
 
 static int
@@ -372,7 +352,7 @@ check_sums(struct checker *c, struct error *err)
 	if (packed_sums_init(m, &s, err) < 0)
 		return -1;
 	if (packed_containers(c->p, m, c->arena, &from, err) < 0 ||
-	    packed_files(m, -1, c->arena, &sinks, err) < 0 ||
+	    packed_sinks(m, c->arena, &sinks, err) < 0 ||
 	    (!c->red && plain_string(c->p, c->arena, &plain, &len, err) < 0))
 		goto out;
 	progress_expect(t.work->progress, m->bytes + len);
@@ -386,7 +366,6 @@ check_sums(struct checker *c, struct error *err)
 		goto out;
 	c->out->read += m->bytes + len;
 	compare(c, &s, &unread);
-	compare_plain(c, &plain, s.files, &unread);
 	rc = 0;
 out:
 	packed_sums_fini(&s);
@@ -498,30 +477,20 @@ packed_healthy(const struct packed_health *h)
 	       !h->unfinished && !h->map_damaged;
 }
 
-/* Is a container of `m` the reason for *err?  Then set *err to it. */
+/* Does a container of `m` lack bytes of its files?  Then set *err to it. */
 static bool
 blame(const struct packed *p, const struct segmap *m, struct error *err)
 {
 	for (size_t i = 0; i < m->ncontainers; i++) {
 		const struct segmap_container *c = &m->containers[i];
-		struct error why = ERROR_INIT;
-		struct stat st = { .st_size = 0 };
-		bool absent =
-			path_stat_beneath(p->root_fd, c->name, &st, &why) < 0;
+		char text[SHOWN_MAX];
+		uint64_t have = 0;
 
-		if (absent ? why.kind != ERROR_ABSENT
-			   : !S_ISREG(st.st_mode) ||
-				     (uint64_t)st.st_size >= c->used)
+		if (container_flaw(p, c, &have, text, NULL) < 0 ||
+		    text[0] == '\0' || have >= c->used)
 			continue;
-		if (absent)
-			error_set(err, ERROR_DAMAGED, "%s: %s: missing",
-				  p->name, c->name);
-		else
-			error_set(err, ERROR_DAMAGED,
-				  "%s: %s: %" PRIu64
-				  " bytes long, its files need %" PRIu64,
-				  p->name, c->name, (uint64_t)st.st_size,
-				  c->used);
+		error_set(err, ERROR_DAMAGED, "%s: %s: %s", p->name, c->name,
+			  text);
 		error_remedy(err, REMEDY_REBUILD);
 		return true;
 	}

@@ -14,21 +14,6 @@
 
 #define SHOWN_MAX 512
 
-/* Is a byte of the file marked? */
-static bool
-file_marked(const struct marks *marks, const struct segmap *m,
-	    const struct segmap_file *f)
-{
-	for (size_t i = 0; i < f->nsegs; i++) {
-		const struct segment *s = &m->segs[f->first + i];
-
-		if (marks_hit(marks, m->containers[s->container].name, s->off,
-			      s->len))
-			return true;
-	}
-	return false;
-}
-
 int
 packed_refuse_marked(const struct packed *p, size_t first, size_t count,
 		     const bool *only, struct error *err)
@@ -42,7 +27,7 @@ packed_refuse_marked(const struct packed *p, size_t first, size_t count,
 		const struct segmap_file *f = &p->map.files[i];
 
 		if ((only != NULL && !only[i]) ||
-		    !file_marked(&marks, &p->map, f))
+		    !marks_any(&marks, &p->map, f->first, f->nsegs))
 			continue;
 		error_set(err, ERROR_DAMAGED,
 			  "%s: %s: a rebuild of it was interrupted: run that "
@@ -92,7 +77,8 @@ packed_lost_redundancy(const struct packed *p, bool *lost, size_t *count,
 		bool present = false;
 
 		rc = file_present(p, m, &m->files[i], &present, err);
-		lost[i] = !present || file_marked(&marks, m, &m->files[i]);
+		lost[i] = !present || marks_any(&marks, m, m->files[i].first,
+						m->files[i].nsegs);
 		*count += lost[i];
 	}
 	marks_free(&marks);

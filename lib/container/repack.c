@@ -201,122 +201,21 @@ source(const struct repacking *r, uint64_t from, uint64_t end,
 	return 0;
 }
 
-/* The new containers a ... b - 1 as a string from 0. */
+/* Write containers first ... end - 1 of the final map, and confirm them. */
 static int
-containers(const struct repacking *r, size_t a, size_t b, struct stripe *out,
-	   struct error *err)
+write_batch(struct repacking *r, size_t first, size_t end, struct error *err)
 {
-	uint64_t at = 0;
-
-	out->nparts = 0;
-	out->parts = arena_alloc(r->w.arena, b - a + 1, sizeof(*out->parts));
-	if (out->parts == NULL)
-		return error_no_memory(err);
-	for (size_t i = a; i < b; i++) {
-		const struct segmap_container *c = &r->next.containers[i];
-
-		out->parts[out->nparts++] = (struct stripe_part){
-			.start = at,
-			.len = c->size,
-			.dirfd = r->w.p->root_fd,
-			.path = c->name,
-			.sum = i,
-		};
-		at += c->size;
-	}
-	return 0;
-}
-
-/* Check the checksums of files that end in this batch, while their old bytes
- * still exist. */
-static int
-check_files(const struct repacking *r, uint64_t from, uint64_t end,
-	    struct error *err)
-{
-	for (size_t i = 0; i < r->next.nfiles; i++) {
-		const struct segmap_file *f = &r->next.files[i];
-		uint64_t last = f->start + f->size;
-
-		if (!f->has_crc || last <= from || last > end ||
-		    r->sums[i].seen != f->size || r->sums[i].crc == f->crc)
-			continue;
-		return segmap_wrong_sum(f, r->sums[i].crc, err);
-	}
-	return 0;
-}
-
-/* Write containers a ... b - 1; their checksums go to `sums`. */
-static int
-fill(struct repacking *r, size_t a, size_t b, struct stripe_sum *sums,
-     struct error *err)
-{
-	const uint64_t from = r->moved, end = r->filled;
-	const struct transfer_options t = {
-		.work = r->w.po->work,
-		.sums = r->sums,
-		.sums_to = sums,
+	struct pack_batch b = {
+		.map = &r->next,
+		.first = first,
+		.end = end,
+		.len = r->filled - r->moved,
+		.files = r->sums,
 	};
-	struct stripe src = { 0, NULL }, to = { 0, NULL };
-	struct put *put = NULL;
-	int rc = -1;
 
-	if (source(r, from, end, &src, err) < 0 ||
-	    containers(r, a, b, &to, err) < 0)
-		return -1;
-	put = pack_put(&r->w, &r->next, &to, err);
-	if (put != NULL && transfer(&src, &to, end - from, &t, err) == 0 &&
-	    check_files(r, from, end, err) == 0)
-		rc = put_commit(put, err);
-	put_free(put);
-	return rc;
-}
-
-/* Read containers a ... b - 1 again, and compare their checksums. */
-static int
-confirm(struct repacking *r, size_t a, size_t b, struct stripe_sum *sums,
-	struct error *err)
-{
-	const struct transfer_options t = {
-		.work = r->w.po->work,
-		.sums = sums,
-	};
-	struct stripe from = { 0, NULL };
-
-	for (size_t i = a; i < b; i++) {
-		r->next.containers[i].has_crc = true;
-		r->next.containers[i].crc = sums[i].crc;
-		sums[i].crc = 0;
-		sums[i].seen = 0;
-	}
-	if (containers(r, a, b, &from, err) < 0 ||
-	    transfer(&from, NULL, r->filled - r->moved, &t, err) < 0)
-		return -1;
-	for (size_t i = a; i < b; i++)
-		if (sums[i].crc != r->next.containers[i].crc ||
-		    sums[i].seen != sums[i].size)
-			return error_set(err, ERROR_CORRUPT,
-					 "%s: what was read again is not what "
-					 "was written",
-					 r->next.containers[i].name);
-	return 0;
-}
-
-/* Write containers a ... b - 1, and confirm them. */
-static int
-write_batch(struct repacking *r, size_t a, size_t b, struct error *err)
-{
-	struct stripe_sum *sums =
-		mem_calloc(r->next.ncontainers + 1, sizeof(*sums));
-	int rc = -1;
-
-	if (sums == NULL)
-		return error_no_memory(err);
-	for (size_t i = a; i < b; i++)
-		sums[i].size = r->next.containers[i].size;
-	if (fill(r, a, b, sums, err) == 0)
-		rc = confirm(r, a, b, sums, err);
-	mem_free(sums);
-	return rc;
+	return source(r, r->moved, r->filled, &b.from, err) < 0
+		       ? -1
+		       : pack_fill(&r->w, &b, err);
 }
 
 /* --- Free old bytes --- */
@@ -514,12 +413,8 @@ plan_next(struct repacking *r, struct error *err)
 		if (r->next.containers[i].name == NULL)
 			return error_no_memory(err);
 	}
-	r->sums = mem_calloc(r->next.nfiles + 1, sizeof(*r->sums));
-	if (r->sums == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < r->next.nfiles; i++)
-		r->sums[i].size = r->next.files[i].size;
-	return 0;
+	r->sums = pack_file_sums(&r->next, err);
+	return r->sums == NULL ? -1 : 0;
 }
 
 static int
