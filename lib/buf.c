@@ -115,27 +115,3 @@ buf_printf(struct buf *b, const char *fmt, ...)
 	b->len += (size_t)n;
 	return 0;
 }
-
-int
-buf_add_be32(struct buf *b, uint32_t v)
-{
-	const unsigned char bytes[4] = {
-		(unsigned char)(v >> 24),
-		(unsigned char)(v >> 16),
-		(unsigned char)(v >> 8),
-		(unsigned char)v,
-	};
-
-	return buf_add(b, bytes, sizeof(bytes));
-}
-
-int
-buf_add_be64(struct buf *b, uint64_t v)
-{
-	unsigned char bytes[8];
-	int i = 0;
-
-	for (i = 0; i < 8; i++)
-		bytes[i] = (unsigned char)(v >> (56 - 8 * i));
-	return buf_add(b, bytes, sizeof(bytes));
-}

@@ -44,8 +44,4 @@ int buf_add_char(struct buf *b, char c);
 int buf_printf(struct buf *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Add a big-endian integer, the byte order of kvtree files. */
-int buf_add_be32(struct buf *b, uint32_t v);
-int buf_add_be64(struct buf *b, uint64_t v);
-
 #endif /* BUF_H */

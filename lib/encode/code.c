@@ -357,19 +357,3 @@ recipe_add(const struct recipe *r, unsigned i, size_t len, const void *in,
 	if (r->nout > 0)
 		field_add(&m, i, len, in, out);
 }
-
-unsigned char
-code_coefficient(const struct code *c, unsigned row, unsigned member)
-{
-	unsigned char x[CODE_MAX], y = (unsigned char)(c->n + row);
-
-	assert(row < c->k && member < c->n);
-	if (c->type == CODE_XOR)
-		return 1;
-	for (unsigned m = 0; m < c->n; m++)
-		x[m] = (unsigned char)m;
-	return field_div(
-		field_product(x, c->n, y),
-		field_mul((unsigned char)(y ^ member),
-			  field_product(x, c->n, (unsigned char)member)));
-}

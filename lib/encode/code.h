@@ -115,9 +115,4 @@ void recipe_run(const struct recipe *r, size_t len, void *const *in,
 void recipe_add(const struct recipe *r, unsigned i, size_t len, const void *in,
 		void *const *out);
 
-/* Coefficient of member `member`'s data chunk in check row `row` (0 ... k-1):
- * E[n + row][member] of formats.md 5.7; XOR: 1. */
-unsigned char code_coefficient(const struct code *c, unsigned row,
-			       unsigned member);
-
 #endif /* ENCODE_CODE_H */

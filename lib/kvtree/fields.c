@@ -44,7 +44,6 @@ read_member(const struct field *f, const struct kvtree *k, void *record,
 	case FIELD_TEXT:
 		return value_str(k, m.text, err);
 	case FIELD_I64:
-		return value_i64(k, (int64_t)f->most, m.i64, err);
 	case FIELD_U64:
 		return value_u64(k, f->most, m.u64, err);
 	case FIELD_U32:

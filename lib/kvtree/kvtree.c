@@ -7,6 +7,7 @@
 
 #include "error.h"
 #include "kvtree/kvtree_impl.h"
+#include "kvtree/value.h"
 #include "mem.h"
 #include "num.h"
 
@@ -98,70 +99,49 @@ kvtree_value(const struct kvtree *t, const char *key)
 	return value != NULL && value->next == NULL ? value->key : NULL;
 }
 
-/* The value of `key`, or NULL with the reason in *err. */
-static const char *
-value_or_why(const struct kvtree *t, const char *key, struct error *err)
+/* The child `key`, or NULL: ERROR_ABSENT. */
+static const struct kvtree *
+need(const struct kvtree *t, const char *key, struct error *err)
 {
-	const char *value = kvtree_value(t, key);
-	const struct kvtree *k = NULL;
+	const struct kvtree *k = kvtree_get(t, key);
 
-	if (value != NULL)
-		return value;
-	k = kvtree_get(t, key);
 	if (k == NULL)
 		error_set(err, ERROR_ABSENT, "no key %s", key);
-	else if (kvtree_first(k) == NULL)
-		error_set(err, ERROR_CORRUPT, "key %s has no value", key);
-	else
-		error_set(err, ERROR_CORRUPT, "key %s has %zu values, not one",
-			  key, kvtree_count(k));
-	return NULL;
-}
-
-/* Like num_u64_any(), with the messages for a value from a file. */
-static int
-parse(const char *key, const char *text, uint64_t max, uint64_t *out,
-      struct error *err)
-{
-	struct error why = ERROR_INIT;
-
-	if (num_u64_any(text, max, out, &why) == 0)
-		return 0;
-	return error_set(err, ERROR_CORRUPT, "value of key %s: %s", key,
-			 why.text);
+	return k;
 }
 
 int
 kvtree_u64(const struct kvtree *t, const char *key, uint64_t max, uint64_t *out,
 	   struct error *err)
 {
-	const char *value = value_or_why(t, key, err);
+	const struct kvtree *k = need(t, key, err);
 
-	return value != NULL ? parse(key, value, max, out, err) : -1;
+	return k == NULL ? -1 : value_u64(k, max, out, err);
 }
 
 int
 kvtree_i64(const struct kvtree *t, const char *key, int64_t min, int64_t max,
 	   int64_t *out, struct error *err)
 {
-	const char *value = value_or_why(t, key, err);
-	bool minus = value != NULL && value[0] == '-';
-	uint64_t size = 0;
+	const struct kvtree *k = need(t, key, err);
+	const char *value = NULL;
+	uint64_t n = 0;
 	int64_t number = 0;
+	bool minus = false;
 
-	if (value == NULL ||
-	    parse(key, value + minus,
-		  minus ? (uint64_t)INT64_MAX + 1 : INT64_MAX, &size, err) < 0)
+	if (k == NULL || value_str(k, &value, err) < 0)
 		return -1;
-	if (size > INT64_MAX)
-		number = INT64_MIN;
-	else
-		number = minus ? -(int64_t)size : (int64_t)size;
+	minus = value[0] == '-';
+	if (num_u64_any(value + minus, (uint64_t)INT64_MAX + minus, &n, NULL) <
+	    0)
+		return value_bad(err, key, "not a number");
+	/* -(n - 1) - 1 reaches INT64_MIN without passing INT64_MAX. */
+	number = minus && n > 0 ? -(int64_t)(n - 1) - 1 : (int64_t)n;
 	if (number < min || number > max)
 		return error_set(err, ERROR_CORRUPT,
-				 "value of key %s: \"%s\" is not in %" PRId64
-				 "..%" PRId64,
-				 key, value, min, max);
+				 "%s: %" PRId64 " is not from %" PRId64
+				 " to %" PRId64,
+				 key, number, min, max);
 	*out = number;
 	return 0;
 }

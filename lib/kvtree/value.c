@@ -78,17 +78,6 @@ value_u32(const struct kvtree *k, uint32_t max, uint32_t *out,
 }
 
 int
-value_i64(const struct kvtree *k, int64_t max, int64_t *out, struct error *err)
-{
-	uint64_t n = 0;
-
-	if (value_u64(k, (uint64_t)max, &n, err) < 0)
-		return -1;
-	*out = (int64_t)n;
-	return 0;
-}
-
-int
 value_flag(const struct kvtree *k, bool *out, struct error *err)
 {
 	uint64_t n = 0;

@@ -32,10 +32,6 @@ int value_str(const struct kvtree *k, const char **out, struct error *err);
 /* The same for 0 or 1. */
 int value_flag(const struct kvtree *k, bool *out, struct error *err);
 
-/* The same as int64_t, 0..max. */
-int value_i64(const struct kvtree *k, int64_t max, int64_t *out,
-	      struct error *err);
-
 /* Read a decimal number 0..max at the start of `s`, without sign or leading
  * zeros.  Return the text after it, or NULL. */
 const char *value_scan(const char *s, uint64_t max, uint64_t *out);

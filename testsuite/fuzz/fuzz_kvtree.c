@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bigend.h"
 #include "buf.h"
 #include "crc.h"
 #include "fuzz_tree.h"
@@ -89,15 +90,15 @@ as_tree(const uint8_t *data, size_t size)
 	uint8_t *exact = NULL;
 	size_t body = size > KVTREE_MIN_ENCODED ? size - 24 : 4;
 
-	fuzz_require(buf_add_be32(&b, 0x951fc3f5) == 0);
-	fuzz_require(buf_add_be32(&b, 0x00010001) == 0);
-	fuzz_require(buf_add_be64(&b, body + 24) == 0);
-	fuzz_require(buf_add_be32(&b, 1) == 0);
+	fuzz_require(bigend_add32(&b, 0x951fc3f5) == 0);
+	fuzz_require(bigend_add32(&b, 0x00010001) == 0);
+	fuzz_require(bigend_add64(&b, body + 24) == 0);
+	fuzz_require(bigend_add32(&b, 1) == 0);
 	if (size > KVTREE_MIN_ENCODED)
 		fuzz_require(buf_add(&b, data + KVTREE_HEADER_SIZE, body) == 0);
 	else
-		fuzz_require(buf_add_be32(&b, 0) == 0);
-	fuzz_require(buf_add_be32(&b, crc_update(0, b.data, b.len)) == 0);
+		fuzz_require(bigend_add32(&b, 0) == 0);
+	fuzz_require(bigend_add32(&b, crc_update(0, b.data, b.len)) == 0);
 	/* An exact allocation, so that reads beyond the image are detected. */
 	exact = malloc(b.len);
 	fuzz_require(exact != NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fuzz_tree.h"
 
+#include "bigend.h"
+
 void
 fuzz_image(const uint8_t *data, size_t size, struct buf *out)
 {
@@ -9,8 +11,8 @@ fuzz_image(const uint8_t *data, size_t size, struct buf *out)
 	buf_clear(out);
 	if (size < sizeof(head) || memcmp(data, head, sizeof(head)) != 0) {
 		buf_add(out, head, sizeof(head));
-		buf_add_be64(out, KVTREE_HEADER_SIZE + size);
-		buf_add_be32(out, 0); /* no checksum */
+		bigend_add64(out, KVTREE_HEADER_SIZE + size);
+		bigend_add32(out, 0); /* no checksum */
 	}
 	buf_add(out, data, size);
 }

@@ -31,24 +31,6 @@ test_add(void)
 	   "buf_free() goes back to the start");
 }
 
-static void
-test_integers(void)
-{
-	struct buf b = BUF_INIT;
-
-	/* formats.md 1.1: the magic number and the size of an empty file. */
-	is_int(buf_add_be32(&b, 0x951fc3f5), 0, "buf_add_be32()");
-	is_int(buf_add_be64(&b, 0x1c), 0, "buf_add_be64()");
-	is_int(buf_add_be64(&b, UINT64_C(0x0123456789abcdef)), 0,
-	       "buf_add_be64() of all bytes");
-	is_int((int64_t)b.len, 20, "have 4 and 8 bytes");
-	is_mem(b.data,
-	       "\x95\x1f\xc3\xf5\0\0\0\0\0\0\0\x1c"
-	       "\x01\x23\x45\x67\x89\xab\xcd\xef",
-	       21, "are big-endian");
-	buf_free(&b);
-}
-
 /* Append one byte at a time, and texts of every length. */
 static void
 test_growth(void)
@@ -146,7 +128,6 @@ int
 main(void)
 {
 	test_add();
-	test_integers();
 	test_growth();
 	test_reserve();
 	test_nomem();

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "bigend.h"
 #include "crc.h"
 #include "metatest.h"
 
@@ -44,7 +45,7 @@ wrap(struct buf *b, const void *tree, size_t len)
 	buf_clear(b);
 	buf_add(b, empty, KVTREE_HEADER_SIZE);
 	buf_add(b, tree, len);
-	buf_add_be32(b, 0);
+	bigend_add32(b, 0);
 	fix(b);
 }
 
@@ -289,11 +290,11 @@ test_keys(void)
 	/* Every length of a last key, with and without its NUL. */
 	for (len = 0; len < 40; len++) {
 		buf_clear(&tree);
-		buf_add_be32(&tree, 1);
+		bigend_add32(&tree, 1);
 		buf_add(&tree, "0123456789abcdefghijklmnopqrstuvwxyzABCDEF",
 			len);
 		buf_add(&tree, "", 1);
-		buf_add_be32(&tree, 0);
+		bigend_add32(&tree, 0);
 		wrap(&b, tree.data, tree.len);
 		good = good && *complaint(b.data, b.len) == '\0';
 		memset(b.data + 24 + len, 'x', 5);
@@ -326,7 +327,7 @@ random_tree(struct buf *out, struct kvtree *t, uint32_t names, int depth)
 	struct kvtree *n = NULL;
 	char key[32];
 
-	buf_add_be32(out, count);
+	bigend_add32(out, count);
 	while (count-- > 0) {
 		snprintf(key, sizeof(key), "%s%u", depth % 2 ? "rank " : "",
 			 (unsigned int)roll(names));
@@ -380,13 +381,13 @@ deep(struct buf *b, int levels, int lean)
 	int i = 0;
 
 	for (i = levels; i > 0; i--) {
-		buf_add_be32(&tree, i > lean ? 2 : 1);
+		bigend_add32(&tree, i > lean ? 2 : 1);
 		buf_add(&tree, "d", 2);
 	}
-	buf_add_be32(&tree, 0);
+	bigend_add32(&tree, 0);
 	for (i = lean; i < levels; i++) {
 		buf_add(&tree, "e", 2);
-		buf_add_be32(&tree, 0);
+		bigend_add32(&tree, 0);
 	}
 	wrap(b, tree.data, tree.len);
 	buf_free(&tree);
@@ -426,7 +427,7 @@ test_promises(void)
 	int i = 0;
 
 	for (i = 0; i < 200; i++) {
-		buf_add_be32(&tree, 900);
+		bigend_add32(&tree, 900);
 		buf_add(&tree, "d", 2);
 	}
 	buf_add(&tree, filler, sizeof(filler));
@@ -479,10 +480,10 @@ test_memory(void)
 	ok(fail_each_alloc(try_encode, t) > 0, "encode does");
 	/* With the last key duplicated, decoding starts over. */
 	buf_clear(&tree);
-	buf_add_be32(&tree, 5001);
+	bigend_add32(&tree, 5001);
 	buf_add(&tree, b.data + 24, b.len - 28);
 	buf_add(&tree, key, strlen(key) + 1);
-	buf_add_be32(&tree, 0);
+	bigend_add32(&tree, 0);
 	wrap(&b, tree.data, tree.len);
 	ok(fail_each_alloc(try_decode, &b) > 4, "decode of keys twice does");
 	buf_free(&tree);

@@ -106,11 +106,11 @@ test_get_nothing(void)
 	   "nor in NULL");
 	ok(kvtree_u64(t, "EMPTY", 9, &u, &err) < 0 && err.kind == ERROR_CORRUPT,
 	   "a key without value");
-	is_str(err.text, "key EMPTY has no value", "is named");
+	is_str(err.text, "EMPTY: not exactly one value", "is named");
 	ok(kvtree_i64(t, "TWO", 0, 9, &n, &err) < 0 &&
 		   err.kind == ERROR_CORRUPT,
 	   "two values");
-	is_str(err.text, "key TWO has 2 values, not one", "is named");
+	is_str(err.text, "TWO: not exactly one value", "is named");
 	ok(kvtree_u64(t, "BAD", 9, &u, &err) < 0, "no number");
 	ok(strstr(err.text, "BAD") != NULL && strstr(err.text, "\"x\"") != NULL,
 	   "key and value are named");

@@ -91,17 +91,23 @@ encode(struct world *w)
 			struct code_slot mine = { true, row };
 			unsigned s = code_stripe(&c, m, mine);
 
-			for (unsigned j = 0; j < w->n; j++) {
-				struct code_slot o = code_slot(&c, j, s);
-				unsigned char e = code_coefficient(&c, row, j);
+			unsigned char *to = w->body[m] + row * w->chunk;
+			bool lost[CODE_MAX] = { false };
+			struct recipe *r = NULL;
 
-				for (uint64_t i = 0; !o.check && i < w->chunk;
-				     i++)
-					w->body[m][row * w->chunk + i] ^= times(
-						e, data_at(w, j,
-							   o.index * w->chunk +
-								   i));
+			lost[m] = true;
+			r = recipe_new(&c, s, lost, NULL);
+
+			for (unsigned k = 0; k < r->nin; k++) {
+				unsigned j = r->in[k];
+				uint64_t at =
+					code_slot(&c, j, s).index * w->chunk;
+
+				for (uint64_t i = 0; i < w->chunk; i++)
+					to[i] ^= times(r->matrix[k],
+						       data_at(w, j, at + i));
 			}
+			recipe_free(r);
 		}
 	}
 }

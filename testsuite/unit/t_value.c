@@ -50,7 +50,6 @@ test_values(void)
 	const char *s = NULL;
 	uint64_t n = 0;
 	uint32_t u = 0;
-	int64_t i = 0;
 	bool flag = true;
 
 	ok(value_u64(kvtree_get(t, "a"), 1, &n, &err) == 0 && n == 1, "u64");
@@ -71,8 +70,6 @@ test_values(void)
 	ok(value_u32(kvtree_get(t, "a"), 5, &u, &err) == 0 && u == 1, "u32");
 	is_int(value_u32(kvtree_get(t, "g"), UINT32_MAX, &u, &err), -1,
 	       "too large for 32 bits");
-	ok(value_i64(kvtree_get(t, "a"), 5, &i, &err) == 0 && i == 1, "i64");
-	is_int(value_i64(kvtree_get(t, "e"), 5, &i, &err), -1, "no number");
 	is_int(value_u64(kvtree_get(t, "k\x01\x1b"), 5, &n, &err), -1,
 	       "a key that drives terminals");
 	ok(strchr(err.text, '\x1b') == NULL, "... is made harmless");
