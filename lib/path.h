@@ -92,6 +92,11 @@ int pathcache_lstat(struct pathcache *c, const char *rel, struct stat *st,
  * files: a directory is listed once, when two calls in a row concern it. */
 bool pathcache_absent(struct pathcache *c, const char *rel);
 
+/* pathcache_lstat() of a file that is probably missing.  Returns 1; or 0: it is
+ * missing. */
+int pathcache_look(struct pathcache *c, const char *rel, struct stat *st,
+		   struct error *err);
+
 /*
  * Small caches below two roots, such as files and metadata, for each of many
  * threads.  A third root replaces one of them. pathcache_pair_at() returns a

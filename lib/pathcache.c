@@ -254,6 +254,19 @@ pathcache_absent(struct pathcache *c, const char *rel)
 	return c->asked_state == LISTED && map_get(c->names, base) == MAP_NONE;
 }
 
+int
+pathcache_look(struct pathcache *c, const char *rel, struct stat *st,
+	       struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	if (pathcache_absent(c, rel))
+		return 0;
+	if (pathcache_lstat(c, rel, st, &why) == 0)
+		return 1;
+	return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
+}
+
 struct pathcache *
 pathcache_pair_at(struct pathcache_pair *c, int rootfd)
 {

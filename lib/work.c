@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "work.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -106,6 +107,15 @@ bool
 work_stopped(const struct work *w)
 {
 	return w->stop != NULL && w->stop();
+}
+
+int
+work_go_on(const struct work *w, struct error *err)
+{
+	if (w == NULL || !work_stopped(w))
+		return 0;
+	errno = EINTR;
+	return error_sys(err, "stopped");
 }
 
 static void

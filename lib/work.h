@@ -53,6 +53,9 @@ struct par *work_waiting(const struct work *w, int dirfd);
 /* Was a stop requested? */
 bool work_stopped(const struct work *w);
 
+/* -1: a stop was requested; ERROR_SYSTEM with EINTR.  `w` may be NULL. */
+int work_go_on(const struct work *w, struct error *err);
+
 /* Pass a formatted line to w->log, or to w->detail. */
 void work_say(const struct work *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

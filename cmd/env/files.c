@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -320,12 +319,9 @@ static int
 add_to_log(const struct job_where *w, const struct log_line *l)
 {
 	struct log_line full = *l;
-	char host[HOST_NAME_MAX + 1] = "localhost";
 	struct error err = ERROR_INIT;
 	struct job j;
 
-	(void)gethostname(host, sizeof(host) - 1);
-	full.host = host;
 	if (env_open_job(&j, w, &err) < 0)
 		return app_report(STATUS_OK, &err);
 	full.user = j.user;
@@ -339,7 +335,7 @@ int
 env_log(const struct env_call *c)
 {
 	const bool transfer = c->tool->which != 0;
-	struct log_line l = { .procs = -1, .nodes = -1, .bytes = -1 };
+	struct log_line l = { LOG_LINE_NONE };
 	struct job_where w = { .prefix = NULL };
 	const char *type = NULL, *start = NULL, *secs = NULL, *unused = NULL;
 	uint64_t id = 0, bytes = UINT64_MAX, files = UINT64_MAX;
@@ -379,8 +375,10 @@ env_log(const struct env_call *c)
 	*(transfer ? &l.xfer : &l.event) = type;
 	l.time = take_time(start);
 	l.secs = take_seconds(secs);
-	l.dataset = id > 0 ? (int64_t)id : -1;
-	l.files = files == UINT64_MAX ? -1 : (int64_t)files;
+	if (id > 0)
+		l.dataset = (int64_t)id;
+	if (files != UINT64_MAX)
+		l.files = (int64_t)files;
 	if (bytes != UINT64_MAX)
 		l.bytes = (double)bytes;
 	return add_to_log(&w, &l);

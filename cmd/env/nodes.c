@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -70,22 +69,16 @@ static void
 log_down(const struct job *j, const struct hostlist *nodes,
 	 const struct health *h, enum health_use use, double secs)
 {
-	char host[HOST_NAME_MAX + 1] = "localhost";
-	struct log_line l = { .time = clock_now(),
-			      .host = host,
-			      .job_id = j->id,
-			      .user = j->user,
-			      .event = "NODE_FAIL",
-			      .dataset = -1,
-			      .procs = -1,
-			      .nodes = -1,
-			      .files = -1,
-			      .secs = secs,
-			      .bytes = -1 };
+	struct log_line l = {
+		LOG_LINE_NONE,
+		.job_id = j->id,
+		.user = j->user,
+		.event = "NODE_FAIL",
+	};
 	struct error err = ERROR_INIT;
 	struct buf note = BUF_INIT;
 
-	(void)gethostname(host, sizeof(host) - 1);
+	l.secs = secs;
 	for (size_t i = 0; i < h->count && err.kind == ERROR_NONE; i++) {
 		if (health_good(h->nodes[i].state, use))
 			continue;

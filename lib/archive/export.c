@@ -4,7 +4,6 @@
  */
 #include "archive/export.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -107,15 +106,6 @@ end(struct exporting *x, const char *path, struct error *err)
 	return manifest_add(&x->manifest, sum, path, err);
 }
 
-static int
-stopped(const struct exporting *x, struct error *err)
-{
-	if (!work_stopped(x->eo->work))
-		return 0;
-	errno = EINTR;
-	return error_sys(err, "stopped");
-}
-
 /* Compare the checksum of an entry with the recorded one. */
 static int
 check_sum(const struct entry *e, uint32_t crc, struct error *err)
@@ -139,7 +129,7 @@ put_long(struct exporting *x, const struct entry *e, struct error *err)
 		size_t len =
 			e->size - off < STEP ? (size_t)(e->size - off) : STEP;
 
-		if (stopped(x, err) < 0 ||
+		if (work_go_on(x->eo->work, err) < 0 ||
 		    stripe_read(&e->from, x->workers[0].cache, off, x->block,
 				len, err) < 0 ||
 		    data(x, x->block, len, err) < 0)
@@ -261,7 +251,7 @@ gather(struct exporting *x)
 static int
 put_small(struct exporting *x, size_t n, struct error *err)
 {
-	if (stopped(x, err) < 0 ||
+	if (work_go_on(x->eo->work, err) < 0 ||
 	    par_for(x->par, n, 1, read_small, x, err) < 0)
 		return -1;
 	for (size_t i = x->first; i < x->first + n; i++) {

@@ -143,15 +143,6 @@ classify(struct importing *x, struct imported *f, struct error *err)
 
 /* --- Reading --- */
 
-static int
-stopped(const struct importing *x, struct error *err)
-{
-	if (!work_stopped(&x->o->work))
-		return 0;
-	errno = EINTR;
-	return error_sys(err, "stopped");
-}
-
 /* Read up to `room` bytes of the entry into the block, from `at` on.  *got is
  * less than `room` only at the end of the entry. */
 static int
@@ -161,7 +152,7 @@ read_block(struct importing *x, size_t at, size_t room, size_t *got,
 	size_t n = 0;
 
 	for (*got = 0; *got < room; *got += n) {
-		if (stopped(x, err) < 0 ||
+		if (work_go_on(&x->o->work, err) < 0 ||
 		    ark_in_read(x->ark, x->block + at + *got, room - *got, &n,
 				err) < 0)
 			return -1;
@@ -438,7 +429,6 @@ look_around(struct importing *x, struct error *err)
 {
 	char sum[HASH_TEXT], shown[SHOWN_MAX];
 	struct put_file *meta = NULL; /* metadata with other contents */
-	struct error why = ERROR_INIT;
 	struct stat st;
 
 	x->there = mem_calloc(x->count + 1, sizeof(*x->there));
@@ -448,14 +438,12 @@ look_around(struct importing *x, struct error *err)
 		const struct imported *f = &x->list[i];
 		bool same = false;
 
-		if (pathcache_absent(x->parents, f->path))
+		const int there = pathcache_look(x->parents, f->path, &st, err);
+
+		if (there < 0)
+			return -1;
+		if (there == 0)
 			continue;
-		if (pathcache_lstat(x->parents, f->path, &st, &why) < 0) {
-			if (why.kind != ERROR_ABSENT)
-				return error_pass(err, &why);
-			error_clear(&why);
-			continue;
-		}
 		x->there[i] = true;
 		if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size) {
 			if (sum_there(x, f->path, sum, err) < 0)

@@ -164,15 +164,12 @@ copy_out(const struct stripe *s, uint64_t size, int fd,
 		size_t len = size - off < CAT_BLOCK ? (size_t)(size - off)
 						    : CAT_BLOCK;
 
-		if (work_stopped(work)) {
-			errno = EINTR;
-			rc = error_sys(err, "stopped");
-		} else {
+		rc = work_go_on(work, err);
+		if (rc == 0)
 			rc = stripe_read(s, cache, off, block, len, err);
-			if (rc == 0)
-				rc = write_all(fd, block, len, work, err);
-			progress_add(work->progress, len);
-		}
+		if (rc == 0)
+			rc = write_all(fd, block, len, work, err);
+		progress_add(work->progress, len);
 	}
 	mem_free(block);
 	return rc;
@@ -233,14 +230,12 @@ static int
 in_the_way(struct extraction *x, const struct segmap_file *f, bool force,
 	   bool *replaces, struct error *err)
 {
-	struct error why = ERROR_INIT;
 	char shown[SHOWN_MAX];
 	struct stat st;
+	const int there = pathcache_look(x->parents, f->path, &st, err);
 
-	if (pathcache_absent(x->parents, f->path))
-		return 0;
-	if (pathcache_lstat(x->parents, f->path, &st, &why) < 0)
-		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
+	if (there < 1)
+		return there;
 	*replaces = force && S_ISREG(st.st_mode);
 	if (*replaces)
 		return 0;
@@ -314,36 +309,14 @@ add_file(struct extraction *x, size_t i, bool force, struct error *err)
 static int
 copy_all(struct extraction *x, struct error *err)
 {
-	const struct segmap *m = &x->p->map;
-	struct transfer_options t = {
-		.work = x->work,
-		.sums_to = mem_calloc(m->nfiles + 1, sizeof(*t.sums_to)),
-	};
-	int rc = -1;
+	const struct packed_copy copy = { &x->p->map, &x->to, x->len, x->work };
 
-	if (t.sums_to == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < m->nfiles; i++)
-		t.sums_to[i].size = m->files[i].size;
-	progress_expect(x->work->progress, x->len);
-	if (put_clear(x->put, err) < 0 ||
-	    put_check_room(x->put, "the files", err) < 0 ||
-	    put_new_dirs(x->put, err) < 0 ||
-	    transfer(&x->from, &x->to, x->len, &t, err) < 0)
-		goto out;
-	rc = 0;
-	for (size_t k = 0; k < x->to.nparts && rc == 0; k++) {
-		size_t i = x->to.parts[k].sum;
-
-		if (m->files[i].has_crc && t.sums_to[i].crc != m->files[i].crc)
-			rc = segmap_wrong_sum(&m->files[i], t.sums_to[i].crc,
-					      err);
-	}
-	if (rc == 0)
-		rc = put_commit(x->put, err);
-out:
-	mem_free(t.sums_to);
-	return rc;
+	return put_clear(x->put, err) < 0 ||
+			       put_check_room(x->put, "the files", err) < 0 ||
+			       put_new_dirs(x->put, err) < 0 ||
+			       packed_copy(&copy, &x->from, err) < 0
+		       ? -1
+		       : put_commit(x->put, err);
 }
 
 static int

@@ -10,7 +10,6 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "crc.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
@@ -224,43 +223,31 @@ encode(const struct kvtree *t, const struct place *p, struct buf *out,
 	return kvtree_seal(&w, err);
 }
 
-/* Encode a part.  `entry`, its entry in HIDDEN, gets checksum and META. */
 static int
 build_part(const struct hidden *h, const struct segmap *m,
-	   const struct place *p, struct kvtree *entry, struct buf *out,
-	   struct error *err)
+	   const struct place *p, struct buf *out, struct error *err)
 {
 	struct kvtree *t = kvtree_new(err);
-	size_t meta = 0;
 	int rc = -1;
 
 	if (t != NULL && store_attrs(h, m, p, t, err) == 0 &&
 	    store_dirs(h, m, p, t, err) == 0 && store_hidden(h, p, t, err) == 0)
 		rc = encode(t, p, out, err);
-	for (size_t i = 0; i < h->nfiles; i++)
-		meta += is_listed(p, h->files[i].rank);
-	if (rc == 0 &&
-	    (kvtree_set_u64(entry, "META", meta, err) < 0 ||
-	     kvtree_set_crc(entry, "CRC", crc_update(0, out->data, out->len),
-			    err) < 0))
-		rc = -1;
 	kvtree_free(t);
 	return rc;
 }
 
-/* Write a part, and its second copy if the map has one. */
+/* List the part with its checksum and META. */
 static int
-write_part(int dirfd, const char *name, const struct buf *image, bool twice,
-	   struct error *err)
+list_part(const struct hidden *h, const struct place *p, const char *name,
+	  const struct buf *image, struct kvtree *list, struct error *err)
 {
-	char copy[RANK2FILE_SPARE_NAME + sizeof(RANK2FILE_COPY)];
+	struct kvtree *k = rank2file_set_sum(list, name, image, err);
+	size_t meta = 0;
 
-	snprintf(copy, sizeof(copy), RANK2FILE_COPY "%s", name);
-	if (io_replace(dirfd, name, image->data, image->len, 0666, err) < 0)
-		return -1;
-	return !twice ? 0
-		      : io_replace(dirfd, copy, image->data, image->len, 0666,
-				   err);
+	for (size_t i = 0; i < h->nfiles; i++)
+		meta += is_listed(p, h->files[i].rank);
+	return k == NULL ? -1 : kvtree_set_u64(k, "META", meta, err);
 }
 
 int
@@ -268,7 +255,7 @@ hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 	     struct rank2file *r, struct error *err)
 {
 	struct kvtree *table = kvtree_get(r->top, "CTR");
-	struct kvtree *list = kvtree_put(table, "HIDDEN", err), *entry = NULL;
+	struct kvtree *list = kvtree_put(table, "HIDDEN", err);
 	struct place p = { .r = r };
 	struct buf image = BUF_INIT;
 	char name[RANK2FILE_SPARE_NAME];
@@ -281,14 +268,13 @@ hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 			 (uint64_t)p.part * RANK2FILE_PART_RANKS +
 				 r->generation);
 		buf_clear(&image);
-		entry = kvtree_put(list, name, err);
-		if (entry == NULL)
-			rc = -1;
-		else if (build_part(h, m, &p, entry, &image, err) < 0)
+		if (build_part(h, m, &p, &image, err) < 0)
 			rc = error_wrap(err, "%s", name);
+		else if (list_part(h, &p, name, &image, list, err) < 0)
+			rc = -1;
 		else
-			rc = write_part(dirfd, name, &image,
-					rank2file_has_copies(r), err);
+			rc = rank2file_write(dirfd, name, &image,
+					     rank2file_has_copies(r), err);
 	}
 	buf_free(&image);
 	if (list == NULL || rc < 0)

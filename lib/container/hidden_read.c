@@ -12,7 +12,6 @@
 #include "arena.h"
 #include "buf.h"
 #include "container/hidden.h"
-#include "crc.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvstream.h"
@@ -343,15 +342,13 @@ read_raw(int dirfd, const char *name, struct buf *raw, struct error *err)
 static int
 read_copy(int dirfd, const struct kvtree *k, struct buf *raw)
 {
-	const struct kvtree *crc = kvtree_get(k, "CRC");
 	char name[NAME_MAX + 1];
-	uint32_t want = 0;
 
 	snprintf(name, sizeof(name), RANK2FILE_COPY "%s", kvtree_key(k));
-	if (crc == NULL || value_u32(crc, UINT32_MAX, &want, NULL) < 0 ||
-	    read_raw(dirfd, name, raw, NULL) < 0)
-		return -1;
-	return crc_update(0, raw->data, raw->len) == want ? 0 : -1;
+	return read_raw(dirfd, name, raw, NULL) == 0 &&
+			       rank2file_has_sum(k, raw->data, raw->len)
+		       ? 0
+		       : -1;
 }
 
 /* Read the part that is listed as `k`, or its second copy.  1: neither can be

@@ -19,7 +19,9 @@
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
+#include "progress.h"
 #include "str.h"
+#include "transfer/transfer.h"
 #include "work.h"
 
 #define RANK2FILE_OLD "rank2file.scr" /* name in layout 1 */
@@ -428,6 +430,32 @@ packed_sums_combine(const struct segmap *m, struct packed_sums *s)
 			off += g->len;
 		}
 	}
+}
+
+int
+packed_copy(const struct packed_copy *c, const struct stripe *from,
+	    struct error *err)
+{
+	const struct segmap *m = c->map;
+	struct stripe_sum *sums = mem_calloc(m->nfiles + 1, sizeof(*sums));
+	const struct transfer_options t = { .work = c->work, .sums_to = sums };
+	int rc = -1;
+
+	if (sums == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < m->nfiles; i++)
+		sums[i].size = m->files[i].size;
+	progress_expect(c->work->progress, c->len);
+	rc = transfer(from, c->to, c->len, &t, err);
+	for (size_t k = 0; k < c->to->nparts && rc == 0; k++) {
+		const struct segmap_file *f = &m->files[c->to->parts[k].sum];
+		const struct stripe_sum *s = &sums[c->to->parts[k].sum];
+
+		if (s->seen != f->size || (f->has_crc && s->crc != f->crc))
+			rc = segmap_wrong_sum(f, s->crc, err);
+	}
+	mem_free(sums);
+	return rc;
 }
 
 /* --- A file --- */

@@ -131,6 +131,19 @@ void packed_sums_fini(struct packed_sums *s);
 /* Compute the sums of files and containers from those of the segments. */
 void packed_sums_combine(const struct segmap *m, struct packed_sums *s);
 
+/* Some files of a map, written to the string `to`, whose parts have the number
+ * of the file in `sum`. */
+struct packed_copy {
+	const struct segmap *map;
+	const struct stripe *to;
+	uint64_t len;
+	const struct work *work;
+};
+
+/* Write the files from `from`, and compare sizes and checksums. */
+int packed_copy(const struct packed_copy *c, const struct stripe *from,
+		struct error *err);
+
 /* Set the size of a file from stat, if the map of an unpacked dataset lacks
  * it. */
 int packed_measure(const struct packed *p, size_t file, struct error *err);

@@ -53,19 +53,13 @@ look_at(struct unpacking *u, size_t i, bool *have, bool *other,
 {
 	const struct packed *p = u->w.p;
 	const struct segmap_file *f = &p->map.files[i];
-	struct error why = ERROR_INIT;
 	char shown[SHOWN_MAX];
 	struct stat st;
+	const int there = pathcache_look(u->w.parents, f->path, &st, err);
 
 	*have = false;
-	if (pathcache_absent(u->w.parents, f->path))
-		return 0;
-	str_printable(shown, sizeof(shown), f->path);
-	if (pathcache_lstat(u->w.parents, f->path, &st, &why) < 0) {
-		if (why.kind == ERROR_ABSENT)
-			return 0;
-		return error_pass(err, &why);
-	}
+	if (there < 1)
+		return there;
 	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size &&
 	    pack_compare(p, i, u->w.po->work, have, err) < 0)
 		return -1;
@@ -76,7 +70,7 @@ look_at(struct unpacking *u, size_t i, bool *have, bool *other,
 	return error_sys(err,
 			 "%s: is there, and not what is packed (--force "
 			 "replaces files)",
-			 shown);
+			 str_printable(shown, sizeof(shown), f->path));
 }
 
 /* Add file `i` to the files to be written, and to the string of their bytes. */
@@ -245,44 +239,19 @@ look_hidden(struct unpacking *u, struct error *err)
 
 /* --- Write --- */
 
-/* Compare size and checksum of all files written. */
-static int
-compare(const struct segmap *m, const struct stripe *to,
-	const struct stripe_sum *sums, struct error *err)
-{
-	for (size_t i = 0; i < to->nparts; i++) {
-		const struct segmap_file *f = &m->files[to->parts[i].sum];
-		const struct stripe_sum *s = &sums[to->parts[i].sum];
-
-		if (s->seen == f->size && (!f->has_crc || s->crc == f->crc))
-			continue;
-		return segmap_wrong_sum(f, s->crc, err);
-	}
-	return 0;
-}
-
 /* Write the files in `to` from the containers of `m`, and compare. */
 static int
-write_files(struct unpacking *u, const struct segmap *m, struct stripe *to,
-	    struct error *err)
+write_files(struct unpacking *u, const struct segmap *m,
+	    const struct stripe *to, struct error *err)
 {
+	const struct packed_copy copy = { m, to, m->bytes, u->w.po->work };
 	struct stripe from = { 0, NULL };
-	struct transfer_options t = { .work = u->w.po->work };
-	int rc = -1;
 
-	if (packed_containers(u->w.p, m, u->w.arena, &from, err) < 0)
-		return -1;
-	t.sums_to = mem_calloc(m->nfiles + 1, sizeof(*t.sums_to));
-	if (t.sums_to == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < m->nfiles; i++)
-		t.sums_to[i].size = m->files[i].size;
-	progress_expect(t.work->progress, m->bytes);
-	if (to->nparts == 0 || (transfer(&from, to, m->bytes, &t, err) == 0 &&
-				compare(m, to, t.sums_to, err) == 0))
-		rc = 0;
-	mem_free(t.sums_to);
-	return rc;
+	if (to->nparts == 0)
+		return 0;
+	return packed_containers(u->w.p, m, u->w.arena, &from, err) < 0
+		       ? -1
+		       : packed_copy(&copy, &from, err);
 }
 
 /* --- Sweep --- */

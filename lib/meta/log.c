@@ -173,12 +173,7 @@ log_parse(char *line, struct log_line *out, struct error *err)
 {
 	char *s = line, *value = NULL, *end = NULL;
 
-	*out = (struct log_line){ .dataset = -1,
-				  .procs = -1,
-				  .nodes = -1,
-				  .files = -1,
-				  .secs = -1,
-				  .bytes = -1 };
+	*out = (struct log_line){ LOG_LINE_NONE };
 	if (!parse_stamp(line, &out->time) ||
 	    strncmp(line + STAMP_BYTES, ": ", 2) != 0)
 		return error_set(err, ERROR_CORRUPT, "log line: no time stamp");

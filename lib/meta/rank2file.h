@@ -200,6 +200,19 @@ typedef int rank2file_fn(void *arg, const char *name, const struct buf *image,
 int rank2file_each(const struct rank2file *r, const char *base,
 		   rank2file_fn *fn, void *arg, struct error *err);
 
+/* Write a file of the map, and if `twice`, its second copy. */
+int rank2file_write(int dirfd, const char *name, const struct buf *image,
+		    bool twice, struct error *err);
+
+/* Record the checksum of file `name` in a list of files (COPY, HIDDEN).  Return
+ * its entry, or NULL; `list` may be NULL. */
+struct kvtree *rank2file_set_sum(struct kvtree *list, const char *name,
+				 const struct buf *image, struct error *err);
+
+/* Does the entry of a file in such a list, or NULL, have the checksum of
+ * `data`? */
+bool rank2file_has_sum(const struct kvtree *k, const void *data, size_t len);
+
 /* Does this map get second copies when it is written?  Only if it has
  * containers, and is not in the form of SCR 1.1.8. */
 bool rank2file_has_copies(const struct rank2file *r);

@@ -11,7 +11,6 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "crc.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvstream.h"
@@ -61,16 +60,13 @@ take_tree(struct rank2file_loader *l, struct kvtree *tree, uint64_t *said,
 	return rank2file_read_part(out, tree, said, err);
 }
 
-/* Is `crc` the checksum of part `name` in the top file? */
+/* Does the top file have the checksum of part `im`? */
 static bool
-is_recorded(const struct rank2file_loader *l, const char *name, uint32_t crc)
+is_recorded(const struct rank2file_loader *l, const struct rank2file_part *im)
 {
-	const struct kvtree *k = kvtree_get(
-		kvtree_get2(l->out->containers, "COPY", name), "CRC");
-	uint32_t want = 0;
-
-	return k != NULL && value_u32(k, UINT32_MAX, &want, NULL) == 0 &&
-	       want == crc;
+	return rank2file_has_sum(
+		kvtree_get2(l->out->containers, "COPY", im->name), im->data,
+		im->len);
 }
 
 static void
@@ -129,8 +125,7 @@ read_copy(const struct rank2file_loader *l, struct rank2file_part *im,
 	    kvtree_get(l->out->containers, "COPY") == NULL ||
 	    read_one(l, im, name, arena, NULL) < 0)
 		return -1;
-	return is_recorded(l, im->name, crc_update(0, im->data, im->len)) ? 0
-									  : -1;
+	return is_recorded(l, im) ? 0 : -1;
 }
 
 /* Read the tables of part `im` in packed.N.scr. */
@@ -170,8 +165,7 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 	if (read_one(l, im, im->name, arena, &why) == 0) {
 		/* A sound part of another map: another program has written
 		 * it, and the copy of the top file is older. */
-		if (l->top_copied &&
-		    !is_recorded(l, im->name, crc_update(0, im->data, im->len)))
+		if (l->top_copied && !is_recorded(l, im))
 			return error_set(err, ERROR_CORRUPT, "%s",
 					 l->out->flaw);
 		return 0;

@@ -6,10 +6,8 @@
 #include <string.h>
 
 #include "buf.h"
-#include "crc.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
-#include "kvtree/value.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
 
@@ -18,15 +16,12 @@ static struct kvtree *
 read_sound(int dirfd, const char *file, const char *name,
 	   const struct kvtree *list)
 {
-	const struct kvtree *crc = kvtree_get(kvtree_get(list, name), "CRC");
 	struct buf raw = BUF_INIT;
 	struct kvtree *t = NULL;
-	uint32_t want = 0;
 
 	if (io_read_file(dirfd, file, KVTREE_MAX_ENCODED, &raw, NULL) == 0 &&
 	    (list == NULL ||
-	     (crc != NULL && value_u32(crc, UINT32_MAX, &want, NULL) == 0 &&
-	      crc_update(0, raw.data, raw.len) == want)))
+	     rank2file_has_sum(kvtree_get(list, name), raw.data, raw.len)))
 		t = kvtree_decode(raw.data, raw.len, NULL, NULL);
 	buf_free(&raw);
 	return t;

@@ -306,18 +306,24 @@ remove_if_stale(void *arg, const char *name, struct error *err)
 	return 0;
 }
 
-/* Record the checksum of the image of part `name` in `copy`. */
-static int
-record_sum(struct kvtree *copy, const char *name, const struct buf *image,
-	   struct error *err)
+struct kvtree *
+rank2file_set_sum(struct kvtree *list, const char *name,
+		  const struct buf *image, struct error *err)
 {
-	struct kvtree *k = kvtree_put(copy, name, err);
+	struct kvtree *k = list == NULL ? NULL : kvtree_put(list, name, err);
+	const uint32_t crc = crc_update(0, image->data, image->len);
 
-	return k == NULL
-		       ? -1
-		       : kvtree_set_crc(k, "CRC",
-					crc_update(0, image->data, image->len),
-					err);
+	return k != NULL && kvtree_set_crc(k, "CRC", crc, err) == 0 ? k : NULL;
+}
+
+bool
+rank2file_has_sum(const struct kvtree *k, const void *data, size_t len)
+{
+	const struct kvtree *crc = kvtree_get(k, "CRC");
+	uint32_t want = 0;
+
+	return crc != NULL && value_u32(crc, UINT32_MAX, &want, NULL) == 0 &&
+	       want == crc_update(0, data, len);
 }
 
 /* Encode the parts, one in memory at a time, then the top file.  `copy` is an
@@ -338,8 +344,8 @@ each_file(const struct rank2file_base *b, const struct rank2file *r,
 		if (rank2file_encode_part(r, first, RANK2FILE_PART_RANKS,
 					  &image, err) < 0)
 			rc = error_wrap(err, "%s", name.data);
-		else if (copy != NULL &&
-			 record_sum(copy, name.data, &image, err) < 0)
+		else if (copy != NULL && rank2file_set_sum(copy, name.data,
+							   &image, err) == NULL)
 			rc = -1;
 		else
 			rc = fn(arg, name.data, &image, err);
@@ -369,6 +375,20 @@ rank2file_each(const struct rank2file *r, const char *base, rank2file_fn *fn,
 	return rc;
 }
 
+int
+rank2file_write(int dirfd, const char *name, const struct buf *image,
+		bool twice, struct error *err)
+{
+	char copy[NAME_MAX + 1];
+
+	if (io_replace(dirfd, name, image->data, image->len, 0666, err) < 0)
+		return -1;
+	if (!twice)
+		return 0;
+	snprintf(copy, sizeof(copy), RANK2FILE_COPY "%s", name);
+	return io_replace(dirfd, copy, image->data, image->len, 0666, err);
+}
+
 struct storing {
 	int dirfd;
 	bool copies; /* write second copies */
@@ -379,14 +399,8 @@ write_file(void *arg, const char *name, const struct buf *image,
 	   struct error *err)
 {
 	const struct storing *s = arg;
-	char copy[NAME_MAX + 1];
 
-	if (io_replace(s->dirfd, name, image->data, image->len, 0666, err) < 0)
-		return -1;
-	if (!s->copies)
-		return 0;
-	snprintf(copy, sizeof(copy), RANK2FILE_COPY "%s", name);
-	return io_replace(s->dirfd, copy, image->data, image->len, 0666, err);
+	return rank2file_write(s->dirfd, name, image, s->copies, err);
 }
 
 int

@@ -17,7 +17,6 @@
 #include <sys/stat.h>
 
 #include "buf.h"
-#include "crc.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
@@ -145,20 +144,6 @@ rank2file_is_left_over(const struct rank2file_base *base, int dirfd,
 	return rc == 0 && t.others;
 }
 
-/* Record the checksum of t->raw as that of file `name` in `list`. */
-static struct kvtree *
-put_sum(const struct topping *t, struct kvtree *list, const char *name)
-{
-	struct kvtree *k = list == NULL ? NULL : kvtree_put(list, name, NULL);
-
-	return k != NULL && kvtree_set_crc(
-				    k, "CRC",
-				    crc_update(0, t->raw.data, t->raw.len),
-				    NULL) == 0
-		       ? k
-		       : NULL;
-}
-
 /* FILE of part `name`: all of it in layout 1. */
 static int
 set_name(const struct topping *t, struct kvtree *k, const char *name)
@@ -213,7 +198,8 @@ add_part(struct topping *t, struct kvtree *top, uint64_t first,
 	if (ranks == NULL || ctr == NULL ||
 	    (read_any(t, name) < 0 &&
 	     rank2file_make_part(t->base, t->dirfd, name, NULL, &t->raw) < 0) ||
-	    put_sum(t, kvtree_put(ctr, "COPY", NULL), name) == NULL)
+	    rank2file_set_sum(kvtree_put(ctr, "COPY", NULL), name, &t->raw,
+			      NULL) == NULL)
 		return -1;
 	part = kvtree_decode(t->raw.data, t->raw.len, NULL, NULL);
 	k = kvtree_put(ranks, value_text(key, first), NULL);
@@ -228,7 +214,8 @@ add_part(struct topping *t, struct kvtree *top, uint64_t first,
 	snprintf(name, sizeof(name), RANK2FILE_SPARE_FMT, number);
 	if (rc == 0 && read_any(t, name) < 0)
 		buf_clear(&t->raw);
-	k = put_sum(t, kvtree_put(ctr, "HIDDEN", NULL), name);
+	k = rank2file_set_sum(kvtree_put(ctr, "HIDDEN", NULL), name, &t->raw,
+			      NULL);
 	return rc == 0 && k != NULL ? kvtree_set_u64(k, "META", 1, NULL) : -1;
 }
 

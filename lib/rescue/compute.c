@@ -8,7 +8,6 @@
 #include "rescue/compute.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdatomic.h>
 
 #include "encode/code.h"
@@ -170,10 +169,8 @@ run_block(void *arg, size_t block, unsigned worker, struct error *err)
 	struct block b;
 	int rc = 0;
 
-	if (work_stopped(r->work)) {
-		errno = EINTR;
-		return error_sys(err, "stopped");
-	}
+	if (work_go_on(r->work, err) < 0)
+		return -1;
 	if (r->left_out[it->set])
 		return 0;
 	b.set = &r->sets[it->set];

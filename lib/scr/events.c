@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scr/events.h"
 
-#include <stddef.h>
-
 #include "clock.h"
 #include "error.h"
 #include "meta/dataset.h"
@@ -13,15 +11,13 @@
 struct log_line
 events_line(const struct dataset *d)
 {
-	return (struct log_line){
-		.name = d != NULL ? d->name : NULL,
-		.dataset = d != NULL ? d->id : -1,
-		.procs = -1,
-		.nodes = -1,
-		.files = -1,
-		.secs = -1,
-		.bytes = -1,
-	};
+	struct log_line l = { LOG_LINE_NONE };
+
+	if (d != NULL) {
+		l.name = d->name;
+		l.dataset = d->id;
+	}
+	return l;
 }
 
 void
@@ -32,11 +28,8 @@ events_add(struct run *run, const struct log_line *l)
 
 	if (run->world.rank != 0 || run->no_log)
 		return;
-	full.host = run->host;
 	full.user = run->p.user;
 	full.job_id = run->p.job_id;
-	if (full.time == 0)
-		full.time = clock_now();
 	if (eventlog_add(run->p.prefix, run->conf, &full, &why) == 0)
 		return;
 	say_warn("the log of events: %s", why.text);

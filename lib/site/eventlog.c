@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <syslog.h>
 #include <unistd.h>
 
 #include "buf.h"
+#include "clock.h"
 #include "conf.h"
 #include "error.h"
 #include "io.h"
@@ -80,6 +82,8 @@ eventlog_add(const char *prefix, const struct conf *c, const struct log_line *l,
 	     struct error *err)
 {
 	bool on = false, text = true, sys = true;
+	char host[HOST_NAME_MAX + 1] = "localhost";
+	struct log_line full = *l;
 	struct buf line = BUF_INIT;
 	int rc = 0;
 
@@ -89,11 +93,16 @@ eventlog_add(const char *prefix, const struct conf *c, const struct log_line *l,
 		return -1;
 	if (!on)
 		return 0;
-	if (log_format(l, &line) < 0)
+	(void)gethostname(host, sizeof(host) - 1);
+	if (full.host == NULL)
+		full.host = host;
+	if (full.time == 0)
+		full.time = clock_now();
+	if (log_format(&full, &line) < 0)
 		return error_no_memory(err);
 	if (text)
 		rc = append_log(prefix, &line, err);
-	if (sys && send_syslog(prefix, l, rc < 0 ? NULL : err) < 0)
+	if (sys && send_syslog(prefix, &full, rc < 0 ? NULL : err) < 0)
 		rc = -1;
 	buf_free(&line);
 	return rc;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "transfer/transfer.h"
 
-#include <errno.h>
 #include <pthread.h>
 
 #include "error.h"
@@ -144,10 +143,8 @@ copy_block(struct run *r, struct stripe_worker *w, uint64_t off, size_t len,
 {
 	bool was_read = false;
 
-	if (r->o->work != NULL && work_stopped(r->o->work)) {
-		errno = EINTR;
-		return error_sys(err, "stopped");
-	}
+	if (work_go_on(r->o->work, err) < 0)
+		return -1;
 	if ((r->o->unreadable != NULL
 		     ? copy_readable(r, w, r->from, off, len, err)
 		     : copy(r, w, off, len, &was_read, err)) < 0)

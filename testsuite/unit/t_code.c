@@ -205,8 +205,8 @@ test_slots(void)
 
 /* --- The matrix --- */
 
-/* The coefficient of the member's data chunk in check row `row`, from the recipe
- * that computes a check chunk of that row. */
+/* The coefficient of the member's data chunk in check row `row`, taken from the
+ * recipe that computes a chunk of that row. */
 static unsigned char
 coefficient(const struct code *c, unsigned row, unsigned member)
 {

@@ -90,14 +90,12 @@ encode(struct world *w)
 		for (unsigned row = 0; row < w->k; row++) {
 			struct code_slot mine = { true, row };
 			unsigned s = code_stripe(&c, m, mine);
-
 			unsigned char *to = w->body[m] + row * w->chunk;
 			bool lost[CODE_MAX] = { false };
 			struct recipe *r = NULL;
 
 			lost[m] = true;
 			r = recipe_new(&c, s, lost, NULL);
-
 			for (unsigned k = 0; k < r->nin; k++) {
 				unsigned j = r->in[k];
 				uint64_t at =
