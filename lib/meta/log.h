@@ -35,8 +35,8 @@ struct log_line {
 
 /* Initializer: no number is known. */
 #define LOG_LINE_NONE \
-	.dataset = -1, .procs = -1, .nodes = -1, .files = -1, .secs = -1, \
-	.bytes = -1
+	.time = -1, .dataset = -1, .procs = -1, .nodes = -1, .files = -1, \
+	.secs = -1, .bytes = -1
 
 /* Parse one line (NUL terminated, without newline) in place.  Values may
  * contain ", " and quotes, which are not escaped; a field ends only before ",

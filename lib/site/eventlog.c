@@ -96,7 +96,7 @@ eventlog_add(const char *prefix, const struct conf *c, const struct log_line *l,
 	(void)gethostname(host, sizeof(host) - 1);
 	if (full.host == NULL)
 		full.host = host;
-	if (full.time == 0)
+	if (full.time < 0)
 		full.time = clock_now();
 	if (log_format(&full, &line) < 0)
 		return error_no_memory(err);

@@ -122,7 +122,7 @@ test_log(void)
 	const char *last = NULL;
 	char host[256] = "";
 	const struct conf_where w = { .prefix = root };
-	struct log_line l = { .time = 1,
+	struct log_line l = { .time = 0,
 			      .host = "n1",
 			      .job_id = "7",
 			      .event = "NODE_FAIL",
@@ -150,9 +150,9 @@ test_log(void)
 	is_int(eventlog_add(root, c, &l, &err), 0, "another");
 	read_whole(fmt("%s/.scr/log", root), &text);
 	is_str(text.data,
-	       "1970-01-01T00:00:01: host=n1, jobid=7, event=NODE_FAIL, "
+	       "1970-01-01T00:00:00: host=n1, jobid=7, event=NODE_FAIL, "
 	       "note=\"n2: dead\", secs=1.500000\n"
-	       "1970-01-01T00:00:01: host=n1, jobid=7, event=NODE_FAIL, "
+	       "1970-01-01T00:00:00: host=n1, jobid=7, event=NODE_FAIL, "
 	       "note=\"n2: dead\", secs=1.500000\n",
 	       "... are in the log");
 	ok(stat(fmt("%s/.scr/log", root), &st) == 0 &&
@@ -173,7 +173,7 @@ test_log(void)
 	unsetenv("SCR_LOG_SYSLOG_ENABLE");
 	must(gethostname(host, sizeof(host) - 1) == 0);
 	l.host = NULL;
-	l.time = 0;
+	l.time = -1;
 	is_int(eventlog_add(root, c, &l, &err), 0, "without host and time");
 	read_whole(fmt("%s/.scr/log", root), &text);
 	last = strstr(text.data, fmt("host=%s, ", host));
