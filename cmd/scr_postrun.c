@@ -17,6 +17,7 @@
 #include "path.h"
 #include "report/scavenged.h"
 #include "scavenge/scavenge.h"
+#include "scavenge/turn.h"
 #include "site/interval.h"
 #include "site/job.h"
 #include "site/resmgr.h"
@@ -32,7 +33,7 @@ struct settings {
 	bool plan, json, containers, no_containers, pack_current;
 	const char *dataset; /* as given; NULL: all */
 	struct word word;    /* what it means */
-	uint64_t fanout, connect, idle, limit, jobs, keep;
+	uint64_t fanout, connect, idle, limit, jobs, keep, wait;
 };
 
 static const struct app_info info = {
@@ -96,6 +97,8 @@ parse(struct settings *s, int argc, char **argv)
 			"silence after which a node is dead (default 30)"),
 		OPT_U64(0, "limit", &s->limit, "SECONDS", 1, UINT32_MAX,
 			"for all of one step on the nodes (default: none)"),
+		OPT_U64(0, "wait", &s->wait, "SECONDS", 0, UINT32_MAX,
+			"for the end of another scavenge here (default 600)"),
 		OPT_U64(0, "jobs", &s->jobs, "N", 1, 1024,
 			"threads for rebuilding"),
 		OPT_STRING(0, "copy-program", &s->copy, "FILE", OPT_FILE,
@@ -111,6 +114,7 @@ parse(struct settings *s, int argc, char **argv)
 		.fanout = FANOUT,
 		.connect = CONNECT_SECONDS,
 		.idle = IDLE_SECONDS,
+		.wait = TURN_SECONDS,
 	};
 	args = app_start(&info, argc, argv, opts, &count);
 	if (count > 0)
@@ -176,6 +180,7 @@ fill_options(const struct settings *s, const struct job *job,
 		return -1;
 	o->containers = (containers || s->containers) && !s->no_containers;
 	o->pack_current = s->pack_current;
+	o->wait = s->wait;
 	if (s->keep > 0)
 		o->keep = s->keep;
 	o->remote = (struct remote_options){

@@ -2,15 +2,22 @@
 /*
  * scr_prerun - prepare a prefix at the start of a batch script.
  */
+#include <fcntl.h>
+#include <stdint.h>
+#include <unistd.h>
+
 #include "app.h"
 #include "buf.h"
 #include "conf.h"
 #include "error.h"
 #include "opt.h"
+#include "room.h"
+#include "scavenge/turn.h"
 #include "site/halt.h"
 #include "site/job.h"
 #include "site/jobfiles.h"
 #include "site/resmgr.h"
+#include "work.h"
 
 static const struct app_info info = {
 	.name = "scr_prerun",
@@ -59,20 +66,29 @@ report_prepared(const struct job *j, const struct jobfiles_prepared *p)
 	}
 }
 
+/* Can the job write its files?  `scr` is PREFIX/.scr. */
+static int
+try_prefix(const struct job *j, int scr, struct error *err)
+{
+	int top = openat(scr, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc = top < 0 ? error_sys(err, "cannot open") : room_try(top, err);
+
+	if (rc == 0)
+		rc = room_try(scr, err);
+	if (rc < 0)
+		room_explain(scr, 0, err);
+	if (top >= 0)
+		close(top);
+	return rc < 0 ? error_wrap(err, "%s", j->prefix) : 0;
+}
+
 static int
 prepare(struct job *j, bool force, struct error *err)
 {
 	const struct jobfiles_job job = { j->id, runs, j->rm, force };
 	struct jobfiles_prepared p;
-	struct buf text = BUF_INIT;
-	bool enabled = true, finished = false;
+	bool finished = false;
 
-	if (conf_bool(j->conf, "SCR_ENABLE", true, &enabled, err) < 0)
-		return -1;
-	if (!enabled) {
-		app_note("SCR_ENABLE is 0: nothing to do");
-		return 0;
-	}
 	if (jobfiles_prepare(j->prefix, &job, &p, err) < 0)
 		return -1;
 	report_prepared(j, &p);
@@ -81,10 +97,34 @@ prepare(struct job *j, bool force, struct error *err)
 	if (finished)
 		app_note("the job before had finished: no reason to halt any "
 			 "more");
-	if (job_notice(j, &text) == 0)
+	return 0;
+}
+
+/* Prepare the prefix while no scavenge is at work there. */
+static int
+run(struct job *j, bool force, uint64_t wait, struct error *err)
+{
+	const struct work work = { APP_WORK };
+	const struct turn turn = {
+		.prefix = j->prefix,
+		.seconds = wait,
+		.work = &work,
+	};
+	struct buf text = BUF_INIT;
+	int scr = jobfiles_open(j->prefix, true, err), lock = -1, rc = -1;
+
+	if (scr < 0)
+		return -1;
+	if (try_prefix(j, scr, err) == 0)
+		lock = turn_take(scr, &turn, err);
+	if (lock != -1)
+		rc = prepare(j, force, err);
+	turn_end(lock);
+	close(scr);
+	if (rc == 0 && job_notice(j, &text) == 0)
 		app_warn_lines(text.data);
 	buf_free(&text);
-	return 0;
+	return rc;
 }
 
 int
@@ -92,13 +132,16 @@ main(int argc, char **argv)
 {
 	struct job_where w = { .prefix = NULL };
 	struct error err = ERROR_INIT;
-	bool force = false;
+	bool force = false, enabled = true;
+	uint64_t wait = TURN_SECONDS;
 	int count = 0;
 	const struct opt opts[] = {
 		APP_OPT_PREFIX(&w.prefix),
 		OPT_FLAG('f', "force", &force,
 			 "put away the files of another job that may still "
 			 "run"),
+		OPT_U64(0, "wait", &wait, "SECONDS", 0, UINT32_MAX,
+			"for the end of a scavenge here (default 600)"),
 		OPT_STRING(0, "job-id", &w.job_id, "ID", OPT_ANY,
 			   "job (default SCR_JOB_ID, then the one around us)"),
 		OPT_STRING(0, "resource-manager", &w.resmgr,
@@ -114,9 +157,14 @@ main(int argc, char **argv)
 	argv = app_start(&info, argc, argv, opts, &count);
 	if (count > 0)
 		app_usage("%s: nothing but options is expected", argv[0]);
+	app_catch_signals();
 	if (job_open(&j, &w, &err) < 0)
 		return app_finish(app_report(STATUS_OK, &err));
-	(void)prepare(&j, force, &err);
+	if (conf_bool(j.conf, "SCR_ENABLE", true, &enabled, &err) == 0 &&
+	    enabled)
+		(void)run(&j, force, wait, &err);
+	if (!enabled)
+		app_note("SCR_ENABLE is 0: nothing to do");
 	job_close(&j);
 	return app_finish(app_report(STATUS_OK, &err));
 }

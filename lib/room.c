@@ -2,6 +2,7 @@
 #include "room.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,11 +11,15 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "create.h"
 #include "error.h"
 #include "str.h"
 
 /* Buffer size for the name of a file system in a message. */
 #define NAME_MAX_SHOWN 256
+
+/* Bytes of the test file: a page, as memory file systems allocate pages. */
+#define TRY_BYTES 4096
 
 bool
 room_is_short(const struct error *err)
@@ -95,4 +100,41 @@ room_explain(int fd, uint64_t need, struct error *err)
 		return -1; /* another error, or explained before */
 	describe(fd, need, NULL, text, sizeof(text));
 	return error_wrap(err, "%s", text);
+}
+
+/* Write a page to `fd`.  Some file systems report only at fsync that they are
+ * full.  Returns 0, or an errno. */
+static int
+try_page(int fd)
+{
+	char page[TRY_BYTES];
+	ssize_t n = 0;
+
+	memset(page, 'x', sizeof(page));
+	n = write(fd, page, sizeof(page));
+	if (n < 0)
+		return errno;
+	if ((size_t)n < sizeof(page))
+		return ENOSPC;
+	return fsync(fd) < 0 && errno != EINVAL ? errno : 0;
+}
+
+int
+room_try(int dirfd, struct error *err)
+{
+	char name[HOST_NAME_MAX + 64], host[HOST_NAME_MAX + 1] = "";
+	int fd = -1, bad = 0;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	snprintf(name, sizeof(name), ".scr_check.%s.%ld", host, (long)getpid());
+	fd = create_file(dirfd, name, O_WRONLY, 0600, create_owner(dirfd));
+	if (fd < 0)
+		return error_sys(err, "cannot write here");
+	bad = try_page(fd);
+	if (close(fd) < 0 && bad == 0)
+		bad = errno;
+	if (unlinkat(dirfd, name, 0) < 0 && bad == 0)
+		bad = errno;
+	errno = bad;
+	return bad == 0 ? 0 : error_sys(err, "cannot write here");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* room.h - report a full file system or an exhausted quota. */
+/* room.h - find out whether a file system is full, or a quota exhausted. */
 #ifndef ROOM_H
 #define ROOM_H
 
@@ -15,6 +15,10 @@ bool room_is_short(const struct error *err);
  * ERROR_SYSTEM with ENOSPC; the text names the file system, the bytes needed
  * and the bytes free.  A file system that reports no size passes. */
 int room_check(int fd, uint64_t need, const char *what, struct error *err);
+
+/* Write a small file in directory `dirfd`, and remove it.  Other nodes may do
+ * the same at once.  -1: ERROR_SYSTEM. */
+int room_try(int dirfd, struct error *err);
 
 /*
  * If room_is_short(), put before the sentence of *err: the full file system

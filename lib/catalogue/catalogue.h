@@ -304,7 +304,7 @@ int catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
 void catalogue_rollback(struct catalogue *c, int64_t by,
 			const struct catalogue_options *o);
 
-/* Held by a scavenge, in PREFIX/.scr. */
+/* Held by a scavenge, in PREFIX/.scr: scavenge/turn.h. */
 #define CATALOGUE_SCAVENGE_LOCK "scavenge.lock"
 
 /* *by: the dataset that has replaced files of dataset `id`; 0: none.  Then only

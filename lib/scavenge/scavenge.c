@@ -22,6 +22,7 @@
 #include "room.h"
 #include "scavenge/nodecache.h"
 #include "scavenge/scavenge_impl.h"
+#include "scavenge/turn.h"
 #include "site/job.h"
 #include "str.h"
 
@@ -271,23 +272,19 @@ report_undescribed(const struct scavenge *s)
 static int
 take_lock(struct scavenge *s, struct error *err)
 {
-	struct error why = ERROR_INIT;
+	const struct turn t = {
+		.prefix = s->job->prefix,
+		.seconds = s->o->wait,
+		.job = s->job->id,
+		.work = s->work,
+	};
 
 	if (s->work->dry_run)
 		return 0;
 	if (catalogue_open_scr(s->prefix, true, err) < 0)
 		return -1;
-	s->lock = io_trylock(catalogue_prefix_fd(s->prefix),
-			     SCR_DIR "/" CATALOGUE_SCAVENGE_LOCK, true, &why);
-	if (s->lock >= 0)
-		return 0;
-	if (why.errnum == EWOULDBLOCK)
-		return error_set(err, ERROR_SYSTEM,
-				 "%s: another scavenge is at work here; wait "
-				 "for it, or end it",
-				 s->job->prefix);
-	work_say(s->work, "%s: going on without a lock", why.text);
-	return 0;
+	s->lock = turn_take(catalogue_scr_fd(s->prefix), &t, err);
+	return s->lock == -1 ? -1 : 0;
 }
 
 int
@@ -351,8 +348,7 @@ scavenge_close(struct scavenge *s)
 	index_free(s->index);
 	if (s->prefix != NULL)
 		catalogue_close(s->prefix);
-	if (s->lock >= 0)
-		close(s->lock);
+	turn_end(s->lock);
 	arena_free(s->arena);
 	*s = (struct scavenge){ .lock = -1 };
 }

@@ -38,7 +38,8 @@ struct scavenge_options {
 	uint64_t keep;		 /* checkpoints to keep on the prefix; 0: all */
 	/* bytes of a node's read buffer; 0: the node chooses */
 	uint64_t buffer;
-	double rate; /* expected bytes per second; 0: unknown */
+	uint64_t wait; /* seconds for the end of another scavenge (turn.h) */
+	double rate;   /* expected bytes per second; 0: unknown */
 	const struct catalogue_options *catalogue; /* log, progress, stop, .. */
 };
 
@@ -90,7 +91,8 @@ struct scavenge {
  * scavenge_close(), which must be called also on failure.
  *
  * ERROR_SYSTEM: no node answered, and flush.scr does not show that every
- * dataset is on the prefix; or another scavenge holds the lock.
+ * dataset is on the prefix; or another scavenge is still at work after o->wait
+ * seconds.
  */
 int scavenge_open(struct scavenge *s, struct job *job,
 		  const struct scavenge_options *o, struct error *err);

@@ -13,14 +13,11 @@
 #include <unistd.h>
 
 #include "buf.h"
-#include "create.h"
 #include "error.h"
 #include "io.h"
+#include "room.h"
 #include "site/health.h"
 #include "str.h"
-
-/* Bytes of the test file: a page, as memory file systems allocate pages. */
-#define TRY_BYTES 4096
 
 /* What is wrong with a directory, as a state and as a clause. */
 struct finding {
@@ -91,35 +88,14 @@ large_enough(const char *path, uint64_t bytes, bool spare, struct finding *f)
 	return -1;
 }
 
-/* Write a test file.  Nodes may share the directory, so its name contains the
- * host name. */
 static int
 try_write(int dir, struct finding *f)
 {
-	char name[HOST_NAME_MAX + 64], host[HOST_NAME_MAX + 1] = "";
-	char page[TRY_BYTES];
-	int fd = -1, bad = 0;
-	ssize_t n = 0;
+	struct error why = ERROR_INIT;
 
-	(void)gethostname(host, sizeof(host) - 1);
-	snprintf(name, sizeof(name), ".scr_check.%s.%ld", host, (long)getpid());
-	fd = create_file(dir, name, O_WRONLY, 0600, create_owner(dir));
-	if (fd < 0)
-		return found(f, state_of(errno), errno);
-	memset(page, 'x', sizeof(page));
-	n = write(fd, page, sizeof(page));
-	if (n < 0)
-		bad = errno;
-	else if ((size_t)n < sizeof(page))
-		bad = ENOSPC;
-	/* Some file systems report a full disk only at fsync. */
-	if (bad == 0 && fsync(fd) < 0 && errno != EINVAL)
-		bad = errno;
-	if (close(fd) < 0 && bad == 0)
-		bad = errno;
-	if (unlinkat(dir, name, 0) < 0 && bad == 0)
-		bad = errno;
-	return bad != 0 ? found(f, state_of(bad), bad) : 0;
+	if (room_try(dir, &why) == 0)
+		return 0;
+	return found(f, state_of(why.errnum), why.errnum);
 }
 
 static void

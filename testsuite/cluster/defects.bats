@@ -178,9 +178,9 @@ setup_file() { bed_up 4; }
 	rm -r "$lay_pfs"/.scr/scr.dataset.1 "$lay_pfs"/.scr/index.scr "$lay_pfs"/ckpt.1
 	post >/dev/null 2>&1 3>&- &
 	sleep 1.5
-	run post
+	run post --wait 0
 	assert_status 1
-	assert_output_has "another scavenge"
+	assert_output_has "scavenge of job 1000 on login is at work"
 	wait $!
 	assert_saved xor_8n4
 }

@@ -178,3 +178,91 @@ slurm() {
 	assert_status 0
 	assert_output_has "stop it"
 }
+
+# held SECONDS: as a scavenge that works on p for so long.
+held() {
+	mkdir -p p/.scr
+	printf 'job 41 on here (process 7)' >p/.scr/scavenge.lock
+	flock p/.scr/scavenge.lock sh -c ': >p/held; sleep '"$1" 3>&- &
+	until [ -e p/held ]; do sleep 0.05; done
+}
+
+@test "a scavenge works here: it is waited for, and said once" {
+	held 1
+	try scr_prerun -p p
+	assert_status 0
+	assert_stderr_one_line "the scavenge of job 41 on here" "waiting" "600 s"
+	[ -z "$(cat p/.scr/scavenge.lock)" ] || rm p/.scr/scavenge.lock
+	try scr_prerun -p p
+	assert_stderr_empty
+}
+
+@test "a scavenge still works here after --wait: status 1, nothing is put away" {
+	prefix unsaved
+	held 3
+	try scr_prerun -p p --wait 0
+	assert_status 1
+	assert_stderr_one_line "the scavenge of job 41 on here" --wait
+	[ -e p/.scr/flush.scr ]
+	try scr_prerun -p p --wait 1
+	assert_status 1
+	assert_stderr_has "waiting for it, at most 1 s" "run this again"
+	wait
+}
+
+@test "two jobs that start do not wait for each other" {
+	mkdir -p p/.scr
+	flock -s p/.scr/scavenge.lock sleep 2 3>&- &
+	sleep 0.2
+	try scr_prerun -p p --wait 0
+	assert_status 0
+	wait
+}
+
+# A prefix on a small file system of its own.
+small() {
+	unshare -rm true 2>/dev/null || skip "no mount namespace"
+	mkdir -p p
+	cat >in_small <<-'END'
+		mount -t tmpfs -o "$1" none p || exit 77
+		shift
+		exec "$@"
+	END
+}
+
+@test "a prefix that is full, in bytes or in inodes: status 1" {
+	small
+	try unshare -rm sh in_small size=16k sh -c '
+		head -c 16k /dev/zero >p/data; scr_prerun -p p'
+	assert_status 1
+	assert_stderr_one_line p "0 B free" "No space left"
+	try unshare -rm sh in_small size=16k sh -c '
+		mkdir p/.scr; head -c 16k /dev/zero >p/data; scr_prerun -p p'
+	assert_status 1
+	assert_stderr_one_line p "0 B free" "No space left"
+	try unshare -rm sh in_small nr_inodes=3 sh -c '
+		mkdir p/.scr; : >p/data; scr_prerun -p p'
+	assert_status 1
+	assert_stderr_one_line p "no inode free"
+	try unshare -rm sh in_small size=64k scr_prerun -p p
+	assert_status 0
+	assert_stderr_empty
+}
+
+@test "a prefix that cannot be written: status 1" {
+	small
+	try unshare -rm sh in_small size=64k sh -c '
+		mkdir p/.scr; mount -o remount,ro p; scr_prerun -p p'
+	assert_status 1
+	assert_stderr_one_line p "Read-only"
+}
+
+@test "a prefix that another user may not write: status 1" {
+	[ "$(id -u)" = 0 ] || skip "needs root, to be another user"
+	setpriv --reuid 65534 --clear-groups "$BIN/scr_prerun" --version ||
+		skip "another user cannot run it here"
+	mkdir -p p/.scr
+	try setpriv --reuid 65534 --clear-groups "$BIN/scr_prerun" -p p
+	assert_status 1
+	assert_stderr_one_line p "Permission denied"
+}

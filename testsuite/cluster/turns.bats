@@ -1,0 +1,98 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2030,SC2031 # bats and bed_lay set them
+# Two jobs on one prefix: the second one starts, or ends, while the scavenge of
+# the first one works.
+
+load bed
+
+setup_file() { bed_up 4; }
+
+# A scavenge of job 1000 that takes some seconds, in the background.
+slow_scavenge()
+{
+	bed_lay xor_8n4
+	bed_slow node1 "${1:-30000}" /tmp/scrgold
+	post >"$BATS_TEST_TMPDIR/first" 2>&1 3>&- &
+	first=$!
+	until grep -qs "job 1000" "$lay_pfs/.scr/scavenge.lock"; do sleep 0.1; done
+}
+
+# The first scavenge has saved its dataset.
+assert_first()
+{
+	local status=0
+
+	wait "$first" || status=$?
+	((status == 0)) || failed "the first scavenge" "$(cat "$BATS_TEST_TMPDIR/first")"
+	assert_saved xor_8n4
+}
+
+@test "a second job starts too early: it waits, and finds what was saved" {
+	slow_scavenge
+	run on login env "${lay_env[@]}" SCR_JOB_ID=1001 scr_prerun
+	assert_status 0
+	assert_output_has "scavenge of job 1000 on login" "waiting"
+	grep -q "is saved" "$BATS_TEST_TMPDIR/first"
+	run on login scr_index -p "$lay_prefix"
+	assert_output_has "1 YES" "*"
+	assert_first
+}
+
+@test "a second job starts too early and does not wait: status 1" {
+	slow_scavenge
+	run on node4 env "${lay_env[@]}" SCR_JOB_ID=1001 scr_prerun --wait 0
+	assert_status 1
+	assert_output_has "scavenge of job 1000 on login" "--wait"
+	[[ -e $lay_pfs/.scr/flush.scr ]]
+	assert_first
+}
+
+@test "a second scavenge waits for its turn" {
+	slow_scavenge
+	run post
+	assert_status 0
+	assert_output_has "waiting" "is saved"
+	assert_first
+	bed_slow node1 30000 /tmp/scrgold
+	rm -r "$lay_pfs"/.scr/scr.dataset.1 "$lay_pfs"/.scr/index.scr "$lay_pfs"/ckpt.1
+	post >/dev/null 2>&1 3>&- &
+	until grep -qs "job 1000" "$lay_pfs/.scr/scavenge.lock"; do sleep 0.1; done
+	run post --wait 1
+	assert_status 1
+	assert_output_has "scavenge of job 1000 on login"
+	wait $!
+}
+
+@test "a scavenge that was killed holds nobody up" {
+	slow_scavenge
+	on login sh -c 'kill -9 $(sed "s/.*process \([0-9]*\).*/\1/" \
+		"$1/.scr/scavenge.lock")' - "$lay_prefix"
+	run on login env "${lay_env[@]}" SCR_JOB_ID=1001 scr_prerun
+	assert_status 0
+	[[ $output != *waiting* ]]
+	wait "$first" || true
+	bed_fast node1
+	run post
+	assert_status 0
+	assert_saved xor_8n4
+	# What the killed one has started on the node.
+	while on node1 pgrep -x scr_copy >/dev/null; do sleep 0.2; done
+}
+
+# In two allocations of real SLURM, as batch scripts do it.
+@test "under SLURM: the next job's script waits for the scavenge of the last" {
+	bed_slurm_up
+	bed_lay xor_8n4
+	bed_slow node1 30000 /tmp/scrgold
+	on login env "${lay_env[@]}" env -u SCR_NODELIST salloc -Q -N4 \
+		scr_postrun -r srun >"$BATS_TEST_TMPDIR/first" 2>&1 3>&- &
+	first=$!
+	until grep -qs "job 1000" "$lay_pfs/.scr/scavenge.lock"; do sleep 0.1; done
+	run on login env "${lay_env[@]}" env -u SCR_JOB_ID -u SCR_NODELIST \
+		salloc -Q -N1 scr_prerun
+	assert_status 0
+	assert_output_has "scavenge of job 1000 on login" "waiting"
+	assert_first
+	[[ ! -e $lay_pfs/.scr/flush.scr ]]
+}
