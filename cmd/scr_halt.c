@@ -18,6 +18,7 @@
 #include "opt.h"
 #include "report/hint.h"
 #include "site/halt.h"
+#include "site/jobfiles.h"
 #include "site/resmgr.h"
 #include "site/step.h"
 #include "str.h"
@@ -212,6 +213,7 @@ one(struct settings *s, const char *prefix)
 struct target {
 	struct step_where where;
 	struct conf *conf;
+	char owner[128]; /* of the first prefix's flush file; "": unknown */
 };
 
 static void
@@ -221,14 +223,12 @@ target_close(struct target *t)
 	conf_close(t->conf);
 }
 
-/* Open the resource manager that we run under; or, for another job, the one
+/* Open the resource manager that we run under; or, if there is none, the one
  * that is installed. */
 static int
 open_manager(struct target *t, const struct settings *s, struct error *err)
 {
-	const char *here = s->job_id != NULL && s->resmgr == NULL
-				   ? resmgr_installed()
-				   : NULL;
+	const char *here = s->resmgr == NULL ? resmgr_installed() : NULL;
 
 	t->where.manager = resmgr_open(t->conf, s->resmgr, err);
 	if (t->where.manager != NULL && here != NULL &&
@@ -239,13 +239,54 @@ open_manager(struct target *t, const struct settings *s, struct error *err)
 	return t->where.manager != NULL ? 0 : -1;
 }
 
+/* Which job: the one named, the one that we run in, else the one that has
+ * datasets in the caches by the flush file of the prefix. */
+static void
+choose_job(struct target *t, const struct settings *s, const char *prefix)
+{
+	struct resmgr_job *job = &t->where.job;
+
+	job->around = s->job_id == NULL;
+	job->id = s->job_id;
+	if (job->id == NULL)
+		job->id = conf_get(t->conf, "SCR_JOB_ID");
+	if (job->id == NULL)
+		job->id = resmgr_job_id(t->where.manager);
+	if (job->id != NULL)
+		return;
+	jobfiles_owner(prefix, t->owner, sizeof(t->owner));
+	if (t->owner[0] == '\0')
+		return;
+	job->id = t->owner;
+	job->around = false;
+	app_note("job %s, by the flush file of %s", job->id, prefix);
+}
+
+/* Refuse to stop a job that is not the one of these prefixes. */
+static int
+check_owners(const struct target *t, const char *const *dirs, size_t count,
+	     struct error *err)
+{
+	char owner[sizeof(t->owner)];
+
+	for (size_t i = 0; i < count; i++) {
+		jobfiles_owner(dirs[i], owner, sizeof(owner));
+		if (owner[0] != '\0' && !str_eq(owner, t->where.job.id))
+			return error_set(err, ERROR_USAGE,
+					 "job %s: by its flush file %s is the "
+					 "prefix of job %s: name that job, or "
+					 "add --force",
+					 t->where.job.id, dirs[i], owner);
+	}
+	return 0;
+}
+
 /* Find the job whose steps to stop, before the halt file is written. */
 static int
-target_open(struct target *t, const struct settings *s, const char *prefix,
-	    struct error *err)
+target_open(struct target *t, const struct settings *s, const char *const *dirs,
+	    size_t count, struct error *err)
 {
-	const struct conf_where where = { .prefix = prefix };
-	struct resmgr_job *job = &t->where.job;
+	const struct conf_where where = { .prefix = dirs[0] };
 
 	t->where = (struct step_where){
 		.pid = (int64_t)s->pid,
@@ -259,16 +300,11 @@ target_open(struct target *t, const struct settings *s, const char *prefix,
 	t->conf = conf_open(&where, err);
 	if (t->conf == NULL || open_manager(t, s, err) < 0)
 		return -1;
-	job->around = s->job_id == NULL;
-	job->id = s->job_id;
-	if (job->id == NULL)
-		job->id = conf_get(t->conf, "SCR_JOB_ID");
-	if (job->id == NULL)
-		job->id = resmgr_job_id(t->where.manager);
-	if (step_check(&t->where, err) == 0)
-		return 0;
-	return app_advise(err,
-			  "--job-id names the job, --pid a launcher to stop");
+	choose_job(t, s, dirs[0]);
+	if (step_check(&t->where, err) < 0)
+		return app_advise(err, "--job-id names the job, --pid a "
+				       "launcher to stop");
+	return s->force ? 0 : check_owners(t, dirs, count, err);
 }
 
 static int
@@ -299,7 +335,7 @@ run(struct settings *s, const char *const *dirs, size_t count)
 	struct error err = ERROR_INIT;
 	int status = STATUS_OK;
 
-	if (s->immediate && target_open(&target, s, dirs[0], &err) < 0) {
+	if (s->immediate && target_open(&target, s, dirs, count, &err) < 0) {
 		status = app_report(STATUS_OK, &err);
 		target_close(&target);
 		return status;
@@ -427,7 +463,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		OPT_GROUP("What --immediate stops"),
 		OPT_STRING(0, "job-id", &s->job_id, "ID", OPT_ANY,
 			   "the job (default: $SCR_JOB_ID, then the one this "
-			   "is in)"),
+			   "is in, then that of DIR's flush file)"),
 		OPT_STRING(0, "resource-manager", &s->resmgr, RESMGR_NAMES,
 			   OPT_WORDS, "resource manager (default: found out)"),
 		OPT_U64(0, "pid", &s->pid, "PID", 2, INT32_MAX,
@@ -436,7 +472,8 @@ parse(struct settings *s, int argc, char **argv, int *count)
 			"between SIGTERM and SIGKILL (default 30)"),
 		OPT_GROUP("How"),
 		OPT_FLAG('f', "force", &s->force,
-			 "replace a damaged halt file"),
+			 "replace a damaged halt file; stop a job that is not "
+			 "the one of DIR"),
 		OPT_FLAG('n', "dry-run", &s->dry_run,
 			 "only say what would be done"),
 		APP_OPT_JSON(&s->json),

@@ -167,6 +167,17 @@ find_owner(const struct jobfiles_flush *f, char *to, size_t size)
 			memcpy(to, d.job_id, strlen(d.job_id) + 1);
 }
 
+void
+jobfiles_owner(const char *prefix, char *to, size_t size)
+{
+	struct jobfiles_flush f = { .count = 0 };
+
+	to[0] = '\0';
+	if (jobfiles_flush_read(prefix, &f, NULL) == 0)
+		find_owner(&f, to, size);
+	jobfiles_flush_free(&f);
+}
+
 static bool
 any_unsaved(const struct jobfiles_flush *f)
 {

@@ -114,9 +114,9 @@ int resmgr_step_check(const struct resmgr *r, const struct resmgr_job *job,
 		      struct error *err);
 
 /*
- * Add the ids of the running steps to `out`, except the step that we run in.  A
- * job that has ended has no steps.  ERROR_ABSENT, ERROR_SYSTEM: the manager's
- * command is missing, fails or times out.
+ * Add the ids of the running steps to `out`, except the step that we run in.
+ * ERROR_ABSENT: the manager does not know the job, or its command is missing;
+ * ERROR_SYSTEM: the command fails or times out.
  */
 int resmgr_steps(struct resmgr *r, const struct resmgr_job *job,
 		 struct hostlist *out, struct error *err);

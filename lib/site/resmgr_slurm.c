@@ -237,9 +237,12 @@ slurm_steps(struct resmgr *r, const struct resmgr_job *job,
 
 	if (resmgr_run(r, argv, step_line, out, &why) == 0)
 		return 0;
-	/* The job has ended, so it has no steps. */
 	if (strstr(why.text, "Invalid job id") != NULL)
-		return 0;
+		return error_set(
+			err, ERROR_ABSENT,
+			"job %s: slurm does not know it: it has ended, "
+			"or never was",
+			job->id);
 	return error_pass(err, &why);
 }
 

@@ -71,62 +71,79 @@ pause_look(const struct step_where *w, double left, struct error *err)
 	return error_sys(err, "steps may still run: interrupted");
 }
 
-/*
- * Wait at most `seconds` until all of `steps` have ended.  The steps that still
- * run stay in the list.  A query that fails is repeated; it is an error only if
- * the manager never answered.
- */
+/* Remove from `steps` those that run no more.  Returns 1 if the manager does
+ * not answer, with *why; -1: ERROR_NOMEM. */
 static int
-await_end(const struct step_where *w, struct hostlist *steps, double seconds,
-	  struct error *err)
+look_again(const struct step_where *w, struct hostlist *steps,
+	   struct error *why, struct error *err)
 {
-	const double end = clock_seconds() + seconds;
-	struct error why = ERROR_INIT;
 	struct hostlist now;
-	bool answered = false, over = false;
 	int rc = 0;
 
-	while (rc == 0 && steps->count > 0 && !over) {
-		over = clock_seconds() >= end; /* poll once more */
-		if (hostlist_init(&now, err) < 0)
-			return -1;
-		error_clear(&why);
-		if (resmgr_steps(w->manager, &w->job, &now, &why) == 0) {
-			answered = true;
-			rc = hostlist_both(steps, &now, err);
-		}
-		hostlist_free(&now);
-		if (rc == 0 && steps->count > 0 && !over)
-			rc = pause_look(w, end - clock_seconds(), err);
-	}
-	if (rc == 0 && !answered && why.kind != ERROR_NONE)
-		return error_pass(err, &why);
+	error_clear(why);
+	if (hostlist_init(&now, err) < 0)
+		return -1;
+	/* If the manager does not know the job any more, it has ended. */
+	if (resmgr_steps(w->manager, &w->job, &now, why) < 0 &&
+	    why->kind != ERROR_ABSENT)
+		rc = 1;
+	else
+		rc = hostlist_both(steps, &now, err);
+	hostlist_free(&now);
 	return rc;
 }
 
-/* Send SIGTERM, wait, send SIGKILL, wait. */
+/*
+ * Wait at most w->grace seconds until all of `steps` have ended.  The steps
+ * that still run stay in the list.  A query that fails is repeated; it is an
+ * error only if the manager never answered.
+ */
+static int
+await_end(const struct step_where *w, struct hostlist *steps, struct error *err)
+{
+	const double end = clock_seconds() + w->grace;
+	struct error why = ERROR_INIT;
+	bool answered = false, over = false;
+	int rc = 0;
+
+	while (rc >= 0 && steps->count > 0 && !over) {
+		over = clock_seconds() >= end; /* poll once more */
+		rc = look_again(w, steps, &why, err);
+		answered = answered || rc == 0;
+		if (rc >= 0 && steps->count > 0 && !over)
+			rc = pause_look(w, end - clock_seconds(), err);
+	}
+	if (rc >= 0 && !answered && why.kind != ERROR_NONE)
+		return error_pass(err, &why);
+	return rc < 0 ? -1 : 0;
+}
+
+/*
+ * Send SIGTERM, wait, send SIGKILL, wait.  Managers report an error although
+ * they delivered the signal, for example SLURM if a task of the step has died
+ * already: what counts is whether the steps have ended.
+ */
 static int
 end_steps(const struct step_where *w, struct hostlist *steps,
 	  struct step_result *r, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int rc = 0;
 
 	for (int hard = 0; hard < 2; hard++) {
+		error_clear(&why);
 		r->killed = hard ? steps->count : 0;
-		rc = signal_steps(w, steps, hard, &why);
-		if (await_end(w, steps, rc < 0 && !hard ? 0 : w->grace, err) <
-		    0)
+		if (signal_steps(w, steps, hard, &why) < 0 &&
+		    why.kind != ERROR_SYSTEM)
+			return error_pass(err, &why);
+		if (await_end(w, steps, err) < 0)
 			return -1;
-		/* A failed signal is no error if the steps have ended. */
 		if (steps->count == 0)
 			return 0;
-		if (rc < 0)
-			return error_pass(err, &why);
 	}
 	return error_set(err, ERROR_SYSTEM,
-			 "step %s: runs on, %.0f s after SIGKILL",
-			 steps->names[0], w->grace);
+			 "step %s: still runs %.0f s after SIGKILL%s%s",
+			 steps->names[0], w->grace,
+			 why.kind != ERROR_NONE ? ": " : "", why.text);
 }
 
 static int
@@ -141,6 +158,12 @@ stop_steps(const struct step_where *w, struct step_result *r, struct error *err)
 	rc = resmgr_steps(w->manager, &w->job, &steps, err);
 	if (rc == 0)
 		r->found = steps.count;
+	if (rc == 0 && steps.count == 0 && !w->job.around &&
+	    resmgr_runs(w->manager, w->job.id) == 0)
+		rc = error_set(err, ERROR_ABSENT,
+			       "job %s: %s does not know it: it has ended, or "
+			       "never was",
+			       w->job.id, resmgr_name(w->manager));
 	if (rc == 0 && w->dry_run)
 		say_each(w, "would stop step", &steps);
 	else if (rc == 0 && steps.count > 0)

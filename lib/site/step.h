@@ -44,9 +44,9 @@ int step_check(const struct step_where *w, struct error *err);
 
 /*
  * End the steps, and wait until they have ended.  No running step is not an
- * error.  -1: ERROR_USAGE (as step_check()), ERROR_ABSENT (no such process, the
- * manager's command is missing), or ERROR_SYSTEM: the manager does not answer
- * or refuses, or steps survive SIGKILL; the sentence says which.
+ * error.  -1: ERROR_USAGE (as step_check()), ERROR_ABSENT (no such job or
+ * process, the manager's command is missing), or ERROR_SYSTEM: the manager does
+ * not answer, or steps survive SIGKILL; the sentence says which.
  */
 int step_stop(const struct step_where *w, struct step_result *r,
 	      struct error *err);

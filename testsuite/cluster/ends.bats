@@ -193,6 +193,7 @@ halt_now()
 	job_restarts 2 1
 }
 
+@test "10. halt now (slurm)" { halt_now slurm; }
 @test "10. halt now (ssh)" { halt_now ssh; }
 
 # start_slow slurm|ssh: a job of three checkpoints, whose scavenge takes long as

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats and bed.bash set them
+# shellcheck disable=SC2016,SC2154 # scripts of jobs; bats and bed.bash set them
 # scr_halt --immediate under real SLURM: the steps end, but the allocation and
 # the caches remain.
 
@@ -99,6 +99,47 @@ steps()
 	try on login scr_halt -q -i --job-id "$job" /pfs/run
 	assert_status 0
 	try on login scr_halt -i --job-id 4711 /pfs/run
+	assert_status 1
+	assert_stderr_one_line "job 4711: slurm does not know it"
+}
+
+# scancel reports an error for such a step, though it delivers the signal.
+@test "a step that has lost a task ends, by SIGTERM or by SIGKILL" {
+	job 'srun -n4 bash -c "[ \$SLURM_PROCID != 1 ] || kill -KILL \$\$
+			while :; do sleep 1; done"
+		srun -n4 bash -c "trap : TERM
+			[ \$SLURM_PROCID != 2 ] || kill -KILL \$\$
+			while :; do sleep 1; done"
+		sleep 300'
+	sleep 1
+	[[ -n $(steps) ]]
+	try on login scr_halt --immediate --job-id "$job" --grace 10 /pfs/run
 	assert_status 0
-	assert_stderr_has "nothing of the job runs"
+	assert_stderr_has "stopping step $job.0" "stopped 1 step"
+	for ((k = 0; k < 100; k++)); do
+		[[ $(steps) != *.1* ]] || break
+		sleep 0.1
+	done
+	sleep 1
+	try on login scr_halt --immediate --job-id "$job" --grace 3 /pfs/run
+	assert_status 0
+	assert_stderr_has "killing step $job.1" "stopped 1 step, by SIGKILL"
+	[[ $(state) == RUNNING && -z $(steps) ]]
+}
+
+@test "a job that is not the one of the prefix is refused" {
+	job 'srun -n4 sleep 300; sleep 300'
+	# Its flush.scr names job 1000.
+	on login gen_dataset --prefix /pfs/run --layout both
+	try on login scr_halt --immediate --job-id "$job" /pfs/run
+	assert_status 2
+	assert_stderr_one_line "job $job" "the prefix of job 1000" "--force"
+	[[ -n $(steps) ]]
+	try on login scr_halt --immediate --force --job-id "$job" /pfs/run
+	assert_status 0
+	assert_stderr_has "stopped 1 step"
+	# Without an id the flush file names the job.
+	try on login scr_halt --immediate /pfs/run
+	assert_status 1
+	assert_stderr_one_line "job 1000: slurm does not know it"
 }

@@ -171,7 +171,7 @@ batch_end()
 	wait "$JOB" || status=$?
 	output=$(cat "$BED_DIR/pfs/out") stderr=
 	JOB=
-	((status != 124)) || failed "the job hangs"
+	[[ $output == *"the job ended with"* ]] || failed "the job hangs"
 }
 
 # Let the application go on that holds at /pfs/held.

@@ -25,7 +25,7 @@ setup_file() { bed_up 5; }
 	job_direct 4 steps=3 die=3:1:dataset.3/.scr/reddesc
 	((status != 0))
 	grep -qx 'written 3' "$JOURNAL"
-	! grep -qx 'complete 3' "$JOURNAL"
+	run ! grep -qx 'complete 3' "$JOURNAL"
 	job_post
 	job_restarts 2 1
 }

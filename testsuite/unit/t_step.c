@@ -91,7 +91,9 @@ fresh(void)
 			   "ls steps\n");
 	stand_in("scancel", "[ ! -e refuses ] || { echo 'scancel: error: no "
 			    "access' >&2; exit 1; }\n"
-			    "sig=${1#--signal=}; shift; end \"$@\"\n");
+			    "sig=${1#--signal=}; shift; end \"$@\"\n"
+			    "[ ! -e complains ] || { echo 'scancel: error: "
+			    "Kill job error' >&2; exit 1; }\n");
 	stand_in("flux", "[ \"$1\" != proxy ] || shift 3\n"
 			 "case $1 in\n"
 			 "jobs) for i in $(ls steps); do echo \"$i "
@@ -205,7 +207,7 @@ test_stubborn(void)
 	ok(called("scancel --signal=KILL 77+1.0\n"), "... it alone");
 	step("77.5", "nothing");
 	is_int(step_stop(&slurm, &r, &err), -1, "who survives that");
-	ok(says(&err, "step 77.5: runs on"), "... is told");
+	ok(says(&err, "step 77.5: still runs"), "... is named");
 	step("77.5", "KILL");
 	w = slurm;
 	w.grace = 0;
@@ -241,10 +243,25 @@ test_silent(void)
 	is_int(step_stop(&slurm, &r, &err), -1, "one that refuses");
 	ok(says(&err, "scancel: error: no access"), "... is told");
 	write_text(fmt("%s/over", root), "");
-	ok(step_stop(&slurm, &r, &err) == 0 && r.found == 0,
-	   "a job that is over has no steps");
+	ok(step_stop(&slurm, &r, &err) < 0 && err.kind == ERROR_ABSENT &&
+		   says(&err, "job 77: slurm does not know it"),
+	   "a job that the manager does not know");
 	remove(fmt("%s/over", root));
 	remove(fmt("%s/refuses", root));
+	/* Errors of scancel do not end the sequence. */
+	write_text(fmt("%s/complains", root), "");
+	step("77.0", "KILL");
+	step("77.1", "TERM");
+	error_clear(&err);
+	ok(step_stop(&slurm, &r, &err) == 0 && r.found == 2 && r.killed == 1 &&
+		   !is_step("77.0") && !is_step("77.1"),
+	   "a manager that signals, and reports errors all the same");
+	step("77.0", "nothing");
+	ok(step_stop(&slurm, &r, &err) < 0 &&
+		   says(&err, "step 77.0: still runs") &&
+		   says(&err, "Kill job error"),
+	   "... and a step that stays is reported with its error");
+	remove(fmt("%s/complains", root));
 	w.stop = give_up;
 	is_int(step_stop(&w, &r, &err), -1, "the user gives up");
 	is_int(err.errnum, EINTR, "... which is told");
