@@ -30,6 +30,8 @@ state(const struct salvage_dataset *d)
 {
 	if (d->done)
 		return "saved";
+	if (d->unfinished)
+		return "unfinished";
 	if (d->flaw != NULL && d->state == SALVAGE_LOST)
 		return report_state(d->found);
 	if (scavenge_is_unknown(d))
@@ -150,9 +152,10 @@ put_checkpoint(const struct scavenge *s, const struct scavenge_outlook *o,
 {
 	const struct salvage_dataset *n = salvage_find(&s->plan, o->newest);
 
-	buf_add_str(out, o->saved < o->newest ? "OLDER checkpoint "
-			 : o->newer > 0	      ? "checkpoint "
-					      : "newest checkpoint ");
+	buf_add_str(out, o->saved < o->newest || o->gone > 0
+				 ? "OLDER checkpoint "
+			 : o->newer > 0 ? "checkpoint "
+					: "newest checkpoint ");
 	put_name(s, o->saved, out);
 	buf_add_str(out, is_saved(salvage_find(&s->plan, o->saved)));
 	if (o->saved < o->newest) {
@@ -211,13 +214,28 @@ put_all(const struct scavenge *s, struct buf *out)
 		buf_add_str(out, "nothing to save: the caches hold no dataset");
 	else if (o.saved == 0 && o.unknown > 0)
 		buf_add_str(out, "UNKNOWN: the checkpoints cannot be read");
-	else if (o.newest == 0)
-		buf_add_str(out, "no checkpoint in the caches");
+	else if (o.newest == 0 && o.gone == 0)
+		buf_add_str(out, o.unfinished > 0
+					 ? "no checkpoint was completed"
+					 : "no checkpoint in the caches");
 	else if (o.saved == 0)
-		buf_add_str(out,
-			    "LOST: no checkpoint of the caches can be saved");
+		buf_add_str(out, o.newest > 0
+					 ? "LOST: no checkpoint of the caches "
+					   "can be saved"
+					 : "LOST: no completed checkpoint is "
+					   "left");
 	else
 		put_checkpoint(s, &o, out);
+	if (o.gone > 0)
+		buf_printf(out,
+			   "; dataset %" PRId64
+			   " is in no cache and not in the index",
+			   o.gone);
+	if (o.unfinished > 0) {
+		buf_add_str(out, "; ");
+		put_name(s, o.unfinished, out);
+		buf_add_str(out, " is unfinished");
+	}
 	if (o.outputs > 0)
 		put_outputs(&o, out);
 	if (o.unknown > 0)
@@ -272,6 +290,7 @@ report_scavenge_json(const struct scavenge *s)
 	json_set(j, "datasets", report_salvage_json(&s->plan, s->o->rate));
 	json_set_i64(j, "newest", o.newest);
 	json_set_i64(j, "saved", o.saved);
+	json_set_i64(j, "unfinished", o.unfinished);
 	json_set_u64(j, "outputs", o.outputs);
 	json_set_u64(j, "outputs_lost", o.outputs_lost);
 	json_set_u64(j, "outputs_unknown", o.outputs_unknown);

@@ -6,10 +6,13 @@
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
+#include "meta/dataset.h"
 #include "meta/flush.h"
 #include "meta/index.h"
 #include "scavenge/nodecache.h"
 #include "scavenge/scavenge_impl.h"
+#include "site/job.h"
+#include "str.h"
 
 /* --- flush.scr and the index --- */
 
@@ -29,13 +32,27 @@ add_flushed(struct scavenge *s, const struct flush_entry *e,
 		.output = e->is_output,
 		.world = -1,
 	};
+	struct salvage_dataset *d = NULL;
 	struct index_entry k;
 
 	if (salvage_find(&s->plan, e->id) == NULL && !flush_needed(e) &&
 	    (ix == NULL || index_find_id(ix, e->id, &k, NULL) < 0 ||
 	     !index_entry_valid(&k)))
 		return 0;
-	return salvage_dataset(&s->plan, &like, err) == NULL ? -1 : 0;
+	d = salvage_dataset(&s->plan, &like, err);
+	if (d != NULL)
+		d->listed = true;
+	return d == NULL ? -1 : 0;
+}
+
+/* Is this entry of flush.scr of the job whose caches we read? */
+static bool
+is_ours(const struct scavenge *s, const struct flush_entry *e)
+{
+	struct dataset d;
+
+	return e->desc != NULL && dataset_read(e->desc, &d, NULL) == 0 &&
+	       d.job_id != NULL && str_eq(d.job_id, s->job->id);
 }
 
 static int
@@ -60,8 +77,11 @@ add_flush(struct scavenge *s, const struct index *ix, struct error *err)
 		work_say(s->work, "%s: not used", why.text);
 		count = 0;
 	}
-	for (size_t i = 0; i < count && rc == 0; i++)
+	s->flush_ours = s->flush_known && count == 0;
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		s->flush_ours = s->flush_ours || is_ours(s, &list[i]);
 		rc = add_flushed(s, &list[i], ix, err);
+	}
 	mem_free(list);
 	kvtree_free(t);
 	return rc;
@@ -200,10 +220,95 @@ scavenge_look(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	return 0;
 }
 
+/*
+ * Did the job end before the dataset was complete?  Its filemaps say so; or
+ * flush.scr, which lists the datasets that the job completed, does not list it;
+ * or it has no filemap, as libscr writes them last.
+ */
+static bool
+is_unfinished(const struct scavenge *s, const struct salvage_dataset *d)
+{
+	bool map = false;
+
+	if (!d->cached || d->claimed || d->listed || d->id == s->o->only)
+		return false;
+	for (uint32_t i = 0; i < d->nranks; i++)
+		for (const struct salvage_holder *h = d->ranks[i].holders;
+		     h != NULL; h = h->next) {
+			if (h->found.unfinished > 0)
+				return true;
+			map = map || h->found.map;
+		}
+	return !d->unread &&
+	       (s->flush_ours || (!map && !d->ckpt && !d->output));
+}
+
 bool
 scavenge_is_hopeful(const struct salvage_dataset *d)
 {
-	return d->done || d->state != SALVAGE_LOST || scavenge_is_mendable(d);
+	return d->done || (!d->unfinished && (d->state != SALVAGE_LOST ||
+					      scavenge_is_mendable(d)));
+}
+
+/*
+ * Add the newest checkpoint that the index lists as valid and that is older
+ * than `before` (microseconds since the epoch): if nothing newer is saved, the
+ * next job restarts from it.  Returns it, or NULL: there is none; or *rc = -1.
+ */
+static struct salvage_dataset *
+add_older(struct scavenge *s, const struct index_entry *list, size_t count,
+	  int64_t before, int *rc, struct error *err)
+{
+	const struct index_entry *best = NULL;
+	struct nodecache_dataset like = { .ckpt = true, .world = -1 };
+	struct salvage_dataset *d = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct index_entry *e = &list[i];
+
+		if (index_entry_valid(e) && e->desc.is_ckpt &&
+		    e->desc.created_us < before &&
+		    salvage_find(&s->plan, e->id) == NULL &&
+		    (best == NULL ||
+		     e->desc.created_us > best->desc.created_us))
+			best = e;
+	}
+	if (best == NULL)
+		return NULL;
+	like.id = best->id;
+	like.name = best->name;
+	like.created =
+		best->desc.created_us > 0 ? (uint64_t)best->desc.created_us : 0;
+	like.output = best->desc.is_output;
+	d = salvage_dataset(&s->plan, &like, err);
+	if (d == NULL)
+		*rc = -1;
+	else
+		d->claimed = true;
+	return d;
+}
+
+/* Find the checkpoint on the prefix from which the next job restarts, if none
+ * that the caches or flush.scr know can be saved. */
+static int
+look_behind(struct scavenge *s, struct error *err)
+{
+	size_t count = 0;
+	struct index_entry *list =
+		s->index == NULL ? NULL : index_entries(s->index, &count, err);
+	int rc = count == (size_t)-1 ? -1 : 0;
+	int64_t before = INT64_MAX;
+	struct salvage_dataset *d = NULL;
+
+	while (rc == 0 && s->index != NULL &&
+	       (d = add_older(s, list, count, before, &rc, err)) != NULL) {
+		before = (int64_t)d->created;
+		rc = scavenge_look(s, d, err);
+		if (rc == 0 && scavenge_is_hopeful(d))
+			break;
+	}
+	mem_free(list);
+	return rc < 0 ? -1 : salvage_plan(&s->plan, err);
 }
 
 /* Verify the datasets that decide which are saved: all output, and checkpoints
@@ -222,7 +327,9 @@ look_ahead(struct scavenge *s, struct error *err)
 			return -1;
 		good = good || (d->ckpt && scavenge_is_hopeful(d));
 	}
-	return 0;
+	return good || s->plan.count == 0 || s->o->only > 0
+		       ? 0
+		       : look_behind(s, err);
 }
 
 int
@@ -236,5 +343,8 @@ scavenge_add_known(struct scavenge *s, struct error *err)
 	if (add_flush(s, s->index, err) < 0 || add_newer(s, err) < 0 ||
 	    salvage_plan(&s->plan, err) < 0 || take_claims(s, err) < 0)
 		return -1;
+	for (size_t i = 0; i < s->plan.count; i++)
+		s->plan.datasets[i].unfinished =
+			is_unfinished(s, &s->plan.datasets[i]);
 	return look_ahead(s, err);
 }

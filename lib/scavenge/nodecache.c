@@ -382,6 +382,8 @@ look_at_files(struct looking *l, const struct filemap *m,
 			continue;
 		}
 		r->bad++;
+		r->unfinished +=
+			!m->files[i].complete || !m->files[i].attr.has_size;
 		if (problem(l, &r->problem, &why, err) < 0)
 			return -1;
 	}

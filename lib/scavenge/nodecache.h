@@ -103,6 +103,7 @@ struct nodecache_rank {
 	bool map;	       /* its filemap can be read */
 	uint64_t files, bytes; /* whole files */
 	uint64_t bad;	       /* files missing, damaged or unfinished */
+	uint64_t unfinished;   /* of these: never completed by the job */
 	struct nodecache_red red, mapred; /* protects its files; its filemap */
 	uint64_t redundancy;		  /* bytes of both redundancy files */
 	const char *problem;

@@ -50,6 +50,8 @@ rank_json(const struct nodecache_rank *r)
 	json_set_u64(j, "files", r->files);
 	json_set_u64(j, "bytes", r->bytes);
 	json_set_u64(j, "bad", r->bad);
+	if (r->unfinished > 0)
+		json_set_u64(j, "unfinished", r->unfinished);
 	set_red(j, "red", &r->red);
 	set_red(j, "mapred", &r->mapred);
 	json_set_u64(j, "redundancy", r->redundancy);
@@ -211,6 +213,7 @@ parse_rank(const struct json_value *v, struct arena *a,
 		return bad(err, "bytes");
 	if (!json_get_u64(v, "bad", INT64_MAX, &r->bad))
 		return bad(err, "bad");
+	(void)json_get_u64(v, "unfinished", INT64_MAX, &r->unfinished);
 	if (!json_get_u64(v, "redundancy", INT64_MAX, &r->redundancy))
 		return bad(err, "redundancy");
 	if (parse_red(json_get(v, "red"), a, &r->red, err) < 0 ||

@@ -93,6 +93,8 @@ take_dataset(struct scavenge *s, uint32_t node,
 	struct error why = ERROR_INIT;
 	struct salvage_dataset *d = salvage_dataset(&s->plan, v, &why);
 
+	if (d != NULL)
+		d->cached = true;
 	if (v->problem != NULL)
 		work_say(s->work, "%s: dataset %" PRId64 ": %s",
 			 s->nodes[node].name, v->id, v->problem);
@@ -232,10 +234,8 @@ ask(struct scavenge *s, struct error *err)
 
 /* --- What is unknown --- */
 
-/* Is the kind of the dataset unknown?  Its directory is in a cache, but neither
- * the index of the cache nor flush.scr describes it. */
-static bool
-is_undescribed(const struct salvage_dataset *d)
+bool
+scavenge_is_undescribed(const struct salvage_dataset *d)
 {
 	return !d->ckpt && !d->output && d->name == NULL && d->nranks > 0;
 }
@@ -243,20 +243,29 @@ is_undescribed(const struct salvage_dataset *d)
 bool
 scavenge_is_unknown(const struct salvage_dataset *d)
 {
-	if (d->done)
+	if (d->done || d->unfinished)
 		return false;
-	return is_undescribed(d) ||
+	return scavenge_is_undescribed(d) ||
 	       (d->state == SALVAGE_LOST &&
 		(d->unread || (d->looked && d->found == STATUS_FAILED)));
 }
 
+/* Report the datasets that are not saved, because the job did not complete them
+ * or nothing describes them. */
 static void
-report_undescribed(const struct scavenge *s)
+report_left(const struct scavenge *s)
 {
 	for (size_t i = 0; i < s->plan.count; i++) {
 		const struct salvage_dataset *d = &s->plan.datasets[i];
 
-		if (is_undescribed(d) && d->id != s->o->only)
+		if (d->unfinished)
+			work_say(s->work,
+				 "dataset %" PRId64 "%s%s: unfinished: the job "
+				 "ended before it was complete: not saved; "
+				 "--id %" PRId64 " saves what there is",
+				 d->id, d->name != NULL ? " " : "",
+				 d->name != NULL ? d->name : "", d->id);
+		else if (scavenge_is_undescribed(d) && d->id != s->o->only)
 			work_say(
 				s->work,
 				"dataset %" PRId64
@@ -316,7 +325,7 @@ scavenge_open(struct scavenge *s, struct job *job,
 	    scavenge_add_known(s, err) < 0)
 		return -1;
 	s->seconds[SCAVENGE_ASK] = clock_seconds() - start;
-	report_undescribed(s);
+	report_left(s);
 	if (s->alive > 0 && s->o->only > 0 &&
 	    salvage_find(&s->plan, s->o->only) == NULL)
 		return error_set(err, ERROR_ABSENT,
@@ -365,7 +374,7 @@ save_outputs(struct scavenge *s, int64_t *limit, struct error *err)
 	for (size_t i = 0; i < s->plan.count; i++) {
 		struct salvage_dataset *d = &s->plan.datasets[i];
 
-		if (!d->output || d->done)
+		if (!d->output || d->done || d->unfinished)
 			continue;
 		if (*limit == INT64_MAX && scavenge_save(s, d, err) < 0)
 			return -1;
@@ -383,7 +392,7 @@ save_checkpoint(struct scavenge *s, int64_t limit, struct error *err)
 	for (size_t i = s->plan.count; i-- > 0;) {
 		struct salvage_dataset *d = &s->plan.datasets[i];
 
-		if (!d->ckpt || d->id >= limit)
+		if (!d->ckpt || d->unfinished || d->id >= limit)
 			continue;
 		if (scavenge_look(s, d, err) < 0)
 			return -1;
@@ -447,6 +456,19 @@ is_either(const struct salvage_dataset *d)
 	return !d->ckpt && !d->output && scavenge_is_unknown(d);
 }
 
+/* See struct scavenge_outlook. */
+static int64_t
+find_gone(const struct scavenge *s, const struct scavenge_outlook *o)
+{
+	const int64_t id = o->unfinished - 1;
+	struct index_entry e;
+
+	if (id <= o->saved || salvage_find(&s->plan, id) != NULL ||
+	    (s->index != NULL && index_find_id(s->index, id, &e, NULL) == 0))
+		return 0;
+	return id;
+}
+
 struct scavenge_outlook
 scavenge_outlook(const struct scavenge *s)
 {
@@ -457,6 +479,10 @@ scavenge_outlook(const struct scavenge *s)
 		const struct salvage_dataset *d = &s->plan.datasets[i];
 		const bool good = scavenge_is_hopeful(d);
 
+		if (d->unfinished && !d->done) {
+			o.unfinished = d->id;
+			continue;
+		}
 		if (d->output) {
 			o.outputs++;
 			o.outputs_unknown += scavenge_is_unknown(d);
@@ -465,8 +491,10 @@ scavenge_outlook(const struct scavenge *s)
 			o.outputs_lost += !d->done && d->id >= limit &&
 					  !scavenge_is_unknown(d);
 		}
-		if (d->ckpt && d->id > o.newest)
+		if (d->ckpt && d->id > o.newest) {
 			o.newest = d->id;
+			o.unfinished = 0;
+		}
 		if (d->ckpt && good && d->id < limit && d->id > o.saved)
 			o.saved = d->id;
 		/* Their ids ascend. */
@@ -475,6 +503,7 @@ scavenge_outlook(const struct scavenge *s)
 	}
 	for (size_t i = 0; i < s->plan.count; i++)
 		o.unknown += is_open(&s->plan.datasets[i], o.saved);
+	o.gone = find_gone(s, &o);
 	return o;
 }
 
@@ -498,9 +527,9 @@ scavenge_status(const struct scavenge *s)
 	if (s->o->only > 0)
 		return status_of(salvage_find(&s->plan, s->o->only));
 	if (o.outputs_lost > 0 ||
-	    (o.newest > 0 && o.saved == 0 && o.unknown == 0))
+	    ((o.newest > 0 || o.gone > 0) && o.saved == 0 && o.unknown == 0))
 		return STATUS_LOST;
 	if (o.unknown > 0)
 		return STATUS_FAILED;
-	return o.saved < o.newest ? STATUS_DAMAGED : STATUS_OK;
+	return o.saved < o.newest || o.gone > 0 ? STATUS_DAMAGED : STATUS_OK;
 }

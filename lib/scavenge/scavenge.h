@@ -76,7 +76,8 @@ struct scavenge {
 	size_t alive, dead;
 	struct arena *arena;
 	int lock;
-	bool flush_known;		     /* flush.scr could be read */
+	bool flush_known; /* flush.scr could be read */
+	bool flush_ours;  /* ... and is of this job, or has no dataset */
 	const struct scavenge_node *blocked; /* alive, but could not copy */
 	/* Results. */
 	size_t saved_now; /* datasets saved by this run */
@@ -112,7 +113,12 @@ int scavenge_run(struct scavenge *s, struct error *err);
 /* The result after a run.  Before it, the forecast: all datasets that are not
  * known to be lost are expected to be saved. */
 struct scavenge_outlook {
-	int64_t newest, saved; /* ids of checkpoints; 0: none */
+	/* ids of checkpoints that the job completed; 0: none */
+	int64_t newest, saved;
+	int64_t unfinished; /* the newest that it did not complete; 0: none */
+	/* the dataset before `unfinished`, which is neither in a cache nor in
+	 * the index, and newer than `saved`; 0: there is none */
+	int64_t gone;
 	int64_t newer; /* may be a checkpoint newer than `newest`; 0: none */
 	size_t outputs, outputs_lost, outputs_unknown;
 	/*
@@ -126,15 +132,16 @@ struct scavenge_outlook {
 
 struct scavenge_outlook scavenge_outlook(const struct scavenge *s);
 
-/* Could the dataset not be read, so that it is not known to be lost? */
+/* Could the dataset not be read, so that it is not known to be lost?  Not if it
+ * is unfinished. */
 bool scavenge_is_unknown(const struct salvage_dataset *d);
 
 /*
- * STATUS_OK: the newest checkpoint and all output are saved.  STATUS_DAMAGED:
- * an older checkpoint is saved.  STATUS_LOST: output, or all checkpoints, are
- * lost.  STATUS_FAILED: stopped, or a dataset could not be read.  With o->only,
- * OK, LOST or FAILED, for that dataset alone.  Before a run: the expected
- * status.
+ * STATUS_OK: the newest checkpoint that the job completed and all output are
+ * saved.  STATUS_DAMAGED: an older checkpoint is saved.  STATUS_LOST: output, or
+ * all completed checkpoints, are lost.  STATUS_FAILED: stopped, or a dataset
+ * could not be read.  With o->only, OK, LOST or FAILED, for that dataset alone.
+ * Before a run: the expected status.
  */
 int scavenge_status(const struct scavenge *s);
 

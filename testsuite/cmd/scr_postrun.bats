@@ -185,7 +185,7 @@ indexed() {
 	checkpoints 1
 	cp -a p/.scr/flush.scr local/cntl/genuser/scr.1000/cindex.scrinfo .
 	checkpoints 2
-	cp -a flush.scr p/.scr
+	rm p/.scr/flush.scr
 	cp -a cindex.scrinfo local/cntl/genuser/scr.1000
 	for done in can is; do
 		plan=()
@@ -203,6 +203,16 @@ indexed() {
 		try scr_postrun "${args[@]}"
 	assert_status 1
 	assert_output_has "dataset 2 may be a newer one"
+	# flush.scr of the job does not list it: the job did not complete it.
+	cp -a flush.scr p/.scr
+	try scr_postrun "${args[@]}" --plan
+	assert_status 0
+	assert_output_has "newest checkpoint ckpt.1 (dataset 1) is saved" \
+		"dataset 2 is unfinished" "2 unfinished  unknown"
+	assert_stderr_has "dataset 2: unfinished" "--id 2 saves what there is"
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	[[ $(indexed) == "1* " ]]
 	try scr_postrun "${args[@]}" --id 2
 	assert_status 0
 }

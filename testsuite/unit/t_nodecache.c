@@ -188,6 +188,7 @@ test_contradictions(void)
 	ok(told(n.datasets[0].problem, "written by 8 ranks"), "... and told");
 	ok(n.datasets[0].ranks[2].bad == 1 && n.datasets[0].ranks[2].files == 1,
 	   "a file that was never completed is bad");
+	is_int(n.datasets[0].ranks[2].unfinished, 1, "... and unfinished");
 	ok(told(n.datasets[0].ranks[2].problem, "never completed"), "... too");
 	nodecache_free(&n);
 }
