@@ -146,7 +146,7 @@ report_flaw(void *arg, const struct packed_flaw *f)
 	if (t->flaws != NULL) {
 		j = json_new_object();
 		json_set_str(j, "problem", f->text);
-		if (f->file != SIZE_MAX)
+		if (f->file != SIZE_MAX && !f->red)
 			json_set_str(j, "file", t->p->map.files[f->file].path);
 		if (f->name != NULL)
 			json_set_str(j, "container", f->name);
@@ -208,10 +208,10 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 		.flaws = s->json ? json_new_array() : NULL,
 	};
 	const struct packed_look look = {
-		&s->look.work,
-		!s->fast,
-		report_flaw,
-		&t,
+		.work = &s->look.work,
+		.sums = !s->fast,
+		.flaw = report_flaw,
+		.arg = &t,
 	};
 	struct packed_health h;
 	struct json *j = NULL;

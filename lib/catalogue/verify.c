@@ -215,7 +215,9 @@ report_fetch(struct verify *v, bool has_plan)
 static void
 report_flaw(void *arg, const struct packed_flaw *f)
 {
-	verify_report(arg, f->file != SIZE_MAX ? STATUS_LOST : STATUS_DAMAGED,
+	verify_report(arg,
+		      f->file != SIZE_MAX && !f->red ? STATUS_LOST
+						     : STATUS_DAMAGED,
 		      "%s", f->text);
 }
 
@@ -224,10 +226,10 @@ static int
 verify_old(struct verify *v, struct error *err)
 {
 	const struct packed_look look = {
-		&v->o->work,
-		v->o->checksums,
-		report_flaw,
-		v,
+		.work = &v->o->work,
+		.sums = v->o->checksums,
+		.flaw = report_flaw,
+		.arg = v,
 	};
 	struct packed_health h = { .files = 0 };
 	char word[WORD_ID_SIZE];

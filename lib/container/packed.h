@@ -179,11 +179,26 @@ int packed_hidden(const struct packed *p, const struct hidden_file *f,
 
 /* --- Check --- */
 
+/* What is wrong. */
+enum packed_kind {
+	PACKED_OTHER,
+	PACKED_MAP,	/* the map: `finding` */
+	PACKED_MISSING, /* a container */
+	PACKED_TYPE,	/* it is no regular file */
+	PACKED_SIZE,	/* it has `have` bytes */
+	PACKED_FILE,
+	PACKED_SUM, /* a checksum, or a file cannot be read */
+};
+
 struct packed_flaw {
 	const char *text; /* one sentence, borrowed for the call */
+	enum packed_kind kind;
+	bool red;	  /* the indexes are those of hidden.red */
 	size_t file;	  /* damaged file; SIZE_MAX: none */
 	size_t container; /* index in the map; SIZE_MAX: none */
-	const char *name; /* of the container, data or metadata; or NULL */
+	const char *name; /* of the container; or NULL */
+	const struct segmap_finding *finding;
+	uint64_t have;
 };
 
 struct packed_health {
@@ -201,7 +216,8 @@ struct packed_health {
 
 struct packed_look {
 	const struct work *work;
-	bool sums; /* compare every checksum */
+	bool sums;	 /* compare every checksum */
+	bool containers; /* only these: do not look at unpacked files */
 	void (*flaw)(void *arg, const struct packed_flaw *f); /* or NULL */
 	void *arg;
 };

@@ -35,6 +35,7 @@ struct checker {
 	size_t files_bad;
 	const struct packed_look *look;
 	struct packed_health *out;
+	struct packed_flaw flaw; /* what the next flaw is about */
 	bool *container_bad;
 	struct pathcache *dirs; /* parents of unpacked files */
 	struct arena *arena;
@@ -50,7 +51,7 @@ packed_health_free(struct packed_health *h)
 __attribute__((format(printf, 4, 5))) static void
 say(struct checker *c, size_t file, size_t container, const char *fmt, ...)
 {
-	struct packed_flaw flaw = { .name = NULL };
+	struct packed_flaw flaw = c->flaw;
 	char text[2 * SHOWN_MAX];
 	va_list ap;
 
@@ -68,8 +69,9 @@ say(struct checker *c, size_t file, size_t container, const char *fmt, ...)
 	if (c->look->flaw == NULL)
 		return;
 	flaw.text = text;
-	flaw.file = c->red ? SIZE_MAX : file;
-	flaw.container = c->red ? SIZE_MAX : container;
+	flaw.red = c->red;
+	flaw.file = file;
+	flaw.container = container;
 	if (container != SIZE_MAX)
 		flaw.name = c->m->containers[container].name;
 	c->look->flaw(c->look->arg, &flaw);
@@ -88,6 +90,7 @@ report_map_flaw(void *arg, const struct segmap_finding *f)
 	if (gap && c->red)
 		return 0;
 	c->out->map_flaws++;
+	c->flaw.finding = f;
 	segmap_flaw_text(c->m, f, text, sizeof(text));
 	say(c, gap ? SIZE_MAX : f->file, SIZE_MAX, "%s", text);
 	if (!gap && f->other != SIZE_MAX && !c->bad[f->other]) {
@@ -103,32 +106,36 @@ report_map_flaw(void *arg, const struct segmap_finding *f)
  * failed. */
 static int
 container_flaw(const struct packed *p, const struct segmap_container *ctr,
-	       uint64_t *have, char to[static SHOWN_MAX], struct error *err)
+	       struct packed_flaw *flaw, char to[static SHOWN_MAX],
+	       struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct stat st;
 
-	*have = 0;
+	flaw->have = 0;
 	to[0] = '\0';
 	if (path_stat_beneath(p->root_fd, ctr->name, &st, &why) < 0) {
 		if (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR)
 			return error_as(err, &why, "%s: %s", p->root, why.text);
+		flaw->kind = PACKED_MISSING;
 		snprintf(to, SHOWN_MAX, "missing");
-	} else if (!S_ISREG(st.st_mode)) {
-		snprintf(to, SHOWN_MAX, "not a regular file");
-	} else {
-		*have = (uint64_t)st.st_size;
-		if (*have < ctr->used)
-			snprintf(to, SHOWN_MAX,
-				 "%" PRIu64 " bytes long, its files need "
-				 "%" PRIu64,
-				 *have, ctr->used);
-		else if (ctr->has_size && *have != ctr->size)
-			snprintf(to, SHOWN_MAX,
-				 "%" PRIu64 " bytes long, recorded are "
-				 "%" PRIu64,
-				 *have, ctr->size);
+		return 0;
 	}
+	if (!S_ISREG(st.st_mode)) {
+		flaw->kind = PACKED_TYPE;
+		snprintf(to, SHOWN_MAX, "not a regular file");
+		return 0;
+	}
+	flaw->kind = PACKED_SIZE;
+	flaw->have = (uint64_t)st.st_size;
+	if (flaw->have < ctr->used)
+		snprintf(to, SHOWN_MAX,
+			 "%" PRIu64 " bytes long, its files need %" PRIu64,
+			 flaw->have, ctr->used);
+	else if (ctr->has_size && flaw->have != ctr->size)
+		snprintf(to, SHOWN_MAX,
+			 "%" PRIu64 " bytes long, recorded are %" PRIu64,
+			 flaw->have, ctr->size);
 	return 0;
 }
 
@@ -169,12 +176,14 @@ check_containers(struct checker *c, struct error *err)
 	if (have == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < m->ncontainers && rc == 0; i++) {
-		rc = container_flaw(c->p, &m->containers[i], &have[i], text,
+		rc = container_flaw(c->p, &m->containers[i], &c->flaw, text,
 				    err);
+		have[i] = c->flaw.have;
 		if (rc == 0 && text[0] != '\0')
 			say(c, SIZE_MAX, i, "%s: %s", m->containers[i].name,
 			    text);
 	}
+	c->flaw.kind = PACKED_FILE;
 	if (rc == 0)
 		report_cut(c, have);
 	mem_free(have);
@@ -375,19 +384,21 @@ out:
 static int
 check(struct checker *c, struct error *err)
 {
+	int rc = -1;
+
 	c->container_bad =
 		mem_calloc(c->m->ncontainers + 1, sizeof(*c->container_bad));
 	if (c->container_bad == NULL)
 		return error_no_memory(err);
-	if (segmap_check(c->m, report_map_flaw, c, err) < 0 ||
-	    check_containers(c, err) < 0 ||
-	    (!c->red && check_files(c, err) < 0) ||
-	    (c->look->sums && check_sums(c, err) < 0)) {
-		mem_free(c->container_bad);
-		return -1;
+	c->flaw.kind = PACKED_MAP;
+	if (segmap_check(c->m, report_map_flaw, c, err) == 0 &&
+	    check_containers(c, err) == 0 &&
+	    (c->red || c->look->containers || check_files(c, err) == 0)) {
+		c->flaw.kind = PACKED_SUM;
+		rc = c->look->sums ? check_sums(c, err) : 0;
 	}
 	mem_free(c->container_bad);
-	return 0;
+	return rc;
 }
 
 /* Check the containers of metadata. */
@@ -483,11 +494,11 @@ blame(const struct packed *p, const struct segmap *m, struct error *err)
 {
 	for (size_t i = 0; i < m->ncontainers; i++) {
 		const struct segmap_container *c = &m->containers[i];
+		struct packed_flaw flaw;
 		char text[SHOWN_MAX];
-		uint64_t have = 0;
 
-		if (container_flaw(p, c, &have, text, NULL) < 0 ||
-		    text[0] == '\0' || have >= c->used)
+		if (container_flaw(p, c, &flaw, text, NULL) < 0 ||
+		    text[0] == '\0' || flaw.have >= c->used)
 			continue;
 		error_set(err, ERROR_DAMAGED, "%s: %s: %s", p->name, c->name,
 			  text);

@@ -72,6 +72,7 @@ list_part(struct containers *k, int which, size_t first)
 		k->list[first + i] = (struct container){
 			.name = c->name,
 			.size = c->has_size ? c->size : c->used,
+			.have = c->has_size ? c->size : c->used,
 			.at = i,
 			.redundancy = which == REDUNDANCY,
 		};
@@ -167,8 +168,7 @@ containers_free(struct containers *k)
 struct looking {
 	struct containers *k;
 	const struct containers_look *l;
-	int which;     /* map being checked */
-	bool *bad;     /* by file: damaged, known without checksums */
+	bool summed;   /* all bytes were read */
 	bool *bad_sum; /* by file: its checksum is wrong */
 	bool *good;    /* by container of the data: its checksum is right */
 };
@@ -180,31 +180,6 @@ spoil(struct container *c, enum container_state s)
 		c->state = s;
 }
 
-static int
-look_at_container(const struct packed *p, struct container *c, uint64_t used,
-		  struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct stat st;
-
-	if (path_stat_beneath(p->root_fd, c->name, &st, &why) < 0) {
-		if (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR)
-			return error_as(err, &why, "%s: %s", p->root, why.text);
-		c->state = CONTAINER_MISSING;
-		return 0;
-	}
-	if (!S_ISREG(st.st_mode)) {
-		c->state = CONTAINER_TYPE;
-		return 0;
-	}
-	c->have = (uint64_t)st.st_size;
-	if (c->have < used || c->have < c->size)
-		c->state = CONTAINER_SHORT;
-	else if (c->have > c->size)
-		c->state = CONTAINER_LONG;
-	return 0;
-}
-
 static void
 spoil_file(struct containers_part *part, size_t file)
 {
@@ -214,36 +189,66 @@ spoil_file(struct containers_part *part, size_t file)
 		memset(part->bad + f->first, true, f->nsegs * sizeof(bool));
 }
 
-static int
-note_flaw(void *arg, const struct segmap_finding *f)
+static void
+note_map_flaw(struct containers *k, struct containers_part *part,
+	      const struct segmap_finding *f)
 {
-	struct looking *l = arg;
-	struct containers_part *part = &l->k->parts[l->which];
-
 	/* Bytes that belong to no file do no harm. */
 	if (f->flaw == SEGMAP_GAP)
-		return 0;
+		return;
 	if (f->flaw != SEGMAP_SUM && f->flaw != SEGMAP_TWIN)
-		spoil(listed(l->k, part, f->container), CONTAINER_MAP);
+		spoil(listed(k, part, f->container), CONTAINER_MAP);
 	if (f->file != SIZE_MAX)
 		spoil_file(part, f->file);
 	if (f->other != SIZE_MAX)
 		spoil_file(part, f->other);
-	return 0;
 }
 
-static int
-look_at_part(struct looking *l, int which, struct error *err)
+/* Note a wrong checksum of the data.  False: nothing new. */
+static bool
+note_sum(struct looking *l, const struct packed_flaw *f, struct container *c)
 {
-	const struct containers_part *part = &l->k->parts[which];
-	const struct segmap *m = part->map;
+	if (f->red ||
+	    (f->file == SIZE_MAX && (c == NULL || c->state != CONTAINER_WHOLE)))
+		return false;
+	if (f->file != SIZE_MAX)
+		l->bad_sum[f->file] = true;
+	else
+		c->state = CONTAINER_SUM;
+	return true;
+}
 
-	for (size_t i = 0; i < m->ncontainers; i++)
-		if (look_at_container(&l->k->packed, listed(l->k, part, i),
-				      m->containers[i].used, err) < 0)
-			return -1;
-	l->which = which;
-	return segmap_check(m, note_flaw, l, err);
+static void
+note_flaw(void *arg, const struct packed_flaw *f)
+{
+	struct looking *l = arg;
+	struct containers_part *part = &l->k->parts[f->red ? REDUNDANCY : DATA];
+	struct container *c = f->container != SIZE_MAX
+				      ? listed(l->k, part, f->container)
+				      : NULL;
+	bool shown = l->l->all;
+
+	switch (f->kind) {
+	case PACKED_MAP:
+		note_map_flaw(l->k, part, f->finding);
+		break;
+	case PACKED_MISSING:
+	case PACKED_TYPE:
+	case PACKED_SIZE:
+		c->have = f->have;
+		c->state = f->kind == PACKED_MISSING ? CONTAINER_MISSING
+			   : f->kind == PACKED_TYPE  ? CONTAINER_TYPE
+			   : c->have > c->size	     ? CONTAINER_LONG
+						     : CONTAINER_SHORT;
+		break;
+	case PACKED_SUM:
+		shown = note_sum(l, f, c);
+		break;
+	default:
+		break;
+	}
+	if (shown && l->l->report != NULL)
+		l->l->report(l->l->arg, f->text);
 }
 
 /* Take over the plan's findings: files with wrong checksums, counted in *wrong,
@@ -285,68 +290,20 @@ ask_plan(struct looking *l, size_t *wrong, struct error *err)
 	return 0;
 }
 
-static void
-report_flaw(const struct looking *l, const char *what)
-{
-	if (l->l->report != NULL)
-		l->l->report(l->l->arg, what);
-}
-
-static void
-report_any(void *arg, const struct packed_flaw *f)
-{
-	report_flaw(arg, f->text);
-}
-
-/* Report only flaws that were not known without checksums. */
-static void
-report_wrong_sum(void *arg, const struct packed_flaw *f)
-{
-	struct looking *l = arg;
-	struct container *c = NULL;
-
-	if (f->file != SIZE_MAX) {
-		if (l->bad[f->file])
-			return;
-		l->bad_sum[f->file] = true;
-	} else if (f->container != SIZE_MAX) {
-		c = listed(l->k, &l->k->parts[DATA], f->container);
-		if (c->state != CONTAINER_WHOLE)
-			return;
-		l->good[f->container] = false;
-		c->state = CONTAINER_SUM;
-	} else {
-		return;
-	}
-	report_flaw(l, f->text);
-}
-
 static int
-check(struct looking *l, struct error *err)
+check(struct looking *l, bool sums, struct error *err)
 {
-	struct containers *k = l->k;
-	const struct segmap *m = &k->packed.map;
-	struct packed_health *h = &k->health;
-	struct packed_look look = {
+	const struct packed_look look = {
 		.work = &l->l->o->work,
-		.flaw = l->l->all ? report_any : NULL,
+		.sums = sums,
+		.containers = !sums && !l->l->all,
+		.flaw = note_flaw,
 		.arg = l,
 	};
-	int rc = packed_check(&k->packed, &look, h, err);
+	int rc = packed_check(&l->k->packed, &look, &l->k->health, err);
 
-	for (size_t i = 0; rc == 0 && i < m->nfiles; i++)
-		l->bad[i] = h->bad[i];
-	packed_health_free(h);
-	if (rc < 0 || !l->l->sums)
-		return rc;
-	for (size_t i = 0; i < m->ncontainers; i++)
-		l->good[i] =
-			m->containers[i].has_crc &&
-			listed(k, &k->parts[DATA], i)->state == CONTAINER_WHOLE;
-	look.sums = true;
-	look.flaw = report_wrong_sum;
-	rc = packed_check(&k->packed, &look, h, err);
-	packed_health_free(h);
+	packed_health_free(&l->k->health);
+	l->summed = sums;
 	return rc;
 }
 
@@ -361,6 +318,9 @@ blame(struct looking *l, struct error *err)
 
 	if (explained == NULL)
 		return error_no_memory(err);
+	for (size_t i = 0; i < m->ncontainers; i++)
+		l->good[i] = l->summed && m->containers[i].has_crc &&
+			     listed(l->k, part, i)->state == CONTAINER_WHOLE;
 	for (size_t i = 0; i < m->nfiles; i++) {
 		const struct segmap_file *f = &m->files[i];
 
@@ -390,18 +350,15 @@ blame(struct looking *l, struct error *err)
 static int
 look(struct looking *l, struct error *err)
 {
+	const bool planned = l->l->plan != NULL;
 	size_t wrong = 0;
 
-	if (look_at_part(l, DATA, err) < 0 ||
-	    look_at_part(l, REDUNDANCY, err) < 0)
-		return -1;
-	if (l->l->plan != NULL && ask_plan(l, &wrong, err) < 0)
+	if (check(l, l->l->sums && !planned, err) < 0 ||
+	    (planned && ask_plan(l, &wrong, err) < 0))
 		return -1;
 	/* A plan with checksums has read all files: read them again only to
 	 * locate the damage. */
-	if (l->l->all || (l->l->sums && (l->l->plan == NULL || wrong > 0)))
-		return check(l, err);
-	return 0;
+	return l->l->sums && wrong > 0 ? check(l, true, err) : 0;
 }
 
 int
@@ -411,17 +368,15 @@ containers_look(struct containers *k, const struct containers_look *how,
 	struct looking l = {
 		.k = k,
 		.l = how,
-		.bad = mem_calloc(k->packed.map.nfiles + 1, sizeof(bool)),
 		.bad_sum = mem_calloc(k->packed.map.nfiles + 1, sizeof(bool)),
 		.good = mem_calloc(k->packed.map.ncontainers + 1, sizeof(bool)),
 	};
 	int rc = -1;
 
-	if (l.bad == NULL || l.bad_sum == NULL || l.good == NULL)
+	if (l.bad_sum == NULL || l.good == NULL)
 		error_no_memory(err);
 	else if (look(&l, err) == 0 && blame(&l, err) == 0)
 		rc = 0;
-	mem_free(l.bad);
 	mem_free(l.bad_sum);
 	mem_free(l.good);
 	if (rc < 0)
