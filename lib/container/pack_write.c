@@ -71,11 +71,8 @@ list_containers(const struct packing *w, const struct pack_batch *b,
 {
 	uint64_t at = 0;
 
-	out->nparts = 0;
-	out->parts = arena_alloc(w->arena, b->end - b->first + 1,
-				 sizeof(*out->parts));
-	if (out->parts == NULL)
-		return error_no_memory(err);
+	if (stripe_room(out, w->arena, b->end - b->first, err) < 0)
+		return -1;
 	for (size_t i = b->first; i < b->end; i++) {
 		const struct segmap_container *c = &b->map->containers[i];
 
@@ -228,9 +225,8 @@ static int
 list_files(const struct packing *w, const struct segmap *m, int dirfd,
 	   struct stripe *out, struct error *err)
 {
-	out->parts = arena_alloc(w->arena, m->nfiles + 1, sizeof(*out->parts));
-	if (out->parts == NULL)
-		return error_no_memory(err);
+	if (stripe_room(out, w->arena, m->nfiles, err) < 0)
+		return -1;
 	for (size_t i = 0; i < m->nfiles; i++)
 		if (m->files[i].size > 0)
 			out->parts[out->nparts++] = (struct stripe_part){

@@ -319,10 +319,8 @@ packed_containers(const struct packed *p, const struct segmap *m,
 	struct stripe_part *last = NULL;
 	uint64_t at = 0;
 
-	out->nparts = 0;
-	out->parts = arena_alloc(arena, m->nsegs + 1, sizeof(*out->parts));
-	if (out->parts == NULL)
-		return error_no_memory(err);
+	if (stripe_room(out, arena, m->nsegs, err) < 0)
+		return -1;
 	for (size_t i = 0; i < m->nsegs; i++) {
 		const struct segment *s = &m->segs[i];
 		const char *name = m->containers[s->container].name;
@@ -352,10 +350,8 @@ packed_sinks(const struct segmap *m, struct arena *arena, struct stripe *out,
 {
 	uint64_t at = 0;
 
-	out->nparts = 0;
-	out->parts = arena_alloc(arena, m->nsegs + 1, sizeof(*out->parts));
-	if (out->parts == NULL)
-		return error_no_memory(err);
+	if (stripe_room(out, arena, m->nsegs, err) < 0)
+		return -1;
 	for (size_t i = 0; i < m->nsegs; i++) {
 		out->parts[out->nparts++] = (struct stripe_part){
 			.start = at,
@@ -528,10 +524,8 @@ seg_parts(const struct packed *p, const struct segmap *m,
 {
 	uint64_t at = 0;
 
-	out->nparts = 0;
-	out->parts = arena_alloc(arena, f->nsegs + 1, sizeof(*out->parts));
-	if (out->parts == NULL)
-		return error_no_memory(err);
+	if (stripe_room(out, arena, f->nsegs, err) < 0)
+		return -1;
 	for (size_t i = 0; i < f->nsegs; i++) {
 		const struct segment *s = &m->segs[f->first + i];
 

@@ -322,9 +322,8 @@ plain_string(const struct packed *p, struct arena *arena, struct stripe *out,
 	     uint64_t *len, struct error *err)
 {
 	*len = 0;
-	out->parts = arena_alloc(arena, p->map.nfiles + 1, sizeof(*out->parts));
-	if (out->parts == NULL)
-		return error_no_memory(err);
+	if (stripe_room(out, arena, p->map.nfiles, err) < 0)
+		return -1;
 	for (size_t i = 0; i < p->map.nfiles; i++) {
 		const struct segmap_file *f = &p->map.files[i];
 

@@ -168,11 +168,8 @@ source(const struct repacking *r, uint64_t from, uint64_t end,
 	const struct segmap *old = r->old;
 	uint64_t at = 0;
 
-	out->nparts = 0;
-	out->parts =
-		arena_alloc(r->w.arena, old->nsegs + 1, sizeof(*out->parts));
-	if (out->parts == NULL)
-		return error_no_memory(err);
+	if (stripe_room(out, r->w.arena, old->nsegs, err) < 0)
+		return -1;
 	for (size_t i = 0; i < r->next.nfiles; i++) {
 		const struct segmap_file *f = &r->next.files[i];
 		const struct segmap_file *o = old_file(r, i);

@@ -125,9 +125,8 @@ redset_neighbours(const struct redset_desc *d)
 	return d->failures < d->members ? d->failures : d->members - 1;
 }
 
-/* The member `steps` to the left of `member`, cyclically. */
-static uint32_t
-left_of(const struct redset_desc *d, uint32_t member, uint32_t steps)
+uint32_t
+redset_left(const struct redset_desc *d, uint32_t member, uint32_t steps)
 {
 	return member >= steps ? member - steps : member + (d->members - steps);
 }
@@ -153,7 +152,7 @@ redset_descriptor_build(const struct redset_desc *set, uint32_t member,
 		return NULL;
 	for (d = 0; d <= t; d++) {
 		const struct redset_desc *one =
-			&set[left_of(&set[member], member, d)];
+			&set[redset_left(&set[member], member, d)];
 
 		node = put_number(tree, one->rank, err);
 		node = node == NULL ? NULL : kvtree_put(node, "DESC", err);
@@ -253,7 +252,7 @@ redset_header_build(const struct redset_member *members, const uint32_t *ranks,
 	if (table == NULL || kvtree_set_u64(tree, "RANK", owner, err) < 0)
 		goto fail;
 	for (d = 0; d <= redset_neighbours(own); d++) {
-		j = left_of(own, owner, d);
+		j = redset_left(own, owner, d);
 		if (!members[j].known) {
 			not_known(own, j, err);
 			goto fail;
@@ -287,7 +286,7 @@ redset_body_size(const struct redset_member *members, uint64_t chunk,
 		break;
 	case REDSET_BODY_COPIES:
 		for (d = 1; d <= redset_neighbours(own); d++) {
-			j = left_of(own, owner, d);
+			j = redset_left(own, owner, d);
 			if (!members[j].known)
 				return not_known(own, j, err);
 			if (num_add(&size, members[j].bytes) < 0 ||

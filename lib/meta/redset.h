@@ -116,6 +116,10 @@ int redset_desc_write(struct kvtree *t, const struct redset_desc *d,
  * k, at most members - 1. */
 uint32_t redset_neighbours(const struct redset_desc *d);
 
+/* The member `steps` to the left of `member`, cyclically. */
+uint32_t redset_left(const struct redset_desc *d, uint32_t member,
+		     uint32_t steps);
+
 /* Build the tree of <stem>.er.R.redset of one member.  `set` holds the
  * descriptors of the whole set in order of members; only those of the member
  * and its left neighbours are used.  For kvtree_free(); NULL: error. */

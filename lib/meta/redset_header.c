@@ -60,12 +60,6 @@ read_desc(const struct kvtree *t, uint32_t number, struct redset_desc *out,
 	return 0;
 }
 
-static uint32_t
-left_of(const struct redset_desc *d, uint32_t member, uint32_t steps)
-{
-	return member >= steps ? member - steps : member + (d->members - steps);
-}
-
 /* Does the header have all lists that the header of `number` needs? */
 static bool
 could_be_owner(const struct kvtree *t, uint32_t number)
@@ -76,7 +70,7 @@ could_be_owner(const struct kvtree *t, uint32_t number)
 	if (read_desc(t, number, &desc, NULL) < 0)
 		return false;
 	for (d = 1; d <= redset_neighbours(&desc); d++)
-		if (member_node(t, left_of(&desc, number, d)) == NULL)
+		if (member_node(t, redset_left(&desc, number, d)) == NULL)
 			return false;
 	return true;
 }
@@ -314,8 +308,8 @@ read_view(const struct kvtree *t, uint32_t owner, struct redset_table *table,
 		return error_no_memory(err);
 	/* Read only the neighbours: a rebuilt XOR header has a stale list. */
 	for (d = 0; d <= redset_neighbours(&out->desc); d++)
-		if (read_member(t, left_of(&out->desc, owner, d), table->arena,
-				out, err) < 0)
+		if (read_member(t, redset_left(&out->desc, owner, d),
+				table->arena, out, err) < 0)
 			return -1;
 	return 0;
 }

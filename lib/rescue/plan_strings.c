@@ -80,10 +80,8 @@ data_string(const struct making *k, const struct plan_member *m,
 	const struct plan *p = k->p;
 	uint64_t at = 0;
 
-	out->parts =
-		arena_alloc(k->arena, room_for(p, m) + 1, sizeof(*out->parts));
-	if (out->parts == NULL)
-		return error_no_memory(err);
+	if (stripe_room(out, k->arena, room_for(p, m), err) < 0)
+		return -1;
 	if (k->set->map && m->rank >= p->nranks)
 		return 0;
 	for (size_t i = 0; i < m->list.nfiles; i++) {
@@ -107,9 +105,8 @@ body_string(const struct plan *p, const struct plan_member *m,
 	bool readable =
 		m->state == RED_PRESENT || m->state == RED_HEADER_DAMAGED;
 
-	out->parts = arena_alloc(arena, m->red->nsegs + 1, sizeof(*out->parts));
-	if (out->parts == NULL)
-		return error_no_memory(err);
+	if (stripe_room(out, arena, m->red->nsegs, err) < 0)
+		return -1;
 	if (!readable || m->file_size <= m->red->body_start)
 		return 0;
 	if (m->red->nsegs > 0) {

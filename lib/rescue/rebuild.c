@@ -91,9 +91,8 @@ data_targets(struct rebuild_run *r, const struct plan_member *m,
 	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++)
 		if (m->files[i] != PLAN_NONE)
 			room += plan_file_nparts(&r->p->files[m->files[i]]);
-	out->parts = arena_alloc(r->arena, room, sizeof(*out->parts));
-	if (out->parts == NULL)
-		return error_no_memory(err);
+	if (stripe_room(out, r->arena, room, err) < 0)
+		return -1;
 	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++) {
 		uint32_t f = m->files[i];
 
@@ -128,10 +127,8 @@ packed_body_target(struct rebuild_run *r, const struct plan_member *m,
 				 plan_segs_size(m->red->segs, m->red->nsegs),
 				 m->red->header_size + body);
 	r->in_place.redundancy++;
-	out->parts =
-		arena_alloc(r->arena, m->red->nsegs + 1, sizeof(*out->parts));
-	if (out->parts == NULL)
-		return error_no_memory(err);
+	if (stripe_room(out, r->arena, m->red->nsegs, err) < 0)
+		return -1;
 	out->nparts =
 		plan_segs_parts(m->red->segs, m->red->nsegs, &span, out->parts);
 	return 0;
@@ -168,9 +165,8 @@ body_target(struct rebuild_run *r, const struct plan_member *m,
 	to = put_add(r->put, &b, err);
 	if (to == NULL)
 		return -1;
-	out->parts = arena_alloc(r->arena, 1, sizeof(*out->parts));
-	if (out->parts == NULL)
-		return error_no_memory(err);
+	if (stripe_room(out, r->arena, 1, err) < 0)
+		return -1;
 	if (b.size > m->red->header_size) {
 		out->parts[0] = (struct stripe_part){
 			.len = b.size - m->red->header_size,

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "arena.h"
 #include "crc.h"
 #include "create.h"
 #include "error.h"
@@ -38,6 +39,15 @@ struct stripe_cache {
 	struct slot *slots;
 	struct pathcache_pair dirs;
 };
+
+int
+stripe_room(struct stripe *s, struct arena *arena, size_t n, struct error *err)
+{
+	*s = (struct stripe){
+		.parts = arena_alloc(arena, n + 1, sizeof(*s->parts)),
+	};
+	return s->parts == NULL ? error_no_memory(err) : 0;
+}
 
 struct stripe_cache *
 stripe_cache_new(size_t slots, bool write, struct stripe_sum *sums)

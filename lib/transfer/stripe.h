@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct arena;
 struct error;
 struct par;
 struct put_file;
@@ -40,6 +41,10 @@ struct stripe {
 	size_t nparts;
 	struct stripe_part *parts;
 };
+
+/* Make `s` an empty string with room for `n` parts, in `arena`. */
+int stripe_room(struct stripe *s, struct arena *arena, size_t n,
+		struct error *err);
 
 /*
  * A CRC-32 of `size` bytes.  The bytes may arrive in any order and from any
