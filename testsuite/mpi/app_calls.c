@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * app_calls CALL...: make these calls of scr.h on all ranks, in this order.
- * CALL is the name of a function without SCR_, in lower case, or NAME=ARG: a
- * name, a file, a text or a number.  ARG "@" is the number of the rank, and
- * "NULL" is none.  Rank 0 prints "CALL -> RESULT", with the flag or the text
- * that came back behind it.  The flag is 7 before, the text "untouched".
+ * CALL is the name of a function without SCR_, in lower case, or NAME=ARG with
+ * its argument: a name, a file, a text or a number.  ARG "@" stands for the
+ * number of the rank, and "NULL" for a null pointer.  Rank 0 prints "CALL ->
+ * RESULT", and behind it the flag or text that the function returned.  Before
+ * the call, the flag is 7 and the text is "untouched".
  */
 #include <mpi.h>
 #include <stdio.h>

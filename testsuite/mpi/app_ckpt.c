@@ -4,30 +4,32 @@
  * libscr.so alone.
  *
  *   steps=N       steps of the computation (1); each writes a dataset
- *   size=N        bytes of a file (1000)
- *   files=N       files of a rank (1); "rank": rank % 4, "none3": 0 on rank 3
+ *   size=N        bytes of each file (1000)
+ *   files=N       files of a rank (1); "rank": rank % 4; "none3": 0 on rank 3
  *   name=TEXT     name of a dataset, with %d for the step ("ckpt.%d"); "":
  *                 the library gives it a name
- *   dir=DIR       the files are always DIR/...; else the name of the dataset
+ *   dir=DIR       directory of the files (default: the name of the dataset)
  *   die=N         the job is killed in step N, before the last rank writes
- *   flags=N       SCR_FLAGs (1); flags2=N: those of each second step
- *   from=DIR      the files of rank R are instead those that DIR.R lists, a
- *                 name a line: copies of DIR/NAME, with their modes and times
- *   shared=1      all ranks route one file more, which rank 0 writes
- *   equal=1       the files of a rank have one name, in different directories
- *   invalid=R     rank R says in step 1 that its files are not valid
+ *   flags=N       SCR_FLAGs (1); flags2=N: those of every second step
+ *   from=DIR      rank R does not make up its files: it copies DIR/NAME, with
+ *                 mode and times, for each line NAME of the file DIR.R
+ *   shared=1      all ranks route one more file, which rank 0 writes
+ *   equal=1       all files of a rank have the same name, in different
+ *                 directories
+ *   invalid=R     rank R reports in step 1 that its files are not valid
  *   unwritten=R   rank R does not write its last file in step 1
- *   silent=N      files of step N are only routed, not written, and not valid
- *   rotate=1      a file is written by another rank in each step
- *   pair=1        SCR_Start_checkpoint() and SCR_Complete_checkpoint()
- *   need=1        a step writes only if SCR_Need_checkpoint() says so
- *   exit=1        ask SCR_Should_exit() at the end of a step, and leave
- *   pause=MS      a step takes so long beside
+ *   silent=N      files of step N are routed, but not written, and not valid
+ *   rotate=1      in each step another rank writes the file
+ *   pair=1        use SCR_Start_checkpoint() and SCR_Complete_checkpoint()
+ *   need=1        a step writes only if SCR_Need_checkpoint() asks for it
+ *   exit=1        end after a step if SCR_Should_exit() asks for it
+ *   pause=MS      sleep for MS milliseconds in each step
  *   finalize=0    end without SCR_Finalize()
- *   usage=N       after each N steps, print what the ranks use at most: "usage
- *                 STEP", resident KiB, bytes allocated, open descriptors
- *   sparse=1      files are holes of their size
- *   peak=1        at the end print "peak KIB", what a rank had resident at most
+ *   usage=N       every N steps, print "usage STEP" and the largest value of
+ *                 all ranks: resident KiB, bytes allocated, open descriptors
+ *   sparse=1      files have their size, but consist of a hole
+ *   peak=1        at the end print "peak KIB", the largest resident memory that
+ *                 any rank had
  *
  * Rank 0 prints a line for each call: "CALL STEP RESULT [FLAG]", and "end".
  */
@@ -110,7 +112,7 @@ route(const char *name, char *path)
 	return -1;
 }
 
-/* Copy what `from` says. */
+/* Copy a file of the option `from`. */
 static int
 copy_file(const char *from, const char *to)
 {
@@ -275,7 +277,7 @@ print_usage(int step)
 		       most[2]);
 }
 
-/* Returns 1 if the job shall end. */
+/* Returns 1 if the job must end. */
 static int
 run_step(int step)
 {

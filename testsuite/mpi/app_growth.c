@@ -172,7 +172,7 @@ MPI_Issend(const void *data, int count, MPI_Datatype type, int to, int tag,
 	return PMPI_Issend(data, count, type, to, tag, comm, request);
 }
 
-/* The bytes of a receive are room for a message. */
+/* The size of a receive is that of its buffer: the sender counts the bytes. */
 int
 MPI_Irecv(void *data, int count, MPI_Datatype type, int from, int tag,
 	  MPI_Comm comm, MPI_Request *request)
@@ -210,7 +210,7 @@ MPI_Mrecv(void *data, int count, MPI_Datatype type, MPI_Message *m,
 CALLS_OPEN(OPENS)
 CALLS_PLAIN(COUNTED)
 
-/* openat2() has no function of its own. */
+/* The C library has no function for openat2(). */
 long
 syscall(long number, ...)
 {
@@ -266,7 +266,8 @@ file_name(char *to, size_t room, const char *dataset, int file)
 	snprintf(to, room, "%s/%d/rank_%d", dataset, file, rank);
 }
 
-/* `tag`: the names of the calls, or NULL: they are not reported. */
+/* `start`, `route`, `complete`: names under which the calls are reported; NULL:
+ * they are not. */
 static void
 write_dataset(int step, const char *start, const char *route,
 	      const char *complete)

@@ -79,7 +79,7 @@ name_of(char *to, size_t size, int step, int file)
 			 file);
 }
 
-/* The shared file; what rank 0 says of it. */
+/* Write the shared file on rank 0.  Returns 1; on rank 0, 0 if that failed. */
 static int
 write_shared(const char *path, int step)
 {
@@ -134,7 +134,7 @@ write_files(int step)
 	return valid;
 }
 
-/* The path of the first file goes to `from`. */
+/* Read and verify all files; `from` receives the path of the first one. */
 static int
 read_files(int step, char from[SCR_MAX_FILENAME])
 {

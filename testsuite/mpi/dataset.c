@@ -2,12 +2,15 @@
 /*
  * dataset TYPE FAILURES SIZE LISTS - write dataset 1 into the caches of the
  * nodes, without the rest of libscr.  The files of rank R are
- *   - LISTS/list.R: lines "NAME BYTES"; BYTES "-": routed, but not written.
- *     Without such a file the rank has none.
+ *   - those of LISTS/list.R, with lines "NAME BYTES" (BYTES "-": the file is
+ *     routed, but not written); without list.R the rank has no files
  *   - or, if LISTS is a snapshot of LLNL's caches, those of its filemap_R.
- * Each rank prints where its files go if it is rank SHOW.  Other variables:
- *   BYPASS  WORLD (the store is shared)  INVALID (a rank that says so)
- *   SLICE (SCR_MPI_BUF_SIZE)
+ * Environment:
+ *   SHOW     the rank that prints where its files go
+ *   BYPASS   files are written directly to the prefix
+ *   WORLD    all ranks share the store
+ *   INVALID  the rank that reports its files as not valid
+ *   SLICE    SCR_MPI_BUF_SIZE
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -59,7 +62,8 @@ setting(const char *name, const char *instead)
 	return value == NULL ? instead : value;
 }
 
-/* Nodes by the numbers of their host names. */
+/* Find the sets of the level.  The number in its host name tells the node of a
+ * rank. */
 static void
 find_sets(struct run *run, struct level *l, char **argv)
 {
@@ -182,7 +186,7 @@ write_golden(struct outset *o, struct run *run, const char *snapshot)
 	kvtree_free(t);
 }
 
-/* What held_commit() does. */
+/* List the dataset as held_commit() does. */
 static void
 commit(const struct run *run, const struct level *l)
 {

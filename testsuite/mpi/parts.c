@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * parts [SCRIPT]...: the groups, stores, descriptors and cached datasets of a
- * job, without the rest of libscr.  Each rank prints a line "R: ..." for each
- * question, in the order of ranks:
+ * job, without the rest of libscr.  For each question (groups, stores, levels,
+ * held) each rank R prints a line "R: ...", in the order of ranks:
  *
  *   groups            NAME=lowest rank of its group, for each group
  *   stores            base, directory, COUNT, number of sharers; "off"
@@ -183,7 +183,7 @@ in_turn(const struct run *run, void (*print)(const struct run *))
 			print(run);
 			printf("\n");
 			fflush(stdout);
-			usleep(20000); /* mpiexec collects lines by arrival */
+			usleep(20000); /* mpiexec prints lines as they arrive */
 		}
 		MPI_Barrier(run->world.comm);
 	}

@@ -89,7 +89,8 @@ since(struct cost then)
 	return (struct cost){ is.wall - then.wall, is.cpu - then.cpu };
 }
 
-/* What `fn` costs all ranks together. */
+/* Run `fn` on all ranks: the longest wall time, and the sum of the processor
+ * times. */
 static struct cost
 timed(void (*fn)(void))
 {
@@ -100,7 +101,7 @@ timed(void (*fn)(void))
 	is = now();
 	fn();
 	is = since(is);
-	/* A rank that is done leaves its core to the others. */
+	/* A rank that has finished sleeps, so that others can use its core. */
 	MPI_Ibarrier(MPI_COMM_WORLD, &r);
 	team_wait(&r, 1);
 	MPI_Allreduce(&is.wall, &all.wall, 1, MPI_DOUBLE, MPI_MAX,
@@ -176,8 +177,8 @@ begin(void)
 
 static char from[8192], to[8192];
 
-/* Name the file of this rank in cache, and a place for a copy: a copy within
- * the cache, or from one to the other. */
+/* Set `from` to the file of this rank and `to` to a place for a copy, each in
+ * the cache or on the prefix. */
 static void
 name_copy(bool from_prefix, bool to_prefix)
 {
@@ -196,7 +197,8 @@ name_copy(bool from_prefix, bool to_prefix)
 		snprintf(to, sizeof(to), "%s/../reference.%u.0", s->dir, rank);
 }
 
-/* In place of the copy of the round before: the cache drops a dataset, too. */
+/* Copy the file.  First remove the copy of the previous round, because libscr
+ * evicts a dataset in each round, too. */
 static void
 copy(void)
 {
@@ -224,7 +226,8 @@ shell(const char *cmd)
 		say_abort("%s failed", cmd);
 }
 
-/* What the user would type instead, for one file and for several. */
+/* Run the commands that a user would type to flush or fetch: cp and sync, for
+ * one file or for several. */
 static void
 copy_and_sync(void)
 {
@@ -240,7 +243,7 @@ copy_and_sync(void)
 	shell(cmd);
 }
 
-/* Remove the file at `path`, or the directory, and those whose names differ in
+/* Remove the file or directory at `path`, and all whose names differ only in
  * the last character. */
 static void
 drop(const char *path)
@@ -281,7 +284,7 @@ read_and_sum(void)
 		need(io_pread(in, from, block, n, at, &err));
 		crc = crc_update(crc, block, n);
 	}
-	if (crc == 0) /* so that it is computed */
+	if (crc == 0) /* the compiler must not drop the loop */
 		say_warn("%s: its checksum is 0", from);
 	free(block);
 	close(in);
@@ -293,7 +296,7 @@ level_in_force(void)
 	return levels_choose(&run->levels, SCR_FLAG_CHECKPOINT, 1);
 }
 
-/* How often the bytes of a rank are sent to another one. */
+/* The number of other ranks to which the bytes of a rank are sent. */
 static unsigned
 copies_sent(void)
 {
@@ -329,7 +332,7 @@ send_all(void)
 	free(block);
 }
 
-/* As many bytes as the redundancy file of a rank has. */
+/* Write as many bytes as the redundancy file of a rank has. */
 static void
 write_checks(void)
 {
@@ -373,7 +376,9 @@ code_alone(void)
 		for (uint64_t done = 0; done < chunk; done += slice) {
 			void *in[CODE_MAX], *out[CODE_MAX];
 
-			/* Each input is read from memory, not from a cache. */
+			/* Each input is at another address, so that it
+			 * comes from memory, not from a processor
+			 * cache. */
 			for (unsigned i = 0; i < r->nin; i++, at += slice)
 				in[i] = data + at % (size - size % slice);
 			for (unsigned i = 0; i < r->nout; i++)
@@ -400,7 +405,8 @@ coding(void)
 
 /* --- Parts --- */
 
-/* In turn, so that what `to` frees the next one uses: as the caches do. */
+/* Measure the parts one after the other.  As in a cache, each part reuses the
+ * memory that the removal of the previous `to` has freed. */
 static void
 measure_parts(struct cost ours)
 {
@@ -452,7 +458,7 @@ measure(const char *what)
 		}
 		print(ours, theirs);
 		drop(to);
-		/* The next round gets the same memory. */
+		/* Free the memory, so that the next round gets the same. */
 		name_copy(true, true);
 		drop(from);
 	}

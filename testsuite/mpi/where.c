@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * where [forever | late] - each rank writes a line into the storage of its
- * node: the test bed tests itself.  "late": rank 0 lets the others wait for a
- * second, and rank 1 prints the milliseconds of processor it has used then.
+ * node, for the tests of the test bed itself.  "late": rank 0 comes a second
+ * late to a barrier; then rank 1 prints how many milliseconds of processor time
+ * it has used.
  */
 #include <limits.h>
 #include <mpi.h>

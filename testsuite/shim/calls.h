@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * calls.h - the calls on files that programs of the tests define themselves,
- * before those of the C library: to count them, to slow them down, or to let
- * them fail.  Calls inside the C library (stdio, opendir) are not covered.
+ * calls.h - lists of the functions on files that the shims replace, in order to
+ * count the calls, slow them down, or make them fail.  Calls that the C library
+ * makes itself (stdio, opendir) are not covered.
  *
- *   CALLS_OPEN(X)   X(NAME, PARAMETERS, ARGUMENTS, FD), where a mode may follow
- *                   the flags; the path is `path`, below FD
+ *   CALLS_OPEN(X)   X(NAME, PARAMETERS, ARGUMENTS, FD) for functions that open
+ *                   `path`; a mode may follow the flags
  *   CALLS_READ(X), CALLS_PREAD(X), CALLS_WRITE(X)
- *                   X(TYPE, NAME, PARAMETERS, ARGUMENTS, KIND, FD, PATH) of
- *                   those that transfer `len` bytes
- *   CALLS_PLAIN(X)  the same of all others, but close()
+ *                   X(TYPE, NAME, PARAMETERS, ARGUMENTS, KIND, FD, PATH) for
+ *                   functions that transfer `len` bytes
+ *   CALLS_PLAIN(X)  the same for all others except close()
  *
- * FD is where the path begins, PATH is NULL for the descriptor itself.
- * openat2() has no function in the C library: see syscall().
+ * FD is the descriptor of the directory to which the path is relative; PATH is
+ * NULL if the call is on FD itself.  The C library has no function for
+ * openat2(): see syscall().
  */
 #ifndef SCRKIT_TEST_CALLS_H
 #define SCRKIT_TEST_CALLS_H
 
 #include <dlfcn.h>
 
-/* The function that ours replaces.  Looked up on each call: speed does not
- * matter here. */
+/* The function that ours replaces.  It is looked up in each call, because speed
+ * does not matter here. */
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 /* clang-format off */

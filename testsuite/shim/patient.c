@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * patient.c - preloaded into MPI programs, lets a rank sleep that waits for
- * others: more ranks than cores take turns then, instead of spinning until the
- * system takes the core away.
+ * patient.c - preloaded into MPI programs: a rank that waits for others sleeps.
+ * So if there are more ranks than cores, a waiting rank does not occupy a core
+ * that another rank needs.
  *
- * MPICH over UCX waits by calling ucp_worker_progress() in a loop.  Another MPI
- * never calls it, and is left as it is.
+ * MPICH over UCX waits by calling ucp_worker_progress() in a loop.  Other MPI
+ * libraries do not call it; this shim does not affect them.
  */
 #include <dlfcn.h>
 #include <time.h>

@@ -226,7 +226,7 @@ leave(const struct op *op, long result)
 
 /* --- Opening --- */
 
-/* The names of opens end with what they are for. */
+/* The name of an open ends with ":r" or ":w": for reading or for writing. */
 #define OPEN_NAME(name, flags) \
 	(((flags)&O_ACCMODE) == O_RDONLY ? name ":r" : name ":w")
 
@@ -295,7 +295,7 @@ syscall(long number, ...)
 
 CALLS_WRITE(WRITES)
 
-/* A halved transfer does half of its first part. */
+/* A transfer to be halved writes half of its first part. */
 ssize_t
 writev(int fd, const struct iovec *part, int count)
 {
@@ -341,7 +341,7 @@ CALLS_PREAD(PREADS)
 
 /* --- The rest --- */
 
-/* Some kinds are counted only if all are. */
+/* Calls of the kinds stat and lock are counted only with SHIM_ALL. */
 #define PLAIN(type, name, params, args, kind, fd, path) \
 	type name params \
 	{ \
@@ -360,7 +360,7 @@ PLAIN(int, fallocate, (int fd, int mode, off_t off, off_t len),
 PLAIN(int, fallocate64, (int fd, int mode, off64_t off, off64_t len),
       (fd, mode, off, len), truncate, fd, NULL)
 
-/* It returns the error. */
+/* posix_fallocate() returns the error instead of setting errno. */
 int
 posix_fallocate(int fd, off_t at, off_t len)
 {

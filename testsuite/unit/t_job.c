@@ -242,7 +242,7 @@ test_cntl(void)
 
 	clean();
 	setenv("SCR_JOB_ID", "1", 1);
-	/* D2: settings as in the template. */
+	/* Settings as in the template of the configuration. */
 	open_conf(&j, "CNTLDIR=/ssd BYTES=1GB\nCACHEDIR=/ssd BYTES=50\n");
 	is_str(j.cntl_dir, "/ssd/me/scr.1", "CNTLDIR with a size");
 	is_str(dirs(j.cntls, j.ncntls),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_packed_some.c - some files of a packed dataset: what is read of a map and
- * of packed attributes for them is what a load of all reads, whatever is wrong
- * with the files of the map.
+ * t_packed_some.c - some files of a packed dataset.  A load that reads only
+ * these files must give the same entries and attributes as a load of the whole
+ * map, even if files of the map are damaged.
  */
 #include "container/hidden.h"
 #include "kvtree/kvstream.h"

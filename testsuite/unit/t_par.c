@@ -26,7 +26,7 @@ struct job {
 	pthread_t thread[THREADS_MAX];
 	bool strayed; /* two threads had the same worker number */
 	atomic_size_t total;
-	size_t fail_at; /* items from here on fail */
+	size_t fail_at; /* this item and all after it fail */
 	unsigned threads;
 };
 

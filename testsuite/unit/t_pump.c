@@ -173,7 +173,7 @@ static const struct {
 #define MANY (sizeof(many) / sizeof(many[0]))
 
 static struct {
-	char *data; /* of all, from their own offset on */
+	char *data; /* of all files; each begins at an offset of its own */
 	int open, opened, closed;
 	pthread_mutex_t lock;
 	size_t wrong;	/* a file with another checksum; MANY: none */
@@ -201,7 +201,7 @@ many_open(void *arg, size_t i, struct pump *p, struct error *e)
 	(void)arg;
 	if (i == crew.missing)
 		return error_set(e, ERROR_SYSTEM, "file %zu is missing", i) + 1;
-	pthread_mutex_lock(&crew.lock); /* of fmt(), too */
+	pthread_mutex_lock(&crew.lock); /* fmt() needs the lock, too */
 	crew.open++;
 	crew.opened++;
 	*p = (struct pump){

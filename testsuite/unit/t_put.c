@@ -9,7 +9,7 @@
 #include "par.h"
 #include "puttest.h"
 
-static struct par *one; /* thread */
+static struct par *one; /* a pool of one thread */
 
 /* --- Images --- */
 
@@ -28,7 +28,7 @@ round_trip(unsigned threads)
 	puttest_add(p, PUT_FILE, "a/empty", "");
 	puttest_add(p, PUT_REDUNDANCY, "meta/red", "parity");
 	puttest_add(p, PUT_DESCRIPTOR, "meta/desc", "descriptor");
-	put_set_size(file, 20); /* the rest is for others to write */
+	put_set_size(file, 20); /* not all of them are written yet */
 	ok(put_check_room(p, "them", NULL) == 0, "there is room");
 	ok(put_write(file, "-twelve-more", 12, 8, NULL) == 0, "written to");
 	ok(puttest_holds("old", "what was there before"),

@@ -6,7 +6,7 @@
 #include "par.h"
 #include "puttest.h"
 
-static struct par *one; /* thread */
+static struct par *one; /* a pool of one thread */
 
 /* Add 20 files to "new", and 2 to a directory below it if `below`. */
 static struct put *

@@ -153,7 +153,7 @@ test_stop(void)
 	}
 }
 
-/* Without a sync, as it is done a thousand times. */
+/* Overwrite a file, without a sync: the test does so a thousand times. */
 static int
 overwrite(const char *name, const struct buf *b)
 {

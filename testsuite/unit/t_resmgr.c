@@ -185,7 +185,7 @@ test_slurm_down(void)
 	is_str(down_of(r, "node12,node[1-11]"), "node2,node5,node9,node10",
 	       "dead or switched off, in our order");
 	ok(called("sinfo", "--nodes=node[12,1-11]"), "... those asked for");
-	/* D9: ranges in sinfo's output. */
+	/* sinfo prints ranges of nodes. */
 	prints("sinfo", "node[2-3,07]\n");
 	is_str(down_of(r, "node[1-4],node07"), "node2,node3,node07",
 	       "ranges are expanded");
