@@ -229,8 +229,9 @@ work(const struct settings *set, struct job *job,
 	struct scavenge s;
 	int rc = scavenge_open(&s, job, o, err), status = STATUS_OK;
 
-	if (rc == 0 && !set->plan)
-		rc = scavenge_run(&s, err);
+	if (rc == 0)
+		rc = set->plan ? scavenge_forecast(&s, err)
+			       : scavenge_run(&s, err);
 	if (rc == 0)
 		status = error_worse_status(scavenge_status(&s),
 					    print_result(&s, set));

@@ -461,3 +461,32 @@ catalogue_build(struct catalogue *c, int64_t id,
 		error_pass(err, &why);
 	return rc;
 }
+
+int
+catalogue_restore_maps(struct catalogue *c, int64_t id,
+		       const struct catalogue_options *o, size_t *restored,
+		       struct error *err)
+{
+	struct owners_guard owners = { c, id, o, false };
+	const struct rebuild_options ro = {
+		.work = &o->work,
+		.guard = { owners_ask, &owners, owners_failed },
+		.partial = true,
+	};
+	struct catalogue_dir dir = CATALOGUE_DIR_INIT;
+	struct rebuild_result result = { .maps = 0 };
+	struct plan *p = NULL;
+	int rc = -1;
+
+	if (catalogue_dir_open(c, id, &dir, err) < 0 ||
+	    catalogue_dir_lock(c, &dir, o, err) < 0)
+		goto out;
+	p = catalogue_plan_as(c, id, o, err);
+	if (p != NULL)
+		rc = p->maps_missing > 0 ? rebuild(p, &ro, &result, err) : 0;
+	*restored = result.maps;
+out:
+	plan_free(p);
+	catalogue_dir_close(&dir);
+	return rc;
+}

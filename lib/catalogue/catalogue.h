@@ -176,6 +176,13 @@ int catalogue_build(struct catalogue *c, int64_t id,
 		    const struct catalogue_options *o, struct build_result *out,
 		    struct error *err);
 
+/* Rebuild the filemaps that are missing, and what else can be rebuilt, of a
+ * dataset of which other files may still come.  *restored: filemaps written.
+ * Nothing is indexed. */
+int catalogue_restore_maps(struct catalogue *c, int64_t id,
+			   const struct catalogue_options *o, size_t *restored,
+			   struct error *err);
+
 /* scr_index --add: add dataset `id`, which has a summary, to the index, if its
  * files are present and of the recorded sizes.  Its name is appended to
  * `name`. */

@@ -90,6 +90,8 @@ finish_item(struct copier *c, struct copy_item *it, enum copy_state state,
 	c->r->bytes += state == COPY_COPIED ? it->attr->size : 0;
 	c->open_bytes -= copy_item_bytes(it);
 	last = --r->left == 0;
+	if (last && c->o->work->dry_run && !copy_rank_has_map(c, r))
+		c->r->bytes += r->image.len;
 	pthread_mutex_unlock(&c->lock);
 	return last && !c->o->work->dry_run ? copy_rank_finish(c, r, err) : 0;
 }

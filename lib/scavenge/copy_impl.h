@@ -137,6 +137,9 @@ void copy_blame(struct copier *c, const struct copy_rank *r,
 int copy_turn_begin(struct copier *c, size_t *taken, struct error *err);
 void copy_turn_end(struct copier *c);
 
+/* Is the filemap on the prefix, byte for byte? */
+bool copy_rank_has_map(const struct copier *c, const struct copy_rank *r);
+
 /* All items of the rank have a result.  Write copied_R.scr and the filemap,
  * either now or later together with those of other ranks. */
 int copy_rank_finish(struct copier *c, struct copy_rank *r, struct error *err);

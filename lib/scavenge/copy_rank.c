@@ -340,18 +340,28 @@ write_copied(struct records *w, const struct copy_rank *r, struct error *err)
 	return rc;
 }
 
+bool
+copy_rank_has_map(const struct copier *c, const struct copy_rank *r)
+{
+	char name[RECORD_NAME_MAX];
+
+	return !r->map_here ||
+	       (r->has_image &&
+		is_there(c, filemap_name(name, sizeof(name), r->rank),
+			 &r->image));
+}
+
 /* Write the filemap byte for byte as in the cache: the redundancy data were
  * computed over these bytes. */
 static int
 write_map(struct records *w, const struct copy_rank *r, struct error *err)
 {
+	const bool same = copy_rank_has_map(w->c, r);
 	char name[RECORD_NAME_MAX];
-	bool same = false;
 
 	if (!r->map_here)
 		return 0;
 	filemap_name(name, sizeof(name), r->rank);
-	same = r->has_image && is_there(w->c, name, &r->image);
 	if (!same && add_record(w, r, name, &r->image, err) < 0)
 		return -1;
 	w->skipped += same;

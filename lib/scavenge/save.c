@@ -58,6 +58,8 @@ struct copying {
 	size_t ntaken, taken_cap;
 	bool replace;
 	bool unsure; /* a node may still replace files */
+	/* Only nodes with files of ranks whose filemap they have lost. */
+	bool unmapped;
 };
 
 /* Parse a progress line, "scr_copy:  HOST: progress DONE TOTAL". */
@@ -257,13 +259,43 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 	return 0;
 }
 
+/* Set the arguments of a copy.  Call scavenge_call_end() also on failure. */
+static int
+call_init(struct scavenge_call *call, const struct copying *c,
+	  struct error *err)
+{
+	struct scavenge *s = c->s;
+	char number[NUM_TEXT];
+
+	if (scavenge_call_init(call, s, err) < 0)
+		return -1;
+	call->argv[call->argc++] = "--prefix";
+	call->argv[call->argc++] = s->job->prefix_real;
+	call->argv[call->argc++] = "--id";
+	call->argv[call->argc++] =
+		arena_strdup(s->arena, num_text(number, (uint64_t)c->d->id));
+	if (s->o->catalogue->moved_from != NULL) {
+		call->argv[call->argc++] = "--moved-from";
+		call->argv[call->argc++] = s->o->catalogue->moved_from;
+	}
+	if (s->o->buffer > 0) {
+		call->argv[call->argc++] = "--buf";
+		call->argv[call->argc++] =
+			arena_strdup(s->arena, num_text(number, s->o->buffer));
+	}
+	call->remote.keep = NODECACHE_MAX;
+	for (size_t i = 0; i < call->argc; i++)
+		if (call->argv[i] == NULL)
+			return error_no_memory(err);
+	return 0;
+}
+
 static int
 copy_round(struct copying *c, bool *again, struct error *err)
 {
 	struct scavenge *s = c->s;
 	struct scavenge_call call;
-	char id[NUM_TEXT], buffer[NUM_TEXT];
-	int rc = scavenge_call_init(&call, s, err);
+	int rc = call_init(&call, c, err);
 
 	*again = false;
 	c->done = mem_calloc(c->count + 1, sizeof(*c->done));
@@ -271,18 +303,6 @@ copy_round(struct copying *c, bool *again, struct error *err)
 		rc = error_no_memory(err);
 	if (rc < 0)
 		goto out;
-	call.argv[call.argc++] = "--prefix";
-	call.argv[call.argc++] = s->job->prefix_real;
-	call.argv[call.argc++] = "--id";
-	call.argv[call.argc++] = num_text(id, (uint64_t)c->d->id);
-	if (s->o->catalogue->moved_from != NULL) {
-		call.argv[call.argc++] = "--moved-from";
-		call.argv[call.argc++] = s->o->catalogue->moved_from;
-	}
-	if (s->o->buffer > 0) {
-		call.argv[call.argc++] = "--buf";
-		call.argv[call.argc++] = num_text(buffer, s->o->buffer);
-	}
 	if (c->replace)
 		call.argv[call.argc++] = "--replace";
 	if (is_shared(c)) {
@@ -290,7 +310,6 @@ copy_round(struct copying *c, bool *again, struct error *err)
 		call.argv[call.argc++] = c->shares;
 		rc = write_shares(c, err);
 	}
-	call.remote.keep = NODECACHE_MAX;
 	call.remote.line = take_progress;
 	call.remote.arg = c;
 	if (rc == 0)
@@ -350,6 +369,39 @@ make_way(struct copying *c, struct error *err)
 		       : supersede(c, CATALOGUE_UNSURE, err);
 }
 
+/* Keep in c->nodes those that are to copy ranks whose filemap they have lost.
+ */
+static void
+keep_unmapped(struct copying *c)
+{
+	const struct salvage_dataset *d = c->d;
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->count; i++) {
+		bool any = false;
+
+		for (uint32_t r = 0; r < d->nranks && !any; r++) {
+			const struct salvage_holder *h = d->ranks[r].best;
+
+			any = h != NULL && h->node == c->nodes[i] &&
+			      !h->found.map;
+		}
+		if (any)
+			c->nodes[n++] = c->nodes[i];
+	}
+	c->count = n;
+}
+
+static int
+choose_copiers(struct copying *c, struct error *err)
+{
+	if (salvage_nodes(&c->s->plan, c->d, &c->nodes, &c->count, err) < 0)
+		return -1;
+	if (c->unmapped)
+		keep_unmapped(c);
+	return 0;
+}
+
 static int
 copy_rounds(struct copying *c, struct error *err)
 {
@@ -358,7 +410,7 @@ copy_rounds(struct copying *c, struct error *err)
 	int rc = 0;
 
 	for (int round = 0; rc == 0 && again && round < ROUNDS; round++) {
-		rc = salvage_nodes(&s->plan, c->d, &c->nodes, &c->count, err);
+		rc = choose_copiers(c, err);
 		if (rc < 0 || c->count == 0)
 			break;
 		rc = copy_round(c, &again, err);
@@ -378,6 +430,30 @@ copy_rounds(struct copying *c, struct error *err)
 		}
 	}
 	return rc;
+}
+
+/*
+ * A node copies the files that the filemap of a rank names.  If a node has lost
+ * a filemap, restore it on the prefix, from the redundancy that was copied: the
+ * node copies by it then.
+ */
+static int
+copy_unmapped(struct copying *c, struct error *err)
+{
+	struct scavenge *s = c->s;
+	size_t restored = 0;
+
+	c->unmapped = true;
+	if (choose_copiers(c, err) < 0)
+		return -1;
+	if (c->count == 0)
+		return 0;
+	/* Without the filemaps the files may still be rebuilt. */
+	if (catalogue_restore_maps(s->prefix, c->d->id, s->o->catalogue,
+				   &restored, NULL) < 0 ||
+	    restored == 0)
+		return 0;
+	return copy_rounds(c, err);
 }
 
 static int
@@ -403,6 +479,8 @@ copy_all(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 				   err);
 	if (rc == 0)
 		rc = copy_rounds(&c, err);
+	if (rc == 0 && !s->stopped)
+		rc = copy_unmapped(&c, err);
 	if (!c.unsure &&
 	    (retired > 0 || (c.replace && (rc < 0 || s->blocked != NULL))))
 		catalogue_rollback(s->prefix, d->id, s->o->catalogue);
@@ -412,6 +490,46 @@ copy_all(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	if (s->stopped)
 		return error_set(err, ERROR_SYSTEM,
 				 "stopped; run it again, and it goes on");
+	return rc;
+}
+
+/*
+ * Set d->bytes to what a run will copy: some files may be on the prefix
+ * already.  If a node does not tell, or several share a cache, all that the
+ * caches have counts.
+ */
+int
+scavenge_measure(struct scavenge *s, struct salvage_dataset *d,
+		 struct error *err)
+{
+	struct copying c = { .s = s, .d = d };
+	struct scavenge_call call;
+	uint64_t bytes = 0;
+	int rc = 0;
+
+	snprintf(c.dir, sizeof(c.dir), SCR_DIR "/" DATASET_DIR_FMT, d->id);
+	if (faccessat(catalogue_prefix_fd(s->prefix), c.dir, F_OK, 0) < 0 ||
+	    is_shared(&c))
+		return 0;
+	if (choose_copiers(&c, err) < 0)
+		return -1;
+	rc = call_init(&call, &c, err);
+	call.argv[call.argc++] = "--dry-run";
+	if (rc == 0)
+		rc = scavenge_call_run(&call, s, c.nodes, c.count, err);
+	for (size_t i = 0; rc == 0 && i < c.count; i++) {
+		struct node_result got = { .bytes = UINT64_MAX };
+
+		rc = read_result(&c, &call.results[i], &got, err);
+		if (rc == 0 && got.bytes == UINT64_MAX)
+			goto out;
+		bytes += got.bytes;
+	}
+	if (rc == 0)
+		d->bytes = bytes;
+out:
+	mem_free(c.taken);
+	scavenge_call_end(&call);
 	return rc;
 }
 

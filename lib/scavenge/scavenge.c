@@ -437,6 +437,19 @@ scavenge_run(struct scavenge *s, struct error *err)
 	return 0;
 }
 
+int
+scavenge_forecast(struct scavenge *s, struct error *err)
+{
+	for (size_t i = 0; i < s->plan.count; i++) {
+		struct salvage_dataset *d = &s->plan.datasets[i];
+
+		if (!d->done && d->nranks > 0 && scavenge_is_hopeful(d) &&
+		    scavenge_measure(s, d, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* --- Result --- */
 
 /* Does the dataset leave the result open?  Not if it is a checkpoint that

@@ -110,6 +110,10 @@ void scavenge_close(struct scavenge *s);
  */
 int scavenge_run(struct scavenge *s, struct error *err);
 
+/* Instead of a run: find out how many bytes each dataset that a run would save
+ * has to copy. */
+int scavenge_forecast(struct scavenge *s, struct error *err);
+
 /* The result after a run.  Before it, the forecast: all datasets that are not
  * known to be lost are expected to be saved. */
 struct scavenge_outlook {
@@ -138,8 +142,8 @@ bool scavenge_is_unknown(const struct salvage_dataset *d);
 
 /*
  * STATUS_OK: the newest checkpoint that the job completed and all output are
- * saved.  STATUS_DAMAGED: an older checkpoint is saved.  STATUS_LOST: output, or
- * all completed checkpoints, are lost.  STATUS_FAILED: stopped, or a dataset
+ * saved.  STATUS_DAMAGED: an older checkpoint is saved.  STATUS_LOST: output,
+ * or all completed checkpoints, are lost.  STATUS_FAILED: stopped, or a dataset
  * could not be read.  With o->only, OK, LOST or FAILED, for that dataset alone.
  * Before a run: the expected status.
  */

@@ -60,6 +60,10 @@ void scavenge_call_end(struct scavenge_call *c);
 int scavenge_save(struct scavenge *s, struct salvage_dataset *d,
 		  struct error *err);
 
+/* Find out how many bytes of the dataset a run will copy: d->bytes. */
+int scavenge_measure(struct scavenge *s, struct salvage_dataset *d,
+		     struct error *err);
+
 /* Mark `d` in the index as the checkpoint to restart from. */
 int scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 			  struct error *err);

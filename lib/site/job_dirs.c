@@ -196,8 +196,9 @@ find_caches(struct job *j, const char *given, struct error *err)
 	for (const char *const *key = keys; *key != NULL; key++)
 		if (add_lines(&d, *key, err) < 0)
 			return -1;
+	/* In place of SCR_CACHE_BASE: the lines of the configuration stay. */
 	if (given != NULL)
-		rc = put_first(&d, given, true, err);
+		rc = put_first(&d, given, false, err);
 	else if ((set || !disabled(j, base)) &&
 		 enter(&d, base, !set, err) == NULL)
 		rc = -1;

@@ -293,8 +293,9 @@ test_caches(void)
 	job_close(&j);
 	w.cache_base = "/b/";
 	open_job(&j, &w);
-	is_str(dirs(j.caches, j.ncaches), "/b/me/scr.1+0SN",
-	       "an option stands alone, and is what its line says");
+	is_str(dirs(j.caches, j.ncaches),
+	       "/b/me/scr.1+0SN /a/me/scr.1+4096 /c/me/scr.1+0S /e/me/scr.1+0",
+	       "an option comes first, and hides no line");
 	job_close(&j);
 	open_conf(&j, "STORE=/dev/shm ENABLED=0\nSTORE=/a\n");
 	is_str(dirs(j.caches, j.ncaches), "/a/me/scr.1+0",

@@ -1,0 +1,63 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2016,SC2154 # scripts of nodes; bats and bed_lay set them
+# What scr_postrun can save, it does not give up; what it cannot find, it does not
+# call lost.
+
+load bed
+
+setup_file() { bed_up 4; }
+
+# cached NODE NAME: the path of a file of dataset 1 in the cache of NODE.
+cached()
+{
+	on "$1" find /ssd -path '*scr.dataset.1/*' -name "$2"
+}
+
+@test "a filemap is lost on one node, and another rank's file on another node" {
+	bed_lay xor_8n4
+	on node1 rm "$(cached node1 filemap_0)"
+	on node2 rm "$(cached node2 rank_2.ckpt)"
+	run post --plan
+	assert_status 0
+	assert_output_has recoverable
+	run post
+	assert_status 0
+	assert_saved xor_8n4
+}
+
+@test "the plan after an interrupted run says what the next run copies" {
+	local plan run
+
+	bed_lay xor_8n4
+	bed_slow node2 10000 /tmp/scrgold
+	run on login env "${lay_env[@]}" timeout -s INT 2 scr_postrun -r pdsh
+	assert_status 124
+	bed_fast node2
+	# What it started there ends later by itself.
+	on node2 pkill -KILL -x scr_copy || true
+	run post --plan --json
+	assert_status 0
+	plan=$(sed -n 's/.*"bytes": *\([0-9]*\).*/\1/p' <<<"$output" | head -n 1)
+	run post --json
+	assert_status 0
+	run=$(sed -n 's/.*"bytes_copied": *\([0-9]*\).*/\1/p' <<<"$output")
+	((plan == run && run > 0)) || failed "plan $plan, run $run"
+	assert_saved xor_8n4
+}
+
+@test "--cachedir hides no STORE line of the configuration" {
+	bed_lay -s xor_8n4
+	echo "STORE=$lay_cache GROUP=WORLD VIEW=GLOBAL" >"$BED_DIR/pfs/conf"
+	# The job's datasets are below node.N then.
+	on node1 sh -c 'cd "$1" && d=$(dirname "$(find . -name scr.dataset.1)") &&
+		mkdir "$d/node.0" && mv "$d/scr.dataset.1" "$d/node.0"' - \
+		"$lay_cache"
+	lay_env+=(SCR_CONF_FILE=/pfs/conf)
+	run post --cachedir /ssd --plan
+	assert_status 0
+	assert_output_has complete 8/8
+	run post --cachedir /ssd
+	assert_status 0
+	assert_saved xor_8n4
+}
