@@ -80,50 +80,14 @@ kvscan_takes(struct kvscan *s, const void *bytes, size_t len)
 #define KVSCAN_ONE(s, word) \
 	kvscan_takes((s), word "\0\0\0\0\1", sizeof(word "\0\0\0\0\1") - 1)
 
-/* Convert the digits at `p`, at most eight; 8 bytes must be readable.  *n:
- * number of digits. */
-static inline uint64_t
-kvscan_digits(const unsigned char *p, unsigned *n)
-{
-	uint64_t word = 0, other = 0;
-
-	memcpy(&word, p, 8);
-	word = le64toh(word) ^ 0x3030303030303030u;
-	/* Set the high bit of each byte that is not a digit. */
-	other = ((word + 0x7676767676767676u) | word) & 0x8080808080808080u;
-	*n = other == 0 ? 8 : (unsigned)__builtin_ctzll(other) / 8;
-	if (*n == 0)
-		return 0;
-	/* Pad with leading zeros, then add up pairs, fours and all eight
-	 * digits. */
-	word <<= 8 * (8 - *n);
-	word = word * 10 + (word >> 8);
-	return ((word & 0x000000ff000000ffu) * 0x000f424000000064u +
-		((word >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >>
-	       32;
-}
-
 /* Read a key that is a number below 10^18, without sign or leading zero. */
 static inline uint64_t
 kvscan_number(struct kvscan *s)
 {
-	static const uint32_t powers[] = { 1,	    10,	      100,
-					   1000,    10000,    100000,
-					   1000000, 10000000, 100000000 };
 	const unsigned char *p = s->p, *first = p;
 	uint64_t n = 0;
-	unsigned got = 8;
 
-	/* Convert eight digits at a time, but byte by byte near the end of the
-	 * image. */
-	while (got == 8 && p - first < 16 && s->end - p >= 8) {
-		uint64_t part = kvscan_digits(p, &got);
-
-		n = n * powers[got] + part;
-		p += got;
-	}
-	while (got == 8 && p - first < 18 && p < s->end &&
-	       (unsigned)(*p - '0') < 10)
+	while (p - first < 18 && p < s->end && (unsigned)(*p - '0') < 10)
 		n = n * 10 + (uint64_t)(*p++ - '0');
 	if (p == first || p == s->end || *p != '\0' ||
 	    (*first == '0' && p > first + 1)) {

@@ -150,33 +150,12 @@ scan_file(struct scan *s, struct rank2file_file *f)
 	}
 }
 
-/* Are the paths strictly ascending by length, then by bytes?  Numbered files
- * are. */
-static bool
-in_order(const struct rank2file_rank *r)
-{
-	size_t before = 0, len = 0;
-
-	for (size_t i = 0; i < r->nfiles; i++, before = len) {
-		const struct rank2file_file *f = &r->files[i];
-
-		len = strlen(f->path);
-		if (i > 0 &&
-		    (len < before ||
-		     (len == before && memcmp(f[-1].path, f->path, len) >= 0)))
-			return false;
-	}
-	return true;
-}
-
 int
 rank2file_distinct(const struct rank2file_rank *r)
 {
 	struct map *seen = NULL;
 	int distinct = 1;
 
-	if (in_order(r))
-		return 1;
 	if (r->nfiles <= PATHS_FEW) {
 		for (size_t i = 0; i < r->nfiles; i++)
 			for (size_t k = 0; k < i; k++)
