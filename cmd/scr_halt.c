@@ -213,7 +213,7 @@ one(struct settings *s, const char *prefix)
 struct target {
 	struct step_where where;
 	struct conf *conf;
-	char owner[128]; /* of the first prefix's flush file; "": unknown */
+	struct jobfiles_owner owner; /* of the first prefix's flush file */
 };
 
 static void
@@ -254,10 +254,10 @@ choose_job(struct target *t, const struct settings *s, const char *prefix)
 		job->id = resmgr_job_id(t->where.manager);
 	if (job->id != NULL)
 		return;
-	jobfiles_owner(prefix, t->owner, sizeof(t->owner));
-	if (t->owner[0] == '\0')
+	jobfiles_owner(prefix, &t->owner);
+	if (t->owner.id[0] == '\0')
 		return;
-	job->id = t->owner;
+	job->id = t->owner.id;
 	job->around = false;
 	app_note("job %s, by the flush file of %s", job->id, prefix);
 }
@@ -267,16 +267,16 @@ static int
 check_owners(const struct target *t, const char *const *dirs, size_t count,
 	     struct error *err)
 {
-	char owner[sizeof(t->owner)];
+	struct jobfiles_owner owner;
 
 	for (size_t i = 0; i < count; i++) {
-		jobfiles_owner(dirs[i], owner, sizeof(owner));
-		if (owner[0] != '\0' && !str_eq(owner, t->where.job.id))
+		jobfiles_owner(dirs[i], &owner);
+		if (owner.id[0] != '\0' && !str_eq(owner.id, t->where.job.id))
 			return error_set(err, ERROR_USAGE,
 					 "job %s: by its flush file %s is the "
 					 "prefix of job %s: name that job, or "
 					 "add --force",
-					 t->where.job.id, dirs[i], owner);
+					 t->where.job.id, dirs[i], owner.id);
 	}
 	return 0;
 }

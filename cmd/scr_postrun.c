@@ -111,6 +111,7 @@ parse(struct settings *s, int argc, char **argv)
 	char **args = NULL;
 
 	*s = (struct settings){
+		.where.by_flush = true,
 		.fanout = FANOUT,
 		.connect = CONNECT_SECONDS,
 		.idle = IDLE_SECONDS,

@@ -490,6 +490,10 @@ nodecache_read(struct nodecache *n, const struct nodecache_where *w,
 	n->cntl = w->cntl == NULL ? NULL : arena_strdup(n->arena, w->cntl);
 	if (n->host == NULL || (w->cntl != NULL && n->cntl == NULL))
 		goto no_memory;
+	n->there = w->cntl != NULL && access(w->cntl, F_OK) == 0;
+	for (size_t i = 0; i < w->ncachedirs && i < 62; i++)
+		n->there |= (uint64_t)(access(w->cachedirs[i], F_OK) == 0)
+			    << (i + 1);
 	rc = nodecache_dirs(n, w, err);
 	for (size_t i = 0; i < n->ndatasets && rc == 0; i++)
 		rc = look_at_dataset(&l, &n->datasets[i], err);

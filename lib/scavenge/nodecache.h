@@ -127,6 +127,9 @@ struct nodecache_dataset {
 struct nodecache {
 	struct arena *arena; /* owns all arrays and strings */
 	const char *host, *cntl;
+	/* Which directories exist: bit 0 the control directory, then the cache
+	 * directories in order.  Those past the last bit are not recorded. */
+	uint64_t there;
 	size_t ndatasets;
 	struct nodecache_dataset *datasets; /* ids ascending */
 	const char *problem;

@@ -134,6 +134,7 @@ nodecache_json(const struct nodecache *n, struct buf *out, struct error *err)
 	json_set_u64(j, "format", FORMAT);
 	json_set_str(j, "host", n->host);
 	json_set_str(j, "cntl", n->cntl);
+	json_set_u64(j, "there", n->there);
 	for (size_t i = 0; i < n->ndatasets; i++)
 		json_push(list, dataset_object(&n->datasets[i]));
 	json_set(j, "datasets", list);
@@ -280,6 +281,8 @@ parse_node(const struct json_value *v, struct nodecache *n, struct error *err)
 	    json_get_str(v, "cntl", a, &n->cntl, err) < 0 ||
 	    json_get_str(v, "problem", a, &n->problem, err) < 0)
 		return -1;
+	n->there = UINT64_MAX;
+	(void)json_get_u64(v, "there", UINT64_MAX, &n->there);
 	if (n->host == NULL)
 		return bad(err, "host");
 	if (list == NULL)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "buf.h"
 #include "clock.h"
 #include "error.h"
 #include "hostlist.h"
@@ -24,6 +25,7 @@
 #include "scavenge/scavenge_impl.h"
 #include "scavenge/turn.h"
 #include "site/job.h"
+#include "site/jobfiles.h"
 #include "str.h"
 
 bool
@@ -136,6 +138,7 @@ take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
 	if (n->host == NULL)
 		rc = error_no_memory(err);
 	s->alive++;
+	s->there |= v.there;
 	/* A spare node has no cache: not worth a line in the log. */
 	if (v.problem != NULL &&
 	    (v.ndatasets > 0 || !str_ends(v.problem, strerror(ENOENT))))
@@ -296,6 +299,45 @@ take_lock(struct scavenge *s, struct error *err)
 	return s->lock == -1 ? -1 : 0;
 }
 
+/*
+ * All nodes answered, and none has a directory of this job, though flush.scr
+ * lists datasets that are to be saved: we look for the wrong job, or in the
+ * wrong place.
+ */
+static bool
+found_no_cache(const struct scavenge *s)
+{
+	return s->alive == s->job->nodes.count && s->there == 0 &&
+	       s->flush_known && scavenge_status(s) != STATUS_OK;
+}
+
+static int
+explain_no_cache(const struct scavenge *s, struct error *err)
+{
+	const struct job *j = s->job;
+	struct jobfiles_owner owner;
+	struct buf dirs = BUF_INIT;
+	int rc = 0;
+
+	jobfiles_owner(j->prefix, &owner);
+	buf_add_str(&dirs, j->cntl_dir);
+	for (size_t i = 0; i < j->ncaches; i++)
+		buf_printf(&dirs, ", %s", j->caches[i].dir);
+	rc = buf_check(&dirs, err);
+	if (rc == 0)
+		rc = error_set(
+			err, ERROR_SYSTEM,
+			"job %s of user %s: none of %zu nodes has %s; " FLUSH_FILE
+			" lists datasets in the caches of job "
+			"%s of user %s: see --job-id, --user, --cntldir, "
+			"--cachedir and --nodes",
+			j->id, j->user, j->nodes.count, dirs.data,
+			owner.id[0] != '\0' ? owner.id : "(unknown)",
+			owner.user[0] != '\0' ? owner.user : "(unknown)");
+	buf_free(&dirs);
+	return rc;
+}
+
 int
 scavenge_open(struct scavenge *s, struct job *job,
 	      const struct scavenge_options *o, struct error *err)
@@ -325,6 +367,8 @@ scavenge_open(struct scavenge *s, struct job *job,
 	    scavenge_add_known(s, err) < 0)
 		return -1;
 	s->seconds[SCAVENGE_ASK] = clock_seconds() - start;
+	if (found_no_cache(s))
+		return explain_no_cache(s, err);
 	report_left(s);
 	if (s->alive > 0 && s->o->only > 0 &&
 	    salvage_find(&s->plan, s->o->only) == NULL)

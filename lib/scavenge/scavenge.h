@@ -74,6 +74,7 @@ struct scavenge {
 	struct salvage plan;
 	struct scavenge_node *nodes; /* one for each of job->nodes */
 	size_t alive, dead;
+	uint64_t there; /* nodecache.there of all nodes together */
 	struct arena *arena;
 	int lock;
 	bool flush_known; /* flush.scr could be read */

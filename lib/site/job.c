@@ -13,8 +13,10 @@
 #include "buf.h"
 #include "conf.h"
 #include "error.h"
+#include "meta/flush.h"
 #include "path.h"
 #include "site/job_impl.h"
+#include "site/jobfiles.h"
 #include "site/resmgr.h"
 #include "str.h"
 
@@ -187,15 +189,23 @@ check_part(const char *what, const char *value, const char *from,
 			 from);
 }
 
+/* After find_id(). */
 static int
 find_user(struct job *j, const struct job_where *w, struct error *err)
 {
 	const char *value = w->user;
+	struct jobfiles_owner owner = { .id = "" };
 
 	j->user_from = "given";
 	if (value == NULL &&
 	    parameter(j, "SCR_USER_NAME", &value, &j->user_from) < 0)
 		return error_no_memory(err);
+	if (value == NULL && w->by_flush)
+		jobfiles_owner(j->prefix, &owner);
+	if (owner.user[0] != '\0' && str_eq(owner.id, j->id)) {
+		value = owner.user;
+		j->user_from = FLUSH_FILE;
+	}
 	if (value == NULL)
 		value = login_name(&j->user_from);
 	if (value == NULL) {
@@ -212,6 +222,7 @@ static int
 find_id(struct job *j, const struct job_where *w, struct error *err)
 {
 	const char *value = w->job_id;
+	struct jobfiles_owner owner = { .id = "" };
 
 	j->id_from = "given";
 	if (value == NULL &&
@@ -220,6 +231,12 @@ find_id(struct job *j, const struct job_where *w, struct error *err)
 	if (value == NULL) {
 		value = resmgr_job_id(j->rm);
 		j->id_from = resmgr_name(j->rm);
+	}
+	if (value == NULL && w->by_flush)
+		jobfiles_owner(j->prefix, &owner);
+	if (owner.id[0] != '\0') {
+		value = owner.id;
+		j->id_from = FLUSH_FILE;
 	}
 	if (value == NULL) {
 		value = DEFAULT_ID;
@@ -240,8 +257,8 @@ job_identity(struct conf *c, struct arena *a, const char **user,
 	int rc = -1;
 
 	j.rm = resmgr_open(c, NULL, err);
-	if (j.rm != NULL && find_user(&j, &nothing, err) == 0 &&
-	    find_id(&j, &nothing, err) == 0)
+	if (j.rm != NULL && find_id(&j, &nothing, err) == 0 &&
+	    find_user(&j, &nothing, err) == 0)
 		rc = 0;
 	resmgr_close(j.rm);
 	*user = j.user;
@@ -262,8 +279,8 @@ job_open(struct job *j, const struct job_where *w, struct error *err)
 	    find_prefix(j, w, err) < 0)
 		goto fail;
 	j->rm = resmgr_open(j->conf, w->resmgr, err);
-	if (j->rm == NULL || find_user(j, w, err) < 0 ||
-	    find_id(j, w, err) < 0 || job_find_dirs(j, w, err) < 0)
+	if (j->rm == NULL || find_id(j, w, err) < 0 ||
+	    find_user(j, w, err) < 0 || job_find_dirs(j, w, err) < 0)
 		goto fail;
 	if (w->nodes != NULL) {
 		j->nodes_given = arena_strdup(j->arena, w->nodes);

@@ -29,6 +29,10 @@ struct job_where {
 	const char *cntl_base, *cache_base; /* instead of SCR_CNTL_BASE, ... */
 	const char *resmgr;		    /* see resmgr_open() */
 	const char *conf_file;		    /* the user's configuration file */
+	/* Take the id that neither option, parameter nor resource manager gives
+	 * from the flush file of the prefix, and the user with it: to read what
+	 * that job has left. */
+	bool by_flush;
 };
 
 /* A control or cache directory of the job, the same path on every node. */

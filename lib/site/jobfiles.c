@@ -16,6 +16,7 @@
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "meta/flush.h"
+#include "path.h"
 #include "str.h"
 
 #define FLUSH_BACKUP FLUSH_FILE ".bak"
@@ -152,29 +153,40 @@ jobfiles_nodes(const char *prefix, int64_t *count, struct error *err)
 
 /* --- Preparing for a job --- */
 
-/* Find the job that wrote the flush file: the job of the newest dataset that
- * has one.  Fetched datasets have no descriptor and so no job. */
+/* `text` to `to`, if it fits and could be a component of a path. */
 static void
-find_owner(const struct jobfiles_flush *f, char *to, size_t size)
+take_part(const char *text, char to[static 128])
+{
+	if (text != NULL && strlen(text) < 128 && path_is_clean(text) &&
+	    strchr(text, '/') == NULL)
+		memcpy(to, text, strlen(text) + 1);
+}
+
+/* Find the job that wrote the flush file.  Fetched datasets have no descriptor
+ * and so no job. */
+static void
+find_owner(const struct jobfiles_flush *f, struct jobfiles_owner *out)
 {
 	struct dataset d;
 
-	to[0] = '\0';
-	for (size_t i = f->count; i-- > 0 && to[0] == '\0';)
-		if (f->all[i].desc != NULL &&
-		    dataset_read(f->all[i].desc, &d, NULL) == 0 &&
-		    d.job_id != NULL && strlen(d.job_id) < size)
-			memcpy(to, d.job_id, strlen(d.job_id) + 1);
+	*out = (struct jobfiles_owner){ .id = "" };
+	for (size_t i = f->count; i-- > 0 && out->id[0] == '\0';) {
+		if (f->all[i].desc == NULL ||
+		    dataset_read(f->all[i].desc, &d, NULL) < 0)
+			continue;
+		take_part(d.job_id, out->id);
+		take_part(d.user, out->user);
+	}
 }
 
 void
-jobfiles_owner(const char *prefix, char *to, size_t size)
+jobfiles_owner(const char *prefix, struct jobfiles_owner *out)
 {
 	struct jobfiles_flush f = { .count = 0 };
 
-	to[0] = '\0';
+	*out = (struct jobfiles_owner){ .id = "" };
 	if (jobfiles_flush_read(prefix, &f, NULL) == 0)
-		find_owner(&f, to, size);
+		find_owner(&f, out);
 	jobfiles_flush_free(&f);
 }
 
@@ -204,11 +216,13 @@ static enum jobfiles_left
 decide(const struct jobfiles_flush *f, const struct jobfiles_job *job,
        struct jobfiles_prepared *out)
 {
+	struct jobfiles_owner owner;
 	int alive = 0;
 
 	if (f == NULL)
 		return JOBFILES_ASIDE;
-	find_owner(f, out->owner, sizeof(out->owner));
+	find_owner(f, &owner);
+	memcpy(out->owner, owner.id, sizeof(owner.id));
 	if (out->owner[0] != '\0' && job->id != NULL && !job->force) {
 		if (str_eq(out->owner, job->id))
 			return JOBFILES_OURS;

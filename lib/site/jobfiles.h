@@ -38,9 +38,13 @@ void jobfiles_flush_free(struct jobfiles_flush *f);
 const struct flush_entry *jobfiles_flush_find(const struct jobfiles_flush *f,
 					      int64_t id);
 
-/* The job that wrote the flush file: the job of the newest dataset that names
- * one.  Writes its id to `to`; "": unknown, or there is no flush file. */
-void jobfiles_owner(const char *prefix, char *to, size_t size);
+/* The job that wrote the flush file: that of the newest dataset that names one.
+ * "": unknown, or there is no flush file. */
+struct jobfiles_owner {
+	char id[128], user[128];
+};
+
+void jobfiles_owner(const char *prefix, struct jobfiles_owner *out);
 
 /*
  * Append the locations of a dataset, separated by blanks, in the order

@@ -61,3 +61,28 @@ cached()
 	assert_status 0
 	assert_saved xor_8n4
 }
+
+# in_vain OPTION...: it looks in the wrong place, says where, and calls nothing
+# lost.
+in_vain()
+{
+	run on login env -u SCR_JOB_ID -u SCR_USER_NAME \
+		"${lay_env[@]:2}" scr_postrun -t 2 "$@"
+	assert_status 1
+	assert_output_has "none of 4 nodes has" \
+		"flush.scr lists datasets in the caches of job 1000 of user golduser"
+}
+
+@test "the wrong job, user or directory: nothing is called lost" {
+	bed_lay xor_8n4
+	in_vain --job-id 4711
+	assert_output_has "job 4711 of user root" /root/scr.4711
+	in_vain --user nobody
+	assert_output_has "job 1000 of user nobody"
+	in_vain --cachedir /dev/shm --cntldir /dev/shm
+	assert_output_has /dev/shm/golduser/scr.1000
+	# Neither is given: flush.scr names both.
+	run on login env "${lay_env[@]:2}" scr_postrun -t 2
+	assert_status 0
+	assert_saved xor_8n4
+}
