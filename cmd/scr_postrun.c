@@ -15,6 +15,7 @@
 #include "hostlist.h"
 #include "opt.h"
 #include "path.h"
+#include "report/hint.h"
 #include "report/scavenged.h"
 #include "scavenge/scavenge.h"
 #include "scavenge/turn.h"
@@ -223,6 +224,27 @@ print_result(const struct scavenge *s, const struct settings *set)
 	return app_print(&text);
 }
 
+/* Print the command that makes room for each dataset whose number is taken. */
+static void
+print_room(const struct scavenge *s)
+{
+	char word[WORD_ID_SIZE], command[4096 + 64];
+
+	for (size_t i = 0; i < s->plan.count; i++) {
+		const struct salvage_dataset *d = &s->plan.datasets[i];
+
+		if (d->done || d->taken != SALVAGE_TAKEN_OLDER)
+			continue;
+		snprintf(word, sizeof(word), WORD_ID_FMT, d->id);
+		report_command("scr_index --delete", s->job->prefix, word,
+			       command, sizeof(command));
+		app_warn("dataset %" PRId64
+			 ": this deletes the one on the prefix, and the next "
+			 "run saves that of the caches: %s",
+			 d->id, command);
+	}
+}
+
 static int
 work(const struct settings *set, struct job *job,
      const struct scavenge_options *o, struct error *err)
@@ -236,6 +258,7 @@ work(const struct settings *set, struct job *job,
 	if (rc == 0)
 		status = error_worse_status(scavenge_status(&s),
 					    print_result(&s, set));
+	print_room(&s);
 	print_times(&s);
 	scavenge_close(&s);
 	return status;

@@ -96,6 +96,11 @@ struct catalogue_edit {
 	/* CATALOGUE_CURRENT: verify the dataset, and refuse one that the
 	 * library cannot fetch (fetchable.h).  NULL: do not verify. */
 	const struct catalogue_options *look;
+	/* CATALOGUE_CURRENT: a valid restart point that was created later
+	 * stays, which another job may have written meanwhile; but not `broken`
+	 * (or NULL), which is known to be bad. */
+	bool forward;
+	const struct index_entry *broken;
 	/* Results: */
 	size_t count;	    /* number of entries dropped */
 	char current[1024]; /* restart point after the change; "": none */
@@ -337,6 +342,10 @@ int catalogue_refuse_unproved(const struct plan *p, int64_t by,
  */
 int catalogue_supersede(struct catalogue *c, int64_t id, bool all,
 			const struct catalogue_options *o, struct error *err);
+
+/* Remove what a scavenge has copied into the metadata directory of a dataset
+ * that has a rank2file: the filemaps and redundancy of another one. */
+int catalogue_uncopy(struct catalogue *c, int64_t id, struct error *err);
 
 enum catalogue_identity {
 	CATALOGUE_SAME, /* or there is none */

@@ -56,6 +56,21 @@ drop(struct index *ix, const struct index_entry *entry,
 	return catalogue_forget(ix, entry->id, err);
 }
 
+/* Is the restart point newer than the dataset, and has to stay? */
+static bool
+stays(const struct index *ix, const struct index_entry *entry,
+      const struct catalogue_edit *e)
+{
+	const char *name = index_current(ix);
+	struct index_entry now;
+
+	return e->forward && name != NULL &&
+	       index_find_name(ix, name, &now, NULL) == 0 &&
+	       index_entry_valid(&now) && index_entry_newer(&now, entry) &&
+	       (e->broken == NULL || now.id != e->broken->id ||
+		now.desc.created_us != e->broken->desc.created_us);
+}
+
 static int
 set_current(struct index *ix, const struct index_entry *entry,
 	    struct catalogue_edit *e, struct error *err)
@@ -73,7 +88,7 @@ set_current(struct index *ix, const struct index_entry *entry,
 				 "what to restart from",
 				 str_printable(shown, sizeof(shown), e->word));
 	index_entry_reason(entry, e->reason, sizeof(e->reason));
-	if (entry->current)
+	if (entry->current || stays(ix, entry, e))
 		return 1;
 	return index_set_current(ix, entry->name, err);
 }

@@ -245,18 +245,26 @@ owners_restorable(struct catalogue *c, const struct index *ix, int64_t id)
 	return is_listed(ix, id) || is_complete(c, id);
 }
 
+/* Is `e` valid, and newer than what is written? */
+static bool
+is_newer(const struct owners_write *w, const struct index_entry *e)
+{
+	return w->created > 0 && index_entry_valid(e) &&
+	       e->desc.created_us > w->created;
+}
+
 static int
 act_on(const struct search *s, int64_t id, struct error *err)
 {
 	struct index_entry e = { .name = NULL };
 	char shown[256];
 
-	if (s->w->replace || !is_listed(s->ix, id))
+	if (s->ix != NULL)
+		(void)index_find_id(s->ix, id, &e, NULL);
+	if (!is_listed(s->ix, id) || (s->w->replace && !is_newer(s->w, &e)))
 		return s->o->work.dry_run ? 0
 					  : catalogue_retire(s->c, id, s->w->id,
 							     s->o, err);
-	if (s->ix != NULL)
-		(void)index_find_id(s->ix, id, &e, NULL);
 	str_printable(shown, sizeof(shown), e.name != NULL ? e.name : "?");
 	return error_set(err, ERROR_DAMAGED,
 			 "dataset %" PRId64

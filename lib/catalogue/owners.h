@@ -41,13 +41,17 @@ struct owners_write {
 				     prefix */
 	size_t count;
 	bool replace; /* the user asked for it: retire the owners */
+	/* With `replace`: when the dataset was created; a valid one that was
+	 * created later keeps its files.  0: none does. */
+	int64_t created;
 };
 
 /*
  * Call before files are replaced.  Every other dataset that owns one of the
  * paths, and that a job could restart from or that could be added to the index
  * again, is retired (catalogue_retire()).  Without w->replace, one that is in
- * the index is an error instead: ERROR_DAMAGED.  In a dry run nothing is
+ * the index is an error instead, and with w->created a newer one is:
+ * ERROR_DAMAGED.  In a dry run nothing is
  * changed.
  */
 int owners_make_way(struct catalogue *c, const struct owners_write *w,

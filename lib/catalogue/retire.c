@@ -220,8 +220,35 @@ catalogue_identify(struct catalogue *c, int64_t id, int64_t created,
 	return catalogue_is_verdict(&why) ? 0 : error_pass(err, &why);
 }
 
+/* `arg` is the directory. */
+static int
+clear_copied(void *arg, const char *name, struct error *err)
+{
+	switch (dataset_dir_kind(name, NULL)) {
+	case DATASET_DIR_FILEMAP:
+	case DATASET_DIR_REDUNDANCY:
+	case DATASET_DIR_DESCRIPTOR:
+	case DATASET_DIR_COPIED:
+		return remove_meta(arg, name, err);
+	default:
+		return 0;
+	}
+}
+
+int
+catalogue_uncopy(struct catalogue *c, int64_t id, struct error *err)
+{
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	int rc = catalogue_dir_open(c, id, &d, err);
+
+	if (rc == 0)
+		rc = dir_each(d.fd, d.name, clear_copied, &d, err);
+	catalogue_dir_close(&d);
+	return rc < 0 ? -1 : 0;
+}
+
 struct clearing {
-	const struct catalogue_dir *d;
+	struct catalogue_dir *d;
 	bool all;
 };
 
@@ -231,10 +258,6 @@ clear_meta(void *arg, const char *name, struct error *err)
 	const struct clearing *k = arg;
 
 	switch (dataset_dir_kind(name, NULL)) {
-	case DATASET_DIR_FILEMAP:
-	case DATASET_DIR_REDUNDANCY:
-	case DATASET_DIR_DESCRIPTOR:
-	case DATASET_DIR_COPIED:
 	case DATASET_DIR_KEPT:
 	case DATASET_DIR_MARKED:
 		return k->all ? remove_meta(k->d, name, err) : 0;
@@ -243,7 +266,7 @@ clear_meta(void *arg, const char *name, struct error *err)
 	case DATASET_DIR_COPY:
 		return remove_meta(k->d, name, err);
 	default:
-		return 0;
+		return k->all ? clear_copied(k->d, name, err) : 0;
 	}
 }
 

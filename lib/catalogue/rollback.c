@@ -258,7 +258,8 @@ restore_entry(struct index *ix, void *arg, struct error *err)
 	/* Only if no newer checkpoint has become the current one since. */
 	back = index_extra(ix, id, INDEX_WAS_CURRENT) != NULL &&
 	       (current == NULL ||
-		(index_find_name(ix, current, &now, NULL) == 0 && now.id < id));
+		(index_find_name(ix, current, &now, NULL) == 0 &&
+		 index_entry_newer(&e, &now)));
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
 		if (index_set_extra(ix, id, marks[i], NULL, err) < 0)
 			return -1;

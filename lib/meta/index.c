@@ -432,6 +432,14 @@ index_entry_valid(const struct index_entry *e)
 	return e->complete == 1 && e->failed == NULL;
 }
 
+bool
+index_entry_newer(const struct index_entry *a, const struct index_entry *b)
+{
+	const int64_t at = a->desc.created_us, bt = b->desc.created_us;
+
+	return at > 0 && bt > 0 ? at > bt : a->id > b->id;
+}
+
 const char *
 index_entry_reason(const struct index_entry *e, char *to, size_t size)
 {

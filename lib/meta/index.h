@@ -73,6 +73,11 @@ int index_find_id(const struct index *ix, int64_t id, struct index_entry *out,
 /* VALID in listings: COMPLETE is 1 and there is no FAILED stamp. */
 bool index_entry_valid(const struct index_entry *e);
 
+/* Was `a` created after `b`?  If the time of one is unknown: has it the higher
+ * id? */
+bool index_entry_newer(const struct index_entry *a,
+		       const struct index_entry *b);
+
 /* Write the reason why the entry is not valid into `to`, as one clause ("never
  * completed", "last fetch failed 2026-11-20T23:00:34", ...).  If the entry is
  * valid, write "".  Return `to`. */

@@ -32,6 +32,8 @@ state(const struct salvage_dataset *d)
 		return "saved";
 	if (d->unfinished)
 		return "unfinished";
+	if (d->taken != SALVAGE_FREE)
+		return salvage_state_name(d->state);
 	if (d->flaw != NULL && d->state == SALVAGE_LOST)
 		return report_state(d->found);
 	if (scavenge_is_unknown(d))
@@ -43,7 +45,10 @@ state(const struct salvage_dataset *d)
 static const char *
 reason(const struct salvage_dataset *d)
 {
-	return d->flaw != NULL && d->state == SALVAGE_LOST ? d->flaw : d->why;
+	return d->flaw != NULL && (d->taken != SALVAGE_FREE ||
+				   d->state == SALVAGE_LOST)
+		       ? d->flaw
+		       : d->why;
 }
 
 /* "3 s", "2 min", "1.5 h"; "?" if the rate is unknown. */
@@ -161,9 +166,11 @@ put_checkpoint(const struct scavenge *s, const struct scavenge_outlook *o,
 	if (o->saved < o->newest) {
 		buf_add_str(out, ", newest ");
 		put_name(s, o->newest, out);
-		buf_add_str(out, n != NULL && scavenge_is_unknown(n)
-					 ? " could not be judged"
-					 : " is not");
+		buf_add_str(out, n == NULL || !scavenge_is_unknown(n)
+					 ? " is not"
+				 : n->taken != SALVAGE_FREE
+					 ? " is left in the caches"
+					 : " could not be judged");
 	}
 	if (o->newer > 0) {
 		buf_add_str(out, ", ");
@@ -193,15 +200,29 @@ put_only(const struct scavenge *s, struct buf *out)
 {
 	const struct salvage_dataset *d = salvage_find(&s->plan, s->o->only);
 	const int status = scavenge_status(s);
+	const bool taken = d != NULL && d->taken != SALVAGE_FREE;
 
 	if (status == STATUS_LOST)
 		buf_add_str(out, "LOST: ");
 	else if (status != STATUS_OK)
-		buf_add_str(out, "UNKNOWN: ");
+		buf_add_str(out, taken ? "NOT SAVED: " : "UNKNOWN: ");
 	put_name(s, s->o->only, out);
 	buf_add_str(out, status == STATUS_LOST ? " cannot be saved"
 			 : status == STATUS_OK ? is_saved(d)
+			 : taken	       ? " is left in the caches"
 					       : " could not be judged");
+}
+
+/* Datasets that are left in the caches because others are in the way. */
+static size_t
+count_taken(const struct scavenge *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->plan.count; i++)
+		n += s->plan.datasets[i].taken != SALVAGE_FREE &&
+		     scavenge_is_unknown(&s->plan.datasets[i]);
+	return n;
 }
 
 /* The verdict on all datasets. */
@@ -209,11 +230,15 @@ static void
 put_all(const struct scavenge *s, struct buf *out)
 {
 	const struct scavenge_outlook o = scavenge_outlook(s);
+	const size_t taken = count_taken(s);
 
 	if (s->plan.count == 0)
 		buf_add_str(out, "nothing to save: the caches hold no dataset");
 	else if (o.saved == 0 && o.unknown > 0)
-		buf_add_str(out, "UNKNOWN: the checkpoints cannot be read");
+		buf_add_str(
+			out,
+			taken > 0 ? "NO checkpoint is saved"
+				  : "UNKNOWN: the checkpoints cannot be read");
 	else if (o.newest == 0 && o.gone == 0)
 		buf_add_str(out, o.unfinished > 0
 					 ? "no checkpoint was completed"
@@ -238,9 +263,12 @@ put_all(const struct scavenge *s, struct buf *out)
 	}
 	if (o.outputs > 0)
 		put_outputs(&o, out);
-	if (o.unknown > 0)
+	if (taken > 0)
+		buf_printf(out, "; %zu %s left in the caches",
+			   str_count(taken, "dataset"));
+	if (o.unknown > taken)
 		buf_printf(out, "; %zu %s could not be read",
-			   str_count(o.unknown, "dataset"));
+			   str_count(o.unknown - taken, "dataset"));
 }
 
 void

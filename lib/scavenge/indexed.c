@@ -1,32 +1,139 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * indexed.c - the index after a scavenge: the current dataset, and old ones
- * that are deleted.
+ * indexed.c - what index and flush.scr say: whether a number is free, that a
+ * dataset is saved, which one is current; and old ones that are deleted.
  */
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "arena.h"
 #include "error.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
+#include "meta/flush.h"
 #include "meta/index.h"
+#include "num.h"
 #include "scavenge/scavenge_impl.h"
+#include "str.h"
 #include "work.h"
+
+int
+scavenge_yield(struct scavenge *s, struct salvage_dataset *d,
+	       enum salvage_taken how, const char *why, struct error *err)
+{
+	d->taken = how;
+	d->flaw = arena_strdup(s->arena, why);
+	if (d->flaw == NULL)
+		return error_no_memory(err);
+	work_say(s->work,
+		 "dataset %" PRId64 ": not saved, and still in the caches: %s",
+		 d->id, d->flaw);
+	return 0;
+}
+
+/* Is `e` valid, and another dataset than `d`? */
+static bool
+is_another(const struct index_entry *e, const struct salvage_dataset *d)
+{
+	return index_entry_valid(e) && d->created > 0 &&
+	       e->desc.created_us > 0 &&
+	       e->desc.created_us != (int64_t)d->created;
+}
+
+int
+scavenge_check_number(struct scavenge *s, struct salvage_dataset *d,
+		      bool copied, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct index *ix = catalogue_read(s->prefix, &why);
+	char text[512], shown[256];
+	struct index_entry e;
+	bool older = false;
+	int rc = 0;
+
+	if (ix == NULL && why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
+	if (ix != NULL && index_find_id(ix, d->id, &e, NULL) == 0 &&
+	    is_another(&e, d)) {
+		older = e.desc.created_us < (int64_t)d->created;
+		str_printable(shown, sizeof(shown), e.name ? e.name : "?");
+		snprintf(text, sizeof(text),
+			 "the prefix has %s dataset of this number, %s",
+			 older ? "an older" : "a newer", shown);
+		rc = scavenge_yield(
+			s, d, older ? SALVAGE_TAKEN_OLDER : SALVAGE_TAKEN_NEWER,
+			text, err);
+		if (rc == 0 && copied)
+			rc = catalogue_uncopy(s->prefix, d->id, err);
+	}
+	index_free(ix);
+	return rc;
+}
+
+void
+scavenge_mark_flushed(const struct scavenge *s, int64_t id)
+{
+	const int dir = catalogue_scr_fd(s->prefix);
+	struct error why = ERROR_INIT;
+	struct kvtree *t = kvtree_read_file(dir, FLUSH_FILE, &why), *k = NULL;
+	char number[NUM_TEXT];
+
+	if (t == NULL)
+		return;
+	k = kvtree_get2(t, "DATASET", num_text(number, (uint64_t)id));
+	k = kvtree_get(k, "LOCATION");
+	if (k != NULL && kvtree_get(k, "PFS") == NULL &&
+	    (kvtree_put_first(k, "PFS", &why) == NULL ||
+	     kvtree_write_file(t, dir, FLUSH_FILE, &why) < 0))
+		work_say(s->work, "%s: not changed", why.text);
+	kvtree_free(t);
+}
+
+/* Is the restart point of the index, as it was before this run, bad? */
+static int
+is_broken(struct scavenge *s, struct index_entry *was, bool *broken,
+	  struct error *err)
+{
+	const char *name = s->index == NULL ? NULL : index_current(s->index);
+	struct salvage_dataset *d = NULL;
+
+	*broken = false;
+	if (name != NULL && index_find_name(s->index, name, was, NULL) == 0)
+		d = salvage_find(&s->plan, was->id);
+	if (d == NULL)
+		return 0;
+	if (scavenge_look(s, d, err) < 0)
+		return -1;
+	*broken = d->looked && !d->done && !scavenge_is_unknown(d);
+	return 0;
+}
 
 int
 scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 		      struct error *err)
 {
-	char word[WORD_ID_SIZE];
-	struct catalogue_edit e = { .kind = CATALOGUE_CURRENT, .word = word };
-	struct index *ix = catalogue_read(s->prefix, err);
-	struct index_entry k;
-	int rc = ix == NULL ? -1 : index_find_id(ix, d->id, &k, err);
+	char word[WORD_ID_SIZE], shown[256];
+	struct catalogue_edit e = {
+		.kind = CATALOGUE_CURRENT,
+		.word = word,
+		.forward = true,
+	};
+	struct index_entry was;
+	bool broken = false;
 
 	snprintf(word, sizeof(word), WORD_ID_FMT, d->id);
-	if (rc == 0 && !k.current)
-		rc = catalogue_edit(s->prefix, &e, err);
-	index_free(ix);
-	return rc;
+	if (is_broken(s, &was, &broken, err) < 0)
+		return -1;
+	if (broken)
+		e.broken = &was;
+	if (catalogue_edit(s->prefix, &e, err) < 0)
+		return -1;
+	if (d->name != NULL && !str_eq(e.current, d->name))
+		work_say(s->work,
+			 "dataset %" PRId64
+			 ": saved; the restart point stays %s, which is newer",
+			 d->id, str_printable(shown, sizeof(shown), e.current));
+	return 0;
 }
 
 static void

@@ -177,10 +177,8 @@ take_claims(struct scavenge *s, struct error *err)
 				return -1;
 			continue;
 		}
-		work_say(s->work,
-			 "dataset %" PRId64
-			 ": the one in the index is another, older one",
-			 d->id);
+		if (scavenge_check_number(s, d, false, err) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -246,8 +244,9 @@ is_unfinished(const struct scavenge *s, const struct salvage_dataset *d)
 bool
 scavenge_is_hopeful(const struct salvage_dataset *d)
 {
-	return d->done || (!d->unfinished && (d->state != SALVAGE_LOST ||
-					      scavenge_is_mendable(d)));
+	if (d->done || d->unfinished || d->taken != SALVAGE_FREE)
+		return d->done;
+	return d->state != SALVAGE_LOST || scavenge_is_mendable(d);
 }
 
 /*

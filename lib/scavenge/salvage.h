@@ -45,6 +45,14 @@ enum salvage_state {
 
 const char *salvage_state_name(enum salvage_state s);
 
+/* Why a dataset is left in the caches, though it could be saved. */
+enum salvage_taken {
+	SALVAGE_FREE,
+	SALVAGE_TAKEN_OLDER, /* by an older dataset with its number */
+	SALVAGE_TAKEN_NEWER, /* by a newer one with its number, or files of the
+				same names */
+};
+
 struct salvage_dataset {
 	int64_t id;
 	const char *name; /* NULL: unknown */
@@ -61,7 +69,10 @@ struct salvage_dataset {
 	bool claimed, looked; /* the entry is valid; the dataset was verified */
 	int found;	      /* its status (fetchable.h) */
 	const char *flaw;     /* why it is not done; NULL */
-	int64_t world;	      /* ranks of the job; -1: unknown */
+	/* Set by the caller: a dataset of the index is in the way, and stays;
+	 * `flaw` names it. */
+	enum salvage_taken taken;
+	int64_t world; /* ranks of the job; -1: unknown */
 	/* entries of ranks[]; later ranks were reported by no node */
 	uint32_t nranks;
 	struct salvage_rank *ranks;

@@ -19,11 +19,9 @@
 #include "error.h"
 #include "io.h"
 #include "json.h"
-#include "kvtree/kvtree.h"
 #include "kvtree/value.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
-#include "meta/flush.h"
 #include "meta/log.h"
 #include "num.h"
 #include "path.h"
@@ -351,22 +349,42 @@ supersede(const struct copying *c, enum catalogue_identity which,
 						 s->o->catalogue, err);
 }
 
-/* Mark the owners in the index before their files are replaced. */
+/* `text` without the prefix "dataset ID: ". */
+static const char *
+without_id(const char *text, int64_t id)
+{
+	char start[48];
+	int n = snprintf(start, sizeof(start), "dataset %" PRId64 ": ", id);
+
+	return strncmp(text, start, (size_t)n) == 0 ? text + n : text;
+}
+
+/* Mark the owners in the index before their files are replaced.  A newer
+ * dataset than this one stays what it is. */
 static int
 make_way(struct copying *c, struct error *err)
 {
 	struct scavenge *s = c->s;
 	const struct owners_write w = {
 		.id = c->d->id,
+		.created = (int64_t)c->d->created,
 		.paths = c->taken,
 		.count = c->ntaken,
 		.replace = true,
 	};
+	struct error why = ERROR_INIT;
 
+	if (scavenge_check_number(s, c->d, true, err) < 0)
+		return -1;
+	if (c->d->taken != SALVAGE_FREE)
+		return 0;
 	c->replace = true;
-	return owners_make_way(s->prefix, &w, s->o->catalogue, err) < 0
-		       ? -1
-		       : supersede(c, CATALOGUE_UNSURE, err);
+	if (owners_make_way(s->prefix, &w, s->o->catalogue, &why) == 0)
+		return supersede(c, CATALOGUE_UNSURE, err);
+	return why.kind == ERROR_DAMAGED
+		       ? scavenge_yield(s, c->d, SALVAGE_TAKEN_NEWER,
+					without_id(why.text, c->d->id), err)
+		       : error_pass(err, &why);
 }
 
 /* Keep in c->nodes those that are to copy ranks whose filemap they have lost.
@@ -425,7 +443,7 @@ copy_rounds(struct copying *c, struct error *err)
 		 * replace. */
 		if (rc == 0 && !again && c->ntaken > 0 && !c->replace) {
 			rc = make_way(c, err);
-			again = true;
+			again = c->d->taken == SALVAGE_FREE;
 			round = -1;
 		}
 	}
@@ -479,10 +497,11 @@ copy_all(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 				   err);
 	if (rc == 0)
 		rc = copy_rounds(&c, err);
-	if (rc == 0 && !s->stopped)
+	if (rc == 0 && !s->stopped && d->taken == SALVAGE_FREE)
 		rc = copy_unmapped(&c, err);
 	if (!c.unsure &&
-	    (retired > 0 || (c.replace && (rc < 0 || s->blocked != NULL))))
+	    (retired > 0 || (c.replace && (rc < 0 || s->blocked != NULL ||
+					   d->taken != SALVAGE_FREE))))
 		catalogue_rollback(s->prefix, d->id, s->o->catalogue);
 	mem_free(c.taken);
 	(void)unlinkat(prefix, c.shares, 0);
@@ -535,37 +554,6 @@ out:
 
 /* --- Building --- */
 
-/* Record in flush.scr that the dataset is on the parallel file system, so that
- * the job's library does not flush it again. */
-static void
-mark_flushed(const struct scavenge *s, int64_t id)
-{
-	const int dir = catalogue_scr_fd(s->prefix);
-	struct error why = ERROR_INIT;
-	struct kvtree *t = kvtree_read_file(dir, FLUSH_FILE, &why), *k = NULL;
-	char number[NUM_TEXT];
-
-	if (t == NULL)
-		return;
-	k = kvtree_get2(t, "DATASET", num_text(number, (uint64_t)id));
-	k = kvtree_get(k, "LOCATION");
-	if (k != NULL && kvtree_get(k, "PFS") == NULL &&
-	    (kvtree_put_first(k, "PFS", &why) == NULL ||
-	     kvtree_write_file(t, dir, FLUSH_FILE, &why) < 0))
-		work_say(s->work, "%s: not changed", why.text);
-	kvtree_free(t);
-}
-
-/* `text` without the prefix "dataset ID: ". */
-static const char *
-without_id(const char *text, int64_t id)
-{
-	char start[48];
-	int n = snprintf(start, sizeof(start), "dataset %" PRId64 ": ", id);
-
-	return strncmp(text, start, (size_t)n) == 0 ? text + n : text;
-}
-
 static int
 build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 {
@@ -607,7 +595,7 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	}
 	d->done = true;
 	s->saved_now++;
-	mark_flushed(s, d->id);
+	scavenge_mark_flushed(s, d->id);
 	return 0;
 }
 
@@ -646,6 +634,11 @@ scavenge_save(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	const bool mend = d->state == SALVAGE_LOST && scavenge_is_mendable(d);
 	int rc = 0;
 
+	if (d->taken == SALVAGE_FREE &&
+	    scavenge_check_number(s, d, false, err) < 0)
+		return -1;
+	if (d->taken != SALVAGE_FREE)
+		return 0;
 	if (d->state == SALVAGE_LOST && !mend && s->o->only != d->id) {
 		/* Problems on the prefix were reported already. */
 		if (d->flaw == NULL)
@@ -672,7 +665,9 @@ scavenge_save(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 				 .secs = s->seconds[SCAVENGE_COPY] - spent,
 				 .bytes = (double)(s->copied - copied),
 			 });
-	if (rc == 0)
+	if (rc == 0 && d->taken == SALVAGE_FREE)
+		rc = scavenge_check_number(s, d, true, err);
+	if (rc == 0 && d->taken == SALVAGE_FREE)
 		rc = build(s, d, err);
 	if (rc == 0 && mend && d->done)
 		work_say(s->work,

@@ -249,6 +249,7 @@ scavenge_is_unknown(const struct salvage_dataset *d)
 	if (d->done || d->unfinished)
 		return false;
 	return scavenge_is_undescribed(d) ||
+	       (d->taken != SALVAGE_FREE && d->state != SALVAGE_LOST) ||
 	       (d->state == SALVAGE_LOST &&
 		(d->unread || (d->looked && d->found == STATUS_FAILED)));
 }

@@ -64,6 +64,22 @@ int scavenge_save(struct scavenge *s, struct salvage_dataset *d,
 int scavenge_measure(struct scavenge *s, struct salvage_dataset *d,
 		     struct error *err);
 
+/* Leave `d` in the caches: a dataset that stays is in the way, as `why`
+ * tells. */
+int scavenge_yield(struct scavenge *s, struct salvage_dataset *d,
+		   enum salvage_taken how, const char *why, struct error *err);
+
+/* Leave `d` in the caches if another dataset that is valid in the index has its
+ * number.  The index is read again: another job may have written one since.
+ * With `copied`, nodes have copied files of `d`: the other one must not keep
+ * their metadata. */
+int scavenge_check_number(struct scavenge *s, struct salvage_dataset *d,
+			  bool copied, struct error *err);
+
+/* Record in flush.scr that the dataset is on the parallel file system, so that
+ * the job's library does not flush it again. */
+void scavenge_mark_flushed(const struct scavenge *s, int64_t id);
+
 /* Mark `d` in the index as the checkpoint to restart from. */
 int scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 			  struct error *err);

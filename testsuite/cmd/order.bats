@@ -105,17 +105,47 @@ killed_at_each() {
 	scr_index -p p --all | grep "^ *1 .*files replaced by dataset 2"
 }
 
-@test "scavenge: another dataset with the same number takes its place" {
+# An older dataset 1, t1, on the prefix, and another one with this number, t5, in
+# the caches.  Less redundancy than the old one had: that must not stay.
+same_number() {
+	rm -rf p saved right.* count nodes/*
+	dir=latest generate 1 1 --layout prefix -t XOR -m 4
+	scr_index -q -p p --build 1
+	scr_index -q -p p --current t1
+	generate 1 5 --layout cache
+}
+
+@test "scavenge: a valid dataset with the same number stays" {
+	for dir in latest elsewhere; do
+		same_number
+		cp -a p before
+		for more in --plan "" "--id 1"; do
+			# shellcheck disable=SC2086 # several words
+			try scr_postrun "${args[@]}" $more
+			assert_status 1
+			assert_stderr_has "dataset 1: not saved, and still in" \
+				"an older dataset of this number, t1" \
+				"scr_index -p p --delete id:1"
+			assert_output_has "left in the caches"
+		done
+		diff -r -x "scavenge.*" before p
+		rm -rf before
+		scr_index -q -p p --delete id:1
+		try scr_postrun "${args[@]}"
+		assert_status 0
+		truth "after --delete"
+		[[ $(valid) == "1* " ]]
+		scr_index -p p --names-only --valid | grep -qx t5
+	done
+}
+
+@test "scavenge: another dataset with the same number takes the place of a dropped one" {
 	local to=1
 
 	[[ -e $SHIM ]] || skip "no fault shim"
 	for dir in latest elsewhere; do
-		rm -rf p saved right.* count
-		dir=latest generate 1 1 --layout prefix -t XOR -m 4
-		scr_index -p p --build 1
-		scr_index -p p --current t1
-		# Less redundancy than the old one had: that must not stay.
-		generate 1 5 --layout cache
+		same_number
+		scr_index -q -p p --drop t1
 		killed_at_each "scavenge to $dir" scr_postrun "${args[@]}"
 		scr_index -p p --names-only --valid | grep -qx t5
 		[[ -z $(find p/.scr/scr.dataset.1 -name "*.xor.*") ]]
@@ -144,6 +174,78 @@ killed_at_each() {
 		[[ ! -e p/latest/rank_2.ckpt ]]
 		rm -rf before
 	done
+}
+
+# hidden ID: dataset ID, t6, in $dir; it is not there before appear() is run.
+hidden() {
+	local to=$dir
+
+	generate "$1" 6 --layout prefix
+	scr_index -q -p p --build "$1"
+	scr_index -q -p p --current t6
+	mkdir later
+	mv "p/.scr/scr.dataset.$1" p/.scr/index.scr "p/$to" later
+	cat >appear <<-END
+		rm -rf p/.scr/scr.dataset.$1
+		mv later/scr.dataset.$1 later/index.scr p/.scr
+		mv later/$to p
+	END
+}
+
+# scr_postrun; another job's dataset appears before a node copies.
+meanwhile() {
+	cat >copy <<-END
+		#!/bin/sh
+		cd '$PWD' || exit
+		case " \$* " in
+		*" --list "*) ;;
+		*) [ ! -e appear ] || { sh -e appear && rm appear; } >&2 ;;
+		esac
+		exec scr_copy "\$@"
+	END
+	chmod +x copy
+	try scr_postrun "${args[@]}" --copy-program "$PWD/copy"
+	[[ ! -e appear ]]
+}
+
+@test "scavenge: a restart point that another job sets meanwhile stays" {
+	dir=new hidden 6
+	dir=old generate 4 4 --layout cache
+	meanwhile
+	assert_stderr_has "dataset 4: saved; the restart point stays t6"
+	[[ $(valid) == "6* 4 " ]]
+	truth "a newer restart point"
+	# One that is lost is left for an older one that is whole.
+	rm -r p/new p/.scr/scr.dataset.4 p/old
+	scr_index -q -p p --drop t4
+	try scr_postrun "${args[@]}"
+	[[ $(valid) == *"4* " ]]
+}
+
+@test "scavenge: a dataset of the same number that another job writes meanwhile stays" {
+	dir=new hidden 4
+	dir=old generate 4 4 --layout cache
+	# As the library flushes it.
+	find later/scr.dataset.4 -type f ! -name "rank2file*" ! -name summary.scr \
+		-delete
+	cp later/index.scr index
+	meanwhile
+	assert_status 1
+	assert_stderr_has "dataset 4: not saved" "a newer dataset of this number, t6"
+	[[ $(valid) == "4* " ]]
+	cmp index p/.scr/index.scr
+	scr_index -q -p p --verify t6
+	diff -r right.6/new p/new
+}
+
+@test "scavenge: files of a newer dataset are not replaced by an older one's" {
+	hidden 6
+	generate 4 4 --layout cache
+	meanwhile
+	assert_status 1
+	assert_stderr_has "dataset 4: not saved, and still in the caches" "t6"
+	[[ $(valid) == "6* " ]]
+	truth "newer files"
 }
 
 @test "--build: the older dataset with the same number goes first" {
