@@ -3,7 +3,10 @@
  * scr_prerun - prepare a prefix at the start of a batch script.
  */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdint.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "app.h"
@@ -11,12 +14,14 @@
 #include "conf.h"
 #include "error.h"
 #include "opt.h"
+#include "report/hint.h"
 #include "room.h"
 #include "scavenge/turn.h"
 #include "site/halt.h"
 #include "site/job.h"
 #include "site/jobfiles.h"
 #include "site/resmgr.h"
+#include "str.h"
 #include "work.h"
 
 static const struct app_info info = {
@@ -46,10 +51,17 @@ report_prepared(const struct job *j, const struct jobfiles_prepared *p)
 			 p->owner[0] != '\0' ? p->owner : "(unknown)");
 		break;
 	case JOBFILES_ASIDE:
-		app_warn("%s: the flush file of an earlier job tells of "
-			 "datasets that were never saved, or cannot be read: "
-			 "kept as flush.scr.bak",
-			 j->prefix);
+		if (p->unsaved > 0)
+			app_warn(
+				"%s: dataset %" PRId64
+				" of job %s was never saved: the flush file is "
+				"kept as flush.scr.bak",
+				j->prefix, p->unsaved,
+				p->owner[0] != '\0' ? p->owner : "(unknown)");
+		else
+			app_warn("%s: the flush file of an earlier job cannot "
+				 "be read: kept as flush.scr.bak",
+				 j->prefix);
 		break;
 	case JOBFILES_OURS:
 		app_note("%s: flush file of this job kept", j->prefix);
@@ -82,6 +94,32 @@ try_prefix(const struct job *j, int scr, struct error *err)
 	return rc < 0 ? error_wrap(err, "%s", j->prefix) : 0;
 }
 
+/* Warn of a halt file that stops the job as soon as it starts. */
+static int
+warn_of_halt(const struct job *j, struct error *err)
+{
+	char command[4096];
+	struct buf lines = BUF_INIT;
+	bool stop = false;
+	const char *text = NULL, *rest = NULL;
+	size_t len = 0;
+	int rc = halt_check(j->prefix, NULL, (int64_t)time(NULL), &stop, &lines,
+			    err);
+
+	rest = lines.data;
+	if (rc == 0 && stop && (text = str_line(&rest, &len)) != NULL) {
+		report_command("scr_halt -r", NULL, j->prefix, command,
+			       sizeof(command));
+		if (str_starts(text, HALT_LINE))
+			text += strlen(HALT_LINE), len -= strlen(HALT_LINE);
+		app_warn("%s: the halt file stops this job at once (%.*s); to "
+			 "let it run: %s",
+			 j->prefix, (int)len, text, command);
+	}
+	buf_free(&lines);
+	return rc;
+}
+
 static int
 prepare(struct job *j, bool force, struct error *err)
 {
@@ -97,7 +135,7 @@ prepare(struct job *j, bool force, struct error *err)
 	if (finished)
 		app_note("the job before had finished: no reason to halt any "
 			 "more");
-	return 0;
+	return warn_of_halt(j, err);
 }
 
 /* Prepare the prefix while no scavenge is at work there. */

@@ -18,8 +18,6 @@
  * many seconds. */
 #define ASK_END 600
 
-#define LINE "HALT RUN: "
-
 /* Broadcast the answer of rank 0. */
 static bool
 agree(const struct run *run, bool yes)
@@ -66,7 +64,7 @@ halted(struct run *run, char reason[static ERROR_TEXT_MAX], struct buf *why)
 		halt_state_free(&s);
 	} else if (err.kind != ERROR_NOMEM && err.kind != ERROR_ABSENT) {
 		snprintf(reason, ERROR_TEXT_MAX, "%s", HALT_DAMAGED);
-		rc = buf_printf(why, LINE "%s", err.text) < 0 ? -1 : 1;
+		rc = buf_printf(why, HALT_LINE "%s", err.text) < 0 ? -1 : 1;
 	}
 	if (rc < 0)
 		say_warn("the halt file: %s", err.text);
@@ -235,8 +233,8 @@ stops(struct run *run)
 	const bool met = halted(run, reason, &why);
 	const char *text = "";
 
-	if (met && why.data != NULL && str_starts(why.data, LINE))
-		text = why.data + strlen(LINE);
+	if (met && why.data != NULL && str_starts(why.data, HALT_LINE))
+		text = why.data + strlen(HALT_LINE);
 	if (met && str_eq(reason, HALT_NO_CHECKPOINTS))
 		text = "No more checkpoints remaining.";
 	if (met) {

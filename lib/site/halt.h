@@ -40,6 +40,9 @@ struct kvtree;
 #define HALT_EXIT_AFTER "EXIT_AFTER_TIME"
 #define HALT_DAMAGED "DAMAGED" /* never written: the halt file is not changed */
 
+/* The start of a line for a condition that is met. */
+#define HALT_LINE "HALT RUN: "
+
 struct halt_state {
 	struct buf path; /* PREFIX/.scr/halt.scr */
 	bool exists;

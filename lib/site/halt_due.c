@@ -53,7 +53,7 @@ due_reason(const struct halt *h, struct buf *why)
 	if (h->reason == NULL || h->reason[0] == '\0')
 		return false;
 	str_printable(text, sizeof(text), h->reason);
-	buf_printf(why, "HALT RUN: Reason: %s.\n", text);
+	buf_printf(why, HALT_LINE "Reason: %s.\n", text);
 	return true;
 }
 
@@ -62,7 +62,7 @@ due_checkpoints(const struct halt *h, struct buf *why)
 {
 	if (h->checkpoints_left != 0)
 		return false;
-	buf_add_str(why, "HALT RUN: No checkpoints remaining.\n");
+	buf_add_str(why, HALT_LINE "No checkpoints remaining.\n");
 	return true;
 }
 
@@ -74,8 +74,8 @@ due_time(int64_t now, int64_t at, const char *what, struct buf *why)
 	if (at < 0 || now < at)
 		return false;
 	buf_printf(why,
-		   "HALT RUN: Current time (%s) is past %s time "
-		   "(%s).\n",
+		   HALT_LINE "Current time (%s) is past %s time "
+			     "(%s).\n",
 		   time_text(current, now), what, time_text(then, at));
 	return true;
 }
@@ -86,8 +86,9 @@ due_remaining(int64_t remaining, int64_t halt_seconds, struct buf *why)
 	if (halt_seconds <= 0 || remaining < 0 || remaining > halt_seconds)
 		return false;
 	buf_printf(why,
-		   "HALT RUN: Reached time limit: (seconds remaining = "
-		   "%" PRId64 ") <= (SCR_HALT_SECONDS = %" PRId64 ").\n",
+		   HALT_LINE "Reached time limit: (seconds remaining = "
+			     "%" PRId64 ") <= (SCR_HALT_SECONDS = %" PRId64
+			     ").\n",
 		   remaining, halt_seconds);
 	return true;
 }
@@ -96,7 +97,7 @@ due_remaining(int64_t remaining, int64_t halt_seconds, struct buf *why)
 static void
 add_bad(struct buf *lines, const char *why)
 {
-	buf_printf(lines, "HALT RUN: %s; remove the file to run again\n", why);
+	buf_printf(lines, HALT_LINE "%s; remove the file to run again\n", why);
 }
 
 static void

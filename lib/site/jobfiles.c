@@ -16,6 +16,7 @@
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "meta/flush.h"
+#include "meta/index.h"
 #include "path.h"
 #include "str.h"
 
@@ -190,13 +191,60 @@ jobfiles_owner(const char *prefix, struct jobfiles_owner *out)
 	jobfiles_flush_free(&f);
 }
 
-static bool
-any_unsaved(const struct jobfiles_flush *f)
+/* When the dataset was created, in microseconds since the epoch; 0: unknown. */
+static int64_t
+created(const struct flush_entry *e)
 {
-	for (size_t i = 0; i < f->count; i++)
-		if (flush_needed(&f->all[i]))
-			return true;
-	return false;
+	struct dataset d;
+
+	return e->desc != NULL && dataset_read(e->desc, &d, NULL) == 0 &&
+			       d.created_us > 0
+		       ? d.created_us
+		       : 0;
+}
+
+/* Does the index of the prefix have a checkpoint that is valid and not older
+ * than the one created at `time`? */
+static bool
+index_has_newer(const char *prefix, int64_t time)
+{
+	struct kvtree *t = read_tree(prefix, INDEX_FILE, NULL);
+	struct index *ix = t != NULL ? index_from_tree(t, NULL) : NULL;
+	size_t count = 0;
+	struct index_entry *all =
+		ix != NULL ? index_entries(ix, &count, NULL) : NULL;
+	bool has = false;
+
+	for (size_t i = 0; all != NULL && i < count; i++)
+		has = has ||
+		      (index_entry_valid(&all[i]) && all[i].desc.is_ckpt &&
+		       time > 0 && all[i].desc.created_us >= time);
+	mem_free(all);
+	index_free(ix);
+	return has;
+}
+
+/*
+ * The newest dataset that is only in caches and not superseded: output, or a
+ * checkpoint that no newer one follows, neither in flush.scr nor on the prefix.
+ * 0: none.
+ */
+static int64_t
+find_unsaved(const char *prefix, const struct jobfiles_flush *f)
+{
+	bool newest = true;
+
+	for (size_t i = f->count; i-- > 0;) {
+		const struct flush_entry *e = &f->all[i];
+		const bool superseded =
+			e->is_ckpt && !e->is_output &&
+			(!newest || index_has_newer(prefix, created(e)));
+
+		if (flush_needed(e) && !superseded)
+			return e->id;
+		newest = newest && !e->is_ckpt;
+	}
+	return 0;
 }
 
 /* Remove `name`, or rename it to `aside` if that is not NULL. */
@@ -211,16 +259,14 @@ put_away(int dir, const char *name, const char *aside, struct error *err)
 	return 0;
 }
 
-/* Decide what to do with the flush file `f` (NULL: it cannot be read). */
+/* Decide what to do with the flush file `f`. */
 static enum jobfiles_left
-decide(const struct jobfiles_flush *f, const struct jobfiles_job *job,
-       struct jobfiles_prepared *out)
+decide(const char *prefix, const struct jobfiles_flush *f,
+       const struct jobfiles_job *job, struct jobfiles_prepared *out)
 {
 	struct jobfiles_owner owner;
 	int alive = 0;
 
-	if (f == NULL)
-		return JOBFILES_ASIDE;
 	find_owner(f, &owner);
 	memcpy(out->owner, owner.id, sizeof(owner.id));
 	if (out->owner[0] != '\0' && job->id != NULL && !job->force) {
@@ -232,7 +278,8 @@ decide(const struct jobfiles_flush *f, const struct jobfiles_job *job,
 		if (alive != 0)
 			return JOBFILES_RUNNING;
 	}
-	return any_unsaved(f) ? JOBFILES_ASIDE : JOBFILES_REMOVED;
+	out->unsaved = find_unsaved(prefix, f);
+	return out->unsaved > 0 ? JOBFILES_ASIDE : JOBFILES_REMOVED;
 }
 
 int
@@ -247,7 +294,7 @@ jobfiles_prepare(const char *prefix, const struct jobfiles_job *job,
 	if (dir < 0)
 		return -1;
 	if (jobfiles_flush_read(prefix, &f, &why) == 0)
-		out->left = decide(&f, job, out);
+		out->left = decide(prefix, &f, job, out);
 	else if (why.kind == ERROR_CORRUPT)
 		out->left = JOBFILES_ASIDE;
 	else if (why.kind != ERROR_ABSENT)

@@ -62,10 +62,12 @@ int jobfiles_nodes(const char *prefix, int64_t *count, struct error *err);
 
 /* The action of jobfiles_prepare() on the files of earlier jobs. */
 enum jobfiles_left {
-	JOBFILES_NONE,	  /* no files found */
-	JOBFILES_REMOVED, /* all their datasets are on the file system */
-	/* Flush file renamed to flush.scr.bak: it cannot be read, or some of
-	 * its datasets were in cache only. */
+	JOBFILES_NONE, /* no files found */
+	/* All their datasets are on the file system, or superseded by newer
+	 * checkpoints. */
+	JOBFILES_REMOVED,
+	/* Flush file renamed to flush.scr.bak: it cannot be read, or a dataset
+	 * was in cache only. */
 	JOBFILES_ASIDE,
 	JOBFILES_OURS,	  /* of this job: kept */
 	JOBFILES_RUNNING, /* of a job that runs or may run: kept */
@@ -74,6 +76,7 @@ enum jobfiles_left {
 struct jobfiles_prepared {
 	enum jobfiles_left left;
 	char owner[128]; /* job of the flush file; "": unknown */
+	int64_t unsaved; /* JOBFILES_ASIDE: its id; 0: cannot be read */
 	bool may_run;	 /* JOBFILES_RUNNING: unknown whether it runs */
 };
 

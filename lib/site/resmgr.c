@@ -105,13 +105,13 @@ resmgr_open(const struct conf *c, const char *name, struct error *err)
 {
 	const struct resmgr_ops *ops = NULL;
 	uint64_t seconds = SECONDS;
+	bool named = false;
 	struct resmgr *r = NULL;
 
 	if (name == NULL && c != NULL)
 		name = conf_get(c, "SCR_RESOURCE_MANAGER");
-	ops = name == NULL || strcasecmp(name, "auto") == 0
-		      ? detect()
-		      : by_name(name, err);
+	named = name != NULL && strcasecmp(name, "auto") != 0;
+	ops = named ? by_name(name, err) : detect();
 	if (ops == NULL ||
 	    (c != NULL && conf_u64(c, "SCR_RESOURCE_MANAGER_TIMEOUT", SECONDS,
 				   &seconds, err) < 0))
@@ -119,6 +119,7 @@ resmgr_open(const struct conf *c, const char *name, struct error *err)
 	r = mem_calloc(1, sizeof(*r));
 	if (r != NULL) {
 		r->ops = ops;
+		r->named = named;
 		/* With a time limit of 0 no command could answer. */
 		r->seconds = seconds > 0 ? (double)seconds : SECONDS;
 		r->id = id_of(ops);
@@ -242,26 +243,55 @@ resmgr_notice(const struct resmgr *r)
 /* --- Other jobs --- */
 
 struct search {
+	const struct resmgr_listing *listing;
 	const char *id;
 	bool runs;
 };
+
+/* The listing that tells of job `id`.  If none was named, and we are in no job,
+ * a number is an id of the manager that is installed. */
+static const struct resmgr_listing *
+listing_of(const struct resmgr *r, const char *id)
+{
+	if (r->ops != &none || r->named || id[0] == '\0' ||
+	    id[strspn(id, "0123456789")] != '\0')
+		return &r->ops->jobs;
+	for (size_t i = 0; i < COUNT; i++)
+		if (remote_installed(managers[i]->jobs.argv[0]))
+			return &managers[i]->jobs;
+	return &none.jobs;
+}
+
+/* Is `word` one of the words of `list`? */
+static bool
+is_one_of(const char *word, const char *list)
+{
+	const size_t len = strlen(word);
+
+	for (const char *at = list; at != NULL && *at != '\0';
+	     at += strcspn(at, " "), at += strspn(at, " "))
+		if (strcspn(at, " ") == len && strncmp(at, word, len) == 0)
+			return true;
+	return false;
+}
 
 /* Look for the job in a line of the listing. */
 static int
 search_line(struct resmgr *r, char *text, void *arg, struct error *err)
 {
-	const struct resmgr_listing *l = &r->ops->jobs;
 	struct search *s = arg;
+	const struct resmgr_listing *l = s->listing;
 	const char *word = NULL;
 	bool is = false, ended = false;
 
+	(void)r;
 	(void)err;
 	for (size_t i = 0; (word = resmgr_word(&text)) != NULL; i++) {
 		if (i < l->ids)
 			is = is || (l->number ? resmgr_same_number(word, s->id)
 					      : str_eq(word, s->id));
-		else if (i == l->state && l->ended != NULL)
-			ended = str_eq(word, l->ended);
+		else if (i == l->state)
+			ended = is_one_of(word, l->ended);
 	}
 	s->runs = s->runs || (is && !ended);
 	return 0;
@@ -270,11 +300,18 @@ search_line(struct resmgr *r, char *text, void *arg, struct error *err)
 int
 resmgr_runs(struct resmgr *r, const char *job_id)
 {
-	struct search s = { .id = job_id };
+	struct search s = { .listing = listing_of(r, job_id), .id = job_id };
+	const size_t noticed = r->notice.len;
 
-	if (r->ops->jobs.argv[0] == NULL ||
-	    resmgr_ask(r, r->ops->jobs.argv, search_line, &s, NULL) != 0)
+	if (s.listing->argv[0] == NULL)
 		return -1;
+	if (resmgr_ask(r, s.listing->argv, search_line, &s, NULL) != 0) {
+		/* That one which is only installed here does not work is no
+		 * news. */
+		if (s.listing != &r->ops->jobs && r->notice.len > noticed)
+			r->notice.data[r->notice.len = noticed] = '\0';
+		return -1;
+	}
 	return s.runs ? 1 : 0;
 }
 

@@ -93,6 +93,8 @@ int resmgr_end_time(struct resmgr *r, int64_t *epoch, struct error *err);
  * 1: the job with this id runs, is suspended or waits to be restarted.  0: it
  * has ended.  -1: unknown, because there is no resource manager or it does not
  * answer (see resmgr_notice()).
+ * Outside of all jobs, if no manager was named, the installed one is asked for
+ * an id that is a number.
  */
 int resmgr_runs(struct resmgr *r, const char *job_id);
 

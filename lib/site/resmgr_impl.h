@@ -41,7 +41,7 @@ enum resmgr_around {
 struct resmgr_listing {
 	const char *argv[8];
 	size_t ids;	   /* words at the start of a line that are ids */
-	const char *ended; /* a job in this state has ended */
+	const char *ended; /* words: a job in such a state has ended */
 	size_t state;	   /* index of the word that is the state */
 	bool number;	   /* compare ids only up to the first '.' */
 };
@@ -84,6 +84,7 @@ struct resmgr_ops {
 
 struct resmgr {
 	const struct resmgr_ops *ops;
+	bool named; /* not found by its variables */
 	struct arena *arena;
 	const char *id;	    /* in the arena or the environment; or NULL */
 	double seconds;	    /* time limit of a command */

@@ -104,6 +104,56 @@ slurm() {
 	[ ! -e p/.scr/flush.scr ] && [ -e p/.scr/flush.scr.bak ]
 }
 
+@test "the job has ended, by the manager that is installed here" {
+	prefix unsaved
+	slurm '7 R'
+	unset SLURM_JOB_ID SLURM_JOBID
+	try scr_prerun -p p --job-id 8
+	assert_status 0
+	assert_stderr_one_line "of job 1000 was never saved"
+	prefix unsaved
+	slurm $'7 R\n1000 R'
+	unset SLURM_JOB_ID SLURM_JOBID
+	try scr_prerun -p p --job-id 8
+	assert_stderr_one_line "job 1000 runs"
+	# Named, it is asked, and nobody else.
+	try scr_prerun -p p --job-id 8 --resource-manager none
+	assert_stderr_one_line "job 1000, which may still run"
+}
+
+@test "states of jobs that have ended" {
+	mkdir stub
+	PATH=$PWD/stub:$PATH
+	for state in "bjobs EXIT lsf" "squeue TO slurm" "squeue OOM slurm"; do
+		# shellcheck disable=SC2086 # three words
+		set -- $state
+		prefix unsaved
+		printf '#!/bin/sh\necho "1000 %s"\n' "$2" >"stub/$1"
+		chmod +x "stub/$1"
+		try scr_prerun -p p --resource-manager "$3" --job-id 7
+		assert_status 0
+		assert_stderr_one_line "never saved"
+	done
+}
+
+@test "a halt file that stops the job at once is named, with the remedy" {
+	mkdir "p q"
+	try scr_halt --reason "stop it" "p q"
+	try scr_prerun -p "p q"
+	assert_status 0
+	assert_stderr_one_line "stops this job at once (Reason: stop it" "stop it" "scr_halt -r 'p q'"
+	try sh -c "scr_halt -r ${stderr##*scr_halt -r}"
+	try scr_prerun -p "p q"
+	assert_stderr_empty
+	# Conditions that are not met yet.
+	try scr_halt --checkpoints 5 --after +1h "p q"
+	try scr_prerun -p "p q"
+	assert_stderr_empty
+	echo junk >"p q/.scr/halt.scr"
+	try scr_prerun -p "p q"
+	assert_stderr_one_line damaged "scr_halt -r"
+}
+
 @test "this very job's files are kept: a script may prepare twice" {
 	prefix unsaved
 	SCR_JOB_ID=1000 try scr_prerun -p p

@@ -209,6 +209,27 @@ static const struct prepare_case {
 	  "DATASET>7>DSETDESC>ID>7\n"
 	  "DATASET>7>LOCATION>PFS\n",
 	  "7", 0, false, JOBFILES_REMOVED, false, false, false },
+	{ "an older checkpoint in cache only",
+	  "DATASET>7>LOCATION>PFS\nDATASET>7>CKPT>1\n"
+	  "DATASET>6>LOCATION>CACHE\nDATASET>6>CKPT>1\n",
+	  "7", 0, false, JOBFILES_REMOVED, false, false, false },
+	{ "the newest checkpoint in cache only",
+	  "DATASET>7>LOCATION>CACHE\nDATASET>7>CKPT>1\n"
+	  "DATASET>6>LOCATION>PFS\nDATASET>6>CKPT>1\n",
+	  "7", 0, false, JOBFILES_ASIDE, false, true, false },
+	{ "output in cache only",
+	  "DATASET>7>LOCATION>PFS\nDATASET>7>CKPT>1\n"
+	  "DATASET>6>LOCATION>CACHE\nDATASET>6>CKPT>1\n"
+	  "DATASET>6>OUTPUT>1\n",
+	  "7", 0, false, JOBFILES_ASIDE, false, true, false },
+	{ "a checkpoint in cache only, older than one of the index",
+	  "DATASET>3>LOCATION>CACHE\nDATASET>3>CKPT>1\n"
+	  "DATASET>3>DSETDESC>CREATED>1000\n",
+	  "7", 0, false, JOBFILES_REMOVED, false, false, false },
+	{ "... newer than all of the index",
+	  "DATASET>3>LOCATION>CACHE\nDATASET>3>CKPT>1\n"
+	  "DATASET>3>DSETDESC>CREATED>3000\n",
+	  "7", 0, false, JOBFILES_ASIDE, false, true, false },
 	{ "a job that runs", two, "7", 1, false, JOBFILES_RUNNING, true, false,
 	  true },
 	{ "a job that may run", two, "7", -1, false, JOBFILES_RUNNING, true,
@@ -237,6 +258,10 @@ test_prepare(void)
 			put(FLUSH_FILE, c->flush[0] ? c->flush : NULL);
 		put("nodes.scr", "NODES>4\n");
 		put("halt.scr", "ExitReason>x\n");
+		put("index.scr", "VERSION>2\n"
+				 "DSET>1>COMPLETE>1\nDSET>1>DSET>ID>1\n"
+				 "DSET>1>DSET>NAME>a\nDSET>1>DSET>CKPT>1\n"
+				 "DSET>1>DSET>CREATED>2000\nNAME>a>DSET>1\n");
 		const struct jobfiles_job job = { c->job_id, answer, &runs,
 						  c->force };
 
