@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2030,SC2031,SC2034,SC2154 # bats and job.bash use them
-# Ends of a job, under SLURM and with plain ssh.  The jobs are run by the
+# Twelve ends of a job, under SLURM and with plain ssh.  The jobs are run by the
 # batch scripts of examples/, with an MPI program linked with libscr, which
 # really dies.  Looked at after each: the verdict and the status of scr_postrun,
 # the status of the job, the checkpoint from which the next job restarts, its
@@ -247,3 +247,39 @@ cut_scavenge()
 	cut_scavenge ssh
 }
 
+too_early()
+{
+	local one
+
+	start_slow "$1"
+	one=$JOB
+	cp "$BED_DIR/pfs/journal" "$BATS_TEST_TMPDIR/first"
+	echo 2 >"$BED_DIR/pfs/round"
+	job_env+=(SCR_JOB_ID=second)
+	on login env "${job_env[@]}" 'SCR_NODELIST=node[5-8]' \
+		sh -c 'cd /pfs/run && exec "$@" >/pfs/out2 2>&1' - \
+		"$TESTSUITE/../examples/ssh.job" /pfs/launch steps=1 size=3000000 \
+		</dev/null 3>&- &
+	JOB=$!
+	sleep 2
+	bed_fast node2
+	wait "$one" || failed "status $?: $(<"$BED_DIR/pfs/out")"
+	assert_saved_first
+	wait "$JOB" || failed "status $?: $(<"$BED_DIR/pfs/out2")"
+	cat "$BED_DIR/pfs/out2"
+	grep -qx 'restart 3 1' "$JOURNAL"
+	grep -q 'checkpoint ckpt.4 (dataset 4) is saved' "$BED_DIR/pfs/out2"
+	batch_left_nothing
+	ROUND=2 job_restarts 4 2
+}
+
+# What the first job said.
+assert_saved_first()
+{
+	output=$(cat "$BED_DIR/pfs/out")
+	assert_output_has "checkpoint ckpt.3 (dataset 3) is saved" \
+		"scr_postrun with 0"
+}
+
+@test "12. a second job starts too early (slurm)" { too_early slurm; }
+@test "12. a second job starts too early (ssh)" { too_early ssh; }
