@@ -240,11 +240,24 @@ flush_due(void *arg, const void *data, size_t len, uint64_t at,
 {
 	struct job *j = arg;
 
-	(void)data, (void)at;
-	tell(j, len);
+	(void)data;
+	/* A second attempt counts only what the first has not. */
+	if (at + len > j->counted)
+		tell(j, at + len - j->counted);
 	if (copy_stopped(j->c, err) < 0 || put_due(j->c->put, err) < 0)
 		return -1;
 	return copy_rank_finish_due(j->c, err);
+}
+
+/* Has the file in the cache changed since `was`? */
+static bool
+has_changed(const struct job *j, const struct stat *was)
+{
+	struct stat is;
+
+	return fstat(j->from, &is) < 0 || is.st_size != was->st_size ||
+	       is.st_mtim.tv_sec != was->st_mtim.tv_sec ||
+	       is.st_mtim.tv_nsec != was->st_mtim.tv_nsec;
 }
 
 /* Copy the data and compute the checksum.  1: done; 0: the file in the cache is
@@ -287,20 +300,41 @@ no_place(struct job *j, const struct error *why, struct error *err)
 	return in_the_way(why) ? bad(j, why, err) : error_pass(err, why);
 }
 
+/* As copy_bytes().  2: the file in the cache has changed meanwhile. */
+static int
+copy_unchanged(struct job *j, int to, struct error *err)
+{
+	struct stat was;
+	int rc = 0;
+
+	if (fstat(j->from, &was) < 0)
+		return error_sys(err, "%s: cannot stat", j->it->from);
+	rc = copy_bytes(j, to, err);
+	return rc >= 0 && has_changed(j, &was) ? 2 : rc;
+}
+
+/* If the file in the cache changes while it is copied, copy it once more. */
 static int
 copy_data(struct job *j, struct error *err)
 {
 	struct put_file *f = j->it->to;
 	struct error why = ERROR_INIT;
-	int to = put_open(f, &why), rc = -1;
+	int rc = 2;
 
-	if (to < 0)
-		return no_place(j, &why, err);
-	rc = copy_bytes(j, to, err);
-	if (rc == 1)
-		return put_wrote(f, j->it->attr->size, err);
-	put_drop(f);
-	return rc == 0 ? bad(j, &j->why, err) : -1;
+	for (int left = 2; rc == 2 && left > 0; left--) {
+		int to = put_open(f, &why);
+
+		if (to < 0)
+			return no_place(j, &why, err);
+		rc = copy_unchanged(j, to, err);
+		if (rc == 1)
+			return put_wrote(f, j->it->attr->size, err);
+		put_drop(f);
+	}
+	if (rc == 2)
+		error_set(&j->why, ERROR_DAMAGED,
+			  "%s: changes while it is copied", j->it->from);
+	return rc < 0 ? -1 : bad(j, &j->why, err);
 }
 
 /* --- One item --- */

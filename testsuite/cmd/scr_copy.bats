@@ -368,6 +368,41 @@ golden_copy() {
 	assert_right --type SINGLE --size 1000
 }
 
+# Copy node 0 while its file rank_0_0.ckpt is read slowly; `pid` copies.
+copy_slowly() {
+	make --type SINGLE --size 40000
+	file=nodes/node0/cache/genuser/scr.1000/scr.dataset.1/rank_0_0.ckpt
+	on 0
+	LD_PRELOAD=${SHIM%/*}/slow.so SLOW_PATH=scr.dataset.1/rank_0_0.ckpt \
+		SLOW_USEC=60000 "${cmd[@]}" --buf 4K >out 2>err &
+	pid=$!
+	while [[ -z $(find "p q" -name '.scrkit-*.tmp') ]]; do sleep 0.01; done
+	sleep 0.2
+}
+
+@test "a file that changes while it is copied is copied again" {
+	copy_slowly
+	printf XXXX | dd of=$file bs=1 conv=notrunc status=none
+	wait $pid || failed "$(cat err)"
+	cmp $file "p q/ckpt.1/rank_0_0.ckpt"
+	no_temps
+}
+
+@test "a file that does not stop changing is bad" {
+	local status=0
+
+	copy_slowly
+	while kill -0 $pid 2>/dev/null; do
+		touch $file
+		sleep 0.02
+	done
+	wait $pid || status=$?
+	((status == 3)) || failed "$status" "$(cat err)"
+	grep -q 'rank 0: rank_0_0.ckpt: changes while it is copied' err
+	[[ ! -e "p q/ckpt.1/rank_0_0.ckpt" ]]
+	no_temps
+}
+
 @test "a sign of life every second, also while it waits" {
 	make --size 1000
 	copy 0 >/dev/null
