@@ -32,6 +32,7 @@ struct settings {
 	struct job_where where;
 	const char *remote, *down, *copy, *moved_from;
 	bool plan, json, containers, no_containers, pack_current;
+	bool compare, no_compare;
 	const char *dataset; /* as given; NULL: all */
 	struct word word;    /* what it means */
 	uint64_t fanout, connect, idle, limit, jobs, keep, wait;
@@ -64,6 +65,11 @@ parse(struct settings *s, int argc, char **argv)
 			 "fetch it then"),
 		OPT_FLAG(0, "no-containers", &s->no_containers,
 			 "leave it as files"),
+		OPT_FLAG(0, "compare", &s->compare,
+			 "compare files without recorded checksums with their "
+			 "redundancy (default)"),
+		OPT_FLAG(0, "no-compare", &s->no_compare,
+			 "do not read them again after they were copied"),
 		OPT_U64(0, "keep", &s->keep, "N", 1, INT64_MAX,
 			"delete all but the N newest checkpoints afterwards "
 			"(SCR_PREFIX_SIZE)"),
@@ -126,6 +132,8 @@ parse(struct settings *s, int argc, char **argv)
 	if (s->containers && s->no_containers)
 		app_usage("--containers and --no-containers exclude each "
 			  "other");
+	if (s->compare && s->no_compare)
+		app_usage("--compare and --no-compare exclude each other");
 	if (s->pack_current && s->no_containers)
 		app_usage("--pack-current and --no-containers exclude each "
 			  "other");
@@ -282,6 +290,7 @@ run(const struct settings *set, struct job *job, struct error *err)
 		.work = { APP_WORK, .detail = app_log_note },
 		.moved_from = set->moved_from,
 		.replace = true,
+		.compare = !set->no_compare,
 	};
 	char copy[4096];
 	struct scavenge_options o = { .catalogue = &look };

@@ -106,6 +106,30 @@ look(struct build *b, struct error *err)
 
 /* --- Deep check of the redundancy --- */
 
+/* Mark the files of the wrong member, except those that a checksum proves: the
+ * deep check locates only the first wrong byte of a block. */
+static int
+mark_member(struct build *b, const struct deep_finding *f, struct error *err)
+{
+	const struct plan_set *s = &b->plan->sets[f->set];
+	const size_t count = s->members[f->member].list.nfiles;
+	const bool dry = b->o->work.dry_run;
+
+	for (size_t i = 0; i < count; i++) {
+		const uint32_t at = s->members[f->member].files[i];
+		struct plan_file *file = &b->plan->files[at];
+
+		if (at != f->file && plan_file_provable(file))
+			continue;
+		if (!dry)
+			catalogue_copied_forget(&b->dir, file, &b->sums[at]);
+		if (file->state == FILE_PRESENT &&
+		    plan_mark(b->plan, at, FILE_WRONG_CRC, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* Mark what the deep check found wrong as lost.  ERROR_DAMAGED: it cannot be
  * determined which file is wrong. */
 static int
@@ -118,6 +142,7 @@ act_on(struct build *b, const struct deep_result *r, struct error *err)
 		const struct deep_finding *f = &r->findings[i];
 
 		deep_error(b->plan, f, &why);
+		b->out->undecided = f->unread == NULL && !deep_is_located(f);
 		if (!deep_is_located(f))
 			return error_as(err, &why, "%s: %s", b->dir.name,
 					why.text);
@@ -128,9 +153,39 @@ act_on(struct build *b, const struct deep_result *r, struct error *err)
 
 		rc = f->in_body
 			     ? plan_mark_body(b->plan, f->set, f->member, err)
-			     : plan_mark(b->plan, f->file, FILE_WRONG_CRC, err);
+			     : mark_member(b, f, err);
 	}
 	return rc;
+}
+
+/* The content of some files is neither proved by a checksum nor compared with
+ * redundancy: say so. */
+static void
+report_unproved(const struct build *b)
+{
+	size_t sets = 0, skipped = 0;
+
+	for (size_t i = 0; i < b->plan->nsets; i++) {
+		const struct plan_set *s = &b->plan->sets[i];
+
+		if (s->map || !redset_is_redundant(s->type))
+			continue;
+		sets++;
+		skipped += !deep_can_check(s);
+	}
+	if (sets == 0)
+		work_say(
+			&b->o->work,
+			"%s: no redundancy and no recorded checksums: contents "
+			"not verified",
+			b->dir.name);
+	else if (skipped > 0)
+		work_say(
+			&b->o->work,
+			"%s: %zu of %zu redundancy %s lost files: contents not "
+			"compared",
+			b->dir.name, skipped, sets,
+			sets == 1 ? "set has" : "sets have");
 }
 
 static int
@@ -139,6 +194,8 @@ look_deep(struct build *b, struct error *err)
 	struct deep_result r = { .nfindings = 0 };
 	int rc = -1;
 
+	if (b->o->compare)
+		report_unproved(b);
 	if (deep_check(b->plan, &b->o->work, &r, err) < 0)
 		return -1;
 	rc = act_on(b, &r, err);
@@ -423,7 +480,8 @@ build(struct build *b, int64_t id, struct error *err)
 		return build_flushed(b, err);
 	if (catalogue_refuse_unproved(b->plan, b->replaced, err) < 0)
 		return -1;
-	if (b->o->deep && look_deep(b, err) < 0)
+	if ((b->o->deep || (b->o->compare && !plan_provable(b->plan))) &&
+	    look_deep(b, err) < 0)
 		return -1;
 	return build_plan(b, err);
 }

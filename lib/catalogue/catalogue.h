@@ -132,6 +132,9 @@ struct catalogue_options {
 	bool checksums; /* read every file: compare with the recorded checksums,
 			   and record missing ones (rank2file) */
 	bool deep;	/* first check the redundancy against the data */
+	/* catalogue_build(): the same, if the content of a file cannot be
+	 * proved by a recorded checksum.  A scavenge has just copied it. */
+	bool compare;
 	/* The index, if the caller has read it and does not change it.  Then it
 	 * is not read again for each dataset.  NULL: it is read when needed. */
 	const struct index *index;
@@ -167,6 +170,8 @@ struct build_result {
 	/* the step that repairs the map of the containers */
 	enum verify_mend map;
 	char map_flaw[ERROR_TEXT_MAX];
+	/* data and redundancy differ, and it is unknown which is wrong */
+	bool undecided;
 	bool dry_run;
 };
 

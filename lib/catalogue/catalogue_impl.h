@@ -363,6 +363,11 @@ int catalogue_copied_take(struct catalogue *c, const struct catalogue_dir *d,
 			  struct plan *p, struct catalogue_sum *sums,
 			  struct error *err);
 
+/* The content of file `f` was wrong when it was copied: forget the checksum of
+ * the copy, and remove the copied_R.scr that records it. */
+void catalogue_copied_forget(const struct catalogue_dir *d, struct plan_file *f,
+			     struct catalogue_sum *sum);
+
 /* Remove copied_R.scr of all ranks, as rank2file now has the checksums. */
 int catalogue_copied_sweep(struct catalogue_dir *d, struct error *err);
 

@@ -285,7 +285,7 @@ catalogue_fetchable(struct catalogue *c, const struct index_entry *e,
 	struct error why = ERROR_INIT;
 	int rc = 0;
 
-	quick.deep = false;
+	quick.deep = quick.compare = false;
 	rc = catalogue_verify(c, e, &quick, NULL, &r, &why);
 	*out = r.fetch;
 	if (rc == 0)

@@ -32,6 +32,19 @@ take(struct plan_file *f, struct catalogue_sum *sum, uint32_t crc)
 	f->crc = crc;
 }
 
+void
+catalogue_copied_forget(const struct catalogue_dir *d, struct plan_file *f,
+			struct catalogue_sum *sum)
+{
+	char name[COPIED_NAME_MAX];
+
+	if (!f->copy_crc)
+		return;
+	*sum = (struct catalogue_sum){ .known = false };
+	f->has_crc = f->copy_crc = false;
+	(void)unlinkat(d->fd, copied_name(name, f->rank), 0);
+}
+
 /* --- Checksums in rank2file --- */
 
 /* All files of a rank2file that have a checksum, by path. */
@@ -224,6 +237,7 @@ take_file(struct taking *t, size_t at, const struct copied_file *c)
 	    f->attr.size != c->size || (f->has_crc && f->crc != c->crc) ||
 	    !is_same(t, c))
 		return;
+	f->copy_crc = !f->has_crc;
 	take(f, sum, c->crc);
 }
 

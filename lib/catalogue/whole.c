@@ -81,6 +81,7 @@ catalogue_plan_as(struct catalogue *c, int64_t id,
 {
 	return catalogue_plan(c, id,
 			      (o->deep ? PLAN_HEADERS : 0u) |
+				      (o->compare ? PLAN_UNPROVED : 0u) |
 				      (o->checksums ? PLAN_CHECKSUMS : 0u),
 			      o, err);
 }

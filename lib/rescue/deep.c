@@ -23,8 +23,8 @@
 
 #define STRETCH ((uint64_t)4 << 20)
 
-static bool
-checkable(const struct plan_set *s)
+bool
+deep_can_check(const struct plan_set *s)
 {
 	return s->opened && s->solution != NULL && s->verdict == SET_WHOLE &&
 	       redset_is_redundant(s->type) && s->n > 0 && s->flaw == NULL;
@@ -252,7 +252,7 @@ prepare(struct deep *d, struct error *err)
 	for (size_t i = 0; i < d->p->nsets; i++) {
 		const struct plan_set *s = &d->p->sets[i];
 
-		if (!checkable(s)) {
+		if (!deep_can_check(s)) {
 			d->out->sets_skipped += redset_is_redundant(s->type);
 			continue;
 		}

@@ -47,6 +47,9 @@ struct deep_result {
 	struct deep_finding *findings; /* freed by deep_free() */
 };
 
+/* Can the redundancy of the set be verified, because it is all there? */
+bool deep_can_check(const struct plan_set *s);
+
 /* Verify all sets of a plan that was made with PLAN_HEADERS.  Of `work` (may be
  * NULL), threads, memory and progress are used.  Returns 0 even with findings,
  * also of files that cannot be read, or -1 on error; the caller frees *out with

@@ -114,8 +114,9 @@ deep_blame(const struct deep *d, struct deep_finding *f,
 
 /* --- Recorded checksums --- */
 
-/* Do recorded checksums prove the file right (1), wrong (-1), or neither
- * (0)? */
+/* Do recorded checksums prove the file right (1), wrong (-1), or neither (0)?
+ * A checksum that was computed while the file was copied proves only that it
+ * has changed since. */
 static int
 proof(const struct deep *d, uint32_t file)
 {
@@ -123,7 +124,9 @@ proof(const struct deep *d, uint32_t file)
 
 	if (!f->has_crc || d->sums[file].seen != f->attr.size)
 		return 0;
-	return d->sums[file].crc == f->crc ? 1 : -1;
+	if (d->sums[file].crc != f->crc)
+		return -1;
+	return f->copy_crc ? 0 : 1;
 }
 
 /* Blame `file` of `member`.  The offset of its first wrong byte is known only

@@ -280,6 +280,15 @@ red_state_name(enum red_state s)
 							      : "unknown";
 }
 
+bool
+plan_provable(const struct plan *p)
+{
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (!plan_file_provable(&p->files[i]))
+			return false;
+	return true;
+}
+
 int
 plan_status(const struct plan *p)
 {

@@ -83,6 +83,8 @@ struct plan_file {
 	const char *cache_path; /* its path in filemap and redundancy headers */
 	struct attr attr;	/* as recorded */
 	bool has_crc;
+	bool copy_crc; /* computed when the file was copied from a cache: it
+			  proves nothing about the content before that */
 	uint32_t crc;
 	enum file_state state;
 	enum fate fate;
@@ -116,6 +118,13 @@ struct plan_rank {
 	uint32_t data_set, map_set; /* indices in plan.sets, or PLAN_NONE */
 	uint32_t data_member, map_member;
 };
+
+/* Can a recorded checksum prove that the content is what the job wrote? */
+static inline bool
+plan_file_provable(const struct plan_file *f)
+{
+	return (f->has_crc && !f->copy_crc) || f->attr.size == 0;
+}
 
 #define PLAN_NONE UINT32_MAX
 
@@ -222,6 +231,9 @@ enum {
 	/* open one header of each set that lacks nothing, and compare the sizes
 	 * of its other redundancy files, to find the tolerance of the set */
 	PLAN_SCHEMES = 1 << 2,
+	/* PLAN_HEADERS for the sets over data files, if a file has no recorded
+	 * checksum */
+	PLAN_UNPROVED = 1 << 3,
 };
 
 struct plan_options {
@@ -368,6 +380,9 @@ size_t plan_container_spare(const struct plan *p, bool rebuilt,
  * too. */
 bool plan_map_flaw(const struct plan *p, char *to, size_t size,
 		   bool *incomplete);
+
+/* plan_file_provable() for all files. */
+bool plan_provable(const struct plan *p);
 
 /*
  * Exit status for a plan:  STATUS_OK, STATUS_DAMAGED or STATUS_LOST.

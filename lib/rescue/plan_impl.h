@@ -357,6 +357,9 @@ int plan_join_set(struct planner *w, uint32_t set, struct error *err);
 
 /* --- plan_sample.c --- */
 
+/* Are all headers of the sets of this kind to be read? */
+bool plan_wants_headers(const struct planner *w, bool map);
+
 /* Read one header of each of the `*count` sets that lack nothing.  Remove from
  * `sets` those for which this suffices: they are sampled. */
 int plan_sample_sets(struct planner *w, size_t *sets, size_t *count,

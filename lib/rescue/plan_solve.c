@@ -539,17 +539,18 @@ join_sets(struct planner *w, struct set_job *job, struct error *err)
 static int
 open_sets(struct planner *w, bool map, struct set_job *job, struct error *err)
 {
+	const bool all = plan_wants_headers(w, map);
+
 	for (size_t i = job->count = 0; i < w->p.nsets; i++) {
 		const struct plan_set *s = &w->p.sets[i];
 
 		if (s->map != map || s->n == 0 || s->opened || superseded(w, i))
 			continue;
-		if ((w->o->flags & PLAN_HEADERS) || plan_set_lacks(w, s) ||
+		if (all || plan_set_lacks(w, s) ||
 		    ((w->o->flags & PLAN_SCHEMES) && !s->sampled))
 			job->sets[job->count++] = i;
 	}
-	if (!(w->o->flags & PLAN_HEADERS) &&
-	    plan_sample_sets(w, job->sets, &job->count, err) < 0)
+	if (!all && plan_sample_sets(w, job->sets, &job->count, err) < 0)
 		return -1;
 	if (par_for(w->par, job->count, 0, open_one, job, err) < 0)
 		return -1;

@@ -349,14 +349,18 @@ supersede(const struct copying *c, enum catalogue_identity which,
 						 s->o->catalogue, err);
 }
 
-/* `text` without the prefix "dataset ID: ". */
+/* `text` without the prefix "dataset ID: " or "scr.dataset.ID: ". */
 static const char *
 without_id(const char *text, int64_t id)
 {
-	char start[48];
-	int n = snprintf(start, sizeof(start), "dataset %" PRId64 ": ", id);
+	char start[2][48];
 
-	return strncmp(text, start, (size_t)n) == 0 ? text + n : text;
+	snprintf(start[0], sizeof(start[0]), "dataset %" PRId64 ": ", id);
+	snprintf(start[1], sizeof(start[1]), DATASET_DIR_FMT ": ", id);
+	for (size_t i = 0; i < 2; i++)
+		if (strncmp(text, start[i], strlen(start[i])) == 0)
+			return text + strlen(start[i]);
+	return text;
 }
 
 /* Mark the owners in the index before their files are replaced.  A newer
@@ -583,9 +587,11 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 		}
 		d->state = SALVAGE_LOST;
 		d->unread = d->unread || why.kind == ERROR_SYSTEM;
-		d->why = arena_strdup(s->arena,
-				      rc < 0 ? without_id(why.text, d->id)
-					     : "cannot be rebuilt");
+		d->why = arena_printf(
+			s->arena, "%s%s",
+			rc < 0 ? without_id(why.text, d->id)
+			       : "cannot be rebuilt",
+			r.undecided ? "; --no-compare saves it as it is" : "");
 		if (d->found == STATUS_DAMAGED) /* and cannot be mended */
 			d->found = d->unread ? STATUS_FAILED : STATUS_LOST;
 		if (d->why == NULL)

@@ -9,6 +9,20 @@ load bed
 
 setup_file() { bed_up 4; }
 
+# change FILE: change four bytes of it, but neither its size nor its time.
+# flip NODE RANK: the same, in the cache of this node.
+# shellcheck disable=SC2016 # for the shell in there
+change='touch -r "$1" /tmp/time.$$
+	printf XXXX | dd of="$1" bs=1 seek=10 conv=notrunc status=none
+	touch -r /tmp/time.$$ "$1"
+	rm /tmp/time.$$'
+change() { sh -c "$change" - "$1"; }
+flip()
+{
+	on "$1" sh -c "$change" - \
+		"$lay_cache/golduser/scr.1000/scr.dataset.1/rank_$2.ckpt"
+}
+
 @test "D1: a failed build does not stick" {
 	bed_lay xor_8n4
 	bed_unplug node1 node2
@@ -98,15 +112,59 @@ setup_file() { bed_up 4; }
 	assert_saved xor_8n4
 }
 
-@test "D7: bytes that changed after they were copied are found" {
+@test "D7: bytes that changed in a cache: RS finds and rebuilds the file" {
+	bed_lay rs2_8n4
+	flip node3 4
+	run post
+	assert_status 0
+	assert_output_has "ckpt.1/rank_4.ckpt of rank 4: contents are wrong" \
+		"(RS) adds up without it"
+	assert_saved rs2_8n4
+	run on login scr_index -p "$lay_prefix" --verify --deep --checksums
+	assert_status 0
+}
+
+@test "D7: bytes that changed in a cache: XOR and PARTNER name the set" {
+	bed_lay xor_8n4
+	flip node3 4
+	run post
+	assert_status 4
+	assert_output_has "set 1 of 2 (XOR) does not add up: 4 bytes differ" \
+		"which of the ranks 0 2 4 6" "--no-compare"
+	[[ ! -e $lay_pfs/.scr/scr.dataset.1/summary.scr ]]
+	# Another run copies nothing and reports the same.
+	run post
+	assert_status 4
+	assert_output_has "which of the ranks 0 2 4 6"
+	run post --id 1 --no-compare
+	assert_status 0
+	bed_lay partner_8n4
+	flip node3 4
+	run post
+	assert_status 4
+	assert_output_has "(PARTNER): the data of rank 4 and their copy at rank" \
+		"cannot be told which is wrong"
+}
+
+@test "D7: bytes that changed in a cache: with SINGLE, or with a dead node, nothing can show it" {
+	bed_lay single_8n4
+	flip node3 4
+	run post
+	assert_status 0
+	assert_output_has "scr.dataset.1: no redundancy and no recorded checksums: contents not verified"
+	bed_lay xor_8n4
+	flip node3 4
+	bed_kill node2
+	run post
+	assert_status 0
+	assert_output_has "scr.dataset.1: 2 of 2 redundancy sets have lost files: contents not compared"
+}
+
+@test "D7: bytes that changed on the prefix after they were copied are found" {
 	bed_lay xor_8n4
 	run post
 	assert_status 0
-	# Change four bytes, but neither size nor time.
-	touch -r "$lay_pfs/ckpt.1/rank_3.ckpt" "$BATS_TEST_TMPDIR/time"
-	printf XXXX | dd of="$lay_pfs/ckpt.1/rank_3.ckpt" bs=1 seek=10 conv=notrunc \
-		status=none
-	touch -r "$BATS_TEST_TMPDIR/time" "$lay_pfs/ckpt.1/rank_3.ckpt"
+	change "$lay_pfs/ckpt.1/rank_3.ckpt"
 	run on login scr_index -p "$lay_prefix" --verify --checksums
 	assert_status 3
 	assert_output_has ckpt.1/rank_3.ckpt checksum

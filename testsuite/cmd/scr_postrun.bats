@@ -29,6 +29,35 @@ datasets() {
 			--time $((1700000000 + 1000 * id)) "--$kind" --name "$name.$id" --recorded-prefix "$PWD/p"
 	done
 }
+# protected TYPE ID [OPTION]...: a checkpoint of four ranks, protected by TYPE,
+# all of them in the cache of this node.
+protected() {
+	local k
+
+	"$GEN/gen_dataset" -q -p p -n 4 -m 4 --layout cache --nodes-dir nodes \
+		-t "$1" -s 10000 --lose "" -i "$2" --name "ckpt.$2" \
+		--time $((1700000000 + 1000 * $2)) --recorded-prefix "$PWD/p" "${@:3}"
+	for k in 1 2 3; do
+		cp -a "nodes/node$k/cache/." nodes/node0/cache/
+	done
+}
+
+# unchanged TYPE ID: its files on the prefix are those of the job.
+unchanged() {
+	"$GEN/gen_dataset" -p p -n 4 -m 4 -t "$1" -s 10000 --name "ckpt.$2" \
+		--time $((1700000000 + 1000 * $2)) --check "${@:3}"
+}
+
+# flip ID RANK[_FILE]: change a byte of a cached file, but neither its size nor its
+# time.
+flip() {
+	local file=local/cache/genuser/scr.1000/scr.dataset.$1/rank_$2.ckpt
+
+	touch -r "$file" time
+	printf '\377' | dd of="$file" bs=1 seek=1234 conv=notrunc status=none
+	touch -r time "$file"
+}
+
 checkpoints() { datasets ckpt ckpt "$@"; }
 outputs() { datasets output out "$@"; }
 
@@ -135,6 +164,59 @@ indexed() {
 	assert_status 4
 	assert_output_is "scr_postrun: LOST: ckpt.3 (dataset 3) cannot be saved"
 	cmp p/ckpt.3/rank_0.ckpt local/cache/genuser/scr.1000/scr.dataset.3/rank_0.ckpt
+}
+
+@test "a byte has changed in the newest: the redundancy shows it; an older one, status 3" {
+	protected XOR 1
+	protected XOR 2
+	flip 2 3
+	try scr_postrun "${args[@]}"
+	assert_status 3
+	assert_output_has "OLDER checkpoint ckpt.1" "ckpt.2 (dataset 2) is not"
+	assert_stderr_has "dataset 2: set 1 of 1 (XOR) does not add up: 1 byte differ" \
+		"ranks 0 1 2 3"
+	[[ $(indexed) == "1* " ]]
+	try scr_postrun "${args[@]}"
+	assert_status 3
+	try scr_postrun "${args[@]}" --no-compare
+	assert_status 0
+	[[ $(indexed) == "2* 1 " ]]
+}
+
+@test "RS: bytes that have changed are repaired, and the checksums are the right ones" {
+	protected RS 1 -f 2
+	flip 1 3_0
+	flip 1 3_1
+	cp -a nodes before
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	assert_stderr_has "ckpt.1/rank_3_0.ckpt of rank 3: contents are wrong" \
+		"byte 1234"
+	unchanged RS 1 -f 2
+	try scr_index -p p --verify --deep --checksums
+	assert_status 0
+	diff -r before nodes
+}
+
+@test "files with recorded checksums are not read again to be compared" {
+	local crc
+
+	for crc in "" --crc; do
+		rm -rf p nodes calls
+		protected XOR 1 $crc
+		LD_PRELOAD=${SHIM%/*}/slow.so SLOW_PATH=p/ckpt.1 \
+			SLOW_COUNT_FILE=calls try scr_postrun "${args[@]}"
+		assert_status 0
+		grep -q read calls || [[ -n $crc ]] || failed "$(cat calls)"
+	done
+	! grep read calls || failed "$(cat calls)"
+	rm -rf p nodes
+	protected XOR 1 --crc
+	flip 1 3
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	assert_stderr_has "rank_3.ckpt: checksum"
+	unchanged XOR 1
 }
 
 @test "--id: the verdict is on that dataset, before and after" {
