@@ -238,7 +238,7 @@ flip()
 	sleep 1.5
 	run post --wait 0
 	assert_status 1
-	assert_output_has "scavenge of job 1000 on login is at work"
+	assert_output_has "scavenge of job 1000 on login" "is at work"
 	wait $!
 	assert_saved xor_8n4
 }
