@@ -387,31 +387,53 @@ copy_all(struct copier *c, struct error *err)
 	return rc;
 }
 
+static int
+open_meta(const struct copier *c, struct error *err)
+{
+	return path_open_beneath(c->prefix_fd, c->meta, O_RDONLY | O_DIRECTORY,
+				 0, err);
+}
+
+/* Make the directory of the metadata, on disk.  scr_postrun has made it before
+ * it starts many nodes. */
+static int
+make_meta(const struct copier *c, struct error *err)
+{
+	const char *base = NULL;
+	char below[80];
+	int fd = -1, rc = -1;
+
+	snprintf(below, sizeof(below), "%s/x", c->meta);
+	fd = path_open_parent(c->prefix_fd, below, true, 0777, &base, err);
+	if (fd < 0)
+		return -1;
+	close(fd);
+	fd = path_open_beneath(c->prefix_fd, SCR_DIR, O_RDONLY | O_DIRECTORY, 0,
+			       err);
+	if (fd >= 0 && io_sync_dir(fd, SCR_DIR, err) == 0)
+		rc = io_sync_dir(c->prefix_fd, c->o->prefix, err);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
 /* Open the prefix, and the directory of the dataset's metadata in it. */
 static int
 open_prefix(struct copier *c, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	const char *base = NULL;
-	char below[80];
-	int fd = -1;
 
 	c->prefix_fd = open(c->o->prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->prefix_fd < 0)
 		return error_sys(err, "%s: cannot open", c->o->prefix);
+	c->owner = create_owner(c->prefix_fd);
 	snprintf(c->meta, sizeof(c->meta), SCR_DIR "/" DATASET_DIR_FMT,
 		 c->o->id);
-	snprintf(below, sizeof(below), "%s/x", c->meta);
-	fd = path_open_parent(c->prefix_fd, below, !c->o->work->dry_run, 0777,
-			      &base, &why);
-	if (fd >= 0) {
-		/* `fd` is O_PATH: reopen the directory so that it can be
-		 * synced. */
-		c->meta_fd =
-			openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (c->meta_fd < 0)
-			error_sys(&why, "%s: cannot open", c->meta);
-		close(fd);
+	c->meta_fd = open_meta(c, &why);
+	if (c->meta_fd < 0 && why.kind == ERROR_ABSENT &&
+	    !c->o->work->dry_run) {
+		error_clear(&why);
+		c->meta_fd = make_meta(c, &why) < 0 ? -1 : open_meta(c, &why);
 	}
 	if (c->meta_fd >= 0 ||
 	    (c->o->work->dry_run && why.kind == ERROR_ABSENT))

@@ -220,8 +220,8 @@ adopt(struct job *j, struct error *err)
 	/* If the attributes cannot be set (the file belongs to another user,
 	 * for instance), the copy replaces the target. */
 	if (is_right(j, fd) && create_may_change(j->c->prefix_fd, fd) &&
-	    attr_apply(j->it->attr, fd, j->it->rel,
-		       create_owner(j->c->prefix_fd), NULL, NULL) == 0)
+	    attr_apply(j->it->attr, fd, j->it->rel, j->c->owner, NULL, NULL) ==
+		    0)
 		rc = io_fsync(fd, j->it->rel, err) < 0 ? -1 : 1;
 	if (rc == 1 && fstat(fd, &st) == 0) {
 		j->it->mtime = st.st_mtim;

@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "buf.h"
+#include "create.h"
 #include "meta/copied.h"
 #include "path.h"
 #include "scavenge/copy.h"
@@ -74,6 +75,7 @@ struct copier {
 	size_t block;
 	int prefix_fd, meta_fd; /* meta: .scr/scr.dataset.ID, or -1 */
 	char meta[64];		/* path of meta_fd below the prefix */
+	struct owner owner;	/* of new files */
 	const char *roots[3];	/* paths of the prefix in metadata, or NULL */
 	size_t ndirs;
 	struct nodecache_dir *dirs;

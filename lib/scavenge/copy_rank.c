@@ -118,13 +118,30 @@ no_meta(const struct copier *c, struct pathcache *prefix, const char *name)
 	return pathcache_absent(prefix, path);
 }
 
+/* Find which data files, or redundancy files, exist on the prefix. */
+static void
+look_for(struct copier *c, struct pathcache *prefix, bool red)
+{
+	for (size_t i = 0; i < c->nitems; i++) {
+		struct copy_item *it = &c->items[i];
+
+		if (c->ranks[it->rank].ours && it->rel != NULL &&
+		    (it->file == NULL) == red)
+			it->absent = pathcache_absent(prefix, it->rel);
+	}
+}
+
 /* Find which targets exist on the prefix.  Each directory is listed once,
- * instead of a call for each file. */
+ * instead of a call for each file: so files of one directory follow each
+ * other. */
 static int
 look(struct copier *c, struct pathcache *prefix, struct error *err)
 {
 	char name[64];
 
+	look_for(c, prefix, false);
+	/* The listing is made at the second question. */
+	(void)no_meta(c, prefix, "");
 	for (size_t i = 0; i < c->nranks; i++) {
 		struct copy_rank *r = &c->ranks[i];
 
@@ -136,17 +153,7 @@ look(struct copier *c, struct pathcache *prefix, struct error *err)
 		if (r->has_record && recall(c, r, err) < 0)
 			return -1;
 	}
-	/* The cache of directory listings works best if files of one directory
-	 * follow each other.  Users' files and redundancy files lie in
-	 * different directories: treat them in two passes. */
-	for (int red = 0; red < 2; red++)
-		for (size_t i = 0; i < c->nitems; i++) {
-			struct copy_item *it = &c->items[i];
-
-			if (c->ranks[it->rank].ours && it->rel != NULL &&
-			    (it->file == NULL) == red)
-				it->absent = pathcache_absent(prefix, it->rel);
-		}
+	look_for(c, prefix, true);
 	return 0;
 }
 
@@ -157,6 +164,7 @@ make_put(struct copier *c, struct error *err)
 		.par = c->par,
 		.at_once = true,
 		.unlocked = c->shares < 0,
+		.owner = &c->owner,
 		.placed = copy_item_placed,
 		.arg = c,
 	};
@@ -170,15 +178,18 @@ make_put(struct copier *c, struct error *err)
 		if (!c->ranks[it->rank].ours || it->state != COPY_WAITING ||
 		    it->bypass)
 			continue;
-		it->to = put_add(c->put,
-				 &(struct put_what){
-					 .dirfd = c->prefix_fd,
-					 .path = it->rel,
-					 .size = copy_item_bytes(it),
-					 .attr = it->attr,
-					 .arg = it,
-				 },
-				 err);
+		it->to = put_add(
+			c->put,
+			&(struct put_what){
+				.dirfd = it->file != NULL ? c->prefix_fd
+							  : c->meta_fd,
+				.path = it->file != NULL ? it->rel
+							 : path_base(it->rel),
+				.size = copy_item_bytes(it),
+				.attr = it->attr,
+				.arg = it,
+			},
+			err);
 		if (it->to == NULL)
 			return -1;
 	}
@@ -273,6 +284,7 @@ records_init(struct records *w, struct copier *c, struct par *par,
 	const struct put_options how = {
 		.par = par,
 		.unlocked = c->shares < 0,
+		.owner = &c->owner,
 	};
 
 	*w = (struct records){ .c = c, .arena = arena_new() };
@@ -290,8 +302,8 @@ add_record(struct records *w, const struct copy_rank *r, const char *name,
 {
 	const struct copier *c = w->c;
 	const struct put_what what = {
-		.dirfd = c->prefix_fd,
-		.path = arena_printf(w->arena, "%s/%s", c->meta, name),
+		.dirfd = c->meta_fd,
+		.path = arena_strdup(w->arena, name),
 		.size = image->len,
 		.mode = r->mode,
 		.image = arena_strndup(w->arena, image->data, image->len),

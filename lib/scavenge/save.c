@@ -478,6 +478,19 @@ copy_unmapped(struct copying *c, struct error *err)
 	return copy_rounds(c, err);
 }
 
+/* Make the directory of the metadata here, and not on each node. */
+static int
+make_dir(const struct copying *c, struct error *err)
+{
+	const int prefix = catalogue_prefix_fd(c->s->prefix);
+
+	if (create_dir(prefix, c->dir, 0777, create_owner(prefix)) < 0 &&
+	    errno != EEXIST)
+		return error_sys(err, "%s/%s: cannot make", c->s->job->prefix,
+				 c->dir);
+	return io_sync_dir(catalogue_scr_fd(c->s->prefix), SCR_DIR, err);
+}
+
 static int
 copy_all(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 {
@@ -490,11 +503,8 @@ copy_all(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	snprintf(c.dir, sizeof(c.dir), SCR_DIR "/" DATASET_DIR_FMT, d->id);
 	snprintf(c.shares, sizeof(c.shares), "%s/" SHARES, c.dir);
 	rc = supersede(&c, CATALOGUE_ANOTHER, err);
-	if (rc == 0 &&
-	    create_dir(prefix, c.dir, 0777, create_owner(prefix)) < 0 &&
-	    errno != EEXIST)
-		rc = error_sys(err, "%s/%s: cannot make", s->job->prefix,
-			       c.dir);
+	if (rc == 0)
+		rc = make_dir(&c, err);
 	progress_expect(s->work->progress, d->bytes);
 	if (rc == 0)
 		rc = owners_expect(s->prefix, d->id, s->o->catalogue, &retired,

@@ -45,6 +45,7 @@
 
 struct attr;
 struct error;
+struct owner;
 struct par;
 struct put;	 /* opaque: the engine */
 struct put_file; /* opaque: one file of it */
@@ -93,6 +94,8 @@ struct put_options {
 	/* A mode, owner or time that the file system refuses is no error. */
 	bool lenient;
 	bool made; /* the directories exist, and their names are on disk */
+	/* The owner of new files (create.h).  NULL: it is looked up. */
+	const struct owner *owner;
 	struct put_guard guard; /* fn NULL: none */
 	/* Called for each file that got its name, with the modification time
 	 * that the file system stored.  Any thread may call it; -1 is passed on

@@ -69,7 +69,8 @@ find_place(struct put *p, int dirfd, const char *path, size_t len,
 	}
 	place = add_place(p, dirfd, path, len, err);
 	if (place != NULL && len == 0)
-		place->owner = create_owner(dirfd);
+		place->owner =
+			p->o.owner != NULL ? *p->o.owner : create_owner(dirfd);
 	if (place == NULL || len == 0)
 		return place;
 	while (len > 0 && path[len - 1] != '/')

@@ -368,6 +368,30 @@ golden_copy() {
 	assert_right --type SINGLE --size 1000
 }
 
+@test "many nodes at once: at most 40 more calls of each on the prefix" {
+	local files=0
+
+	args=(--ranks 8 --nodes 8 --files 1 --recorded-prefix "$PWD/p q")
+	make --set-size 4 --size 1000
+	# The command that starts the nodes makes this directory.
+	mkdir -p "p q/.scr/scr.dataset.1"
+	for k in 0 1 2 3 4 5 6 7; do
+		on $k
+		LD_PRELOAD=${SHIM%/*}/slow.so SLOW_PATH="p q" \
+			SLOW_COUNT_FILE=calls "${cmd[@]}" --jobs 2 >out.$k &
+	done
+	wait
+	assert_right --set-size 4 --size 1000
+	output=$(cat out.*)
+	for k in $(result files); do
+		files=$((files + k))
+	done
+	((files == 8 * 6))
+	calls=$(awk '{ sum += $2 } END { print sum }' calls)
+	((calls > files && calls <= files * 7 + 8 * 40)) ||
+		failed "$calls" "$(sort calls)"
+}
+
 # Copy node 0 while its file rank_0_0.ckpt is read slowly; `pid` copies.
 copy_slowly() {
 	make --type SINGLE --size 40000
