@@ -107,7 +107,7 @@ lose(struct set *s, uint32_t m)
 	s->member[m].body_lost = true;
 	s->member[m].nlost = 1;
 	s->member[m].lost = &s->whole;
-	/* No job may read it. */
+	/* A job that read the lost member would get zeros. */
 	s->in[m].nparts = s->in_body[m].nparts = 0;
 }
 

@@ -355,7 +355,7 @@ main(void)
 	test_errors();
 	test_job_dirs();
 	open_scene(&s, "good1");
-	s.o.down = &s.job.nodes; /* probes no node: other tests do */
+	s.o.down = &s.job.nodes; /* so no node is probed */
 	ok(fails_well(check, NULL, &s), "no memory");
 	close_scene(&s);
 	remove_tree(root);

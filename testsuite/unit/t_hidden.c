@@ -49,7 +49,7 @@ attr_of(size_t i)
 	};
 }
 
-/* Are the attributes equal, as far as set? */
+/* Are the attributes that are set equal? */
 static bool
 attr_same(const struct attr *a, const struct attr *b)
 {
@@ -220,7 +220,7 @@ images(size_t nranks, size_t nfiles)
 	scene_fini(&s);
 }
 
-/* The part that holds the file. */
+/* The name of the part that holds the file. */
 static const char *
 part_with(const char *table, const char *name)
 {

@@ -324,7 +324,7 @@ test_replace_fails(int dir)
 	small.rlim_cur = 4;
 	setrlimit(RLIMIT_FSIZE, &small);
 	rc = io_replace(dir, "q", "12345678", 8, 0666, &err);
-	/* Only now, because standard output may be a file. */
+	/* Report after the limit is lifted: standard output may be a file. */
 	setrlimit(RLIMIT_FSIZE, &limit);
 	signal(SIGXFSZ, old);
 	is_int(rc, -1, "too large a file");

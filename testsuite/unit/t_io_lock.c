@@ -117,8 +117,8 @@ test_wait(int dir)
 		_exit(fd < 0);
 	}
 	is_int(read(pipes[0], &byte, 1), 1, "a child holds the lock");
-	/* Stays: under valgrind a last signal can arrive after the timer is
-	 * off. */
+	/* The handler is not removed: under valgrind, a last signal can arrive
+	 * after the timer is off. */
 	sigaction(SIGALRM, &act, NULL);
 	setitimer(ITIMER_REAL, &often, NULL);
 	fd = io_lock(dir, "wait", true, NULL, &err);

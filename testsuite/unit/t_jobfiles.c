@@ -102,7 +102,7 @@ test_nodes(void)
 	is_int(err.kind, ERROR_CORRUPT, err.text);
 }
 
-/* Instead of the C library's: what was sent last. */
+/* The last text passed to syslog(), which replaces that of the C library. */
 static char sent[4096];
 
 void

@@ -267,7 +267,8 @@ test_large(void)
 		good = good && (kvtree_get(t, key) != NULL) == (i % 2 == 1);
 	}
 	ok(good, "the index is right after that");
-	for (i = 0; i < count; i++) { /* must not fill the index */
+	/* Keys that were removed must not fill the index. */
+	for (i = 0; i < count; i++) {
 		kvtree_put(t, "again", NULL);
 		kvtree_remove(t, "again");
 	}

@@ -115,7 +115,8 @@ same_file(const struct segmap *m, const struct segmap_file *a,
 	return same;
 }
 
-/* Does `s` have the files of `m` whose paths have `words`, in their order? */
+/* Does `s` have exactly the files of `m` whose paths contain one of `words`, in
+ * the order of `m`? */
 static bool
 is_some(const struct some *s, const struct segmap *m, const char *words,
 	bool attrs)
@@ -192,7 +193,8 @@ damaged(const struct segmap *m)
 			flip(path, st.st_size / 2);
 		ok(load_some(&s, " 1", NULL) == 0,
 		   fmt("%s: %s", name, how[i % 4]));
-		/* With a copy of the top file, everything is read. */
+		/* If the top file is read from its copy, all files are
+		 * read. */
 		ok((i < 8 ? s.r.flaw : s.h.flaw) != NULL &&
 			   is_some(&s, m, s.r.partial ? " 1" : "f", true) &&
 			   s.r.partial == (i >= 4),
@@ -234,7 +236,7 @@ add_key(struct kvtree *t, void *arg)
 	must(kvtree_set(t, arg, "x", NULL) == 0);
 }
 
-/* Sound, but not as we write it. */
+/* Valid files in another form than our writers use. */
 static void
 unusual(const struct segmap *m)
 {

@@ -207,7 +207,8 @@ test_misuse(void)
 	is_int(par_for(p, 1000, 0, check_mask, &open_masks, NULL), 0,
 	       "look at the workers' signals");
 	is_int(open_masks, 0, "all are blocked");
-	/* Each thread has a share; number 0 ends them all. */
+	/* Each thread gets a share of the numbers; number 0 fails and ends all
+	 * shares. */
 	is_int(par_for(p, SIZE_MAX, SIZE_MAX, check_top, &zeros, NULL), -1,
 	       "the greatest number in the greatest batches");
 	is_int((int64_t)zeros, 1, "does not wrap around");

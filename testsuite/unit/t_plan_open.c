@@ -45,7 +45,7 @@ plan_status_of(const struct scene *s, struct error *err)
 	return status;
 }
 
-/* Rebuild; is every file as when it was kept? */
+/* Rebuild, and compare every file with the copy that was kept. */
 static void
 comes_back(struct scene *s, const char *what)
 {

@@ -217,8 +217,8 @@ set_of(const struct plan *p, uint32_t rank, bool map)
 	return &p->sets[map ? r->map_set : r->data_set];
 }
 
-/* Reports of one set of two: it is judged as in the plan of both, and what is
- * to be written is known. */
+/* With the reports of one of two sets, that set gets the same verdict as in the
+ * plan of both, and the plan knows which files of it must be written. */
 static void
 one_set(void)
 {

@@ -443,7 +443,7 @@ twice(void)
 		   p->sets[1].members[0].place == 0,
 	   "files of a rank in two places: the first one counts");
 	plan_free(p);
-	/* It would be reported if it were read. */
+	/* If the plan read the second filemap, it would report the damage. */
 	write_text(fmt("%s/.scr/filemap_0", scene_node(&s, 3)), "garbage");
 	is_int(status_now(&s, 0, &err), STATUS_OK, "the second is not read");
 	write_text(scene_map(&s, 0), "garbage");

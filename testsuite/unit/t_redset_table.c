@@ -77,7 +77,7 @@ is_header(const struct redset_header *h, const struct set *s, uint32_t m)
 	       memcmp(h->ranks, s->ranks, s->n * sizeof(*s->ranks)) == 0;
 }
 
-/* Each header after the first takes the table that is there. */
+/* Every header after the first uses the table of the first. */
 static void
 parsed_once(uint32_t n)
 {
@@ -131,7 +131,8 @@ smaller(struct kvtree *t)
 	must(kvtree_set(desc, "WRANKS", "9", NULL) == 0);
 }
 
-/* One header differs: with the table of others known or not. */
+/* One header differs from the others.  It is read after none, one and two of
+ * them. */
 static void
 differs(void (*change)(struct kvtree *t), const char *what, const char *why)
 {

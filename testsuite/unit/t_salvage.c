@@ -84,7 +84,7 @@ verdicts(void)
 {
 	static const struct {
 		struct job job;
-		uint32_t gone[4]; /* a list, ended by 0; node + 1 */
+		uint32_t gone[4]; /* lost nodes, each plus 1; 0 ends the list */
 		enum salvage_state want;
 		const char *says;
 	} cases[] = {

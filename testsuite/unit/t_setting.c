@@ -119,7 +119,7 @@ test_changes(void)
 	       "a replaced value has lost its properties");
 }
 
-/* The text is read as what was set. */
+/* A value that is set and written as text is read back unchanged. */
 static void
 test_round_trip(void)
 {

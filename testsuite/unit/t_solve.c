@@ -30,7 +30,7 @@ struct world {
 	unsigned char data[N_MAX][BYTES_MAX];
 	unsigned char body[N_MAX][BYTES_MAX * 4];
 	uint64_t body_len[N_MAX];
-	/* What remains, and the recomputed bytes. */
+	/* The bytes that remain, and those that were computed again. */
 	unsigned char left[N_MAX][BYTES_MAX], left_body[N_MAX][BYTES_MAX * 4];
 	struct solve_member member[N_MAX];
 	struct solve_range range[N_MAX][8];
