@@ -1,9 +1,11 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2030,SC2031,SC2034,SC2154 # bats and job.bash use them
-# The batch scripts of examples/ for SLURM and plain ssh, with MPI jobs of one
-# and two ranks a node, with and without spare nodes; ends.bats has more ends of
-# jobs of one rank a node.  SCRKIT_SLOW tries all of them.
+# The batch scripts of examples/, with MPI jobs of one and two ranks a node, with
+# and without spare nodes; ends.bats has more ends of jobs of one rank a node.
+# SLURM and ssh are real; LSF, Flux and PBS cannot be installed here: for them, the
+# tests show what the scripts do, not what the managers do.  SCRKIT_SLOW tries all
+# shapes.
 
 load bed
 load job
@@ -124,9 +126,17 @@ each()
 	each ssh 2 3 clean_end abort dead_node halt halt_seconds
 }
 
+@test "LSF, Flux and PBS, whose commands others stand in for" {
+	local way
+
+	for way in lsf flux pbs; do
+		each "$way" 2 3 clean_end abort dead_node halt
+	done
+}
+
 @test "all of them, with one rank and two, with and without spare nodes" {
 	[[ -n ${SCRKIT_SLOW-} ]] || skip "slow"
-	for way in slurm ssh; do
+	for way in slurm ssh lsf flux pbs; do
 		for spare in 0 1; do
 			for ranks in 1 2; do
 				each "$way" $ranks $((4 / ranks + spare)) \

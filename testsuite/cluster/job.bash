@@ -129,12 +129,13 @@ job_await()
 
 # --- Jobs run by the batch scripts of examples/ ------------------------------
 
-# batch slurm|ssh NODES OPTION...: start a job of four ranks on node1 to
-# nodeNODES, ${PPN:-1} ranks on a node.  $LAY: settings for job_lay; $SET: more
-# of them; $MINUTES: its time limit; $SBATCH: options, an array.
+# batch slurm|ssh|lsf|flux|pbs NODES OPTION...: start a job of four ranks on node1
+# to nodeNODES, ${PPN:-1} ranks on a node.  $LAY: settings for job_lay; $SET: more
+# of them; $MINUTES: its time limit; $SBATCH: options, an array.  LSF and Flux are
+# their stand-ins in standin/, and PBS is its environment.
 batch()
 {
-	local scripts=$TESTSUITE/../examples need=$((4 / ${PPN:-1}))
+	local scripts=$TESTSUITE/../examples need=$((4 / ${PPN:-1})) script=()
 
 	way=$1
 	shift
@@ -153,15 +154,47 @@ batch()
 			-t "${MINUTES:-60}" -o /pfs/out "${SBATCH[@]}" \
 			"$scripts/slurm.sbatch" /pfs/app "${@:2}"
 	else
-		job_env+=(SCR_JOB_ID=first "SCR_NODELIST=node[1-$1]"
-			"PPN=${PPN:-1}")
-		set -- sh -c 'exec "$@" >/pfs/out 2>&1' - \
-			"$scripts/ssh.job" /pfs/launch "${@:2}"
+		batch_around "$1"
+		set -- sh -c 'PATH=$1:$PATH; shift; exec "$@" >/pfs/out 2>&1' - \
+			"$TESTSUITE/cluster/standin" "${script[@]}" "${@:2}"
 	fi
 	BED_LIMIT=${JOB_LIMIT:-100} on login env "${job_env[@]}" \
 		sh -c 'cd /pfs/run && exec "$@"' - "$@" \
 		</dev/null >/dev/null 3>&- &
 	JOB=$!
+}
+
+# batch_around NODES: the environment of a job that is not one of SLURM, in
+# $job_env, and its $script.
+batch_around()
+{
+	local i slots=()
+
+	job_env+=("PPN=${PPN:-1}" "PER_NODE=${PPN:-1}")
+	for ((i = 0; i < $1 * ${PPN:-1}; i++)); do
+		slots+=("node$((i / ${PPN:-1} + 1))")
+	done
+	case $way in
+	ssh)
+		script=("$scripts/ssh.job" /pfs/launch)
+		job_env+=(SCR_JOB_ID=first "SCR_NODELIST=node[1-$1]")
+		;;
+	lsf)
+		script=("$scripts/lsf.bsub" /pfs/app)
+		printf '%s\n' login "${slots[@]}" >"$BED_DIR/pfs/hosts"
+		job_env+=(LSB_JOBID=first LSB_DJOB_HOSTFILE=/pfs/hosts)
+		;;
+	flux)
+		script=("$scripts/flux.batch" /pfs/app)
+		job_env+=(FLUX_URI=local:///none "FLUX_STANDIN=$(
+			seq -f 'node%g' -s , "$1")")
+		;;
+	pbs)
+		script=("$scripts/pbs.qsub" /pfs/app)
+		printf '%s\n' "${slots[@]}" >"$BED_DIR/pfs/hosts"
+		job_env+=(PBS_JOBID=first PBS_NODEFILE=/pfs/hosts)
+		;;
+	esac
 }
 
 # Wait for its end: $status is that of the job, $output what it said.
