@@ -324,6 +324,7 @@ run(const struct settings *set, struct job *job, struct error *err)
 		status = work(set, job, &o, err);
 	app_work_end(&look.work);
 out:
+	remote_forget(&o.remote);
 	buf_free(&said);
 	hostlist_free(&down);
 	return status;

@@ -181,6 +181,7 @@ find_down(struct job *j, const struct down_request *r, double secs,
 	if (r->log)
 		log_down(j, &j->nodes, &h, o.use, secs);
 out:
+	remote_forget(&remote);
 	health_free(&h);
 	hostlist_free(&down);
 	arena_free(arena);

@@ -25,10 +25,12 @@
 /* $0 is the marker. */
 #define SCRIPT "echo \"$0+\"; \"$@\" </dev/null; echo \"$0$?\""
 
-/* Override the user's configuration of ssh: no prompts, and no endless wait for
- * a dead node. */
+/* Override the user's configuration of ssh: no prompts, no endless wait for a
+ * dead node, and no connection shared with a process that may hang. */
 #define SSH_OPTIONS \
-	"-oBatchMode=yes", "-oServerAliveInterval=2", "-oServerAliveCountMax=2"
+	"-oBatchMode=yes", "-oServerAliveInterval=2", \
+		"-oServerAliveCountMax=2", "-oControlMaster=no", \
+		"-oControlPath=none"
 
 /*
  * The command of pdsh's module exec; $0 is the program.  If the connection is
@@ -41,7 +43,8 @@
 
 /* For pdsh's own module ssh. */
 #define PDSH_SSH \
-	"-oBatchMode=yes -oServerAliveInterval=2 -oServerAliveCountMax=2"
+	"-oBatchMode=yes -oServerAliveInterval=2 -oServerAliveCountMax=2 " \
+	"-oControlMaster=no -oControlPath=none"
 #define PDSH_SSH_VARIABLE "PDSH_SSH_ARGS_APPEND"
 
 /* Descriptors that pdsh needs for n nodes. */
@@ -123,7 +126,7 @@ make_token(char *to)
 }
 
 static int
-make_line(struct remote_run *run)
+make_line(struct remote_run *run, struct remote_way *way)
 {
 	struct buf b = BUF_INIT;
 
@@ -136,16 +139,16 @@ make_line(struct remote_run *run)
 		quoted(&b, run->argv[i]);
 	}
 	if (!b.failed)
-		run->line = run->kind == REMOTE_PDSH
+		way->line = way->kind == REMOTE_PDSH
 				    ? percents(run->arena, b.data)
 				    : arena_strndup(run->arena, b.data, b.len);
 	buf_free(&b);
-	return run->line != NULL ? 0 : -1;
+	return way->line != NULL ? 0 : -1;
 }
 
 /* Our environment plus the ssh options, in a variable that pdsh reads. */
 static int
-make_env(struct remote_run *run)
+make_env(struct remote_run *run, struct remote_way *way)
 {
 	const size_t len = strlen(PDSH_SSH_VARIABLE);
 	const char *had = getenv(PDSH_SSH_VARIABLE);
@@ -153,37 +156,37 @@ make_env(struct remote_run *run)
 
 	while (environ != NULL && environ[n] != NULL)
 		n++;
-	run->env = arena_alloc(run->arena, n + 2, sizeof(*run->env));
-	if (run->env == NULL)
+	way->env = arena_alloc(run->arena, n + 2, sizeof(*way->env));
+	if (way->env == NULL)
 		return -1;
 	for (size_t i = 0; i < n; i++)
 		if (strncmp(environ[i], PDSH_SSH_VARIABLE "=", len + 1) != 0)
-			run->env[count++] = environ[i];
-	run->env[count] =
+			way->env[count++] = environ[i];
+	way->env[count] =
 		arena_printf(run->arena, "%s=%s%s%s", PDSH_SSH_VARIABLE,
 			     had ? had : "", had ? " " : "", PDSH_SSH);
-	return run->env[count] != NULL ? 0 : -1;
+	return way->env[count] != NULL ? 0 : -1;
 }
 
 static int
-find_programs(struct remote_run *run, struct error *err)
+find_programs(struct remote_run *run, struct remote_way *way, struct error *err)
 {
 	const char *const *given = run->o->programs;
-	const char *name = remote_kind_name(run->kind);
-	const char *module = run->o->module;
+	const char *name = remote_kind_name(way->kind);
+	const char *module = way->module;
 
-	if (run->kind == REMOTE_LOCAL)
+	if (way->kind == REMOTE_LOCAL)
 		return 0;
-	run->program = remote_find(given[run->kind], name, run->arena, err);
-	if (run->program == NULL)
+	way->program = remote_find(given[way->kind], name, run->arena, err);
+	if (way->program == NULL)
 		return -1;
-	if (run->kind != REMOTE_PDSH)
+	if (way->kind != REMOTE_PDSH)
 		return 0;
 	if (module == NULL)
-		run->inner =
+		way->inner =
 			remote_find(given[REMOTE_SSH], "ssh", run->arena, err);
 	else if (strcmp(module, "exec") == 0)
-		run->inner = remote_find(given[REMOTE_SRUN], "srun", run->arena,
+		way->inner = remote_find(given[REMOTE_SRUN], "srun", run->arena,
 					 err);
 	else
 		return strcmp(module, "ssh") == 0 &&
@@ -191,20 +194,20 @@ find_programs(struct remote_run *run, struct error *err)
 						   err) == NULL
 			       ? -1
 			       : 0;
-	return run->inner != NULL ? 0 : -1;
+	return way->inner != NULL ? 0 : -1;
 }
 
 int
-remote_command_init(struct remote_run *run, struct error *err)
+remote_command_init(struct remote_run *run, struct remote_way *way,
+		    struct error *err)
 {
-	run->arena = arena_new();
-	if (run->arena == NULL)
-		return error_no_memory(err);
-	if (find_programs(run, err) < 0)
+	if (find_programs(run, way, err) < 0)
 		return -1;
-	make_token(run->token);
-	if (make_line(run) < 0 || (run->kind == REMOTE_PDSH &&
-				   run->inner == NULL && make_env(run) < 0))
+	if (run->token[0] == '\0')
+		make_token(run->token);
+	if (make_line(run, way) < 0 ||
+	    (way->kind == REMOTE_PDSH && way->inner == NULL &&
+	     make_env(run, way) < 0))
 		return error_no_memory(err);
 	return 0;
 }
@@ -256,14 +259,17 @@ add_command(struct words *w, const struct remote_run *run)
 	add_all(w, run->argv);
 }
 
-/* srun's options: share the node with the application's step, fail rather than
- * wait for resources, no MPI, no stdin. */
+/* srun's options: share the node with the application's step (before SLURM
+ * 20.11 it does so unasked), fail rather than wait for resources, no MPI, no
+ * stdin. */
 static void
 add_srun(struct words *w, const struct remote_run *run, const char *program,
 	 const char *node)
 {
-	ADD(w, program, "--overlap", "--nodes=1", "--ntasks=1", "--mpi=none",
+	ADD(w, program, "--nodes=1", "--ntasks=1", "--mpi=none",
 	    "--input=none");
+	if (!run->known->old_srun)
+		add(w, "--overlap");
 	if (run->o->connect > 0)
 		add(w, arena_printf(w->arena, "--immediate=%lu",
 				    whole(run->o->connect)));
@@ -273,14 +279,14 @@ add_srun(struct words *w, const struct remote_run *run, const char *program,
 }
 
 static void
-add_ssh(struct words *w, const struct remote_run *run, const char *program,
-	const char *node)
+add_ssh(struct words *w, const struct remote_run *run,
+	const struct remote_way *way, const char *program, const char *node)
 {
 	ADD(w, program, SSH_OPTIONS, "-n", "-x", "-a", "-T");
 	if (run->o->connect > 0)
 		add(w, arena_printf(w->arena, "-oConnectTimeout=%lu",
 				    whole(run->o->connect)));
-	ADD(w, "--", node, run->line);
+	ADD(w, "--", node, way->line);
 }
 
 /* Repeat -w as needed: the length of an argument is limited. */
@@ -315,13 +321,15 @@ static void
 add_pdsh(struct words *w, const struct remote_run *run,
 	 const struct remote_proc *p)
 {
+	const struct remote_way *way = p->way;
+
 	ADD(w, "/bin/sh", "-c", "ulimit -Sn $0 2>/dev/null; exec \"$@\"");
 	add(w, arena_printf(w->arena, "%zu", PDSH_FILES(p->count)));
-	ADD(w, run->program, "-S", "-R",
-	    run->inner != NULL ? "exec" : run->o->module, "-f");
+	ADD(w, way->program, "-S", "-R",
+	    way->inner != NULL ? "exec" : way->module, "-f");
 	add(w, arena_printf(w->arena, "%zu", p->count));
 	/* The module exec does not connect, and rejects -t. */
-	if (run->o->connect > 0 && run->inner == NULL) {
+	if (run->o->connect > 0 && way->inner == NULL) {
 		add(w, "-t");
 		add(w, arena_printf(w->arena, "%lu", whole(run->o->connect)));
 	}
@@ -333,17 +341,17 @@ add_pdsh(struct words *w, const struct remote_run *run,
 		    arena_printf(w->arena, "%lu", whole(run->o->limit) + 10));
 	}
 	add_list(w, run, p);
-	if (run->inner == NULL) {
-		add(w, run->line);
+	if (way->inner == NULL) {
+		add(w, way->line);
 		return;
 	}
-	ADD(w, "/bin/sh", "-c", run->o->module == NULL ? WRAP_SSH : WRAP(""));
-	if (run->o->module == NULL) {
-		add_ssh(w, run, run->inner, "%h");
+	ADD(w, "/bin/sh", "-c", way->module == NULL ? WRAP_SSH : WRAP(""));
+	if (way->module == NULL) {
+		add_ssh(w, run, way, way->inner, "%h");
 	} else {
-		add_srun(w, run, run->inner, "%h");
+		add_srun(w, run, way->inner, "%h");
 		/* As one line: pdsh stops at an empty word. */
-		ADD(w, "/bin/sh", "-c", run->line);
+		ADD(w, "/bin/sh", "-c", way->line);
 	}
 }
 
@@ -351,6 +359,7 @@ const char **
 remote_command_argv(const struct remote_run *run, const struct remote_proc *p)
 {
 	const char *node = run->nodes[p->nodes[0]].name;
+	const struct remote_way *way = p->way;
 	struct words w = { .arena = p->arena, .room = WORDS };
 
 	while (run->argv[w.room - WORDS] != NULL)
@@ -359,25 +368,25 @@ remote_command_argv(const struct remote_run *run, const struct remote_proc *p)
 	w.list = arena_alloc(p->arena, w.room, sizeof(*w.list));
 	if (w.list == NULL)
 		return NULL;
-	switch (run->kind) {
+	switch (way->kind) {
 	case REMOTE_PDSH:
 		add_pdsh(&w, run, p);
 		break;
 	case REMOTE_SSH:
-		add_ssh(&w, run, run->program, node);
+		add_ssh(&w, run, way, way->program, node);
 		break;
 	case REMOTE_SRUN:
-		add_srun(&w, run, run->program, node);
+		add_srun(&w, run, way->program, node);
 		add_command(&w, run);
 		break;
 	case REMOTE_FLUX:
-		ADD(&w, run->program, "exec", "--noinput", "--rank");
+		ADD(&w, way->program, "exec", "--noinput", "--rank");
 		add(&w,
 		    arena_printf(p->arena, "%zu", map_get(run->ranks, node)));
 		add_command(&w, run);
 		break;
 	case REMOTE_MPIEXEC:
-		ADD(&w, run->program, "-n", "1", "-host", node);
+		ADD(&w, way->program, "-n", "1", "-host", node);
 		add_command(&w, run);
 		break;
 	default:
@@ -400,27 +409,28 @@ many_zeros(const char *name)
 }
 
 const char *
-remote_command_objection(const struct remote_run *run, const char *name)
+remote_command_objection(const struct remote_run *run,
+			 const struct remote_way *way, const char *name)
 {
 	static const char plain[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 		"0123456789_.:%+-";
 	const size_t len = strlen(name);
 
-	if (run->kind == REMOTE_LOCAL)
+	if (way->kind == REMOTE_LOCAL)
 		return NULL;
 	if (len == 0 || len > HOSTLIST_NAME_MAX || name[0] == '-' ||
 	    name[strspn(name, plain)] != '\0')
 		return "not the name of a host";
 	/* In pdsh ':' follows the name of a module, and '%' begins a
 	 * substitution.  In mpiexec ':' precedes a count. */
-	if (run->kind == REMOTE_PDSH && strpbrk(name, ":%") != NULL)
+	if (way->kind == REMOTE_PDSH && strpbrk(name, ":%") != NULL)
 		return "pdsh takes no names with ':' or '%'";
-	if (run->kind == REMOTE_PDSH && many_zeros(name))
+	if (way->kind == REMOTE_PDSH && many_zeros(name))
 		return "pdsh takes no names with so many zeros";
-	if (run->kind == REMOTE_MPIEXEC && strchr(name, ':') != NULL)
+	if (way->kind == REMOTE_MPIEXEC && strchr(name, ':') != NULL)
 		return "mpiexec takes no names with ':'";
-	if (run->kind == REMOTE_FLUX && map_get(run->ranks, name) == MAP_NONE)
+	if (way->kind == REMOTE_FLUX && map_get(run->ranks, name) == MAP_NONE)
 		return "no node of this instance of Flux";
 	return NULL;
 }

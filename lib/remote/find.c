@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* find.c - choose how to reach the nodes: programs in PATH, and the name of
- * this machine. */
+/* find.c - programs in PATH, and the name of this machine. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,7 +9,6 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "hostlist.h"
 #include "remote/remote_impl.h"
 #include "str.h"
 
@@ -102,111 +100,4 @@ remote_is_here(const char *name)
 	if (strcspn(name, ".") != len || strncasecmp(name, here, len) != 0)
 		return false;
 	return name[len] == '\0' || here[len] == '\0';
-}
-
-/* --- Names --- */
-
-static const char *const kinds[REMOTE_KINDS] = { "auto", "pdsh", "ssh",
-						 "srun", "flux", "mpiexec",
-						 "local" };
-
-const char *
-remote_kind_name(enum remote_kind kind)
-{
-	return kinds[kind];
-}
-
-int
-remote_choose(const char *name, struct remote_options *o, struct error *err)
-{
-	static const char *const ours[] = { "", "aprun", "jsrun", "lrun" };
-
-	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
-		if (name == NULL || strcmp(name, ours[i]) == 0)
-			name = "auto";
-	if (strcmp(name, "mpirun") == 0)
-		name = "mpiexec";
-	if (str_starts(name, "pdsh:") && name[5] != '\0') {
-		o->kind = REMOTE_PDSH;
-		o->module = name + 5;
-		return 0;
-	}
-	for (size_t i = 0; i < REMOTE_KINDS; i++)
-		if (strcmp(name, kinds[i]) == 0) {
-			o->kind = (enum remote_kind)i;
-			return 0;
-		}
-	return error_set(err, ERROR_USAGE,
-			 "%s: no way to run commands on nodes: expected auto, "
-			 "pdsh, pdsh:exec, ssh, srun, flux, mpiexec or local",
-			 name);
-}
-
-/* --- Choosing --- */
-
-/* Is the program of this kind installed? */
-static bool
-usable(const struct remote_options *o, enum remote_kind kind)
-{
-	return remote_installed(o->programs[kind] != NULL ? o->programs[kind]
-							  : kinds[kind]);
-}
-
-/* The kind for these nodes, and why.  REMOTE_AUTO: no kind is installed. */
-static enum remote_kind
-detect(const struct hostlist *nodes, const struct remote_options *o,
-       const char **why)
-{
-	*why = "the only node is this machine";
-	if (nodes->count > 0) {
-		bool here = remote_is_here(nodes->names[0]);
-
-		for (size_t i = 1; i < nodes->count && here; i++)
-			here = strcmp(nodes->names[i], nodes->names[0]) == 0;
-		if (here)
-			return REMOTE_LOCAL;
-	}
-	*why = "pdsh and ssh are installed";
-	if (usable(o, REMOTE_PDSH) && remote_installed("ssh"))
-		return REMOTE_PDSH;
-	*why = "the resource manager around us has it";
-	if (o->around != REMOTE_AUTO && usable(o, o->around))
-		return o->around;
-	*why = "ssh is installed, and pdsh is not";
-	if (usable(o, REMOTE_SSH))
-		return REMOTE_SSH;
-	*why = "neither ssh nor a resource manager's command is there";
-	if (usable(o, REMOTE_MPIEXEC))
-		return REMOTE_MPIEXEC;
-	return REMOTE_AUTO;
-}
-
-int
-remote_resolve(const struct hostlist *nodes, struct remote_options *o,
-	       struct buf *said, struct error *err)
-{
-	const char *why = "as asked";
-	const char *with = "ssh";
-	enum remote_kind kind = o->kind;
-
-	if (kind == REMOTE_AUTO) {
-		kind = detect(nodes, o, &why);
-		o->module = NULL;
-	}
-	if (kind == REMOTE_AUTO)
-		return error_set(
-			err, ERROR_ABSENT,
-			"no way to run commands on the nodes: none of "
-			"pdsh, ssh, srun, flux, mpiexec is usable "
-			"here; install one, or name its place in PATH");
-	if (o->module != NULL)
-		with = str_eq(o->module, "exec") ? "srun" : o->module;
-	if (said != NULL &&
-	    buf_printf(said, "commands are run on nodes by %s%s%s (%s)",
-		       remote_kind_name(kind),
-		       kind == REMOTE_PDSH ? " with " : "",
-		       kind == REMOTE_PDSH ? with : "", why) < 0)
-		return error_no_memory(err);
-	o->kind = kind;
-	return 0;
 }

@@ -33,29 +33,62 @@
 
 /* --- Starting --- */
 
-/* Assign at most `max` waiting nodes to a process.  -1: no memory. */
+void
+remote_queue(struct remote_run *run, struct remote_node *n)
+{
+	n->next = NULL;
+	*run->tail = n;
+	run->tail = &n->next;
+}
+
+/* Put the nodes of a process that was not started back in front. */
+static void
+put_back(struct remote_run *run, const struct remote_proc *p)
+{
+	for (size_t i = p->count; i-- > 0;) {
+		struct remote_node *n = &run->nodes[p->nodes[i]];
+
+		if (run->queue == NULL)
+			run->tail = &n->next;
+		n->next = run->queue;
+		run->queue = n;
+	}
+}
+
+/* Assign at most `max` of the nodes that are due to a process: the first one,
+ * and others with the same way.  -1: no memory. */
 static int
 gather(struct remote_run *run, struct remote_proc *p, size_t max)
 {
-	for (size_t i = run->first; i < run->count && p->count < max; i++) {
-		struct remote_node *n = &run->nodes[i];
-		const char *no = NULL;
+	struct remote_node **link = &run->queue, *n = NULL;
+	const double now = clock_seconds();
+	const char *no = NULL;
+
+	while (p->count < max && (n = *link) != NULL && n->due <= now) {
 		int fits = 1;
 
-		if (n->phase != REMOTE_WAITING)
-			continue;
-		no = remote_command_objection(run, n->name);
-		if (no != NULL) {
-			remote_node_end(run, n, REMOTE_NOT_STARTED, -1, "%s",
-					no);
-			continue;
-		}
-		if (run->kind == REMOTE_PDSH)
-			fits = remote_pdsh_label(p, n->name, i);
+		if (p->way == NULL)
+			p->way = &run->ways[n->way];
+		no = remote_command_objection(run, p->way, n->name);
+		if (p->way != &run->ways[n->way])
+			fits = 0;
+		else if (no == NULL && p->way->kind == REMOTE_PDSH)
+			fits = remote_pdsh_label(p, n->name,
+						 (size_t)(n - run->nodes));
 		if (fits < 0)
 			return -1;
-		if (fits > 0)
-			p->nodes[p->count++] = i;
+		if (fits == 0) {
+			link = &n->next;
+			continue;
+		}
+		*link = n->next;
+		if (*link == NULL)
+			run->tail = link;
+		if (no == NULL)
+			p->nodes[p->count++] = (size_t)(n - run->nodes);
+		else
+			remote_node_end(run, n, REMOTE_NOT_STARTED, -1, "%s",
+					no);
 	}
 	return 0;
 }
@@ -69,8 +102,8 @@ adopt(struct remote_run *run, struct remote_proc *p)
 	for (size_t i = 0; i < p->count; i++) {
 		struct remote_node *n = &run->nodes[p->nodes[i]];
 
-		n->phase = run->kind == REMOTE_LOCAL ? REMOTE_RUNNING
-						     : REMOTE_STARTING;
+		n->phase = p->way->kind == REMOTE_LOCAL ? REMOTE_RUNNING
+							: REMOTE_STARTING;
 		n->start = n->last = now;
 		n->proc = p;
 	}
@@ -109,12 +142,14 @@ start(struct remote_run *run, size_t max)
 	/* Out of resources: wait until a running process ends. */
 	run->short_of = run->procs != NULL && (rc == EMFILE || rc == ENFILE ||
 					       rc == EAGAIN || rc == ENOMEM);
+	if (run->short_of)
+		put_back(run, p);
 	for (size_t i = 0; i < p->count && !run->short_of; i++)
 		remote_node_end(run, &run->nodes[p->nodes[i]],
 				REMOTE_NOT_STARTED, -1, "cannot start %s: %s",
-				run->kind == REMOTE_LOCAL
+				p->way->kind == REMOTE_LOCAL
 					? run->argv[0]
-					: remote_kind_name(run->kind),
+					: remote_kind_name(p->way->kind),
 				strerror(rc));
 out:
 	remote_proc_free(run, p);
@@ -123,19 +158,17 @@ out:
 static void
 start_more(struct remote_run *run)
 {
-	while (run->waiting > 0 && run->active < run->fanout &&
-	       !run->short_of && !run->failed &&
+	while (run->queue != NULL && run->queue->due <= clock_seconds() &&
+	       run->active < run->fanout && !run->short_of && !run->failed &&
 	       run->nprocs < 2 * (size_t)run->fanout) {
 		size_t room = run->fanout - run->active;
 
-		if (run->kind != REMOTE_PDSH)
+		if (run->ways[run->queue->way].kind != REMOTE_PDSH)
 			room = 1;
 		else if (room > run->waiting)
 			room = run->waiting;
 		else if (run->active > 0 && room < run->fanout / BATCH)
 			return;
-		while (run->nodes[run->first].phase != REMOTE_WAITING)
-			run->first++;
 		start(run, room);
 	}
 }
@@ -176,13 +209,14 @@ static void
 check_node(struct remote_run *run, struct remote_node *n, double now)
 {
 	const struct remote_options *o = run->o;
-	const bool srun = run->kind == REMOTE_PDSH && o->module != NULL &&
-			  strcmp(o->module, "exec") == 0;
+	const struct remote_way *way = &run->ways[n->way];
+	const bool srun = way->kind == REMOTE_PDSH && way->module != NULL &&
+			  strcmp(way->module, "exec") == 0;
 	double more = 0;
 
 	if (n->phase == REMOTE_ENDED)
 		return;
-	if (run->kind == REMOTE_SSH || (run->kind == REMOTE_PDSH && !srun))
+	if (way->kind == REMOTE_SSH || (way->kind == REMOTE_PDSH && !srun))
 		more = o->connect / 2 < CONNECT_MORE ? o->connect / 2
 						     : CONNECT_MORE;
 	if (o->limit > 0 && now - n->start > o->limit)
@@ -202,7 +236,8 @@ check_limits(struct remote_run *run, double now)
 {
 	for (struct remote_proc *p = run->procs; p != NULL; p = p->next) {
 		for (size_t i = 0; i < p->count && p->open > 0; i++)
-			check_node(run, &run->nodes[p->nodes[i]], now);
+			if (run->nodes[p->nodes[i]].proc == p)
+				check_node(run, &run->nodes[p->nodes[i]], now);
 		if (p->open == 0 && p->push_at <= 0)
 			p->push_at = p->overdue ? now : now + REMOTE_GRACE;
 		remote_proc_push(run, p, now);
@@ -216,6 +251,7 @@ end_all(struct remote_run *run, const char *why)
 	const double now = clock_seconds();
 
 	run->ending = true;
+	run->queue = NULL;
 	for (size_t i = 0; i < run->count; i++) {
 		struct remote_node *n = &run->nodes[i];
 		const bool waits = n->phase == REMOTE_WAITING;
@@ -246,7 +282,8 @@ sweep(struct remote_run *run)
 		}
 		*link = p->next;
 		for (size_t i = 0; i < p->count; i++)
-			run->nodes[p->nodes[i]].proc = NULL;
+			if (run->nodes[p->nodes[i]].proc == p)
+				run->nodes[p->nodes[i]].proc = NULL;
 		remote_proc_free(run, p);
 		run->nprocs--;
 		run->short_of = false;
@@ -265,7 +302,7 @@ remote_loop(struct remote_run *run, struct error *err)
 			end_all(run, "out of memory");
 		if (!run->ending)
 			start_more(run);
-		if (run->procs != NULL)
+		if (run->procs != NULL || run->queue != NULL)
 			listen_to_all(run);
 		check_limits(run, clock_seconds());
 		sweep(run);

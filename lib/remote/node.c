@@ -12,38 +12,77 @@
 /* Bytes of a clause for messages. */
 #define WHY 256
 
+/* Let the node wait for the next attempt, as if it had not been asked. */
+static void
+wait_again(struct remote_run *run, struct remote_node *n)
+{
+	buf_clear(&n->result->out);
+	buf_clear(&n->result->err);
+	n->result->cut = false;
+	buf_clear(&n->words);
+	n->complained = false;
+	n->proc = NULL;
+	n->phase = REMOTE_WAITING;
+	n->due = clock_seconds() + REMOTE_PAUSE;
+	run->waiting++;
+	remote_queue(run, n);
+}
+
+/* Record the clause for messages: `why`, after those of the ways before. */
+static void
+explain(struct remote_run *run, struct remote_node *n, const char *why)
+{
+	struct buf *to = &n->result->text;
+
+	buf_clear(to);
+	if (n->before.len > 0)
+		buf_printf(to, "%s%s: ", n->before.data,
+			   remote_kind_name(run->ways[n->way].kind));
+	n->result->why =
+		buf_add_str(to, why) == 0 ? to->data : "out of memory";
+}
+
 void
 remote_node_end(struct remote_run *run, struct remote_node *n,
 		enum remote_state state, int status, const char *fmt, ...)
 {
+	const bool begun = n->phase == REMOTE_RUNNING;
 	struct remote_result *r = n->result;
-	char raw[WHY], text[WHY];
+	char raw[WHY] = "", why[WHY];
 	va_list ap;
 
 	if (n->phase == REMOTE_ENDED)
 		return;
-	r->state = state;
-	r->status = status;
-	r->why = NULL;
-	if (n->start > 0)
-		r->seconds = clock_seconds() - n->start;
 	if (fmt != NULL) {
 		va_start(ap, fmt);
 		vsnprintf(raw, sizeof(raw), fmt, ap);
 		va_end(ap);
-		str_printable(text, sizeof(text), raw);
-		buf_clear(&r->text);
-		r->why = buf_add_str(&r->text, text) == 0 ? r->text.data
-							  : "out of memory";
 	}
+	str_printable(why, sizeof(why), raw);
 	if (n->phase == REMOTE_WAITING)
 		run->waiting--;
 	else
 		run->active--;
-	n->phase = REMOTE_ENDED;
 	if (n->proc != NULL)
 		n->proc->open--;
+	if (!begun && !run->ending) {
+		if (remote_way_next(run, n, state, why)) {
+			wait_again(run, n);
+			return;
+		}
+		state = n->sofar;
+	}
+	r->state = state;
+	r->status = status;
+	r->begun = begun;
+	r->why = NULL;
+	if (n->start > 0)
+		r->seconds = clock_seconds() - n->start;
+	if (fmt != NULL)
+		explain(run, n, why);
+	n->phase = REMOTE_ENDED;
 	buf_free(&n->words);
+	buf_free(&n->before);
 }
 
 /* Append output to `b`, up to run->keep bytes. */
@@ -58,6 +97,50 @@ keep(struct remote_run *run, struct remote_node *n, struct buf *b,
 	if (buf_add(b, text, len < room ? len : room) < 0 ||
 	    (whole && len < room && buf_add_char(b, '\n') < 0))
 		run->failed = true;
+}
+
+/*
+ * Append to the stderr of a node: of more than run->keep bytes the first half
+ * and the last lines stay, because the last ones tell the reason.  These are
+ * moved when they have grown to a half, to a quarter.
+ */
+static void
+keep_ends(struct remote_run *run, struct remote_node *n, const char *text,
+	  size_t len, bool whole)
+{
+	static const char gap[] = "\n...\n";
+	const size_t half = run->keep / 2, tail = run->keep / 4;
+	struct buf *b = &n->result->err;
+
+	if (len > tail) {
+		text += len - tail;
+		len = tail;
+		n->result->cut = true;
+	}
+	if (b->len + len + whole > run->keep) {
+		memmove(b->data + half, b->data + b->len - tail, tail);
+		b->len = half + tail;
+		if (tail >= sizeof(gap))
+			memcpy(b->data + half, gap, sizeof(gap) - 1);
+		n->result->cut = true;
+	}
+	if (buf_add(b, text, len) < 0 || (whole && buf_add_char(b, '\n') < 0))
+		run->failed = true;
+}
+
+/* The node printed so many bytes more.  End one that does not stop. */
+static void
+count(struct remote_run *run, struct remote_node *n, size_t bytes)
+{
+	n->last = clock_seconds();
+	n->bytes += bytes;
+	if (n->phase != REMOTE_RUNNING || n->bytes / REMOTE_TALK < run->keep)
+		return;
+	if (n->proc != NULL)
+		n->proc->overdue = true;
+	remote_node_end(run, n, REMOTE_KILLED, -1,
+			"printed more than %zu KiB: ended",
+			run->keep * REMOTE_TALK >> 10);
 }
 
 /* Keep a line that may explain a failure. */
@@ -95,12 +178,16 @@ remote_node_out(struct remote_run *run, struct remote_node *n, char *text,
 
 	if (n->phase == REMOTE_ENDED)
 		return;
-	n->last = clock_seconds();
-	if (run->kind != REMOTE_LOCAL)
+	count(run, n, len + whole);
+	if (n->phase == REMOTE_ENDED)
+		return;
+	if (run->ways[n->way].kind != REMOTE_LOCAL)
 		mark = memmem(text, len, run->token, token);
 	if (n->phase == REMOTE_STARTING) {
 		if (mark != NULL && mark[token] == '+') {
 			n->phase = REMOTE_RUNNING;
+			n->bytes = 0;
+			remote_way_reached(run, n);
 		} else {
 			remember(run, n, text, len, false);
 		}
@@ -130,12 +217,12 @@ remote_node_err(struct remote_run *run, struct remote_node *n, const char *text,
 	/* The rest of stderr may arrive after the marker on stdout. */
 	if (n->phase == REMOTE_ENDED) {
 		if (n->result->state == REMOTE_DONE)
-			keep(run, n, &n->result->err, text, len, whole);
+			keep_ends(run, n, text, len, whole);
 		return;
 	}
-	n->last = clock_seconds();
-	keep(run, n, &n->result->err, text, len, whole);
+	keep_ends(run, n, text, len, whole);
 	remember(run, n, text, len, true);
+	count(run, n, len + whole);
 }
 
 static void
@@ -153,14 +240,14 @@ void
 remote_node_lost(struct remote_run *run, struct remote_node *n, int status,
 		 const char *words)
 {
-	const char *program = remote_kind_name(run->kind);
+	const enum remote_kind kind = run->ways[n->way].kind;
+	const char *program = remote_kind_name(kind);
 	const bool begun = n->phase == REMOTE_RUNNING;
-	enum remote_state state = begun ? REMOTE_KILLED : REMOTE_REFUSED;
 	char text[WHY + 64];
 
 	if (n->phase == REMOTE_ENDED)
 		return;
-	if (run->kind == REMOTE_LOCAL && status != -1) {
+	if (kind == REMOTE_LOCAL && status != -1) {
 		local_end(run, n, status);
 		return;
 	}
@@ -177,9 +264,8 @@ remote_node_lost(struct remote_run *run, struct remote_node *n, int status,
 			 WEXITSTATUS(status));
 	else
 		snprintf(text, sizeof(text), "%s ended unobserved", program);
-	if (!begun && (strstr(text, "timed out") || strstr(text, "timeout")))
-		state = REMOTE_TIMEOUT;
-	remote_node_end(run, n, state, -1, "%s%s",
+	remote_node_end(run, n, begun ? REMOTE_KILLED : remote_way_told(text),
+			-1, "%s%s",
 			begun ? "cut off before the command ended: " : "",
 			text);
 }

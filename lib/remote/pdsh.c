@@ -50,7 +50,7 @@ remote_pdsh_label(struct remote_proc *p, const char *name, size_t at)
 }
 
 /* The node whose label *text begins with; *text is moved behind the label.
- * NULL: no label. */
+ * NULL: no label, or that of a node that is asked in another way by now. */
 static struct remote_node *
 owner(struct remote_run *run, const struct remote_proc *p, char **text,
       size_t *len)
@@ -66,7 +66,7 @@ owner(struct remote_run *run, const struct remote_proc *p, char **text,
 	snprintf(name, sizeof(name), "%.*s", (int)label_length(*text, label),
 		 *text);
 	at = map_get(p->labels, name);
-	if (at == MAP_NONE)
+	if (at == MAP_NONE || run->nodes[at].proc != p)
 		return NULL;
 	*text += label + 2;
 	*len -= label + 2;

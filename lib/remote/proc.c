@@ -157,10 +157,9 @@ set_attributes(posix_spawnattr_t *attr)
 }
 
 static int
-spawn(const struct remote_run *run, struct remote_proc *p, const char **argv,
-      int out, int err)
+spawn(struct remote_proc *p, const char **argv, int out, int err)
 {
-	char **env = run->env != NULL ? run->env : environ;
+	char **env = p->way->env != NULL ? p->way->env : environ;
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
 	int rc = 0;
@@ -207,7 +206,7 @@ remote_proc_start(struct remote_run *run, struct remote_proc *p,
 	if (rc == 0)
 		rc = watch(run, p, err[0]);
 	if (rc == 0)
-		rc = spawn(run, p, argv, out[1], err[1]);
+		rc = spawn(p, argv, out[1], err[1]);
 	if (rc != 0)
 		goto out;
 	p->out.fd = out[0];
@@ -261,6 +260,8 @@ give(struct remote_run *run, struct remote_proc *p, bool err, char *text,
 		give_pdsh(run, p, text, len, whole);
 	else if (p->labels != NULL)
 		remote_pdsh_out(run, p, text, len, whole);
+	else if (n->proc != p)
+		return; /* it is asked in another way by now */
 	else if (err)
 		remote_node_err(run, n, text, len, whole);
 	else
@@ -364,9 +365,12 @@ remote_proc_read(struct remote_run *run, struct remote_proc *p)
 		return;
 	flush_stream(run, p, &p->err);
 	flush_stream(run, p, &p->out);
-	for (size_t i = 0; i < p->count && !run->failed; i++)
-		remote_node_lost(run, &run->nodes[p->nodes[i]], p->status,
-				 p->words.data);
+	for (size_t i = 0; i < p->count && !run->failed; i++) {
+		struct remote_node *n = &run->nodes[p->nodes[i]];
+
+		if (n->proc == p)
+			remote_node_lost(run, n, p->status, p->words.data);
+	}
 }
 
 /* --- Ending --- */

@@ -25,6 +25,12 @@ remote_result_free(struct remote_result *r)
 	memset(r, 0, sizeof(*r));
 }
 
+bool
+remote_is_dead(const struct remote_result *r)
+{
+	return r->state == REMOTE_TIMEOUT && !r->begun;
+}
+
 void
 remote_results_free(struct remote_result *r, size_t count)
 {
@@ -51,9 +57,10 @@ accept_sigchld(struct sigaction *before)
  * The broker's attribute `hostlist` maps ranks to names
  * (flux-broker-attributes(7)). */
 static int
-find_ranks(struct remote_run *run, struct error *err)
+find_ranks(struct remote_run *run, const struct remote_way *way,
+	   struct error *err)
 {
-	const char *const argv[] = { run->program, "getattr", "hostlist",
+	const char *const argv[] = { way->program, "getattr", "hostlist",
 				     NULL };
 	const struct remote_options o = { .kind = REMOTE_LOCAL,
 					  .limit = FLUX_ANSWER,
@@ -83,13 +90,55 @@ out:
 	return rc;
 }
 
+/* Prepare the ways; one that cannot be used is left out if there is another.
+ */
+static int
+init_ways(struct remote_run *run, struct error *err)
+{
+	bool any = false;
+
+	run->arena = arena_new();
+	if (run->arena == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < run->known->count; i++) {
+		struct remote_way *w = &run->ways[i];
+
+		*w = run->known->list[i];
+		w->usable = remote_command_init(run, w, err) == 0 &&
+			    (w->kind != REMOTE_FLUX ||
+			     find_ranks(run, w, err) == 0);
+		if (!w->usable && err != NULL && err->kind == ERROR_NOMEM)
+			return -1;
+		any = any || w->usable;
+	}
+	if (any)
+		error_clear(err);
+	return any ? 0 : -1;
+}
+
+static void
+init_nodes(struct remote_run *run, const struct hostlist *nodes,
+	   struct remote_result *results)
+{
+	run->count = run->waiting = nodes->count;
+	run->tail = &run->queue;
+	for (size_t i = 0; i < nodes->count; i++) {
+		struct remote_node *n = &run->nodes[i];
+
+		n->name = nodes->names[i];
+		n->result = &results[i];
+		n->sofar = REMOTE_NOT_STARTED;
+		n->way = n->first = remote_way_first(run, n->name);
+		remote_queue(run, n);
+	}
+}
+
 static int
 init(struct remote_run *run, const struct hostlist *nodes,
      struct remote_result *results, struct error *err)
 {
 	const unsigned fanout = run->o->fanout;
 
-	run->kind = run->o->kind;
 	run->fanout = fanout == 0 ? REMOTE_FANOUT : fanout;
 	if (run->fanout > REMOTE_FANOUT_MAX)
 		run->fanout = REMOTE_FANOUT_MAX;
@@ -99,14 +148,9 @@ init(struct remote_run *run, const struct hostlist *nodes,
 	run->buffer = mem_alloc(2, REMOTE_BUFFER);
 	if (run->nodes == NULL || run->buffer == NULL)
 		return error_no_memory(err);
-	for (size_t i = 0; i < nodes->count; i++) {
-		run->nodes[i].name = nodes->names[i];
-		run->nodes[i].result = &results[i];
-	}
-	run->count = run->waiting = nodes->count;
-	if (remote_command_init(run, err) < 0 ||
-	    (run->kind == REMOTE_FLUX && find_ranks(run, err) < 0))
+	if (init_ways(run, err) < 0)
 		return -1;
+	init_nodes(run, nodes, results);
 	run->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (run->epoll < 0)
 		return error_sys(err, "cannot wait for processes");
@@ -118,8 +162,10 @@ fini(struct remote_run *run)
 {
 	if (run->epoll >= 0)
 		close(run->epoll);
-	for (size_t i = 0; run->nodes != NULL && i < run->count; i++)
+	for (size_t i = 0; run->nodes != NULL && i < run->count; i++) {
 		buf_free(&run->nodes[i].words);
+		buf_free(&run->nodes[i].before);
+	}
 	map_free(run->ranks);
 	hostlist_free(&run->brokers);
 	arena_free(run->arena);
@@ -133,7 +179,15 @@ remote_run(const struct hostlist *nodes, const char *const *argv,
 	   struct error *err)
 {
 	struct remote_options resolved = *o;
-	struct remote_run run = { .o = &resolved, .argv = argv, .epoll = -1 };
+	struct remote_run run = {
+		.o = &resolved,
+		.argv = argv,
+		.epoll = -1,
+		.known = o->ways,
+		.once = { .list = { { .kind = o->kind, .module = o->module } },
+			  .count = 1,
+			  .tries = 1 },
+	};
 	struct sigaction before;
 	bool changed = false;
 	int rc = -1;
@@ -148,13 +202,21 @@ remote_run(const struct hostlist *nodes, const char *const *argv,
 		return error_set(err, ERROR_USAGE, "no command to run");
 	if (nodes->count == 0)
 		return 0;
-	if (remote_resolve(nodes, &resolved, NULL, err) < 0)
-		return -1;
+	if (run.known == NULL && o->kind != REMOTE_AUTO) {
+		run.known = &run.once;
+	} else if (run.known == NULL) {
+		if (remote_resolve(nodes, &resolved, NULL, err) < 0)
+			goto out;
+		run.known = resolved.ways;
+	}
 	changed = accept_sigchld(&before);
 	if (init(&run, nodes, results, err) == 0)
 		rc = remote_loop(&run, err);
 	fini(&run);
 	if (changed)
 		sigaction(SIGCHLD, &before, NULL);
+out:
+	if (o->ways == NULL)
+		remote_forget(&resolved);
 	return rc;
 }

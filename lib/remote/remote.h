@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * remote.h - run one command on many nodes, with the launcher of the site.
- * pdsh     one process for up to `fanout` nodes; through ssh, or through
- * srun with pdsh's own module exec       ssh srun flux mpiexec    a process per
- * node     local    on this machine, once per node, without a shell A node that
- * is dead, hangs or refuses delays the run by at most its own time limits, and
- * does not delay the other nodes.  Each argument arrives unchanged, including
- * blanks, quotes and dollars (a newline only if the login shell of the node is
- * not of csh's family).
+ * remote.h - run one command on many nodes, with the launchers of the site.
+ *
+ *	kind                      what runs here
+ *	pdsh                      a process for up to `fanout` nodes; through
+ *	                          ssh, or through srun with its module exec
+ *	ssh, srun, flux, mpiexec  a process for each node
+ *	local                     the command itself, once for each node, without
+ *	                          a shell
+ *
+ * Several ways may lead to a node: remote_resolve() lists them.  A node whose
+ * command did not begin is asked once more by the same way after a pause, then
+ * by the next way, and the way that reached it is remembered.  A command that
+ * began is never started a second time.
+ *
+ * A node that is dead, hangs or refuses does not delay the others.  All nodes
+ * are served side by side, so that dead ones delay a run by two connection
+ * time-outs for each way, however many they are (more than `fanout`: as often as
+ * the fanout fits in).  Each argument arrives unchanged, including blanks,
+ * quotes and dollars (a newline only if the login shell of the node is not of
+ * csh's family).
  *
  * On the node a /bin/sh prints a marker when the command begins, and another
  * with its exit status.  So text printed by a login is not mistaken for the
@@ -31,10 +43,12 @@
 
 struct error;
 struct hostlist;
+struct remote_ways; /* opaque */
 
 #define REMOTE_FANOUT 64 /* default: nodes at a time */
 #define REMOTE_FANOUT_MAX 1024
 #define REMOTE_KEEP ((size_t)1 << 20) /* default: bytes of output */
+#define REMOTE_TALK 4
 
 enum remote_kind {
 	REMOTE_AUTO, /* chosen by remote_resolve() */
@@ -51,6 +65,9 @@ enum remote_kind {
 struct remote_options {
 	enum remote_kind kind;
 	const char *module; /* pdsh's: "ssh" (NULL), "exec" (with srun), ... */
+	/* of remote_resolve(); NULL: `kind` is the only way, and is tried
+	 * once */
+	struct remote_ways *ways;
 	/* The kind of the resource manager whose job we run in; REMOTE_AUTO:
 	 * none. */
 	enum remote_kind around;
@@ -63,11 +80,13 @@ struct remote_options {
 	 * Limits in seconds; 0: no limit.  `connect`: from the start of the
 	 * process to the start of the command (ssh and pdsh get up to 1 second
 	 * more, to report why).  `idle`: between two outputs of the command.
-	 * `limit`: in all.
+	 * `limit`: from the start of the process to its end.
 	 */
 	double connect, idle, limit;
 	double polite; /* seconds from TERM to KILL; 0: 2 */
-	size_t keep;   /* bytes of each output, and of a line; 0: REMOTE_KEEP */
+	/* Bytes of each output, and of a line; 0: REMOTE_KEEP.  A node that
+	 * prints REMOTE_TALK times as much is ended. */
+	size_t keep;
 	/* Polled several times a second; true ends the run.  May be NULL. */
 	bool (*stop)(void);
 	/* Called for each line of stdout as it arrives; `text` is valid during
@@ -76,25 +95,33 @@ struct remote_options {
 	void *arg;
 };
 
+/* Of several attempts that did not reach the node the first in this list
+ * counts: a refusal is a sign of life. */
 enum remote_state {
 	REMOTE_DONE,	/* the command ended; `status` is set */
-	REMOTE_REFUSED, /* it was not started: the node cannot be reached */
-	REMOTE_TIMEOUT, /* a limit was exceeded, or ssh timed out */
-	/* It was ended by a signal, a lost connection, or stop(). */
+	REMOTE_REFUSED, /* the node, or something before it, refused */
+	REMOTE_TIMEOUT, /* a limit was exceeded, or the node is silent */
+	/* It was ended by a signal, a lost connection, stop(), or because it
+	 * printed without end. */
 	REMOTE_KILLED,
-	REMOTE_NOT_STARTED, /* this node was not tried */
+	REMOTE_NOT_STARTED, /* this node was not tried, or could not be */
 };
 
 struct remote_result {
 	enum remote_state state;
 	int status;	     /* DONE: exit status, 128 + signal; else -1 */
-	struct buf out, err; /* the first `keep` bytes of each */
-	bool cut;	     /* output was dropped, or a line was too long */
-	double seconds;	     /* from start to end */
+	struct buf out; /* the first `keep` bytes */
+	struct buf err; /* at most `keep` bytes: its begin and its end */
+	bool cut;	/* output was dropped, or a line was too long */
+	bool begun;	/* the command began */
+	double seconds; /* from start to end, of the last attempt */
 	/* Not DONE: a clause for messages, in `text` or static; else NULL. */
 	const char *why;
 	struct buf text;
 };
+
+/* Is the node dead, as far as can be told: no way had any sign of life? */
+bool remote_is_dead(const struct remote_result *r);
 
 /* Free what *r holds, and empty it.  A struct that is all zero is allowed. */
 void remote_result_free(struct remote_result *r);
@@ -111,17 +138,21 @@ int remote_choose(const char *name, struct remote_options *o,
 		  struct error *err);
 
 /*
- * Replace REMOTE_AUTO in o->kind by the kind to use: local if the only node is
- * this machine, else the first of pdsh with ssh, o->around, ssh, mpiexec that
- * is installed.  Appends the choice and its reason to `said` (may be NULL), as
- * one line without newline.  ERROR_ABSENT: no kind is installed.
+ * Choose the ways to these nodes, once for a program: o->ways, to be freed by
+ * remote_forget(), and the first of them as o->kind.  A kind that is given is
+ * the only way.  REMOTE_AUTO: local if the only node is this machine; else
+ * those of o->around, pdsh with ssh, ssh that are installed.  mpiexec is chosen
+ * only where none of them is: it reaches nodes by one of them itself.  Appends
+ * the ways and the reason to `said` (may be NULL), as one line without newline.
+ * ERROR_ABSENT: none is installed.
  */
 int remote_resolve(const struct hostlist *nodes, struct remote_options *o,
 		   struct buf *said, struct error *err);
+void remote_forget(struct remote_options *o);
 
 /*
  * Run argv on each of the nodes (twice on a node named twice) and wait for all.
- * results[0 .. nodes->count - 1] are overwritten; the caller frees them, also
+ * What o->ways learns of nodes is for the later calls.  results[0 .. nodes->count - 1] are overwritten; the caller frees them, also
  * after an error.  0: all nodes were tried, see their results.  -1:
  * ERROR_ABSENT (the program is not installed), ERROR_USAGE, ERROR_NOMEM,
  * ERROR_SYSTEM. errnum EINTR means stop(): running commands are KILLED, the

@@ -11,6 +11,7 @@
  *	command  makes the command lines        proc  starts, reads, ends one
  *	find     finds programs                 pdsh  assigns lines to nodes
  *	                                        node  handles a node's output
+ *	ways     which way to a node, and the next one if it is not reached
  */
 #ifndef REMOTE_REMOTE_IMPL_H
 #define REMOTE_REMOTE_IMPL_H
@@ -26,6 +27,9 @@ struct arena;
 struct map;
 
 #define REMOTE_TOKEN 32	  /* bytes of the marker, with its NUL */
+#define REMOTE_WAYS 4	  /* most ways to a node */
+#define REMOTE_TRIES 2	  /* attempts by each way */
+#define REMOTE_PAUSE 1.0  /* s before the next attempt */
 #define REMOTE_GRACE 1.0  /* s for a process to end after its nodes */
 #define REMOTE_POLITE 2.0 /* s between TERM and KILL */
 #define REMOTE_FINAL 1.0  /* s for a killed process to end */
@@ -38,14 +42,42 @@ enum remote_phase {
 	REMOTE_ENDED,
 };
 
+/* A way to nodes.  Only a run uses what follows `module`. */
+struct remote_way {
+	enum remote_kind kind;
+	const char *module;
+	bool usable;		     /* its programs were found */
+	const char *program, *inner; /* paths; `inner`: what pdsh runs */
+	const char *line; /* the command as one line for a login shell */
+	char **env;	  /* pdsh's; NULL: our own */
+};
+
+struct remote_ways {
+	struct remote_way list[REMOTE_WAYS]; /* preferred first */
+	size_t count;
+	unsigned tries;	     /* attempts by each */
+	bool old_srun;	     /* it does not know --overlap */
+	struct arena *arena; /* names in `reached` */
+	struct map *reached; /* nodes that another way than the first reached:
+				its index */
+};
+
 struct remote_node {
 	const char *name;
 	struct remote_result *result;
 	enum remote_phase phase;
+	size_t way, first;  /* index of its way; the one that was tried first */
+	unsigned tries;	    /* attempts by this way that failed */
+	bool ssh;	    /* one by ssh failed */
+	struct buf before;  /* why the ways before this one failed */
+	enum remote_state sofar; /* of the failed attempts */
+	struct remote_node *next; /* WAITING: in run->queue */
+	double due;		  /* WAITING: not before */
 	double start, last; /* times: start of its process, last output */
+	size_t bytes;	    /* that the command printed */
 	struct buf words;   /* last line that may explain a failure */
 	bool complained;    /* `words` is from stderr, not output of a login */
-	struct remote_proc *proc;
+	struct remote_proc *proc; /* of the present attempt */
 };
 
 /* One pipe from a process. */
@@ -62,6 +94,7 @@ struct remote_proc {
 	struct remote_stream out, err;
 	struct arena *arena; /* holds its argv and labels */
 	size_t *nodes, count;
+	const struct remote_way *way;
 	size_t open;	    /* nodes that have not ended */
 	struct map *labels; /* pdsh: label to index in run->nodes */
 	struct buf words;   /* pdsh: its last line about no node */
@@ -75,20 +108,21 @@ struct remote_proc {
 
 struct remote_run {
 	const struct remote_options *o;
-	enum remote_kind kind;
 	const char *const *argv;
 	char token[REMOTE_TOKEN];
-	struct arena *arena;	     /* holds the following */
-	const char *program, *inner; /* paths; `inner`: what pdsh runs */
-	const char *line;	 /* the command as one line for a login shell */
-	char **env;		 /* pdsh's; NULL: our own */
+	struct arena *arena; /* holds what the ways point at */
+	struct remote_ways *known; /* of the options, or `once` */
+	struct remote_ways once;
+	struct remote_way ways[REMOTE_WAYS];
 	struct hostlist brokers; /* flux: names of the nodes, by rank */
 	struct map *ranks;	 /* flux: node name to rank */
 	unsigned fanout;
 	size_t keep;
 	double polite; /* as in the options, or REMOTE_POLITE */
 	struct remote_node *nodes;
-	size_t count, first; /* `first`: all before it are not WAITING */
+	size_t count;
+	/* Nodes that are WAITING, by the time when they are due. */
+	struct remote_node *queue, **tail;
 	size_t waiting, active;
 	struct remote_proc *procs;
 	size_t nprocs;
@@ -112,17 +146,19 @@ const char *remote_find(const char *given, const char *name, struct arena *a,
 
 /* --- command.c --- */
 
-/* Prepare the paths of programs and the command line of run->kind, in
+/* Prepare the paths of programs and the command line of a way, in
  * run->arena. */
-int remote_command_init(struct remote_run *run, struct error *err);
+int remote_command_init(struct remote_run *run, struct remote_way *w,
+			struct error *err);
 
 /* The argv of the process for p->nodes, ended by NULL, in p's arena.  NULL: no
  * memory. */
 const char **remote_command_argv(const struct remote_run *run,
 				 const struct remote_proc *p);
 
-/* The reason why no process can be started for this node.  NULL: it can. */
+/* The reason why this way cannot lead to this node.  NULL: it can. */
 const char *remote_command_objection(const struct remote_run *run,
+				     const struct remote_way *w,
 				     const char *name);
 
 /* --- proc.c --- */
@@ -151,7 +187,9 @@ void remote_node_out(struct remote_run *run, struct remote_node *n, char *text,
 void remote_node_err(struct remote_run *run, struct remote_node *n,
 		     const char *text, size_t len, bool whole);
 
-/* Record the result of a node.  `fmt` gives the clause `why`; NULL: none. */
+/* An attempt has ended: put the node into the queue again if it was not reached
+ * and there is another one, else record its result.  `fmt` gives the clause
+ * `why`; NULL: none. */
 void remote_node_end(struct remote_run *run, struct remote_node *n,
 		     enum remote_state state, int status, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
@@ -160,6 +198,23 @@ void remote_node_end(struct remote_run *run, struct remote_node *n,
  * reports that it has (-1).  `words`: the explanation; may be NULL. */
 void remote_node_lost(struct remote_run *run, struct remote_node *n, int status,
 		      const char *words);
+
+/* --- ways.c --- */
+
+/* The way by which a node is asked first. */
+size_t remote_way_first(const struct remote_run *run, const char *name);
+
+/* Choose the way of the next attempt, after one that ended in `state` because
+ * of `why`.  False: there is none. */
+bool remote_way_next(struct remote_run *run, struct remote_node *n,
+		     enum remote_state state, const char *why);
+
+/* The node was reached by its way: remember that. */
+void remote_way_reached(struct remote_run *run, const struct remote_node *n);
+
+/* What the words of a launcher that did not start the command tell of the
+ * node. */
+enum remote_state remote_way_told(const char *words);
 
 /* --- pdsh.c --- */
 
@@ -176,6 +231,9 @@ struct remote_node *remote_pdsh_err(struct remote_run *run,
 				    size_t len, bool whole, const char **words);
 
 /* --- loop.c --- */
+
+/* Let a node wait until n->due, behind those that wait already. */
+void remote_queue(struct remote_run *run, struct remote_node *n);
 
 /* Serve all nodes. */
 int remote_loop(struct remote_run *run, struct error *err);

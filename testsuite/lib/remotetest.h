@@ -10,6 +10,8 @@
  *	chatty*	 the login prints lines before the command's output
  *	broken*	 the connection breaks when the command's shell dies
  *	linger*	 the connection outlives the command
+ *	nosrun*	 srun refuses; mix*: ssh refuses, and srun hangs
+ *	shy*	 refuses the first time
  *	others	 run the command, with NODE in the environment
  */
 #ifndef REMOTETEST_H

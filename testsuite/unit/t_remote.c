@@ -192,7 +192,8 @@ test_pdsh(void)
 
 	s.o.module = "nonsense";
 	is_int(run_line(&s, "a,b", "echo"), 0, "a module that is not there");
-	ok(came(&s.r[1], REMOTE_REFUSED, -1, "nonsense"), "pdsh says so");
+	ok(came(&s.r[1], REMOTE_NOT_STARTED, -1, "nonsense"),
+	   "pdsh says so");
 	run_free(&s);
 
 	/* pdsh drops the part of a line after 128 KiB. */
@@ -331,48 +332,68 @@ static void
 test_settle(void)
 {
 	static const struct {
-		const char *nodes, *programs[5];
-		enum remote_kind around;
+		const char *nodes, *programs[6];
+		enum remote_kind named, around;
 		enum remote_kind kind;
-		const char *why;
+		const char *says;
 	} cases[] = {
 		{ "a,b",
-		  { "pdsh", "ssh", "srun" },
+		  { "pdsh", "ssh", "srun", "mpiexec" },
+		  REMOTE_AUTO,
 		  REMOTE_SRUN,
+		  REMOTE_SRUN,
+		  "by srun, then by pdsh with ssh, then by ssh (in a job" },
+		{ "a,b",
+		  { "pdsh", "ssh", "srun" },
+		  REMOTE_AUTO,
+		  REMOTE_AUTO,
 		  REMOTE_PDSH,
-		  "by pdsh with ssh (" },
+		  "by pdsh with ssh, then by ssh (what is installed)" },
 		{ "a,b",
 		  { "pdsh", "srun" },
-		  REMOTE_SRUN,
-		  REMOTE_SRUN,
-		  "resource manager" },
-		{ "a,b",
-		  { "ssh", "srun" },
 		  REMOTE_AUTO,
-		  REMOTE_SSH,
-		  "pdsh is not" },
+		  REMOTE_SRUN,
+		  REMOTE_SRUN,
+		  "by srun (" },
 		{ "a,b",
 		  { "ssh", "flux" },
+		  REMOTE_AUTO,
 		  REMOTE_FLUX,
 		  REMOTE_FLUX,
-		  "resource manager" },
+		  "by flux, then by ssh (" },
+		{ "a,b",
+		  { "ssh" },
+		  REMOTE_AUTO,
+		  REMOTE_FLUX,
+		  REMOTE_SSH,
+		  "by ssh (" },
 		{ "a,b",
 		  { "mpiexec", "pdsh" },
 		  REMOTE_AUTO,
+		  REMOTE_AUTO,
 		  REMOTE_MPIEXEC,
-		  "neither" },
+		  "by mpiexec (" },
+		{ "a,b",
+		  { "pdsh", "ssh", "srun" },
+		  REMOTE_PDSH,
+		  REMOTE_SRUN,
+		  REMOTE_PDSH,
+		  "by pdsh with ssh (as asked)" },
 		{ "localhost",
 		  { "ssh" },
 		  REMOTE_AUTO,
+		  REMOTE_AUTO,
 		  REMOTE_LOCAL,
-		  "this machine" },
+		  "by local (the only node is this machine" },
 		{ "localhost,localhost",
 		  { NULL },
 		  REMOTE_AUTO,
+		  REMOTE_SRUN,
 		  REMOTE_LOCAL,
 		  "this machine" },
 		{ "localhost,b",
 		  { "srun", "flux", "pdsh" },
+		  REMOTE_AUTO,
 		  REMOTE_AUTO,
 		  REMOTE_AUTO,
 		  NULL },
@@ -380,7 +401,8 @@ test_settle(void)
 	const char *path = fmt("%s", getenv("PATH"));
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct remote_options o = { .around = cases[i].around };
+		struct remote_options o = { .kind = cases[i].named,
+					    .around = cases[i].around };
 		struct error err = ERROR_INIT;
 		struct buf said = BUF_INIT;
 		struct hostlist h;
@@ -396,9 +418,10 @@ test_settle(void)
 			ok(err.kind == ERROR_ABSENT && says(&err, "install"),
 			   "what to do");
 		} else {
-			ok(rc == 0 && strstr(said.data, cases[i].why) != NULL,
+			ok(rc == 0 && strstr(said.data, cases[i].says) != NULL,
 			   said.data);
 		}
+		remote_forget(&o);
 		buf_free(&said);
 		hostlist_free(&h);
 	}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ways.c - which ways there are to the nodes, which of them a node is asked by,
+ * and what the failure of an attempt tells.
+ */
+#include <string.h>
+
+#include "arena.h"
+#include "hostlist.h"
+#include "map.h"
+#include "mem.h"
+#include "remote/remote_impl.h"
+#include "str.h"
+
+/* --- Names --- */
+
+static const char *const kinds[REMOTE_KINDS] = { "auto", "pdsh", "ssh",
+						 "srun", "flux", "mpiexec",
+						 "local" };
+
+const char *
+remote_kind_name(enum remote_kind kind)
+{
+	return kinds[kind];
+}
+
+int
+remote_choose(const char *name, struct remote_options *o, struct error *err)
+{
+	static const char *const ours[] = { "", "aprun", "jsrun", "lrun" };
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		if (name == NULL || strcmp(name, ours[i]) == 0)
+			name = "auto";
+	if (strcmp(name, "mpirun") == 0)
+		name = "mpiexec";
+	if (str_starts(name, "pdsh:") && name[5] != '\0') {
+		o->kind = REMOTE_PDSH;
+		o->module = name + 5;
+		return 0;
+	}
+	for (size_t i = 0; i < REMOTE_KINDS; i++)
+		if (strcmp(name, kinds[i]) == 0) {
+			o->kind = (enum remote_kind)i;
+			return 0;
+		}
+	return error_set(err, ERROR_USAGE,
+			 "%s: no way to run commands on nodes: expected auto, "
+			 "pdsh, pdsh:exec, ssh, srun, flux, mpiexec or local",
+			 name);
+}
+
+/* --- Choosing --- */
+
+/* Is the program of this kind installed? */
+static bool
+usable(const struct remote_options *o, enum remote_kind kind)
+{
+	return remote_installed(o->programs[kind] != NULL ? o->programs[kind]
+							  : kinds[kind]);
+}
+
+static void
+add_way(struct remote_ways *w, enum remote_kind kind, const char *module)
+{
+	w->list[w->count++] =
+		(struct remote_way){ .kind = kind, .module = module };
+}
+
+/* Is this machine the only node? */
+static bool
+all_here(const struct hostlist *nodes)
+{
+	bool here = nodes->count > 0 && remote_is_here(nodes->names[0]);
+
+	for (size_t i = 1; i < nodes->count && here; i++)
+		here = strcmp(nodes->names[i], nodes->names[0]) == 0;
+	return here;
+}
+
+/* Fill in the ways to these nodes; return why these. */
+static const char *
+detect(struct remote_ways *w, const struct hostlist *nodes,
+       const struct remote_options *o)
+{
+	const bool ssh = usable(o, REMOTE_SSH);
+
+	if (o->kind != REMOTE_AUTO) {
+		add_way(w, o->kind, o->module);
+		/* The same, if this pdsh has no module exec. */
+		if (o->kind == REMOTE_PDSH && o->module == NULL)
+			add_way(w, o->kind, "ssh");
+		return "as asked";
+	}
+	if (all_here(nodes)) {
+		add_way(w, REMOTE_LOCAL, NULL);
+		return "the only node is this machine";
+	}
+	if (o->around != REMOTE_AUTO && usable(o, o->around))
+		add_way(w, o->around, NULL);
+	if (ssh && usable(o, REMOTE_PDSH))
+		add_way(w, REMOTE_PDSH, NULL);
+	if (ssh)
+		add_way(w, REMOTE_SSH, NULL);
+	if (w->count == 0 && usable(o, REMOTE_MPIEXEC))
+		add_way(w, REMOTE_MPIEXEC, NULL);
+	return o->around != REMOTE_AUTO ? "in a job of this resource manager"
+					: "what is installed";
+}
+
+static int
+describe(const struct remote_ways *w, const char *why, struct buf *said,
+	 struct error *err)
+{
+	buf_add_str(said, "commands are run on nodes by ");
+	for (size_t i = 0; i < w->count; i++) {
+		const struct remote_way *way = &w->list[i];
+		const char *with = way->module == NULL	       ? "ssh"
+				   : str_eq(way->module, "exec") ? "srun"
+								 : way->module;
+
+		/* The second pdsh is the same way. */
+		if (i > 0 && way->kind == REMOTE_PDSH && way->module != NULL)
+			continue;
+		buf_printf(said, "%s%s", i > 0 ? ", then by " : "",
+			   remote_kind_name(way->kind));
+		if (way->kind == REMOTE_PDSH)
+			buf_printf(said, " with %s", with);
+	}
+	buf_printf(said, " (%s)", why);
+	return buf_check(said, err);
+}
+
+int
+remote_resolve(const struct hostlist *nodes, struct remote_options *o,
+	       struct buf *said, struct error *err)
+{
+	struct remote_ways *w = mem_calloc(1, sizeof(*w));
+	const char *why = NULL;
+
+	remote_forget(o);
+	if (w == NULL)
+		return error_no_memory(err);
+	o->ways = w;
+	w->tries = REMOTE_TRIES;
+	why = detect(w, nodes, o);
+	if (w->count == 0)
+		return error_set(
+			err, ERROR_ABSENT,
+			"no way to run commands on the nodes: none of "
+			"pdsh, ssh, srun, flux, mpiexec is usable "
+			"here; install one, or name its place in PATH");
+	o->kind = w->list[0].kind;
+	o->module = w->list[0].module;
+	return said != NULL ? describe(w, why, said, err) : 0;
+}
+
+void
+remote_forget(struct remote_options *o)
+{
+	if (o->ways == NULL)
+		return;
+	map_free(o->ways->reached);
+	arena_free(o->ways->arena);
+	mem_free(o->ways);
+	o->ways = NULL;
+}
+
+/* --- The way of a node --- */
+
+size_t
+remote_way_first(const struct remote_run *run, const char *name)
+{
+	const struct map *m = run->known->reached;
+	size_t at = m != NULL ? map_get(m, name) : MAP_NONE;
+
+	for (at = at != MAP_NONE ? at : 0; at < run->known->count; at++)
+		if (run->ways[at].usable)
+			return at;
+	for (at = 0; !run->ways[at].usable;)
+		at++;
+	return at;
+}
+
+void
+remote_way_reached(struct remote_run *run, const struct remote_node *n)
+{
+	struct remote_ways *w = run->known;
+	const char *name = NULL;
+
+	if (n->way == 0 && w->reached == NULL)
+		return;
+	if (w->arena == NULL)
+		w->arena = arena_new();
+	if (w->reached == NULL)
+		w->reached = map_new();
+	if (w->arena != NULL)
+		name = arena_strdup(w->arena, n->name);
+	if (w->reached == NULL || name == NULL ||
+	    map_put(w->reached, name, n->way) < 0)
+		run->failed = true;
+}
+
+static bool
+is_by_ssh(const struct remote_way *w)
+{
+	return w->kind == REMOTE_SSH ||
+	       (w->kind == REMOTE_PDSH &&
+		(w->module == NULL || strcmp(w->module, "ssh") == 0));
+}
+
+bool
+remote_way_next(struct remote_run *run, struct remote_node *n,
+		enum remote_state state, const char *why)
+{
+	const struct remote_way *was = &run->ways[n->way];
+	const struct buf *err = &n->result->err;
+	size_t at = n->way;
+
+	if (state < n->sofar)
+		n->sofar = state;
+	n->ssh = n->ssh || (is_by_ssh(was) && state != REMOTE_NOT_STARTED);
+	if (err->len > 0 && strstr(err->data, "--overlap") != NULL)
+		run->known->old_srun = true;
+	if (++n->tries < run->known->tries)
+		return true;
+	do {
+		at = (at + 1) % run->known->count;
+		if (at == n->first)
+			return false;
+		/* ssh by another name is no other way. */
+	} while (!run->ways[at].usable ||
+		 (n->ssh && is_by_ssh(&run->ways[at])));
+	buf_printf(&n->before, "%s: %s; ", remote_kind_name(was->kind), why);
+	n->tries = 0;
+	n->way = at;
+	return true;
+}
+
+/* --- What a failure tells --- */
+
+static bool
+has_any(const char *text, const char *const *words)
+{
+	for (; *words != NULL; words++)
+		if (strstr(text, *words) != NULL)
+			return true;
+	return false;
+}
+
+enum remote_state
+remote_way_told(const char *words)
+{
+	/* The launcher failed before it came to the node. */
+	static const char *const ours[] = {
+		"No such rcmd module",	  "slurm controller",
+		"Invalid job id",	  "Unable to confirm allocation",
+		"Could not resolve host", "cannot fork",
+		"fork: ",		  "Resource temporarily unavailable",
+		"--overlap",		  NULL,
+	};
+	/* The node is silent, or the resource manager calls it down. */
+	static const char *const silent[] = {
+		"timed out",	     "timeout",
+		"No route to host",  "Host is down",
+		"not available (down", "Communication connection failure",
+		"Node not responding", NULL,
+	};
+
+	return has_any(words, ours)	? REMOTE_NOT_STARTED
+	       : has_any(words, silent) ? REMOTE_TIMEOUT
+					: REMOTE_REFUSED;
+}
