@@ -228,7 +228,7 @@ env_down_nodes(const struct env_call *c)
 	struct down_request r = { .timeout = ANSWER_SECS };
 	uint64_t secs = UINT64_MAX;
 	const struct opt opts[] = {
-		OPT_FLAG('r', "reason", &r.reason, "a line with NODE: REASON"),
+		OPT_FLAG('r', "reason", &r.reason, "lines with NODES: REASON"),
 		OPT_FLAG('f', "free", &r.free,
 			 "sizes are of free space, not of the file system"),
 		OPT_STRING('d', "down", &r.down, "LIST", OPT_ANY,
@@ -249,7 +249,7 @@ env_down_nodes(const struct env_call *c)
 		OPT_U64(0, "fanout", &r.fanout, "N", 1, REMOTE_FANOUT_MAX,
 			"nodes at a time (default 64)"),
 		OPT_U64(0, "timeout", &r.timeout, "SECONDS", 1, 86400,
-			"that a node may take (default 20)"),
+			"for an attempt to ask a node (default 20)"),
 		OPT_STRING(0, "helper", &r.helper, "FILE", OPT_FILE,
 			   "scr_env as the nodes have it (default: as here)"),
 		ENV_JOB_OPTIONS(r.where),

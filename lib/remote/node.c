@@ -38,8 +38,7 @@ explain(struct remote_run *run, struct remote_node *n, const char *why)
 	if (n->before.len > 0)
 		buf_printf(to, "%s%s: ", n->before.data,
 			   remote_kind_name(run->ways[n->way].kind));
-	n->result->why =
-		buf_add_str(to, why) == 0 ? to->data : "out of memory";
+	n->result->why = buf_add_str(to, why) == 0 ? to->data : "out of memory";
 }
 
 void
@@ -134,13 +133,12 @@ count(struct remote_run *run, struct remote_node *n, size_t bytes)
 {
 	n->last = clock_seconds();
 	n->bytes += bytes;
-	if (n->phase != REMOTE_RUNNING || n->bytes / REMOTE_TALK < run->keep)
+	if (n->phase != REMOTE_RUNNING || n->bytes <= run->talk)
 		return;
 	if (n->proc != NULL)
 		n->proc->overdue = true;
 	remote_node_end(run, n, REMOTE_KILLED, -1,
-			"printed more than %zu KiB: ended",
-			run->keep * REMOTE_TALK >> 10);
+			"printed more than %zu KiB: ended", run->talk >> 10);
 }
 
 /* Keep a line that may explain a failure. */

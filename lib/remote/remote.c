@@ -143,6 +143,7 @@ init(struct remote_run *run, const struct hostlist *nodes,
 	if (run->fanout > REMOTE_FANOUT_MAX)
 		run->fanout = REMOTE_FANOUT_MAX;
 	run->keep = run->o->keep > 0 ? run->o->keep : REMOTE_KEEP;
+	run->talk = run->o->talk > 0 ? run->o->talk : 4 * run->keep;
 	run->polite = run->o->polite > 0 ? run->o->polite : REMOTE_POLITE;
 	run->nodes = mem_calloc(nodes->count, sizeof(*run->nodes));
 	run->buffer = mem_alloc(2, REMOTE_BUFFER);

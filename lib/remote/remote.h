@@ -6,8 +6,8 @@
  *	pdsh                      a process for up to `fanout` nodes; through
  *	                          ssh, or through srun with its module exec
  *	ssh, srun, flux, mpiexec  a process for each node
- *	local                     the command itself, once for each node, without
- *	                          a shell
+ *	local                     the command, once for each node, without a
+ *	                          shell
  *
  * Several ways may lead to a node: remote_resolve() lists them.  A node whose
  * command did not begin is asked once more by the same way after a pause, then
@@ -16,8 +16,8 @@
  *
  * A node that is dead, hangs or refuses does not delay the others.  All nodes
  * are served side by side, so that dead ones delay a run by two connection
- * time-outs for each way, however many they are (more than `fanout`: as often as
- * the fanout fits in).  Each argument arrives unchanged, including blanks,
+ * time-outs for each way, however many they are (if more than `fanout`: for
+ * each fanout of them).  Each argument arrives unchanged, including blanks,
  * quotes and dollars (a newline only if the login shell of the node is not of
  * csh's family).
  *
@@ -48,7 +48,6 @@ struct remote_ways; /* opaque */
 #define REMOTE_FANOUT 64 /* default: nodes at a time */
 #define REMOTE_FANOUT_MAX 1024
 #define REMOTE_KEEP ((size_t)1 << 20) /* default: bytes of output */
-#define REMOTE_TALK 4
 
 enum remote_kind {
 	REMOTE_AUTO, /* chosen by remote_resolve() */
@@ -84,9 +83,8 @@ struct remote_options {
 	 */
 	double connect, idle, limit;
 	double polite; /* seconds from TERM to KILL; 0: 2 */
-	/* Bytes of each output, and of a line; 0: REMOTE_KEEP.  A node that
-	 * prints REMOTE_TALK times as much is ended. */
-	size_t keep;
+	size_t keep;   /* bytes of each output, and of a line; 0: REMOTE_KEEP */
+	size_t talk;   /* bytes after which a node is ended; 0: 4 * keep */
 	/* Polled several times a second; true ends the run.  May be NULL. */
 	bool (*stop)(void);
 	/* Called for each line of stdout as it arrives; `text` is valid during
@@ -109,7 +107,7 @@ enum remote_state {
 
 struct remote_result {
 	enum remote_state state;
-	int status;	     /* DONE: exit status, 128 + signal; else -1 */
+	int status;	/* DONE: exit status, 128 + signal; else -1 */
 	struct buf out; /* the first `keep` bytes */
 	struct buf err; /* at most `keep` bytes: its begin and its end */
 	bool cut;	/* output was dropped, or a line was too long */
@@ -152,7 +150,8 @@ void remote_forget(struct remote_options *o);
 
 /*
  * Run argv on each of the nodes (twice on a node named twice) and wait for all.
- * What o->ways learns of nodes is for the later calls.  results[0 .. nodes->count - 1] are overwritten; the caller frees them, also
+ * What o->ways learns of the nodes is for later calls.
+ * results[0 .. nodes->count - 1] are overwritten; the caller frees them, also
  * after an error.  0: all nodes were tried, see their results.  -1:
  * ERROR_ABSENT (the program is not installed), ERROR_USAGE, ERROR_NOMEM,
  * ERROR_SYSTEM. errnum EINTR means stop(): running commands are KILLED, the

@@ -66,17 +66,17 @@ struct remote_node {
 	const char *name;
 	struct remote_result *result;
 	enum remote_phase phase;
-	size_t way, first;  /* index of its way; the one that was tried first */
-	unsigned tries;	    /* attempts by this way that failed */
-	bool ssh;	    /* one by ssh failed */
-	struct buf before;  /* why the ways before this one failed */
-	enum remote_state sofar; /* of the failed attempts */
+	size_t way, first; /* index of its way; the one that was tried first */
+	unsigned tries;	   /* attempts by this way that failed */
+	bool ssh;	   /* one by ssh failed */
+	struct buf before; /* why the ways before this one failed */
+	enum remote_state sofar;  /* of the failed attempts */
 	struct remote_node *next; /* WAITING: in run->queue */
 	double due;		  /* WAITING: not before */
-	double start, last; /* times: start of its process, last output */
-	size_t bytes;	    /* that the command printed */
-	struct buf words;   /* last line that may explain a failure */
-	bool complained;    /* `words` is from stderr, not output of a login */
+	double start, last;	  /* times: start of its process, last output */
+	size_t bytes;		  /* that the command printed */
+	struct buf words;	  /* last line that may explain a failure */
+	bool complained; /* `words` is from stderr, not output of a login */
 	struct remote_proc *proc; /* of the present attempt */
 };
 
@@ -110,14 +110,14 @@ struct remote_run {
 	const struct remote_options *o;
 	const char *const *argv;
 	char token[REMOTE_TOKEN];
-	struct arena *arena; /* holds what the ways point at */
+	struct arena *arena;	   /* holds what the ways point at */
 	struct remote_ways *known; /* of the options, or `once` */
 	struct remote_ways once;
 	struct remote_way ways[REMOTE_WAYS];
 	struct hostlist brokers; /* flux: names of the nodes, by rank */
 	struct map *ranks;	 /* flux: node name to rank */
 	unsigned fanout;
-	size_t keep;
+	size_t keep, talk;
 	double polite; /* as in the options, or REMOTE_POLITE */
 	struct remote_node *nodes;
 	size_t count;

@@ -115,7 +115,7 @@ describe(const struct remote_ways *w, const char *why, struct buf *said,
 	buf_add_str(said, "commands are run on nodes by ");
 	for (size_t i = 0; i < w->count; i++) {
 		const struct remote_way *way = &w->list[i];
-		const char *with = way->module == NULL	       ? "ssh"
+		const char *with = way->module == NULL		 ? "ssh"
 				   : str_eq(way->module, "exec") ? "srun"
 								 : way->module;
 
@@ -253,16 +253,21 @@ remote_way_told(const char *words)
 {
 	/* The launcher failed before it came to the node. */
 	static const char *const ours[] = {
-		"No such rcmd module",	  "slurm controller",
-		"Invalid job id",	  "Unable to confirm allocation",
-		"Could not resolve host", "cannot fork",
-		"fork: ",		  "Resource temporarily unavailable",
-		"--overlap",		  NULL,
+		"No such rcmd module",
+		"slurm controller",
+		"Invalid job id",
+		"Unable to confirm allocation",
+		"Could not resolve host",
+		"cannot fork",
+		"fork: ",
+		"Resource temporarily unavailable",
+		"--overlap",
+		NULL,
 	};
 	/* The node is silent, or the resource manager calls it down. */
 	static const char *const silent[] = {
-		"timed out",	     "timeout",
-		"No route to host",  "Host is down",
+		"timed out",	       "timeout",
+		"No route to host",    "Host is down",
 		"not available (down", "Communication connection failure",
 		"Node not responding", NULL,
 	};

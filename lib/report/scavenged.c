@@ -9,6 +9,7 @@
 
 #include "buf.h"
 #include "error.h"
+#include "hostlist.h"
 #include "json.h"
 #include "report/plan_text.h"
 #include "scavenge/salvage.h"
@@ -238,7 +239,10 @@ put_all(const struct scavenge *s, struct buf *out)
 		buf_add_str(
 			out,
 			taken > 0 ? "NO checkpoint is saved"
-				  : "UNKNOWN: the checkpoints cannot be read");
+			: s->unread > 0
+				? "UNKNOWN: some nodes with the checkpoints "
+				  "cannot be reached"
+				: "UNKNOWN: the checkpoints cannot be read");
 	else if (o.newest == 0 && o.gone == 0)
 		buf_add_str(out, o.unfinished > 0
 					 ? "no checkpoint was completed"
@@ -271,6 +275,28 @@ put_all(const struct scavenge *s, struct buf *out)
 			   str_count(o.unknown - taken, "dataset"));
 }
 
+/* The nodes that may live, and what to do if they have what is missing. */
+static void
+put_unread(const struct scavenge *s, struct buf *out)
+{
+	struct hostlist list = { .count = 0 };
+
+	if (hostlist_init(&list, NULL) < 0)
+		out->failed = true;
+	for (size_t i = 0; i < s->job->nodes.count && !out->failed; i++)
+		if ((s->nodes[i].state == SCAVENGE_NODE_UNREACHABLE ||
+		     s->nodes[i].state == SCAVENGE_NODE_INVALID) &&
+		    hostlist_add_name(&list, s->nodes[i].name, NULL) < 0)
+			out->failed = true;
+	buf_add_str(out, "; not reached, and maybe alive: ");
+	if (hostlist_text(&list, out, NULL) < 0)
+		out->failed = true;
+	if (scavenge_status(s) == STATUS_FAILED)
+		buf_add_str(out, ": make them reachable, or give them with "
+				 "--down, and run it again");
+	hostlist_free(&list);
+}
+
 void
 report_verdict(const struct scavenge *s, struct buf *out)
 {
@@ -283,13 +309,15 @@ report_verdict(const struct scavenge *s, struct buf *out)
 	if (s->dead > 0)
 		buf_printf(out, "; %zu of %zu nodes dead", s->dead,
 			   s->job->nodes.count);
+	if (s->unread > 0)
+		put_unread(s, out);
 }
 
 static const char *
 node_state_name(enum scavenge_node_state state)
 {
-	static const char *const names[] = { "skipped", "alive", "dead",
-					     "odd" };
+	static const char *const names[] = { "skipped", "alive", "dead", "odd",
+					     "unreachable" };
 
 	return names[state];
 }

@@ -212,6 +212,7 @@ scavenge_judge(struct salvage *p, struct salvage_dataset *d, struct error *err)
 	d->state = SALVAGE_COMPLETE;
 	d->why = NULL;
 	d->missing = 0;
+	d->hidden = p->hidden;
 	if (d->world < 0) {
 		d->state = SALVAGE_LOST;
 		d->why = "no filemap is left to tell its ranks";

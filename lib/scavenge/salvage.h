@@ -61,6 +61,9 @@ struct salvage_dataset {
 	/* an I/O error hides parts of it, or made its build fail: it may not be
 	 * lost */
 	bool unread;
+	/* a node that could not be asked may have parts of it: it may not be
+	 * lost; of salvage_plan() */
+	bool hidden;
 	bool done; /* verified on the prefix; set by the caller */
 	/* Set by the caller: in a cache; listed in flush.scr, so the job
 	 * completed it; or never completed by the job, and so no loss. */
@@ -91,6 +94,7 @@ struct salvage {
 	struct salvage_dataset *datasets;
 	uint32_t nnodes; /* number of nodes in the job */
 	bool *gone;	 /* by node: failed or skipped */
+	bool hidden;	 /* one of these may live: its cache is unknown */
 };
 
 /* Nodes are numbered from 0 to nnodes - 1.  -1: ERROR_NOMEM. */

@@ -209,13 +209,14 @@ read_result(struct copying *c, const struct remote_result *r,
 	return 0;
 }
 
-/* Count copied bytes, report failures, and mark unreachable nodes failed:
- * *again is set if one was. */
+/* Count copied bytes, report failures, and mark nodes failed that did not come
+ * to the end: *again is set if one was. */
 static int
 take_results(struct copying *c, const struct remote_result *r, bool *again,
 	     struct error *err)
 {
 	struct scavenge *s = c->s;
+	const char *why = NULL;
 	char text[512];
 
 	for (size_t i = 0; i < c->count; i++) {
@@ -231,30 +232,33 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 		     (r[i].status == STATUS_DAMAGED && got.bad == 0 &&
 		      got.taken > 0)))
 			continue;
-		work_say(s->work, "%s: dataset %" PRId64 ": %s", n->name,
-			 c->d->id, failure_reason(&r[i], text, sizeof(text)));
+		why = failure_reason(&r[i], text, sizeof(text));
+		if (scavenge_complain(s, c->nodes[i], err,
+				      "dataset %" PRId64 ": %s", c->d->id,
+				      why) < 0)
+			return -1;
 		/* The node could not read some files; redundancy may restore
 		 * them. */
 		if (r[i].state == REMOTE_DONE && r[i].status == STATUS_DAMAGED)
 			continue;
-		n->why = arena_strdup(
-			s->arena, failure_reason(&r[i], text, sizeof(text)));
-		if (n->why == NULL)
-			return error_no_memory(err);
 		/* A node that reports an error is alive, and its cache is kept:
 		 * the prefix may be full, for example. */
 		if (r[i].state == REMOTE_DONE) {
+			n->why = arena_strdup(s->arena, why);
+			if (n->why == NULL)
+				return error_no_memory(err);
 			s->blocked = n;
 			continue;
 		}
-		n->state = SCAVENGE_NODE_DEAD;
+		if (scavenge_mark_failed(s, c->nodes[i],
+					 scavenge_unreached(&r[i]), why,
+					 err) < 0)
+			return -1;
 		c->unsure = true;
 		s->alive--;
-		s->dead++;
-		salvage_lose(&s->plan, c->nodes[i]);
 		*again = true;
 	}
-	return 0;
+	return scavenge_report(s, err);
 }
 
 /* Set the arguments of a copy.  Call scavenge_call_end() also on failure. */
@@ -281,7 +285,10 @@ call_init(struct scavenge_call *call, const struct copying *c,
 		call->argv[call->argc++] =
 			arena_strdup(s->arena, num_text(number, s->o->buffer));
 	}
-	call->remote.keep = NODECACHE_MAX;
+	/* More than it takes if one node copies all, slowly. */
+	if (call->remote.limit <= 0)
+		call->remote.limit =
+			SCAVENGE_SECONDS + (double)c->d->bytes / SCAVENGE_RATE;
 	for (size_t i = 0; i < call->argc; i++)
 		if (call->argv[i] == NULL)
 			return error_no_memory(err);
@@ -661,8 +668,9 @@ scavenge_save(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 			work_say(s->work, "dataset %" PRId64 "%s%s: %s: %s",
 				 d->id, d->name ? " " : "",
 				 d->name ? d->name : "",
-				 scavenge_is_unknown(d) ? "cannot be read"
-							: "lost",
+				 !scavenge_is_unknown(d) ? "lost"
+				 : d->unread		 ? "cannot be read"
+							 : "unknown, not lost",
 				 d->why);
 		return 0;
 	}

@@ -35,206 +35,6 @@ scavenge_stop(struct scavenge *s)
 	return s->stopped;
 }
 
-/* --- Listing the caches --- */
-
-/* The nodes not specified as down: *count numbers in *which. */
-static int
-choose_nodes(struct scavenge *s, uint32_t **which, size_t *count,
-	     struct error *err)
-{
-	const struct hostlist *all = &s->job->nodes;
-	struct hostlist live = { .count = 0 };
-	int rc = hostlist_init(&live, err);
-
-	*which = arena_alloc(s->arena, all->count + 1, sizeof(**which));
-	if (*which == NULL)
-		rc = error_no_memory(err);
-	if (rc == 0)
-		rc = hostlist_add_list(&live, all, err);
-	if (rc == 0 && s->o->down != NULL)
-		rc = hostlist_minus(&live, s->o->down, err);
-	/* `live` has the order of `all`. */
-	for (size_t i = 0; rc == 0 && i < all->count; i++) {
-		struct scavenge_node *n = &s->nodes[i];
-
-		n->name = all->names[i];
-		if (*count < live.count &&
-		    strcmp(live.names[*count], n->name) == 0) {
-			(*which)[(*count)++] = (uint32_t)i;
-			continue;
-		}
-		n->state = SCAVENGE_NODE_SKIPPED;
-		n->why = "specified as down";
-		salvage_lose(&s->plan, (uint32_t)i);
-	}
-	hostlist_free(&live);
-	return rc;
-}
-
-/* Mark a node failed: its caches are not used. */
-static int
-mark_failed(struct scavenge *s, uint32_t node, enum scavenge_node_state state,
-	    const char *why, struct error *err)
-{
-	struct scavenge_node *n = &s->nodes[node];
-
-	n->state = state;
-	n->why = arena_strdup(s->arena, why);
-	if (n->why == NULL)
-		return error_no_memory(err);
-	s->dead++;
-	salvage_lose(&s->plan, node);
-	work_say(s->work, "%s: %s", n->name, why);
-	return 0;
-}
-
-static int
-take_dataset(struct scavenge *s, uint32_t node,
-	     const struct nodecache_dataset *v, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct salvage_dataset *d = salvage_dataset(&s->plan, v, &why);
-
-	if (d != NULL)
-		d->cached = true;
-	if (v->problem != NULL)
-		work_say(s->work, "%s: dataset %" PRId64 ": %s",
-			 s->nodes[node].name, v->id, v->problem);
-	if (v->unread != NULL &&
-	    (v->problem == NULL || !str_eq(v->problem, v->unread)))
-		work_say(s->work, "%s: dataset %" PRId64 ": %s",
-			 s->nodes[node].name, v->id, v->unread);
-	for (size_t i = 0; d != NULL && i < v->nranks; i++)
-		if (salvage_found(&s->plan, d, node, &v->ranks[i], &why) < 0)
-			d = NULL;
-	if (d != NULL)
-		return 0;
-	if (why.kind == ERROR_NOMEM)
-		return error_no_memory(err);
-	/* An invalid answer of one node must not fail the scavenge. */
-	work_say(s->work, "%s: %s", s->nodes[node].name, why.text);
-	return 0;
-}
-
-static int
-take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
-	    struct error *err)
-{
-	struct scavenge_node *n = &s->nodes[node];
-	struct error why = ERROR_INIT;
-	struct nodecache v;
-	int rc = 0;
-
-	if (nodecache_parse(&v, r->out.data == NULL ? "" : r->out.data,
-			    r->out.len, &why) < 0) {
-		nodecache_free(&v);
-		if (why.kind == ERROR_NOMEM)
-			return error_no_memory(err);
-		return mark_failed(s, node, SCAVENGE_NODE_INVALID,
-				   r->why != NULL ? r->why : why.text, err);
-	}
-	n->state = SCAVENGE_NODE_ALIVE;
-	n->host = arena_strdup(s->arena, v.host != NULL ? v.host : n->name);
-	if (n->host == NULL)
-		rc = error_no_memory(err);
-	s->alive++;
-	s->there |= v.there;
-	/* A spare node has no cache: not worth a line in the log. */
-	if (v.problem != NULL &&
-	    (v.ndatasets > 0 || !str_ends(v.problem, strerror(ENOENT))))
-		work_say(s->work, "%s: %s", n->name, v.problem);
-	for (size_t i = 0; rc == 0 && i < v.ndatasets; i++)
-		rc = take_dataset(s, node, &v.datasets[i], err);
-	nodecache_free(&v);
-	return rc;
-}
-
-static int
-take_answers(struct scavenge *s, const struct remote_result *r, size_t count,
-	     const uint32_t *which, struct error *err)
-{
-	for (size_t i = 0; i < count; i++) {
-		int rc = 0;
-
-		if (r[i].state == REMOTE_DONE)
-			rc = take_survey(s, which[i], &r[i], err);
-		else
-			rc = mark_failed(
-				s, which[i], SCAVENGE_NODE_DEAD,
-				r[i].why ? r[i].why : "does not answer", err);
-		if (rc < 0)
-			return -1;
-	}
-	return 0;
-}
-
-int
-scavenge_call_init(struct scavenge_call *c, struct scavenge *s,
-		   struct error *err)
-{
-	const struct job *j = s->job;
-	const size_t max = 2 * j->ncaches + 3 + SCAVENGE_ARGS + 1;
-
-	*c = (struct scavenge_call){ .remote = s->o->remote };
-	c->argv = arena_alloc(s->arena, max, sizeof(*c->argv));
-	if (c->argv == NULL || hostlist_init(&c->hosts, err) < 0)
-		return error_no_memory(err);
-	c->argv[c->argc++] = s->o->copy;
-	c->argv[c->argc++] = "--cntldir";
-	c->argv[c->argc++] = j->cntl_dir;
-	for (size_t i = 0; i < j->ncaches; i++) {
-		c->argv[c->argc++] = "--cachedir";
-		c->argv[c->argc++] = j->caches[i].dir;
-	}
-	return 0;
-}
-
-int
-scavenge_call_run(struct scavenge_call *c, const struct scavenge *s,
-		  const uint32_t *nodes, size_t count, struct error *err)
-{
-	for (size_t i = 0; i < count; i++)
-		if (hostlist_add_name(&c->hosts, s->nodes[nodes[i]].name, err) <
-		    0)
-			return -1;
-	c->results = mem_calloc(count + 1, sizeof(*c->results));
-	if (c->results == NULL)
-		return error_no_memory(err);
-	return count == 0 ? 0
-			  : remote_run(&c->hosts, c->argv, &c->remote,
-				       c->results, err);
-}
-
-void
-scavenge_call_end(struct scavenge_call *c)
-{
-	if (c->results != NULL)
-		remote_results_free(c->results, c->hosts.count);
-	mem_free(c->results);
-	hostlist_free(&c->hosts);
-}
-
-static int
-ask(struct scavenge *s, struct error *err)
-{
-	struct scavenge_call call;
-	uint32_t *nodes = NULL;
-	size_t count = 0;
-	int rc = scavenge_call_init(&call, s, err);
-
-	if (rc == 0)
-		rc = choose_nodes(s, &nodes, &count, err);
-	if (rc == 0) {
-		call.argv[call.argc++] = "--list";
-		call.remote.keep = NODECACHE_MAX;
-		rc = scavenge_call_run(&call, s, nodes, count, err);
-	}
-	if (rc == 0)
-		rc = take_answers(s, call.results, count, nodes, err);
-	scavenge_call_end(&call);
-	return rc;
-}
-
 /* --- What is unknown --- */
 
 bool
@@ -251,7 +51,8 @@ scavenge_is_unknown(const struct salvage_dataset *d)
 	return scavenge_is_undescribed(d) ||
 	       (d->taken != SALVAGE_FREE && d->state != SALVAGE_LOST) ||
 	       (d->state == SALVAGE_LOST &&
-		(d->unread || (d->looked && d->found == STATUS_FAILED)));
+		(d->unread || d->hidden ||
+		 (d->looked && d->found == STATUS_FAILED)));
 }
 
 /* Report the datasets that are not saved, because the job did not complete them
@@ -364,7 +165,7 @@ scavenge_open(struct scavenge *s, struct job *job,
 	if (s->prefix == NULL)
 		return -1;
 	catalogue_stop_on(s->prefix, s->work->stop);
-	if (take_lock(s, err) < 0 || ask(s, err) < 0 ||
+	if (take_lock(s, err) < 0 || scavenge_ask(s, err) < 0 ||
 	    scavenge_add_known(s, err) < 0)
 		return -1;
 	s->seconds[SCAVENGE_ASK] = clock_seconds() - start;
@@ -399,6 +200,7 @@ void
 scavenge_close(struct scavenge *s)
 {
 	salvage_free(&s->plan);
+	complaints_free(&s->complaints);
 	index_free(s->index);
 	if (s->prefix != NULL)
 		catalogue_close(s->prefix);
@@ -504,7 +306,9 @@ is_open(const struct salvage_dataset *d, int64_t saved)
 {
 	if (!scavenge_is_unknown(d))
 		return false;
-	return d->output || (d->ckpt && d->unread ? saved == 0 : d->id > saved);
+	return d->output ||
+	       (d->ckpt && d->unread && !d->hidden ? saved == 0
+						   : d->id > saved);
 }
 
 /* May it be a checkpoint, or output? */

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "catalogue/catalogue.h"
+#include "remote/complaints.h"
 #include "remote/remote.h"
 #include "scavenge/salvage.h"
 
@@ -46,8 +47,10 @@ struct scavenge_options {
 enum scavenge_node_state {
 	SCAVENGE_NODE_SKIPPED, /* listed in `down` */
 	SCAVENGE_NODE_ALIVE,
-	SCAVENGE_NODE_DEAD,    /* no answer */
+	SCAVENGE_NODE_DEAD,    /* no sign of life */
 	SCAVENGE_NODE_INVALID, /* answered, but no survey could be read */
+	/* it, or something before it, refused; or it was cut off */
+	SCAVENGE_NODE_UNREACHABLE,
 };
 
 struct scavenge_node {
@@ -75,6 +78,8 @@ struct scavenge {
 	struct scavenge_node *nodes; /* one for each of job->nodes */
 	size_t alive, dead;
 	uint64_t there; /* nodecache.there of all nodes together */
+	size_t unread;	/* nodes that may live, and whose cache is unknown */
+	struct complaints complaints; /* not reported yet */
 	struct arena *arena;
 	int lock;
 	bool flush_known; /* flush.scr could be read */
@@ -145,8 +150,9 @@ bool scavenge_is_unknown(const struct salvage_dataset *d);
  * STATUS_OK: the newest checkpoint that the job completed and all output are
  * saved.  STATUS_DAMAGED: an older checkpoint is saved.  STATUS_LOST: output,
  * or all completed checkpoints, are lost.  STATUS_FAILED: stopped, or a dataset
- * could not be read.  With o->only, OK, LOST or FAILED, for that dataset alone.
- * Before a run: the expected status.
+ * could not be read, or nodes that may have what is missing could not be asked.
+ * With o->only, OK, LOST or FAILED, for that dataset alone.  Before a run: the
+ * expected status.
  */
 int scavenge_status(const struct scavenge *s);
 

@@ -12,6 +12,11 @@
 int scavenge_judge(struct salvage *p, struct salvage_dataset *d,
 		   struct error *err);
 
+/* --- ask.c --- */
+
+/* List the caches of all nodes, and mark those that failed. */
+int scavenge_ask(struct scavenge *s, struct error *err);
+
 /* --- known.c --- */
 
 /* Read the index and flush.scr, which list the datasets that are or should be
@@ -36,7 +41,27 @@ bool scavenge_is_mendable(const struct salvage_dataset *d);
 /* Was a stop requested?  Once true, s->stopped stays set. */
 bool scavenge_stop(struct scavenge *s);
 
+/* Note what is wrong with a node, and report to the log what was noted. */
+int scavenge_complain(struct scavenge *s, uint32_t node, struct error *err,
+		      const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+int scavenge_report(struct scavenge *s, struct error *err);
+
+/* The state of a node on which the command did not end. */
+enum scavenge_node_state scavenge_unreached(const struct remote_result *r);
+
+/* Mark a node failed: its cache is not used.  It may have what is missing,
+ * unless it is dead. */
+int scavenge_mark_failed(struct scavenge *s, uint32_t node,
+			 enum scavenge_node_state state, const char *why,
+			 struct error *err);
+
 /* A call of scr_copy on many nodes. */
+/* Without a limit of the user, a node may take so many seconds to list its
+ * cache, and a second more for so many bytes to copy: one that only talks would
+ * never end. */
+#define SCAVENGE_SECONDS 600.0
+#define SCAVENGE_RATE (1 << 20)
 #define SCAVENGE_ARGS 12 /* arguments that the caller may add to argv */
 struct scavenge_call {
 	size_t argc;

@@ -12,6 +12,7 @@
 #include "json.h"
 #include "map.h"
 #include "mem.h"
+#include "remote/complaints.h"
 #include "remote/remote.h"
 #include "site/job.h"
 #include "site/resmgr.h"
@@ -348,12 +349,17 @@ int
 health_reasons(const struct health *h, const struct hostlist *nodes,
 	       enum health_use use, struct buf *out, struct error *err)
 {
-	for (size_t i = 0; i < h->count; i++)
-		if (!health_good(h->nodes[i].state, use) &&
-		    buf_printf(out, "%s: %s\n", nodes->names[i],
-			       h->nodes[i].why) < 0)
-			return error_no_memory(err);
-	return 0;
+	struct complaints c = { .count = 0 };
+	int rc = 0;
+
+	for (size_t i = 0; i < h->count && rc == 0; i++)
+		if (!health_good(h->nodes[i].state, use))
+			rc = complaints_add(&c, nodes->names[i],
+					    h->nodes[i].why, err);
+	if (rc == 0)
+		rc = complaints_take(&c, out, err);
+	complaints_free(&c);
+	return rc;
 }
 
 struct json *

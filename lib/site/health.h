@@ -117,7 +117,7 @@ void health_free(struct health *h);
 struct health_dir *health_job_dirs(const struct job *j, struct arena *arena,
 				   size_t *count, struct error *err);
 
-/* The nodes that are not usable for `use`: their names, or lines "NODE:
+/* The nodes that are not usable for `use`: their names, or lines "NODES:
  * reason".  The JSON array has an object for each node, usable or not. */
 int health_bad_nodes(const struct health *h, const struct hostlist *nodes,
 		     enum health_use use, struct hostlist *out,

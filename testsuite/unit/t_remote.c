@@ -192,8 +192,7 @@ test_pdsh(void)
 
 	s.o.module = "nonsense";
 	is_int(run_line(&s, "a,b", "echo"), 0, "a module that is not there");
-	ok(came(&s.r[1], REMOTE_NOT_STARTED, -1, "nonsense"),
-	   "pdsh says so");
+	ok(came(&s.r[1], REMOTE_NOT_STARTED, -1, "nonsense"), "pdsh says so");
 	run_free(&s);
 
 	/* pdsh drops the part of a line after 128 KiB. */

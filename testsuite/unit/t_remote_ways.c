@@ -39,9 +39,9 @@ logged(const char *words)
 static void
 test_next_way(void)
 {
-	struct scene_run s = { .o = { .around = REMOTE_SRUN,
-				      .connect = 0.6,
-				      .polite = 0.2 } };
+	struct scene_run s = {
+		.o = { .around = REMOTE_SRUN, .connect = 0.6, .polite = 0.2 }
+	};
 	double first = 0;
 
 	resolve(&s);
@@ -144,10 +144,9 @@ test_old(void)
 static void
 test_talk(enum remote_kind kind)
 {
-	struct scene_run s = { .o = { .kind = kind,
-				      .idle = 30,
-				      .polite = 0.2,
-				      .keep = 20000 } };
+	struct scene_run s = {
+		.o = { .kind = kind, .idle = 30, .polite = 0.2, .keep = 20000 }
+	};
 
 	is_int(run_line(&s, "a,b,c,ok1",
 			"case $NODE in\n"

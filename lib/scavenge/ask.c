@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ask.c - run scr_copy on the nodes; ask all of them what their caches hold.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "hostlist.h"
+#include "mem.h"
+#include "scavenge/nodecache.h"
+#include "scavenge/scavenge_impl.h"
+#include "site/job.h"
+#include "str.h"
+
+/* The nodes not specified as down: *count numbers in *which. */
+static int
+choose_nodes(struct scavenge *s, uint32_t **which, size_t *count,
+	     struct error *err)
+{
+	const struct hostlist *all = &s->job->nodes;
+	struct hostlist live = { .count = 0 };
+	int rc = hostlist_init(&live, err);
+
+	*which = arena_alloc(s->arena, all->count + 1, sizeof(**which));
+	if (*which == NULL)
+		rc = error_no_memory(err);
+	if (rc == 0)
+		rc = hostlist_add_list(&live, all, err);
+	if (rc == 0 && s->o->down != NULL)
+		rc = hostlist_minus(&live, s->o->down, err);
+	/* `live` has the order of `all`. */
+	for (size_t i = 0; rc == 0 && i < all->count; i++) {
+		struct scavenge_node *n = &s->nodes[i];
+
+		n->name = all->names[i];
+		if (*count < live.count &&
+		    strcmp(live.names[*count], n->name) == 0) {
+			(*which)[(*count)++] = (uint32_t)i;
+			continue;
+		}
+		n->state = SCAVENGE_NODE_SKIPPED;
+		n->why = "specified as down";
+		salvage_lose(&s->plan, (uint32_t)i);
+	}
+	hostlist_free(&live);
+	return rc;
+}
+
+int
+scavenge_complain(struct scavenge *s, uint32_t node, struct error *err,
+		  const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return complaints_add(&s->complaints, s->nodes[node].name, text, err);
+}
+
+int
+scavenge_report(struct scavenge *s, struct error *err)
+{
+	struct buf text = BUF_INIT;
+	const int rc = complaints_take(&s->complaints, &text, err);
+	const char *rest = text.data, *line = NULL;
+	size_t len = 0;
+
+	while (rc == 0 && (line = str_line(&rest, &len)) != NULL)
+		work_say(s->work, "%.*s", (int)len, line);
+	buf_free(&text);
+	return rc;
+}
+
+enum scavenge_node_state
+scavenge_unreached(const struct remote_result *r)
+{
+	return remote_is_dead(r) ? SCAVENGE_NODE_DEAD
+				 : SCAVENGE_NODE_UNREACHABLE;
+}
+
+int
+scavenge_mark_failed(struct scavenge *s, uint32_t node,
+		     enum scavenge_node_state state, const char *why,
+		     struct error *err)
+{
+	struct scavenge_node *n = &s->nodes[node];
+
+	n->state = state;
+	n->why = arena_strdup(s->arena, why);
+	if (n->why == NULL)
+		return error_no_memory(err);
+	if (state == SCAVENGE_NODE_DEAD) {
+		s->dead++;
+	} else {
+		s->unread++;
+		s->plan.hidden = true;
+	}
+	salvage_lose(&s->plan, node);
+	return 0;
+}
+
+static int
+take_dataset(struct scavenge *s, uint32_t node,
+	     const struct nodecache_dataset *v, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct salvage_dataset *d = salvage_dataset(&s->plan, v, &why);
+
+	if (d != NULL)
+		d->cached = true;
+	if (v->problem != NULL &&
+	    scavenge_complain(s, node, err, "dataset %" PRId64 ": %s", v->id,
+			      v->problem) < 0)
+		return -1;
+	if (v->unread != NULL &&
+	    (v->problem == NULL || !str_eq(v->problem, v->unread)) &&
+	    scavenge_complain(s, node, err, "dataset %" PRId64 ": %s", v->id,
+			      v->unread) < 0)
+		return -1;
+	for (size_t i = 0; d != NULL && i < v->nranks; i++)
+		if (salvage_found(&s->plan, d, node, &v->ranks[i], &why) < 0)
+			d = NULL;
+	if (d != NULL)
+		return 0;
+	if (why.kind == ERROR_NOMEM)
+		return error_no_memory(err);
+	/* An invalid answer of one node must not fail the scavenge. */
+	return scavenge_complain(s, node, err, "%s", why.text);
+}
+
+/* The node did not do what it was asked. */
+static int
+mark_silent(struct scavenge *s, uint32_t node, enum scavenge_node_state state,
+	    const char *why, struct error *err)
+{
+	return scavenge_mark_failed(s, node, state, why, err) < 0
+		       ? -1
+		       : scavenge_complain(s, node, err, "%s", why);
+}
+
+static int
+take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
+	    struct error *err)
+{
+	struct scavenge_node *n = &s->nodes[node];
+	struct error why = ERROR_INIT;
+	struct nodecache v;
+	int rc = 0;
+
+	if (nodecache_parse(&v, r->out.data == NULL ? "" : r->out.data,
+			    r->out.len, &why) < 0) {
+		nodecache_free(&v);
+		if (why.kind == ERROR_NOMEM)
+			return error_no_memory(err);
+		return mark_silent(s, node, SCAVENGE_NODE_INVALID,
+				   r->why != NULL ? r->why : why.text, err);
+	}
+	n->state = SCAVENGE_NODE_ALIVE;
+	n->host = arena_strdup(s->arena, v.host != NULL ? v.host : n->name);
+	if (n->host == NULL)
+		rc = error_no_memory(err);
+	s->alive++;
+	s->there |= v.there;
+	/* A spare node has no cache: not worth a line in the log. */
+	if (v.problem != NULL &&
+	    (v.ndatasets > 0 || !str_ends(v.problem, strerror(ENOENT))) &&
+	    rc == 0)
+		rc = scavenge_complain(s, node, err, "%s", v.problem);
+	for (size_t i = 0; rc == 0 && i < v.ndatasets; i++)
+		rc = take_dataset(s, node, &v.datasets[i], err);
+	nodecache_free(&v);
+	return rc;
+}
+
+static int
+take_answers(struct scavenge *s, const struct remote_result *r, size_t count,
+	     const uint32_t *which, struct error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		int rc = 0;
+
+		if (r[i].state == REMOTE_DONE)
+			rc = take_survey(s, which[i], &r[i], err);
+		else
+			rc = mark_silent(
+				s, which[i], scavenge_unreached(&r[i]),
+				r[i].why ? r[i].why : "does not answer", err);
+		if (rc < 0)
+			return -1;
+	}
+	return scavenge_report(s, err);
+}
+
+int
+scavenge_call_init(struct scavenge_call *c, struct scavenge *s,
+		   struct error *err)
+{
+	const struct job *j = s->job;
+	const size_t max = 2 * j->ncaches + 3 + SCAVENGE_ARGS + 1;
+
+	*c = (struct scavenge_call){ .remote = s->o->remote };
+	c->remote.keep = c->remote.talk = NODECACHE_MAX;
+	c->argv = arena_alloc(s->arena, max, sizeof(*c->argv));
+	if (c->argv == NULL || hostlist_init(&c->hosts, err) < 0)
+		return error_no_memory(err);
+	c->argv[c->argc++] = s->o->copy;
+	c->argv[c->argc++] = "--cntldir";
+	c->argv[c->argc++] = j->cntl_dir;
+	for (size_t i = 0; i < j->ncaches; i++) {
+		c->argv[c->argc++] = "--cachedir";
+		c->argv[c->argc++] = j->caches[i].dir;
+	}
+	return 0;
+}
+
+int
+scavenge_call_run(struct scavenge_call *c, const struct scavenge *s,
+		  const uint32_t *nodes, size_t count, struct error *err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (hostlist_add_name(&c->hosts, s->nodes[nodes[i]].name, err) <
+		    0)
+			return -1;
+	c->results = mem_calloc(count + 1, sizeof(*c->results));
+	if (c->results == NULL)
+		return error_no_memory(err);
+	return count == 0 ? 0
+			  : remote_run(&c->hosts, c->argv, &c->remote,
+				       c->results, err);
+}
+
+void
+scavenge_call_end(struct scavenge_call *c)
+{
+	if (c->results != NULL)
+		remote_results_free(c->results, c->hosts.count);
+	mem_free(c->results);
+	hostlist_free(&c->hosts);
+}
+
+int
+scavenge_ask(struct scavenge *s, struct error *err)
+{
+	struct scavenge_call call;
+	uint32_t *nodes = NULL;
+	size_t count = 0;
+	int rc = scavenge_call_init(&call, s, err);
+
+	if (rc == 0)
+		rc = choose_nodes(s, &nodes, &count, err);
+	if (rc == 0) {
+		call.argv[call.argc++] = "--list";
+		if (call.remote.limit <= 0)
+			call.remote.limit = SCAVENGE_SECONDS;
+		rc = scavenge_call_run(&call, s, nodes, count, err);
+	}
+	if (rc == 0)
+		rc = take_answers(s, call.results, count, nodes, err);
+	scavenge_call_end(&call);
+	return rc;
+}
