@@ -269,7 +269,7 @@ error_is_unread(const struct error *e)
 {
 	return e->kind == ERROR_SYSTEM &&
 	       (e->errnum == EIO || e->errnum == EBADMSG ||
-		e->errnum == EUCLEAN);
+		e->errnum == EUCLEAN || e->errnum == ESTALE);
 }
 
 int

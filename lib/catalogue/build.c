@@ -340,6 +340,17 @@ forget_old(struct build *b, struct error *err)
 	return catalogue_supersede(b->c, b->dir.id, false, b->o, err);
 }
 
+/* Remove the records of copying.  The dataset is whole with them, too. */
+static void
+sweep(struct build *b)
+{
+	struct error why = ERROR_INIT;
+
+	if (catalogue_copied_sweep(&b->dir, &why) < 0)
+		work_say(&b->o->work, "%s: %s: left there", b->dir.name,
+			 why.text);
+}
+
 static int
 build_plan(struct build *b, struct error *err)
 {
@@ -387,7 +398,7 @@ build_plan(struct build *b, struct error *err)
 	if (ranks_of_plan(b, &r, err) == 0)
 		rc = record(b, &r, p->moved ? p->recorded_root : NULL, err);
 	if (rc == 0 && p->copied)
-		rc = catalogue_copied_sweep(&b->dir, err);
+		sweep(b);
 	rank2file_free(&r);
 	return rc;
 }

@@ -58,12 +58,13 @@ struct salvage_dataset {
 	const char *name; /* NULL: unknown */
 	bool ckpt, output, bypass;
 	uint64_t created; /* microseconds since the epoch; 0: unknown */
-	/* an I/O error hides parts of it, or made its build fail: it may not be
-	 * lost */
-	bool unread;
+	bool unread; /* an I/O error hides parts of it: it may not be lost */
 	/* a node that could not be asked may have parts of it: it may not be
 	 * lost; of salvage_plan() */
 	bool hidden;
+	/* Set by the caller: its build failed, and not because data are lost:
+	 * the next run may save it. */
+	bool unbuilt;
 	bool done; /* verified on the prefix; set by the caller */
 	/* Set by the caller: in a cache; listed in flush.scr, so the job
 	 * completed it; or never completed by the job, and so no loss. */

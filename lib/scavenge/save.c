@@ -575,6 +575,15 @@ out:
 
 /* --- Building --- */
 
+/* Did the build fail because data are gone or wrong?  Any other error, on the
+ * prefix or of a lock, leaves them in the caches. */
+static bool
+proves_loss(const struct error *why)
+{
+	return why->kind == ERROR_LOST || why->kind == ERROR_CORRUPT ||
+	       why->kind == ERROR_DAMAGED;
+}
+
 static int
 build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 {
@@ -603,17 +612,21 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 			return error_wrap(err, "dataset %" PRId64, d->id);
 		}
 		d->state = SALVAGE_LOST;
-		d->unread = d->unread || why.kind == ERROR_SYSTEM;
+		d->unbuilt = !proves_loss(&why);
 		d->why = arena_printf(
 			s->arena, "%s%s",
 			rc < 0 ? without_id(why.text, d->id)
 			       : "cannot be rebuilt",
 			r.undecided ? "; --no-compare saves it as it is" : "");
 		if (d->found == STATUS_DAMAGED) /* and cannot be mended */
-			d->found = d->unread ? STATUS_FAILED : STATUS_LOST;
+			d->found = d->unread || d->unbuilt ? STATUS_FAILED
+							   : STATUS_LOST;
 		if (d->why == NULL)
 			return error_no_memory(err);
-		work_say(s->work, "dataset %" PRId64 ": %s", d->id, d->why);
+		work_say(s->work, "dataset %" PRId64 ": %s%s", d->id, d->why,
+			 d->unbuilt && d->cached ? "; not saved, and still in "
+						   "the caches"
+						 : "");
 		return 0;
 	}
 	d->done = true;

@@ -51,7 +51,7 @@ scavenge_is_unknown(const struct salvage_dataset *d)
 	return scavenge_is_undescribed(d) ||
 	       (d->taken != SALVAGE_FREE && d->state != SALVAGE_LOST) ||
 	       (d->state == SALVAGE_LOST &&
-		(d->unread || d->hidden ||
+		(d->unread || d->hidden || d->unbuilt ||
 		 (d->looked && d->found == STATUS_FAILED)));
 }
 
@@ -304,11 +304,11 @@ scavenge_forecast(struct scavenge *s, struct error *err)
 static bool
 is_open(const struct salvage_dataset *d, int64_t saved)
 {
-	if (!scavenge_is_unknown(d))
-		return false;
-	return d->output ||
-	       (d->ckpt && d->unread && !d->hidden ? saved == 0
-						   : d->id > saved);
+	if (!scavenge_is_unknown(d) || d->output)
+		return scavenge_is_unknown(d);
+	if (d->ckpt && d->unread && !d->hidden && !d->unbuilt)
+		return saved == 0;
+	return d->id > saved;
 }
 
 /* May it be a checkpoint, or output? */

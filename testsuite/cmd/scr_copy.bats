@@ -129,7 +129,8 @@ in_namespace() {
 		ranks=${ranks/B/$bytes}
 	done
 	assert_output_is "{\"format\":1,\"host\":\"$host\",$(
-		)\"cntl\":\"nodes/node1/cntl/genuser/scr.1000\",\"datasets\":[$(
+		)\"cntl\":\"nodes/node1/cntl/genuser/scr.1000\",$(
+		)\"there\":3,\"datasets\":[$(
 		){\"id\":1,\"name\":\"ckpt.1\",$(
 		)\"dir\":\"nodes/node1/cache/genuser/scr.1000/scr.dataset.1\",$(
 		)\"bypass\":false,\"ckpt\":true,\"output\":false,$(

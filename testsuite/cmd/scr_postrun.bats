@@ -339,6 +339,44 @@ indexed() {
 	done
 }
 
+# ... also if the error concerns only the newest, and the older one is saved.
+@test "building the newest fails: unknown, not lost; the next run saves it" {
+	local at error op path
+
+	checkpoints 1 2
+	cp -a p saved
+	for at in "EIO open scr.dataset.2/rank2file" \
+		"ESTALE open scr.dataset.2/summary.scr" \
+		"ENOENT rename scr.dataset.2/rank2file" \
+		"ESTALE fstatat ckpt.2/rank_1.ckpt" \
+		"EIO readdir p/.scr/scr.dataset.2"; do
+		rm -rf p && cp -a saved p
+		read -r error op path <<<"$at"
+		try env SHIM_ALL=1 SHIM_FAIL_AT=1 SHIM_STICKY=1 \
+			"SHIM_ERRNO=$error" "SHIM_OP=$op" "SHIM_PATH=$path" \
+			"LD_PRELOAD=${SHIM:-$BIN/../shim.so}" \
+			scr_postrun "${args[@]}"
+		assert_status 1
+		assert_output_lacks LOST
+		try scr_postrun "${args[@]}"
+		assert_status 0
+		[[ $(indexed) == "2* "* ]]
+	done
+}
+
+@test "records of copying cannot be removed: saved, with a warning" {
+	checkpoints 1 2
+	SHIM_PATH=copied_ SHIM_OP=unlink SHIM_FAIL_AT=1 SHIM_STICKY=1 \
+		LD_PRELOAD=${SHIM:-$BIN/../shim.so} \
+		try scr_postrun "${args[@]}"
+	assert_status 0
+	assert_output_has "newest checkpoint ckpt.2 (dataset 2) is saved"
+	assert_stderr_has .scr: cannot remove
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	scr_index -p p --verify 2
+}
+
 @test "the newest is packed on the prefix: LLNL's library cannot restart from it" {
 	checkpoints 1
 	scr_postrun "${args[@]}"

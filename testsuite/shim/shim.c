@@ -8,7 +8,7 @@
  *   SHIM_FAIL_AT=N        the N-th operation (from 1) fails with ...
  *   SHIM_ERRNO=NAME       ... this error (a number, ENOSPC, EIO, EACCES, EROFS,
  *                         EDQUOT, EMFILE, ENOMEM, EINTR, EPERM, ENOLCK,
- *                         ENOENT); default EIO
+ *                         ENOENT, ESTALE); default EIO
  *   SHIM_STICKY=1         every later one fails, too: the disk stays full;
  *                         except unlink, unless SHIM_OP says so
  *   SHIM_SHORT=1          if the N-th operation is a transfer, it transfers
@@ -97,7 +97,7 @@ wanted_errno(void)
 		{ "EDQUOT", EDQUOT }, { "EMFILE", EMFILE },
 		{ "ENOMEM", ENOMEM }, { "EINTR", EINTR },
 		{ "EPERM", EPERM },   { "ENOLCK", ENOLCK },
-		{ "ENOENT", ENOENT },
+		{ "ENOENT", ENOENT }, { "ESTALE", ESTALE },
 	};
 	const char *value = getenv("SHIM_ERRNO");
 

@@ -53,6 +53,23 @@ test_set(void)
 	is_int(errno, EBADF, "errno is kept without a struct");
 }
 
+/* Which errors leave the content of a file unknown? */
+static void
+test_unread(void)
+{
+	static const int io[] = { EIO, EBADMSG, EUCLEAN, ESTALE };
+	struct error err = ERROR_INIT;
+
+	for (size_t i = 0; i < sizeof(io) / sizeof(*io); i++) {
+		errno = io[i];
+		error_sys(&err, "f");
+		ok(error_is_unread(&err), err.text);
+	}
+	errno = EACCES;
+	error_sys(&err, "f");
+	ok(!error_is_unread(&err), "EACCES is no I/O error");
+}
+
 static void
 test_sys(void)
 {
@@ -248,6 +265,7 @@ main(void)
 {
 	test_set();
 	test_sys();
+	test_unread();
 	test_long();
 	test_limit();
 	test_utf8();
