@@ -20,6 +20,7 @@
 #include "site/halt.h"
 #include "site/job.h"
 #include "site/jobfiles.h"
+#include "site/oldcaches.h"
 #include "site/resmgr.h"
 #include "str.h"
 #include "work.h"
@@ -159,7 +160,8 @@ run(struct job *j, bool force, uint64_t wait, struct error *err)
 		rc = prepare(j, force, err);
 	turn_end(lock);
 	close(scr);
-	if (rc == 0 && job_notice(j, &text) == 0)
+	if (rc == 0 && job_notice(j, &text) == 0 &&
+	    oldcaches_describe(j, &text, NULL) == 0)
 		app_warn_lines(text.data);
 	buf_free(&text);
 	return rc;

@@ -104,6 +104,11 @@ int io_check_output(const char *path, struct error *err);
  */
 int io_remove_tree(int dirfd, const char *name, struct error *err);
 
+/* Add the bytes of the regular file `name`, or of all in the directory `name`,
+ * to *bytes.  Links are not followed. */
+int io_tree_size(int dirfd, const char *name, uint64_t *bytes,
+		 struct error *err);
+
 /* Create the directory `path` and all missing directories above it.  An
  * existing one is not an error.  -1 also sets errno. */
 int io_make_dirs(const char *path, mode_t mode, struct error *err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* io_tree.c - remove directory trees. */
+/* io_tree.c - remove directory trees, and tell their size. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "dir.h"
@@ -37,4 +38,39 @@ io_remove_tree(int dirfd, const char *name, struct error *err)
 	if (unlinkat(dirfd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		return error_sys(err, "%s: cannot remove", name);
 	return 0;
+}
+
+struct sizing {
+	int fd;
+	uint64_t *bytes;
+};
+
+static int
+size_entry(void *arg, const char *name, struct error *err)
+{
+	const struct sizing *s = arg;
+
+	return io_tree_size(s->fd, name, s->bytes, err);
+}
+
+int
+io_tree_size(int dirfd, const char *name, uint64_t *bytes, struct error *err)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	struct sizing s = { .bytes = bytes };
+	struct stat st;
+	int rc = 0;
+
+	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return error_sys(err, "%s: cannot read", name);
+	if (S_ISREG(st.st_mode))
+		*bytes += (uint64_t)st.st_size;
+	if (!S_ISDIR(st.st_mode))
+		return 0;
+	s.fd = openat(dirfd, name, flags);
+	if (s.fd < 0)
+		return error_sys(err, "%s: cannot read", name);
+	rc = dir_each(s.fd, name, size_entry, &s, err);
+	close(s.fd);
+	return rc;
 }

@@ -22,6 +22,7 @@
 #include "site/eventlog.h"
 #include "site/halt.h"
 #include "site/health.h"
+#include "site/oldcaches.h"
 #include "site/relaunch.h"
 #include "str.h"
 
@@ -334,6 +335,23 @@ check_node(const struct health_test *t, struct buf *out)
 	return rc == STATUS_OK && state != HEALTH_OK ? STATUS_FAILED : rc;
 }
 
+/* Warn of caches that other jobs have left on this node.  That the job is not
+ * known is no failure of the node. */
+static void
+warn_of_old_caches(void)
+{
+	const struct job_where w = { .prefix = NULL };
+	struct buf text = BUF_INIT;
+	struct job j;
+
+	if (job_open(&j, &w, NULL) < 0)
+		return;
+	if (oldcaches_describe(&j, &text, NULL) == 0)
+		app_warn_lines(text.data);
+	buf_free(&text);
+	job_close(&j);
+}
+
 int
 env_check_node(const struct env_call *c)
 {
@@ -363,6 +381,8 @@ env_check_node(const struct env_call *c)
 		dirs = arena_alloc(a, most_dirs(&cntl) + most_dirs(&cache) + 1,
 				   sizeof(*dirs));
 	t.dirs = dirs;
+	if (!look)
+		warn_of_old_caches();
 	if (dirs != NULL &&
 	    take_dirs(dirs, &t.count, &cntl, true, c->llnl, a) == 0 &&
 	    take_dirs(dirs, &t.count, &cache, false, c->llnl, a) == 0)

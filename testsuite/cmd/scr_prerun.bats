@@ -316,3 +316,25 @@ small() {
 	assert_status 1
 	assert_stderr_one_line p "Permission denied"
 }
+
+@test "caches of other jobs on this node are named with their size" {
+	export SCR_USER_NAME=me SCR_JOB_ID=7 SCR_CACHE_BASE=$PWD/ssd \
+		SCR_CNTL_BASE=$PWD/cntl
+	mkdir -p ssd/me/scr.7 ssd/me/scr.6/empty ssd/me/scr.41/scr.dataset.1 \
+		ssd/me/scr.42 ssd/you/scr.43
+	for job in me/scr.7 me/scr.41/scr.dataset.1 me/scr.42 you/scr.43; do
+		head -c 3000 /dev/zero >"ssd/$job/rank_0"
+	done
+	ln -s /etc ssd/me/scr.42/link
+	try scr_prerun -p p
+	assert_status 0
+	assert_stderr_one_line "$PWD/ssd/me: 2 caches of other jobs, 5.9 KiB" \
+		scr.41 scr.42 --clean
+	try scr_check_node --cache "$PWD/ssd"
+	assert_status 0
+	assert_output_is "scr_check_node: PASS"
+	assert_stderr_one_line "2 caches of other jobs, 5.9 KiB"
+	rm -r ssd/me/scr.4?
+	try scr_prerun -p p
+	assert_stderr_empty
+}
