@@ -35,7 +35,7 @@ struct settings {
 	const char *dataset; /* as given */
 	struct word word;    /* what it means */
 	int64_t id;
-	uint64_t buf, jobs, heartbeat;
+	uint64_t buf, jobs, heartbeat, clean;
 	bool list, dry_run, crc, replace;
 	char host[HOST_NAME_MAX + 1];
 	unsigned nbad;
@@ -131,6 +131,26 @@ list(const struct nodecache_where *w)
 		printf("%s\n", line.data);
 	buf_free(&line);
 	nodecache_free(&n);
+	return app_report(STATUS_OK, &err);
+}
+
+/* Remove the dataset from the cache, and print the bytes as JSON. */
+static int
+clean(struct settings *s, const struct nodecache_where *w)
+{
+	struct error err = ERROR_INIT;
+	struct buf line = BUF_INIT;
+	struct json *j = NULL;
+	uint64_t bytes = 0;
+
+	if (nodecache_clean(w, s->word.id, s->clean, &bytes, &err) == 0) {
+		j = json_new_object();
+		json_set_str(j, "host", s->host);
+		json_set_u64(j, "cleaned", bytes);
+		if (json_line(j, &line, &err) == 0)
+			printf("%s\n", line.data);
+	}
+	buf_free(&line);
 	return app_report(STATUS_OK, &err);
 }
 
@@ -323,6 +343,9 @@ main(int argc, char **argv)
 		OPT_GROUP("Instead of copying"),
 		OPT_FLAG('l', "list", &s.list,
 			 "print what the cache of this node holds, as JSON"),
+		OPT_U64(0, "clean", &s.clean, "CREATED", 1, INT64_MAX,
+			"remove dataset ID from the cache, if it was created "
+			"at CREATED"),
 		OPT_END,
 	};
 	struct nodecache_where w = { .cntl = NULL };
@@ -341,11 +364,14 @@ main(int argc, char **argv)
 		app_usage("--id: %s", err.text);
 	if (s.ranks != NULL && s.assign != NULL)
 		app_usage("--ranks and --assign are two answers");
+	if (s.clean > 0 && (s.list || s.word.id == 0 || s.cntl == NULL))
+		app_usage("--clean takes --cntldir and the number of a "
+			  "dataset");
 	gethostname(s.host, sizeof(s.host) - 1);
 	w.cntl = s.cntl;
 	w.cachedirs = s.cachedirs.items;
 	w.ncachedirs = s.cachedirs.count;
-	status = s.list ? list(&w) : run(&s, &w);
+	status = s.list ? list(&w) : s.clean > 0 ? clean(&s, &w) : run(&s, &w);
 	opt_list_free(&s.cachedirs);
 	return app_finish(status);
 }

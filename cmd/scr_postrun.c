@@ -31,7 +31,7 @@
 struct settings {
 	struct job_where where;
 	const char *remote, *down, *copy, *moved_from;
-	bool plan, json, containers, no_containers, pack_current;
+	bool plan, json, containers, no_containers, pack_current, clean;
 	bool compare, no_compare;
 	const char *dataset; /* as given; NULL: all */
 	struct word word;    /* what it means */
@@ -73,6 +73,8 @@ parse(struct settings *s, int argc, char **argv)
 		OPT_U64(0, "keep", &s->keep, "N", 1, INT64_MAX,
 			"delete all but the N newest checkpoints afterwards "
 			"(SCR_PREFIX_SIZE)"),
+		OPT_FLAG(0, "clean", &s->clean,
+			 "remove what is whole on the prefix from the caches"),
 		OPT_GROUP("Which job"),
 		APP_OPT_PREFIX(&s->where.prefix),
 		OPT_STRING('J', "job-id", &s->where.job_id, "ID", OPT_ANY,
@@ -191,6 +193,7 @@ fill_options(const struct settings *s, const struct job *job,
 	o->containers = (containers || s->containers) && !s->no_containers;
 	o->pack_current = s->pack_current;
 	o->wait = s->wait;
+	o->clean = s->clean;
 	if (s->keep > 0)
 		o->keep = s->keep;
 	o->remote = (struct remote_options){

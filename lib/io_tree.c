@@ -29,6 +29,8 @@ io_remove_tree(int dirfd, const char *name, struct error *err)
 	if (errno != EISDIR && errno != EPERM)
 		return error_sys(err, "%s: cannot remove", name);
 	fd = openat(dirfd, name, flags);
+	if (fd < 0 && errno == ENOENT)
+		return 0; /* somebody else removes it, too */
 	if (fd < 0)
 		return error_sys(err, "%s: cannot remove", name);
 	rc = dir_each(fd, name, remove_entry, &fd, err);

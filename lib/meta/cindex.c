@@ -57,6 +57,16 @@ cindex_add(struct kvtree *t, const struct dataset *d, bool bypass,
 	return -1;
 }
 
+void
+cindex_remove(struct kvtree *t, int64_t id)
+{
+	char key[VALUE_NUMBER];
+	struct kvtree *table = kvtree_get(t, "DSET");
+
+	if (table != NULL)
+		kvtree_remove(table, value_text(key, (uint64_t)id));
+}
+
 const char *
 cindex_current(const struct kvtree *t)
 {

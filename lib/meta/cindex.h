@@ -33,6 +33,9 @@ struct cindex_entry *cindex_entries(const struct kvtree *t, size_t *count,
 int cindex_add(struct kvtree *t, const struct dataset *d, bool bypass,
 	       const char *path, struct error *err);
 
+/* Remove the entry of dataset `id`, if there is one. */
+void cindex_remove(struct kvtree *t, int64_t id);
+
 /* The value of SCR_CURRENT that the job has honoured; NULL: none. */
 const char *cindex_current(const struct kvtree *t);
 int cindex_set_current(struct kvtree *t, const char *name, struct error *err);

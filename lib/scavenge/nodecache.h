@@ -148,6 +148,15 @@ int nodecache_dirs(struct nodecache *n, const struct nodecache_where *w,
 int64_t nodecache_named(const struct nodecache_where *w, const char *name,
 			struct error *err);
 
+/*
+ * Remove dataset `id` from the caches: its entry in the cache index, and its
+ * directory.  One that was not created at `created`, or whose directory is not
+ * in a cache, stays.  Files that were written to the prefix directly are not in
+ * the directory.  *bytes: the size of what is removed.
+ */
+int nodecache_clean(const struct nodecache_where *w, int64_t id,
+		    uint64_t created, uint64_t *bytes, struct error *err);
+
 /* Read the cache.  -1: ERROR_NOMEM only.  Call nodecache_free() also on
  * failure. */
 int nodecache_read(struct nodecache *n, const struct nodecache_where *w,

@@ -281,7 +281,7 @@ scavenge_run(struct scavenge *s, struct error *err)
 	}
 	if (s->o->containers)
 		scavenge_pack(s, was);
-	return 0;
+	return s->o->clean ? scavenge_clean(s, err) : 0;
 }
 
 int

@@ -35,6 +35,7 @@ struct scavenge_options {
 	bool containers;      /* pack what is saved, except the restart point */
 	bool pack_current;    /* pack the restart point, too */
 	bool pack_redundancy; /* pack redundancy files, too */
+	bool clean; /* remove what is whole on the prefix from the caches */
 	uint64_t container_size; /* bytes; 0: pack() chooses */
 	uint64_t keep;		 /* checkpoints to keep on the prefix; 0: all */
 	/* bytes of a node's read buffer; 0: the node chooses */

@@ -112,6 +112,10 @@ int scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 /* Delete checkpoints older than the newest s->o->keep. */
 int scavenge_prune(struct scavenge *s, struct error *err);
 
+/* Remove from the caches the datasets that are whole on the prefix.  What is
+ * removed and what is left is logged. */
+int scavenge_clean(struct scavenge *s, struct error *err);
+
 /*
  * Pack the saved datasets, and checkpoint `was`, the restart point before the
  * run (0: none).  LLNL's library cannot fetch packed datasets, so the present

@@ -5,6 +5,7 @@
 # the first one works.
 
 load bed
+load job
 
 setup_file() { bed_up 4; }
 
@@ -95,4 +96,40 @@ assert_first()
 	assert_output_has "scavenge of job 1000 on login" "waiting"
 	assert_first
 	[[ ! -e $lay_pfs/.scr/flush.scr ]]
+}
+
+@test "--clean: the caches of all nodes are empty afterwards, also a shared one" {
+	local node
+
+	bed_lay xor_8n4
+	bed_kill node3
+	run post --clean
+	assert_status 0
+	assert_output_has "removed from the caches: 1: "
+	for node in node1 node2 node4; do
+		[[ -z $(on "$node" find "$lay_cache/" -name "scr.dataset.*") ]]
+	done
+	assert_saved xor_8n4
+	run post
+	assert_status 0
+	bed_wipe
+	bed_lay -s xor_8n4
+	run post --clean
+	assert_status 0
+	assert_output_has "removed from the caches: 1: "
+	[[ $output != *"not cleaned"* ]]
+	[[ -z $(on node1 find "$lay_cache/" -name "scr.dataset.*") ]]
+	assert_saved xor_8n4
+}
+
+@test "after a job that ended well scr_prerun has nothing to say" {
+	job_lay
+	job_direct 4 steps=3
+	assert_status 0
+	job_post
+	assert_status 0
+	run on login env "${job_env[@]}" SCR_JOB_ID=j2 scr_prerun --force
+	assert_status 0
+	assert_output_is ""
+	[[ ! -e $BED_DIR/pfs/run/.scr/flush.scr.bak ]]
 }

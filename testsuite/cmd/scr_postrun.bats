@@ -571,3 +571,56 @@ indexed() {
 	try scr_postrun "${args[@]}" --plan
 	grep -Eq '^ *2 complete .* \? +ckpt\.2$' <<<"$output"
 }
+
+@test "--clean: what is whole on the prefix goes from the caches, the rest stays" {
+	local cache=local/cache/genuser/scr.1000
+
+	checkpoints 1 2 3 4
+	lose 3
+	# Not by default, and not by a plan.
+	try scr_postrun "${args[@]}" --id 2
+	assert_status 0
+	try scr_postrun "${args[@]}" --plan --clean
+	[ -e $cache/scr.dataset.2 ]
+	[ -e $cache/scr.dataset.4 ]
+	try scr_postrun "${args[@]}" --clean
+	assert_status 0
+	assert_stderr_has "removed from the caches: 2 4: " \
+		"left in the caches, as not whole on the prefix: 1 3"
+	[ ! -e $cache/scr.dataset.2 ]
+	[ ! -e $cache/scr.dataset.4 ]
+	[ -e $cache/scr.dataset.1/rank_0.ckpt ]
+	[ -e $cache/scr.dataset.3 ]
+	try scr_copy --list --cntldir local/cntl/genuser/scr.1000
+	assert_output_lacks '"id":2' '"id":4'
+	assert_output_has '"id":1' '"id":3'
+	scr_index -p p --verify ckpt.4
+	# Again: the same verdict, and nothing left to remove.
+	try scr_postrun "${args[@]}" --clean
+	assert_status 0
+	[[ $stderr != *removed* ]]
+}
+
+@test "--clean: damaged on the prefix, or another dataset: it stays in the cache" {
+	local cache=local/cache/genuser/scr.1000 created
+
+	checkpoints 5
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	# The copy is undone behind its back: a file is cut, and cannot be written.
+	truncate -s 5 p/ckpt.5/rank_0.ckpt
+	cp -a nodes saved
+	rm local/cache/genuser/scr.1000/scr.dataset.5/rank_0.ckpt
+	try scr_postrun "${args[@]}" --clean
+	assert_stderr_has "left in the caches" ": 5"
+	[ -e $cache/scr.dataset.5/rank_1.ckpt ]
+	# By hand: only with its time.
+	rm -r nodes && mv saved nodes
+	try scr_copy --cntldir local/cntl/genuser/scr.1000 --cachedir $cache \
+		--id 5 --clean 12345
+	assert_status 0
+	assert_output_has '"cleaned":0'
+	[ -e $cache/scr.dataset.5/rank_0.ckpt ]
+	try scr_copy --cntldir local/cntl/genuser/scr.1000 --clean 12345
+	assert_status 2
+}

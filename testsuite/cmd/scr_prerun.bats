@@ -64,9 +64,11 @@ slurm() {
 	try scr_prerun -p p
 	assert_status 0
 	assert_stderr_empty
-	[ ! -e p/.scr/flush.scr ] && [ ! -e p/.scr/nodes.scr ]
+	[ ! -e p/.scr/flush.scr ]
+	[ ! -e p/.scr/nodes.scr ]
 	[ ! -e p/.scr/flush.scr.bak ]
-	[ -e p/.scr/halt.scr ] && [ -e p/.scr/index.scr ]
+	[ -e p/.scr/halt.scr ]
+	[ -e p/.scr/index.scr ]
 }
 
 @test "files that were never saved are kept aside" {
@@ -86,7 +88,8 @@ slurm() {
 	try scr_prerun -p p
 	assert_status 0
 	assert_stderr_one_line "job 1000 runs"
-	[ -e p/.scr/flush.scr ] && [ -e p/.scr/nodes.scr ]
+	[ -e p/.scr/flush.scr ]
+	[ -e p/.scr/nodes.scr ]
 	# A job in state CG (completing) has ended.
 	slurm $'7 R\n1000 CG'
 	try scr_prerun -p p
@@ -101,7 +104,8 @@ slurm() {
 	[ -e p/.scr/flush.scr ]
 	try scr_prerun -p p --job-id 7 --force
 	assert_status 0
-	[ ! -e p/.scr/flush.scr ] && [ -e p/.scr/flush.scr.bak ]
+	[ ! -e p/.scr/flush.scr ]
+	[ -e p/.scr/flush.scr.bak ]
 }
 
 @test "the job has ended, by the manager that is installed here" {
@@ -159,7 +163,8 @@ slurm() {
 	SCR_JOB_ID=1000 try scr_prerun -p p
 	assert_status 0
 	assert_stderr_empty
-	[ -e p/.scr/flush.scr ] && [ -e p/.scr/nodes.scr ]
+	[ -e p/.scr/flush.scr ]
+	[ -e p/.scr/nodes.scr ]
 }
 
 @test "LSF, PBS and Flux say whether a job runs" {
