@@ -237,24 +237,25 @@ packs() {
 	rm -rf "$tmp/m"
 }
 
-# Make four nodes with a job's checkpoint in their caches: $share bytes of files
-# each, and their parity.
+# nodes_up [OPTION]...: make four nodes with a job's checkpoint in their caches:
+# $share bytes of files each, and their parity.  Options for the generator.
 nodes_up() {
 	local k from
 
+	rm -rf "$tmp/job" "$tmp/nodes" "$tmp/cache"
 	BED_TIE=$$ BED_LIFE=3600 BED_SHARE=$tree BED_PATH=$bin BED_WRITE='' \
 		BED_SSD=$((share * 2 >> 20))m BED_PFS=$((share * 8 >> 20))m \
 		"$bed" up 4 || return
 	"$gen/gen_dataset" -q -p "$tmp/job" --nodes-dir "$tmp/nodes" -n 8 -m 4 -t XOR \
-		-s $((share / 2)) --crc --layout cache --recorded-prefix /pfs/p ||
+		-s $((share / 2)) --layout cache --recorded-prefix /pfs/p "$@" ||
 		return
-	mkdir -p "$tmp/cache/root/scr.1000"
+	mkdir -p "$tmp/cache/genuser/scr.1000"
 	for k in 1 2 3 4; do
 		from=$tmp/nodes/node$((k - 1))
-		mv "$from"/c*/genuser/scr.1000/* "$tmp/cache/root/scr.1000"
+		mv "$from"/c*/genuser/scr.1000/* "$tmp/cache/genuser/scr.1000"
 		tar -C "$tmp/cache" -cf - . | "$bed" exec "node$k" \
 			tar -C /ssd --no-overwrite-dir -xf - || return
-		rm -rf "$tmp/cache/root/scr.1000"/*
+		rm -rf "$tmp/cache/genuser/scr.1000"/*
 	done
 }
 
@@ -314,7 +315,7 @@ phase() {
 }
 
 scavenges() {
-	local on="$bed exec login" reason dir=/ssd/root/scr.1000/scr.dataset.1
+	local on="$bed exec login" reason dir=/ssd/genuser/scr.1000/scr.dataset.1
 	local ours cp memory share
 
 	note "node lists of 100,000 hosts, seconds (goal: under 0.5)"
@@ -330,7 +331,7 @@ scavenges() {
 	note "scavenge of 4 x $((share >> 20)) MiB and parity, from 4 pretend nodes that share this machine, checksums on,"
 	note "against cp and sync of the same files, started on the same nodes by the same pdsh and ssh, without checksums."
 	note "whole: with asking the nodes, which is one more round of ssh, and the index; copy: what scr_postrun says of its copying."
-	if ! nodes_up; then
+	if ! nodes_up --crc; then
 		note "the nodes did not come up"
 		missed=$((missed + 1))
 		return
@@ -343,6 +344,10 @@ scavenges() {
 	rounds=${BENCH_ROUNDS:-9} phase scavenge-copy 1.11 "$ours" "$cp"
 	measure "scavenge A/A" - -s "$nodes_clear" -a "$cp" -t "$nodes_clear" \
 		-b "$cp"
+	"$bed" down
+	note "the same without checksums: data compared with their parity here, against --no-compare. The prefix is in memory."
+	nodes_up && measure scavenge-compare - -w -s "$nodes_clear" -a "$ours" \
+		-t "$nodes_clear" -b "$ours --no-compare"
 	"$bed" down
 }
 
