@@ -80,6 +80,13 @@ int scavenge_call_run(struct scavenge_call *c, const struct scavenge *s,
 		      const uint32_t *nodes, size_t count, struct error *err);
 void scavenge_call_end(struct scavenge_call *c);
 
+/* Let the nodes copy the dataset to the prefix. */
+int scavenge_copy(struct scavenge *s, struct salvage_dataset *d,
+		  struct error *err);
+
+/* `text` without the prefix "dataset ID: " or "scr.dataset.ID: ". */
+const char *scavenge_without_id(const char *text, int64_t id);
+
 /* Copy, rebuild and index one dataset, and set d->done if it is saved.  -1: the
  * scavenge could not act, or was stopped. */
 int scavenge_save(struct scavenge *s, struct salvage_dataset *d,

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gather.c - the nodes of a job copy one dataset to the prefix.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "catalogue/owners.h"
+#include "clock.h"
+#include "create.h"
+#include "error.h"
+#include "io.h"
+#include "json.h"
+#include "kvtree/value.h"
+#include "mem.h"
+#include "meta/dataset_dir.h"
+#include "num.h"
+#include "path.h"
+#include "progress.h"
+#include "room.h"
+#include "scavenge/scavenge_impl.h"
+#include "site/job.h"
+#include "str.h"
+
+#define DIR_NAME 48 /* fits ".scr/scr.dataset.ID" */
+#define SHARES "scavenge.shares"
+
+/* Copying is repeated if a node fails whose files other nodes have, too: at
+ * most this many rounds in all. */
+#define ROUNDS 3
+
+struct copying {
+	struct scavenge *s;
+	struct salvage_dataset *d;
+	char dir[DIR_NAME]; /* of its metadata, below the prefix */
+	/* The file that lists the ranks of each node, below the prefix. */
+	char shares[DIR_NAME + sizeof(SHARES)];
+	uint32_t *nodes; /* nodes that copy in this round */
+	size_t count;
+	uint64_t *done; /* bytes copied, by index in `nodes` */
+	/* Files that exist with other contents.  They are not replaced before
+	 * their owners are marked in the index. */
+	const char **taken;
+	size_t ntaken, taken_cap;
+	bool replace;
+	bool unsure; /* a node may still replace files */
+	/* Only nodes with files of ranks whose filemap they have lost. */
+	bool unmapped;
+};
+
+/* Parse a progress line, "scr_copy:  HOST: progress DONE TOTAL". */
+static void
+take_progress(void *arg, size_t node, const char *line)
+{
+	struct copying *c = arg;
+	const char *at = strstr(line, ": progress ");
+	uint64_t done = 0;
+
+	if (at == NULL || node >= c->count ||
+	    value_scan(at + strlen(": progress "), UINT64_MAX, &done) == NULL ||
+	    done <= c->done[node])
+		return;
+	progress_add(c->s->work->progress, done - c->done[node]);
+	c->done[node] = done;
+}
+
+/* Do several living nodes have files of the same rank?  Then each node needs
+ * the list of ranks that it copies. */
+static bool
+is_shared(const struct copying *c)
+{
+	const struct salvage *p = &c->s->plan;
+
+	for (uint32_t i = 0; i < c->d->nranks; i++) {
+		size_t n = 0;
+
+		for (const struct salvage_holder *h = c->d->ranks[i].holders;
+		     h != NULL; h = h->next)
+			n += !p->gone[h->node];
+		if (n > 1)
+			return true;
+	}
+	return false;
+}
+
+/* Write the file that lists the ranks each node copies. */
+static int
+write_shares(const struct copying *c, struct error *err)
+{
+	const struct scavenge *s = c->s;
+	struct buf text = BUF_INIT;
+	int rc = 0;
+
+	for (size_t i = 0; i < c->count; i++) {
+		buf_printf(&text, "%s ", s->nodes[c->nodes[i]].host);
+		salvage_ranks(c->d, c->nodes[i], &text);
+		buf_add_char(&text, '\n');
+	}
+	rc = buf_check(&text, err);
+	if (rc == 0)
+		rc = io_replace(catalogue_prefix_fd(s->prefix), c->shares,
+				text.data, text.len, 0666, err);
+	buf_free(&text);
+	return rc;
+}
+
+/* Keep the output of the nodes for later diagnosis, in the files that LLNL's
+ * scripts write (formats.md 2). */
+static void
+keep_output(const struct copying *c, const struct remote_result *r)
+{
+	const struct scavenge *s = c->s;
+	const int dir =
+		path_open_beneath(catalogue_prefix_fd(s->prefix), c->dir,
+				  O_RDONLY | O_DIRECTORY, 0, NULL);
+
+	for (int e = 0; e < 2; e++) {
+		const char *name = arena_printf(s->arena, "scavenge.%c%s",
+						e ? 'e' : 'o', s->job->id);
+		int fd = -1;
+
+		if (dir >= 0 && name != NULL && strchr(name, '/') == NULL)
+			fd = io_open(dir, name, O_WRONLY | O_CREAT | O_APPEND,
+				     0666, NULL);
+		for (size_t i = 0; fd >= 0 && i < c->count; i++) {
+			const struct buf *b = e ? &r[i].err : &r[i].out;
+
+			if (b->len > 0)
+				dprintf(fd, "%s\n%.*s\n\n",
+					s->nodes[c->nodes[i]].name, (int)b->len,
+					b->data);
+		}
+		if (fd >= 0)
+			close(fd);
+	}
+	if (dir >= 0)
+		close(dir);
+}
+
+/* The reason of a failure: the first line of the node's stderr is the most
+ * exact one. */
+static const char *
+failure_reason(const struct remote_result *r, char *to, size_t size)
+{
+	const char *from = r->err.data, *nl = NULL;
+
+	if (from == NULL || r->err.len == 0)
+		return r->why != NULL ? r->why : "failed";
+	nl = strchr(from, '\n');
+	snprintf(to, size, "%.*s",
+		 nl != NULL ? (int)(nl - from) : (int)r->err.len, from);
+	return to;
+}
+
+/* The node's result: the lines of JSON that scr_copy prints. */
+struct node_result {
+	uint64_t bytes; /* copied */
+	uint64_t bad, taken, unread;
+};
+
+/* Take one line: a file that was not replaced, or the totals. */
+static int
+take_line(struct copying *c, const char *line, size_t len,
+	  struct node_result *out, struct error *err)
+{
+	struct json_value *j = json_parse(line, len, NULL);
+	const char *path = NULL;
+	int rc = 0;
+
+	if (j == NULL)
+		return 0;
+	if (json_get_u64(j, "bytes", UINT64_MAX, &out->bytes)) {
+		(void)json_get_u64(j, "bad", UINT64_MAX, &out->bad);
+		(void)json_get_u64(j, "taken", UINT64_MAX, &out->taken);
+		(void)json_get_u64(j, "unread", UINT64_MAX, &out->unread);
+	} else if (json_get_str(j, "taken", c->s->arena, &path, NULL) == 0 &&
+		   path != NULL) {
+		if (MEM_ROOM(c->taken, c->ntaken, c->taken_cap))
+			c->taken[c->ntaken++] = path;
+		else
+			rc = error_no_memory(err);
+	}
+	json_release(j);
+	return rc;
+}
+
+static int
+read_result(struct copying *c, const struct remote_result *r,
+	    struct node_result *out, struct error *err)
+{
+	const char *text = r->out.data, *line = NULL;
+	size_t len = 0;
+
+	while ((line = str_line(&text, &len)) != NULL)
+		if (*line == '{' && take_line(c, line, len, out, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* Count copied bytes, report failures, and mark nodes failed that did not come
+ * to the end: *again is set if one was. */
+static int
+take_results(struct copying *c, const struct remote_result *r, bool *again,
+	     struct error *err)
+{
+	struct scavenge *s = c->s;
+	const char *why = NULL;
+	char text[512];
+
+	for (size_t i = 0; i < c->count; i++) {
+		struct scavenge_node *n = &s->nodes[c->nodes[i]];
+		struct node_result got = { .bytes = c->done[i] };
+
+		if (read_result(c, &r[i], &got, err) < 0)
+			return -1;
+		s->copied += got.bytes;
+		c->d->unread = c->d->unread || got.unread > 0;
+		if (r[i].state == REMOTE_DONE &&
+		    (r[i].status == STATUS_OK ||
+		     (r[i].status == STATUS_DAMAGED && got.bad == 0 &&
+		      got.taken > 0)))
+			continue;
+		why = failure_reason(&r[i], text, sizeof(text));
+		if (scavenge_complain(s, c->nodes[i], err,
+				      "dataset %" PRId64 ": %s", c->d->id,
+				      why) < 0)
+			return -1;
+		/* The node could not read some files; redundancy may restore
+		 * them. */
+		if (r[i].state == REMOTE_DONE && r[i].status == STATUS_DAMAGED)
+			continue;
+		/* A node that reports an error is alive, and its cache is kept:
+		 * the prefix may be full, for example. */
+		if (r[i].state == REMOTE_DONE) {
+			n->why = arena_strdup(s->arena, why);
+			if (n->why == NULL)
+				return error_no_memory(err);
+			s->blocked = n;
+			continue;
+		}
+		if (scavenge_mark_failed(s, c->nodes[i],
+					 scavenge_unreached(&r[i]), why,
+					 err) < 0)
+			return -1;
+		c->unsure = true;
+		s->alive--;
+		*again = true;
+	}
+	return scavenge_report(s, err);
+}
+
+/* Set the arguments of a copy.  Call scavenge_call_end() also on failure. */
+static int
+call_init(struct scavenge_call *call, const struct copying *c,
+	  struct error *err)
+{
+	struct scavenge *s = c->s;
+	char number[NUM_TEXT];
+
+	if (scavenge_call_init(call, s, err) < 0)
+		return -1;
+	call->argv[call->argc++] = "--prefix";
+	call->argv[call->argc++] = s->job->prefix_real;
+	call->argv[call->argc++] = "--id";
+	call->argv[call->argc++] =
+		arena_strdup(s->arena, num_text(number, (uint64_t)c->d->id));
+	if (s->o->catalogue->moved_from != NULL) {
+		call->argv[call->argc++] = "--moved-from";
+		call->argv[call->argc++] = s->o->catalogue->moved_from;
+	}
+	if (s->o->buffer > 0) {
+		call->argv[call->argc++] = "--buf";
+		call->argv[call->argc++] =
+			arena_strdup(s->arena, num_text(number, s->o->buffer));
+	}
+	/* More than it takes if one node copies all, slowly. */
+	if (call->remote.limit <= 0)
+		call->remote.limit =
+			SCAVENGE_SECONDS + (double)c->d->bytes / SCAVENGE_RATE;
+	for (size_t i = 0; i < call->argc; i++)
+		if (call->argv[i] == NULL)
+			return error_no_memory(err);
+	return 0;
+}
+
+static int
+copy_round(struct copying *c, bool *again, struct error *err)
+{
+	struct scavenge *s = c->s;
+	struct scavenge_call call;
+	int rc = call_init(&call, c, err);
+
+	*again = false;
+	c->done = mem_calloc(c->count + 1, sizeof(*c->done));
+	if (c->done == NULL)
+		rc = error_no_memory(err);
+	if (rc < 0)
+		goto out;
+	if (c->replace)
+		call.argv[call.argc++] = "--replace";
+	if (is_shared(c)) {
+		call.argv[call.argc++] = "--assign";
+		call.argv[call.argc++] = c->shares;
+		rc = write_shares(c, err);
+	}
+	call.remote.line = take_progress;
+	call.remote.arg = c;
+	if (rc == 0)
+		rc = scavenge_call_run(&call, s, c->nodes, c->count, err);
+	if (call.results != NULL) {
+		keep_output(c, call.results);
+		if (rc == 0)
+			rc = take_results(c, call.results, again, err);
+	}
+out:
+	scavenge_call_end(&call);
+	mem_free(c->done);
+	c->done = NULL;
+	return rc;
+}
+
+/* If the dataset on the prefix with this number is `which`, supersede it: its
+ * metadata must not mix with those of this one. */
+static int
+supersede(const struct copying *c, enum catalogue_identity which,
+	  struct error *err)
+{
+	struct scavenge *s = c->s;
+	enum catalogue_identity is = CATALOGUE_SAME;
+
+	if (catalogue_identify(s->prefix, c->d->id, (int64_t)c->d->created, &is,
+			       err) < 0)
+		return -1;
+	/* This cannot be undone: keep the old dataset if the new one has no
+	 * room. */
+	if (is == which && which == CATALOGUE_ANOTHER &&
+	    room_check(catalogue_prefix_fd(s->prefix), c->d->bytes,
+		       "another dataset with this number", err) < 0)
+		return -1;
+	/* On a later call, metadata that were copied already stay. */
+	return is != which ? 0
+			   : catalogue_supersede(s->prefix, c->d->id,
+						 which == CATALOGUE_ANOTHER,
+						 s->o->catalogue, err);
+}
+
+/* Mark the owners in the index before their files are replaced.  A newer
+ * dataset than this one stays what it is. */
+static int
+make_way(struct copying *c, struct error *err)
+{
+	struct scavenge *s = c->s;
+	const struct owners_write w = {
+		.id = c->d->id,
+		.created = (int64_t)c->d->created,
+		.paths = c->taken,
+		.count = c->ntaken,
+		.replace = true,
+	};
+	struct error why = ERROR_INIT;
+
+	if (scavenge_check_number(s, c->d, true, err) < 0)
+		return -1;
+	if (c->d->taken != SALVAGE_FREE)
+		return 0;
+	c->replace = true;
+	if (owners_make_way(s->prefix, &w, s->o->catalogue, &why) == 0)
+		return supersede(c, CATALOGUE_UNSURE, err);
+	return why.kind == ERROR_DAMAGED
+		       ? scavenge_yield(s, c->d, SALVAGE_TAKEN_NEWER,
+					scavenge_without_id(why.text, c->d->id),
+					err)
+		       : error_pass(err, &why);
+}
+
+/* Keep in c->nodes those that are to copy ranks whose filemap they have lost.
+ */
+static void
+keep_unmapped(struct copying *c)
+{
+	const struct salvage_dataset *d = c->d;
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->count; i++) {
+		bool any = false;
+
+		for (uint32_t r = 0; r < d->nranks && !any; r++) {
+			const struct salvage_holder *h = d->ranks[r].best;
+
+			any = h != NULL && h->node == c->nodes[i] &&
+			      !h->found.map;
+		}
+		if (any)
+			c->nodes[n++] = c->nodes[i];
+	}
+	c->count = n;
+}
+
+static int
+choose_copiers(struct copying *c, struct error *err)
+{
+	if (salvage_nodes(&c->s->plan, c->d, &c->nodes, &c->count, err) < 0)
+		return -1;
+	if (c->unmapped)
+		keep_unmapped(c);
+	return 0;
+}
+
+static int
+copy_rounds(struct copying *c, struct error *err)
+{
+	struct scavenge *s = c->s;
+	bool again = true;
+	int rc = 0;
+
+	for (int round = 0; rc == 0 && again && round < ROUNDS; round++) {
+		rc = choose_copiers(c, err);
+		if (rc < 0 || c->count == 0)
+			break;
+		rc = copy_round(c, &again, err);
+		if (rc == 0 && again)
+			rc = salvage_plan(&s->plan, err);
+		if (scavenge_stop(s))
+			break;
+		/* Another round helps only if other nodes have the missing
+		 * files. */
+		again = again && is_shared(c);
+		/* Every usable node has reported the files that it would
+		 * replace. */
+		if (rc == 0 && !again && c->ntaken > 0 && !c->replace) {
+			rc = make_way(c, err);
+			again = c->d->taken == SALVAGE_FREE;
+			round = -1;
+		}
+	}
+	return rc;
+}
+
+/*
+ * A node copies the files that the filemap of a rank names.  If a node has lost
+ * a filemap, restore it on the prefix, from the redundancy that was copied: the
+ * node copies by it then.
+ */
+static int
+copy_unmapped(struct copying *c, struct error *err)
+{
+	struct scavenge *s = c->s;
+	size_t restored = 0;
+
+	c->unmapped = true;
+	if (choose_copiers(c, err) < 0)
+		return -1;
+	if (c->count == 0)
+		return 0;
+	/* Without the filemaps the files may still be rebuilt. */
+	if (catalogue_restore_maps(s->prefix, c->d->id, s->o->catalogue,
+				   &restored, NULL) < 0 ||
+	    restored == 0)
+		return 0;
+	return copy_rounds(c, err);
+}
+
+/* Make the directory of the metadata here, and not on each node. */
+static int
+make_dir(const struct copying *c, struct error *err)
+{
+	const int prefix = catalogue_prefix_fd(c->s->prefix);
+
+	if (create_dir(prefix, c->dir, 0777, create_owner(prefix)) < 0 &&
+	    errno != EEXIST)
+		return error_sys(err, "%s/%s: cannot make", c->s->job->prefix,
+				 c->dir);
+	return io_sync_dir(catalogue_scr_fd(c->s->prefix), SCR_DIR, err);
+}
+
+int
+scavenge_copy(struct scavenge *s, struct salvage_dataset *d, struct error *err)
+{
+	const double start = clock_seconds();
+	const int prefix = catalogue_prefix_fd(s->prefix);
+	struct copying c = { .s = s, .d = d };
+	size_t retired = 0;
+	int rc = 0;
+
+	snprintf(c.dir, sizeof(c.dir), SCR_DIR "/" DATASET_DIR_FMT, d->id);
+	snprintf(c.shares, sizeof(c.shares), "%s/" SHARES, c.dir);
+	rc = supersede(&c, CATALOGUE_ANOTHER, err);
+	if (rc == 0)
+		rc = make_dir(&c, err);
+	progress_expect(s->work->progress, d->bytes);
+	if (rc == 0)
+		rc = owners_expect(s->prefix, d->id, s->o->catalogue, &retired,
+				   err);
+	if (rc == 0)
+		rc = copy_rounds(&c, err);
+	if (rc == 0 && !s->stopped && d->taken == SALVAGE_FREE)
+		rc = copy_unmapped(&c, err);
+	if (!c.unsure &&
+	    (retired > 0 || (c.replace && (rc < 0 || s->blocked != NULL ||
+					   d->taken != SALVAGE_FREE))))
+		catalogue_rollback(s->prefix, d->id, s->o->catalogue);
+	mem_free(c.taken);
+	(void)unlinkat(prefix, c.shares, 0);
+	s->seconds[SCAVENGE_COPY] += clock_seconds() - start;
+	if (s->stopped)
+		return error_set(err, ERROR_SYSTEM,
+				 "stopped; run it again, and it goes on");
+	return rc;
+}
+
+/*
+ * Set d->bytes to what a run will copy: some files may be on the prefix
+ * already.  If a node does not tell, or several share a cache, all that the
+ * caches have counts.
+ */
+int
+scavenge_measure(struct scavenge *s, struct salvage_dataset *d,
+		 struct error *err)
+{
+	struct copying c = { .s = s, .d = d };
+	struct scavenge_call call;
+	uint64_t bytes = 0;
+	int rc = 0;
+
+	snprintf(c.dir, sizeof(c.dir), SCR_DIR "/" DATASET_DIR_FMT, d->id);
+	if (faccessat(catalogue_prefix_fd(s->prefix), c.dir, F_OK, 0) < 0 ||
+	    is_shared(&c))
+		return 0;
+	if (choose_copiers(&c, err) < 0)
+		return -1;
+	rc = call_init(&call, &c, err);
+	call.argv[call.argc++] = "--dry-run";
+	if (rc == 0)
+		rc = scavenge_call_run(&call, s, c.nodes, c.count, err);
+	for (size_t i = 0; rc == 0 && i < c.count; i++) {
+		struct node_result got = { .bytes = UINT64_MAX };
+
+		rc = read_result(&c, &call.results[i], &got, err);
+		if (rc == 0 && got.bytes == UINT64_MAX)
+			goto out;
+		bytes += got.bytes;
+	}
+	if (rc == 0)
+		d->bytes = bytes;
+out:
+	mem_free(c.taken);
+	scavenge_call_end(&call);
+	return rc;
+}
