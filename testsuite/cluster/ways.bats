@@ -8,6 +8,12 @@ load bed
 
 setup_file() { bed_up 4; }
 
+teardown()
+{
+	ssh_config_back
+	bed_wipe
+}
+
 # Programs of these tests come first in PATH on all nodes.
 program() # NAME TEXT
 {
@@ -34,7 +40,8 @@ ssh_config() # "NODE..." LINE...
 
 ssh_config_back()
 {
-	on login sh -c 'mv /tmp/ssh_config ~/.ssh/config'
+	on login sh -c '[ ! -e /tmp/ssh_config ] ||
+		mv /tmp/ssh_config ~/.ssh/config'
 }
 
 # What the caches hold.
@@ -156,6 +163,18 @@ caches()
 	run post
 	assert_status 0
 	assert_saved xor_8n4
+
+	# Or not by ssh, which has a process of its own for some nodes.
+	bed_wipe
+	bed_lay xor_8n4
+	program ssh 'case " $* " in *" node"[12]" "*)
+			echo "fork: Resource temporarily unavailable" >&2
+			exit 255 ;;
+		esac
+		exec /usr/bin/ssh "$@"'
+	remote=ssh run post
+	assert_status 1
+	assert_output_has "UNKNOWN" "node[1-2]"
 }
 
 @test "pdsh without its module exec, and a master connection that hangs" {

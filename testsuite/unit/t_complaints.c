@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Complaints of many nodes as few lines. */
+#include "remote/complaints.h"
+
+#include "scratch.h"
+
+static void
+note(struct complaints *c, const char *node, const char *text)
+{
+	must(complaints_add(c, node, text, NULL) == 0);
+}
+
+static void
+test_lines(void)
+{
+	struct complaints c = { .count = 0 };
+	struct buf out = BUF_INIT;
+
+	must(complaints_take(&c, &out, NULL) == 0);
+	is_int((int64_t)out.len, 0, "no complaint, no line");
+	note(&c, "n1", "host n1 port 22: Connection refused");
+	note(&c, "n7", "no space, 1.5 GB of n70 is free");
+	note(&c, "n3", "host n3 port 22: Connection refused");
+	note(&c, "n2", "host n2 port 22: Connection refused");
+	note(&c, "n2", "host n2 port 22: Connection refused");
+	note(&c, "n4", "closed by 10.0.0.4 port 22");
+	note(&c, "n5", "closed by 10.0.0.15 port 22");
+	note(&c, "n6", "closed by 10.0.0 of n5");
+	must(complaints_take(&c, &out, NULL) == 0);
+	is_str(out.data,
+	       "n[1,3,2]: host NODE port 22: Connection refused\n"
+	       "n7: no space, 1.5 GB of n70 is free\n"
+	       "n[4-5]: closed by ADDRESS port 22\n"
+	       "n6: closed by 10.0.0 of n5\n",
+	       "nodes with the same complaint share a line");
+	buf_clear(&out);
+	must(complaints_take(&c, &out, NULL) == 0);
+	is_int((int64_t)out.len, 0, "each is told once");
+	buf_free(&out);
+}
+
+static void
+test_many(void)
+{
+	struct complaints c = { .count = 0 };
+	struct buf out = BUF_INIT;
+
+	for (int i = 1; i <= 3000; i++)
+		note(&c, fmt("node%d", i),
+		     fmt("ssh: connect to host node%d port 22: timed out", i));
+	must(complaints_take(&c, &out, NULL) == 0);
+	is_str(out.data,
+	       "node[1-3000]: ssh: connect to host NODE port 22: timed out\n",
+	       "one line for 3000 nodes");
+	buf_free(&out);
+}
+
+static int
+once(void *arg, struct error *err)
+{
+	struct complaints c = { .count = 0 };
+	struct buf out = BUF_INIT;
+	int rc = 0;
+
+	(void)arg;
+	for (int i = 0; i < 20 && rc == 0; i++)
+		rc = complaints_add(&c, i % 2 ? "a" : "b",
+				    i % 3 ? "a is full" : "b is slow", err);
+	if (rc == 0)
+		rc = complaints_take(&c, &out, err);
+	complaints_free(&c);
+	buf_free(&out);
+	return rc;
+}
+
+int
+main(void)
+{
+	test_lines();
+	test_many();
+	ok(fails_well(once, NULL, NULL), "no memory");
+	return tap_done();
+}
