@@ -93,8 +93,8 @@ struct remote_options {
 	void *arg;
 };
 
-/* Of several attempts that did not reach the node the first in this list
- * counts: a refusal is a sign of life. */
+/* Of several ways that did not reach the node the first in this list counts: a
+ * refusal is a sign of life. */
 enum remote_state {
 	REMOTE_DONE,	/* the command ended; `status` is set */
 	REMOTE_REFUSED, /* the node, or something before it, refused */

@@ -217,13 +217,14 @@ remote_way_next(struct remote_run *run, struct remote_node *n,
 	const struct buf *err = &n->result->err;
 	size_t at = n->way;
 
-	if (state < n->sofar)
-		n->sofar = state;
-	n->ssh = n->ssh || (is_by_ssh(was) && state != REMOTE_NOT_STARTED);
 	if (err->len > 0 && strstr(err->data, "--overlap") != NULL)
 		run->known->old_srun = true;
 	if (++n->tries < run->known->tries)
 		return true;
+	/* Of each way the last attempt counts, whose reason is told. */
+	if (state < n->sofar)
+		n->sofar = state;
+	n->ssh = n->ssh || (is_by_ssh(was) && state != REMOTE_NOT_STARTED);
 	do {
 		at = (at + 1) % run->known->count;
 		if (at == n->first)
@@ -266,10 +267,15 @@ remote_way_told(const char *words)
 	};
 	/* The node is silent, or the resource manager calls it down. */
 	static const char *const silent[] = {
-		"timed out",	       "timeout",
-		"No route to host",    "Host is down",
-		"not available (down", "Communication connection failure",
-		"Node not responding", NULL,
+		"Timeout, server",
+		"timed out",
+		"timeout",
+		"No route to host",
+		"Host is down",
+		"not available (down",
+		"Communication connection failure",
+		"Node not responding",
+		NULL,
 	};
 
 	return has_any(words, ours)	? REMOTE_NOT_STARTED
