@@ -210,13 +210,14 @@ batch_end()
 # Let the application go on that holds at /pfs/held.
 batch_go_on() { mv "$BED_DIR/pfs/held" "$BED_DIR/pfs/held.over"; }
 
-# batch_lose [-s] NODE...: power is cut; -s: its connections are closed, which
-# mpiexec notices at once.  SLURM would notice either later.
+# batch_lose [-s] NODE...: power is cut; -s: the connections of the last one are
+# closed, which mpiexec notices at once.  SLURM would notice either later.
 batch_lose()
 {
 	if [[ $1 == -s ]]; then
 		shift
-		bed_kill_soft "$@"
+		(($# == 1)) || bed_kill "${@:1:$#-1}"
+		bed_kill_soft "${@: -1}"
 	else
 		bed_kill "$@"
 	fi
