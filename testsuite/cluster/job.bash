@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck shell=bash disable=SC2034,SC2154 # set for those who load it; bats
+# shellcheck shell=bash disable=SC2016,SC2034,SC2154 # set for those who load it; bats
 #
 # job.bash - MPI jobs linked with libscr on the bed.  Loaded after bed.bash:
 #

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats and bed_lay set them
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154 # bats and bed_lay set them
 # Two jobs on one prefix: the second one starts, or ends, while the scavenge of
 # the first one works.
 
@@ -13,7 +13,7 @@ setup_file() { bed_up 4; }
 slow_scavenge()
 {
 	bed_lay xor_8n4
-	bed_slow node1 "${1:-30000}" /tmp/scrgold
+	bed_slow node1 30000 /tmp/scrgold
 	post >"$BATS_TEST_TMPDIR/first" 2>&1 3>&- &
 	first=$!
 	until grep -qs "job 1000" "$lay_pfs/.scr/scavenge.lock"; do sleep 0.1; done

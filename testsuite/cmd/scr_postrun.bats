@@ -602,7 +602,7 @@ indexed() {
 }
 
 @test "--clean: damaged on the prefix, or another dataset: it stays in the cache" {
-	local cache=local/cache/genuser/scr.1000 created
+	local cache=local/cache/genuser/scr.1000
 
 	checkpoints 5
 	try scr_postrun "${args[@]}"
