@@ -235,6 +235,8 @@ note_flaw(void *arg, const struct packed_flaw *f)
 	case PACKED_MISSING:
 	case PACKED_TYPE:
 	case PACKED_SIZE:
+		if (c == NULL)
+			break;
 		c->have = f->have;
 		c->state = f->kind == PACKED_MISSING ? CONTAINER_MISSING
 			   : f->kind == PACKED_TYPE  ? CONTAINER_TYPE

@@ -199,7 +199,7 @@ flushing_plan(struct run *run, int64_t id, struct error *err)
 	else
 		rc = begin(f, s, err);
 	rc = team_agree(&run->world, rc, err);
-	if (rc == 0) {
+	if (rc == 0 && f != NULL && s != NULL) {
 		f->d = &s->d;
 		f->store = s->store;
 		f->bypass = s->bypass;

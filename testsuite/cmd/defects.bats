@@ -464,7 +464,7 @@ saved() {
 	export SCR_JOB_ID=7 SLURM_JOB_ID=7 SLURM_JOBID=7
 	try scr_prerun -p p
 	assert_status 0
-	assert_stderr_one_line "job 1000 runs"
+	assert_stderr_has "job 1000 runs"
 	[[ -e p/.scr/flush.scr && -e p/.scr/nodes.scr ]]
 }
 

@@ -239,7 +239,7 @@ END
 	done
 }
 
-@test "another dataset with the same number: without room for it, the old stays" {
+@test "another dataset with the same number: the old stays until it is deleted" {
 	scenes
 	inside 'make
 		"$GEN/gen_dataset" -q -p mnt/p -n 4 -m 1 -s 20000 -t SINGLE \
@@ -250,12 +250,14 @@ END
 		fill bytes
 		! $what >out 2>err || exit 2
 		cat err
-		grep -q "mnt: .* needed.*, .* free" err || exit 3
+		grep -q "an older dataset of this number" err || exit 3
 		scr_index -p mnt/p --all | grep -q "4 YES .* old" || exit 4
 		scr_index -p mnt/p --verify --checksums id:4 || exit 5
 		diff -r old mnt/p/old || exit 6
 		rm mnt/bytes
-		$what || exit 7
+		! $what || exit 7
+		scr_index -q -p mnt/p --delete id:4 || exit 9
+		$what || exit 10
 		scr_index -p mnt/p --all | grep -q "4 YES .* t4" || exit 8
 		scr_index -p mnt/p --verify --checksums id:4' >shown 2>&1 ||
 		failed "$?" "$(<shown)"
