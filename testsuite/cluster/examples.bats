@@ -4,8 +4,9 @@
 # The batch scripts of examples/, with MPI jobs of one and two ranks a node, with
 # and without spare nodes; ends.bats has more ends of jobs of one rank a node.
 # SLURM and ssh are real; LSF, Flux and PBS cannot be installed here: for them, the
-# tests show what the scripts do, not what the managers do.  SCRKIT_SLOW tries all
-# shapes.
+# tests show what the scripts do, not what the managers do: whether jsrun and flux
+# end the other ranks and notice a silent node is not tested.  SCRKIT_SLOW tries
+# all shapes.
 
 load bed
 load job
