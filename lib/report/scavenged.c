@@ -233,7 +233,12 @@ put_all(const struct scavenge *s, struct buf *out)
 	const struct scavenge_outlook o = scavenge_outlook(s);
 	const size_t taken = count_taken(s);
 
-	if (s->plan.count == 0)
+	if (s->plan.count == 0 && s->alive > 0 && s->there == 0)
+		buf_printf(out,
+			   "nothing to save: no node has %s or a cache of job "
+			   "%s of user %s",
+			   s->job->cntl_dir, s->job->id, s->job->user);
+	else if (s->plan.count == 0)
 		buf_add_str(out, "nothing to save: the caches hold no dataset");
 	else if (o.saved == 0 && o.unknown > 0)
 		buf_add_str(

@@ -124,7 +124,8 @@ explain_no_cache(const struct scavenge *s, struct error *err)
 	jobfiles_owner(j->prefix, &owner);
 	buf_add_str(&dirs, j->cntl_dir);
 	for (size_t i = 0; i < j->ncaches; i++)
-		buf_printf(&dirs, ", %s", j->caches[i].dir);
+		if (!str_eq(j->caches[i].dir, j->cntl_dir))
+			buf_printf(&dirs, ", %s", j->caches[i].dir);
 	rc = buf_check(&dirs, err);
 	if (rc == 0)
 		rc = error_set(

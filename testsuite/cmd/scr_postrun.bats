@@ -624,3 +624,13 @@ indexed() {
 	try scr_copy --cntldir local/cntl/genuser/scr.1000 --clean 12345
 	assert_status 2
 }
+
+@test "no node has a directory of the job: that is said, not that its caches are empty" {
+	checkpoints 1
+	rm p/.scr/flush.scr
+	try scr_postrun "${args[@]}" --user nobody
+	assert_status 0
+	assert_output_has "nothing to save: no node has local/cntl/nobody/scr.1000" \
+		"job 1000 of user nobody"
+	assert_output_lacks "the caches hold no dataset"
+}
