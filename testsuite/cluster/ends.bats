@@ -27,14 +27,20 @@ clean_end()
 @test "1. clean end (slurm)" { clean_end slurm; }
 @test "1. clean end (ssh)" { clean_end ssh; }
 
+# failed_saved STEP: the application failed, and its checkpoint is saved.
+failed_saved()
+{
+	batch_end
+	((status != 0))
+	assert_output_has "checkpoint ckpt.$1 (dataset $1) is saved" \
+		"scr_postrun with 0"
+	batch_left_nothing
+}
+
 abort()
 {
 	batch "$1" 4 abort=3:1
-	batch_end
-	((status != 0 && status != 124))
-	assert_output_has "checkpoint ckpt.2 (dataset 2) is saved" \
-		"scr_postrun with 0"
-	batch_left_nothing
+	failed_saved 2
 	job_restarts 2 1
 }
 
@@ -44,11 +50,7 @@ abort()
 writing()
 {
 	batch "$1" 4 die=3:1:dataset.3/rank_1
-	batch_end
-	((status != 0 && status != 124))
-	assert_output_has "checkpoint ckpt.2 (dataset 2) is saved" \
-		"scr_postrun with 0"
-	batch_left_nothing
+	failed_saved 2
 	[[ $(job_cached node1) == "2 3" ]] || failed "cached: $(job_cached node1)"
 	job_restarts 2 1
 }
@@ -62,11 +64,7 @@ flushing()
 {
 	LAY=(SCR_FLUSH=3 SCR_FLUSH_ASYNC=1)
 	batch "$1" 4 die=3:1:/pfs/run/ckpt.3
-	batch_end
-	((status != 0 && status != 124))
-	assert_output_has "checkpoint ckpt.3 (dataset 3) is saved" \
-		"scr_postrun with 0"
-	batch_left_nothing
+	failed_saved 3
 	job_restarts 3 1
 }
 
