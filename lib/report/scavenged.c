@@ -243,7 +243,7 @@ put_all(const struct scavenge *s, struct buf *out)
 	else if (o.saved == 0 && o.unknown > 0)
 		buf_add_str(
 			out,
-			taken > 0 ? "NO checkpoint is saved"
+			taken > 0 ? "NO checkpoint of the caches is saved"
 			: s->unread > 0
 				? "UNKNOWN: some nodes with the checkpoints "
 				  "cannot be reached"
