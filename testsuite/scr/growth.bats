@@ -172,13 +172,16 @@ crosses()
 			split(order[r], k, SUBSEP)
 			room = part = 0
 			# Each file more goes to one rank more, if there are
-			# so many; paths have more digits.
+			# so many; paths have more digits, and times fewer if
+			# files are written early in a second: three times in
+			# each of a file's descriptions.  One entry for each
+			# file of each rank more would be 100 bytes and more.
 			if (k[2] == "messages")
 				room = 3 * (g - f)
 			if (k[2] == "fileops")
 				room = 3
 			if (k[2] == "msgbytes")
-				room = 1500 + more(other, order[r], p) / 200
+				room = 1500 + (g - f) * 300
 			if (k[2] == "msgbytes" && (k[1] == "with_flush" ||
 			    k[1] == "Have_restart_fetch"))
 				part = (g - f) * (q - p) * 60
