@@ -233,7 +233,7 @@ put_all(const struct scavenge *s, struct buf *out)
 	const struct scavenge_outlook o = scavenge_outlook(s);
 	const size_t taken = count_taken(s);
 
-	if (s->plan.count == 0 && s->alive > 0 && s->there == 0)
+	if (s->plan.count == 0 && s->alive > 0 && s->there[0] == 0)
 		buf_printf(out,
 			   "nothing to save: no node has %s or a cache of job "
 			   "%s of user %s",
@@ -270,6 +270,8 @@ put_all(const struct scavenge *s, struct buf *out)
 		put_name(s, o.unfinished, out);
 		buf_add_str(out, " is unfinished");
 	}
+	if (o.saved == 0 && s->restart != NULL)
+		buf_printf(out, "; the next job restarts from %s", s->restart);
 	if (o.outputs > 0)
 		put_outputs(&o, out);
 	if (taken > 0)
@@ -278,6 +280,22 @@ put_all(const struct scavenge *s, struct buf *out)
 	if (o.unknown > taken)
 		buf_printf(out, "; %zu %s could not be read",
 			   str_count(o.unknown - taken, "dataset"));
+}
+
+/* Of what may be missing: the directories that some nodes do not have. */
+static void
+put_places(const struct scavenge *s, struct buf *out)
+{
+	const struct job *j = s->job;
+
+	for (size_t i = 0; i < 1 + j->ncaches; i++) {
+		const char *dir = i == 0 ? j->cntl_dir : j->caches[i - 1].dir;
+
+		if (s->there[i] < s->alive &&
+		    (i == 0 || !str_eq(dir, j->cntl_dir)))
+			buf_printf(out, "; %s exists on %zu of %zu nodes", dir,
+				   s->there[i], s->alive);
+	}
 }
 
 /* The nodes that may live, and what to do if they have what is missing. */
@@ -314,6 +332,8 @@ report_verdict(const struct scavenge *s, struct buf *out)
 	if (s->dead > 0)
 		buf_printf(out, "; %zu of %zu nodes dead", s->dead,
 			   s->job->nodes.count);
+	if (s->plan.count > 0 && scavenge_status(s) != STATUS_OK)
+		put_places(s, out);
 	if (s->unread > 0)
 		put_unread(s, out);
 }

@@ -168,7 +168,7 @@ take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
 	if (n->host == NULL)
 		rc = error_no_memory(err);
 	s->alive++;
-	s->there |= v.there;
+	scavenge_count_places(s, &v);
 	/* A spare node has no cache: not worth a line in the log. */
 	if (v.problem != NULL &&
 	    (v.ndatasets > 0 || !str_ends(v.problem, strerror(ENOENT))) &&

@@ -32,8 +32,8 @@
 #define DIR_NAME 48 /* fits ".scr/scr.dataset.ID" */
 #define SHARES "scavenge.shares"
 
-/* Copying is repeated if a node fails whose files other nodes have, too: at
- * most this many rounds in all. */
+/* Copying is repeated if a node was cut off, or fails and other nodes have its
+ * files, too: at most this many rounds in all. */
 #define ROUNDS 3
 
 struct copying {
@@ -51,6 +51,9 @@ struct copying {
 	size_t ntaken, taken_cap;
 	bool replace;
 	bool unsure; /* a node may still replace files */
+	/* By node: it was cut off once, and is asked again. */
+	bool *cut;
+	bool retry; /* one of them in this round */
 	/* Only nodes with files of ranks whose filemap they have lost. */
 	bool unmapped;
 };
@@ -204,8 +207,27 @@ read_result(struct copying *c, const struct remote_result *r,
 	return 0;
 }
 
-/* Count copied bytes, report failures, and mark nodes failed that did not come
- * to the end: *again is set if one was. */
+/*
+ * A node did not come to the end, and `why` was reported.  One that began is
+ * asked once more, as what cut it off may be over; then it is dead if no way
+ * reaches it now.
+ */
+static int
+take_cut(struct copying *c, uint32_t node, const struct remote_result *r,
+	 const char *why, struct error *err)
+{
+	if (r->begun && !c->cut[node]) {
+		c->cut[node] = c->retry = true;
+		return 0;
+	}
+	c->unsure = true;
+	c->s->alive--;
+	return scavenge_mark_failed(c->s, node, scavenge_unreached(r), why,
+				    err);
+}
+
+/* Count copied bytes and report failures.  *again is set if a node did not come
+ * to the end. */
 static int
 take_results(struct copying *c, const struct remote_result *r, bool *again,
 	     struct error *err)
@@ -245,13 +267,9 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 			s->blocked = n;
 			continue;
 		}
-		if (scavenge_mark_failed(s, c->nodes[i],
-					 scavenge_unreached(&r[i]), why,
-					 err) < 0)
-			return -1;
-		c->unsure = true;
-		s->alive--;
 		*again = true;
+		if (take_cut(c, c->nodes[i], &r[i], why, err) < 0)
+			return -1;
 	}
 	return scavenge_report(s, err);
 }
@@ -297,7 +315,7 @@ copy_round(struct copying *c, bool *again, struct error *err)
 	struct scavenge_call call;
 	int rc = call_init(&call, c, err);
 
-	*again = false;
+	*again = c->retry = false;
 	c->done = mem_calloc(c->count + 1, sizeof(*c->done));
 	if (c->done == NULL)
 		rc = error_no_memory(err);
@@ -429,9 +447,9 @@ copy_rounds(struct copying *c, struct error *err)
 			rc = salvage_plan(&s->plan, err);
 		if (scavenge_stop(s))
 			break;
-		/* Another round helps only if other nodes have the missing
-		 * files. */
-		again = again && is_shared(c);
+		/* Another round helps only if a node is asked again, or other
+		 * nodes have the missing files. */
+		again = again && (c->retry || is_shared(c));
 		/* Every usable node has reported the files that it would
 		 * replace. */
 		if (rc == 0 && !again && c->ntaken > 0 && !c->replace) {
@@ -489,6 +507,9 @@ scavenge_copy(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	size_t retired = 0;
 	int rc = 0;
 
+	c.cut = arena_alloc(s->arena, s->plan.nnodes, sizeof(*c.cut));
+	if (c.cut == NULL)
+		return error_no_memory(err);
 	snprintf(c.dir, sizeof(c.dir), SCR_DIR "/" DATASET_DIR_FMT, d->id);
 	snprintf(c.shares, sizeof(c.shares), "%s/" SHARES, c.dir);
 	rc = supersede(&c, CATALOGUE_ANOTHER, err);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "arena.h"
+#include "catalogue/fetchable.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
@@ -134,6 +135,50 @@ scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 			 ": saved; the restart point stays %s, which is newer",
 			 d->id, str_printable(shown, sizeof(shown), e.current));
 	return 0;
+}
+
+/* Can the next job restart from this checkpoint?  1, 0; -1: error. */
+static int
+is_restart(struct scavenge *s, const struct index_entry *e, struct error *err)
+{
+	struct fetchable f;
+
+	if (!index_entry_valid(e) || !e->desc.is_ckpt)
+		return 0;
+	if (catalogue_fetchable(s->prefix, e, s->o->catalogue, &f, err) < 0)
+		return -1;
+	return f.status == STATUS_OK;
+}
+
+int
+scavenge_find_restart(struct scavenge *s, struct error *err)
+{
+	struct index *ix = NULL;
+	struct index_entry *list = NULL;
+	size_t count = 0;
+	char shown[256];
+	int rc = 0;
+
+	if (s->stopped || s->o->only > 0 || scavenge_outlook(s).saved > 0)
+		return 0;
+	ix = catalogue_read(s->prefix, NULL);
+	list = ix == NULL ? NULL : index_entries(ix, &count, err);
+	rc = count == (size_t)-1 ? -1 : 0;
+	/* The restart point of the index, and then the newest one. */
+	for (size_t i = 0; i < 2 * count && rc == 0; i++) {
+		const struct index_entry *e = &list[i % count];
+
+		if (e->current != (i < count) ||
+		    (rc = is_restart(s, e, err)) <= 0)
+			continue;
+		str_printable(shown, sizeof(shown), e->name ? e->name : "?");
+		s->restart = arena_printf(s->arena, "%s (dataset %" PRId64 ")",
+					  shown, e->id);
+		rc = s->restart == NULL ? error_no_memory(err) : 1;
+	}
+	mem_free(list);
+	index_free(ix);
+	return rc < 0 ? -1 : 0;
 }
 
 static void

@@ -101,46 +101,6 @@ take_lock(struct scavenge *s, struct error *err)
 	return s->lock == -1 ? -1 : 0;
 }
 
-/*
- * All nodes answered, and none has a directory of this job, though flush.scr
- * lists datasets that are to be saved: we look for the wrong job, or in the
- * wrong place.
- */
-static bool
-found_no_cache(const struct scavenge *s)
-{
-	return s->alive == s->job->nodes.count && s->there == 0 &&
-	       s->flush_known && scavenge_status(s) != STATUS_OK;
-}
-
-static int
-explain_no_cache(const struct scavenge *s, struct error *err)
-{
-	const struct job *j = s->job;
-	struct jobfiles_owner owner;
-	struct buf dirs = BUF_INIT;
-	int rc = 0;
-
-	jobfiles_owner(j->prefix, &owner);
-	buf_add_str(&dirs, j->cntl_dir);
-	for (size_t i = 0; i < j->ncaches; i++)
-		if (!str_eq(j->caches[i].dir, j->cntl_dir))
-			buf_printf(&dirs, ", %s", j->caches[i].dir);
-	rc = buf_check(&dirs, err);
-	if (rc == 0)
-		rc = error_set(
-			err, ERROR_SYSTEM,
-			"job %s of user %s: none of %zu nodes has %s; " FLUSH_FILE
-			" lists datasets in the caches of job "
-			"%s of user %s: see --job-id, --user, --cntldir, "
-			"--cachedir and --nodes",
-			j->id, j->user, j->nodes.count, dirs.data,
-			owner.id[0] != '\0' ? owner.id : "(unknown)",
-			owner.user[0] != '\0' ? owner.user : "(unknown)");
-	buf_free(&dirs);
-	return rc;
-}
-
 int
 scavenge_open(struct scavenge *s, struct job *job,
 	      const struct scavenge_options *o, struct error *err)
@@ -158,7 +118,8 @@ scavenge_open(struct scavenge *s, struct job *job,
 		return error_no_memory(err);
 	s->nodes =
 		arena_alloc(s->arena, job->nodes.count + 1, sizeof(*s->nodes));
-	if (s->nodes == NULL)
+	s->there = arena_alloc(s->arena, 1 + job->ncaches, sizeof(*s->there));
+	if (s->nodes == NULL || s->there == NULL)
 		return error_no_memory(err);
 	if (salvage_init(&s->plan, (uint32_t)job->nodes.count, err) < 0)
 		return -1;
@@ -170,8 +131,8 @@ scavenge_open(struct scavenge *s, struct job *job,
 	    scavenge_add_known(s, err) < 0)
 		return -1;
 	s->seconds[SCAVENGE_ASK] = clock_seconds() - start;
-	if (found_no_cache(s))
-		return explain_no_cache(s, err);
+	if (scavenge_check_places(s, err) < 0)
+		return -1;
 	report_left(s);
 	if (s->alive > 0 && s->o->only > 0 &&
 	    salvage_find(&s->plan, s->o->only) == NULL)
@@ -282,7 +243,9 @@ scavenge_run(struct scavenge *s, struct error *err)
 	}
 	if (s->o->containers)
 		scavenge_pack(s, was);
-	return s->o->clean ? scavenge_clean(s, err) : 0;
+	if (s->o->clean && scavenge_clean(s, err) < 0)
+		return -1;
+	return scavenge_find_restart(s, err);
 }
 
 int
@@ -295,7 +258,7 @@ scavenge_forecast(struct scavenge *s, struct error *err)
 		    scavenge_measure(s, d, err) < 0)
 			return -1;
 	}
-	return 0;
+	return scavenge_find_restart(s, err);
 }
 
 /* --- Result --- */

@@ -78,7 +78,9 @@ struct scavenge {
 	struct salvage plan;
 	struct scavenge_node *nodes; /* one for each of job->nodes */
 	size_t alive, dead;
-	uint64_t there; /* nodecache.there of all nodes together */
+	/* Nodes that have the control directory, and each cache directory of
+	 * the job: 1 + job->ncaches counts. */
+	size_t *there;
 	size_t unread;	/* nodes that may live, and whose cache is unknown */
 	struct complaints complaints; /* not reported yet */
 	struct arena *arena;
@@ -86,6 +88,9 @@ struct scavenge {
 	bool flush_known; /* flush.scr could be read */
 	bool flush_ours;  /* ... and is of this job, or has no dataset */
 	const struct scavenge_node *blocked; /* alive, but could not copy */
+	/* The checkpoint of the index from which the next job restarts, if the
+	 * caches and flush.scr know of none that is saved; else NULL. */
+	const char *restart;
 	/* Results. */
 	size_t saved_now; /* datasets saved by this run */
 	uint64_t copied;  /* bytes, by this run */

@@ -17,6 +17,18 @@ int scavenge_judge(struct salvage *p, struct salvage_dataset *d,
 /* List the caches of all nodes, and mark those that failed. */
 int scavenge_ask(struct scavenge *s, struct error *err);
 
+/* --- places.c --- */
+
+/* Count the directories of the job that a node has. */
+void scavenge_count_places(struct scavenge *s, const struct nodecache *v);
+
+/*
+ * ERROR_SYSTEM: no node that took part in the job has a directory of it, though
+ * something may be left to save.  We look for the wrong job, or in the wrong
+ * place: nothing is known to be lost.
+ */
+int scavenge_check_places(const struct scavenge *s, struct error *err);
+
 /* --- known.c --- */
 
 /* Read the index and flush.scr, which list the datasets that are or should be
@@ -115,6 +127,10 @@ void scavenge_mark_flushed(const struct scavenge *s, int64_t id);
 /* Mark `d` in the index as the checkpoint to restart from. */
 int scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 			  struct error *err);
+
+/* Set s->restart: without a checkpoint that is or can be saved, the verdict
+ * names the one of the index that is whole. */
+int scavenge_find_restart(struct scavenge *s, struct error *err);
 
 /* Delete checkpoints older than the newest s->o->keep. */
 int scavenge_prune(struct scavenge *s, struct error *err);

@@ -6,7 +6,8 @@
 
 load bed
 
-setup_file() { bed_up 4; }
+# node5 is a spare: no job ran there.
+setup_file() { bed_up 5; }
 
 # cached NODE NAME: the path of a file of dataset 1 in the cache of NODE.
 cached()
@@ -62,27 +63,75 @@ cached()
 	assert_saved xor_8n4
 }
 
-# in_vain OPTION...: it looks in the wrong place, says where, and calls nothing
-# lost.
+# in_vain ALIVE OPTION...: it looks in the wrong place, says where, and calls
+# nothing lost.
 in_vain()
 {
+	local alive=$1
+
+	shift
 	run on login env -u SCR_JOB_ID -u SCR_USER_NAME \
 		"${lay_env[@]:2}" scr_postrun -t 2 "$@"
 	assert_status 1
-	assert_output_has "none of 4 nodes has" \
-		"flush.scr lists datasets in the caches of job 1000 of user golduser"
+	assert_output_has "none of $alive nodes has" "--job-id, --user"
 }
 
 @test "the wrong job, user or directory: nothing is called lost" {
+	local owner="flush.scr lists datasets in the caches of job 1000 of user golduser"
+
 	bed_lay xor_8n4
-	in_vain --job-id 4711
-	assert_output_has "job 4711 of user root" /scr.4711
-	in_vain --user nobody
-	assert_output_has "job 1000 of user nobody"
-	in_vain --cachedir /dev/shm --cntldir /dev/shm
-	assert_output_has /dev/shm/golduser/scr.1000
+	in_vain 4 --job-id 4711
+	assert_output_has "job 4711 of user root" /scr.4711 "$owner"
+	in_vain 4 --user nobody
+	assert_output_has "job 1000 of user nobody" "$owner"
+	in_vain 4 --cachedir /dev/shm --cntldir /dev/shm
+	assert_output_has /dev/shm/golduser/scr.1000 \
+		"flush.scr lists datasets in its caches"
 	# Neither is given: flush.scr names both.
 	run on login env "${lay_env[@]:2}" scr_postrun -t 2
 	assert_status 0
 	assert_saved xor_8n4
+}
+
+@test "the wrong job, user or directory, and dead nodes: nothing is called lost" {
+	bed_lay xor_8n4
+	bed_kill node2 node4
+	in_vain 2 --job-id 4711
+	# nodes.scr has four nodes: the job ran on those that answer.
+	in_vain 2 --cachedir /dev/shm --cntldir /dev/shm
+	# The right place: two of a set of four are lost.
+	run post
+	assert_status 4
+	assert_output_has LOST "2 of 4 nodes dead"
+}
+
+@test "without flush.scr: a job has run, and no node has its caches" {
+	bed_lay xor_8n4
+	rm "$lay_pfs/.scr/flush.scr"
+	in_vain 4 --job-id 4711 --user golduser
+	assert_output_has "a job has run here, and there is no flush.scr"
+	# No job has run since scr_prerun.
+	rm "$lay_pfs/.scr/nodes.scr"
+	run on login env "${lay_env[@]}" SCR_JOB_ID=4711 scr_postrun -t 2
+	assert_status 0
+	assert_output_has "nothing to save: no node has" "job 4711 of user golduser"
+}
+
+@test "only a spare node is alive: the caches of the job are lost" {
+	bed_lay xor_8n4
+	bed_kill node1 node2 node3 node4
+	lay_env+=("SCR_NODELIST=node[1-5]")
+	run post
+	assert_status 4
+	assert_output_has LOST "golduser/scr.1000 exists on 0 of 1 nodes" \
+		"4 of 5 nodes dead"
+}
+
+@test "caches that only some nodes have are counted in the verdict" {
+	bed_lay xor_8n4
+	on node2 rm -rf "$lay_cntl/golduser" "$lay_cache/golduser"
+	on node3 rm -rf "$lay_cntl/golduser" "$lay_cache/golduser"
+	run post
+	assert_status 4
+	assert_output_has LOST "golduser/scr.1000 exists on 2 of 4 nodes"
 }

@@ -229,6 +229,46 @@ caches()
 	assert_saved xor_8n4
 }
 
+# cut_off TIMES: the connection to node2 ends TIMES times while it copies.
+cut_off()
+{
+	program ssh 'case " $* " in *" node2 "*"--prefix"*)
+			[ "$(wc -l <"/pfs/cuts")" = '"$1"' ] || {
+				echo x >>/pfs/cuts
+				timeout 2 /usr/bin/ssh "$@"
+				exit 255
+			} ;;
+		esac
+		exec /usr/bin/ssh "$@"'
+	: >"$BED_DIR/pfs/cuts"
+	bed_slow node2 10000 /tmp/scrgold
+}
+
+@test "a node that is cut off while it copies is asked once more" {
+	bed_lay single_4
+	cut_off 1
+	remote=ssh run post
+	bed_fast node2
+	[[ $(wc -l <"$BED_DIR/pfs/cuts") == 1 ]]
+	assert_status 0
+	assert_output_has "node2: dataset 1: cut off before the command ended"
+	[[ $output != *"not reached"* ]]
+	assert_saved single_4
+
+	# Twice: it may live, and nothing is called lost.
+	bed_wipe
+	bed_lay single_4
+	cut_off 2
+	remote=ssh run post
+	bed_fast node2
+	[[ $(wc -l <"$BED_DIR/pfs/cuts") == 2 ]]
+	assert_status 1
+	assert_output_has UNKNOWN "not reached, and maybe alive: node2"
+	run post
+	assert_status 0
+	assert_saved single_4
+}
+
 @test "the same complaint of several nodes is one line" {
 	bed_lay rs2_8n4
 	bed_refuse node2 node3 node4

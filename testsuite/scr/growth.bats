@@ -174,7 +174,7 @@ crosses()
 			# Each file more goes to one rank more, if there are
 			# so many; paths have more digits, and times fewer if
 			# files are written early in a second: three times in
-			# each of a file's descriptions.  One entry for each
+			# each description of a file.  One entry for each
 			# file of each rank more would be 100 bytes and more.
 			if (k[2] == "messages")
 				room = 3 * (g - f)
