@@ -3,7 +3,8 @@
  * plan_compose.c - compose lost filemaps that their sets cannot restore.
  * rank2file has paths and sizes; the redundancy headers have the names in the
  * cache, modes, owners and times.  Without rank2file, the headers alone suffice
- * if all files of the rank are present beside those of other ranks.
+ * if all files of the rank are present beside those of other ranks, with the
+ * recorded times.
  *
  * A composed filemap has the contents, but not the bytes of the lost one.  So
  * the redundancy over the filemaps of its set is computed again.
@@ -146,12 +147,23 @@ list_dirs(struct search *s, struct error *err)
 	return 0;
 }
 
-/* The only directory with an unclaimed file of this name and size; if there are
- * several, the one with the recorded time.  NULL: none. */
+/* Does a file have the recorded size and time?  Some file systems keep whole
+ * seconds. */
+static bool
+is_recorded(const struct stat *st, const struct attr *a)
+{
+	return S_ISREG(st->st_mode) && (uint64_t)st->st_size == a->size &&
+	       a->has_times && st->st_mtim.tv_sec == a->mtime.tv_sec &&
+	       (st->st_mtim.tv_nsec == a->mtime.tv_nsec ||
+		st->st_mtim.tv_nsec == 0);
+}
+
+/* The only directory with an unclaimed file of this name, size and time: one of
+ * another time may be an older dataset's.  NULL: none, or several. */
 static const char *
 find_dir(const struct search *s, const struct redset_file *f)
 {
-	const char *found = NULL, *exact = NULL;
+	const char *found = NULL;
 	size_t count = 0;
 	struct buf path = BUF_INIT;
 	struct stat st;
@@ -163,18 +175,13 @@ find_dir(const struct search *s, const struct redset_file *f)
 		    map_get(s->claimed, path.data) != MAP_NONE ||
 		    path_stat_beneath(s->w->p.places[0].root_fd, path.data, &st,
 				      NULL) < 0 ||
-		    !S_ISREG(st.st_mode) ||
-		    (uint64_t)st.st_size != f->attr.size)
+		    !is_recorded(&st, &f->attr))
 			continue;
 		found = s->dirs[i];
 		count++;
-		if (f->attr.has_times &&
-		    st.st_mtim.tv_sec == f->attr.mtime.tv_sec &&
-		    st.st_mtim.tv_nsec == f->attr.mtime.tv_nsec)
-			exact = found;
 	}
 	buf_free(&path);
-	return count == 1 ? found : exact;
+	return count == 1 ? found : NULL;
 }
 
 /* Compose the filemap of a member.  Returns 1, 0 if a file is not found, or -1

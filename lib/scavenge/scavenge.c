@@ -5,28 +5,17 @@
  */
 #include "scavenge/scavenge.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "clock.h"
 #include "error.h"
-#include "hostlist.h"
-#include "io.h"
-#include "mem.h"
-#include "meta/dataset_dir.h"
 #include "meta/flush.h"
 #include "meta/index.h"
 #include "room.h"
-#include "scavenge/nodecache.h"
 #include "scavenge/scavenge_impl.h"
 #include "scavenge/turn.h"
 #include "site/job.h"
-#include "site/jobfiles.h"
-#include "str.h"
 
 bool
 scavenge_stop(struct scavenge *s)

@@ -81,7 +81,7 @@ struct scavenge {
 	/* Nodes that have the control directory, and each cache directory of
 	 * the job: 1 + job->ncaches counts. */
 	size_t *there;
-	size_t unread;	/* nodes that may live, and whose cache is unknown */
+	size_t unread; /* nodes that may live, and whose cache is unknown */
 	struct complaints complaints; /* not reported yet */
 	struct arena *arena;
 	int lock;

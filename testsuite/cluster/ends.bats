@@ -245,6 +245,23 @@ cut_scavenge()
 	cut_scavenge ssh
 }
 
+# A second job, on the other nodes, with this application.
+second_job()
+{
+	local job=("$TESTSUITE/../examples/ssh.job" /pfs/launch "$@")
+
+	if [[ $way == slurm ]]; then
+		job=(sbatch -Q -W -N4 -t 60 -o /pfs/out2
+			"$TESTSUITE/../examples/slurm.sbatch" /pfs/app "$@")
+	else
+		job_env+=(SCR_JOB_ID=second 'SCR_NODELIST=node[5-8]')
+	fi
+	on login env "${job_env[@]}" \
+		sh -c 'cd /pfs/run && exec "$@" >>/pfs/out2 2>&1' - "${job[@]}" \
+		</dev/null 3>&- &
+	JOB=$!
+}
+
 too_early()
 {
 	local one
@@ -253,12 +270,7 @@ too_early()
 	one=$JOB
 	cp "$BED_DIR/pfs/journal" "$BATS_TEST_TMPDIR/first"
 	echo 2 >"$BED_DIR/pfs/round"
-	job_env+=(SCR_JOB_ID=second)
-	on login env "${job_env[@]}" 'SCR_NODELIST=node[5-8]' \
-		sh -c 'cd /pfs/run && exec "$@" >/pfs/out2 2>&1' - \
-		"$TESTSUITE/../examples/ssh.job" /pfs/launch steps=1 size=3000000 \
-		</dev/null 3>&- &
-	JOB=$!
+	second_job steps=1 size=3000000
 	sleep 2
 	bed_fast node2
 	wait "$one" || failed "status $?: $(<"$BED_DIR/pfs/out")"

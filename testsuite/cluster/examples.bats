@@ -102,6 +102,40 @@ time_limit()
 	assert_output_has "is saved" "ended with $status, scr_postrun with 0"
 }
 
+# The application succeeds.  Then two nodes lose their caches of checkpoint 3, and
+# so does the job's status.
+lost_after() # WAY NODES
+{
+	mkdir -p "$BED_DIR/pfs/bin"
+	cat >"$BED_DIR/pfs/bin/scr_postrun" <<-EOF
+		#!/bin/sh
+		for n in node1 node2; do
+			ssh "\$n" 'rm -r /ssd/tester/scr.*/scr.dataset.3'
+		done
+		exec "$BIN/scr_postrun" "\$@"
+	EOF
+	chmod +x "$BED_DIR/pfs/bin/scr_postrun"
+	SET=("PATH=/pfs/bin:$BIN:/usr/sbin:/usr/bin:/sbin:/bin")
+	batch "$@" steps=3
+	batch_end
+	assert_status 3
+	assert_output_has "OLDER checkpoint ckpt.2 (dataset 2) is saved" \
+		"ended with 0, scr_postrun with 3"
+}
+
+# A node falls silent, which the script itself has to notice.
+silent_node() # WAY NODES
+{
+	batch "$@" hold=3:/pfs/held
+	job_await held
+	batch_lose node2
+	batch_end
+	((status != 0 && status != 124))
+	assert_output_has "ckpt.2 (dataset 2) is saved" \
+		"ended with $status, scr_postrun with 0"
+	bed_revive node2
+}
+
 # each WAY PPN NODES END...: a job for each end.
 each()
 {
@@ -125,6 +159,19 @@ each()
 
 @test "ssh: two ranks a node, with a spare node" {
 	each ssh 2 3 clean_end abort dead_node halt halt_seconds
+}
+
+@test "all of them: the application succeeds, and its last checkpoint is lost" {
+	local way
+
+	for way in slurm ssh lsf flux pbs; do
+		each "$way" 1 4 lost_after
+	done
+}
+
+@test "PBS: a silent node" {
+	[[ -n ${SCRKIT_SLOW-} ]] || skip "slow"
+	each pbs 1 4 silent_node
 }
 
 @test "LSF, Flux and PBS, whose commands others stand in for" {

@@ -135,3 +135,65 @@ in_vain()
 	assert_status 4
 	assert_output_has LOST "golduser/scr.1000 exists on 2 of 4 nodes"
 }
+
+# crash NODE ID: on NODE, the cache of LLNL's library as a crash leaves it while
+# dataset ID is written, 1 or 2: its files are there, one has no SIZE, all have
+# COMPLETE 0, and it has no redundancy yet.
+crash()
+{
+	on "$1" sh -ec 'cd "$1"/golduser/scr.1000
+		d=scr.dataset.$3
+		[ -e "$d" ] || cp -a scr.dataset.1 "$d"
+		rm "$d"/.scr/*red*
+		for f in "$d"/.scr/filemap_*; do
+			scr_inspect -m tree "$f" | sed "s/dataset\.1/dataset.$3/
+				s/ckpt\.1/ckpt.$3/
+				/^        SIZE$/{ \$!N; /\n *20/d; }
+				/^        COMPLETE$/{ n; s/1/0/; }" |
+				gen_craft --output "$f"
+		done
+		[ "$3" != 1 ] || exit 0
+		f=$2/golduser/scr.1000/cindex.scrinfo
+		scr_inspect -m tree "$f" >/tmp/one
+		sed "1d; s/dataset\.1/dataset.2/; s/ckpt\.1/ckpt.2/; s/^    1$/    2/
+			/ ID$/{ n; s/1/2/; }
+			/ CREATED$/{ n; s/1795/1796/; }" /tmp/one |
+			cat /tmp/one - | gen_craft --output "$f"' - \
+		"$lay_cache" "$lay_cntl" "$2"
+}
+
+@test "LLNL's library was killed while it wrote dataset 2: 1 is the newest" {
+	local node
+
+	for case in xor_8n4 single_8n4 partner_8n4; do
+		bed_lay $case
+		for node in node1 node2 node3 node4; do
+			crash $node 2
+		done
+		on node1 sh -c '! grep -aq SIZE.20011 \
+			"$1"/golduser/scr.1000/scr.dataset.2/.scr/filemap_0' - \
+			"$lay_cache"
+		run post --plan
+		assert_status 0
+		assert_output_has "unfinished"
+		run post
+		assert_status 0
+		assert_output_has "newest checkpoint ckpt.1 (dataset 1) is saved" \
+			"ckpt.2 (dataset 2) is unfinished"
+		assert_saved $case
+		bed_wipe
+	done
+}
+
+@test "LLNL's library was killed in the first checkpoint: nothing is lost" {
+	bed_lay xor_8n4
+	for node in node1 node2 node3 node4; do
+		crash $node 1
+	done
+	rm "$lay_pfs/.scr/flush.scr"
+	run post
+	assert_status 0
+	assert_output_has "no checkpoint was completed" \
+		"ckpt.1 (dataset 1) is unfinished"
+	[[ ! -e $lay_pfs/ckpt.1 ]]
+}

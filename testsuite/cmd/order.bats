@@ -127,6 +127,8 @@ same_number() {
 				"an older dataset of this number, t1" \
 				"scr_index -p p --delete id:1"
 			assert_output_has "left in the caches"
+			[[ $more == --id* ]] || assert_output_has \
+				"NO checkpoint of the caches is saved; the next job restarts from t1 (dataset 1)"
 		done
 		diff -r -x "scavenge.*" before p
 		rm -rf before
@@ -435,7 +437,7 @@ free_pages() {
 }
 
 @test "files deleted by hand: new ones of the same names are not theirs" {
-	local lost
+	local lost n
 
 	[[ -e $SHIM ]] || skip "no fault shim"
 	for lost in "rank_*" rank_2.ckpt; do
@@ -444,11 +446,16 @@ free_pages() {
 		# shellcheck disable=SC2086 # a pattern
 		rm p/latest/$lost
 		cp -a p saved
-		# Killed when the first new file has its name.
-		env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_PATH=latest/ \
-			SHIM_KILL_AFTER=1 scr_postrun "${args[@]}" || true
-		[[ $(valid) != *1* ]]
-		truth "killed"
+		# Killed when N new files have their names.  Others of the same
+		# names and sizes may be left, and their filemaps missing.
+		for n in 1 2 3; do
+			rm -rf p && cp -a saved p
+			env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_PATH=latest/ \
+				SHIM_KILL_AFTER=$n scr_postrun "${args[@]}" ||
+				true
+			[[ $(valid) != *1* ]]
+			truth "killed after $n"
+		done
 		rm -rf p && mv saved p
 		scr_postrun "${args[@]}"
 		[[ $(valid) == "2* " ]]
@@ -634,11 +641,21 @@ refused() {
 	scr_index -p p --current t1
 	generate 2 2 --layout cache
 	cp -a p saved
-	# Killed before the N-th file is replaced, the node is dead for scr_postrun.
+	# Killed before the N-th file is replaced, and at once when it is asked again.
+	cat >copy <<-'END'
+		#!/bin/sh
+		case " $* " in *" --replace "*)
+			[ ! -e tried ] || kill -9 $$
+			: >tried ;;
+		esac
+		exec scr_copy "$@"
+	END
+	chmod +x copy
 	for n in 1 2 3 4; do
-		rm -rf p && cp -a saved p
+		rm -rf p tried && cp -a saved p
 		env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_PATH=latest/ \
-			SHIM_KILL_AT=$n scr_postrun "${args[@]}" >out 2>&1 || true
+			SHIM_KILL_AT=$n scr_postrun --copy-program ./copy \
+			"${args[@]}" >out 2>&1 || true
 		truth "killed at file $n: $(cat out)"
 		if ((n < 3)); then
 			# XOR rebuilds one.

@@ -455,7 +455,8 @@ indexed() {
 		'"newest": 2' '"saved": 1' '"state": "alive"'
 	try scr_postrun "${args[@]}" --json
 	assert_status 3
-	assert_output_has '"state": "saved"' '"bytes_copied": 6' '"verdict": "OLDER'
+	assert_output_has '"state": "saved"' '"verdict": "OLDER'
+	[[ $output =~ '"bytes_copied": '[1-9] ]]
 }
 
 # The next job restarts from the current checkpoint, and LLNL's library fetches
@@ -628,6 +629,12 @@ indexed() {
 @test "no node has a directory of the job: that is said, not that its caches are empty" {
 	checkpoints 1
 	rm p/.scr/flush.scr
+	# nodes.scr: a job has run.
+	try scr_postrun "${args[@]}" --user nobody
+	assert_status 1
+	assert_stderr_has "none of 1 nodes has local/cntl/nobody/scr.1000" \
+		"there is no flush.scr to tell what it left"
+	rm p/.scr/nodes.scr
 	try scr_postrun "${args[@]}" --user nobody
 	assert_status 0
 	assert_output_has "nothing to save: no node has local/cntl/nobody/scr.1000" \
