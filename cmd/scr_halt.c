@@ -345,8 +345,12 @@ run(struct settings *s, const char *const *dirs, size_t count)
 		status = error_worse_status(status, one(s, dirs[i]));
 	if (s->immediate && status != STATUS_OK)
 		app_error("the job was not stopped: it would be restarted");
-	else if (s->immediate && stop_now(&target, &err) < 0)
+	else if (s->immediate && stop_now(&target, &err) < 0) {
 		status = app_report(status, &err);
+		if (!s->dry_run)
+			app_warn("the halt condition stays set, and no further "
+				 "run starts: scr_halt --remove takes it back");
+	}
 	if (s->json)
 		status =
 			error_worse_status(status, app_print_json(s->prefixes));

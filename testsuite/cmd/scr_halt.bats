@@ -398,7 +398,7 @@ slurm()
 		>bin/scancel
 	try scr_halt -i --grace 1 p
 	assert_status 1
-	assert_stderr_has "Access denied"
+	assert_stderr_has "Access denied" "the halt condition stays set"
 	run settings
 	assert_output_has JOB_HALTED # everything possible was done
 }
