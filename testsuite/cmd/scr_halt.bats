@@ -416,5 +416,6 @@ slurm()
 	((status != 0))
 	try scr_halt -i --pid "$pid" p
 	assert_status 1
-	assert_stderr_one_line "process $pid: there is none such"
+	assert_stderr_has "process $pid: there is none such" \
+		"the halt condition stays set"
 }
