@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 #include "buf.h"
 #include "create.h"
 #include "error.h"
+#include "path_impl.h"
 
 /* openat2() fails with EAGAIN if a directory is renamed while ".." is looked
  * up.  The number of attempts is bounded, in case directories are renamed all
@@ -189,79 +190,28 @@ close_quietly(int fd)
 	errno = saved;
 }
 
-static bool
-is_link(int dirfd, const char *name)
-{
-	struct stat st;
-
-	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISLNK(st.st_mode);
-}
-
-/* openat() of one component that must not be a link: ELOOP. */
-static int
-open_component(int dirfd, const char *name, int flags, mode_t mode)
-{
-	struct stat st;
-	int fd = openat(dirfd, name, flags | O_NOFOLLOW, mode);
-
-	if (fd < 0) {
-		if (errno == ENOTDIR) /* O_DIRECTORY fails so for links, too */
-			errno = is_link(dirfd, name) ? ELOOP : ENOTDIR;
-		return -1;
-	}
-	/* O_PATH | O_NOFOLLOW opens a link itself: allowed if the caller passed
-	 * O_NOFOLLOW. */
-	if ((flags & O_PATH) == 0 || (flags & O_NOFOLLOW) != 0)
-		return fd;
-	if (fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode))
-		return fd;
-	close(fd);
-	errno = ELOOP;
-	return -1;
-}
-
-/* open(2) of a clean path, component by component, through no link at all. */
-static int
-walk(int rootfd, const char *rel, int flags, mode_t mode)
-{
-	char name[NAME_MAX + 1];
-	int dirfd = rootfd, fd = -1;
-	size_t n = 0;
-
-	for (;; rel += n + 1) {
-		n = strcspn(rel, "/");
-		if (n > NAME_MAX) {
-			errno = ENAMETOOLONG;
-			fd = -1;
-		} else if (rel[n] == '\0') {
-			fd = open_component(dirfd, rel, flags, mode);
-		} else {
-			memcpy(name, rel, n);
-			name[n] = '\0';
-			fd = open_component(dirfd, name,
-					    O_PATH | O_DIRECTORY | O_CLOEXEC,
-					    0);
-		}
-		if (dirfd != rootfd)
-			close_quietly(dirfd);
-		if (fd < 0 || rel[n] == '\0')
-			return fd;
-		dirfd = fd;
-	}
-}
+/* The kernel's struct open_how, and two values of its `resolve`; kernel headers
+ * before 5.6 have neither. */
+struct how {
+	uint64_t flags, mode, resolve;
+};
+#define HOW_NO_MAGICLINKS 0x02
+#define HOW_BENEATH 0x08
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
 
 /* open(2) of a clean path below rootfd.  Returns a descriptor, or -1 with
- * errno: EXDEV if the path leads out, ELOOP if a link is in the way. */
+ * errno: EXDEV if the path leads out, ELOOP if links are in a circle. */
 static int
 open_beneath(int rootfd, const char *rel, int flags, mode_t mode)
 {
 	const bool makes =
 		(flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
-	struct open_how how = {
+	struct how how = {
 		.flags = (uint32_t)(flags | O_CLOEXEC),
 		.mode = makes ? mode & 07777 : 0, /* else EINVAL */
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+		.resolve = HOW_BENEATH | HOW_NO_MAGICLINKS,
 	};
 	int again = 0;
 	long fd = -1;
@@ -273,7 +223,7 @@ open_beneath(int rootfd, const char *rel, int flags, mode_t mode)
 	/* EPERM: some container sandboxes return it for unknown calls.  If it
 	 * is genuine, the walk fails with it, too. */
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-		return walk(rootfd, rel, flags | O_CLOEXEC, mode);
+		return path_walk(rootfd, rel, flags | O_CLOEXEC, mode);
 	return (int)fd;
 }
 

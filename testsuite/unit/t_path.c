@@ -217,38 +217,33 @@ make_tree(const char *scratch)
 /* Expected results of opening a path below the root, and of stat. */
 static const struct {
 	const char *rel;
-	enum error_kind kind, walked; /* with openat2(), without it */
-	const char *text;	      /* contents, if it can be opened */
-	const char *says;	      /* part of the error message, if not */
+	enum error_kind kind;
+	const char *text; /* contents, if it can be opened */
+	const char *says; /* part of the error message, if not */
 } opens[] = {
-	{ "file", ERROR_NONE, ERROR_NONE, "top file", NULL },
-	{ "sub/file", ERROR_NONE, ERROR_NONE, "sub file", NULL },
-	{ "to_sub/file", ERROR_NONE, ERROR_UNSAFE, "sub file",
-	  "to_sub/file: symbolic link in the way" },
-	{ "sub/to_file", ERROR_NONE, ERROR_UNSAFE, "top file",
-	  "sub/to_file: symbolic link in the way" },
-	{ "out", ERROR_UNSAFE, ERROR_UNSAFE, NULL, "out: " },
-	{ "up/secret", ERROR_UNSAFE, ERROR_UNSAFE, NULL, "up/secret: " },
-	{ "up/top/file", ERROR_UNSAFE, ERROR_UNSAFE, NULL, "up/top/file: " },
-	{ "absolute", ERROR_UNSAFE, ERROR_UNSAFE, NULL, "absolute: " },
-	{ "loop", ERROR_UNSAFE, ERROR_UNSAFE, NULL,
-	  "loop: symbolic link in the way" },
-	{ "loop/file", ERROR_UNSAFE, ERROR_UNSAFE, NULL,
+	{ "file", ERROR_NONE, "top file", NULL },
+	{ "sub/file", ERROR_NONE, "sub file", NULL },
+	{ "to_sub/file", ERROR_NONE, "sub file", NULL },
+	{ "sub/to_file", ERROR_NONE, "top file", NULL },
+	{ "out", ERROR_UNSAFE, NULL, "out: " },
+	{ "up/secret", ERROR_UNSAFE, NULL, "up/secret: " },
+	{ "up/top/file", ERROR_UNSAFE, NULL, "up/top/file: " },
+	{ "absolute", ERROR_UNSAFE, NULL, "absolute: " },
+	{ "loop", ERROR_UNSAFE, NULL, "loop: symbolic link in the way" },
+	{ "loop/file", ERROR_UNSAFE, NULL,
 	  "loop/file: symbolic link in the way" },
-	{ "dangling", ERROR_ABSENT, ERROR_UNSAFE, NULL, "dangling: " },
-	{ "none", ERROR_ABSENT, ERROR_ABSENT, NULL,
-	  ": No such file or directory" },
-	{ "none/file", ERROR_ABSENT, ERROR_ABSENT, NULL,
-	  ": No such file or directory" },
-	{ "file/x", ERROR_SYSTEM, ERROR_SYSTEM, NULL, ": Not a directory" },
-	{ "../secret", ERROR_UNSAFE, ERROR_UNSAFE, NULL, "\"../secret\"" },
-	{ "sub/../file", ERROR_UNSAFE, ERROR_UNSAFE, NULL, "sub/../file" },
-	{ "/etc/passwd", ERROR_UNSAFE, ERROR_UNSAFE, NULL, "/etc/passwd" },
-	{ "", ERROR_UNSAFE, ERROR_UNSAFE, NULL, "\"\"" },
+	{ "dangling", ERROR_ABSENT, NULL, "dangling: " },
+	{ "none", ERROR_ABSENT, NULL, ": No such file or directory" },
+	{ "none/file", ERROR_ABSENT, NULL, ": No such file or directory" },
+	{ "file/x", ERROR_SYSTEM, NULL, ": Not a directory" },
+	{ "../secret", ERROR_UNSAFE, NULL, "\"../secret\"" },
+	{ "sub/../file", ERROR_UNSAFE, NULL, "sub/../file" },
+	{ "/etc/passwd", ERROR_UNSAFE, NULL, "/etc/passwd" },
+	{ "", ERROR_UNSAFE, NULL, "\"\"" },
 };
 
 static void
-test_open(int root, bool walked)
+test_open(int root, const char *how)
 {
 	char what[64], text[16];
 	struct error err = ERROR_INIT;
@@ -259,9 +254,8 @@ test_open(int root, bool walked)
 	int fd = -1, rc = -1;
 
 	for (i = 0; i < sizeof(opens) / sizeof(opens[0]); i++) {
-		snprintf(what, sizeof(what), "%s \"%s\"",
-			 walked ? "walk" : "open", opens[i].rel);
-		want = walked ? opens[i].walked : opens[i].kind;
+		snprintf(what, sizeof(what), "%s \"%s\"", how, opens[i].rel);
+		want = opens[i].kind;
 		error_clear(&err);
 		fd = path_open_beneath(root, opens[i].rel, O_RDONLY, 0, &err);
 		is_int(err.kind, want, what);
@@ -341,9 +335,7 @@ test_flags(int root)
 	fd = open("/proc/self", O_PATH | O_DIRECTORY);
 	is_int(path_open_beneath(fd, "root/etc", O_PATH, 0, &err), -1,
 	       "a magic link of the kernel");
-	ok(err.kind == ERROR_UNSAFE &&
-		   strcmp(err.text, "root/etc: symbolic link in the way") == 0,
-	   "is unsafe");
+	is_int(err.kind, ERROR_UNSAFE, "is unsafe");
 	close(fd);
 	fd = path_open_beneath(root, "sub", O_RDWR | O_TMPFILE, 0600, &err);
 	ok(fd >= 0 || err.errnum == EOPNOTSUPP, "O_TMPFILE");
@@ -368,7 +360,7 @@ test_sentence(int root, const char *scratch)
 }
 
 static void
-test_parent(int root, bool walked)
+test_parent(int root)
 {
 	struct error err = ERROR_INIT;
 	const char *base = NULL;
@@ -414,9 +406,9 @@ test_parent(int root, bool walked)
 	is_int(unlinkat(root, "x", AT_REMOVEDIR), 0, "nothing else was made");
 
 	fd = path_open_parent(root, "to_sub/deep/f", true, 0777, &base, &err);
-	is_int(fd >= 0, !walked, "below a link that stays inside");
+	ok(fd >= 0, "below a link that stays inside");
 	close(fd);
-	is_int(unlinkat(root, "sub/deep", AT_REMOVEDIR), walked ? -1 : 0,
+	is_int(unlinkat(root, "sub/deep", AT_REMOVEDIR), 0,
 	       "it is made where the link leads");
 	umask(old);
 }
@@ -484,7 +476,8 @@ test_sandbox(int root)
 		if (!forbid_openat2(EPERM))
 			_exit(77);
 		_exit(path_stat_beneath(root, "sub/file", &st, &err) != 0 ||
-		      path_stat_beneath(root, "to_sub/file", &st, &err) != -1 ||
+		      path_stat_beneath(root, "to_sub/file", &st, &err) != 0 ||
+		      path_stat_beneath(root, "out", &st, &err) != -1 ||
 		      err.kind != ERROR_UNSAFE);
 	}
 	ok(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status),
@@ -519,13 +512,13 @@ out:
 	close(cwd);
 }
 
-/* Test all functions that open files; `walked`: openat2() is not available. */
+/* Test all functions that open files. */
 static void
-test_all(int root, bool walked)
+test_all(int root, const char *how)
 {
-	test_open(root, walked);
+	test_open(root, how);
 	test_flags(root);
-	test_parent(root, walked);
+	test_parent(root);
 	test_unsafe_parent(root);
 	test_cwd(root);
 }
@@ -546,11 +539,11 @@ main(void)
 	test_sentence(root, scratch);
 	test_sandbox(root);
 	if (have_openat2())
-		test_all(root, false);
+		test_all(root, "open");
 	else
 		skip("with openat2", "there is none");
 	if (!have_openat2() || forbid_openat2(ENOSYS))
-		test_all(root, true);
+		test_all(root, "walk");
 	else
 		skip("without openat2", "no seccomp to forbid it");
 	close(root);

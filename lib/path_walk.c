@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * path_walk.c - resolve a path below a directory, component by component.
+ *
+ * Each component is opened below the last directory without following a link.
+ * What a link contains is resolved in the same way.  The kernel is never asked
+ * for "..": the path of a directory below the root has no links once it was
+ * resolved, so its parent is opened by that path.  Whatever others rename
+ * meanwhile, no directory is entered but those below one that was.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "path_impl.h"
+
+#define LINKS_MAX 40 /* as the kernel */
+
+struct walk {
+	int root;
+	int dir;	     /* the root, or a descriptor to close */
+	char at[PATH_MAX];   /* its path below the root, without links */
+	char rest[PATH_MAX]; /* to be resolved below it */
+	unsigned links;	     /* followed so far */
+};
+
+static int
+fail(int error)
+{
+	errno = error;
+	return -1;
+}
+
+static void
+enter(struct walk *w, int dir)
+{
+	const int saved = errno;
+
+	if (w->dir != w->root)
+		close(w->dir);
+	w->dir = dir;
+	errno = saved;
+}
+
+/* Open `name` in `dir` as a directory; ELOOP: it is a link. */
+static int
+open_dir(int dir, const char *name)
+{
+	struct stat st;
+	int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), error = 0;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) < 0)
+		error = errno;
+	else if (!S_ISDIR(st.st_mode))
+		error = S_ISLNK(st.st_mode) ? ELOOP : ENOTDIR;
+	if (error == 0)
+		return fd;
+	close(fd);
+	return fail(error);
+}
+
+/* Copy the first component of `path` to `name`.  Returns what follows it and its
+ * slashes, or NULL: it is too long. */
+static const char *
+cut_name(const char *path, char name[static NAME_MAX + 1])
+{
+	const size_t n = strcspn(path, "/");
+
+	if (n > NAME_MAX)
+		return NULL;
+	memcpy(name, path, n);
+	name[n] = '\0';
+	return path + n + strspn(path + n, "/");
+}
+
+/* Enter the parent of the current directory, from the root. */
+static int
+go_up(struct walk *w)
+{
+	char name[NAME_MAX + 1], *slash = strrchr(w->at, '/');
+	const char *path = w->at;
+
+	if (w->at[0] == '\0')
+		return fail(EXDEV);
+	*(slash != NULL ? slash : w->at) = '\0';
+	enter(w, w->root);
+	while (*path != '\0') {
+		int dir = -1;
+
+		path = cut_name(path, name);
+		dir = open_dir(w->dir, name);
+		if (dir < 0)
+			return -1;
+		enter(w, dir);
+	}
+	return 0;
+}
+
+static int
+go_down(struct walk *w, const char *name)
+{
+	const size_t len = strlen(w->at), n = strlen(name);
+	const int dir = open_dir(w->dir, name);
+
+	if (dir < 0)
+		return -1;
+	enter(w, dir);
+	if (len + 1 + n >= sizeof(w->at))
+		return fail(ENAMETOOLONG);
+	snprintf(w->at + len, sizeof(w->at) - len, "%s%s", len > 0 ? "/" : "",
+		 name);
+	return 0;
+}
+
+/* Resolve `text`, and then `rest`, in the current directory.  Returns -1: with
+ * errno 0, go on. */
+static int
+go_on(struct walk *w, const char *text, const char *rest)
+{
+	const int n = snprintf(w->rest, sizeof(w->rest), "%s%s%s", text,
+			       *rest != '\0' ? "/" : "", rest);
+
+	return fail(n < (int)sizeof(w->rest) ? 0 : ENAMETOOLONG);
+}
+
+/* `name` is a link: resolve its contents, then `rest`.  As go_on(). */
+static int
+follow(struct walk *w, const char *name, const char *rest)
+{
+	char text[PATH_MAX];
+	const ssize_t n = readlinkat(w->dir, name, text, sizeof(text));
+
+	if (++w->links > LINKS_MAX)
+		return fail(ELOOP);
+	if (n < 0) /* EINVAL: no link any more */
+		return errno == EINVAL ? go_on(w, name, rest) : -1;
+	if (n == sizeof(text))
+		return fail(ENAMETOOLONG);
+	text[n] = '\0';
+	return text[0] == '/' ? fail(EXDEV) : go_on(w, text, rest);
+}
+
+static bool
+is_link(int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISLNK(st.st_mode);
+}
+
+/*
+ * Open the last component.  Returns a descriptor; or -1: with errno 0, it is a
+ * link to follow.
+ */
+static int
+open_last(const struct walk *w, const char *name, int flags, mode_t mode)
+{
+	const bool through = (flags & O_NOFOLLOW) == 0 &&
+			     (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
+	struct stat st;
+	int fd = -1;
+
+	/* A link is opened itself if a path is asked for. */
+	if ((flags & O_PATH) != 0 && through) {
+		fd = openat(w->dir, name, (flags & ~O_DIRECTORY) | O_NOFOLLOW);
+		if (fd < 0)
+			return -1;
+		if (fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode) &&
+		    ((flags & O_DIRECTORY) == 0 || S_ISDIR(st.st_mode)))
+			return fd;
+		close(fd);
+		return fail(S_ISLNK(st.st_mode) ? 0 : ENOTDIR);
+	}
+	fd = openat(w->dir, name, flags | O_NOFOLLOW, mode);
+	/* O_DIRECTORY fails for links with ENOTDIR. */
+	if (fd < 0 && through && (errno == ELOOP || errno == ENOTDIR))
+		errno = is_link(w->dir, name) ? 0 : errno;
+	return fd;
+}
+
+/* Resolve the next component of w->rest.  Returns a descriptor if it was the
+ * last one; or -1: with errno 0, go on. */
+static int
+step(struct walk *w, int flags, mode_t mode)
+{
+	char name[NAME_MAX + 1], path[PATH_MAX];
+	const char *rest = NULL;
+	int fd = -1;
+
+	memcpy(path, w->rest, sizeof(path));
+	rest = cut_name(path, name);
+	if (rest == NULL)
+		return fail(ENAMETOOLONG);
+	if (strcmp(name, ".") == 0) {
+		fd = 0;
+	} else if (strcmp(name, "..") == 0) {
+		fd = go_up(w);
+	} else if (rest == path + strlen(name)) {
+		fd = open_last(w, name, flags, mode);
+		return fd < 0 && errno == 0 ? follow(w, name, rest) : fd;
+	} else {
+		fd = go_down(w, name);
+		if (fd < 0 && errno == ELOOP)
+			return follow(w, name, *rest != '\0' ? rest : ".");
+	}
+	if (fd < 0)
+		return -1;
+	return *rest != '\0' ? go_on(w, rest, "") : openat(w->dir, ".", flags);
+}
+
+int
+path_walk(int rootfd, const char *rel, int flags, mode_t mode)
+{
+	struct walk w = { .root = rootfd, .dir = rootfd };
+	int fd = -1;
+
+	if (rel[0] == '/')
+		return fail(EXDEV);
+	if (rel[0] == '\0')
+		return fail(ENOENT);
+	fd = go_on(&w, rel, "");
+	while (fd < 0 && errno == 0)
+		fd = step(&w, flags, mode);
+	enter(&w, rootfd);
+	return fd;
+}

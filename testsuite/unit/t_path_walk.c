@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * path_impl.h: paths resolved here lead where openat2() leads, on random trees
+ * with links of all kinds; and never out of their root, whatever another process
+ * renames meanwhile.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "path_impl.h"
+#include "scratch.h"
+#include "tap.h"
+
+#define TREES 60
+#define NAMES 6	    /* names of a tree: a, b, ... */
+#define PATHS 200   /* tried in each tree */
+#define ROUNDS 3000 /* of a race */
+
+static int
+kernel_open(int root, const char *rel, int flags, mode_t mode)
+{
+	struct open_how how = {
+		.flags = (uint32_t)flags,
+		.mode = mode,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+	};
+
+	return (int)syscall(SYS_openat2, root, rel, &how, sizeof(how));
+}
+
+/* --- The same results --- */
+
+/* A path of up to `max` components; some are "..", "." or missing. */
+static void
+random_path(char *out, size_t size, unsigned max)
+{
+	const unsigned n = 1 + below(max);
+	size_t len = 0;
+
+	for (unsigned i = 0; i < n && len + 4 < size; i++) {
+		const unsigned what = below(10);
+
+		if (i > 0)
+			out[len++] = '/';
+		if (what == 0) {
+			out[len++] = '.';
+		} else if (what < 3) {
+			out[len++] = '.';
+			out[len++] = '.';
+		} else {
+			out[len++] = (char)('a' + below(NAMES));
+		}
+	}
+	if (below(12) == 0)
+		out[len++] = '/';
+	out[len] = '\0';
+}
+
+/* Fill a directory with files, directories and links. */
+static void
+fill(int dir, unsigned depth)
+{
+	char name[2] = "a", to[64];
+
+	for (; name[0] < 'a' + NAMES; name[0]++) {
+		int fd = -1;
+
+		switch (below(7)) {
+		case 0:
+		case 1:
+			fd = openat(dir, name, O_WRONLY | O_CREAT, 0666);
+			close(fd);
+			break;
+		case 2:
+		case 3:
+			if (depth == 0 || mkdirat(dir, name, 0777) < 0)
+				break;
+			fd = openat(dir, name, O_RDONLY | O_DIRECTORY);
+			fill(fd, depth - 1);
+			close(fd);
+			break;
+		case 4:
+		case 5:
+			random_path(to, sizeof(to), 4);
+			(void)symlinkat(to, dir, name);
+			break;
+		default:
+			break;
+		}
+	}
+	(void)symlinkat("/etc", dir, "z");
+}
+
+static bool
+is_same(int x, int x_errno, int y, int y_errno)
+{
+	struct stat a, b;
+
+	if (x < 0 || y < 0)
+		return x < 0 && y < 0 && x_errno == y_errno;
+	return fstat(x, &a) == 0 && fstat(y, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* Returns whether both ways agree on this path. */
+static bool
+compare(int root, const char *rel, int flags)
+{
+	int theirs = kernel_open(root, rel, flags, 0), theirs_errno = errno;
+	int ours = path_walk(root, rel, flags, 0), ours_errno = errno;
+	const bool same = is_same(ours, ours_errno, theirs, theirs_errno);
+
+	if (!same)
+		printf("# %s, flags %o: %d (%s), openat2 %d (%s)\n", rel, flags,
+		       ours, strerror(ours_errno), theirs,
+		       strerror(theirs_errno));
+	if (ours >= 0)
+		close(ours);
+	if (theirs >= 0)
+		close(theirs);
+	return same;
+}
+
+static void
+test_trees(const char *scratch)
+{
+	static const int flags[] = {
+		O_RDONLY,
+		O_RDONLY | O_DIRECTORY,
+		O_PATH,
+		O_PATH | O_DIRECTORY,
+		O_PATH | O_NOFOLLOW,
+		O_RDONLY | O_NOFOLLOW,
+		O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+		O_RDWR,
+	};
+	const int top = open(scratch, O_RDONLY | O_DIRECTORY);
+	unsigned wrong = 0, opened = 0;
+	char name[32], rel[96];
+
+	for (unsigned t = 0; t < TREES; t++) {
+		int root = -1;
+
+		snprintf(name, sizeof(name), "tree%u", t);
+		mkdirat(top, name, 0777);
+		root = openat(top, name, O_RDONLY | O_DIRECTORY);
+		fill(root, 3);
+		for (unsigned i = 0; i < PATHS; i++) {
+			const unsigned f =
+				below(sizeof(flags) / sizeof(flags[0]));
+			int fd = -1;
+
+			random_path(rel, sizeof(rel), 7);
+			if (below(20) == 0)
+				snprintf(rel, sizeof(rel), "z/passwd");
+			wrong += !compare(root, rel, flags[f] | O_CLOEXEC);
+			fd = path_walk(root, rel, O_PATH | O_CLOEXEC, 0);
+			opened += fd >= 0;
+			if (fd >= 0)
+				close(fd);
+		}
+		close(root);
+	}
+	close(top);
+	is_int(wrong, 0, "random paths of random trees: as openat2()");
+	ok(opened > TREES * PATHS / 10, "and many of them can be opened");
+}
+
+static void
+test_edges(const char *scratch)
+{
+	char long_name[NAME_MAX + 3], deep[PATH_MAX + 8];
+	const int top = open(scratch, O_RDONLY | O_DIRECTORY);
+	int root = -1, last = -1;
+
+	mkdirat(top, "edges", 0777);
+	root = openat(top, "edges", O_RDONLY | O_DIRECTORY);
+	memset(long_name, 'n', sizeof(long_name) - 1);
+	long_name[sizeof(long_name) - 1] = '\0';
+	for (size_t i = 0; i < sizeof(deep); i++)
+		deep[i] = i % 2 == 0 ? 'd' : '/';
+	deep[sizeof(deep) - 1] = '\0';
+	ok(compare(root, long_name, O_RDONLY), "a name that is too long");
+	ok(compare(root, deep, O_RDONLY), "a path that is too long");
+	ok(compare(root, "", O_RDONLY), "no path");
+	ok(compare(root, "/etc", O_PATH), "an absolute path");
+	/* A chain of links: 40 are followed. */
+	for (int i = 0; i < 42; i++) {
+		char name[16], to[16];
+
+		snprintf(name, sizeof(name), "l%d", i);
+		snprintf(to, sizeof(to), i == 0 ? "." : "l%d", i - 1);
+		(void)symlinkat(to, root, name);
+	}
+	ok(compare(root, "l39", O_PATH), "40 links");
+	ok(compare(root, "l40", O_PATH), "41 links");
+	last = path_walk(root, "l39", O_PATH, 0);
+	ok(last >= 0, "40 links are followed");
+	close(last);
+	is_int(path_walk(root, "l40", O_PATH, 0), -1, "41 are not");
+	is_int(errno, ELOOP, "which is ELOOP");
+	close(root);
+	close(top);
+}
+
+/* Files that are created: never through a link. */
+static void
+test_create(const char *scratch)
+{
+	const int top = open(scratch, O_RDONLY | O_DIRECTORY);
+	struct stat st;
+	int root = -1, fd = -1;
+
+	mkdirat(top, "create", 0777);
+	root = openat(top, "create", O_RDONLY | O_DIRECTORY);
+	mkdirat(root, "sub", 0777);
+	(void)symlinkat("sub", root, "to_sub");
+	(void)symlinkat("../out", root, "out");
+	fd = path_walk(root, "to_sub/new", O_WRONLY | O_CREAT | O_EXCL, 0640);
+	ok(fd >= 0 && fstatat(root, "sub/new", &st, 0) == 0,
+	   "a file is created behind a link that stays inside");
+	close(fd);
+	is_int(path_walk(root, "out", O_WRONLY | O_CREAT | O_EXCL, 0600), -1,
+	       "none in the place of a link");
+	is_int(errno, EEXIST, "which exists");
+	is_int(path_walk(root, "out", O_WRONLY | O_CREAT, 0600), -1,
+	       "none behind a link that leads out");
+	is_int(errno, EXDEV, "which does");
+	ok(fstatat(top, "out", &st, 0) < 0, "nothing is made there");
+	close(root);
+	close(top);
+}
+
+/* --- Races --- */
+
+/* Exchange a directory and a link to the outside, for ever. */
+static void
+exchange(int root)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		(void)renameat(root, "d", root, "was");
+		(void)renameat(root, "l", root, "d");
+		(void)renameat(root, "d", root, "l");
+		(void)renameat(root, "was", root, "d");
+	}
+}
+
+static void
+test_race(const char *scratch)
+{
+	const int top = open(scratch, O_RDONLY | O_DIRECTORY);
+	unsigned out = 0, in = 0, other = 0;
+	struct stat secret, mine, st;
+	int root = -1, fd = -1;
+	pid_t pid = -1;
+
+	mkdirat(top, "race", 0777);
+	root = openat(top, "race", O_RDONLY | O_DIRECTORY);
+	mkdirat(top, "outside", 0777);
+	close(openat(top, "outside/f", O_WRONLY | O_CREAT, 0666));
+	mkdirat(root, "d", 0777);
+	mkdirat(root, "d/e", 0777);
+	close(openat(root, "d/f", O_WRONLY | O_CREAT, 0666));
+	(void)symlinkat("../outside", root, "l");
+	fstatat(top, "outside/f", &secret, 0);
+	fstatat(root, "d/f", &mine, 0);
+	pid = fork();
+	if (pid == 0)
+		exchange(root);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		fd = path_walk(root, i % 2 == 0 ? "d/f" : "d/e/../f",
+			       O_RDONLY | O_CLOEXEC, 0);
+		if (fd < 0) {
+			other++;
+			continue;
+		}
+		fstat(fd, &st);
+		out += st.st_ino == secret.st_ino;
+		in += st.st_ino == mine.st_ino;
+		close(fd);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	printf("# opened %u times, refused or missing %u times\n", in, other);
+	is_int(out, 0, "a link that comes and goes: never outside");
+	ok(in > 0, "and sometimes inside");
+	close(root);
+	close(top);
+}
+
+int
+main(void)
+{
+	char scratch[128] = "";
+
+	scratch_dir(scratch, sizeof(scratch));
+	if (kernel_open(AT_FDCWD, ".", O_PATH, 0) >= 0) {
+		test_trees(scratch);
+		test_edges(scratch);
+	} else {
+		skip("as openat2()", "there is none");
+	}
+	test_create(scratch);
+	test_race(scratch);
+	remove_tree(scratch);
+	return tap_done();
+}
