@@ -30,6 +30,10 @@
 /* Bytes of a list of children. */
 #define CHILDREN ((size_t)4 << 10)
 
+#ifndef SYS_pidfd_open /* kernel headers before 5.3 */
+#define SYS_pidfd_open 434
+#endif
+
 static void
 close_fd(int *fd)
 {

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <linux/openat2.h>
-#include <sys/syscall.h>
-
+#include "scene.h"
 #include "arena.h"
 #include "crc.h"
 #include "planat.h"
 #include "redwrite.h"
-#include "scene.h"
 
 #define SCENE_RANKS 300 /* largest number of ranks */
 
@@ -409,18 +406,4 @@ scene_find(const struct plan *p, unsigned rank, unsigned file)
 		    strstr(p->files[i].cache_path, name) != NULL)
 			return &p->files[i];
 	return NULL;
-}
-
-bool
-links_resolve(const char *what)
-{
-	struct open_how how = { .flags = O_PATH };
-	long fd = syscall(SYS_openat2, AT_FDCWD, ".", &how, sizeof(how));
-
-	if (fd >= 0) {
-		close((int)fd);
-		return true;
-	}
-	skip(what, "no openat2: every link is refused");
-	return false;
 }

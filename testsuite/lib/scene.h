@@ -100,9 +100,4 @@ struct plan *scene_plan(const struct scene *s, unsigned flags,
 struct plan_file *scene_find(const struct plan *p, unsigned rank,
 			     unsigned file);
 
-/* Can symbolic links be followed at all?  Without openat2 (old kernels,
- * valgrind) scrkit refuses all of them, so tests of those that leave the prefix
- * are skipped. */
-bool links_resolve(const char *what);
-
 #endif /* SCENE_H */

@@ -42,6 +42,7 @@
 #include "scr.h"
 
 #include "shim/calls.h"
+#include "shim/openat2.h"
 
 /* --- Counters --- */
 

@@ -37,7 +37,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -53,6 +52,7 @@
 #include <unistd.h>
 
 #include "calls.h"
+#include "openat2.h"
 
 /* Append a line to a file, bypassing the wrappers below. */
 static void
@@ -272,7 +272,8 @@ syscall(long number, ...)
 	SYSCALL_ARGUMENTS(number, a);
 	if (number == SYS_openat2 &&
 	    enter(&op,
-		  OPEN_NAME("openat2", ((const struct open_how *)a[2])->flags),
+		  OPEN_NAME("openat2",
+			    ((const struct openat2_how *)a[2])->flags),
 		  (int)a[0], (const char *)a[1], 0))
 		return -1;
 	return leave(&op,

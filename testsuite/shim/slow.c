@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "calls.h"
+#include "openat2.h"
 
 /* The kinds of calls that are counted. */
 #define NAME(name) #name,

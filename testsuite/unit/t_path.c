@@ -4,7 +4,6 @@
 #include <ftw.h>
 #include <limits.h>
 #include <linux/filter.h>
-#include <linux/openat2.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include "mem.h"
 #include "path.h"
 #include "scratch.h"
+#include "shim/openat2.h"
 #include "tap.h"
 
 static void
@@ -176,11 +176,11 @@ test_real(const char *scratch)
 static bool
 have_openat2(void)
 {
-	struct open_how how = { .flags = O_PATH };
-	long fd = syscall(SYS_openat2, AT_FDCWD, ".", &how, sizeof(how));
+	const struct openat2_how how = { .flags = O_PATH };
+	int fd = openat2_call(AT_FDCWD, ".", &how);
 
 	if (fd >= 0)
-		close((int)fd);
+		close(fd);
 	return fd >= 0;
 }
 

@@ -7,16 +7,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "path_impl.h"
 #include "scratch.h"
+#include "shim/openat2.h"
 #include "tap.h"
 
 #define TREES 60
@@ -27,13 +26,13 @@
 static int
 kernel_open(int root, const char *rel, int flags, mode_t mode)
 {
-	struct open_how how = {
+	const struct openat2_how how = {
 		.flags = (uint32_t)flags,
 		.mode = mode,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+		.resolve = OPENAT2_CONFINED,
 	};
 
-	return (int)syscall(SYS_openat2, root, rel, &how, sizeof(how));
+	return openat2_call(root, rel, &how);
 }
 
 /* --- The same results --- */

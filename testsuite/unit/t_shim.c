@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/openat2.h"
 #include "tap.h"
 
 /* --- The worker --- */
@@ -22,7 +22,7 @@
 static int
 work(const char *dir)
 {
-	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC };
+	struct openat2_how how = { .flags = O_RDONLY | O_CLOEXEC };
 	const char *data = "0123456789";
 	size_t left = 10;
 	ssize_t put = 0;
@@ -42,8 +42,7 @@ work(const char *dir)
 		return 100 + errno;
 	if (rename("d/temp", "d/final") < 0) /* 5 */
 		return 100 + errno;
-	fd = (int)syscall(SYS_openat2, AT_FDCWD, "d/final", &how,
-			  sizeof(how)); /* 6 */
+	fd = openat2_call(AT_FDCWD, "d/final", &how); /* 6 */
 	if (fd < 0)
 		return errno == ENOSYS ? 0 : 100 + errno;
 	close(fd);
