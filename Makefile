@@ -124,7 +124,7 @@ $(filter $O/mpi/app_%,$(MPIS)): $O/testsuite/mpi/shared.o
 $O/mpi/app_%: $O/testsuite/mpi/app_%.o $O/libscr.so
 	@mkdir -p $(@D); echo "  LD  $@"
 	$Q$(CC) $(cflags) $(sanitize) $(ldflags) -Wl,-rpath,'$$ORIGIN/..' -o $@ \
-		$^ $(MPI_LIBS)
+		$^ $(MPI_LIBS) -ldl
 $O/mpi/%: $O/testsuite/mpi/%.o $O/scr.a $O/libtest.a $O/libcore.a
 	$(link) -lhwloc $(MPI_LIBS)
 $O/gen/%: $O/testsuite/gen/%.o $(GENLIB) $O/libtest.a $O/libcore.a
@@ -137,13 +137,13 @@ $O/fuzz/replay_%: $O/testsuite/fuzz/fuzz_%.o $O/testsuite/fuzz/replay.o \
 $O/fuzz/fuzz_%: $O/testsuite/fuzz/fuzz_%.o $O/libtest.a $O/libcore.a
 	$(link) -fsanitize=fuzzer
 # Preloaded into the commands, sanitized or not, so built without a sanitizer.
-$O/%.so: testsuite/shim/%.c testsuite/shim/calls.h $O/flags
+$O/%.so: testsuite/shim/%.c testsuite/shim/calls.h testsuite/shim/openat2.h $O/flags
 	@mkdir -p $(@D); echo "  LD  $@"
 	$Q$(CC) $(cppflags) $(cflags) -fPIC -shared $(ldflags) -o $@ $< -ldl
 # Preloaded into all programs of a node of the test bed.
 $O/%.so: testsuite/cluster/%.c $O/flags
 	@mkdir -p $(@D); echo "  LD  $@"
-	$Q$(CC) $(cppflags) $(cflags) -fPIC -shared $(ldflags) -o $@ $<
+	$Q$(CC) $(cppflags) $(cflags) -fPIC -shared $(ldflags) -o $@ $< -ldl
 $O/libcore.a: $(LIB) $O/libcore.list
 	$Qrm -f $@ && $(AR) qcs $@ $(LIB)
 # For tests of its parts; users get the two below it, with nothing but SCR_*.

@@ -264,11 +264,21 @@ descriptors(void)
 	return n;
 }
 
+/* Bytes in use on the heap. */
+static long
+heap_used(void)
+{
+#if __GLIBC_PREREQ(2, 33)
+	return (long)mallinfo2().uordblks;
+#else
+	return mallinfo().uordblks;
+#endif
+}
+
 static void
 print_usage(int step)
 {
-	long mine[3] = { resident_kib(), (long)mallinfo2().uordblks,
-			 descriptors() };
+	long mine[3] = { resident_kib(), heap_used(), descriptors() };
 	long most[3];
 
 	MPI_Reduce(mine, most, 3, MPI_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
