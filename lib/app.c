@@ -20,6 +20,7 @@
 
 #include "buf.h"
 #include "error.h"
+#include "libc.h"
 #include "mem.h"
 #include "opt.h"
 #include "str.h"
@@ -204,7 +205,9 @@ set_limits(void)
 {
 	struct rlimit files;
 
+#if LIBC_GLIBC(2, 10)
 	(void)mallopt(M_ARENA_MAX, ARENAS);
+#endif
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0 ||
 	    files.rlim_cur >= FILES_ENOUGH)
 		return;

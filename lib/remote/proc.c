@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "libc.h"
 #include "map.h"
 #include "mem.h"
 #include "remote/remote_impl.h"
@@ -126,7 +127,7 @@ set_files(posix_spawn_file_actions_t *files, int out, int err)
 	if (rc == 0)
 		rc = posix_spawn_file_actions_adddup2(files, err,
 						      STDERR_FILENO);
-#if __GLIBC_PREREQ(2, 34)
+#if LIBC_GLIBC(2, 34)
 	/* Do not pass our callers' descriptors to hundreds of children. */
 	if (rc == 0)
 		rc = posix_spawn_file_actions_addclosefrom_np(

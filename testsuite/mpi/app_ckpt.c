@@ -46,6 +46,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libc.h"
 #include "scr.h"
 
 #include "shared.h"
@@ -268,7 +269,7 @@ descriptors(void)
 static long
 heap_used(void)
 {
-#if __GLIBC_PREREQ(2, 33)
+#if LIBC_GLIBC(2, 33)
 	return (long)mallinfo2().uordblks;
 #else
 	return mallinfo().uordblks;

@@ -229,8 +229,10 @@ test_sha256sum(void)
 	struct buf text = BUF_INIT;
 	char sum[HASH_TEXT];
 
-	if (system("command -v sha256sum >/dev/null") != 0) {
-		skip("sha256sum", "not installed");
+	/* Before version 9 it knew nothing of carriage returns. */
+	if (system("sha256sum --version | grep -Eq '(9|[1-9][0-9]+)\\.[0-9]'") !=
+	    0) {
+		skip("sha256sum", "none of version 9 or later");
 		hash_free(h);
 		return;
 	}

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "libc.h"
 #include "remotetest.h"
 #include "str.h"
 
@@ -312,8 +313,13 @@ test_surroundings(void)
 			"/proc/self/status; "
 			"ls /proc/self/fd | grep -v '^[0-3]$'"),
 	       0, "look around");
-	is_str(out_of(&s.r[0]), "SigBlk:0000000\nSigIgn:0000000\n",
-	       "signals and files");
+	if (LIBC_GLIBC(2, 34))
+		is_str(out_of(&s.r[0]), "SigBlk:0000000\nSigIgn:0000000\n",
+		       "signals and files");
+	else
+		ok(strstr(out_of(&s.r[0]),
+			  "SigBlk:0000000\nSigIgn:0000000\n") != NULL,
+		   "signals; files are passed on, with this C library");
 	run_free(&s);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	signal(SIGPIPE, SIG_DFL);
