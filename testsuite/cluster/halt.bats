@@ -100,7 +100,7 @@ steps()
 	assert_status 0
 	try on login scr_halt -i --job-id 4711 /pfs/run
 	assert_status 1
-	assert_stderr_one_line "job 4711: slurm does not know it"
+	assert_stderr_has "job 4711: slurm does not know it"
 }
 
 # scancel reports an error for such a step, though it delivers the signal.
@@ -141,5 +141,5 @@ steps()
 	# Without an id the flush file names the job.
 	try on login scr_halt --immediate /pfs/run
 	assert_status 1
-	assert_stderr_one_line "job 1000: slurm does not know it"
+	assert_stderr_has "job 1000: slurm does not know it"
 }
