@@ -258,6 +258,7 @@ write_stdout(void *unused, const char *data, size_t len)
 static void
 divert_stdout(void)
 {
+#if LIBC_GLIBC(2, 0) /* others do not let us */
 	const cookie_io_functions_t how = { .write = write_stdout };
 	FILE *out = fopencookie(NULL, "w", how);
 
@@ -266,6 +267,9 @@ divert_stdout(void)
 	if (isatty(STDOUT_FILENO))
 		setvbuf(out, NULL, _IOLBF, BUFSIZ);
 	stdout = out;
+#else
+	(void)write_stdout;
+#endif
 }
 
 void

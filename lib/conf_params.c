@@ -22,14 +22,17 @@
 static const char *const flush_types[] = { "SYNC", "PTHREAD", "DEFAULT",
 					   "NATIVE", NULL };
 
-#define PARAM(is, named, ...) { .kind = is, .name = named, __VA_ARGS__ },
-#define TEXT(name, ...) PARAM(CONF_TEXT, name, __VA_ARGS__)
-#define BOOL(name, ...) PARAM(CONF_BOOL, name, __VA_ARGS__)
-#define NUMBER(name, of, ...) PARAM(CONF_NUMBER, name, .unit = of, __VA_ARGS__)
-#define SIGNED(name, of, ...) PARAM(CONF_SIGNED, name, .unit = of, __VA_ARGS__)
-#define BYTES(name, ...) PARAM(CONF_BYTES, name, .unit = "bytes", __VA_ARGS__)
-#define PERCENT(name, ...) \
-	PARAM(CONF_PERCENT, name, .unit = "percent", __VA_ARGS__)
+/* The first arguments are the name, and the unit of numbers. */
+#define TEXT(...) { .kind = CONF_TEXT, .name = __VA_ARGS__ },
+#define WORD(...) { .kind = CONF_WORD, .name = __VA_ARGS__ },
+#define BOOL(...) { .kind = CONF_BOOL, .name = __VA_ARGS__ },
+#define NUMBER(called, ...) \
+	{ .kind = CONF_NUMBER, .name = called, .unit = __VA_ARGS__ },
+#define SIGNED(called, ...) \
+	{ .kind = CONF_SIGNED, .name = called, .unit = __VA_ARGS__ },
+#define BYTES(...) { .kind = CONF_BYTES, .unit = "bytes", .name = __VA_ARGS__ },
+#define PERCENT(...) \
+	{ .kind = CONF_PERCENT, .unit = "percent", .name = __VA_ARGS__ },
 #define IS(text) .value = text
 #define MIN_MAX(least, most) .min = least, .max = most
 #define IGNORED .ignored = true
@@ -81,7 +84,7 @@ static const struct conf_param params[] = {
 	NUMBER("SCR_FLUSH_ASYNC_USLEEP", "microseconds", IS("1000"), IGNORED)
 	BOOL("SCR_FLUSH_ON_RESTART", IS("0"))
 	BOOL("SCR_FLUSH_POSTSTAGE", IS("0"), IGNORED)
-	PARAM(CONF_WORD, "SCR_FLUSH_TYPE", IS("SYNC"), .words = flush_types)
+	WORD("SCR_FLUSH_TYPE", IS("SYNC"), .words = flush_types)
 	NUMBER("SCR_FLUSH_WIDTH", "ranks", IS("256"), MIN_MAX(1, UINT32_MAX))
 	BOOL("SCR_GLOBAL_RESTART", IS("0"))
 	TEXT("SCR_GROUP", IS("NODE"))

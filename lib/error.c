@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libc.h"
+
 /* A sentence with two paths of PATH_MAX and some words fits before it is
  * cut down to ERROR_TEXT_MAX. */
 #define WORK_MAX 16384
@@ -177,6 +179,17 @@ join(struct error *err, char *work, const char *reason)
 	memcpy(err->text, work, strlen(work) + 1);
 }
 
+/* The strerror_r() of glibc returns the text, that of POSIX fills the buffer. */
+static const char *
+reason_of(int errnum, char *to, size_t size)
+{
+#if LIBC_GLIBC(2, 0)
+	return strerror_r(errnum, to, size);
+#else
+	return strerror_r(errnum, to, size) == 0 ? to : "unknown error";
+#endif
+}
+
 int
 error_sys(struct error *err, const char *fmt, ...)
 {
@@ -194,7 +207,7 @@ error_sys(struct error *err, const char *fmt, ...)
 				      : ERROR_SYSTEM;
 	err->errnum = err->kind == ERROR_SYSTEM ? saved : 0;
 	err->remedy = REMEDY_NONE;
-	join(err, work, strerror_r(saved, reason, sizeof(reason)));
+	join(err, work, reason_of(saved, reason, sizeof(reason)));
 	errno = saved;
 	return -1;
 }

@@ -11,6 +11,7 @@
 set -u
 
 missing=()
+too_old=() # what is there, and cannot be used
 daemons= # packages with daemons
 
 # tool COMMAND PACKAGE: requires a command in PATH.
@@ -28,21 +29,42 @@ may_install() {
 	[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1
 }
 
-# library PKG-CONFIG-NAME PACKAGE: requires the development files.
+# library NAME VERSION PACKAGE: requires the development files of pkg-config's
+# NAME, of at least this version.
 library() {
-	pkg-config --exists "$1" 2>/dev/null || missing+=("$2")
+	pkg-config --exists "$1 >= $2" 2>/dev/null && return
+	missing+=("$3")
+	! pkg-config --exists "$1" 2>/dev/null ||
+		too_old+=("$1 $(pkg-config --modversion "$1"): $2 or later")
 }
 
+# The oldest versions that the tests were run with are in README.md.
 libraries() {
 	# In the usual case all are installed, and one call is enough.
-	pkg-config --exists libisal jansson zlib inih libcrypto libarchive \
-		2>/dev/null && return
-	library libisal libisal-dev
-	library jansson libjansson-dev
-	library zlib zlib1g-dev
-	library inih libinih-dev
-	library libcrypto libssl-dev
-	library libarchive libarchive-dev
+	pkg-config --exists 'libisal >= 2.30' 'jansson >= 2.11' 'zlib >= 1.2.11' \
+		inih 'libcrypto >= 1.1.1' 'libarchive >= 3.3' 2>/dev/null &&
+		return
+	library libisal 2.30 libisal-dev
+	library jansson 2.11 libjansson-dev
+	library zlib 1.2.11 zlib1g-dev
+	library inih 0 libinih-dev
+	library libcrypto 1.1.1 libssl-dev
+	library libarchive 3.3 libarchive-dev
+}
+
+# Compilers that can be asked: gcc 8, clang 7 (C11, and atomics of it).
+compiler() {
+	local version
+
+	case ${CC:-cc} in
+	*clang*) tool "${CC:-cc}" clang ;;
+	*) tool "${CC:-cc}" gcc ;;
+	esac
+	version=$(echo __GNUC__ __clang_major__ | ${CC:-cc} -E -P - 2>/dev/null)
+	case $version in
+	[1-7]" __clang_major__") too_old+=("gcc ${version%% *}: 8 or later") ;;
+	*" "[1-6]) too_old+=("clang ${version##* }: 7 or later") ;;
+	esac
 }
 
 # libscr, and jobs that link it.  The Makefile finds MPI in the same way.
@@ -51,9 +73,17 @@ mpi() {
 		pkg-config --exists mpich 2>/dev/null ||
 		pkg-config --exists ompi-c 2>/dev/null ||
 		missing+=(libmpich-dev)
-	library hwloc libhwloc-dev
+	library hwloc 2.0 libhwloc-dev
 	tool mpiexec mpich
 	tool unshare util-linux
+}
+
+# Does this bats have "run -0", as of 1.5?
+bats_runs() {
+	local minor
+
+	minor=$(bats --version | sed -n 's/^Bats 1\.\([0-9]*\).*/\1/p')
+	[ -z "$minor" ] || [ "$minor" -ge 5 ]
 }
 
 # The tools of the test bed of several nodes, which needs root.
@@ -101,10 +131,7 @@ group() {
 	case $1 in
 	build)
 		tool make make
-		case ${CC:-cc} in
-		clang*) tool "$CC" clang ;;
-		*) tool "${CC:-cc}" gcc ;;
-		esac
+		compiler
 		tool ar binutils
 		tool pkg-config pkg-config
 		[ -e /usr/include/stdio.h ] || missing+=(libc6-dev)
@@ -112,6 +139,8 @@ group() {
 		;;
 	check)
 		tool bats bats
+		! command -v bats >/dev/null || bats_runs ||
+			too_old+=("$(bats --version): Bats 1.5 or later")
 		# valgrind needs the symbols of the C library; Debian's package
 		# only recommends them.
 		command -v valgrind >/dev/null || missing+=(valgrind libc6-dbg)
@@ -123,7 +152,8 @@ group() {
 		tool zstd zstd
 		tool xz xz-utils
 		tool 7zz 7zip
-		tool python3 python3-minimal
+		python3 -c 'import json, xml' 2>/dev/null ||
+			missing+=(python3)
 		mpi
 		# Shells in which the completions and the login output of nodes
 		# are tested.
@@ -179,10 +209,51 @@ resolve() {
 	echo "libclang-rt-${version:+$version-}dev"
 }
 
+# translate N: the missing packages in the words of another distribution: 1 RHEL
+# with EPEL, 2 SLES.  A package without a line has the same name everywhere.
+translate() {
+	local name
+
+	for name in "${missing[@]}"; do
+		names | awk -v p="$name" -v n="$1" '
+			$1 == p { print $(n + 1); found = 1 }
+			END { if (!found) print p }'
+	done | sort -u | paste -s -d " "
+}
+
+# Debian, RHEL with EPEL, SLES.
+names() {
+	cat <<-'END'
+		libisal-dev isa-l-devel libisal-devel
+		libjansson-dev jansson-devel libjansson-devel
+		zlib1g-dev zlib-devel zlib-devel
+		libinih-dev inih-devel inih-devel
+		libssl-dev openssl-devel libopenssl-devel
+		libarchive-dev libarchive-devel libarchive-devel
+		libhwloc-dev hwloc-devel hwloc-devel
+		libmpich-dev mpich-devel mpich-devel
+		pkg-config pkgconf-pkg-config pkg-config
+		libc6-dev glibc-devel glibc-devel
+		libc6-dbg glibc-debuginfo glibc-debuginfo
+		libarchive-tools bsdtar bsdtar
+		xz-utils xz xz
+		7zip 7zip 7zip
+		openssh-client openssh-clients openssh-clients
+		iproute2 iproute iproute2
+		procps procps-ng procps
+		shellcheck ShellCheck ShellCheck
+		clang-format clang-tools-extra clang-tools
+	END
+}
+
 [ $# -gt 0 ] || set -- build
 for name; do
 	group "$name"
 done
+if [ "${#too_old[@]}" -gt 0 ]; then
+	printf 'too old: %s\n' "${too_old[@]}" >&2
+	[ "${#missing[@]}" -gt 0 ] || exit 1
+fi
 [ "${#missing[@]}" -gt 0 ] || exit 0
 
 if command -v apt-get >/dev/null 2>&1; then
@@ -203,6 +274,12 @@ if command -v apt-get >/dev/null 2>&1; then
 	done
 	echo "missing; install with:" >&2
 	echo "    sudo apt-get install ${missing[*]}" >&2
+elif command -v dnf >/dev/null 2>&1; then
+	echo "missing; install with (EPEL has some of them):" >&2
+	echo "    sudo dnf install $(translate 1)" >&2
+elif command -v zypper >/dev/null 2>&1; then
+	echo "missing; install with:" >&2
+	echo "    sudo zypper install $(translate 2)" >&2
 else
 	echo "missing; install what Debian calls: ${missing[*]}" >&2
 fi

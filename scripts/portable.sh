@@ -1,0 +1,266 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Does the toolkit build, and do its tests pass, on systems unlike this one?
+#     scripts/portable.sh [compile] [symbols] [debian11] [arm64] [s390x]
+# compile   lib and cmd with gcc, clang, musl and two cross compilers, as C11
+#           without extensions
+# symbols   the programs need nothing newer than glibc 2.28 and zlib 1.2.11
+# debian11  in a root directory with Debian 11 (glibc 2.31, gcc 10, OpenSSL 1.1.1,
+#           zlib 1.2.11, libarchive 3.4, MPICH 3.4), made by debootstrap: build,
+#           and `make check` without sanitizers and valgrind
+# arm64     cross-built for Debian 12 on aarch64; unit tests of formats and
+# s390x     coding, run by qemu
+# Without arguments: all.  What cannot be done here is reported, and skipped: no
+# compiler, no network, not root.  MIRROR is Debian's, DIR (build/portable) keeps
+# the roots, SUITES are the suites of debian11 (unit bats).
+set -u
+cd "$(dirname "$0")/.." || exit 1
+: "${MIRROR:=}" "${DIR:=build/portable}"
+: "${SUITES:=unit:build/plain bats:build/plain}"
+jobs=$(nproc 2>/dev/null || echo 1)
+failed=0 passed=0
+
+say() { printf '%-6s%s\n' "$1" "$2"; }
+good() { say ok "$*" && passed=$((passed + 1)); }
+bad() { say FAIL "$*" && failed=$((failed + 1)); }
+skip() { say skip "$*"; }
+
+# headers: headers of the libraries alone, without those of the C library.
+headers() {
+	local to=$PWD/$DIR/headers name
+
+	rm -rf "$to" && mkdir -p "$to"
+	for name in isa-l isa-l.h jansson.h jansson_config.h zlib.h zconf.h ini.h \
+		openssl archive.h archive_entry.h hwloc hwloc.h; do
+		[ ! -e "/usr/include/$name" ] ||
+			ln -s "/usr/include/$name" "$to/$name"
+	done
+	# Debian has the parts that depend on the architecture elsewhere.
+	mkdir "$to/arch" "$to/arch/openssl"
+	find "/usr/include/$(cc -dumpmachine)" -maxdepth 2 \
+		\( -path '*/openssl/*' -o -name 'hwloc*' -o -name 'zconf*' -o \
+		-name jansson_config.h \) -type f | while read -r name; do
+		case $name in
+		*/openssl/*) ln -s "$name" "$to/arch/openssl" ;;
+		*) ln -s "$name" "$to/arch" ;;
+		esac
+	done
+	echo "$to"
+}
+
+compile_with() { # NAME COMPILER FLAG...
+	local name=$1 out=$DIR/compile.log
+
+	command -v "$2" >/dev/null || {
+		skip "compile: no $2"
+		return
+	}
+	shift
+	if find lib cmd -name '*.c' ! -path 'lib/scr/*' -print0 |
+		xargs -0 -n 20 -P "$jobs" "$@" -fsyntax-only -D_GNU_SOURCE \
+			-DSCRKIT_VERSION='""' -DSCRKIT_SYSCONF='""' \
+			-iquote lib -std=c11 -pedantic -Wall -Wextra -Werror \
+			2>"$out"; then
+		good "compile: $name"
+	else
+		bad "compile: $name: $(grep -m 1 error "$out")"
+	fi
+}
+
+compile() {
+	local from
+
+	from=$(headers)
+	compile_with gcc gcc
+	compile_with clang clang
+	compile_with musl musl-gcc -idirafter "$from" -idirafter "$from/arch"
+	for arch in aarch64 s390x; do
+		compile_with "$arch" "$arch-linux-gnu-gcc" -idirafter "$from" \
+			-idirafter "$from/arch"
+	done
+}
+
+# Symbols of the C library whose oldest version is later than 2.28.  Those of
+# stat() were macros before.
+newer() {
+	objdump -T "$1" | awk '
+		{
+			if (NF < 6)
+				next
+			v = $(NF - 1)
+			gsub(/[()]/, "", v)
+			if (v !~ /^GLIBC_2\./)
+				next
+			split(v, n, ".")
+			if (!($NF in least) || n[2] < least[$NF])
+				least[$NF] = n[2]
+		}
+		END {
+			for (s in least)
+				if (least[s] > 28 && s !~ /^l?f?stat(at)?(64)?$/)
+					print s
+		}'
+}
+
+# Macros of a later C library make calls of it, __isoc23_strtol() for example:
+# what the sources name themselves counts.
+symbols() {
+	local libc list=$DIR/newer found
+
+	command -v objdump >/dev/null || {
+		skip "symbols: no objdump"
+		return
+	}
+	make -s -j"$jobs" all >/dev/null || { bad "symbols: no build" && return; }
+	libc=$(ldd build/plain/bin/scr_index | awk '$1 ~ /^libc\.so/ { print $3 }')
+	newer "$libc" | grep -v '^__isoc23' | sort >"$list"
+	found=$(objdump -T build/plain/bin/* build/plain/libscr.so |
+		awk '/UND/ { print $NF }' | sort -u | comm -12 - "$list" | xargs)
+	# Used if it is there.
+	found=$(echo "$found" |
+		sed 's/posix_spawn_file_actions_addclosefrom_np//')
+	[ -z "${found// /}" ] && good "symbols: nothing newer than glibc 2.28" ||
+		bad "symbols: newer than glibc 2.28: $found"
+	found=$(objdump -T build/plain/bin/* build/plain/libscr.so |
+		grep -o 'ZLIB_1\.2\.1[2-9]' | sort -u | xargs)
+	[ -z "$found" ] && good "symbols: nothing newer than zlib 1.2.11" ||
+		bad "symbols: newer than zlib 1.2.11: $found"
+}
+
+# --- Debian 11 ---
+
+# root NAME ARGUMENT...: a root directory by debootstrap; its path in $root.
+root() {
+	root=$PWD/$DIR/$1
+	[ ! -e "$root/.complete" ] || return 0
+	if [ "$(id -u)" != 0 ] || ! command -v debootstrap >/dev/null; then
+		skip "$1: needs root and debootstrap"
+		return 1
+	fi
+	rm -rf "$root"
+	mkdir -p "$DIR"
+	if ! debootstrap --variant=minbase "${@:2}" "$root" "$MIRROR" \
+		>"$root.log" 2>&1; then
+		skip "$1: no debootstrap from $MIRROR: $(tail -n 1 "$root.log")"
+		return 1
+	fi
+}
+
+# inside COMMAND...: in $root, with devices and processes, in a namespace of its
+# own.
+inside() {
+	unshare --mount --pid --fork --kill-child sh -ec '
+		root=$1 && shift
+		mount --make-rprivate /
+		mount -t proc proc "$root/proc"
+		mount -t sysfs sys "$root/sys"
+		mount --rbind /dev "$root/dev"
+		mount -t tmpfs tmpfs "$root/tmp"
+		exec chroot "$root" env -i HOME=/root LC_ALL=C.UTF-8 \
+			PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin \
+			"$@"' - "$root" "$@"
+}
+
+# The tests need a later bats, which is a set of shell scripts.
+copy_bats() {
+	local list=()
+
+	mapfile -t list < <(cd / && find usr/bin/bats usr/lib/bats-core \
+		usr/libexec/bats-core usr/lib/bats 2>/dev/null)
+	tar -C / --no-recursion -cf - "${list[@]}" | tar -C "$root" -xf -
+}
+
+debian11() {
+	local packages=(gcc make libc6-dev pkg-config libisal-dev libjansson-dev
+		zlib1g-dev libinih-dev libssl-dev libarchive-dev libhwloc-dev
+		libmpich-dev mpich procps cpio zstd xz-utils libarchive-tools
+		python3 diffutils file git mksh strace)
+
+	root debian11 bullseye || return
+	if [ ! -e "$root/.complete" ]; then
+		inside env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
+			--no-install-recommends "${packages[@]}" \
+			>>"$root.log" 2>&1 || {
+			skip "debian11: no packages: $(tail -n 1 "$root.log")"
+			return
+		}
+		copy_bats && touch "$root/.complete"
+	fi
+	rm -rf "$root/src" && mkdir "$root/src"
+	git ls-files -z | tar --null -T - -cf - | tar -C "$root/src" -xf -
+	inside sh -c "cd /src && make -j$jobs tests" >"$root.build" 2>&1 || {
+		bad "debian11: build: $(grep -m 1 -E 'error|Error' "$root.build")"
+		return
+	}
+	good "debian11: build"
+	inside sh -c "cd /src && testsuite/run.sh --quick $SUITES" \
+		>"$root.tests" 2>&1 &&
+		good "debian11: $(tail -n 1 "$root.tests")" || {
+		grep -A 8 '^FAIL' "$root.tests" | sed '/^failed:/q'
+		bad "debian11: $(tail -n 1 "$root.tests")"
+	}
+}
+
+# --- Other processors ---
+
+cross() { # ARCHITECTURE MACHINE TEST...
+	local arch=$1 machine=$2 qemu=qemu-$2-static test deb o
+
+	shift 2
+	command -v "$machine-linux-gnu-gcc" >/dev/null &&
+		command -v "$qemu" >/dev/null || {
+		skip "$arch: needs gcc-$machine-linux-gnu and qemu-user-static"
+		return
+	}
+	# Its packages are unpacked, and nothing in it is run.
+	root "$arch" --foreign --arch="$arch" --include=libc6-dev,libisal-dev,libjansson-dev,zlib1g-dev,libinih-dev,libssl-dev,libarchive-dev,libhwloc-dev \
+		bookworm || return
+	for deb in "$root"/var/cache/apt/archives/*.deb; do
+		[ -e "$root/.complete" ] || dpkg-deb -x "$deb" "$root"
+	done
+	touch "$root/.complete"
+	o=$DIR/$arch.build
+	make -s -j"$jobs" O="$o" STATIC=0 MPICC=false MPI_CFLAGS= MPI_LIBS= \
+		CC="$machine-linux-gnu-gcc --sysroot=$root" \
+		"${@/#/$o/test/}" >"$o.log" 2>&1 || {
+		bad "$arch: build: $(grep -m 1 -E 'error|Error' "$o.log")"
+		return
+	}
+	for test; do
+		if timeout 600 "$qemu" -L "$root" "$o/test/$test" >"$o.out" 2>&1; then
+			good "$arch: $test: $(grep -c '^ok' "$o.out") passed"
+		else
+			bad "$arch: $test: $(grep -m 1 '^not ok' "$o.out" || tail -n 1 "$o.out")"
+		fi
+	done
+}
+
+units=(t_kvtree t_kvscan t_kvwrite t_value t_crc t_code t_scheme t_solve t_redset
+	t_redset_name t_filemap t_index t_summary t_rank2file t_flush t_halt t_attr
+	t_segmap t_path t_path_walk)
+
+main() {
+	local name
+
+	mkdir -p "$DIR"
+	[ $# -gt 0 ] || set -- compile symbols debian11 arm64 s390x
+	for name; do
+		case $name in
+		compile | symbols | debian11) "$name" ;;
+		arm64) cross arm64 aarch64 "${existing[@]}" ;;
+		s390x) cross s390x s390x "${existing[@]}" ;;
+		*)
+			echo "portable.sh: $name: see the head of this file" >&2
+			exit 2
+			;;
+		esac
+	done
+	echo "$passed passed, $failed failed"
+	[ "$failed" = 0 ]
+}
+
+existing=()
+for name in "${units[@]}"; do
+	[ ! -e "testsuite/unit/$name.c" ] || existing+=("$name")
+done
+main "$@"
