@@ -84,7 +84,8 @@ TESTLIB := $(call obj,$(wildcard testsuite/lib/*.c))
 BENCHLIB := $(call obj,$(wildcard testsuite/bench/common*.c))
 BENCH := $(patsubst testsuite/bench/%.c,$O/bench/%,$(filter-out \
 	testsuite/bench/common%,$(wildcard testsuite/bench/*.c)))
-SHIM  := $(patsubst testsuite/shim/%.c,$O/%.so,$(wildcard testsuite/shim/*.c)) \
+SHIM  := $(patsubst testsuite/shim/%.c,$O/%.so,$(filter-out \
+	%/without.c,$(wildcard testsuite/shim/*.c))) $O/without \
 	$(patsubst testsuite/cluster/%.c,$O/%.so,$(wildcard testsuite/cluster/*.c))
 
 # Each file in testsuite/mpi is an MPI program; app_*.c are applications, which
@@ -140,6 +141,10 @@ $O/fuzz/fuzz_%: $O/testsuite/fuzz/fuzz_%.o $O/libtest.a $O/libcore.a
 $O/%.so: testsuite/shim/%.c testsuite/shim/calls.h testsuite/shim/openat2.h $O/flags
 	@mkdir -p $(@D); echo "  LD  $@"
 	$Q$(CC) $(cppflags) $(cflags) -fPIC -shared $(ldflags) -o $@ $< -ldl
+# A launcher for the commands, sanitized or not.
+$O/without: testsuite/shim/without.c $O/flags
+	@mkdir -p $(@D); echo "  LD  $@"
+	$Q$(CC) $(cppflags) $(cflags) $(ldflags) -o $@ $<
 # Preloaded into all programs of a node of the test bed.
 $O/%.so: testsuite/cluster/%.c $O/flags
 	@mkdir -p $(@D); echo "  LD  $@"
@@ -211,6 +216,11 @@ check: ## with sanitizers and under valgrind
 	@$(MAKE) --no-print-directory $(JOBS) SAN=address,undefined COV= tests
 	@testsuite/run.sh $(if $(SLOW),,--quick) \
 		$(if $(ONLY),--only '$(ONLY)') $(SUITES)
+
+check-portable: ## build and test for systems unlike this one: Debian 11, musl,
+check-portable: ## other processors; what cannot be had is skipped
+	@scripts/deps.sh build portable
+	@scripts/portable.sh
 
 check-cluster: ## run the tests on several pretend nodes: sshd, pdsh, MPICH,
 check-cluster: ## SLURM (root; installs their packages, starts no daemons)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Check that the tools and libraries of the named groups are installed:
-#     scripts/deps.sh [build] [check] [mpi] [bed] [cluster] [lint] [fuzz]
+#     scripts/deps.sh [build] [check] [mpi] [bed] [cluster] [portable] [lint] [fuzz]
 # As root on a system with apt-get, missing packages are installed.  Otherwise
 # the missing packages are printed, and the exit status is 1.  If none is
 # missing, the script takes a few milliseconds and prints nothing.  `cluster` is
@@ -166,6 +166,10 @@ group() {
 	bed) bed ;;
 	cluster)
 		bed slurm
+		;;
+	portable)
+		extra debootstrap debootstrap
+		extra musl-gcc musl-tools
 		;;
 	lint)
 		tool clang-format clang-format

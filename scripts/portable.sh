@@ -13,10 +13,12 @@
 # Without arguments: all.  What cannot be done here is reported, and skipped: no
 # compiler, no network, not root.  MIRROR is Debian's, DIR (build/portable) keeps
 # the roots, SUITES are the suites of debian11 (unit bats).
+#
+# LIMIT: seconds for each step of a root, 600.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 : "${MIRROR:=}" "${DIR:=build/portable}"
-: "${SUITES:=unit:build/plain bats:build/plain}"
+: "${LIMIT:=600}" "${SUITES:=unit:build/plain bats:build/plain}"
 jobs=$(nproc 2>/dev/null || echo 1)
 failed=0 passed=0
 
@@ -24,6 +26,11 @@ say() { printf '%-6s%s\n' "$1" "$2"; }
 good() { say ok "$*" && passed=$((passed + 1)); }
 bad() { say FAIL "$*" && failed=$((failed + 1)); }
 skip() { say skip "$*"; }
+
+# verdict WHAT FOUND: good if nothing was found that contradicts it.
+verdict() {
+	if [ -z "${2// /}" ]; then good "$1"; else bad "$1: but $2"; fi
+}
 
 # headers: headers of the libraries alone, without those of the C library.
 headers() {
@@ -117,14 +124,11 @@ symbols() {
 	found=$(objdump -T build/plain/bin/* build/plain/libscr.so |
 		awk '/UND/ { print $NF }' | sort -u | comm -12 - "$list" | xargs)
 	# Used if it is there.
-	found=$(echo "$found" |
-		sed 's/posix_spawn_file_actions_addclosefrom_np//')
-	[ -z "${found// /}" ] && good "symbols: nothing newer than glibc 2.28" ||
-		bad "symbols: newer than glibc 2.28: $found"
+	found=${found/posix_spawn_file_actions_addclosefrom_np/}
+	verdict "symbols: nothing newer than glibc 2.28" "$found"
 	found=$(objdump -T build/plain/bin/* build/plain/libscr.so |
 		grep -o 'ZLIB_1\.2\.1[2-9]' | sort -u | xargs)
-	[ -z "$found" ] && good "symbols: nothing newer than zlib 1.2.11" ||
-		bad "symbols: newer than zlib 1.2.11: $found"
+	verdict "symbols: nothing newer than zlib 1.2.11" "$found"
 }
 
 # --- Debian 11 ---
@@ -139,17 +143,18 @@ root() {
 	fi
 	rm -rf "$root"
 	mkdir -p "$DIR"
-	if ! debootstrap --variant=minbase "${@:2}" "$root" "$MIRROR" \
+	if ! timeout "$LIMIT" debootstrap --variant=minbase "${@:2}" "$root" "$MIRROR" \
 		>"$root.log" 2>&1; then
 		skip "$1: no debootstrap from $MIRROR: $(tail -n 1 "$root.log")"
 		return 1
 	fi
 }
 
+# shellcheck disable=SC2016 # for sh
 # inside COMMAND...: in $root, with devices and processes, in a namespace of its
 # own.
 inside() {
-	unshare --mount --pid --fork --kill-child sh -ec '
+	timeout "$LIMIT" unshare --mount --pid --fork --kill-child sh -ec '
 		root=$1 && shift
 		mount --make-rprivate /
 		mount -t proc proc "$root/proc"
@@ -193,25 +198,27 @@ debian11() {
 		return
 	}
 	good "debian11: build"
-	inside sh -c "cd /src && testsuite/run.sh --quick $SUITES" \
-		>"$root.tests" 2>&1 &&
-		good "debian11: $(tail -n 1 "$root.tests")" || {
+	if inside sh -c "cd /src && testsuite/run.sh --quick $SUITES" \
+		>"$root.tests" 2>&1; then
+		good "debian11: $(tail -n 1 "$root.tests")"
+	else
 		grep -A 8 '^FAIL' "$root.tests" | sed '/^failed:/q'
 		bad "debian11: $(tail -n 1 "$root.tests")"
-	}
+	fi
 }
 
 # --- Other processors ---
 
 cross() { # ARCHITECTURE MACHINE TEST...
-	local arch=$1 machine=$2 qemu=qemu-$2-static test deb o
+	local arch=$1 machine=$2 qemu=qemu-$2-static need test deb o
 
 	shift 2
-	command -v "$machine-linux-gnu-gcc" >/dev/null &&
-		command -v "$qemu" >/dev/null || {
-		skip "$arch: needs gcc-$machine-linux-gnu and qemu-user-static"
-		return
-	}
+	for need in "$machine-linux-gnu-gcc" "$qemu"; do
+		command -v "$need" >/dev/null || {
+			skip "$arch: no $need"
+			return
+		}
+	done
 	# Its packages are unpacked, and nothing in it is run.
 	root "$arch" --foreign --arch="$arch" --include=libc6-dev,libisal-dev,libjansson-dev,zlib1g-dev,libinih-dev,libssl-dev,libarchive-dev,libhwloc-dev \
 		bookworm || return
@@ -220,7 +227,10 @@ cross() { # ARCHITECTURE MACHINE TEST...
 	done
 	touch "$root/.complete"
 	o=$DIR/$arch.build
-	make -s -j"$jobs" O="$o" STATIC=0 MPICC=false MPI_CFLAGS= MPI_LIBS= \
+	# Of MPI only the declarations are needed.
+	make -s -j"$jobs" O="$o" STATIC=0 MPI_LIBS= \
+		MPI_CFLAGS="$(mpicc -show 2>/dev/null | grep -o -e '-I[^ ]*' |
+			xargs)" \
 		CC="$machine-linux-gnu-gcc --sysroot=$root" \
 		"${@/#/$o/test/}" >"$o.log" 2>&1 || {
 		bad "$arch: build: $(grep -m 1 -E 'error|Error' "$o.log")"
@@ -255,7 +265,7 @@ main() {
 			;;
 		esac
 	done
-	echo "$passed passed, $failed failed"
+	echo "$passed passed, $failed failed" | tee build/totals
 	[ "$failed" = 0 ]
 }
 

@@ -353,8 +353,8 @@ indexed() {
 		rm -rf p && cp -a saved p
 		read -r error op path <<<"$at"
 		# Old C libraries have another name for it.
-		[[ $op != fstatat ]] || grep -q fstatat "$BIN/scr_postrun" ||
-			continue
+		[[ $op != fstatat ]] || nm -D "$BIN/scr_postrun" |
+			grep -q " U fstatat" || continue
 		try env SHIM_ALL=1 SHIM_FAIL_AT=1 SHIM_STICKY=1 \
 			"SHIM_ERRNO=$error" "SHIM_OP=$op" "SHIM_PATH=$path" \
 			"LD_PRELOAD=${SHIM:-$BIN/../shim.so}" \

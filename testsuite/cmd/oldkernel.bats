@@ -1,0 +1,106 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats sets them
+# Older kernels: the tests of paths, links, copying and processes once more
+# without the system calls that Linux has got since 4.18, which a filter answers
+# with ENOSYS.  SCRKIT_SLOW: without each of them, and more tests.
+
+load helper
+
+: "${GEN:=$BIN/../gen}"
+: "${SHIM:=$BIN/../shim.so}"
+WITHOUT=$BIN/../without
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	"$WITHOUT" openat2 true || skip "no filter of system calls"
+}
+
+# again CALLS FILE [FILTER]: the tests of FILE whose names match, without CALLS.
+again() {
+	local passed path
+
+	# Bats in bats: none of the outer one's variables and programs.
+	path=$(tr : '\n' <<<"$PATH" | grep -v bats-core | paste -s -d :)
+	try env -i HOME="${HOME-/}" PATH="$path" BIN="$BIN" GEN="$GEN" SHIM="$SHIM" \
+		MPI="${MPI-}" TESTSUITE="$TESTSUITE" LC_ALL=C.UTF-8 TZ=UTC \
+		SCRKIT_ROOT="${SCRKIT_ROOT-}" SCRKIT_GOLDEN="${SCRKIT_GOLDEN-}" \
+		TMPDIR="$BATS_TEST_TMPDIR" "$WITHOUT" "$1" \
+		bats --tap ${3:+-f "$3"} "$TESTSUITE/$2"
+	passed=$(grep '^ok' <<<"$output" | grep -vc '# skip') || true
+	echo "# without $1: $2: $passed passed" >&3
+	((status == 0 && passed > 0)) ||
+		failed "without $1: $2" "$(grep -A 12 '^not ok' <<<"$output")"
+}
+
+@test "unit tests, without any of these calls" {
+	local test
+
+	for test in path path_walk pathcache io io_lock put put_new put_fill pump \
+		transfer copy remote rebuild hidden; do
+		try "$WITHOUT" all "$BIN/../test/t_$test"
+		((status == 0)) || failed "t_$test: $status" \
+			"$(grep -A 3 '^not ok' <<<"$output")"
+	done
+}
+
+@test "links, without openat2" {
+	again openat2 cmd/names.bats
+	again openat2 cmd/trust.bats "link|outside|owner|root"
+	again openat2 cmd/hostile.bats "link"
+	[[ -z ${SCRKIT_GOLDEN-} ]] || again openat2 golden/security.bats \
+		"link|outside|leads|path"
+}
+
+@test "a link that stays inside the prefix: the newest checkpoint is saved" {
+	local call
+
+	export SCR_USER_NAME=genuser
+	for call in statx openat2; do
+		rm -rf p nodes real
+		mkdir -p p real
+		"$GEN/gen_dataset" -q -p p -n 2 -m 1 --nodes-dir nodes -s 3000 \
+			--dir data/new -i 1 -t SINGLE --layout cache \
+			--recorded-prefix "$PWD/p"
+		mkdir -p p/disk2
+		ln -s disk2 p/data
+		try env -C "$PWD" "$WITHOUT" $call scr_postrun -p p -r local \
+			-w "$(uname -n)" -J 1000 --cachedir nodes/node0/cache \
+			--cntldir nodes/node0/cntl
+		assert_status 0
+		assert_output_has "is saved"
+		[[ -f p/disk2/new/rank_1_0.ckpt || -f p/disk2/new/rank_1.ckpt ]] ||
+			failed "$(find p)"
+		try "$WITHOUT" $call scr_index -p p --verify
+		assert_status 0
+		# One that leads out is refused as before.
+		rm p/data
+		ln -s ../real p/data
+		try "$WITHOUT" $call scr_index -p p --verify
+		assert_status 1
+		assert_stderr_has "leads out of"
+		try env -C "$PWD" "$WITHOUT" $call scr_index -p p --build 1
+		assert_status 1
+		[[ -z $(ls real) ]]
+	done
+}
+
+@test "copying and rebuilding, without any of these calls" {
+	again all cmd/scr_copy.bats \
+		"files are copied|node lost|one cache|concurrent|killed|full|link"
+	again all cmd/scr_rebuild.bats
+	again all cmd/scr_archive.bats
+}
+
+@test "each call alone, and all the tests of what a user can plant" {
+	local call file
+
+	[[ -n ${SCRKIT_SLOW-} ]] || skip "slow"
+	for call in openat2 statx renameat2 close_range pidfd_open \
+		copy_file_range clone3 faccessat2 all; do
+		for file in trust names hostile planted scr_copy scr_postrun; do
+			again "$call" "cmd/$file.bats"
+		done
+		[[ -z ${SCRKIT_GOLDEN-} ]] || again "$call" golden/security.bats
+	done
+}
