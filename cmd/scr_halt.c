@@ -14,6 +14,7 @@
 #include "error.h"
 #include "json.h"
 #include "kvtree/kvtree.h"
+#include "lock.h"
 #include "num.h"
 #include "opt.h"
 #include "report/hint.h"
@@ -194,6 +195,10 @@ change_or_list(struct settings *s, const char *prefix, struct error *err)
 			       state.path.data, state.why.text);
 	else if (rc == 0 && !s->dry_run)
 		warn_halt_seconds(prefix, &state);
+	if (rc == 0 && state.unlocked)
+		app_warn("%s: " LOCK_NONE ": a job that changes the file at "
+			 "this moment may undo this",
+			 state.path.data);
 	halt_state_free(&state);
 	return rc;
 }

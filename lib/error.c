@@ -179,7 +179,8 @@ join(struct error *err, char *work, const char *reason)
 	memcpy(err->text, work, strlen(work) + 1);
 }
 
-/* The strerror_r() of glibc returns the text, that of POSIX fills the buffer. */
+/* The strerror_r() of glibc returns the text; that of POSIX fills the
+ * buffer. */
 static const char *
 reason_of(int errnum, char *to, size_t size)
 {

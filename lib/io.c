@@ -505,6 +505,8 @@ open_or_create(int dirfd, const char *name, int flags, mode_t mode)
 	/* Another process may create or remove it meanwhile. */
 	do {
 		fd = openat(dirfd, name, flags & ~O_CREAT);
+		if (fd < 0 && errno == ESTALE)
+			fd = openat(dirfd, name, flags & ~O_CREAT);
 		if (fd >= 0 || errno != ENOENT || (flags & O_CREAT) == 0)
 			return fd;
 		fd = create_file(dirfd, name, flags, mode, create_owner(dirfd));

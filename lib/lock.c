@@ -93,9 +93,10 @@ lock_take(int dirfd, const char *what, const struct work *w, struct error *err)
 			return fd;
 	}
 	if (lock_unsupported(&why)) {
+		(void)unlinkat(dirfd, LOCK_FILE, 0);
 		work_say(w,
-			 "%s: this file system has no locks: do not work "
-			 "on one dataset with two commands at once",
+			 "%s: " LOCK_NONE ": do not work on one dataset with "
+			 "two commands at once",
 			 what);
 		return -2;
 	}

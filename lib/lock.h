@@ -13,6 +13,10 @@
 struct error;
 struct work;
 
+/* What is said of a file system without locks. */
+#define LOCK_NONE \
+	"this file system has no locks (Lustre: mount it with the option flock)"
+
 /* Name of the lock file. */
 #define LOCK_FILE ".scrkit.lock"
 

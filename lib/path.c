@@ -213,13 +213,14 @@ open_beneath(int rootfd, const char *rel, int flags, mode_t mode)
 		.mode = makes ? mode & 07777 : 0, /* else EINVAL */
 		.resolve = HOW_BENEATH | HOW_NO_MAGICLINKS,
 	};
-	int again = 0;
+	int again = 0, stale = 0;
 	long fd = -1;
 
+	/* ESTALE: another client of a file server replaced it just now. */
 	do
 		fd = syscall(SYS_openat2, rootfd, rel, &how, sizeof(how));
-	while (fd < 0 &&
-	       (errno == EINTR || (errno == EAGAIN && again++ < AGAIN_MAX)));
+	while (fd < 0 && (errno == EINTR || (errno == ESTALE && stale++ == 0) ||
+			  (errno == EAGAIN && again++ < AGAIN_MAX)));
 	/* EPERM: some container sandboxes return it for unknown calls.  If it
 	 * is genuine, the walk fails with it, too. */
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM))

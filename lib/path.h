@@ -6,8 +6,8 @@
  * Paths in metadata are untrusted.  The `*_beneath` functions resolve a
  * relative path below an open directory.  "..", an absolute path and a symbolic
  * link that leads out are ERROR_UNSAFE.  They use openat2 with RESOLVE_BENEATH
- * | RESOLVE_NO_MAGICLINKS, or path_impl.h if the kernel has no openat2, with the
- * same results.
+ * | RESOLVE_NO_MAGICLINKS, or path_impl.h if the kernel has no openat2, with
+ * the same results.
  */
 #ifndef PATH_H
 #define PATH_H

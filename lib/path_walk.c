@@ -66,8 +66,8 @@ open_dir(int dir, const char *name)
 	return fail(error);
 }
 
-/* Copy the first component of `path` to `name`.  Returns what follows it and its
- * slashes, or NULL: it is too long. */
+/* Copy the first component of `path` to `name`.  Returns what follows it and
+ * its slashes, or NULL: it is too long. */
 static const char *
 cut_name(const char *path, char name[static NAME_MAX + 1])
 {

@@ -111,11 +111,11 @@ try_page(int fd)
 	ssize_t n = 0;
 
 	memset(page, 'x', sizeof(page));
-	n = write(fd, page, sizeof(page));
-	if (n < 0)
-		return errno;
-	if ((size_t)n < sizeof(page))
-		return ENOSPC;
+	for (size_t done = 0; done < sizeof(page); done += (size_t)n) {
+		n = write(fd, page, sizeof(page) - done);
+		if (n <= 0)
+			return n < 0 ? errno : ENOSPC;
+	}
 	return fsync(fd) < 0 && errno != EINVAL ? errno : 0;
 }
 

@@ -65,15 +65,23 @@ temp_open(int dirfd, const char *base)
 }
 
 bool
-temp_is_same(int dirfd, const char *base, int fd)
+temp_is_file(int dirfd, const char *base, dev_t dev, ino_t ino)
 {
 	char temp[TEMP_NAME_MAX];
-	struct stat ours, there;
+	struct stat there;
+
+	return fstatat(dirfd, temp_name(temp, base), &there,
+		       AT_SYMLINK_NOFOLLOW) == 0 &&
+	       there.st_dev == dev && there.st_ino == ino;
+}
+
+bool
+temp_is_same(int dirfd, const char *base, int fd)
+{
+	struct stat ours;
 
 	return fstat(fd, &ours) == 0 &&
-	       fstatat(dirfd, temp_name(temp, base), &there,
-		       AT_SYMLINK_NOFOLLOW) == 0 &&
-	       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+	       temp_is_file(dirfd, base, ours.st_dev, ours.st_ino);
 }
 
 int

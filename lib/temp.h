@@ -41,6 +41,8 @@ int temp_open(int dirfd, const char *base);
 /* Is the temporary file still the one open as `fd`?  A concurrent process
  * without a lock may have replaced it by its own. */
 bool temp_is_same(int dirfd, const char *base, int fd);
+/* The same for a file that was closed, of which these are known. */
+bool temp_is_file(int dirfd, const char *base, dev_t dev, ino_t ino);
 
 /* Rename the temporary file or directory to `base`.  The caller has synced its
  * contents to disk.  -1 with errno. */

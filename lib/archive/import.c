@@ -538,6 +538,7 @@ import_dataset(struct catalogue *c, const struct import_source *from,
 	const struct put_options how = {
 		.par = work_waiting(&o->work, catalogue_prefix_fd(c)),
 		.guard = { owners_ask, &owners, owners_failed },
+		.work = &o->work,
 	};
 	bool made = false;
 	int rc = -1;

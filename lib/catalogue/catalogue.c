@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "catalogue/catalogue.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,6 +36,8 @@ catalogue_open(const char *path, struct error *err)
 	}
 	c->scr_fd = -1;
 	c->prefix_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (c->prefix_fd < 0 && errno == ESTALE)
+		c->prefix_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->prefix_fd < 0) {
 		error_sys(err, "%s: cannot open the prefix directory", path);
 		goto fail;

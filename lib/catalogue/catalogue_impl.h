@@ -507,7 +507,7 @@ void catalogue_claims_fini(struct catalogue_claims *k);
 
 /* Remove the dataset in `dir` with the files in `k` that are not shared: all
  * but its index entry.  In a dry run, only count; `out` has the counts. */
-int catalogue_remove(struct catalogue *c, const struct catalogue_dir *dir,
+int catalogue_remove(struct catalogue *c, struct catalogue_dir *dir,
 		     const struct catalogue_claims *k,
 		     const struct catalogue_options *o,
 		     struct delete_result *out, struct error *err);

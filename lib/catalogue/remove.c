@@ -28,7 +28,8 @@ struct removal {
 	struct catalogue *c;
 	const struct catalogue_options *o;
 	const struct catalogue_dir *dir;
-	int containers; /* their directory, while open */
+	struct catalogue_dir *locked; /* the same, to be removed itself */
+	int containers;		      /* their directory, while open */
 	struct delete_result *out;
 };
 
@@ -131,6 +132,11 @@ remove_names(struct removal *d, const struct listing *l, struct error *err)
 			 d->dir->name, l->foreign,
 			 str_plural(l->foreign, "file"), l->first);
 		return 0;
+	}
+	/* NFS keeps a removed file in the directory as long as it is open. */
+	if (d->locked != NULL) {
+		lock_give(d->locked->fd, d->locked->lock);
+		d->locked->lock = -1;
 	}
 	if (remove_name(d, LOCK_FILE, err) < 0)
 		return -1;
@@ -242,12 +248,14 @@ catalogue_make_room(const struct catalogue_dir *dir, bool summary,
 }
 
 int
-catalogue_remove(struct catalogue *c, const struct catalogue_dir *dir,
+catalogue_remove(struct catalogue *c, struct catalogue_dir *dir,
 		 const struct catalogue_claims *k,
 		 const struct catalogue_options *o, struct delete_result *out,
 		 struct error *err)
 {
-	struct removal d = { .c = c, .o = o, .dir = dir, .out = out };
+	struct removal d = {
+		.c = c, .o = o, .dir = dir, .locked = dir, .out = out
+	};
 
 	if (!o->work.dry_run && remove_summary(&d, err) < 0)
 		return -1;

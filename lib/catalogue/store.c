@@ -371,8 +371,10 @@ lock_index(struct catalogue *c, struct error *err)
 	}
 	if (fd >= 0)
 		return fd;
-	if (lock_unsupported(&why))
+	if (lock_unsupported(&why)) {
+		(void)unlinkat(c->scr_fd, CATALOGUE_LOCK, 0);
 		return -2;
+	}
 	error_pass(err, &why);
 	error_wrap(err, "%s/.scr", c->path);
 	return -1;

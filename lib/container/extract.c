@@ -385,8 +385,10 @@ extract_files(const struct packed *p, const struct extract_options *o,
 	x.parents = pathcache_new(x.dir);
 	x.sources = pathcache_new(p->file_fd);
 	x.par = work_waiting(o->work, x.dir);
-	x.put = put_new(
-		&(struct put_options){ .par = x.par, .guard = o->guard }, err);
+	x.put = put_new(&(struct put_options){ .par = x.par,
+					       .guard = o->guard,
+					       .work = o->work },
+			err);
 	if (x.parents == NULL || x.sources == NULL || x.put == NULL)
 		error_no_memory(err);
 	else if (list_all(&x, o, &out->files, err) == 0 &&

@@ -85,7 +85,7 @@ make_empty(const struct packed *q, const char *path, const struct attr *a,
 		return -1;
 	fd = io_open(parent, base, O_WRONLY | O_CREAT | O_TRUNC, 0666, err);
 	if (fd >= 0) {
-		rc = attr_apply(a, fd, path, owner, NULL, err);
+		rc = attr_apply(a, fd, path, owner, NULL, err) < 0 ? -1 : 0;
 		close(fd);
 	}
 	close(parent);

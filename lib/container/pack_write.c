@@ -95,6 +95,7 @@ put_containers(const struct packing *w, struct stripe *to, struct error *err)
 {
 	const struct put_options how = {
 		.par = work_waiting(w->po->work, w->p->root_fd),
+		.work = w->po->work,
 	};
 	struct put *put = put_new(&how, err);
 	struct attr *a = arena_alloc(w->arena, 1, sizeof(*a));

@@ -385,6 +385,7 @@ unpack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	const struct put_options how = {
 		.par = work_waiting(po->work, p->file_fd),
 		.guard = po->guard,
+		.work = po->work,
 	};
 	int rc = -1;
 

@@ -76,9 +76,20 @@ attr_from_stat(struct attr *a, const struct stat *st)
 	a->ctime = st->st_ctim;
 }
 
+/* The error of a value that cannot be set.  1: the file system refuses it. */
+static int
+refused(const char *name, const char *what, struct error *err)
+{
+	const bool refuses = errno == EPERM || errno == EOPNOTSUPP ||
+			     errno == ENOSYS || errno == ENOTTY;
+
+	error_sys(err, "%s: cannot %s", name, what);
+	return refuses ? 1 : -1;
+}
+
 /* Set the owner, or else the recorded group, of a file that has those of `is`.
  * Another group than the user's (EPERM), or one that is unknown to the user
- * namespace (EINVAL), is no error. */
+ * namespace (EINVAL), is not reported. */
 static int
 apply_owner(const struct attr *a, int fd, const char *name, struct owner owner,
 	    const struct stat *is, struct error *err)
@@ -89,9 +100,9 @@ apply_owner(const struct attr *a, int fd, const char *name, struct owner owner,
 		rc = create_give(fd, owner);
 	else if (!owner.set && geteuid() != 0 && is->st_gid != a->gid)
 		rc = fchown(fd, (uid_t)-1, a->gid);
-	if (rc < 0 && errno != EPERM && errno != EINVAL)
-		return error_sys(err, "%s: cannot change the owner", name);
-	return 0;
+	if (rc == 0 || errno == EPERM || errno == EINVAL)
+		return 0;
+	return refused(name, "change the owner", err);
 }
 
 static int
@@ -100,6 +111,7 @@ apply_access(const struct attr *a, int fd, const char *name, struct owner owner,
 {
 	mode_t mode = (mode_t)(a->mode & 0777);
 	struct stat st;
+	int rc = 0;
 
 	if (is == NULL) {
 		if (fstat(fd, &st) < 0)
@@ -109,13 +121,10 @@ apply_access(const struct attr *a, int fd, const char *name, struct owner owner,
 	/* A directory inherits the group of the one above, and the bit. */
 	if (S_ISDIR(is->st_mode))
 		mode |= is->st_mode & S_ISGID;
-	if (apply_owner(a, fd, name, owner, is, err) < 0)
-		return -1;
-	if ((is->st_mode & 07777) == mode)
-		return 0;
-	if (fchmod(fd, mode) < 0)
-		return error_sys(err, "%s: cannot change the mode", name);
-	return 0;
+	rc = apply_owner(a, fd, name, owner, is, err);
+	if (rc < 0 || (is->st_mode & 07777) == mode || fchmod(fd, mode) == 0)
+		return rc;
+	return refused(name, "change the mode", err);
 }
 
 int
@@ -123,21 +132,11 @@ attr_apply(const struct attr *a, int fd, const char *name, struct owner owner,
 	   const struct stat *is, struct error *err)
 {
 	const struct timespec times[2] = { a->atime, a->mtime };
+	int rc = 0;
 
-	if (a->has_owner && apply_access(a, fd, name, owner, is, err) < 0)
-		return -1;
-	if (a->has_times && futimens(fd, times) < 0)
-		return error_sys(err, "%s: cannot set the times", name);
-	return 0;
-}
-
-void
-attr_try(const struct attr *a, int fd, struct owner owner,
-	 const struct stat *is)
-{
-	struct attr access = *a, times = *a;
-
-	access.has_times = times.has_owner = false;
-	(void)attr_apply(&access, fd, "", owner, is, NULL);
-	(void)attr_apply(&times, fd, "", owner, is, NULL);
+	if (a->has_owner)
+		rc = apply_access(a, fd, name, owner, is, err);
+	if (rc < 0 || !a->has_times || futimens(fd, times) == 0)
+		return rc;
+	return refused(name, "set the times", err);
 }

@@ -48,13 +48,12 @@ void attr_from_stat(struct attr *a, const struct stat *st);
  * (create.h), never the recorded one.  A user who is not root gets the recorded
  * group, if he is a member of it.  `is` holds the owner and mode that the file
  * has (NULL: unknown); values that are already right are not set again.
+ *
+ * Returns 1 if the file system refuses any of them, with the reason in *err
+ * (access lists rule it, or it has no modes): the dataset is whole without
+ * them.
  */
 int attr_apply(const struct attr *a, int fd, const char *name,
 	       struct owner owner, const struct stat *is, struct error *err);
-
-/* The same, but values that the file system refuses are ignored: the dataset is
- * whole without them. */
-void attr_try(const struct attr *a, int fd, struct owner owner,
-	      const struct stat *is);
 
 #endif /* META_ATTR_H */

@@ -504,7 +504,8 @@ round_once(struct rebuild_run *r, struct error *err)
 	r->put = put_new(
 		&(struct put_options){
 			.par = work_waiting(r->work, r->p->places[0].meta_fd),
-			.guard = r->o.guard },
+			.guard = r->o.guard,
+			.work = r->work },
 		err);
 	if (r->arena == NULL || r->put == NULL) {
 		put_free(r->put);

@@ -220,7 +220,7 @@ adopt(struct job *j, struct error *err)
 	/* If the attributes cannot be set (the file belongs to another user,
 	 * for instance), the copy replaces the target. */
 	if (is_right(j, fd) && create_may_change(j->c->prefix_fd, fd) &&
-	    attr_apply(j->it->attr, fd, j->it->rel, j->c->owner, NULL, NULL) ==
+	    attr_apply(j->it->attr, fd, j->it->rel, j->c->owner, NULL, NULL) >=
 		    0)
 		rc = io_fsync(fd, j->it->rel, err) < 0 ? -1 : 1;
 	if (rc == 1 && fstat(fd, &st) == 0) {

@@ -166,6 +166,7 @@ make_put(struct copier *c, struct error *err)
 		.unlocked = c->shares < 0,
 		.owner = &c->owner,
 		.placed = copy_item_placed,
+		.work = c->o->work,
 		.arg = c,
 	};
 

@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "error.h"
 #include "io.h"
+#include "lock.h"
 #include "str.h"
 #include "work.h"
 
@@ -95,6 +96,13 @@ turn_take(int scr, const struct turn *t, struct error *err)
 				 "%s: %s is at work here: run this again when "
 				 "that has ended, or give --wait more seconds",
 				 t->prefix, holder);
+	if (fd < 0 && lock_unsupported(&why)) {
+		(void)unlinkat(scr, LOCK, 0);
+		work_say(t->work,
+			 "%s: " LOCK_NONE ": do not start a second scavenge",
+			 t->prefix);
+		return -2;
+	}
 	if (fd < 0) {
 		work_say(t->work, "%s: going on without a lock", why.text);
 		return -2;

@@ -216,7 +216,8 @@ close_file(void *arg, size_t i, const struct pump *p, int rc, struct error *err)
 	}
 	attr_from_stat(&attr, &c->st[i]);
 	if (rc == 1 && p->to >= 0 && c->run->p.copy_metadata)
-		attr_try(&attr, p->to, (struct owner){ .set = false }, NULL);
+		(void)attr_apply(&attr, p->to, f->rel,
+				 (struct owner){ .set = false }, NULL, NULL);
 	if (p->to >= 0)
 		close(p->to);
 	close(p->from);

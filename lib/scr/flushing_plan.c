@@ -144,8 +144,7 @@ add_targets(struct flushing *f, struct error *err)
 {
 	struct stat st;
 
-	f->put = put_new(&(struct put_options){ .lenient = true, .made = true },
-			 err);
+	f->put = put_new(&(struct put_options){ .made = true }, err);
 	if (f->put == NULL)
 		return -1;
 	for (size_t i = 0; i < f->nfiles; i++) {

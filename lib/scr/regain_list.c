@@ -61,7 +61,9 @@ regain_rename(const struct regain *g, const char *temp, int dirfd,
 	int rc = fd < 0 ? error_sys(err, "%s/%s", g->meta, temp) : 0;
 
 	if (rc == 0 && a != NULL)
-		rc = attr_apply(a, fd, name, create_owner(dirfd), NULL, err);
+		rc = attr_apply(a, fd, name, create_owner(dirfd), NULL, err) < 0
+			     ? -1
+			     : 0;
 	if (fd >= 0)
 		close(fd);
 	if (rc == 0 && renameat(g->metafd, temp, dirfd, name) < 0)

@@ -21,13 +21,28 @@
 #define LOG_FILE "log"
 
 /* Write the line with one write(2), so that lines of concurrent writers do not
- * mix. */
+ * mix.  A file system that takes less gets the rest. */
+static int
+write_line(int fd, const struct buf *line)
+{
+	for (size_t done = 0; done < line->len;) {
+		const ssize_t n =
+			write(fd, line->data + done, line->len - done);
+
+		if (n == 0)
+			errno = ENOSPC;
+		if (n <= 0)
+			return -1;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
 static int
 append_log(const char *prefix, const struct buf *line, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	int dir = -1, fd = -1, rc = -1;
-	ssize_t n = 0;
 
 	/* .scr is created if needed, but a missing prefix is a mistake. */
 	if (access(prefix, F_OK) < 0)
@@ -37,11 +52,7 @@ append_log(const char *prefix, const struct buf *line, struct error *err)
 		return -1;
 	fd = io_open(dir, LOG_FILE, O_WRONLY | O_APPEND | O_CREAT, 0600, &why);
 	if (fd >= 0)
-		n = write(fd, line->data, line->len);
-	if (fd >= 0 && n >= 0 && (size_t)n < line->len)
-		errno = ENOSPC;
-	else if (fd >= 0 && n >= 0)
-		rc = 0;
+		rc = write_line(fd, line);
 	if (fd >= 0 && rc < 0)
 		error_sys(&why, LOG_FILE ": cannot add a line");
 	if (rc < 0) {

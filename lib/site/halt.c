@@ -10,6 +10,7 @@
 
 #include "io.h"
 #include "kvtree/kvtree.h"
+#include "lock.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
 #include "room.h"
@@ -230,6 +231,22 @@ write_tree(int dir, int fd, struct halt_state *s, const struct buf *old,
 	return rc;
 }
 
+/* Open the file and lock it, if the file system has locks. */
+static int
+open_to_change(int dir, bool make, struct halt_state *s, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int fd = io_open_locked(dir, HALT_FILE, make, HALT_WAIT, &why);
+
+	s->unlocked = fd < 0 && lock_unsupported(&why);
+	if (s->unlocked)
+		fd = io_open(dir, HALT_FILE, O_RDWR | (make ? O_CREAT : 0),
+			     0666, err);
+	else if (fd < 0)
+		error_pass(err, &why);
+	return fd;
+}
+
 /* Change the file that is open as `fd` and locked. */
 static int
 change_file(int dir, int fd, const struct change *c, struct error *err)
@@ -286,7 +303,7 @@ halt_update(const char *prefix, unsigned flags,
 		return -1;
 	rc = open_scr(prefix, make, &dir, err);
 	if (dir >= 0) {
-		fd = io_open_locked(dir, HALT_FILE, make, HALT_WAIT, &why);
+		fd = open_to_change(dir, make, out, &why);
 		if (fd < 0)
 			room_explain(dir, 0, &why);
 		if (fd >= 0)

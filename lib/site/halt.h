@@ -47,6 +47,8 @@ struct halt_state {
 	struct buf path; /* PREFIX/.scr/halt.scr */
 	bool exists;
 	bool created; /* by halt_update() */
+	/* changed without a lock, as the file system has none */
+	bool unlocked;
 	bool damaged; /* `why` has the reason; `tree` and `is` are empty */
 	struct kvtree *tree; /* the contents; empty if there is no file */
 	struct halt is;	     /* its conditions; borrowed from the tree */

@@ -227,22 +227,21 @@ set_attributes(struct put_file *f, struct error *err)
 {
 	const struct put_what *w = &f->what;
 	const struct attr *a = w->attr;
+	struct attr only = { .has_owner = true };
 	struct stat st = { .st_mode = 0 };
 
 	if ((a != NULL && a->has_owner) || w->mode != 0) {
 		if (put_place_gave(f->put, f, f->fd, &st, err) < 0)
 			return -1;
 	}
-	if (a != NULL && f->put->o.lenient) {
-		attr_try(a, f->fd, f->place->owner, &st);
-		return 0;
-	}
 	if (a != NULL)
-		return attr_apply(a, f->fd, w->path, f->place->owner, &st, err);
-	if (w->mode != 0 && (st.st_mode & 07777) != w->mode &&
-	    fchmod(f->fd, w->mode) < 0)
-		return error_sys(err, "%s: cannot change the mode", w->path);
-	return 0;
+		return put_apply(f->put, a, f->fd, w->path, f->place->owner,
+				 &st, err);
+	if (w->mode == 0)
+		return 0;
+	only.mode = w->mode;
+	return put_apply(f->put, &only, f->fd, w->path, f->place->owner, &st,
+			 err);
 }
 
 /* Find the modification time that the file system stored: some keep whole
@@ -283,6 +282,12 @@ take_queue(struct put *p)
 static int
 sync_file(struct put_file *f, struct error *err)
 {
+	struct stat st;
+
+	if (f->put->o.unlocked && fstat(f->fd, &st) == 0) {
+		f->dev = st.st_dev;
+		f->ino = st.st_ino;
+	}
 	if (io_fsync(f->fd, f->what.path, err) < 0)
 		return -1;
 	if (f->what.reread)
@@ -307,7 +312,7 @@ rename_temp(struct put_file *f, int dir, struct error *err)
 	if (f->place->is_new)
 		return 0;
 	errno = EBUSY;
-	if (f->put->o.unlocked && !temp_is_same(dir, base, f->fd))
+	if (f->put->o.unlocked && !put_place_has_ours(f, dir))
 		return error_sys(err, "%s: written by two at once",
 				 f->what.path);
 	if (temp_commit(dir, base) < 0)

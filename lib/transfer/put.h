@@ -49,6 +49,7 @@ struct owner;
 struct par;
 struct put;	 /* opaque: the engine */
 struct put_file; /* opaque: one file of it */
+struct work;
 
 /* The order in which put_commit() puts files in place: a rank's files, the
  * files that protect them, and last the filemap that names them.  A rebuild
@@ -91,8 +92,9 @@ struct put_options {
 	struct par *par; /* threads of put_commit(); NULL: only the caller */
 	bool at_once;	 /* rename each file as soon as it is synced */
 	bool unlocked;	 /* another process may put the same files */
-	/* A mode, owner or time that the file system refuses is no error. */
-	bool lenient;
+	/* Where it is said, once, that the file system refuses modes, owners
+	 * or times, which is no error.  NULL: nowhere. */
+	const struct work *work;
 	bool made; /* the directories exist, and their names are on disk */
 	/* The owner of new files (create.h).  NULL: it is looked up. */
 	const struct owner *owner;

@@ -59,7 +59,9 @@ struct put_file {
 	struct put_what what;
 	struct put_place *place;
 	enum put_state state;
-	int fd; /* of the temporary file, or -1 */
+	int fd;	   /* of the temporary file, or -1 */
+	dev_t dev; /* of the temporary file, if it was synced `unlocked` */
+	ino_t ino;
 	unsigned users;
 	atomic_bool holes; /* zeros were left out */
 	uint64_t written;
@@ -81,6 +83,7 @@ struct put {
 	struct map *by_path; /* "DIRFD:PATH" -> index in places */
 	size_t open_max, queue_max;
 	pthread_mutex_t lock; /* guards what follows, and states of files */
+	bool refused;	      /* said that modes or times are */
 	pthread_cond_t made;  /* a file or directory was opened */
 	size_t nopen, hand;   /* number of open files; next one to close */
 	size_t ndirs;	      /* number of open directories */
@@ -100,9 +103,16 @@ struct put_place *put_place(struct put *p, int dirfd, const char *path,
 int put_place_take(struct put *p, struct put_place *place, bool make,
 		   struct error *err);
 
+/* Is the temporary file in `dir` still ours? */
+bool put_place_has_ours(const struct put_file *f, int dir);
+
 /* Remove the temporary file, unless another process replaced it by its own. */
 void put_place_remove_temp(struct put_file *f);
 void put_place_give(struct put *p, struct put_place *place, int fd);
+
+/* attr_apply(); if the file system refuses something, that is said once. */
+int put_apply(struct put *p, const struct attr *a, int fd, const char *path,
+	      struct owner owner, const struct stat *is, struct error *err);
 
 /* Give the directories that the engine made their modes and times. */
 int put_place_finish(struct put *p, struct error *err);

@@ -23,6 +23,7 @@
 #include "str.h"
 #include "temp.h"
 #include "transfer/put_impl.h"
+#include "work.h"
 
 /* --- Lookup --- */
 
@@ -171,6 +172,15 @@ put_place_give(struct put *p, struct put_place *place, int fd)
 		close(fd);
 }
 
+bool
+put_place_has_ours(const struct put_file *f, int dir)
+{
+	const char *base = path_base(f->what.path);
+
+	return f->fd >= 0 ? temp_is_same(dir, base, f->fd)
+			  : temp_is_file(dir, base, f->dev, f->ino);
+}
+
 void
 put_place_remove_temp(struct put_file *f)
 {
@@ -182,7 +192,7 @@ put_place_remove_temp(struct put_file *f)
 		return;
 	if (f->place->is_new)
 		(void)unlinkat(dir, base, 0);
-	else if (!p->o.unlocked || temp_is_same(dir, base, f->fd))
+	else if (!p->o.unlocked || put_place_has_ours(f, dir))
 		(void)temp_remove(dir, base);
 	put_place_give(p, f->place, dir);
 }
@@ -231,7 +241,31 @@ put_place_remove(struct put *p)
 	}
 }
 
-/* --- Modes and times of directories --- */
+/* --- Modes and times --- */
+
+int
+put_apply(struct put *p, const struct attr *a, int fd, const char *path,
+	  struct owner owner, const struct stat *is, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	const int rc = attr_apply(a, fd, path, owner, is, &why);
+	bool said = false;
+
+	if (rc < 0)
+		return error_pass(err, &why);
+	if (rc == 0 || p->o.work == NULL)
+		return 0;
+	pthread_mutex_lock(&p->lock);
+	said = p->refused;
+	p->refused = true;
+	pthread_mutex_unlock(&p->lock);
+	if (!said)
+		work_say(p->o.work,
+			 "%s: this file system does not take modes and times "
+			 "of files; their contents are not affected",
+			 why.text);
+	return 0;
+}
 
 void
 put_dir(struct put *p, int dirfd, const char *path, const struct attr *attr)
@@ -260,7 +294,8 @@ finish_place(void *arg, size_t i, unsigned worker, struct error *err)
 	fd = put_place_take(p, place, false, err);
 	if (fd < 0)
 		return -1;
-	rc = attr_apply(&place->attr, fd, place->path, place->owner, NULL, err);
+	rc = put_apply(p, &place->attr, fd, place->path, place->owner, NULL,
+		       err);
 	if (rc == 0)
 		rc = io_sync_dir(fd, place->path, err);
 	put_place_give(p, place, fd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * path_impl.h: paths resolved here lead where openat2() leads, on random trees
- * with links of all kinds; and never out of their root, whatever another process
- * renames meanwhile.
+ * with links of all kinds; and never out of their root, whatever another
+ * process renames meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,13 @@ kernel_open(int root, const char *rel, int flags, mode_t mode)
 		.resolve = OPENAT2_CONFINED,
 	};
 
-	return openat2_call(root, rel, &how);
+	int fd = -1, again = 0;
+
+	/* EAGAIN: a rename anywhere on the machine may have moved "..". */
+	do
+		fd = openat2_call(root, rel, &how);
+	while (fd < 0 && errno == EAGAIN && again++ < 1000);
+	return fd;
 }
 
 /* --- The same results --- */
