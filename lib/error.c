@@ -179,11 +179,14 @@ join(struct error *err, char *work, const char *reason)
 	memcpy(err->text, work, strlen(work) + 1);
 }
 
-/* The strerror_r() of glibc returns the text; that of POSIX fills the
+/* What the error number means, and what to do if that is always the same.
+ * The strerror_r() of glibc returns the text; that of POSIX fills the
  * buffer. */
 static const char *
 reason_of(int errnum, char *to, size_t size)
 {
+	if (errnum == EMFILE)
+		return "Too many open files: raise the limit (ulimit -n)";
 #if LIBC_GLIBC(2, 0)
 	return strerror_r(errnum, to, size);
 #else

@@ -155,7 +155,10 @@ start_workers(struct par *p, struct error *err)
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	(void)pthread_attr_destroy(&attr);
-	if (rc == 0)
+	/* A limit of processes: those that there are do the work. */
+	if (rc == EAGAIN)
+		p->threads = p->started + 1;
+	if (rc == 0 || rc == EAGAIN)
 		return 0;
 	errno = rc;
 	return error_sys(err, "cannot start thread %u of %u", p->started + 1,

@@ -10,7 +10,8 @@ struct par; /* opaque: a pool */
 
 /*
  * A pool of `threads` workers, including the calling thread (1: no thread is
- * created, everything runs in the caller).  NULL: ERROR_NOMEM, ERROR_SYSTEM.
+ * created, everything runs in the caller).  It has fewer if a limit of
+ * processes lets no more start.  NULL: ERROR_NOMEM, ERROR_SYSTEM.
  * For all other functions a NULL pool means the calling thread alone.
  */
 struct par *par_new(unsigned threads, struct error *err);

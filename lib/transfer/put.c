@@ -227,21 +227,17 @@ set_attributes(struct put_file *f, struct error *err)
 {
 	const struct put_what *w = &f->what;
 	const struct attr *a = w->attr;
-	struct attr only = { .has_owner = true };
+	struct attr only = { .has_owner = true, .mode = w->mode };
 	struct stat st = { .st_mode = 0 };
 
 	if ((a != NULL && a->has_owner) || w->mode != 0) {
 		if (put_place_gave(f->put, f, f->fd, &st, err) < 0)
 			return -1;
 	}
-	if (a != NULL)
-		return put_apply(f->put, a, f->fd, w->path, f->place->owner,
-				 &st, err);
-	if (w->mode == 0)
+	if (a == NULL && w->mode == 0)
 		return 0;
-	only.mode = w->mode;
-	return put_apply(f->put, &only, f->fd, w->path, f->place->owner, &st,
-			 err);
+	return put_apply(f->put, a != NULL ? a : &only, f->fd, w->path,
+			 f->place->owner, &st, err);
 }
 
 /* Find the modification time that the file system stored: some keep whole

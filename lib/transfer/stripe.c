@@ -357,7 +357,7 @@ cache_slots(unsigned nworkers, size_t most)
 	each = limit.rlim_cur == RLIM_INFINITY ? 1024 : limit.rlim_cur;
 	/* The table size is rounded up to a power of two. */
 	each = each / 4 / nworkers / 2;
-	return each > most ? most : each > 16 ? (size_t)each : 16;
+	return each > most ? most : each > 2 ? (size_t)each : 2;
 }
 
 struct stripe_worker *
