@@ -36,7 +36,7 @@ generate() {
 }
 
 # all_in PREFIX...: every command, with this before it, works and gives the right
-# data; scr_postrun with $POST_AS before it, if that is set.
+# data; scr_postrun with $post_as before it, if that is set.
 all_in() {
 	local post=(scr_postrun -p p -r local -w "$(uname -n)" -J 1000
 		--cachedir local/cache --cntldir local/cntl)
@@ -48,8 +48,8 @@ all_in() {
 	works "$@" scr_inspect p
 	works "$@" scr_prerun -p p
 	works "$@" scr_halt -c 3 p
-	# shellcheck disable=SC2086,SC2068 # one word
-	works ${POST_AS:-"$@"} "${post[@]}"
+	[[ -v post_as ]] || local post_as=("$@")
+	works "${post_as[@]}" "${post[@]}"
 	works "$@" scr_index -p p --build 1
 	rm p/ckpt.1/rank_2.ckpt
 	works "$@" scr_rebuild -p p -j 8 1
@@ -86,7 +86,8 @@ another_user() {
 @test "no thread can be started" {
 	another_user
 	# scr_postrun needs processes in any case.
-	POST_AS=env all_in "${as[@]}" prlimit --nproc=1
+	post_as=("${as[@]}")
+	all_in "${as[@]}" prlimit --nproc=1
 }
 
 @test "32 descriptors suffice for four ranks; what 16 do not, is said" {
