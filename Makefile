@@ -4,6 +4,11 @@
 # Settings, on the command line or in the environment:
 #   PREFIX=/usr/local  directory of `make install`, below DESTDIR
 #   LIBDIR=PREFIX/lib INCLUDEDIR=PREFIX/include  libscr, its headers
+#   BINDIR=PREFIX/bin MANDIR=PREFIX/share/man DOCDIR=PREFIX/share/doc/scrkit
+#   SYSCONFDIR=PREFIX/etc  directory of scr.conf; /etc if PREFIX is /usr
+#   PROGRAM_PREFIX=sk-  names of commands, pages and completions begin so, for
+#                      an installation beside LLNL's; the programs are in
+#                      LIBEXECDIR=PREFIX/libexec/scrkit then
 #   MPICC=mpicc        libscr uses its MPI; if there is no such program, mpich or
 #                      ompi-c of pkg-config.  MPI_CFLAGS, MPI_LIBS override both
 #   CC CFLAGS LDFLAGS  as usual; a change rebuilds all objects
@@ -24,6 +29,11 @@ comma   := ,
 PREFIX  ?= /usr/local
 LIBDIR  ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
+BINDIR  ?= $(PREFIX)/bin
+LIBEXECDIR ?= $(PREFIX)/libexec/scrkit
+MANDIR  ?= $(PREFIX)/share/man
+DOCDIR  ?= $(PREFIX)/share/doc/scrkit
+SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 CFLAGS  ?= $(if $(COV),-O0,-O2) -g
 STATIC  ?= $(if $(SAN),,1)
 FUZZ_SECONDS ?= 600
@@ -170,11 +180,11 @@ $O/libscr.a: $(SCR) $O/libcore.a
 $O/libtest.a: $(TESTLIB) $O/libtest.list
 	$Qrm -f $@ && $(AR) qcs $@ $(TESTLIB)
 # The path of the system's configuration file depends on PREFIX.
-$O/lib/conf.o: private cppflags += -DSCRKIT_SYSCONF='"$(PREFIX)/etc/scr.conf"'
-$O/lib/conf.o: $O/prefix
-$O/prefix: FORCE
-	@mkdir -p $O; echo $(call quote,$(PREFIX)) | cmp -s - $@ || \
-		echo $(call quote,$(PREFIX)) >$@
+$O/lib/conf.o: private cppflags += -DSCRKIT_SYSCONF='"$(SYSCONFDIR)/scr.conf"'
+$O/lib/conf.o: $O/sysconf
+$O/sysconf: FORCE
+	@mkdir -p $O; echo $(call quote,$(SYSCONFDIR)) | cmp -s - $@ || \
+		echo $(call quote,$(SYSCONFDIR)) >$@
 $(SCR): private cppflags += $(MPI_CFLAGS)
 $O/testsuite/mpi/%.o: private cppflags += $(MPI_CFLAGS)
 $O/testsuite/unit/t_levels.o: private cppflags += $(MPI_CFLAGS)
@@ -269,29 +279,54 @@ demo: ## two nodes are lost, and nothing else: an MPI job on pretend nodes
 # bash and fish look for a file named like the command, so there is one file and
 # a link to it for each command.
 D := $(DESTDIR)$(PREFIX)
+DBIN := $(DESTDIR)$(BINDIR)
+DMAN := $(DESTDIR)$(MANDIR)
+DDOC := $(DESTDIR)$(DOCDIR)
 DLIB := $(DESTDIR)$(LIBDIR)
 DINC := $(DESTDIR)$(INCLUDEDIR)
 SECTIONS := 1 3 5 7
 BASHDIR := share/bash-completion/completions
 ZSHDIR  := share/zsh/site-functions
 FISHDIR := share/fish/vendor_completions.d
-NAMES   := $(notdir $(CMDS)) $(LINKS)
+# Beside LLNL's commands ours have names of their own: the programs are in a
+# directory where they find each other, and the names are links to them.
+P_ := $(PROGRAM_PREFIX)
+DEXE := $(if $(P_),$(DESTDIR)$(LIBEXECDIR),$(DBIN))
+# LLNL's names for what scr_inspect and scr_rebuild do, as LINKS for scr_env.
+INSPECT_LINKS := scr_print kvtree_print
+REBUILD_LINKS := scr_rebuild_xor scr_rebuild_rs scr_rebuild_partner
+ALL_LINKS := $(LINKS) $(INSPECT_LINKS) $(REBUILD_LINKS)
+NAMES   := $(notdir $(CMDS)) $(ALL_LINKS)
+PAGES1  := $(notdir $(wildcard man/*.1))
+# The command whose link $1 is.
+of = $(if $(filter $1,$(LINKS)),scr_env,$(if $(filter $1,$(INSPECT_LINKS)),scr_inspect,scr_rebuild))
+# Text that names commands, with what stands before their names.
+renamed = sed -E 's/(^|[^A-Za-z0-9_-])((scr|kvtree)_[a-z])/\1$(P_)\2/g'
+with_prefix = $(if $(P_),$(renamed),cat) "$1" >"$2" && chmod 644 "$2"
 
-install: all $(if $(LIBSCR),install-libscr) ## install commands, libscr,
-install: ## man pages and completions (DESTDIR, PREFIX, LIBDIR, INCLUDEDIR)
-	$Qinstall -d "$D/bin" $(SECTIONS:%="$D/share/man/man%") \
+install: all $(if $(LIBSCR),install-libscr) ## install commands, libscr, pages,
+install: ## completions, examples (DESTDIR, PREFIX and the other directories)
+	$Qinstall -d "$(DBIN)" "$(DEXE)" "$(DDOC)/examples" \
+		$(SECTIONS:%="$(DMAN)/man%") \
 		"$D/$(BASHDIR)" "$D/$(ZSHDIR)" "$D/$(FISHDIR)"
-	$Qinstall -m 755 $(CMDS) "$D/bin"
-	$Qfor n in $(LINKS); do ln -sf scr_env "$D/bin/$$n" || exit 1; done
+	$Qinstall -m 755 $(CMDS) "$(DEXE)"
+	$Q$(foreach n,$(ALL_LINKS),ln -sf $(call of,$n) "$(DEXE)/$n" &&) :
+	$Q$(if $(P_),for n in $(NAMES); do \
+		ln -sf "$(LIBEXECDIR)/$$n" "$(DBIN)/$(P_)$$n" || exit 1; done)
 	$Qfor m in man/*.[0-9]; do \
-		install -m 644 "$$m" "$D/share/man/man$${m##*.}" || exit 1; done
-	$Qfor n in $(LINKS); do ln -sf scr_env.1 "$D/share/man/man1/$$n.1" || \
-		exit 1; done
-	$Qinstall -m 644 share/completions/scrkit.bash "$D/$(BASHDIR)/scrkit"
-	$Qinstall -m 644 share/completions/_scrkit "$D/$(ZSHDIR)/_scrkit"
-	$Qinstall -m 644 share/completions/scrkit.fish "$D/$(FISHDIR)/scrkit.fish"
-	$Qfor n in $(NAMES); do ln -sf scrkit "$D/$(BASHDIR)/$$n" && \
-		ln -sf scrkit.fish "$D/$(FISHDIR)/$$n.fish" || exit 1; done
+		case $$m in *.1) p='$(P_)';; *) p='';; esac; m=$${m#man/}; \
+		$(call with_prefix,man/$$m,$(DMAN)/man$${m##*.}/$$p$$m) || exit 1; \
+		done
+	$Q$(foreach n,$(ALL_LINKS),ln -sf $(P_)$(call of,$n).1 \
+		"$(DMAN)/man1/$(P_)$n.1" &&) :
+	$Q$(call with_prefix,share/completions/scrkit.bash,$D/$(BASHDIR)/$(P_)scrkit)
+	$Q$(call with_prefix,share/completions/_scrkit,$D/$(ZSHDIR)/_$(P_)scrkit)
+	$Q$(call with_prefix,share/completions/scrkit.fish,$D/$(FISHDIR)/$(P_)scrkit.fish)
+	$Qfor n in $(NAMES); do ln -sf $(P_)scrkit "$D/$(BASHDIR)/$(P_)$$n" && \
+		ln -sf $(P_)scrkit.fish "$D/$(FISHDIR)/$(P_)$$n.fish" || exit 1; done
+	$Qinstall -m 644 LICENSE README.md NEWS.md share/scr.conf "$(DDOC)"
+	$Qfor f in examples/*; do case $$f in *.[ch]) m=644;; *) m=755;; esac; \
+		install -m $$m "$$f" "$(DDOC)/examples" || exit 1; done
 
 # scr.pc names directories below the prefix by it, so that they move with it.
 below = $(subst $(PREFIX)/,$${prefix}/,$1)
@@ -310,15 +345,37 @@ install-libscr: all
 	$Qchmod 644 "$(DLIB)/pkgconfig/scr.pc"
 
 uninstall: ## remove what install put there
-	$Qfor n in $(NAMES); do rm -f "$D/bin/$$n" "$D/$(BASHDIR)/$$n" \
-		"$D/$(FISHDIR)/$$n.fish"; done
-	$Qrm -f "$D/$(BASHDIR)/scrkit" "$D/$(ZSHDIR)/_scrkit" \
-		"$D/$(FISHDIR)/scrkit.fish"
-	$Qfor m in $(notdir $(wildcard man/*.[0-9])) $(LINKS:%=%.1); do \
-		rm -f "$D/share/man/man$${m##*.}/$$m"; done
+	$Qfor n in $(NAMES); do rm -f "$(DBIN)/$(P_)$$n" "$(DEXE)/$$n" \
+		"$D/$(BASHDIR)/$(P_)$$n" "$D/$(FISHDIR)/$(P_)$$n.fish"; done
+	$Qrm -f "$D/$(BASHDIR)/$(P_)scrkit" "$D/$(ZSHDIR)/_$(P_)scrkit" \
+		"$D/$(FISHDIR)/$(P_)scrkit.fish"
+	$Qfor m in $(PAGES1) $(ALL_LINKS:%=%.1); do \
+		rm -f "$(DMAN)/man1/$(P_)$$m"; done
+	$Qfor m in $(filter-out $(PAGES1),$(notdir $(wildcard man/*.[0-9]))); do \
+		rm -f "$(DMAN)/man$${m##*.}/$$m"; done
+	$Qfor f in $(notdir $(wildcard examples/*)); do \
+		rm -f "$(DDOC)/examples/$$f"; done
+	$Qfor f in LICENSE README.md NEWS.md scr.conf; do rm -f "$(DDOC)/$$f"; done
+	$Qrmdir "$(DDOC)/examples" "$(DDOC)" $(if $(P_),"$(DEXE)") 2>/dev/null || :
 	$Qrm -f "$(DINC)/scr.h" "$(DLIB)/pkgconfig/scr.pc" "$(DLIB)/libscr.a" \
 		"$(DLIB)/libscr.so" "$(DLIB)/$(SONAME)" \
 		"$(DLIB)/libscr.so.$(SCR_VERSION)"
+
+# --- Packages -----------------------------------------------------------
+
+DIST := build/dist/scrkit-$(VERSION)
+dist: ## build/dist/scrkit-VERSION.tar.gz, which builds without git
+	$Qrm -rf build/dist && mkdir -p $(DIST)
+	$Qgit ls-files -z | xargs -0 cp --parents -a -t $(DIST)
+	$Qtar -C build/dist --sort=name --owner=0 --group=0 --numeric-owner \
+		-czf $(DIST).tar.gz scrkit-$(VERSION)
+	$Qrm -rf $(DIST); echo $(DIST).tar.gz
+
+deb: ## build/scrkit_VERSION_ARCH.deb, with shared libraries
+	@scripts/package.sh deb $(VERSION)
+
+rpm: ## build/scrkit-VERSION-1.ARCH.rpm, with shared libraries
+	@scripts/package.sh rpm $(VERSION)
 
 clean: ## remove what was built
 	$Qrm -rf build/plain build/address-undefined build/coverage \
@@ -334,7 +391,7 @@ help: ## this list
 
 FORCE:
 .PHONY: all tests deps check check-cluster coverage bench bench-programs fuzz fuzz-programs \
-	lint ci demo install install-libscr uninstall no-mpi clean distclean help FORCE
+	lint ci demo dist deb rpm check-portable install install-libscr uninstall no-mpi clean distclean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(wildcard $O/*/*.d $O/*/*/*.d)

@@ -222,7 +222,7 @@ main(int argc, char **argv)
 	int count = 0;
 
 	/* A user of scr_container should not see the name of its helper. */
-	if (argc > 0 && str_eq(path_base(argv[0]), "scr_container"))
+	if (str_eq(app_called(argc, argv), "scr_container"))
 		as.name = "scr_container";
 	argv = parse(&s, &as, argc, argv, &count);
 	app_catch_signals();

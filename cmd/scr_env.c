@@ -197,7 +197,7 @@ is_named(const char *name, const char *llnl)
 int
 main(int argc, char **argv)
 {
-	const char *name = argc > 0 ? path_base(argv[0]) : "scr_env";
+	const char *name = app_called(argc, argv);
 	struct env_call c = { .argc = argc, .argv = argv };
 
 	for (size_t i = 0; i < TOOLS; i++) {

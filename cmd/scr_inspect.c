@@ -522,6 +522,18 @@ out:
 	return in->status;
 }
 
+/* LLNL's programs, which print metadata files. */
+static void
+by_name(struct inspect *in, const char *name)
+{
+	if (str_eq(name, "kvtree_print"))
+		in->mode = "tree";
+	if (!str_eq(name, "scr_print"))
+		return;
+	in->mode = "keyval";
+	in->sort = true;
+}
+
 static char **
 parse(struct inspect *in, int argc, char **argv)
 {
@@ -557,6 +569,7 @@ parse(struct inspect *in, int argc, char **argv)
 		OPT_END,
 	};
 
+	by_name(in, app_called(argc, argv));
 	argv = app_start(&info, argc, argv, opts, &count);
 	in->choice.all_containers = in->choice.all_files || app_verbosity() > 0;
 	in->nargs = (size_t)count;

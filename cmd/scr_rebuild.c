@@ -367,11 +367,10 @@ run(struct settings *s, const char *const *args, size_t count)
 static int
 scheme_by_name(const char *name)
 {
-	const char *base = path_base(name);
 	enum redset_type t = REDSET_TYPES;
 
-	if (str_starts(base, "scr_rebuild_"))
-		t = redset_type_of_word(base + strlen("scr_rebuild_"));
+	if (str_starts(name, "scr_rebuild_"))
+		t = redset_type_of_word(name + strlen("scr_rebuild_"));
 	return t != REDSET_TYPES && redset_is_redundant(t) ? (int)t : -1;
 }
 
@@ -455,7 +454,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 int
 main(int argc, char **argv)
 {
-	struct settings s = { .by_hand = scheme_by_name(argv[0]),
+	struct settings s = { .by_hand = scheme_by_name(app_called(argc, argv)),
 			      .look.work = { APP_WORK } };
 	int count = 0;
 

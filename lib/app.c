@@ -23,6 +23,7 @@
 #include "libc.h"
 #include "mem.h"
 #include "opt.h"
+#include "path.h"
 #include "str.h"
 #include "stream.h"
 #include "usage.h"
@@ -506,6 +507,21 @@ app_beside(char *to, size_t size, const char *name)
 		return name;
 	memcpy(to + n, name, len + 1);
 	return to;
+}
+
+const char *
+app_called(int argc, char **argv)
+{
+	static const char *const starts[] = { "scr_", "kvtree_" };
+	const char *base = argc > 0 ? path_base(argv[0]) : "";
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		const char *at = strstr(base, starts[i]);
+
+		if (at != NULL)
+			return at;
+	}
+	return base;
 }
 
 int

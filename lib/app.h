@@ -146,6 +146,11 @@ int app_print_unless_quiet(struct buf *text);
 /* Print and free `j`.  Returns an exit status. */
 int app_print_json(struct json *j);
 
+/* The name by which the program was called, without its directory and what an
+ * installation beside LLNL's commands has put before it: "scr_index" if it is
+ * called as "sk-scr_index". */
+const char *app_called(int argc, char **argv);
+
 /* Write the path of the toolkit's program `name` to `to` (`size` bytes): the
  * file in the directory of the running program if there is one, else `name`
  * itself, to be found in PATH.  Returns `to`. */

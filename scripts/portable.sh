@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Does the toolkit build, and do its tests pass, on systems unlike this one?
-#     scripts/portable.sh [compile] [symbols] [debian11] [arm64] [s390x]
+#     scripts/portable.sh [compile] [symbols] [debian11] [packages] [arm64] [s390x]
 # compile   lib and cmd with gcc, clang, musl and two cross compilers, as C11
 #           without extensions
 # symbols   the programs need nothing newer than glibc 2.28 and zlib 1.2.11
 # debian11  in a root directory with Debian 11 (glibc 2.31, gcc 10, OpenSSL 1.1.1,
 #           zlib 1.2.11, libarchive 3.4, MPICH 3.4), made by debootstrap: build,
 #           and `make check` without sanitizers and valgrind
+# packages  the packages of `make deb` and `make rpm`: installed in a Debian 12,
+#           tried, removed
 # arm64     cross-built for Debian 12 on aarch64; unit tests of formats and
 # s390x     coding, run by qemu
 # Without arguments: all.  What cannot be done here is reported, and skipped: no
@@ -20,6 +22,7 @@ cd "$(dirname "$0")/.." || exit 1
 : "${MIRROR:=}" "${DIR:=build/portable}"
 : "${LIMIT:=600}" "${SUITES:=unit:build/plain bats:build/plain}"
 jobs=$(nproc 2>/dev/null || echo 1)
+version=$(sed -n 's/^VERSION := //p' Makefile)
 failed=0 passed=0
 
 say() { printf '%-6s%s\n' "$1" "$2"; }
@@ -207,6 +210,78 @@ debian11() {
 	fi
 }
 
+# --- Packages ---
+
+# left WHAT: files of ours that are still in $root.
+left() {
+	find "$root/usr" "$root/etc" \( -name 'scr_*' -o -name 'scrkit*' -o \
+		-name 'libscr*' -o -name 'kvtree*' \) -not -path '*/dpkg/*' \
+		-not -name 'scr_dump*' 2>/dev/null | head -n 3 | xargs
+}
+
+# try_package HOW REMOVE: what was installed in $root builds and runs MPI jobs,
+# with a halt in the middle and a restart; then it is removed.
+try_package() {
+	local how=$1 found
+
+	shift
+	if ! inside env PKG_CONFIG_PATH=/usr/lib64/pkgconfig \
+		sh -c 'cd /tmp && sh /usr/share/doc/scrkit/examples/libscr.sh' \
+		>"$root.$how" 2>&1; then
+		bad "packages: $how: $(tail -n 1 "$root.$how")"
+		return
+	fi
+	good "packages: $how: installed; jobs run, are halted and restart"
+	"$@" >>"$root.$how" 2>&1 || bad "packages: $how: not removed"
+	found=$(left)
+	verdict "packages: $how: removed, and nothing is left" "$found"
+}
+
+packages() {
+	local package
+
+	command -v dpkg-deb >/dev/null || {
+		skip "packages: no dpkg-deb"
+		return
+	}
+	root debian12 bookworm || return
+	if [ ! -e "$root/.complete" ]; then
+		if ! inside env DEBIAN_FRONTEND=noninteractive apt-get -qq \
+			install -y --no-install-recommends gcc libc6-dev \
+			pkg-config libmpich-dev mpich libhwloc-dev procps \
+			>>"$root.log" 2>&1; then
+			skip "packages: $(tail -n 1 "$root.log")"
+			return
+		fi
+		touch "$root/.complete"
+	fi
+	# Of a run that was interrupted.
+	inside dpkg --purge scrkit >>"$root.log" 2>&1
+	rpm --root "$root" -e --nodeps scrkit >>"$root.log" 2>&1
+	package=$(scripts/package.sh deb "$version" 2>"$root.build" | tail -n 1)
+	[ -e "$package" ] || { bad "packages: deb: $(tail -n 1 "$root.build")" && return; }
+	cp "$package" "$root/scrkit.deb"
+	inside env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
+		--no-install-recommends /scrkit.deb >>"$root.log" 2>&1 || {
+		bad "packages: deb: not installed: $(tail -n 1 "$root.log")"
+		return
+	}
+	try_package deb inside dpkg --purge scrkit
+	command -v rpmbuild >/dev/null || {
+		skip "packages: no rpmbuild"
+		return
+	}
+	package=$(scripts/package.sh rpm "$version" 2>"$root.build" | tail -n 1)
+	[ -e "$package" ] || { bad "packages: rpm: $(tail -n 1 "$root.build")" && return; }
+	# The libraries are those that the other package has brought.
+	rpm --root "$root" --nodeps -i "$package" >>"$root.log" 2>&1 || {
+		bad "packages: rpm: not installed: $(tail -n 1 "$root.log")"
+		return
+	}
+	inside ldconfig /usr/lib64 2>/dev/null
+	try_package rpm rpm --root "$root" -e --nodeps scrkit
+}
+
 # --- Other processors ---
 
 cross() { # ARCHITECTURE MACHINE TEST...
@@ -253,10 +328,10 @@ main() {
 	local name
 
 	mkdir -p "$DIR"
-	[ $# -gt 0 ] || set -- compile symbols debian11 arm64 s390x
+	[ $# -gt 0 ] || set -- compile symbols debian11 packages arm64 s390x
 	for name; do
 		case $name in
-		compile | symbols | debian11) "$name" ;;
+		compile | symbols | debian11 | packages) "$name" ;;
 		arm64) cross arm64 aarch64 "${existing[@]}" ;;
 		s390x) cross s390x s390x "${existing[@]}" ;;
 		*)

@@ -192,3 +192,104 @@ lib/pkgconfig/scr.pc f644>"
 	try make_in MPICC=/nonexistent -pn help
 	assert_output_has "mpi_cflags := -I/p/inc"$'\n' "mpi_libs := -lp"$'\n'
 }
+
+# --- Places and names ---
+
+# everywhere: an installation in directories of its own.
+everywhere=(BINDIR=/x/bin MANDIR=/x/man DOCDIR=/x/doc LIBEXECDIR=/x/exec
+	SYSCONFDIR=/x/etc LIBDIR=/x/lib INCLUDEDIR=/x/include)
+
+@test "each directory can be chosen; examples, licence and a sample scr.conf" {
+	local file
+
+	try make_in install "${everywhere[@]}"
+	assert_status 0
+	[[ -x $to/x/bin/scr_postrun && -e $to/x/man/man1/scr_postrun.1 ]]
+	for file in LICENSE README.md NEWS.md scr.conf examples/slurm.sbatch; do
+		[[ -e $to/x/doc/$file ]] || failed "no $file"
+	done
+	# The sample has valid lines only, with the built-in values.
+	sed -n 's/^#\(SCR_[A-Z_]*=\)/\1/p' "$to/x/doc/scr.conf" \
+		>"$BATS_TEST_TMPDIR/conf"
+	(($(wc -l <"$BATS_TEST_TMPDIR/conf") > 8))
+	try env SCRKIT_SYSTEM_CONF=/dev/null SCR_CONF_FILE="$BATS_TEST_TMPDIR/conf" \
+		"$BIN/scr_env" conf
+	assert_status 0
+	assert_stderr_empty
+	output=$(cut -f 1 <<<"$output")
+	while read -r file; do
+		grep -qxF -- "$file" <<<"$output" || failed "$file"
+	done <"$BATS_TEST_TMPDIR/conf"
+	try env SCRKIT_SYSTEM_CONF=/dev/null SCR_CONF_FILE=/dev/null \
+		"$BIN/scr_env" conf
+	output=$(cut -f 1 <<<"$output")
+	while read -r file; do
+		grep -qxF -- "$file" <<<"$output" || failed "not built in: $file"
+	done <"$BATS_TEST_TMPDIR/conf"
+	try make_in uninstall "${everywhere[@]}"
+	[[ -z $(find "$to" ! -type d) ]]
+}
+
+@test "PREFIX=/usr: the configuration is /etc/scr.conf" {
+	try make -n -C "$root" --no-print-directory O="$tree/none" PREFIX=/usr \
+		"$tree/none/lib/conf.o"
+	assert_output_has '"/etc/scr.conf"'
+	try make -n -C "$root" --no-print-directory O="$tree/none" \
+		PREFIX=/opt/scr "$tree/none/lib/conf.o"
+	assert_output_has '"/opt/scr/etc/scr.conf"'
+}
+
+@test "LLNL's names: scr_print, kvtree_print, scr_rebuild_xor" {
+	local at=$to/opt/scr/bin file=$BATS_TEST_TMPDIR/p/.scr/index.scr
+
+	try make_in install
+	"$tree/gen/gen_dataset" -q -p "$BATS_TEST_TMPDIR/p" -n 4
+	scr_index -q -p "$BATS_TEST_TMPDIR/p" --build 1
+	cmp <("$at/scr_print" "$file") <(scr_inspect -m keyval --sort "$file")
+	cmp <("$at/kvtree_print" "$file") <(scr_inspect -m tree "$file")
+	cmp <("$at/kvtree_print" -m keyval "$file") <(scr_inspect -m keyval "$file")
+	try "$at/scr_rebuild_xor"
+	assert_usage_error
+}
+
+@test "PROGRAM_PREFIX: beside LLNL's commands, with pages and completions" {
+	local at=$to/opt/scr name
+
+	try make_in install PROGRAM_PREFIX=sk-
+	assert_status 0
+	[[ -z $(find "$at/bin" "$at/share/man/man1" -name 'scr_*') ]]
+	for name in scr_index scr_hostlist scr_print scr_rebuild_rs; do
+		[[ -L $at/bin/sk-$name && -e $at/share/man/man1/sk-$name.1 ]]
+		[[ -e $at/share/bash-completion/completions/sk-$name ]]
+	done
+	grep -q "^.Nm sk-scr_postrun" "$at/share/man/man1/sk-scr_postrun.1"
+	# The links lead to where it is to be: make that so.
+	for name in "$at"/bin/*; do
+		ln -sf "$at/libexec/scrkit/$(basename "$(readlink "$name")")" "$name"
+	done
+	in_no_job
+	export SCR_USER_NAME=genuser
+	"$tree/gen/gen_dataset" -q -p p -n 2 -m 1 --nodes-dir nodes -t SINGLE \
+		--layout cache --recorded-prefix "$PWD/p"
+	# scr_copy is found beside scr_postrun, and not another one in PATH.
+	try env PATH="$at/bin:/usr/bin:/bin" sk-scr_postrun -p p -r local \
+		-w "$(uname -n)" -J 1000 --cachedir nodes/node0/cache \
+		--cntldir nodes/node0/cntl
+	assert_status 0
+	[[ $(env PATH="$at/bin:/usr/bin:/bin" sk-scr_hostlist -e 'n[1-3]') == n1* ]]
+	try make_in uninstall PROGRAM_PREFIX=sk-
+	[[ -z $(find "$to" ! -type d) ]]
+}
+
+@test "make dist: an archive that builds without git" {
+	local archive
+
+	git -C "$root" rev-parse 2>/dev/null || skip "no checkout"
+	archive=$(make -s -C "$root" dist | tail -n 1)
+	tar -C "$BATS_TEST_TMPDIR" -xzf "$root/$archive"
+	cd "$BATS_TEST_TMPDIR"/scrkit-* || return
+	[[ ! -e .git ]]
+	try env GIT_DIR=/none make -n all
+	assert_status 0
+	[[ -x scripts/demo.sh && -e testsuite/run.sh && -e LICENSE ]]
+}

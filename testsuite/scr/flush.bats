@@ -259,7 +259,7 @@ renames()
 
 	for call in fchmod futimens; do
 		LD_PRELOAD=$SHIM SHIM_OP=$call SHIM_FAIL_AT=1 SHIM_STICKY=1 \
-			job "$NODE_MAP" prefix write=ckpt.1
+			SHIM_ERRNO=EPERM job "$NODE_MAP" prefix write=ckpt.1
 		assert_status 0
 		whole 1
 		rm -rf "$PREFIX" && mkdir "$PREFIX" && cd "$PREFIX"
