@@ -62,8 +62,8 @@ describe(const struct job *j, const char *base, struct buf *out)
 	    f.count > 0)
 		buf_printf(out,
 			   "%s: %zu %s of other jobs, %s (%s): if these have "
-			   "ended: scr_postrun --job-id ID --clean, or delete "
-			   "them\n",
+			   "ended, save them with --job-id ID --clean, or "
+			   "delete them\n",
 			   path.data, str_count(f.count, "cache"),
 			   str_size(f.bytes), f.names.data);
 	if (f.fd >= 0)

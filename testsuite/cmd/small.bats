@@ -30,7 +30,7 @@ teardown() {
 generate() {
 	"$GEN/gen_dataset" -q -p p -n 4 -m 1 --nodes-dir nodes -s 5000 \
 		--dir "ckpt.$1" -i "$1" --name "ckpt.$1" --seed "$1" --lose "" \
-		-t SINGLE --recorded-prefix "$HERE/work/p" "${@:2}"
+		-t SINGLE --recorded-prefix "$HERE/tried/p" "${@:2}"
 	"$GEN/gen_dataset" -q -p "right.$1" -n 4 -m 1 -s 5000 \
 		--dir "ckpt.$1" -i "$1" --name "ckpt.$1" --seed "$1" -t SINGLE
 }
@@ -41,7 +41,7 @@ all_in() {
 	local post=(scr_postrun -p p -r local -w "$(uname -n)" -J 1000
 		--cachedir local/cache --cntldir local/cntl)
 
-	rm -rf work && cp -a saved work && cd work || return
+	rm -rf tried && cp -a saved tried && cd tried || return
 	chmod a+rwx .
 	works "$@" scr_index -p p
 	works "$@" scr_index -p p --verify --checksums -j 8
@@ -92,7 +92,7 @@ another_user() {
 
 @test "32 descriptors suffice for four ranks; what 16 do not, is said" {
 	all_in sh -c 'ulimit -n 32; exec "$@"' -
-	rm -rf work && cp -a saved work && cd work
+	rm -rf tried && cp -a saved tried && cd tried
 	rm p/ckpt.1/rank_2.ckpt
 	try sh -c 'ulimit -n 16; exec scr_rebuild -p p 1'
 	if ((status != 0)); then
