@@ -226,18 +226,18 @@ static int
 set_attributes(struct put_file *f, struct error *err)
 {
 	const struct put_what *w = &f->what;
-	const struct attr *a = w->attr;
-	struct attr only = { .has_owner = true, .mode = w->mode };
+	const struct attr only = { .has_owner = true, .mode = w->mode };
+	const struct attr *a = w->attr != NULL ? w->attr : &only;
+	struct error why = ERROR_INIT;
 	struct stat st = { .st_mode = 0 };
+	int rc = 0;
 
-	if ((a != NULL && a->has_owner) || w->mode != 0) {
-		if (put_place_gave(f->put, f, f->fd, &st, err) < 0)
-			return -1;
-	}
-	if (a == NULL && w->mode == 0)
+	if (w->attr == NULL && w->mode == 0)
 		return 0;
-	return put_apply(f->put, a != NULL ? a : &only, f->fd, w->path,
-			 f->place->owner, &st, err);
+	if (a->has_owner && put_place_gave(f->put, f, f->fd, &st, err) < 0)
+		return -1;
+	rc = attr_apply(a, f->fd, w->path, f->place->owner, &st, &why);
+	return put_applied(f->put, rc, &why, err);
 }
 
 /* Find the modification time that the file system stored: some keep whole

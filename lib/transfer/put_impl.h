@@ -110,9 +110,10 @@ bool put_place_has_ours(const struct put_file *f, int dir);
 void put_place_remove_temp(struct put_file *f);
 void put_place_give(struct put *p, struct put_place *place, int fd);
 
-/* attr_apply(); if the file system refuses something, that is said once. */
-int put_apply(struct put *p, const struct attr *a, int fd, const char *path,
-	      struct owner owner, const struct stat *is, struct error *err);
+/* What attr_apply() returned: what the file system refuses is no error, and is
+ * said once. */
+int put_applied(struct put *p, int rc, const struct error *why,
+		struct error *err);
 
 /* Give the directories that the engine made their modes and times. */
 int put_place_finish(struct put *p, struct error *err);

@@ -244,15 +244,12 @@ put_place_remove(struct put *p)
 /* --- Modes and times --- */
 
 int
-put_apply(struct put *p, const struct attr *a, int fd, const char *path,
-	  struct owner owner, const struct stat *is, struct error *err)
+put_applied(struct put *p, int rc, const struct error *why, struct error *err)
 {
-	struct error why = ERROR_INIT;
-	const int rc = attr_apply(a, fd, path, owner, is, &why);
 	bool said = false;
 
 	if (rc < 0)
-		return error_pass(err, &why);
+		return error_pass(err, why);
 	if (rc == 0 || p->o.work == NULL)
 		return 0;
 	pthread_mutex_lock(&p->lock);
@@ -263,7 +260,7 @@ put_apply(struct put *p, const struct attr *a, int fd, const char *path,
 		work_say(p->o.work,
 			 "%s: this file system does not take modes and times "
 			 "of files; their contents are not affected",
-			 why.text);
+			 why->text);
 	return 0;
 }
 
@@ -286,6 +283,7 @@ finish_place(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct put *p = arg;
 	struct put_place *place = p->places[i];
+	struct error why = ERROR_INIT;
 	int fd = -1, rc = 0;
 
 	(void)worker;
@@ -294,8 +292,9 @@ finish_place(void *arg, size_t i, unsigned worker, struct error *err)
 	fd = put_place_take(p, place, false, err);
 	if (fd < 0)
 		return -1;
-	rc = put_apply(p, &place->attr, fd, place->path, place->owner, NULL,
-		       err);
+	rc = attr_apply(&place->attr, fd, place->path, place->owner, NULL,
+			&why);
+	rc = put_applied(p, rc, &why, err);
 	if (rc == 0)
 		rc = io_sync_dir(fd, place->path, err);
 	put_place_give(p, place, fd);
