@@ -170,6 +170,8 @@ group() {
 	portable)
 		extra debootstrap debootstrap
 		extra musl-gcc musl-tools
+		extra dpkg-shlibdeps dpkg-dev
+		extra rpmbuild rpm
 		;;
 	lint)
 		tool clang-format clang-format

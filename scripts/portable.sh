@@ -240,8 +240,8 @@ try_package() {
 packages() {
 	local package
 
-	command -v dpkg-deb >/dev/null || {
-		skip "packages: no dpkg-deb"
+	command -v dpkg-shlibdeps >/dev/null || {
+		skip "packages: no dpkg-dev"
 		return
 	}
 	root debian12 bookworm || return
@@ -257,7 +257,8 @@ packages() {
 	fi
 	# Of a run that was interrupted.
 	inside dpkg --purge scrkit >>"$root.log" 2>&1
-	rpm --root "$root" -e --nodeps scrkit >>"$root.log" 2>&1
+	! command -v rpm >/dev/null ||
+		rpm --root "$root" -e --nodeps scrkit >>"$root.log" 2>&1
 	package=$(scripts/package.sh deb "$version" 2>"$root.build" | tail -n 1)
 	[ -e "$package" ] || { bad "packages: deb: $(tail -n 1 "$root.build")" && return; }
 	cp "$package" "$root/scrkit.deb"
