@@ -257,7 +257,9 @@ test_no_threads(void)
 		p = par_new(4, &err);
 		if (p == NULL)
 			_exit(1);
-		_exit(par_threads(p) == 1 && err.kind == ERROR_NONE ? 0 : 2);
+		status = par_threads(p) == 1 && err.kind == ERROR_NONE ? 0 : 2;
+		par_free(p);
+		_exit(status);
 	}
 	waitpid(pid, &status, 0);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
