@@ -13,8 +13,8 @@
 # arm64     cross-built for Debian 12 on aarch64; unit tests of formats and
 # s390x     coding, run by qemu
 # Without arguments: all.  What cannot be done here is reported, and skipped: no
-# compiler, no network, not root.  MIRROR is Debian's, DIR (build/portable) keeps
-# the roots, SUITES are the suites of debian11 (unit bats).
+# compiler, no network, not root.  MIRROR is one of Debian's (that of debootstrap),
+# DIR (build/portable) keeps the roots, SUITES are the suites of debian11 (unit bats).
 #
 # LIMIT: seconds for each step of a root, 600.
 set -u
@@ -146,9 +146,9 @@ root() {
 	fi
 	rm -rf "$root"
 	mkdir -p "$DIR"
-	if ! timeout "$LIMIT" debootstrap --variant=minbase "${@:2}" "$root" "$MIRROR" \
-		>"$root.log" 2>&1; then
-		skip "$1: no debootstrap from $MIRROR: $(tail -n 1 "$root.log")"
+	if ! timeout "$LIMIT" debootstrap --variant=minbase "${@:2}" "$root" \
+		${MIRROR:+"$MIRROR"} >"$root.log" 2>&1; then
+		skip "$1: no debootstrap: $(tail -n 1 "$root.log")"
 		return 1
 	fi
 }
