@@ -23,7 +23,7 @@
 struct settings {
 	bool exporting;
 	const char *prefix, *output, *compress;
-	bool redundancy, force, json;
+	bool redundancy, force;
 	uint64_t jobs;
 	struct catalogue_options look;
 	struct json *list; /* one result for each archive, or NULL */
@@ -31,7 +31,7 @@ struct settings {
 
 static const struct app_info info = {
 	.name = "scr_archive",
-	.summary = "a dataset as one archive, and back",
+	.summary = "export a dataset as one archive, or import it",
 	.usage = "export [OPTION]... DATASET\n"
 		 "       scr_archive import [OPTION]... ARCHIVE...",
 	.notes = "DATASET is a name or number on the prefix, name:NAME or "
@@ -62,10 +62,10 @@ export_packed(struct settings *s, struct packed *p, struct error *err)
 	     ark_filter_parse(s->compress, &eo.filter, err) < 0) ||
 	    export_to(p, s->output, &eo, &r, err) < 0)
 		return -1;
-	if (s->json) {
+	if (app_json()) {
 		j = report_archive_json(&r);
 		json_set_str(j, "name", p->name);
-		json_set_u64(j, "written", r.written);
+		json_set_u64(j, "bytes_written", r.written);
 		json_push(s->list, j);
 	} else if (!to_stdout(s) && app_verbosity() >= 0) {
 		printf("%s: %zu %s (%s) exported to %s\n", p->name,
@@ -113,11 +113,17 @@ import_one(struct settings *s, struct catalogue *c, const char *file)
 		close(from.fd);
 	if (rc < 0)
 		return app_report(STATUS_OK, &err);
-	if (s->json) {
+	if (app_json()) {
 		j = report_archive_json(&r);
 		json_set_str(j, "name", r.name);
-		json_set_u64(j, "same", r.same);
+		json_set_u64(j, "files_unchanged", r.same);
+		json_set_bool(j, "dry_run", s->look.work.dry_run);
 		json_push(s->list, j);
+	} else if (app_verbosity() >= 0 && s->look.work.dry_run) {
+		printf("%s: dataset %" PRId64
+		       ", %zu %s (%s): can be imported\n",
+		       from.name, r.id, str_count(r.files, "file"),
+		       str_size(r.bytes));
 	} else if (app_verbosity() >= 0) {
 		printf("%s: dataset %" PRId64
 		       ", %zu %s (%s) imported, in the index\n",
@@ -141,7 +147,7 @@ run(struct settings *s, const char *const *args, size_t count)
 		return app_report(STATUS_OK, &err);
 	}
 	catalogue_stop_on(c, app_stop);
-	s->list = s->json ? json_new_array() : NULL;
+	s->list = app_json() ? json_new_array() : NULL;
 	for (size_t i = 0; i < count; i++) {
 		each = s->exporting ? export_one(s, c, args[i])
 				    : import_one(s, c, args[i]);
@@ -152,10 +158,10 @@ run(struct settings *s, const char *const *args, size_t count)
 	if (catalogue_notice(c) != NULL)
 		app_warn("--build and --current are options of scr_index");
 	/* If the archive goes to standard output, print nothing else there. */
-	if (s->json && s->exporting && to_stdout(s))
+	if (app_json() && s->exporting && to_stdout(s))
 		json_free(s->list);
-	else if (s->json)
-		status = error_worse_status(status, app_print_json(s->list));
+	else if (app_json())
+		app_answer_list("datasets", s->list);
 	catalogue_close(c);
 	return status;
 }
@@ -167,23 +173,23 @@ check(struct settings *s, char **argv, int count)
 {
 	if (count == 0 ||
 	    (!str_eq(argv[0], "export") && !str_eq(argv[0], "import")))
-		app_usage("what is to be done? export or import");
+		app_usage("no verb given: export or import");
 	s->exporting = str_eq(argv[0], "export");
-	if (s->exporting && s->force)
-		app_usage("--force goes with import");
+	if (s->exporting && (s->force || s->look.work.dry_run))
+		app_usage("--force and --dry-run can be used with import only");
 	if (!s->exporting &&
 	    (s->output != NULL || s->compress != NULL || s->redundancy))
-		app_usage("--output, --compress and --with-redundancy go with "
-			  "export");
+		app_usage("--output, --compress and --with-redundancy can be "
+			  "used with export only");
 	if (count == 1 && s->exporting)
-		app_usage("which dataset? give its name or number");
+		app_usage("no dataset given: its name or number");
 	if (count == 1)
-		app_usage("which archive? give its file, or - for standard "
-			  "input");
+		app_usage(
+			"no archive given: its file, or - for standard input");
 	if (s->exporting && count > 2)
 		app_usage("one archive holds one dataset");
 	if (s->exporting && to_stdout(s) && isatty(STDOUT_FILENO))
-		app_usage("an archive is not for a terminal: give --output");
+		app_usage("standard output is a terminal: use --output FILE");
 }
 
 static char **
@@ -193,17 +199,18 @@ parse(struct settings *s, const struct app_info *as, int argc, char **argv,
 	const struct opt opts[] = {
 		OPT_GROUP("Export"),
 		OPT_STRING('o', "output", &s->output, "FILE", OPT_FILE,
-			   "where to write (default standard output)"),
+			   "file to write (default standard output)"),
 		OPT_STRING(0, "compress", &s->compress, "none|gzip|xz|zstd",
 			   OPT_WORDS, "compression (default none)"),
 		OPT_FLAG(0, "with-redundancy", &s->redundancy,
-			 "filemaps and redundancy files, too"),
+			 "also filemaps and redundancy files"),
 		OPT_GROUP("Import"),
 		OPT_FLAG('f', "force", &s->force,
-			 "replace files that are there and differ"),
+			 "replace existing files that differ"),
+		OPT_FLAG('n', "dry-run", &s->look.work.dry_run,
+			 "only check the archive; import nothing"),
 		OPT_GROUP("Where and how"),
 		APP_OPT_PREFIX(&s->prefix),
-		APP_OPT_JSON(&s->json),
 		APP_OPT_JOBS(&s->jobs),
 		OPT_END,
 	};

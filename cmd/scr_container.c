@@ -20,7 +20,9 @@
 #include "error.h"
 #include "json.h"
 #include "mem.h"
+#include "meta/index.h"
 #include "opt.h"
+#include "progress.h"
 #include "report/hint.h"
 #include "report/packing.h"
 #include "str.h"
@@ -48,7 +50,8 @@ struct settings {
 	int verb;
 	const char *prefix, *order, *directory;
 	const char *output, *compress;
-	bool redundancy, keep, force, fast, dry_run, json;
+	const char *typed; /* for completions: only list such paths */
+	bool redundancy, keep, force, fast, dry_run;
 	uint64_t jobs, size, layout;
 	struct catalogue *catalogue;
 	struct catalogue_options look;
@@ -57,17 +60,19 @@ struct settings {
 
 static const struct app_info info = {
 	.name = "scr_container",
-	.summary = "keep the files of a dataset in few containers",
+	.summary = "pack the many files of a dataset into few containers",
 	.usage = "pack|unpack|repack|list|verify [OPTION]... DATASET...\n"
-		 "       scr_container cat [OPTION]... DATASET FILE...\n"
-		 "       scr_container extract [OPTION]... DATASET [FILE]...\n"
+		 "       scr_container cat [OPTION]... DATASET PATH...\n"
+		 "       scr_container extract [OPTION]... DATASET [PATH]...\n"
 		 "       scr_container export [OPTION]... DATASET\n"
 		 "       scr_container import [OPTION]... ARCHIVE...",
 	.notes = "DATASET is a name or number on the prefix, name:NAME or "
-		 "id:NUMBER, or a\ndirectory that SCR 1.1 wrote; FILE a path "
-		 "as listed, or a pattern.\n"
-		 "Exit status: 0 done; 1 failed; 2 usage; 3 damaged, and can "
-		 "be repaired from\nredundancy; 4 damaged, and cannot.",
+		 "id:NUMBER, or a\n"
+		 "directory that SCR 1.1 wrote; PATH is a path as listed, "
+		 "or a pattern.\n"
+		 "Exit status: 0 done; 1 failed; 2 usage; 3 damaged, and "
+		 "redundancy can repair\n"
+		 "it; 4 data are lost.",
 };
 
 /* --- Verbs: each works on one dataset and returns an exit status --- */
@@ -81,7 +86,7 @@ make_over(struct settings *s, struct packed *p, struct error *err)
 		[VERB_UNPACK] = "unpacked",
 		[VERB_REPACK] = "repacked",
 	};
-	struct owners_guard owners = { s->catalogue, p->id, &s->look, false };
+	struct owners_guard owners = { s->catalogue, p->id, .o = &s->look };
 	struct pack_options po = {
 		.guard = { owners_ask, &owners, owners_failed },
 		.others = { owners_keep, &owners },
@@ -103,9 +108,9 @@ make_over(struct settings *s, struct packed *p, struct error *err)
 	     : s->verb == VERB_UNPACK ? unpack(p, &po, &r, err)
 				      : repack(p, &po, &r, err)) < 0)
 		return error_status(err->kind);
-	if (s->json) {
+	if (app_json()) {
 		j = report_pack_json(&r);
-		json_set_str(j, "name", p->name);
+		report_set_packed(j, p);
 		json_push(s->list, j);
 		return STATUS_OK;
 	}
@@ -122,7 +127,13 @@ list(struct settings *s, struct packed *p)
 	for (size_t i = 0; i < p->map.nfiles; i++)
 		(void)packed_measure(p, i, NULL);
 
-	if (s->json) {
+	if (s->typed != NULL) {
+		for (size_t i = 0; i < p->map.nfiles; i++)
+			if (str_starts(p->map.files[i].path, s->typed))
+				buf_printf(&text, "%s\n", p->map.files[i].path);
+		return app_print(&text);
+	}
+	if (app_json()) {
 		json_push(s->list, report_map_json(p));
 		return STATUS_OK;
 	}
@@ -147,55 +158,41 @@ report_flaw(void *arg, const struct packed_flaw *f)
 		j = json_new_object();
 		json_set_str(j, "problem", f->text);
 		if (f->file != SIZE_MAX && !f->red)
-			json_set_str(j, "file", t->p->map.files[f->file].path);
+			json_set_str(j, "path", t->p->map.files[f->file].path);
 		if (f->name != NULL)
 			json_set_str(j, "container", f->name);
 		json_push(t->flaws, j);
 	} else if (t->count < FLAWS_SHOWN || app_verbosity() > 0) {
 		app_error("%s: %s", t->p->name, f->text);
 	} else if (t->count == FLAWS_SHOWN) {
-		app_error("%s: ... (-v: all)", t->p->name);
+		app_error("%s: ... (-v shows all)", t->p->name);
 	}
 	t->count++;
 }
 
-/* The next command for the dataset; NULL: the one that repairs its map. */
-static const char *
-next_of(const char *command, struct catalogue *c, const struct packed *p,
-	char to[static NEXT_MAX])
-{
-	if (command == NULL)
-		command = report_mend(p->hidden.incomplete ? MEND_UNPACK
-							   : MEND_MAP,
-				      false, false);
-	return p->layout != 1 ? report_next(command, c, p->id, to, NEXT_MAX)
-			      : report_command(command, catalogue_path(c),
-					       p->root, to, NEXT_MAX);
-}
-
-/* Print the command that repairs the damage in `h`, which makes the status
- * `status`. */
+/* Append the command to run after a check with this status. */
 static void
-print_outlook(struct catalogue *c, const struct packed *p,
-	      const struct packed_health *h, int status)
+add_next(struct catalogue *c, const struct packed *p,
+	 const struct packed_health *h, int status, struct buf *out)
 {
-	char next[NEXT_MAX];
+	const bool data = h->files_bad + h->hidden_bad > 0 || h->unfinished;
+	struct index *ix = catalogue_read(c, NULL);
+	struct next_case n = { status, .kept = status == STATUS_DAMAGED,
+			       .packed = true };
+	char next[NEXT_MAX] = "";
 
-	if (status == STATUS_FAILED)
-		printf("unknown: %zu %s could not be read\n",
-		       str_count(h->unread, "file"));
-	else if (status != STATUS_DAMAGED)
-		printf("no redundancy can repair it\n");
-	else if (h->files_bad + h->hidden_bad == 0 && !h->unfinished)
-		printf("all data are there%s%s\n", h->map_damaged ? ": " : "",
-		       h->map_damaged ? next_of(NULL, c, p, next) : "");
-	else
-		printf("%s: %s\n",
-		       h->files_bad == 0 ? "all data are there"
-					 : "its redundancy can repair it",
-		       next_of(h->hidden_bad > 0 ? "scr_rebuild --deep"
-						 : "scr_rebuild --checksums",
-			       c, p, next));
+	index_newest(ix, n.newest);
+	if (status == STATUS_DAMAGED && (data || h->map_damaged))
+		report_packed_command(!data ? NULL
+				      : h->hidden_bad == 0
+					      ? "scr_rebuild --checksums"
+					      : "scr_rebuild --deep",
+				      c, p, next, sizeof(next));
+	else if (status != STATUS_OK && p->layout != 1)
+		report_next_step(c, ix, p->id, &n, next, sizeof(next));
+	if (next[0] != '\0')
+		buf_printf(out, "next: %s\n", next);
+	index_free(ix);
 }
 
 static int
@@ -205,7 +202,7 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 	struct flaw_report t = {
 		.s = s,
 		.p = p,
-		.flaws = s->json ? json_new_array() : NULL,
+		.flaws = app_json() ? json_new_array() : NULL,
 	};
 	const struct packed_look look = {
 		.work = &s->look.work,
@@ -226,19 +223,18 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 		status = catalogue_packed_outlook(c, p, &h, &s->look, err);
 	if (h.unread > 0)
 		status = error_worse_status(status, STATUS_FAILED);
-	if (s->json) {
+	if (app_json()) {
 		j = report_health_json(&h);
-		json_set_str(j, "name", p->name);
+		report_set_packed(j, p);
 		json_set_i64(j, "status", status);
 		json_set(j, "problems", t.flaws);
 		json_push(s->list, j);
 	} else if (err->kind == ERROR_NONE) {
 		struct buf line = BUF_INIT;
 
-		report_health_text(p, &h, &line);
+		report_health_text(p, &h, status, &line);
+		add_next(c, p, &h, status, &line);
 		app_print_unless_quiet(&line);
-		if (status != STATUS_OK && app_verbosity() >= 0)
-			print_outlook(c, p, &h, status);
 	}
 	packed_health_free(&h);
 	return status;
@@ -259,7 +255,7 @@ static int
 extract(struct settings *s, const struct packed *p, const bool *only,
 	struct error *err)
 {
-	struct owners_guard owners = { s->catalogue, p->id, &s->look, false };
+	struct owners_guard owners = { s->catalogue, p->id, .o = &s->look };
 	const struct extract_options o = {
 		.guard = { owners_ask, &owners, owners_failed },
 		.only = only,
@@ -272,10 +268,10 @@ extract(struct settings *s, const struct packed *p, const bool *only,
 
 	if (extract_files(p, &o, &r, err) < 0)
 		return error_status(err->kind);
-	if (s->json) {
+	if (app_json()) {
 		j = json_new_object();
-		json_set_str(j, "name", p->name);
-		json_set_u64(j, "files", r.files);
+		report_set_packed(j, p);
+		json_set_u64(j, "file_count", r.files);
 		json_set_u64(j, "bytes", r.bytes);
 		json_push(s->list, j);
 	} else if (app_verbosity() >= 0) {
@@ -314,8 +310,8 @@ some_files(struct settings *s, const struct packed *p,
 
 /* --- Several datasets --- */
 
-/* Warn if the checkpoint that the next job restarts from is packed:  LLNL's
- * library cannot fetch it then. */
+/* Warn if the checkpoint that the next job would restart from is packed: no
+ * library can fetch it then. */
 static void
 warn_of_restart(const struct settings *s, struct catalogue *c,
 		const struct packed *p)
@@ -325,9 +321,11 @@ warn_of_restart(const struct settings *s, struct catalogue *c,
 	if (s->keep || p->layout == 1 || s->layout == 1 ||
 	    catalogue_restart_point(c) != p->id)
 		return;
-	app_warn("%s: the next job restarts from it, and LLNL's library cannot "
-		 "fetch it packed: %s before that job starts",
-		 p->name, next_of("scr_container unpack", c, p, next));
+	app_warn("%s: the next job restarts from it, but no job can while it "
+		 "is packed: %s before that job starts",
+		 p->name,
+		 report_packed_command("scr_container unpack", c, p, next,
+				       sizeof(next)));
 }
 
 /* Open a dataset; if files are named, read no more than they need. */
@@ -366,8 +364,9 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 		return app_report(STATUS_OK, &err);
 	}
 	if (p.flaw != NULL && s->verb != VERB_VERIFY && s->verb != VERB_REPACK)
-		app_warn("%s: %s: %s mends it", p.name, p.flaw,
-			 next_of(NULL, c, &p, next));
+		app_warn(
+			"%s: %s; next: %s", p.name, p.flaw,
+			report_packed_command(NULL, c, &p, next, sizeof(next)));
 	if (s->verb != VERB_LIST && s->verb != VERB_VERIFY &&
 	    catalogue_packed_refuse(c, &p, &s->look, &err) < 0)
 		goto out;
@@ -423,8 +422,10 @@ run(struct settings *s, const char *const *args, size_t count)
 	catalogue_stop_on(c, app_stop);
 	s->catalogue = c;
 	s->look.replace = s->force;
-	s->list = s->json ? json_new_array() : NULL;
+	s->list = app_json() ? json_new_array() : NULL;
 	for (size_t i = 0; i < count && (i == 0 || !files); i++) {
+		if (count > 1 && !files)
+			progress_subject(s->look.work.progress, "%s", args[i]);
 		each = one(s, args[i], &names);
 		status = error_worse_status(status, each);
 	}
@@ -432,8 +433,8 @@ run(struct settings *s, const char *const *args, size_t count)
 	app_warn_lines(catalogue_notice(c));
 	if (catalogue_notice(c) != NULL)
 		app_warn("--build and --current are options of scr_index");
-	if (s->json)
-		status = error_worse_status(status, app_print_json(s->list));
+	if (app_json())
+		app_answer_list("datasets", s->list);
 	extract_names_free(&names);
 	catalogue_close(c);
 	return status;
@@ -444,14 +445,17 @@ run(struct settings *s, const char *const *args, size_t count)
 static int
 verb_by_name(const char *name)
 {
-	static const char *const names[VERBS] = {
+	static const char *const names[VERBS + 1] = {
 		"pack",	  "unpack", "list",   "cat",	"extract",
-		"verify", "repack", "export", "import",
+		"verify", "repack", "export", "import", NULL,
 	};
+	const char *meant = str_meant(name, names);
 
 	for (int i = 0; i < VERBS; i++)
 		if (str_eq(name, names[i]))
 			return i;
+	if (meant != NULL)
+		app_usage("%s: no such verb; did you mean %s?", name, meant);
 	app_usage("%s: not one of pack, unpack, repack, list, cat, extract, "
 		  "verify, export, import",
 		  name);
@@ -459,7 +463,7 @@ verb_by_name(const char *name)
 
 /* Reject options that do not go with the verb. */
 static void
-check_options(const struct settings *s)
+check_options(const struct settings *s, const char *verb)
 {
 #define ON(verb) APP_VERB(VERB_##verb)
 	const struct app_rule rules[] = {
@@ -471,13 +475,15 @@ check_options(const struct settings *s)
 		{ s->force, "--force", ON(UNPACK) | ON(EXTRACT) | ON(IMPORT) },
 		{ s->output != NULL, "--output", ON(EXPORT) },
 		{ s->compress != NULL, "--compress", ON(EXPORT) },
-		{ s->dry_run, "--dry-run", ON(PACK) | ON(UNPACK) | ON(REPACK) },
+		{ s->typed != NULL, "--dump-paths", ON(LIST) },
+		{ s->dry_run, "--dry-run",
+		  ON(PACK) | ON(UNPACK) | ON(REPACK) | ON(IMPORT) },
 		{ s->fast, "--fast", ON(VERIFY) },
 		{ s->directory != NULL, "--directory", ON(EXTRACT) },
-		{ s->json, "--json", ~ON(CAT) },
+		{ app_json(), "--json", ~ON(CAT) },
 	};
 
-	app_check_rules(rules, sizeof(rules) / sizeof(rules[0]), s->verb);
+	app_check_rules(rules, sizeof(rules) / sizeof(rules[0]), s->verb, verb);
 #undef ON
 	if (s->layout == 1 && s->redundancy)
 		app_usage("--layout 1 has no place for redundancy");
@@ -493,35 +499,37 @@ parse(struct settings *s, int argc, char **argv, int *count)
 	const struct opt opts[] = {
 		OPT_GROUP("Packing and unpacking"),
 		OPT_BYTES(0, "size", &s->size, "SIZE", 1, UINT64_C(1) << 62,
-			  "of a container (default 100GB; repack: as it is)"),
+			  "size of a container (default 100GB; repack: "
+			  "unchanged)"),
 		OPT_STRING(0, "order", &s->order, "node|rank|name", OPT_WORDS,
-			   "order of the files (default node; repack: as is)"),
+			   "order of the files (default node; repack: "
+			   "unchanged)"),
 		OPT_FLAG(0, "with-redundancy", &s->redundancy,
 			 "pack filemaps and redundancy files, too"),
-		OPT_FLAG(0, "keep", &s->keep, "leave the originals"),
+		OPT_FLAG(0, "keep", &s->keep, "keep the original files"),
 		OPT_U64(0, "layout", &s->layout, "1", 1, 1,
-			"pack a copy as SCR 1.1 had it, in "
+			"pack a copy in the layout of SCR 1.1, in "
 			"PREFIX/scr.dataset.ID"),
 		OPT_FLAG('f', "force", &s->force,
-			 "replace files that are there and differ"),
+			 "replace existing files that differ"),
 		OPT_FLAG('n', "dry-run", &s->dry_run,
-			 "only say what would be done"),
+			 "only report what would be done"),
 		OPT_GROUP("Reading"),
 		OPT_FLAG(0, "fast", &s->fast,
-			 "verify map and sizes only, read no data"),
+			 "verify: only map and sizes, read no data"),
 		OPT_STRING('C', "directory", &s->directory, "DIR", OPT_DIR,
-			   "where extract puts files (default .)"),
+			   "directory for extracted files (default .)"),
 		OPT_GROUP("Archives"),
 		OPT_STRING('o', "output", &s->output, "FILE", OPT_FILE,
-			   "where export writes to (default standard output)"),
+			   "file to export to (default standard output)"),
 		OPT_STRING(0, "compress", &s->compress, "none|gzip|xz|zstd",
 			   OPT_WORDS, "compression (default none)"),
+		OPT_STRING(0, "dump-paths", &s->typed, "TEXT", OPT_ANY, NULL),
 		OPT_GROUP("Where and how"),
 		APP_OPT_PREFIX(&s->prefix),
-		APP_OPT_JSON(&s->json),
 		APP_OPT_JOBS(&s->jobs),
 		APP_OPT_MEMORY(&s->look.work.memory, 1 << 16,
-			       "memory for buffers (default: 256 KiB a "
+			       "memory for buffers (default: 256 KiB for each "
 			       "thread)"),
 		OPT_END,
 	};
@@ -529,17 +537,16 @@ parse(struct settings *s, int argc, char **argv, int *count)
 
 	argv = app_start(&info, argc, argv, opts, count);
 	if (*count == 0)
-		app_usage(
-			"what is to be done? pack, unpack, repack, list, cat, "
-			"extract or verify");
+		app_usage("no verb given: pack, unpack, repack, list, cat, "
+			  "extract, verify, export or import");
 	s->verb = verb_by_name(argv[0]);
-	check_options(s);
+	check_options(s, argv[0]);
 	if (s->verb == VERB_EXPORT || s->verb == VERB_IMPORT)
 		return argv;
 	if (*count == 1)
-		app_usage("which dataset? give its name or number");
+		app_usage("no dataset given: its name or number");
 	if (s->verb == VERB_CAT && *count == 2)
-		app_usage("which file? %s",
+		app_usage("no file given: %s",
 			  report_command("scr_container list",
 					 app_prefix(s->prefix), argv[1], hint,
 					 sizeof(hint)));
@@ -558,9 +565,7 @@ run_helper(char **argv)
 
 	execvp(app_beside(path, sizeof(path), "scr_archive"), argv);
 	execvp("scr_archive", argv);
-	app_error("scr_archive, which belongs beside scr_container, cannot be "
-		  "started: %s",
-		  strerror(errno));
+	app_error("scr_archive: cannot start: %s", strerror(errno));
 	return STATUS_FAILED;
 }
 

@@ -43,13 +43,18 @@ struct settings {
 
 static const struct app_info info = {
 	.name = "scr_copy",
-	.summary = "copy what this node's cache has of a dataset to the prefix",
+	.raw = true,
+	.summary = "copy the files of a dataset from this node's cache",
 	.usage = "--cntldir DIR --id ID [OPTION]...\n"
-		 "       scr_copy --list --cntldir DIR [--cachedir DIR]...",
-	.notes = "Run on each node, by scr_postrun(1) or by hand; again, it "
-		 "goes on where it ended.\n"
-		 "Exit status: 0 done; 1 failed; 2 usage; 3 a file is missing "
-		 "or damaged, or not\nreplaced, and all others are copied.",
+		 "       scr_copy --list --cntldir DIR [--cachedir DIR]...\n"
+		 "       scr_copy --clean CREATED --id ID --cntldir DIR "
+		 "--cachedir DIR...",
+	.notes = "Run on each node, by scr_postrun(1) or by hand.  An "
+		 "interrupted copy resumes\n"
+		 "when it is run again.\n"
+		 "Exit status: 0 done; 1 failed; 2 usage; 3 a file is "
+		 "missing, damaged or not\n"
+		 "replaced, and all others are copied.",
 };
 
 /* --- Heartbeat --- */
@@ -142,8 +147,15 @@ clean(struct settings *s, const struct nodecache_where *w)
 	struct buf line = BUF_INIT;
 	struct json *j = NULL;
 	uint64_t bytes = 0;
+	const int rc = nodecache_clean(w, s->word.id, s->clean, &bytes, &err);
 
-	if (nodecache_clean(w, s->word.id, s->clean, &bytes, &err) == 0) {
+	/* Another node may have removed it from a shared cache. */
+	if (rc > 0)
+		app_warn("dataset %" PRId64
+			 ": nothing removed: not in the cache index of this "
+			 "node",
+			 s->word.id);
+	if (rc >= 0) {
 		j = json_new_object();
 		json_set_str(j, "host", s->host);
 		json_set_u64(j, "cleaned", bytes);
@@ -163,7 +175,7 @@ report_bad(void *arg, const char *line)
 	if (s->nbad < BAD_SHOWN || app_verbosity() > 0)
 		app_error("%s", line);
 	else if (s->nbad == BAD_SHOWN)
-		app_error("... (-v: all)");
+		app_error("... (-v shows all)");
 	s->nbad++;
 }
 
@@ -312,40 +324,42 @@ main(int argc, char **argv)
 		OPT_STRING('c', "cntldir", &s.cntl, "DIR", OPT_DIR,
 			   "control directory of the job on this node"),
 		OPT_LIST(0, "cachedir", &s.cachedirs, "DIR", OPT_DIR,
-			 "look for datasets here, too"),
+			 "also look for datasets here"),
 		OPT_STRING('i', "id", &s.dataset, "ID", OPT_ANY,
 			   "number of the dataset, or name:NAME"),
 		OPT_STRING(0, "ranks", &s.ranks, "LIST", OPT_ANY,
 			   "only these ranks: \"0-3,7\""),
 		OPT_STRING(0, "assign", &s.assign, "FILE", OPT_FILE,
-			   "only the ranks that this file on the prefix gives "
-			   "to this host"),
+			   "only the ranks that this file on the prefix "
+			   "assigns to this host"),
 		OPT_GROUP("How"),
 		OPT_STRING('d', "prefix", &s.prefix, "DIR", OPT_DIR,
 			   "the prefix directory (default: $SCR_PREFIX, then "
 			   "the working directory)"),
 		OPT_STRING(0, "moved-from", &s.moved_from, "DIR", OPT_DIR,
-			   "where the prefix was when the job ran"),
+			   "path of the prefix when the job wrote it"),
 		OPT_FLAG(0, "replace", &s.replace,
-			 "replace files of other contents: drop the dataset "
-			 "that has them from the index first"),
+			 "replace files with other contents: first drop the "
+			 "dataset that has them from the index"),
 		OPT_BYTES('b', "buf", &s.buf, "SIZE", 4096, 1 << 30,
-			  "read and write so many bytes at a time"),
+			  "bytes to read and write at a time"),
 		OPT_FLAG('r', "crc", &s.crc,
-			 "compute checksums, which is always done"),
+			 "accepted for LLNL's scripts: checksums are always "
+			 "computed"),
 		OPT_U64('j', "jobs", &s.jobs, "N", 1, 1024,
-			"number of threads (default: processors)"),
+			"threads (default: one for each processor)"),
 		OPT_FLAG('n', "dry-run", &s.dry_run,
-			 "change nothing, count what would be copied"),
+			 "only report what would be copied"),
 		OPT_U64(0, "heartbeat", &s.heartbeat, "SECONDS", 0,
 			HEARTBEAT_MAX,
-			"print how far it is so often (default: 1; 0: never)"),
+			"interval of progress lines (default 1; 0: none)"),
 		OPT_GROUP("Instead of copying"),
 		OPT_FLAG('l', "list", &s.list,
-			 "print what the cache of this node holds, as JSON"),
+			 "print the datasets in the cache of this node, as "
+			 "JSON"),
 		OPT_U64(0, "clean", &s.clean, "CREATED", 1, INT64_MAX,
-			"remove dataset ID from the cache, if it was created "
-			"at CREATED"),
+			"remove dataset ID from the --cachedir, if it was "
+			"created at CREATED"),
 		OPT_END,
 	};
 	struct nodecache_where w = { .cntl = NULL };
@@ -355,18 +369,19 @@ main(int argc, char **argv)
 	app_start(&info, argc, argv, opts, &count);
 	app_catch_signals();
 	if (count > 0)
-		app_usage("no arguments are taken");
+		app_usage("unexpected argument");
 	if (s.cntl == NULL && s.cachedirs.count == 0)
-		app_usage("where is the cache?  Give --cntldir or --cachedir");
+		app_usage("no cache given: --cntldir or --cachedir DIR");
 	if (!s.list && s.dataset == NULL)
-		app_usage("which dataset?  Give --id");
+		app_usage("no dataset given: --id ID");
 	if (s.dataset != NULL && word_parse_id(s.dataset, &s.word, &err) < 0)
 		app_usage("--id: %s", err.text);
 	if (s.ranks != NULL && s.assign != NULL)
-		app_usage("--ranks and --assign are two answers");
-	if (s.clean > 0 && (s.list || s.word.id == 0 || s.cntl == NULL))
-		app_usage("--clean takes --cntldir and the number of a "
-			  "dataset");
+		app_usage("--ranks and --assign cannot be used together");
+	if (s.clean > 0 && (s.list || s.word.id == 0 || s.cntl == NULL ||
+			    s.cachedirs.count == 0))
+		app_usage("--clean needs --cntldir, --cachedir and the number "
+			  "of a dataset");
 	gethostname(s.host, sizeof(s.host) - 1);
 	w.cntl = s.cntl;
 	w.cachedirs = s.cachedirs.items;

@@ -28,36 +28,39 @@ static const struct env_tool tools[] = {
 	{ "cntl-dir", NULL, "[-b] [OPTION]...",
 	  "print the control directory of the job", env_dirs, ENV_CNTL },
 	{ "cache-dir", NULL, "[-b] [OPTION]...",
-	  "print the cache directories of the job, one a line", env_dirs,
+	  "print the cache directories of the job, one per line", env_dirs,
 	  ENV_CACHE },
 	{ NULL, "scr_list_dir", "[-b] [OPTION]... control|cache",
 	  "print the directories of the job", env_dirs, ENV_ARGUMENT },
 	{ "conf", NULL, "[OPTION]... [NAME]...",
 	  "print SCR parameters, and where they come from", env_conf, 0 },
 	{ "hostlist", "scr_hostlist", "[OPTION]... LIST...",
-	  "print the union of node lists, or what else is to be made of them",
+	  "print the union, intersection or difference of node lists",
 	  env_hostlist, 0 },
 	{ "down-nodes", "scr_list_down_nodes", "[OPTION]... [LIST]...",
 	  "print the nodes that cannot be used", env_down_nodes, 0 },
 	{ "check-node", "scr_check_node", "[OPTION]...",
-	  "test the directories of this node", env_check_node, 0 },
+	  "check the directories of this node", env_check_node, 0 },
+	{ "doctor", NULL, "[OPTION]...",
+	  "check everything that a job and its scavenge need", env_doctor, 0 },
+	{ "probe", NULL, "[OPTION]...",
+	  "print version and clock of this node, for doctor", env_probe, 0 },
 	{ "should-exit", "scr_should_exit", "[OPTION]...",
-	  "exit 0 if no more runs shall be started, 1 if they may",
-	  env_should_exit, 0 },
-	{ "retries-halt", "scr_retries_halt", "[OPTION]...",
-	  "exit 0 if a halt condition is met, 1 if none is", env_retries_halt,
+	  "exit 0 if no further run may be started, else 1", env_should_exit,
 	  0 },
+	{ "retries-halt", "scr_retries_halt", "[OPTION]...",
+	  "exit 0 if a halt condition is met, else 1", env_retries_halt, 0 },
 	{ "flush-file", "scr_flush_file", "[OPTION]...",
-	  "tell which datasets are in cache and which on the file system",
+	  "report which datasets are in the cache, and which on the prefix",
 	  env_flush_file, 0 },
 	{ "nodes-file", "scr_nodes_file", "[OPTION]...",
-	  "print how many nodes the last run had", env_nodes_file, 0 },
+	  "print the number of nodes of the last run", env_nodes_file, 0 },
 	{ "log-event", "scr_log_event", "-T TYPE [OPTION]...",
 	  "add an event to the log", env_log, false },
 	{ "log-transfer", "scr_log_transfer", "-T TYPE [OPTION]...",
 	  "add a transfer to the log", env_log, true },
 	{ "interval", "scr_ckpt_interval", "[OPTION]...",
-	  "work out from the log how often to checkpoint", env_interval, 0 },
+	  "compute from the log how often to checkpoint", env_interval, 0 },
 	{ "crc32", "scr_crc32", "FILE...", "print the CRC-32 of files",
 	  env_crc32, 0 },
 };
@@ -72,6 +75,7 @@ env_start(const struct env_call *c, const struct opt *opts, int *count)
 		.name = c->llnl ? c->tool->llnl : "scr_env",
 		.summary = c->tool->summary,
 		.usage = usage,
+		.verb = verb,
 	};
 
 	snprintf(usage, sizeof(usage), "%s%s%s", verb != NULL ? verb : "",
@@ -86,7 +90,7 @@ env_options(const struct env_call *c, const struct opt *opts)
 	char **args = env_start(c, opts, &count);
 
 	if (count > 0)
-		app_usage("%s: nothing but options is expected", args[0]);
+		app_usage("%s: unexpected argument", args[0]);
 }
 
 int
@@ -123,7 +127,7 @@ env_job_nodes(struct job *j, struct error *err)
 {
 	if (job_nodes(j, err) == 0)
 		return 0;
-	return err->kind == ERROR_ABSENT ? app_advise(err, "so can --nodes")
+	return err->kind == ERROR_ABSENT ? app_advise(err, "or give --nodes")
 					 : -1;
 }
 
@@ -145,21 +149,24 @@ without_verb(int argc, char **argv)
 		OPT_FLAG('u', "user", &want[ENV_USER], "print the user"),
 		OPT_FLAG('j', "jobid", &want[ENV_JOB_ID], "print the job's id"),
 		OPT_FLAG('e', "endtime", &want[ENV_END_TIME],
-			 "print when it ends, in seconds since 1970"),
+			 "print the end time, in seconds since 1970"),
 		OPT_FLAG('n', "nodes", &want[ENV_NODES],
-			 "print its nodes, with commas between"),
+			 "print its nodes, separated by commas"),
 		OPT_FLAG('d', "down", &want[ENV_DOWN],
-			 "print those the resource manager calls down"),
+			 "print the nodes that the resource manager reports "
+			 "as down"),
 		OPT_FLAG('r', "runnodes", &want[ENV_RUN_NODES],
-			 "print how many nodes the last run had"),
+			 "print the number of nodes of the last run"),
 		OPT_GROUP("Which job"),
 		APP_OPT_PREFIX(&w.prefix),
 		OPT_END,
 	};
 	struct app_verb verbs[TOOLS + 1] = { { NULL, NULL } };
+	const char *names[TOOLS + 1] = { NULL }, *meant = NULL;
 	const struct app_info info = {
 		.name = "scr_env",
-		.summary = "answer the small questions of batch scripts",
+		.summary =
+			"report facts about a job, its nodes and directories",
 		.usage =
 			"VERB [OPTION]... [ARGUMENT]...\n"
 			"       scr_env [-u] [-j] [-e] [-n] [-d] [-r] [-p DIR]",
@@ -173,14 +180,21 @@ without_verb(int argc, char **argv)
 		if (tools[i].verb != NULL)
 			verbs[k++] = (struct app_verb){ tools[i].verb,
 							tools[i].summary };
+	for (size_t k = 0; verbs[k].name != NULL; k++)
+		names[k] = verbs[k].name;
 	argv = app_start(&info, argc, argv, opts, &count);
+	meant = count > 0 ? str_meant(argv[0], names) : NULL;
+	if (meant != NULL && str_eq(meant, argv[0]))
+		app_usage("%s: give the verb before all options", meant);
+	if (meant != NULL)
+		app_usage("%s: no such verb; did you mean %s?", argv[0], meant);
 	if (count > 0)
 		app_usage("%s: no such verb", argv[0]);
 	for (int i = 0; i <= ENV_CACHE; i++)
 		if (want[i])
 			q[n++] = (enum env_question)i;
 	if (n == 0)
-		app_usage("what is asked?");
+		app_usage("no verb given");
 	return env_ask(&w, q, n, &l);
 }
 

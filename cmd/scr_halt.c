@@ -3,9 +3,11 @@
  * scr_halt - make a running job stop at a condition, or stop it now.
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "app.h"
 #include "buf.h"
@@ -41,7 +43,7 @@ struct settings {
 	const char *before, *after, *seconds, *reason;
 	uint64_t checkpoints, grace, pid;
 	const char *job_id, *resmgr;
-	bool immediate, list, remove, force, dry_run, json;
+	bool immediate, list, remove, force, dry_run;
 	bool unset[CONDITIONS];
 	/* Derived from the options. */
 	bool set[CONDITIONS], changes;
@@ -52,15 +54,13 @@ struct settings {
 
 static const struct app_info info = {
 	.name = "scr_halt",
-	.summary = "tell a job that uses SCR when to stop, or stop it now",
+	.summary = "ask a job that uses SCR to stop later, or stop it now",
 	.usage = "[OPTION]... [DIR]...",
-	.notes = "DIR is the job's prefix directory (default $SCR_PREFIX, then "
-		 ".).  Without a\ncondition the job stops after its next "
-		 "successful checkpoint.\n"
-		 "TIME: 2026-11-21T10:00:00, '12:00pm today', '8:30am "
-		 "tomorrow', now+2h, 'in 30m'.\n"
-		 "Exit status: 0 done; 1 failed; 2 usage; 3 a halt file that "
-		 "is listed is damaged.",
+	.notes = "DIR is the job's prefix directory (default $SCR_PREFIX, "
+		 "then .).  Without a\ncondition the job stops after its next "
+		 "successful checkpoint.\nTIME: 2026-11-21T10:00:00, '12:00pm "
+		 "today', '8:30am tomorrow', now+2h, 'in 30m'.\nExit status: "
+		 "0 done; 1 failed; 2 usage; 3 a listed halt file is damaged.",
 };
 
 /* --- Changing the halt file --- */
@@ -88,7 +88,8 @@ change(struct kvtree *t, void *arg, struct error *err)
 	return 0;
 }
 
-/* LLNL's library uses SCR_HALT_SECONDS only if there is no halt file. */
+/* LLNL's library uses SCR_HALT_SECONDS only if there is no halt file; libscr
+ * and the scripts use it unless the halt file sets HaltSeconds. */
 static void
 warn_halt_seconds(const char *prefix, const struct halt_state *state)
 {
@@ -103,8 +104,9 @@ warn_halt_seconds(const char *prefix, const struct halt_state *state)
 	if (c != NULL && conf_u64(c, "SCR_HALT_SECONDS", 0, &secs, NULL) == 0 &&
 	    secs > 0) {
 		snprintf(set, sizeof(set), "scr_halt --seconds %" PRIu64, secs);
-		app_warn("%s: from now on SCR's library ignores "
-			 "SCR_HALT_SECONDS=%" PRIu64 ": %s sets it here",
+		app_warn("%s: with a halt file, LLNL's library ignores "
+			 "SCR_HALT_SECONDS=%" PRIu64
+			 " (libscr of scrkit does not): %s sets it here",
 			 prefix, secs,
 			 report_command(set, NULL, prefix, next, sizeof(next)));
 	}
@@ -117,6 +119,10 @@ static int
 show(const struct settings *s, const char *prefix,
      const struct halt_state *state, struct error *err)
 {
+	static const char *const words[2][2] = {
+		{ "Unsetting", "Setting" },
+		{ "Would unset", "Would set" },
+	};
 	struct buf text = BUF_INIT;
 	int rc = 0;
 
@@ -127,10 +133,10 @@ show(const struct settings *s, const char *prefix,
 	for (int c = 0; c < CONDITIONS; c++)
 		if (s->set[c] || s->unset[c])
 			buf_printf(&text, "%s %s\n",
-				   s->set[c] ? "Setting" : "Unsetting",
-				   keys[c]);
+				   words[s->dry_run][s->set[c]], keys[c]);
 	if (s->changes)
-		buf_add_char(&text, '\n');
+		buf_add_str(&text,
+			    s->dry_run ? "\nNothing was changed.  " : "\n");
 	rc = halt_text(state, &text, err);
 	if (rc == 0 && app_verbosity() > 0 && !state->damaged &&
 	    halt_due(&state->is, s->now, -1, 0, &text, err) < 0)
@@ -155,7 +161,7 @@ remove_one(const struct settings *s, const char *prefix, struct error *err)
 	if (rc < 0)
 		return -1;
 	if (!was)
-		app_warn("%s: there is no halt file", prefix);
+		app_warn("%s: no halt file", prefix);
 	else if (s->dry_run)
 		app_warn("%s: the halt file would be removed", prefix);
 	if (!s->list && s->prefixes == NULL)
@@ -166,6 +172,22 @@ remove_one(const struct settings *s, const char *prefix, struct error *err)
 		halt_state_free(&state);
 	}
 	return rc;
+}
+
+/* Has no job used this prefix?  Each leaves one of these files. */
+static bool
+is_new(const char *prefix)
+{
+	static const char *const files[] = { "nodes.scr", "index.scr",
+					     "flush.scr", "log" };
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/.scr/%s", prefix, files[i]);
+		if (access(path, F_OK) == 0)
+			return false;
+	}
+	return true;
 }
 
 static int
@@ -195,6 +217,10 @@ change_or_list(struct settings *s, const char *prefix, struct error *err)
 			       state.path.data, state.why.text);
 	else if (rc == 0 && !s->dry_run)
 		warn_halt_seconds(prefix, &state);
+	if (rc == 0 && state.created && !s->immediate && is_new(prefix))
+		app_warn("%s: no job has run with this prefix yet; the first "
+			 "one will be halted",
+			 prefix);
 	if (rc == 0 && state.unlocked)
 		app_warn("%s: " LOCK_NONE ": a job that changes the file at "
 			 "this moment may undo this",
@@ -264,7 +290,7 @@ choose_job(struct target *t, const struct settings *s, const char *prefix)
 		return;
 	job->id = t->owner.id;
 	job->around = false;
-	app_note("job %s, by the flush file of %s", job->id, prefix);
+	app_note("job %s (from the flush file of %s)", job->id, prefix);
 }
 
 /* Refuse to stop a job that is not the one of these prefixes. */
@@ -278,9 +304,9 @@ check_owners(const struct target *t, const char *const *dirs, size_t count,
 		jobfiles_owner(dirs[i], &owner);
 		if (owner.id[0] != '\0' && !str_eq(owner.id, t->where.job.id))
 			return error_set(err, ERROR_USAGE,
-					 "job %s: by its flush file %s is the "
-					 "prefix of job %s: name that job, or "
-					 "add --force",
+					 "job %s: the flush file of %s names "
+					 "job %s: give that job, or add "
+					 "--force",
 					 t->where.job.id, dirs[i], owner.id);
 	}
 	return 0;
@@ -320,7 +346,7 @@ stop_now(const struct target *t, struct error *err)
 	if (step_stop(&t->where, &r, err) < 0)
 		return -1;
 	if (r.found == 0)
-		app_warn("nothing of the job runs just now");
+		app_warn("no process of the job is running");
 	else if (!t->where.dry_run)
 		app_warn("stopped %zu %s%s; the allocation and its caches "
 			 "stay",
@@ -345,7 +371,7 @@ run(struct settings *s, const char *const *dirs, size_t count)
 		target_close(&target);
 		return status;
 	}
-	s->prefixes = s->json ? json_new_array() : NULL;
+	s->prefixes = app_json() ? json_new_array() : NULL;
 	for (size_t i = 0; i < count; i++)
 		status = error_worse_status(status, one(s, dirs[i]));
 	if (s->immediate && status != STATUS_OK)
@@ -354,11 +380,12 @@ run(struct settings *s, const char *const *dirs, size_t count)
 		status = app_report(status, &err);
 		if (!s->dry_run)
 			app_warn("the halt condition stays set, and no further "
-				 "run starts: scr_halt --remove takes it back");
+				 "run starts (a reason holds only until a job "
+				 "calls SCR_Finalize): scr_halt --remove "
+				 "removes it");
 	}
-	if (s->json)
-		status =
-			error_worse_status(status, app_print_json(s->prefixes));
+	if (app_json())
+		app_answer_list("prefixes", s->prefixes);
 	target_close(&target);
 	return status;
 }
@@ -407,13 +434,13 @@ check_options(struct settings *s)
 	s->set[REASON] = s->reason != NULL;
 	for (int c = 0; c < CONDITIONS; c++) {
 		if (s->set[c] && s->unset[c])
-			app_usage("--%s and --unset-%s contradict each other",
+			app_usage("--%s and --unset-%s cannot be used together",
 				  names[c], names[c]);
 		any = any || s->set[c] || s->unset[c];
 	}
 	if (s->remove && (any || s->immediate || s->force))
-		app_usage("--remove goes with --list, --json and --dry-run "
-			  "only");
+		app_usage("--remove can be used with --list, --json and "
+			  "--dry-run only");
 	if (s->immediate && s->unset[REASON])
 		app_usage("--immediate needs a reason");
 	/* If a reason is needed and none was given, use the default. */
@@ -424,14 +451,14 @@ check_options(struct settings *s)
 	}
 	s->changes = any || s->set[REASON];
 	if (s->force && !s->changes)
-		app_usage("--force: there is nothing to set");
+		app_usage("--force needs a condition to set");
 	if (!s->immediate && (s->pid > 0 || s->job_id != NULL ||
 			      s->resmgr != NULL || s->grace != NOT_GIVEN))
-		app_usage("--grace, --job-id, --pid and --resource-manager go "
-			  "with "
-			  "--immediate only");
+		app_usage(
+			"--grace, --job-id, --pid and --resource-manager need "
+			"--immediate");
 	if (s->pid > 0 && (s->job_id != NULL || s->resmgr != NULL))
-		app_usage("--pid takes the place of --job-id and "
+		app_usage("--pid cannot be used with --job-id or "
 			  "--resource-manager");
 	if (s->grace == NOT_GIVEN)
 		s->grace = 30;
@@ -445,47 +472,46 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		OPT_U64('c', "checkpoints", &s->checkpoints, "N", 0, INT32_MAX,
 			"after N more successful checkpoints"),
 		OPT_STRING('b', "before", &s->before, "TIME", OPT_ANY,
-			   "in time before TIME: HaltSeconds earlier"),
+			   "in time before TIME: from TIME minus HaltSeconds "
+			   "on"),
 		OPT_STRING('a', "after", &s->after, "TIME", OPT_ANY,
 			   "after the first checkpoint after TIME"),
 		OPT_STRING('s', "seconds", &s->seconds, "N", OPT_ANY,
-			   "HaltSeconds: that long before the end of the "
-			   "allocation, and before --before (3600, 30m, 2h)"),
+			   "HaltSeconds: margin before the end of the "
+			   "allocation and before --before (3600, 30m, 2h)"),
 		OPT_STRING('R', "reason", &s->reason, "TEXT", OPT_ANY,
 			   "after the next checkpoint, for this reason"),
 		OPT_FLAG('i', "immediate", &s->immediate,
-			 "now: stop what runs, but not the allocation"),
-		OPT_GROUP("Other than setting"),
+			 "now: stop the running processes, not the allocation"),
+		OPT_GROUP("Other actions"),
 		OPT_FLAG('l', "list", &s->list, "list the settings"),
 		OPT_FLAG(0, "unset-checkpoints", &s->unset[CHECKPOINTS],
-			 "take back --checkpoints"),
+			 "unset --checkpoints"),
 		OPT_FLAG(0, "unset-before", &s->unset[BEFORE],
-			 "take back --before"),
-		OPT_FLAG(0, "unset-after", &s->unset[AFTER],
-			 "take back --after"),
+			 "unset --before"),
+		OPT_FLAG(0, "unset-after", &s->unset[AFTER], "unset --after"),
 		OPT_FLAG(0, "unset-seconds", &s->unset[SECONDS],
-			 "take back --seconds"),
+			 "unset --seconds"),
 		OPT_FLAG(0, "unset-reason", &s->unset[REASON],
-			 "take back --reason, or the reason a job left"),
+			 "unset --reason, or the reason that a job left"),
 		OPT_FLAG('r', "remove", &s->remove,
-			 "remove the halt file, so that a job may run"),
+			 "remove the halt file, so that jobs can run"),
 		OPT_GROUP("What --immediate stops"),
 		OPT_STRING(0, "job-id", &s->job_id, "ID", OPT_ANY,
-			   "the job (default: $SCR_JOB_ID, then the one this "
-			   "is in, then that of DIR's flush file)"),
+			   "the job (default: $SCR_JOB_ID, then this "
+			   "allocation's, then the one in DIR's flush file)"),
 		OPT_STRING(0, "resource-manager", &s->resmgr, RESMGR_NAMES,
-			   OPT_WORDS, "resource manager (default: found out)"),
+			   OPT_WORDS, "resource manager (default: detected)"),
 		OPT_U64(0, "pid", &s->pid, "PID", 2, INT32_MAX,
-			"a process of this machine: mpiexec, say"),
+			"a process on this machine, such as mpiexec"),
 		OPT_U64(0, "grace", &s->grace, "SECONDS", 0, 86400,
-			"between SIGTERM and SIGKILL (default 30)"),
+			"time between SIGTERM and SIGKILL (default 30)"),
 		OPT_GROUP("How"),
 		OPT_FLAG('f', "force", &s->force,
-			 "replace a damaged halt file; stop a job that is not "
-			 "the one of DIR"),
+			 "replace a damaged halt file; stop a job although "
+			 "DIR is of another"),
 		OPT_FLAG('n', "dry-run", &s->dry_run,
-			 "only say what would be done"),
-		APP_OPT_JSON(&s->json),
+			 "only report what would be done"),
 		OPT_END,
 	};
 

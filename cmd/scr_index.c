@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "app.h"
 #include "buf.h"
@@ -28,8 +29,8 @@ static const struct app_info info = {
 	.name = "scr_index",
 	.summary = "list, check and change the datasets of an SCR prefix",
 	.usage = "[OPTION]... [--verify [DATASET]]",
-	.notes = "DATASET is a name or a number; name:NAME and id:NUMBER are "
-		 "never mistaken for\neach other.",
+	.notes = "DATASET is a name or a number; id:NUMBER and name:NAME "
+		 "are unambiguous.",
 };
 
 /* Reject options that do not go with the verb. */
@@ -37,6 +38,20 @@ static void
 check_options(const struct settings *s)
 {
 #define ON(verb) APP_VERB(VERB_##verb)
+	static const char *const verbs[] = {
+		[VERB_LIST] = "--list",
+		[VERB_BUILD] = "--build",
+		[VERB_ADD] = "--add",
+		[VERB_DROP] = "--drop",
+		[VERB_DROP_AFTER] = "--drop-after",
+		[VERB_DROP_ALL] = "--drop-all",
+		[VERB_CURRENT] = "--current",
+		[VERB_UNCURRENT] = "--uncurrent",
+		[VERB_DELETE] = "--delete",
+		[VERB_PRUNE] = "--prune",
+		[VERB_VERIFY] = "--verify",
+		[VERB_DUMP] = "--dump-datasets",
+	};
 	const unsigned all_but_list = ~ON(LIST);
 	const struct app_rule rules[] = {
 		{ s->all, "--all", ON(LIST) },
@@ -44,10 +59,15 @@ check_options(const struct settings *s)
 		{ s->filter.valid, "--valid", ON(LIST) },
 		{ s->filter.checkpoints, "--checkpoints", ON(LIST) },
 		{ s->filter.before != NULL, "--before", ON(LIST) },
-		{ s->filter.after != NULL, "--after", ON(LIST) },
+		{ s->filter.after != NULL, "--since", ON(LIST) },
+		{ s->columns != NULL, "--columns", ON(LIST) },
+		{ s->sort != NULL, "--sort", ON(LIST) },
+		{ s->look.bytes, "--bytes", ON(LIST) },
 		{ s->filter.outputs, "--outputs", ON(LIST) | ON(PRUNE) },
 		{ s->dry_run, "--dry-run", ON(BUILD) | ON(DELETE) | ON(PRUNE) },
 		{ s->keep > 0, "--keep", ON(PRUNE) },
+		{ s->keep_daily > 0, "--keep-daily", ON(PRUNE) },
+		{ s->keep_within != NULL, "--keep-within", ON(PRUNE) },
 		{ s->deep, "--deep", ON(BUILD) | ON(VERIFY) },
 		{ s->checksums, "--checksums",
 		  ON(BUILD) | ON(ADD) | ON(VERIFY) },
@@ -55,24 +75,52 @@ check_options(const struct settings *s)
 		{ s->moved_from != NULL, "--moved-from", all_but_list },
 	};
 
-	app_check_rules(rules, sizeof(rules) / sizeof(rules[0]), s->verb);
+	app_check_rules(rules, sizeof(rules) / sizeof(rules[0]), s->verb,
+			verbs[s->verb]);
 #undef ON
-	if (s->verb == VERB_PRUNE && s->keep == 0)
-		app_usage("--prune needs --keep N");
-	if (s->names_only && s->json)
-		app_usage("--names-only and --json exclude each other");
+	if (s->verb == VERB_PRUNE && s->keep == 0 && s->keep_daily == 0 &&
+	    s->keep_within == NULL)
+		app_usage("--prune needs --keep N, --keep-daily N or "
+			  "--keep-within SPAN");
+	if (s->names_only && app_json())
+		app_usage("--names-only and --json cannot be used together");
+	if (s->columns != NULL && (s->names_only || app_json()))
+		app_usage("--columns and %s cannot be used together",
+			  app_json() ? "--json" : "--names-only");
 }
 
 /* Check values that the option table cannot check. */
 static void
 check_values(struct settings *s)
 {
+	const int64_t now = (int64_t)time(NULL);
+	struct catalogue_filter *f = &s->filter;
 	struct error err = ERROR_INIT;
+	uint64_t span = 0;
 
-	if (catalogue_check_stamp(s->filter.before, &err) < 0)
+	if (f->before != NULL &&
+	    catalogue_time(f->before, now, s->before, &err) < 0)
 		app_usage("--before: %s", err.text);
-	if (catalogue_check_stamp(s->filter.after, &err) < 0)
-		app_usage("--after: %s", err.text);
+	if (f->after != NULL &&
+	    catalogue_time(f->after, now, s->since, &err) < 0)
+		app_usage("--since: %s", err.text);
+	f->before = f->before != NULL ? s->before : NULL;
+	f->after = f->after != NULL ? s->since : NULL;
+	if (s->columns != NULL &&
+	    catalogue_look_columns(&s->look, s->columns, &err) < 0)
+		app_usage("--columns: %s", err.text);
+	if (s->sort != NULL && catalogue_look_sort(&s->look, s->sort, &err) < 0)
+		app_usage("--sort: %s", err.text);
+	if (s->keep_within != NULL &&
+	    (when_span(s->keep_within, &span, &err) < 0 ||
+	     catalogue_time(s->keep_within, now, s->within, &err) < 0))
+		app_usage("--keep-within: %s", err.text);
+	s->rules = (struct catalogue_keep){
+		.last = (size_t)s->keep,
+		.daily = (size_t)s->keep_daily,
+		.since = s->keep_within != NULL ? s->within : NULL,
+		.outputs = f->outputs,
+	};
 }
 
 static void
@@ -82,31 +130,35 @@ parse(struct settings *s, int argc, char **argv)
 	const char **word = &s->word;
 	int *verb = &s->verb, count = 0;
 	const struct opt opts[] = {
-		OPT_GROUP("What to do"),
+		OPT_GROUP("Verbs"),
 		OPT_VERB('l', "list", verb, VERB_LIST,
 			 "list the checkpoints in the index (default)"),
 		OPT_VERB_ARG('b', "build", verb, VERB_BUILD, word, "DATASET",
 			     OPT_DATASET,
-			     "rebuild what a dataset lacks, and index it"),
+			     "rebuild missing files of a dataset, and add it "
+			     "to the index"),
 		OPT_VERB_ARG('a', "add", verb, VERB_ADD, word, "DATASET",
-			     OPT_ANY, "index a dataset that has a summary"),
+			     OPT_ANY,
+			     "add a dataset that has a summary to "
+			     "the index"),
 		OPT_VERB_ARG('d', "drop", verb, VERB_DROP, word, "DATASET",
-			     OPT_DATASET, "forget a dataset; its files stay"),
+			     OPT_DATASET,
+			     "remove a dataset from the index; "
+			     "keep its files"),
 		OPT_VERB_ARG(0, "drop-after", verb, VERB_DROP_AFTER, word,
 			     "DATASET", OPT_DATASET,
-			     "forget all datasets newer than this one"),
+			     "remove all datasets newer than this one"),
 		OPT_VERB(0, "drop-all", verb, VERB_DROP_ALL,
-			 "forget all datasets"),
+			 "remove all datasets from the index"),
 		OPT_VERB_ARG('c', "current", verb, VERB_CURRENT, word,
 			     "DATASET", OPT_DATASET,
-			     "restart from this checkpoint"),
+			     "make this checkpoint the restart point"),
 		OPT_VERB(0, "uncurrent", verb, VERB_UNCURRENT,
-			 "mark no checkpoint to restart from"),
+			 "mark no checkpoint as the restart point"),
 		OPT_VERB_ARG(0, "delete", verb, VERB_DELETE, word, "DATASET",
 			     OPT_DATASET, "delete a dataset and its files"),
 		OPT_VERB(0, "prune", verb, VERB_PRUNE,
-			 "delete checkpoints older than the --keep newest "
-			 "valid ones"),
+			 "delete the checkpoints that no --keep option keeps"),
 		OPT_VERB(0, "verify", verb, VERB_VERIFY,
 			 "check the files of all datasets, or of DATASET"),
 		OPT_VERB_ARG(0, "dump-datasets", verb, VERB_DUMP, word, "TEXT",
@@ -116,26 +168,37 @@ parse(struct settings *s, int argc, char **argv)
 		APP_OPT_MOVED_FROM(&s->moved_from),
 		OPT_GROUP("Lists"),
 		OPT_FLAG(0, "all", &s->all,
-			 "outputs, too; files, size and the reason for NO"),
+			 "also outputs; show files, sizes and the reason for "
+			 "NO"),
 		OPT_FLAG('n', "names-only", &s->names_only, "names only"),
 		OPT_FLAG(0, "valid", &f->valid, "only valid ones"),
 		OPT_FLAG(0, "checkpoints", &f->checkpoints, "only checkpoints"),
 		OPT_FLAG(0, "outputs", &f->outputs,
 			 "only outputs; with --prune: these, too"),
 		OPT_STRING(0, "before", &f->before, "TIME", OPT_ANY,
-			   "only if flushed before YYYY-MM-DD[THH:MM:SS]"),
-		OPT_STRING(0, "after", &f->after, "TIME", OPT_ANY,
+			   "only if flushed before then: 2026-11-21, 2d (ago)"),
+		OPT_STRING(0, "since", &f->after, "TIME", OPT_ANY,
 			   "only if flushed then or later"),
-		APP_OPT_JSON(&s->json),
+		OPT_STRING(0, "after", &f->after, "TIME", OPT_ANY, NULL),
+		OPT_STRING('o', "columns", &s->columns, "LIST", OPT_ANY,
+			   "columns to show, for example id,size,flushed"),
+		OPT_STRING(0, "sort", &s->sort, "COLUMN", OPT_ANY,
+			   "sort by a column; -COLUMN: descending"),
+		OPT_FLAG(0, "bytes", &s->look.bytes, "sizes in bytes"),
 		OPT_GROUP("Work"),
 		OPT_FLAG(0, "dry-run", &s->dry_run,
 			 "build, delete, prune: change nothing"),
 		OPT_FLAG(0, "force", &s->force,
-			 "current: also a checkpoint that no job can fetch"),
+			 "current: even a checkpoint that no job can fetch"),
 		OPT_U64(0, "keep", &s->keep, "N", 1, UINT32_MAX,
-			"prune: how many to keep"),
-		OPT_FLAG(0, "deep", &s->deep,
-			 "build, verify: check the redundancy as well"),
+			"prune: keep the N newest valid ones"),
+		OPT_U64(0, "keep-daily", &s->keep_daily, "N", 1, UINT32_MAX,
+			"prune: keep the newest valid one of N days"),
+		OPT_STRING(0, "keep-within", &s->keep_within, "SPAN", OPT_ANY,
+			   "prune: keep those flushed within this span, as 2w"),
+		OPT_FLAG(
+			0, "deep", &s->deep,
+			"build, verify: also compare redundancy with the data"),
 		OPT_FLAG(0, "checksums", &s->checksums,
 			 "build, add, verify: read all files and compare "
 			 "checksums; --build records them"),
@@ -185,27 +248,27 @@ verbs_shown(const char *name, char to[static 256])
 }
 
 int
-verbs_finish(const struct settings *s, struct json *j, int status,
-	     struct error *why)
+verbs_finish(struct json *j, int status, struct error *why)
 {
 	status = error_worse_status(status, error_status(why->kind));
-	if (s->json) {
-		if (j == NULL)
-			j = json_new_object();
-		json_set_i64(j, "status", status);
-		if (why->kind != ERROR_NONE)
-			json_set_str(j, "error", why->text);
-		status = error_worse_status(status, app_print_json(j));
-	}
+	if (j != NULL)
+		app_answer(j);
 	return app_report(status, why);
 }
 
 /* --- List --- */
 
+static void
+print_part(struct buf *text)
+{
+	app_print(text);
+}
+
 static int
 do_list(const struct settings *s, struct catalogue *c)
 {
 	struct catalogue_filter f = s->filter;
+	struct catalogue_look look = s->look;
 	struct error err = ERROR_INIT;
 	struct index *ix = catalogue_read(c, &err);
 	struct index_entry *entries = NULL;
@@ -214,24 +277,28 @@ do_list(const struct settings *s, struct catalogue *c)
 	int status = STATUS_OK;
 
 	if (ix == NULL)
-		return verbs_finish(s, NULL, status, &err);
+		return verbs_finish(NULL, status, &err);
 	if (catalogue_notice(c) != NULL)
 		status = STATUS_DAMAGED;
 	/* LLNL's tool shows checkpoints only. */
-	if (!f.outputs && !s->all && !s->json)
+	if (!f.outputs && !s->all && !app_json())
 		f.checkpoints = true;
+	if (s->columns == NULL)
+		look.style = s->names_only ? CATALOGUE_NAMES
+			     : s->all	   ? CATALOGUE_WIDE
+					   : CATALOGUE_LLNL;
 	entries = index_entries(ix, &count, &err);
-	if (count != (size_t)-1 && s->json)
+	if (count != (size_t)-1 &&
+	    catalogue_sort(ix, entries, count, &look, &err) < 0)
+		count = (size_t)-1;
+	if (count != (size_t)-1 && app_json())
 		j = catalogue_list_json(c, ix, entries, count, &f);
 	else if (count != (size_t)-1)
-		catalogue_list(entries, count, &f,
-			       s->names_only ? CATALOGUE_NAMES
-			       : s->all	     ? CATALOGUE_WIDE
-					     : CATALOGUE_LLNL,
-			       stdout, &err);
+		catalogue_list(&(struct catalogue_rows){ ix, entries, count },
+			       &f, &look, print_part, &err);
 	mem_free(entries);
 	index_free(ix);
-	return verbs_finish(s, j, status, &err);
+	return verbs_finish(j, status, &err);
 }
 
 /* For completions: the words of datasets that begin with s->word. */
@@ -258,9 +325,13 @@ advise_current(struct catalogue *c, const struct catalogue_edit *e,
 
 	report_next(e->packed ? "scr_container unpack" : "scr_index --build", c,
 		    e->refused, command, sizeof(command));
-	snprintf(advice, sizeof(advice), "%s%s--force makes it current anyway",
-		 err->kind == ERROR_DAMAGED ? command : "",
-		 err->kind == ERROR_DAMAGED ? " mends it, " : "");
+	if (err->kind == ERROR_DAMAGED)
+		snprintf(advice, sizeof(advice),
+			 e->packed ? "unpack it first: %s, or add --force"
+				   : "repair it with %s, or add --force",
+			 command);
+	else
+		snprintf(advice, sizeof(advice), "--force makes it current");
 	app_advise(err, advice);
 }
 
@@ -280,7 +351,7 @@ do_edit(const struct settings *s, struct catalogue *c)
 	struct buf text = BUF_INIT;
 	struct json *j = NULL;
 
-	if (s->json)
+	if (app_json())
 		e.names = json_new_array();
 	if (s->verb == VERB_CURRENT && !s->force) {
 		if (verbs_options(&o, s, &err) == 0)
@@ -294,16 +365,26 @@ do_edit(const struct settings *s, struct catalogue *c)
 	if (text.len > 0)
 		app_warn("%s", text.data);
 	buf_free(&text);
-	if (s->json) {
+	if (app_json()) {
 		j = json_new_object();
 		json_set(j, "dropped", e.names);
 		json_set_str(j, "current",
 			     e.current[0] != '\0' ? e.current : NULL);
 	}
-	return verbs_finish(s, j, STATUS_OK, &err);
+	return verbs_finish(j, STATUS_OK, &err);
 }
 
 /* --- Build, add --- */
+
+static struct json *
+one_dataset(struct json *dataset)
+{
+	struct json *j = json_new_object(), *list = json_new_array();
+
+	json_push(list, dataset);
+	json_set(j, "datasets", list);
+	return j;
+}
 
 /* Find the dataset to build.  A number needs no dataset: the build itself
  * reports that it is missing. */
@@ -324,6 +405,19 @@ find_to_build(const struct settings *s, struct catalogue *c, struct error *err)
 	return w.id;
 }
 
+/* The command to run next after a build of dataset `id` that failed.  A report
+ * finds what can be done about data that are lost. */
+static void
+next_of_build(struct catalogue *c, int64_t id, enum error_kind why, char *to,
+	      size_t size)
+{
+	to[0] = '\0';
+	if (id > 0 && !app_stop() && (why == ERROR_LOST || why == ERROR_SYSTEM))
+		report_next(why == ERROR_LOST ? "scr_inspect"
+					      : "scr_index --build",
+			    c, id, to, size);
+}
+
 static int
 do_build(const struct settings *s, struct catalogue *c)
 {
@@ -331,8 +425,10 @@ do_build(const struct settings *s, struct catalogue *c)
 	struct build_result r = { .status = STATUS_OK };
 	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
+	struct json *j = NULL;
 	const int64_t id = find_to_build(s, c, &err);
-	char next[1024];
+	char next[ERROR_TEXT_MAX];
+	int status = STATUS_OK;
 
 	if (id >= 0 && verbs_options(&o, s, &err) == 0)
 		catalogue_build(c, id, &o, &r, &err);
@@ -344,12 +440,20 @@ do_build(const struct settings *s, struct catalogue *c)
 	}
 	buf_free(&text);
 	if (r.map != MEND_NONE)
-		app_warn("dataset %" PRId64 ": %s: %s mends it", id, r.map_flaw,
+		app_warn("dataset %" PRId64 ": %s; next: %s", id, r.map_flaw,
 			 report_next(report_mend(r.map, false, false), c, id,
 				     next, sizeof(next)));
-	return verbs_finish(
-		s, s->json && id >= 0 ? results_build_json(id, &r) : NULL,
-		r.status, &err);
+	next_of_build(c, id, err.kind, next, sizeof(next));
+	if (app_json() && id >= 0) {
+		j = results_build_json(id, &r);
+		if (next[0] != '\0')
+			json_set_str(j, "next", next);
+		j = one_dataset(j);
+	}
+	status = verbs_finish(j, r.status, &err);
+	if (next[0] != '\0' && j == NULL)
+		app_error("next: %s", next);
+	return status;
 }
 
 static int
@@ -357,7 +461,7 @@ do_add(const struct settings *s, struct catalogue *c)
 {
 	struct catalogue_options o = { .deep = false };
 	struct error err = ERROR_INIT;
-	struct json *j = s->json ? json_new_object() : NULL;
+	struct json *j = app_json() ? json_new_object() : NULL;
 	struct buf name = BUF_INIT;
 	const int64_t id = catalogue_resolve_now(c, s->word, true, &err);
 	char text[256];
@@ -365,13 +469,18 @@ do_add(const struct settings *s, struct catalogue *c)
 	if (id >= 0 && verbs_options(&o, s, &err) == 0)
 		catalogue_add(c, id, &o, &name, &err);
 	app_work_end(&o.work);
-	if (err.kind == ERROR_NONE)
-		app_note("dataset %" PRId64 " (%s): in the index", id,
-			 verbs_shown(name.data, text));
-	json_set_str(j, "name", name.data);
+	/* In LLNL's words, which scripts read. */
+	if (err.kind == ERROR_NONE && !app_json() && app_verbosity() >= 0)
+		printf("Found `%s' as dataset %" PRId64 " at %s/" SCR_DIR
+		       "/" DATASET_DIR_FMT "\n"
+		       "Adding `%s' to index\n",
+		       verbs_shown(name.data, text), id, catalogue_path(c), id,
+		       text);
 	json_set_i64(j, "id", id);
+	json_set_str(j, "name", name.data);
 	buf_free(&name);
-	return verbs_finish(s, j, STATUS_OK, &err);
+	return verbs_finish(j != NULL && id >= 0 ? one_dataset(j) : NULL,
+			    STATUS_OK, &err);
 }
 
 /* --- Main --- */

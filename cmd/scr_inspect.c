@@ -3,12 +3,9 @@
  * scr_inspect - print metadata files and report the condition of datasets.
  */
 #include <inttypes.h>
-#include <langinfo.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,47 +20,60 @@
 #include "report/condition_text.h"
 #include "report/containers.h"
 #include "report/metafile.h"
+#include "report/picture.h"
 #include "report/table.h"
 #include "rescue/plan.h"
 #include "str.h"
+#include "style.h"
 
 struct inspect {
 	/* Options. */
-	const char *prefix, *mode, *svg;
+	const char *prefix, *mode;
+	const char *svg, *html; /* files for pictures */
 	struct opt_list datasets;
-	bool sort, json;
+	bool sort;
 	uint64_t jobs;
 	struct catalogue_options look;
 	struct report_choice choice;
 	/* State. */
 	size_t nargs;
 	int status;
-	bool drawn; /* the SVG picture was written */
+	bool drawn; /* a dataset was drawn */
 	struct arena *arena;
 	struct locate_caches caches;
-	struct json *files, *prefixes, *groups, *errors; /* with --json */
+	struct json *files, *prefixes, *groups; /* with --json */
 	struct buf out;
 };
 
 static const struct app_info info = {
 	.name = "scr_inspect",
-	.summary = "print metadata files of SCR, and say how datasets are",
+	.summary =
+		"report the state of datasets, and print metadata files of SCR",
 	.usage = "[OPTION]... [FILE|DIR|DATASET]...",
-	.notes = "FILE is any metadata file; DIR a prefix, a dataset's "
-		 "directory in it, or the\ncache of one or more nodes; DATASET "
-		 "a name or number on the prefix, name:NAME\nor id:NUMBER.  "
-		 "Without any: the prefix.\n"
-		 "Exit status: 0 all is whole, 1 could not look, 2 usage, 3 "
-		 "damaged but\nrecoverable, 4 something is lost.",
+	.notes = "FILE is any metadata file; DIR a prefix, the directory "
+		 "of a dataset in it, or\n"
+		 "the cache of one or more nodes; DATASET a name or "
+		 "number on the prefix,\n"
+		 "name:NAME or id:NUMBER.  Default: the prefix.\n"
+		 "Exit status: 0 all are whole; 1 failed or unknown; 2 "
+		 "usage; 3 damaged, but no\n"
+		 "data are lost; 4 data are lost.",
 };
 
 /* --- Helpers --- */
+
+/* Is a picture asked for? */
+static bool
+draws(const struct inspect *in)
+{
+	return in->svg != NULL || in->html != NULL;
+}
 
 /* Is there an option that only the detailed output obeys? */
 static bool
 detailed(const struct inspect *in)
 {
-	return in->choice.map || in->choice.all_files || in->svg != NULL;
+	return in->choice.map || in->choice.all_files || draws(in);
 }
 
 /* Print the collected output, then `reasons` (or NULL) after a blank line. */
@@ -83,23 +93,6 @@ flush(struct inspect *in, const struct buf *reasons, struct error *err)
 	return rc;
 }
 
-/* Choose the style for the terminal; a pipe gets plain text. */
-static void
-find_style(struct report_style *s)
-{
-	const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
-	struct winsize size;
-
-	setlocale(LC_CTYPE, "");
-	s->utf8 = str_eq(nl_langinfo(CODESET), "UTF-8");
-	if (!isatty(STDOUT_FILENO))
-		return;
-	s->color = term != NULL && !str_eq(term, "dumb") &&
-		   (no_color == NULL || no_color[0] == '\0');
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-		s->width = size.ws_col;
-}
-
 /* --- Metadata files --- */
 
 static int
@@ -114,15 +107,15 @@ show_file(struct inspect *in, const char *path, struct error *err)
 	struct metafile f;
 	int rc = 0;
 
-	if (in->nargs > 1 && !in->json)
+	if (in->nargs > 1 && !app_json())
 		printf("##### %s\n", path);
 	if (metafile_read(path, &f, err) < 0)
 		return -1;
 	if (f.trailing > 0 && !f.redundancy)
-		app_warn("%s: %" PRIu64 " %s after the metadata were not "
-			 "looked at",
+		app_warn("%s: %" PRIu64
+			 " %s after the metadata were not checked",
 			 path, str_count(f.trailing, "byte"));
-	if (in->json) {
+	if (app_json()) {
 		json_push(in->files, metafile_json(&f, path));
 	} else {
 		rc = metafile_print(&f, &o, &in->out, err);
@@ -135,28 +128,32 @@ show_file(struct inspect *in, const char *path, struct error *err)
 
 /* --- Pictures --- */
 
+/* Is a picture written to standard output, in place of text? */
 static bool
-svg_on_stdout(const struct inspect *in)
+draws_on_stdout(const struct inspect *in)
 {
-	return in->svg != NULL && str_eq(in->svg, "-");
+	return (in->svg != NULL && str_eq(in->svg, "-")) ||
+	       (in->html != NULL && str_eq(in->html, "-"));
 }
 
 static int
-draw(struct inspect *in, const struct condition *h, struct error *err)
+refuse_second(struct error *err)
 {
-	struct buf svg = BUF_INIT;
-	int rc = -1;
+	return error_set(err, ERROR_USAGE,
+			 "--svg and --html: one dataset only");
+}
 
+/* Draw a dataset of the prefix `s` (NULL: in caches). */
+static int
+draw(struct inspect *in, const struct condition *h, const struct overview *s,
+     struct error *err)
+{
+	if (!draws(in))
+		return 0;
 	if (in->drawn)
-		error_set(err, ERROR_USAGE, "--svg: one dataset only");
-	else if (report_svg(h, &svg, err) == 0)
-		rc = svg_on_stdout(in) ? 0
-				       : report_svg_save(in->svg, &svg, err);
-	if (rc == 0 && svg_on_stdout(in))
-		fwrite(svg.data, 1, svg.len, stdout);
-	in->drawn |= rc == 0;
-	buf_free(&svg);
-	return rc;
+		return refuse_second(err);
+	in->drawn = true;
+	return picture_write(in->svg, in->html, h, s, err);
 }
 
 /* --- Prefixes --- */
@@ -174,14 +171,15 @@ show_one(struct inspect *in, struct overview *s, const struct overview_entry *e,
 	if (rc == 0)
 		rc = condition_check_containers(s, &in->look, &h, err);
 	in->status = error_worse_status(in->status, h.status);
-	if (rc == 0 && in->json)
+	if (rc == 0 && app_json())
 		json_push(list, condition_json(&h, true, in->choice.all_files));
-	else if (rc == 0 && !svg_on_stdout(in))
+	else if (rc == 0 && !draws_on_stdout(in))
 		report_detail(&h, &in->choice, &in->out);
+	style_dress(&in->choice.style, &in->out);
 	if (flush(in, NULL, rc < 0 ? NULL : err) < 0)
 		rc = -1;
-	if (rc == 0 && in->svg != NULL)
-		rc = draw(in, &h, err);
+	if (rc == 0)
+		rc = draw(in, &h, s, err);
 	condition_fini(&h);
 	return rc;
 }
@@ -198,16 +196,17 @@ show_some(struct inspect *in, struct overview *s, const struct opt_list *names,
 	size_t n = all ? s->count : names->count;
 
 	*old = n > 0;
-	if (in->svg != NULL && n != 1)
-		return error_set(err, ERROR_USAGE,
-				 "--svg: which dataset? there are %zu in %s", n,
-				 catalogue_path(s->catalogue));
+	if (draws(in) && n != 1)
+		return error_set(
+			err, ERROR_USAGE,
+			"--svg and --html: no dataset given: there are %zu in %s",
+			n, catalogue_path(s->catalogue));
 	for (size_t i = 0; i < n; i++) {
 		e = all ? &s->entries[i]
 			: overview_find(s, names->items[i], &why);
 		if (e == NULL && why.kind != ERROR_ABSENT)
 			return error_pass(err, &why);
-		if (i > 0 && !in->json)
+		if (i > 0 && !app_json())
 			putchar('\n');
 		if (show_one(in, s, e, all ? NULL : names->items[i], list,
 			     err) < 0)
@@ -231,7 +230,7 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 	for (size_t i = 0; rc == 0 && i < s->count; i++) {
 		rc = condition_check(s, &s->entries[i], &in->look, &h, err);
 		in->status = error_worse_status(in->status, h.status);
-		if (rc == 0 && in->json)
+		if (rc == 0 && app_json())
 			json_push(list, condition_json(&h, false, false));
 		else if (rc == 0)
 			report_reasons(&h, &reasons);
@@ -241,7 +240,8 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 	}
 	buf_add_char(&in->out, '\n');
 	table_end(&t, 2, &in->out);
-	if (rc == 0 && !in->json)
+	style_dress(&in->choice.style, &in->out);
+	if (rc == 0 && !app_json())
 		rc = flush(in, &reasons, err);
 	buf_clear(&in->out);
 	buf_free(&reasons);
@@ -253,7 +253,7 @@ static int
 show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 	    struct error *err)
 {
-	struct json *list = in->json ? json_new_array() : NULL;
+	struct json *list = app_json() ? json_new_array() : NULL;
 	struct overview s;
 	bool old = false, ready = overview_init(&s, path, err) == 0;
 	int rc = ready ? 0 : -1;
@@ -273,7 +273,12 @@ show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 			in->status =
 				error_worse_status(in->status, STATUS_DAMAGED);
 	}
-	if (in->json && rc == 0)
+	if (ready && rc == 0 && s.unread) {
+		app_error("%s: the datasets of the index are unknown",
+			  s.no_index);
+		in->status = error_worse_status(in->status, STATUS_FAILED);
+	}
+	if (app_json() && rc == 0)
 		json_push(in->prefixes, condition_prefix_json(&s, list));
 	else
 		json_free(list);
@@ -309,17 +314,17 @@ show_group(struct inspect *in, const struct locate_group *g, bool detail,
 	/* Without a plan there are no details. */
 	if (h.plan == NULL)
 		detail = false;
-	if (rc == 0 && in->json) {
+	if (rc == 0 && app_json()) {
 		json_push(in->groups,
 			  condition_json(&h, detail, in->choice.all_files));
-	} else if (rc == 0 && detail && !svg_on_stdout(in)) {
+	} else if (rc == 0 && detail && !draws_on_stdout(in)) {
 		report_detail(&h, &in->choice, &in->out);
 	} else if (rc == 0) {
 		report_overview_row(t, &h);
 		report_reasons(&h, reasons);
 	}
-	if (rc == 0 && in->svg != NULL)
-		rc = draw(in, &h, err);
+	if (rc == 0)
+		rc = draw(in, &h, NULL, err);
 	condition_fini(&h);
 	return rc;
 }
@@ -334,15 +339,18 @@ show_caches(struct inspect *in, struct error *err)
 	size_t shown = 0;
 	int rc = 0;
 
+	for (size_t i = 0; i < c->count; i++)
+		shown += wanted(in, c->groups[i].id);
+	if (draws(in) && shown + in->drawn > 1)
+		return refuse_second(err);
 	report_overview_start(&t);
-	for (size_t i = 0; rc == 0 && i < c->count; i++) {
-		if (!wanted(in, c->groups[i].id))
-			continue;
-		shown++;
-		rc = show_group(in, &c->groups[i], detail, &t, &reasons, err);
-	}
+	for (size_t i = 0; rc == 0 && i < c->count; i++)
+		if (wanted(in, c->groups[i].id))
+			rc = show_group(in, &c->groups[i], detail, &t, &reasons,
+					err);
 	table_drop_empty(&t);
 	table_end(&t, 2, &in->out);
+	style_dress(&in->choice.style, &in->out);
 	if (flush(in, &reasons, rc < 0 ? NULL : err) < 0)
 		rc = -1;
 	buf_free(&reasons);
@@ -370,8 +378,7 @@ show_named(struct inspect *in, const char *name, struct error *why,
 	if (local.kind != ERROR_ABSENT || why == NULL)
 		return error_pass(err, &local);
 	return error_set(err, ERROR_ABSENT,
-			 "%s, nor is there a dataset of "
-			 "this name or number in %s",
+			 "%s, and no dataset of this name or number in %s",
 			 why->text, app_prefix(in->prefix));
 }
 
@@ -428,10 +435,9 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 	}
 	switch (at.kind) {
 	case LOCATE_FILE:
-		return in->svg != NULL
-			       ? error_set(err, ERROR_USAGE,
-					   "%s: --svg draws datasets", arg)
-			       : show_file(in, arg, err);
+		return draws(in) ? error_set(err, ERROR_USAGE,
+					     "%s: only datasets are drawn", arg)
+				 : show_file(in, arg, err);
 	case LOCATE_PREFIX:
 		return show_prefix(in, at.prefix, &in->datasets, err);
 	case LOCATE_DATASET:
@@ -455,8 +461,6 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 static void
 failed(struct inspect *in, struct error *err)
 {
-	if (in->json)
-		json_push_str(in->errors, err->text);
 	in->status = app_report(in->status, err);
 }
 
@@ -480,12 +484,11 @@ print_json(struct inspect *in)
 {
 	struct json *j = json_new_object();
 
-	json_set_i64(j, "status", in->status);
-	json_set(j, "files", in->files);
+	json_set(j, "metadata_files", in->files);
 	json_set(j, "prefixes", in->prefixes);
 	json_set(j, "caches", in->groups);
-	json_set(j, "errors", in->errors);
-	return app_print_json(j);
+	app_answer(j);
+	return STATUS_OK;
 }
 
 static int
@@ -503,15 +506,14 @@ run(struct inspect *in, char **args)
 							       : NULL,
 			   &err) < 0)
 		goto out;
-	if (in->json) {
+	if (app_json()) {
 		in->files = json_new_array();
 		in->prefixes = json_new_array();
 		in->groups = json_new_array();
-		in->errors = json_new_array();
 	}
 	show_arguments(in, args);
 	app_work_end(&in->look.work);
-	if (in->json)
+	if (app_json())
 		in->status = error_worse_status(in->status, print_json(in));
 out:
 	in->status = app_report(in->status, &err);
@@ -543,19 +545,22 @@ parse(struct inspect *in, int argc, char **argv)
 		OPT_GROUP("Datasets"),
 		APP_OPT_PREFIX(&in->prefix),
 		OPT_LIST('d', "dataset", &in->datasets, "NAME", OPT_DATASET,
-			 "this dataset, by name or number, in detail"),
+			 "show this dataset, by name or number, in detail"),
 		OPT_FLAG(0, "map", &in->choice.map,
-			 "in detail: draw the ranks by redundancy sets"),
+			 "also draw the ranks by redundancy sets"),
 		OPT_FLAG(0, "files", &in->choice.all_files,
-			 "in detail: list every file"),
+			 "also list every file"),
 		OPT_STRING(0, "svg", &in->svg, "FILE", OPT_FILE,
-			   "draw the containers of a packed dataset (-: on "
-			   "stdout)"),
+			   "draw the containers, or the ranks if the dataset "
+			   "is not packed (-: standard output)"),
+		OPT_STRING(0, "html", &in->html, "FILE", OPT_FILE,
+			   "a page with its ranks, sets, containers and the "
+			   "timeline"),
 		OPT_FLAG(0, "checksums", &o->checksums,
-			 "read the files whose checksum is recorded"),
+			 "read the files and compare recorded checksums"),
 		OPT_FLAG(0, "verify", &o->checksums, NULL),
 		OPT_FLAG(0, "deep", &o->deep,
-			 "compare redundancy with data: reads everything"),
+			 "read everything and compare redundancy with data"),
 		APP_OPT_MOVED_FROM(&o->moved_from),
 		OPT_GROUP("Metadata files"),
 		OPT_STRING('m', "mode", &in->mode, "tree|keyval", OPT_WORDS,
@@ -563,7 +568,6 @@ parse(struct inspect *in, int argc, char **argv)
 			   "--sort, scr_print (keyval)"),
 		OPT_FLAG(0, "sort", &in->sort, "keys in order of their bytes"),
 		OPT_GROUP("Work"),
-		APP_OPT_JSON(&in->json),
 		APP_OPT_JOBS(&in->jobs),
 		APP_OPT_MEMORY(&o->work.memory, 1 << 20, "memory for --deep"),
 		OPT_END,
@@ -576,8 +580,9 @@ parse(struct inspect *in, int argc, char **argv)
 	if (in->mode != NULL && !str_eq(in->mode, "tree") &&
 	    !str_eq(in->mode, "keyval"))
 		app_usage("-m %s: must be tree or keyval", in->mode);
-	if (in->json && svg_on_stdout(in))
-		app_usage("--json and --svg -: both go to standard output");
+	if (app_json() && draws_on_stdout(in))
+		app_usage(
+			"--json and a picture on -: both go to standard output");
 	return argv;
 }
 
@@ -587,6 +592,6 @@ main(int argc, char **argv)
 	struct inspect in = { .status = STATUS_OK, .look.work.log = app_log };
 
 	argv = parse(&in, argc, argv);
-	find_style(&in.choice.style);
+	in.choice.style = style_of(STDOUT_FILENO);
 	return app_finish(run(&in, argv));
 }

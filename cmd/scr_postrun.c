@@ -13,6 +13,7 @@
 #include "conf.h"
 #include "error.h"
 #include "hostlist.h"
+#include "json.h"
 #include "opt.h"
 #include "path.h"
 #include "report/hint.h"
@@ -31,7 +32,7 @@
 struct settings {
 	struct job_where where;
 	const char *remote, *down, *copy, *moved_from;
-	bool plan, json, containers, no_containers, pack_current, clean;
+	bool plan, containers, no_containers, pack_current, clean;
 	bool compare, no_compare;
 	const char *dataset; /* as given; NULL: all */
 	struct word word;    /* what it means */
@@ -40,51 +41,55 @@ struct settings {
 
 static const struct app_info info = {
 	.name = "scr_postrun",
-	.summary = "save what a job left in the caches of its nodes",
+	.summary =
+		"save the datasets that a job left in the caches of its nodes",
 	.usage = "[OPTION]...",
 	.notes = "Exit status: 0 the newest checkpoint and all output are "
-		 "saved, 3 an older\ncheckpoint is, 4 something is lost, 1 "
-		 "could not act: run it again.",
+		 "saved; 3 only an older\n"
+		 "checkpoint is saved; 4 data are lost; 1 failed or "
+		 "unknown: run it again.",
 };
 
 static void
 parse(struct settings *s, int argc, char **argv)
 {
 	const struct opt opts[] = {
-		OPT_GROUP("What to do"),
+		OPT_GROUP("Scavenge"),
 		OPT_FLAG('n', "plan", &s->plan,
-			 "only tell what can be saved; copy nothing"),
+			 "only report what can be saved; copy nothing"),
+		OPT_FLAG(0, "dry-run", &s->plan, NULL),
 		OPT_STRING('i', "id", &s->dataset, "ID", OPT_ANY,
-			   "save what there is of dataset ID (or name:NAME), "
-			   "and no other"),
+			   "save only dataset ID (or name:NAME), even if it "
+			   "is unfinished"),
 		OPT_FLAG(0, "containers", &s->containers,
-			 "pack what is saved, except the restart point "
+			 "pack saved datasets except the restart point "
 			 "(SCR_USE_CONTAINERS)"),
 		OPT_FLAG(0, "pack-current", &s->pack_current,
-			 "pack the restart point, too: LLNL's library cannot "
-			 "fetch it then"),
-		OPT_FLAG(0, "no-containers", &s->no_containers,
-			 "leave it as files"),
+			 "also pack the restart point; no job can restart "
+			 "from it then"),
+		OPT_FLAG(0, "no-containers", &s->no_containers, "do not pack"),
 		OPT_FLAG(0, "compare", &s->compare,
 			 "compare files without recorded checksums with their "
 			 "redundancy (default)"),
 		OPT_FLAG(0, "no-compare", &s->no_compare,
-			 "do not read them again after they were copied"),
+			 "do not read copied files again"),
 		OPT_U64(0, "keep", &s->keep, "N", 1, INT64_MAX,
 			"delete all but the N newest checkpoints afterwards "
 			"(SCR_PREFIX_SIZE)"),
 		OPT_FLAG(0, "clean", &s->clean,
-			 "remove what is whole on the prefix from the caches"),
+			 "remove datasets from the caches that are whole on "
+			 "the prefix"),
 		OPT_GROUP("Which job"),
 		APP_OPT_PREFIX(&s->where.prefix),
 		OPT_STRING('J', "job-id", &s->where.job_id, "ID", OPT_ANY,
-			   "the job whose caches they are"),
+			   "the job (default: SCR_JOB_ID, then this "
+			   "allocation's)"),
 		OPT_STRING('u', "user", &s->where.user, "NAME", OPT_ANY,
-			   "whose job it was"),
+			   "the user who ran it"),
 		OPT_STRING('w', "nodes", &s->where.nodes, "LIST", OPT_ANY,
-			   "its nodes, node[1-4] for example"),
+			   "its nodes, for example node[1-4]"),
 		OPT_STRING('d', "down", &s->down, "LIST", OPT_ANY,
-			   "nodes that are dead: they are not asked"),
+			   "dead nodes, which are not contacted"),
 		OPT_STRING('c', "cntldir", &s->where.cntl_base, "DIR", OPT_DIR,
 			   "base of the control directory (SCR_CNTL_BASE)"),
 		OPT_STRING(0, "cachedir", &s->where.cache_base, "DIR", OPT_DIR,
@@ -99,20 +104,21 @@ parse(struct settings *s, int argc, char **argv)
 			   "pdsh, ssh, srun, flux, mpiexec or local"),
 		OPT_STRING('j', "launcher", &s->remote, "NAME", OPT_ANY, NULL),
 		OPT_U64('f', "fanout", &s->fanout, "N", 1, 4096,
-			"nodes worked on at a time (default 64)"),
+			"nodes contacted at the same time (default 64)"),
 		OPT_U64('t', "connect-timeout", &s->connect, "SECONDS", 1,
-			86400, "for an attempt to reach a node (default 10)"),
+			86400, "time-out for reaching a node (default 10)"),
 		OPT_U64(0, "node-timeout", &s->idle, "SECONDS", 2, 86400,
-			"silence after which it is given up (default 30)"),
+			"time-out for a node that is silent (default 30)"),
 		OPT_U64(0, "limit", &s->limit, "SECONDS", 1, UINT32_MAX,
-			"for one step on a node (default: see scr_postrun(1))"),
+			"time-out for one step on a node (default: see "
+			"scr_postrun(1))"),
 		OPT_U64(0, "wait", &s->wait, "SECONDS", 0, UINT32_MAX,
-			"for the end of another scavenge here (default 600)"),
+			"wait for another scavenge of this prefix (default "
+			"600)"),
 		OPT_U64(0, "jobs", &s->jobs, "N", 1, 1024,
 			"threads for rebuilding"),
 		OPT_STRING(0, "copy-program", &s->copy, "FILE", OPT_FILE,
-			   "scr_copy, as the nodes find it"),
-		OPT_FLAG(0, "json", &s->json, "the result as JSON"),
+			   "path of scr_copy on the nodes"),
 		OPT_END
 	};
 	struct error err = ERROR_INIT;
@@ -128,17 +134,17 @@ parse(struct settings *s, int argc, char **argv)
 	};
 	args = app_start(&info, argc, argv, opts, &count);
 	if (count > 0)
-		app_usage("%s: what is that?", args[0]);
+		app_usage("%s: unexpected argument", args[0]);
 	if (s->dataset != NULL && word_parse_id(s->dataset, &s->word, &err) < 0)
 		app_usage("--id: %s", err.text);
 	if (s->containers && s->no_containers)
-		app_usage("--containers and --no-containers exclude each "
-			  "other");
+		app_usage("--containers and --no-containers cannot be used "
+			  "together");
 	if (s->compare && s->no_compare)
-		app_usage("--compare and --no-compare exclude each other");
+		app_usage("--compare and --no-compare cannot be used together");
 	if (s->pack_current && s->no_containers)
-		app_usage("--pack-current and --no-containers exclude each "
-			  "other");
+		app_usage("--pack-current and --no-containers cannot be used "
+			  "together");
 }
 
 /* Report problems of the configuration; with -v, the sources of its values. */
@@ -220,13 +226,36 @@ print_times(const struct scavenge *s)
 		  s->seconds[SCAVENGE_BUILD], s->seconds[SCAVENGE_PACK]);
 }
 
+/* After a loss the next step is to look at what is left. */
+static bool
+has_next(const struct settings *set, int status)
+{
+	return !set->plan &&
+	       (status == STATUS_LOST || status == STATUS_DAMAGED);
+}
+
+static void
+answer(const struct scavenge *s, const struct settings *set)
+{
+	struct json *j = report_scavenge_json(s);
+	char next[4096 + 64];
+
+	if (has_next(set, scavenge_status(s)))
+		json_set_str(j, "next",
+			     report_command("scr_inspect", s->job->prefix, NULL,
+					    next, sizeof(next)));
+	app_answer(j);
+}
+
 static int
 print_result(const struct scavenge *s, const struct settings *set)
 {
 	struct buf text = BUF_INIT;
 
-	if (set->json)
-		return app_print_json(report_scavenge_json(s));
+	if (app_json()) {
+		answer(s, set);
+		return STATUS_OK;
+	}
 	if (set->plan)
 		report_salvage(&s->plan, s->o->rate, &text);
 	buf_add_str(&text, "scr_postrun: ");
@@ -256,6 +285,18 @@ print_room(const struct scavenge *s)
 	}
 }
 
+/* After a loss, print the command that shows what is left. */
+static void
+print_next(const struct scavenge *s, const struct settings *set, int status)
+{
+	char command[4096 + 64];
+
+	if (!app_json() && has_next(set, status))
+		app_warn("next: %s",
+			 report_command("scr_inspect", s->job->prefix, NULL,
+					command, sizeof(command)));
+}
+
 static int
 work(const struct settings *set, struct job *job,
      const struct scavenge_options *o, struct error *err)
@@ -270,6 +311,7 @@ work(const struct settings *set, struct job *job,
 		status = error_worse_status(scavenge_status(&s),
 					    print_result(&s, set));
 	print_room(&s);
+	print_next(&s, set, status);
 	print_times(&s);
 	scavenge_close(&s);
 	return status;
@@ -308,7 +350,7 @@ run(const struct settings *set, struct job *job, struct error *err)
 		goto out;
 	if (job_nodes(job, err) < 0) {
 		if (err->kind == ERROR_ABSENT)
-			app_advise(err, "so can --nodes");
+			app_advise(err, "or give --nodes");
 		goto out;
 	}
 	if (remote_resolve(&job->nodes, &o.remote, &said, err) < 0)

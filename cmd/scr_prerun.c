@@ -2,6 +2,7 @@
 /*
  * scr_prerun - prepare a prefix at the start of a batch script.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdint.h>
@@ -12,7 +13,9 @@
 #include "app.h"
 #include "buf.h"
 #include "conf.h"
+#include "dir.h"
 #include "error.h"
+#include "json.h"
 #include "opt.h"
 #include "report/hint.h"
 #include "room.h"
@@ -27,11 +30,17 @@
 
 static const struct app_info info = {
 	.name = "scr_prerun",
-	.summary = "make a prefix directory ready for a job",
+	.summary = "prepare a prefix directory for a job",
 	.usage = "[OPTION]...",
-	.notes = "Makes PREFIX/.scr, and puts away the flush and nodes files "
-		 "of earlier jobs.\nDoes nothing if SCR_ENABLE is 0.\n"
+	.notes = "Creates PREFIX/.scr, and renames or removes the flush "
+		 "and nodes files of\n"
+		 "earlier jobs.  Does nothing if SCR_ENABLE is 0.\n"
 		 "Exit status: 0 done; 1 failed; 2 usage.",
+};
+
+struct settings {
+	bool force, dry_run;
+	uint64_t wait; /* seconds */
 };
 
 static int
@@ -40,50 +49,74 @@ runs(void *arg, const char *id)
 	return resmgr_runs(arg, id);
 }
 
+/* Report the decision on the files of earlier jobs; a dry run prints it. */
 static void
-report_prepared(const struct job *j, const struct jobfiles_prepared *p)
+report_prepared(const struct job *j, const struct jobfiles_prepared *p,
+		bool dry_run)
 {
+	const char *owner = p->owner[0] != '\0' ? p->owner : "(unknown)";
+	const char *is = dry_run ? "would be" : "is";
+	struct error err = ERROR_INIT;
+	struct buf line = BUF_INIT;
+	bool warn = true;
+
+	buf_printf(&line, "%s: ", j->prefix);
 	switch (p->left) {
 	case JOBFILES_NONE:
-		app_note("%s: nothing of an earlier job", j->prefix);
+		warn = false;
+		buf_add_str(&line, "nothing left by an earlier job");
 		break;
 	case JOBFILES_REMOVED:
-		app_note("%s: flush file of job %s removed", j->prefix,
-			 p->owner[0] != '\0' ? p->owner : "(unknown)");
+		warn = false;
+		buf_printf(&line, "the flush file of job %s %s removed", owner,
+			   is);
 		break;
 	case JOBFILES_ASIDE:
 		if (p->unsaved > 0)
-			app_warn(
-				"%s: dataset %" PRId64
-				" of job %s was never saved: the flush file is "
-				"kept as flush.scr.bak",
-				j->prefix, p->unsaved,
-				p->owner[0] != '\0' ? p->owner : "(unknown)");
+			buf_printf(&line,
+				   "dataset %" PRId64
+				   " of job %s was never saved: its flush file "
+				   "%s renamed to flush.scr.bak",
+				   p->unsaved, owner, is);
 		else
-			app_warn("%s: the flush file of an earlier job cannot "
-				 "be read: kept as flush.scr.bak",
-				 j->prefix);
+			buf_printf(&line,
+				   "the flush file of an earlier job cannot be "
+				   "read: it %s renamed to flush.scr.bak",
+				   is);
 		break;
 	case JOBFILES_OURS:
-		app_note("%s: flush file of this job kept", j->prefix);
+		warn = false;
+		buf_printf(&line, "the flush file of this job %s kept", is);
 		break;
 	case JOBFILES_RUNNING:
 		if (!p->may_run)
-			app_warn("%s: job %s runs with this prefix: its flush "
-				 "file is kept",
-				 j->prefix, p->owner);
+			buf_printf(&line,
+				   "job %s runs with this prefix: its flush "
+				   "file %s kept",
+				   p->owner, is);
 		else
-			app_warn("%s: the flush file is of job %s, which may "
-				 "still run: kept (--force puts it away)",
-				 j->prefix, p->owner);
+			buf_printf(&line,
+				   "the flush file is of job %s, which may "
+				   "still run: it %s kept (--force renames it "
+				   "to flush.scr.bak)",
+				   p->owner, is);
 	}
+	if (buf_check(&line, &err) < 0)
+		app_report(STATUS_OK, &err);
+	else if (dry_run && !app_json())
+		printf("%s\n", line.data);
+	else if (warn)
+		app_warn("%s", line.data);
+	else
+		app_note("%s", line.data);
+	buf_free(&line);
 }
 
 /* Can the job write its files?  `scr` is PREFIX/.scr. */
 static int
 try_prefix(const struct job *j, int scr, struct error *err)
 {
-	int top = openat(scr, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int top = dir_open(scr, "..");
 	int rc = top < 0 ? error_sys(err, "cannot open") : room_try(top, err);
 
 	if (rc == 0)
@@ -122,42 +155,56 @@ warn_of_halt(const struct job *j, struct error *err)
 }
 
 static int
-prepare(struct job *j, bool force, struct error *err)
+prepare(struct job *j, const struct settings *s, struct error *err)
 {
-	const struct jobfiles_job job = { j->id, runs, j->rm, force };
+	const struct jobfiles_job job = {
+		j->id, runs, j->rm, s->force, s->dry_run,
+	};
 	struct jobfiles_prepared p;
 	bool finished = false;
 
 	if (jobfiles_prepare(j->prefix, &job, &p, err) < 0)
 		return -1;
-	report_prepared(j, &p);
-	if (halt_begin(j->prefix, &finished, err) < 0)
+	report_prepared(j, &p, s->dry_run);
+	if (s->dry_run && access(j->prefix, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	if (halt_begin(j->prefix, s->dry_run, &finished, err) < 0)
 		return -1;
-	if (finished)
-		app_note("the job before had finished: no reason to halt any "
-			 "more");
-	return warn_of_halt(j, err);
+	if (!finished)
+		return warn_of_halt(j, err);
+	if (s->dry_run && !app_json())
+		printf("%s: the previous job finished: its halt reason would "
+		       "be removed\n",
+		       j->prefix);
+	else
+		app_note("the previous job finished: its halt reason is "
+			 "removed");
+	/* Other conditions may be left. */
+	return s->dry_run ? 0 : warn_of_halt(j, err);
 }
 
 /* Prepare the prefix while no scavenge is at work there. */
 static int
-run(struct job *j, bool force, uint64_t wait, struct error *err)
+run(struct job *j, const struct settings *s, struct error *err)
 {
 	const struct work work = { APP_WORK };
 	const struct turn turn = {
 		.prefix = j->prefix,
-		.seconds = wait,
+		.seconds = s->wait,
 		.work = &work,
 	};
 	struct buf text = BUF_INIT;
-	int scr = jobfiles_open(j->prefix, true, err), lock = -1, rc = -1;
+	int scr = -1, lock = -1, rc = -1;
 
+	if (s->dry_run)
+		return prepare(j, s, err);
+	scr = jobfiles_open(j->prefix, true, err);
 	if (scr < 0)
 		return -1;
 	if (try_prefix(j, scr, err) == 0)
 		lock = turn_take(scr, &turn, err);
 	if (lock != -1)
-		rc = prepare(j, force, err);
+		rc = prepare(j, s, err);
 	turn_end(lock);
 	close(scr);
 	if (rc == 0 && job_notice(j, &text) == 0 &&
@@ -167,26 +214,39 @@ run(struct job *j, bool force, uint64_t wait, struct error *err)
 	return rc;
 }
 
+static void
+answer(const struct job *j, bool enabled)
+{
+	struct json *facts = json_new_object();
+
+	json_set_str(facts, "prefix", j->prefix);
+	json_set_str(facts, "job_id", j->id);
+	json_set_bool(facts, "enabled", enabled);
+	app_answer(facts);
+}
+
 int
 main(int argc, char **argv)
 {
 	struct job_where w = { .prefix = NULL };
 	struct error err = ERROR_INIT;
-	bool force = false, enabled = true;
-	uint64_t wait = TURN_SECONDS;
+	struct settings s = { .wait = TURN_SECONDS };
+	bool enabled = true;
 	int count = 0;
 	const struct opt opts[] = {
 		APP_OPT_PREFIX(&w.prefix),
-		OPT_FLAG('f', "force", &force,
-			 "put away the files of another job that may still "
-			 "run"),
-		OPT_U64(0, "wait", &wait, "SECONDS", 0, UINT32_MAX,
-			"for the end of a scavenge here (default 600)"),
+		OPT_FLAG('f', "force", &s.force,
+			 "rename or remove the files of another job, even if "
+			 "it may still run"),
+		OPT_FLAG('n', "dry-run", &s.dry_run,
+			 "only report what would be done"),
+		OPT_U64(0, "wait", &s.wait, "SECONDS", 0, UINT32_MAX,
+			"wait for a scavenge of this prefix (default 600)"),
 		OPT_STRING(0, "job-id", &w.job_id, "ID", OPT_ANY,
-			   "job (default SCR_JOB_ID, then the one around us)"),
+			   "job (default SCR_JOB_ID, then this allocation's)"),
 		OPT_STRING(0, "resource-manager", &w.resmgr,
 			   "auto|" RESMGR_NAMES, OPT_WORDS,
-			   "resource manager (default: found)"),
+			   "resource manager (default: detected)"),
 		OPT_STRING(0, "resmgr", &w.resmgr, "NAME", OPT_ANY, NULL),
 		OPT_STRING(0, "conf", &w.conf_file, "FILE", OPT_FILE,
 			   "user's configuration file"),
@@ -196,15 +256,17 @@ main(int argc, char **argv)
 
 	argv = app_start(&info, argc, argv, opts, &count);
 	if (count > 0)
-		app_usage("%s: nothing but options is expected", argv[0]);
+		app_usage("%s: unexpected argument", argv[0]);
 	app_catch_signals();
 	if (job_open(&j, &w, &err) < 0)
 		return app_finish(app_report(STATUS_OK, &err));
 	if (conf_bool(j.conf, "SCR_ENABLE", true, &enabled, &err) == 0 &&
 	    enabled)
-		(void)run(&j, force, wait, &err);
+		(void)run(&j, &s, &err);
 	if (!enabled)
-		app_note("SCR_ENABLE is 0: nothing to do");
+		app_note("SCR_ENABLE is 0: nothing is done");
+	if (app_json())
+		answer(&j, enabled);
 	job_close(&j);
 	return app_finish(app_report(STATUS_OK, &err));
 }

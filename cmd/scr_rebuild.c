@@ -15,6 +15,7 @@
 #include "error.h"
 #include "find/subject.h"
 #include "json.h"
+#include "meta/index.h"
 #include "opt.h"
 #include "path.h"
 #include "report/hint.h"
@@ -35,23 +36,26 @@ struct settings {
 	const char *protect; /* name of a scheme, or NULL */
 	uint64_t set_size, failures;
 	const char *prefix;
-	bool dry_run, verify, partial, deep, checksums, json;
+	bool dry_run, verify, partial, deep, checksums;
 	uint64_t jobs;
 	struct catalogue_options look;
 };
 
 static const struct app_info info = {
 	.name = "scr_rebuild",
-	.summary = "compute from redundancy what a dataset has lost",
+	.summary = "rebuild missing and damaged files of a dataset",
 	.usage = "[OPTION]... DATASET|DIR...\n"
 		 "       scr_rebuild --SCHEME [map] FILE...",
 	.notes = "DATASET is a name or number on the prefix, name:NAME or "
-		 "id:NUMBER; DIR its\ndirectory below PREFIX/.scr, or its "
-		 "directories in the caches of one or more\nnodes; FILE a "
-		 "redundancy file, SCHEME its word (--xor and so on).\n"
-		 "Exit status: 0 done, or nothing to do; 1 failed; 2 usage; 3 "
-		 "with --dry-run: there\nis something to rebuild; 4 something "
-		 "is lost, and nothing was changed.",
+		 "id:NUMBER; DIR its\n"
+		 "directory below PREFIX/.scr, or its directories in the "
+		 "caches of one or more\n"
+		 "nodes; FILE a redundancy file, SCHEME its type (--xor "
+		 "and so on).\n"
+		 "Exit status: 0 done, or nothing to do; 1 failed; 2 "
+		 "usage; 3 damaged, but no\n"
+		 "data are lost (--dry-run: they can be rebuilt); 4 data are "
+		 "lost.",
 };
 
 /* --- The work --- */
@@ -124,11 +128,11 @@ out:
 }
 
 static int
-show_plan(const struct settings *s, struct plan *p, struct json *j)
+show_plan(struct plan *p, struct json *j)
 {
 	struct buf text = BUF_INIT;
 
-	if (s->json) {
+	if (app_json()) {
 		json_set(j, "plan", plan_json(p, false));
 		return STATUS_OK;
 	}
@@ -142,15 +146,14 @@ show_plan(const struct settings *s, struct plan *p, struct json *j)
 
 /* Report the result, and the command to run next. */
 static int
-show_result(const struct settings *s, const struct subject *t,
-	    const struct rebuild_result *r, struct json *j)
+show_result(const struct subject *t, const struct rebuild_result *r,
+	    struct json *j)
 {
 	struct buf text = BUF_INIT;
-	char line[1024], word[WORD_ID_SIZE];
 	int status = STATUS_OK;
 
-	if (s->json) {
-		json_set(j, "rebuilt", results_rebuild_json(r, "redundancy"));
+	if (app_json()) {
+		json_set(j, "rebuilt", results_rebuild_json(r));
 		return STATUS_OK;
 	}
 	report_rebuilt(r, &text);
@@ -159,13 +162,6 @@ show_result(const struct settings *s, const struct subject *t,
 	    app_verbosity() >= 0)
 		printf("rebuilt for the scavenge only, not for a restart from "
 		       "these caches: save the dataset with scr_postrun\n");
-	if (status == STATUS_OK && t->kind == SUBJECT_PREFIX &&
-	    app_verbosity() >= 0)
-		printf("the index was not touched; to put the dataset into it: "
-		       "%s\n",
-		       report_command("scr_index --build", t->prefix,
-				      subject_word(t, word), line,
-				      sizeof(line)));
 	return status;
 }
 
@@ -189,7 +185,7 @@ warn_of_map(const struct plan *p, struct catalogue *c, int64_t id)
 	const enum verify_mend mend = catalogue_map_flaw(p, flaw, sizeof(flaw));
 
 	if (c != NULL && mend != MEND_NONE)
-		app_warn("dataset %" PRId64 ": %s: %s mends it", id, flaw,
+		app_warn("dataset %" PRId64 ": %s; next: %s", id, flaw,
 			 report_next(report_mend(mend, false, false), c, id,
 				     next, sizeof(next)));
 }
@@ -202,7 +198,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	struct rebuild_result r = { .files = 0 };
 	int status = plan_data_status(p), rc = 0;
 	struct work w = s->look.work;
-	struct owners_guard owners = { c, t->id, &s->look, false };
+	struct owners_guard owners = { c, t->id, .o = &s->look };
 	struct rebuild_options ro = {
 		.work = &w,
 		.guard = { c != NULL ? owners_ask : NULL, &owners,
@@ -220,7 +216,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	rc = rebuild(p, &ro, &r, err);
 	if (rc < 0)
 		return error_status(err->kind);
-	if (show_result(s, t, &r, j) != STATUS_OK)
+	if (show_result(t, &r, j) != STATUS_OK)
 		return STATUS_FAILED;
 	if (p->verdict == SET_LOST) {
 		plan_error(p, err); /* report the part that is lost */
@@ -263,12 +259,12 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	}
 	warn_of_map(p, c, t->id);
 	if (status == STATUS_OK) {
-		if (!s->json && app_verbosity() >= 0)
+		if (!app_json() && app_verbosity() >= 0)
 			printf("nothing to rebuild: all files, filemaps and "
-			       "redundancy files are there\n");
+			       "redundancy files are present\n");
 	} else if (s->dry_run) {
 		status = error_worse_status(plan_data_status(p),
-					    show_plan(s, p, j));
+					    show_plan(p, j));
 		goto out;
 	} else {
 		status = carry_out(s, t, c, p, j, err);
@@ -302,23 +298,71 @@ make_safe(const struct settings *s, const struct subject *t,
 	if (protect(c, t->id, &po, &r, err) < 0)
 		return error_status(err->kind);
 	if (j != NULL)
-		json_set(j, "protected",
-			 results_rebuild_json(&r, "redundancy"));
+		json_set(j, "protected", results_rebuild_json(&r));
+	else if (app_verbosity() >= 0 && r.redundancy == 0)
+		printf("dataset %" PRId64 ": has this redundancy already\n",
+		       t->id);
 	else if (app_verbosity() >= 0)
 		printf("dataset %" PRId64 ": %s %zu redundancy files, %s\n",
 		       t->id,
 		       s->dry_run ? "would be protected by" : "protected by",
 		       r.redundancy, str_size(r.bytes_written));
+	if (s->verify && !s->dry_run && verify(s, t, j, err) < 0)
+		return error_status(err->kind);
 	return STATUS_OK;
+}
+
+/* Print the command to run next, if there is one. */
+static void
+print_next(const struct settings *s, const struct subject *t,
+	   struct catalogue *c, struct json *j, struct next_case n, bool failed)
+{
+	struct error why = ERROR_INIT;
+	struct index *ix = NULL;
+	char next[ERROR_TEXT_MAX];
+
+	if (c == NULL || n.status == STATUS_USAGE)
+		return;
+	/* What was found, what stopped a rebuild, as a full disk, or what
+	 * --protect needs first. */
+	if (s->dry_run || n.status == STATUS_FAILED ||
+	    (s->protect != NULL && n.status == STATUS_DAMAGED))
+		n.mend = s->deep && s->checksums
+				 ? "scr_rebuild --deep --checksums"
+			 : s->deep	? "scr_rebuild --deep"
+			 : s->checksums ? "scr_rebuild --checksums"
+					: "scr_rebuild";
+	if (n.status == STATUS_LOST) {
+		/* A report also knows the records that no rebuild uses. */
+		report_next(s->deep	   ? "scr_inspect --deep"
+			    : s->checksums ? "scr_inspect --checksums"
+					   : "scr_inspect",
+			    c, t->id, next, sizeof(next));
+	} else {
+		ix = catalogue_read(c, &why);
+		index_newest(ix, n.newest);
+		report_next_step(c, ix, t->id, &n, next, sizeof(next));
+		index_free(ix);
+	}
+	if (next[0] == '\0' || (s->dry_run && n.status == STATUS_OK))
+		return;
+	if (j != NULL)
+		json_set_str(j, "next", next);
+	else if (failed)
+		app_error("next: %s", next);
+	else if (app_verbosity() >= 0)
+		printf("next: %s\n", next);
 }
 
 static int
 run(struct settings *s, const char *const *args, size_t count)
 {
 	struct error err = ERROR_INIT;
-	struct json *j = s->json ? json_new_object() : NULL;
+	struct json *j = app_json() ? json_new_object() : NULL;
 	struct subject t;
 	struct catalogue *c = NULL;
+	struct next_case next = { .status = STATUS_FAILED };
+	bool failed = false;
 	int status = STATUS_FAILED;
 	int rc = s->by_hand >= 0
 			 ? subject_find_files(&t, s->prefix,
@@ -328,8 +372,7 @@ run(struct settings *s, const char *const *args, size_t count)
 					&err);
 
 	if (rc < 0 && err.kind == ERROR_ABSENT && t.prefix != NULL)
-		advise(&err, "scr_inspect", t.prefix, NULL,
-		       "shows what is there");
+		advise(&err, "scr_inspect", t.prefix, NULL, "shows its state");
 	/* Also for redundancy files on the command line, if they belong to a
 	 * dataset. */
 	if (rc == 0 && t.prefix != NULL && t.id > 0) {
@@ -345,16 +388,18 @@ run(struct settings *s, const char *const *args, size_t count)
 	else
 		status = error_status(err.kind);
 	app_work_end(&s->look.work);
-	if (s->json) {
-		json_set_i64(j, "status", status);
-		if (err.kind != ERROR_NONE)
-			json_set_str(j, "error", err.text);
-		status = error_worse_status(status, app_print_json(j));
-	}
 	if (c != NULL)
 		report_remedy(&err, c, t.id);
+	failed = err.kind != ERROR_NONE;
+	/* The status is that of the data, the error that of a set. */
+	next.kept = status == STATUS_DAMAGED && err.kind == ERROR_LOST;
+	next.status = status;
 	/* With --partial the status is not the one of the error. */
 	app_report(status, &err);
+	if (t.kind == SUBJECT_PREFIX)
+		print_next(s, &t, c, j, next, failed);
+	if (j != NULL)
+		app_answer(j);
 	catalogue_close(c);
 	subject_fini(&t);
 	return status;
@@ -383,8 +428,7 @@ check_protect(const struct settings *s)
 
 	if (s->protect == NULL) {
 		if (s->set_size + s->failures > 0)
-			app_usage("--set-size and --failures go with "
-				  "--protect");
+			app_usage("--set-size and --failures need --protect");
 		return;
 	}
 	type = redset_type_of_word(s->protect);
@@ -393,10 +437,10 @@ check_protect(const struct settings *s)
 			  scheme_made_words(words, sizeof(words)));
 	f = redset_format(type);
 	if (f->key == NULL && s->failures > f->failures)
-		app_usage("--failures: %s survives %" PRIu32, f->word,
+		app_usage("--failures: %s tolerates %" PRIu32, f->word,
 			  f->failures);
 	if (s->by_hand >= 0 || s->partial || s->deep || s->checksums)
-		app_usage("--protect goes with --set-size, --failures, "
+		app_usage("--protect can be used with --set-size, --failures, "
 			  "--dry-run and --verify only");
 }
 
@@ -409,44 +453,47 @@ parse(struct settings *s, int argc, char **argv, int *count)
 	struct catalogue_options *o = &s->look;
 	char words[64];
 	const struct opt opts[] = {
-		OPT_GROUP("What to do"),
+		OPT_GROUP("Rebuild"),
 		OPT_FLAG('n', "dry-run", &s->dry_run,
-			 "only say what would be computed from what"),
+			 "only report what would be rebuilt, and from what"),
 		OPT_FLAG(0, "partial", &s->partial,
-			 "rebuild what can be, although other sets are lost"),
+			 "rebuild the sets that can be, even if others are "
+			 "lost"),
 		OPT_FLAG(0, "checksums", &s->checksums,
-			 "first read files whose checksum is recorded: wrong "
-			 "ones are rebuilt"),
+			 "first compare recorded checksums; rebuild damaged "
+			 "files"),
 		OPT_FLAG(0, "deep", &s->deep,
-			 "first compare redundancy with data: what is known to "
-			 "be wrong is rebuilt"),
+			 "first compare redundancy with data; rebuild what is "
+			 "identified as damaged"),
 		OPT_FLAG(0, "verify", &s->verify,
-			 "read all of it again afterwards, and compare"),
+			 "afterwards read all data and redundancy again, and "
+			 "compare"),
 		OPT_GROUP("Redundancy for a dataset that has none"),
 		OPT_STRING(0, "protect", &s->protect,
 			   scheme_made_words(words, sizeof(words)), OPT_WORDS,
-			   "compute it from the files, which must all be "
-			   "there"),
+			   "compute it from the files, all of which must be "
+			   "present"),
 		OPT_U64(0, "set-size", &s->set_size, "N", 2, 4096,
-			"least ranks of a set (default 8)"),
+			"minimum number of ranks in a set (default 8)"),
 		OPT_U64(0, "failures", &s->failures, "K", 1, 255,
-			"losses that rs survives (default 2)"),
+			"lost ranks in each set that rs can restore (default "
+			"2)"),
 		OPT_GROUP("Where"),
 		APP_OPT_PREFIX(&s->prefix),
 		APP_OPT_MOVED_FROM(&o->moved_from),
 		OPT_GROUP("Redundancy files given by hand"),
 		REDSET_TYPES_REDUNDANT(BY_HAND),
 		OPT_GROUP("Work"),
-		APP_OPT_JSON(&s->json),
 		APP_OPT_JOBS(&s->jobs),
 		APP_OPT_MEMORY(&o->work.memory, 1 << 20,
-			       "memory for buffers (default: 4 MiB a thread)"),
+			       "memory for buffers (default: 4 MiB for each "
+			       "thread)"),
 		OPT_END,
 	};
 
 	argv = app_start(&info, argc, argv, opts, count);
 	if (*count == 0)
-		app_usage("which dataset? give its name, number or directory");
+		app_usage("no dataset given: its name, number or directory");
 	check_protect(s);
 	return argv;
 }

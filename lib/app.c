@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* app.c - the frame of every command: options, messages, exit. */
-#include "app.h"
+#include "app_impl.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -27,10 +27,6 @@
 #include "str.h"
 #include "stream.h"
 #include "usage.h"
-
-#ifndef SCRKIT_VERSION
-#define SCRKIT_VERSION "unknown"
-#endif
 
 /* Bytes of a message, and of the same message with every byte as "\xHH". */
 #define MESSAGE_MAX 8192
@@ -79,7 +75,7 @@ one_line(char *to, size_t size, char *text)
 }
 
 static void
-say(const char *fmt, va_list ap)
+say(enum app_level level, const char *fmt, va_list ap)
 {
 	char text[MESSAGE_MAX], line[PRINTABLE_MAX];
 	int saved = errno;
@@ -89,6 +85,7 @@ say(const char *fmt, va_list ap)
 	/* Erase what is left of a progress line behind the message. */
 	fprintf(stderr, "%s: %s%s\n", app.name, line,
 		app.terminal ? "\033[K" : "");
+	app_answer_message(level, line);
 	errno = saved;
 }
 
@@ -100,7 +97,7 @@ app_say(enum app_level level, const char *fmt, ...)
 	if (app_verbosity() < (int)level)
 		return;
 	va_start(ap, fmt);
-	say(fmt, ap);
+	say(level, fmt, ap);
 	va_end(ap);
 }
 
@@ -145,10 +142,10 @@ app_usage(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(fmt, ap);
+	say(APP_ERROR, fmt, ap);
 	va_end(ap);
 	hint();
-	exit(STATUS_USAGE);
+	exit(app_finish(STATUS_USAGE));
 }
 
 /* Has the reader of standard output closed it, as "| head" does?  This is not
@@ -164,9 +161,11 @@ reader_is_gone(void)
 int
 app_finish(int status)
 {
-	bool pending = __fpending(stdout) > 0;
-	bool failed = ferror(stdout) != 0, gone = false;
+	bool pending = false, failed = false, gone = false;
 
+	status = error_worse_status(status, app_answer_print(status));
+	pending = __fpending(stdout) > 0;
+	failed = ferror(stdout) != 0;
 	/* An earlier stdio failure (ferror) left no errno. */
 	errno = 0;
 	if (fflush(stdout) != 0)
@@ -393,6 +392,7 @@ print_and_exit(int rc, const struct buf *text)
 		app_error("out of memory");
 		status = STATUS_FAILED;
 	} else {
+		app_answer_stop();
 		fwrite(text->data, 1, text->len, stdout);
 	}
 	exit(app_finish(status));
@@ -409,11 +409,25 @@ answer(const struct app_info *info, const struct opt *opts, bool help,
 	if (help)
 		print_and_exit(build_help(info, opts, &text), &text);
 	if (version)
-		print_and_exit(buf_printf(&text, "%s (scrkit) %s\n", info->name,
-					  SCRKIT_VERSION),
+		print_and_exit(buf_printf(&text,
+					  "%s (scrkit) %s\n"
+					  "built with %s\n",
+					  info->name, SCRKIT_VERSION,
+					  SCRKIT_LIBRARIES),
 			       &text);
 	if (dump)
 		print_and_exit(build_dump(info, opts, &text), &text);
+}
+
+/* Is --json among the arguments?  Looked up before they are parsed, so that an
+ * error in them is answered in JSON, too. */
+static bool
+wants_json(char **argv)
+{
+	while (*argv != NULL && !str_eq(*argv, "--"))
+		if (str_eq(*argv++, "--json"))
+			return true;
+	return false;
 }
 
 static bool
@@ -428,17 +442,19 @@ char **
 app_start(const struct app_info *info, int argc, char **argv,
 	  const struct opt *opts, int *count)
 {
-	bool help = false, version = false, dump = false;
+	bool help = false, version = false, dump = false, json = false;
 	const struct opt common[] = {
 		OPT_GROUP("Common options"),
 		OPT_FLAG('q', "quiet", &app.quiet,
 			 "no warnings and no progress, only errors"),
 		OPT_COUNT('v', "verbose", &app.verbose,
-			  "tell more; twice: still more"),
+			  "more messages; -vv: still more"),
 		OPT_FLAG('h', "help", &help, "show this help and exit"),
-		OPT_FLAG('V', "version", &version, "show the version and exit"),
+		OPT_FLAG('V', "version", &version, "show versions and exit"),
 		OPT_FLAG(0, "dump-options", &dump, NULL),
+		OPT_FLAG(0, "json", &json, "print JSON: scrkit-json(5)"),
 	};
+	const size_t more = sizeof(common) / sizeof(common[0]) - info->raw;
 	struct error err = ERROR_INIT;
 	struct opt *all = NULL;
 	int n;
@@ -447,7 +463,9 @@ app_start(const struct app_info *info, int argc, char **argv,
 	set_signals();
 	app.name = info->name;
 	app.terminal = is_smart_terminal();
-	all = join_tables(opts, common, sizeof(common) / sizeof(common[0]));
+	if (!info->raw && argc > 0 && wants_json(argv + 1))
+		app_answer_start(info->name, info->verb);
+	all = join_tables(opts, common, more);
 	if (all == NULL) {
 		app_error("out of memory");
 		exit(STATUS_FAILED);

@@ -4,7 +4,7 @@
  * and exit.  Only this module prints messages or ends the process.
  *
  * Options appended to every command's table: -h/--help (stdout, exit 0),
- * -V/--version (exit 0), -q/--quiet, -v/--verbose, and the hidden
+ * -V/--version (exit 0), -q/--quiet, -v/--verbose, --json, and the hidden
  * --dump-options.  Completions and the checks of man pages read the last: it
  * prints opt_dump() followed by usage_dump().  A command with `verbs` (below)
  * prints this line per verb instead of usage_dump(): "verb", TAB, VERB, TAB,
@@ -35,6 +35,8 @@ struct app_info {
 	const char *usage;   /* "[OPTION]... [NAME]": the text after the name */
 	const struct app_verb *verbs; /* ends with a NULL name; may be NULL */
 	const char *notes; /* text after the options in --help; may be NULL */
+	const char *verb;  /* whose options these are; may be NULL */
+	bool raw;	   /* prints data: no --json */
 };
 
 /*
@@ -105,11 +107,10 @@ const char *app_prefix(const char *given);
 		   "prefix directory (default $SCR_PREFIX, then .)")
 #define APP_OPT_MOVED_FROM(to) \
 	OPT_STRING(0, "moved-from", to, "DIR", OPT_ANY, \
-		   "where the prefix was when the job wrote it")
-#define APP_OPT_JSON(to) OPT_FLAG(0, "json", to, "print JSON")
+		   "path of the prefix when the job wrote it")
 #define APP_OPT_JOBS(to) \
 	OPT_U64('j', "jobs", to, "N", 1, 1024, \
-		"threads (default: one a processor)")
+		"threads (default: one for each processor)")
 #define APP_OPT_MEMORY(to, least, h) \
 	OPT_BYTES(0, "memory", to, "SIZE", least, UINT64_C(1) << 50, h)
 
@@ -135,16 +136,34 @@ struct app_rule {
 };
 #define APP_VERB(verb) (1u << (verb))
 
-/* Exit with a usage error if an option was given that `verb` does not take. */
-void app_check_rules(const struct app_rule *rules, size_t count, int verb);
+/* Exit with a usage error if an option was given that `verb`, called `name`,
+ * does not take. */
+void app_check_rules(const struct app_rule *rules, size_t count, int verb,
+		     const char *name);
 
-/* Print `text` on stdout, or nothing if building it failed, and free it.  The
- * second function prints nothing with -q.  Both return an exit status. */
+/* Print `text` on stdout, or nothing if building it failed, and free it.  With
+ * --json its lines become the member "answer".  The second function prints
+ * nothing with -q.  Both return an exit status. */
 int app_print(struct buf *text);
 int app_print_unless_quiet(struct buf *text);
 
-/* Print and free `j`.  Returns an exit status. */
-int app_print_json(struct json *j);
+/* --- Answers in JSON (app_answer.c, scrkit-json(5)) --- */
+
+/* Grows when a member is removed, or changes its type. */
+#define APP_SCHEMA 1
+
+/* Was --json given?  Then app_finish() prints one object on stdout, also after
+ * an error: schema, command, version, status, errors and warnings (the messages
+ * on stderr), and what these functions got. */
+bool app_json(void);
+
+/* The facts: an object, or an array as the member `key`.  A later call replaces
+ * an earlier one. */
+void app_answer(struct json *object);
+void app_answer_list(const char *key, struct json *list);
+
+/* Print no answer, because other data is written to stdout. */
+void app_answer_stop(void);
 
 /* The name by which the program was called, without its directory and what an
  * installation beside LLNL's commands has put before it: "scr_index" if it is

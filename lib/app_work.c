@@ -2,12 +2,13 @@
 /* app_work.c - the part shared by commands that work on datasets: threads and
  * progress, options restricted to some verbs, results on stdout. */
 #include <stdio.h>
+#include <unistd.h>
 
-#include "app.h"
+#include "app_impl.h"
 #include "buf.h"
 #include "error.h"
-#include "json.h"
 #include "progress.h"
+#include "style.h"
 #include "work.h"
 
 int
@@ -30,21 +31,27 @@ app_work_end(struct work *w)
 }
 
 void
-app_check_rules(const struct app_rule *rules, size_t count, int verb)
+app_check_rules(const struct app_rule *rules, size_t count, int verb,
+		const char *name)
 {
 	for (size_t i = 0; i < count; i++)
 		if (rules[i].given && (rules[i].verbs & APP_VERB(verb)) == 0)
-			app_usage("%s does not go with what is to be done",
-				  rules[i].name);
+			app_usage("%s cannot be used with %s", rules[i].name,
+				  name);
 }
 
 int
 app_print(struct buf *text)
 {
+	const struct style style = style_of(STDOUT_FILENO);
 	struct error err = ERROR_INIT;
 
-	if (buf_check(text, &err) == 0 && text->len > 0)
-		fwrite(text->data, 1, text->len, stdout);
+	if (buf_check(text, &err) == 0 && text->len > 0) {
+		if (app_json())
+			app_answer_lines(text);
+		else if (style_dress(&style, text) == 0)
+			fwrite(text->data, 1, text->len, stdout);
+	}
 	buf_free(text);
 	return app_report(STATUS_OK, &err);
 }
@@ -55,13 +62,4 @@ app_print_unless_quiet(struct buf *text)
 	if (app_verbosity() < 0)
 		buf_free(text);
 	return app_print(text);
-}
-
-int
-app_print_json(struct json *j)
-{
-	struct error err = ERROR_INIT;
-
-	json_print(j, stdout, &err);
-	return app_report(STATUS_OK, &err);
 }

@@ -12,6 +12,7 @@
 
 #include "arena.h"
 #include "conf_impl.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
@@ -170,7 +171,7 @@ read_below(const char *prefix, const char *name, struct buf *out,
 	   struct error *err)
 {
 	struct error why = ERROR_INIT;
-	const int fd = open(prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const int fd = dir_open(AT_FDCWD, prefix);
 	int rc = -1;
 
 	if (fd < 0)

@@ -234,8 +234,8 @@ const char *conf_nearest(const char *name);
 
 /*
  * Report each name in the environment or a file that begins with SCR_ and is no
- * parameter, once, and each unknown property of a CKPT or STORE line, with
- * conf_complain(). conf_open() calls this.
+ * parameter, once, and each word that is no property of a CKPT or STORE line,
+ * with conf_complain(). conf_open() calls this.
  */
 void conf_check_names(struct conf *c);
 

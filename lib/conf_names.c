@@ -62,7 +62,7 @@ check_property(struct conf *c, const char *place, const struct conf_group *g,
 			near = *known;
 		}
 	}
-	conf_complain(c, "%s: %s=%s: %s is no property%s%s%s", place, g->key,
+	conf_complain(c, "%s: %s=%s: unknown property %s%s%s%s", place, g->key,
 		      str_printable(value, sizeof(value), g->value),
 		      str_printable(shown, sizeof(shown), pair->key),
 		      near != NULL ? "; did you mean " : "",
@@ -112,7 +112,7 @@ conf_check_names(struct conf *c)
 				continue;
 			last = key;
 			near = conf_nearest(key);
-			conf_complain(c, "%s: %s is no parameter%s%s%s",
+			conf_complain(c, "%s: unknown parameter %s%s%s%s",
 				      conf_place(c, key, at),
 				      str_printable(shown, sizeof(shown), key),
 				      near != NULL ? "; did you mean " : "",

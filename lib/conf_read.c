@@ -237,7 +237,7 @@ make_pair(struct reading *r, const struct words *w, struct conf_pair *pair)
 		return -1;
 	if (unset != NULL) {
 		complain(r,
-			 "%s is left out: there is no environment variable %s",
+			 "%s is left out: environment variable %s is not set",
 			 quote(shown, w->key, w->key_end),
 			 quote(missing, unset, unset + unset_len));
 		return 0;
@@ -265,6 +265,18 @@ room_for_pairs(const struct reading *r)
 	return n;
 }
 
+/* Report SCR_CONF_FILE in a file that is read after the user's file was
+ * chosen. */
+static bool
+too_late(struct reading *r, const char *key)
+{
+	if (r->s == &r->c->sources[CONF_APP] || !str_eq(key, "SCR_CONF_FILE"))
+		return false;
+	complain(r, "SCR_CONF_FILE is left out: only the environment and "
+		    "SCR_Config can set it");
+	return true;
+}
+
 /* Parse the pairs of the current line.  -1: no memory. */
 static int
 read_pairs(struct reading *r)
@@ -287,7 +299,7 @@ read_pairs(struct reading *r)
 			return 0;
 		n += (size_t)rc;
 	}
-	if (n == 0)
+	if (n == 0 || too_late(r, pairs[0].key))
 		return 0;
 	g = (struct conf_group){ .key = pairs[0].key,
 				 .value = pairs[0].value,

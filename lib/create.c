@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dir.h"
+
 /* Directories of metadata in each other: PREFIX/.scr/scr.dataset.N/.scr. */
 #define LEVELS 3
 
@@ -83,9 +85,9 @@ int
 create_file(int dirfd, const char *name, int flags, mode_t mode,
 	    struct owner owner)
 {
-	int fd =
-		openat(dirfd, name,
-		       flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	int fd = dir_open_file(
+		dirfd, name, flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		mode);
 
 	if (fd >= 0 && give_new(dirfd, name, fd, 0, owner) < 0) {
 		int saved = errno;
@@ -106,8 +108,8 @@ create_dir(int dirfd, const char *name, mode_t mode, struct owner owner)
 		return -1;
 	if (!owner.set)
 		return 0;
-	fd = openat(dirfd, name,
-		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = dir_open_file(dirfd, name,
+			   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 	rc = fd < 0 ? -1 : give_new(dirfd, name, fd, AT_REMOVEDIR, owner);
 	saved = errno;
 	if (fd >= 0)
@@ -137,7 +139,7 @@ create_dir_path(const char *path, mode_t mode)
 	}
 	snprintf(up, sizeof(up), "%.*s", (int)dir, path);
 	snprintf(name, sizeof(name), "%.*s", (int)(len - dir), path + dir);
-	fd = open(dir > 0 ? up : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = dir_open(AT_FDCWD, dir > 0 ? up : ".");
 	if (fd < 0)
 		return -1;
 	rc = create_dir(fd, name, mode, create_owner(fd));

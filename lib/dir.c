@@ -4,10 +4,49 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "error.h"
 #include "str.h"
+
+int
+dir_open_file(int dir, const char *name, int flags, mode_t mode)
+{
+	int fd = openat(dir, name, flags, mode);
+
+	if (fd < 0 && errno == ESTALE)
+		fd = openat(dir, name, flags, mode);
+	return fd;
+}
+
+int
+dir_open(int dir, const char *name)
+{
+	return dir_open_file(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+}
+
+int
+dir_stat(int dir, const char *name, struct stat *st, int flags)
+{
+	const int rc = fstatat(dir, name, st, flags);
+
+	return rc < 0 && errno == ESTALE ? fstatat(dir, name, st, flags) : rc;
+}
+
+int
+dir_access(int dir, const char *name, int mode)
+{
+	const int rc = faccessat(dir, name, mode, 0);
+
+	return rc < 0 && errno == ESTALE ? faccessat(dir, name, mode, 0) : rc;
+}
+
+bool
+dir_cannot_sync(int error)
+{
+	return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
+}
 
 int
 dir_each(int fd, const char *what,
@@ -15,7 +54,7 @@ dir_each(int fd, const char *what,
 	 struct error *err)
 {
 	/* Not dup(): the offset would be shared. */
-	int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int own = dir_open(fd, ".");
 	struct dirent *de = NULL;
 	DIR *dir = NULL;
 	int rc = 0;

@@ -1,11 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dir.h - the names in a directory.
+ * dir.h - directories: opening one, and the names in it.
  */
 #ifndef DIR_H
 #define DIR_H
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 struct error;
+struct stat;
+
+/* openat(2), fstatat(2) and faccessat(2) below `dir` (or AT_FDCWD).  If the
+ * handle of a file server is stale, the name is looked up once more.  They
+ * return what the system calls return, with errno. */
+int dir_open_file(int dir, const char *name, int flags, mode_t mode);
+int dir_open(int dir, const char *name); /* a directory, or a link to one */
+int dir_stat(int dir, const char *name, struct stat *st, int flags);
+int dir_access(int dir, const char *name, int mode);
+
+/* Does this errno of fsync(2) or syncfs(2) on a directory say that the file
+ * system cannot do it, as some network file systems?  Their renames are durable
+ * without it. */
+bool dir_cannot_sync(int error);
 
 /*
  * Call fn for each name in directory `fd` except "." and "..", in no particular

@@ -14,8 +14,9 @@ static int
 start(struct hash *h, struct error *err)
 {
 	if (EVP_DigestInit_ex(h->ctx, EVP_sha256(), NULL) != 1)
-		return error_set(err, ERROR_SYSTEM,
-				 "SHA-256: not offered by the crypto library");
+		return error_set(
+			err, ERROR_SYSTEM,
+			"SHA-256: the crypto library does not have it");
 	return 0;
 }
 

@@ -124,7 +124,7 @@ hostlist_add_name(struct hostlist *h, const char *name, struct error *err)
 	if (name[len] != '\0')
 		why = "holds a character that no node name has";
 	else if (len == 0 || name[0] == '-' || name[0] == '.')
-		why = "a node name starts with a letter or a digit";
+		why = "a node name must start with a letter or a digit";
 	else if (len > HOSTLIST_NAME_MAX)
 		why = "is longer than a node name may be";
 	if (why != NULL)
@@ -273,12 +273,15 @@ read_item(struct item *it, const char *text, const char **s, struct error *err)
 			return refuse(err, text, start, "too many names");
 	}
 	if (**s == ']')
-		return refuse(err, text, *s, "there is no '[' to this ']'");
+		return refuse(err, text, *s, "this ']' has no matching '['");
 	if (**s != '\0' && !is_separator(**s))
-		return refuse(err, text, *s, "no node name has this character");
+		return refuse(err, text, *s,
+			      "a node name cannot have this "
+			      "character");
 	if (*start == '-' || *start == '.')
-		return refuse(err, text, start,
-			      "a node name starts with a letter or a digit");
+		return refuse(
+			err, text, start,
+			"a node name must start with a letter or a digit");
 	return 0;
 }
 

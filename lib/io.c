@@ -13,6 +13,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "create.h"
+#include "dir.h"
 #include "error.h"
 #include "mem.h"
 #include "path.h"
@@ -62,7 +63,7 @@ io_open_read(int dirfd, const char *name, struct error *err)
 	if (dirfd != AT_FDCWD) {
 		fd = path_open_beneath(dirfd, name, flags, 0, err);
 	} else {
-		fd = open(name, flags);
+		fd = dir_open_file(AT_FDCWD, name, flags, 0);
 		if (fd < 0)
 			error_sys(err, "%s: cannot open", name);
 	}
@@ -307,19 +308,17 @@ io_fsync(int fd, const char *name, struct error *err)
 	return 0;
 }
 
-/* Some network file systems cannot sync a directory and return EINVAL.  Their
- * renames are durable without it. */
 static int
 sync_dir_fd(int fd)
 {
-	return sync_fd(fd) == 0 || errno == EINVAL ? 0 : -1;
+	return sync_fd(fd) == 0 || dir_cannot_sync(errno) ? 0 : -1;
 }
 
 /* fsync the directory `dir` below dirfd. */
 static int
 sync_dir_at(int dirfd, const char *dir)
 {
-	int fd = openat(dirfd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = dir_open(dirfd, dir);
 	int rc = -1, saved = 0;
 
 	if (fd < 0)
@@ -414,7 +413,7 @@ fill(int fd, const char *name, const void *data, size_t len, struct error *err)
 		/* Another writer without a lock removed our file and took its
 		 * name: a rename would publish its half-written file. */
 		errno = EBUSY;
-		return error_sys(err, "%s: written by two at once", name);
+		return error_sys(err, "%s: another process writes it", name);
 	}
 	return 0;
 }
@@ -445,7 +444,7 @@ io_replace_lazy(int dirfd, const char *name, const void *data, size_t len,
 
 	if (temp_path(temp, name) < 0)
 		return error_sys(err, "%s", name);
-	replaces = fstatat(dirfd, name, &old, AT_SYMLINK_NOFOLLOW) == 0 &&
+	replaces = dir_stat(dirfd, name, &old, AT_SYMLINK_NOFOLLOW) == 0 &&
 		   S_ISREG(old.st_mode);
 	fd = open_temp(dirfd, temp, replaces ? old.st_mode & 0777 : mode);
 	if (fd < 0) {
@@ -460,10 +459,12 @@ io_replace_lazy(int dirfd, const char *name, const void *data, size_t len,
 		goto out;
 	rc = close(fd);
 	fd = -1;
-	if (rc == 0)
-		rc = renameat(dirfd, temp, dirfd, name);
 	if (rc < 0)
-		error_sys(err, "%s: cannot replace", name);
+		error_sys(err, "%s: cannot close", name);
+	else
+		rc = renameat(dirfd, temp, dirfd, name) < 0
+			     ? error_sys(err, "%s: cannot replace", name)
+			     : 0;
 out:
 	if (rc < 0)
 		room_explain(dirfd, len, err);
@@ -504,9 +505,7 @@ open_or_create(int dirfd, const char *name, int flags, mode_t mode)
 
 	/* Another process may create or remove it meanwhile. */
 	do {
-		fd = openat(dirfd, name, flags & ~O_CREAT);
-		if (fd < 0 && errno == ESTALE)
-			fd = openat(dirfd, name, flags & ~O_CREAT);
+		fd = dir_open_file(dirfd, name, flags & ~O_CREAT, 0);
 		if (fd >= 0 || errno != ENOENT || (flags & O_CREAT) == 0)
 			return fd;
 		fd = create_file(dirfd, name, flags, mode, create_owner(dirfd));
@@ -536,7 +535,7 @@ io_open(int dirfd, const char *name, int flags, mode_t mode, struct error *err)
 		    create_may_change(dirfd, fd))
 			return fd;
 		error_set(err, ERROR_UNSAFE,
-			  "%s: a link to a file of somebody else", name);
+			  "%s: a link to a file of another user", name);
 	}
 	close(fd);
 	return -1;
@@ -577,7 +576,7 @@ io_make_dirs(const char *path, mode_t mode, struct error *err)
 			break;
 	}
 	if (rc < 0)
-		error_sys(err, "%s: cannot be made", path);
+		error_sys(err, "%s: cannot create", path);
 	mem_free(copy);
 	return rc;
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 
@@ -49,9 +50,9 @@ static int
 not_locked(const char *name, struct error *err)
 {
 	return error_sys(err, "%s: %s", name,
-			 errno == EINTR ? "stopped while somebody else works "
-					  "on it"
-					: "cannot lock");
+			 errno == EINTR
+				 ? "stopped while waiting for another process"
+				 : "cannot lock");
 }
 
 static int
@@ -92,7 +93,7 @@ io_trylock(int dirfd, const char *name, bool exclusive, struct error *err)
 int
 io_lock_dir(int dirfd, bool (*stop)(void), struct error *err)
 {
-	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = dir_open(dirfd, ".");
 
 	if (fd >= 0 && lock_fd(fd, LOCK_EX, stop) == 0)
 		return fd;

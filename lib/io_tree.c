@@ -28,7 +28,7 @@ io_remove_tree(int dirfd, const char *name, struct error *err)
 	/* For a directory POSIX specifies EPERM, Linux returns EISDIR. */
 	if (errno != EISDIR && errno != EPERM)
 		return error_sys(err, "%s: cannot remove", name);
-	fd = openat(dirfd, name, flags);
+	fd = dir_open_file(dirfd, name, flags, 0);
 	if (fd < 0 && errno == ENOENT)
 		return 0; /* somebody else removes it, too */
 	if (fd < 0)
@@ -63,13 +63,13 @@ io_tree_size(int dirfd, const char *name, uint64_t *bytes, struct error *err)
 	struct stat st;
 	int rc = 0;
 
-	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (dir_stat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return error_sys(err, "%s: cannot read", name);
 	if (S_ISREG(st.st_mode))
 		*bytes += (uint64_t)st.st_size;
 	if (!S_ISDIR(st.st_mode))
 		return 0;
-	s.fd = openat(dirfd, name, flags);
+	s.fd = dir_open_file(dirfd, name, flags, 0);
 	if (s.fd < 0)
 		return error_sys(err, "%s: cannot read", name);
 	rc = dir_each(s.fd, name, size_entry, &s, err);

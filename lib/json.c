@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -214,22 +215,18 @@ json_set_str(struct json *obj, const char *key, const char *value)
 }
 
 void
-json_set_u64(struct json *obj, const char *key, uint64_t value)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text),
-		 value <= INT64_MAX ? "%" PRIu64 : "\"%" PRIu64 "\"", value);
-	add(obj, key, text);
-}
-
-void
 json_set_i64(struct json *obj, const char *key, int64_t value)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%" PRId64, value);
 	add(obj, key, text);
+}
+
+void
+json_set_u64(struct json *obj, const char *key, uint64_t value)
+{
+	json_set_i64(obj, key, value < INT64_MAX ? (int64_t)value : INT64_MAX);
 }
 
 void
@@ -254,6 +251,54 @@ void
 json_set_null(struct json *obj, const char *key)
 {
 	add(obj, key, "null");
+}
+
+/* `frac`: of a second, with its point; or "". */
+static void
+set_time(struct json *obj, const char *key, int64_t secs, const char *frac)
+{
+	const time_t at = (time_t)secs;
+	char text[64], full[80];
+	struct tm tm;
+
+	if (gmtime_r(&at, &tm) == NULL ||
+	    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm) == 0) {
+		json_set_null(obj, key);
+		return;
+	}
+	snprintf(full, sizeof(full), "%s%sZ", text, frac);
+	json_set_str(obj, key, full);
+}
+
+void
+json_set_time(struct json *obj, const char *key, int64_t secs)
+{
+	if (secs < 0)
+		json_set_null(obj, key);
+	else
+		set_time(obj, key, secs, "");
+}
+
+void
+json_set_time_us(struct json *obj, const char *key, int64_t usecs)
+{
+	char frac[16];
+
+	snprintf(frac, sizeof(frac), ".%06d", (int)(usecs % 1000000));
+	if (usecs < 0)
+		json_set_null(obj, key);
+	else
+		set_time(obj, key, usecs / 1000000, frac);
+}
+
+void
+json_append(struct json *obj, struct json *more)
+{
+	if (obj != NULL && (more == NULL || more->text.failed))
+		obj->text.failed = true;
+	else if (obj != NULL && more->text.len > 1)
+		add(obj, NULL, more->text.data + 1);
+	json_free(more);
 }
 
 void

@@ -10,7 +10,8 @@
  * in hexadecimal.  (In an array the exact bytes are not kept.) A key that is
  * not valid UTF-8 gets "_hex_" and the hexadecimal of all its bytes appended
  * ("_hex_61ff"), so that two such keys never collide.  Numbers above INT64_MAX,
- * which many readers cannot hold, become strings of digits.
+ * which many readers cannot hold (jansson refuses the document), are written as
+ * INT64_MAX: only damaged metadata have such sizes.
  *
  * Ownership: json_set() and json_push() take the value, also on failure: fill
  * it first, and do not use it afterwards.  A NULL value counts as a failed
@@ -46,6 +47,14 @@ void json_set_i64(struct json *obj, const char *key, int64_t value);
 void json_set_real(struct json *obj, const char *key, double value);
 void json_set_bool(struct json *obj, const char *key, bool value);
 void json_set_null(struct json *obj, const char *key);
+
+/* A time in UTC, "2026-11-21T10:00:00Z", given in seconds or microseconds since
+ * the epoch.  Negative: null. */
+void json_set_time(struct json *obj, const char *key, int64_t secs);
+void json_set_time_us(struct json *obj, const char *key, int64_t usecs);
+
+/* Append the members of `more`, which is taken as by json_set(). */
+void json_append(struct json *obj, struct json *more);
 
 /* Append to an array. */
 void json_push(struct json *arr, struct json *value);

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "room.h"
@@ -38,7 +39,7 @@ has_name(int dirfd, const char *name, int fd)
 	struct stat ours, there;
 
 	return fstat(fd, &ours) == 0 &&
-	       fstatat(dirfd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       dir_stat(dirfd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
@@ -79,7 +80,7 @@ lock_take(int dirfd, const char *what, const struct work *w, struct error *err)
 			return -1;
 		}
 		if (!reported)
-			work_say(w, "%s: somebody else works on it, waiting",
+			work_say(w, "%s: in use by another process, waiting",
 				 what);
 		reported = true;
 		nanosleep(&pause, NULL);

@@ -196,9 +196,10 @@ set_choice(struct parse *p, const struct opt *o, const char *value)
 		if (p->verbs[i]->target == o->target)
 			before = p->verbs[i];
 	if (before != NULL && before->min != o->min)
-		return error_set(p->err, ERROR_USAGE,
-				 "options '%s' and '%s' exclude each other",
-				 label(one, before), label(other, o));
+		return error_set(
+			p->err, ERROR_USAGE,
+			"options '%s' and '%s' cannot be used together",
+			label(one, before), label(other, o));
 	/* Reject two values: using only the last would look like success. */
 	if (before != NULL && o->value != NULL && before->value == o->value &&
 	    !str_eq(*o->value, value))

@@ -13,6 +13,7 @@
 
 #include "buf.h"
 #include "create.h"
+#include "dir.h"
 #include "error.h"
 #include "path_impl.h"
 
@@ -159,7 +160,7 @@ refuse(int rootfd, const char *rel, const char *what, struct error *err)
 
 	if (errno == ELOOP)
 		return error_set(err, ERROR_UNSAFE,
-				 "%s: symbolic link in the way", rel);
+				 "%s: a symbolic link blocks the path", rel);
 	if (errno != EXDEV)
 		return error_sys(err, "%s: %s", rel, what);
 	if (rootfd >= 0) {
@@ -268,7 +269,7 @@ path_open_beneath(int rootfd, const char *rel, int flags, mode_t mode,
 	    !create_may_change(rootfd, fd)) {
 		close(fd);
 		return error_set(err, ERROR_UNSAFE,
-				 "%s: a link to a file of somebody else", rel);
+				 "%s: a link to a file of another user", rel);
 	}
 	return fd >= 0 ? fd : refuse(rootfd, rel, "cannot open", err);
 }
@@ -292,7 +293,8 @@ static int
 open_dir(int rootfd, const char *rel)
 {
 	if (rel[0] == '\0') /* the root itself */
-		return openat(rootfd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		return dir_open_file(rootfd, ".",
+				     O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 	return open_beneath(rootfd, rel, O_PATH | O_DIRECTORY, 0);
 }
 

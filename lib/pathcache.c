@@ -185,7 +185,7 @@ pathcache_lstat(struct pathcache *c, const char *rel, struct stat *st,
 
 	if (fd < 0 && fd != AT_FDCWD) /* the root may be AT_FDCWD */
 		return -1;
-	if (fstatat(fd, base, st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (dir_stat(fd, base, st, AT_SYMLINK_NOFOLLOW) < 0)
 		return error_sys(err, "%s: cannot stat", rel);
 	return 0;
 }

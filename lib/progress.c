@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@
 #define NUMBERS_MAX 192
 #define LINE_MAX_LEN 512
 #define COLUMNS_DEFAULT 80
+#define SUBJECT_MAX 128
 
 /* Erases the rest of the terminal's line. */
 #define ERASE "\033[K"
@@ -33,7 +35,10 @@
 struct progress {
 	atomic_uint_least64_t done, total; /* bytes */
 	char *what;
-	double start;
+	pthread_mutex_t lock; /* of the phase and of what it works on */
+	char subject[SUBJECT_MAX];
+	const char *phase; /* NULL: none has begun */
+	double start;	   /* of the phase */
 	pthread_t thread;
 	bool running; /* the thread was started */
 	bool draw;    /* show a line once a second */
@@ -163,16 +168,25 @@ show(struct progress *p, bool asked)
 {
 	char line[LINE_MAX_LEN], out[LINE_MAX_LEN + 16];
 	unsigned size = sizeof(line);
+	char name[LINE_MAX_LEN];
 	uint64_t done = 0, total = 0;
+	double start = 0;
 	int n;
 
 	if (!asked && in_background())
 		return;
 	if (p->draw && columns() < size)
 		size = columns();
+	pthread_mutex_lock(&p->lock);
 	progress_get(p, &done, &total);
-	progress_text(p->what, done, total, clock_seconds() - p->start, line,
-		      size);
+	start = p->start;
+	snprintf(name, sizeof(name), "%s%s%s%s%s", p->what,
+		 p->subject[0] != '\0' || p->phase != NULL ? ": " : "",
+		 p->subject,
+		 p->subject[0] != '\0' && p->phase != NULL ? ", " : "",
+		 p->phase != NULL ? p->phase : "");
+	pthread_mutex_unlock(&p->lock);
+	progress_text(name, done, total, clock_seconds() - start, line, size);
 	n = snprintf(out, sizeof(out), p->draw ? "\r%s" ERASE "\r" : "%s\n",
 		     line);
 	put(out, (size_t)n);
@@ -222,6 +236,7 @@ progress_start(const char *what, bool quiet)
 		mem_free(p);
 		return NULL;
 	}
+	pthread_mutex_init(&p->lock, NULL);
 	p->draw = !quiet && can_draw();
 	p->start = clock_seconds();
 	/* The new thread inherits the mask of this one: block all signals in
@@ -255,16 +270,37 @@ progress_end(struct progress *p)
 			;
 		pthread_sigmask(SIG_SETMASK, &p->old_mask, NULL);
 	}
+	pthread_mutex_destroy(&p->lock);
 	mem_free(p->what);
 	mem_free(p);
 }
 
 void
-progress_expect(struct progress *p, uint64_t bytes)
+progress_subject(struct progress *p, const char *fmt, ...)
 {
-	if (p != NULL)
-		atomic_fetch_add_explicit(&p->total, bytes,
-					  memory_order_relaxed);
+	va_list ap;
+
+	if (p == NULL)
+		return;
+	va_start(ap, fmt);
+	pthread_mutex_lock(&p->lock);
+	vsnprintf(p->subject, sizeof(p->subject), fmt, ap);
+	p->phase = NULL;
+	pthread_mutex_unlock(&p->lock);
+	va_end(ap);
+}
+
+void
+progress_phase(struct progress *p, const char *phase, uint64_t bytes)
+{
+	if (p == NULL)
+		return;
+	pthread_mutex_lock(&p->lock);
+	p->phase = phase;
+	p->start = clock_seconds();
+	atomic_store(&p->done, 0);
+	atomic_store(&p->total, bytes);
+	pthread_mutex_unlock(&p->lock);
 }
 
 void

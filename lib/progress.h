@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * progress.h - progress of a long job.  The library only counts bytes
- * (progress_add, in any thread, without a system call).  The command shows a
- * line with rate and time left: once a second if stderr is a terminal, and on
- * each SIGUSR1.
+ * progress.h - progress of a long job.  The library names its phases and counts
+ * bytes (progress_add, in any thread, without a system call).  The command
+ * shows a line with rate and time left of the phase: once a second if stderr is
+ * a terminal, and on each SIGUSR1.
  */
 #ifndef PROGRESS_H
 #define PROGRESS_H
@@ -14,21 +14,29 @@
 struct progress; /* opaque */
 
 /*
- * Show "what  42 % 1.2 GiB of 3.0 GiB, 800.0 MiB/s, 2 s left" on stderr until
- * progress_end(); if `quiet`, only on SIGUSR1.  SIGUSR1 stays blocked in the
- * calling thread, which must be the one that calls progress_end().  NULL:
- * ENOMEM.
+ * Show "what: subject, phase  42 % 1.2 GiB of 3.0 GiB, 800.0 MiB/s, 2 s left"
+ * on stderr until progress_end(); if `quiet`, only on SIGUSR1.  SIGUSR1 stays
+ * blocked in the calling thread, which must be the one that calls
+ * progress_end().  NULL: ENOMEM.
  */
 struct progress *progress_start(const char *what, bool quiet);
 
 /* Erase the line and free `p`.  NULL is ignored. */
 void progress_end(struct progress *p);
 
-/* Add to the bytes expected in all, or to the bytes done.  NULL is ignored. */
-void progress_expect(struct progress *p, uint64_t bytes);
+/* Name what the next phases work on, such as "dataset 5", if there are several.
+ * NULL is ignored. */
+void progress_subject(struct progress *p, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Begin a phase of so many bytes: "copying".  The bytes done are counted from 0
+ * again.  Not while another thread counts.  NULL is ignored. */
+void progress_phase(struct progress *p, const char *phase, uint64_t bytes);
+
+/* Add to the bytes done.  NULL is ignored. */
 void progress_add(struct progress *p, uint64_t bytes);
 
-/* Get the bytes done and expected; 0 if `p` is NULL. */
+/* Get the bytes done and expected in this phase; 0 if `p` is NULL. */
 void progress_get(const struct progress *p, uint64_t *done, uint64_t *total);
 
 /*

@@ -55,6 +55,8 @@ mount_point(int fd, char to[static NAME_MAX_SHOWN])
 	return str_printable(to, NAME_MAX_SHOWN, path);
 }
 
+#define OVER_QUOTA "the quota is used up"
+
 /* Write "/scratch: 10 GB needed[ for WHAT], 1.2 GB free[, no inode free]". */
 static void
 describe(int fd, uint64_t need, const char *what, char *to, size_t size)
@@ -96,8 +98,12 @@ room_explain(int fd, uint64_t need, struct error *err)
 {
 	char text[2 * NAME_MAX_SHOWN];
 
-	if (!room_is_short(err) || strstr(err->text, " free") != NULL)
-		return -1; /* another error, or explained before */
+	if (!room_is_short(err) || strstr(err->text, " free") != NULL ||
+	    strstr(err->text, OVER_QUOTA) != NULL)
+		return -1;	   /* another error, or explained before */
+	if (err->errnum == EDQUOT) /* what is free is not ours */
+		return error_wrap(err, "%s: " OVER_QUOTA,
+				  mount_point(fd, text));
 	describe(fd, need, NULL, text, sizeof(text));
 	return error_wrap(err, "%s", text);
 }

@@ -203,6 +203,24 @@ str_distance(const char *a, size_t len, const char *b)
 	return row[width];
 }
 
+const char *
+str_meant(const char *word, const char *const *list)
+{
+	const size_t len = strlen(word);
+	size_t best = len < 5 ? (len + 1) / 2 : 3;
+	const char *found = NULL;
+
+	for (; *list != NULL; list++) {
+		const size_t d = str_distance(word, len, *list);
+
+		if (d < best) {
+			best = d;
+			found = *list;
+		}
+	}
+	return found;
+}
+
 char *
 str_bytes(char *to, size_t size, uint64_t bytes)
 {

@@ -36,6 +36,11 @@ int str_natural(const char *a, const char *b);
 #define STR_WORD_MAX 48
 size_t str_distance(const char *a, size_t len, const char *b);
 
+/* The word of `list`, which ends with NULL, of which `word` may be a
+ * misspelling: up to two bytes differ, in a short word half of them.  NULL:
+ * none. */
+const char *str_meant(const char *word, const char *const *list);
+
 /* Write `bytes` for people, such as "1.5 GiB" or "512 B".  Returns `to`. */
 char *str_bytes(char *to, size_t size, uint64_t bytes);
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dir.h"
 #include "error.h"
 
 /* Milliseconds between two calls of `stop`. */
@@ -39,7 +40,8 @@ await(int fd, short events, bool (*stop)(void))
 int
 stream_open(const char *path, struct error *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int fd = dir_open_file(AT_FDCWD, path,
+			       O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
 
 	if (fd < 0)
 		return error_sys(err, "%s: cannot open", path);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "create.h"
+#include "dir.h"
 #include "fnv.h"
 #include "io.h"
 #include "path.h"
@@ -60,8 +61,8 @@ temp_open(int dirfd, const char *base)
 {
 	char temp[TEMP_NAME_MAX];
 
-	return openat(dirfd, temp_name(temp, base),
-		      O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	return dir_open_file(dirfd, temp_name(temp, base),
+			     O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0);
 }
 
 bool
@@ -108,8 +109,9 @@ static int
 lock_dir(int dirfd, const char *base)
 {
 	char temp[TEMP_NAME_MAX];
-	int fd = openat(dirfd, temp_name(temp, base),
-			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = dir_open_file(dirfd, temp_name(temp, base),
+			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+			       0);
 
 	/* Another process may remove it between its creation and the lock. */
 	if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) < 0 ||

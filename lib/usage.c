@@ -23,6 +23,8 @@ kind_of(const char *argument)
 {
 	if (strstr(argument, "DATASET") != NULL)
 		return "dataset";
+	if (strstr(argument, "PATH") != NULL)
+		return "packed";
 	if (strstr(argument, "FILE") != NULL ||
 	    strstr(argument, "ARCHIVE") != NULL)
 		return "file";

@@ -16,7 +16,8 @@ struct buf;
  * "pack|list [OPTION]... DATASET...\n       NAME cat DATASET FILE...".  A first
  * word in lower case is a verb, or several verbs joined by '|'.  The kind of an
  * argument follows from its name: "dataset" if the name contains DATASET,
- * "file" for FILE or ARCHIVE, "dir" for DIR, "words" for lower-case words
+ * "packed" for PATH (of a file in the containers of the first argument, a
+ * dataset), "file" for FILE or ARCHIVE, "dir" for DIR, "words" for lower-case words
  * separated by '|', else "any".  Returns 0, or -1 if there is no memory.
  */
 int usage_dump(const char *name, const char *usage, struct buf *out);

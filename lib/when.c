@@ -116,7 +116,7 @@ read_time(struct when_scan *s, struct moment *m, int64_t hour)
 	if (colon && when_skip(s, ':') && !when_two(s, 59, &m->sec))
 		return when_no(s, wrong);
 	if (colon && !read_zone(s, m))
-		return when_no(s, "the zone behind it is wrong");
+		return when_no(s, "the zone after it is wrong");
 	if ((m->have & HAVE_ZONE) != 0)
 		return hour <= 23 || when_no(s, wrong);
 	if (!half_of_day(s, m, &half) || hour > 23)
@@ -258,7 +258,8 @@ read_moment(struct when_scan *s, struct moment *m, const struct tm *today)
 	if (m->have == 0 || m->want_time)
 		return false;
 	if (m->midnight && m->have != HAVE_TIME)
-		return when_no(s, "a day has two midnights, say 00:00 instead");
+		return when_no(s, "a day has two midnights, write 00:00 "
+				  "instead");
 	return (m->have & HAVE_DATE) == 0 ||
 	       (m->have & day_of_month) == day_of_month;
 }
@@ -359,7 +360,7 @@ next_day(struct when_scan *s, struct moment *m, const struct tm *today,
 		if (find_moment(m, now, out))
 			return true;
 	}
-	return when_no(s, "the clock does not show it");
+	return when_no(s, "no clock shows it");
 }
 
 /* Parse the text as a date and time. */
@@ -430,7 +431,7 @@ when_parse(const char *text, int64_t now, int64_t *out, struct error *err)
 			 "\"%s\": %s: write it like 2026-11-21T10:00:00, "
 			 "8:30am tomorrow or now+2h",
 			 str_printable(quote, sizeof(quote), text),
-			 s.why != NULL ? s.why : "is no time");
+			 s.why != NULL ? s.why : "is not a time");
 }
 
 char *

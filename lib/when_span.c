@@ -220,5 +220,5 @@ when_span(const char *text, uint64_t *secs, struct error *err)
 	return error_set(err, ERROR_USAGE,
 			 "\"%s\": %s: write it like 2h30m or 1:30:00",
 			 str_printable(quote, sizeof(quote), text),
-			 s.why != NULL ? s.why : "is no span of time");
+			 s.why != NULL ? s.why : "is not a span of time");
 }

@@ -16,6 +16,7 @@ struct buf;
 struct error;
 struct hostlist;
 struct json;
+struct remote_options;
 
 /* The call of a verb, as `scr_env VERB` or by the name of LLNL's program. */
 struct env_call {
@@ -92,7 +93,7 @@ int env_put_nodes(const struct hostlist *h, const struct env_look *l,
 	OPT_GROUP("Which job"), APP_OPT_PREFIX(&(w).prefix), \
 		OPT_STRING( \
 			0, "job-id", &(w).job_id, "ID", OPT_ANY, \
-			"job (default SCR_JOB_ID, then the one around us)"), \
+			"job (default SCR_JOB_ID, then this allocation's)"), \
 		OPT_STRING(0, "user", &(w).user, "NAME", OPT_ANY, \
 			   "user (default SCR_USER_NAME, then $USER)"), \
 		OPT_STRING( \
@@ -100,10 +101,38 @@ int env_put_nodes(const struct hostlist *h, const struct env_look *l,
 			"its nodes (default SCR_NODELIST, then the job's)"), \
 		OPT_STRING(0, "resource-manager", &(w).resmgr, \
 			   "auto|" RESMGR_NAMES, OPT_WORDS, \
-			   "resource manager (default: found)"), \
+			   "resource manager (default: detected)"), \
 		OPT_STRING(0, "resmgr", &(w).resmgr, "NAME", OPT_ANY, NULL), \
 		OPT_STRING(0, "conf", &(w).conf_file, "FILE", OPT_FILE, \
 			   "user's configuration file")
+
+/* How commands are run on the nodes. */
+struct env_remote {
+	const char *remote, *launcher; /* its name; LLNL's option */
+	uint64_t timeout, fanout;      /* seconds; nodes at a time */
+	const char *helper;	       /* scr_env on the nodes; NULL: as here */
+	const char *job_id;
+};
+
+/* Default of `timeout`, seconds. */
+#define ENV_ANSWER_SECS 20
+
+#define ENV_REMOTE_OPTIONS(h) \
+	OPT_STRING(0, "remote", &(h).remote, \
+		   "auto|pdsh|ssh|srun|flux|mpiexec|local", OPT_WORDS, \
+		   "how to reach the nodes (default SCR_REMOTE)"), \
+		OPT_U64(0, "fanout", &(h).fanout, "N", 1, REMOTE_FANOUT_MAX, \
+			"nodes at the same time (default 64)"), \
+		OPT_U64(0, "timeout", &(h).timeout, "SECONDS", 1, 86400, \
+			"time-out for a node (default 20)"), \
+		OPT_STRING(0, "helper", &(h).helper, "FILE", OPT_FILE, \
+			   "scr_env as the nodes have it (default: as here)")
+
+/* Set *o, to be freed by remote_forget(), for the nodes of the job, which are
+ * known; `said` gets the ways as a line. */
+int env_set_remote(struct job *j, const struct env_remote *r,
+		   struct remote_options *o, struct buf *said,
+		   struct error *err);
 
 /* --- The verbs --- */
 
@@ -120,6 +149,10 @@ int env_down_nodes(const struct env_call *c);
 int env_check_node(const struct env_call *c);
 int env_should_exit(const struct env_call *c);
 int env_retries_halt(const struct env_call *c);
+
+/* doctor.c */
+int env_doctor(const struct env_call *c);
+int env_probe(const struct env_call *c);
 
 /* files.c */
 int env_flush_file(const struct env_call *c);

@@ -96,8 +96,7 @@ find_named(const struct jobfiles_flush *f, const struct flush_request *r,
 			return error_set(
 				err, ERROR_USAGE,
 				WORD_NAME "%s: the name of several datasets: "
-					  "give " WORD_ID_FMT
-					  " or " WORD_ID_FMT,
+					  "use " WORD_ID_FMT " or " WORD_ID_FMT,
 				str_printable(shown, sizeof(shown), r->name),
 				*id, f->all[i].id);
 		*id = f->all[i].id;
@@ -157,7 +156,7 @@ flush_file(const char *prefix, struct flush_request *r)
 	if (jobfiles_flush_read(prefix, &f, &err) < 0)
 		return app_report(STATUS_OK, &err);
 	if (r->verb == FLUSH_JSON) {
-		status = app_print_json(jobfiles_flush_json(&f));
+		app_answer_list("datasets", jobfiles_flush_json(&f));
 		jobfiles_flush_free(&f);
 		return status;
 	}
@@ -185,12 +184,13 @@ refuse_old(bool resume, bool summary, const char *prefix, const char *id)
 	char hint[1024];
 
 	if (resume)
-		app_usage("--resume: transfers of AXL are not continued; "
-			  "scr_postrun takes over what they finished, and "
-			  "copies the rest");
+		app_usage(
+			"--resume: AXL transfers are not resumed; scr_postrun "
+			"keeps the files that they completed and copies the "
+			"others");
 	if (summary)
-		app_usage("--summary: nothing is declared complete unseen; "
-			  "%s looks, and writes the summary",
+		app_usage("--summary: not supported; %s checks the files and "
+			  "writes the summary",
 			  report_command(
 				  "scr_index --build", app_prefix(prefix),
 				  id != NULL ? id : "ID", hint, sizeof(hint)));
@@ -240,7 +240,6 @@ env_flush_file(const struct env_call *c)
 			     "where it is: SYNC_FLUSHING FLUSHING PFS CACHE"),
 		OPT_VERB_ARG('s', "name", &r.verb, FLUSH_NAME, &id, "ID",
 			     OPT_ANY, "its name"),
-		OPT_VERB(0, "json", &r.verb, FLUSH_JSON, "all, as JSON"),
 		OPT_FLAG('r', "resume", &resume, NULL),
 		OPT_FLAG('S', "summary", &summary, NULL),
 		OPT_GROUP("Where"),
@@ -250,11 +249,13 @@ env_flush_file(const struct env_call *c)
 
 	env_options(c, opts);
 	refuse_old(resume, summary, prefix, id);
+	if (r.verb == FLUSH_NOTHING && app_json())
+		r.verb = FLUSH_JSON;
 	if (r.verb == FLUSH_NOTHING)
-		app_usage("what is asked? --list-ckpt, --location ID ...");
+		app_usage("no query given: --list-ckpt, --location ID ...");
 	if (before != NULL && r.verb != FLUSH_LIST_OUTPUT &&
 	    r.verb != FLUSH_LIST_CKPT)
-		app_usage("--before goes with --list-output or --list-ckpt");
+		app_usage("--before needs --list-output or --list-ckpt");
 	take_id("--before", before, &r.before, NULL);
 	take_id("dataset", id, &r.id, &r.name);
 	return flush_file(app_prefix(dir != NULL ? dir : prefix), &r);
@@ -338,7 +339,7 @@ env_log(const struct env_call *c)
 	struct log_line l = { LOG_LINE_NONE };
 	struct job_where w = { .prefix = NULL };
 	const char *type = NULL, *start = NULL, *secs = NULL, *unused = NULL;
-	uint64_t id = 0, bytes = UINT64_MAX, files = UINT64_MAX;
+	uint64_t id = UINT64_MAX, bytes = UINT64_MAX, files = UINT64_MAX;
 	struct opt opts[] = {
 		OPT_STRING('T', "type", &type, "TYPE", OPT_ANY,
 			   "what happened, as RUN_START or FLUSH_SYNC"),
@@ -352,7 +353,7 @@ env_log(const struct env_call *c)
 		OPT_GROUP("Which job"),
 		APP_OPT_PREFIX(&w.prefix),
 		OPT_STRING('i', "jobid", &w.job_id, "ID", OPT_ANY,
-			   "job (default SCR_JOB_ID, then the one around us)"),
+			   "job (default SCR_JOB_ID, then this allocation's)"),
 		OPT_STRING('u', "user", &unused, "NAME", OPT_ANY, NULL),
 		OPT_STRING('j', "jobname", &unused, "NAME", OPT_ANY, NULL),
 		OPT_STRING('s', "jobstart", &unused, "TIME", OPT_ANY, NULL),
@@ -371,11 +372,11 @@ env_log(const struct env_call *c)
 		opts[sizeof(opts) / sizeof(opts[0]) - 6] = end;
 	env_options(c, opts);
 	if (type == NULL)
-		app_usage("what happened? --type TYPE");
+		app_usage("no event given: --type TYPE");
 	*(transfer ? &l.xfer : &l.event) = type;
 	l.time = take_time(start);
 	l.secs = take_seconds(secs);
-	if (id > 0)
+	if (id != UINT64_MAX)
 		l.dataset = (int64_t)id;
 	if (files != UINT64_MAX)
 		l.files = (int64_t)files;
@@ -387,7 +388,7 @@ env_log(const struct env_call *c)
 /* --- Checkpoint interval --- */
 
 struct interval_request {
-	bool stats, percent, json;
+	bool stats, percent;
 	enum interval_model model;
 };
 
@@ -408,7 +409,7 @@ print_interval(const struct interval_stats *s, const struct interval_request *r,
 	buf_free(&out);
 	if (rc < 0)
 		return -1;
-	app_note("a checkpoint costs %.1f s, an interrupt comes each %.0f s",
+	app_note("a checkpoint takes %.1f s, one interrupt every %.0f s",
 		 i.cost, i.mtbi);
 	if (r->percent)
 		printf("%.1f\n", i.percent);
@@ -436,8 +437,8 @@ print_interval_json(const struct interval_stats *s, enum interval_model model)
 	} else {
 		json_set_null(j, "interval_seconds");
 	}
-	return error_worse_status(app_print_json(j),
-				  known ? STATUS_OK : STATUS_FAILED);
+	app_answer(j);
+	return known ? STATUS_OK : STATUS_FAILED;
 }
 
 int
@@ -455,7 +456,6 @@ env_interval(const struct env_call *c)
 		OPT_FLAG(0, "percent", &r.percent,
 			 "not the seconds between checkpoints, but the part "
 			 "of the time these then take"),
-		APP_OPT_JSON(&r.json),
 		APP_OPT_PREFIX(&prefix),
 		OPT_STRING(0, "logfile", &file, "FILE", OPT_FILE,
 			   "log (default PREFIX/.scr/log)"),
@@ -469,7 +469,7 @@ env_interval(const struct env_call *c)
 		r.model = INTERVAL_YOUNG;
 	rc = file != NULL ? interval_read(AT_FDCWD, file, &s, &err)
 			  : interval_read_prefix(app_prefix(prefix), &s, &err);
-	if (rc == 0 && r.json)
+	if (rc == 0 && app_json())
 		return print_interval_json(&s, r.model);
 	if (rc == 0)
 		rc = print_interval(&s, &r, &err);
@@ -477,7 +477,7 @@ env_interval(const struct env_call *c)
 		return STATUS_OK;
 	/* Scripts assign the output of LLNL's program to
 	 * SCR_CHECKPOINT_OVERHEAD, so print a number in any case. */
-	if (c->llnl && r.percent) {
+	if (c->llnl && r.percent && !app_json()) {
 		app_warn("%s; " PERCENT_OTHERWISE " is assumed", err.text);
 		printf(PERCENT_OTHERWISE "\n");
 		return STATUS_OK;
@@ -508,6 +508,18 @@ sum_file(const char *name, uint32_t *crc, struct error *err)
 	return n < 0 ? -1 : 0;
 }
 
+static void
+push_sum(struct json *list, const char *path, uint32_t crc)
+{
+	struct json *j = json_new_object();
+	char text[16];
+
+	snprintf(text, sizeof(text), "0x%08" PRIx32, crc);
+	json_set_str(j, "path", path);
+	json_set_str(j, "crc32", text);
+	json_push(list, j);
+}
+
 int
 env_crc32(const struct env_call *c)
 {
@@ -515,17 +527,22 @@ env_crc32(const struct env_call *c)
 	struct error err = ERROR_INIT;
 	int count = 0, status = STATUS_OK;
 	char **args = env_start(c, opts, &count);
+	struct json *list = app_json() ? json_new_array() : NULL;
 	uint32_t crc = 0;
 
 	if (count == 0)
-		app_usage("which file?");
+		app_usage("no file given");
 	for (; *args != NULL; args++) {
 		if (sum_file(*args, &crc, &err) < 0)
 			status = app_report(status, &err);
+		else if (list != NULL)
+			push_sum(list, *args, crc);
 		else if (count == 1)
 			printf("%" PRIx32 "\n", crc);
 		else
 			printf("%08" PRIx32 "  %s\n", crc, *args);
 	}
+	if (list != NULL)
+		app_answer_list("files", list);
 	return status;
 }

@@ -135,8 +135,8 @@ env_nodes(const struct env_call *c)
 	const enum env_question q = ENV_NODES;
 	const struct opt opts[] = {
 		OPT_FLAG('e', "expand", &l.plain,
-			 "every name, with commas between"),
-		OPT_FLAG('c', "count", &l.count, "only how many there are"),
+			 "every name, separated by commas"),
+		OPT_FLAG('c', "count", &l.count, "only the number of nodes"),
 		ENV_JOB_OPTIONS(w),
 		OPT_END,
 	};
@@ -167,7 +167,7 @@ env_dirs(const struct env_call *c)
 	}
 	args = env_start(c, opts, &count);
 	if (count != 1)
-		app_usage("which directories? control or cache");
+		app_usage("no kind of directory given: control or cache");
 	if (str_eq(args[0], "cache"))
 		q = ENV_CACHE;
 	else if (!str_eq(args[0], "control"))
@@ -299,7 +299,7 @@ look_up(const struct listing *t, const char *key, struct shown *s,
 	if (s->value != NULL)
 		return 0;
 	return error_set(err, ERROR_ABSENT,
-			 "%s: not set, and nothing is built in", key);
+			 "%s: not set, and without a default", key);
 }
 
 static int
@@ -354,7 +354,6 @@ env_conf(const struct env_call *c)
 {
 	struct job_where w = { .prefix = NULL };
 	struct error err = ERROR_INIT;
-	bool as_json = false;
 	const char *before = NULL;
 	size_t skip = 0;
 	int count = 0, status = STATUS_OK;
@@ -362,7 +361,6 @@ env_conf(const struct env_call *c)
 	struct listing t = { .job = &j };
 	const struct opt opts[] = {
 		OPT_FLAG(0, "value", &t.value, "only the value"),
-		APP_OPT_JSON(&as_json),
 		ENV_JOB_OPTIONS(w),
 		OPT_END,
 	};
@@ -370,7 +368,7 @@ env_conf(const struct env_call *c)
 
 	if (env_open_job(&j, &w, &err) < 0)
 		return app_report(STATUS_OK, &err);
-	t.list = as_json ? json_new_array() : NULL;
+	t.list = app_json() ? json_new_array() : NULL;
 	/* Older notices were printed when the job was opened. */
 	before = conf_notice(j.conf);
 	skip = before != NULL ? strlen(before) : 0;
@@ -382,8 +380,10 @@ env_conf(const struct env_call *c)
 	if (conf_notice(j.conf) != NULL)
 		app_warn_lines(conf_notice(j.conf) + skip);
 	job_close(&j);
-	if (as_json)
-		return error_worse_status(status, app_print_json(t.list));
+	if (t.list != NULL) {
+		app_answer_list("parameters", t.list);
+		return status;
+	}
 	return error_worse_status(status, env_finish(0, &t.out, &err));
 }
 
@@ -483,19 +483,19 @@ env_hostlist(const struct env_call *c)
 	const struct opt opts[] = {
 		OPT_GROUP("Lists: of several the union, or"),
 		OPT_VERB('m', "minus", &op, OP_MINUS,
-			 "of the first what is in no other"),
-		OPT_VERB('i', "intersect", &op, OP_BOTH, "what is in all"),
+			 "nodes of the first list that are in no other"),
+		OPT_VERB('i', "intersect", &op, OP_BOTH,
+			 "nodes that are in all lists"),
 		OPT_GROUP("What to print of it"),
 		OPT_FLAG('e', "expand", &r.look.plain, "every name"),
 		OPT_STRING('d', "delimiter", &r.separator, "TEXT", OPT_ANY,
 			   "between the names of --expand (default a comma)"),
-		OPT_FLAG('c', "count", &r.look.count, "how many there are"),
+		OPT_FLAG('c', "count", &r.look.count, "number of nodes"),
 		OPT_STRING('n', "nth", &nth, "N", OPT_ANY,
 			   "the Nth, from 1; from the end: -1"),
 		OPT_STRING('s', "size", &keep, "N", OPT_ANY,
 			   "only the first N, or the last -N"),
-		OPT_FLAG(0, "repeats", &r.repeats,
-			 "keep a name as often as it is there"),
+		OPT_FLAG(0, "repeats", &r.repeats, "keep repeated names"),
 		OPT_END,
 	};
 	struct error err = ERROR_INIT;
@@ -503,7 +503,7 @@ env_hostlist(const struct env_call *c)
 	char **args = env_start(c, opts, &count);
 
 	if (count == 0)
-		app_usage("which nodes? give a list, as node[1-4,7]");
+		app_usage("no node list given, for example node[1-4,7]");
 	if (!r.look.plain)
 		r.separator = NULL;
 	r.op = (enum operation)op;

@@ -26,17 +26,16 @@
 #include "site/relaunch.h"
 #include "str.h"
 
-/* Time-outs in seconds: the answer of a node, and the connection to it. */
-#define ANSWER_SECS 20
+/* Time-out in seconds of the connection to a node. */
 #define CONNECT_SECS 10
 
 /* --- Node health --- */
 
 struct down_request {
 	struct job_where where;
-	const char *remote, *launcher, *down, *seconds;
-	uint64_t timeout, fanout;
-	bool reason, log, free, read, json;
+	struct env_remote how;
+	const char *down;
+	bool reason, log, free, read;
 	const char *helper;
 };
 
@@ -56,7 +55,7 @@ reach_only(const struct conf *c)
 			dirs = true;
 		else if (n > 0 && strncmp(tests, "ping", n) != 0 &&
 			 strncmp(tests, "echo", n) != 0)
-			app_warn("SCR_NODE_TESTS from %s: there is no test "
+			app_warn("SCR_NODE_TESTS from %s: unknown test "
 				 "%.*s",
 				 conf_place(c, "SCR_NODE_TESTS", at), (int)n,
 				 tests);
@@ -95,14 +94,11 @@ log_down(const struct job *j, const struct hostlist *nodes,
 	buf_free(&note);
 }
 
-static int
-set_remote(struct job *j, const struct down_request *r,
-	   const struct hostlist *nodes, struct remote_options *o,
-	   struct error *err)
+int
+env_set_remote(struct job *j, const struct env_remote *r,
+	       struct remote_options *o, struct buf *said, struct error *err)
 {
-	struct buf said = BUF_INIT;
 	const char *name = r->remote;
-	int rc = -1;
 
 	if (name == NULL)
 		name = r->launcher;
@@ -113,14 +109,10 @@ set_remote(struct job *j, const struct down_request *r,
 	o->fanout = (unsigned)r->fanout;
 	o->limit = (double)r->timeout;
 	o->connect = r->timeout < CONNECT_SECS ? o->limit : CONNECT_SECS;
-	o->job_id = r->where.job_id;
+	o->job_id = r->job_id;
 	o->around = resmgr_launcher(j->rm);
 	o->stop = app_stop;
-	rc = nodes->count > 0 ? remote_resolve(nodes, o, &said, err) : 0;
-	if (rc == 0 && said.len > 0)
-		app_note("%s", said.data);
-	buf_free(&said);
-	return rc;
+	return j->nodes.count > 0 ? remote_resolve(&j->nodes, o, said, err) : 0;
 }
 
 static int
@@ -132,8 +124,10 @@ put_health(const struct down_request *r, const struct hostlist *nodes,
 	struct hostlist down;
 	int rc = -1;
 
-	if (r->json)
-		return json_print(health_json(h, nodes, use), stdout, err);
+	if (app_json()) {
+		app_answer_list("nodes", health_json(h, nodes, use));
+		return 0;
+	}
 	if (r->reason)
 		return health_reasons(h, nodes, use, out, err);
 	if (hostlist_init(&down, err) < 0)
@@ -156,13 +150,15 @@ find_down(struct job *j, const struct down_request *r, double secs,
 		.use = r->read ? HEALTH_READ : HEALTH_RUN,
 		.reach_only = reach_only(j->conf),
 		.free = r->free,
-		.helper = r->helper != NULL ? r->helper
-					    : app_beside(helper, sizeof(helper),
-							 "scr_env"),
+		.helper =
+			r->how.helper != NULL
+				? r->how.helper
+				: app_beside(helper, sizeof(helper), "scr_env"),
 		.remote = &remote,
 	};
 	struct hostlist down = { .count = 0 };
 	struct health h = { .count = 0 };
+	struct buf said = BUF_INIT;
 	int rc = -1;
 
 	if (arena == NULL)
@@ -175,8 +171,12 @@ find_down(struct job *j, const struct down_request *r, double secs,
 	}
 	o.down = &down;
 	o.dirs = health_job_dirs(j, arena, &o.ndirs, err);
-	if (o.dirs == NULL || set_remote(j, r, &j->nodes, &remote, err) < 0 ||
-	    health_check(j, &j->nodes, &o, &h, err) < 0)
+	if (o.dirs == NULL ||
+	    env_set_remote(j, &r->how, &remote, &said, err) < 0)
+		goto out;
+	if (said.len > 0)
+		app_note("%s", said.data);
+	if (health_check(j, &j->nodes, &o, &h, err) < 0)
 		goto out;
 	rc = put_health(r, &j->nodes, &h, o.use, out, err);
 	if (r->log)
@@ -184,6 +184,7 @@ find_down(struct job *j, const struct down_request *r, double secs,
 out:
 	remote_forget(&remote);
 	health_free(&h);
+	buf_free(&said);
 	hostlist_free(&down);
 	arena_free(arena);
 	return rc;
@@ -226,38 +227,30 @@ down_nodes(struct down_request *r, char **args, double secs)
 int
 env_down_nodes(const struct env_call *c)
 {
-	struct down_request r = { .timeout = ANSWER_SECS };
+	struct down_request r = { .how.timeout = ENV_ANSWER_SECS };
 	uint64_t secs = UINT64_MAX;
 	const struct opt opts[] = {
 		OPT_FLAG('r', "reason", &r.reason, "lines with NODES: REASON"),
 		OPT_FLAG('f', "free", &r.free,
 			 "sizes are of free space, not of the file system"),
 		OPT_STRING('d', "down", &r.down, "LIST", OPT_ANY,
-			   "nodes that are down, not to be asked"),
+			   "nodes that are down, not contacted"),
 		OPT_FLAG(0, "read", &r.read,
-			 "list only those from which no data can be read"),
+			 "list only nodes from which no data can be read"),
 		OPT_FLAG('l', "log", &r.log,
 			 "add an event for each to the log"),
 		OPT_U64('s', "secs", &secs, "N", 0, INT32_MAX,
-			"seconds to put into these events"),
-		OPT_FLAG(0, "json", &r.json, "print JSON, of all nodes"),
+			"seconds to record in these events"),
 		OPT_GROUP("How to ask"),
-		OPT_STRING('j', "joblauncher", &r.launcher, "NAME", OPT_ANY,
+		OPT_STRING('j', "joblauncher", &r.how.launcher, "NAME", OPT_ANY,
 			   "as --remote"),
-		OPT_STRING(0, "remote", &r.remote,
-			   "auto|pdsh|ssh|srun|flux|mpiexec|local", OPT_WORDS,
-			   "by which program (default SCR_REMOTE, then found)"),
-		OPT_U64(0, "fanout", &r.fanout, "N", 1, REMOTE_FANOUT_MAX,
-			"nodes at a time (default 64)"),
-		OPT_U64(0, "timeout", &r.timeout, "SECONDS", 1, 86400,
-			"for an attempt to ask a node (default 20)"),
-		OPT_STRING(0, "helper", &r.helper, "FILE", OPT_FILE,
-			   "scr_env as the nodes have it (default: as here)"),
+		ENV_REMOTE_OPTIONS(r.how),
 		ENV_JOB_OPTIONS(r.where),
 		OPT_END,
 	};
 	char **args = env_start(c, opts, NULL);
 
+	r.how.job_id = r.where.job_id;
 	return down_nodes(&r, args, secs == UINT64_MAX ? -1 : (double)secs);
 }
 
@@ -363,13 +356,12 @@ env_check_node(const struct env_call *c)
 	int status = STATUS_FAILED;
 	const struct opt opts[] = {
 		OPT_LIST(0, "cntl", &cntl, "DIR[:SIZE]", OPT_DIR,
-			 "control directory, and what its file system has"),
+			 "control directory, and the size it needs"),
 		OPT_LIST(0, "cache", &cache, "DIR[:SIZE]", OPT_DIR,
-			 "the same for a cache directory"),
+			 "cache directory, and the size it needs"),
 		OPT_FLAG('f', "free", &t.free,
 			 "sizes are of free space, not of the file system"),
-		OPT_FLAG(0, "read", &look,
-			 "only look whether they can be read"),
+		OPT_FLAG(0, "read", &look, "only check that they can be read"),
 		OPT_END,
 	};
 	struct arena *a = arena_new();

@@ -8,10 +8,12 @@
 #include "buf.h"
 #include "catalogue/owners.h"
 #include "error.h"
+#include "find/overview.h"
 #include "json.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
+#include "progress.h"
 #include "report/hint.h"
 #include "report/plan_text.h"
 #include "report/results.h"
@@ -28,17 +30,37 @@ struct each {
 	struct json *list;		 /* NULL: rows on stdout */
 	struct owners_overlap *overlaps; /* by id; --verify only */
 	size_t noverlaps;
+	int64_t newest[2]; /* index_newest() */
+	/* of all datasets, for the names of those that the index lacks */
+	bool has_seen;
+	struct overview seen;
 };
 
-/* Find the entry of dataset `id`; without a name it gets that of its
- * directory, in `dir`. */
+/* The name of a dataset that is not in the index, as its metadata or flush.scr
+ * record it; NULL: unknown. */
+static const char *
+recorded_name(struct each *w, int64_t id)
+{
+	if (!w->has_seen)
+		(void)overview_init(&w->seen, catalogue_path(w->c), NULL);
+	w->has_seen = true;
+	for (size_t i = 0; i < w->seen.count; i++)
+		if (w->seen.entries[i].id == id)
+			return w->seen.entries[i].name;
+	return NULL;
+}
+
+/* Find the entry of dataset `id`; without a name it gets the recorded one, or
+ * that of its directory, in `dir`. */
 static void
-name_entry(const struct index *ix, int64_t id, struct index_entry *e, char *dir,
+name_entry(struct each *w, int64_t id, struct index_entry *e, char *dir,
 	   size_t size)
 {
-	if (index_find_id(ix, id, e, NULL) < 0)
+	if (index_find_id(w->o.index, id, e, NULL) < 0)
 		*e = (struct index_entry){ .id = id };
 	snprintf(dir, size, DATASET_DIR_FMT, id);
+	if (e->name == NULL)
+		e->name = recorded_name(w, id);
 	if (e->name == NULL)
 		e->name = dir;
 }
@@ -48,19 +70,19 @@ static void
 deleted(void *arg, int64_t id, const struct delete_result *r,
 	const struct error *why)
 {
-	const struct each *w = arg;
+	struct each *w = arg;
 	const bool dry_run = w->s->dry_run;
 	struct buf row = BUF_INIT;
 	struct index_entry e;
 	char text[256], dir[64];
 	struct json *j = NULL;
 
-	name_entry(w->o.index, id, &e, dir, sizeof(dir));
+	name_entry(w, id, &e, dir, sizeof(dir));
 	if (w->list != NULL) {
 		j = results_delete_json(id, e.name, r);
 		json_set_bool(j, "deleted", why == NULL && !dry_run);
 		if (why != NULL)
-			json_set_str(j, "error", why->text);
+			json_set_str(j, "reason", why->text);
 		json_push(w->list, j);
 	} else if (why == NULL && dry_run) {
 		results_delete_row(id, e.name, r, &row);
@@ -72,23 +94,11 @@ deleted(void *arg, int64_t id, const struct delete_result *r,
 			 str_size(r->bytes));
 }
 
-/* The last line is kept back, to add the next step to it. */
 struct problems {
 	const char *name;
 	struct json *list; /* NULL: to stderr */
 	size_t count;
-	struct buf last;
 };
-
-/* Print the line that was kept back. */
-static void
-print_last(struct problems *p, const char *next)
-{
-	if (p->last.len > 0)
-		app_error("%s: %s%s%s", p->name, p->last.data,
-			  next[0] != '\0' ? ": " : "", next);
-	buf_clear(&p->last);
-}
 
 static void
 bad(void *arg, const char *what)
@@ -96,40 +106,39 @@ bad(void *arg, const char *what)
 	struct problems *p = arg;
 
 	if (p->list != NULL) {
-		json_push_str(p->list, what);
+		results_push_problem(p->list, what);
 	} else if (p->count < PROBLEMS_SHOWN || app_verbosity() > 0) {
-		print_last(p, "");
-		(void)buf_add_str(&p->last, what);
+		app_error("%s: %s", p->name, what);
 	}
 	p->count++;
 }
 
-/* Print what is left to say, and the command that mends the dataset if there
- * is one. */
+/* Print what is left to say. */
 static void
-end_problems(struct each *w, int64_t id, enum verify_mend mend,
-	     struct problems *p)
+end_problems(struct problems *p)
 {
-	const struct settings *s = w->s;
-	char command[1024], next[1100] = "", more[64], word[WORD_ID_SIZE];
+	if (p->count > PROBLEMS_SHOWN && app_verbosity() <= 0)
+		app_error("%s: %zu more problems (-v shows all)", p->name,
+			  p->count - PROBLEMS_SHOWN);
+}
 
-	if (p->list != NULL)
-		return;
-	if (mend != MEND_NONE)
-		snprintf(next, sizeof(next), "%s mends it",
-			 report_command(
-				 report_mend(mend, s->deep, s->checksums),
-				 app_prefix(s->prefix),
-				 catalogue_word(w->c, w->o.index, id, word),
-				 command, sizeof(command)));
-	if (p->count > PROBLEMS_SHOWN && app_verbosity() <= 0) {
-		print_last(p, "");
-		snprintf(more, sizeof(more), "%zu more problems (-v shows all)",
-			 p->count - PROBLEMS_SHOWN);
-		(void)buf_add_str(&p->last, more);
-	}
-	print_last(p, next);
-	buf_free(&p->last);
+/* Find the command to run next, and print it unless the answer is in JSON.
+ * Empty: there is none. */
+static void
+find_next(const struct each *w, int64_t id, int status,
+	  const struct verify_result *r, char next[static ERROR_TEXT_MAX])
+{
+	const struct next_case n = {
+		.status = status,
+		.mend = report_mend(r->mend, w->s->deep, w->s->checksums),
+		.was = r->was,
+		.is = r->is,
+		.newest = { w->newest[0], w->newest[1] },
+	};
+
+	report_next_step(w->c, w->o.index, id, &n, next, ERROR_TEXT_MAX);
+	if (next[0] != '\0' && w->list == NULL)
+		app_error("next: %s", next);
 }
 
 static int
@@ -158,27 +167,29 @@ report_overlap(const struct each *w, int64_t id, struct problems *p)
 	snprintf(text, sizeof(text),
 		 "%s: dataset %" PRId64 " has this file, too (%zu %s in all)%s",
 		 o->path, o->other, str_count(o->files, "file"),
-		 o->differ ? ": the bytes are those of one of them; drop the "
-			     "other"
-			   : "; are they the same? Checksums would tell");
+		 o->differ
+			 ? ": the bytes are those of one of them; drop the "
+			   "other"
+			 : "; without checksums it is unknown whether they are "
+			   "equal");
 	bad(p, text);
 	return o->differ ? STATUS_DAMAGED : STATUS_OK;
 }
 
-/* Verify one dataset.  A dataset that the index lists as incomplete is verified
+/* Verify one dataset.  A dataset that the index lists as unfinished is verified
  * only if the user names it. */
 static int
 verify_one(struct each *w, const struct index_entry *e)
 {
 	struct verify_result r = { .status = STATUS_OK };
 	struct error err = ERROR_INIT;
-	struct problems p = { .last = BUF_INIT };
+	struct problems p = { .count = 0 };
 	const struct verify_listener listener = { bad, &p };
 	struct buf row = BUF_INIT, word = BUF_INIT;
 	struct json *j = NULL;
-	const char *state = "incomplete";
+	const char *state = "unfinished";
 	size_t told = 0;
-	char text[256];
+	char text[256], next[ERROR_TEXT_MAX] = "";
 	int status = STATUS_OK;
 
 	p.name = verbs_shown(catalogue_name_word(w->c, w->o.index, e, &word),
@@ -201,15 +212,19 @@ verify_one(struct each *w, const struct index_entry *e)
 				r.status, report_overlap(w, e->id, &p));
 		if (p.count != told || err.kind != ERROR_NONE)
 			r.mend = MEND_NONE;
-		end_problems(w, e->id, r.mend, &p);
+		end_problems(&p);
 		status = app_report(r.status, &err);
 		/* Without --moved-from, for example, it is not known. */
 		if (status == STATUS_USAGE)
 			status = STATUS_FAILED;
+		else if (status != STATUS_OK)
+			find_next(w, e->id, status, &r, next);
 		state = report_state(status);
 	}
 	if (w->list != NULL) {
 		j = results_verify_json(e->id, e->name, state, &r);
+		if (next[0] != '\0')
+			json_set_str(j, "next", next);
 		json_set(j, "problems", p.list);
 		json_push(w->list, j);
 		return status;
@@ -240,7 +255,9 @@ verify_all(struct each *w, const int64_t *ids, size_t count)
 	int status = STATUS_OK;
 
 	for (size_t i = 0; i < count && !app_stop(); i++) {
-		name_entry(w->o.index, ids[i], &e, dir, sizeof(dir));
+		name_entry(w, ids[i], &e, dir, sizeof(dir));
+		if (count > 1)
+			progress_subject(w->o.work.progress, "%s", e.name);
 		status = error_worse_status(status, verify_one(w, &e));
 	}
 	return app_stop() ? error_worse_status(status, STATUS_FAILED) : status;
@@ -267,14 +284,18 @@ verbs_each(const struct settings *s, struct catalogue *c)
 	size_t count = (size_t)-1;
 	int status = STATUS_OK;
 
-	if (ix != NULL && s->verb == VERB_PRUNE)
-		ids = catalogue_prune(c, ix, (size_t)s->keep, s->filter.outputs,
-				      &count, &err);
-	else if (ix != NULL)
-		ids = catalogue_ids(c, ix, s->word, &count, &err);
-	if (count != (size_t)-1 && verbs_options(&w.o, s, &err) == 0) {
+	if (ix != NULL && verbs_options(&w.o, s, &err) == 0) {
 		w.o.index = ix;
-		if (s->json)
+		ids = s->verb == VERB_PRUNE
+			      ? catalogue_prune(c, ix, &s->rules, &count, &err)
+			      : catalogue_ids(c, ix, s->word, &count, &err);
+	}
+	if (s->verb == VERB_PRUNE && count != (size_t)-1 &&
+	    catalogue_prune_check(c, ix, ids, count, &w.o, &err) < 0)
+		count = (size_t)-1;
+	if (count != (size_t)-1) {
+		index_newest(ix, w.newest);
+		if (app_json())
 			w.list = json_new_array();
 		if (s->verb == VERB_VERIFY && catalogue_notice(c) != NULL)
 			status = STATUS_DAMAGED;
@@ -293,8 +314,10 @@ verbs_each(const struct settings *s, struct catalogue *c)
 		json_set(j, "datasets", w.list);
 	}
 	app_work_end(&w.o.work);
+	if (w.has_seen)
+		overview_fini(&w.seen);
 	mem_free(w.overlaps);
 	mem_free(ids);
 	index_free(ix);
-	return verbs_finish(s, j, status, &err);
+	return verbs_finish(j, status, &err);
 }

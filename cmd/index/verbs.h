@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "catalogue/catalogue.h"
+#include "when.h"
 
 struct error;
 struct json;
@@ -33,8 +34,12 @@ struct settings {
 	const char *word; /* argument of the verb, or NULL */
 	const char *prefix, *moved_from;
 	struct catalogue_filter filter;
-	bool all, names_only, json, dry_run, deep, checksums, force;
-	uint64_t jobs, memory, keep; /* 0: not given */
+	struct catalogue_look look;
+	const char *columns, *sort, *keep_within; /* as given, or NULL */
+	struct catalogue_keep rules;
+	char before[WHEN_TEXT], since[WHEN_TEXT], within[WHEN_TEXT];
+	bool all, names_only, dry_run, deep, checksums, force;
+	uint64_t jobs, memory, keep, keep_daily; /* 0: not given */
 };
 
 /* --- scr_index.c --- */
@@ -46,10 +51,9 @@ int verbs_options(struct catalogue_options *o, const struct settings *s,
 /* A name made printable for a message.  Returns `to`. */
 const char *verbs_shown(const char *name, char to[static 256]);
 
-/* With --json, print `j` (NULL: an empty object) with status and error.  Report
- * the error.  Returns the exit status. */
-int verbs_finish(const struct settings *s, struct json *j, int status,
-		 struct error *why);
+/* Answer `j` (NULL: nothing), and report the error.  Returns the exit
+ * status. */
+int verbs_finish(struct json *j, int status, struct error *why);
 
 /* --- each.c --- */
 

@@ -30,10 +30,10 @@ ark_filter_parse(const char *text, enum ark_filter *out, struct error *err)
 			*out = (enum ark_filter)i;
 			return 0;
 		}
-	return error_set(err, ERROR_USAGE,
-			 "\"%s\" is no compression: it is one of none, gzip, "
-			 "xz, zstd",
-			 str_printable(quote, sizeof(quote), text));
+	return error_set(
+		err, ERROR_USAGE,
+		"\"%s\": unknown compression, expected none, gzip, xz or zstd",
+		str_printable(quote, sizeof(quote), text));
 }
 
 const char *

@@ -167,7 +167,7 @@ give(struct archive *a, void *arg, const void **data)
 	if (in->cause.kind != ERROR_NONE)
 		return -1;
 	if (in->budget <= 0)
-		return cut_off(in, "too much before the next file");
+		return cut_off(in, "too many bytes before the next file");
 	if (in->filter == NULL) {
 		n = give_raw(a, arg, data);
 	} else if (in->ahead_len > 0) {
@@ -483,7 +483,7 @@ take_entry(struct ark_in *in, struct archive_entry *e, struct ark_entry *out,
 	if (check_kind(in, e, err) < 0)
 		return -1;
 	if (size < 0 || size > ARK_SIZE_MAX)
-		return refuse(in, ERROR_CORRUPT, "an absurd size", err);
+		return refuse(in, ERROR_CORRUPT, "an impossible size", err);
 	in->has_size = has_size || !is_file;
 	in->size = (uint64_t)size;
 	in->done = 0;
@@ -512,7 +512,7 @@ finish(struct ark_in *in, struct error *err)
 	 * sign that entries may be missing. */
 	if (family == ARCHIVE_FORMAT_TAR &&
 	    archive_filter_bytes(a, 0) == archive_read_header_position(a)) {
-		cut_off(in, "ends early, between two files");
+		cut_off(in, "is cut off between two files");
 		return failed(in, a, err);
 	}
 	do {

@@ -164,7 +164,7 @@ look(void *arg, size_t i, unsigned worker, struct error *err)
 	struct stat st;
 
 	if (e->meta != NULL) {
-		if (fstatat(x->p->meta_fd, e->meta, &st, AT_SYMLINK_NOFOLLOW) <
+		if (dir_stat(x->p->meta_fd, e->meta, &st, AT_SYMLINK_NOFOLLOW) <
 		    0)
 			return error_sys(err, "%s: cannot stat", e->meta);
 		attr_from_stat(&e->attr, &st);
@@ -335,8 +335,8 @@ list_redundancy(struct exporting *x, struct error *err)
 	for (size_t i = 0; i < h->nfiles; i++) {
 		const struct hidden_file *f = &h->files[i];
 
-		if (f->tree != NULL ||
-		    fstatat(p->meta_fd, f->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		if (f->tree != NULL || dir_stat(p->meta_fd, f->name, &st,
+						AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
 		e = add_entry(x,
 			      arena_printf(x->arena, "%s/%s", p->dir, f->name),
@@ -359,6 +359,7 @@ list_entries(struct exporting *x, struct error *err)
 {
 	const struct packed *p = x->p;
 	struct entry *e = NULL;
+	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < p->map.nfiles; i++) {
 		e = add_entry(x, p->map.files[i].path, err);
@@ -372,8 +373,9 @@ list_entries(struct exporting *x, struct error *err)
 	for (size_t i = 0; i < x->count; i++) {
 		if (ark_fits(x->list[i].path, x->list[i].size, err) < 0)
 			return -1;
-		progress_expect(x->eo->work->progress, x->list[i].size);
+		bytes += x->list[i].size;
 	}
+	progress_phase(x->eo->work->progress, "exporting", bytes);
 	return 0;
 }
 
@@ -446,8 +448,8 @@ put_trees(struct exporting *x, struct error *err)
 
 	for (size_t i = 0; i < h->nfiles; i++)
 		if (h->files[i].tree != NULL &&
-		    fstatat(x->p->meta_fd, h->files[i].name, &st,
-			    AT_SYMLINK_NOFOLLOW) < 0 &&
+		    dir_stat(x->p->meta_fd, h->files[i].name, &st,
+			     AT_SYMLINK_NOFOLLOW) < 0 &&
 		    put_tree(x, h->files[i].name, h->files[i].tree, err) < 0)
 			return -1;
 	return 0;

@@ -63,8 +63,8 @@ struct import_source {
 /*
  * Read an archive into the prefix of `c`, compare it with its manifest, and add
  * the dataset to the index.  No file gets its final name before all of them are
- * verified.  ERROR_CORRUPT, ERROR_UNSAFE: the archive is invalid.  ERROR_SYSTEM
- * with EEXIST: a different file, or a dataset with this id, already exists.
+ * verified.  ERROR_CORRUPT, ERROR_UNSAFE: the archive is invalid.
+ * ERROR_SYSTEM, also if a different file, or a dataset with this id, exists.
  */
 int import_dataset(struct catalogue *c, const struct import_source *from,
 		   const struct catalogue_options *o, struct export_result *out,

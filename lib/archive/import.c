@@ -7,7 +7,6 @@
  * all entries are the files renamed: first the data, then the metadata that
  * name them.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -129,9 +128,10 @@ classify(struct importing *x, struct imported *f, struct error *err)
 		f->meta = dataset_dir_kind(name, NULL);
 	}
 	if (id <= 0 || !put_order(f->meta, &f->kind))
-		return error_set(err, ERROR_UNSAFE,
-				 "%s: has no place in an archive of a dataset",
-				 str_printable(shown, sizeof(shown), path));
+		return error_set(
+			err, ERROR_UNSAFE,
+			"%s: unexpected file in the archive of a dataset",
+			str_printable(shown, sizeof(shown), path));
 	if (x->out->id > 0 && x->out->id != id)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: the archive is of dataset %" PRId64,
@@ -373,8 +373,8 @@ compare(struct importing *x, struct error *err)
 
 	if (x->manifest == NULL)
 		return error_set(err, ERROR_CORRUPT,
-				 "no %s in it: not an archive of a dataset, or "
-				 "it was cut",
+				 "has no %s: not an archive of a dataset, or "
+				 "cut off",
 				 DATASET_DIR_MANIFEST);
 	for (size_t i = 0; i < x->count; i++) {
 		const struct imported *f = &x->list[i];
@@ -387,17 +387,17 @@ compare(struct importing *x, struct error *err)
 			return error_set(err, ERROR_CORRUPT,
 					 "%s: is not in the manifest", shown);
 		if (!str_eq(manifest_at(x->manifest, at)->sum, f->sum))
-			return error_set(err, ERROR_CORRUPT,
-					 "%s: is not what the manifest says: "
-					 "SHA-256 is %s",
-					 shown, f->sum);
+			return error_set(
+				err, ERROR_CORRUPT,
+				"%s: differs from the manifest: SHA-256 is %s",
+				shown, f->sum);
 		matched++;
 	}
 	if (matched == manifest_count(x->manifest))
 		return 0;
 	return error_set(err, ERROR_CORRUPT,
-			 "%zu files of the manifest are not in it, or some "
-			 "are in it twice",
+			 "%zu files of the manifest are missing from it, or "
+			 "some occur twice",
 			 manifest_count(x->manifest) - matched);
 }
 
@@ -460,11 +460,10 @@ look_around(struct importing *x, struct error *err)
 		}
 		if (same)
 			continue;
-		errno = EEXIST;
-		return error_sys(err,
-				 "%s: is there, and not what is in the archive "
-				 "(--force replaces files)",
-				 str_printable(shown, sizeof(shown), f->path));
+		return error_set(
+			err, ERROR_SYSTEM,
+			"%s: exists with other contents (--force replaces it)",
+			str_printable(shown, sizeof(shown), f->path));
 	}
 	/* Metadata that differ although no file is the same are those of
 	 * another dataset with the same number. */
@@ -484,15 +483,13 @@ check_index(struct importing *x, struct error *err)
 
 	if (x->out->id <= 0)
 		rc = error_set(err, ERROR_CORRUPT,
-			       "no metadata of a dataset in it");
+			       "the archive has no metadata of a dataset");
 	else if (ix != NULL && !x->force &&
-		 index_find_id(ix, x->out->id, &e, NULL) == 0) {
-		errno = EEXIST;
-		rc = error_sys(err,
+		 index_find_id(ix, x->out->id, &e, NULL) == 0)
+		rc = error_set(err, ERROR_SYSTEM,
 			       "the index has a dataset %" PRId64
 			       " already (--force replaces it)",
 			       x->out->id);
-	}
 	index_free(ix);
 	return rc;
 }
@@ -509,6 +506,8 @@ work(struct importing *x, struct error *err)
 	    import_check_ranks(x->list, x->count, err) < 0 ||
 	    look_around(x, err) < 0)
 		return -1;
+	if (x->o->work.dry_run)
+		return 0;
 	x->owners->id = x->out->id;
 	if (put_commit(x->put, err) < 0 ||
 	    catalogue_build(x->c, x->out->id, x->o, &b, err) < 0) {
@@ -534,7 +533,7 @@ import_dataset(struct catalogue *c, const struct import_source *from,
 		.arena = arena_new(),
 	};
 	struct catalogue_options look = *o;
-	struct owners_guard owners = { c, 0, &look, true };
+	struct owners_guard owners = { c, 0, &look, true, false };
 	const struct put_options how = {
 		.par = work_waiting(&o->work, catalogue_prefix_fd(c)),
 		.guard = { owners_ask, &owners, owners_failed },
@@ -562,7 +561,7 @@ import_dataset(struct catalogue *c, const struct import_source *from,
 		room_explain(catalogue_prefix_fd(c), 0, err);
 	put_free(x.put);
 	/* A failed import leaves nothing. */
-	if (rc < 0 && made)
+	if ((rc < 0 || o->work.dry_run) && made)
 		(void)unlinkat(catalogue_prefix_fd(c), SCR_DIR, AT_REMOVEDIR);
 	pathcache_free(x.parents);
 	ark_in_free(x.ark);

@@ -55,13 +55,14 @@ match(const struct imported *list, const struct map *by,
 
 	str_printable(shown, sizeof(shown), f->path);
 	if (at == MAP_NONE)
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: its rank2file names it, but it is not in "
-				 "the archive",
-				 shown);
+		return error_set(
+			err, ERROR_CORRUPT,
+			"%s: named by its rank2file, but missing from the "
+			"archive",
+			shown);
 	if (f->nsegs > 0 || (f->has_size && f->size != list[at].size))
 		return error_set(err, ERROR_CORRUPT,
-				 "%s: is not what its rank2file says", shown);
+				 "%s: differs from its rank2file", shown);
 	named[at] = true;
 	return 0;
 }
@@ -85,8 +86,7 @@ import_check_ranks(const struct imported *list, size_t count, struct error *err)
 	for (size_t i = 0; i < count && rc == 0 && named != NULL; i++)
 		if (list[i].kind == PUT_FILE && !named[i])
 			rc = error_set(err, ERROR_UNSAFE,
-				       "%s: is in the archive, but its "
-				       "rank2file does not name it",
+				       "%s: not in its rank2file",
 				       str_printable(shown, sizeof(shown),
 						     list[i].path));
 	if (r.arena != NULL)

@@ -157,7 +157,7 @@ take_line(struct manifest *m, const char *s, size_t len, struct error *err)
 				 m->count + 1, path);
 	if (map_get(m->by_path, path) != MAP_NONE)
 		return error_set(err, ERROR_CORRUPT,
-				 "manifest: line %zu: %s: there twice",
+				 "manifest: line %zu: %s: named twice",
 				 m->count + 1, path);
 	if (map_put(m->by_path, path, m->count) < 0)
 		return error_no_memory(err);
@@ -190,7 +190,7 @@ manifest_parse(const void *data, size_t len, struct error *err)
 		end = memchr(s, '\n', len);
 		if (end == NULL) {
 			error_set(err, ERROR_CORRUPT,
-				  "manifest: line %zu: has no end",
+				  "manifest: line %zu: is cut off",
 				  m->count + 1);
 			goto fail;
 		}

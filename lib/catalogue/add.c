@@ -14,49 +14,54 @@
 #include "meta/summary.h"
 #include "str.h"
 
-/* Can the library fetch it? */
+/* The dataset is not added because of *why; `f` says whether a build helps. */
 static int
-check(struct catalogue *c, const struct catalogue_dir *d,
-      const struct catalogue_options *o, struct error *err)
+refuse(struct catalogue *c, const struct catalogue_dir *d,
+       const struct fetchable *f, const struct error *why, struct error *err)
 {
-	const struct index_entry none = { .id = d->id, .complete = -1 };
 	char word[WORD_ID_SIZE];
-	struct fetchable f;
 
-	if (catalogue_fetchable(c, &none, o, &f, err) < 0)
-		return -1;
-	if (fetchable_error(&f, err) == 0)
-		return 0;
-	return error_wrap(err, "%s: not added, %s --build %s", d->name,
-			  f.status == STATUS_DAMAGED ? "mended by" : "try",
-			  catalogue_word_now(c, d->id, word));
+	if (f->status != STATUS_DAMAGED)
+		return error_as(err, why, "%s: not added: %s", d->name,
+				why->text);
+	return error_as(err, why,
+			"%s: not added: %s: repair it with --build %s", d->name,
+			why->text, catalogue_word_now(c, d->id, word));
 }
 
 static int
 add(struct catalogue *c, const struct catalogue_dir *d,
     const struct catalogue_options *o, struct buf *name, struct error *err)
 {
+	const struct index_entry none = { .id = d->id, .complete = -1 };
 	struct catalogue_desc desc = { .tree = NULL };
+	struct fetchable f;
+	struct error why = ERROR_INIT;
 	int complete = -1, rc = -1;
 	char word[WORD_ID_SIZE];
 
-	if (catalogue_read_summary(d, &desc, &complete, err) < 0)
-		return error_wrap(err, "%s: not added, try --build %s", d->name,
-				  catalogue_word_now(c, d->id, word));
+	/* Can the library fetch it? */
+	if (catalogue_fetchable(c, &none, o, &f, err) < 0)
+		return -1;
+	if (catalogue_read_summary(d, &desc, &complete, &why) < 0)
+		return refuse(c, d, &f, &why, err);
 	if (desc.replaced > 0)
 		error_set(err, ERROR_DAMAGED,
 			  "%s: not added: dataset %" PRId64
-			  " replaced its files; --build %s can tell by "
-			  "checksums what is left of them",
+			  " replaced its files; --build %s checks by checksums "
+			  "which of them are left",
 			  d->name, desc.replaced,
 			  catalogue_word_now(c, d->id, word));
 	else if (complete != 1)
 		error_set(err, ERROR_DAMAGED,
 			  "%s: its summary does not say that it is complete; "
-			  "--build %s can tell",
+			  "--build %s checks it",
 			  d->name, catalogue_word_now(c, d->id, word));
-	else if (catalogue_check_given_up(d, &desc, err) == 0 &&
-		 check(c, d, o, err) == 0)
+	else if (catalogue_check_given_up(d, &desc, err) < 0)
+		rc = -1;
+	else if (fetchable_error(&f, &why) < 0)
+		rc = refuse(c, d, &f, &why, err);
+	else
 		rc = catalogue_record_entry(c, &desc, NULL, true, o, err);
 	if (rc == 0 && buf_add_str(name, desc.view.name) < 0)
 		rc = error_no_memory(err);

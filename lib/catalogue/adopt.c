@@ -89,10 +89,11 @@ make_dir(struct catalogue *c, const struct catalogue_desc *desc,
 		return -1;
 	if (catalogue_read_summary(d, &there, &complete, NULL) == 0 &&
 	    there.view.created_us != desc->view.created_us)
-		rc = error_set(err, ERROR_USAGE,
-			       "%s: is the directory of another dataset: not "
-			       "added",
-			       d->name);
+		rc = error_set(
+			err, ERROR_USAGE,
+			"%s: the directory belongs to another dataset: not "
+			"added",
+			d->name);
 	catalogue_desc_free(&there);
 	return rc;
 }
@@ -126,10 +127,11 @@ adopt(struct catalogue *c, struct packed *p, const struct catalogue_options *o,
 	int rc = -1;
 
 	if (p->is_packed)
-		return error_set(err, ERROR_USAGE,
-				 "%s: its files are in containers, from which "
-				 "SCR 3 fetches nothing: unpack it first",
-				 p->name);
+		return error_set(
+			err, ERROR_USAGE,
+			"%s: its files are in containers, which SCR 3 cannot "
+			"fetch: unpack it first",
+			p->name);
 	if (check_whole(p, o, err) < 0 || old_desc(p, &desc, err) < 0)
 		return -1;
 	if (packed_renew(p, err) == 0 && make_dir(c, &desc, o, &d, err) == 0 &&

@@ -216,7 +216,7 @@ needs_rebuild(const struct plan *p)
 static int
 mend(struct build *b, struct error *err)
 {
-	struct owners_guard owners = { b->c, b->dir.id, b->o, false };
+	struct owners_guard owners = { b->c, b->dir.id, .o = b->o };
 	struct rebuild_options ro = {
 		.work = &b->o->work,
 		.guard = { owners_ask, &owners, owners_failed },
@@ -286,7 +286,7 @@ report_desc(const struct build *b)
 
 	if (b->desc.from == CATALOGUE_COMPOSED)
 		work_say(&b->o->work,
-			 "%s: no descriptor anywhere: taken for %s %s, by "
+			 "%s: no descriptor found: identified as %s %s, by "
 			 "the log and the names of its files",
 			 b->dir.name, v->is_ckpt ? "checkpoint" : "output",
 			 str_printable(shown, sizeof(shown), v->name));
@@ -347,8 +347,7 @@ sweep(struct build *b)
 	struct error why = ERROR_INIT;
 
 	if (catalogue_copied_sweep(&b->dir, &why) < 0)
-		work_say(&b->o->work, "%s: %s: left there", b->dir.name,
-			 why.text);
+		work_say(&b->o->work, "%s: %s: kept", b->dir.name, why.text);
 }
 
 static int
@@ -363,15 +362,15 @@ build_plan(struct build *b, struct error *err)
 	b->out->bytes = p->bytes;
 	if (p->nranks <= 0)
 		return error_set(err, ERROR_CORRUPT,
-				 "%s: nothing tells how many ranks there were",
+				 "%s: its number of ranks is not recorded",
 				 b->dir.name);
 	if (p->verdict == SET_LOST) {
 		plan_error(p, err);
 		if (!catalogue_data_whole(p))
 			return -1;
 		work_say(&b->o->work,
-			 "%s: all its files are there, but they have lost "
-			 "their redundancy: %s",
+			 "%s: all files are present, but their redundancy is "
+			 "lost: %s",
 			 b->dir.name, err != NULL ? err->text : "");
 		error_clear(err);
 	}
@@ -536,7 +535,7 @@ catalogue_restore_maps(struct catalogue *c, int64_t id,
 		       const struct catalogue_options *o, size_t *restored,
 		       struct error *err)
 {
-	struct owners_guard owners = { c, id, o, false };
+	struct owners_guard owners = { c, id, .o = o };
 	const struct rebuild_options ro = {
 		.work = &o->work,
 		.guard = { owners_ask, &owners, owners_failed },

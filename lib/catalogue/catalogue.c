@@ -35,9 +35,7 @@ catalogue_open(const char *path, struct error *err)
 		return NULL;
 	}
 	c->scr_fd = -1;
-	c->prefix_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (c->prefix_fd < 0 && errno == ESTALE)
-		c->prefix_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	c->prefix_fd = dir_open(AT_FDCWD, path);
 	if (c->prefix_fd < 0) {
 		error_sys(err, "%s: cannot open the prefix directory", path);
 		goto fail;
@@ -131,9 +129,8 @@ catalogue_dir_open(struct catalogue *c, int64_t id, struct catalogue_dir *d,
 	if (d->fd >= 0)
 		return 0;
 	if (c->scr_fd < 0 || why.kind == ERROR_ABSENT)
-		return error_set(err, ERROR_ABSENT,
-				 "%s/%s/%s: there is no such dataset", c->path,
-				 SCR_DIR, d->name);
+		return error_set(err, ERROR_ABSENT, "%s/%s/%s: no such dataset",
+				 c->path, SCR_DIR, d->name);
 	return error_as(err, &why, "%s/%s/%s", c->path, SCR_DIR, why.text);
 }
 

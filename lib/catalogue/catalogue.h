@@ -20,6 +20,7 @@
 #include "catalogue/word.h"
 #include "error.h"
 #include "rescue/rebuild.h"
+#include "when.h"
 #include "work.h"
 
 struct buf;
@@ -105,6 +106,9 @@ struct catalogue_edit {
 	size_t count;	    /* number of entries dropped */
 	char current[1024]; /* restart point after the change; "": none */
 	char current_word[1024 + WORD_ID_SIZE]; /* its catalogue_name_word() */
+	/* Without a restart point: the newest valid checkpoint, which the next
+	 * job tries; "": none. */
+	char next_word[1024 + WORD_ID_SIZE];
 	bool moved;	  /* the restart point has changed */
 	char reason[128]; /* why the new restart point is not valid; "":
 			       valid */
@@ -202,6 +206,9 @@ int catalogue_add(struct catalogue *c, int64_t id,
 
 /* --- Verify --- */
 
+/* Maximum length of the paths of a renamed directory. */
+#define RENAMED_MAX 1024
+
 struct verify_result {
 	/* STATUS_OK; STATUS_DAMAGED: catalogue_build() can repair it;
 	 * STATUS_LOST; STATUS_FAILED: a file could not be read */
@@ -219,6 +226,9 @@ struct verify_result {
 	size_t crc_checked;  /* files whose checksum was compared */
 	uint64_t crc_bytes;  /* the bytes read for that */
 	size_t deep_sets;    /* redundancy sets compared with the data */
+	/* A directory that was renamed by hand, and its new name, below the
+	 * prefix; "": none, or too long. */
+	char was[RENAMED_MAX], is[RENAMED_MAX];
 };
 
 /* Called with a sentence for each problem. */
@@ -399,19 +409,33 @@ int catalogue_delete_all(struct catalogue *c, const int64_t *ids, size_t count,
 			 const struct delete_listener *listener,
 			 struct error *err);
 
+/* What a prune keeps; a dataset stays if one of the rules says so. */
+struct catalogue_keep {
+	size_t last;	   /* the newest valid ones; 0: one */
+	size_t daily;	   /* the newest valid one of each of as many days that
+			      have one */
+	const char *since; /* those flushed at this stamp or later; or NULL */
+	bool outputs;	   /* output datasets go, too, counted for themselves */
+};
+
 /*
  * Return the ids of the datasets that scr_index --prune deletes, oldest first,
- * for mem_free(): all checkpoints, valid or not, that are older than the `keep`
- * newest valid ones, except the current one.  If there are fewer than `keep`
- * valid ones, nothing is deleted.  With `outputs`, also select output datasets
- * that are no checkpoints by the same rule; without it, output datasets are
- * kept.  On failure, return NULL with *count (size_t)-1:  ERROR_NOMEM;
- * ERROR_DAMAGED:  `ix` was rebuilt, so it does not reliably show which datasets
- * to keep.
+ * for mem_free(): the checkpoints, valid or not, that no rule of `keep` keeps,
+ * except the current one, and those newer than the keep->last newest valid
+ * ones.  If there are fewer valid ones, nothing is deleted.  Without
+ * keep->outputs, output datasets are kept.  On failure, return NULL with *count
+ * (size_t)-1:  ERROR_NOMEM; ERROR_DAMAGED:  `ix` was rebuilt, so it does not
+ * reliably show which datasets to keep.
  */
 int64_t *catalogue_prune(const struct catalogue *c, const struct index *ix,
-			 size_t keep, bool outputs, size_t *count,
+			 const struct catalogue_keep *keep, size_t *count,
 			 struct error *err);
+
+/* Before these are deleted: ERROR_DAMAGED if valid checkpoints are kept, but
+ * none of them is whole. */
+int catalogue_prune_check(struct catalogue *c, const struct index *ix,
+			  const int64_t *ids, size_t count,
+			  const struct catalogue_options *o, struct error *err);
 
 /* --- Words that name a dataset (word.h) --- */
 
@@ -443,8 +467,9 @@ const char *catalogue_name_word(struct catalogue *c, const struct index *ix,
 				const struct index_entry *e,
 				struct buf *scratch);
 
-/* Write the words for datasets in the index that begin with `typed`, one per
- * line, newest first: names, or with "id:" numbers.  Check for write errors
+/* Write the words for datasets that begin with `typed`, one per line, newest
+ * first: names of those in the index, or with "id:" numbers; and the numbers of
+ * others that have a directory.  Check for write errors
  * with ferror(to). */
 int catalogue_words(struct catalogue *c, const struct index *ix,
 		    const char *typed, FILE *to, struct error *err);
@@ -471,22 +496,61 @@ struct catalogue_filter {
 bool catalogue_match(const struct catalogue_filter *f,
 		     const struct index_entry *e);
 
-/* Accept NULL, a stamp, or the beginning of one with at least the day.
- * Otherwise ERROR_USAGE. */
-int catalogue_check_stamp(const char *text, struct error *err);
+/* Write the stamp of the time `text` (when.h) to `to`.  A span of time is that
+ * long ago.  A time of day or a weekday that lies in the future is refused.
+ * ERROR_USAGE. */
+int catalogue_time(const char *text, int64_t now, char to[static WHEN_TEXT],
+		   struct error *err);
 
+/* Each table has the columns of those before it. */
 enum catalogue_style {
-	CATALOGUE_LLNL,	 /* LLNL's format (formats.md 12), byte for byte */
-	CATALOGUE_WIDE,	 /* also kind, files, size, and why an entry is not
-			    valid */
-	CATALOGUE_NAMES, /* one name per line */
+	CATALOGUE_LLNL,	  /* LLNL's format (formats.md 12), byte for byte */
+	CATALOGUE_WIDE,	  /* also kind, files, size, and why an entry is not
+			     valid */
+	CATALOGUE_CHOSEN, /* those of catalogue_look_columns() */
+	CATALOGUE_NAMES,  /* one name per line */
 };
 
-/* Write the list of the entries that match.  Control characters in names are
- * made printable.  Check for write errors with ferror(to). */
-int catalogue_list(const struct index_entry *entries, size_t count,
-		   const struct catalogue_filter *f, enum catalogue_style style,
-		   FILE *to, struct error *err);
+#define CATALOGUE_COLUMNS 16 /* maximum */
+
+/* How a list looks; the default is LLNL's, newest first. */
+struct catalogue_look {
+	enum catalogue_style style;
+	int columns[CATALOGUE_COLUMNS];
+	size_t column_count;
+	int sort; /* column + 1; 0: as it is */
+	bool descending;
+	bool bytes; /* sizes in bytes */
+};
+
+/* Show the columns `text`, words separated by commas.  ERROR_USAGE. */
+int catalogue_look_columns(struct catalogue_look *look, const char *text,
+			   struct error *err);
+
+/* Sort by the column `text`; after '-' in descending order.  ERROR_USAGE. */
+int catalogue_look_sort(struct catalogue_look *look, const char *text,
+			struct error *err);
+
+/* Sort entries as look->sort says; unknown values come last, and among equal
+ * values newer datasets first.  ERROR_NOMEM. */
+int catalogue_sort(const struct index *ix, struct index_entry *entries,
+		   size_t count, const struct catalogue_look *look,
+		   struct error *err);
+
+/* Entries of an index, in the order of a list. */
+struct catalogue_rows {
+	const struct index *index; /* NULL: no column shows MOVED_FROM */
+	const struct index_entry *entries;
+	size_t count;
+};
+
+/* Pass the list of the entries that match to `print`, in parts of several
+ * lines.  It empties the buffer.  Control characters in names are made
+ * printable.  ERROR_NOMEM. */
+int catalogue_list(const struct catalogue_rows *rows,
+		   const struct catalogue_filter *f,
+		   const struct catalogue_look *look,
+		   void (*print)(struct buf *text), struct error *err);
 
 /* One entry as a JSON object; NULL: out of memory. */
 struct json *catalogue_json(const struct index *ix,

@@ -64,6 +64,9 @@ struct catalogue {
 	int scr_fd;	    /* -1: .scr does not exist yet */
 	bool (*stop)(void); /* NULL: never */
 	struct buf notice;
+	/* An index that listed datasets was lost, and remade from summaries,
+	 * which have neither FAILED nor CURRENT. */
+	bool remade;
 	struct catalogue_strays *strays; /* NULL: not listed yet */
 	/*
 	 * Searches for renamed directories of data so far, and names examined.
@@ -149,6 +152,7 @@ int catalogue_write_in_place(int dirfd, const char *name,
 
 enum catalogue_source {
 	CATALOGUE_FLUSH,    /* flush.scr */
+	CATALOGUE_COPIED,   /* copied from a cache, with the files */
 	CATALOGUE_SUMMARY,  /* the dataset's summary.scr */
 	CATALOGUE_ENTRY,    /* the index */
 	CATALOGUE_COMPOSED, /* composed from other traces */
@@ -259,7 +263,7 @@ struct plan *catalogue_plan_as(struct catalogue *c, int64_t id,
 			       const struct catalogue_options *o,
 			       struct error *err);
 
-/* ERROR_LOST if the job itself declared the dataset invalid. */
+/* ERROR_LOST if the job declared the dataset invalid. */
 int catalogue_check_given_up(const struct catalogue_dir *d,
 			     const struct catalogue_desc *desc,
 			     struct error *err);

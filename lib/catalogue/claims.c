@@ -117,7 +117,7 @@ claim(void *arg, const struct rank2file_file *f, struct error *err)
 	if (!may_touch(path)) {
 		if (k->refused++ < REPORTED_MAX)
 			work_say(k->work,
-				 "%s: not below the prefix, left alone",
+				 "%s: not below the prefix, not removed",
 				 str_printable(shown, sizeof(shown),
 					       path != NULL ? path : "?"));
 		return 0;
@@ -144,14 +144,13 @@ catalogue_claims_init(struct catalogue *c, const struct catalogue_dir *d,
 		error_pass(err, &why);
 	else if (catalogue_names_lost(&out->names, &why)) {
 		work_say(&o->work,
-			 "%s: its map is lost: only files in this directory "
-			 "are removed",
+			 "%s: its segment map is lost: only files in this "
+			 "directory are removed",
 			 d->name);
 		return 0;
 	} else if (catalogue_names_unknown(&out->names, &why))
-		error_set(err, ERROR_CORRUPT,
-			  "%s: cannot tell which files it has: %s", d->name,
-			  why.text);
+		error_set(err, ERROR_CORRUPT, "%s: cannot list its files: %s",
+			  d->name, why.text);
 	else if (out->by_path == NULL)
 		error_no_memory(err);
 	else if (catalogue_names_each(&out->names, claim, out, err) == 0)

@@ -111,11 +111,12 @@ doubt(const struct deletions *all, int64_t id, const struct error *why,
 	    index_entry_valid(&e))
 		return error_set(err, ERROR_CORRUPT,
 				 "dataset %" PRId64
-				 ": cannot tell whether it shares files: %s; "
+				 ": cannot check whether it shares files: %s; "
 				 "--build or --drop it first",
 				 id, why->text);
 	work_say(&all->o->work,
-		 "dataset %" PRId64 ": cannot tell whether it shares files: %s",
+		 "dataset %" PRId64
+		 ": cannot check whether it shares files: %s",
 		 id, why->text);
 	return 0;
 }
@@ -178,14 +179,13 @@ check_entry(const struct deletion *d, const struct index *ix, struct error *err)
 	struct index_entry e;
 
 	if (ix == NULL || index_find_id(ix, d->id, &e, NULL) < 0)
-		return error_set(
-			err, ERROR_ABSENT,
-			"dataset %" PRId64 ": there is no such dataset", d->id);
+		return error_set(err, ERROR_ABSENT,
+				 "dataset %" PRId64 ": no such dataset", d->id);
 	if (e.name != NULL && packed_is_old(d->c->prefix_fd, e.name))
 		return error_set(err, ERROR_USAGE,
-				 "%s: in the layout of SCR 1.1.8, in a "
-				 "directory of its own: remove that by hand, "
-				 "and then the entry with --drop",
+				 "%s: a dataset of SCR 1.1.8: remove its "
+				 "directory by hand, then its entry with "
+				 "--drop",
 				 e.name);
 	return 0;
 }
@@ -199,8 +199,8 @@ delete_one(struct deletions *all, struct deletion *d, struct error *err)
 	if (d->dir.fd < 0) {
 		work_say(&d->o->work,
 			 "dataset %" PRId64
-			 ": its metadata are gone: files it may have had "
-			 "are left alone",
+			 ": its metadata are missing: files that it may have "
+			 "had are kept",
 			 d->id);
 		return 0;
 	}

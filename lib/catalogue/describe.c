@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * describe.c - find the descriptor of a dataset: in flush.scr, in an earlier
- * summary, or in the index.  Otherwise, compose it from the event log, the
- * paths of the files, and the totals of the plan.
+ * describe.c - find the descriptor of a dataset: in flush.scr, in the records
+ * of a scavenge, in an earlier summary, or in the index.  Otherwise, compose it
+ * from the event log, the paths of the files, and the totals of the plan.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #include "catalogue/catalogue_impl.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
+#include "meta/copied.h"
 #include "meta/flush.h"
 #include "meta/index.h"
 #include "meta/log.h"
@@ -91,7 +93,8 @@ adopt(const struct kvtree *from, int64_t id, const char *name,
 				 "the descriptor has no NAME");
 	if (!dataset_name_ok(view.name != NULL ? view.name : name))
 		return error_set(
-			err, ERROR_CORRUPT, "\"%s\" is no name for a dataset",
+			err, ERROR_CORRUPT,
+			"\"%s\" is not a valid name of a dataset",
 			str_printable(shown, sizeof(shown),
 				      view.name != NULL ? view.name : name));
 	out->tree = copy_desc(from, err);
@@ -126,6 +129,50 @@ from_flush(struct catalogue *c, int64_t id, struct catalogue_desc *out,
 		rc = adopt(e.desc, id, e.name, out, err);
 	kvtree_free(tree);
 	return rc < 0 ? error_wrap(err, "%s", FLUSH_FILE) : 0;
+}
+
+struct copied_search {
+	const struct catalogue_dir *d;
+	struct catalogue_desc *out;
+};
+
+/* Take the descriptor from the record of a rank that a scavenge has copied.  1:
+ * done. */
+static int
+take_copied(void *arg, const char *name, struct error *err)
+{
+	const struct copied_search *s = arg;
+	struct error why = ERROR_INIT;
+	struct kvtree *tree = NULL;
+	const struct kvtree *desc = NULL;
+	int rc = 0;
+
+	if (copied_name_rank(name) < 0)
+		return 0;
+	tree = kvtree_read_file(s->d->fd, name, &why);
+	desc = tree == NULL ? NULL : copied_desc(tree);
+	if (desc != NULL && adopt(desc, s->d->id, NULL, s->out, &why) == 0)
+		rc = 1;
+	kvtree_free(tree);
+	/* All records have the same; ignore one that is not usable. */
+	return why.kind == ERROR_NOMEM ? error_no_memory(err) : rc;
+}
+
+/* Find the descriptor that the cache had when the files were copied. */
+static int
+from_copied(const struct catalogue_sources *from, struct catalogue_desc *out,
+	    struct error *err)
+{
+	struct copied_search s = { from->dir, out };
+	int rc = 0;
+
+	out->from = CATALOGUE_COPIED;
+	if (from->plan != NULL && from->plan->copied)
+		rc = dir_each(from->dir->fd, from->dir->name, take_copied, &s,
+			      err);
+	if (rc == 0)
+		rc = error_set(err, ERROR_ABSENT, "no descriptor");
+	return rc < 0 ? -1 : 0;
 }
 
 int
@@ -394,11 +441,12 @@ compose(struct catalogue *c, const struct catalogue_dir *d,
 
 /* --- Search the sources --- */
 
-/* Does flush.scr, in `flush`, describe another dataset with this number than
- * the summary in the directory?  If so, *there is the one of the summary. */
+/* Does `found`, from flush.scr or a cache, describe another dataset with this
+ * number than the summary in the directory?  If so, *there is the one of the
+ * summary. */
 static bool
 is_later(const struct catalogue_sources *from,
-	 const struct catalogue_desc *flush, struct catalogue_desc *there)
+	 const struct catalogue_desc *found, struct catalogue_desc *there)
 {
 	int complete = -1;
 
@@ -406,8 +454,8 @@ is_later(const struct catalogue_sources *from,
 	if ((from->plan != NULL && from->plan->outdated) ||
 	    catalogue_read_summary(from->dir, there, &complete, NULL) < 0)
 		return false;
-	return flush->view.created_us > 0 && there->view.created_us > 0 &&
-	       flush->view.created_us != there->view.created_us;
+	return found->view.created_us > 0 && there->view.created_us > 0 &&
+	       found->view.created_us != there->view.created_us;
 }
 
 /* Evaluate the result of one source.  Return 0: found; 1: not usable, and
@@ -437,6 +485,8 @@ catalogue_describe(const struct catalogue_sources *from,
 
 	out->tree = NULL;
 	rc = judge(from_flush(from->c, d->id, out, &why), o, &why, err);
+	if (rc > 0)
+		rc = judge(from_copied(from, out, &why), o, &why, err);
 	if (rc == 0) {
 		struct catalogue_desc there = { .tree = NULL };
 		const bool later = is_later(from, out, &there);
@@ -455,7 +505,6 @@ catalogue_describe(const struct catalogue_sources *from,
 		return rc;
 	if (from->plan == NULL)
 		return error_set(err, ERROR_ABSENT,
-				 "%s: nothing says what dataset this is",
-				 d->name);
+				 "%s: no metadata name the dataset", d->name);
 	return compose(from->c, d, from->ix, from->plan, out, err);
 }

@@ -79,13 +79,13 @@ set_current(struct index *ix, const struct index_entry *entry,
 
 	if (!entry->desc.is_ckpt)
 		return error_set(err, ERROR_ABSENT,
-				 "%s: no checkpoint, so nothing to restart "
-				 "from",
+				 "%s: not a checkpoint: a job cannot restart "
+				 "from it",
 				 str_printable(shown, sizeof(shown), e->word));
 	if (entry->name == NULL)
 		return error_set(err, ERROR_ABSENT,
-				 "%s: has no name, by which the index marks "
-				 "what to restart from",
+				 "%s: has no name, so the index cannot mark "
+				 "it as the restart point",
 				 str_printable(shown, sizeof(shown), e->word));
 	index_entry_reason(entry, e->reason, sizeof(e->reason));
 	if (entry->current || stays(ix, entry, e))
@@ -125,7 +125,7 @@ edit(struct catalogue *c, struct index *ix, struct catalogue_edit *e,
 	return index_set_current(ix, NULL, err);
 }
 
-/* Record the restart point after the change. */
+/* Record the restart point after the change, or what a job takes instead. */
 static void
 note_current(struct catalogue *c, const struct index *ix,
 	     struct catalogue_edit *e)
@@ -134,11 +134,20 @@ note_current(struct catalogue *c, const struct index *ix,
 	struct buf scratch = BUF_INIT;
 	struct index_entry entry;
 	const char *word = now != NULL ? now : "";
+	char id[WORD_ID_SIZE];
+	int64_t newest[2];
 
 	snprintf(e->current, sizeof(e->current), "%s", word);
 	if (now != NULL && index_find_name(ix, now, &entry, NULL) == 0)
 		word = catalogue_name_word(c, ix, &entry, &scratch);
 	snprintf(e->current_word, sizeof(e->current_word), "%s", word);
+	index_newest(ix, newest);
+	if (now == NULL && newest[0] > 0 &&
+	    index_find_id(ix, newest[0], &entry, NULL) == 0)
+		snprintf(e->next_word, sizeof(e->next_word), "%s",
+			 entry.name != NULL
+				 ? catalogue_name_word(c, ix, &entry, &scratch)
+				 : catalogue_word(c, ix, entry.id, id));
 	buf_free(&scratch);
 }
 
@@ -195,9 +204,10 @@ look(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 		goto out;
 	rc = fetchable_error(&f, err);
 	if (rc == 0 && f.packed)
-		rc = error_set(err, ERROR_DAMAGED,
-			       "its files are in containers, from which no job "
-			       "restarts");
+		rc = error_set(
+			err, ERROR_DAMAGED,
+			"its files are in containers, which no job can restart "
+			"from");
 	if (rc < 0) {
 		e->refused = entry.id;
 		e->packed = f.packed;
@@ -217,6 +227,7 @@ catalogue_edit(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 	e->count = 0;
 	e->refused = 0;
 	e->current[0] = e->current_word[0] = e->reason[0] = '\0';
+	e->next_word[0] = '\0';
 	e->moved = false;
 	if (e->kind == CATALOGUE_CURRENT && e->look != NULL &&
 	    look(c, e, err) < 0)

@@ -45,7 +45,7 @@ open_dir(int root, const char *dir)
 {
 	const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	char name[NAME_MAX + 1];
-	int fd = openat(root, ".", flags), next = -1;
+	int fd = dir_open_file(root, ".", flags, 0), next = -1;
 	size_t n = 0;
 
 	while (fd >= 0 && *dir != '\0') {
@@ -57,7 +57,7 @@ open_dir(int root, const char *dir)
 		}
 		memcpy(name, dir, n);
 		name[n] = '\0';
-		next = openat(fd, name, flags);
+		next = dir_open_file(fd, name, flags, 0);
 		close(fd);
 		fd = next;
 		dir += n + (dir[n] == '/');
@@ -116,7 +116,7 @@ keep(struct eraser *e, const char *path, const char *why)
 	char shown[256];
 
 	e->out->kept++;
-	work_say(e->work, "%s: %s, left alone",
+	work_say(e->work, "%s: %s, not removed",
 		 str_printable(shown, sizeof(shown), path), why);
 }
 
@@ -142,12 +142,12 @@ erase(struct eraser *e, const char *path, struct error *err)
 	if (note_dirs(e, path, err) < 0)
 		return -1;
 	fd = parent(e, path, &base);
-	if (fd < 0 || fstatat(fd, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+	if (fd < 0 || dir_stat(fd, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		if (errno == ENOENT)
 			return 0;
 		if (errno != ENOTDIR && errno != ELOOP)
 			return error_sys(err, "%s: cannot remove", path);
-		keep(e, path, "a link or a file is in the way to it");
+		keep(e, path, "a link or a file blocks its path");
 		return 0;
 	}
 	if (!S_ISREG(st.st_mode)) {

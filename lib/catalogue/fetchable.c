@@ -156,8 +156,8 @@ judge_replaced(struct catalogue_fetch *f, bool proved)
 	error_set(&f->no_summary, ERROR_CORRUPT,
 		  SUMMARY_FILE ": dataset %" PRId64 " replaced its files%s",
 		  f->replaced,
-		  proved ? "; the checksums tell what is left of them"
-			 : ", and no checksums tell what is left of them");
+		  proved ? "; checksums can show which of its files are left"
+			 : ", and no checksums show which of them are left");
 }
 
 int
@@ -244,8 +244,7 @@ catalogue_fetch_match(struct catalogue_fetch *f, const struct plan *p,
 		return 0;
 	if (p->outdated) {
 		flaw(why, RANK2FILE_FILE,
-		     "is that of an older dataset, whose files have been "
-		     "replaced");
+		     "belongs to an older dataset, whose files were replaced");
 		return 0;
 	}
 	if (f->ranks.nranks != (size_t)p->nranks) {

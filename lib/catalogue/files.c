@@ -241,7 +241,8 @@ sum_files(struct checker *k, size_t count, struct error *err)
 
 	if (rc == 0) {
 		t.sums = s.sums;
-		progress_expect(k->o->work.progress, s.len);
+		progress_phase(k->o->work.progress, "comparing checksums",
+			       s.len);
 		rc = transfer(&s.files, NULL, s.len, &t, err);
 	}
 	for (size_t i = 0; rc == 0 && i < count; i++) {
@@ -365,8 +366,7 @@ adds_up(const struct catalogue_tally *t, const struct dataset *view, bool must,
 	if (!known)
 		return must ? error_set(err, ERROR_LOST,
 					"nothing records the size of its "
-					"files, so it cannot be told whether "
-					"they are complete")
+					"files, so they cannot be checked")
 			    : 0;
 	if ((uint64_t)view->files != t->files)
 		return must ? error_set(err, ERROR_LOST,

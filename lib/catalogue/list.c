@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * list.c - the index as a table or JSON, and what to prune.  Works on index
- * entries only; no file is accessed.
+ * list.c - the index as a table or JSON.  Works on index entries only; no file
+ * is accessed.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "arena.h"
 #include "catalogue/catalogue_impl.h"
 #include "error.h"
 #include "json.h"
@@ -15,6 +16,7 @@
 #include "meta/index.h"
 #include "num.h"
 #include "str.h"
+#include "when.h"
 
 /* Names are padded at most to this width. */
 #define NAME_WIDTH 40
@@ -44,23 +46,34 @@ catalogue_match(const struct catalogue_filter *f, const struct index_entry *e)
 	       (f->after == NULL || strcmp(e->flushed, f->after) >= 0);
 }
 
-int
-catalogue_check_stamp(const char *text, struct error *err)
+/* Does `text` begin with a date in digits, as 2026-11-21? */
+static bool
+is_date(const char *text)
 {
-	static const char form[] = "0000-00-00T00:00:00";
-	size_t len = text != NULL ? strlen(text) : 0;
-	bool good = text == NULL || len == 10 || len == 13 || len == 16 ||
-		    len == 19;
+	return strspn(text, "0123456789") == 4 && text[4] == '-';
+}
 
-	for (size_t i = 0; good && i < len; i++)
-		good = form[i] == '0' ? text[i] >= '0' && text[i] <= '9'
-				      : text[i] == form[i];
-	if (good)
-		return 0;
-	return error_set(err, ERROR_USAGE,
-			 "\"%s\": expected a time as YYYY-MM-DD or "
-			 "YYYY-MM-DDTHH:MM:SS",
-			 text);
+int
+catalogue_time(const char *text, int64_t now, char to[static WHEN_TEXT],
+	       struct error *err)
+{
+	uint64_t span = 0;
+	int64_t at = 0;
+
+	/* A number alone may be a year. */
+	if (text[strspn(text, "0123456789")] != '\0' &&
+	    when_span(text, &span, NULL) == 0)
+		at = span < (uint64_t)now ? now - (int64_t)span : 0;
+	else if (when_parse(text, now, &at, err) < 0)
+		return -1;
+	/* "15:00" and "fri" are the next such moment, not the last one. */
+	if (at > now && !is_date(text))
+		return error_set(err, ERROR_USAGE,
+				 "\"%s\" is in the future: give a date, or a "
+				 "span of time such as 2d",
+				 text);
+	when_text(to, at);
+	return 0;
 }
 
 /* --- Columns --- */
@@ -82,34 +95,114 @@ enum {
 	NCOLUMNS,
 };
 
+_Static_assert(NCOLUMNS <= CATALOGUE_COLUMNS, "columns of a table");
+
 /* Columns of the tables, and JSON members in addition to those of the
  * descriptor.  A new one needs a line here and one in fact_of(). */
 static const struct column {
-	const char *heading; /* NULL: only in JSON */
-	int width;	     /* of a cell; negative: left-aligned */
-	bool llnl;	     /* also in LLNL's table (formats.md 12) */
-	const char *key;     /* in JSON; NULL: only in tables */
+	const char *word; /* of --columns and --sort */
+	const char *heading;
+	int width;			/* of a cell; negative: left-aligned */
+	enum catalogue_style first;	/* the plainest table that has it */
+	const char *key;		/* in JSON; NULL: only in tables */
 	const char *yes, *no, *unknown; /* in a cell */
 } columns[NCOLUMNS] = {
-	[ID] = { "DSET", 4, true, NULL, "", "", "" },
-	[VALID] = { "VALID", -5, true, "valid", "YES", "NO", "" },
-	[FLUSHED] = { "FLUSHED            ", 0, true, "flushed", "", "",
-		      "                   " },
-	[CURRENT] = { "CUR", 3, true, "current", "*", "", "" },
-	[KIND] = { "KIND", -6, false, NULL, "", "", "-" },
-	[FILES] = { "FILES", 7, false, NULL, "", "", "-" },
-	[SIZE] = { "SIZE", 10, false, NULL, "", "", "-" },
-	[NAME] = { "NAME", -1, true, NULL, "", "", "UNKNOWN_NAME" },
-	[REASON] = { "REASON", 0, false, "reason", "", "", "" },
-	[FETCHED] = { .key = "fetched" },
-	[FETCHES] = { .key = "fetches" },
-	[FAILED] = { .key = "failed" },
-	[MOVED_FROM] = { .key = "moved_from" },
+	[ID] = { "id", "DSET", 4, CATALOGUE_LLNL, NULL, "", "", "" },
+	[VALID] = { "valid", "VALID", -5, CATALOGUE_LLNL, "valid", "YES", "NO",
+		    "" },
+	[FLUSHED] = { "flushed", "FLUSHED            ", 0, CATALOGUE_LLNL,
+		      "flushed", "", "", "                   " },
+	[CURRENT] = { "current", "CUR", 3, CATALOGUE_LLNL, "is_current", "*",
+		      "", "" },
+	[KIND] = { "kind", "KIND", -6, CATALOGUE_WIDE, NULL, "", "", "-" },
+	[FILES] = { "files", "FILES", 7, CATALOGUE_WIDE, NULL, "", "", "-" },
+	[SIZE] = { "size", "SIZE", 10, CATALOGUE_WIDE, NULL, "", "", "-" },
+	[NAME] = { "name", "NAME", -1, CATALOGUE_LLNL, NULL, "", "",
+		   "UNKNOWN_NAME" },
+	[REASON] = { "reason", "REASON", 0, CATALOGUE_WIDE, "reason", "", "",
+		     "" },
+	[FETCHED] = { "fetched", "FETCHED", 0, CATALOGUE_CHOSEN, "fetched", "",
+		      "", "" },
+	[FETCHES] = { "fetches", "FETCHES", 1, CATALOGUE_CHOSEN, "fetch_count",
+		      "", "", "" },
+	[FAILED] = { "failed", "FAILED", 0, CATALOGUE_CHOSEN, "fetch_failed",
+		     "", "", "" },
+	[MOVED_FROM] = { "moved-from", "MOVED-FROM", 0, CATALOGUE_CHOSEN,
+			 "moved_from", "", "", "" },
 };
+
+/* Find the column with the word text[0..len). */
+static int
+find_column(const char *text, size_t len, struct error *err)
+{
+	char words[256] = "";
+	size_t used = 0;
+
+	for (int i = 0; i < NCOLUMNS; i++)
+		if (strlen(columns[i].word) == len &&
+		    memcmp(columns[i].word, text, len) == 0)
+			return i;
+	for (int i = 0; i < NCOLUMNS; i++)
+		used += (size_t)snprintf(words + used, sizeof(words) - used,
+					 "%s%s", i > 0 ? ", " : "",
+					 columns[i].word);
+	return error_set(err, ERROR_USAGE, "unknown column '%.*s': one of %s",
+			 (int)(len < 80 ? len : 80), text, words);
+}
+
+int
+catalogue_look_columns(struct catalogue_look *look, const char *text,
+		       struct error *err)
+{
+	look->style = CATALOGUE_CHOSEN;
+	look->column_count = 0;
+	for (const char *word = text, *end = NULL; word != NULL;
+	     word = *end == ',' ? end + 1 : NULL) {
+		int column = 0;
+
+		end = word + strcspn(word, ",");
+		column = find_column(word, (size_t)(end - word), err);
+		if (column < 0)
+			return -1;
+		if (look->column_count == CATALOGUE_COLUMNS)
+			return error_set(err, ERROR_USAGE,
+					 "more than %d columns",
+					 CATALOGUE_COLUMNS);
+		look->columns[look->column_count++] = column;
+	}
+	return 0;
+}
+
+int
+catalogue_look_sort(struct catalogue_look *look, const char *text,
+		    struct error *err)
+{
+	int column = 0;
+
+	look->descending = *text == '-';
+	text += *text == '-' || *text == '+';
+	column = find_column(text, strlen(text), err);
+	look->sort = column + 1;
+	return column < 0 ? -1 : 0;
+}
+
+/* Fill in the columns of a style. */
+static void
+choose_columns(struct catalogue_look *look)
+{
+	if (look->style == CATALOGUE_CHOSEN)
+		return;
+	look->column_count = 0;
+	for (int i = 0; i < NCOLUMNS; i++)
+		if (look->style == CATALOGUE_NAMES
+			    ? i == NAME
+			    : columns[i].first <= look->style)
+			look->columns[look->column_count++] = i;
+}
 
 /* The value of an entry in one column. */
 struct fact {
-	enum { UNKNOWN, TEXT, NUMBER, BYTES, TRUTH } kind;
+	enum { UNKNOWN, TEXT, TIME, NUMBER, BYTES, TRUTH } kind;
 	const char *text;
 	uint64_t number; /* a TRUTH: 0 or 1 */
 };
@@ -118,6 +211,13 @@ static struct fact
 text_fact(const char *text)
 {
 	return (struct fact){ text == NULL ? UNKNOWN : TEXT, text, 0 };
+}
+
+/* A time as the index has it: local, "2026-11-21T10:00:00". */
+static struct fact
+time_fact(const char *text)
+{
+	return (struct fact){ text == NULL ? UNKNOWN : TIME, text, 0 };
 }
 
 static struct fact
@@ -140,8 +240,9 @@ kind_name(const struct dataset *d)
 	return d->is_output ? "output" : NULL;
 }
 
-/* Get the value of a column.  `ix` may be NULL if the column has a heading.
- * `scratch` has SHOWN_MAX bytes and may hold the text returned. */
+/* Get the value of a column.  `ix` may be NULL in a table of a style that has
+ * not MOVED_FROM.  `scratch` has SHOWN_MAX bytes and may hold the text
+ * returned. */
 static struct fact
 fact_of(int column, const struct index *ix, const struct index_entry *e,
 	char *scratch)
@@ -154,7 +255,7 @@ fact_of(int column, const struct index *ix, const struct index_entry *e,
 	case VALID:
 		return truth_fact(index_entry_valid(e));
 	case FLUSHED:
-		return text_fact(e->flushed);
+		return time_fact(e->flushed);
 	case CURRENT:
 		return truth_fact(e->current);
 	case KIND:
@@ -169,11 +270,11 @@ fact_of(int column, const struct index *ix, const struct index_entry *e,
 	case REASON:
 		return text_fact(index_entry_reason(e, scratch, SHOWN_MAX));
 	case FETCHED:
-		return text_fact(e->fetched);
+		return time_fact(e->fetched);
 	case FETCHES:
 		return number_fact((int64_t)e->fetches);
 	case FAILED:
-		return text_fact(e->failed);
+		return time_fact(e->failed);
 	default:
 		return text_fact(index_extra(ix, e->id, CATALOGUE_ROOT));
 	}
@@ -192,24 +293,44 @@ line_text(const char *text, char *to)
 	return text;
 }
 
+struct table {
+	struct buf text;
+	const struct index *index;
+	struct catalogue_look look;
+	size_t width[NCOLUMNS]; /* what cells are padded to */
+};
+
 static const char *
-cell_text(int column, const struct index_entry *e, char *scratch)
+cell_text(const struct table *t, int column, const struct index_entry *e,
+	  char *scratch)
 {
 	const struct column *c = &columns[column];
-	const struct fact f = fact_of(column, NULL, e, scratch);
+	const struct fact f = fact_of(column, t->index, e, scratch);
+	const char *text = c->unknown;
 
 	switch (f.kind) {
 	case TEXT:
-		return line_text(f.text, scratch);
+	case TIME:
+		text = line_text(f.text, scratch);
+		break;
 	case NUMBER:
-		return num_text(scratch, f.number);
+		text = num_text(scratch, f.number);
+		break;
 	case BYTES:
-		return str_bytes(scratch, SHOWN_MAX, f.number);
+		text = t->look.bytes ? num_text(scratch, f.number)
+				     : str_bytes(scratch, SHOWN_MAX, f.number);
+		break;
 	case TRUTH:
-		return f.number ? c->yes : c->no;
+		text = f.number ? c->yes : c->no;
+		break;
 	default:
-		return c->unknown;
+		break;
 	}
+	/* Chosen columns are for scripts, too: no cell is empty. */
+	if (t->look.style == CATALOGUE_CHOSEN &&
+	    text[strspn(text, " ")] == '\0')
+		return "-";
+	return text;
 }
 
 /* Append `blanks` blanks and a cell. */
@@ -224,21 +345,6 @@ put_cell(struct buf *out, size_t blanks, const char *cell, size_t len)
 	return 0;
 }
 
-struct table {
-	struct buf text;
-	enum catalogue_style style;
-	size_t name_width;
-};
-
-static bool
-is_shown(const struct table *t, int column)
-{
-	if (t->style == CATALOGUE_NAMES)
-		return column == NAME;
-	return t->style == CATALOGUE_LLNL ? columns[column].llnl
-					  : columns[column].heading != NULL;
-}
-
 /* Append the line of `e`, or the headings (NULL). */
 static int
 put_line(struct table *t, const struct index_entry *e)
@@ -246,80 +352,152 @@ put_line(struct table *t, const struct index_entry *e)
 	char scratch[SHOWN_MAX];
 	size_t blanks = 0; /* number of blanks before the next cell */
 
-	for (int i = 0; i < NCOLUMNS; i++) {
-		const struct column *c = &columns[i];
-		size_t width =
-			i == NAME ? t->name_width : (size_t)abs(c->width);
+	for (size_t i = 0; i < t->look.column_count; i++) {
+		const int column = t->look.columns[i];
+		const struct column *c = &columns[column];
+		const size_t width = t->width[column];
 		const char *cell = c->heading;
 		size_t len = 0, fill = 0;
 
-		if (!is_shown(t, i))
-			continue;
 		if (e != NULL)
-			cell = cell_text(i, e, scratch);
+			cell = cell_text(t, column, e, scratch);
 		len = strlen(cell);
 		/* An empty cell without a width takes no space. */
-		if (len == 0 && c->width == 0)
+		if (len == 0 && width == 0)
 			continue;
 		fill = len < width ? width - len : 0;
 		if (c->width > 0)
 			blanks += fill;
 		if (put_cell(&t->text, blanks, cell, len) < 0)
 			return -1;
-		blanks = c->width < 0 ? fill + 1 : 1;
+		blanks = c->width <= 0 ? fill + 1 : 1;
 	}
 	return buf_add_char(&t->text, '\n');
 }
 
-static size_t
-name_width(const struct index_entry *entries, size_t count,
+/* Set the widths: of LLNL's columns as in its table, of others as needed. */
+static void
+set_widths(struct table *t, const struct catalogue_rows *rows,
 	   const struct catalogue_filter *f)
 {
-	size_t width = 4, len = 0;
+	const bool chosen = t->look.style == CATALOGUE_CHOSEN;
+	char scratch[SHOWN_MAX];
 
-	for (size_t i = 0; i < count; i++) {
-		if (entries[i].name == NULL || !catalogue_match(f, &entries[i]))
-			continue;
-		len = strlen(entries[i].name);
-		if (len > width)
-			width = len < NAME_WIDTH ? len : NAME_WIDTH;
+	for (size_t i = 0; i < t->look.column_count; i++) {
+		const int column = t->look.columns[i];
+		size_t width = (size_t)abs(columns[column].width);
+
+		if (chosen ||
+		    (t->look.style == CATALOGUE_WIDE && column == NAME))
+			width = strcspn(columns[column].heading, " ");
+		for (size_t k = 0; width > 1 && k < rows->count; k++) {
+			const struct index_entry *e = &rows->entries[k];
+			size_t len = 0;
+
+			if ((!chosen && column != NAME) ||
+			    !catalogue_match(f, e))
+				continue;
+			len = strlen(cell_text(t, column, e, scratch));
+			if (len > width)
+				width = len < NAME_WIDTH ? len : NAME_WIDTH;
+		}
+		t->width[column] = width;
 	}
-	return width;
-}
-
-/* Write and clear the buffer.  A large table is not kept in memory, as this
- * would take longer than writing it. */
-static void
-flush(struct buf *text, FILE *to)
-{
-	fwrite(text->data, 1, text->len, to);
-	buf_clear(text);
 }
 
 int
-catalogue_list(const struct index_entry *entries, size_t count,
-	       const struct catalogue_filter *f, enum catalogue_style style,
-	       FILE *to, struct error *err)
+catalogue_list(const struct catalogue_rows *rows,
+	       const struct catalogue_filter *f,
+	       const struct catalogue_look *look,
+	       void (*print)(struct buf *text), struct error *err)
 {
-	struct table t = { .text = BUF_INIT, .style = style };
+	struct table t = { BUF_INIT, rows->index, *look, { 0 } };
 	int rc = 0;
 
-	if (style == CATALOGUE_WIDE)
-		t.name_width = name_width(entries, count, f);
-	if (style != CATALOGUE_NAMES)
+	choose_columns(&t.look);
+	set_widths(&t, rows, f);
+	if (look->style != CATALOGUE_NAMES)
 		rc = put_line(&t, NULL);
-	for (size_t i = 0; rc == 0 && i < count; i++) {
-		if (!catalogue_match(f, &entries[i]) ||
-		    (style == CATALOGUE_NAMES && entries[i].name == NULL))
+	for (size_t i = 0; rc == 0 && i < rows->count; i++) {
+		const struct index_entry *e = &rows->entries[i];
+
+		if (!catalogue_match(f, e) ||
+		    (look->style == CATALOGUE_NAMES && e->name == NULL))
 			continue;
-		rc = put_line(&t, &entries[i]);
+		rc = put_line(&t, e);
+		/* A large table in memory takes longer than writing it. */
 		if (t.text.len >= FLUSH_SIZE)
-			flush(&t.text, to);
+			print(&t.text);
 	}
 	if (rc == 0 && t.text.len > 0)
-		flush(&t.text, to);
+		print(&t.text);
 	buf_free(&t.text);
 	return rc < 0 ? error_no_memory(err) : 0;
+}
+
+/* --- Order --- */
+
+/* An entry to sort, and its value, which owns its text. */
+struct sorted {
+	struct index_entry entry;
+	struct fact fact;
+	bool descending;
+};
+
+static int
+compare(const void *one, const void *two)
+{
+	const struct sorted *a = one, *b = two;
+	int order = 0;
+
+	/* Unknown values are the last ones in both directions. */
+	if ((a->fact.kind == UNKNOWN) != (b->fact.kind == UNKNOWN))
+		return a->fact.kind == UNKNOWN ? 1 : -1;
+	if (a->fact.text != NULL && b->fact.text != NULL)
+		order = strcmp(a->fact.text, b->fact.text);
+	else
+		order = (a->fact.number > b->fact.number) -
+			(a->fact.number < b->fact.number);
+	if (order != 0)
+		return a->descending ? -order : order;
+	return (a->entry.id < b->entry.id) - (a->entry.id > b->entry.id);
+}
+
+int
+catalogue_sort(const struct index *ix, struct index_entry *entries,
+	       size_t count, const struct catalogue_look *look,
+	       struct error *err)
+{
+	struct sorted *list = NULL;
+	struct arena *texts = NULL;
+	char scratch[SHOWN_MAX];
+	bool good = false;
+
+	if (look->sort == 0 || count < 2)
+		return 0;
+	texts = arena_new();
+	list = mem_alloc(count, sizeof(*list));
+	good = texts != NULL && list != NULL;
+	for (size_t i = 0; good && i < count; i++) {
+		struct fact f =
+			fact_of(look->sort - 1, ix, &entries[i], scratch);
+
+		if (f.text != NULL && f.text[0] == '\0')
+			f = (struct fact){ .kind = UNKNOWN };
+		if (f.text == scratch) {
+			f.text = arena_strdup(texts, scratch);
+			good = f.text != NULL;
+		}
+		list[i] = (struct sorted){ entries[i], f, look->descending };
+	}
+	if (good) {
+		qsort(list, count, sizeof(*list), compare);
+		for (size_t i = 0; i < count; i++)
+			entries[i] = list[i].entry;
+	}
+	mem_free(list);
+	arena_free(texts);
+	return good ? 0 : error_no_memory(err);
 }
 
 /* --- JSON --- */
@@ -327,9 +505,17 @@ catalogue_list(const struct index_entry *entries, size_t count,
 static void
 set_fact(struct json *j, const char *key, const struct fact *f)
 {
+	int64_t at = 0;
+
 	switch (f->kind) {
 	case TEXT:
 		json_set_str(j, key, f->text[0] != '\0' ? f->text : NULL);
+		break;
+	case TIME:
+		if (when_parse(f->text, 0, &at, NULL) == 0)
+			json_set_time(j, key, at);
+		else
+			json_set_null(j, key);
 		break;
 	case NUMBER:
 	case BYTES:
@@ -388,107 +574,4 @@ catalogue_list_json(const struct catalogue *c, const struct index *ix,
 			json_push(list, catalogue_json(ix, &entries[i]));
 	json_set(j, "datasets", list);
 	return j;
-}
-
-/* --- Prune --- */
-
-/* Is `e` of the kind counted against `keep`? */
-static bool
-is_kind(const struct index_entry *e, bool checkpoints)
-{
-	return checkpoints ? e->desc.is_ckpt
-			   : e->desc.is_output && !e->desc.is_ckpt;
-}
-
-/* Mark what to delete of one kind: everything older than the `keep` newest
- * valid datasets.  Newer ones that are not valid are kept: they may be
- * repairable, or still being written. */
-static void
-mark_old(const struct index_entry *list, size_t count, size_t keep,
-	 bool checkpoints, bool outputs, bool *goes)
-{
-	size_t valid = 0, i = 0;
-
-	for (i = 0; i < count && valid < keep; i++)
-		valid += is_kind(&list[i], checkpoints) &&
-			 index_entry_valid(&list[i]);
-	if (valid < keep)
-		return;
-	for (; i < count; i++)
-		goes[i] = goes[i] ||
-			  (is_kind(&list[i], checkpoints) && !list[i].current &&
-			   (outputs || !list[i].desc.is_output));
-}
-
-int64_t *
-catalogue_prune(const struct catalogue *c, const struct index *ix, size_t keep,
-		bool outputs, size_t *count, struct error *err)
-{
-	size_t n = 0, found = 0;
-	struct index_entry *list = NULL;
-	int64_t *ids = NULL;
-	bool *goes = NULL;
-
-	*count = (size_t)-1;
-	if (catalogue_notice(c) != NULL) {
-		/* A rebuilt index has lost FAILED stamps and CURRENT. */
-		error_set(err, ERROR_DAMAGED,
-			  "the index is damaged or missing: repair it, look at "
-			  "the list, then prune");
-		return NULL;
-	}
-	list = index_entries(ix, &n, err);
-	*count = n;
-	if (n == 0 || n == (size_t)-1)
-		return NULL;
-	*count = (size_t)-1;
-	ids = mem_alloc(n, sizeof(*ids));
-	goes = mem_calloc(n, sizeof(*goes));
-	if (ids == NULL || goes == NULL) {
-		error_no_memory(err);
-		mem_free(ids);
-		ids = NULL;
-		goto out;
-	}
-	mark_old(list, n, keep, true, outputs, goes);
-	if (outputs)
-		mark_old(list, n, keep, false, true, goes);
-	for (size_t i = n; i-- > 0;)
-		if (goes[i])
-			ids[found++] = list[i].id;
-	*count = found;
-out:
-	mem_free(goes);
-	mem_free(list);
-	return ids;
-}
-
-int64_t *
-catalogue_ids(struct catalogue *c, const struct index *ix, const char *text,
-	      size_t *count, struct error *err)
-{
-	size_t n = 1;
-	struct index_entry *list = NULL;
-	int64_t *ids = NULL;
-
-	if (text == NULL)
-		list = index_entries(ix, &n, err);
-	*count = n;
-	if (n == 0 || n == (size_t)-1)
-		return NULL;
-	*count = (size_t)-1;
-	ids = mem_alloc(n, sizeof(*ids));
-	if (ids == NULL) {
-		error_no_memory(err);
-		goto out;
-	}
-	if (text != NULL)
-		ids[0] = catalogue_resolve(c, ix, text, err);
-	for (size_t i = 0; text == NULL && i < n; i++)
-		ids[i] = list[i].id;
-	if (ids[0] > 0)
-		*count = n;
-out:
-	mem_free(list);
-	return ids;
 }

@@ -216,6 +216,7 @@ struct search {
 	int64_t id; /* the dataset that is written */
 	struct owners *paths;
 	const struct owners_write *w; /* NULL: only mark the paths */
+	bool all; /* also datasets that are not restorable */
 };
 
 /* Can a job restart from the dataset? */
@@ -281,7 +282,7 @@ ask(const struct search *s, int64_t id, struct error *err)
 	struct error why = ERROR_INIT;
 	size_t found = 0;
 
-	if (id == s->id || !owners_restorable(s->c, s->ix, id))
+	if (id == s->id || (!s->all && !owners_restorable(s->c, s->ix, id)))
 		return 0;
 	if (owners_mark(s->c, id, s->o, s->paths, &found, &why) < 0)
 		return catalogue_is_verdict(&why) ? 0 : error_pass(err, &why);
@@ -330,7 +331,12 @@ owners_keep(void *arg, const char *const *paths, size_t count, bool *keep,
 	    struct error *err)
 {
 	const struct owners_guard *g = arg;
-	struct search s = { .c = g->catalogue, .o = g->o, .id = g->id };
+	struct search s = {
+		.c = g->catalogue,
+		.o = g->o,
+		.id = g->id,
+		.all = g->all,
+	};
 	int rc = -1;
 
 	s.paths = table_of(paths, count, err);

@@ -126,7 +126,7 @@ make_plan(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	  struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct plan *p = catalogue_plan(c, id, 0, o, &why);
+	struct plan *p = catalogue_plan(c, id, PLAN_HEADERS, o, &why);
 	bool some = p == NULL && why.kind == ERROR_ABSENT;
 
 	for (int64_t i = 0; p != NULL && p->nsets == 0 && i < p->nranks; i++)
@@ -139,15 +139,15 @@ make_plan(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	plan_free(p);
 	if (o->work.dry_run) {
 		error_set(err, ERROR_USAGE,
-			  "dataset %" PRId64 ": has no filemaps yet; what its "
-			  "redundancy would be can be told only when they are "
-			  "made",
+			  "dataset %" PRId64
+			  ": has no filemaps: without --dry-run they are "
+			  "written first, and then the redundancy",
 			  id);
 		return NULL;
 	}
 	if (write_maps(c, id, o, err) < 0)
 		return NULL;
-	return catalogue_plan(c, id, 0, o, err);
+	return catalogue_plan(c, id, PLAN_HEADERS, o, err);
 }
 
 int

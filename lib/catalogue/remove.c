@@ -44,7 +44,7 @@ remove_container(void *arg, const char *name, struct error *err)
 	int rc = 0;
 
 	if (!segmap_is_container(name) ||
-	    fstatat(d->containers, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	    dir_stat(d->containers, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	d->out->files++;
 	d->out->bytes += (uint64_t)st.st_size;
@@ -127,8 +127,8 @@ remove_names(struct removal *d, const struct listing *l, struct error *err)
 		return -1;
 	if (l->foreign > 0) {
 		work_say(&d->o->work,
-			 "%s stays: it holds %zu %s that no dataset has, "
-			 "such as %s",
+			 "%s is kept: it holds %zu %s that belong to no "
+			 "dataset, such as %s",
 			 d->dir->name, l->foreign,
 			 str_plural(l->foreign, "file"), l->first);
 		return 0;
@@ -143,7 +143,7 @@ remove_names(struct removal *d, const struct listing *l, struct error *err)
 	if (unlinkat(d->c->scr_fd, d->dir->name, AT_REMOVEDIR) == 0)
 		d->out->dirs++;
 	else if (errno == ENOTEMPTY || errno == EEXIST)
-		work_say(&d->o->work, "%s stays: it is not empty",
+		work_say(&d->o->work, "%s is kept: it is not empty",
 			 d->dir->name);
 	else if (errno != ENOENT)
 		return error_sys(err, "%s: cannot remove", d->dir->name);
@@ -203,7 +203,7 @@ remove_files(struct removal *d, const struct catalogue_claims *k,
 	d->out->kept += shared + k->refused;
 	if (shared > 0)
 		work_say(&d->o->work,
-			 "%s: %zu %s another dataset, too, left alone",
+			 "%s: %zu %s another dataset, too, not removed",
 			 d->dir->name, shared,
 			 shared == 1 ? "file belongs to" : "files belong to");
 	return rc;

@@ -103,7 +103,7 @@ add_stray(void *arg, const char *name, struct error *err)
 	int64_t id = -1;
 
 	if (dataset_dir_id(name) >= 0 ||
-	    fstatat(l->c->scr_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    dir_stat(l->c->scr_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISDIR(st.st_mode))
 		return 0;
 	id = id_of_dir(l->c->scr_fd, name);

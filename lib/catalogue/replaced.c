@@ -69,11 +69,12 @@ catalogue_refuse_replaced(struct catalogue *c, int64_t id,
 		return -1;
 	if (by == 0)
 		return 0;
-	error_set(err, ERROR_DAMAGED,
-		  "dataset %" PRId64 ": dataset %" PRId64
-		  " replaced its files; if checksums prove what is left of "
-		  "them, it can be built again",
-		  id, by);
+	error_set(
+		err, ERROR_DAMAGED,
+		"dataset %" PRId64 ": dataset %" PRId64
+		" replaced its files; it can be built again only if checksums "
+		"prove that its files are still present",
+		id, by);
 	return error_remedy(err, REMEDY_INDEX);
 }
 
@@ -105,11 +106,12 @@ catalogue_plan_proved(const struct plan *p)
 int
 catalogue_unproved(int64_t id, int64_t by, struct error *err)
 {
-	return error_set(err, ERROR_LOST,
-			 "dataset %" PRId64 ": dataset %" PRId64
-			 " replaced its files, and no checksums tell what is "
-			 "left of them",
-			 id, by);
+	return error_set(
+		err, ERROR_LOST,
+		"dataset %" PRId64 ": dataset %" PRId64
+		" replaced its files, and no checksums show which of them are "
+		"left",
+		id, by);
 }
 
 int

@@ -262,7 +262,7 @@ with_name(const struct search *s, const char *name, struct error *err)
 	if (h.count <= 1)
 		return h.first;
 	return error_set(err, ERROR_USAGE,
-			 "%s: the name of several datasets: give one of%s",
+			 "%s: the name of several datasets: use one of%s",
 			 str_printable(shown, sizeof(shown), s->text), h.text);
 }
 
@@ -447,6 +447,33 @@ is_line(const char *word)
 	return true;
 }
 
+/* Write the numbers of the datasets that have a directory, but are not in the
+ * index; newest first. */
+static int
+unlisted_words(struct catalogue *c, const struct index *ix, const char *typed,
+	       FILE *to, struct error *err)
+{
+	struct index_entry e;
+	char id[WORD_ID_SIZE];
+	size_t count = 0;
+	int64_t *ids = catalogue_dirs(c, &count, err);
+
+	if (count == (size_t)-1)
+		return -1;
+	for (size_t i = count; i-- > 0;) {
+		if (index_find_id(ix, ids[i], &e, NULL) == 0)
+			continue;
+		if (str_starts(typed, "id:"))
+			snprintf(id, sizeof(id), WORD_ID_FMT, ids[i]);
+		else
+			(void)catalogue_word(c, ix, ids[i], id);
+		if (str_starts(id, typed))
+			fprintf(to, "%s\n", id);
+	}
+	mem_free(ids);
+	return 0;
+}
+
 int
 catalogue_words(struct catalogue *c, const struct index *ix, const char *typed,
 		FILE *to, struct error *err)
@@ -475,5 +502,5 @@ catalogue_words(struct catalogue *c, const struct index *ix, const char *typed,
 			fprintf(to, "%s%s\n", before, word);
 	}
 	mem_free(list);
-	return 0;
+	return marked ? 0 : unlisted_words(c, ix, typed, to, err);
 }

@@ -47,7 +47,7 @@ tell(const struct retirement *r, const struct index_entry *e)
 			 r->id, shown);
 	else
 		work_say(&r->o->work,
-			 "dataset %" PRId64 " (%s): marked incomplete: dataset "
+			 "dataset %" PRId64 " (%s): marked unfinished: dataset "
 			 "%" PRId64 " replaces its files",
 			 r->id, shown, r->by);
 }

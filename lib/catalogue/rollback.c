@@ -302,7 +302,7 @@ catalogue_rollback(struct catalogue *c, int64_t by,
 		if (restore(c, ids[i], o, &why) < 0)
 			work_say(&o->work,
 				 "dataset %" PRId64
-				 ": stays incomplete, though "
+				 ": stays unfinished, though "
 				 "none of its files was replaced: %s",
 				 ids[i], why.text);
 	}

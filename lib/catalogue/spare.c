@@ -21,6 +21,7 @@
 
 #include "catalogue/catalogue_impl.h"
 #include "create.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
@@ -43,8 +44,8 @@ spare_size(size_t len)
 static int
 open_plain(int dirfd, const char *name, struct stat *st)
 {
-	int fd = openat(dirfd, name,
-			O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int fd = dir_open_file(
+		dirfd, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
 
 	if (fd >= 0 &&
 	    (fstat(fd, st) < 0 || !S_ISREG(st->st_mode) || st->st_nlink != 1)) {
@@ -62,7 +63,7 @@ keep_spare(int dirfd, size_t len)
 	struct stat st;
 	int fd = -1;
 
-	if (fstatat(dirfd, SPARE_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	if (dir_stat(dirfd, SPARE_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    (!S_ISREG(st.st_mode) ||
 	     st.st_size >= spare_size(len) - (off_t)PAGE))
 		return;
@@ -96,8 +97,8 @@ use_spare(int dirfd, const struct buf *image, const struct stat *index,
 		(void)!fchown(fd, index->st_uid, index->st_gid);
 		(void)!fchmod(fd, index->st_mode & 0777);
 	}
-	if (fd >= 0)
-		close(fd);
+	if (fd >= 0 && close(fd) < 0 && rc == 0)
+		rc = error_sys(err, SPARE_FILE ": cannot close");
 	if (rc == 0 && renameat(dirfd, SPARE_FILE, dirfd, INDEX_FILE) < 0)
 		rc = error_sys(err, INDEX_FILE ": cannot replace");
 	return rc < 0 ? -1 : io_sync_dir(dirfd, INDEX_FILE, err);
@@ -116,8 +117,8 @@ catalogue_write_in_place(int dirfd, const char *name, const struct buf *image,
 		error_sys(err, "%s: cannot replace", name);
 	else
 		rc = io_rewrite(fd, name, image->data, image->len, err);
-	if (fd >= 0)
-		close(fd);
+	if (fd >= 0 && close(fd) < 0 && rc == 0)
+		rc = error_sys(err, "%s: cannot close", name);
 	return rc;
 }
 
@@ -127,7 +128,7 @@ write_full(int dirfd, const struct buf *image, struct error *err)
 	struct stat st = { .st_mode = 0 };
 	struct error why = ERROR_INIT;
 
-	if (fstatat(dirfd, INDEX_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (dir_stat(dirfd, INDEX_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		st.st_mode = 0;
 	if (use_spare(dirfd, image, &st, &why) == 0 ||
 	    catalogue_write_in_place(dirfd, INDEX_FILE, image, &why) == 0)

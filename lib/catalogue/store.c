@@ -195,22 +195,28 @@ tell(const struct remake *r, const char *why, const char *what,
 	if (r->left > REPORTED_MAX)
 		buf_printf(to, " and %zu more", r->left - REPORTED_MAX);
 	if (r->left > 0)
-		buf_printf(to,
-			   ": not listed, for want of a good summary: "
-			   "--build id:%s puts %s into the index",
-			   r->left == 1 ? r->left_ids + 1 : "N",
-			   r->left == 1 ? "it" : "them");
+		buf_printf(
+			to,
+			": not listed, as %s no valid summary: --build id:%s "
+			"adds %s to the index",
+			r->left == 1 ? "it has" : "they have",
+			r->left == 1 ? r->left_ids + 1 : "N",
+			r->left == 1 ? "it" : "them");
 	if (last != NULL)
 		buf_printf(to, "\n%s", last);
 }
 
-/* Build r->ix from the dataset directories. */
+/* Build r->ix from the dataset directories, as the index is in `state`. */
 static int
-remake(struct remake *r, struct error *err)
+remake(struct remake *r, enum catalogue_state state, struct error *err)
 {
 	r->ix = index_new(err);
-	if (r->ix != NULL && take_all(r, err) == 0)
+	if (r->ix != NULL && take_all(r, err) == 0) {
+		/* Without summaries there was no index to lose. */
+		r->c->remade = r->c->remade || state == CATALOGUE_DAMAGED ||
+			       r->added > 0;
 		return 0;
+	}
 	index_free(r->ix);
 	r->ix = NULL;
 	return -1;
@@ -230,16 +236,16 @@ catalogue_read(struct catalogue *c, struct error *err)
 	}
 	if (ix != NULL)
 		return ix;
-	if (remake(&r, err) < 0)
+	if (remake(&r, state, err) < 0)
 		return NULL;
 	if (state == CATALOGUE_DAMAGED) {
 		tell(&r, why.text, "this list is made",
-		     "the next change of the index keeps the damaged file as " INDEX_FILE
-		     ".bak and writes a new one");
+		     "the next change of the index keeps the damaged file as "
+		     "" INDEX_FILE ".bak and writes a new one");
 		return r.ix;
 	}
 	if (r.added + r.left > 0) {
-		tell(&r, "there is no " INDEX_FILE, "this list is made", NULL);
+		tell(&r, INDEX_FILE " is missing", "this list is made", NULL);
 		return r.ix;
 	}
 	index_free(r.ix);
@@ -296,7 +302,7 @@ back_up(struct catalogue *c, char *to, size_t size, struct error *err)
 		}
 		/* Without hard links, rename.  No other process can take the
 		 * name meanwhile, as we hold the lock. */
-		if (fstatat(c->scr_fd, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		if (dir_stat(c->scr_fd, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
 		if (renameat(c->scr_fd, INDEX_FILE, c->scr_fd, to) == 0)
 			return io_sync_dir(c->scr_fd, to, err);
@@ -312,9 +318,10 @@ kept_before(struct catalogue *c)
 {
 	struct stat now, bak;
 
-	return fstatat(c->scr_fd, INDEX_FILE, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       fstatat(c->scr_fd, INDEX_FILE ".bak", &bak,
-		       AT_SYMLINK_NOFOLLOW) == 0 &&
+	return dir_stat(c->scr_fd, INDEX_FILE, &now, AT_SYMLINK_NOFOLLOW) ==
+		       0 &&
+	       dir_stat(c->scr_fd, INDEX_FILE ".bak", &bak,
+			AT_SYMLINK_NOFOLLOW) == 0 &&
 	       now.st_dev == bak.st_dev && now.st_ino == bak.st_ino;
 }
 
@@ -350,7 +357,7 @@ write_index(struct catalogue *c, struct index *ix, const struct remake *r,
 			   "one with the same datasets was made",
 			   INDEX_FILE, kept);
 	} else if (state == CATALOGUE_MISSING && r->added + r->left > 0) {
-		tell(r, "there was no " INDEX_FILE, "a new index was made",
+		tell(r, INDEX_FILE " was missing", "a new index was made",
 		     NULL);
 	}
 	return 0;
@@ -401,7 +408,7 @@ catalogue_change(struct catalogue *c,
 		goto out;
 	}
 	if (ix == NULL) {
-		if (remake(&r, err) < 0)
+		if (remake(&r, state, err) < 0)
 			goto out;
 		ix = r.ix;
 	}

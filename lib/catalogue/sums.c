@@ -143,8 +143,8 @@ use_read(struct plan *p, struct catalogue_sum *sums,
 		else if (rebuilt)
 			return error_set(
 				err, ERROR_DAMAGED,
-				"%s: so it was rebuilt: the redundancy "
-				"or what is recorded of it is wrong",
+				"%s: rebuilt from redundancy: the redundancy "
+				"or the record of it is wrong",
 				catalogue_file_problem(f, text, sizeof(text)));
 		else if (plan_mark(p, f->number, f->state, err) < 0)
 			return -1;

@@ -77,7 +77,7 @@ verify_report_map(struct verify *v, const struct plan *p)
 bool
 verify_is_astray(struct verify *v, const char *path, const struct attr *attr)
 {
-	struct owners_guard asks = { v->c, v->e->id, v->o, false };
+	struct owners_guard asks = { v->c, v->e->id, v->o, .all = true };
 
 	if (!v->renamed.looked)
 		catalogue_renamed_find(&asks, path, attr, &v->renamed);
@@ -87,20 +87,33 @@ verify_is_astray(struct verify *v, const char *path, const struct attr *attr)
 	return true;
 }
 
+static void
+note_renamed(struct verify *v, const char *in, const char *was, const char *is)
+{
+	struct verify_result *r = v->out;
+
+	if (snprintf(r->was, sizeof(r->was), "%s%s", in, was) >=
+		    (int)sizeof(r->was) ||
+	    snprintf(r->is, sizeof(r->is), "%s%s", in, is) >=
+		    (int)sizeof(r->is))
+		r->was[0] = '\0';
+}
+
 void
 verify_report_astray(struct verify *v)
 {
 	char from[VERIFY_SHOWN], to[VERIFY_SHOWN];
 
 	v->by_hand = v->by_hand || v->astray > 0;
-	if (v->astray > 0)
-		verify_report(
-			v, STATUS_DAMAGED,
-			"%s: missing, with %zu %s; %s looks like it: rename it "
-			"back",
-			str_printable(from, sizeof(from), v->renamed.from),
-			str_count(v->astray, "file"),
-			str_printable(to, sizeof(to), v->renamed.to));
+	if (v->astray == 0)
+		return;
+	note_renamed(v, "", v->renamed.from, v->renamed.to);
+	verify_report(v, STATUS_DAMAGED,
+		      "%s: missing, with %zu %s; %s looks like it: rename it "
+		      "back",
+		      str_printable(from, sizeof(from), v->renamed.from),
+		      str_count(v->astray, "file"),
+		      str_printable(to, sizeof(to), v->renamed.to));
 }
 
 /* --- With a rank2file alone --- */
@@ -187,9 +200,8 @@ report_fetch(struct verify *v, bool has_plan)
 	v->out->fetch.packed = f->packed;
 	if (f->desc.tree != NULL && f->desc.view.complete == 0)
 		verify_report(v, STATUS_LOST,
-			      SUMMARY_FILE
-			      ": the job itself declared the dataset "
-			      "invalid");
+			      SUMMARY_FILE ": the job declared the dataset "
+					   "invalid");
 	verify_report_map(v, NULL);
 	/* No library fetches a packed dataset, and unpacking writes its
 	 * rank2file again. */
@@ -259,7 +271,7 @@ static int
 verify_gone(struct verify *v, struct error *err)
 {
 	const char *like = NULL;
-	char shown[VERIFY_SHOWN];
+	char shown[VERIFY_SHOWN], name[DATASET_DIR_NAME];
 	int found = 0;
 
 	v->by_hand = true;
@@ -268,6 +280,9 @@ verify_gone(struct verify *v, struct error *err)
 	found = catalogue_renamed_meta(v->c, v->e->id, &like, err);
 	if (found < 0)
 		return -1;
+	snprintf(name, sizeof(name), DATASET_DIR_FMT, v->e->id);
+	if (found > 0)
+		note_renamed(v, SCR_DIR "/", name, like);
 	if (found > 0)
 		verify_report(v, STATUS_DAMAGED,
 			      "its metadata directory " DATASET_DIR_FMT
@@ -275,10 +290,9 @@ verify_gone(struct verify *v, struct error *err)
 			      v->e->id,
 			      str_printable(shown, sizeof(shown), like));
 	else
-		verify_report(
-			v, STATUS_LOST,
-			"its metadata directory is gone: nothing tells its "
-			"files");
+		verify_report(v, STATUS_LOST,
+			      "its metadata directory is missing: its files "
+			      "are unknown");
 	return 0;
 }
 
@@ -338,8 +352,8 @@ verify(struct verify *v, struct error *err)
 	if (rc > 0 && !v->fetch.have_ranks)
 		verify_report(
 			v, STATUS_LOST,
-			"no filemaps and no good rank2file: nothing tells its "
-			"files");
+			"no filemaps and no good rank2file: its files are "
+			"unknown");
 	return 0;
 }
 

@@ -124,7 +124,7 @@ catalogue_check_given_up(const struct catalogue_dir *d,
 	if (desc->view.complete != 0)
 		return 0;
 	return error_set(err, ERROR_LOST,
-			 "%s: the job itself declared it invalid (COMPLETE is "
+			 "%s: the job declared it invalid (COMPLETE is "
 			 "0 in its descriptor)",
 			 d->name);
 }

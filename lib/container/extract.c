@@ -11,6 +11,7 @@
 
 #include "arena.h"
 #include "create.h"
+#include "dir.h"
 #include "error.h"
 #include "map.h"
 #include "mem.h"
@@ -194,7 +195,7 @@ extract_cat(const struct packed *p, size_t file, int fd,
 	    packed_measure(p, file, err) < 0)
 		goto out;
 	sum.size = f->size;
-	progress_expect(work->progress, f->size);
+	progress_phase(work->progress, "reading", f->size);
 	if (packed_file(p, file, arena, &s, err) == 0)
 		rc = copy_out(&s, f->size, fd, cache, work, err);
 	if (rc != 0) {
@@ -377,7 +378,7 @@ extract_files(const struct packed *p, const struct extract_options *o,
 		error_sys(err, "%s: cannot make", o->dir);
 		goto out;
 	}
-	x.dir = open(o->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	x.dir = dir_open(AT_FDCWD, o->dir);
 	if (x.dir < 0) {
 		error_sys(err, "%s: cannot open", o->dir);
 		goto out;

@@ -121,9 +121,7 @@ look_at(void *arg, size_t i, unsigned worker, struct error *err)
 		return why.kind == ERROR_ABSENT ? bad_file(f, "missing", err)
 						: error_pass(err, &why);
 	if (!S_ISREG(st->st_mode))
-		return bad_file(f,
-				"not a plain file, and nothing else can be "
-				"packed",
+		return bad_file(f, "not a plain file: it cannot be packed",
 				err);
 	if (f->has_size && f->size != (uint64_t)st->st_size) {
 		snprintf(text, sizeof(text),
@@ -141,8 +139,7 @@ static int
 short_list(const struct packed *p, size_t rank, struct error *err)
 {
 	error_set(err, ERROR_DAMAGED,
-		  "%s: does not know all files of rank %zu: build the dataset "
-		  "again",
+		  "%s: files of rank %zu are missing: build the dataset again",
 		  p->dir, rank);
 	return error_remedy(err, REMEDY_INDEX);
 }
@@ -254,8 +251,7 @@ find_shared(struct packing *w, const struct segmap *m, struct error *err)
 	for (size_t i = 0; i < m->nfiles; i++)
 		w->out->shared += w->shared[i] && m->files[i].nsegs > 0;
 	if (w->out->shared > 0)
-		work_say(w->po->work,
-			 "%s: %zu %s another dataset, too: left there",
+		work_say(w->po->work, "%s: %zu %s another dataset, too: kept",
 			 w->p->name, w->out->shared,
 			 w->out->shared == 1 ? "file belongs to"
 					     : "files belong to");
@@ -275,13 +271,13 @@ remove_original(struct packing *w, struct pathcache *dir, const char *path,
 
 	if (parent < 0)
 		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
-	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+	if (dir_stat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		if (errno != ENOENT)
 			rc = error_sys(err, "%s: cannot stat", path);
 	} else if (!pack_same_file(&st, was)) {
 		atomic_fetch_add(&w->left, 1);
-		work_say(w->po->work,
-			 "%s: changed since it was packed: left there", path);
+		work_say(w->po->work, "%s: changed since it was packed: kept",
+			 path);
 	} else if (unlinkat(parent, base, 0) < 0) {
 		rc = error_sys(err, "%s: cannot remove", path);
 	} else {
@@ -333,7 +329,7 @@ sweep_hidden(struct packing *w, struct error *err)
 		bool same = false;
 		struct stat st;
 
-		if (fstatat(p->meta_fd, f->name, &st, AT_SYMLINK_NOFOLLOW) <
+		if (dir_stat(p->meta_fd, f->name, &st, AT_SYMLINK_NOFOLLOW) <
 			    0 ||
 		    !S_ISREG(st.st_mode) ||
 		    (uint64_t)st.st_size != f->attr.size)

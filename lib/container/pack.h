@@ -62,11 +62,11 @@ struct pack_options {
 
 struct pack_result {
 	size_t files, containers; /* packed user files; containers */
-	size_t hidden;		  /* packed metadata files */
-	size_t adopted;		  /* unpack: existing files that are right */
-	size_t removed;		  /* removed originals or containers */
-	size_t left;		  /* originals not removed: changed meanwhile */
-	size_t shared;		  /* the same: another dataset owns them, too */
+	size_t hidden;	/* packed metadata files; repack: they stay there */
+	size_t adopted; /* unpack: existing files that are right */
+	size_t removed; /* removed originals or containers */
+	size_t left;	/* originals not removed: changed meanwhile */
+	size_t shared;	/* the same: another dataset owns them, too */
 	enum pack_spare spare;
 	uint64_t bytes;
 	bool done_before; /* nothing to do except to clean up */
@@ -82,7 +82,7 @@ int pack(struct packed *p, const struct pack_options *po,
 	 struct pack_result *out, struct error *err);
 
 /* Unpack dataset `p`, with modes, owners and times.  ERROR_DAMAGED: bytes are
- * missing or wrong.  ERROR_SYSTEM with EEXIST: another file is in the way. */
+ * missing or wrong.  ERROR_SYSTEM, also if another file is in the way. */
 int unpack(struct packed *p, const struct pack_options *po,
 	   struct pack_result *out, struct error *err);
 

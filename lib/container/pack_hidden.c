@@ -115,8 +115,9 @@ add_file(struct packing *w, const struct name *n, struct error *err)
 	struct hidden *h = &w->hidden;
 	struct hidden_file f = { .name = n->name, .rank = n->rank };
 	struct stat *st = &w->red_stats[h->nfiles];
-	int fd = openat(w->p->meta_fd, n->name,
-			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int fd = dir_open_file(w->p->meta_fd, n->name,
+			       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+			       0);
 	int rc = -1;
 
 	if (fd < 0)

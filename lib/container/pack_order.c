@@ -136,8 +136,10 @@ static void
 forget_nodes(const struct packing *w, uint32_t *node)
 {
 	memset(node, 0, w->p->r2f.nranks * sizeof(*node));
-	work_detail(w->po->work, "nothing tells which ranks shared a node: "
-				 "packed by rank");
+	work_detail(
+		w->po->work,
+		"the metadata do not record which ranks shared a node: packed "
+		"by rank");
 }
 
 /*

@@ -36,7 +36,7 @@ look_at(void *arg, const char *name, struct error *err)
 	struct stat st;
 
 	if (f == NULL ||
-	    fstatat(p->meta_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    dir_stat(p->meta_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISREG(st.st_mode))
 		return 0;
 	if ((f->tree != NULL || !r->lost[f->at]) &&

@@ -67,8 +67,9 @@ pack_sweep(const struct packed *p, const struct segmap *data,
 	struct sweeping s = { .named = map_new(), .count = count };
 	int rc = -1;
 
-	s.dirfd = openat(p->root_fd, SEGMAP_DIR,
-			 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	s.dirfd = dir_open_file(p->root_fd, SEGMAP_DIR,
+				O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+				0);
 	if (s.dirfd < 0) {
 		map_free(s.named);
 		return errno == ENOENT

@@ -191,10 +191,11 @@ confirm(const struct packing *w, const struct pack_batch *b, struct error *err)
 	for (size_t i = b->first; i < b->end && rc == 0; i++)
 		if (t.sums[i].seen != m->containers[i].size ||
 		    t.sums[i].crc != m->containers[i].crc)
-			rc = error_set(err, ERROR_CORRUPT,
-				       "%s: what was read again is not what "
-				       "was written; its sources are untouched",
-				       m->containers[i].name);
+			rc = error_set(
+				err, ERROR_CORRUPT,
+				"%s: the data read again differ from the data "
+				"written; the originals are unchanged",
+				m->containers[i].name);
 	mem_free(t.sums);
 	return rc;
 }
@@ -251,9 +252,9 @@ pack_write(struct packing *w, struct segmap *m, int dirfd, struct error *err)
 	};
 	int rc = -1;
 
-	progress_expect(w->po->work->progress, m->bytes);
-	if (!w->po->keep)
-		progress_expect(w->po->work->progress, m->bytes);
+	/* Before the originals are deleted, the containers are read again. */
+	progress_phase(w->po->work->progress, "packing",
+		       w->po->keep ? m->bytes : 2 * m->bytes);
 	if (b.files != NULL && list_files(w, m, dirfd, &b.from, err) == 0)
 		rc = pack_fill(w, &b, err);
 	for (size_t i = 0; rc == 0 && i < m->nfiles; i++) {

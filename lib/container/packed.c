@@ -11,6 +11,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "crc.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
@@ -51,7 +52,8 @@ is_old(int meta_fd)
 {
 	struct stat st;
 
-	return fstatat(meta_fd, RANK2FILE_OLD, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+	return dir_stat(meta_fd, RANK2FILE_OLD, &st, AT_SYMLINK_NOFOLLOW) ==
+		       0 ||
 	       packed_any_container(meta_fd);
 }
 
@@ -107,7 +109,7 @@ packed_is_old(int prefix_fd, const char *name)
 	return found;
 }
 
-/* Open layout 3: dataset `id`; `name` (or NULL) is its name in the index. */
+/* Open layout 3: dataset `id`; `name` (or NULL) is its name. */
 static int
 open_new(struct packed *p, int64_t id, const char *name, struct error *err)
 {
@@ -116,7 +118,8 @@ open_new(struct packed *p, int64_t id, const char *name, struct error *err)
 	p->base = RANK2FILE_FILE;
 	p->dir = arena_printf(p->arena, SCR_DIR "/" DATASET_DIR_FMT, id);
 	p->root = p->dir;
-	p->name = name != NULL ? arena_strdup(p->arena, name) : p->dir;
+	p->name = name != NULL ? arena_strdup(p->arena, name)
+			       : arena_printf(p->arena, "dataset %" PRId64, id);
 	if (p->dir == NULL || p->name == NULL)
 		return error_no_memory(err);
 	p->meta_fd = path_open_beneath(p->prefix_fd, p->dir,
@@ -135,7 +138,7 @@ packed_renew(struct packed *p, struct error *err)
 		return 0;
 	if (p->id <= 0)
 		return error_set(err, ERROR_USAGE,
-				 "%s: nothing tells its number", p->name);
+				 "%s: its number is not recorded", p->name);
 	p->dir = arena_printf(p->arena, SCR_DIR "/" DATASET_DIR_FMT, p->id);
 	p->file_fd = p->prefix_fd;
 	for (size_t i = 0; i < m->nfiles && p->dir != NULL; i++) {
@@ -153,14 +156,14 @@ bool
 packed_map_flaw(const struct rank2file *r, const struct hidden *h, char *to,
 		size_t size)
 {
-	static const char safe[] = "so it loses no data and stops no restart";
+	static const char safe[] = "all data are present";
 
 	if (r->flaw != NULL)
-		snprintf(to, size, "%s: %s, %s", r->flaw, r->instead, safe);
+		snprintf(to, size, "%s: %s; %s", r->flaw, r->instead, safe);
 	else if (h == NULL || h->flaw == NULL)
 		return false;
 	else if (!h->unread)
-		snprintf(to, size, "%s: its copy was read, %s", h->flaw, safe);
+		snprintf(to, size, "%s: its copy was read; %s", h->flaw, safe);
 	else
 		snprintf(to, size, "%s: %smodes and times of files are unknown",
 			 h->flaw,
@@ -196,7 +199,7 @@ load(struct packed *p, const struct packed_some *some, struct par *par,
 		if (why.kind != ERROR_ABSENT)
 			return error_as(err, &why, "%s: %s", p->dir, why.text);
 		error_set(err, ERROR_ABSENT,
-			  "%s: has no %s: put it into the index first",
+			  "%s: has no %s: add it to the index first",
 			  str_printable(shown, sizeof(shown), p->name),
 			  p->base);
 		return error_remedy(err, REMEDY_INDEX);
@@ -304,42 +307,50 @@ packed_has_copy(const struct packed *p)
 
 /* --- Strings --- */
 
-/* Does `s` continue `last`? */
+/* Does `s`, at `at` of the string, continue `last`? */
 static bool
-follows(const struct stripe_part *last, const struct segment *s,
+follows(const struct stripe_part *last, uint64_t at, const struct segment *s,
 	const char *name)
 {
-	return last->path == name && last->off + last->len == s->off;
+	return last->start + last->len == at && last->path == name &&
+	       last->off + last->len == s->off;
 }
 
 int
 packed_containers(const struct packed *p, const struct segmap *m,
-		  struct arena *arena, struct stripe *out, struct error *err)
+		  const bool *only, struct arena *arena, struct stripe *out,
+		  struct error *err)
 {
 	struct stripe_part *last = NULL;
-	uint64_t at = 0;
 
 	if (stripe_room(out, arena, m->nsegs, err) < 0)
 		return -1;
-	for (size_t i = 0; i < m->nsegs; i++) {
-		const struct segment *s = &m->segs[i];
-		const char *name = m->containers[s->container].name;
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
+		uint64_t at = f->start;
 
-		if (last != NULL && follows(last, s, name)) {
-			last->len += s->len;
-		} else {
-			last = &out->parts[out->nparts++];
-			*last = (struct stripe_part){
-				.start = at,
-				.len = s->len,
-				.dirfd = p->root_fd,
-				.path = name,
-				.off = s->off,
-				.sum = s->container,
-				.sum_off = s->off,
-			};
+		for (size_t k = f->first; k < f->first + f->nsegs; k++) {
+			const struct segment *s = &m->segs[k];
+			const char *name = m->containers[s->container].name;
+
+			if (only != NULL && !only[i])
+				break;
+			if (last != NULL && follows(last, at, s, name)) {
+				last->len += s->len;
+			} else {
+				last = &out->parts[out->nparts++];
+				*last = (struct stripe_part){
+					.start = at,
+					.len = s->len,
+					.dirfd = p->root_fd,
+					.path = name,
+					.off = s->off,
+					.sum = s->container,
+					.sum_off = s->off,
+				};
+			}
+			at += s->len;
 		}
-		at += s->len;
 	}
 	return 0;
 }
@@ -441,7 +452,7 @@ packed_copy(const struct packed_copy *c, const struct stripe *from,
 		return error_no_memory(err);
 	for (size_t i = 0; i < m->nfiles; i++)
 		sums[i].size = m->files[i].size;
-	progress_expect(c->work->progress, c->len);
+	progress_phase(c->work->progress, "unpacking", c->len);
 	rc = transfer(from, c->to, c->len, &t, err);
 	for (size_t k = 0; k < c->to->nparts && rc == 0; k++) {
 		const struct segmap_file *f = &m->files[c->to->parts[k].sum];
@@ -480,7 +491,7 @@ packed_refuse_place(const struct packed *p, size_t file, struct error *err)
 	if (dataset_dir_is_data(path))
 		return 0;
 	return error_set(err, ERROR_UNSAFE,
-			 "%s: no file of a job lies among the metadata",
+			 "%s: a job has no files among the metadata",
 			 str_printable(shown, sizeof(shown), path));
 }
 

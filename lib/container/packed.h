@@ -64,7 +64,7 @@ struct packed_some {
 struct packed_where {
 	int prefix_fd;	  /* borrowed until packed_close() */
 	int64_t id;	  /* layout 1: 0 if unknown */
-	const char *name; /* name for messages; NULL: its directory */
+	const char *name; /* name for messages; NULL: "dataset ID" */
 	const char *old; /* directory, relative to the prefix; NULL: layout 3 */
 	const struct packed_some *some; /* NULL: all, to be read only */
 };
@@ -107,11 +107,12 @@ bool packed_is_old(int prefix_fd, const char *name);
 /*
  * The string of all packed files, segment after segment: as containers (parts
  * have the container's number in `sum`), or as sinks, whose bytes are only
- * summed (parts have the segment's number in `sum`).  Parts are allocated in
- * `arena`.
+ * summed (parts have the segment's number in `sum`).  `only`, by file: other
+ * files are gaps, and their containers are not read; NULL: all files.  Parts
+ * are allocated in `arena`.
  */
 int packed_containers(const struct packed *p, const struct segmap *m,
-		      struct arena *arena, struct stripe *out,
+		      const bool *only, struct arena *arena, struct stripe *out,
 		      struct error *err);
 int packed_sinks(const struct segmap *m, struct arena *arena,
 		 struct stripe *out, struct error *err);

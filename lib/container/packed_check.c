@@ -15,6 +15,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "container/packed.h"
+#include "dir.h"
 #include "error.h"
 #include "map.h"
 #include "mem.h"
@@ -156,7 +157,7 @@ report_cut(struct checker *c, const uint64_t *have)
 				say(c, i, SIZE_MAX,
 				    "%s (rank %" PRIu32
 				    "): damaged: bytes %" PRIu64 " to %" PRIu64
-				    " of %s are not there",
+				    " of %s are missing",
 				    str_printable(shown, sizeof(shown),
 						  f->path),
 				    f->rank, s->off, s->off + s->len - 1,
@@ -210,7 +211,11 @@ check_plain(struct checker *c, size_t i, struct error *err)
 			return error_pass(err, &why);
 		say(c, i, SIZE_MAX, "%s (rank %" PRIu32 "): %s", shown, f->rank,
 		    why.kind == ERROR_UNSAFE ? "leaves the prefix" : "missing");
-	} else if (!S_ISREG(st.st_mode)) {
+		return 0;
+	}
+	if (!f->has_size)
+		c->out->bytes += (uint64_t)st.st_size;
+	if (!S_ISREG(st.st_mode)) {
 		say(c, i, SIZE_MAX, "%s (rank %" PRIu32 "): not a file", shown,
 		    f->rank);
 	} else if (f->has_size && (uint64_t)st.st_size != f->size) {
@@ -272,7 +277,7 @@ report_unread(struct checker *c, size_t i, const struct unread *u)
 
 	c->out->unread += u->noted;
 	say(c, u->noted ? SIZE_MAX : i, SIZE_MAX,
-	    "%s (rank %" PRIu32 "): cannot be read whole%s%s",
+	    "%s (rank %" PRIu32 "): cannot be read completely%s%s",
 	    str_printable(shown, sizeof(shown), f->path), f->rank,
 	    u->noted ? ": " : "", u->noted ? u->why.text : "");
 }
@@ -359,11 +364,11 @@ check_sums(struct checker *c, struct error *err)
 
 	if (packed_sums_init(m, &s, err) < 0)
 		return -1;
-	if (packed_containers(c->p, m, c->arena, &from, err) < 0 ||
+	if (packed_containers(c->p, m, NULL, c->arena, &from, err) < 0 ||
 	    packed_sinks(m, c->arena, &sinks, err) < 0 ||
 	    (!c->red && plain_string(c->p, c->arena, &plain, &len, err) < 0))
 		goto out;
-	progress_expect(t.work->progress, m->bytes + len);
+	progress_phase(t.work->progress, "comparing checksums", m->bytes + len);
 	t.sums_to = s.segments;
 	if (transfer(&from, &sinks, m->bytes, &t, err) < 0)
 		goto out;
@@ -427,13 +432,12 @@ check_mark(struct checker *c)
 {
 	struct stat st;
 
-	if (c->p->layout != 3 || fstatat(c->p->meta_fd, DATASET_DIR_MARK, &st,
-					 AT_SYMLINK_NOFOLLOW) < 0)
+	if (c->p->layout != 3 || dir_stat(c->p->meta_fd, DATASET_DIR_MARK, &st,
+					  AT_SYMLINK_NOFOLLOW) < 0)
 		return;
 	c->out->unfinished = true;
 	say(c, SIZE_MAX, SIZE_MAX,
-	    "%s: a rebuild inside the containers was not finished: run it "
-	    "again",
+	    "%s: a rebuild in the containers was interrupted: run it again",
 	    DATASET_DIR_MARK);
 }
 

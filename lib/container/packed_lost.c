@@ -74,9 +74,10 @@ packed_map_lost(int meta_fd, struct error *why)
 	    !has_containers(meta_fd))
 		return false;
 	error_set(why, ERROR_LOST,
-		  RANK2FILE_FILE ", its copy, parts of it and packed.N.scr are "
-				 "lost, which tell where the files lie in the "
-				 "containers: restore them from a backup");
+		  RANK2FILE_FILE
+		  ", its copy, its parts and packed.N.scr are lost; they "
+		  "record where the files lie in the containers: restore one "
+		  "from a backup");
 	return true;
 }
 
@@ -88,9 +89,10 @@ packed_old_map_lost(const struct packed *p, struct error *why)
 
 	if (p->layout != 1 || !is_damage(why) || !has_containers(p->root_fd))
 		return false;
-	error_set(why, ERROR_LOST,
-		  "%s: it tells where the files lie in the containers: restore "
-		  "rank2file*.scr in %s from a backup",
-		  was.text, p->dir);
+	error_set(
+		why, ERROR_LOST,
+		"%s: it records where the files lie in the containers: restore "
+		"rank2file*.scr in %s from a backup",
+		was.text, p->dir);
 	return true;
 }

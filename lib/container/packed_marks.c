@@ -30,8 +30,8 @@ packed_refuse_marked(const struct packed *p, size_t first, size_t count,
 		    !marks_any(&marks, &p->map, f->first, f->nsegs))
 			continue;
 		error_set(err, ERROR_DAMAGED,
-			  "%s: %s: a rebuild of it was interrupted: run that "
-			  "again first",
+			  "%s: %s: its rebuild was interrupted: run the "
+			  "rebuild again first",
 			  p->name,
 			  str_printable(shown, sizeof(shown), f->path));
 		rc = error_remedy(err, REMEDY_REBUILD);

@@ -443,7 +443,7 @@ work(struct repacking *r, struct error *err)
 		return -1;
 	if (w->out->done_before)
 		return 0;
-	progress_expect(w->po->work->progress, 2 * r->next.bytes);
+	progress_phase(w->po->work->progress, "repacking", 2 * r->next.bytes);
 	if (same_layout(r->old, &r->next, w->from)) {
 		if (compose(r, err) < 0)
 			return -1;
@@ -476,6 +476,7 @@ repack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	/* The metadata beside the map are kept. */
 	r.w.hidden = p->hidden;
 	p->hidden = (struct hidden){ .arena = NULL };
+	out->hidden = r.w.hidden.nfiles;
 	if (r.w.arena == NULL)
 		error_no_memory(err);
 	else if (!p->is_packed)

@@ -134,8 +134,9 @@ static int
 too_many(uint64_t size, uint64_t n, struct error *err)
 {
 	return error_set(err, ERROR_USAGE,
-			 "container size of %" PRIu64 " bytes: that would be "
-			 "%" PRIu64 " containers; take a larger one",
+			 "container size of %" PRIu64 " bytes needs %" PRIu64
+			 " containers: use a larger "
+			 "size",
 			 size, n);
 }
 

@@ -37,8 +37,8 @@
 struct unpacking {
 	struct packing w;
 	struct put *put;
-	struct stripe data, red; /* targets of the bytes */
-	bool *have;		 /* by file: exists with the right bytes */
+	struct stripe data, red;   /* targets of the bytes */
+	bool *wanted, *red_wanted; /* by file of a map: is written */
 	size_t ndirs, dirs_cap;
 	struct hidden_dir *dirs; /* existing directories of the files */
 };
@@ -46,7 +46,7 @@ struct unpacking {
 /* --- Look --- */
 
 /* Check the path of file `i`.  *have: a file with the same bytes exists.  Fails
- * with EEXIST if another file is in the way. */
+ * if another file is in the way. */
 static int
 look_at(struct unpacking *u, size_t i, bool *have, bool *other,
 	struct error *err)
@@ -66,11 +66,11 @@ look_at(struct unpacking *u, size_t i, bool *have, bool *other,
 	*other = !*have;
 	if (*have || (u->w.po->force && S_ISREG(st.st_mode)))
 		return 0;
-	errno = EEXIST;
-	return error_sys(err,
-			 "%s: is there, and not what is packed (--force "
-			 "replaces files)",
-			 str_printable(shown, sizeof(shown), f->path));
+	return error_set(
+		err, ERROR_SYSTEM,
+		"%s: exists, and differs from the packed file (--force "
+		"replaces it)",
+		str_printable(shown, sizeof(shown), f->path));
 }
 
 /* Add file `i` to the files to be written, and to the string of their bytes. */
@@ -109,10 +109,11 @@ look(struct unpacking *u, struct error *err)
 {
 	const struct packed *p = u->w.p;
 
-	u->have = mem_calloc(p->map.nfiles + 1, sizeof(*u->have));
+	u->wanted =
+		arena_alloc(u->w.arena, p->map.nfiles + 1, sizeof(*u->wanted));
 	u->data.parts = arena_alloc(u->w.arena, p->map.nfiles + 1,
 				    sizeof(*u->data.parts));
-	if (u->have == NULL || u->data.parts == NULL)
+	if (u->wanted == NULL || u->data.parts == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < p->map.nfiles; i++) {
 		const struct segmap_file *f = &p->map.files[i];
@@ -124,7 +125,7 @@ look(struct unpacking *u, struct error *err)
 		if (packed_refuse_place(p, i, err) < 0 ||
 		    look_at(u, i, &have, &other, err) < 0)
 			return -1;
-		u->have[i] = have;
+		u->wanted[i] = !have;
 		u->w.out->adopted += have;
 		if (!have && add_target(u, i, other, err) < 0)
 			return -1;
@@ -206,8 +207,10 @@ look_hidden(struct unpacking *u, struct error *err)
 
 	u->red.parts = arena_alloc(u->w.arena, h->red.nfiles + 1,
 				   sizeof(*u->red.parts));
+	u->red_wanted = arena_alloc(u->w.arena, h->red.nfiles + 1,
+				    sizeof(*u->red_wanted));
 	lost = arena_alloc(u->w.arena, h->red.nfiles + 1, sizeof(*lost));
-	if (u->red.parts == NULL || lost == NULL)
+	if (u->red.parts == NULL || u->red_wanted == NULL || lost == NULL)
 		return error_no_memory(err);
 	if (packed_lost_redundancy(u->w.p, lost, &nlost, err) < 0)
 		return -1;
@@ -216,14 +219,16 @@ look_hidden(struct unpacking *u, struct error *err)
 		const struct hidden_file *f = &h->files[i];
 
 		if (!pathcache_absent(u->w.meta, f->name) &&
-		    fstatat(u->w.p->meta_fd, f->name, &st,
-			    AT_SYMLINK_NOFOLLOW) == 0)
+		    dir_stat(u->w.p->meta_fd, f->name, &st,
+			     AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
 		if (f->tree == NULL && lost[f->at]) {
 			nlost++;
 			continue;
 		}
 		u->w.out->hidden++;
+		if (f->tree == NULL)
+			u->red_wanted[f->at] = true;
 		if ((f->tree != NULL ? add_hidden_tree(u, f, err)
 				     : add_hidden_file(u, f, err)) < 0)
 			return -1;
@@ -231,7 +236,7 @@ look_hidden(struct unpacking *u, struct error *err)
 	if (nlost > 0)
 		work_say(u->w.po->work,
 			 "%s: %zu redundancy %s lost with the containers: "
-			 "compute redundancy anew",
+			 "compute the redundancy again",
 			 u->w.p->name, nlost,
 			 nlost == 1 ? "file was" : "files were");
 	return 0;
@@ -239,9 +244,10 @@ look_hidden(struct unpacking *u, struct error *err)
 
 /* --- Write --- */
 
-/* Write the files in `to` from the containers of `m`, and compare. */
+/* Write the wanted files of `m`, which are in `to`, from the containers, and
+ * compare.  A container that none of them needs may be missing. */
 static int
-write_files(struct unpacking *u, const struct segmap *m,
+write_files(struct unpacking *u, const struct segmap *m, const bool *wanted,
 	    const struct stripe *to, struct error *err)
 {
 	const struct packed_copy copy = { m, to, m->bytes, u->w.po->work };
@@ -249,9 +255,24 @@ write_files(struct unpacking *u, const struct segmap *m,
 
 	if (to->nparts == 0)
 		return 0;
-	return packed_containers(u->w.p, m, u->w.arena, &from, err) < 0
+	return packed_containers(u->w.p, m, wanted, u->w.arena, &from, err) < 0
 		       ? -1
 		       : packed_copy(&copy, &from, err);
+}
+
+/* The checksums of a rebuild are those of the data: it finds damaged redundancy
+ * only if it compares the two. */
+static int
+write_redundancy(struct unpacking *u, struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	if (write_files(u, &u->w.p->hidden.red, u->red_wanted, &u->red, &why) ==
+	    0)
+		return 0;
+	if (why.remedy == REMEDY_CHECKSUMS)
+		error_remedy(&why, REMEDY_DEEP);
+	return error_pass(err, &why);
 }
 
 /* --- Sweep --- */
@@ -366,10 +387,10 @@ work(struct unpacking *u, struct error *err)
 	if (w->po->work->dry_run)
 		return 0;
 	if (look_at_dirs(u, err) < 0 || put_new_dirs(u->put, err) < 0 ||
-	    write_files(u, &p->map, &u->data, err) < 0 ||
-	    write_files(u, &p->hidden.red, &u->red, err) < 0 ||
-	    put_commit(u->put, err) < 0 || restore_order(u, err) < 0 ||
-	    pack_switch(w, true, err) < 0 || sweep(u, err) < 0)
+	    write_files(u, &p->map, u->wanted, &u->data, err) < 0 ||
+	    write_redundancy(u, err) < 0 || put_commit(u->put, err) < 0 ||
+	    restore_order(u, err) < 0 || pack_switch(w, true, err) < 0 ||
+	    sweep(u, err) < 0)
 		return -1;
 	restore_times(u);
 	return 0;
@@ -410,7 +431,6 @@ unpack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	if (rc < 0)
 		room_explain(p->file_fd, 0, err);
 	put_free(u.put);
-	mem_free(u.have);
 	mem_free(u.dirs);
 	pack_fini(&u.w);
 	return rc;

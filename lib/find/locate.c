@@ -14,6 +14,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "dir.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
@@ -51,7 +52,8 @@ is_dir(const char *path, const char *sub)
 	struct buf full = BUF_INIT;
 	struct stat st;
 	bool yes = path_join(&full, path, sub, NULL) == 0 &&
-		   stat(full.data, &st) == 0 && S_ISDIR(st.st_mode);
+		   dir_stat(AT_FDCWD, full.data, &st, 0) == 0 &&
+		   S_ISDIR(st.st_mode);
 
 	buf_free(&full);
 	return yes;
@@ -117,7 +119,7 @@ locate_path(const char *path, struct arena *a, struct locate_place *out,
 	int rc = -1;
 
 	*out = (struct locate_place){ .kind = LOCATE_FILE, .id = -1 };
-	if (stat(path, &st) < 0)
+	if (dir_stat(AT_FDCWD, path, &st, 0) < 0)
 		return error_sys(err, "%s: cannot look", path);
 	if (!S_ISDIR(st.st_mode))
 		return 0;
@@ -221,7 +223,7 @@ list_dirs(const char *path, struct arena *a, size_t *count)
 	*count = 0;
 	while (dir != NULL && (de = readdir(dir)) != NULL) {
 		if (de->d_name[0] == '.' ||
-		    fstatat(dirfd(dir), de->d_name, &st, AT_SYMLINK_NOFOLLOW) <
+		    dir_stat(dirfd(dir), de->d_name, &st, AT_SYMLINK_NOFOLLOW) <
 			    0 ||
 		    !S_ISDIR(st.st_mode))
 			continue;

@@ -133,9 +133,11 @@ read_index(struct overview *s, struct error *err)
 	struct error why = ERROR_INIT;
 
 	s->index = catalogue_read(s->catalogue, &why);
+	index_newest(s->index, s->newest);
 	if (s->index == NULL && why.kind == ERROR_NOMEM)
 		return error_pass(err, &why);
 	if (s->index == NULL) {
+		s->unread = why.kind != ERROR_ABSENT;
 		s->no_index = arena_strdup(s->arena, why.text);
 		return s->no_index == NULL ? error_no_memory(err) : 0;
 	}
@@ -323,7 +325,7 @@ overview_find(struct overview *s, const char *text, struct error *err)
 		e = entry_of(s, s->count, id);
 	if (id > 0 && e == NULL)
 		error_set(err, ERROR_ABSENT,
-			  "dataset %" PRId64 ": only just made in %s", id,
+			  "dataset %" PRId64 ": was created just now in %s", id,
 			  catalogue_path(s->catalogue));
 	return e;
 }

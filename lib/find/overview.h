@@ -38,6 +38,7 @@ struct overview {
 	struct catalogue *catalogue;
 	struct index *index;  /* NULL: none */
 	const char *no_index; /* why there is no index */
+	bool unread;	      /* there may be one: it could not be read */
 	bool remade;	      /* index.scr is damaged; this index was built from
 				 the dataset directories */
 	struct arena *arena;
@@ -46,8 +47,9 @@ struct overview {
 	struct kvtree *halt_tree;
 	struct halt halt; /* valid if has_halt */
 	bool has_halt;
-	int64_t nodes;	  /* nodes of the last run; -1: unknown */
-	struct buf notes; /* messages about files that could not be read, one
+	int64_t newest[2]; /* index_newest() */
+	int64_t nodes;	   /* nodes of the last run; -1: unknown */
+	struct buf notes;  /* messages about files that could not be read, one
 			     per line */
 };
 

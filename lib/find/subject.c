@@ -13,6 +13,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "catalogue/catalogue.h"
+#include "dir.h"
 #include "error.h"
 #include "lock.h"
 #include "mem.h"
@@ -289,7 +290,7 @@ static int
 lock_dir(struct subject *s, const char *dir, const struct catalogue_options *o,
 	 struct error *err)
 {
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lock = -1;
+	int fd = dir_open(AT_FDCWD, dir), lock = -1;
 
 	if (fd < 0)
 		return 0;
@@ -361,8 +362,8 @@ subject_plan(const struct subject *s, bool checksums,
 	p = catalogue_plan(c, s->id, po.flags, o, &why);
 	catalogue_close(c);
 	if (p == NULL && why.kind == ERROR_ABSENT)
-		error_set(err, ERROR_ABSENT,
-			  "%s: there is nothing to rebuild it from", why.text);
+		error_set(err, ERROR_ABSENT, "%s: no redundancy can rebuild it",
+			  why.text);
 	else if (p == NULL)
 		error_pass(err, &why);
 	return p;

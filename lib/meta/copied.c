@@ -18,6 +18,8 @@
 #define NAME_PREFIX "copied_"
 #define NAME_SUFFIX ".scr"
 
+#define DESC "DSETDESC"
+
 #define NSEC_MAX 999999999
 
 /* Buffer size for a path in a message. */
@@ -77,14 +79,34 @@ copied_read(const struct kvtree *t, struct arena *arena, struct copied *out,
 	return 0;
 }
 
+const struct kvtree *
+copied_desc(const struct kvtree *t)
+{
+	return kvtree_get(t, DESC);
+}
+
+/* Write `t` and all below it. */
+static void
+put_tree(struct kvwrite *w, const char *key, const struct kvtree *t)
+{
+	const struct kvtree *k = NULL;
+
+	kvwrite_key(w, key, (uint32_t)kvtree_count(t));
+	kvtree_foreach (k, t)
+		put_tree(w, kvtree_key(k), k);
+}
+
 int
-copied_encode(const struct copied *c, struct buf *out, struct error *err)
+copied_encode(const struct copied *c, const struct kvtree *desc,
+	      struct buf *out, struct error *err)
 {
 	struct kvwrite w;
 
 	if (c->nfiles > UINT32_MAX)
 		return error_set(err, ERROR_USAGE, "too many files in one map");
-	kvtree_begin(&w, out, 1);
+	kvtree_begin(&w, out, desc != NULL ? 2 : 1);
+	if (desc != NULL)
+		put_tree(&w, DESC, desc);
 	kvwrite_key(&w, "FILE", (uint32_t)c->nfiles);
 	for (size_t i = 0; i < c->nfiles; i++) {
 		struct copied_file f = c->files[i];

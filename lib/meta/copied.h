@@ -8,6 +8,8 @@
  *
  *   FILE -> { <path relative to the prefix> -> { SIZE, CRC, MTIME_SECS,
  *   MTIME_NSECS } ... }, for files of the job and redundancy files.
+ *   DSETDESC -> { the dataset's descriptor in the cache index }, if that has
+ *   one: on the prefix, flush.scr may be missing.
  */
 #ifndef META_COPIED_H
 #define META_COPIED_H
@@ -42,8 +44,13 @@ struct copied {
 int copied_read(const struct kvtree *t, struct arena *arena, struct copied *out,
 		struct error *err);
 
-/* Append the encoded file to `out`.  The paths must be unique. */
-int copied_encode(const struct copied *c, struct buf *out, struct error *err);
+/* The descriptor in tree `t`, borrowed; NULL: none. */
+const struct kvtree *copied_desc(const struct kvtree *t);
+
+/* Append the encoded file to `out`.  The paths must be unique; the children of
+ * `desc` are the descriptor, NULL: none. */
+int copied_encode(const struct copied *c, const struct kvtree *desc,
+		  struct buf *out, struct error *err);
 
 /* "copied_12.scr" -> 12; anything else: -1. */
 int64_t copied_name_rank(const char *name);

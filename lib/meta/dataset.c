@@ -33,15 +33,14 @@ static const struct field fields[] = {
 	{ "NAME", FIELD_TEXT, AT(name), .json = "name" },
 	{ "FLAG_CKPT", FIELD_FLAG, AT(is_ckpt), .json = "checkpoint" },
 	{ "FLAG_OUTPUT", FIELD_FLAG, AT(is_output), .json = "output" },
-	{ "CREATED", FIELD_I64, AT(created_us), INT64_MAX,
-	  .json = "created_us" },
+	{ "CREATED", FIELD_I64, AT(created_us), INT64_MAX, .json = "created" },
 	{ "USER", FIELD_TEXT, AT(user), .json = "user" },
 	{ "JOBNAME", FIELD_TEXT, AT(job_name), .json = "job_name" },
 	{ "JOBID", FIELD_TEXT, AT(job_id), .json = "job_id" },
 	{ "CLUSTER", FIELD_TEXT, AT(cluster), .json = "cluster" },
 	{ "CKPT", FIELD_I64, AT(ckpt_id), DATASET_ID_MAX,
 	  .json = "checkpoint_id" },
-	{ "FILES", FIELD_I64, AT(files), INT64_MAX, .json = "files" },
+	{ "FILES", FIELD_I64, AT(files), INT64_MAX, .json = "file_count" },
 	{ "SIZE", FIELD_U64, AT(bytes), INT64_MAX, .json = "bytes" },
 	{ "COMPLETE", FIELD_TRUTH, AT(complete), .json = "complete" },
 };
@@ -105,6 +104,8 @@ dataset_json(const struct dataset *d, struct json *obj)
 			json_set_null(obj, f->json);
 		else if (f->kind == FIELD_TEXT)
 			json_set_str(obj, f->json, *(const char *const *)m);
+		else if (f->at == offsetof(struct dataset, created_us))
+			json_set_time_us(obj, f->json, *(const int64_t *)m);
 		else if (f->kind == FIELD_I64)
 			json_set_i64(obj, f->json, *(const int64_t *)m);
 		else if (f->kind == FIELD_U64)

@@ -426,6 +426,20 @@ fail:
 
 /* --- Validity --- */
 
+void
+index_newest(const struct index *ix, int64_t out[2])
+{
+	size_t n = 0, k = 0;
+	struct index_entry *all =
+		ix != NULL ? index_entries(ix, &n, NULL) : NULL;
+
+	out[0] = out[1] = 0;
+	for (size_t i = 0; all != NULL && i < n && k < 2; i++)
+		if (all[i].desc.is_ckpt && index_entry_valid(&all[i]))
+			out[k++] = all[i].id;
+	mem_free(all);
+}
+
 bool
 index_entry_valid(const struct index_entry *e)
 {

@@ -70,6 +70,10 @@ int index_find_name(const struct index *ix, const char *name,
 int index_find_id(const struct index *ix, int64_t id, struct index_entry *out,
 		  struct error *err);
 
+/* Set out[] to the ids of the two newest valid checkpoints; 0: none.  `ix` may
+ * be NULL. */
+void index_newest(const struct index *ix, int64_t out[2]);
+
 /* VALID in listings: COMPLETE is 1 and there is no FAILED stamp. */
 bool index_entry_valid(const struct index_entry *e);
 

@@ -279,8 +279,7 @@ read_top(struct rank2file_loader *l, int dirfd, struct error *err)
 			top = l->given != NULL
 				      ? NULL
 				      : rank2file_make_top(&l->base, dirfd);
-			l->out->instead = "what it said was taken from its "
-					  "parts";
+			l->out->instead = "its parts were read";
 		}
 	}
 	if (top == NULL)

@@ -138,7 +138,7 @@ read_spare(const struct rank2file_loader *l, struct rank2file_part *im,
 	int rc = -1;
 
 	im->flaw = arena_strdup(arena, why->text);
-	im->instead = "the same was read from packed.N.scr";
+	im->instead = "packed.N.scr was read";
 	if (im->flaw != NULL && l->given == NULL && im->offset == 0 &&
 	    list != NULL &&
 	    rank2file_make_part(&l->base, l->dirfd, im->name, list, &image) ==
@@ -179,11 +179,12 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 	if (why.kind != ERROR_CORRUPT || l->out->containers == NULL)
 		return error_pass(err, &why);
 	why.kind = ERROR_LOST;
-	return error_as(err, &why,
-			"%s: lost with its copy and packed.N.scr, which "
-			"tell where these files lie in the containers: restore "
-			"one of them from a backup",
-			why.text);
+	return error_as(
+		err, &why,
+		"%s: lost with its copy and packed.N.scr, which record where "
+		"these files lie in the containers: restore "
+		"one of them from a backup",
+		why.text);
 }
 
 /* Only the size: scan_image() reads the part. */

@@ -231,7 +231,7 @@ rank2file_make_top(const struct rank2file_base *base, int dirfd)
 
 	/* Packed datasets of layout 3 have this directory. */
 	if (*base->suffix == '\0' &&
-	    (fstatat(dirfd, SCR_DIR, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    (dir_stat(dirfd, SCR_DIR, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	     !S_ISDIR(st.st_mode)))
 		return NULL;
 	if (!find_generation(&t))

@@ -220,12 +220,12 @@ check_node(struct remote_run *run, struct remote_node *n, double now)
 		more = o->connect / 2 < CONNECT_MORE ? o->connect / 2
 						     : CONNECT_MORE;
 	if (o->limit > 0 && now - n->start > o->limit)
-		give_up(run, n, "was not done within", o->limit);
+		give_up(run, n, "not done within", o->limit);
 	else if (n->phase == REMOTE_STARTING && o->connect > 0) {
 		if (now - n->start > o->connect + more)
-			give_up(run, n, "did not answer within", o->connect);
+			give_up(run, n, "no answer within", o->connect);
 	} else if (o->idle > 0 && now - n->last > o->idle) {
-		give_up(run, n, "said nothing for", o->idle);
+		give_up(run, n, "no output for", o->idle);
 	}
 }
 

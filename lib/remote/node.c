@@ -258,10 +258,11 @@ remote_node_lost(struct remote_run *run, struct remote_node *n, int status,
 			 program, WTERMSIG(status));
 	else if (status != -1)
 		snprintf(text, sizeof(text),
-			 "%s ended with status %d and said nothing", program,
+			 "%s ended with status %d without a message", program,
 			 WEXITSTATUS(status));
 	else
-		snprintf(text, sizeof(text), "%s ended unobserved", program);
+		snprintf(text, sizeof(text), "%s ended with unknown status",
+			 program);
 	remote_node_end(run, n, begun ? REMOTE_KILLED : remote_way_told(text),
 			-1, "%s%s",
 			begun ? "cut off before the command ended: " : "",

@@ -11,14 +11,17 @@
 #include <sys/stat.h>
 
 #include "arena.h"
+#include "dir.h"
 #include "json.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
+#include "report/condition_next.h"
 #include "report/containers.h"
 #include "report/hint.h"
 #include "report/plan_json.h"
 #include "report/plan_text.h"
+#include "report/results.h"
 #include "rescue/plan.h"
 #include "str.h"
 
@@ -95,7 +98,7 @@ judge_plan(struct condition *h, const struct catalogue_options *o)
 			  : NULL;
 	if (plan_status(h->plan) == STATUS_DAMAGED)
 		snprintf(h->why, sizeof(h->why),
-			 "%s missing or wrong, and can be rebuilt",
+			 "%s missing or damaged, can be rebuilt",
 			 report_lacks(h->plan, lacks, sizeof(lacks)));
 	else if (plan_error(h->plan, &why) < 0)
 		set_why(h, why.text);
@@ -123,7 +126,7 @@ check_deep(struct condition *h, const struct catalogue_options *o,
 		if (!deep_is_located(&h->deep.findings[i]))
 			h->mend = NULL;
 	}
-	return 0;
+	return deep_mark(h->plan, &h->deep, err);
 }
 
 static unsigned
@@ -148,7 +151,7 @@ open_containers(struct overview *s, const struct catalogue_options *o,
 
 	snprintf(word, sizeof(word), WORD_ID_FMT, h->id);
 	snprintf(dir, sizeof(dir), DATASET_DIR_FMT "/" SEGMAP_DIR, h->id);
-	if (scr < 0 || fstatat(scr, dir, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	if (scr < 0 || dir_stat(scr, dir, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISDIR(st.st_mode))
 		return 0;
 	h->containers = containers_open(s->catalogue, word, o, &why);
@@ -196,9 +199,10 @@ condition_check_containers(struct overview *s,
 	if (h->containers->damaged > 0 && h->status == STATUS_OK) {
 		h->status = STATUS_DAMAGED;
 		snprintf(h->why, sizeof(h->why),
-			 "%zu of %zu containers damaged, but no file that is "
-			 "known to be",
+			 "%zu of %zu containers damaged, but no file in them "
+			 "is known to be damaged",
 			 h->containers->damaged, h->containers->count);
+		condition_next(s, h);
 	}
 	return 0;
 }
@@ -269,6 +273,8 @@ check_metadata(struct overview *s, const struct overview_entry *e,
 				  err) < 0)
 		return -1;
 	h->packed = r.fetch.packed;
+	memcpy(h->verify.was, r.was, sizeof(r.was));
+	memcpy(h->verify.is, r.is, sizeof(r.is));
 	if (r.status != STATUS_OK) {
 		first_problem(h);
 		/* Files are rebuilt before the map is written again. */
@@ -354,8 +360,10 @@ condition_check(struct overview *s, const struct overview_entry *e,
 	*out = (struct condition){ .id = e->id, .entry = e };
 	out->prefix = catalogue_path(s->catalogue);
 	catalogue_word(s->catalogue, s->index, e->id, out->word);
-	if (check_entry(s, e, o, out, &why) < 0)
-		return could_not(out, o, &why, err);
+	if (check_entry(s, e, o, out, &why) < 0 &&
+	    could_not(out, o, &why, err) < 0)
+		return -1;
+	condition_next(s, out);
 	return 0;
 }
 
@@ -451,7 +459,7 @@ condition_state(const struct condition *h)
 {
 	if (h->absent && h->entry != NULL && h->entry->in_cache)
 		return "in cache";
-	return h->absent ? "not complete" : report_state(h->status);
+	return h->absent ? "unfinished" : report_state(h->status);
 }
 
 /* --- JSON --- */
@@ -465,7 +473,7 @@ entry_json(const struct overview_entry *e, struct json *j)
 		json_set_i64(j, "id", e->id);
 	json_set_bool(j, "indexed", e->indexed);
 	json_set_bool(j, "valid", e->valid);
-	json_set_bool(j, "current", e->current);
+	json_set_bool(j, "is_current", e->current);
 	json_set_bool(j, "on_prefix", e->has_dir);
 	json_set_bool(j, "in_cache", e->in_cache);
 }
@@ -481,7 +489,7 @@ problems_json(const struct condition *h)
 	while ((from = str_line(&at, &len)) != NULL) {
 		buf_clear(&line);
 		if (buf_add(&line, from, len) == 0)
-			json_push_str(list, line.data);
+			results_push_problem(list, line.data);
 	}
 	buf_free(&line);
 	return list;
@@ -497,16 +505,18 @@ condition_json(const struct condition *h, bool detail, bool all_files)
 		entry_json(h->entry, j);
 	} else {
 		json_set_i64(j, "id", h->id);
-		json_set_str(j, "job", h->group->job);
+		json_set_str(j, "job_id", h->group->job);
 	}
 	json_set_str(j, "state", condition_state(h));
 	if (h->why[0] != '\0')
 		json_set_str(j, "reason", h->why);
+	if (h->next[0] != '\0')
+		json_set_str(j, "next", h->next);
 	if (h->plan != NULL) {
 		json_set_str(j, "redundancy",
 			     report_scheme(h->plan, text, sizeof(text)));
 		if (report_may_lose(h->plan, h->status))
-			json_set_str(j, "could_lose",
+			json_set_str(j, "tolerates",
 				     report_spare(h->plan, false, text,
 						  sizeof(text)));
 		if (detail)
@@ -526,22 +536,18 @@ condition_json(const struct condition *h, bool detail, bool all_files)
 static struct json *
 halt_json(const struct halt *h)
 {
-	const struct {
-		const char *key;
-		int64_t value;
-	} numbers[] = {
-		{ "checkpoints_left", h->checkpoints_left },
-		{ "exit_before", h->exit_before },
-		{ "exit_after", h->exit_after },
-		{ "halt_seconds", h->halt_seconds },
-	};
 	struct json *j = json_new_object();
 
 	if (h->reason != NULL)
 		json_set_str(j, "reason", h->reason);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		if (numbers[i].value >= 0)
-			json_set_i64(j, numbers[i].key, numbers[i].value);
+	if (h->checkpoints_left >= 0)
+		json_set_i64(j, "checkpoints_left", h->checkpoints_left);
+	if (h->exit_before >= 0)
+		json_set_time(j, "exit_before", h->exit_before);
+	if (h->exit_after >= 0)
+		json_set_time(j, "exit_after", h->exit_after);
+	if (h->halt_seconds >= 0)
+		json_set_i64(j, "halt_seconds", h->halt_seconds);
 	return j;
 }
 
@@ -558,7 +564,7 @@ condition_prefix_json(const struct overview *s, struct json *datasets)
 	if (s->has_halt)
 		json_set(j, "halt", halt_json(&s->halt));
 	if (s->nodes >= 0)
-		json_set_i64(j, "nodes", s->nodes);
+		json_set_i64(j, "node_count", s->nodes);
 	json_set(j, "datasets", datasets);
 	return j;
 }

@@ -43,6 +43,7 @@ struct condition {
 	bool deep_done;
 	struct containers *containers; /* NULL: not packed, or not checked */
 	char why[ERROR_TEXT_MAX];      /* one sentence if status is not OK */
+	char next[ERROR_TEXT_MAX];     /* the command to run next, or "" */
 };
 
 /*
@@ -79,7 +80,7 @@ int condition_check_group(const struct locate_group *g,
 			  struct condition *out, struct error *err);
 void condition_fini(struct condition *h);
 
-/* "whole", "damaged", "lost", "unknown", "in cache", "not complete". */
+/* "whole", "damaged", "lost", "unknown", "in cache", "unfinished". */
 const char *condition_state(const struct condition *h);
 
 /* --- JSON (scr_inspect(1)) --- */

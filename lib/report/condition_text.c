@@ -43,7 +43,7 @@ put_halt(struct buf *out, const struct halt *h)
 	buf_printf(out, "  halt        %s",
 		   h->reason != NULL
 			   ? str_printable(reason, sizeof(reason), h->reason)
-			   : "asked for");
+			   : "requested");
 	if (h->checkpoints_left >= 0)
 		buf_printf(out, ", after %" PRId64 " more %s",
 			   str_count(h->checkpoints_left, "checkpoint"));
@@ -82,12 +82,19 @@ report_prefix(const struct overview *s, struct buf *out)
 			   current ? ", restart from " : "",
 			   current ? str_printable(text, sizeof(text), current)
 				   : "",
-			   s->remade ? " (found again: the file is damaged)"
+			   s->remade ? " (read from the summaries: the file "
+				       "is damaged)"
 				     : "");
+	/* Building any dataset writes the index again. */
+	if (s->remade && s->count > 0)
+		buf_printf(out, "  next:       %s\n",
+			   report_next("scr_index --build", s->catalogue,
+				       s->entries[s->count - 1].id, text,
+				       sizeof(text)));
 	if (halts(s))
 		put_halt(out, &s->halt);
 	else
-		buf_printf(out, "  halt        not asked for\n");
+		buf_printf(out, "  halt        none requested\n");
 	if (s->nodes >= 0)
 		buf_printf(out, "  nodes       %" PRId64 " in the last run\n",
 			   s->nodes);
@@ -100,7 +107,7 @@ report_overview_start(struct table *t)
 {
 	static const char *const heads[COLUMNS] = {
 		"ID",	 "",	 "NAME",       "WHERE", "RANKS",
-		"FILES", "SIZE", "REDUNDANCY", "STATE", "COULD LOSE",
+		"FILES", "SIZE", "REDUNDANCY", "STATE", "TOLERATES",
 	};
 
 	table_start(t, heads, COLUMNS, 1U << 0 | 1U << 4 | 1U << 5 | 1U << 6);
@@ -180,44 +187,32 @@ is_fit(const struct condition *h)
 	       !(h->deep_done && h->deep.nfindings > 0);
 }
 
-/* ": COMMAND mends it", or "". */
-static const char *
-next_step(const struct condition *h, char *to, size_t size)
+static void
+put_next(const struct condition *h, struct buf *out)
 {
-	char command[NAME_TEXT];
-
-	to[0] = '\0';
-	if (h->mend != NULL && h->entry != NULL && h->entry->indexed &&
-	    h->status == STATUS_DAMAGED)
-		snprintf(to, size, ": %s mends it",
-			 report_command(h->mend, h->prefix, h->word, command,
-					sizeof(command)));
-	return to;
+	if (h->next[0] != '\0')
+		buf_printf(out, "  next:       %s\n", h->next);
 }
 
 void
 report_reasons(const struct condition *h, struct buf *out)
 {
 	const struct overview_entry *e = h->entry;
-	char text[sizeof(h->why) + 64], next[NAME_TEXT + 16];
+	char text[sizeof(h->why) + 64];
 	char dataset[48];
 
 	/* Most messages of the library begin with these words. */
 	snprintf(dataset, sizeof(dataset), "dataset %" PRId64 ": ", h->id);
 	if (h->why[0] != '\0')
-		buf_printf(out, "  %s%s%s\n",
+		buf_printf(out, "  %s%s\n",
 			   str_starts(h->why, dataset) ? "" : dataset,
-			   str_printable(text, sizeof(text), h->why),
-			   next_step(h, next, sizeof(next)));
+			   str_printable(text, sizeof(text), h->why));
 	if (e != NULL && e->indexed && !e->valid)
-		buf_printf(out,
-			   "  dataset %" PRId64 ": in the index as NO: %s\n",
-			   h->id, e->reason);
+		buf_printf(out, "  %sin the index as NO: %s\n", dataset,
+			   e->reason);
 	if (e != NULL && e->has_dir && !e->indexed && is_fit(h))
-		buf_printf(out, "  %snot in the index: %s puts it there\n",
-			   dataset,
-			   report_command("scr_index --build", h->prefix,
-					  h->word, text, sizeof(text)));
+		buf_printf(out, "  %snot in the index\n", dataset);
+	put_next(h, out);
 }
 
 /* --- One dataset --- */
@@ -237,9 +232,8 @@ report_flushed(const struct condition *h, struct buf *out)
 			   : "");
 	if (h->verify.files > 0)
 		buf_printf(out,
-			   "  size        %zu %s, %s\n"
-			   "  redundancy  none kept: it was flushed; checked "
-			   "by its rank2file\n",
+			   "  size        %zu %s, %s\n  redundancy  not kept "
+			   "for flushed datasets; checked by its rank2file\n",
 			   str_count(h->verify.files, "file"),
 			   str_size(h->verify.bytes));
 	report_containers_head(h->containers, out);
@@ -250,6 +244,7 @@ report_flushed(const struct condition *h, struct buf *out)
 	buf_printf(out, "\n");
 	while ((line = str_line(&at, &len)) != NULL)
 		buf_printf(out, "  %.*s\n", (int)len, line);
+	put_next(h, out);
 }
 
 static void
@@ -277,28 +272,6 @@ hint_nodes(struct buf *out, const struct plan *p)
 			   " ranks were found here; caches of other nodes can "
 			   "be named, too\n",
 			   here, p->nranks);
-}
-
-static void
-hint_next(struct buf *out, const struct condition *h)
-{
-	char build[NAME_TEXT], rebuild[NAME_TEXT];
-
-	if (h->entry == NULL || h->mend == NULL)
-		return;
-	report_command(h->mend, h->prefix, h->word, build, sizeof(build));
-	if (plan_status(h->plan) != STATUS_DAMAGED ||
-	    (h->deep_done && h->deep.nfindings > 0)) {
-		buf_printf(out, "  next        %s: mends it\n", build);
-		return;
-	}
-	buf_printf(out, "  next        %s: brings it back\n",
-		   report_command("scr_rebuild", h->prefix, h->word, rebuild,
-				  sizeof(rebuild)));
-	buf_printf(out,
-		   "              %s: does, too, and puts it into the "
-		   "index\n",
-		   build);
 }
 
 /* Report the problems of the metadata that a restart needs.  If there are none,
@@ -333,9 +306,9 @@ report_planned(struct condition *h, const struct report_choice *c,
 	report_causes(h, out);
 	if (p->places[0].cache && h->status == STATUS_LOST)
 		hint_nodes(out, p);
-	hint_next(out, h);
 	if (h->deep_done)
 		report_deep(p, &h->deep, out);
+	put_next(h, out);
 	buf_printf(out, "\n");
 	report_sets(p, out);
 	if (c->map) {

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "report/plan_text.h"
+#include "style.h"
 
 struct condition;
 struct overview;
@@ -27,7 +28,7 @@ void report_reasons(const struct condition *h, struct buf *out);
 struct report_choice {
 	bool map, all_files;
 	bool all_containers; /* list the whole ones, too */
-	struct report_style style;
+	struct style style;
 };
 
 /* Everything about one dataset and its containers. */

@@ -401,8 +401,8 @@ container_json(const struct container *c)
 	json_set_u64(j, "size", c->size);
 	if (c->state != CONTAINER_MISSING && c->state != CONTAINER_TYPE)
 		json_set_u64(j, "found_size", c->have);
-	json_set_u64(j, "used", c->used);
-	json_set_u64(j, "files", c->files);
+	json_set_u64(j, "used_bytes", c->used);
+	json_set_u64(j, "file_count", c->files);
 	json_set_str(j, "state", container_state_name(c->state));
 	return j;
 }
@@ -444,7 +444,7 @@ report_containers_json(const struct containers *k, bool segments,
 	if (p->map.container_size > 0)
 		json_set_u64(to, "container_size", p->map.container_size);
 	json_set_u64(to, "packed_bytes", p->map.bytes);
-	json_set_u64(to, "packed_metadata", p->hidden.nfiles);
+	json_set_u64(to, "packed_metadata_file_count", p->hidden.nfiles);
 	for (size_t i = 0; i < k->count; i++)
 		json_push(list, container_json(&k->list[i]));
 	json_set(to, "containers", list);

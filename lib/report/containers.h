@@ -18,7 +18,7 @@ struct buf;
 struct error;
 struct json;
 struct plan;
-struct report_style;
+struct style;
 struct condition;
 
 /* --- Condition --- */
@@ -152,7 +152,7 @@ void report_containers_table(const struct containers *k, bool all,
 
 /* Draw the bytes of the containers, a row for each. */
 void report_containers_map(const struct containers *k,
-			   const struct report_style *style, struct buf *out);
+			   const struct style *style, struct buf *out);
 
 /* --- For programs --- */
 
@@ -167,8 +167,5 @@ void report_containers_json(const struct containers *k, bool segments,
  * ERROR_USAGE: the dataset has no containers.
  */
 int report_svg(const struct condition *h, struct buf *out, struct error *err);
-
-/* Replace file `path` atomically.  ERROR_USAGE: not a regular file. */
-int report_svg_save(const char *path, const struct buf *svg, struct error *err);
 
 #endif /* REPORT_CONTAINERS_H */

@@ -4,17 +4,16 @@
  * each container, a rectangle for each range of a file, with a tooltip that
  * names the file.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "buf.h"
 #include "error.h"
-#include "io.h"
 #include "mem.h"
 #include "report/condition.h"
 #include "report/containers.h"
+#include "report/xml.h"
 #include "str.h"
 
 /* Pixels. */
@@ -53,53 +52,6 @@ struct drawing {
 	const struct segmap_file *last;
 	bool shade;
 };
-
-/* --- XML --- */
-
-/* Printable UTF-8 as text of an element. */
-static void
-put_escaped(struct buf *out, const char *text)
-{
-	for (const char *s = text; *s != '\0'; s++) {
-		const char *as = *s == '&'   ? "&amp;"
-				 : *s == '<' ? "&lt;"
-				 : *s == '>' ? "&gt;"
-				 : *s == '"' ? "&quot;"
-					     : NULL;
-
-		/* U+FFFE and U+FFFF are valid UTF-8, but not valid in XML. */
-		if (strncmp(s, "\xef\xbf\xbe", 3) == 0 ||
-		    strncmp(s, "\xef\xbf\xbf", 3) == 0) {
-			as = "\xef\xbf\xbd";
-			s += 2;
-		}
-		if (as != NULL)
-			buf_printf(out, "%s", as);
-		else
-			buf_add_char(out, *s);
-	}
-}
-
-static void
-put_text(struct buf *out, const char *text)
-{
-	char shown[NAME_TEXT];
-
-	put_escaped(out, str_printable(shown, sizeof(shown), text));
-}
-
-/* A long path is cut at its start: the end identifies the file. */
-static void
-put_path(struct buf *out, const char *path)
-{
-	size_t len = strlen(path), most = NAME_TEXT / 4 - 1;
-
-	if (len > most) {
-		buf_printf(out, "...");
-		path += len - most;
-	}
-	put_text(out, path);
-}
 
 /* NAME="PIXELS" with a decimal point in every locale. */
 static void
@@ -212,7 +164,7 @@ put_tip(struct drawing *d, const struct box *b, const struct container *c)
 
 	buf_printf(d->out, "<title>");
 	if (b->files == 1) {
-		put_path(d->out, s->file->path);
+		xml_path(d->out, s->file->path);
 		buf_printf(d->out,
 			   "\nrank %" PRIu32 ", %" PRIu64
 			   " bytes from byte %" PRIu64 " of %" PRIu64,
@@ -224,13 +176,13 @@ put_tip(struct drawing *d, const struct box *b, const struct container *c)
 			   b->ranks ? "s %" PRIu32 " to %" PRIu32 "\n"
 				    : " %" PRIu32 "\n",
 			   s->file->rank, last->file->rank);
-		put_path(d->out, s->file->path);
+		xml_path(d->out, s->file->path);
 		buf_printf(d->out, " ... ");
-		put_path(d->out, last->file->path);
+		xml_path(d->out, last->file->path);
 		buf_printf(d->out, "\n%" PRIu64 " bytes", b->end - b->off);
 	}
 	buf_printf(d->out, " at offset %" PRIu64 " of ", b->off);
-	put_path(d->out, c->name);
+	xml_path(d->out, c->name);
 	if (b->bad > 0 && b->files > 1)
 		buf_printf(d->out, "\n%zu missing or wrong", b->bad);
 	else if (b->bad > 0)
@@ -311,10 +263,10 @@ put_frame(struct drawing *d, const struct container_row *r, double y)
 	put_px(d->out, "y", y);
 	put_px(d->out, "width", w < 1 ? 1 : w);
 	buf_printf(d->out, " height=\"%d\"><title>", ROW);
-	put_path(d->out, c->name);
+	xml_path(d->out, c->name);
 	if (shared) {
 		buf_printf(d->out, " to ");
-		put_path(d->out, d->p.k->list[r->last].name);
+		xml_path(d->out, d->p.k->list[r->last].name);
 	}
 	buf_printf(d->out, "\n%s%" PRIu64 " bytes, parts of %zu %s\n%s</title>",
 		   shared ? "each " : "", c->size, str_count(files, "file"),
@@ -339,7 +291,7 @@ put_row(struct drawing *d, const struct container_row *r, double y)
 			len--;
 		text[len] = '\0';
 	}
-	put_escaped(d->out, text);
+	xml_escaped(d->out, text);
 	buf_printf(d->out, "</text>\n");
 	put_frame(d, r, y);
 	if (r->last == r->first)
@@ -353,7 +305,7 @@ put_row(struct drawing *d, const struct container_row *r, double y)
 		   LEFT + BAR + 10);
 	put_px(d->out, "y", y + 13);
 	buf_printf(d->out, ">");
-	put_escaped(d->out, text);
+	xml_escaped(d->out, text);
 	buf_printf(d->out, "</text>\n");
 }
 
@@ -457,15 +409,15 @@ put_head(struct drawing *d, const char *name)
 		   "width=\"%d\" height=\"%zu\" viewBox=\"0 0 %d %zu\" "
 		   "font-family=\"sans-serif\">\n<title>",
 		   LEFT + BAR + RIGHT, height, LEFT + BAR + RIGHT, height);
-	put_text(d->out, name);
+	xml_text(d->out, name);
 	buf_printf(d->out, "</title>\n");
 	put_style(d->out);
 	buf_printf(d->out, "<rect width=\"100%%\" height=\"100%%\" "
 			   "fill=\"#fff\"/>\n"
 			   "<text class=\"head\" x=\"16\" y=\"30\">");
-	put_text(d->out, name);
+	xml_text(d->out, name);
 	buf_printf(d->out, "</text>\n<text x=\"16\" y=\"54\">Containers: ");
-	put_escaped(d->out, line.data != NULL ? line.data : "");
+	xml_escaped(d->out, line.data != NULL ? line.data : "");
 	d->out->failed |= line.failed;
 	buf_free(&line);
 	buf_printf(d->out, "</text>\n");
@@ -504,12 +456,4 @@ report_svg(const struct condition *h, struct buf *out, struct error *err)
 	}
 	container_picture_free(&d.p);
 	return rc;
-}
-
-int
-report_svg_save(const char *path, const struct buf *svg, struct error *err)
-{
-	if (io_check_output(path, err) < 0)
-		return -1;
-	return io_replace(AT_FDCWD, path, svg->data, svg->len, 0666, err);
 }

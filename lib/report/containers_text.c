@@ -17,6 +17,7 @@
 #include "report/plan_text.h"
 #include "report/table.h"
 #include "str.h"
+#include "style.h"
 
 /* Rows shown of the table of damaged containers. */
 #define DAMAGED_SHOWN 40
@@ -298,7 +299,7 @@ static const struct {
 
 struct canvas {
 	struct buf *out;
-	const struct report_style *style;
+	const struct style *style;
 	struct container_picture p;
 	unsigned cells;			/* cells of the largest container */
 	bool states;			/* states are shown */
@@ -486,8 +487,8 @@ set_scale(struct canvas *d)
 }
 
 void
-report_containers_map(const struct containers *k,
-		      const struct report_style *style, struct buf *out)
+report_containers_map(const struct containers *k, const struct style *style,
+		      struct buf *out)
 {
 	struct canvas d = { .out = out, .style = style };
 

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/hint.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "buf.h"
+#include "error.h"
+#include "mem.h"
+#include "meta/index.h"
+#include "path.h"
 #include "str.h"
 
 /* Bytes of a printable path or name, and of the same quoted. */
@@ -41,6 +47,17 @@ quote(const char *text, char to[static QUOTED_MAX])
 	return to;
 }
 
+/* The commands may be installed under names with another beginning, as this
+ * one: "sk-" of "sk-scr_index". */
+static int
+beginning(void)
+{
+	const char *name = program_invocation_short_name;
+	const char *at = strstr(name, "scr_");
+
+	return at != NULL ? (int)(at - name) : 0;
+}
+
 char *
 report_command(const char *command, const char *prefix, const char *word,
 	       char *to, size_t size)
@@ -53,9 +70,11 @@ report_command(const char *command, const char *prefix, const char *word,
 		quote(word, dataset);
 	if (prefix == NULL ||
 	    (str_eq(prefix, ".") && getenv("SCR_PREFIX") == NULL))
-		snprintf(to, size, "%s", command);
+		snprintf(to, size, "%.*s%s", beginning(),
+			 program_invocation_short_name, command);
 	else
-		snprintf(to, size, "%.*s -p %s%s", verb, command,
+		snprintf(to, size, "%.*s%.*s -p %s%s", beginning(),
+			 program_invocation_short_name, verb, command,
 			 quote(prefix, dir), command + verb);
 	if (word != NULL)
 		snprintf(to + strlen(to), size - strlen(to), " %s", dataset);
@@ -88,4 +107,92 @@ report_mend(enum verify_mend mend, bool deep, bool checksums)
 		break;
 	}
 	return NULL;
+}
+
+/* --- The next step --- */
+
+/* "scr_index --build 5" */
+static char *
+command_for(struct catalogue *c, const struct index *ix, const char *command,
+	    int64_t id, char *to, size_t size)
+{
+	char word[WORD_ID_SIZE];
+
+	return report_command(command, catalogue_path(c),
+			      catalogue_word(c, ix, id, word), to, size);
+}
+
+/* Would a job restart from this entry, although it is lost?  Another checkpoint
+ * is chosen first. */
+static bool
+is_restart_point(const struct index *ix, const struct index_entry *e)
+{
+	const char *current = ix != NULL ? index_current(ix) : NULL;
+
+	return e->current || (current == NULL && index_entry_valid(e));
+}
+
+/* The dataset is lost, or its wrong part cannot be found: no job restarts from
+ * it any more; then its files go.  Sets *id to the dataset of the command. */
+static const char *
+give_up(const struct index *ix, const struct index_entry *e, bool indexed,
+	const struct next_case *n, int64_t *id)
+{
+	const int64_t other = n->newest[n->newest[0] == e->id]; /* 0: none */
+
+	if (other > 0 && is_restart_point(ix, e)) {
+		*id = other;
+		return "scr_index --current";
+	}
+	/* --drop removes no file. */
+	return indexed ? "scr_index --drop" : "scr_index --delete";
+}
+
+static char *
+move_back(const char *prefix, const struct next_case *n, char *to, size_t size)
+{
+	struct buf from = BUF_INIT, back = BUF_INIT;
+	char *a = mem_alloc(QUOTED_MAX, 2), *b = a != NULL ? a + QUOTED_MAX : a;
+
+	to[0] = '\0';
+	if (a != NULL && path_join(&from, prefix, n->is, NULL) == 0 &&
+	    path_join(&back, prefix, n->was, NULL) == 0)
+		snprintf(to, size, "mv %s %s", quote(from.data, a),
+			 quote(back.data, b));
+	buf_free(&from);
+	buf_free(&back);
+	mem_free(a);
+	return to;
+}
+
+char *
+report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
+		 const struct next_case *n, char *to, size_t size)
+{
+	struct index_entry e = { .id = id, .complete = -1 };
+	const bool indexed = ix != NULL && index_find_id(ix, id, &e, NULL) == 0;
+	const char *command = n->mend;
+
+	to[0] = '\0';
+	if (n->was != NULL && n->was[0] != '\0')
+		return move_back(catalogue_path(c), n, to, size);
+	if (!indexed)
+		e = (struct index_entry){ .id = id, .complete = -1 };
+	if (n->absent)
+		command = indexed ? "scr_index --drop" : "scr_index --delete";
+	else if (n->kept && command == NULL)
+		command = n->packed		  ? "scr_container unpack"
+			  : index_entry_valid(&e) ? NULL
+						  : "scr_index --build";
+	else if (n->status == STATUS_LOST ||
+		 (n->status == STATUS_DAMAGED && command == NULL))
+		command = give_up(ix, &e, indexed, n, &id);
+	else if (n->rebuild != NULL && command != NULL && e.complete == 1)
+		command = n->rebuild;
+	else if (n->status == STATUS_FAILED && command == NULL)
+		command = "scr_inspect";
+	else if (n->status == STATUS_OK && command == NULL &&
+		 (!indexed || !index_entry_valid(&e)))
+		command = "scr_index --build";
+	return command != NULL ? command_for(c, ix, command, id, to, size) : to;
 }

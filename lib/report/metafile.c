@@ -243,21 +243,21 @@ line_json(char *line)
 		json_set_str(j, "unparsed", line);
 		return j;
 	}
-	json_set_i64(j, "time", l.time);
+	json_set_time(j, "time", l.time);
 	set_text(j, "host", l.host);
-	set_text(j, "job", l.job_id);
+	set_text(j, "job_id", l.job_id);
 	set_text(j, "event", l.event);
 	set_text(j, "transfer", l.xfer);
 	set_text(j, "note", l.note);
 	set_text(j, "name", l.name);
 	set_text(j, "from", l.from);
 	set_text(j, "to", l.to);
-	set_number(j, "dataset", l.dataset);
-	set_number(j, "procs", l.procs);
-	set_number(j, "nodes", l.nodes);
-	set_number(j, "files", l.files);
+	set_number(j, "id", l.dataset);
+	set_number(j, "process_count", l.procs);
+	set_number(j, "node_count", l.nodes);
+	set_number(j, "file_count", l.files);
 	if (l.secs >= 0)
-		set_number(j, "microseconds", (int64_t)(l.secs * 1e6 + 0.5));
+		json_set_real(j, "seconds", l.secs);
 	if (l.bytes >= 0)
 		set_number(j, "bytes", (int64_t)l.bytes);
 	return j;

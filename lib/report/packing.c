@@ -24,6 +24,7 @@ report_remedy(struct error *err, struct catalogue *c, int64_t id)
 		[REMEDY_INDEX] = "scr_index --build",
 		[REMEDY_REBUILD] = "scr_rebuild",
 		[REMEDY_CHECKSUMS] = "scr_rebuild --checksums",
+		[REMEDY_DEEP] = "scr_rebuild --deep",
 		[REMEDY_VERIFY] = "scr_container verify",
 	};
 	const struct error why = *err;
@@ -163,6 +164,15 @@ report_map_text(const struct packed *p, size_t most, struct buf *out)
 		container_lines(&p->hidden.red, out);
 }
 
+static void
+set_crc(struct json *j, uint32_t crc)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "0x%08" PRIx32, crc);
+	json_set_str(j, "crc32", text);
+}
+
 static struct json *
 file_json(const struct segmap *m, const struct segmap_file *f)
 {
@@ -173,7 +183,7 @@ file_json(const struct segmap *m, const struct segmap_file *f)
 	if (f->has_size || f->nsegs > 0)
 		json_set_u64(j, "size", f->size);
 	if (f->has_crc)
-		json_set_u64(j, "crc", f->crc);
+		set_crc(j, f->crc);
 	for (size_t k = 0; k < f->nsegs; k++) {
 		const struct segment *s = &m->segs[f->first + k];
 		struct json *e = json_new_object();
@@ -198,13 +208,21 @@ push_containers(struct json *list, const struct segmap *m)
 
 		json_set_str(e, "name", c->name);
 		json_set_u64(e, "size", c->has_size ? c->size : c->used);
-		json_set_u64(e, "used", fill[i].bytes);
-		json_set_u64(e, "files", fill[i].files);
+		json_set_u64(e, "used_bytes", fill[i].bytes);
+		json_set_u64(e, "file_count", fill[i].files);
 		if (c->has_crc)
-			json_set_u64(e, "crc", c->crc);
+			set_crc(e, c->crc);
 		json_push(list, e);
 	}
 	mem_free(fill);
+}
+
+void
+report_set_packed(struct json *j, const struct packed *p)
+{
+	if (p->id > 0)
+		json_set_i64(j, "id", p->id);
+	json_set_str(j, "name", p->name);
 }
 
 struct json *
@@ -213,22 +231,20 @@ report_map_json(const struct packed *p)
 	struct json *j = json_new_object(), *files = json_new_array();
 	struct json *containers = json_new_array();
 
-	json_set_str(j, "name", p->name);
-	if (p->id > 0)
-		json_set_i64(j, "id", p->id);
+	report_set_packed(j, p);
 	json_set_i64(j, "layout", p->layout);
 	json_set_bool(j, "packed", p->is_packed);
 	json_set_u64(j, "bytes", p->map.bytes);
 	if (p->map.container_size > 0)
 		json_set_u64(j, "container_size", p->map.container_size);
 	json_set_str(j, "directory", p->root);
-	json_set_u64(j, "packed_metadata", p->hidden.nfiles);
+	json_set_u64(j, "packed_metadata_file_count", p->hidden.nfiles);
 	json_set_bool(j, "moving", p->map.moving);
 	for (size_t i = 0; i < p->map.nfiles; i++)
 		json_push(files, file_json(&p->map, &p->map.files[i]));
 	push_containers(containers, &p->map);
 	push_containers(containers, &p->hidden.red);
-	json_set(j, "files", files);
+	json_set(j, "packed_files", files);
 	json_set(j, "containers", containers);
 	return j;
 }
@@ -236,20 +252,27 @@ report_map_json(const struct packed *p)
 /* --- Results --- */
 
 static const char *
-spare_text(enum pack_spare spare)
+spare_text(const struct pack_result *r, const char *done)
 {
-	switch (spare) {
+	switch (r->spare) {
 	case PACK_SPARE_ONE:
-		return "; could lose any 1 container";
+		return "; tolerates the loss of any 1 container";
 	case PACK_SPARE_MAYBE:
-		return "; losing one container may lose the dataset: members "
-		       "of a set share it (--with-redundancy spreads them)";
+		break;
 	case PACK_SPARE_NONE:
 		return "; losing one container loses the dataset";
 	case PACK_SPARE_UNKNOWN:
-		break;
+		return "";
 	}
-	return "";
+	/* Members are kept apart only if the redundancy is packed, too. */
+	if (r->hidden > 0)
+		return "; losing one container may lose the dataset: members "
+		       "of a set share it (--order node spreads them)";
+	if (str_eq(done, "packed"))
+		return "; losing one container may lose the dataset: members "
+		       "of a set share it (--with-redundancy spreads them)";
+	return "; losing one container may lose the dataset: members of a set "
+	       "share it (unpack it; pack --with-redundancy spreads them)";
 }
 
 void
@@ -262,20 +285,24 @@ report_pack_text(const struct packed *p, const char *done,
 	if (r->done_before)
 		buf_printf(out, "is %s already", done);
 	else
-		buf_printf(out, "%s%zu %s (%s), %zu %s%s %s",
-			   dry_run ? "would be " : "",
+		buf_printf(out, "%zu %s (%s) %s%s %s %zu %s%s",
 			   str_count(r->files, "file"), str_size(r->bytes),
+			   dry_run ? "would be " : "", done,
+			   str_eq(done, "unpacked") ? "from" : "into",
 			   str_count(r->containers, "container"),
-			   r->hidden > 0 ? ", metadata too" : "", done);
+			   r->hidden > 0 && !str_eq(done, "repacked")
+				   ? ", metadata too"
+				   : "");
 	if (r->adopted > 0)
-		buf_printf(out, ", %zu were there already", r->adopted);
+		buf_printf(out, ", %zu were present already", r->adopted);
 	if (r->removed > 0 && r->done_before)
 		buf_printf(out, ", %zu left-over %s removed",
 			   str_count(r->removed, "file"));
 	if (r->left > 0)
-		buf_printf(out, ", %zu %s left, not the same as what is packed",
+		buf_printf(out,
+			   ", %zu %s kept that differ from the packed ones",
 			   str_count(r->left, "file"));
-	buf_add_str(out, spare_text(r->spare));
+	buf_add_str(out, spare_text(r, done));
 	buf_add_char(out, '\n');
 }
 
@@ -284,43 +311,71 @@ report_pack_json(const struct pack_result *r)
 {
 	struct json *j = json_new_object();
 
-	json_set_u64(j, "files", r->files);
+	json_set_u64(j, "file_count", r->files);
 	json_set_u64(j, "bytes", r->bytes);
-	json_set_u64(j, "containers", r->containers);
-	json_set_u64(j, "metadata_files", r->hidden);
+	json_set_u64(j, "container_count", r->containers);
+	json_set_u64(j, "metadata_file_count", r->hidden);
 	json_set_u64(j, "adopted", r->adopted);
 	json_set_u64(j, "removed", r->removed);
 	json_set_u64(j, "left", r->left);
 	json_set_u64(j, "shared", r->shared);
 	json_set_bool(j, "done_before", r->done_before);
 	if (r->spare != PACK_SPARE_UNKNOWN)
-		json_set_u64(j, "could_lose", r->spare == PACK_SPARE_ONE);
+		json_set_u64(j, "tolerance_left", r->spare == PACK_SPARE_ONE);
 	return j;
+}
+
+const char *
+report_packed_command(const char *command, struct catalogue *c,
+		      const struct packed *p, char *to, size_t size)
+{
+	if (command == NULL)
+		command = report_mend(p->hidden.incomplete ? MEND_UNPACK
+							   : MEND_MAP,
+				      false, false);
+	return p->layout != 1 ? report_next(command, c, p->id, to, size)
+			      : report_command(command, catalogue_path(c),
+					       p->root, to, size);
 }
 
 void
 report_health_text(const struct packed *p, const struct packed_health *h,
-		   struct buf *out)
+		   int status, struct buf *out)
 {
+	const size_t flaws = h->map_flaws + h->map_damaged;
 	char shown[SHOWN_MAX];
+	const char *outlook = status == STATUS_LOST ? "redundancy cannot "
+						      "repair the data"
+			      : h->files_bad == 0   ? "no data are missing"
+						    : "redundancy can repair "
+						      "the data";
 
 	buf_printf(out, "%s: ", str_printable(shown, sizeof(shown), p->name));
-	if (packed_healthy(h))
-		buf_printf(out, "whole: %zu %s, %s, %zu %s%s\n",
-			   str_count(h->files, "file"), str_size(h->bytes),
-			   str_count(h->containers, "container"),
+	if (packed_healthy(h)) {
+		buf_printf(out, "whole: %zu %s, %s, ",
+			   str_count(h->files, "file"), str_size(h->bytes));
+		if (p->is_packed)
+			buf_printf(out, "%zu %s",
+				   str_count(h->containers, "container"));
+		else
+			buf_add_str(out, "not packed");
+		buf_printf(out, "%s\n",
 			   h->no_sum > 0 ? "; not all have checksums" : "");
-	else if (h->unread > 0 && h->files_bad + h->containers_bad == 0)
+	} else if (h->unread > 0 && h->files_bad + h->containers_bad == 0) {
 		buf_printf(out, "unknown: %zu of %zu %s could not be read\n",
 			   h->unread, str_count(h->files, "file"));
-	else
-		buf_printf(out,
-			   "damaged: %zu of %zu %s, %zu of %zu %s, %zu %s of "
-			   "the map\n",
-			   h->files_bad, str_count(h->files, "file"),
-			   h->containers_bad,
-			   str_count(h->containers, "container"),
-			   str_count(h->map_flaws + h->map_damaged, "flaw"));
+	} else {
+		buf_printf(out, "%s: %zu of %zu %s",
+			   status == STATUS_LOST ? "lost" : "damaged",
+			   h->files_bad, str_count(h->files, "file"));
+		if (p->is_packed)
+			buf_printf(out, " and %zu of %zu %s", h->containers_bad,
+				   str_count(h->containers, "container"));
+		if (flaws > 0)
+			buf_printf(out, "; the map has %zu %s",
+				   str_count(flaws, "flaw"));
+		buf_printf(out, "; %s\n", outlook);
+	}
 }
 
 struct json *
@@ -328,14 +383,14 @@ report_health_json(const struct packed_health *h)
 {
 	struct json *j = json_new_object();
 
-	json_set_u64(j, "files", h->files);
+	json_set_u64(j, "file_count", h->files);
 	json_set_u64(j, "files_unread", h->unread);
 	json_set_u64(j, "files_bad", h->files_bad);
 	json_set_u64(j, "redundancy_files_bad", h->hidden_bad);
-	json_set_u64(j, "containers", h->containers);
+	json_set_u64(j, "container_count", h->containers);
 	json_set_u64(j, "containers_bad", h->containers_bad);
 	json_set_u64(j, "map_flaws", h->map_flaws);
-	json_set_u64(j, "without_checksum", h->no_sum);
+	json_set_u64(j, "files_without_checksum", h->no_sum);
 	json_set_u64(j, "bytes", h->bytes);
 	json_set_u64(j, "bytes_read", h->read);
 	return j;
@@ -347,8 +402,8 @@ report_archive_json(const struct export_result *r)
 	struct json *j = json_new_object();
 
 	json_set_i64(j, "id", r->id);
-	json_set_u64(j, "files", r->files);
+	json_set_u64(j, "file_count", r->files);
 	json_set_u64(j, "bytes", r->bytes);
-	json_set_u64(j, "metadata_files", r->hidden);
+	json_set_u64(j, "metadata_file_count", r->hidden);
 	return j;
 }

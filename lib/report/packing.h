@@ -26,17 +26,25 @@ int report_remedy(struct error *err, struct catalogue *c, int64_t id);
 /* The segment map: one line for each file, at most `most` (0: all), and for
  * each container. */
 void report_map_text(const struct packed *p, size_t most, struct buf *out);
+/* Set id and name. */
+void report_set_packed(struct json *j, const struct packed *p);
 struct json *report_map_json(const struct packed *p);
 
-/* Result of packing or unpacking; `done`: "packed" or "unpacked". */
+/* Result of packing; `done`: "packed", "unpacked" or "repacked". */
 void report_pack_text(const struct packed *p, const char *done,
 		      const struct pack_result *r, bool dry_run,
 		      struct buf *out);
 struct json *report_pack_json(const struct pack_result *r);
 
-/* Result of packed_check(). */
+/* The command for a dataset that may be packed; `command` NULL: the one that
+ * repairs its map.  See report_next().  Returns `to`. */
+const char *report_packed_command(const char *command, struct catalogue *c,
+				  const struct packed *p, char *to,
+				  size_t size);
+
+/* Result of packed_check(), from which the exit status `status` follows. */
 void report_health_text(const struct packed *p, const struct packed_health *h,
-			struct buf *out);
+			int status, struct buf *out);
 struct json *report_health_json(const struct packed_health *h);
 
 /* Result of an export or import. */

@@ -7,6 +7,7 @@
 #include "error.h"
 #include "json.h"
 #include "report/plan_json.h"
+#include "report/plan_text.h"
 #include "report/report_impl.h"
 #include "rescue/deep.h"
 #include "rescue/plan.h"
@@ -25,6 +26,15 @@ verdict_name(const struct plan *p, enum set_verdict v)
 	return v == SET_WHOLE	      ? "whole"
 	       : v == SET_REBUILDABLE ? "damaged"
 				      : report_loss(p);
+}
+
+/* A set without members has lost its redundancy, but perhaps no data. */
+static const char *
+set_state(const struct plan *p, const struct plan_set *s)
+{
+	return s->n == 0 && s->verdict == SET_WHOLE
+		       ? report_state(STATUS_LOST)
+		       : verdict_name(p, s->verdict);
 }
 
 static struct json *
@@ -71,16 +81,16 @@ set_json(const struct plan *p, const struct plan_set *s)
 	json_set_str(j, "over", s->map ? "filemaps" : "files");
 	json_set_str(j, "scheme", redset_type_name(s->type));
 	json_set_u64(j, "number", s->number);
-	json_set_u64(j, "of", s->sets);
-	json_set_str(j, "state", verdict_name(p, s->verdict));
+	json_set_u64(j, "set_count", s->sets);
+	json_set_str(j, "state", set_state(p, s));
 	if (s->reason != NULL)
 		json_set_str(j, "reason", s->reason);
-	json_set_u64(j, "lacking", s->missing);
+	json_set_u64(j, "members_missing", s->missing);
 	json_set_bool(j, "used", s->n == 0 || s->opened || s->sampled);
 	if (s->opened || s->sampled) {
-		json_set_u64(j, "survives", s->failures);
+		json_set_u64(j, "tolerance", s->failures);
 		if (s->verdict != SET_LOST)
-			json_set_u64(j, "could_lose", s->spare);
+			json_set_u64(j, "tolerance_left", s->spare);
 		json_set_u64(j, "chunk", s->chunk);
 	}
 	for (uint32_t m = 0; m < s->n; m++)
@@ -166,7 +176,7 @@ plan_json(const struct plan *p, bool all_files)
 	if (plan_error(p, &why) < 0)
 		json_set_str(j, "reason", why.text);
 	if (p->nranks >= 0)
-		json_set_i64(j, "ranks", p->nranks);
+		json_set_i64(j, "rank_count", p->nranks);
 	json_set_u64(j, "file_count", p->nfiles);
 	json_set_u64(j, "bytes", p->bytes);
 	json_set(j, "places", places);
@@ -190,7 +200,7 @@ finding_json(const struct plan *p, const struct deep_finding *f)
 	struct error text = ERROR_INIT;
 
 	deep_error(p, f, &text);
-	json_set_str(j, "what", text.text);
+	json_set_str(j, "problem", text.text);
 	json_set_u64(j, "set", s->number);
 	json_set_str(j, "over", s->map ? "filemaps" : "files");
 	if (f->unread != NULL) {
@@ -202,7 +212,7 @@ finding_json(const struct plan *p, const struct deep_finding *f)
 	json_set_u64(j, "offset", f->first);
 	if (f->member != PLAN_NONE && f->member < s->n) {
 		set_rank(j, s->members[f->member].rank);
-		json_set_str(j, "in", f->in_body ? "redundancy" : "data");
+		json_set_str(j, "kind", f->in_body ? "redundancy" : "data");
 	}
 	if (f->file != PLAN_NONE) {
 		json_set_str(j, "path", p->files[f->file].path);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "buf.h"
+#include "error.h"
 #include "mem.h"
 #include "report/plan_text.h"
 #include "report/report_impl.h"
@@ -22,7 +23,7 @@ verdict_name(const struct plan *p, const struct plan_set *s)
 		return report_loss(p);
 	if (s->verdict == SET_REBUILDABLE)
 		return "can be rebuilt";
-	return s->n == 0 ? "gone" : "whole";
+	return report_state(s->n == 0 ? STATUS_LOST : STATUS_OK);
 }
 
 static bool
@@ -241,7 +242,7 @@ put_action(struct buf *out, struct plan *p, const struct plan_set *s)
 	if (s->verdict == SET_LOST)
 		buf_printf(out, "%s: %s\n", report_loss(p), s->reason);
 	else if (from[0] == '\0')
-		buf_printf(out, "rank %s, from what is recorded of it\n", to);
+		buf_printf(out, "rank %s, from its recorded list\n", to);
 	else
 		buf_printf(out, "%s %s, computed from %s %s\n",
 			   strpbrk(to, " -") ? "ranks" : "rank", to,

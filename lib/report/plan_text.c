@@ -204,10 +204,10 @@ container_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 	size_t n = plan_container_spare(p, rebuilt, &critical);
 
 	if (n > 0)
-		snprintf(to, size, "any %zu %s", str_count(n, "container"));
+		snprintf(to, size, "the loss of any %zu %s",
+			 str_count(n, "container"));
 	else
-		snprintf(to, size,
-			 "no container: losing any of %zu loses the dataset",
+		snprintf(to, size, "no loss: each of %zu containers is needed",
 			 critical);
 	return to;
 }
@@ -238,16 +238,17 @@ report_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 		least = spare < least ? spare : least;
 		most = spare > most ? spare : most;
 	}
-	if (p->nsets == 0 || most == 0)
-		snprintf(to, size, "no rank");
+	if (most == 0 || !report_has_data_sets(p))
+		snprintf(to, size, "no loss");
 	else if (least == most)
-		snprintf(to, size, "any %u %s of each set",
+		snprintf(to, size, "the loss of any %u %s in each set",
 			 str_count(least, "rank"));
 	else if (least == 0)
-		snprintf(to, size, "no rank of some sets, %u %s of others",
+		snprintf(to, size, "no loss in some sets, %u %s in others",
 			 str_count(most, "rank"));
 	else
-		snprintf(to, size, "any %u %s of each set, of some up to %u",
+		snprintf(to, size,
+			 "the loss of any %u %s in each set, up to %u in some",
 			 str_count(least, "rank"), most);
 	return to;
 }
@@ -367,7 +368,7 @@ put_damage(struct buf *out, struct plan *p, int status)
 	if (plan_status(p) == STATUS_DAMAGED) {
 		buf_printf(out,
 			   "; all of it can be rebuilt\n"
-			   "  could lose  %s; after a rebuild %s\n",
+			   "  tolerates   %s; after a rebuild %s\n",
 			   spare, later);
 		return;
 	}
@@ -376,7 +377,7 @@ put_damage(struct buf *out, struct plan *p, int status)
 		buf_printf(out,
 			   "; no data are lost\n"
 			   "  because     %s\n"
-			   "  could lose  %s\n",
+			   "  tolerates   %s\n",
 			   why.text, spare);
 	else
 		buf_printf(out, "\n  because     %s\n", why.text);
@@ -391,7 +392,7 @@ put_state(struct buf *out, struct plan *p, int status)
 	if (plan_status(p) != STATUS_OK)
 		put_damage(out, p, status);
 	else if (report_may_lose(p, status))
-		buf_printf(out, "\n  could lose  %s\n",
+		buf_printf(out, "\n  tolerates   %s\n",
 			   report_spare(p, false, spare, sizeof(spare)));
 	else
 		buf_printf(out, "\n");
@@ -435,6 +436,17 @@ report_summary(struct plan *p, const struct dataset *d,
 }
 
 /* --- Rebuilds and deep checks --- */
+
+const char *
+report_rebuild(const struct plan *p)
+{
+	if (plan_status(p) != STATUS_DAMAGED)
+		return NULL;
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (p->files[i].state == FILE_WRONG_CRC)
+			return "scr_rebuild --checksums";
+	return "scr_rebuild";
+}
 
 void
 report_rebuilt(const struct rebuild_result *r, struct buf *out)

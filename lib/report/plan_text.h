@@ -18,11 +18,7 @@ struct dataset;
 struct deep_result;
 struct plan;
 struct rebuild_result;
-
-struct report_style {
-	bool utf8, color;
-	unsigned width; /* columns of the terminal; 0: no limit */
-};
+struct style;
 
 /* "whole", "damaged" or "lost" for a status of the toolkit; else "unknown". */
 const char *report_state(int status);
@@ -46,11 +42,15 @@ void report_files(const struct plan *p, bool all, size_t limit,
 		  struct buf *out);
 
 /* Draw the ranks as a grid: a row for each set, a column for each member. */
-void report_map(const struct plan *p, const struct report_style *style,
+void report_map(const struct plan *p, const struct style *style,
 		struct buf *out);
 
 /* What a rebuild would compute, from which ranks. */
 void report_actions(struct plan *p, struct buf *out);
+
+/* The command that rebuilds what is missing or wrong, NULL if nothing is: a
+ * rebuild has to compare checksums if they alone show the damage. */
+const char *report_rebuild(const struct plan *p);
 
 /* The result of a rebuild: one line. */
 void report_rebuilt(const struct rebuild_result *r, struct buf *out);

@@ -10,6 +10,7 @@
 #include "buf.h"
 #include "report/plan_text.h"
 #include "report/report_impl.h"
+#include "style.h"
 
 #define STATES 4
 #define LABEL 18 /* columns of "  sets 1000-1999  " */
@@ -30,7 +31,7 @@ static const struct {
 struct map {
 	struct buf *out;
 	const struct plan *p;
-	const struct report_style *style;
+	const struct style *style;
 	unsigned digits;   /* of the highest rank */
 	unsigned per_line; /* cells in a line */
 	unsigned cell;	   /* cells already on this line */
@@ -38,8 +39,7 @@ struct map {
 };
 
 static void
-put_symbol(struct buf *out, const struct report_style *style,
-	   enum report_cell_state s)
+put_symbol(struct buf *out, const struct style *style, enum report_cell_state s)
 {
 	const char *text = style->utf8 ? looks[s].utf8 : looks[s].ascii;
 
@@ -109,7 +109,7 @@ put_run(struct map *m, size_t first, size_t last)
 		put_label(m, label);
 		put_members(m, s);
 		if (s->n == 0)
-			buf_printf(m->out, "no file of it is left");
+			buf_printf(m->out, "none of its files is left");
 		buf_printf(m->out, "\n");
 	}
 }
@@ -222,8 +222,7 @@ maps_differ(const struct plan *p)
 }
 
 void
-report_map(const struct plan *p, const struct report_style *style,
-	   struct buf *out)
+report_map(const struct plan *p, const struct style *style, struct buf *out)
 {
 	struct map m = { .out = out, .p = p, .style = style, .digits = 1 };
 	bool data = report_has_data_sets(p);

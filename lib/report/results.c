@@ -35,6 +35,15 @@ new_object(int64_t id, const char *name)
 	return j;
 }
 
+void
+results_push_problem(struct json *list, const char *text)
+{
+	struct json *j = json_new_object();
+
+	json_set_str(j, "problem", text);
+	json_push(list, j);
+}
+
 /* --- Edit --- */
 
 void
@@ -50,8 +59,13 @@ results_edit_text(const struct catalogue_edit *e, struct buf *out)
 	else if (e->kind == CATALOGUE_CURRENT ||
 		 e->kind == CATALOGUE_UNCURRENT || !e->moved)
 		return;
+	else if (e->current[0] == '\0' && e->next_word[0] == '\0')
+		buf_add_str(out, "no valid checkpoint is left");
 	else if (e->current[0] == '\0')
-		buf_add_str(out, "there is no restart point any more");
+		buf_printf(out,
+			   "no checkpoint is marked as the restart point: the "
+			   "next job tries %s",
+			   shown(text, e->next_word));
 	else
 		buf_printf(out, "the restart point is %s now",
 			   shown(text, e->current_word));
@@ -63,31 +77,30 @@ void
 results_build_text(int64_t id, const struct build_result *r, struct buf *out)
 {
 	const struct rebuild_result *b = &r->rebuild;
-	const size_t red = b->redundancy + b->descriptors;
 	char name[SHOWN_MAX];
 
 	buf_printf(out, "dataset %" PRId64 " (%s): %zu %s of %zu %s, %s", id,
 		   shown(name, r->name), str_count(r->files, "file"),
 		   str_count(r->ranks, "rank"), str_size(r->bytes));
-	if (b->files + b->maps + red > 0)
+	if (b->files + b->maps + b->redundancy > 0)
 		buf_printf(out, "; %s %zu %s, %zu %s and %zu redundancy %s",
 			   r->dry_run ? "to rebuild are" : "rebuilt",
 			   str_count(b->files, "file"),
 			   str_count(b->maps, "filemap"),
-			   str_count(red, "file"));
-	buf_add_str(out, r->dry_run ? ": can be put into the index"
+			   str_count(b->redundancy, "file"));
+	buf_add_str(out, r->dry_run ? ": can be added to the index"
 				    : ": in the index");
 }
 
 struct json *
-results_rebuild_json(const struct rebuild_result *r, const char *redundancy)
+results_rebuild_json(const struct rebuild_result *r)
 {
 	struct json *j = json_new_object();
 
-	json_set_u64(j, "files", r->files);
-	json_set_u64(j, "filemaps", r->maps);
-	json_set_u64(j, redundancy, r->redundancy);
-	json_set_u64(j, "descriptors", r->descriptors);
+	json_set_u64(j, "file_count", r->files);
+	json_set_u64(j, "filemap_count", r->maps);
+	json_set_u64(j, "redundancy_file_count", r->redundancy);
+	json_set_u64(j, "descriptor_count", r->descriptors);
 	json_set_u64(j, "bytes_read", r->bytes_read);
 	json_set_u64(j, "bytes_written", r->bytes_written);
 	json_set_u64(j, "checksums_compared", r->crc_checked);
@@ -100,13 +113,12 @@ results_build_json(int64_t id, const struct build_result *r)
 {
 	struct json *j = new_object(id, r->name);
 
-	json_set_u64(j, "ranks", r->ranks);
-	json_set_u64(j, "files", r->files);
+	json_set_u64(j, "rank_count", r->ranks);
+	json_set_u64(j, "file_count", r->files);
 	json_set_u64(j, "bytes", r->bytes);
 	json_set_bool(j, "descriptor_guessed", r->descriptor_guessed);
 	json_set_bool(j, "dry_run", r->dry_run);
-	json_set(j, "rebuilt",
-		 results_rebuild_json(&r->rebuild, "redundancy_files"));
+	json_set(j, "rebuilt", results_rebuild_json(&r->rebuild));
 	return j;
 }
 
@@ -131,8 +143,8 @@ results_delete_json(int64_t id, const char *name, const struct delete_result *r)
 {
 	struct json *j = new_object(id, name);
 
-	json_set_u64(j, "files", r->files);
-	json_set_u64(j, "directories", r->dirs);
+	json_set_u64(j, "file_count", r->files);
+	json_set_u64(j, "directory_count", r->dirs);
 	json_set_u64(j, "bytes", r->bytes);
 	json_set_u64(j, "files_kept", r->kept);
 	return j;
@@ -197,8 +209,8 @@ results_verify_json(int64_t id, const char *name, const char *state,
 	char compared[128];
 
 	json_set_str(j, "state", state);
-	json_set_u64(j, "files", r->files);
-	json_set_u64(j, "bad_files", r->bad_files);
+	json_set_u64(j, "file_count", r->files);
+	json_set_u64(j, "files_bad", r->bad_files);
 	json_set_u64(j, "files_without_size", r->unchecked);
 	json_set_u64(j, "checksums_compared", r->crc_checked);
 	json_set_u64(j, "bytes_compared", r->crc_bytes);

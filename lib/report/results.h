@@ -13,6 +13,9 @@
 struct buf;
 struct json;
 
+/* Append a problem to a JSON array. */
+void results_push_problem(struct json *list, const char *text);
+
 /* Messages for the user about a changed index: one line without newline, or
  * nothing. */
 void results_edit_text(const struct catalogue_edit *e, struct buf *out);
@@ -20,9 +23,8 @@ void results_edit_text(const struct catalogue_edit *e, struct buf *out);
 /* One line, without newline, for a dataset that was or can be built. */
 void results_build_text(int64_t id, const struct build_result *r,
 			struct buf *out);
-/* Files that were rebuilt; `redundancy` is the key for redundancy files. */
-struct json *results_rebuild_json(const struct rebuild_result *r,
-				  const char *redundancy);
+/* What was rebuilt. */
+struct json *results_rebuild_json(const struct rebuild_result *r);
 struct json *results_build_json(int64_t id, const struct build_result *r);
 
 /* A table row for a dataset that is or would be deleted; `r` NULL: the

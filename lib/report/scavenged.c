@@ -116,16 +116,19 @@ report_salvage_json(const struct salvage *p, double rate)
 		json_set_bool(j, "output", d->output);
 		json_set_bool(j, "bypass", d->bypass);
 		json_set_str(j, "state", state(d));
-		json_set_i64(j, "ranks", d->world);
+		if (d->world >= 0)
+			json_set_i64(j, "rank_count", d->world);
+		else
+			json_set_null(j, "rank_count");
 		json_set_u64(j, "ranks_missing", d->missing);
-		json_set_u64(j, "files", d->done ? 0 : d->files);
+		json_set_u64(j, "file_count", d->done ? 0 : d->files);
 		json_set_u64(j, "bytes", bytes);
 		if (rate > 0)
 			json_set_u64(j, "seconds",
 				     (uint64_t)((double)bytes / rate + 0.5));
 		else
 			json_set_null(j, "seconds");
-		json_set_str(j, "why", reason(d));
+		json_set_str(j, "reason", reason(d));
 		json_push(all, j);
 	}
 	return all;
@@ -181,15 +184,14 @@ put_checkpoint(const struct scavenge *s, const struct scavenge_outlook *o,
 }
 
 static void
-put_outputs(const struct scavenge_outlook *o, struct buf *out)
+put_outputs(const struct scavenge *s, const struct scavenge_outlook *o,
+	    struct buf *out)
 {
 	const size_t lost = o->outputs_lost, unknown = o->outputs_unknown;
 
 	buf_printf(out, "; output: %zu of %zu %s", o->outputs - lost - unknown,
-		   o->outputs,
-		   lost == 0 || unknown > 0 ? "saved or to be saved"
-					    : "only, the rest is LOST");
-	if (lost > 0 && unknown > 0)
+		   o->outputs, s->work->dry_run ? "can be saved" : "saved");
+	if (lost > 0)
 		buf_printf(out, ", %zu LOST", lost);
 	if (unknown > 0)
 		buf_printf(out, ", %zu could not be judged", unknown);
@@ -273,7 +275,7 @@ put_all(const struct scavenge *s, struct buf *out)
 	if (o.saved == 0 && s->restart != NULL)
 		buf_printf(out, "; the next job restarts from %s", s->restart);
 	if (o.outputs > 0)
-		put_outputs(&o, out);
+		put_outputs(s, &o, out);
 	if (taken > 0)
 		buf_printf(out, "; %zu %s left in the caches",
 			   str_count(taken, "dataset"));
@@ -315,8 +317,9 @@ put_unread(const struct scavenge *s, struct buf *out)
 	if (hostlist_text(&list, out, NULL) < 0)
 		out->failed = true;
 	if (scavenge_status(s) == STATUS_FAILED)
-		buf_add_str(out, ": make them reachable, or give them with "
-				 "--down, and run it again");
+		buf_add_str(out,
+			    ": make them reachable, or name them with --down, "
+			    "and run it again");
 	hostlist_free(&list);
 }
 
@@ -341,10 +344,19 @@ report_verdict(const struct scavenge *s, struct buf *out)
 static const char *
 node_state_name(enum scavenge_node_state state)
 {
-	static const char *const names[] = { "skipped", "alive", "dead", "odd",
-					     "unreachable" };
+	static const char *const names[] = { "skipped", "alive", "dead",
+					     "unknown", "unreachable" };
 
 	return names[state];
+}
+
+static void
+set_id(struct json *j, const char *key, int64_t id)
+{
+	if (id > 0)
+		json_set_i64(j, key, id);
+	else
+		json_set_null(j, key);
 }
 
 struct json *
@@ -357,33 +369,32 @@ report_scavenge_json(const struct scavenge *s)
 	struct buf text = BUF_INIT;
 
 	json_set_str(j, "prefix", s->job->prefix);
-	json_set_str(j, "job", s->job->id);
+	json_set_str(j, "job_id", s->job->id);
 	for (size_t i = 0; i < s->job->nodes.count; i++) {
 		const struct scavenge_node *n = &s->nodes[i];
 		struct json *k = json_new_object();
 
 		json_set_str(k, "name", n->name ? n->name : "");
 		json_set_str(k, "state", node_state_name(n->state));
-		json_set_str(k, "why", n->why);
+		json_set_str(k, "reason", n->why);
 		json_push(list, k);
 	}
 	json_set(j, "nodes", list);
 	json_set(j, "datasets", report_salvage_json(&s->plan, s->o->rate));
-	json_set_i64(j, "newest", o.newest);
-	json_set_i64(j, "saved", o.saved);
-	json_set_i64(j, "unfinished", o.unfinished);
-	json_set_u64(j, "outputs", o.outputs);
+	set_id(j, "newest_id", o.newest);
+	set_id(j, "saved_id", o.saved);
+	set_id(j, "unfinished_id", o.unfinished);
+	json_set_u64(j, "output_count", o.outputs);
 	json_set_u64(j, "outputs_lost", o.outputs_lost);
 	json_set_u64(j, "outputs_unknown", o.outputs_unknown);
 	json_set_u64(j, "bytes_copied", s->copied);
 	for (int i = 0; i < SCAVENGE_PHASES; i++)
 		json_set_u64(times, phases[i],
 			     (uint64_t)(s->seconds[i] * 1000 + 0.5));
-	json_set(j, "milliseconds", times);
+	json_set(j, "phase_milliseconds", times);
 	report_verdict(s, &text);
 	if (!text.failed)
 		json_set_str(j, "verdict", text.data);
-	json_set_i64(j, "status", scavenge_status(s));
 	buf_free(&text);
 	return j;
 }

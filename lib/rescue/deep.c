@@ -260,7 +260,8 @@ prepare(struct deep *d, struct error *err)
 		if (prepare_set(d, (uint32_t)i, &most, err) < 0)
 			return -1;
 	}
-	progress_expect(d->work->progress, d->out->bytes_read);
+	progress_phase(d->work->progress, "comparing redundancy",
+		       d->out->bytes_read);
 	return start_workers(d, most, err);
 }
 
@@ -302,4 +303,23 @@ deep_check(struct plan *p, const struct work *work, struct deep_result *out,
 	if (rc < 0)
 		deep_free(out);
 	return rc;
+}
+
+int
+deep_mark(struct plan *p, const struct deep_result *r, struct error *err)
+{
+	for (size_t i = 0; i < r->nfindings; i++) {
+		const struct deep_finding *f = &r->findings[i];
+
+		if (!deep_is_located(f))
+			continue;
+		if ((f->in_body
+			     ? plan_mark_body(p, f->set, f->member, err)
+			     : plan_mark(p, f->file, FILE_WRONG_CRC, err)) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < r->nfindings; i++)
+		if (!deep_is_located(&r->findings[i]))
+			p->sets[r->findings[i].set].spare = 0;
+	return 0;
 }

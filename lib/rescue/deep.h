@@ -65,6 +65,14 @@ deep_is_located(const struct deep_finding *f)
 	return f->member != PLAN_NONE && (f->in_body || f->file != PLAN_NONE);
 }
 
+/*
+ * Mark in the plan what the check found wrong, so that its states and what it
+ * tolerates take the damage into account.  A set whose wrong member is unknown
+ * tolerates no loss: what is computed from it may be wrong.  Returns 0, or -1
+ * on error.
+ */
+int deep_mark(struct plan *p, const struct deep_result *r, struct error *err);
+
 /* Set *err to one sentence that describes a finding, with ERROR_DAMAGED; or
  * with ERROR_SYSTEM, if a file could not be read.  Returns -1. */
 int deep_error(const struct plan *p, const struct deep_finding *f,

@@ -263,7 +263,7 @@ deep_error(const struct plan *p, const struct deep_finding *f,
 		return error_set(err, ERROR_DAMAGED,
 				 "set %u of %u (%s%s): the data of rank %u and "
 				 "their copy at rank %u differ from byte %llu "
-				 "on; it cannot be told which is wrong",
+				 "on; which of them is wrong is unknown",
 				 s->number, s->sets, kind, over,
 				 s->members[f->stripe].rank,
 				 s->members[f->holder].rank,
@@ -271,33 +271,31 @@ deep_error(const struct plan *p, const struct deep_finding *f,
 	if (f->member == PLAN_NONE)
 		return error_set(
 			err, ERROR_DAMAGED,
-			"set %u of %u (%s%s) does not add up: %llu %s differ, "
-			"the first at offset %llu of stripe %u; it cannot be "
-			"told which member is wrong, that is, which of the "
-			"ranks%s",
+			"set %u of %u (%s%s) is inconsistent: %llu byte%s, "
+			"the first at offset %llu of stripe %u; the wrong "
+			"member is unknown: one of the ranks%s",
 			s->number, s->sets, kind, over,
 			(unsigned long long)f->bytes,
-			f->bytes == 1 ? "byte" : "bytes",
+			f->bytes == 1 ? " differs" : "s differ",
 			(unsigned long long)f->first, f->stripe,
 			suspects(s, ranks, sizeof(ranks)));
 	m = &s->members[f->member];
 	if (f->in_body)
 		return error_set(err, ERROR_DAMAGED,
-				 "%s: contents are wrong: set %u of %u (%s%s) "
-				 "adds up without it",
+				 "%s: its contents are damaged: set %u of %u "
+				 "(%s%s) is consistent without it",
 				 m->name, s->number, s->sets, kind, over);
 	if (f->file != PLAN_NONE)
 		return error_set(
 			err, ERROR_DAMAGED,
-			"%s of rank %u: contents are wrong, the first "
-			"difference is at byte %llu: set %u of %u (%s) "
-			"adds up without it",
+			"%s of rank %u: its contents are damaged, the first "
+			"difference is at byte %llu: set %u of %u (%s) is "
+			"consistent without it",
 			p->files[f->file].path, m->rank,
 			(unsigned long long)f->file_off, s->number, s->sets,
 			kind);
-	return error_set(
-		err, ERROR_DAMAGED,
-		"rank %u: contents are wrong: set %u of %u (%s%s) adds "
-		"up without it",
-		m->rank, s->number, s->sets, kind, over);
+	return error_set(err, ERROR_DAMAGED,
+			 "rank %u: its contents are damaged: set %u of %u "
+			 "(%s%s) is consistent without it",
+			 m->rank, s->number, s->sets, kind, over);
 }

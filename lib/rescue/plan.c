@@ -242,7 +242,7 @@ make(struct planner *w, struct error *err)
 	    plan_compose_finish(w, err) < 0 || check_any(w, err) < 0)
 		return -1;
 	plan_finish(w);
-	return 0;
+	return plan_renew_gone(w, err);
 }
 
 int
@@ -371,21 +371,21 @@ lost_map(const struct plan *p, int64_t rank, struct error *err)
 		if (s->n == 0 && s->map && s->verdict == SET_LOST)
 			return error_set(
 				err, ERROR_LOST,
-				"dataset %lld: nothing is left of set %u of %u "
-				"(%s over filemaps), to which rank %lld "
+				"dataset %lld: no member is left of set %u of "
+				"%u (%s over filemaps), to which rank %lld "
 				"belongs; the files of %zu of %lld ranks are "
 				"unknown",
 				(long long)p->id, s->number, s->sets,
 				redset_type_name(s->type), (long long)rank,
 				p->maps_lost, (long long)p->nranks);
 	}
-	return error_set(err, ERROR_LOST,
-			 "dataset %lld: the filemap of rank %lld is lost (%s) "
-			 "and nothing is left to rebuild it from; the files of "
-			 "%zu of %lld ranks are unknown",
-			 (long long)p->id, (long long)rank,
-			 p->ranks[rank].map.why, p->maps_lost,
-			 (long long)p->nranks);
+	return error_set(
+		err, ERROR_LOST,
+		"dataset %lld: the filemap of rank %lld is lost (%s) and no "
+		"redundancy is left that could rebuild it; the files of %zu "
+		"of %lld ranks are unknown",
+		(long long)p->id, (long long)rank, p->ranks[rank].map.why,
+		p->maps_lost, (long long)p->nranks);
 }
 
 /* Report the first lost file or filemap that is in no set. */
@@ -404,8 +404,9 @@ lost_outside(const struct plan *p, struct error *err)
 			if (pf->fate == FATE_LOST)
 				return error_set(
 					err, ERROR_LOST,
-					"dataset %lld: %s of rank %lld: %s, and "
-					"nothing is left to rebuild it from",
+					"dataset %lld: %s of rank %lld: %s, "
+					"and no redundancy is left that could "
+					"rebuild it",
 					(long long)p->id, pf->path,
 					(long long)i,
 					file_state_name(pf->state));
@@ -474,11 +475,11 @@ unread_error(const struct plan *p, struct error *err)
 	char unknown[96];
 
 	if (s == NULL)
-		return error_set(err, ERROR_SYSTEM,
-				 "dataset %lld: %s, and nothing is there to "
-				 "rebuild it from%s",
-				 (long long)p->id, p->first_unread,
-				 unknown_files(p, unknown, sizeof(unknown)));
+		return error_set(
+			err, ERROR_SYSTEM,
+			"dataset %lld: %s, and no redundancy can rebuild it%s",
+			(long long)p->id, p->first_unread,
+			unknown_files(p, unknown, sizeof(unknown)));
 	return error_set(err, ERROR_SYSTEM,
 			 "dataset %lld: %s; without it, set %u of %u (%s%s) "
 			 "cannot be rebuilt: %s",

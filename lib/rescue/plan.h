@@ -175,8 +175,7 @@ struct plan_set {
 	bool foreign;	       /* the headers are those of another dataset */
 	const char *flaw;      /* a contradiction between headers and filemaps,
 				  or NULL */
-	const uint32_t *ranks; /* by member; only for a set that plan_protect()
-				  adds */
+	const uint32_t *ranks; /* by member; only for a set without headers */
 	struct plan_member *members; /* n of them */
 	enum set_verdict verdict;
 	const char *reason; /* why the set is lost: one clause that names
@@ -226,7 +225,9 @@ struct plan {
 };
 
 enum {
-	PLAN_HEADERS = 1 << 0,	 /* open every redundancy file's header */
+	/* open every redundancy file's header, and take the checksums in
+	 * rank2file: for deep_check() */
+	PLAN_HEADERS = 1 << 0,
 	PLAN_CHECKSUMS = 1 << 1, /* read files that have a recorded CRC */
 	/* open one header of each set that lacks nothing, and compare the sizes
 	 * of its other redundancy files, to find the tolerance of the set */
@@ -262,7 +263,7 @@ struct plan_dataset {
 /*
  * Plan for a dataset on a prefix.  Errors: ERROR_ABSENT (the dataset has
  * neither a filemap nor a redundancy file), ERROR_CORRUPT (ranks or sets
- * contradict each other), ERROR_UNSAFE (a recorded path leaves the prefix),
+ * cannot be used together), ERROR_UNSAFE (a recorded path leaves the prefix),
  * ERROR_USAGE (the recorded root cannot be determined: --moved-from is needed),
  * ERROR_SYSTEM, ERROR_NOMEM.
  */
@@ -398,7 +399,8 @@ int plan_status(const struct plan *p);
 int plan_data_status(const struct plan *p);
 
 /* Set *err to one sentence about the worst finding, as "set 2 of 4 (XOR, ranks
- * 1 3 5 7): ranks 3 and 5 are missing, the scheme survives 1".  Returns -1 with
+ * 1 3 5 7): 2 of 4 members (ranks 3 5) are missing; XOR can
+ * restore 1".  Returns -1 with
  * ERROR_LOST, ERROR_SYSTEM (see plan_status()) or ERROR_DAMAGED; 0 if the
  * dataset is whole. */
 int plan_error(const struct plan *p, struct error *err);

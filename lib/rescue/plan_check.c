@@ -78,7 +78,7 @@ plan_check_files(struct plan *p, const struct work *work, bool *look,
 
 	if (rc == 0) {
 		t.sums = c.sums;
-		progress_expect(work->progress, c.len);
+		progress_phase(work->progress, "comparing checksums", c.len);
 		rc = transfer(&c.files, NULL, c.len, &t, err);
 	}
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {

@@ -177,8 +177,9 @@ void plan_owner_say(const struct planner *w);
 
 /* --- plan_record.c --- */
 
-/* If something is missing or checksums are wanted, read rank2file and drop the
- * filemaps that contradict it; *dropped is their number. */
+/* If something is missing, or a check of the contents needs checksums, read
+ * rank2file and drop the filemaps that contradict it; *dropped is their
+ * number. */
 int plan_record_load(struct planner *w, size_t *dropped, struct error *err);
 
 /* Does rank2file contradict that the rank has the files of this list? */
@@ -329,6 +330,13 @@ int plan_make_header(struct plan_set *s, uint32_t member, struct arena *arena,
 int plan_renew_lists(struct planner *w, struct plan_set *s, struct arena *arena,
 		     struct error *err);
 
+/*
+ * On a prefix, give sets without any remaining file their members, if all data
+ * are present: ranks in no set, as plan_protect() would choose them.  So they
+ * can be rebuilt.  A set for which this fails stays without members.
+ */
+int plan_renew_gone(struct planner *w, struct error *err);
+
 /* If a member's redundancy file is packed and its size changes, write it as a
  * file of its own. */
 void plan_renew_place(struct plan_set *s, uint32_t member);
@@ -370,7 +378,8 @@ int plan_sample_sets(struct planner *w, size_t *sets, size_t *count,
 /* `text`, or `brief` if there was no memory to make `text` (NULL). */
 const char *plan_or_brief(const char *text, const char *brief);
 
-/* Why a set has no solution, as "ranks 1 3 are missing, the scheme survives 1".
+/* Why a set has no solution, as "2 of 4 members (ranks 1 3) are missing; XOR
+ * can restore 1".
  * any[i]: a file of member i is missing or damaged. */
 const char *plan_explain(const struct plan_set *s,
 			 const struct solve_member *losses, const bool *any,

@@ -61,7 +61,7 @@ plan_mark_body(struct plan *p, uint32_t set, uint32_t member, struct error *err)
 	struct plan_set *s = &p->sets[set];
 
 	if ((!s->opened && plan_reopen_set(w, set, err) < 0) ||
-	    mark_body(w, s, member, "its contents are wrong", false, err) < 0)
+	    mark_body(w, s, member, "its contents are damaged", false, err) < 0)
 		return -1;
 	plan_finish(w);
 	return 0;

@@ -483,6 +483,17 @@ finish_member(const struct planner *w, struct plan_set *s, uint32_t member,
 	return 0;
 }
 
+/* Any header has the ranks of all members. */
+static void
+take_ranks(struct plan_set *s)
+{
+	const uint32_t *ranks = rank_table(s);
+
+	for (uint32_t i = 0; ranks != NULL && i < s->n; i++)
+		if (s->members[i].rank == PLAN_NONE)
+			s->members[i].rank = ranks[i];
+}
+
 int
 plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	      struct error *err)
@@ -501,15 +512,12 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		return 0;
 	agree(s);
 	inherit_lists(s);
+	take_ranks(s);
 	if (plan_renew_lists(w, s, arena, err) < 0)
 		return -1;
 	if (facts_init(&f, s, err) < 0)
 		return -1;
 	for (uint32_t i = 0; i < s->n; i++) {
-		struct plan_member *m = &s->members[i];
-
-		if (m->rank == PLAN_NONE && f.ranks != NULL)
-			m->rank = f.ranks[i];
 		if (plan_name_member(w, s, i, arena, err) < 0)
 			goto out;
 	}

@@ -13,6 +13,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "container/packed.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
@@ -92,7 +93,7 @@ has_containers(const struct place *pl)
 {
 	struct stat st;
 
-	return fstatat(pl->meta_fd, SEGMAP_DIR, &st, AT_SYMLINK_NOFOLLOW) ==
+	return dir_stat(pl->meta_fd, SEGMAP_DIR, &st, AT_SYMLINK_NOFOLLOW) ==
 		       0 &&
 	       S_ISDIR(st.st_mode);
 }
@@ -358,7 +359,7 @@ plan_hidden_image(const struct plan *p, const struct hidden_file *f,
 	size = plan_segs_size(segs, n);
 	if (size > MAP_MAX_SIZE || !plan_segs_good(segs, n))
 		return error_set(err, ERROR_CORRUPT,
-				 "%s: its container is not whole", f->name);
+				 "%s: its container is damaged", f->name);
 	if (buf_reserve(out, (size_t)size) < 0)
 		return error_no_memory(err);
 	out->len = (size_t)size;

@@ -50,7 +50,10 @@ check_data(const struct plan *p, struct error *err)
 					 p->id, i);
 	for (size_t i = 0; i < p->nfiles; i++)
 		if (p->files[i].state != FILE_PRESENT)
-			return error_set(err, ERROR_DAMAGED,
+			return error_set(err,
+					 p->files[i].fate == FATE_LOST
+						 ? ERROR_LOST
+						 : ERROR_DAMAGED,
 					 "%s (rank %" PRIu32
 					 "): %s: only a whole dataset can be "
 					 "protected",
@@ -207,6 +210,18 @@ make_set(struct protection *t, uint32_t number, bool map, struct error *err)
 	return plan_solve_set(w, s, w->p.arena, err);
 }
 
+/* Is all of this redundancy present? */
+static bool
+is_protected(const struct protection *t)
+{
+	const struct plan *p = &t->w->p;
+
+	for (size_t i = 0; i < p->nsets; i++)
+		if (p->sets[i].n == 0 || p->sets[i].foreign)
+			return false;
+	return p->verdict == SET_WHOLE && p->nsets == 2 * (size_t)t->nsets;
+}
+
 int
 plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 	     uint32_t failures, struct error *err)
@@ -219,7 +234,7 @@ plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 
 	if (scheme_of(type)->chunk == NULL)
 		return error_set(err, ERROR_USAGE,
-				 "%s: such redundancy is not made",
+				 "%s: scrkit does not make this redundancy",
 				 redset_type_name(type));
 	if (redset_format(type)->key == NULL)
 		t.failures = redset_format(type)->failures;
@@ -234,11 +249,13 @@ plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 	    members_of(&t, t.nsets - 1) <= t.failures)
 		return error_set(err, ERROR_USAGE,
 				 "dataset %" PRId64 ": sets of %" PRIu32
-				 " ranks cannot survive %" PRIu32 " failures",
+				 " ranks cannot tolerate %" PRIu32 " failures",
 				 p->id, members_of(&t, t.nsets - 1),
 				 t.failures);
 	if (check_data(p, err) < 0 || check_sets(&t, err) < 0)
 		return -1;
+	if (is_protected(&t))
+		return 0;
 	forget_sets(t.w);
 	for (int map = 1; map >= 0; map--)
 		for (uint32_t g = 0; g < t.nsets; g++)

@@ -27,7 +27,9 @@ plan_explain(const struct plan_set *s, const struct solve_member *losses,
 	names = plan_ranks_in(arena, ranks, n);
 	if (names == NULL)
 		return brief;
-	text = scheme_of(s->type)->explain(arena, names, n, s->failures);
+	text = scheme_of(s->type)->explain(
+		arena,
+		&(struct scheme_loss){ names, n, s->n, s->failures, s->type });
 	return plan_or_brief(text, brief);
 }
 
@@ -58,22 +60,23 @@ plan_unknown_lists(const struct plan_set *s, const bool *any,
 	if (names == NULL || all_names == NULL)
 		text = NULL;
 	else if (nameless > 0)
-		text = arena_printf(arena,
-				    "%s%s%s%zu of its %u members are missing, "
-				    "and with them what tells their files",
-				    nall > 0 ? "ranks " : "", all_names,
-				    nall > 0 ? " and another " : "", nameless,
-				    s->n);
+		text = arena_printf(
+			arena,
+			"%s%s%s%zu of its %u members are missing, and the "
+			"only lists of their files with them",
+			nall > 0 ? "ranks " : "", all_names,
+			nall > 0 ? " and another " : "", nameless, s->n);
 	else if (n == nall)
-		text = arena_printf(arena,
-				    "%s %s and the neighbours that know their "
-				    "files are missing",
-				    n == 1 ? "rank" : "ranks", names);
+		text = arena_printf(
+			arena,
+			"%s %s and the neighbours that hold their lists of "
+			"files are missing",
+			n == 1 ? "rank" : "ranks", names);
 	else
-		text = arena_printf(arena,
-				    "ranks %s are missing, and with them what "
-				    "tells the files of %s %s",
-				    all_names, n == 1 ? "rank" : "ranks",
-				    names);
+		text = arena_printf(
+			arena,
+			"ranks %s are missing, and with them the only lists of "
+			"files of %s %s",
+			all_names, n == 1 ? "rank" : "ranks", names);
 	return plan_or_brief(text, "lists of files are lost");
 }

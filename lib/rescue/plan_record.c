@@ -83,11 +83,12 @@ has_record(const struct planner *w)
 	return !w->p.places[0].cache && !w->bare && !w->by_hand && !w->reported;
 }
 
-/* Are these records needed? */
+/* Are these records needed?  If data and redundancy differ, only a checksum may
+ * show which file is wrong. */
 static bool
 needed(const struct planner *w)
 {
-	if (w->o->flags & PLAN_CHECKSUMS)
+	if (w->o->flags & (PLAN_CHECKSUMS | PLAN_HEADERS))
 		return true;
 	for (int64_t i = 0; i < w->p.nranks; i++)
 		if (!w->p.ranks[i].map_known)

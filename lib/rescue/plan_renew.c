@@ -144,7 +144,8 @@ renew_geometry(struct planner *w, struct plan_set *s, struct arena *arena,
 		return 1;
 	if (redset_format(s->type)->body != REDSET_BODY_CHUNKS)
 		return 0;
-	return scheme_of(s->type)->chunk(&of, longest, &s->chunk, err);
+	/* A set that the scheme cannot protect is left alone. */
+	return scheme_of(s->type)->chunk(&of, longest, &s->chunk, NULL) < 0;
 }
 
 static void
@@ -201,6 +202,86 @@ plan_renew_lists(struct planner *w, struct plan_set *s, struct arena *arena,
 				.ranks = (uint32_t)w->p.nranks,
 				.failures = s->failures,
 			};
+	return 0;
+}
+
+/* --- Sets without any remaining file --- */
+
+/* Are all filemaps and data files present? */
+static bool
+has_all(const struct plan *p)
+{
+	for (int64_t i = 0; i < p->nranks; i++)
+		if (!p->ranks[i].map_known)
+			return false;
+	return p->nranks > 0 &&
+	       p->maps_missing + p->files_missing + p->unread == 0;
+}
+
+/* Ranks number - 1, number - 1 + sets ..., if they are in no set.  0: not
+ * known. */
+static uint32_t
+count_members(const struct planner *w, const struct plan_set *s)
+{
+	const uint32_t nranks = (uint32_t)w->p.nranks;
+	uint32_t n = 0;
+
+	if (s->sets == 0)
+		return 0;
+	for (uint32_t r = s->number - 1; r < nranks; r += s->sets, n++) {
+		const struct plan_rank *rank = &w->p.ranks[r];
+
+		if (n == PLAN_SET_MAX ||
+		    (s->map ? rank->map_set : rank->data_set) != PLAN_NONE)
+			return 0;
+	}
+	return n < 2 ? 0 : n;
+}
+
+static int
+renew_gone(struct planner *w, uint32_t set, uint32_t n, bool *done,
+	   struct error *err)
+{
+	struct plan_set *s = &w->p.sets[set];
+	const struct plan_set gone = *s;
+
+	s->n = n;
+	if (plan_add_members(w, s, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < n; i++)
+		s->members[i].rank = s->number - 1 + i * s->sets;
+	if (plan_open_set(w, s, w->p.arena, err) < 0)
+		return -1;
+	if (!s->members[0].list.known) {
+		*s = gone;
+		return 0;
+	}
+	*done = true;
+	if (plan_join_set(w, set, err) < 0)
+		return -1;
+	return plan_solve_set(w, s, w->p.arena, err);
+}
+
+int
+plan_renew_gone(struct planner *w, struct error *err)
+{
+	bool done = false;
+
+	if (w->by_hand || w->bare || w->reported || w->p.nplaces != 1 ||
+	    w->p.places[0].cache || !has_all(&w->p))
+		return 0;
+	for (uint32_t i = 0; i < w->p.nsets; i++) {
+		const struct plan_set *s = &w->p.sets[i];
+		uint32_t n = 0;
+
+		if (s->n > 0 || !redset_is_redundant(s->type))
+			continue;
+		n = count_members(w, s);
+		if (n > 0 && renew_gone(w, i, n, &done, err) < 0)
+			return -1;
+	}
+	if (done)
+		plan_finish(w);
 	return 0;
 }
 

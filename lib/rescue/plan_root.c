@@ -89,11 +89,12 @@ static int
 ambiguous(const struct planner *w, const struct recorded *r, const char *how,
 	  struct error *err)
 {
-	return error_set(err, ERROR_USAGE,
-			 "%s: the metadata name files below %s; %s: say what "
-			 "the prefix was called then with --moved-from",
-			 w->p.places[0].root,
-			 r->common.len > 0 ? r->common.data : "/", how);
+	return error_set(
+		err, ERROR_USAGE,
+		"%s: the metadata name files below %s; %s: give the old name "
+		"of the prefix with --moved-from",
+		w->p.places[0].root, r->common.len > 0 ? r->common.data : "/",
+		how);
 }
 
 static int
@@ -124,7 +125,7 @@ infer_root(struct planner *w, const struct recorded *r, struct error *err)
 	} else if (rc == 0 && best.hits == 0)
 		rc = ambiguous(w, r, "none of them is here", err);
 	else if (rc == 0 && best.tie)
-		rc = ambiguous(w, r, "they fit here in several ways", err);
+		rc = ambiguous(w, r, "they match here in several ways", err);
 	if (rc == 0)
 		rc = set_root(w, best.root.data, err);
 	w->p.moved = rc == 0;
@@ -189,8 +190,8 @@ check_given(const struct planner *w, const struct recorded *r,
 		rc = recorded_infer(r, &search, &best, err);
 	if (rc == 0 && best.hits > 0)
 		rc = error_set(err, ERROR_USAGE,
-			       "%s: --moved-from %s does not match: with it no "
-			       "file is here, with %s they are",
+			       "%s: --moved-from %s does not match: its files "
+			       "are not here, but those of %s are",
 			       w->p.places[0].meta, given, best.root.data);
 	else if (rc == 0 && hits == 0 && r->seen > 0 &&
 		 path_below(r->common.data, given) == NULL)
@@ -266,7 +267,7 @@ outside(const struct planner *w, const struct filemap_file *f, int64_t rank,
 	struct error *err)
 {
 	return error_set(err, ERROR_UNSAFE,
-			 "filemap_%lld: %s/%s lies outside the prefix %s",
+			 "filemap_%lld: %s/%s is outside of the prefix %s",
 			 (long long)rank, f->dir, f->name, w->p.recorded_root);
 }
 
@@ -328,7 +329,7 @@ prefix_path(struct planner *w, struct mapper *m, const struct filemap_file *f,
 	}
 	if (!dataset_dir_is_data(rel)) {
 		error_set(err, ERROR_UNSAFE,
-			  "filemap_%lld: %s: no file of a job lies among the "
+			  "filemap_%lld: %s: a job has no files among the "
 			  "metadata",
 			  (long long)rank, rel);
 		return NULL;
@@ -347,9 +348,10 @@ cache_path(struct planner *w, const struct filemap_file *f, int64_t rank,
 	size_t dir = (size_t)(base - f->cache_path);
 
 	if (!path_is_clean(base) || base == f->cache_path) {
-		error_set(err, ERROR_UNSAFE,
-			  "filemap_%lld: %s is no path of a file in a cache",
-			  (long long)rank, f->cache_path);
+		error_set(
+			err, ERROR_UNSAFE,
+			"filemap_%lld: %s is not the path of a file in a cache",
+			(long long)rank, f->cache_path);
 		return NULL;
 	}
 	if (f->dir != NULL && dir == strlen(f->dir) + 1 &&
@@ -380,8 +382,8 @@ take_states(struct planner *w, uint32_t rank, struct error *err)
 
 	if (said == NULL || (said->files != NULL && said->nfiles != r->nfiles))
 		return error_set(err, ERROR_USAGE,
-				 "rank %" PRIu32 ": its report has not the "
-				 "files of its filemap",
+				 "rank %" PRIu32 ": its report lacks the files "
+				 "of its filemap",
 				 rank);
 	for (size_t i = 0; i < r->nfiles; i++) {
 		struct plan_file *f = &w->p.files[r->first_file + i];
@@ -464,8 +466,8 @@ plan_bare_path(struct planner *w, const char *path, struct error *err)
 	rel = path_below(norm.data, root.data);
 	if (rel == NULL || !path_is_clean(rel)) {
 		error_set(err, ERROR_UNSAFE,
-			  "%s lies outside %s: say what that directory was "
-			  "called then with --moved-from",
+			  "%s is outside of %s: give the old name of that "
+			  "directory with --moved-from",
 			  norm.data, root.data);
 		rel = NULL;
 		goto out;

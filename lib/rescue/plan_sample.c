@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "arena.h"
+#include "dir.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
@@ -64,8 +65,8 @@ fits(const struct planner *w, const struct plan_set *s,
 
 	if (m->red->report != NULL || m->red->nsegs > 0)
 		return true;
-	return fstatat(w->p.places[m->place].meta_fd, m->name, &st,
-		       AT_SYMLINK_NOFOLLOW) == 0 &&
+	return dir_stat(w->p.places[m->place].meta_fd, m->name, &st,
+			AT_SYMLINK_NOFOLLOW) == 0 &&
 	       S_ISREG(st.st_mode) &&
 	       (uint64_t)st.st_size >= body + header - header / 4 &&
 	       (!w->owner.known ||

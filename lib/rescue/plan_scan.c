@@ -184,7 +184,7 @@ plan_need_ranks(struct planner *w, int64_t n, struct error *err)
 
 	if (n > PLAN_RANKS_MAX)
 		return error_set(err, ERROR_CORRUPT,
-				 "rank %lld is beyond any job",
+				 "rank %lld is too large for any job",
 				 (long long)n - 1);
 	while (cap < (size_t)n)
 		cap *= 2;
@@ -230,7 +230,7 @@ static int
 open_map(const struct place *pl, const char *name, struct error *err)
 {
 	int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;
-	int fd = openat(pl->meta_fd, name, flags | O_NOFOLLOW);
+	int fd = dir_open_file(pl->meta_fd, name, flags | O_NOFOLLOW, 0);
 
 	if (fd >= 0)
 		return fd;

@@ -64,9 +64,10 @@ start_set(struct planner *w, struct plan_set *s, const struct red_entry *e,
 	  struct error *err)
 {
 	if (e->n.members > PLAN_SET_MAX)
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: a set of %u members is beyond any job",
-				 e->name, e->n.members);
+		return error_set(
+			err, ERROR_CORRUPT,
+			"%s: a set of %u members is too large for any job",
+			e->name, e->n.members);
 	*s = (struct plan_set){
 		.map = e->n.map,
 		.type = e->n.type,
@@ -96,7 +97,7 @@ add_member(struct planner *w, struct plan_set *s, const struct red_entry *e,
 	m->red->has_crc = plan_hidden_crc(&w->p, e->hidden, &m->red->crc);
 	if (!plan_segs_good(m->red->segs, m->red->nsegs)) {
 		m->state = RED_DAMAGED;
-		m->problem = "its container is not whole";
+		m->problem = "its container is damaged";
 	}
 	return 0;
 }

@@ -118,7 +118,7 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 	    struct error *err)
 {
 	static const char brief[] =
-		"filemaps and headers contradict each other";
+		"filemaps and headers cannot be used together";
 	size_t n = m->list.nfiles, older = 0;
 
 	if (!m->list.known || m->files != NULL)

@@ -10,6 +10,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "dir.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
@@ -68,7 +69,7 @@ add_place(struct planner *w, const char *root, const char *meta, bool cache,
 
 	pl->cache = cache;
 	pl->meta_fd = -1;
-	pl->root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	pl->root_fd = dir_open(AT_FDCWD, root);
 	if (pl->root_fd < 0)
 		return error_sys(err, "%s: cannot open", root);
 	pl->root = arena_strdup(w->p.arena, root);
@@ -76,8 +77,7 @@ add_place(struct planner *w, const char *root, const char *meta, bool cache,
 	if (pl->root == NULL || pl->meta == NULL)
 		return error_no_memory(err);
 	if (strcmp(meta, ".") == 0)
-		pl->meta_fd = openat(pl->root_fd, ".",
-				     O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		pl->meta_fd = dir_open(pl->root_fd, ".");
 	else
 		pl->meta_fd = path_open_beneath(pl->root_fd, meta,
 						O_RDONLY | O_DIRECTORY, 0, err);
@@ -186,7 +186,7 @@ plan_files(const struct plan_by_hand *h, const struct plan_options *o,
 	    id_of_dir(h->dir, &w->p.id, err) < 0)
 		goto out;
 	if (h->prefix != NULL && !h->map) {
-		int fd = open(h->prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		int fd = dir_open(AT_FDCWD, h->prefix);
 
 		if (fd < 0) {
 			error_sys(err, "%s: cannot open", h->prefix);

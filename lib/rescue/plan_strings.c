@@ -208,8 +208,10 @@ take_targets(struct planner *w, struct plan_set *s, struct error *err)
 			return -1;
 		if (why != NULL) {
 			r->map.fate = FATE_LOST;
-			r->map.why = arena_printf(
-				w->p.arena, "rebuilt, but no filemap: %s", why);
+			r->map.why = arena_printf(w->p.arena,
+						  "rebuilt, but not a valid "
+						  "filemap: %s",
+						  why);
 			s->verdict = SET_LOST;
 			s->reason = r->map.why;
 			continue;

@@ -268,9 +268,9 @@ static void
 report_unread(const struct rebuild_run *r, const char *first, size_t n)
 {
 	if (n == 1)
-		work_say(r->work, "%s: taken for lost", first);
+		work_say(r->work, "%s: treated as lost", first);
 	else if (n > 1)
-		work_say(r->work, "%s: taken for lost, and %zu more like it",
+		work_say(r->work, "%s: treated as lost, and %zu more like it",
 			 first, n - 1);
 }
 
@@ -367,12 +367,12 @@ report_bodies(const struct rebuild_run *r)
 
 		for (uint32_t m = 0; m < s->n; m++)
 			if (plan_uses_body(s, &s->members[m]))
-				work_detail(r->work,
-					    "%s: header was damaged and is "
-					    "written anew; its contents, which "
-					    "nothing else can confirm, were "
-					    "used",
-					    s->members[m].name);
+				work_detail(
+					r->work,
+					"%s: header was damaged and is "
+					"rewritten; its contents were used, "
+					"which no checksum confirms",
+					s->members[m].name);
 	}
 }
 
@@ -513,8 +513,8 @@ round_once(struct rebuild_run *r, struct error *err)
 		return error_no_memory(err);
 	}
 	if (list_targets(r, err) == 0) {
-		progress_expect(r->work->progress,
-				r->p->bytes_read + r->p->bytes_written);
+		progress_phase(r->work->progress, "rebuilding",
+			       r->p->bytes_read + r->p->bytes_written);
 		rc = attempt(r, err);
 	}
 	put_free(r->put);

@@ -38,8 +38,7 @@ mark_damaged(struct rebuild_run *r, size_t file, struct error *err)
 
 	if (f->unread)
 		work_say(r->work,
-			 "%s: cannot be read (I/O error): taken for "
-			 "lost",
+			 "%s: cannot be read (I/O error): treated as lost",
 			 f->path);
 	else
 		work_detail(r->work,
@@ -142,7 +141,7 @@ check_body(struct rebuild_run *r, uint32_t set, uint32_t member, bool *right,
 		return error_pass(err, &why);
 	if (plan_mark_unread(r->p, set, &at, &text, err) < 0)
 		return -1;
-	work_say(r->work, "%s: taken for lost", text);
+	work_say(r->work, "%s: treated as lost", text);
 	return 1;
 }
 
@@ -220,11 +219,12 @@ check_outputs(struct rebuild_run *r, struct error *err)
 		marked = find_culprit(r, f, err);
 		if (marked != 0)
 			return marked;
-		return error_set(err, ERROR_LOST,
-				 "%s: what was computed does not have the "
-				 "recorded checksum 0x%08x: a file of its set "
-				 "without a checksum is damaged",
-				 f->path, f->crc);
+		return error_set(
+			err, ERROR_LOST,
+			"%s: the computed contents do not match the recorded "
+			"checksum 0x%08x: a file of its set "
+			"without a checksum is damaged",
+			f->path, f->crc);
 	}
 	return 0;
 }

@@ -32,6 +32,15 @@ struct scheme_seats {
 				that it protects are present */
 };
 
+/* A set that is lost: of its `members`, the `count` named in `ranks` ("0 2") lack
+ * files; it tolerates `failures`. */
+struct scheme_loss {
+	const char *ranks;
+	size_t count;
+	uint32_t members, failures;
+	enum redset_type type;
+};
+
 struct scheme {
 	/* Printed before the number of failures in reports if that number is at
 	 * least `label_from`.  NULL: reports do not show the number. */
@@ -53,11 +62,9 @@ struct scheme {
 	 * this number depends on more than `s` contains. */
 	uint32_t (*beyond)(const struct scheme_seats *s);
 
-	/* One clause that explains why a set that tolerates `failures` losses
-	 * is lost.  `ranks` lists the `n` ranks with missing or damaged files.
-	 * The text is allocated from `a`.  NULL: no memory. */
-	const char *(*explain)(struct arena *a, const char *ranks, size_t n,
-			       uint32_t failures);
+	/* One clause that explains why a set is lost, allocated from `a`.
+	 * NULL: no memory. */
+	const char *(*explain)(struct arena *a, const struct scheme_loss *l);
 
 	/* Chunk size in bytes if the longest data string of a member has
 	 * `longest` bytes.  Returns 0, or -1 with ERROR_CORRUPT: the code does

@@ -259,11 +259,13 @@ beyond(const struct scheme_seats *s)
 }
 
 static const char *
-explain(struct arena *a, const char *ranks, size_t n, uint32_t failures)
+explain(struct arena *a, const struct scheme_loss *l)
 {
-	(void)n;
-	return arena_printf(a, "ranks %s are missing, the scheme survives %u",
-			    ranks, failures);
+	return arena_printf(a,
+			    "%zu of %u members (ranks %s) are missing; %s can "
+			    "restore %u",
+			    l->count, l->members, l->ranks,
+			    redset_type_name(l->type), l->failures);
 }
 
 static int

@@ -149,12 +149,13 @@ beyond(const struct scheme_seats *s)
 }
 
 static const char *
-explain(struct arena *a, const char *ranks, size_t n, uint32_t failures)
+explain(struct arena *a, const struct scheme_loss *l)
 {
-	(void)n;
-	return arena_printf(
-		a, "ranks %s are missing: both a rank and %s of its data",
-		ranks, failures == 1 ? "the copy" : "every copy");
+	return arena_printf(a,
+			    "%zu of %u members (ranks %s) are missing: both a "
+			    "rank and %s of its data",
+			    l->count, l->members, l->ranks,
+			    l->failures == 1 ? "the copy" : "every copy");
 }
 
 /* With more than one copy, the majority decides. */

@@ -41,11 +41,10 @@ beyond(const struct scheme_seats *s)
 }
 
 static const char *
-explain(struct arena *a, const char *ranks, size_t n, uint32_t failures)
+explain(struct arena *a, const struct scheme_loss *l)
 {
-	(void)failures;
-	return arena_printf(a, "%s %s missing, and SINGLE keeps no redundancy",
-			    n == 1 ? "rank" : "ranks", ranks);
+	return arena_printf(a, "%s %s missing; SINGLE keeps no redundancy",
+			    l->count == 1 ? "rank" : "ranks", l->ranks);
 }
 
 const struct scheme scheme_single = {

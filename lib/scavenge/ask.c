@@ -45,7 +45,7 @@ choose_nodes(struct scavenge *s, uint32_t **which, size_t *count,
 			continue;
 		}
 		n->state = SCAVENGE_NODE_SKIPPED;
-		n->why = "specified as down";
+		n->why = "Specified as down";
 		salvage_lose(&s->plan, (uint32_t)i);
 	}
 	hostlist_free(&live);

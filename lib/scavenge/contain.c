@@ -15,7 +15,7 @@
 static int
 pack_one(struct scavenge *s, int64_t id, struct error *err)
 {
-	struct owners_guard owners = { s->prefix, id, s->o->catalogue, false };
+	struct owners_guard owners = { s->prefix, id, .o = s->o->catalogue };
 	const struct pack_options po = {
 		.others = { owners_keep, &owners },
 		.size = s->o->container_size,
@@ -44,11 +44,11 @@ try_pack(struct scavenge *s, int64_t id, int64_t restart)
 	if (id == restart && !s->o->pack_current)
 		work_detail(s->work,
 			    "dataset %" PRId64
-			    ": stays as files: the next job restarts from it",
+			    ": not packed: the next job restarts from it",
 			    id);
 	else if (pack_one(s, id, &why) < 0)
-		work_say(s->work, "dataset %" PRId64 ": %s: it stays as files",
-			 id, why.text);
+		work_say(s->work, "dataset %" PRId64 ": %s: not packed", id,
+			 why.text);
 }
 
 void

@@ -16,10 +16,13 @@
 
 #include "arena.h"
 #include "clock.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "map.h"
 #include "mem.h"
+#include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "par.h"
 #include "progress.h"
@@ -36,6 +39,16 @@
 #define BLOCK_MAX ((size_t)1 << 20)
 
 /* --- The cache --- */
+
+/* Keep the descriptor `d` for the records of the ranks. */
+static int
+keep_desc(struct copier *c, const struct dataset *d, struct error *err)
+{
+	if (c->desc != NULL || d == NULL || d->id != c->o->id)
+		return 0;
+	c->desc = kvtree_new(err);
+	return c->desc == NULL ? -1 : dataset_write(c->desc, d, err);
+}
 
 /* Open all cache directories of the dataset. */
 static int
@@ -59,6 +72,8 @@ open_dirs(struct copier *c, const struct nodecache_where *w, struct error *err)
 			continue;
 		if (d->problem != NULL)
 			problem = d->problem;
+		if (keep_desc(c, d->desc, err) < 0)
+			return -1;
 		if (d->dir == NULL)
 			continue;
 		if (nodecache_dir_open(dir, d->dir, &why) == 0) {
@@ -129,8 +144,8 @@ mode_of(const struct copy_rank *r)
 	char name[64];
 	struct stat st;
 
-	if (fstatat(r->dir->meta, filemap_name(name, sizeof(name), r->rank),
-		    &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	if (dir_stat(r->dir->meta, filemap_name(name, sizeof(name), r->rank),
+		     &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISREG(st.st_mode))
 		return 0644;
 	return (st.st_mode & 0666) | 0600;
@@ -252,7 +267,7 @@ add_red(struct copier *c, struct copy_rank *r, const char *name,
 	it->rel = arena_printf(c->arena, "%s/%s", c->meta, name);
 	if (it->rel == NULL || attr == NULL)
 		return error_no_memory(err);
-	if (fstatat(r->dir->meta, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (dir_stat(r->dir->meta, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		error_sys(&why, "%s: cannot stat", name);
 	else if (!S_ISREG(st.st_mode))
 		error_set(&why, ERROR_DAMAGED, "%s: not a regular file", name);
@@ -278,7 +293,7 @@ find_doubles(struct copier *c, struct error *err)
 			continue;
 		if (map_get(seen, it->rel) != MAP_NONE) {
 			error_set(&twice, ERROR_DAMAGED,
-				  "%s: its place is that of another file",
+				  "%s: its path is that of another file",
 				  it->from);
 			refuse(c, it, &twice);
 		} else if (map_put(seen, it->rel, i) < 0) {
@@ -311,7 +326,7 @@ find_items(struct copier *c, struct error *err)
 	for (size_t i = 0; i < c->nitems; i++)
 		bytes += copy_item_bytes(&c->items[i]);
 	c->open_bytes = bytes;
-	progress_expect(c->o->work->progress, bytes);
+	progress_phase(c->o->work->progress, "copying", bytes);
 	return 0;
 }
 
@@ -423,7 +438,7 @@ open_prefix(struct copier *c, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
-	c->prefix_fd = open(c->o->prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	c->prefix_fd = dir_open(AT_FDCWD, c->o->prefix);
 	if (c->prefix_fd < 0)
 		return error_sys(err, "%s: cannot open", c->o->prefix);
 	c->owner = create_owner(c->prefix_fd);
@@ -457,6 +472,7 @@ close_all(struct copier *c)
 	}
 	for (size_t i = 0; i < c->ndirs; i++)
 		nodecache_dir_close(&c->dirs[i]);
+	kvtree_free(c->desc);
 	if (c->meta_fd >= 0)
 		close(c->meta_fd);
 	if (c->prefix_fd >= 0)

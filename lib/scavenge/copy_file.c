@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "create.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "map.h"
@@ -45,8 +46,7 @@ copy_stopped(const struct copier *c, struct error *err)
 {
 	if (!work_stopped(c->o->work))
 		return 0;
-	return error_set(err, ERROR_SYSTEM,
-			 "stopped: run it again, and it goes on");
+	return error_set(err, ERROR_SYSTEM, "stopped: run it again to resume");
 }
 
 static void
@@ -352,7 +352,7 @@ find_target(struct job *j, struct error *err)
 	if (j->parent < 0)
 		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
 	j->there =
-		fstatat(j->parent, j->base, &j->st, AT_SYMLINK_NOFOLLOW) == 0;
+		dir_stat(j->parent, j->base, &j->st, AT_SYMLINK_NOFOLLOW) == 0;
 	return 0;
 }
 

@@ -25,6 +25,8 @@ enum copy_state {
 	COPY_BAD,
 };
 
+struct kvtree;
+
 struct copy_item {
 	size_t rank; /* index in copier.ranks */
 	/* Name for messages; for a redundancy file its name in the cache. */
@@ -79,6 +81,7 @@ struct copier {
 	const char *roots[3];	/* paths of the prefix in metadata, or NULL */
 	size_t ndirs;
 	struct nodecache_dir *dirs;
+	struct kvtree *desc; /* of the dataset, in the cache index; or NULL */
 	size_t nranks;
 	struct copy_rank *ranks;
 	size_t nitems, items_cap;

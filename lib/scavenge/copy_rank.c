@@ -346,7 +346,7 @@ write_copied(struct records *w, const struct copy_rank *r, struct error *err)
 	if (list.nfiles == 0)
 		return 0;
 	copied_name(name, r->rank);
-	rc = copied_encode(&list, &image, err);
+	rc = copied_encode(&list, c->desc, &image, err);
 	if (rc == 0 && !(r->has_record && is_there(c, name, &image)))
 		rc = add_record(w, r, name, &image, err);
 	buf_free(&image);

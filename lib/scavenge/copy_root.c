@@ -116,11 +116,11 @@ find_moved(struct copier *c, const struct recorded *r, const char *prefix,
 		c->roots[2] = arena_strdup(c->arena, found);
 		rc = c->roots[2] == NULL ? error_no_memory(err) : 0;
 	} else if (rc == 0) {
-		rc = error_set(err, ERROR_USAGE,
-			       "%s: the filemaps name files below %s: say what "
-			       "the prefix was called then with --moved-from",
-			       c->o->prefix,
-			       r->common.len > 0 ? r->common.data : "/");
+		rc = error_set(
+			err, ERROR_USAGE,
+			"%s: the filemaps name files below %s: give the old "
+			"name of the prefix with --moved-from",
+			c->o->prefix, r->common.len > 0 ? r->common.data : "/");
 	}
 	buf_free(&best.root);
 	return rc;
@@ -179,12 +179,11 @@ copy_rel(struct copier *c, const struct filemap_file *f, struct error *err)
 		goto out;
 	rel = below_known(c, norm.data);
 	if (rel == NULL || !path_is_clean(rel)) {
-		error_set(err, ERROR_UNSAFE,
-			  "%s: lies outside of the prefix %s", norm.data,
-			  c->roots[0]);
+		error_set(err, ERROR_UNSAFE, "%s: is outside of the prefix %s",
+			  norm.data, c->roots[0]);
 	} else if (!dataset_dir_is_data(rel)) {
 		error_set(err, ERROR_UNSAFE,
-			  "%s: no file of a job lies among the metadata", rel);
+			  "%s: a job has no files among the metadata", rel);
 	} else {
 		kept = arena_strdup(c->arena, rel);
 		if (kept == NULL)

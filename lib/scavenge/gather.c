@@ -226,6 +226,28 @@ take_cut(struct copying *c, uint32_t node, const struct remote_result *r,
 				    err);
 }
 
+/* Say once what nodes warn of that have copied everything. */
+static void
+pass_warning(const struct copying *c, const struct remote_result *r)
+{
+	const struct scavenge *s = c->s;
+	char text[512], more[64] = "";
+	size_t first = c->count, count = 0;
+
+	for (size_t i = 0; i < c->count; i++)
+		if (r[i].state == REMOTE_DONE && r[i].status == STATUS_OK &&
+		    r[i].err.len > 0 && count++ == 0)
+			first = i;
+	if (count == 0)
+		return;
+	if (count > 1)
+		snprintf(more, sizeof(more), " (and %zu more %s)", count - 1,
+			 count == 2 ? "node" : "nodes");
+	work_say(s->work, "%s: dataset %" PRId64 ": %s%s",
+		 s->nodes[c->nodes[first]].name, c->d->id,
+		 failure_reason(&r[first], text, sizeof(text)), more);
+}
+
 /* Count copied bytes and report failures.  *again is set if a node did not come
  * to the end. */
 static int
@@ -271,6 +293,7 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 		if (take_cut(c, c->nodes[i], &r[i], why, err) < 0)
 			return -1;
 	}
+	pass_warning(c, r);
 	return scavenge_report(s, err);
 }
 
@@ -513,9 +536,9 @@ scavenge_copy(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	snprintf(c.dir, sizeof(c.dir), SCR_DIR "/" DATASET_DIR_FMT, d->id);
 	snprintf(c.shares, sizeof(c.shares), "%s/" SHARES, c.dir);
 	rc = supersede(&c, CATALOGUE_ANOTHER, err);
+	progress_phase(s->work->progress, "copying", d->bytes);
 	if (rc == 0)
 		rc = make_dir(&c, err);
-	progress_expect(s->work->progress, d->bytes);
 	if (rc == 0)
 		rc = owners_expect(s->prefix, d->id, s->o->catalogue, &retired,
 				   err);
@@ -532,7 +555,7 @@ scavenge_copy(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	s->seconds[SCAVENGE_COPY] += clock_seconds() - start;
 	if (s->stopped)
 		return error_set(err, ERROR_SYSTEM,
-				 "stopped; run it again, and it goes on");
+				 "stopped; run it again to resume");
 	return rc;
 }
 

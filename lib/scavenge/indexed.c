@@ -27,7 +27,8 @@ scavenge_yield(struct scavenge *s, struct salvage_dataset *d,
 	if (d->flaw == NULL)
 		return error_no_memory(err);
 	work_say(s->work,
-		 "dataset %" PRId64 ": not saved, and still in the caches: %s",
+		 "dataset %" PRId64 ": not saved; it is still in the caches: "
+		 "%s",
 		 d->id, d->flaw);
 	return 0;
 }
@@ -166,7 +167,7 @@ scavenge_find_restart(struct scavenge *s, struct error *err)
 	rc = count == (size_t)-1 ? -1 : 0;
 	/* The restart point of the index, and then the newest one. */
 	for (size_t i = 0; i < 2 * count && rc == 0; i++) {
-		const struct index_entry *e = &list[i % count];
+		const struct index_entry *e = &list[i < count ? i : i - count];
 
 		if (e->current != (i < count) ||
 		    (rc = is_restart(s, e, err)) <= 0)
@@ -195,21 +196,28 @@ report_pruned(void *arg, int64_t id, const struct delete_result *r,
 			 id, s->o->keep);
 }
 
-int
-scavenge_prune(struct scavenge *s, struct error *err)
+void
+scavenge_prune(struct scavenge *s)
 {
-	struct index *ix = catalogue_read(s->prefix, err);
+	struct error err = ERROR_INIT;
+	struct index *ix = catalogue_read(s->prefix, &err);
+	const struct catalogue_keep keep = { .last = s->o->keep };
 	size_t count = 0;
 	int64_t *ids = ix == NULL ? NULL
-				  : catalogue_prune(s->prefix, ix, s->o->keep,
-						    false, &count, err);
+				  : catalogue_prune(s->prefix, ix, &keep,
+						    &count, &err);
 	const struct delete_listener listener = { report_pruned, s };
 	int rc = ix == NULL || count == (size_t)-1 ? -1 : 0;
 
 	if (rc == 0)
+		rc = catalogue_prune_check(s->prefix, ix, ids, count,
+					   s->o->catalogue, &err);
+	if (rc == 0)
 		rc = catalogue_delete_all(s->prefix, ids, count,
-					  s->o->catalogue, &listener, err);
+					  s->o->catalogue, &listener, &err);
+	if (rc < 0)
+		work_say(s->work, "older checkpoints are not all deleted: %s",
+			 err.text);
 	mem_free(ids);
 	index_free(ix);
-	return rc;
 }

@@ -111,7 +111,7 @@ explain_set(struct judge *j, const struct nodecache_red *r, uint32_t lost,
 {
 	j->why = arena_printf(j->p->arena,
 			      "set %" PRIu32 " of %" PRIu32 " (%s%s): %" PRIu32
-			      " of %" PRIu32 " members are gone",
+			      " of %" PRIu32 " members are missing",
 			      r->set, r->sets, redset_type_name(r->type),
 			      j->map ? ", filemaps" : "", lost, r->members);
 	return j->why == NULL ? error_no_memory(err) : 0;
@@ -132,12 +132,12 @@ explain_ranks(struct judge *j, struct error *err)
 			buf_add_str(&list, " ...");
 	}
 	if (buf_check(&list, err) == 0)
-		j->why = arena_printf(j->p->arena,
-				      "%s%s%s: nothing is left to rebuild %s "
-				      "from",
-				      j->lost == 1 ? "rank" : "ranks",
-				      list.data, j->map ? " (filemaps)" : "",
-				      j->lost == 1 ? "it" : "all of them");
+		j->why = arena_printf(
+			j->p->arena,
+			"%s%s%s: no redundancy is left that could rebuild %s",
+			j->lost == 1 ? "rank" : "ranks", list.data,
+			j->map ? " (filemaps)" : "",
+			j->lost == 1 ? "it" : "all of them");
 	buf_free(&list);
 	return j->why == NULL ? error_no_memory(err) : 0;
 }

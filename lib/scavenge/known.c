@@ -139,8 +139,8 @@ leave_older(struct scavenge *s, struct salvage_dataset *d,
 {
 	work_say(s->work,
 		 "dataset %" PRId64
-		 ": the prefix has a newer one of this number: what the caches "
-		 "have is not copied",
+		 ": the prefix has a newer one of this number: the one in the "
+		 "caches is not copied",
 		 d->id);
 	salvage_leave(d);
 	d->name = e->name == NULL ? NULL : arena_strdup(s->arena, e->name);
@@ -205,8 +205,8 @@ scavenge_look(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	if (d->done && d->ckpt && f.packed && !s->o->pack_current)
 		work_say(s->work,
 			 "dataset %" PRId64
-			 ": saved in containers, from which LLNL's library "
-			 "cannot restart: unpack it before the next job starts",
+			 ": saved in containers; no job can restart from "
+			 "them: unpack the dataset before the next job starts",
 			 d->id);
 	if (d->done)
 		return 0;

@@ -19,6 +19,7 @@
 
 struct arena;
 struct buf;
+struct dataset;
 struct error;
 struct kvtree;
 struct stat;
@@ -114,7 +115,9 @@ struct nodecache_dataset {
 	const char *name, *dir;	   /* NULL: unknown */
 	bool bypass, ckpt, output; /* from the cache index */
 	uint64_t created; /* microseconds since the epoch; 0: unknown */
-	int64_t world;	  /* ranks of the job; -1: unknown */
+	/* the descriptor in the cache index of this node; not sent; NULL */
+	const struct dataset *desc;
+	int64_t world; /* ranks of the job; -1: unknown */
 	/* Equal on two nodes if they see the same directory. */
 	const char *store;
 	/* the first I/O error, which hides parts of it; NULL: none */
@@ -152,7 +155,9 @@ int64_t nodecache_named(const struct nodecache_where *w, const char *name,
  * Remove dataset `id` from the caches: its entry in the cache index, and its
  * directory.  One that was not created at `created`, or whose directory is not
  * in a cache, stays.  Files that were written to the prefix directly are not in
- * the directory.  *bytes: the size of what is removed.
+ * the directory.  *bytes: the size of what is removed.  1: nothing is removed,
+ * as the cache index has no such dataset.  ERROR_ABSENT: it was created at
+ * another time.
  */
 int nodecache_clean(const struct nodecache_where *w, int64_t id,
 		    uint64_t created, uint64_t *bytes, struct error *err);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* nodecache_clean.c - remove a dataset from the cache of a node. */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
@@ -37,7 +39,7 @@ is_in_cache(const struct nodecache_where *w, const char *dir, int64_t id)
 static int
 forget(const struct nodecache_where *w, int64_t id, struct error *err)
 {
-	int dir = open(w->cntl, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = -1;
+	int dir = dir_open(AT_FDCWD, w->cntl), rc = -1;
 	struct kvtree *t = NULL;
 
 	if (dir < 0)
@@ -81,11 +83,28 @@ nodecache_clean(const struct nodecache_where *w, int64_t id, uint64_t created,
 	struct nodecache n = { .arena = arena_new() };
 	int rc = n.arena == NULL ? error_no_memory(err)
 				 : nodecache_dirs(&n, w, err);
+	uint64_t other = 0;
+	size_t removed = 0;
 
 	*bytes = 0;
-	for (size_t i = 0; rc == 0 && i < n.ndatasets; i++)
-		if (n.datasets[i].id == id && n.datasets[i].created == created)
-			rc = remove_dataset(w, &n.datasets[i], bytes, err);
+	for (size_t i = 0; rc == 0 && i < n.ndatasets; i++) {
+		const struct nodecache_dataset *d = &n.datasets[i];
+
+		if (d->id != id)
+			continue;
+		if (d->created != created) {
+			other = d->created > 0 ? d->created : other;
+			continue;
+		}
+		rc = remove_dataset(w, d, bytes, err);
+		removed++;
+	}
+	if (rc == 0 && removed == 0 && other > 0)
+		rc = error_set(err, ERROR_ABSENT,
+			       "dataset %" PRId64
+			       ": not removed: it was created at %" PRIu64
+			       ", not at %" PRIu64,
+			       id, other, created);
 	nodecache_free(&n);
-	return rc;
+	return rc == 0 && removed == 0 ? 1 : rc;
 }

@@ -51,8 +51,8 @@ put_owner(const struct scavenge *s, const struct jobfiles_owner *owner,
 	  struct buf *out)
 {
 	if (!s->flush_known)
-		buf_add_str(out, "a job has run here, and there is "
-				 "no " FLUSH_FILE " to tell what it left");
+		buf_add_str(out, "a job has run here, but left no " FLUSH_FILE
+				 ", which lists its datasets");
 	else if (is_another(s->job, owner) || owner->id[0] == '\0')
 		buf_printf(out,
 			   FLUSH_FILE " lists datasets in the caches of job %s "

@@ -144,7 +144,7 @@ salvage_found(struct salvage *p, struct salvage_dataset *d, uint32_t node,
 	    !is_possible(&f->mapred))
 		return error_set(err, ERROR_CORRUPT,
 				 "dataset %" PRId64 ": rank %" PRId64
-				 " with a place in a set that cannot be",
+				 " with an impossible place in its set",
 				 d->id, f->rank);
 	if (make_room(d, (uint32_t)f->rank, err) < 0)
 		return -1;

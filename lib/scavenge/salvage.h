@@ -106,7 +106,7 @@ void salvage_free(struct salvage *p);
  * Find or add dataset like->id, and fill in its name, kind and number of ranks
  * as far as they are still unknown.  Borrowed until the next call.
  *
- * NULL: ERROR_NOMEM; or ERROR_CORRUPT if nodes contradict each other on the
+ * NULL: ERROR_NOMEM; or ERROR_CORRUPT if nodes cannot be used together on the
  * number of ranks, and then the first number stays.
  */
 struct salvage_dataset *salvage_dataset(struct salvage *p,

@@ -13,6 +13,7 @@
 #include "error.h"
 #include "meta/dataset_dir.h"
 #include "meta/log.h"
+#include "progress.h"
 #include "room.h"
 #include "scavenge/scavenge_impl.h"
 #include "site/eventlog.h"
@@ -51,7 +52,7 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	s->seconds[SCAVENGE_BUILD] += clock_seconds() - start;
 	if (scavenge_stop(s))
 		return error_set(err, ERROR_SYSTEM,
-				 "stopped; run it again, and it goes on");
+				 "stopped; run it again to resume");
 	if (rc < 0 || r.status != STATUS_OK) {
 		if (why.kind == ERROR_NOMEM)
 			return error_no_memory(err);
@@ -59,8 +60,8 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 			return error_set(
 				err, ERROR_SYSTEM,
 				"dataset %" PRId64 ": not all copied: %s: %s; "
-				"it is still in the caches: mend that and run "
-				"it again",
+				"it is still in the caches: repair that and "
+				"run it again",
 				d->id, s->blocked->name, s->blocked->why);
 		/* No older dataset has room either. */
 		if (room_is_short(&why)) {
@@ -80,9 +81,10 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 		if (d->why == NULL)
 			return error_no_memory(err);
 		work_say(s->work, "dataset %" PRId64 ": %s%s", d->id, d->why,
-			 d->unbuilt && d->cached ? "; not saved, and still in "
-						   "the caches"
-						 : "");
+			 d->unbuilt && d->cached
+				 ? "; not saved; it is still in "
+				   "the caches"
+				 : "");
 		return 0;
 	}
 	d->done = true;
@@ -144,6 +146,7 @@ scavenge_save(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 		return 0;
 	}
 	s->blocked = NULL;
+	progress_subject(s->work->progress, "dataset %" PRId64, d->id);
 	log_line(s, d,
 		 (struct log_line){
 			 .event = "SCAVENGE_START", .secs = -1, .bytes = -1 });
@@ -164,8 +167,8 @@ scavenge_save(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 		rc = build(s, d, err);
 	if (rc == 0 && mend && d->done)
 		work_say(s->work,
-			 "dataset %" PRId64 ": mended on the prefix: %s", d->id,
-			 d->flaw);
+			 "dataset %" PRId64 ": repaired on the prefix: %s",
+			 d->id, d->flaw);
 	log_line(s, d,
 		 (struct log_line){
 			 .event = "SCAVENGE_END",

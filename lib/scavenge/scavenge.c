@@ -56,17 +56,16 @@ report_left(const struct scavenge *s)
 			work_say(s->work,
 				 "dataset %" PRId64 "%s%s: unfinished: the job "
 				 "ended before it was complete: not saved; "
-				 "--id %" PRId64 " saves what there is",
+				 "--id %" PRId64 " saves the files that exist",
 				 d->id, d->name != NULL ? " " : "",
 				 d->name != NULL ? d->name : "", d->id);
 		else if (scavenge_is_undescribed(d) && d->id != s->o->only)
-			work_say(
-				s->work,
-				"dataset %" PRId64
-				": in the caches, but nothing tells whether it "
-				"is a checkpoint: not saved; to save it: "
-				"--id %" PRId64,
-				d->id, d->id);
+			work_say(s->work,
+				 "dataset %" PRId64
+				 ": in the caches, but not recorded as "
+				 "checkpoint or output: not saved; to save it: "
+				 "--id %" PRId64,
+				 d->id, d->id);
 	}
 }
 
@@ -141,9 +140,8 @@ scavenge_open(struct scavenge *s, struct job *job,
 	}
 	return error_set(
 		err, ERROR_SYSTEM,
-		"none of %zu nodes answered: nothing can be saved now; "
-		"see that they can be reached (-v tells how it was "
-		"tried), and run it again",
+		"none of %zu nodes answered: nothing can be saved now; make "
+		"them reachable (-v shows the commands), and run this again",
 		job->nodes.count);
 }
 
@@ -217,7 +215,9 @@ save_all(struct scavenge *s, struct error *err)
 	if (save_outputs(s, &limit, err) < 0 ||
 	    save_checkpoint(s, limit, err) < 0)
 		return -1;
-	return s->o->keep > 0 ? scavenge_prune(s, err) : 0;
+	if (s->o->keep > 0)
+		scavenge_prune(s);
+	return 0;
 }
 
 int

@@ -132,8 +132,9 @@ int scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
  * names the one of the index that is whole. */
 int scavenge_find_restart(struct scavenge *s, struct error *err);
 
-/* Delete checkpoints older than the newest s->o->keep. */
-int scavenge_prune(struct scavenge *s, struct error *err);
+/* Delete checkpoints older than the newest s->o->keep.  If that fails, nothing
+ * is lost: it is only reported. */
+void scavenge_prune(struct scavenge *s);
 
 /* Remove from the caches the datasets that are whole on the prefix.  What is
  * removed and what is left is logged. */

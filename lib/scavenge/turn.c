@@ -68,7 +68,7 @@ await(int scr, const struct turn *t, const char *holder, struct error *why)
 
 	if (t->seconds > 0)
 		work_say(t->work,
-			 "%s: %s is at work here: waiting for it, at most "
+			 "%s: %s is working here: waiting for it, at most "
 			 "%" PRIu64 " s",
 			 t->prefix, holder, t->seconds);
 	while (is_held(fd, why) && clock_seconds() < end &&
@@ -92,10 +92,11 @@ turn_take(int scr, const struct turn *t, struct error *err)
 		fd = await(scr, t, holder, &why);
 	}
 	if (is_held(fd, &why))
-		return error_set(err, ERROR_SYSTEM,
-				 "%s: %s is at work here: run this again when "
-				 "that has ended, or give --wait more seconds",
-				 t->prefix, holder);
+		return error_set(
+			err, ERROR_SYSTEM,
+			"%s: %s is working here: run this again when it has "
+			"ended, or use a longer --wait",
+			t->prefix, holder);
 	if (fd < 0 && lock_unsupported(&why)) {
 		(void)unlinkat(scr, LOCK, 0);
 		work_say(t->work,
@@ -104,7 +105,7 @@ turn_take(int scr, const struct turn *t, struct error *err)
 		return -2;
 	}
 	if (fd < 0) {
-		work_say(t->work, "%s: going on without a lock", why.text);
+		work_say(t->work, "%s: continuing without a lock", why.text);
 		return -2;
 	}
 	if (t->job != NULL)

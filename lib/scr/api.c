@@ -377,6 +377,11 @@ SCR_Have_restart(int *flag, char *name)
 	*flag = 0;
 	if (!enabled())
 		return FAILURE;
+	/* The program left out SCR_Complete_restart(). */
+	if (lib.run->restart_id == lib.run->unbegun &&
+	    held_find(lib.run->held, lib.run->unbegun) != NULL)
+		(void)restart_end(lib.run, false, NULL);
+	restart_check(lib.run);
 	if (lib.run->restart_id == 0 && fetching_latest(lib.run, &err) < 0)
 		return fail("SCR_Have_restart", &err);
 	*flag = lib.run->restart_id != 0;
@@ -392,7 +397,7 @@ SCR_Start_restart(char *name)
 	check(IDLE, "SCR_Start_restart");
 	if (!enabled())
 		return enter(RESTART, FAILURE);
-	if (lib.run->restart_id == 0)
+	if (held_find(lib.run->held, lib.run->restart_id) == NULL)
 		say_abort("Can only call SCR_Start_restart() if "
 			  "SCR_Have_restart() indicates a checkpoint is "
 			  "available");
@@ -407,20 +412,18 @@ int
 SCR_Complete_restart(int valid)
 {
 	struct error err = ERROR_INIT;
+	const bool failed = lib.failed;
 
 	check(RESTART, "SCR_Complete_restart");
-	if (!enabled()) {
-		leave();
+	leave();
+	if (!enabled())
 		return FAILURE;
-	}
 	restart_free(lib.run->in);
 	lib.run->in = NULL;
-	/* If the restart could not begin, no rank has read the files. */
-	valid = valid && !lib.failed;
-	leave();
-	if (restart_end(lib.run, valid, &err) == 0)
+	if (restart_end(lib.run, valid && !failed, &err) == 0)
 		return SCR_SUCCESS;
-	return fail("SCR_Complete_restart", &err);
+	/* SCR_Start_restart() has reported why it failed. */
+	return failed ? FAILURE : fail("SCR_Complete_restart", &err);
 }
 
 /* --- Checkpoint and output --- */

@@ -8,6 +8,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
@@ -27,7 +28,7 @@
 static int
 open_meta(const struct common *c, struct error *err)
 {
-	int fd = open(c->meta, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = dir_open(AT_FDCWD, c->meta);
 
 	if (fd < 0)
 		return error_sys(err, "%s: cannot open", c->meta);
@@ -104,7 +105,7 @@ sync_all(const struct common *c, int dirfd, struct error *err)
 
 	if (!c->store->global)
 		return syncfs(dirfd) < 0 ? error_sys(err, "%s", c->dir) : 0;
-	fd = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = dir_open(AT_FDCWD, c->dir);
 	if (fd < 0)
 		return error_sys(err, "%s", c->dir);
 	rc = io_sync_dir(dirfd, c->meta, err);

@@ -19,7 +19,7 @@ struct cores {
 	hwloc_bitmap_t units; /* one for each thread */
 };
 
-/* --- Which are whose --- */
+/* --- Sharing the cores --- */
 
 struct sharing {
 	hwloc_topology_t t;
@@ -29,8 +29,8 @@ struct sharing {
 	uint32_t n, me;
 };
 
-/* Who may use a core: how many, and how many before this rank.  False: this
- * rank may not. */
+/* Count the ranks that may use a core, and how many of them come before this
+ * rank.  Returns whether this rank may use it. */
 static bool
 claimed(const struct sharing *s, hwloc_const_bitmap_t core, uint32_t *count,
 	uint32_t *before)
@@ -50,8 +50,8 @@ claimed(const struct sharing *s, hwloc_const_bitmap_t core, uint32_t *count,
 	return mine;
 }
 
-/* Neighbouring cores go to the same rank: of the `total` cores that `count`
- * ranks claim together with this one, each gets a run. */
+/* Add the share of this rank in the cores that `claims` ranks may use.  The
+ * cores of a rank are neighbours. */
 static void
 deal(const struct sharing *s, uint32_t claims, hwloc_bitmap_t out)
 {
@@ -74,7 +74,7 @@ deal(const struct sharing *s, uint32_t claims, hwloc_bitmap_t out)
 	}
 }
 
-/* All units of the NUMA nodes of which `bound` has some. */
+/* Add all units of the NUMA nodes in which `bound` has a unit. */
 static int
 widen(hwloc_topology_t t, hwloc_const_bitmap_t bound, hwloc_bitmap_t to)
 {
@@ -119,8 +119,9 @@ out:
 
 /* --- This node --- */
 
-/* Only what is needed, as the kernel tells: a whole topology takes much longer,
- * and to ask the processors, hwloc moves the rank from core to core. */
+/* Load only cores and NUMA nodes, as the kernel reports them.  A whole topology
+ * takes much longer, and hwloc's component for x86 moves the rank from core to
+ * core. */
 static hwloc_topology_t
 load(void)
 {
@@ -141,7 +142,7 @@ load(void)
 	return NULL;
 }
 
-/* As hwloc writes a set: in hexadecimal digits, or as a list for people. */
+/* Append a set as hwloc prints it: in hexadecimal digits, or as a list. */
 static int
 add_set(struct buf *b, hwloc_const_bitmap_t set, bool list)
 {
@@ -156,7 +157,8 @@ add_set(struct buf *b, hwloc_const_bitmap_t set, bool list)
 	return 0;
 }
 
-/* To what this rank is bound, as a line; the empty set if that is unknown. */
+/* Append the units to which this rank is bound, as a line.  The empty set:
+ * unknown. */
 static int
 describe(hwloc_topology_t t, struct buf *line, struct error *err)
 {
@@ -203,7 +205,7 @@ collect(const struct run *run, struct buf *lines, struct error *err)
 	return rc;
 }
 
-/* The share of this rank by the lines of all. */
+/* Compute the share of this rank from the lines of all ranks. */
 static int
 share(const struct run *run, char *lines, struct cores *c, struct error *err)
 {
@@ -235,10 +237,12 @@ report(const struct run *run, const struct cores *c)
 {
 	struct buf units = BUF_INIT;
 
-	/* One node is enough. */
+	/* The node of rank 0 stands for all. */
 	if (!hwloc_bitmap_iszero(c->units) && team_peer(&run->node, 0) == 0 &&
 	    add_set(&units, c->units, true) == 0)
-		say_debug(1, "transfers by %d threads, on processing units %s",
+		say_debug(1,
+			  "%d threads copy the files of this rank, on "
+			  "processing units %s",
 			  hwloc_bitmap_weight(c->units), units.data);
 	buf_free(&units);
 }
@@ -308,8 +312,8 @@ cores_free(struct cores *c)
 
 /* --- Threads --- */
 
-/* Bind the thread to the unit of its number, and its memory to the NUMA node of
- * that.  A system that refuses leaves it where it is. */
+/* Bind a thread to the unit of its number, and its memory to the NUMA node of
+ * that unit.  If the system refuses, the thread runs anywhere. */
 static void
 bind(void *arg, unsigned worker)
 {
@@ -339,6 +343,6 @@ cores_pool(const struct cores *c, const struct store *st)
 		return NULL;
 	par = par_new_begin((unsigned)units, bind, (void *)c, &why);
 	if (par == NULL)
-		say_debug(1, "the rank copies alone: %s", why.text);
+		say_debug(1, "files are copied without threads: %s", why.text);
 	return par;
 }

@@ -15,24 +15,25 @@ struct error;
 struct run;
 struct store;
 
-/* More threads of a rank do not help a file system. */
+/* Limit for one rank: more threads do not make a file system faster. */
 #define CORES_MOST 16
 
-/* Find them, if a store asks for threads.  NULL, without error: none does, or
- * hwloc knows nothing.  run->node and run->stores must be made.  Collective.
- * ERROR_NOMEM. */
+/* Find the cores of this rank, if a store asks for threads; else *out is NULL.
+ * Without a topology from hwloc the rank has no cores.  run->node and
+ * run->stores must be made.  Collective.  ERROR_NOMEM. */
 int cores_find(struct run *run, struct cores **out, struct error *err);
 void cores_free(struct cores *c);
 
-/* Threads to copy from or to the store, for par_free(); NULL: the caller copies
- * alone.  The caller is one of them, and stays where it is. */
+/* Start threads that copy from or to the store; for par_free().  The caller is
+ * one of them, and is not bound to a core.  NULL: copy without threads. */
 struct par *cores_pool(const struct cores *c, const struct store *st);
 
 /*
- * Which processing units are those of rank `me`, one in each core; bound[i]: to
- * which the i-th of `n` ranks of the node is bound.  Ranks that are bound to
- * the same cores share them, and so do those of a NUMA node the cores to which
- * no rank is bound.  Pure.  ERROR_NOMEM.
+ * Set `out` to the processing units of rank `me`, one in each of its cores.
+ * bound[i] are the units to which the i-th of the `n` ranks of the node is
+ * bound.  Ranks that are bound to the same cores divide them.  Cores to which
+ * no rank is bound are divided among the ranks of their NUMA node.  Pure.
+ * ERROR_NOMEM.
  */
 int cores_share(hwloc_topology_t t, hwloc_bitmap_t const *bound, uint32_t n,
 		uint32_t me, hwloc_bitmap_t out, struct error *err);

@@ -32,7 +32,7 @@ events_add(struct run *run, const struct log_line *l)
 	full.job_id = run->p.job_id;
 	if (eventlog_add(run->p.prefix, run->conf, &full, &why) == 0)
 		return;
-	say_warn("the log of events: %s", why.text);
+	say_warn("event log: no more events are written: %s", why.text);
 	run->no_log = true;
 }
 

@@ -164,8 +164,8 @@ check_totals(const struct dataset *want, const struct dataset *is,
 	    (want->files == is->files && want->bytes == is->bytes))
 		return FETCH_DONE;
 	error_set(err, ERROR_DAMAGED,
-		  "%" PRId64 " files of %" PRIu64 " bytes, expected %" PRId64
-		  " of %" PRIu64,
+		  "has %" PRId64 " files with %" PRIu64
+		  " bytes, expected %" PRId64 " files with %" PRIu64,
 		  is->files, is->bytes, want->files, want->bytes);
 	return FETCH_BAD;
 }
@@ -252,7 +252,7 @@ rebuild_it(struct catalogue *c, int64_t id)
 	onprefix_options(&o);
 	o.checksums = true;
 	if (catalogue_build(c, id, &o, &r, &why) < 0) {
-		say_debug(1, "dataset %" PRId64 ": no rebuild: %s", id,
+		say_debug(1, "dataset %" PRId64 ": not rebuilt: %s", id,
 			  why.text);
 		return false;
 	}
@@ -388,11 +388,13 @@ honour_current(struct run *run, struct error *err)
 static int
 unread(int64_t id, const char *where, const char *anew, struct error *err)
 {
-	return error_set(err, ERROR_SYSTEM,
-			 "dataset %" PRId64 ": it is in %s, but could not be "
-			 "read, and there is no other: start the job again, or "
-			 "begin anew with %s",
-			 id, where, anew);
+	return error_set(
+		err, ERROR_SYSTEM,
+		"dataset %" PRId64
+		": cannot be read from %s, and no other checkpoint "
+		"exists: start the job again, or set %s to start from the "
+		"beginning",
+		id, where, anew);
 }
 
 /* Rank 0: restore datasets that a killed job had retired without replacing any

@@ -10,6 +10,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "create.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
@@ -64,7 +65,8 @@ check_summary(int fd, const struct dataset *d, struct error *err)
 		rc = dataset_read(s.desc, &view, err);
 	if (rc == 0 && (s.complete == 0 || view.id != d->id))
 		rc = error_set(err, ERROR_DAMAGED,
-			       "%s: not of this dataset, or not complete",
+			       "%s: belongs to another dataset, or is "
+			       "unfinished",
 			       SUMMARY_FILE);
 	kvtree_free(t);
 	return rc;
@@ -83,7 +85,7 @@ check_meta(const struct run *run, const struct dataset *d, struct error *err)
 		error_no_memory(err);
 		return FETCH_BROKEN;
 	}
-	fd = open(path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = dir_open(AT_FDCWD, path.data);
 	if (fd < 0)
 		rc = error_sys(err, "%s", path.data);
 	else if (check_summary(fd, d, err) < 0)
@@ -233,8 +235,7 @@ fetching_copy(const struct run *run, const struct store *store,
 		.run = run,
 		.list = list,
 		.to = to,
-		.prefix =
-			open(run->p.prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		.prefix = dir_open(AT_FDCWD, run->p.prefix),
 		.st = mem_calloc(list->count + 1, sizeof(*c.st)),
 	};
 	struct pump_list l = {

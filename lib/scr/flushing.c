@@ -49,7 +49,9 @@ slide(struct run *run, int64_t id)
 	const struct held_set *s = held_find(run->held, id);
 
 	if (onprefix_window(run, &s->d, &err) < 0 && run->world.rank == 0)
-		say_warn("SCR_PREFIX_SIZE: %s", err.text);
+		say_warn("SCR_PREFIX_SIZE: older datasets stay on the prefix: "
+			 "%s",
+			 err.text);
 }
 
 /* FLUSH_START and so on; `secs` is negative at the start. */
@@ -86,8 +88,7 @@ flushing_now(struct run *run, int64_t id, struct error *err)
 
 	if (s == NULL)
 		return error_set(err, ERROR_ABSENT,
-				 "dataset %" PRId64 ": it is not in the cache",
-				 id);
+				 "dataset %" PRId64 ": not in the cache", id);
 	if (onprefix_has(run, id, &has, err) < 0)
 		return -1;
 	if (has)
@@ -127,8 +128,8 @@ flush_or_say(struct run *run, int64_t id)
 	if (flushing_now(run, id, &err) == 0)
 		return true;
 	if (run->world.rank == 0)
-		say_error("dataset %" PRId64 ": not flushed, it stays in "
-			  "cache: %s",
+		say_error("dataset %" PRId64
+			  ": not flushed, stays in the cache: %s",
 			  id, err.text);
 	return false;
 }

@@ -11,6 +11,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "clock.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
@@ -59,7 +60,7 @@ on_prefix(struct flushing *f, const struct filemap_file *m, struct error *err)
 		rel = path_below(normal.data, f->run->p.prefix);
 	if (rel == NULL || !dataset_dir_is_data(rel))
 		error_set(err, ERROR_UNSAFE,
-			  "%s: its place %s/%s is not below the prefix %s",
+			  "%s: its path %s/%s is not below the prefix %s",
 			  m->cache_path, m->dir, m->name, f->run->p.prefix);
 	else
 		copy = arena_strdup(f->arena, rel);
@@ -77,9 +78,9 @@ check_file(const struct filemap_file *m, struct error *err)
 	struct stat st;
 
 	if (!m->complete)
-		return error_set(err, ERROR_LOST, "%s: was never completed",
+		return error_set(err, ERROR_LOST, "%s: unfinished",
 				 m->cache_path);
-	if (stat(m->cache_path, &st) < 0)
+	if (dir_stat(AT_FDCWD, m->cache_path, &st, 0) < 0)
 		return error_sys(err, "%s", m->cache_path);
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != m->attr.size)
 		return error_set(err, ERROR_LOST,
@@ -156,8 +157,8 @@ add_targets(struct flushing *f, struct error *err)
 			.attr = &file->attr,
 		};
 
-		what.replaces = fstatat(f->prefix_fd, file->rel, &st,
-					AT_SYMLINK_NOFOLLOW) == 0;
+		what.replaces = dir_stat(f->prefix_fd, file->rel, &st,
+					 AT_SYMLINK_NOFOLLOW) == 0;
 		f->replaces |= what.replaces;
 		file->to = put_add(f->put, &what, err);
 		if (file->to == NULL)
@@ -172,8 +173,7 @@ begin(struct flushing *f, const struct held_set *s, struct error *err)
 	f->arena = arena_new();
 	if (f->arena == NULL)
 		return error_no_memory(err);
-	f->prefix_fd =
-		open(f->run->p.prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	f->prefix_fd = dir_open(AT_FDCWD, f->run->p.prefix);
 	if (f->prefix_fd < 0)
 		return error_sys(err, "%s", f->run->p.prefix);
 	return read_files(f, s->dir, err);
@@ -194,7 +194,7 @@ flushing_plan(struct run *run, int64_t id, struct error *err)
 		error_no_memory(err);
 	else if (s == NULL)
 		error_set(err, ERROR_ABSENT,
-			  "dataset %" PRId64 ": it is not in the cache", id);
+			  "dataset %" PRId64 ": not in the cache", id);
 	else
 		rc = begin(f, s, err);
 	rc = team_agree(&run->world, rc, err);

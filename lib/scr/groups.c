@@ -132,8 +132,8 @@ add(struct making *m, const char *name, const char *value, struct error *err)
 		if (m->keys[r] != 0)
 			continue;
 		if (m->world->rank == 0)
-			say_warn("group %s: left out, as the host of rank %u "
-				 "has no GROUPS line that defines it",
+			say_warn("group %s: left out: no GROUPS line defines "
+				 "it for the host of rank %u",
 				 name, r);
 		return;
 	}

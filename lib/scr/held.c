@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "dir.h"
 #include "scr/held_impl.h"
 
 #include <errno.h>
@@ -223,8 +224,8 @@ make_dir(int fd, const char *name, bool fresh)
 	if (create_dir(fd, name, DIR_MODE, create_owner(fd)) < 0 &&
 	    (fresh || errno != EEXIST))
 		return -1;
-	return openat(fd, name,
-		      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return dir_open_file(
+		fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 }
 
 /* Make the directories of a dataset, if this rank is responsible.  With
@@ -379,7 +380,7 @@ held_start(struct run *run, const struct level *level, const struct dataset *d,
 
 	if (find(h, d->id) != NULL)
 		return error_set(err, ERROR_USAGE,
-				 "dataset %lld: it is in the cache already",
+				 "dataset %lld: already in the cache",
 				 (long long)d->id);
 	if (choose(h, level->store) && remove_going(run, h, true, err) < 0)
 		return -1;
@@ -405,7 +406,7 @@ held_place(struct run *run, int64_t id, struct error *err)
 
 	if (s == NULL)
 		return error_set(err, ERROR_ABSENT,
-				 "dataset %lld: it is not in the cache",
+				 "dataset %lld: not in the cache",
 				 (long long)id);
 	return team_agree(&run->world, make_dirs(run, s, false, err), err);
 }
@@ -454,7 +455,7 @@ held_commit(struct run *run, const struct dataset *d, struct error *err)
 
 	if (e == NULL)
 		return error_set(err, ERROR_ABSENT,
-				 "dataset %lld: it is not in the cache",
+				 "dataset %lld: not in the cache",
 				 (long long)d->id);
 	rc = describe(e, d, err);
 	if (rc == 0)

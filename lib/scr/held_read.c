@@ -91,7 +91,7 @@ read_cindex(const struct run *run, struct listed *out, struct error *err)
 		if (rc == 0 && decode(&bytes, out, &why) < 0)
 			rc = error_wrap(&why, CINDEX_FILE);
 		if (rc < 0 && why.kind != ERROR_NOMEM) {
-			say_warn("%s/%s: taken for missing", control->dir,
+			say_warn("%s/%s: treated as missing", control->dir,
 				 why.text);
 			if (why.kind == ERROR_SYSTEM)
 				error_as(&out->unread, &why, "%s: %s/%s",
@@ -144,10 +144,10 @@ entry_of(const struct run *run, const struct cindex_entry *l, struct error *err)
 		return NULL;
 	if (d.id != l->id || d.id > DATASET_ID_MAX || d.name == NULL ||
 	    !dataset_name_ok(d.name)) {
-		error_set(err, ERROR_CORRUPT, "it has no descriptor");
+		error_set(err, ERROR_CORRUPT, "no valid descriptor");
 	} else if (st == NULL) {
 		error_set(err, ERROR_CORRUPT,
-			  "it is in no cache directory of this job");
+			  "not in a cache directory of this job");
 	} else {
 		e = held_entry(&d, st, l->bypass);
 		if (e == NULL)
@@ -329,12 +329,12 @@ sweep_one(void *arg, const char *name, struct error *err)
 	if (id <= 0 || (is != NULL && is->store == s->st && !older))
 		return 0;
 	if (older)
-		say_warn("%s/%s: removed: other nodes have a newer dataset of "
-			 "this number",
+		say_warn("%s/%s: removed: other nodes have a newer dataset "
+			 "with this id",
 			 s->st->dir, name);
 	else
-		say_debug(1, "%s/%s: removed, as no node lists it", s->st->dir,
-			  name);
+		say_debug(1, "%s/%s: removed: no node lists this dataset",
+			  s->st->dir, name);
 	held_erase(s->fd, s->st, name);
 	return 0;
 }
@@ -352,7 +352,9 @@ sweep(const struct run *run, const struct held *h)
 		s.fd = held_open_dir(s.st->dir, &why);
 		if (s.fd < 0 ||
 		    dir_each(s.fd, s.st->dir, sweep_one, &s, &why) < 0)
-			say_warn("%s: old datasets are not removed", why.text);
+			say_warn("%s: leftovers of interrupted runs are not "
+				 "removed",
+				 why.text);
 		if (s.fd >= 0)
 			close(s.fd);
 	}

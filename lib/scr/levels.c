@@ -132,8 +132,9 @@ read_line(const struct run *run, const struct conf_group *line, struct asked *a,
 	if (a->level.store == NULL || !a->level.store->enabled)
 		return error_set(why, ERROR_USAGE, "CKPT=%s: STORE: \"%s\": %s",
 				 line->value, store,
-				 a->level.store == NULL ? "no such store"
-							: "it is not used");
+				 a->level.store == NULL
+					 ? "no such store"
+					 : "this store is not used");
 	if (a->group == NULL)
 		return error_set(why, ERROR_USAGE,
 				 "CKPT=%s: GROUP: \"%s\": no such group",
@@ -228,12 +229,32 @@ has_first(const struct making *m)
 	return false;
 }
 
+/* As LLNL's library sorts them: the numbers are text. */
 static int
 by_word(const void *a, const void *b)
 {
 	const struct asked *x = a, *y = b;
 
 	return strcmp(x->level.word, y->level.word);
+}
+
+/* Output uses one line: the first with OUTPUT=1. */
+static void
+warn_outputs(const struct making *m)
+{
+	const struct asked *first = NULL;
+
+	for (size_t i = 0; i < m->count && speaks(m->run); i++) {
+		const struct asked *a = &m->list[i];
+
+		if (a->level.output && first != NULL)
+			say_warn(
+				"CKPT=%s: OUTPUT=1 is ignored: CKPT=%s has it, "
+				"and sorts first as text",
+				a->level.word, first->level.word);
+		else if (a->level.output)
+			first = a;
+	}
 }
 
 static int
@@ -263,6 +284,7 @@ read_all(struct making *m, struct error *err)
 			return -1;
 	}
 	qsort(m->list, m->count, sizeof(*m->list), by_word);
+	warn_outputs(m);
 	return 0;
 }
 
@@ -278,17 +300,17 @@ warn_weak(const struct run *run, const struct level *l, const struct asked *a)
 	if (!speaks(run) || (s->alone == 0 && s->weaker == 0))
 		return;
 	if (s->alone == run->world.size)
-		say_warn("CKPT=%s: no rank is protected by %s: all are in one "
-			 "group %s, which fails together",
+		say_warn("CKPT=%s: no rank is protected by %s: all ranks are "
+			 "in one group %s, which fails together",
 			 l->word, type, a->group->name);
 	else if (s->alone > 0)
 		say_warn("CKPT=%s: %u of %u ranks are not protected by %s: "
-			 "their group %s has more ranks than there are sets",
+			 "their group %s has more ranks than the job has sets",
 			 l->word, s->alone, run->world.size, type,
 			 a->group->name);
 	if (s->weaker > 0)
-		say_warn("CKPT=%s: %u of %u ranks survive less than %llu "
-			 "losses: their sets have too few of the %u groups %s",
+		say_warn("CKPT=%s: %u of %u ranks tolerate fewer than %llu "
+			 "losses: their sets span too few of the %u groups %s",
 			 l->word, s->weaker, run->world.size,
 			 (unsigned long long)a->failures, a->group->count,
 			 a->group->name);
@@ -311,7 +333,8 @@ make_level(struct making *m, const struct asked *a, struct error *err)
 
 	*l = a->level;
 	if (together && redset_is_redundant(l->type)) {
-		say_debug(1, "CKPT=%s: SINGLE, as all ranks share store %s",
+		say_debug(1,
+			  "CKPT=%s: SINGLE is used: all ranks share store %s",
 			  l->word, l->store->base);
 		l->type = REDSET_SINGLE;
 	}

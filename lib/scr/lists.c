@@ -8,6 +8,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "dir.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
@@ -29,7 +30,7 @@ open_meta(const struct run *run, int64_t id, struct error *err)
 	snprintf(name, sizeof(name), DATASET_DIR_FMT, id);
 	if (buf_printf(&path, "%s/" SCR_DIR "/%s", run->p.prefix, name) < 0)
 		return error_no_memory(err);
-	fd = open(path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = dir_open(AT_FDCWD, path.data);
 	if (fd < 0)
 		error_sys(err, "%s", path.data);
 	buf_free(&path);
@@ -44,13 +45,13 @@ check_parts(const struct run *run, const struct rank2file_parts *p,
 {
 	if (p->packed)
 		return error_set(err, ERROR_USAGE,
-				 "its files are in containers: unpack it "
-				 "first");
+				 "its files are in containers: unpack the "
+				 "dataset first");
 	if (p->nranks != run->world.size)
 		return error_set(err, ERROR_USAGE,
-				 "written by %zu ranks, but the job has %u: "
-				 "start it with as many",
-				 p->nranks, run->world.size);
+				 "written by %zu ranks, but this job has %u: "
+				 "start %zu ranks",
+				 p->nranks, run->world.size, p->nranks);
 	return 0;
 }
 
@@ -160,7 +161,7 @@ write_list(const struct rank2file_rank *r, struct buf *b, struct error *err)
 		if (f->nsegs > 0)
 			return error_set(err, ERROR_USAGE,
 					 "its files are in containers: unpack "
-					 "it first");
+					 "the dataset first");
 		memset(&l, 0, sizeof(l));
 		l.size = f->size;
 		l.crc = f->crc;
@@ -297,10 +298,11 @@ take_list(const struct spreading *s, struct arena *a, struct lists *out,
 		if (!path_is_clean(rel) || !dataset_dir_is_data(rel) ||
 		    strlen(rel) + strlen(s->run->p.prefix) + 2 >
 			    SCR_MAX_FILENAME)
-			return error_set(err, ERROR_UNSAFE,
-					 RANK2FILE_FILE ": %s: not a path of a "
-							"file of a job",
-					 rel);
+			return error_set(
+				err, ERROR_UNSAFE,
+				RANK2FILE_FILE
+				": %s: not a valid path of a data file",
+				rel);
 	}
 	return 0;
 }

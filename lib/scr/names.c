@@ -29,10 +29,12 @@ names_take(int metafd, const char *name, const char *path, struct error *err)
 	if (symlinkat(path, metafd, claim) == 0)
 		return 1;
 	if (errno != EEXIST)
-		return error_sys(err, "%s: its name in the cache", path);
+		return error_sys(err, "%s: cannot claim its name in the cache",
+				 path);
 	len = readlinkat(metafd, claim, has, sizeof(has) - 1);
 	if (len < 0)
-		return error_sys(err, "%s: its name in the cache", path);
+		return error_sys(err, "%s: cannot claim its name in the cache",
+				 path);
 	has[len] = '\0';
 	return strcmp(has, path) == 0;
 }

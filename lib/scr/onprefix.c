@@ -428,7 +428,7 @@ read_flush(int fd, struct error *err)
 	if (t != NULL)
 		return t;
 	if (why.kind != ERROR_ABSENT)
-		say_warn("%s: begun again", why.text);
+		say_warn("%s: a new file is written", why.text);
 	return kvtree_new(err);
 }
 

@@ -104,7 +104,7 @@ describe(struct run *run, const char *name, int flags, struct buf *out,
 	if (!run->numbered && find_ids(run, err) < 0)
 		return -1;
 	if (run->dataset_id >= DATASET_ID_MAX || run->ckpt_id >= DATASET_ID_MAX)
-		return error_set(err, ERROR_USAGE, "no id is left");
+		return error_set(err, ERROR_USAGE, "no dataset id is left");
 	d.id = run->dataset_id + 1;
 	if (d.is_ckpt)
 		d.ckpt_id = run->ckpt_id + 1;
@@ -113,8 +113,8 @@ describe(struct run *run, const char *name, int flags, struct buf *out,
 		d.name = own;
 	if (!dataset_name_ok(d.name))
 		return error_set(err, ERROR_USAGE,
-				 "a name has at most 1023 bytes, and no "
-				 "control characters");
+				 "a dataset name has at most 1023 bytes, and "
+				 "no control characters");
 	gettimeofday(&now, NULL);
 	d.created_us = (int64_t)now.tv_sec * 1000000 + now.tv_usec;
 	t = kvtree_new(err);

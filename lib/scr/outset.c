@@ -11,6 +11,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "dir.h"
 #include "error.h"
 #include "fnv.h"
 #include "io.h"
@@ -144,7 +145,7 @@ int
 outset_meta(struct outset *o, struct error *err)
 {
 	if (o->metafd < 0)
-		o->metafd = open(o->meta, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		o->metafd = dir_open(AT_FDCWD, o->meta);
 	return o->metafd < 0 ? error_sys(err, "%s: cannot open", o->meta)
 			     : o->metafd;
 }
@@ -170,8 +171,8 @@ in_cache(struct outset *o, const char *path, struct error *err)
 	}
 	if (mine == 0)
 		error_set(err, ERROR_USAGE,
-			  "%s: another file is named %s: give one of them "
-			  "another name",
+			  "%s: another file has the name %s in the cache: "
+			  "rename one of them",
 			  path, name);
 	if (mine <= 0)
 		return NULL;
@@ -296,12 +297,12 @@ look(struct outset *o, struct error *err)
 
 		if (o->files[i].other)
 			continue;
-		if (stat(to, &st) < 0)
+		if (dir_stat(AT_FDCWD, to, &st, 0) < 0)
 			return error_sys(err, "%s", to);
 		if (!S_ISREG(st.st_mode))
 			return error_set(err, ERROR_CORRUPT,
 					 "%s: not a regular file", to);
-		if (access(to, R_OK) < 0)
+		if (dir_access(AT_FDCWD, to, R_OK) < 0)
 			return error_sys(err, "%s", to);
 		o->owned[o->nowned].path = to;
 		o->owned[o->nowned].has_crc = o->files[i].has_crc;
@@ -325,9 +326,9 @@ check(struct outset *o, bool valid, struct dataset *d, struct error *err)
 	rc = look(o, err);
 	if (!valid)
 		rc = error_set(err, ERROR_LOST,
-			       "rank %u: the application says that its files "
-			       "are not valid",
-			       rank);
+			       "rank %u reported its files of dataset %lld "
+			       "`%s' as not valid",
+			       rank, (long long)d->id, d->name);
 	if (team_agree(&o->run->world, rc, err) < 0)
 		return -1;
 	sum[0] = o->nowned;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* outset_write.c - the filemap of a rank (formats.md 4.2). */
+#include "dir.h"
 #include "scr/outset_impl.h"
 
 #include <string.h>
@@ -62,7 +63,7 @@ outset_write_filemap(struct outset *o, struct redundancy_file *map,
 		error_no_memory(err);
 	else if (fd >= 0)
 		rc = newfile_tree(fd, name, t, o->level->store->global, err);
-	if (rc == 0 && fstatat(fd, name, &st, 0) < 0)
+	if (rc == 0 && dir_stat(fd, name, &st, 0) < 0)
 		rc = error_sys(err, "%s", map->path);
 	if (rc == 0)
 		attr_from_stat(&map->attr, &st);

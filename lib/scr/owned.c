@@ -12,6 +12,7 @@
 #include "buf.h"
 #include "catalogue/catalogue.h"
 #include "catalogue/owners.h"
+#include "dir.h"
 #include "error.h"
 #include "lock.h"
 #include "map.h"
@@ -20,7 +21,6 @@
 #include "meta/index.h"
 #include "meta/rank2file.h"
 #include "path.h"
-#include "scr/held.h"
 #include "scr/lists.h"
 #include "scr/onprefix.h"
 #include "scr/run.h"
@@ -241,18 +241,16 @@ learn(const struct run *run, int64_t id, struct error *err)
 	return rc;
 }
 
-/* Is there a file that is older than dataset `id`?  1, 0; -1: error. */
+/* Is there a file?  1, 0; -1: error.  Its time does not show whether it is
+ * older than the dataset, as the clocks of file servers differ from ours. */
 static int
-is_there(const struct run *run, const char *path, int64_t id, struct error *err)
+is_there(const char *path, struct error *err)
 {
-	const struct held_set *s = held_find(run->held, id);
 	struct stat st;
 
-	if (lstat(path, &st) < 0)
+	if (dir_stat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : error_sys(err, "%s", path);
-	return s == NULL || (int64_t)st.st_ctim.tv_sec * 1000000 +
-					    st.st_ctim.tv_nsec / 1000 <
-				    s->d.created_us;
+	return 1;
 }
 
 bool
@@ -362,7 +360,7 @@ owned_make_way(const struct run *run, const char *path, int64_t id, int metafd,
 	if (was == (size_t)id)
 		return 0;
 	if (was == MAP_NONE)
-		old = is_there(run, path, id, err);
+		old = is_there(path, err);
 	else if (make_way(run, (int64_t)was, id, metafd, &by, err) < 0)
 		old = -1;
 	else if (by == id)

@@ -7,9 +7,8 @@
  * the index has to mark the older dataset as incomplete.  With bypass this is
  * needed when a file is routed, which is local.  So each rank keeps a list of
  * its files in datasets that the same number of ranks has written.  If it finds
- * an unknown file that is older than the new dataset, or one that another rank
- * may have written since, it reads the lists of all ranks, once for each
- * dataset.
+ * an unknown file, or one that another rank may have written since, it reads
+ * the lists of all ranks, once for each dataset.
  */
 #ifndef SCR_OWNED_H
 #define SCR_OWNED_H

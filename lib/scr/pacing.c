@@ -37,7 +37,7 @@ find_end(void *arg)
 		return p->end;
 	p->end_at = clock_seconds();
 	if (job_end_of(run->conf, &p->end, &why) < 0) {
-		say_warn("the end of the job: %s", why.text);
+		say_warn("end of the job: unknown: %s", why.text);
 		p->end = 0;
 	}
 	return p->end;
@@ -67,7 +67,7 @@ halted(struct run *run, char reason[static ERROR_TEXT_MAX], struct buf *why)
 		rc = buf_printf(why, HALT_LINE "%s", err.text) < 0 ? -1 : 1;
 	}
 	if (rc < 0)
-		say_warn("the halt file: %s", err.text);
+		say_warn("halt file: %s", err.text);
 	return rc > 0;
 }
 
@@ -113,7 +113,7 @@ change(const struct run *run, unsigned flags,
 	struct halt_state s = { .exists = false };
 
 	if (halt_update(run->p.prefix, flags, fn, arg, &s, &why) < 0)
-		say_warn("the halt file: %s", why.text);
+		say_warn("halt file: %s", why.text);
 	halt_state_free(&s);
 }
 
@@ -154,8 +154,9 @@ pacing_begin(struct run *run)
 	bool was = false;
 
 	run->pace = (struct pacing){ .last = clock_seconds() };
-	if (run->world.rank == 0 && halt_begin(run->p.prefix, &was, &why) < 0)
-		say_warn("the halt file: %s", why.text);
+	if (run->world.rank == 0 &&
+	    halt_begin(run->p.prefix, false, &was, &why) < 0)
+		say_warn("halt file: %s", why.text);
 }
 
 void

@@ -104,7 +104,7 @@ find_prefix(const struct conf *c, struct arena *a, struct error *err)
 	if (value == NULL)
 		value = ".";
 	if (value[0] != '/' && getcwd(cwd, sizeof(cwd)) == NULL)
-		error_sys(err, "the working directory");
+		error_sys(err, "working directory");
 	else if (path_join(&path, cwd, value, err) == 0 &&
 		 path_normal(path.data, &normal, err) == 0) {
 		out = arena_strdup(a, normal.data);

@@ -7,6 +7,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "dir.h"
 #include "encode/code.h"
 #include "error.h"
 #include "io.h"
@@ -81,7 +82,7 @@ prepare(struct protecting *p, struct error *err)
 	const uint32_t n = j->set->members;
 	struct redset_member *mine = NULL;
 
-	p->dirfd = open(j->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	p->dirfd = dir_open(AT_FDCWD, j->dir);
 	if (p->dirfd < 0)
 		return error_sys(err, "%s", j->dir);
 	p->arena = arena_new();

@@ -9,6 +9,7 @@
 #include "arena.h"
 #include "catalogue/catalogue.h"
 #include "clock.h"
+#include "dir.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
@@ -37,12 +38,13 @@ open_dirs(struct regain *g, struct error *err)
 	if (g->metafd >= 0)
 		close(g->metafd);
 	g->metafd = -1;
-	g->dirfd = open(g->set->dir,
-			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	g->dirfd = dir_open_file(
+		AT_FDCWD, g->set->dir,
+		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 	if (g->dirfd >= 0)
-		g->metafd =
-			openat(g->dirfd, SCR_DIR,
-			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		g->metafd = dir_open_file(
+			g->dirfd, SCR_DIR,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 	if (g->metafd >= 0)
 		return 0;
 	error_sys(&why, "%s", g->set->dir);
@@ -70,7 +72,7 @@ check_ranks(const struct regain *g, struct error *err)
 	if (other == 0)
 		return 0;
 	return error_set(err, ERROR_USAGE,
-			 "%" PRIu64 " ranks wrote it, and this job has %u",
+			 "written by %" PRIu64 " ranks, but this job has %u",
 			 other, world->size);
 }
 
@@ -135,7 +137,7 @@ describe(const struct regain *g, bool map, struct sets_mine *set,
 	};
 	if (r->name == NULL)
 		return error_set(err, ERROR_LOST,
-				 "rank %u: its redundancy file is lost",
+				 "rank %u: its redundancy file is missing",
 				 p->rank);
 	out->files = arena_alloc(g->arena, n, sizeof(*out->files));
 	if (out->files == NULL)
@@ -324,9 +326,8 @@ regain_next(struct run *run, int64_t id, bool *whole, bool *kept,
 	if (run->world.rank == 0)
 		say_warn("dataset %lld `%s': %s; %s", (long long)id, s->d.name,
 			 why.text,
-			 *kept ? "it stays in the cache, but is not restarted "
-				 "from"
-			       : "it is removed from the cache");
+			 *kept ? "not used for this restart, stays in the cache"
+			       : "removed from the cache");
 	if (!*kept)
 		return held_remove(run, id, err);
 	held_bar(run->held, id, why.kind != ERROR_USAGE);

@@ -57,7 +57,7 @@ int
 regain_rename(const struct regain *g, const char *temp, int dirfd,
 	      const char *name, const struct attr *a, struct error *err)
 {
-	int fd = openat(g->metafd, temp, O_RDWR | O_CLOEXEC);
+	int fd = dir_open_file(g->metafd, temp, O_RDWR | O_CLOEXEC, 0);
 	int rc = fd < 0 ? error_sys(err, "%s/%s", g->meta, temp) : 0;
 
 	if (rc == 0 && a != NULL)
@@ -312,8 +312,8 @@ open_file(const struct regain *g, const struct filemap_file *f)
 	const bool bypass = g->set->bypass;
 	const char *name = bypass ? f->cache_path : path_base(f->cache_path);
 
-	return openat(bypass ? AT_FDCWD : g->dirfd, name,
-		      O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	return dir_open_file(bypass ? AT_FDCWD : g->dirfd, name,
+			     O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0);
 }
 
 static enum file_state
@@ -432,7 +432,8 @@ regain_check(const struct regain *g, struct error *err)
 
 	if (p->map == NULL)
 		return error_set(err, ERROR_LOST,
-				 "rank %u: its filemap is lost", p->rank);
+				 "rank %u: its filemap is missing or damaged",
+				 p->rank);
 	for (size_t i = 0; i < p->fm.nfiles; i++)
 		if (p->states[i] == FILE_WRONG_CRC)
 			return error_set(err, ERROR_LOST,

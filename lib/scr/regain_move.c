@@ -433,9 +433,9 @@ check_names(const struct regain *g, const struct team_mail *in,
 			if (map_get(seen, at) != MAP_NONE)
 				rc = error_set(
 					err, ERROR_USAGE,
-					"%s: two ranks that run on node %s now "
-					"have a file of this name: start them "
-					"on the nodes where they ran",
+					"%s: two ranks on node %s have a file "
+					"of this name: start them on their "
+					"former nodes",
 					at, g->run->host);
 			else if (map_put(seen, at, 0) < 0)
 				rc = error_no_memory(err);

@@ -139,8 +139,8 @@ call_members(struct regain *g, bool map, uint32_t *keeper, struct error *err)
 	*keeper = in.count > 0 ? in.notes[0].rank : NOBODY;
 	if (in.count == 0)
 		return error_set(err, ERROR_LOST,
-				 "rank %u: nothing is left of its redundancy "
-				 "set%s",
+				 "rank %u: all redundancy files of its set%s "
+				 "are missing or damaged",
 				 world->rank, map ? " over filemaps" : "");
 	return 0;
 }
@@ -520,7 +520,7 @@ attempt(struct regain *g, bool map, uint32_t without, struct error *err)
 	if (aside)
 		*red = is;
 	if (aside && !g->doubted)
-		say_warn("dataset %lld: %s: damaged, and rebuilt",
+		say_warn("dataset %lld: %s: damaged, now rebuilt",
 			 (long long)g->set->d.id, is.name);
 	return rc;
 }

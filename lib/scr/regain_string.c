@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* regain_string.c - the data string of a rank during a rebuild: present files,
  * and replacements of lost files; with the checksum of each. */
+#include "dir.h"
 #include "scr/regain_impl.h"
 
 #include <fcntl.h>
@@ -103,7 +104,8 @@ open_strip(struct regain_string *s, bool out, size_t file, struct error *err)
 	if (!out)
 		return strip->fd = io_open_read(regain_fd(s->g, s->map),
 						name_of(s, file), err);
-	strip->fd = openat(s->g->metafd, s->temps[file], O_WRONLY | O_CLOEXEC);
+	strip->fd = dir_open_file(s->g->metafd, s->temps[file],
+				  O_WRONLY | O_CLOEXEC, 0);
 	return strip->fd < 0 ? error_sys(err, "%s", s->temps[file]) : strip->fd;
 }
 

@@ -9,6 +9,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "dir.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "map.h"
@@ -110,6 +111,14 @@ newest(const struct run *run)
 	return 0;
 }
 
+void
+restart_check(struct run *run)
+{
+	if (run->restart_id != 0 &&
+	    held_find(run->held, run->restart_id) == NULL)
+		run->restart_id = newest(run);
+}
+
 /* Choose a dataset, and remove those with too many unfinished restarts. */
 static int
 find(struct run *run, struct error *err)
@@ -123,9 +132,8 @@ find(struct run *run, struct error *err)
 		if (n < run->p.restart_attempts)
 			return 0;
 		if (run->world.rank == 0)
-			say_warn("dataset %lld `%s': %llu restarts from it in "
-				 "a row did not end: it is given up, and "
-				 "removed from the cache",
+			say_warn("dataset %lld `%s': %llu restarts in a row "
+				 "failed: removed from the cache",
 				 (long long)s->d.id, s->d.name,
 				 (unsigned long long)n);
 		if (onprefix_failed(run, s->d.id, err) < 0 ||
@@ -227,6 +235,7 @@ restart_begin(struct run *run, struct error *err)
 
 	if (team_agree(&run->world, r == NULL ? -1 : 0, err) < 0) {
 		restart_free(r);
+		run->unbegun = run->restart_id;
 		return NULL;
 	}
 	(void)attempts(run, &r->set->d, 1);
@@ -261,9 +270,9 @@ place(const struct restart *r, size_t i, const char *path,
 		len = snprintf(file, SCR_MAX_FILENAME, "%s/%s", r->dir,
 			       path_base(at));
 	if (len >= SCR_MAX_FILENAME)
-		return error_set(err, ERROR_USAGE, "%s: its path is too long",
-				 path);
-	if (access(file, R_OK) < 0)
+		return error_set(err, ERROR_USAGE,
+				 "%s: its path in the cache is too long", path);
+	if (dir_access(AT_FDCWD, file, R_OK) < 0)
 		return error_sys(err, "%s", file);
 	return 0;
 }
@@ -297,27 +306,43 @@ restart_route(const struct restart *r, const char *name,
 
 /* --- End --- */
 
+/* Choose an older dataset, as no restart from this one succeeds. */
+static void
+reject(struct run *run)
+{
+	const int64_t id = run->restart_id;
+	const bool speaks = run->world.rank == 0;
+	struct error why = ERROR_INIT;
+
+	if (onprefix_failed(run, id, &why) < 0 && speaks)
+		say_warn("dataset %lld: not marked failed in the index: %s",
+			 (long long)id, why.text);
+	error_clear(&why);
+	if (held_remove(run, id, &why) < 0) {
+		held_bar(run->held, id, false);
+		if (speaks)
+			say_warn("dataset %lld: not removed from the cache: %s",
+				 (long long)id, why.text);
+	}
+	run->restart_id = newest(run);
+	(void)restart_find(run, NULL);
+}
+
 int
 restart_end(struct run *run, bool valid, struct error *err)
 {
 	const struct team *world = &run->world;
 	const struct held_set *s = held_find(run->held, run->restart_id);
 
+	run->unbegun = 0;
 	(void)attempts(run, &s->d, -1);
 	if (!valid)
 		error_set(err, ERROR_LOST,
-			  "rank %u: the application says that its files of "
-			  "dataset %lld `%s' are not valid",
+			  "rank %u reported its files of dataset %lld `%s' as "
+			  "not valid",
 			  world->rank, (long long)s->d.id, s->d.name);
 	if (team_agree(world, valid ? 0 : -1, err) == 0)
 		return 0;
-	if (onprefix_failed(run, s->d.id, NULL) < 0 && world->rank == 0)
-		say_warn("dataset %lld is not marked failed in the index",
-			 (long long)run->restart_id);
-	if (held_remove(run, s->d.id, NULL) < 0 && world->rank == 0)
-		say_warn("dataset %lld is not removed from the cache",
-			 (long long)run->restart_id);
-	run->restart_id = newest(run);
-	(void)restart_find(run, NULL);
+	reject(run);
 	return -1;
 }

@@ -26,8 +26,16 @@ struct run;
  */
 int restart_find(struct run *run, struct error *err);
 
-/* Begin: count the attempt, and read the filemap of this rank.  NULL:
- * ERROR_SYSTEM, ERROR_CORRUPT, ERROR_NOMEM.  Collective. */
+/* If the dataset to restart from was evicted, the newest in the caches takes
+ * its place.  Local; the same on all ranks. */
+void restart_check(struct run *run);
+
+/*
+ * Begin: read the filemap of this rank, and count the attempt.  If any rank
+ * fails, the result is NULL, and run->unbegun is set: restart_end() rejects the
+ * dataset.
+ * ERROR_SYSTEM, ERROR_CORRUPT, ERROR_NOMEM.  Collective.
+ */
 struct restart *restart_begin(struct run *run, struct error *err);
 void restart_free(struct restart *r); /* NULL is ignored */
 
@@ -37,9 +45,10 @@ int restart_route(const struct restart *r, const char *name,
 		  char file[static SCR_MAX_FILENAME], struct error *err);
 
 /*
- * End the restart.  If any rank declares its files invalid, the dataset is
- * removed, restart_find() chooses the next older one, and the result is -1 and
- * ERROR_LOST.  Collective.
+ * End the restart.  If any rank reports its files as not valid, the dataset is
+ * rejected:  marked failed in the index, removed from the caches, or, if that
+ * fails, not offered again by this job; restart_find() chooses the next older
+ * one.  Then the result is -1, ERROR_LOST.  Collective.
  */
 int restart_end(struct run *run, bool valid, struct error *err);
 

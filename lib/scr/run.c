@@ -33,7 +33,7 @@ find_host(struct run *run, struct error *err)
 	char host[HOST_NAME_MAX + 1] = "";
 
 	if (gethostname(host, sizeof(host) - 1) < 0)
-		return error_sys(err, "the name of this host");
+		return error_sys(err, "host name");
 	run->host = arena_strdup(run->arena, host);
 	return run->host != NULL ? 0 : error_no_memory(err);
 }

@@ -54,6 +54,8 @@ struct run {
 	/* The dataset to restart from, and that of the last onprefix_begin()
 	 * that was not completed; 0: none. */
 	int64_t restart_id, begun;
+	/* The dataset whose restart could not begin, and was not ended. */
+	int64_t unbegun;
 };
 
 /* Start the run, step by step; on failure all steps are undone.  Collective. */

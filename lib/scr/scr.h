@@ -3,11 +3,11 @@
  * scr.h - checkpoints and output of a parallel job, written fast and kept safe:
  * scr(3).
  *
- * Every function but SCR_Route_file(), SCR_Get_version() and, after SCR_Init(),
- * a query of SCR_Config() is collective over MPI_COMM_WORLD, and is called
- * between MPI_Init() and MPI_Finalize().  The result is SCR_SUCCESS, or another
- * value; unless a page says otherwise it is the same on all ranks.  A call in
- * the wrong state aborts the job.
+ * Call the functions between MPI_Init() and MPI_Finalize().  They are
+ * collective over MPI_COMM_WORLD, except SCR_Route_file(), SCR_Get_version()
+ * and, after SCR_Init(), queries of SCR_Config().  They return SCR_SUCCESS, or
+ * another value after a failure: the same on all ranks, except that of
+ * SCR_Route_file().  A call in the wrong state aborts the job.
  */
 #ifndef SCR_H
 #define SCR_H
@@ -26,7 +26,7 @@ extern "C" {
 /* Size of the buffers for names and paths that the application provides. */
 #define SCR_MAX_FILENAME 1024
 
-/* What a dataset is for. */
+/* The purpose of a dataset; checkpoint and output may be combined by `|`. */
 #define SCR_FLAG_NONE 0
 #define SCR_FLAG_CHECKPOINT 1
 #define SCR_FLAG_OUTPUT 2
@@ -34,9 +34,9 @@ extern "C" {
 int SCR_Init(void);
 int SCR_Finalize(void);
 
-/* "KEY" queries, "KEY=VALUE" sets, "KEY=" unsets; properties of a value follow
- * it, as in "CKPT=0 TYPE=XOR".  Setting is possible before SCR_Init() only.  A
- * query returns memory for free(), or NULL: no value. */
+/* "KEY" queries, "KEY=VALUE" sets, "KEY=" unsets a parameter; the properties of
+ * a value follow it, as in "CKPT=0 TYPE=XOR".  Set and unset before SCR_Init()
+ * only.  The caller frees the result of a query; NULL: no value. */
 const char *SCR_Config(const char *config);
 const char *SCR_Configf(const char *format, ...)
 #ifdef __GNUC__
@@ -44,10 +44,11 @@ const char *SCR_Configf(const char *format, ...)
 #endif
 	;
 
-/* Where to open the file `name`.  `file` holds SCR_MAX_FILENAME bytes. */
+/* Get the path at which this rank opens the file `name`.  `file` has room for
+ * SCR_MAX_FILENAME bytes. */
 int SCR_Route_file(const char *name, char *file);
 
-/* Restart.  `name` holds SCR_MAX_FILENAME bytes, or is NULL. */
+/* Restart.  `name` has room for SCR_MAX_FILENAME bytes, or is NULL. */
 int SCR_Have_restart(int *flag, char *name);
 int SCR_Start_restart(char *name);
 int SCR_Complete_restart(int valid);
@@ -57,7 +58,8 @@ int SCR_Need_checkpoint(int *flag);
 int SCR_Start_output(const char *name, int flags);
 int SCR_Complete_output(int valid);
 
-/* As SCR_Start_output(NULL, SCR_FLAG_CHECKPOINT) and its end. */
+/* Deprecated; like SCR_Start_output(NULL, SCR_FLAG_CHECKPOINT) and
+ * SCR_Complete_output(). */
 int SCR_Start_checkpoint(void);
 int SCR_Complete_checkpoint(int valid);
 

@@ -48,7 +48,7 @@ take_name(struct parsing *s)
 		s->p++;
 	if (s->p == from || (*s->p != '\0' && *s->p != ' ' && *s->p != '=')) {
 		error_set(s->err, ERROR_USAGE,
-			  "no name of a parameter at \"%s\"",
+			  "expected the name of a parameter at \"%s\"",
 			  str_printable(shown, sizeof(shown), from));
 		return NULL;
 	}
@@ -103,7 +103,7 @@ take_properties(struct parsing *s, struct setting *out)
 				return error_set(
 					s->err, ERROR_USAGE,
 					"%s has no value: a text either sets "
-					"properties, or asks for one",
+					"properties or queries one",
 					pair->key);
 			out->kind = SETTING_QUERY;
 			out->child = pair->key;
@@ -140,7 +140,7 @@ setting_parse(const char *text, struct arena *a, struct setting *out,
 		return 0;
 	if (*s.p != '=')
 		return error_set(err, ERROR_USAGE,
-				 "no '=' behind %s: expected KEY, KEY=VALUE or "
+				 "no '=' after %s: expected KEY, KEY=VALUE or "
 				 "KEY=",
 				 out->key);
 	out->value = take_value(&s);

@@ -14,6 +14,7 @@
 #include "buf.h"
 #include "conf.h"
 #include "create.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
@@ -125,7 +126,8 @@ add_line(const struct reading *r, const struct conf_group *line)
 		return -1;
 	if (r->s->count == before) {
 		if (r->run->world.rank == 0)
-			say_warn("STORE=%s: its second line is ignored",
+			say_warn("STORE=%s: a second line of this store is "
+				 "ignored",
 				 line->value);
 		return 0;
 	}
@@ -244,8 +246,8 @@ enter(int dirfd, const char *name, bool make, struct error *err)
 	    create_dir(dirfd, name, STORE_MODE, create_owner(dirfd)) < 0 &&
 	    errno != EEXIST)
 		return error_sys(err, "%s: cannot be made", name);
-	fd = openat(dirfd, name,
-		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = dir_open_file(dirfd, name,
+			   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 	if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
 		return error_set(err, ERROR_UNSAFE,
 				 "%s: a link or a file, expected a directory",
@@ -269,7 +271,7 @@ enter_all(const struct store *st, struct error *err)
 {
 	char name[NAME_MAX + 1];
 	const char *at = path_below(st->dir, st->base);
-	int fd = open(st->base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = dir_open(AT_FDCWD, st->base);
 
 	if (fd < 0)
 		return error_sys(err, "%s: cannot open", st->base);
@@ -279,7 +281,8 @@ enter_all(const struct store *st, struct error *err)
 
 		if (n >= sizeof(name)) {
 			close(fd);
-			return error_set(err, ERROR_USAGE, "%s: too long", at);
+			return error_set(err, ERROR_USAGE,
+					 "%s: name is too long", at);
 		}
 		memcpy(name, at, n);
 		name[n] = '\0';

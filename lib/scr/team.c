@@ -361,7 +361,7 @@ receive(MPI_Message *message, const MPI_Status *status, struct receiving *r)
 	if (MEM_ROOM(r->in->notes, r->in->count, r->cap))
 		data = arena_alloc(r->arena, (size_t)len + 1, 1);
 	if (data == NULL)
-		say_abort("out of memory for a note of %d bytes", len);
+		say_abort("out of memory for a message of %d bytes", len);
 	MPI_Mrecv(data, len, MPI_BYTE, message, MPI_STATUS_IGNORE);
 	n = &r->in->notes[r->in->count++];
 	*n = (struct team_note){ team_member(r->team,

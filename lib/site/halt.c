@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dir.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
 #include "lock.h"
@@ -53,7 +54,12 @@ state_init(struct halt_state *s, const char *prefix, struct error *err)
 	s->tree = kvtree_new(err);
 	if (s->tree == NULL)
 		return -1;
-	if (path_join(&s->path, prefix, SCR_DIR "/" HALT_FILE, err) < 0 ||
+	/* The prefix may be named as ".". */
+	if ((path_real(prefix, &s->path, NULL) < 0
+		     ? path_join(&s->path, prefix, SCR_DIR "/" HALT_FILE, err)
+	     : buf_add_str(&s->path, "/" SCR_DIR "/" HALT_FILE) < 0
+		     ? error_no_memory(err)
+		     : 0) < 0 ||
 	    halt_read(s->tree, &s->is, err) < 0) {
 		halt_state_free(s);
 		return -1;
@@ -95,7 +101,7 @@ static int
 open_scr(const char *prefix, bool make, int *dir, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int top = open(prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int top = dir_open(AT_FDCWD, prefix);
 
 	*dir = -1;
 	if (top < 0)
@@ -132,7 +138,7 @@ read_unlocked(int dir, struct halt_state *s, struct buf *raw, struct error *err)
 {
 	const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 	const struct timespec pause = { .tv_nsec = READ_PAUSE };
-	int rc = -1, fd = openat(dir, HALT_FILE, flags);
+	int rc = -1, fd = dir_open_file(dir, HALT_FILE, flags, 0);
 
 	if (fd < 0 && errno == ENOENT)
 		return 0;
@@ -311,8 +317,11 @@ halt_update(const char *prefix, unsigned flags,
 		else if (make || why.kind != ERROR_ABSENT)
 			rc = give_file(err, prefix, &why);
 	}
-	if (fd >= 0)
-		close(fd);
+	if (fd >= 0 && close(fd) < 0 && rc == 0) {
+		rc = error_sys(err, "%s: cannot close", out->path.data);
+		if (out->created)
+			(void)unlinkat(dir, HALT_FILE, 0);
+	}
 	if (dir >= 0)
 		close(dir);
 	if (rc < 0)
@@ -332,7 +341,7 @@ forget_finish(struct kvtree *t, void *was, struct error *err)
 }
 
 int
-halt_begin(const char *prefix, bool *was, struct error *err)
+halt_begin(const char *prefix, bool dry_run, bool *was, struct error *err)
 {
 	struct halt_state s;
 	int rc = halt_load(prefix, &s, err);
@@ -344,7 +353,8 @@ halt_begin(const char *prefix, bool *was, struct error *err)
 	if (s.exists && !s.damaged && s.is.reason != NULL &&
 	    str_eq(s.is.reason, HALT_FINISHED)) {
 		halt_state_free(&s);
-		rc = halt_update(prefix, 0, forget_finish, was, &s, err);
+		rc = halt_update(prefix, dry_run ? HALT_DRY_RUN : 0,
+				 forget_finish, was, &s, err);
 		if (rc < 0)
 			return -1;
 	}
@@ -362,7 +372,9 @@ halt_remove(const char *prefix, bool dry_run, bool *was, struct error *err)
 	*was = false;
 	if (dir < 0)
 		return rc;
-	*was = fstatat(dir, HALT_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	*was = dir_stat(dir, HALT_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	if (!*was && errno != ENOENT)
+		rc = error_sys(err, "%s/" SCR_DIR "/" HALT_FILE, prefix);
 	if (*was && !dry_run) {
 		/* Under the lock if possible, so that a concurrent change is
 		 * not lost half-way. */

@@ -87,10 +87,10 @@ int halt_update(const char *prefix, unsigned flags,
 /*
  * Prepare the halt file for a new job: remove the reason SCR_FINALIZE_CALLED,
  * with which the previous job recorded that it had finished by itself.  Other
- * conditions stay.  *was: that reason was set.  A damaged file is left alone;
- * halt_check() reports it.
+ * conditions stay.  *was: that reason was set.  `dry_run` changes nothing.  A
+ * damaged file is left alone; halt_check() reports it.
  */
-int halt_begin(const char *prefix, bool *was, struct error *err);
+int halt_begin(const char *prefix, bool dry_run, bool *was, struct error *err);
 
 /* Remove the halt file, damaged or not.  *was: the file existed.  With
  * `dry_run` only *was is set. */

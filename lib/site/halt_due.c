@@ -238,9 +238,6 @@ halt_check(const char *prefix, const struct conf *c, int64_t now, bool *stop,
 		halt_state_free(&s);
 	} else if (why.kind == ERROR_NOMEM) {
 		rc = error_no_memory(err);
-	} else if (why.kind == ERROR_ABSENT) { /* the prefix */
-		*stop = false;
-		buf_add_str(lines, NO_FILE);
 	} else {
 		add_bad(lines, why.text);
 	}
@@ -311,17 +308,6 @@ json_number(struct json *j, const char *key, int64_t n)
 		json_set_i64(j, key, n);
 }
 
-/* Set the time in seconds since the epoch, and as a date. */
-static void
-json_time(struct json *j, const char *key, int64_t epoch)
-{
-	char text[WHEN_TEXT], name[64];
-
-	json_number(j, key, epoch);
-	snprintf(name, sizeof(name), "%s_text", key);
-	json_set_str(j, name, epoch < 0 ? NULL : when_text(text, epoch));
-}
-
 struct json *
 halt_json(const char *prefix, const struct halt_state *s, int64_t now)
 {
@@ -337,16 +323,16 @@ halt_json(const char *prefix, const struct halt_state *s, int64_t now)
 	json_set_str(j, "damage", s->damaged ? s->why.text : NULL);
 	json_set_str(j, "reason", h->reason);
 	json_number(j, "checkpoints_left", h->checkpoints_left);
-	json_time(j, "exit_after", h->exit_after);
-	json_time(j, "exit_before", h->exit_before);
+	json_set_time(j, "exit_after", h->exit_after);
+	json_set_time(j, "exit_before", h->exit_before);
 	json_number(j, "halt_seconds", h->halt_seconds);
-	json_time(j, "stop_at",
-		  stop_time(h, h->halt_seconds < 0 ? 0 : h->halt_seconds));
-	json_set_bool(j, "halt", due != 0);
+	json_set_time(j, "stop_at",
+		      stop_time(h, h->halt_seconds < 0 ? 0 : h->halt_seconds));
+	json_set_bool(j, "due", due != 0);
 	while ((line = strsep(&rest, "\n")) != NULL)
 		if (*line != '\0')
 			json_push_str(met, line);
-	json_set(j, "why", met);
+	json_set(j, "met", met);
 	buf_free(&why);
 	return j;
 }

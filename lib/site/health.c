@@ -80,7 +80,8 @@ mark_known(struct job *j, const struct hostlist *nodes,
 
 	if (hostlist_init(&list, err) < 0)
 		return -1;
-	why = arena_printf(h->arena, "reported down by %s", resmgr_name(j->rm));
+	why = arena_printf(h->arena, "Reported down by resource manager (%s)",
+			   resmgr_name(j->rm));
 	if (why == NULL) {
 		error_no_memory(err);
 		goto out;
@@ -97,11 +98,11 @@ mark_known(struct job *j, const struct hostlist *nodes,
 		goto out;
 	}
 	if (mark(h, nodes, &list, HEALTH_EXCLUDED,
-		 "excluded by SCR_EXCLUDE_NODES", err) < 0)
+		 "User excluded via SCR_EXCLUDE_NODES", err) < 0)
 		goto out;
 	rc = o->down == NULL ? 0
 			     : mark(h, nodes, o->down, HEALTH_SPECIFIED,
-				    "specified as down", err);
+				    "Specified as down", err);
 out:
 	hostlist_free(&list);
 	return rc;
@@ -216,6 +217,8 @@ judge(struct health_node *n, const struct remote_result *r, struct arena *a,
 			   sizeof(line));
 		if (n->why[0] != '\0')
 			buf_printf(&why, "%s; ", n->why);
+		if (r->state != REMOTE_DONE)
+			buf_add_str(&why, "Failed to echo UP: ");
 		if (r->state != REMOTE_DONE)
 			buf_add_str(&why,
 				    r->why != NULL ? r->why : "no answer");
@@ -370,7 +373,7 @@ health_json(const struct health *h, const struct hostlist *nodes,
 
 	for (size_t i = 0; i < h->count; i++) {
 		j = json_new_object();
-		json_set_str(j, "node", nodes->names[i]);
+		json_set_str(j, "name", nodes->names[i]);
 		json_set_str(j, "state", words[h->nodes[i].state]);
 		json_set_bool(j, "usable", health_good(h->nodes[i].state, use));
 		json_set_str(j, "reason", h->nodes[i].why);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "room.h"
@@ -112,7 +113,7 @@ test_dir(const struct health_test *t, const struct health_dir *d,
 	}
 	if (t->use == HEALTH_RUN && have_dir(d->path, f) < 0)
 		return;
-	fd = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = dir_open(AT_FDCWD, d->path);
 	if (fd < 0) {
 		found(f, HEALTH_MISSING, errno);
 		return;

@@ -259,17 +259,18 @@ interval_compute(const struct interval_stats *s, enum interval_model model,
 	memset(out, 0, sizeof(*out));
 	if (s->runs.count == 0)
 		return error_set(err, ERROR_ABSENT,
-				 "no interval: the log tells of no run");
+				 "no interval: the log has no run");
 	if (s->checkpoint.count == 0)
 		return error_set(err, ERROR_ABSENT,
-				 "no interval: the log tells of no checkpoint");
+				 "no interval: the log has no checkpoint");
 	out->cost = (s->checkpoint.secs + s->flush.secs) /
 		    (double)s->checkpoint.count;
 	out->mtbi = s->runs.secs / (double)s->runs.count;
 	if (out->cost <= 0 || out->mtbi <= 0)
-		return error_set(err, ERROR_ABSENT,
-				 "no interval: the log tells of no time spent "
-				 "in runs or checkpoints");
+		return error_set(
+			err, ERROR_ABSENT,
+			"no interval: the log has no time spent in runs or "
+			"checkpoints");
 	out->seconds = model == INTERVAL_YOUNG ? sqrt(2 * out->cost * out->mtbi)
 					       : daly(out->cost, out->mtbi);
 	out->percent = 100 * out->cost / (out->seconds + out->cost);
@@ -291,22 +292,22 @@ list_figures(const struct interval_stats *s, struct figure to[static FIGURES])
 {
 	const struct figure all[FIGURES] = {
 		{ "runs", "runs", &s->runs, NULL },
-		{ "compute", "compute phases", &s->compute, NULL },
-		{ "checkpoint", "checkpoints", &s->checkpoint, NULL },
-		{ "flush", "flushes of checkpoints", &s->flush, NULL },
-		{ "output", "outputs", &s->output, NULL },
-		{ "output_flush", "flushes of outputs", &s->output_flush,
+		{ "compute_phases", "compute phases", &s->compute, NULL },
+		{ "checkpoints", "checkpoints", &s->checkpoint, NULL },
+		{ "flushes", "flushes of checkpoints", &s->flush, NULL },
+		{ "outputs", "outputs", &s->output, NULL },
+		{ "output_flushes", "flushes of outputs", &s->output_flush,
 		  NULL },
-		{ "async_flush", "asynchronous flushes", &s->async_flush,
+		{ "async_flushes", "asynchronous flushes", &s->async_flush,
 		  NULL },
-		{ "fetch", "fetches", &s->fetch, NULL },
-		{ "rebuild", "rebuilds", &s->rebuild, NULL },
-		{ "restart", "restarts", NULL, &s->restart },
-		{ "flush_failed", "failed flushes", NULL, &s->flush_failed },
-		{ "fetch_failed", "failed fetches", NULL, &s->fetch_failed },
-		{ "rebuild_failed", "failed rebuilds", NULL,
+		{ "fetches", "fetches", &s->fetch, NULL },
+		{ "rebuilds", "rebuilds", &s->rebuild, NULL },
+		{ "restarts", "restarts", NULL, &s->restart },
+		{ "flush_failures", "failed flushes", NULL, &s->flush_failed },
+		{ "fetch_failures", "failed fetches", NULL, &s->fetch_failed },
+		{ "rebuild_failures", "failed rebuilds", NULL,
 		  &s->rebuild_failed },
-		{ "restart_failed", "failed restarts", NULL,
+		{ "restart_failures", "failed restarts", NULL,
 		  &s->restart_failed },
 		{ "halts", "halts", NULL, &s->halts },
 		{ "node_failures", "node failures", NULL, &s->node_failures },
@@ -337,8 +338,7 @@ interval_text(const struct interval_stats *s, struct buf *out)
 				   *count);
 	}
 	if (s->unreadable > 0)
-		buf_printf(out, "lines passed over: %" PRIu64 "\n",
-			   s->unreadable);
+		buf_printf(out, "lines skipped: %" PRIu64 "\n", s->unreadable);
 	return buf_check(out, NULL);
 }
 
@@ -361,7 +361,7 @@ interval_json(const struct interval_stats *s)
 			     (uint64_t)(all[i].sum->secs * 1000));
 		json_set(j, all[i].key, one);
 	}
-	json_set_u64(j, "lines", s->lines);
-	json_set_u64(j, "lines_passed_over", s->unreadable);
+	json_set_u64(j, "line_count", s->lines);
+	json_set_u64(j, "lines_skipped", s->unreadable);
 	return j;
 }

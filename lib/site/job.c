@@ -356,11 +356,12 @@ end_time(const struct conf *c, struct resmgr *rm, int64_t *epoch,
 	if (conf_i64(c, "SCR_END_TIME", RESMGR_END_UNKNOWN, epoch, err) < 0)
 		return -1;
 	if (*epoch < RESMGR_END_NEVER)
-		return error_set(err, ERROR_USAGE,
-				 "SCR_END_TIME from %s: %" PRId64
-				 " is no time: expected seconds since 1970, 0 "
-				 "(unknown) or -1 (no limit)",
-				 conf_place(c, "SCR_END_TIME", at), *epoch);
+		return error_set(
+			err, ERROR_USAGE,
+			"SCR_END_TIME from %s: %" PRId64
+			" is not a time: expected seconds since 1970, 0 "
+			"(unknown) or -1 (no limit)",
+			conf_place(c, "SCR_END_TIME", at), *epoch);
 	/* A script that does not know the end sets 0: ask the resource
 	 * manager. */
 	if (*epoch != RESMGR_END_UNKNOWN)

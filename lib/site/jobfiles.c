@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "json.h"
@@ -31,7 +32,7 @@ jobfiles_open(const char *prefix, bool make, struct error *err)
 
 	if (make && io_make_dirs(prefix, 0777, err) < 0)
 		return -1;
-	top = open(prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	top = dir_open(AT_FDCWD, prefix);
 	if (top < 0)
 		return error_sys(err, "%s/" SCR_DIR, prefix);
 	fd = dataset_dir_open_scr(top, prefix, make, err);
@@ -123,8 +124,8 @@ jobfiles_flush_json(const struct jobfiles_flush *f)
 		json_set_str(j, "name", e->name);
 		json_set_bool(j, "checkpoint", e->is_ckpt);
 		json_set_bool(j, "output", e->is_output);
-		json_set_bool(j, "cache", e->in_cache);
-		json_set_bool(j, "pfs", e->on_pfs);
+		json_set_bool(j, "in_cache", e->in_cache);
+		json_set_bool(j, "on_prefix", e->on_pfs);
 		json_set_bool(j, "flushing", e->flushing);
 		json_set_bool(j, "sync_flushing", e->sync_flushing);
 		json_set_bool(j, "needs_flush", flush_needed(e));
@@ -255,8 +256,25 @@ put_away(int dir, const char *name, const char *aside, struct error *err)
 			       : unlinkat(dir, name, 0);
 
 	if (rc < 0 && errno != ENOENT)
-		return error_sys(err, "%s: cannot be put away", name);
+		return error_sys(err, "%s: cannot %s", name,
+				 aside != NULL ? "rename" : "remove");
 	return 0;
+}
+
+/* Carry out the decision `left` in the open PREFIX/.scr. */
+static int
+act(int dir, enum jobfiles_left left, struct error *err)
+{
+	const bool move = left == JOBFILES_ASIDE;
+
+	if ((move || left == JOBFILES_REMOVED) &&
+	    put_away(dir, FLUSH_FILE, move ? FLUSH_BACKUP : NULL, err) < 0)
+		return -1;
+	/* The nodes file does not name its job: treat it like the flush
+	 * file. */
+	if (left <= JOBFILES_ASIDE && put_away(dir, NODES_FILE, NULL, err) < 0)
+		return -1;
+	return io_sync_dir(dir, ".", err);
 }
 
 /* Decide what to do with the flush file `f`. */
@@ -269,11 +287,13 @@ decide(const char *prefix, const struct jobfiles_flush *f,
 
 	find_owner(f, &owner);
 	memcpy(out->owner, owner.id, sizeof(owner.id));
-	if (out->owner[0] != '\0' && job->id != NULL && !job->force) {
+	if (out->owner[0] != '\0' && job->id != NULL) {
 		if (str_eq(out->owner, job->id))
 			return JOBFILES_OURS;
-		alive = job->runs != NULL ? job->runs(job->arg, out->owner)
-					  : -1;
+		if (!job->force)
+			alive = job->runs != NULL
+					? job->runs(job->arg, out->owner)
+					: -1;
 		out->may_run = alive < 0;
 		if (alive != 0)
 			return JOBFILES_RUNNING;
@@ -288,10 +308,10 @@ jobfiles_prepare(const char *prefix, const struct jobfiles_job *job,
 {
 	struct jobfiles_flush f = { .count = 0 };
 	struct error why = ERROR_INIT;
-	int dir = jobfiles_open(prefix, true, err), rc = 0;
+	int dir = -1, rc = 0;
 
 	memset(out, 0, sizeof(*out));
-	if (dir < 0)
+	if (!job->dry_run && (dir = jobfiles_open(prefix, true, err)) < 0)
 		return -1;
 	if (jobfiles_flush_read(prefix, &f, &why) == 0)
 		out->left = decide(prefix, &f, job, out);
@@ -300,19 +320,11 @@ jobfiles_prepare(const char *prefix, const struct jobfiles_job *job,
 	else if (why.kind != ERROR_ABSENT)
 		rc = error_pass(err, &why);
 	jobfiles_flush_free(&f);
-	if (rc == 0 &&
-	    (out->left == JOBFILES_REMOVED || out->left == JOBFILES_ASIDE))
-		rc = put_away(dir, FLUSH_FILE,
-			      out->left == JOBFILES_ASIDE ? FLUSH_BACKUP : NULL,
-			      err);
-	/* The nodes file does not name its job: treat it like the flush
-	 * file. */
-	if (rc == 0 && out->left <= JOBFILES_ASIDE)
-		rc = put_away(dir, NODES_FILE, NULL, err);
-	if (rc == 0)
-		rc = io_sync_dir(dir, ".", err);
+	if (rc == 0 && !job->dry_run)
+		rc = act(dir, out->left, err);
 	if (rc < 0)
 		error_wrap(err, "%s/%s", prefix, SCR_DIR);
-	close(dir);
+	if (dir >= 0)
+		close(dir);
 	return rc;
 }

@@ -86,14 +86,15 @@ struct jobfiles_job {
 	/* Does job `id` run?  1, 0, or -1: unknown.  NULL: always unknown. */
 	int (*runs)(void *arg, const char *id);
 	void *arg;
-	bool force; /* put away the files of any job */
+	bool force;   /* remove or rename the files of any other job */
+	bool dry_run; /* decide, and change nothing */
 };
 
 /*
  * Prepare PREFIX/.scr, created if missing, for the first run of `job`: remove
  * or rename the flush file and nodes file of an earlier job.  Files of this job
- * stay (a script may prepare twice), and so do those of a job that runs or may
- * run; job->force overrides both.  The halt file stays.
+ * stay (a script may prepare twice), and, without job->force, so do those of a
+ * job that runs or may run.  The halt file stays.
  */
 int jobfiles_prepare(const char *prefix, const struct jobfiles_job *job,
 		     struct jobfiles_prepared *out, struct error *err);

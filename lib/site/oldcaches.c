@@ -57,7 +57,7 @@ describe(const struct job *j, const char *base, struct buf *out)
 
 	if (path_join(&path, base, j->user, NULL) < 0)
 		return;
-	f.fd = open(path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	f.fd = dir_open(AT_FDCWD, path.data);
 	if (f.fd >= 0 && dir_each(f.fd, path.data, add, &f, NULL) == 0 &&
 	    f.count > 0)
 		buf_printf(out,

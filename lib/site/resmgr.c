@@ -49,7 +49,7 @@ by_name(const char *name, struct error *err)
 		return &none;
 	error_set(
 		err, ERROR_USAGE,
-		"resource manager \"%s\": unknown; expected auto|" RESMGR_NAMES,
+		"resource manager \"%s\": unknown: expected auto|" RESMGR_NAMES,
 		str_printable(quote, sizeof(quote), name));
 	return NULL;
 }
@@ -181,9 +181,9 @@ resmgr_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 	int rc = -1;
 
 	if (r->ops->nodes == NULL)
-		return error_set(err, ERROR_ABSENT,
-				 "there is no resource manager that knows the "
-				 "nodes of the job");
+		return error_set(
+			err, ERROR_ABSENT,
+			"no resource manager reports the nodes of the job");
 	if (hostlist_init(&list, err) < 0)
 		return -1;
 	if (r->ops->nodes(r, &list, err) < 0 || hostlist_uniq(&list, err) < 0)
@@ -329,8 +329,7 @@ resmgr_step_check(const struct resmgr *r, const struct resmgr_job *job,
 		  struct error *err)
 {
 	if (r->ops->steps == NULL)
-		return error_set(err, ERROR_USAGE,
-				 "no resource manager knows what runs");
+		return error_set(err, ERROR_USAGE, "no resource manager found");
 	if (job->id == NULL || job->id[0] == '\0' || job->id[0] == '-')
 		return error_set(err, ERROR_USAGE, "no job is named");
 	return r->ops->check != NULL ? r->ops->check(job, err) : 0;

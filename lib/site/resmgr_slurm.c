@@ -70,7 +70,7 @@ ask_job(struct resmgr *r, struct error *err)
 	r->asked = true;
 	rc = resmgr_ask(r, argv, job_line, NULL, err);
 	if (rc == 0 && r->job == NULL)
-		resmgr_note(r, "scontrol: says nothing of job %s", r->id);
+		resmgr_note(r, "scontrol: has no record of job %s", r->id);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -109,7 +109,7 @@ slurm_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 		text = resmgr_env("SLURM_NODELIST");
 	if (text == NULL)
 		return error_set(err, ERROR_ABSENT,
-				 "slurm: scontrol does not tell the nodes, and "
+				 "slurm: scontrol reports no nodes, and "
 				 "SLURM_JOB_NODELIST is not set");
 	resmgr_note(r, "nodes are those the job began with "
 		       "(SLURM_JOB_NODELIST)");
@@ -201,7 +201,7 @@ slurm_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 	/* Set since SLURM 22.05; wrong if the limit was changed since. */
 	text = resmgr_env("SLURM_JOB_END_TIME");
 	if (text != NULL && num_i64(text, 1, INT64_MAX, epoch, NULL) < 0)
-		resmgr_note(r, "SLURM_JOB_END_TIME is no number");
+		resmgr_note(r, "SLURM_JOB_END_TIME is not a number");
 	return 0;
 }
 
@@ -240,8 +240,8 @@ slurm_steps(struct resmgr *r, const struct resmgr_job *job,
 	if (strstr(why.text, "Invalid job id") != NULL)
 		return error_set(
 			err, ERROR_ABSENT,
-			"job %s: slurm does not know it: it has ended, "
-			"or never was",
+			"job %s: slurm has no record of it: it has ended or "
+			"never existed",
 			job->id);
 	return error_pass(err, &why);
 }

@@ -160,10 +160,11 @@ stop_steps(const struct step_where *w, struct step_result *r, struct error *err)
 		r->found = steps.count;
 	if (rc == 0 && steps.count == 0 && !w->job.around &&
 	    resmgr_runs(w->manager, w->job.id) == 0)
-		rc = error_set(err, ERROR_ABSENT,
-			       "job %s: %s does not know it: it has ended, or "
-			       "never was",
-			       w->job.id, resmgr_name(w->manager));
+		rc = error_set(
+			err, ERROR_ABSENT,
+			"job %s: %s has no record of it: it has ended or never "
+			"existed",
+			w->job.id, resmgr_name(w->manager));
 	if (rc == 0 && w->dry_run)
 		say_each(w, "would stop step", &steps);
 	else if (rc == 0 && steps.count > 0)
@@ -268,7 +269,7 @@ stop_process(const struct step_where *w, struct step_result *r,
 	snprintf(id, sizeof(id), "%lld", (long long)w->pid);
 	if (!runs(pid))
 		return error_set(err, ERROR_ABSENT,
-				 "process %s: there is none such", id);
+				 "process %s: no such process", id);
 	r->found = 1;
 	if (w->dry_run) {
 		say(w, "would stop process", id);
@@ -295,8 +296,7 @@ step_check(const struct step_where *w, struct error *err)
 	if (w->pid > 1 && w->pid <= INT32_MAX && pid != getpid() &&
 	    pid != getppid() && (getpgid(pid) != pid || getpgrp() != pid))
 		return 0;
-	return error_set(err, ERROR_USAGE,
-			 "process %lld: not one to be stopped",
+	return error_set(err, ERROR_USAGE, "process %lld: cannot be stopped",
 			 (long long)w->pid);
 }
 

@@ -10,6 +10,7 @@
 
 #include "arena.h"
 #include "clock.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "map.h"
@@ -144,8 +145,9 @@ open_temp(struct put_file *f, bool make, struct error *err)
 			     : temp_make(dir, base, f->opened, f->place->owner);
 	else
 		fd = f->place->is_new
-			     ? openat(dir, base,
-				      O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
+			     ? dir_open_file(dir, base,
+					     O_WRONLY | O_NOFOLLOW | O_CLOEXEC,
+					     0)
 			     : temp_open(dir, base);
 	if (fd < 0)
 		error_sys(err, "%s: cannot create", f->what.path);
@@ -292,28 +294,28 @@ sync_file(struct put_file *f, struct error *err)
 	return 0;
 }
 
-static void
-close_file(struct put_file *f)
+/* File servers may report only here that bytes could not be written. */
+static int
+close_file(struct put_file *f, struct error *err)
 {
-	if (f->fd >= 0)
-		close(f->fd);
+	const int rc = f->fd < 0 ? 0 : close(f->fd);
+
 	f->fd = -1;
+	return rc < 0 ? error_sys(err, "%s: cannot close", f->what.path) : 0;
 }
 
 static int
 rename_temp(struct put_file *f, int dir, struct error *err)
 {
-	const char *base = path_base(f->what.path);
+	const char *path = f->what.path, *base = path_base(path);
 
 	if (f->place->is_new)
 		return 0;
 	errno = EBUSY;
 	if (f->put->o.unlocked && !put_place_has_ours(f, dir))
-		return error_sys(err, "%s: written by two at once",
-				 f->what.path);
+		return error_sys(err, "%s: another process writes it", path);
 	if (temp_commit(dir, base) < 0)
-		return error_sys(err, "%s: cannot rename its temporary file",
-				 f->what.path);
+		return error_sys(err, "%s: cannot rename its file", path);
 	return 0;
 }
 
@@ -347,14 +349,12 @@ sync_list(struct put *p, struct put_file *list, struct error *err)
 	for (f = list; f != NULL; f = f->next) {
 		if (sync_file(f, err) < 0)
 			return -1;
-		if (!p->o.at_once)
-			close_file(f);
-	}
-	for (f = list; p->o.at_once && f != NULL; f = f->next) {
-		if (place_file(f, err) < 0)
+		if (!p->o.at_once && close_file(f, err) < 0)
 			return -1;
-		close_file(f);
 	}
+	for (f = list; p->o.at_once && f != NULL; f = f->next)
+		if (place_file(f, err) < 0 || close_file(f, err) < 0)
+			return -1;
 	return 0;
 }
 
@@ -485,8 +485,8 @@ sync_full(void *arg, size_t i, unsigned worker, struct error *err)
 	(void)worker;
 	if (f->state == PUT_FULL && sync_file(f, err) < 0)
 		return -1;
-	if (f->state == PUT_SYNCED)
-		close_file(f);
+	if (f->state == PUT_SYNCED && close_file(f, err) < 0)
+		return -1;
 	if (f->state >= PUT_SYNCED)
 		return 0;
 	return error_set(err, ERROR_CORRUPT,
@@ -561,7 +561,7 @@ put_drop(struct put_file *f)
 	f->holes = false;
 	pthread_mutex_unlock(&p->lock);
 	put_place_remove_temp(f);
-	close_file(f);
+	(void)close_file(f, NULL);
 }
 
 void
@@ -577,7 +577,7 @@ put_free(struct put *p)
 		whole = whole && f->state == PUT_PLACED;
 		if (f->state > PUT_MAKING && f->state < PUT_PLACED)
 			put_drop(f);
-		close_file(f);
+		(void)close_file(f, NULL);
 	}
 	put_new_remove(p);
 	/* Files that are renamed at once may be those of several processes,

@@ -110,8 +110,9 @@ stop_at_first(void *arg, const char *name, struct error *err)
 static bool
 is_replaceable(int parent, const char *base, struct stat *st)
 {
-	int fd = openat(parent, base,
-			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = dir_open_file(parent, base,
+			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+			       0);
 	bool good = false;
 
 	if (fd < 0)
@@ -155,7 +156,7 @@ make_new(struct put *p, struct put_place *place, struct error *err)
 
 	if (parent < 0 && parent != AT_FDCWD)
 		return -1;
-	if (fstatat(parent, base, &was, AT_SYMLINK_NOFOLLOW) < 0)
+	if (dir_stat(parent, base, &was, AT_SYMLINK_NOFOLLOW) < 0)
 		missing = errno == ENOENT;
 	else if (!S_ISDIR(was.st_mode) || !is_replaceable(parent, base, &was))
 		goto out;
@@ -195,8 +196,9 @@ move_files(struct put *p, const struct put_place *place, int parent,
 	   const char *base, struct error *err)
 {
 	char temp[TEMP_NAME_MAX];
-	int fd = openat(parent, base,
-			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = dir_open_file(parent, base,
+			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+			       0);
 	int rc = fd < 0 ? error_sys(err, "%s: cannot open", place->path) : 0;
 
 	for (size_t i = 0; i < p->count && rc == 0; i++) {

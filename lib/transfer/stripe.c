@@ -12,6 +12,7 @@
 #include "arena.h"
 #include "crc.h"
 #include "create.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
@@ -157,7 +158,8 @@ open_part(struct stripe_cache *c, const struct stripe_part *p,
 	if (dir != NULL)
 		parent = pathcache_parent(dir, p->path, &base, NULL);
 	if (parent >= 0)
-		fd = openat(parent, base, (flags & ~O_CREAT) | O_NOFOLLOW);
+		fd = dir_open_file(parent, base,
+				   (flags & ~O_CREAT) | O_NOFOLLOW, 0);
 	if (fd >= 0 && c->write && !create_may_change(parent, fd)) {
 		close(fd);
 		fd = -1;

@@ -18,6 +18,13 @@
 #ifndef SCRKIT_VERSION
 #define SCRKIT_VERSION "unknown"
 #endif
+#ifndef SCRKIT_LIBRARIES
+#define SCRKIT_LIBRARIES "unknown libraries"
+#endif
+
+#define VERSION \
+	"scr_dummy (scrkit) " SCRKIT_VERSION "\nbuilt with " SCRKIT_LIBRARIES \
+	"\n"
 
 #define WORDS_MAX 8
 #define TEXT_MAX 40000
@@ -205,9 +212,10 @@ run(const char *words)
 #define COMMON \
 	"Common options:\n" \
 	"  -q, --quiet             no warnings and no progress, only errors\n" \
-	"  -v, --verbose           tell more; twice: still more\n" \
+	"  -v, --verbose           more messages; -vv: still more\n" \
 	"  -h, --help              show this help and exit\n" \
-	"  -V, --version           show the version and exit\n"
+	"  -V, --version           show versions and exit\n" \
+	"      --json              print JSON: scrkit-json(5)\n"
 
 #define HELP \
 	"Usage: scr_dummy [OPTION]... [WORD]...\n" \
@@ -233,16 +241,17 @@ static const struct {
 	{ "--help", 0, HELP, "" },
 	{ "-h print", 0, HELP, "" },
 	{ "--he --version", 0, HELP, "" },
-	{ "--version", 0, "scr_dummy (scrkit) " SCRKIT_VERSION "\n", "" },
-	{ "-V", 0, "scr_dummy (scrkit) " SCRKIT_VERSION "\n", "" },
+	{ "--version", 0, VERSION, "" },
+	{ "-V", 0, VERSION, "" },
 	{ "--dump-options", 0,
 	  "l\tlist\t-\tany\tshown\tlist\n"
 	  "b\tbuild\tID\tany\tshown\tbuild\n"
 	  "q\tquiet\t-\tany\tshown\tno warnings and no progress, only errors\n"
-	  "v\tverbose\t-\tany\tshown\ttell more; twice: still more\n"
+	  "v\tverbose\t-\tany\tshown\tmore messages; -vv: still more\n"
 	  "h\thelp\t-\tany\tshown\tshow this help and exit\n"
-	  "V\tversion\t-\tany\tshown\tshow the version and exit\n"
+	  "V\tversion\t-\tany\tshown\tshow versions and exit\n"
 	  "-\tdump-options\t-\tany\thidden\t\n"
+	  "-\tjson\t-\tany\tshown\tprint JSON: scrkit-json(5)\n"
 	  "verb\t-\tWORD\tany\tusage\t\n",
 	  "" },
 	/* usage errors; --help before one prints the help */
@@ -250,7 +259,7 @@ static const struct {
 	{ "print --fo\033[1m", 2, "",
 	  "scr_dummy: unrecognized option '--fo\\x1b[1m'\n" TRY },
 	{ "--list --build=1", 2, "",
-	  "scr_dummy: options '--list' and '--build' exclude each other\n" TRY },
+	  "scr_dummy: options '--list' and '--build' cannot be used together\n" TRY },
 	{ "usage", 2, "", "scr_dummy: too many words\n" TRY },
 	{ "--help --foo", 0, HELP, "" },
 	{ "--foo --help", 2, "",
@@ -317,8 +326,9 @@ test_own_options(void)
 	       "Common options:\n"
 	       "  -q                      no warnings and no progress, only "
 	       "errors\n"
-	       "  -v, --verbose           tell more; twice: still more\n"
-	       "      --help              show this help and exit\n",
+	       "  -v, --verbose           more messages; -vv: still more\n"
+	       "      --help              show this help and exit\n"
+	       "      --json              print JSON: scrkit-json(5)\n",
 	       "the command's own options come first");
 	r = run_to(stubborn, OUT_FILE, "-h x -v");
 	is_str(r.out, "x 0 1\n", "-h is its own");

@@ -268,7 +268,7 @@ test_choice(void)
 			   (int)filter == z,
 		   fmt("%s, by name", ark_filter_name(z)));
 	ok(ark_filter_parse("", &filter, &err) < 0 && err.kind == ERROR_USAGE &&
-		   says(&err, "none, gzip, xz, zstd"),
+		   says(&err, "none, gzip, xz or zstd"),
 	   "there is no such compression");
 	is_int(ark_fits("x", UINT64_C(1) << 50, &err), 0, "1 PiB");
 	ok(ark_fits("x", UINT64_MAX, &err) < 0, "... not 16 EiB");

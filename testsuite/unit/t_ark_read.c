@@ -291,7 +291,7 @@ test_sizes(void)
 	craft(&(struct crafted){
 		.name = "huge", .type = '0', .size = UINT64_C(1) << 60 });
 	ok(walk(false, &e, &err) < 0 && err.kind == ERROR_CORRUPT &&
-		   says(&err, "huge: an absurd size"),
+		   says(&err, "huge: an impossible size"),
 	   "refused: 1 EiB");
 	craft(&(struct crafted){ .name = "short", .type = '0', .size = 5000 });
 	ok(walk(true, &e, &err) < 0 && err.kind == ERROR_CORRUPT &&
@@ -351,7 +351,7 @@ test_sparse(void)
 	c.lines[3] = "GNU.sparse.realsize=1152921504606846976";
 	craft(&c);
 	ok(walk(true, &e, &err) < 0 && err.kind == ERROR_CORRUPT &&
-		   says(&err, "holes: an absurd size"),
+		   says(&err, "holes: an impossible size"),
 	   "refused: a hole of 1 EiB");
 }
 
@@ -380,13 +380,13 @@ test_bombs(void)
 	must(run("{ head -c -1024 a; echo 9999999; yes 0 | head -c 80000000; } "
 		 "| gzip >b && mv b a"));
 	ok(walk(true, &e, &err) < 0 && err.kind == ERROR_CORRUPT &&
-		   says(&err, "too much before the next file"),
+		   says(&err, "too many bytes before the next file"),
 	   "a map of holes without end");
 	must(run("{ printf 070701; printf '%080d' 0 | tr 0 1; "
 		 "printf '0800000000000000'; head -c 100000000 /dev/zero; } "
 		 "| gzip >a"));
 	ok(walk(true, &e, &err) < 0 && err.kind == ERROR_CORRUPT &&
-		   says(&err, "too much before the next file"),
+		   says(&err, "too many bytes before the next file"),
 	   "a name without end");
 	getrusage(RUSAGE_SELF, &after);
 	printf("# %ld KiB\n", after.ru_maxrss - before.ru_maxrss);

@@ -124,7 +124,7 @@ test_flushed(void)
 	put_tree(fmt("%s/.scr/flush.scr", place),
 		 FLUSH "ID>7\n" FLUSH "NAME>x\n");
 	ok(build(place, &r, &err) == -1 && err.kind == ERROR_LOST &&
-		   says(&err, "cannot be told whether"),
+		   says(&err, "they cannot be checked"),
 	   "without a summary or a size");
 	put_tree(fmt("%s/.scr/flush.scr", place), FLUSH
 		 "ID>7\n" FLUSH "NAME>x\n" FLUSH "FILES>4\n" FLUSH "SIZE>3\n");
@@ -158,13 +158,23 @@ test_add(void)
 	   "add with another's summary");
 	make_flushed("3");
 	must(unlink(fmt("%s/.scr/scr.dataset.7/rank2file", place)) == 0);
-	ok(add(place, "fl", &id, &err) == -1 && says(&err, "--build 7"),
-	   "add without rank2file");
+	ok(add(place, "fl", &id, &err) == -1 && err.kind == ERROR_LOST &&
+		   says(&err, "scr.dataset.7: not added: ") &&
+		   !says(&err, "--build"),
+	   "add without rank2file: no build can help");
 	scene_make(&xor4);
 	must(build(scene_prefix(&xor4), &r, NULL) == 0);
 	scene_lose_reds(&xor4, 1, false);
 	ok(add(scene_prefix(&xor4), "ckpt", &id, &err) == 0,
 	   "add although redundancy is missing");
+	must(unlink(fmt("%s/.scr/scr.dataset.7/summary.scr",
+			scene_prefix(&xor4))) == 0);
+	ok(add(scene_prefix(&xor4), "7", &id, &err) == -1 &&
+		   says(&err, "not added: summary.scr: ") &&
+		   says(&err, ": repair it with --build 7"),
+	   "... without a summary");
+	must(build(scene_prefix(&xor4), &r, NULL) == 0);
+	scene_lose_reds(&xor4, 1, false);
 	scene_lose_data(&xor4, 3);
 	ok(add(scene_prefix(&xor4), "ckpt", &id, &err) == -1 &&
 		   err.kind == ERROR_LOST,
@@ -313,7 +323,7 @@ test_delete(void)
 	flushed_anew(NULL);
 	remove_tree(fmt("%s/.scr/scr.dataset.7", place));
 	ok(delete_once(&r, &err) == 0 && r.files == 0 &&
-		   heard("metadata are gone"),
+		   heard("metadata are missing"),
 	   "a dataset without metadata");
 	ok(exists(fmt("%s/d/f1", place)), "... keeps its files");
 

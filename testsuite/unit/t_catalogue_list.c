@@ -4,7 +4,9 @@
  * selecting what to prune; and the lock of a dataset.
  */
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "cattest.h"
 #include "json.h"
@@ -65,6 +67,7 @@ test_prune(void)
 		{ 5, 0, false, 0, 0 }, { 6, 0, false, 0, 0 },
 		{ 1, 6, true, 1, 7 },  { 3, 2, true, 1, 2 },
 	};
+	const struct catalogue_keep one = { .last = 1 };
 	struct error err = ERROR_INIT;
 	struct catalogue_edit e;
 	struct catalogue *c = NULL;
@@ -76,8 +79,11 @@ test_prune(void)
 	must(edit(c, CATALOGUE_CURRENT, "set.3", &e, NULL) == 0);
 	ix = catalogue_read(c, NULL);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		int64_t *ids = catalogue_prune(c, ix, cases[i].keep,
-					       cases[i].outputs, &n, NULL);
+		const struct catalogue_keep keep = {
+			.last = cases[i].keep,
+			.outputs = cases[i].outputs,
+		};
+		int64_t *ids = catalogue_prune(c, ix, &keep, &n, NULL);
 		bool good = n == cases[i].count;
 
 		if (good && n > 0)
@@ -95,7 +101,7 @@ test_prune(void)
 	make_prefix(9, false, true);
 	c = open_prefix();
 	ix = catalogue_read(c, NULL);
-	ok(ix != NULL && catalogue_prune(c, ix, 1, false, &n, &err) == NULL &&
+	ok(ix != NULL && catalogue_prune(c, ix, &one, &n, &err) == NULL &&
 		   n == (size_t)-1 && err.kind == ERROR_DAMAGED,
 	   "nothing is pruned by a guess");
 	index_free(ix);
@@ -104,22 +110,27 @@ test_prune(void)
 
 /* --- Lists --- */
 
+static struct buf listed;
+
+static void
+collect(struct buf *text)
+{
+	must(buf_add(&listed, text->data, text->len) == 0);
+	buf_clear(text);
+}
+
 /* The output of catalogue_list(), for mem_free(). */
 static char *
 list_text(const struct index_entry *e, size_t n,
-	  const struct catalogue_filter *f, enum catalogue_style style)
+	  const struct catalogue_filter *f, const struct catalogue_look *look)
 {
-	FILE *to = tmpfile();
 	char *text = NULL;
-	long len = 0;
 
-	must(to != NULL);
-	must(catalogue_list(e, n, f, style, to, NULL) == 0);
-	len = ftell(to);
-	text = mem_calloc((size_t)len + 1, 1);
-	rewind(to);
-	must(fread(text, 1, (size_t)len, to) == (size_t)len);
-	fclose(to);
+	buf_clear(&listed);
+	must(catalogue_list(&(struct catalogue_rows){ NULL, e, n }, f, look,
+			    collect, NULL) == 0);
+	text = mem_strdup(listed.len > 0 ? listed.data : "");
+	must(text != NULL);
 	return text;
 }
 
@@ -146,8 +157,11 @@ static void
 test_list(void)
 {
 	const struct catalogue_filter all = { .valid = false };
+	const struct catalogue_look llnl = { .style = CATALOGUE_LLNL };
+	const struct catalogue_look wide = { .style = CATALOGUE_WIDE };
+	const struct catalogue_look names = { .style = CATALOGUE_NAMES };
 	struct catalogue_filter f = all;
-	char *text = list_text(rows, 3, &all, CATALOGUE_LLNL);
+	char *text = list_text(rows, 3, &all, &llnl);
 
 	is_str(text,
 	       "DSET VALID FLUSHED             CUR NAME\n"
@@ -156,22 +170,22 @@ test_list(void)
 	       "   6 NO    x     UNKNOWN_NAME\n",
 	       "LLNL's table");
 	mem_free(text);
-	text = list_text(rows, 3, &all, CATALOGUE_WIDE);
+	text = list_text(rows, 3, &all, &wide);
 	is_str(text,
 	       "DSET VALID FLUSHED             CUR KIND     FILES       SIZE "
-	       "NAME     REASON\n"
+	       "NAME         REASON\n"
 	       "123456 YES   2026-11-20T23:00:34   * ckpt         3    1.5 KiB "
 	       "long id\n"
 	       "   7 NO                            both         -          - "
-	       "bad\\nname never completed\n"
+	       "bad\\nname    never completed\n"
 	       "   6 NO    x     output       0        0 B UNKNOWN_NAME last "
 	       "fetch failed 2026-11-20T23:00:42\n",
 	       "the wide table");
 	mem_free(text);
-	text = list_text(rows, 3, &all, CATALOGUE_NAMES);
+	text = list_text(rows, 3, &all, &names);
 	is_str(text, "long id\nbad\\nname\n", "names");
 	mem_free(text);
-	text = list_text(rows, 0, &all, CATALOGUE_LLNL);
+	text = list_text(rows, 0, &all, &llnl);
 	is_str(text, "DSET VALID FLUSHED             CUR NAME\n",
 	       "an empty table");
 	mem_free(text);
@@ -225,27 +239,178 @@ test_json(void)
 }
 
 static void
-test_stamps(void)
+test_columns(void)
 {
-	static const char *const good[] = { "2026-11-20", "2026-11-20T23",
-					    "2026-11-20T23:00",
-					    "2026-11-20T23:00:34" };
-	static const char *const bad[] = { "",
-					   "2026",
-					   "2026-11",
-					   "2026-11-2",
-					   "2026-11-20T",
-					   "20261120",
-					   "2026-11-20 23:00:34",
-					   "2026-11-20T23:00:34Z",
-					   "yyyy-mm-dd" };
+	const struct catalogue_filter all = { .valid = false };
+	struct catalogue_look look = { .bytes = true };
+	struct index_entry list[3];
+	struct error err = ERROR_INIT;
+	char *text = NULL;
 
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		is_int(catalogue_check_stamp(good[i], NULL), 0, good[i]);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		is_int(catalogue_check_stamp(bad[i], NULL), -1,
-		       fmt("not \"%s\"", bad[i]));
-	is_int(catalogue_check_stamp(NULL, NULL), 0, "no stamp");
+	is_int(catalogue_look_columns(&look, "name,size,reason,id,fetches",
+				      NULL),
+	       0, "columns");
+	text = list_text(rows, 3, &all, &look);
+	is_str(text,
+	       "NAME         SIZE REASON                                  "
+	       "DSET FETCHES\n"
+	       "long id      1536 -                                     "
+	       "123456       0\n"
+	       "bad\\nname       - never completed                       "
+	       "     7       0\n"
+	       "UNKNOWN_NAME    0 last fetch failed 2026-11-20T23:00:42 "
+	       "     6       0\n",
+	       "... as wide as their cells, and none is empty");
+	mem_free(text);
+	ok(catalogue_look_columns(&look, "id,colour", &err) == -1 &&
+		   err.kind == ERROR_USAGE &&
+		   says(&err, "unknown column 'colour': one of id, valid"),
+	   "no column");
+	error_clear(&err);
+	ok(catalogue_look_columns(&look, "id,", &err) == -1, "nothing");
+	error_clear(&err);
+	ok(catalogue_look_columns(&look,
+				  "id,id,id,id,id,id,id,id,id,id,id,id,id,id,"
+				  "id,id,id",
+				  &err) == -1 &&
+		   says(&err, "more than 16 columns"),
+	   "too many");
+
+	memcpy(list, rows, sizeof(rows));
+	must(catalogue_look_sort(&look, "size", NULL) == 0);
+	must(catalogue_sort(NULL, list, 3, &look, NULL) == 0);
+	ok(list[0].id == 6 && list[1].id == 123456 && list[2].id == 7,
+	   "by size, unknown ones last");
+	must(catalogue_look_sort(&look, "-size", NULL) == 0);
+	must(catalogue_sort(NULL, list, 3, &look, NULL) == 0);
+	ok(list[0].id == 123456 && list[1].id == 6 && list[2].id == 7,
+	   "... also in descending order");
+	must(catalogue_look_sort(&look, "reason", NULL) == 0);
+	must(catalogue_sort(NULL, list, 3, &look, NULL) == 0);
+	ok(list[0].id == 6 && list[1].id == 7 && list[2].id == 123456,
+	   "by a text that is composed");
+	must(catalogue_look_sort(&look, "valid", NULL) == 0);
+	must(catalogue_sort(NULL, list, 3, &look, NULL) == 0);
+	ok(list[0].id == 7 && list[1].id == 6 && list[2].id == 123456,
+	   "newer ones first among equals");
+	error_clear(&err);
+	ok(catalogue_look_sort(&look, "-", &err) == -1 &&
+		   err.kind == ERROR_USAGE,
+	   "no order");
+}
+
+/* The index of an empty prefix, in memory: newest first a checkpoint that is
+ * still being written, then one or two of each of three days, and two that were
+ * never completed. */
+static struct index *
+make_days(void)
+{
+	static const char *const flushed[] = {
+		"2026-11-19T01:00:00",
+		"2026-11-19T23:59:59",
+		NULL,
+		"2026-11-20T10:00:00",
+		"2026-11-20T18:00:00",
+		NULL,
+		"2026-11-21T08:00:00",
+		NULL,
+	};
+	struct index *ix = index_new(NULL);
+
+	for (int i = 0; i < 8; i++) {
+		struct kvtree *d = tree_of(
+			fmt("ID>%d\nNAME>set.%d\nFLAG_CKPT>1\nCKPT>%d\n", i + 1,
+			    i + 1, i + 1));
+
+		must(index_add(ix, d, flushed[i] != NULL, flushed[i], NULL) ==
+		     0);
+		kvtree_free(d);
+	}
+	return ix;
+}
+
+static void
+test_keep(void)
+{
+	static const struct {
+		struct catalogue_keep keep;
+		const char *gone, *name;
+	} cases[] = {
+		{ { .daily = 2 }, " 1 2 3 4 6", "keep two days" },
+		{ { .last = 2, .daily = 2 }, " 1 2 3 4", "... and two more" },
+		{ { .daily = 9 }, " 1 3 4 6", "... more than there are" },
+		{ { .since = "2026-11-20T12:00:00" },
+		  " 1 2 3 4",
+		  "keep since then" },
+		{ { .daily = 3, .since = "2026-11-20T12:00:00" },
+		  " 1 3 4",
+		  "... and three days" },
+		{ { .since = "2026-12-01T00:00:00" },
+		  " 1 2 3 4 5 6",
+		  "the newest valid one stays" },
+		{ { .last = 9, .daily = 1 }, "", "too few valid ones" },
+	};
+	struct index *ix = make_days();
+	struct catalogue *c = NULL;
+
+	make_prefix(0, false, false);
+	c = open_prefix();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf gone = BUF_INIT;
+		size_t n = 0;
+		int64_t *ids = catalogue_prune(c, ix, &cases[i].keep, &n, NULL);
+
+		must(buf_add_str(&gone, "") == 0);
+		for (size_t k = 0; k < n; k++)
+			must(buf_printf(&gone, " %d", (int)ids[k]) == 0);
+		is_str(gone.data, cases[i].gone, cases[i].name);
+		buf_free(&gone);
+		mem_free(ids);
+	}
+	index_free(ix);
+	catalogue_close(c);
+}
+
+static void
+test_times(void)
+{
+	static const struct {
+		const char *text, *stamp; /* NULL: refused */
+	} cases[] = {
+		{ "2026-11-20", "2026-11-20T00:00:00" },
+		{ "2026-11-20T23:00", "2026-11-20T23:00:00" },
+		{ "2026-11-20 23:00:34", "2026-11-20T23:00:34" },
+		{ "2026-11-20T23:00:34Z", "2026-11-20T23:00:34" },
+		{ "2027-01-01", "2027-01-01T00:00:00" },
+		{ "2d", "2026-11-19T10:00:00" },
+		{ "1h 30m", "2026-11-21T08:30:00" },
+		{ "now", "2026-11-21T10:00:00" },
+		{ "today", "2026-11-21T00:00:00" },
+		{ "9:00 today", "2026-11-21T09:00:00" },
+		{ "9000w", "1970-01-01T00:00:00" },
+		{ "@0", "1970-01-01T00:00:00" },
+		{ "15:00", NULL },
+		{ "fri", NULL },
+		{ "+2h", NULL },
+		{ "", NULL },
+		{ "2026", NULL },
+		{ "2026-11", NULL },
+		{ "2026-11-31", NULL },
+		{ "20261120", NULL },
+		{ "yyyy-mm-dd", NULL },
+	};
+	const int64_t now = 1795255200; /* 2026-11-21T10:00:00Z, a Saturday */
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct error err = ERROR_INIT;
+		char to[WHEN_TEXT] = "";
+
+		if (catalogue_time(cases[i].text, now, to, &err) == 0)
+			is_str(to, cases[i].stamp, cases[i].text);
+		else
+			ok(cases[i].stamp == NULL && err.kind == ERROR_USAGE,
+			   fmt("not \"%s\"", cases[i].text));
+	}
 }
 
 /* --- Locks --- */
@@ -318,12 +483,17 @@ test_lock(void)
 int
 main(void)
 {
+	setenv("TZ", "UTC0", 1);
+	tzset();
 	test_ids();
 	test_prune();
 	test_list();
 	test_json();
-	test_stamps();
+	test_columns();
+	test_keep();
+	test_times();
 	test_lock();
 	remove_tree(place);
+	buf_free(&listed);
 	return tap_done();
 }

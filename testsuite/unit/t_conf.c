@@ -144,8 +144,8 @@ test_notices(void)
 	ok(strstr(text, ".scrconf:5: \"FOO\"") != NULL, "... a word alone");
 	ok(strstr(text, ".scrconf:6: \"b\"\" is left out") != NULL,
 	   "... a quoted blank");
-	ok(strstr(text, ".scrconf:8: SCR_PREFIX_SIZE is left out: there is no "
-			"environment variable NOSUCHVAR") != NULL,
+	ok(strstr(text, ".scrconf:8: SCR_PREFIX_SIZE is left out: "
+			"environment variable NOSUCHVAR is not set") != NULL,
 	   "... a variable that is not set");
 	is_str(conf_get(c, "BAR"), "\"a", "... what was understood is used");
 	ok(conf_get(c, "A") && conf_get(c, "B") && conf_get(c, "C") &&
@@ -388,6 +388,20 @@ test_where(void)
 	c = conf_open(&w, &err);
 	is_str(conf_get(c, "SCR_JOB_NAME"), "mine",
 	       "... as the application set it");
+	conf_close(c);
+	write_text(file("p/.scr/app.conf"), "");
+	write_text(file("p/.scrconf"),
+		   fmt("SCR_JOB_NAME=prefix\nSCR_CONF_FILE=%s\n",
+		       file("mine.conf")));
+	c = conf_open(&w, &err);
+	is_str(conf_get(c, "SCR_JOB_NAME"), "prefix",
+	       "... but not as the user's file sets it");
+	ok(!conf_is_set(c, "SCR_CONF_FILE"), "... which is not in force");
+	ok(conf_notice(c) != NULL &&
+		   strstr(conf_notice(c),
+			  "p/.scrconf:2: SCR_CONF_FILE is left out: only the "
+			  "environment and SCR_Config can set it") != NULL,
+	   "... and reported");
 	conf_close(c);
 	w.user_file = "../here/.scrconf";
 	c = conf_open(&w, &err);

@@ -80,7 +80,7 @@ test_in_force(void)
 		   str_eq(v.text, "POWER"),
 	   "a text");
 	ok(conf_in_force(c, conf_param("SCR_CURRENT"), &v) && v.text == NULL,
-	   "not set, and nothing is built in");
+	   "not set, and without a default");
 	ok(conf_notice(c) == NULL, "... no notice so far");
 	ok(!conf_in_force(c, conf_param("SCR_SET_SIZE"), &v) && v.count == 8,
 	   "below the least: the built-in value");

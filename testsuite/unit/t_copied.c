@@ -14,13 +14,13 @@ static const char full[] = A "SIZE>7\n" A "CRC>0xda711cb\n" A "MTIME_SECS>5\n" A
 static void
 test_round_trip(void)
 {
-	struct kvtree *t = tree_of(full);
+	struct kvtree *t = tree_of(full), *desc = NULL;
 	struct arena *arena = arena_new();
 	struct buf image = BUF_INIT;
 	struct copied c;
 
 	is_int(copied_read(t, arena, &c, NULL), 0, "a record is read");
-	is_int(copied_encode(&c, &image, NULL), 0, "... and written");
+	is_int(copied_encode(&c, NULL, &image, NULL), 0, "... and written");
 	ok(tree_is(t, image.data, image.len), "... as it was");
 	kvtree_free(t);
 	is_int((int64_t)c.nfiles, 2, "... two files");
@@ -31,13 +31,27 @@ test_round_trip(void)
 	is_str(c.files[1].path, ".scr/scr.dataset.1/b", "... in order");
 	c.files[0].mtime.tv_sec = -1;
 	buf_clear(&image);
-	ok(copied_encode(&c, &image, NULL) == 0 &&
+	ok(copied_encode(&c, NULL, &image, NULL) == 0 &&
 		   (t = kvtree_decode(image.data, image.len, NULL, NULL)) !=
 			   NULL &&
 		   copied_read(t, arena, &c, NULL) == 0 &&
 		   c.files[0].mtime.tv_sec == 0,
 	   "a time before 1970 is none");
+	desc = tree_of("ID>7\nNAME>out.7\nFLAG_OUTPUT>1\n");
+	kvtree_free(t);
+	buf_clear(&image);
+	ok(copied_encode(&c, desc, &image, NULL) == 0 &&
+		   (t = kvtree_decode(image.data, image.len, NULL, NULL)) !=
+			   NULL &&
+		   copied_read(t, arena, &c, NULL) == 0 && c.nfiles == 2,
+	   "with a descriptor");
+	ok(copied_desc(t) != NULL &&
+		   kvtree_get2(copied_desc(t), "NAME", "out.7") != NULL &&
+		   kvtree_count(copied_desc(t)) == 3,
+	   "... which is read again");
+	kvtree_free(desc);
 	tree_clear(t);
+	ok(copied_desc(t) == NULL, "none in an empty one");
 	ok(copied_read(t, arena, &c, NULL) == 0 && c.nfiles == 0,
 	   "an empty one has no files");
 	kvtree_free(t);
@@ -107,7 +121,7 @@ static int
 write_all(void *arg, struct error *err)
 {
 	struct buf image = BUF_INIT;
-	int rc = copied_encode(arg, &image, err);
+	int rc = copied_encode(arg, NULL, &image, err);
 
 	buf_free(&image);
 	return rc;

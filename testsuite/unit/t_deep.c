@@ -159,14 +159,14 @@ one_byte(const struct kind *t, bool crc)
 	flip(scene_data(&s, 2, 0), -1);
 	if (crc || t->names) {
 		one_finding(&s, "373 in rank_2_0.dat",
-			    "rank_2_0.dat of rank 2: contents are wrong, the "
-			    "first difference is at byte 373",
+			    "rank_2_0.dat of rank 2: its contents are "
+			    "damaged, the first difference is at byte 373",
 			    what);
 		repaired(&s, what);
 	} else {
 		one_finding(&s, "nobody in set 1",
-			    partner ? "cannot be told which is wrong"
-				    : "does not add up: 1 byte differ",
+			    partner ? "which of them is wrong is unknown"
+				    : "is inconsistent: 1 byte differs",
 			    what);
 		flip(scene_data(&s, 2, 0), -1);
 	}
@@ -177,7 +177,7 @@ one_byte(const struct kind *t, bool crc)
 		one_finding(&s, "body of 3", "mem_4_of_", what);
 		repaired(&s, what);
 	} else {
-		one_finding(&s, "nobody in set 1", "cannot be told", what);
+		one_finding(&s, "nobody in set 1", "unknown", what);
 		flip(scene_red(&s, 3, false, false), -5);
 	}
 
@@ -343,7 +343,8 @@ other_filemap(void)
 	scene_make(&s);
 	edit_tree(scene_map(&s, 2), set_mode, (void *)(uintptr_t) "33262");
 	one_finding(&s, "rank 2",
-		    "rank 2: contents are wrong: set 1 of 1 (RS over filemaps)",
+		    "rank 2: its contents are damaged: set 1 of 1 (RS over "
+		    "filemaps)",
 		    "a filemap that was changed");
 	scene_end(&s);
 }

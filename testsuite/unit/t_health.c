@@ -204,11 +204,11 @@ test_nodes(void)
 		  HEALTH_UNREACHABLE, HEALTH_UNREACHABLE },
 		{ "refuse1", NULL, HEALTH_UNREACHABLE, HEALTH_UNREACHABLE },
 		{ "dead1", NULL, HEALTH_UNREACHABLE, HEALTH_UNREACHABLE },
-		{ "good2", "excluded by SCR_EXCLUDE_NODES", HEALTH_EXCLUDED,
-		  HEALTH_OK },
-		{ "dead2", "excluded by SCR_EXCLUDE_NODES", HEALTH_EXCLUDED,
-		  HEALTH_EXCLUDED },
-		{ "good3", "specified as down", HEALTH_SPECIFIED,
+		{ "good2", "User excluded via SCR_EXCLUDE_NODES",
+		  HEALTH_EXCLUDED, HEALTH_OK },
+		{ "dead2", "User excluded via SCR_EXCLUDE_NODES",
+		  HEALTH_EXCLUDED, HEALTH_EXCLUDED },
+		{ "good3", "Specified as down", HEALTH_SPECIFIED,
 		  HEALTH_SPECIFIED },
 	};
 	const size_t count = sizeof(want) / sizeof(want[0]);
@@ -240,7 +240,7 @@ test_nodes(void)
 		ok(strcmp(bad.names[i], "good1") != 0, bad.names[i]);
 	is_int(health_reasons(&s.h, &s.job.nodes, HEALTH_READ, &text, NULL), 0,
 	       "reasons");
-	ok(strstr(text.data, "good3: specified as down\n") != NULL &&
+	ok(strstr(text.data, "good3: Specified as down\n") != NULL &&
 		   strstr(text.data, "full1") == NULL,
 	   "... without a full node for a reader");
 	json_free(health_json(&s.h, &s.job.nodes, HEALTH_RUN));
@@ -257,8 +257,8 @@ test_nodes(void)
 	       "asked for reading");
 	for (size_t i = 0; i < count; i++)
 		is_int(s.h.nodes[i].state, want[i].to_read, want[i].node);
-	ok(strncmp(s.h.nodes[7].why, "excluded by SCR_EXCLUDE_NODES; ", 31) ==
-		   0,
+	ok(strncmp(s.h.nodes[7].why, "User excluded via SCR_EXCLUDE_NODES; ",
+		   37) == 0,
 	   s.h.nodes[7].why);
 	hostlist_free(&bad);
 	buf_free(&asked);

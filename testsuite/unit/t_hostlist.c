@@ -72,8 +72,8 @@ static const struct vector bad[] = {
 	{ "n[1, 2]", "character 5: \" 2]\": expected a number" },
 	{ "n[a-b]", "character 3: \"a-b]\": expected a number" },
 	{ "n[[1]]", "character 3: \"[1]]\": expected a number" },
-	{ "n1]", "character 3: \"]\": there is no '['" },
-	{ "n[1]]", "character 5: \"]\": there is no '['" },
+	{ "n1]", "character 3: \"]\": this ']' has no matching '['" },
+	{ "n[1]]", "character 5: \"]\": this ']' has no matching '['" },
 	{ "ok,n[3-1]", "character 6: \"3-1]\": a range goes from" },
 	{ "n[1-010]", "character 3: \"1-010]\": both ends" },
 	{ "n[008-10]", "character 3: \"008-10]\": both ends" },
@@ -91,14 +91,15 @@ static const struct vector bad[] = {
 	{ "b[1-2]" LONG_250 "123[8-10]", "a name is too long" },
 	{ "a[1]b[1]c[1]d[1]e[1]f[1]g[1]h[1]i[1]j[1]k[1]l[1]m[1]n[1]o[1]p[1]q[1]",
 	  "too many brackets" },
-	{ "a;b", "character 2: \";b\": no node name has" },
-	{ "a,$(reboot)", "character 3: \"$(reboot)\": no node name has" },
-	{ "a,\033[2J", "character 3: \"\\x1b[2J\": no node name has" },
-	{ "n\xc3\xa9", "no node name has this character" },
-	{ "a,-oProxyCommand=x", "no node name has this character" },
+	{ "a;b", "character 2: \";b\": a node name cannot have" },
+	{ "a,$(reboot)",
+	  "character 3: \"$(reboot)\": a node name cannot have" },
+	{ "a,\033[2J", "character 3: \"\\x1b[2J\": a node name cannot have" },
+	{ "n\xc3\xa9", "a node name cannot have this character" },
+	{ "a,-oProxyCommand=x", "a node name cannot have this character" },
 	{ "a,-oProxyCommand", "character 3: \"-oProxyCommand\": a node name" },
-	{ "-[1-3]", "a node name starts with a letter or a digit" },
-	{ "..", "a node name starts with a letter or a digit" },
+	{ "-[1-3]", "a node name must start with a letter or a digit" },
+	{ "..", "a node name must start with a letter or a digit" },
 };
 
 /* Parse `text`. */
@@ -261,7 +262,8 @@ static const struct vector texts[] = {
 	  "n1000000000000000000,n1000000000000000001" },
 	{ "n999999999999999999 n1000000000000000000",
 	  "n999999999999999999,n1000000000000000000" },
-	{ "a1b1c1d1e1f1g1h1i1j1k1l1m1n1o1p1q1 a1b1c1d1e1f1g1h1i1j1k1l1m1n1o1p1q2",
+	{ "a1b1c1d1e1f1g1h1i1j1k1l1m1n1o1p1q1 "
+	  "a1b1c1d1e1f1g1h1i1j1k1l1m1n1o1p1q2",
 	  "a1b1c1d1e1f1g1h1i1j1k1l1m1n1o1p1q[1-2]" },
 };
 

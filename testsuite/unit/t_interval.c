@@ -223,7 +223,7 @@ test_telling(void)
 	is_int(interval_text(&s, &out), 0, "as text");
 	ok(strstr(out.data, "checkpoints: 4, 32.0 s in all, 8.0 s each\n") !=
 			   NULL &&
-		   strstr(out.data, "lines passed over: 1\n") != NULL,
+		   strstr(out.data, "lines skipped: 1\n") != NULL,
 	   "... figures");
 	ok(strstr(out.data, "failed") == NULL, "... nothing that was not");
 	buf_free(&out);

@@ -254,7 +254,8 @@ test_check(void)
 	fresh();
 	check(NULL, false, no_file, "no halt file");
 	must(rmdir(at("p")) == 0);
-	check(NULL, false, no_file, "no prefix");
+	check(NULL, true, "cannot open the prefix",
+	      "no prefix: unknown, so stop");
 	must(mkdir(at("p"), 0777) == 0);
 	set("X", NULL, 0);
 	check(NULL, true, "HALT RUN: Reason: X.\n", "a condition that is met");
@@ -283,7 +284,7 @@ test_check(void)
 	setenv("SCR_HALT_SECONDS", "some", 1);
 	c = conf_open(&where, NULL);
 	is_int(halt_check(at("p"), c, 1000, &stop, NULL, &err), -1,
-	       "a parameter that is no number");
+	       "a parameter that is not a number");
 	ok(stop && err.kind == ERROR_USAGE && says(&err, "SCR_HALT_SECONDS"),
 	   "... is told, and means stop");
 	conf_close(c);
@@ -321,13 +322,12 @@ test_text(void)
 	must(f != NULL);
 	ok(json_print(halt_json("p", &s, 5000000000), f, NULL) == 0, "as JSON");
 	fclose(f);
-	ok(strstr(out, "\"exit_before\": 5000000000") != NULL &&
-		   strstr(out, "\"exit_before_text\": "
-			       "\"2128-06-11T08:53:20") != NULL &&
-		   strstr(out, "\"stop_at\": 4999996400") != NULL &&
+	ok(strstr(out, "\"exit_before\": \"2128-06-11T08:53:20Z\"") != NULL &&
+		   strstr(out, "\"stop_at\": \"2128-06-11T07:53:20Z\"") !=
+			   NULL &&
 		   strstr(out, "\"exit_after\": null") != NULL &&
 		   strstr(out, "\"reason\": \"line\\nbreak\"") != NULL &&
-		   strstr(out, "\"halt\": true") != NULL &&
+		   strstr(out, "\"due\": true") != NULL &&
 		   strstr(out, "\"damage\": null") != NULL,
 	   "... with all of it");
 	free(out);

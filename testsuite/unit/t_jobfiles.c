@@ -238,6 +238,8 @@ static const struct prepare_case {
 	  false },
 	{ "this very job", two, "1000", 0, false, JOBFILES_OURS, true, false,
 	  true },
+	{ "... with force", two, "1000", 0, true, JOBFILES_OURS, true, false,
+	  true },
 	{ "no owner", "DATASET>7>LOCATION>PFS\n", "7", 1, false,
 	  JOBFILES_REMOVED, false, false, false },
 	{ "damaged", "", "7", 1, false, JOBFILES_ASIDE, false, true, false },
@@ -262,8 +264,10 @@ test_prepare(void)
 				 "DSET>1>COMPLETE>1\nDSET>1>DSET>ID>1\n"
 				 "DSET>1>DSET>NAME>a\nDSET>1>DSET>CKPT>1\n"
 				 "DSET>1>DSET>CREATED>2000\nNAME>a>DSET>1\n");
-		const struct jobfiles_job job = { c->job_id, answer, &runs,
-						  c->force };
+		const struct jobfiles_job job = { .id = c->job_id,
+						  .runs = answer,
+						  .arg = &runs,
+						  .force = c->force };
 
 		is_int(jobfiles_prepare(root, &job, &p, &err), 0, c->name);
 		is_int(p.left, c->left, "... is seen");

@@ -203,8 +203,9 @@ static const struct {
 	{ "--d=x", "option '--d' is ambiguous: '--drop', '--drop-after'" },
 	/* verbs */
 	{ "--build 1 --drop x",
-	  "options '--build' and '--drop' exclude each other" },
-	{ "--list -b1", "options '--list' and '--build' exclude each other" },
+	  "options '--build' and '--drop' cannot be used together" },
+	{ "--list -b1",
+	  "options '--list' and '--build' cannot be used together" },
 	{ "--drop a --drop b",
 	  "option '--drop' given twice, with 'a' and 'b'" },
 	{ "--drop a -r b", "option '--remove' given twice, with 'a' and 'b'" },

@@ -260,7 +260,7 @@ two_small_losses(void)
 	       "apart from each other: XOR brings both back");
 	must(unlink(scene_data(&s, 2, 1)) == 0);
 	is_int(status_now(&s, &err), STATUS_LOST, "in the same place: lost");
-	ok(says(&err, "ranks 0 2 are missing, the scheme survives 1"),
+	ok(says(&err, "members (ranks 0 2) are missing; XOR can restore 1"),
 	   "the ranks are named");
 	scene_end(&s);
 }

@@ -302,7 +302,7 @@ maps_alone(void)
 	p = plan_by_hand(dir, NULL, &n, true, &err);
 	ok(p != NULL && plan_status(p) == STATUS_LOST, "too many are lost");
 	plan_error(p, &err);
-	ok(says(&err, "ranks 0 2 4 6 are missing, the scheme survives 2"),
+	ok(says(&err, "members (ranks 0 2 4 6) are missing; RS can restore 2"),
 	   "they are named");
 	plan_free(p);
 }

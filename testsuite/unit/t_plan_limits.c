@@ -39,18 +39,19 @@ crafted_names(void)
 	} names[] = {
 		{ "filemap_3999999", NULL, ERROR_NONE },
 		{ "filemap_300", NULL, ERROR_NONE },
-		{ "filemap_4194304", "beyond any job", ERROR_CORRUPT },
-		{ "filemap_2147483647", "beyond any job", ERROR_CORRUPT },
+		{ "filemap_4194304", "too large for any job", ERROR_CORRUPT },
+		{ "filemap_2147483647", "too large for any job",
+		  ERROR_CORRUPT },
 		{ "reddesc.er.0.xor.grp_1_of_1.mem_1_of_4000.redset", NULL,
 		  ERROR_NONE },
 		{ "reddesc.er.0.xor.grp_1_of_1.mem_1_of_4097.redset",
-		  "beyond any job", ERROR_CORRUPT },
+		  "too large for any job", ERROR_CORRUPT },
 		{ "reddesc.er.0.xor.grp_1_of_1.mem_1_of_100000000.redset",
 		  "far more", ERROR_CORRUPT },
 		{ "reddesc.er.0.xor.grp_7_of_100000000.mem_1_of_4.redset", NULL,
 		  ERROR_NONE },
 		{ "reddesc.er.99999999.xor.grp_1_of_1.mem_1_of_4.redset",
-		  "beyond any job", ERROR_CORRUPT },
+		  "too large for any job", ERROR_CORRUPT },
 	};
 	struct timespec t0, t1;
 

@@ -76,17 +76,20 @@ said_fini(struct said *s)
 			buf_free(&s->files[i][k]);
 }
 
+/* Only the plan over files takes the lists of a lost set from filemaps, too, and
+ * so may solve a part of it: this part is not compared. */
 static bool
 same_set(const struct plan_set *a, const struct plan_set *b)
 {
 	bool same = a->map == b->map && a->type == b->type &&
 		    a->number == b->number && a->n == b->n &&
 		    a->verdict == b->verdict && a->missing == b->missing &&
-		    (a->solution == NULL) == (b->solution == NULL) &&
+		    (a->verdict == SET_LOST ||
+		     (a->solution == NULL) == (b->solution == NULL)) &&
 		    a->spare == b->spare &&
 		    (a->reason == NULL) == (b->reason == NULL);
 
-	if (same && a->solution != NULL)
+	if (same && a->verdict != SET_LOST && a->solution != NULL)
 		same = a->solution->njobs == b->solution->njobs &&
 		       a->solution->nlost == b->solution->nlost;
 	for (uint32_t m = 0; same && m < a->n; m++)
@@ -103,7 +106,7 @@ same_plan(const struct plan *a, const struct plan *b)
 		    a->nsets == b->nsets && a->verdict == b->verdict &&
 		    a->files_rebuild == b->files_rebuild &&
 		    a->files_lost == b->files_lost &&
-		    a->bytes_read == b->bytes_read;
+		    (a->verdict == SET_LOST || a->bytes_read == b->bytes_read);
 
 	for (size_t i = 0; same && i < a->nfiles; i++)
 		same = strcmp(a->files[i].path, b->files[i].path) == 0 &&

@@ -125,7 +125,8 @@ ambiguous(void)
 	scene_make(&moved);
 	copy_tree(fmt("%s/ckpt", scene_prefix(&moved)),
 		  fmt("%s/prefix/ckpt", scene_prefix(&moved)));
-	finds(&moved, NULL, NULL, ERROR_USAGE, "they fit here in several ways");
+	finds(&moved, NULL, NULL, ERROR_USAGE,
+	      "they match here in several ways");
 	finds(&moved, "/old/place/prefix", "/old/place/prefix", ERROR_NONE,
 	      "said by hand");
 	must(unlink(fmt("%s/prefix/ckpt/dir_1/rank_1_0.dat",
@@ -172,7 +173,7 @@ given(void)
 	finds(&moved, "/old/place/pre", NULL, ERROR_USAGE,
 	      "/old/place/pre does not match");
 	finds(&moved, "/old/place/prefix/ckpt/dir_0", NULL, ERROR_USAGE,
-	      "with /old/place/prefix they are");
+	      "those of /old/place/prefix are");
 	remove_tree(fmt("%s/ckpt", scene_prefix(&moved)));
 	finds(&moved, "/elsewhere", NULL, ERROR_USAGE,
 	      "files below /old/place/prefix/ckpt");
@@ -304,11 +305,11 @@ unsafe_paths(void)
 	/* Data must not overwrite metadata files. */
 	scene_make(&s);
 	edit_tree(scene_map(&s, 1), set_path, fmt("%s/.scr", prefix));
-	finds(&s, NULL, NULL, ERROR_UNSAFE, "lies among the metadata");
+	finds(&s, NULL, NULL, ERROR_UNSAFE, "files among the metadata");
 	scene_make(&s);
 	edit_tree(scene_map(&s, 1), set_path, prefix);
 	edit_tree(scene_map(&s, 1), set_name, (void *)(uintptr_t) ".scr");
-	finds(&s, NULL, NULL, ERROR_UNSAFE, "lies among the metadata");
+	finds(&s, NULL, NULL, ERROR_UNSAFE, "files among the metadata");
 
 	scene_make(&s);
 	edit_tree(scene_map(&s, 1), set_path, prefix);

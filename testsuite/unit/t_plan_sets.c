@@ -43,14 +43,14 @@ static const struct {
 	  { .type = REDSET_XOR, .ranks = 4, .sets = 1, .failures = 1 },
 	  1 << 1 | 1 << 3,
 	  STATUS_LOST,
-	  "set 1 of 1 (XOR over filemaps) cannot be rebuilt: ranks 1 3 "
-	  "are missing, the scheme survives 1" },
+	  "set 1 of 1 (XOR over filemaps) cannot be rebuilt: 2 of 4 "
+	  "members (ranks 1 3) are missing; XOR can restore 1" },
 	{ "XOR, two neighbours",
 	  { .type = REDSET_XOR, .ranks = 4, .sets = 1, .failures = 1 },
 	  1 << 1 | 1 << 2,
 	  STATUS_LOST,
-	  "ranks 1 2 are missing, and with them what tells the files "
-	  "of rank 1" },
+	  "ranks 1 2 are missing, and with them the only lists of files of "
+	  "rank 1" },
 	{ "XOR, all but one",
 	  { .type = REDSET_XOR, .ranks = 4, .sets = 1, .failures = 1 },
 	  0xe,
@@ -65,8 +65,8 @@ static const struct {
 	  { .type = REDSET_XOR, .ranks = 8, .sets = 2, .failures = 1 },
 	  1 << 1 | 1 << 5,
 	  STATUS_LOST,
-	  "set 2 of 2 (XOR over filemaps) cannot be rebuilt: ranks 1 "
-	  "5" },
+	  "set 2 of 2 (XOR over filemaps) cannot be rebuilt: 2 of 4 "
+	  "members (ranks 1 5" },
 	{ "RS k=2, two ranks",
 	  { .type = REDSET_RS, .ranks = 5, .sets = 1, .failures = 2 },
 	  1 << 1 | 1 << 2,
@@ -76,12 +76,12 @@ static const struct {
 	  { .type = REDSET_RS, .ranks = 6, .sets = 1, .failures = 2 },
 	  1 << 0 | 1 << 2 | 1 << 4,
 	  STATUS_LOST,
-	  "ranks 0 2 4 are missing, the scheme survives 2" },
+	  "members (ranks 0 2 4) are missing; RS can restore 2" },
 	{ "RS k=2, three neighbours",
 	  { .type = REDSET_RS, .ranks = 5, .sets = 1, .failures = 2 },
 	  1 << 1 | 1 << 2 | 1 << 3,
 	  STATUS_LOST,
-	  "what tells the files of rank 1" },
+	  "the only lists of files of rank 1" },
 	{ "PARTNER, ranks apart",
 	  { .type = REDSET_PARTNER, .ranks = 4, .sets = 1, .failures = 1 },
 	  1 << 0 | 1 << 2,
@@ -91,8 +91,8 @@ static const struct {
 	  { .type = REDSET_PARTNER, .ranks = 4, .sets = 1, .failures = 1 },
 	  1 << 0 | 1 << 3,
 	  STATUS_LOST,
-	  "ranks 0 and another 1 of its 4 members are missing, and "
-	  "with them what tells their files" },
+	  "ranks 0 and another 1 of its 4 members are missing, and the only "
+	  "lists of their files with them" },
 	{ "PARTNER with two replicas, neighbours",
 	  { .type = REDSET_PARTNER, .ranks = 5, .sets = 1, .failures = 2 },
 	  1 << 0 | 1 << 4,
@@ -102,7 +102,7 @@ static const struct {
 	  { .type = REDSET_SINGLE, .ranks = 4, .sets = 4 },
 	  1 << 2,
 	  STATUS_LOST,
-	  "nothing is left of set 3 of 4 (SINGLE over filemaps), to "
+	  "no member is left of set 3 of 4 (SINGLE over filemaps), to "
 	  "which rank 2 belongs; the files of 1 of 4 ranks are unknown" },
 	{ "SINGLE, two ranks",
 	  { .type = REDSET_SINGLE, .ranks = 4, .sets = 4 },
@@ -152,8 +152,10 @@ mixed_losses(void)
 	       "PARTNER: a file, and a redundancy file that is not its copy");
 	must(unlink(scene_red(&s, 1, false, false)) == 0);
 	is_int(status_now(&s, 0, &err), STATUS_LOST, "and its copy");
-	ok(says(&err, "ranks 0 1 3 are missing: both a rank and the copy of "
-		      "its data"),
+	ok(says(&err,
+		"members (ranks 0 1 3) are missing: both a rank and the copy "
+		"of "
+		"its data"),
 	   "told in words");
 
 	scene_make(&s);
@@ -181,11 +183,12 @@ mixed_losses(void)
 	       "SINGLE: without its redundancy file no data are lost");
 	must(unlink(scene_data(&s, 1, 0)) == 0);
 	is_int(status_now(&s, 0, &err), STATUS_LOST, "without a file they are");
-	ok(says(&err, "rank 1 missing, and SINGLE keeps no redundancy"),
+	ok(says(&err, "rank 1 missing; SINGLE keeps no redundancy"),
 	   "told in words");
 	must(unlink(scene_red(&s, 1, false, false)) == 0);
 	is_int(status_now(&s, 0, &err), STATUS_LOST, "or without both");
-	ok(says(&err, "rank_1_0.dat of rank 1: missing, and nothing is left"),
+	ok(says(&err,
+		"rank_1_0.dat of rank 1: missing, and no redundancy is left"),
 	   "then the file is named");
 	scene_end(&s);
 	s.type = REDSET_PARTNER;
@@ -211,11 +214,16 @@ vanished(void)
 	for (unsigned r = 1; r < 12; r += 3)
 		scene_lose_reds(&s, r, false);
 	p = scene_plan(&s, PLAN_HEADERS, &err);
-	ok(p != NULL && plan_status(p) == STATUS_OK && p->nsets == 6,
+	ok(p != NULL && plan_status(p) == STATUS_DAMAGED && p->nsets == 6,
 	   "a set of which no redundancy file is left: all data are there");
-	is_int(p->sets[5].n, 0, "it has no members");
-	is_int(p->sets[5].number, 2, "but its number");
-	is_str(p->sets[5].reason, "no redundancy file of it is left", "noted");
+	is_int(p->sets[5].number, 2, "its number is known");
+	ok(p->sets[5].n == 4 && p->sets[5].members[3].rank == 10,
+	   "and its members");
+	is_int((int64_t)p->red_missing, 4, "its files are computed again");
+	plan_free(p);
+	p = scene_plan(&s, 0, &err);
+	ok(p != NULL && plan_status(p) == STATUS_DAMAGED && p->red_missing == 4,
+	   "also if no headers are read");
 	plan_free(p);
 	must(unlink(scene_data(&s, 4, 0)) == 0);
 	is_int(status_now(&s, 0, &err), STATUS_LOST,
@@ -234,7 +242,8 @@ vanished(void)
 	scene_make(&s);
 	for (unsigned r = 0; r < 12; r += r % 3 == 0 ? 2 : 1)
 		scene_lose_reds(&s, r, true);
-	is_int(status_now(&s, 0, &err), STATUS_OK, "filemaps are all there");
+	is_int(status_now(&s, 0, &err), STATUS_DAMAGED,
+	       "filemaps are all there");
 	must(unlink(scene_map(&s, 5)) == 0);
 	p = scene_plan(&s, 0, &err);
 	ok(p != NULL && plan_status(p) == STATUS_LOST && p->maps_lost == 1 &&
@@ -242,7 +251,7 @@ vanished(void)
 		   p->sets[2].number == 3,
 	   "one is not");
 	plan_error(p, &err);
-	ok(says(&err, "nothing is left of set 1 of 3 (XOR over filemaps), to "
+	ok(says(&err, "no member is left of set 1 of 3 (XOR over filemaps), to "
 		      "which rank 5 belongs"),
 	   "told in words");
 	plan_free(p);
@@ -256,8 +265,9 @@ vanished(void)
 	is_int(status_now(&s, 0, &err), STATUS_OK, "no redundancy, no loss");
 	must(unlink(scene_map(&s, 7)) == 0);
 	is_int(status_now(&s, 0, &err), STATUS_LOST, "no filemap, a loss");
-	ok(says(&err, "the filemap of rank 7 is lost (missing) and nothing is "
-		      "left to rebuild it from"),
+	ok(says(&err,
+		"the filemap of rank 7 is lost (missing) and no redundancy is "
+		"left that could rebuild it"),
 	   "told in words");
 	scene_end(&s);
 }

@@ -141,7 +141,6 @@ add_some(void *arg)
 
 	for (i = 0; i < 1000; i++) {
 		progress_add(arg, 1024);
-		progress_expect(arg, 1024);
 	}
 	return NULL;
 }
@@ -161,13 +160,18 @@ test_pipe(bool quiet)
 	old = swap_stderr(fds[1]);
 	p = progress_start("copy", quiet);
 	ok(is_usr1_blocked(), "SIGUSR1 is blocked");
+	progress_subject(p, "dataset %d", 5);
+	progress_phase(p, "counting", 1);
+	progress_add(p, KIB);
+	progress_phase(p, "copying", 4 * 1000 * KIB);
 	for (i = 0; i < 4; i++)
 		pthread_create(&threads[i], NULL, add_some, p);
 	for (i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 	kill(getpid(), SIGUSR1);
 	read_until(fds[0], text, sizeof(text), "\n", 5000);
-	ok(strncmp(text, "copy 100 % 3.9 MiB of 3.9 MiB, ", 31) == 0 &&
+	ok(strncmp(text, "copy: dataset 5, copying 100 % 3.9 MiB of 3.9 MiB, ",
+		   51) == 0 &&
 		   strchr(text, '\n') == text + strlen(text) - 1,
 	   "SIGUSR1: one line");
 	progress_end(p);
@@ -214,7 +218,7 @@ test_terminal(const char *term, bool quiet, bool drawn)
 	setenv("TERM", term, 1);
 	old = swap_stderr(slave);
 	p = progress_start("a long name", quiet);
-	progress_expect(p, 2 * KIB);
+	progress_phase(p, "half", 2 * KIB);
 	progress_add(p, KIB);
 	if (drawn) {
 		/* 23 of 24 columns, because the last would wrap */
@@ -250,7 +254,8 @@ test_no_memory(void)
 	ok(n > 1 && p != NULL, "NULL until there is enough memory");
 	progress_end(p);
 	progress_add(NULL, 1);
-	progress_expect(NULL, 1);
+	progress_subject(NULL, "nothing");
+	progress_phase(NULL, "nothing", 1);
 	progress_end(NULL);
 	ok(!is_usr1_blocked(), "NULL is ignored");
 }

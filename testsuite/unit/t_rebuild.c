@@ -220,7 +220,7 @@ lost(void)
 	ok(rebuild_now(&xor8, NULL, &r, &err) < 0, "one of two sets is lost");
 	is_int(err.kind, ERROR_LOST, "which is an error");
 	ok(says(&err, "set 2 of 2 (XOR over filemaps) cannot be rebuilt: "
-		      "ranks 1 5 are missing"),
+		      "2 of 4 members (ranks 1 5) are missing"),
 	   "told in words");
 	ok(scene_same(&xor8), "nothing was changed");
 	ok(rebuild_now(&xor8, &o, &r, &err) == 0, "what can be, can be");

@@ -105,7 +105,7 @@ planned(unsigned threads)
 	ok(p != NULL && plan_status(p) == STATUS_LOST,
 	   "four ranks are too many");
 	plan_error(p, &err);
-	ok(says(&err, "ranks 1-4 are missing, the scheme survives 2"),
+	ok(says(&err, "members (ranks 1-4) are missing; RS can restore 2"),
 	   "they are named");
 	plan_free(p);
 	progress_end(progress);
@@ -144,7 +144,7 @@ large_files(void)
 	ok(p != NULL && plan_status(p) == STATUS_LOST && p->files_lost == 2,
 	   "and found wrong");
 	plan_error(p, &err);
-	ok(says(&err, "rank 0 missing, and SINGLE keeps no redundancy"),
+	ok(says(&err, "rank 0 missing; SINGLE keeps no redundancy"),
 	   "without redundancy they are lost");
 	plan_free(p);
 	scene_end(&s);
@@ -179,7 +179,7 @@ bad_input(void)
 	scene_keep(&rs6);
 	ok(rebuild_now(&rs6, &e, &r, &err) < 0 && err.kind == ERROR_LOST,
 	   "two damaged files and a lost rank are too much");
-	ok(says(&err, "ranks 0 2 4 are missing, the scheme survives 2"),
+	ok(says(&err, "members (ranks 0 2 4) are missing; RS can restore 2"),
 	   "told in words");
 	(void)rmdir(fmt("%s/ckpt/dir_2", scene_prefix(&rs6)));
 	ok(scene_same(&rs6) && r.files == 0, "nothing was changed");
@@ -227,7 +227,7 @@ bad_output(void)
 	scene_keep(&xor4);
 	ok(rebuild_now(&xor4, &e, &r, &err) < 0 && err.kind == ERROR_LOST,
 	   "parity that does not fit the data cannot rebuild them");
-	ok(says(&err, "its contents are wrong"), "and is blamed");
+	ok(says(&err, "its contents are damaged"), "and is blamed");
 	ok(scene_same(&xor4) && r.files == 0, "nothing was changed");
 }
 

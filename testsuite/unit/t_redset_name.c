@@ -90,7 +90,7 @@ test_bad_names(void)
 	}
 	ok(!redset_name_parse("old_reddesc.er.1.redset", &n, NULL) &&
 		   !redset_name_parse("red.1.redset", &n, NULL),
-	   "other stems, if they are not asked for");
+	   "other stems, if they are none requested");
 	ok(!redset_name_parse("a/red.1.redset", &n, &stem), "a path");
 	ok(!redset_name_parse(".1.redset", &n, &stem), "no stem");
 	for (i = 0; i < sizeof(whole) - 1; i++) {

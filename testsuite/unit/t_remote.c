@@ -76,11 +76,11 @@ check_faults(const struct way *w, const struct scene_run *s,
 	ok(came(&r[6], REMOTE_KILLED, -1, "cut off"), "a connection breaks");
 	ok(came(&r[6], REMOTE_KILLED, -1, "closed by remote host"),
 	   "and says so");
-	ok(came(&r[7], REMOTE_TIMEOUT, -1, "did not answer within 2 s"),
+	ok(came(&r[7], REMOTE_TIMEOUT, -1, "no answer within 2 s"),
 	   "a node never answers");
 	ok(came(&r[8], REMOTE_DONE, 0, NULL), "output without newline");
 	is_str(out_of(&r[8]), "I am half1\nno newline", "is as it was");
-	ok(came(&r[9], REMOTE_TIMEOUT, -1, "said nothing for 2 s"),
+	ok(came(&r[9], REMOTE_TIMEOUT, -1, "no output for 2 s"),
 	   "a node falls silent");
 	is_str(out_of(&r[9]), "I am silent1\n", "what it said is there");
 	ok(came(&r[10], REMOTE_DONE, 0, NULL), "a connection stays open");

@@ -121,7 +121,7 @@ check_dead(struct trial *t)
 			done += came(r, REMOTE_DONE, 0, NULL) &&
 				strcmp(out_of(r), "hi\n") == 0;
 		else
-			late += came(r, REMOTE_TIMEOUT, -1, "did not answer");
+			late += came(r, REMOTE_TIMEOUT, -1, "no answer");
 	}
 	is_int((int64_t)done, 20, "all that live did it");
 	is_int((int64_t)late, 6, "the dead are known");

@@ -58,7 +58,7 @@ test_next_way(void)
 		have_pdsh() ? "; pdsh: ssh: connect" : "; ssh: ssh: connect"),
 	   "nor ssh");
 	for (size_t i = 3; i < 12; i++)
-		ok(came(&s.r[i], REMOTE_TIMEOUT, -1, "did not answer") &&
+		ok(came(&s.r[i], REMOTE_TIMEOUT, -1, "no answer") &&
 			   remote_is_dead(&s.r[i]),
 		   "no sign of life: dead");
 	ok(came(&s.r[12], REMOTE_REFUSED, -1, "Permission denied") &&

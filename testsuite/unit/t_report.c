@@ -14,6 +14,7 @@
 #include "rescue/deep.h"
 #include "rescue/plan.h"
 #include "rescue/rebuild.h"
+#include "style.h"
 #include "tap.h"
 
 #define N 4
@@ -123,7 +124,7 @@ test_whole(void)
 
 	sample_init(&s);
 	is_str(report_spare(&s.p, false, text, sizeof(text)),
-	       "any 1 rank of each set", "spare of a whole set");
+	       "the loss of any 1 rank in each set", "spare of a whole set");
 	is_str(report_scheme(&s.p, text, sizeof(text)), "XOR, 1 set of 4",
 	       "scheme");
 	is_str(report_lacks(&s.p, text, sizeof(text)), "nothing", "lacks");
@@ -146,17 +147,17 @@ test_whole(void)
 static void
 test_damaged(void)
 {
-	const struct report_style plain = { .width = 20 };
+	const struct style plain = { .width = 20 };
 	struct sample s;
 	struct buf b = BUF_INIT;
 	char text[256];
 
 	sample_init(&s);
 	lose(&s, 2, FATE_REBUILD);
-	is_str(report_spare(&s.p, false, text, sizeof(text)), "no rank",
+	is_str(report_spare(&s.p, false, text, sizeof(text)), "no loss",
 	       "spare now");
 	is_str(report_spare(&s.p, true, text, sizeof(text)),
-	       "any 1 rank of each set", "spare after a rebuild");
+	       "the loss of any 1 rank in each set", "spare after a rebuild");
 	is_str(report_lacks(&s.p, text, sizeof(text)),
 	       "1 file (1.0 KiB) and 1 redundancy file", "lacks");
 	report_map(&s.p, &plain, &b);
@@ -176,7 +177,7 @@ test_damaged(void)
 static void
 test_lost(void)
 {
-	const struct report_style utf8 = { .utf8 = true, .color = true };
+	const struct style utf8 = { .utf8 = true, .color = true };
 	struct sample s;
 	struct buf b = BUF_INIT;
 
@@ -202,7 +203,7 @@ test_lost(void)
 	buf_clear(&b);
 	report_sets(&s.p, &b);
 	report_map(&s.p, &utf8, &b);
-	ok(has(&b, "lost") && has(&b, "no file of it is left"),
+	ok(has(&b, "lost") && has(&b, "none of its files is left"),
 	   "a set that is gone");
 	sample_fini(&s);
 	buf_free(&b);
@@ -229,7 +230,7 @@ test_command(void)
 static int
 all_reports(struct sample *s, struct buf *b, struct error *err)
 {
-	const struct report_style style = { .utf8 = true };
+	const struct style style = { .utf8 = true };
 	const struct rebuild_result r = { .files = 1,
 					  .crc_checked = 2,
 					  .crc_wrong = 1 };

@@ -3,6 +3,7 @@
  * t_report_svg.c - containers as a line, a table and pictures.
  */
 #include "ctrtest.h"
+#include "report/picture.h"
 
 /* --- For the terminal --- */
 
@@ -74,7 +75,7 @@ fits(const char *text, unsigned width)
 static void
 text_widths(void)
 {
-	struct report_style style = { .utf8 = true };
+	struct style style = { .utf8 = true };
 	struct opened o;
 	struct buf b = BUF_INIT;
 	bool good = true;
@@ -346,18 +347,17 @@ svg_saved(void)
 	scratch_dir(ctr_place, sizeof(ctr_place));
 	path = fmt("%s/x.svg", ctr_place);
 	must(buf_add_str(&svg, "<svg/>") == 0);
-	ok(report_svg_save(path, &svg, NULL) == 0, "saved");
+	ok(picture_save(path, &svg, NULL) == 0, "saved");
 	read_whole(path, &got);
 	is_str(got.data, "<svg/>", "as it is");
-	ok(report_svg_save(ctr_place, &svg, &err) < 0 &&
-		   err.kind == ERROR_USAGE,
+	ok(picture_save(ctr_place, &svg, &err) < 0 && err.kind == ERROR_USAGE,
 	   "not over a directory");
 	error_clear(&err);
-	ok(report_svg_save("/dev/null", &svg, &err) < 0 &&
+	ok(picture_save("/dev/null", &svg, &err) < 0 &&
 		   err.kind == ERROR_USAGE && exists("/dev/null"),
 	   "nor over a device");
 	error_clear(&err);
-	ok(report_svg_save(fmt("%s/no/x", ctr_place), &svg, &err) < 0 &&
+	ok(picture_save(fmt("%s/no/x", ctr_place), &svg, &err) < 0 &&
 		   err.kind == ERROR_ABSENT,
 	   "nor where there is no directory");
 	buf_free(&svg);

@@ -140,7 +140,7 @@ test_slurm_nodes(void)
 	r = slurm(JOB("41", "a1", "1", "2026-11-21T10:00:00"));
 	is_str(nodes_of(r), "node1,node2,node3,node4",
 	       "of another job: the environment's");
-	ok(notes(r, "nothing of job 42"), "... and it is told");
+	ok(notes(r, "no record of job 42"), "... and it is told");
 	resmgr_close(r);
 
 	r = slurm(JOB("42", "(null)", "1:00", "NONE"));
@@ -333,7 +333,7 @@ test_time_limit(void)
 	must(c != NULL);
 	ok(resmgr_open(c, NULL, &err) == NULL && err.kind == ERROR_USAGE &&
 		   says(&err, "SCR_RESOURCE_MANAGER_TIMEOUT from environment"),
-	   "a time limit that is no number");
+	   "a time limit that is not a number");
 	conf_close(c);
 }
 

@@ -93,7 +93,7 @@ verdicts(void)
 		{ { 4, 2, 4, REDSET_XOR, 1 },
 		  { 2, 3 },
 		  SALVAGE_LOST,
-		  "set 1 of 2 (XOR, filemaps): 2 of 4 members are gone" },
+		  "set 1 of 2 (XOR, filemaps): 2 of 4 members are missing" },
 		{ { 4, 2, 2, REDSET_XOR, 1 },
 		  { 1, 3 },
 		  SALVAGE_RECOVERABLE,
@@ -101,7 +101,7 @@ verdicts(void)
 		{ { 4, 2, 2, REDSET_XOR, 1 },
 		  { 1, 2 },
 		  SALVAGE_LOST,
-		  "ranks 0 1 2 3 (filemaps): nothing is left to rebuild all" },
+		  "ranks 0 1 2 3 (filemaps): no redundancy is left that could rebuild all" },
 		{ { 4, 2, 4, REDSET_RS, 2 },
 		  { 1, 4 },
 		  SALVAGE_RECOVERABLE,
@@ -109,7 +109,7 @@ verdicts(void)
 		{ { 4, 1, 4, REDSET_RS, 2 },
 		  { 1, 2, 4 },
 		  SALVAGE_LOST,
-		  "set 1 of 1 (RS, filemaps): 3 of 4 members are gone" },
+		  "set 1 of 1 (RS, filemaps): 3 of 4 members are missing" },
 		{ { 4, 2, 4, REDSET_PARTNER, 1 },
 		  { 1, 3 },
 		  SALVAGE_RECOVERABLE,
@@ -123,7 +123,7 @@ verdicts(void)
 		{ { 4, 1, 1, REDSET_SINGLE, 0 },
 		  { 2 },
 		  SALVAGE_LOST,
-		  "rank 1 (filemaps): nothing is left to rebuild it from" },
+		  "rank 1 (filemaps): no redundancy is left that could rebuild it" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -169,7 +169,7 @@ bad_files(void)
 	salvage_lose(&p, 1);
 	must(salvage_plan(&p, NULL) == 0);
 	ok(d->state == SALVAGE_LOST && d->missing == 3, "with two it cannot");
-	is_str(d->why, "set 1 of 1 (XOR, filemaps): 2 of 4 members are gone",
+	is_str(d->why, "set 1 of 1 (XOR, filemaps): 2 of 4 members are missing",
 	       "... so");
 	salvage_free(&p);
 
@@ -292,7 +292,7 @@ odd(void)
 	ok(salvage_found(&p, d, 0, &f, NULL) < 0,
 	   "and a member beyond its set");
 	ok(dataset(&p, 1, 5) == NULL && dataset(&p, 1, -1) != NULL,
-	   "two sizes of one job contradict each other");
+	   "two sizes of one job cannot be used together");
 	/* Far more members than ranks: the verdict is still fast, and a rebuild
 	 * is tried. */
 	f.red = f.mapred =

@@ -244,7 +244,7 @@ test_silent(void)
 	ok(says(&err, "scancel: error: no access"), "... is told");
 	write_text(fmt("%s/over", root), "");
 	ok(step_stop(&slurm, &r, &err) < 0 && err.kind == ERROR_ABSENT &&
-		   says(&err, "job 77: slurm does not know it"),
+		   says(&err, "job 77: slurm has no record of it"),
 	   "a job that the manager does not know");
 	remove(fmt("%s/over", root));
 	remove(fmt("%s/refuses", root));

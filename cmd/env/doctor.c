@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * doctor.c - verbs doctor and probe of scr_env: does this job have all that it
+ * and a scavenge need?  One line for each check, with the remedy.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "clock.h"
+#include "dir.h"
+#include "env.h"
+#include "error.h"
+#include "hostlist.h"
+#include "io.h"
+#include "json.h"
+#include "lock.h"
+#include "mem.h"
+#include "num.h"
+#include "remote/remote.h"
+#include "report/hint.h"
+#include "room.h"
+#include "site/health.h"
+#include "str.h"
+
+/* Descriptors that a scavenge needs: two for each of 64 nodes, and files. */
+#define DESCRIPTORS 256
+
+/* Seconds by which clocks may differ. */
+#define SKEW 2
+
+/* Nodes that are named in a line. */
+#define NAMED 8
+
+enum verdict { GOOD, WARNING, BAD };
+
+struct doctor {
+	struct job_where where;
+	struct env_remote how;
+	struct json *list; /* of checks; NULL: lines in `out` */
+	struct buf out;
+	bool bad; /* a check has failed */
+};
+
+/* --- Results --- */
+
+/* Add a result.  `remedy`: what to do; NULL: nothing. */
+static void add(struct doctor *d, enum verdict v, const char *what,
+		const char *remedy, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+
+static void
+add(struct doctor *d, enum verdict v, const char *what, const char *remedy,
+    const char *fmt, ...)
+{
+	static const char *const words[] = { "ok", "warning", "failed" };
+	char text[ERROR_TEXT_MAX], shown[ERROR_TEXT_MAX];
+	struct json *j = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	str_printable(shown, sizeof(shown), text);
+	d->bad = d->bad || v == BAD;
+	if (app_json()) {
+		j = json_new_object();
+		json_set_str(j, "check", what);
+		json_set_str(j, "state", words[v]);
+		json_set_str(j, "text", text);
+		if (v != GOOD && remedy != NULL)
+			json_set_str(j, "remedy", remedy);
+		json_push(d->list, j);
+	} else if (v != GOOD || app_verbosity() >= 0) {
+		buf_printf(&d->out, "%-8s %-11s %s%s%s\n", words[v], what,
+			   shown, v != GOOD && remedy != NULL ? ": " : "",
+			   v != GOOD && remedy != NULL ? remedy : "");
+	}
+}
+
+/* --- This machine --- */
+
+static void
+check_job(struct doctor *d, struct job *j)
+{
+	struct buf notice = BUF_INIT;
+	const char *at = NULL, *line = NULL;
+	struct error err = ERROR_INIT;
+	int64_t end = 0;
+	size_t len = 0;
+	const bool inside = !str_eq(j->id, "defjobid");
+
+	add(d, inside ? GOOD : WARNING, "job",
+	    "run this inside of the job, or give --job-id and --nodes",
+	    "%s (%s), user %s, resource manager %s", j->id, j->id_from, j->user,
+	    resmgr_name(j->rm));
+	if (job_end_time(j, &end, &err) < 0)
+		add(d, BAD, "end", "correct SCR_END_TIME", "%s", err.text);
+	else
+		add(d, end == 0 ? WARNING : GOOD, "end",
+		    "set SCR_END_TIME to seconds since 1970, so that the job "
+		    "can stop in time",
+		    end == 0  ? "unknown"
+		    : end < 0 ? "no time limit"
+			      : "%" PRId64 " s from now",
+		    end - clock_now());
+	if (job_notice(j, &notice) == 0)
+		for (at = notice.data; (line = str_line(&at, &len)) != NULL;)
+			add(d, WARNING, "settings", "correct it", "%.*s",
+			    (int)len, line);
+	buf_free(&notice);
+}
+
+static void
+check_limits(struct doctor *d)
+{
+	struct rlimit l = { .rlim_cur = RLIM_INFINITY };
+
+	(void)getrlimit(RLIMIT_NOFILE, &l);
+	if (l.rlim_cur < DESCRIPTORS)
+		add(d, WARNING, "limits", "ulimit -n 1024", "%llu open files",
+		    (unsigned long long)l.rlim_cur);
+	else
+		add(d, GOOD, "limits", NULL, "enough open files");
+}
+
+/* Can files be written and locked in this directory? */
+static void
+check_prefix_fd(struct doctor *d, const struct job *j, int fd)
+{
+	struct error err = ERROR_INIT;
+	struct statvfs fs;
+	int lock = -1;
+
+	if (room_try(fd, &err) < 0)
+		add(d, BAD, "prefix", "make room, or correct its permissions",
+		    "%s: %s", j->prefix_real, err.text);
+	else if (fstatvfs(fd, &fs) == 0 && fs.f_blocks > 0)
+		add(d, GOOD, "prefix", NULL, "%s: writable, %s free",
+		    j->prefix_real,
+		    str_size((uint64_t)fs.f_bavail * fs.f_frsize));
+	else
+		add(d, GOOD, "prefix", NULL, "%s: writable", j->prefix_real);
+	error_clear(&err);
+	lock = io_lock_dir(fd, app_stop, &err);
+	if (lock >= 0) {
+		add(d, GOOD, "locks", NULL, "supported on the prefix");
+		close(lock);
+	} else {
+		add(d, WARNING, "locks",
+		    "mount it with them (Lustre: option flock); until then "
+		    "use only one command at a time on a dataset",
+		    "%s", err.text);
+	}
+}
+
+static void
+check_prefix(struct doctor *d, const struct job *j)
+{
+	char next[1024];
+	const int fd = dir_open(AT_FDCWD, j->prefix_real);
+
+	if (fd >= 0) {
+		check_prefix_fd(d, j, fd);
+		close(fd);
+		return;
+	}
+	report_command("scr_prerun", j->prefix_real, NULL, next, sizeof(next));
+	add(d, BAD, "prefix", next, "%s: cannot open: %s", j->prefix_real,
+	    strerror(errno));
+}
+
+/* --- The nodes --- */
+
+/* "node1,node7 (and 3 more)" */
+static void
+name_nodes(const struct hostlist *nodes, const bool *which, struct buf *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < nodes->count; i++) {
+		if (!which[i] || n++ >= NAMED)
+			continue;
+		buf_printf(out, "%s%s", n > 1 ? "," : "", nodes->names[i]);
+	}
+	if (n > NAMED)
+		buf_printf(out, " (and %zu more)", n - NAMED);
+}
+
+/* What a node answered: "VERSION SECONDS". */
+static bool
+read_probe(const struct remote_result *r, char *version, size_t size,
+	   int64_t *clock)
+{
+	const char *text =
+		r->state == REMOTE_DONE && r->status == 0 ? r->out.data : NULL;
+	const char *space = text != NULL ? strchr(text, ' ') : NULL;
+
+	if (space == NULL || (size_t)(space - text) >= size)
+		return false;
+	snprintf(version, size, "%.*s", (int)(space - text), text);
+	return sscanf(space, "%" SCNd64, clock) == 1;
+}
+
+/* Nodes of one kind, as a line of their own. */
+static void
+add_nodes(struct doctor *d, enum verdict v, const char *what,
+	  const char *remedy, const struct hostlist *nodes, const bool *which)
+{
+	struct buf names = BUF_INIT;
+
+	name_nodes(nodes, which, &names);
+	if (names.len > 0)
+		add(d, v, what, remedy, "%s", names.data);
+	buf_free(&names);
+}
+
+/* Is the n-th bad node named? */
+static bool
+shows(size_t n)
+{
+	return n <= NAMED || app_json() || app_verbosity() > 0;
+}
+
+static const char *
+why_bad(const struct remote_result *r)
+{
+	if (r->why != NULL)
+		return r->why;
+	return r->err.len > 0 ? r->err.data : "no answer of scr_env";
+}
+
+/* Judge the answers: reached, how fast, the same version, the same time. */
+static int
+judge_probes(struct doctor *d, const struct hostlist *nodes,
+	     const struct remote_result *r, int64_t before, int64_t after,
+	     struct error *err)
+{
+	bool *bad = mem_calloc(3 * nodes->count + 1, sizeof(*bad));
+	bool *old = NULL, *late = NULL;
+	double fast = 1e9, slow = 0;
+	char version[64];
+	size_t count = 0;
+	int64_t clock = 0;
+
+	if (bad == NULL)
+		return error_no_memory(err);
+	old = bad + nodes->count;
+	late = old + nodes->count;
+	for (size_t i = 0; i < nodes->count; i++) {
+		bad[i] = !read_probe(&r[i], version, sizeof(version), &clock);
+		if (bad[i] && shows(i + 1 - count))
+			add(d, BAD, "node", "make it reachable, or exclude it",
+			    "%s: %s", nodes->names[i], why_bad(&r[i]));
+		if (bad[i])
+			continue;
+		count++;
+		fast = r[i].seconds < fast ? r[i].seconds : fast;
+		slow = r[i].seconds > slow ? r[i].seconds : slow;
+		old[i] = !str_eq(version, SCRKIT_VERSION);
+		late[i] = clock < before - SKEW || clock > after + SKEW;
+	}
+	add(d, count == nodes->count ? GOOD : BAD, "nodes",
+	    "-v names the nodes that did not answer",
+	    count > 0 ? "%zu of %zu answered, in %.2f to %.2f s"
+		      : "%zu of %zu answered",
+	    count, nodes->count, fast, slow);
+	add_nodes(d, BAD, "version", "install " SCRKIT_VERSION " there", nodes,
+		  old);
+	add_nodes(d, WARNING, "clock",
+		  "set the clock: it differs by more than 2 s from this "
+		  "machine's",
+		  nodes, late);
+	mem_free(bad);
+	return 0;
+}
+
+static int
+probe_all(struct doctor *d, struct job *j, const struct remote_options *o,
+	  const char *helper, struct error *err)
+{
+	const char *const argv[] = { helper, "probe", NULL };
+	struct remote_result *r = mem_calloc(j->nodes.count + 1, sizeof(*r));
+	const int64_t before = clock_now();
+	int rc = -1;
+
+	if (r == NULL)
+		return error_no_memory(err);
+	if (remote_run(&j->nodes, argv, o, r, err) == 0)
+		rc = judge_probes(d, &j->nodes, r, before, clock_now(), err);
+	remote_results_free(r, j->nodes.count);
+	mem_free(r);
+	return rc;
+}
+
+/* The control and cache directories of each node that answers. */
+static int
+check_dirs(struct doctor *d, struct job *j, const struct remote_options *o,
+	   const char *helper, struct error *err)
+{
+	struct arena *arena = arena_new();
+	struct hostlist none = { .count = 0 };
+	struct health h = { .count = 0 };
+	struct health_options ho = {
+		.use = HEALTH_RUN,
+		.helper = helper,
+		.remote = o,
+		.down = &none,
+	};
+	size_t good = 0;
+	int rc = arena == NULL ? error_no_memory(err)
+			       : hostlist_init(&none, err);
+
+	if (rc == 0)
+		ho.dirs = health_job_dirs(j, arena, &ho.ndirs, err);
+	rc = ho.dirs == NULL ? -1 : health_check(j, &j->nodes, &ho, &h, err);
+	for (size_t i = 0; rc == 0 && i < h.count; i++) {
+		good += h.nodes[i].state == HEALTH_OK;
+		if (h.nodes[i].state != HEALTH_OK &&
+		    h.nodes[i].state != HEALTH_UNREACHABLE &&
+		    shows(i + 1 - good))
+			add(d, BAD, "directories",
+			    "repair or exclude the node, or set "
+			    "SCR_CACHE_BASE and SCR_CNTL_BASE",
+			    "%s: %s", j->nodes.names[i], h.nodes[i].why);
+	}
+	if (rc == 0 && good > 0)
+		add(d, GOOD, "directories", NULL,
+		    "writable on %zu of %zu nodes", good, h.count);
+	health_free(&h);
+	hostlist_free(&none);
+	arena_free(arena);
+	return rc;
+}
+
+static void
+check_nodes(struct doctor *d, struct job *j)
+{
+	char beside[PATH_MAX];
+	const char *helper =
+		d->how.helper != NULL
+			? d->how.helper
+			: app_beside(beside, sizeof(beside), "scr_env");
+	struct remote_options o = { .kind = REMOTE_AUTO };
+	struct error err = ERROR_INIT;
+	struct buf said = BUF_INIT;
+
+	if (env_job_nodes(j, &err) < 0)
+		add(d, BAD, "nodes", NULL, "%s", err.text);
+	else if (env_set_remote(j, &d->how, &o, &said, &err) < 0)
+		add(d, BAD, "launcher", NULL, "%s", err.text);
+	else {
+		add(d, GOOD, "launcher", NULL, "%s",
+		    said.len > 0 ? said.data : remote_kind_name(o.kind));
+		if (probe_all(d, j, &o, helper, &err) < 0 ||
+		    check_dirs(d, j, &o, helper, &err) < 0)
+			add(d, BAD, "nodes", NULL, "%s", err.text);
+	}
+	remote_forget(&o);
+	buf_free(&said);
+}
+
+/* --- The verbs --- */
+
+static int
+finish(struct doctor *d, const struct job *j)
+{
+	struct json *out = NULL;
+	char next[1024];
+	int rc = STATUS_OK;
+
+	report_command("scr_postrun --plan", j->prefix_real, NULL, next,
+		       sizeof(next));
+	if (app_json()) {
+		out = json_new_object();
+		json_set(out, "checks", d->list);
+		json_set_str(out, "next", next);
+		app_answer(out);
+	} else {
+		if (app_verbosity() >= 0)
+			buf_printf(&d->out, "next: %s\n", next);
+		rc = app_print(&d->out);
+	}
+	return d->bad ? STATUS_FAILED : rc;
+}
+
+int
+env_doctor(const struct env_call *c)
+{
+	struct doctor d = { .how.timeout = ENV_ANSWER_SECS };
+	struct error err = ERROR_INIT;
+	const struct opt opts[] = {
+		OPT_GROUP("How to ask"),
+		ENV_REMOTE_OPTIONS(d.how),
+		ENV_JOB_OPTIONS(d.where),
+		OPT_END,
+	};
+	struct job j;
+	int status = STATUS_OK;
+
+	env_options(c, opts);
+	d.how.job_id = d.where.job_id;
+	if (job_open(&j, &d.where, &err) < 0)
+		return app_report(STATUS_OK, &err);
+	app_catch_signals();
+	if (app_json())
+		d.list = json_new_array();
+	check_job(&d, &j);
+	check_prefix(&d, &j);
+	check_limits(&d);
+	check_nodes(&d, &j);
+	status = finish(&d, &j);
+	job_close(&j);
+	return status;
+}
+
+int
+env_probe(const struct env_call *c)
+{
+	const struct opt opts[] = { OPT_END };
+	struct buf out = BUF_INIT;
+
+	env_options(c, opts);
+	buf_printf(&out, "%s %" PRId64 "\n", SCRKIT_VERSION, clock_now());
+	return app_print(&out);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* app_answer.c - the answer of a command with --json: one object. */
+#include "app_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "buf.h"
+#include "error.h"
+#include "json.h"
+#include "str.h"
+
+/* Messages kept of each kind; the others are counted. */
+#define MESSAGES_MAX 1000
+
+struct messages {
+	struct json *list;
+	size_t count;
+};
+
+/* A process runs one command, so this state may be static. */
+static struct {
+	bool wanted;
+	char command[64];
+	struct json *facts, *lines;
+	struct messages errors, warnings;
+} answer;
+
+void
+app_answer_start(const char *command, const char *verb)
+{
+	answer.wanted = true;
+	snprintf(answer.command, sizeof(answer.command), "%s%s%s", command,
+		 verb != NULL ? " " : "", verb != NULL ? verb : "");
+	answer.errors.list = json_new_array();
+	answer.warnings.list = json_new_array();
+}
+
+bool
+app_json(void)
+{
+	return answer.wanted;
+}
+
+void
+app_answer_message(enum app_level level, const char *text)
+{
+	struct messages *m =
+		level == APP_ERROR ? &answer.errors : &answer.warnings;
+
+	if (!answer.wanted || level > APP_WARN)
+		return;
+	if (m->count++ < MESSAGES_MAX)
+		json_push_str(m->list, text);
+}
+
+void
+app_answer_lines(const struct buf *text)
+{
+	const char *at = text->data, *from = NULL;
+	struct buf line = BUF_INIT;
+	size_t len = 0;
+
+	if (answer.lines == NULL)
+		answer.lines = json_new_array();
+	while ((from = str_line(&at, &len)) != NULL) {
+		buf_clear(&line);
+		if (buf_add(&line, from, len) < 0)
+			break;
+		json_push_str(answer.lines, len > 0 ? line.data : "");
+	}
+	if (line.failed)
+		json_push(answer.lines, NULL);
+	buf_free(&line);
+}
+
+void
+app_answer(struct json *object)
+{
+	json_free(answer.facts);
+	answer.facts = object;
+}
+
+void
+app_answer_list(const char *key, struct json *list)
+{
+	struct json *j = json_new_object();
+
+	json_set(j, key, list);
+	app_answer(j);
+}
+
+void
+app_answer_stop(void)
+{
+	json_free(answer.facts);
+	json_free(answer.lines);
+	json_free(answer.errors.list);
+	json_free(answer.warnings.list);
+	memset(&answer, 0, sizeof(answer));
+}
+
+static void
+set_messages(struct json *j, const char *key, const struct messages *m)
+{
+	char text[64];
+
+	if (m->count > MESSAGES_MAX) {
+		snprintf(text, sizeof(text), "%zu more",
+			 m->count - MESSAGES_MAX);
+		json_push_str(m->list, text);
+	}
+	json_set(j, key, m->list);
+}
+
+int
+app_answer_print(int status)
+{
+	struct json *j = NULL;
+	struct error err = ERROR_INIT;
+
+	if (!answer.wanted)
+		return STATUS_OK;
+	answer.wanted = false;
+	j = json_new_object();
+	json_set_u64(j, "schema", APP_SCHEMA);
+	json_set_str(j, "command", answer.command);
+	json_set_str(j, "version", SCRKIT_VERSION);
+	json_set_i64(j, "status", status);
+	set_messages(j, "errors", &answer.errors);
+	set_messages(j, "warnings", &answer.warnings);
+	if (answer.facts != NULL)
+		json_append(j, answer.facts);
+	if (answer.lines != NULL)
+		json_set(j, "answer", answer.lines);
+	json_print(j, stdout, &err);
+	return app_report(STATUS_OK, &err);
+}

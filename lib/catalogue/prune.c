@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * prune.c - which datasets to delete, by rules about what to keep.  The rules
+ * are about index entries; of the checkpoints that stay, one has to be whole.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalogue/catalogue_impl.h"
+#include "error.h"
+#include "mem.h"
+#include "meta/index.h"
+#include "str.h"
+
+/* Length of the date in a stamp: "2026-11-21". */
+#define DAY 10
+
+/* The entries of one kind, newest first, and what becomes of them. */
+struct pruning {
+	const struct index_entry *list;
+	size_t count;
+	bool checkpoints; /* these are of the kind; otherwise mere outputs */
+	bool *stays;
+};
+
+/* Is `e` of the kind counted? */
+static bool
+is_kind(const struct pruning *p, const struct index_entry *e)
+{
+	return p->checkpoints ? e->desc.is_ckpt
+			      : e->desc.is_output && !e->desc.is_ckpt;
+}
+
+static bool
+counts(const struct pruning *p, size_t i)
+{
+	return is_kind(p, &p->list[i]) && index_entry_valid(&p->list[i]);
+}
+
+/* Keep the newest valid entry of each of the `days` newest days that have
+ * one. */
+static void
+keep_daily(struct pruning *p, size_t days)
+{
+	const char *day = NULL;
+
+	for (size_t i = 0; i < p->count && days > 0; i++) {
+		const char *stamp = p->list[i].flushed;
+
+		if (!counts(p, i) || stamp == NULL ||
+		    (day != NULL && strncmp(stamp, day, DAY) == 0))
+			continue;
+		p->stays[i] = true;
+		day = stamp;
+		days--;
+	}
+}
+
+/* Keep all entries flushed at `since` or later, valid or not, and those without
+ * a stamp among them. */
+static void
+keep_since(struct pruning *p, const char *since)
+{
+	size_t end = 0;
+
+	for (size_t i = 0; i < p->count; i++)
+		if (is_kind(p, &p->list[i]) && p->list[i].flushed != NULL &&
+		    strcmp(p->list[i].flushed, since) >= 0)
+			end = i + 1;
+	for (size_t i = 0; i < end; i++)
+		p->stays[i] = p->stays[i] || p->list[i].flushed == NULL ||
+			      strcmp(p->list[i].flushed, since) >= 0;
+}
+
+/*
+ * Mark what stays of one kind.  Everything down to the `last` newest valid
+ * entry: newer ones that are not valid may be repairable, or still being
+ * written.  If there are fewer valid ones, everything.
+ */
+static void
+mark_kept(struct pruning *p, const struct catalogue_keep *keep)
+{
+	const size_t last = keep->last > 0 ? keep->last : 1;
+	size_t valid = 0, i = 0;
+
+	for (i = 0; i < p->count && valid < last; i++) {
+		valid += counts(p, i);
+		p->stays[i] = true;
+	}
+	if (valid < last)
+		return;
+	keep_daily(p, keep->daily);
+	if (keep->since != NULL)
+		keep_since(p, keep->since);
+}
+
+/* Mark the entries of one kind that go. */
+static int
+mark_old(const struct index_entry *list, size_t count,
+	 const struct catalogue_keep *keep, bool checkpoints, bool *goes)
+{
+	struct pruning p = { list, count, checkpoints,
+			     mem_calloc(count, sizeof(*p.stays)) };
+
+	if (p.stays == NULL)
+		return -1;
+	mark_kept(&p, keep);
+	for (size_t i = 0; i < count; i++)
+		goes[i] =
+			goes[i] || (is_kind(&p, &list[i]) && !p.stays[i] &&
+				    !list[i].current &&
+				    (keep->outputs || !list[i].desc.is_output));
+	mem_free(p.stays);
+	return 0;
+}
+
+int64_t *
+catalogue_prune(const struct catalogue *c, const struct index *ix,
+		const struct catalogue_keep *keep, size_t *count,
+		struct error *err)
+{
+	size_t n = 0, found = 0;
+	struct index_entry *list = NULL;
+	int64_t *ids = NULL;
+	bool *goes = NULL;
+
+	*count = (size_t)-1;
+	if (c->remade) {
+		error_set(err, ERROR_DAMAGED,
+			  "the index is damaged or missing: repair it, look at "
+			  "the list, then prune");
+		return NULL;
+	}
+	list = index_entries(ix, &n, err);
+	*count = n;
+	if (n == 0 || n == (size_t)-1)
+		return NULL;
+	*count = (size_t)-1;
+	ids = mem_alloc(n, sizeof(*ids));
+	goes = mem_calloc(n, sizeof(*goes));
+	if (ids == NULL || goes == NULL ||
+	    mark_old(list, n, keep, true, goes) < 0 ||
+	    (keep->outputs && mark_old(list, n, keep, false, goes) < 0)) {
+		error_no_memory(err);
+		mem_free(ids);
+		ids = NULL;
+		goto out;
+	}
+	for (size_t i = n; i-- > 0;)
+		if (goes[i])
+			ids[found++] = list[i].id;
+	*count = found;
+out:
+	mem_free(goes);
+	mem_free(list);
+	return ids;
+}
+
+static bool
+is_among(const int64_t *ids, size_t count, int64_t id)
+{
+	for (size_t i = 0; i < count; i++)
+		if (ids[i] == id)
+			return true;
+	return false;
+}
+
+int
+catalogue_prune_check(struct catalogue *c, const struct index *ix,
+		      const int64_t *ids, size_t count,
+		      const struct catalogue_options *o, struct error *err)
+{
+	struct catalogue_options quiet = *o;
+	struct fetchable f = { .status = STATUS_OK };
+	char shown[256] = "";
+	bool unknown = false;
+	size_t n = 0;
+	struct index_entry *list = index_entries(ix, &n, err);
+	int rc = n == (size_t)-1 ? -1 : 0;
+
+	quiet.work.log = NULL;
+	for (size_t i = n; count > 0 && rc == 0 && i-- > 0;) {
+		if (!index_entry_valid(&list[i]) || !list[i].desc.is_ckpt ||
+		    is_among(ids, count, list[i].id))
+			continue;
+		rc = catalogue_fetchable(c, &list[i], &quiet, &f, err);
+		if (f.status == STATUS_OK)
+			break;
+		unknown |= f.status == STATUS_FAILED;
+		if (shown[0] == '\0')
+			str_printable(shown, sizeof(shown),
+				      list[i].name != NULL ? list[i].name
+							   : "?");
+	}
+	mem_free(list);
+	if (rc == 0 && f.status != STATUS_OK)
+		rc = error_set(err, unknown ? ERROR_SYSTEM : ERROR_DAMAGED,
+			       "no checkpoint that would be kept is whole, %s "
+			       "is the newest: verify it, and delete it if it "
+			       "is lost",
+			       shown);
+	return rc;
+}
+
+int64_t *
+catalogue_ids(struct catalogue *c, const struct index *ix, const char *text,
+	      size_t *count, struct error *err)
+{
+	size_t n = 1;
+	struct index_entry *list = NULL;
+	int64_t *ids = NULL;
+
+	if (text == NULL)
+		list = index_entries(ix, &n, err);
+	*count = n;
+	if (n == 0 || n == (size_t)-1)
+		return NULL;
+	*count = (size_t)-1;
+	ids = mem_alloc(n, sizeof(*ids));
+	if (ids == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
+	if (text != NULL)
+		ids[0] = catalogue_resolve(c, ix, text, err);
+	for (size_t i = 0; text == NULL && i < n; i++)
+		ids[i] = list[i].id;
+	if (ids[0] > 0)
+		*count = n;
+out:
+	mem_free(list);
+	return ids;
+}

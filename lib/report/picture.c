@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/picture.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "buf.h"
+#include "catalogue/catalogue.h"
+#include "error.h"
+#include "find/overview.h"
+#include "io.h"
+#include "report/condition.h"
+#include "report/containers.h"
+#include "report/plan_text.h"
+#include "report/ranks.h"
+#include "report/timeline.h"
+#include "report/xml.h"
+#include "rescue/plan.h"
+#include "str.h"
+
+/* Whole rows that look the same share a line from this number of ranks on; so
+ * do equal cells of a row. */
+#define FOLD 2000
+#define FOLD_CELLS 24
+
+/* Lines of the map, of the table of sets and of the list of files. */
+#define LINES_MAX 1000
+#define SETS_MAX 200
+#define FILES_MAX 200
+
+static const char css[] =
+	":root{color-scheme:light dark;--ink:#1b1f24;--dim:#59636e;"
+	"--paper:#fff;--line:#d1d9e0;--whole:#1a7f37;--whole-bg:#dafbe1;"
+	"--red:#7a4b00;--red-bg:#fff1c2;--reb:#9a3b00;--reb-bg:#ffd8b5;"
+	"--lost:#b00020;--lost-bg:#ffd7d9;--mark:#0969da}\n"
+	"@media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--dim:#9198a1;"
+	"--paper:#0d1117;--line:#3d444d;--whole:#7ee787;--whole-bg:#12361d;"
+	"--red:#ffd966;--red-bg:#453600;--reb:#ffb077;--reb-bg:#56270a;"
+	"--lost:#ff9aa2;--lost-bg:#5c1219;--mark:#4493f8}}\n"
+	"body{font:15px/1.45 system-ui,sans-serif;color:var(--ink);"
+	"background:var(--paper);max-width:76em;margin:0 auto;padding:1em}\n"
+	"h1{font-size:1.5em;margin:.2em 0;overflow-wrap:anywhere}"
+	"h2{font-size:1.15em;margin:1.6em 0 .5em}"
+	"p{margin:.4em 0}.dim{color:var(--dim)}"
+	"code{font-family:ui-monospace,monospace;overflow-wrap:anywhere}\n"
+	".state{display:inline-block;padding:.1em .7em;border-radius:1em;"
+	"font-weight:600}"
+	"dl{display:grid;grid-template-columns:max-content 1fr;gap:.15em 1em;"
+	"margin:.8em 0}dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}"
+	"\n.row{display:flex;gap:.6em;border-top:1px solid var(--line);"
+	"padding:3px 0}.row>span{flex:0 0 7.5em;overflow-wrap:anywhere}"
+	".row>div{display:flex;flex-wrap:wrap;gap:2px;align-items:start}"
+	".vital>span::after{content:\" !\";color:var(--lost);font-weight:700}"
+	"\n.c{font:11px/18px ui-monospace,monospace;min-width:2.6em;"
+	"text-align:center;padding:0 3px;border-radius:3px}"
+	".w{color:var(--whole);background:var(--whole-bg)}"
+	".d{color:var(--red);background:var(--red-bg)}"
+	".r{color:var(--reb);background:var(--reb-bg)}"
+	".l{color:var(--lost);background:var(--lost-bg);font-weight:700}\n"
+	".scroll{overflow-x:auto}.scroll svg{background:#fff}"
+	"table{border-collapse:collapse;font-size:.93em}"
+	"td,th{border-top:1px solid var(--line);padding:.2em .7em;"
+	"text-align:left;vertical-align:top}"
+	"summary{cursor:pointer;color:var(--mark)}"
+	"@media(max-width:32em){.row>span{flex-basis:4.6em}"
+	"dl{grid-template-columns:1fr}dd{margin-bottom:.4em}"
+	"td,th{padding:.2em .3em}}\n";
+
+/* By report_cell_state: class, and the sign behind the number of the rank. */
+static const struct {
+	const char *style, *sign;
+} looks[] = {
+	[REPORT_WHOLE] = { "w", "" },
+	[REPORT_REDUNDANCY] = { "d", "+" },
+	[REPORT_REBUILD] = { "r", "o" },
+	[REPORT_LOST] = { "l", "x" },
+};
+
+static const char *
+style_of_status(int status)
+{
+	return status == STATUS_OK	  ? "w"
+	       : status == STATUS_DAMAGED ? "r"
+	       : status == STATUS_LOST	  ? "l"
+					  : "d";
+}
+
+/* --- Head --- */
+
+static void
+put_title(const struct condition *h, struct buf *out)
+{
+	const char *name = h->entry != NULL ? h->entry->name : NULL;
+
+	buf_printf(out, "Dataset %" PRId64, h->id);
+	if (name == NULL)
+		return;
+	buf_add_str(out, ": ");
+	xml_text(out, name);
+}
+
+static void
+put_fact(struct buf *out, const char *key, const char *value)
+{
+	if (value == NULL || value[0] == '\0')
+		return;
+	buf_printf(out, "<dt>%s</dt><dd>", key);
+	xml_text(out, value);
+	buf_add_str(out, "</dd>\n");
+}
+
+static void
+put_created(const struct dataset *d, struct buf *out)
+{
+	const time_t at = (time_t)(d->created_us / 1000000);
+	char text[40];
+	struct tm tm;
+
+	if (d->created_us > 0 && gmtime_r(&at, &tm) != NULL &&
+	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm) > 0)
+		put_fact(out, "created", text);
+}
+
+static void
+put_facts(const struct condition *h, const struct overview *s, struct buf *out)
+{
+	const struct dataset *d = h->entry != NULL ? &h->entry->desc : NULL;
+	char text[512];
+
+	buf_add_str(out, "<dl>\n");
+	put_fact(out, s != NULL ? "prefix" : "job",
+		 s != NULL ? catalogue_path(s->catalogue) : h->group->job);
+	if (d != NULL && d->id > 0) {
+		put_fact(out, "kind",
+			 d->is_ckpt && d->is_output ? "checkpoint and output"
+			 : d->is_output		    ? "output"
+						    : "checkpoint");
+		put_created(d, out);
+		put_fact(out, "user", d->user);
+		put_fact(out, "job", d->job_id);
+	}
+	if (h->entry != NULL)
+		put_fact(out, "index",
+			 h->entry->current   ? "the next job restarts from it"
+			 : h->entry->valid   ? "listed"
+			 : h->entry->indexed ? h->entry->reason
+					     : "not listed");
+	if (h->plan != NULL) {
+		snprintf(text, sizeof(text), "%" PRId64 " ranks, %zu %s, %s",
+			 h->plan->nranks, str_count(h->plan->nfiles, "file"),
+			 str_size(h->plan->bytes));
+		put_fact(out, "size", text);
+		put_fact(out, "redundancy",
+			 report_scheme(h->plan, text, sizeof(text)));
+		if (report_may_lose(h->plan, h->status))
+			put_fact(out, "tolerates",
+				 report_spare(h->plan, false, text,
+					      sizeof(text)));
+	}
+	buf_add_str(out, "</dl>\n");
+}
+
+static void
+put_head(const struct condition *h, const struct overview *s, struct buf *out)
+{
+	buf_add_str(out, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
+			 "<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
+			 "content=\"width=device-width,initial-scale=1\"/>\n"
+			 "<title>");
+	put_title(h, out);
+	buf_printf(out, "</title>\n<style>%s%s</style></head><body>\n<h1>", css,
+		   timeline_css);
+	put_title(h, out);
+	buf_printf(out, "</h1>\n<p><span class=\"state %s\">%s</span> ",
+		   style_of_status(h->status), condition_state(h));
+	xml_text(out, h->why);
+	buf_add_str(out, "</p>\n");
+	if (h->next[0] != '\0') {
+		buf_add_str(out, "<p>next: <code>");
+		xml_escaped(out, h->next);
+		buf_add_str(out, "</code></p>\n");
+	}
+	put_facts(h, s, out);
+}
+
+/* --- Ranks --- */
+
+static void
+put_row_name(const struct ranks *r, const struct ranks_row *row,
+	     struct buf *out)
+{
+	if (row->name != NULL)
+		xml_path(out, row->name);
+	else if (row->number == RANKS_ALONE)
+		buf_add_str(out, r->nodes ? "unknown" : "each by itself");
+	else
+		buf_printf(out, "%s %" PRIu64, r->nodes ? "node" : "set",
+			   row->number);
+}
+
+/* The end of the cells that share one: equal ones, of consecutive ranks. */
+static size_t
+cells_end(const struct ranks *r, const struct ranks_row *row, size_t from)
+{
+	const struct ranks_cell *c = r->cells;
+	const size_t end = row->first + row->count;
+	size_t i = from + 1;
+
+	while (i < end && c[i].state == c[from].state &&
+	       c[i].rank == c[i - 1].rank + 1)
+		i++;
+	return r->ncells > FOLD && i - from >= FOLD_CELLS ? i : from + 1;
+}
+
+static void
+put_cells(const struct ranks *r, const struct ranks_row *row, struct buf *out)
+{
+	for (size_t i = row->first, end; i < row->first + row->count; i = end) {
+		const struct ranks_cell *c = &r->cells[i];
+
+		end = cells_end(r, row, i);
+		buf_printf(out, "<span class=\"c %s\" title=\"rank%s %" PRIu32,
+			   looks[c->state].style, end > i + 1 ? "s" : "",
+			   c->rank);
+		if (end > i + 1)
+			buf_printf(out, "-%" PRIu32, r->cells[end - 1].rank);
+		buf_printf(out, ": %s", ranks_state_name(r->p, c->state));
+		if (c->set != PLAN_NONE && end == i + 1)
+			buf_printf(out, ", set %" PRIu32,
+				   r->p->sets[c->set].number);
+		buf_printf(out, "\">%" PRIu32, c->rank);
+		if (end > i + 1)
+			buf_printf(out, "-%" PRIu32, r->cells[end - 1].rank);
+		buf_printf(out, "%s</span>", looks[c->state].sign);
+	}
+}
+
+/* Rows first ... last, all whole, in one line. */
+static void
+put_folded(const struct ranks *r, size_t first, size_t last, struct buf *out)
+{
+	size_t n = 0;
+
+	for (size_t i = first; i <= last; i++)
+		n += r->rows[i].count;
+	if (r->rows[first].name == NULL && r->rows[last].name == NULL &&
+	    r->rows[last].number != RANKS_ALONE) {
+		buf_printf(out, "%s %" PRIu64 "-%" PRIu64,
+			   r->nodes ? "nodes" : "sets", r->rows[first].number,
+			   r->rows[last].number);
+	} else {
+		put_row_name(r, &r->rows[first], out);
+		buf_add_str(out, " to ");
+		put_row_name(r, &r->rows[last], out);
+	}
+	buf_printf(out,
+		   "</span><div><span class=\"c w\">%zu %s, all "
+		   "whole</span>",
+		   str_count(n, "rank"));
+}
+
+static void
+put_rows(const struct ranks *r, struct buf *out)
+{
+	size_t lines = 0, i = 0, last = 0;
+
+	for (; i < r->nrows && lines < LINES_MAX; i = last + 1, lines++) {
+		const struct ranks_row *row = &r->rows[i];
+
+		last = r->ncells > FOLD ? ranks_run(r, i) : i;
+		buf_printf(out, "<div class=\"row%s\"><span>",
+			   row->vital ? " vital" : "");
+		if (last > i + 1) {
+			put_folded(r, i, last, out);
+		} else {
+			last = i;
+			put_row_name(r, row, out);
+			buf_add_str(out, "</span><div>");
+			put_cells(r, row, out);
+		}
+		buf_add_str(out, "</div></div>\n");
+	}
+	if (i < r->nrows)
+		buf_printf(out, "<p class=\"dim\">and %zu more</p>\n",
+			   r->nrows - i);
+}
+
+static void
+put_legend(const struct ranks *r, struct buf *out)
+{
+	size_t n[REPORT_LOST + 1] = { 0 };
+
+	for (size_t i = 0; i < r->ncells; i++)
+		n[r->cells[i].state]++;
+	buf_add_str(out, "<p>");
+	for (int s = 0; s <= REPORT_LOST; s++)
+		if (n[s] > 0)
+			buf_printf(out, "<span class=\"c %s\">%zu%s</span> %s ",
+				   looks[s].style, n[s], looks[s].sign,
+				   ranks_state_name(r->p,
+						    (enum report_cell_state)s));
+	buf_add_str(out, "</p>\n");
+}
+
+/* Is it known what must not be lost next? */
+static bool
+knows_vital(const struct condition *h, const struct ranks *r)
+{
+	return r->nodes &&
+	       (h->status == STATUS_OK || h->status == STATUS_DAMAGED);
+}
+
+/* What must not be lost next. */
+static void
+put_vital(const struct condition *h, const struct ranks *r, struct buf *out)
+{
+	const char *word = r->nodes ? "node" : "row";
+
+	if (!knows_vital(h, r))
+		return;
+	if (r->vital_rows == 0)
+		buf_printf(out,
+			   "<p>The files of any one %s may be lost: the "
+			   "others can restore them.</p>\n",
+			   word);
+	else if (r->vital_rows == r->nrows)
+		buf_printf(out,
+			   "<p>If the files of any %s are lost now, the "
+			   "dataset is lost.</p>\n",
+			   word);
+	else
+		buf_printf(out,
+			   "<p>If the files of a %s marked <b>!</b> are lost "
+			   "now (%zu of %zu), the dataset is lost.</p>\n",
+			   word, r->vital_rows, r->nrows);
+}
+
+static int
+put_ranks(const struct condition *h, const struct overview *s, struct buf *out,
+	  struct error *err)
+{
+	struct ranks r;
+	int rc = ranks_init(&r, h->plan, s != NULL ? s->nodes : -1, err);
+
+	if (rc == 0 && r.ncells > 0) {
+		buf_printf(out, "<h2>Ranks by %s</h2>\n",
+			   r.nodes ? "node" : "redundancy set");
+		put_legend(&r, out);
+		put_vital(h, &r, out);
+		if (!r.nodes)
+			buf_add_str(out, "<p class=\"dim\">Which ranks shared "
+					 "a node is not recorded.</p>\n");
+		for (size_t i = 0; i < r.nrows && !knows_vital(h, &r); i++)
+			r.rows[i].vital = false;
+		put_rows(&r, out);
+	}
+	ranks_free(&r);
+	return rc;
+}
+
+/* --- Sets and files --- */
+
+static const char *
+state_of_set(const struct plan *p, const struct plan_set *s)
+{
+	return s->verdict == SET_WHOLE	       ? "whole"
+	       : s->verdict == SET_REBUILDABLE ? "damaged"
+					       : report_loss(p);
+}
+
+static void
+put_set(const struct plan *p, const struct plan_set *s, struct buf *out)
+{
+	buf_printf(out, "<tr><td>%" PRIu32 "</td><td>%s</td><td>%s</td><td>",
+		   s->number, s->map ? "filemaps" : "files",
+		   redset_type_name(s->type));
+	for (uint32_t m = 0; m < s->n && m < 64; m++)
+		if (s->members[m].rank == PLAN_NONE)
+			buf_add_str(out, "? ");
+		else
+			buf_printf(out, "%" PRIu32 " ", s->members[m].rank);
+	if (s->n > 64)
+		buf_printf(out, "and %" PRIu32 " more", s->n - 64);
+	buf_printf(out, "</td><td>%s", state_of_set(p, s));
+	if (s->reason != NULL) {
+		buf_add_str(out, ": ");
+		xml_text(out, s->reason);
+	}
+	buf_add_str(out, "</td><td>");
+	if ((s->opened || s->sampled) && s->verdict != SET_LOST)
+		buf_printf(out, "%" PRIu32, s->spare);
+	buf_add_str(out, "</td></tr>\n");
+}
+
+static void
+put_sets(const struct plan *p, struct buf *out)
+{
+	size_t n = 0, shown = 0, total = 0;
+
+	for (size_t i = 0; i < p->nsets; i++)
+		total += redset_is_redundant(p->sets[i].type) &&
+			 !report_unused(&p->sets[i]);
+	if (total == 0)
+		return;
+	buf_printf(out,
+		   "<h2>Redundancy sets</h2>\n<details%s><summary>%zu %s"
+		   "</summary><div class=\"scroll\"><table>\n<tr><th>set</th>"
+		   "<th>over</th><th>scheme</th><th>ranks</th><th>state</th>"
+		   "<th>can lose</th></tr>\n",
+		   total <= 16 ? " open=\"open\"" : "",
+		   str_count(total, "set"));
+	/* First those that are not whole. */
+	for (int whole = 0; whole < 2; whole++)
+		for (size_t i = 0; i < p->nsets; i++) {
+			const struct plan_set *s = &p->sets[i];
+
+			if (!redset_is_redundant(s->type) || report_unused(s) ||
+			    (s->verdict == SET_WHOLE) != (whole == 1))
+				continue;
+			n++;
+			if (shown < SETS_MAX) {
+				put_set(p, s, out);
+				shown++;
+			}
+		}
+	if (shown < n)
+		buf_printf(out,
+			   "<tr><td colspan=\"6\">and %zu more</td></tr>\n",
+			   n - shown);
+	buf_add_str(out, "</table></div></details>\n");
+}
+
+static void
+put_files(const struct plan *p, struct buf *out)
+{
+	size_t bad = 0, shown = 0;
+
+	for (size_t i = 0; i < p->nfiles; i++)
+		bad += p->files[i].fate != FATE_KEEP;
+	if (bad == 0)
+		return;
+	buf_printf(out,
+		   "<h2>Files</h2>\n<details><summary>%zu %s missing or "
+		   "wrong</summary><div class=\"scroll\"><table>\n",
+		   str_count(bad, "file"));
+	for (size_t i = 0; i < p->nfiles && shown < FILES_MAX; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		if (f->fate == FATE_KEEP)
+			continue;
+		shown++;
+		buf_printf(out, "<tr><td>rank %" PRIu32 "</td><td>", f->rank);
+		xml_path(out, f->path);
+		buf_printf(out, "</td><td>%s</td><td>%s</td></tr>\n",
+			   file_state_name(f->state),
+			   f->fate == FATE_LOST ? report_loss(p)
+						: "can be rebuilt");
+	}
+	if (shown < bad)
+		buf_printf(out,
+			   "<tr><td colspan=\"4\">and %zu more</td></tr>\n",
+			   bad - shown);
+	buf_add_str(out, "</table></div></details>\n");
+}
+
+/* --- The page --- */
+
+static int
+put_containers(const struct condition *h, struct buf *out, struct error *err)
+{
+	struct buf svg = BUF_INIT;
+	const char *start = NULL;
+	int rc = report_svg(h, &svg, err);
+
+	if (rc == 0) {
+		/* Within HTML an SVG has no declaration. */
+		start = strstr(svg.data, "<svg");
+		buf_add_str(out, "<h2>Containers</h2>\n<div class=\"scroll\">");
+		buf_add_str(out, start != NULL ? start : "");
+		buf_add_str(out, "</div>\n");
+	}
+	buf_free(&svg);
+	return rc;
+}
+
+int
+picture_html(const struct condition *h, const struct overview *s,
+	     struct buf *out, struct error *err)
+{
+	put_head(h, s, out);
+	if (h->plan != NULL && put_ranks(h, s, out, err) < 0)
+		return -1;
+	if (h->plan != NULL) {
+		put_sets(h->plan, out);
+		put_files(h->plan, out);
+	}
+	if (h->containers != NULL && put_containers(h, out, err) < 0)
+		return -1;
+	if (s != NULL &&
+	    timeline_html(catalogue_scr_fd(s->catalogue), h->id, out, err) < 0)
+		return -1;
+	buf_add_str(out, "<p class=\"dim\">made by scr_inspect --html</p>\n"
+			 "</body></html>\n");
+	return buf_check(out, err);
+}
+
+int
+picture_save(const char *path, const struct buf *text, struct error *err)
+{
+	if (str_eq(path, "-")) {
+		fwrite(text->data, 1, text->len, stdout);
+		return 0;
+	}
+	if (io_check_output(path, err) < 0)
+		return -1;
+	return io_replace(AT_FDCWD, path, text->data, text->len, 0666, err);
+}
+
+int
+picture_write(const char *svg, const char *html, const struct condition *h,
+	      const struct overview *s, struct error *err)
+{
+	struct buf text = BUF_INIT;
+	int rc = 0;
+
+	if (svg != NULL)
+		rc = picture_svg(h, s, &text, err) < 0
+			     ? -1
+			     : picture_save(svg, &text, err);
+	buf_clear(&text);
+	if (rc == 0 && html != NULL)
+		rc = picture_html(h, s, &text, err) < 0
+			     ? -1
+			     : picture_save(html, &text, err);
+	buf_free(&text);
+	return rc;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * picture.h - one dataset as a picture: a page of HTML or an SVG, without
+ * scripts and other files (scr_inspect --html, --svg).
+ */
+#ifndef REPORT_PICTURE_H
+#define REPORT_PICTURE_H
+
+struct buf;
+struct condition;
+struct error;
+struct overview;
+
+/*
+ * Append the page of a dataset: state, next step, ranks by nodes, sets, what
+ * must not be lost next, containers, timeline.  `s` is the prefix it is on;
+ * NULL: it is in caches.  Many whole rows share a line, so that the page stays
+ * readable at 10,000 ranks.
+ */
+int picture_html(const struct condition *h, const struct overview *s,
+		 struct buf *out, struct error *err);
+
+/* Append an SVG: the containers of a packed dataset, else its ranks.
+ * ERROR_USAGE: neither is known. */
+int picture_svg(const struct condition *h, const struct overview *s,
+		struct buf *out, struct error *err);
+
+/* Replace file `path` atomically; "-" is standard output.  ERROR_USAGE: not a
+ * regular file. */
+int picture_save(const char *path, const struct buf *text, struct error *err);
+
+/* Write pictures to files of these names, if they are not NULL. */
+int picture_write(const char *svg, const char *html, const struct condition *h,
+		  const struct overview *s, struct error *err);
+
+#endif /* REPORT_PICTURE_H */

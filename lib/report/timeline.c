@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/timeline.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "dir.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/log.h"
+#include "report/xml.h"
+#include "str.h"
+
+/* Bytes read from the end of a log, and events in the table. */
+#define TAIL (UINT64_C(4) << 20)
+#define LISTED 40
+
+/* Marks of a lane that are nearer share one: thousandths of its width. */
+#define NEAR 8
+
+const char timeline_css[] =
+	".lane{position:relative;height:26px;margin:2px 0 2px 7.5em;"
+	"border-bottom:1px solid var(--line)}"
+	".lane>span{position:absolute;left:-7.5em;top:4px}"
+	".lane>b{position:absolute;top:5px;width:4px;height:16px;"
+	"margin-left:-2px;background:var(--mark);border-radius:2px}"
+	".lane>b.fail{background:var(--lost)}"
+	".lane>b.this{outline:2px solid var(--ink)}"
+	".ends{margin-left:7.5em;display:flex;justify-content:space-between}\n";
+
+enum lane {
+	RUNS,
+	CHECKPOINTS,
+	FLUSHES,
+	FETCHES,
+	SCAVENGES,
+	HALTS,
+	FAILURES,
+	LANES
+};
+
+static const char *const lanes[LANES] = { "runs",    "checkpoints", "flushes",
+					  "fetches", "scavenges",   "halts",
+					  "failures" };
+
+static const struct {
+	const char *event; /* or how it starts */
+	enum lane lane;
+} kinds[] = {
+	{ "START", RUNS },
+	{ "CHECKPOINT_END", CHECKPOINTS },
+	{ "OUTPUT_END", CHECKPOINTS },
+	{ "FLUSH_SUCCESS", FLUSHES },
+	{ "ASYNC_FLUSH_SUCCESS", FLUSHES },
+	{ "FETCH_SUCCESS", FETCHES },
+	{ "REBUILD_SUCCESS", FETCHES },
+	{ "SCAVENGE_END", SCAVENGES },
+	{ "HALT", HALTS },
+	{ "NODE_FAIL", FAILURES },
+	{ "FLUSH_FAIL", FAILURES },
+	{ "ASYNC_FLUSH_FAIL", FAILURES },
+	{ "FETCH_FAIL", FAILURES },
+	{ "REBUILD_FAIL", FAILURES },
+	{ "RESTART_FAIL", FAILURES },
+};
+
+struct event {
+	int64_t time, dataset;
+	enum lane lane;
+	const char *what, *host, *note; /* borrowed from the text */
+};
+
+struct timeline {
+	struct buf text;
+	struct event *events;
+	size_t count, cap;
+	int64_t id;
+};
+
+static int
+add_event(struct timeline *t, const struct log_line *l)
+{
+	struct event *more = NULL;
+	size_t k = 0;
+
+	while (k < sizeof(kinds) / sizeof(kinds[0]) &&
+	       (l->event == NULL || !str_eq(l->event, kinds[k].event)))
+		k++;
+	if (k == sizeof(kinds) / sizeof(kinds[0]) || l->time < 0)
+		return 0;
+	if (t->count == t->cap) {
+		t->cap = t->cap > 0 ? 2 * t->cap : 256;
+		more = mem_realloc(t->events, t->cap, sizeof(*more));
+		if (more == NULL)
+			return -1;
+		t->events = more;
+	}
+	t->events[t->count++] = (struct event){
+		.time = l->time,
+		.dataset = l->dataset,
+		.lane = kinds[k].lane,
+		.what = l->event,
+		.host = l->host,
+		.note = l->note,
+	};
+	return 0;
+}
+
+/* Read the end of the log.  1: there is none. */
+static int
+read_tail(int scr, struct buf *text, struct error *err)
+{
+	const int fd = dir_open_file(
+		scr, "log", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+	struct stat st;
+	uint64_t from = 0;
+	int rc = -1;
+
+	if (fd < 0)
+		return errno == ENOENT ? 1 : error_sys(err, "log: cannot open");
+	if (fstat(fd, &st) < 0)
+		error_sys(err, "log: cannot look");
+	else if (!S_ISREG(st.st_mode) || st.st_size == 0)
+		rc = 1;
+	else {
+		from = (uint64_t)st.st_size > TAIL ? (uint64_t)st.st_size - TAIL
+						   : 0;
+		if (buf_reserve(text,
+				(size_t)((uint64_t)st.st_size - from) + 1) < 0)
+			error_no_memory(err);
+		else
+			rc = io_pread(fd, "log", text->data,
+				      (size_t)((uint64_t)st.st_size - from),
+				      from, err);
+	}
+	close(fd);
+	if (rc == 0) {
+		text->len = (size_t)((uint64_t)st.st_size - from);
+		text->data[text->len] = '\0';
+		/* The first line may have lost its beginning. */
+		if (from > 0)
+			text->data[0] = '\0';
+	}
+	return rc;
+}
+
+static int
+by_time(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->what < y->what ? -1 : x->what > y->what;
+}
+
+static int
+collect(struct timeline *t, struct error *err)
+{
+	char *rest = t->text.data, *line = NULL;
+	const char *end = t->text.data + t->text.len;
+	struct log_line l;
+
+	for (; rest < end; rest = line) {
+		line = rest + strcspn(rest, "\n") + 1;
+		line[-1] = '\0';
+		if (log_parse(rest, &l, NULL) == 0 && add_event(t, &l) < 0)
+			return error_no_memory(err);
+	}
+	if (t->count > 0)
+		qsort(t->events, t->count, sizeof(*t->events), by_time);
+	return 0;
+}
+
+static void
+put_time(struct buf *out, int64_t when)
+{
+	const time_t at = (time_t)when;
+	char text[40];
+	struct tm tm;
+
+	if (gmtime_r(&at, &tm) != NULL &&
+	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm) > 0)
+		buf_add_str(out, text);
+}
+
+static unsigned
+place_of(const struct timeline *t, const struct event *e)
+{
+	const int64_t first = t->events[0].time;
+	const int64_t span = t->events[t->count - 1].time - first;
+
+	return span > 0 ? (unsigned)((double)(e->time - first) * 1000 /
+				     (double)span)
+			: 500;
+}
+
+static void
+put_what(const struct event *e, struct buf *out)
+{
+	xml_text(out, e->what);
+	if (e->dataset > 0)
+		buf_printf(out, " dataset %" PRId64, e->dataset);
+	if (e->host != NULL && e->lane == FAILURES) {
+		buf_add_str(out, " on ");
+		xml_text(out, e->host);
+	}
+	if (e->note != NULL && e->lane >= HALTS) {
+		buf_add_str(out, ": ");
+		xml_text(out, e->note);
+	}
+}
+
+/* One mark for events[from] and those of its lane that are near. */
+static size_t
+put_mark(const struct timeline *t, size_t from, struct buf *out)
+{
+	const struct event *a = &t->events[from];
+	const unsigned at = place_of(t, a);
+	bool mine = false;
+	size_t n = 0, i = from;
+
+	for (; i < t->count && place_of(t, &t->events[i]) < at + NEAR; i++) {
+		if (t->events[i].lane != a->lane)
+			continue;
+		n++;
+		mine |= t->id > 0 && t->events[i].dataset == t->id;
+	}
+	buf_printf(out, "<b class=\"%s%s\" style=\"left:%u.%u%%\" title=\"",
+		   a->lane == FAILURES ? "fail" : "mark", mine ? " this" : "",
+		   at / 10, at % 10);
+	put_time(out, a->time);
+	buf_add_str(out, " ");
+	put_what(a, out);
+	if (n > 1)
+		buf_printf(out, ", and %zu more", n - 1);
+	buf_add_str(out, "\"></b>");
+	return i;
+}
+
+static void
+put_lane(const struct timeline *t, enum lane lane, struct buf *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->count; i++)
+		n += t->events[i].lane == lane;
+	if (n == 0)
+		return;
+	buf_printf(out, "<div class=\"lane\"><span>%s %zu</span>", lanes[lane],
+		   n);
+	for (size_t i = 0; i < t->count;)
+		if (t->events[i].lane == lane)
+			i = put_mark(t, i, out);
+		else
+			i++;
+	buf_add_str(out, "</div>\n");
+}
+
+static void
+put_list(const struct timeline *t, struct buf *out)
+{
+	const size_t from = t->count > LISTED ? t->count - LISTED : 0;
+
+	buf_printf(out,
+		   "<details><summary>last %zu %s</summary><div "
+		   "class=\"scroll\"><table>\n",
+		   str_count(t->count - from, "event"));
+	for (size_t i = t->count; i-- > from;) {
+		buf_add_str(out, "<tr><td>");
+		put_time(out, t->events[i].time);
+		buf_add_str(out, "</td><td>");
+		put_what(&t->events[i], out);
+		buf_add_str(out, "</td></tr>\n");
+	}
+	buf_add_str(out, "</table></div></details>\n");
+}
+
+int
+timeline_html(int scr, int64_t id, struct buf *out, struct error *err)
+{
+	struct timeline t = { .id = id };
+	int rc = scr >= 0 ? read_tail(scr, &t.text, err) : 1;
+
+	if (rc == 0)
+		rc = collect(&t, err);
+	if (rc == 0 && t.count > 0) {
+		buf_add_str(out, "<h2>Timeline</h2>\n");
+		for (int lane = 0; lane < LANES; lane++)
+			put_lane(&t, (enum lane)lane, out);
+		buf_add_str(out, "<p class=\"ends\"><span>");
+		put_time(out, t.events[0].time);
+		buf_add_str(out, " UTC</span><span>");
+		put_time(out, t.events[t.count - 1].time);
+		buf_add_str(out, " UTC</span></p>\n");
+		put_list(&t, out);
+	}
+	mem_free(t.events);
+	buf_free(&t.text);
+	return rc < 0 ? -1 : 0;
+}

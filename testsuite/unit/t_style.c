@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "style.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "mem.h"
+#include "tap.h"
+
+static const struct {
+	const char *name;
+	struct style style;
+	const char *text, *want;
+} cases[] = {
+	{ "a pipe", { .width = 0 }, "DSET  whole  x\n", "DSET  whole  x\n" },
+	{ "a state",
+	  { .color = true },
+	  "   1 whole      2\n",
+	  "   1 \033[32mwhole\033[0m      2\n" },
+	{ "states at both ends of a line",
+	  { .color = true },
+	  "lost\n   2 damaged\n",
+	  "\033[31mlost\033[0m\n   2 \033[33mdamaged\033[0m\n" },
+	{ "the first state only",
+	  { .color = true },
+	  "   1 whole      lost\n",
+	  "   1 \033[32mwhole\033[0m      lost\n" },
+	{ "words that are not a column",
+	  { .color = true },
+	  "wholesale  a lost file  unlost\n",
+	  "wholesale  a lost file  unlost\n" },
+	{ "a line that fits",
+	  { .width = 30 },
+	  "name      123456789 123456789x\n",
+	  "name      123456789 123456789x\n" },
+	{ "one that does not",
+	  { .width = 30 },
+	  "name      123456789 123456789xy 3\n",
+	  "name      123456789\n          123456789xy 3\n" },
+	{ "three lines",
+	  { .width = 30 },
+	  "  node1   12345678901234567 890123456789012345 x y\n",
+	  "  node1   12345678901234567\n          890123456789012345 x\n"
+	  "          y\n" },
+	{ "words that are too long",
+	  { .width = 30 },
+	  "a     12345678901234567890123456789 b "
+	  "12345678901234567890123456789\n",
+	  "a     12345678901234567890123456789\n      b\n"
+	  "      12345678901234567890123456789\n" },
+	{ "no columns",
+	  { .width = 30 },
+	  "a sentence that is longer than the terminal\n",
+	  "a sentence that is longer than the terminal\n" },
+	{ "a column that begins late, and padding",
+	  { .width = 30 },
+	  "12345678901234567890  34 567        90\n",
+	  "12345678901234567890  34 567\n        90\n" },
+	{ "a command",
+	  { .width = 30 },
+	  "  next: a  b   0123456789012345678901 23456789\n",
+	  "  next: a  b   0123456789012345678901 23456789\n" },
+	{ "escape sequences",
+	  { .width = 30 },
+	  "a   \033[1mb\033[0m   0123456789012345678901 23456789\n",
+	  "a   \033[1mb\033[0m   0123456789012345678901 23456789\n" },
+	{ "UTF-8",
+	  { .width = 30 },
+	  "\xc3\xa4    \xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4 3456789012345678x y\n",
+	  "\xc3\xa4    \xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4 3456789012345678x y\n" },
+	{ "a state, folded",
+	  { .color = true, .width = 30 },
+	  "   1 whole      12345678901234 x\n",
+	  "   1 \033[32mwhole\033[0m      12345678901234\n"
+	  "        x\n" },
+	{ "a terminal of a few columns",
+	  { .width = 5 },
+	  "a   b   c\n",
+	  "a   b   c\n" },
+	{ "empty lines", { .width = 30 }, "\n\na\n", "\n\na\n" },
+};
+
+static void
+test_dress(void)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf text = BUF_INIT;
+
+		buf_add_str(&text, cases[i].text);
+		style_dress(&cases[i].style, &text);
+		is_str(text.data, cases[i].want, cases[i].name);
+		buf_free(&text);
+	}
+}
+
+static void
+test_memory(void)
+{
+	const struct style style = { .color = true };
+	bool good = true;
+	int rc = -1;
+	long n = 0;
+
+	for (n = 0; n < 10 && rc < 0; n++) {
+		struct buf text = BUF_INIT;
+
+		buf_add_str(&text, "   1 whole\n");
+		mem_fail_after(n);
+		rc = style_dress(&style, &text);
+		mem_fail_after(-1);
+		good = good && text.failed == (rc < 0);
+		buf_free(&text);
+	}
+	ok(good && n > 1 && rc == 0, "out of memory");
+}
+
+static void
+test_terminal(void)
+{
+	const struct winsize size = { .ws_row = 24, .ws_col = 44 };
+	int fds[2] = { -1, -1 }, master = posix_openpt(O_RDWR | O_NOCTTY);
+	int slave = -1;
+	struct style s;
+
+	if (pipe(fds) == 0) {
+		s = style_of(fds[1]);
+		ok(!s.color && s.width == 0, "a pipe");
+		close(fds[0]);
+		close(fds[1]);
+	}
+	if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0 ||
+	    (slave = open(ptsname(master), O_RDWR | O_NOCTTY)) < 0) {
+		skip("a terminal", "no pseudo terminal to be had");
+		return;
+	}
+	ioctl(slave, TIOCSWINSZ, &size);
+	setenv("TERM", "xterm", 1);
+	unsetenv("NO_COLOR");
+	s = style_of(slave);
+	ok(s.color && s.width == 44, "a terminal");
+	setenv("NO_COLOR", "", 1);
+	ok(style_of(slave).color, "NO_COLOR is empty");
+	setenv("NO_COLOR", "1", 1);
+	s = style_of(slave);
+	ok(!s.color && s.width == 44, "NO_COLOR");
+	unsetenv("NO_COLOR");
+	setenv("TERM", "dumb", 1);
+	ok(!style_of(slave).color, "a dumb terminal");
+	close(slave);
+	close(master);
+}
+
+int
+main(void)
+{
+	test_dress();
+	test_memory();
+	test_terminal();
+	return tap_done();
+}
