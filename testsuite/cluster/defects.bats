@@ -117,8 +117,8 @@ flip()
 	flip node3 4
 	run post
 	assert_status 0
-	assert_output_has "ckpt.1/rank_4.ckpt of rank 4: contents are wrong" \
-		"(RS) adds up without it"
+	assert_output_has "ckpt.1/rank_4.ckpt of rank 4: its contents are damaged" \
+		"(RS) is consistent without it"
 	assert_saved rs2_8n4
 	run on login scr_index -p "$lay_prefix" --verify --deep --checksums
 	assert_status 0
@@ -129,13 +129,13 @@ flip()
 	flip node3 4
 	run post
 	assert_status 4
-	assert_output_has "set 1 of 2 (XOR) does not add up: 4 bytes differ" \
-		"which of the ranks 0 2 4 6" "--no-compare"
+	assert_output_has "set 1 of 2 (XOR) is inconsistent: 4 bytes differ" \
+		"one of the ranks 0 2 4 6" "--no-compare"
 	[[ ! -e $lay_pfs/.scr/scr.dataset.1/summary.scr ]]
 	# Another run copies nothing and reports the same.
 	run post
 	assert_status 4
-	assert_output_has "which of the ranks 0 2 4 6"
+	assert_output_has "one of the ranks 0 2 4 6"
 	run post --id 1 --no-compare
 	assert_status 0
 	bed_lay partner_8n4
@@ -143,7 +143,7 @@ flip()
 	run post
 	assert_status 4
 	assert_output_has "(PARTNER): the data of rank 4 and their copy at rank" \
-		"cannot be told which is wrong"
+		"which of them is wrong is unknown"
 }
 
 @test "D7: bytes that changed in a cache: with SINGLE, or with a dead node, nothing can show it" {
@@ -237,7 +237,7 @@ flip()
 	sleep 1.5
 	run post --wait 0
 	assert_status 1
-	assert_output_has "scavenge of job 1000 on login" "is at work"
+	assert_output_has "scavenge of job 1000 on login" "is working here"
 	wait $!
 	assert_saved xor_8n4
 }

@@ -100,7 +100,7 @@ steps()
 	assert_status 0
 	try on login scr_halt -i --job-id 4711 /pfs/run
 	assert_status 1
-	assert_stderr_has "job 4711: slurm does not know it"
+	assert_stderr_has "job 4711: slurm has no record of it"
 }
 
 # scancel reports an error for such a step, though it delivers the signal.
@@ -133,7 +133,7 @@ steps()
 	on login gen_dataset --prefix /pfs/run --layout both
 	try on login scr_halt --immediate --job-id "$job" /pfs/run
 	assert_status 2
-	assert_stderr_one_line "job $job" "the prefix of job 1000" "--force"
+	assert_stderr_one_line "job $job" "names job 1000" "--force"
 	[[ -n $(steps) ]]
 	try on login scr_halt --immediate --force --job-id "$job" /pfs/run
 	assert_status 0
@@ -141,5 +141,5 @@ steps()
 	# Without an id the flush file names the job.
 	try on login scr_halt --immediate /pfs/run
 	assert_status 1
-	assert_stderr_has "job 1000: slurm does not know it"
+	assert_stderr_has "job 1000: slurm has no record of it"
 }

@@ -109,7 +109,7 @@ in_vain()
 	bed_lay xor_8n4
 	rm "$lay_pfs/.scr/flush.scr"
 	in_vain 4 --job-id 4711 --user golduser
-	assert_output_has "a job has run here, and there is no flush.scr"
+	assert_output_has "a job has run here, but left no flush.scr"
 	# No job has run since scr_prerun.
 	rm "$lay_pfs/.scr/nodes.scr"
 	run on login env "${lay_env[@]}" SCR_JOB_ID=4711 scr_postrun -t 2

@@ -224,7 +224,7 @@ caches()
 		exec scr_copy "$@"'
 	remote=ssh run post --copy-program /pfs/bin/talk --limit 4
 	assert_status 0
-	assert_output_has "node2: was not done within 4 s"
+	assert_output_has "node2: not done within 4 s"
 	((SECONDS - start < 20))
 	assert_saved xor_8n4
 }
@@ -278,7 +278,7 @@ cut_off()
 	run on login env "${lay_env[@]}" scr_env down-nodes --reason \
 		--remote ssh
 	assert_status 0
-	assert_output_has "node[2-4]: ssh: connect to host NODE port 22"
+	assert_output_has "node[2-4]: Failed to echo UP: ssh: connect to host NODE port 22"
 	[[ $(grep -c refused <<<"$output") == 1 ]]
 }
 
@@ -290,4 +290,19 @@ cut_off()
 		salloc -Q -N4 scr_list_down_nodes
 	assert_status 0
 	[[ -z $output ]]
+}
+
+@test "doctor: four nodes; one dead, one that refuses" {
+	bed_lay xor_8n4
+	run on login env "${lay_env[@]}" scr_env doctor
+	assert_status 0
+	assert_output_has "ok       nodes       4 of 4 answered" \
+		"directories writable on 4 of 4 nodes"
+	bed_unplug node3
+	bed_refuse node2
+	run on login env "${lay_env[@]}" scr_env doctor --timeout 4
+	assert_status 1
+	assert_output_has "failed   node        node2: " \
+		"failed   node        node3: " "2 of 4 answered" \
+		"writable on 2 of 4 nodes"
 }

@@ -71,7 +71,14 @@ dump()
 				'-\tjson\t-\tany\tshown\tprint JSON' \
 				'verb\tpack\tDATASET\tdataset\tusage\t' \
 				'verb\tunpack\tDATASET\tdataset\tusage\t' \
-				'verb\tcat\tDATASET FILE\tdataset file\tusage\t'
+				'verb\tcat\tDATASET PATH\tdataset packed\tusage\t'
+			;;
+		'list --dump-paths='*' --prefix=/there -- ckpt.there')
+			for path in out/a 'out/b $(touch pwned)' other; do
+				case $path in
+				"${2#--dump-paths=}"*) printf '%s\n' "$path" ;;
+				esac
+			done
 			;;
 		esac
 	END
@@ -167,7 +174,7 @@ typed='scr_index --bu
 scr_index --format=tr
 scr_index --prefix=/there --add ck
 scr_container --json un
-scr_container -- cat ckpt.5 fak
+scr_container --prefix /there cat ckpt.there ot
 scr_container pack '"'"'a
 scr_env nodes --mo
 scr_env nodes tw
@@ -178,7 +185,7 @@ tabbed='scr_index --build
 scr_index --format=tree
 scr_index --prefix=/there --add ckpt.there
 scr_container --json unpack
-scr_container -- cat ckpt.5 fake/
+scr_container --prefix /there cat ckpt.there other
 scr_container pack '"'a b'"'
 scr_env nodes --model
 scr_env nodes two
@@ -258,9 +265,13 @@ scr_nothing fake/'
 	assert_output_is 'a\ b'
 	run complete_bash "scr_container --prefix /there pack one "
 	assert_output_is ckpt.there
-	# a file, by readline
+	run complete_bash "scr_container --prefix /there cat ckpt.there out/"
+	assert_output_is "$(printf '%s\n' out/a 'out/b\ \$\(touch\ pwned\)')"
+	run complete_bash "scr_container cat --prefix=/there ckpt.there out/a ot"
+	assert_output_is other
 	run complete_bash "scr_container --prefix /there cat one ck"
 	assert_output_is ""
+	[[ ! -e pwned ]]
 	# a value, not a verb
 	run complete_bash "scr_container --prefix pa"
 	assert_output_is ""
@@ -347,6 +358,8 @@ scr_nothing fake/'
 	assert_output_is unpack
 	run fish -c 'source out; complete -C "scr_container --prefix=/there cat ckpt."'
 	assert_output_is ckpt.there
+	run fish -c 'source out; complete -C "scr_container --prefix=/there cat ckpt.there ot"'
+	assert_output_is other
 	run fish -c 'source out; complete -C "scr_index --bu"'
 	# shellcheck disable=SC2016
 	assert_output_is "$(printf '%s\t%s' --build \

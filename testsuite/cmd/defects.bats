@@ -179,7 +179,7 @@ saved() {
 	mkdir p
 	try scr_halt -r p
 	assert_status 0
-	assert_stderr_one_line "there is no halt file"
+	assert_stderr_one_line "no halt file"
 }
 
 @test "B: USER unset" {
@@ -285,7 +285,9 @@ saved() {
 			"$name" --help >out 2>err
 			grep -q "^Usage: $name" out
 			"$name" --version >out 2>>err
-			[[ $(wc -l <out) == 1 && ! -s err ]]
+			grep -q "^$name (scrkit) [0-9]" out
+			grep -q "^built with " out
+			[[ $(wc -l <out) == 2 && ! -s err ]]
 		done
 	END
 }

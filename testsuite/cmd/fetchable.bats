@@ -91,13 +91,14 @@ says() {
 	says 3 damaged "summary.scr: missing"
 	assert_stderr_has "scr_index -p p --build 1"
 	try scr_index -p p --verify
-	assert_stderr_one_line \
-		"summary.scr: missing: scr_index -p p --build 1 mends it"
+	assert_stderr_one_line "summary.scr: missing"
+	assert_stderr_has "next: scr_index -p p --build 1"
 	try scr_inspect -p p
-	assert_output_has "missing: scr_index -p p --build 1 mends it"
+	assert_output_has "summary.scr: missing" \
+		"next:       scr_index -p p --build 1"
 	try scr_inspect -p p -d 1
 	assert_output_has "because     summary.scr: missing" \
-		"next        scr_index -p p --build 1: mends it"
+		"next:       scr_index -p p --build 1"
 	scr_index -q -p p --build 1
 	scr_index -p p --verify
 	as_flushed
@@ -176,7 +177,7 @@ with_ranks() {
 	with_ranks 1 p/.scr/scr.dataset.2/rank2file.0.0
 	try scr_postrun "${args[@]}"
 	assert_status 0
-	assert_stderr_has "dataset 2: mended on the prefix: rank2file.0.0"
+	assert_stderr_has "dataset 2: repaired on the prefix: rank2file.0.0"
 	try scr_index -p p --verify
 	assert_status 0
 }
@@ -266,7 +267,8 @@ with_ranks() {
 	rm "$meta/rank2file.0.0"
 	try scr_index -p p --add ckpt.1
 	assert_status 3
-	assert_stderr_one_line rank2file.0.0 "--build 1"
+	assert_stderr_one_line "scr.dataset.1: not added: rank2file" \
+		rank2file.0.0 "repair it with --build 1"
 	as_flushed
 	try scr_index -p p --add ckpt.1
 	assert_status 4
@@ -289,7 +291,7 @@ with_ranks() {
 	[[ ! -e p/.scr/scr.dataset.2/summary.scr ]]
 	try scr_postrun "${args[@]}"
 	assert_status 0
-	assert_stderr_has "dataset 2: mended on the prefix: summary.scr"
+	assert_stderr_has "dataset 2: repaired on the prefix: summary.scr"
 	try scr_index -p p --verify
 	assert_status 0
 	# As LLNL's library flushes: no filemaps.

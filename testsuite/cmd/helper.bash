@@ -36,10 +36,35 @@ golden()
 	fi
 }
 
-# Run a command like `run`, with stdout in $output and stderr in $stderr.
+# Run a command like `run`, with stdout in $output and stderr in $stderr.  What
+# it answers in JSON has to follow the schema.
 try()
 {
 	run --separate-stderr "$@"
+	[[ " $* " != *" --json "* || $output != "{"* ]] ||
+		json_follows_schema "$output"
+}
+
+# json_check.py with a Python that has what it needs: the first one in PATH may
+# not be the system's.  Without one it does nothing: json.bats needs it.
+json_check()
+{
+	local python
+
+	for python in python3 /usr/bin/python3; do
+		! "$python" -c 'import jsonschema' 2>/dev/null ||
+			break
+		python=true
+	done
+	"$python" "$TESTSUITE/cmd/json_check.py" "$@"
+}
+
+# The answer $1 follows share/schema/scrkit.json.
+json_follows_schema()
+{
+	local flaws
+
+	flaws=$(json_check - <<<"$1") || failed "JSON: $flaws"
 }
 
 # Fail the test, with the expectation and the output of the command.
@@ -111,7 +136,10 @@ assert_stderr_has()
 # argument.
 assert_stderr_one_line()
 {
-	[[ -n $stderr && $stderr != *$'\n'* ]] ||
+	local lines
+
+	lines=$(grep -v '^[a-z_]*: next: ' <<<"$stderr")
+	[[ -n $lines && $lines != *$'\n'* ]] ||
 		failed "expected one line on stderr"
 	[[ $stderr =~ ^[a-z0-9_]+:\ . ]] || failed "expected 'NAME: ...'"
 	assert_stderr_has "$@"
@@ -121,7 +149,8 @@ assert_stderr_one_line()
 assert_usage_error()
 {
 	assert_status 2
-	[[ -z $output ]] || failed "expected nothing on stdout"
+	[[ -z $output || $output == *'"schema"'* ]] ||
+		failed "expected nothing on stdout"
 	[[ $stderr == *$'\n'* && $stderr != *$'\n'*$'\n'* ]] ||
 		failed "expected two lines on stderr"
 	assert_stderr_has "Try '" "--help' for more information." "$@"

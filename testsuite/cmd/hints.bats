@@ -87,7 +87,7 @@ each_hint()
 	done
 	# It is said once, in the same words.
 	said="rank2file: cannot open: No such file or directory: its copy was"
-	said+=" read, so it loses no data and stops no restart"
+	said+=" read; all data are present"
 	renew packed
 	rm "$dir/$meta/rank2file"
 	for command in "scr_index --verify" "scr_index --build" scr_inspect \
@@ -138,7 +138,11 @@ each_hint()
 	assert_stderr_has "scr_inspect -p 'it'\\''s p' "
 	scr_index -q -p "$dir" --current id:2
 	try scr_container -p "$dir" pack id:2
-	assert_stderr_has "scr_container -p 'it'\\''s p' unpack id:2 before"
+	assert_stderr_has "no job can" \
+		"scr_container -p 'it'\\''s p' unpack id:2 before"
+	try scr_index -p "$dir" --current id:2
+	assert_stderr_has \
+		"unpack it first: scr_container -p 'it'\\''s p' unpack id:2, or"
 	# The environment has another prefix.
 	renew plain
 	cd "$dir"

@@ -277,6 +277,10 @@ everywhere=(BINDIR=/x/bin MANDIR=/x/man DOCDIR=/x/doc LIBEXECDIR=/x/exec
 		--cntldir nodes/node0/cntl
 	assert_status 0
 	[[ $(env PATH="$at/bin:/usr/bin:/bin" sk-scr_hostlist -e 'n[1-3]') == n1* ]]
+	# Commands that are named have the same beginning.
+	try env PATH="$at/bin:/usr/bin:/bin" sk-scr_env doctor -p p --remote \
+		local --nodes "$(uname -n)"
+	assert_output_has "1 of 1 answered" "next: sk-scr_postrun -p "
 	try make_in uninstall PROGRAM_PREFIX=sk-
 	[[ -z $(find "$to" ! -type d) ]]
 }

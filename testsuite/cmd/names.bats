@@ -457,24 +457,24 @@ assert_both_readings() {
 	rm p/8/rank_1.ckpt p/10/rank_1.ckpt
 	try scr_inspect -p p id:4
 	assert_status 3
-	assert_output_has "scr_rebuild -p p id:4:" "scr_index -p p --build id:4:"
+	assert_output_has "next:       scr_rebuild -p p id:4"
 	try scr_inspect -p p id:5
-	assert_output_has "scr_rebuild -p p 5:"
+	assert_output_has "next:       scr_rebuild -p p 5"
 	scr_index -q -p p --drop id:4
 	try scr_index -p p --add id:4
 	assert_status 3
 	assert_stderr_has "--build id:4"
 	try scr_inspect -p p
-	assert_output_has "scr_index -p p --build id:4 "
+	assert_output_has "next:       scr_index -p p --build id:4"
 	# The command as it is printed.
 	hint=$(scr_inspect -p p id:4 |
-		sed -n 's/^ *next *\(scr_rebuild .*\): .*/\1/p') || :
+		sed -n 's/^ *next: *//p') || :
 	try bash -c "$hint"
 	assert_status 0
-	assert_output_has "scr_index -p p --build id:4"
 	[[ -e p/8/rank_1.ckpt && ! -e p/10/rank_1.ckpt ]]
-	[[ $(index) == "1=2 2=4 3=6 5=10 6=12" ]]
-	hint=$(scr_rebuild -p p 5 | sed -n 's/.*: \(scr_index .*\)/\1/p')
+	[[ $(index) == "1=2 2=4 3=6 4=8 5=10 6=12" ]]
+	scr_index -q -p p --drop id:5
+	hint=$(scr_rebuild -p p 5 | sed -n 's/^next: \(scr_index .*\)/\1/p')
 	[[ $hint == "scr_index -p p --build 5" ]]
 	bash -c "$hint" 2>/dev/null
 }
@@ -539,6 +539,15 @@ assert_both_readings() {
 		assert_status 0
 		assert_output_has " ${word#name:}"
 	done
+	# Datasets that are not in the index, by number; 12 is another's name.
+	mkdir p/.scr/scr.dataset.12 p/.scr/scr.dataset.77
+	run scr_index -p p --dump-datasets=7
+	assert_output_is 77
+	run scr_index -p p --dump-datasets=id:
+	assert_output_is "$(printf 'id:%s\n' 6 5 4 3 2 1 77 12)"
+	run scr_index -p p --dump-datasets=
+	assert_output_is "$(printf '%s\n' name:12 10 8 name:6 name:4 name:2 77 \
+		id:12)"
 	# The list of names is as it was.
 	run scr_index -p p --names-only --all
 	assert_output_is "$(printf '%s\n' 12 10 8 6 4 2)"
@@ -591,16 +600,16 @@ END
 	steps
 	rm p/.scr/scr.dataset.{4,5}/summary.scr
 	try scr_index -p p --verify id:4
-	assert_stderr_one_line \
-		"summary.scr: missing: scr_index -p p --build id:4 mends it"
+	assert_stderr_one_line "summary.scr: missing"
+	assert_stderr_has "next: scr_index -p p --build id:4"
 	scr_index -q -p p --build id:4
 	scr_index -p p --verify id:4
 	rm p/.scr/index.scr
 	try scr_index -p p
 	assert_stderr_has "dataset 5: not listed" \
-		"--build id:5 puts it into the index"
+		"as it has no valid summary: --build id:5 adds it to the index"
 	rm p/.scr/scr.dataset.2/summary.scr
 	try scr_index -p p
 	assert_stderr_has "datasets 2 5: not listed" \
-		"--build id:N puts them into the index"
+		"as they have no valid summary: --build id:N adds them to the index"
 }

@@ -123,7 +123,7 @@ same_number() {
 			# shellcheck disable=SC2086 # several words
 			try scr_postrun "${args[@]}" $more
 			assert_status 1
-			assert_stderr_has "dataset 1: not saved, and still in" \
+			assert_stderr_has "dataset 1: not saved; it is still in" \
 				"an older dataset of this number, t1" \
 				"scr_index -p p --delete id:1"
 			assert_output_has "left in the caches"
@@ -245,7 +245,7 @@ meanwhile() {
 	generate 4 4 --layout cache
 	meanwhile
 	assert_status 1
-	assert_stderr_has "dataset 4: not saved, and still in the caches" "t6"
+	assert_stderr_has "dataset 4: not saved; it is still in the caches" "t6"
 	[[ $(valid) == "6* " ]]
 	truth "newer files"
 }
@@ -398,7 +398,7 @@ free_pages() {
 			assert_status 3
 			[[ $path != latest/ ]] ||
 				assert_stderr_has "and replaced none"
-			assert_stderr_has "scr_index -p p --build 1 mends it"
+			assert_stderr_has "next: scr_index -p p --build 1"
 			try scr_inspect -p p 1
 			assert_status 3
 			scr_index -q -p p --build 1
@@ -599,7 +599,7 @@ refused() {
 		refused 4 scr_rebuild -p p 1
 		refused 4 scr_index -p p --verify 1
 		refused 4 scr_inspect -p p 1
-		assert_output_lacks "could lose"
+		assert_output_lacks "tolerates"
 		refused 3 scr_rebuild -p p --protect xor 1
 		refused 3 scr_container -p p pack 1
 		refused 3 scr_container -p p extract 1 -C elsewhere
@@ -659,7 +659,7 @@ refused() {
 		truth "killed at file $n: $(cat out)"
 		if ((n < 3)); then
 			# XOR rebuilds one.
-			grep "dataset 1: mended on the prefix" out
+			grep "dataset 1: repaired on the prefix" out
 			[[ $(valid) == "1* " ]]
 		else
 			try scr_index -p p --build 1
@@ -785,7 +785,7 @@ with_archive() {
 	scr_index -p p --build 2
 	try scr_index -p p --verify 2
 	assert_status 0
-	assert_stderr_has "dataset 1 has this file, too (4 files in all); are they"
+	assert_stderr_has "dataset 1 has this file, too (4 files in all); without checksums"
 	scr_index -p p --drop 1
 	try scr_index -p p --verify
 	assert_status 0
@@ -804,7 +804,7 @@ with_archive() {
 	try scr_container -p p pack 2 --json
 	assert_status 0
 	assert_output_has '"shared": 4' '"removed": 0'
-	assert_stderr_has "t2: 4 files belong to another dataset, too: left there"
+	assert_stderr_has "t2: 4 files belong to another dataset, too: kept"
 	diff -r files p/latest
 	# Once more: it looks for left-overs.
 	scr_container -p p pack 2

@@ -208,12 +208,38 @@ files_of()
 	done
 }
 
+@test "import -n checks the archive, and changes nothing" {
+	"$BIN/../gen/gen_dataset" -q -p p -n 4 -m 4 -t XOR --set-size 4
+	scr_index -q -p p --build 1
+	scr_archive export -q -p p --with-redundancy -o ar 1
+	mkdir q
+	find q -exec stat -c '%n %s' {} + >before
+	try scr_archive import -n -p q ar
+	assert_status 0
+	assert_output_has "ar: dataset 1, 4 files" "can be imported"
+	find q -exec stat -c '%n %s' {} + | diff before -
+	cp ar cut
+	printf X | dd of=cut bs=1 seek=3000 conv=notrunc status=none
+	try scr_archive import --dry-run -p q cut
+	assert_status 1
+	find q -exec stat -c '%n %s' {} + | diff before -
+	try scr_container -p p import -n ar
+	assert_status 1
+	assert_stderr_has "has a dataset 1 already"
+	try scr_container -p p import -n -f ar
+	assert_status 0
+	assert_output_has "can be imported"
+	try scr_archive export -n -p p 1
+	assert_usage_error "--force and --dry-run"
+}
+
 @test "existing files: equal ones are adopted, others not replaced" {
 	dataset
 	scr_container -q -p p export -o ar 1
 	try scr_container -p p import ar
 	assert_status 1
-	assert_stderr_has "--force"
+	assert_stderr_one_line "the index has a dataset 1 already (--force replaces it)"
+	[[ $stderr != *"File exists"* ]]
 	mkdir -p q/ckpt.1
 	cp p/ckpt.1/rank_2_1.ckpt q/ckpt.1/
 	try scr_container -p q import ar
@@ -223,7 +249,8 @@ files_of()
 	echo other >q/ckpt.1/rank_2_1.ckpt
 	try scr_container -p q import ar
 	assert_status 1
-	assert_stderr_has "rank_2_1.ckpt: is there"
+	assert_stderr_has "rank_2_1.ckpt: exists"
+	[[ $stderr != *"File exists"* ]]
 	[[ $(cat q/ckpt.1/rank_2_1.ckpt) == other ]]
 	try scr_container -p q import --force ar
 	assert_status 0
@@ -242,10 +269,19 @@ files_of()
 	[[ ! -e ar && ! -e ar.part ]]
 }
 
+@test "a dataset that is not in the index has the name of its summary" {
+	dataset
+	scr_index -q -p p --drop ckpt.1
+	try scr_archive -p p export -o ar 1
+	assert_status 0
+	assert_output_has "ckpt.1: 16 files"
+	[[ $output != *scr.dataset* ]]
+}
+
 @test "JSON" {
 	dataset
 	scr_archive -p p export --json -o ar 1 >j
-	grep -q '"files": 16' j
+	grep -q '"file_count": 16' j
 	mkdir q
 	scr_archive -p q import --json ar >j
 	grep -q '"name": "ckpt.1"' j

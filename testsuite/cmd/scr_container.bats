@@ -178,15 +178,18 @@ containers_are() {
 
 @test "usage errors: no verb, a wrong one, no dataset, no file" {
 	try scr_container
-	assert_usage_error "what is to be done?" pack unpack list cat extract verify
+	assert_usage_error "no verb given" pack unpack list cat extract verify \
+		export import
 	try scr_container squeeze 1
 	assert_usage_error squeeze "not one of pack, unpack, "
+	try scr_container -p p unpak 1
+	assert_usage_error "unpak: no such verb; did you mean unpack?"
 	for verb in pack unpack list verify cat extract; do
 		try scr_container $verb
-		assert_usage_error "which dataset?"
+		assert_usage_error "no dataset given"
 	done
 	try scr_container cat 1
-	assert_usage_error "which file?" "list 1"
+	assert_usage_error "no file given" "list 1"
 	try scr_container pack --nonsense 1
 	assert_usage_error nonsense
 }
@@ -200,7 +203,8 @@ containers_are() {
 			[[ ,${option#*:}, != *,$verb,* ]] || continue
 			try scr_container $verb "${option%:*}" 1 x
 			name=${option%:*}
-			assert_usage_error "${name%=*}" "does not go with"
+			assert_usage_error \
+				"${name%=*} cannot be used with $verb"
 		done
 	done
 }
@@ -211,6 +215,17 @@ containers_are() {
 		try scr_container pack $option 1
 		assert_usage_error "${option%=*}"
 	done
+}
+
+@test "--dump-paths: for completions, the files that begin so" {
+	make p
+	scr_container pack -q -p p 1
+	[ "$(scr_container list -p p --dump-paths= 1 | wc -l)" -eq 16 ]
+	[ "$(scr_container list -p p --dump-paths=ckpt.1/rank_3 1 | sort)" = \
+		"$(printf 'ckpt.1/rank_3_%s.ckpt\n' 0 1)" ]
+	[ -z "$(scr_container list -p p --dump-paths=x 1)" ]
+	try scr_container cat -p p 1 --dump-paths=x y
+	assert_usage_error "--dump-paths cannot be used with cat"
 }
 
 @test "--help and --version exit 0" {
@@ -240,7 +255,7 @@ containers_are() {
 	assert_stderr_one_line nowhere
 	try scr_container --json -p p list nothing
 	assert_status 1
-	assert_json . "[]"
+	assert_json .datasets "[]"
 }
 
 @test "a dataset that was not indexed: an error with advice" {
@@ -332,7 +347,7 @@ round() {
 	make p
 	count=$(find $meta -name 'reddesc*' -o -name 'filemap_*' | wc -l)
 	try scr_container -p p pack --with-redundancy --size 20000 1
-	assert_output_has "metadata too"
+	assert_output_has "packed into " " containers, metadata too"
 	[ -z "$(find $meta -name 'reddesc*' -o -name 'filemap_*')" ]
 	[ -e $ctr/ctr.0.scr ]
 	[ -e $ctr/red.0.scr ]
@@ -420,7 +435,7 @@ round() {
 	was=$(state p)
 	try scr_container -p p pack --size 1 1
 	assert_status 2
-	assert_stderr_one_line "17000000 containers" "take a larger one"
+	assert_stderr_one_line "17000000 containers" "use a larger size"
 	assert_state "$was"
 }
 
@@ -454,8 +469,8 @@ round() {
 	[ "$(grep -c ' dir/' <<<"$output")" -eq "${#names[@]}" ]
 	assert_output_has 'new\nline' 'tab\tin' '\x01\xff' 'back\\slash'
 	try scr_container -p p --json list 1
-	assert_json '.[0].files | length' "${#names[@]}"
-	assert_json '.[0].files[1].path' $'dir/new\nline'
+	assert_json '.datasets[0].packed_files | length' "${#names[@]}"
+	assert_json '.datasets[0].packed_files[1].path' $'dir/new\nline'
 }
 
 @test "empty files: no segment, and whole with or without a file" {
@@ -713,37 +728,37 @@ round() {
 	files p 100=a 0=b 250=c
 	try scr_container --json -p p pack --size 140 1
 	assert_status 0
-	assert_json '.[0] | [.files, .bytes, .containers, .removed, .done_before]' \
+	assert_json '.datasets[0] | [.file_count, .bytes, .container_count, .removed, .done_before]' \
 		'[2,350,3,2,false]'
 	try scr_container --json -p p pack 1
-	assert_json '.[0].done_before' true
+	assert_json '.datasets[0].done_before' true
 	try scr_container --json -p p list 1
 	assert_status 0
-	assert_json '.[0] | [.id, .layout, .packed, .bytes, .container_size]' \
+	assert_json '.datasets[0] | [.id, .layout, .packed, .bytes, .container_size]' \
 		'[1,3,true,350,140]'
-	assert_json '.[0].files[2] | [.path, .rank, .size, (.crc | type)]' \
-		'["c",2,250,"number"]'
-	assert_json '.[0].files[2].segments[1]' \
+	assert_json '.datasets[0].packed_files[2] | [.path, .rank, .size, (.crc32 | type)]' \
+		'["c",2,250,"string"]'
+	assert_json '.datasets[0].packed_files[2].segments[1]' \
 		'{"container":".scr/ctr.1.scr","offset":0,"length":140}'
-	assert_json '[.[0].containers[] | [.name, .size, .used, .files]]' \
+	assert_json '[.datasets[0].containers[] | [.name, .size, .used_bytes, .file_count]]' \
 		'[[".scr/ctr.0.scr",140,140,2],[".scr/ctr.1.scr",140,140,1],[".scr/ctr.2.scr",70,70,1]]'
 	try scr_container --json -p p verify 1
 	assert_status 0
-	assert_json '.[0] | [.files, .files_bad, .containers, .status, .problems]' \
+	assert_json '.datasets[0] | [.file_count, .files_bad, .container_count, .status, .problems]' \
 		'[3,0,3,0,[]]'
 	flip $ctr/ctr.1.scr 7
 	try scr_container --json -p p verify 1
 	assert_status 4
-	assert_json '.[0] | [.files_bad, .containers_bad, .status]' '[1,1,4]'
-	assert_json '[.[0].problems[] | .file // .container]' \
+	assert_json '.datasets[0] | [.files_bad, .containers_bad, .status]' '[1,1,4]'
+	assert_json '[.datasets[0].problems[] | .path // .container]' \
 		'["c",".scr/ctr.1.scr"]'
 	flip $ctr/ctr.1.scr 7
 	try scr_container --json -p p extract -C out 1 a b
 	assert_status 0
-	assert_json '.[0] | [.files, .bytes]' '[2,100]'
+	assert_json '.datasets[0] | [.file_count, .bytes]' '[2,100]'
 	try scr_container --json -p p unpack 1
 	assert_status 0
-	assert_json '.[0] | [.files, .containers, .removed, .adopted]' '[2,3,3,1]'
+	assert_json '.datasets[0] | [.file_count, .container_count, .removed, .adopted]' '[2,3,3,1]'
 }
 
 @test "-q prints only errors" {
@@ -795,7 +810,7 @@ round() {
 		# shellcheck disable=SC2086 # words
 		try scr_container -p p pack -n --size 50000 $option 1
 		assert_status 0
-		assert_output_has "would be 16 files"
+		assert_output_has "16 files (" "would be packed into "
 		assert_state "$was"
 	done
 	scr_container -q -p p pack --keep --size 50000 --with-redundancy 1
@@ -826,7 +841,7 @@ round() {
 	scr_container -q -p p pack --keep --size 5000 1
 	try scr_container -p p unpack 1
 	assert_status 0
-	assert_output_has "16 were there already"
+	assert_output_has "16 were present already"
 	assert_state "$was"
 }
 
@@ -850,7 +865,7 @@ round() {
 	touch -d "$time" p/ckpt.1/rank_0_1.ckpt
 	try scr_container -p p pack 1
 	assert_status 0
-	assert_output_has "2 files left"
+	assert_output_has "2 files kept"
 	[ "$(find p/ckpt.1 -type f | wc -l)" -eq 2 ]
 	tail -n 1 p/ckpt.1/rank_0_0.ckpt | grep -qx more
 }
@@ -863,7 +878,8 @@ round() {
 	echo other >p/ckpt.1/rank_6_1.ckpt
 	try scr_container -p p unpack 1
 	assert_status 1
-	assert_stderr_one_line ckpt.1/rank_6_1.ckpt "not what is packed" --force
+	assert_stderr_one_line ckpt.1/rank_6_1.ckpt "differs from the packed file" --force
+	[[ $stderr != *"File exists"* ]]
 	[ "$(cat p/ckpt.1/rank_6_1.ckpt)" = other ]
 	[ "$packed" = "$(tree_sha p | grep /ctr)" ]
 	[ "$(find p/ckpt.1 -type f | wc -l)" -eq 1 ]
@@ -980,7 +996,7 @@ refused() {
 	files p 100=a 250=c
 	printf '  RANKS\n    2\n  LEVEL\n    0\n  RANK\n    0\n      FILE\n        a\n' |
 		craft $meta/rank2file.0.0
-	refused 3 "does not know all files of rank 1" "scr_index -p p --build 1"
+	refused 3 "files of rank 1 are missing" "scr_index -p p --build 1"
 }
 
 # with_room SIZE: mount a file system of this size as the empty prefix p;
@@ -1067,7 +1083,7 @@ damaged() {
 	was=$(state p)
 	try scr_container -p p verify 1
 	assert_status "$1"
-	assert_output_has "damaged: "
+	[[ $output == *": damaged: "* || $output == *": lost: "* ]]
 	assert_stderr_has "${@:2}"
 	try scr_container -p p extract -C out 1 b
 	[ "$status" -ne 0 ]
@@ -1086,7 +1102,7 @@ damaged() {
 		damaged 4 "b (rank 1): checksum is 0x" \
 			".scr/${at%:*}: checksum is 0x"
 		try scr_container -p p verify 1
-		assert_output_has "damaged: 1 of 3 files, 1 of 4 containers"
+		assert_output_has "lost: 1 of 3 files and 1 of 4 containers"
 		# The other files are readable.
 		scr_container -q -p p cat 1 a c >/dev/null
 		# Sizes do not show the damage.
@@ -1180,8 +1196,34 @@ damaged() {
 	try scr_container -p p unpack 1
 	assert_status 3
 	assert_stderr_one_line reddesc
+	assert_stderr_has "scr_rebuild -p p --deep 1"
 	flip $ctr/red.0.scr 10
 	diff <(tree_sha p) - <<<"$was"
+}
+
+@test "lost redundancy does not prevent unpack" {
+	make p
+	(cd p/ckpt.1 && sha256sum -- *) >sums
+	scr_container -q -p p pack --size 1MB --with-redundancy 1
+	cp -a p whole
+	for how in "rm $ctr/red.1.scr" "truncate -s 10 $ctr/red.2.scr" \
+		"rm $ctr/red.0.scr $ctr/red.2.scr" "rm $(echo $ctr/red.*)"; do
+		for force in "" -f; do
+			rm -rf p
+			cp -a whole p
+			$how
+			try scr_container -p p unpack -n 1
+			assert_status 0
+			assert_stderr_one_line "redundancy files were lost"
+			# shellcheck disable=SC2086 # no word
+			try scr_container -p p unpack $force 1
+			assert_status 0
+			assert_stderr_one_line "redundancy files were lost"
+			(cd p/ckpt.1 && sha256sum --quiet -c) <sums
+			[ ! -e $ctr ]
+		done
+		[[ $how = *red.*red.* ]] || scr_rebuild -q -p p 1
+	done
 }
 
 # More of this: scr_container_map.bats.
@@ -1211,6 +1253,8 @@ damaged() {
 
 @test "damage of files that are not packed" {
 	make p
+	try scr_container -p p verify 1
+	assert_output_is "ckpt.1: whole: 16 files, 189.2 KiB, not packed"
 	scr_index -q -p p --build 1 --checksums
 	try scr_container -p p verify 1
 	assert_status 0
@@ -1237,7 +1281,7 @@ damaged() {
 	rm $ctr/ctr.0.scr
 	try scr_container -p p verify 1
 	assert_status 4
-	assert_stderr_has "(-v: all)"
+	assert_stderr_has "(-v shows all)"
 	[ "$(wc -l <<<"$stderr")" -eq 21 ]
 	try scr_container -v -p p verify 1
 	[ "$(grep -c 'f[0-9]* (rank' <<<"$stderr")" -eq 30 ]

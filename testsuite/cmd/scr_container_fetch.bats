@@ -35,7 +35,7 @@ fetchable()
 	scr_index -p "$1" --list --json >list
 	grep -q '"checkpoint": true' list
 	grep -q '"valid": true' list
-	run ! grep -q '"failed": "' list
+	run ! grep -q '"fetch_failed": "' list
 	scr_inspect -m keyval "$dir/summary.scr" >summary
 	grep -q ' FLAG_CKPT = 1' summary
 	grep -q ' COMPLETE = 1' summary
@@ -78,9 +78,9 @@ sums()
 	fetchable p 1 want
 	scr_container -q -p p pack 1
 	mark_failed p
-	scr_index -p p --list --json | grep -q '"failed": "2026-11-22T03:00:00"'
+	scr_index -p p --list --json | grep -q '"fetch_failed": "2026-11-22T03:00:00Z"'
 	try scr_container -p p unpack -n 1
-	scr_index -p p --list --json | grep -q '"failed": "2026'
+	scr_index -p p --list --json | grep -q '"fetch_failed": "2026'
 	try scr_container -p p unpack 1
 	assert_status 0
 	assert_stderr_has "mark of the failed fetch"
@@ -94,7 +94,7 @@ sums()
 	mark_failed p
 	rm p/ckpt.1/rank_2.ckpt
 	try scr_container -p p unpack 1
-	scr_index -p p --list --json | grep -q '"failed": "2026'
+	scr_index -p p --list --json | grep -q '"fetch_failed": "2026'
 }
 
 @test "pack says that the next job restarts from it" {

@@ -83,10 +83,11 @@ reads()
 			try scr_container -p p list 1
 			assert_status 0
 			assert_stderr_one_line "${file##*/}" "copy was read" \
-				"scr_container -p p repack 1 mends it"
+				"next: scr_container -p p repack 1"
 			reads 3
 			assert_stderr_has "${file##*/}"
-			assert_output_has "all data are there: scr_container -p p repack 1"
+			assert_output_has "no data are missing" \
+				"next: scr_container -p p repack 1"
 			# A dry rebuild, inspect and the index see no loss.
 			try scr_rebuild -n -p p 1
 			assert_status 0
@@ -131,7 +132,7 @@ reads()
 		echo rubbish >"$file"
 	done
 	reads 3
-	assert_output_has "all data are there"
+	assert_output_has "no data are missing"
 	assert_stderr_has "modes and times"
 	cp -a p p.2
 	scr_container -q -p p unpack 1
@@ -152,8 +153,9 @@ reads()
 			cp -a p p.whole
 			$how $meta/rank2file $meta/copy.rank2file
 			reads 3
-			assert_stderr_has rank2file "taken from its parts"
-			assert_output_has "all data are there: scr_container -p p repack 1"
+			assert_stderr_has rank2file "its parts were read"
+			assert_output_has "no data are missing" \
+				"next: scr_container -p p repack 1"
 			try scr_rebuild -n -p p 1
 			assert_status 0
 			try scr_inspect -p p 1
@@ -206,9 +208,9 @@ reads()
 			# shellcheck disable=SC2086 # patterns
 			"${how[@]}" $meta/copy.rank2file* $meta/$files
 			reads 3
-			assert_stderr_has rank2file " was "
-			assert_output_has "all data are there:" \
-				"scr_container -p p repack 1"
+			assert_stderr_has rank2file " read; all data are present"
+			assert_output_has "no data are missing" \
+				"next: scr_container -p p repack 1"
 			try scr_rebuild -n -p p 1
 			assert_status 0
 			cp -a p p.2
@@ -297,7 +299,7 @@ lost() {
 		# shellcheck disable=SC2086 # words
 		try scr_index -p p $verb
 		assert_status 0
-		assert_stderr_has "its map is lost"
+		assert_stderr_has "its segment map is lost"
 		[[ ! -e $meta && -e p/ckpt.1/stranger ]]
 		scr_index -q -p p --verify --checksums 2
 		[[ $(scr_index -p p --names-only) == two ]]

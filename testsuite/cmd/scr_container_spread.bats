@@ -58,11 +58,11 @@ each_container_can_go()
 		make $type
 		try scr_container -p p pack --with-redundancy 1
 		assert_status 0
-		assert_output_has "could lose any 1 container"
+		assert_output_has "tolerates the loss of any 1 container"
 		[[ $(ls $ctr/ctr.*.scr | wc -l) -eq 4 ]]
 		each_container_can_go
 		try scr_inspect -p p 1
-		assert_output_has "could lose  any "
+		assert_output_has "tolerates   the loss of any "
 		assert_output_lacks "of each set" "no container"
 	done
 }
@@ -70,13 +70,13 @@ each_container_can_go()
 @test "with redundancy: containers smaller than the files of a node" {
 	make XOR
 	try scr_container -p p pack --with-redundancy --size 12000 1
-	assert_output_has "could lose any 1 container"
+	assert_output_has "tolerates the loss of any 1 container"
 	each_container_can_go
 	try scr_container -p p repack --size 20000 1
-	assert_output_has "could lose any 1 container"
+	assert_output_has "tolerates the loss of any 1 container"
 	each_container_can_go
 	try scr_container -p p repack --size 1GB 1
-	assert_output_has "could lose any 1 container"
+	assert_output_has "tolerates the loss of any 1 container"
 	[[ $(ls $ctr/ctr.*.scr | wc -l) -eq 4 ]]
 	each_container_can_go
 }
@@ -84,7 +84,7 @@ each_container_can_go()
 @test "sets of different sizes" {
 	make XOR --ranks 7 --nodes 7
 	try scr_container -p p pack --with-redundancy 1
-	assert_output_has "could lose any 1 container"
+	assert_output_has "tolerates the loss of any 1 container"
 	each_container_can_go
 }
 
@@ -97,17 +97,23 @@ each_container_can_go()
 		# shellcheck disable=SC2086 # several words
 		try scr_container -p p pack -n $options 1
 		assert_output_has "losing one container may lose the dataset"
+		case $options in
+		"") assert_output_has "(--with-redundancy spreads them)" ;;
+		*) assert_output_has "(--order node spreads them)" ;;
+		esac
 		# shellcheck disable=SC2086
 		try scr_container -p p pack $options 1
 		assert_status 0
 		assert_output_has "losing one container may lose the dataset"
 		try scr_inspect -p p 1
-		assert_output_has "could lose  no container" "losing any of 1"
+		assert_output_has "tolerates   no loss: each of 1"
 		assert_output_lacks "of each set"
 	done
 	# Packed with its redundancy, it can be spread later.
+	try scr_container -p p repack --order name --size 30000 1
+	assert_output_has "repacked into" "(--order node spreads them)"
 	try scr_container -p p repack --order node 1
-	assert_output_has "could lose any 1 container"
+	assert_output_has "tolerates the loss of any 1 container"
 	each_container_can_go 'ctr.*'
 }
 

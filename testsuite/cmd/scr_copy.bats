@@ -64,7 +64,7 @@ in_namespace() {
 	try scr_copy --cntldir x --id 1x
 	assert_usage_error 1x
 	try scr_copy --cntldir x --id 1 more
-	assert_usage_error "no arguments"
+	assert_usage_error "unexpected argument"
 	try scr_copy --cntldir x --id 1 --ranks 1 --assign y
 	assert_usage_error --assign
 	try scr_copy --cntldir x --id 1 --buf 1
@@ -372,6 +372,9 @@ golden_copy() {
 @test "many nodes at once: at most 40 more calls of each on the prefix" {
 	local files=0
 
+	case ${SCRKIT_WITHOUT-} in
+	openat2 | all) skip "the walk in place of openat2 takes more calls" ;;
+	esac
 	args=(--ranks 8 --nodes 8 --files 1 --recorded-prefix "$PWD/p q")
 	make --set-size 4 --size 1000
 	# The command that starts the nodes makes this directory.

@@ -58,25 +58,29 @@ storage() {
 
 @test "usage errors" {
 	try scr_env
-	assert_usage_error "what is asked?"
+	assert_usage_error "no verb given"
 	try scr_env frobnicate
 	assert_usage_error "frobnicate: no such verb"
+	try scr_env down-node
+	assert_usage_error "down-node: no such verb; did you mean down-nodes?"
+	try scr_env -v conf SCR_FLUSH
+	assert_usage_error "conf: give the verb before all options"
 	try scr_env hostlist
-	assert_usage_error "which nodes?"
+	assert_usage_error "no node list given"
 	try scr_env user extra
-	assert_usage_error "extra: nothing but options"
+	assert_usage_error "extra: unexpected argument"
 	try scr_list_dir
 	assert_usage_error "control or cache"
 	try scr_list_dir both
 	assert_usage_error "both: neither control nor cache"
 	try scr_env log-event
-	assert_usage_error "what happened?"
+	assert_usage_error "no event given"
 	try scr_log_event -i
 	assert_usage_error "'--jobid' needs a value"
 	try scr_log_transfer -T X -S
 	assert_usage_error "'--start' needs a value"
 	try scr_crc32
-	assert_usage_error "which file?"
+	assert_usage_error "no file given"
 	try scr_env interval --model best
 	assert_usage_error "best is neither daly nor young"
 }
@@ -236,7 +240,7 @@ storage() {
 	[[ $output != *SCR_LOG_DB* && $output != *SCR_CURRENT* ]]
 	try scr_env conf -p "$PWD" --json SCR_FLUSH SCR_GROUP SCR_FLUSH_POSTSTAGE
 	try python3 -c 'import json, sys
-for p in json.loads(sys.argv[1]):
+for p in json.loads(sys.argv[1])["parameters"]:
     print(p["name"], p["value"], p["line"], p.get("unit"), p["ignored"])' \
 		"$output"
 	assert_output_is "SCR_FLUSH 7 3 checkpoints False
@@ -244,26 +248,26 @@ SCR_GROUP POWER 7 None False
 SCR_FLUSH_POSTSTAGE 1 6 None True"
 }
 
-@test "conf: a value that does not parse, a name that is no parameter" {
+@test "conf: a value that does not parse, an unknown parameter" {
 	printf '%s\n' '' 'SCR_SET_SIZE=many' 'SCR_FLUHS=1' 'SCR_FLUHS=2' >.scrconf
 	try scr_env conf -p "$PWD"
 	assert_status 0
 	assert_output_has $'SCR_SET_SIZE=8\tbuilt in\tranks\n'
 	assert_stderr_has \
 		"SCR_SET_SIZE from $PWD/.scrconf:2: \"many\"" "8 is used instead"
-	[[ $(grep -c "$PWD/.scrconf:3: SCR_FLUHS is no parameter; did you mean SCR_FLUSH?" \
+	[[ $(grep -c "$PWD/.scrconf:3: unknown parameter SCR_FLUHS; did you mean SCR_FLUSH?" \
 		<<<"$stderr") -eq 1 && $stderr != *:4:* ]] || failed "the name"
 	printf '%s\n' 'CKPT=0 TYPE=XOR' 'CKPT=1 TYEP=RS INTERVAL=2' \
 		'STORE=/ssd COLOUR=red COUNT=2' 'GROUPS=a ANY=1' >>.scrconf
 	try scr_env conf -p "$PWD" CKPT
 	assert_status 0
 	assert_stderr_has \
-		"$PWD/.scrconf:6: CKPT=1: TYEP is no property; did you mean TYPE?" \
-		"$PWD/.scrconf:7: STORE=/ssd: COLOUR is no property"
+		"$PWD/.scrconf:6: CKPT=1: unknown property TYEP; did you mean TYPE?" \
+		"$PWD/.scrconf:7: STORE=/ssd: unknown property COLOUR"
 	[[ $(grep -c property <<<"$stderr") -eq 2 ]] || failed "two properties"
 	# Each command says so, once.
 	try scr_prerun -p "$PWD"
-	[[ $(grep -c "SCR_FLUHS is no parameter" <<<"$stderr") -eq 1 ]] ||
+	[[ $(grep -c "unknown parameter SCR_FLUHS" <<<"$stderr") -eq 1 ]] ||
 		failed "scr_prerun"
 }
 
@@ -335,8 +339,8 @@ SCR_FLUSH_POSTSTAGE 1 6 None True"
 	((SECONDS < 9))
 	try scr_list_down_nodes -r --remote ssh --timeout 2 -d n2 'n[1-4],gone1'
 	assert_line_count 3
-	assert_output_has 'n2: specified as down' \
-		'n4: excluded by SCR_EXCLUDE_NODES' 'gone1: ' 'No route'
+	assert_output_has 'n2: Specified as down' \
+		'n4: User excluded via SCR_EXCLUDE_NODES' 'gone1: ' 'No route'
 	try scr_env down-nodes --json --remote ssh --timeout 2 n1 n4
 	assert_output_has '"state": "excluded"' '"usable": true'
 }
@@ -368,7 +372,7 @@ SCR_FLUSH_POSTSTAGE 1 6 None True"
 	echo 'SCR_LOG_SYSLOG_ENABLE=0' >>p/.scrconf
 	try scr_list_down_nodes -p p -l -s 12 --remote ssh -d n1 n1 --job-id 9
 	assert_status 0
-	grep -q 'jobid=9, event=NODE_FAIL, note="n1: specified as down", secs=12.0' \
+	grep -q 'jobid=9, event=NODE_FAIL, note="n1: Specified as down", secs=12.0' \
 		p/.scr/log
 }
 
@@ -525,7 +529,7 @@ SCR_FLUSH_POSTSTAGE 1 6 None True"
 @test "flush-file: usage errors, and options that were removed" {
 	saved
 	try scr_flush_file -d p
-	assert_usage_error "what is asked?"
+	assert_usage_error "no query given"
 	# D: LLNL's tool accepts two operations and ignores one of them.
 	try scr_flush_file -d p --latest --list-ckpt
 	assert_usage_error
@@ -534,7 +538,7 @@ SCR_FLUSH_POSTSTAGE 1 6 None True"
 	try scr_flush_file -d p --location 99999999999
 	assert_usage_error
 	try scr_flush_file -d p --latest --before 3
-	assert_usage_error "--before goes with"
+	assert_usage_error "--before needs"
 	try scr_flush_file -d p --resume -s 5
 	assert_usage_error "scr_postrun"
 	try scr_flush_file -d p --summary -s 5
@@ -652,4 +656,67 @@ SCR_FLUSH_POSTSTAGE 1 6 None True"
 	run bash -c 'scr_env user 2>&1 >/dev/full'
 	[ "$status" = 1 ]
 	[[ $output == *"cannot write"* ]]
+}
+
+# --- doctor ------------------------------------------------------------------
+
+# healthy OPTION...: doctor of a job on this machine.
+healthy() {
+	SCR_JOB_ID=7 SCR_END_TIME=$(($(date +%s) + 600)) SCR_CACHE_BASE=$PWD/c \
+		SCR_CNTL_BASE=$PWD/c try scr_env doctor -p p \
+		--nodes "$(uname -n)" --remote local "$@"
+}
+
+@test "doctor: all is well; JSON of the same" {
+	mkdir -p p c
+	healthy
+	assert_status 0
+	assert_stderr_empty
+	[[ $(grep -c '^ok ' <<<"$output") -eq 8 ]] || failed "$output"
+	[[ $output != *warning* && $output != *failed* ]]
+	assert_output_has "1 of 1 answered" "next: scr_postrun -p $PWD/p --plan"
+	[[ -z $(find p -type f) ]] || failed "files are left"
+	healthy --json
+	assert_status 0
+	[[ $(jq -r '.status, (.checks | length), .next' <<<"$output" |
+		paste -sd ' ') == "0 8 scr_postrun -p $PWD/p --plan" ]]
+}
+
+@test "doctor: each thing that is wrong has its remedy" {
+	local node
+
+	node=$(uname -n)
+	mkdir -p p c
+	try scr_env doctor -p p --nodes "$node" --remote local
+	assert_status 0
+	assert_output_has "warning  job" "--job-id" "warning  end" SCR_END_TIME
+	rmdir p
+	healthy
+	assert_status 1
+	assert_output_has "failed   prefix" "scr_prerun -p $PWD/p"
+	mkdir p
+	# Another version, and a wrong clock.
+	# shellcheck disable=SC2016 # for sh
+	printf '#!/bin/sh\n[ "$1" = probe ] || exec scr_env "$@"\necho 0.0.1 5\n' \
+		>helper
+	chmod +x helper
+	healthy --helper "$PWD/helper"
+	assert_status 1
+	assert_output_has "failed   version     $node: install" \
+		"warning  clock       $node: set the clock"
+	# A node that is not there; the directories of another.
+	healthy --helper "$PWD/nothing"
+	assert_status 1
+	assert_output_has "failed   node        $node" "0 of 1 answered"
+	rmdir c
+	touch c
+	healthy
+	assert_status 1
+	assert_output_has "failed   directories $node" SCR_CACHE_BASE
+	try scr_env doctor -p p --remote local
+	assert_status 1
+	assert_output_has "failed   nodes" --nodes
+	(ulimit -n 100 && healthy && echo "$output" >limits) || true
+	grep -q "warning  limits .*ulimit -n" limits
+	[[ $(scr_env probe) =~ ^[0-9.]+\ [0-9]+$ ]]
 }

@@ -14,7 +14,7 @@ setup()
 	unset SLURM_JOB_ID SLURM_STEP_ID FLUX_ENCLOSING_ID LSB_JOBID PBS_JOBID \
 		FLUX_URI FLUX_JOB_ID "${!SCR_@}"
 	mkdir p
-	FILE=p/.scr/halt.scr
+	FILE=$PWD/p/.scr/halt.scr
 }
 
 # The settings of prefix $1, without the heading.
@@ -65,7 +65,7 @@ settings()
 @test "without a condition: after the next checkpoint, before the first run" {
 	try scr_halt p
 	assert_status 0
-	assert_stderr_empty
+	assert_stderr_one_line "no job has run with this prefix yet"
 	assert_output_is "Setting ExitReason
 
 Halt file settings for $FILE:
@@ -107,7 +107,8 @@ Halt file settings for $FILE:
 	assert_output_has "$(LC_ALL=C date -d tomorrow '+%a %b %e') 08:30:00"
 	now=$(date +%s)
 	scr_halt -q p -a now+2h
-	soon=$(scr_halt -l --json p | sed -n 's/.*"exit_after": \(.*\),/\1/p')
+	soon=$(date -d "$(scr_halt -l --json p |
+		jq -r '.prefixes[0].exit_after')" +%s)
 	((soon >= now + 7200 && soon <= now + 7205))
 	scr_halt -q p -a 'in 30m'
 	scr_halt -q p -a 2138-11-19T09:46:40
@@ -119,10 +120,15 @@ Halt file settings for $FILE:
 
 @test "setting and listing together, a dry run, quiet" {
 	try scr_halt -n -c 7 p
-	assert_output_has "CheckpointsLeft: 7"
+	assert_output_has "Would set CheckpointsLeft" "Nothing was changed" \
+		"CheckpointsLeft: 7"
+	assert_output_lacks Setting
 	[[ ! -e p/.scr ]]
+	mkdir p/.scr
+	touch p/.scr/nodes.scr # a job has run
 	try scr_halt -l -c 7 p
 	assert_status 0
+	assert_stderr_empty
 	assert_output_has "Setting CheckpointsLeft" "CheckpointsLeft: 7"
 	try scr_halt -q -c 8 p
 	assert_output_is ""
@@ -139,7 +145,7 @@ Halt file settings for $FILE:
 	try scr_halt -l p none q
 	assert_status 1
 	assert_stderr_one_line "none: cannot open the prefix directory"
-	assert_output_has "for $FILE:" "for q/.scr/halt.scr:"
+	assert_output_has "for $FILE:" "for $PWD/q/.scr/halt.scr:"
 	scr_halt -q -c 3
 	[[ -e .scr/halt.scr ]]
 	SCR_PREFIX=$PWD/q scr_halt -q -c 4
@@ -162,9 +168,12 @@ Halt file settings for $FILE:
 }
 
 @test "SCR_HALT_SECONDS is reported if a halt file overrides it" {
+	mkdir p/.scr
+	touch p/.scr/nodes.scr
 	SCR_HALT_SECONDS=3600 try scr_halt p -c 5
 	assert_status 0
-	assert_stderr_one_line SCR_HALT_SECONDS=3600 "--seconds 3600"
+	assert_stderr_one_line "LLNL's library ignores SCR_HALT_SECONDS=3600" \
+		"libscr of scrkit does not" "--seconds 3600"
 	SCR_HALT_SECONDS=3600 try scr_halt p -c 4
 	assert_stderr_empty
 	scr_halt -r p
@@ -186,7 +195,7 @@ Halt file settings for $FILE:
 	[[ ! -e $FILE ]]
 	try scr_halt --remove p
 	assert_status 0
-	assert_stderr_one_line "p: there is no halt file"
+	assert_stderr_one_line "p: no halt file"
 	try scr_halt -r -l p
 	assert_output_has "  None"
 }
@@ -204,13 +213,12 @@ Halt file settings for $FILE:
 	assert_status 0
 	printf '%s' "$output" | perl -MJSON::PP -e '
 		my $all = decode_json(join "", <STDIN>);
-		my $p = $$all[0];
-		$$p{prefix} eq "p" && $$p{exists} && !$$p{halt} &&
-			$$p{exit_before} == 2000000000 &&
-			$$p{exit_before_text} eq "2033-05-18T03:33:20" &&
-			$$p{stop_at} == 1999999400 &&
+		my $p = $$all{prefixes}[0];
+		$$p{prefix} eq "p" && $$p{exists} && !$$p{due} &&
+			$$p{exit_before} eq "2033-05-18T03:33:20Z" &&
+			$$p{stop_at} eq "2033-05-18T03:23:20Z" &&
 			!defined $$p{reason} && !defined $$p{damage} &&
-			@{$$p{why}} == 0 or die;'
+			@{$$p{met}} == 0 or die;'
 	scr_halt -q p -c 0
 	try scr_halt -lv p
 	assert_output_has "HALT RUN: No checkpoints remaining."
@@ -228,7 +236,7 @@ Halt file settings for $FILE:
 	assert_stderr_one_line "$FILE: damaged" "will stop" "--remove" "--force"
 	try scr_halt -l --json p
 	assert_status 3
-	assert_output_has '"halt": true' '"damage": "not a kvtree file'
+	assert_output_has '"due": true' '"damage": "not a kvtree file'
 	try scr_halt -c 5 p
 	assert_status 1
 	assert_stderr_one_line "$FILE: damaged" "--force"
@@ -362,7 +370,7 @@ slurm()
 	cmp halt.seen "$FILE" # written before the signal
 	try scr_halt -i p
 	assert_status 0
-	assert_stderr_one_line "nothing of the job runs"
+	assert_stderr_one_line "no process of the job is running"
 }
 
 @test "--immediate with conditions, another job's id, a stubborn step" {
@@ -398,7 +406,8 @@ slurm()
 		>bin/scancel
 	try scr_halt -i --grace 1 p
 	assert_status 1
-	assert_stderr_has "Access denied" "the halt condition stays set"
+	assert_stderr_has "Access denied" "the halt condition stays set" \
+		"a reason holds only until a job calls SCR_Finalize"
 	run settings
 	assert_output_has JOB_HALTED # everything possible was done
 }
@@ -416,6 +425,6 @@ slurm()
 	((status != 0))
 	try scr_halt -i --pid "$pid" p
 	assert_status 1
-	assert_stderr_has "process $pid: there is none such" \
+	assert_stderr_has "process $pid: no such process" \
 		"the halt condition stays set"
 }

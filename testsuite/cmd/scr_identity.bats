@@ -232,7 +232,7 @@ build_of_b_by_other_clocks()
 		# shellcheck disable=SC2086 # words
 		try $cmd
 		assert_status 4
-		assert_stderr_has "reddesc.er" "contents are wrong"
+		assert_stderr_has "reddesc.er" "contents are damaged"
 		tree_sha p | diff before -
 	done
 }

@@ -126,8 +126,26 @@ current() {
 	assert_usage_error --keep
 	try scr_index -p p --names-only --json
 	assert_usage_error --json
-	try scr_index -p p --after yesterday
-	assert_usage_error --after yesterday
+	for when in yesterday 2026-11-31 2026 15:99 +2h ''; do
+		try scr_index -p p --since "$when"
+		assert_usage_error --since
+		try scr_index -p p --before "$when"
+		assert_usage_error --before
+	done
+	try scr_index -p p --columns id,colour
+	assert_usage_error --columns "'colour'" moved-from
+	try scr_index -p p -o id, --json
+	assert_usage_error --columns --json
+	try scr_index -p p -o id -n
+	assert_usage_error --columns --names-only
+	try scr_index -p p --sort colour
+	assert_usage_error --sort "'colour'"
+	try scr_index -p p --prune --keep-within 2026-11-20
+	assert_usage_error --keep-within
+	try scr_index -p p --prune --keep-daily 0
+	assert_usage_error --keep-daily
+	try scr_index -p p --keep-within 2d
+	assert_usage_error --keep-within
 	try scr_index -p p --jobs 0
 	assert_usage_error --jobs
 }
@@ -137,10 +155,10 @@ current() {
 	before=$(tree_sha p)
 	for args in "--drop ckpt.1 --dry-run" "--current ckpt.1 --valid" \
 		"--delete ckpt.1 --outputs" "--add ckpt.1 --deep" \
-		"--list --checksums" "--verify --all"; do
+		"--list --checksums" "--verify --all" "--prune --force"; do
 		# shellcheck disable=SC2086
 		try scr_index -p p $args
-		assert_usage_error
+		assert_usage_error "cannot be used with ${args%% *}"
 	done
 	[ "$(tree_sha p)" = "$before" ]
 }
@@ -152,7 +170,8 @@ current() {
 	assert_output_has --build --drop-after --uncurrent --prune --verify
 	try scr_index --version
 	assert_status 0
-	assert_output_has scr_index
+	assert_output_has "scr_index (scrkit) " "built with isa-l " \
+		"jansson $(pkg-config --modversion jansson)"
 }
 
 @test "the prefix: --prefix, SCR_PREFIX, the working directory" {
@@ -183,7 +202,7 @@ current() {
 	mkdir p/.scr
 	try scr_index -p p --json
 	assert_status 1
-	assert_output_has '"status": 1' '"error"'
+	assert_output_has '"status": 1' '"errors": ['
 }
 
 @test "a full disk at the end of stdout is an error" {
@@ -235,10 +254,58 @@ current() {
 	[ "$(scr_index -p p -n --outputs --checkpoints | xargs)" = \
 		"ckpt.5 both.3 out.2 ckpt.1" ]
 	[ "$(scr_index -p p -n --before 2026-11-20T23:00:20 | xargs)" = ckpt.1 ]
-	[ "$(scr_index -p p -n --after 2026-11-20T23:00:34 | xargs)" = \
+	[ "$(scr_index -p p -n --since 2026-11-20T23:00:34 | xargs)" = \
 		"ckpt.5 both.3" ]
+	[ "$(scr_index -p p -n --since '11pm nov 20 2026' | wc -l)" -eq 3 ]
+	[ "$(scr_index -p p -n --before 1s | wc -l)" -eq 3 ]
+	[ -z "$(scr_index -p p -n --since 1s)" ]
 	[ "$(scr_index -p p -n --after 2026-11-20 | wc -l)" -eq 3 ]
 	[ -z "$(scr_index -p p -n --before 2026-11-20)" ]
+}
+
+@test "a terminal: colours and folded lines; a pipe: neither" {
+	multi
+	type script >/dev/null || skip "no script(1)"
+	TERM=xterm run script -qec "stty cols 60 && scr_index -p p --all" /dev/null
+	assert_status 0
+	assert_output_has $'   1 YES   2026-11-20T23:00:16     ckpt' \
+		$'\r\n           ckpt.1'
+	dir=$(golden scr3/index_multi)
+	cp "$dir/s6_fetch_failed/index.scr" p/.scr/index.scr
+	TERM=xterm run script -qec "scr_index -p p" /dev/null
+	assert_output_has $'\e[31mNO\e[0m    2026'
+	NO_COLOR=1 TERM=xterm run script -qec "scr_index -p p" /dev/null
+	assert_output_lacks $'\e'
+	[ "$(scr_index -p p --all | grep -c $'\e')" -eq 0 ]
+	[ "$(scr_index -p p --all | wc -l)" -eq 5 ]
+}
+
+@test "columns and their order" {
+	multi
+	dir=$(golden scr3/index_multi)
+	cp "$dir/s6_fetch_failed/index.scr" p/.scr/index.scr
+	try scr_index -p p --all -o name,id,size,fetched --bytes
+	assert_status 0
+	assert_output_is \
+"NAME   DSET  SIZE FETCHED
+ckpt.5    5 20666 2026-11-20T23:00:40
+both.3    3 20666 2026-11-20T23:00:42
+out.2     2 20666 -
+ckpt.1    1 20666 -"
+	[ "$(scr_index -p p -n --all --sort name | xargs)" = \
+		"both.3 ckpt.1 ckpt.5 out.2" ]
+	[ "$(scr_index -p p -n --sort -flushed | xargs)" = \
+		"both.3 ckpt.5 ckpt.1" ]
+	[ "$(scr_index -p p --sort id --json | jq -c '[.datasets[].id]')" = \
+		"[1,2,3,5]" ]
+	# Every column can be chosen, and sorted by.
+	for column in id valid flushed current kind files size name reason \
+		fetched fetches failed moved-from; do
+		try scr_index -p p -o "$column" --sort "$column"
+		assert_status 0
+		assert_line_count 4
+		[ "$(grep -c "[^ ]" <<<"$output")" -eq 4 ]
+	done
 }
 
 @test "JSON of the list: all datasets, or those chosen" {
@@ -247,7 +314,7 @@ current() {
 	assert_status 0
 	assert_stderr_empty
 	assert_output_has '"current": "ckpt.5"' '"name": "out.2"' \
-		'"flushed": "2026-11-20T23:00:26"' '"valid": true'
+		'"flushed": "2026-11-20T23:00:26Z"' '"valid": true'
 	[ "$(grep -c '"id"' <<<"$output")" -eq 4 ]
 	if command -v python3; then
 		python3 -m json.tool <<<"$output" >/dev/null
@@ -291,7 +358,7 @@ current() {
 	[ "$(current)" = ckpt.1 ]
 	try scr_index -p p -d ckpt.1
 	assert_status 0
-	assert_stderr_one_line "no restart point"
+	assert_stderr_one_line "no valid checkpoint is left"
 	try scr_index -p p
 	assert_status 0
 	assert_output_is "DSET VALID FLUSHED             CUR NAME"
@@ -303,6 +370,18 @@ current() {
 	[ "$(current)" = both.3 ]
 	scr_index -q -p p --drop both.3
 	[ "$(current)" = ckpt.1 ]
+}
+
+@test "dropping the restart point, the oldest: what the next job tries" {
+	multi
+	scr_index -p p -c ckpt.1
+	try scr_index -p p -d ckpt.1
+	assert_status 0
+	assert_stderr_one_line \
+		"no checkpoint is marked as the restart point: the next job tries ckpt.5"
+	try scr_index -p p --drop-all
+	assert_status 0
+	assert_stderr_empty
 }
 
 @test "--drop-after works with outputs; nothing newer is no error" {
@@ -466,7 +545,7 @@ current() {
 	try scr_index -p p
 	assert_status 3
 	assert_output_has ckpt.5 both.3 ckpt.1
-	assert_stderr_has "no index.scr"
+	assert_stderr_has "index.scr is missing"
 	[ ! -e p/.scr/index.scr ]
 	scr_index -q -p p --current both.3
 	try scr_index -p p
@@ -539,11 +618,11 @@ current() {
 	before=$(tree_sha s)
 	try scr_index -p s/prefix --build 1
 	assert_status 4
-	assert_stderr_one_line "rank 2"
+	assert_stderr_has "rank 2" "next: scr_inspect -p s/prefix 1"
 	[ "$(tree_sha s)" = "$before" ]
 	try scr_index -p s/prefix --build 1 --json
 	assert_status 4
-	assert_output_has '"status": 4' '"error"' "rank 2"
+	assert_output_has '"status": 4' '"errors": [' "rank 2"
 	[ "$(tree_sha s)" = "$before" ]
 }
 
@@ -577,8 +656,8 @@ current() {
 	assert_output_has '"descriptor_guessed": true' '"name": "ckpt.1"'
 	try scr_index -p p --json
 	assert_output_has '"user": "golduser"' '"job_id": "1000"' \
-		'"checkpoint": true' '"files": 14' '"bytes": 158686' \
-		'"checkpoint_id": 1' '"created_us": 1795'
+		'"checkpoint": true' '"file_count": 14' '"bytes": 158686' \
+		'"checkpoint_id": 1' '"created": "2026-'
 	# Without the log, the name comes from the directory of the files.
 	rm -r p
 	snapshot "$dir" before p
@@ -616,7 +695,7 @@ current() {
 	for _ in 1 2; do
 		try scr_index -p p --build 1
 		assert_status 4
-		assert_stderr_one_line "set 1 of 1" "ranks 0"
+		assert_stderr_has "set 1 of 1" "ranks 0" "next: scr_inspect -p p 1"
 		[ "$(tree_sha p)" = "$before" ]
 	done
 	mv away/rank_1.ckpt p/ckpt.1/
@@ -648,7 +727,7 @@ current() {
 	tree_stat p >before
 	try scr_index -p p --build 1 --dry-run --json
 	assert_status 3
-	assert_output_has '"dry_run": true' '"filemaps": 1'
+	assert_output_has '"dry_run": true' '"filemap_count": 1'
 	tree_stat p | diff before -
 	scr_index -q -p p --build 1
 	tree_stat p >before
@@ -887,7 +966,7 @@ current() {
 	assert_line_count 2
 	try scr_index -p p --verify 2 --json
 	assert_status 4
-	assert_output_has '"name": "out.2"' '"state": "lost"' '"bad_files": 1' \
+	assert_output_has '"name": "out.2"' '"state": "lost"' '"files_bad": 1' \
 		out.2_rank_3.dat
 	assert_stderr_empty
 	try scr_index -p p --verify 4
@@ -912,7 +991,7 @@ current() {
 	assert_status 0
 }
 
-@test "--verify: datasets that are not complete only if asked for" {
+@test "--verify: unfinished datasets only if asked for" {
 	flushed p 1 one f1
 	flushed p 2 two f2
 	scr_index -q -p p --add one
@@ -941,9 +1020,46 @@ current() {
 	rm p/f2 p/.scr/scr.dataset.2/summary.scr
 	try scr_index -p p --verify
 	assert_status 0
-	assert_output_has incomplete
+	assert_output_has unfinished
 	try scr_index -p p --verify two
 	assert_status 4
+	# scr_inspect has the same word, in JSON, too.
+	rm -r p/.scr/scr.dataset.2
+	try scr_inspect -p p 2
+	assert_output_has "  state       unfinished"
+	try scr_inspect -p p 2 --json
+	assert_output_has '"state": "unfinished"'
+}
+
+@test "--verify: a dataset that is not in the index has its recorded name" {
+	"$GEN/gen_dataset" -q -p p -n 4 -m 4 -s 100 -i 5
+	try scr_index -p p --verify 5
+	assert_status 3
+	assert_output_has " ckpt.5"
+	assert_stderr_has "scr_index: ckpt.5: not in the index"
+	try scr_index -p p --verify 5 --json
+	assert_output_has '"name": "ckpt.5"'
+	# Nothing records it.
+	rm p/.scr/flush.scr
+	try scr_index -p p --verify 5
+	assert_stderr_has "scr_index: scr.dataset.5: not in the index"
+}
+
+@test "--verify: a renamed directory is not taken for that of a dataset that is not indexed" {
+	local id
+
+	for id in 3 5; do
+		"$BIN/../gen/gen_dataset" -q -p q --nodes-dir nodes.$id -n 8 \
+			-m 4 -t XOR --set-size 4 -f 1 --ckpt -i $id
+	done
+	scr_index -q -p q --build 3
+	mv q/ckpt.3 q/old
+	try scr_index -p q --verify 3
+	assert_stderr_has "next: mv q/old q/ckpt.3"
+	[[ "$stderr" != *ckpt.5* ]]
+	mv q/old q/ckpt.3
+	try scr_index -p q --verify 3
+	assert_status 0
 }
 
 @test "--verify: the directory of a dataset is gone" {
@@ -951,7 +1067,7 @@ current() {
 	rm -r p/.scr/scr.dataset.3
 	try scr_index -p p --verify
 	assert_status 4
-	assert_stderr_one_line both.3 gone
+	assert_stderr_one_line both.3 missing
 }
 
 # --- Delete ---
@@ -988,7 +1104,7 @@ current() {
 	touch p/.scr/scr.dataset.1/notes p/.scr/scr.dataset.1/filemap_0.bak
 	try scr_index -p p --delete 1
 	assert_status 0
-	assert_stderr_has "stays" "2 files"
+	assert_stderr_has "is kept" "2 files"
 	[ "$(find p -type f -path '*dataset*' | sort | xargs)" = \
 		"p/.scr/scr.dataset.1/filemap_0.bak p/.scr/scr.dataset.1/notes" ]
 	[ ! -e p/ckpt.1 ]
@@ -1001,7 +1117,7 @@ current() {
 	scr_index -q -p p --add two
 	try scr_index -p p --delete two --json
 	assert_status 0
-	assert_output_has '"files": 1' '"files_kept": 1' '"deleted": true'
+	assert_output_has '"file_count": 1' '"files_kept": 1' '"deleted": true'
 	[ -e p/shared ]
 	[ ! -e p/mine.2 ]
 	scr_index -q -p p --verify one
@@ -1151,6 +1267,46 @@ current() {
 	[ "$(names | xargs)" = "ckpt.8 out.2" ]
 }
 
+@test "--prune by days and by age" {
+	for id in 1 2 3 4 5 6; do
+		flushed p $id ckpt.$id f$id
+		scr_index -q -p p --add ckpt.$id
+	done
+	# Flushed 30 days ago, yesterday, today, and number 6 never.
+	{
+		printf '%s\n' VERSION '  2' NAME
+		for id in 1 2 3 4 5 6; do
+			printf '%s\n' "  ckpt.$id" '    DSET' "      $id"
+		done
+		echo DSET
+		for id in 1 2 3 4 5 6; do
+			printf '%s\n' "  $id"
+			[ "$id" = 6 ] ||
+				printf '%s\n' '    FLUSHED' "      $(date -d "$((
+					id < 3 ? 30 : id < 5)) days ago 00:00:0$id" \
+					+%FT%T)"
+			printf '%s\n' '    COMPLETE' "      $((id < 6))" \
+				'    DSET' '      ID' "        $id" '      NAME' \
+				"        ckpt.$id" '      FLAG_CKPT' '        1'
+		done
+	} | kvtree p/.scr/index.scr
+	[ "$(scr_index -p p -n | xargs)" = \
+		"ckpt.6 ckpt.5 ckpt.4 ckpt.3 ckpt.2 ckpt.1" ]
+	goes() {
+		scr_index -p p --prune --dry-run "$@" --json |
+			jq -c '[.datasets[].id]'
+	}
+	[ "$(goes --keep 1)" = "[1,2,3,4]" ]
+	[ "$(goes --keep-daily 2)" = "[1,2,3]" ]
+	[ "$(goes --keep-daily 9)" = "[1,3]" ]
+	[ "$(goes --keep-daily 2 --keep 3)" = "[1,2]" ]
+	[ "$(goes --keep-within 1w)" = "[1,2]" ]
+	[ "$(goes --keep-within 1w --keep-daily 3)" = "[1]" ]
+	scr_index -q -p p --prune --keep-within 1w --keep-daily 3
+	[ "$(names | xargs)" = "ckpt.6 ckpt.5 ckpt.4 ckpt.3 ckpt.2" ]
+	[ "$(cd p && echo f*)" = "f2 f3 f4 f5 f6" ]
+}
+
 # Four checkpoints: the first two share a file, and so do the last two.
 sharing() {
 	flushed fresh 1 one d/a old
@@ -1167,7 +1323,7 @@ sharing() {
 	sharing
 	try scr_index -p p --prune --keep 2 --json --dry-run
 	assert_status 0
-	[ "$(grep -c '"files": 2,' <<<"$output")" -eq 1 ]
+	[ "$(grep -c '"file_count": 2,' <<<"$output")" -eq 1 ]
 	try scr_index -p p --prune --keep 2 --json
 	assert_status 0
 	[ "$(grep -c '"files_kept": 1' <<<"$output")" -eq 2 ]
@@ -1291,7 +1447,7 @@ sharing() {
 	[ "$(names)" = neighbour ]
 	try scr_index -p p --delete 7
 	assert_status 0
-	assert_stderr_has "left alone"
+	assert_stderr_has "not removed"
 	[ "$(cat out/f)" = precious ]
 	[ "$(cat p/dir/file)" = o ]
 	[ -L p/flink ] && [ -L p/link ] && [ -L p/dlink ]

@@ -144,8 +144,8 @@ assert_line() {
 	scr_inspect log | cmp - log
 	try scr_inspect --json log
 	assert_status 0
-	assert_output_has '"event": "START"' '"procs": 4' '"name": "a, b"' \
-		'"microseconds": 1500000' '"unparsed": "nonsense"'
+	assert_output_has '"event": "START"' '"process_count": 4' '"name": "a, b"' \
+		'"seconds": 1.5' '"unparsed": "nonsense"'
 }
 
 # --- A prefix ----------------------------------------------------------------
@@ -155,7 +155,7 @@ assert_line() {
 	try scr_inspect p
 	assert_status 0
 	assert_output_has "prefix p" "XOR, 2 sets of 4" \
-		"any 1 rank of each set" "scr_index -p p --build 1"
+		"the loss of any 1 rank in each set" "scr_index -p p --build 1"
 	assert_line "^ +1 +ckpt.1 .* whole "
 	before=$(tree_stat p)
 	scr_inspect p --deep --checksums --files --map >/dev/null
@@ -170,8 +170,8 @@ assert_line() {
 	try scr_inspect -p p ckpt.1
 	assert_status 3
 	assert_output_has "ranks 4 5 lack 4 files" \
-		"scr_rebuild -p p 1: brings it back" \
-		"after a rebuild any 1 rank of each set"
+		"next:       scr_index -p p --build 1" \
+		"after a rebuild the loss of any 1 rank in each set"
 	assert_line "^ +4  ckpt.1/rank_4_0.ckpt .* missing +can be rebuilt$"
 	assert_line "^ +5  filemap_5 +missing +can be rebuilt$"
 	assert_line "^  2 of 2  files +XOR +0 of 1 .* 1 3 5 7  5 +can be rebuilt$"
@@ -183,26 +183,26 @@ assert_line() {
 	assert_status 4
 	assert_line "^ +1  ckpt.1 .* lost *$"
 	assert_output_has "cannot be rebuilt: ranks 2 4"
-	assert_output_lacks "puts it there"
+	assert_output_has "next:       scr_postrun -p p"
 }
 
 @test "what could be lost is told only of data that are there" {
 	make p --lose 1,2
 	try scr_inspect p
 	assert_status 4
-	assert_output_lacks "any 1 rank" "no rank"
+	assert_output_lacks "any 1 rank" "no loss"
 	try scr_inspect -p p 1
 	assert_status 4
-	assert_output_lacks "could lose" " lose "
+	assert_output_lacks "tolerates"
 	try scr_inspect --json -p p 1
 	assert_status 4
 	assert_output_has '"state": "lost"'
 	# Of the sets, too, only those that are not lost.
-	(($(grep -o '"could_lose": [0-9]*' <<<"$output" | wc -l) <
-	$(grep -o '"survives"' <<<"$output" | wc -l)))
+	(($(grep -o '"tolerance_left": [0-9]*' <<<"$output" | wc -l) <
+	$(grep -o '"tolerance":' <<<"$output" | wc -l)))
 	make single --type SINGLE
 	try scr_inspect -p single 1
-	assert_output_has "could lose  no rank"
+	assert_output_has "tolerates   no loss"
 }
 
 @test "ranks whose files are unknown are counted" {
@@ -291,6 +291,44 @@ assert_line() {
 		'"path_offset": 500'
 }
 
+@test "--deep: the damage counts in what is tolerated" {
+	make XOR --type XOR
+	printf Z | dd of=XOR/ckpt.1/rank_1.ckpt bs=1 seek=500 conv=notrunc \
+		status=none
+	try scr_inspect -p XOR --deep 1
+	assert_status 3
+	assert_line "  tolerates   no loss in some sets, 1 rank in others"
+	make RS --type RS
+	cp -a RS packed
+	printf Z | dd of=RS/ckpt.1/rank_1.ckpt bs=1 seek=500 conv=notrunc \
+		status=none
+	try scr_inspect -p RS --deep 1
+	assert_status 3
+	assert_output_has "state       damaged: rank 1 lacks 1 file" \
+		"tolerates   the loss of any 1 rank in each set, up to 2 in some; after a rebuild the loss of any 2 ranks"
+	scr_index -q -p packed --build 1
+	scr_container pack -q -p packed --size 1MB --with-redundancy 1
+	printf Z | dd of=packed/.scr/scr.dataset.1/.scr/ctr.0.scr bs=1 \
+		seek=500 conv=notrunc status=none
+	try scr_inspect -p packed 1
+	assert_line "  tolerates   the loss of any 2 containers"
+	for how in --deep --checksums; do
+		try scr_inspect -p packed $how 1
+		assert_status 3
+		assert_output_has "  tolerates   the loss of any 1 container; after a rebuild the loss of any 2 containers"
+	done
+}
+
+@test "a set without redundancy files has lost them, in text and JSON" {
+	make p --type PARTNER --set-size 4
+	rm p/.scr/scr.dataset.1/reddesc.er.*2_of_2*
+	try scr_inspect -p p 1
+	assert_line " lost +no redundancy file of it is left"
+	try scr_inspect -p p 1 --json
+	[[ $(jq -c '[.prefixes[0].datasets[0].plan.sets[].state]' <<<"$output") == \
+		'["whole","whole","whole","lost"]' ]]
+}
+
 @test "the golden datasets that were damaged by hand end as they should" {
 	for case in corrupt_redset:3 flipped_bit:0 missing_datafile:3 \
 		missing_filemap:3 missing_redset:3 no_flush_file:3 \
@@ -304,7 +342,7 @@ assert_line() {
 		[ "$case" != flipped_bit:0 ] || {
 			try scr_inspect --deep p
 			assert_status 3
-			assert_output_has "does not add up"
+			assert_output_has "is inconsistent"
 		}
 	done
 }
@@ -342,7 +380,7 @@ assert_line() {
 		"after 10 more checkpoints" "30 s before the allocation ends"
 	# The directories of the files are missing.
 	assert_status 4
-	assert_line "5: its metadata directory is gone"
+	assert_line "5: its metadata directory is missing"
 }
 
 @test "a damaged index is reported, and the datasets are found all the same" {
@@ -455,7 +493,7 @@ assert_line() {
 	try scr_inspect --json p
 	assert_status 3
 	assert_output_has '"status": 3' '"prefix": "p"' '"state": "damaged"' \
-		'"could_lose": "no rank"' '"indexed": false'
+		'"tolerates": "no loss"' '"indexed": false'
 	assert_output_lacks '"plan"'
 	try scr_inspect --json -p p 1
 	assert_status 3
@@ -502,7 +540,7 @@ assert_line() {
 	assert_stderr_one_line 7
 	try scr_inspect --json p.nodes
 	assert_status 3
-	assert_output_has '"caches": [' '"job": "scr.1000"'
+	assert_output_has '"caches": [' '"job_id": "scr.1000"'
 }
 
 @test "a cache in bypass mode has only filemaps" {

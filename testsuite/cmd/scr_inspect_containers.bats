@@ -62,20 +62,32 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	try scr_inspect --json --svg - p
 	assert_usage_error "standard output"
 	try scr_inspect --svg x.svg -p n 1
-	assert_status 2
-	assert_stderr_one_line "dataset 1: no containers to draw: it is not packed"
+	assert_status 0
+	assert_xml x.svg
 	try scr_inspect --svg x.svg p p
 	assert_status 2
 	assert_stderr_one_line "one dataset only"
 	rm x.svg
 	try scr_inspect --svg x.svg p/.scr/index.scr
 	assert_status 2
-	assert_stderr_one_line "draws datasets"
+	assert_stderr_one_line "only datasets are drawn"
 	"$GEN/gen_dataset" --prefix n --ranks 4 --nodes 4 --size 100 --id 2
 	try scr_inspect --svg x.svg n
 	assert_status 2
-	assert_stderr_one_line "which dataset? there are 2"
+	assert_stderr_one_line "no dataset given: there are 2"
 	[ ! -e x.svg ]
+	for id in 1 2; do
+		"$GEN/gen_dataset" -q --prefix c --nodes-dir nodes --ranks 4 \
+			--nodes 4 --size 100 --layout cache --id $id
+	done
+	try scr_inspect --svg x.svg nodes/*/cache
+	assert_status 2
+	assert_output_is ""
+	assert_stderr_one_line "one dataset only"
+	[ ! -e x.svg ]
+	try scr_inspect --svg x.svg -d 2 nodes/*/cache
+	assert_status 0
+	assert_xml x.svg
 }
 
 @test "--svg: a file that cannot be written, or is none" {
@@ -304,7 +316,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 import json, sys
 d = json.load(sys.stdin)["prefixes"][0]["datasets"][0]
 c = {x["name"]: x for x in d["containers"]}
-assert len(c) == 7 and sum(x["used"] for x in c.values()) == d["packed_bytes"]
+assert len(c) == 7 and sum(x["used_bytes"] for x in c.values()) == d["packed_bytes"]
 assert [n for n in c if c[n]["state"] != "whole"] == [".scr/ctr.1.scr"]
 seen = {n: 0 for n in c}
 for f in d["packed_files"]:
@@ -314,7 +326,7 @@ for f in d["packed_files"]:
         x = c[s["container"]]
         end = s["offset"] + s["length"]
         assert s.get("damaged", False) == (end > x["found_size"]), s
-assert all(seen[n] == c[n]["used"] for n in c)
+assert all(seen[n] == c[n]["used_bytes"] for n in c)
 ' <<<"$output"
 }
 

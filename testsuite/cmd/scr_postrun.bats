@@ -121,9 +121,12 @@ indexed() {
 @test "all is well: output and the newest checkpoint" {
 	checkpoints 2 4 5 7
 	outputs 3 6
+	try scr_postrun "${args[@]}" --plan
+	assert_status 0
+	assert_output_has "newest checkpoint ckpt.7 (dataset 7) can be saved; output: 2 of 2 can be saved"
 	try scr_postrun "${args[@]}"
 	assert_status 0
-	assert_output_has "newest checkpoint ckpt.7" "2 of 2"
+	assert_output_has "newest checkpoint ckpt.7" "output: 2 of 2 saved"
 	[[ $(indexed) == "7* 6 3 " ]]
 	[[ ! -e p/ckpt.5 ]]
 }
@@ -134,7 +137,7 @@ indexed() {
 	lose 6
 	try scr_postrun "${args[@]}"
 	assert_status 4
-	assert_output_has "OLDER checkpoint ckpt.5" "1 of 2 only"
+	assert_output_has "OLDER checkpoint ckpt.5" "output: 1 of 2 saved, 1 LOST"
 	[[ $(indexed) == "5* 3 " ]]
 }
 
@@ -144,7 +147,7 @@ indexed() {
 	lose 3
 	try scr_postrun "${args[@]}"
 	assert_status 4
-	assert_output_has "OLDER checkpoint ckpt.2" "0 of 2 only"
+	assert_output_has "OLDER checkpoint ckpt.2" "output: 0 of 2 saved, 2 LOST"
 	[[ $(indexed) == "2* " ]]
 }
 
@@ -173,7 +176,7 @@ indexed() {
 	try scr_postrun "${args[@]}"
 	assert_status 3
 	assert_output_has "OLDER checkpoint ckpt.1" "ckpt.2 (dataset 2) is not"
-	assert_stderr_has "dataset 2: set 1 of 1 (XOR) does not add up: 1 byte differ" \
+	assert_stderr_has "dataset 2: set 1 of 1 (XOR) is inconsistent: 1 byte differs" \
 		"ranks 0 1 2 3"
 	[[ $(indexed) == "1* " ]]
 	try scr_postrun "${args[@]}"
@@ -190,7 +193,7 @@ indexed() {
 	cp -a nodes before
 	try scr_postrun "${args[@]}"
 	assert_status 0
-	assert_stderr_has "ckpt.1/rank_3_0.ckpt of rank 3: contents are wrong" \
+	assert_stderr_has "ckpt.1/rank_3_0.ckpt of rank 3: its contents are damaged" \
 		"byte 1234"
 	unchanged RS 1 -f 2
 	try scr_index -p p --verify --deep --checksums
@@ -291,7 +294,7 @@ indexed() {
 	assert_status 0
 	assert_output_has "newest checkpoint ckpt.1 (dataset 1) is saved" \
 		"dataset 2 is unfinished" "2 unfinished  unknown"
-	assert_stderr_has "dataset 2: unfinished" "--id 2 saves what there is"
+	assert_stderr_has "dataset 2: unfinished" "--id 2 saves the files that exist"
 	try scr_postrun "${args[@]}"
 	assert_status 0
 	[[ $(indexed) == "1* " ]]
@@ -380,13 +383,13 @@ indexed() {
 	scr_index -p p --verify 2
 }
 
-@test "the newest is packed on the prefix: LLNL's library cannot restart from it" {
+@test "the newest is packed on the prefix: no job can restart from it" {
 	checkpoints 1
 	scr_postrun "${args[@]}"
 	scr_container -q -p p pack 1
 	try scr_postrun "${args[@]}"
 	assert_status 0
-	assert_stderr_has "dataset 1: saved in containers" "unpack it"
+	assert_stderr_has "dataset 1: saved in containers" "unpack the dataset"
 	try scr_postrun "${args[@]}" --containers --pack-current
 	assert_stderr_empty
 	scr_container -q -p p unpack 1
@@ -406,7 +409,7 @@ indexed() {
 	assert_output_lacks "can be saved" "is saved" LOST
 	try scr_postrun "${args[@]}"
 	assert_status 0
-	assert_stderr_has "mended on the prefix"
+	assert_stderr_has "repaired on the prefix"
 }
 
 @test "all are lost: status 4" {
@@ -449,13 +452,67 @@ indexed() {
 	[[ $(indexed) == "5* " ]]
 }
 
+@test "--keep and --clean: the first scavenge of a prefix makes the index" {
+	checkpoints 1 2 3
+	[[ ! -e p/.scr/index.scr ]]
+	# Of an earlier run that was killed: the directory of a dataset.
+	mkdir -p p/.scr/scr.dataset.1
+	cp -a local/cache/genuser/scr.1000/scr.dataset.1/.scr/filemap_* \
+		p/.scr/scr.dataset.1
+	try scr_postrun "${args[@]}" --keep 1 --clean
+	assert_status 0
+	assert_output_has "newest checkpoint ckpt.3 (dataset 3) is saved"
+	assert_stderr_has "removed from the caches: 3"
+	[[ $(indexed) == "3* " ]]
+}
+
+@test "--keep: an index that is remade from summaries is not pruned by" {
+	local how
+
+	for how in missing damaged; do
+		rm -rf p nodes
+		checkpoints 1 2
+		scr_postrun "${args[@]}" --id 1
+		scr_postrun "${args[@]}"
+		rm p/.scr/index.scr
+		[[ $how == missing ]] || echo broken >p/.scr/index.scr
+		checkpoints 3
+		try scr_postrun "${args[@]}" --keep 1
+		assert_status 0
+		assert_output_has "newest checkpoint ckpt.3 (dataset 3) is saved"
+		assert_stderr_has "older checkpoints are not all deleted: the index is damaged or missing"
+		[[ $(indexed) == "3* 2 1 " ]]
+	done
+}
+
+@test "flush.scr is missing: the kind is that of the caches" {
+	outputs 5
+	checkpoints 3 4
+	rm p/.scr/flush.scr
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	assert_output_has "output: 1 of 1 saved"
+	[[ $stderr != *identified* ]]
+	try scr_index -p p --all -o id,kind,name
+	[[ $output =~ 5\ +output\ +out\.5 && $output =~ 4\ +ckpt\ +ckpt\.4 ]] ||
+		failed "$output"
+	# The nodes copy it, and the user builds it.
+	rm -r p/.scr/scr.dataset.5 p/.scr/index.scr
+	scr_copy -d p -i 5 --cntldir local/cntl/genuser/scr.1000
+	[[ -e p/.scr/scr.dataset.5/copied_0.scr ]]
+	try scr_index -p p --build 5
+	assert_status 0
+	try scr_index -p p --json --outputs
+	assert_output_has '"name": "out.5"' '"checkpoint": false'
+}
+
 @test "--json, before and after" {
 	checkpoints 1 2
 	lose 2
 	try scr_postrun "${args[@]}" --plan --json
 	assert_status 3
 	assert_output_has '"state": "lost"' '"state": "complete"' '"status": 3' \
-		'"newest": 2' '"saved": 1' '"state": "alive"'
+		'"newest_id": 2' '"saved_id": 1' '"state": "alive"'
 	try scr_postrun "${args[@]}" --json
 	assert_status 3
 	assert_output_has '"state": "saved"' '"verdict": "OLDER'
@@ -541,7 +598,7 @@ indexed() {
 	checkpoints 1 2
 	try scr_postrun "${args[@]}" --copy-program false
 	assert_status 1
-	assert_stderr_has "none of 1 nodes answered" "run it again"
+	assert_stderr_has "none of 1 nodes answered" "run this again"
 	try scr_postrun "${args[@]}"
 	assert_status 0
 	# According to flush.scr only dataset 1 needs a flush; it is older than
@@ -622,11 +679,20 @@ indexed() {
 	rm -r nodes && mv saved nodes
 	try scr_copy --cntldir local/cntl/genuser/scr.1000 --cachedir $cache \
 		--id 5 --clean 12345
+	assert_status 1
+	assert_output_is ''
+	assert_stderr_one_line "dataset 5: not removed: it was created at " \
+		"not at 12345"
+	[ -e $cache/scr.dataset.5/rank_0.ckpt ]
+	try scr_copy --cntldir local/cntl/genuser/scr.1000 --cachedir $cache \
+		--id 6 --clean 12345
 	assert_status 0
 	assert_output_has '"cleaned":0'
-	[ -e $cache/scr.dataset.5/rank_0.ckpt ]
+	assert_stderr_one_line "dataset 6: nothing removed"
 	try scr_copy --cntldir local/cntl/genuser/scr.1000 --clean 12345
 	assert_status 2
+	try scr_copy --cntldir local/cntl/genuser/scr.1000 --id 5 --clean 12345
+	assert_usage_error "--clean needs --cntldir, --cachedir"
 }
 
 @test "no node has a directory of the job: that is said, not that its caches are empty" {
@@ -636,7 +702,7 @@ indexed() {
 	try scr_postrun "${args[@]}" --user nobody
 	assert_status 1
 	assert_stderr_has "none of 1 nodes has local/cntl/nobody/scr.1000" \
-		"there is no flush.scr to tell what it left"
+		"left no flush.scr, which lists its datasets"
 	rm p/.scr/nodes.scr
 	try scr_postrun "${args[@]}" --user nobody
 	assert_status 0

@@ -31,7 +31,7 @@ slurm() {
 
 @test "usage errors" {
 	try scr_prerun extra
-	assert_usage_error "extra: nothing but options"
+	assert_usage_error "extra: unexpected argument"
 	try scr_prerun --resource-manager condor
 	assert_status 2
 	assert_stderr_one_line condor
@@ -97,12 +97,47 @@ slurm() {
 	[ ! -e p/.scr/flush.scr ]
 }
 
+@test "-n reports what would be done, and changes nothing" {
+	local found
+
+	slurm '7 R'
+	for found in saved unsaved; do
+		prefix $found
+		(cd p && find . -exec stat -c '%n %s %y %z' {} +) >before
+		try scr_prerun -n -p p
+		assert_status 0
+		assert_stderr_empty
+		case $found in
+		saved) assert_output_has "flush file of job 1000 would be removed" ;;
+		unsaved) assert_output_has "of job 1000 was never saved" \
+			"would be renamed to flush.scr.bak" ;;
+		esac
+		(cd p && find . -exec stat -c '%n %s %y %z' {} +) | diff before -
+	done
+	try scr_prerun --dry-run -p new
+	assert_status 0
+	assert_output_has "nothing left by an earlier job"
+	[ ! -e new ]
+	prefix saved
+	scr_halt -q --reason SCR_FINALIZE_CALLED p
+	cp p/.scr/halt.scr was
+	try scr_prerun -n -p p
+	assert_output_has "its halt reason would be removed"
+	cmp was p/.scr/halt.scr
+	[ -e p/.scr/flush.scr ]
+}
+
 @test "unknown whether the job runs: kept, unless forced" {
 	prefix unsaved
 	try scr_prerun -p p --job-id 7
 	assert_status 0
 	assert_stderr_one_line "job 1000, which may still run" --force
 	[ -e p/.scr/flush.scr ]
+	# --force is about other jobs: the file of this one stays.
+	try scr_prerun -p p --job-id 1000 --force
+	assert_status 0
+	[ -e p/.scr/flush.scr ]
+	[ -e p/.scr/nodes.scr ]
 	try scr_prerun -p p --job-id 7 --force
 	assert_status 0
 	[ ! -e p/.scr/flush.scr ]
@@ -222,7 +257,7 @@ slurm() {
 	assert_status 0
 	try scr_prerun -v -p p
 	assert_status 0
-	assert_stderr_has "had finished"
+	assert_stderr_has "previous job finished"
 	try scr_retries_halt --dir p
 	assert_status 1
 	try scr_halt --list p

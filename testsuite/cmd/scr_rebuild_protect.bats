@@ -70,7 +70,7 @@ whole()
 	rm p/ckpt.1/rank_[3578]_*
 	try scr_rebuild -p p 1
 	assert_status 4
-	assert_stderr_has "ranks 3 5 7 8 are missing, the scheme survives 3"
+	assert_stderr_has "members (ranks 3 5 7 8) are missing; RS can restore 3"
 }
 
 @test "a packed dataset; the lost files are in a container" {
@@ -113,7 +113,7 @@ whole()
 	flushed 2
 	try scr_rebuild -p p --protect rs --failures 2 1
 	assert_status 2
-	assert_stderr_has "cannot survive 2 failures"
+	assert_stderr_has "cannot tolerate 2 failures"
 }
 
 @test "--dry-run writes nothing" {

@@ -570,7 +570,7 @@ used() {
 	touch -d 2002-02-03T04:05:06 p/run/a
 	touch -d 2003-02-03T04:05:06 p/run
 	dirs() { (cd "$1" && find run -type d -printf '%p %m %T@\n' | sort); }
-	# Set-id bits are not asked for.
+	# Set-id bits are none requested.
 	dirs p | sed 's/ 2711 / 711 /' >before
 	scr_archive -q -p p export -o ar 1
 	scr_container -q -p p extract -C plain 1

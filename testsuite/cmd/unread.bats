@@ -88,7 +88,7 @@ mended() {
 	assert_output_has "cannot" "can be rebuilt"
 	eio "$path" scr_rebuild -p p 1 "$@"
 	assert_status 0
-	assert_stderr_has "$text" "taken for lost"
+	assert_stderr_has "$text" "treated as lost"
 	diff <(echo "$kept") <(tree_sha p)
 }
 
@@ -162,7 +162,7 @@ assert_stderr_lacks() {
 
 @test "--deep: what cannot be read is unknown, the rest is judged" {
 	local bad="rank_0.ckpt: cannot read at byte 0: Input/output error"
-	local wrong="set 2 of 2 (XOR) does not add up"
+	local wrong="set 2 of 2 (XOR) is inconsistent"
 
 	saved
 	"$GEN/gen_dataset" -q -p p -n 4 --set-size 2 -s 1000 --id 2 \
@@ -236,7 +236,7 @@ rebuilt() {
 	eio "${part##*/}" scr_index -p p --verify
 	assert_status 3
 	rebuilt "${part##*/}" "${part##*/}: header: cannot read at byte 0"
-	assert_stderr_has "header was damaged and is written anew"
+	assert_stderr_has "header was damaged and is rewritten"
 	# The checksum of what is computed proves the body.
 	scr_index -q -p p --build 1 --checksums
 	whole=$(tree_sha p)
@@ -245,7 +245,7 @@ rebuilt() {
 		conv=notrunc status=none
 	eio "${part##*/}" scr_rebuild -p p 1
 	assert_status 4
-	assert_stderr_has "cannot be rebuilt" "its contents are wrong"
+	assert_stderr_has "cannot be rebuilt" "its contents are damaged"
 	[[ ! -e p/ckpt.1/rank_0.ckpt ]]
 }
 
@@ -254,9 +254,9 @@ rebuilt() {
 	whole=$(tree_sha p)
 	rm p/ckpt.1/rank_0.ckpt
 	name=$(basename "$meta"/reddesc.er.1.rs.*)
-	rebuilt "$name" "Input/output error: taken for lost"
+	rebuilt "$name" "Input/output error: treated as lost"
 	rm p/ckpt.1/rank_[02].ckpt
-	SHIM_BELOW=100 rebuilt "$name" "Input/output error: taken for lost"
+	SHIM_BELOW=100 rebuilt "$name" "Input/output error: treated as lost"
 }
 
 # each_fails LOST NAME...: dataset 1 lacks LOST; while each of the files NAME, one
@@ -271,7 +271,7 @@ each_fails() {
 		SHIM_FROM=$([[ $name == reddesc* ]] && echo 3000) rebuilt "$name" ""
 		[[ -z $stderr ]] || {
 			assert_stderr_has "$name" \
-				": cannot be read (I/O error): taken for lost"
+				": cannot be read (I/O error): treated as lost"
 			wanted=$((wanted + 1))
 		}
 	done
@@ -344,7 +344,7 @@ each_fails() {
 		SHIM_READS=1 SHIM_OP=pread SHIM_PATH=filemap_2 SHIM_FAIL_AT=$n \
 			SHIM_STICKY=1 LD_PRELOAD=$SHIM try scr_rebuild -p p 1
 		assert_status 0
-		assert_stderr_has "filemap_2: cannot" "taken for lost"
+		assert_stderr_has "filemap_2: cannot" "treated as lost"
 		diff was <(tree_sha p) || failed "$n: other bytes"
 	done
 }
@@ -474,5 +474,5 @@ each_fails() {
 	assert_status 1
 	assert_output_lacks LOST
 	assert_output_has "1 dataset could not be read" \
-		"output: 0 of 1 saved or to be saved, 1 could not be judged"
+		"output: 0 of 1 saved, 1 could not be judged"
 }

@@ -21,11 +21,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (t != NULL && copied_read(t, arena, &c, NULL) == 0) {
 		for (size_t i = 0; i < c.nfiles; i++)
 			fuzz_require(path_is_clean(c.files[i].path));
-		fuzz_require(copied_encode(&c, &a, NULL) == 0);
+		fuzz_require(copied_encode(&c, NULL, &a, NULL) == 0);
 		kvtree_free(t);
 		t = kvtree_decode(a.data, a.len, NULL, NULL);
 		fuzz_require(t != NULL && copied_read(t, arena, &c, NULL) == 0);
-		fuzz_require(copied_encode(&c, &b, NULL) == 0 &&
+		fuzz_require(copied_encode(&c, NULL, &b, NULL) == 0 &&
 			     a.len == b.len &&
 			     memcmp(a.data, b.data, a.len) == 0);
 	}

@@ -109,7 +109,7 @@ main(int argc, char **argv)
 
 	argv = app_start(&info, argc, argv, opts, &count);
 	if (count != 1)
-		app_usage("which file?");
+		app_usage("no file given");
 	for (uint64_t i = 0; i < s.rounds && status == 0; i++) {
 		if (update(&s, argv[0], &raw, &err) < 0)
 			status = app_report(STATUS_OK, &err);

@@ -203,7 +203,7 @@ there_and_back()
 	printf '\xff' | dd of="$file" bs=1 seek=51000 conv=notrunc status=none
 	try scr_container -p "$at" verify 1
 	assert_status 4
-	assert_output_has "damaged: 1 of 10 files"
+	assert_output_has "lost: 1 of 10 files"
 	assert_stderr_one_line "e.dat (rank 1): checksum is 0x"
 	scr_container -p "$at" cat 1 f.dat |
 		cmp - <(tail -c +51002 "$file"; head -c 51001 "${file/3.scr/4.scr}")
@@ -212,7 +212,7 @@ there_and_back()
 	assert_status 4
 	assert_stderr_has "d.dat (rank 1)" "e.dat (rank 1)" "f.dat (rank 2)" \
 		".scr/ctr.3.scr: missing"
-	assert_output_has "damaged: 3 of 10 files, 1 of 10 containers"
+	assert_output_has "lost: 3 of 10 files and 1 of 10 containers"
 	try scr_container -p "$at" unpack 1
 	[[ $status -ne 0 ]]
 	[[ ! -e $old/a.dat ]]

@@ -102,7 +102,7 @@ assert_mtimes()
 	scr_index --prefix "$at" --json >"$BATS_TEST_TMPDIR/json"
 	local text
 	for text in '"name":"ckpt.1"' '"id":1' '"checkpoint":true' \
-		'"files":14' '"bytes":158686'; do
+		'"file_count":14' '"bytes":158686'; do
 		tr -d ' \n' <"$BATS_TEST_TMPDIR/json" | grep -qF "$text"
 	done
 	# The summary has the keys that LLNL's fetch needs.

@@ -10,7 +10,7 @@ setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	mkdir p
-	FILE=p/.scr/halt.scr
+	FILE=$PWD/p/.scr/halt.scr
 	GOLD=$(golden scr3/halt)
 }
 

@@ -169,7 +169,7 @@ flip()
 	assert_status 4
 	try scr_rebuild -p p 1
 	assert_status 4
-	assert_stderr_has "cannot be rebuilt: ranks"
+	assert_stderr_has "cannot be rebuilt: " "members (ranks"
 	diff before <(find p -type f -exec sha256sum {} + | sort)
 }
 

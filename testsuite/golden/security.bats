@@ -171,7 +171,7 @@ again_flushed()
 	craft "$meta/filemap_0" "s,^          $was\$,          $canary/ckpt.1,"
 	refused 1 scr_index --prefix "$at" --build 1 \
 		--moved-from /tmp/scrgold/xor_4/prefix
-	assert_stderr_has "outside the prefix"
+	assert_stderr_has "outside of the prefix"
 }
 
 @test "filemap: NAME that is a path" {

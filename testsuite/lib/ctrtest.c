@@ -150,4 +150,4 @@ states(const struct containers *k)
 	return to;
 }
 
-const struct report_style plain = { .width = 60 };
+const struct style plain = { .width = 60 };

@@ -9,6 +9,7 @@
 #include "report/condition.h"
 #include "report/condition_text.h"
 #include "report/containers.h"
+#include "style.h"
 
 #define DIR ".scr/scr.dataset.7"
 
@@ -47,6 +48,6 @@ const char *letters(const struct containers *k);
 const char *states(const struct containers *k);
 
 /* A terminal without colours and special characters. */
-extern const struct report_style plain;
+extern const struct style plain;
 
 #endif /* CTRTEST_H */

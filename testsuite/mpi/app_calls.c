@@ -2,7 +2,8 @@
 /*
  * app_calls CALL...: make these calls of scr.h on all ranks, in this order.
  * CALL is the name of a function without SCR_, in lower case, or NAME=ARG with
- * its argument: a name, a file, a text or a number.  ARG "@" stands for the
+ * its argument: a name, a file, a text or a number.  unlink=FILE removes a file
+ * on the nodes that have it.  ARG "@" stands for the
  * number of the rank, and "NULL" for a null pointer.  Rank 0 prints "CALL ->
  * RESULT", and behind it the flag or text that the function returned.  Before
  * the call, the flag is 7 and the text is "untouched".
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "scr.h"
 
@@ -39,6 +41,13 @@ has_value(const char *config)
 
 	free(value);
 	return has;
+}
+
+static int
+remove_file(const char *path)
+{
+	unlink(path);
+	return MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static int
@@ -76,6 +85,8 @@ make(const char *call, const char *arg)
 		return SCR_Delete(arg);
 	if (strcmp(call, "config") == 0)
 		return has_value(arg);
+	if (strcmp(call, "unlink") == 0)
+		return remove_file(arg);
 	return with_flag(call);
 }
 

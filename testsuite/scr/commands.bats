@@ -152,7 +152,7 @@ verified()
 	# libscr says what to do, and takes the older one.
 	elsewhere
 	restarts "0 1 2 3" ckpt.2
-	[[ $stderr == *"ckpt.3"*"in containers: unpack it first"* ]]
+	[[ $stderr == *"ckpt.3"*"in containers: unpack the dataset first"* ]]
 	try scr_container unpack --prefix "$PREFIX" ckpt.3
 	assert_status 0
 	verified ckpt.3

@@ -66,9 +66,9 @@ says()
 	says "init 0"
 	[[ $(grep -c 'SCR_SET_SIZE from .*"many".*8 is used' <<<"$stderr") -eq 1 ]] ||
 		failed "SCR_SET_SIZE"
-	[[ $(grep -c 'SCR_FLUHS is no parameter; did you mean SCR_FLUSH?' \
+	[[ $(grep -c 'unknown parameter SCR_FLUHS; did you mean SCR_FLUSH?' \
 		<<<"$stderr") -eq 1 ]] || failed "SCR_FLUHS"
-	grep -q 'environment: SCR_QQQQQ is no parameter$' <<<"$stderr" ||
+	grep -q 'environment: unknown parameter SCR_QQQQQ$' <<<"$stderr" ||
 		failed "SCR_QQQQQ"
 	grep -q 'OVERHEAD from environment: "1.5.2".*0.0 is used' <<<"$stderr" ||
 		failed "SCR_CHECKPOINT_OVERHEAD"
@@ -77,13 +77,13 @@ says()
 	# Queries before SCR_Init() do not repeat it, and give what is used.
 	job "0 1" app_config SCR_FLUSH SCR_SET_SIZE -- SCR_FLUSH SCR_FLUSH_TYPE
 	says "SCR_FLUSH -> 10" "SCR_SET_SIZE -> 8" "SCR_FLUSH_TYPE -> SYNC"
-	[[ $(grep -c 'SCR_FLUHS is no parameter' <<<"$stderr") -eq 1 ]] ||
+	[[ $(grep -c 'unknown parameter SCR_FLUHS' <<<"$stderr") -eq 1 ]] ||
 		failed "SCR_FLUHS, after queries"
 	grep -q 'SCR_SET_SIZE from .*\.scrconf:1: "many"' <<<"$stderr" ||
 		failed "file and line"
 	try scr_env conf
 	assert_status 0
-	grep -q 'SCR_FLUHS is no parameter; did you mean SCR_FLUSH?' \
+	grep -q 'unknown parameter SCR_FLUHS; did you mean SCR_FLUSH?' \
 		<<<"$stderr" || failed "scr_env"
 }
 

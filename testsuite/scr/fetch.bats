@@ -131,7 +131,7 @@ fetched()
 
 @test "another number of ranks is refused, not marked (17)" {
 	NODE_MAP="0 1 2" fetched "nothing"
-	[[ $stderr == *"ckpt.3"*"written by 4 ranks, but the job has 3"* ]]
+	[[ $stderr == *"ckpt.3"*"written by 4 ranks, but this job has 3"* ]]
 	[[ $(valid 3) == true ]]
 	fetched "3 ckpt.3"
 }

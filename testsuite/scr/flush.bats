@@ -36,7 +36,7 @@ ids()
 current()
 {
 	scr_index --prefix "$PREFIX" --list --json |
-		jq -r '.datasets[] | select(.current) | .name'
+		jq -r '.datasets[] | select(.is_current) | .name'
 }
 
 # No temporary file and no unfinished directory is below the prefix.
@@ -92,7 +92,7 @@ no_litter()
 	job "$NODE_MAP" prefix write=ckpt.2 write=ckpt.3 write=ckpt.4 held \
 		flush=2
 	assert_status 0
-	[[ $stderr == *"dataset 2: not flushed, it stays in cache: "*sub* ]]
+	[[ $stderr == *"dataset 2: not flushed, stays in the cache: "*sub* ]]
 	assert_line "flush=2 -> failed"
 	# It is neither called complete nor evicted, and the next ones are.
 	[[ $(ids true) == "1 3 4" && $(ids false) == 2 ]]
@@ -212,7 +212,7 @@ renames()
 		rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/*
 		job "$NODE_MAP" app_ckpt name=one dir=same
 		renames ENOSPC job "$NODE_MAP" app_ckpt name=$name dir=same
-		[[ $stderr == *"dataset 1 (one): marked incomplete"* &&
+		[[ $stderr == *"dataset 1 (one): marked unfinished"* &&
 			$stderr == *"dataset 1: valid again"* ]] ||
 			failed "messages"
 		[[ $(ids true) == 1 && $(current) == one ]] || failed "index"
@@ -242,7 +242,7 @@ renames()
 	LD_PRELOAD=$SHIM SHIM_OP=rename SHIM_KILL_AT=1 SHIM_PATH=rank2file \
 		job "$NODE_MAP" prefix write=same
 	((status != 0))
-	[[ $stderr == *"dataset 1 (same): marked incomplete"* ]] ||
+	[[ $stderr == *"dataset 1 (same): marked unfinished"* ]] ||
 		failed "message"
 	[[ -z $(ids true) ]] || failed "index"
 }

@@ -34,9 +34,9 @@ load helper
 	job "0 1 2" parts groups
 	assert_status 0
 	assert_line "2: NODE=2/3 WORLD=0/1"
-	[[ $(grep -c "group POWER: left out, as the host of rank 1" \
+	[[ $(grep -c "group POWER: left out: no GROUPS line defines it for the host of rank 1" \
 		<<<"$stderr") -eq 1 ]]
-	[[ $(grep -c "group RACK: left out, as the host of rank 2" \
+	[[ $(grep -c "group RACK: left out: no GROUPS line defines it for the host of rank 2" \
 		<<<"$stderr") -eq 1 ]]
 }
 

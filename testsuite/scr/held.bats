@@ -72,7 +72,7 @@ two()
 	assert_line "0: 2=ckpt.2+"
 	assert_line "1: 2=ckpt.2"
 	assert_line "2: 2=ckpt.2"
-	grep -q "cindex.scrinfo: .*: taken for missing" <<<"$stderr"
+	grep -q "cindex.scrinfo: .*: treated as missing" <<<"$stderr"
 	[[ $(datasets 1) == 2 ]]
 }
 
@@ -94,7 +94,7 @@ two()
 	SCR_JOB_ID=j2 job "0 0 1" parts held
 	assert_status 0
 	assert_line "0:"
-	grep -q "dataset 1: left out: it is in no cache directory of this job" \
+	grep -q "dataset 1: left out: not in a cache directory of this job" \
 		<<<"$stderr"
 	[[ $(datasets 0/tester/scr.j1) == "1 2" ]]
 }

@@ -37,6 +37,20 @@ warned()
 	[[ -z $stderr ]]
 }
 
+@test "of two lines with OUTPUT=1 the first as text is used, with a warning" {
+	cat >.scrconf <<-END
+	CKPT=0 TYPE=XOR
+	CKPT=2 TYPE=SINGLE OUTPUT=1
+	CKPT=10 TYPE=PARTNER OUTPUT=1
+	END
+	SCR_COPY_TYPE=FILE job "0 1" parts levels
+	assert_status 0
+	assert_line "0: 0/1 XOR(XOR1) 0,1 10/1o PARTNER(PARTNER1) 0,1 \
+2/1o SINGLE(SINGLE0) 0"
+	warned "CKPT=2: OUTPUT=1 is ignored: CKPT=10 has it, and sorts first as text"
+	[[ $(wc -l <<<"$stderr") -eq 1 ]]
+}
+
 @test "uneven nodes are protected as far as possible (14)" {
 	local type
 
@@ -57,7 +71,7 @@ warned()
 	SCR_COPY_TYPE=RS job "0 1" parts levels
 	assert_status 0
 	assert_line "0: 0/1 RS(XOR1) 0,1"
-	warned "2 of 2 ranks survive less than 2 losses"
+	warned "2 of 2 ranks tolerate fewer than 2 losses"
 	SCR_COPY_TYPE=PARTNER job "0 0" parts levels
 	assert_status 0
 	assert_line "1: 0/1 SINGLE(SINGLE0) 1"
@@ -95,11 +109,11 @@ warned()
 	[[ $(wc -l <<<"$stderr") -eq 6 ]]
 }
 
-@test "a word that is no property is named, with the one it may be meant for" {
+@test "an unknown property is named, with the one it may be meant for" {
 	printf '%s\n' 'CKPT=0 TYEP=SINGLE' >.scrconf
 	SCR_COPY_TYPE=FILE job "0 1" app_calls init finalize
 	assert_status 0
-	warned "/.scrconf:1: CKPT=0: TYEP is no property; did you mean TYPE?"
+	warned "/.scrconf:1: CKPT=0: unknown property TYEP; did you mean TYPE?"
 	[[ $(wc -l <<<"$stderr") -eq 1 ]]
 }
 
@@ -113,7 +127,7 @@ warned()
 	warned "1 CKPT line is ignored: SCR_COPY_TYPE=FILE uses them"
 	SCR_COPY_TYPE=FILE job "0 1" parts levels
 	assert_status 0
-	warned "CKPT=0: STORE: \"$SSD/x\": it is not used"
+	warned "CKPT=0: STORE: \"$SSD/x\": this store is not used"
 	warned "no usable CKPT line has INTERVAL=1: XOR is used"
 }
 

@@ -92,6 +92,6 @@ logged()
 	job "0 1" app_ckpt
 	assert_status 0
 	[[ $output == *"complete 1 0"* ]] || failed "complete"
-	[[ $(grep -c "WARNING: rank 0 .*log of events: .*/.scr/log" \
+	[[ $(grep -c "WARNING: rank 0 .*event log: .*/.scr/log" \
 		<<<"$stderr") -eq 1 ]] || failed "one warning"
 }

@@ -18,7 +18,7 @@ names()
 {
 	scr_index --prefix "$PREFIX" --list --json |
 		jq -r '.datasets | sort_by(.id)[] |
-			.name + (if .current then "*" else "" end)' |
+			.name + (if .is_current then "*" else "" end)' |
 		paste -sd ' '
 }
 

@@ -60,7 +60,7 @@ aborts()
 	aborts "Called SCR_Config() from invalid state 1" \
 		init config=SCR_DEBUG=1
 	aborts "SCR_Config string must be identical on all processes" config=@
-	aborts "SCR_Config: C has no value: a text either sets properties, or asks for one" \
+	aborts "SCR_Config: C has no value: a text either sets properties or queries one" \
 		"config=A=1 B=2 C"
 }
 

@@ -197,7 +197,7 @@ bypass mode"* ]] || failed "message"
 	job "0 1" app_ckpt steps=2 invalid=1
 	completed 2
 	grep -qx "complete 1 1" <<<"$output" || failed "step 1"
-	[[ $(grep -c 'ERROR: rank 0 .*SCR_Complete_output: rank 1: the application' \
+	[[ $(grep -c 'ERROR: rank 0 .*SCR_Complete_output: rank 1 reported its files' \
 		<<<"$stderr") -eq 1 ]] || failed "message"
 	[[ $(cached 0) == 2 && $(cached 1) == 2 ]] || failed "cached"
 	whole 2 0 1
@@ -221,7 +221,7 @@ bypass mode"* ]] || failed "message"
 		complete_output finalize
 	assert_status 0
 	[[ $(grep -c ' -> 1$' <<<"$output") -eq 2 ]] || failed "2 failures"
-	[[ $(grep -c 'ERROR: rank 0 .*SCR_Start_output: a name has at most 1023' \
+	[[ $(grep -c 'ERROR: rank 0 .*SCR_Start_output: a dataset name has at most 1023' \
 		<<<"$stderr") -eq 2 ]] || failed "messages"
 	[[ $output == *"start_output=fine -> 0"* ]] || failed "fine"
 	[[ $output == *"complete_output -> 0"* ]] || failed "complete"
@@ -322,7 +322,7 @@ valid()
 	[[ $(valid) == "1 2" ]] || failed "valid: $(valid)"
 	job "0 0 1 1" app_ckpt name=b.%d dir=latest files=2 die=1
 	((status != 0)) || failed "not killed"
-	[[ $(grep -c 'dataset 2 (a.1): marked incomplete: dataset 3 replaces' \
+	[[ $(grep -c 'dataset 2 (a.1): marked unfinished: dataset 3 replaces' \
 		<<<"$stderr") -eq 1 ]] || failed "message, once"
 	[[ $(valid) == 1 ]] || failed "valid: $(valid)"
 	# Its filemaps in the cache are right, but its files may be mixed.
@@ -372,11 +372,15 @@ valid()
 }
 
 @test "bypass, and nobody knows what a file is: it is not replaced" {
+	# Before glibc 2.33 the shim does not see it.
+	printf '%s\n' 'glibc 2.33' "$(getconf GNU_LIBC_VERSION)" | sort -VC ||
+		skip "no fstatat()"
 	export SCR_CACHE_BYPASS=1
 	job "0 1" app_ckpt name=a.%d dir=latest
 	cp -a latest kept
 	lose 0 1
-	SHIM_ALL=1 SHIM_RANKS=all SHIM_OP=lstat SHIM_FAIL_AT=1 SHIM_STICKY=1 \
+	SHIM_ALL=1 SHIM_RANKS=all SHIM_OP=fstatat SHIM_PATH=latest/rank_0.0 \
+		SHIM_FAIL_AT=1 SHIM_STICKY=1 \
 		job 0 app_ckpt name=b.%d dir=latest
 	[[ $stderr == *"latest/rank_0.0: Input/output error"* ]] ||
 		failed "message"
@@ -392,6 +396,6 @@ valid()
 	lose 0 1
 	job "0 1" app_ckpt dir=latest steps=1
 	[[ $(valid) == 4 ]] || failed "valid: $(valid)"
-	[[ $stderr == *"dataset 3 (ckpt.3): marked incomplete"* ]] ||
+	[[ $stderr == *"dataset 3 (ckpt.3): marked unfinished"* ]] ||
 		failed "message"
 }

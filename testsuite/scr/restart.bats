@@ -39,7 +39,7 @@ load restarts
 	fresh
 	lose 2
 	restarts "0 1 2 3" none
-	[[ $stderr == *"dataset 3 \`ckpt.3': rank 2: nothing is left of its"* ]]
+	[[ $stderr == *"dataset 3 \`ckpt.3': rank 2: all redundancy files of its set"* ]]
 	[[ -z $(cached 0)$(cached 2) ]]
 }
 
@@ -152,10 +152,10 @@ load restarts
 @test "another number of ranks is refused, and the caches stay (17)" {
 	fresh
 	restarts "0 1 2" none
-	[[ $stderr == *"dataset 3 \`ckpt.3': 4 ranks wrote it, and this job has \
-3; it stays"* ]]
+	[[ $stderr == *"dataset 3 \`ckpt.3': written by 4 ranks, but this job \
+has 3; not used for this restart, stays in the cache"* ]]
 	restarts "0 1 2 3 4" none
-	[[ $stderr == *"4 ranks wrote it, and this job has 5"* ]]
+	[[ $stderr == *"written by 4 ranks, but this job has 5"* ]]
 	restarts "0 1 2 3" ckpt.3
 }
 
@@ -330,6 +330,58 @@ read_bytes()
 	restarts "0 1 2 3" ckpt.4
 }
 
+@test "a checkpoint that was evicted is not offered again" {
+	fresh
+	SCR_CACHE_SIZE=1 job "0 1 2 3" app_calls init have_restart flags=1 \
+		complete_output have_restart start_restart \
+		complete_restart finalize
+	assert_status 0
+	assert_line "have_restart -> 0 1 ckpt.3"
+	assert_line "have_restart -> 0 1 set"
+	assert_line "start_restart -> 0 set"
+	fresh
+	SCR_CACHE_SIZE=1 job "0 1 2 3" app_calls init have_restart flags=1 \
+		complete_output start_restart
+	((status != 0))
+	[[ $stderr == *"Can only call SCR_Start_restart()"* ]]
+}
+
+@test "a checkpoint whose restart cannot begin is not offered again" {
+	local f=$SSD/$CACHE/scr.dataset.3/.scr/filemap_2
+
+	# With and without SCR_Complete_restart().
+	for complete in "" complete_restart; do
+		fresh
+		job "0 1 2 3" app_calls init have_restart "unlink=$f" \
+			start_restart $complete \
+			have_restart start_restart complete_restart finalize
+		assert_status 0
+		assert_line "start_restart -> 1 ckpt.3"
+		[[ -z $complete ]] || assert_line "complete_restart -> 1"
+		assert_line "have_restart -> 0 1 ckpt.2"
+		assert_line "start_restart -> 0 ckpt.2"
+		assert_line "complete_restart -> 0"
+		[[ $(cached 0) == 2 ]] || failed "$(cached 0)"
+	done
+	# A job that ends there removes nothing.
+	fresh
+	job "0 1 2 3" app_calls init have_restart "unlink=$f" start_restart \
+		finalize
+	assert_line "start_restart -> 1 ckpt.3"
+	restarts "0 1 2 3" ckpt.3
+}
+
+@test "a rejected checkpoint that cannot be removed is not offered again" {
+	fresh
+	SHIM_RANKS=2 SHIM_OP=rename SHIM_PATH=cindex SHIM_FAIL_AT=1 \
+		SHIM_STICKY=1 \
+		job "0 1 2 3" app_restart 0 files=2 reject=1
+	assert_status 0
+	assert_line "rejected ckpt.3"
+	assert_line "restart ckpt.2"
+	[[ $stderr == *"dataset 3"*"not removed from the cache"* ]]
+}
+
 @test "a checkpoint that kills the job is given up" {
 	fresh
 	for _ in 1 2 3; do
@@ -337,7 +389,7 @@ read_bytes()
 		((status != 0))
 	done
 	restarts "0 1 2 3" ckpt.2
-	[[ $stderr == *"ckpt.3': 3 restarts from it in a row did not end"* ]]
+	[[ $stderr == *"ckpt.3': 3 restarts in a row failed"* ]]
 }
 
 @test "a restart that ends begins the count of attempts again" {
@@ -437,9 +489,9 @@ read_bytes()
 	fresh "0 1 2 3" equal=1
 	lose 1
 	restarts "0 0 2 3" none equal=1
-	[[ $stderr == *": f: two ranks that run on node node0 now have"* ]] ||
+	[[ $stderr == *": f: two ranks on node node0 have a file of this name"* ]] ||
 		failed "message"
-	[[ $stderr == *"it stays in the cache"* ]] || failed "kept"
+	[[ $stderr == *"stays in the cache"* ]] || failed "kept"
 	restarts "0 1 2 3" ckpt.3 equal=1
 	# Ranks may swap places.
 	restarts "3 2 1 0" ckpt.3 equal=1

@@ -93,7 +93,7 @@ schemes()
 @test "fewer nodes than the scheme needs (15)" {
 	export SCR_COPY_TYPE=RS SCR_SET_FAILURES=2
 	fresh "0 1"
-	[[ $stderr == *WARNING*"2 of 2 ranks survive less than 2 losses"* ]]
+	[[ $stderr == *WARNING*"2 of 2 ranks tolerate fewer than 2 losses"* ]]
 	lose 1
 	restarts "0 1" ckpt.3
 	for scheme in PARTNER XOR RS; do
@@ -143,7 +143,7 @@ schemes()
 			flip "$red" $(($(stat -c %s "$red") - at))
 			lose 3
 			restarts "0 1 2 3" ckpt.3
-			[[ $stderr == *"damaged, and rebuilt"* ]] || continue
+			[[ $stderr == *"damaged, now rebuilt"* ]] || continue
 			((++repaired))
 			lose $(((n + 1) % 3)) $(((n + 2) % 3))
 			restarts "0 1 2 3" ckpt.3

@@ -29,7 +29,8 @@ write_one() # MAP
 	# shellcheck disable=SC2030,SC2031 # for this test
 	RANK_COMMAND="strace -f -o $BATS_TEST_TMPDIR/calls \
 		-e trace=sched_setaffinity,pwrite64,set_mempolicy" write_one 0
-	[[ $output =~ "transfers by "([0-9]+)" threads, on processing units "([0-9,-]+) ]] ||
+	[[ $output =~ ([0-9]+)" threads copy the files of this rank, \
+on processing units "([0-9,-]+) ]] ||
 		failed "what it says"
 	((BASH_REMATCH[1] >= 2 && BASH_REMATCH[1] <= 16))
 	# MPI has the first process look at each processor.
@@ -48,11 +49,11 @@ write_one() # MAP
 
 @test "SYNC, the default: the rank itself" {
 	SCR_FLUSH_TYPE=SYNC write_one 0
-	[[ $output != *"transfers by"* ]]
+	[[ $output != *" threads copy "* ]]
 	unset SCR_FLUSH_TYPE
 	rm -rf "$PREFIX"/{ckpt.1,.scr} "${NODES:?}"/*
 	write_one 0
-	[[ $output != *"transfers by"* ]]
+	[[ $output != *" threads copy "* ]]
 }
 
 @test "as many ranks as cores: each copies alone" {
@@ -60,7 +61,7 @@ write_one() # MAP
 
 	map=$(yes 0 | head -n "$(nproc)" | paste -sd ' ')
 	write_one "$map"
-	[[ $output != *"transfers by "[2-9]* ]]
+	[[ $output != *[2-9]" threads copy"* ]]
 	try scr_index --prefix "$PREFIX" --verify --checksums 1
 	assert_status 0
 }
@@ -87,7 +88,7 @@ write_one() # MAP
 	unset SCR_FLUSH_TYPE
 	echo "STORE=$SSD FLUSH=PTHREAD" >.scrconf
 	write_one 0
-	[[ $output == *"transfers by "* ]]
+	[[ $output == *" threads copy "* ]]
 	try scr_index --prefix "$PREFIX" --verify --checksums 1
 	assert_status 0
 }

@@ -12,6 +12,8 @@
  *             times cannot be set
  *   quota     over quota, which is noticed when a file is written back
  *   eio       a disk fails when a file is written back
+ *   quota-close  over quota, which is noticed when a file is closed
+ *   fuse      no sync of directories, and another error than that of nfs
  *   stale     each name answers ESTALE once
  *   short-io  reads and writes end early
  *   nfs       no sync of directories, times in whole seconds, an open file that
@@ -39,7 +41,7 @@
 #include "calls.h"
 #include "openat2.h"
 
-enum when { ALWAYS, ONCE, ON_DIR, ON_FILE };
+enum when { ALWAYS, ONCE, ON_DIR, ON_FILE, ON_WRITTEN };
 
 static const struct rule {
 	const char *profile;
@@ -56,9 +58,18 @@ static const struct rule {
 	{ "stale", KIND_open, ESTALE, ONCE },
 	{ "stale", KIND_stat, ESTALE, ONCE },
 	{ "nfs", KIND_sync, EINVAL, ON_DIR },
+	{ "fuse", KIND_sync, ENOSYS, ON_DIR },
+	{ "quota-close", KIND_close, EDQUOT, ON_WRITTEN },
 };
 
 /* --- Which file --- */
+
+/* Before glibc 2.33 fstat() is not in the library. */
+static int
+real_fstat(int fd, struct stat *st)
+{
+	return (int)REAL(syscall)(SYS_fstat, fd, st);
+}
 
 static bool
 is_profile(const char *name)
@@ -128,7 +139,16 @@ is_dir(int fd)
 {
 	struct stat st;
 
-	return REAL(fstat)(fd, &st) == 0 && S_ISDIR(st.st_mode);
+	return real_fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Is it open for writing? */
+static bool
+is_written(int fd)
+{
+	const int flags = REAL(fcntl)(fd, F_GETFL);
+
+	return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
 }
 
 /* Does the call fail?  Then errno is set. */
@@ -144,8 +164,10 @@ fails(enum kind kind, const char *call, int fd, const char *name)
 		if (r->kind != kind || !is_profile(r->profile) ||
 		    !find_path(fd, name, path) ||
 		    (r->when == ONCE && (name == NULL || !is_first(path))) ||
-		    (r->when == ON_DIR && !is_dir(fd)) ||
-		    (r->when == ON_FILE && is_dir(fd)))
+		    (r->when == ON_DIR &&
+		     (!is_dir(fd) || strcmp(call, "syncfs") == 0)) ||
+		    (r->when == ON_FILE && is_dir(fd)) ||
+		    (r->when == ON_WRITTEN && !is_written(fd)))
 			continue;
 		report(call, path);
 		errno = r->error;
@@ -162,9 +184,10 @@ shortened(int fd, size_t len)
 {
 	char path[2 * PATH_MAX];
 
-	return len > 1 && is_profile("short-io") && find_path(fd, NULL, path)
-		       ? len - len / 3
-		       : len;
+	if (len < 2 || !is_profile("short-io") || !find_path(fd, NULL, path))
+		return len;
+	report("short", path);
+	return len - len / 3;
 }
 
 /* Is the file of `st` open in this process as another descriptor than `but`? */
@@ -174,7 +197,7 @@ is_open(const struct stat *st, int but)
 	struct stat is;
 
 	for (int fd = 0; fd < 1024; fd++)
-		if (fd != but && REAL(fstat)(fd, &is) == 0 &&
+		if (fd != but && real_fstat(fd, &is) == 0 &&
 		    is.st_dev == st->st_dev && is.st_ino == st->st_ino)
 			return true;
 	return false;
@@ -192,7 +215,8 @@ hides(int dir, const char *name, int flags)
 
 	if (is_profile("nfs") && (flags & AT_REMOVEDIR) == 0 &&
 	    find_path(dir, name, path) &&
-	    REAL(fstatat)(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    REAL(syscall)(SYS_newfstatat, dir, name, &st,
+			  AT_SYMLINK_NOFOLLOW) == 0 &&
 	    S_ISREG(st.st_mode) && is_open(&st, -1) &&
 	    strstr(path, "/.nfs") == NULL) {
 		char *slash = strrchr(path, '/');
@@ -215,12 +239,15 @@ close(int fd)
 	struct stat st;
 	bool hidden = is_profile("nfs") && find_path(fd, NULL, path) &&
 		      strstr(path, "/.nfs") != NULL &&
-		      REAL(fstat)(fd, &st) == 0 && !is_open(&st, fd);
-	int rc = REAL(close)(fd);
+		      real_fstat(fd, &st) == 0 && !is_open(&st, fd);
+	const bool failed = fails(KIND_close, "close", fd, NULL);
+	const int saved = errno, rc = REAL(close)(fd);
 
 	if (hidden)
 		(void)REAL(unlink)(path);
-	return rc;
+	if (failed)
+		errno = saved;
+	return failed ? -1 : rc;
 }
 
 /* --- The calls --- */

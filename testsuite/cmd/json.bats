@@ -1,0 +1,229 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
+# What every command answers with --json: one object that follows
+# share/schema/scrkit.json, for errors as well.
+
+load helper
+
+: "${GEN:=$BIN/../gen}"
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	in_no_job
+	export SCR_USER_NAME=genuser
+	P=$PWD/p
+}
+
+# dataset ID OPTION...: a dataset of four ranks, in the index.
+dataset() {
+	"$GEN/gen_dataset" -q -p "$P" -n 4 -s 3000 --dir "ckpt.$1" -i "$1" \
+		--name "ckpt.$1" --seed "$1" -t XOR -m 4 "${@:2}"
+	scr_index -q -p "$P" --build "$1"
+}
+
+# answers STATUS COMMAND...: the command exits so, and its answer follows the
+# schema, names the command, and has the status and the messages of stderr.
+answers() {
+	local name=$2
+
+	[[ $name != scr_env ]] || name+=" $3"
+	try "${@:2}" --json
+	assert_status "$1"
+	json_check - <<<"$output" || failed "the schema is not followed"
+	[[ $(jq -r '.command, .status' <<<"$output") == "$name"$'\n'"$1" ]] ||
+		failed "expected command $name, status $1"
+	[[ $(jq -r '(.errors + .warnings)[]' <<<"$output" | sort) == \
+		$(sed -n "s/^$2: //p" <<<"$stderr" | sort) ]] ||
+		failed "the messages are not those of stderr"
+}
+
+# says FILTER TEXT: a value in the answer.
+says() {
+	diff <(echo "$2") <(jq -rc "$1" <<<"$output") ||
+		failed "expected $1 to be $2"
+}
+
+@test "the schema is valid, and a name has one type" {
+	json_check --itself
+}
+
+@test "an answer that does not follow the schema is found" {
+	dataset 1
+	scr_index -p "$P" --list --json >good
+	json_check good
+	jq '.datasets[0].valid = "yes"' good >kind
+	jq '.datasets[0].colour = "red"' good >member
+	jq '.datasets[0].flushed = "2026-11-21T10:00:00"' good >zone
+	jq '.verdict = "fine"' good >place
+	jq 'del(.status)' good >missing
+	for flaw in kind member zone place missing; do
+		run json_check "$flaw"
+		assert_status 1
+		assert_line_count 1
+	done
+}
+
+@test "scr_index" {
+	dataset 1
+	dataset 2
+	dataset 3
+	answers 0 scr_index -p "$P" --list
+	says '.prefix, (.datasets | length)' "$P"$'\n3'
+	answers 0 scr_index -p "$P" --verify
+	answers 0 scr_index -p "$P" --build 2
+	answers 0 scr_index -p "$P" --build 2 --dry-run
+	answers 0 scr_index -p "$P" --current 2
+	says .current ckpt.2
+	answers 0 scr_index -p "$P" --uncurrent
+	answers 0 scr_index -p "$P" --drop 3
+	says '.dropped[]' ckpt.3
+	answers 0 scr_index -p "$P" --add 3
+	says '.datasets[0].id' 3
+	answers 0 scr_index -p "$P" --drop-after 2
+	answers 0 scr_index -p "$P" --prune --keep 1 --dry-run
+	answers 0 scr_index -p "$P" --delete 2
+	says '.datasets[0].deleted' true
+	rm p/ckpt.1/rank_1.ckpt
+	answers 3 scr_index -p "$P" --verify
+	says '.datasets[] | select(.id == 1) | .state, .next' \
+		"damaged"$'\n'"scr_index -p $P --build 1"
+	answers 0 scr_index -p "$P" --drop-all
+	answers 1 scr_index -p "$P" --current none
+	answers 1 scr_index -p "$P/none" --list
+	answers 2 scr_index -p "$P" --unknown
+	echo broken >p/.scr/index.scr
+	answers 3 scr_index -p "$P" --list
+}
+
+@test "times are in UTC" {
+	dataset 1
+	TZ=EST5 scr_index -q -p "$P" --build 1
+	TZ=EST5 try scr_index -p "$P" --list --json
+	here=$(jq -r '.datasets[0].flushed' <<<"$output")
+	shown=$(TZ=EST5 scr_index -p "$P" --list | awk 'END { print $3 }')
+	[[ $(date -u -d "$here" +%s) == "$(TZ=EST5 date -d "$shown" +%s)" ]]
+	says '.datasets[0].created' 2023-11-14T22:13:20.000000Z
+}
+
+@test "scr_inspect" {
+	dataset 1
+	dataset 2
+	rm p/ckpt.2/rank_1.ckpt
+	answers 3 scr_inspect -p "$P"
+	answers 3 scr_inspect -p "$P" --files --deep id:2
+	answers 0 scr_inspect "$P/.scr/index.scr"
+	echo '{ not SCR' >log
+	answers 1 scr_inspect log
+	rm p/ckpt.1/rank_[01].ckpt
+	answers 4 scr_inspect -p "$P" id:1
+	answers 1 scr_inspect -p "$P" id:7
+	scr_halt -q -c 3 -b 'tomorrow' -s 60 "$P"
+	answers 4 scr_inspect -p "$P"
+	says '.prefixes[0].halt.checkpoints_left' 3
+}
+
+@test "scr_rebuild" {
+	dataset 1
+	rm p/ckpt.1/rank_1.ckpt
+	answers 3 scr_rebuild -p "$P" --dry-run 1
+	answers 0 scr_rebuild -p "$P" --verify 1
+	says .rebuilt.file_count 1
+	answers 0 scr_rebuild -p "$P" 1
+	rm p/ckpt.1/rank_[01].ckpt
+	answers 4 scr_rebuild -p "$P" 1
+	answers 1 scr_rebuild -p "$P" 9
+	answers 2 scr_rebuild -p "$P"
+}
+
+@test "scr_container and scr_archive" {
+	dataset 1
+	dataset 2
+	for verb in pack list verify repack; do
+		answers 0 scr_container $verb -p "$P" 1
+	done
+	answers 0 scr_inspect -p "$P" --files id:1
+	says '.prefixes[0].datasets[0].packed' true
+	answers 0 scr_container extract -p "$P" -C "$PWD" 1
+	answers 2 scr_container cat -p "$P" 1 ckpt.1/rank_0.ckpt
+	printf x | dd of="$(find p -name 'ctr.0.scr')" bs=1 seek=7 \
+		conv=notrunc status=none
+	answers 3 scr_container verify -p "$P" 1
+	says '.datasets[0].problems[0].path' ckpt.1/rank_0.ckpt
+	answers 0 scr_archive export -p "$P" -o a.tar 2
+	mkdir q
+	answers 0 scr_archive import -p q a.tar
+	says '.datasets[0].id' 2
+	answers 1 scr_archive import -p q a.tar
+	answers 0 scr_archive import --force -p q a.tar
+	scr_archive export -p "$P" --json 2 >b.tar
+	tar -tf b.tar
+}
+
+@test "scr_halt" {
+	dataset 1
+	answers 0 scr_halt -c 3 -b tomorrow -a now+1h -s 60 -R why "$P"
+	answers 0 scr_halt --list "$P"
+	says '.prefixes[0].checkpoints_left' 3
+	answers 0 scr_halt --remove "$P"
+	echo broken >p/.scr/halt.scr
+	answers 3 scr_halt --list "$P"
+}
+
+@test "scr_prerun and scr_postrun" {
+	answers 0 scr_prerun -p "$PWD" --job-id 7
+	says .job_id 7
+	SCR_ENABLE=0 answers 0 scr_prerun -p "$PWD"
+	says .enabled false
+	dataset 1
+	answers 0 scr_postrun -p "$P" --plan -w localhost -r local -J 77
+	says '.verdict, .answer' \
+		'newest checkpoint ckpt.1 (dataset 1) is saved'$'\n'null
+	answers 1 scr_postrun -p "$P/none" --plan -w localhost -r local -J 77
+}
+
+@test "scr_env: every verb" {
+	dataset 1
+	export SCR_CNTL_BASE=$PWD/cntl SCR_CACHE_BASE=$PWD/cache
+	mkdir cntl cache
+	scr_env log-event -p "$P" -T START -j 1
+	local verbs
+	verbs=$(scr_env --dump-options | awk '$1 == "verb" { print $2 }')
+	for verb in $verbs; do
+		case $verb in
+		hostlist) answers 0 scr_env "$verb" 'n[1-3]' ;;
+		crc32) answers 0 scr_env "$verb" p/ckpt.1/rank_0.ckpt ;;
+		log-event | log-transfer)
+			answers 0 scr_env "$verb" -p "$P" -T START
+			;;
+		conf)
+			answers 0 scr_env "$verb" -p "$P"
+			answers 0 scr_env "$verb" -p "$P" SCR_FLUSH
+			;;
+		flush-file)
+			answers 0 scr_env "$verb" -p "$P"
+			answers 0 scr_env "$verb" -p "$P" --list-ckpt
+			says '.answer[]' 1
+			;;
+		user)
+			answers 0 scr_env "$verb"
+			says '.answer[]' genuser
+			;;
+		down-nodes)
+			try scr_env "$verb" -p "$P" --json --free \
+				--nodes "$(hostname)"
+			json_check - <<<"$output"
+			;;
+		interval)
+			answers 1 scr_env "$verb" -p "$P"
+			says '.interval_seconds' null
+			;;
+		*)
+			try scr_env "$verb" -p "$P" --json
+			[[ -n $output ]] || failed "$verb answers nothing"
+			json_check - <<<"$output" ||
+				failed "$verb does not follow the schema"
+			;;
+		esac
+	done
+}
