@@ -76,6 +76,11 @@ SCR_LIBS := $(strip $(LDLIBS) -lisal -ljansson -lz -linih -lhwloc -lm -pthread)
 ldlibs   := $(LDLIBS) -lisal $(call lib,jansson) $(call lib,z) $(call lib,inih) -lcrypto \
 	-larchive $(call lib,m)
 
+# For --version: "isa-l 2.30.0, jansson 2.14, ...".
+libraries := $(shell set -- $$(pkg-config --modversion libisal jansson zlib inih \
+	libcrypto libarchive 2>/dev/null); printf 'isa-l %s, jansson %s, zlib %s, \
+	inih %s, OpenSSL %s, libarchive %s' "$$@" | tr -s '\t ' ' ')
+
 # Sources.  Every file in cmd and testsuite/bench, and each
 # testsuite/gen/gen_*.c, is one program.  The other files in testsuite/gen, and
 # testsuite/bench/common*.c, are linked into the programs beside them.  cmd/env
@@ -185,6 +190,8 @@ $O/lib/conf.o: $O/sysconf
 $O/sysconf: FORCE
 	@mkdir -p $O; echo $(call quote,$(SYSCONFDIR)) | cmp -s - $@ || \
 		echo $(call quote,$(SYSCONFDIR)) >$@
+$O/lib/app.o $O/testsuite/unit/t_app.o: private cppflags += \
+	-DSCRKIT_LIBRARIES='"$(libraries)"'
 $(SCR): private cppflags += $(MPI_CFLAGS)
 $O/testsuite/mpi/%.o: private cppflags += $(MPI_CFLAGS)
 $O/testsuite/unit/t_levels.o: private cppflags += $(MPI_CFLAGS)
@@ -199,7 +206,7 @@ $O/%.o: %.c $O/flags
 # removed source file rebuilds the library.
 $O/flags: FORCE
 	@mkdir -p $O; printf '%s\n' $(call quote,$(CC) $(cppflags) \
-		$(cflags) $(pic) $(sanitize) $(ldflags)) >$@.new; cmp -s $@.new $@ || cp $@.new $@
+		$(cflags) $(pic) $(sanitize) $(ldflags) "$(libraries)") >$@.new; cmp -s $@.new $@ || cp $@.new $@
 $O/libcore.list: files = $(LIB)
 $O/libtest.list: files = $(TESTLIB)
 $O/scr.list: files = $(SCR)
@@ -263,6 +270,9 @@ lint: ## format, static analysis, layering, names, man pages, options
 	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= all
 	@scripts/lint.sh build/plain
 
+messages: ## list all texts of the program with their places
+	@scripts/messages.py
+
 ci: ## everything: lint, check, coverage
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory check
@@ -325,6 +335,7 @@ install: ## completions, examples (DESTDIR, PREFIX and the other directories)
 	$Qfor n in $(NAMES); do ln -sf $(P_)scrkit "$D/$(BASHDIR)/$(P_)$$n" && \
 		ln -sf $(P_)scrkit.fish "$D/$(FISHDIR)/$(P_)$$n.fish" || exit 1; done
 	$Qinstall -m 644 LICENSE README.md NEWS.md share/scr.conf "$(DDOC)"
+	$Qinstall -Dm 644 share/schema/scrkit.json "$D/share/scrkit/json-schema.json"
 	$Qfor f in examples/*; do case $$f in *.[ch]) m=644;; *) m=755;; esac; \
 		install -m $$m "$$f" "$(DDOC)/examples" || exit 1; done
 
@@ -356,7 +367,8 @@ uninstall: ## remove what install put there
 	$Qfor f in $(notdir $(wildcard examples/*)); do \
 		rm -f "$(DDOC)/examples/$$f"; done
 	$Qfor f in LICENSE README.md NEWS.md scr.conf; do rm -f "$(DDOC)/$$f"; done
-	$Qrmdir "$(DDOC)/examples" "$(DDOC)" $(if $(P_),"$(DEXE)") 2>/dev/null || :
+	$Qrm -f "$D/share/scrkit/json-schema.json"
+	$Qrmdir "$(DDOC)/examples" "$(DDOC)" "$D/share/scrkit" $(if $(P_),"$(DEXE)") 2>/dev/null || :
 	$Qrm -f "$(DINC)/scr.h" "$(DLIB)/pkgconfig/scr.pc" "$(DLIB)/libscr.a" \
 		"$(DLIB)/libscr.so" "$(DLIB)/$(SONAME)" \
 		"$(DLIB)/libscr.so.$(SCR_VERSION)"
@@ -391,7 +403,7 @@ help: ## this list
 
 FORCE:
 .PHONY: all tests deps check check-cluster coverage bench bench-programs fuzz fuzz-programs \
-	lint ci demo dist deb rpm check-portable install install-libscr uninstall no-mpi clean distclean help FORCE
+	lint messages ci demo dist deb rpm check-portable install install-libscr uninstall no-mpi clean distclean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(wildcard $O/*/*.d $O/*/*/*.d)

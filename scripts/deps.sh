@@ -25,6 +25,13 @@ extra() {
 	! may_install || tool "$1" "$2"
 }
 
+# cross TARGET PACKAGE: a cross compiler, and the C library that it only
+# recommends.
+cross() {
+	extra "$1-gcc" "gcc-$1"
+	! may_install || [ -e "/usr/$1/include/stdint.h" ] || missing+=("$2")
+}
+
 may_install() {
 	[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1
 }
@@ -146,6 +153,7 @@ group() {
 		command -v valgrind >/dev/null || missing+=(valgrind libc6-dbg)
 		tool timeout coreutils
 		tool cmp diffutils
+		tool jq jq
 		# Tests exchange archives with these.
 		tool bsdtar libarchive-tools
 		tool cpio cpio
@@ -154,10 +162,15 @@ group() {
 		tool 7zz 7zip
 		python3 -c 'import json, xml' 2>/dev/null ||
 			missing+=(python3)
+		python3 -c 'import jsonschema' 2>/dev/null ||
+			/usr/bin/python3 -c 'import jsonschema' 2>/dev/null ||
+			missing+=(python3-jsonschema)
 		mpi
 		# Shells in which the completions and the login output of nodes
 		# are tested.
 		extra zsh zsh
+		# Pages are rendered with it.
+		extra chromium chromium
 		extra fish fish
 		extra tcsh tcsh
 		extra mksh mksh
@@ -172,6 +185,9 @@ group() {
 		extra musl-gcc musl-tools
 		extra dpkg-shlibdeps dpkg-dev
 		extra rpmbuild rpm
+		cross aarch64-linux-gnu libc6-dev-arm64-cross
+		cross s390x-linux-gnu libc6-dev-s390x-cross
+		extra qemu-aarch64-static qemu-user-static
 		;;
 	lint)
 		tool clang-format clang-format
@@ -179,6 +195,7 @@ group() {
 		tool cppcheck cppcheck
 		tool shellcheck shellcheck
 		tool mandoc mandoc
+		tool groff groff
 		tool nm binutils
 		;;
 	fuzz)

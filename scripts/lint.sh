@@ -97,8 +97,18 @@ check_shell() {
 		xargs -d '\n' -r shellcheck -x
 }
 
+# Does scrkit-json(5) say what the schema says?
+check_json_page() {
+	scripts/json_page.py --check
+}
+
 check_man_pages() {
 	files 'man/*.[1357]' | xargs -d '\n' -r mandoc -Tlint -Wwarning
+}
+
+# Do the pages read the same in mandoc and in groff?
+check_man_rendering() {
+	files 'man/*.[1357]' | xargs -d '\n' -r scripts/man_render.py
 }
 
 # --- Structure of the source -------------------------------------------------
@@ -232,7 +242,7 @@ check_static_state() {
 
 	for source in $(files 'lib/*.c'); do
 		case $source in
-		lib/mem.c | lib/app.c | lib/scr/api.c | lib/scr/say.c) continue ;;
+		lib/mem.c | lib/app.c | lib/app_answer.c | lib/scr/api.c | lib/scr/say.c) continue ;;
 		esac
 		objdump -t "$tree/${source%.c}.o" 2>/dev/null |
 			awk -v source="$source" '
@@ -392,7 +402,15 @@ check_parameter_pages() {
 		lib/conf_params.c | sort -u)
 	page=$(sed -nE '/^\.It (Va|Ev) /p' man/scrkit.conf.5 |
 		grep -oE 'SCR_[A-Z_]+' | sort -u)
-	[ -n "$table" ] && diff <(echo "$table") <(echo "$page")
+	[ -n "$table" ] && diff <(echo "$table") <(echo "$page") || return 1
+	# Those before the section of what has no effect are read somewhere.
+	page=$(sed -nE '/^\.Ss Accepted/q; /^\.It (Va|Ev) /p' \
+		man/scrkit.conf.5 | grep -oE 'SCR_[A-Z_]+' | sort -u)
+	files 'lib/*.c' 'lib/*.h' 'cmd/*.c' | grep -v '^lib/conf_params\.c$' |
+		xargs cat | grep -oE '"SCR_[A-Z_]+"' | tr -d '"' | sort -u |
+		comm -13 - <(echo "$page") | sed 's/$/: nothing reads it/' |
+		grep . && return 1
+	return 0
 }
 
 # --- Text ----------------------------------------------------------------------------
