@@ -144,7 +144,11 @@ restart(struct rod *r)
 	int have = 0, good = 0;
 
 	for (;;) {
-		if (SCR_Have_restart(&have, name) != SCR_SUCCESS || !have)
+		/* A checkpoint may exist, but nobody can read it now.  A job
+		 * that starts from the beginning would in time replace it. */
+		if (SCR_Have_restart(&have, name) != SCR_SUCCESS)
+			MPI_Abort(MPI_COMM_WORLD, 1);
+		if (!have)
 			break;
 		SCR_Start_restart(name);
 		good = route(r, name, path) && load(r, path);
@@ -176,8 +180,9 @@ dataset(const struct rod *r, const char *name, int flags,
 		good = route(r, name, path) && write(r, path);
 		rc = SCR_Complete_output(good);
 	}
-	/* A checkpoint that failed is no reason to stop: the one before it is
-	 * kept until a newer one is complete. */
+	/* A failed checkpoint is no reason to stop: a later one may succeed.
+	 * Until then the job can restart from an older one only if that was
+	 * flushed, or if the caches keep two: SCR_CACHE_SIZE=2. */
 	if (r->rank == 0)
 		printf("heat: %s %s\n", name, rc ? "failed" : "is complete");
 }

@@ -48,7 +48,7 @@ run() {
 		# With more ranks than cores: those that wait sleep.
 		[ -z "${BIN:-}" ] || export LD_PRELOAD="$BIN/../patient.so"
 		exec timeout 200 "$MPIEXEC" -n 4 "$work/bin/$3" </dev/null
-	) >"$work/said"
+	) >"$work/said" || return
 	cat "$work/said"
 }
 # said LINE: the last job printed it.
@@ -63,6 +63,16 @@ run 1 count minimal
 said "counting from 0"
 run 1 count minimal
 said "counting from 3"
+
+# An index that nobody can read may list a checkpoint: no job starts over.
+mkdir -p "$work/blocked/.scr"
+ln -s index.scr "$work/blocked/.scr/index.scr"
+for name in minimal heat; do
+	if run 6 blocked "$name" || grep -E "^(counting|heat)" "$work/said"; then
+		echo "libscr.sh: $name: expected a failure"
+		exit 1
+	fi
+done
 
 run 2 config config
 said "SCR_CACHE_SIZE is 2"

@@ -15,7 +15,12 @@ main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	SCR_Init();
-	while (SCR_Have_restart(&have, name) == SCR_SUCCESS && have) {
+	for (;;) {
+		/* Do not start over: a checkpoint may exist. */
+		if (SCR_Have_restart(&have, name) != SCR_SUCCESS)
+			MPI_Abort(MPI_COMM_WORLD, 1);
+		if (!have)
+			break;
 		SCR_Start_restart(name);
 		snprintf(file, sizeof(file), "%s/rank_%d", name, rank);
 		f = SCR_Route_file(file, path) ? NULL : fopen(path, "r");

@@ -78,6 +78,16 @@ _scrkit_datasets()
 	mapfile -t COMPREPLY < <(printf '%q\n' "${list[@]#"$typed"}")
 }
 
+# Offer the files in the containers of $dataset.
+_scrkit_packed()
+{
+	local list
+	mapfile -t list < <("${command%"${command##*/}"}scr_container" list \
+		"--dump-paths=${words[-1]}" ${prefix:+"--prefix=$prefix"} \
+		-- "$dataset" 2>/dev/null)
+	_scrkit_offer "" "${list[@]}"
+}
+
 # Ask the command for its options, with values and without, and its verbs.
 _scrkit_ask()
 {
@@ -103,7 +113,8 @@ _scrkit_ask()
 }
 
 # Walk over the words before the last: $verb, how many arguments are `given`
-# behind it, the $option whose value comes next, the $prefix.
+# behind it, the first of them as $dataset, the $option whose value comes next,
+# the $prefix.
 _scrkit_walk()
 {
 	local word i k
@@ -115,7 +126,7 @@ _scrkit_walk()
 			if [[ -z $verb && -n ${kinds[verb $word]-} ]]; then
 				verb=$word
 			else
-				given=$((given + 1))
+				((given++ > 0)) || dataset=$word
 			fi
 		elif [[ $word == -- ]]; then
 			ended=1
@@ -138,7 +149,7 @@ _scrkit_walk()
 _scrkit()
 {
 	local IFS=$' \t\n' words quote cut command verb="" given=0 option=""
-	local prefix="" ended="" word before="" options=() verbs=() kind value list
+	local prefix="" dataset="" ended="" word before="" options=() verbs=() kind value list
 	local -A kinds=() values=()
 	COMPREPLY=()
 	_scrkit_split
@@ -172,6 +183,10 @@ _scrkit()
 		_scrkit_offer "$before" "${list[@]}"
 		;;
 	dataset) _scrkit_datasets "$before" ;;
+	packed)
+		compopt +o default 2>/dev/null || :
+		_scrkit_packed
+		;;
 	dir) compopt +o default -o dirnames 2>/dev/null || : ;;
 	any) [[ -z $option ]] || compopt +o default 2>/dev/null || : ;;
 	esac

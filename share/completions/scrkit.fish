@@ -4,9 +4,9 @@
 # Where it says nothing, fish completes names of files.
 
 # Candidates for a value or an argument of the kind $argv[1], called $argv[2];
-# $argv[3] stands before it in the same word.  $argv[4..] is scr_index as it is
-# to be asked for names of datasets.
-function __scrkit_value -a kind name before
+# $argv[3] stands before it in the same word, $argv[4] is the first argument.
+# $argv[5..] is scr_index as it is to be asked for names of datasets.
+function __scrkit_value -a kind name before dataset
 	set -l typed (commandline -ct)
 	set -l rest (string sub -s (math 1 + (string length -- "$before")) -- $typed)
 	switch $kind
@@ -15,8 +15,12 @@ function __scrkit_value -a kind name before
 		case dataset
 			# In an open quote, fish chooses from all of them.
 			set -l begin (string unescape -- "$rest")
-			set -l names ($argv[4] "--dump-datasets=$begin" $argv[5..] 2>/dev/null)
+			set -l names ($argv[5] "--dump-datasets=$begin" $argv[6..] 2>/dev/null)
 			printf '%s\n' $before$names
+		case packed
+			set -l container (string replace -r 'scr_index$' scr_container -- $argv[5])
+			set -l begin (string unescape -- "$rest")
+			$container list "--dump-paths=$begin" $argv[6..] -- $dataset 2>/dev/null
 		case dir
 			printf '%s\n' $before(__fish_complete_directories "$rest")
 		case file
@@ -66,6 +70,7 @@ function __scrkit
 	# option whose value comes next.
 	set -l verb 'verb -'
 	set -l given 1
+	set -l dataset ''
 	set -l option
 	set -l ended
 	for word in $words[2..-1]
@@ -76,6 +81,7 @@ function __scrkit
 			if test "$verb" = 'verb -'; and contains -- "verb $word" $keys
 				set verb "verb $word"
 			else
+				test $given -gt 1; or set dataset (string unescape -- $word)
 				set given (math $given + 1)
 			end
 		else if test $word = --
@@ -95,7 +101,7 @@ function __scrkit
 	end
 	if set -q option[1]
 		set -l at (contains -i -- $option $keys)
-		__scrkit_value $kinds[$at] $values[$at] "$before" $index
+		__scrkit_value $kinds[$at] $values[$at] "$before" "$dataset" $index
 	else if not set -q ended[1]; and string match -q -- '-*' $typed
 		printf '%s\n' $options
 	else if set -q verbs[1]; and test "$verb" = 'verb -'
@@ -105,7 +111,7 @@ function __scrkit
 		set -l kind (string split ' ' -- $kinds[$at])
 		set -l value (string split ' ' -- $values[$at])
 		test $given -le (count $kind); or set given (count $kind)
-		__scrkit_value $kind[$given] $value[$given] '' $index
+		__scrkit_value $kind[$given] $value[$given] '' "$dataset" $index
 		contains -- $kind[$given] any dataset; and __fish_complete_path $typed
 	end
 end
