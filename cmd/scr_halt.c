@@ -42,7 +42,7 @@ struct settings {
 	/* Options as given. */
 	const char *before, *after, *seconds, *reason;
 	uint64_t checkpoints, grace, pid;
-	const char *job_id, *resmgr;
+	const char *job_id, *resmgr, *prefix;
 	bool immediate, list, remove, force, dry_run;
 	bool unset[CONDITIONS];
 	/* Derived from the options. */
@@ -56,8 +56,8 @@ static const struct app_info info = {
 	.name = "scr_halt",
 	.summary = "ask a job that uses SCR to stop later, or stop it now",
 	.usage = "[OPTION]... [DIR]...",
-	.notes = "DIR is the job's prefix directory (default $SCR_PREFIX, "
-		 "then .).  Without a\ncondition the job stops after its next "
+	.notes = "DIR is the job's prefix directory, as with --prefix.  "
+		 "Without a\ncondition the job stops after its next "
 		 "successful checkpoint.\nTIME: 2026-11-21T10:00:00, '12:00pm "
 		 "today', '8:30am tomorrow', now+2h, 'in 30m'.\nExit status: "
 		 "0 done; 1 failed; 2 usage; 3 a listed halt file is damaged.",
@@ -507,6 +507,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		OPT_U64(0, "grace", &s->grace, "SECONDS", 0, 86400,
 			"time between SIGTERM and SIGKILL (default 30)"),
 		OPT_GROUP("How"),
+		APP_OPT_PREFIX(&s->prefix),
 		OPT_FLAG('f', "force", &s->force,
 			 "replace a damaged halt file; stop a job although "
 			 "DIR is of another"),
@@ -528,10 +529,13 @@ main(int argc, char **argv)
 	int count = 0;
 
 	argv = parse(&s, argc, argv, &count);
+	if (count > 0 && s.prefix != NULL)
+		app_usage("%s: name it with --prefix or without, not both",
+			  argv[0]);
 	app_catch_signals();
 	if (count > 0)
 		return app_finish(
 			run(&s, (const char *const *)argv, (size_t)count));
-	prefix = app_prefix(NULL);
+	prefix = app_prefix(s.prefix);
 	return app_finish(run(&s, &prefix, 1));
 }

@@ -374,6 +374,7 @@ check_nodes(struct doctor *d, struct job *j)
 static int
 finish(struct doctor *d, const struct job *j)
 {
+	const bool nodes = j->nodes.count > 0; /* scr_postrun needs them */
 	struct json *out = NULL;
 	char next[1024];
 	int rc = STATUS_OK;
@@ -383,10 +384,10 @@ finish(struct doctor *d, const struct job *j)
 	if (app_json()) {
 		out = json_new_object();
 		json_set(out, "checks", d->list);
-		json_set_str(out, "next", next);
+		json_set_str(out, "next", nodes ? next : NULL);
 		app_answer(out);
 	} else {
-		if (app_verbosity() >= 0)
+		if (nodes && app_verbosity() >= 0)
 			buf_printf(&d->out, "next: %s\n", next);
 		rc = app_print(&d->out);
 	}

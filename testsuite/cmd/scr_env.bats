@@ -716,6 +716,7 @@ healthy() {
 	try scr_env doctor -p p --remote local
 	assert_status 1
 	assert_output_has "failed   nodes" --nodes
+	[[ $output != *next:* ]] || failed "scr_postrun has no nodes, either"
 	(ulimit -n 100 && healthy && echo "$output" >limits) || true
 	grep -q "warning  limits .*ulimit -n" limits
 	[[ $(scr_env probe) =~ ^[0-9.]+\ [0-9]+$ ]]

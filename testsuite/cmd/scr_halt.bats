@@ -52,6 +52,17 @@ settings()
 	[[ ! -e p/.scr ]]
 }
 
+@test "the prefix is named with and without --prefix, as in other commands" {
+	try scr_halt -p p -c 3
+	assert_status 0
+	[[ $(settings) == *3* ]] || failed "$(settings)"
+	[[ $(scr_halt --list -p p) == "$(scr_halt --list p)" ]]
+	SCR_PREFIX=$PWD/nothing scr_halt --prefix=p --remove
+	[[ ! -e p/.scr/halt.scr ]]
+	try scr_halt -p p p
+	assert_usage_error
+}
+
 @test "help and version" {
 	try scr_halt --help
 	assert_status 0
