@@ -323,7 +323,11 @@ assert_line() {
 	make p --type PARTNER --set-size 4
 	rm p/.scr/scr.dataset.1/reddesc.er.*2_of_2*
 	try scr_inspect -p p 1
-	assert_line " lost +no redundancy file of it is left"
+	assert_status 3 # computed again from whole data
+	rm p/ckpt.1/rank_1.ckpt
+	try scr_inspect -p p 1
+	assert_status 4
+	assert_line " lost +no redundancy file of it survived"
 	try scr_inspect -p p 1 --json
 	[[ $(jq -c '[.prefixes[0].datasets[0].plan.sets[].state]' <<<"$output") == \
 		'["whole","whole","whole","lost"]' ]]
