@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hash.h - SHA-256, by OpenSSL.
+ * hash.h - SHA-256 and MD5, by OpenSSL.  MD5 is for files of FTI, which
+ * protects them by it; nothing of ours relies on MD5.
  */
 #ifndef HASH_H
 #define HASH_H
@@ -10,15 +11,24 @@
 struct error;
 struct hash; /* opaque: a running sum */
 
-#define HASH_SIZE 32		      /* bytes of a sum */
-#define HASH_TEXT (2 * HASH_SIZE + 1) /* as lower-case hex, with NUL */
+enum hash_type { HASH_SHA256, HASH_MD5 };
 
-struct hash *hash_new(struct error *err);
+#define HASH_SHA256_SIZE 32 /* bytes of a sum */
+#define HASH_MD5_SIZE 16
+#define HASH_TEXT (2 * HASH_SHA256_SIZE + 1) /* as lower-case hex, with NUL */
+#define HASH_MD5_TEXT (2 * HASH_MD5_SIZE + 1)
+
+struct hash *hash_new(enum hash_type type, struct error *err);
 void hash_free(struct hash *h);
 int hash_update(struct hash *h, const void *data, size_t len,
 		struct error *err);
 
-/* The sum of all data so far, as text.  Then `h` starts a new sum. */
-int hash_text(struct hash *h, char to[static HASH_TEXT], struct error *err);
+/* The sum of all data so far: its bytes, or as text.  Then `h` starts a new
+ * sum. */
+int hash_sum(struct hash *h, unsigned char *to, struct error *err);
+int hash_text(struct hash *h, char *to, struct error *err);
+
+/* Bytes as lower-case hex with NUL: 2 * len + 1 bytes.  Returns `to`. */
+char *hash_hex(char *to, const unsigned char *sum, size_t len);
 
 #endif /* HASH_H */

@@ -214,7 +214,7 @@ read_small(void *arg, size_t i, unsigned worker, struct error *err)
 
 	if (e->skip)
 		return 0;
-	hash = hash_new(err);
+	hash = hash_new(HASH_SHA256, err);
 	if (hash != NULL &&
 	    stripe_read(&e->from, x->workers[worker].cache, 0, x->block + e->at,
 			(size_t)e->size, err) == 0 &&
@@ -548,7 +548,7 @@ export_dataset(struct packed *p, int fd, const char *name,
 	x.par = work_waiting(eo->work, p->file_fd);
 	x.arena = arena_new();
 	x.block = mem_aligned(4096, BLOCK);
-	x.hash = hash_new(err);
+	x.hash = hash_new(HASH_SHA256, err);
 	if (x.arena == NULL || x.block == NULL)
 		error_no_memory(err);
 	else if (x.hash != NULL && make_workers(&x, err) == 0 &&

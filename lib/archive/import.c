@@ -170,7 +170,7 @@ write_small(void *arg, size_t i, unsigned worker, struct error *err)
 	struct importing *x = arg;
 	const struct small *s = &x->small[i];
 	struct imported *f = &x->list[s->number];
-	struct hash *hash = hash_new(err);
+	struct hash *hash = hash_new(HASH_SHA256, err);
 	int rc = -1;
 
 	(void)worker;
@@ -547,7 +547,7 @@ import_dataset(struct catalogue *c, const struct import_source *from,
 	*out = (struct export_result){ .id = -1 };
 	made = catalogue_scr_fd(c) < 0;
 	x.block = mem_aligned(4096, BLOCK);
-	x.hash = hash_new(err);
+	x.hash = hash_new(HASH_SHA256, err);
 	x.put = put_new(&how, err);
 	x.parents = pathcache_new(catalogue_prefix_fd(c));
 	if (x.arena == NULL || x.block == NULL || x.put == NULL ||

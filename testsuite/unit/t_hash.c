@@ -16,7 +16,7 @@ static void
 test_sums(void)
 {
 	struct error err = ERROR_INIT;
-	struct hash *h = hash_new(&err);
+	struct hash *h = hash_new(HASH_SHA256, &err);
 	char text[HASH_TEXT], thousand[1000];
 	bool good = true;
 	int i = 0;
@@ -51,9 +51,9 @@ test_nomem(void)
 	struct error err = ERROR_INIT;
 
 	mem_fail_after(0);
-	ok(hash_new(&err) == NULL, "no memory");
+	ok(hash_new(HASH_SHA256, &err) == NULL, "no memory");
 	is_int(err.kind, ERROR_NOMEM, "is ERROR_NOMEM");
-	ok(hash_new(NULL) == NULL, "also where nobody listens");
+	ok(hash_new(HASH_SHA256, NULL) == NULL, "also where nobody listens");
 	mem_fail_after(-1);
 }
 

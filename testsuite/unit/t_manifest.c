@@ -225,7 +225,7 @@ static void
 test_sha256sum(void)
 {
 	static char root[128];
-	struct hash *h = hash_new(NULL);
+	struct hash *h = hash_new(HASH_SHA256, NULL);
 	struct buf text = BUF_INIT;
 	char sum[HASH_TEXT];
 

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fti/check.h"
+
+#include "fti/check_impl.h"
+#include <string.h>
+
+#include "error.h"
+#include "fti/file.h"
+#include "fti/source.h"
+#include "mem.h"
+#include "par.h"
+#include "progress.h"
+#include "work.h"
+
+/* Bytes read at a time: they stay in the cache of a core until they are
+ * summed. */
+#define STEP ((size_t)256 << 10)
+
+#define WHOLE SIZE_MAX /* as a container: the sum over the file */
+
+struct task {
+	struct fti_checked *c;
+	size_t container;
+	char *unread; /* why its bytes could not be read */
+};
+
+struct worker {
+	struct hash *hash;
+	unsigned char *buf;
+};
+
+struct run {
+	const struct work *w;
+	struct task *tasks;
+	size_t count, room;
+	struct worker *workers;
+	unsigned nworkers;
+	uint64_t bytes;
+};
+
+const char *
+fti_verdict_name(enum fti_verdict v)
+{
+	static const char *const names[] = {
+		[FTI_INTACT] = "intact",
+		[FTI_REFUSED] = "intact, but FTI refuses it",
+		[FTI_DAMAGED] = "damaged",
+		[FTI_FOREIGN] = "not an FTI-FF file",
+		[FTI_UNREAD] = "unknown",
+	};
+
+	return names[v];
+}
+
+/* --- Sums --- */
+
+/* Returns 0; 1: the bytes cannot be read; -1: another error. */
+static int
+add_range(const struct run *r, struct worker *w, const struct fti_source *s,
+	  uint64_t off, uint64_t len, struct error *err)
+{
+	while (len > 0) {
+		const size_t n = len < STEP ? (size_t)len : STEP;
+
+		if (work_go_on(r->w, err) < 0)
+			return -1;
+		if (fti_source_read(s, w->buf, n, off, err) < 0)
+			return 1;
+		if (hash_update(w->hash, w->buf, n, err) < 0)
+			return -1;
+		progress_add(r->w->progress, n);
+		off += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/* Are the bytes in use a part of the file? */
+static bool
+is_inside(const struct fti_file *f, const struct fti_container *c)
+{
+	return c->used > 0 && c->used <= c->size && c->fptr <= f->size &&
+	       (uint64_t)c->used <= f->size - c->fptr;
+}
+
+/* Sum what the checksum of the whole file is over.  Returns as add_range(). */
+static int
+sum_whole(const struct run *r, struct worker *w, const struct fti_checked *c,
+	  struct error *err)
+{
+	const struct fti_file *f = c->file;
+	const uint64_t records = fti_format(FTI_A)->meta;
+	int rc = 0;
+
+	if (f->kind == FTI_KIND_PARITY)
+		return add_range(r, w, c->source, 0, f->meta_at, err);
+	if (f->layout == FTI_A)
+		return add_range(r, w, c->source, records, f->size - records,
+				 err);
+	for (size_t i = 0; i < f->ncontainers && rc == 0; i++)
+		if (is_inside(f, &f->containers[i].c))
+			rc = add_range(r, w, c->source, f->containers[i].c.fptr,
+				       (uint64_t)f->containers[i].c.used, err);
+	return rc;
+}
+
+static int
+run_task(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct run *r = arg;
+	struct worker *w = &r->workers[worker];
+	struct task *t = &r->tasks[i];
+	const bool whole = t->container == WHOLE;
+	const struct fti_container *c =
+		whole ? NULL : &t->c->file->containers[t->container].c;
+	unsigned char drop[HASH_MD5_SIZE];
+	struct error why = ERROR_INIT;
+	const int rc = whole ? sum_whole(r, w, t->c, &why)
+			     : add_range(r, w, t->c->source, c->fptr,
+					 (uint64_t)c->used, &why);
+
+	if (rc == 0)
+		return hash_sum(w->hash,
+				whole ? t->c->whole : t->c->sums[t->container],
+				err);
+	if (rc < 0)
+		return error_pass(err, &why);
+	t->unread = mem_strdup(why.text);
+	return t->unread == NULL ? error_no_memory(err)
+				 : hash_sum(w->hash, drop, err);
+}
+
+/* --- The tasks --- */
+
+static int
+add_task(struct run *r, struct fti_checked *c, size_t container, uint64_t bytes)
+{
+	if (!MEM_ROOM(r->tasks, r->count, r->room))
+		return -1;
+	r->tasks[r->count++] = (struct task){ .c = c, .container = container };
+	r->bytes += bytes;
+	return 0;
+}
+
+/* Is there a sum over the data of the whole file? */
+static bool
+has_whole(const struct fti_file *f)
+{
+	return f->kind == FTI_KIND_PARITY ||
+	       (f->kind == FTI_KIND_DATA && !fti_format(f->layout)->footer);
+}
+
+static int
+add_tasks(struct run *r, struct fti_checked *c, struct error *err)
+{
+	const struct fti_file *f = c->file;
+	int rc = 0;
+
+	c->sums = mem_calloc(f->ncontainers + 1, sizeof(*c->sums));
+	if (c->sums == NULL)
+		return error_no_memory(err);
+	/* The longest task first. */
+	if (has_whole(f))
+		rc = add_task(r, c, WHOLE, f->size);
+	for (size_t i = 0; i < f->ncontainers && rc == 0; i++)
+		if (is_inside(f, &f->containers[i].c))
+			rc = add_task(r, c, i,
+				      (uint64_t)f->containers[i].c.used);
+	return rc < 0 ? error_no_memory(err) : 0;
+}
+
+static int
+start(struct run *r, struct error *err)
+{
+	r->nworkers = par_threads(r->w->par);
+	r->workers = mem_calloc(r->nworkers, sizeof(*r->workers));
+	if (r->workers == NULL)
+		return error_no_memory(err);
+	for (unsigned i = 0; i < r->nworkers; i++) {
+		r->workers[i].hash = hash_new(HASH_MD5, err);
+		if (r->workers[i].hash == NULL)
+			return -1;
+		r->workers[i].buf = mem_alloc(STEP, 1);
+		if (r->workers[i].buf == NULL)
+			return error_no_memory(err);
+	}
+	return 0;
+}
+
+static void
+end(struct run *r)
+{
+	for (unsigned i = 0; r->workers != NULL && i < r->nworkers; i++) {
+		hash_free(r->workers[i].hash);
+		mem_free(r->workers[i].buf);
+	}
+	for (size_t i = 0; i < r->count; i++)
+		mem_free(r->tasks[i].unread);
+	mem_free(r->workers);
+	mem_free(r->tasks);
+}
+
+int
+fti_check(struct fti_checked *files, size_t count, const struct work *w,
+	  struct error *err)
+{
+	struct run r = { .w = work_or_default(w) };
+	struct hash *h = NULL;
+	int rc = start(&r, err);
+
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = add_tasks(&r, &files[i], err);
+	if (rc == 0) {
+		progress_phase(r.w->progress, "verifying", r.bytes);
+		rc = par_for(r.w->par, r.count, 0, run_task, &r, err);
+	}
+	for (size_t i = 0; i < r.count && rc == 0; i++) {
+		struct task *t = &r.tasks[i];
+
+		if (t->unread == NULL || t->c->unread != NULL)
+			continue;
+		t->c->unread = t->unread;
+		t->unread = NULL;
+	}
+	h = rc == 0 ? hash_new(HASH_MD5, err) : NULL;
+	if (h == NULL)
+		rc = -1;
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = fti_judge(&files[i], h, err);
+	hash_free(h);
+	end(&r);
+	return rc;
+}
+
+void
+fti_checked_fini(struct fti_checked *c)
+{
+	mem_free(c->sums);
+	mem_free(c->unread);
+	c->sums = NULL;
+	c->unread = NULL;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * check.h - compare the data of FTI-FF files with their sums, and judge the
+ * files (fti.md 2, 10).
+ *
+ * All files are checked together: each container is a task of its own, so that
+ * all threads have work even if there is only one file.  A sum over a whole
+ * file, as A and B have it, is one task.
+ */
+#ifndef FTI_CHECK_H
+#define FTI_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hash.h"
+
+struct error;
+struct fti_file;
+struct fti_source;
+struct work;
+
+enum fti_verdict {
+	FTI_INTACT,
+	FTI_REFUSED, /* intact, but FTI refuses it: can be repaired */
+	FTI_DAMAGED,
+	FTI_FOREIGN, /* not an FTI-FF file */
+	FTI_UNREAD,  /* could not be read: unknown */
+};
+
+struct fti_checked {
+	struct fti_file *file; /* gets the findings */
+	const struct fti_source *source;
+	/* Results of fti_check(). */
+	enum fti_verdict verdict;
+	bool data_good; /* sums prove all data, whatever else is wrong */
+	/* For each container the sum of its bytes in use, as they are now. */
+	unsigned char (*sums)[HASH_MD5_SIZE];
+	char *unread; /* why it cannot be read, or NULL */
+	/* The sum over the file in A and B and of the body of a parity file. */
+	unsigned char whole[HASH_MD5_SIZE];
+};
+
+/* "intact", "intact, but FTI refuses it", "damaged" ... */
+const char *fti_verdict_name(enum fti_verdict v);
+
+/* Check `count` files; the caller sets `file` and `source` of each.  A file that
+ * cannot be read is no error.  -1: ERROR_NOMEM, or stopped.  Call
+ * fti_checked_fini() for each file afterwards, also after a failure. */
+int fti_check(struct fti_checked *files, size_t count, const struct work *w,
+	      struct error *err);
+void fti_checked_fini(struct fti_checked *c);
+
+/* The checksum of a file of C to F as FTI's reader computes it: over the sums of
+ * the containers with content.  Text of HASH_MD5_TEXT bytes. */
+int fti_reader_checksum(const struct fti_file *f,
+			unsigned char (*sums)[HASH_MD5_SIZE], struct hash *h,
+			char *to, struct error *err);
+
+#endif /* FTI_CHECK_H */

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * file.c - find the layout of an FTI-FF file, and read its records.
+ */
+#include "fti/file.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arena.h"
+#include "error.h"
+#include "fti/file_impl.h"
+#include "fti/source.h"
+#include "mem.h"
+
+/* Records are read in steps of so many bytes. */
+#define WINDOW 65536
+
+struct reader {
+	const struct fti_source *s;
+	unsigned char window[WINDOW];
+	uint64_t at; /* of the window */
+	size_t len;
+};
+
+/* `len` <= WINDOW bytes at `off`, or NULL. */
+static const unsigned char *
+record(struct reader *r, uint64_t off, size_t len, struct error *err)
+{
+	if (off < r->at || off - r->at > r->len ||
+	    r->len - (off - r->at) < len) {
+		r->len = 0;
+		r->at = off;
+		if (off > r->s->size || r->s->size - off < len) {
+			error_set(err, ERROR_CORRUPT, "beyond the end");
+			return NULL;
+		}
+		r->len = r->s->size - off < WINDOW ? (size_t)(r->s->size - off)
+						   : WINDOW;
+		if (fti_source_read(r->s, r->window, r->len, off, err) < 0) {
+			r->len = 0;
+			return NULL;
+		}
+	}
+	return r->window + (off - r->at);
+}
+
+/* --- Findings --- */
+
+static uint64_t
+place_of(const struct fti_file *f, struct fti_where w)
+{
+	const struct fti_format *format = fti_format(f->layout);
+	const uint64_t at = w.field < 0 ? 0 : format->fields[w.field].at;
+
+	if (w.container != SIZE_MAX)
+		return f->containers[w.container].at + at;
+	if (w.block != SIZE_MAX)
+		return f->blocks[w.block].at + at;
+	return f->meta_at + at;
+}
+
+int
+fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
+	 struct error *err, const char *fmt, ...)
+{
+	struct fti_finding *n = arena_alloc(f->arena, 1, sizeof(*n));
+	char text[ERROR_TEXT_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (n == NULL)
+		return error_no_memory(err);
+	*n = (struct fti_finding){
+		.rule = rule,
+		.at = where.field < 0 ? -1 : (int64_t)place_of(f, where),
+		.block = where.block,
+		.container = where.container,
+		.field = where.field,
+		.text = arena_strdup(f->arena, text),
+	};
+	if (n->text == NULL)
+		return error_no_memory(err);
+	*f->tail = n;
+	f->tail = &n->next;
+	if (f->nfindings++ == 0 || rule > f->worst)
+		f->worst = rule;
+	return 0;
+}
+
+/* --- Records --- */
+
+static struct fti_file_block *
+add_block(struct fti_file *f, enum fti_layout l, const unsigned char *bytes,
+	  uint64_t at)
+{
+	struct fti_file_block *b = NULL;
+
+	if (!MEM_ROOM(f->blocks, f->nblocks, f->room_blocks))
+		return NULL;
+	b = &f->blocks[f->nblocks++];
+	fti_block_read(l, bytes, &b->b);
+	b->at = at;
+	b->first = f->ncontainers;
+	return b;
+}
+
+static int
+add_container(struct fti_file *f, enum fti_layout l, const unsigned char *bytes,
+	      uint64_t at)
+{
+	struct fti_file_container *c = NULL;
+
+	if (!MEM_ROOM(f->containers, f->ncontainers, f->room_containers))
+		return -1;
+	c = &f->containers[f->ncontainers++];
+	fti_container_read(l, bytes, &c->c);
+	c->at = at;
+	c->block = f->nblocks - 1;
+	c->next = SIZE_MAX;
+	return 0;
+}
+
+/*
+ * Read a block record at `at` and its container records, which end at `end` or
+ * before.  Returns 1; 0: numvars cannot be right; -1: an error.
+ */
+static int
+read_block(struct fti_file *f, struct reader *r, enum fti_layout l, uint64_t at,
+	   uint64_t end, struct error *err)
+{
+	const struct fti_format *format = fti_format(l);
+	const unsigned char *bytes = record(r, at, format->block, err);
+	struct fti_file_block *b = NULL;
+	int64_t n = 0;
+
+	if (bytes == NULL)
+		return -1;
+	b = add_block(f, l, bytes, at);
+	if (b == NULL)
+		return error_no_memory(err);
+	n = b->b.numvars;
+	at += format->block;
+	if (n < 1 || (uint64_t)n > (end - at) / format->container)
+		return 0;
+	for (int64_t i = 0; i < n; i++, at += format->container) {
+		bytes = record(r, at, format->container, err);
+		if (bytes == NULL)
+			return -1;
+		if (add_container(f, l, bytes, at) < 0)
+			return error_no_memory(err);
+	}
+	f->records_end = at;
+	return 1;
+}
+
+static void
+forget(struct fti_file *f)
+{
+	f->nblocks = f->ncontainers = 0;
+}
+
+/* All blocks of a file whose records follow the data.  Returns as
+ * read_block(); 0 also if the records end elsewhere than at the metadata. */
+static int
+walk_footer(struct fti_file *f, struct reader *r, enum fti_layout l,
+	    const struct fti_meta *m, struct error *err)
+{
+	const struct fti_format *format = fti_format(l);
+	const uint64_t end = f->size - format->meta;
+	int rc = 1;
+
+	forget(f);
+	if (m->data_size < 0 || (uint64_t)m->data_size > end)
+		return 0;
+	f->records_end = (uint64_t)m->data_size;
+	while (rc == 1 && f->records_end < end) {
+		if (end - f->records_end < format->block)
+			return 0;
+		rc = read_block(f, r, l, f->records_end, end, err);
+	}
+	return rc == 1 && f->nblocks == 0 ? 0 : rc;
+}
+
+/* The same of a file in which each block follows its records.  The records say
+ * where the next block begins. */
+static int
+walk_inline(struct fti_file *f, struct reader *r, enum fti_layout l,
+	    const struct fti_meta *m, struct error *err)
+{
+	const struct fti_format *format = fti_format(l);
+	uint64_t at = format->meta, end = 0;
+	int rc = 1;
+
+	forget(f);
+	/* B leaves out empty containers at its end. */
+	if (m->fs < 0)
+		return 0;
+	end = (uint64_t)m->fs;
+	while (at < end) {
+		const struct fti_file_block *b = NULL;
+
+		if (f->size < at || f->size - at < format->block)
+			return 0;
+		rc = read_block(f, r, l, at, f->size, err);
+		if (rc != 1)
+			return rc;
+		b = &f->blocks[f->nblocks - 1];
+		if (b->b.dbsize < 0 || (uint64_t)b->b.dbsize > end - at ||
+		    (uint64_t)b->b.dbsize < f->records_end - at)
+			return 0;
+		at += (uint64_t)b->b.dbsize;
+	}
+	return f->nblocks > 0;
+}
+
+/* --- The layout --- */
+
+struct candidate {
+	enum fti_layout layout;
+	struct fti_meta meta;
+	uint64_t at; /* of the metadata record */
+	bool parity, good, complete;
+	int score;
+};
+
+/* The number of sizes in the metadata that agree with the file. */
+static int
+count_agreeing(const struct fti_file *f, const struct candidate *c)
+{
+	const struct fti_meta *m = &c->meta;
+	const struct fti_format *format = fti_format(c->layout);
+	const int64_t size = (int64_t)f->size;
+
+	if (c->parity)
+		return 2 * (m->fs > 0 && m->fs == size - format->meta &&
+			    m->max_fs == m->fs);
+	return (m->ckpt_size == size) + (m->fs == size) +
+	       (format->footer && m->meta_size > 0 && m->meta_size <= size &&
+		m->data_size == size - m->meta_size);
+}
+
+/* Judge layout `l` with its metadata at `at`.  Returns 0, or -1. */
+static int
+judge(struct fti_file *f, struct reader *r, struct hash *h, struct candidate *c,
+      struct error *err)
+{
+	const struct fti_format *format = fti_format(c->layout);
+	unsigned char sum[HASH_MD5_SIZE];
+	const unsigned char *bytes = record(r, c->at, format->meta, err);
+	int rc = 0;
+
+	if (bytes == NULL || fti_meta_hash(c->layout, bytes, h, sum, err) < 0)
+		return -1;
+	fti_meta_read(c->layout, bytes, &c->meta);
+	c->good = memcmp(sum, c->meta.hash, sizeof(sum)) == 0;
+	c->score = count_agreeing(f, c);
+	if (c->parity) {
+		c->complete = c->score == 2;
+	} else if (c->good || c->score > 0) {
+		rc = (format->footer ? walk_footer : walk_inline)(
+			f, r, c->layout, &c->meta, err);
+		c->complete = rc == 1;
+	}
+	if (!c->good && c->score + c->complete < 2)
+		c->score = 0;
+	else
+		c->score += 100 * c->good + 10 * c->complete;
+	return rc < 0 ? -1 : 0;
+}
+
+/* Find the layout that fits best: *best, or a score of 0. */
+static int
+choose(struct fti_file *f, struct reader *r, enum fti_layout only,
+       struct candidate *best, struct error *err)
+{
+	static const enum fti_layout order[] = { FTI_F, FTI_C, FTI_D,
+						 FTI_E, FTI_A, FTI_B };
+	struct hash *h = hash_new(HASH_MD5, err);
+	int rc = h == NULL ? -1 : 0;
+
+	best->score = 0;
+	for (size_t i = 0; rc == 0 && i < 2 * FTI_LAYOUTS; i++) {
+		struct candidate c = { .layout = order[i / 2],
+				       .parity = i % 2 == 1 };
+		const struct fti_format *format = fti_format(c.layout);
+
+		if ((only != FTI_LAYOUTS && only != c.layout) ||
+		    f->size < format->meta)
+			continue;
+		c.at = format->footer || c.parity ? f->size - format->meta : 0;
+		rc = judge(f, r, h, &c, err);
+		if (c.score > best->score)
+			*best = c;
+	}
+	hash_free(h);
+	return rc;
+}
+
+static int
+read_all(struct fti_file *f, struct reader *r, enum fti_layout only,
+	 struct error *err)
+{
+	struct candidate c;
+	int rc = choose(f, r, only, &c, err);
+
+	forget(f);
+	if (rc < 0)
+		return -1;
+	if (c.score == 0) {
+		f->kind = FTI_KIND_NONE;
+		return fti_find(f, FTI_RULE_FORMAT, FTI_FILE_ITSELF, err,
+				"no layout of FTI-FF fits");
+	}
+	f->kind = c.parity ? FTI_KIND_PARITY : FTI_KIND_DATA;
+	f->layout = c.layout;
+	f->meta = c.meta;
+	f->meta_at = c.at;
+	f->meta_good = c.good;
+	if (c.parity)
+		return 0;
+	rc = (fti_format(c.layout)->footer ? walk_footer : walk_inline)(
+		f, r, c.layout, &c.meta, err);
+	f->complete = rc == 1;
+	return rc < 0 ? -1 : 0;
+}
+
+struct fti_file *
+fti_file_read(const struct fti_source *s, enum fti_layout layout,
+	      struct error *err)
+{
+	struct fti_file *f = mem_calloc(1, sizeof(*f));
+	struct reader *r = mem_calloc(1, sizeof(*r));
+	int rc = -1;
+
+	if (f != NULL)
+		f->arena = arena_new();
+	if (f == NULL || r == NULL || f->arena == NULL) {
+		error_no_memory(err);
+	} else {
+		f->name = s->name;
+		f->size = s->size;
+		f->tail = &f->findings;
+		r->s = s;
+		rc = read_all(f, r, layout, err);
+		if (rc == 0)
+			rc = fti_file_check(f, err);
+	}
+	mem_free(r);
+	if (rc == 0)
+		return f;
+	fti_file_free(f);
+	return NULL;
+}
+
+void
+fti_file_free(struct fti_file *f)
+{
+	if (f == NULL)
+		return;
+	mem_free(f->blocks);
+	mem_free(f->containers);
+	mem_free(f->vars);
+	arena_free(f->arena);
+	mem_free(f);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * source.h - bytes to read: a file, or bytes that are computed from other files
+ * while they are read.
+ */
+#ifndef FTI_SOURCE_H
+#define FTI_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct error;
+
+struct fti_source {
+	uint64_t size;
+	const char *name; /* for messages; borrowed */
+	/* Read exactly `len` bytes at `off`, below size - len.  Any thread may
+	 * call it at any time. */
+	int (*read)(const struct fti_source *s, void *to, size_t len,
+		    uint64_t off, struct error *err);
+	void *arg;
+	int fd; /* of fti_source_open(), else for the caller */
+};
+
+/* The regular file `path` below `dirfd` (AT_FDCWD: the user's choice).  The
+ * name is borrowed until fti_source_close(). */
+int fti_source_open(struct fti_source *s, int dirfd, const char *path,
+		    struct error *err);
+void fti_source_close(struct fti_source *s);
+
+/* `size` bytes in memory, borrowed. */
+void fti_source_memory(struct fti_source *s, const void *data, uint64_t size,
+		       const char *name);
+
+/* Read with a check of the range: ERROR_CORRUPT. */
+int fti_source_read(const struct fti_source *s, void *to, size_t len,
+		    uint64_t off, struct error *err);
+
+#endif /* FTI_SOURCE_H */
