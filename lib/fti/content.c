@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fti/content.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+#include "fti/file.h"
+#include "fti/source.h"
+#include "mem.h"
+
+int
+fti_content_add_var(struct fti_content *c, int32_t id, struct error *err)
+{
+	if (!MEM_ROOM(c->vars, c->nvars, c->room_vars))
+		return error_no_memory(err);
+	c->vars[c->nvars++] = (struct fti_content_var){
+		.id = id,
+		.first = c->npieces,
+		.type = -1,
+		.type_size = -1,
+	};
+	return 0;
+}
+
+int
+fti_content_add_piece(struct fti_content *c, uint64_t at, uint64_t len,
+		      struct error *err)
+{
+	struct fti_content_var *v = &c->vars[c->nvars - 1];
+
+	if (len == 0)
+		return 0;
+	if (!MEM_ROOM(c->pieces, c->npieces, c->room_pieces))
+		return error_no_memory(err);
+	c->pieces[c->npieces++] =
+		(struct fti_piece){ .off = v->size, .at = at, .len = len };
+	v->count++;
+	v->size += len;
+	return 0;
+}
+
+int
+fti_content_file(struct fti_content *c, const struct fti_file *f,
+		 const struct fti_source *s, struct error *err)
+{
+	*c = (struct fti_content){ .source = s };
+	if (f->kind != FTI_KIND_DATA || !f->usable)
+		return error_set(err, ERROR_CORRUPT, "%s: %s", f->name,
+				 f->findings != NULL ? f->findings->text
+						     : "holds no variables");
+	for (size_t i = 0; i < f->nvars; i++) {
+		if (fti_content_add_var(c, f->vars[i].id, err) < 0)
+			return -1;
+		for (size_t k = f->vars[i].first; k != SIZE_MAX;
+		     k = f->containers[k].next)
+			if (fti_content_add_piece(
+				    c, f->containers[k].c.fptr,
+				    (uint64_t)f->containers[k].c.used, err) < 0)
+				return -1;
+	}
+	return 0;
+}
+
+void
+fti_content_fini(struct fti_content *c)
+{
+	mem_free(c->vars);
+	mem_free(c->pieces);
+	*c = (struct fti_content){ .source = NULL };
+}
+
+const struct fti_content_var *
+fti_content_var(const struct fti_content *c, int32_t id)
+{
+	for (size_t i = 0; i < c->nvars; i++)
+		if (c->vars[i].id == id)
+			return &c->vars[i];
+	return NULL;
+}
+
+/* The piece with byte `off` of the variable. */
+static const struct fti_piece *
+piece_at(const struct fti_content *c, const struct fti_content_var *v,
+	 uint64_t off)
+{
+	size_t low = v->first, high = v->first + v->count;
+
+	while (high - low > 1) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (c->pieces[mid].off <= off)
+			low = mid;
+		else
+			high = mid;
+	}
+	return &c->pieces[low];
+}
+
+int
+fti_content_read(const struct fti_content *c, const struct fti_content_var *v,
+		 void *to, size_t len, uint64_t off, struct error *err)
+{
+	const struct fti_piece *p = NULL;
+
+	if (off > v->size || len > v->size - off)
+		return error_set(err, ERROR_USAGE,
+				 "%s: variable %" PRId32 " has %" PRIu64
+				 " bytes",
+				 c->source->name, v->id, v->size);
+	for (p = piece_at(c, v, off); len > 0; p++) {
+		const uint64_t skip = off - p->off;
+		const size_t n =
+			len < p->len - skip ? len : (size_t)(p->len - skip);
+
+		if (fti_source_read(c->source, to, n, p->at + skip, err) < 0)
+			return -1;
+		to = (char *)to + n;
+		off += n;
+		len -= n;
+	}
+	return 0;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * content.h - the variables that a checkpoint of one rank holds, whatever the
+ * format of its file: where the bytes of each are.
+ *
+ * Everything that works on variables (extract, compare, convert) takes a
+ * content.  It is made from an FTI-FF file here, from a POSIX file by posix.h,
+ * from a file of differential checkpoints by dcp.h.
+ *
+ * Ownership: the content owns its lists; the source is borrowed.  Threads: any
+ * number may read it.
+ */
+#ifndef FTI_CONTENT_H
+#define FTI_CONTENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct error;
+struct fti_file;
+struct fti_source;
+
+/* A run of bytes of a variable.  The pieces of a variable are in the order of
+ * their bytes, without gaps. */
+struct fti_piece {
+	uint64_t off; /* in the variable */
+	uint64_t at;  /* in the file */
+	uint64_t len;
+};
+
+struct fti_content_var {
+	int32_t id;
+	uint64_t size;
+	size_t first, count; /* pieces */
+	/* Only POSIX files have these; -1 and NULL: not known. */
+	int32_t type, type_size;
+	const char *name;
+};
+
+struct fti_content {
+	const struct fti_source *source;
+	struct fti_content_var *vars; /* in the order of the file */
+	size_t nvars, room_vars;
+	struct fti_piece *pieces;
+	size_t npieces, room_pieces;
+};
+
+/* The content of an FTI-FF file.  ERROR_CORRUPT: its structure is damaged. */
+int fti_content_file(struct fti_content *c, const struct fti_file *f,
+		     const struct fti_source *s, struct error *err);
+void fti_content_fini(struct fti_content *c);
+
+/* For modules that make a content: begin the next variable, and add the next
+ * piece of the last one.  -1: no memory. */
+int fti_content_add_var(struct fti_content *c, int32_t id, struct error *err);
+int fti_content_add_piece(struct fti_content *c, uint64_t at, uint64_t len,
+			  struct error *err);
+
+/* The variable, or NULL. */
+const struct fti_content_var *fti_content_var(const struct fti_content *c,
+					      int32_t id);
+
+/* Read `len` bytes of the variable from `off`. */
+int fti_content_read(const struct fti_content *c,
+		     const struct fti_content_var *v, void *to, size_t len,
+		     uint64_t off, struct error *err);
+
+#endif /* FTI_CONTENT_H */
