@@ -126,6 +126,7 @@ link = $Qmkdir -p $(@D) && echo "  LD  $@" && \
 
 $O/bin/scr_env: $(call obj,$(VERBS))
 $O/bin/scr_index: $(call obj,$(wildcard cmd/index/*.c))
+$O/bin/scr_fti: $(call obj,$(wildcard cmd/fti/*.c))
 $O/bin/%: $O/cmd/%.o $O/libcore.a
 	$(link)
 # LLNL's names for verbs of scr_env, which looks at the name it is called by.

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fti.h - shared by the files of scr_fti.
+ */
+#ifndef CMD_FTI_FTI_H
+#define CMD_FTI_FTI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "app.h"
+#include "fti/check.h"
+#include "fti/source.h"
+#include "opt.h"
+#include "work.h"
+
+struct error;
+
+/* The call of a verb. */
+struct fti_call {
+	const struct fti_verb *verb;
+	int argc;
+	char **argv;
+};
+
+struct fti_verb {
+	const char *name;
+	const char *usage, *summary;
+	int (*run)(const struct fti_call *c); /* returns an exit status */
+	const char *notes;		      /* or NULL */
+};
+
+/* app_start() for a verb: parse the options, set *count and return the other
+ * arguments. */
+char **fti_start(const struct fti_call *c, const struct opt *opts, int *count);
+
+int fti_run_list(const struct fti_call *c);
+int fti_run_dump(const struct fti_call *c);
+int fti_run_verify(const struct fti_call *c);
+
+/* --- files.c --- */
+
+/* Files that the command line names, read and checked. */
+struct fti_files {
+	struct fti_source *sources;
+	struct fti_checked *checked;
+	size_t count, room;
+	int status; /* the worst of those that could not be opened */
+};
+
+/* Open and check the files; an error of one is reported, and the others are
+ * checked.  `letter`: their layout, NULL: to be found.  -1: nothing could be
+ * checked.  For fti_files_close(), also after a failure. */
+int fti_files_open(struct fti_files *s, char **paths, size_t count,
+		   const char *letter, const struct work *w, struct error *err);
+void fti_files_close(struct fti_files *s);
+
+#endif /* CMD_FTI_FTI_H */

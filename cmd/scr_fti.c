@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scr_fti - checkpoint files of FTI: look at them, verify them, rescue them.
+ */
+#include <stdio.h>
+
+#include "app.h"
+#include "error.h"
+#include "fti/fti.h"
+#include "str.h"
+
+static const struct fti_verb verbs[] = {
+	{ "list", "[OPTION]... FILE...", "print the variables of files",
+	  fti_run_list, NULL },
+	{ "dump", "[OPTION]... FILE...",
+	  "print the structure of files: blocks and containers", fti_run_dump,
+	  NULL },
+	{ "verify", "[OPTION]... FILE...",
+	  "compare files with their checksums and sizes", fti_run_verify,
+	  NULL },
+};
+#define VERBS (sizeof(verbs) / sizeof(verbs[0]))
+
+static const char exit_status[] =
+	"Exit status: 0 whole; 1 failed or unknown; 2 usage; 3 damaged, or "
+	"FTI would refuse\nit, but no data are lost; 4 data are lost.";
+
+char **
+fti_start(const struct fti_call *c, const struct opt *opts, int *count)
+{
+	char usage[256];
+	const struct app_info info = {
+		.name = "scr_fti",
+		.summary = c->verb->summary,
+		.usage = usage,
+		.verb = c->verb->name,
+		.notes = c->verb->notes != NULL ? c->verb->notes : exit_status,
+	};
+
+	snprintf(usage, sizeof(usage), "%s %s", c->verb->name, c->verb->usage);
+	return app_start(&info, c->argc, c->argv, opts, count);
+}
+
+static int
+without_verb(int argc, char **argv)
+{
+	const struct opt opts[] = { OPT_END };
+	struct app_verb list[VERBS + 1] = { { NULL, NULL } };
+	const char *names[VERBS + 1] = { NULL }, *meant = NULL;
+	const struct app_info info = {
+		.name = "scr_fti",
+		.summary = "look at, verify and rescue checkpoint files of FTI",
+		.usage = "VERB [OPTION]... [ARGUMENT]...",
+		.verbs = list,
+		.notes = exit_status,
+	};
+	int count = 0;
+
+	for (size_t i = 0; i < VERBS; i++) {
+		list[i] = (struct app_verb){ verbs[i].name, verbs[i].summary };
+		names[i] = verbs[i].name;
+	}
+	argv = app_start(&info, argc, argv, opts, &count);
+	if (count == 0)
+		app_usage("no verb given");
+	meant = str_meant(argv[0], names);
+	if (meant != NULL && str_eq(meant, argv[0]))
+		app_usage("%s: give the verb before all options", meant);
+	if (meant != NULL)
+		app_usage("%s: no such verb; did you mean %s?", argv[0], meant);
+	app_usage("%s: no such verb", argv[0]);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct fti_call c = { .argc = argc - 1, .argv = argv + 1 };
+
+	for (size_t i = 0; argc > 1 && i < VERBS; i++)
+		if (str_eq(argv[1], verbs[i].name)) {
+			c.verb = &verbs[i];
+			app_catch_signals();
+			return app_finish(c.verb->run(&c));
+		}
+	return without_verb(argc, argv);
+}

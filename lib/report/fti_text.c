@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fti_text.c - files of FTI as text.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "buf.h"
+#include "error.h"
+#include "fti/check.h"
+#include "fti/file.h"
+#include "hash.h"
+#include "report/fti.h"
+#include "report/table.h"
+#include "str.h"
+
+/* Problems shown of a file; scr_fti dump --json has all. */
+#define SHOWN 20
+
+int
+report_fti_status(const struct fti_checked *c)
+{
+	switch (c->verdict) {
+	case FTI_INTACT:
+		return STATUS_OK;
+	case FTI_UNREAD:
+		return STATUS_FAILED;
+	case FTI_REFUSED:
+		return STATUS_DAMAGED;
+	default:
+		return c->data_good ? STATUS_DAMAGED : STATUS_LOST;
+	}
+}
+
+static void
+add_name(const char *name, struct buf *out)
+{
+	char shown[1024];
+
+	buf_add_str(out, str_printable(shown, sizeof(shown), name));
+}
+
+void
+report_fti_verdict(const struct fti_checked *c, struct buf *out)
+{
+	const struct fti_file *f = c->file;
+	size_t n = 0;
+
+	add_name(f->name, out);
+	buf_printf(out, ": %s%s\n", fti_verdict_name(c->verdict),
+		   c->verdict == FTI_DAMAGED && c->data_good
+			   ? "; its data are intact"
+			   : "");
+	if (c->unread != NULL) {
+		buf_add_str(out, "  ");
+		add_name(c->unread, out);
+		buf_add_char(out, '\n');
+	}
+	for (const struct fti_finding *p = f->findings; p != NULL; p = p->next)
+		if (n++ >= SHOWN)
+			continue;
+		else if (p->at >= 0)
+			buf_printf(out, "  byte %" PRId64 ": %s\n", p->at,
+				   p->text);
+		else
+			buf_printf(out, "  %s\n", p->text);
+	if (n > SHOWN)
+		buf_printf(out, "  and %zu more\n", n - SHOWN);
+}
+
+/* --- Sizes and variables --- */
+
+static void
+add_time(const struct fti_file *f, struct buf *out)
+{
+	const time_t secs = (time_t)(f->meta.timestamp / 1000000000);
+	struct tm tm;
+	char text[64];
+
+	/* E and F keep only the low 32 bits of the nanoseconds. */
+	if (fti_format(f->layout)->fields[FTI_TIMESTAMP].size < 8 ||
+	    gmtime_r(&secs, &tm) == NULL ||
+	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm) == 0)
+		return;
+	buf_printf(out, ", written %s", text);
+}
+
+static void
+add_head(const struct fti_file *f, struct buf *out)
+{
+	if (f->kind == FTI_KIND_NONE)
+		return;
+	buf_printf(out, "  layout      %c (FTI %s)",
+		   fti_format(f->layout)->letter,
+		   fti_format(f->layout)->versions);
+	if (f->kind == FTI_KIND_PARITY) {
+		buf_printf(out,
+			   "\n  parity      %s for a file of %" PRId64
+			   " bytes\n",
+			   str_size(f->meta_at), f->meta.ckpt_size);
+		return;
+	}
+	if (fti_has(f->layout, FTI_CKPT_ID))
+		buf_printf(out, ", checkpoint %" PRId64, f->meta.ckpt_id);
+	add_time(f, out);
+	buf_printf(out, "\n  size        %s (%" PRIu64 " bytes)\n",
+		   str_size(f->size), f->size);
+	buf_printf(out,
+		   "  variables   %zu in %zu %s in %zu %s: %s in use of %s "
+		   "(%.0f %%)\n",
+		   f->nvars, f->ncontainers,
+		   str_plural(f->ncontainers, "container"), f->nblocks,
+		   str_plural(f->nblocks, "block"), str_size(f->live),
+		   str_size(f->allocated),
+		   f->allocated == 0
+			   ? 100.0
+			   : 100.0 * (double)f->live / (double)f->allocated);
+}
+
+void
+report_fti_list(const struct fti_checked *c, struct buf *out)
+{
+	static const char *const heads[] = { "VARIABLE", "BYTES", "RESERVED",
+					     "CONTAINERS" };
+	const struct fti_file *f = c->file;
+	struct table t;
+
+	report_fti_verdict(c, out);
+	add_head(f, out);
+	if (f->nvars == 0)
+		return;
+	buf_add_char(out, '\n');
+	table_start(&t, heads, 4, 0xf);
+	for (size_t i = 0; i < f->nvars; i++) {
+		table_cell(&t, "%" PRId32, f->vars[i].id);
+		table_cell(&t, "%" PRIu64, f->vars[i].size);
+		table_cell(&t, "%" PRIu64, f->vars[i].room);
+		table_cell(&t, "%zu", f->vars[i].parts);
+	}
+	table_end(&t, 2, out);
+}
+
+/* --- Records --- */
+
+static void
+add_meta(const struct fti_file *f, struct buf *out)
+{
+	static const enum fti_field fields[] = {
+		FTI_CKPT_SIZE, FTI_META_SIZE, FTI_DATA_SIZE, FTI_FS,
+		FTI_MAX_FS,    FTI_PT_FS,     FTI_TIMESTAMP,
+	};
+	const int64_t values[] = {
+		f->meta.ckpt_size,
+		f->meta.meta_size,
+		f->meta.data_size,
+		f->meta.fs,
+		f->meta.max_fs,
+		f->meta.pt_fs,
+		(int64_t)f->meta.timestamp,
+	};
+	char hex[HASH_MD5_TEXT], sum[FTI_CHECKSUM_SIZE + 1] = "";
+	char shown[4 * FTI_CHECKSUM_SIZE + 1];
+
+	memcpy(sum, f->meta.checksum, FTI_CHECKSUM_SIZE);
+	buf_printf(out, "  metadata    at %" PRIu64 ": checksum %s, myHash %s",
+		   f->meta_at, str_printable(shown, sizeof(shown), sum),
+		   hash_hex(hex, f->meta.hash, HASH_MD5_SIZE));
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (fti_has(f->layout, fields[i]))
+			buf_printf(out, ", %s %" PRId64,
+				   fti_field_name(fields[i]), values[i]);
+	buf_add_char(out, '\n');
+}
+
+static void
+add_blocks(const struct fti_file *f, struct buf *out)
+{
+	static const char *const heads[] = { "BLOCK", "NUMVARS", "DBSIZE",
+					     "RECORD AT" };
+	struct table t;
+
+	buf_add_char(out, '\n');
+	table_start(&t, heads, 4, 0xf);
+	for (size_t i = 0; i < f->nblocks; i++) {
+		table_cell(&t, "%zu", i);
+		table_cell(&t, "%" PRId64, f->blocks[i].b.numvars);
+		table_cell(&t, "%" PRId64, f->blocks[i].b.dbsize);
+		table_cell(&t, "%" PRIu64, f->blocks[i].at);
+	}
+	table_end(&t, 2, out);
+}
+
+static const char *
+state_of(const struct fti_checked *c, size_t i)
+{
+	const struct fti_container *k = &c->file->containers[i].c;
+
+	for (const struct fti_finding *n = c->file->findings; n != NULL;
+	     n = n->next)
+		if (n->container == i)
+			return n->rule == FTI_RULE_DATA	 ? "damaged"
+			       : n->rule == FTI_RULE_SUM ? "wrong sum"
+							 : "wrong record";
+	if (k->used == 0)
+		return "empty";
+	return c->verdict == FTI_UNREAD ? "unknown" : "";
+}
+
+static void
+add_containers(const struct fti_checked *c, struct buf *out)
+{
+	static const char *const heads[] = {
+		"BLOCK", "ID",	      "CONTAINERID",   "HASCONTENT", "DPTR",
+		"FPTR",	 "CHUNKSIZE", "CONTAINERSIZE", "HASH",	     "STATE",
+	};
+	const struct fti_file *f = c->file;
+	char hex[HASH_MD5_TEXT];
+	struct table t;
+
+	buf_add_char(out, '\n');
+	table_start(&t, heads, 10, 0xff);
+	for (size_t i = 0; i < f->ncontainers; i++) {
+		const struct fti_container *k = &f->containers[i].c;
+
+		table_cell(&t, "%zu", f->containers[i].block);
+		table_cell(&t, "%" PRId32, k->id);
+		table_cell(&t, "%" PRId32, k->part);
+		table_cell(&t, "%u", k->has_content);
+		table_cell(&t, "%" PRIu64, k->dptr);
+		table_cell(&t, "%" PRIu64, k->fptr);
+		table_cell(&t, "%" PRId64, k->used);
+		table_cell(&t, "%" PRId64, k->size);
+		table_cell(&t, "%s", hash_hex(hex, k->hash, HASH_MD5_SIZE));
+		table_cell(&t, "%s", state_of(c, i));
+	}
+	table_end(&t, 2, out);
+}
+
+void
+report_fti_dump(const struct fti_checked *c, struct buf *out)
+{
+	const struct fti_file *f = c->file;
+
+	report_fti_list(c, out);
+	if (f->kind == FTI_KIND_NONE)
+		return;
+	buf_add_char(out, '\n');
+	add_meta(f, out);
+	if (f->nblocks > 0)
+		add_blocks(f, out);
+	if (f->ncontainers > 0)
+		add_containers(c, out);
+}
