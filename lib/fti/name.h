@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * name.h - the names of FTI's files and directories (fti.md 4).
+ *
+ * Pure functions.  Numbers are decimal without leading zeros; any other name is
+ * of no kind.
+ */
+#ifndef FTI_NAME_H
+#define FTI_NAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum fti_name_kind {
+	FTI_NAME_OTHER,
+	FTI_NAME_RANK,	   /* Ckpt<id>-Rank<r>.fti: the checkpoint of a rank */
+	FTI_NAME_COPY,	   /* Ckpt<id>-Pcof<r>.fti: the copy of another one */
+	FTI_NAME_PARITY,   /* Ckpt<id>-RSed<r>.fti */
+	FTI_NAME_DCP,	   /* dCPFile-Rank<r>.fti: differential, FTI-FF */
+	FTI_NAME_LAYERS,   /* dcp-id<n>-rank<r>.fti: differential, POSIX */
+	FTI_NAME_SECTOR,   /* sector<s>-group<g>.fti: metadata of POSIX files */
+	FTI_NAME_TOPOLOGY, /* Topology.fti */
+	FTI_NAME_HISTORY,  /* Checkpoint.fti */
+};
+
+struct fti_name {
+	enum fti_name_kind kind;
+	uint32_t id;   /* of the checkpoint, or the n of LAYERS */
+	uint32_t rank; /* or the group of SECTOR */
+	uint32_t sector;
+};
+
+/* Longest name that fti_name_format() writes, with NUL. */
+#define FTI_NAME_MAX 64
+
+/* What the base name `name` is. */
+struct fti_name fti_name_parse(const char *name);
+
+/* Write the name.  Returns `to`. */
+char *fti_name_format(const struct fti_name *n, char to[static FTI_NAME_MAX]);
+
+/* Directories that hold checkpoints. */
+enum fti_level {
+	FTI_L1 = 1,
+	FTI_L2,
+	FTI_L3,
+	FTI_L4,
+	FTI_DCP,     /* dCP */
+	FTI_ARCHIVE, /* l4_archive */
+	FTI_REPLICA, /* lL4Dir: the local copy of L4 that a head makes */
+	FTI_TMP,     /* unfinished */
+	FTI_NO_LEVEL,
+};
+
+/* The level of a directory by its name. */
+enum fti_level fti_level_parse(const char *name);
+
+/* "L1" ... "L4", "dCP", "archive" ... for people. */
+const char *fti_level_name(enum fti_level l);
+
+/* The name of its directory. */
+const char *fti_level_dir(enum fti_level l);
+
+/* Is it node<k>? */
+bool fti_name_node(const char *name, uint32_t *node);
+
+#endif /* FTI_NAME_H */
