@@ -10,6 +10,8 @@
 #include "str.h"
 
 static const struct fti_verb verbs[] = {
+	{ "scan", "[OPTION]... [DIR]",
+	  "report the checkpoints below a directory", fti_run_scan, NULL },
 	{ "list", "[OPTION]... FILE...", "print the variables of files",
 	  fti_run_list, NULL },
 	{ "dump", "[OPTION]... FILE...",

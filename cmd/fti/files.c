@@ -56,7 +56,7 @@ fti_files_open(struct fti_files *s, char **paths, size_t count,
 	for (size_t i = 0; i < count; i++)
 		if (open_one(s, paths[i], layout, err) < 0)
 			s->status = app_report(s->status, err);
-	return fti_check(s->checked, s->count, w, err);
+	return fti_check(s->checked, s->count, true, w, err);
 }
 
 void

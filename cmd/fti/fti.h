@@ -16,6 +16,8 @@
 #include "work.h"
 
 struct error;
+struct fti_sets;
+struct fti_tree;
 
 /* The call of a verb. */
 struct fti_call {
@@ -38,6 +40,7 @@ char **fti_start(const struct fti_call *c, const struct opt *opts, int *count);
 int fti_run_list(const struct fti_call *c);
 int fti_run_dump(const struct fti_call *c);
 int fti_run_verify(const struct fti_call *c);
+int fti_run_scan(const struct fti_call *c);
 
 /* --- files.c --- */
 
@@ -55,5 +58,28 @@ struct fti_files {
 int fti_files_open(struct fti_files *s, char **paths, size_t count,
 		   const char *letter, const struct work *w, struct error *err);
 void fti_files_close(struct fti_files *s);
+
+/* --- sets.c --- */
+
+/* What the user says of the geometry; 0: not given. */
+struct fti_sets_options {
+	uint64_t node_size, group_size;
+	bool heads;
+};
+
+#define FTI_GEOMETRY_OPTIONS(to) \
+	OPT_GROUP("Ranks and nodes (default: from config.fti, or inferred)"), \
+		OPT_U64(0, "node-size", &(to).node_size, "N", 1, 1u << 20, \
+			"ranks of each node, heads included"), \
+		OPT_U64(0, "group-size", &(to).group_size, "N", 2, 31, \
+			"nodes of each group"), \
+		OPT_FLAG(0, "heads", &(to).heads, \
+			 "the first rank of each node writes no files")
+
+/* The checkpoints below a directory, to be examined.  Free both afterwards,
+ * also after a failure. */
+int fti_open_sets(struct fti_tree *t, struct fti_sets *s, const char *dir,
+		  const struct fti_sets_options *o, const struct work *w,
+		  struct error *err);
 
 #endif /* CMD_FTI_FTI_H */

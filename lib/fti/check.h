@@ -34,6 +34,7 @@ struct fti_checked {
 	const struct fti_source *source;
 	/* Results of fti_check(). */
 	enum fti_verdict verdict;
+	bool data_read; /* else only the records */
 	bool data_good; /* sums prove all data, whatever else is wrong */
 	/* For each container the sum of its bytes in use, as they are now. */
 	unsigned char (*sums)[HASH_MD5_SIZE];
@@ -45,11 +46,12 @@ struct fti_checked {
 /* "intact", "intact, but FTI refuses it", "damaged" ... */
 const char *fti_verdict_name(enum fti_verdict v);
 
-/* Check `count` files; the caller sets `file` and `source` of each.  A file that
- * cannot be read is no error.  -1: ERROR_NOMEM, or stopped.  Call
+/* Check `count` files; the caller sets `file` and `source` of each.  Without
+ * `data` the stored sums of containers are believed, and only records are
+ * compared with each other.  A file that cannot be read is no error.  -1: ERROR_NOMEM, or stopped.  Call
  * fti_checked_fini() for each file afterwards, also after a failure. */
-int fti_check(struct fti_checked *files, size_t count, const struct work *w,
-	      struct error *err);
+int fti_check(struct fti_checked *files, size_t count, bool data,
+	      const struct work *w, struct error *err);
 void fti_checked_fini(struct fti_checked *c);
 
 /* The checksum of a file of C to F as FTI's reader computes it: over the sums of

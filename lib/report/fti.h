@@ -11,6 +11,8 @@
 struct buf;
 struct error;
 struct fti_checked;
+struct fti_set;
+struct fti_sets;
 struct json;
 
 /* The exit status that a verdict gives. */
@@ -32,5 +34,18 @@ struct json *report_fti_json(const struct fti_checked *c, bool records);
  * which are damaged.  ERROR_USAGE: the file has none. */
 int report_fti_svg(const struct fti_checked *c, struct buf *out,
 		   struct error *err);
+
+/* --- Checkpoints (fti_sets_text.c) --- */
+
+/* A table of all checkpoints for each execution, the one that FTI would restart
+ * from, and why it would skip the others; what to run next. */
+void report_fti_sets(const struct fti_sets *s, struct buf *out);
+
+/* All facts of them; `files`: with those of each rank. */
+struct json *report_fti_sets_json(const struct fti_sets *s, bool files);
+
+/* The files of each rank of a checkpoint; with `all` also of ranks that have
+ * good ones. */
+void report_fti_ranks(const struct fti_set *set, bool all, struct buf *out);
 
 #endif /* REPORT_FTI_H */

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scan.c - verb scan of scr_fti: the checkpoints below a directory.
+ */
+#include <unistd.h>
+
+#include "buf.h"
+#include "error.h"
+#include "fti.h"
+#include "fti/set.h"
+#include "fti/tree.h"
+#include "json.h"
+#include "report/fti.h"
+#include "style.h"
+
+struct scan {
+	struct fti_sets_options o;
+	uint64_t jobs;
+	bool checksums, files;
+};
+
+static int
+print(const struct scan *c, const struct fti_sets *s)
+{
+	const struct style style = style_of(STDOUT_FILENO);
+	struct buf out = BUF_INIT;
+
+	if (app_json()) {
+		app_answer_list("fti_checkpoints",
+				report_fti_sets_json(s, c->files));
+		return STATUS_OK;
+	}
+	report_fti_sets(s, &out);
+	for (size_t i = 0; c->files && i < s->count; i++) {
+		buf_printf(&out, "\n%s %s, checkpoint %u\n", s->list[i].exec,
+			   fti_level_name(s->list[i].level), s->list[i].id);
+		report_fti_ranks(&s->list[i], true, &out);
+	}
+	(void)style_dress(&style, &out);
+	return app_print(&out);
+}
+
+static int
+status_of(const struct fti_sets *s)
+{
+	static const int statuses[] = {
+		[FTI_SET_WHOLE] = STATUS_OK,
+		[FTI_SET_REFUSED] = STATUS_DAMAGED,
+		[FTI_SET_REBUILDABLE] = STATUS_DAMAGED,
+		[FTI_SET_LOST] = STATUS_LOST,
+		[FTI_SET_UNKNOWN] = STATUS_FAILED,
+	};
+	int status = STATUS_OK;
+
+	for (size_t i = 0; i < s->count; i++)
+		status = error_worse_status(status, statuses[s->list[i].state]);
+	return status;
+}
+
+int
+fti_run_scan(const struct fti_call *call)
+{
+	struct scan c = { .jobs = 0 };
+	const struct opt opts[] = {
+		OPT_GROUP("What"),
+		OPT_FLAG(0, "checksums", &c.checksums,
+			 "read all data and compare checksums"),
+		OPT_FLAG(0, "files", &c.files, "list the files of each rank"),
+		FTI_GEOMETRY_OPTIONS(c.o),
+		OPT_GROUP("Work"),
+		APP_OPT_JOBS(&c.jobs),
+		OPT_END,
+	};
+	struct work w = { APP_WORK };
+	struct error err = ERROR_INIT;
+	struct fti_tree t = { .fd = -1 };
+	struct fti_sets s = { .count = 0 };
+	int count = 0, status = STATUS_OK, rc = 0;
+	char **args = fti_start(call, opts, &count);
+
+	if (count > 1)
+		app_usage("%s: one directory can be scanned at a time",
+			  args[1]);
+	rc = app_work_start(&w, c.jobs, "scr_fti", &err);
+	if (rc == 0)
+		rc = fti_open_sets(&t, &s, count > 0 ? args[0] : ".", &c.o, &w,
+				   &err);
+	for (size_t i = 0; rc == 0 && i < s.count; i++)
+		rc = fti_set_examine(&s, &s.list[i], c.checksums, &w, &err);
+	app_work_end(&w);
+	if (rc == 0)
+		status = error_worse_status(print(&c, &s), status_of(&s));
+	else
+		status = app_report(STATUS_OK, &err);
+	fti_sets_free(&s);
+	fti_tree_close(&t);
+	return status;
+}

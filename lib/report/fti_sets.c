@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fti_sets.c - the checkpoints of FTI below a directory, as text and JSON.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "buf.h"
+#include "error.h"
+#include "fti/set.h"
+#include "fti/tree.h"
+#include "json.h"
+#include "report/fti.h"
+#include "report/table.h"
+#include "str.h"
+
+static const char *
+time_text(int64_t secs, char *to, size_t size)
+{
+	const time_t at = (time_t)secs;
+	struct tm tm;
+
+	if (localtime_r(&at, &tm) == NULL ||
+	    strftime(to, size, "%Y-%m-%d %H:%M:%S", &tm) == 0)
+		return "?";
+	return to;
+}
+
+/* "F", "POSIX", "?" */
+static void
+format_text(const struct fti_set *set, char to[static 16])
+{
+	if (set->posix)
+		snprintf(to, 16, "POSIX");
+	else if (set->layout_known)
+		snprintf(to, 16, "FTI-FF %c", fti_format(set->layout)->letter);
+	else
+		snprintf(to, 16, "?");
+}
+
+static const char *
+id_text(const struct fti_set *set, char to[static 16])
+{
+	if (set->level == FTI_DCP)
+		return "";
+	snprintf(to, 16, "%" PRIu32, set->id);
+	return to;
+}
+
+/* --- As text --- */
+
+static void
+add_exec(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
+{
+	static const char *const heads[] = { "LEVEL", "ID",	"FORMAT",
+					     "RANKS", "SIZE",	"WRITTEN",
+					     "STATE", "PROBLEM" };
+	struct table t;
+	char format[16], id[16], when[32];
+
+	table_start(&t, heads, 8, 1u << 1 | 1u << 3 | 1u << 4);
+	for (size_t i = first; i < end; i++) {
+		const struct fti_set *set = &s->list[i];
+
+		format_text(set, format);
+		table_cell(&t, "%s", fti_level_name(set->level));
+		table_cell(&t, "%s", id_text(set, id));
+		table_cell(&t, "%s", format);
+		table_cell(&t, "%zu/%zu", set->nranks - set->bad, set->nranks);
+		table_cell(&t, "%s", str_size(set->bytes));
+		table_cell(&t, "%s",
+			   time_text(set->written, when, sizeof(when)));
+		table_cell(&t, "%s", fti_set_state_name(set->state));
+		table_cell(&t, "%s", set->reason != NULL ? set->reason : "");
+	}
+	table_end(&t, 2, out);
+}
+
+static void
+add_choice(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
+{
+	const struct fti_set *best = fti_sets_choice(s, s->list[first].exec);
+	size_t same = 0;
+
+	if (best == NULL) {
+		buf_add_str(out, "  FTI finds no checkpoint that it accepts\n");
+		return;
+	}
+	for (size_t i = first; i < end; i++)
+		same += s->list[i].level == best->level;
+	buf_printf(out, "  FTI restarts from %s, checkpoint %" PRIu32 "%s\n",
+		   fti_level_name(best->level), best->id,
+		   same > 1 ? ", or any rank from another one of this level: "
+			      "its directories have several"
+			    : "");
+}
+
+void
+report_fti_sets(const struct fti_sets *s, struct buf *out)
+{
+	char shown[512];
+
+	for (size_t i = 0, k = 0; i < s->count; i = k) {
+		const struct fti_geometry *g = &s->list[i].geometry;
+
+		while (k < s->count && str_eq(s->list[k].exec, s->list[i].exec))
+			k++;
+		buf_printf(out, "execution %s",
+			   s->list[i].exec[0] == '\0'
+				   ? "?"
+				   : str_printable(shown, sizeof(shown),
+						   s->list[i].exec));
+		if (g->nodes > 0 && g->node_size > 0)
+			buf_printf(out,
+				   ": %" PRIu32 " nodes of %" PRIu32 " ranks%s",
+				   g->nodes, g->node_size,
+				   g->head > 0 ? ", the first one a head" : "");
+		if (g->group_size > 0)
+			buf_printf(out, ", groups of %" PRIu32 " nodes",
+				   g->group_size);
+		buf_add_str(out, "\n\n");
+		add_exec(s, i, k, out);
+		buf_add_char(out, '\n');
+		add_choice(s, i, k, out);
+		if (k < s->count)
+			buf_add_char(out, '\n');
+	}
+}
+
+void
+report_fti_ranks(const struct fti_set *set, bool all, struct buf *out)
+{
+	static const char *const heads[] = { "RANK", "NODE",   "FILE",
+					     "COPY", "PARITY", "PROBLEM" };
+	struct table t;
+
+	table_start(&t, heads, 6, 3);
+	for (size_t i = 0; i < set->nranks; i++) {
+		const struct fti_rank *r = &set->ranks[i];
+		const char *problem = "";
+
+		if (!all && r->parts[FTI_OWN].state == FTI_STATE_GOOD)
+			continue;
+		table_cell(&t, "%" PRIu32, r->rank);
+		table_cell(&t, "%" PRIu32, r->node);
+		for (int p = 0; p < FTI_PARTS; p++) {
+			const bool has =
+				p == FTI_OWN ||
+				(p == FTI_COPY && set->level == FTI_L2) ||
+				(p == FTI_PARITY && set->level == FTI_L3);
+
+			table_cell(&t, "%s",
+				   has ? fti_state_name(r->parts[p].state)
+				       : "-");
+			if (problem[0] == '\0' && r->parts[p].problem != NULL)
+				problem = r->parts[p].problem;
+		}
+		table_name(&t, problem);
+	}
+	table_drop_empty(&t);
+	table_end(&t, 2, out);
+}
+
+/* --- As JSON --- */
+
+static struct json *
+rank_json(const struct fti_rank *r)
+{
+	static const char *const names[FTI_PARTS] = {
+		[FTI_OWN] = "file",
+		[FTI_COPY] = "copy",
+		[FTI_PARITY] = "parity_file",
+	};
+	struct json *j = json_new_object();
+
+	json_set_u64(j, "rank", r->rank);
+	json_set_u64(j, "node_index", r->node);
+	for (int p = 0; p < FTI_PARTS; p++) {
+		const struct fti_part_file *f = &r->parts[p];
+		struct json *part = NULL;
+
+		if (p != FTI_OWN && f->entry == NULL)
+			continue;
+		part = json_new_object();
+		json_set_str(part, "path",
+			     f->entry != NULL ? f->entry->path : NULL);
+		json_set_str(part, "state", fti_state_name(f->state));
+		json_set_str(part, "reason", f->problem);
+		json_set(j, names[p], part);
+	}
+	return j;
+}
+
+static struct json *
+set_json(const struct fti_sets *s, const struct fti_set *set, bool files)
+{
+	const struct fti_geometry *g = &set->geometry;
+	struct json *j = json_new_object(), *list = NULL;
+	char format[16];
+
+	format_text(set, format);
+	json_set_str(j, "execution", set->exec);
+	json_set_str(j, "level", fti_level_name(set->level));
+	json_set_u64(j, "id", set->id);
+	json_set_str(j, "format", format);
+	json_set_str(j, "state", fti_set_state_name(set->state));
+	json_set_str(j, "reason", set->reason);
+	json_set_str(j, "refused_because", set->refusal);
+	json_set_bool(j, "chosen", fti_sets_choice(s, set->exec) == set);
+	json_set_u64(j, "rank_count", set->nranks);
+	json_set_u64(j, "ranks_bad", set->bad);
+	json_set_u64(j, "bytes", set->bytes);
+	json_set_time(j, "written", set->written);
+	json_set_u64(j, "node_size", g->node_size);
+	json_set_u64(j, "group_size", g->group_size);
+	json_set_u64(j, "node_count", g->nodes);
+	json_set_bool(j, "heads", g->head > 0);
+	if (!files)
+		return j;
+	list = json_new_array();
+	for (size_t i = 0; i < set->nranks; i++)
+		json_push(list, rank_json(&set->ranks[i]));
+	json_set(j, "rank_files", list);
+	return j;
+}
+
+struct json *
+report_fti_sets_json(const struct fti_sets *s, bool files)
+{
+	struct json *list = json_new_array();
+
+	for (size_t i = 0; i < s->count; i++)
+		json_push(list, set_json(s, &s->list[i], files));
+	return list;
+}
