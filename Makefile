@@ -84,7 +84,7 @@ libraries := $(shell set -- $$(pkg-config --modversion libisal jansson zlib inih
 # Sources.  Every file in cmd and testsuite/bench, and each
 # testsuite/gen/gen_*.c, is one program.  The other files in testsuite/gen, and
 # testsuite/bench/common*.c, are linked into the programs beside them.  cmd/env
-# has the verbs of scr_env, cmd/index some of scr_index.
+# and cmd/fti have the verbs of scr_env and scr_fti, cmd/index some of scr_index.
 obj   = $(patsubst %.c,$O/%.o,$1)
 SCR   := $(call obj,$(wildcard lib/scr/*.c))
 LIB   := $(filter-out $(SCR),$(call obj,$(wildcard lib/*.c lib/*/*.c)))

@@ -11,21 +11,19 @@
 
 static const struct fti_verb verbs[] = {
 	{ "scan", "[OPTION]... [DIR]",
-	  "report the checkpoints below a directory", fti_run_scan, NULL },
+	  "report the checkpoints below a directory", fti_run_scan },
 	{ "list", "[OPTION]... FILE...", "print the variables of files",
-	  fti_run_list, NULL },
+	  fti_run_list },
 	{ "dump", "[OPTION]... FILE...",
-	  "print the structure of files: blocks and containers", fti_run_dump,
-	  NULL },
+	  "print the structure of files: blocks and containers", fti_run_dump },
 	{ "verify", "[OPTION]... FILE...",
-	  "compare files with their checksums and sizes", fti_run_verify,
-	  NULL },
+	  "compare files with their checksums and sizes", fti_run_verify },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
 static const char exit_status[] =
-	"Exit status: 0 whole; 1 failed or unknown; 2 usage; 3 damaged, or "
-	"FTI would refuse\nit, but no data are lost; 4 data are lost.";
+	"Exit status: 0 whole; 1 failed or unknown; 2 usage; 3 damaged or "
+	"refused by FTI,\nbut no data are lost; 4 data are lost.";
 
 char **
 fti_start(const struct fti_call *c, const struct opt *opts, int *count)
@@ -36,7 +34,8 @@ fti_start(const struct fti_call *c, const struct opt *opts, int *count)
 		.summary = c->verb->summary,
 		.usage = usage,
 		.verb = c->verb->name,
-		.notes = c->verb->notes != NULL ? c->verb->notes : exit_status,
+		.notes = exit_status,
+		.raw = true,
 	};
 
 	snprintf(usage, sizeof(usage), "%s %s", c->verb->name, c->verb->usage);
@@ -55,6 +54,7 @@ without_verb(int argc, char **argv)
 		.usage = "VERB [OPTION]... [ARGUMENT]...",
 		.verbs = list,
 		.notes = exit_status,
+		.raw = true,
 	};
 	int count = 0;
 

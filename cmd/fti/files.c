@@ -4,19 +4,14 @@
  * look at them: list, dump, verify.
  */
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "buf.h"
 #include "error.h"
 #include "fti.h"
 #include "fti/file.h"
-#include "json.h"
 #include "mem.h"
-#include "path.h"
 #include "report/fti.h"
-#include "str.h"
-#include "stream.h"
 #include "style.h"
 
 /* --- Files --- */
@@ -74,7 +69,7 @@ fti_files_close(struct fti_files *s)
 /* --- The verbs --- */
 
 struct look {
-	const char *letter, *svg;
+	const char *letter;
 	uint64_t jobs;
 	bool records, variables; /* in the answer */
 };
@@ -99,16 +94,6 @@ print_text(const struct look *l, const struct fti_files *s)
 	}
 	(void)style_dress(&style, &out);
 	return app_print(&out);
-}
-
-static void
-print_json(const struct look *l, const struct fti_files *s)
-{
-	struct json *list = json_new_array();
-
-	for (size_t i = 0; i < s->count; i++)
-		json_push(list, report_fti_json(&s->checked[i], l->records));
-	app_answer_list("fti_files", list);
 }
 
 static int
@@ -142,10 +127,7 @@ look_at(const struct fti_call *call, struct look *l)
 	for (size_t i = 0; i < s.count; i++)
 		status = error_worse_status(status,
 					    report_fti_status(&s.checked[i]));
-	if (app_json())
-		print_json(l, &s);
-	else
-		status = error_worse_status(status, print_text(l, &s));
+	status = error_worse_status(status, print_text(l, &s));
 	fti_files_close(&s);
 	return status;
 }

@@ -11,7 +11,7 @@
 
 #include "app.h"
 #include "fti/check.h"
-#include "fti/source.h"
+#include "fti/input.h"
 #include "opt.h"
 #include "work.h"
 
@@ -30,7 +30,6 @@ struct fti_verb {
 	const char *name;
 	const char *usage, *summary;
 	int (*run)(const struct fti_call *c); /* returns an exit status */
-	const char *notes;		      /* or NULL */
 };
 
 /* app_start() for a verb: parse the options, set *count and return the other

@@ -9,7 +9,6 @@
 #include "fti.h"
 #include "fti/set.h"
 #include "fti/tree.h"
-#include "json.h"
 #include "report/fti.h"
 #include "style.h"
 
@@ -25,11 +24,6 @@ print(const struct scan *c, const struct fti_sets *s)
 	const struct style style = style_of(STDOUT_FILENO);
 	struct buf out = BUF_INIT;
 
-	if (app_json()) {
-		app_answer_list("fti_checkpoints",
-				report_fti_sets_json(s, c->files));
-		return STATUS_OK;
-	}
 	report_fti_sets(s, &out);
 	for (size_t i = 0; c->files && i < s->count; i++) {
 		buf_printf(&out, "\n%s %s, checkpoint %u\n", s->list[i].exec,

@@ -48,14 +48,15 @@ const char *fti_verdict_name(enum fti_verdict v);
 
 /* Check `count` files; the caller sets `file` and `source` of each.  Without
  * `data` the stored sums of containers are believed, and only records are
- * compared with each other.  A file that cannot be read is no error.  -1: ERROR_NOMEM, or stopped.  Call
- * fti_checked_fini() for each file afterwards, also after a failure. */
+ * compared with each other.  A file that cannot be read is no error.  -1:
+ * ERROR_NOMEM, or stopped.  Call fti_checked_fini() for each file afterwards,
+ * also after a failure. */
 int fti_check(struct fti_checked *files, size_t count, bool data,
 	      const struct work *w, struct error *err);
 void fti_checked_fini(struct fti_checked *c);
 
-/* The checksum of a file of C to F as FTI's reader computes it: over the sums of
- * the containers with content.  Text of HASH_MD5_TEXT bytes. */
+/* The checksum of a file of C to F as FTI's reader computes it: over the sums
+ * of the containers with content.  Text of HASH_MD5_TEXT bytes. */
 int fti_reader_checksum(const struct fti_file *f,
 			unsigned char (*sums)[HASH_MD5_SIZE], struct hash *h,
 			char *to, struct error *err);

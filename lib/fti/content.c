@@ -6,7 +6,7 @@
 
 #include "error.h"
 #include "fti/file.h"
-#include "fti/source.h"
+#include "fti/input.h"
 #include "mem.h"
 
 int

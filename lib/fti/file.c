@@ -12,7 +12,7 @@
 #include "arena.h"
 #include "error.h"
 #include "fti/file_impl.h"
-#include "fti/source.h"
+#include "fti/input.h"
 #include "mem.h"
 
 /* Records are read in steps of so many bytes. */

@@ -9,6 +9,7 @@
 
 #include "arena.h"
 #include "error.h"
+#include "fti/config.h"
 #include "fti/tree.h"
 #include "mem.h"
 #include "str.h"
@@ -241,6 +242,20 @@ same_set(const struct fti_entry *a, const struct fti_entry *b)
 	       (a->name.id == b->name.id || a->level == FTI_DCP);
 }
 
+/* Do sector files describe the files of this execution and level, or do layers
+ * hold them? */
+static bool
+is_posix(const struct fti_tree *t, const struct fti_entry *of)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (t->list[i].level == of->level &&
+		    str_eq(t->list[i].exec, of->exec) &&
+		    (t->list[i].name.kind == FTI_NAME_SECTOR ||
+		     t->list[i].name.kind == FTI_NAME_LAYERS))
+			return true;
+	return false;
+}
+
 /* The checkpoint of entries first ... end - 1, if they have files of ranks. */
 static int
 add_set(struct fti_sets *s, size_t first, size_t end,
@@ -272,13 +287,10 @@ add_set(struct fti_sets *s, size_t first, size_t end,
 	};
 	if (make_ranks(s, set, top, err) < 0)
 		return -1;
-	for (size_t i = first; i < end; i++) {
-		if (list[i].name.kind == FTI_NAME_SECTOR ||
-		    list[i].name.kind == FTI_NAME_LAYERS)
-			set->posix = true;
+	set->posix = is_posix(s->tree, &list[first]);
+	for (size_t i = first; i < end; i++)
 		if (is_of_rank(&list[i]))
 			place_file(set, &list[i]);
-	}
 	s->count++;
 	return 0;
 }
@@ -291,6 +303,10 @@ add_exec(struct fti_sets *s, size_t first, size_t end,
 	const struct fti_entry *list = s->tree->list;
 	struct fti_geometry g = *given;
 
+	for (size_t i = first; i < end; i++)
+		if (list[i].name.kind == FTI_NAME_TOPOLOGY &&
+		    fti_topology_read(s->tree->fd, list[i].path, &g, err) < 0)
+			return -1;
 	infer(s->tree, first, end, &g);
 	for (size_t i = first, k = first; i < end; i = k) {
 		while (k < end && same_set(&list[i], &list[k]))
@@ -305,13 +321,17 @@ int
 fti_sets_open(struct fti_sets *s, const struct fti_tree *t,
 	      const struct fti_geometry *given, struct error *err)
 {
+	struct fti_geometry g = *given;
+
 	*s = (struct fti_sets){ .tree = t, .arena = arena_new() };
 	if (s->arena == NULL)
 		return error_no_memory(err);
+	if (t->config != NULL && fti_config_read(t->fd, t->config, &g, err) < 0)
+		return -1;
 	for (size_t i = 0, k = 0; i < t->count; i = k) {
 		while (k < t->count && str_eq(t->list[i].exec, t->list[k].exec))
 			k++;
-		if (add_exec(s, i, k, given, err) < 0)
+		if (add_exec(s, i, k, &g, err) < 0)
 			return -1;
 	}
 	return 0;

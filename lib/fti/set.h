@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * set.h - the checkpoints below a directory: the files of each, which are good,
- * what can be rebuilt, and whether FTI itself would restart from it (fti.md 4.1,
- * 5, 6).
+ * set.h - the checkpoints below a directory: the files of each, which of them
+ * are good, what can be rebuilt, and whether FTI itself would restart from it
+ * (fti.md 4.1, 5, 6).
  *
  * A checkpoint is one id at one level of one execution.  Its ranks form groups:
  * member m of a group is on node m of a sector of group_size nodes.  At L2 the
@@ -99,9 +99,10 @@ struct fti_sets {
 };
 
 /*
- * Group the files of the tree.  `given`: what the user or the configuration
- * says of the geometry; the rest is inferred from names and directories.  Call
- * fti_sets_free() also after a failure.
+ * Group the files of the tree.  `given`: what the user says of the geometry.
+ * The rest is read from config.fti and Topology.fti if the tree has them, else
+ * inferred from names and directories; then files of the last nodes may be
+ * missing without a sign.  Call fti_sets_free() also after a failure.
  */
 int fti_sets_open(struct fti_sets *s, const struct fti_tree *t,
 		  const struct fti_geometry *given, struct error *err);

@@ -10,8 +10,8 @@
 #include "error.h"
 #include "fti/check.h"
 #include "fti/file.h"
+#include "fti/input.h"
 #include "fti/set.h"
-#include "fti/source.h"
 #include "fti/tree.h"
 #include "mem.h"
 #include "work.h"
@@ -313,6 +313,13 @@ int
 fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 		const struct work *w, struct error *err)
 {
+	if (set->posix) {
+		set->state = FTI_SET_UNKNOWN;
+		set->reason = "POSIX files are not read yet, only FTI-FF";
+		set->refusal = "not known";
+		set->bad = set->nranks - set->found;
+		return 0;
+	}
 	for (int p = 0; p < FTI_PARTS; p++)
 		if (read_parts(s, set, (enum fti_part)p, data, w, err) < 0)
 			return -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fti_sets.c - the checkpoints of FTI below a directory, as text and JSON.
+ * fti_sets.c - the checkpoints of FTI below a directory, as text.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,6 @@
 #include "error.h"
 #include "fti/set.h"
 #include "fti/tree.h"
-#include "json.h"
 #include "report/fti.h"
 #include "report/table.h"
 #include "str.h"
@@ -48,8 +47,6 @@ id_text(const struct fti_set *set, char to[static 16])
 	snprintf(to, 16, "%" PRIu32, set->id);
 	return to;
 }
-
-/* --- As text --- */
 
 static void
 add_exec(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
@@ -161,77 +158,4 @@ report_fti_ranks(const struct fti_set *set, bool all, struct buf *out)
 	}
 	table_drop_empty(&t);
 	table_end(&t, 2, out);
-}
-
-/* --- As JSON --- */
-
-static struct json *
-rank_json(const struct fti_rank *r)
-{
-	static const char *const names[FTI_PARTS] = {
-		[FTI_OWN] = "file",
-		[FTI_COPY] = "copy",
-		[FTI_PARITY] = "parity_file",
-	};
-	struct json *j = json_new_object();
-
-	json_set_u64(j, "rank", r->rank);
-	json_set_u64(j, "node_index", r->node);
-	for (int p = 0; p < FTI_PARTS; p++) {
-		const struct fti_part_file *f = &r->parts[p];
-		struct json *part = NULL;
-
-		if (p != FTI_OWN && f->entry == NULL)
-			continue;
-		part = json_new_object();
-		json_set_str(part, "path",
-			     f->entry != NULL ? f->entry->path : NULL);
-		json_set_str(part, "state", fti_state_name(f->state));
-		json_set_str(part, "reason", f->problem);
-		json_set(j, names[p], part);
-	}
-	return j;
-}
-
-static struct json *
-set_json(const struct fti_sets *s, const struct fti_set *set, bool files)
-{
-	const struct fti_geometry *g = &set->geometry;
-	struct json *j = json_new_object(), *list = NULL;
-	char format[16];
-
-	format_text(set, format);
-	json_set_str(j, "execution", set->exec);
-	json_set_str(j, "level", fti_level_name(set->level));
-	json_set_u64(j, "id", set->id);
-	json_set_str(j, "format", format);
-	json_set_str(j, "state", fti_set_state_name(set->state));
-	json_set_str(j, "reason", set->reason);
-	json_set_str(j, "refused_because", set->refusal);
-	json_set_bool(j, "chosen", fti_sets_choice(s, set->exec) == set);
-	json_set_u64(j, "rank_count", set->nranks);
-	json_set_u64(j, "ranks_bad", set->bad);
-	json_set_u64(j, "bytes", set->bytes);
-	json_set_time(j, "written", set->written);
-	json_set_u64(j, "node_size", g->node_size);
-	json_set_u64(j, "group_size", g->group_size);
-	json_set_u64(j, "node_count", g->nodes);
-	json_set_bool(j, "heads", g->head > 0);
-	if (!files)
-		return j;
-	list = json_new_array();
-	for (size_t i = 0; i < set->nranks; i++)
-		json_push(list, rank_json(&set->ranks[i]));
-	json_set(j, "rank_files", list);
-	return j;
-}
-
-struct json *
-report_fti_sets_json(const struct fti_sets *s, bool files)
-{
-	struct json *list = json_new_array();
-
-	for (size_t i = 0; i < s->count; i++)
-		json_push(list, set_json(s, &s->list[i], files));
-	return list;
 }

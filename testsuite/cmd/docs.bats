@@ -211,6 +211,17 @@ run_docs()
 	run_docs man/scr_archive.1
 }
 
+@test "scr_fti(1)" {
+	world() {
+		local at=rescue/node0/a5be2627/l1
+
+		mkdir -p "$at"
+		cp "$TESTSUITE/data/golden/fti/bad-F/good.fti" \
+			"$at/Ckpt4-Rank0.fti"
+	}
+	run_docs man/scr_fti.1
+}
+
 @test "scr_inspect(1)" {
 	world() {
 		local id n

@@ -76,8 +76,8 @@ said_fini(struct said *s)
 			buf_free(&s->files[i][k]);
 }
 
-/* Only the plan over files takes the lists of a lost set from filemaps, too, and
- * so may solve a part of it: this part is not compared. */
+/* Only the plan over files takes the lists of a lost set from filemaps, too,
+ * and so may solve a part of it: this part is not compared. */
 static bool
 same_set(const struct plan_set *a, const struct plan_set *b)
 {

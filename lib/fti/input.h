@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * source.h - bytes to read: a file, or bytes that are computed from other files
+ * input.h - bytes to read: a file, or bytes that are computed from other files
  * while they are read.
  */
-#ifndef FTI_SOURCE_H
-#define FTI_SOURCE_H
+#ifndef FTI_INPUT_H
+#define FTI_INPUT_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,4 +36,4 @@ void fti_source_memory(struct fti_source *s, const void *data, uint64_t size,
 int fti_source_read(const struct fti_source *s, void *to, size_t len,
 		    uint64_t off, struct error *err);
 
-#endif /* FTI_SOURCE_H */
+#endif /* FTI_INPUT_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fti/source.h"
+#include "fti/input.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,0 +1,195 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
+# scr_fti on files that the real FTI wrote, in all six layouts, and on files in
+# which a bit was changed.
+
+load golden
+
+setup()
+{
+	FTI=$SCRKIT_GOLDEN/fti
+	[ -d "$FTI" ] || skip "no golden data of FTI"
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# verdict FILE: what scr_fti verify says of it, without its name.
+verdict()
+{
+	scr_fti verify "$1" | sed -n '1s/.*\.fti: //p'
+}
+
+@test "each changed bit has the verdict that the list demands" {
+	local name expected got
+
+	while read -r name expected; do
+		got=$(verdict "$FTI/bad-F/$name.fti") || true
+		[[ $got == "$expected" ]] || failed "$name: $got"
+	done <<-'END'
+		good intact
+		data-flip damaged
+		chunkhash-flip intact, but FTI refuses it
+		checksum-flip damaged; its data are intact
+		myhash-flip damaged; its data are intact
+		ckptsize-flip damaged; its data are intact
+		metasize-flip damaged; its data are intact
+		datasize-flip damaged
+		fs-flip damaged; its data are intact
+		maxfs-flip damaged; its data are intact
+		ptfs-flip damaged; its data are intact
+		timestamp-flip damaged; its data are intact
+		numvars-flip damaged
+		dbsize-flip damaged; its data are intact
+		dptr-flip damaged; its data are intact
+		fptr-flip damaged
+		chunksize-flip damaged
+		containersize-flip damaged
+		containerid-flip damaged; its data are intact
+		hascontent-flip damaged; its data are intact
+		hasckpt-flip intact
+		id-flip intact
+		ckptid-flip intact
+		pad-flip intact
+		footer-only damaged
+		truncated-100 not an FTI-FF file
+		truncated-half not an FTI-FF file
+		trailing-5 not an FTI-FF file
+		empty not an FTI-FF file
+		all-zero not an FTI-FF file
+	END
+}
+
+@test "the damaged field is named, with its offset" {
+	run scr_fti verify "$FTI/bad-F/containerid-flip.fti"
+	[ "$status" = 3 ]
+	[[ $output == *"byte 2874: container 1: containerid is 64, expected 0"* ]]
+	run scr_fti verify "$FTI/bad-F/data-flip.fti"
+	[ "$status" = 4 ]
+	[[ $output == *"container 0: its data differ from their sum (variable 1)"* ]]
+}
+
+# The fields that nothing protects: hasCkpt and id of a container, ckptId, the
+# pad byte.
+@test "each byte of the records is changed in turn: only fields that nothing protects go unnoticed" {
+	local good=$FTI/bad-F/good.fti i
+
+	mkdir bytes
+	for ((i = 2800; i < 3092; i++)); do
+		cp "$good" "bytes/$i.fti"
+		printf '\125' | dd of="bytes/$i.fti" bs=1 seek=$i conv=notrunc \
+			status=none
+		cmp -s "$good" "bytes/$i.fti" && rm "bytes/$i.fti"
+	done
+	run scr_fti verify bytes/*.fti
+	[ "$status" = 4 ]
+	sed -n 's|^bytes/\([0-9]*\).fti: intact$|\1|p' <<<"$output" >unnoticed
+	# Block record 12 bytes, three containers of 58: id 0-3, hasCkpt 9.  The
+	# metadata record: ckptId 49-52, pad 105.
+	[ -s unnoticed ]
+	while read -r i; do
+		if ((i < 2986)); then
+			i=$(((i - 2812) % 58))
+			((i < 4 || i == 9)) || failed "container: $i"
+		else
+			((i -= 2986, (i >= 49 && i < 53) || i == 105)) ||
+				failed "metadata: $i"
+		fi
+	done <unnoticed
+}
+
+@test "a file cut anywhere is never intact" {
+	local good=$FTI/bad-F/good.fti i
+
+	mkdir cut
+	for ((i = 1; i < 3092; i += 7)); do
+		head -c $i "$good" >cut/$i.fti
+	done
+	run scr_fti verify cut/*.fti
+	[ "$status" = 4 ]
+	[[ $output != *": intact"* ]]
+}
+
+@test "all files of FTI, in all six layouts, are intact or known to be refused" {
+	local file verdict bad=0
+
+	while read -r file; do
+		case $file in */bad-F/* | *posix*) continue ;; esac
+		verdict=$(verdict "$file") || true
+		case $verdict:$file in
+		intact:*) ;;
+		# FTI refuses these: containers became empty.
+		*"FTI refuses it":*/seed7-*/ckpt7/* | \
+			*"FTI refuses it":*/dcp-F/ckpt[45]/*) ;;
+		*) echo "$file: $verdict" && bad=1 ;;
+		esac
+	done < <(find "$FTI" -name 'Ckpt*.fti' -o -name 'dCPFile*.fti')
+	[ "$bad" = 0 ]
+}
+
+# judged SET STATE STATUS: scan with checksums says STATE of the only checkpoint.
+judged()
+{
+	run scr_fti scan --checksums "$FTI/$1"
+	[ "$status" = "$3" ] || failed "$1: status $status: $output"
+	grep -qE "^  (L[1-4]|replica|dCP) .* $2( |$)" <<<"$output" ||
+		failed "$1: $output"
+}
+
+@test "scan: what is lost, what can be rebuilt" {
+	judged head-F/L4 whole 0
+	judged levels-A-v1.1/L3 whole 0
+	judged levels-E-v1.6/L3 whole 0
+	cp -R "$FTI/levels-A-v1.1/L3" l3
+	chmod -R u+w l3
+	FTI=. judged l3 whole 0
+	rm -r l3/Local/node1 l3/Local/node2
+	FTI=. judged l3 rebuildable 3
+	rm -r l3/Local/node3
+	FTI=. judged l3 lost 4
+	[ -d "$FTI/loss" ] || skip "the other losses are in the complete data"
+	judged loss/l2-node1-lost rebuildable 3
+	judged loss/l2-node0+2-lost rebuildable 3
+	judged loss/l2-rank3-file-lost rebuildable 3
+	judged loss/l2-node1+2-lost-UNRECOVERABLE lost 4
+	judged loss/l3-node1-lost rebuildable 3
+	judged loss/l3-node1+2-lost rebuildable 3
+	judged loss/l3-all-RSed-lost whole 0
+	judged loss/l3-node1+2+3-lost-UNRECOVERABLE lost 4
+	judged loss/l3odd-node1+2-lost rebuildable 3
+	judged loss/posix-l3odd-node3-lost unknown 1
+}
+
+@test "scan finds all levels, heads and differential checkpoints" {
+	run scr_fti scan "$FTI/head-F/L4"
+	[ "$status" = 0 ]
+	[[ $output == *"4 nodes of 3 ranks, the first one a head, groups of 4"* ]]
+	[[ $output == *"FTI restarts from L4, checkpoint 4"* ]]
+	[ -d "$FTI/dcp-F" ] || skip "the others are in the complete data"
+	judged dcp-F/ckpt3 whole 0
+	judged dcp-F/ckpt4 refused 3
+}
+
+@test "usage, and files that cannot be read" {
+	run scr_fti
+	[ "$status" = 2 ]
+	run scr_fti verfy x
+	[ "$status" = 2 ]
+	[[ $output == *"did you mean verify"* ]]
+	run scr_fti verify
+	[ "$status" = 2 ]
+	run scr_fti verify --layout G "$FTI/bad-F/good.fti"
+	[ "$status" = 2 ]
+	run scr_fti verify nothing "$FTI/bad-F/good.fti"
+	[ "$status" = 1 ]
+	[[ $output == *nothing* && $output == *"good.fti: intact"* ]]
+	mkdir empty
+	run scr_fti scan empty
+	[ "$status" = 1 ]
+	[[ $output == *"no checkpoint files of FTI"* ]]
+	run scr_fti list "$FTI/bad-F/good.fti"
+	[ "$status" = 0 ]
+	[[ $output == *VARIABLE* && $output != *HASCONTENT* ]]
+	run scr_fti dump "$FTI/bad-F/good.fti"
+	[ "$status" = 0 ]
+	[[ $output == *HASCONTENT* && $output == *"checkpoint 4"* ]]
+}
