@@ -79,7 +79,7 @@ add_range(const struct run *r, struct worker *w, const struct fti_source *s,
 static bool
 is_inside(const struct fti_file *f, const struct fti_container *c)
 {
-	return c->used > 0 && c->used <= c->size && c->fptr <= f->size &&
+	return c->used >= 0 && c->used <= c->size && c->fptr <= f->size &&
 	       (uint64_t)c->used <= f->size - c->fptr;
 }
 
