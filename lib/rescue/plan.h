@@ -361,8 +361,9 @@ int plan_mark_body(struct plan *p, uint32_t set, uint32_t member,
  * 8) that tolerate `failures` losses (0: 2; ignored if the type fixes the
  * number).  All redundancy files are missing in the plan, so that a rebuild
  * computes them from the data.  Ranks with adjacent numbers go to different
- * sets.  ERROR_USAGE: too few ranks, the dataset has other redundancy, or
- * redundancy of this type cannot be made (scheme.chunk); ERROR_DAMAGED: a data
+ * sets.  ERROR_USAGE: too few ranks, sets that are too large, the dataset
+ * has other redundancy, or redundancy of this type cannot be made
+ * (scheme.chunk); ERROR_DAMAGED: a data
  * file or filemap is missing or damaged.
  */
 int plan_protect(struct plan *p, enum redset_type type, uint32_t size,

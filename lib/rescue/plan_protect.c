@@ -35,6 +35,33 @@ members_of(const struct protection *t, uint32_t set)
 	return n / t->nsets + (set < n % t->nsets);
 }
 
+/* Fail if a set would have too few ranks, or more than can be computed. */
+static int
+check_sizes(const struct protection *t, struct error *err)
+{
+	const struct plan *p = &t->w->p;
+	const uint32_t nranks = (uint32_t)p->nranks;
+	const uint32_t code = scheme_of(t->type)->most;
+	const uint32_t most = code == 0 ? PLAN_SET_MAX : code - t->failures;
+	const uint32_t least = members_of(t, t->nsets - 1);
+
+	if (least < 2 || least <= t->failures)
+		return error_set(err, ERROR_USAGE,
+				 "dataset %" PRId64 ": sets of %" PRIu32
+				 " ranks cannot tolerate %" PRIu32 " failures",
+				 p->id, least, t->failures);
+	if (members_of(t, 0) <= most)
+		return 0;
+	return error_set(err, ERROR_USAGE,
+			 "dataset %" PRId64 ": a set of %" PRIu32
+			 " ranks is too large for %s with %" PRIu32
+			 " %s (at most %" PRIu32 "): set sizes up to %" PRIu32
+			 " are possible",
+			 p->id, members_of(t, 0), redset_type_name(t->type),
+			 str_count(t->failures, "failure"), most,
+			 nranks / (1 + (nranks - 1) / most));
+}
+
 /* Fail unless all filemaps and data files are present. */
 static int
 check_data(const struct plan *p, struct error *err)
@@ -245,14 +272,8 @@ plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 	/* No set is smaller than requested, unless there are too few ranks. */
 	t.nsets = (uint32_t)p->nranks / size;
 	t.nsets = t.nsets == 0 ? 1 : t.nsets;
-	if (members_of(&t, t.nsets - 1) < 2 ||
-	    members_of(&t, t.nsets - 1) <= t.failures)
-		return error_set(err, ERROR_USAGE,
-				 "dataset %" PRId64 ": sets of %" PRIu32
-				 " ranks cannot tolerate %" PRIu32 " failures",
-				 p->id, members_of(&t, t.nsets - 1),
-				 t.failures);
-	if (check_data(p, err) < 0 || check_sets(&t, err) < 0)
+	if (check_sizes(&t, err) < 0 || check_data(p, err) < 0 ||
+	    check_sets(&t, err) < 0)
 		return -1;
 	if (is_protected(&t))
 		return 0;

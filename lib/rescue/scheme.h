@@ -73,6 +73,9 @@ struct scheme {
 	int (*chunk)(const struct solve_set *set, uint64_t longest,
 		     uint64_t *chunk, struct error *err);
 
+	/* Limit of members plus failures of a set; 0: only that of all sets. */
+	uint32_t most;
+
 	/* Find the wrong string in a block whose redundancy does not match its
 	 * data.  *who stays NULL if more than one string could be wrong.
 	 * Returns 0, or -1 on error.  NULL function: the scheme computes

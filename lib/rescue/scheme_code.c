@@ -355,6 +355,7 @@ const struct scheme scheme_xor = {
 	.beyond = beyond,
 	.explain = explain,
 	.chunk = chunk_size,
+	.most = CODE_MAX,
 	.blame = blame,
 };
 
@@ -366,5 +367,6 @@ const struct scheme scheme_rs = {
 	.beyond = beyond,
 	.explain = explain,
 	.chunk = chunk_size,
+	.most = CODE_MAX,
 	.blame = blame,
 };

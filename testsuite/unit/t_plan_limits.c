@@ -165,6 +165,61 @@ blame(void)
 	}
 }
 
+/* Sets for a dataset without redundancy, as large as a code allows, and one
+ * rank larger.  Too large a set is refused before a file is looked at. */
+static void
+largest_sets(void)
+{
+	static const struct {
+		enum redset_type type;
+		unsigned ranks, size, failures;
+		const char *says; /* NULL: can be made */
+	} cases[] = {
+		{ REDSET_XOR, 255, 4096, 1, NULL },
+		{ REDSET_XOR, 256, 4096, 1,
+		  "a set of 256 ranks is too large for XOR with 1 failure (at "
+		  "most 255): set sizes up to 128 are possible" },
+		{ REDSET_XOR, 256, 128, 1, NULL },
+		{ REDSET_XOR, 256, 129, 1, "a set of 256 ranks" },
+		{ REDSET_RS, 251, 4096, 5, NULL },
+		{ REDSET_RS, 252, 4096, 5,
+		  "with 5 failures (at most 251): set sizes up to 126" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct scene s = {
+			.type = REDSET_SINGLE,
+			.ranks = cases[i].ranks,
+			.sets = cases[i].ranks,
+			.files = 1,
+		};
+		struct error err = ERROR_INIT;
+		struct plan *p = NULL;
+		int rc = -1;
+
+		scene_make(&s);
+		for (unsigned r = 0; r < s.ranks; r++) {
+			scene_lose_reds(&s, r, false);
+			scene_lose_reds(&s, r, true);
+		}
+		p = scene_plan(&s, PLAN_HEADERS, &err);
+		if (p != NULL)
+			rc = plan_protect(p, cases[i].type, cases[i].size,
+					  cases[i].failures, &err);
+		if (cases[i].says == NULL)
+			ok(rc == 0 && plan_status(p) == STATUS_DAMAGED,
+			   fmt("%s, %u ranks, sets of %u or more",
+			       redset_type_name(cases[i].type), cases[i].ranks,
+			       cases[i].size));
+		else
+			ok(rc < 0 && err.kind == ERROR_USAGE &&
+				   says(&err, cases[i].says),
+			   fmt("refused: %s", cases[i].says));
+		plan_free(p);
+		scene_end(&s);
+	}
+}
+
 int
 main(void)
 {
@@ -172,6 +227,7 @@ main(void)
 	blame();
 	crafted_names();
 	no_memory();
+	largest_sets();
 	scene_end(&scene);
 	return tap_done();
 }
