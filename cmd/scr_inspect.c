@@ -38,7 +38,8 @@ struct inspect {
 	/* State. */
 	size_t nargs;
 	int status;
-	bool drawn; /* a dataset was drawn */
+	bool counting; /* only count the datasets to be drawn */
+	size_t drawn;  /* their number */
 	struct arena *arena;
 	struct locate_caches caches;
 	struct json *files, *prefixes, *groups; /* with --json */
@@ -136,26 +137,6 @@ draws_on_stdout(const struct inspect *in)
 	       (in->html != NULL && str_eq(in->html, "-"));
 }
 
-static int
-refuse_second(struct error *err)
-{
-	return error_set(err, ERROR_USAGE,
-			 "--svg and --html: one dataset only");
-}
-
-/* Draw a dataset of the prefix `s` (NULL: in caches). */
-static int
-draw(struct inspect *in, const struct condition *h, const struct overview *s,
-     struct error *err)
-{
-	if (!draws(in))
-		return 0;
-	if (in->drawn)
-		return refuse_second(err);
-	in->drawn = true;
-	return picture_write(in->svg, in->html, h, s, err);
-}
-
 /* --- Prefixes --- */
 
 /* Show dataset `e`; if it is NULL, the dataset `name` in the layout of SCR
@@ -178,8 +159,8 @@ show_one(struct inspect *in, struct overview *s, const struct overview_entry *e,
 	style_dress(&in->choice.style, &in->out);
 	if (flush(in, NULL, rc < 0 ? NULL : err) < 0)
 		rc = -1;
-	if (rc == 0)
-		rc = draw(in, &h, s, err);
+	if (rc == 0 && draws(in))
+		rc = picture_write(in->svg, in->html, &h, s, err);
 	condition_fini(&h);
 	return rc;
 }
@@ -253,11 +234,19 @@ static int
 show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 	    struct error *err)
 {
-	struct json *list = app_json() ? json_new_array() : NULL;
+	struct json *list = NULL;
 	struct overview s;
-	bool old = false, ready = overview_init(&s, path, err) == 0;
-	int rc = ready ? 0 : -1;
+	bool old = false, ready = false;
+	int rc = 0;
 
+	/* Without names, show_some() counts them. */
+	if (in->counting) {
+		in->drawn += names->count > 0 ? names->count : 1;
+		return 0;
+	}
+	list = app_json() ? json_new_array() : NULL;
+	ready = overview_init(&s, path, err) == 0;
+	rc = ready ? 0 : -1;
 	in->look.index = s.index;
 	if (ready && s.index == NULL && s.count == 0 && names->count == 0)
 		rc = error_set(err, ERROR_ABSENT, "%s", s.no_index);
@@ -323,8 +312,8 @@ show_group(struct inspect *in, const struct locate_group *g, bool detail,
 		report_overview_row(t, &h);
 		report_reasons(&h, reasons);
 	}
-	if (rc == 0)
-		rc = draw(in, &h, NULL, err);
+	if (rc == 0 && draws(in))
+		rc = picture_write(in->svg, in->html, &h, NULL, err);
 	condition_fini(&h);
 	return rc;
 }
@@ -341,8 +330,10 @@ show_caches(struct inspect *in, struct error *err)
 
 	for (size_t i = 0; i < c->count; i++)
 		shown += wanted(in, c->groups[i].id);
-	if (draws(in) && shown + in->drawn > 1)
-		return refuse_second(err);
+	if (in->counting) {
+		in->drawn += shown;
+		return 0;
+	}
 	report_overview_start(&t);
 	for (size_t i = 0; rc == 0 && i < c->count; i++)
 		if (wanted(in, c->groups[i].id))
@@ -479,6 +470,21 @@ show_arguments(struct inspect *in, char **args)
 		failed(in, &err);
 }
 
+/* Refuse to draw several datasets, before any of them is shown. */
+static int
+check_drawn(struct inspect *in, char **args, struct error *err)
+{
+	in->counting = true;
+	show_arguments(in, args);
+	in->counting = false;
+	if (in->drawn > 1)
+		return error_set(err, ERROR_USAGE,
+				 "--svg and --html: one dataset only");
+	locate_caches_fini(&in->caches);
+	return in->status != STATUS_OK ? -1
+				       : locate_caches_init(&in->caches, err);
+}
+
 static int
 print_json(struct inspect *in)
 {
@@ -501,6 +507,8 @@ run(struct inspect *in, char **args)
 		error_no_memory(&err);
 		goto out;
 	}
+	if (draws(in) && check_drawn(in, args, &err) < 0)
+		goto out;
 	if (app_work_start(&in->look.work, in->jobs,
 			   in->look.deep || in->look.checksums ? "reading"
 							       : NULL,

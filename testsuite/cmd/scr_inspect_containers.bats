@@ -64,10 +64,20 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	try scr_inspect --svg x.svg -p n 1
 	assert_status 0
 	assert_xml x.svg
-	try scr_inspect --svg x.svg p p
-	assert_status 2
-	assert_stderr_one_line "one dataset only"
 	rm x.svg
+	# Refused before anything is shown or drawn.
+	for args in "--svg x.svg p p" "--html x.svg p n" "-p p --svg x.svg 1 1" \
+		"--html x.svg -d 1 p n" "--svg x.svg -d 1 -d 1 p"; do
+		# shellcheck disable=SC2086 # words
+		try scr_inspect $args
+		assert_status 2
+		assert_output_is ""
+		assert_stderr_one_line "one dataset only"
+		[ ! -e x.svg ]
+	done
+	try scr_inspect --json --svg x.svg p p
+	assert_status 2
+	assert_output_lacks '"datasets"'
 	try scr_inspect --svg x.svg p/.scr/index.scr
 	assert_status 2
 	assert_stderr_one_line "only datasets are drawn"
