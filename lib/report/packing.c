@@ -282,7 +282,12 @@ report_pack_text(const struct packed *p, const char *done,
 	char shown[SHOWN_MAX];
 
 	buf_printf(out, "%s: ", str_printable(shown, sizeof(shown), p->name));
-	if (r->done_before)
+	if (r->done_before && str_eq(done, "repacked"))
+		buf_printf(out, "its %zu %s this size and order already",
+			   r->containers,
+			   r->containers == 1 ? "container has"
+					      : "containers have");
+	else if (r->done_before)
 		buf_printf(out, "is %s already", done);
 	else
 		buf_printf(out, "%zu %s (%s) %s%s %s %zu %s%s",
@@ -293,6 +298,8 @@ report_pack_text(const struct packed *p, const char *done,
 			   r->hidden > 0 && !str_eq(done, "repacked")
 				   ? ", metadata too"
 				   : "");
+	if (r->done_before && r->removed + r->left == 0)
+		buf_add_str(out, ": nothing to do");
 	if (r->adopted > 0)
 		buf_printf(out, ", %zu were present already", r->adopted);
 	if (r->removed > 0 && r->done_before)

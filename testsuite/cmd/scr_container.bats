@@ -791,7 +791,15 @@ round() {
 		assert_stderr_empty
 		# shellcheck disable=SC2086 # may be nothing
 		try scr_container -p p pack $option 1
-		assert_output_has "is packed already"
+		assert_output_is "ckpt.1: is packed already: nothing to do"
+		assert_state "$was"
+	done
+	for option in "" "--size 5000" --dry-run; do
+		# shellcheck disable=SC2086 # may be nothing
+		try scr_container -p p repack $option 1
+		assert_status 0
+		assert_output_has "ckpt.1: its 41 containers have this size" \
+			" and order already: nothing to do; "
 		assert_state "$was"
 	done
 	scr_container -q -p p unpack 1
@@ -799,7 +807,7 @@ round() {
 	try scr_container -p p unpack 1
 	assert_status 0
 	assert_stderr_empty
-	assert_output_has "is unpacked already"
+	assert_output_is "ckpt.1: is unpacked already: nothing to do"
 	assert_state "$was"
 }
 
