@@ -86,9 +86,10 @@ int pack_make_dir(const struct packed *p, struct error *err);
 int pack_switch(struct packing *w, bool plain, struct error *err);
 
 /* Remove containers that neither map lists; *count (or NULL) is increased by
- * their number. */
+ * their number.  `dry_run`: only count. */
 int pack_sweep(const struct packed *p, const struct segmap *data,
-	       const struct segmap *red, size_t *count, struct error *err);
+	       const struct segmap *red, bool dry_run, size_t *count,
+	       struct error *err);
 
 /* Remove leftovers of an interrupted run from the metadata directory: temporary
  * files, and parts of rank2file and packed.* that rank2file, as read, does not

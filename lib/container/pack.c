@@ -258,7 +258,8 @@ find_shared(struct packing *w, const struct segmap *m, struct error *err)
 	return 0;
 }
 
-/* Remove one original, unless it changed since it was packed. */
+/* Remove one original (a dry run: count it), unless it changed since it was
+ * packed. */
 static int
 remove_original(struct packing *w, struct pathcache *dir, const char *path,
 		const struct stat *was, struct error *err)
@@ -278,7 +279,7 @@ remove_original(struct packing *w, struct pathcache *dir, const char *path,
 		atomic_fetch_add(&w->left, 1);
 		work_say(w->po->work, "%s: changed since it was packed: kept",
 			 path);
-	} else if (unlinkat(parent, base, 0) < 0) {
+	} else if (!w->po->work->dry_run && unlinkat(parent, base, 0) < 0) {
 		rc = error_sys(err, "%s: cannot remove", path);
 	} else {
 		atomic_fetch_add(&w->removed, 1);
@@ -413,13 +414,15 @@ mend_map(struct packing *w, struct error *err)
 static int
 sweep_leftovers(struct packing *w, struct error *err)
 {
+	const bool dry = w->po->work->dry_run;
 	const struct packed *p = w->p;
 
 	w->out->done_before = true;
 	if (packed_refuse_incomplete(p, err) < 0 ||
-	    pack_forget_replaced(w->p, w->po->work, err) < 0 ||
-	    pack_sweep(p, &p->map, &p->hidden.red, &w->out->removed, err) < 0 ||
-	    pack_sweep_parts(p, err) < 0 || sweep_temps(w, err) < 0)
+	    (!dry && pack_forget_replaced(w->p, w->po->work, err) < 0) ||
+	    pack_sweep(p, &p->map, &p->hidden.red, dry, &w->out->removed, err) <
+		    0 ||
+	    (!dry && (pack_sweep_parts(p, err) < 0 || sweep_temps(w, err) < 0)))
 		return -1;
 	if (!w->po->keep &&
 	    (sweep_hidden(w, err) < 0 || find_shared(w, &p->map, err) < 0))
@@ -428,7 +431,7 @@ sweep_leftovers(struct packing *w, struct error *err)
 		if (sweep_original(w, i, err) < 0)
 			return -1;
 	/* Last, because the parts listed in p->r2f are removed. */
-	return mend_map(w, err);
+	return dry ? 0 : mend_map(w, err);
 }
 
 /* After a failure, remove what was written, unless the new map is in place. */
@@ -442,7 +445,7 @@ take_back(const struct packing *w)
 	if (rank2file_load(p->meta_fd, p->base, &now, NULL) < 0)
 		return;
 	if (!segmap_is_packed(&now)) {
-		(void)pack_sweep(p, &none, &none, NULL, NULL);
+		(void)pack_sweep(p, &none, &none, false, NULL, NULL);
 		(void)pack_sweep_parts(p, NULL);
 		if (p->layout == 3)
 			(void)unlinkat(p->root_fd, SEGMAP_DIR, AT_REMOVEDIR);
@@ -498,9 +501,9 @@ pack_new(struct packing *w, struct error *err)
 		       "the containers", err) < 0)
 		return -1;
 	if (po->work->dry_run)
-		return 0;
+		return po->keep ? 0 : remove_originals(w, err);
 	if (pack_make_dir(p, err) < 0 || marks_remove(p->meta_fd, err) < 0 ||
-	    pack_sweep(p, &none, &none, NULL, err) < 0 ||
+	    pack_sweep(p, &none, &none, false, NULL, err) < 0 ||
 	    pack_sweep_parts(p, err) < 0 ||
 	    pack_write(w, &w->map, p->file_fd, err) < 0 ||
 	    (po->redundancy &&
@@ -550,7 +553,7 @@ pack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	else if (po->layout == 1 && p->layout == 3)
 		rc = pack_copy(&w, err);
 	else if (p->is_packed)
-		rc = po->work->dry_run ? 0 : sweep_leftovers(&w, err);
+		rc = sweep_leftovers(&w, err);
 	else
 		rc = pack_new(&w, err);
 	if (rc < 0)

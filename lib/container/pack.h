@@ -64,7 +64,8 @@ struct pack_result {
 	size_t files, containers; /* packed user files; containers */
 	size_t hidden;	/* packed metadata files; repack: they stay there */
 	size_t adopted; /* unpack: existing files that are right */
-	size_t removed; /* removed originals or containers */
+	size_t removed; /* removed originals or containers; a dry run counts
+			   those to be removed */
 	size_t left;	/* originals not removed: changed meanwhile */
 	size_t shared;	/* the same: another dataset owns them, too */
 	enum pack_spare spare;

@@ -28,6 +28,7 @@
 struct sweeping {
 	struct map *named;
 	int dirfd;
+	bool dry_run; /* only count */
 	size_t *count;
 };
 
@@ -51,7 +52,7 @@ sweep_name(void *arg, const char *name, struct error *err)
 	snprintf(full, sizeof(full), SEGMAP_DIR "/%s", name);
 	if (map_get(s->named, full) != MAP_NONE)
 		return 0;
-	if (unlinkat(s->dirfd, name, 0) < 0)
+	if (!s->dry_run && unlinkat(s->dirfd, name, 0) < 0)
 		return errno == ENOENT || errno == EISDIR
 			       ? 0
 			       : error_sys(err, "%s: cannot remove", full);
@@ -62,9 +63,14 @@ sweep_name(void *arg, const char *name, struct error *err)
 
 int
 pack_sweep(const struct packed *p, const struct segmap *data,
-	   const struct segmap *red, size_t *count, struct error *err)
+	   const struct segmap *red, bool dry_run, size_t *count,
+	   struct error *err)
 {
-	struct sweeping s = { .named = map_new(), .count = count };
+	struct sweeping s = {
+		.named = map_new(),
+		.dry_run = dry_run,
+		.count = count,
+	};
 	int rc = -1;
 
 	s.dirfd = dir_open_file(p->root_fd, SEGMAP_DIR,

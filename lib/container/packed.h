@@ -243,6 +243,12 @@ int packed_refuse_marked(const struct packed *p, size_t first, size_t count,
 int packed_lost_redundancy(const struct packed *p, bool *lost, size_t *count,
 			   struct error *err);
 
+/* Refuse to start reading files only[i] of `m` if a container is missing, lacks
+ * some of their bytes, or cannot be opened: ERROR_DAMAGED with its remedy, or
+ * why. */
+int packed_refuse_short(const struct packed *p, const struct segmap *m,
+			const bool *only, struct error *err);
+
 /*
  * Call after reading from containers failed with *err.  If a container is
  * missing or too short, set *err to ERROR_DAMAGED with this reason and its

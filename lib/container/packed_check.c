@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -491,23 +492,70 @@ packed_healthy(const struct packed_health *h)
 	       !h->unfinished && !h->map_damaged;
 }
 
+/* Fail if container `c` lacks some of its first `need` bytes, or cannot be
+ * opened. */
+static int
+check_reach(const struct packed *p, const struct segmap_container *c,
+	    uint64_t need, struct error *err)
+{
+	struct packed_flaw flaw;
+	char text[SHOWN_MAX];
+	int fd = -1;
+
+	if (container_flaw(p, c, &flaw, text, err) < 0)
+		return -1;
+	if (text[0] != '\0' && flaw.have < need) {
+		error_set(err, ERROR_DAMAGED, "%s: %s: %s", p->name, c->name,
+			  text);
+		return error_remedy(err, REMEDY_REBUILD);
+	}
+	fd = path_open_beneath(p->root_fd, c->name, O_RDONLY | O_NONBLOCK, 0,
+			       err);
+	if (fd < 0)
+		return -1;
+	close(fd);
+	return 0;
+}
+
+int
+packed_refuse_short(const struct packed *p, const struct segmap *m,
+		    const bool *only, struct error *err)
+{
+	uint64_t *need = mem_calloc(m->ncontainers + 1, sizeof(*need));
+	int rc = 0;
+
+	if (need == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
+
+		for (size_t k = 0; only[i] && k < f->nsegs; k++) {
+			const struct segment *s = &m->segs[f->first + k];
+
+			if (s->off + s->len > need[s->container])
+				need[s->container] = s->off + s->len;
+		}
+	}
+	for (size_t i = 0; i < m->ncontainers && rc == 0; i++)
+		if (need[i] > 0)
+			rc = check_reach(p, &m->containers[i], need[i], err);
+	mem_free(need);
+	return rc;
+}
+
 /* Does a container of `m` lack bytes of its files?  Then set *err to it. */
 static bool
 blame(const struct packed *p, const struct segmap *m, struct error *err)
 {
-	for (size_t i = 0; i < m->ncontainers; i++) {
-		const struct segmap_container *c = &m->containers[i];
-		struct packed_flaw flaw;
-		char text[SHOWN_MAX];
+	struct error why = ERROR_INIT;
 
-		if (container_flaw(p, c, &flaw, text, NULL) < 0 ||
-		    text[0] == '\0' || flaw.have >= c->used)
-			continue;
-		error_set(err, ERROR_DAMAGED, "%s: %s: %s", p->name, c->name,
-			  text);
-		error_remedy(err, REMEDY_REBUILD);
-		return true;
-	}
+	for (size_t i = 0; i < m->ncontainers; i++)
+		if (check_reach(p, &m->containers[i], m->containers[i].used,
+				&why) < 0 &&
+		    why.kind == ERROR_DAMAGED) {
+			error_pass(err, &why);
+			return true;
+		}
 	return false;
 }
 

@@ -245,7 +245,7 @@ put_map(struct repacking *r, struct error *err)
 {
 	if (compose(r, err) < 0 || pack_switch(&r->w, false, err) < 0)
 		return -1;
-	return pack_sweep(r->w.p, &r->w.map, &r->w.hidden.red,
+	return pack_sweep(r->w.p, &r->w.map, &r->w.hidden.red, false,
 			  &r->w.out->removed, err);
 }
 
@@ -335,7 +335,7 @@ renumber(struct repacking *r, struct error *err)
 	close(fd);
 	if (rc < 0 || pack_switch(w, false, err) < 0)
 		return -1;
-	return pack_sweep(w->p, &w->map, &w->hidden.red, NULL, err);
+	return pack_sweep(w->p, &w->map, &w->hidden.red, false, NULL, err);
 }
 
 /* --- All steps --- */
@@ -436,9 +436,12 @@ work(struct repacking *r, struct error *err)
 	w->out->done_before = same_layout(r->old, &r->next, w->from) &&
 			      numbered_from_zero(r->old) && p->flaw == NULL &&
 			      packed_has_copy(p);
-	if (w->po->work->dry_run)
+	if (w->po->work->dry_run) {
+		if (!same_layout(r->old, &r->next, w->from))
+			w->out->removed = r->old->ncontainers;
 		return 0;
-	if (pack_sweep(p, &p->map, &w->hidden.red, NULL, err) < 0 ||
+	}
+	if (pack_sweep(p, &p->map, &w->hidden.red, false, NULL, err) < 0 ||
 	    pack_sweep_parts(p, err) < 0)
 		return -1;
 	if (w->out->done_before)

@@ -2,7 +2,7 @@
 /*
  * unpack.c - unpack containers into files.
  *
- *   look    compare existing files
+ *   look    compare existing files; are the containers long enough?
  *   write   containers -> temporary files beside the targets
  *   commit  modes, owners, times; synced; renamed
  *   switch  rank2file without segments, by one rename
@@ -294,15 +294,19 @@ restore_order(struct unpacking *u, struct error *err)
 	return from->moving ? 0 : segmap_sort(from, to->files, err);
 }
 
-/* Remove the containers and their directory. */
+/* Remove the containers and their directory; a dry run counts them. */
 static int
 sweep(struct unpacking *u, struct error *err)
 {
 	const struct segmap none = { .ncontainers = 0 };
+	const bool dry = u->w.po->work->dry_run;
 	const struct packed *p = u->w.p;
 
-	if (pack_sweep(p, &none, &none, &u->w.out->removed, err) < 0 ||
-	    (p->layout == 3 && marks_remove(p->meta_fd, err) < 0))
+	if (pack_sweep(p, &none, &none, dry, &u->w.out->removed, err) < 0)
+		return -1;
+	if (dry)
+		return 0;
+	if ((p->layout == 3 && marks_remove(p->meta_fd, err) < 0))
 		return -1;
 	/* Other files may be in the directory. */
 	if (p->layout == 3 &&
@@ -379,13 +383,15 @@ work(struct unpacking *u, struct error *err)
 	    segmap_refuse_twins(&p->map, NULL, ERROR_DAMAGED,
 				"cannot be unpacked", err) < 0 ||
 	    (!w->po->force && packed_refuse_incomplete(p, err) < 0) ||
-	    look(u, err) < 0 || look_hidden(u, err) < 0)
+	    look(u, err) < 0 || look_hidden(u, err) < 0 ||
+	    packed_refuse_short(p, &p->map, u->wanted, err) < 0 ||
+	    packed_refuse_short(p, &p->hidden.red, u->red_wanted, err) < 0)
 		return -1;
 	if ((!w->po->work->dry_run && put_clear(u->put, err) < 0) ||
 	    put_check_room(u->put, "the files", err) < 0)
 		return -1;
 	if (w->po->work->dry_run)
-		return 0;
+		return sweep(u, err);
 	if (look_at_dirs(u, err) < 0 || put_new_dirs(u->put, err) < 0 ||
 	    write_files(u, &p->map, u->wanted, &u->data, err) < 0 ||
 	    write_redundancy(u, err) < 0 || put_commit(u->put, err) < 0 ||
@@ -425,9 +431,7 @@ unpack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	for (size_t i = 0; i < p->map.nfiles; i++)
 		out->files += p->map.files[i].nsegs > 0;
 	if (po->work->dry_run || pack_sweep_parts(p, err) == 0)
-		rc = p->is_packed	 ? work(&u, err)
-		     : po->work->dry_run ? 0
-					 : sweep(&u, err);
+		rc = p->is_packed ? work(&u, err) : sweep(&u, err);
 	if (rc < 0)
 		room_explain(p->file_fd, 0, err);
 	put_free(u.put);

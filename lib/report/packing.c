@@ -303,8 +303,9 @@ report_pack_text(const struct packed *p, const char *done,
 	if (r->adopted > 0)
 		buf_printf(out, ", %zu were present already", r->adopted);
 	if (r->removed > 0 && r->done_before)
-		buf_printf(out, ", %zu left-over %s removed",
-			   str_count(r->removed, "file"));
+		buf_printf(out, ", %zu left-over %s %sremoved",
+			   str_count(r->removed, "file"),
+			   dry_run ? "would be " : "");
 	if (r->left > 0)
 		buf_printf(out,
 			   ", %zu %s kept that differ from the packed ones",

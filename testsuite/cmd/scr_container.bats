@@ -811,6 +811,62 @@ round() {
 	assert_state "$was"
 }
 
+# --dry-run refuses what the run refuses, and promises what it does.
+@test "unpack --dry-run looks at the containers, as the run does" {
+	make whole
+	scr_container -q -p whole pack --size 20000 --with-redundancy 1
+	local change said
+	for change in "rm $ctr/ctr.3.scr" "truncate -s -5 $ctr/ctr.3.scr" \
+		"truncate -s +5 $ctr/ctr.3.scr" "truncate -s 0 $ctr/ctr.0.scr" \
+		"rm $ctr/red.1.scr" "truncate -s -5 $ctr/red.1.scr" \
+		"rm $ctr/ctr.3.scr && mkdir $ctr/ctr.3.scr"; do
+		rm -rf p
+		cp -a whole p
+		eval "$change"
+		was=$(state p)
+		try scr_container -p p unpack --dry-run 1
+		assert_state "$was"
+		said=$status:${output/would be /}:$stderr
+		try scr_container -p p unpack 1
+		[ "$said" = "$status:$output:$stderr" ] ||
+			failed "after $change: $said"
+	done
+	rm -rf p
+	cp -a whole p
+	rm "$ctr/ctr.3.scr"
+	try scr_container -p p unpack --dry-run 1
+	assert_status 3
+	assert_output_is ""
+	assert_stderr_one_line "ctr.3.scr: missing: scr_rebuild -p p 1"
+	# A container that no missing file needs.
+	make plain
+	cp -a plain/ckpt.1 p
+	try scr_container -p p unpack --dry-run 1
+	assert_status 0
+	assert_output_has "16 were present already"
+}
+
+@test "--dry-run counts what the run does" {
+	make p
+	json_of() { try scr_container -p p --json "$@" 1 && assert_status 0; }
+	for verb in "pack --keep --with-redundancy" pack "repack --size 9000" \
+		repack unpack unpack pack pack; do
+		was=$(state p)
+		# shellcheck disable=SC2086 # words
+		json_of $verb --dry-run
+		promised=$output
+		assert_state "$was"
+		# shellcheck disable=SC2086 # words
+		json_of $verb
+		assert_output_is "$promised"
+	done
+	scr_container -q -p p unpack 1
+	scr_container -q -p p pack --keep 1
+	try scr_container -p p pack --dry-run 1
+	assert_output_is \
+		"ckpt.1: is packed already, 16 left-over files would be removed"
+}
+
 @test "--dry-run reports what would be done, changes nothing" {
 	make p
 	was=$(state p)
