@@ -183,10 +183,7 @@ add_next(struct catalogue *c, const struct packed *p,
 
 	index_newest(ix, n.newest);
 	if (status == STATUS_DAMAGED && (data || h->map_damaged))
-		report_packed_command(!data ? NULL
-				      : h->hidden_bad == 0
-					      ? "scr_rebuild --checksums"
-					      : "scr_rebuild --deep",
+		report_packed_command(data ? "scr_rebuild --checksums" : NULL,
 				      c, p, next, sizeof(next));
 	else if (status != STATUS_OK && p->layout != 1)
 		report_next_step(c, ix, p->id, &n, next, sizeof(next));

@@ -34,7 +34,6 @@ enum error_remedy {
 	REMEDY_INDEX,	  /* build the dataset's index entry */
 	REMEDY_REBUILD,	  /* rebuild the dataset */
 	REMEDY_CHECKSUMS, /* the same, after comparing checksums */
-	REMEDY_DEEP,	  /* the same, comparing redundancy with data */
 	REMEDY_VERIFY,	  /* list the damage */
 };
 

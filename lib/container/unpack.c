@@ -260,21 +260,6 @@ write_files(struct unpacking *u, const struct segmap *m, const bool *wanted,
 		       : packed_copy(&copy, &from, err);
 }
 
-/* The checksums of a rebuild are those of the data: it finds damaged redundancy
- * only if it compares the two. */
-static int
-write_redundancy(struct unpacking *u, struct error *err)
-{
-	struct error why = ERROR_INIT;
-
-	if (write_files(u, &u->w.p->hidden.red, u->red_wanted, &u->red, &why) ==
-	    0)
-		return 0;
-	if (why.remedy == REMEDY_CHECKSUMS)
-		error_remedy(&why, REMEDY_DEEP);
-	return error_pass(err, &why);
-}
-
 /* --- Sweep --- */
 
 /* Sort the files of each rank by place, so that they can be packed again in the
@@ -394,9 +379,9 @@ work(struct unpacking *u, struct error *err)
 		return sweep(u, err);
 	if (look_at_dirs(u, err) < 0 || put_new_dirs(u->put, err) < 0 ||
 	    write_files(u, &p->map, u->wanted, &u->data, err) < 0 ||
-	    write_redundancy(u, err) < 0 || put_commit(u->put, err) < 0 ||
-	    restore_order(u, err) < 0 || pack_switch(w, true, err) < 0 ||
-	    sweep(u, err) < 0)
+	    write_files(u, &p->hidden.red, u->red_wanted, &u->red, err) < 0 ||
+	    put_commit(u->put, err) < 0 || restore_order(u, err) < 0 ||
+	    pack_switch(w, true, err) < 0 || sweep(u, err) < 0)
 		return -1;
 	restore_times(u);
 	return 0;

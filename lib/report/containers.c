@@ -253,6 +253,36 @@ note_flaw(void *arg, const struct packed_flaw *f)
 		l->l->report(l->l->arg, f->text);
 }
 
+/* Mark the packed redundancy files that the plan found damaged. */
+static int
+ask_plan_reds(struct looking *l, struct error *err)
+{
+	struct containers_part *part = &l->k->parts[REDUNDANCY];
+	const struct segmap *m = part->map;
+	const struct plan *p = l->l->plan;
+	struct map *by = segmap_by_path(m);
+
+	if (by == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < p->nsets; i++)
+		for (uint32_t k = 0; k < p->sets[i].n; k++) {
+			const struct plan_member *is = &p->sets[i].members[k];
+			const size_t at = is->wrong_sum ? map_get(by, is->name)
+							: MAP_NONE;
+
+			if (at == MAP_NONE)
+				continue;
+			spoil_file(part, at);
+			for (size_t s = 0; s < m->files[at].nsegs; s++)
+				spoil(listed(l->k, part,
+					     m->segs[m->files[at].first + s]
+						     .container),
+				      CONTAINER_SUM);
+		}
+	map_free(by);
+	return 0;
+}
+
 /* Take over the plan's findings: files with wrong checksums, counted in *wrong,
  * and segments that a rebuild left unfinished. */
 static int
@@ -289,7 +319,7 @@ ask_plan(struct looking *l, size_t *wrong, struct error *err)
 		}
 	}
 	map_free(by);
-	return 0;
+	return ask_plan_reds(l, err);
 }
 
 static int

@@ -24,7 +24,6 @@ report_remedy(struct error *err, struct catalogue *c, int64_t id)
 		[REMEDY_INDEX] = "scr_index --build",
 		[REMEDY_REBUILD] = "scr_rebuild",
 		[REMEDY_CHECKSUMS] = "scr_rebuild --checksums",
-		[REMEDY_DEEP] = "scr_rebuild --deep",
 		[REMEDY_VERIFY] = "scr_container verify",
 	};
 	const struct error why = *err;

@@ -445,6 +445,10 @@ report_rebuild(const struct plan *p)
 	for (size_t i = 0; i < p->nfiles; i++)
 		if (p->files[i].state == FILE_WRONG_CRC)
 			return "scr_rebuild --checksums";
+	for (size_t i = 0; i < p->nsets; i++)
+		for (uint32_t m = 0; m < p->sets[i].n; m++)
+			if (p->sets[i].members[m].wrong_sum)
+				return "scr_rebuild --checksums";
 	return "scr_rebuild";
 }
 

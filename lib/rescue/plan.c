@@ -242,6 +242,9 @@ make(struct planner *w, struct error *err)
 	    plan_compose_finish(w, err) < 0 || check_any(w, err) < 0)
 		return -1;
 	plan_finish(w);
+	if ((w->o->flags & PLAN_CHECKSUMS) && !w->bare && !reported &&
+	    plan_check_reds(w, err) < 0)
+		return -1;
 	return plan_renew_gone(w, err);
 }
 

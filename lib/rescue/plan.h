@@ -147,6 +147,7 @@ struct plan_member {
 	const char *name;    /* of the redundancy file; NULL: unknown */
 	const char *problem; /* why it cannot be used; NULL: it can */
 	bool unread;	     /* because of an I/O error: it may be right */
+	bool wrong_sum;	     /* only its recorded checksum shows the damage */
 	uint64_t file_size;
 	struct redset_member list; /* its files; valid if list.known */
 	uint32_t *files; /* index in plan.files of list.files[i], or PLAN_NONE;
@@ -228,7 +229,8 @@ enum {
 	/* open every redundancy file's header, and take the checksums in
 	 * rank2file: for deep_check() */
 	PLAN_HEADERS = 1 << 0,
-	PLAN_CHECKSUMS = 1 << 1, /* read files that have a recorded CRC */
+	/* read files that have a recorded CRC, also packed redundancy files */
+	PLAN_CHECKSUMS = 1 << 1,
 	/* open one header of each set that lacks nothing, and compare the sizes
 	 * of its other redundancy files, to find the tolerance of the set */
 	PLAN_SCHEMES = 1 << 2,

@@ -396,6 +396,10 @@ const char *plan_unknown_lists(const struct plan_set *s, const bool *any,
  * changes the state of the file. */
 int plan_check_all(struct planner *w, struct error *err);
 
+/* The same for packed redundancy files, whose checksums were recorded when they
+ * were packed: when the plan is made. */
+int plan_check_reds(struct planner *w, struct error *err);
+
 /* --- plan.c --- */
 
 /* Make the plan from the names that were added: all steps in their order. */

@@ -1260,7 +1260,7 @@ damaged() {
 	try scr_container -p p unpack 1
 	assert_status 3
 	assert_stderr_one_line reddesc
-	assert_stderr_has "scr_rebuild -p p --deep 1"
+	assert_stderr_has "scr_rebuild -p p --checksums 1"
 	flip $ctr/red.0.scr 10
 	diff <(tree_sha p) - <<<"$was"
 }

@@ -266,6 +266,38 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 
 # --- SVG ---------------------------------------------------------------------
 
+@test "--checksums reads packed redundancy files, as verify does" {
+	make p --with-redundancy
+	cp -a p whole
+	# A header, a body; over files, over filemaps: the next line repairs it.
+	for at in 20 2000 "$(($(stat -c %s "$(ctr p)/red.1.scr") - 5))"; do
+		rm -rf p
+		cp -a whole p
+		damage "$(ctr p)/red.1.scr" "$at"
+		try scr_container -p p verify 1
+		assert_status 3
+		assert_line "^next: scr_rebuild -p p --checksums 1$"
+		try scr_inspect -p p --checksums
+		assert_status 3
+		assert_output_has "1 redundancy file missing or damaged" \
+			"next:       scr_rebuild -p p --checksums 1"
+		try scr_inspect -p p --checksums 1
+		assert_status 3
+		assert_output_has "packed too; 1 damaged" \
+			"next:       scr_rebuild -p p --checksums 1"
+		assert_line "red.1.scr .* 4  wrong checksum$"
+		try scr_index -p p --verify --checksums 1
+		assert_status 3
+		try scr_rebuild -p p --checksums 1
+		assert_status 0
+		assert_output_has " 1 redundancy file,"
+		try scr_inspect -p p --checksums 1
+		assert_status 0
+		try scr_container -p p verify 1
+		assert_status 0
+	done
+}
+
 @test "--svg writes a picture, all or nothing" {
 	make p --with-redundancy
 	try scr_inspect --svg x.svg -p p 1
