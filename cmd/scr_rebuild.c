@@ -190,7 +190,7 @@ warn_of_map(const struct plan *p, struct catalogue *c, int64_t id)
 				     next, sizeof(next)));
 }
 
-/* Run the rebuild.  Returns an exit status; errors go to *err. */
+/* Run the rebuild; a dry run checks the room for it.  Returns an exit status; errors go to *err. */
 static int
 carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	  struct plan *p, struct json *j, struct error *err)
@@ -209,13 +209,16 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	};
 
 	if (p->verdict == SET_LOST && !ro.partial) {
-		plan_error(p, err);
+		if (!s->dry_run) /* else the plan says so */
+			plan_error(p, err);
 		return status;
 	}
 	w.detail = w.log; /* report damage found while reading */
 	rc = rebuild(p, &ro, &r, err);
 	if (rc < 0)
 		return error_status(err->kind);
+	if (s->dry_run)
+		return status;
 	if (show_result(t, &r, j) != STATUS_OK)
 		return STATUS_FAILED;
 	if (p->verdict == SET_LOST) {
@@ -262,10 +265,8 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 		if (!app_json() && app_verbosity() >= 0)
 			printf("nothing to rebuild: all files, filemaps and "
 			       "redundancy files are present\n");
-	} else if (s->dry_run) {
-		status = error_worse_status(plan_data_status(p),
-					    show_plan(p, j));
-		goto out;
+	} else if (s->dry_run && show_plan(p, j) != STATUS_OK) {
+		status = STATUS_FAILED;
 	} else {
 		status = carry_out(s, t, c, p, j, err);
 	}

@@ -166,11 +166,7 @@ protect(struct catalogue *c, int64_t id, const struct protect_options *po,
 	if (p == NULL)
 		return -1;
 	if (plan_protect(p, po->type, po->set_size, po->failures, err) == 0)
-		rc = o->work.dry_run ? 0 : rebuild(p, &ro, out, err);
-	if (rc == 0 && o->work.dry_run) {
-		out->redundancy = p->red_missing;
-		out->bytes_written = p->bytes_written;
-	}
+		rc = rebuild(p, &ro, out, err);
 	plan_free(p);
 	return rc;
 }

@@ -220,6 +220,21 @@ compute_memory(const struct work *work, unsigned threads)
 	return work->memory ? work->memory / threads : COMPUTE_WORKER_MEMORY;
 }
 
+uint64_t
+compute_bytes(const struct compute_set *sets, size_t nsets)
+{
+	uint64_t sum = 0;
+
+	for (size_t s = 0; s < nsets; s++) {
+		const struct solution *sol = sets[s].solution;
+
+		for (size_t j = 0; j < sol->njobs; j++)
+			sum += sol->jobs[j].len *
+			       (sol->jobs[j].nin + sol->jobs[j].nout);
+	}
+	return sum;
+}
+
 /* Choose the largest block with which all strings of the widest job fit into a
  * worker's memory, within COMPUTE_BLOCK_MIN and COMPUTE_BLOCK. */
 static void

@@ -61,6 +61,9 @@ struct compute_options {
 /* Buffer memory in bytes for each of `threads` threads. */
 uint64_t compute_memory(const struct work *work, unsigned threads);
 
+/* The bytes that compute() adds to the progress. */
+uint64_t compute_bytes(const struct compute_set *sets, size_t nsets);
+
 /* Run all jobs, in any order.  Each output byte is written once.  Returns 0, or
  * -1 on error. */
 int compute(const struct compute_set *sets, size_t nsets,

@@ -99,7 +99,6 @@ static void
 count_sets(struct plan *p)
 {
 	p->red_missing = 0;
-	p->bytes_read = p->bytes_written = 0;
 	for (size_t i = 0; i < p->nsets; i++) {
 		const struct plan_set *s = &p->sets[i];
 
@@ -107,12 +106,69 @@ count_sets(struct plan *p)
 			p->verdict = s->verdict;
 		for (uint32_t m = 0; m < s->n; m++)
 			p->red_missing += s->members[m].fate == FATE_REBUILD;
-		for (size_t j = 0;
-		     s->solution != NULL && j < s->solution->njobs; j++) {
-			const struct solve_job *job = &s->solution->jobs[j];
+	}
+}
 
-			p->bytes_read += job->len * job->nin;
-			p->bytes_written += job->len * job->nout;
+/* --- Bytes that a rebuild reads and writes --- */
+
+/* A chunk can reach beyond the end of its string: nothing is read there. */
+static uint64_t
+bytes_in(const struct plan_set *s, const struct solve_job *j)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < j->nin; i++) {
+		const struct solve_ref *r = &j->in[i];
+		const struct plan_member *m = &s->members[r->member];
+		const uint64_t end =
+			r->body ? m->red->body_size : m->list.bytes;
+
+		if (r->off < end)
+			sum += end - r->off < j->len ? end - r->off : j->len;
+	}
+	return sum;
+}
+
+/* The files of a member that are written: data or a filemap, redundancy. */
+static uint64_t
+bytes_out(const struct plan *p, const struct plan_set *s,
+	  const struct plan_member *m)
+{
+	const struct plan_rank *r =
+		m->rank < p->nranks ? &p->ranks[m->rank] : NULL;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++)
+		if (m->files[i] != PLAN_NONE &&
+		    p->files[m->files[i]].fate == FATE_REBUILD)
+			sum += p->files[m->files[i]].attr.size;
+	if (s->map && r != NULL && r->map.fate == FATE_REBUILD)
+		sum += r->map.image_size;
+	if (m->fate == FATE_REBUILD && m->name != NULL)
+		sum += m->red->header_size + m->red->body_size +
+		       (plan_writes_descriptor(m)
+				? m->red->descriptor.image_size
+				: 0);
+	return sum;
+}
+
+static void
+count_bytes(struct plan *p)
+{
+	p->bytes_read = p->bytes_written = 0;
+	for (size_t i = 0; i < p->nsets; i++) {
+		const struct plan_set *s = &p->sets[i];
+
+		if (s->solution == NULL || s->verdict == SET_WHOLE)
+			continue;
+		for (size_t j = 0; j < s->solution->njobs; j++)
+			p->bytes_read += bytes_in(s, &s->solution->jobs[j]);
+		for (uint32_t m = 0; m < s->n; m++) {
+			const struct plan_member *is = &s->members[m];
+
+			p->bytes_written += bytes_out(p, s, is);
+			if (plan_copies_body(s, is))
+				p->bytes_read += is->red->body_size;
 		}
 	}
 }
@@ -156,6 +212,7 @@ plan_finish(struct planner *w)
 	count_files(w);
 	count_ranks(w);
 	count_sets(p);
+	count_bytes(p);
 	if (p->files_rebuild + p->maps_missing > 0 && p->verdict == SET_WHOLE)
 		p->verdict = SET_REBUILDABLE;
 	if (p->files_lost + p->maps_lost > 0)

@@ -374,7 +374,7 @@ renew_set(struct planner *w, struct plan_set *s, struct error *err)
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->members[i].list.known &&
 		    (plan_name_member(w, s, i, w->p.arena, err) < 0 ||
-		     plan_make_header(s, i, w->p.arena, err) < 0))
+		     plan_make_header(w, s, i, w->p.arena, err) < 0))
 			return -1;
 	return plan_solve_set(w, s, w->p.arena, err);
 }

@@ -320,8 +320,8 @@ int plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
 		     struct arena *arena, struct error *err);
 
 /* Encode the header of a member whose redundancy file will be rewritten. */
-int plan_make_header(struct plan_set *s, uint32_t member, struct arena *arena,
-		     struct error *err);
+int plan_make_header(const struct planner *w, struct plan_set *s,
+		     uint32_t member, struct arena *arena, struct error *err);
 
 /* --- plan_renew.c --- */
 

@@ -38,7 +38,7 @@ mark_body(struct planner *w, struct plan_set *s, uint32_t member,
 	s->members[member].state = RED_DAMAGED;
 	s->members[member].problem = problem;
 	s->members[member].unread = unread;
-	if (plan_make_header(s, member, w->p.arena, err) < 0)
+	if (plan_make_header(w, s, member, w->p.arena, err) < 0)
 		return -1;
 	return plan_solve_set(w, s, w->p.arena, err);
 }

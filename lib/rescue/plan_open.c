@@ -366,12 +366,24 @@ facts_init(struct facts *f, const struct plan_set *s, struct error *err)
 	return 0;
 }
 
+/* Is a descriptor neither a file nor packed? */
+static bool
+is_missing(const struct planner *w, const struct plan_meta *d)
+{
+	struct stat st;
+
+	return w->reported || (!plan_has_packed(&w->p, d->name) &&
+			       path_stat_beneath(w->p.places[d->place].meta_fd,
+						 d->name, &st, NULL) < 0);
+}
+
 /* Encode header and descriptor of a member whose file will be rewritten. */
 static int
-make_images(struct plan_set *s, uint32_t member, const struct facts *f,
-	    struct arena *arena, struct error *err)
+make_images(const struct planner *w, struct plan_set *s, uint32_t member,
+	    const struct facts *f, struct arena *arena, struct error *err)
 {
 	struct plan_member *m = &s->members[member];
+	struct plan_meta *d = &m->red->descriptor;
 	struct error local = ERROR_INIT;
 
 	if (redset_body_size(f->lists, s->chunk, member, &m->red->body_size,
@@ -385,14 +397,15 @@ make_images(struct plan_set *s, uint32_t member, const struct facts *f,
 		return error_pass(err, &local);
 	}
 	m->red->body_start = m->red->header_size;
+	if (d->name != NULL && is_missing(w, d))
+		d->fate = FATE_REBUILD;
 	return keep_image(redset_descriptor_build(f->descs, member, err), arena,
-			  &m->red->descriptor.image,
-			  &m->red->descriptor.image_size, err);
+			  &d->image, &d->image_size, err);
 }
 
 int
-plan_make_header(struct plan_set *s, uint32_t member, struct arena *arena,
-		 struct error *err)
+plan_make_header(const struct planner *w, struct plan_set *s, uint32_t member,
+		 struct arena *arena, struct error *err)
 {
 	struct facts f;
 	int rc = -1;
@@ -401,7 +414,7 @@ plan_make_header(struct plan_set *s, uint32_t member, struct arena *arena,
 		return 0;
 	if (facts_init(&f, s, err) < 0)
 		return -1;
-	rc = make_images(s, member, &f, arena, err);
+	rc = make_images(w, s, member, &f, arena, err);
 	facts_fini(&f);
 	return rc;
 }
@@ -475,7 +488,7 @@ finish_member(const struct planner *w, struct plan_set *s, uint32_t member,
 		check_size(s, member, f->lists);
 	if (m->state == RED_PRESENT)
 		return 0;
-	if (make_images(s, member, f, arena, err) < 0)
+	if (make_images(w, s, member, f, arena, err) < 0)
 		return -1;
 	plan_renew_place(s, member);
 	if (m->state == RED_HEADER_DAMAGED)

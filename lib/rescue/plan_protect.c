@@ -231,7 +231,7 @@ make_set(struct protection *t, uint32_t number, bool map, struct error *err)
 		return -1;
 	for (uint32_t i = 0; i < s->n; i++) {
 		plan_claim_rank(w, (uint32_t)(w->p.nsets - 1), i);
-		if (plan_make_header(s, i, w->p.arena, err) < 0)
+		if (plan_make_header(w, s, i, w->p.arena, err) < 0)
 			return -1;
 	}
 	return plan_solve_set(w, s, w->p.arena, err);

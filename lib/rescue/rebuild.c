@@ -52,7 +52,6 @@ file_target(struct rebuild_run *r, uint32_t index, uint64_t at,
 
 	if (f->nsegs > 0) { /* in place: the old bytes are useless */
 		r->in_place.files++;
-		r->in_place.bytes_written += f->attr.size;
 		out->nparts += plan_file_parts(
 			r->p, index, at, f->has_crc ? index : STRIPE_NO_SUM,
 			out->parts + out->nparts);
@@ -155,7 +154,6 @@ body_target(struct rebuild_run *r, const struct plan_member *m,
 		.image = m->red->header,
 		.image_size = m->red->header_size,
 	};
-	struct stat st;
 
 	if (m->fate != FATE_REBUILD || m->name == NULL)
 		return 0;
@@ -176,10 +174,7 @@ body_target(struct rebuild_run *r, const struct plan_member *m,
 		};
 		out->nparts = 1;
 	}
-	if (d.path != NULL && d.image != NULL &&
-	    !plan_has_packed(r->p, d.path) &&
-	    path_stat_beneath(d.dirfd, d.path, &st, NULL) < 0 &&
-	    put_add(r->put, &d, err) == NULL)
+	if (plan_writes_descriptor(m) && put_add(r->put, &d, err) == NULL)
 		return -1;
 	return 0;
 }
@@ -349,9 +344,7 @@ copy_bodies(struct rebuild_run *r, struct error *err)
 		for (uint32_t m = 0; m < s->n; m++) {
 			struct body_copy c = { r, r->of[i], m, false };
 
-			/* A packed file keeps its place. */
-			if (plan_uses_body(s, &s->members[m]) &&
-			    s->members[m].red->nsegs == 0 &&
+			if (plan_copies_body(s, &s->members[m]) &&
 			    copy_body(&c, &r->sets[i].new_body[m], err) < 0)
 				return -1;
 		}
@@ -440,7 +433,7 @@ count_results(struct rebuild_run *r)
 {
 	r->result->files += r->in_place.files;
 	r->result->redundancy += r->in_place.redundancy;
-	r->result->bytes_written += r->in_place.bytes_written;
+	r->result->bytes_written = r->p->bytes_written;
 	for (size_t i = 0; i < put_count(r->put); i++) {
 		const struct put_what *w = put_what(put_at(r->put, i));
 
@@ -457,7 +450,6 @@ count_results(struct rebuild_run *r)
 		default:
 			r->result->maps++;
 		}
-		r->result->bytes_written += w->size;
 	}
 }
 
@@ -476,8 +468,14 @@ attempt(struct rebuild_run *r, struct error *err)
 	bool marked = false;
 	long bad = 0;
 
-	if (put_check_room(r->put, "the rebuilt files", err) < 0 ||
-	    plan_begin_packed(r->p, &marked, err) < 0 ||
+	if (put_check_room(r->put, "the rebuilt files", err) < 0)
+		return -1;
+	if (r->work->dry_run) {
+		r->result->bytes_read = r->p->bytes_read;
+		count_results(r);
+		return 0;
+	}
+	if (plan_begin_packed(r->p, &marked, err) < 0 ||
 	    write_headers(r, err) < 0 || copy_bodies(r, err) < 0 ||
 	    (r->nunread == 0 && compute(r->sets, r->nsets, &co, err) < 0))
 		return -1;
@@ -514,7 +512,7 @@ round_once(struct rebuild_run *r, struct error *err)
 	}
 	if (list_targets(r, err) == 0) {
 		progress_phase(r->work->progress, "rebuilding",
-			       r->p->bytes_read + r->p->bytes_written);
+			       compute_bytes(r->sets, r->nsets));
 		rc = attempt(r, err);
 	}
 	put_free(r->put);
@@ -577,7 +575,7 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 		else
 			rc = round_once(&r, err);
 	}
-	if (rc == 0)
+	if (rc == 0 && !r.work->dry_run)
 		rc = rebuild_finish(p, r.work, err);
 	pthread_mutex_destroy(&r.lock);
 	if (rc < 0)

@@ -43,7 +43,8 @@ struct rebuild_result {
 };
 
 /*
- * Carry out `p`; `o` and `result` may be NULL.  If anything is lost, nothing is
+ * Carry out `p`, or in a dry run only count what that would do, and check the
+ * room for it; `o` and `result` may be NULL.  If anything is lost, nothing is
  * written (unless `partial`), and the error is ERROR_LOST with the sentence of
  * plan_error().  After other errors renamed files stay and temporary files are
  * removed.

@@ -167,6 +167,20 @@ plan_uses_body(const struct plan_set *s, const struct plan_member *m)
 	       m->fate == FATE_REBUILD;
 }
 
+/* Is that body copied to a new file?  A packed file keeps its place. */
+static inline bool
+plan_copies_body(const struct plan_set *s, const struct plan_member *m)
+{
+	return plan_uses_body(s, m) && m->red->nsegs == 0;
+}
+
+/* Does a rebuild of a redundancy file write its descriptor, too? */
+static inline bool
+plan_writes_descriptor(const struct plan_member *m)
+{
+	return m->red->nsegs == 0 && m->red->descriptor.fate == FATE_REBUILD;
+}
+
 /* Called before and after a rebuild writes into containers.  The function
  * plan_begin_packed() marks on disk all segments to be written and extends the
  * containers; *marked is set if there are any.  The function plan_end_packed()

@@ -168,6 +168,19 @@ inside() {
 	done
 }
 
+@test "scr_rebuild --dry-run refuses for want of room, as the run does" {
+	scenes
+	inside 'make; scene_rebuild
+		fill bytes
+		$what --dry-run >out 2>err; rc=$?
+		cat err out
+		((rc == 1)) || exit 1
+		grep -q "mnt: .* needed.*, .* free" err || exit 2
+		rm mnt/bytes
+		$what --dry-run >out 2>err; rc=$?
+		((rc == 3)) || exit 3'
+}
+
 # What recovers data after a job: scenes that make, outside or on mnt, what the
 # command needs.
 scenes() {

@@ -101,6 +101,47 @@ assert_whole() {
 	assert_output_has "nothing to rebuild" "verified: 4 sets"
 }
 
+# Lose a rank of the dataset, or two containers, and compare the bytes that the
+# plan promises, those of the result, and those on disk.
+@test "--dry-run has the bytes of the run" {
+	local type packed dir=p/.scr/scr.dataset.1
+
+	for type in XOR "RS --failures 2" PARTNER; do
+		for packed in false true; do
+			rm -rf p p.nodes
+			# shellcheck disable=SC2086 # words
+			"$GEN/gen_dataset" -q -p p -n 8 -m 8 -f 2 -s 5K,300 \
+				--type $type
+			scr_index -q -p p --build 1
+			if $packed; then
+				scr_container -q -p p pack --size 9000 \
+					--with-redundancy 1
+				rm $dir/.scr/ctr.3.scr
+			else
+				rm p/ckpt.1/rank_3_* $dir/*.er.3.* \
+					$dir/filemap_3
+			fi
+			try scr_rebuild -n --json -p p 1
+			assert_status 3
+			promised=$(jq -c '.plan.totals | [.bytes_to_read,
+				.bytes_to_write]' <<<"$output")
+			find p -type f >before
+			try scr_rebuild --json -p p 1
+			assert_status 0
+			[ "$promised" = "$(jq -c '.rebuilt | [.bytes_read,
+				.bytes_written]' <<<"$output")" ] ||
+				failed "promised: $promised"
+			$packed || {
+				written=$(find p -type f -printf '%s+ %p\n' |
+					grep -vFf before -e scrkit.lock |
+					cut -d ' ' -f 1 | tr -d '\n')
+				[ "$(jq .rebuilt.bytes_written <<<"$output")" = \
+					"$((${written}0))" ]
+			}
+		done
+	done
+}
+
 @test "--dry-run reports what would be done, exit status 3, and does nothing" {
 	make p --lose 2
 	before=$(tree_stat p)

@@ -126,6 +126,26 @@ whole()
 	diff before <(find p -type f | sort)
 }
 
+@test "--dry-run has the numbers of the run, which are those on disk" {
+	local type
+
+	for type in xor rs; do
+		rm -rf p
+		"$GEN/gen_dataset" -q -p p -n 8 -m 8 -f 2 -t NONE -s 5K,300
+		scr_index -q -p p --build 1
+		try scr_rebuild -p p --json --protect $type --dry-run 1
+		assert_status 0
+		promised=$output
+		touch before
+		try scr_rebuild -p p --json --protect $type 1
+		assert_output_is "$promised"
+		written=$(find p -newer before -name '*.redset' -printf '%s+')
+		[ "$(jq .protected.bytes_written <<<"$output")" = \
+			"$((${written}0))" ]
+		[ "$(jq .protected.descriptor_count <<<"$output")" = 16 ]
+	done
+}
+
 @test "killed at some moments, and run again" {
 	flushed 6
 	for n in 3 20 50 90 130 170 210 250 300; do
