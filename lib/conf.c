@@ -15,6 +15,7 @@
 #include "dir.h"
 #include "error.h"
 #include "io.h"
+#include "map.h"
 #include "mem.h"
 #include "num.h"
 #include "str.h"
@@ -74,6 +75,76 @@ lines_in(const struct conf_source *s, const char *key, size_t *count)
 		end++;
 	*count = end - first;
 	return *count > 0 ? &s->lines[first] : NULL;
+}
+
+/* Add the properties of `more` that `g` lacks. -1: no memory. */
+static int
+join(struct conf *c, struct conf_group *g, const struct conf_group *more)
+{
+	struct conf_pair *all = arena_alloc(
+		c->arena, g->npairs + more->npairs + 1, sizeof(*all));
+	size_t n = g->npairs;
+
+	if (all == NULL)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		all[i] = g->pairs[i];
+	for (size_t i = 0; i < more->npairs; i++)
+		if (conf_property(g, more->pairs[i].key) == NULL)
+			all[n++] = more->pairs[i];
+	g->pairs = all;
+	g->npairs = n;
+	return 0;
+}
+
+/* Keep the first of the lines with the same value. */
+static int
+merge(struct conf *c, struct conf_source *s, struct conf_group *g, size_t count,
+      struct map *by)
+{
+	char place[CONF_PLACE_MAX], shown[QUOTE_MAX];
+	struct conf_group *end = g + count, *to = g;
+
+	for (const struct conf_group *from = g; from < end; from++) {
+		const size_t at = map_get(by, from->value);
+
+		if (at == MAP_NONE) {
+			if (map_put(by, from->value, (size_t)(to - g)) < 0)
+				return -1;
+			*to++ = *from;
+			continue;
+		}
+		if (join(c, &g[at], from) < 0)
+			return -1;
+		if (c->notice.len <= CONF_NOTICE_MAX)
+			conf_complain(
+				c,
+				"%s: %s=%s: line %zu has this word, too: only "
+				"properties that it lacks are taken from here",
+				conf_place_at(s->name, from->number, place),
+				from->key,
+				str_printable(shown, sizeof(shown),
+					      from->value),
+				g[at].number);
+	}
+	memmove(to, end,
+		(size_t)(s->lines + s->count - end) * sizeof(*s->lines));
+	s->count -= (size_t)(end - to);
+	return 0;
+}
+
+int
+conf_merge(struct conf *c, struct conf_source *s, const char *key)
+{
+	struct map *by = map_new();
+	size_t count = 0;
+	const struct conf_group *g = lines_in(s, key, &count);
+	int rc = by == NULL ? -1 : 0;
+
+	if (rc == 0 && count > 1)
+		rc = merge(c, s, s->lines + (g - s->lines), count, by);
+	map_free(by);
+	return rc;
 }
 
 /* The lines of `key` in the first source that has one, from *level on; *level

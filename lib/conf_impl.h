@@ -42,6 +42,13 @@ const char *conf_place_at(const char *source, size_t line,
 void conf_sort(struct conf_source *s);
 
 /*
+ * Make one line of those of `key` with the same value, with a notice: of a
+ * property that several of them set, the first counts, as in LLNL's library
+ * (libscr.md 3.2).  Due after conf_sort().  -1: no memory.
+ */
+int conf_merge(struct conf *c, struct conf_source *s, const char *key);
+
+/*
  * Append the text from `s` up to `end` to `out`.  Environment variables $NAME
  * and ${NAME} are replaced by their values, and backslash sequences are decoded
  * if `escapes` is set.  A '$' that begins no variable is kept.  An unset

@@ -399,6 +399,8 @@ conf_add_bytes(struct conf *c, enum conf_level level, const char *path,
 		finish_line(&r);
 	}
 	conf_sort(r.s);
+	if (!r.no_memory)
+		r.no_memory = conf_merge(c, r.s, "CKPT") < 0;
 	buf_free(&r.text);
 	return r.no_memory ? error_no_memory(err) : 0;
 }

@@ -435,8 +435,8 @@ search(struct run *run, struct error *err)
 	rc = team_agree(&run->world, rc, err);
 	while (rc == 0)
 		rc = step(&s, err);
-	if (s.c != NULL && catalogue_notice(s.c) != NULL)
-		say_warn("%s", catalogue_notice(s.c));
+	if (s.c != NULL)
+		say_warn_lines(catalogue_notice(s.c));
 	catalogue_close(s.c);
 	if (rc == 1 && run->restart_id == 0 && s.unread != 0)
 		rc = unread(s.unread, "the prefix", "SCR_FETCH=0", err);

@@ -42,10 +42,8 @@ onprefix_options(struct catalogue_options *o)
 static void
 close_catalogue(struct catalogue *c)
 {
-	const char *notice = c != NULL ? catalogue_notice(c) : NULL;
-
-	if (notice != NULL)
-		say_warn("%s", notice);
+	if (c != NULL)
+		say_warn_lines(catalogue_notice(c));
 	catalogue_close(c);
 }
 

@@ -64,8 +64,8 @@ find_ids(struct run *run, struct error *err)
 	if (c != NULL)
 		rc = catalogue_written_ids(c, &run->dataset_id, &run->ckpt_id,
 					   err);
-	if (c != NULL && catalogue_notice(c) != NULL)
-		say_warn("%s", catalogue_notice(c));
+	if (c != NULL)
+		say_warn_lines(catalogue_notice(c));
 	catalogue_close(c);
 	if (rc < 0)
 		return -1;

@@ -276,11 +276,7 @@ decide(struct params *p, struct conf *c, struct arena *a, struct error *err)
 void
 params_warn(const struct conf *c)
 {
-	const char *text = conf_notice(c), *line = NULL;
-	size_t len = 0;
-
-	while ((line = str_line(&text, &len)) != NULL)
-		say_warn("%.*s", (int)len, line);
+	say_warn_lines(conf_notice(c));
 }
 
 /* Send the files to all ranks, which then parse them. */

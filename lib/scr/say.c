@@ -9,6 +9,7 @@
 
 #include "path.h"
 #include "scr/scr.h"
+#include "str.h"
 
 /* A message is one write, so that those of several ranks do not mix. */
 #define LINE_MAX_BYTES 4096
@@ -64,6 +65,16 @@ say_warn(const char *fmt, ...)
 	va_start(ap, fmt);
 	line(stderr, " WARNING", fmt, ap, "");
 	va_end(ap);
+}
+
+void
+say_warn_lines(const char *text)
+{
+	const char *from = NULL;
+	size_t len = 0;
+
+	while ((from = str_line(&text, &len)) != NULL)
+		say_warn("%.*s", (int)len, from);
 }
 
 void

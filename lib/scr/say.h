@@ -18,6 +18,9 @@ void say_debug(int level, const char *fmt, ...)
  */
 void say_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Each line of a notice is a problem of its own.  NULL: none. */
+void say_warn_lines(const char *text);
+
 /* A call of the application fails. */
 void say_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -112,6 +112,8 @@ fetched()
 		lose 0 1 2 3
 		fetched "3 ckpt.3"
 		[[ $stderr == *index.scr* ]]
+		# Each line is a message.
+		run -1 grep -v "^SCR v.* WARNING: rank 0 on " <<<"$stderr"
 		[[ $(valid 1) == true && $(valid 2) == true ]]
 		[[ $how == gone || -e $PREFIX/.scr/index.scr.bak ]]
 	done

@@ -51,6 +51,21 @@ warned()
 	[[ $(wc -l <<<"$stderr") -eq 1 ]]
 }
 
+@test "of lines with the same word the first counts, with one warning each" {
+	cat >.scrconf <<-END
+	CKPT=0 TYPE=XOR
+	CKPT=1 TYPE=PARTNER INTERVAL=2
+	CKPT=0 TYPE=SINGLE SET_SIZE=2 OUTPUT=1
+	END
+	SCR_COPY_TYPE=FILE job "0 1 2 3" parts levels
+	assert_status 0
+	assert_line "0: 0/1o XOR(XOR1) 0,1 1/2 PARTNER(PARTNER1) 0,1,2,3"
+	SCR_COPY_TYPE=FILE job "0 1 2 3" app_calls init finalize
+	assert_status 0
+	warned "/.scrconf:3: CKPT=0: line 1 has this word, too: only properties that it lacks are taken from here"
+	[[ $(wc -l <<<"$stderr") -eq 1 ]]
+}
+
 @test "uneven nodes are protected as far as possible (14)" {
 	local type
 
