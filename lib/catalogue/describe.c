@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * describe.c - find the descriptor of a dataset: in flush.scr, in the records
- * of a scavenge, in an earlier summary, or in the index.  Otherwise, compose it
+ * of a scavenge (which win if the two contradict each other), in an earlier summary, or in the index.  Otherwise, compose it
  * from the event log, the paths of the files, and the totals of the plan.
  */
 #include <fcntl.h>
@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "catalogue/catalogue_impl.h"
-#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
@@ -132,30 +131,20 @@ from_flush(struct catalogue *c, int64_t id, struct catalogue_desc *out,
 }
 
 struct copied_search {
-	const struct catalogue_dir *d;
+	int64_t id;
 	struct catalogue_desc *out;
 };
 
-/* Take the descriptor from the record of a rank that a scavenge has copied.  1:
- * done. */
+/* 1: done.  A descriptor that is not usable is ignored. */
 static int
-take_copied(void *arg, const char *name, struct error *err)
+take_copied(void *arg, const struct kvtree *desc, struct error *err)
 {
 	const struct copied_search *s = arg;
 	struct error why = ERROR_INIT;
-	struct kvtree *tree = NULL;
-	const struct kvtree *desc = NULL;
-	int rc = 0;
 
-	if (copied_name_rank(name) < 0)
-		return 0;
-	tree = kvtree_read_file(s->d->fd, name, &why);
-	desc = tree == NULL ? NULL : copied_desc(tree);
-	if (desc != NULL && adopt(desc, s->d->id, NULL, s->out, &why) == 0)
-		rc = 1;
-	kvtree_free(tree);
-	/* All records have the same; ignore one that is not usable. */
-	return why.kind == ERROR_NOMEM ? error_no_memory(err) : rc;
+	if (adopt(desc, s->id, NULL, s->out, &why) == 0)
+		return 1;
+	return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
 }
 
 /* Find the descriptor that the cache had when the files were copied. */
@@ -163,13 +152,13 @@ static int
 from_copied(const struct catalogue_sources *from, struct catalogue_desc *out,
 	    struct error *err)
 {
-	struct copied_search s = { from->dir, out };
+	struct copied_search s = { from->dir->id, out };
 	int rc = 0;
 
 	out->from = CATALOGUE_COPIED;
 	if (from->plan != NULL && from->plan->copied)
-		rc = dir_each(from->dir->fd, from->dir->name, take_copied, &s,
-			      err);
+		rc = copied_each_desc(from->dir->fd, from->dir->name,
+				      take_copied, &s, err);
 	if (rc == 0)
 		rc = error_set(err, ERROR_ABSENT, "no descriptor");
 	return rc < 0 ? -1 : 0;
@@ -474,6 +463,32 @@ judge(int rc, const struct catalogue_options *o, struct error *why,
 	return 1;
 }
 
+/* Take the descriptor that came with the files from a cache, if flush.scr has
+ * none (rc > 0; else *out), or one that contradicts it: that of another dataset
+ * of this number, which a job has in its caches.  Returns as judge(). */
+static int
+prefer_copied(const struct catalogue_sources *from, int rc,
+	      struct catalogue_desc *out, struct error *err)
+{
+	struct catalogue_desc copied = { .tree = NULL };
+	struct error why = ERROR_INIT;
+	int found = 0;
+
+	if (rc < 0)
+		return rc;
+	found = judge(from_copied(from, &copied, &why), from->o, &why, err);
+	if (found != 0)
+		return found < 0 ? found : rc;
+	if (rc == 0 && !dataset_differs(&out->view, &copied.view)) {
+		catalogue_desc_free(&copied);
+		return 0;
+	}
+	if (rc == 0)
+		catalogue_desc_free(out);
+	*out = copied;
+	return 0;
+}
+
 int
 catalogue_describe(const struct catalogue_sources *from,
 		   struct catalogue_desc *out, struct error *err)
@@ -485,8 +500,7 @@ catalogue_describe(const struct catalogue_sources *from,
 
 	out->tree = NULL;
 	rc = judge(from_flush(from->c, d->id, out, &why), o, &why, err);
-	if (rc > 0)
-		rc = judge(from_copied(from, out, &why), o, &why, err);
+	rc = prefer_copied(from, rc, out, err);
 	if (rc == 0) {
 		struct catalogue_desc there = { .tree = NULL };
 		const bool later = is_later(from, out, &there);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "dir.h"
 #include "error.h"
 #include "kvtree/fields.h"
 #include "kvtree/kvtree.h"
@@ -94,6 +95,42 @@ put_tree(struct kvwrite *w, const char *key, const struct kvtree *t)
 	kvwrite_key(w, key, (uint32_t)kvtree_count(t));
 	kvtree_foreach (k, t)
 		put_tree(w, kvtree_key(k), k);
+}
+
+struct walk {
+	int fd;
+	int (*fn)(void *arg, const struct kvtree *desc, struct error *err);
+	void *arg;
+};
+
+static int
+give_desc(void *arg, const char *name, struct error *err)
+{
+	const struct walk *w = arg;
+	const struct kvtree *desc = NULL;
+	struct error why = ERROR_INIT;
+	struct kvtree *t = NULL;
+	int rc = 0;
+
+	if (copied_name_rank(name) < 0)
+		return 0;
+	t = kvtree_read_file(w->fd, name, &why);
+	desc = t == NULL ? NULL : copied_desc(t);
+	if (desc != NULL)
+		rc = w->fn(w->arg, desc, err);
+	kvtree_free(t);
+	return why.kind == ERROR_NOMEM ? error_no_memory(err) : rc;
+}
+
+int
+copied_each_desc(int fd, const char *what,
+		 int (*fn)(void *arg, const struct kvtree *desc,
+			   struct error *err),
+		 void *arg, struct error *err)
+{
+	struct walk w = { fd, fn, arg };
+
+	return dir_each(fd, what, give_desc, &w, err);
 }
 
 int

@@ -47,6 +47,16 @@ int copied_read(const struct kvtree *t, struct arena *arena, struct copied *out,
 /* The descriptor in tree `t`, borrowed; NULL: none. */
 const struct kvtree *copied_desc(const struct kvtree *t);
 
+/*
+ * Call fn with the descriptor of each record in directory `fd` (for messages:
+ * `what`) until it returns another value than 0, and return that value.  All
+ * records have the same one; those that cannot be read are left out.
+ */
+int copied_each_desc(int fd, const char *what,
+		     int (*fn)(void *arg, const struct kvtree *desc,
+			       struct error *err),
+		     void *arg, struct error *err);
+
 /* Append the encoded file to `out`.  The paths must be unique; the children of
  * `desc` are the descriptor, NULL: none. */
 int copied_encode(const struct copied *c, const struct kvtree *desc,

@@ -12,6 +12,7 @@
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"
 #include "mem.h"
+#include "str.h"
 
 /* LLNL's buffers hold 1024 bytes (formats.md 13). */
 #define NAME_MAX_BYTES 1023
@@ -115,6 +116,15 @@ dataset_json(const struct dataset *d, struct json *obj)
 		else
 			json_set_bool(obj, f->json, *(const int *)m == 1);
 	}
+}
+
+bool
+dataset_differs(const struct dataset *a, const struct dataset *b)
+{
+	return (a->created_us > 0 && b->created_us > 0 &&
+		a->created_us != b->created_us) ||
+	       (a->name != NULL && b->name != NULL &&
+		!str_eq(a->name, b->name));
 }
 
 bool

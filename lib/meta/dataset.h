@@ -47,6 +47,10 @@ int dataset_copy(struct dataset *to, const struct dataset *from,
  * (Names with '/' or blanks are legal.) */
 bool dataset_name_ok(const char *name);
 
+/* Do two records of one number contradict each other in what they both have,
+ * name or time of creation?  Numbers begin again with each prefix. */
+bool dataset_differs(const struct dataset *a, const struct dataset *b);
+
 /* Add members id, name, checkpoint, output, created, ... to a JSON object. */
 void dataset_json(const struct dataset *d, struct json *obj);
 

@@ -21,6 +21,7 @@
 #include "buf.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
+#include "meta/copied.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "meta/flush.h"
@@ -137,6 +138,39 @@ ask_flush(struct planner *w, struct said *out, struct error *err)
 	return rc;
 }
 
+struct asking {
+	struct planner *w;
+	struct said *out;
+};
+
+static int
+take_copied(void *arg, const struct kvtree *desc, struct error *err)
+{
+	const struct asking *a = arg;
+
+	if (take_desc(a->w, desc, a->out, err) < 0)
+		return -1;
+	return a->out->created > 0;
+}
+
+/* A scavenge has left the descriptor beside the files that it copied: flush.scr
+ * may be that of another job with a dataset of this number. */
+static int
+ask_copied(struct planner *w, struct said *flush, struct error *err)
+{
+	struct said copied = { .created = -1, .files = -1 };
+	struct asking a = { w, &copied };
+
+	if (flush->created <= 0)
+		return 0;
+	if (copied_each_desc(w->p.places[0].meta_fd, w->p.places[0].meta,
+			     take_copied, &a, err) < 0)
+		return -1;
+	if (copied.created > 0 && copied.created != flush->created)
+		*flush = copied;
+	return 0;
+}
+
 static void
 adopt(struct planner *w, const struct said *s)
 {
@@ -156,7 +190,7 @@ plan_owner_load(struct planner *w, struct error *err)
 
 	w->owner.later = -1;
 	if (ask_summary(w, &summary, &why) < 0 ||
-	    ask_flush(w, &flush, &why) < 0)
+	    ask_flush(w, &flush, &why) < 0 || ask_copied(w, &flush, &why) < 0)
 		return error_pass(err, &why);
 	if (summary.created > 0)
 		adopt(w, &summary);

@@ -16,10 +16,37 @@
 
 /* --- flush.scr and the index --- */
 
+/* Is this entry of flush.scr of the job whose caches we read? */
+static bool
+is_ours(const struct scavenge *s, const struct flush_entry *e)
+{
+	struct dataset d;
+
+	return e->desc != NULL && dataset_read(e->desc, &d, NULL) == 0 &&
+	       d.job_id != NULL && str_eq(d.job_id, s->job->id);
+}
+
+/* Is it that of another dataset of this number than the caches have? */
+static bool
+is_other(const struct salvage_dataset *d, const struct flush_entry *e)
+{
+	const struct dataset cached = {
+		.name = d->name,
+		.created_us = (int64_t)d->created,
+	};
+	struct dataset k;
+
+	if (e->desc == NULL || dataset_read(e->desc, &k, NULL) < 0)
+		k = (struct dataset){ .created_us = -1 };
+	k.name = e->name;
+	return dataset_differs(&cached, &k);
+}
+
 /*
  * Add a dataset of flush.scr to the plan if it still needs a flush: it counts
  * as lost if no node has it.  Also add it if the index lists it on the prefix:
- * it counts as saved even if all caches are gone.
+ * it counts as saved even if all caches are gone.  Kind and name of a dataset
+ * in the caches are not those of another one with this number.
  */
 static int
 add_flushed(struct scavenge *s, const struct flush_entry *e,
@@ -32,10 +59,14 @@ add_flushed(struct scavenge *s, const struct flush_entry *e,
 		.output = e->is_output,
 		.world = -1,
 	};
-	struct salvage_dataset *d = NULL;
+	struct salvage_dataset *d = salvage_find(&s->plan, e->id);
 	struct index_entry k;
 
-	if (salvage_find(&s->plan, e->id) == NULL && !flush_needed(e) &&
+	if (d != NULL && is_other(d, e)) {
+		d->listed = is_ours(s, e);
+		return 0;
+	}
+	if (d == NULL && !flush_needed(e) &&
 	    (ix == NULL || index_find_id(ix, e->id, &k, NULL) < 0 ||
 	     !index_entry_valid(&k)))
 		return 0;
@@ -43,16 +74,6 @@ add_flushed(struct scavenge *s, const struct flush_entry *e,
 	if (d != NULL)
 		d->listed = true;
 	return d == NULL ? -1 : 0;
-}
-
-/* Is this entry of flush.scr of the job whose caches we read? */
-static bool
-is_ours(const struct scavenge *s, const struct flush_entry *e)
-{
-	struct dataset d;
-
-	return e->desc != NULL && dataset_read(e->desc, &d, NULL) == 0 &&
-	       d.job_id != NULL && str_eq(d.job_id, s->job->id);
 }
 
 static int

@@ -485,6 +485,41 @@ indexed() {
 	done
 }
 
+# Another job has used the prefix since: its dataset 5 is a checkpoint, written
+# earlier or later than the output 5 in the caches of this job.
+@test "flush.scr of another job: kind and name are those of the caches" {
+	local time
+
+	for time in 1690000000 1710000000; do
+		rm -rf p nodes other other.nodes
+		outputs 5
+		checkpoints 4
+		"$GEN/gen_dataset" -q -p other -n 2 -m 1 --layout cache \
+			--nodes-dir other.nodes -t SINGLE -s 500 --lose "" \
+			-i 5 --ckpt --name theirs.5 --time $time
+		scr_inspect -m tree other/.scr/flush.scr | sed 's/ 1000$/ 2000/' |
+			"$GEN/gen_craft" -o p/.scr/flush.scr
+		try scr_postrun "${args[@]}" --plan
+		assert_output_lacks theirs.5
+		try scr_postrun "${args[@]}"
+		assert_status 0
+		assert_output_has "output: 1 of 1 saved"
+		try scr_index -p p --all -o id,kind,name
+		[[ $output =~ 5\ +output\ +out\.5 && $output =~ 4\ +ckpt\ +ckpt\.4 ]] ||
+			failed "flush.scr of $time"
+		try scr_index -p p --verify
+		assert_status 0
+		# The nodes copy it, and the user builds it.
+		rm -r p/.scr/scr.dataset.5 p/.scr/index.scr p/out.5
+		scr_copy -d p -i 5 --cntldir local/cntl/genuser/scr.1000
+		[[ -e p/.scr/scr.dataset.5/copied_0.scr ]]
+		try scr_index -p p --build 5
+		assert_status 0
+		try scr_index -p p --all -o id,kind,name
+		[[ $output =~ 5\ +output\ +out\.5 ]] || failed "built"
+	done
+}
+
 @test "flush.scr is missing: the kind is that of the caches" {
 	outputs 5
 	checkpoints 3 4
