@@ -238,7 +238,7 @@ report_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 		least = spare < least ? spare : least;
 		most = spare > most ? spare : most;
 	}
-	if (most == 0 || !report_has_data_sets(p))
+	if (most == 0 || p->exposed || !report_has_data_sets(p))
 		snprintf(to, size, "no loss");
 	else if (least == most)
 		snprintf(to, size, "the loss of any %u %s in each set",

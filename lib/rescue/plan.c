@@ -201,12 +201,28 @@ count_unread(struct plan *p)
 					      : NULL);
 }
 
+bool
+plan_maps_alone(const struct planner *w)
+{
+	bool data = false;
+
+	if (w->bare || w->by_hand || w->reported)
+		return false;
+	for (size_t i = 0; i < w->p.nsets; i++) {
+		if (w->p.sets[i].map)
+			return false;
+		data = data || redset_is_redundant(w->p.sets[i].type);
+	}
+	return data;
+}
+
 void
 plan_finish(struct planner *w)
 {
 	struct plan *p = &w->p;
 
 	plan_set_fates(w);
+	p->exposed = plan_maps_alone(w) && !plan_record_has_all(w);
 	count_unread(p);
 	p->verdict = SET_WHOLE;
 	count_files(w);

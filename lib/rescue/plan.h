@@ -210,6 +210,8 @@ struct plan {
 	bool copied;   /* the directory has copied_R.scr of a scavenge */
 	bool outdated; /* summary and rank2file are those of an older dataset,
 			  whose files have been replaced */
+	bool exposed;  /* nothing restores a lost filemap: no redundancy, and no
+			  rank2file with the sizes of all files */
 
 	/* Totals. */
 	uint64_t bytes; /* of all known files */

@@ -22,15 +22,6 @@
 
 /* --- From rank2file --- */
 
-static bool
-all_sizes(const struct rank2file_rank *r)
-{
-	for (size_t i = 0; i < r->nfiles; i++)
-		if (!r->files[i].has_size)
-			return false;
-	return r->present;
-}
-
 /* Set *root to the path that recorded paths begin with. */
 static int
 recorded_root(const struct planner *w, struct buf *root, struct error *err)
@@ -91,7 +82,7 @@ plan_compose_maps(struct planner *w, size_t *count, struct error *err)
 		const struct rank2file_rank *from =
 			plan_record_rank(w, (uint32_t)i);
 
-		if (w->p.ranks[i].map_known || from == NULL || !all_sizes(from))
+		if (w->p.ranks[i].map_known || from == NULL)
 			continue;
 		rc = recorded_root(w, &root, err);
 		if (rc == 0)

@@ -190,9 +190,11 @@ bool plan_record_denies(const struct planner *w, const struct redset_member *l);
 int plan_record_sums(struct planner *w, struct error *err);
 void plan_record_free(struct plan_record *r); /* NULL is allowed */
 
-/* The entry of the rank in rank2file; NULL: none. */
+/* The entry of the rank in rank2file, if it has the sizes of all its files;
+ * NULL: none. */
 const struct rank2file_rank *plan_record_rank(const struct planner *w,
 					      uint32_t rank);
+bool plan_record_has_all(const struct planner *w); /* ... of all ranks */
 
 /* --- plan_compose.c --- */
 
@@ -404,6 +406,9 @@ int plan_check_reds(struct planner *w, struct error *err);
 
 /* Make the plan from the names that were added: all steps in their order. */
 int plan_make(struct planner *w, struct error *err);
+
+/* Is there redundancy over files, but none over the filemaps? */
+bool plan_maps_alone(const struct planner *w);
 
 /* Set verdicts and totals. */
 void plan_finish(struct planner *w);

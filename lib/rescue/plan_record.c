@@ -84,11 +84,13 @@ has_record(const struct planner *w)
 }
 
 /* Are these records needed?  If data and redundancy differ, only a checksum may
- * show which file is wrong. */
+ * show which file is wrong.  Without redundancy over the filemaps, rank2file
+ * may restore them. */
 static bool
 needed(const struct planner *w)
 {
-	if (w->o->flags & (PLAN_CHECKSUMS | PLAN_HEADERS))
+	if ((w->o->flags & (PLAN_CHECKSUMS | PLAN_HEADERS)) ||
+	    plan_maps_alone(w))
 		return true;
 	for (int64_t i = 0; i < w->p.nranks; i++)
 		if (!w->p.ranks[i].map_known)
@@ -279,9 +281,24 @@ plan_record_load(struct planner *w, size_t *dropped, struct error *err)
 const struct rank2file_rank *
 plan_record_rank(const struct planner *w, uint32_t rank)
 {
+	const struct rank2file_rank *r = NULL;
+
 	if (w->record == NULL || rank >= w->record->ranks->nranks)
 		return NULL;
-	return &w->record->ranks->ranks[rank];
+	r = &w->record->ranks->ranks[rank];
+	for (size_t i = 0; i < r->nfiles; i++)
+		if (!r->files[i].has_size)
+			return NULL;
+	return r->present ? r : NULL;
+}
+
+bool
+plan_record_has_all(const struct planner *w)
+{
+	for (int64_t i = 0; i < w->p.nranks; i++)
+		if (plan_record_rank(w, (uint32_t)i) == NULL)
+			return false;
+	return true;
 }
 
 /* The file of rank `r` with this base name, first tried at `guess`; NULL:

@@ -205,6 +205,31 @@ assert_line() {
 	assert_output_has "tolerates   no loss"
 }
 
+@test "redundancy of the data alone: the loss of a rank loses its filemap" {
+	local sums lost
+
+	for sums in "" --checksums; do
+		rm -rf p
+		make p -t RS
+		# shellcheck disable=SC2086 # none or one
+		[[ -z $sums ]] || scr_index -q -p p $sums --build 1
+		rm p/.scr/*/reddescmap.*
+		lost="no loss"
+		# rank2file has the sizes, and restores filemaps.
+		[[ -z $sums ]] || lost="the loss of any 2 ranks in each set"
+		try scr_inspect -p p -d 1
+		assert_status 0
+		assert_line "tolerates   $lost\$"
+		rm p/.scr/*/filemap_5 p/.scr/*/*.er.5.* p/ckpt.1/rank_5.ckpt
+		try scr_inspect -p p -d 1
+		assert_status $((${#sums} > 0 ? 3 : 4))
+	done
+	make q -t RS --layout cache
+	rm q.nodes/node*/cache/*/*/*/.scr/reddescmap.*
+	try scr_inspect q.nodes/node*/cache/*/*/scr.dataset.1
+	assert_line "tolerates   no loss\$"
+}
+
 @test "ranks whose files are unknown are counted" {
 	make p
 	rm p/.scr/scr.dataset.1/{filemap_{0,2},reddesc*.er.*}
