@@ -107,6 +107,8 @@ struct plan_meta {
 	bool unread;	   /* because of an I/O error: it may be right */
 	const void *image; /* contents to write; valid for FATE_REBUILD */
 	size_t image_size;
+	size_t tail; /* bytes of a present filemap after its kvtree; all readers
+			ignore them (formats.md 1.1) */
 };
 
 struct plan_rank {

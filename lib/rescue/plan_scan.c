@@ -13,6 +13,7 @@
 #include "dir.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/copied.h"
 #include "par.h"
@@ -275,6 +276,7 @@ read_map(void *arg, size_t i, unsigned worker, struct error *err)
 	struct plan_rank *r = &w->p.ranks[e->rank];
 	struct error local = ERROR_INIT;
 	const char *why = NULL;
+	size_t size = 0;
 	int fd = -1, rc = -1;
 
 	if (r->map.name != e->name)
@@ -291,6 +293,8 @@ read_map(void *arg, size_t i, unsigned worker, struct error *err)
 	if (rc == 0)
 		rc = filemap_decode(raw->data, raw->len, w->arenas[worker],
 				    &w->filemaps[e->rank], &local);
+	if (rc == 0 && kvtree_peek(raw->data, raw->len, &size, &local) == 0)
+		r->map.tail = raw->len - size;
 	if (rc < 0 && !plan_blames_file(&local) && !error_is_unread(&local))
 		return error_pass(err, &local);
 	if (rc < 0) {

@@ -445,18 +445,19 @@ solve_one(void *arg, size_t i, unsigned worker, struct error *err)
 			      job->w->arenas[worker], err);
 }
 
-/* A filemap that differs in size from the one that its set protects counts as
- * missing. */
+/* A filemap of another size than the one that its set protects is missing. */
 static void
 check_map(struct planner *w, const struct plan_member *m)
 {
 	struct plan_rank *r = NULL;
+	uint64_t more = 0;
 
 	if (!m->list.known || m->rank >= w->p.nranks)
 		return;
 	r = &w->p.ranks[m->rank];
-	if (!r->map_known || r->map.fate != FATE_KEEP ||
-	    r->map.image_size == m->list.bytes)
+	more = r->map.image_size - m->list.bytes; /* 0 or the tail is right */
+	if (!r->map_known || r->map.fate != FATE_KEEP || more == 0 ||
+	    more == r->map.tail)
 		return;
 	r->map_known = false;
 	r->map.why = "not as long as its redundancy set says";
@@ -503,9 +504,8 @@ superseded(const struct planner *w, size_t set)
 	for (uint32_t i = 0; i < s->n; i++) {
 		uint32_t rank = s->members[i].rank;
 
-		if (rank == PLAN_NONE || rank >= w->p.nranks)
-			continue;
-		if ((s->map ? w->p.ranks[rank].map_set
+		if (rank < w->p.nranks &&
+		    (s->map ? w->p.ranks[rank].map_set
 			    : w->p.ranks[rank].data_set) != set)
 			return true;
 	}

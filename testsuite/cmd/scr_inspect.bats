@@ -230,6 +230,32 @@ assert_line() {
 	assert_line "tolerates   no loss\$"
 }
 
+# formats.md 1.1: readers stop at the end of the image.
+@test "bytes behind the kvtree of a filemap do not count, with --deep or not" {
+	local deep sum
+
+	make p
+	scr_index -q -p p --build 1
+	printf junk | tee -a p/.scr/*/filemap_2 >>"$(echo p/.scr/*/filemap_3)"
+	for deep in "" --deep; do
+		try scr_inspect -p p -d 1 ${deep:+"$deep"}
+		assert_status 0
+		assert_line "state       whole"
+		assert_line "tolerates   the loss of any 1 rank in each set"
+	done
+	# The set restores a filemap from the bytes that it protects.
+	sum=$(md5sum <p/.scr/scr.dataset.1/filemap_4)
+	rm p/.scr/scr.dataset.1/filemap_4
+	scr_rebuild -q -p p 1
+	[[ $(md5sum <p/.scr/scr.dataset.1/filemap_4) == "$sum" ]]
+	# Redundancy made now protects the bytes as they are.
+	rm p/.scr/*/reddescmap.er.*.grp_2_of_2.*
+	scr_index -q -p p --build 1
+	try scr_inspect -p p -d 1 --deep
+	assert_status 0
+	assert_line "deep check  4 sets read"
+}
+
 @test "ranks whose files are unknown are counted" {
 	make p
 	rm p/.scr/scr.dataset.1/{filemap_{0,2},reddesc*.er.*}
