@@ -2,6 +2,7 @@
 /*
  * scr_index - list, check and change the datasets of a prefix directory.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -406,16 +407,17 @@ find_to_build(const struct settings *s, struct catalogue *c, struct error *err)
 }
 
 /* The command to run next after a build of dataset `id` that failed.  A report
- * finds what can be done about data that are lost. */
+ * finds what can be done about data that are lost, or may not be read. */
 static void
-next_of_build(struct catalogue *c, int64_t id, enum error_kind why, char *to,
-	      size_t size)
+next_of_build(struct catalogue *c, int64_t id, const struct error *why,
+	      char *to, size_t size)
 {
+	const bool look = why->kind == ERROR_LOST || why->errnum == EACCES;
+
 	to[0] = '\0';
-	if (id > 0 && !app_stop() && (why == ERROR_LOST || why == ERROR_SYSTEM))
-		report_next(why == ERROR_LOST ? "scr_inspect"
-					      : "scr_index --build",
-			    c, id, to, size);
+	if (id > 0 && !app_stop() && (look || why->kind == ERROR_SYSTEM))
+		report_next(look ? "scr_inspect" : "scr_index --build", c, id,
+			    to, size);
 }
 
 static int
@@ -443,7 +445,7 @@ do_build(const struct settings *s, struct catalogue *c)
 		app_warn("dataset %" PRId64 ": %s; next: %s", id, r.map_flaw,
 			 report_next(report_mend(r.map, false, false), c, id,
 				     next, sizeof(next)));
-	next_of_build(c, id, err.kind, next, sizeof(next));
+	next_of_build(c, id, &err, next, sizeof(next));
 	if (app_json() && id >= 0) {
 		j = results_build_json(id, &r);
 		if (next[0] != '\0')

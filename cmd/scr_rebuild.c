@@ -2,6 +2,7 @@
 /*
  * scr_rebuild - rebuild lost files of a dataset from redundancy.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -326,8 +327,8 @@ print_next(const struct settings *s, const struct subject *t,
 		return;
 	/* What was found, what stopped a rebuild, as a full disk, or what
 	 * --protect needs first. */
-	if (s->dry_run || n.status == STATUS_FAILED ||
-	    (s->protect != NULL && n.status == STATUS_DAMAGED))
+	if (!n.barred && (s->dry_run || n.status == STATUS_FAILED ||
+			  (s->protect != NULL && n.status == STATUS_DAMAGED)))
 		n.mend = s->deep && s->checksums
 				 ? "scr_rebuild --deep --checksums"
 			 : s->deep	? "scr_rebuild --deep"
@@ -395,6 +396,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	/* The status is that of the data, the error that of a set. */
 	next.kept = status == STATUS_DAMAGED && err.kind == ERROR_LOST;
 	next.status = status;
+	next.barred = err.errnum == EACCES;
 	/* With --partial the status is not the one of the error. */
 	app_report(status, &err);
 	if (t.kind == SUBJECT_PREFIX)

@@ -488,6 +488,8 @@ build(struct build *b, int64_t id, struct error *err)
 		forget_plan(b);
 	if (b->plan == NULL)
 		return build_flushed(b, err);
+	if (b->plan->barred > 0 && b->plan->verdict != SET_LOST)
+		return plan_error(b->plan, err);
 	if (catalogue_refuse_unproved(b->plan, b->replaced, err) < 0)
 		return -1;
 	if ((b->o->deep || (b->o->compare && !plan_provable(b->plan))) &&

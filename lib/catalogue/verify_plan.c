@@ -60,13 +60,14 @@ report_file(struct verify *v, const struct plan *p, const struct plan_file *f)
 			      fate_words(p, f->fate));
 }
 
-/* Report a file that is present, but that the job cannot read. */
+/* Report a file that is present, but that the job cannot read.  The verdict of
+ * the plan names a file that this user may not read. */
 static void
 report_unreadable(struct verify *v, const struct plan_file *f)
 {
 	char path[VERIFY_SHOWN];
 
-	if (f->state == FILE_PRESENT && f->unreadable)
+	if (f->state == FILE_PRESENT && f->unreadable && !f->barred)
 		verify_report(
 			v, STATUS_FAILED,
 			"%s: its mode does not let its owner read it (rank "
@@ -158,7 +159,7 @@ report_verdict(struct verify *v, const struct plan *p)
 	    (why.kind == ERROR_DAMAGED && v->reported > 0) ||
 	    (v->astray_lost > 0 && v->astray_lost == p->files_lost))
 		return;
-	if (catalogue_data_whole(p))
+	if (catalogue_data_whole(p) && why.kind != ERROR_SYSTEM)
 		verify_report_spare(v, "%s", why.text);
 	else
 		verify_report(v, error_status(why.kind), "%s", why.text);

@@ -56,6 +56,9 @@ condition_next(const struct overview *s, struct condition *h)
 	};
 
 	h->next[0] = '\0';
+	if (h->status == STATUS_FAILED && h->plan != NULL &&
+	    report_chmod(h->plan, h->next, sizeof(h->next))[0] != '\0')
+		return;
 	/* Of an index that cannot be read, the dataset may have an entry. */
 	if ((h->status == STATUS_OK && s->unread) || is_superseded(s, h))
 		return;

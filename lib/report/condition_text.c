@@ -283,8 +283,8 @@ report_causes(const struct condition *h, struct buf *out)
 	char text[sizeof(h->why)];
 	size_t len = 0;
 
-	if (h->plan->verdict == SET_LOST &&
-	    plan_data_status(h->plan) != STATUS_DAMAGED)
+	if (plan_data_status(h->plan) == STATUS_LOST ||
+	    plan_data_status(h->plan) == STATUS_FAILED)
 		return;
 	while ((line = str_line(&at, &len)) != NULL)
 		buf_printf(out, "  because     %.*s\n", (int)len, line);

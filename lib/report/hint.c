@@ -11,6 +11,7 @@
 #include "mem.h"
 #include "meta/index.h"
 #include "path.h"
+#include "rescue/plan.h"
 #include "str.h"
 
 /* Bytes of a printable path or name, and of the same quoted. */
@@ -162,6 +163,32 @@ move_back(const char *prefix, const struct next_case *n, char *to, size_t size)
 	buf_free(&from);
 	buf_free(&back);
 	mem_free(a);
+	return to;
+}
+
+char *
+report_chmod(const struct plan *p, char *to, size_t size)
+{
+	char *word = mem_alloc(QUOTED_MAX, 1);
+	struct buf path = BUF_INIT;
+	size_t len = 0;
+
+	to[0] = '\0';
+	for (size_t i = 0; word != NULL && i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+		const char *root = p->places[f->place].root;
+
+		if (f->state != FILE_PRESENT || !f->unreadable || f->packed ||
+		    path_join(&path, root, f->path, NULL) < 0)
+			continue;
+		quote(path.data, word);
+		if (len + strlen(word) + sizeof("chmod u+r ") > size)
+			break; /* the next look names the others */
+		len += (size_t)snprintf(to + len, size - len, "%s %s",
+					len == 0 ? "chmod u+r" : "", word);
+	}
+	buf_free(&path);
+	mem_free(word);
 	return to;
 }
 

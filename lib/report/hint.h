@@ -11,6 +11,7 @@
 
 struct catalogue;
 struct index;
+struct plan;
 
 /*
  * Write a command that works on one dataset: "scr_index -p DIR --build 5",
@@ -33,6 +34,7 @@ const char *report_mend(enum verify_mend mend, bool deep, bool checksums);
 struct next_case {
 	int status;  /* STATUS_FAILED: unknown */
 	bool absent; /* unfinished: no files are expected */
+	bool barred; /* unknown: this user may not read something */
 	/* if a rebuild of files is all that is missing: its command, with the
 	 * option that finds the damage again; else NULL */
 	const char *rebuild;
@@ -54,5 +56,9 @@ struct next_case {
  */
 char *report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 		       const struct next_case *n, char *to, size_t size);
+
+/* Write the command that lets their owner read the files of the plan, or "" if
+ * the owner may read all of them.  Returns `to`. */
+char *report_chmod(const struct plan *p, char *to, size_t size);
 
 #endif /* REPORT_HINT_H */

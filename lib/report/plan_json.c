@@ -172,7 +172,7 @@ plan_json(const struct plan *p, bool all_files)
 			json_push(files, file_json(p, &p->files[i]));
 	if (p->id > 0)
 		json_set_i64(j, "id", p->id);
-	json_set_str(j, "state", verdict_name(p, p->verdict));
+	json_set_str(j, "state", report_state(plan_status(p)));
 	if (plan_error(p, &why) < 0)
 		json_set_str(j, "reason", why.text);
 	if (p->nranks >= 0)

@@ -357,8 +357,9 @@ put_damage(struct buf *out, struct plan *p, int status)
 	}
 	ranks_text(p, ranks, n, who, sizeof(who));
 	mem_free(ranks);
-	buf_printf(out, ": %s %s %s", who, n == 1 ? "lacks" : "lack",
-		   report_lacks(p, what, sizeof(what)));
+	if (n > 0)
+		buf_printf(out, ": %s %s %s", who, n == 1 ? "lacks" : "lack",
+			   report_lacks(p, what, sizeof(what)));
 	report_spare(p, false, spare, sizeof(spare));
 	report_spare(p, true, later, sizeof(later));
 	if (!report_may_lose(p, status) && plan_status(p) == STATUS_DAMAGED) {

@@ -7,6 +7,7 @@
  */
 #include "rescue/plan.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,7 @@ count_files(struct planner *w)
 	struct plan *p = &w->p;
 
 	p->bytes = 0;
-	p->files_missing = p->files_rebuild = p->files_lost = 0;
+	p->files_missing = p->files_rebuild = p->files_lost = p->barred = 0;
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 
@@ -74,6 +75,7 @@ count_files(struct planner *w)
 			f->state != FILE_PRESENT && f->state != FILE_ELSEWHERE;
 		p->files_rebuild += f->fate == FATE_REBUILD;
 		p->files_lost += f->fate == FATE_LOST;
+		p->barred += f->state == FILE_PRESENT && f->barred;
 	}
 }
 
@@ -370,6 +372,8 @@ plan_status(const struct plan *p)
 {
 	if (p->verdict == SET_LOST)
 		return p->unread > 0 ? STATUS_FAILED : STATUS_LOST;
+	if (p->barred > 0)
+		return STATUS_FAILED;
 	return p->verdict == SET_REBUILDABLE ? STATUS_DAMAGED : STATUS_OK;
 }
 
@@ -582,14 +586,32 @@ lost_error(const struct plan *p, struct error *err)
 			 unknown_files(p, unknown, sizeof(unknown)));
 }
 
+static int
+barred_error(const struct plan *p, struct error *err)
+{
+	const struct plan_file *f = p->files;
+	char more[48] = "";
+
+	while (f->state != FILE_PRESENT || !f->barred)
+		f++;
+	if (p->barred > 1)
+		snprintf(more, sizeof(more), " (and %zu more %s)",
+			 str_count(p->barred - 1, "file"));
+	errno = EACCES;
+	return error_sys(err, "dataset %lld: %s%s: cannot read",
+			 (long long)p->id, f->path, more);
+}
+
 int
 plan_error(const struct plan *p, struct error *err)
 {
-	if (p->verdict == SET_WHOLE)
-		return 0;
 	if (p->verdict == SET_LOST)
 		return p->unread > 0 ? unread_error(p, err)
 				     : lost_error(p, err);
+	if (p->barred > 0)
+		return barred_error(p, err);
+	if (p->verdict == SET_WHOLE)
+		return 0;
 	return error_set(
 		err, ERROR_DAMAGED,
 		"dataset %lld: %zu %s, %zu %s and %zu redundancy %s "

@@ -91,6 +91,8 @@ struct plan_file {
 	uint64_t found_size; /* size on disk, in bytes; valid for
 				FILE_WRONG_SIZE */
 	bool unreadable;     /* its mode does not let its owner read it */
+	bool barred;	     /* present, but neither the job nor this user may
+				read it */
 	bool unread;	     /* an I/O error kept it from being compared */
 	bool packed;	     /* in containers, or empty; false: a file of its
 				own */
@@ -224,7 +226,10 @@ struct plan {
 	/* Files that could not be read because of an I/O error.  A rebuild
 	 * treats them as lost, but they may be intact. */
 	size_t unread;
-	const char *first_unread;	    /* which, and why; NULL: none */
+	const char *first_unread; /* which, and why; NULL: none */
+	/* Files that are barred: whether they are right is unknown, and they
+	 * are not replaced. */
+	size_t barred;
 	uint64_t bytes_read, bytes_written; /* by a rebuild */
 	enum set_verdict verdict;	    /* the worst one */
 };
@@ -394,8 +399,8 @@ bool plan_provable(const struct plan *p);
 
 /*
  * Exit status for a plan:  STATUS_OK, STATUS_DAMAGED or STATUS_LOST.
- * STATUS_FAILED: a file could not be read, so it is unknown whether data are
- * lost.
+ * STATUS_FAILED: a file could not be read, or may not be, so it is unknown
+ * whether data are lost.
  */
 int plan_status(const struct plan *p);
 

@@ -4,12 +4,14 @@
  * present root of the dataset.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -489,6 +491,33 @@ struct stat_job {
 	struct pathcache **caches; /* index: worker * nplaces + place */
 };
 
+/*
+ * Is the present file out of reach for the job?  Its owner may not read it, or
+ * this is the user of the job, and the file has become that of another user.
+ * In most cases the mode tells; only in the others the file is opened.  Root
+ * may read all files.
+ */
+static bool
+is_barred(const struct planner *w, const struct plan_file *f,
+	  const struct stat *st)
+{
+	const uid_t uid = geteuid();
+	const mode_t all = S_IRUSR | S_IRGRP | S_IROTH;
+	const mode_t needed = uid == st->st_uid ? S_IRUSR : all;
+	struct error why = ERROR_INIT;
+	int fd = -1;
+
+	if (uid == 0 || (st->st_mode & needed) == needed ||
+	    ((st->st_mode & S_IRUSR) != 0 &&
+	     (!f->attr.has_owner || f->attr.uid != uid)))
+		return false;
+	fd = path_open_beneath(w->p.places[f->place].root_fd, f->path,
+			       O_RDONLY | O_NONBLOCK, 0, &why);
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 && why.kind == ERROR_SYSTEM && why.errnum == EACCES;
+}
+
 static int
 stat_file(void *arg, size_t i, unsigned worker, struct error *err)
 {
@@ -525,6 +554,8 @@ stat_file(void *arg, size_t i, unsigned worker, struct error *err)
 		f->state = FILE_WRONG_SIZE;
 	else
 		f->state = FILE_PRESENT;
+	if (f->state == FILE_PRESENT)
+		f->barred = is_barred(w, f, &st);
 	return 0;
 }
 

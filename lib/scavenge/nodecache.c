@@ -285,12 +285,15 @@ struct looking {
 	struct buf raw;
 };
 
-/* Note a problem of the dataset or of a rank. */
+/* Note a problem of the dataset or of a rank.  What this user may not read is
+ * not lost. */
 static int
 problem(struct looking *l, const char **to, const struct error *why,
 	struct error *err)
 {
-	if (error_is_unread(why) && note(l->arena, &l->d->unread, why, err) < 0)
+	const bool unread = error_is_unread(why) || why->errnum == EACCES;
+
+	if (unread && note(l->arena, &l->d->unread, why, err) < 0)
 		return -1;
 	return note(l->arena, to, why, err);
 }

@@ -120,7 +120,8 @@ struct nodecache_dataset {
 	int64_t world; /* ranks of the job; -1: unknown */
 	/* Equal on two nodes if they see the same directory. */
 	const char *store;
-	/* the first I/O error, which hides parts of it; NULL: none */
+	/* the first I/O error or lack of permission, which hides parts of it;
+	 * NULL: none */
 	const char *unread;
 	size_t nranks;
 	struct nodecache_rank *ranks; /* ascending */

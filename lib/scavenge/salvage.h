@@ -58,7 +58,8 @@ struct salvage_dataset {
 	const char *name; /* NULL: unknown */
 	bool ckpt, output, bypass;
 	uint64_t created; /* microseconds since the epoch; 0: unknown */
-	bool unread; /* an I/O error hides parts of it: it may not be lost */
+	bool unread; /* an I/O error or a lack of permission hides parts of it:
+			it may not be lost */
 	/* a node that could not be asked may have parts of it: it may not be
 	 * lost; of salvage_plan() */
 	bool hidden;

@@ -102,6 +102,84 @@ unknown() {
 	unknown rank_1.ckpt
 }
 
+# At first sight, and as when it is read.  Nothing is rebuilt or indexed.
+@test "a file that this user may not read, without an index" {
+	local type deep mode kept next
+
+	((EUID == 0)) || skip "needs root to become somebody else"
+	for type in XOR SINGLE; do
+		for mode in 000 600; do
+			rm -rf p nodes
+			"$GEN/gen_dataset" -q -p p -n 4 -t $type -s 1000 \
+				--owner 65534
+			chown -R 65534 p
+			chmod $mode p/ckpt.1/rank_1.ckpt
+			[[ $mode == 000 ]] || chown 0 p/ckpt.1/rank_1.ckpt
+			kept=$(tree_sha p)
+			next="chmod u+r p/ckpt.1/rank_1.ckpt"
+			[[ $mode == 000 ]] || next="scr_inspect -p p 1"
+			for deep in "" --deep; do
+				stranger scr_inspect -p p -d 1 ${deep:+"$deep"}
+				assert_status 1
+				assert_output_has "state       unknown" \
+					"ckpt.1/rank_1.ckpt: cannot read: Permission denied" \
+					"next:       $next"
+				assert_output_lacks tolerates lack "to be rebuilt"
+				stranger scr_index -p p ${deep:+"$deep"} --build 1
+				assert_status 1
+				assert_stderr_has rank_1.ckpt "next: scr_inspect -p p 1"
+			done
+			stranger scr_rebuild -p p 1
+			assert_status 1
+			assert_stderr_has rank_1.ckpt "next: scr_inspect -p p 1"
+			stranger scr_inspect --json -p p -d 1
+			[[ $(grep -c '"state": "unknown"' <<<"$output") == 2 ]]
+			diff <(echo "$kept") <(tree_sha p)
+			try scr_inspect -p p -d 1
+			assert_status 0
+		done
+		# Redundancy does not replace it, either.
+		rm p/ckpt.1/rank_2.ckpt
+		stranger scr_rebuild -p p 1
+		assert_status $((${#type} > 3 ? 4 : 1))
+	done
+	# The next line leads on.
+	rm -rf p
+	"$GEN/gen_dataset" -q -p p -n 4 -t XOR -s 1000
+	chmod 0 p/ckpt.1/rank_1.ckpt
+	chown -R 65534 . p
+	setpriv --reuid=65534 --regid=65534 --clear-groups \
+		chmod u+r p/ckpt.1/rank_1.ckpt
+	stranger scr_index -p p --build 1
+	assert_status 0
+	stranger scr_inspect -p p 1
+	assert_status 0
+}
+
+@test "a file in a cache that this user may not read" {
+	local dir=nodes/node0/cache/genuser/scr.1000/scr.dataset.1 plan
+
+	((EUID == 0)) || skip "needs root to become somebody else"
+	export SCR_USER_NAME=genuser
+	ln -s nodes/node0 local
+	"$GEN/gen_dataset" -q -p p -n 4 -m 1 -t SINGLE -s 1000 \
+		--layout cache --nodes-dir nodes --lose "" \
+		--recorded-prefix "$PWD/p"
+	chmod 0 $dir/rank_1.ckpt
+	chown -R 65534 .
+	stranger scr_inspect $dir
+	assert_status 1
+	assert_output_has "rank_1.ckpt: cannot read: Permission denied"
+	for plan in --plan ""; do
+		stranger scr_postrun -p p -r local -w "$(uname -n)" \
+			-J 1000 --cachedir local/cache \
+			--cntldir local/cntl ${plan:+"$plan"}
+		assert_status 1
+		assert_output_has UNKNOWN
+		assert_output_lacks LOST
+	done
+}
+
 @test "containers that may not be read, with and without redundancy" {
 	saved 1
 	saved 2
