@@ -74,25 +74,6 @@ take_progress(void *arg, size_t node, const char *line)
 	c->done[node] = done;
 }
 
-/* Do several living nodes have files of the same rank?  Then each node needs
- * the list of ranks that it copies. */
-static bool
-is_shared(const struct copying *c)
-{
-	const struct salvage *p = &c->s->plan;
-
-	for (uint32_t i = 0; i < c->d->nranks; i++) {
-		size_t n = 0;
-
-		for (const struct salvage_holder *h = c->d->ranks[i].holders;
-		     h != NULL; h = h->next)
-			n += !p->gone[h->node];
-		if (n > 1)
-			return true;
-	}
-	return false;
-}
-
 /* Write the file that lists the ranks each node copies. */
 static int
 write_shares(const struct copying *c, struct error *err)
@@ -346,7 +327,7 @@ copy_round(struct copying *c, bool *again, struct error *err)
 		goto out;
 	if (c->replace)
 		call.argv[call.argc++] = "--replace";
-	if (is_shared(c)) {
+	if (salvage_is_shared(&c->s->plan, c->d)) {
 		call.argv[call.argc++] = "--assign";
 		call.argv[call.argc++] = c->shares;
 		rc = write_shares(c, err);
@@ -472,7 +453,8 @@ copy_rounds(struct copying *c, struct error *err)
 			break;
 		/* Another round helps only if a node is asked again, or other
 		 * nodes have the missing files. */
-		again = again && (c->retry || is_shared(c));
+		again = again &&
+			(c->retry || salvage_is_shared(&c->s->plan, c->d));
 		/* Every usable node has reported the files that it would
 		 * replace. */
 		if (rc == 0 && !again && c->ntaken > 0 && !c->replace) {
@@ -559,10 +541,18 @@ scavenge_copy(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	return rc;
 }
 
+/* Has the prefix metadata of the dataset? */
+static bool
+has_dir(const struct copying *c)
+{
+	return faccessat(catalogue_prefix_fd(c->s->prefix), c->dir, F_OK, 0) ==
+	       0;
+}
+
 /*
  * Set d->bytes to what a run will copy: some files may be on the prefix
  * already.  If a node does not tell, or several share a cache, all that the
- * caches have counts.
+ * caches have counts.  With bypass, all files must be on the prefix.
  */
 int
 scavenge_measure(struct scavenge *s, struct salvage_dataset *d,
@@ -570,12 +560,11 @@ scavenge_measure(struct scavenge *s, struct salvage_dataset *d,
 {
 	struct copying c = { .s = s, .d = d };
 	struct scavenge_call call;
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, bad = 0;
 	int rc = 0;
 
 	snprintf(c.dir, sizeof(c.dir), SCR_DIR "/" DATASET_DIR_FMT, d->id);
-	if (faccessat(catalogue_prefix_fd(s->prefix), c.dir, F_OK, 0) < 0 ||
-	    is_shared(&c))
+	if (!d->bypass && (salvage_is_shared(&s->plan, d) || !has_dir(&c)))
 		return 0;
 	if (choose_copiers(&c, err) < 0)
 		return -1;
@@ -590,9 +579,12 @@ scavenge_measure(struct scavenge *s, struct salvage_dataset *d,
 		if (rc == 0 && got.bytes == UINT64_MAX)
 			goto out;
 		bytes += got.bytes;
+		bad += got.bad;
+		d->unread = d->unread || got.unread > 0;
 	}
-	if (rc == 0)
+	if (rc == 0 && !salvage_is_shared(&s->plan, d))
 		d->bytes = bytes;
+	d->astray = rc == 0 && d->bypass && bad > 0;
 out:
 	mem_free(c.taken);
 	scavenge_call_end(&call);

@@ -2,14 +2,14 @@
 /*
  * judge.c - can the missing files of a dataset be rebuilt?
  *
- * The verdict is taken from names and sizes alone.  If these leave it open, it
- * is "recoverable": a needless attempt costs a copy, giving up costs the
- * dataset.  Two cases stay open:
+ * The verdict is taken from names and sizes alone: each set is solved
+ * (rescue/solve.h) as in a rebuild.  What these leave open counts as present: a
+ * needless attempt costs a copy, giving up costs the dataset.  Two cases stay
+ * open:
  *
  * - A rank that lacks only its redundancy file does not show which set it
  *   belongs to.
- * - Two members that each lost one file can both be rebuilt if these files do
- *   not overlap in the stripes (rescue/solve.h).
+ * - The size of a lost member's data is only known from its right neighbour.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -105,6 +105,79 @@ count_lost(const struct seat *s, size_t n, uint32_t *lost, uint32_t *beyond,
 	return good ? 0 : error_no_memory(err);
 }
 
+/* The losses of the set of these `n` seats.  `whole` has room for a range of
+ * each member; `gone`: members without a seat are on no node. */
+static void
+set_losses(const struct seat *s, size_t n, bool gone, struct solve_member *m,
+	   struct solve_range *whole)
+{
+	const uint32_t count = s[0].red->members;
+
+	for (uint32_t i = 0; i < count; i++)
+		m[i].body_lost = true;
+	for (size_t i = 0; i < n; i++)
+		m[s[i].red->member - 1] = (struct solve_member){
+			.bytes = s[i].red->bytes,
+			.nlost = s[i].red->nlost,
+			.lost = s[i].red->lost,
+		};
+	for (size_t i = 0; gone && i < n; i++) {
+		const uint32_t left = (s[i].red->member - 2 + count) % count;
+
+		if (!m[left].body_lost || s[i].red->left == UINT64_MAX)
+			continue;
+		m[left].bytes = s[i].red->left;
+		whole[left].to = s[i].red->left;
+		m[left].nlost = s[i].red->left > 0;
+		m[left].lost = &whole[left];
+	}
+}
+
+/* Are data of the set of these `n` seats lost?  If the set cannot be solved,
+ * this is left to the rebuild. */
+static int
+solve_seats(const struct seat *s, size_t n, bool gone, bool *lost,
+	    struct error *err)
+{
+	const struct nodecache_red *r = s[0].red;
+	const struct redset_format *f = redset_format(r->type);
+	struct solve_member *m = mem_calloc(r->members, sizeof(*m));
+	struct solve_range *whole = mem_calloc(r->members, sizeof(*whole));
+	struct solution solution = { .nlost = 0 };
+	struct error why = ERROR_INIT;
+	const struct solve_set set = {
+		.type = r->type,
+		.n = r->members,
+		.failures = f->key != NULL ? r->failures : f->failures,
+		.chunk = r->chunk,
+		.member = m,
+	};
+	int rc = 0;
+
+	*lost = false;
+	if (m == NULL || whole == NULL) {
+		rc = error_no_memory(err);
+		goto out;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (s[i].red->bytes == UINT64_MAX)
+			goto out;
+	if (f->body == REDSET_BODY_CHUNKS && r->chunk == 0)
+		goto out;
+	set_losses(s, n, gone, m, whole);
+	if (solve(&set, &solution, &why) < 0) {
+		rc = why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
+		goto out;
+	}
+	for (size_t i = 0; i < solution.nlost; i++)
+		*lost = *lost || !solution.lost[i].body;
+	solution_free(&solution);
+out:
+	mem_free(whole);
+	mem_free(m);
+	return rc;
+}
+
 static int
 explain_set(struct judge *j, const struct nodecache_red *r, uint32_t lost,
 	    struct error *err)
@@ -185,6 +258,7 @@ judge_kind(struct judge *j, struct error *err)
 		qsort(j->seats, j->nseats, sizeof(*j->seats), by_seat);
 	for (size_t i = 0, end = 0; i < j->nseats; i = end) {
 		uint32_t beyond = 0, lost = 0;
+		bool beaten = false;
 
 		for (end = i + 1; end < j->nseats &&
 				  same_set(j->seats[i].red, j->seats[end].red);)
@@ -197,7 +271,11 @@ judge_kind(struct judge *j, struct error *err)
 		if (count_lost(&j->seats[i], end - i, &lost, &beyond, err) < 0)
 			return -1;
 		/* Ranks without a redundancy file may belong to this set. */
-		if (beyond > alone)
+		if (beyond <= alone && lost > 0 &&
+		    solve_seats(&j->seats[i], end - i, alone == 0, &beaten,
+				err) < 0)
+			return -1;
+		if (beyond > alone || beaten)
 			return explain_set(j, j->seats[i].red, lost, err);
 		j->covered += lost;
 	}
@@ -213,9 +291,13 @@ scavenge_judge(struct salvage *p, struct salvage_dataset *d, struct error *err)
 	d->why = NULL;
 	d->missing = 0;
 	d->hidden = p->hidden;
-	if (d->world < 0) {
-		d->state = SALVAGE_LOST;
+	if (d->world < 0)
 		d->why = "no filemap is left to tell its ranks";
+	else if (d->astray)
+		d->why = "files that the job wrote to the prefix itself are "
+			 "missing or damaged";
+	if (d->why != NULL) {
+		d->state = SALVAGE_LOST;
 		return 0;
 	}
 	for (int map = 1; map >= 0 && rc == 0; map--) {

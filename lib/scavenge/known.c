@@ -331,10 +331,8 @@ look_behind(struct scavenge *s, struct error *err)
 	return rc < 0 ? -1 : salvage_plan(&s->plan, err);
 }
 
-/* Verify the datasets that decide which are saved: all output, and checkpoints
- * from the newest on to the first that is or can be saved. */
-static int
-look_ahead(struct scavenge *s, struct error *err)
+int
+scavenge_look_ahead(struct scavenge *s, struct error *err)
 {
 	bool good = false;
 
@@ -366,5 +364,5 @@ scavenge_add_known(struct scavenge *s, struct error *err)
 	for (size_t i = 0; i < s->plan.count; i++)
 		s->plan.datasets[i].unfinished =
 			is_unfinished(s, &s->plan.datasets[i]);
-	return look_ahead(s, err);
+	return scavenge_look_ahead(s, err);
 }

@@ -16,6 +16,7 @@
 
 #include "meta/filemap.h"
 #include "meta/redset.h"
+#include "rescue/solve.h"
 
 struct arena;
 struct buf;
@@ -97,6 +98,12 @@ struct nodecache_red {
 	enum redset_type type;
 	uint32_t set, sets, member, members; /* set, member: from 1 */
 	uint32_t failures; /* failures tolerated; PARTNER: copies */
+	/* Of the header, in bytes: the size of a chunk, and of the data of the
+	 * member and of its left neighbour; UINT64_MAX: unknown. */
+	uint64_t chunk, bytes, left;
+	/* Ranges of the member's data in files that are missing or damaged. */
+	size_t nlost;
+	const struct solve_range *lost;
 };
 
 struct nodecache_rank {

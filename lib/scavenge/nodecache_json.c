@@ -19,7 +19,25 @@
  * chunks. */
 #define FAILURES_MAX 65536
 
+/* No member of a set has more bytes; sums of 65536 of them do not overflow. */
+#define SIZES_MAX (UINT64_MAX >> 16)
+
 /* --- Writing --- */
+
+static struct json *
+ranges_json(const struct nodecache_red *r)
+{
+	struct json *list = json_new_array();
+
+	for (size_t i = 0; i < r->nlost; i++) {
+		struct json *j = json_new_object();
+
+		json_set_u64(j, "from", r->lost[i].from);
+		json_set_u64(j, "to", r->lost[i].to);
+		json_push(list, j);
+	}
+	return list;
+}
 
 static void
 set_red(struct json *rank, const char *key, const struct nodecache_red *r)
@@ -37,6 +55,12 @@ set_red(struct json *rank, const char *key, const struct nodecache_red *r)
 	json_set_u64(j, "member", r->member);
 	json_set_u64(j, "members", r->members);
 	json_set_u64(j, "failures", r->failures);
+	json_set_u64(j, "chunk", r->chunk);
+	json_set_u64(j, "bytes", r->bytes);
+	if (r->left != UINT64_MAX)
+		json_set_u64(j, "left", r->left);
+	if (r->nlost > 0)
+		json_set(j, "lost", ranges_json(r));
 	json_set(rank, key, j);
 }
 
@@ -181,6 +205,31 @@ parse_type(const struct json_value *v, struct arena *a, struct nodecache_red *r,
 	return bad(err, "type");
 }
 
+/* Ranges ascend, and lie in the data of the member. */
+static int
+parse_ranges(const struct json_value *v, struct arena *a,
+	     struct nodecache_red *r, struct error *err)
+{
+	const size_t count = json_count(v);
+	struct solve_range *lost = arena_alloc(a, count + 1, sizeof(*lost));
+	uint64_t at = 0;
+
+	if (lost == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < count; i++) {
+		const struct json_value *one = json_at(v, i);
+
+		if (!json_get_u64(one, "from", r->bytes, &lost[i].from) ||
+		    !json_get_u64(one, "to", r->bytes, &lost[i].to) ||
+		    lost[i].from < at || lost[i].to <= lost[i].from)
+			return bad(err, "lost");
+		at = lost[i].to;
+	}
+	r->lost = lost;
+	r->nlost = count;
+	return 0;
+}
+
 static int
 parse_red(const struct json_value *v, struct arena *a, struct nodecache_red *r,
 	  struct error *err)
@@ -196,8 +245,12 @@ parse_red(const struct json_value *v, struct arena *a, struct nodecache_red *r,
 	    get_u32(v, "member", 1, r->members, &r->member, err) < 0 ||
 	    get_u32(v, "failures", 0, FAILURES_MAX, &r->failures, err) < 0)
 		return -1;
+	r->bytes = r->left = UINT64_MAX; /* not told: unknown */
+	(void)json_get_u64(v, "chunk", SIZES_MAX, &r->chunk);
+	(void)json_get_u64(v, "bytes", SIZES_MAX, &r->bytes);
+	(void)json_get_u64(v, "left", SIZES_MAX, &r->left);
 	r->there = true;
-	return 0;
+	return parse_ranges(json_get(v, "lost"), a, r, err);
 }
 
 static int

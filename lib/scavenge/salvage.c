@@ -133,6 +133,18 @@ is_possible(const struct nodecache_red *r)
 		r->members <= SALVAGE_MAX_RANKS);
 }
 
+/* Copy the lost ranges to the arena. */
+static int
+keep_ranges(struct arena *a, struct nodecache_red *r)
+{
+	struct solve_range *lost = arena_alloc(a, r->nlost + 1, sizeof(*lost));
+
+	if (lost != NULL && r->nlost > 0)
+		memcpy(lost, r->lost, r->nlost * sizeof(*lost));
+	r->lost = lost;
+	return lost == NULL ? -1 : 0;
+}
+
 int
 salvage_found(struct salvage *p, struct salvage_dataset *d, uint32_t node,
 	      const struct nodecache_rank *f, struct error *err)
@@ -153,6 +165,9 @@ salvage_found(struct salvage *p, struct salvage_dataset *d, uint32_t node,
 		return error_no_memory(err);
 	*h = (struct salvage_holder){ *f, node, d->ranks[f->rank].holders };
 	h->found.problem = NULL;
+	if (keep_ranges(p->arena, &h->found.red) < 0 ||
+	    keep_ranges(p->arena, &h->found.mapred) < 0)
+		return error_no_memory(err);
 	d->ranks[f->rank].holders = h;
 	return 0;
 }
@@ -242,6 +257,21 @@ salvage_plan(struct salvage *p, struct error *err)
 	}
 	mem_free(load);
 	return rc;
+}
+
+bool
+salvage_is_shared(const struct salvage *p, const struct salvage_dataset *d)
+{
+	for (uint32_t i = 0; i < d->nranks; i++) {
+		size_t n = 0;
+
+		for (const struct salvage_holder *h = d->ranks[i].holders;
+		     h != NULL; h = h->next)
+			n += !p->gone[h->node];
+		if (n > 1)
+			return true;
+	}
+	return false;
 }
 
 int

@@ -66,6 +66,9 @@ struct salvage_dataset {
 	/* Set by the caller: its build failed, and not because data are lost:
 	 * the next run may save it. */
 	bool unbuilt;
+	/* Set by the caller: files that a job with bypass wrote to the prefix
+	 * are not there, or damaged. */
+	bool astray;
 	bool done; /* verified on the prefix; set by the caller */
 	/* Set by the caller: in a cache; listed in flush.scr, so the job
 	 * completed it; or never completed by the job, and so no loss. */
@@ -136,6 +139,11 @@ void salvage_leave(struct salvage_dataset *d);
  * ERROR_NOMEM.
  */
 int salvage_plan(struct salvage *p, struct error *err);
+
+/* Do several living nodes have files of the same rank?  Then each node needs the
+ * list of ranks that it copies. */
+bool salvage_is_shared(const struct salvage *p,
+		       const struct salvage_dataset *d);
 
 /*
  * Numbers of the nodes that copy ranks of `d`, ascending; in the plan's arena.

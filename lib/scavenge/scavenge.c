@@ -240,13 +240,20 @@ scavenge_run(struct scavenge *s, struct error *err)
 int
 scavenge_forecast(struct scavenge *s, struct error *err)
 {
+	bool astray = false;
+
 	for (size_t i = 0; i < s->plan.count; i++) {
 		struct salvage_dataset *d = &s->plan.datasets[i];
 
 		if (!d->done && d->nranks > 0 && scavenge_is_hopeful(d) &&
 		    scavenge_measure(s, d, err) < 0)
 			return -1;
+		astray = astray || d->astray;
+		if (d->astray && scavenge_judge(&s->plan, d, err) < 0)
+			return -1;
 	}
+	if (astray && scavenge_look_ahead(s, err) < 0)
+		return -1;
 	return scavenge_find_restart(s, err);
 }
 

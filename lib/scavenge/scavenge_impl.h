@@ -35,6 +35,10 @@ int scavenge_check_places(const struct scavenge *s, struct error *err);
  * on the prefix.  Verify those that decide which datasets are saved. */
 int scavenge_add_known(struct scavenge *s, struct error *err);
 
+/* Verify the datasets that decide which are saved: all output, and checkpoints
+ * from the newest on to the first that is or can be saved. */
+int scavenge_look_ahead(struct scavenge *s, struct error *err);
+
 /* Verify, once, a dataset that the index claims to be on the prefix; sets
  * d->done or d->flaw. */
 int scavenge_look(struct scavenge *s, struct salvage_dataset *d,

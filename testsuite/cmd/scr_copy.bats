@@ -118,8 +118,10 @@ in_namespace() {
 	[[ $output =~ \"store\":\"([0-9]+:[0-9.]+)\" ]]
 	output=${output/"${BASH_REMATCH[1]}"/S}
 	red='"map":true,"files":2,"bytes":2000,"bad":0'
-	red+=',"red":{"type":"RS","set":N,"sets":2,"member":2,"members":4,"failures":2}'
-	red+=',"mapred":{"type":"RS","set":N,"sets":2,"member":2,"members":4,"failures":2}'
+	red+=',"red":{"type":"RS","set":N,"sets":2,"member":2,"members":4,"failures":2,'
+	red+='"chunk":1000,"bytes":2000,"left":2000}'
+	red+=',"mapred":{"type":"RS","set":N,"sets":2,"member":2,"members":4,"failures":2,'
+	red+='"chunk":C,"bytes":M,"left":L}'
 	red+=',"redundancy":B'
 	for r in 2 3; do
 		bytes=$(find nodes/node1/cache -name "*.er.$r.*grp*" \
@@ -127,6 +129,10 @@ in_namespace() {
 		((bytes > 1000))
 		ranks+=${ranks:+,}"{\"rank\":$r,${red//N/$((r - 1))}}"
 		ranks=${ranks/B/$bytes}
+		bytes=$(stat -c %s nodes/node1/cache/*/*/*/.scr/filemap_$r)
+		ranks=${ranks/M/$bytes}
+		ranks=${ranks/C/$(((bytes + 1) / 2))}
+		ranks=${ranks/L/$(stat -c %s nodes/node0/cache/*/*/*/.scr/filemap_$((r - 2)))}
 	done
 	assert_output_is "{\"format\":1,\"host\":\"$host\",$(
 		)\"cntl\":\"nodes/node1/cntl/genuser/scr.1000\",$(

@@ -131,6 +131,88 @@ indexed() {
 	[[ ! -e p/ckpt.5 ]]
 }
 
+# agree STATUS: --plan says what the run then does.
+agree() {
+	local plan
+
+	for plan in --plan ""; do
+		try scr_postrun "${args[@]}" ${plan:+"$plan"}
+		assert_status "$1" || return 1
+	done
+}
+
+@test "--plan looks at the files: what is gone from the caches is not saved" {
+	local type lost want dir=local/cache/genuser/scr.1000/scr.dataset.2
+
+	# type: ranks of which all files are gone ("-F": only file F), status
+	while read -r type lost want; do
+		rm -rf p nodes
+		checkpoints 1
+		protected "$type" 2 -f 2
+		for rank in ${lost//,/ }; do
+			case $rank in
+			dead*) rm "$dir"/rank_"${rank#dead}"* "$dir"/.scr/*"_${rank#dead}" \
+				"$dir"/.scr/*.er."${rank#dead}".* ;;
+			*) rm "$dir"/rank_"$rank"* ;;
+			esac
+		done
+		agree "$want" || failed "$type, $lost"
+	done <<-END
+		XOR 1 0
+		XOR 0,1 3
+		XOR 0_0,1_1 0
+		XOR 0_0,1_0 3
+		XOR 0,1,2,3 3
+		XOR dead1,2 3
+		XOR dead2,1_1 3
+		XOR dead2 0
+		RS 0,1 0
+		RS dead0,1 0
+		RS dead0,1,3 0
+		RS dead0,dead1,2 3
+		PARTNER 0,2 0
+		PARTNER dead1,0 3
+		PARTNER dead1,2 0
+	END
+}
+
+@test "--plan looks at files that the job wrote to the prefix itself" {
+	local id dir cache plan
+
+	for id in 1 2; do
+		datasets ckpt ckpt $id
+		dir=nodes/node0/cache/genuser/scr.1000/scr.dataset.$id
+		cache=$(scr_inspect "$dir/.scr/filemap_0" | sed -n 2p)
+		cache=$(dirname "${cache//[[:space:]]/}")
+		for rank in 0 1; do
+			scr_inspect -m tree "$dir/.scr/filemap_$rank" |
+				sed "s,$cache/,$PWD/p/ckpt.$id/," |
+				"$GEN/gen_craft" -o new
+			cp new "$dir/.scr/filemap_$rank"
+		done
+		rm "$dir"/.scr/redd*
+		mkdir p/ckpt.$id
+		mv "$dir"/rank* p/ckpt.$id
+	done
+	scr_inspect -m tree local/cntl/genuser/scr.1000/cindex.scrinfo |
+		sed '/BYPASS/{n;s/0/1/}' | "$GEN/gen_craft" -o new
+	cp new local/cntl/genuser/scr.1000/cindex.scrinfo
+	cp -a p whole
+	agree 0
+	rm -rf p
+	cp -a whole p
+	truncate -s 5 p/ckpt.2/rank_1.ckpt
+	for plan in --plan ""; do
+		try scr_postrun "${args[@]}" ${plan:+"$plan"}
+		assert_status 3
+		assert_output_has "OLDER checkpoint ckpt.1"
+	done
+	rm -rf p
+	cp -a whole p
+	rm p/ckpt.?/rank_1.ckpt
+	agree 4
+}
+
 @test "an output is lost: the checkpoint before it, status 4" {
 	checkpoints 2 4 5 7
 	outputs 3 6

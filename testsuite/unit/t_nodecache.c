@@ -368,6 +368,9 @@ test_json(void)
 #define RED \
 	"{\"type\":\"XOR\",\"set\":1,\"sets\":1,\"member\":1,\"members\":2," \
 	"\"failures\":1}"
+#define SIZED \
+	"{\"type\":\"XOR\",\"set\":1,\"sets\":1,\"member\":1,\"members\":2," \
+	"\"failures\":1,\"chunk\":5,\"bytes\":10,"
 
 static void
 test_refused(void)
@@ -409,6 +412,10 @@ test_refused(void)
 		{ HEAD SET "\"world\":4,\"name\":\"x\",\"name_hex\":\"00\"}]}",
 		  "name" },
 	};
+	static const char *const ranges[] = {
+		"{\"from\":0,\"to\":11}", "{\"from\":3,\"to\":3}", "{}",
+		"{\"from\":0,\"to\":5},{\"from\":4,\"to\":6}"
+	};
 	static const char good[] = HEAD SET "\"world\":-1,\"ranks\":[" RANK
 					    ",\"red\":" RED "}]}]}";
 	struct nodecache n;
@@ -420,6 +427,18 @@ test_refused(void)
 				   0 &&
 			   err.kind == ERROR_CORRUPT && says(&err, bad[i].says),
 		   bad[i].text[0] ? bad[i].text : "nothing at all");
+		nodecache_free(&n);
+	}
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		const char *text =
+			fmt(HEAD SET "\"world\":4,\"ranks\":[" RANK
+				     ",\"red\":" SIZED "\"lost\":[%s]}}]}]}",
+			    ranges[i]);
+		struct error err = ERROR_INIT;
+
+		ok(nodecache_parse(&n, text, strlen(text), &err) < 0 &&
+			   says(&err, "lost"),
+		   ranges[i]);
 		nodecache_free(&n);
 	}
 	ok(nodecache_parse(&n, good, strlen(good), NULL) == 0 &&

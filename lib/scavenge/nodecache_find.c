@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nodecache_find.c - the directories of all datasets in a node's cache.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "kvtree/kvtree.h"
+#include "mem.h"
+#include "meta/cindex.h"
+#include "meta/dataset.h"
+#include "meta/dataset_dir.h"
+#include "path.h"
+#include "scavenge/nodecache_impl.h"
+#include "str.h"
+
+int
+nodecache_note(struct arena *a, const char **problem, const struct error *why,
+	       struct error *err)
+{
+	if (why->kind == ERROR_NOMEM)
+		return error_no_memory(err);
+	if (*problem == NULL)
+		*problem = arena_strdup(a, why->text);
+	return *problem == NULL ? error_no_memory(err) : 0;
+}
+
+struct finding {
+	struct arena *arena;
+	struct nodecache_dataset *list;
+	size_t count, cap;
+	const char *problem;
+};
+
+static struct nodecache_dataset *
+add_dataset(struct finding *f, int64_t id, struct error *err)
+{
+	if (!MEM_ROOM(f->list, f->count, f->cap)) {
+		error_no_memory(err);
+		return NULL;
+	}
+	f->list[f->count] = (struct nodecache_dataset){ .id = id, .world = -1 };
+	return &f->list[f->count++];
+}
+
+static int
+copy_str(struct arena *a, const char **s, struct error *err)
+{
+	if (*s == NULL)
+		return 0;
+	*s = arena_strdup(a, *s);
+	return *s == NULL ? error_no_memory(err) : 0;
+}
+
+/* Take what the descriptor of entry `e` says. */
+static int
+take_desc(struct finding *f, const struct cindex_entry *e,
+	  struct nodecache_dataset *to, struct error *why, struct error *err)
+{
+	struct dataset found, *desc = NULL;
+
+	if (e->desc == NULL || dataset_read(e->desc, &found, why) < 0)
+		return 0;
+	desc = arena_alloc(f->arena, 1, sizeof(*desc));
+	if (desc == NULL)
+		return error_no_memory(err);
+	if (dataset_copy(desc, &found, f->arena, err) < 0)
+		return -1;
+	to->desc = desc;
+	to->name = desc->name;
+	to->ckpt = desc->is_ckpt;
+	to->output = desc->is_output;
+	to->created = desc->created_us > 0 ? (uint64_t)desc->created_us : 0;
+	return 0;
+}
+
+static int
+add_entry(struct finding *f, const struct cindex_entry *e, struct error *err)
+{
+	struct nodecache_dataset *new = add_dataset(f, e->id, err);
+	struct error why = ERROR_INIT;
+
+	if (new == NULL)
+		return -1;
+	new->bypass = e->bypass;
+	if (e->path == NULL || e->path[0] != '/')
+		error_set(&why, ERROR_CORRUPT,
+			  CINDEX_FILE ": dataset %" PRId64 ": no absolute PATH",
+			  e->id);
+	else
+		new->dir = e->path;
+	if (take_desc(f, e, new, &why, err) < 0 ||
+	    copy_str(f->arena, &new->dir, err) < 0)
+		return -1;
+	return why.kind == ERROR_NONE
+		       ? 0
+		       : nodecache_note(f->arena, &new->problem, &why, err);
+}
+
+/* Add the datasets of the cache index. */
+static int
+read_index(struct finding *f, const char *cntl, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct buf path = BUF_INIT;
+	struct cindex_entry *e = NULL;
+	struct kvtree *t = NULL;
+	size_t count = SIZE_MAX;
+	int rc = -1;
+
+	if (path_join(&path, cntl, CINDEX_FILE, err) < 0)
+		goto out;
+	t = kvtree_read_file(AT_FDCWD, path.data, &why);
+	if (t != NULL)
+		e = cindex_entries(t, &count, &why);
+	if (count == SIZE_MAX) {
+		if (t != NULL)
+			error_wrap(&why, "%s", path.data);
+		rc = nodecache_note(f->arena, &f->problem, &why, err);
+		goto out;
+	}
+	rc = 0;
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = add_entry(f, &e[i], err);
+out:
+	mem_free(e);
+	kvtree_free(t);
+	buf_free(&path);
+	return rc;
+}
+
+/* Add a directory found by scanning.  It completes an index entry with the same
+ * id that lacks a usable directory; else it is a dataset of its own. */
+static int
+add_dir(struct finding *f, int64_t id, const char *path, struct error *err)
+{
+	struct nodecache_dataset *lost = NULL;
+	struct stat here, there;
+
+	if (stat(path, &here) < 0 || !S_ISDIR(here.st_mode))
+		return 0;
+	for (size_t i = 0; i < f->count; i++) {
+		struct nodecache_dataset *e = &f->list[i];
+
+		if (e->id != id)
+			continue;
+		if (e->dir == NULL || stat(e->dir, &there) < 0)
+			lost = lost == NULL ? e : lost;
+		else if (here.st_dev == there.st_dev &&
+			 here.st_ino == there.st_ino)
+			return 0;
+	}
+	if (lost == NULL)
+		lost = add_dataset(f, id, err);
+	if (lost == NULL)
+		return -1;
+	lost->dir = path;
+	return copy_str(f->arena, &lost->dir, err);
+}
+
+/* Scan `path` for datasets.  Its directories node.N are the nodes' views of one
+ * store (formats.md 2). */
+static int
+scan_cache(struct finding *f, const char *path, bool nodes, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct buf below = BUF_INIT;
+	const struct dirent *de = NULL;
+	DIR *dir = opendir(path);
+	int64_t id = -1;
+	int rc = 0;
+
+	if (dir == NULL && errno == ENOENT)
+		return 0; /* a node that never cached anything */
+	if (dir == NULL) {
+		error_sys(&why, "%s: cannot read", path);
+		return nodecache_note(f->arena, &f->problem, &why, err);
+	}
+	while (rc == 0 && (de = readdir(dir)) != NULL) {
+		id = dataset_dir_id(de->d_name);
+		if (id <= 0 && !(nodes && str_starts(de->d_name, "node.")))
+			continue;
+		rc = path_join(&below, path, de->d_name, err);
+		if (rc == 0)
+			rc = id > 0 ? add_dir(f, id, below.data, err)
+				    : scan_cache(f, below.data, false, err);
+	}
+	closedir(dir);
+	buf_free(&below);
+	return rc;
+}
+
+static int
+compare_dataset(const void *x, const void *y)
+{
+	const struct nodecache_dataset *a = x, *b = y;
+
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	return strcmp(a->dir ? a->dir : "", b->dir ? b->dir : "");
+}
+
+int
+nodecache_dirs(struct nodecache *n, const struct nodecache_where *w,
+	       struct error *err)
+{
+	struct finding f = { .arena = n->arena };
+	int rc = w->cntl == NULL ? 0 : read_index(&f, w->cntl, err);
+
+	for (size_t i = 0; i < w->ncachedirs && rc == 0; i++)
+		rc = scan_cache(&f, w->cachedirs[i], true, err);
+	n->problem = f.problem;
+	n->datasets = arena_alloc(n->arena, f.count + 1, sizeof(*f.list));
+	if (n->datasets == NULL) {
+		rc = error_no_memory(err);
+	} else if (f.count > 0) {
+		qsort(f.list, f.count, sizeof(*f.list), compare_dataset);
+		memcpy(n->datasets, f.list, f.count * sizeof(*f.list));
+		n->ndatasets = f.count;
+	}
+	mem_free(f.list);
+	return rc;
+}
+
+int64_t
+nodecache_named(const struct nodecache_where *w, const char *name,
+		struct error *err)
+{
+	struct nodecache n = { .arena = arena_new() };
+	int64_t id = -1, other = -1;
+	char shown[256];
+
+	if (n.arena == NULL)
+		return error_no_memory(err);
+	if (nodecache_dirs(&n, w, err) < 0)
+		goto out;
+	for (size_t i = 0; i < n.ndatasets; i++) {
+		const struct nodecache_dataset *d = &n.datasets[i];
+
+		if (d->name == NULL || !str_eq(d->name, name) || d->id == id)
+			continue;
+		other = id;
+		id = d->id;
+	}
+	str_printable(shown, sizeof(shown), name);
+	if (id < 0)
+		error_set(err, ERROR_ABSENT,
+			  "name:%s: no dataset of this name in the cache",
+			  shown);
+	else if (other >= 0)
+		id = error_set(err, ERROR_USAGE,
+			       "name:%s: the name of several datasets: use "
+			       "id:%" PRId64 " or id:%" PRId64,
+			       shown, other, id);
+out:
+	nodecache_free(&n);
+	return id;
+}

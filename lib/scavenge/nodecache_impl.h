@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* nodecache_impl.h - shared by the sources of nodecache.h. */
+#ifndef SCAVENGE_NODECACHE_IMPL_H
+#define SCAVENGE_NODECACHE_IMPL_H
+
+#include "scavenge/nodecache.h"
+
+/* Set *problem to the text of `why`, unless there is one: later ones usually
+ * follow from the first.  -1: ERROR_NOMEM. */
+int nodecache_note(struct arena *a, const char **problem,
+		   const struct error *why, struct error *err);
+
+#endif /* SCAVENGE_NODECACHE_IMPL_H */
