@@ -333,9 +333,11 @@ int plan_renew_lists(struct planner *w, struct plan_set *s, struct arena *arena,
 		     struct error *err);
 
 /*
- * On a prefix, give sets without any remaining file their members, if all data
- * are present: ranks in no set, as plan_protect() would choose them.  So they
- * can be rebuilt.  A set for which this fails stays without members.
+ * On a prefix, if all data are present, find the ranks of members that no
+ * remaining file of their set names, up to all: those of the set with the same
+ * number over the other kind of files, or ranks in no set, as plan_protect()
+ * would choose them.  So they can be rebuilt.  A set for which this fails stays
+ * as it is.
  */
 int plan_renew_gone(struct planner *w, struct error *err);
 

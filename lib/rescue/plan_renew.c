@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * plan_renew.c - sets whose headers are lost: filemaps list the same files, so
- * redundancy can be computed again from whole data.
+ * redundancy can be computed again from whole data.  PARTNER names a member only
+ * in its own files and in those of its right neighbours: if all of these are
+ * lost, so is its rank.
  *
  * The header of a member has the list of its files, with the attributes of the
  * filemap (formats.md 4.2, 5.3), in the reverse order.
@@ -124,6 +126,7 @@ renew_geometry(struct planner *w, struct plan_set *s, struct arena *arena,
 {
 	struct solve_set of = { .type = s->type, .n = s->n };
 	uint32_t *ranks = arena_alloc(arena, s->n, sizeof(*ranks));
+	const uint32_t others = s->failures;
 	uint64_t longest = 0;
 
 	if (ranks == NULL)
@@ -138,6 +141,8 @@ renew_geometry(struct planner *w, struct plan_set *s, struct arena *arena,
 		if (s->failures == 0)
 			s->failures = described_failures(w, s, i);
 	}
+	if (s->failures == 0)
+		s->failures = others;
 	of.failures = s->failures;
 	s->ranks = ranks;
 	if (s->failures == 0)
@@ -205,7 +210,7 @@ plan_renew_lists(struct planner *w, struct plan_set *s, struct arena *arena,
 	return 0;
 }
 
-/* --- Sets without any remaining file --- */
+/* --- Members whose ranks no remaining file names --- */
 
 /* Are all filemaps and data files present? */
 static bool
@@ -218,44 +223,159 @@ has_all(const struct plan *p)
 	       p->maps_missing + p->files_missing + p->unread == 0;
 }
 
-/* Ranks number - 1, number - 1 + sets ..., if they are in no set.  0: not
- * known. */
-static uint32_t
-count_members(const struct planner *w, const struct plan_set *s)
+/* The set over filemaps of the same ranks as this one over files, or the
+ * reverse; NULL: none is left. */
+static const struct plan_set *
+twin_of(const struct plan *p, const struct plan_set *s)
 {
-	const uint32_t nranks = (uint32_t)w->p.nranks;
-	uint32_t n = 0;
+	for (size_t i = 0; i < p->nsets; i++) {
+		const struct plan_set *t = &p->sets[i];
 
-	if (s->sets == 0)
-		return 0;
-	for (uint32_t r = s->number - 1; r < nranks; r += s->sets, n++) {
-		const struct plan_rank *rank = &w->p.ranks[r];
-
-		if (n == PLAN_SET_MAX ||
-		    (s->map ? rank->map_set : rank->data_set) != PLAN_NONE)
-			return 0;
+		if (t->map != s->map && t->type == s->type &&
+		    t->sets == s->sets && t->number == s->number && t->n > 0 &&
+		    (s->n == 0 || t->n == s->n))
+			return t;
 	}
-	return n < 2 ? 0 : n;
+	return NULL;
+}
+
+/* May the rank be that of this member, as far as other sets are known? */
+static bool
+is_seat_of(const struct plan *p, const struct plan_set *s, uint32_t member,
+	   uint32_t rank)
+{
+	const struct plan_rank *r = &p->ranks[rank];
+	const uint32_t set = s->map ? r->map_set : r->data_set;
+
+	return set == PLAN_NONE ||
+	       (&p->sets[set] == s &&
+		(s->map ? r->map_member : r->data_member) == member);
+}
+
+/* The number of members of a set without any; 0: unknown. */
+static uint32_t
+count_members(const struct plan *p, const struct plan_set *s)
+{
+	const struct plan_set *t = twin_of(p, s);
+	const uint32_t nranks = (uint32_t)p->nranks, first = s->number - 1;
+	uint32_t n = t != NULL ? t->n : 0;
+
+	if (n == 0 && s->sets > 0 && first < nranks)
+		n = (nranks - first + s->sets - 1) / s->sets;
+	return n > PLAN_SET_MAX ? 0 : n;
+}
+
+/* The ranks of plan_protect(): number - 1, number - 1 + sets ... */
+static bool
+seat_regularly(const struct plan *p, const struct plan_set *s, uint32_t *ranks)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		const uint64_t rank = s->number - 1 + (uint64_t)i * s->sets;
+
+		if (s->sets == 0 || rank >= (uint64_t)p->nranks ||
+		    (ranks[i] != PLAN_NONE && ranks[i] != rank) ||
+		    !is_seat_of(p, s, i, (uint32_t)rank))
+			return false;
+	}
+	for (uint32_t i = 0; i < s->n; i++)
+		ranks[i] = s->number - 1 + i * s->sets;
+	return true;
+}
+
+/* The lowest ranks in no set.  Whichever these are, they are protected alike. */
+static bool
+seat_rest(const struct plan *p, const struct plan_set *s, uint32_t *ranks)
+{
+	uint32_t rank = 0;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (ranks[i] != PLAN_NONE)
+			continue;
+		while (rank < p->nranks &&
+		       (s->map ? p->ranks[rank].map_set
+			       : p->ranks[rank].data_set) != PLAN_NONE)
+			rank++;
+		if (rank == p->nranks)
+			return false;
+		ranks[i] = rank++;
+	}
+	return true;
+}
+
+/* Give the members without a rank theirs.  False, and nothing is changed: the
+ * ranks are unknown. */
+static bool
+seat_members(const struct plan *p, struct plan_set *s)
+{
+	const struct plan_set *t = twin_of(p, s);
+	uint32_t ranks[PLAN_SET_MAX];
+	bool good = s->n > 1, all = true;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		const uint32_t of = t != NULL ? t->members[i].rank : PLAN_NONE;
+
+		ranks[i] = s->members[i].rank;
+		if (of != PLAN_NONE && of < p->nranks &&
+		    is_seat_of(p, t, i, of)) {
+			good = good &&
+			       (ranks[i] == PLAN_NONE || ranks[i] == of);
+			ranks[i] = of;
+		}
+		all = all && ranks[i] != PLAN_NONE;
+	}
+	good = good &&
+	       (all || seat_regularly(p, s, ranks) || seat_rest(p, s, ranks));
+	for (uint32_t i = 0; good && i < s->n; i++)
+		good = ranks[i] < p->nranks && is_seat_of(p, s, i, ranks[i]);
+	for (uint32_t i = 0; good && i < s->n; i++)
+		s->members[i].rank = ranks[i];
+	return good;
+}
+
+/* A header is lost together with all that name the rank of its member. */
+static bool
+lacks_ranks(const struct plan_set *s)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->members[i].rank == PLAN_NONE)
+			return s->opened && !s->foreign && s->flaw == NULL;
+	return s->n == 0;
+}
+
+/* The losses that the other sets tolerate: a job has one scheme for all sets.
+ * 0: unknown. */
+static uint32_t
+other_failures(const struct plan *p, enum redset_type type)
+{
+	for (size_t i = 0; i < p->nsets; i++)
+		if (p->sets[i].type == type && p->sets[i].failures > 0)
+			return p->sets[i].failures;
+	return 0;
 }
 
 static int
-renew_gone(struct planner *w, uint32_t set, uint32_t n, bool *done,
-	   struct error *err)
+renew_gone(struct planner *w, uint32_t set, bool *done, struct error *err)
 {
 	struct plan_set *s = &w->p.sets[set];
 	const struct plan_set gone = *s;
 
-	s->n = n;
-	if (plan_add_members(w, s, err) < 0)
-		return -1;
-	for (uint32_t i = 0; i < n; i++)
-		s->members[i].rank = s->number - 1 + i * s->sets;
-	if (plan_open_set(w, s, w->p.arena, err) < 0)
-		return -1;
-	if (!s->members[0].list.known) {
+	if (s->n == 0) {
+		s->n = count_members(&w->p, s);
+		s->failures = other_failures(&w->p, s->type);
+		if (s->n > 0 && plan_add_members(w, s, err) < 0)
+			return -1;
+	}
+	if (!seat_members(&w->p, s)) {
 		*s = gone;
 		return 0;
 	}
+	if (plan_open_set(w, s, w->p.arena, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < s->n; i++)
+		if (!s->members[i].list.known) {
+			*s = gone;
+			return 0;
+		}
 	*done = true;
 	if (plan_join_set(w, set, err) < 0)
 		return -1;
@@ -272,12 +392,9 @@ plan_renew_gone(struct planner *w, struct error *err)
 		return 0;
 	for (uint32_t i = 0; i < w->p.nsets; i++) {
 		const struct plan_set *s = &w->p.sets[i];
-		uint32_t n = 0;
 
-		if (s->n > 0 || !redset_is_redundant(s->type))
-			continue;
-		n = count_members(w, s);
-		if (n > 0 && renew_gone(w, i, n, &done, err) < 0)
+		if (redset_is_redundant(s->type) && lacks_ranks(s) &&
+		    renew_gone(w, i, &done, err) < 0)
 			return -1;
 	}
 	if (done)
