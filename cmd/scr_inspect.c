@@ -180,7 +180,8 @@ show_some(struct inspect *in, struct overview *s, const struct opt_list *names,
 	if (draws(in) && n != 1)
 		return error_set(
 			err, ERROR_USAGE,
-			"--svg and --html: no dataset given: there are %zu in %s",
+			"--svg and --html: no dataset given: there are %zu in "
+			"%s",
 			n, catalogue_path(s->catalogue));
 	for (size_t i = 0; i < n; i++) {
 		e = all ? &s->entries[i]
@@ -589,8 +590,8 @@ parse(struct inspect *in, int argc, char **argv)
 	    !str_eq(in->mode, "keyval"))
 		app_usage("-m %s: must be tree or keyval", in->mode);
 	if (app_json() && draws_on_stdout(in))
-		app_usage(
-			"--json and a picture on -: both go to standard output");
+		app_usage("--json and a picture on -: both go to standard "
+			  "output");
 	return argv;
 }
 

@@ -191,7 +191,8 @@ warn_of_map(const struct plan *p, struct catalogue *c, int64_t id)
 				     next, sizeof(next)));
 }
 
-/* Run the rebuild; a dry run checks the room for it.  Returns an exit status; errors go to *err. */
+/* Run the rebuild; a dry run checks the room for it.  Returns an exit status;
+ * errors go to *err. */
 static int
 carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	  struct plan *p, struct json *j, struct error *err)

@@ -2,8 +2,8 @@
 /*
  * describe.c - find the descriptor of a dataset: in flush.scr, in the records
  * of a scavenge (which win if both contradict each other), in an earlier
- * summary, or in the index.  Otherwise, compose it from the event log, the paths
- * of the files, and the totals of the plan.
+ * summary, or in the index.  Otherwise, compose it from the event log, the
+ * paths of the files, and the totals of the plan.
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -52,7 +52,8 @@ struct next_case {
  * Write the one command to run next for dataset `id` that is not whole, or not
  * in the index: repair it; if it is lost, restart from the newest other
  * checkpoint, drop it from the index, delete it; look again if it is unknown.
- * "" if there is nothing to do.  `ix`: NULL if there is no index.  Returns `to`.
+ * "" if there is nothing to do.  `ix`: NULL if there is no index.  Returns
+ * `to`.
  */
 char *report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 		       const struct next_case *n, char *to, size_t size);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * plan_renew.c - sets whose headers are lost: filemaps list the same files, so
- * redundancy can be computed again from whole data.  PARTNER names a member only
- * in its own files and in those of its right neighbours: if all of these are
- * lost, so is its rank.
+ * redundancy can be computed again from whole data.  PARTNER names a member
+ * only in its own files and in those of its right neighbours: if all of these
+ * are lost, so is its rank.
  *
  * The header of a member has the list of its files, with the attributes of the
  * filemap (formats.md 4.2, 5.3), in the reverse order.
@@ -282,7 +282,8 @@ seat_regularly(const struct plan *p, const struct plan_set *s, uint32_t *ranks)
 	return true;
 }
 
-/* The lowest ranks in no set.  Whichever these are, they are protected alike. */
+/* The lowest ranks in no set.  Whichever these are, they are protected
+ * alike. */
 static bool
 seat_rest(const struct plan *p, const struct plan_set *s, uint32_t *ranks)
 {

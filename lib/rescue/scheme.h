@@ -32,8 +32,8 @@ struct scheme_seats {
 				that it protects are present */
 };
 
-/* A set that is lost: of its `members`, the `count` named in `ranks` ("0 2") lack
- * files; it tolerates `failures`. */
+/* A set that is lost: of its `members`, the `count` named in `ranks` ("0 2")
+ * lack files; it tolerates `failures`. */
 struct scheme_loss {
 	const char *ranks;
 	size_t count;

@@ -140,8 +140,8 @@ void salvage_leave(struct salvage_dataset *d);
  */
 int salvage_plan(struct salvage *p, struct error *err);
 
-/* Do several living nodes have files of the same rank?  Then each node needs the
- * list of ranks that it copies. */
+/* Do several living nodes have files of the same rank?  Then each node needs
+ * the list of ranks that it copies. */
 bool salvage_is_shared(const struct salvage *p,
 		       const struct salvage_dataset *d);
 
