@@ -50,6 +50,8 @@ struct settings {
 	int verb;
 	const char *prefix, *order, *directory;
 	const char *output, *compress;
+	const char *columns, *sort; /* as given, or NULL */
+	struct columns chosen;
 	const char *typed; /* for completions: only list such paths */
 	bool redundancy, keep, force, fast, dry_run;
 	uint64_t jobs, size, layout;
@@ -137,7 +139,8 @@ list(struct settings *s, struct packed *p)
 		json_push(s->list, report_map_json(p));
 		return STATUS_OK;
 	}
-	report_map_text(p, app_verbosity() > 0 ? 0 : FILES_SHOWN, &text);
+	report_map_text(p, &s->chosen, app_verbosity() > 0 ? 0 : FILES_SHOWN,
+			&text);
 	return app_print_unless_quiet(&text);
 }
 
@@ -168,28 +171,6 @@ report_flaw(void *arg, const struct packed_flaw *f)
 		app_error("%s: ... (-v shows all)", t->p->name);
 	}
 	t->count++;
-}
-
-/* Append the command to run after a check with this status. */
-static void
-add_next(struct catalogue *c, const struct packed *p,
-	 const struct packed_health *h, int status, struct buf *out)
-{
-	const bool data = h->files_bad + h->hidden_bad > 0 || h->unfinished;
-	struct index *ix = catalogue_read(c, NULL);
-	struct next_case n = { status, .kept = status == STATUS_DAMAGED,
-			       .packed = true };
-	char next[NEXT_MAX] = "";
-
-	index_newest(ix, n.newest);
-	if (status == STATUS_DAMAGED && (data || h->map_damaged))
-		report_packed_command(data ? "scr_rebuild --checksums" : NULL,
-				      c, p, next, sizeof(next));
-	else if (status != STATUS_OK && p->layout != 1)
-		report_next_step(c, ix, p->id, &n, next, sizeof(next));
-	if (next[0] != '\0')
-		buf_printf(out, "next: %s\n", next);
-	index_free(ix);
 }
 
 static int
@@ -230,7 +211,7 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 		struct buf line = BUF_INIT;
 
 		report_health_text(p, &h, status, &line);
-		add_next(c, p, &h, status, &line);
+		report_health_next(c, p, &h, status, &line);
 		app_print_unless_quiet(&line);
 	}
 	packed_health_free(&h);
@@ -460,8 +441,15 @@ verb_by_name(const char *name)
 
 /* Reject options that do not go with the verb. */
 static void
-check_options(const struct settings *s, const char *verb)
+check_options(struct settings *s, const char *verb)
 {
+	char words[COLUMNS_WORDS];
+
+	/* -o is the output of export, the columns of list. */
+	if (s->verb == VERB_LIST && s->columns == NULL) {
+		s->columns = s->output;
+		s->output = NULL;
+	}
 #define ON(verb) APP_VERB(VERB_##verb)
 	const struct app_rule rules[] = {
 		{ s->size > 0, "--size", ON(PACK) | ON(REPACK) },
@@ -472,6 +460,8 @@ check_options(const struct settings *s, const char *verb)
 		{ s->force, "--force", ON(UNPACK) | ON(EXTRACT) | ON(IMPORT) },
 		{ s->output != NULL, "--output", ON(EXPORT) },
 		{ s->compress != NULL, "--compress", ON(EXPORT) },
+		{ s->columns != NULL, "--columns", ON(LIST) },
+		{ s->sort != NULL, "--sort", ON(LIST) },
 		{ s->typed != NULL, "--dump-paths", ON(LIST) },
 		{ s->dry_run, "--dry-run",
 		  ON(PACK) | ON(UNPACK) | ON(REPACK) | ON(IMPORT) },
@@ -482,6 +472,11 @@ check_options(const struct settings *s, const char *verb)
 
 	app_check_rules(rules, sizeof(rules) / sizeof(rules[0]), s->verb, verb);
 #undef ON
+	if ((s->columns != NULL || s->sort != NULL) && app_json())
+		app_usage("%s and --json cannot be used together",
+			  s->columns != NULL ? "--columns" : "--sort");
+	app_columns(&s->chosen, report_map_words(words), s->columns, "--sort",
+		    s->sort);
 	if (s->layout == 1 && s->redundancy)
 		app_usage("--layout 1 has no place for redundancy");
 	if (s->order != NULL && !str_eq(s->order, "node") &&
@@ -493,6 +488,7 @@ check_options(const struct settings *s, const char *verb)
 static char **
 parse(struct settings *s, int argc, char **argv, int *count)
 {
+	char words[COLUMNS_WORDS];
 	const struct opt opts[] = {
 		OPT_GROUP("Packing and unpacking"),
 		OPT_BYTES(0, "size", &s->size, "SIZE", 1, UINT64_C(1) << 62,
@@ -516,6 +512,10 @@ parse(struct settings *s, int argc, char **argv, int *count)
 			 "verify: only map and sizes, read no data"),
 		OPT_STRING('C', "directory", &s->directory, "DIR", OPT_DIR,
 			   "directory for extracted files (default .)"),
+		OPT_COLUMNS(0, "columns", &s->columns, "LIST", words,
+			    "list: columns to show; as -o LIST"),
+		OPT_COLUMNS(0, "sort", &s->sort, "COLUMN", words,
+			    "list: sort by a column; -COLUMN: descending"),
 		OPT_GROUP("Archives"),
 		OPT_STRING('o', "output", &s->output, "FILE", OPT_FILE,
 			   "file to export to (default standard output)"),
@@ -532,6 +532,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 	};
 	char hint[1024];
 
+	report_map_words(words);
 	argv = app_start(&info, argc, argv, opts, count);
 	if (*count == 0)
 		app_usage("no verb given: pack, unpack, repack, list, cat, "

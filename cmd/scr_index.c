@@ -97,6 +97,7 @@ check_values(struct settings *s)
 	const int64_t now = (int64_t)time(NULL);
 	struct catalogue_filter *f = &s->filter;
 	struct error err = ERROR_INIT;
+	char words[COLUMNS_WORDS];
 	uint64_t span = 0;
 
 	if (f->before != NULL &&
@@ -107,11 +108,10 @@ check_values(struct settings *s)
 		app_usage("--since: %s", err.text);
 	f->before = f->before != NULL ? s->before : NULL;
 	f->after = f->after != NULL ? s->since : NULL;
-	if (s->columns != NULL &&
-	    catalogue_look_columns(&s->look, s->columns, &err) < 0)
-		app_usage("--columns: %s", err.text);
-	if (s->sort != NULL && catalogue_look_sort(&s->look, s->sort, &err) < 0)
-		app_usage("--sort: %s", err.text);
+	app_columns(&s->look.chosen, catalogue_column_words(words), s->columns,
+		    "--sort", s->sort);
+	if (s->columns != NULL)
+		s->look.style = CATALOGUE_CHOSEN;
 	if (s->keep_within != NULL &&
 	    (when_span(s->keep_within, &span, &err) < 0 ||
 	     catalogue_time(s->keep_within, now, s->within, &err) < 0))
@@ -130,6 +130,7 @@ parse(struct settings *s, int argc, char **argv)
 	struct catalogue_filter *f = &s->filter;
 	const char **word = &s->word;
 	int *verb = &s->verb, count = 0;
+	char words[COLUMNS_WORDS];
 	const struct opt opts[] = {
 		OPT_GROUP("Verbs"),
 		OPT_VERB('l', "list", verb, VERB_LIST,
@@ -181,10 +182,10 @@ parse(struct settings *s, int argc, char **argv)
 		OPT_STRING(0, "since", &f->after, "TIME", OPT_ANY,
 			   "only if flushed then or later"),
 		OPT_STRING(0, "after", &f->after, "TIME", OPT_ANY, NULL),
-		OPT_STRING('o', "columns", &s->columns, "LIST", OPT_ANY,
-			   "columns to show, for example id,size,flushed"),
-		OPT_STRING(0, "sort", &s->sort, "COLUMN", OPT_ANY,
-			   "sort by a column; -COLUMN: descending"),
+		OPT_COLUMNS('o', "columns", &s->columns, "LIST", words,
+			    "columns to show, for example id,size,flushed"),
+		OPT_COLUMNS(0, "sort", &s->sort, "COLUMN", words,
+			    "sort by a column; -COLUMN: descending"),
 		OPT_FLAG(0, "bytes", &s->look.bytes, "sizes in bytes"),
 		OPT_GROUP("Work"),
 		OPT_FLAG(0, "dry-run", &s->dry_run,
@@ -208,6 +209,7 @@ parse(struct settings *s, int argc, char **argv)
 		OPT_END,
 	};
 
+	catalogue_column_words(words);
 	argv = app_start(&info, argc, argv, opts, &count);
 	if (s->verb == VERB_VERIFY && count > 0)
 		s->word = *argv++;

@@ -13,6 +13,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
+#include "inspect/inspect.h"
 #include "json.h"
 #include "opt.h"
 #include "path.h"
@@ -26,55 +27,20 @@
 #include "str.h"
 #include "style.h"
 
-struct inspect {
-	/* Options. */
-	const char *prefix, *mode;
-	const char *svg, *html; /* files for pictures */
-	struct opt_list datasets;
-	bool sort;
-	uint64_t jobs;
-	struct catalogue_options look;
-	struct report_choice choice;
-	/* State. */
-	size_t nargs;
-	int status;
-	bool counting; /* only count the datasets to be drawn */
-	size_t drawn;  /* their number */
-	struct arena *arena;
-	struct locate_caches caches;
-	struct json *files, *prefixes, *groups; /* with --json */
-	struct buf out;
-};
-
-static const struct app_info info = {
-	.name = "scr_inspect",
-	.summary =
-		"report the state of datasets, and print metadata files of SCR",
-	.usage = "[OPTION]... [FILE|DIR|DATASET]...",
-	.notes = "FILE is any metadata file; DIR a prefix, the directory "
-		 "of a dataset in it, or\n"
-		 "the cache of one or more nodes; DATASET a name or "
-		 "number on the prefix,\n"
-		 "name:NAME or id:NUMBER.  Default: the prefix.\n"
-		 "Exit status: 0 all are whole; 1 failed or unknown; 2 "
-		 "usage; 3 damaged, but no\n"
-		 "data are lost; 4 data are lost.",
-};
-
 /* --- Helpers --- */
 
-/* Is a picture asked for? */
+/* Is there an option that only the list of datasets obeys? */
 static bool
-draws(const struct inspect *in)
+lists(const struct inspect *in)
 {
-	return in->svg != NULL || in->html != NULL;
+	return in->columns != NULL || in->order != NULL;
 }
 
 /* Is there an option that only the detailed output obeys? */
 static bool
 detailed(const struct inspect *in)
 {
-	return in->choice.map || in->choice.all_files || draws(in);
+	return in->choice.map || in->choice.all_files || inspect_draws(in);
 }
 
 /* Print the collected output, then `reasons` (or NULL) after a blank line. */
@@ -127,16 +93,6 @@ show_file(struct inspect *in, const char *path, struct error *err)
 	return rc;
 }
 
-/* --- Pictures --- */
-
-/* Is a picture written to standard output, in place of text? */
-static bool
-draws_on_stdout(const struct inspect *in)
-{
-	return (in->svg != NULL && str_eq(in->svg, "-")) ||
-	       (in->html != NULL && str_eq(in->html, "-"));
-}
-
 /* --- Prefixes --- */
 
 /* Show dataset `e`; if it is NULL, the dataset `name` in the layout of SCR
@@ -154,12 +110,12 @@ show_one(struct inspect *in, struct overview *s, const struct overview_entry *e,
 	in->status = error_worse_status(in->status, h.status);
 	if (rc == 0 && app_json())
 		json_push(list, condition_json(&h, true, in->choice.all_files));
-	else if (rc == 0 && !draws_on_stdout(in))
+	else if (rc == 0 && !inspect_on_stdout(in))
 		report_detail(&h, &in->choice, &in->out);
 	style_dress(&in->choice.style, &in->out);
 	if (flush(in, NULL, rc < 0 ? NULL : err) < 0)
 		rc = -1;
-	if (rc == 0 && draws(in))
+	if (rc == 0 && inspect_draws(in))
 		rc = picture_write(in->svg, in->html, &h, s, err);
 	condition_fini(&h);
 	return rc;
@@ -177,7 +133,7 @@ show_some(struct inspect *in, struct overview *s, const struct opt_list *names,
 	size_t n = all ? s->count : names->count;
 
 	*old = n > 0;
-	if (draws(in) && n != 1)
+	if (inspect_draws(in) && n != 1)
 		return error_set(
 			err, ERROR_USAGE,
 			"--svg and --html: no dataset given: there are %zu in "
@@ -202,26 +158,30 @@ static int
 show_all(struct inspect *in, struct overview *s, struct json *list,
 	 struct error *err)
 {
+	const bool alone = in->chosen.count > 0; /* only the table */
 	struct table t;
 	struct buf reasons = BUF_INIT;
 	struct condition h;
 	int rc = 0;
 
-	report_prefix(s, &in->out);
+	if (!alone)
+		report_prefix(s, &in->out);
 	report_overview_start(&t);
 	for (size_t i = 0; rc == 0 && i < s->count; i++) {
 		rc = condition_check(s, &s->entries[i], &in->look, &h, err);
 		in->status = error_worse_status(in->status, h.status);
 		if (rc == 0 && app_json())
 			json_push(list, condition_json(&h, false, false));
-		else if (rc == 0)
+		else if (rc == 0 && !alone)
 			report_reasons(&h, &reasons);
 		if (rc == 0)
 			report_overview_row(&t, &h);
 		condition_fini(&h);
 	}
-	buf_add_char(&in->out, '\n');
-	table_end(&t, 2, &in->out);
+	if (!alone)
+		buf_add_char(&in->out, '\n');
+	table_choose(&t, &in->chosen, 0);
+	table_end(&t, alone ? 0 : 2, &in->out);
 	style_dress(&in->choice.style, &in->out);
 	if (rc == 0 && !app_json())
 		rc = flush(in, &reasons, err);
@@ -249,7 +209,13 @@ show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 	ready = overview_init(&s, path, err) == 0;
 	rc = ready ? 0 : -1;
 	in->look.index = s.index;
-	if (ready && s.index == NULL && s.count == 0 && names->count == 0)
+	if (ready && lists(in) && names->count > 0)
+		rc = error_set(
+			err, ERROR_USAGE,
+			"%s: --columns and --sort-by are for the list of "
+			"all datasets",
+			names->items[0]);
+	else if (ready && s.index == NULL && s.count == 0 && names->count == 0)
 		rc = error_set(err, ERROR_ABSENT, "%s", s.no_index);
 	if (rc == 0)
 		rc = names->count > 0 || detailed(in)
@@ -307,13 +273,13 @@ show_group(struct inspect *in, const struct locate_group *g, bool detail,
 	if (rc == 0 && app_json()) {
 		json_push(in->groups,
 			  condition_json(&h, detail, in->choice.all_files));
-	} else if (rc == 0 && detail && !draws_on_stdout(in)) {
+	} else if (rc == 0 && detail && !inspect_on_stdout(in)) {
 		report_detail(&h, &in->choice, &in->out);
 	} else if (rc == 0) {
 		report_overview_row(t, &h);
 		report_reasons(&h, reasons);
 	}
-	if (rc == 0 && draws(in))
+	if (rc == 0 && inspect_draws(in))
 		rc = picture_write(in->svg, in->html, &h, NULL, err);
 	condition_fini(&h);
 	return rc;
@@ -323,7 +289,9 @@ static int
 show_caches(struct inspect *in, struct error *err)
 {
 	const struct locate_caches *c = &in->caches;
-	bool detail = c->count == 1 || in->datasets.count > 0 || detailed(in);
+	const bool alone = in->chosen.count > 0;
+	bool detail = (c->count == 1 && !lists(in)) || in->datasets.count > 0 ||
+		      detailed(in);
 	struct buf reasons = BUF_INIT;
 	struct table t;
 	size_t shown = 0;
@@ -341,9 +309,10 @@ show_caches(struct inspect *in, struct error *err)
 			rc = show_group(in, &c->groups[i], detail, &t, &reasons,
 					err);
 	table_drop_empty(&t);
-	table_end(&t, 2, &in->out);
+	table_choose(&t, &in->chosen, 0);
+	table_end(&t, alone ? 0 : 2, &in->out);
 	style_dress(&in->choice.style, &in->out);
-	if (flush(in, &reasons, rc < 0 ? NULL : err) < 0)
+	if (flush(in, alone ? NULL : &reasons, rc < 0 ? NULL : err) < 0)
 		rc = -1;
 	buf_free(&reasons);
 	if (rc == 0 && c->count > 0 && shown == 0)
@@ -427,9 +396,10 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 	}
 	switch (at.kind) {
 	case LOCATE_FILE:
-		return draws(in) ? error_set(err, ERROR_USAGE,
-					     "%s: only datasets are drawn", arg)
-				 : show_file(in, arg, err);
+		return inspect_draws(in)
+			       ? error_set(err, ERROR_USAGE,
+					   "%s: only datasets are drawn", arg)
+			       : show_file(in, arg, err);
 	case LOCATE_PREFIX:
 		return show_prefix(in, at.prefix, &in->datasets, err);
 	case LOCATE_DATASET:
@@ -508,7 +478,7 @@ run(struct inspect *in, char **args)
 		error_no_memory(&err);
 		goto out;
 	}
-	if (draws(in) && check_drawn(in, args, &err) < 0)
+	if (inspect_draws(in) && check_drawn(in, args, &err) < 0)
 		goto out;
 	if (app_work_start(&in->look.work, in->jobs,
 			   in->look.deep || in->look.checksums ? "reading"
@@ -533,74 +503,12 @@ out:
 	return in->status;
 }
 
-/* LLNL's programs, which print metadata files. */
-static void
-by_name(struct inspect *in, const char *name)
-{
-	if (str_eq(name, "kvtree_print"))
-		in->mode = "tree";
-	if (!str_eq(name, "scr_print"))
-		return;
-	in->mode = "keyval";
-	in->sort = true;
-}
-
-static char **
-parse(struct inspect *in, int argc, char **argv)
-{
-	struct catalogue_options *o = &in->look;
-	int count = 0;
-	const struct opt opts[] = {
-		OPT_GROUP("Datasets"),
-		APP_OPT_PREFIX(&in->prefix),
-		OPT_LIST('d', "dataset", &in->datasets, "NAME", OPT_DATASET,
-			 "show this dataset, by name or number, in detail"),
-		OPT_FLAG(0, "map", &in->choice.map,
-			 "also draw the ranks by redundancy sets"),
-		OPT_FLAG(0, "files", &in->choice.all_files,
-			 "also list every file"),
-		OPT_STRING(0, "svg", &in->svg, "FILE", OPT_FILE,
-			   "draw the containers, or the ranks if the dataset "
-			   "is not packed (-: standard output)"),
-		OPT_STRING(0, "html", &in->html, "FILE", OPT_FILE,
-			   "a page with its ranks, sets, containers and the "
-			   "timeline"),
-		OPT_FLAG(0, "checksums", &o->checksums,
-			 "read the files and compare recorded checksums"),
-		OPT_FLAG(0, "verify", &o->checksums, NULL),
-		OPT_FLAG(0, "deep", &o->deep,
-			 "read everything and compare redundancy with data"),
-		APP_OPT_MOVED_FROM(&o->moved_from),
-		OPT_GROUP("Metadata files"),
-		OPT_STRING('m', "mode", &in->mode, "tree|keyval", OPT_WORDS,
-			   "exactly as LLNL's kvtree_print (tree) or, with "
-			   "--sort, scr_print (keyval)"),
-		OPT_FLAG(0, "sort", &in->sort, "keys in order of their bytes"),
-		OPT_GROUP("Work"),
-		APP_OPT_JOBS(&in->jobs),
-		APP_OPT_MEMORY(&o->work.memory, 1 << 20, "memory for --deep"),
-		OPT_END,
-	};
-
-	by_name(in, app_called(argc, argv));
-	argv = app_start(&info, argc, argv, opts, &count);
-	in->choice.all_containers = in->choice.all_files || app_verbosity() > 0;
-	in->nargs = (size_t)count;
-	if (in->mode != NULL && !str_eq(in->mode, "tree") &&
-	    !str_eq(in->mode, "keyval"))
-		app_usage("-m %s: must be tree or keyval", in->mode);
-	if (app_json() && draws_on_stdout(in))
-		app_usage("--json and a picture on -: both go to standard "
-			  "output");
-	return argv;
-}
-
 int
 main(int argc, char **argv)
 {
 	struct inspect in = { .status = STATUS_OK, .look.work.log = app_log };
 
-	argv = parse(&in, argc, argv);
+	argv = inspect_parse(&in, argc, argv);
 	in.choice.style = style_of(STDOUT_FILENO);
 	return app_finish(run(&in, argv));
 }

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "columns.h"
 #include "error.h"
 #include "libc.h"
 #include "mem.h"
@@ -146,6 +147,18 @@ app_usage(const char *fmt, ...)
 	va_end(ap);
 	hint();
 	exit(app_finish(STATUS_USAGE));
+}
+
+void
+app_columns(struct columns *c, const char *words, const char *columns,
+	    const char *order, const char *sort)
+{
+	struct error err = ERROR_INIT;
+
+	if (columns != NULL && columns_choose(c, words, columns, &err) < 0)
+		app_usage("--columns: %s", err.text);
+	if (sort != NULL && columns_sort(c, words, sort, &err) < 0)
+		app_usage("%s: %s", order, err.text);
 }
 
 /* Has the reader of standard output closed it, as "| head" does?  This is not

@@ -80,6 +80,12 @@ void app_warn_lines(const char *text);
 void app_usage(const char *fmt, ...)
 	__attribute__((format(printf, 1, 2), noreturn));
 
+/* Take the values of the options --columns and `order` (NULL: not given), words
+ * as columns_choose() takes them; a wrong one is a usage error. */
+struct columns;
+void app_columns(struct columns *c, const char *words, const char *columns,
+		 const char *order, const char *sort);
+
 /* Flush stdout and report a failure, such as a full disk or a closed pipe.
  * Returns the exit status for main() to return. */
 int app_finish(int status);

@@ -450,7 +450,9 @@ opt_dump(const struct opt *opts, struct buf *out)
 		buf_printf(out, "%c\t%s\t%s\t%s\t%s\t%s\n",
 			   o->letter != 0 ? o->letter : '-',
 			   o->name != NULL ? o->name : "-",
-			   takes_value(o) ? metavar(o) : "-",
+			   o->words != NULL ? o->words
+			   : takes_value(o) ? metavar(o)
+					    : "-",
 			   complete[o->complete],
 			   o->help != NULL ? "shown" : "hidden",
 			   o->help != NULL ? o->help : "");

@@ -39,7 +39,7 @@ enum opt_complete {
 	OPT_FILE,
 	OPT_DIR,
 	OPT_DATASET, /* words of datasets: `scr_index --dump-datasets` */
-	OPT_WORDS,   /* the words of `metavar`, separated by '|' */
+	OPT_WORDS,   /* the words of `metavar` (or words), separated by '|' */
 };
 
 struct opt_list {
@@ -58,6 +58,7 @@ struct opt {
 	const char *help;
 	uint64_t min, max;
 	enum opt_complete complete;
+	const char *words;  /* for OPT_WORDS, in place of metavar; or NULL */
 	const char **value; /* CHOICE with a value: the target of the value */
 };
 
@@ -74,6 +75,10 @@ struct opt {
 #define OPT_COUNT(l, n, t, h) OPT_OF(COUNT, l, n, t, h, .metavar = NULL)
 #define OPT_STRING(l, n, t, m, c, h) \
 	OPT_OF(STRING, l, n, t, h, .metavar = (m), .complete = (c))
+/* The value has words of columns (columns.h). */
+#define OPT_COLUMNS(l, n, t, m, w, h) \
+	OPT_OF(STRING, l, n, t, h, .metavar = (m), .complete = OPT_WORDS, \
+	       .words = (w))
 #define OPT_LIST(l, n, t, m, c, h) \
 	OPT_OF(LIST, l, n, t, h, .metavar = (m), .complete = (c))
 #define OPT_U64(l, n, t, m, lo, hi, h) \

@@ -18,6 +18,7 @@
 
 #include "catalogue/fetchable.h"
 #include "catalogue/word.h"
+#include "columns.h"
 #include "error.h"
 #include "rescue/rebuild.h"
 #include "when.h"
@@ -511,27 +512,18 @@ enum catalogue_style {
 	CATALOGUE_NAMES,  /* one name per line */
 };
 
-#define CATALOGUE_COLUMNS 16 /* maximum */
-
 /* How a list looks; the default is LLNL's, newest first. */
 struct catalogue_look {
 	enum catalogue_style style;
-	int columns[CATALOGUE_COLUMNS];
-	size_t column_count;
-	int sort; /* column + 1; 0: as it is */
-	bool descending;
-	bool bytes; /* sizes in bytes */
+	struct columns chosen; /* with CATALOGUE_CHOSEN; the order always */
+	bool bytes;	       /* sizes in bytes */
 };
 
-/* Show the columns `text`, words separated by commas.  ERROR_USAGE. */
-int catalogue_look_columns(struct catalogue_look *look, const char *text,
-			   struct error *err);
+/* Write the words of the columns, as columns_choose() takes them.  Returns
+ * `to`. */
+char *catalogue_column_words(char to[static COLUMNS_WORDS]);
 
-/* Sort by the column `text`; after '-' in descending order.  ERROR_USAGE. */
-int catalogue_look_sort(struct catalogue_look *look, const char *text,
-			struct error *err);
-
-/* Sort entries as look->sort says; unknown values come last, and among equal
+/* Sort entries as look->chosen says; unknown values come last, and among equal
  * values newer datasets first.  ERROR_NOMEM. */
 int catalogue_sort(const struct index *ix, struct index_entry *entries,
 		   size_t count, const struct catalogue_look *look,

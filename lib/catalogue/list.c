@@ -95,7 +95,7 @@ enum {
 	NCOLUMNS,
 };
 
-_Static_assert(NCOLUMNS <= CATALOGUE_COLUMNS, "columns of a table");
+_Static_assert(NCOLUMNS <= COLUMNS_MAX, "columns of a table");
 
 /* Columns of the tables, and JSON members in addition to those of the
  * descriptor.  A new one needs a line here and one in fact_of(). */
@@ -131,59 +131,13 @@ static const struct column {
 			 "moved_from", "", "", "" },
 };
 
-/* Find the column with the word text[0..len). */
-static int
-find_column(const char *text, size_t len, struct error *err)
+char *
+catalogue_column_words(char to[static COLUMNS_WORDS])
 {
-	char words[256] = "";
-	size_t used = 0;
-
+	to[0] = '\0';
 	for (int i = 0; i < NCOLUMNS; i++)
-		if (strlen(columns[i].word) == len &&
-		    memcmp(columns[i].word, text, len) == 0)
-			return i;
-	for (int i = 0; i < NCOLUMNS; i++)
-		used += (size_t)snprintf(words + used, sizeof(words) - used,
-					 "%s%s", i > 0 ? ", " : "",
-					 columns[i].word);
-	return error_set(err, ERROR_USAGE, "unknown column '%.*s': one of %s",
-			 (int)(len < 80 ? len : 80), text, words);
-}
-
-int
-catalogue_look_columns(struct catalogue_look *look, const char *text,
-		       struct error *err)
-{
-	look->style = CATALOGUE_CHOSEN;
-	look->column_count = 0;
-	for (const char *word = text, *end = NULL; word != NULL;
-	     word = *end == ',' ? end + 1 : NULL) {
-		int column = 0;
-
-		end = word + strcspn(word, ",");
-		column = find_column(word, (size_t)(end - word), err);
-		if (column < 0)
-			return -1;
-		if (look->column_count == CATALOGUE_COLUMNS)
-			return error_set(err, ERROR_USAGE,
-					 "more than %d columns",
-					 CATALOGUE_COLUMNS);
-		look->columns[look->column_count++] = column;
-	}
-	return 0;
-}
-
-int
-catalogue_look_sort(struct catalogue_look *look, const char *text,
-		    struct error *err)
-{
-	int column = 0;
-
-	look->descending = *text == '-';
-	text += *text == '-' || *text == '+';
-	column = find_column(text, strlen(text), err);
-	look->sort = column + 1;
-	return column < 0 ? -1 : 0;
+		columns_add_word(to, columns[i].word);
+	return to;
 }
 
 /* Fill in the columns of a style. */
@@ -192,12 +146,12 @@ choose_columns(struct catalogue_look *look)
 {
 	if (look->style == CATALOGUE_CHOSEN)
 		return;
-	look->column_count = 0;
+	look->chosen.count = 0;
 	for (int i = 0; i < NCOLUMNS; i++)
 		if (look->style == CATALOGUE_NAMES
 			    ? i == NAME
 			    : columns[i].first <= look->style)
-			look->columns[look->column_count++] = i;
+			look->chosen.list[look->chosen.count++] = i;
 }
 
 /* The value of an entry in one column. */
@@ -352,8 +306,8 @@ put_line(struct table *t, const struct index_entry *e)
 	char scratch[SHOWN_MAX];
 	size_t blanks = 0; /* number of blanks before the next cell */
 
-	for (size_t i = 0; i < t->look.column_count; i++) {
-		const int column = t->look.columns[i];
+	for (size_t i = 0; i < t->look.chosen.count; i++) {
+		const int column = t->look.chosen.list[i];
 		const struct column *c = &columns[column];
 		const size_t width = t->width[column];
 		const char *cell = c->heading;
@@ -383,8 +337,8 @@ set_widths(struct table *t, const struct catalogue_rows *rows,
 	const bool chosen = t->look.style == CATALOGUE_CHOSEN;
 	char scratch[SHOWN_MAX];
 
-	for (size_t i = 0; i < t->look.column_count; i++) {
-		const int column = t->look.columns[i];
+	for (size_t i = 0; i < t->look.chosen.count; i++) {
+		const int column = t->look.chosen.list[i];
 		size_t width = (size_t)abs(columns[column].width);
 
 		if (chosen ||
@@ -473,14 +427,14 @@ catalogue_sort(const struct index *ix, struct index_entry *entries,
 	char scratch[SHOWN_MAX];
 	bool good = false;
 
-	if (look->sort == 0 || count < 2)
+	if (look->chosen.sort == 0 || count < 2)
 		return 0;
 	texts = arena_new();
 	list = mem_alloc(count, sizeof(*list));
 	good = texts != NULL && list != NULL;
 	for (size_t i = 0; good && i < count; i++) {
-		struct fact f =
-			fact_of(look->sort - 1, ix, &entries[i], scratch);
+		struct fact f = fact_of(look->chosen.sort - 1, ix, &entries[i],
+					scratch);
 
 		if (f.text != NULL && f.text[0] == '\0')
 			f = (struct fact){ .kind = UNKNOWN };
@@ -488,7 +442,8 @@ catalogue_sort(const struct index *ix, struct index_entry *entries,
 			f.text = arena_strdup(texts, scratch);
 			good = f.text != NULL;
 		}
-		list[i] = (struct sorted){ entries[i], f, look->descending };
+		list[i] = (struct sorted){ entries[i], f,
+					   look->chosen.descending };
 	}
 	if (good) {
 		qsort(list, count, sizeof(*list), compare);

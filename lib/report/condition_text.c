@@ -20,8 +20,6 @@
 /* Lines about files that are shown without -v. */
 #define FILES_SHOWN 40
 
-#define COLUMNS 10
-
 #define NAME_TEXT 1024
 
 /* --- A prefix --- */
@@ -102,15 +100,27 @@ report_prefix(const struct overview *s, struct buf *out)
 
 /* --- The table --- */
 
+/* A new one needs a line here and a cell in report_overview_row(). */
+static const struct table_column columns[] = {
+	{ "id", "ID", true },	     { "current", "", false },
+	{ "name", "NAME", false },   { "where", "WHERE", false },
+	{ "ranks", "RANKS", true },  { "files", "FILES", true },
+	{ "size", "SIZE", true },    { "redundancy", "REDUNDANCY", false },
+	{ "state", "STATE", false }, { "tolerates", "TOLERATES", false },
+};
+
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+char *
+report_overview_words(char to[static COLUMNS_WORDS])
+{
+	return table_words(columns, COLUMNS, to);
+}
+
 void
 report_overview_start(struct table *t)
 {
-	static const char *const heads[COLUMNS] = {
-		"ID",	 "",	 "NAME",       "WHERE", "RANKS",
-		"FILES", "SIZE", "REDUNDANCY", "STATE", "TOLERATES",
-	};
-
-	table_start(t, heads, COLUMNS, 1U << 0 | 1U << 4 | 1U << 5 | 1U << 6);
+	table_start_named(t, columns, COLUMNS);
 }
 
 static void
@@ -148,7 +158,7 @@ size_cells(struct table *t, const struct condition *h)
 		return;
 	}
 	table_cell(t, "%" PRIu64, files);
-	table_cell(t, "%s", str_size(size));
+	table_size(t, size);
 }
 
 void

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "columns.h"
 #include "report/plan_text.h"
 #include "style.h"
 
@@ -18,7 +19,9 @@ struct table;
 /* A prefix: index, halt conditions, nodes. */
 void report_prefix(const struct overview *s, struct buf *out);
 
-/* A table of datasets: start it with headings; add one dataset. */
+/* A table of datasets: the words of its columns (columns.h); start it with
+ * headings; add one dataset. */
+char *report_overview_words(char to[static COLUMNS_WORDS]);
 void report_overview_start(struct table *t);
 void report_overview_row(struct table *t, const struct condition *h);
 

@@ -3,16 +3,22 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "buf.h"
 #include "catalogue/catalogue.h"
 #include "error.h"
 #include "json.h"
 #include "mem.h"
+#include "meta/index.h"
 #include "report/hint.h"
+#include "report/table.h"
 #include "str.h"
 
 #define SHOWN_MAX 512
+
+/* Buffer size for a command. */
+#define NEXT_MAX 1024
 
 /* Segments named in a line of text; the others are counted. */
 #define SEGS_SHOWN 4
@@ -66,25 +72,77 @@ measure(const struct segmap *m)
 	return fill;
 }
 
-static void
-file_line(const struct segmap *m, const struct segmap_file *f, struct buf *out)
+/* The columns of the files; a new one needs a line here and a cell in
+ * file_cells(). */
+static const struct table_column columns[] = {
+	{ "rank", "RANK", true },     { "size", "SIZE", true },
+	{ "file", "FILE", false },    { "where", "WHERE", false },
+	{ "crc32", "CRC-32", false },
+};
+
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+char *
+report_map_words(char to[static COLUMNS_WORDS])
 {
+	return table_words(columns, COLUMNS, to);
+}
+
+/* The containers of a file, and its place in them. */
+static void
+where_cell(struct table *t, const struct segmap *m, const struct segmap_file *f)
+{
+	struct buf text = BUF_INIT;
 	char shown[SHOWN_MAX];
 
-	buf_printf(out, "%8" PRIu32 " %12" PRIu64 "  %s", f->rank, f->size,
-		   str_printable(shown, sizeof(shown), f->path));
 	for (size_t k = 0; k < f->nsegs && k < SEGS_SHOWN; k++) {
 		const struct segment *s = &m->segs[f->first + k];
 
-		buf_printf(out, "%s%s %" PRIu64 "+%" PRIu64,
-			   k == 0 ? "  " : ", ",
+		buf_printf(&text, "%s%s %" PRIu64 "+%" PRIu64,
+			   k == 0 ? "" : ", ",
 			   str_printable(shown, sizeof(shown),
 					 m->containers[s->container].name),
 			   s->off, s->len);
 	}
 	if (f->nsegs > SEGS_SHOWN)
-		buf_printf(out, ", and %zu more", f->nsegs - SEGS_SHOWN);
-	buf_add_char(out, '\n');
+		buf_printf(&text, ", and %zu more", f->nsegs - SEGS_SHOWN);
+	table_cell(t, "%s", text.len > 0 ? text.data : "");
+	t->failed |= text.failed;
+	buf_free(&text);
+}
+
+static void
+file_cells(struct table *t, const struct segmap *m, const struct segmap_file *f)
+{
+	table_cell(t, "%" PRIu32, f->rank);
+	table_cell(t, "%" PRIu64, f->size);
+	table_name(t, f->path);
+	where_cell(t, m, f);
+	if (f->has_crc)
+		table_cell(t, "0x%08" PRIx32, f->crc);
+	else
+		table_cell(t, "%s", "");
+}
+
+/* The files as a table, at most `most` (0: all). */
+static void
+file_table(const struct segmap *m, const struct columns *how, size_t most,
+	   unsigned indent, struct buf *out)
+{
+	static const struct columns usual = { { 0, 1, 2, 3 }, 4, 0, false };
+	struct columns shown = *how;
+	struct table t;
+
+	if (how->count == 0) {
+		memcpy(shown.list, usual.list, sizeof(shown.list));
+		shown.count = usual.count;
+	}
+	table_start_named(&t, columns, COLUMNS);
+	for (size_t i = 0;
+	     i < m->nfiles && (most == 0 || i < most || how->sort > 0); i++)
+		file_cells(&t, m, &m->files[i]);
+	table_choose(&t, &shown, most);
+	table_end(&t, indent, out);
 }
 
 static void
@@ -142,15 +200,19 @@ head_line(const struct packed *p, struct buf *out)
 }
 
 void
-report_map_text(const struct packed *p, size_t most, struct buf *out)
+report_map_text(const struct packed *p, const struct columns *how, size_t most,
+		struct buf *out)
 {
 	const struct segmap *m = &p->map;
 	const size_t shown = most > 0 && most < m->nfiles ? most : m->nfiles;
 
+	if (how->count > 0) {
+		file_table(m, how, 0, 0, out);
+		return;
+	}
 	head_line(p, out);
-	buf_add_str(out, "\n    RANK         SIZE  FILE  WHERE\n");
-	for (size_t i = 0; i < shown; i++)
-		file_line(m, &m->files[i], out);
+	buf_add_char(out, '\n');
+	file_table(m, how, most, 2, out);
 	if (shown < m->nfiles)
 		buf_printf(out, "... and %zu more (-v: all)\n",
 			   m->nfiles - shown);
@@ -383,6 +445,27 @@ report_health_text(const struct packed *p, const struct packed_health *h,
 				   str_count(flaws, "flaw"));
 		buf_printf(out, "; %s\n", outlook);
 	}
+}
+
+void
+report_health_next(struct catalogue *c, const struct packed *p,
+		   const struct packed_health *h, int status, struct buf *out)
+{
+	const bool data = h->files_bad + h->hidden_bad > 0 || h->unfinished;
+	struct index *ix = catalogue_read(c, NULL);
+	struct next_case n = { status, .kept = status == STATUS_DAMAGED,
+			       .packed = true };
+	char next[NEXT_MAX] = "";
+
+	index_newest(ix, n.newest);
+	if (status == STATUS_DAMAGED && (data || h->map_damaged))
+		report_packed_command(data ? "scr_rebuild --checksums" : NULL,
+				      c, p, next, sizeof(next));
+	else if (status != STATUS_OK && p->layout != 1)
+		report_next_step(c, ix, p->id, &n, next, sizeof(next));
+	if (next[0] != '\0')
+		buf_printf(out, "next: %s\n", next);
+	index_free(ix);
 }
 
 struct json *

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "archive/export.h"
+#include "columns.h"
 #include "container/pack.h"
 #include "container/packed.h"
 
@@ -23,9 +24,15 @@ struct json;
  * to its sentence; `id`: the dataset in `c`.  Returns -1. */
 int report_remedy(struct error *err, struct catalogue *c, int64_t id);
 
-/* The segment map: one line for each file, at most `most` (0: all), and for
- * each container. */
-void report_map_text(const struct packed *p, size_t most, struct buf *out);
+/* The segment map: one line for each file, sorted as `how` says, at most `most`
+ * (0: all), and for each container; if columns are chosen, these of all files,
+ * alone. */
+void report_map_text(const struct packed *p, const struct columns *how,
+		     size_t most, struct buf *out);
+
+/* The words of the columns (columns.h).  Returns `to`. */
+char *report_map_words(char to[static COLUMNS_WORDS]);
+
 /* Set id and name. */
 void report_set_packed(struct json *j, const struct packed *p);
 struct json *report_map_json(const struct packed *p);
@@ -45,6 +52,10 @@ const char *report_packed_command(const char *command, struct catalogue *c,
 /* Result of packed_check(), from which the exit status `status` follows. */
 void report_health_text(const struct packed *p, const struct packed_health *h,
 			int status, struct buf *out);
+/* Append the command to run next after this check, if there is one. */
+void report_health_next(struct catalogue *c, const struct packed *p,
+			const struct packed_health *h, int status,
+			struct buf *out);
 struct json *report_health_json(const struct packed_health *h);
 
 /* Result of an export or import. */

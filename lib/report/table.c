@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/table.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "arena.h"
 #include "buf.h"
 #include "mem.h"
 #include "str.h"
+
+_Static_assert(TABLE_COLUMNS <= COLUMNS_MAX, "columns can be chosen");
 
 /* Size of a printable name. */
 #define NAME_TEXT 1024
@@ -26,7 +31,7 @@ add_cell(struct table *t, const char *text)
 		t->failed = true;
 		return;
 	}
-	t->cells[t->count++] = text;
+	t->cells[t->count++] = (struct table_cell){ .text = text };
 }
 
 void
@@ -50,6 +55,16 @@ table_name(struct table *t, const char *name)
 }
 
 void
+table_size(struct table *t, uint64_t bytes)
+{
+	table_cell(t, "%s", str_size(bytes));
+	if (t->failed)
+		return;
+	t->cells[t->count - 1].key = bytes;
+	t->cells[t->count - 1].keyed = true;
+}
+
+void
 table_start(struct table *t, const char *const *heads, unsigned columns,
 	    unsigned right)
 {
@@ -59,6 +74,145 @@ table_start(struct table *t, const char *const *heads, unsigned columns,
 	for (unsigned c = 0; c < columns; c++)
 		table_cell(t, "%s", heads[c]);
 }
+
+void
+table_start_named(struct table *t, const struct table_column *columns,
+		  unsigned count)
+{
+	const char *heads[TABLE_COLUMNS];
+	unsigned right = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		heads[i] = columns[i].head;
+		right |= (unsigned)columns[i].right << i;
+	}
+	table_start(t, heads, count, right);
+	t->named = columns;
+}
+
+char *
+table_words(const struct table_column *columns, unsigned count,
+	    char to[static COLUMNS_WORDS])
+{
+	to[0] = '\0';
+	for (unsigned i = 0; i < count; i++)
+		columns_add_word(to, columns[i].word);
+	return to;
+}
+
+/* --- Order and choice --- */
+
+/* A row, and the cell by which it is sorted. */
+struct row {
+	struct table_cell *cells, by;
+	size_t at;
+	bool descending;
+};
+
+static int
+compare_rows(const void *one, const void *two)
+{
+	const struct row *a = one, *b = two;
+	const bool none = a->by.text[0] == '\0', other = b->by.text[0] == '\0';
+	int order = 0;
+
+	/* Unknown values are the last ones in both directions. */
+	if (none != other)
+		return none ? 1 : -1;
+	order = a->by.keyed && b->by.keyed
+			? (a->by.key > b->by.key) - (a->by.key < b->by.key)
+			: str_natural(a->by.text, b->by.text);
+	if (order != 0)
+		return a->descending ? -order : order;
+	return a->at < b->at ? -1 : 1;
+}
+
+static void
+sort_rows(struct table *t, const struct columns *how)
+{
+	const size_t nrows = t->count / t->columns - 1;
+	const size_t bytes = t->columns * sizeof(*t->cells);
+	struct row *rows = mem_calloc(nrows + 1, sizeof(*rows));
+	struct table_cell *sorted = mem_alloc(t->count, sizeof(*sorted));
+
+	t->failed = rows == NULL || sorted == NULL;
+	for (size_t i = 0; !t->failed && i < nrows; i++) {
+		struct table_cell *cells = t->cells + (i + 1) * t->columns;
+
+		rows[i] = (struct row){ cells, cells[how->sort - 1], i,
+					how->descending };
+	}
+	if (!t->failed) {
+		qsort(rows, nrows, sizeof(*rows), compare_rows);
+		for (size_t i = 0; i < nrows; i++)
+			memcpy(sorted + i * t->columns, rows[i].cells, bytes);
+		memcpy(t->cells + t->columns, sorted, nrows * bytes);
+	}
+	mem_free(sorted);
+	mem_free(rows);
+}
+
+/* The heading of a chosen column: one without has its word. */
+static const char *
+heading(struct table *t, int column)
+{
+	const struct table_column *c = &t->named[column];
+	char *text = NULL;
+
+	if (c->head[0] != '\0')
+		return c->head;
+	text = arena_strdup(t->arena, c->word);
+	for (char *p = text; p != NULL && *p != '\0'; p++)
+		*p = (char)toupper((unsigned char)*p);
+	t->failed |= text == NULL;
+	return text != NULL ? text : "";
+}
+
+static void
+choose_columns(struct table *t, const struct columns *how)
+{
+	const size_t nrows = t->count / t->columns;
+	struct table_cell *cells =
+		mem_alloc(nrows * how->count + 1, sizeof(*cells));
+	unsigned right = 0;
+
+	if (cells == NULL) {
+		t->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < nrows * how->count; i++) {
+		const int column = how->list[i % how->count];
+		const size_t row = i / how->count;
+
+		cells[i] = t->cells[row * t->columns + (size_t)column];
+		if (row == 0)
+			cells[i].text = heading(t, column);
+		else if (cells[i].text[0] == '\0')
+			cells[i].text = "-";
+	}
+	for (size_t c = 0; c < how->count; c++)
+		right |= (t->right >> how->list[c] & 1) << c;
+	mem_free(t->cells);
+	t->cells = cells;
+	t->columns = (unsigned)how->count;
+	t->count = nrows * how->count;
+	t->right = right;
+}
+
+void
+table_choose(struct table *t, const struct columns *how, size_t most)
+{
+	if (t->count == 0) /* dropped */
+		return;
+	if (!t->failed && how->sort > 0)
+		sort_rows(t, how);
+	if (!t->failed && most > 0 && t->count / t->columns > most + 1)
+		t->count = (most + 1) * t->columns;
+	if (!t->failed && how->count > 0)
+		choose_columns(t, how);
+}
+
+/* --- Text --- */
 
 /* Characters of UTF-8 text; each counts as one column. */
 static size_t
@@ -80,21 +234,21 @@ put_blanks(struct buf *out, size_t n)
 static void
 put_row(struct buf *out, const struct table *t, size_t row, const size_t *width)
 {
-	const char *const *cell = t->cells + row * t->columns;
+	const struct table_cell *cell = t->cells + row * t->columns;
 	size_t pending = 0; /* deferred, so that no line ends with blanks */
 
 	for (unsigned c = 0; c < t->columns; c++) {
-		size_t pad = width[c] - text_width(cell[c]);
+		size_t pad = width[c] - text_width(cell[c].text);
 		bool right = (t->right >> c & 1) != 0;
 
 		if (width[c] == 0)
 			continue;
 		if (right)
 			pending += pad;
-		if (cell[c][0] != '\0') {
+		if (cell[c].text[0] != '\0') {
 			put_blanks(out, pending);
 			pending = 0;
-			buf_printf(out, "%s", cell[c]);
+			buf_printf(out, "%s", cell[c].text);
 		}
 		pending += GAP + (right ? 0 : pad);
 	}
@@ -111,10 +265,10 @@ table_drop_empty(struct table *t)
 void
 table_end(struct table *t, unsigned indent, struct buf *out)
 {
-	size_t width[TABLE_COLUMNS] = { 0 };
+	size_t width[COLUMNS_MAX] = { 0 };
 
 	for (size_t i = 0; !t->failed && i < t->count; i++) {
-		size_t w = text_width(t->cells[i]);
+		size_t w = text_width(t->cells[i].text);
 
 		if (w > width[i % t->columns])
 			width[i % t->columns] = w;

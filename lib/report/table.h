@@ -7,18 +7,34 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "columns.h"
 
 struct arena;
 struct buf;
 
 #define TABLE_COLUMNS 12 /* maximum */
 
+/* A column that users can choose (columns.h). */
+struct table_column {
+	const char *word, *head;
+	bool right; /* right-aligned */
+};
+
+struct table_cell {
+	const char *text;
+	uint64_t key; /* sorts by it, if keyed */
+	bool keyed;
+};
+
 /* Cells are added row by row.  A failure is remembered until table_end(). */
 struct table {
 	struct arena *arena;
 	unsigned columns;
-	unsigned right; /* bit i: column i is right-aligned */
-	const char **cells;
+	unsigned right;			  /* bit i: column i is right-aligned */
+	const struct table_column *named; /* NULL: by headings only */
+	struct table_cell *cells;
 	size_t count, cap;
 	bool failed;
 };
@@ -27,10 +43,26 @@ struct table {
  * right-aligned. */
 void table_start(struct table *t, const char *const *heads, unsigned columns,
 		 unsigned right);
+void table_start_named(struct table *t, const struct table_column *columns,
+		       unsigned count);
 void table_cell(struct table *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Add a string from metadata, made printable. */
 void table_name(struct table *t, const char *name);
+/* Add a byte count for people, which is sorted as a number. */
+void table_size(struct table *t, uint64_t bytes);
+
+/* The words of the columns, as columns_choose() takes them.  Returns `to`. */
+char *table_words(const struct table_column *columns, unsigned count,
+		  char to[static COLUMNS_WORDS]);
+
+/*
+ * Sort the rows as `how` says: numbers in texts by their value, empty cells
+ * last, equal ones as they were added; then keep the first `most` rows (0:
+ * all), and of these the chosen columns.  Chosen columns are for scripts, too:
+ * no cell is empty, and no heading.
+ */
+void table_choose(struct table *t, const struct columns *how, size_t most);
 
 /* Drop the headings if no row follows them. */
 void table_drop_empty(struct table *t);

@@ -709,6 +709,30 @@ round() {
 		" 70 70 50.0 % 1 SUM .scr/ctr.2.scr"
 }
 
+@test "list: columns and an order, as those of scr_index" {
+	files p 100=d/b10 250=d/b9 300=a/z
+	scr_container -q -p p pack --size 300 1
+	try scr_container -p p list -o file,size 1
+	assert_output_is $'FILE   SIZE\nd/b10   100\nd/b9    250\na/z     300'
+	try scr_container -p p list --columns rank --sort -file 1
+	assert_output_is $'RANK\n   0\n   1\n   2'
+	try scr_container -p p list --columns rank,where --sort -size 1
+	assert_output_is "RANK  WHERE
+   2  .scr/ctr.1.scr 50+250, .scr/ctr.2.scr 0+50
+   1  .scr/ctr.0.scr 100+200, .scr/ctr.1.scr 0+50
+   0  .scr/ctr.0.scr 0+100"
+	try scr_container -p p list --sort -size 1
+	assert_output_has "few: 3 files" "CONTAINER"
+	[[ $(grep -oE '(d/b|a/z)[0-9]*' <<<"$output" | xargs) == \
+		"a/z d/b9 d/b10" ]]
+	try scr_container -p p list -o rnk 1
+	assert_usage_error "unknown column 'rnk': one of rank, size, file"
+	try scr_container -p p list --json --sort size 1
+	assert_usage_error "--sort and --json cannot be used together"
+	try scr_container -p p verify --columns size 1
+	assert_usage_error "--columns"
+}
+
 @test "list: not more than 200 files without -v" {
 	specs=()
 	for i in {1..210}; do

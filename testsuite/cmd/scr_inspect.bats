@@ -484,6 +484,47 @@ assert_line() {
 
 # --- Pictures and lists ------------------------------------------------------
 
+@test "the list has columns and an order, as that of scr_index" {
+	local id
+
+	for id in 1 2 10; do
+		"$GEN/gen_dataset" -q -p p --nodes-dir p.nodes -n 4 -m 4 \
+			-s $((3000 - 200 * id)) -i $id
+		scr_index -q -p p --build $id
+	done
+	rm p/ckpt.2/rank_1.ckpt
+	try scr_inspect -p p -o id,state,name
+	assert_status 3
+	assert_output_is "ID  STATE    NAME
+ 1  whole    ckpt.1
+ 2  damaged  ckpt.2
+10  whole    ckpt.10"
+	try scr_inspect -p p -o name --sort-by -size
+	assert_output_is $'NAME\nckpt.1\nckpt.2\nckpt.10'
+	try scr_inspect -p p -o id,current --sort-by name
+	assert_output_is $'ID  CURRENT\n 1  -\n 2  -\n10  -'
+	try scr_inspect -p p --sort-by -id
+	assert_status 3
+	assert_output_has "prefix p" "next: "
+	[[ $(grep -o ' ckpt\.[0-9]*' <<<"$output" | xargs) == \
+		"ckpt.10 ckpt.2 ckpt.1" ]]
+	try scr_inspect -p p -o id,colour
+	assert_usage_error "unknown column 'colour': one of id, current, name"
+	for more in "-d 1" --json --map --files "--svg x"; do
+		# shellcheck disable=SC2086 # words
+		try scr_inspect -p p -o id $more
+		assert_usage_error "cannot be used together"
+	done
+	try scr_inspect -p p --sort-by id 2
+	assert_status 2
+	assert_stderr_one_line "2: --columns and --sort-by are for the list"
+	# Of caches, too, also of one dataset.
+	"$GEN/gen_dataset" -q -p c --nodes-dir nodes -n 4 -m 4 -s 100 \
+		--layout cache
+	try scr_inspect -o id,ranks nodes/*/cache
+	assert_output_is $'ID  RANKS\n 1      4'
+}
+
 @test "--map draws lost nodes as a column, in ASCII where UTF-8 is not" {
 	make p --lose 2
 	try scr_inspect -p p --map 1

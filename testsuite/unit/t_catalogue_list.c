@@ -245,10 +245,12 @@ test_columns(void)
 	struct catalogue_look look = { .bytes = true };
 	struct index_entry list[3];
 	struct error err = ERROR_INIT;
-	char *text = NULL;
+	char words[COLUMNS_WORDS], *text = NULL;
 
-	is_int(catalogue_look_columns(&look, "name,size,reason,id,fetches",
-				      NULL),
+	look.style = CATALOGUE_CHOSEN;
+	catalogue_column_words(words);
+	is_int(columns_choose(&look.chosen, words,
+			      "name,size,reason,id,fetches", NULL),
 	       0, "columns");
 	text = list_text(rows, 3, &all, &look);
 	is_str(text,
@@ -262,39 +264,39 @@ test_columns(void)
 	       "     6       0\n",
 	       "... as wide as their cells, and none is empty");
 	mem_free(text);
-	ok(catalogue_look_columns(&look, "id,colour", &err) == -1 &&
+	ok(columns_choose(&look.chosen, words, "id,colour", &err) == -1 &&
 		   err.kind == ERROR_USAGE &&
 		   says(&err, "unknown column 'colour': one of id, valid"),
 	   "no column");
 	error_clear(&err);
-	ok(catalogue_look_columns(&look, "id,", &err) == -1, "nothing");
+	ok(columns_choose(&look.chosen, words, "id,", &err) == -1, "nothing");
 	error_clear(&err);
-	ok(catalogue_look_columns(&look,
-				  "id,id,id,id,id,id,id,id,id,id,id,id,id,id,"
-				  "id,id,id",
-				  &err) == -1 &&
+	ok(columns_choose(&look.chosen, words,
+			  "id,id,id,id,id,id,id,id,id,id,id,id,id,id,"
+			  "id,id,id",
+			  &err) == -1 &&
 		   says(&err, "more than 16 columns"),
 	   "too many");
 
 	memcpy(list, rows, sizeof(rows));
-	must(catalogue_look_sort(&look, "size", NULL) == 0);
+	must(columns_sort(&look.chosen, words, "size", NULL) == 0);
 	must(catalogue_sort(NULL, list, 3, &look, NULL) == 0);
 	ok(list[0].id == 6 && list[1].id == 123456 && list[2].id == 7,
 	   "by size, unknown ones last");
-	must(catalogue_look_sort(&look, "-size", NULL) == 0);
+	must(columns_sort(&look.chosen, words, "-size", NULL) == 0);
 	must(catalogue_sort(NULL, list, 3, &look, NULL) == 0);
 	ok(list[0].id == 123456 && list[1].id == 6 && list[2].id == 7,
 	   "... also in descending order");
-	must(catalogue_look_sort(&look, "reason", NULL) == 0);
+	must(columns_sort(&look.chosen, words, "reason", NULL) == 0);
 	must(catalogue_sort(NULL, list, 3, &look, NULL) == 0);
 	ok(list[0].id == 6 && list[1].id == 7 && list[2].id == 123456,
 	   "by a text that is composed");
-	must(catalogue_look_sort(&look, "valid", NULL) == 0);
+	must(columns_sort(&look.chosen, words, "valid", NULL) == 0);
 	must(catalogue_sort(NULL, list, 3, &look, NULL) == 0);
 	ok(list[0].id == 7 && list[1].id == 6 && list[2].id == 123456,
 	   "newer ones first among equals");
 	error_clear(&err);
-	ok(catalogue_look_sort(&look, "-", &err) == -1 &&
+	ok(columns_sort(&look.chosen, words, "-", &err) == -1 &&
 		   err.kind == ERROR_USAGE,
 	   "no order");
 }

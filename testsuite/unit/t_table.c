@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_table.c - tables with columns that a user chooses.
+ */
+#include "report/table.h"
+
+#include "buf.h"
+#include "error.h"
+#include "nomem.h"
+#include "scratch.h"
+#include "tap.h"
+
+static const struct table_column columns[] = {
+	{ "id", "ID", true },
+	{ "current", "", false },
+	{ "name", "NAME", false },
+	{ "size", "SIZE", true },
+};
+
+/* A table of four rows, as `how` says, into `out`. */
+static void
+print(const struct columns *how, size_t most, unsigned indent, struct buf *out)
+{
+	static const struct {
+		unsigned id;
+		const char *current, *name;
+		uint64_t size;
+	} rows[] = {
+		{ 2, "", "ckpt.10", 2000 },
+		{ 10, "*", "ckpt.9", 1500000 },
+		{ 7, "", "", 999 },
+		{ 9, "", "bad\nname", 0 },
+	};
+	struct table t;
+
+	buf_clear(out);
+	table_start_named(&t, columns, 4);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		table_cell(&t, "%u", rows[i].id);
+		table_cell(&t, "%s", rows[i].current);
+		table_name(&t, rows[i].name);
+		table_size(&t, rows[i].size);
+	}
+	table_choose(&t, how, most);
+	table_end(&t, indent, out);
+}
+
+static void
+test_choice(void)
+{
+	static const struct {
+		const char *columns, *sort;
+		size_t most;
+		const char *text, *what;
+	} cases[] = {
+		{ NULL, NULL, 0,
+		  "ID     NAME          SIZE\n"
+		  " 2     ckpt.10    2.0 KiB\n"
+		  "10  *  ckpt.9     1.4 MiB\n"
+		  " 7                  999 B\n"
+		  " 9     bad\\nname      0 B\n",
+		  "as it is" },
+		{ "name,id", NULL, 0,
+		  "NAME       ID\n"
+		  "ckpt.10     2\n"
+		  "ckpt.9     10\n"
+		  "-           7\n"
+		  "bad\\nname   9\n",
+		  "chosen columns, in this order, without an empty cell" },
+		{ "id,current", "-id", 0,
+		  "ID  CURRENT\n10  *\n 9  -\n 7  -\n 2  -\n",
+		  "numbers descending; a column without a heading has one" },
+		{ "id", "size", 0, "ID\n 9\n 7\n 2\n10\n",
+		  "sizes by their bytes, also of a column not shown" },
+		{ "id", "name", 0, "ID\n 9\n10\n 2\n 7\n",
+		  "names: ckpt.9 before ckpt.10, unknown last" },
+		{ "id", "-name", 0, "ID\n 2\n10\n 9\n 7\n",
+		  "... in both directions" },
+		{ "id", "current", 2, "ID\n10\n 2\n",
+		  "equal ones as they were, and the first two only" },
+		{ "id,id", NULL, 1, "ID  ID\n 2   2\n", "a column twice" },
+	};
+	char words[COLUMNS_WORDS];
+	struct buf out = BUF_INIT;
+
+	is_str(table_words(columns, 4, words), "id|current|name|size",
+	       "words of the columns");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct columns how = { .count = 0 };
+
+		if (cases[i].columns != NULL)
+			must(columns_choose(&how, words, cases[i].columns,
+					    NULL) == 0);
+		if (cases[i].sort != NULL)
+			must(columns_sort(&how, words, cases[i].sort, NULL) ==
+			     0);
+		print(&how, cases[i].most, 0, &out);
+		is_str(out.data, cases[i].text, cases[i].what);
+	}
+	buf_free(&out);
+}
+
+static void
+test_words(void)
+{
+	struct columns how = { .count = 0 };
+	struct error err = ERROR_INIT;
+
+	ok(columns_choose(&how, "id|name", "id,colour", &err) < 0 &&
+		   err.kind == ERROR_USAGE,
+	   "a wrong column");
+	is_str(err.text, "unknown column 'colour': one of id, name",
+	       "... is named, with all that there are");
+	error_clear(&err);
+	ok(columns_choose(&how, "id|name", "", &err) < 0, "no column");
+	error_clear(&err);
+	ok(columns_choose(&how, "id|name", "i", &err) < 0, "half a word");
+	error_clear(&err);
+	ok(columns_sort(&how, "id|name", "-", &err) < 0, "no order");
+	must(columns_sort(&how, "id|name", "+name", NULL) == 0);
+	ok(how.sort == 2 && !how.descending, "ascending");
+}
+
+static void
+test_empty(void)
+{
+	const struct columns how = { { 0 }, 1, 1, false };
+	struct buf out = BUF_INIT;
+	struct table t;
+
+	table_start_named(&t, columns, 4);
+	table_choose(&t, &how, 0);
+	table_end(&t, 0, &out);
+	is_str(out.data, "ID\n", "no rows");
+	buf_clear(&out);
+	table_start_named(&t, columns, 4);
+	table_drop_empty(&t);
+	table_choose(&t, &how, 0);
+	table_end(&t, 0, &out);
+	is_int((int64_t)out.len, 0, "... nor headings");
+	buf_free(&out);
+}
+
+static int
+print_once(void *arg, struct error *err)
+{
+	const struct columns how = { { 1, 2 }, 2, 4, true };
+	struct buf out = BUF_INIT;
+	int rc = 0;
+
+	(void)arg;
+	print(&how, 0, 2, &out);
+	rc = buf_check(&out, err);
+	buf_free(&out);
+	return rc;
+}
+
+int
+main(void)
+{
+	test_choice();
+	test_words();
+	test_empty();
+	ok(fails_well(print_once, NULL, NULL), "each allocation may fail");
+	return tap_done();
+}
