@@ -20,7 +20,6 @@
 #include "error.h"
 #include "json.h"
 #include "mem.h"
-#include "meta/index.h"
 #include "opt.h"
 #include "progress.h"
 #include "report/hint.h"

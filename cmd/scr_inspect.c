@@ -4,7 +4,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,7 +22,6 @@
 #include "report/metafile.h"
 #include "report/picture.h"
 #include "report/table.h"
-#include "rescue/plan.h"
 #include "str.h"
 #include "style.h"
 
