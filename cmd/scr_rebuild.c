@@ -147,8 +147,8 @@ show_plan(struct plan *p, struct json *j)
 
 /* Report the result, and the command to run next. */
 static int
-show_result(const struct subject *t, const struct rebuild_result *r,
-	    struct json *j)
+show_result(const struct subject *t, const struct plan *p,
+	    const struct rebuild_result *r, struct json *j)
 {
 	struct buf text = BUF_INIT;
 	int status = STATUS_OK;
@@ -160,7 +160,7 @@ show_result(const struct subject *t, const struct rebuild_result *r,
 	report_rebuilt(r, &text);
 	status = app_print_unless_quiet(&text);
 	if (status == STATUS_OK && t->kind == SUBJECT_CACHES &&
-	    app_verbosity() >= 0)
+	    app_verbosity() >= 0 && p->verdict != SET_LOST)
 		printf("rebuilt for the scavenge only, not for a restart from "
 		       "these caches: save the dataset with scr_postrun\n");
 	return status;
@@ -221,7 +221,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 		return error_status(err->kind);
 	if (s->dry_run)
 		return status;
-	if (show_result(t, &r, j) != STATUS_OK)
+	if (show_result(t, p, &r, j) != STATUS_OK)
 		return STATUS_FAILED;
 	if (p->verdict == SET_LOST) {
 		plan_error(p, err); /* report the part that is lost */

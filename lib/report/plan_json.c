@@ -145,6 +145,7 @@ totals_json(const struct plan *p)
 	json_set_u64(j, "files_lost", p->files_lost);
 	json_set_u64(j, "filemaps_missing", p->maps_missing);
 	json_set_u64(j, "filemaps_lost", p->maps_lost);
+	json_set_u64(j, "filemaps_unplaced", p->maps_unplaced);
 	json_set_u64(j, "redundancy_to_rebuild", p->red_missing);
 	json_set_u64(j, "ranks_lost", p->ranks_lost);
 	json_set_u64(j, "bytes_to_read", p->bytes_read);

@@ -405,9 +405,9 @@ put_size(struct buf *out, const struct plan *p)
 	buf_printf(out, "  size        %" PRId64 " %s, %zu %s, %s",
 		   str_count(p->nranks, "rank"), str_count(p->nfiles, "file"),
 		   str_size(p->bytes));
-	if (p->maps_lost > 0)
+	if (p->maps_lost > p->maps_unplaced)
 		buf_printf(out, "; the files of %zu %s are unknown",
-			   str_count(p->maps_lost, "rank"));
+			   str_count(p->maps_lost - p->maps_unplaced, "rank"));
 	buf_printf(out, "\n");
 }
 

@@ -149,6 +149,13 @@ put_name(const struct scavenge *s, int64_t id, struct buf *out)
 			   str_printable(name, sizeof(name), d->name), id);
 }
 
+/* Is it left in the caches, though its files can be had? */
+static bool
+is_left(const struct salvage_dataset *d)
+{
+	return d->taken != SALVAGE_FREE || d->unplaced;
+}
+
 static const char *
 is_saved(const struct salvage_dataset *d)
 {
@@ -172,9 +179,8 @@ put_checkpoint(const struct scavenge *s, const struct scavenge_outlook *o,
 		put_name(s, o->newest, out);
 		buf_add_str(out, n == NULL || !scavenge_is_unknown(n)
 					 ? " is not"
-				 : n->taken != SALVAGE_FREE
-					 ? " is left in the caches"
-					 : " could not be judged");
+				 : is_left(n) ? " is left in the caches"
+					      : " could not be judged");
 	}
 	if (o->newer > 0) {
 		buf_add_str(out, ", ");
@@ -203,27 +209,28 @@ put_only(const struct scavenge *s, struct buf *out)
 {
 	const struct salvage_dataset *d = salvage_find(&s->plan, s->o->only);
 	const int status = scavenge_status(s);
-	const bool taken = d != NULL && d->taken != SALVAGE_FREE;
+	const bool left = d != NULL && is_left(d);
 
 	if (status == STATUS_LOST)
 		buf_add_str(out, "LOST: ");
 	else if (status != STATUS_OK)
-		buf_add_str(out, taken ? "NOT SAVED: " : "UNKNOWN: ");
+		buf_add_str(out, left ? "NOT SAVED: " : "UNKNOWN: ");
 	put_name(s, s->o->only, out);
 	buf_add_str(out, status == STATUS_LOST ? " cannot be saved"
 			 : status == STATUS_OK ? is_saved(d)
-			 : taken	       ? " is left in the caches"
+			 : left		       ? " is left in the caches"
 					       : " could not be judged");
 }
 
-/* Datasets that are left in the caches because others are in the way. */
+/* Datasets that are left in the caches, because others are in the way, or their
+ * filemaps are lost. */
 static size_t
-count_taken(const struct scavenge *s)
+count_left(const struct scavenge *s)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->plan.count; i++)
-		n += s->plan.datasets[i].taken != SALVAGE_FREE &&
+		n += is_left(&s->plan.datasets[i]) &&
 		     scavenge_is_unknown(&s->plan.datasets[i]);
 	return n;
 }
@@ -233,7 +240,7 @@ static void
 put_all(const struct scavenge *s, struct buf *out)
 {
 	const struct scavenge_outlook o = scavenge_outlook(s);
-	const size_t taken = count_taken(s);
+	const size_t left = count_left(s);
 
 	if (s->plan.count == 0 && s->alive > 0 && s->there[0] == 0)
 		buf_printf(out,
@@ -245,7 +252,7 @@ put_all(const struct scavenge *s, struct buf *out)
 	else if (o.saved == 0 && o.unknown > 0)
 		buf_add_str(
 			out,
-			taken > 0 ? "NO checkpoint of the caches is saved"
+			left > 0 ? "NO checkpoint of the caches is saved"
 			: s->unread > 0
 				? "UNKNOWN: some nodes with the checkpoints "
 				  "cannot be reached"
@@ -276,12 +283,12 @@ put_all(const struct scavenge *s, struct buf *out)
 		buf_printf(out, "; the next job restarts from %s", s->restart);
 	if (o.outputs > 0)
 		put_outputs(s, &o, out);
-	if (taken > 0)
+	if (left > 0)
 		buf_printf(out, "; %zu %s left in the caches",
-			   str_count(taken, "dataset"));
-	if (o.unknown > taken)
+			   str_count(left, "dataset"));
+	if (o.unknown > left)
 		buf_printf(out, "; %zu %s could not be read",
-			   str_count(o.unknown - taken, "dataset"));
+			   str_count(o.unknown - left, "dataset"));
 }
 
 /* Of what may be missing: the directories that some nodes do not have. */

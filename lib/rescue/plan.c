@@ -84,13 +84,14 @@ count_ranks(struct planner *w)
 {
 	struct plan *p = &w->p;
 
-	p->maps_missing = p->maps_lost = p->ranks_lost = 0;
+	p->maps_missing = p->maps_lost = p->maps_unplaced = p->ranks_lost = 0;
 	for (int64_t i = 0; i < p->nranks; i++) {
 		const struct plan_rank *r = &p->ranks[i];
 		bool lost = r->map.fate == FATE_LOST;
 
 		p->maps_missing += r->map.fate != FATE_KEEP;
 		p->maps_lost += lost;
+		p->maps_unplaced += lost && r->unplaced;
 		for (size_t f = 0; !lost && f < r->nfiles; f++)
 			lost = p->files[r->first_file + f].fate == FATE_LOST;
 		p->ranks_lost += lost;
@@ -385,7 +386,8 @@ plan_data_status(const struct plan *p)
 	for (int64_t i = 0; i < p->nranks; i++)
 		if (!p->ranks[i].map_known)
 			return plan_status(p);
-	if (p->nranks <= 0 || p->files_lost + p->maps_lost > 0)
+	if (p->nranks <= 0 || p->files_lost > 0 ||
+	    p->maps_lost > p->maps_unplaced)
 		return plan_status(p);
 	return STATUS_DAMAGED;
 }
@@ -530,19 +532,23 @@ static const char *
 unknown_files(const struct plan *p, char *to, size_t size)
 {
 	to[0] = '\0';
-	if (p->maps_lost > 0)
+	if (p->maps_lost > p->maps_unplaced)
 		snprintf(to, size,
 			 "; the files of %zu of %lld ranks are unknown",
-			 p->maps_lost, (long long)p->nranks);
+			 p->maps_lost - p->maps_unplaced, (long long)p->nranks);
 	return to;
 }
 
-/* A set that is lost although files of it are left; NULL: none. */
+/* A set that is lost although files of it are left; NULL: none.  Lost filemaps
+ * are no cause if all files are known without them. */
 static const struct plan_set *
 lost_set(const struct plan *p)
 {
+	const bool maps = p->maps_unplaced < p->maps_lost || p->files_lost == 0;
+
 	for (size_t i = 0; i < p->nsets; i++)
-		if (p->sets[i].verdict == SET_LOST && p->sets[i].n > 0)
+		if (p->sets[i].verdict == SET_LOST && p->sets[i].n > 0 &&
+		    (maps || !p->sets[i].map))
 			return &p->sets[i];
 	return NULL;
 }
@@ -568,12 +574,26 @@ unread_error(const struct plan *p, struct error *err)
 			 s->map ? " over filemaps" : "", s->reason);
 }
 
+/* No data are lost, only filemaps in caches. */
+static int
+unplaced_error(const struct plan *p, struct error *err)
+{
+	return error_set(err, ERROR_LOST,
+			 "dataset %lld: %zu %s lost: redundancy headers name "
+			 "the files, but nothing tells where they belong on "
+			 "the prefix",
+			 (long long)p->id, p->maps_lost,
+			 p->maps_lost == 1 ? "filemap is" : "filemaps are");
+}
+
 static int
 lost_error(const struct plan *p, struct error *err)
 {
 	const struct plan_set *s = lost_set(p);
 	char problem[ERROR_TEXT_MAX / 2], unknown[96];
 
+	if (p->maps_unplaced > 0 && plan_data_status(p) == STATUS_DAMAGED)
+		return unplaced_error(p, err);
 	if (s == NULL)
 		return lost_outside(p, err);
 	return error_set(err, ERROR_LOST,

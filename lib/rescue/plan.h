@@ -118,6 +118,9 @@ struct plan_rank {
 	bool map_known;		    /* read, or rebuilt in memory: its files are
 				       valid */
 	bool composed;		    /* its filemap is made from rank2file */
+	bool unplaced;		    /* its filemap is lost; its files in the
+				       cache are known from redundancy headers,
+				       but not their paths on the prefix */
 	size_t first_file, nfiles;  /* range in plan.files */
 	uint32_t data_set, map_set; /* indices in plan.sets, or PLAN_NONE */
 	uint32_t data_member, map_member;
@@ -221,6 +224,7 @@ struct plan {
 	uint64_t bytes; /* of all known files */
 	size_t files_missing, files_rebuild, files_lost;
 	size_t maps_missing, maps_lost; /* filemaps */
+	size_t maps_unplaced;		/* of the lost ones: the rank is */
 	size_t ranks_lost;		/* ranks with a lost file or filemap */
 	size_t red_missing;		/* redundancy files to be rebuilt */
 	/* Files that could not be read because of an I/O error.  A rebuild

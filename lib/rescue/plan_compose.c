@@ -4,7 +4,7 @@
  * rank2file has paths and sizes; the redundancy headers have the names in the
  * cache, modes, owners and times.  Without rank2file, the headers alone suffice
  * if all files of the rank are present beside those of other ranks, with the
- * recorded times.
+ * recorded times.  In caches, the headers alone name the files.
  *
  * A composed filemap has the contents, but not the bytes of the lost one.  So
  * the redundancy over the filemaps of its set is computed again.
@@ -216,6 +216,38 @@ compose_member(const struct search *s, const struct plan_member *m,
 	return 1;
 }
 
+/*
+ * Compose the filemap of a member in a cache.  A header has the names in the
+ * cache, but not the paths on the prefix: this filemap cannot be written, but
+ * the files of the rank are known.
+ */
+static int
+compose_cached(struct planner *w, const struct plan_member *m,
+	       struct error *err)
+{
+	struct plan_rank *r = &w->p.ranks[m->rank];
+	const struct redset_member *l = &m->list;
+	struct filemap *map = &w->filemaps[m->rank];
+
+	*map = (struct filemap){ .nfiles = l->nfiles, .ranks = l->desc.ranks };
+	map->files =
+		arena_alloc(w->p.arena, l->nfiles + 1, sizeof(*map->files));
+	if (map->files == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < l->nfiles; i++)
+		map->files[i] = (struct filemap_file){
+			.cache_path = l->files[l->nfiles - 1 - i].path,
+			.attr = l->files[l->nfiles - 1 - i].attr,
+			.complete = true,
+			.ranks = l->desc.ranks,
+		};
+	if (m->name != NULL)
+		r->map.place = m->place;
+	r->map.fate = FATE_LOST;
+	r->map_known = r->composed = r->unplaced = true;
+	return 1;
+}
+
 static bool
 lacks_map(const struct planner *w, const struct plan_set *s)
 {
@@ -244,7 +276,8 @@ compose_set(const struct search *s, struct plan_set *set, const char *root,
 		if (m->rank == PLAN_NONE || m->rank >= w->p.nranks ||
 		    w->p.ranks[m->rank].map_known || !m->list.known)
 			continue;
-		rc = compose_member(s, m, root, err);
+		rc = w->p.places[0].cache ? compose_cached(w, m, err)
+					  : compose_member(s, m, root, err);
 		if (rc < 0)
 			return -1;
 		*count += rc > 0;
@@ -260,7 +293,7 @@ plan_compose_from_headers(struct planner *w, size_t *count, struct error *err)
 	int rc = 0;
 
 	*count = 0;
-	if (w->p.places[0].cache || w->by_hand || w->reported || w->searched)
+	if (w->by_hand || w->reported || w->searched)
 		return 0;
 	for (size_t i = 0; rc == 0 && !s.too_many && i < w->p.nsets; i++) {
 		struct plan_set *set = &w->p.sets[i];
@@ -269,7 +302,7 @@ plan_compose_from_headers(struct planner *w, size_t *count, struct error *err)
 			continue;
 		if (!w->searched) {
 			w->searched = true;
-			rc = list_dirs(&s, err);
+			rc = w->p.places[0].cache ? 0 : list_dirs(&s, err);
 			if (rc == 0)
 				rc = recorded_root(w, &root, err);
 		}
@@ -338,7 +371,7 @@ is_composed(const struct planner *w, const struct plan_set *s)
 		const uint32_t rank = s->members[i].rank;
 
 		if (rank == PLAN_NONE || rank >= w->p.nranks ||
-		    !w->p.ranks[rank].map_known)
+		    !w->p.ranks[rank].map_known || w->p.ranks[rank].unplaced)
 			return false;
 		composed = composed || w->p.ranks[rank].composed;
 	}

@@ -291,7 +291,8 @@ plan_set_fates(struct planner *w)
 		if (!r->map_known && !w->bare &&
 		    !(w->reported && r->map.fate == FATE_REBUILD))
 			r->map.fate = FATE_LOST;
-		map_lost |= !r->map_known && r->map_set == PLAN_NONE;
+		map_lost |= (!r->map_known || r->unplaced) &&
+			    r->map_set == PLAN_NONE;
 		data_lost |= !r->map_known && r->data_set == PLAN_NONE;
 		for (size_t f = 0; f < r->nfiles; f++) {
 			struct plan_file *pf = &w->p.files[r->first_file + f];

@@ -44,7 +44,8 @@ struct judge {
 static bool
 is_whole(const struct judge *j, const struct salvage_rank *r)
 {
-	if (r->best == NULL || !r->best->found.map)
+	if (r->best == NULL ||
+	    !(r->best->found.map || (!j->map && r->best->found.listed)))
 		return false;
 	return j->map || j->d->bypass || r->best->found.bad == 0;
 }
@@ -282,25 +283,42 @@ judge_kind(struct judge *j, struct error *err)
 	return j->covered >= j->lost ? 0 : explain_ranks(j, err);
 }
 
+/* Why the dataset is lost without looking at its sets; NULL: it is not. */
+static const char *
+lost_at_once(const struct salvage_dataset *d)
+{
+	if (d->world < 0 && d->nameless)
+		return "no filemap and no redundancy file is left that names "
+		       "the files in the caches";
+	if (d->world < 0)
+		return "no filemap and no redundancy file is left";
+	return d->astray ? "files that the job wrote to the prefix itself are "
+			   "missing or damaged"
+			 : NULL;
+}
+
+/* Only filemaps are lost. */
+static const char *
+explain_places(struct arena *a, const char *maps)
+{
+	return arena_printf(a,
+			    "%s; the files can be had, but only filemaps tell "
+			    "their places on the prefix",
+			    maps);
+}
+
 int
 scavenge_judge(struct salvage *p, struct salvage_dataset *d, struct error *err)
 {
+	const char *whys[2] = { NULL, NULL }; /* of data, of filemaps */
 	int rc = 0;
 
 	d->state = SALVAGE_COMPLETE;
-	d->why = NULL;
+	d->why = lost_at_once(d);
 	d->missing = 0;
 	d->hidden = p->hidden;
-	if (d->world < 0)
-		d->why = "no filemap is left to tell its ranks";
-	else if (d->astray)
-		d->why = "files that the job wrote to the prefix itself are "
-			 "missing or damaged";
-	if (d->why != NULL) {
-		d->state = SALVAGE_LOST;
-		return 0;
-	}
-	for (int map = 1; map >= 0 && rc == 0; map--) {
+	d->unplaced = d->nameless && !d->unread;
+	for (int map = 1; map >= 0 && rc == 0 && d->why == NULL; map--) {
 		struct judge j = { .p = p, .d = d, .map = map };
 
 		rc = judge_kind(&j, err);
@@ -309,9 +327,16 @@ scavenge_judge(struct salvage *p, struct salvage_dataset *d, struct error *err)
 			d->missing = j.lost;
 		if (j.lost > 0)
 			d->state = SALVAGE_RECOVERABLE;
-		if (d->why == NULL)
-			d->why = j.why;
+		whys[map] = j.why;
 	}
+	if (whys[1] != NULL && whys[0] == NULL && !d->unread) {
+		d->unplaced = true;
+		whys[1] = explain_places(p->arena, whys[1]);
+		if (whys[1] == NULL)
+			rc = error_no_memory(err);
+	}
+	if (d->why == NULL)
+		d->why = whys[1] != NULL ? whys[1] : whys[0];
 	if (d->why != NULL)
 		d->state = SALVAGE_LOST;
 	return rc;

@@ -13,10 +13,13 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
+#include "meta/dataset_dir.h"
 #include "scavenge/nodecache_impl.h"
+#include "str.h"
 
 /* Larger headers of redundancy files are rejected as damaged. */
 #define HEADER_MAX ((size_t)256 << 20)
@@ -76,6 +79,15 @@ read_header(struct looking *l, int fd, const char *name, uint32_t owner,
 	return rc < 0 ? error_wrap(err, "%s", name) : 0;
 }
 
+static void
+count_file(struct nodecache_rank *r, const struct filemap_file *f, bool whole)
+{
+	r->files += whole;
+	r->bytes += whole ? f->attr.size : 0;
+	r->bad += !whole;
+	r->unfinished += !f->complete || !f->attr.has_size;
+}
+
 /* Note the ranges of the member's data whose files are missing or damaged. */
 static int
 look_at_list(struct looking *l, const struct redset_member *m,
@@ -88,6 +100,7 @@ look_at_list(struct looking *l, const struct redset_member *m,
 	if (lost == NULL)
 		return error_no_memory(err);
 	r->red.lost = lost;
+	r->listed = !r->map;
 	for (size_t i = 0; i < m->nfiles; i++) {
 		const struct filemap_file f = {
 			.cache_path = m->files[i].path,
@@ -99,7 +112,9 @@ look_at_list(struct looking *l, const struct redset_member *m,
 
 		if (fd >= 0)
 			close(fd);
-		else if (f.attr.size > 0)
+		if (!r->map)
+			count_file(r, &f, fd >= 0);
+		if (fd < 0 && f.attr.size > 0)
 			lost[r->red.nlost++] =
 				(struct solve_range){ at, at + f.attr.size };
 		if (fd < 0 && is_unread(&why) &&
@@ -119,6 +134,8 @@ take_header(struct looking *l, const struct redset_header *h, bool map,
 	struct nodecache_red *red = map ? &r->mapred : &r->red;
 	struct solve_range *whole = NULL;
 
+	if (l->d->world < 0)
+		l->d->world = h->desc.ranks;
 	red->failures = h->desc.failures;
 	red->chunk = h->chunk;
 	red->bytes = own->bytes;
@@ -208,16 +225,10 @@ look_at_files(struct looking *l, const struct filemap *m,
 		struct error why = ERROR_INIT;
 		int fd = nodecache_dir_file(&l->dir, &m->files[i], &why);
 
-		if (fd >= 0) {
+		if (fd >= 0)
 			close(fd);
-			r->files++;
-			r->bytes += m->files[i].attr.size;
-			continue;
-		}
-		r->bad++;
-		r->unfinished +=
-			!m->files[i].complete || !m->files[i].attr.has_size;
-		if (problem(l, &r->problem, &why, err) < 0)
+		count_file(r, &m->files[i], fd >= 0);
+		if (fd < 0 && problem(l, &r->problem, &why, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -267,11 +278,23 @@ identify(struct looking *l, struct error *err)
 }
 
 static int
+see_file(void *arg, const char *name, struct error *err)
+{
+	struct nodecache_dataset *d = arg;
+
+	(void)err;
+	d->nameless = d->nameless || !str_eq(name, SCR_DIR);
+	return 0;
+}
+
+static int
 look_at_dir(struct looking *l, struct error *err)
 {
 	struct nodecache_dataset *d = l->d;
 
-	if (identify(l, err) < 0)
+	if (identify(l, err) < 0 ||
+	    (l->dir.count == 0 &&
+	     dir_each(l->dir.fd, d->dir, see_file, d, err) < 0))
 		return -1;
 	d->ranks = arena_alloc(l->arena, l->dir.count + 1, sizeof(*d->ranks));
 	if (d->ranks == NULL)

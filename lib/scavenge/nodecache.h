@@ -109,6 +109,8 @@ struct nodecache_red {
 struct nodecache_rank {
 	int64_t rank;
 	bool map;	       /* its filemap can be read */
+	bool listed;	       /* it cannot, but the header of its redundancy
+				  file lists its files: those counted here */
 	uint64_t files, bytes; /* whole files */
 	uint64_t bad;	       /* files missing, damaged or unfinished */
 	uint64_t unfinished;   /* of these: never completed by the job */
@@ -125,6 +127,7 @@ struct nodecache_dataset {
 	/* the descriptor in the cache index of this node; not sent; NULL */
 	const struct dataset *desc;
 	int64_t world; /* ranks of the job; -1: unknown */
+	bool nameless; /* the directory has files, but no metadata of a rank */
 	/* Equal on two nodes if they see the same directory. */
 	const char *store;
 	/* the first I/O error or lack of permission, which hides parts of it;

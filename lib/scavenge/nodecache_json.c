@@ -71,6 +71,8 @@ rank_json(const struct nodecache_rank *r)
 
 	json_set_i64(j, "rank", r->rank);
 	json_set_bool(j, "map", r->map);
+	if (r->listed)
+		json_set_bool(j, "listed", true);
 	json_set_u64(j, "files", r->files);
 	json_set_u64(j, "bytes", r->bytes);
 	json_set_u64(j, "bad", r->bad);
@@ -100,6 +102,8 @@ dataset_object(const struct nodecache_dataset *d)
 		json_set_u64(j, "created", d->created);
 	json_set_i64(j, "world", d->world);
 	json_set_str(j, "store", d->store);
+	if (d->nameless)
+		json_set_bool(j, "nameless", true);
 	if (d->unread != NULL)
 		json_set_str(j, "unread", d->unread);
 	for (size_t i = 0; i < d->nranks; i++)
@@ -267,6 +271,7 @@ parse_rank(const struct json_value *v, struct arena *a,
 		return bad(err, "bytes");
 	if (!json_get_u64(v, "bad", INT64_MAX, &r->bad))
 		return bad(err, "bad");
+	(void)json_get_bool(v, "listed", &r->listed);
 	(void)json_get_u64(v, "unfinished", INT64_MAX, &r->unfinished);
 	if (!json_get_u64(v, "redundancy", INT64_MAX, &r->redundancy))
 		return bad(err, "redundancy");
@@ -308,6 +313,7 @@ parse_dataset(const struct json_value *v, struct arena *a,
 		return bad(err, "ckpt");
 	if (!json_get_bool(v, "output", &d->output))
 		return bad(err, "output");
+	(void)json_get_bool(v, "nameless", &d->nameless);
 	(void)json_get_u64(v, "created", INT64_MAX, &d->created);
 	if (!json_get_i64(v, "world", -1, REDSET_MAX_RANKS, &d->world))
 		return bad(err, "world");

@@ -91,6 +91,7 @@ salvage_dataset(struct salvage *p, const struct nodecache_dataset *like,
 	d->output |= like->output;
 	d->bypass |= like->bypass;
 	d->unread |= like->unread != NULL;
+	d->nameless |= like->nameless;
 	if (like->world < 0 || d->world == like->world)
 		return d;
 	if (d->world >= 0 || like->world > SALVAGE_MAX_RANKS) {

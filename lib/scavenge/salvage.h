@@ -60,6 +60,12 @@ struct salvage_dataset {
 	uint64_t created; /* microseconds since the epoch; 0: unknown */
 	bool unread; /* an I/O error or a lack of permission hides parts of it:
 			it may not be lost */
+	/* a cache has files of it that no metadata name */
+	bool nameless;
+	/* Lost are only filemaps, or files are left without a name: the data
+	 * may be whole, but their paths on the prefix are unknown; of
+	 * salvage_plan() */
+	bool unplaced;
 	/* a node that could not be asked may have parts of it: it may not be
 	 * lost; of salvage_plan() */
 	bool hidden;

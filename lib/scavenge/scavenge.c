@@ -40,7 +40,7 @@ scavenge_is_unknown(const struct salvage_dataset *d)
 	return scavenge_is_undescribed(d) ||
 	       (d->taken != SALVAGE_FREE && d->state != SALVAGE_LOST) ||
 	       (d->state == SALVAGE_LOST &&
-		(d->unread || d->hidden || d->unbuilt ||
+		(d->unread || d->unplaced || d->hidden || d->unbuilt ||
 		 (d->looked && d->found == STATUS_FAILED)));
 }
 
@@ -260,13 +260,13 @@ scavenge_forecast(struct scavenge *s, struct error *err)
 /* --- Result --- */
 
 /* Does the dataset leave the result open?  Not if it is a checkpoint that
- * cannot be read in the caches, and an older one is saved. */
+ * cannot be read or placed, and an older one is saved. */
 static bool
 is_open(const struct salvage_dataset *d, int64_t saved)
 {
 	if (!scavenge_is_unknown(d) || d->output)
 		return scavenge_is_unknown(d);
-	if (d->ckpt && d->unread && !d->hidden && !d->unbuilt)
+	if (d->ckpt && (d->unread || d->unplaced) && !d->hidden && !d->unbuilt)
 		return saved == 0;
 	return d->id > saved;
 }

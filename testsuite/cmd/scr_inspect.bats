@@ -639,6 +639,45 @@ assert_line() {
 	assert_output_has '"caches": [' '"job_id": "scr.1000"'
 }
 
+@test "caches without filemaps: redundancy headers name the files" {
+	local type maps
+
+	for type in XOR SINGLE; do
+		for maps in filemap_* 'filemap_[357]'; do
+			rm -rf p*
+			make p -t $type --layout cache
+			# shellcheck disable=SC2086 # a pattern
+			rm p.nodes/node*/cache/*/*/*/.scr/$maps
+			try scr_inspect --map p.nodes/node*/cache/*/*/scr.dataset.1
+			assert_status 3
+			assert_line "size        8 ranks, 8 files, [0-9.]+ KiB\$"
+			assert_line "state       damaged: ranks .* filemaps; no data are lost"
+			assert_line "because     .* filemaps are lost: redundancy headers name the files, but nothing tells where they belong"
+			try scr_inspect --json p.nodes/node*/cache/*/*/scr.dataset.1
+			assert_output_has '"filemaps_unplaced": '$((${#maps} > 9 ? 3 : 8)) \
+				'"files_lost": 0'
+			try scr_rebuild p.nodes/node*/cache/*/*/scr.dataset.1
+			assert_status 3
+			assert_stderr_one_line "filemaps are lost: redundancy headers name"
+			assert_output_lacks scr_postrun
+		done
+		rm p.nodes/node*/cache/*/*/*/rank_1.ckpt
+		try scr_inspect p.nodes/node*/cache/*/*/scr.dataset.1
+		assert_status $((${#type} > 3 ? 4 : 3))
+		if [[ $type == SINGLE ]]; then
+			assert_line "because     .*\(SINGLE\) cannot be rebuilt: rank 1 missing"
+			continue
+		fi
+		# The data can be rebuilt by what the headers name.
+		scr_rebuild -q p.nodes/node*/cache/*/*/scr.dataset.1 || true
+		[[ -s $(echo p.nodes/node0/cache/*/*/*/rank_1.ckpt) ]]
+		rm p.nodes/node*/cache/*/*/*/rank_[13].ckpt
+		try scr_inspect p.nodes/node*/cache/*/*/scr.dataset.1
+		assert_status 4
+		assert_line "because     .*\(XOR\) cannot be rebuilt"
+	done
+}
+
 @test "a cache in bypass mode has only filemaps" {
 	dir=$(golden scr3/xor_4_bypass)
 	mapfile -t dirs < <(find "$dir" -type d -name 'scr.dataset.*' \

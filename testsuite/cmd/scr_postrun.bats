@@ -176,6 +176,42 @@ agree() {
 	END
 }
 
+# Redundancy headers name the files; only filemaps tell their places on the prefix.
+@test "no filemap is left: restored, or left in the caches, but not lost" {
+	local type older dir=local/cache/genuser/scr.1000/scr.dataset.2
+
+	for type in RS PARTNER XOR SINGLE; do
+		for older in no yes; do
+			rm -rf p nodes
+			[[ $older == no ]] || checkpoints 1
+			protected $type 2
+			rm "$dir"/.scr/filemap_*
+			if [[ $type == RS || $type == PARTNER ]]; then
+				agree 0
+				unchanged $type 2
+				continue
+			fi
+			agree $((${#older} > 2 ? 3 : 1))
+			assert_stderr_has "unknown, not lost" \
+				"only filemaps tell their places on the prefix"
+			assert_output_has "left in the caches"
+			assert_output_lacks LOST "could not be read"
+			# What is lost is lost.
+			rm "$dir"/rank_[12]*
+			agree $((${#older} > 2 ? 3 : 4))
+			assert_stderr_has lost:
+		done
+	done
+	# Nobody knows the files; without files nothing is left.
+	rm -rf p nodes
+	protected SINGLE 2
+	rm "$dir"/.scr/*
+	agree 1
+	assert_stderr_has "no filemap and no redundancy file is left that names the files"
+	rm "$dir"/rank*
+	agree 4
+}
+
 @test "--plan looks at files that the job wrote to the prefix itself" {
 	local id dir cache plan
 

@@ -79,6 +79,8 @@ static const struct damage {
 	uint64_t files, bad;
 	bool red, mapred;
 	const char *problem;
+	/* Without a filemap, files and bad count those that the header lists:
+	 * one, which is not there. */
 } damages[] = {
 	{ "a file gone", "rank 1.0", GONE, 1, true, 1, 1, true, true,
 	  "No such file" },
@@ -88,13 +90,13 @@ static const struct damage {
 	  "symbolic link" },
 	{ "a file a directory", "rank 1.0", DIRECTORY, 1, true, 1, 1, true,
 	  true, "not a regular file" },
-	{ "a filemap gone", ".scr/filemap_1", GONE, 1, false, 0, 0, true, true,
+	{ "a filemap gone", ".scr/filemap_1", GONE, 1, false, 0, 1, true, true,
 	  "(none)" },
-	{ "a filemap short", ".scr/filemap_1", SHORT, 1, false, 0, 0, true,
+	{ "a filemap short", ".scr/filemap_1", SHORT, 1, false, 0, 1, true,
 	  true, "filemap_1" },
-	{ "a filemap junk", ".scr/filemap_1", JUNK, 1, false, 0, 0, true, true,
+	{ "a filemap junk", ".scr/filemap_1", JUNK, 1, false, 0, 1, true, true,
 	  "filemap_1" },
-	{ "a filemap a link", ".scr/filemap_1", LINK, 1, false, 0, 0, true,
+	{ "a filemap a link", ".scr/filemap_1", LINK, 1, false, 0, 1, true,
 	  true, "symbolic link" },
 	{ "redundancy gone",
 	  ".scr/reddesc.er.1.partner.grp_1_of_1.mem_2_of_4.redset", GONE, 1,
@@ -148,6 +150,7 @@ test_damaged(void)
 			   r->mapred.there == d->mapred,
 		   d->what);
 		ok(told(r->problem, d->problem), "... is told");
+		ok(r->listed == !d->map, "... and its header lists files");
 		r = &n.datasets[0].ranks[0];
 		ok(r->files == 2 && r->red.there && r->problem == NULL,
 		   "... and the others are as they were");
