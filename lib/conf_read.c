@@ -2,15 +2,10 @@
 /*
  * conf_read.c - the lines of one configuration file (libscr.md 3.2).
  *
- * inih finds the lines that set something, and sections.  It keeps one pair of
- * a line, and cuts a line after 199 bytes as it is usually built.  A line of
- * SCR's has several pairs, among them long node lists.  So inih is given each
- * line without its indent, cut to what it can hold, and the pairs are parsed
- * from the whole line.  The result does not depend on inih's build settings,
- * which differ between systems.
+ * A line has one pair or several; the first is the parameter, the others are
+ * its properties.
  */
 #include <ctype.h>
-#include <ini.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +15,7 @@
 #include "conf.h"
 #include "conf_impl.h"
 #include "error.h"
+#include "inifile.h"
 #include "str.h"
 
 /* Bytes of a bad word that are quoted in a message. */
@@ -29,12 +25,10 @@
 struct reading {
 	struct conf *c;
 	struct conf_source *s;
-	const char *next, *data_end; /* the lines that inih was not given yet */
-	const char *p, *end; /* the rest of the current line; NULL: none */
+	const char *p, *end; /* the rest of the current line */
 	size_t number;	     /* of the line, from 1 */
 	bool noticed;	     /* a notice about this line was given */
-	bool no_memory;
-	struct buf text; /* a value being assembled */
+	struct buf text;     /* a value being assembled */
 };
 
 /* --- Words --- */
@@ -43,14 +37,6 @@ static bool
 blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
-}
-
-static const char *
-skip_blanks(const char *p, const char *end)
-{
-	while (p < end && blank(*p))
-		p++;
-	return p;
 }
 
 /* The end of the word at `p`: at a blank, or at a '=' that is not escaped. */
@@ -182,13 +168,13 @@ struct words {
 static bool
 next_words(struct reading *r, struct words *w)
 {
-	const char *end = r->end, *q = skip_blanks(r->p, end);
+	const char *end = r->end, *q = inifile_skip_blanks(r->p, end);
 	char shown[QUOTE_MAX];
 
 	if (q == end || *q == '#')
 		return false;
 	*w = (struct words){ .key = q, .key_end = word_end(q, end) };
-	q = skip_blanks(w->key_end, end);
+	q = inifile_skip_blanks(w->key_end, end);
 	if (q == end || *q != '=') {
 		r->p = w->key_end;
 		w->wrong = true;
@@ -198,7 +184,7 @@ next_words(struct reading *r, struct words *w)
 			 quote(shown, w->key, w->key_end));
 		return true;
 	}
-	w->value = skip_blanks(q + 1, end);
+	w->value = inifile_skip_blanks(q + 1, end);
 	w->value_end = r->p = word_end(w->value, end);
 	if (w->key == w->key_end) {
 		complain(r, "\"=%s\" is left out: no KEY before it",
@@ -309,98 +295,42 @@ read_pairs(struct reading *r)
 	return conf_add(r->s, &g);
 }
 
-/* --- inih --- */
+/* --- Lines --- */
 
-/* Report the current line if inih did not take it, unless it is blank or a
- * comment. */
-static void
-finish_line(struct reading *r)
+static int
+read_line(void *arg, const struct inifile_line *line)
 {
+	struct reading *r = arg;
 	struct words w;
 
-	if (r->p != NULL && next_words(r, &w))
+	r->number = line->number;
+	r->p = line->text;
+	r->end = line->end;
+	r->noticed = false;
+	if (line->kind == INIFILE_PAIR)
+		return read_pairs(r);
+	if (line->kind == INIFILE_NUL)
+		complain(r, "the line is left out: it has a NUL byte");
+	else if (next_words(r, &w))
 		complain(r, "the line is left out: it does not begin with "
 			    "KEY=VALUE");
-	r->p = NULL;
-}
-
-/* Callback of inih: store at most num - 1 bytes of the next line in `to`. */
-static char *
-give_line(char *to, int num, void *arg)
-{
-	struct reading *r = arg;
-	const char *newline = NULL;
-	size_t len = 0;
-
-	finish_line(r);
-	if (r->next == r->data_end || num < 3)
-		return NULL;
-	newline = memchr(r->next, '\n', (size_t)(r->data_end - r->next));
-	r->end = newline != NULL ? newline : r->data_end;
-	r->p = skip_blanks(r->next, r->end);
-	r->next = newline != NULL ? newline + 1 : r->data_end;
-	r->number++;
-	r->noticed = false;
-	len = (size_t)(r->end - r->p);
-	if (memchr(r->p, '\0', len) != NULL)
-		complain(r, "the line is left out: it has a NUL byte");
-	/* Which characters begin a comment depends on how inih was built. */
-	if (r->noticed || (len > 0 && strchr(";#", *r->p) != NULL)) {
-		r->p = NULL;
-		len = 0;
-	}
-	if (len > (size_t)num - 2)
-		len = (size_t)num - 2;
-	if (len > 0)
-		memcpy(to, r->p, len);
-	memcpy(to + len, "\n", 2);
-	return to;
-}
-
-/* Callback of inih: the line has a name and a value. */
-static int
-take_line(void *arg, const char *section, const char *name, const char *value)
-{
-	struct reading *r = arg;
-
-	(void)section;
-	(void)name;
-	(void)value;
-	if (r->p != NULL && !r->no_memory) {
-		r->no_memory = read_pairs(r) < 0;
-		r->p = NULL;
-	}
-	return !r->no_memory;
+	return 0;
 }
 
 int
 conf_add_bytes(struct conf *c, enum conf_level level, const char *path,
 	       const void *data, size_t len, struct error *err)
 {
-	static const char bom[] = "\xef\xbb\xbf";
 	struct reading r = { .c = c, .s = &c->sources[level] };
-	const char *before = NULL;
+	int rc = 0;
 
 	r.s->name = arena_strdup(c->arena, path);
 	if (r.s->name == NULL)
 		return error_no_memory(err);
-	if (len > 0) {
-		r.next = data;
-		r.data_end = r.next + len;
-	}
-	if (len >= 3 && memcmp(r.next, bom, 3) == 0)
-		r.next += 3;
-	/* inih may have been built to stop at the first malformed line: call it
-	 * again for the rest. */
-	while (r.next < r.data_end && r.next != before && !r.no_memory) {
-		before = r.next;
-		if (ini_parse_stream(give_line, &r, take_line, &r) == -2)
-			r.no_memory = true;
-		finish_line(&r);
-	}
+	rc = inifile_each(data, len, read_line, &r);
 	conf_sort(r.s);
-	if (!r.no_memory)
-		r.no_memory = conf_merge(c, r.s, "CKPT") < 0;
+	if (rc == 0)
+		rc = conf_merge(c, r.s, "CKPT");
 	buf_free(&r.text);
-	return r.no_memory ? error_no_memory(err) : 0;
+	return rc < 0 ? error_no_memory(err) : 0;
 }

@@ -191,6 +191,7 @@ check_foreign_headers() {
 
 	foreign jansson 'lib/json\.c' || bad=1
 	foreign openssl/ 'lib/hash\.c' || bad=1
+	foreign 'ini\.h' 'lib/inifile\.c' || bad=1
 	foreign zlib 'lib/crc\.c' || bad=1
 	foreign 'isa-l|isal' 'lib/crc\.c|lib/encode/[a-z_]*\.c' || bad=1
 	foreign archive 'lib/archive/ark_(read|write)\.c' || bad=1
