@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fti/ini.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "inifile.h"
+#include "io.h"
+#include "map.h"
+#include "mem.h"
+#include "num.h"
+#include "str.h"
+
+struct fti_ini {
+	struct arena *arena;
+	const char *name;
+	struct map *keys; /* "section:key" in lower case: index of the value */
+	const char **values;
+	size_t nvalues, room_values;
+	const char **sections;
+	size_t nsections, room_sections;
+	const char *last; /* the last line's section in the file's text */
+};
+
+/* --- Lines --- */
+
+/* What is between two pointers, without blanks at its ends. */
+struct span {
+	const char *at, *end;
+};
+
+static struct span
+trim(const char *at, const char *end)
+{
+	struct span s = { .at = inifile_skip_blanks(at, end), .end = end };
+
+	while (s.end > s.at && inifile_skip_blanks(s.end - 1, s.end) == s.end)
+		s.end--;
+	return s;
+}
+
+static size_t
+length(struct span s)
+{
+	return (size_t)(s.end - s.at);
+}
+
+/* The value that begins at `at`: in quotes, or up to a comment. */
+static struct span
+find_value(const char *at, const char *end)
+{
+	const char *p = inifile_skip_blanks(at, end), *close = NULL;
+
+	if (p < end && (*p == '"' || *p == '\'')) {
+		close = memchr(p + 1, *p, (size_t)(end - p - 1));
+		if (close != NULL)
+			return (struct span){ .at = p + 1, .end = close };
+	}
+	for (close = p; close < end && *close != ';' && *close != '#'; close++)
+		;
+	/* An empty value is where a new one goes. */
+	if (p == close)
+		p = close = at + (at < end && *at == ' ');
+	return trim(p, close);
+}
+
+struct pair {
+	struct span key, value;
+	const char *equals;
+};
+
+/* Split a line.  False: it sets nothing. */
+static bool
+split(const struct inifile_line *l, struct pair *p)
+{
+	if (l->kind != INIFILE_PAIR)
+		return false;
+	p->equals = memchr(l->text, '=', (size_t)(l->end - l->text));
+	if (p->equals == NULL)
+		return false;
+	p->key = trim(l->text, p->equals);
+	p->value = find_value(p->equals + 1, l->end);
+	return length(p->key) > 0;
+}
+
+static char
+lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+/* --- Reading --- */
+
+/* Write "section:key" in lower case.  False: longer than any key of FTI. */
+static bool
+join(char to[static FTI_INI_KEY_MAX], struct span section, struct span key)
+{
+	size_t n = 0;
+
+	if (length(section) + length(key) + 2 > FTI_INI_KEY_MAX)
+		return false;
+	for (const char *p = section.at; p < section.end; p++)
+		to[n++] = lower(*p);
+	to[n++] = ':';
+	for (const char *p = key.at; p < key.end; p++)
+		to[n++] = lower(*p);
+	to[n] = '\0';
+	return true;
+}
+
+static struct span
+section_of(const struct inifile_line *l)
+{
+	return trim(l->section, l->section + l->section_len);
+}
+
+/* Add the line's section to the list, unless it is the last one's. */
+static int
+add_section(struct fti_ini *ini, const struct inifile_line *l)
+{
+	const struct span s = section_of(l);
+	char *copy = NULL;
+
+	if (l->section == ini->last)
+		return 0;
+	ini->last = l->section;
+	copy = arena_strndup(ini->arena, s.at, length(s));
+	if (copy == NULL ||
+	    !MEM_ROOM(ini->sections, ini->nsections, ini->room_sections))
+		return -1;
+	for (char *p = copy; *p != '\0'; p++)
+		*p = lower(*p);
+	ini->sections[ini->nsections++] = copy;
+	return 0;
+}
+
+static int
+add_line(void *arg, const struct inifile_line *l)
+{
+	struct fti_ini *ini = arg;
+	char key[FTI_INI_KEY_MAX];
+	const char *name = NULL;
+	struct pair p;
+
+	if (!split(l, &p) || !join(key, section_of(l), p.key))
+		return 0;
+	if (!MEM_ROOM(ini->values, ini->nvalues, ini->room_values))
+		return -1;
+	name = arena_strdup(ini->arena, key);
+	ini->values[ini->nvalues] =
+		arena_strndup(ini->arena, p.value.at, length(p.value));
+	if (name == NULL || ini->values[ini->nvalues] == NULL ||
+	    map_put(ini->keys, name, ini->nvalues) < 0)
+		return -1;
+	ini->nvalues++;
+	return add_section(ini, l);
+}
+
+struct fti_ini *
+fti_ini_parse(const char *name, const void *data, size_t len, struct error *err)
+{
+	struct fti_ini *ini = NULL;
+
+	if (len > FTI_INI_MAX) {
+		error_set(err, ERROR_CORRUPT, "%s: %s, too large for FTI's ini",
+			  name, str_size(len));
+		return NULL;
+	}
+	ini = mem_calloc(1, sizeof(*ini));
+	if (ini != NULL) {
+		ini->arena = arena_new();
+		ini->keys = map_new();
+	}
+	if (ini != NULL && ini->arena != NULL && ini->keys != NULL)
+		ini->name = arena_strdup(ini->arena, name);
+	if (ini != NULL && ini->name != NULL &&
+	    inifile_each(data, len, add_line, ini) == 0)
+		return ini;
+	fti_ini_free(ini);
+	error_no_memory(err);
+	return NULL;
+}
+
+struct fti_ini *
+fti_ini_read(int dirfd, const char *path, struct error *err)
+{
+	struct buf text = BUF_INIT;
+	struct fti_ini *ini = NULL;
+
+	if (io_read_file(dirfd, path, FTI_INI_MAX, &text, err) == 0)
+		ini = fti_ini_parse(path, text.data, text.len, err);
+	buf_free(&text);
+	return ini;
+}
+
+void
+fti_ini_free(struct fti_ini *ini)
+{
+	if (ini == NULL)
+		return;
+	map_free(ini->keys);
+	mem_free(ini->values);
+	mem_free(ini->sections);
+	arena_free(ini->arena);
+	mem_free(ini);
+}
+
+/* --- Look-ups --- */
+
+const char *
+fti_ini_name(const struct fti_ini *ini)
+{
+	return ini->name;
+}
+
+const char *
+fti_ini_section(const struct fti_ini *ini, size_t i)
+{
+	return i < ini->nsections ? ini->sections[i] : NULL;
+}
+
+static struct span
+whole(const char *s)
+{
+	return (struct span){ .at = s, .end = s + strlen(s) };
+}
+
+const char *
+fti_ini_get(const struct fti_ini *ini, const char *section, const char *key)
+{
+	char joined[FTI_INI_KEY_MAX];
+	size_t i = MAP_NONE;
+
+	if (join(joined, whole(section), whole(key)))
+		i = map_get(ini->keys, joined);
+	return i == MAP_NONE ? NULL : ini->values[i];
+}
+
+int
+fti_ini_text(const struct fti_ini *ini, const char *section, const char *key,
+	     const char **out, struct error *err)
+{
+	*out = fti_ini_get(ini, section, key);
+	if (*out != NULL)
+		return 0;
+	return error_set(err, ERROR_CORRUPT, "%s: [%s] %s: missing", ini->name,
+			 section, key);
+}
+
+int
+fti_ini_number(const struct fti_ini *ini, const char *section, const char *key,
+	       struct fti_ini_range range, int64_t *out, struct error *err)
+{
+	const char *text = NULL;
+	struct error why = ERROR_INIT;
+
+	if (fti_ini_text(ini, section, key, &text, err) < 0)
+		return -1;
+	if (num_i64(text, range.min, range.max, out, &why) == 0)
+		return 0;
+	return error_set(err, ERROR_CORRUPT, "%s: [%s] %s: %s", ini->name,
+			 section, key, why.text);
+}
+
+/* --- Writing --- */
+
+bool
+fti_ini_can_hold(const char *value)
+{
+	const struct span all = whole(value), s = trim(all.at, all.end);
+
+	return length(s) == length(all) && strpbrk(value, "\n\"'#;") == NULL;
+}
+
+int
+fti_ini_add(struct buf *out, const char *key, const char *value)
+{
+	return buf_printf(out, "%-30s = %s\n", key, value);
+}
+
+/* Where the edit goes. */
+struct place {
+	const struct fti_ini_value *v;
+	struct span value; /* of the last line with the key; or at is NULL */
+	const char *section_end; /* end of the section's last line, or NULL */
+};
+
+static bool
+is_named(struct span s, const char *name)
+{
+	return length(s) == strlen(name) &&
+	       strncasecmp(s.at, name, length(s)) == 0;
+}
+
+static int
+look_at_line(void *arg, const struct inifile_line *l)
+{
+	struct place *to = arg;
+	struct pair p;
+
+	if (!is_named(section_of(l), to->v->section))
+		return 0;
+	to->section_end = l->end;
+	if (split(l, &p) && is_named(p.key, to->v->key))
+		to->value = p.value;
+	return 0;
+}
+
+/* Append the line of a new key, after the line that ends at `after`. */
+static void
+add_key(struct buf *out, const struct fti_ini_value *v, const char *after,
+	const char *data)
+{
+	const bool cr = after > data && after[-1] == '\r';
+
+	buf_printf(out, "\n%-30s = %s%s", v->key, v->value, cr ? "\r" : "");
+}
+
+int
+fti_ini_set(const void *data, size_t len, const struct fti_ini_value *v,
+	    struct buf *out, struct error *err)
+{
+	const char *text = len > 0 ? data : "", *end = text + len;
+	struct place p = { .v = v };
+	struct span cut;
+
+	buf_clear(out);
+	if (!fti_ini_can_hold(v->value))
+		return error_set(err, ERROR_USAGE,
+				 "[%s] %s: an ini file cannot hold this value",
+				 v->section, v->key);
+	if (inifile_each(text, len, look_at_line, &p) < 0)
+		return error_no_memory(err);
+	cut = p.value;
+	if (cut.at == NULL && p.section_end != NULL)
+		cut = (struct span){ p.section_end, p.section_end };
+	else if (cut.at == NULL)
+		cut = (struct span){ end, end };
+	buf_add(out, text, (size_t)(cut.at - text));
+	if (p.value.at != NULL) {
+		buf_add_str(out, v->value);
+	} else if (p.section_end != NULL) {
+		add_key(out, v, cut.at, text);
+	} else {
+		buf_printf(out, "%s[%s]\n",
+			   len > 0 && end[-1] != '\n' ? "\n" : "", v->section);
+		fti_ini_add(out, v->key, v->value);
+	}
+	buf_add(out, cut.end, (size_t)(end - cut.end));
+	return buf_check(out, err);
+}
