@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fti/dcp.h"
+
+#include <endian.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "crc.h"
+#include "error.h"
+#include "fti/content.h"
+#include "fti/posix.h"
+#include "fti/input.h"
+#include "mem.h"
+#include "progress.h"
+#include "work.h"
+
+#define FILE_HEADER 8  /* block size and stack size */
+#define LAYER_HEADER 8 /* id and number of variables */
+#define VAR_HEADER 12  /* in layer 0: id and size */
+#define BLOCK_HEADER 6 /* in later layers: id and number of the block */
+#define BLOCK_ID_BITS 18
+
+/* Bytes that are read at a time for sums: some blocks. */
+#define STEP ((size_t)256 << 10)
+
+/* --- Structure --- */
+
+static int
+corrupt(const struct fti_dcp *d, size_t layer, const char *what,
+	struct error *err)
+{
+	return error_set(err, ERROR_CORRUPT, "%s: layer %zu: %s",
+			 d->source->name, layer, what);
+}
+
+/* Read an integer at *at, before `end`, and move *at behind it. */
+static int
+read_int(const struct fti_dcp *d, uint64_t *at, uint64_t end, size_t size,
+	 uint64_t *out, struct error *err)
+{
+	uint64_t raw = 0;
+
+	if (end - *at < size)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: a layer ends within a header at byte "
+				 "%" PRIu64,
+				 d->source->name, *at);
+	if (fti_source_read(d->source, &raw, size, *at, err) < 0)
+		return -1;
+	*at += size;
+	*out = le64toh(raw);
+	return 0;
+}
+
+static uint64_t
+blocks_of(const struct fti_dcp *d, uint64_t size)
+{
+	return size / d->block + (size % d->block != 0);
+}
+
+/* Read the variables of layer 0: their sizes say where the next one is. */
+static int
+read_vars(struct fti_dcp *d, struct fti_dcp_layer *l, uint64_t count,
+	  struct error *err)
+{
+	size_t room = 0;
+	uint64_t at = l->at, id = 0;
+	struct fti_dcp_var v;
+
+	for (uint64_t i = 0; i < count; i++) {
+		if (read_int(d, &at, l->end, 4, &id, err) < 0 ||
+		    read_int(d, &at, l->end, 8, &v.size, err) < 0)
+			return -1;
+		v.id = (int32_t)(uint32_t)id;
+		v.at = at;
+		if (blocks_of(d, v.size) > (l->end - at) / d->block)
+			return corrupt(d, 0, "a variable ends behind it", err);
+		if (!MEM_ROOM(d->vars, d->nvars, room))
+			return error_no_memory(err);
+		d->vars[d->nvars++] = v;
+		l->blocks += blocks_of(d, v.size);
+		at += blocks_of(d, v.size) * d->block;
+	}
+	return at == l->end ? 0
+			    : corrupt(d, 0, "has bytes of no variable", err);
+}
+
+/* Read the header of the layer, which begins at `at`. */
+static int
+read_layer(struct fti_dcp *d, size_t i, uint64_t at, struct error *err)
+{
+	struct fti_dcp_layer *l = &d->layers[i];
+	const uint64_t record = BLOCK_HEADER + (uint64_t)d->block;
+	uint64_t id = 0, nvars = 0;
+
+	if (read_int(d, &at, l->end, 4, &id, err) < 0 ||
+	    read_int(d, &at, l->end, 4, &nvars, err) < 0)
+		return -1;
+	l->at = at;
+	l->before = (int32_t)(uint32_t)id;
+	if (i == 0)
+		return read_vars(d, l, nvars, err);
+	if ((l->end - at) % record != 0)
+		return corrupt(d, i, "is not a whole number of blocks", err);
+	l->blocks = (l->end - at) / record;
+	return 0;
+}
+
+int
+fti_dcp_read(struct fti_dcp *d, const struct fti_posix_file *f,
+	     const struct fti_source *s, struct error *err)
+{
+	uint64_t at = 0, begin = 0, n = 0;
+
+	*d = (struct fti_dcp){ .file = f, .source = s };
+	if (f->nlayers == 0)
+		return error_set(err, ERROR_ABSENT,
+				 "%s: its metadata have no layers", s->name);
+	if (read_int(d, &at, s->size, 4, &n, err) < 0)
+		return -1;
+	if (n < FTI_DCP_BLOCK_MIN || n > FTI_DCP_BLOCK_MAX)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: blocks of %" PRIu64 " bytes", s->name, n);
+	d->block = (uint32_t)n;
+	d->layers = mem_calloc(f->nlayers, sizeof(*d->layers));
+	if (d->layers == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < f->nlayers; i++) {
+		const uint64_t skip = i == 0 ? FILE_HEADER : 0;
+
+		if (f->layers[i].size > s->size - begin ||
+		    f->layers[i].size < skip)
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: ends at byte %" PRIu64
+					 ", but layer %zu has %" PRIu64
+					 " bytes at %" PRIu64,
+					 s->name, s->size, i, f->layers[i].size,
+					 begin);
+		d->layers[i].end = begin + f->layers[i].size;
+		if (read_layer(d, i, begin + skip, err) < 0)
+			return -1;
+		d->nlayers++;
+		begin = d->layers[i].end;
+	}
+	return 0;
+}
+
+void
+fti_dcp_fini(struct fti_dcp *d)
+{
+	mem_free(d->layers);
+	mem_free(d->vars);
+	d->layers = NULL;
+	d->vars = NULL;
+	d->nlayers = d->nvars = 0;
+}
+
+int32_t
+fti_dcp_id(const struct fti_dcp *d, size_t layer)
+{
+	return layer < d->nlayers && d->nlayers - layer > 1
+		       ? d->layers[layer + 1].before
+		       : -1;
+}
+
+/* --- Content --- */
+
+/* A variable after the layer. */
+struct var {
+	int32_t id;
+	size_t order; /* in the content */
+	uint64_t size;
+	uint64_t nblocks, first; /* in the table */
+	bool found;		 /* a layer has a part of it */
+	bool unknown;		 /* its size is not known */
+};
+
+struct state {
+	const struct fti_dcp *d;
+	size_t layer;
+	struct var *vars; /* by id */
+	size_t nvars;
+	uint64_t *table; /* for each block its offset in the file; 0: none */
+	uint64_t nblocks;
+};
+
+static int
+by_id(const void *a, const void *b)
+{
+	const struct var *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static int
+by_order(const void *a, const void *b)
+{
+	const struct var *x = a, *y = b;
+
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+static struct var *
+find(const struct state *s, int32_t id)
+{
+	const struct var key = { .id = id };
+
+	return bsearch(&key, s->vars, s->nvars, sizeof(*s->vars), by_id);
+}
+
+/* List the variables with the sizes that are recorded for the layer. */
+static int
+list_vars(struct state *s, struct error *err)
+{
+	const struct fti_posix_file *f = s->d->file;
+	const bool oldest = s->layer == 0 && s->d->nlayers > 1;
+	const uint64_t most = s->d->source->size / s->d->block;
+
+	s->nvars = oldest ? s->d->nvars : f->nvars;
+	s->vars = mem_calloc(s->nvars + 1, sizeof(*s->vars));
+	if (s->vars == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < s->nvars; i++) {
+		struct var *v = &s->vars[i];
+
+		v->id = oldest ? s->d->vars[i].id : f->vars[i].id;
+		v->order = i;
+		v->size = oldest ? s->d->vars[i].size : f->vars[i].size;
+		v->first = s->nblocks;
+		v->nblocks = blocks_of(s->d, v->size);
+		if (v->nblocks > most - s->nblocks)
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: variable %" PRId32 " has %" PRIu64
+					 " bytes, more than there are blocks",
+					 s->d->source->name, v->id, v->size);
+		s->nblocks += v->nblocks;
+	}
+	qsort(s->vars, s->nvars, sizeof(*s->vars), by_id);
+	for (size_t i = 1; i < s->nvars; i++)
+		if (s->vars[i].id == s->vars[i - 1].id)
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: variable %" PRId32
+					 " occurs twice",
+					 s->d->source->name, s->vars[i].id);
+	s->table = mem_calloc((size_t)s->nblocks + 1, sizeof(*s->table));
+	return s->table == NULL ? error_no_memory(err) : 0;
+}
+
+/* Block `i` of the variable is at `at`. */
+static void
+put_block(struct state *s, struct var *v, uint64_t i, uint64_t at)
+{
+	v->found = true;
+	if (i < v->nblocks)
+		s->table[v->first + i] = at;
+	else if (s->layer + 1 < s->d->nlayers)
+		v->unknown = true; /* it has shrunk since */
+}
+
+static void
+take_oldest(struct state *s)
+{
+	for (size_t i = 0; i < s->d->nvars; i++) {
+		const struct fti_dcp_var *old = &s->d->vars[i];
+		struct var *v = find(s, old->id);
+		const uint64_t n = blocks_of(s->d, old->size);
+
+		if (v == NULL)
+			continue;
+		v->found = true;
+		if (old->size != v->size && s->layer + 1 < s->d->nlayers)
+			v->unknown = true;
+		for (uint64_t b = 0; b < n && b < v->nblocks; b++)
+			put_block(s, v, b, old->at + b * s->d->block);
+	}
+}
+
+static int
+take_layer(struct state *s, size_t layer, struct error *err)
+{
+	const struct fti_dcp_layer *l = &s->d->layers[layer];
+	uint64_t record = 0;
+
+	for (uint64_t at = l->at; at < l->end; at += s->d->block) {
+		struct var *v = NULL;
+
+		if (read_int(s->d, &at, l->end, BLOCK_HEADER, &record, err) < 0)
+			return -1;
+		v = find(s, (int32_t)(record & ((1 << BLOCK_ID_BITS) - 1)));
+		if (v != NULL)
+			put_block(s, v, record >> BLOCK_ID_BITS, at);
+	}
+	return 0;
+}
+
+/* Add the pieces of the variable: runs of blocks that follow each other in the
+ * file. */
+static int
+add_pieces(struct fti_content *c, const struct state *s, const struct var *v,
+	   struct error *err)
+{
+	const uint64_t *at = s->table + v->first, block = s->d->block;
+	uint64_t end = 0, len = 0;
+
+	for (uint64_t i = 0; i < v->nblocks; i = end) {
+		for (end = i + 1; end < v->nblocks && at[i] != 0 &&
+				  at[end] == at[end - 1] + block;
+		     end++)
+			;
+		if (at[i] == 0)
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: variable %" PRId32
+					 ": block %" PRIu64 " is in no layer",
+					 s->d->source->name, v->id, i);
+		len = end == v->nblocks ? v->size - i * block
+					: (end - i) * block;
+		if (fti_content_add_piece(c, at[i], len, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What the ini says of the variable, or NULL. */
+static const struct fti_posix_var *
+described(const struct fti_dcp *d, const struct var *v)
+{
+	for (size_t i = 0; i < d->file->nvars; i++) {
+		/* Nearly always they are in the same order. */
+		const size_t k = (v->order + i) % d->file->nvars;
+
+		if (d->file->vars[k].id == v->id)
+			return &d->file->vars[k];
+	}
+	return NULL;
+}
+
+/* Returns as fti_content_dcp(). */
+static int
+add_vars(struct fti_content *c, struct state *s, struct error *err)
+{
+	int lacks = 0;
+
+	qsort(s->vars, s->nvars, sizeof(*s->vars), by_order);
+	for (size_t i = 0; i < s->nvars; i++) {
+		const struct var *v = &s->vars[i];
+		const struct fti_posix_var *p = described(s->d, v);
+
+		if (v->unknown || (!v->found && s->layer + 1 < s->d->nlayers)) {
+			lacks |= v->unknown;
+			continue;
+		}
+		if (fti_content_add_var(c, v->id, err) < 0 ||
+		    add_pieces(c, s, v, err) < 0)
+			return -1;
+		if (p == NULL)
+			continue;
+		c->vars[c->nvars - 1].type = p->type;
+		c->vars[c->nvars - 1].type_size = p->type_size;
+		c->vars[c->nvars - 1].name = p->name;
+	}
+	return lacks;
+}
+
+int
+fti_content_dcp(struct fti_content *c, const struct fti_dcp *d, size_t layer,
+		struct error *err)
+{
+	struct state s = { .d = d, .layer = layer };
+	int rc = 0;
+
+	*c = (struct fti_content){ .source = d->source };
+	if (layer == FTI_DCP_LAST)
+		s.layer = d->nlayers - 1;
+	if (s.layer >= d->nlayers)
+		return error_set(err, ERROR_USAGE, "%s: has layers 0 to %zu",
+				 d->source->name, d->nlayers - 1);
+	rc = list_vars(&s, err);
+	if (rc == 0)
+		take_oldest(&s);
+	for (size_t l = 1; l <= s.layer && rc == 0; l++)
+		rc = take_layer(&s, l, err);
+	if (rc == 0)
+		rc = add_vars(c, &s, err);
+	mem_free(s.vars);
+	mem_free(s.table);
+	return rc;
+}
+
+/* --- Sums --- */
+
+struct summing {
+	const struct fti_dcp *d;
+	const struct work *w;
+	struct hash *block, *md5, *crc;
+	unsigned char *buf; /* STEP bytes */
+};
+
+static int
+sum_block(struct summing *s, const void *data, struct error *err)
+{
+	unsigned char sum[HASH_MD5_SIZE];
+	const uint32_t crc = htole32(crc_update(0, data, s->d->block));
+
+	if (hash_update(s->block, data, s->d->block, err) < 0 ||
+	    hash_sum(s->block, sum, err) < 0 ||
+	    hash_update(s->md5, sum, sizeof(sum), err) < 0)
+		return -1;
+	return hash_update(s->crc, &crc, sizeof(crc), err);
+}
+
+/* Sum `count` blocks from `at`, each with a header of so many bytes. */
+static int
+sum_run(struct summing *s, uint64_t at, uint64_t count, size_t header,
+	struct error *err)
+{
+	const size_t record = header + s->d->block;
+
+	while (count > 0) {
+		const size_t most = STEP / record;
+		const size_t n = count < most ? (size_t)count : most;
+
+		if (work_go_on(s->w, err) < 0 ||
+		    fti_source_read(s->d->source, s->buf, n * record, at, err) <
+			    0)
+			return -1;
+		for (size_t i = 0; i < n; i++)
+			if (sum_block(s, s->buf + i * record + header, err) < 0)
+				return -1;
+		progress_add(s->w->progress, n * record);
+		at += n * record;
+		count -= n;
+	}
+	return 0;
+}
+
+static int
+sum_layer(struct summing *s, size_t layer, struct fti_dcp_sums *sums,
+	  struct error *err)
+{
+	const struct fti_dcp *d = s->d;
+	const struct fti_dcp_layer *l = &d->layers[layer];
+	int rc = 0;
+
+	if (layer > 0)
+		rc = sum_run(s, l->at, l->blocks, BLOCK_HEADER, err);
+	for (size_t i = 0; layer == 0 && i < d->nvars && rc == 0; i++)
+		rc = sum_run(s, d->vars[i].at, blocks_of(d, d->vars[i].size), 0,
+			     err);
+	if (rc == 0)
+		rc = hash_text(s->md5, sums->md5, err);
+	return rc < 0 ? rc : hash_text(s->crc, sums->crc, err);
+}
+
+int
+fti_dcp_sum(const struct fti_dcp *d, size_t layer, struct fti_dcp_sums *sums,
+	    const struct work *w, struct error *err)
+{
+	struct summing s = { .d = d, .w = work_or_default(w) };
+	int rc = -1;
+
+	s.block = hash_new(HASH_MD5, err);
+	s.md5 = s.block == NULL ? NULL : hash_new(HASH_MD5, err);
+	s.crc = s.md5 == NULL ? NULL : hash_new(HASH_MD5, err);
+	s.buf = mem_alloc(STEP, 1);
+	if (s.crc != NULL)
+		rc = s.buf == NULL ? error_no_memory(err)
+				   : sum_layer(&s, layer, sums, err);
+	mem_free(s.buf);
+	hash_free(s.crc);
+	hash_free(s.md5);
+	hash_free(s.block);
+	return rc;
+}

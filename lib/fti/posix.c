@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fti/posix.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "fti/content.h"
+#include "fti/ini.h"
+#include "fti/name.h"
+#include "fti/input.h"
+#include "mem.h"
+#include "num.h"
+#include "path.h"
+#include "str.h"
+
+#define INFO "ckpt_info"
+
+/* More dimensions than any variable of FTI has. */
+#define DIMS_MAX 64
+
+#define KEY_MAX 64
+
+/* The section of a member that is read. */
+struct reading {
+	struct fti_posix *p;
+	struct fti_posix_file *f;
+	char section[NUM_TEXT];
+	char key[KEY_MAX]; /* the key that is looked up */
+};
+
+/* Name the next key.  Returns r->key. */
+__attribute__((format(printf, 2, 3))) static const char *
+name_key(struct reading *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(r->key, sizeof(r->key), fmt, ap);
+	va_end(ap);
+	return r->key;
+}
+
+/* The value of r->key, or NULL.  An empty value is none. */
+static const char *
+get(const struct reading *r)
+{
+	const char *text = fti_ini_get(r->p->ini, r->section, r->key);
+
+	return text == NULL || text[0] == '\0' ? NULL : text;
+}
+
+/* The number of r->key.  With `missing`, that is the number of a missing key. */
+static int
+get_number(const struct reading *r, struct fti_ini_range range,
+	   const int64_t *missing, int64_t *out, struct error *err)
+{
+	if (missing != NULL && get(r) == NULL) {
+		*out = *missing;
+		return 0;
+	}
+	return fti_ini_number(r->p->ini, r->section, r->key, range, out, err);
+}
+
+/* A number of bytes. */
+static int
+get_bytes(const struct reading *r, const int64_t *missing, uint64_t *out,
+	  struct error *err)
+{
+	int64_t n = 0;
+
+	if (get_number(r, (struct fti_ini_range){ 0, INT64_MAX }, missing, &n,
+		       err) < 0)
+		return -1;
+	*out = (uint64_t)n;
+	return 0;
+}
+
+/* A number that may be missing: -1. */
+static int
+get_small(const struct reading *r, int32_t *out, struct error *err)
+{
+	const int64_t none = -1;
+	int64_t n = 0;
+
+	if (get_number(r, (struct fti_ini_range){ -1, INT32_MAX }, &none, &n,
+		       err) < 0)
+		return -1;
+	*out = (int32_t)n;
+	return 0;
+}
+
+static const char *
+get_text(const struct reading *r)
+{
+	const char *text = get(r);
+
+	return text == NULL ? "" : text;
+}
+
+static int
+read_dims(struct reading *r, struct fti_posix_var *v, size_t j,
+	  struct error *err)
+{
+	const int64_t none = 0;
+	int64_t n = 0;
+
+	name_key(r, "var%zu_ndims", j);
+	if (get_number(r, (struct fti_ini_range){ 0, DIMS_MAX }, &none, &n,
+		       err) < 0)
+		return -1;
+	v->ndims = (uint32_t)n;
+	v->dims = arena_alloc(r->p->arena, v->ndims + 1, sizeof(*v->dims));
+	if (v->dims == NULL)
+		return error_no_memory(err);
+	for (uint32_t i = 0; i < v->ndims; i++) {
+		name_key(r, "var%zu_dim%" PRIu32, j, i);
+		if (get_bytes(r, NULL, &v->dims[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Read variable `j`, which follows byte `end` if the ini does not say where it
+ * is. */
+static int
+read_var(struct reading *r, size_t j, uint64_t end, struct error *err)
+{
+	struct fti_posix_var *v = &r->f->vars[j];
+	const struct fti_ini_range ids = { INT32_MIN, INT32_MAX };
+	const int64_t after = (int64_t)end;
+	int64_t id = 0;
+
+	name_key(r, "var%zu_id", j);
+	if (get_number(r, ids, NULL, &id, err) < 0)
+		return -1;
+	v->id = (int32_t)id;
+	name_key(r, "var%zu_typeid", j);
+	if (get_small(r, &v->type, err) < 0)
+		return -1;
+	name_key(r, "var%zu_typesize", j);
+	if (get_small(r, &v->type_size, err) < 0)
+		return -1;
+	name_key(r, "var%zu_name", j);
+	v->name = get_text(r);
+	name_key(r, "var%zu_idchar", j);
+	v->idchar = get_text(r);
+	name_key(r, "var%zu_size", j);
+	if (get_bytes(r, NULL, &v->size, err) < 0)
+		return -1;
+	name_key(r, "var%zu_pos", j);
+	if (get_bytes(r, &after, &v->at, err) < 0)
+		return -1;
+	if (!r->p->layered &&
+	    (v->at > r->f->size || v->size > r->f->size - v->at))
+		return error_set(
+			err, ERROR_CORRUPT,
+			"%s: [%s] var%zu: %" PRIu64 " bytes at %" PRIu64
+			", but its file has %" PRIu64 " bytes",
+			r->p->name, r->section, j, v->size, v->at, r->f->size);
+	return read_dims(r, v, j, err);
+}
+
+static int
+read_vars(struct reading *r, struct error *err)
+{
+	struct fti_posix_file *f = r->f;
+	uint64_t end = 0;
+
+	for (name_key(r, "var0_id"); get(r) != NULL;
+	     name_key(r, "var%zu_id", ++f->nvars))
+		;
+	f->vars = arena_alloc(r->p->arena, f->nvars + 1, sizeof(*f->vars));
+	if (f->vars == NULL)
+		return error_no_memory(err);
+	for (size_t j = 0; j < f->nvars; j++) {
+		if (read_var(r, j, end, err) < 0)
+			return -1;
+		end = r->p->layered ? 0 : f->vars[j].at + f->vars[j].size;
+	}
+	return 0;
+}
+
+static int
+read_layers(struct reading *r, struct error *err)
+{
+	struct fti_posix_file *f = r->f;
+
+	for (name_key(r, "dcp_layer0_size"); get(r) != NULL;
+	     name_key(r, "dcp_layer%zu_size", ++f->nlayers))
+		;
+	f->layers =
+		arena_alloc(r->p->arena, f->nlayers + 1, sizeof(*f->layers));
+	if (f->layers == NULL)
+		return error_no_memory(err);
+	for (size_t l = 0; l < f->nlayers; l++) {
+		name_key(r, "dcp_layer%zu_size", l);
+		if (get_bytes(r, NULL, &f->layers[l].size, err) < 0)
+			return -1;
+		name_key(r, "dcp_layer%zu_hash", l);
+		f->layers[l].sum = get(r);
+	}
+	return 0;
+}
+
+static int
+read_file(struct reading *r, struct error *err)
+{
+	struct fti_posix_file *f = r->f;
+	const int64_t none = 0;
+
+	if (fti_ini_text(r->p->ini, r->section, "ckpt_file_name", &f->name,
+			 err) < 0)
+		return -1;
+	if (!path_is_clean(f->name) || strchr(f->name, '/') != NULL)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: [%s] ckpt_file_name: not a file name",
+				 r->p->name, r->section);
+	name_key(r, "ckpt_file_size");
+	if (get_bytes(r, NULL, &f->size, err) < 0)
+		return -1;
+	name_key(r, "ckpt_file_maxs");
+	if (get_bytes(r, &none, &f->max_size, err) < 0)
+		return -1;
+	name_key(r, "ckpt_checksum");
+	f->sum = get(r);
+	name_key(r, "rsed_checksum");
+	f->parity_sum = get(r);
+	if (read_vars(r, err) < 0)
+		return -1;
+	return r->p->layered ? read_layers(r, err) : 0;
+}
+
+/* Count the members: up to the last one that has a file. */
+static size_t
+count_files(struct reading *r)
+{
+	size_t n = 0;
+
+	name_key(r, "ckpt_file_name");
+	for (size_t i = 0; i < FTI_POSIX_MEMBERS; i++) {
+		num_text(r->section, i);
+		if (get(r) != NULL)
+			n = i + 1;
+	}
+	return n;
+}
+
+static int
+read_all(struct fti_posix *p, struct error *err)
+{
+	struct reading r = { .p = p, .section = INFO };
+	const char *type = NULL;
+
+	name_key(&r, "ckpt_type");
+	type = get(&r);
+	p->layered = type != NULL && str_eq(type, "dcp");
+	name_key(&r, "ckpt_id");
+	if (get_small(&r, &p->id, err) < 0)
+		return -1;
+	p->nfiles = count_files(&r);
+	if (p->nfiles == 0)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: describes no checkpoint file", p->name);
+	p->files = arena_alloc(p->arena, p->nfiles, sizeof(*p->files));
+	if (p->files == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < p->nfiles; i++) {
+		r.f = &p->files[i];
+		num_text(r.section, i);
+		if (read_file(&r, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Takes the ini. */
+static struct fti_posix *
+make(struct fti_ini *ini, struct error *err)
+{
+	struct fti_posix *p = NULL;
+
+	if (ini == NULL)
+		return NULL;
+	p = mem_calloc(1, sizeof(*p));
+	if (p == NULL) {
+		fti_ini_free(ini);
+		error_no_memory(err);
+		return NULL;
+	}
+	p->ini = ini;
+	p->name = fti_ini_name(ini);
+	p->arena = arena_new();
+	if (p->arena == NULL)
+		error_no_memory(err);
+	else if (read_all(p, err) == 0)
+		return p;
+	fti_posix_free(p);
+	return NULL;
+}
+
+struct fti_posix *
+fti_posix_read(int dirfd, const char *path, struct error *err)
+{
+	return make(fti_ini_read(dirfd, path, err), err);
+}
+
+struct fti_posix *
+fti_posix_parse(const char *name, const void *data, size_t len,
+		struct error *err)
+{
+	return make(fti_ini_parse(name, data, len, err), err);
+}
+
+void
+fti_posix_free(struct fti_posix *p)
+{
+	if (p == NULL)
+		return;
+	arena_free(p->arena);
+	fti_ini_free(p->ini);
+	mem_free(p);
+}
+
+const struct fti_posix_file *
+fti_posix_file(const struct fti_posix *p, const char *name)
+{
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (str_eq(p->files[i].name, name))
+			return &p->files[i];
+	return NULL;
+}
+
+int
+fti_content_posix(struct fti_content *c, const struct fti_posix_file *f,
+		  const struct fti_source *s, struct error *err)
+{
+	*c = (struct fti_content){ .source = s };
+	for (size_t i = 0; i < f->nvars; i++) {
+		const struct fti_posix_var *v = &f->vars[i];
+
+		if (v->at > s->size || v->size > s->size - v->at)
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: ends at byte %" PRIu64
+					 ", but variable %" PRId32
+					 " has %" PRIu64 " bytes at %" PRIu64,
+					 s->name, s->size, v->id, v->size,
+					 v->at);
+		if (fti_content_add_var(c, v->id, err) < 0 ||
+		    fti_content_add_piece(c, v->at, v->size, err) < 0)
+			return -1;
+		c->vars[i].type = v->type;
+		c->vars[i].type_size = v->type_size;
+		c->vars[i].name = v->name;
+	}
+	return 0;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * posix.h - checkpoints that FTI writes with POSIX I/O.
+ *
+ * The file of a rank is its variables, one after the other.  What it holds is in
+ * an ini file of its group, sector<s>-group<g>.fti (fti.md 8): for each member
+ * the file, its size and sum, and the variables.  Files of differential
+ * checkpoints have layers instead (dcp.h).
+ *
+ * Ownership: everything belongs to the struct fti_posix.  Threads: any number
+ * may read it.
+ */
+#ifndef FTI_POSIX_H
+#define FTI_POSIX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fti/check.h"
+
+struct arena;
+struct buf;
+struct error;
+struct fti_content;
+struct fti_finding;
+struct fti_ini;
+struct fti_source;
+struct work;
+
+#define FTI_POSIX_MEMBERS 31 /* of a group, at most */
+
+struct fti_posix_var {
+	int32_t id, type, type_size; /* -1: not recorded */
+	uint64_t size;
+	uint64_t at; /* in the file; of no meaning if there are layers */
+	const char *name, *idchar; /* "" if it has none */
+	uint32_t ndims;
+	uint64_t *dims;
+};
+
+/* A layer of differential checkpoints. */
+struct fti_posix_layer {
+	uint64_t size;
+	const char *sum; /* 30 digits of an MD5 sum, or NULL */
+};
+
+struct fti_posix_file {
+	const char *name;
+	uint64_t size;
+	uint64_t max_size; /* largest of the group, and the size of parity */
+	const char *sum, *parity_sum; /* MD5 as text; NULL: not recorded */
+	struct fti_posix_var *vars;
+	size_t nvars;
+	struct fti_posix_layer *layers;
+	size_t nlayers;
+};
+
+struct fti_posix {
+	const char *name;	      /* of the ini file */
+	bool layered;		      /* ckpt_type is dcp */
+	int32_t id;		      /* of the checkpoint; -1: not known */
+	struct fti_posix_file *files; /* by member of the group */
+	size_t nfiles;
+	/* Of what was read. */
+	struct fti_ini *ini;
+	struct arena *arena;
+};
+
+/*
+ * Read the ini file `path` below `dirfd`, or bytes.  Every number is checked:
+ * each variable lies in its file.  NULL: ERROR_CORRUPT, ERROR_NOMEM, or a
+ * reading error.
+ */
+struct fti_posix *fti_posix_read(int dirfd, const char *path,
+				 struct error *err);
+struct fti_posix *fti_posix_parse(const char *name, const void *data,
+				  size_t len, struct error *err);
+void fti_posix_free(struct fti_posix *p); /* NULL is ignored */
+
+/* The file with this base name, or NULL. */
+const struct fti_posix_file *fti_posix_file(const struct fti_posix *p,
+					    const char *name);
+
+/* Write the ini file as FTI does.  ERROR_USAGE: a name that such a file cannot
+ * hold. */
+int fti_posix_print(const struct fti_posix *p, struct buf *out,
+		    struct error *err);
+
+/*
+ * The content of the file of a rank, which has no layers.  Names are borrowed
+ * from `f`.  ERROR_CORRUPT: a variable ends behind the end of the file.  Call
+ * fti_content_fini() also after a failure.
+ */
+int fti_content_posix(struct fti_content *c, const struct fti_posix_file *f,
+		      const struct fti_source *s, struct error *err);
+
+/* --- Comparison with sizes and sums --- */
+
+struct fti_posix_checked {
+	const struct fti_posix_file *file; /* what the source should be */
+	const struct fti_source *source;
+	bool parity; /* the source is the parity of this member */
+	/* Results.  A finding has no place in a record. */
+	enum fti_verdict verdict; /* INTACT, DAMAGED or UNREAD */
+	struct fti_finding *findings, **tail;
+	size_t nfindings;
+	bool data_read; /* else only sizes */
+	char *unread;	/* why it cannot be read, or NULL */
+	struct arena *arena;
+};
+
+/* Check `count` files; the caller sets `file`, `source` and `parity` of each.
+ * Without `data` only sizes are compared.  A file that cannot be read is no
+ * error.  -1: ERROR_NOMEM, or stopped.  Call fti_posix_checked_fini() for each
+ * file afterwards, also after a failure. */
+int fti_posix_check(struct fti_posix_checked *files, size_t count, bool data,
+		    const struct work *w, struct error *err);
+void fti_posix_checked_fini(struct fti_posix_checked *c);
+
+#endif /* FTI_POSIX_H */
