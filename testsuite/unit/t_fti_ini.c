@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* FTI's ini files: the grammar, edits, and the configuration. */
+#include "fti/ini.h"
+
+#include <sys/stat.h>
+
+#include "fti/config.h"
+#include "fti/set.h"
+#include "metatest.h"
+#include "posixtest.h"
+#include "scratch.h"
+
+static struct fti_ini *
+parse(const char *text)
+{
+	struct error err = ERROR_INIT;
+	struct fti_ini *ini = fti_ini_parse("x", text, strlen(text), &err);
+
+	must(ini != NULL);
+	return ini;
+}
+
+/* --- Grammar --- */
+
+/* The value of [a] k, or NULL. */
+static const struct {
+	const char *name, *text, *value;
+} lines[] = {
+	{ "plain", "[a]\nk = v\n", "v" },
+	{ "no blanks", "[a]\nk=v", "v" },
+	{ "Windows line ends", "[a]\r\nk = v\r\n", "v" },
+	{ "capitals in names", "[A]\nK = Vv\n", "Vv" },
+	{ "indented", "  [a]\n\tk = v\n", "v" },
+	{ "indented below another", "[a]\nj = 1\n  k = v\n", "v" },
+	{ "a value with blanks", "[a]\nk = v w \n", "v w" },
+	{ "a comment after the value", "[a]\nk = v # w\n", "v" },
+	{ "another", "[a]\nk = v;w\n", "v" },
+	{ "quoted", "[a]\nk = \"v # w\" # x\n", "v # w" },
+	{ "quoted once", "[a]\nk = 'v w'\n", "v w" },
+	{ "a quote without end", "[a]\nk = \"v\n", "\"v" },
+	{ "empty", "[a]\nk = \n", "" },
+	{ "empty, with a comment", "[a]\nk = ; v\n", "" },
+	{ "empty quotes", "[a]\nk = \"\"\n", "" },
+	{ "an equals sign in the value", "[a]\nk = v=w\n", "v=w" },
+	{ "set twice", "[a]\nk = u\nk = v\n", "v" },
+	{ "a section twice", "[a]\nk = u\n[b]\nk = w\n[a]\nk = v\n", "v" },
+	{ "a byte order mark", "\xef\xbb\xbf[a]\nk = v\n", "v" },
+	{ "after a malformed line", "[a\n[a]\nx\n= 1\nk = v\n", "v" },
+	{ "in a comment", "[a]\n# k = v\n;k = v\n", NULL },
+	{ "in another section", "[b]\nk = v\n", NULL },
+	{ "in no section", "k = v\n[a]\n", NULL },
+	{ "a colon", "[a]\nk : v\n", NULL },
+	{ "no value", "[a]\nk\n", NULL },
+	{ "nothing", "", NULL },
+};
+
+static void
+test_grammar(void)
+{
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct fti_ini *ini = parse(lines[i].text);
+
+		is_str(fti_ini_get(ini, "a", "k"), lines[i].value,
+		       lines[i].name);
+		fti_ini_free(ini);
+	}
+}
+
+/* Values beyond what inih keeps of a line. */
+static void
+test_long(void)
+{
+	char value[5001], key[FTI_INI_KEY_MAX];
+	struct fti_ini *ini = NULL;
+
+	memset(value, 'v', sizeof(value) - 1);
+	value[sizeof(value) - 1] = '\0';
+	ini = parse(fmt("[a]\nk = %.900s\n", value));
+	is_int((int64_t)strlen(fti_ini_get(ini, "a", "k")), 900,
+	       "a long value");
+	fti_ini_free(ini);
+	memset(key, 'k', sizeof(key) - 1);
+	key[sizeof(key) - 1] = '\0';
+	ini = parse(fmt("[a]\n%s = v\nk = w\n", key));
+	ok(fti_ini_get(ini, "a", key) == NULL &&
+		   str_eq(fti_ini_get(ini, "a", "k"), "w"),
+	   "a key longer than FTI's is left out");
+	fti_ini_free(ini);
+	ini = fti_ini_parse("x", "[a]\nk = v\0w\nj = 1\n", 18, NULL);
+	ok(ini != NULL && fti_ini_get(ini, "a", "k") == NULL &&
+		   fti_ini_get(ini, "a", "j") != NULL,
+	   "a line with a NUL byte is left out");
+	fti_ini_free(ini);
+}
+
+static void
+test_numbers(void)
+{
+	const struct fti_ini_range r = { -1, 10 };
+	static const char *const bad[] = { "11", "-2", "1x", "", "0x1", "1 2" };
+	struct error err = ERROR_INIT;
+	struct fti_ini *ini = parse("[a]\nk = 10\nneg = -1\n[b]\nk = 1\n");
+	const char *text = NULL;
+	int64_t n = 0;
+	bool all = true;
+
+	ok(fti_ini_number(ini, "a", "k", r, &n, &err) == 0 && n == 10 &&
+		   fti_ini_number(ini, "A", "neg", r, &n, &err) == 0 && n == -1,
+	   "numbers");
+	ok(fti_ini_number(ini, "a", "q", r, &n, &err) < 0 &&
+		   err.kind == ERROR_CORRUPT && says(&err, "x: [a] q: missing"),
+	   "a missing one");
+	ok(fti_ini_text(ini, "c", "q", &text, &err) < 0 && text == NULL,
+	   "a missing text");
+	is_str(fti_ini_section(ini, 0), "a", "a section");
+	is_str(fti_ini_section(ini, 1), "b", "another");
+	ok(fti_ini_section(ini, 2) == NULL, "no more");
+	fti_ini_free(ini);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		ini = parse(fmt("[a]\nk = %s\n", bad[i]));
+		all = all && fti_ini_number(ini, "a", "k", r, &n, &err) < 0 &&
+		      err.kind == ERROR_CORRUPT && says(&err, "x: [a] k: ");
+		fti_ini_free(ini);
+	}
+	ok(all, "what is no number in the range");
+}
+
+/* --- Edits: [a] k becomes "new" --- */
+
+#define PAD "k                              = new"
+static const struct {
+	const char *name, *text, *after;
+} edits[] = {
+	{ "a value", "[a]\nk = v\nj = w\n", "[a]\nk = new\nj = w\n" },
+	{ "nothing else of the line", "# c\n[ A ]\n\tK=v ; c\r\n[b]\n",
+	  "# c\n[ A ]\n\tK=new ; c\r\n[b]\n" },
+	{ "an empty value", "[a]\r\nk = \r\nj=1\r\n",
+	  "[a]\r\nk = new\r\nj=1\r\n" },
+	{ "an empty value with a comment", "[a]\nk =  ;c\n",
+	  "[a]\nk = new ;c\n" },
+	{ "in quotes", "[a]\nk = \"v w\"\n", "[a]\nk = \"new\"\n" },
+	{ "at the end of the file", "[a]\nk=v", "[a]\nk=new" },
+	{ "the last of two", "[a]\nk=1\nk=2\n", "[a]\nk=1\nk=new\n" },
+	{ "not in another section", "[b]\nk=1\n[a]\nk=2\n[c]\nk=3\n",
+	  "[b]\nk=1\n[a]\nk=new\n[c]\nk=3\n" },
+	{ "a missing key", "[a]\nj = 1\n\n[b]\nk = 2\n",
+	  "[a]\nj = 1\n" PAD "\n\n[b]\nk = 2\n" },
+	{ "in a section without keys", "[a]\n[b]\n", "[a]\n" PAD "\n[b]\n" },
+	{ "with the line ends of the file", "[a]\r\nj=1\r\n",
+	  "[a]\r\nj=1\r\n" PAD "\r\n" },
+	{ "no newline at the end", "[a]\nj = 1", "[a]\nj = 1\n" PAD },
+	{ "a missing section", "[b]\nk = 1", "[b]\nk = 1\n[a]\n" PAD "\n" },
+	{ "an empty file", "", "[a]\n" PAD "\n" },
+};
+
+static void
+test_edits(void)
+{
+	const struct fti_ini_value set = { "a", "k", "new" };
+	static const char *const bad[] = { "a\nb", "a;b", "a#b", " a",
+					   "a ",   "\"a", "a'" };
+	struct buf out = BUF_INIT;
+	struct error err = ERROR_INIT;
+	bool all = true;
+
+	for (size_t i = 0; i < sizeof(edits) / sizeof(edits[0]); i++) {
+		struct fti_ini *ini = NULL;
+
+		is_int(fti_ini_set(edits[i].text, strlen(edits[i].text), &set,
+				   &out, &err),
+		       0, edits[i].name);
+		is_str(out.data, edits[i].after, "is the text expected");
+		ini = parse(out.data);
+		is_str(fti_ini_get(ini, "a", "k"), "new", "and is read so");
+		fti_ini_free(ini);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		all = all &&
+		      fti_ini_set("", 0,
+				  &(struct fti_ini_value){ "a", "k", bad[i] },
+				  &out, &err) < 0 &&
+		      err.kind == ERROR_USAGE;
+	ok(all, "values that no ini file can hold are refused");
+	buf_free(&out);
+}
+
+/* --- The configuration --- */
+
+static int
+take(const char *text, struct fti_config *c, struct error *err)
+{
+	return fti_config_take(c, parse(text), err);
+}
+
+static void
+test_config(void)
+{
+	static const char *const bad[] = {
+		"[basic]\nhead = 2\n",
+		"[basic]\nnode_size = 0\n",
+		"[basic]\nnode_size = 99999999999999999999\n",
+		"[basic]\ngroup_size = 32\n",
+		"[basic]\nckpt_io = 7\n",
+		"[restart]\nfailure = 4\n",
+		"[restart]\nexec_id = ..\n",
+		"[restart]\nexec_id = a/b\n",
+		"[restart]\nexec_id = /\n",
+		"[advanced]\nlocal_test = yes\n",
+	};
+	struct fti_config c;
+	struct error err = ERROR_INIT;
+	bool all = true;
+
+	ok(take("[basic]\nNode_size = 2\nckpt_dir = ../x\n[restart]\n"
+		"failure = 3\n",
+		&c, &err) == 0 &&
+		   c.node_size == 2 && c.group_size == -1 &&
+		   c.failure == FTI_RESTART_SIZE && c.exec_id == NULL &&
+		   str_eq(c.ckpt_dir, "../x") && c.meta_dir == NULL,
+	   "some keys, others missing");
+	fti_config_close(&c);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		all = all && take(bad[i], &c, &err) < 0 &&
+		      err.kind == ERROR_CORRUPT && says(&err, "x: [");
+		fti_config_close(&c);
+	}
+	ok(all, "values out of range name section and key");
+}
+
+static void
+test_beneath(void)
+{
+	static const struct {
+		const char *from, *to;
+	} paths[] = {
+		{ "./Local", "Local" }, { "/a//b/./c/", "a/b/c" },
+		{ "/a/../../b", "b" },	{ "/", "." },
+		{ ".", "." },		{ "a/..", "." },
+		{ "a/../../b", NULL },	{ "..", NULL },
+		{ "../../etc", NULL },
+	};
+	struct buf out = BUF_INIT;
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct error err = ERROR_INIT;
+		const int rc = fti_config_beneath(paths[i].from, &out, &err);
+
+		ok(paths[i].to != NULL
+			   ? rc == 0 && str_eq(out.data, paths[i].to)
+			   : rc < 0 && err.kind == ERROR_UNSAFE,
+		   paths[i].from);
+	}
+	buf_free(&out);
+}
+
+/* --- Golden files --- */
+
+static void
+look_at_config(const char *path)
+{
+	struct fti_geometry g = { .head = -1 };
+	struct fti_config c;
+	struct error err = ERROR_INIT;
+	struct buf text = BUF_INIT, out = BUF_INIT, again = BUF_INIT;
+	struct fti_ini_value v = { "restart", "failure", "3" };
+	bool good = fti_config_open(&c, AT_FDCWD, path, &err) == 0 &&
+		    c.node_size > 0 && c.group_size > 1 && c.head >= 0 &&
+		    c.io > 0 && c.local_test == 1 && c.failure > 0 &&
+		    c.exec_id != NULL && str_eq(c.ckpt_dir, "./Local") &&
+		    str_eq(c.glbl_dir, "./Global") &&
+		    str_eq(c.meta_dir, "./Meta") && c.dcp_block == 1024;
+
+	/* An edit and back gives the same bytes. */
+	read_whole(path, &text);
+	good = good && fti_ini_set(text.data, text.len, &v, &out, &err) == 0 &&
+	       out.len == text.len && memcmp(out.data, text.data, out.len) != 0;
+	v.value = c.failure == FTI_RESTART_KEPT ? "2" : "1";
+	good = good && fti_ini_set(out.data, out.len, &v, &again, &err) == 0 &&
+	       again.len == text.len &&
+	       memcmp(again.data, text.data, text.len) == 0 &&
+	       fti_config_read(AT_FDCWD, path, &g, &err) == 0 &&
+	       g.node_size == c.node_size && g.group_size == c.group_size &&
+	       g.head == c.head;
+	ok(good, path);
+	fti_config_close(&c);
+	buf_free(&again);
+	buf_free(&out);
+	buf_free(&text);
+}
+
+static void
+test_golden(void)
+{
+	struct error err = ERROR_INIT;
+
+	if (!posixtest_enter("golden configurations") || !find_files("."))
+		return;
+	for (size_t i = 0; i < found.count; i++) {
+		struct fti_geometry g = { .nodes = 0 };
+
+		if (str_eq(base_name(found.paths[i]), "config.fti"))
+			look_at_config(found.paths[i]);
+		if (!str_eq(base_name(found.paths[i]), "Topology.fti"))
+			continue;
+		ok(fti_topology_read(AT_FDCWD, found.paths[i], &g, &err) == 0 &&
+			   g.nodes >= 2,
+		   found.paths[i]);
+	}
+	forget_files();
+}
+
+/* --- Misuse --- */
+
+static int
+parse_all(void *arg, struct error *err)
+{
+	static const char text[] = "[a]\nk = v\nj = w\n[b]\nk = v\n";
+	const struct fti_ini_value v = { "a", "k", "new" };
+	struct fti_ini *ini = fti_ini_parse("x", text, strlen(text), err);
+	struct buf out = BUF_INIT;
+	int rc = ini == NULL ? -1 : 0;
+
+	(void)arg;
+	if (rc == 0)
+		rc = fti_ini_set(text, strlen(text), &v, &out, err);
+	buf_free(&out);
+	fti_ini_free(ini);
+	return rc;
+}
+
+static void
+test_misuse(void)
+{
+	struct error err = ERROR_INIT;
+
+	ok(fails_well(parse_all, NULL, NULL), "each allocation fails");
+	ok(fti_ini_parse("x", "", FTI_INI_MAX + 1, &err) == NULL &&
+		   err.kind == ERROR_CORRUPT,
+	   "a file that is too large is not parsed");
+	ok(fti_ini_read(AT_FDCWD, "/nonexistent/x", &err) == NULL &&
+		   err.kind == ERROR_ABSENT,
+	   "a missing file");
+	fti_ini_free(NULL);
+}
+
+int
+main(void)
+{
+	test_grammar();
+	test_long();
+	test_numbers();
+	test_edits();
+	test_config();
+	test_beneath();
+	test_misuse();
+	test_golden();
+	return tap_done();
+}

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* POSIX checkpoints of FTI: metadata, content, sums. */
+#include "fti/posix.h"
+
+#include <errno.h>
+
+#include "fti/content.h"
+#include "fti/file.h"
+#include "fti/input.h"
+#include "fti/name.h"
+#include "metatest.h"
+#include "posixtest.h"
+#include "scratch.h"
+
+/* --- Golden files --- */
+
+/* A file compared with its metadata: the verdict.  Prints findings. */
+static enum fti_verdict
+verdict_of(const struct fti_posix_file *f, const struct fti_source *s,
+	   bool parity, bool data)
+{
+	struct fti_posix_checked c = { .file = f,
+				       .source = s,
+				       .parity = parity };
+	enum fti_verdict v = FTI_UNREAD;
+
+	must(fti_posix_check(&c, 1, data, NULL, NULL) == 0);
+	v = c.verdict;
+	for (struct fti_finding *n = c.findings; n != NULL; n = n->next)
+		printf("# %s: %s\n", s->name, n->text);
+	fti_posix_checked_fini(&c);
+	return v;
+}
+
+/* Is the file intact, if it is there? */
+static bool
+is_intact(const char *dir, const struct fti_posix_file *f, struct fti_name n,
+	  enum fti_name_kind kind)
+{
+	char name[FTI_NAME_MAX];
+	struct fti_source s;
+	const char *path = NULL;
+	bool good = false;
+
+	n.kind = kind;
+	path = posixtest_path(dir, fti_name_format(&n, name));
+	if (path == NULL)
+		return true;
+	must(fti_source_open(&s, AT_FDCWD, path, NULL) == 0);
+	good = verdict_of(f, &s, kind == FTI_NAME_PARITY, true) == FTI_INTACT;
+	fti_source_close(&s);
+	return good;
+}
+
+/* Returns the number of variables whose content was compared. */
+static size_t
+look_at_file(const char *set, const char *dir, const struct fti_posix *p,
+	     size_t member)
+{
+	const struct fti_posix_file *f = &p->files[member];
+	const struct fti_posix_file *right =
+		&p->files[(member + 1) % p->nfiles];
+	const struct fti_name n = fti_name_parse(f->name);
+	const char *path = posixtest_path(dir, f->name);
+	struct fti_content c;
+	struct fti_source s;
+	size_t count = 0;
+
+	if (path == NULL)
+		return 0;
+	must(fti_source_open(&s, AT_FDCWD, path, NULL) == 0);
+	must(fti_content_posix(&c, f, &s, NULL) == 0);
+	count = posixtest_holds(&c, set, (uint32_t)p->id, n.rank, false);
+	ok(count == f->nvars && fti_posix_file(p, f->name) == f, path);
+	fti_content_fini(&c);
+	fti_source_close(&s);
+	ok(is_intact(dir, f, n, FTI_NAME_RANK) &&
+		   is_intact(dir, f, fti_name_parse(right->name),
+			     FTI_NAME_COPY) &&
+		   is_intact(dir, f, n, FTI_NAME_PARITY),
+	   "the file, its copy and parity are intact");
+	return count;
+}
+
+static bool
+prints_same(const struct fti_posix *p, const char *path)
+{
+	struct buf was = BUF_INIT, is = BUF_INIT;
+	bool same = false;
+
+	read_whole(path, &was);
+	same = fti_posix_print(p, &is, NULL) == 0 && was.len == is.len &&
+	       memcmp(was.data, is.data, is.len) == 0;
+	buf_free(&was);
+	buf_free(&is);
+	return same;
+}
+
+static void
+look_at_set(const char *set)
+{
+	struct error err = ERROR_INIT;
+	size_t count = 0;
+
+	if (!exists(set)) {
+		skip(set, "not in the selection");
+		return;
+	}
+	must(find_files(set));
+	for (size_t i = 0; i < found.count; i++) {
+		const char *path = found.paths[i];
+		const char *meta = strstr(path, "/Meta/");
+		struct fti_posix *p = NULL;
+		const char *dir = NULL;
+
+		if (fti_name_parse(base_name(path)).kind != FTI_NAME_SECTOR)
+			continue;
+		dir = fmt("%.*s/", (int)(meta - path), path);
+		p = fti_posix_read(AT_FDCWD, path, &err);
+		ok(p != NULL && !p->layered && p->nfiles >= 2, path);
+		ok(prints_same(p, path), "is the same when it is written");
+		for (size_t k = 0; k < p->nfiles; k++)
+			count += look_at_file(set, dir, p, k);
+		fti_posix_free(p);
+	}
+	forget_files();
+	ok(count > 0, fmt("%s: %zu variables", set, count));
+}
+
+/* --- Crafted metadata --- */
+
+#define HEAD "[ckpt_info]\nckpt_id = 3\n[0]\nckpt_file_name = Ckpt3-Rank0.fti\n"
+#define SIZE "ckpt_file_size = 10\n"
+#define VAR "var0_id = 1\nvar0_size = 4\nvar0_pos = 0\n"
+
+static const struct {
+	const char *name, *text, *says;
+} bad[] = {
+	{ "nothing", "", "no checkpoint file" },
+	{ "a member is missing",
+	  HEAD SIZE "[2]\nckpt_file_name = a\nckpt_file_size = 1\n",
+	  "[1] ckpt_file_name: missing" },
+	{ "a name is a path", "[0]\nckpt_file_name = ../Ckpt3-Rank0.fti\n" SIZE,
+	  "not a file name" },
+	{ "no size", HEAD VAR, "[0] ckpt_file_size: missing" },
+	{ "a negative size", HEAD "ckpt_file_size = -1\n", "ckpt_file_size" },
+	{ "a size beyond 2^63", HEAD "ckpt_file_size = 9223372036854775808\n",
+	  "ckpt_file_size" },
+	{ "a variable without size", HEAD SIZE "var0_id = 1\n",
+	  "var0_size: missing" },
+	{ "a variable behind the file",
+	  HEAD SIZE "var0_id = 1\nvar0_size = 8\nvar0_pos = 3\n",
+	  "var0: 8 bytes at 3, but its file has 10 bytes" },
+	{ "an offset that overflows",
+	  HEAD SIZE
+	  "var0_id = 1\nvar0_size = 8\nvar0_pos = 9223372036854775807\n",
+	  "its file has 10 bytes" },
+	{ "an id of more than 32 bits",
+	  HEAD SIZE "var0_id = 4294967296\nvar0_size = 1\n", "var0_id" },
+	{ "too many dimensions", HEAD SIZE VAR "var0_ndims = 65\n",
+	  "var0_ndims" },
+	{ "a missing dimension", HEAD SIZE VAR "var0_ndims = 1\n",
+	  "var0_dim0: missing" },
+};
+
+static void
+test_bad(void)
+{
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct error err = ERROR_INIT;
+
+		ok(fti_posix_parse("x", bad[i].text, strlen(bad[i].text),
+				   &err) == NULL &&
+			   err.kind == ERROR_CORRUPT && says(&err, bad[i].says),
+		   bad[i].name);
+	}
+}
+
+static const char full[] =
+	"\n[ckpt_info]\n"
+	"ckpt_type                      = full\n"
+	"ckpt_id                        = 3\n\n"
+	"\n[0]\n"
+	"ckpt_file_name                 = Ckpt3-Rank0.fti\n"
+	"ckpt_file_size                 = 10\n"
+	"ckpt_file_maxs                 = 10\n"
+	"ckpt_checksum                  = a925576942e94b2ef57a066101b48876\n"
+	"var0_id                        = 1\n"
+	"var0_typeid                    = 2\n"
+	"var0_typesize                  = 2\n"
+	"var0_size                      = 4\n"
+	"var0_pos                       = 0\n"
+	"var0_name                      = x y\n"
+	"var0_idchar                    = \n"
+	"var0_ndims                     = 2\n"
+	"var0_dim0                      = 2\n"
+	"var0_dim1                      = 1\n"
+	"var1_id                        = 7\n"
+	"var1_typeid                    = 0\n"
+	"var1_typesize                  = 1\n"
+	"var1_size                      = 6\n"
+	"var1_pos                       = 4\n"
+	"var1_name                      = \n"
+	"var1_idchar                    = \n"
+	"var1_ndims                     = 0\n\n\n";
+static const char data[] = "abcdefghij";
+
+/* The metadata above, for fti_posix_free(). */
+static struct fti_posix *
+good_one(void)
+{
+	struct fti_posix *p = fti_posix_parse("x", full, strlen(full), NULL);
+
+	must(p != NULL);
+	return p;
+}
+
+static void
+test_content(void)
+{
+	struct fti_posix *p = good_one();
+	struct fti_content c;
+	struct fti_source s;
+	struct error err = ERROR_INIT;
+	struct buf out = BUF_INIT;
+	char read[6];
+
+	fti_source_memory(&s, data, 10, "data");
+	ok(fti_content_posix(&c, &p->files[0], &s, &err) == 0 && c.nvars == 2 &&
+		   c.vars[0].type == 2 && c.vars[0].type_size == 2 &&
+		   str_eq(c.vars[0].name, "x y") &&
+		   fti_content_read(&c, fti_content_var(&c, 7), read, 6, 0,
+				    &err) == 0 &&
+		   memcmp(read, "efghij", 6) == 0,
+	   "the content with names and types");
+	fti_content_fini(&c);
+	s.size = 9;
+	ok(fti_content_posix(&c, &p->files[0], &s, &err) < 0 &&
+		   err.kind == ERROR_CORRUPT &&
+		   says(&err, "variable 7 has 6 bytes at 4"),
+	   "a file that is too short");
+	fti_content_fini(&c);
+	ok(p->files[0].vars[0].ndims == 2 && p->files[0].vars[0].dims[1] == 1,
+	   "dimensions");
+	p->files[0].vars[1].name = "a#b";
+	ok(fti_posix_print(p, &out, &err) < 0 && err.kind == ERROR_USAGE,
+	   "a name that no ini file can hold is refused");
+	buf_free(&out);
+	fti_posix_free(p);
+}
+
+/* --- Damage --- */
+
+static void
+test_damage(void)
+{
+	struct fti_posix *p = good_one();
+	struct fti_source s;
+	char bytes[10];
+	bool all = true;
+
+	memcpy(bytes, data, 10);
+	fti_source_memory(&s, bytes, 10, "data");
+	is_int(verdict_of(&p->files[0], &s, false, true), FTI_INTACT,
+	       "an intact file");
+	for (size_t i = 0; i < 10; i++) {
+		bytes[i] ^= 1;
+		all = all &&
+		      verdict_of(&p->files[0], &s, false, true) == FTI_DAMAGED;
+		ok(verdict_of(&p->files[0], &s, false, false) == FTI_INTACT,
+		   "only the data are wrong");
+		bytes[i] ^= 1;
+	}
+	ok(all, "each changed byte");
+	for (s.size = 0; s.size < 10; s.size++)
+		all = all &&
+		      verdict_of(&p->files[0], &s, false, false) == FTI_DAMAGED;
+	ok(all, "each truncation, without reading data");
+	p->files[0].sum = NULL;
+	is_int(verdict_of(&p->files[0], &s, false, true), FTI_DAMAGED,
+	       "no sum");
+	p->files[0].sum = "x\n";
+	is_int(verdict_of(&p->files[0], &s, false, true), FTI_DAMAGED,
+	       "what is no sum");
+	fti_posix_free(p);
+	p = good_one();
+	p->files[0].vars[1].at = 3;
+	is_int(verdict_of(&p->files[0], &s, false, true), FTI_DAMAGED,
+	       "variables that overlap");
+	p->files[0].vars[1].at = 4;
+	p->files[0].vars[1].size = 5;
+	is_int(verdict_of(&p->files[0], &s, false, true), FTI_DAMAGED,
+	       "bytes of no variable");
+	fti_posix_free(p);
+}
+
+static int
+fail_read(const struct fti_source *s, void *to, size_t len, uint64_t off,
+	  struct error *err)
+{
+	(void)to;
+	(void)len;
+	(void)off;
+	errno = EIO;
+	return error_sys(err, "%s: cannot read", s->name);
+}
+
+static void
+test_unread(void)
+{
+	struct fti_posix *p = good_one();
+	struct fti_source s = { .size = 10, .name = "data", .read = fail_read };
+	struct fti_posix_checked c = { .file = &p->files[0], .source = &s };
+
+	ok(fti_posix_check(&c, 1, true, NULL, NULL) == 0 &&
+		   c.verdict == FTI_UNREAD && c.unread != NULL &&
+		   strstr(c.unread, "data: cannot read: ") == c.unread,
+	   "a file that cannot be read is unknown");
+	fti_posix_checked_fini(&c);
+	fti_posix_free(p);
+}
+
+/* --- Any metadata --- */
+
+/* Whatever was read can be used safely. */
+static bool
+is_sound(const char *text, size_t len)
+{
+	struct fti_posix *p = fti_posix_parse("x", text, len, NULL);
+	struct fti_source s;
+	bool good = true;
+
+	if (p == NULL)
+		return true;
+	fti_source_memory(&s, data, 10, "data");
+	for (size_t i = 0; i < p->nfiles; i++) {
+		struct fti_posix_checked c = { .file = &p->files[i],
+					       .source = &s };
+		struct fti_content content;
+
+		good = fti_posix_check(&c, 1, true, NULL, NULL) == 0 && good;
+		fti_posix_checked_fini(&c);
+		if (fti_content_posix(&content, &p->files[i], &s, NULL) == 0)
+			for (size_t k = 0; k < content.npieces; k++)
+				good = good &&
+				       content.pieces[k].at +
+						       content.pieces[k].len <=
+					       10;
+		fti_content_fini(&content);
+	}
+	fti_posix_free(p);
+	return good;
+}
+
+static void
+test_any(void)
+{
+	char text[sizeof(full)];
+	bool all = true;
+
+	for (size_t n = 0; n < strlen(full); n++)
+		all = all && is_sound(full, n);
+	ok(all, "each truncation of the metadata");
+	for (size_t n = 0; n < strlen(full); n++)
+		for (int bit = 0; bit < 8; bit++) {
+			memcpy(text, full, sizeof(full));
+			text[n] ^= (char)(1 << bit);
+			all = all && is_sound(text, strlen(full));
+		}
+	ok(all, "each changed bit of the metadata");
+}
+
+static int
+use_all(void *arg, struct error *err)
+{
+	struct fti_posix *p = fti_posix_parse("x", full, strlen(full), err);
+	struct fti_posix_checked c = { .file = NULL };
+	struct fti_content content = { .source = NULL };
+	struct buf out = BUF_INIT;
+	struct fti_source s;
+	int rc = p == NULL ? -1 : 0;
+
+	(void)arg;
+	fti_source_memory(&s, data, 10, "data");
+	if (rc == 0) {
+		c.file = &p->files[0];
+		c.source = &s;
+		rc = fti_posix_check(&c, 1, true, NULL, err);
+	}
+	if (rc == 0)
+		rc = fti_content_posix(&content, &p->files[0], &s, err);
+	if (rc == 0)
+		rc = fti_posix_print(p, &out, err);
+	ok(rc < 0 || str_eq(out.data, full), "all or nothing");
+	buf_free(&out);
+	fti_content_fini(&content);
+	fti_posix_checked_fini(&c);
+	fti_posix_free(p);
+	return rc;
+}
+
+int
+main(void)
+{
+	static const char *const sets[] = { "posix-levels", "posix-levels-odd",
+					    "l4archive-posix" };
+
+	test_bad();
+	test_content();
+	test_damage();
+	test_unread();
+	test_any();
+	ok(fails_well(use_all, NULL, NULL), "each allocation fails");
+	if (posixtest_enter("golden POSIX checkpoints"))
+		for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+			look_at_set(sets[i]);
+	return tap_done();
+}
