@@ -10,8 +10,8 @@
 #include "crc.h"
 #include "error.h"
 #include "fti/content.h"
-#include "fti/posix.h"
 #include "fti/input.h"
+#include "fti/posix.h"
 #include "mem.h"
 #include "progress.h"
 #include "work.h"
@@ -277,20 +277,34 @@ take_oldest(struct state *s)
 	}
 }
 
+/* Read the header of a block at *at, and move *at to the block. */
+static int
+read_record(const struct fti_dcp *d, uint64_t *at, uint64_t end, int32_t *id,
+	    uint64_t *number, struct error *err)
+{
+	uint64_t record = 0;
+
+	if (read_int(d, at, end, BLOCK_HEADER, &record, err) < 0)
+		return -1;
+	*id = (int32_t)(record & ((1 << BLOCK_ID_BITS) - 1));
+	*number = record >> BLOCK_ID_BITS;
+	return 0;
+}
+
 static int
 take_layer(struct state *s, size_t layer, struct error *err)
 {
 	const struct fti_dcp_layer *l = &s->d->layers[layer];
-	uint64_t record = 0;
 
-	for (uint64_t at = l->at; at < l->end; at += s->d->block) {
+	for (uint64_t at = l->at, number = 0; at < l->end; at += s->d->block) {
 		struct var *v = NULL;
+		int32_t id = 0;
 
-		if (read_int(s->d, &at, l->end, BLOCK_HEADER, &record, err) < 0)
+		if (read_record(s->d, &at, l->end, &id, &number, err) < 0)
 			return -1;
-		v = find(s, (int32_t)(record & ((1 << BLOCK_ID_BITS) - 1)));
+		v = find(s, id);
 		if (v != NULL)
-			put_block(s, v, record >> BLOCK_ID_BITS, at);
+			put_block(s, v, number, at);
 	}
 	return 0;
 }
@@ -383,6 +397,57 @@ fti_content_dcp(struct fti_content *c, const struct fti_dcp *d, size_t layer,
 		rc = take_layer(&s, l, err);
 	if (rc == 0)
 		rc = add_vars(c, &s, err);
+	mem_free(s.vars);
+	mem_free(s.table);
+	return rc;
+}
+
+/* --- Order --- */
+
+static bool
+is_known(const struct state *s, int32_t id)
+{
+	if (find(s, id) != NULL)
+		return true;
+	for (size_t i = 0; i < s->d->nvars; i++)
+		if (s->d->vars[i].id == id)
+			return true;
+	return false;
+}
+
+/* Returns as fti_dcp_odd(). */
+static int
+find_odd(const struct state *s, uint64_t *at, struct error *err)
+{
+	const struct fti_dcp_layer *l = &s->d->layers[s->layer];
+	uint64_t last = 0, number = 0;
+	int32_t last_id = -1, id = 0;
+
+	for (uint64_t next = l->at; next < l->end; next += s->d->block) {
+		*at = next;
+		if (read_record(s->d, &next, l->end, &id, &number, err) < 0)
+			return -1;
+		if (id == last_id ? number <= last : !is_known(s, id))
+			return 1;
+		last = number;
+		last_id = id;
+	}
+	return 0;
+}
+
+int
+fti_dcp_odd(const struct fti_dcp *d, size_t layer, uint64_t *at,
+	    struct error *err)
+{
+	struct state s = { .d = d, .layer = d->nlayers - 1 };
+	int rc = 0;
+
+	if (layer == 0 || layer >= d->nlayers)
+		return 0;
+	rc = list_vars(&s, err);
+	s.layer = layer;
+	if (rc == 0)
+		rc = find_odd(&s, at, err);
 	mem_free(s.vars);
 	mem_free(s.table);
 	return rc;

@@ -72,6 +72,15 @@ void fti_dcp_fini(struct fti_dcp *d);
 int fti_content_dcp(struct fti_content *c, const struct fti_dcp *d,
 		    size_t layer, struct error *err);
 
+/*
+ * Nothing protects the numbers of blocks in later layers.  But FTI writes the
+ * blocks of a variable in order: find the first record of the layer that breaks
+ * this, or is of an unknown variable.  Returns 1, and *at is where the record
+ * is; 0: none; -1: as fti_content_dcp().
+ */
+int fti_dcp_odd(const struct fti_dcp *d, size_t layer, uint64_t *at,
+		struct error *err);
+
 /* The id of the checkpoint that `layer` made; -1: the newest, whose id is in the
  * ini. */
 int32_t fti_dcp_id(const struct fti_dcp *d, size_t layer);

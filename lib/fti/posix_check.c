@@ -9,10 +9,11 @@
 
 #include "arena.h"
 #include "error.h"
+#include "fti/content.h"
 #include "fti/dcp.h"
 #include "fti/file.h"
-#include "fti/posix.h"
 #include "fti/input.h"
+#include "fti/posix.h"
 #include "mem.h"
 #include "par.h"
 #include "progress.h"
@@ -164,20 +165,46 @@ without_name(const struct error *e, const char *name)
 		       : e->text;
 }
 
+/* After a failure with one->why: a finding, if the file is damaged. */
+static int
+judge(struct one *o, struct error *err)
+{
+	if (o->why.kind != ERROR_CORRUPT)
+		return unread(o, err);
+	return find(o->c, FTI_RULE_STRUCTURE, err, "%s",
+		    without_name(&o->why, o->c->source->name));
+}
+
+/* Each block of the newest state must be in a layer, and numbers of blocks must
+ * be in order. */
+static int
+check_blocks(struct one *o, const struct fti_dcp *d, struct error *err)
+{
+	struct fti_content content;
+	uint64_t at = 0;
+	int rc = fti_content_dcp(&content, d, FTI_DCP_LAST, &o->why);
+
+	fti_content_fini(&content);
+	for (size_t l = 1; l < d->nlayers && rc == 0; l++) {
+		rc = fti_dcp_odd(d, l, &at, &o->why);
+		if (rc > 0)
+			return find(o->c, FTI_RULE_LABEL, err,
+				    "layer %zu: number of the block at byte "
+				    "%" PRIu64 " is out of order",
+				    l, at);
+	}
+	return rc < 0 ? judge(o, err) : 0;
+}
+
 static int
 check_layers(struct one *o, struct error *err)
 {
 	struct fti_dcp d;
 	int rc = fti_dcp_read(&d, o->c->file, o->c->source, &o->why);
 
-	if (rc < 0 && o->why.kind == ERROR_CORRUPT)
-		rc = find(o->c, FTI_RULE_STRUCTURE, err, "%s",
-			  without_name(&o->why, o->c->source->name));
-	else if (rc < 0)
-		rc = unread(o, err);
-	else
-		for (size_t l = 0; l < d.nlayers && rc == 0 && o->r->data; l++)
-			rc = check_layer(o, &d, l, err);
+	rc = rc < 0 ? judge(o, err) : check_blocks(o, &d, err);
+	for (size_t l = 0; l < d.nlayers && rc == 0 && o->r->data; l++)
+		rc = check_layer(o, &d, l, err);
 	fti_dcp_fini(&d);
 	return rc;
 }

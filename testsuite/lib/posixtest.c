@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "fti/content.h"
+#include "fti/posix.h"
 #include "hash.h"
 #include "metatest.h"
 #include "scratch.h"
@@ -89,4 +90,18 @@ posixtest_holds(const struct fti_content *c, const char *set, uint32_t ckpt,
 	}
 	buf_free(&text);
 	return good ? count : 0;
+}
+
+bool
+posixtest_prints(const struct fti_posix *p, const char *path)
+{
+	struct buf was = BUF_INIT, is = BUF_INIT;
+	bool same = false;
+
+	read_whole(path, &was);
+	same = fti_posix_print(p, &is, NULL) == 0 && was.len == is.len &&
+	       memcmp(was.data, is.data, is.len) == 0;
+	buf_free(&was);
+	buf_free(&is);
+	return same;
 }

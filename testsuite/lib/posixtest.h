@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct fti_content;
+struct fti_posix;
 
 /* Change to the directory of FTI's golden data, or skip the test. */
 bool posixtest_enter(const char *what);
@@ -24,5 +25,8 @@ const char *posixtest_path(const char *dir, const char *name);
  * Returns the number of variables that were compared, 0 if one differs. */
 size_t posixtest_holds(const struct fti_content *c, const char *set,
 		       uint32_t ckpt, uint32_t rank, bool some);
+
+/* Is the metadata the same as the file when it is written? */
+bool posixtest_prints(const struct fti_posix *p, const char *path);
 
 #endif /* POSIXTEST_H */

@@ -82,20 +82,6 @@ look_at_file(const char *set, const char *dir, const struct fti_posix *p,
 	return count;
 }
 
-static bool
-prints_same(const struct fti_posix *p, const char *path)
-{
-	struct buf was = BUF_INIT, is = BUF_INIT;
-	bool same = false;
-
-	read_whole(path, &was);
-	same = fti_posix_print(p, &is, NULL) == 0 && was.len == is.len &&
-	       memcmp(was.data, is.data, is.len) == 0;
-	buf_free(&was);
-	buf_free(&is);
-	return same;
-}
-
 static void
 look_at_set(const char *set)
 {
@@ -118,7 +104,7 @@ look_at_set(const char *set)
 		dir = fmt("%.*s/", (int)(meta - path), path);
 		p = fti_posix_read(AT_FDCWD, path, &err);
 		ok(p != NULL && !p->layered && p->nfiles >= 2, path);
-		ok(prints_same(p, path), "is the same when it is written");
+		ok(posixtest_prints(p, path), "is the same when it is written");
 		for (size_t k = 0; k < p->nfiles; k++)
 			count += look_at_file(set, dir, p, k);
 		fti_posix_free(p);

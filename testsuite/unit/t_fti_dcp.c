@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Differential checkpoints of FTI with POSIX I/O: layers, content, sums. */
+#include "fti/dcp.h"
+
+#include <endian.h>
+#include <inttypes.h>
+
+#include "crc.h"
+#include "fti/content.h"
+#include "fti/file.h"
+#include "fti/input.h"
+#include "fti/name.h"
+#include "fti/posix.h"
+#include "hash.h"
+#include "metatest.h"
+#include "posixtest.h"
+#include "scratch.h"
+
+static enum fti_verdict
+verdict_of(const struct fti_posix_file *f, const struct fti_source *s)
+{
+	struct fti_posix_checked c = { .file = f, .source = s };
+	enum fti_verdict v = FTI_UNREAD;
+
+	must(fti_posix_check(&c, 1, true, NULL, NULL) == 0);
+	v = c.verdict;
+	fti_posix_checked_fini(&c);
+	return v;
+}
+
+/* --- Golden files --- */
+
+/* The number of variables after `layer` that hold what they must. */
+static size_t
+good_vars(const struct fti_dcp *d, size_t layer, uint32_t ckpt, uint32_t rank)
+{
+	struct fti_content c;
+	const int rc = fti_content_dcp(&c, d, layer, NULL);
+	size_t n = 0;
+
+	must(rc >= 0);
+	n = posixtest_holds(&c, "dcp-posix", ckpt, rank, rc == 1);
+	if (rc == 0 && n != 2)
+		n = 0;
+	fti_content_fini(&c);
+	return n;
+}
+
+/* The newest file with the metadata of each checkpoint: each state comes out. */
+static void
+look_at_ini(const char *ini, const char *newest)
+{
+	struct fti_posix *p = fti_posix_read(AT_FDCWD, ini, NULL);
+	const char *dir = fmt("%.*s/", (int)(strstr(ini, "/Meta/") - ini), ini);
+	uint32_t id = 0;
+
+	must(p != NULL && p->layered && p->id > 0);
+	ok(posixtest_prints(p, ini), "is the same when it is written");
+	id = (uint32_t)p->id;
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct fti_posix_file *f = &p->files[i];
+		const char *own = posixtest_path(dir, f->name);
+		const char *path =
+			own != NULL ? own : posixtest_path(newest, f->name);
+		const struct fti_name n = fti_name_parse(f->name);
+		struct fti_source s;
+		struct fti_dcp d;
+
+		if (path == NULL)
+			continue;
+		must(fti_source_open(&s, AT_FDCWD, path, NULL) == 0);
+		must(fti_dcp_read(&d, f, &s, NULL) == 0);
+		ok(d.nlayers == id && d.block == 1024 && d.nvars == 2 &&
+			   n.kind == FTI_NAME_LAYERS,
+		   fmt("%s, %s", ini, f->name));
+		is_int((int64_t)good_vars(&d, FTI_DCP_LAST, id, n.rank), 2,
+		       "the newest state");
+		is_int((int64_t)good_vars(&d, 0, 1, n.rank), 2, "the oldest");
+		for (size_t l = 1; l + 1 < d.nlayers; l++)
+			is_int((int64_t)good_vars(&d, l, (uint32_t)l + 1,
+						  n.rank),
+			       id == 2 ? 2 : 1,
+			       "one between: the variable that kept its size");
+		ok(own == NULL || verdict_of(f, &s) == FTI_INTACT, "intact");
+		ok(fti_dcp_id(&d, d.nlayers - 1) == -1 &&
+			   (d.nlayers == 1 || fti_dcp_id(&d, 0) == 1) &&
+			   fti_dcp_id(&d, SIZE_MAX) == -1,
+		   "ids");
+		fti_dcp_fini(&d);
+		fti_source_close(&s);
+	}
+	fti_posix_free(p);
+}
+
+static void
+test_golden(void)
+{
+	size_t count = 0;
+
+	if (!posixtest_enter("golden differential checkpoints"))
+		return;
+	must(find_files("dcp-posix"));
+	for (size_t i = 0; i < found.count; i++) {
+		const char *path = found.paths[i];
+
+		if (fti_name_parse(base_name(path)).kind != FTI_NAME_SECTOR)
+			continue;
+		look_at_ini(path, "dcp-posix/ckpt5/");
+		count++;
+	}
+	forget_files();
+	ok(count >= 2, "differential checkpoints were found");
+}
+
+/* --- A crafted file --- */
+
+#define BLOCK 512
+#define META \
+	"[ckpt_info]\nckpt_type = dcp\nckpt_id = 9\n" \
+	"[0]\nckpt_file_name = dcp-id0-rank0.fti\n"
+
+/* Layers are made in `text` (metadata) and `file`. */
+static struct buf text, file;
+static size_t nlayers, start;
+static bool by_crc;
+static struct hash *sum;
+
+static void
+add(uint64_t n, size_t size)
+{
+	const uint64_t raw = htole64(n);
+
+	must(buf_add(&file, &raw, size) == 0);
+}
+
+static void
+add_blocks(char fill, unsigned count)
+{
+	char block[BLOCK];
+	unsigned char md5[HASH_MD5_SIZE];
+	struct hash *h = hash_new(HASH_MD5, NULL);
+	uint32_t crc = 0;
+
+	memset(block, fill, sizeof(block));
+	crc = htole32(crc_update(0, block, sizeof(block)));
+	must(hash_update(h, block, sizeof(block), NULL) == 0 &&
+	     hash_sum(h, md5, NULL) == 0);
+	hash_free(h);
+	for (unsigned i = 0; i < count; i++) {
+		must(buf_add(&file, block, sizeof(block)) == 0);
+		if (by_crc)
+			hash_update(sum, &crc, sizeof(crc), NULL);
+		else
+			hash_update(sum, md5, sizeof(md5), NULL);
+	}
+}
+
+/* Begin a layer: of the checkpoint after `before`. */
+static void
+begin(uint32_t before, uint32_t vars)
+{
+	start = file.len;
+	if (nlayers == 0) {
+		add(BLOCK, 4);
+		add(5, 4);
+	}
+	add(before, 4);
+	add(vars, 4);
+}
+
+static void
+add_record(uint64_t id, uint64_t block, char fill)
+{
+	add(id | block << 18, 6);
+	add_blocks(fill, 1);
+}
+
+static void
+end(void)
+{
+	char hash[HASH_MD5_TEXT];
+
+	must(hash_text(sum, hash, NULL) == 0);
+	must(buf_printf(&text,
+			"dcp_layer%zu_size = %zu\ndcp_layer%zu_hash = %.30s\n",
+			nlayers, file.len - start, nlayers, hash) == 0);
+	nlayers++;
+}
+
+/* Variable 3 of 1100 bytes (3 blocks) and 5 of 512; then two layers. */
+static void
+craft(void)
+{
+	buf_clear(&text);
+	buf_clear(&file);
+	nlayers = 0;
+	must(buf_add_str(&text, META) == 0);
+	begin(0, 2);
+	add(3, 4);
+	add(1100, 8);
+	add_blocks('a', 3);
+	add(5, 4);
+	add(512, 8);
+	add_blocks('b', 1);
+	end();
+	begin(4, 2);
+	add_record(3, 1, 'c');
+	end();
+	begin(7, 2);
+	add_record(3, 0, 'd');
+	add_record(3, 1, 'e');
+	add_record(5, 0, 'f');
+	end();
+}
+
+static struct fti_posix *
+described(const char *vars)
+{
+	struct error err = ERROR_INIT;
+	struct buf all = BUF_INIT;
+	struct fti_posix *p = NULL;
+
+	must(buf_printf(&all, "%s%sckpt_file_size = %zu\n", text.data, vars,
+			file.len) == 0);
+	p = fti_posix_parse("x", all.data, all.len, &err);
+	must_be(p != NULL, err.text);
+	buf_free(&all);
+	return p;
+}
+
+#define SAME "var0_id = 3\nvar0_size = 1100\nvar1_id = 5\nvar1_size = 512\n"
+
+/* What the content after the layer is: for each variable its id and the runs of
+ * its bytes, as "3:a512c512a76 5:b512". */
+static const char *
+state(const char *vars, size_t layer)
+{
+	struct fti_posix *p = described(vars);
+	struct error err = ERROR_INIT;
+	struct buf out = BUF_INIT;
+	struct fti_content c = { .source = NULL };
+	struct fti_source s;
+	struct fti_dcp d;
+	const char *shown = NULL;
+	int rc = 0;
+
+	fti_source_memory(&s, file.data, file.len, "f");
+	rc = fti_dcp_read(&d, &p->files[0], &s, &err);
+	if (rc == 0)
+		rc = fti_content_dcp(&c, &d, layer, &err);
+	if (rc < 0)
+		buf_add_str(&out, err.text);
+	for (size_t i = 0; i < c.nvars && rc >= 0; i++) {
+		const struct fti_content_var *v = &c.vars[i];
+
+		buf_printf(&out, "%s%" PRId32 ":", i > 0 ? " " : "", v->id);
+		for (size_t k = v->first; k < v->first + v->count; k++)
+			buf_printf(&out, "%c%" PRIu64,
+				   file.data[c.pieces[k].at], c.pieces[k].len);
+	}
+	if (rc > 0)
+		buf_add_str(&out, " ...");
+	fti_content_fini(&c);
+	fti_dcp_fini(&d);
+	fti_posix_free(p);
+	shown = fmt("%s", out.data);
+	buf_free(&out);
+	return shown;
+}
+
+static void
+test_states(void)
+{
+	craft();
+	is_str(state(SAME, 0), "3:a1100 5:b512", "layer 0: runs are merged");
+	is_str(state(SAME, 1), "3:a512c512a76 5:b512", "layer 1");
+	is_str(state(SAME, 2), "3:d512e512a76 5:f512", "layer 2");
+	is_str(state(SAME, FTI_DCP_LAST), "3:d512e512a76 5:f512", "the last");
+	is_str(state(SAME, 3), "f: has layers 0 to 2", "no such layer");
+	is_str(state("var0_id = 3\nvar0_size = 600\n", FTI_DCP_LAST),
+	       "3:d512e88", "a variable shrank, another one is gone");
+	is_str(state("var0_id = 3\nvar0_size = 600\nvar1_id = 5\n"
+		     "var1_size = 512\n",
+		     1),
+	       "5:b512 ...", "its size is not known for a layer between");
+	is_str(state("var0_id = 3\nvar0_size = 1537\n", FTI_DCP_LAST),
+	       "f: variable 3: block 3 is in no layer", "a block is missing");
+	is_str(state(SAME "var2_id = 6\nvar2_size = 0\n", FTI_DCP_LAST),
+	       "3:d512e512a76 5:f512 6:", "a variable without bytes");
+	is_str(state(SAME "var2_id = 6\nvar2_size = 1\n", FTI_DCP_LAST),
+	       "f: variable 6: block 0 is in no layer", "an unknown variable");
+	is_str(state("var0_id = 3\nvar0_size = 1100\nvar1_id = 3\n"
+		     "var1_size = 512\n",
+		     FTI_DCP_LAST),
+	       "f: variable 3 occurs twice", "an id twice");
+	is_str(state("var0_id = 3\nvar0_size = 9223372036854775807\n",
+		     FTI_DCP_LAST),
+	       "f: variable 3 has 9223372036854775807 bytes, more than there "
+	       "are blocks",
+	       "a size beyond the file");
+}
+
+static void
+test_sums(void)
+{
+	for (int i = 0; i < 2; i++) {
+		struct fti_posix *p = NULL;
+		struct fti_source s;
+		bool all = true;
+
+		by_crc = i == 1;
+		craft();
+		p = described(SAME);
+		fti_source_memory(&s, file.data, file.len, "f");
+		is_int(verdict_of(&p->files[0], &s), FTI_INTACT,
+		       by_crc ? "sums by CRC-32" : "sums by MD5");
+		for (size_t n = 40; n < file.len; n += 111) {
+			file.data[n] ^= 1;
+			all = all &&
+			      verdict_of(&p->files[0], &s) == FTI_DAMAGED;
+			file.data[n] ^= 1;
+		}
+		ok(all, "changed bytes of blocks");
+		all = true;
+		for (; s.size > 0 && all; s.size--)
+			all = verdict_of(&p->files[0], &s) ==
+			      (s.size == file.len ? FTI_INTACT : FTI_DAMAGED);
+		ok(all, "each truncation");
+		fti_posix_free(p);
+	}
+	by_crc = false;
+}
+
+/* The numbers of blocks, which no sum protects. */
+static void
+test_order(void)
+{
+	static const struct {
+		const char *name;
+		uint64_t id, block, next;
+		enum fti_verdict verdict;
+	} cases[] = {
+		{ "in order", 3, 0, 1, FTI_INTACT },
+		{ "the same block twice", 3, 1, 1, FTI_DAMAGED },
+		{ "in another order", 3, 2, 1, FTI_DAMAGED },
+		{ "of an unknown variable", 4, 0, 1, FTI_DAMAGED },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fti_posix *p = NULL;
+		struct fti_source s;
+
+		craft();
+		begin(8, 2);
+		add_record(cases[i].id, cases[i].block, 'g');
+		add_record(3, cases[i].next, 'h');
+		end();
+		p = described(SAME);
+		fti_source_memory(&s, file.data, file.len, "f");
+		is_int(verdict_of(&p->files[0], &s), cases[i].verdict,
+		       cases[i].name);
+		fti_posix_free(p);
+	}
+}
+
+/* Whatever the bytes: no crash, and pieces within the file. */
+static void
+test_flips(void)
+{
+	struct fti_posix *p = NULL;
+	struct fti_source s;
+	bool good = true;
+	size_t read = 0;
+
+	craft();
+	p = described(SAME);
+	fti_source_memory(&s, file.data, file.len, "f");
+	for (size_t n = 0; n < file.len; n++)
+		for (int bit = 0; bit < 8; bit++) {
+			struct fti_dcp d;
+			struct fti_content c = { .source = NULL };
+
+			file.data[n] ^= (char)(1 << bit);
+			if (fti_dcp_read(&d, &p->files[0], &s, NULL) == 0 &&
+			    fti_content_dcp(&c, &d, FTI_DCP_LAST, NULL) == 0)
+				read++;
+			for (size_t k = 0; k < c.npieces; k++)
+				good = good &&
+				       c.pieces[k].at + c.pieces[k].len <=
+					       file.len;
+			fti_content_fini(&c);
+			fti_dcp_fini(&d);
+			file.data[n] ^= (char)(1 << bit);
+		}
+	ok(good && read > 0, "each changed bit");
+	fti_posix_free(p);
+}
+
+static int
+use_all(void *arg, struct error *err)
+{
+	const struct fti_posix *p = arg;
+	struct fti_posix_checked checked = { .file = &p->files[0] };
+	struct fti_content c = { .source = NULL };
+	struct fti_source s;
+	struct fti_dcp d;
+	int rc = 0;
+
+	fti_source_memory(&s, file.data, file.len, "f");
+	checked.source = &s;
+	rc = fti_dcp_read(&d, &p->files[0], &s, err);
+	if (rc == 0)
+		rc = fti_content_dcp(&c, &d, FTI_DCP_LAST, err);
+	if (rc == 0)
+		rc = fti_posix_check(&checked, 1, true, NULL, err);
+	fti_posix_checked_fini(&checked);
+	fti_content_fini(&c);
+	fti_dcp_fini(&d);
+	return rc;
+}
+
+int
+main(void)
+{
+	struct fti_posix *p = NULL;
+
+	sum = hash_new(HASH_MD5, NULL);
+	test_states();
+	test_sums();
+	test_order();
+	test_flips();
+	craft();
+	p = described(SAME);
+	ok(fails_well(use_all, NULL, p), "each allocation fails");
+	fti_posix_free(p);
+	test_golden();
+	hash_free(sum);
+	buf_free(&text);
+	buf_free(&file);
+	return tap_done();
+}
