@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * config.h - the configuration of an FTI job, config.fti, and its list of nodes,
- * Topology.fti (fti.md 4, 9).
+ * config.h - the configuration of an FTI job, config.fti, and the list of its
+ * nodes, Topology.fti (fti.md 4, 9).
  *
  * Ownership: strings belong to the struct fti_config.  Threads: any number may
  * read it.

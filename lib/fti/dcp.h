@@ -4,9 +4,9 @@
  * layers for each rank (fti.md 7).
  *
  * The first layer has all variables, cut into blocks; each later one has the
- * blocks that changed.  Where a layer ends, and its sum, is only in the ini file
- * of the group (posix.h).  An ini of an earlier checkpoint fits, too: it has
- * fewer layers.
+ * blocks that changed.  Only the ini file of the group (posix.h) says where a
+ * layer ends, and has its sum.  An ini of an earlier checkpoint fits, too: it
+ * has fewer layers.
  *
  * Ownership: the struct fti_dcp owns its lists, and borrows file and source.
  * Threads: any number may read it.
@@ -62,8 +62,8 @@ void fti_dcp_fini(struct fti_dcp *d);
 /*
  * The content after `layer`: each block of its newest version up to there.
  * Returns 0; 1: `c` lacks variables, because no file records what size they had
- * then; -1: ERROR_CORRUPT (a block is in no layer), ERROR_USAGE (no such layer),
- * ERROR_NOMEM.  Call fti_content_fini() in any case.
+ * then; -1: ERROR_CORRUPT (a block is in no layer), ERROR_USAGE (no such
+ * layer), ERROR_NOMEM.  Call fti_content_fini() in any case.
  *
  * Sizes: an ini has those of its own checkpoint, the newest; layer 0 has its
  * own.  Between them a variable is known if both agree, and no layer has a
@@ -81,8 +81,8 @@ int fti_content_dcp(struct fti_content *c, const struct fti_dcp *d,
 int fti_dcp_odd(const struct fti_dcp *d, size_t layer, uint64_t *at,
 		struct error *err);
 
-/* The id of the checkpoint that `layer` made; -1: the newest, whose id is in the
- * ini. */
+/* The id of the checkpoint that `layer` made; -1: the newest, whose id is in
+ * the ini. */
 int32_t fti_dcp_id(const struct fti_dcp *d, size_t layer);
 
 /*

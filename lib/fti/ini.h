@@ -38,8 +38,8 @@ void fti_ini_free(struct fti_ini *ini); /* NULL is ignored */
 
 const char *fti_ini_name(const struct fti_ini *ini);
 
-/* Section `i` of those with keys, in the order of the file and in lower case, or
- * NULL. */
+/* Section `i` of those with keys, in the order of the file and in lower case,
+ * or NULL. */
 const char *fti_ini_section(const struct fti_ini *ini, size_t i);
 
 /* The value, or NULL. */

@@ -11,8 +11,8 @@
 #include "error.h"
 #include "fti/content.h"
 #include "fti/ini.h"
-#include "fti/name.h"
 #include "fti/input.h"
+#include "fti/name.h"
 #include "mem.h"
 #include "num.h"
 #include "path.h"
@@ -54,7 +54,7 @@ get(const struct reading *r)
 	return text == NULL || text[0] == '\0' ? NULL : text;
 }
 
-/* The number of r->key.  With `missing`, that is the number of a missing key. */
+/* The number of r->key; *missing if there is no such key (NULL: an error). */
 static int
 get_number(const struct reading *r, struct fti_ini_range range,
 	   const int64_t *missing, int64_t *out, struct error *err)
@@ -255,6 +255,7 @@ read_all(struct fti_posix *p, struct error *err)
 {
 	struct reading r = { .p = p, .section = INFO };
 	const char *type = NULL;
+	struct fti_name name;
 
 	name_key(&r, "ckpt_type");
 	type = get(&r);
@@ -275,6 +276,10 @@ read_all(struct fti_posix *p, struct error *err)
 		if (read_file(&r, err) < 0)
 			return -1;
 	}
+	/* Old versions of FTI have it in the name only. */
+	name = fti_name_parse(p->files[0].name);
+	if (p->id < 0 && name.kind == FTI_NAME_RANK)
+		p->id = (int32_t)name.id;
 	return 0;
 }
 

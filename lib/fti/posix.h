@@ -2,9 +2,9 @@
 /*
  * posix.h - checkpoints that FTI writes with POSIX I/O.
  *
- * The file of a rank is its variables, one after the other.  What it holds is in
- * an ini file of its group, sector<s>-group<g>.fti (fti.md 8): for each member
- * the file, its size and sum, and the variables.  Files of differential
+ * The file of a rank is its variables, one after the other.  An ini file of its
+ * group, sector<s>-group<g>.fti (fti.md 8), describes it: for each member the
+ * file, its size and sum, and the variables.  Files of differential
  * checkpoints have layers instead (dcp.h).
  *
  * Ownership: everything belongs to the struct fti_posix.  Threads: any number

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Metadata of FTI's POSIX checkpoints, with a data file of 4096 bytes: variables
- * lie in the file; what was written and read again is the same.
+ * Metadata of FTI's POSIX checkpoints, with a data file of 4096 bytes:
+ * variables lie in the file; what was written and read again is the same.
  */
 #include <string.h>
 

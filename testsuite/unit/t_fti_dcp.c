@@ -46,7 +46,7 @@ good_vars(const struct fti_dcp *d, size_t layer, uint32_t ckpt, uint32_t rank)
 	return n;
 }
 
-/* The newest file with the metadata of each checkpoint: each state comes out. */
+/* The newest file with the metadata of each checkpoint gives each state. */
 static void
 look_at_ini(const char *ini, const char *newest)
 {

@@ -162,6 +162,22 @@ test_bad(void)
 	}
 }
 
+/* Metadata as old versions of FTI write it: names with capitals, no positions,
+ * no types, no section of the checkpoint. */
+static void
+test_old(void)
+{
+	static const char old[] =
+		"[0]\nCkpt_file_name = Ckpt5-Rank2.fti\nCkpt_file_size = 7\n"
+		"Var0_id = 1\nVar0_size = 4\nVar1_id = 2\nVar1_size = 3\n";
+	struct fti_posix *p = fti_posix_parse("x", old, strlen(old), NULL);
+
+	ok(p != NULL && p->id == 5 && !p->layered && p->files[0].nvars == 2 &&
+		   p->files[0].vars[1].at == 4 && p->files[0].vars[1].type < 0,
+	   "what is missing is known otherwise");
+	fti_posix_free(p);
+}
+
 static const char full[] =
 	"\n[ckpt_info]\n"
 	"ckpt_type                      = full\n"
@@ -392,6 +408,7 @@ main(void)
 					    "l4archive-posix" };
 
 	test_bad();
+	test_old();
 	test_content();
 	test_damage();
 	test_unread();
