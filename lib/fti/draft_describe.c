@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * draft_describe.c - drafts made from files and variables.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+#include "fti/check.h"
+#include "fti/content.h"
+#include "fti/draft.h"
+#include "fti/file.h"
+#include "fti/source.h"
+#include "mem.h"
+#include "num.h"
+
+static void
+start(struct fti_draft *d, enum fti_layout layout)
+{
+	*d = (struct fti_draft){
+		.layout = layout,
+		.ckpt_id = -1,
+		.max_fs = -1,
+		.pt_fs = -1,
+	};
+}
+
+static int
+add_block(struct fti_draft *d, struct error *err)
+{
+	if (!MEM_ROOM(d->blocks, d->nblocks, d->room_blocks))
+		return error_no_memory(err);
+	d->blocks[d->nblocks++] =
+		(struct fti_draft_block){ .first = d->ncontainers };
+	return 0;
+}
+
+/* --- Proven files --- */
+
+/* May the finding stay?  Sizes, flags and sums are computed again.  The number
+ * of a container and its offset prove each other; if both are wrong, it is
+ * perhaps that of another variable. */
+static bool
+is_redundant(const struct fti_finding *n)
+{
+	switch (n->field) {
+	case FTI_FS:
+	case FTI_CKPT_SIZE:
+	case FTI_META_SIZE:
+	case FTI_DATA_SIZE:
+	case FTI_DBSIZE:
+	case FTI_HASCONTENT:
+	case FTI_DPTR:
+		return true;
+	case FTI_CONTAINERID:
+		return n->next == NULL || n->next->field != FTI_DPTR ||
+		       n->next->container != n->container;
+	default:
+		return false;
+	}
+}
+
+int
+fti_proven(const struct fti_checked *c, struct error *err)
+{
+	const struct fti_file *f = c->file;
+	const struct fti_finding *n = NULL;
+
+	if (c->unread != NULL)
+		return error_set(err, ERROR_SYSTEM, "%s", c->unread);
+	if (f->kind == FTI_KIND_PARITY)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: is a file of parity, without variables",
+				 f->name);
+	for (n = f->findings; n != NULL; n = n->next)
+		if (n->rule >= FTI_RULE_DATA && n->rule != FTI_RULE_META &&
+		    (n->rule != FTI_RULE_STRUCTURE || !is_redundant(n)))
+			return error_set(err, ERROR_CORRUPT, "%s: %s", f->name,
+					 n->text);
+	if (!c->data_read || !c->data_good)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: its data are not proven", f->name);
+	return 0;
+}
+
+/* --- The same file --- */
+
+/* Number the containers of each variable, and describe them. */
+static void
+copy_containers(struct fti_draft *d, const struct fti_checked *c)
+{
+	const struct fti_file *f = c->file;
+
+	for (size_t v = 0; v < f->nvars; v++) {
+		uint64_t dptr = 0;
+		int32_t part = 0;
+
+		for (size_t i = f->vars[v].first; i != SIZE_MAX;
+		     i = f->containers[i].next) {
+			const struct fti_container *k = &f->containers[i].c;
+			const bool keeps = k->has_content == 1 && part == 0;
+
+			d->containers[i] = (struct fti_draft_container){
+				.c = {
+					.id = k->id,
+					.part = part++,
+					.idx = k->idx >= 0 ? k->idx
+							   : (int32_t)v,
+					.has_content = k->used > 0 || keeps,
+					.has_ckpt = k->has_ckpt == 1,
+					.dptr = dptr,
+					.used = k->used,
+					.size = k->size,
+				},
+				.content = &d->own[0],
+				.var = &d->own[0].vars[v],
+				.expected = k->used > 0 ? c->sums[i] : NULL,
+			};
+			dptr += (uint64_t)k->size;
+		}
+	}
+}
+
+static int
+copy_structure(struct fti_draft *d, const struct fti_checked *c,
+	       struct error *err)
+{
+	const struct fti_file *f = c->file;
+
+	d->own = mem_calloc(1, sizeof(*d->own));
+	d->containers = mem_calloc(f->ncontainers, sizeof(*d->containers));
+	if (d->own == NULL || d->containers == NULL)
+		return error_no_memory(err);
+	d->nown = 1;
+	if (fti_content_file(&d->own[0], f, c->source, err) < 0)
+		return -1;
+	for (size_t b = 0; b < f->nblocks; b++) {
+		if (add_block(d, err) < 0)
+			return -1;
+		d->blocks[b].first = f->blocks[b].first;
+	}
+	d->ncontainers = d->room_containers = f->ncontainers;
+	copy_containers(d, c);
+	return 0;
+}
+
+int
+fti_describe_same(struct fti_draft *d, const struct fti_checked *c,
+		  enum fti_layout layout, struct error *err)
+{
+	const struct fti_file *f = c->file;
+	struct error why = ERROR_INIT;
+
+	start(d, f->layout);
+	if (fti_proven(c, err) < 0 || copy_structure(d, c, err) < 0)
+		return -1;
+	/* Do the sizes of the containers give the size of the file?  B leaves
+	 * out empty containers at its end. */
+	if (fti_draft_plan(d, &why) < 0 && why.kind != ERROR_USAGE)
+		return error_pass(err, &why);
+	if (d->size != f->size && (f->layout != FTI_B || d->size < f->size))
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: has %" PRIu64
+				 " bytes, its containers and records %" PRIu64,
+				 f->name, f->size, d->size);
+	d->layout = layout;
+	d->ckpt_id = f->meta.ckpt_id;
+	d->timestamp = f->meta.timestamp;
+	if (layout == f->layout) {
+		d->max_fs = f->meta.max_fs;
+		d->pt_fs = f->meta.pt_fs;
+	}
+	return 0;
+}
+
+/* --- Repair --- */
+
+/* The right checksum of the file. */
+static int
+checksum_of(const struct fti_checked *c, struct hash *h, char *to,
+	    struct error *err)
+{
+	if (fti_format(c->file->layout)->footer)
+		return fti_reader_checksum(c->file, c->sums, h, to, err);
+	hash_hex(to, c->whole, HASH_MD5_SIZE);
+	return 0;
+}
+
+/*
+ * Find the values of max_fs and pt_fs with which the old sum over the metadata
+ * is right.  The sizes are known; the checksum is the old or the right one;
+ * below level 3 and 2 the values are -1.
+ */
+static int
+prove_meta(struct fti_draft *d, const struct fti_checked *c, struct hash *h,
+	   struct error *err)
+{
+	const struct fti_meta *old = &c->file->meta;
+	char right[HASH_TEXT];
+
+	if (checksum_of(c, h, right, err) < 0)
+		return -1;
+	for (unsigned i = 0; i < 6; i++) {
+		d->max_fs = i / 2 == 1 ? -1 : old->max_fs;
+		d->pt_fs = i / 2 == 2 ? -1 : old->pt_fs;
+		if (fti_draft_meta(d, i % 2 == 0 ? old->checksum : right, h,
+				   err) < 0)
+			return -1;
+		if (memcmp(d->meta.hash, old->hash, HASH_MD5_SIZE) == 0)
+			return 0;
+	}
+	d->max_fs = old->max_fs;
+	d->pt_fs = old->pt_fs;
+	d->unproven = true;
+	return 0;
+}
+
+int
+fti_describe_repair(struct fti_draft *d, const struct fti_checked *c,
+		    struct error *err)
+{
+	struct hash *h = NULL;
+	int rc = fti_describe_same(d, c, c->file->layout, err);
+
+	if (rc < 0 || c->file->meta_good)
+		return rc;
+	h = hash_new(HASH_MD5, err);
+	rc = h == NULL ? -1 : prove_meta(d, c, h, err);
+	hash_free(h);
+	return rc;
+}
+
+/* --- Variables --- */
+
+static int
+add_var(struct fti_draft *d, const struct fti_content *c,
+	const struct fti_content_var *v, unsigned room, struct error *err)
+{
+	uint64_t more = v->size / 100, rest = v->size % 100;
+
+	if (num_mul(&more, room) < 0 || num_mul(&rest, room) < 0 ||
+	    num_add(&more, rest / 100) < 0 || num_add(&more, v->size) < 0 ||
+	    more > INT64_MAX)
+		return error_set(err, ERROR_USAGE,
+				 "variable %" PRId32
+				 ": its container would be too large",
+				 v->id);
+	if (!MEM_ROOM(d->containers, d->ncontainers, d->room_containers))
+		return error_no_memory(err);
+	d->containers[d->ncontainers] = (struct fti_draft_container){
+		.c = {
+			.id = v->id,
+			.idx = (int32_t)d->ncontainers,
+			.has_content = 1, /* also of a variable without bytes */
+			.used = (int64_t)v->size,
+			.size = (int64_t)more,
+		},
+		.content = c,
+		.var = v,
+	};
+	d->ncontainers++;
+	return 0;
+}
+
+static int
+add_content(struct fti_draft *d, const struct fti_content *c, unsigned room,
+	    struct error *err)
+{
+	for (size_t i = 0; i < c->nvars; i++)
+		if ((d->nblocks == 0 && add_block(d, err) < 0) ||
+		    add_var(d, c, &c->vars[i], room, err) < 0)
+			return -1;
+	return 0;
+}
+
+int
+fti_describe_compact(struct fti_draft *d, const struct fti_content *c,
+		     unsigned room, enum fti_layout layout, struct error *err)
+{
+	start(d, layout);
+	return add_content(d, c, room, err);
+}
+
+int
+fti_describe_posix(struct fti_draft *d, const struct fti_content *c,
+		   struct error *err)
+{
+	start(d, FTI_LAYOUTS);
+	d->raw = true;
+	return add_content(d, c, 0, err);
+}
+
+static int
+check_ids(const struct fti_raw *vars, size_t count, struct error *err)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < i; k++)
+			if (vars[i].id == vars[k].id)
+				return error_set(err, ERROR_USAGE,
+						 "variable %" PRId32
+						 " is given twice: %s, %s",
+						 vars[i].id,
+						 vars[k].source->name,
+						 vars[i].source->name);
+	return 0;
+}
+
+int
+fti_describe_pack(struct fti_draft *d, const struct fti_raw *vars, size_t count,
+		  unsigned room, enum fti_layout layout, struct error *err)
+{
+	start(d, layout);
+	if (check_ids(vars, count, err) < 0)
+		return -1;
+	d->own = mem_calloc(count + 1, sizeof(*d->own));
+	if (d->own == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < count; i++) {
+		struct fti_content *c = &d->own[d->nown++];
+
+		c->source = vars[i].source;
+		if (fti_content_add_var(c, vars[i].id, err) < 0 ||
+		    fti_content_add_piece(c, 0, c->source->size, err) < 0 ||
+		    add_content(d, c, room, err) < 0)
+			return -1;
+	}
+	return 0;
+}

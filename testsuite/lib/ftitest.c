@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ftitest.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "fti/name.h"
+#include "hash.h"
+#include "path.h"
+
+const char *
+ftitest_root(void)
+{
+	const char *golden = getenv("SCRKIT_GOLDEN");
+	const char *root = golden != NULL ? fmt("%s/fti", golden) : NULL;
+
+	return root != NULL && exists(root) ? root : NULL;
+}
+
+/* --- The golden files --- */
+
+static struct ftitest_golden *found;
+static size_t nfound, room_found, root_len;
+
+static bool
+is_ff_set(const char *set)
+{
+	static const char *const sets[] = {
+		"seed7-", "levels-", "dcp-F/",
+		"icp-F/", "head-F/", "keeplast-F/"
+	};
+
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+		if (strncmp(set, sets[i], strlen(sets[i])) == 0)
+			return strncmp(set, "seed7-realsize", 14) != 0;
+	return false;
+}
+
+static int
+add_golden(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	const char *set = path + root_len + 1, *dir = NULL;
+	const struct fti_name n = fti_name_parse(path + ftw->base);
+	struct ftitest_golden g = { .ckpt = n.id, .rank = n.rank };
+
+	(void)st;
+	if (type != FTW_F || strlen(path) < root_len || !is_ff_set(set) ||
+	    (n.kind != FTI_NAME_RANK && n.kind != FTI_NAME_DCP))
+		return 0;
+	dir = strstr(set, "/ckpt");
+	if (n.kind == FTI_NAME_DCP && dir != NULL)
+		g.ckpt = (uint32_t)atoi(dir + 5);
+	if (strncmp(set, "head-F/", 7) == 0) /* one of three is a head */
+		g.rank = n.rank / 3 * 2 + n.rank % 3 - 1;
+	must(MEM_ROOM(found, nfound, room_found));
+	g.path = mem_strdup(path);
+	g.set = mem_strdup(fmt("%.*s", (int)(strchr(set, '/') - path), path));
+	must(g.path != NULL && g.set != NULL);
+	found[nfound++] = g;
+	return 0;
+}
+
+static int
+by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct ftitest_golden *)a)->path,
+		      ((const struct ftitest_golden *)b)->path);
+}
+
+size_t
+ftitest_list(struct ftitest_golden **out)
+{
+	const char *root = ftitest_root();
+
+	found = NULL;
+	nfound = room_found = 0;
+	root_len = root != NULL ? strlen(root) : 0;
+	must(root == NULL || nftw(root, add_golden, 16, FTW_PHYS) == 0);
+	if (nfound > 0)
+		qsort(found, nfound, sizeof(*found), by_path);
+	*out = found;
+	return nfound;
+}
+
+void
+ftitest_free(struct ftitest_golden *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		mem_free((void *)(uintptr_t)list[i].path);
+		mem_free((void *)(uintptr_t)list[i].set);
+	}
+	mem_free(list);
+}
+
+/* --- EXPECTED.tsv --- */
+
+struct row {
+	uint32_t ckpt, rank;
+	int32_t var;
+	uint64_t size;
+	char sum[HASH_TEXT];
+};
+
+/* The rows of the set that was asked for last. */
+static struct row rows[1024];
+static size_t nrows;
+static char rows_of[1024];
+
+static void
+read_rows(const char *set)
+{
+	struct buf text = BUF_INIT;
+	char *save = NULL;
+
+	if (strcmp(rows_of, set) == 0)
+		return;
+	snprintf(rows_of, sizeof(rows_of), "%s", set);
+	nrows = 0;
+	read_whole(fmt("%s/EXPECTED.tsv", set), &text);
+	must(buf_add_char(&text, '\0') == 0);
+	for (char *line = strtok_r(text.data, "\n", &save); line != NULL;
+	     line = strtok_r(NULL, "\n", &save)) {
+		struct row *r = &rows[nrows];
+
+		must(nrows + 1 < sizeof(rows) / sizeof(rows[0]));
+		nrows += sscanf(line,
+				"%" SCNu32 "%" SCNu32 "%" SCNd32 "%" SCNu64
+				" %64s",
+				&r->ckpt, &r->rank, &r->var, &r->size,
+				r->sum) == 5;
+	}
+	buf_free(&text);
+	must(nrows > 0);
+}
+
+const char *
+ftitest_expected(const struct ftitest_golden *g, int32_t var, uint64_t *size)
+{
+	read_rows(g->set);
+	for (size_t i = 0; i < nrows; i++)
+		if (rows[i].ckpt == g->ckpt && rows[i].rank == g->rank &&
+		    rows[i].var == var) {
+			*size = rows[i].size;
+			return rows[i].sum;
+		}
+	return NULL;
+}
+
+size_t
+ftitest_vars(const struct ftitest_golden *g)
+{
+	size_t n = 0;
+
+	read_rows(g->set);
+	for (size_t i = 0; i < nrows; i++)
+		n += rows[i].ckpt == g->ckpt && rows[i].rank == g->rank;
+	return n;
+}
+
+/* --- Files --- */
+
+void
+ftitest_open(struct ftitest *t, const char *path, enum fti_layout layout)
+{
+	*t = (struct ftitest){ .path = mem_strdup(path) };
+	must(t->path != NULL &&
+	     fti_source_open(&t->source, AT_FDCWD, t->path, NULL) == 0);
+	t->checked.source = &t->source;
+	t->checked.file = fti_file_read(&t->source, layout, NULL);
+	must(t->checked.file != NULL &&
+	     fti_check(&t->checked, 1, true, NULL, NULL) == 0);
+	if (t->checked.file->usable)
+		must(fti_content_file(&t->content, t->checked.file, &t->source,
+				      NULL) == 0);
+}
+
+void
+ftitest_close(struct ftitest *t)
+{
+	fti_content_fini(&t->content);
+	fti_checked_fini(&t->checked);
+	fti_file_free(t->checked.file);
+	fti_source_close(&t->source);
+	mem_free(t->path);
+}
+
+static bool
+var_holds(const struct fti_content *c, const struct fti_content_var *v,
+	  const struct ftitest_golden *g)
+{
+	struct hash *h = hash_new(HASH_SHA256, NULL);
+	void *data = mem_alloc((size_t)v->size + 1, 1);
+	char sum[HASH_TEXT] = "";
+	uint64_t size = 0;
+	const char *want = ftitest_expected(g, v->id, &size);
+
+	must(h != NULL && data != NULL &&
+	     fti_content_read(c, v, data, (size_t)v->size, 0, NULL) == 0 &&
+	     hash_update(h, data, (size_t)v->size, NULL) == 0 &&
+	     hash_text(h, sum, NULL) == 0);
+	hash_free(h);
+	mem_free(data);
+	if (want != NULL && size == v->size && strcmp(want, sum) == 0)
+		return true;
+	printf("# %s: variable %" PRId32 ": %" PRIu64 " bytes, %s\n",
+	       c->source->name, v->id, v->size, sum);
+	return false;
+}
+
+bool
+ftitest_holds(const struct fti_content *c, const struct ftitest_golden *g)
+{
+	bool same = c->nvars == ftitest_vars(g);
+
+	for (size_t i = 0; same && i < c->nvars; i++)
+		same = var_holds(c, &c->vars[i], g);
+	if (!same)
+		printf("# %s: not as expected\n", g->path);
+	return same;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ftitest.h - shared by tests of FTI's files: the golden files, and what their
+ * variables must hold.
+ */
+#ifndef FTITEST_H
+#define FTITEST_H
+
+#include "fti/check.h"
+#include "fti/content.h"
+#include "fti/file.h"
+#include "fti/source.h"
+#include "scratch.h"
+
+/* "$SCRKIT_GOLDEN/fti", or NULL: there are none. */
+const char *ftitest_root(void);
+
+/* A golden data file. */
+struct ftitest_golden {
+	const char *path, *set; /* `set`: the directory with EXPECTED.tsv */
+	uint32_t ckpt, rank;	/* rank as EXPECTED.tsv counts */
+};
+
+/* All FTI-FF data files of the sets that have expectations, in the order of
+ * their paths.  Returns their number; free the list with ftitest_free(). */
+size_t ftitest_list(struct ftitest_golden **out);
+void ftitest_free(struct ftitest_golden *list, size_t count);
+
+/* The SHA-256 that the variable must have, and its size; NULL: not listed. */
+const char *ftitest_expected(const struct ftitest_golden *g, int32_t var,
+			     uint64_t *size);
+
+/* The number of variables that are listed. */
+size_t ftitest_vars(const struct ftitest_golden *g);
+
+/* A file, read and checked with its data. */
+struct ftitest {
+	char *path;
+	struct fti_source source;
+	struct fti_checked checked;
+	struct fti_content content; /* empty if the file is not usable */
+};
+
+void ftitest_open(struct ftitest *t, const char *path, enum fti_layout layout);
+void ftitest_close(struct ftitest *t);
+
+/* Do the variables hold what is expected?  Prints what differs. */
+bool ftitest_holds(const struct fti_content *c, const struct ftitest_golden *g);
+
+#endif /* FTITEST_H */
