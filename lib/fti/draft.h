@@ -72,9 +72,11 @@ struct fti_draft {
 int fti_proven(const struct fti_checked *c, struct error *err);
 
 /*
- * The same blocks and containers as in the file, which fti_check() has read with
- * data; fti_proven() holds, or its error is returned.  max_fs and pt_fs are
- * kept if the layout is, because else the sizes of all files change.
+ * The same blocks and containers as in the file.  fti_check() has read it with
+ * data, and fti_proven() holds, or its error is returned.  max_fs and pt_fs are
+ * kept if the layout is, because else the sizes of all files change.  E and F
+ * have only a part of the timestamp: for other layouts the caller may set it to
+ * the time of the file.
  */
 int fti_describe_same(struct fti_draft *d, const struct fti_checked *c,
 		      enum fti_layout layout, struct error *err);

@@ -9,8 +9,10 @@
  * their bytes pass.  A file of A or B, or a POSIX file, has a sum over all its
  * data in order: for it they are read once more.  Bytes beyond those in use are
  * left out as holes.  Files get their names by the put engine (transfer/put.h)
- * when all are complete and on disk; after a failure none of them exists, and a
- * file that should have been replaced is whole.
+ * when all are complete and on disk.  After a failure or a stop before that,
+ * none of them exists, and a file that should have been replaced is whole.  If
+ * a crash or an error interrupts the renames, some files are complete, and the
+ * others as before.
  */
 #ifndef FTI_WRITE_H
 #define FTI_WRITE_H
@@ -28,7 +30,7 @@ struct fti_job {
 	int dirfd;		 /* root of `path` */
 	const char *path;	 /* clean, beneath dirfd */
 	const struct attr *attr; /* mode, owner, times; NULL: a new file's */
-	/* A file that has the name is replaced; it may be the one that the draft
+	/* A file that has the name is replaced, perhaps the one that the draft
 	 * was made from.  Else it is ERROR_USAGE. */
 	bool replace;
 };

@@ -140,7 +140,7 @@ describe_all(struct item *it, struct batch *b)
 	}
 }
 
-/* The size of its file and metadata as the checked original implies. */
+/* Is it intact, of this layout and checkpoint, with the right variables? */
 static bool
 is_good(const struct ftitest *t, const struct item *it, enum fti_layout want)
 {
@@ -177,9 +177,9 @@ same_containers(const struct fti_file *a, const struct fti_file *b)
 	return same;
 }
 
-/* A file written in its own layout has the bytes of the original, if that has no
- * empty container, which the original gives an old sum, and no bytes left in
- * unused room.  Bytes between fields are not defined. */
+/* A file written in its own layout has the bytes of the original, if that has
+ * neither an empty container, which has an old sum there, nor bytes left in
+ * unused room.  Bytes between the fields of A are not defined. */
 static bool
 same_bytes(const struct item *it)
 {
@@ -312,6 +312,7 @@ main(void)
 	const size_t count = ftitest_list(&list);
 	size_t from = 0;
 
+	puttest_root_new();
 	must(work_start(&work, 4, NULL) == 0);
 	if (count == 0)
 		skip("golden files", "no golden data of FTI");

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Repair of FTI-FF files: golden damaged files ($SCRKIT_GOLDEN) become those
+ * that were intact, or are refused; files that FTI refuses become those that it
+ * accepted.
+ */
+#include "fti/draft.h"
+#include "fti/write.h"
+#include "ftitest.h"
+#include "hash.h"
+#include "puttest.h"
+
+#define ID 4 /* of the checkpoint in bad-F */
+
+/* Write `t` repaired to `name`.  Returns the kind of the error. */
+static enum error_kind
+repair(const struct ftitest *t, const char *name, int64_t id, bool replace,
+       bool *unproven)
+{
+	struct fti_draft d;
+	struct error err = ERROR_INIT;
+	const struct fti_job job = { .draft = &d,
+				     .dirfd = puttest_fd,
+				     .path = name,
+				     .replace = replace };
+
+	if (fti_describe_repair(&d, &t->checked, &err) == 0) {
+		*unproven = d.unproven;
+		if (id >= 0)
+			d.ckpt_id = id;
+		(void)fti_write(&job, 1, NULL, &err);
+	}
+	fti_draft_fini(&d);
+	return err.kind;
+}
+
+/* Read a file, with 0 in its last byte, which layouts C to F do not use. */
+static void
+read_padded(const char *path, struct buf *b)
+{
+	read_whole(path, b);
+	b->data[b->len - 1] = 0;
+}
+
+static bool
+same_files(const char *a, const char *b)
+{
+	struct buf x = BUF_INIT, y = BUF_INIT;
+	bool same = false;
+
+	read_padded(a, &x);
+	read_padded(b, &y);
+	same = x.len == y.len && memcmp(x.data, y.data, x.len) == 0;
+	buf_free(&x);
+	buf_free(&y);
+	return same;
+}
+
+/* --- One flipped bit --- */
+
+enum outcome {
+	GOOD,	  /* all bytes are right again */
+	UNPROVEN, /* intact, but a field that nothing proves stays */
+	NOT,	  /* refused */
+};
+
+static const struct {
+	const char *name;
+	enum outcome outcome;
+} flips[] = {
+	{ "good", GOOD },
+	{ "chunkhash-flip", GOOD },
+	{ "checksum-flip", GOOD },
+	{ "ckptid-flip", GOOD },
+	{ "data-flip", NOT },
+	{ "myhash-flip", UNPROVEN },
+	{ "ckptsize-flip", GOOD },
+	{ "fs-flip", GOOD },
+	{ "maxfs-flip", GOOD },
+	{ "ptfs-flip", GOOD },
+	{ "timestamp-flip", UNPROVEN },
+	{ "dbsize-flip", GOOD },
+	{ "containerid-flip", GOOD },
+	{ "dptr-flip", GOOD },
+	{ "hascontent-flip", GOOD },
+	{ "hasckpt-flip", UNPROVEN },
+	{ "pad-flip", GOOD },
+	{ "numvars-flip", NOT },
+	{ "fptr-flip", NOT },
+	{ "chunksize-flip", NOT },
+	{ "containersize-flip", NOT },
+	{ "metasize-flip", GOOD },
+	{ "datasize-flip", NOT },
+	{ "truncated-half", NOT },
+	{ "trailing-5", NOT },
+	{ "all-zero", NOT },
+	{ "empty", NOT },
+	{ "footer-only", NOT },
+};
+
+static void
+test_flip(const char *root, size_t i)
+{
+	const char *name = flips[i].name;
+	const char *good = fmt("%s/bad-F/good.fti", root);
+	const char *out = fmt("%s/out", puttest_root);
+	struct ftitest t, after;
+	bool unproven = false;
+	enum error_kind kind = ERROR_NONE;
+
+	puttest_root_new();
+	ftitest_open(&t, fmt("%s/bad-F/%s.fti", root, name), FTI_LAYOUTS);
+	kind = repair(&t, "out", ID, false, &unproven);
+	ftitest_close(&t);
+	if (flips[i].outcome == NOT) {
+		ok(kind == ERROR_CORRUPT && puttest_count() == 0,
+		   fmt("%s: not repaired", name));
+		return;
+	}
+	if (!ok(kind == ERROR_NONE, fmt("%s: repaired", name)))
+		return;
+	ftitest_open(&after, out, FTI_LAYOUTS);
+	ok(after.checked.verdict == FTI_INTACT, fmt("%s: intact", name));
+	ftitest_close(&after);
+	if (flips[i].outcome == GOOD)
+		ok(!unproven && same_files(out, good),
+		   fmt("%s: all bytes are right", name));
+}
+
+/* --- Files that FTI refuses --- */
+
+/* Replace sums of empty containers by that of no bytes: the tested rule is that
+ * of the readers, while the golden repaired files have kept the old sums. */
+static void
+renew_empty(const char *path, const char *to)
+{
+	struct ftitest t;
+	struct buf b = BUF_INIT;
+	struct hash *h = hash_new(HASH_MD5, NULL);
+	unsigned char none[HASH_MD5_SIZE];
+
+	must(h != NULL && hash_sum(h, none, NULL) == 0);
+	hash_free(h);
+	ftitest_open(&t, path, FTI_LAYOUTS);
+	read_whole(path, &b);
+	for (size_t i = 0; i < t.checked.file->ncontainers; i++) {
+		const struct fti_file_container *c =
+			&t.checked.file->containers[i];
+
+		if (c->c.has_content == 0)
+			memcpy(b.data + c->at +
+				       fti_format(FTI_F)
+					       ->fields[FTI_CHUNK_HASH]
+					       .at,
+			       none, sizeof(none));
+	}
+	write_file(to, b.data, b.len);
+	buf_free(&b);
+	ftitest_close(&t);
+}
+
+/* Make a file as FTI would have written it: an empty container has some sum,
+ * and the checksum is over it. */
+static void
+make_stale(const char *path)
+{
+	struct ftitest t;
+	struct buf b = BUF_INIT;
+	struct hash *h = hash_new(HASH_MD5, NULL);
+	struct fti_file *f = NULL;
+	char *record = NULL;
+
+	ftitest_open(&t, path, FTI_LAYOUTS);
+	read_whole(path, &b);
+	must(h != NULL && t.checked.file->empty > 0);
+	f = t.checked.file;
+	for (size_t i = 0; i < f->ncontainers; i++) {
+		struct fti_container *c = &f->containers[i].c;
+
+		memset(c->hash, c->has_content ? c->hash[0] : 0x55,
+		       c->has_content ? 1 : sizeof(c->hash));
+		fti_container_write(f->layout, c, b.data + f->containers[i].at);
+		must(hash_update(h, c->hash, sizeof(c->hash), NULL) == 0);
+	}
+	must(hash_text(h, f->meta.checksum, NULL) == 0);
+	record = b.data + f->meta_at;
+	fti_meta_write(f->layout, &f->meta, record);
+	must(fti_meta_hash(f->layout, record, h, f->meta.hash, NULL) == 0);
+	fti_meta_write(f->layout, &f->meta, record);
+	write_file(path, b.data, b.len);
+	hash_free(h);
+	buf_free(&b);
+	ftitest_close(&t);
+}
+
+static void
+check_refused(const char *path, const char *what)
+{
+	struct ftitest t, after;
+	bool unproven = false;
+
+	ftitest_open(&t, path, FTI_LAYOUTS);
+	ok(t.checked.verdict == FTI_REFUSED, fmt("%s: FTI refuses it", what));
+	ok(repair(&t, "repaired", -1, true, &unproven) == ERROR_NONE &&
+		   !unproven,
+	   fmt("%s: repaired", what));
+	ftitest_open(&after, fmt("%s/repaired", puttest_root), FTI_LAYOUTS);
+	ok(after.checked.verdict == FTI_INTACT &&
+		   after.checked.file->layout == t.checked.file->layout &&
+		   after.checked.file->meta.ckpt_id ==
+			   t.checked.file->meta.ckpt_id &&
+		   after.checked.file->meta.timestamp ==
+			   t.checked.file->meta.timestamp,
+	   fmt("%s: intact", what));
+	ftitest_close(&after);
+	ftitest_close(&t);
+}
+
+static const char *
+write_as(const struct ftitest *t, enum fti_layout layout)
+{
+	struct fti_draft d;
+	const char *name = fmt("as%d", layout);
+	const struct fti_job job = {
+		.draft = &d, .dirfd = puttest_fd, .path = name, .replace = true
+	};
+
+	must(fti_describe_same(&d, &t->checked, layout, NULL) == 0 &&
+	     fti_write(&job, 1, NULL, NULL) == 0);
+	fti_draft_fini(&d);
+	return fmt("%s/%s", puttest_root, name);
+}
+
+/* The last checkpoint of the example in FTI's document. */
+static void
+test_shrunk(const char *root)
+{
+	struct ftitest_golden *list = NULL;
+	const size_t count = ftitest_list(&list);
+	size_t found = 0;
+
+	puttest_root_new();
+	for (size_t i = 0; i < count; i++) {
+		const char *set = strrchr(list[i].set, '/') + 1;
+		struct ftitest t;
+
+		if (list[i].ckpt != 7)
+			continue;
+		ftitest_open(&t, list[i].path, FTI_LAYOUTS);
+		if (!fti_format(t.checked.file->layout)->footer) {
+			ftitest_close(&t);
+			continue;
+		}
+		found++;
+		check_refused(list[i].path, fmt("%s %u", set, list[i].rank));
+		if (t.checked.file->layout == FTI_F) {
+			const char *want = fmt("%s/want", puttest_root);
+
+			renew_empty(fmt("%s/repaired-F/Ckpt7-Rank%u.fti", root,
+					list[i].rank),
+				    want);
+			ok(same_files(want, fmt("%s/repaired", puttest_root)),
+			   "all bytes are those that FTI accepted");
+			/* No golden set of C has this checkpoint. */
+			want = write_as(&t, FTI_C);
+			make_stale(want);
+			check_refused(want, "C");
+		}
+		ftitest_close(&t);
+	}
+	ftitest_free(list, count);
+	if (found == 0)
+		skip("shrunk variables", "not among the golden files");
+}
+
+/* --- In place --- */
+
+static void
+test_in_place(const char *root)
+{
+	const char *good = fmt("%s/bad-F/good.fti", root);
+	const char *bad = fmt("%s/bad-F/checksum-flip.fti", root);
+	const char *path = fmt("%s/Ckpt4-Rank1.fti", puttest_root);
+	struct buf b = BUF_INIT;
+	struct ftitest t;
+	bool unproven = false;
+
+	puttest_root_new();
+	read_whole(bad, &b);
+	write_file(path, b.data, b.len);
+	buf_free(&b);
+	ftitest_open(&t, path, FTI_LAYOUTS);
+	ok(repair(&t, "Ckpt4-Rank1.fti", -1, false, &unproven) == ERROR_USAGE &&
+		   same_files(path, bad),
+	   "a file that exists is not replaced");
+	ok(repair(&t, "Ckpt4-Rank1.fti", -1, true, &unproven) == ERROR_NONE &&
+		   same_files(path, good) && puttest_count() == 1,
+	   "unless that was asked for");
+	ftitest_close(&t);
+}
+
+int
+main(void)
+{
+	const char *root = ftitest_root();
+
+	if (root == NULL) {
+		skip("repair", "no golden data of FTI");
+		return tap_done();
+	}
+	root = mem_strdup(root);
+	puttest_root_new();
+	for (size_t i = 0; i < sizeof(flips) / sizeof(flips[0]); i++) {
+		if (exists(fmt("%s/bad-F/%s.fti", root, flips[i].name)))
+			test_flip(root, i);
+		else
+			skip(flips[i].name, "not among the golden files");
+	}
+	test_shrunk(root);
+	test_in_place(root);
+	mem_free((void *)(uintptr_t)root);
+	remove_tree(puttest_root);
+	return tap_done();
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Writing FTI-FF files from made-up variables: limits of layouts, large files,
+ * POSIX files; and failures: stops, changed files, lack of memory.
+ */
+
+#include <errno.h>
+
+#include "fti/draft.h"
+#include "fti/write.h"
+#include "ftitest.h"
+#include "hash.h"
+#include "puttest.h"
+#include "work.h"
+
+#define VARS 3
+
+static unsigned char bytes[VARS][600000];
+static struct fti_source sources[VARS];
+static struct fti_raw raw[VARS];
+
+static void
+make_vars(void)
+{
+	static const uint64_t sizes[VARS] = { sizeof(bytes[0]), 0, 5000 };
+
+	for (size_t i = 0; i < VARS; i++) {
+		for (size_t k = 0; k < sizeof(bytes[i]); k++)
+			bytes[i][k] = (unsigned char)(k * (i + 3) >> 3);
+		fti_source_memory(&sources[i], bytes[i], sizes[i], "raw");
+		raw[i] = (struct fti_raw){ (int32_t)(10 * i), &sources[i] };
+	}
+}
+
+static struct fti_job
+job_of(struct fti_draft *d, const char *name)
+{
+	return (struct fti_job){ .draft = d,
+				 .dirfd = puttest_fd,
+				 .path = name };
+}
+
+static int
+pack(const char *name, enum fti_layout layout, unsigned room, struct error *err)
+{
+	struct fti_draft d;
+	const struct fti_job job = job_of(&d, name);
+	int rc = fti_describe_pack(&d, raw, VARS, room, layout, err);
+
+	d.ckpt_id = 1;
+	if (rc == 0)
+		rc = fti_write(&job, 1, NULL, err);
+	fti_draft_fini(&d);
+	return rc;
+}
+
+static bool
+holds_vars(const struct fti_content *c)
+{
+	unsigned char *got = mem_alloc(sizeof(bytes[0]), 1);
+	bool same = c->nvars == VARS;
+
+	must(got != NULL);
+	for (size_t i = 0; same && i < VARS; i++) {
+		const size_t size = (size_t)sources[i].size;
+
+		same = c->vars[i].id == raw[i].id && c->vars[i].size == size &&
+		       fti_content_read(c, &c->vars[i], got, size, 0, NULL) ==
+			       0 &&
+		       memcmp(got, bytes[i], size) == 0;
+	}
+	mem_free(got);
+	return same;
+}
+
+/* One of the variables has no bytes: it keeps its container, and the checksum
+ * is over the sum of it. */
+static void
+test_layouts(void)
+{
+	for (int l = 0; l < FTI_LAYOUTS; l++)
+		for (unsigned room = 0; room <= 50; room += 50) {
+			const char *name = fmt("%d-%u", l, room);
+			struct ftitest t;
+
+			must(pack(name, (enum fti_layout)l, room, NULL) == 0);
+			ftitest_open(&t, fmt("%s/%s", puttest_root, name),
+				     FTI_LAYOUTS);
+			ok(t.checked.verdict == FTI_INTACT &&
+				   t.checked.file->nfindings == 0 &&
+				   (int)t.checked.file->layout == l,
+			   fmt("layout %d, room %u: intact", l, room));
+			ok(holds_vars(&t.content), "with all variables");
+			ftitest_close(&t);
+		}
+}
+
+/* --- Limits --- */
+
+static int
+read_zeros(const struct fti_source *s, void *to, size_t len, uint64_t off,
+	   struct error *err)
+{
+	(void)s;
+	(void)off;
+	(void)err;
+	memset(to, 0, len);
+	return 0;
+}
+
+/* Plan a file with one variable of `size` bytes. */
+static enum error_kind
+plan_one(uint64_t size, enum fti_layout layout, int64_t id, const char *words)
+{
+	const struct fti_source big = {
+		.size = size, .name = "big", .read = read_zeros, .fd = -1
+	};
+	const struct fti_raw one = { 1, &big };
+	struct fti_draft d;
+	struct error err = ERROR_INIT;
+
+	if (fti_describe_pack(&d, &one, 1, 0, layout, &err) == 0) {
+		d.ckpt_id = id;
+		(void)fti_draft_plan(&d, &err);
+	}
+	fti_draft_fini(&d);
+	if (words != NULL && !says(&err, words))
+		printf("# %s\n", err.text);
+	return words == NULL || says(&err, words) ? err.kind : ERROR_NONE;
+}
+
+static void
+test_limits(void)
+{
+	const uint64_t records = 82 + 8 + 50, max = INT32_MAX - records;
+	struct fti_raw twice[2] = { raw[0], raw[0] };
+	struct fti_draft d;
+	struct error err = ERROR_INIT;
+
+	ok(plan_one(max, FTI_E, 1, NULL) == ERROR_NONE,
+	   "the largest file of E is possible");
+	ok(plan_one(max + 1, FTI_E, 1,
+		    "up to 2147483647, but it would be "
+		    "2147483648") == ERROR_USAGE,
+	   "a larger one is not, and the limit is named");
+	for (int l = 0; l < FTI_LAYOUTS; l++)
+		ok(l == FTI_E || plan_one(max * 4, (enum fti_layout)l, 1,
+					  NULL) == ERROR_NONE,
+		   "other layouts hold 8 GiB");
+	ok(plan_one(INT64_MAX - 10, FTI_F, 1, "too large") == ERROR_USAGE &&
+		   plan_one(UINT64_MAX, FTI_A, 1, "too large") == ERROR_USAGE,
+	   "sizes that overflow");
+	ok(plan_one(4, FTI_F, -1, "id of the checkpoint") == ERROR_USAGE &&
+		   plan_one(4, FTI_A, -1, NULL) == ERROR_NONE,
+	   "an id that is not known, only A and B do without");
+	ok(fti_describe_pack(&d, twice, 2, 0, FTI_F, &err) < 0 &&
+		   err.kind == ERROR_USAGE && says(&err, "given twice"),
+	   "the same variable twice");
+	fti_draft_fini(&d);
+	ok(fti_describe_pack(&d, raw, 0, 0, FTI_F, &err) == 0 &&
+		   fti_draft_plan(&d, &err) < 0 && err.kind == ERROR_USAGE,
+	   "no variable");
+	fti_draft_fini(&d);
+	ok(pack("none", FTI_F, UINT32_MAX, &err) == 0 ||
+		   err.kind == ERROR_SYSTEM,
+	   "a lot of room");
+}
+
+/* Containers behind the first 4 GiB of a file, with holes before them. */
+static void
+test_large(void)
+{
+	for (int l = 0; l < FTI_LAYOUTS; l++) {
+		const char *name = fmt("large%d", l);
+		struct ftitest t;
+
+		/* A sums all zeros: that takes time. */
+		if (l == FTI_A || l == FTI_E)
+			continue;
+		must(pack(name, (enum fti_layout)l, 800000, NULL) == 0);
+		ftitest_open(&t, fmt("%s/%s", puttest_root, name), FTI_LAYOUTS);
+		ok(t.checked.verdict == FTI_INTACT && holds_vars(&t.content) &&
+			   t.source.size > UINT64_C(1) << 32,
+		   fmt("layout %d: more than 4 GiB", l));
+		ftitest_close(&t);
+	}
+}
+
+/* --- POSIX --- */
+
+static void
+test_posix(void)
+{
+	struct ftitest t;
+	struct fti_draft d;
+	const struct fti_job job = job_of(&d, "posix");
+	struct hash *h = hash_new(HASH_MD5, NULL);
+	struct buf got = BUF_INIT;
+	char sum[HASH_TEXT];
+
+	must(pack("ff", FTI_D, 20, NULL) == 0);
+	ftitest_open(&t, fmt("%s/ff", puttest_root), FTI_LAYOUTS);
+	ok(fti_describe_posix(&d, &t.content, NULL) == 0 &&
+		   fti_write(&job, 1, NULL, NULL) == 0,
+	   "a POSIX file");
+	read_whole(fmt("%s/posix", puttest_root), &got);
+	must(h != NULL && hash_update(h, got.data, got.len, NULL) == 0 &&
+	     hash_text(h, sum, NULL) == 0);
+	is_str(d.meta.checksum, sum, "its checksum");
+	ok(got.len == 605000 && memcmp(got.data, bytes[0], 600000) == 0 &&
+		   memcmp(got.data + 600000, bytes[2], 5000) == 0,
+	   "its bytes");
+	is_int((int64_t)d.containers[2].c.fptr, 600000, "offset of a variable");
+	fti_draft_fini(&d);
+	ftitest_close(&t);
+	hash_free(h);
+	buf_free(&got);
+}
+
+/* --- Failures --- */
+
+static long stop_after;
+
+static bool
+stop(void)
+{
+	return stop_after-- <= 0;
+}
+
+/* Convert "from" in place to layout A, and to B beside it. */
+static int
+convert(const struct ftitest *t, const struct work *w, struct error *err)
+{
+	struct fti_draft a, b;
+	const struct fti_job jobs[] = {
+		{ .draft = &a,
+		  .dirfd = puttest_fd,
+		  .path = "from",
+		  .replace = true },
+		{ .draft = &b, .dirfd = puttest_fd, .path = "to/b" },
+	};
+	int rc = fti_describe_same(&a, &t->checked, FTI_A, err);
+
+	if (rc == 0)
+		rc = fti_describe_repair(&b, &t->checked, err);
+	else
+		b = (struct fti_draft){ .nown = 0 };
+	if (rc == 0)
+		rc = fti_write(jobs, 2, w, err);
+	fti_draft_fini(&a);
+	fti_draft_fini(&b);
+	return rc;
+}
+
+/* Is "from" as pack() made it, and alone? */
+static bool
+is_untouched(const struct buf *from)
+{
+	struct buf now = BUF_INIT;
+	bool same = false;
+
+	read_whole(fmt("%s/from", puttest_root), &now);
+	same = now.len == from->len &&
+	       memcmp(now.data, from->data, now.len) == 0 &&
+	       puttest_count() == 1;
+	buf_free(&now);
+	return same;
+}
+
+static void
+start(struct ftitest *t, struct buf *from)
+{
+	puttest_root_new();
+	must(pack("from", FTI_F, 10, NULL) == 0);
+	ftitest_open(t, fmt("%s/from", puttest_root), FTI_LAYOUTS);
+	buf_clear(from);
+	read_whole(t->path, from);
+}
+
+static void
+test_stop(void)
+{
+	struct work w = { .stop = stop };
+	struct ftitest t;
+	struct buf from = BUF_INIT;
+	struct error err = ERROR_INIT;
+	bool untouched = true;
+	long n = 0;
+	int rc = -1;
+
+	must(work_start(&w, 1, NULL) == 0);
+	start(&t, &from);
+	for (n = 0; rc < 0 && n < 1000; n++) {
+		error_clear(&err);
+		stop_after = n;
+		rc = convert(&t, &w, &err);
+		if (rc < 0)
+			untouched &= err.errnum == EINTR && is_untouched(&from);
+	}
+	ok(n > 15 && untouched,
+	   "when stopped at any time, all files are as before");
+	ok(rc == 0 && puttest_count() == 2, "without a stop, all are written");
+	ftitest_close(&t);
+	work_end(&w);
+
+	start(&t, &from);
+	w = (struct work){ .dry_run = true };
+	ok(convert(&t, &w, NULL) == 0 && is_untouched(&from),
+	   "a dry run writes nothing");
+	ftitest_close(&t);
+	buf_free(&from);
+}
+
+static void
+test_changed(void)
+{
+	struct ftitest t;
+	struct buf from = BUF_INIT;
+	struct error err = ERROR_INIT;
+
+	start(&t, &from);
+	flip(t.path, 300000);
+	buf_clear(&from);
+	read_whole(t.path, &from);
+	ok(convert(&t, NULL, &err) < 0 && err.kind == ERROR_CORRUPT &&
+		   says(&err, "changed after it was checked") &&
+		   is_untouched(&from),
+	   "a file that changed after its check is not converted");
+	ftitest_close(&t);
+	ftitest_open(&t, fmt("%s/from", puttest_root), FTI_LAYOUTS);
+	error_clear(&err);
+	ok(convert(&t, NULL, &err) < 0 && err.kind == ERROR_CORRUPT &&
+		   says(&err, "differ from their sum") && is_untouched(&from),
+	   "nor is one with damaged data");
+	ftitest_close(&t);
+	buf_free(&from);
+}
+
+static struct ftitest nomem_from;
+static struct buf nomem_bytes = BUF_INIT;
+
+static int
+convert_nomem(void *arg, struct error *err)
+{
+	(void)arg;
+	return convert(&nomem_from, NULL, err);
+}
+
+static void
+redo(void *arg)
+{
+	(void)arg;
+	if (nomem_from.path != NULL)
+		ftitest_close(&nomem_from);
+	start(&nomem_from, &nomem_bytes);
+}
+
+static int
+pack_nomem(void *arg, struct error *err)
+{
+	(void)arg;
+	return pack("packed", FTI_F, 0, err);
+}
+
+static void
+redo_pack(void *arg)
+{
+	(void)arg;
+	puttest_root_new();
+}
+
+static void
+test_nomem(void)
+{
+	ok(fails_well(pack_nomem, redo_pack, NULL), "pack without memory");
+	ok(fails_well(convert_nomem, redo, NULL), "convert without memory");
+	ftitest_close(&nomem_from);
+	buf_free(&nomem_bytes);
+}
+
+int
+main(void)
+{
+	make_vars();
+	puttest_root_new();
+	test_layouts();
+	test_limits();
+	test_large();
+	test_posix();
+	test_stop();
+	test_changed();
+	test_nomem();
+	remove_tree(puttest_root);
+	return tap_done();
+}
