@@ -331,9 +331,9 @@ cross() { # ARCHITECTURE MACHINE TEST...
 	done
 }
 
-units=(t_kvtree t_kvscan t_kvwrite t_value t_crc t_code t_scheme t_solve t_redset
-	t_redset_name t_filemap t_index t_summary t_rank2file t_flush t_halt t_attr
-	t_segmap t_path t_path_walk)
+units=(t_kvtree t_kvscan t_kvwrite t_value t_crc t_code t_field16 t_cauchy
+	t_scheme t_solve t_redset t_redset_name t_filemap t_index t_summary
+	t_rank2file t_flush t_halt t_attr t_segmap t_path t_path_walk)
 
 main() {
 	local name

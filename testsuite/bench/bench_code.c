@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * bench_code - the cost of recipe_run() compared to direct calls of ISA-L with
- * the same buffers and tables.  Prints one line for each case, tab separated:
+ * the same buffers and tables, and of field16_dot() compared to a copy of its
+ * inputs and to field_dot().  Prints one line for each case, tab separated:
  *
- *   name, block bytes, our input in GB/s, raw ISA-L's, ratio ours : raw, ratio
- *   raw : raw, which differs from 1 only by noise.
+ *   name, block bytes, our input in GB/s, the other's, ratio ours : other, and
+ *   other : other, which differs from 1 only by noise.
  *
  * Times are processor times of one thread.  The two sides of a pair run in
  * turn; rates and ratios are medians of PAIRS.
@@ -18,6 +19,8 @@
 #include <isa-l.h>
 
 #include "encode/code.h"
+#include "encode/field.h"
+#include "encode/field16.h"
 #include "error.h"
 #include "mem.h"
 
@@ -42,10 +45,14 @@ static const struct bench benches[] = {
 };
 
 static const size_t blocks[] = { 64 << 10, 4 << 20 };
+static const size_t wide[] = { 64 << 10, 64 << 20 };
 
-/* A recipe and its buffers. */
+/* Buffers, and a recipe or matrices. */
 struct work {
 	struct recipe *recipe;
+	struct field_matrix byte;
+	struct field16_matrix word;
+	unsigned nin;
 	size_t block;
 	void *in[VECTORS_MAX], *out[VECTORS_MAX];
 };
@@ -83,22 +90,42 @@ run_raw(const struct work *w)
 	}
 }
 
+static void
+run_words(const struct work *w)
+{
+	field16_dot(&w->word, w->block, w->in, w->out);
+}
+
+static void
+run_bytes(const struct work *w)
+{
+	field_dot(&w->byte, 0, w->block, w->in, w->out);
+}
+
+static void
+run_copy(const struct work *w)
+{
+	for (unsigned i = 0; i < w->nin; i++)
+		memcpy(w->out[i % w->word.nout], w->in[i], w->block);
+}
+
+typedef void run_fn(const struct work *w);
+
 /* Input in GB/s over `times` runs. */
 static double
-rate(void (*run)(const struct work *), const struct work *w, long times)
+rate(run_fn *run, const struct work *w, long times)
 {
 	double start = now(), seconds = 0;
 
 	for (long i = 0; i < times; i++)
 		run(w);
 	seconds = now() - start;
-	return (double)times * (double)w->block * w->recipe->nin / seconds *
-	       1e-9;
+	return (double)times * (double)w->block * w->nin / seconds * 1e-9;
 }
 
 /* The number of runs for a sample; also warms up. */
 static long
-calibrate(const struct work *w)
+calibrate(run_fn *run, const struct work *w)
 {
 	long times = 1;
 
@@ -106,7 +133,7 @@ calibrate(const struct work *w)
 		double start = now();
 
 		for (long i = 0; i < times; i++)
-			run_raw(w);
+			run(w);
 		if (now() - start >= SAMPLE_SECONDS)
 			return times;
 		times *= 2;
@@ -129,19 +156,19 @@ median(double *v)
 }
 
 static void
-measure(const char *name, const struct work *w)
+measure(const char *name, const struct work *w, run_fn *run, run_fn *other)
 {
 	double ours[PAIRS], raw[PAIRS], ratio[PAIRS], noise[PAIRS];
-	long times = calibrate(w);
+	long times = calibrate(other, w);
 
 	for (int i = 0; i < PAIRS; i++) {
-		ours[i] = rate(run_ours, w, times);
-		raw[i] = rate(run_raw, w, times);
+		ours[i] = rate(run, w, times);
+		raw[i] = rate(other, w, times);
 		ratio[i] = ours[i] / raw[i];
 	}
 	for (int i = 0; i < PAIRS; i++) {
-		noise[i] = rate(run_raw, w, times);
-		noise[i] /= rate(run_raw, w, times);
+		noise[i] = rate(other, w, times);
+		noise[i] /= rate(other, w, times);
 	}
 	printf("%s\t%zu\t%.1f\t%.1f\t%.3f\t%.3f\n", name, w->block,
 	       median(ours), median(raw), median(ratio), median(noise));
@@ -158,9 +185,31 @@ buffer(size_t size, int fill)
 }
 
 static int
+buffers(struct work *w, unsigned nin, unsigned nout, struct error *err)
+{
+	w->nin = nin;
+	for (unsigned i = 0; i < nin; i++)
+		if ((w->in[i] = buffer(w->block, (int)(i * 37 + 1))) == NULL)
+			return error_no_memory(err);
+	for (unsigned i = 0; i < nout; i++)
+		if ((w->out[i] = buffer(w->block, 0)) == NULL)
+			return error_no_memory(err);
+	return 0;
+}
+
+static void
+buffers_free(struct work *w)
+{
+	for (unsigned i = 0; i < VECTORS_MAX; i++) {
+		mem_free(w->in[i]);
+		mem_free(w->out[i]);
+	}
+}
+
+static int
 bench(const struct bench *b, size_t block, struct error *err)
 {
-	struct work w = { NULL, block, { NULL }, { NULL } };
+	struct work w = { .block = block };
 	bool lost[CODE_MAX] = { false };
 	int rc = -1;
 
@@ -170,23 +219,60 @@ bench(const struct bench *b, size_t block, struct error *err)
 	w.recipe = recipe_new(&b->code, 0, lost, err);
 	if (w.recipe == NULL)
 		goto out;
-	for (unsigned i = 0; i < w.recipe->nin; i++)
-		if ((w.in[i] = buffer(block, (int)(i * 37 + 1))) == NULL)
-			goto nomem;
-	for (unsigned i = 0; i < w.recipe->nout; i++)
-		if ((w.out[i] = buffer(block, 0)) == NULL)
-			goto nomem;
-	measure(b->name, &w);
-	rc = 0;
-	goto out;
-nomem:
-	error_set(err, ERROR_NOMEM, "out of memory");
+	rc = buffers(&w, w.recipe->nin, w.recipe->nout, err);
+	if (rc == 0)
+		measure(b->name, &w, run_ours, run_raw);
 out:
-	for (unsigned i = 0; i < VECTORS_MAX; i++) {
-		mem_free(w.in[i]);
-		mem_free(w.out[i]);
-	}
+	buffers_free(&w);
 	recipe_free(w.recipe);
+	return rc;
+}
+
+/* Multiplication of words: the rates of both ways. */
+static int
+bench_words(unsigned nin, unsigned nout, size_t block, struct error *err)
+{
+	static const struct {
+		enum field16_way way;
+		const char *name;
+	} ways[] = { { FIELD16_PLAIN, "plain" }, { FIELD16_AVX2, "avx2" } };
+	struct work w = { .block = block };
+	unsigned char cells[VECTORS_MAX];
+	uint16_t cells16[VECTORS_MAX];
+	int rc = buffers(&w, nin, nout, err);
+	void *tables = mem_aligned(FIELD16_ALIGN, VECTORS_MAX * FIELD_EXPANDED);
+	void *words = mem_aligned(
+		FIELD16_ALIGN, VECTORS_MAX * field16_expanded(FIELD16_PLAIN));
+
+	for (unsigned i = 0; i < VECTORS_MAX; i++) {
+		cells[i] = (unsigned char)(i * 7 + 2);
+		cells16[i] = (uint16_t)(i * 1999 + 2);
+	}
+	if (rc < 0 || tables == NULL || words == NULL) {
+		rc = error_no_memory(err);
+		goto out;
+	}
+	field_expand(cells, nin, nout, tables);
+	w.byte = (struct field_matrix){ nin, nout, tables };
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		char name[64];
+
+		if (!field16_can(ways[i].way))
+			continue;
+		field16_expand(ways[i].way, cells16, nin * nout, words);
+		w.word = (struct field16_matrix){ ways[i].way, nin, nout,
+						  words };
+		snprintf(name, sizeof(name), "words %u+%u %s:copy", nin, nout,
+			 ways[i].name);
+		measure(name, &w, run_words, run_copy);
+		snprintf(name, sizeof(name), "words %u+%u %s:bytes", nin, nout,
+			 ways[i].name);
+		measure(name, &w, run_words, run_bytes);
+	}
+out:
+	mem_free(words);
+	mem_free(tables);
+	buffers_free(&w);
 	return rc;
 }
 
@@ -227,6 +313,10 @@ main(void)
 	for (size_t i = 0; i < sizeof(benches) / sizeof(*benches); i++)
 		for (size_t j = 0; j < sizeof(blocks) / sizeof(*blocks); j++)
 			if (bench(&benches[i], blocks[j], &err) < 0)
+				goto failed;
+	for (unsigned nout = 2; nout <= 4; nout += 2)
+		for (size_t j = 0; j < sizeof(wide) / sizeof(*wide); j++)
+			if (bench_words(4, nout, wide[j], &err) < 0)
 				goto failed;
 	for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++)
 		if (bench_recipe(sets[i][0], sets[i][1], &err) < 0)
