@@ -10,7 +10,7 @@
 #include "fti/content.h"
 #include "fti/draft.h"
 #include "fti/file.h"
-#include "fti/source.h"
+#include "fti/input.h"
 #include "mem.h"
 #include "num.h"
 

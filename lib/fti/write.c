@@ -11,7 +11,7 @@
 #include "error.h"
 #include "fti/content.h"
 #include "fti/draft.h"
-#include "fti/source.h"
+#include "fti/input.h"
 #include "hash.h"
 #include "mem.h"
 #include "par.h"

@@ -9,7 +9,7 @@
 #include "fti/check.h"
 #include "fti/content.h"
 #include "fti/file.h"
-#include "fti/source.h"
+#include "fti/input.h"
 #include "scratch.h"
 
 /* "$SCRKIT_GOLDEN/fti", or NULL: there are none. */
