@@ -58,7 +58,7 @@ reads()
 	assert_stderr_empty
 	assert_output_has "scr.dataset.1: $(wc -l <"$from.sha256") files, "
 	while read -r hash size name; do
-		grep -Eq "^ +[0-9]+ +$size  $name(  \\.scr/ctr\\.|\$)" \
+		grep -Eq "^ +[0-9]+ +$size  $name  (\\.scr/ctr\\.|-\$)" \
 			<<<"$output" || failed "not listed: $name"
 		[[ $(scr_container -p "$at" cat 1 "$name" | sha256sum) == "$hash "* ]]
 	done <"$from.sha256"
@@ -231,7 +231,7 @@ newer()
 	chmod -R u+w raw
 	scr_container -q -p raw extract -C p 1
 	scr_container -q -p raw unpack 1
-	scr_container -p raw list 1 >list
+	scr_container -p raw list -o rank,file 1 >list
 	{
 		printf '  RANKS\n    %d\n  LEVEL\n    0\n  RANK\n' "$2"
 		for ((rank = 0; rank < $2; rank++)); do
@@ -241,7 +241,7 @@ newer()
 				[[ $((n++)) != 0 ]] || printf '      FILE\n'
 				printf '        %s\n' "$path"
 			done < <(awk -v r="$rank" \
-				'NF == 3 && $1 == r { print $3 }' list)
+				'NF == 2 && $1 == r { print $2 }' list)
 		done
 	} | "$GEN/gen_craft" --output "$d/rank2file.0.0"
 	printf '  RANKS\n    %d\n  LEVEL\n    1\n  RANK\n    0\n      OFFSET

@@ -680,7 +680,7 @@ EVIL='a\\nb\\x1b[31m\\x1b]0;x\\x07\\xc2\\x9bm\\x7f\\x80z'
 		done
 		craft "$dir/.scr/filemap_0" "s,$cache,$path,"
 		guarded scr_inspect "$dir" --files
-		refused "0 1 4" scr_rebuild "$dir"
+		refused "0 1 3 4" scr_rebuild "$dir"
 		rm -rf "$dir"
 		mkdir -p "$dir"
 		for cached in 0 2 3; do
@@ -691,7 +691,7 @@ EVIL='a\\nb\\x1b[31m\\x1b]0;x\\x07\\xc2\\x9bm\\x7f\\x80z'
 			craft "$cached" "s,$cache,$path,"
 		done
 		guarded scr_inspect "$dir" --files
-		refused "0 1 4" scr_rebuild "$dir"
+		refused "0 1 3 4" scr_rebuild "$dir"
 	done
 }
 
