@@ -24,6 +24,8 @@
 #include "report/results.h"
 #include "str.h"
 
+#define NEXT_MAX ERROR_TEXT_MAX
+
 /* --- The command line --- */
 
 static const struct app_info info = {
@@ -319,23 +321,43 @@ do_dump(const struct settings *s, struct catalogue *c)
 
 /* --- Changes of the index alone --- */
 
-/* The next step after --current was refused. */
+/* The command to run next after work on dataset `id`, which failed because of
+ * `why`; `again` repeats or repairs it.  A report finds what can be done about
+ * data that are lost, or may not be read. */
 static void
-advise_current(struct catalogue *c, const struct catalogue_edit *e,
-	       struct error *err)
+next_after(const struct settings *s, struct catalogue *c, int64_t id,
+	   const struct error *why, const char *again,
+	   char next[static NEXT_MAX])
 {
-	char command[1024], advice[1100];
+	const char *command = NULL;
 
-	report_next(e->packed ? "scr_container unpack" : "scr_index --build", c,
-		    e->refused, command, sizeof(command));
-	if (err->kind == ERROR_DAMAGED)
-		snprintf(advice, sizeof(advice),
-			 e->packed ? "unpack it first: %s, or add --force"
-				   : "repair it with %s, or add --force",
-			 command);
-	else
-		snprintf(advice, sizeof(advice), "--force makes it current");
-	app_advise(err, advice);
+	next[0] = '\0';
+	if (why->errnum == EACCES)
+		command = "scr_inspect";
+	else if (why->kind == ERROR_LOST ||
+		 (why->kind == ERROR_ABSENT && catalogue_may_list(c, id)))
+		command = report_check(REPORT_CHECK_INSPECT, s->deep,
+				       s->checksums);
+	else if (why->kind == ERROR_SYSTEM || why->kind == ERROR_DAMAGED)
+		command = again;
+	if (id > 0 && command != NULL && !app_stop())
+		report_next(command, c, id, next, NEXT_MAX);
+}
+
+/* After --current was refused: what makes the dataset fit for it. */
+static void
+advise_current(const struct settings *s, struct catalogue *c,
+	       const struct catalogue_edit *e, struct error *err,
+	       char next[static NEXT_MAX])
+{
+	next_after(s, c, e->refused, err,
+		   err->kind == ERROR_SYSTEM ? "scr_index --current"
+		   : e->packed		     ? "scr_container unpack"
+					     : "scr_index --build",
+		   next);
+	app_advise(err, err->kind != ERROR_DAMAGED ? "--force makes it current"
+			: e->packed ? "unpack it first, or add --force"
+				    : "repair it first, or add --force");
 }
 
 static int
@@ -353,6 +375,8 @@ do_edit(const struct settings *s, struct catalogue *c)
 	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
 	struct json *j = NULL;
+	char next[NEXT_MAX] = "";
+	int status = STATUS_OK;
 
 	if (app_json())
 		e.names = json_new_array();
@@ -364,7 +388,7 @@ do_edit(const struct settings *s, struct catalogue *c)
 		results_edit_text(&e, &text);
 	app_work_end(&o.work);
 	if (e.refused > 0)
-		advise_current(c, &e, &err);
+		advise_current(s, c, &e, &err, next);
 	if (text.len > 0)
 		app_warn("%s", text.data);
 	buf_free(&text);
@@ -373,8 +397,13 @@ do_edit(const struct settings *s, struct catalogue *c)
 		json_set(j, "dropped", e.names);
 		json_set_str(j, "current",
 			     e.current[0] != '\0' ? e.current : NULL);
+		if (next[0] != '\0')
+			json_set_str(j, "next", next);
 	}
-	return verbs_finish(j, STATUS_OK, &err);
+	status = verbs_finish(j, STATUS_OK, &err);
+	if (next[0] != '\0' && j == NULL)
+		app_error("next: %s", next);
+	return status;
 }
 
 /* --- Build, add --- */
@@ -387,6 +416,19 @@ one_dataset(struct json *dataset)
 	json_push(list, dataset);
 	json_set(j, "datasets", list);
 	return j;
+}
+
+/* Answer dataset `j` (NULL: nothing) with the command to run next ("": none),
+ * and report the error.  Returns the exit status. */
+static int
+finish_one(struct json *j, const char *next, int status, struct error *why)
+{
+	if (j != NULL && next[0] != '\0')
+		json_set_str(j, "next", next);
+	status = verbs_finish(j != NULL ? one_dataset(j) : NULL, status, why);
+	if (next[0] != '\0' && j == NULL)
+		app_error("next: %s", next);
+	return status;
 }
 
 /* Find the dataset to build.  A number needs no dataset: the build itself
@@ -408,18 +450,30 @@ find_to_build(const struct settings *s, struct catalogue *c, struct error *err)
 	return w.id;
 }
 
-/* The command to run next after a build of dataset `id` that failed.  A report
- * finds what can be done about data that are lost, or may not be read. */
+/* The command to run next after a build. */
 static void
-next_of_build(struct catalogue *c, int64_t id, const struct error *why,
-	      char *to, size_t size)
+next_of_build(const struct settings *s, struct catalogue *c, int64_t id,
+	      const struct build_result *r, const struct error *why,
+	      char next[static NEXT_MAX])
 {
-	const bool look = why->kind == ERROR_LOST || why->errnum == EACCES;
+	const struct next_case n = {
+		.status = STATUS_DAMAGED,
+		.undecided = r->undecided,
+		.obstacle = r->obstacle,
+		.mend = r->undecided ? NULL
+				     : report_check(REPORT_CHECK_BUILD, s->deep,
+						    s->checksums),
+	};
 
-	to[0] = '\0';
-	if (id > 0 && !app_stop() && (look || why->kind == ERROR_SYSTEM))
-		report_next(look ? "scr_inspect" : "scr_index --build", c, id,
-			    to, size);
+	if (!r->undecided &&
+	    (why->kind != ERROR_SYSTEM || why->errnum == EACCES) &&
+	    !(r->dry_run && r->status == STATUS_DAMAGED)) {
+		next_after(s, c, id, why, "scr_inspect", next);
+		return;
+	}
+	next[0] = '\0';
+	if (id > 0 && !app_stop())
+		report_next_now(c, id, &n, next, NEXT_MAX);
 }
 
 static int
@@ -431,8 +485,7 @@ do_build(const struct settings *s, struct catalogue *c)
 	struct buf text = BUF_INIT;
 	struct json *j = NULL;
 	const int64_t id = find_to_build(s, c, &err);
-	char next[ERROR_TEXT_MAX];
-	int status = STATUS_OK;
+	char next[NEXT_MAX];
 
 	if (id >= 0 && verbs_options(&o, s, &err) == 0)
 		catalogue_build(c, id, &o, &r, &err);
@@ -447,17 +500,10 @@ do_build(const struct settings *s, struct catalogue *c)
 		app_warn("dataset %" PRId64 ": %s; next: %s", id, r.map_flaw,
 			 report_next(report_mend(r.map, false, false), c, id,
 				     next, sizeof(next)));
-	next_of_build(c, id, &err, next, sizeof(next));
-	if (app_json() && id >= 0) {
+	next_of_build(s, c, id, &r, &err, next);
+	if (app_json() && id >= 0)
 		j = results_build_json(id, &r);
-		if (next[0] != '\0')
-			json_set_str(j, "next", next);
-		j = one_dataset(j);
-	}
-	status = verbs_finish(j, r.status, &err);
-	if (next[0] != '\0' && j == NULL)
-		app_error("next: %s", next);
-	return status;
+	return finish_one(j, next, r.status, &err);
 }
 
 static int
@@ -468,7 +514,7 @@ do_add(const struct settings *s, struct catalogue *c)
 	struct json *j = app_json() ? json_new_object() : NULL;
 	struct buf name = BUF_INIT;
 	const int64_t id = catalogue_resolve_now(c, s->word, true, &err);
-	char text[256];
+	char text[256], next[NEXT_MAX];
 
 	if (id >= 0 && verbs_options(&o, s, &err) == 0)
 		catalogue_add(c, id, &o, &name, &err);
@@ -483,8 +529,12 @@ do_add(const struct settings *s, struct catalogue *c)
 	json_set_i64(j, "id", id);
 	json_set_str(j, "name", name.data);
 	buf_free(&name);
-	return verbs_finish(j != NULL && id >= 0 ? one_dataset(j) : NULL,
-			    STATUS_OK, &err);
+	next_after(s, c, id, &err,
+		   err.kind == ERROR_SYSTEM ? "scr_index --add"
+					    : report_check(REPORT_CHECK_BUILD,
+							   false, s->checksums),
+		   next);
+	return finish_one(id >= 0 ? j : NULL, next, STATUS_OK, &err);
 }
 
 /* --- Main --- */

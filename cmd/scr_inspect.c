@@ -17,6 +17,7 @@
 #include "opt.h"
 #include "path.h"
 #include "report/condition.h"
+#include "report/condition_next.h"
 #include "report/condition_text.h"
 #include "report/containers.h"
 #include "report/metafile.h"
@@ -105,6 +106,8 @@ show_one(struct inspect *in, struct overview *s, const struct overview_entry *e,
 
 	if (rc == 0)
 		rc = condition_check_containers(s, &in->look, &h, err);
+	if (rc == 0)
+		condition_next_remade(s, &h);
 	in->status = error_worse_status(in->status, h.status);
 	if (rc == 0 && app_json())
 		json_push(list, condition_json(&h, true, in->choice.all_files));
@@ -262,7 +265,7 @@ show_group(struct inspect *in, const struct locate_group *g, bool detail,
 	   struct table *t, struct buf *reasons, struct error *err)
 {
 	struct condition h;
-	int rc = condition_check_group(g, &in->look, &h, err);
+	int rc = condition_check_group(g, in->prefix, &in->look, &h, err);
 
 	in->status = error_worse_status(in->status, h.status);
 	/* Without a plan there are no details. */

@@ -5,15 +5,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app.h"
 #include "buf.h"
 #include "catalogue/catalogue.h"
 #include "conf.h"
+#include "dir.h"
 #include "error.h"
 #include "hostlist.h"
 #include "json.h"
+#include "meta/dataset_dir.h"
+#include "meta/index.h"
 #include "opt.h"
 #include "path.h"
 #include "report/hint.h"
@@ -226,34 +230,80 @@ print_times(const struct scavenge *s)
 		  s->seconds[SCAVENGE_BUILD], s->seconds[SCAVENGE_PACK]);
 }
 
-/* After a loss the next step is to look at what is left. */
+/* Is the dataset lost as far as the caches show, and not just unknown? */
 static bool
-has_next(const struct settings *set, int status)
+is_lost(const struct salvage_dataset *d)
 {
-	return !set->plan &&
-	       (status == STATUS_LOST || status == STATUS_DAMAGED);
+	return d->state == SALVAGE_LOST && !d->done && !d->unfinished &&
+	       d->taken == SALVAGE_FREE && !scavenge_is_unknown(d);
+}
+
+static bool
+has_dir(struct catalogue *c, int64_t id)
+{
+	const int scr = catalogue_scr_fd(c);
+	char name[DATASET_DIR_NAME];
+	struct stat st;
+
+	snprintf(name, sizeof(name), DATASET_DIR_FMT, id);
+	return scr >= 0 && dir_stat(scr, name, &st, 0) == 0;
+}
+
+/* The command for a dataset that is lost in the caches; NULL: nothing of it is
+ * on the prefix.  A report would name this command again. */
+static const char *
+after_loss(const struct scavenge *s, const struct salvage_dataset *d)
+{
+	struct index_entry e;
+
+	if (s->index != NULL && index_find_id(s->index, d->id, &e, NULL) == 0)
+		return e.complete == 1 ? "scr_inspect" : "scr_index --drop";
+	if (!has_dir(s->prefix, d->id))
+		return NULL;
+	/* With the rest of the caches, it may be rebuilt. */
+	return s->o->only == d->id ? "scr_index --delete" : "scr_postrun --id";
+}
+
+/* Find the command to run after a loss; "": there is none.  If nothing of the
+ * lost datasets is on the prefix, it shows from what the next job restarts. */
+static void
+find_next(const struct scavenge *s, const struct settings *set, int status,
+	  char *to, size_t size)
+{
+	const char *command = NULL;
+
+	to[0] = '\0';
+	if (set->plan || (status != STATUS_LOST && status != STATUS_DAMAGED))
+		return;
+	for (size_t i = s->plan.count; i-- > 0 && to[0] == '\0';) {
+		const struct salvage_dataset *d = &s->plan.datasets[i];
+
+		command = is_lost(d) ? after_loss(s, d) : NULL;
+		if (command != NULL)
+			report_next(command, s->prefix, d->id, to, size);
+	}
+	if (to[0] == '\0' && catalogue_restart_point(s->prefix) > 0)
+		report_command("scr_index", s->job->prefix, NULL, to, size);
 }
 
 static void
-answer(const struct scavenge *s, const struct settings *set)
+answer(const struct scavenge *s, const char *next)
 {
 	struct json *j = report_scavenge_json(s);
-	char next[4096 + 64];
 
-	if (has_next(set, scavenge_status(s)))
-		json_set_str(j, "next",
-			     report_command("scr_inspect", s->job->prefix, NULL,
-					    next, sizeof(next)));
+	if (next[0] != '\0')
+		json_set_str(j, "next", next);
 	app_answer(j);
 }
 
 static int
-print_result(const struct scavenge *s, const struct settings *set)
+print_result(const struct scavenge *s, const struct settings *set,
+	     const char *next)
 {
 	struct buf text = BUF_INIT;
 
 	if (app_json()) {
-		answer(s, set);
+		answer(s, next);
 		return STATUS_OK;
 	}
 	if (set->plan)
@@ -285,33 +335,26 @@ print_room(const struct scavenge *s)
 	}
 }
 
-/* After a loss, print the command that shows what is left. */
-static void
-print_next(const struct scavenge *s, const struct settings *set, int status)
-{
-	char command[4096 + 64];
-
-	if (!app_json() && has_next(set, status))
-		app_warn("next: %s",
-			 report_command("scr_inspect", s->job->prefix, NULL,
-					command, sizeof(command)));
-}
-
 static int
 work(const struct settings *set, struct job *job,
      const struct scavenge_options *o, struct error *err)
 {
 	struct scavenge s;
 	int rc = scavenge_open(&s, job, o, err), status = STATUS_OK;
+	char next[4096 + 64] = "";
 
 	if (rc == 0)
 		rc = set->plan ? scavenge_forecast(&s, err)
 			       : scavenge_run(&s, err);
-	if (rc == 0)
-		status = error_worse_status(scavenge_status(&s),
-					    print_result(&s, set));
+	if (rc == 0) {
+		status = scavenge_status(&s);
+		find_next(&s, set, status, next, sizeof(next));
+		status =
+			error_worse_status(status, print_result(&s, set, next));
+	}
 	print_room(&s);
-	print_next(&s, set, status);
+	if (next[0] != '\0' && !app_json())
+		app_warn("next: %s", next);
 	print_times(&s);
 	scavenge_close(&s);
 	return status;

@@ -16,7 +16,6 @@
 #include "error.h"
 #include "find/subject.h"
 #include "json.h"
-#include "meta/index.h"
 #include "opt.h"
 #include "path.h"
 #include "report/hint.h"
@@ -61,16 +60,24 @@ static const struct app_info info = {
 
 /* --- The work --- */
 
+/* What the command to run next depends on. */
+struct outcome {
+	struct next_case next;
+	char obstacle[RENAMED_MAX];
+};
+
 /* Mark damage found by --deep as lost, so that it is rebuilt.  Fails if the
  * damaged file cannot be identified. */
 static int
-mark_deep(const struct settings *s, struct plan *p, struct error *err)
+mark_deep(const struct settings *s, struct plan *p, bool *undecided,
+	  struct error *err)
 {
 	struct deep_result r = { .nfindings = 0 };
 	int rc = 0;
 
 	if (deep_check(p, &s->look.work, &r, err) < 0)
 		return -1;
+	*undecided = deep_undecided(&r);
 	for (size_t i = 0; rc == 0 && i < r.nfindings; i++) {
 		const struct deep_finding *f = &r.findings[i];
 		struct error why = ERROR_INIT;
@@ -233,7 +240,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 /* `c` is that of the prefix, NULL if the dataset is in caches. */
 static int
 work_on(const struct settings *s, struct subject *t, struct catalogue *c,
-	struct json *j, struct error *err)
+	struct json *j, struct outcome *o, struct error *err)
 {
 	struct plan *p = NULL;
 	int64_t replaced = 0;
@@ -252,11 +259,12 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 		return error_status(err->kind);
 	}
 	if (catalogue_refuse_unproved(p, replaced, err) < 0 ||
-	    (s->deep && mark_deep(s, p, err) < 0)) {
+	    (s->deep && mark_deep(s, p, &o->next.undecided, err) < 0)) {
 		status = error_status(err->kind);
 		goto out;
 	}
 	status = plan_status(p);
+	plan_obstacle(p, o->obstacle, sizeof(o->obstacle));
 	if (status == STATUS_OK && !s->dry_run &&
 	    rebuild_finish(p, &s->look.work, err) < 0) {
 		status = error_status(err->kind);
@@ -315,39 +323,48 @@ make_safe(const struct settings *s, const struct subject *t,
 	return STATUS_OK;
 }
 
-/* Print the command to run next, if there is one. */
+/* Find the command to run next; "": there is none.  `why`: what stopped the
+ * rebuild. */
 static void
-print_next(const struct settings *s, const struct subject *t,
-	   struct catalogue *c, struct json *j, struct next_case n, bool failed)
+find_next(const struct settings *s, const struct subject *t,
+	  struct catalogue *c, struct next_case n, enum error_kind why,
+	  char next[static ERROR_TEXT_MAX])
 {
-	struct error why = ERROR_INIT;
-	struct index *ix = NULL;
-	char next[ERROR_TEXT_MAX];
+	const char *command = NULL;
 
-	if (c == NULL || n.status == STATUS_USAGE)
-		return;
+	next[0] = '\0';
 	/* What was found, what stopped a rebuild, as a full disk, or what
 	 * --protect needs first. */
-	if (!n.barred && (s->dry_run || n.status == STATUS_FAILED ||
-			  (s->protect != NULL && n.status == STATUS_DAMAGED)))
-		n.mend = s->deep && s->checksums
-				 ? "scr_rebuild --deep --checksums"
-			 : s->deep	? "scr_rebuild --deep"
-			 : s->checksums ? "scr_rebuild --checksums"
-					: "scr_rebuild";
-	if (n.status == STATUS_LOST) {
-		/* A report also knows the records that no rebuild uses. */
-		report_next(s->deep	   ? "scr_inspect --deep"
-			    : s->checksums ? "scr_inspect --checksums"
-					   : "scr_inspect",
-			    c, t->id, next, sizeof(next));
-	} else {
-		ix = catalogue_read(c, &why);
-		index_newest(ix, n.newest);
-		report_next_step(c, ix, t->id, &n, next, sizeof(next));
-		index_free(ix);
+	if (!n.barred && !n.undecided &&
+	    (s->dry_run || n.status == STATUS_FAILED ||
+	     (s->protect != NULL && n.status == STATUS_DAMAGED)))
+		command = report_check(REPORT_CHECK_REBUILD, s->deep,
+				       s->checksums);
+	/* A report also knows the records that no rebuild uses, and other
+	 * nodes. */
+	if (n.status == STATUS_LOST || why == ERROR_ABSENT ||
+	    (t->kind == SUBJECT_CACHES && command == NULL))
+		command = report_check(REPORT_CHECK_INSPECT, s->deep,
+				       s->checksums);
+	if (n.status == STATUS_USAGE || (s->dry_run && n.status == STATUS_OK))
+		return;
+	if (t->kind == SUBJECT_CACHES && n.status != STATUS_OK) {
+		report_next_dirs(command, t->dirs, t->ndirs, n.obstacle, next,
+				 ERROR_TEXT_MAX);
+	} else if (c != NULL &&
+		   (n.status == STATUS_LOST || why == ERROR_ABSENT)) {
+		report_next(command, c, t->id, next, ERROR_TEXT_MAX);
+	} else if (c != NULL) {
+		n.mend = command;
+		report_next_now(c, t->id, &n, next, ERROR_TEXT_MAX);
 	}
-	if (next[0] == '\0' || (s->dry_run && n.status == STATUS_OK))
+}
+
+/* Print the command to run next, if there is one. */
+static void
+print_next(const char *next, struct json *j, bool failed)
+{
+	if (next[0] == '\0')
 		return;
 	if (j != NULL)
 		json_set_str(j, "next", next);
@@ -364,8 +381,9 @@ run(struct settings *s, const char *const *args, size_t count)
 	struct json *j = app_json() ? json_new_object() : NULL;
 	struct subject t;
 	struct catalogue *c = NULL;
-	struct next_case next = { .status = STATUS_FAILED };
-	bool failed = false;
+	struct outcome o = { .next.status = STATUS_FAILED };
+	enum error_kind why = ERROR_NONE;
+	char next[ERROR_TEXT_MAX];
 	int status = STATUS_FAILED;
 	int rc = s->by_hand >= 0
 			 ? subject_find_files(&t, s->prefix,
@@ -387,21 +405,24 @@ run(struct settings *s, const char *const *args, size_t count)
 	if (rc == 0 && (s->dry_run || subject_lock(&t, &s->look, &err) == 0) &&
 	    app_work_start(&s->look.work, s->jobs, "rebuild", &err) == 0)
 		status = s->protect != NULL ? make_safe(s, &t, c, j, &err)
-					    : work_on(s, &t, c, j, &err);
+					    : work_on(s, &t, c, j, &o, &err);
 	else
 		status = error_status(err.kind);
 	app_work_end(&s->look.work);
 	if (c != NULL)
 		report_remedy(&err, c, t.id);
-	failed = err.kind != ERROR_NONE;
+	why = err.kind;
 	/* The status is that of the data, the error that of a set. */
-	next.kept = status == STATUS_DAMAGED && err.kind == ERROR_LOST;
-	next.status = status;
-	next.barred = err.errnum == EACCES;
+	o.next.kept = status == STATUS_DAMAGED && err.kind == ERROR_LOST;
+	o.next.status = status;
+	o.next.obstacle = o.obstacle;
+	o.next.barred = err.errnum == EACCES;
 	/* With --partial the status is not the one of the error. */
 	app_report(status, &err);
-	if (t.kind == SUBJECT_PREFIX)
-		print_next(s, &t, c, j, next, failed);
+	if (t.kind != SUBJECT_FILES) {
+		find_next(s, &t, c, o.next, why, next);
+		print_next(next, j, why != ERROR_NONE);
+	}
 	if (j != NULL)
 		app_answer(j);
 	catalogue_close(c);

@@ -131,6 +131,8 @@ find_next(const struct each *w, int64_t id, int status,
 	const struct next_case n = {
 		.status = status,
 		.mend = report_mend(r->mend, w->s->deep, w->s->checksums),
+		.undecided = r->undecided,
+		.obstacle = r->obstacle,
 		.was = r->was,
 		.is = r->is,
 		.newest = { w->newest[0], w->newest[1] },

@@ -138,11 +138,11 @@ act_on(struct build *b, const struct deep_result *r, struct error *err)
 	struct error why = ERROR_INIT;
 	int rc = 0;
 
+	b->out->undecided = deep_undecided(r);
 	for (size_t i = 0; i < r->nfindings; i++) {
 		const struct deep_finding *f = &r->findings[i];
 
 		deep_error(b->plan, f, &why);
-		b->out->undecided = f->unread == NULL && !deep_is_located(f);
 		if (!deep_is_located(f))
 			return error_as(err, &why, "%s: %s", b->dir.name,
 					why.text);
@@ -521,6 +521,8 @@ catalogue_build(struct catalogue *c, int64_t id,
 	c->building = 0;
 	if (rc < 0)
 		out->status = error_status(why.kind);
+	if (b.plan != NULL)
+		plan_obstacle(b.plan, out->obstacle, sizeof(out->obstacle));
 	forget_plan(&b);
 	catalogue_desc_free(&b.desc);
 	if (b.have_old || b.old.arena != NULL)

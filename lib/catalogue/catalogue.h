@@ -67,6 +67,9 @@ const char *catalogue_notice(const struct catalogue *c);
  */
 struct index *catalogue_read(struct catalogue *c, struct error *err);
 
+/* The same, but the notice stays that of the last read or change. */
+struct index *catalogue_read_quietly(struct catalogue *c, struct error *err);
+
 /* May the index have an entry of dataset `id`?  Also if it cannot be read. */
 bool catalogue_may_list(struct catalogue *c, int64_t id);
 
@@ -154,6 +157,9 @@ struct plan *catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 			    const struct catalogue_options *o,
 			    struct error *err);
 
+/* Maximum length of the path of a directory that the user has to move. */
+#define RENAMED_MAX 1024
+
 /* The step that repairs all damage found. */
 enum verify_mend {
 	MEND_NONE,  /* nothing is damaged, or only the user can mend it */
@@ -177,6 +183,7 @@ struct build_result {
 	char map_flaw[ERROR_TEXT_MAX];
 	/* data and redundancy differ, and it is unknown which is wrong */
 	bool undecided;
+	char obstacle[RENAMED_MAX]; /* of plan_obstacle() */
 	bool dry_run;
 };
 
@@ -207,9 +214,6 @@ int catalogue_add(struct catalogue *c, int64_t id,
 
 /* --- Verify --- */
 
-/* Maximum length of the paths of a renamed directory. */
-#define RENAMED_MAX 1024
-
 struct verify_result {
 	/* STATUS_OK; STATUS_DAMAGED: catalogue_build() can repair it;
 	 * STATUS_LOST; STATUS_FAILED: a file could not be read */
@@ -230,6 +234,8 @@ struct verify_result {
 	/* A directory that was renamed by hand, and its new name, below the
 	 * prefix; "": none, or too long. */
 	char was[RENAMED_MAX], is[RENAMED_MAX];
+	char obstacle[RENAMED_MAX]; /* of plan_obstacle() */
+	bool undecided;		    /* of deep_undecided() */
 };
 
 /* Called with a sentence for each problem. */
@@ -461,6 +467,11 @@ const char *catalogue_word(struct catalogue *c, const struct index *ix,
 			   int64_t id, char to[static WORD_ID_SIZE]);
 const char *catalogue_word_now(struct catalogue *c, int64_t id,
 			       char to[static WORD_ID_SIZE]);
+
+/* If the index lacks dataset `id`, but lists a newer one of its name, return
+ * that one; else 0.  An index has one dataset of a name. */
+int64_t catalogue_namesake(struct catalogue *c, const struct index *ix,
+			   int64_t id);
 
 /* Return the name of `e`, or "name:NAME" (in `scratch`) if the name alone does
  * not name it. */

@@ -345,9 +345,8 @@ catalogue_resolve(struct catalogue *c, const struct index *ix, const char *text,
 	return find(&(struct search){ c, ix, text, false }, err);
 }
 
-/* Read the index.  The notice stays that of the last read or change. */
-static struct index *
-read_quietly(struct catalogue *c, struct error *err)
+struct index *
+catalogue_read_quietly(struct catalogue *c, struct error *err)
 {
 	const struct buf notice = c->notice;
 	struct index *ix = NULL;
@@ -364,7 +363,7 @@ catalogue_resolve_now(struct catalogue *c, const char *text, bool all,
 		      struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct index *ix = read_quietly(c, &why);
+	struct index *ix = catalogue_read_quietly(c, &why);
 	int64_t id = -1;
 
 	if (ix != NULL || why.kind == ERROR_ABSENT)
@@ -373,6 +372,24 @@ catalogue_resolve_now(struct catalogue *c, const char *text, bool all,
 		error_pass(err, &why);
 	index_free(ix);
 	return id;
+}
+
+int64_t
+catalogue_namesake(struct catalogue *c, const struct index *ix, int64_t id)
+{
+	const struct catalogue_unnamed *u = NULL;
+	const struct unnamed *d = NULL;
+	struct index_entry e;
+
+	if (ix == NULL || index_find_id(ix, id, &e, NULL) == 0)
+		return 0;
+	u = unnamed(c, ix, c->unnamed != NULL && c->unnamed->all, NULL);
+	d = u != NULL ? entry_of(u, u->count, id) : NULL;
+	return d != NULL && d->name != NULL &&
+			       index_find_name(ix, d->name, &e, NULL) == 0 &&
+			       e.id > id
+		       ? e.id
+		       : 0;
 }
 
 /* --- From datasets to words --- */
@@ -395,7 +412,7 @@ const char *
 catalogue_word_now(struct catalogue *c, int64_t id,
 		   char to[static WORD_ID_SIZE])
 {
-	struct index *ix = read_quietly(c, NULL);
+	struct index *ix = catalogue_read_quietly(c, NULL);
 
 	catalogue_word(c, ix, id, to);
 	index_free(ix);

@@ -79,6 +79,7 @@ static void
 report_files(struct verify *v, const struct plan *p)
 {
 	v->out->files = p->nfiles;
+	plan_obstacle(p, v->out->obstacle, sizeof(v->out->obstacle));
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 
@@ -191,6 +192,7 @@ verify_deep(struct verify *v, struct plan *p, struct error *err)
 		verify_report(v, error_status(why.kind), "%s", why.text);
 		v->out->bad_files += r.findings[i].file != PLAN_NONE;
 	}
+	v->out->undecided = deep_undecided(&r);
 	v->out->deep_sets = r.sets_checked;
 	deep_free(&r);
 	return 0;

@@ -135,8 +135,7 @@ too_many(uint64_t size, uint64_t n, struct error *err)
 {
 	return error_set(err, ERROR_USAGE,
 			 "container size of %" PRIu64 " bytes needs %" PRIu64
-			 " containers: use a larger "
-			 "size",
+			 " containers: use a larger size",
 			 size, n);
 }
 

@@ -79,6 +79,7 @@ by_caches(struct subject *s, struct error *err)
 				 "one",
 				 s->caches.count, g->id, g->job);
 	s->kind = SUBJECT_CACHES;
+	s->prefix = NULL; /* in which its name was looked up */
 	s->id = g->id;
 	s->dirs = g->dirs;
 	s->ndirs = g->ndirs;

@@ -422,7 +422,7 @@ condition_check_old(struct overview *s, const char *word,
 /* --- In caches --- */
 
 int
-condition_check_group(const struct locate_group *g,
+condition_check_group(const struct locate_group *g, const char *prefix,
 		      const struct catalogue_options *o, struct condition *out,
 		      struct error *err)
 {
@@ -432,13 +432,18 @@ condition_check_group(const struct locate_group *g,
 		.work = &o->work,
 	};
 	struct error why = ERROR_INIT;
+	int rc = 0;
 
-	*out = (struct condition){ .id = g->id, .group = g };
+	*out = (struct condition){ .id = g->id, .group = g, .prefix = prefix };
 	out->plan = plan_caches(g->dirs, g->ndirs, &po, &why);
-	if (out->plan == NULL)
-		return could_not(out, o, &why, err);
-	judge_plan(out, o);
-	return check_deep(out, o, err);
+	if (out->plan == NULL) {
+		rc = could_not(out, o, &why, err);
+	} else {
+		judge_plan(out, o);
+		rc = check_deep(out, o, err);
+	}
+	condition_next_group(out, o);
+	return rc;
 }
 
 void

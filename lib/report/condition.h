@@ -36,6 +36,7 @@ struct condition {
 	/* the command that repairs all damage: see report_build(); NULL: none
 	 * does */
 	const char *mend;
+	int64_t namesake;  /* catalogue_namesake(), of a whole dataset; or 0 */
 	struct plan *plan; /* NULL: its files are known from a rank2file only */
 	struct verify_result verify; /* valid without a plan */
 	struct buf problems;	     /* its problems, one line each */
@@ -74,8 +75,9 @@ int condition_check_old(struct overview *s, const char *word,
 			const struct catalogue_options *o,
 			struct condition *out, struct error *err);
 
-/* Check a dataset in caches.  Errors as condition_check(). */
-int condition_check_group(const struct locate_group *g,
+/* Check a dataset in caches; `prefix` (or NULL) is the one for its next step.
+ * Errors as condition_check(). */
+int condition_check_group(const struct locate_group *g, const char *prefix,
 			  const struct catalogue_options *o,
 			  struct condition *out, struct error *err);
 void condition_fini(struct condition *h);

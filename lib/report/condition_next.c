@@ -4,7 +4,8 @@
  */
 #include "report/condition_next.h"
 
-#include <stddef.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #include "report/condition.h"
 #include "report/containers.h"
@@ -40,6 +41,7 @@ condition_next(const struct overview *s, struct condition *h)
 	/* NULL: more is wrong than the plan has. */
 	const struct plan *plan =
 		h->problems.len == 0 && h->deep.nfindings == 0 ? h->plan : NULL;
+	char obstacle[RENAMED_MAX] = "";
 	const struct next_case n = {
 		.status = h->status,
 		.absent = h->absent,
@@ -50,12 +52,22 @@ condition_next(const struct overview *s, struct condition *h)
 				 : h->containers != NULL),
 		.packed = h->packed || h->containers != NULL,
 		.mend = h->mend,
+		.undecided = deep_undecided(&h->deep),
 		.was = h->verify.was,
 		.is = h->verify.is,
+		.obstacle = obstacle,
 		.newest = { s->newest[0], s->newest[1] },
 	};
 
 	h->next[0] = '\0';
+	if (h->plan != NULL)
+		plan_obstacle(h->plan, obstacle, sizeof(obstacle));
+	if (h->status == STATUS_OK)
+		h->namesake = catalogue_namesake(s->catalogue, s->index, h->id);
+	if (h->namesake > 0)
+		snprintf(h->why, sizeof(h->why),
+			 "not in the index: dataset %" PRId64 " has its name",
+			 h->namesake);
 	if (h->status == STATUS_FAILED && h->plan != NULL &&
 	    report_chmod(h->plan, h->next, sizeof(h->next))[0] != '\0')
 		return;
@@ -68,4 +80,39 @@ condition_next(const struct overview *s, struct condition *h)
 	else
 		report_next_step(s->catalogue, s->index, h->id, &n, h->next,
 				 sizeof(h->next));
+}
+
+void
+condition_next_group(struct condition *h, const struct catalogue_options *o)
+{
+	const char *command = NULL;
+	char obstacle[RENAMED_MAX] = "";
+
+	h->next[0] = '\0';
+	if (h->status == STATUS_OK)
+		return;
+	if (h->plan != NULL)
+		plan_obstacle(h->plan, obstacle, sizeof(obstacle));
+	if (h->status == STATUS_FAILED)
+		command = report_check(REPORT_CHECK_INSPECT, o->deep,
+				       o->checksums);
+	else if (h->mend != NULL)
+		command = report_check(REPORT_CHECK_REBUILD, o->deep,
+				       o->checksums);
+	/* What is not here may be on other nodes. */
+	if (command == NULL)
+		report_command("scr_postrun", h->prefix, NULL, h->next,
+			       sizeof(h->next));
+	else
+		report_next_dirs(command, h->group->dirs, h->group->ndirs,
+				 obstacle, h->next, sizeof(h->next));
+}
+
+void
+condition_next_remade(const struct overview *s, struct condition *h)
+{
+	if (s->remade && h->status == STATUS_OK && h->next[0] == '\0' &&
+	    h->namesake == 0)
+		report_next(report_check(REPORT_CHECK_BUILD, false, false),
+			    s->catalogue, h->id, h->next, sizeof(h->next));
 }

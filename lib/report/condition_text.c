@@ -220,7 +220,8 @@ report_reasons(const struct condition *h, struct buf *out)
 	if (e != NULL && e->indexed && !e->valid)
 		buf_printf(out, "  %sin the index as NO: %s\n", dataset,
 			   e->reason);
-	if (e != NULL && e->has_dir && !e->indexed && is_fit(h))
+	if (e != NULL && e->has_dir && !e->indexed && is_fit(h) &&
+	    h->namesake == 0)
 		buf_printf(out, "  %snot in the index\n", dataset);
 	put_next(h, out);
 }
@@ -298,8 +299,8 @@ report_causes(const struct condition *h, struct buf *out)
 		return;
 	while ((line = str_line(&at, &len)) != NULL)
 		buf_printf(out, "  because     %.*s\n", (int)len, line);
-	if (h->problems.len == 0 && !h->deep_done &&
-	    h->status != plan_data_status(h->plan))
+	if (h->namesake > 0 || (h->problems.len == 0 && !h->deep_done &&
+				h->status != plan_data_status(h->plan)))
 		buf_printf(out, "  because     %s\n",
 			   str_printable(text, sizeof(text), h->why));
 }

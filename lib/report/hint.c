@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "buf.h"
 #include "error.h"
@@ -93,6 +94,27 @@ report_next(const char *command, struct catalogue *c, int64_t id, char *to,
 }
 
 const char *
+report_check(enum report_check what, bool deep, bool checksums)
+{
+	static const char *const commands[][4] = {
+		[REPORT_CHECK_BUILD] = { "scr_index --build",
+					 "scr_index --checksums --build",
+					 "scr_index --deep --build",
+					 "scr_index --deep --checksums --build" },
+		[REPORT_CHECK_REBUILD] = { "scr_rebuild",
+					   "scr_rebuild --checksums",
+					   "scr_rebuild --deep",
+					   "scr_rebuild --deep --checksums" },
+		[REPORT_CHECK_INSPECT] = { "scr_inspect",
+					   "scr_inspect --checksums",
+					   "scr_inspect --deep",
+					   "scr_inspect --deep --checksums" },
+	};
+
+	return commands[what][2 * deep + checksums];
+}
+
+const char *
 report_mend(enum verify_mend mend, bool deep, bool checksums)
 {
 	switch (mend) {
@@ -101,9 +123,7 @@ report_mend(enum verify_mend mend, bool deep, bool checksums)
 	case MEND_UNPACK:
 		return "scr_container --force unpack";
 	case MEND_BUILD:
-		return deep	   ? "scr_index --deep --build"
-		       : checksums ? "scr_index --checksums --build"
-				   : "scr_index --build";
+		return report_check(REPORT_CHECK_BUILD, deep, checksums);
 	case MEND_NONE:
 		break;
 	}
@@ -145,6 +165,9 @@ give_up(const struct index *ix, const struct index_entry *e, bool indexed,
 		*id = other;
 		return "scr_index --current";
 	}
+	/* All data may be right. */
+	if (n->undecided)
+		return NULL;
 	/* --drop removes no file. */
 	return indexed ? "scr_index --drop" : "scr_index --delete";
 }
@@ -164,6 +187,68 @@ move_back(const char *prefix, const struct next_case *n, char *to, size_t size)
 	buf_free(&back);
 	mem_free(a);
 	return to;
+}
+
+/* Write "mv DIR DIR.old && ", if a directory is in the way.  Returns its
+ * length. */
+static size_t
+clear_way(const char *obstacle, char *to, size_t size)
+{
+	char *a = NULL, *b = NULL;
+	struct buf away = BUF_INIT;
+	struct stat st;
+	int n = 0;
+
+	to[0] = '\0';
+	if (obstacle == NULL || obstacle[0] == '\0')
+		return 0;
+	a = mem_alloc(QUOTED_MAX, 2);
+	b = a != NULL ? a + QUOTED_MAX : a;
+	for (int i = 0; a != NULL && (i == 0 || lstat(away.data, &st) == 0);
+	     i++) {
+		buf_clear(&away);
+		if (buf_printf(&away, i > 0 ? "%s.old%d" : "%s.old", obstacle,
+			       i) < 0)
+			goto out;
+	}
+	if (a != NULL)
+		n = snprintf(to, size, "mv %s %s && ", quote(obstacle, a),
+			     quote(away.data, b));
+out:
+	buf_free(&away);
+	mem_free(a);
+	return n > 0 && (size_t)n < size ? (size_t)n : 0;
+}
+
+char *
+report_next_dirs(const char *command, const char *const *dirs, size_t ndirs,
+		 const char *obstacle, char *to, size_t size)
+{
+	char *word = mem_alloc(QUOTED_MAX, 1);
+	size_t len = clear_way(obstacle, to, size), n = 0;
+
+	report_command(command, NULL, NULL, to + len, size - len);
+	len += strlen(to + len);
+	for (size_t i = 0; i < ndirs && word != NULL && len < size; i++) {
+		n = (size_t)snprintf(to + len, size - len, " %s",
+				     quote(dirs[i], word));
+		len += n;
+	}
+	/* Those of many nodes do not fit: a scavenge finds them. */
+	if (word == NULL || len >= size)
+		report_command("scr_postrun", NULL, NULL, to, size);
+	mem_free(word);
+	return to;
+}
+
+/* Keep the dataset out of the index, in which a newer one has its name. */
+static const char *
+yield(const char *command, const struct next_case *n)
+{
+	if (command == NULL || !str_starts(command, "scr_index ") ||
+	    !str_ends(command, "--build"))
+		return command;
+	return n->status == STATUS_DAMAGED ? n->rebuild : NULL;
 }
 
 char *
@@ -199,6 +284,7 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	struct index_entry e = { .id = id, .complete = -1 };
 	const bool indexed = ix != NULL && index_find_id(ix, id, &e, NULL) == 0;
 	const char *command = n->mend;
+	size_t len = 0;
 
 	to[0] = '\0';
 	if (n->was != NULL && n->was[0] != '\0')
@@ -221,5 +307,24 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	else if (n->status == STATUS_OK && command == NULL &&
 		 (!indexed || !index_entry_valid(&e)))
 		command = "scr_index --build";
-	return command != NULL ? command_for(c, ix, command, id, to, size) : to;
+	if (!indexed && catalogue_namesake(c, ix, id) > 0)
+		command = yield(command, n);
+	if (command != NULL) {
+		len = clear_way(n->obstacle, to, size);
+		command_for(c, ix, command, id, to + len, size - len);
+	}
+	return to;
+}
+
+char *
+report_next_now(struct catalogue *c, int64_t id, const struct next_case *n,
+		char *to, size_t size)
+{
+	struct index *ix = catalogue_read_quietly(c, NULL);
+	struct next_case now = *n;
+
+	index_newest(ix, now.newest);
+	report_next_step(c, ix, id, &now, to, size);
+	index_free(ix);
+	return to;
 }

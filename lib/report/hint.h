@@ -26,6 +26,16 @@ char *report_command(const char *command, const char *prefix, const char *word,
 char *report_next(const char *command, struct catalogue *c, int64_t id,
 		  char *to, size_t size);
 
+enum report_check {
+	REPORT_CHECK_BUILD,   /* scr_index --build */
+	REPORT_CHECK_REBUILD, /* scr_rebuild */
+	REPORT_CHECK_INSPECT, /* scr_inspect */
+};
+
+/* The command of report_command() that looks for damage, or repairs it, with
+ * the options that find what a check with these found. */
+const char *report_check(enum report_check what, bool deep, bool checksums);
+
 /* The command of report_command() that repairs the damage found by a check of
  * this kind; NULL: none does. */
 const char *report_mend(enum verify_mend mend, bool deep, bool checksums);
@@ -42,21 +52,34 @@ struct next_case {
 	bool packed;	  /* with `kept`: unpacking drops what is damaged */
 	const char *mend; /* the command that repairs all damage; if the status
 			     is unknown, the one to run again; or NULL */
+	/* data and redundancy differ, and it is unknown which is wrong:
+	 * another checkpoint becomes the current one, but it is kept */
+	bool undecided;
 	/* a directory below the prefix that was renamed: its old name and the
 	 * new one; NULL or "": none */
 	const char *was, *is;
-	int64_t newest[2]; /* of index_newest() */
+	const char *obstacle; /* of plan_obstacle(); NULL or "": none */
+	int64_t newest[2];    /* of index_newest() */
 };
+
+/* The same for a dataset in caches, which `dirs` name. */
+char *report_next_dirs(const char *command, const char *const *dirs,
+		       size_t ndirs, const char *obstacle, char *to,
+		       size_t size);
 
 /*
  * Write the one command to run next for dataset `id` that is not whole, or not
  * in the index: repair it; if it is lost, restart from the newest other
  * checkpoint, drop it from the index, delete it; look again if it is unknown.
- * "" if there is nothing to do.  `ix`: NULL if there is no index.  Returns
- * `to`.
+ * A dataset is not added to the index in place of a newer one of its name.  ""
+ * if there is nothing to do.  `ix`: NULL if there is no index.  Returns `to`.
  */
 char *report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 		       const struct next_case *n, char *to, size_t size);
+
+/* The same, with the index read now, and the newest datasets in it. */
+char *report_next_now(struct catalogue *c, int64_t id,
+		      const struct next_case *n, char *to, size_t size);
 
 /* Write the command that lets their owner read the files of the plan, or "" if
  * the owner may read all of them.  Returns `to`. */

@@ -15,6 +15,7 @@
 #include "mem.h"
 #include "meta/dataset.h"
 #include "report/containers.h"
+#include "report/hint.h"
 #include "report/report_impl.h"
 #include "rescue/deep.h"
 #include "rescue/rebuild.h"
@@ -441,16 +442,16 @@ report_summary(struct plan *p, const struct dataset *d,
 const char *
 report_rebuild(const struct plan *p)
 {
+	bool wrong = false;
+
 	if (plan_status(p) != STATUS_DAMAGED)
 		return NULL;
-	for (size_t i = 0; i < p->nfiles; i++)
-		if (p->files[i].state == FILE_WRONG_CRC)
-			return "scr_rebuild --checksums";
+	for (size_t i = 0; i < p->nfiles && !wrong; i++)
+		wrong = p->files[i].state == FILE_WRONG_CRC;
 	for (size_t i = 0; i < p->nsets; i++)
-		for (uint32_t m = 0; m < p->sets[i].n; m++)
-			if (p->sets[i].members[m].wrong_sum)
-				return "scr_rebuild --checksums";
-	return "scr_rebuild";
+		for (uint32_t m = 0; m < p->sets[i].n && !wrong; m++)
+			wrong = p->sets[i].members[m].wrong_sum;
+	return report_check(REPORT_CHECK_REBUILD, false, wrong);
 }
 
 void

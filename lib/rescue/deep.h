@@ -65,6 +65,9 @@ deep_is_located(const struct deep_finding *f)
 	return f->member != PLAN_NONE && (f->in_body || f->file != PLAN_NONE);
 }
 
+/* Do data and redundancy differ, and is it unknown which is wrong? */
+bool deep_undecided(const struct deep_result *r);
+
 /*
  * Mark in the plan what the check found wrong, so that its states and what it
  * tolerates take the damage into account.  A set whose wrong member is unknown

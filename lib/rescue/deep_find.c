@@ -245,6 +245,16 @@ suspects(const struct plan_set *s, char *to, size_t size)
 	return to;
 }
 
+bool
+deep_undecided(const struct deep_result *r)
+{
+	for (size_t i = 0; i < r->nfindings; i++)
+		if (r->findings[i].unread == NULL &&
+		    !deep_is_located(&r->findings[i]))
+			return true;
+	return false;
+}
+
 int
 deep_error(const struct plan *p, const struct deep_finding *f,
 	   struct error *err)
@@ -273,12 +283,14 @@ deep_error(const struct plan *p, const struct deep_finding *f,
 			err, ERROR_DAMAGED,
 			"set %u of %u (%s%s) is inconsistent: %llu byte%s, "
 			"the first at offset %llu of stripe %u; the wrong "
-			"member is unknown: one of the ranks%s",
+			"member is unknown: one of the ranks%s, its %s or its "
+			"parity",
 			s->number, s->sets, kind, over,
 			(unsigned long long)f->bytes,
 			f->bytes == 1 ? " differs" : "s differ",
 			(unsigned long long)f->first, f->stripe,
-			suspects(s, ranks, sizeof(ranks)));
+			suspects(s, ranks, sizeof(ranks)),
+			s->map ? "filemap" : "data");
 	m = &s->members[f->member];
 	if (f->in_body)
 		return error_set(err, ERROR_DAMAGED,

@@ -398,6 +398,10 @@ size_t plan_container_spare(const struct plan *p, bool rebuilt,
 bool plan_map_flaw(const struct plan *p, char *to, size_t size,
 		   bool *incomplete);
 
+/* Write the path of a directory that stands in the place of a file to be
+ * rebuilt, which fails until it is moved away; "" and false: there is none. */
+bool plan_obstacle(const struct plan *p, char *to, size_t size);
+
 /* plan_file_provable() for all files. */
 bool plan_provable(const struct plan *p);
 

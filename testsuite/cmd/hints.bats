@@ -141,8 +141,8 @@ each_hint()
 	assert_stderr_has "no job can" \
 		"scr_container -p 'it'\\''s p' unpack id:2 before"
 	try scr_index -p "$dir" --current id:2
-	assert_stderr_has \
-		"unpack it first: scr_container -p 'it'\\''s p' unpack id:2, or"
+	assert_stderr_has "unpack it first, or add --force" \
+		"next: scr_container -p 'it'\\''s p' unpack id:2"
 	# The environment has another prefix.
 	renew plain
 	cd "$dir"

@@ -64,6 +64,23 @@ follow() {
 	((${#taken[@]} <= 3)) || failed "more than three: ${taken[*]}"
 }
 
+# chase COMMAND...: run it, then what it names, and what that names, until nothing
+# is named.  Sets `taken`, the commands that were named.
+chase() {
+	local command
+
+	taken=()
+	try "$@"
+	while ((${#taken[@]} <= 3)); do
+		command=$(next_line)
+		[[ -n $command ]] || break
+		taken+=("$command")
+		echo "# $1: $command" >&3
+		try bash -c "$command"
+	done
+	((${#taken[@]} <= 3)) || failed "more than three: ${taken[*]}"
+}
+
 # whole ID: a job can restart from it, and its bytes are right.
 whole() {
 	try scr_index -p "$P" --verify --checksums "id:$1"
@@ -336,4 +353,246 @@ ends_whole() {
 	assert_status 1
 	assert_stderr_has "the datasets of the index are unknown"
 	[[ $output != *--build* ]]
+}
+
+# --- Ends of circles ---
+
+# cached TYPE ID LOST...: a checkpoint in the caches of four nodes.
+cached() {
+	"$GEN/gen_dataset" -q -p "$P" --nodes-dir nodes --layout cache -n 8 -m 4 \
+		-s 3000 -t "$1" --set-size 4 -i "$2" --name "ckpt.$2" \
+		--lose "$3"
+}
+
+@test "caches given as directories, which belong to no prefix" {
+	mkdir there && cd there
+	cached XOR 1 1
+	# The working directory is no prefix.
+	chase scr_inspect ../there/nodes
+	[[ ${#taken[@]} == 1 && ${taken[0]} == "scr_rebuild "*" ../there/"* ]] ||
+		failed "${taken[*]}"
+	try scr_inspect nodes
+	assert_status 0
+	rm -r nodes && cached XOR 1 1
+	chase scr_rebuild --dry-run nodes
+	[[ ${#taken[@]} == 1 ]]
+	try scr_inspect nodes
+	assert_status 0
+	# Too much is lost here: other nodes may have it.
+	rm -r nodes && cached XOR 1 1,2
+	chase scr_rebuild nodes
+	[[ ${taken[*]: -1} == scr_postrun ]] || failed "${taken[*]}"
+	try scr_inspect -p "$P" --json nodes
+	[[ $(jq -r '.caches[0].next' <<<"$output") == "scr_postrun -p $P" ]]
+	# More directories than fit into a command.
+	rm -r nodes
+	"$GEN/gen_dataset" -q -p "$P" --nodes-dir nodes --layout cache -n 40 \
+		-m 40 -s 30 -t XOR --set-size 4 -i 1 --lose 1
+	try scr_inspect nodes
+	[[ $(next_line) == scr_postrun ]] || failed "$(next_line)"
+}
+
+@test "two datasets of one name: the newer one stays in the index" {
+	local id k
+
+	for id in 1 2; do
+		"$GEN/gen_dataset" -q -p "$P" -n 4 -s 3000 --dir "d$id" -i "$id" \
+			--name ck --seed "$id" -t XOR -m 4
+	done
+	# The last command of these adds a dataset.
+	for id in 1 2; do
+		scr_index -q -p "$P" --build id:$id
+		k=0
+		while ((k++ < 3)); do
+			try scr_inspect -p "$P"
+			[[ -n $(next_line) ]] || break
+			bash -c "$(next_line)"
+		done
+		((k <= 2)) || failed "in turn"
+		[[ $(scr_index -p "$P" --json | jq '.datasets[].id') == 2 ]]
+	done
+	assert_output_has "dataset 1: not in the index: dataset 2 has its name"
+	try scr_inspect -p "$P" id:1
+	assert_output_has "not in the index: dataset 2 has its name"
+	[[ -z $(next_line) ]]
+	try scr_index -p "$P" --verify id:1
+	[[ -z $(next_line) ]]
+	# Damage of the older one is repaired; the index stays.
+	rm "$P/d1/rank_1.ckpt"
+	chase scr_inspect -p "$P" id:1
+	[[ ${taken[*]} == "scr_rebuild -p $P 1" ]] || failed "${taken[*]}"
+	try scr_inspect -p "$P" id:1
+	assert_status 0
+	# If the newer one is dropped, the older one is added.
+	scr_index -q -p "$P" --drop ck
+	try scr_inspect -p "$P" id:1
+	[[ $(next_line) == "scr_index -p $P --build 1" ]]
+}
+
+@test "a directory in the place of a file: moved away first" {
+	local at command
+
+	export SCR_PREFIX=$P
+	for at in ckpt.1/rank_1.ckpt .scr/scr.dataset.1/filemap_1 \
+		.scr/scr.dataset.1/reddesc.er.1.xor.grp_1_of_1.mem_2_of_4.redset; do
+		for command in "scr_inspect" "scr_index --build" \
+			"scr_index --verify" "scr_index --dry-run --build" \
+			"scr_rebuild" "scr_rebuild -n"; do
+			# Without --deep, scr_index does not open redundancy.
+			[[ $at != *redset || $command != scr_index* ]] || continue
+			rm -rf "$P" right.1
+			indexed 1
+			rm "$P/$at"
+			mkdir -p "$P/$at/kept" "$P/$at.old"
+			# shellcheck disable=SC2086 # several words
+			chase $command 1
+			[[ ${#taken[@]} == 1 ]] || failed "$command: ${taken[*]}"
+			[[ ${taken[0]} == "mv $P/$at $P/$at.old1 && scr_"* ]] ||
+				failed "$command: ${taken[*]}"
+			[[ -d $P/$at.old1/kept ]]
+			rm -r "$P/$at.old" "$P/$at.old1"
+			whole 1
+			try scr_inspect -p "$P" 1
+			assert_status 0
+		done
+	done
+}
+
+@test "lost in the caches alone: the scavenge does not send back to the report" {
+	local id cache=local/cache/genuser/scr.1000
+
+	export SCR_JOB_ID=1000 SCR_REMOTE=local SCR_CACHE_BASE=local/cache \
+		SCR_CNTL_BASE=local/cntl
+	SCR_NODELIST=$(uname -n)
+	export SCR_NODELIST
+	ln -s nodes/node0 local
+	for id in 1 2; do
+		"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache \
+			--nodes-dir nodes -t SINGLE -s 1000 --lose "" -i $id \
+			--time $((1700000000 + 1000 * id)) --name ckpt.$id \
+			--recorded-prefix "$PWD/p"
+	done
+	truncate -s 10 $cache/scr.dataset.2/rank_1.ckpt
+	chase scr_inspect -p p 2
+	[[ "${taken[*]}" == "scr_postrun -p p scr_index -p p" ]] ||
+		failed "${taken[*]}"
+	assert_output_has ckpt.1
+	# Nothing at all is left.
+	scr_index -q -p p --delete ckpt.1
+	truncate -s 10 $cache/scr.dataset.1/rank_1.ckpt
+	chase scr_postrun -p p
+	[[ ${#taken[@]} == 0 ]] || failed "${taken[*]}"
+	assert_status 4
+	# A part of it is on the prefix: with the rest, once; then that is all.
+	scr_postrun -p p --id 2 2>/dev/null || true
+	rm p/.scr/scr.dataset.2/filemap_1
+	chase scr_inspect -p p 2
+	[[ ${taken[*]} == "scr_postrun -p p"*"scr_index -p p --delete 2" ]] ||
+		failed "${taken[*]}"
+	[[ ! -e p/.scr/scr.dataset.2 ]]
+}
+
+@test "build, add and current of lost data: what is done about them" {
+	local command
+
+	indexed 1 2
+	rm "$P/.scr/flush.scr"
+	rm "$P"/ckpt.2/*
+	for command in "--build 2 --dry-run" "--build 2" "--add 2" \
+		"--current ckpt.2"; do
+		# shellcheck disable=SC2086 # several words
+		try scr_index -p "$P" $command
+		assert_status 4
+		[[ $(next_line) == "scr_inspect -p $P 2" ]] ||
+			failed "$(next_line)"
+		# shellcheck disable=SC2086 # several words
+		try scr_index -p "$P" --json $command
+		[[ $output == *'"next": "scr_inspect -p '* ]] || failed json
+	done
+	chase scr_index -p "$P" --build 2 --dry-run
+	[[ ${#taken[@]} -gt 1 ]] || failed "${taken[*]}"
+	follow 2
+	given_up 2
+	# What can be rebuilt.
+	rm "$P/ckpt.1/rank_1.ckpt"
+	for command in "--build 1 --dry-run" "--add 1" "--current 1"; do
+		# shellcheck disable=SC2086 # several words
+		try scr_index -p "$P" $command
+		assert_status 3
+		[[ $(next_line) == "scr_index -p $P --build 1" ]] ||
+			failed "$(next_line)"
+	done
+	chase scr_index -p "$P" --current 1
+	whole 1
+}
+
+@test "the metadata directory was deleted: each command leads on" {
+	local command
+
+	indexed 1 2
+	rm "$P/.scr/flush.scr"
+	scr_index -q -p "$P" --current ckpt.2
+	rm -r "$P/.scr/scr.dataset.2"
+	for command in scr_rebuild "scr_rebuild -n" "scr_index --build" \
+		"scr_index --add" "scr_index --current"; do
+		# shellcheck disable=SC2086 # several words
+		try ${command%% *} -p "$P" ${command#"${command%% *}"} 2
+		[[ $(next_line) == "scr_inspect -p $P 2" ]] ||
+			failed "$command: $(next_line)"
+	done
+	chase scr_rebuild -p "$P" 2
+	[[ ${taken[1]} == "scr_index -p $P --current 1" ]] || failed "${taken[*]}"
+	restarts_from ckpt.1
+	[[ -e $P/ckpt.2/rank_1.ckpt ]]
+}
+
+@test "a damaged index: the report of one dataset, too, names what writes it" {
+	local damage
+
+	for damage in "truncate -s 0" "truncate -s 40"; do
+		rm -rf "$P" right.*
+		indexed 1 2
+		$damage "$P/.scr/index.scr"
+		try scr_inspect -p "$P" 1
+		assert_status 3
+		[[ $(next_line) == "scr_index -p $P --build 1" ]] ||
+			failed "$(next_line)"
+		bash -c "$(next_line)"
+		# Entries of other datasets, and the damaged file, are kept.
+		try scr_inspect -p "$P"
+		assert_status 0
+		[[ $(scr_index -p "$P" --json | jq -c '[.datasets[].id]') == \
+		"[2,1]" ]]
+		[[ -e $P/.scr/index.scr.bak ]]
+	done
+}
+
+@test "data or parity is wrong: no job restarts from it, but it is kept" {
+	local file
+
+	indexed 1 2
+	rm "$P/.scr/flush.scr"
+	scr_index -q -p "$P" --current ckpt.2
+	file=$(echo "$P"/.scr/scr.dataset.2/reddesc.er.1.xor.*)
+	printf '\377\376\375' | dd of="$file" bs=1 conv=notrunc status=none \
+		seek=$(($(stat -c %s "$file") - 9))
+	cp -a "$P" wrong
+	for command in "scr_inspect --deep" "scr_index --deep --verify" \
+		"scr_index --deep --build" "scr_rebuild --deep" \
+		"scr_rebuild -n --deep"; do
+		rm -r "$P"
+		cp -a wrong "$P"
+		# shellcheck disable=SC2086 # several words
+		for want in "--current 1" ""; do
+			try ${command%% *} -p "$P" ${command#"${command%% *}"} 2
+			assert_status 3
+			[[ "$output$stderr" == *"its data or its parity"* ]] ||
+				failed "$command: facts"
+			[[ $(next_line) == "${want:+scr_index -p $P $want}" ]] ||
+				failed "$command: $want: $(next_line)"
+			bash -c "$(next_line)" 2>/dev/null
+		done
+		restarts_from ckpt.1
+		diff -r "right.2/ckpt.2" "$P/ckpt.2"
+	done
 }
