@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan.c - the steps that make a plan, its totals, and its messages.
+ * plan.c - the steps that make a plan, its totals, and its states.
  *
  * names -> filemaps -> sets over filemaps (rebuild lost filemaps in memory) ->
  * files -> states on disk -> sets over files -> verdicts.
  */
 #include "rescue/plan.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "container/packed.h"
 #include "error.h"
 #include "mem.h"
 #include "par.h"
 #include "rescue/plan_impl.h"
-#include "str.h"
 #include "work.h"
 
 /* --- Freeing --- */
@@ -334,30 +328,7 @@ plan_make(struct planner *w, struct error *err)
 	return why.kind == ERROR_NONE ? 0 : error_pass(err, &why);
 }
 
-/* --- Messages --- */
-
-const char *
-file_state_name(enum file_state s)
-{
-	static const char *const names[FILE_STATES] = {
-		"present",	   "missing",	     "wrong size",
-		"not a file",	   "wrong checksum", "cannot be read",
-		"never completed", "not in cache",
-	};
-
-	return (unsigned)s < FILE_STATES ? names[s] : "unknown";
-}
-
-const char *
-red_state_name(enum red_state s)
-{
-	static const char *const names[] = {
-		"present", "missing", "header damaged", "damaged", "unchecked",
-	};
-
-	return (unsigned)s < sizeof(names) / sizeof(names[0]) ? names[s]
-							      : "unknown";
-}
+/* --- States --- */
 
 bool
 plan_provable(const struct plan *p)
@@ -390,254 +361,4 @@ plan_data_status(const struct plan *p)
 	    p->maps_lost > p->maps_unplaced)
 		return plan_status(p);
 	return STATUS_DAMAGED;
-}
-
-static int
-compare_u32(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-const char *
-plan_ranks_in(struct arena *a, uint32_t *ranks, size_t count)
-{
-	struct buf text = BUF_INIT;
-	const char *out = NULL;
-
-	qsort(ranks, count, sizeof(*ranks), compare_u32);
-	for (size_t i = 0; i < count;) {
-		size_t end = i + 1;
-
-		while (end < count && ranks[end] <= ranks[end - 1] + 1)
-			end++;
-		if (buf_printf(&text, i ? " %u" : "%u", ranks[i]) < 0)
-			goto out;
-		if (ranks[end - 1] > ranks[i] &&
-		    buf_printf(&text,
-			       ranks[end - 1] > ranks[i] + 1 ? "-%u" : " %u",
-			       ranks[end - 1]) < 0)
-			goto out;
-		i = end;
-	}
-	out = arena_strdup(a, text.len ? text.data : "");
-out:
-	buf_free(&text);
-	return out;
-}
-
-const char *
-plan_ranks_text(struct plan *p, const uint32_t *ranks, size_t count)
-{
-	uint32_t *copy = mem_alloc(count + 1, sizeof(*copy));
-	const char *text = NULL;
-
-	if (copy != NULL && count > 0)
-		memcpy(copy, ranks, count * sizeof(*copy));
-	if (copy != NULL)
-		text = plan_ranks_in(p->arena, copy, count);
-	mem_free(copy);
-	return text != NULL ? text : "?";
-}
-
-/* Report a rank whose filemap is lost and that is in no set with remaining
- * files.  Sets are numbered by their first ranks.  So if whole sets are lost,
- * the first such rank belonged to the first of these sets. */
-static int
-lost_map(const struct plan *p, int64_t rank, struct error *err)
-{
-	for (size_t i = 0; i < p->nsets; i++) {
-		const struct plan_set *s = &p->sets[i];
-
-		if (s->n == 0 && s->map && s->verdict == SET_LOST)
-			return error_set(
-				err, ERROR_LOST,
-				"dataset %lld: no member is left of set %u of "
-				"%u (%s over filemaps), to which rank %lld "
-				"belongs; the files of %zu of %lld ranks are "
-				"unknown",
-				(long long)p->id, s->number, s->sets,
-				redset_type_name(s->type), (long long)rank,
-				p->maps_lost, (long long)p->nranks);
-	}
-	return error_set(
-		err, ERROR_LOST,
-		"dataset %lld: the filemap of rank %lld is lost (%s) and no "
-		"redundancy is left that could rebuild it; the files of %zu "
-		"of %lld ranks are unknown",
-		(long long)p->id, (long long)rank, p->ranks[rank].map.why,
-		p->maps_lost, (long long)p->nranks);
-}
-
-/* Report the first lost file or filemap that is in no set. */
-static int
-lost_outside(const struct plan *p, struct error *err)
-{
-	for (int64_t i = 0; i < p->nranks; i++) {
-		const struct plan_rank *r = &p->ranks[i];
-
-		if (r->map.fate == FATE_LOST)
-			return lost_map(p, i, err);
-		for (size_t f = 0; f < r->nfiles; f++) {
-			const struct plan_file *pf =
-				&p->files[r->first_file + f];
-
-			if (pf->fate == FATE_LOST)
-				return error_set(
-					err, ERROR_LOST,
-					"dataset %lld: %s of rank %lld: %s, "
-					"and no redundancy is left that could "
-					"rebuild it",
-					(long long)p->id, pf->path,
-					(long long)i,
-					file_state_name(pf->state));
-		}
-	}
-	return error_set(err, ERROR_LOST, "dataset %lld: data are lost",
-			 (long long)p->id);
-}
-
-/* Write "; NAME: problem" if a file of the set is present but damaged, because
- * the user may be able to repair it.  Else "". */
-static const char *
-first_problem(const struct plan *p, const struct plan_set *s, char *to,
-	      size_t size)
-{
-	const char *name = NULL, *why = NULL;
-
-	to[0] = '\0';
-	for (uint32_t i = 0; i < s->n && why == NULL; i++) {
-		const struct plan_member *m = &s->members[i];
-
-		name = m->name;
-		why = m->problem;
-		if (why == NULL && s->map && m->rank < p->nranks) {
-			name = p->ranks[m->rank].map.name;
-			why = p->ranks[m->rank].map.why;
-		}
-		if (name == NULL)
-			why = NULL; /* missing: nothing to repair */
-	}
-	if (why != NULL && str_starts(why, name))
-		snprintf(to, size, "; %s", why);
-	else if (why != NULL)
-		snprintf(to, size, "; %s: %s", name, why);
-	return to;
-}
-
-/* Write "; the files of 2 of 4 ranks are unknown" if filemaps are lost.  Else
- * "". */
-static const char *
-unknown_files(const struct plan *p, char *to, size_t size)
-{
-	to[0] = '\0';
-	if (p->maps_lost > p->maps_unplaced)
-		snprintf(to, size,
-			 "; the files of %zu of %lld ranks are unknown",
-			 p->maps_lost - p->maps_unplaced, (long long)p->nranks);
-	return to;
-}
-
-/* A set that is lost although files of it are left; NULL: none.  Lost filemaps
- * are no cause if all files are known without them. */
-static const struct plan_set *
-lost_set(const struct plan *p)
-{
-	const bool maps = p->maps_unplaced < p->maps_lost || p->files_lost == 0;
-
-	for (size_t i = 0; i < p->nsets; i++)
-		if (p->sets[i].verdict == SET_LOST && p->sets[i].n > 0 &&
-		    (maps || !p->sets[i].map))
-			return &p->sets[i];
-	return NULL;
-}
-
-/* Something could not be read, so it is unknown whether data are lost. */
-static int
-unread_error(const struct plan *p, struct error *err)
-{
-	const struct plan_set *s = lost_set(p);
-	char unknown[96];
-
-	if (s == NULL)
-		return error_set(
-			err, ERROR_SYSTEM,
-			"dataset %lld: %s, and no redundancy can rebuild it%s",
-			(long long)p->id, p->first_unread,
-			unknown_files(p, unknown, sizeof(unknown)));
-	return error_set(err, ERROR_SYSTEM,
-			 "dataset %lld: %s; without it, set %u of %u (%s%s) "
-			 "cannot be rebuilt: %s",
-			 (long long)p->id, p->first_unread, s->number, s->sets,
-			 redset_type_name(s->type),
-			 s->map ? " over filemaps" : "", s->reason);
-}
-
-/* No data are lost, only filemaps in caches. */
-static int
-unplaced_error(const struct plan *p, struct error *err)
-{
-	return error_set(err, ERROR_LOST,
-			 "dataset %lld: %zu %s lost: redundancy headers name "
-			 "the files, but nothing tells where they belong on "
-			 "the prefix",
-			 (long long)p->id, p->maps_lost,
-			 p->maps_lost == 1 ? "filemap is" : "filemaps are");
-}
-
-static int
-lost_error(const struct plan *p, struct error *err)
-{
-	const struct plan_set *s = lost_set(p);
-	char problem[ERROR_TEXT_MAX / 2], unknown[96];
-
-	if (p->maps_unplaced > 0 && plan_data_status(p) == STATUS_DAMAGED)
-		return unplaced_error(p, err);
-	if (s == NULL)
-		return lost_outside(p, err);
-	return error_set(err, ERROR_LOST,
-			 "dataset %lld: set %u of %u (%s%s) cannot be "
-			 "rebuilt: %s%s%s",
-			 (long long)p->id, s->number, s->sets,
-			 redset_type_name(s->type),
-			 s->map ? " over filemaps" : "", s->reason,
-			 first_problem(p, s, problem, sizeof(problem)),
-			 unknown_files(p, unknown, sizeof(unknown)));
-}
-
-static int
-barred_error(const struct plan *p, struct error *err)
-{
-	const struct plan_file *f = p->files;
-	char more[48] = "";
-
-	while (f->state != FILE_PRESENT || !f->barred)
-		f++;
-	if (p->barred > 1)
-		snprintf(more, sizeof(more), " (and %zu more %s)",
-			 str_count(p->barred - 1, "file"));
-	errno = EACCES;
-	return error_sys(err, "dataset %lld: %s%s: cannot read",
-			 (long long)p->id, f->path, more);
-}
-
-int
-plan_error(const struct plan *p, struct error *err)
-{
-	if (p->verdict == SET_LOST)
-		return p->unread > 0 ? unread_error(p, err)
-				     : lost_error(p, err);
-	if (p->barred > 0)
-		return barred_error(p, err);
-	if (p->verdict == SET_WHOLE)
-		return 0;
-	return error_set(
-		err, ERROR_DAMAGED,
-		"dataset %lld: %zu %s, %zu %s and %zu redundancy %s "
-		"are missing and can be rebuilt",
-		(long long)p->id, p->files_rebuild,
-		p->files_rebuild == 1 ? "file" : "files", p->maps_missing,
-		p->maps_missing == 1 ? "filemap" : "filemaps", p->red_missing,
-		p->red_missing == 1 ? "file" : "files");
 }

@@ -15,8 +15,9 @@
  *   plan_renew.c   the same from filemaps, if headers are lost
  *   plan_solve.c   losses of a set -> solution, verdict
  *   plan_sample.c  what a set that lacks nothing tolerates
- *   plan_obstacle.c  directories in the way of a rebuild
- *   plan.c         sequence of these steps, totals, messages
+ *   plan_obstacle.c directories in the way of a rebuild
+ *   plan.c         sequence of these steps, totals, states
+ *   plan_error.c   the same in words
  */
 #ifndef RESCUE_PLAN_IMPL_H
 #define RESCUE_PLAN_IMPL_H
@@ -415,6 +416,8 @@ bool plan_maps_alone(const struct planner *w);
 
 /* Set verdicts and totals. */
 void plan_finish(struct planner *w);
+
+/* --- plan_error.c --- */
 
 /* plan_ranks_text() into any arena; sorts `ranks`.  NULL: no memory. */
 const char *plan_ranks_in(struct arena *a, uint32_t *ranks, size_t count);

@@ -55,7 +55,7 @@ settings()
 @test "the prefix is named with and without --prefix, as in other commands" {
 	try scr_halt -p p -c 3
 	assert_status 0
-	[[ $(settings) == *3* ]] || failed "$(settings)"
+	[[ $(settings p) == *3* ]] || failed "$(settings p)"
 	[[ $(scr_halt --list -p p) == "$(scr_halt --list p)" ]]
 	SCR_PREFIX=$PWD/nothing scr_halt --prefix=p --remove
 	[[ ! -e p/.scr/halt.scr ]]
