@@ -18,6 +18,13 @@ static const struct fti_verb verbs[] = {
 	  "print the structure of files: blocks and containers", fti_run_dump },
 	{ "verify", "[OPTION]... FILE...",
 	  "compare files with their checksums and sizes", fti_run_verify },
+	{ "repair", "[OPTION]... FILE...",
+	  "compute the checksums of intact files again, so that FTI accepts "
+	  "them",
+	  fti_run_repair },
+	{ "compact", "[OPTION]... FILE...",
+	  "write files again with one container for each variable",
+	  fti_run_compact },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
