@@ -25,6 +25,9 @@ static const struct fti_verb verbs[] = {
 	{ "compact", "[OPTION]... FILE...",
 	  "write files again with one container for each variable",
 	  fti_run_compact },
+	{ "convert", "--to LAYOUT -o OUT [OPTION]... FILE... | DIR",
+	  "write checkpoints in another layout, or as POSIX files",
+	  fti_run_convert },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 

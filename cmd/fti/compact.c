@@ -58,14 +58,12 @@ describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
 	const struct compact *c = arg;
 
 	(void)i;
+	if (fti_remake_proven(r, err) < 0)
+		return -1;
 	if (r->form != FTI_FORM_FF)
-		return error_set(err, ERROR_CORRUPT,
-				 r->form == FTI_FORM_UNKNOWN
-					 ? "%s: not an FTI-FF file"
-					 : "%s: a POSIX file has no containers",
-				 r->name);
-	if (fti_proven(&r->checked, err) < 0 ||
-	    fti_describe_compact(d, &r->content, (unsigned)c->room,
+		return error_set(err, ERROR_USAGE,
+				 "%s: a POSIX file has no containers", r->name);
+	if (fti_describe_compact(d, &r->content, (unsigned)c->room,
 				 r->ff->layout, err) < 0)
 		return -1;
 	d->ckpt_id = r->ff->meta.ckpt_id;
@@ -151,7 +149,7 @@ fti_run_compact(const struct fti_call *call)
 			"reserve more bytes than each variable has"),
 		FTI_OUTPUT_OPTIONS(c.o),
 		FTI_IN_PLACE_OPTION(c.o),
-		FTI_INPUT_OPTIONS(c.o),
+		FTI_LAYOUT_OPTION(c.o),
 		OPT_GROUP("Work"),
 		APP_OPT_JOBS(&c.o.jobs),
 		OPT_END,

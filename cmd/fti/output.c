@@ -213,9 +213,9 @@ fti_output_add(struct fti_output *p, char **files, size_t count,
 /* --- The run --- */
 
 /* The directory below which other files of the checkpoint may be: above
- * [node<k>/]<exec>/<level>. */
+ * [node<k>/]<exec>/<level>, and above that if there are metadata. */
 static void
-root_of(const char *file, char *to, size_t size)
+root_of(const char *file, bool posix, char *to, size_t size)
 {
 	uint32_t node = 0;
 	int up = 1;
@@ -229,7 +229,7 @@ root_of(const char *file, char *to, size_t size)
 		}
 		*slash = '\0';
 		if (fti_level_parse(path_base(to)) != FTI_NO_LEVEL)
-			up += 2; /* level and execution */
+			up += posix ? 3 : 2; /* level, execution */
 		else if (up == 1 && fti_name_node(path_base(to), &node))
 			up++;
 	}
@@ -248,7 +248,8 @@ fti_output_refused(struct fti_output *p, size_t i, const struct fti_rankfile *r,
 		app_advise(err, "--replace replaces it");
 	(void)app_report(STATUS_OK, err);
 	if (p->status == STATUS_OK && status == STATUS_DAMAGED) {
-		root_of(p->items[i].in, root, sizeof(root));
+		root_of(p->items[i].in, r->described.path != NULL, root,
+			sizeof(root));
 		p->next = arena_strdup(
 			p->arena,
 			report_command("scr_fti scan --checksums", NULL, root,

@@ -35,7 +35,7 @@ struct fti_output_options {
 			 "report what would be written, and write nothing")
 #define FTI_IN_PLACE_OPTION(to) \
 	OPT_FLAG(0, "in-place", &(to).in_place, "replace the files themselves")
-#define FTI_INPUT_OPTIONS(to) \
+#define FTI_LAYOUT_OPTION(to) \
 	OPT_GROUP("Files"), \
 		OPT_STRING(0, "layout", &(to).layout, "A|B|C|D|E|F", \
 			   OPT_WORDS, \

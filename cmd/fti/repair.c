@@ -63,12 +63,11 @@ describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
 	struct repair *c = arg;
 	int rc = 0;
 
+	if (fti_remake_proven(r, err) < 0)
+		return -1;
 	if (r->form != FTI_FORM_FF)
-		return error_set(err, ERROR_CORRUPT,
-				 r->form == FTI_FORM_UNKNOWN
-					 ? "%s: not an FTI-FF file"
-					 : "%s: a POSIX file has no records "
-					   "to repair",
+		return error_set(err, ERROR_USAGE,
+				 "%s: a POSIX file has no records to repair",
 				 r->name);
 	rc = fti_describe_repair(d, &r->checked, err);
 	if (rc == 0)
@@ -177,7 +176,7 @@ fti_run_repair(const struct fti_call *call)
 			   "also set the id of the checkpoint"),
 		FTI_OUTPUT_OPTIONS(c.o),
 		FTI_IN_PLACE_OPTION(c.o),
-		FTI_INPUT_OPTIONS(c.o),
+		FTI_LAYOUT_OPTION(c.o),
 		OPT_GROUP("Work"),
 		APP_OPT_JOBS(&c.o.jobs),
 		OPT_END,

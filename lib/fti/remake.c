@@ -10,6 +10,7 @@
 #include "arena.h"
 #include "error.h"
 #include "fti/draft.h"
+#include "fti/file.h"
 #include "map.h"
 #include "mem.h"
 #include "work.h"
@@ -169,6 +170,32 @@ open_batch(struct run *r, size_t first, size_t end, struct error *err)
 
 /* --- Plan --- */
 
+int
+fti_remake_proven(const struct fti_rankfile *r, struct error *err)
+{
+	const struct fti_finding *n = r->findings;
+
+	if (r->form == FTI_FORM_FF)
+		return fti_proven(&r->checked, err);
+	if (r->unread != NULL)
+		return error_set(err, ERROR_SYSTEM, "%s", r->unread);
+	if (r->parity)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: is a file of parity, without variables",
+				 r->name);
+	if (r->unusable != NULL)
+		return error_set(err, ERROR_CORRUPT, "%s", r->unusable);
+	if (r->lacks)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: the sizes of some variables are not "
+				 "recorded for this layer",
+				 r->name);
+	if (r->form != FTI_FORM_UNKNOWN && r->data_read && r->data_good)
+		return 0;
+	return error_set(err, ERROR_CORRUPT, "%s: %s", r->name,
+			 n != NULL ? n->text : "its data are not proven");
+}
+
 static struct fti_job
 job_of(struct run *r, struct slot *s)
 {
@@ -188,10 +215,11 @@ plan_slot(struct run *r, size_t k, struct error *err)
 	struct slot *s = &r->slots[k];
 	struct fti_remake_item *it = &m->items[s->item];
 	const struct fti_rankfile *f = &r->files[k];
-	const struct fti_job job = job_of(r, s);
+	struct fti_job job;
 	struct error why = ERROR_INIT;
 	int rc = m->describe(m->arg, s->item, f, &s->draft, &why);
 
+	job = job_of(r, s);
 	it->intact = f->verdict == FTI_INTACT;
 	it->skipped = rc > 0;
 	if (rc == 0)

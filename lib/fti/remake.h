@@ -51,14 +51,13 @@ struct fti_remake {
 	size_t ntexts;
 	/* Describe the file to write: 0; 1: there is nothing to write; -1: it
 	 * is refused.  Called twice for each file, the second time after all
-	 * are planned. */
+	 * are planned.  The first call may still set the name of the output. */
 	int (*describe)(void *arg, size_t i, const struct fti_rankfile *r,
 			struct fti_draft *d, struct error *err);
 	/* The file is refused.  `r` may be NULL: it could not be opened. */
 	void (*refused)(void *arg, size_t i, const struct fti_rankfile *r,
 			struct error *err);
-	/* The draft is planned; with count 0 of it there is nothing to write.
-	 * -1: give up. */
+	/* The draft is planned, or skipped.  -1: give up. */
 	int (*planned)(void *arg, size_t i, const struct fti_rankfile *r,
 		       const struct fti_draft *d, struct error *err);
 	/* All its bytes are written.  NULL: no call. */
@@ -71,5 +70,9 @@ struct fti_remake {
 /* 0; 1: some files were refused, and nothing was written; -1: as fti_write().
  * With work.dry_run only plan. */
 int fti_remake(struct fti_remake *m, const struct work *w, struct error *err);
+
+/* Are all data of the file proven?  -1: ERROR_CORRUPT, or ERROR_SYSTEM if it
+ * could not be read. */
+int fti_remake_proven(const struct fti_rankfile *r, struct error *err);
 
 #endif /* FTI_REMAKE_H */

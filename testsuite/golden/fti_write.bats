@@ -267,3 +267,250 @@ same_but_pad()
 	[ "$status" = 3 ]
 	[ ! -e out2 ]
 }
+
+# --- convert ---
+
+# expected FILE: "ID SHA256" of each variable, as FTI's application wrote it.
+expected()
+{
+	local set=$1 id rank app
+
+	while [ ! -e "$set/EXPECTED.tsv" ]; do set=${set%/*}; done
+	id=$(sed -n 's/.*Ckpt\([0-9]*\)-.*/\1/p' <<<"${1##*/}")
+	[ -n "$id" ] || id=$(sed -n 's|.*/ckpt\([0-9]*\)/.*|\1|p' <<<"$1")
+	rank=$(sed -n 's/.*[kf]\([0-9]*\)\.fti/\1/p' <<<"${1##*/}")
+	app=$rank
+	# The first rank of three is a head.
+	[[ $1 != */head-F/* ]] || app=$((rank / 3 * 2 + rank % 3 - 1))
+	# The left neighbour of two ranks on each of four nodes has the data.
+	[[ $1 != *Pcof* ]] || [[ $1 == */head-F/* ]] ||
+		app=$(((rank + 6) % 8))
+	[[ $1 != *Pcof* ]] || [[ $1 != */head-F/* ]] ||
+		app=$(((app + 6) % 8))
+	awk -v c="$id" -v r="$app" \
+		'$1 == c && $2 == r { print $3, $5 }' "$set/EXPECTED.tsv" |
+		sort -n
+}
+
+# posix_variables FILE: the same as variables, by the metadata beside the file.
+posix_variables()
+{
+	local id at size
+
+	awk -v name="${1##*/}" '
+		/^\[/ { on = 0 }
+		$1 == "ckpt_file_name" { on = $3 == name }
+		on && $1 ~ /_id$/ { id = $3 }
+		on && $1 ~ /_size$/ && $1 ~ /^var/ && $1 !~ /type/ { size = $3 }
+		on && $1 ~ /_pos$/ { print id, $3, size }' \
+		"${1%/*}/sector0-group0.fti" | sort -n |
+		while read -r id at size; do
+			tail -c +$((at + 1)) "$1" | head -c "$size" |
+				sha256sum | sed "s/^/$id /; s/ *-\$//"
+		done
+}
+
+# all_files: data files of all forms with expectations.
+all_files()
+{
+	find "$FTI" \( -name 'Ckpt*-Rank*.fti' -o -name 'Ckpt*-Pcof*.fti' -o \
+		-name 'dCPFile*.fti' -o -name 'dcp-id*.fti' \) \
+		! -path '*/bad-F/*' ! -path '*/loss*' ! -path '*/repaired-F/*' \
+		! -path '*-hang/*' ! -path '*/lL4Dir/*' | sort
+}
+
+@test "convert: every file to each layout, to POSIX, and back, with all variables" {
+	local file to n=0
+
+	while read -r file; do
+		expected "$file" >want
+		[ -s want ] || failed "$file: no expectations"
+		mkdir w
+		for to in A B C D E F; do
+			scr_fti convert --id 4 --to $to -o w/$to.fti "$file" \
+				>said || failed "$file to $to"
+			variables w/$to.fti | diff want - ||
+				failed "$file to $to: variables"
+			grep -q " -> $to, " said
+		done
+		scr_fti convert --to posix --id 4 -o w/p/Ckpt4-Rank0.fti \
+			"$file" >said || failed "$file to posix"
+		posix_variables w/p/Ckpt4-Rank0.fti | diff want -
+		scr_fti convert --to D -o w/pD.fti w/p/Ckpt4-Rank0.fti >said
+		scr_fti convert --to F --id 4 -o w/AF.fti w/A.fti >said
+		scr_fti convert --to C -o w/EC.fti w/E.fti >said
+		scr_fti convert --to posix --id 4 -o w/q/Ckpt4-Rank0.fti \
+			w/B.fti >said
+		cmp w/q/Ckpt4-Rank0.fti w/p/Ckpt4-Rank0.fti
+		cmp w/q/sector0-group0.fti w/p/sector0-group0.fti ||
+			[[ $file == *posix* ]]
+		for to in pD AF EC; do
+			variables w/$to.fti | diff want - ||
+				failed "$file by $to: variables"
+		done
+		scr_fti verify -q w/*.fti
+		rm -rf w
+		n=$((n + 1))
+	done < <(all_files)
+	((n > 0))
+}
+
+@test "convert: what a layout lacks comes from the name, an option, the time of the file, and is said" {
+	local good=$FTI/bad-F/good.fti
+
+	scr_fti convert --to A -o Ckpt5-Rank0.fti "$good" >said
+	grep "time of the checkpoint: modification time" said
+	touch -d @1700000000 Ckpt5-Rank0.fti
+	scr_fti convert --to F -o f Ckpt5-Rank0.fti >said
+	grep "id of the checkpoint: from the name" said
+	scr_fti list f | grep "checkpoint 5"
+	scr_fti convert --to F --id 6 -o g Ckpt5-Rank0.fti >said
+	scr_fti list g | grep "checkpoint 6"
+	cp Ckpt5-Rank0.fti nameless
+	try scr_fti convert --to F -o h nameless
+	[ "$status" = 2 ]
+	[[ $stderr == *"nameless: neither the file nor its name has the id"* ]]
+	[ ! -e h ]
+	# The full time is kept where there is room for it.
+	scr_fti convert --to D -o Ckpt5-Rank1.fti Ckpt5-Rank0.fti >said
+	! grep "time of" said
+	diff <(scr_fti list Ckpt5-Rank0.fti | grep -o "written .*") \
+		<(scr_fti list Ckpt5-Rank1.fti | grep -o "written .*")
+	[ "$(stat -c %Y Ckpt5-Rank1.fti)" = 1700000000 ]
+	# By a layout with all of the time and back: no byte differs.
+	cp --preserve=timestamps "$good" Ckpt4-Rank0.fti
+	scr_fti convert --to B -o b/Ckpt4-Rank0.fti Ckpt4-Rank0.fti
+	scr_fti convert --to F -o back b/Ckpt4-Rank0.fti
+	same_but_pad back "$good"
+}
+
+@test "convert: layer by layer, differential files are what the application had" {
+	local file layer want
+
+	[ -d "$FTI/dcp-posix/ckpt5" ] || skip "only in the complete data"
+	file=$(find "$FTI/dcp-posix/ckpt5" -name 'dcp-id0-rank0.fti')
+	for layer in 0 4; do
+		scr_fti convert --layer $layer --to F -o $layer.fti "$file"
+		want=$(awk -v c=$((layer + 1)) \
+			'$1 == c && $2 == 0 { print $3, $5 }' \
+			"$FTI/dcp-posix/EXPECTED.tsv" | sort -n)
+		diff <(echo "$want") <(variables $layer.fti)
+		scr_fti list $layer.fti | grep "checkpoint $((layer + 1))"
+	done
+	# A variable grew and shrank later: no file has its size of that time.
+	try scr_fti convert --layer 2 --to F -o 2.fti "$file"
+	[ "$status" = 3 ]
+	[[ $stderr == *"sizes of some variables are not recorded"* ]]
+}
+
+# tree_files DIR: "PATH ID SHA256" of all variables of FTI-FF files.
+tree_files()
+{
+	(cd "$1" && find . -name 'Ckpt*-Rank*.fti' ! -path '*/lL4Dir/*' | sort |
+		while read -r file; do
+			variables "$file" | sed "s|^|$file |"
+		done; rm -f dumped)
+}
+
+@test "convert: whole directories to each layout, to POSIX, and back" {
+	local set to
+
+	for set in head-F/L4 levels-A-v1.1/L3 levels-E-v1.6/L3 levels-F-odd/L1 \
+		levels-F-odd/L2 levels-C-v1.3/L3 head-F/L2 keeplast-F; do
+		[ -e "$FTI/$set/config.fti" ] || continue
+		rm -rf s w
+		mkdir s
+		cp -R --preserve=timestamps "$FTI/$set/." s
+		chmod -R u+w s
+		tree_files s >want
+		[ -s want ]
+		for to in A B C D E F; do
+			scr_fti convert --to $to -o w/$to s >said ||
+				failed "$set to $to"
+			tree_files w/$to | diff want - ||
+				failed "$set to $to: variables"
+			scr_fti scan --checksums w/$to >scanned || true
+			! grep -E "refused|lost|unknown" scanned ||
+				failed "$set to $to"
+		done
+		scr_fti convert --to posix -o w/posix s >said
+		grep -q "ckpt_io .*= 1$" w/posix/config.fti
+		scr_fti convert --to F -o w/back w/posix >said
+		tree_files w/back | diff want - || failed "$set: back"
+		grep -q "ckpt_io .*= 3$" w/back/config.fti
+		# Names, and other files, are the same.
+		diff <(cd w/back && find . | sort) <(cd w/F && find . | sort) ||
+			[ -n "$(find w/posix -name 'sector*')" ]
+		cmp "$(find w/back -name Topology.fti)" \
+			"$(find s -name Topology.fti)"
+	done
+}
+
+@test "convert: the metadata of POSIX files are as FTI writes them" {
+	local set=$FTI/posix-levels-odd/L4 file
+
+	cp -R "$set/." s
+	chmod -R u+w s
+	scr_fti convert --to F -o f s >said
+	scr_fti convert --to posix -o p f >said
+	scr_fti convert --to posix -o q s >said
+	for file in $(cd s && find . -name 'sector*'); do
+		# Only the types are missing, which FTI-FF does not have.
+		diff <(grep -Ev "type(id|size)" "s/$file") "p/$file"
+		cmp "s/$file" "q/$file"
+	done
+	for file in $(cd s && find . -name 'Ckpt*'); do
+		cmp "s/$file" "p/$file"
+		cmp "s/$file" "q/$file"
+	done
+}
+
+@test "convert: copies and parity are left, and the sizes for them are in the files" {
+	local level set pt max
+
+	scr_fti convert --to F -o f "$FTI/levels-A-v1.1/L3" >said
+	grep "8 copies and parity files of levels 2 and 3 are not converted" said
+	grep "^next: scr_fti protect f$" said
+	max=$(find f -name 'Ckpt3-Rank[0246].fti' -printf '%s\n' |
+		sort -n | tail -n 1)
+	scr_fti dump "$(find f -name Ckpt3-Rank4.fti)" |
+		grep "maxFs $((max + 8)), ptFs -1"
+	[ -e "$FTI/levels-B-v1.2/L2/config.fti" ] ||
+		skip "level 2 is in the complete data"
+	scr_fti convert --to F -o g "$FTI/levels-B-v1.2/L2" >said
+	pt=$(stat -c %s "$(find g -name Ckpt2-Rank6.fti)")
+	scr_fti dump "$(find g -name Ckpt2-Rank0.fti)" |
+		grep "maxFs -1, ptFs $pt"
+}
+
+@test "convert: a directory that lacks files, has other ids, or is the output" {
+	cp -R "$FTI/head-F/L4/." s
+	chmod -R u+w s
+	for out in s s/x .; do
+		try scr_fti convert --to A -o $out s
+		[ "$status" = 2 ] || failed "$out: $status"
+		[[ $stderr == *"give another directory"* ]]
+	done
+	mv "$(find s/Global -name 'Ckpt4-Rank5.fti')" gone
+	try scr_fti convert --to A -o a s
+	[ "$status" = 3 ]
+	[[ $stderr == *"L4, checkpoint 4: rank 5 has no file"* ]]
+	[[ $stderr == *"next: scr_fti scan --checksums s" ]]
+	[ ! -e a ]
+	cp gone "$(dirname "$(find s/Global -name 'Ckpt4-Rank4.fti')")/Ckpt4-Rank5.fti"
+	scr_fti repair --id 9 --replace -o "$(find s/Global -name 'Ckpt4-Rank5.fti')" gone
+	try scr_fti convert --to A -o a s
+	[ "$status" = 3 ]
+	[[ $stderr == *"is of checkpoint 9, expected 4"* ]]
+	[ ! -e a ]
+	try scr_fti convert --to A --checkpoint 7 -o a s
+	[ "$status" = 1 ]
+	for args in "" "--to A" "--to A -o a" "--to G -o a s" \
+		"--to A -o a s s" "--to A --ini x -o a gone" \
+		"--to A --id 3 -o a s" "--to A --checkpoint 4 -o a gone"; do
+		# shellcheck disable=SC2086
+		try scr_fti convert $args
+		[ "$status" = 2 ] || failed "$args: $status"
+	done
+	[ ! -e a ]
+}
