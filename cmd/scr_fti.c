@@ -28,6 +28,8 @@ static const struct fti_verb verbs[] = {
 	{ "convert", "--to LAYOUT -o OUT [OPTION]... FILE... | DIR",
 	  "write checkpoints in another layout, or as POSIX files",
 	  fti_run_convert },
+	{ "pack", "--to LAYOUT --id N -o OUT [OPTION]... ID=FILE...",
+	  "write a checkpoint file from raw variables", fti_run_pack },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 

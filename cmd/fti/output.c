@@ -235,6 +235,14 @@ root_of(const char *file, bool posix, char *to, size_t size)
 	}
 }
 
+int
+fti_output_report(struct error *err)
+{
+	if (err->kind == ERROR_USAGE && str_ends(err->text, "exists already"))
+		app_advise(err, "--replace replaces it");
+	return app_report(STATUS_OK, err);
+}
+
 void
 fti_output_refused(struct fti_output *p, size_t i, const struct fti_rankfile *r,
 		   struct error *err)
@@ -244,9 +252,7 @@ fti_output_refused(struct fti_output *p, size_t i, const struct fti_rankfile *r,
 
 	if (r != NULL && err->kind == ERROR_CORRUPT)
 		status = STATUS_DAMAGED;
-	if (err->kind == ERROR_USAGE && str_ends(err->text, "exists already"))
-		app_advise(err, "--replace replaces it");
-	(void)app_report(STATUS_OK, err);
+	(void)fti_output_report(err);
 	if (p->status == STATUS_OK && status == STATUS_DAMAGED) {
 		root_of(p->items[i].in, r->described.path != NULL, root,
 			sizeof(root));
@@ -283,7 +289,7 @@ fti_output_run(struct fti_output *p, struct fti_remake *m)
 
 	app_work_end(&p->work); /* erases the progress line */
 	if (rc < 0)
-		return app_report(p->status, &err);
+		return error_worse_status(p->status, fti_output_report(&err));
 	if (rc > 0) {
 		if (p->next != NULL)
 			app_error("next: %s", p->next);

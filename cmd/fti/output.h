@@ -82,6 +82,9 @@ int fti_output_add(struct fti_output *p, char **files, size_t count,
 struct fti_remake_item *fti_output_item(struct fti_output *p, const char *in,
 					const char *out, struct error *err);
 
+/* Report an error, with what helps against it.  Returns an exit status. */
+int fti_output_report(struct error *err);
+
 /* Report that item `i` is refused (remake.h). */
 void fti_output_refused(struct fti_output *p, size_t i,
 			const struct fti_rankfile *r, struct error *err);

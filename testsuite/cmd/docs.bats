@@ -218,7 +218,7 @@ run_docs()
 		mkdir -p "$at"
 		cp "$TESTSUITE/data/golden/fti/bad-F/good.fti" \
 			"$at/Ckpt4-Rank0.fti"
-		rm -rf fti
+		rm -rf fti Ckpt7-Rank0.fti
 		cp -R "$TESTSUITE/data/golden/fti/dcp-F/ckpt4" fti
 	}
 	run_docs man/scr_fti.1

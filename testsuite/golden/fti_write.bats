@@ -281,7 +281,7 @@ expected()
 	rank=$(sed -n 's/.*[kf]\([0-9]*\)\.fti/\1/p' <<<"${1##*/}")
 	app=$rank
 	# The first rank of three is a head.
-	[[ $1 != */head-F/* ]] || app=$((rank / 3 * 2 + rank % 3 - 1))
+	[[ $1 != */head-F/* ]] || app=$((rank - rank / 3 - 1))
 	# The left neighbour of two ranks on each of four nodes has the data.
 	[[ $1 != *Pcof* ]] || [[ $1 == */head-F/* ]] ||
 		app=$(((rank + 6) % 8))
@@ -373,7 +373,7 @@ all_files()
 	[ ! -e h ]
 	# The full time is kept where there is room for it.
 	scr_fti convert --to D -o Ckpt5-Rank1.fti Ckpt5-Rank0.fti >said
-	! grep "time of" said
+	run ! grep "time of" said
 	diff <(scr_fti list Ckpt5-Rank0.fti | grep -o "written .*") \
 		<(scr_fti list Ckpt5-Rank1.fti | grep -o "written .*")
 	[ "$(stat -c %Y Ckpt5-Rank1.fti)" = 1700000000 ]
@@ -466,7 +466,7 @@ tree_files()
 }
 
 @test "convert: copies and parity are left, and the sizes for them are in the files" {
-	local level set pt max
+	local pt max
 
 	scr_fti convert --to F -o f "$FTI/levels-A-v1.1/L3" >said
 	grep "8 copies and parity files of levels 2 and 3 are not converted" said
@@ -513,4 +513,131 @@ tree_files()
 		[ "$status" = 2 ] || failed "$args: $status"
 	done
 	[ ! -e a ]
+}
+
+# --- pack ---
+
+# raw_variables FILE DIR: write each variable to DIR/ID, and list ID=DIR/ID.
+raw_variables()
+{
+	local id fptr size
+
+	mkdir -p "$2"
+	scr_fti dump "$1" >dumped || true
+	awk 'on && NF >= 9 { print $2, $6, $7 } $1 == "BLOCK" { on = $2 == "ID" }' \
+		dumped | while read -r id fptr size; do
+		tail -c +$((fptr + 1)) "$1" | head -c "$size" >>"$2/$id"
+	done
+	find "$2" -type f -printf "%f=$2/%f\n" | sort -n
+}
+
+@test "pack: a file of the variables of another verifies, in each layout" {
+	local file to list n=0
+
+	while read -r file; do
+		variables "$file" >want
+		mapfile -t list < <(raw_variables "$file" raw)
+		for to in A B C D E F; do
+			scr_fti pack --to $to --id 8 -o $to.fti "${list[@]}"
+			variables $to.fti | diff want - || failed "$file: $to"
+			[ "$(verdict $to.fti)" = intact ]
+		done
+		scr_fti pack --to posix --id 8 -o p/Ckpt8-Rank0.fti "${list[@]}"
+		posix_variables p/Ckpt8-Rank0.fti | diff want -
+		scr_fti convert --to F -o back p/Ckpt8-Rank0.fti
+		scr_fti pack --to F --id 8 --replace --room 30 -o F.fti \
+			"${list[@]}"
+		[ "$(verdict F.fti)" = intact ]
+		variables F.fti | diff want -
+		rm -rf raw p back ./*.fti
+		n=$((n + 1))
+		[ $n -lt 8 ] || whole_collection || break
+	done < <(ff_files)
+	((n > 0))
+}
+
+# npy TYPE SHAPE FILE: a NumPy file with these raw bytes.
+npy()
+{
+	local header="{'descr': '$1', 'fortran_order': False, 'shape': $2, }"
+	local len
+
+	while (((${#header} + 11) % 64 != 0)); do header+=" "; done
+	len=$((${#header} + 1))
+	printf '\223NUMPY\001\000%b%s\n' \
+		"$(printf '\\x%02x\\x%02x' $((len % 256)) $((len / 256)))" \
+		"$header"
+	cat "$3"
+}
+
+@test "pack: NumPy files, whose headers are checked" {
+	local type shape at
+
+	head -c 240 "$FTI/bad-F/good.fti" >raw
+	while read -r type shape; do
+		npy "$type" "$shape" raw >a.npy
+		scr_fti pack --numpy --to F --id 1 --replace -o f 3=a.npy ||
+			failed "$type $shape"
+		diff <(variables f) <(sha256sum <raw | sed 's/^/3 /; s/ *-$//')
+	done <<-'END'
+		<f8 (30,)
+		<i4 (3, 4, 5)
+		|u1 (240,)
+		|b1 (2, 120)
+		<c16 (15,)
+		<U2 (30,)
+		<M8[ns] (30,)
+		|S24 (10,)
+	END
+	npy "<f8" "()" <(head -c 8 raw) >a.npy
+	scr_fti pack --numpy --to F --id 1 --replace -o f 3=a.npy
+	while read -r status type shape; do
+		npy "$type" "$shape" raw >a.npy
+		run -"$status" scr_fti pack --numpy --to F --id 1 -o g 3=a.npy
+		[ ! -e g ]
+	done <<-'END'
+		1 <f8 (31,)
+		1 <f8 (30
+		1 <f8 (4294967296, 4294967296, 30)
+		1 <f8 (-1,)
+		1 f (30,)
+		1  (30,)
+		2 >f8 (30,)
+		2 |O8 (30,)
+	END
+	# Every header that is cut, or has another byte.
+	npy "<i4" "(60,)" raw >good.npy
+	for ((at = 0; at < 128; at += 7)); do
+		head -c $at good.npy >cut.npy
+		try scr_fti pack --numpy --to F --id 1 -o g 3=cut.npy
+		[ "$status" = 1 ] || failed "cut at $at: $status"
+		cp good.npy bad.npy
+		printf '\001' | dd of=bad.npy bs=1 seek=$at conv=notrunc status=none
+		try scr_fti pack --numpy --to F --id 1 --replace -o g 3=bad.npy
+		((status < 3)) || failed "byte $at: $status"
+		rm -f g
+	done
+}
+
+@test "pack: usage" {
+	echo data >raw
+	for args in "" "--to F --id 1 -o f" "--to F -o f 1=raw" \
+		"--to F --id 1 1=raw" "--id 1 -o f 1=raw" "--to F --id 1 -o f raw" \
+		"--to F --id 1 -o f x=raw" "--to F --id 1 -o f 1=raw 1=raw" \
+		"--to F --id -1 -o f 1=raw" "--to F --id 1 -o f -1=raw" \
+		"--to X --id 1 -o f 1=raw" "--to F --id 1 --ini x -o f 1=raw" \
+		"--to posix --id 1 --room 3 -o f 1=raw"; do
+		# shellcheck disable=SC2086
+		try scr_fti pack $args
+		[ "$status" = 2 ] || failed "$args: $status"
+		[ ! -e f ]
+	done
+	try scr_fti pack --to F --id 1 -o f 1=nothing
+	[ "$status" = 1 ]
+	scr_fti pack -n --to F --id 1 -o f 1=raw | grep "would be written"
+	[ ! -e f ]
+	scr_fti pack --to A -o f 1=raw
+	try scr_fti pack --to A -o f 1=raw
+	[ "$status" = 2 ]
+	[[ $stderr == *"f: exists already; --replace replaces it" ]]
 }
