@@ -219,6 +219,7 @@ run_docs()
 		cp "$TESTSUITE/data/golden/fti/bad-F/good.fti" \
 			"$at/Ckpt4-Rank0.fti"
 		rm -rf fti Ckpt7-Rank0.fti
+		tee temperature >pressure <<<"raw bytes"
 		cp -R "$TESTSUITE/data/golden/fti/dcp-F/ckpt4" fti
 	}
 	run_docs man/scr_fti.1
