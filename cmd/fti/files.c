@@ -10,8 +10,10 @@
 #include "error.h"
 #include "fti.h"
 #include "fti/file.h"
+#include "json.h"
 #include "mem.h"
 #include "report/fti.h"
+#include "report/fti_json.h"
 #include "style.h"
 
 /* --- Files --- */
@@ -97,6 +99,21 @@ print_text(const struct look *l, const struct fti_files *s)
 }
 
 static int
+print_json(const struct look *l, const struct fti_files *s)
+{
+	struct json *list = json_new_array();
+
+	for (size_t i = 0; i < s->count; i++)
+		json_push(list, report_fti_file_json(
+					&s->checked[i],
+					l->records     ? REPORT_FTI_RECORDS
+					: l->variables ? REPORT_FTI_VARIABLES
+						       : REPORT_FTI_VERDICT));
+	app_answer_list("checkpoint_files", list);
+	return STATUS_OK;
+}
+
+static int
 look_at(const struct fti_call *call, struct look *l)
 {
 	const struct opt opts[] = {
@@ -127,7 +144,8 @@ look_at(const struct fti_call *call, struct look *l)
 	for (size_t i = 0; i < s.count; i++)
 		status = error_worse_status(status,
 					    report_fti_status(&s.checked[i]));
-	status = error_worse_status(status, print_text(l, &s));
+	status = error_worse_status(status, app_json() ? print_json(l, &s)
+						       : print_text(l, &s));
 	fti_files_close(&s);
 	return status;
 }

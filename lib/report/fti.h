@@ -7,6 +7,7 @@
 #define REPORT_FTI_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct buf;
 struct fti_checked;
@@ -24,6 +25,9 @@ void report_fti_list(const struct fti_checked *c, struct buf *out);
 
 /* The same with a table of blocks and one of containers. */
 void report_fti_dump(const struct fti_checked *c, struct buf *out);
+
+/* "", "empty", "damaged", "wrong sum", "wrong record" or "unknown". */
+const char *report_fti_container_state(const struct fti_checked *c, size_t i);
 
 /* --- Checkpoints (fti_sets.c) --- */
 

@@ -192,8 +192,8 @@ add_blocks(const struct fti_file *f, struct buf *out)
 	table_end(&t, 2, out);
 }
 
-static const char *
-state_of(const struct fti_checked *c, size_t i)
+const char *
+report_fti_container_state(const struct fti_checked *c, size_t i)
 {
 	const struct fti_container *k = &c->file->containers[i].c;
 
@@ -233,7 +233,7 @@ add_containers(const struct fti_checked *c, struct buf *out)
 		table_cell(&t, "%" PRId64, k->used);
 		table_cell(&t, "%" PRId64, k->size);
 		table_cell(&t, "%s", hash_hex(hex, k->hash, HASH_MD5_SIZE));
-		table_cell(&t, "%s", state_of(c, i));
+		table_cell(&t, "%s", report_fti_container_state(c, i));
 	}
 	table_end(&t, 2, out);
 }
