@@ -7,9 +7,9 @@
 #define REPORT_FTI_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 struct buf;
+struct error;
 struct fti_checked;
 struct fti_set;
 struct fti_sets;
@@ -26,8 +26,14 @@ void report_fti_list(const struct fti_checked *c, struct buf *out);
 /* The same with a table of blocks and one of containers. */
 void report_fti_dump(const struct fti_checked *c, struct buf *out);
 
-/* "", "empty", "damaged", "wrong sum", "wrong record" or "unknown". */
-const char *report_fti_container_state(const struct fti_checked *c, size_t i);
+/* The state of each container: "", "empty", "damaged", "wrong sum", "wrong
+ * record" or "unknown".  For mem_free(); NULL: no memory. */
+const char **report_fti_container_states(const struct fti_checked *c);
+
+/* Append a picture of an FTI-FF file (fti_svg.c).  ERROR_USAGE: it is none;
+ * ERROR_CORRUPT: its structure is damaged. */
+int report_fti_svg(const struct fti_checked *c, struct buf *out,
+		   struct error *err);
 
 /* --- Checkpoints (fti_sets.c) --- */
 

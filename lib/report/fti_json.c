@@ -12,6 +12,7 @@
 #include "fti/set.h"
 #include "fti/tree.h"
 #include "json.h"
+#include "mem.h"
 #include "report/fti.h"
 #include "str.h"
 
@@ -147,9 +148,8 @@ block_json(const struct fti_file *f, size_t i)
 }
 
 static struct json *
-container_json(const struct fti_checked *c, size_t i)
+container_json(const struct fti_file_container *k, const char *state)
 {
-	const struct fti_file_container *k = &c->file->containers[i];
 	struct json *j = json_new_object();
 
 	json_set_u64(j, "block", k->block);
@@ -162,7 +162,7 @@ container_json(const struct fti_checked *c, size_t i)
 	json_set_i64(j, "chunksize", k->c.used);
 	json_set_i64(j, "containersize", k->c.size);
 	set_hash(j, "hash", k->c.hash);
-	json_set_str(j, "state", report_fti_container_state(c, i));
+	json_set_str(j, "state", state);
 	return j;
 }
 
@@ -171,6 +171,7 @@ set_records(struct json *j, const struct fti_checked *c)
 {
 	const struct fti_file *f = c->file;
 	struct json *blocks = NULL, *containers = NULL;
+	const char **states = NULL;
 
 	if (f->kind == FTI_KIND_NONE)
 		return;
@@ -181,10 +182,13 @@ set_records(struct json *j, const struct fti_checked *c)
 	for (size_t i = 0; i < f->nblocks; i++)
 		json_push(blocks, block_json(f, i));
 	json_set(j, "blocks", blocks);
-	containers = json_new_array();
-	for (size_t i = 0; i < f->ncontainers; i++)
-		json_push(containers, container_json(c, i));
+	states = report_fti_container_states(c);
+	containers = states == NULL ? NULL : json_new_array();
+	for (size_t i = 0; states != NULL && i < f->ncontainers; i++)
+		json_push(containers,
+			  container_json(&f->containers[i], states[i]));
 	json_set(j, "fti_containers", containers);
+	mem_free(states);
 }
 
 struct json *
