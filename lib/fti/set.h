@@ -24,6 +24,7 @@
 struct arena;
 struct error;
 struct fti_entry;
+struct fti_posix_file;
 struct fti_tree;
 struct work;
 
@@ -49,7 +50,8 @@ enum fti_part { FTI_OWN, FTI_COPY, FTI_PARITY, FTI_PARTS };
 struct fti_part_file {
 	const struct fti_entry *entry; /* NULL: missing */
 	enum fti_state state;
-	bool data_good;	      /* its data are proven, whatever the state */
+	bool data_good; /* its data are proven, whatever the state */
+	bool exact; /* it is as FTI wrote it: others can be computed from it */
 	struct fti_meta meta; /* unless missing or foreign */
 	const char *problem;  /* the first, or NULL */
 };
@@ -60,6 +62,8 @@ struct fti_rank {
 	/* OWN and PARITY by its own number; COPY is the copy of its file, which
 	 * is named after the right neighbour. */
 	struct fti_part_file parts[FTI_PARTS];
+	/* POSIX: what its files should be; NULL: not known. */
+	const struct fti_posix_file *posix;
 };
 
 enum fti_set_state {

@@ -66,6 +66,7 @@ check_label(struct fti_sets *s, const struct fti_set *set,
 		 "name",
 		 to->meta.ckpt_id);
 	to->state = FTI_STATE_REFUSED;
+	to->exact = false;
 	return set_problem(s, to, text, err);
 }
 
@@ -85,11 +86,13 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_checked *c,
 
 	to->state = states[c->verdict];
 	to->data_good = c->data_good;
+	to->exact = c->verdict == FTI_INTACT ||
+		    (c->verdict == FTI_REFUSED && f->worst <= FTI_RULE_STALE);
 	to->meta = f->meta;
 	if (f->kind != FTI_KIND_NONE &&
 	    (f->kind == FTI_KIND_PARITY) != parity) {
 		to->state = FTI_STATE_DAMAGED;
-		to->data_good = false;
+		to->data_good = to->exact = false;
 		return set_problem(s, to,
 				   parity ? "holds no parity"
 					  : "holds parity, not a checkpoint",
