@@ -39,12 +39,6 @@ fti_part_name(struct fti_set *set, const struct fti_rank *of,
 	return fti_name_format(&n, to);
 }
 
-static bool
-is_usable(const struct fti_part_file *p)
-{
-	return p->exact || (p->state == FTI_STATE_REFUSED && p->data_good);
-}
-
 static int
 open_files(struct fti_recover *r, const struct fti_sets *s, struct error *err)
 {
@@ -52,7 +46,7 @@ open_files(struct fti_recover *r, const struct fti_sets *s, struct error *err)
 		for (int p = 0; r->ranks[m] != NULL && p < FTI_PARTS; p++) {
 			const struct fti_part_file *f = &r->ranks[m]->parts[p];
 
-			if (is_usable(f) &&
+			if (fti_part_usable(f) &&
 			    fti_source_open(&r->files[m][p], s->tree->fd,
 					    f->entry->path, err) < 0)
 				return -1;
@@ -238,7 +232,7 @@ fti_recover_source(const struct fti_recover *r, const struct fti_rank *of,
 	p = part == FTI_COPY ? NULL : fti_recover_parity(r, &why);
 	if (p != NULL)
 		return fti_parity_source(p, part == FTI_PARITY ? p->k + m : m);
-	if (is_usable(&of->parts[part]))
+	if (fti_part_usable(&of->parts[part]))
 		return &r->files[m][part];
 	if (why.kind == ERROR_NONE)
 		error_set(&why, ERROR_LOST, "lost, and no copy of it is left");

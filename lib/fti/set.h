@@ -24,6 +24,7 @@
 struct arena;
 struct error;
 struct fti_entry;
+struct fti_posix;
 struct fti_posix_file;
 struct fti_tree;
 struct work;
@@ -90,15 +91,24 @@ struct fti_set {
 	/* After fti_set_examine(). */
 	enum fti_set_state state;
 	size_t bad;	     /* ranks without a good file of their own */
-	const char *reason;  /* why it is not whole, or NULL */
+	size_t lost;	     /* of them, those that cannot be rebuilt */
+	size_t unprotected;  /* copies or parity files that are not good */
+	const char *reason;  /* why it is not whole and protected, or NULL */
 	const char *refusal; /* why FTI would not restart from it, or NULL */
 	size_t first, count; /* entries of the tree */
+	/* POSIX: entries, some of which are sector files of the level; the
+	 * first problem with one, or NULL; ranks that none describes. */
+	size_t metadata, nmetadata;
+	const char *metadata_problem;
+	size_t undescribed;
 };
 
 struct fti_sets {
 	const struct fti_tree *tree;
 	struct fti_set *list; /* by execution, level, id */
 	size_t count, room;
+	struct fti_posix **inis; /* metadata of the POSIX checkpoints */
+	size_t ninis, room_inis;
 	struct arena *arena;
 };
 
@@ -120,6 +130,12 @@ int fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 /* "whole", "rebuildable", "lost" ... */
 const char *fti_set_state_name(enum fti_set_state s);
 const char *fti_state_name(enum fti_state s);
+
+/* Do the data of the file serve, whatever FTI says of it? */
+bool fti_part_usable(const struct fti_part_file *p);
+
+/* The rank with this number, or NULL. */
+struct fti_rank *fti_set_rank(struct fti_set *set, uint32_t rank);
 
 /* The member to the left or right of `r` in its group, or NULL. */
 struct fti_rank *fti_set_neighbour(struct fti_set *set,
