@@ -18,6 +18,18 @@ static const struct fti_verb verbs[] = {
 	  "print the structure of files: blocks and containers", fti_run_dump },
 	{ "verify", "[OPTION]... FILE...",
 	  "compare files with their checksums and sizes", fti_run_verify },
+	{ "repair", "[OPTION]... FILE...",
+	  "compute the checksums of intact files again, so that FTI accepts "
+	  "them",
+	  fti_run_repair },
+	{ "compact", "[OPTION]... FILE...",
+	  "write files again with one container for each variable",
+	  fti_run_compact },
+	{ "convert", "--to LAYOUT -o OUT [OPTION]... FILE... | DIR",
+	  "write checkpoints in another layout, or as POSIX files",
+	  fti_run_convert },
+	{ "pack", "--to LAYOUT --id N -o OUT [OPTION]... ID=FILE...",
+	  "write a checkpoint file from raw variables", fti_run_pack },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
@@ -35,7 +47,6 @@ fti_start(const struct fti_call *c, const struct opt *opts, int *count)
 		.usage = usage,
 		.verb = c->verb->name,
 		.notes = exit_status,
-		.raw = true,
 	};
 
 	snprintf(usage, sizeof(usage), "%s %s", c->verb->name, c->verb->usage);
@@ -54,7 +65,6 @@ without_verb(int argc, char **argv)
 		.usage = "VERB [OPTION]... [ARGUMENT]...",
 		.verbs = list,
 		.notes = exit_status,
-		.raw = true,
 	};
 	int count = 0;
 
