@@ -18,6 +18,11 @@ static const struct fti_verb verbs[] = {
 	  "print the structure of files: blocks and containers", fti_run_dump },
 	{ "verify", "[OPTION]... FILE...",
 	  "compare files with their checksums and sizes", fti_run_verify },
+	{ "restart", "[OPTION]... --select ID | --undo [DIR]",
+	  "make an older checkpoint the one that FTI restarts from",
+	  fti_run_restart },
+	{ "archive", "[OPTION]... [DIR]",
+	  "keep checkpoints of level 4, which FTI replaces", fti_run_archive },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 

@@ -40,6 +40,8 @@ int fti_run_list(const struct fti_call *c);
 int fti_run_dump(const struct fti_call *c);
 int fti_run_verify(const struct fti_call *c);
 int fti_run_scan(const struct fti_call *c);
+int fti_run_restart(const struct fti_call *c);
+int fti_run_archive(const struct fti_call *c);
 
 /* --- files.c --- */
 

@@ -218,6 +218,9 @@ run_docs()
 		mkdir -p "$at"
 		cp "$TESTSUITE/data/golden/fti/bad-F/good.fti" \
 			"$at/Ckpt4-Rank0.fti"
+		cp -R "$TESTSUITE/data/golden/fti/head-F/L4" job
+		chmod -R u+w job
+		sed -i 's/^failure .*/failure = 0/' job/config.fti
 	}
 	run_docs man/scr_fti.1
 }
