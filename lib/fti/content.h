@@ -18,6 +18,7 @@
 
 struct error;
 struct fti_file;
+struct fti_posix_var;
 struct fti_source;
 
 /* A run of bytes of a variable.  The pieces of a variable are in the order of
@@ -35,6 +36,7 @@ struct fti_content_var {
 	/* Only POSIX files have these; -1 and NULL: not known. */
 	int32_t type, type_size;
 	const char *name;
+	const struct fti_posix_var *described; /* dimensions; borrowed */
 };
 
 struct fti_content {

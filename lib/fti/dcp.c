@@ -373,6 +373,7 @@ add_vars(struct fti_content *c, struct state *s, struct error *err)
 		c->vars[c->nvars - 1].type = p->type;
 		c->vars[c->nvars - 1].type_size = p->type_size;
 		c->vars[c->nvars - 1].name = p->name;
+		c->vars[c->nvars - 1].described = p;
 	}
 	return lacks;
 }

@@ -361,6 +361,7 @@ fti_content_posix(struct fti_content *c, const struct fti_posix_file *f,
 		c->vars[i].type = v->type;
 		c->vars[i].type_size = v->type_size;
 		c->vars[i].name = v->name;
+		c->vars[i].described = v;
 	}
 	return 0;
 }

@@ -101,12 +101,15 @@ struct fti_posix_checked {
 	const struct fti_posix_file *file; /* what the source should be */
 	const struct fti_source *source;
 	bool parity; /* the source is the parity of this member */
-	/* Results.  A finding has no place in a record. */
+	/* Results.  A finding has no place in a record; `block` of one that
+	 * concerns a layer is the number of the layer. */
 	enum fti_verdict verdict; /* INTACT, DAMAGED or UNREAD */
 	struct fti_finding *findings, **tail;
 	size_t nfindings;
 	bool data_read; /* else only sizes */
 	char *unread;	/* why it cannot be read, or NULL */
+	/* For the module only. */
+	size_t layer;
 	struct arena *arena;
 };
 
