@@ -35,7 +35,6 @@ fti_start(const struct fti_call *c, const struct opt *opts, int *count)
 		.usage = usage,
 		.verb = c->verb->name,
 		.notes = exit_status,
-		.raw = true,
 	};
 
 	snprintf(usage, sizeof(usage), "%s %s", c->verb->name, c->verb->usage);
@@ -54,7 +53,6 @@ without_verb(int argc, char **argv)
 		.usage = "VERB [OPTION]... [ARGUMENT]...",
 		.verbs = list,
 		.notes = exit_status,
-		.raw = true,
 	};
 	int count = 0;
 

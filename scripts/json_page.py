@@ -37,11 +37,13 @@ def commands():
     head = SCHEMA["required"] + ["answer"]
     yield ".Ss Commands\n.Bl -tag -width Ds\n"
     for rule in SCHEMA["allOf"]:
-        command = rule["if"]["properties"]["command"]["const"].split()
+        which = rule["if"]["properties"]["command"]
+        words = [w.split() for w in which.get("enum", [which.get("const")])]
         names = rule["then"]["propertyNames"]["enum"]
         own = [n for n in names if n not in head]
-        yield ".It Nm " + command[0]
-        yield f" Cm {command[1]}\n" if len(command) > 1 else "\n"
+        verbs = " , ".join(w[1] for w in words if len(w) > 1)
+        yield f".It Nm {words[0][0]}" + (f" Cm {verbs}" if verbs else "")
+        yield "\n"
         yield members_of(own)
     yield ".It Nm scr_env No with another verb\n.Va answer .\n.El\n"
 

@@ -10,8 +10,12 @@
 #include "error.h"
 #include "fti.h"
 #include "fti/file.h"
+#include "json.h"
 #include "mem.h"
 #include "report/fti.h"
+#include "report/fti_json.h"
+#include "report/picture.h"
+#include "str.h"
 #include "style.h"
 
 /* --- Files --- */
@@ -70,6 +74,7 @@ fti_files_close(struct fti_files *s)
 
 struct look {
 	const char *letter;
+	const char *svg; /* file for a picture, or NULL */
 	uint64_t jobs;
 	bool records, variables; /* in the answer */
 };
@@ -97,6 +102,47 @@ print_text(const struct look *l, const struct fti_files *s)
 }
 
 static int
+draw(const char *to, const struct fti_checked *c)
+{
+	struct error err = ERROR_INIT;
+	struct buf text = BUF_INIT;
+
+	if (report_fti_svg(c, &text, &err) == 0)
+		picture_save(to, &text, &err);
+	buf_free(&text);
+	return app_report(STATUS_OK, &err);
+}
+
+static int
+print_json(const struct look *l, const struct fti_files *s)
+{
+	struct json *list = json_new_array();
+
+	for (size_t i = 0; i < s->count; i++)
+		json_push(list, report_fti_file_json(
+					&s->checked[i],
+					l->records     ? REPORT_FTI_RECORDS
+					: l->variables ? REPORT_FTI_VARIABLES
+						       : REPORT_FTI_VERDICT));
+	app_answer_list("checkpoint_files", list);
+	return STATUS_OK;
+}
+
+static int
+show(const struct look *l, const struct fti_files *s)
+{
+	int status = STATUS_OK;
+
+	if (l->svg != NULL && s->count > 0)
+		status = draw(l->svg, &s->checked[0]);
+	if (app_json())
+		return error_worse_status(status, print_json(l, s));
+	if (l->svg != NULL && str_eq(l->svg, "-"))
+		return status;
+	return error_worse_status(status, print_text(l, s));
+}
+
+static int
 look_at(const struct fti_call *call, struct look *l)
 {
 	const struct opt opts[] = {
@@ -105,6 +151,11 @@ look_at(const struct fti_call *call, struct look *l)
 			   "expect this layout of FTI-FF (default: found)"),
 		OPT_GROUP("Work"),
 		APP_OPT_JOBS(&l->jobs),
+		l->records
+			? (struct opt)OPT_STRING(
+				  0, "svg", &l->svg, "FILE", OPT_FILE,
+				  "draw blocks and containers of the file (-: standard output)")
+			: (struct opt)OPT_END,
 		OPT_END,
 	};
 	struct work w = { APP_WORK };
@@ -115,6 +166,10 @@ look_at(const struct fti_call *call, struct look *l)
 
 	if (count == 0)
 		app_usage("no file given");
+	if (l->svg != NULL && count > 1)
+		app_usage("--svg: one file can be drawn at a time");
+	if (app_json() && l->svg != NULL && str_eq(l->svg, "-"))
+		app_usage("--json and --svg - cannot be used together");
 	if (app_work_start(&w, l->jobs, "scr_fti", &err) < 0)
 		return app_report(STATUS_OK, &err);
 	if (fti_files_open(&s, args, (size_t)count, l->letter, &w, &err) < 0) {
@@ -127,7 +182,7 @@ look_at(const struct fti_call *call, struct look *l)
 	for (size_t i = 0; i < s.count; i++)
 		status = error_worse_status(status,
 					    report_fti_status(&s.checked[i]));
-	status = error_worse_status(status, print_text(l, &s));
+	status = error_worse_status(status, show(l, &s));
 	fti_files_close(&s);
 	return status;
 }

@@ -9,7 +9,9 @@
 #include "fti.h"
 #include "fti/set.h"
 #include "fti/tree.h"
+#include "json.h"
 #include "report/fti.h"
+#include "report/fti_json.h"
 #include "style.h"
 
 struct scan {
@@ -19,7 +21,18 @@ struct scan {
 };
 
 static int
-print(const struct scan *c, const struct fti_sets *s)
+print_json(const struct scan *c, const struct fti_sets *s)
+{
+	struct json *j = json_new_object();
+
+	json_set_str(j, "root", s->tree->root);
+	json_set(j, "executions", report_fti_sets_json(s, c->files));
+	app_answer(j);
+	return STATUS_OK;
+}
+
+static int
+print_text(const struct scan *c, const struct fti_sets *s)
 {
 	const struct style style = style_of(STDOUT_FILENO);
 	struct buf out = BUF_INIT;
@@ -83,7 +96,9 @@ fti_run_scan(const struct fti_call *call)
 		rc = fti_set_examine(&s, &s.list[i], c.checksums, &w, &err);
 	app_work_end(&w);
 	if (rc == 0)
-		status = error_worse_status(print(&c, &s), status_of(&s));
+		status = error_worse_status(app_json() ? print_json(&c, &s)
+						       : print_text(&c, &s),
+					    status_of(&s));
 	else
 		status = app_report(STATUS_OK, &err);
 	fti_sets_free(&s);

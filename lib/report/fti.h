@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 struct buf;
+struct error;
 struct fti_checked;
 struct fti_set;
 struct fti_sets;
@@ -24,6 +25,15 @@ void report_fti_list(const struct fti_checked *c, struct buf *out);
 
 /* The same with a table of blocks and one of containers. */
 void report_fti_dump(const struct fti_checked *c, struct buf *out);
+
+/* The state of each container: "", "empty", "damaged", "wrong sum", "wrong
+ * record" or "unknown".  For mem_free(); NULL: no memory. */
+const char **report_fti_container_states(const struct fti_checked *c);
+
+/* Append a picture of an FTI-FF file (fti_svg.c).  ERROR_USAGE: it is none;
+ * ERROR_CORRUPT: its structure is damaged. */
+int report_fti_svg(const struct fti_checked *c, struct buf *out,
+		   struct error *err);
 
 /* --- Checkpoints (fti_sets.c) --- */
 

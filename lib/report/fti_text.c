@@ -12,6 +12,7 @@
 #include "fti/check.h"
 #include "fti/file.h"
 #include "hash.h"
+#include "mem.h"
 #include "report/fti.h"
 #include "report/table.h"
 #include "str.h"
@@ -192,20 +193,27 @@ add_blocks(const struct fti_file *f, struct buf *out)
 	table_end(&t, 2, out);
 }
 
-static const char *
-state_of(const struct fti_checked *c, size_t i)
+const char **
+report_fti_container_states(const struct fti_checked *c)
 {
-	const struct fti_container *k = &c->file->containers[i].c;
+	const struct fti_file *f = c->file;
+	const char **states = mem_calloc(f->ncontainers + 1, sizeof(*states));
 
-	for (const struct fti_finding *n = c->file->findings; n != NULL;
-	     n = n->next)
-		if (n->container == i)
-			return n->rule == FTI_RULE_DATA	 ? "damaged"
-			       : n->rule == FTI_RULE_SUM ? "wrong sum"
-							 : "wrong record";
-	if (k->used == 0)
-		return "empty";
-	return c->verdict == FTI_UNREAD ? "unknown" : "";
+	if (states == NULL)
+		return NULL;
+	for (const struct fti_finding *n = f->findings; n != NULL; n = n->next)
+		if (n->container < f->ncontainers &&
+		    states[n->container] == NULL)
+			states[n->container] =
+				n->rule == FTI_RULE_DATA  ? "damaged"
+				: n->rule == FTI_RULE_SUM ? "wrong sum"
+							  : "wrong record";
+	for (size_t i = 0; i < f->ncontainers; i++)
+		if (states[i] == NULL)
+			states[i] = f->containers[i].c.used == 0 ? "empty"
+				    : c->verdict == FTI_UNREAD	 ? "unknown"
+								 : "";
+	return states;
 }
 
 static void
@@ -216,9 +224,14 @@ add_containers(const struct fti_checked *c, struct buf *out)
 		"FPTR",	 "CHUNKSIZE", "CONTAINERSIZE", "HASH",	     "STATE",
 	};
 	const struct fti_file *f = c->file;
+	const char **states = report_fti_container_states(c);
 	char hex[HASH_MD5_TEXT];
 	struct table t;
 
+	if (states == NULL) {
+		out->failed = true;
+		return;
+	}
 	buf_add_char(out, '\n');
 	table_start(&t, heads, 10, 0xff);
 	for (size_t i = 0; i < f->ncontainers; i++) {
@@ -233,9 +246,10 @@ add_containers(const struct fti_checked *c, struct buf *out)
 		table_cell(&t, "%" PRId64, k->used);
 		table_cell(&t, "%" PRId64, k->size);
 		table_cell(&t, "%s", hash_hex(hex, k->hash, HASH_MD5_SIZE));
-		table_cell(&t, "%s", state_of(c, i));
+		table_cell(&t, "%s", states[i]);
 	}
 	table_end(&t, 2, out);
+	mem_free(states);
 }
 
 void

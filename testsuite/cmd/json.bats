@@ -27,7 +27,7 @@ dataset() {
 answers() {
 	local name=$2
 
-	[[ $name != scr_env ]] || name+=" $3"
+	[[ $name != scr_env && $name != scr_fti ]] || name+=" $3"
 	try "${@:2}" --json
 	assert_status "$1"
 	json_check - <<<"$output" || failed "the schema is not followed"
@@ -180,6 +180,62 @@ says() {
 	says '.verdict, .answer' \
 		'newest checkpoint ckpt.1 (dataset 1) is saved'$'\n'null
 	answers 1 scr_postrun -p "$P/none" --plan -w localhost -r local -J 77
+}
+
+@test "scr_fti" {
+	local fti=$TESTSUITE/data/golden/fti bad
+	bad=$fti/bad-F
+
+	answers 0 scr_fti scan "$fti/levels-E-v1.6/L3"
+	says '.executions[0] | .node_count, .group_size, (.fti_checkpoints[0] |
+		.level, .checkpoint_id, .state, .is_current, .files)' \
+		$'4\n4\nL3\n3\nwhole\ntrue\nnull'
+	answers 0 scr_fti scan --files "$fti/levels-E-v1.6/L3"
+	says '[.executions[0].fti_checkpoints[0].files[] | .kind] | unique | join(" ")' \
+		'data parity'
+	answers 1 scr_fti scan "$PWD"
+	cp -R "$fti/levels-E-v1.6/L3" lost
+	rm -r lost/Local/node[012]
+	answers 4 scr_fti scan --files lost
+	says '.executions[0].fti_checkpoints[0] | .state, .ranks_bad, .is_current,
+		([.files[] | select(.found == "missing")] | length)' \
+		$'lost\n6\nfalse\n12'
+
+	answers 0 scr_fti verify "$bad/good.fti"
+	says '.checkpoint_files[0] | .state, .data_intact, .variables, .fti_layout' \
+		$'intact\ntrue\nnull\nF'
+	answers 3 scr_fti verify "$bad/good.fti" "$bad/containerid-flip.fti"
+	says '.checkpoint_files[1].problems[0] | .offset, .field, .container_number' \
+		$'2874\ncontainerid\n1'
+	answers 4 scr_fti list "$bad/data-flip.fti"
+	says '[.checkpoint_files[0].variables[].variable] | join(" ")' '1 2 7'
+	answers 3 scr_fti dump "$bad/fs-flip.fti"
+	answers 1 scr_fti verify none "$bad/good.fti"
+	says '.checkpoint_files | length' 1
+	answers 2 scr_fti verify
+	try scr_fti dump --json "$bad"/*.fti
+	assert_status 4
+	json_check - <<<"$output" || failed "the schema is not followed"
+}
+
+# The members of a dump are the fields as they are in the file.
+@test "scr_fti dump: the records of a file" {
+	local good=$TESTSUITE/data/golden/fti/bad-F/good.fti at
+
+	answers 0 scr_fti dump "$good"
+	says '.checkpoint_files[0] | .block_count, .container_count,
+		.metadata_record.ckptSize' $'1\n3\n3092'
+	says '.checkpoint_files[0].metadata_record.offset' 2986
+	says '[.checkpoint_files[0].fti_containers[] | .fptr] | join(" ")' \
+		"$(for at in 2824 2882 2940; do
+			od -A n -t u8 -j $((at + 6)) -N 8 "$good"
+		done | xargs)"
+	says '[.checkpoint_files[0].fti_containers[] | .hash] | join(" ")' \
+		"$(for at in 2824 2882 2940; do
+			od -A n -t x1 -v -j $((at + 30)) -N 16 "$good" |
+				tr -d ' \n'
+			echo
+		done | xargs)"
 }
 
 @test "scr_env: every verb" {

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * answer.c - what the verbs of scr_fti that write files answer with --json.
+ */
+#include "answer.h"
+
+#include "app.h"
+#include "json.h"
+
+void
+fti_answer_file(struct fti_answer *a, const struct report_fti_done *d)
+{
+	if (!app_json())
+		return;
+	if (a->files == NULL)
+		a->files = json_new_array();
+	json_push(a->files, report_fti_done_json(d));
+}
+
+void
+fti_answer_end(struct fti_answer *a)
+{
+	struct json *j = NULL;
+
+	if (!app_json())
+		return;
+	j = json_new_object();
+	json_set_bool(j, "dry_run", a->dry_run);
+	json_set_u64(j, "bytes_read", a->bytes_read);
+	json_set_u64(j, "bytes_written", a->bytes_written);
+	json_set(j, "files", a->files != NULL ? a->files : json_new_array());
+	if (a->next != NULL)
+		json_set_str(j, "next", a->next);
+	if (a->more != NULL)
+		json_append(j, a->more);
+	app_answer(j);
+	a->files = NULL;
+	a->more = NULL;
+}

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fti_svg.c - an FTI-FF file as an SVG picture: the whole file as a bar, a row
+ * for each block with its containers, and a list of the variables.
+ *
+ * Lengths along the bars are percentages, and texts keep their size: so the
+ * picture fits any width.  Small containers that are neighbours share a
+ * rectangle, and blocks share rows if there are many.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "buf.h"
+#include "error.h"
+#include "fti/check.h"
+#include "fti/file.h"
+#include "mem.h"
+#include "path.h"
+#include "report/fti.h"
+#include "report/xml.h"
+#include "str.h"
+
+/* Pixels. */
+#define HEAD 150 /* title, facts, legend */
+#define BAR 24
+#define PITCH 52 /* of a row: a line of text and a bar */
+#define LINE 22	 /* of the list of variables */
+
+/* Per cent of the width. */
+#define LEFT 3.0
+#define WIDE 94.0
+#define THIN 0.4   /* a container that is narrower may share its rectangle */
+#define LETTER 2.6 /* a character of a label, where the width is 400 pixels */
+
+/* Rows of blocks, and lines of variables. */
+#define ROWS_MAX 32
+#define VARIABLES_MAX 48
+
+#define HUES 8
+
+/* A rectangle: one container, or several neighbours. */
+struct box {
+	size_t first, count;
+	uint64_t size, live;
+	size_t damaged;
+};
+
+struct drawing {
+	struct buf *out;
+	const struct fti_checked *c;
+	size_t *hues; /* by container: the number of its variable */
+	const char **states;
+	size_t per; /* blocks of a row */
+	size_t rows;
+	uint64_t widest; /* bytes of the largest row, at least 1 */
+	int y;
+};
+
+/* --- Rectangles --- */
+
+/* NAME="PER CENT" with a decimal point in every locale. */
+static void
+put_share(struct buf *out, const char *name, double share)
+{
+	const unsigned hundredths = (unsigned)(share * 100 + 0.5);
+
+	buf_printf(out, " %s=\"%u.%02u%%\"", name, hundredths / 100,
+		   hundredths % 100);
+}
+
+static void
+put_rect(struct drawing *d, const char *style, double x, double width)
+{
+	buf_printf(d->out, "<rect class=\"%s\"", style);
+	put_share(d->out, "x", x);
+	put_share(d->out, "width", width);
+	buf_printf(d->out, " y=\"%d\" height=\"%d\"/>", d->y, BAR);
+}
+
+/* What the share of `bytes` in `of` is on a bar. */
+static double
+width_of(uint64_t bytes, uint64_t of)
+{
+	const double part = of == 0 ? 0 : (double)bytes / (double)of;
+
+	return WIDE * (part > 1 ? 1 : part);
+}
+
+static uint64_t
+sum(int64_t bytes)
+{
+	return bytes < 0 ? 0 : (uint64_t)bytes;
+}
+
+/* The rectangle that begins with container `at`. */
+static struct box
+box_at(const struct drawing *d, size_t at, size_t end)
+{
+	const struct fti_file_container *k = d->c->file->containers;
+	struct box b = { .first = at };
+
+	for (size_t i = at; i < end; i++) {
+		const uint64_t size = sum(k[i].c.size);
+		const bool alone = width_of(size, d->widest) >= THIN;
+
+		if (b.count > 0 &&
+		    (alone || width_of(b.size, d->widest) >= THIN))
+			break;
+		b.count++;
+		b.size += size;
+		b.live += sum(k[i].c.used);
+		b.damaged += d->states[i][0] != '\0' &&
+			     strcmp(d->states[i], "empty") != 0;
+	}
+	return b;
+}
+
+static void
+put_tip(struct drawing *d, const struct box *b)
+{
+	const struct fti_container *k = &d->c->file->containers[b->first].c;
+
+	buf_add_str(d->out, "<title>");
+	if (b->count > 1) {
+		buf_printf(d->out,
+			   "%zu containers from byte %" PRIu64 "\n%" PRIu64
+			   " bytes, %" PRIu64 " in use",
+			   b->count, k->fptr, b->size, b->live);
+		if (b->damaged > 0)
+			buf_printf(d->out, "\n%zu damaged", b->damaged);
+	} else {
+		buf_printf(d->out,
+			   "variable %" PRId32 ", container %" PRId32
+			   ", at byte %" PRIu64 "\n%" PRId64 " bytes, %" PRId64
+			   " in use: bytes %" PRIu64 " to %" PRIu64
+			   " of the variable",
+			   k->id, k->part, k->fptr, k->size, k->used, k->dptr,
+			   k->dptr + sum(k->used));
+		if (d->states[b->first][0] != '\0')
+			buf_printf(d->out, "\n%s", d->states[b->first]);
+	}
+	buf_add_str(d->out, "</title>");
+}
+
+/* The number of the variable in the rectangle, if there is room for it. */
+static void
+put_label(struct drawing *d, const struct box *b, double x, double width)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%" PRId32,
+		 d->c->file->containers[b->first].c.id);
+	if (b->count > 1 || (double)strlen(text) * LETTER > width)
+		return;
+	buf_add_str(d->out, "<text class=\"id\" text-anchor=\"middle\"");
+	put_share(d->out, "x", x + width / 2);
+	buf_printf(d->out, " y=\"%d\">%s</text>", d->y + 17, text);
+}
+
+/* The bytes reserved, over them the bytes in use from the left, and around both
+ * a line. */
+static void
+put_box(struct drawing *d, const struct box *b, double x)
+{
+	double width = width_of(b->size, d->widest);
+	double live = width_of(b->live, d->widest);
+	char style[32], solid[48];
+
+	/* Damage must be visible, however small it is. */
+	if (b->damaged > 0 && width < 2 * THIN)
+		live = width = 2 * THIN;
+	if (b->damaged > 0)
+		snprintf(style, sizeof(style), "bad");
+	else if (b->count > 1)
+		snprintf(style, sizeof(style), "many");
+	else
+		snprintf(style, sizeof(style), "h%zu",
+			 d->hues[b->first] % HUES);
+	snprintf(solid, sizeof(solid), "%s live", style);
+	buf_add_str(d->out, "<g>");
+	put_tip(d, b);
+	put_rect(d, style, x, width);
+	if (b->live > 0 || b->damaged > 0)
+		put_rect(d, solid, x, live);
+	put_rect(d, "frame", x, width);
+	put_label(d, b, x, width);
+	buf_add_str(d->out, "</g>\n");
+}
+
+/* --- Rows --- */
+
+static size_t
+first_block(const struct drawing *d, size_t row)
+{
+	const size_t n = row * d->per;
+
+	return n < d->c->file->nblocks ? n : d->c->file->nblocks;
+}
+
+/* The container with which a block begins, or the end of the containers. */
+static size_t
+first_container(const struct drawing *d, size_t block)
+{
+	const struct fti_file *f = d->c->file;
+
+	return block < f->nblocks ? f->blocks[block].first : f->ncontainers;
+}
+
+/* Bytes of the containers of a row, reserved and in use. */
+static struct box
+row_sum(const struct drawing *d, size_t row)
+{
+	const struct fti_file *f = d->c->file;
+	struct box b = { .first = first_container(d, first_block(d, row)) };
+	const size_t end = first_container(d, first_block(d, row + 1));
+
+	for (size_t i = b.first; i < end; i++, b.count++) {
+		b.size += sum(f->containers[i].c.size);
+		b.live += sum(f->containers[i].c.used);
+	}
+	return b;
+}
+
+static void
+put_text(struct drawing *d, const char *style, int y, const char *text)
+{
+	buf_printf(d->out, "<text class=\"%s\"", style);
+	put_share(d->out, "x", LEFT);
+	buf_printf(d->out, " y=\"%d\">", y);
+	xml_text(d->out, text);
+	buf_add_str(d->out, "</text>\n");
+}
+
+static void
+put_row(struct drawing *d, size_t row)
+{
+	const size_t first = first_block(d, row), end = first_block(d, row + 1);
+	const struct box all = row_sum(d, row);
+	char name[64], text[256];
+	double x = LEFT;
+
+	if (end - first > 1)
+		snprintf(name, sizeof(name), "blocks %zu-%zu", first, end - 1);
+	else
+		snprintf(name, sizeof(name), "block %zu", first);
+	snprintf(text, sizeof(text), "%s: %zu %s, %s of %s in use", name,
+		 str_count(all.count, "container"), str_size(all.live),
+		 str_size(all.size));
+	put_text(d, "row", d->y + 16, text);
+	d->y += 24;
+	for (size_t i = all.first; i < all.first + all.count;) {
+		const struct box b = box_at(d, i, all.first + all.count);
+
+		put_box(d, &b, x);
+		x += width_of(b.size, d->widest);
+		i += b.count;
+	}
+	d->y += PITCH - 24;
+}
+
+/* The whole file: what each row of blocks takes of it, and the records. */
+static void
+put_file(struct drawing *d)
+{
+	const struct fti_file *f = d->c->file;
+	char text[64];
+	double x = LEFT;
+
+	snprintf(text, sizeof(text), "the file: %zu %s",
+		 str_count(f->nblocks, "block"));
+	put_text(d, "row", d->y + 16, text);
+	d->y += 24;
+	put_rect(d, "meta", LEFT, WIDE);
+	for (size_t i = 0; i < d->rows; i++) {
+		const struct box b = row_sum(d, i);
+		const size_t first = first_block(d, i);
+
+		x = b.count == 0
+			    ? x
+			    : LEFT + width_of(f->containers[b.first].c.fptr,
+					      f->size);
+		buf_printf(d->out, "<g><title>block %zu", first);
+		if (first_block(d, i + 1) - first > 1)
+			buf_printf(d->out, " to %zu",
+				   first_block(d, i + 1) - 1);
+		buf_add_str(d->out, "</title>");
+		put_rect(d, "paper", x, width_of(b.size, f->size));
+		put_rect(d, "many", x, width_of(b.size, f->size));
+		put_rect(d, "many live", x, width_of(b.live, f->size));
+		put_rect(d, "frame", x, width_of(b.size, f->size));
+		buf_add_str(d->out, "</g>\n");
+	}
+	d->y += PITCH - 24;
+}
+
+/* --- Variables --- */
+
+static void
+put_variables(struct drawing *d)
+{
+	const struct fti_file *f = d->c->file;
+	char text[256];
+
+	d->y += 10;
+	for (size_t i = 0; i < f->nvars && i < VARIABLES_MAX; i++) {
+		const struct fti_var *v = &f->vars[i];
+
+		buf_printf(d->out, "<rect class=\"h%zu live\"", i % HUES);
+		put_share(d->out, "x", LEFT);
+		buf_printf(d->out,
+			   " y=\"%d\" width=\"12\" height=\"12\"/><text", d->y);
+		put_share(d->out, "x", LEFT);
+		snprintf(text, sizeof(text),
+			 "variable %" PRId32 ": %s in %zu %s", v->id,
+			 str_size(v->size), str_count(v->parts, "container"));
+		buf_printf(d->out, " dx=\"20\" y=\"%d\">", d->y + 11);
+		xml_text(d->out, text);
+		buf_add_str(d->out, "</text>\n");
+		d->y += LINE;
+	}
+	if (f->nvars <= VARIABLES_MAX)
+		return;
+	snprintf(text, sizeof(text), "and %zu more variables",
+		 f->nvars - VARIABLES_MAX);
+	put_text(d, "", d->y + 11, text);
+	d->y += LINE;
+}
+
+/* --- All parts --- */
+
+static void
+put_style(struct buf *out)
+{
+	static const char *const hues[HUES] = {
+		"#4e79a7", "#59a14f", "#8067b0", "#3a9a94",
+		"#9c755f", "#b07aa1", "#b0892f", "#5f6b7a",
+	};
+
+	buf_add_str(
+		out,
+		"<style>:root{color-scheme:light dark;--ink:#1b1f24;"
+		"--dim:#59636e;--paper:#fff;--line:#8c959f;--meta:#24292f;"
+		"--many:#7d8590;--lost:#b00020}\n"
+		"@media(prefers-color-scheme:dark){:root{--ink:#e6edf3;"
+		"--dim:#9198a1;--paper:#0d1117;--line:#767f89;--meta:#e6edf3;"
+		"--many:#7d8590;--lost:#ff6b75}}\n"
+		"svg{background:var(--paper)}"
+		"text{font:14px system-ui,sans-serif;fill:var(--ink)}"
+		".row{font-size:13px}.head{font-size:17px;font-weight:600}.dim{fill:var(--dim)}"
+		".alarm{fill:var(--lost);font-weight:600}"
+		".id{fill:#fff;stroke:#000a;stroke-width:2px;"
+		"paint-order:stroke}\n"
+		"rect{fill-opacity:.25}.live,.meta{fill-opacity:1}"
+		".frame{fill:none;stroke:var(--line)}"
+		".paper{fill:var(--paper);fill-opacity:1}"
+		".meta{fill:var(--meta)}.many{fill:var(--many)}"
+		".bad{fill:url(#hatch);fill-opacity:1}\n");
+	for (int i = 0; i < HUES; i++)
+		buf_printf(out, ".h%d{fill:%s}", i, hues[i]);
+	buf_add_str(out,
+		    "</style>\n<defs><pattern id=\"hatch\" width=\"6\" "
+		    "height=\"6\" patternUnits=\"userSpaceOnUse\" "
+		    "patternTransform=\"rotate(45)\">"
+		    "<rect width=\"6\" height=\"6\" style=\"fill:var(--paper);"
+		    "fill-opacity:1\"/><rect width=\"4\" height=\"6\" "
+		    "style=\"fill:var(--lost);fill-opacity:1\"/>"
+		    "</pattern></defs>\n");
+}
+
+static void
+put_legend(struct drawing *d)
+{
+	static const struct {
+		const char *style, *meaning;
+		double x;
+	} keys[] = {
+		{ "many live", "in use", LEFT },
+		{ "many", "reserved", 24 },
+		{ "meta", "records", 49 },
+		{ "bad live", "damaged", 72 },
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		buf_printf(d->out, "<rect class=\"%s\"", keys[i].style);
+		put_share(d->out, "x", keys[i].x);
+		buf_printf(d->out,
+			   " y=\"%d\" width=\"12\" height=\"12\"/>"
+			   "<text",
+			   HEAD - 36);
+		put_share(d->out, "x", keys[i].x);
+		buf_printf(d->out, " dx=\"17\" y=\"%d\">%s</text>\n", HEAD - 25,
+			   keys[i].meaning);
+	}
+}
+
+static void
+put_head(struct drawing *d, int height)
+{
+	const struct fti_file *f = d->c->file;
+	char text[256];
+
+	buf_printf(d->out,
+		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+		   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100%%\" "
+		   "height=\"%d\">\n<title>",
+		   height);
+	xml_path(d->out, f->name);
+	buf_add_str(d->out, "</title>\n");
+	put_style(d->out);
+	put_text(d, "head", 30, path_base(f->name));
+	snprintf(text, sizeof(text), "layout %c (FTI %s), %s",
+		 fti_format(f->layout)->letter, fti_format(f->layout)->versions,
+		 str_size(f->size));
+	put_text(d, "dim", 54, text);
+	put_text(d, d->c->verdict == FTI_DAMAGED ? "alarm" : "dim", 76,
+		 fti_verdict_name(d->c->verdict));
+	snprintf(text, sizeof(text), "%s of %s in use (%.0f %%)",
+		 str_size(f->live), str_size(f->allocated),
+		 f->allocated == 0
+			 ? 100.0
+			 : 100.0 * (double)f->live / (double)f->allocated);
+	put_text(d, "dim", 98, text);
+	put_legend(d);
+}
+
+/* Which variable each container belongs to, and its state. */
+static int
+look_up(struct drawing *d, struct error *err)
+{
+	const struct fti_file *f = d->c->file;
+
+	d->hues = mem_calloc(f->ncontainers + 1, sizeof(*d->hues));
+	d->states = report_fti_container_states(d->c);
+	if (d->hues == NULL || d->states == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < f->nvars; i++)
+		for (size_t k = f->vars[i].first; k != SIZE_MAX;
+		     k = f->containers[k].next)
+			d->hues[k] = i;
+	d->per = (f->nblocks + ROWS_MAX - 1) / ROWS_MAX;
+	d->per = d->per == 0 ? 1 : d->per;
+	d->rows = (f->nblocks + d->per - 1) / d->per;
+	d->widest = 1;
+	for (size_t i = 0; i < d->rows; i++)
+		if (row_sum(d, i).size > d->widest)
+			d->widest = row_sum(d, i).size;
+	return 0;
+}
+
+int
+report_fti_svg(const struct fti_checked *c, struct buf *out, struct error *err)
+{
+	const struct fti_file *f = c->file;
+	struct drawing d = { .out = out, .c = c };
+	const size_t lines =
+		f->nvars <= VARIABLES_MAX ? f->nvars : VARIABLES_MAX + 1;
+	int rc = 0;
+
+	if (f->kind != FTI_KIND_DATA)
+		return error_set(err, ERROR_USAGE,
+				 "%s: no blocks to draw: it is %s", f->name,
+				 f->kind == FTI_KIND_PARITY
+					 ? "a file of parity"
+					 : "not an FTI-FF file");
+	if (!f->usable)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: cannot draw it: its structure is damaged",
+				 f->name);
+	rc = look_up(&d, err);
+	if (rc == 0) {
+		put_head(&d, HEAD + PITCH + (int)d.rows * PITCH + 20 +
+				     (int)lines * LINE);
+		d.y = HEAD;
+		put_file(&d);
+		for (size_t i = 0; i < d.rows; i++)
+			put_row(&d, i);
+		put_variables(&d);
+		buf_add_str(out, "</svg>\n");
+		rc = buf_check(out, err);
+	}
+	mem_free(d.hues);
+	mem_free(d.states);
+	return rc;
+}
