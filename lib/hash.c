@@ -80,6 +80,13 @@ hash_sum(struct hash *h, unsigned char *to, struct error *err)
 	return start(h, err);
 }
 
+int
+hash_copy(struct hash *to, const struct hash *from, struct error *err)
+{
+	return EVP_MD_CTX_copy_ex(to->ctx, from->ctx) == 1 ? 0
+							   : failed(to, err);
+}
+
 char *
 hash_hex(char *to, const unsigned char *sum, size_t len)
 {

@@ -28,6 +28,9 @@ int hash_update(struct hash *h, const void *data, size_t len,
 int hash_sum(struct hash *h, unsigned char *to, struct error *err);
 int hash_text(struct hash *h, char *to, struct error *err);
 
+/* Make the sum so far of `to` that of `from`, of the same type. */
+int hash_copy(struct hash *to, const struct hash *from, struct error *err);
+
 /* Bytes as lower-case hex with NUL: 2 * len + 1 bytes.  Returns `to`. */
 char *hash_hex(char *to, const unsigned char *sum, size_t len);
 

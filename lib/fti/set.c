@@ -10,6 +10,7 @@
 #include "arena.h"
 #include "error.h"
 #include "fti/config.h"
+#include "fti/posix.h"
 #include "fti/tree.h"
 #include "mem.h"
 #include "str.h"
@@ -173,8 +174,8 @@ make_ranks(struct fti_sets *s, struct fti_set *set, uint32_t top,
 	return 0;
 }
 
-static struct fti_rank *
-rank_of(struct fti_set *set, uint32_t rank)
+struct fti_rank *
+fti_set_rank(struct fti_set *set, uint32_t rank)
 {
 	size_t low = 0, high = set->nranks;
 
@@ -199,7 +200,7 @@ fti_set_member(struct fti_set *set, uint32_t group, uint32_t member)
 		(uint64_t)(group / g->node_size) * g->group_size + member;
 	const uint64_t rank = node * g->node_size + group % g->node_size;
 
-	return rank > UINT32_MAX ? NULL : rank_of(set, (uint32_t)rank);
+	return rank > UINT32_MAX ? NULL : fti_set_rank(set, (uint32_t)rank);
 }
 
 struct fti_rank *
@@ -217,7 +218,7 @@ fti_set_neighbour(struct fti_set *set, const struct fti_rank *r, bool left)
 static void
 place_file(struct fti_set *set, const struct fti_entry *e)
 {
-	struct fti_rank *r = rank_of(set, e->name.rank);
+	struct fti_rank *r = fti_set_rank(set, e->name.rank);
 	enum fti_part part = FTI_OWN;
 
 	if (e->name.kind == FTI_NAME_PARITY)
@@ -226,10 +227,13 @@ place_file(struct fti_set *set, const struct fti_entry *e)
 		part = FTI_COPY;
 		r = r == NULL ? NULL : fti_set_neighbour(set, r, true);
 	}
-	if (r == NULL || r->parts[part].entry != NULL)
+	if (r == NULL)
 		return;
+	/* FTI begins a new file of layers from time to time. */
+	if (r->parts[part].entry != NULL && e->name.kind != FTI_NAME_LAYERS)
+		return;
+	set->found += part == FTI_OWN && r->parts[part].entry == NULL;
 	r->parts[part].entry = e;
-	set->found += part == FTI_OWN;
 	set->bytes += e->size;
 	if (e->mtime > set->written)
 		set->written = e->mtime;
@@ -242,24 +246,46 @@ same_set(const struct fti_entry *a, const struct fti_entry *b)
 	       (a->name.id == b->name.id || a->level == FTI_DCP);
 }
 
-/* Do sector files describe the files of this execution and level, or do layers
- * hold them? */
-static bool
-is_posix(const struct fti_tree *t, const struct fti_entry *of)
+/* The entries of an execution at a level. */
+struct span {
+	size_t first, end;
+	bool sectors, layers; /* they have files of these kinds */
+};
+
+static void
+find_levels(const struct fti_tree *t, size_t first, size_t end,
+	    struct span levels[static FTI_NO_LEVEL + 1])
 {
-	for (size_t i = 0; i < t->count; i++)
-		if (t->list[i].level == of->level &&
-		    str_eq(t->list[i].exec, of->exec) &&
-		    (t->list[i].name.kind == FTI_NAME_SECTOR ||
-		     t->list[i].name.kind == FTI_NAME_LAYERS))
-			return true;
-	return false;
+	for (size_t i = first; i < end; i++) {
+		struct span *l = &levels[t->list[i].level];
+
+		if (l->end == 0)
+			l->first = i;
+		l->end = i + 1;
+		l->sectors |= t->list[i].name.kind == FTI_NAME_SECTOR;
+		l->layers |= t->list[i].name.kind == FTI_NAME_LAYERS;
+	}
+}
+
+/* Where the sector files of a checkpoint are, if its files are POSIX.  Those of
+ * differential checkpoints, and of a head's replica, are at L4. */
+static void
+find_metadata(struct fti_set *set, const struct span *levels)
+{
+	const bool at_l4 = set->level == FTI_DCP || set->level == FTI_REPLICA;
+	const struct span *own = &levels[set->level];
+	const struct span *from = at_l4 ? &levels[FTI_L4] : own;
+
+	set->posix = own->layers || (from->sectors && set->level != FTI_DCP);
+	set->metadata = from->first;
+	set->nmetadata = set->posix ? from->end - from->first : 0;
 }
 
 /* The checkpoint of entries first ... end - 1, if they have files of ranks. */
 static int
 add_set(struct fti_sets *s, size_t first, size_t end,
-	const struct fti_geometry *g, struct error *err)
+	const struct fti_geometry *g, const struct span *levels,
+	struct error *err)
 {
 	const struct fti_entry *list = s->tree->list;
 	struct fti_set *set = NULL;
@@ -287,7 +313,7 @@ add_set(struct fti_sets *s, size_t first, size_t end,
 	};
 	if (make_ranks(s, set, top, err) < 0)
 		return -1;
-	set->posix = is_posix(s->tree, &list[first]);
+	find_metadata(set, levels);
 	for (size_t i = first; i < end; i++)
 		if (is_of_rank(&list[i]))
 			place_file(set, &list[i]);
@@ -301,8 +327,10 @@ add_exec(struct fti_sets *s, size_t first, size_t end,
 	 const struct fti_geometry *given, struct error *err)
 {
 	const struct fti_entry *list = s->tree->list;
+	struct span levels[FTI_NO_LEVEL + 1] = { { .first = 0 } };
 	struct fti_geometry g = *given;
 
+	find_levels(s->tree, first, end, levels);
 	for (size_t i = first; i < end; i++)
 		if (list[i].name.kind == FTI_NAME_TOPOLOGY &&
 		    fti_topology_read(s->tree->fd, list[i].path, &g, err) < 0)
@@ -311,7 +339,7 @@ add_exec(struct fti_sets *s, size_t first, size_t end,
 	for (size_t i = first, k = first; i < end; i = k) {
 		while (k < end && same_set(&list[i], &list[k]))
 			k++;
-		if (add_set(s, i, k, &g, err) < 0)
+		if (add_set(s, i, k, &g, levels, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -340,6 +368,9 @@ fti_sets_open(struct fti_sets *s, const struct fti_tree *t,
 void
 fti_sets_free(struct fti_sets *s)
 {
+	for (size_t i = 0; i < s->ninis; i++)
+		fti_posix_free(s->inis[i]);
+	mem_free(s->inis);
 	mem_free(s->list);
 	arena_free(s->arena);
 	*s = (struct fti_sets){ .tree = NULL };

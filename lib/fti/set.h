@@ -24,6 +24,8 @@
 struct arena;
 struct error;
 struct fti_entry;
+struct fti_posix;
+struct fti_posix_file;
 struct fti_tree;
 struct work;
 
@@ -49,7 +51,8 @@ enum fti_part { FTI_OWN, FTI_COPY, FTI_PARITY, FTI_PARTS };
 struct fti_part_file {
 	const struct fti_entry *entry; /* NULL: missing */
 	enum fti_state state;
-	bool data_good;	      /* its data are proven, whatever the state */
+	bool data_good; /* its data are proven, whatever the state */
+	bool exact; /* it is as FTI wrote it: others can be computed from it */
 	struct fti_meta meta; /* unless missing or foreign */
 	const char *problem;  /* the first, or NULL */
 };
@@ -60,6 +63,8 @@ struct fti_rank {
 	/* OWN and PARITY by its own number; COPY is the copy of its file, which
 	 * is named after the right neighbour. */
 	struct fti_part_file parts[FTI_PARTS];
+	/* POSIX: what its files should be; NULL: not known. */
+	const struct fti_posix_file *posix;
 };
 
 enum fti_set_state {
@@ -86,15 +91,24 @@ struct fti_set {
 	/* After fti_set_examine(). */
 	enum fti_set_state state;
 	size_t bad;	     /* ranks without a good file of their own */
-	const char *reason;  /* why it is not whole, or NULL */
+	size_t lost;	     /* of them, those that cannot be rebuilt */
+	size_t unprotected;  /* copies or parity files that are not good */
+	const char *reason;  /* why it is not whole and protected, or NULL */
 	const char *refusal; /* why FTI would not restart from it, or NULL */
 	size_t first, count; /* entries of the tree */
+	/* POSIX: entries, some of which are sector files of the level; the
+	 * first problem with one, or NULL; ranks that none describes. */
+	size_t metadata, nmetadata;
+	const char *metadata_problem;
+	size_t undescribed;
 };
 
 struct fti_sets {
 	const struct fti_tree *tree;
 	struct fti_set *list; /* by execution, level, id */
 	size_t count, room;
+	struct fti_posix **inis; /* metadata of the POSIX checkpoints */
+	size_t ninis, room_inis;
 	struct arena *arena;
 };
 
@@ -116,6 +130,12 @@ int fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 /* "whole", "rebuildable", "lost" ... */
 const char *fti_set_state_name(enum fti_set_state s);
 const char *fti_state_name(enum fti_state s);
+
+/* Do the data of the file serve, whatever FTI says of it? */
+bool fti_part_usable(const struct fti_part_file *p);
+
+/* The rank with this number, or NULL. */
+struct fti_rank *fti_set_rank(struct fti_set *set, uint32_t rank);
 
 /* The member to the left or right of `r` in its group, or NULL. */
 struct fti_rank *fti_set_neighbour(struct fti_set *set,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * set_examine.c - read the files of a checkpoint, and judge it.
+ * set_examine.c - read the files of a checkpoint.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,17 +12,15 @@
 #include "fti/file.h"
 #include "fti/input.h"
 #include "fti/set.h"
+#include "fti/set_impl.h"
 #include "fti/tree.h"
 #include "mem.h"
 #include "work.h"
 
-/* Files that are open at the same time. */
-#define BATCH 64
-
 struct batch {
-	struct fti_source sources[BATCH];
-	struct fti_checked checked[BATCH];
-	struct fti_part_file *to[BATCH];
+	struct fti_source sources[FTI_BATCH];
+	struct fti_checked checked[FTI_BATCH];
+	struct fti_part_file *to[FTI_BATCH];
 	size_t count;
 };
 
@@ -39,10 +37,9 @@ end_batch(struct batch *b)
 
 /* --- One file --- */
 
-/* The file cannot be read, or is none of FTI-FF.  -1: no memory. */
-static int
-set_problem(struct fti_sets *s, struct fti_part_file *to, const char *text,
-	    struct error *err)
+int
+fti_set_problem(struct fti_sets *s, struct fti_part_file *to, const char *text,
+		struct error *err)
 {
 	to->problem = arena_strdup(s->arena, text);
 	return to->problem == NULL ? error_no_memory(err) : 0;
@@ -66,7 +63,8 @@ check_label(struct fti_sets *s, const struct fti_set *set,
 		 "name",
 		 to->meta.ckpt_id);
 	to->state = FTI_STATE_REFUSED;
-	return set_problem(s, to, text, err);
+	to->exact = false;
+	return fti_set_problem(s, to, text, err);
 }
 
 static int
@@ -85,22 +83,25 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_checked *c,
 
 	to->state = states[c->verdict];
 	to->data_good = c->data_good;
+	to->exact = c->verdict == FTI_INTACT ||
+		    (c->verdict == FTI_REFUSED && f->worst <= FTI_RULE_STALE);
 	to->meta = f->meta;
 	if (f->kind != FTI_KIND_NONE &&
 	    (f->kind == FTI_KIND_PARITY) != parity) {
 		to->state = FTI_STATE_DAMAGED;
-		to->data_good = false;
-		return set_problem(s, to,
-				   parity ? "holds no parity"
-					  : "holds parity, not a checkpoint",
-				   err);
+		to->data_good = to->exact = false;
+		return fti_set_problem(
+			s, to,
+			parity ? "holds no parity"
+			       : "holds parity, not a checkpoint",
+			err);
 	}
 	if (f->kind != FTI_KIND_NONE && !set->layout_known) {
 		set->layout = f->layout;
 		set->layout_known = true;
 	}
 	if (c->unread != NULL || f->nfindings > 0)
-		return set_problem(
+		return fti_set_problem(
 			s, to,
 			c->unread != NULL ? c->unread : f->findings->text, err);
 	return check_label(s, set, to, err);
@@ -137,7 +138,7 @@ add_to_batch(struct fti_sets *s, struct fti_set *set, struct batch *b,
 		if (why.kind == ERROR_NOMEM)
 			return error_pass(err, &why);
 		to->state = FTI_STATE_UNKNOWN;
-		return set_problem(s, to, why.text, err);
+		return fti_set_problem(s, to, why.text, err);
 	}
 	b->checked[b->count].file = f;
 	b->checked[b->count].source = from;
@@ -158,7 +159,7 @@ read_parts(struct fti_sets *s, struct fti_set *set, enum fti_part part,
 		if (to->entry == NULL)
 			continue;
 		rc = add_to_batch(s, set, b, to, err);
-		if (rc == 0 && b->count == BATCH)
+		if (rc == 0 && b->count == FTI_BATCH)
 			rc = run_batch(s, set, b, data, w, err);
 	}
 	if (rc == 0)
@@ -169,179 +170,14 @@ read_parts(struct fti_sets *s, struct fti_set *set, enum fti_part part,
 	return rc;
 }
 
-/* --- The verdict --- */
-
-static bool
-is_usable(const struct fti_part_file *p)
-{
-	return p->state == FTI_STATE_GOOD ||
-	       (p->state == FTI_STATE_REFUSED && p->data_good);
-}
-
-/* Files and parities that group `g` lacks, of those that should be there. */
-static void
-count_group(struct fti_set *set, uint32_t g, uint32_t *lacking, uint32_t *data,
-	    bool *unknown)
-{
-	*lacking = *data = 0;
-	for (uint32_t m = 0; m < set->geometry.group_size; m++) {
-		const struct fti_rank *r = fti_set_member(set, g, m);
-
-		if (r == NULL)
-			continue;
-		*data += !is_usable(&r->parts[FTI_OWN]);
-		*lacking += !is_usable(&r->parts[FTI_OWN]);
-		*lacking += r->parts[FTI_PARITY].state != FTI_STATE_GOOD;
-		*unknown = *unknown ||
-			   r->parts[FTI_OWN].state == FTI_STATE_UNKNOWN ||
-			   r->parts[FTI_PARITY].state == FTI_STATE_UNKNOWN;
-	}
-}
-
-struct tally {
-	size_t bad, refused, lost, unknown;
-	const struct fti_rank *first; /* that is lost */
-};
-
-static void
-tally_ranks(const struct fti_set *set, struct tally *t)
-{
-	for (size_t i = 0; i < set->nranks; i++) {
-		const struct fti_part_file *own = &set->ranks[i].parts[FTI_OWN];
-
-		t->refused += own->state == FTI_STATE_REFUSED;
-		if (is_usable(own))
-			continue;
-		t->bad++;
-		if (own->state == FTI_STATE_UNKNOWN)
-			t->unknown++;
-		if (set->level == FTI_L2 &&
-		    is_usable(&set->ranks[i].parts[FTI_COPY]))
-			continue;
-		t->lost++;
-		if (t->first == NULL)
-			t->first = &set->ranks[i];
-	}
-}
-
-static void
-tally_groups(struct fti_set *set, struct tally *t)
-{
-	uint32_t lacking = 0, data = 0;
-	bool unknown = false;
-
-	t->lost = 0;
-	t->first = NULL;
-	for (uint32_t g = 0; g < set->groups; g++) {
-		count_group(set, g, &lacking, &data, &unknown);
-		if (data == 0 || lacking <= set->geometry.group_size)
-			continue;
-		t->lost += data;
-		for (uint32_t m = 0;
-		     t->first == NULL && m < set->geometry.group_size; m++) {
-			const struct fti_rank *r = fti_set_member(set, g, m);
-
-			if (r != NULL && !is_usable(&r->parts[FTI_OWN]))
-				t->first = r;
-		}
-	}
-}
-
-static int
-conclude(struct fti_sets *s, struct fti_set *set, struct error *err)
-{
-	struct tally t = { .bad = 0 };
-	const bool coded = (set->level == FTI_L2 || set->level == FTI_L3) &&
-			   set->geometry.group_size < 2;
-
-	tally_ranks(set, &t);
-	if (set->level == FTI_L3 && !coded)
-		tally_groups(set, &t);
-	set->bad = t.bad;
-	if (t.bad == 0)
-		set->state = t.refused > 0 ? FTI_SET_REFUSED : FTI_SET_WHOLE;
-	else if (t.lost == 0)
-		set->state = FTI_SET_REBUILDABLE;
-	else if (t.unknown > 0 || coded)
-		set->state = FTI_SET_UNKNOWN;
-	else
-		set->state = FTI_SET_LOST;
-	if (set->state == FTI_SET_WHOLE)
-		return 0;
-	if (set->state == FTI_SET_REFUSED)
-		set->reason =
-			arena_printf(s->arena,
-				     "%zu of %zu files are intact, but FTI "
-				     "refuses them",
-				     t.refused, set->nranks);
-	else if (set->state == FTI_SET_UNKNOWN && coded)
-		set->reason = arena_printf(
-			s->arena,
-			"%zu of %zu ranks lack their file; the size of the "
-			"groups is not known (--group-size)",
-			t.bad, set->nranks);
-	else
-		set->reason = arena_printf(
-			s->arena, "%zu of %zu ranks lack a good file%s%s",
-			t.bad, set->nranks,
-			t.lost > 0 ? "; cannot be rebuilt: rank " : "",
-			t.first == NULL ? ""
-					: arena_printf(s->arena, "%" PRIu32,
-						       t.first->rank));
-	return set->reason == NULL ? error_no_memory(err) : 0;
-}
-
-/* Why FTI would not restart from it. */
-static void
-judge_as_fti(struct fti_set *set)
-{
-	if (set->state == FTI_SET_REFUSED)
-		set->refusal = "it refuses a file";
-	else if (set->state == FTI_SET_LOST)
-		set->refusal = "files are lost";
-	else if (set->state == FTI_SET_UNKNOWN)
-		set->refusal = "not known";
-	else if (set->level > FTI_L4)
-		set->refusal = "it does not look there";
-	for (size_t i = 0; set->refusal == NULL && i < set->nranks; i++)
-		for (int p = 0; p < FTI_PARTS; p++)
-			if (set->ranks[i].parts[p].state == FTI_STATE_REFUSED)
-				set->refusal = "it refuses a file";
-}
-
 int
 fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 		const struct work *w, struct error *err)
 {
-	if (set->posix) {
-		set->state = FTI_SET_UNKNOWN;
-		set->reason = "POSIX files are not read yet, only FTI-FF";
-		set->refusal = "not known";
-		set->bad = set->nranks - set->found;
-		return 0;
-	}
-	for (int p = 0; p < FTI_PARTS; p++)
+	if (set->posix && fti_set_read_posix(s, set, data, w, err) < 0)
+		return -1;
+	for (int p = 0; p < FTI_PARTS && !set->posix; p++)
 		if (read_parts(s, set, (enum fti_part)p, data, w, err) < 0)
 			return -1;
-	if (conclude(s, set, err) < 0)
-		return -1;
-	judge_as_fti(set);
-	return 0;
-}
-
-const struct fti_set *
-fti_sets_choice(const struct fti_sets *s, const char *exec)
-{
-	const struct fti_set *best = NULL;
-
-	for (size_t i = 0; i < s->count; i++) {
-		const struct fti_set *set = &s->list[i];
-
-		if (strcmp(set->exec, exec) != 0 || set->refusal != NULL ||
-		    set->level > FTI_L4)
-			continue;
-		if (best == NULL || set->level < best->level)
-			best = set;
-	}
-	return best;
+	return fti_set_judge(s, set, err);
 }

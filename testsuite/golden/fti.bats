@@ -156,7 +156,54 @@ judged()
 	judged loss/l3-all-RSed-lost whole 0
 	judged loss/l3-node1+2+3-lost-UNRECOVERABLE lost 4
 	judged loss/l3odd-node1+2-lost rebuildable 3
-	judged loss/posix-l3odd-node3-lost unknown 1
+	judged loss/posix-l3odd-node3-lost rebuildable 3
+	[[ $output == *"FTI itself would get the last byte"* ]]
+}
+
+# copy SET: a copy of golden files that can be changed: DIR/c.
+copy()
+{
+	rm -rf c
+	cp -R "$FTI/$1" c
+	chmod -R u+w c
+}
+
+@test "scan: POSIX files, by the metadata of their group" {
+	local sector file
+
+	judged dcp-posix/ckpt5 whole 0
+	[[ $output == *"FTI restarts from dCP"* ]]
+	[ -d "$FTI/posix-levels" ] || skip "the others are in the complete data"
+	copy posix-levels-odd/L3
+	FTI=. judged c whole 0
+	file=$(echo c/Local/node2/*/l3/Ckpt3-Rank4.fti)
+	printf x | dd of="$file" bs=1 seek=1000 conv=notrunc status=none
+	run scr_fti scan c
+	[ "$status" = 0 ] # sizes only
+	FTI=. judged c rebuildable 3
+	[[ $output == *"1 of 8 ranks lack a good file"* ]]
+	truncate -s -1 "$file"
+	run scr_fti scan --files c
+	[ "$status" = 3 ]
+	[[ $output == *"has 3160 bytes, expected 3161"* ]]
+	sector=$(echo c/Meta/*/l3/sector0-group1.fti)
+	rm "$sector"
+	run scr_fti scan c
+	[ "$status" = 1 ]
+	[[ $output == *" unknown "*"4 of 8 ranks lack their metadata"* ]]
+	echo '[0]' >"$sector"
+	run scr_fti scan c
+	[ "$status" = 1 ]
+	[[ $output == *"describes no checkpoint file"* ]]
+	# Without all metadata nothing says that these are POSIX files.
+	rm -r c/Meta
+	run scr_fti scan c
+	[ "$status" = 1 ]
+	[[ $output == *"no file is of FTI-FF"* ]]
+	judged dcp-posix/ckpt3 whole 0
+	judged l4archive-posix whole 0
+	judged posix-levels-odd/L1 whole 0
+	judged posix-levels/L4 whole 0
 }
 
 @test "scan finds all levels, heads and differential checkpoints" {

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The files of lost nodes of golden checkpoints, level 2 and 3, are computed
+ * from the others, byte for byte.
+ */
+#include <inttypes.h>
+
+#include "fti/recover.h"
+#include "fti/tree.h"
+#include "ftitest.h"
+
+#define NODES 4
+
+static const char *const cases[] = {
+	"levels-A-v1.1/L2",    "levels-A-v1.1/L3",    "levels-B-v1.2/L2",
+	"levels-B-v1.2/L3",    "levels-C-v1.3/L2",    "levels-C-v1.3/L3",
+	"levels-D-v1.4/L2",    "levels-D-v1.4/L3",    "levels-E-v1.6/L2",
+	"levels-E-v1.6/L3",    "levels-F-even/L2",    "levels-F-even/L3",
+	"levels-F-odd/L2",     "levels-F-odd/L3",     "head-F/L2",
+	"head-F/L3",	       "posix-levels/L2",     "posix-levels/L3",
+	"posix-levels-odd/L2", "posix-levels-odd/L3",
+};
+#define CASES (sizeof(cases) / sizeof(cases[0]))
+
+/* Let the files of some nodes be lost, or all of parity. */
+static void
+lose(struct fti_set *set, unsigned nodes, struct fti_part_file *saved)
+{
+	for (size_t i = 0; i < set->nranks; i++) {
+		struct fti_rank *r = &set->ranks[i];
+
+		for (int p = 0; p < FTI_PARTS; p++) {
+			const struct fti_rank *at =
+				p == FTI_COPY ? fti_set_neighbour(set, r, false)
+					      : r;
+
+			saved[i * FTI_PARTS + (size_t)p] = r->parts[p];
+			if (nodes >> at->node & 1)
+				r->parts[p] = (struct fti_part_file){
+					.state = FTI_STATE_MISSING
+				};
+		}
+	}
+}
+
+static bool
+is_file(const struct fti_source *s, const struct fti_tree *t, const char *path,
+	size_t part)
+{
+	struct buf want = BUF_INIT;
+	unsigned char *got = NULL;
+	bool same = false;
+
+	read_whole(fmt("%s/%s", t->root, path), &want);
+	/* The record behind the parity is not computed. */
+	same = part == FTI_PARITY ? s->size <= want.len : s->size == want.len;
+	got = mem_alloc((size_t)s->size + 1, 1);
+	must(got != NULL);
+	same = same && fti_source_read(s, got, (size_t)s->size, 0, NULL) == 0 &&
+	       memcmp(got, want.data, (size_t)s->size) == 0;
+	mem_free(got);
+	buf_free(&want);
+	return same;
+}
+
+/* Returns the number of files that could be had. */
+static unsigned
+compare_all(struct fti_sets *s, struct fti_set *set,
+	    const struct fti_part_file *saved, unsigned *wrong)
+{
+	unsigned found = 0;
+
+	for (size_t i = 0; i < set->nranks; i++) {
+		struct fti_recover *r =
+			fti_recover_new(s, set, &set->ranks[i], NULL);
+
+		must(r != NULL);
+		for (size_t p = 0; p < FTI_PARTS; p++) {
+			const struct fti_part_file *f =
+				&saved[i * FTI_PARTS + p];
+			struct error err = ERROR_INIT;
+			const struct fti_source *from = NULL;
+
+			if (f->entry == NULL)
+				continue;
+			from = fti_recover_source(r, &set->ranks[i],
+						  (enum fti_part)p, &err);
+			found += from != NULL;
+			if (from == NULL)
+				*wrong += err.kind != ERROR_LOST;
+			else
+				*wrong += !is_file(from, s->tree,
+						   f->entry->path, p);
+		}
+		fti_recover_free(r);
+	}
+	return found;
+}
+
+/* Can the files of these nodes be had? */
+static bool
+is_solvable(enum fti_level level, unsigned nodes)
+{
+	const unsigned next = (nodes << 1 | nodes >> (NODES - 1)) & 15;
+	const unsigned count = (nodes & 1) + (nodes >> 1 & 1) +
+			       (nodes >> 2 & 1) + (nodes >> 3 & 1);
+
+	return level == FTI_L2 ? (nodes & next) == 0 : count <= 2;
+}
+
+static void
+test_case(const char *name)
+{
+	const char *path = fmt("%s/%s", ftitest_root(), name);
+	const struct fti_geometry given = { .head = -1 };
+	struct fti_part_file *saved = NULL;
+	unsigned wrong = 0, lost = 0, want = 0;
+	struct fti_tree t;
+	struct fti_sets s;
+	struct fti_set *set = NULL;
+
+	if (!exists(fmt("%s/config.fti", path)))
+		return; /* the selection has only some files of it */
+	must(fti_tree_open(&t, path, NULL, NULL) == 0 &&
+	     fti_sets_open(&s, &t, &given, NULL) == 0 && s.count == 1);
+	set = &s.list[0];
+	must(fti_set_examine(&s, set, true, NULL, NULL) == 0);
+	saved = mem_calloc(set->nranks * FTI_PARTS, sizeof(*saved));
+	must(saved != NULL);
+	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++)
+		want += set->ranks[i / FTI_PARTS].parts[i % FTI_PARTS].entry !=
+			NULL;
+	for (unsigned nodes = 0; nodes < 1u << NODES; nodes++) {
+		lose(set, nodes, saved);
+		if ((compare_all(&s, set, saved, &wrong) == want) !=
+		    is_solvable(set->level, nodes))
+			lost++;
+		for (size_t i = 0; i < set->nranks * FTI_PARTS; i++)
+			set->ranks[i / FTI_PARTS].parts[i % FTI_PARTS] =
+				saved[i];
+	}
+	is_int(wrong, 0,
+	       fmt("%s: all files have the bytes that FTI wrote", name));
+	is_int(lost, 0, fmt("%s: all patterns of lost nodes", name));
+	mem_free(saved);
+	fti_sets_free(&s);
+	fti_tree_close(&t);
+}
+
+int
+main(void)
+{
+	if (ftitest_root() == NULL)
+		skip("golden files", "no golden data");
+	for (size_t i = 0; ftitest_root() != NULL && i < CASES; i++)
+		test_case(cases[i]);
+	return tap_done();
+}
