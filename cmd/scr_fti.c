@@ -18,6 +18,11 @@ static const struct fti_verb verbs[] = {
 	  "print the structure of files: blocks and containers", fti_run_dump },
 	{ "verify", "[OPTION]... FILE...",
 	  "compare files with their checksums and sizes", fti_run_verify },
+	{ "extract", "[OPTION]... FILE", "write variables of a file",
+	  fti_run_extract },
+	{ "diff", "[OPTION]... FILE FILE",
+	  "report the variables and bytes in which two files differ",
+	  fti_run_diff },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 

@@ -39,24 +39,9 @@ char **fti_start(const struct fti_call *c, const struct opt *opts, int *count);
 int fti_run_list(const struct fti_call *c);
 int fti_run_dump(const struct fti_call *c);
 int fti_run_verify(const struct fti_call *c);
+int fti_run_extract(const struct fti_call *c);
+int fti_run_diff(const struct fti_call *c);
 int fti_run_scan(const struct fti_call *c);
-
-/* --- files.c --- */
-
-/* Files that the command line names, read and checked. */
-struct fti_files {
-	struct fti_source *sources;
-	struct fti_checked *checked;
-	size_t count, room;
-	int status; /* the worst of those that could not be opened */
-};
-
-/* Open and check the files; an error of one is reported, and the others are
- * checked.  `letter`: their layout, NULL: to be found.  -1: nothing could be
- * checked.  For fti_files_close(), also after a failure. */
-int fti_files_open(struct fti_files *s, char **paths, size_t count,
-		   const char *letter, const struct work *w, struct error *err);
-void fti_files_close(struct fti_files *s);
 
 /* --- sets.c --- */
 

@@ -11,20 +11,22 @@
 struct buf;
 struct error;
 struct fti_checked;
+struct fti_rankfile;
 struct fti_set;
 struct fti_sets;
 
 /* The exit status that a verdict gives. */
-int report_fti_status(const struct fti_checked *c);
+int report_fti_status(const struct fti_rankfile *r);
 
 /* A line "FILE: verdict", and one for each problem: "  byte N: ...". */
-void report_fti_verdict(const struct fti_checked *c, struct buf *out);
+void report_fti_verdict(const struct fti_rankfile *r, struct buf *out);
 
 /* The same with sizes, and a table of the variables. */
-void report_fti_list(const struct fti_checked *c, struct buf *out);
+void report_fti_list(const struct fti_rankfile *r, struct buf *out);
 
-/* The same with a table of blocks and one of containers. */
-void report_fti_dump(const struct fti_checked *c, struct buf *out);
+/* The same with tables of the structure: blocks and containers of FTI-FF files,
+ * layers of differential ones, and where the bytes of variables are. */
+void report_fti_dump(const struct fti_rankfile *r, struct buf *out);
 
 /* The state of each container: "", "empty", "damaged", "wrong sum", "wrong
  * record" or "unknown".  For mem_free(); NULL: no memory. */
