@@ -23,6 +23,18 @@ static const struct fti_verb verbs[] = {
 	{ "diff", "[OPTION]... FILE FILE",
 	  "report the variables and bytes in which two files differ",
 	  fti_run_diff },
+	{ "repair", "[OPTION]... FILE...",
+	  "compute the checksums of intact files again, so that FTI accepts "
+	  "them",
+	  fti_run_repair },
+	{ "compact", "[OPTION]... FILE...",
+	  "write files again with one container for each variable",
+	  fti_run_compact },
+	{ "convert", "--to LAYOUT -o OUT [OPTION]... FILE... | DIR",
+	  "write checkpoints in another layout, or as POSIX files",
+	  fti_run_convert },
+	{ "pack", "--to LAYOUT --id N -o OUT [OPTION]... ID=FILE...",
+	  "write a checkpoint file from raw variables", fti_run_pack },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 

@@ -42,6 +42,10 @@ int fti_run_verify(const struct fti_call *c);
 int fti_run_extract(const struct fti_call *c);
 int fti_run_diff(const struct fti_call *c);
 int fti_run_scan(const struct fti_call *c);
+int fti_run_repair(const struct fti_call *c);
+int fti_run_compact(const struct fti_call *c);
+int fti_run_convert(const struct fti_call *c);
+int fti_run_pack(const struct fti_call *c);
 
 /* --- sets.c --- */
 

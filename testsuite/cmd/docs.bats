@@ -218,6 +218,9 @@ run_docs()
 		mkdir -p "$at"
 		cp "$TESTSUITE/data/golden/fti/bad-F/good.fti" \
 			"$at/Ckpt4-Rank0.fti"
+		rm -rf fti Ckpt7-Rank0.fti
+		tee temperature >pressure <<<"raw bytes"
+		cp -R "$TESTSUITE/data/golden/fti/dcp-F/ckpt4" fti
 	}
 	run_docs man/scr_fti.1
 }
