@@ -18,6 +18,9 @@ static const struct fti_verb verbs[] = {
 	  "print the structure of files: blocks and containers", fti_run_dump },
 	{ "verify", "[OPTION]... FILE...",
 	  "compare files with their checksums and sizes", fti_run_verify },
+	{ "rebuild", "[OPTION]... [DIR]",
+	  "rebuild missing and damaged files of levels 2 and 3",
+	  fti_run_rebuild },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 

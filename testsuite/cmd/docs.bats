@@ -211,6 +211,15 @@ run_docs()
 	run_docs man/scr_archive.1
 }
 
+# job: an FTI job that lost node 2.
+fti_job()
+{
+	rm -rf job
+	cp -R "$TESTSUITE/data/golden/fti/levels-E-v1.6/L3" job
+	chmod -R u+w job
+	rm -r job/Local/node2
+}
+
 @test "scr_fti(1)" {
 	world() {
 		local at=rescue/node0/a5be2627/l1
@@ -218,8 +227,9 @@ run_docs()
 		mkdir -p "$at"
 		cp "$TESTSUITE/data/golden/fti/bad-F/good.fti" \
 			"$at/Ckpt4-Rank0.fti"
+		fti_job
 	}
-	run_docs man/scr_fti.1
+	run_docs man/scr_fti.1 "3=scan job" "3=rebuild -n job"
 }
 
 @test "scr_inspect(1)" {
