@@ -35,6 +35,9 @@ static const struct fti_verb verbs[] = {
 	  fti_run_convert },
 	{ "pack", "--to LAYOUT --id N -o OUT [OPTION]... ID=FILE...",
 	  "write a checkpoint file from raw variables", fti_run_pack },
+	{ "rebuild", "[OPTION]... [DIR]",
+	  "rebuild missing and damaged files of levels 2 and 3",
+	  fti_run_rebuild },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 

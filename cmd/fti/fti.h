@@ -16,6 +16,7 @@
 #include "work.h"
 
 struct error;
+struct fti_set;
 struct fti_sets;
 struct fti_tree;
 
@@ -46,6 +47,7 @@ int fti_run_repair(const struct fti_call *c);
 int fti_run_compact(const struct fti_call *c);
 int fti_run_convert(const struct fti_call *c);
 int fti_run_pack(const struct fti_call *c);
+int fti_run_rebuild(const struct fti_call *c);
 
 /* --- sets.c --- */
 
@@ -69,5 +71,38 @@ struct fti_sets_options {
 int fti_open_sets(struct fti_tree *t, struct fti_sets *s, const char *dir,
 		  const struct fti_sets_options *o, const struct work *w,
 		  struct error *err);
+
+/* Which of the checkpoints; 0 and NULL: any. */
+struct fti_select {
+	uint64_t id, level;
+	const char *exec;
+};
+
+#define FTI_SELECT_OPTIONS(to, least, most) \
+	OPT_U64(0, "id", &(to).id, "N", 1, INT32_MAX, \
+		"only the checkpoint with this id"), \
+		OPT_U64(0, "level", &(to).level, "N", least, most, \
+			"only checkpoints of this level"), \
+		OPT_STRING(0, "exec", &(to).exec, "ID", OPT_ANY, \
+			   "only those of this execution")
+
+bool fti_selects(const struct fti_select *s, const struct fti_set *set);
+
+/* For commands to run next. */
+struct fti_next {
+	const char *dir; /* as it was given */
+	const struct fti_sets_options *geometry;
+	bool checksums; /* they have shown the damage */
+};
+
+/* The command that rebuilds the checkpoint. */
+void fti_next_rebuild(const struct fti_next *n, const struct fti_sets *s,
+		      const struct fti_set *set, char *to, size_t size);
+
+/* The command to run next for the checkpoints, or "". */
+void fti_next(const struct fti_next *n, const struct fti_sets *s, char *to,
+	      size_t size);
+
+#define FTI_NEXT_MAX 8192 /* bytes of a command */
 
 #endif /* CMD_FTI_FTI_H */

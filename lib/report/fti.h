@@ -8,10 +8,13 @@
 
 #include <stdbool.h>
 
+#include "fti/set.h"
+
 struct buf;
 struct error;
 struct fti_checked;
 struct fti_rankfile;
+struct fti_rebuild;
 struct fti_set;
 struct fti_sets;
 
@@ -46,5 +49,20 @@ void report_fti_sets(const struct fti_sets *s, struct buf *out);
 /* The files of each rank of a checkpoint; with `all` also of ranks that have
  * good ones. */
 void report_fti_ranks(const struct fti_set *set, bool all, struct buf *out);
+
+/* --- Rebuilding (fti_plan.c) --- */
+
+/* "data", "copy" or "parity". */
+const char *report_fti_part(enum fti_part part);
+
+/* "L3, checkpoint 3 of EXECUTION" */
+void report_fti_name(const struct fti_set *set, struct buf *out);
+
+/* A line: how many files, and bytes to read and write; with `done` what was
+ * rebuilt. */
+void report_fti_plan(const struct fti_rebuild *r, bool done, struct buf *out);
+
+/* A table of the files. */
+void report_fti_plan_files(const struct fti_rebuild *r, struct buf *out);
 
 #endif /* REPORT_FTI_H */
