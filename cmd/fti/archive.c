@@ -21,7 +21,6 @@
 #include "lock.h"
 #include "path.h"
 #include "report/fti.h"
-#include "report/hint.h"
 #include "str.h"
 
 struct archive {
@@ -37,7 +36,7 @@ struct archive {
 	/* With dry_run: a line for each that would be archived. */
 	struct buf fresh;
 	struct buf out;
-	char next[4096];
+	char next[FTI_NEXT_MAX];
 	int status;
 };
 
@@ -91,33 +90,16 @@ add_set(struct archive *c, const struct fti_set *set)
 /* --- Keeping --- */
 
 static int
-refuse(struct archive *c, const struct fti_set *set, struct error *err)
-{
-	const bool lost = set->state == FTI_SET_LOST;
-
-	report_command(set->state == FTI_SET_REFUSED
-			       ? "scr_fti repair"
-			       : "scr_fti scan --checksums --files",
-		       NULL, c->dir, c->next, sizeof(c->next));
-	return error_set(err,
-			 lost				 ? ERROR_LOST
-			 : set->state == FTI_SET_UNKNOWN ? ERROR_SYSTEM
-							 : ERROR_DAMAGED,
-			 "checkpoint %" PRIu32 " of L4 is %s, not whole: %s",
-			 set->id, fti_set_state_name(set->state),
-			 set->reason != NULL ? set->reason : "");
-}
-
-static int
 keep_one(struct archive *c, struct tree *in, struct fti_set *set,
 	 struct error *err)
 {
+	const struct fti_next n = { c->dir, &c->o, true };
 	int rc = 0;
 
 	if (fti_set_examine(&in->s, set, true, &c->work, err) < 0)
 		return -1;
 	if (set->state != FTI_SET_WHOLE)
-		return refuse(c, set, err);
+		return fti_refuse(&n, &in->s, set, c->next, err);
 	if (!c->dry_run && fti_archive_clean(&c->a, set->exec, err) < 0)
 		return -1;
 	rc = fti_archive_keep(&c->a, &in->t, set, &c->work, err);

@@ -40,7 +40,7 @@ struct restart {
 	struct tree here, there; /* there: of --from */
 	struct fti_rewind r;
 	struct fti_answer answer;
-	char next[4096];
+	char next[FTI_NEXT_MAX];
 	struct buf out;
 };
 
@@ -188,63 +188,35 @@ not_there(struct restart *c, struct error *err)
 	return -1;
 }
 
-/* What is not whole is refused, with the command that mends it. */
-static int
-refuse(struct restart *c, const struct fti_set *set, struct error *err)
-{
-	static const enum error_kind kinds[] = {
-		[FTI_SET_WHOLE] = ERROR_DAMAGED,
-		[FTI_SET_REFUSED] = ERROR_DAMAGED,
-		[FTI_SET_REBUILDABLE] = ERROR_DAMAGED,
-		[FTI_SET_LOST] = ERROR_LOST,
-		[FTI_SET_UNKNOWN] = ERROR_SYSTEM,
-	};
-	const char *reason = set->reason != NULL    ? set->reason
-			     : set->refusal != NULL ? set->refusal
-						    : "";
-	char command[128];
-
-	if (set->state == FTI_SET_REBUILDABLE) {
-		snprintf(command, sizeof(command),
-			 "scr_fti rebuild --level %d --id %" PRIu32,
-			 (int)set->level, set->id);
-		set_next(c, command);
-	} else if (set->state == FTI_SET_REFUSED) {
-		set_next(c, "scr_fti repair");
-	} else {
-		set_next(c, "scr_fti scan --checksums --files");
-	}
-	return error_set(err, kinds[set->state],
-			 "checkpoint %" PRIu32 " of %s is %s, not whole: %s",
-			 set->id, fti_level_name(set->level),
-			 fti_set_state_name(set->state), reason);
-}
-
 static int
 choose(struct restart *c, const struct fti_set **set,
        const struct fti_tree **from, struct error *err)
 {
 	struct fti_set *best = NULL;
-	const bool live = true;
+	struct tree *in = &c->here;
+	struct fti_next n = { .geometry = &c->o, .checksums = true };
 
-	if (look_in(c, &c->here, !live, &best, err) < 0)
+	if (look_in(c, &c->here, false, &best, err) < 0)
 		return -1;
-	*from = &c->here.t;
 	if (c->from != NULL && (best == NULL || best->state != FTI_SET_WHOLE)) {
 		struct fti_set *other = NULL;
 
-		if (look_in(c, &c->there, live, &other, err) < 0)
+		if (look_in(c, &c->there, true, &other, err) < 0)
 			return -1;
 		if (other != NULL &&
 		    (best == NULL || other->state == FTI_SET_WHOLE)) {
 			best = other;
-			*from = &c->there.t;
+			in = &c->there;
 		}
 	}
 	if (best == NULL)
 		return not_there(c, err);
 	*set = best;
-	return best->state == FTI_SET_WHOLE ? 0 : refuse(c, best, err);
+	*from = &in->t;
+	n.dir = in->t.root;
+	return best->state == FTI_SET_WHOLE
+		       ? 0
+		       : fti_refuse(&n, &in->s, best, c->next, err);
 }
 
 /* --- Whether it is what FTI takes --- */

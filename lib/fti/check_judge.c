@@ -147,7 +147,7 @@ conclude(struct fti_checked *c)
 {
 	const struct fti_file *f = c->file;
 
-	c->data_good = f->usable && f->worst != FTI_RULE_DATA;
+	c->data_good = f->usable || f->kind == FTI_KIND_PARITY;
 	for (const struct fti_finding *n = f->findings; n != NULL; n = n->next)
 		if (n->rule == FTI_RULE_DATA)
 			c->data_good = false;

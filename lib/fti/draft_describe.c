@@ -77,10 +77,12 @@ fti_proven(const struct fti_checked *c, struct error *err)
 		    (n->rule != FTI_RULE_STRUCTURE || !is_redundant(n)))
 			return error_set(err, ERROR_CORRUPT, "%s: %s", f->name,
 					 n->text);
-	if (!c->data_read || !c->data_good)
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: its data are not proven", f->name);
-	return 0;
+	if (c->data_read && c->data_good)
+		return 0;
+	n = f->findings;
+	return error_set(err, ERROR_CORRUPT, "%s: its data are not proven%s%s",
+			 f->name, n != NULL ? ": " : "",
+			 n != NULL ? n->text : "");
 }
 
 /* --- The same file --- */

@@ -82,6 +82,10 @@ void fti_posix_free(struct fti_posix *p); /* NULL is ignored */
 const struct fti_posix_file *fti_posix_file(const struct fti_posix *p,
 					    const char *name);
 
+/* "int", "double" ... as FTI numbers its own types; NULL: one of the
+ * application, or not known. */
+const char *fti_type_name(int32_t type);
+
 /* Write the ini file as FTI does.  ERROR_USAGE: a name that such a file cannot
  * hold. */
 int fti_posix_print(const struct fti_posix *p, struct buf *out,
@@ -101,12 +105,15 @@ struct fti_posix_checked {
 	const struct fti_posix_file *file; /* what the source should be */
 	const struct fti_source *source;
 	bool parity; /* the source is the parity of this member */
-	/* Results.  A finding has no place in a record. */
+	/* Results.  A finding has no place in a record; `block` of one that
+	 * concerns a layer is the number of the layer. */
 	enum fti_verdict verdict; /* INTACT, DAMAGED or UNREAD */
 	struct fti_finding *findings, **tail;
 	size_t nfindings;
 	bool data_read; /* else only sizes */
 	char *unread;	/* why it cannot be read, or NULL */
+	/* For the module only. */
+	size_t layer;
 	struct arena *arena;
 };
 

@@ -49,7 +49,7 @@ find(struct fti_posix_checked *c, enum fti_rule rule, struct error *err,
 	*n = (struct fti_finding){
 		.rule = rule,
 		.at = -1,
-		.block = SIZE_MAX,
+		.block = c->layer,
 		.container = SIZE_MAX,
 		.field = -1,
 		.text = arena_strdup(c->arena, text),
@@ -149,6 +149,7 @@ check_layer(struct one *o, const struct fti_dcp *d, size_t layer,
 		return unread(o, err);
 	sums.md5[LAYER_DIGITS] = sums.crc[LAYER_DIGITS] = '\0';
 	snprintf(key, sizeof(key), "dcp_layer%zu_hash", layer);
+	o->c->layer = layer;
 	if (stored != NULL && str_eq(stored, sums.crc))
 		return 0;
 	return compare(o->c, key, stored, sums.md5, err);
@@ -186,12 +187,14 @@ check_blocks(struct one *o, const struct fti_dcp *d, struct error *err)
 
 	fti_content_fini(&content);
 	for (size_t l = 1; l < d->nlayers && rc == 0; l++) {
+		o->c->layer = l;
 		rc = fti_dcp_odd(d, l, &at, &o->why);
-		if (rc > 0)
-			return find(o->c, FTI_RULE_LABEL, err,
-				    "layer %zu: number of the block at byte "
-				    "%" PRIu64 " is out of order",
-				    l, at);
+		if (rc > 0 && find(o->c, FTI_RULE_LABEL, err,
+				   "layer %zu: number of the block at byte "
+				   "%" PRIu64 " is out of order",
+				   l, at) < 0)
+			return -1;
+		rc = rc < 0 ? -1 : 0;
 	}
 	return rc < 0 ? judge(o, err) : 0;
 }
@@ -272,6 +275,7 @@ check_file(void *arg, size_t i, unsigned worker, struct error *err)
 	c->verdict = FTI_INTACT;
 	c->data_read = r->data;
 	c->tail = &c->findings;
+	c->layer = SIZE_MAX;
 	c->arena = arena_new();
 	if (c->arena == NULL)
 		return error_no_memory(err);

@@ -8,11 +8,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "arena.h"
+#include "buf.h"
 #include "error.h"
 #include "fti/content.h"
 #include "fti/draft.h"
 #include "fti/input.h"
 #include "hash.h"
+#include "map.h"
 #include "mem.h"
 #include "par.h"
 #include "progress.h"
@@ -26,9 +29,9 @@
 #define PAGE ((size_t)4096)
 
 struct file {
-	const struct fti_job *job;
-	struct put_file *put;
-	atomic_size_t left; /* containers that are not written yet */
+	struct fti_job job;
+	struct put_file *put; /* NULL: only its sums are wanted */
+	atomic_size_t left;   /* containers that are not written yet */
 };
 
 struct task {
@@ -41,25 +44,45 @@ struct worker {
 	unsigned char *buf;
 };
 
-struct run {
+struct fti_writer {
 	const struct work *w;
-	struct put *put;
+	struct put *put; /* NULL: only sums are wanted */
 	struct file *files;
-	struct task *tasks;
-	size_t count; /* of tasks */
+	size_t count, room_files;
+	struct map *names; /* that files will have */
+	struct arena *arena;
 	struct worker *workers;
 	unsigned nworkers;
-	uint64_t bytes, room;
+	uint64_t bytes, room; /* of all that is planned */
+	bool started;
+	/* The current batch. */
+	struct task *tasks;
+	size_t ntasks;
 };
 
 /* --- Bytes --- */
 
+/* Write, unless only the sums are wanted. */
+static int
+emit(const struct file *f, int fd, const void *data, size_t len, uint64_t off,
+     struct error *err)
+{
+	return fd < 0 ? 0 : put_pwrite(f->put, fd, data, len, off, err);
+}
+
+static int
+open_file(const struct file *f, int *fd, struct error *err)
+{
+	*fd = f->put == NULL ? -1 : put_open(f->put, err);
+	return f->put != NULL && *fd < 0 ? -1 : 0;
+}
+
 /* Sum the bytes in use of a container.  With `fd` also write them. */
 static int
-pass(const struct run *r, struct worker *w, const struct file *f, size_t i,
-     int fd, struct error *err)
+pass(const struct fti_writer *r, struct worker *w, const struct file *f,
+     size_t i, int fd, struct error *err)
 {
-	const struct fti_draft_container *c = &f->job->draft->containers[i];
+	const struct fti_draft_container *c = &f->job.draft->containers[i];
 	uint64_t done = 0;
 
 	while (done < (uint64_t)c->c.used) {
@@ -72,7 +95,7 @@ pass(const struct run *r, struct worker *w, const struct file *f, size_t i,
 		    fti_content_read(c->content, c->var, w->buf, n,
 				     c->c.dptr + done, err) < 0 ||
 		    hash_update(w->hash, w->buf, n, err) < 0 ||
-		    (fd >= 0 && put_pwrite(f->put, fd, w->buf, n, at, err) < 0))
+		    emit(f, fd, w->buf, n, at, err) < 0)
 			return -1;
 		progress_add(r->w->progress, n);
 		done += n;
@@ -98,10 +121,10 @@ add_zeros(struct worker *w, uint64_t len, struct error *err)
 
 /* Write the records of each block, and in A sum them with the containers. */
 static int
-end_blocks(const struct run *r, struct worker *w, const struct file *f, int fd,
-	   struct error *err)
+end_blocks(const struct fti_writer *r, struct worker *w, const struct file *f,
+	   int fd, struct error *err)
 {
-	const struct fti_draft *d = f->job->draft;
+	const struct fti_draft *d = f->job.draft;
 	const bool all = !d->raw && d->layout == FTI_A;
 	const bool data = d->raw || !fti_format(d->layout)->footer;
 	int rc = 0;
@@ -114,8 +137,7 @@ end_blocks(const struct run *r, struct worker *w, const struct file *f, int fd,
 			return error_no_memory(err);
 		if (!d->raw) {
 			fti_draft_records(d, b, records);
-			rc = put_pwrite(f->put, fd, records, len,
-					d->blocks[b].at, err);
+			rc = emit(f, fd, records, len, d->blocks[b].at, err);
 		}
 		if (rc == 0 && all)
 			rc = hash_update(w->hash, records, len, err);
@@ -150,9 +172,9 @@ end_checksum(struct worker *w, const struct fti_draft *d, char *to,
 
 /* Write the metadata.  A file that would end in a hole gets its last byte. */
 static int
-end_meta(const struct fti_draft *d, struct put_file *put, int fd,
-	 struct error *err)
+end_meta(const struct file *f, int fd, struct error *err)
 {
+	const struct fti_draft *d = f->job.draft;
 	const struct fti_format *format = NULL;
 	const struct fti_container *last = NULL;
 	unsigned char record[FTI_META_MAX];
@@ -160,9 +182,8 @@ end_meta(const struct fti_draft *d, struct put_file *put, int fd,
 	if (!d->raw) {
 		format = fti_format(d->layout);
 		fti_meta_write(d->layout, &d->meta, record);
-		if (put_pwrite(put, fd, record, format->meta,
-			       format->footer ? d->size - format->meta : 0,
-			       err) < 0)
+		if (emit(f, fd, record, format->meta,
+			 format->footer ? d->size - format->meta : 0, err) < 0)
 			return -1;
 		if (format->footer)
 			return 0;
@@ -170,39 +191,38 @@ end_meta(const struct fti_draft *d, struct put_file *put, int fd,
 	last = d->ncontainers > 0 ? &d->containers[d->ncontainers - 1].c : NULL;
 	return last == NULL || last->used == last->size
 		       ? 0
-		       : put_pwrite(put, fd, "", 1, d->size - 1, err);
+		       : emit(f, fd, "", 1, d->size - 1, err);
 }
 
 /* All containers are written. */
 static int
-end_file(const struct run *r, struct worker *w, struct file *f,
+end_file(const struct fti_writer *r, struct worker *w, struct file *f,
 	 struct error *err)
 {
-	struct fti_draft *d = f->job->draft;
+	struct fti_draft *d = f->job.draft;
 	char checksum[HASH_TEXT];
-	const int fd = put_open(f->put, err);
+	int fd = -1;
 
-	if (fd < 0 || end_blocks(r, w, f, fd, err) < 0 ||
+	if (open_file(f, &fd, err) < 0 || end_blocks(r, w, f, fd, err) < 0 ||
 	    end_checksum(w, d, checksum, err) < 0 ||
 	    fti_draft_meta(d, checksum, w->hash, err) < 0 ||
-	    end_meta(d, f->put, fd, err) < 0)
+	    end_meta(f, fd, err) < 0)
 		return -1;
-	return put_wrote(f->put, d->size, err);
+	return fd < 0 ? 0 : put_wrote(f->put, d->size, err);
 }
 
 /* --- A container --- */
 
 static int
-write_container(const struct run *r, struct worker *w, const struct task *t,
-		struct error *err)
+write_container(const struct fti_writer *r, struct worker *w,
+		const struct task *t, struct error *err)
 {
 	struct file *f = t->file;
-	struct fti_draft_container *c =
-		&f->job->draft->containers[t->container];
-	const bool empty = c->c.used == 0;
-	const int fd = empty ? -1 : put_open(f->put, err);
+	struct fti_draft_container *c = &f->job.draft->containers[t->container];
+	int fd = -1;
 
-	if ((fd < 0 && !empty) || pass(r, w, f, t->container, fd, err) < 0 ||
+	if ((c->c.used > 0 && open_file(f, &fd, err) < 0) ||
+	    pass(r, w, f, t->container, fd, err) < 0 ||
 	    hash_sum(w->hash, c->c.hash, err) < 0)
 		return -1;
 	if (c->expected != NULL &&
@@ -212,18 +232,29 @@ write_container(const struct run *r, struct worker *w, const struct task *t,
 				 " changed after it was checked",
 				 c->content->source->name, c->c.id);
 	/* end_file() counts the bytes: only then is the file full. */
-	return empty ? 0 : put_wrote(f->put, 0, err);
+	return fd < 0 ? 0 : put_wrote(f->put, 0, err);
+}
+
+static int
+write_text(const struct file *f, struct error *err)
+{
+	const struct buf *text = f->job.text;
+
+	return put_write(f->put, text->data, text->len, 0, err);
 }
 
 static int
 run_task(void *arg, size_t i, unsigned worker, struct error *err)
 {
-	const struct run *r = arg;
+	const struct fti_writer *r = arg;
 	const struct task *t = &r->tasks[i];
 	struct worker *w = &r->workers[worker];
 
-	if (work_go_on(r->w, err) < 0 ||
-	    (t->container != SIZE_MAX && write_container(r, w, t, err) < 0))
+	if (work_go_on(r->w, err) < 0)
+		return -1;
+	if (t->file->job.text != NULL)
+		return write_text(t->file, err);
+	if (t->container != SIZE_MAX && write_container(r, w, t, err) < 0)
 		return -1;
 	if (atomic_fetch_sub(&t->file->left, 1) > 1)
 		return 0;
@@ -231,6 +262,12 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 }
 
 /* --- All files --- */
+
+static const char *
+name_of(const struct fti_job *j)
+{
+	return j->name != NULL ? j->name : j->path;
+}
 
 static int
 check_name(const struct fti_job *j, struct error *err)
@@ -240,77 +277,85 @@ check_name(const struct fti_job *j, struct error *err)
 	if (fstatat(j->dirfd, j->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT || errno == ENOTDIR
 			       ? 0
-			       : error_sys(err, "%s: cannot stat", j->path);
+			       : error_sys(err, "%s: cannot stat", name_of(j));
 	if (!j->replace)
 		return error_set(err, ERROR_USAGE, "%s: exists already",
-				 j->path);
+				 name_of(j));
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, ERROR_USAGE, "%s: is not a regular file",
-				 j->path);
+				 name_of(j));
 	return 0;
 }
 
+/* Is the name free, and given once? */
 static int
-plan(struct run *r, const struct fti_job *jobs, size_t count, struct error *err)
+take_name(struct fti_writer *r, const struct fti_job *j, struct error *err)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct fti_draft *d = jobs[i].draft;
-		const bool twice = d->raw || !fti_format(d->layout)->footer;
+	const char *key = arena_printf(r->arena, "%d:%s", j->dirfd, j->path);
 
-		if (fti_draft_plan(d, err) < 0)
-			return error_wrap(err, "%s", jobs[i].path);
-		if (check_name(&jobs[i], err) < 0)
-			return -1;
-		r->count += d->ncontainers > 0 ? d->ncontainers : 1;
-		r->bytes += twice ? 2 * d->live : d->live;
-		r->room += d->live + d->meta_size;
-	}
-	return 0;
+	if (key == NULL)
+		return error_no_memory(err);
+	if (map_get(r->names, key) != MAP_NONE)
+		return error_set(err, ERROR_USAGE,
+				 "%s: two files would get this name",
+				 name_of(j));
+	return map_put(r->names, key, r->count) < 0 ? error_no_memory(err)
+						    : check_name(j, err);
 }
 
+/* Tell the engine the name; nothing is written. */
 static int
-add_file(struct run *r, size_t i, const struct fti_job *j, size_t *tasks,
-	 struct error *err)
+add_name(struct fti_writer *r, struct file *f, struct error *err)
 {
+	const struct fti_job *j = &f->job;
 	const struct put_what what = {
-		.kind = PUT_FILE,
+		.kind = j->text != NULL ? PUT_DESCRIPTOR : PUT_FILE,
 		.dirfd = j->dirfd,
 		.path = j->path,
-		.size = j->draft->size,
 		.attr = j->attr,
 		.replaces = j->replace,
 	};
-	const size_t n = j->draft->ncontainers;
-	struct file *f = &r->files[i];
 
-	f->job = j;
-	f->put = put_add(r->put, &what, err);
-	atomic_init(&f->left, n > 0 ? n : 1);
-	if (f->put == NULL)
+	if (r->put == NULL)
+		return 0;
+	if (take_name(r, j, err) < 0)
 		return -1;
-	if (n == 0)
-		r->tasks[(*tasks)++] = (struct task){ f, SIZE_MAX };
-	for (size_t k = 0; k < n; k++)
-		r->tasks[(*tasks)++] = (struct task){ f, k };
+	f->put = put_add(r->put, &what, err);
+	return f->put == NULL ? -1 : 0;
+}
+
+int
+fti_writer_add(struct fti_writer *r, const struct fti_job *j, struct error *err)
+{
+	const struct fti_draft *d = j->draft;
+	struct file *f = NULL;
+	bool twice = false;
+
+	if (!MEM_ROOM(r->files, r->count, r->room_files))
+		return error_no_memory(err);
+	if (d != NULL && fti_draft_plan(j->draft, err) < 0)
+		return r->put == NULL ? -1 : error_wrap(err, "%s", name_of(j));
+	f = &r->files[r->count];
+	*f = (struct file){ .job = *j };
+	if (add_name(r, f, err) < 0)
+		return -1;
+	r->count++;
+	if (d == NULL)
+		return 0;
+	/* A sum over a file in order takes a second reading. */
+	twice = d->raw || !fti_format(d->layout)->footer;
+	r->bytes += twice ? 2 * d->live : d->live;
+	r->room += d->live + d->meta_size;
 	return 0;
 }
 
 static int
-start(struct run *r, const struct fti_job *jobs, size_t count,
-      struct error *err)
+add_workers(struct fti_writer *r, struct error *err)
 {
-	const struct put_options o = { .par = r->w->par, .work = r->w };
-	size_t tasks = 0;
-
 	r->nworkers = par_threads(r->w->par);
 	r->workers = mem_calloc(r->nworkers, sizeof(*r->workers));
-	r->files = mem_calloc(count + 1, sizeof(*r->files));
-	r->tasks = mem_calloc(r->count + 1, sizeof(*r->tasks));
-	if (r->workers == NULL || r->files == NULL || r->tasks == NULL)
+	if (r->workers == NULL)
 		return error_no_memory(err);
-	r->put = put_new(&o, err);
-	if (r->put == NULL)
-		return -1;
 	for (unsigned i = 0; i < r->nworkers; i++) {
 		r->workers[i].hash = hash_new(HASH_MD5, err);
 		if (r->workers[i].hash == NULL)
@@ -319,47 +364,171 @@ start(struct run *r, const struct fti_job *jobs, size_t count,
 		if (r->workers[i].buf == NULL)
 			return error_no_memory(err);
 	}
-	for (size_t i = 0; i < count; i++)
-		if (add_file(r, i, &jobs[i], &tasks, err) < 0)
-			return -1;
-	return put_clear(r->put, err);
+	return 0;
 }
 
-static void
-end(struct run *r)
+struct fti_writer *
+fti_writer_new(const struct work *w, struct error *err)
 {
+	struct fti_writer *r = mem_calloc(1, sizeof(*r));
+	struct put_options o = { .par = NULL };
+
+	if (r == NULL) {
+		error_no_memory(err);
+		return NULL;
+	}
+	r->w = work_or_default(w);
+	o.par = r->w->par;
+	o.work = r->w;
+	r->arena = arena_new();
+	r->names = map_new();
+	r->put = put_new(&o, err);
+	if (r->arena == NULL || r->names == NULL)
+		error_no_memory(err);
+	else if (r->put != NULL)
+		return r;
+	fti_writer_free(r);
+	return NULL;
+}
+
+int
+fti_writer_room(const struct fti_writer *r, struct error *err)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if ((i == 0 ||
+		     r->files[i].job.dirfd != r->files[i - 1].job.dirfd) &&
+		    room_check(r->files[i].job.dirfd, r->room, "the files",
+			       err) < 0)
+			return -1;
+	return 0;
+}
+
+static int
+start(struct fti_writer *r, struct error *err)
+{
+	if (r->started)
+		return 0;
+	r->started = true;
+	if ((r->put != NULL && fti_writer_room(r, err) < 0) ||
+	    add_workers(r, err) < 0)
+		return -1;
+	progress_phase(r->w->progress, r->put != NULL ? "writing" : "summing",
+		       r->bytes);
+	return r->put == NULL ? 0 : put_clear(r->put, err);
+}
+
+/* The tasks of a batch. */
+static int
+add_tasks(struct fti_writer *r, size_t first, size_t count, struct error *err)
+{
+	size_t total = 0;
+
+	for (size_t i = first; i < first + count; i++)
+		total += r->files[i].job.text != NULL
+				 ? 1
+				 : r->files[i].job.draft->ncontainers + 1;
+	r->tasks = mem_calloc(total + 1, sizeof(*r->tasks));
+	if (r->tasks == NULL)
+		return error_no_memory(err);
+	for (size_t i = first; i < first + count; i++) {
+		struct file *f = &r->files[i];
+		const struct fti_job *j = &f->job;
+		const size_t n = j->text != NULL ? 0 : j->draft->ncontainers;
+
+		atomic_init(&f->left, n > 0 ? n : 1);
+		if (f->put != NULL)
+			put_set_size(f->put, j->text != NULL ? j->text->len
+							     : j->draft->size);
+		if (n == 0)
+			r->tasks[r->ntasks++] = (struct task){ f, SIZE_MAX };
+		for (size_t k = 0; k < n; k++)
+			r->tasks[r->ntasks++] = (struct task){ f, k };
+	}
+	return 0;
+}
+
+int
+fti_writer_run(struct fti_writer *r, size_t first, size_t count,
+	       struct error *err)
+{
+	int rc = start(r, err);
+
+	for (size_t i = first; rc == 0 && i < first + count; i++)
+		if (r->files[i].job.text == NULL)
+			rc = fti_draft_plan(r->files[i].job.draft, err);
+	if (rc == 0)
+		rc = add_tasks(r, first, count, err);
+	if (rc == 0)
+		rc = par_for(r->w->par, r->ntasks, 0, run_task, r, err);
+	mem_free(r->tasks);
+	r->tasks = NULL;
+	r->ntasks = 0;
+	if (rc < 0 && r->put != NULL && r->count > 0)
+		(void)room_explain(r->files[0].job.dirfd, r->room, err);
+	return rc;
+}
+
+int
+fti_writer_commit(struct fti_writer *r, struct error *err)
+{
+	int rc = work_go_on(r->w, err);
+
+	if (rc == 0)
+		rc = put_commit(r->put, err);
+	if (rc < 0 && r->count > 0)
+		(void)room_explain(r->files[0].job.dirfd, r->room, err);
+	return rc;
+}
+
+void
+fti_writer_free(struct fti_writer *r)
+{
+	if (r == NULL)
+		return;
 	put_free(r->put);
 	for (unsigned i = 0; r->workers != NULL && i < r->nworkers; i++) {
 		hash_free(r->workers[i].hash);
 		mem_free(r->workers[i].buf);
 	}
+	map_free(r->names);
+	arena_free(r->arena);
 	mem_free(r->workers);
 	mem_free(r->files);
-	mem_free(r->tasks);
+	mem_free(r);
 }
 
 int
 fti_write(const struct fti_job *jobs, size_t count, const struct work *w,
 	  struct error *err)
 {
-	struct run r = { .w = work_or_default(w) };
-	int rc = plan(&r, jobs, count, err);
+	struct fti_writer *r = fti_writer_new(w, err);
+	int rc = r == NULL ? -1 : 0;
 
-	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = room_check(jobs[i].dirfd, r.room, "the files", err);
-	if (rc < 0 || r.w->dry_run)
-		return rc;
-	rc = start(&r, jobs, count, err);
-	if (rc == 0) {
-		progress_phase(r.w->progress, "writing", r.bytes);
-		rc = par_for(r.w->par, r.count, 0, run_task, &r, err);
-	}
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		rc = fti_writer_add(r, &jobs[i], err);
 	if (rc == 0)
-		rc = work_go_on(r.w, err);
+		rc = fti_writer_room(r, err);
+	if (rc == 0 && !r->w->dry_run)
+		rc = fti_writer_run(r, 0, count, err);
+	if (rc == 0 && !r->w->dry_run)
+		rc = fti_writer_commit(r, err);
+	fti_writer_free(r);
+	return rc;
+}
+
+int
+fti_sum(struct fti_draft *d, const struct work *w, struct error *err)
+{
+	const struct fti_job job = { .draft = d };
+	struct fti_writer *r = mem_calloc(1, sizeof(*r));
+	int rc = -1;
+
+	if (r == NULL)
+		return error_no_memory(err);
+	r->w = work_or_default(w);
+	rc = fti_writer_add(r, &job, err);
 	if (rc == 0)
-		rc = put_commit(r.put, err);
-	if (rc < 0 && count > 0)
-		(void)room_explain(jobs[0].dirfd, r.room, err);
-	end(&r);
+		rc = fti_writer_run(r, 0, 1, err);
+	fti_writer_free(r);
 	return rc;
 }

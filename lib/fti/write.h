@@ -21,14 +21,20 @@
 #include <stddef.h>
 
 struct attr;
+struct buf;
 struct error;
 struct fti_draft;
+struct fti_writer; /* opaque */
 struct work;
 
 struct fti_job {
 	struct fti_draft *draft; /* gets the sums */
+	/* Instead of a draft: all bytes of a file that describes the others; it
+	 * gets its name after them. */
+	const struct buf *text;
 	int dirfd;		 /* root of `path` */
 	const char *path;	 /* clean, beneath dirfd */
+	const char *name;	 /* for messages; NULL: path */
 	const struct attr *attr; /* mode, owner, times; NULL: a new file's */
 	/* A file that has the name is replaced, perhaps the one that the draft
 	 * was made from.  Else it is ERROR_USAGE. */
@@ -40,5 +46,26 @@ struct fti_job {
  * were checked), or as put_commit(). */
 int fti_write(const struct fti_job *jobs, size_t count, const struct work *w,
 	      struct error *err);
+
+/* Only set the sums in the draft, as fti_write() would. */
+int fti_sum(struct fti_draft *d, const struct work *w, struct error *err);
+
+/*
+ * The same in batches, for more files than can be open.  fti_writer_add() plans
+ * a file, and checks its name; its draft may be freed after it.  Then
+ * fti_writer_room() checks that the file systems have room, and
+ * fti_writer_run() writes files first, first + 1 ... in the order in which they
+ * were added; their drafts, where they were before, are the same again, and
+ * texts are final.  fti_writer_commit() gives all files their names.
+ * fti_writer_free() before that removes all that was written.
+ */
+struct fti_writer *fti_writer_new(const struct work *w, struct error *err);
+int fti_writer_add(struct fti_writer *r, const struct fti_job *j,
+		   struct error *err);
+int fti_writer_room(const struct fti_writer *r, struct error *err);
+int fti_writer_run(struct fti_writer *r, size_t first, size_t count,
+		   struct error *err);
+int fti_writer_commit(struct fti_writer *r, struct error *err);
+void fti_writer_free(struct fti_writer *r); /* NULL is ignored */
 
 #endif /* FTI_WRITE_H */

@@ -146,7 +146,22 @@ chosen() {
 	rm -r k/Local/node1
 	run -3 scr_fti restart --select 3 k
 	[[ $output == *"is rebuildable, not whole"* ]]
-	[[ $output == *"next: scr_fti rebuild --level 3 --id 3 k" ]]
+	[[ $output == *"next: scr_fti rebuild --level 3 --id 3 --checksums k" ]]
+
+	# FTI refuses a file: the sum of a container is damaged.  Following the
+	# next line gets there.
+	rm -r j
+	job j
+	printf '\377' | dd of="j/Global/$E/l4/Ckpt4-Rank2.fti" bs=1 seek=$((
+		$(stat -c %s "j/Global/$E/l4/Ckpt4-Rank2.fti") - 106 - 16)) \
+		conv=notrunc status=none
+	run -3 scr_fti restart --select 4 j
+	[[ $output == *"is refused, not whole"* ]]
+	[[ ${lines[-1]} == "scr_fti: next: scr_fti repair --in-place j/Global/$E/l4/Ckpt4-Rank2.fti" ]]
+	${lines[-1]#scr_fti: next: }
+	scr_fti restart --select 4 j
+	scr_fti restart --undo j
+	state j >before
 
 	run -1 scr_fti restart --select 9 j
 	[[ $output == *"no checkpoint 9; there are 5 (L1), 6 (L1), 4 (L4)"* ]]

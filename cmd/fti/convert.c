@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * convert.c - verb convert of scr_fti: checkpoint files in another layout, or
+ * as POSIX files with their metadata.
+ */
+#include "convert.h"
+
+#include <inttypes.h>
+#include <sys/stat.h>
+
+#include "app.h"
+#include "arena.h"
+#include "error.h"
+#include "fti/draft.h"
+#include "fti/file.h"
+#include "fti/sector.h"
+#include "path.h"
+#include "str.h"
+
+/* --- One file --- */
+
+static const char *
+letter_of(enum fti_layout l)
+{
+	static const char *const letters[FTI_LAYOUTS] = { "A", "B", "C",
+							  "D", "E", "F" };
+
+	return letters[l];
+}
+
+const char *
+fti_convert_form(const struct fti_rankfile *r)
+{
+	return r->form == FTI_FORM_FF ? letter_of(r->ff->layout)
+				      : fti_form_name(r->form);
+}
+
+const char *
+fti_convert_to(const struct fti_convert *c)
+{
+	return c->posix ? "POSIX" : letter_of(c->to);
+}
+
+/* Does the layout have all of the time, or only its low 32 bits? */
+static bool
+has_time(enum fti_layout l)
+{
+	return fti_format(l)->fields[FTI_TIMESTAMP].size == 8;
+}
+
+static void
+set_time(struct fti_draft *d, const struct fti_rankfile *r,
+	 const struct attr *attr, struct fti_convert_notes *notes)
+{
+	const uint64_t mtime = (uint64_t)attr->mtime.tv_sec * 1000000000 +
+			       (uint64_t)attr->mtime.tv_nsec;
+	const uint64_t old =
+		r->form == FTI_FORM_FF ? r->ff->meta.timestamp : mtime;
+
+	d->timestamp = old;
+	if (d->raw || (r->form == FTI_FORM_FF &&
+		       (has_time(r->ff->layout) || !has_time(d->layout))))
+		return;
+	/* The low 32 bits are known: the last such time before the file was
+	 * complete. */
+	d->timestamp = mtime - ((mtime - old) & UINT32_MAX);
+	notes->time = true;
+}
+
+static void
+set_id(struct fti_draft *d, const struct fti_convert *c,
+       const struct fti_rankfile *r, struct fti_convert_notes *notes)
+{
+	const bool holds = d->raw || fti_has(d->layout, FTI_CKPT_ID);
+	const bool has = r->form == FTI_FORM_FF ? r->ff->meta.ckpt_id >= 0
+						: r->described.posix->id >= 0;
+
+	d->ckpt_id = !holds ? -1 : c->id >= 0 ? c->id : r->id;
+	notes->id = holds && c->id < 0 && !has && r->id >= 0;
+}
+
+int
+fti_convert_describe(const struct fti_convert *c, const struct fti_rankfile *r,
+		     const struct attr *attr, struct fti_draft *d,
+		     struct fti_convert_notes *notes, struct error *err)
+{
+	int rc = fti_remake_proven(r, err);
+
+	if (rc < 0)
+		return -1;
+	if (c->posix)
+		rc = fti_describe_posix(d, &r->content, err);
+	else if (r->form == FTI_FORM_FF)
+		rc = fti_describe_same(d, &r->checked, c->to, err);
+	else
+		rc = fti_describe_compact(d, &r->content, 0, c->to, err);
+	if (rc < 0)
+		return -1;
+	*notes = (struct fti_convert_notes){ .id = false };
+	set_id(d, c, r, notes);
+	set_time(d, r, attr, notes);
+	if (d->ckpt_id < 0 && (d->raw || fti_has(d->layout, FTI_CKPT_ID)))
+		return error_set(err, ERROR_USAGE,
+				 "%s: neither the file nor its name has the "
+				 "id of the checkpoint; --id sets it",
+				 r->name);
+	return 0;
+}
+
+void
+fti_convert_say(const struct fti_convert_notes *notes, struct buf *out)
+{
+	if (notes->id)
+		buf_add_str(out, "  id of the checkpoint: from the name\n");
+	if (notes->time)
+		buf_add_str(out, "  time of the checkpoint: modification time "
+				 "of the file\n");
+}
+
+/* --- Files --- */
+
+struct run {
+	struct fti_convert *c;
+	struct fti_convert_notes notes;
+	int64_t id; /* of the files before */
+	struct fti_sector sector;
+	struct buf ini;
+	struct fti_job job; /* of it */
+};
+
+static int
+describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
+	 struct error *err)
+{
+	struct run *run = arg;
+
+	return fti_convert_describe(run->c, r, &run->c->out.items[i].attr, d,
+				    &run->notes, err);
+}
+
+static int
+planned(void *arg, size_t i, const struct fti_rankfile *r,
+	const struct fti_draft *d, struct error *err)
+{
+	struct run *run = arg;
+	struct buf *out = &run->c->out.text;
+	const char *from = fti_convert_form(r);
+	char shown[1024];
+
+	if (d->raw && run->id >= 0 && run->id != d->ckpt_id)
+		return error_set(err, ERROR_USAGE,
+				 "%s: is of checkpoint %" PRId64
+				 ", another file of %" PRId64
+				 ": one metadata file has one checkpoint",
+				 r->name, d->ckpt_id, run->id);
+	run->id = d->ckpt_id;
+	buf_printf(out, "%s: %s -> %s, %zu %s, %" PRIu64 " bytes",
+		   str_printable(shown, sizeof(shown), r->name), from,
+		   fti_convert_to(run->c),
+		   str_count(r->content.nvars, "variable"), d->size);
+	fti_output_say(&run->c->out, i, out);
+	fti_convert_say(&run->notes, out);
+	return buf_check(out, err);
+}
+
+static int
+written(void *arg, size_t i, const struct fti_draft *d, struct error *err)
+{
+	struct run *run = arg;
+
+	if (!run->c->posix)
+		return 0;
+	if (run->sector.arena == NULL &&
+	    fti_sector_start(&run->sector, (int32_t)d->ckpt_id,
+			     run->c->out.count, err) < 0)
+		return -1;
+	return fti_sector_set(&run->sector, i,
+			      path_base(run->c->out.items[i].out.path), d, err);
+}
+
+static int
+finish(void *arg, struct error *err)
+{
+	struct run *run = arg;
+
+	return run->c->posix ? fti_sector_print(&run->sector, run->job.name,
+						&run->ini, err)
+			     : 0;
+}
+
+static void
+refused(void *arg, size_t i, const struct fti_rankfile *r, struct error *err)
+{
+	struct run *run = arg;
+
+	fti_output_refused(&run->c->out, i, r, err);
+}
+
+/* Where the metadata of the files are written. */
+static int
+place_ini(struct run *run, struct error *err)
+{
+	struct fti_output *p = &run->c->out;
+	const char *first = p->items[0].out.name, *path = run->c->ini;
+
+	if (path == NULL)
+		path = arena_printf(p->arena, "%.*ssector0-group0.fti",
+				    (int)(path_base(first) - first), first);
+	if (path == NULL)
+		return error_no_memory(err);
+	run->job.text = &run->ini;
+	return fti_output_place(p, path, &run->job, err);
+}
+
+static int
+convert_files(struct fti_convert *c, char **files, size_t count,
+	      struct error *err)
+{
+	struct run run = { .c = c, .id = -1 };
+	struct fti_remake m = {
+		.open = { .layout = FTI_LAYOUTS,
+			  .meta = c->meta,
+			  .layer = c->layer == UINT64_MAX ? FTI_DCP_LAST
+							  : (size_t)c->layer },
+		.texts = &run.job,
+		.ntexts = c->posix,
+		.describe = describe,
+		.refused = refused,
+		.planned = planned,
+		.written = written,
+		.finish = finish,
+		.arg = &run,
+	};
+	int status = STATUS_OK;
+
+	if (fti_output_add(&c->out, files, count, err) < 0 ||
+	    (c->posix && place_ini(&run, err) < 0))
+		return app_report(STATUS_OK, err);
+	status = fti_output_run(&c->out, &m);
+	fti_sector_fini(&run.sector);
+	buf_free(&run.ini);
+	return status;
+}
+
+/* --- The verb --- */
+
+static bool
+is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int
+check(struct fti_convert *c, char **args, int count, struct error *err)
+{
+	if (count == 0)
+		app_usage("no file or directory given");
+	if (c->to_text == NULL)
+		app_usage("give --to A, B, C, D, E, F or posix");
+	if (c->o.out == NULL)
+		app_usage("give --output");
+	c->posix = str_eq(c->to_text, "posix");
+	if (!c->posix && fti_layout_parse(c->to_text, &c->to, err) < 0)
+		return error_wrap(err, "--to");
+	if (c->ini != NULL && !c->posix)
+		app_usage("--ini needs --to posix");
+	for (int i = 0; i < count && count > 1; i++)
+		if (is_directory(args[i]))
+			app_usage("%s: a directory is converted alone",
+				  args[i]);
+	if (c->posix && count > FTI_POSIX_MEMBERS)
+		app_usage("a group has at most %d files: convert their "
+			  "directory",
+			  FTI_POSIX_MEMBERS);
+	return 0;
+}
+
+static int
+run(struct fti_convert *c, char **args, size_t count, struct error *err)
+{
+	const bool tree = is_directory(args[0]);
+
+	if (tree && (c->id >= 0 || c->ini != NULL || c->meta != NULL ||
+		     c->layer != UINT64_MAX))
+		app_usage("--id, --ini, --meta and --layer are for files");
+	if (!tree && c->ckpt != NULL)
+		app_usage("--checkpoint is for a directory");
+	if (fti_output_start(&c->out, &c->o, err) < 0)
+		return app_report(STATUS_OK, err);
+	return tree ? fti_convert_tree(c, args[0], err)
+		    : convert_files(c, args, count, err);
+}
+
+int
+fti_run_convert(const struct fti_call *call)
+{
+	struct fti_convert c = { .id = -1, .layer = UINT64_MAX };
+	const char *id = NULL;
+	const struct opt opts[] = {
+		OPT_GROUP("Conversion"),
+		OPT_STRING(0, "to", &c.to_text, "A|B|C|D|E|F|posix", OPT_WORDS,
+			   "layout of FTI-FF, or POSIX files"),
+		OPT_STRING(0, "checkpoint", &c.ckpt, "N", OPT_ANY,
+			   "below a directory: only checkpoints with this id"),
+		OPT_STRING(0, "id", &id, "N", OPT_ANY,
+			   "id of the checkpoint (default: of the file, or its "
+			   "name)"),
+		OPT_STRING(0, "ini", &c.ini, "FILE", OPT_FILE,
+			   "with POSIX files: the metadata file to write "
+			   "(default: sector0-group0.fti beside them)"),
+		FTI_OUTPUT_OPTIONS(c.o),
+		FTI_LAYOUT_OPTION(c.o),
+		OPT_STRING(0, "meta", &c.meta, "FILE", OPT_FILE,
+			   "metadata of POSIX files: sector<s>-group<g>.fti, "
+			   "or a directory of such files (default: found)"),
+		OPT_U64(0, "layer", &c.layer, "N", 0, UINT32_MAX,
+			"take differential files as they were after layer N "
+			"(default: the newest)"),
+		FTI_GEOMETRY_OPTIONS(c.geometry),
+		OPT_GROUP("Work"),
+		APP_OPT_JOBS(&c.o.jobs),
+		OPT_END,
+	};
+	struct error err = ERROR_INIT;
+	int count = 0, status = STATUS_OK;
+	char **args = fti_start(call, opts, &count);
+
+	if (check(&c, args, count, &err) < 0 ||
+	    fti_id_parse(id, &c.id, &err) < 0)
+		return app_report(STATUS_OK, &err);
+	status = run(&c, args, (size_t)count, &err);
+	fti_output_end(&c.out);
+	return status;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * convert.h - shared by the files of verb convert of scr_fti.
+ */
+#ifndef CMD_FTI_CONVERT_H
+#define CMD_FTI_CONVERT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fti.h"
+#include "output.h"
+
+struct arena;
+struct error;
+struct fti_draft;
+struct fti_set;
+struct fti_tree;
+
+struct fti_convert {
+	struct fti_output_options o;
+	const char *to_text; /* A to F, or posix */
+	bool posix;	     /* write POSIX files */
+	enum fti_layout to;  /* else this layout */
+	int64_t id;	     /* of the checkpoint; -1: of the files */
+	const char *meta;    /* of POSIX files to read; NULL: to be found */
+	uint64_t layer;	     /* of differential ones */
+	const char *ini;     /* metadata to write; NULL: beside the file */
+	struct fti_sets_options geometry;
+	const char *ckpt; /* id of the only one below a directory, or NULL */
+	struct fti_output out;
+};
+
+/* What a file could not say of its new form. */
+struct fti_convert_notes {
+	bool id;   /* its id is from its name */
+	bool time; /* its time is that of its modification */
+};
+
+/* Describe the new form of a file with these attributes. */
+int fti_convert_describe(const struct fti_convert *c,
+			 const struct fti_rankfile *r, const struct attr *attr,
+			 struct fti_draft *d, struct fti_convert_notes *notes,
+			 struct error *err);
+
+/* "D", "POSIX": of a file, and of what is written. */
+const char *fti_convert_form(const struct fti_rankfile *r);
+const char *fti_convert_to(const struct fti_convert *c);
+
+/* Append the notes. */
+void fti_convert_say(const struct fti_convert_notes *notes, struct buf *out);
+
+/* --- Names below the root of a tree, in `arena`; NULL: no memory --- */
+
+struct fti_convert_names {
+	struct arena *arena;
+	const struct fti_tree *tree;
+	const struct fti_set *set;
+	bool moved; /* a differential checkpoint becomes one of L4 */
+};
+
+/* The metadata file of a group. */
+const char *fti_convert_sector(const struct fti_convert_names *n, size_t group);
+
+/* The file of a rank that becomes one of L4. */
+const char *fti_convert_moved(struct arena *arena, const char *path, int64_t id,
+			      uint32_t rank);
+
+/* The text of a file of an execution, which fits its new files: config.fti, the
+ * list of its nodes, or its history.  `moved`: no differential checkpoints are
+ * left. */
+int fti_convert_text(const struct fti_convert *c, int dirfd, const char *path,
+		     bool moved, struct buf *out, struct error *err);
+
+/* Convert all checkpoints below a directory.  Returns an exit status. */
+int fti_convert_tree(struct fti_convert *c, const char *dir, struct error *err);
+
+#endif /* CMD_FTI_CONVERT_H */

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * convert_tree.c - convert all checkpoints below a directory.
+ *
+ * Only the files of ranks are converted.  Copies and parity would have to be
+ * made from the new files; the fields that name their sizes are set, so that
+ * they can be.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app.h"
+#include "arena.h"
+#include "convert.h"
+#include "error.h"
+#include "fti/draft.h"
+#include "fti/sector.h"
+#include "fti/set.h"
+#include "fti/tree.h"
+#include "mem.h"
+#include "num.h"
+#include "path.h"
+#include "report/hint.h"
+#include "str.h"
+
+/* A checkpoint that is converted. */
+struct part {
+	struct fti_set *set;
+	size_t first; /* item of its first rank */
+	int64_t id;   /* -1: not known yet */
+	bool moved;   /* differential: it becomes an ordinary one of L4 */
+	uint64_t before, after; /* bytes */
+	const char *from;	/* its form */
+	struct fti_convert_notes notes;
+	size_t sectors; /* number of its first metadata file */
+};
+
+/* The size that the file of a rank will have. */
+struct item {
+	struct part *part;
+	struct fti_rank *rank;
+	uint64_t size;
+};
+
+struct run {
+	struct fti_convert *c;
+	struct fti_tree tree;
+	struct fti_sets sets;
+	struct part *parts;
+	size_t nparts;
+	struct item *items;
+	/* Metadata files, and copies of other ones. */
+	struct fti_sector *sectors;
+	struct buf **inis; /* their texts */
+	size_t nsectors;
+	struct fti_job *texts;
+	struct buf *bufs;
+	size_t ntexts;
+	size_t unconverted; /* copies and parity */
+	const char *root;   /* of the output, as its root is open */
+	int rootfd;
+};
+
+/* --- Names --- */
+
+/* The file `path` below the output. */
+static int
+place(struct run *run, const char *path, struct fti_job *job, struct error *err)
+{
+	struct fti_output *p = &run->c->out;
+
+	job->dirfd = run->rootfd;
+	job->path = arena_printf(p->arena, "%s%s", run->root, path);
+	job->name = arena_printf(p->arena, "%s/%s", run->c->o.out, path);
+	job->replace = run->c->o.replace;
+	return job->path == NULL || job->name == NULL ? error_no_memory(err)
+						      : 0;
+}
+
+/* Find the root of the output; it must not be in the tree that is read, which
+ * must not be in it. */
+static int
+find_root(struct run *run, const char *dir, struct error *err)
+{
+	struct fti_output *p = &run->c->out;
+	struct buf in = BUF_INIT, out = BUF_INIT;
+	struct fti_job job = { .text = NULL };
+	const char *probe = arena_printf(p->arena, "%s/x", run->c->o.out);
+	char at[64];
+	int rc = probe == NULL ? error_no_memory(err)
+			       : fti_output_place(p, probe, &job, err);
+
+	if (rc < 0)
+		return -1;
+	run->rootfd = job.dirfd;
+	run->root = arena_strndup(p->arena, job.path, strlen(job.path) - 1);
+	snprintf(at, sizeof(at), "/proc/self/fd/%d", job.dirfd);
+	if (run->root == NULL)
+		rc = error_no_memory(err);
+	else if (path_real(dir, &in, err) < 0 || path_real(at, &out, err) < 0 ||
+		 buf_printf(&out, "/%s", run->root) < 0)
+		rc = -1;
+	if (rc == 0 && (path_below(out.data, in.data) != NULL ||
+			path_below(in.data, out.data) != NULL))
+		rc = error_set(err, ERROR_USAGE,
+			       "%s: give another directory than %s for the "
+			       "output, not in it nor above it",
+			       run->c->o.out, dir);
+	buf_free(&in);
+	buf_free(&out);
+	return rc;
+}
+
+/* --- Metadata --- */
+
+/* Is there a rank in the group?  With heads, not in the first of a sector. */
+static bool
+has_group(struct fti_set *set, uint32_t group)
+{
+	return fti_set_member(set, group, 0) != NULL;
+}
+
+static int
+add_sectors(struct run *run, struct part *p, struct error *err)
+{
+	const struct fti_convert_names names = {
+		.arena = run->c->out.arena,
+		.tree = &run->tree,
+		.set = p->set,
+		.moved = p->moved,
+	};
+
+	p->sectors = run->nsectors;
+	for (size_t g = 0; g < p->set->groups; g++, run->nsectors++) {
+		struct fti_job *job = &run->texts[run->ntexts];
+		const char *path = NULL;
+
+		if (!has_group(p->set, (uint32_t)g))
+			continue;
+		path = fti_convert_sector(&names, g);
+		if (path == NULL)
+			return error_no_memory(err);
+		if (place(run, path, job, err) < 0 ||
+		    fti_sector_start(&run->sectors[run->nsectors], 0,
+				     p->set->geometry.group_size, err) < 0)
+			return -1;
+		run->sectors[run->nsectors].posix.name = job->name;
+		run->inis[run->nsectors] = &run->bufs[run->ntexts];
+		job->text = &run->bufs[run->ntexts++];
+	}
+	return 0;
+}
+
+/* Copy the files that describe the execution: its nodes, its configuration, its
+ * history. */
+static int
+add_copies(struct run *run, struct error *err)
+{
+	bool moved = false;
+
+	for (size_t i = 0; i < run->nparts; i++)
+		moved |= run->parts[i].moved;
+	for (size_t i = 0; i <= run->tree.count; i++) {
+		const struct fti_entry *e = &run->tree.list[i];
+		const bool config = i == run->tree.count;
+		const char *path = config ? run->tree.config : e->path;
+		struct fti_job *job = &run->texts[run->ntexts];
+		struct buf *to = &run->bufs[run->ntexts];
+
+		if (path == NULL ||
+		    (!config && e->name.kind != FTI_NAME_TOPOLOGY &&
+		     e->name.kind != FTI_NAME_HISTORY))
+			continue;
+		run->ntexts++;
+		job->text = to;
+		if (place(run, path, job, err) < 0 ||
+		    fti_convert_text(run->c, run->tree.fd, path, moved, to,
+				     err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* --- What is converted --- */
+
+/* "L4 checkpoint 3 of EXEC". */
+static const char *
+name_of(struct run *run, const struct fti_set *s, int64_t id)
+{
+	const char *name = arena_printf(
+		run->c->out.arena, "%s%s%s, checkpoint %" PRId64, s->exec,
+		s->exec[0] != '\0' ? " " : "", fti_level_name(s->level), id);
+
+	return name != NULL ? name : "";
+}
+
+/* Report why a checkpoint cannot be converted; nothing will be. */
+static void
+refuse_set(struct run *run, const struct fti_set *s, const char *why)
+{
+	struct fti_output *p = &run->c->out;
+	char next[ERROR_TEXT_MAX];
+
+	app_error("%s: %s", name_of(run, s, (int64_t)s->id), why);
+	p->status = error_worse_status(p->status, STATUS_DAMAGED);
+	if (p->next == NULL)
+		p->next = arena_strdup(
+			p->arena,
+			report_command("scr_fti scan --checksums", NULL,
+				       run->tree.root, next, sizeof(next)));
+}
+
+/* Add the files of all ranks. */
+static int
+add_ranks(struct run *run, struct part *part, struct error *err)
+{
+	struct fti_output *p = &run->c->out;
+	struct fti_set *s = part->set;
+	char why[64];
+
+	for (size_t i = 0; i < s->nranks; i++) {
+		struct fti_rank *r = &s->ranks[i];
+		const struct fti_entry *e = r->parts[FTI_OWN].entry;
+		struct fti_remake_item *it = &p->items[p->count];
+
+		for (int k = FTI_COPY; k < FTI_PARTS; k++)
+			run->unconverted += r->parts[k].entry != NULL;
+		if (e == NULL) {
+			snprintf(why, sizeof(why),
+				 "rank %" PRIu32 " has no file", r->rank);
+			refuse_set(run, s, why);
+			return 0;
+		}
+		it->in = arena_printf(p->arena, "%s/%s", run->tree.root,
+				      e->path);
+		if (it->in == NULL)
+			return error_no_memory(err);
+		it->in_dir = run->tree.fd;
+		it->in_name = e->path;
+		if (place(run, e->path, &it->out, err) < 0)
+			return -1;
+		run->items[p->count++] = (struct item){ part, r, 0 };
+		part->before += e->size;
+	}
+	return 0;
+}
+
+static bool
+is_wanted(const struct run *run, const struct fti_set *s, int64_t id)
+{
+	return s->level != FTI_TMP && s->level != FTI_REPLICA &&
+	       s->level != FTI_NO_LEVEL && (id < 0 || (int64_t)s->id == id) &&
+	       run->c != NULL;
+}
+
+/* Differential files of layout B to F stay what they are in these layouts. */
+static bool
+is_moved(const struct run *run, const struct fti_set *s)
+{
+	return s->level == FTI_DCP &&
+	       (run->c->posix || run->c->to == FTI_A || s->posix);
+}
+
+static int
+add_part(struct run *run, struct fti_set *s, struct error *err)
+{
+	struct part *part = &run->parts[run->nparts];
+
+	*part = (struct part){
+		.set = s,
+		.first = run->c->out.count,
+		.id = s->level == FTI_DCP ? -1 : (int64_t)s->id,
+		.moved = is_moved(run, s),
+		.from = "",
+	};
+	run->nparts++;
+	if (run->c->posix && (s->geometry.group_size == 0 || s->groups == 0)) {
+		refuse_set(run, s,
+			   "the size of its groups is not known, which have "
+			   "the metadata of POSIX files (--node-size, "
+			   "--group-size)");
+		return 0;
+	}
+	if (add_ranks(run, part, err) < 0)
+		return -1;
+	return run->c->posix ? add_sectors(run, part, err) : 0;
+}
+
+/* Allocate for all sets. */
+static int
+make_lists(struct run *run, struct error *err)
+{
+	const size_t sets = run->sets.count;
+	size_t ranks = 0, groups = 0, texts = run->tree.count + 1;
+
+	for (size_t i = 0; i < sets; i++) {
+		ranks += run->sets.list[i].nranks;
+		groups += run->sets.list[i].groups;
+	}
+	texts += groups;
+	run->parts = mem_calloc(sets + 1, sizeof(*run->parts));
+	run->items = mem_calloc(ranks + 1, sizeof(*run->items));
+	run->sectors = mem_calloc(groups + 1, sizeof(*run->sectors));
+	run->inis = mem_calloc(groups + 1, sizeof(*run->inis));
+	run->texts = mem_calloc(texts + 1, sizeof(*run->texts));
+	run->bufs = mem_calloc(texts + 1, sizeof(*run->bufs));
+	run->c->out.items = mem_calloc(ranks + 1, sizeof(*run->c->out.items));
+	if (run->parts == NULL || run->items == NULL || run->sectors == NULL ||
+	    run->inis == NULL || run->texts == NULL || run->bufs == NULL ||
+	    run->c->out.items == NULL)
+		return error_no_memory(err);
+	return 0;
+}
+
+static int
+add_parts(struct run *run, struct error *err)
+{
+	int64_t id = -1;
+
+	if (run->c->ckpt != NULL &&
+	    num_i64(run->c->ckpt, 0, INT32_MAX, &id, err) < 0)
+		return error_wrap(err, "--checkpoint");
+	if (make_lists(run, err) < 0)
+		return -1;
+	for (size_t i = 0; i < run->sets.count; i++)
+		if (is_wanted(run, &run->sets.list[i], id) &&
+		    add_part(run, &run->sets.list[i], err) < 0)
+			return -1;
+	if (run->nparts == 0)
+		return error_set(err, ERROR_ABSENT,
+				 "%s: no such checkpoint of FTI",
+				 run->tree.root);
+	return add_copies(run, err);
+}
+
+/* --- The run --- */
+
+/* Files of levels 2 and 3 name the sizes of others of their group. */
+static void
+set_sizes(const struct run *run, const struct item *it, struct fti_draft *d)
+{
+	const struct part *p = it->part;
+	struct fti_set *s = p->set;
+	const size_t count = s->nranks;
+	const struct fti_rank *left = NULL;
+	uint64_t largest = 0;
+
+	if (d->raw || s->geometry.group_size < 2)
+		return;
+	left = fti_set_neighbour(s, it->rank, true);
+	for (size_t i = p->first; i < p->first + count; i++) {
+		const struct item *other = &run->items[i];
+
+		if (other->rank->group == it->rank->group &&
+		    other->size > largest)
+			largest = other->size;
+		if (other->rank == left && s->level == FTI_L2)
+			d->pt_fs = (int64_t)other->size;
+	}
+	if (s->level == FTI_L3)
+		d->max_fs = (int64_t)largest +
+			    (fti_format(d->layout)->footer ? 8 : 0);
+}
+
+/* All ranks must have the id of their names, or the same one. */
+static int
+check_id(struct run *run, struct item *it, const struct fti_rankfile *r,
+	 struct error *err)
+{
+	struct part *p = it->part;
+	struct fti_job *to = &run->c->out.items[(size_t)(it - run->items)].out;
+	const char *path = NULL;
+
+	if (p->id < 0)
+		p->id = r->id;
+	if (r->id != p->id)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: is of checkpoint %" PRId64
+				 ", expected %" PRId64,
+				 r->name, r->id, p->id);
+	if (!p->moved)
+		return 0;
+	path = fti_convert_moved(run->c->out.arena,
+				 it->rank->parts[FTI_OWN].entry->path, p->id,
+				 it->rank->rank);
+	return path == NULL ? error_no_memory(err) : place(run, path, to, err);
+}
+
+static int
+describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
+	 struct error *err)
+{
+	struct run *run = arg;
+	struct item *it = &run->items[i];
+	struct fti_convert_notes notes;
+
+	if (fti_convert_describe(run->c, r, &run->c->out.items[i].attr, d,
+				 &notes, err) < 0 ||
+	    check_id(run, it, r, err) < 0)
+		return -1;
+	it->part->notes.id |= notes.id;
+	it->part->notes.time |= notes.time;
+	set_sizes(run, it, d);
+	return 0;
+}
+
+static int
+planned(void *arg, size_t i, const struct fti_rankfile *r,
+	const struct fti_draft *d, struct error *err)
+{
+	struct run *run = arg;
+	struct item *it = &run->items[i];
+
+	(void)err;
+	it->size = d->size;
+	it->part->after += d->size;
+	it->part->from = fti_convert_form(r);
+	return 0;
+}
+
+static int
+written(void *arg, size_t i, const struct fti_draft *d, struct error *err)
+{
+	struct run *run = arg;
+	const struct item *it = &run->items[i];
+	struct fti_sector *s = NULL;
+
+	if (!d->raw)
+		return 0;
+	s = &run->sectors[it->part->sectors + it->rank->group];
+	s->posix.id = (int32_t)d->ckpt_id;
+	return fti_sector_set(s, it->rank->member,
+			      path_base(run->c->out.items[i].out.path), d, err);
+}
+
+static int
+finish(void *arg, struct error *err)
+{
+	struct run *run = arg;
+
+	for (size_t i = 0; i < run->nsectors; i++)
+		if (run->inis[i] != NULL &&
+		    fti_sector_print(&run->sectors[i],
+				     run->sectors[i].posix.name, run->inis[i],
+				     err) < 0)
+			return -1;
+	return 0;
+}
+
+static void
+refused(void *arg, size_t i, const struct fti_rankfile *r, struct error *err)
+{
+	struct run *run = arg;
+
+	fti_output_refused(&run->c->out, i, r, err);
+}
+
+static void
+total(void *arg, struct buf *out)
+{
+	struct run *run = arg;
+	const char *done = run->c->o.dry_run ? "would be written" : "written";
+	char shown[1024], next[ERROR_TEXT_MAX];
+
+	for (size_t i = 0; i < run->nparts; i++) {
+		const struct part *p = &run->parts[i];
+
+		buf_printf(out,
+			   "%s: %s -> %s, %zu %s, %" PRIu64 " -> %" PRIu64
+			   " bytes%s\n",
+			   str_printable(shown, sizeof(shown),
+					 name_of(run, p->set, p->id)),
+			   p->from, fti_convert_to(run->c),
+			   str_count(p->set->nranks, "file"), p->before,
+			   p->after, p->moved ? ", now at L4" : "");
+		fti_convert_say(&p->notes, out);
+	}
+	buf_printf(out, "%s below %s\n", done,
+		   str_printable(shown, sizeof(shown), run->c->o.out));
+	if (run->unconverted == 0)
+		return;
+	buf_printf(out, "%zu %s of levels 2 and 3 %s not converted\n",
+		   run->unconverted,
+		   run->unconverted == 1 ? "copy or parity file"
+					 : "copies and parity files",
+		   run->unconverted == 1 ? "is" : "are");
+	if (!run->c->o.dry_run)
+		buf_printf(out, "next: %s\n",
+			   report_command("scr_fti protect", NULL,
+					  run->c->o.out, next, sizeof(next)));
+}
+
+static void
+end(struct run *run)
+{
+	for (size_t i = 0; run->sectors != NULL && i < run->nsectors; i++)
+		fti_sector_fini(&run->sectors[i]);
+	for (size_t i = 0; run->bufs != NULL && i < run->ntexts; i++)
+		buf_free(&run->bufs[i]);
+	mem_free(run->bufs);
+	mem_free(run->texts);
+	mem_free(run->inis);
+	mem_free(run->sectors);
+	mem_free(run->items);
+	mem_free(run->parts);
+	fti_sets_free(&run->sets);
+	fti_tree_close(&run->tree);
+}
+
+static int
+convert(struct run *run, const char *dir, struct error *err)
+{
+	struct fti_remake m = {
+		.open = { .layout = FTI_LAYOUTS, .layer = FTI_DCP_LAST },
+		.describe = describe,
+		.refused = refused,
+		.planned = planned,
+		.written = written,
+		.finish = finish,
+		.arg = run,
+	};
+	struct fti_output *p = &run->c->out;
+
+	if (fti_open_sets(&run->tree, &run->sets, dir, &run->c->geometry,
+			  &p->work, err) < 0 ||
+	    find_root(run, dir, err) < 0 || add_parts(run, err) < 0)
+		return app_report(STATUS_OK, err);
+	if (p->status != STATUS_OK) {
+		app_error("next: %s", p->next);
+		return p->status;
+	}
+	m.texts = run->texts;
+	m.ntexts = run->ntexts;
+	p->total = total;
+	return fti_output_run(p, &m);
+}
+
+int
+fti_convert_tree(struct fti_convert *c, const char *dir, struct error *err)
+{
+	struct run run = { .c = c, .tree = { .fd = -1 }, .rootfd = -1 };
+	const int status = convert(&run, dir, err);
+
+	end(&run);
+	return status;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "arena.h"
+#include "error.h"
+#include "fti/metas.h"
+#include "fti/name.h"
+#include "mem.h"
+#include "num.h"
+#include "path.h"
+#include "report/hint.h"
+#include "str.h"
+
+void
+fti_output_check(const struct fti_output_options *o, int count)
+{
+	if (count == 0)
+		app_usage("no file given");
+	if (o->out != NULL && o->in_place)
+		app_usage("--output and --in-place exclude each other");
+	if (o->out == NULL && !o->in_place && !o->dry_run)
+		app_usage("give --output or --in-place (--dry-run only "
+			  "reports)");
+	if (o->replace && o->out == NULL)
+		app_usage("--replace needs --output");
+}
+
+int
+fti_output_start(struct fti_output *p, const struct fti_output_options *o,
+		 struct error *err)
+{
+	p->o = o;
+	p->work = (struct work){ APP_WORK, .dry_run = o->dry_run };
+	p->arena = arena_new();
+	if (p->arena == NULL)
+		return error_no_memory(err);
+	return app_work_start(&p->work, o->jobs, "scr_fti", err);
+}
+
+void
+fti_output_end(struct fti_output *p)
+{
+	app_work_end(&p->work);
+	for (size_t i = 0; i < p->nroots; i++)
+		close(p->roots[i]);
+	mem_free(p->roots);
+	mem_free(p->items);
+	buf_free(&p->text);
+	arena_free(p->arena);
+}
+
+void
+fti_output_say(const struct fti_output *p, size_t i, struct buf *out)
+{
+	char shown[1024];
+
+	buf_add_str(out, p->o->dry_run ? ": would be written" : ": written");
+	if (p->o->out != NULL)
+		buf_printf(out, " to %s",
+			   str_printable(shown, sizeof(shown),
+					 p->items[i].out.name));
+	buf_add_char(out, '\n');
+}
+
+int
+fti_id_parse(const char *text, int64_t *out, struct error *err)
+{
+	if (text == NULL || num_i64(text, 0, INT32_MAX, out, err) == 0)
+		return 0;
+	return error_wrap(err, "--id");
+}
+
+/* --- Names --- */
+
+/* Open the directory of `path`, or the nearest one above it that exists.
+ * Returns where in `path` the rest begins, or NULL. */
+static const char *
+open_root(const char *path, int *fd, struct error *err)
+{
+	char dir[PATH_MAX];
+	size_t len = (size_t)(path_base(path) - path);
+
+	if (len >= sizeof(dir)) {
+		errno = ENAMETOOLONG;
+		error_sys(err, "%s", path);
+		return NULL;
+	}
+	for (;;) {
+		memcpy(dir, path, len);
+		dir[len] = '\0';
+		*fd = open(len == 0 ? "." : dir,
+			   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (*fd >= 0)
+			return path + len;
+		if (errno != ENOENT || len <= 1) {
+			error_sys(err, "%s: cannot open", len == 0 ? "." : dir);
+			return NULL;
+		}
+		dir[len - 1] = '\0';
+		len = (size_t)(path_base(dir) - dir);
+	}
+}
+
+/* Keep the open directory `fd`, which is that of `kept`. */
+static int
+keep_root(struct fti_output *p, int fd, const char *kept, struct error *err)
+{
+	p->last =
+		arena_strndup(p->arena, kept, (size_t)(path_base(kept) - kept));
+	if (p->last == NULL || !MEM_ROOM(p->roots, p->nroots, p->room_roots)) {
+		close(fd);
+		return error_no_memory(err);
+	}
+	p->roots[p->nroots++] = fd;
+	return 0;
+}
+
+int
+fti_output_place(struct fti_output *p, const char *path, struct fti_job *job,
+		 struct error *err)
+{
+	struct buf normal = BUF_INIT;
+	const char *kept = NULL;
+	int fd = -1, rc = path_normal(path, &normal, err);
+
+	if (rc == 0)
+		kept = arena_strdup(p->arena, normal.data);
+	buf_free(&normal);
+	if (kept == NULL)
+		return rc < 0 ? -1 : error_no_memory(err);
+	/* Neighbours share the root. */
+	if (p->last == NULL ||
+	    strlen(p->last) != (size_t)(path_base(kept) - kept) ||
+	    !str_starts(kept, p->last)) {
+		const char *rest = open_root(kept, &fd, err);
+
+		if (rest == NULL || keep_root(p, fd, kept, err) < 0)
+			return -1;
+		p->rest = (size_t)(rest - kept);
+	}
+	if (!path_is_clean(kept + p->rest))
+		return error_set(err, ERROR_USAGE, "%s: is no name of a file",
+				 path);
+	job->dirfd = p->roots[p->nroots - 1];
+	job->path = kept + p->rest;
+	job->name = kept;
+	job->replace = p->o->replace;
+	return 0;
+}
+
+struct fti_remake_item *
+fti_output_item(struct fti_output *p, const char *in, const char *out,
+		struct error *err)
+{
+	struct fti_remake_item *it = NULL;
+
+	if (!MEM_ROOM(p->items, p->count, p->room)) {
+		error_no_memory(err);
+		return NULL;
+	}
+	it = &p->items[p->count];
+	*it = (struct fti_remake_item){ .in = in };
+	if (fti_output_place(p, out, &it->out, err) < 0)
+		return NULL;
+	p->count++;
+	return it;
+}
+
+static bool
+is_directory(const char *path)
+{
+	struct stat st;
+
+	return str_ends(path, "/") ||
+	       (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+int
+fti_output_add(struct fti_output *p, char **files, size_t count,
+	       struct error *err)
+{
+	const char *out = p->o->out;
+	const bool below = out != NULL && (count > 1 || is_directory(out));
+
+	for (size_t i = 0; i < count; i++) {
+		const char *to = out == NULL ? files[i] : out;
+		struct fti_remake_item *it = NULL;
+
+		if (below)
+			to = arena_printf(p->arena, "%s/%s", out,
+					  path_base(files[i]));
+		if (to == NULL)
+			return error_no_memory(err);
+		it = fti_output_item(p, files[i], to, err);
+		if (it == NULL)
+			return -1;
+		/* A dry run without -o plans the same. */
+		it->in_place = out == NULL;
+		it->out.replace |= it->in_place;
+	}
+	return 0;
+}
+
+/* --- The run --- */
+
+/* The directory below which other files of the checkpoint may be: above
+ * [node<k>/]<exec>/<level>, and above that if there are metadata. */
+static void
+root_of(const char *file, bool posix, char *to, size_t size)
+{
+	uint32_t node = 0;
+	int up = 1;
+
+	snprintf(to, size, "%s", file);
+	for (char *slash = NULL; up > 0; up--) {
+		slash = strrchr(to, '/');
+		if (slash == NULL || slash == to) {
+			snprintf(to, size, slash == NULL ? "." : "/");
+			return;
+		}
+		*slash = '\0';
+		if (fti_level_parse(path_base(to)) != FTI_NO_LEVEL)
+			up += posix ? 3 : 2; /* level, execution */
+		else if (up == 1 && fti_name_node(path_base(to), &node))
+			up++;
+	}
+}
+
+int
+fti_output_report(struct error *err)
+{
+	if (err->kind == ERROR_USAGE && str_ends(err->text, "exists already"))
+		app_advise(err, "--replace replaces it");
+	return app_report(STATUS_OK, err);
+}
+
+void
+fti_output_refused(struct fti_output *p, size_t i, const struct fti_rankfile *r,
+		   struct error *err)
+{
+	int status = error_status(err->kind);
+	char root[PATH_MAX], next[ERROR_TEXT_MAX];
+
+	if (r != NULL && err->kind == ERROR_CORRUPT)
+		status = STATUS_DAMAGED;
+	(void)fti_output_report(err);
+	if (p->status == STATUS_OK && status == STATUS_DAMAGED) {
+		root_of(p->items[i].in, r->described.path != NULL, root,
+			sizeof(root));
+		p->next = arena_strdup(
+			p->arena,
+			report_command("scr_fti scan --checksums", NULL, root,
+				       next, sizeof(next)));
+	}
+	p->status = error_worse_status(p->status, status);
+}
+
+/* Remake the items.  0, or an exit status. */
+static int
+remake(struct fti_output *p, struct fti_remake *m, struct error *err)
+{
+	int rc = 0;
+
+	if (p->o->layout != NULL &&
+	    fti_layout_parse(p->o->layout, &m->open.layout, err) < 0)
+		return -1;
+	m->items = p->items;
+	m->count = p->count;
+	m->open.metas = fti_metas_new(err);
+	rc = m->open.metas == NULL ? -1 : fti_remake(m, &p->work, err);
+	fti_metas_free(m->open.metas);
+	return rc;
+}
+
+int
+fti_output_run(struct fti_output *p, struct fti_remake *m)
+{
+	struct error err = ERROR_INIT;
+	const int rc = remake(p, m, &err);
+
+	app_work_end(&p->work); /* erases the progress line */
+	if (rc < 0)
+		return error_worse_status(p->status, fti_output_report(&err));
+	if (rc > 0) {
+		if (p->next != NULL)
+			app_error("next: %s", p->next);
+		return p->status;
+	}
+	if (p->total != NULL)
+		p->total(m->arg, &p->text);
+	return app_print_unless_quiet(&p->text);
+}

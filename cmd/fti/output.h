@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * output.h - shared by the verbs of scr_fti that write checkpoint files: where
+ * each file is written, and the run.
+ */
+#ifndef CMD_FTI_OUTPUT_H
+#define CMD_FTI_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buf.h"
+#include "fti/remake.h"
+#include "opt.h"
+#include "work.h"
+
+struct arena;
+struct error;
+
+struct fti_output_options {
+	const char *out; /* a file or directory, or NULL */
+	bool in_place, replace, dry_run;
+	const char *layout; /* that the files have; NULL: to be found */
+	uint64_t jobs;
+};
+
+#define FTI_OUTPUT_OPTIONS(to) \
+	OPT_GROUP("Output"), \
+		OPT_STRING('o', "output", &(to).out, "OUT", OPT_FILE, \
+			   "file to write, or directory of files"), \
+		OPT_FLAG(0, "replace", &(to).replace, \
+			 "replace existing files"), \
+		OPT_FLAG('n', "dry-run", &(to).dry_run, \
+			 "report what would be written, and write nothing")
+#define FTI_IN_PLACE_OPTION(to) \
+	OPT_FLAG(0, "in-place", &(to).in_place, "replace the files themselves")
+#define FTI_LAYOUT_OPTION(to) \
+	OPT_GROUP("Files"), \
+		OPT_STRING(0, "layout", &(to).layout, "A|B|C|D|E|F", \
+			   OPT_WORDS, \
+			   "expect this layout of FTI-FF (default: found)")
+
+/* The files to write.  All strings belong to it. */
+struct fti_output {
+	const struct fti_output_options *o;
+	struct work work;
+	struct fti_remake_item *items;
+	size_t count, room;
+	int *roots; /* open directories */
+	size_t nroots, room_roots;
+	/* Of the file that was placed last: its directory, and where in its
+	 * path the part begins that is below the root. */
+	const char *last;
+	size_t rest;
+	struct arena *arena;
+	struct buf text; /* the answer, printed when all is done */
+	/* Add the last lines of the answer.  NULL: none. */
+	void (*total)(void *arg, struct buf *out);
+	int status;	  /* the worst of the refused files */
+	const char *next; /* the command to run then, or NULL */
+};
+
+/* Check the options of a verb that takes FILE...; exit if they are wrong. */
+void fti_output_check(const struct fti_output_options *o, int count);
+
+/* Start the work.  fti_output_end() afterwards, also after a failure. */
+int fti_output_start(struct fti_output *p, const struct fti_output_options *o,
+		     struct error *err);
+void fti_output_end(struct fti_output *p);
+
+/* Set dirfd, path, name and replace of the file to be written at `path`, whose
+ * directories need not exist. */
+int fti_output_place(struct fti_output *p, const char *path,
+		     struct fti_job *job, struct error *err);
+
+/* Add an item for each file: in place, or below or at the path of -o. */
+int fti_output_add(struct fti_output *p, char **files, size_t count,
+		   struct error *err);
+
+/* Add an item. */
+struct fti_remake_item *fti_output_item(struct fti_output *p, const char *in,
+					const char *out, struct error *err);
+
+/* Report an error, with what helps against it.  Returns an exit status. */
+int fti_output_report(struct error *err);
+
+/* Report that item `i` is refused (remake.h). */
+void fti_output_refused(struct fti_output *p, size_t i,
+			const struct fti_rankfile *r, struct error *err);
+
+/* Run, and print the text.  The caller has set the functions of *m; that for
+ * refused files calls fti_output_refused().  Returns an exit status. */
+int fti_output_run(struct fti_output *p, struct fti_remake *m);
+
+/* Append ": written to NAME" of item `i`, or what it is with --dry-run. */
+void fti_output_say(const struct fti_output *p, size_t i, struct buf *out);
+
+/* The id of an option; NULL: *out stays. */
+int fti_id_parse(const char *text, int64_t *out, struct error *err);
+
+#endif /* CMD_FTI_OUTPUT_H */

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pack.c - verb pack of scr_fti: a checkpoint file from raw variables.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "app.h"
+#include "arena.h"
+#include "error.h"
+#include "fti.h"
+#include "fti/draft.h"
+#include "fti/npyread.h"
+#include "fti/sector.h"
+#include "fti/write.h"
+#include "mem.h"
+#include "num.h"
+#include "output.h"
+#include "path.h"
+#include "str.h"
+
+/* A variable: the bytes of `file` from `skip`. */
+struct var {
+	struct fti_source file, bytes;
+	uint64_t skip;
+	bool opened;
+};
+
+struct pack {
+	struct fti_output_options o;
+	const char *to_text;
+	bool posix;
+	enum fti_layout to;
+	int64_t id;
+	uint64_t room;
+	const char *ini;
+	bool numpy;
+	struct fti_output out;
+	struct var *vars;
+	struct fti_raw *raw;
+	size_t count;
+	struct fti_draft draft;
+	struct fti_sector sector;
+	struct buf text; /* metadata of a POSIX file */
+};
+
+/* --- Variables --- */
+
+static int
+read_var(const struct fti_source *s, void *to, size_t len, uint64_t off,
+	 struct error *err)
+{
+	const struct var *v = s->arg;
+
+	return fti_source_read(&v->file, to, len, off + v->skip, err);
+}
+
+/* "ID=FILE" */
+static int
+open_var(struct pack *c, const char *arg, struct error *err)
+{
+	struct var *v = &c->vars[c->count];
+	const char *file = strchr(arg, '=');
+	const char *text = NULL;
+	int64_t id = 0;
+
+	if (file == NULL)
+		return error_set(err, ERROR_USAGE, "%s: expected ID=FILE", arg);
+	text = arena_strndup(c->out.arena, arg, (size_t)(file - arg));
+	if (text == NULL)
+		return error_no_memory(err);
+	if (num_i64(text, 0, INT32_MAX, &id, err) < 0)
+		return error_wrap(err, "%s", arg);
+	if (fti_source_open(&v->file, AT_FDCWD, file + 1, err) < 0)
+		return -1;
+	v->opened = true;
+	if (c->numpy && fti_npyread(&v->file, &v->skip, err) < 0)
+		return -1;
+	v->bytes = (struct fti_source){
+		.size = v->file.size - v->skip,
+		.name = v->file.name,
+		.read = read_var,
+		.arg = v,
+		.fd = -1,
+	};
+	c->raw[c->count++] = (struct fti_raw){ (int32_t)id, &v->bytes };
+	return 0;
+}
+
+static int
+open_vars(struct pack *c, char **args, size_t count, struct error *err)
+{
+	c->vars = mem_calloc(count + 1, sizeof(*c->vars));
+	c->raw = mem_calloc(count + 1, sizeof(*c->raw));
+	if (c->vars == NULL || c->raw == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < count; i++)
+		if (open_var(c, args[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+/* --- The file --- */
+
+static int
+describe(struct pack *c, struct error *err)
+{
+	struct timespec now = { .tv_sec = 0 };
+
+	if (fti_describe_pack(&c->draft, c->raw, c->count, (unsigned)c->room,
+			      c->to, err) < 0)
+		return -1;
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	c->draft.timestamp =
+		(uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	c->draft.ckpt_id = c->id;
+	c->draft.raw = c->posix;
+	return 0;
+}
+
+/* The places of the file, and of its metadata. */
+static int
+place(struct pack *c, struct fti_job jobs[static 2], struct error *err)
+{
+	const char *out = c->o.out, *ini = c->ini;
+
+	jobs[0] = (struct fti_job){ .draft = &c->draft };
+	jobs[1] = (struct fti_job){ .text = &c->text };
+	if (fti_output_place(&c->out, out, &jobs[0], err) < 0)
+		return -1;
+	if (!c->posix)
+		return 0;
+	if (ini == NULL)
+		ini = arena_printf(c->out.arena, "%.*ssector0-group0.fti",
+				   (int)(path_base(out) - out), out);
+	return ini == NULL ? error_no_memory(err)
+			   : fti_output_place(&c->out, ini, &jobs[1], err);
+}
+
+/* The metadata of the file that is written. */
+static int
+describe_posix(struct pack *c, const struct fti_job jobs[static 2],
+	       struct error *err)
+{
+	if (!c->posix)
+		return 0;
+	if (fti_sector_start(&c->sector, (int32_t)c->id, 1, err) < 0 ||
+	    fti_sector_set(&c->sector, 0, path_base(jobs[0].path), &c->draft,
+			   err) < 0)
+		return -1;
+	return fti_sector_print(&c->sector, jobs[1].name, &c->text, err);
+}
+
+static int
+write_all(struct pack *c, struct fti_writer *w,
+	  const struct fti_job jobs[static 2], struct error *err)
+{
+	if (fti_writer_add(w, &jobs[0], err) < 0 ||
+	    (c->posix && fti_writer_add(w, &jobs[1], err) < 0) ||
+	    fti_writer_room(w, err) < 0)
+		return -1;
+	if (c->o.dry_run)
+		return 0;
+	if (fti_writer_run(w, 0, 1, err) < 0 ||
+	    describe_posix(c, jobs, err) < 0 ||
+	    (c->posix && fti_writer_run(w, 1, 1, err) < 0))
+		return -1;
+	return fti_writer_commit(w, err);
+}
+
+static int
+answer(struct pack *c)
+{
+	struct buf *out = &c->out.text;
+	char shown[1024];
+
+	buf_printf(out, "%s: %s, %zu %s, %" PRIu64 " bytes: %s\n",
+		   str_printable(shown, sizeof(shown), c->o.out),
+		   c->posix ? "POSIX" : c->to_text,
+		   str_count(c->draft.ncontainers, "variable"), c->draft.size,
+		   c->o.dry_run ? "would be written" : "written");
+	return app_print_unless_quiet(out);
+}
+
+static int
+run(struct pack *c, char **args, size_t count, struct error *err)
+{
+	struct fti_job jobs[2];
+	struct fti_writer *w = NULL;
+	int rc = fti_output_start(&c->out, &c->o, err);
+
+	if (rc == 0)
+		rc = open_vars(c, args, count, err);
+	if (rc == 0)
+		rc = describe(c, err);
+	if (rc == 0)
+		rc = place(c, jobs, err);
+	if (rc == 0) {
+		w = fti_writer_new(&c->out.work, err);
+		rc = w == NULL ? -1 : write_all(c, w, jobs, err);
+	}
+	fti_writer_free(w);
+	app_work_end(&c->out.work);
+	return rc == 0 ? answer(c) : fti_output_report(err);
+}
+
+static void
+end(struct pack *c)
+{
+	fti_sector_fini(&c->sector);
+	buf_free(&c->text);
+	fti_draft_fini(&c->draft);
+	for (size_t i = 0; c->vars != NULL && i <= c->count; i++)
+		if (c->vars[i].opened)
+			fti_source_close(&c->vars[i].file);
+	mem_free(c->vars);
+	mem_free(c->raw);
+	fti_output_end(&c->out);
+}
+
+static void
+check(struct pack *c, int count, struct error *err)
+{
+	if (count == 0)
+		app_usage("no variable given (ID=FILE)");
+	if (c->to_text == NULL)
+		app_usage("give --to A, B, C, D, E, F or posix");
+	if (c->o.out == NULL)
+		app_usage("give --output");
+	c->posix = str_eq(c->to_text, "posix");
+	c->to = FTI_F;
+	if (!c->posix && fti_layout_parse(c->to_text, &c->to, err) < 0)
+		app_usage("--to: %s", err->text);
+	if (c->id < 0 && (c->posix || fti_has(c->to, FTI_CKPT_ID)))
+		app_usage("give --id");
+	if (c->posix && c->room > 0)
+		app_usage("--room is for FTI-FF");
+	if (c->ini != NULL && !c->posix)
+		app_usage("--ini needs --to posix");
+}
+
+int
+fti_run_pack(const struct fti_call *call)
+{
+	struct pack c = { .id = -1 };
+	const char *id = NULL;
+	const struct opt opts[] = {
+		OPT_GROUP("File"),
+		OPT_STRING(0, "to", &c.to_text, "A|B|C|D|E|F|posix", OPT_WORDS,
+			   "layout of FTI-FF, or a POSIX file"),
+		OPT_STRING(0, "id", &id, "N", OPT_ANY, "id of the checkpoint"),
+		OPT_U64(0, "room", &c.room, "PERCENT", 0, 1000000,
+			"reserve more bytes than each variable has"),
+		OPT_STRING(0, "ini", &c.ini, "FILE", OPT_FILE,
+			   "with a POSIX file: the metadata file to write "
+			   "(default: sector0-group0.fti beside it)"),
+		OPT_FLAG(0, "numpy", &c.numpy,
+			 "the variables are NumPy files (.npy)"),
+		FTI_OUTPUT_OPTIONS(c.o),
+		OPT_GROUP("Work"),
+		APP_OPT_JOBS(&c.o.jobs),
+		OPT_END,
+	};
+	struct error err = ERROR_INIT;
+	int count = 0, status = STATUS_OK;
+	char **args = fti_start(call, opts, &count);
+
+	if (fti_id_parse(id, &c.id, &err) < 0)
+		return app_report(STATUS_OK, &err);
+	check(&c, count, &err);
+	status = run(&c, args, (size_t)count, &err);
+	end(&c);
+	return status;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * repair.c - verb repair of scr_fti: sums, sizes and ids in the records of
+ * files whose data are proven.
+ */
+#include <inttypes.h>
+
+#include "app.h"
+#include "error.h"
+#include "fti.h"
+#include "fti/change.h"
+#include "fti/draft.h"
+#include "fti/file.h"
+#include "mem.h"
+#include "output.h"
+#include "str.h"
+
+struct repair {
+	struct fti_output_options o;
+	int64_t id; /* -1: as in the file */
+	struct fti_output out;
+	struct fti_change *changes;
+	size_t nchanges;
+	bool *planned; /* describe() has decided on this file */
+};
+
+/* --- The plan --- */
+
+/* The parity of a group is over the bytes of its files as they are: if one of
+ * them changes, no other one can be rebuilt. */
+static int
+check_parity(const struct repair *c, const struct fti_rankfile *r,
+	     struct error *err)
+{
+	if (c->o.out != NULL || r->ff->meta.max_fs < 0)
+		return 0;
+	return error_set(err, ERROR_USAGE,
+			 "%s: the parity of its group is over its bytes as "
+			 "they are (level 3): repair a copy (-o), and protect "
+			 "that",
+			 r->name);
+}
+
+static int
+set_id(const struct repair *c, const struct fti_rankfile *r,
+       struct fti_draft *d, struct error *err)
+{
+	if (c->id < 0)
+		return 0;
+	if (!fti_has(d->layout, FTI_CKPT_ID))
+		return error_set(err, ERROR_USAGE,
+				 "%s: layout %c has no id of the checkpoint; "
+				 "the name of the file has it",
+				 r->name, fti_format(d->layout)->letter);
+	d->ckpt_id = c->id;
+	return 0;
+}
+
+static int
+describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
+	 struct error *err)
+{
+	struct repair *c = arg;
+	int rc = 0;
+
+	if (fti_remake_proven(r, err) < 0)
+		return -1;
+	if (r->form != FTI_FORM_FF)
+		return error_set(err, ERROR_USAGE,
+				 "%s: a POSIX file has no records to repair",
+				 r->name);
+	rc = fti_describe_repair(d, &r->checked, err);
+	if (rc == 0)
+		rc = set_id(c, r, d, err);
+	if (rc < 0 || c->planned[i])
+		return rc;
+	c->planned[i] = true;
+	mem_free(c->changes);
+	c->changes = NULL;
+	rc = fti_sum(d, &c->out.work, err);
+	if (rc == 0)
+		rc = fti_changes(&r->checked, d, &c->changes, &c->nchanges,
+				 err);
+	if (rc < 0)
+		return -1;
+	if (c->o.out == NULL && r->verdict == FTI_INTACT &&
+	    !fti_changes_matter(c->changes, c->nchanges))
+		return 1;
+	return check_parity(c, r, err);
+}
+
+/* --- The answer --- */
+
+static void
+add_change(const struct fti_change *n, struct buf *out)
+{
+	buf_printf(out, "  byte %" PRIu64 ": ", n->at);
+	if (n->container != SIZE_MAX)
+		buf_printf(out, "container %zu: ", n->container);
+	else if (n->block != SIZE_MAX)
+		buf_printf(out, "block %zu: ", n->block);
+	buf_printf(out, "%s: %s -> %s\n",
+		   n->field == FTI_PAD ? "bytes of no field"
+				       : fti_field_name(n->field),
+		   n->before, n->after);
+}
+
+static int
+planned(void *arg, size_t i, const struct fti_rankfile *r,
+	const struct fti_draft *d, struct error *err)
+{
+	struct repair *c = arg;
+	struct buf *out = &c->out.text;
+	char shown[1024];
+
+	buf_printf(out, "%s: %s%s",
+		   str_printable(shown, sizeof(shown), r->name),
+		   fti_verdict_name(r->verdict),
+		   r->verdict == FTI_DAMAGED ? "; its data are intact" : "");
+	if (c->out.items[i].skipped) {
+		buf_add_str(out, ": nothing to repair\n");
+		return buf_check(out, err);
+	}
+	fti_output_say(&c->out, i, out);
+	for (size_t k = 0; k < c->nchanges; k++)
+		add_change(&c->changes[k], out);
+	if (d->size != r->ff->size)
+		buf_printf(out, "  size: %" PRIu64 " -> %" PRIu64 " bytes\n",
+			   r->ff->size, d->size);
+	if (d->unproven)
+		buf_add_str(out, "  no sum proves maxFs, ptFs and timestamp, "
+				 "which stay as they are\n");
+	return buf_check(out, err);
+}
+
+static void
+refused(void *arg, size_t i, const struct fti_rankfile *r, struct error *err)
+{
+	struct repair *c = arg;
+
+	fti_output_refused(&c->out, i, r, err);
+}
+
+/* --- The verb --- */
+
+static int
+run(struct repair *c, char **files, size_t count, struct error *err)
+{
+	struct fti_remake m = {
+		.open = { .layout = FTI_LAYOUTS, .layer = FTI_DCP_LAST },
+		.describe = describe,
+		.refused = refused,
+		.planned = planned,
+		.arg = c,
+	};
+
+	c->planned = mem_calloc(count + 1, sizeof(*c->planned));
+	if (c->planned == NULL) {
+		error_no_memory(err);
+		return app_report(STATUS_OK, err);
+	}
+	if (fti_output_start(&c->out, &c->o, err) < 0 ||
+	    fti_output_add(&c->out, files, count, err) < 0)
+		return app_report(STATUS_OK, err);
+	return fti_output_run(&c->out, &m);
+}
+
+int
+fti_run_repair(const struct fti_call *call)
+{
+	struct repair c = { .id = -1 };
+	const char *id = NULL;
+	const struct opt opts[] = {
+		OPT_GROUP("Repair"),
+		OPT_STRING(0, "id", &id, "N", OPT_ANY,
+			   "also set the id of the checkpoint"),
+		FTI_OUTPUT_OPTIONS(c.o),
+		FTI_IN_PLACE_OPTION(c.o),
+		FTI_LAYOUT_OPTION(c.o),
+		OPT_GROUP("Work"),
+		APP_OPT_JOBS(&c.o.jobs),
+		OPT_END,
+	};
+	struct error err = ERROR_INIT;
+	int count = 0, status = STATUS_OK;
+	char **files = fti_start(call, opts, &count);
+
+	fti_output_check(&c.o, count);
+	if (fti_id_parse(id, &c.id, &err) < 0)
+		return app_report(STATUS_OK, &err);
+	status = run(&c, files, (size_t)count, &err);
+	fti_output_end(&c.out);
+	mem_free(c.changes);
+	mem_free(c.planned);
+	return status;
+}

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fti/metas.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "dir.h"
+#include "error.h"
+#include "fti/location.h"
+#include "fti/name.h"
+#include "fti/posix.h"
+#include "map.h"
+#include "mem.h"
+#include "path.h"
+
+/* Directories above that of the execution that may be the common one: a copy
+ * may be in <copy>/<host>/<a path of the host>. */
+#define UP 6
+
+/* A list of strings in the arena. */
+struct strings {
+	char **list;
+	size_t count, room;
+};
+
+/* A directory of metadata, or one file. */
+struct dir {
+	const char *path;
+	int fd;		      /* -1: read already */
+	struct strings names; /* of its ini files */
+	struct fti_posix **read;
+	size_t nread;
+	struct map *by; /* name of a checkpoint file -> member() */
+	/* Of the first file that cannot be read. */
+	const char *problem;
+	enum error_kind kind;
+};
+
+/* Where the files of a directory may have their metadata. */
+struct place {
+	size_t *dirs;
+	size_t count, room;
+};
+
+struct fti_metas {
+	struct arena *arena;
+	struct dir *dirs;
+	size_t ndirs, room_dirs;
+	struct map *dirs_by; /* path -> its number */
+	struct place *places;
+	size_t nplaces, room_places;
+	struct map *places_by; /* directory of checkpoint files -> number */
+};
+
+struct fti_metas *
+fti_metas_new(struct error *err)
+{
+	struct fti_metas *m = mem_calloc(1, sizeof(*m));
+
+	if (m != NULL) {
+		m->arena = arena_new();
+		m->dirs_by = map_new();
+		m->places_by = map_new();
+		if (m->arena != NULL && m->dirs_by != NULL &&
+		    m->places_by != NULL)
+			return m;
+	}
+	fti_metas_free(m);
+	error_no_memory(err);
+	return NULL;
+}
+
+static void
+forget_dir(struct dir *d)
+{
+	for (size_t i = 0; i < d->nread; i++)
+		fti_posix_free(d->read[i]);
+	mem_free(d->read);
+	mem_free(d->names.list);
+	map_free(d->by);
+	if (d->fd >= 0)
+		close(d->fd);
+}
+
+void
+fti_metas_free(struct fti_metas *m)
+{
+	if (m == NULL)
+		return;
+	for (size_t i = 0; i < m->ndirs; i++)
+		forget_dir(&m->dirs[i]);
+	for (size_t i = 0; i < m->nplaces; i++)
+		mem_free(m->places[i].dirs);
+	mem_free(m->dirs);
+	mem_free(m->places);
+	map_free(m->dirs_by);
+	map_free(m->places_by);
+	arena_free(m->arena);
+	mem_free(m);
+}
+
+/* --- Names in directories --- */
+
+struct listing {
+	struct fti_metas *m;
+	struct strings *to;
+	bool (*take)(const char *name);
+};
+
+static int
+add_name(void *arg, const char *name, struct error *err)
+{
+	const struct listing *l = arg;
+
+	if (!l->take(name))
+		return 0;
+	if (!MEM_ROOM(l->to->list, l->to->count, l->to->room))
+		return error_no_memory(err);
+	l->to->list[l->to->count] = arena_strdup(l->m->arena, name);
+	return l->to->list[l->to->count++] == NULL ? error_no_memory(err) : 0;
+}
+
+static int
+by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* List the names that `take` wants, in order.  A directory that cannot be read
+ * has none. */
+static int
+list_names(struct fti_metas *m, int fd, bool (*take)(const char *name),
+	   struct strings *to, struct error *err)
+{
+	struct listing l = { m, to, take };
+	struct error why = ERROR_INIT;
+
+	if (dir_each(fd, "directory", add_name, &l, &why) < 0 &&
+	    why.kind == ERROR_NOMEM)
+		return error_pass(err, &why);
+	if (to->count > 0)
+		qsort(to->list, to->count, sizeof(*to->list), by_text);
+	return 0;
+}
+
+static bool
+is_sector(const char *name)
+{
+	return fti_name_parse(name).kind == FTI_NAME_SECTOR;
+}
+
+static bool
+is_visible(const char *name)
+{
+	return name[0] != '.';
+}
+
+/* --- Directories of metadata --- */
+
+/* The number of the directory `path`; `fd` is taken.  SIZE_MAX: no memory. */
+static size_t
+add_dir(struct fti_metas *m, const char *path, int fd)
+{
+	const char *copy = arena_strdup(m->arena, path);
+
+	if (copy == NULL || !MEM_ROOM(m->dirs, m->ndirs, m->room_dirs) ||
+	    map_put(m->dirs_by, copy, m->ndirs) < 0) {
+		if (fd >= 0)
+			close(fd);
+		return SIZE_MAX;
+	}
+	m->dirs[m->ndirs] = (struct dir){ .path = copy, .fd = fd };
+	return m->ndirs++;
+}
+
+/* Add the directory to the place, if it has metadata.  `fd` is taken. */
+static int
+add_to_place(struct fti_metas *m, struct place *p, const char *path, int fd,
+	     struct error *err)
+{
+	size_t i = map_get(m->dirs_by, path);
+
+	if (i == MAP_NONE) {
+		i = add_dir(m, path, fd);
+		if (i == SIZE_MAX)
+			return error_no_memory(err);
+		if (list_names(m, fd, is_sector, &m->dirs[i].names, err) < 0)
+			return -1;
+	} else {
+		close(fd);
+	}
+	if (m->dirs[i].names.count == 0)
+		return 0;
+	if (!MEM_ROOM(p->dirs, p->count, p->room))
+		return error_no_memory(err);
+	p->dirs[p->count++] = i;
+	return 0;
+}
+
+/* A member of a group in a directory, as a number. */
+static size_t
+member(size_t ini, size_t file)
+{
+	return ini * FTI_POSIX_MEMBERS + file;
+}
+
+/* Read an ini file below `fd`.  One that cannot be read is a problem. */
+static int
+read_ini(struct fti_metas *m, struct dir *d, int fd, const char *name,
+	 struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct fti_posix *p = fti_posix_read(fd, name, &why);
+
+	if (p == NULL && why.kind == ERROR_NOMEM)
+		return error_pass(err, &why);
+	if (p == NULL) {
+		if (d->problem == NULL) {
+			d->problem = arena_strdup(m->arena, why.text);
+			d->kind = why.kind;
+		}
+		return d->problem == NULL ? error_no_memory(err) : 0;
+	}
+	d->read[d->nread] = p;
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (p->files[i].name != NULL &&
+		    map_get(d->by, p->files[i].name) == MAP_NONE &&
+		    map_put(d->by, p->files[i].name, member(d->nread, i)) < 0) {
+			fti_posix_free(p);
+			return error_no_memory(err);
+		}
+	d->nread++;
+	return 0;
+}
+
+/* Read the metadata of the directory, unless that was done. */
+static int
+read_dir(struct fti_metas *m, struct dir *d, struct error *err)
+{
+	int rc = 0;
+
+	if (d->by != NULL)
+		return 0;
+	d->by = map_new();
+	d->read = mem_calloc(d->names.count + 1, sizeof(struct fti_posix *));
+	if (d->by == NULL || d->read == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < d->names.count && rc == 0; i++)
+		rc = read_ini(m, d, d->fd, d->names.list[i], err);
+	close(d->fd);
+	d->fd = -1;
+	return rc;
+}
+
+/* Read the ini file `path`, which the user gave. */
+static int
+read_file(struct fti_metas *m, struct dir *d, struct error *err)
+{
+	if (d->by != NULL)
+		return 0;
+	d->by = map_new();
+	d->read = mem_calloc(1, sizeof(struct fti_posix *));
+	return d->by == NULL || d->read == NULL
+		       ? error_no_memory(err)
+		       : read_ini(m, d, AT_FDCWD, d->path, err);
+}
+
+/* --- A file --- */
+
+/* Does the directory describe the file with this base name? */
+static bool
+look_up(const struct dir *d, const char *name, struct fti_described *out)
+{
+	struct fti_name n = fti_name_parse(name);
+	const enum fti_name_kind kind = n.kind;
+	char own[FTI_NAME_MAX];
+	const struct fti_posix *p = NULL;
+	size_t at = 0, i = 0;
+
+	if (kind == FTI_NAME_COPY || kind == FTI_NAME_PARITY) {
+		n.kind = FTI_NAME_RANK;
+		name = fti_name_format(&n, own);
+	}
+	at = map_get(d->by, name);
+	if (at == MAP_NONE)
+		return false;
+	p = d->read[at / FTI_POSIX_MEMBERS];
+	i = at % FTI_POSIX_MEMBERS;
+	/* A copy is that of the left neighbour's file (fti.md 5). */
+	if (kind == FTI_NAME_COPY)
+		i = (i + p->nfiles - 1) % p->nfiles;
+	out->posix = p;
+	out->file = &p->files[i];
+	out->copy = kind == FTI_NAME_COPY;
+	out->parity = kind == FTI_NAME_PARITY;
+	return true;
+}
+
+/* Name the file of metadata. */
+static int
+name_meta(struct fti_metas *m, const struct dir *d, struct fti_described *out,
+	  struct error *err)
+{
+	out->path = d->names.count == 0
+			    ? d->path
+			    : arena_printf(m->arena, "%s/%s", d->path,
+					   out->posix->name);
+	return out->path == NULL ? error_no_memory(err) : 0;
+}
+
+/* --- The directories near a file --- */
+
+/* Add root/rel to the place, if it is a directory with metadata. */
+static int
+try_dir(struct fti_metas *m, struct place *p, int fd, const char *root,
+	const char *rel, struct error *err)
+{
+	struct buf path = BUF_INIT;
+	const int in =
+		path_open_beneath(fd, rel, O_RDONLY | O_DIRECTORY, 0, NULL);
+	int rc = 0;
+
+	if (in < 0)
+		return 0;
+	rc = path_join(&path, root, rel, err);
+	if (rc < 0)
+		close(in);
+	else
+		rc = add_to_place(m, p, path.data, in, err);
+	buf_free(&path);
+	return rc;
+}
+
+/* Add the directories Ckpt_<id> of an archive. */
+static int
+try_archive(struct fti_metas *m, struct place *p, int fd, const char *root,
+	    const char *rel, struct error *err)
+{
+	struct strings names = { .count = 0 };
+	struct buf path = BUF_INIT;
+	const int in =
+		path_open_beneath(fd, rel, O_RDONLY | O_DIRECTORY, 0, NULL);
+	int rc = in < 0 ? 0 : list_names(m, in, is_visible, &names, err);
+
+	for (size_t i = 0; i < names.count && rc == 0; i++) {
+		rc = path_join(&path, rel, names.list[i], err);
+		if (rc == 0)
+			rc = try_dir(m, p, fd, root, path.data, err);
+	}
+	if (in >= 0)
+		close(in);
+	mem_free(names.list);
+	buf_free(&path);
+	return rc;
+}
+
+/* Add the directories of all levels in root/exec: the name of a checkpoint file
+ * has its id, so only one describes it. */
+static int
+try_exec(struct fti_metas *m, struct place *p, int fd, const char *root,
+	 const char *exec, struct error *err)
+{
+	static const enum fti_level levels[] = {
+		FTI_L1, FTI_L2, FTI_L3, FTI_L4, FTI_TMP, FTI_ARCHIVE,
+	};
+	struct stat st;
+	struct buf rel = BUF_INIT;
+	int rc = 0;
+
+	if (path_stat_beneath(fd, exec, &st, NULL) < 0 || !S_ISDIR(st.st_mode))
+		return 0;
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]) && rc == 0;
+	     i++) {
+		rc = path_join(&rel, exec, fti_level_dir(levels[i]), err);
+		if (rc == 0)
+			rc = (levels[i] == FTI_ARCHIVE ? try_archive : try_dir)(
+				m, p, fd, root, rel.data, err);
+	}
+	buf_free(&rel);
+	return rc;
+}
+
+/* Look for <any>/<exec> in the directory `root`. */
+static int
+try_root(struct fti_metas *m, struct place *p, const char *root,
+	 const char *exec, struct error *err)
+{
+	struct strings names = { .count = 0 };
+	struct buf rel = BUF_INIT;
+	const int fd = dir_open(AT_FDCWD, root);
+	int rc = fd < 0 ? 0 : list_names(m, fd, is_visible, &names, err);
+
+	if (fd >= 0 && rc == 0)
+		rc = try_exec(m, p, fd, root, exec, err);
+	for (size_t i = 0; i < names.count && rc == 0; i++) {
+		rc = path_join(&rel, names.list[i], exec, err);
+		if (rc == 0)
+			rc = try_exec(m, p, fd, root, rel.data, err);
+	}
+	if (fd >= 0)
+		close(fd);
+	mem_free(names.list);
+	buf_free(&rel);
+	return rc;
+}
+
+/* Find the directories of metadata for the files in `at`. */
+static int
+find_dirs(struct fti_metas *m, struct place *p, struct fti_location *at,
+	  struct error *err)
+{
+	const int fd = dir_open(AT_FDCWD, at->dir);
+	int rc = fd < 0 ? 0 : add_to_place(m, p, at->dir, fd, err);
+
+	if (at->above == NULL)
+		return rc;
+	for (unsigned i = 0; i < UP && p->count == 0 && rc == 0; i++) {
+		rc = try_root(m, p, at->above, at->exec, err);
+		if (fti_location_cut(at->above) == NULL)
+			break;
+	}
+	return rc;
+}
+
+/* Where the files in `at` have metadata.  NULL: ERROR_NOMEM. */
+static struct place *
+place_of(struct fti_metas *m, struct fti_location *at, struct error *err)
+{
+	size_t i = map_get(m->places_by, at->dir);
+	const char *copy = NULL;
+
+	if (i != MAP_NONE)
+		return &m->places[i];
+	copy = arena_strdup(m->arena, at->dir);
+	i = m->nplaces;
+	if (copy == NULL || !MEM_ROOM(m->places, m->nplaces, m->room_places) ||
+	    map_put(m->places_by, copy, i) < 0) {
+		error_no_memory(err);
+		return NULL;
+	}
+	m->places[m->nplaces++] = (struct place){ .count = 0 };
+	return find_dirs(m, &m->places[i], at, err) < 0 ? NULL : &m->places[i];
+}
+
+int
+fti_metas_find(struct fti_metas *m, const char *path, struct fti_described *out,
+	       struct error *err)
+{
+	struct fti_location at;
+	const struct place *p = NULL;
+	int rc = fti_location_of(path, &at, err);
+
+	*out = (struct fti_described){ .path = NULL };
+	if (rc == 0)
+		p = place_of(m, &at, err);
+	rc = p == NULL ? -1 : 0;
+	for (size_t i = 0; rc == 0 && out->file == NULL && i < p->count; i++) {
+		struct dir *d = &m->dirs[p->dirs[i]];
+
+		rc = read_dir(m, d, err);
+		if (rc == 0 && look_up(d, path_base(path), out))
+			rc = name_meta(m, d, out, err);
+		else if (out->problem == NULL)
+			out->problem = d->problem;
+	}
+	fti_location_fini(&at);
+	return rc;
+}
+
+int
+fti_metas_take(struct fti_metas *m, const char *meta, const char *path,
+	       struct fti_described *out, struct error *err)
+{
+	size_t i = map_get(m->dirs_by, meta);
+	struct dir *d = NULL;
+
+	*out = (struct fti_described){ .path = NULL };
+	if (i == MAP_NONE) {
+		const int fd = dir_open(AT_FDCWD, meta);
+
+		i = add_dir(m, meta, fd);
+		if (i == SIZE_MAX)
+			return error_no_memory(err);
+		if (fd >= 0 &&
+		    list_names(m, fd, is_sector, &m->dirs[i].names, err) < 0)
+			return -1;
+	}
+	d = &m->dirs[i];
+	if ((d->fd >= 0 ? read_dir : read_file)(m, d, err) < 0)
+		return -1;
+	if (look_up(d, path_base(path), out))
+		return name_meta(m, d, out, err);
+	if (d->problem != NULL)
+		return error_set(err, d->kind, "%s", d->problem);
+	return error_set(err, ERROR_ABSENT, "%s: does not describe %s", meta,
+			 path_base(path));
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fti/rankfile.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "error.h"
+#include "fti/file.h"
+#include "fti/posix.h"
+#include "mem.h"
+#include "path.h"
+
+const char *
+fti_form_name(enum fti_form f)
+{
+	static const char *const names[] = {
+		[FTI_FORM_FF] = "FTI-FF",
+		[FTI_FORM_POSIX] = "POSIX",
+		[FTI_FORM_LAYERS] = "POSIX, differential",
+		[FTI_FORM_UNKNOWN] = "unknown",
+	};
+
+	return names[f];
+}
+
+/* --- Open --- */
+
+static int
+find_metadata(struct fti_rankfile *r, const struct fti_rankfile_options *o,
+	      struct error *err)
+{
+	if (o->meta != NULL)
+		return fti_metas_take(o->metas, o->meta, r->name, &r->described,
+				      err);
+	if (fti_metas_find(o->metas, r->name, &r->described, err) < 0)
+		return -1;
+	if (r->described.file != NULL || r->ff->kind != FTI_KIND_NONE)
+		return 0;
+	return fti_find(r->ff, FTI_RULE_FORMAT, FTI_FILE_ITSELF, err,
+			r->described.problem == NULL
+				? "no metadata of POSIX files describe it%s"
+				: "its metadata as a POSIX file are damaged: "
+				  "%s",
+			r->described.problem == NULL ? ""
+						     : r->described.problem);
+}
+
+/* Find out which form the file has. */
+static int
+recognize(struct fti_rankfile *r, const struct fti_rankfile_options *o,
+	  struct error *err)
+{
+	r->ff = fti_file_read(r->source, o->layout, err);
+	if (r->ff == NULL)
+		return -1;
+	r->ff->name = r->name;
+	/* Only a sum proves that it is not a POSIX file. */
+	if (!r->ff->meta_good && o->layout == FTI_LAYOUTS &&
+	    find_metadata(r, o, err) < 0)
+		return -1;
+	if (r->described.file == NULL) {
+		r->form = r->ff->kind == FTI_KIND_NONE ? FTI_FORM_UNKNOWN
+						       : FTI_FORM_FF;
+		r->copy = r->label.kind == FTI_NAME_COPY;
+		r->parity = r->ff->kind == FTI_KIND_PARITY;
+		return 0;
+	}
+	fti_file_free(r->ff);
+	r->ff = NULL;
+	r->form =
+		r->described.posix->layered ? FTI_FORM_LAYERS : FTI_FORM_POSIX;
+	r->copy = r->described.copy;
+	r->parity = r->described.parity;
+	return 0;
+}
+
+static int
+read_layers(struct fti_rankfile *r, struct error *err)
+{
+	int rc = fti_dcp_read(&r->dcp, r->described.file, r->source, err);
+
+	if (rc == 0)
+		rc = fti_content_dcp(&r->content, &r->dcp, r->layer, err);
+	r->lacks = rc > 0;
+	return rc < 0 ? -1 : 0;
+}
+
+/* List the variables. */
+static int
+read_content(struct fti_rankfile *r, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int rc = 0;
+
+	if (r->parity || r->form == FTI_FORM_UNKNOWN)
+		return 0;
+	if (r->form == FTI_FORM_FF)
+		rc = fti_content_file(&r->content, r->ff, r->source, &why);
+	else if (r->form == FTI_FORM_POSIX)
+		rc = fti_content_posix(&r->content, r->described.file,
+				       r->source, &why);
+	else
+		rc = read_layers(r, &why);
+	if (rc == 0)
+		return 0;
+	if (why.kind != ERROR_CORRUPT && why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
+	fti_content_fini(&r->content);
+	r->unusable = mem_strdup(why.text);
+	return r->unusable == NULL ? error_no_memory(err) : 0;
+}
+
+static int64_t
+id_of(const struct fti_rankfile *r)
+{
+	const bool named = r->label.kind == FTI_NAME_RANK ||
+			   r->label.kind == FTI_NAME_COPY ||
+			   r->label.kind == FTI_NAME_PARITY;
+	int64_t id = -1;
+
+	if (r->form == FTI_FORM_LAYERS)
+		id = fti_dcp_id(&r->dcp, r->layer);
+	if (r->described.posix != NULL && id < 0)
+		id = r->described.posix->id;
+	/* FTI leaves rubbish in parity files. */
+	if (r->form == FTI_FORM_FF && !r->parity)
+		id = r->ff->meta.ckpt_id;
+	return id < 0 && named ? (int64_t)r->label.id : id;
+}
+
+int
+fti_rankfile_open(struct fti_rankfile *r, const char *path,
+		  const struct fti_rankfile_options *o, struct error *err)
+{
+	*r = (struct fti_rankfile){
+		.name = path,
+		.source = o->computed,
+		.label = fti_name_parse(path_base(path)),
+		.form = FTI_FORM_UNKNOWN,
+		.layer = o->layer,
+		.verdict = FTI_UNREAD,
+		.own.fd = -1,
+	};
+	if (r->source == NULL) {
+		if (fti_source_open(&r->own, AT_FDCWD, path, err) < 0)
+			return -1;
+		r->source = &r->own;
+	}
+	if (recognize(r, o, err) < 0)
+		return -1;
+	if (r->form != FTI_FORM_LAYERS && r->layer != FTI_DCP_LAST)
+		return error_set(err, ERROR_USAGE,
+				 "%s: has no layers (form: %s)", path,
+				 fti_form_name(r->form));
+	if (read_content(r, err) < 0)
+		return -1;
+	if (r->form == FTI_FORM_LAYERS && r->layer == FTI_DCP_LAST &&
+	    r->dcp.nlayers > 0)
+		r->layer = r->dcp.nlayers - 1;
+	r->id = id_of(r);
+	return 0;
+}
+
+void
+fti_rankfile_close(struct fti_rankfile *r)
+{
+	fti_checked_fini(&r->checked);
+	if (r->posix != NULL)
+		fti_posix_checked_fini(r->posix);
+	mem_free(r->posix);
+	mem_free(r->proven);
+	mem_free(r->unusable);
+	fti_content_fini(&r->content);
+	fti_dcp_fini(&r->dcp);
+	fti_file_free(r->ff);
+	if (r->source == &r->own)
+		fti_source_close(&r->own);
+	*r = (struct fti_rankfile){ .own.fd = -1 };
+}
+
+/* --- What sums prove --- */
+
+/* The containers with good sums, in the order of the pieces. */
+static void
+prove_ff(struct fti_rankfile *r)
+{
+	const struct fti_file *f = r->ff;
+	size_t piece = 0;
+
+	for (size_t i = 0; i < f->nvars; i++)
+		for (size_t k = f->vars[i].first; k != SIZE_MAX;
+		     k = f->containers[k].next) {
+			const struct fti_container *c = &f->containers[k].c;
+
+			if (c->used > 0)
+				r->proven[piece++] =
+					r->data_good ||
+					memcmp(c->hash, r->checked.sums[k],
+					       HASH_MD5_SIZE) == 0;
+		}
+}
+
+/* The pieces in layers without findings. */
+static int
+prove_layers(struct fti_rankfile *r, struct error *err)
+{
+	bool *bad = mem_calloc(r->dcp.nlayers + 1, sizeof(*bad)), all = false;
+
+	if (bad == NULL)
+		return error_no_memory(err);
+	for (const struct fti_finding *n = r->findings; n != NULL; n = n->next)
+		if (n->block < r->dcp.nlayers)
+			bad[n->block] = true;
+		else
+			all = true;
+	for (size_t i = 0; i < r->content.npieces && !all; i++)
+		r->proven[i] =
+			!bad[fti_dcp_layer(&r->dcp, r->content.pieces[i].at)];
+	mem_free(bad);
+	return 0;
+}
+
+static int
+prove(struct fti_rankfile *r, struct error *err)
+{
+	mem_free(r->proven);
+	r->proven = mem_calloc(r->content.npieces + 1, sizeof(*r->proven));
+	if (r->proven == NULL)
+		return error_no_memory(err);
+	if (!r->data_read || r->verdict == FTI_UNREAD)
+		return 0;
+	if (r->form == FTI_FORM_LAYERS)
+		return prove_layers(r, err);
+	if (r->form == FTI_FORM_FF && r->content.npieces > 0)
+		prove_ff(r);
+	for (size_t i = 0; r->form == FTI_FORM_POSIX && i < r->content.npieces;
+	     i++)
+		r->proven[i] = r->data_good;
+	return 0;
+}
+
+bool
+fti_rankfile_unproven(const struct fti_rankfile *r,
+		      const struct fti_content_var *v, uint64_t from,
+		      uint64_t end, struct fti_range *out)
+{
+	const size_t last = v->first + v->count;
+	bool found = false;
+
+	if (from >= end || from >= v->size)
+		return false;
+	for (size_t i = fti_content_piece(&r->content, v, from);
+	     i < last && r->content.pieces[i].off < end; i++) {
+		const struct fti_piece *p = &r->content.pieces[i];
+		const uint64_t stop = p->off + p->len;
+
+		if (r->proven != NULL && r->proven[i]) {
+			if (found)
+				break;
+			continue;
+		}
+		if (!found)
+			out->off = p->off > from ? p->off : from;
+		out->len = (stop < end ? stop : end) - out->off;
+		found = true;
+	}
+	return found;
+}
+
+/* --- Check --- */
+
+/* The results of the checks of both kinds of files. */
+struct checks {
+	struct fti_checked *ff;
+	struct fti_posix_checked *posix;
+	size_t nff, nposix;
+};
+
+static void
+take_results(struct fti_rankfile *r, bool data)
+{
+	const struct fti_posix_checked *p = r->posix;
+
+	r->data_read = data;
+	if (p != NULL) {
+		r->verdict = p->verdict;
+		/* Any finding means that a sum or the structure is wrong. */
+		r->data_good = data && p->verdict == FTI_INTACT;
+		r->findings = p->findings;
+		r->nfindings = p->nfindings;
+		r->unread = p->unread;
+	} else {
+		r->verdict = r->checked.verdict;
+		r->data_good = data && r->checked.data_good;
+		r->findings = r->ff->findings;
+		r->nfindings = r->ff->nfindings;
+		r->unread = r->checked.unread;
+	}
+}
+
+/* Give each file its results, which it frees. */
+static int
+share_out(struct fti_rankfile *files, size_t count, struct checks *c, bool data,
+	  struct error *err)
+{
+	size_t ff = 0, posix = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct fti_rankfile *r = &files[i];
+
+		if (r->ff != NULL) {
+			fti_checked_fini(&r->checked);
+			r->checked = c->ff[ff++];
+		} else {
+			*r->posix = c->posix[posix++];
+		}
+		take_results(r, data);
+		if (rc == 0)
+			rc = prove(r, err);
+	}
+	c->nff = c->nposix = 0;
+	return rc;
+}
+
+static int
+collect(struct fti_rankfile *files, size_t count, struct checks *c,
+	struct error *err)
+{
+	c->ff = mem_calloc(count + 1, sizeof(*c->ff));
+	c->posix = mem_calloc(count + 1, sizeof(*c->posix));
+	if (c->ff == NULL || c->posix == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < count; i++) {
+		struct fti_rankfile *r = &files[i];
+
+		if (r->ff != NULL) {
+			c->ff[c->nff++] = (struct fti_checked){
+				.file = r->ff,
+				.source = r->source,
+			};
+			continue;
+		}
+		if (r->posix == NULL)
+			r->posix = mem_calloc(1, sizeof(*r->posix));
+		if (r->posix == NULL)
+			return error_no_memory(err);
+		fti_posix_checked_fini(r->posix);
+		c->posix[c->nposix++] = (struct fti_posix_checked){
+			.file = r->described.file,
+			.source = r->source,
+			.parity = r->parity,
+		};
+	}
+	return 0;
+}
+
+int
+fti_rankfiles_check(struct fti_rankfile *files, size_t count, bool data,
+		    const struct work *w, struct error *err)
+{
+	struct checks c = { .nff = 0 };
+	int rc = collect(files, count, &c, err);
+
+	if (rc == 0 && c.nff > 0)
+		rc = fti_check(c.ff, c.nff, data, w, err);
+	if (rc == 0 && c.nposix > 0)
+		rc = fti_posix_check(c.posix, c.nposix, data, w, err);
+	if (rc == 0)
+		rc = share_out(files, count, &c, data, err);
+	for (size_t i = 0; i < c.nff; i++)
+		fti_checked_fini(&c.ff[i]);
+	for (size_t i = 0; i < c.nposix; i++)
+		fti_posix_checked_fini(&c.posix[i]);
+	mem_free(c.ff);
+	mem_free(c.posix);
+	return rc;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rankfile.h - a checkpoint file of one rank, whatever its form: FTI-FF, POSIX
+ * with its metadata, or the layers of differential checkpoints.  Its variables,
+ * and what its sums prove of them.
+ *
+ * Input is untrusted.  Any bytes can be opened: what is wrong becomes findings.
+ *
+ * Ownership: everything belongs to the struct fti_rankfile, except metadata,
+ * which belong to the struct fti_metas.  An opened one must not be moved.
+ * Threads: any number may read it.
+ */
+#ifndef FTI_RANKFILE_H
+#define FTI_RANKFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fti/check.h"
+#include "fti/content.h"
+#include "fti/dcp.h"
+#include "fti/input.h"
+#include "fti/layout.h"
+#include "fti/metas.h"
+#include "fti/name.h"
+
+struct error;
+struct fti_file;
+struct fti_finding;
+struct work;
+
+enum fti_form {
+	FTI_FORM_FF,	 /* FTI-FF */
+	FTI_FORM_POSIX,	 /* the variables, one after the other */
+	FTI_FORM_LAYERS, /* differential checkpoints with POSIX I/O */
+	FTI_FORM_UNKNOWN,
+};
+
+struct fti_rankfile_options {
+	struct fti_metas *metas; /* shared by all files */
+	const char *meta;	 /* fti_metas_take(); NULL: look for it */
+	enum fti_layout layout;	 /* of FTI-FF; FTI_LAYOUTS: find it */
+	size_t layer; /* up to which layers count; FTI_DCP_LAST: all */
+	/* Take these bytes for those of the file, which may be missing.
+	 * Borrowed.  NULL: read the file. */
+	const struct fti_source *computed;
+};
+
+struct fti_rankfile {
+	const char *name;		 /* its path, borrowed */
+	const struct fti_source *source; /* its bytes */
+	struct fti_name label;		 /* what the name says */
+	enum fti_form form;
+	bool copy, parity;
+	int64_t id; /* of the checkpoint; -1: not known */
+	/* FTI-FF: its records; also if the form is not known, else NULL. */
+	struct fti_file *ff;
+	struct fti_described described; /* POSIX and layers */
+	struct fti_dcp dcp;		/* layers */
+	size_t layer;			/* the content is that after it */
+	/* Its variables.  None: parity, or `unusable` says why. */
+	struct fti_content content;
+	char *unusable;
+	bool lacks; /* the sizes of some variables are not recorded */
+
+	/* Results of fti_rankfiles_check(). */
+	enum fti_verdict verdict;
+	bool data_read; /* else only records and sizes */
+	bool data_good; /* sums prove all data, whatever else is wrong */
+	const struct fti_finding *findings;
+	size_t nfindings;
+	const char *unread; /* why it cannot be read, or NULL */
+	bool *proven; /* for each piece of the content: do sums prove it? */
+	struct fti_checked checked; /* FTI-FF, for draft.h */
+
+	/* For the module only. */
+	struct fti_source own;
+	struct fti_posix_checked *posix;
+};
+
+/* Open the file `path`.  -1: it cannot be read, ERROR_NOMEM, ERROR_USAGE (no
+ * such layer, or a layer of a file without layers), or as fti_metas_take().
+ * Call fti_rankfile_close() afterwards, also after a failure. */
+int fti_rankfile_open(struct fti_rankfile *r, const char *path,
+		      const struct fti_rankfile_options *o, struct error *err);
+void fti_rankfile_close(struct fti_rankfile *r);
+
+/* Compare `count` opened files with their sums, all threads together.  Without
+ * `data` only records and sizes are compared.  A file that cannot be read is no
+ * error.  -1: ERROR_NOMEM, or stopped. */
+int fti_rankfiles_check(struct fti_rankfile *files, size_t count, bool data,
+			const struct work *w, struct error *err);
+
+/* Find the first bytes of the variable from `from` on, before `end`, that no
+ * sum proves.  false: there are none. */
+bool fti_rankfile_unproven(const struct fti_rankfile *r,
+			   const struct fti_content_var *v, uint64_t from,
+			   uint64_t end, struct fti_range *out);
+
+/* "FTI-FF", "POSIX", "POSIX, differential", "unknown". */
+const char *fti_form_name(enum fti_form f);
+
+#endif /* FTI_RANKFILE_H */

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fti/remake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "error.h"
+#include "fti/draft.h"
+#include "fti/file.h"
+#include "map.h"
+#include "mem.h"
+#include "work.h"
+
+/* Files that are open at the same time. */
+#define BATCH 64
+
+struct slot {
+	size_t item;
+	struct fti_source source;
+	struct fti_draft draft;
+};
+
+struct run {
+	struct fti_remake *m;
+	const struct work *w;
+	struct fti_writer *writer;
+	/* The current batch. */
+	struct slot slots[BATCH];
+	struct fti_rankfile files[BATCH]; /* of the slots */
+	size_t count;
+	bool same; /* all are as they were when they were planned */
+
+	bool again; /* all files are planned */
+	size_t refused;
+	size_t next; /* file of the writer */
+	struct map *inputs;
+	struct arena *arena;
+};
+
+/* --- Open --- */
+
+static const char *
+key_of(struct run *r, const struct stat *st)
+{
+	return arena_printf(r->arena, "%ju:%ju", (uintmax_t)st->st_dev,
+			    (uintmax_t)st->st_ino);
+}
+
+/* Keep what the file is; later, compare. */
+static int
+identify(struct run *r, struct fti_remake_item *it, int fd, struct error *err)
+{
+	struct stat st;
+	struct attr now = { .size = 0 };
+	const char *key = NULL;
+
+	if (fstat(fd, &st) < 0)
+		return error_sys(err, "%s: cannot stat", it->in);
+	attr_from_stat(&now, &st);
+	if (r->again) {
+		r->same = r->same && it->intact && now.size == it->attr.size &&
+			  now.ctime.tv_sec == it->attr.ctime.tv_sec &&
+			  now.ctime.tv_nsec == it->attr.ctime.tv_nsec;
+		return 0;
+	}
+	it->attr = now;
+	key = key_of(r, &st);
+	return key == NULL || map_put(r->inputs, key, 0) < 0
+		       ? error_no_memory(err)
+		       : 0;
+}
+
+static int
+open_item(struct run *r, size_t i, struct error *err)
+{
+	struct fti_remake_item *it = &r->m->items[i];
+	struct slot *s = &r->slots[r->count];
+	struct fti_rankfile_options o = r->m->open;
+	int rc = 0;
+
+	*s = (struct slot){ .item = i };
+	if (fti_source_open(
+		    &s->source, it->in_name != NULL ? it->in_dir : AT_FDCWD,
+		    it->in_name != NULL ? it->in_name : it->in, err) < 0)
+		return -1;
+	s->source.name = it->in;
+	o.computed = &s->source;
+	rc = identify(r, it, s->source.fd, err);
+	if (rc == 0)
+		rc = fti_rankfile_open(&r->files[r->count], it->in, &o, err);
+	r->count++; /* to be closed */
+	return rc;
+}
+
+static void
+close_batch(struct run *r)
+{
+	for (size_t k = 0; k < r->count; k++) {
+		fti_draft_fini(&r->slots[k].draft);
+		fti_rankfile_close(&r->files[k]);
+		fti_source_close(&r->slots[k].source);
+	}
+	r->count = 0;
+}
+
+/* Is the error one of this file, so that others can still be looked at? */
+static bool
+is_of_file(const struct error *why)
+{
+	return why->kind != ERROR_NOMEM &&
+	       (why->kind != ERROR_SYSTEM || why->errnum != EINTR);
+}
+
+static int
+refuse(struct run *r, size_t i, const struct fti_rankfile *file,
+       struct error *why, struct error *err)
+{
+	if (r->again || !is_of_file(why))
+		return error_pass(err, why);
+	r->refused++;
+	r->m->refused(r->m->arg, i, file, why);
+	return 0;
+}
+
+/* Drop the slot that was opened last. */
+static void
+drop_last(struct run *r)
+{
+	struct slot *s = &r->slots[--r->count];
+
+	fti_rankfile_close(&r->files[r->count]);
+	fti_source_close(&s->source);
+}
+
+static int
+open_batch(struct run *r, size_t first, size_t end, struct error *err)
+{
+	r->same = true;
+	for (size_t i = first; i < end; i++) {
+		struct error why = ERROR_INIT;
+		const size_t before = r->count;
+
+		if (r->again && r->m->items[i].skipped)
+			continue;
+		r->files[r->count] = (struct fti_rankfile){ .own.fd = -1 };
+		if (open_item(r, i, &why) == 0)
+			continue;
+		if (r->count > before)
+			drop_last(r);
+		if (refuse(r, i, NULL, &why, err) < 0)
+			return -1;
+	}
+	if (!r->again || !r->same)
+		return fti_rankfiles_check(r->files, r->count, true, r->w, err);
+	/* Their sums were compared, and no byte has changed. */
+	if (fti_rankfiles_check(r->files, r->count, false, r->w, err) < 0)
+		return -1;
+	for (size_t k = 0; k < r->count; k++) {
+		struct fti_rankfile *f = &r->files[k];
+
+		f->data_read = f->data_good = true;
+		f->checked.data_read = f->checked.data_good = true;
+	}
+	return 0;
+}
+
+/* --- Plan --- */
+
+int
+fti_remake_proven(const struct fti_rankfile *r, struct error *err)
+{
+	const struct fti_finding *n = r->findings;
+
+	if (r->form == FTI_FORM_FF)
+		return fti_proven(&r->checked, err);
+	if (r->unread != NULL)
+		return error_set(err, ERROR_SYSTEM, "%s", r->unread);
+	if (r->parity)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: is a file of parity, without variables",
+				 r->name);
+	if (r->unusable != NULL)
+		return error_set(err, ERROR_CORRUPT, "%s", r->unusable);
+	if (r->lacks)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: the sizes of some variables are not "
+				 "recorded for this layer",
+				 r->name);
+	if (r->form != FTI_FORM_UNKNOWN && r->data_read && r->data_good)
+		return 0;
+	return error_set(err, ERROR_CORRUPT, "%s: %s", r->name,
+			 n != NULL ? n->text : "its data are not proven");
+}
+
+static struct fti_job
+job_of(struct run *r, struct slot *s)
+{
+	struct fti_remake_item *it = &r->m->items[s->item];
+	struct fti_job job = it->out;
+
+	job.draft = &s->draft;
+	job.attr = &it->attr;
+	return job;
+}
+
+/* Describe the file of slot `k`, and add it to the plan. */
+static int
+plan_slot(struct run *r, size_t k, struct error *err)
+{
+	struct fti_remake *m = r->m;
+	struct slot *s = &r->slots[k];
+	struct fti_remake_item *it = &m->items[s->item];
+	const struct fti_rankfile *f = &r->files[k];
+	struct fti_job job;
+	struct error why = ERROR_INIT;
+	int rc = m->describe(m->arg, s->item, f, &s->draft, &why);
+
+	job = job_of(r, s);
+	it->intact = f->verdict == FTI_INTACT;
+	it->skipped = rc > 0;
+	if (rc == 0)
+		rc = fti_writer_add(r->writer, &job, &why);
+	if (rc < 0)
+		return refuse(r, s->item, f, &why, err);
+	return m->planned(m->arg, s->item, f, &s->draft, err);
+}
+
+static int
+write_batch(struct run *r, struct error *err)
+{
+	struct fti_remake *m = r->m;
+	size_t n = 0;
+
+	for (size_t k = 0; k < r->count; k++) {
+		fti_draft_fini(&r->slots[k].draft);
+		if (m->items[r->slots[k].item].skipped)
+			continue;
+		n++;
+		if (m->describe(m->arg, r->slots[k].item, &r->files[k],
+				&r->slots[k].draft, err) != 0)
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: changed after it was checked",
+					 m->items[r->slots[k].item].in);
+	}
+	if (fti_writer_run(r->writer, r->next, n, err) < 0)
+		return -1;
+	r->next += n;
+	for (size_t k = 0; k < r->count && m->written != NULL; k++)
+		if (!m->items[r->slots[k].item].skipped &&
+		    m->written(m->arg, r->slots[k].item, &r->slots[k].draft,
+			       err) < 0)
+			return -1;
+	return 0;
+}
+
+/* No file that is read may be replaced, except by its own new form. */
+static int
+check_outputs(struct run *r, struct error *err)
+{
+	for (size_t i = 0; i < r->m->count; i++) {
+		const struct fti_remake_item *it = &r->m->items[i];
+		struct stat st;
+		const char *key = NULL;
+
+		if (it->in_place || it->skipped || !it->out.replace ||
+		    fstatat(it->out.dirfd, it->out.path, &st,
+			    AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		key = key_of(r, &st);
+		if (key == NULL)
+			return error_no_memory(err);
+		if (map_get(r->inputs, key) != MAP_NONE)
+			return error_set(err, ERROR_USAGE,
+					 "%s: is one of the files to read",
+					 it->out.name);
+	}
+	return 0;
+}
+
+static int
+plan_all(struct run *r, struct error *err)
+{
+	const struct fti_remake *m = r->m;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < m->count; i += BATCH) {
+		const size_t end = m->count - i < BATCH ? m->count : i + BATCH;
+
+		close_batch(r);
+		rc = open_batch(r, i, end, err);
+		for (size_t k = 0; rc == 0 && k < r->count; k++)
+			rc = plan_slot(r, k, err);
+	}
+	for (size_t i = 0; rc == 0 && i < m->ntexts; i++)
+		rc = fti_writer_add(r->writer, &m->texts[i], err);
+	if (rc == 0 && r->refused == 0)
+		rc = check_outputs(r, err);
+	if (rc == 0 && r->refused == 0)
+		rc = fti_writer_room(r->writer, err);
+	return rc;
+}
+
+static int
+write_all(struct run *r, struct error *err)
+{
+	const struct fti_remake *m = r->m;
+	int rc = 0;
+
+	r->again = true;
+	for (size_t i = 0; rc == 0 && i < m->count; i += BATCH) {
+		const size_t end = m->count - i < BATCH ? m->count : i + BATCH;
+
+		if (m->count > BATCH) {
+			close_batch(r);
+			rc = open_batch(r, i, end, err);
+		}
+		if (rc == 0)
+			rc = write_batch(r, err);
+	}
+	if (rc == 0 && m->finish != NULL)
+		rc = m->finish(m->arg, err);
+	if (rc == 0 && m->ntexts > 0)
+		rc = fti_writer_run(r->writer, r->next, m->ntexts, err);
+	return rc == 0 ? fti_writer_commit(r->writer, err) : rc;
+}
+
+int
+fti_remake(struct fti_remake *m, const struct work *w, struct error *err)
+{
+	struct run *r = mem_calloc(1, sizeof(*r));
+	int rc = -1;
+
+	if (r == NULL)
+		return error_no_memory(err);
+	r->m = m;
+	r->w = work_or_default(w);
+	r->writer = fti_writer_new(r->w, err);
+	r->arena = arena_new();
+	r->inputs = map_new();
+	if (r->arena == NULL || r->inputs == NULL)
+		error_no_memory(err);
+	else if (r->writer != NULL)
+		rc = plan_all(r, err);
+	if (rc == 0 && r->refused == 0 && !r->w->dry_run)
+		rc = write_all(r, err);
+	if (rc == 0 && r->refused > 0)
+		rc = 1;
+	close_batch(r);
+	fti_writer_free(r->writer);
+	map_free(r->inputs);
+	arena_free(r->arena);
+	mem_free(r);
+	return rc;
+}

@@ -1,0 +1,643 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
+# The verbs of scr_fti that write checkpoint files, on files that the real FTI
+# wrote: repair, compact, convert, pack.
+
+load golden
+
+setup()
+{
+	FTI=$SCRKIT_GOLDEN/fti
+	[ -d "$FTI" ] || skip "no golden data of FTI"
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# verdict FILE: what scr_fti verify says of it, without its name.
+verdict()
+{
+	scr_fti verify "$1" | sed -n '1s/.*\.fti: //p'
+}
+
+# variables FILE: the id and SHA-256 of each, from the containers that dump
+# lists: ID CONTAINERID HASCONTENT DPTR FPTR CHUNKSIZE.
+variables()
+{
+	local id fptr size
+
+	scr_fti dump "$1" >dumped || true
+	awk 'on && NF >= 9 { print $2 } $1 == "BLOCK" { on = $2 == "ID" }' \
+		dumped | sort -nu |
+		while read -r id; do
+			awk -v id="$id" 'on && NF >= 9 && $2 == id { print $6, $7 }
+				$1 == "BLOCK" { on = $2 == "ID" }' dumped |
+				while read -r fptr size; do
+					tail -c +$((fptr + 1)) "$1" |
+						head -c "$size"
+				done | sha256sum | sed "s/^/$id /; s/ *-\$//"
+		done
+}
+
+# ff_files: all data files in FTI-FF, without the damaged ones.
+ff_files()
+{
+	find "$FTI" \( -name 'Ckpt*-Rank*.fti' -o -name 'Ckpt*-Pcof*.fti' -o \
+		-name 'dCPFile*.fti' \) ! -path '*/bad-F/*' ! -path '*posix*' |
+		sort
+}
+
+# same_but_pad A B: the files are equal but for the last byte, which layouts C
+# to F do not use.
+same_but_pad()
+{
+	cmp <(head -c -1 "$1") <(head -c -1 "$2")
+}
+
+@test "repair: damaged records become those of the good file, or are refused" {
+	local good=$FTI/bad-F/good.fti name outcome
+
+	while read -r name outcome; do
+		try scr_fti repair --id 4 -o "$name.fti" "$FTI/bad-F/$name.fti"
+		if [ "$outcome" = refused ]; then
+			[ "$status" = 3 ] || failed "$name: status $status"
+			[ ! -e "$name.fti" ] || failed "$name: written"
+			[[ $stderr == *"$name.fti: "*"next: scr_fti scan "* ]] ||
+				failed "$name: $stderr"
+			continue
+		fi
+		[ "$status" = 0 ] || failed "$name: $status $stderr"
+		[ "$(verdict "$name.fti")" = intact ] || failed "$name: verdict"
+		[ "$outcome" = unproven ] || same_but_pad "$name.fti" "$good" ||
+			failed "$name: not as it was"
+	done <<-'END'
+		good same
+		chunkhash-flip same
+		checksum-flip same
+		ckptid-flip same
+		ckptsize-flip same
+		fs-flip same
+		maxfs-flip same
+		ptfs-flip same
+		dbsize-flip same
+		containerid-flip same
+		dptr-flip same
+		hascontent-flip same
+		metasize-flip same
+		pad-flip same
+		myhash-flip unproven
+		timestamp-flip unproven
+		hasckpt-flip unproven
+		data-flip refused
+		numvars-flip refused
+		fptr-flip refused
+		chunksize-flip refused
+		containersize-flip refused
+		datasize-flip refused
+		truncated-half refused
+		trailing-5 refused
+		all-zero refused
+		empty refused
+		footer-only refused
+	END
+}
+
+@test "repair names each field, with offset, old and new value; a dry run says the same" {
+	local bad=$FTI/bad-F
+
+	try scr_fti repair -n --id 9 "$bad/dptr-flip.fti" "$bad/ckptid-flip.fti"
+	[ "$status" = 0 ]
+	[[ $output == *"dptr-flip.fti: damaged; its data are intact: would be written"* ]]
+	[[ $output == *"  byte 2880: container 1: dptr: 16384 -> 0"* ]]
+	[[ $output == *"  byte 3035: ckptId: 68 -> 9"* ]]
+	mkdir out
+	diff <(scr_fti repair --id 9 -o out "$bad/dptr-flip.fti" \
+		"$bad/ckptid-flip.fti" | grep byte) <(grep byte <<<"$output")
+	# The bytes named are the only ones that differ.
+	try cmp -l "$bad/ckptid-flip.fti" out/ckptid-flip.fti
+	[ "$(awk '$1 < 3092 { print $1 - 1 }' <<<"$output")" = 3035 ]
+	try scr_fti repair -n "$bad/myhash-flip.fti"
+	[[ $output == *"no sum proves maxFs, ptFs and timestamp"* ]]
+}
+
+@test "repair: files that FTI refuses after a variable has shrunk, in place" {
+	local file n=0
+
+	while read -r file; do
+		[[ $(verdict "$file") == *"FTI refuses it" ]] || continue
+		n=$((n + 1))
+		cp "$file" "$n.fti"
+		chmod u+w "$n.fti"
+		variables "$n.fti" >before
+		try scr_fti repair "$n.fti"
+		[ "$status" = 2 ] || failed "in place without being asked"
+		cmp "$file" "$n.fti"
+		scr_fti repair --in-place "$n.fti" >changed
+		grep -q 'checksum: [0-9a-f]* -> [0-9a-f]*$' changed
+		[ "$(verdict "$n.fti")" = intact ]
+		variables "$n.fti" | diff before -
+		[ "$(stat -c %Y "$file")" = "$(stat -c %Y "$n.fti")" ] ||
+			! whole_collection
+		cp "$n.fti" once
+		scr_fti repair --in-place "$n.fti" | grep "nothing to repair"
+		cmp once "$n.fti"
+	done < <(ff_files)
+	((n > 0))
+}
+
+@test "repair leaves files alone whose bytes are those of parity" {
+	local file
+
+	file=$(find "$FTI" -path '*-F*/L3/*' -name 'Ckpt*-Rank*.fti' |
+		head -n 1)
+	[ -n "$file" ] || file=$(find "$FTI" -path '*/L3/*' \
+		-name 'Ckpt*-Rank*.fti' ! -path '*posix*' | head -n 1)
+	cp "$file" a.fti
+	try scr_fti repair --in-place a.fti
+	[ "$status" = 0 ]
+	for verb in "repair --id 77" "compact --room 10"; do
+		[ "$verb" != "repair --id 77" ] ||
+			scr_fti list a.fti | grep -q checkpoint || continue
+		# shellcheck disable=SC2086
+		try scr_fti $verb --in-place a.fti
+		[ "$status" = 2 ] || failed "$verb: $status $output"
+		[[ $stderr == *"parity of its group"* ]]
+		cmp "$file" a.fti
+	done
+}
+
+@test "compact: one container for each variable, all variables the same" {
+	local file n=0
+
+	while read -r file; do
+		n=$((n + 1))
+		scr_fti compact -o "$n.fti" "$file" >said || failed "$file"
+		[ "$(verdict "$n.fti")" = intact ] || failed "$file: verdict"
+		variables "$file" >before
+		variables "$n.fti" | diff before - || failed "$file: variables"
+		scr_fti dump "$n.fti" | awk '
+			on && NF >= 9 && ($7 != $8 || $3 != 0) { bad = 1 }
+			$1 == "BLOCK" { on = $2 == "ID" } END { exit bad }'
+		grep -q "saves $(($(stat -c %s "$file") - \
+			$(stat -c %s "$n.fti"))) bytes\|takes" said
+	done < <(ff_files)
+	((n > 0))
+}
+
+@test "compact: room in the containers, in place, several files, nothing to do" {
+	local one size
+
+	one=$(find "$FTI/dcp-F/ckpt4" -name 'dCPFile-Rank0.fti')
+	cp "$one" a.fti
+	cp "$one" b.fti
+	scr_fti compact --in-place --room 50 a.fti
+	[ "$(verdict a.fti)" = intact ]
+	scr_fti dump a.fti | awk '
+		on && NF >= 9 && $8 != $7 + int($7 / 2) { bad = 1 }
+		$1 == "BLOCK" { on = $2 == "ID" } END { exit bad }'
+	scr_fti compact -o new/sub a.fti b.fti
+	cmp new/sub/a.fti new/sub/b.fti
+	size=$(stat -c %s new/sub/a.fti)
+	scr_fti compact --in-place b.fti |
+		grep "saves $(($(stat -c %s "$one") - size)) bytes"
+	cmp b.fti new/sub/b.fti
+	scr_fti compact --in-place b.fti | grep "nothing to do"
+}
+
+@test "outputs that exist stay, whatever is wrong nothing is written" {
+	local good=$FTI/bad-F/good.fti
+
+	cp "$good" a.fti
+	cp "$good" b.fti
+	chmod u+w b.fti
+	echo mine >x.fti
+	try scr_fti compact -o x.fti a.fti
+	[ "$status" = 2 ]
+	[[ $stderr == "scr_fti: x.fti: exists already; --replace replaces it" ]]
+	[ "$(cat x.fti)" = mine ]
+	# One of the files is refused: none is written.
+	printf '\125' | dd of=b.fti bs=1 seek=100 conv=notrunc status=none
+	try scr_fti compact -o out a.fti b.fti
+	[ "$status" = 3 ]
+	[[ $stderr == *"b.fti: container 0: its data differ"* ]]
+	[ ! -e out ]
+	# An input is no output.
+	try scr_fti compact --replace -o a.fti a.fti
+	[ "$status" = 2 ]
+	[[ $stderr == *"a.fti: is one of the files to read"* ]]
+	try scr_fti compact -o out a.fti ./a.fti
+	[ "$status" = 2 ]
+	[[ $stderr == *"two files would get this name"* ]]
+	for args in "" "a.fti" "-o out" "--in-place -o out a.fti" \
+		"--replace --in-place a.fti" "--room x -o out a.fti" \
+		"--layout Z -o out a.fti"; do
+		# shellcheck disable=SC2086
+		try scr_fti compact $args
+		[ "$status" = 2 ] || failed "$args: $status"
+	done
+	try scr_fti compact -o out nothing a.fti
+	[ "$status" = 1 ]
+	ln -s a.fti link.fti
+	try scr_fti compact --in-place --room 9 link.fti
+	[ "$status" = 2 ]
+	mkfifo pipe
+	try scr_fti compact -o out pipe
+	[ "$status" = 1 ]
+	[ ! -e out ]
+	cmp "$good" a.fti
+	scr_fti compact --replace -o x.fti a.fti
+	[ "$(verdict x.fti)" = intact ]
+}
+
+@test "more files than are open at the same time" {
+	local i
+
+	mkdir in
+	for ((i = 0; i < 150; i++)); do
+		cp "$FTI/bad-F/good.fti" in/Ckpt4-Rank$i.fti
+	done
+	(ulimit -n 200 && scr_fti compact -j 3 -o out in/*.fti) |
+		grep "saves 0 bytes"
+	[ "$(find out -type f | wc -l)" = 150 ]
+	scr_fti verify -q out/*.fti
+	# The last one is damaged: no file is written.
+	chmod u+w in/Ckpt4-Rank99.fti
+	printf '\125' | dd of=in/Ckpt4-Rank99.fti bs=1 seek=9 conv=notrunc \
+		status=none
+	try scr_fti compact -o out2 in/*.fti
+	[ "$status" = 3 ]
+	[ ! -e out2 ]
+}
+
+# --- convert ---
+
+# expected FILE: "ID SHA256" of each variable, as FTI's application wrote it.
+expected()
+{
+	local set=$1 id rank app
+
+	while [ ! -e "$set/EXPECTED.tsv" ]; do set=${set%/*}; done
+	id=$(sed -n 's/.*Ckpt\([0-9]*\)-.*/\1/p' <<<"${1##*/}")
+	[ -n "$id" ] || id=$(sed -n 's|.*/ckpt\([0-9]*\)/.*|\1|p' <<<"$1")
+	rank=$(sed -n 's/.*[kf]\([0-9]*\)\.fti/\1/p' <<<"${1##*/}")
+	app=$rank
+	# The first rank of three is a head.
+	[[ $1 != */head-F/* ]] || app=$((rank - rank / 3 - 1))
+	# The left neighbour of two ranks on each of four nodes has the data.
+	[[ $1 != *Pcof* ]] || [[ $1 == */head-F/* ]] ||
+		app=$(((rank + 6) % 8))
+	[[ $1 != *Pcof* ]] || [[ $1 != */head-F/* ]] ||
+		app=$(((app + 6) % 8))
+	awk -v c="$id" -v r="$app" \
+		'$1 == c && $2 == r { print $3, $5 }' "$set/EXPECTED.tsv" |
+		sort -n
+}
+
+# posix_variables FILE: the same as variables, by the metadata beside the file.
+posix_variables()
+{
+	local id at size
+
+	awk -v name="${1##*/}" '
+		/^\[/ { on = 0 }
+		$1 == "ckpt_file_name" { on = $3 == name }
+		on && $1 ~ /_id$/ { id = $3 }
+		on && $1 ~ /_size$/ && $1 ~ /^var/ && $1 !~ /type/ { size = $3 }
+		on && $1 ~ /_pos$/ { print id, $3, size }' \
+		"${1%/*}/sector0-group0.fti" | sort -n |
+		while read -r id at size; do
+			tail -c +$((at + 1)) "$1" | head -c "$size" |
+				sha256sum | sed "s/^/$id /; s/ *-\$//"
+		done
+}
+
+# all_files: data files of all forms with expectations.
+all_files()
+{
+	find "$FTI" \( -name 'Ckpt*-Rank*.fti' -o -name 'Ckpt*-Pcof*.fti' -o \
+		-name 'dCPFile*.fti' -o -name 'dcp-id*.fti' \) \
+		! -path '*/bad-F/*' ! -path '*/loss*' ! -path '*/repaired-F/*' \
+		! -path '*-hang/*' ! -path '*/lL4Dir/*' | sort
+}
+
+@test "convert: every file to each layout, to POSIX, and back, with all variables" {
+	local file to n=0
+
+	while read -r file; do
+		expected "$file" >want
+		[ -s want ] || failed "$file: no expectations"
+		mkdir w
+		for to in A B C D E F; do
+			scr_fti convert --id 4 --to $to -o w/$to.fti "$file" \
+				>said || failed "$file to $to"
+			variables w/$to.fti | diff want - ||
+				failed "$file to $to: variables"
+			grep -q " -> $to, " said
+		done
+		scr_fti convert --to posix --id 4 -o w/p/Ckpt4-Rank0.fti \
+			"$file" >said || failed "$file to posix"
+		posix_variables w/p/Ckpt4-Rank0.fti | diff want -
+		scr_fti convert --to D -o w/pD.fti w/p/Ckpt4-Rank0.fti >said
+		scr_fti convert --to F --id 4 -o w/AF.fti w/A.fti >said
+		scr_fti convert --to C -o w/EC.fti w/E.fti >said
+		scr_fti convert --to posix --id 4 -o w/q/Ckpt4-Rank0.fti \
+			w/B.fti >said
+		cmp w/q/Ckpt4-Rank0.fti w/p/Ckpt4-Rank0.fti
+		cmp w/q/sector0-group0.fti w/p/sector0-group0.fti ||
+			[[ $file == *posix* ]]
+		for to in pD AF EC; do
+			variables w/$to.fti | diff want - ||
+				failed "$file by $to: variables"
+		done
+		scr_fti verify -q w/*.fti
+		rm -rf w
+		n=$((n + 1))
+	done < <(all_files)
+	((n > 0))
+}
+
+@test "convert: what a layout lacks comes from the name, an option, the time of the file, and is said" {
+	local good=$FTI/bad-F/good.fti
+
+	scr_fti convert --to A -o Ckpt5-Rank0.fti "$good" >said
+	grep "time of the checkpoint: modification time" said
+	touch -d @1700000000 Ckpt5-Rank0.fti
+	scr_fti convert --to F -o f Ckpt5-Rank0.fti >said
+	grep "id of the checkpoint: from the name" said
+	scr_fti list f | grep "checkpoint 5"
+	scr_fti convert --to F --id 6 -o g Ckpt5-Rank0.fti >said
+	scr_fti list g | grep "checkpoint 6"
+	cp Ckpt5-Rank0.fti nameless
+	try scr_fti convert --to F -o h nameless
+	[ "$status" = 2 ]
+	[[ $stderr == *"nameless: neither the file nor its name has the id"* ]]
+	[ ! -e h ]
+	# The full time is kept where there is room for it.
+	scr_fti convert --to D -o Ckpt5-Rank1.fti Ckpt5-Rank0.fti >said
+	run ! grep "time of" said
+	diff <(scr_fti list Ckpt5-Rank0.fti | grep -o "written .*") \
+		<(scr_fti list Ckpt5-Rank1.fti | grep -o "written .*")
+	[ "$(stat -c %Y Ckpt5-Rank1.fti)" = 1700000000 ]
+	# By a layout with all of the time and back: no byte differs.
+	cp --preserve=timestamps "$good" Ckpt4-Rank0.fti
+	scr_fti convert --to B -o b/Ckpt4-Rank0.fti Ckpt4-Rank0.fti
+	scr_fti convert --to F -o back b/Ckpt4-Rank0.fti
+	same_but_pad back "$good"
+}
+
+@test "convert: layer by layer, differential files are what the application had" {
+	local file layer want
+
+	[ -d "$FTI/dcp-posix/ckpt5" ] || skip "only in the complete data"
+	file=$(find "$FTI/dcp-posix/ckpt5" -name 'dcp-id0-rank0.fti')
+	for layer in 0 4; do
+		scr_fti convert --layer $layer --to F -o $layer.fti "$file"
+		want=$(awk -v c=$((layer + 1)) \
+			'$1 == c && $2 == 0 { print $3, $5 }' \
+			"$FTI/dcp-posix/EXPECTED.tsv" | sort -n)
+		diff <(echo "$want") <(variables $layer.fti)
+		scr_fti list $layer.fti | grep "checkpoint $((layer + 1))"
+	done
+	# A variable grew and shrank later: no file has its size of that time.
+	try scr_fti convert --layer 2 --to F -o 2.fti "$file"
+	[ "$status" = 3 ]
+	[[ $stderr == *"sizes of some variables are not recorded"* ]]
+}
+
+# tree_files DIR: "PATH ID SHA256" of all variables of FTI-FF files.
+tree_files()
+{
+	(cd "$1" && find . -name 'Ckpt*-Rank*.fti' ! -path '*/lL4Dir/*' | sort |
+		while read -r file; do
+			variables "$file" | sed "s|^|$file |"
+		done; rm -f dumped)
+}
+
+@test "convert: whole directories to each layout, to POSIX, and back" {
+	local set to
+
+	for set in head-F/L4 levels-A-v1.1/L3 levels-E-v1.6/L3 levels-F-odd/L1 \
+		levels-F-odd/L2 levels-C-v1.3/L3 head-F/L2 keeplast-F; do
+		[ -e "$FTI/$set/config.fti" ] || continue
+		rm -rf s w
+		mkdir s
+		cp -R --preserve=timestamps "$FTI/$set/." s
+		chmod -R u+w s
+		tree_files s >want
+		[ -s want ]
+		for to in A B C D E F; do
+			scr_fti convert --to $to -o w/$to s >said ||
+				failed "$set to $to"
+			tree_files w/$to | diff want - ||
+				failed "$set to $to: variables"
+			scr_fti scan --checksums w/$to >scanned || true
+			! grep -E "refused|lost|unknown" scanned ||
+				failed "$set to $to"
+		done
+		scr_fti convert --to posix -o w/posix s >said
+		grep -q "ckpt_io .*= 1$" w/posix/config.fti
+		scr_fti convert --to F -o w/back w/posix >said
+		tree_files w/back | diff want - || failed "$set: back"
+		grep -q "ckpt_io .*= 3$" w/back/config.fti
+		# Names, and other files, are the same.
+		diff <(cd w/back && find . | sort) <(cd w/F && find . | sort) ||
+			[ -n "$(find w/posix -name 'sector*')" ]
+		cmp "$(find w/back -name Topology.fti)" \
+			"$(find s -name Topology.fti)"
+	done
+}
+
+@test "convert: the metadata of POSIX files are as FTI writes them" {
+	local set=$FTI/posix-levels-odd/L4 file
+
+	cp -R "$set/." s
+	chmod -R u+w s
+	scr_fti convert --to F -o f s >said
+	scr_fti convert --to posix -o p f >said
+	scr_fti convert --to posix -o q s >said
+	for file in $(cd s && find . -name 'sector*'); do
+		# Only the types are missing, which FTI-FF does not have.
+		diff <(grep -Ev "type(id|size)" "s/$file") "p/$file"
+		cmp "s/$file" "q/$file"
+	done
+	for file in $(cd s && find . -name 'Ckpt*'); do
+		cmp "s/$file" "p/$file"
+		cmp "s/$file" "q/$file"
+	done
+}
+
+@test "convert: copies and parity are left, and the sizes for them are in the files" {
+	local pt max
+
+	scr_fti convert --to F -o f "$FTI/levels-A-v1.1/L3" >said
+	grep "8 copies and parity files of levels 2 and 3 are not converted" said
+	grep "^next: scr_fti protect f$" said
+	max=$(find f -name 'Ckpt3-Rank[0246].fti' -printf '%s\n' |
+		sort -n | tail -n 1)
+	scr_fti dump "$(find f -name Ckpt3-Rank4.fti)" |
+		grep "maxFs $((max + 8)), ptFs -1"
+	[ -e "$FTI/levels-B-v1.2/L2/config.fti" ] ||
+		skip "level 2 is in the complete data"
+	scr_fti convert --to F -o g "$FTI/levels-B-v1.2/L2" >said
+	pt=$(stat -c %s "$(find g -name Ckpt2-Rank6.fti)")
+	scr_fti dump "$(find g -name Ckpt2-Rank0.fti)" |
+		grep "maxFs -1, ptFs $pt"
+}
+
+@test "convert: a directory that lacks files, has other ids, or is the output" {
+	cp -R "$FTI/head-F/L4/." s
+	chmod -R u+w s
+	for out in s s/x .; do
+		try scr_fti convert --to A -o $out s
+		[ "$status" = 2 ] || failed "$out: $status"
+		[[ $stderr == *"give another directory"* ]]
+	done
+	mv "$(find s/Global -name 'Ckpt4-Rank5.fti')" gone
+	try scr_fti convert --to A -o a s
+	[ "$status" = 3 ]
+	[[ $stderr == *"L4, checkpoint 4: rank 5 has no file"* ]]
+	[[ $stderr == *"next: scr_fti scan --checksums s" ]]
+	[ ! -e a ]
+	cp gone "$(dirname "$(find s/Global -name 'Ckpt4-Rank4.fti')")/Ckpt4-Rank5.fti"
+	scr_fti repair --id 9 --replace -o "$(find s/Global -name 'Ckpt4-Rank5.fti')" gone
+	try scr_fti convert --to A -o a s
+	[ "$status" = 3 ]
+	[[ $stderr == *"is of checkpoint 9, expected 4"* ]]
+	[ ! -e a ]
+	try scr_fti convert --to A --checkpoint 7 -o a s
+	[ "$status" = 1 ]
+	for args in "" "--to A" "--to A -o a" "--to G -o a s" \
+		"--to A -o a s s" "--to A --ini x -o a gone" \
+		"--to A --id 3 -o a s" "--to A --checkpoint 4 -o a gone"; do
+		# shellcheck disable=SC2086
+		try scr_fti convert $args
+		[ "$status" = 2 ] || failed "$args: $status"
+	done
+	[ ! -e a ]
+}
+
+# --- pack ---
+
+# raw_variables FILE DIR: write each variable to DIR/ID, and list ID=DIR/ID.
+raw_variables()
+{
+	local id fptr size
+
+	mkdir -p "$2"
+	scr_fti dump "$1" >dumped || true
+	awk 'on && NF >= 9 { print $2, $6, $7 } $1 == "BLOCK" { on = $2 == "ID" }' \
+		dumped | while read -r id fptr size; do
+		tail -c +$((fptr + 1)) "$1" | head -c "$size" >>"$2/$id"
+	done
+	find "$2" -type f -printf "%f=$2/%f\n" | sort -n
+}
+
+@test "pack: a file of the variables of another verifies, in each layout" {
+	local file to list n=0
+
+	while read -r file; do
+		variables "$file" >want
+		mapfile -t list < <(raw_variables "$file" raw)
+		for to in A B C D E F; do
+			scr_fti pack --to $to --id 8 -o $to.fti "${list[@]}"
+			variables $to.fti | diff want - || failed "$file: $to"
+			[ "$(verdict $to.fti)" = intact ]
+		done
+		scr_fti pack --to posix --id 8 -o p/Ckpt8-Rank0.fti "${list[@]}"
+		posix_variables p/Ckpt8-Rank0.fti | diff want -
+		scr_fti convert --to F -o back p/Ckpt8-Rank0.fti
+		scr_fti pack --to F --id 8 --replace --room 30 -o F.fti \
+			"${list[@]}"
+		[ "$(verdict F.fti)" = intact ]
+		variables F.fti | diff want -
+		rm -rf raw p back ./*.fti
+		n=$((n + 1))
+		[ $n -lt 8 ] || whole_collection || break
+	done < <(ff_files)
+	((n > 0))
+}
+
+# npy TYPE SHAPE FILE: a NumPy file with these raw bytes.
+npy()
+{
+	local header="{'descr': '$1', 'fortran_order': False, 'shape': $2, }"
+	local len
+
+	while (((${#header} + 11) % 64 != 0)); do header+=" "; done
+	len=$((${#header} + 1))
+	printf '\223NUMPY\001\000%b%s\n' \
+		"$(printf '\\x%02x\\x%02x' $((len % 256)) $((len / 256)))" \
+		"$header"
+	cat "$3"
+}
+
+@test "pack: NumPy files, whose headers are checked" {
+	local type shape at
+
+	head -c 240 "$FTI/bad-F/good.fti" >raw
+	while read -r type shape; do
+		npy "$type" "$shape" raw >a.npy
+		scr_fti pack --numpy --to F --id 1 --replace -o f 3=a.npy ||
+			failed "$type $shape"
+		diff <(variables f) <(sha256sum <raw | sed 's/^/3 /; s/ *-$//')
+	done <<-'END'
+		<f8 (30,)
+		<i4 (3, 4, 5)
+		|u1 (240,)
+		|b1 (2, 120)
+		<c16 (15,)
+		<U2 (30,)
+		<M8[ns] (30,)
+		|S24 (10,)
+	END
+	npy "<f8" "()" <(head -c 8 raw) >a.npy
+	scr_fti pack --numpy --to F --id 1 --replace -o f 3=a.npy
+	while read -r status type shape; do
+		npy "$type" "$shape" raw >a.npy
+		run -"$status" scr_fti pack --numpy --to F --id 1 -o g 3=a.npy
+		[ ! -e g ]
+	done <<-'END'
+		1 <f8 (31,)
+		1 <f8 (30
+		1 <f8 (4294967296, 4294967296, 30)
+		1 <f8 (-1,)
+		1 f (30,)
+		1  (30,)
+		2 >f8 (30,)
+		2 |O8 (30,)
+	END
+	# Every header that is cut, or has another byte.
+	npy "<i4" "(60,)" raw >good.npy
+	for ((at = 0; at < 128; at += 7)); do
+		head -c $at good.npy >cut.npy
+		try scr_fti pack --numpy --to F --id 1 -o g 3=cut.npy
+		[ "$status" = 1 ] || failed "cut at $at: $status"
+		cp good.npy bad.npy
+		printf '\001' | dd of=bad.npy bs=1 seek=$at conv=notrunc status=none
+		try scr_fti pack --numpy --to F --id 1 --replace -o g 3=bad.npy
+		((status < 3)) || failed "byte $at: $status"
+		rm -f g
+	done
+}
+
+@test "pack: usage" {
+	echo data >raw
+	for args in "" "--to F --id 1 -o f" "--to F -o f 1=raw" \
+		"--to F --id 1 1=raw" "--id 1 -o f 1=raw" "--to F --id 1 -o f raw" \
+		"--to F --id 1 -o f x=raw" "--to F --id 1 -o f 1=raw 1=raw" \
+		"--to F --id -1 -o f 1=raw" "--to F --id 1 -o f -1=raw" \
+		"--to X --id 1 -o f 1=raw" "--to F --id 1 --ini x -o f 1=raw" \
+		"--to posix --id 1 --room 3 -o f 1=raw"; do
+		# shellcheck disable=SC2086
+		try scr_fti pack $args
+		[ "$status" = 2 ] || failed "$args: $status"
+		[ ! -e f ]
+	done
+	try scr_fti pack --to F --id 1 -o f 1=nothing
+	[ "$status" = 1 ]
+	scr_fti pack -n --to F --id 1 -o f 1=raw | grep "would be written"
+	[ ! -e f ]
+	scr_fti pack --to A -o f 1=raw
+	try scr_fti pack --to A -o f 1=raw
+	[ "$status" = 2 ]
+	[[ $stderr == *"f: exists already; --replace replaces it" ]]
+}

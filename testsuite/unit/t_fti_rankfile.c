@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Checkpoint files of a rank in all forms: metadata found, content, proofs. */
+#include "fti/rankfile.h"
+
+#include <string.h>
+
+#include "fti/file.h"
+#include "fti/posix.h"
+#include "ftitest.h"
+#include "metatest.h"
+#include "posixtest.h"
+#include "scratch.h"
+
+/* --- Golden files --- */
+
+/* The rank as EXPECTED.tsv counts. */
+static uint32_t
+rank_of(const struct fti_rankfile *r, const char *set)
+{
+	uint32_t n = r->label.rank;
+
+	if (str_starts(set, "head-F")) /* one of three is a head */
+		n = n / 3 * 2 + n % 3 - 1;
+	/* The copy of the left neighbour, on the node before. */
+	return r->copy ? (n + 6) % 8 : n;
+}
+
+/* Does each variable that is listed hold what it must?  Returns their
+ * number. */
+static size_t
+holds(const struct fti_rankfile *r, const char *set)
+{
+	const struct ftitest_golden g = {
+		.set = set,
+		.ckpt = (uint32_t)r->id,
+		.rank = rank_of(r, set),
+	};
+	const size_t listed = ftitest_vars(&g);
+	const size_t count =
+		posixtest_holds(&r->content, set, g.ckpt, g.rank, r->lacks);
+
+	ok(r->lacks ? count <= listed : count == listed, r->name);
+	return count;
+}
+
+static bool
+is_proven(const struct fti_rankfile *r)
+{
+	bool all = r->data_good;
+
+	for (size_t i = 0; i < r->content.npieces; i++)
+		all = all && r->proven[i];
+	return all && (r->verdict == FTI_INTACT || r->verdict == FTI_REFUSED);
+}
+
+/* Look at the states after the earlier layers.  Returns the number of
+ * variables that were compared. */
+static size_t
+look_at_layers(struct fti_rankfile_options *o, const char *path,
+	       const char *set, size_t last)
+{
+	struct fti_rankfile r;
+	size_t count = 0;
+
+	for (o->layer = 0; o->layer < last; o->layer++) {
+		must(fti_rankfile_open(&r, path, o, NULL) == 0);
+		ok(r.id > 0 && r.layer == o->layer, "an earlier layer");
+		count += holds(&r, set);
+		fti_rankfile_close(&r);
+	}
+	o->layer = FTI_DCP_LAST;
+	return count;
+}
+
+static size_t
+look_at(struct fti_metas *m, const char *path, const char *set)
+{
+	struct fti_rankfile_options o = {
+		.metas = m,
+		.layout = FTI_LAYOUTS,
+		.layer = FTI_DCP_LAST,
+	};
+	struct error err = ERROR_INIT;
+	struct fti_rankfile r;
+	const bool posix = strstr(set, "posix") != NULL;
+	size_t count = 0;
+
+	must(fti_rankfile_open(&r, path, &o, &err) == 0);
+	must(fti_rankfiles_check(&r, 1, true, NULL, NULL) == 0);
+	if (r.form == FTI_FORM_UNKNOWN || (r.form == FTI_FORM_FF) == posix ||
+	    !is_proven(&r))
+		ok(false, path);
+	if (!r.parity) {
+		count = holds(&r, set);
+		ok(r.content.nvars > 0 && r.unusable == NULL, path);
+	}
+	if (r.form == FTI_FORM_LAYERS)
+		count += look_at_layers(&o, path, set, r.layer);
+	fti_rankfile_close(&r);
+	return count;
+}
+
+static void
+look_at_set(const char *set)
+{
+	struct fti_metas *m = fti_metas_new(NULL);
+	size_t count = 0;
+
+	must(m != NULL && find_files(set));
+	for (size_t i = 0; i < found.count; i++) {
+		const char *path = found.paths[i];
+		const enum fti_name_kind kind =
+			fti_name_parse(base_name(path)).kind;
+
+		if (kind >= FTI_NAME_RANK && kind <= FTI_NAME_LAYERS &&
+		    strstr(path, "/tmp/") == NULL)
+			count += look_at(m, path, set);
+	}
+	forget_files();
+	fti_metas_free(m);
+	ok(count > 0, fmt("%s: %zu variables", set, count));
+}
+
+static void
+test_golden(void)
+{
+	static const char *const sets[] = {
+		"dcp-F",	   "dcp-posix",
+		"head-F",	   "icp-F",
+		"keeplast-F",	   "l4archive-F-hang",
+		"l4archive-posix", "levels-A-v1.1",
+		"levels-B-v1.2",   "levels-C-v1.3",
+		"levels-D-v1.4",   "levels-E-v1.6",
+		"levels-F-even",   "levels-F-odd",
+		"posix-levels",	   "posix-levels-odd",
+		"seed7-A-v1.1",	   "seed7-B-v1.2",
+		"seed7-C-v1.3",	   "seed7-D-v1.4",
+		"seed7-E-v1.6",	   "seed7-F-master",
+	};
+	size_t seen = 0;
+
+	if (!posixtest_enter("golden files"))
+		return;
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+		if (exists(fmt("%s/EXPECTED.tsv", sets[i]))) {
+			look_at_set(sets[i]);
+			seen++;
+		}
+	ok(seen > 0, "sets were looked at");
+}
+
+/* --- Where metadata are found --- */
+
+#define FILE_OF(rank, sum) \
+	"ckpt_file_name = Ckpt3-Rank" rank ".fti\n" \
+	"ckpt_file_size = 10\nckpt_file_maxs = 10\nckpt_checksum = " sum "\n" \
+	"var0_id = 1\nvar0_size = 4\nvar1_id = 7\nvar1_size = 6\n"
+#define META \
+	"[ckpt_info]\nckpt_type = full\nckpt_id = 3\n" \
+	"[0]\n" FILE_OF("0", "a925576942e94b2ef57a066101b48876") "[1]\n" FILE_OF( \
+		"1", "781e5e245d69b566979b86e28d23f2c7")
+#define DATA "abcdefghij"
+#define DATA1 "0123456789"
+
+static char root[1024];
+
+/* Open `path` below the root, and describe it on a line. */
+static const char *
+seen(const char *path, const char *meta)
+{
+	struct fti_metas *m = fti_metas_new(NULL);
+	const struct fti_rankfile_options o = {
+		.metas = m,
+		.meta = meta,
+		.layout = FTI_LAYOUTS,
+		.layer = FTI_DCP_LAST,
+	};
+	struct error err = ERROR_INIT;
+	struct fti_rankfile r;
+	const char *text = NULL;
+
+	must(m != NULL);
+	if (fti_rankfile_open(&r, path, &o, &err) < 0 ||
+	    fti_rankfiles_check(&r, 1, true, NULL, &err) < 0)
+		text = fmt("error %d: %s", err.kind, err.text);
+	else
+		text = fmt("%s: %s%s%s", fti_form_name(r.form),
+			   fti_verdict_name(r.verdict),
+			   r.findings != NULL && r.findings->next != NULL ? ": "
+									  : "",
+			   r.findings != NULL && r.findings->next != NULL
+				   ? r.findings->next->text
+				   : "");
+	fti_rankfile_close(&r);
+	fti_metas_free(m);
+	return text;
+}
+
+static void
+test_places(void)
+{
+	static const struct {
+		const char *file, *meta;
+	} good[] = {
+		{ "Local/node0/E/l3/Ckpt3-Rank0.fti",
+		  "Meta/E/l3/sector0-group0.fti" },
+		{ "Local/E/l1/Ckpt3-Rank0.fti",
+		  "Meta/E/l1/sector12-group3.fti" },
+		{ "node0/E/l1/Ckpt3-Rank0.fti", "m/E/l1/sector0-group0.fti" },
+		{ "E/l1/Ckpt3-Rank0.fti", "m/E/l1/sector0-group0.fti" },
+		{ "copy/host1/scratch/u/Local/node0/E/l2/Ckpt3-Rank0.fti",
+		  "copy/Meta/E/l2/sector0-group0.fti" },
+		{ "Global/E/l4_archive/Ckpt3-Rank0.fti",
+		  "Meta/E/l4_archive/Ckpt_3/sector0-group0.fti" },
+		{ "Global/E/l4/Ckpt3-Rank0.fti",
+		  "Meta/E/l4_archive/Ckpt_3/sector0-group0.fti" },
+		{ "Local/node0/E/lL4Dir/Ckpt3-Rank0.fti",
+		  "Meta/E/l4/sector0-group0.fti" },
+		{ "anywhere/Ckpt3-Rank0.fti", "anywhere/sector0-group0.fti" },
+	};
+	static const struct {
+		const char *file, *meta;
+	} none[] = {
+		{ "Local/E/l1/Ckpt3-Rank0.fti",
+		  "Meta/F/l1/sector0-group0.fti" },
+		{ "Local/E/l1/Ckpt4-Rank0.fti",
+		  "Meta/E/l1/sector0-group0.fti" },
+		{ "Local/E/l1/Ckpt3-Rank0.fti", "Meta/E/l1/sector0-group0" },
+		{ "x/E/other/Ckpt3-Rank0.fti", "Meta/E/l1/sector0-group0.fti" },
+	};
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		scratch_dir(root, sizeof(root));
+		write_text(fmt("%s/%s", root, good[i].file), DATA);
+		write_text(fmt("%s/%s", root, good[i].meta), META);
+		is_str(seen(fmt("%s/%s", root, good[i].file), NULL),
+		       "POSIX: intact", good[i].file);
+	}
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		scratch_dir(root, sizeof(root));
+		write_text(fmt("%s/%s", root, none[i].file), DATA);
+		write_text(fmt("%s/%s", root, none[i].meta), META);
+		is_str(seen(fmt("%s/%s", root, none[i].file), NULL),
+		       "unknown: not an FTI-FF file: no metadata of POSIX "
+		       "files describe it",
+		       none[i].meta);
+	}
+}
+
+/* Links, damaged metadata, metadata that the user gives. */
+static void
+test_given(void)
+{
+	const char *file = NULL, *meta = NULL;
+
+	scratch_dir(root, sizeof(root));
+	file = fmt("%s/in/L/E/l1/Ckpt3-Rank0.fti", root);
+	meta = fmt("%s/out/E/l1/sector0-group0.fti", root);
+	write_text(file, DATA);
+	write_text(meta, META);
+	must(symlink("../out", fmt("%s/in/Meta", root)) == 0);
+	must(symlink(meta, fmt("%s/in/L/E/l1/sector0-group0.fti", root)) == 0);
+	ok(strstr(seen(file, NULL), "unknown: ") != NULL,
+	   "links that lead out are not followed");
+	is_str(seen(file, meta), "POSIX: intact", "metadata that are given");
+	is_str(seen(file, fmt("%s/out/E/l1", root)), "POSIX: intact",
+	       "their directory");
+	ok(strstr(seen(file, fmt("%s/none", root)), "error 2: ") != NULL,
+	   "missing ones");
+	write_text(meta, "[0]\nckpt_file_name = Ckpt3-Rank5.fti\n"
+			 "ckpt_file_size = 10\n");
+	ok(strstr(seen(file, meta), "does not describe Ckpt3-Rank0.fti") !=
+		   NULL,
+	   "those of other files");
+	write_text(meta, "[0]\nckpt_file_name = Ckpt3-Rank0.fti\n");
+	ok(strstr(seen(file, meta), "ckpt_file_size") != NULL, "damaged ones");
+	must(unlink(fmt("%s/in/Meta", root)) == 0);
+	must(unlink(fmt("%s/in/L/E/l1/sector0-group0.fti", root)) == 0);
+	write_text(fmt("%s/in/Meta/E/l1/sector0-group0.fti", root),
+		   "[0]\nckpt_file_name = Ckpt3-Rank0.fti\n");
+	ok(strstr(seen(file, NULL), "ckpt_file_size") != NULL,
+	   "damaged ones that are found");
+}
+
+static void
+test_copies(void)
+{
+	struct fti_metas *m = fti_metas_new(NULL);
+	struct fti_rankfile_options o = {
+		.metas = m,
+		.layout = FTI_LAYOUTS,
+		.layer = FTI_DCP_LAST,
+	};
+	struct error err = ERROR_INIT;
+	struct fti_rankfile r;
+	struct fti_source s;
+	char *path = NULL;
+
+	scratch_dir(root, sizeof(root));
+	path = fmt("%s/L/node1/E/l2/Ckpt3-Pcof1.fti", root);
+	write_text(fmt("%s/Meta/E/l2/sector0-group0.fti", root), META);
+	write_text(path, DATA);
+	is_str(seen(path, NULL), "POSIX: intact",
+	       "a copy is that of the left neighbour's file");
+	write_text(path, DATA1);
+	is_str(seen(path, NULL), "POSIX: damaged", "another file is not");
+	path = fmt("%s/L/node0/E/l2/Ckpt3-Pcof0.fti", root);
+	write_text(path, DATA1);
+	is_str(seen(path, NULL), "POSIX: intact", "the ring is closed");
+	/* Bytes that are computed stand for a file that is missing. */
+	fti_source_memory(&s, DATA1, 10, "computed");
+	o.computed = &s;
+	path = fmt("%s/gone/node1/E/l2/Ckpt3-Rank1.fti", root);
+	ok(fti_rankfile_open(&r, path, &o, &err) == 0 &&
+		   fti_rankfiles_check(&r, 1, true, NULL, &err) == 0 &&
+		   r.form == FTI_FORM_POSIX && r.data_good && r.id == 3 &&
+		   r.content.nvars == 2,
+	   "a file that is computed");
+	fti_rankfile_close(&r);
+	o.layer = 0;
+	ok(fti_rankfile_open(&r, path, &o, &err) < 0 && err.kind == ERROR_USAGE,
+	   "no layers");
+	fti_rankfile_close(&r);
+	fti_metas_free(m);
+}
+
+/* --- No memory --- */
+
+static int
+use_all(void *arg, struct error *err)
+{
+	struct fti_metas *m = fti_metas_new(err);
+	const struct fti_rankfile_options o = {
+		.metas = m,
+		.layout = FTI_LAYOUTS,
+		.layer = FTI_DCP_LAST,
+	};
+	struct fti_rankfile r = { .own.fd = -1 };
+	int rc = m == NULL ? -1 : 0;
+
+	if (rc == 0)
+		rc = fti_rankfile_open(&r, arg, &o, err);
+	if (rc == 0)
+		rc = fti_rankfiles_check(&r, 1, true, NULL, err);
+	fti_rankfile_close(&r);
+	fti_metas_free(m);
+	return rc;
+}
+
+int
+main(void)
+{
+	test_places();
+	test_given();
+	test_copies();
+	scratch_dir(root, sizeof(root));
+	write_text(fmt("%s/L/E/l4_archive/Ckpt3-Rank0.fti", root), DATA);
+	write_text(fmt("%s/Meta/E/l4_archive/Ckpt_3/sector0-group0.fti", root),
+		   META);
+	ok(fails_well(use_all, NULL,
+		      fmt("%s/L/E/l4_archive/Ckpt3-Rank0.fti", root)),
+	   "each allocation fails");
+	test_golden();
+	return tap_done();
+}
