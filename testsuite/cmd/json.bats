@@ -218,6 +218,36 @@ says() {
 	json_check - <<<"$output" || failed "the schema is not followed"
 }
 
+@test "scr_fti restart and archive" {
+	local e=4d8ae264-3ea9-404f-ad30-ebfb97a8c05f
+
+	cp -R "$TESTSUITE/data/golden/fti/head-F/L4" j
+	chmod -R u+w j
+	answers 0 scr_fti archive --list j
+	says '.executions, .answer[]' $'null\nj/fti_archive: no archived checkpoint'
+	answers 0 scr_fti archive -n j
+	says '.dry_run, .bytes_written, (.files[] | .path, .action)' \
+		$'true\n0\nj/fti_archive/'"$e/Ckpt_4"$'\narchive'
+	answers 0 scr_fti archive --copy j
+	says '.dry_run, .bytes_written > 26000' $'false\ntrue'
+	answers 0 scr_fti archive --list j
+	says '.executions[0].fti_checkpoints[0] | .level, .checkpoint_id, .state' \
+		$'archive\n4\nwhole'
+	answers 1 scr_fti archive --id 9 j
+
+	rm -r "j/Global/$e"
+	answers 0 scr_fti restart --select 4 -n j
+	says '[.files[].action] | unique | join(" ")' put
+	answers 0 scr_fti restart --select 4 j
+	says '.files | length' 8
+	answers 0 scr_fti restart --undo j
+	answers 1 scr_fti restart --select 3 j
+	rm "j/fti_archive/$e/Ckpt_4/Global/$e/l4/Ckpt4-Rank1.fti"
+	answers 4 scr_fti restart --select 4 j
+	says .next "scr_fti scan --checksums --files j"
+	answers 2 scr_fti restart j
+}
+
 # The members of a dump are the fields as they are in the file.
 @test "scr_fti dump: the records of a file" {
 	local good=$TESTSUITE/data/golden/fti/bad-F/good.fti at
