@@ -42,6 +42,7 @@ int fti_run_dump(const struct fti_call *c);
 int fti_run_verify(const struct fti_call *c);
 int fti_run_scan(const struct fti_call *c);
 int fti_run_rebuild(const struct fti_call *c);
+int fti_run_protect(const struct fti_call *c);
 
 /* --- files.c --- */
 
