@@ -774,6 +774,7 @@ fails_at()
 	unshare -m true 2>/dev/null || skip "may not make a mount namespace"
 	mkdir small
 	for k in 1 2 3 4; do cp "$FTI/bad-F/good.fti" $k.fti; done
+	# shellcheck disable=SC2016 # for bash
 	try unshare -m --propagation private bash -c '
 		mount -t tmpfs -o size=16k none small || exit 9
 		head -c 12288 /dev/zero >small/filler
