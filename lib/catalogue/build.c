@@ -7,6 +7,7 @@
  * valid if a build is interrupted, and the build can be repeated.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@ struct build {
 	int64_t replaced; /* the dataset that replaced its files; 0 */
 	struct build_result *out;
 	struct catalogue_dir dir;
+	char subject[32]; /* "dataset 5" */
 	struct index *ix; /* before the build; NULL: not usable */
 	struct plan *plan;
 	struct rank2file old; /* before the build */
@@ -144,9 +146,9 @@ act_on(struct build *b, const struct deep_result *r, struct error *err)
 
 		deep_error(b->plan, f, &why);
 		if (!deep_is_located(f))
-			return error_as(err, &why, "%s: %s", b->dir.name,
+			return error_as(err, &why, "%s: %s", b->subject,
 					why.text);
-		work_say(&b->o->work, "%s: %s", b->dir.name, why.text);
+		work_say(&b->o->work, "%s: %s", b->subject, why.text);
 	}
 	for (size_t i = 0; i < r->nfindings && rc == 0; i++) {
 		const struct deep_finding *f = &r->findings[i];
@@ -178,13 +180,13 @@ report_unproved(const struct build *b)
 			&b->o->work,
 			"%s: no redundancy and no recorded checksums: contents "
 			"not verified",
-			b->dir.name);
+			b->subject);
 	else if (skipped > 0)
 		work_say(
 			&b->o->work,
 			"%s: %zu of %zu redundancy %s lost files: contents not "
 			"compared",
-			b->dir.name, skipped, sets,
+			b->subject, skipped, sets,
 			sets == 1 ? "set has" : "sets have");
 }
 
@@ -288,14 +290,14 @@ report_desc(const struct build *b)
 		work_say(&b->o->work,
 			 "%s: no descriptor found: identified as %s %s, by "
 			 "the log and the names of its files",
-			 b->dir.name, v->is_ckpt ? "checkpoint" : "output",
+			 b->subject, v->is_ckpt ? "checkpoint" : "output",
 			 str_printable(shown, sizeof(shown), v->name));
 	if (v->files >= 0 && (v->files != (int64_t)b->plan->nfiles ||
 			      v->bytes != b->plan->bytes))
 		work_say(&b->o->work,
 			 "%s: its descriptor says %" PRId64 " files of %" PRIu64
 			 " bytes, its filemaps %zu files of %" PRIu64 " bytes",
-			 b->dir.name, v->files, v->bytes, b->plan->nfiles,
+			 b->subject, v->files, v->bytes, b->plan->nfiles,
 			 b->plan->bytes);
 }
 
@@ -363,7 +365,7 @@ build_plan(struct build *b, struct error *err)
 	if (p->nranks <= 0)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: its number of ranks is not recorded",
-				 b->dir.name);
+				 b->subject);
 	if (p->verdict == SET_LOST) {
 		plan_error(p, err);
 		if (!catalogue_data_whole(p))
@@ -371,7 +373,7 @@ build_plan(struct build *b, struct error *err)
 		work_say(&b->o->work,
 			 "%s: all files are present, but their redundancy is "
 			 "lost: %s",
-			 b->dir.name, err != NULL ? err->text : "");
+			 b->subject, err != NULL ? err->text : "");
 		error_clear(err);
 	}
 	if (describe(b, err) < 0)
@@ -452,7 +454,7 @@ build_flushed(struct build *b, struct error *err)
 	}
 	if (catalogue_files_whole(&b->old, &files, &b->desc.view, complete != 1,
 				  err) < 0) {
-		error_wrap(err, "%s", b->dir.name);
+		error_wrap(err, "%s", b->subject);
 		goto out;
 	}
 	rc = 0;
@@ -514,6 +516,7 @@ catalogue_build(struct catalogue *c, int64_t id,
 	int rc = -1;
 
 	memset(out, 0, sizeof(*out));
+	snprintf(b.subject, sizeof(b.subject), "dataset %" PRId64, id);
 	out->status = STATUS_OK;
 	out->dry_run = o->work.dry_run;
 	c->building = id;

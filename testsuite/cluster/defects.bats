@@ -151,13 +151,13 @@ flip()
 	flip node3 4
 	run post
 	assert_status 0
-	assert_output_has "scr.dataset.1: no redundancy and no recorded checksums: contents not verified"
+	assert_output_has "dataset 1: no redundancy and no recorded checksums: contents not verified"
 	bed_lay xor_8n4
 	flip node3 4
 	bed_kill node2
 	run post
 	assert_status 0
-	assert_output_has "scr.dataset.1: 2 of 2 redundancy sets have lost files: contents not compared"
+	assert_output_has "dataset 1: 2 of 2 redundancy sets have lost files: contents not compared"
 }
 
 @test "D7: bytes that changed on the prefix after they were copied are found" {

@@ -319,6 +319,18 @@ agree() {
 	diff -r before nodes
 }
 
+@test "contents that nothing verifies: the line names the dataset, as others do" {
+	checkpoints 6
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	assert_stderr_one_line "scr_postrun: dataset 6: no redundancy and no recorded checksums: contents not verified"
+	protected XOR 7
+	rm nodes/node0/cache/genuser/scr.1000/scr.dataset.7/rank_1.ckpt
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	assert_stderr_has "scr_postrun: dataset 7: 1 of 1 redundancy set has lost files: contents not compared"
+}
+
 @test "files with recorded checksums are not read again to be compared" {
 	local crc
 
