@@ -48,6 +48,7 @@ flush(struct inspect *in, const struct buf *reasons, struct error *err)
 {
 	int rc = buf_check(&in->out, err);
 
+	in->apart = in->apart || in->out.len > 0;
 	if (in->out.len > 0)
 		fwrite(in->out.data, 1, in->out.len, stdout);
 	buf_clear(&in->out);
@@ -55,8 +56,27 @@ flush(struct inspect *in, const struct buf *reasons, struct error *err)
 		rc = buf_check(reasons, err);
 		if (reasons->len > 0)
 			printf("\n%s", reasons->data);
+		in->apart = in->apart && reasons->len == 0;
 	}
 	return rc;
+}
+
+/* A dataset was shown. */
+static void
+note_shown(struct inspect *in, const struct condition *h)
+{
+	in->status = error_worse_status(in->status, h->status);
+	report_next_for_all(h, &in->last);
+}
+
+/* Print the steps that are for several datasets, once. */
+static void
+print_last(struct inspect *in)
+{
+	if (in->last.len > 0 && !app_json() && !lists(in) &&
+	    !inspect_on_stdout(in))
+		printf("%s%s", in->apart ? "\n" : "", in->last.data);
+	buf_free(&in->last);
 }
 
 /* --- Metadata files --- */
@@ -108,7 +128,7 @@ show_one(struct inspect *in, struct overview *s, const struct overview_entry *e,
 		rc = condition_check_containers(s, &in->look, &h, err);
 	if (rc == 0)
 		condition_next_remade(s, &h);
-	in->status = error_worse_status(in->status, h.status);
+	note_shown(in, &h);
 	if (rc == 0 && app_json())
 		json_push(list, condition_json(&h, true, in->choice.all_files));
 	else if (rc == 0 && !inspect_on_stdout(in))
@@ -170,7 +190,7 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 	report_overview_start(&t);
 	for (size_t i = 0; rc == 0 && i < s->count; i++) {
 		rc = condition_check(s, &s->entries[i], &in->look, &h, err);
-		in->status = error_worse_status(in->status, h.status);
+		note_shown(in, &h);
 		if (rc == 0 && app_json())
 			json_push(list, condition_json(&h, false, false));
 		else if (rc == 0 && !alone)
@@ -267,7 +287,7 @@ show_group(struct inspect *in, const struct locate_group *g, bool detail,
 	struct condition h;
 	int rc = condition_check_group(g, in->prefix, &in->look, &h, err);
 
-	in->status = error_worse_status(in->status, h.status);
+	note_shown(in, &h);
 	/* Without a plan there are no details. */
 	if (h.plan == NULL)
 		detail = false;
@@ -492,6 +512,7 @@ run(struct inspect *in, char **args)
 		in->groups = json_new_array();
 	}
 	show_arguments(in, args);
+	print_last(in);
 	app_work_end(&in->look.work);
 	if (app_json())
 		in->status = error_worse_status(in->status, print_json(in));

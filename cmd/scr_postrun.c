@@ -14,12 +14,13 @@
 #include "conf.h"
 #include "dir.h"
 #include "error.h"
+#include "find/overview.h"
 #include "hostlist.h"
 #include "json.h"
 #include "meta/dataset_dir.h"
-#include "meta/index.h"
 #include "opt.h"
 #include "path.h"
+#include "report/condition.h"
 #include "report/hint.h"
 #include "report/scavenged.h"
 #include "scavenge/scavenge.h"
@@ -249,19 +250,41 @@ has_dir(struct catalogue *c, int64_t id)
 	return scr >= 0 && dir_stat(scr, name, &st, 0) == 0;
 }
 
-/* The command for a dataset that is lost in the caches; NULL: nothing of it is
- * on the prefix.  A report would name this command again. */
-static const char *
-after_loss(const struct scavenge *s, const struct salvage_dataset *d)
+/* What a report names for dataset `id`, if the caches have no more of it. */
+static void
+next_on_prefix(const struct scavenge *s, int64_t id, char *to, size_t size)
 {
-	struct index_entry e;
+	struct catalogue_options look = *s->o->catalogue;
+	struct overview all;
+	struct condition h;
 
-	if (s->index != NULL && index_find_id(s->index, d->id, &e, NULL) == 0)
-		return e.complete == 1 ? "scr_inspect" : "scr_index --drop";
-	if (!has_dir(s->prefix, d->id))
-		return NULL;
-	/* With the rest of the caches, it may be rebuilt. */
-	return s->o->only == d->id ? "scr_index --delete" : "scr_postrun --id";
+	look.work.log = NULL; /* the scavenge has reported */
+	if (overview_init(&all, s->job->prefix, NULL) == 0) {
+		look.index = all.index;
+		all.searched = true;
+		for (size_t i = 0; i < all.count; i++) {
+			if (all.entries[i].id != id)
+				continue;
+			condition_check(&all, &all.entries[i], &look, &h, NULL);
+			snprintf(to, size, "%s", h.next);
+			condition_fini(&h);
+		}
+	}
+	overview_fini(&all);
+}
+
+/* The command for a dataset that is lost in the caches; "": nothing of it is on
+ * the prefix.  A rest in the caches may complete it. */
+static void
+after_loss(const struct scavenge *s, const struct salvage_dataset *d, char *to,
+	   size_t size)
+{
+	if (!has_dir(s->prefix, d->id) && !d->claimed)
+		return;
+	if (d->nranks > 0 && s->o->only != d->id)
+		report_next("scr_postrun --id", s->prefix, d->id, to, size);
+	else
+		next_on_prefix(s, d->id, to, size);
 }
 
 /* Find the command to run after a loss; "": there is none.  If nothing of the
@@ -270,18 +293,12 @@ static void
 find_next(const struct scavenge *s, const struct settings *set, int status,
 	  char *to, size_t size)
 {
-	const char *command = NULL;
-
 	to[0] = '\0';
 	if (set->plan || (status != STATUS_LOST && status != STATUS_DAMAGED))
 		return;
-	for (size_t i = s->plan.count; i-- > 0 && to[0] == '\0';) {
-		const struct salvage_dataset *d = &s->plan.datasets[i];
-
-		command = is_lost(d) ? after_loss(s, d) : NULL;
-		if (command != NULL)
-			report_next(command, s->prefix, d->id, to, size);
-	}
+	for (size_t i = s->plan.count; i-- > 0 && to[0] == '\0';)
+		if (is_lost(&s->plan.datasets[i]))
+			after_loss(s, &s->plan.datasets[i], to, size);
 	if (to[0] == '\0' && catalogue_restart_point(s->prefix) > 0)
 		report_command("scr_index", s->job->prefix, NULL, to, size);
 }

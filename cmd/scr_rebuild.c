@@ -331,6 +331,12 @@ find_next(const struct settings *s, const struct subject *t,
 	  char next[static ERROR_TEXT_MAX])
 {
 	const char *command = NULL;
+	const struct next_dirs at = {
+		.dirs = t->dirs,
+		.ndirs = t->ndirs,
+		.prefix = s->prefix,
+		.obstacle = n.obstacle,
+	};
 
 	next[0] = '\0';
 	/* What was found, what stopped a rebuild, as a full disk, or what
@@ -349,8 +355,7 @@ find_next(const struct settings *s, const struct subject *t,
 	if (n.status == STATUS_USAGE || (s->dry_run && n.status == STATUS_OK))
 		return;
 	if (t->kind == SUBJECT_CACHES && n.status != STATUS_OK) {
-		report_next_dirs(command, t->dirs, t->ndirs, n.obstacle, next,
-				 ERROR_TEXT_MAX);
+		report_next_dirs(command, &at, next, ERROR_TEXT_MAX);
 	} else if (c != NULL &&
 		   (n.status == STATUS_LOST || why == ERROR_ABSENT)) {
 		report_next(command, c, t->id, next, ERROR_TEXT_MAX);

@@ -41,6 +41,8 @@ struct inspect {
 	struct locate_caches caches;
 	struct json *files, *prefixes, *groups; /* with --json */
 	struct buf out;
+	struct buf last; /* next steps that are for several datasets */
+	bool apart;	 /* a blank line comes before them */
 };
 
 /* Is a picture asked for? */

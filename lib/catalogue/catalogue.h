@@ -468,6 +468,9 @@ const char *catalogue_word(struct catalogue *c, const struct index *ix,
 const char *catalogue_word_now(struct catalogue *c, int64_t id,
 			       char to[static WORD_ID_SIZE]);
 
+/* Does flush.scr say that dataset `id` is in the caches of the job's nodes? */
+bool catalogue_in_cache(struct catalogue *c, int64_t id);
+
 /* If the index lacks dataset `id`, but lists a newer one of its name, return
  * that one; else 0.  An index has one dataset of a name. */
 int64_t catalogue_namesake(struct catalogue *c, const struct index *ix,

@@ -131,6 +131,21 @@ from_flush(struct catalogue *c, int64_t id, struct catalogue_desc *out,
 	return rc < 0 ? error_wrap(err, "%s", FLUSH_FILE) : 0;
 }
 
+bool
+catalogue_in_cache(struct catalogue *c, int64_t id)
+{
+	struct kvtree *tree =
+		c->scr_fd < 0 ? NULL
+			      : kvtree_read_beneath(c->scr_fd, FLUSH_FILE, NULL,
+						    NULL);
+	struct flush_entry e;
+	const bool cached = tree != NULL &&
+			    flush_find(tree, id, &e, NULL) == 0 && e.in_cache;
+
+	kvtree_free(tree);
+	return cached;
+}
+
 struct copied_search {
 	int64_t id;
 	struct catalogue_desc *out;

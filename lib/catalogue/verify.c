@@ -128,9 +128,13 @@ report_listed(struct verify *v, const struct catalogue_file *f)
 	if (f->state == FILE_PRESENT && f->unreadable)
 		verify_report(v, STATUS_FAILED, "%s: unknown",
 			      catalogue_file_problem(f, text, sizeof(text)));
-	else if (f->state != FILE_PRESENT &&
-		 !(f->state == FILE_MISSING && f->nsegs == 0 &&
-		   verify_is_astray(v, f->path, &attr)))
+	else if (f->state == FILE_WRONG_CRC && f->nsegs == 0 &&
+		 v->out->obstacle[0] == '\0')
+		snprintf(v->out->obstacle, sizeof(v->out->obstacle), "%s/%s",
+			 catalogue_path(v->c), f->path);
+	if (f->state != FILE_PRESENT &&
+	    !(f->state == FILE_MISSING && f->nsegs == 0 &&
+	      verify_is_astray(v, f->path, &attr)))
 		verify_report(v, STATUS_LOST, "%s: lost",
 			      catalogue_file_problem(f, text, sizeof(text)));
 }

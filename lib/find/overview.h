@@ -48,6 +48,7 @@ struct overview {
 	struct halt halt; /* valid if has_halt */
 	bool has_halt;
 	int64_t newest[2]; /* index_newest() */
+	bool searched;	   /* set by the caller: see struct next_case */
 	int64_t nodes;	   /* nodes of the last run; -1: unknown */
 	struct buf notes;  /* messages about files that could not be read, one
 			     per line */

@@ -33,7 +33,7 @@ struct condition {
 	bool absent;
 	bool packed; /* whole or not, its files are in containers: no job can
 			fetch it (fetchable.h) */
-	/* the command that repairs all damage: see report_build(); NULL: none
+	/* the command that repairs all damage: see report_mend(); NULL: none
 	 * does */
 	const char *mend;
 	int64_t namesake;  /* catalogue_namesake(), of a whole dataset; or 0 */
@@ -45,6 +45,7 @@ struct condition {
 	struct containers *containers; /* NULL: not packed, or not checked */
 	char why[ERROR_TEXT_MAX];      /* one sentence if status is not OK */
 	char next[ERROR_TEXT_MAX];     /* the command to run next, or "" */
+	bool next_for_all; /* it searches the caches for all datasets */
 };
 
 /*

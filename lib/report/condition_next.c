@@ -12,6 +12,7 @@
 #include "report/hint.h"
 #include "report/plan_text.h"
 #include "rescue/plan.h"
+#include "str.h"
 
 /* Is the dataset in the caches of a job, and a newer one in the index? */
 static bool
@@ -26,13 +27,23 @@ is_superseded(const struct overview *s, const struct condition *h)
 /* Does a scavenge look for the files?  Nothing is deleted while they are not
  * even known: nodes may come back. */
 static bool
-is_elsewhere(const struct condition *h)
+is_elsewhere(const struct overview *s, const struct condition *h)
 {
 	const struct overview_entry *e = h->entry;
 
-	return (h->absent && (e->in_cache || e->flushing)) ||
-	       (h->status == STATUS_LOST && !e->indexed && h->plan != NULL &&
-		h->plan->maps_lost > 0);
+	return !s->searched && ((h->absent && (e->in_cache || e->flushing)) ||
+				(h->status == STATUS_LOST && !e->indexed &&
+				 h->plan != NULL && h->plan->maps_lost > 0));
+}
+
+/* Note whether the step is for other datasets, too. */
+static void
+note_scavenge(struct condition *h)
+{
+	char all[sizeof(h->next)];
+
+	report_scavenge(h->prefix, NULL, all, sizeof(all));
+	h->next_for_all = str_eq(h->next, all);
 }
 
 void
@@ -53,9 +64,10 @@ condition_next(const struct overview *s, struct condition *h)
 		.packed = h->packed || h->containers != NULL,
 		.mend = h->mend,
 		.undecided = deep_undecided(&h->deep),
+		.searched = s->searched,
 		.was = h->verify.was,
 		.is = h->verify.is,
-		.obstacle = obstacle,
+		.obstacle = h->plan != NULL ? obstacle : h->verify.obstacle,
 		.newest = { s->newest[0], s->newest[1] },
 	};
 
@@ -74,12 +86,12 @@ condition_next(const struct overview *s, struct condition *h)
 	/* Of an index that cannot be read, the dataset may have an entry. */
 	if ((h->status == STATUS_OK && s->unread) || is_superseded(s, h))
 		return;
-	if (is_elsewhere(h))
-		report_command("scr_postrun", h->prefix, NULL, h->next,
-			       sizeof(h->next));
+	if (is_elsewhere(s, h))
+		report_scavenge(h->prefix, NULL, h->next, sizeof(h->next));
 	else
 		report_next_step(s->catalogue, s->index, h->id, &n, h->next,
 				 sizeof(h->next));
+	note_scavenge(h);
 }
 
 void
@@ -87,9 +99,17 @@ condition_next_group(struct condition *h, const struct catalogue_options *o)
 {
 	const char *command = NULL;
 	char obstacle[RENAMED_MAX] = "";
+	const struct next_dirs at = {
+		.dirs = h->group->dirs,
+		.ndirs = h->group->ndirs,
+		.prefix = h->prefix,
+		.obstacle = obstacle,
+	};
 
 	h->next[0] = '\0';
-	if (h->status == STATUS_OK)
+	if (h->status == STATUS_OK ||
+	    (h->status == STATUS_FAILED && h->plan != NULL &&
+	     report_chmod(h->plan, h->next, sizeof(h->next))[0] != '\0'))
 		return;
 	if (h->plan != NULL)
 		plan_obstacle(h->plan, obstacle, sizeof(obstacle));
@@ -99,13 +119,8 @@ condition_next_group(struct condition *h, const struct catalogue_options *o)
 	else if (h->mend != NULL)
 		command = report_check(REPORT_CHECK_REBUILD, o->deep,
 				       o->checksums);
-	/* What is not here may be on other nodes. */
-	if (command == NULL)
-		report_command("scr_postrun", h->prefix, NULL, h->next,
-			       sizeof(h->next));
-	else
-		report_next_dirs(command, h->group->dirs, h->group->ndirs,
-				 obstacle, h->next, sizeof(h->next));
+	report_next_dirs(command, &at, h->next, sizeof(h->next));
+	note_scavenge(h);
 }
 
 void

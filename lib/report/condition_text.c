@@ -200,8 +200,19 @@ is_fit(const struct condition *h)
 static void
 put_next(const struct condition *h, struct buf *out)
 {
-	if (h->next[0] != '\0')
+	if (h->next[0] != '\0' && !h->next_for_all)
 		buf_printf(out, "  next:       %s\n", h->next);
+}
+
+void
+report_next_for_all(const struct condition *h, struct buf *out)
+{
+	char line[sizeof(h->next) + 32];
+
+	snprintf(line, sizeof(line), "  next:       %s\n", h->next);
+	if (h->next_for_all &&
+	    (out->len == 0 || strstr(out->data, line) == NULL))
+		buf_add_str(out, line);
 }
 
 void

@@ -25,8 +25,13 @@ char *report_overview_words(char to[static COLUMNS_WORDS]);
 void report_overview_start(struct table *t);
 void report_overview_row(struct table *t, const struct condition *h);
 
-/* Why a dataset is not whole: one line for each reason, or none. */
+/* Why a dataset is not whole, and the next step: one line for each reason, or
+ * none. */
 void report_reasons(const struct condition *h, struct buf *out);
+
+/* Add the next step if it is for all datasets, unless `out` has it.  The other
+ * functions leave it out: it comes once, and last. */
+void report_next_for_all(const struct condition *h, struct buf *out);
 
 struct report_choice {
 	bool map, all_files;

@@ -221,22 +221,31 @@ out:
 }
 
 char *
-report_next_dirs(const char *command, const char *const *dirs, size_t ndirs,
-		 const char *obstacle, char *to, size_t size)
+report_scavenge(const char *prefix, const char *obstacle, char *to, size_t size)
+{
+	const size_t len = clear_way(obstacle, to, size);
+
+	report_command("scr_postrun", prefix, NULL, to + len, size - len);
+	return to;
+}
+
+char *
+report_next_dirs(const char *command, const struct next_dirs *d, char *to,
+		 size_t size)
 {
 	char *word = mem_alloc(QUOTED_MAX, 1);
-	size_t len = clear_way(obstacle, to, size), n = 0;
+	size_t len = clear_way(d->obstacle, to, size);
 
-	report_command(command, NULL, NULL, to + len, size - len);
+	if (command != NULL)
+		report_command(command, NULL, NULL, to + len, size - len);
 	len += strlen(to + len);
-	for (size_t i = 0; i < ndirs && word != NULL && len < size; i++) {
-		n = (size_t)snprintf(to + len, size - len, " %s",
-				     quote(dirs[i], word));
-		len += n;
-	}
-	/* Those of many nodes do not fit: a scavenge finds them. */
-	if (word == NULL || len >= size)
-		report_command("scr_postrun", NULL, NULL, to, size);
+	for (size_t i = 0; i < d->ndirs && word != NULL && len < size; i++)
+		len += (size_t)snprintf(to + len, size - len, " %s",
+					quote(d->dirs[i], word));
+	/* What is not here may be on other nodes.  Directories of many nodes do
+	 * not fit. */
+	if (command == NULL || word == NULL || len >= size)
+		report_scavenge(d->prefix, NULL, to, size);
 	mem_free(word);
 	return to;
 }
@@ -297,6 +306,10 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 		command = n->packed		  ? "scr_container unpack"
 			  : index_entry_valid(&e) ? NULL
 						  : "scr_index --build";
+	else if (n->status == STATUS_LOST && !n->searched &&
+		 catalogue_in_cache(c, id))
+		return report_scavenge(catalogue_path(c), n->obstacle, to,
+				       size);
 	else if (n->status == STATUS_LOST ||
 		 (n->status == STATUS_DAMAGED && command == NULL))
 		command = give_up(ix, &e, indexed, n, &id);
@@ -310,7 +323,8 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	if (!indexed && catalogue_namesake(c, ix, id) > 0)
 		command = yield(command, n);
 	if (command != NULL) {
-		len = clear_way(n->obstacle, to, size);
+		if (n->status != STATUS_LOST)
+			len = clear_way(n->obstacle, to, size);
 		command_for(c, ix, command, id, to + len, size - len);
 	}
 	return to;

@@ -55,6 +55,9 @@ struct next_case {
 	/* data and redundancy differ, and it is unknown which is wrong:
 	 * another checkpoint becomes the current one, but it is kept */
 	bool undecided;
+	/* a scavenge has searched the caches of all nodes: what is lost is not
+	 * there */
+	bool searched;
 	/* a directory below the prefix that was renamed: its old name and the
 	 * new one; NULL or "": none */
 	const char *was, *is;
@@ -62,17 +65,31 @@ struct next_case {
 	int64_t newest[2];    /* of index_newest() */
 };
 
-/* The same for a dataset in caches, which `dirs` name. */
-char *report_next_dirs(const char *command, const char *const *dirs,
-		       size_t ndirs, const char *obstacle, char *to,
+/* The command that searches the caches of all nodes; of plan_obstacle():
+ * `obstacle`, or NULL. */
+char *report_scavenge(const char *prefix, const char *obstacle, char *to,
+		      size_t size);
+
+/* A dataset in caches. */
+struct next_dirs {
+	const char *const *dirs;
+	size_t ndirs;
+	const char *prefix;   /* for a scavenge; NULL: the default one */
+	const char *obstacle; /* of plan_obstacle(); NULL or "": none */
+};
+
+/* The command of report_command() for these directories.  If it is NULL, or
+ * they are too many: a scavenge. */
+char *report_next_dirs(const char *command, const struct next_dirs *d, char *to,
 		       size_t size);
 
 /*
  * Write the one command to run next for dataset `id` that is not whole, or not
  * in the index: repair it; if it is lost, restart from the newest other
- * checkpoint, drop it from the index, delete it; look again if it is unknown.
- * A dataset is not added to the index in place of a newer one of its name.  ""
- * if there is nothing to do.  `ix`: NULL if there is no index.  Returns `to`.
+ * checkpoint, drop it from the index, delete it, but search the caches before;
+ * look again if it is unknown.  A dataset is not added to the index in place of
+ * a newer one of its name.  "" if there is nothing to do.  `ix`: NULL if there
+ * is no index.  Returns `to`.
  */
 char *report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 		       const struct next_case *n, char *to, size_t size);

@@ -398,8 +398,10 @@ size_t plan_container_spare(const struct plan *p, bool rebuilt,
 bool plan_map_flaw(const struct plan *p, char *to, size_t size,
 		   bool *incomplete);
 
-/* Write the path of a directory that stands in the place of a file to be
- * rebuilt, which fails until it is moved away; "" and false: there is none. */
+/* Write the path of what is to be moved away before the next step, which would
+ * fail, or keep it: a directory in the place of a file to be rebuilt; or a lost
+ * file of the right size and wrong content, which a scavenge does not replace.
+ * "" and false: there is none. */
 bool plan_obstacle(const struct plan *p, char *to, size_t size);
 
 /* plan_file_provable() for all files. */

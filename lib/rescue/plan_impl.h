@@ -15,7 +15,7 @@
  *   plan_renew.c   the same from filemaps, if headers are lost
  *   plan_solve.c   losses of a set -> solution, verdict
  *   plan_sample.c  what a set that lacks nothing tolerates
- *   plan_obstacle.c directories in the way of a rebuild
+ *   plan_obstacle.c what is in the way of a repair
  *   plan.c         sequence of these steps, totals, states
  *   plan_error.c   the same in words
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_obstacle.c - what a rebuild cannot replace: a file that it writes takes
- * the place of anything but a directory.
+ * plan_obstacle.c - what is in the way of a repair.  A file that a rebuild
+ * writes takes the place of anything but a directory.  A scavenge takes files
+ * of the right size for whole.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,6 +38,10 @@ plan_obstacle(const struct plan *p, char *to, size_t size)
 		const struct plan_file *f = &p->files[i];
 		const struct place *at = &p->places[f->place];
 
+		if (f->fate == FATE_LOST && f->state == FILE_WRONG_CRC &&
+		    !f->packed &&
+		    snprintf(to, size, "%s/%s", at->root, f->path) < (int)size)
+			return true;
 		if (f->fate == FATE_REBUILD && f->state == FILE_WRONG_TYPE &&
 		    is_directory(at->root, at->root_fd, f->path, to, size))
 			return true;

@@ -596,3 +596,116 @@ cached() {
 		diff -r "right.2/ckpt.2" "$P/ckpt.2"
 	done
 }
+
+# saved ID...: checkpoints of the job's one node, in its cache and on the prefix.
+saved() {
+	local id
+
+	export SCR_JOB_ID=1000 SCR_REMOTE=local SCR_CACHE_BASE=local/cache \
+		SCR_CNTL_BASE=local/cntl
+	SCR_NODELIST=$(uname -n)
+	export SCR_NODELIST
+	rm -rf local nodes "$P" right.*
+	ln -s nodes/node0 local
+	for id; do
+		"$GEN/gen_dataset" -q -p "$P" -n 2 -m 1 --layout cache \
+			--nodes-dir nodes -t SINGLE -s 1000 --lose "" -i "$id" \
+			--time $((1700000000 + 1000 * id)) --name "ckpt.$id" \
+			--seed "$id" --recorded-prefix "$P"
+		scr_postrun -q -p "$P" --id "$id"
+		scr_index -q -p "$P" --checksums --build "$id"
+		mkdir "right.$id"
+		cp -a "$P/ckpt.$id" "right.$id"
+	done
+}
+
+@test "lost on the prefix, perhaps still in the caches: a scavenge before --delete" {
+	local command state
+
+	for state in indexed dropped listed; do
+		for command in "scr_inspect" "scr_index --verify" \
+			"scr_index --build" "scr_rebuild"; do
+			[[ $state == indexed || $command == scr_inspect ]] ||
+				continue
+			saved 1 2
+			[[ $state != dropped ]] || scr_index -q -p "$P" --drop 2
+			[[ $state != listed ]] || rm "$P"/.scr/*.2/*map*
+			rm "$P/ckpt.2/rank_1.ckpt"
+			# shellcheck disable=SC2086 # several words
+			chase ${command%% *} -p "$P" ${command#"${command%% *}"} 2
+			[[ ${taken[*]: -1} == "scr_postrun -p $P" ]] ||
+				failed "$state, $command: ${taken[*]}"
+			restarts_from ckpt.2
+			whole 2
+		done
+	done
+	# A scavenge does not replace a file of the right size.
+	for state in indexed listed; do
+		for command in "scr_inspect" "scr_index --verify"; do
+			saved 1 2
+			[[ $state != listed ]] || rm "$P"/.scr/*.2/*map*
+			printf '\377' | dd of="$P/ckpt.2/rank_1.ckpt" bs=1 \
+				seek=100 conv=notrunc status=none
+			# shellcheck disable=SC2086 # several words
+			chase $command --checksums -p "$P" 2
+			[[ ${taken[*]} == "mv $P/ckpt.2/rank_1.ckpt "*" && scr_postrun -p $P" ]] ||
+				failed "$state, $command: ${taken[*]}"
+			rm "$P"/ckpt.2/*.old
+			whole 2
+		done
+	done
+}
+
+@test "lost on the prefix and in the caches: given up, step by step" {
+	local k
+
+	saved 1 2
+	rm "$P/ckpt.2/rank_1.ckpt"
+	rm -r nodes/node0/cache/genuser/scr.1000/scr.dataset.2
+	chase scr_inspect -p "$P" 2
+	[[ ${taken[*]} == "scr_postrun -p $P scr_index -p $P --"* ]] ||
+		failed "${taken[*]}"
+	restarts_from ckpt.1
+	for ((k = 0; k < 3; k++)); do
+		[[ -e $P/.scr/scr.dataset.2 ]] || break
+		chase scr_inspect -p "$P" 2
+		[[ ${taken[*]} == "scr_postrun -p $P scr_index -p $P --d"* ]] ||
+			failed "${taken[*]}"
+	done
+	[[ ! -e $P/.scr/scr.dataset.2 && ! -e $P/ckpt.2 ]]
+	restarts_from ckpt.1
+	# What was moved by hand is not given up.
+	saved 1 2
+	mv "$P/ckpt.2" "$P/old.2"
+	rm -r nodes/node0/cache/genuser/scr.1000/scr.dataset.2
+	chase scr_postrun -p "$P"
+	[[ ${taken[*]} == "mv $P/old.2 $P/ckpt.2" ]] || failed "${taken[*]}"
+	whole 2
+}
+
+@test "several datasets in the caches alone: one scavenge, named last" {
+	local look
+
+	cached XOR 1 1
+	cached XOR 2 1
+	cached XOR 3 1
+	scr_index -q -p "$P" --build 1 2>/dev/null || true
+	for look in "" "1 2 3"; do
+		# shellcheck disable=SC2086 # several words
+		try scr_inspect -p "$P" $look
+		[[ $(next_line) == "scr_postrun -p $P" ]] || failed "$look"
+		[[ ${lines[*]: -1} == "  next:       scr_postrun -p $P" ]] ||
+			failed "$look: not last"
+	done
+	try scr_inspect -p "$P" --json
+	[[ $(jq '[.prefixes[0].datasets[].next] | unique | length' \
+		<<<"$output") == 1 ]]
+	# In the caches, too much is lost of both.
+	rm -r nodes
+	cached XOR 1 1,2
+	cached XOR 2 1,2
+	try scr_inspect nodes
+	[[ $(next_line) == scr_postrun ]]
+	try scr_inspect -d 1 -d 2 nodes
+	[[ $(next_line) == scr_postrun ]]
+}
