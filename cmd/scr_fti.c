@@ -18,6 +18,11 @@ static const struct fti_verb verbs[] = {
 	  "print the structure of files: blocks and containers", fti_run_dump },
 	{ "verify", "[OPTION]... FILE...",
 	  "compare files with their checksums and sizes", fti_run_verify },
+	{ "extract", "[OPTION]... FILE", "write variables of a file",
+	  fti_run_extract },
+	{ "diff", "[OPTION]... FILE FILE",
+	  "report the variables and bytes in which two files differ",
+	  fti_run_diff },
 	{ "repair", "[OPTION]... FILE...",
 	  "compute the checksums of intact files again, so that FTI accepts "
 	  "them",
@@ -30,6 +35,9 @@ static const struct fti_verb verbs[] = {
 	  fti_run_convert },
 	{ "pack", "--to LAYOUT --id N -o OUT [OPTION]... ID=FILE...",
 	  "write a checkpoint file from raw variables", fti_run_pack },
+	{ "rebuild", "[OPTION]... [DIR]",
+	  "rebuild missing and damaged files of levels 2 and 3",
+	  fti_run_rebuild },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 

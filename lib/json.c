@@ -313,6 +313,12 @@ json_push_str(struct json *arr, const char *value)
 	add_str(arr, NULL, value);
 }
 
+void
+json_push_u64(struct json *arr, uint64_t value)
+{
+	json_set_u64(arr, NULL, value);
+}
+
 /* --- Printing --- */
 
 /* The bytes of the string at the start of `text`, with its quotes. */

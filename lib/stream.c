@@ -77,3 +77,22 @@ stream_write(int fd, const void *data, size_t len, bool (*stop)(void))
 	} while (n < 0 && (errno == EINTR || errno == EAGAIN));
 	return n;
 }
+
+int
+stream_put(int fd, const void *data, size_t len, bool (*stop)(void),
+	   struct error *err)
+{
+	while (len > 0) {
+		ssize_t n = stream_write(fd, data, len, stop);
+
+		if (n < 0 && errno == EPIPE)
+			return 1;
+		if (n < 0 && errno == EINTR)
+			return error_sys(err, "stopped");
+		if (n < 0)
+			return error_sys(err, "cannot write the file's bytes");
+		data = (const char *)data + n;
+		len -= (size_t)n;
+	}
+	return 0;
+}

@@ -28,4 +28,8 @@ int stream_open(const char *path, struct error *err);
 ssize_t stream_read(int fd, void *to, size_t room, bool (*stop)(void));
 ssize_t stream_write(int fd, const void *data, size_t len, bool (*stop)(void));
 
+/* Write all bytes.  1: the reader of a pipe has closed it. */
+int stream_put(int fd, const void *data, size_t len, bool (*stop)(void),
+	       struct error *err);
+
 #endif /* STREAM_H */

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * files.c - the files that a command line of scr_fti names, and the verbs that
- * look at them: list, dump, verify.
+ * files.c - the verbs of scr_fti that look at files: list, dump, verify.
  */
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "buf.h"
 #include "error.h"
 #include "fti.h"
-#include "fti/file.h"
+#include "input.h"
 #include "json.h"
 #include "mem.h"
 #include "report/fti.h"
@@ -18,82 +16,28 @@
 #include "str.h"
 #include "style.h"
 
-/* --- Files --- */
-
-static int
-open_one(struct fti_files *s, const char *path, enum fti_layout layout,
-	 struct error *err)
-{
-	struct fti_checked *c = &s->checked[s->count];
-	struct fti_source *from = &s->sources[s->count];
-
-	if (fti_source_open(from, AT_FDCWD, path, err) < 0)
-		return -1;
-	c->source = from;
-	c->file = fti_file_read(from, layout, err);
-	if (c->file == NULL) {
-		fti_source_close(from);
-		return -1;
-	}
-	s->count++;
-	return 0;
-}
-
-int
-fti_files_open(struct fti_files *s, char **paths, size_t count,
-	       const char *letter, const struct work *w, struct error *err)
-{
-	enum fti_layout layout = FTI_LAYOUTS;
-
-	*s = (struct fti_files){ .status = STATUS_OK };
-	if (letter != NULL && fti_layout_parse(letter, &layout, err) < 0)
-		return -1;
-	s->sources = mem_calloc(count + 1, sizeof(*s->sources));
-	s->checked = mem_calloc(count + 1, sizeof(*s->checked));
-	if (s->sources == NULL || s->checked == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < count; i++)
-		if (open_one(s, paths[i], layout, err) < 0)
-			s->status = app_report(s->status, err);
-	return fti_check(s->checked, s->count, true, w, err);
-}
-
-void
-fti_files_close(struct fti_files *s)
-{
-	for (size_t i = 0; s->checked != NULL && i < s->count; i++) {
-		fti_checked_fini(&s->checked[i]);
-		fti_file_free(s->checked[i].file);
-		fti_source_close(&s->sources[i]);
-	}
-	mem_free(s->sources);
-	mem_free(s->checked);
-}
-
-/* --- The verbs --- */
-
 struct look {
-	const char *letter;
+	struct fti_input_options in;
 	const char *svg; /* file for a picture, or NULL */
 	uint64_t jobs;
 	bool records, variables; /* in the answer */
 };
 
 static int
-print_text(const struct look *l, const struct fti_files *s)
+print_text(const struct look *l, const struct fti_input *s)
 {
 	const struct style style = style_of(STDOUT_FILENO);
 	struct buf out = BUF_INIT;
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct fti_checked *c = &s->checked[i];
+		const struct fti_rankfile *r = &s->list[i];
 
 		if (l->records)
-			report_fti_dump(c, &out);
+			report_fti_dump(r, &out);
 		else if (l->variables)
-			report_fti_list(c, &out);
-		else if (c->verdict != FTI_INTACT || app_verbosity() >= 0)
-			report_fti_verdict(c, &out);
+			report_fti_list(r, &out);
+		else if (r->verdict != FTI_INTACT || app_verbosity() >= 0)
+			report_fti_verdict(r, &out);
 		if (l->variables && i + 1 < s->count)
 			buf_add_char(&out, '\n');
 	}
@@ -102,25 +46,29 @@ print_text(const struct look *l, const struct fti_files *s)
 }
 
 static int
-draw(const char *to, const struct fti_checked *c)
+draw(const char *to, const struct fti_rankfile *r)
 {
 	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
 
-	if (report_fti_svg(c, &text, &err) == 0)
+	if (r->ff == NULL)
+		error_set(&err, ERROR_USAGE,
+			  "%s: --svg draws files of FTI-FF only (form: %s)",
+			  r->name, fti_form_name(r->form));
+	else if (report_fti_svg(&r->checked, &text, &err) == 0)
 		picture_save(to, &text, &err);
 	buf_free(&text);
 	return app_report(STATUS_OK, &err);
 }
 
 static int
-print_json(const struct look *l, const struct fti_files *s)
+print_json(const struct look *l, const struct fti_input *s)
 {
 	struct json *list = json_new_array();
 
 	for (size_t i = 0; i < s->count; i++)
 		json_push(list, report_fti_file_json(
-					&s->checked[i],
+					&s->list[i],
 					l->records     ? REPORT_FTI_RECORDS
 					: l->variables ? REPORT_FTI_VARIABLES
 						       : REPORT_FTI_VERDICT));
@@ -129,12 +77,12 @@ print_json(const struct look *l, const struct fti_files *s)
 }
 
 static int
-show(const struct look *l, const struct fti_files *s)
+show(const struct look *l, const struct fti_input *s)
 {
 	int status = STATUS_OK;
 
 	if (l->svg != NULL && s->count > 0)
-		status = draw(l->svg, &s->checked[0]);
+		status = draw(l->svg, &s->list[0]);
 	if (app_json())
 		return error_worse_status(status, print_json(l, s));
 	if (l->svg != NULL && str_eq(l->svg, "-"))
@@ -146,9 +94,7 @@ static int
 look_at(const struct fti_call *call, struct look *l)
 {
 	const struct opt opts[] = {
-		OPT_GROUP("Files"),
-		OPT_STRING(0, "layout", &l->letter, "A|B|C|D|E|F", OPT_WORDS,
-			   "expect this layout of FTI-FF (default: found)"),
+		FTI_INPUT_OPTIONS(l->in),
 		OPT_GROUP("Work"),
 		APP_OPT_JOBS(&l->jobs),
 		l->records
@@ -160,7 +106,7 @@ look_at(const struct fti_call *call, struct look *l)
 	};
 	struct work w = { APP_WORK };
 	struct error err = ERROR_INIT;
-	struct fti_files s = { .count = 0 };
+	struct fti_input s = { .count = 0 };
 	int count = 0, status = STATUS_OK;
 	char **args = fti_start(call, opts, &count);
 
@@ -172,25 +118,25 @@ look_at(const struct fti_call *call, struct look *l)
 		app_usage("--json and --svg - cannot be used together");
 	if (app_work_start(&w, l->jobs, "scr_fti", &err) < 0)
 		return app_report(STATUS_OK, &err);
-	if (fti_files_open(&s, args, (size_t)count, l->letter, &w, &err) < 0) {
+	if (fti_input_open(&s, args, (size_t)count, &l->in, &w, &err) < 0) {
 		app_work_end(&w);
-		fti_files_close(&s);
+		fti_input_close(&s);
 		return app_report(STATUS_OK, &err);
 	}
 	app_work_end(&w);
 	status = s.status;
 	for (size_t i = 0; i < s.count; i++)
 		status = error_worse_status(status,
-					    report_fti_status(&s.checked[i]));
+					    report_fti_status(&s.list[i]));
 	status = error_worse_status(status, show(l, &s));
-	fti_files_close(&s);
+	fti_input_close(&s);
 	return status;
 }
 
 int
 fti_run_list(const struct fti_call *c)
 {
-	struct look l = { .variables = true };
+	struct look l = { .in = FTI_INPUT_ALL, .variables = true };
 
 	return look_at(c, &l);
 }
@@ -198,7 +144,9 @@ fti_run_list(const struct fti_call *c)
 int
 fti_run_dump(const struct fti_call *c)
 {
-	struct look l = { .variables = true, .records = true };
+	struct look l = { .in = FTI_INPUT_ALL,
+			  .variables = true,
+			  .records = true };
 
 	return look_at(c, &l);
 }
@@ -206,7 +154,7 @@ fti_run_dump(const struct fti_call *c)
 int
 fti_run_verify(const struct fti_call *c)
 {
-	struct look l = { .letter = NULL };
+	struct look l = { .in = FTI_INPUT_ALL };
 
 	return look_at(c, &l);
 }

@@ -16,6 +16,7 @@
 #include "work.h"
 
 struct error;
+struct fti_set;
 struct fti_sets;
 struct fti_tree;
 
@@ -39,28 +40,14 @@ char **fti_start(const struct fti_call *c, const struct opt *opts, int *count);
 int fti_run_list(const struct fti_call *c);
 int fti_run_dump(const struct fti_call *c);
 int fti_run_verify(const struct fti_call *c);
+int fti_run_extract(const struct fti_call *c);
+int fti_run_diff(const struct fti_call *c);
 int fti_run_scan(const struct fti_call *c);
 int fti_run_repair(const struct fti_call *c);
 int fti_run_compact(const struct fti_call *c);
 int fti_run_convert(const struct fti_call *c);
 int fti_run_pack(const struct fti_call *c);
-
-/* --- files.c --- */
-
-/* Files that the command line names, read and checked. */
-struct fti_files {
-	struct fti_source *sources;
-	struct fti_checked *checked;
-	size_t count, room;
-	int status; /* the worst of those that could not be opened */
-};
-
-/* Open and check the files; an error of one is reported, and the others are
- * checked.  `letter`: their layout, NULL: to be found.  -1: nothing could be
- * checked.  For fti_files_close(), also after a failure. */
-int fti_files_open(struct fti_files *s, char **paths, size_t count,
-		   const char *letter, const struct work *w, struct error *err);
-void fti_files_close(struct fti_files *s);
+int fti_run_rebuild(const struct fti_call *c);
 
 /* --- sets.c --- */
 
@@ -84,5 +71,38 @@ struct fti_sets_options {
 int fti_open_sets(struct fti_tree *t, struct fti_sets *s, const char *dir,
 		  const struct fti_sets_options *o, const struct work *w,
 		  struct error *err);
+
+/* Which of the checkpoints; 0 and NULL: any. */
+struct fti_select {
+	uint64_t id, level;
+	const char *exec;
+};
+
+#define FTI_SELECT_OPTIONS(to, least, most) \
+	OPT_U64(0, "id", &(to).id, "N", 1, INT32_MAX, \
+		"only the checkpoint with this id"), \
+		OPT_U64(0, "level", &(to).level, "N", least, most, \
+			"only checkpoints of this level"), \
+		OPT_STRING(0, "exec", &(to).exec, "ID", OPT_ANY, \
+			   "only those of this execution")
+
+bool fti_selects(const struct fti_select *s, const struct fti_set *set);
+
+/* For commands to run next. */
+struct fti_next {
+	const char *dir; /* as it was given */
+	const struct fti_sets_options *geometry;
+	bool checksums; /* they have shown the damage */
+};
+
+/* The command that rebuilds the checkpoint. */
+void fti_next_rebuild(const struct fti_next *n, const struct fti_sets *s,
+		      const struct fti_set *set, char *to, size_t size);
+
+/* The command to run next for the checkpoints, or "". */
+void fti_next(const struct fti_next *n, const struct fti_sets *s, char *to,
+	      size_t size);
+
+#define FTI_NEXT_MAX 8192 /* bytes of a command */
 
 #endif /* CMD_FTI_FTI_H */

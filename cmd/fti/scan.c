@@ -18,6 +18,7 @@ struct scan {
 	struct fti_sets_options o;
 	uint64_t jobs;
 	bool checksums, files;
+	char next[FTI_NEXT_MAX];
 };
 
 static int
@@ -27,6 +28,8 @@ print_json(const struct scan *c, const struct fti_sets *s)
 
 	json_set_str(j, "root", s->tree->root);
 	json_set(j, "executions", report_fti_sets_json(s, c->files));
+	if (c->next[0] != '\0')
+		json_set_str(j, "next", c->next);
 	app_answer(j);
 	return STATUS_OK;
 }
@@ -43,6 +46,8 @@ print_text(const struct scan *c, const struct fti_sets *s)
 			   fti_level_name(s->list[i].level), s->list[i].id);
 		report_fti_ranks(&s->list[i], true, &out);
 	}
+	if (c->next[0] != '\0')
+		buf_printf(&out, "next: %s\n", c->next);
 	(void)style_dress(&style, &out);
 	return app_print(&out);
 }
@@ -68,6 +73,7 @@ int
 fti_run_scan(const struct fti_call *call)
 {
 	struct scan c = { .jobs = 0 };
+	struct fti_next n = { .dir = ".", .geometry = &c.o };
 	const struct opt opts[] = {
 		OPT_GROUP("What"),
 		OPT_FLAG(0, "checksums", &c.checksums,
@@ -88,13 +94,17 @@ fti_run_scan(const struct fti_call *call)
 	if (count > 1)
 		app_usage("%s: one directory can be scanned at a time",
 			  args[1]);
+	if (count > 0)
+		n.dir = args[0];
+	n.checksums = c.checksums;
 	rc = app_work_start(&w, c.jobs, "scr_fti", &err);
 	if (rc == 0)
-		rc = fti_open_sets(&t, &s, count > 0 ? args[0] : ".", &c.o, &w,
-				   &err);
+		rc = fti_open_sets(&t, &s, n.dir, &c.o, &w, &err);
 	for (size_t i = 0; rc == 0 && i < s.count; i++)
 		rc = fti_set_examine(&s, &s.list[i], c.checksums, &w, &err);
 	app_work_end(&w);
+	if (rc == 0)
+		fti_next(&n, &s, c.next, sizeof(c.next));
 	if (rc == 0)
 		status = error_worse_status(app_json() ? print_json(&c, &s)
 						       : print_text(&c, &s),

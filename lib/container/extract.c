@@ -133,26 +133,6 @@ extract_choose(const struct packed *p, const struct extract_names *n,
 
 /* --- One file --- */
 
-/* 1: the reader of a pipe has closed it. */
-static int
-write_all(int fd, const unsigned char *data, size_t len,
-	  const struct work *work, struct error *err)
-{
-	while (len > 0) {
-		ssize_t n = stream_write(fd, data, len, work->stop);
-
-		if (n < 0 && errno == EPIPE)
-			return 1;
-		if (n < 0 && errno == EINTR)
-			return error_sys(err, "stopped");
-		if (n < 0)
-			return error_sys(err, "cannot write the file's bytes");
-		data += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 /* 1: the reader has closed the pipe before the end. */
 static int
 copy_out(const struct stripe *s, uint64_t size, int fd,
@@ -169,7 +149,7 @@ copy_out(const struct stripe *s, uint64_t size, int fd,
 		if (rc == 0)
 			rc = stripe_read(s, cache, off, block, len, err);
 		if (rc == 0)
-			rc = write_all(fd, block, len, work, err);
+			rc = stream_put(fd, block, len, work->stop, err);
 		progress_add(work->progress, len);
 	}
 	mem_free(block);

@@ -55,6 +55,18 @@ int fti_check(struct fti_checked *files, size_t count, bool data,
 	      const struct work *w, struct error *err);
 void fti_checked_fini(struct fti_checked *c);
 
+/*
+ * The same for one file whose bytes are read by the caller: they pass in order,
+ * all of them, and then the file is judged.  c->file is set, and its structure
+ * usable: containers are in order.  NULL: ERROR_NOMEM.
+ */
+struct fti_pass; /* opaque */
+struct fti_pass *fti_pass_new(struct fti_checked *c, struct error *err);
+int fti_pass_add(struct fti_pass *p, const void *data, size_t len,
+		 struct error *err);
+int fti_pass_end(struct fti_pass *p, struct error *err);
+void fti_pass_free(struct fti_pass *p); /* NULL is ignored */
+
 /* The checksum of a file of C to F as FTI's reader computes it: over the sums
  * of the containers with content.  Text of HASH_MD5_TEXT bytes. */
 int fti_reader_checksum(const struct fti_file *f,

@@ -2,6 +2,7 @@
 #include "fti/content.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
@@ -79,10 +80,43 @@ fti_content_var(const struct fti_content *c, int32_t id)
 	return NULL;
 }
 
-/* The piece with byte `off` of the variable. */
-static const struct fti_piece *
-piece_at(const struct fti_content *c, const struct fti_content_var *v,
-	 uint64_t off)
+static int
+by_id(const void *a, const void *b)
+{
+	const struct fti_content_var *x = *(struct fti_content_var *const *)a;
+	const struct fti_content_var *y = *(struct fti_content_var *const *)b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+const struct fti_content_var **
+fti_content_sorted(const struct fti_content *c, struct error *err)
+{
+	const struct fti_content_var **list =
+		mem_calloc(c->nvars + 1, sizeof(struct fti_content_var *));
+
+	if (list == NULL) {
+		error_no_memory(err);
+		return NULL;
+	}
+	for (size_t i = 0; i < c->nvars; i++)
+		list[i] = &c->vars[i];
+	if (c->nvars > 0)
+		qsort(list, c->nvars, sizeof(struct fti_content_var *), by_id);
+	for (size_t i = 1; i < c->nvars; i++)
+		if (list[i]->id == list[i - 1]->id) {
+			error_set(err, ERROR_CORRUPT,
+				  "%s: variable %" PRId32 " occurs twice",
+				  c->source->name, list[i]->id);
+			mem_free(list);
+			return NULL;
+		}
+	return list;
+}
+
+size_t
+fti_content_piece(const struct fti_content *c, const struct fti_content_var *v,
+		  uint64_t off)
 {
 	size_t low = v->first, high = v->first + v->count;
 
@@ -94,7 +128,7 @@ piece_at(const struct fti_content *c, const struct fti_content_var *v,
 		else
 			high = mid;
 	}
-	return &c->pieces[low];
+	return low;
 }
 
 int
@@ -108,7 +142,9 @@ fti_content_read(const struct fti_content *c, const struct fti_content_var *v,
 				 "%s: variable %" PRId32 " has %" PRIu64
 				 " bytes",
 				 c->source->name, v->id, v->size);
-	for (p = piece_at(c, v, off); len > 0; p++) {
+	if (len == 0)
+		return 0;
+	for (p = &c->pieces[fti_content_piece(c, v, off)]; len > 0; p++) {
 		const uint64_t skip = off - p->off;
 		const size_t n =
 			len < p->len - skip ? len : (size_t)(p->len - skip);

@@ -21,6 +21,11 @@ struct fti_file;
 struct fti_posix_var;
 struct fti_source;
 
+/* Bytes of a variable. */
+struct fti_range {
+	uint64_t off, len;
+};
+
 /* A run of bytes of a variable.  The pieces of a variable are in the order of
  * their bytes, without gaps. */
 struct fti_piece {
@@ -61,6 +66,16 @@ int fti_content_add_piece(struct fti_content *c, uint64_t at, uint64_t len,
 /* The variable, or NULL. */
 const struct fti_content_var *fti_content_var(const struct fti_content *c,
 					      int32_t id);
+
+/* The variables by id, for mem_free().  NULL: ERROR_CORRUPT (an id occurs
+ * twice), ERROR_NOMEM. */
+const struct fti_content_var **fti_content_sorted(const struct fti_content *c,
+						  struct error *err);
+
+/* The number of the piece with byte `off` of the variable, which has such a
+ * byte. */
+size_t fti_content_piece(const struct fti_content *c,
+			 const struct fti_content_var *v, uint64_t off);
 
 /* Read `len` bytes of the variable from `off`. */
 int fti_content_read(const struct fti_content *c,

@@ -157,6 +157,22 @@ fti_dcp_fini(struct fti_dcp *d)
 	d->nlayers = d->nvars = 0;
 }
 
+size_t
+fti_dcp_layer(const struct fti_dcp *d, uint64_t at)
+{
+	size_t low = 0, high = d->nlayers;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (d->layers[mid].end <= at)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 int32_t
 fti_dcp_id(const struct fti_dcp *d, size_t layer)
 {

@@ -81,6 +81,9 @@ int fti_content_dcp(struct fti_content *c, const struct fti_dcp *d,
 int fti_dcp_odd(const struct fti_dcp *d, size_t layer, uint64_t *at,
 		struct error *err);
 
+/* The layer that has byte `at` of the file; nlayers: none. */
+size_t fti_dcp_layer(const struct fti_dcp *d, uint64_t at);
+
 /* The id of the checkpoint that `layer` made; -1: the newest, whose id is in
  * the ini. */
 int32_t fti_dcp_id(const struct fti_dcp *d, size_t layer);

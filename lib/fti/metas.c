@@ -11,6 +11,7 @@
 #include "buf.h"
 #include "dir.h"
 #include "error.h"
+#include "fti/location.h"
 #include "fti/name.h"
 #include "fti/posix.h"
 #include "map.h"
@@ -358,8 +359,8 @@ try_archive(struct fti_metas *m, struct place *p, int fd, const char *root,
 	return rc;
 }
 
-/* Add the directories of all levels in root/above/exec, the one of `level`
- * first. */
+/* Add the directories of all levels in root/exec: the name of a checkpoint file
+ * has its id, so only one describes it. */
 static int
 try_exec(struct fti_metas *m, struct place *p, int fd, const char *root,
 	 const char *exec, struct error *err)
@@ -408,91 +409,34 @@ try_root(struct fti_metas *m, struct place *p, const char *root,
 	return rc;
 }
 
-/* Cut the last component from an absolute path.  Returns it, or NULL: the path
- * is "/". */
-static const char *
-cut(char *path)
-{
-	char *slash = strrchr(path, '/');
-
-	if (slash == NULL || slash[1] == '\0')
-		return NULL;
-	if (slash == path)
-		return NULL; /* the directory above is "/" */
-	*slash = '\0';
-	return slash + 1;
-}
-
-/* Find the directories of metadata for the files in `dir`, an absolute path. */
+/* Find the directories of metadata for the files in `at`. */
 static int
-find_dirs(struct fti_metas *m, struct place *p, const char *dir,
+find_dirs(struct fti_metas *m, struct place *p, struct fti_location *at,
 	  struct error *err)
 {
-	char *at = arena_strdup(m->arena, dir);
-	const int fd = dir_open(AT_FDCWD, dir);
-	const char *level = NULL, *exec = NULL;
-	int rc = at == NULL ? error_no_memory(err) : 0;
+	const int fd = dir_open(AT_FDCWD, at->dir);
+	int rc = fd < 0 ? 0 : add_to_place(m, p, at->dir, fd, err);
 
-	if (fd >= 0 && rc < 0)
-		close(fd);
-	if (fd >= 0 && rc == 0)
-		rc = add_to_place(m, p, dir, fd, err);
-	if (rc < 0 || p->count > 0)
+	if (at->above == NULL)
 		return rc;
-	level = cut(at);
-	exec = cut(at);
-	if (level == NULL || exec == NULL ||
-	    fti_level_parse(level) == FTI_NO_LEVEL)
-		return 0;
 	for (unsigned i = 0; i < UP && p->count == 0 && rc == 0; i++) {
-		rc = try_root(m, p, at, exec, err);
-		if (cut(at) == NULL)
+		rc = try_root(m, p, at->above, at->exec, err);
+		if (fti_location_cut(at->above) == NULL)
 			break;
 	}
 	return rc;
 }
 
-/* The absolute path of the directory of a file, which may be missing. */
-static int
-dir_of(const char *path, struct buf *out, struct error *err)
-{
-	struct buf dir = BUF_INIT;
-	char *cwd = NULL;
-	int rc = 0;
-
-	buf_add(&dir, path, (size_t)(path_base(path) - path));
-	buf_add_char(&dir, '.');
-	rc = dir.failed ? error_no_memory(err) : 0;
-	if (rc == 0 && path_real(dir.data, out, NULL) == 0)
-		goto out;
-	cwd = rc == 0 && path[0] != '/' ? getcwd(NULL, 0) : NULL;
-	buf_clear(out);
-	if (rc == 0 && cwd != NULL) {
-		struct buf whole = BUF_INIT;
-
-		rc = path_join(&whole, cwd, dir.data, err);
-		if (rc == 0)
-			rc = path_normal(whole.data, out, err);
-		buf_free(&whole);
-	} else if (rc == 0) {
-		rc = path_normal(dir.data, out, err);
-	}
-	free(cwd);
-out:
-	buf_free(&dir);
-	return rc;
-}
-
-/* The place of the files in `dir`.  NULL: ERROR_NOMEM. */
+/* Where the files in `at` have metadata.  NULL: ERROR_NOMEM. */
 static struct place *
-place_of(struct fti_metas *m, const char *dir, struct error *err)
+place_of(struct fti_metas *m, struct fti_location *at, struct error *err)
 {
-	size_t i = map_get(m->places_by, dir);
+	size_t i = map_get(m->places_by, at->dir);
 	const char *copy = NULL;
 
 	if (i != MAP_NONE)
 		return &m->places[i];
-	copy = arena_strdup(m->arena, dir);
+	copy = arena_strdup(m->arena, at->dir);
 	i = m->nplaces;
 	if (copy == NULL || !MEM_ROOM(m->places, m->nplaces, m->room_places) ||
 	    map_put(m->places_by, copy, i) < 0) {
@@ -500,21 +444,20 @@ place_of(struct fti_metas *m, const char *dir, struct error *err)
 		return NULL;
 	}
 	m->places[m->nplaces++] = (struct place){ .count = 0 };
-	return find_dirs(m, &m->places[i], copy, err) < 0 ? NULL
-							  : &m->places[i];
+	return find_dirs(m, &m->places[i], at, err) < 0 ? NULL : &m->places[i];
 }
 
 int
 fti_metas_find(struct fti_metas *m, const char *path, struct fti_described *out,
 	       struct error *err)
 {
-	struct buf dir = BUF_INIT;
+	struct fti_location at;
 	const struct place *p = NULL;
-	int rc = dir_of(path, &dir, err);
+	int rc = fti_location_of(path, &at, err);
 
 	*out = (struct fti_described){ .path = NULL };
 	if (rc == 0)
-		p = place_of(m, dir.data, err);
+		p = place_of(m, &at, err);
 	rc = p == NULL ? -1 : 0;
 	for (size_t i = 0; rc == 0 && out->file == NULL && i < p->count; i++) {
 		struct dir *d = &m->dirs[p->dirs[i]];
@@ -525,7 +468,7 @@ fti_metas_find(struct fti_metas *m, const char *path, struct fti_described *out,
 		else if (out->problem == NULL)
 			out->problem = d->problem;
 	}
-	buf_free(&dir);
+	fti_location_fini(&at);
 	return rc;
 }
 

@@ -32,6 +32,23 @@ add_trailer(const struct fti_parity *p, uint64_t size, unsigned char *to,
 			to[at + i - off] = (unsigned char)(size >> (8 * i));
 }
 
+bool
+fti_parity_is_padding(const struct fti_parity *p, uint64_t size,
+		      const unsigned char *bytes, size_t len, uint64_t off)
+{
+	for (size_t i = 0; i < len; i++) {
+		const uint64_t at = off + i;
+		unsigned char want = 0;
+
+		if (has_trailer(p) && at < p->length &&
+		    at >= p->length - TRAILER)
+			add_trailer(p, size, &want, 1, at);
+		if (at < p->length && bytes[i] != want)
+			return false;
+	}
+	return true;
+}
+
 static int
 read_member(const struct fti_parity *p, unsigned m, unsigned char *to,
 	    size_t len, uint64_t off, struct error *err)

@@ -96,4 +96,10 @@ struct fti_slice {
 int fti_parity_run(const struct fti_parity *p, const struct cauchy *c,
 		   const struct fti_slice *s, struct error *err);
 
+/* Are the `len` bytes at `off` what stands behind a data file of `size` bytes:
+ * zeros, and in C to F its size? */
+bool fti_parity_is_padding(const struct fti_parity *p, uint64_t size,
+			   const unsigned char *bytes, size_t len,
+			   uint64_t off);
+
 #endif /* FTI_PARITY_H */

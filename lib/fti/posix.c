@@ -340,6 +340,21 @@ fti_posix_file(const struct fti_posix *p, const char *name)
 	return NULL;
 }
 
+const char *
+fti_type_name(int32_t type)
+{
+	static const char *const names[] = {
+		"char",		"short",	 "int",
+		"long",		"unsigned char", "unsigned short",
+		"unsigned int", "unsigned long", "float",
+		"double",	"long double",
+	};
+
+	return type >= 0 && (size_t)type < sizeof(names) / sizeof(names[0])
+		       ? names[type]
+		       : NULL;
+}
+
 int
 fti_content_posix(struct fti_content *c, const struct fti_posix_file *f,
 		  const struct fti_source *s, struct error *err)

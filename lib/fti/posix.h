@@ -82,6 +82,10 @@ void fti_posix_free(struct fti_posix *p); /* NULL is ignored */
 const struct fti_posix_file *fti_posix_file(const struct fti_posix *p,
 					    const char *name);
 
+/* "int", "double" ... as FTI numbers its own types; NULL: one of the
+ * application, or not known. */
+const char *fti_type_name(int32_t type);
+
 /* Write the ini file as FTI does.  ERROR_USAGE: a name that such a file cannot
  * hold. */
 int fti_posix_print(const struct fti_posix *p, struct buf *out,

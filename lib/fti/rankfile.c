@@ -200,23 +200,6 @@ prove_ff(struct fti_rankfile *r)
 		}
 }
 
-/* The layer that has byte `at`. */
-static size_t
-layer_of(const struct fti_dcp *d, uint64_t at)
-{
-	size_t low = 0, high = d->nlayers;
-
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (d->layers[mid].end <= at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /* The pieces in layers without findings. */
 static int
 prove_layers(struct fti_rankfile *r, struct error *err)
@@ -231,7 +214,8 @@ prove_layers(struct fti_rankfile *r, struct error *err)
 		else
 			all = true;
 	for (size_t i = 0; i < r->content.npieces && !all; i++)
-		r->proven[i] = !bad[layer_of(&r->dcp, r->content.pieces[i].at)];
+		r->proven[i] =
+			!bad[fti_dcp_layer(&r->dcp, r->content.pieces[i].at)];
 	mem_free(bad);
 	return 0;
 }
@@ -253,6 +237,34 @@ prove(struct fti_rankfile *r, struct error *err)
 	     i++)
 		r->proven[i] = r->data_good;
 	return 0;
+}
+
+bool
+fti_rankfile_unproven(const struct fti_rankfile *r,
+		      const struct fti_content_var *v, uint64_t from,
+		      uint64_t end, struct fti_range *out)
+{
+	const size_t last = v->first + v->count;
+	bool found = false;
+
+	if (from >= end || from >= v->size)
+		return false;
+	for (size_t i = fti_content_piece(&r->content, v, from);
+	     i < last && r->content.pieces[i].off < end; i++) {
+		const struct fti_piece *p = &r->content.pieces[i];
+		const uint64_t stop = p->off + p->len;
+
+		if (r->proven != NULL && r->proven[i]) {
+			if (found)
+				break;
+			continue;
+		}
+		if (!found)
+			out->off = p->off > from ? p->off : from;
+		out->len = (stop < end ? stop : end) - out->off;
+		found = true;
+	}
+	return found;
 }
 
 /* --- Check --- */

@@ -92,6 +92,12 @@ void fti_rankfile_close(struct fti_rankfile *r);
 int fti_rankfiles_check(struct fti_rankfile *files, size_t count, bool data,
 			const struct work *w, struct error *err);
 
+/* Find the first bytes of the variable from `from` on, before `end`, that no
+ * sum proves.  false: there are none. */
+bool fti_rankfile_unproven(const struct fti_rankfile *r,
+			   const struct fti_content_var *v, uint64_t from,
+			   uint64_t end, struct fti_range *out);
+
 /* "FTI-FF", "POSIX", "POSIX, differential", "unknown". */
 const char *fti_form_name(enum fti_form f);
 

@@ -89,6 +89,7 @@ struct fti_set {
 	uint64_t bytes;	 /* of all files */
 	int64_t written; /* the newest file, seconds since 1970 */
 	/* After fti_set_examine(). */
+	bool data_read; /* else only records and sizes are proven */
 	enum fti_set_state state;
 	size_t bad;	     /* ranks without a good file of their own */
 	size_t lost;	     /* of them, those that cannot be rebuilt */

@@ -174,6 +174,7 @@ int
 fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 		const struct work *w, struct error *err)
 {
+	set->data_read = data;
 	if (set->posix && fti_set_read_posix(s, set, data, w, err) < 0)
 		return -1;
 	for (int p = 0; p < FTI_PARTS && !set->posix; p++)

@@ -8,23 +8,28 @@
 
 #include <stdbool.h>
 
+#include "fti/set.h"
+
 struct buf;
 struct error;
 struct fti_checked;
+struct fti_rankfile;
+struct fti_rebuild;
 struct fti_set;
 struct fti_sets;
 
 /* The exit status that a verdict gives. */
-int report_fti_status(const struct fti_checked *c);
+int report_fti_status(const struct fti_rankfile *r);
 
 /* A line "FILE: verdict", and one for each problem: "  byte N: ...". */
-void report_fti_verdict(const struct fti_checked *c, struct buf *out);
+void report_fti_verdict(const struct fti_rankfile *r, struct buf *out);
 
 /* The same with sizes, and a table of the variables. */
-void report_fti_list(const struct fti_checked *c, struct buf *out);
+void report_fti_list(const struct fti_rankfile *r, struct buf *out);
 
-/* The same with a table of blocks and one of containers. */
-void report_fti_dump(const struct fti_checked *c, struct buf *out);
+/* The same with tables of the structure: blocks and containers of FTI-FF files,
+ * layers of differential ones, and where the bytes of variables are. */
+void report_fti_dump(const struct fti_rankfile *r, struct buf *out);
 
 /* The state of each container: "", "empty", "damaged", "wrong sum", "wrong
  * record" or "unknown".  For mem_free(); NULL: no memory. */
@@ -44,5 +49,20 @@ void report_fti_sets(const struct fti_sets *s, struct buf *out);
 /* The files of each rank of a checkpoint; with `all` also of ranks that have
  * good ones. */
 void report_fti_ranks(const struct fti_set *set, bool all, struct buf *out);
+
+/* --- Rebuilding (fti_plan.c) --- */
+
+/* "data", "copy" or "parity". */
+const char *report_fti_part(enum fti_part part);
+
+/* "L3, checkpoint 3 of EXECUTION" */
+void report_fti_name(const struct fti_set *set, struct buf *out);
+
+/* A line: how many files, and bytes to read and write; with `done` what was
+ * rebuilt. */
+void report_fti_plan(const struct fti_rebuild *r, bool done, struct buf *out);
+
+/* A table of the files. */
+void report_fti_plan_files(const struct fti_rebuild *r, struct buf *out);
 
 #endif /* REPORT_FTI_H */

@@ -9,6 +9,8 @@
 #include "error.h"
 #include "fti/check.h"
 #include "fti/file.h"
+#include "fti/posix.h"
+#include "fti/rankfile.h"
 #include "fti/set.h"
 #include "fti/tree.h"
 #include "json.h"
@@ -19,7 +21,7 @@
 /* --- Files --- */
 
 static const char *
-state_of(const struct fti_checked *c)
+state_of(const struct fti_rankfile *r)
 {
 	static const char *const names[] = {
 		[FTI_INTACT] = "intact",   [FTI_REFUSED] = "refused",
@@ -27,7 +29,7 @@ state_of(const struct fti_checked *c)
 		[FTI_UNREAD] = "unknown",
 	};
 
-	return names[c->verdict];
+	return names[r->verdict];
 }
 
 static void
@@ -191,36 +193,129 @@ set_records(struct json *j, const struct fti_checked *c)
 	mem_free(states);
 }
 
-struct json *
-report_fti_file_json(const struct fti_checked *c, enum report_fti_depth depth)
+/* --- POSIX files --- */
+
+static struct json *
+piece_json(const struct fti_rankfile *r, size_t i)
 {
-	const struct fti_file *f = c->file;
+	const struct fti_piece *p = &r->content.pieces[i];
+	struct json *j = json_new_object();
+
+	json_set_u64(j, "offset", p->off);
+	json_set_u64(j, "length", p->len);
+	json_set_u64(j, "file_offset", p->at);
+	if (r->form == FTI_FORM_LAYERS)
+		json_set_u64(j, "layer", fti_dcp_layer(&r->dcp, p->at));
+	json_set_bool(j, "data_intact", r->proven[i]);
+	return j;
+}
+
+static struct json *
+posix_variable_json(const struct fti_rankfile *r,
+		    const struct fti_content_var *v, bool pieces)
+{
+	struct json *j = json_new_object(), *list = NULL;
+	const char *type = fti_type_name(v->type);
+
+	json_set_i64(j, "variable", v->id);
+	if (v->name != NULL && v->name[0] != '\0')
+		json_set_str(j, "name", v->name);
+	if (type != NULL)
+		json_set_str(j, "type", type);
+	json_set_u64(j, "size", v->size);
+	if (v->described != NULL && v->described->ndims > 0) {
+		list = json_new_array();
+		for (uint32_t i = 0; i < v->described->ndims; i++)
+			json_push_u64(list, v->described->dims[i]);
+		json_set(j, "dimensions", list);
+	}
+	if (!pieces)
+		return j;
+	list = json_new_array();
+	for (size_t i = 0; i < v->count; i++)
+		json_push(list, piece_json(r, v->first + i));
+	json_set(j, "pieces", list);
+	return j;
+}
+
+static struct json *
+layer_json(const struct fti_rankfile *r, size_t i)
+{
+	const struct fti_dcp *d = &r->dcp;
+	const int32_t id = fti_dcp_id(d, i);
+	struct json *j = json_new_object();
+
+	json_set_u64(j, "layer", i);
+	json_set_i64(j, "checkpoint_id", id < 0 ? r->described.posix->id : id);
+	json_set_u64(j, "offset", d->layers[i].at);
+	json_set_u64(j, "size", d->file->layers[i].size);
+	json_set_u64(j, "block_count", d->layers[i].blocks);
+	return j;
+}
+
+static void
+set_posix(struct json *j, const struct fti_rankfile *r,
+	  enum report_fti_depth depth)
+{
+	const struct fti_content *c = &r->content;
+	struct json *list = json_new_array();
+
+	json_set_str(j, "metadata_file", r->described.path);
+	json_set_u64(j, "size", r->source->size);
+	if (!r->parity) {
+		for (size_t i = 0; i < c->nvars; i++)
+			json_push(list, posix_variable_json(
+						r, &c->vars[i],
+						depth >= REPORT_FTI_RECORDS));
+		json_set(j, "variables", list);
+		list = json_new_array();
+	}
+	for (size_t i = 0; i < r->dcp.nlayers; i++)
+		json_push(list, layer_json(r, i));
+	json_set(j, "layers", list);
+}
+
+/* --- Any file --- */
+
+static void
+set_form(struct json *j, const struct fti_rankfile *r)
+{
+	if (r->form == FTI_FORM_UNKNOWN)
+		return;
+	json_set_str(j, "format", r->form == FTI_FORM_FF ? "FTI-FF" : "POSIX");
+	if (r->form == FTI_FORM_FF)
+		set_layout(j, r->ff->layout);
+	json_set_str(j, "kind",
+		     r->parity ? "parity"
+		     : r->copy ? "copy"
+			       : "data");
+	/* Nothing protects it: it may be any number. */
+	if (r->id >= 0 && !r->parity)
+		json_set_i64(j, "checkpoint_id", r->id);
+}
+
+struct json *
+report_fti_file_json(const struct fti_rankfile *r, enum report_fti_depth depth)
+{
 	struct json *j = json_new_object(), *list = json_new_array();
 
-	json_set_str(j, "file", f->name);
-	json_set_str(j, "state", state_of(c));
-	json_set_str(j, "verdict", fti_verdict_name(c->verdict));
-	json_set_i64(j, "status", report_fti_status(c));
-	json_set_bool(j, "data_intact", c->data_good);
-	if (c->unread != NULL)
-		json_set_str(j, "reason", c->unread);
-	if (f->kind != FTI_KIND_NONE) {
-		json_set_str(j, "format", "FTI-FF");
-		set_layout(j, f->layout);
-		json_set_str(j, "kind",
-			     f->kind == FTI_KIND_DATA ? "data" : "parity");
-	}
-	/* Nothing protects it: it may be any number. */
-	if (f->kind == FTI_KIND_DATA && fti_has(f->layout, FTI_CKPT_ID) &&
-	    f->meta.ckpt_id >= 0)
-		json_set_i64(j, "checkpoint_id", f->meta.ckpt_id);
-	for (const struct fti_finding *n = f->findings; n != NULL; n = n->next)
+	json_set_str(j, "file", r->name);
+	json_set_str(j, "state", state_of(r));
+	json_set_str(j, "verdict", fti_verdict_name(r->verdict));
+	json_set_i64(j, "status", report_fti_status(r));
+	json_set_bool(j, "data_intact", r->data_good);
+	if (r->unread != NULL)
+		json_set_str(j, "reason", r->unread);
+	set_form(j, r);
+	for (const struct fti_finding *n = r->findings; n != NULL; n = n->next)
 		json_push(list, problem_json(n));
 	json_set(j, "problems", list);
-	if (depth >= REPORT_FTI_VARIABLES)
-		set_variables(j, f);
-	if (depth >= REPORT_FTI_RECORDS)
-		set_records(j, c);
+	if (depth >= REPORT_FTI_VARIABLES && r->ff != NULL)
+		set_variables(j, r->ff);
+	if (depth >= REPORT_FTI_RECORDS && r->ff != NULL)
+		set_records(j, &r->checked);
+	if (depth >= REPORT_FTI_VARIABLES && r->ff == NULL)
+		set_posix(j, r, depth);
 	return j;
 }
 

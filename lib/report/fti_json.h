@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct fti_checked;
+struct fti_rankfile;
 struct fti_sets;
 struct json;
 
@@ -22,7 +22,7 @@ enum report_fti_depth {
 };
 
 /* An object for the array checkpoint_files. */
-struct json *report_fti_file_json(const struct fti_checked *c,
+struct json *report_fti_file_json(const struct fti_rankfile *r,
 				  enum report_fti_depth depth);
 
 /* The array executions; with `files` also the files of each rank. */

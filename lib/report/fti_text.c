@@ -11,9 +11,11 @@
 #include "error.h"
 #include "fti/check.h"
 #include "fti/file.h"
+#include "fti/rankfile.h"
 #include "hash.h"
 #include "mem.h"
 #include "report/fti.h"
+#include "report/fti_impl.h"
 #include "report/table.h"
 #include "str.h"
 
@@ -21,9 +23,9 @@
 #define SHOWN 20
 
 int
-report_fti_status(const struct fti_checked *c)
+report_fti_status(const struct fti_rankfile *r)
 {
-	switch (c->verdict) {
+	switch (r->verdict) {
 	case FTI_INTACT:
 		return STATUS_OK;
 	case FTI_UNREAD:
@@ -31,7 +33,7 @@ report_fti_status(const struct fti_checked *c)
 	case FTI_REFUSED:
 		return STATUS_DAMAGED;
 	default:
-		return c->data_good ? STATUS_DAMAGED : STATUS_LOST;
+		return r->data_good ? STATUS_DAMAGED : STATUS_LOST;
 	}
 }
 
@@ -44,22 +46,21 @@ add_name(const char *name, struct buf *out)
 }
 
 void
-report_fti_verdict(const struct fti_checked *c, struct buf *out)
+report_fti_verdict(const struct fti_rankfile *r, struct buf *out)
 {
-	const struct fti_file *f = c->file;
 	size_t n = 0;
 
-	add_name(f->name, out);
-	buf_printf(out, ": %s%s\n", fti_verdict_name(c->verdict),
-		   c->verdict == FTI_DAMAGED && c->data_good
+	add_name(r->name, out);
+	buf_printf(out, ": %s%s\n", fti_verdict_name(r->verdict),
+		   r->verdict == FTI_DAMAGED && r->data_good
 			   ? "; its data are intact"
 			   : "");
-	if (c->unread != NULL) {
+	if (r->unread != NULL) {
 		buf_add_str(out, "  ");
-		add_name(c->unread, out);
+		add_name(r->unread, out);
 		buf_add_char(out, '\n');
 	}
-	for (const struct fti_finding *p = f->findings; p != NULL; p = p->next)
+	for (const struct fti_finding *p = r->findings; p != NULL; p = p->next)
 		if (n++ >= SHOWN)
 			continue;
 		else if (p->at >= 0)
@@ -120,15 +121,13 @@ add_head(const struct fti_file *f, struct buf *out)
 			   : 100.0 * (double)f->live / (double)f->allocated);
 }
 
-void
-report_fti_list(const struct fti_checked *c, struct buf *out)
+static void
+list_ff(const struct fti_file *f, struct buf *out)
 {
 	static const char *const heads[] = { "VARIABLE", "BYTES", "RESERVED",
 					     "CONTAINERS" };
-	const struct fti_file *f = c->file;
 	struct table t;
 
-	report_fti_verdict(c, out);
 	add_head(f, out);
 	if (f->nvars == 0)
 		return;
@@ -252,12 +251,11 @@ add_containers(const struct fti_checked *c, struct buf *out)
 	mem_free(states);
 }
 
-void
-report_fti_dump(const struct fti_checked *c, struct buf *out)
+static void
+dump_ff(const struct fti_rankfile *r, struct buf *out)
 {
-	const struct fti_file *f = c->file;
+	const struct fti_file *f = r->ff;
 
-	report_fti_list(c, out);
 	if (f->kind == FTI_KIND_NONE)
 		return;
 	buf_add_char(out, '\n');
@@ -265,5 +263,27 @@ report_fti_dump(const struct fti_checked *c, struct buf *out)
 	if (f->nblocks > 0)
 		add_blocks(f, out);
 	if (f->ncontainers > 0)
-		add_containers(c, out);
+		add_containers(&r->checked, out);
+}
+
+/* --- All forms --- */
+
+void
+report_fti_list(const struct fti_rankfile *r, struct buf *out)
+{
+	report_fti_verdict(r, out);
+	if (r->ff != NULL)
+		list_ff(r->ff, out);
+	else
+		report_fti_list_posix(r, out);
+}
+
+void
+report_fti_dump(const struct fti_rankfile *r, struct buf *out)
+{
+	report_fti_list(r, out);
+	if (r->ff != NULL)
+		dump_ff(r, out);
+	else
+		report_fti_dump_posix(r, out);
 }

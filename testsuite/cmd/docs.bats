@@ -211,6 +211,15 @@ run_docs()
 	run_docs man/scr_archive.1
 }
 
+# job: an FTI job that lost node 2.
+fti_job()
+{
+	rm -rf job
+	cp -R "$TESTSUITE/data/golden/fti/levels-E-v1.6/L3" job
+	chmod -R u+w job
+	rm -r job/Local/node2
+}
+
 @test "scr_fti(1)" {
 	world() {
 		local at=rescue/node0/a5be2627/l1
@@ -221,8 +230,9 @@ run_docs()
 		rm -rf fti Ckpt7-Rank0.fti
 		tee temperature >pressure <<<"raw bytes"
 		cp -R "$TESTSUITE/data/golden/fti/dcp-F/ckpt4" fti
+		fti_job
 	}
-	run_docs man/scr_fti.1
+	run_docs man/scr_fti.1 "3=scan job" "3=rebuild -n job"
 }
 
 @test "scr_inspect(1)" {

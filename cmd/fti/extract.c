@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * extract.c - verb extract of scr_fti: variables of a checkpoint file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "answer.h"
+#include "arena.h"
+#include "buf.h"
+#include "create.h"
+#include "dir.h"
+#include "error.h"
+#include "fti.h"
+#include "fti/npy.h"
+#include "fti/obtain.h"
+#include "fti/varfile.h"
+#include "input.h"
+#include "mem.h"
+#include "num.h"
+#include "path.h"
+#include "report/hint.h"
+#include "str.h"
+
+/* Ranges without proof that are named, of each variable. */
+#define SHOWN 10
+
+struct extract {
+	struct fti_input_options in;
+	struct opt_list words; /* of -v */
+	const char *out, *range, *type;
+	bool numpy, force, replace, dry_run;
+	uint64_t jobs;
+	const char *from;
+	/* The run. */
+	struct work w;
+	const char *path;
+	int32_t *ids; /* ascending; none: all variables */
+	size_t nids;
+	struct fti_metas *metas;
+	struct fti_rankfile file;
+	struct fti_obtain obtain;
+	const struct fti_content_var **by_id;
+	struct fti_dtype dtype;
+	struct fti_varfile *items;
+	size_t count;
+	const char *dir; /* of the files that are written */
+	int dirfd;
+	bool made; /* `dir` is new */
+	struct arena *arena;
+};
+
+/* --- Which bytes --- */
+
+/* Does the answer go to stdout? */
+static bool
+is_stream(const struct extract *x)
+{
+	return x->out == NULL || str_eq(x->out, "-");
+}
+
+/* The part of the variable that --range wants. */
+static int
+set_range(const struct extract *x, struct fti_varfile *it, struct error *err)
+{
+	const uint64_t size = it->var->size;
+	const char *colon = x->range == NULL ? NULL : strchr(x->range, ':');
+	char off[64];
+
+	it->off = 0;
+	it->len = size;
+	if (x->range == NULL)
+		return 0;
+	if (colon == NULL || (size_t)(colon - x->range) >= sizeof(off))
+		return error_set(err, ERROR_USAGE,
+				 "--range: %s: expected OFFSET:LENGTH",
+				 x->range);
+	snprintf(off, sizeof(off), "%.*s", (int)(colon - x->range), x->range);
+	if (num_bytes(off, UINT64_MAX, &it->off, err) < 0 ||
+	    (colon[1] != '\0' &&
+	     num_bytes(colon + 1, UINT64_MAX, &it->len, err) < 0))
+		return error_wrap(err, "--range");
+	if (colon[1] == '\0' && it->off <= size)
+		it->len = size - it->off;
+	if (it->off > size || it->len > size - it->off)
+		return error_set(err, ERROR_USAGE,
+				 "--range: variable %" PRId32 " has %" PRIu64
+				 " bytes",
+				 it->var->id, size);
+	return 0;
+}
+
+/* The header of NumPy. */
+static int
+set_head(struct extract *x, struct fti_varfile *it, struct error *err)
+{
+	const struct fti_posix_var *v = it->var->described;
+	struct fti_dtype type = x->dtype;
+	struct buf head = BUF_INIT;
+	int rc = 0;
+
+	if (!x->numpy)
+		return 0;
+	if (x->type == NULL)
+		fti_dtype_recorded(v, &type);
+	rc = fti_npy_header(&type, it->len, v, &head, err);
+	if (rc == 0) {
+		it->head = arena_strndup(x->arena, head.data, head.len);
+		it->head_size = head.len;
+		if (it->head == NULL)
+			rc = error_no_memory(err);
+	} else {
+		error_wrap(err, "variable %" PRId32, it->var->id);
+	}
+	buf_free(&head);
+	return rc;
+}
+
+static int
+add_item(struct extract *x, const struct fti_content_var *v, struct error *err)
+{
+	struct fti_varfile *it = &x->items[x->count];
+
+	*it = (struct fti_varfile){
+		.content = &x->file.content,
+		.var = v,
+		.path = arena_printf(x->arena, "var%" PRId32 ".%s", v->id,
+				     x->numpy ? "npy" : "bin"),
+	};
+	if (it->path == NULL)
+		return error_no_memory(err);
+	x->count++;
+	return set_range(x, it, err) < 0 ? -1 : set_head(x, it, err);
+}
+
+static int
+lacks_var(const struct extract *x, int32_t id, struct error *err)
+{
+	return error_set(err, ERROR_ABSENT, "%s: %s variable %" PRId32 "%s",
+			 x->path,
+			 x->file.lacks ? "after this layer the size is not "
+					 "recorded of"
+				       : "has no",
+			 id, x->file.lacks ? ", or it has no such one" : "");
+}
+
+static void
+forget_items(struct extract *x)
+{
+	mem_free(x->by_id);
+	mem_free(x->items);
+	x->by_id = NULL;
+	x->items = NULL;
+	x->count = 0;
+}
+
+/* Choose the variables: both lists are in order. */
+static int
+choose(struct extract *x, struct error *err)
+{
+	const struct fti_content *c = &x->file.content;
+	const size_t most = x->nids > 0 ? x->nids : c->nvars;
+	size_t k = 0;
+
+	forget_items(x);
+	x->by_id = fti_content_sorted(c, err);
+	if (x->by_id == NULL)
+		return -1;
+	x->items = mem_calloc(most + 1, sizeof(*x->items));
+	if (x->items == NULL)
+		return error_no_memory(err);
+	if (x->nids == 0 && x->file.lacks)
+		app_warn("%s: the sizes of some variables are not recorded "
+			 "after layer %zu: left out",
+			 x->path, x->file.layer);
+	for (size_t i = 0; i < most; i++) {
+		const int32_t id = x->nids > 0 ? x->ids[i] : x->by_id[i]->id;
+
+		while (k < c->nvars && x->by_id[k]->id < id)
+			k++;
+		if (k == c->nvars || x->by_id[k]->id != id)
+			return lacks_var(x, id, err);
+		if (add_item(x, x->by_id[k], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* --- Proof --- */
+
+/* With --force: name what no sum proves. */
+static void
+warn_unproven(const struct extract *x, const struct fti_varfile *it)
+{
+	const uint64_t end = it->off + it->len;
+	struct fti_range r;
+	size_t n = 0;
+
+	for (uint64_t at = it->off;
+	     fti_rankfile_unproven(&x->file, it->var, at, end, &r);
+	     at = r.off + r.len)
+		if (n++ < SHOWN)
+			app_warn("%s: variable %" PRId32 ": bytes %" PRIu64
+				 " to %" PRIu64 " are not proven by any sum",
+				 x->path, it->var->id, r.off,
+				 r.off + r.len - 1);
+	if (n > SHOWN)
+		app_warn("%s: variable %" PRId32 ": nor are %zu more ranges",
+			 x->path, it->var->id, n - SHOWN);
+}
+
+/* Do sums prove all bytes that are wanted?  ERROR_LOST. */
+static int
+prove(const struct extract *x, struct error *err)
+{
+	struct fti_range r;
+
+	for (size_t i = 0; i < x->count; i++) {
+		const struct fti_varfile *it = &x->items[i];
+
+		if (fti_rankfile_unproven(&x->file, it->var, it->off,
+					  it->off + it->len, &r))
+			return error_set(
+				err, ERROR_LOST,
+				"%s: variable %" PRId32
+				" is damaged: bytes %" PRIu64 " to %" PRIu64,
+				x->path, it->var->id, r.off, r.off + r.len - 1);
+	}
+	return 0;
+}
+
+/* --- Where the bytes come from --- */
+
+/* Take the file, or the bytes that are computed in its place, if they can be
+ * given out.  -1: ERROR_LOST; another error is of another kind. */
+static int
+take(struct extract *x, const struct fti_source *computed, struct error *err)
+{
+	struct fti_rankfile_options how;
+
+	forget_items(x);
+	fti_rankfile_close(&x->file);
+	if (fti_input_how(&x->in, x->metas, &how, err) < 0)
+		return -1;
+	how.computed = computed;
+	if (fti_rankfile_open(&x->file, x->path, &how, err) < 0 ||
+	    fti_rankfiles_check(&x->file, 1, true, &x->w, err) < 0 ||
+	    fti_input_check(&x->file, err) < 0 || choose(x, err) < 0)
+		return -1;
+	return prove(x, err);
+}
+
+/* Take the file from its copy or its group instead. */
+static int
+take_from_group(struct extract *x, struct error *err)
+{
+	struct fti_obtain *o = &x->obtain;
+	int rc = fti_obtain_open(o, x->path, x->from, &x->w, err);
+
+	/* Files of the group may be damaged, too: then all are read. */
+	for (int data = 0; rc == 0 && data < 2; data++) {
+		rc = fti_obtain_source(o, data > 0, &x->w, err);
+		if (rc == 0)
+			rc = take(x, o->source, err);
+		if (rc == 0 || err->kind != ERROR_LOST)
+			return rc;
+		rc = data > 0 ? -1 : 0;
+	}
+	return rc;
+}
+
+/* Report that the bytes cannot be had: `err` of the file, `why` of its group.
+ * Returns an exit status. */
+static int
+refuse(const struct extract *x, struct error *err, struct error *why)
+{
+	const size_t len = strlen(x->path);
+	const char *reason = why->text;
+	char next[ERROR_TEXT_MAX];
+	int status = error_status(err->kind);
+
+	if (str_starts(reason, x->path) && str_starts(reason + len, ": "))
+		reason += len + 2;
+	if (why->kind == ERROR_LOST)
+		status = STATUS_LOST;
+	else if (why->kind != ERROR_ABSENT)
+		status = STATUS_FAILED; /* nobody knows what the group has */
+	app_error("%s; %s%s", err->text, reason,
+		  err->kind == ERROR_LOST && x->file.content.nvars > 0
+			  ? " (--force extracts it nevertheless)"
+			  : "");
+	if (x->obtain.root != NULL)
+		app_error("next: %s",
+			  report_command("scr_fti scan --checksums", NULL,
+					 x->obtain.root, next, sizeof(next)));
+	return status;
+}
+
+/* Take the bytes from where they are good.  Returns an exit status. */
+static int
+find_bytes(struct extract *x)
+{
+	struct error err = ERROR_INIT, why = ERROR_INIT;
+	bool missing = false;
+
+	if (take(x, NULL, &err) == 0)
+		return STATUS_OK;
+	missing = err.kind == ERROR_ABSENT && x->file.source == NULL;
+	if (!missing && err.kind != ERROR_LOST)
+		return app_report(STATUS_OK, &err);
+	if (take_from_group(x, &why) == 0) {
+		app_warn("%s: %s; its bytes come from %s", x->path,
+			 missing ? "missing" : "damaged",
+			 x->obtain.level == FTI_L2 ? "its copy"
+						   : "the parity of its group");
+		return STATUS_OK;
+	}
+	if (x->force && !missing) {
+		struct error again = ERROR_INIT;
+
+		if (take(x, NULL, &again) == 0)
+			return STATUS_OK;
+		for (size_t i = 0; i < x->count; i++)
+			warn_unproven(x, &x->items[i]);
+		if (x->count > 0)
+			return STATUS_LOST;
+	}
+	return refuse(x, &err, &why);
+}
+
+/* --- Files --- */
+
+static bool
+is_dir(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Open the directory of the files that are written, and name them. */
+static int
+place(struct extract *x, bool several, struct error *err)
+{
+	const char *base = path_base(x->out);
+	const bool below = several || *base == '\0' || is_dir(x->out);
+
+	if (!below) {
+		x->dir = base == x->out
+				 ? "."
+				 : arena_printf(x->arena, "%.*s",
+						(int)(base - x->out), x->out);
+		x->items[0].path = base;
+	} else {
+		x->dir = x->out;
+		x->made = !x->dry_run && create_dir_path(x->out, 0777) == 0;
+		if (!x->made && !x->dry_run && errno != EEXIST)
+			return error_sys(err, "%s: cannot make", x->out);
+	}
+	if (x->dir == NULL)
+		return error_no_memory(err);
+	x->dirfd = dir_open(AT_FDCWD, x->dir);
+	if (x->dirfd < 0 && !(x->dry_run && below && errno == ENOENT))
+		return error_sys(err, "%s: cannot open", x->dir);
+	return 0;
+}
+
+/* Report what was written, or would be. */
+static int
+tell(const struct extract *x)
+{
+	struct fti_answer a = { .dry_run = x->dry_run };
+	struct buf out = BUF_INIT, path = BUF_INIT;
+	char shown[1024];
+
+	for (size_t i = 0; i < x->count; i++) {
+		const struct fti_varfile *it = &x->items[i];
+		const uint64_t size = it->head_size + it->len;
+
+		(void)path_join(&path, str_eq(x->dir, ".") ? "" : x->dir,
+				it->path, NULL);
+		buf_printf(&out,
+			   "variable %" PRId32 ": %" PRIu64 " bytes %s %s\n",
+			   it->var->id, it->len,
+			   x->dry_run ? "would be written to" : "written to",
+			   str_printable(shown, sizeof(shown), path.data));
+		fti_answer_file(&a, &(struct report_fti_done){
+					    .path = path.data,
+					    .action = "write",
+					    .kind = "data",
+					    .from = x->path,
+					    .rank = -1,
+					    .size = (int64_t)size,
+				    });
+		a.bytes_read += it->len;
+		a.bytes_written += x->dry_run ? 0 : size;
+	}
+	fti_answer_end(&a);
+	buf_free(&path);
+	return app_print_unless_quiet(&out);
+}
+
+/* --- The verb --- */
+
+static int
+write_items(struct extract *x, bool several, struct error *err)
+{
+	int rc = 0;
+
+	if (is_stream(x))
+		return x->dry_run
+			       ? 0
+			       : fti_varfile_stream(STDOUT_FILENO, &x->items[0],
+						    &x->w, err);
+	rc = place(x, several, err);
+	/* Nothing is in the way in a directory that is missing. */
+	if (rc == 0 && x->dirfd >= 0)
+		rc = fti_varfiles_write(x->dirfd, x->items, x->count,
+					x->replace, &x->w, err);
+	if (x->dirfd >= 0)
+		close(x->dirfd);
+	if (rc < 0 && x->made)
+		(void)rmdir(x->dir);
+	if (rc < 0 && x->dirfd >= 0 && !str_eq(x->dir, "."))
+		return error_wrap(err, "%s", x->dir);
+	return rc;
+}
+
+static int
+run(struct extract *x)
+{
+	struct error err = ERROR_INIT;
+	int status = STATUS_OK;
+
+	x->arena = arena_new();
+	if (x->arena == NULL)
+		return app_report(STATUS_OK, (error_no_memory(&err), &err));
+	x->metas = fti_metas_new(&err);
+	if (x->metas == NULL)
+		return app_report(STATUS_OK, &err);
+	status = find_bytes(x);
+	if (status != STATUS_OK && (!x->force || x->count == 0))
+		return status;
+	if (write_items(x, x->nids != 1, &err) < 0)
+		return app_report(status, &err);
+	app_work_end(&x->w); /* erases the progress line */
+	if (is_stream(x))
+		return status;
+	return error_worse_status(status, tell(x));
+}
+
+static void
+check_options(struct extract *x, int count)
+{
+	struct error err = ERROR_INIT;
+
+	if (count == 0)
+		app_usage("no file given");
+	if (count > 1)
+		app_usage("one file can be extracted at a time");
+	if (is_stream(x) && x->words.count != 1)
+		app_usage("give -o DIR for several variables, or one -v ID");
+	if (is_stream(x) && app_json())
+		app_usage("--json needs -o OUT");
+	if (is_stream(x) && x->replace)
+		app_usage("--replace needs -o OUT");
+	if (x->type != NULL && !x->numpy)
+		app_usage("--dtype needs --numpy");
+	if (x->type != NULL && fti_dtype_parse(x->type, &x->dtype, &err) < 0)
+		app_usage("--dtype: %s", err.text);
+}
+
+int
+fti_run_extract(const struct fti_call *call)
+{
+	struct extract x = { .in = FTI_INPUT_ALL,
+			     .dirfd = -1,
+			     .file.own.fd = -1,
+			     .obtain.tree.fd = -1,
+			     .w = { APP_WORK } };
+	const struct opt opts[] = {
+		OPT_GROUP("What"),
+		OPT_LIST('v', "variable", &x.words, "ID", OPT_ANY,
+			 "only this variable (can be given several times; "
+			 "default: all)"),
+		OPT_STRING(0, "range", &x.range, "OFFSET:LENGTH", OPT_ANY,
+			   "only these bytes of each variable"),
+		OPT_FLAG(0, "force", &x.force, "also data that no sum proves"),
+		OPT_GROUP("Output"),
+		OPT_STRING('o', "output", &x.out, "OUT", OPT_FILE,
+			   "file for one variable, directory for several; -: "
+			   "standard output"),
+		OPT_FLAG(0, "replace", &x.replace, "replace existing files"),
+		OPT_FLAG(0, "numpy", &x.numpy, "write NumPy files (.npy)"),
+		OPT_STRING(0, "dtype", &x.type, "TYPE", OPT_ANY,
+			   "their element type, such as f8 (default: as "
+			   "recorded by FTI, or u1)"),
+		OPT_FLAG('n', "dry-run", &x.dry_run,
+			 "verify, report what would be written, and write "
+			 "nothing"),
+		FTI_INPUT_OPTIONS(x.in),
+		OPT_STRING(0, "from", &x.from, "DIR", OPT_DIR,
+			   "look here for copies or parity if the file is "
+			   "missing or damaged (default: as FTI has its "
+			   "directories)"),
+		OPT_GROUP("Work"),
+		APP_OPT_JOBS(&x.jobs),
+		OPT_END,
+	};
+	struct error err = ERROR_INIT;
+	int count = 0, status = STATUS_OK;
+	char **args = fti_start(call, opts, &count);
+
+	x.ids = fti_input_ids(&x.words, &x.nids, &err);
+	if (x.ids == NULL && err.kind == ERROR_USAGE)
+		app_usage("%s", err.text);
+	check_options(&x, count);
+	x.path = args[0];
+	x.w.dry_run = x.dry_run;
+	if (x.ids == NULL || app_work_start(&x.w, x.jobs, "scr_fti", &err) < 0)
+		status = app_report(STATUS_OK, &err);
+	else
+		status = run(&x);
+	app_work_end(&x.w);
+	forget_items(&x);
+	fti_rankfile_close(&x.file); /* before what it reads from */
+	fti_obtain_close(&x.obtain);
+	fti_metas_free(x.metas);
+	mem_free(x.ids);
+	opt_list_free(&x.words);
+	arena_free(x.arena);
+	return status;
+}

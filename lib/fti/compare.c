@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fti/compare.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "error.h"
+#include "fti/content.h"
+#include "mem.h"
+#include "par.h"
+#include "progress.h"
+#include "work.h"
+
+/* Bytes read at a time, and of a task. */
+#define STEP ((size_t)256 << 10)
+#define TASK (16 * (uint64_t)STEP)
+
+/* Tasks of each thread before results are given out: their ranges are kept
+ * until then. */
+#define BATCH 4
+
+/* A part of a variable that both files have. */
+struct part {
+	struct fti_difference *d;
+	uint64_t off, len;
+	struct fti_range *ranges;
+	size_t count, room;
+	uint64_t bytes;
+};
+
+struct run {
+	const struct fti_content *a, *b;
+	const struct fti_compare_calls *calls;
+	const struct work *w;
+	struct fti_difference *list; /* by id */
+	size_t count;
+	struct part *parts; /* a batch */
+	size_t nparts, most;
+	unsigned char **bufs; /* two for each worker */
+	unsigned nworkers;
+	/* The next part, and the variable that is given out. */
+	size_t next;
+	uint64_t next_off;
+	struct fti_range last; /* len 0: none */
+	size_t given;
+};
+
+/* --- A part --- */
+
+/* Bytes off .. off + len differ. */
+static int
+note(struct part *p, uint64_t off, uint64_t len, struct error *err)
+{
+	struct fti_range *last = p->count > 0 ? &p->ranges[p->count - 1] : NULL;
+
+	p->bytes += len;
+	if (last != NULL && off - (last->off + last->len) <= FTI_COMPARE_GAP) {
+		last->len = off + len - last->off;
+		return 0;
+	}
+	if (!MEM_ROOM(p->ranges, p->count, p->room))
+		return error_no_memory(err);
+	p->ranges[p->count++] = (struct fti_range){ off, len };
+	return 0;
+}
+
+/* Compare `n` bytes that are at `off`. */
+static int
+compare_bytes(struct part *p, const unsigned char *a, const unsigned char *b,
+	      size_t n, uint64_t off, struct error *err)
+{
+	const size_t page = 512;
+
+	for (size_t i = 0; i < n;) {
+		size_t len = n - i < page ? n - i : page, begin = 0;
+
+		if (memcmp(a + i, b + i, len) == 0) {
+			i += len;
+			continue;
+		}
+		for (len += i; i < len;) {
+			for (; i < len && a[i] == b[i]; i++)
+				;
+			for (begin = i; i < len && a[i] != b[i]; i++)
+				;
+			if (i > begin &&
+			    note(p, off + begin, i - begin, err) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+static int
+run_part(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	const struct run *r = arg;
+	struct part *p = &r->parts[i];
+	unsigned char *a = r->bufs[2 * worker], *b = r->bufs[2 * worker + 1];
+	size_t n = 0;
+
+	for (uint64_t at = p->off; at < p->off + p->len; at += n) {
+		const uint64_t left = p->off + p->len - at;
+
+		n = left < STEP ? (size_t)left : STEP;
+		if (work_go_on(r->w, err) < 0 ||
+		    fti_content_read(r->a, p->d->a, a, n, at, err) < 0 ||
+		    fti_content_read(r->b, p->d->b, b, n, at, err) < 0 ||
+		    compare_bytes(p, a, b, n, at, err) < 0)
+			return -1;
+		progress_add(r->w->progress, n);
+	}
+	return 0;
+}
+
+/* --- Results in order --- */
+
+/* Give out the range that cannot grow any more. */
+static int
+give_last(struct run *r, struct fti_difference *d, struct error *err)
+{
+	const struct fti_range last = r->last;
+
+	r->last.len = 0;
+	if (last.len == 0)
+		return 0;
+	d->ranges++;
+	return r->calls->range(r->calls->arg, d, &last, err);
+}
+
+/* Give out the variables before `d`. */
+static int
+give_until(struct run *r, const struct fti_difference *d, struct error *err)
+{
+	for (; &r->list[r->given] < d; r->given++)
+		if (give_last(r, &r->list[r->given], err) < 0 ||
+		    r->calls->variable(r->calls->arg, &r->list[r->given], err) <
+			    0)
+			return -1;
+	return 0;
+}
+
+static int
+give_part(struct run *r, struct part *p, struct error *err)
+{
+	if (give_until(r, p->d, err) < 0)
+		return -1;
+	p->d->bytes += p->bytes;
+	for (size_t i = 0; i < p->count; i++) {
+		const struct fti_range *now = &p->ranges[i];
+
+		/* The first one may go on where the last part ended. */
+		if (r->last.len > 0 &&
+		    now->off - (r->last.off + r->last.len) <= FTI_COMPARE_GAP) {
+			r->last.len = now->off + now->len - r->last.off;
+			continue;
+		}
+		if (give_last(r, p->d, err) < 0)
+			return -1;
+		r->last = *now;
+	}
+	return 0;
+}
+
+/* --- Parts --- */
+
+static uint64_t
+common_size(const struct fti_difference *d)
+{
+	if (d->a == NULL || d->b == NULL)
+		return 0;
+	return d->a->size < d->b->size ? d->a->size : d->b->size;
+}
+
+/* Take the next parts as a batch. */
+static void
+take_parts(struct run *r)
+{
+	r->nparts = 0;
+	while (r->next < r->count && r->nparts < r->most) {
+		struct fti_difference *d = &r->list[r->next];
+		const uint64_t left = common_size(d) - r->next_off;
+		struct part *p = &r->parts[r->nparts];
+
+		if (left == 0) {
+			r->next++;
+			r->next_off = 0;
+			continue;
+		}
+		p->d = d;
+		p->off = r->next_off;
+		p->len = left < TASK ? left : TASK;
+		p->count = 0;
+		p->bytes = 0;
+		r->next_off += p->len;
+		r->nparts++;
+	}
+}
+
+/* --- Variables --- */
+
+/* List the variables of both files by id. */
+static int
+merge(struct run *r, struct error *err)
+{
+	const struct fti_content_var **a = fti_content_sorted(r->a, err);
+	const struct fti_content_var **b =
+		a == NULL ? NULL : fti_content_sorted(r->b, err);
+	size_t i = 0, k = 0;
+	int rc = a == NULL || b == NULL ? -1 : 0;
+
+	if (rc == 0)
+		r->list = mem_calloc(r->a->nvars + r->b->nvars + 1,
+				     sizeof(*r->list));
+	if (rc == 0 && r->list == NULL)
+		rc = error_no_memory(err);
+	while (rc == 0 && (i < r->a->nvars || k < r->b->nvars)) {
+		struct fti_difference *d = &r->list[r->count++];
+
+		if (k == r->b->nvars ||
+		    (i < r->a->nvars && a[i]->id <= b[k]->id))
+			d->a = a[i];
+		if (i == r->a->nvars ||
+		    (k < r->b->nvars && b[k]->id <= a[i]->id))
+			d->b = b[k];
+		d->id = d->a != NULL ? d->a->id : d->b->id;
+		i += d->a != NULL;
+		k += d->b != NULL;
+		if (!r->calls->wanted(r->calls->arg, d->id))
+			r->list[--r->count] = (struct fti_difference){ 0 };
+	}
+	mem_free(a);
+	mem_free(b);
+	return rc;
+}
+
+static int
+start(struct run *r, struct error *err)
+{
+	r->nworkers = par_threads(r->w->par);
+	r->most = (size_t)BATCH * r->nworkers;
+	r->parts = mem_calloc(r->most, sizeof(*r->parts));
+	r->bufs = mem_calloc(2 * (size_t)r->nworkers, sizeof(unsigned char *));
+	if (r->parts == NULL || r->bufs == NULL)
+		return error_no_memory(err);
+	for (unsigned i = 0; i < 2 * r->nworkers; i++) {
+		r->bufs[i] = mem_alloc(STEP, 1);
+		if (r->bufs[i] == NULL)
+			return error_no_memory(err);
+	}
+	return 0;
+}
+
+static void
+end(struct run *r)
+{
+	for (size_t i = 0; r->parts != NULL && i < r->most; i++)
+		mem_free(r->parts[i].ranges);
+	for (unsigned i = 0; r->bufs != NULL && i < 2 * r->nworkers; i++)
+		mem_free(r->bufs[i]);
+	mem_free(r->parts);
+	mem_free(r->bufs);
+	mem_free(r->list);
+}
+
+static int
+compare_all(struct run *r, struct error *err)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < r->count; i++)
+		bytes += common_size(&r->list[i]);
+	progress_phase(r->w->progress, "comparing", bytes);
+	for (take_parts(r); r->nparts > 0; take_parts(r)) {
+		if (par_for(r->w->par, r->nparts, 0, run_part, r, err) < 0)
+			return -1;
+		for (size_t i = 0; i < r->nparts; i++)
+			if (give_part(r, &r->parts[i], err) < 0)
+				return -1;
+	}
+	return give_until(r, r->list + r->count, err);
+}
+
+int
+fti_compare(const struct fti_content *a, const struct fti_content *b,
+	    const struct fti_compare_calls *calls, const struct work *w,
+	    struct error *err)
+{
+	struct run r = {
+		.a = a, .b = b, .calls = calls, .w = work_or_default(w)
+	};
+	int rc = merge(&r, err);
+
+	if (rc == 0)
+		rc = start(&r, err);
+	if (rc == 0)
+		rc = compare_all(&r, err);
+	end(&r);
+	return rc;
+}

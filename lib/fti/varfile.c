@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fti/varfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "error.h"
+#include "fti/content.h"
+#include "mem.h"
+#include "par.h"
+#include "progress.h"
+#include "room.h"
+#include "stream.h"
+#include "transfer/put.h"
+#include "work.h"
+
+/* Bytes at a time, and of a task. */
+#define STEP ((size_t)1 << 20)
+#define TASK (64 * (uint64_t)STEP)
+#define PAGE ((size_t)4096)
+
+struct run {
+	const struct fti_varfile *list;
+	const struct work *w;
+	struct put *put;
+	/* The first task of each file, and the number of all at the end. */
+	size_t *first, count;
+	unsigned char **bufs; /* for each worker */
+	unsigned nworkers;
+	uint64_t bytes;
+};
+
+/* --- Names --- */
+
+static int
+check_name(int dirfd, const char *path, bool replace, struct error *err)
+{
+	struct stat st;
+
+	if (fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT
+			       ? 0
+			       : error_sys(err, "%s: cannot stat", path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, ERROR_USAGE, "%s: is not a regular file",
+				 path);
+	return replace ? 0
+		       : error_set(err, ERROR_USAGE, "%s: exists already",
+				   path);
+}
+
+/* --- The run --- */
+
+static size_t
+tasks_of(const struct fti_varfile *x)
+{
+	return (size_t)((x->len + TASK - 1) / TASK);
+}
+
+/* The file to which task `i` belongs. */
+static size_t
+file_of(const struct run *r, size_t i)
+{
+	size_t low = 0, high = r->count;
+
+	/* The last one that begins with `i` or before: empty ones have none. */
+	while (high - low > 1) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (r->first[mid] <= i)
+			low = mid;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static int
+run_task(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	const struct run *r = arg;
+	const size_t file = file_of(r, i);
+	const struct fti_varfile *x = &r->list[file];
+	struct put_file *to = put_at(r->put, file);
+	const uint64_t begin = (i - r->first[file]) * TASK;
+	const uint64_t end = x->len - begin < TASK ? x->len : begin + TASK;
+	const int fd = put_open(to, err);
+	size_t n = 0;
+
+	if (fd < 0)
+		return -1;
+	for (uint64_t at = begin; at < end; at += n) {
+		/* Up to the end of a page of the file: zeros become holes. */
+		n = STEP - (size_t)((x->head_size + at) % PAGE);
+		n = end - at < n ? (size_t)(end - at) : n;
+		if (work_go_on(r->w, err) < 0 ||
+		    fti_content_read(x->content, x->var, r->bufs[worker], n,
+				     x->off + at, err) < 0 ||
+		    put_pwrite(to, fd, r->bufs[worker], n, x->head_size + at,
+			       err) < 0)
+			return -1;
+		progress_add(r->w->progress, n);
+	}
+	return put_wrote(to, end - begin, err);
+}
+
+static int
+start(struct run *r, int dirfd, bool replace, struct error *err)
+{
+	const struct put_options o = { .par = r->w->par, .work = r->w };
+
+	r->put = put_new(&o, err);
+	if (r->put == NULL)
+		return -1;
+	for (size_t i = 0; i < r->count; i++) {
+		const struct fti_varfile *x = &r->list[i];
+		const struct put_what what = {
+			.kind = PUT_FILE,
+			.dirfd = dirfd,
+			.path = x->path,
+			.size = x->head_size + x->len,
+			.image = x->head,
+			.image_size = x->head_size,
+			.replaces = replace,
+		};
+
+		if (put_add(r->put, &what, err) == NULL)
+			return -1;
+	}
+	r->nworkers = par_threads(r->w->par);
+	r->bufs = mem_calloc(r->nworkers, sizeof(unsigned char *));
+	if (r->bufs == NULL)
+		return error_no_memory(err);
+	for (unsigned i = 0; i < r->nworkers; i++) {
+		r->bufs[i] = mem_aligned(PAGE, STEP);
+		if (r->bufs[i] == NULL)
+			return error_no_memory(err);
+	}
+	return put_clear(r->put, err);
+}
+
+static void
+end(struct run *r)
+{
+	put_free(r->put);
+	for (unsigned i = 0; r->bufs != NULL && i < r->nworkers; i++)
+		mem_free(r->bufs[i]);
+	mem_free(r->bufs);
+	mem_free(r->first);
+}
+
+static int
+write_all(struct run *r, struct error *err)
+{
+	progress_phase(r->w->progress, "writing", r->bytes);
+	if (par_for(r->w->par, r->first[r->count], 0, run_task, r, err) < 0 ||
+	    work_go_on(r->w, err) < 0)
+		return -1;
+	return put_commit(r->put, err);
+}
+
+int
+fti_varfiles_write(int dirfd, const struct fti_varfile *list, size_t count,
+		   bool replace, const struct work *w, struct error *err)
+{
+	struct run r = { .list = list,
+			 .count = count,
+			 .w = work_or_default(w) };
+	int rc = 0;
+
+	r.first = mem_calloc(count + 1, sizeof(*r.first));
+	if (r.first == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		rc = check_name(dirfd, list[i].path, replace, err);
+		r.first[i + 1] = r.first[i] + tasks_of(&list[i]);
+		r.bytes += list[i].head_size + list[i].len;
+	}
+	if (rc == 0)
+		rc = room_check(dirfd, r.bytes, "the files", err);
+	if (rc == 0 && !r.w->dry_run) {
+		rc = start(&r, dirfd, replace, err);
+		if (rc == 0)
+			rc = write_all(&r, err);
+		if (rc < 0)
+			(void)room_explain(dirfd, r.bytes, err);
+	}
+	end(&r);
+	return rc;
+}
+
+/* --- To a descriptor --- */
+
+int
+fti_varfile_stream(int fd, const struct fti_varfile *x, const struct work *w,
+		   struct error *err)
+{
+	unsigned char *buf = mem_aligned(PAGE, STEP);
+	const struct work *work = work_or_default(w);
+	int rc = buf == NULL ? error_no_memory(err) : 0;
+	size_t n = 0;
+
+	progress_phase(work->progress, "writing", x->len);
+	if (rc == 0 && x->head_size > 0)
+		rc = stream_put(fd, x->head, x->head_size, work->stop, err);
+	for (uint64_t at = 0; at < x->len && rc == 0; at += n) {
+		n = x->len - at < STEP ? (size_t)(x->len - at) : STEP;
+		rc = work_go_on(work, err);
+		if (rc == 0)
+			rc = fti_content_read(x->content, x->var, buf, n,
+					      x->off + at, err);
+		if (rc == 0)
+			rc = stream_put(fd, buf, n, work->stop, err);
+		progress_add(work->progress, n);
+	}
+	mem_free(buf);
+	return rc < 0 ? -1 : 0;
+}

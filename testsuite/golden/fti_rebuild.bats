@@ -1,0 +1,299 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
+# scr_fti rebuild: lost and damaged files of checkpoints that the real FTI wrote
+# come back bit for bit.
+
+load golden
+
+setup()
+{
+	FTI=$SCRKIT_GOLDEN/fti
+	[ -d "$FTI" ] || skip "no golden data of FTI"
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# copy SET: SET as the directory c, which can be changed.
+copy()
+{
+	rm -rf c
+	cp -R "$FTI/$1" c
+	chmod -R u+w c
+}
+
+# Bytes of the record behind the parity; its time and two unused fields are no
+# longer known.
+record_of()
+{
+	case $1 in
+	levels-A*) echo 96 ;;
+	levels-B*) echo 90 ;;
+	levels-[CD]*) echo 110 ;;
+	levels-E*) echo 82 ;;
+	posix*) echo 0 ;;
+	*) echo 106 ;;
+	esac
+}
+
+# same SET: c has the files of SET, bit for bit.
+same()
+{
+	local file size record
+
+	record=$(record_of "$1")
+	diff <(cd c && find . -type f | sort) \
+		<(cd "$FTI/$1" && find . -type f | sort) ||
+		failed "$1: other files"
+	while read -r file; do
+		size=$(stat -c %s "$FTI/$1/$file")
+		[ "$(stat -c %s "c/$file")" = "$size" ] ||
+			failed "$file: another size"
+		[[ $file != *-RSed* ]] || size=$((size - record))
+		cmp -n "$size" "c/$file" "$FTI/$1/$file" || failed "$file"
+	done < <(cd c && find . -type f)
+}
+
+# counted TEXT: files, bytes to read and to write that a plan or result names.
+counted()
+{
+	sed -n 's/.*: \(rebuilt \)\?\([0-9]* file.*\)/\2/p' <<<"$1" |
+		sed 's/ to read/ read/; s/ to write/ written/'
+}
+
+# lose NODES: remove the directories of these nodes.
+lose()
+{
+	local node
+
+	for node in $1; do
+		rm -r "c/Local/node$node"
+	done
+}
+
+# back SET NODES: the files of these nodes come back.
+back()
+{
+	local plan
+
+	copy "$1"
+	lose "$2"
+	run scr_fti rebuild -n c
+	[ "$status" = 3 ] || failed "$1: $output"
+	plan=$(counted "$output")
+	find c >before
+	diff before <(find c) || failed "a dry run changes nothing"
+	run scr_fti rebuild c
+	[ "$status" = 0 ] || failed "$1, $2: $output"
+	[ "$(counted "$output")" = "$plan" ] || failed "not as planned: $plan"
+	same "$1"
+	run scr_fti scan --checksums c
+	[ "$status" = 0 ] || failed "$1: $output"
+	run scr_fti rebuild c
+	[[ $status = 0 && $output == *"nothing to rebuild"* ]]
+}
+
+# refused SET NODES: beyond what can be computed; nothing changes.
+refused()
+{
+	copy "$1"
+	lose "$2"
+	tree_stat c >before
+	run scr_fti rebuild c
+	[ "$status" = 4 ] ||
+		failed "$1, $2: $output"
+	diff before <(tree_stat c) || failed "something changed"
+}
+
+@test "L3: any two of four nodes come back, in all layouts" {
+	local set nodes sets=(levels-A-v1.1 levels-E-v1.6)
+
+	[ ! -d "$FTI/loss" ] || sets+=(levels-B-v1.2 levels-C-v1.3
+		levels-D-v1.4 levels-F-even levels-F-odd head-F posix-levels
+		posix-levels-odd)
+	for set in "${sets[@]}"; do
+		[ -d "$FTI/$set/L3" ] || continue
+		for nodes in 0 1 2 3 "0 1" "0 2" "0 3" "1 2" "1 3" "2 3"; do
+			back "$set/L3" "$nodes"
+		done
+		for nodes in "0 1 2" "1 2 3" "0 1 2 3"; do
+			[ "$nodes" = "0 1 2 3" ] || refused "$set/L3" "$nodes"
+		done
+	done
+}
+
+@test "L2: nodes that are no neighbours come back" {
+	local set nodes
+
+	[ -d "$FTI/loss" ] || skip "needs all golden data"
+	for set in levels-A-v1.1 levels-B-v1.2 levels-C-v1.3 levels-D-v1.4 \
+		levels-E-v1.6 levels-F-even levels-F-odd head-F posix-levels \
+		posix-levels-odd; do
+		[ -d "$FTI/$set/L2" ] || continue
+		for nodes in 0 1 2 3 "0 2" "1 3"; do
+			back "$set/L2" "$nodes"
+		done
+		for nodes in "0 1" "1 2" "2 3" "0 3" "0 1 2"; do
+			refused "$set/L2" "$nodes"
+		done
+	done
+}
+
+@test "the losses that were tried with FTI" {
+	local loss of
+
+	[ -d "$FTI/loss" ] || skip "needs all golden data"
+	while read -r loss of; do
+		copy "loss/$loss"
+		run scr_fti rebuild c
+		[ "$status" = 0 ] || failed "$loss: $output"
+		same "$of"
+	done <<-'END'
+		l2-node1-lost levels-F-even/L2
+		l2-node0+2-lost levels-F-even/L2
+		l2-rank3-file-lost levels-F-even/L2
+		l3-node1-lost levels-F-even/L3
+		l3-node1+2-lost levels-F-even/L3
+		l3-all-RSed-lost levels-F-even/L3
+		l3odd-node1+2-lost levels-F-odd/L3
+		posix-l3odd-node3-lost posix-levels-odd/L3
+	END
+	for loss in l2-node1+2-lost-UNRECOVERABLE \
+		l3-node1+2+3-lost-UNRECOVERABLE; do
+		refused "loss/$loss" ""
+	done
+}
+
+@test "single files: each data file and each parity" {
+	local file set=levels-A-v1.1/L3
+
+	copy "$set"
+	for file in $(cd c && find Local -type f); do
+		rm "c/$file"
+		run scr_fti rebuild c
+		[ "$status" = 0 ] || failed "$file: $output"
+		[[ $output == *": rebuilt 1 file: "* ]] || failed "$file"
+		same "$set"
+	done
+}
+
+# next_line: the command of the line "next: ", run here.
+run_next()
+{
+	local command
+
+	command=$(sed -n 's/^\(scr_fti: \)\?next: //p' <<<"$output")
+	[ -n "$command" ] || failed "no next line"
+	# shellcheck disable=SC2086 # it has no quotes
+	run $command
+}
+
+@test "damaged files: found by their checksums, replaced by proven ones" {
+	local set=levels-A-v1.1/L3 file other
+
+	copy "$set"
+	file=$(cd c && echo Local/node2/*/l3/Ckpt3-Rank4.fti)
+	other=$(cd c && echo Local/node1/*/l3/Ckpt3-RSed2.fti)
+	flip "c/$file" 2000
+	flip "c/$other" 100
+	run scr_fti rebuild c
+	[[ $status = 0 && $output == *"nothing to rebuild"* ]]
+	run scr_fti rebuild --checksums c
+	[[ $status = 0 && $output == *"1 data, 1 parity"* ]] ||
+		failed "$output"
+	same "$set"
+	# The damaged file is used before its checksum is compared: what is
+	# computed from it has another one, and nothing changes.
+	flip "c/$file" 2000
+	rm "c/$(dirname "$other")/Ckpt3-Rank2.fti"
+	tree_stat c >before
+	run scr_fti rebuild c
+	[[ $status != 0 && $output == *"are wrong"* ]] || failed "$output"
+	diff before <(tree_stat c)
+	run_next
+	[ "$status" = 0 ] || failed "$output"
+	same "$set"
+	# The same if only parity is computed, which no sum proves.
+	flip "c/$file" 2000
+	rm "c/$other"
+	tree_stat c >before
+	run scr_fti rebuild c
+	[[ $status != 0 && $output == *"Ckpt3-Rank4.fti"* ]]
+	diff before <(tree_stat c)
+	run_next
+	[ "$status" = 0 ] || failed "$output"
+	same "$set"
+}
+
+# flip FILE OFFSET: change a byte, with the same time.
+flip()
+{
+	touch -r "$1" stamp
+	printf '\252' | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+	touch -r stamp "$1"
+}
+
+@test "scan's next line rebuilds; nothing follows" {
+	copy levels-E-v1.6/L3
+	lose "1 2"
+	run scr_fti scan c
+	[ "$status" = 3 ]
+	run_next
+	[ "$status" = 0 ]
+	same levels-E-v1.6/L3
+	run scr_fti scan c
+	[[ $status = 0 && $output != *next:* ]]
+	# Parity alone: all data are there.
+	find c -name '*RSed*' -delete
+	run scr_fti scan c
+	[[ $status = 0 && $output == *"8 of 8 parity files are missing"* ]]
+	run_next
+	[ "$status" = 0 ]
+	same levels-E-v1.6/L3
+}
+
+@test "what stands in the way is not replaced; choosing a checkpoint" {
+	local dir
+
+	copy levels-E-v1.6/L3
+	dir=$(echo c/Local/node1/*/l3)
+	mv "$dir/Ckpt3-Rank2.fti" elsewhere
+	ln -s /etc/passwd "$dir/Ckpt3-Rank2.fti"
+	run scr_fti rebuild c
+	[[ $status = 2 && $output == *"exists"* ]] || failed "$output"
+	[ -L "$dir/Ckpt3-Rank2.fti" ]
+	rm "$dir/Ckpt3-Rank2.fti"
+	run scr_fti rebuild --id 4 c
+	[[ $status = 1 && $output == *"no such checkpoint"* ]]
+	run scr_fti rebuild --level 2 c
+	[ "$status" = 1 ]
+	run scr_fti rebuild --level 4 c
+	[ "$status" = 2 ]
+	run scr_fti rebuild --exec other c
+	[ "$status" = 1 ]
+	run scr_fti rebuild --exec "$(basename "$(dirname "$dir")")" c
+	[ "$status" = 0 ]
+	same levels-E-v1.6/L3
+	run scr_fti rebuild c c
+	[ "$status" = 2 ]
+	run scr_fti rebuild -q c
+	[[ $status = 0 && -z $output ]]
+	# Without config.fti the size of the groups is not known.
+	rm "$dir/Ckpt3-Rank2.fti" c/config.fti
+	run scr_fti rebuild c
+	[[ $status = 1 && $output == *"--group-size"* ]] || failed "$output"
+	run scr_fti rebuild --group-size 4 c
+	[ "$status" = 0 ] || failed "$output"
+	[ -e "$dir/Ckpt3-Rank2.fti" ]
+}
+
+@test "POSIX files without metadata stay as they are" {
+	[ -d "$FTI/loss" ] || skip "needs all golden data"
+	copy posix-levels/L3
+	lose 1
+	rm c/Meta/*/l3/sector0-group1.fti
+	tree_stat c >before
+	run scr_fti rebuild c
+	[[ $status = 1 && $output == *"lack their metadata"* ]] ||
+		failed "$output"
+	diff before <(tree_stat c)
+}

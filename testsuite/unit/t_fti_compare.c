@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Variables of two files compared, against a bare comparison. */
+#include "fti/compare.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "fti/content.h"
+#include "fti/input.h"
+#include "par.h"
+#include "scratch.h"
+#include "work.h"
+
+#define SIZE ((size_t)9 << 20) /* more than two parts */
+
+/* A content of variables that follow each other in memory. */
+struct file {
+	unsigned char *data;
+	struct fti_source source;
+	struct fti_content c;
+};
+
+static void
+add(struct file *f, int32_t id, uint64_t at, uint64_t len)
+{
+	must(fti_content_add_var(&f->c, id, NULL) == 0 &&
+	     fti_content_add_piece(&f->c, at, len, NULL) == 0);
+}
+
+static void
+make(struct file *f, const void *data, size_t len)
+{
+	*f = (struct file){ .data = mem_alloc(len + 1, 1) };
+	must(f->data != NULL);
+	memcpy(f->data, data, len);
+	fti_source_memory(&f->source, f->data, len, "file");
+	f->c.source = &f->source;
+}
+
+static void
+unmake(struct file *f)
+{
+	fti_content_fini(&f->c);
+	mem_free(f->data);
+}
+
+/* What the comparison said, as text. */
+struct said {
+	struct buf text;
+	size_t most; /* bytes of ranges in the text */
+	size_t ranges;
+	int32_t skip;
+	bool give_up;
+};
+
+static bool
+is_wanted(void *arg, int32_t id)
+{
+	return id != ((const struct said *)arg)->skip;
+}
+
+static int
+take_range(void *arg, const struct fti_difference *d, const struct fti_range *r,
+	   struct error *err)
+{
+	struct said *s = arg;
+
+	s->ranges++;
+	must(d->ranges > 0 && r->len > 0);
+	if (s->text.len < s->most)
+		buf_printf(&s->text, "%" PRId32 ":%" PRIu64 "+%" PRIu64 " ",
+			   d->id, r->off, r->len);
+	return s->give_up ? error_set(err, ERROR_USAGE, "enough") : 0;
+}
+
+static int
+take_variable(void *arg, const struct fti_difference *d, struct error *err)
+{
+	struct said *s = arg;
+
+	buf_printf(&s->text, "%s%s%" PRId32 "=%" PRIu64 "/%" PRIu64 " ",
+		   d->a != NULL ? "a" : "", d->b != NULL ? "b" : "", d->id,
+		   d->bytes, d->ranges);
+	return buf_check(&s->text, err);
+}
+
+static int
+compare(const struct file *a, const struct file *b, struct said *s,
+	unsigned threads, struct error *err)
+{
+	const struct fti_compare_calls calls = { is_wanted, take_range,
+						 take_variable, s };
+	struct work w = { .par = threads > 1 ? par_new(threads, NULL) : NULL };
+	const int rc = fti_compare(&a->c, &b->c, &calls, &w, err);
+
+	par_free(w.par);
+	return rc;
+}
+
+static void
+says_all(const struct file *a, const struct file *b, const char *want,
+	 const char *name)
+{
+	for (unsigned threads = 1; threads < 4; threads += 2) {
+		struct said s = { .most = SIZE_MAX, .skip = -99 };
+
+		must(compare(a, b, &s, threads, NULL) == 0);
+		is_str(s.text.data, want, name);
+		buf_free(&s.text);
+	}
+}
+
+static void
+test_small(void)
+{
+	static const char one[] = "abcdefghijklmnopqrstuvwxyz0123456789----"
+				  "ABCDEFGHIJ";
+	static const char two[] = "abXdefghijklmnopqrstuvwxY0123456789a----"
+				  "ABCDEFGHIJ";
+	struct file a, b;
+	struct said s = { .most = SIZE_MAX, .skip = 4 };
+
+	make(&a, one, 50);
+	make(&b, two, 50);
+	add(&a, 4, 0, 36);
+	add(&a, 1, 40, 10);
+	add(&a, 3, 5, 3);
+	add(&a, 9, 5, 0);
+	add(&b, 9, 5, 0);
+	add(&b, 4, 0, 36);
+	add(&b, 1, 40, 8);
+	add(&b, -7, 0, 2);
+	says_all(&a, &b,
+		 "b-7=0/0 ab1=0/0 a3=0/0 4:2+1 4:24+12 ab4=13/2 ab9=0/0 ",
+		 "added, removed, changed, empty, another size");
+	must(compare(&a, &b, &s, 1, NULL) == 0);
+	is_str(s.text.data, "b-7=0/0 ab1=0/0 a3=0/0 ab9=0/0 ",
+	       "only some variables");
+	buf_free(&s.text);
+	add(&b, 4, 0, 1);
+	s = (struct said){ .skip = -99 };
+	{
+		struct error err = ERROR_INIT;
+
+		ok(compare(&a, &b, &s, 1, &err) < 0 &&
+			   err.kind == ERROR_CORRUPT &&
+			   says(&err, "variable 4 occurs twice"),
+		   "an id twice");
+	}
+	buf_free(&s.text);
+	unmake(&a);
+	unmake(&b);
+}
+
+/* The ranges as a bare comparison finds them. */
+static void
+bare(const unsigned char *a, const unsigned char *b, size_t n, struct buf *out)
+{
+	size_t begin = 0, end = 0, bytes = 0, ranges = 0;
+	bool open = false;
+
+	for (size_t i = 0; i <= n; i++) {
+		if (open && (i == n || i - end > FTI_COMPARE_GAP)) {
+			buf_printf(out, "1:%zu+%zu ", begin, end - begin);
+			ranges++;
+			open = false;
+		}
+		if (i == n || a[i] == b[i])
+			continue;
+		begin = open ? begin : i;
+		open = true;
+		end = i + 1;
+		bytes++;
+	}
+	buf_printf(out, "ab1=%zu/%zu ", bytes, ranges);
+}
+
+static void
+test_random(void)
+{
+	unsigned char *data = mem_calloc(SIZE, 1);
+	struct file a, b;
+	bool all = true;
+
+	must(data != NULL);
+	make(&a, data, SIZE);
+	make(&b, data, SIZE);
+	add(&a, 1, 0, SIZE);
+	/* Other pieces. */
+	must(fti_content_add_var(&b.c, 1, NULL) == 0);
+	for (size_t at = 0, n = 0; at < SIZE; at += n) {
+		n = below(1u << 18) + 1;
+		n = n < SIZE - at ? n : SIZE - at;
+		must(fti_content_add_piece(&b.c, at, n, NULL) == 0);
+	}
+	for (int round = 0; round < 12; round++) {
+		struct said s = { .most = SIZE_MAX, .skip = -99 };
+		struct buf want = BUF_INIT;
+		/* Around the ends of parts, too. */
+		const size_t at = round % 3 == 0 ? ((size_t)4 << 20) - 20
+						 : below(SIZE - 4096);
+
+		for (uint32_t i = 0; i < 40; i++)
+			b.data[at + below(200)] ^= 1;
+		bare(a.data, b.data, SIZE, &want);
+		must(compare(&a, &b, &s, 2, NULL) == 0);
+		all = all && strcmp(want.data, s.text.data) == 0;
+		buf_free(&want);
+		buf_free(&s.text);
+	}
+	ok(all, "random changes, as a bare comparison finds them");
+	unmake(&a);
+	unmake(&b);
+	mem_free(data);
+}
+
+/* --- Files that are larger than memory --- */
+
+#define HUGE ((uint64_t)5 << 30)
+#define SPOT ((uint64_t)4 * 1024 * 1024 * 1024 + 12345)
+
+static int
+read_huge(const struct fti_source *s, void *to, size_t len, uint64_t off,
+	  struct error *err)
+{
+	(void)err;
+	memset(to, 7, len);
+	if (s->arg != NULL && SPOT >= off && SPOT - off < len)
+		((char *)to)[SPOT - off] = 8;
+	return 0;
+}
+
+static void
+test_huge(void)
+{
+	struct said s = { .most = SIZE_MAX, .skip = -99 };
+	struct file a, b;
+
+	make(&a, "", 0);
+	make(&b, "", 0);
+	a.source.size = b.source.size = HUGE;
+	a.source.read = b.source.read = read_huge;
+	a.source.arg = NULL;
+	add(&a, 1, 0, HUGE);
+	add(&b, 1, 0, HUGE);
+	must(compare(&a, &b, &s, 2, NULL) == 0);
+	is_str(s.text.data, "1:4294979641+1 ab1=1/1 ", "a byte behind 4 GiB");
+	buf_free(&s.text);
+	unmake(&a);
+	unmake(&b);
+}
+
+/* --- Failures --- */
+
+struct pair {
+	struct file a, b;
+};
+
+static int
+use_all(void *arg, struct error *err)
+{
+	const struct pair *p = arg;
+	struct said s = { .most = SIZE_MAX, .skip = -99 };
+	const int rc = compare(&p->a, &p->b, &s, 1, err);
+
+	buf_free(&s.text);
+	return rc;
+}
+
+static void
+test_failures(void)
+{
+	struct said s = { .give_up = true, .skip = -99 };
+	struct error err = ERROR_INIT;
+	struct pair p;
+
+	make(&p.a, "abcd", 4);
+	make(&p.b, "abXd", 4);
+	add(&p.a, 1, 0, 4);
+	add(&p.b, 1, 0, 4);
+	ok(fails_well(use_all, NULL, &p), "each allocation fails");
+	ok(compare(&p.a, &p.b, &s, 1, &err) < 0 && err.kind == ERROR_USAGE &&
+		   s.ranges == 1,
+	   "the caller gives up");
+	p.a.source.size = 3;
+	ok(compare(&p.a, &p.b, &s, 1, &err) < 0 && err.kind == ERROR_CORRUPT,
+	   "a file became shorter");
+	buf_free(&s.text);
+	unmake(&p.a);
+	unmake(&p.b);
+}
+
+int
+main(void)
+{
+	test_small();
+	test_random();
+	test_huge();
+	test_failures();
+	return tap_done();
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Headers of NumPy's files: types, shapes. */
+#include "fti/npy.h"
+
+#include <string.h>
+
+#include "buf.h"
+#include "fti/posix.h"
+#include "scratch.h"
+
+static void
+test_parse(void)
+{
+	static const struct {
+		const char *text, *is;
+		uint32_t size;
+	} good[] = {
+		{ "f8", "<f8", 8 },    { "<f8", "<f8", 8 },
+		{ ">i4", ">i4", 4 },   { "=u2", "<u2", 2 },
+		{ "u1", "|u1", 1 },    { "|i1", "|i1", 1 },
+		{ "c16", "<c16", 16 }, { "V24", "|V24", 24 },
+		{ "S5", "|S5", 5 },    { "b1", "|b1", 1 },
+		{ "f16", "<f16", 16 },
+	};
+	static const char *const bad[] = {
+		"",  "f",  "8",	  "f3", "i16", "u0",	 "x8",	    "f8 ",
+		"<", "<<", "f-8", "b2", "V0",  "V65536", "float64", "i4'",
+	};
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		struct fti_dtype t;
+
+		ok(fti_dtype_parse(good[i].text, &t, NULL) == 0 &&
+			   strcmp(t.text, good[i].is) == 0 &&
+			   t.size == good[i].size,
+		   good[i].text);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct error err = ERROR_INIT;
+		struct fti_dtype t;
+
+		ok(fti_dtype_parse(bad[i], &t, &err) < 0 &&
+			   err.kind == ERROR_USAGE,
+		   bad[i]);
+	}
+}
+
+static void
+test_recorded(void)
+{
+	static const struct {
+		int32_t type, size;
+		const char *is;
+	} cases[] = {
+		{ 0, 1, "|i1" },    { 1, 2, "<i2" }, { 2, 4, "<i4" },
+		{ 3, 8, "<i8" },    { 4, 1, "|u1" }, { 7, 8, "<u8" },
+		{ 8, 4, "<f4" },    { 9, 8, "<f8" }, { 10, 16, "<f16" },
+		{ 11, 24, "|V24" }, { 2, 3, "|V3" }, { -1, 4, "|V4" },
+		{ 2, -1, "|u1" },   { 2, 0, "|u1" }, { 9, 70000, "|u1" },
+	};
+	struct fti_dtype t;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct fti_posix_var v = { .type = cases[i].type,
+						 .type_size = cases[i].size };
+
+		fti_dtype_recorded(&v, &t);
+		is_str(t.text, cases[i].is, "a recorded type");
+	}
+	fti_dtype_recorded(NULL, &t);
+	is_str(t.text, "|u1", "none is recorded");
+}
+
+static void
+test_header(void)
+{
+	uint64_t dims[] = { 3, 4, 5 };
+	struct fti_posix_var v = { .ndims = 3, .dims = dims };
+	struct fti_dtype t;
+	struct buf out = BUF_INIT;
+	struct error err = ERROR_INIT;
+
+	must(fti_dtype_parse("f8", &t, NULL) == 0);
+	must(fti_npy_header(&t, 480, &v, &out, NULL) == 0);
+	ok(out.len == 128 &&
+		   memcmp(out.data, "\x93NUMPY\x01\x00\x76\x00", 10) == 0 &&
+		   out.data[127] == '\n' &&
+		   strstr(out.data + 10,
+			  "{'descr': '<f8', 'fortran_order': False, "
+			  "'shape': (3, 4, 5), }") == out.data + 10,
+	   "three dimensions");
+	buf_clear(&out);
+	must(fti_npy_header(&t, 488, &v, &out, NULL) == 0);
+	ok(strstr(out.data + 10, "'shape': (61,), }") != NULL,
+	   "dimensions that do not fit");
+	buf_clear(&out);
+	v.ndims = 1;
+	must(fti_npy_header(&t, 24, &v, &out, NULL) == 0);
+	ok(strstr(out.data + 10, "'shape': (3,), }") != NULL, "one dimension");
+	buf_clear(&out);
+	must(fti_npy_header(&t, 0, NULL, &out, NULL) == 0);
+	ok(strstr(out.data + 10, "'shape': (0,), }") != NULL, "no bytes");
+	dims[0] = UINT64_MAX;
+	v.ndims = 3;
+	buf_clear(&out);
+	must(fti_npy_header(&t, 8, &v, &out, NULL) == 0);
+	ok(strstr(out.data + 10, "'shape': (1,), }") != NULL,
+	   "dimensions that overflow");
+	ok(fti_npy_header(&t, 9, NULL, &out, &err) < 0 &&
+		   err.kind == ERROR_USAGE,
+	   "half an element");
+	buf_free(&out);
+}
+
+/* Any number of dimensions: the data begin at a multiple of 64. */
+static void
+test_align(void)
+{
+	uint64_t dims[64];
+	bool all = true;
+
+	for (uint32_t n = 0; n <= 64; n++) {
+		struct fti_posix_var v = { .ndims = n, .dims = dims };
+		struct fti_dtype t;
+		struct buf out = BUF_INIT;
+		size_t len = 0;
+
+		for (uint32_t i = 0; i < n; i++)
+			dims[i] = 1;
+		must(fti_dtype_parse("u1", &t, NULL) == 0);
+		must(fti_npy_header(&t, 1, &v, &out, NULL) == 0);
+		len = (unsigned char)out.data[8] +
+		      256u * (unsigned char)out.data[9];
+		all = all && out.len % 64 == 0 && out.len == len + 10 &&
+		      out.data[out.len - 1] == '\n' &&
+		      memchr(out.data + 10, '\n', len - 1) == NULL;
+		buf_free(&out);
+	}
+	ok(all, "data are aligned");
+}
+
+static int
+use_all(void *arg, struct error *err)
+{
+	struct buf out = BUF_INIT;
+	struct fti_dtype t = { .text = "|u1", .size = 1 };
+	const int rc = fti_npy_header(&t, 100, arg, &out, err);
+
+	buf_free(&out);
+	return rc;
+}
+
+int
+main(void)
+{
+	test_parse();
+	test_recorded();
+	test_header();
+	test_align();
+	ok(fails_well(use_all, NULL, NULL), "each allocation fails");
+	return tap_done();
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files that are missing or damaged, from copies: t_fti_recover has parity. */
+#include "fti/obtain.h"
+
+#include <string.h>
+
+#include "fti/input.h"
+#include "scratch.h"
+
+#define FILE_OF(rank, sum) \
+	"ckpt_file_name = Ckpt3-Rank" rank ".fti\n" \
+	"ckpt_file_size = 10\nckpt_file_maxs = 10\nckpt_checksum = " sum "\n" \
+	"var0_id = 1\nvar0_size = 10\n"
+#define META \
+	"[ckpt_info]\nckpt_type = full\nckpt_id = 3\n" \
+	"[0]\n" FILE_OF("0", "a925576942e94b2ef57a066101b48876") "[1]\n" FILE_OF( \
+		"1", "781e5e245d69b566979b86e28d23f2c7")
+#define DATA "abcdefghij"
+#define DATA1 "0123456789"
+
+static char root[1024];
+
+/* A level 2 of two nodes; `above` is put before node<k>. */
+static void
+make(const char *above)
+{
+	scratch_dir(root, sizeof(root));
+	write_text(fmt("%s/config.fti", root),
+		   "[basic]\nnode_size = 1\ngroup_size = 2\nhead = 0\n");
+	write_text(fmt("%s/Meta/E/l2/sector0-group0.fti", root), META);
+	write_text(fmt("%s/%snode0/E/l2/Ckpt3-Rank0.fti", root, above), DATA);
+	write_text(fmt("%s/%snode0/E/l2/Ckpt3-Pcof0.fti", root, above), DATA1);
+	write_text(fmt("%s/%snode1/E/l2/Ckpt3-Rank1.fti", root, above), DATA1);
+	write_text(fmt("%s/%snode1/E/l2/Ckpt3-Pcof1.fti", root, above), DATA);
+}
+
+/* The bytes of the file, or why there are none. */
+static const char *
+obtained(const char *path, const char *from, bool data)
+{
+	struct fti_obtain o;
+	struct error err = ERROR_INIT;
+	const char *text = NULL;
+	char got[16] = "";
+
+	if (fti_obtain_open(&o, path, from, NULL, &err) < 0 ||
+	    fti_obtain_source(&o, data, NULL, &err) < 0)
+		text = fmt("error %d: %s", err.kind, err.text);
+	else if (o.source->size < sizeof(got) &&
+		 fti_source_read(o.source, got, (size_t)o.source->size, 0,
+				 NULL) == 0)
+		text = fmt("%s", got);
+	fti_obtain_close(&o);
+	return text;
+}
+
+static void
+test_copies(void)
+{
+	const char *path = NULL;
+
+	for (int i = 0; i < 2; i++) {
+		make(i == 0 ? "Local/" : "");
+		path = fmt("%s/%snode0/E/l2/Ckpt3-Rank0.fti", root,
+			   i == 0 ? "Local/" : "");
+		is_str(obtained(path, NULL, true), DATA, "a damaged file");
+		must(unlink(path) == 0);
+		is_str(obtained(path, NULL, false), DATA, "a missing file");
+		remove_tree(fmt("%s/%snode0", root, i == 0 ? "Local/" : ""));
+		is_str(obtained(path, NULL, true), DATA, "a missing node");
+		is_str(obtained(path, root, true), DATA, "below a directory");
+	}
+}
+
+static void
+test_none(void)
+{
+	const char *path = NULL;
+
+	make("Local/");
+	path = fmt("%s/Local/node1/E/l2/Ckpt3-Rank1.fti", root);
+	remove_tree(fmt("%s/Local/node0", root));
+	ok(strstr(obtained(path, NULL, true), "error 8: ") != NULL,
+	   "the copy is lost, too");
+	ok(strstr(obtained(fmt("%s/Local/node1/E/l2/Ckpt4-Rank1.fti", root),
+			   NULL, true),
+		  "no other files of this checkpoint") != NULL,
+	   "another checkpoint");
+	ok(strstr(obtained(fmt("%s/Local/node1/E/l1/Ckpt3-Rank1.fti", root),
+			   NULL, true),
+		  "has no copy or parity at this level") != NULL,
+	   "a level without copies");
+	ok(strstr(obtained("Ckpt3-Rank1.fti", NULL, true),
+		  "not in a directory <execution>/<level>") != NULL,
+	   "no directories of FTI");
+	ok(strstr(obtained(path, fmt("%s/none", root), true), "error ") != NULL,
+	   "a directory that is missing");
+}
+
+static int
+use_all(void *arg, struct error *err)
+{
+	struct fti_obtain o;
+	int rc = fti_obtain_open(&o, arg, NULL, NULL, err);
+
+	if (rc == 0)
+		rc = fti_obtain_source(&o, true, NULL, err);
+	fti_obtain_close(&o);
+	return rc;
+}
+
+int
+main(void)
+{
+	test_copies();
+	test_none();
+	make("Local/");
+	ok(fails_well(use_all, NULL,
+		      fmt("%s/Local/node0/E/l2/Ckpt3-Rank0.fti", root)),
+	   "each allocation fails");
+	scratch_dir(root, sizeof(root));
+	return tap_done();
+}
