@@ -487,7 +487,7 @@ total(void *arg, struct buf *out)
 		   run->unconverted == 1 ? "is" : "are");
 	if (!run->c->o.dry_run)
 		buf_printf(out, "next: %s\n",
-			   report_command("scr_fti protect", NULL,
+			   report_command("scr_fti rebuild", NULL,
 					  run->c->o.out, next, sizeof(next)));
 }
 
