@@ -466,7 +466,7 @@ tree_files()
 }
 
 @test "convert: copies and parity are left, and the sizes for them are in the files" {
-	local pt max to
+	local pt max to next
 
 	scr_fti convert --to F -o f "$FTI/levels-A-v1.1/L3" >said
 	grep "8 copies and parity files of levels 2 and 3 are not converted" said
@@ -480,7 +480,8 @@ tree_files()
 	for to in A D E F posix; do
 		rm -rf g
 		scr_fti convert --to $to -o g "$FTI/levels-A-v1.1/L3" >said
-		$(sed -n 's/^next: //p' said) >said
+		next=$(sed -n 's/^next: //p' said)
+		eval "$next" >said
 		scr_fti scan --checksums g
 		rm -r g/Local/node1 g/Local/node2
 		scr_fti rebuild g >said
@@ -788,6 +789,7 @@ fails_at()
 	unshare -m true 2>/dev/null || skip "may not make a mount namespace"
 	mkdir small
 	for k in 1 2 3 4; do cp "$FTI/bad-F/good.fti" $k.fti; done
+	# shellcheck disable=SC2016 # for the shell inside
 	try unshare -m --propagation private bash -c '
 		mount -t tmpfs -o size=16k none small || exit 9
 		head -c 12288 /dev/zero >small/filler
