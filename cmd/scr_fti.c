@@ -38,6 +38,9 @@ static const struct fti_verb verbs[] = {
 	{ "rebuild", "[OPTION]... [DIR]",
 	  "rebuild missing and damaged files of levels 2 and 3",
 	  fti_run_rebuild },
+	{ "protect", "--level 2|3 [OPTION]... [DIR]",
+	  "make copies or parity for a checkpoint of level 1 or 4",
+	  fti_run_protect },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 

@@ -9,14 +9,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "answer.h"
 #include "app.h"
 #include "arena.h"
 #include "error.h"
 #include "fti/metas.h"
 #include "fti/name.h"
+#include "fti/set.h"
 #include "mem.h"
 #include "num.h"
 #include "path.h"
+#include "report/fti.h"
 #include "report/hint.h"
 #include "str.h"
 
@@ -281,6 +284,45 @@ remake(struct fti_output *p, struct fti_remake *m, struct error *err)
 	return rc;
 }
 
+/* The rank in the name of a file, or -1. */
+static int64_t
+rank_of(const char *path)
+{
+	const struct fti_name name = fti_name_parse(path_base(path));
+
+	switch (name.kind) {
+	case FTI_NAME_RANK:
+	case FTI_NAME_DCP:
+	case FTI_NAME_LAYERS:
+		return name.rank;
+	default:
+		return -1;
+	}
+}
+
+void
+fti_output_answer(const struct fti_output *p)
+{
+	struct fti_answer a = { .dry_run = p->o->dry_run, .next = p->next };
+
+	for (size_t i = 0; i < p->count; i++) {
+		const struct fti_remake_item *it = &p->items[i];
+
+		if (it->skipped)
+			continue;
+		fti_answer_file(&a,
+				&(struct report_fti_done){
+					.path = it->out.name,
+					.action = "write",
+					.kind = report_fti_part(FTI_OWN),
+					.from = it->in_place ? NULL : it->in,
+					.rank = rank_of(it->in),
+					.size = (int64_t)it->size });
+		a.bytes_written += p->o->dry_run ? 0 : it->size;
+	}
+	fti_answer_end(&a);
+}
+
 int
 fti_output_run(struct fti_output *p, struct fti_remake *m)
 {
@@ -297,5 +339,6 @@ fti_output_run(struct fti_output *p, struct fti_remake *m)
 	}
 	if (p->total != NULL)
 		p->total(m->arg, &p->text);
+	fti_output_answer(p);
 	return app_print_unless_quiet(&p->text);
 }

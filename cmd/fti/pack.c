@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "answer.h"
 #include "app.h"
 #include "arena.h"
 #include "error.h"
@@ -173,8 +174,17 @@ write_all(struct pack *c, struct fti_writer *w,
 static int
 answer(struct pack *c)
 {
+	struct fti_answer a = { .dry_run = c->o.dry_run };
 	struct buf *out = &c->out.text;
 	char shown[1024];
+
+	fti_answer_file(&a, &(struct report_fti_done){
+				    .path = c->o.out,
+				    .action = "write",
+				    .rank = -1,
+				    .size = (int64_t)c->draft.size });
+	a.bytes_written = c->o.dry_run ? 0 : c->draft.size;
+	fti_answer_end(&a);
 
 	buf_printf(out, "%s: %s, %zu %s, %" PRIu64 " bytes: %s\n",
 		   str_printable(shown, sizeof(shown), c->o.out),

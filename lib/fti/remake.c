@@ -226,6 +226,7 @@ plan_slot(struct run *r, size_t k, struct error *err)
 		rc = fti_writer_add(r->writer, &job, &why);
 	if (rc < 0)
 		return refuse(r, s->item, f, &why, err);
+	it->size = s->draft.size;
 	return m->planned(m->arg, s->item, f, &s->draft, err);
 }
 

@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "fti/rankfile.h"
 #include "fti/write.h"
@@ -36,7 +37,8 @@ struct fti_remake_item {
 	bool in_place;	    /* `out` is the file itself */
 	/* Of fti_remake(). */
 	struct attr attr;
-	bool skipped; /* describe() said so */
+	bool skipped;  /* describe() said so */
+	uint64_t size; /* of the file that is written */
 	bool intact;
 };
 

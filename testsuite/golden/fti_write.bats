@@ -25,12 +25,12 @@ variables()
 {
 	local id fptr size
 
-	scr_fti dump "$1" >dumped || true
+	scr_fti dump "$1" >"$BATS_TEST_TMPDIR/dumped" || true
 	awk 'on && NF >= 9 { print $2 } $1 == "BLOCK" { on = $2 == "ID" }' \
-		dumped | sort -nu |
+		"$BATS_TEST_TMPDIR/dumped" | sort -nu |
 		while read -r id; do
 			awk -v id="$id" 'on && NF >= 9 && $2 == id { print $6, $7 }
-				$1 == "BLOCK" { on = $2 == "ID" }' dumped |
+				$1 == "BLOCK" { on = $2 == "ID" }' "$BATS_TEST_TMPDIR/dumped" |
 				while read -r fptr size; do
 					tail -c +$((fptr + 1)) "$1" |
 						head -c "$size"
@@ -409,7 +409,7 @@ tree_files()
 	(cd "$1" && find . -name 'Ckpt*-Rank*.fti' ! -path '*/lL4Dir/*' | sort |
 		while read -r file; do
 			variables "$file" | sed "s|^|$file |"
-		done; rm -f dumped)
+		done)
 }
 
 @test "convert: whole directories to each layout, to POSIX, and back" {
@@ -466,21 +466,36 @@ tree_files()
 }
 
 @test "convert: copies and parity are left, and the sizes for them are in the files" {
-	local pt max
+	local pt max to next
 
 	scr_fti convert --to F -o f "$FTI/levels-A-v1.1/L3" >said
 	grep "8 copies and parity files of levels 2 and 3 are not converted" said
-	grep "^next: scr_fti protect f$" said
+	grep "^next: scr_fti rebuild f$" said
 	max=$(find f -name 'Ckpt3-Rank[0246].fti' -printf '%s\n' |
 		sort -n | tail -n 1)
 	scr_fti dump "$(find f -name Ckpt3-Rank4.fti)" |
 		grep "maxFs $((max + 8)), ptFs -1"
+	# The next command makes them, in each layout; then a node may die.
+	tree_files "$FTI/levels-A-v1.1/L3" >want
+	for to in A D E F posix; do
+		rm -rf g
+		scr_fti convert --to $to -o g "$FTI/levels-A-v1.1/L3" >said
+		next=$(sed -n 's/^next: //p' said)
+		eval "$next" >said
+		scr_fti scan --checksums g
+		rm -r g/Local/node1 g/Local/node2
+		scr_fti rebuild g >said
+		[ $to = posix ] || tree_files g | diff want - || failed "$to"
+		scr_fti scan --checksums g
+	done
 	[ -e "$FTI/levels-B-v1.2/L2/config.fti" ] ||
 		skip "level 2 is in the complete data"
-	scr_fti convert --to F -o g "$FTI/levels-B-v1.2/L2" >said
-	pt=$(stat -c %s "$(find g -name Ckpt2-Rank6.fti)")
-	scr_fti dump "$(find g -name Ckpt2-Rank0.fti)" |
+	scr_fti convert --to F -o h "$FTI/levels-B-v1.2/L2" >said
+	pt=$(stat -c %s "$(find h -name Ckpt2-Rank6.fti)")
+	scr_fti dump "$(find h -name Ckpt2-Rank0.fti)" |
 		grep "maxFs -1, ptFs $pt"
+	scr_fti rebuild h
+	cmp "$(find h -name Ckpt2-Pcof0.fti)" "$(find h -name Ckpt2-Rank6.fti)"
 }
 
 @test "convert: a directory that lacks files, has other ids, or is the output" {
@@ -523,9 +538,9 @@ raw_variables()
 	local id fptr size
 
 	mkdir -p "$2"
-	scr_fti dump "$1" >dumped || true
+	scr_fti dump "$1" >"$BATS_TEST_TMPDIR/dumped" || true
 	awk 'on && NF >= 9 { print $2, $6, $7 } $1 == "BLOCK" { on = $2 == "ID" }' \
-		dumped | while read -r id fptr size; do
+		"$BATS_TEST_TMPDIR/dumped" | while read -r id fptr size; do
 		tail -c +$((fptr + 1)) "$1" | head -c "$size" >>"$2/$id"
 	done
 	find "$2" -type f -printf "%f=$2/%f\n" | sort -n
@@ -640,4 +655,148 @@ npy()
 	try scr_fti pack --to A -o f 1=raw
 	[ "$status" = 2 ]
 	[[ $stderr == *"f: exists already; --replace replaces it" ]]
+}
+
+# --- Interruptions and failures ---
+
+# A directory of FTI, a list of files of which each can be compacted and
+# repaired, and for each verb what it leaves if nothing disturbs it.
+disturbed_setup()
+{
+	local i
+
+	[ -e "$SHIM" ] || skip "no fault shim"
+	mkdir fresh
+	cp -R "$FTI/head-F/L4" fresh/tree
+	mkdir fresh/files
+	for i in 1 2 3; do
+		cp "$(find "$FTI/dcp-F/ckpt4" -name dCPFile-Rank0.fti)" \
+			fresh/files/$i.fti
+	done
+	chmod -R u+w fresh
+}
+
+# The cases: a name, then the arguments of scr_fti.
+cases()
+{
+	cat <<-'END'
+		tree convert -j 1 --to B -o w/out w/tree
+		posix convert -j 1 --to posix -o w/out w/tree
+		beside compact -j 1 -o w/out w/files/1.fti w/files/2.fti w/files/3.fti
+		compact compact -j 1 --in-place w/files/1.fti w/files/2.fti w/files/3.fti
+		repair repair -j 1 --in-place w/files/1.fti w/files/2.fti w/files/3.fti
+	END
+}
+
+# undisturbed ARG...: keep the result of the command in "done", and the number
+# of its operations in $total.
+undisturbed()
+{
+	rm -rf w "done" count
+	cp -a fresh w
+	SHIM_COUNT_FILE=$PWD/count LD_PRELOAD=$SHIM scr_fti "$@" >said
+	total=$(cat count)
+	((total > 10))
+	mv w "done"
+}
+
+# check_disturbed WHAT ARG...: after the command was disturbed, originals are
+# whole, or complete in their new form; run again, it completes.
+check_disturbed()
+{
+	local what=$1 file again=()
+
+	shift
+	for file in $(cd fresh && find . -type f); do
+		cmp -s "fresh/$file" "w/$file" ||
+			cmp -s "done/$file" "w/$file" ||
+			failed "$what: $file is neither old nor new"
+	done
+	[ ! -d w/out ] || for file in $(cd w/out && find . -name '*.fti'); do
+		cmp -s "done/out/$file" "w/out/$file" ||
+			failed "$what: $file is incomplete"
+	done
+	[[ " $* " != *" -o "* ]] || again=(--replace)
+	scr_fti "$@" "${again[@]}" >said || failed "$what: not again"
+	diff -r "done" w || failed "$what: other results"
+}
+
+@test "killed at random moments: originals are whole, run again it completes" {
+	local name args total k moment
+	local kills=$((${SCRKIT_KILLS:-50} / 5))
+
+	disturbed_setup
+	RANDOM=${SCRKIT_SEED:-$$}
+	echo "seed ${SCRKIT_SEED:-$$}"
+	export SHIM_ALL=1
+	while read -r name args; do
+		# shellcheck disable=SC2086
+		undisturbed $args
+		for ((k = 0; k < kills; k++)); do
+			moment=$((RANDOM * 32768 + RANDOM))
+			moment=$((moment % total + 1))
+			rm -rf w
+			cp -a fresh w
+			# shellcheck disable=SC2086
+			try env SHIM_KILL_AT=$moment LD_PRELOAD="$SHIM" \
+				scr_fti $args
+			[ "$status" = 137 ] || [ "$status" = 0 ] ||
+				failed "$name $moment: $status"
+			# shellcheck disable=SC2086
+			check_disturbed "$name, operation $moment" $args
+		done
+	done < <(cases)
+}
+
+# fails_at ERROR STICKY [ALL]: each file operation of each verb fails in turn.
+fails_at()
+{
+	local name args total at step=1
+
+	disturbed_setup
+	while read -r name args; do
+		# shellcheck disable=SC2086
+		undisturbed $args
+		[ -n "${SCRKIT_SLOW-}" ] || step=$((total / 25 + 1))
+		for ((at = 1; at <= total; at += step)); do
+			rm -rf w
+			cp -a fresh w
+			# shellcheck disable=SC2086
+			try env SHIM_FAIL_AT=$at SHIM_ERRNO="$1" \
+				${2:+SHIM_STICKY=$2} LD_PRELOAD="$SHIM" \
+				scr_fti $args
+			# A hint to the kernel may fail without a loss.
+			[ "$status" = 1 ] || diff -r "done" w >differs ||
+				failed "$name, operation $at: $status $stderr"
+			[ "$status" = 0 ] || [ -n "$stderr" ]
+			# shellcheck disable=SC2086
+			check_disturbed "$name, operation $at" $args
+		done
+	done < <(cases)
+}
+
+@test "each file operation fails in turn: nothing is lost, run again it completes" {
+	fails_at EIO ""
+}
+
+@test "the disk becomes full at any moment, and stays full" {
+	fails_at ENOSPC 1
+}
+
+@test "a disk without room is noticed before the first byte is written" {
+	local k
+
+	unshare -m true 2>/dev/null || skip "may not make a mount namespace"
+	mkdir small
+	for k in 1 2 3 4; do cp "$FTI/bad-F/good.fti" $k.fti; done
+	# shellcheck disable=SC2016 # for the shell inside
+	try unshare -m --propagation private bash -c '
+		mount -t tmpfs -o size=16k none small || exit 9
+		head -c 12288 /dev/zero >small/filler
+		scr_fti compact -o small/out ?.fti
+		status=$?
+		[ "$(find small -type f)" = small/filler ] || exit 8
+		exit $status'
+	[ "$status" = 1 ] || failed "$status: $stderr"
+	[[ $stderr == *"the files"* ]] || failed "$stderr"
 }
