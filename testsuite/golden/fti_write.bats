@@ -783,6 +783,26 @@ fails_at()
 	fails_at ENOSPC 1
 }
 
+@test "two runs with the same output: what the first one has written is whole" {
+	local first second status
+
+	head -c 60000000 /dev/urandom >raw
+	scr_fti pack --to F --id 1 -o in.fti 1=raw
+	scr_fti compact -q --room 5 -j 1 -o out.fti in.fti &
+	first=$!
+	# The second one begins while the first one writes, and is killed.
+	while [ -z "$(find . -name '.scrkit-*')" ]; do sleep 0.01; done
+	scr_fti compact -q --room 5 -j 1 --replace -o out.fti in.fti &
+	second=$!
+	wait $first && status=0 || status=1
+	kill -9 $second
+	wait $second || true
+	[ "$status" = 1 ] || scr_fti verify -q out.fti
+	scr_fti compact -q --room 5 --replace -o out.fti in.fti
+	scr_fti verify -q out.fti
+	[ -z "$(find . -name '.scrkit-*')" ]
+}
+
 @test "a disk without room is noticed before the first byte is written" {
 	local k
 
