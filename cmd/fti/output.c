@@ -305,7 +305,7 @@ fti_output_answer(const struct fti_output *p)
 {
 	struct fti_answer a = { .dry_run = p->o->dry_run, .next = p->next };
 
-	for (size_t i = 0; i < p->count; i++) {
+	for (size_t i = 0; p->status == STATUS_OK && i < p->count; i++) {
 		const struct fti_remake_item *it = &p->items[i];
 
 		if (it->skipped)
@@ -335,6 +335,7 @@ fti_output_run(struct fti_output *p, struct fti_remake *m)
 	if (rc > 0) {
 		if (p->next != NULL)
 			app_error("next: %s", p->next);
+		fti_output_answer(p);
 		return p->status;
 	}
 	if (p->total != NULL)

@@ -239,6 +239,8 @@ says() {
 	says '.files[0].path' f
 	answers 3 scr_fti convert --to A -o b \
 		"${good%/*}/data-flip.fti"
+	says '(.files | length), .next' \
+		$'0\n'"scr_fti scan --checksums ${good%/*}"
 }
 
 # The members of a dump are the fields as they are in the file.

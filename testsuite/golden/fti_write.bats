@@ -446,6 +446,34 @@ tree_files()
 	done
 }
 
+@test "convert: differential checkpoints become ordinary ones where they must" {
+	local set=$FTI/dcp-F/ckpt4 to history
+
+	cp -R "$set" s
+	chmod -R u+w s
+	awk '$1 == 4 && $2 == 1 { print $3, $5 }' "$FTI/dcp-F/EXPECTED.tsv" |
+		sort -n >want
+	for to in C posix A; do
+		scr_fti convert --to $to -o $to s >said
+		scr_fti scan --checksums $to
+		history=$(find $to -name Checkpoint.fti)
+		if [ $to = C ]; then
+			variables "$(find C/Global -name dCPFile-Rank1.fti)" |
+				diff want -
+			cmp "$history" "$(find s -name Checkpoint.fti)"
+			continue
+		fi
+		grep "checkpoint 4: F -> .*, now at L4" said
+		[ -z "$(find $to -name 'dCP*')" ]
+		run ! grep -E "is_dcp *= 1" "$history"
+		scr_fti convert --to F -o $to.fti \
+			"$(find $to/Global -path '*/l4/Ckpt4-Rank1.fti')"
+		variables $to.fti | diff want -
+	done
+	grep -E "io_mode *= 1001" "$(find posix -name Checkpoint.fti)"
+	grep -E "io_mode *= 1003" "$(find A -name Checkpoint.fti)"
+}
+
 @test "convert: the metadata of POSIX files are as FTI writes them" {
 	local set=$FTI/posix-levels-odd/L4 file
 
