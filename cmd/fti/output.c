@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "answer.h"
 #include "app.h"
 #include "arena.h"
 #include "error.h"
@@ -281,6 +282,32 @@ remake(struct fti_output *p, struct fti_remake *m, struct error *err)
 	return rc;
 }
 
+/* The answer in JSON: what was written, or would be, after result `rc`. */
+static void
+answer(const struct fti_output *p, int rc)
+{
+	struct fti_answer a = { .dry_run = p->o->dry_run, .next = p->next };
+
+	for (size_t i = 0; i < p->count; i++) {
+		const struct fti_remake_item *it = &p->items[i];
+		const bool writes = rc == 0 && !it->skipped;
+
+		fti_answer_file(&a,
+				&(struct report_fti_done){
+					.path = it->out.name,
+					.from = it->in,
+					.action = it->refused ? "refuse"
+						  : writes    ? "write"
+							      : "keep",
+					.rank = -1,
+					.size = writes ? (int64_t)it->size : -1,
+				});
+		if (writes && !a.dry_run)
+			a.bytes_written += it->size;
+	}
+	fti_answer_end(&a);
+}
+
 int
 fti_output_run(struct fti_output *p, struct fti_remake *m)
 {
@@ -288,6 +315,7 @@ fti_output_run(struct fti_output *p, struct fti_remake *m)
 	const int rc = remake(p, m, &err);
 
 	app_work_end(&p->work); /* erases the progress line */
+	answer(p, rc);
 	if (rc < 0)
 		return error_worse_status(p->status, fti_output_report(&err));
 	if (rc > 0) {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "answer.h"
 #include "app.h"
 #include "arena.h"
 #include "error.h"
@@ -173,6 +174,7 @@ write_all(struct pack *c, struct fti_writer *w,
 static int
 answer(struct pack *c)
 {
+	struct fti_answer a = { .dry_run = c->o.dry_run };
 	struct buf *out = &c->out.text;
 	char shown[1024];
 
@@ -181,6 +183,14 @@ answer(struct pack *c)
 		   c->posix ? "POSIX" : c->to_text,
 		   str_count(c->draft.ncontainers, "variable"), c->draft.size,
 		   c->o.dry_run ? "would be written" : "written");
+	fti_answer_file(&a, &(struct report_fti_done){
+				    .path = c->o.out,
+				    .action = "write",
+				    .rank = -1,
+				    .size = (int64_t)c->draft.size,
+			    });
+	a.bytes_written = a.dry_run ? 0 : c->draft.size;
+	fti_answer_end(&a);
 	return app_print_unless_quiet(out);
 }
 

@@ -122,6 +122,7 @@ refuse(struct run *r, size_t i, const struct fti_rankfile *file,
 	if (r->again || !is_of_file(why))
 		return error_pass(err, why);
 	r->refused++;
+	r->m->items[i].refused = true;
 	r->m->refused(r->m->arg, i, file, why);
 	return 0;
 }
@@ -224,6 +225,7 @@ plan_slot(struct run *r, size_t k, struct error *err)
 	it->skipped = rc > 0;
 	if (rc == 0)
 		rc = fti_writer_add(r->writer, &job, &why);
+	it->size = s->draft.size;
 	if (rc < 0)
 		return refuse(r, s->item, f, &why, err);
 	return m->planned(m->arg, s->item, f, &s->draft, err);

@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "fti/rankfile.h"
 #include "fti/write.h"
@@ -38,6 +39,8 @@ struct fti_remake_item {
 	struct attr attr;
 	bool skipped; /* describe() said so */
 	bool intact;
+	bool refused;
+	uint64_t size; /* bytes to write */
 };
 
 struct fti_remake {
