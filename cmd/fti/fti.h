@@ -48,6 +48,7 @@ int fti_run_compact(const struct fti_call *c);
 int fti_run_convert(const struct fti_call *c);
 int fti_run_pack(const struct fti_call *c);
 int fti_run_rebuild(const struct fti_call *c);
+int fti_run_protect(const struct fti_call *c);
 int fti_run_restart(const struct fti_call *c);
 int fti_run_archive(const struct fti_call *c);
 

@@ -5,6 +5,8 @@
 #ifndef FTI_CHECK_IMPL_H
 #define FTI_CHECK_IMPL_H
 
+#include <stdbool.h>
+
 struct error;
 struct fti_checked;
 struct hash;
@@ -12,5 +14,13 @@ struct hash;
 /* Compare the sums of a file with the stored ones: findings, verdict.  `h` is
  * an MD5 sum without data. */
 int fti_judge(struct fti_checked *c, struct hash *h, struct error *err);
+
+/*
+ * The checksum of the file differs, although all containers agree with their
+ * sums: is it known what is wrong?  *proven: with fields that can be computed
+ * from others the checksum is right, or the stored one is damaged.
+ */
+int fti_prove(const struct fti_checked *c, struct hash *h, bool *proven,
+	      struct error *err);
 
 #endif /* FTI_CHECK_IMPL_H */

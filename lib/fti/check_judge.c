@@ -116,9 +116,29 @@ judge_containers(struct fti_checked *c, bool proven, size_t *wrong,
 	return rc;
 }
 
+/* The checksum is wrong, although no container differs from its sum. */
+static int
+judge_records(struct fti_checked *c, struct hash *h, struct error *err)
+{
+	const struct fti_where where = FTI_META_FIELD(FTI_CHECKSUM);
+	bool proven = false;
+
+	if (fti_prove(c, h, &proven, err) < 0)
+		return -1;
+	return proven ? fti_find(c->file, FTI_RULE_META, where, err,
+				 "the checksum of the file is wrong, although "
+				 "the data of all containers agree with their "
+				 "sums")
+		      : fti_find(c->file, FTI_RULE_DATA, where, err,
+				 "the checksum of the file is wrong, although "
+				 "the data of all containers agree with their "
+				 "sums: a size or id in the records may be "
+				 "wrong");
+}
+
 static int
 judge_checksum(struct fti_checked *c, enum match match, size_t wrong,
-	       struct error *err)
+	       struct hash *h, struct error *err)
 {
 	struct fti_file *f = c->file;
 	const struct fti_where where = FTI_META_FIELD(FTI_CHECKSUM);
@@ -133,13 +153,10 @@ judge_checksum(struct fti_checked *c, enum match match, size_t wrong,
 	if (f->kind == FTI_KIND_PARITY)
 		return fti_find(f, FTI_RULE_DATA, where, err,
 				"the parity differs from its checksum");
-	return fti_find(f, wrong > 0 ? FTI_RULE_DATA : FTI_RULE_META, where,
-			err,
-			wrong > 0 ? "the data differ from the checksum of the "
-				    "file"
-				  : "the checksum of the file is wrong, "
-				    "although the data of all containers agree "
-				    "with their sums");
+	return wrong > 0 ? fti_find(f, FTI_RULE_DATA, where, err,
+				    "the data differ from the checksum of the "
+				    "file")
+			 : judge_records(c, h, err);
 }
 
 static void
@@ -172,7 +189,7 @@ fti_judge(struct fti_checked *c, struct hash *h, struct error *err)
 	if ((c->file->complete || c->file->kind == FTI_KIND_PARITY) &&
 	    (match_checksum(c, h, &match, err) < 0 ||
 	     judge_containers(c, match != MATCH_NONE, &wrong, err) < 0 ||
-	     judge_checksum(c, match, wrong, err) < 0))
+	     judge_checksum(c, match, wrong, h, err) < 0))
 		return -1;
 	conclude(c);
 	return 0;

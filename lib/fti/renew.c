@@ -4,17 +4,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "encode/cauchy.h"
 #include "error.h"
-#include "fti/file.h"
 #include "fti/input.h"
 #include "fti/parity.h"
-#include "fti/recover.h"
 #include "fti/renew_impl.h"
 #include "fti/tree.h"
+#include "hash.h"
 #include "io.h"
 #include "mem.h"
 #include "par.h"
@@ -39,6 +39,8 @@ struct run {
 	const struct work *w;
 	struct put *put;
 	struct put_file **files; /* of the plan's files */
+	char (*sums)
+		[HASH_TEXT]; /* of those that are no checkpoints of FTI-FF */
 	struct renew_unit *units;
 	size_t nunits;
 	size_t step;
@@ -159,6 +161,7 @@ end_file(const struct run *r, struct renew_out *o, struct error *err)
 
 	if (fd < 0 || renew_end_out(o, r->r, err) < 0)
 		return -1;
+	memcpy(r->sums[o->file - r->r->files], o->sum, HASH_TEXT);
 	return put_wrote(o->put, o->length, err);
 }
 
@@ -209,9 +212,8 @@ run_block(void *arg, size_t i, unsigned worker, struct error *err)
 
 /* --- Units --- */
 
-/* The end of the plan's files that belong to the unit of file `first`. */
-static size_t
-end_of_unit(const struct fti_rebuild *r, size_t first)
+size_t
+renew_end_of_unit(const struct fti_rebuild *r, size_t first)
 {
 	size_t end = first + 1;
 
@@ -231,7 +233,7 @@ open_units(struct run *r, size_t *at, struct error *err)
 	while (*at < r->r->count && r->nunits < most && r->nunits < UNITS_MAX &&
 	       outs < 2 * (size_t)r->nthreads) {
 		struct renew_unit *u = &r->units[r->nunits++];
-		const size_t end = end_of_unit(r->r, *at);
+		const size_t end = renew_end_of_unit(r->r, *at);
 
 		if (renew_open_unit(u, r->r, *at, end, err) < 0)
 			return -1;
@@ -282,66 +284,6 @@ run_all(struct run *r, struct error *err)
 		if (rc == 0)
 			rc = run_units(r, err);
 		close_units(r);
-	}
-	return rc;
-}
-
-/* --- Parity that no sum proves --- */
-
-static int
-prove_group(const struct fti_parity *p, const struct work *w, struct error *err)
-{
-	struct fti_checked c[CAUCHY_MAX] = { { .file = NULL } };
-	int rc = 0;
-
-	for (unsigned m = 0; m < p->k && rc == 0; m++) {
-		c[m].source = p->members[m].data;
-		c[m].file = fti_file_read(c[m].source, p->layout, err);
-		rc = c[m].file == NULL ? -1 : 0;
-	}
-	if (rc == 0)
-		rc = fti_check(c, p->k, true, w, err);
-	for (unsigned m = 0; m < p->k; m++) {
-		if (rc == 0 && !c[m].data_good)
-			rc = error_set(err,
-				       c[m].unread != NULL ? ERROR_SYSTEM
-							   : ERROR_CORRUPT,
-				       "%s: %s", c[m].source->name,
-				       c[m].unread != NULL ? c[m].unread
-				       : c[m].file->nfindings > 0
-					       ? c[m].file->findings->text
-					       : "damaged");
-		fti_checked_fini(&c[m]);
-		fti_file_free(c[m].file);
-	}
-	return rc;
-}
-
-/* If only parity of a group is written, no sum of a computed file shows that
- * the files it is computed from are good. */
-static int
-prove_inputs(const struct run *r, struct error *err)
-{
-	const struct fti_rebuild *p = r->r;
-	int rc = 0;
-
-	if (p->set->posix || p->set->level != FTI_L3 || p->set->data_read)
-		return 0;
-	for (size_t i = 0, end = 0; i < p->count && rc == 0; i = end) {
-		struct fti_recover *from = NULL;
-		const struct fti_parity *parity = NULL;
-		bool data = false;
-
-		end = end_of_unit(p, i);
-		for (size_t f = i; f < end; f++)
-			data = data || p->files[f].part == FTI_OWN;
-		if (data)
-			continue;
-		from = fti_recover_new(p->sets, p->set, p->files[i].rank, err);
-		if (from != NULL)
-			parity = fti_recover_parity(from, err);
-		rc = parity == NULL ? -1 : prove_group(parity, r->w, err);
-		fti_recover_free(from);
 	}
 	return rc;
 }
@@ -419,7 +361,7 @@ run(struct run *r, struct error *err)
 		return rc;
 	rc = start(r, err);
 	if (rc == 0)
-		rc = prove_inputs(r, err);
+		rc = renew_prove_inputs(r->r, r->w, err);
 	if (rc == 0)
 		rc = run_all(r, err);
 	if (rc == 0)
@@ -428,6 +370,8 @@ run(struct run *r, struct error *err)
 		rc = check_names(r, err);
 	if (rc == 0)
 		rc = put_commit(r->put, err);
+	if (rc == 0)
+		rc = renew_record_sums(r->r, r->sums, err);
 	if (rc < 0)
 		(void)room_explain(r->r->sets->tree->fd, r->r->bytes_written,
 				   err);
@@ -469,15 +413,20 @@ fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 	pthread_cond_init(&r.turn, NULL);
 	r.put = put_new(&o, err);
 	r.files = mem_calloc(plan->count, sizeof(struct put_file *));
-	if (r.put != NULL && r.files == NULL)
-		error_no_memory(err);
-	rc = r.put == NULL || r.files == NULL ? -1 : run(&r, err);
+	r.sums = mem_calloc(plan->count, sizeof(*r.sums));
+	if (r.put == NULL)
+		rc = -1;
+	else if (r.files == NULL || r.sums == NULL)
+		rc = error_no_memory(err);
+	else
+		rc = run(&r, err);
 	put_free(r.put);
 	for (unsigned i = 0; r.memory != NULL && i < r.nthreads; i++)
 		mem_free(r.memory[i]);
 	mem_free(r.memory);
 	mem_free(r.units);
 	mem_free(r.files);
+	mem_free(r.sums);
 	pthread_cond_destroy(&r.turn);
 	pthread_mutex_destroy(&r.lock);
 	if (lock >= 0)

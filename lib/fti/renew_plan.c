@@ -55,15 +55,6 @@ other_node(struct arena *a, const char *dir, int64_t from, uint32_t to)
 			    to, at + len);
 }
 
-static const char *
-dir_of(struct arena *a, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash == NULL ? ""
-			     : arena_strndup(a, path, (size_t)(slash - path));
-}
-
 /* Where the files of the nodes are. */
 struct places {
 	const char **dirs; /* by node; NULL: none has a file */
@@ -85,7 +76,7 @@ add_place(struct arena *a, struct places *to, uint32_t node,
 
 	if (e == NULL || node >= to->count || to->dirs[node] != NULL)
 		return 0;
-	dir = dir_of(a, e->path);
+	dir = fti_tree_dir(a, e->path);
 	if (dir == NULL)
 		return -1;
 	to->dirs[node] = dir;
@@ -131,7 +122,7 @@ find_dir(const struct planning *p, uint32_t node, struct error *err)
 	if (dir != NULL)
 		return dir;
 	if (at->any != NULL)
-		dir = dir_of(a, at->any->path);
+		dir = fti_tree_dir(a, at->any->path);
 	if (dir != NULL && at->any->node >= 0)
 		dir = other_node(a, dir, at->any->node, node);
 	else if (!at->one)

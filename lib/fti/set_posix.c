@@ -99,6 +99,15 @@ take(struct fti_sets *s, const struct fti_posix_checked *c,
 						: FTI_STATE_UNKNOWN;
 	if (c->unread != NULL)
 		return fti_set_problem(s, to, c->unread, err);
+	/* FTI needs it; an interrupted fti_protect_run() leaves it out. */
+	if (c->parity && c->file->parity_sum == NULL) {
+		to->exact = to->data_good = false;
+		to->state = FTI_STATE_DAMAGED;
+		return fti_set_problem(s, to,
+				       "the metadata of its group have no "
+				       "checksum of it",
+				       err);
+	}
 	return c->nfindings == 0
 		       ? 0
 		       : fti_set_problem(s, to, c->findings->text, err);

@@ -236,3 +236,12 @@ fti_tree_close(struct fti_tree *t)
 	t->arena = NULL;
 	t->count = 0;
 }
+
+const char *
+fti_tree_dir(struct arena *a, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? ""
+			     : arena_strndup(a, path, (size_t)(slash - path));
+}

@@ -46,4 +46,7 @@ int fti_tree_open(struct fti_tree *t, const char *root, const struct work *w,
 		  struct error *err);
 void fti_tree_close(struct fti_tree *t);
 
+/* The directory part of a path, "" if it has none.  NULL: no memory. */
+const char *fti_tree_dir(struct arena *a, const char *path);
+
 #endif /* FTI_TREE_H */

@@ -13,6 +13,7 @@
 struct buf;
 struct error;
 struct fti_checked;
+struct fti_protect;
 struct fti_rankfile;
 struct fti_rebuild;
 struct fti_set;
@@ -64,5 +65,10 @@ void report_fti_plan(const struct fti_rebuild *r, bool done, struct buf *out);
 
 /* A table of the files. */
 void report_fti_plan_files(const struct fti_rebuild *r, struct buf *out);
+
+/* The same for the protection of a checkpoint. */
+void report_fti_protect(const struct fti_protect *p, bool done,
+			struct buf *out);
+void report_fti_protect_files(const struct fti_protect *p, struct buf *out);
 
 #endif /* REPORT_FTI_H */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fti_plan.c - the files that a rebuild of an FTI checkpoint writes, as text.
+ * fti_plan.c - the files that rebuild and protect an FTI checkpoint, as text.
  */
 #include <inttypes.h>
 
 #include "buf.h"
+#include "fti/cover.h"
 #include "fti/renew.h"
 #include "report/fti.h"
 #include "report/table.h"
@@ -74,6 +75,54 @@ report_fti_plan_files(const struct fti_rebuild *r, struct buf *out)
 		table_cell(&t, "%s", str_size(f->size));
 		table_cell(&t, "%s",
 			   fti_state_name(f->rank->parts[f->part].state));
+		table_name(&t, f->path);
+	}
+	table_end(&t, 2, out);
+}
+
+/* --- Protection --- */
+
+static enum fti_part
+part_of(const struct fti_protect *p, const struct fti_protect_file *f)
+{
+	if (!f->redundancy)
+		return FTI_OWN;
+	return p->level == FTI_L2 ? FTI_COPY : FTI_PARITY;
+}
+
+void
+report_fti_protect(const struct fti_protect *p, bool done, struct buf *out)
+{
+	report_fti_name(p->from, out);
+	if (p->count == 0) {
+		buf_printf(out, ": is protected at %s already\n",
+			   fti_level_name(p->level));
+		return;
+	}
+	buf_printf(out, ": %s %s: %zu data, %zu %s; %s %s",
+		   done ? "protected at" : "to protect at",
+		   fti_level_name(p->level), p->data, p->redundancy,
+		   p->level == FTI_L2 ? "copies" : "parity",
+		   str_size(p->bytes_read), done ? "read" : "to read");
+	buf_printf(out, ", %s %s\n", str_size(p->bytes_written),
+		   done ? "written" : "to write");
+}
+
+void
+report_fti_protect_files(const struct fti_protect *p, struct buf *out)
+{
+	static const char *const heads[] = { "RANK", "NODE", "KIND", "SIZE",
+					     "FILE" };
+	struct table t;
+
+	table_start(&t, heads, 5, 1u << 0 | 1u << 1 | 1u << 3);
+	for (size_t i = 0; i < p->count; i++) {
+		const struct fti_protect_file *f = &p->files[i];
+
+		table_cell(&t, "%" PRIu32, f->rank->rank);
+		table_cell(&t, "%" PRIu32, f->rank->node);
+		table_cell(&t, "%s", report_fti_part(part_of(p, f)));
+		table_cell(&t, "%s", str_size(f->size));
 		table_name(&t, f->path);
 	}
 	table_end(&t, 2, out);

@@ -445,6 +445,52 @@ libscr() {
 	rm -rf "$b" "$disk/nodes" "$disk/prefix"
 }
 
+# ftis: checkpoint files of FTI.
+ftis() {
+	local d=$tmp/fti v t to file=Ckpt1-Rank0.fti vars=()
+
+	if ! command -v openssl >"$tmp/n"; then
+		note "files of FTI are not measured: no openssl"
+		return
+	fi
+	note "scr_fti verify of a file of $((size >> 20)) MiB in 8 variables, against openssl md5 of the same bytes, which has one thread;"
+	note "A has two sums over all bytes; a POSIX file has one sum, which only one thread can compute"
+	mkdir -p "$d"
+	for v in 1 2 3 4 5 6 7 8; do
+		head -c $((size / 8)) /dev/urandom >"$d/$v"
+		vars+=("$v=$d/$v")
+	done
+	for to in F posix A; do
+		"$bin/scr_fti" pack -q --to "$to" --id 1 -o "$d/$to/$file" \
+			"${vars[@]}"
+	done
+	measure "fti-verify-F threads=1" 1.1 \
+		-a "$bin/scr_fti verify -q -j 1 $d/F/$file" \
+		-b "openssl md5 $d/F/$file >$tmp/n"
+	noise fti-verify-F "openssl md5 $d/F/$file >$tmp/n"
+	for ((t = 2; t <= $(nproc); t *= 2)); do
+		measure "fti-verify-F threads=$t" \
+			"$(awk -v t="$t" 'BEGIN { print 1.1 / t }')" -w \
+			-a "$bin/scr_fti verify -q -j $t $d/F/$file" \
+			-b "openssl md5 $d/F/$file >$tmp/n"
+	done
+	measure "fti-verify-posix threads=1" 1.1 \
+		-a "$bin/scr_fti verify -q -j 1 $d/posix/$file" \
+		-b "openssl md5 $d/posix/$file >$tmp/n"
+	measure "fti-verify-A threads=1" 2.2 \
+		-a "$bin/scr_fti verify -q -j 1 $d/A/$file" \
+		-b "openssl md5 $d/A/$file >$tmp/n"
+	note "extract of all variables, with its verification, against openssl md5 and cp; diff with the verification of both, against openssl md5 and cmp"
+	measure "fti-extract threads=1" 1.15 -s "rm -rf $d/out" \
+		-a "$bin/scr_fti extract -q -j 1 -o $d/out $d/F/$file" \
+		-t "rm -f $d/copy" \
+		-b "openssl md5 $d/F/$file >$tmp/n; cp $d/F/$file $d/copy"
+	measure "fti-diff threads=1" 1.15 \
+		-a "$bin/scr_fti diff -j 1 $d/F/$file $d/posix/$file" \
+		-b "openssl md5 $d/F/$file $d/posix/$file >$tmp/n; cmp -n $size $d/F/$file $d/posix/$file"
+	rm -rf "$d"
+}
+
 startup() {
 	local c
 	note "start-up, twenty times, against a trivial program"
@@ -459,7 +505,7 @@ startup() {
 }
 
 printf 'name\tours\treference\tratio\tleast..greatest\tcpu ratio\tgoal\tverdict\n'
-for part in kernels rebuilds cold index builds packs scavenges libscr startup; do
+for part in kernels rebuilds cold index builds packs ftis scavenges libscr startup; do
 	if wanted "$part"; then $part; fi
 done
 note "$missed missed"

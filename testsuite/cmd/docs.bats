@@ -214,10 +214,20 @@ run_docs()
 # job: an FTI job that lost node 2.
 fti_job()
 {
+	local dir
+
 	rm -rf job
 	cp -R "$TESTSUITE/data/golden/fti/levels-E-v1.6/L3" job
 	chmod -R u+w job
 	rm -r job/Local/node2
+	# saved: one whose checkpoint is of level 1.
+	rm -rf saved
+	cp -R "$TESTSUITE/data/golden/fti/levels-E-v1.6/L3" saved
+	chmod -R u+w saved
+	find saved -name '*RSed*' -delete
+	for dir in saved/Local/node*/*/l3; do
+		mv "$dir" "${dir%3}1"
+	done
 }
 
 @test "scr_fti(1)" {

@@ -641,3 +641,146 @@ npy()
 	[ "$status" = 2 ]
 	[[ $stderr == *"f: exists already; --replace replaces it" ]]
 }
+
+# --- Interruptions and failures ---
+
+# A directory of FTI, a list of files of which each can be compacted and
+# repaired, and for each verb what it leaves if nothing disturbs it.
+disturbed_setup()
+{
+	local i
+
+	[ -e "$SHIM" ] || skip "no fault shim"
+	mkdir fresh
+	cp -R "$FTI/head-F/L4" fresh/tree
+	mkdir fresh/files
+	for i in 1 2 3; do
+		cp "$(find "$FTI/dcp-F/ckpt4" -name dCPFile-Rank0.fti)" \
+			fresh/files/$i.fti
+	done
+	chmod -R u+w fresh
+}
+
+# The cases: a name, then the arguments of scr_fti.
+cases()
+{
+	cat <<-'END'
+		tree convert -j 1 --to B -o w/out w/tree
+		posix convert -j 1 --to posix -o w/out w/tree
+		beside compact -j 1 -o w/out w/files/1.fti w/files/2.fti w/files/3.fti
+		compact compact -j 1 --in-place w/files/1.fti w/files/2.fti w/files/3.fti
+		repair repair -j 1 --in-place w/files/1.fti w/files/2.fti w/files/3.fti
+	END
+}
+
+# undisturbed ARG...: keep the result of the command in "done", and the number
+# of its operations in $total.
+undisturbed()
+{
+	rm -rf w "done" count
+	cp -a fresh w
+	SHIM_COUNT_FILE=$PWD/count LD_PRELOAD=$SHIM scr_fti "$@" >said
+	total=$(cat count)
+	((total > 10))
+	mv w "done"
+}
+
+# check_disturbed WHAT ARG...: after the command was disturbed, originals are
+# whole, or complete in their new form; run again, it completes.
+check_disturbed()
+{
+	local what=$1 file again=()
+
+	shift
+	for file in $(cd fresh && find . -type f); do
+		cmp -s "fresh/$file" "w/$file" ||
+			cmp -s "done/$file" "w/$file" ||
+			failed "$what: $file is neither old nor new"
+	done
+	[ ! -d w/out ] || for file in $(cd w/out && find . -name '*.fti'); do
+		cmp -s "done/out/$file" "w/out/$file" ||
+			failed "$what: $file is incomplete"
+	done
+	[[ " $* " != *" -o "* ]] || again=(--replace)
+	scr_fti "$@" "${again[@]}" >said || failed "$what: not again"
+	diff -r "done" w || failed "$what: other results"
+}
+
+@test "killed at random moments: originals are whole, run again it completes" {
+	local name args total k moment
+	local kills=$((${SCRKIT_KILLS:-50} / 5))
+
+	disturbed_setup
+	RANDOM=${SCRKIT_SEED:-$$}
+	echo "seed ${SCRKIT_SEED:-$$}"
+	export SHIM_ALL=1
+	while read -r name args; do
+		# shellcheck disable=SC2086
+		undisturbed $args
+		for ((k = 0; k < kills; k++)); do
+			moment=$((RANDOM * 32768 + RANDOM))
+			moment=$((moment % total + 1))
+			rm -rf w
+			cp -a fresh w
+			# shellcheck disable=SC2086
+			try env SHIM_KILL_AT=$moment LD_PRELOAD="$SHIM" \
+				scr_fti $args
+			[ "$status" = 137 ] || [ "$status" = 0 ] ||
+				failed "$name $moment: $status"
+			# shellcheck disable=SC2086
+			check_disturbed "$name, operation $moment" $args
+		done
+	done < <(cases)
+}
+
+# fails_at ERROR STICKY [ALL]: each file operation of each verb fails in turn.
+fails_at()
+{
+	local name args total at step=1
+
+	disturbed_setup
+	while read -r name args; do
+		# shellcheck disable=SC2086
+		undisturbed $args
+		[ -n "${SCRKIT_SLOW-}" ] || step=$((total / 25 + 1))
+		for ((at = 1; at <= total; at += step)); do
+			rm -rf w
+			cp -a fresh w
+			# shellcheck disable=SC2086
+			try env SHIM_FAIL_AT=$at SHIM_ERRNO="$1" \
+				${2:+SHIM_STICKY=$2} LD_PRELOAD="$SHIM" \
+				scr_fti $args
+			# A hint to the kernel may fail without a loss.
+			[ "$status" = 1 ] || diff -r "done" w >differs ||
+				failed "$name, operation $at: $status $stderr"
+			[ "$status" = 0 ] || [ -n "$stderr" ]
+			# shellcheck disable=SC2086
+			check_disturbed "$name, operation $at" $args
+		done
+	done < <(cases)
+}
+
+@test "each file operation fails in turn: nothing is lost, run again it completes" {
+	fails_at EIO ""
+}
+
+@test "the disk becomes full at any moment, and stays full" {
+	fails_at ENOSPC 1
+}
+
+@test "a disk without room is noticed before the first byte is written" {
+	local k
+
+	unshare -m true 2>/dev/null || skip "may not make a mount namespace"
+	mkdir small
+	for k in 1 2 3 4; do cp "$FTI/bad-F/good.fti" $k.fti; done
+	try unshare -m --propagation private bash -c '
+		mount -t tmpfs -o size=16k none small || exit 9
+		head -c 12288 /dev/zero >small/filler
+		scr_fti compact -o small/out ?.fti
+		status=$?
+		[ "$(find small -type f)" = small/filler ] || exit 8
+		exit $status'
+	[ "$status" = 1 ] || failed "$status: $stderr"
+	[[ $stderr == *"the files"* ]] || failed "$stderr"
+}

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ftitest.h"
 
+#include "fti/draft.h"
+#include "fti/write.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -217,4 +220,33 @@ ftitest_holds(const struct fti_content *c, const struct ftitest_golden *g)
 	if (!same)
 		printf("# %s: not as expected\n", g->path);
 	return same;
+}
+
+/* --- Files in memory --- */
+
+void
+ftitest_image(struct fti_draft *d, struct buf *out)
+{
+	const struct fti_format *format = fti_format(d->layout);
+	unsigned char meta[FTI_META_MAX];
+
+	must(fti_sum(d, NULL, NULL) == 0);
+	buf_clear(out);
+	must(buf_reserve(out, (size_t)d->size + 1) == 0);
+	memset(out->data, 0, (size_t)d->size);
+	out->len = (size_t)d->size;
+	for (size_t i = 0; i < d->ncontainers; i++) {
+		const struct fti_draft_container *c = &d->containers[i];
+
+		if (c->c.used == 0)
+			continue; /* it may begin beyond the variable */
+		must(fti_content_read(c->content, c->var, out->data + c->c.fptr,
+				      (size_t)c->c.used, c->c.dptr, NULL) == 0);
+	}
+	for (size_t b = 0; b < d->nblocks; b++)
+		fti_draft_records(d, b,
+				  (unsigned char *)out->data + d->blocks[b].at);
+	fti_meta_write(d->layout, &d->meta, meta);
+	memcpy(out->data + (format->footer ? d->size - format->meta : 0), meta,
+	       format->meta);
 }

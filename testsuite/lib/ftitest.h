@@ -47,4 +47,10 @@ void ftitest_close(struct ftitest *t);
 /* Do the variables hold what is expected?  Prints what differs. */
 bool ftitest_holds(const struct fti_content *c, const struct ftitest_golden *g);
 
+struct buf;
+struct fti_draft;
+
+/* The file that the draft describes, in memory; its sums are set first. */
+void ftitest_image(struct fti_draft *d, struct buf *out);
+
 #endif /* FTITEST_H */

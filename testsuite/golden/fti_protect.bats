@@ -1,0 +1,180 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
+# scr_fti protect: copies and parity for checkpoints of levels 1 and 4 that the
+# real FTI wrote; where FTI has written the same data at level 2 or 3, they are
+# the same bytes.
+
+load golden
+
+setup()
+{
+	FTI=$SCRKIT_GOLDEN/fti
+	[ -d "$FTI" ] || skip "no golden data of FTI"
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+copy()
+{
+	rm -rf c
+	cp -R "$FTI/$1" c
+	chmod -R u+w c
+}
+
+# lower SET LEVEL TO: c is SET, whose checkpoint of LEVEL is one of level TO (1
+# or 4) without copies and parity.
+lower()
+{
+	local dir exec file
+
+	copy "$1"
+	for dir in c/Local/node*/*/"l$2"; do
+		rm -f "$dir"/*-RSed* "$dir"/*-Pcof*
+		exec=$(basename "$(dirname "$dir")")
+		if [ "$3" = 1 ]; then
+			mv "$dir" "$(dirname "$dir")/l1"
+		else
+			mkdir -p "c/Global/$exec/l4"
+			mv "$dir"/* "c/Global/$exec/l4"
+			rm -r "$dir"
+		fi
+	done
+	for dir in c/Meta/*/"l$2"; do
+		[ -d "$dir" ] || continue
+		for file in "$dir"/*; do
+			sed -i '/rsed_checksum/d' "$file"
+		done
+		mv "$dir" "$(dirname "$dir")/l$3"
+	done
+}
+
+# The words that FTI leaves undefined in a file, or in parity: those with the
+# pad bytes of the records.  It writes what its memory has, we write 0.
+pads()
+{
+	case $1 in
+	levels-A* | posix*) ;;
+	levels-B*) echo 44 ;;
+	*) find "$FTI/$1" -path "*/l$2/*-Rank*" -printf '%s\n' |
+		while read -r size; do echo $(((size - 1) / 2)); done ;;
+	esac
+}
+
+# same SET LEVEL: the files of LEVEL in c are those of SET, bit for bit; but for
+# pad bytes, and the record of parity.
+same()
+{
+	local file size pads byte record=106
+
+	case $1 in
+	levels-A*) record=96 ;;
+	levels-B*) record=90 ;;
+	levels-[CD]*) record=110 ;;
+	levels-E*) record=82 ;;
+	posix*) record=0 ;;
+	esac
+	pads=" $(pads "$1" "$2" | tr '\n' ' ')"
+	diff <(cd c && find . -path "*/l$2/*" -type f | sort) \
+		<(cd "$FTI/$1" && find . -path "*/l$2/*" -type f | sort) ||
+		failed "$1: other files"
+	while read -r file; do
+		size=$(stat -c %s "$FTI/$1/$file")
+		[ "$(stat -c %s "c/$file")" = "$size" ] ||
+			failed "$file: another size"
+		[[ $file != *-RSed* ]] || size=$((size - record))
+		cmp -l -n "$size" "c/$file" "$FTI/$1/$file" |
+			while read -r byte _; do
+				[[ $pads == *" $(((byte - 1) / 2)) "* ]] ||
+					failed "$file: byte $byte"
+			done
+	done < <(cd c && find . -path "*/l$2/*" -type f)
+}
+
+@test "the same bytes as FTI wrote at the level" {
+	local set level from plan sets=(levels-A-v1.1 levels-E-v1.6)
+
+	[ ! -d "$FTI/loss" ] || sets+=(levels-B-v1.2 levels-C-v1.3
+		levels-D-v1.4 levels-F-even levels-F-odd head-F posix-levels
+		posix-levels-odd)
+	for set in "${sets[@]}"; do
+		for level in 2 3; do
+			[ -e "$FTI/$set/L$level/config.fti" ] || continue
+			for from in 1 4; do
+				lower "$set/L$level" "$level" "$from"
+				find c | sort >before
+				run scr_fti protect --level "$level" -n c
+				[ "$status" = 0 ] || failed "$set: $output"
+				plan=$(sed -n 's/.*L[23]: //p' <<<"$output")
+				diff before <(find c | sort)
+				run scr_fti protect --level "$level" c
+				[ "$status" = 0 ] || failed "$set: $output"
+				[ "$(sed -n 's/.*L[23]: //p' <<<"$output" |
+					sed 's/ read/ to read/
+						s/ written/ to write/')" = \
+					"$plan" ] || failed "not $plan"
+				same "$set/L$level" "$level"
+			done
+		done
+	done
+}
+
+@test "levels 1 and 4 at any level: all is whole, and can lose a node" {
+	local set from level sets=(head-F/L4)
+
+	[ ! -d "$FTI/loss" ] || sets+=(levels-F-even/L1 levels-F-odd/L1
+		levels-F-odd/L4 head-F/L1 posix-levels/L1 posix-levels-odd/L4)
+	for set in "${sets[@]}"; do
+		for level in 2 3; do
+			copy "$set"
+			run scr_fti protect --level "$level" c
+			[ "$status" = 0 ] || failed "$set: $output"
+			[[ $output == *"FTI restarts from L"* ]]
+			run scr_fti scan --checksums c
+			[ "$status" = 0 ] || failed "$set: $output"
+			grep -q "^  L$level .* whole *$" <<<"$output" ||
+				failed "$set: $output"
+			run scr_fti protect --level "$level" c
+			[[ $status = 0 && $output == *"already"* ]]
+			cp -R c/Local saved
+			rm -rf c/Local/node2
+			run scr_fti rebuild c
+			[ "$status" = 0 ] || failed "$set: $output"
+			run scr_fti scan --checksums --level "$level" c
+			diff -r -x l1 -x lL4Dir -x '*RSed*' c/Local saved ||
+				failed "$set"
+			rm -r saved
+		done
+	done
+}
+
+@test "protect: usage, and what it refuses" {
+	copy head-F/L4
+	run scr_fti protect c
+	[[ $status = 2 && $output == *"no level given"* ]]
+	run scr_fti protect --level 1 c
+	[ "$status" = 2 ]
+	run scr_fti protect --level 2 --id 3 c
+	[[ $status = 1 && $output == *"no such checkpoint"* ]]
+	run scr_fti protect --level 2 c
+	[ "$status" = 0 ]
+	# Files of another checkpoint at the level: FTI could take either.
+	for file in c/Local/node*/*/l2/*; do
+		mv "$file" "${file/Ckpt4/Ckpt3}"
+	done
+	run scr_fti protect --level 2 c
+	[[ $status = 2 && $output == *"L2 has checkpoint 3 already"* ]]
+	# A checkpoint that lacks a file.
+	copy head-F/L4
+	rm c/Global/*/l4/Ckpt4-Rank5.fti
+	find c | sort >before
+	run scr_fti protect --level 3 c
+	[ "$status" = 4 ] || failed "$output"
+	diff before <(find c | sort)
+	# Damaged data get no parity.
+	copy head-F/L4
+	printf x | dd of="$(echo c/Global/*/l4/Ckpt4-Rank5.fti)" bs=1 seek=99 \
+		conv=notrunc status=none
+	run scr_fti protect --level 3 c
+	[[ $status != 0 && $output == *"Ckpt4-Rank5.fti"* ]] ||
+		failed "$output"
+}
