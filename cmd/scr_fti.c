@@ -41,6 +41,11 @@ static const struct fti_verb verbs[] = {
 	{ "protect", "--level 2|3 [OPTION]... [DIR]",
 	  "make copies or parity for a checkpoint of level 1 or 4",
 	  fti_run_protect },
+	{ "restart", "[OPTION]... --select ID | --undo [DIR]",
+	  "make an older checkpoint the one that FTI restarts from",
+	  fti_run_restart },
+	{ "archive", "[OPTION]... [DIR]",
+	  "keep checkpoints of level 4, which FTI replaces", fti_run_archive },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 

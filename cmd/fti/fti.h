@@ -49,6 +49,8 @@ int fti_run_convert(const struct fti_call *c);
 int fti_run_pack(const struct fti_call *c);
 int fti_run_rebuild(const struct fti_call *c);
 int fti_run_protect(const struct fti_call *c);
+int fti_run_restart(const struct fti_call *c);
+int fti_run_archive(const struct fti_call *c);
 
 /* --- sets.c --- */
 
@@ -105,5 +107,13 @@ void fti_next(const struct fti_next *n, const struct fti_sets *s, char *to,
 	      size_t size);
 
 #define FTI_NEXT_MAX 8192 /* bytes of a command */
+
+/* --- refuse.c --- */
+
+/* Refuse a checkpoint that is not whole: set *err, and `next` to the command
+ * that mends it, or shows what is wrong.  Returns -1. */
+int fti_refuse(const struct fti_next *n, const struct fti_sets *s,
+	       const struct fti_set *set, char next[static FTI_NEXT_MAX],
+	       struct error *err);
 
 #endif /* CMD_FTI_FTI_H */

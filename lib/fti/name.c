@@ -149,3 +149,19 @@ fti_name_node(const char *name, uint32_t *node)
 		*node = n[0];
 	return is;
 }
+
+uint32_t
+fti_name_archived(const char *name)
+{
+	char file[FTI_NAME_MAX];
+	struct fti_name n;
+
+	if (!str_starts(name, FTI_ARCHIVED) || strlen(name) > 20)
+		return 0;
+	/* The number follows the same rules as in the name of a file. */
+	strcpy(file, "Ckpt");
+	strcat(file, name + strlen(FTI_ARCHIVED));
+	strcat(file, "-Rank0.fti");
+	n = fti_name_parse(file);
+	return n.kind == FTI_NAME_RANK ? n.id : 0;
+}

@@ -62,6 +62,18 @@ const char *fti_level_name(enum fti_level l);
 /* The name of its directory. */
 const char *fti_level_dir(enum fti_level l);
 
+/* Directories and files of our own below those of FTI: "scr_fti." and more.
+ * What is in such a directory is out of FTI's sight, and out of ours. */
+#define FTI_OURS "scr_fti."
+
+/* The directory of checkpoints that were archived (archive.h), and what each of
+ * them is in: FTI's own archive calls directories of metadata so, too. */
+#define FTI_ARCHIVE_DIR "fti_archive"
+#define FTI_ARCHIVED "Ckpt_"
+
+/* The id of a directory Ckpt_<id>, else 0. */
+uint32_t fti_name_archived(const char *name);
+
 /* Is it node<k>? */
 bool fti_name_node(const char *name, uint32_t *node);
 

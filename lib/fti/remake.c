@@ -129,6 +129,7 @@ refuse(struct run *r, size_t i, const struct fti_rankfile *file,
 	if (r->again || !is_of_file(why))
 		return error_pass(err, why);
 	r->refused++;
+	r->m->items[i].refused = true;
 	r->m->refused(r->m->arg, i, file, why);
 	return 0;
 }

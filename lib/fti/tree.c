@@ -42,23 +42,6 @@ struct walk {
 
 static int read_dir(struct walk *d, struct error *err);
 
-/* Ckpt_<id> is a directory of metadata in an archive. */
-static uint32_t
-archived_id(const char *name)
-{
-	char file[FTI_NAME_MAX];
-	struct fti_name n;
-
-	if (!str_starts(name, "Ckpt_") || strlen(name) > 20)
-		return 0;
-	/* The number follows the same rules as in the name of a file. */
-	strcpy(file, "Ckpt");
-	strcat(file, name + 5);
-	strcat(file, "-Rank0.fti");
-	n = fti_name_parse(file);
-	return n.kind == FTI_NAME_RANK ? n.id : 0;
-}
-
 /* What the directory `name`, in directory `parent`, adds. */
 static void
 enter(struct above *a, const char *name, const char *parent)
@@ -67,12 +50,13 @@ enter(struct above *a, const char *name, const char *parent)
 	uint32_t node = 0;
 
 	if (level != FTI_NO_LEVEL) {
-		a->level = level;
+		/* An archived checkpoint has all its directories below. */
+		a->level = a->id != 0 ? FTI_ARCHIVE : level;
 		a->exec = parent;
 	} else if (fti_name_node(name, &node)) {
 		a->node = node;
-	} else if (archived_id(name) != 0) {
-		a->id = archived_id(name);
+	} else if (fti_name_archived(name) != 0) {
+		a->id = fti_name_archived(name);
 	}
 }
 
@@ -106,7 +90,8 @@ add_file(struct walk *d, const char *name, const struct fti_name *n,
 	/* Topology and history stand in the directory of the execution. */
 	if (n->kind == FTI_NAME_TOPOLOGY || n->kind == FTI_NAME_HISTORY)
 		e->exec = d->last;
-	if (n->kind == FTI_NAME_SECTOR)
+	if (n->kind == FTI_NAME_TOPOLOGY || n->kind == FTI_NAME_HISTORY ||
+	    n->kind == FTI_NAME_SECTOR)
 		e->name.id = d->above.id;
 	if (e->path == NULL)
 		return error_no_memory(err);
@@ -120,7 +105,7 @@ enter_dir(struct walk *d, const char *name, struct error *err)
 	struct walk in = *d;
 	int rc = 0;
 
-	if (d->depth >= DEPTH)
+	if (d->depth >= DEPTH || str_starts(name, FTI_OURS))
 		return 0;
 	in.last = arena_strdup(d->t->arena, name);
 	in.path = join(d, name);

@@ -23,9 +23,10 @@ struct work;
 struct fti_entry {
 	const char *exec; /* the execution's id; "" if no directory names it */
 	enum fti_level level;
-	struct fti_name name; /* id is that of an archive's directory, too */
-	int64_t node;	      /* of a directory node<k>; -1: none */
-	const char *path;     /* below the root */
+	/* The id of metadata is that of an archived checkpoint, else 0. */
+	struct fti_name name;
+	int64_t node;	  /* of a directory node<k>; -1: none */
+	const char *path; /* below the root */
 	uint64_t size;
 	int64_t mtime; /* seconds since 1970 */
 };

@@ -80,7 +80,12 @@ add_choice(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
 {
 	const struct fti_set *best = fti_sets_choice(s, s->list[first].exec);
 	size_t same = 0;
+	bool archive = true;
 
+	for (size_t i = first; i < end; i++)
+		archive = archive && s->list[i].level == FTI_ARCHIVE;
+	if (archive)
+		return;
 	if (best == NULL) {
 		buf_add_str(out, "  FTI finds no checkpoint that it accepts\n");
 		return;

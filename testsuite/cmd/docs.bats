@@ -241,6 +241,10 @@ fti_job()
 		tee temperature >pressure <<<"raw bytes"
 		cp -R "$TESTSUITE/data/golden/fti/dcp-F/ckpt4" fti
 		fti_job
+		rm -rf run
+		cp -R "$TESTSUITE/data/golden/fti/head-F/L4" run
+		chmod -R u+w run
+		sed -i 's/^failure .*/failure = 0/' run/config.fti
 	}
 	run_docs man/scr_fti.1 "3=scan job" "3=rebuild -n job"
 }

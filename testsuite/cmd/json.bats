@@ -223,8 +223,8 @@ says() {
 
 	cp "$good" Ckpt4-Rank3.fti
 	answers 0 scr_fti repair -n --id 9 Ckpt4-Rank3.fti
-	says '.dry_run, .bytes_written, .files[0].action, .files[0].rank,
-		.files[0].from' $'true\n0\nwrite\n3\nnull'
+	says '.dry_run, .bytes_written, .files[0].action, .files[0].rank' \
+		$'true\n0\nwrite\n3'
 	says '.answer[1]' "  byte 3035: ckptId: 4 -> 9"
 	answers 0 scr_fti compact -o out/ Ckpt4-Rank3.fti
 	says '.dry_run, .bytes_written, .files[0].path, .files[0].size,
@@ -239,8 +239,69 @@ says() {
 	says '.files[0].path' f
 	answers 3 scr_fti convert --to A -o b \
 		"${good%/*}/data-flip.fti"
-	says '(.files | length), .next' \
-		$'0\n'"scr_fti scan --checksums ${good%/*}"
+	says '.files[0].action, .next' \
+		$'refuse\n'"scr_fti scan --checksums ${good%/*}"
+}
+
+@test "scr_fti restart and archive" {
+	local e=4d8ae264-3ea9-404f-ad30-ebfb97a8c05f
+
+	cp -R "$TESTSUITE/data/golden/fti/head-F/L4" j
+	chmod -R u+w j
+	answers 0 scr_fti archive --list j
+	says '.executions, .answer[]' $'null\nj/fti_archive: no archived checkpoint'
+	answers 0 scr_fti archive -n j
+	says '.dry_run, .bytes_written, (.files[] | .path, .action)' \
+		$'true\n0\nj/fti_archive/'"$e/Ckpt_4"$'\narchive'
+	answers 0 scr_fti archive --copy j
+	says '.dry_run, .bytes_written > 26000' $'false\ntrue'
+	answers 0 scr_fti archive --list j
+	says '.executions[0].fti_checkpoints[0] | .level, .checkpoint_id, .state' \
+		$'archive\n4\nwhole'
+	answers 1 scr_fti archive --id 9 j
+
+	rm -r "j/Global/$e"
+	answers 0 scr_fti restart --select 4 -n j
+	says '[.files[].action] | unique | join(" ")' put
+	answers 0 scr_fti restart --select 4 j
+	says '.files | length' 8
+	answers 0 scr_fti restart --undo j
+	answers 1 scr_fti restart --select 3 j
+	rm "j/fti_archive/$e/Ckpt_4/Global/$e/l4/Ckpt4-Rank1.fti"
+	answers 4 scr_fti restart --select 4 j
+	says .next "scr_fti scan --checksums --files j"
+	answers 2 scr_fti restart j
+}
+
+@test "scr_fti: verbs that write" {
+	local fti=$TESTSUITE/data/golden/fti
+	local bad=$fti/bad-F
+
+	cp "$bad/good.fti" Ckpt4-Rank1.fti
+	cp "$bad/chunkhash-flip.fti" refused.fti
+	answers 0 scr_fti repair -n refused.fti
+	says '.dry_run, .bytes_written, .files[0].action' $'true\n0\nwrite'
+	answers 0 scr_fti repair --in-place Ckpt4-Rank1.fti refused.fti
+	says '.bytes_written, (.files[] | .action)' $'3092\nkeep\nwrite'
+	answers 3 scr_fti compact -o small/ Ckpt4-Rank1.fti "$bad/data-flip.fti"
+	says '[.files[].action] | join(" ")' 'keep refuse'
+	answers 0 scr_fti convert --to E -o e/ Ckpt4-Rank1.fti
+	says '.files[0] | .path, .from, .size' $'e/Ckpt4-Rank1.fti\nCkpt4-Rank1.fti\n3040'
+	answers 0 scr_fti extract -o vars Ckpt4-Rank1.fti
+	says '[.files[].size] | join(" ")' '800 1600 400'
+	answers 0 scr_fti pack --to F --id 3 -o new 1=vars/var1.bin
+	says '.files[0] | .path, .action' $'new\nwrite'
+	answers 3 scr_fti diff Ckpt4-Rank1.fti new
+	says '[.variables[].state] | join(" ")' 'same removed removed'
+	answers 0 scr_fti diff Ckpt4-Rank1.fti refused.fti
+	answers 2 scr_fti pack new
+	cp -R "$fti/levels-E-v1.6/L3" job
+	chmod -R u+w job
+	rm -r job/Local/node2
+	answers 3 scr_fti rebuild -n job
+	says .dry_run true
+	answers 0 scr_fti rebuild job
+	says '[.files[].action] | unique | join(" ")' rebuild
 }
 
 # The members of a dump are the fields as they are in the file.

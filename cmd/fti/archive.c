@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * archive.c - verb archive of scr_fti: keep checkpoints of level 4.
+ */
+#include "fti/archive.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "answer.h"
+#include "buf.h"
+#include "dir.h"
+#include "error.h"
+#include "fti.h"
+#include "fti/set.h"
+#include "fti/tree.h"
+#include "json.h"
+#include "lock.h"
+#include "path.h"
+#include "report/fti.h"
+#include "str.h"
+
+struct archive {
+	struct fti_sets_options o;
+	uint64_t id, keep, jobs;
+	const char *exec, *to, *dir;
+	bool dry_run, list, copy;
+	/* State. */
+	struct work work;
+	struct fti_archive a;
+	struct fti_answer answer;
+	struct buf name; /* of the archive */
+	/* With dry_run: a line for each that would be archived. */
+	struct buf fresh;
+	struct buf out;
+	char next[FTI_NEXT_MAX];
+	int status;
+};
+
+struct tree {
+	struct fti_tree t;
+	struct fti_sets s;
+};
+
+#define TREE_NONE \
+	{ \
+		.t = {.fd = -1 } \
+	}
+
+static void
+close_tree(struct tree *in)
+{
+	fti_sets_free(&in->s);
+	fti_tree_close(&in->t);
+}
+
+static bool
+is_chosen(const struct archive *c, const struct fti_set *set)
+{
+	return (c->exec == NULL || str_eq(c->exec, set->exec)) &&
+	       set->exec[0] != '\0';
+}
+
+static void
+answer_set(struct archive *c, const struct fti_set *set, const char *action)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s/" FTI_ARCHIVED "%" PRIu32,
+		 c->name.data, set->exec, set->id);
+	fti_answer_file(&c->answer, &(struct report_fti_done){
+					    .path = path,
+					    .action = action,
+					    .rank = -1,
+					    .size = (int64_t)set->bytes,
+				    });
+}
+
+/* "ID of EXECUTION: ". */
+static void
+add_set(struct archive *c, const struct fti_set *set)
+{
+	buf_printf(&c->out, "checkpoint %" PRIu32 " of %s: ", set->id,
+		   set->exec);
+}
+
+/* --- Keeping --- */
+
+static int
+keep_one(struct archive *c, struct tree *in, struct fti_set *set,
+	 struct error *err)
+{
+	const struct fti_next n = { c->dir, &c->o, true };
+	int rc = 0;
+
+	if (fti_set_examine(&in->s, set, true, &c->work, err) < 0)
+		return -1;
+	if (set->state != FTI_SET_WHOLE)
+		return fti_refuse(&n, &in->s, set, c->next, err);
+	if (!c->dry_run && fti_archive_clean(&c->a, set->exec, err) < 0)
+		return -1;
+	rc = fti_archive_keep(&c->a, &in->t, set, &c->work, err);
+	if (rc < 0)
+		return -1;
+	add_set(c, set);
+	answer_set(c, set, rc == 0 ? "keep" : "archive");
+	c->answer.bytes_written += c->a.bytes;
+	if (rc == 0)
+		buf_add_str(&c->out, "archived already\n");
+	else if (c->dry_run) {
+		buf_printf(&c->fresh, "%s\n", set->exec);
+		buf_printf(&c->out, "would archive %zu %s, %s\n",
+			   str_count(c->a.files, "file"), str_size(set->bytes));
+	} else
+		buf_printf(&c->out, "archived: %zu %s linked, %zu copied\n",
+			   str_count(c->a.linked, "file"), c->a.copied);
+	return 0;
+}
+
+/* Keep what is at level 4.  A checkpoint that is not whole does not stop the
+ * others. */
+static int
+keep_all(struct archive *c, struct error *err)
+{
+	struct tree in = TREE_NONE;
+	int rc = fti_open_sets(&in.t, &in.s, c->dir, &c->o, &c->work, err);
+	size_t found = 0;
+
+	for (size_t i = 0; rc == 0 && i < in.s.count; i++) {
+		struct fti_set *set = &in.s.list[i];
+		struct error why = ERROR_INIT;
+
+		if (set->level != FTI_L4 || !is_chosen(c, set) ||
+		    (c->id != 0 && set->id != c->id))
+			continue;
+		found++;
+		if (work_go_on(&c->work, err) < 0)
+			rc = -1;
+		else if (keep_one(c, &in, set, &why) < 0)
+			c->status = app_report(c->status, &why);
+	}
+	if (rc == 0 && found == 0 && c->id != 0)
+		rc = error_set(err, ERROR_ABSENT,
+			       "%s: no checkpoint %" PRIu64 " at level 4",
+			       c->dir, c->id);
+	else if (rc == 0 && found == 0)
+		rc = error_set(err, ERROR_ABSENT,
+			       "%s: no checkpoint at level 4", c->dir);
+	close_tree(&in);
+	return rc;
+}
+
+/* --- The archive itself --- */
+
+/* Returns 1; 0: there is none yet. */
+static int
+open_archive(struct archive *c, struct tree *in, struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	if (fti_open_sets(&in->t, &in->s, c->name.data, &c->o, &c->work,
+			  &why) == 0)
+		return 1;
+	return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
+}
+
+static bool
+is_kept(const struct fti_set *set)
+{
+	return set->level == FTI_ARCHIVE || set->level == FTI_L4;
+}
+
+static int
+list_all(struct archive *c, struct error *err)
+{
+	struct tree in = TREE_NONE;
+	int rc = open_archive(c, &in, err);
+
+	for (size_t i = 0; rc == 1 && i < in.s.count; i++) {
+		struct fti_set *set = &in.s.list[i];
+
+		if (fti_set_examine(&in.s, set, false, &c->work, err) < 0)
+			rc = -1;
+	}
+	if (rc == 1 && app_json()) {
+		struct json *more = json_new_object();
+
+		json_set_str(more, "root", c->name.data);
+		json_set(more, "executions",
+			 report_fti_sets_json(&in.s, false));
+		c->answer.more = more;
+	}
+	if (rc == 1)
+		report_fti_sets(&in.s, &c->out);
+	if (rc == 0)
+		buf_printf(&c->out, "%s: no archived checkpoint\n",
+			   c->name.data);
+	close_tree(&in);
+	return rc < 0 ? -1 : 0;
+}
+
+static int
+remove_one(struct archive *c, const struct fti_set *set, struct error *err)
+{
+	add_set(c, set);
+	answer_set(c, set, "remove");
+	buf_printf(&c->out, "%s\n",
+		   c->dry_run ? "would be removed" : "removed");
+	return c->dry_run ? 0
+			  : fti_archive_remove(&c->a, set->exec, set->id, err);
+}
+
+/* How many of the execution would be archived now? */
+static size_t
+fresh_of(const struct archive *c, const char *exec)
+{
+	const char *at = c->fresh.data;
+	size_t len = 0, n = 0;
+
+	for (const char *line = NULL; (line = str_line(&at, &len)) != NULL;)
+		n += len == strlen(exec) && memcmp(line, exec, len) == 0;
+	return n;
+}
+
+/* Remove all but the newest checkpoints of an execution, list[first] to
+ * list[end - 1] by id.  The last whole one stays, wherever it is. */
+static int
+prune_exec(struct archive *c, struct tree *in, size_t first, size_t end,
+	   struct error *err)
+{
+	size_t kept = fresh_of(c, in->s.list[first].exec);
+	bool whole = kept > 0;
+
+	for (size_t i = end; i-- > first;) {
+		struct fti_set *set = &in->s.list[i];
+
+		if (!is_kept(set) || !is_chosen(c, set))
+			continue;
+		if (!whole &&
+		    fti_set_examine(&in->s, set, true, &c->work, err) < 0)
+			return -1;
+		if (kept < c->keep) {
+			kept++;
+			whole = whole || set->state == FTI_SET_WHOLE;
+		} else if (!whole && set->state == FTI_SET_WHOLE) {
+			whole = true;
+			add_set(c, set);
+			buf_add_str(&c->out, "stays, as the newest that is "
+					     "whole\n");
+		} else if (remove_one(c, set, err) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int
+prune(struct archive *c, struct error *err)
+{
+	struct tree in = TREE_NONE;
+	int rc = open_archive(c, &in, err);
+
+	for (size_t i = 0, k = 0; rc == 1 && i < in.s.count; i = k) {
+		while (k < in.s.count &&
+		       str_eq(in.s.list[k].exec, in.s.list[i].exec))
+			k++;
+		if (prune_exec(c, &in, i, k, err) < 0)
+			rc = -1;
+	}
+	close_tree(&in);
+	return rc < 0 ? -1 : 0;
+}
+
+/* --- The verb --- */
+
+static int
+run(struct archive *c, struct error *err)
+{
+	const int fd = dir_open(AT_FDCWD, c->dir);
+	int lock = -2, rc = 0;
+
+	if (fd < 0)
+		return error_sys(err, "%s: cannot open", c->dir);
+	if (!c->dry_run && !c->list)
+		lock = lock_take(fd, c->dir, &c->work, err);
+	rc = lock == -1 ? -1 : 0;
+	if (rc == 0 && c->to != NULL)
+		rc = buf_add_str(&c->name, c->to) < 0 ? error_no_memory(err)
+						      : 0;
+	else if (rc == 0)
+		rc = path_join(&c->name, c->dir, FTI_ARCHIVE_DIR, err);
+	c->a = (struct fti_archive){ .name = c->name.data, .copy = c->copy };
+	if (rc == 0 && c->list)
+		rc = list_all(c, err);
+	else if (rc == 0)
+		rc = keep_all(c, err);
+	/* Nothing is removed unless all that should be kept is. */
+	if (rc == 0 && c->keep > 0 && c->status == STATUS_OK)
+		rc = prune(c, err);
+	if (lock >= 0)
+		lock_give(fd, lock);
+	close(fd);
+	return rc;
+}
+
+static void
+finish(struct archive *c)
+{
+	c->status =
+		error_worse_status(c->status, app_print_unless_quiet(&c->out));
+	if (c->next[0] != '\0') {
+		app_error("next: %s", c->next);
+		c->answer.next = c->next;
+	}
+	fti_answer_end(&c->answer);
+	buf_free(&c->name);
+	buf_free(&c->fresh);
+}
+
+int
+fti_run_archive(const struct fti_call *call)
+{
+	struct archive c = {
+		.work = { APP_WORK },
+		.name = BUF_INIT,
+		.fresh = BUF_INIT,
+		.out = BUF_INIT,
+	};
+	const struct opt opts[] = {
+		OPT_GROUP("What"),
+		OPT_U64(0, "id", &c.id, "N", 1, INT32_MAX,
+			"only the checkpoint with this id"),
+		OPT_STRING(0, "exec", &c.exec, "ID", OPT_ANY,
+			   "only those of this execution"),
+		OPT_STRING(0, "to", &c.to, "DIR", OPT_DIR,
+			   "the archive (default: " FTI_ARCHIVE_DIR
+			   " in the directory)"),
+		OPT_FLAG(0, "copy", &c.copy, "copy files instead of linking"),
+		OPT_U64(0, "keep", &c.keep, "N", 1, INT32_MAX,
+			"then remove all but the N newest from the archive"),
+		OPT_FLAG(0, "list", &c.list, "only list the archive"),
+		OPT_FLAG('n', "dry-run", &c.dry_run,
+			 "report what would be done"),
+		FTI_GEOMETRY_OPTIONS(c.o),
+		OPT_GROUP("Work"),
+		APP_OPT_JOBS(&c.jobs),
+		OPT_END,
+	};
+	struct error err = ERROR_INIT;
+	int count = 0;
+	char **args = fti_start(call, opts, &count);
+
+	c.dir = count > 0 ? args[0] : ".";
+	if (count > 1)
+		app_usage("%s: one directory at a time", args[1]);
+	if (c.list && (c.keep > 0 || c.id > 0 || c.copy || c.dry_run))
+		app_usage("--list changes nothing, and takes only --to");
+	c.answer.dry_run = c.dry_run;
+	c.work.dry_run = c.dry_run;
+	if (app_work_start(&c.work, c.jobs, "scr_fti", &err) == 0)
+		run(&c, &err);
+	app_work_end(&c.work);
+	c.status = app_report(c.status, &err);
+	finish(&c);
+	return c.status;
+}

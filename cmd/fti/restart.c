@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * restart.c - verb restart of scr_fti: make an older checkpoint the one that
+ * FTI restarts from, and undo that.
+ */
+#include "fti/rewind.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "answer.h"
+#include "buf.h"
+#include "dir.h"
+#include "error.h"
+#include "fti.h"
+#include "fti/set.h"
+#include "fti/tree.h"
+#include "lock.h"
+#include "report/fti.h"
+#include "report/hint.h"
+#include "str.h"
+
+/* Steps that are printed without -v. */
+#define SHOWN 20
+
+struct tree {
+	struct fti_tree t;
+	struct fti_sets s;
+};
+
+struct restart {
+	struct fti_sets_options o;
+	uint64_t select, level, jobs;
+	const char *exec, *from, *dir;
+	bool dry_run, undo;
+	/* State. */
+	struct work work;
+	struct tree here, there; /* there: of --from */
+	struct fti_rewind r;
+	struct fti_answer answer;
+	char next[FTI_NEXT_MAX];
+	struct buf out;
+};
+
+/* --- Texts --- */
+
+static void
+set_next(struct restart *c, const char *command)
+{
+	report_command(command, NULL, c->dir, c->next, sizeof(c->next));
+}
+
+static void
+answer_step(struct restart *c, const struct fti_step *s)
+{
+	const bool put = s->kind == FTI_STEP_PUT;
+
+	fti_answer_file(&c->answer, &(struct report_fti_done){
+					    .path = put ? s->to : s->from,
+					    .action = put ? "put" : "hide",
+					    .from = put ? s->from : NULL,
+					    .rank = -1,
+					    .size = put ? (int64_t)s->size : -1,
+				    });
+}
+
+static void
+add_path(struct buf *out, const char *path)
+{
+	char shown[1024];
+
+	buf_add_str(out, str_printable(shown, sizeof(shown), path));
+}
+
+static void
+print_steps(struct restart *c)
+{
+	const size_t most = app_verbosity() > 0 ? SIZE_MAX : SHOWN;
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->r.count; i++) {
+		const struct fti_step *s = &c->r.steps[i];
+		const bool put = s->kind == FTI_STEP_PUT;
+
+		if (s->kind == FTI_STEP_MAKE)
+			continue;
+		answer_step(c, s);
+		if (n++ >= most)
+			continue;
+		buf_printf(&c->out, "  %s ", put ? "put " : "hide");
+		add_path(&c->out, put ? s->to : s->from);
+		buf_add_char(&c->out, '\n');
+	}
+	if (n > most)
+		buf_printf(&c->out, "  and %zu more\n", n - most);
+}
+
+static void
+print_config(struct restart *c)
+{
+	if (c->r.config == NULL || fti_rewind_config_ready(&c->r, NULL) == 1)
+		return;
+	fti_answer_file(&c->answer, &(struct report_fti_done){
+					    .path = c->r.config,
+					    .action = "change",
+					    .rank = -1,
+					    .size = -1,
+				    });
+	buf_add_str(&c->out, "  set  ");
+	add_path(&c->out, c->r.config);
+	buf_printf(&c->out, ": failure = 1, exec_id = %s\n", c->r.exec);
+}
+
+/* --- Which checkpoint --- */
+
+static bool
+is_candidate(const struct restart *c, const struct fti_set *set, bool outside)
+{
+	const bool archived = set->level == FTI_ARCHIVE;
+	const enum fti_level at = archived ? FTI_L4 : set->level;
+
+	return set->id == c->select && at <= FTI_L4 &&
+	       (!outside || at == FTI_L4) &&
+	       (c->level == 0 || c->level == (uint64_t)at) &&
+	       (c->exec == NULL || str_eq(c->exec, set->exec));
+}
+
+/* Examine the candidates, and take the first that is whole, else the first. */
+static int
+look_in(struct restart *c, struct tree *in, bool outside, struct fti_set **best,
+	struct error *err)
+{
+	for (size_t i = 0; i < in->s.count; i++) {
+		struct fti_set *set = &in->s.list[i];
+
+		if (!is_candidate(c, set, outside))
+			continue;
+		if (*best != NULL && !str_eq((*best)->exec, set->exec))
+			return error_set(err, ERROR_USAGE,
+					 "%s: checkpoint %" PRIu32
+					 " is of several executions: choose "
+					 "with --exec %s or --exec %s",
+					 c->dir, set->id, (*best)->exec,
+					 set->exec);
+		if (*best != NULL && (*best)->state == FTI_SET_WHOLE)
+			continue;
+		if (fti_set_examine(&in->s, set, true, &c->work, err) < 0)
+			return -1;
+		if (*best == NULL || set->state == FTI_SET_WHOLE)
+			*best = set;
+	}
+	return 0;
+}
+
+static void
+add_ids(const struct restart *c, const struct tree *in, struct buf *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < in->s.count && n < SHOWN; i++)
+		if (in->s.list[i].level <= FTI_ARCHIVE &&
+		    in->s.list[i].level != FTI_DCP &&
+		    (c->exec == NULL || str_eq(c->exec, in->s.list[i].exec)))
+			buf_printf(out, "%s%" PRIu32 " (%s)",
+				   n++ == 0 ? "; there are " : ", ",
+				   in->s.list[i].id,
+				   fti_level_name(in->s.list[i].level));
+}
+
+static int
+not_there(struct restart *c, struct error *err)
+{
+	struct buf ids = BUF_INIT;
+
+	if (c->r.number > 1)
+		set_next(c, "scr_fti restart --undo");
+
+	add_ids(c, &c->here, &ids);
+	if (c->from != NULL)
+		add_ids(c, &c->there, &ids);
+	error_set(err, ERROR_ABSENT, "%s: no checkpoint %" PRIu64 "%s%s",
+		  c->dir, c->select, ids.data != NULL ? ids.data : "",
+		  c->r.number > 1 ? "; an earlier restart has hidden some"
+				  : "");
+	buf_free(&ids);
+	return -1;
+}
+
+static int
+choose(struct restart *c, const struct fti_set **set,
+       const struct fti_tree **from, struct error *err)
+{
+	struct fti_set *best = NULL;
+	struct tree *in = &c->here;
+	struct fti_next n = { .geometry = &c->o, .checksums = true };
+
+	if (look_in(c, &c->here, false, &best, err) < 0)
+		return -1;
+	if (c->from != NULL && (best == NULL || best->state != FTI_SET_WHOLE)) {
+		struct fti_set *other = NULL;
+
+		if (look_in(c, &c->there, true, &other, err) < 0)
+			return -1;
+		if (other != NULL &&
+		    (best == NULL || other->state == FTI_SET_WHOLE)) {
+			best = other;
+			in = &c->there;
+		}
+	}
+	if (best == NULL)
+		return not_there(c, err);
+	*set = best;
+	*from = &in->t;
+	n.dir = in->t.root;
+	return best->state == FTI_SET_WHOLE
+		       ? 0
+		       : fti_refuse(&n, &in->s, best, c->next, err);
+}
+
+/* --- Whether it is what FTI takes --- */
+
+/* Would FTI restart from it?  1, 0, -1. */
+static int
+is_choice(struct restart *c, struct tree *in, struct error *err)
+{
+	const struct fti_set *best = NULL;
+	size_t beside = 0;
+
+	for (size_t i = 0; i < in->s.count; i++) {
+		struct fti_set *set = &in->s.list[i];
+
+		if (!str_eq(set->exec, c->r.exec) ||
+		    (set->level > c->r.level && set->level != FTI_DCP))
+			continue;
+		beside += set->level == c->r.level;
+		if (fti_set_examine(&in->s, set, false, &c->work, err) < 0)
+			return -1;
+	}
+	best = fti_sets_choice(&in->s, c->r.exec);
+	return best != NULL && best->level == c->r.level &&
+	       best->id == c->r.id && beside == 1;
+}
+
+static int
+open_tree(struct restart *c, struct tree *in, const char *dir,
+	  struct error *err)
+{
+	return fti_open_sets(&in->t, &in->s, dir, &c->o, &c->work, err);
+}
+
+static void
+close_tree(struct tree *in)
+{
+	fti_sets_free(&in->s);
+	fti_tree_close(&in->t);
+}
+
+/* Look again what FTI would take now. */
+static int
+confirm(struct restart *c, struct error *err)
+{
+	struct tree now = { .t = { .fd = -1 } };
+	int rc = open_tree(c, &now, c->dir, err);
+
+	if (rc == 0)
+		rc = is_choice(c, &now, err);
+	close_tree(&now);
+	if (rc == 0) {
+		set_next(c, "scr_fti restart --undo");
+		return error_set(err, ERROR_SYSTEM,
+				 "%s: FTI would still not restart from "
+				 "checkpoint %" PRIu32,
+				 c->dir, c->r.id);
+	}
+	return rc < 0 ? -1 : 0;
+}
+
+static void
+warn_place(struct restart *c, const struct fti_set *set)
+{
+	struct error why = ERROR_INIT;
+	struct buf expected = BUF_INIT;
+	const char *path = NULL;
+
+	for (size_t i = 0; path == NULL && i < c->r.count; i++)
+		if (c->r.steps[i].kind == FTI_STEP_PUT)
+			path = c->r.steps[i].to;
+	if (path == NULL && set->ranks[0].parts[FTI_OWN].entry != NULL)
+		path = set->ranks[0].parts[FTI_OWN].entry->path;
+	if (c->r.config == NULL)
+		app_warn("no config.fti below %s: set failure = 1 and "
+			 "exec_id = %s in that of the job",
+			 c->dir, c->r.exec);
+	else if (path != NULL &&
+		 fti_rewind_looks(&c->r, path, &expected, &why) == 0)
+		app_warn("FTI may look elsewhere: %s",
+			 expected.data != NULL ? expected.data : "");
+	buf_free(&expected);
+}
+
+/* --- The verb --- */
+
+static int
+apply(struct restart *c, struct error *err)
+{
+	const int fromfd = c->from != NULL ? c->there.t.fd : -1;
+
+	if (fti_rewind_apply(&c->r, fromfd, &c->work, err) < 0) {
+		set_next(c, "scr_fti restart --undo");
+		return -1;
+	}
+	if (confirm(c, err) < 0)
+		return -1;
+	buf_printf(&c->out, "FTI restarts from %s, checkpoint %" PRIu32 "\n",
+		   fti_level_name(c->r.level), c->r.id);
+	return 0;
+}
+
+/* Continue an interrupted run. */
+static int
+resume(struct restart *c, struct error *err)
+{
+	if (c->r.id != c->select ||
+	    (c->exec != NULL && !str_eq(c->exec, c->r.exec)) ||
+	    (c->level != 0 && c->level != (uint64_t)c->r.level)) {
+		set_next(c, "scr_fti restart --undo");
+		return error_set(err, ERROR_USAGE,
+				 "%s: a restart from checkpoint %" PRIu32
+				 " was interrupted: undo it, or select that",
+				 c->dir, c->r.id);
+	}
+	if (c->from != NULL && open_tree(c, &c->there, c->from, err) < 0)
+		return -1;
+	print_steps(c);
+	print_config(c);
+	return c->dry_run ? 0 : apply(c, err);
+}
+
+static int
+select_new(struct restart *c, struct error *err)
+{
+	const struct fti_set *set = NULL;
+	const struct fti_tree *from = NULL;
+	unsigned number = c->r.number;
+	int ready = 0, rc = 0;
+
+	if (c->r.state == FTI_REWIND_DONE)
+		number++;
+	c->r.number = number;
+	if (open_tree(c, &c->here, c->dir, err) < 0 ||
+	    (c->from != NULL && open_tree(c, &c->there, c->from, err) < 0) ||
+	    choose(c, &set, &from, err) < 0)
+		return -1;
+	fti_rewind_free(&c->r);
+	if (fti_rewind_plan(&c->r, number, &c->here.t, set, from, err) < 0)
+		return -1;
+	buf_printf(&c->out,
+		   "checkpoint %" PRIu32 " of %s%s: whole, %zu ranks, %s\n",
+		   set->id, fti_level_name(c->r.level),
+		   set->level == FTI_ARCHIVE ? " (archived)" : "", set->nranks,
+		   str_size(set->bytes));
+	if (set->level <= FTI_L4 && from == &c->here.t)
+		ready = is_choice(c, &c->here, err);
+	if (ready == 1)
+		ready = fti_rewind_config_ready(&c->r, err);
+	if (ready < 0)
+		return -1;
+	if (ready == 1 && c->r.count == 0) {
+		buf_add_str(&c->out, "FTI restarts from it already\n");
+		return 0;
+	}
+	print_steps(c);
+	print_config(c);
+	warn_place(c, set);
+	if (!c->dry_run)
+		rc = apply(c, err);
+	return rc;
+}
+
+static int
+undo(struct restart *c, struct error *err)
+{
+	print_steps(c);
+	buf_clear(&c->out);
+	if (c->dry_run) {
+		buf_printf(&c->out,
+			   "would undo the restart from checkpoint %" PRIu32
+			   ": %zu steps\n",
+			   c->r.id, c->r.count);
+		return 0;
+	}
+	if (fti_rewind_undo(&c->r, &c->work, err) < 0)
+		return -1;
+	buf_printf(&c->out,
+		   "undone: the restart from checkpoint %" PRIu32
+		   "; all files are where they were\n",
+		   c->r.id);
+	return 0;
+}
+
+static int
+run(struct restart *c, int fd, struct error *err)
+{
+	const int found = fti_rewind_find(&c->r, fd, c->dir, err);
+
+	if (found < 0)
+		return -1;
+	if (c->undo && found == 0 && !c->dry_run)
+		fti_rewind_forget(&c->r);
+	if (c->undo && found == 0)
+		return error_set(err, ERROR_ABSENT,
+				 "%s: no restart was prepared here: there is "
+				 "nothing to undo",
+				 c->dir);
+	if (c->undo)
+		return undo(c, err);
+	if (c->r.state == FTI_REWIND_UNDOING) {
+		set_next(c, "scr_fti restart --undo");
+		return error_set(err, ERROR_USAGE,
+				 "%s: undoing a restart was interrupted: "
+				 "finish that first",
+				 c->dir);
+	}
+	if (c->r.state == FTI_REWIND_BEGUN)
+		return resume(c, err);
+	return select_new(c, err);
+}
+
+static int
+locked(struct restart *c, struct error *err)
+{
+	const int fd = dir_open(AT_FDCWD, c->dir);
+	int lock = -2, rc = 0;
+
+	if (fd < 0)
+		return error_sys(err, "%s: cannot open", c->dir);
+	if (!c->dry_run)
+		lock = lock_take(fd, c->dir, &c->work, err);
+	rc = lock == -1 ? -1 : run(c, fd, err);
+	if (lock >= 0)
+		lock_give(fd, lock);
+	close(fd);
+	return rc;
+}
+
+int
+fti_run_restart(const struct fti_call *call)
+{
+	struct restart c = {
+		.work = { APP_WORK },
+		.here.t.fd = -1,
+		.there.t.fd = -1,
+		.out = BUF_INIT,
+	};
+	const struct opt opts[] = {
+		OPT_GROUP("What"),
+		OPT_U64(0, "select", &c.select, "ID", 1, INT32_MAX,
+			"the checkpoint to restart from"),
+		OPT_U64(0, "level", &c.level, "N", 1, 4,
+			"its level (archived ones: 4)"),
+		OPT_STRING(0, "exec", &c.exec, "ID", OPT_ANY, "its execution"),
+		OPT_STRING(0, "from", &c.from, "DIR", OPT_DIR,
+			   "also look in this archive or backup"),
+		OPT_FLAG(0, "undo", &c.undo,
+			 "put all files back as they were before"),
+		OPT_FLAG('n', "dry-run", &c.dry_run,
+			 "report what would be done"),
+		FTI_GEOMETRY_OPTIONS(c.o),
+		OPT_GROUP("Work"),
+		APP_OPT_JOBS(&c.jobs),
+		OPT_END,
+	};
+	struct error err = ERROR_INIT;
+	int count = 0, status = STATUS_OK;
+	char **args = fti_start(call, opts, &count);
+
+	c.dir = count > 0 ? args[0] : ".";
+	if (count > 1)
+		app_usage("%s: one directory at a time", args[1]);
+	if ((c.select != 0) == c.undo)
+		app_usage("give --select ID or --undo");
+	c.answer.dry_run = c.dry_run;
+	if (app_work_start(&c.work, c.jobs, "scr_fti", &err) == 0)
+		locked(&c, &err);
+	app_work_end(&c.work);
+	if (err.kind == ERROR_NONE || c.out.len > 0)
+		status = app_print_unless_quiet(&c.out);
+	else
+		buf_free(&c.out);
+	status = app_report(status, &err);
+	if (c.next[0] != '\0') {
+		app_error("next: %s", c.next);
+		c.answer.next = c.next;
+	}
+	fti_answer_end(&c.answer);
+	fti_rewind_free(&c.r);
+	close_tree(&c.here);
+	close_tree(&c.there);
+	return status;
+}

@@ -1,0 +1,457 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2012,SC2030,SC2031 # bats sets them; plain names
+# scr_fti restart: an older checkpoint becomes the one that FTI takes, whatever
+# interrupts the command; and scr_fti archive, where older ones come from.
+
+load golden
+
+setup() {
+	FTI=$SCRKIT_GOLDEN/fti
+	[ -d "$FTI/head-F/L4" ] || skip "no golden data of FTI"
+	cd "$BATS_TEST_TMPDIR" || return 1
+	E=4d8ae264-3ea9-404f-ad30-ebfb97a8c05f
+}
+
+# renumbered FROM ID TO: a file of layout F with another id: that field is in no
+# sum.
+renumbered() {
+	cp -p "$1" "$3"
+	printf '%b' "\\x$(printf %02x "$2")" |
+		dd of="$3" bs=1 seek=$(($(stat -c %s "$3") - 106 + 49)) \
+			conv=notrunc status=none
+	touch -d @1700000000.123456789 "$3"
+}
+
+# job DIR: checkpoint 4 of 8 ranks at L4, and newer ones, 5 and 6, at L1.
+job() {
+	local r id at
+
+	mkdir "$1"
+	cp -Rp "$FTI/head-F/L4/." "$1"
+	chmod -R u+w "$1"
+	rm -r "$1"/Local/node*/"$E"/lL4Dir
+	for r in 1 2 4 5 7 8 10 11; do
+		at=$1/Local/node$((r / 3))/$E/l1
+		mkdir -p "$at"
+		for id in 5 6; do
+			renumbered "$1/Global/$E/l4/Ckpt4-Rank$r.fti" $id \
+				"$at/Ckpt$id-Rank$r.fti"
+		done
+	done
+	sed -i 's/^failure .*/failure=0 ; FTI: nothing failed/' "$1/config.fti"
+	touch -d @1700000001 "$1/config.fti"
+}
+
+# state DIR: names, modes, times and contents of all files, and all directories.
+state() {
+	(
+		cd "$1" || exit 1
+		find . -type f -printf '%p %m %T@\n' | sort
+		find . ! -type f | sort
+		find . -type f -exec sha256sum {} + | sort
+	)
+}
+
+# contents DIR: what the checkpoint files have, whatever their names.
+contents() {
+	find "$1" -name '*-Rank*' -exec sha256sum {} + | cut -c 1-64 | sort
+}
+
+# chosen DIR: what FTI would take.
+chosen() {
+	scr_fti scan "$1" | sed -n 's/^ *FTI restarts from //p'
+}
+
+@test "a checkpoint at a higher level: lower levels are hidden, and come back" {
+	job j
+	state j >before
+	[[ $(chosen j) == "L1, checkpoint 5, or any rank from another one"* ]]
+	run -0 scr_fti restart --select 4 -n j
+	[[ $output == *"hide Local/node0/$E/l1"* ]]
+	state j | diff before -
+	run -0 scr_fti restart --select 4 j
+	[[ $output == *"FTI restarts from L4, checkpoint 4"* ]]
+	[[ $(chosen j) == "L4, checkpoint 4" ]]
+	[ ! -e "j/Local/node0/$E/l1" ]
+	run -0 scr_fti restart --select 4 j
+	[[ $output == *"FTI restarts from it already"* ]]
+	run -0 scr_fti restart --undo j
+	state j | diff before -
+	run -1 scr_fti restart --undo j
+	[[ $output == *": no restart was prepared here"* ]]
+}
+
+@test "a checkpoint beside another one: only that is hidden" {
+	job j
+	state j >before
+	scr_fti restart --select 6 j
+	[[ $(chosen j) == "L1, checkpoint 6" ]]
+	ls "j/Local/node0/$E/l1" | diff - <(printf 'Ckpt6-Rank%d.fti\n' 1 2)
+	# Then an older one, and back step by step.
+	scr_fti restart --select 4 j
+	[[ $(chosen j) == "L4, checkpoint 4" ]]
+	run -1 scr_fti restart --select 5 j
+	[[ $output == *"no checkpoint 5; there are 4 (L4); an earlier restart has hidden some"* ]]
+	[[ $output == *"next: scr_fti restart --undo j" ]]
+	scr_fti restart --undo j
+	[[ $(chosen j) == "L1, checkpoint 6" ]]
+	scr_fti restart --undo j
+	state j | diff before -
+}
+
+@test "config.fti keeps every byte but the two values" {
+	job j
+	sed -i "s/^exec_id .*/exec_id = old # of last week/" j/config.fti
+	printf '# the end, without a line end' >>j/config.fti
+	chmod 640 j/config.fti
+	cp -p j/config.fti old
+	scr_fti restart --select 4 j
+	diff old j/config.fti >changes && false
+	diff changes - <<-END
+		$(grep -n ^failure old | cut -d: -f1),$(grep -n ^exec_id old | cut -d: -f1)c$(grep -n ^failure old | cut -d: -f1),$(grep -n ^exec_id old | cut -d: -f1)
+		< failure=0 ; FTI: nothing failed
+		< exec_id = old # of last week
+		---
+		> failure=1 ; FTI: nothing failed
+		> exec_id = $E # of last week
+	END
+	[[ $(stat -c %a j/config.fti) == 640 ]]
+	scr_fti restart --undo j
+	cmp old j/config.fti
+	# Without one the files are arranged, and the values are named.
+	rm j/config.fti
+	run -0 scr_fti restart --select 4 --heads --node-size 3 j
+	[[ $output == *"no config.fti below j: set failure = 1 and exec_id = $E"* ]]
+}
+
+@test "what is not whole is refused, with the next command, and nothing changes" {
+	job j
+	truncate -s -1 "j/Global/$E/l4/Ckpt4-Rank1.fti"
+	state j >before
+	run -4 scr_fti restart --select 4 j
+	[[ $output == *"checkpoint 4 of L4 is lost, not whole: "* ]]
+	[[ $output == *"next: scr_fti scan --checksums --files j" ]]
+	# A byte of the data: only a look at all of them finds it.
+	truncate -s +1 "j/Global/$E/l4/Ckpt4-Rank1.fti"
+	cp "$FTI/head-F/L4/Global/$E/l4/Ckpt4-Rank1.fti" "j/Global/$E/l4"
+	printf '\377' | dd of="j/Global/$E/l4/Ckpt4-Rank1.fti" bs=1 seek=7 \
+		conv=notrunc status=none
+	[[ $(scr_fti scan j) == *"L4"*"whole"* ]]
+	state j >before
+	run -4 scr_fti restart --select 4 j
+	state j | diff before -
+
+	cp -Rp "$FTI/levels-E-v1.6/L3" k
+	rm -r k/Local/node1
+	run -3 scr_fti restart --select 3 k
+	[[ $output == *"is rebuildable, not whole"* ]]
+	[[ $output == *"next: scr_fti rebuild --level 3 --id 3 --checksums k" ]]
+
+	# FTI refuses a file: the sum of a container is damaged.  Following the
+	# next line gets there.
+	rm -r j
+	job j
+	printf '\377' | dd of="j/Global/$E/l4/Ckpt4-Rank2.fti" bs=1 seek=$((
+		$(stat -c %s "j/Global/$E/l4/Ckpt4-Rank2.fti") - 106 - 16)) \
+		conv=notrunc status=none
+	run -3 scr_fti restart --select 4 j
+	[[ $output == *"is refused, not whole"* ]]
+	[[ ${lines[-1]} == "scr_fti: next: scr_fti repair --in-place j/Global/$E/l4/Ckpt4-Rank2.fti" ]]
+	${lines[-1]#scr_fti: next: }
+	scr_fti restart --select 4 j
+	scr_fti restart --undo j
+	state j >before
+
+	run -1 scr_fti restart --select 9 j
+	[[ $output == *"no checkpoint 9; there are 5 (L1), 6 (L1), 4 (L4)"* ]]
+	run -1 scr_fti restart --select 5 --level 4 j
+	run -2 scr_fti restart j
+	run -2 scr_fti restart --select 4 --undo j
+	state j | diff before -
+
+	cp -Rp "$FTI/head-F/L4/Global" .
+	run -2 scr_fti archive --heads --node-size 3 "Global/$E/l4"
+	[[ $output == *"is a directory of one level"* ]]
+}
+
+@test "what was written since is not undone away" {
+	job j
+	scr_fti restart --select 4 j
+	mkdir "j/Local/node2/$E/l1"
+	touch "j/Local/node2/$E/l1/Ckpt7-Rank7.fti"
+	state j >since
+	run -2 scr_fti restart --undo j
+	[[ $output == *"j/Local/node2/$E/l1: was changed since the restart was prepared"* ]]
+	state j | diff since -
+	rm -r "j/Local/node2/$E/l1"
+	sed -i 's/^verbosity.*/verbosity = 3/' j/config.fti
+	run -2 scr_fti restart --undo j
+	[[ $output == *"j/config.fti: was changed since"* ]]
+}
+
+@test "archive, and a restart from what it kept" {
+	job j
+	run -0 scr_fti archive -n j
+	[[ $output == *"checkpoint 4 of $E: would archive 9 files, "* ]]
+	[ ! -e j/fti_archive ]
+	run -0 scr_fti archive j
+	[[ $output == *"checkpoint 4 of $E: archived: 9 files linked, 0 copied"* ]]
+	run -0 scr_fti archive j
+	[[ $output == *"archived already"* ]]
+	# What the archive has can be scanned by itself.
+	run -0 scr_fti scan --checksums "j/fti_archive/$E/Ckpt_4"
+	[[ $output == *" 8/8 "*whole* ]]
+	# FTI replaces the checkpoint of level 4.
+	rm "j/Global/$E/l4"/*
+	for r in 1 2 4 5 7 8 10 11; do
+		renumbered "j/fti_archive/$E/Ckpt_4/Global/$E/l4/Ckpt4-Rank$r.fti" 8 \
+			"j/Global/$E/l4/Ckpt8-Rank$r.fti"
+	done
+	state j >before
+	run -0 scr_fti archive --copy j
+	[[ $output == *"checkpoint 8 of $E: archived: 0 files linked, 9 copied"* ]]
+	rm -r "j/fti_archive/$E/Ckpt_8"
+	run -0 scr_fti restart --select 4 j
+	[[ $output == *"checkpoint 4 of L4 (archived): whole"* ]]
+	[[ $(chosen j) == "L4, checkpoint 4" ]]
+	scr_fti restart --undo j
+	state j | diff before -
+	[[ $(chosen j) == "L1, checkpoint 5"* ]]
+	# L4 was deleted altogether.
+	rm -r j/Global
+	find j -type d -empty -delete
+	state j >before
+	scr_fti restart --select 4 j
+	[[ $(chosen j) == "L4, checkpoint 4" ]]
+	scr_fti restart --undo j
+	state j | diff before -
+}
+
+@test "archive elsewhere, and --from" {
+	job j
+	scr_fti archive --to elsewhere/kept --copy j
+	run -0 scr_fti archive --list --to elsewhere/kept
+	[[ $output == *"execution $E"*" archive "*" 8/8 "*whole* ]]
+	rm -r "j/Global/$E/l4"
+	state j >before
+	run -1 scr_fti restart --select 4 j
+	scr_fti restart --select 4 --from elsewhere/kept j
+	[[ $(chosen j) == "L4, checkpoint 4" ]]
+	scr_fti restart --undo j
+	state j | diff before -
+	run -0 scr_fti archive --list j
+	[[ $output == "j/fti_archive: no archived checkpoint" ]]
+}
+
+# generations ID...: let FTI replace the checkpoint of level 4 by these, and
+# archive each.
+generations() {
+	local id r
+
+	for id; do
+		rm "j/Global/$E/l4"/*
+		for r in 1 2 4 5 7 8 10 11; do
+			renumbered "$FTI/head-F/L4/Global/$E/l4/Ckpt4-Rank$r.fti" \
+				"$id" "j/Global/$E/l4/Ckpt$id-Rank$r.fti"
+		done
+		scr_fti archive -q j
+	done
+}
+
+kept() {
+	ls "j/fti_archive/$E"
+}
+
+@test "archive --keep removes the oldest, never the last whole one" {
+	job j
+	generations 7 8 9
+	[[ $(kept | xargs) == "Ckpt_7 Ckpt_8 Ckpt_9" ]]
+	run -0 scr_fti archive --keep 2 -n j
+	[[ $output == *"checkpoint 7 of $E: would be removed"* ]]
+	[[ $(kept | xargs) == "Ckpt_7 Ckpt_8 Ckpt_9" ]]
+	scr_fti archive --keep 2 j
+	[[ $(kept | xargs) == "Ckpt_8 Ckpt_9" ]]
+	# A dry run counts what would be archived first.
+	rm -r "j/fti_archive/$E/Ckpt_9"
+	run -0 scr_fti archive --keep 1 -n j
+	[[ $output == *"checkpoint 8 of $E: would be removed"* ]]
+	scr_fti archive j
+	# Damage the newest, and the one at level 4 which is linked to it.
+	cp --remove-destination "j/Global/$E/l4/Ckpt9-Rank1.fti" x
+	printf '\377' | dd of=x bs=1 seek=7 conv=notrunc status=none
+	cp -p --remove-destination x \
+		"j/fti_archive/$E/Ckpt_9/Global/$E/l4/Ckpt9-Rank1.fti"
+	run -2 scr_fti archive --keep 1 j
+	[[ $output == *"has another checkpoint Ckpt_9"* ]]
+	[[ $(kept | xargs) == "Ckpt_8 Ckpt_9" ]]
+	touch -r "j/Global/$E/l4/Ckpt9-Rank1.fti" \
+		"j/fti_archive/$E/Ckpt_9/Global/$E/l4/Ckpt9-Rank1.fti"
+	run -0 scr_fti archive --keep 1 j
+	[[ $output == *"checkpoint 8 of $E: stays, as the newest that is whole"* ]]
+	[[ $(kept | xargs) == "Ckpt_8 Ckpt_9" ]]
+	# What is not whole is not archived, and then nothing is removed.
+	cp x "j/Global/$E/l4/Ckpt9-Rank1.fti"
+	rm -r "j/fti_archive/$E/Ckpt_9"
+	run -4 scr_fti archive --keep 1 j
+	[[ $output == *"checkpoint 9 of L4 is lost, not whole"* ]]
+	[[ $(kept | xargs) == "Ckpt_8" ]]
+	run -1 scr_fti archive --id 3 j
+	run -2 scr_fti archive --list --keep 1 j
+}
+
+# --- Interruptions -----------------------------------------------------------
+
+# moments TOTAL: fifty numbers up to TOTAL with the first and the last, with
+# SCRKIT_KILLS as many, all if there are fewer.
+moments() {
+	local kills=${SCRKIT_KILLS-50} i last=0 n
+
+	for ((i = 0; i < kills; i++)); do
+		n=$((1 + i * ($1 - 1) / (kills - 1)))
+		((n == last)) || echo $((last = n))
+	done
+}
+
+# result DIR: state, but for the time at which two files were written.
+result() {
+	state "$1" | sed '/scr_fti\.restart/d; s|\(config.fti 644\) .*|\1|'
+}
+
+# operations COMMAND...: the number of its file operations.
+operations() {
+	rm -f count
+	env LD_PRELOAD="$SHIM" SHIM_COUNT_FILE="$PWD/count" "$@" >/dev/null
+	cat count
+}
+
+# disturbed HOW: prepare a restart from checkpoint 4 in copies of `fresh`.
+# Whenever it fails or is killed, no checkpoint is lost; the command run again
+# completes it, and --undo restores everything.
+disturbed() {
+	local n total args=(restart -q -j 1 --select 4)
+
+	state fresh >before
+	contents fresh >data
+	cp -Rp fresh j
+	total=$(operations scr_fti "${args[@]}" j)
+	result j >after
+	((total > 40))
+	for n in $(moments "$total"); do
+		rm -rf j again
+		cp -Rp fresh j
+		run env LD_PRELOAD="$SHIM" "$1=$n" scr_fti "${args[@]}" j
+		[[ $status != 0 || $1 == SHIM_FAIL_AT ]] ||
+			failed "operation $n: not killed"
+		contents j | comm -23 data - | grep . &&
+			failed "operation $n: a checkpoint is gone"
+		cp -Rp j again
+		scr_fti "${args[@]}" again || failed "operation $n: not again"
+		result again | diff after - ||
+			failed "operation $n: another result"
+		run scr_fti restart -q --undo j
+		state j | diff before - || failed "operation $n: not undone"
+	done
+}
+
+@test "restart killed at any moment" {
+	[[ -e $SHIM ]] || skip "no fault shim"
+	job fresh
+	disturbed SHIM_KILL_AT
+}
+
+@test "restart from the archive killed at any moment" {
+	[[ -e $SHIM ]] || skip "no fault shim"
+	job fresh
+	scr_fti archive -q fresh
+	rm "fresh/Global/$E/l4/Ckpt4-Rank1.fti"
+	disturbed SHIM_KILL_AT
+}
+
+@test "restart with any operation failing" {
+	[[ -e $SHIM ]] || skip "no fault shim"
+	job fresh
+	scr_fti archive -q fresh
+	rm "fresh/Global/$E/l4/Ckpt4-Rank1.fti"
+	disturbed SHIM_FAIL_AT
+}
+
+@test "undoing killed at any moment" {
+	local n total
+
+	[[ -e $SHIM ]] || skip "no fault shim"
+	job fresh
+	scr_fti archive -q fresh
+	rm "fresh/Global/$E/l4/Ckpt4-Rank1.fti"
+	state fresh >before
+	scr_fti restart -q --select 4 fresh
+	cp -Rp fresh j
+	total=$(operations scr_fti restart -q --undo j)
+	state j | diff before -
+	((total > 20))
+	for n in $(moments "$total"); do
+		rm -rf j
+		cp -Rp fresh j
+		run env LD_PRELOAD="$SHIM" SHIM_KILL_AT="$n" \
+			scr_fti restart -q --undo j
+		run scr_fti restart -q --undo j
+		state j | diff before - || failed "operation $n: not undone"
+	done
+}
+
+@test "archive killed at any moment" {
+	local n total
+
+	[[ -e $SHIM ]] || skip "no fault shim"
+	job j
+	generations 7 8
+	rm -r "j/fti_archive/$E/Ckpt_8"
+	mv j fresh
+	cp -Rp fresh j
+	total=$(operations scr_fti archive -q -j 1 --copy --keep 1 j)
+	state j >after
+	((total > 20))
+	for n in $(moments "$total"); do
+		rm -rf j
+		cp -Rp fresh j
+		run env LD_PRELOAD="$SHIM" SHIM_KILL_AT="$n" \
+			scr_fti archive -q -j 1 --copy --keep 1 j
+		[[ $status != 0 ]] || failed "operation $n: not killed"
+		# At any moment a whole one is there.
+		[[ $(scr_fti archive --list j) == *whole* ]] ||
+			failed "operation $n: none is whole"
+		scr_fti archive -q --copy --keep 1 j
+		state j | diff after - || failed "operation $n: not as it should be"
+	done
+}
+
+# --- Untrusted input ---------------------------------------------------------
+
+@test "a crafted journal or configuration leads nowhere" {
+	local field
+
+	job j
+	mkdir outside
+	touch outside/file
+	sed -i 's,^glbl_dir .*,glbl_dir = ../../outside,' j/config.fti
+	run -0 scr_fti restart --select 4 j
+	[[ $output == *"FTI may look elsewhere: glbl_dir of config.fti leads out of the directory"* ]]
+	cp j/scr_fti.restart.1 journal
+	for field in 's,"from":"Local,"from":"../outside,' \
+		's,"to":"Local,"to":"../outside,' \
+		's,"from":"Local,"from":"/etc,' \
+		's,scr_fti.hidden.1,l4,' 's,"config":"config.fti","config":"../outside/file",' \
+		's/"version":1/"version":2/' 's/"level":4/"level":9/' 's/{//'; do
+		sed "$field" journal >j/scr_fti.restart.1
+		state j >before
+		run -1 scr_fti restart --undo j
+		state j | diff before - || failed "$field"
+	done
+	# Directories that are links are not gone through.
+	cp journal j/scr_fti.restart.1
+	mv "j/Local/node0/$E/scr_fti.hidden.1" outside/stolen
+	ln -s "$PWD/outside/stolen" "j/Local/node0/$E/scr_fti.hidden.1"
+	run scr_fti restart --undo j
+	[[ $status != 0 ]]
+	[ -d outside/stolen/l1 ]
+}
