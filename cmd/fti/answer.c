@@ -26,7 +26,8 @@ fti_answer_end(struct fti_answer *a)
 		return;
 	j = json_new_object();
 	json_set_bool(j, "dry_run", a->dry_run);
-	json_set_u64(j, "bytes_read", a->bytes_read);
+	if (a->bytes_read > 0)
+		json_set_u64(j, "bytes_read", a->bytes_read);
 	json_set_u64(j, "bytes_written", a->bytes_written);
 	json_set(j, "files", a->files != NULL ? a->files : json_new_array());
 	if (a->next != NULL)

@@ -23,7 +23,8 @@
 
 struct fti_answer {
 	bool dry_run;
-	uint64_t bytes_read, bytes_written;
+	uint64_t bytes_read; /* 0: not known */
+	uint64_t bytes_written;
 	const char *next;   /* the command to run next, or NULL */
 	struct json *more;  /* members of this verb alone, or NULL; is taken */
 	struct json *files; /* for the functions only */

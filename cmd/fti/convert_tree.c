@@ -531,6 +531,7 @@ convert(struct run *run, const char *dir, struct error *err)
 		return app_report(STATUS_OK, err);
 	if (p->status != STATUS_OK) {
 		app_error("next: %s", p->next);
+		fti_output_answer(p, 1);
 		return p->status;
 	}
 	m.texts = run->texts;

@@ -301,24 +301,27 @@ rank_of(const char *path)
 }
 
 void
-fti_output_answer(const struct fti_output *p)
+fti_output_answer(const struct fti_output *p, int rc)
 {
 	struct fti_answer a = { .dry_run = p->o->dry_run, .next = p->next };
 
 	for (size_t i = 0; i < p->count; i++) {
 		const struct fti_remake_item *it = &p->items[i];
+		const bool writes = rc == 0 && !it->skipped;
 
-		if (it->skipped)
-			continue;
 		fti_answer_file(&a,
 				&(struct report_fti_done){
 					.path = it->out.name,
-					.action = "write",
+					.from = it->in,
+					.action = it->refused ? "refuse"
+						  : writes    ? "write"
+							      : "keep",
 					.kind = report_fti_part(FTI_OWN),
-					.from = it->in_place ? NULL : it->in,
 					.rank = rank_of(it->in),
-					.size = (int64_t)it->size });
-		a.bytes_written += p->o->dry_run ? 0 : it->size;
+					.size = writes ? (int64_t)it->size : -1,
+				});
+		if (writes && !a.dry_run)
+			a.bytes_written += it->size;
 	}
 	fti_answer_end(&a);
 }
@@ -330,6 +333,9 @@ fti_output_run(struct fti_output *p, struct fti_remake *m)
 	const int rc = remake(p, m, &err);
 
 	app_work_end(&p->work); /* erases the progress line */
+	if (rc == 0 && p->total != NULL)
+		p->total(m->arg, &p->text);
+	fti_output_answer(p, rc);
 	if (rc < 0)
 		return error_worse_status(p->status, fti_output_report(&err));
 	if (rc > 0) {
@@ -337,8 +343,5 @@ fti_output_run(struct fti_output *p, struct fti_remake *m)
 			app_error("next: %s", p->next);
 		return p->status;
 	}
-	if (p->total != NULL)
-		p->total(m->arg, &p->text);
-	fti_output_answer(p);
 	return app_print_unless_quiet(&p->text);
 }

@@ -178,19 +178,19 @@ answer(struct pack *c)
 	struct buf *out = &c->out.text;
 	char shown[1024];
 
-	fti_answer_file(&a, &(struct report_fti_done){
-				    .path = c->o.out,
-				    .action = "write",
-				    .rank = -1,
-				    .size = (int64_t)c->draft.size });
-	a.bytes_written = c->o.dry_run ? 0 : c->draft.size;
-	fti_answer_end(&a);
-
 	buf_printf(out, "%s: %s, %zu %s, %" PRIu64 " bytes: %s\n",
 		   str_printable(shown, sizeof(shown), c->o.out),
 		   c->posix ? "POSIX" : c->to_text,
 		   str_count(c->draft.ncontainers, "variable"), c->draft.size,
 		   c->o.dry_run ? "would be written" : "written");
+	fti_answer_file(&a, &(struct report_fti_done){
+				    .path = c->o.out,
+				    .action = "write",
+				    .rank = -1,
+				    .size = (int64_t)c->draft.size,
+			    });
+	a.bytes_written = a.dry_run ? 0 : c->draft.size;
+	fti_answer_end(&a);
 	return app_print_unless_quiet(out);
 }
 

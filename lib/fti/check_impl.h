@@ -5,6 +5,8 @@
 #ifndef FTI_CHECK_IMPL_H
 #define FTI_CHECK_IMPL_H
 
+#include <stdbool.h>
+
 struct error;
 struct fti_checked;
 struct hash;

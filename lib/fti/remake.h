@@ -37,7 +37,8 @@ struct fti_remake_item {
 	bool in_place;	    /* `out` is the file itself */
 	/* Of fti_remake(). */
 	struct attr attr;
-	bool skipped;  /* describe() said so */
+	bool skipped; /* describe() said so */
+	bool refused;
 	uint64_t size; /* of the file that is written */
 	bool intact;
 };

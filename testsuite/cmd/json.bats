@@ -218,6 +218,31 @@ says() {
 	json_check - <<<"$output" || failed "the schema is not followed"
 }
 
+@test "scr_fti: verbs that write checkpoint files" {
+	local good=$TESTSUITE/data/golden/fti/bad-F/good.fti
+
+	cp "$good" Ckpt4-Rank3.fti
+	answers 0 scr_fti repair -n --id 9 Ckpt4-Rank3.fti
+	says '.dry_run, .bytes_written, .files[0].action, .files[0].rank' \
+		$'true\n0\nwrite\n3'
+	says '.answer[1]' "  byte 3035: ckptId: 4 -> 9"
+	answers 0 scr_fti compact -o out/ Ckpt4-Rank3.fti
+	says '.dry_run, .bytes_written, .files[0].path, .files[0].size,
+		.files[0].from' \
+		$'false\n3092\nout/Ckpt4-Rank3.fti\n3092\nCkpt4-Rank3.fti'
+	answers 2 scr_fti compact -o out/ Ckpt4-Rank3.fti
+	answers 0 scr_fti convert --to A -o a Ckpt4-Rank3.fti
+	answers 0 scr_fti convert --to posix -o p \
+		"$TESTSUITE/data/golden/fti/levels-A-v1.1/L3"
+	says '(.files | length), .next' $'8\nscr_fti rebuild p'
+	answers 0 scr_fti pack --to F --id 3 -o f 1=a
+	says '.files[0].path' f
+	answers 3 scr_fti convert --to A -o b \
+		"${good%/*}/data-flip.fti"
+	says '.files[0].action, .next' \
+		$'refuse\n'"scr_fti scan --checksums ${good%/*}"
+}
+
 @test "scr_fti restart and archive" {
 	local e=4d8ae264-3ea9-404f-ad30-ebfb97a8c05f
 
@@ -248,27 +273,35 @@ says() {
 	answers 2 scr_fti restart j
 }
 
-@test "scr_fti: verbs that write checkpoint files" {
-	local good=$TESTSUITE/data/golden/fti/bad-F/good.fti
+@test "scr_fti: verbs that write" {
+	local fti=$TESTSUITE/data/golden/fti
+	local bad=$fti/bad-F
 
-	cp "$good" Ckpt4-Rank3.fti
-	answers 0 scr_fti repair -n --id 9 Ckpt4-Rank3.fti
-	says '.dry_run, .bytes_written, .files[0].action, .files[0].rank,
-		.files[0].from' $'true\n0\nwrite\n3\nnull'
-	says '.answer[1]' "  byte 3035: ckptId: 4 -> 9"
-	answers 0 scr_fti compact -o out/ Ckpt4-Rank3.fti
-	says '.dry_run, .bytes_written, .files[0].path, .files[0].size,
-		.files[0].from' \
-		$'false\n3092\nout/Ckpt4-Rank3.fti\n3092\nCkpt4-Rank3.fti'
-	answers 2 scr_fti compact -o out/ Ckpt4-Rank3.fti
-	answers 0 scr_fti convert --to A -o a Ckpt4-Rank3.fti
-	answers 0 scr_fti convert --to posix -o p \
-		"$TESTSUITE/data/golden/fti/levels-A-v1.1/L3"
-	says '(.files | length), .next' $'8\nscr_fti rebuild p'
-	answers 0 scr_fti pack --to F --id 3 -o f 1=a
-	says '.files[0].path' f
-	answers 3 scr_fti convert --to A -o b \
-		"${good%/*}/data-flip.fti"
+	cp "$bad/good.fti" Ckpt4-Rank1.fti
+	cp "$bad/chunkhash-flip.fti" refused.fti
+	answers 0 scr_fti repair -n refused.fti
+	says '.dry_run, .bytes_written, .files[0].action' $'true\n0\nwrite'
+	answers 0 scr_fti repair --in-place Ckpt4-Rank1.fti refused.fti
+	says '.bytes_written, (.files[] | .action)' $'3092\nkeep\nwrite'
+	answers 3 scr_fti compact -o small/ Ckpt4-Rank1.fti "$bad/data-flip.fti"
+	says '[.files[].action] | join(" ")' 'keep refuse'
+	answers 0 scr_fti convert --to E -o e/ Ckpt4-Rank1.fti
+	says '.files[0] | .path, .from, .size' $'e/Ckpt4-Rank1.fti\nCkpt4-Rank1.fti\n3040'
+	answers 0 scr_fti extract -o vars Ckpt4-Rank1.fti
+	says '[.files[].size] | join(" ")' '800 1600 400'
+	answers 0 scr_fti pack --to F --id 3 -o new 1=vars/var1.bin
+	says '.files[0] | .path, .action' $'new\nwrite'
+	answers 3 scr_fti diff Ckpt4-Rank1.fti new
+	says '[.variables[].state] | join(" ")' 'same removed removed'
+	answers 0 scr_fti diff Ckpt4-Rank1.fti refused.fti
+	answers 2 scr_fti pack new
+	cp -R "$fti/levels-E-v1.6/L3" job
+	chmod -R u+w job
+	rm -r job/Local/node2
+	answers 3 scr_fti rebuild -n job
+	says .dry_run true
+	answers 0 scr_fti rebuild job
+	says '[.files[].action] | unique | join(" ")' rebuild
 }
 
 # The members of a dump are the fields as they are in the file.

@@ -446,6 +446,34 @@ tree_files()
 	done
 }
 
+@test "convert: differential checkpoints become ordinary ones where they must" {
+	local set=$FTI/dcp-F/ckpt4 to history
+
+	cp -R "$set" s
+	chmod -R u+w s
+	awk '$1 == 4 && $2 == 1 { print $3, $5 }' "$FTI/dcp-F/EXPECTED.tsv" |
+		sort -n >want
+	for to in C posix A; do
+		scr_fti convert --to $to -o $to s >said
+		scr_fti scan --checksums $to
+		history=$(find $to -name Checkpoint.fti)
+		if [ $to = C ]; then
+			variables "$(find C/Global -name dCPFile-Rank1.fti)" |
+				diff want -
+			cmp "$history" "$(find s -name Checkpoint.fti)"
+			continue
+		fi
+		grep "checkpoint 4: F -> .*, now at L4" said
+		[ -z "$(find $to -name 'dCP*')" ]
+		run ! grep -E "is_dcp *= 1" "$history"
+		scr_fti convert --to F -o $to.fti \
+			"$(find $to/Global -path '*/l4/Ckpt4-Rank1.fti')"
+		variables $to.fti | diff want -
+	done
+	grep -E "io_mode *= 1001" "$(find posix -name Checkpoint.fti)"
+	grep -E "io_mode *= 1003" "$(find A -name Checkpoint.fti)"
+}
+
 @test "convert: the metadata of POSIX files are as FTI writes them" {
 	local set=$FTI/posix-levels-odd/L4 file
 
@@ -781,6 +809,26 @@ fails_at()
 
 @test "the disk becomes full at any moment, and stays full" {
 	fails_at ENOSPC 1
+}
+
+@test "two runs with the same output: what the first one has written is whole" {
+	local first second status
+
+	head -c 60000000 /dev/urandom >raw
+	scr_fti pack --to F --id 1 -o in.fti 1=raw
+	scr_fti compact -q --room 5 -j 1 -o out.fti in.fti &
+	first=$!
+	# The second one begins while the first one writes, and is killed.
+	while [ -z "$(find . -name '.scrkit-*')" ]; do sleep 0.01; done
+	scr_fti compact -q --room 5 -j 1 --replace -o out.fti in.fti &
+	second=$!
+	wait $first && status=0 || status=1
+	kill -9 $second
+	wait $second || true
+	[ "$status" = 1 ] || scr_fti verify -q out.fti
+	scr_fti compact -q --room 5 --replace -o out.fti in.fti
+	scr_fti verify -q out.fti
+	[ -z "$(find . -name '.scrkit-*')" ]
 }
 
 @test "a disk without room is noticed before the first byte is written" {
