@@ -2,16 +2,19 @@
 /*
  * scan.c - verb scan of scr_fti: the checkpoints below a directory.
  */
+#include <inttypes.h>
 #include <unistd.h>
 
 #include "buf.h"
 #include "error.h"
 #include "fti.h"
+#include "fti/rewind.h"
 #include "fti/set.h"
 #include "fti/tree.h"
 #include "json.h"
 #include "report/fti.h"
 #include "report/fti_json.h"
+#include "report/hint.h"
 #include "style.h"
 
 struct scan {
@@ -50,6 +53,26 @@ print_text(const struct scan *c, const struct fti_sets *s)
 		buf_printf(&out, "next: %s\n", c->next);
 	(void)style_dress(&style, &out);
 	return app_print(&out);
+}
+
+/* A restart that was interrupted comes first. */
+static void
+look_for_restart(struct scan *c, const struct fti_tree *t)
+{
+	struct fti_rewind r;
+
+	if (fti_rewind_find(&r, t->fd, t->root, NULL) == 1 &&
+	    r.state != FTI_REWIND_DONE) {
+		app_warn("%s: %s a restart from checkpoint %" PRIu32
+			 " was interrupted",
+			 t->root,
+			 r.state == FTI_REWIND_UNDOING ? "undoing"
+						       : "preparing",
+			 r.id);
+		report_command("scr_fti restart --undo", NULL, t->root, c->next,
+			       sizeof(c->next));
+	}
+	fti_rewind_free(&r);
 }
 
 static int
@@ -105,6 +128,8 @@ fti_run_scan(const struct fti_call *call)
 	app_work_end(&w);
 	if (rc == 0)
 		fti_next(&n, &s, c.next, sizeof(c.next));
+	if (rc == 0)
+		look_for_restart(&c, &t);
 	if (rc == 0)
 		status = error_worse_status(app_json() ? print_json(&c, &s)
 						       : print_text(&c, &s),

@@ -190,6 +190,54 @@ chosen() {
 	[[ $output == *"j/config.fti: was changed since"* ]]
 }
 
+@test "scan reports a restart that was interrupted, and how to undo it" {
+	job j
+	state j >before
+	scr_fti restart --select 4 j
+	run -0 scr_fti scan j
+	[[ $output != *next:* ]]
+	sed -i 's/"state":"done"/"state":"begun"/' j/scr_fti.restart.1
+	run -0 scr_fti scan j
+	[[ $output == *"preparing a restart from checkpoint 4 was interrupted"* ]]
+	run -2 scr_fti restart --select 5 j
+	[[ $output == *"was interrupted: undo it, or select that"* ]]
+	[[ ${lines[-1]} == "scr_fti: next: scr_fti restart --undo j" ]]
+	run -0 scr_fti scan j
+	[[ ${lines[-1]} == "next: scr_fti restart --undo j" ]]
+	${lines[-1]#next: }
+	state j | diff before -
+}
+
+@test "POSIX files: metadata and files change together, also from the archive of FTI" {
+	local e=70fa035e-cccd-40ce-b7a9-a0794b098142 from
+
+	from=$FTI/l4archive-posix
+	[[ -d $from ]] || skip "not in the selection"
+	cp -Rp "$from" j
+	chmod -R u+w j
+	state j >before
+	scr_fti archive j
+	run -0 scr_fti archive --list j
+	[[ $output == *" archive "*" 3 "*POSIX*whole* ]]
+	mv j/fti_archive kept
+	scr_fti restart --select 1 j
+	[[ $(chosen j) == "L4, checkpoint 1" ]]
+	cmp "j/Meta/$e/l4/sector0-group0.fti" \
+		"$from/Meta/$e/l4_archive/Ckpt_1/sector0-group0.fti"
+	scr_fti verify "j/Global/$e/l4/Ckpt1-Rank0.fti"
+	scr_fti restart --undo j
+	state j | diff before -
+	# From our archive, where FTI has nothing at level 4.
+	rm -r "j/Global/$e/l4" "j/Meta/$e/l4"
+	state j >before
+	scr_fti restart --select 3 --from kept j
+	[[ $(chosen j) == "L4, checkpoint 3" ]]
+	diff -r "$from/Meta" j/Meta
+	diff -r "$from/Global" j/Global
+	scr_fti restart --undo j
+	state j | diff before -
+}
+
 @test "archive, and a restart from what it kept" {
 	job j
 	run -0 scr_fti archive -n j
