@@ -485,10 +485,13 @@ total(void *arg, struct buf *out)
 		   run->unconverted == 1 ? "copy or parity file"
 					 : "copies and parity files",
 		   run->unconverted == 1 ? "is" : "are");
-	if (!run->c->o.dry_run)
-		buf_printf(out, "next: %s\n",
-			   report_command("scr_fti protect", NULL,
-					  run->c->o.out, next, sizeof(next)));
+	if (run->c->o.dry_run)
+		return;
+	run->c->out.next =
+		arena_strdup(run->c->out.arena,
+			     report_command("scr_fti rebuild", NULL,
+					    run->c->o.out, next, sizeof(next)));
+	buf_printf(out, "next: %s\n", next);
 }
 
 static void
@@ -528,6 +531,7 @@ convert(struct run *run, const char *dir, struct error *err)
 		return app_report(STATUS_OK, err);
 	if (p->status != STATUS_OK) {
 		app_error("next: %s", p->next);
+		fti_output_answer(p, 1);
 		return p->status;
 	}
 	m.texts = run->texts;

@@ -227,7 +227,8 @@ run(struct diff *d, struct fti_input *in, char **args, struct work *w)
 	d->seen = mem_calloc(d->nids + 1, sizeof(*d->seen));
 	if (d->seen == NULL)
 		return app_report(STATUS_OK, (error_no_memory(&err), &err));
-	if (fti_input_open(in, args, 2, &d->in, w, &err) < 0)
+	if (fti_input_start(in, &d->in, &err) < 0 ||
+	    fti_input_read(in, args, 2, w, &err) < 0)
 		return app_report(STATUS_OK, &err);
 	if (in->count < 2)
 		return in->status;
@@ -274,7 +275,7 @@ fti_run_diff(const struct fti_call *call)
 	else
 		status = run(&d, &in, args, &w);
 	app_work_end(&w);
-	fti_input_close(&in);
+	fti_input_end(&in);
 	json_free(d.variables);
 	json_free(d.ranges);
 	buf_free(&d.text);

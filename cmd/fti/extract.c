@@ -42,7 +42,7 @@ struct extract {
 	const char *path;
 	int32_t *ids; /* ascending; none: all variables */
 	size_t nids;
-	struct fti_metas *metas;
+	struct fti_input input;
 	struct fti_rankfile file;
 	struct fti_obtain obtain;
 	const struct fti_content_var **by_id;
@@ -241,12 +241,10 @@ prove(const struct extract *x, struct error *err)
 static int
 take(struct extract *x, const struct fti_source *computed, struct error *err)
 {
-	struct fti_rankfile_options how;
+	struct fti_rankfile_options how = x->input.how;
 
 	forget_items(x);
 	fti_rankfile_close(&x->file);
-	if (fti_input_how(&x->in, x->metas, &how, err) < 0)
-		return -1;
 	how.computed = computed;
 	if (fti_rankfile_open(&x->file, x->path, &how, err) < 0 ||
 	    fti_rankfiles_check(&x->file, 1, true, &x->w, err) < 0 ||
@@ -440,8 +438,7 @@ run(struct extract *x)
 	x->arena = arena_new();
 	if (x->arena == NULL)
 		return app_report(STATUS_OK, (error_no_memory(&err), &err));
-	x->metas = fti_metas_new(&err);
-	if (x->metas == NULL)
+	if (fti_input_start(&x->input, &x->in, &err) < 0)
 		return app_report(STATUS_OK, &err);
 	status = find_bytes(x);
 	if (status != STATUS_OK && (!x->force || x->count == 0))
@@ -530,7 +527,7 @@ fti_run_extract(const struct fti_call *call)
 	forget_items(&x);
 	fti_rankfile_close(&x.file); /* before what it reads from */
 	fti_obtain_close(&x.obtain);
-	fti_metas_free(x.metas);
+	fti_input_end(&x.input);
 	mem_free(x.ids);
 	opt_list_free(&x.words);
 	arena_free(x.arena);

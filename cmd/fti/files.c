@@ -2,8 +2,7 @@
 /*
  * files.c - the verbs of scr_fti that look at files: list, dump, verify.
  */
-#include <unistd.h>
-
+#include "arena.h"
 #include "buf.h"
 #include "error.h"
 #include "fti.h"
@@ -14,35 +13,42 @@
 #include "report/fti_json.h"
 #include "report/picture.h"
 #include "str.h"
-#include "style.h"
+
+/* Files at a time: each is open, and its records are in memory. */
+#define BATCH 256
+
+/* Text is printed when there is so much, or in the end: until then there may be
+ * a progress line. */
+#define TEXT_MAX ((size_t)1 << 20)
 
 struct look {
 	struct fti_input_options in;
 	const char *svg; /* file for a picture, or NULL */
 	uint64_t jobs;
 	bool records, variables; /* in the answer */
+	bool begun;		 /* a file was printed */
+	struct buf text;	 /* not printed yet */
+	struct json *json;	 /* of all files */
 };
 
-static int
-print_text(const struct look *l, const struct fti_input *s)
+static void
+add_text(struct look *l, const struct fti_input *s)
 {
-	const struct style style = style_of(STDOUT_FILENO);
-	struct buf out = BUF_INIT;
+	struct buf *out = &l->text;
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct fti_rankfile *r = &s->list[i];
 
+		if (l->variables && l->begun)
+			buf_add_char(out, '\n');
 		if (l->records)
-			report_fti_dump(r, &out);
+			report_fti_dump(r, out);
 		else if (l->variables)
-			report_fti_list(r, &out);
+			report_fti_list(r, out);
 		else if (r->verdict != FTI_INTACT || app_verbosity() >= 0)
-			report_fti_verdict(r, &out);
-		if (l->variables && i + 1 < s->count)
-			buf_add_char(&out, '\n');
+			report_fti_verdict(r, out);
+		l->begun = true;
 	}
-	(void)style_dress(&style, &out);
-	return app_print(&out);
 }
 
 static int
@@ -61,33 +67,59 @@ draw(const char *to, const struct fti_rankfile *r)
 	return app_report(STATUS_OK, &err);
 }
 
-static int
-print_json(const struct look *l, const struct fti_input *s)
+static void
+add_json(struct look *l, const struct fti_input *s)
 {
-	struct json *list = json_new_array();
-
+	if (l->json == NULL)
+		l->json = json_new_array();
 	for (size_t i = 0; i < s->count; i++)
-		json_push(list, report_fti_file_json(
-					&s->list[i],
-					l->records     ? REPORT_FTI_RECORDS
-					: l->variables ? REPORT_FTI_VARIABLES
+		json_push(l->json,
+			  report_fti_file_json(&s->list[i],
+					       l->records ? REPORT_FTI_RECORDS
+					       : l->variables
+						       ? REPORT_FTI_VARIABLES
 						       : REPORT_FTI_VERDICT));
-	app_answer_list("checkpoint_files", list);
-	return STATUS_OK;
 }
 
 static int
-show(const struct look *l, const struct fti_input *s)
+show(struct look *l, const struct fti_input *s)
 {
 	int status = STATUS_OK;
 
 	if (l->svg != NULL && s->count > 0)
 		status = draw(l->svg, &s->list[0]);
 	if (app_json())
-		return error_worse_status(status, print_json(l, s));
-	if (l->svg != NULL && str_eq(l->svg, "-"))
-		return status;
-	return error_worse_status(status, print_text(l, s));
+		add_json(l, s);
+	else if (l->svg == NULL || !str_eq(l->svg, "-"))
+		add_text(l, s);
+	if (l->text.len >= TEXT_MAX)
+		status = error_worse_status(status, app_print(&l->text));
+	return status;
+}
+
+/* Returns an exit status. */
+static int
+look_at_all(struct look *l, struct fti_input *s, const struct fti_paths *paths,
+	    const struct work *w)
+{
+	struct error err = ERROR_INIT;
+	int status = STATUS_OK;
+
+	for (size_t i = 0; i < paths->count; i += BATCH) {
+		const size_t left = paths->count - i;
+
+		if (fti_input_read(s, paths->list + i,
+				   left < BATCH ? left : BATCH, w, &err) < 0)
+			return app_report(status, &err);
+		for (size_t k = 0; k < s->count; k++)
+			status = error_worse_status(
+				status, report_fti_status(&s->list[k]));
+		status = error_worse_status(status, show(l, s));
+	}
+	if (app_json())
+		app_answer_list("checkpoint_files", l->json);
+	l->json = NULL;
+	return error_worse_status(status, s->status);
 }
 
 static int
@@ -107,6 +139,8 @@ look_at(const struct fti_call *call, struct look *l)
 	struct work w = { APP_WORK };
 	struct error err = ERROR_INIT;
 	struct fti_input s = { .count = 0 };
+	struct fti_paths paths = { .count = 0 };
+	struct arena *arena = arena_new();
 	int count = 0, status = STATUS_OK;
 	char **args = fti_start(call, opts, &count);
 
@@ -116,20 +150,20 @@ look_at(const struct fti_call *call, struct look *l)
 		app_usage("--svg: one file can be drawn at a time");
 	if (app_json() && l->svg != NULL && str_eq(l->svg, "-"))
 		app_usage("--json and --svg - cannot be used together");
-	if (app_work_start(&w, l->jobs, "scr_fti", &err) < 0)
-		return app_report(STATUS_OK, &err);
-	if (fti_input_open(&s, args, (size_t)count, &l->in, &w, &err) < 0) {
-		app_work_end(&w);
-		fti_input_close(&s);
-		return app_report(STATUS_OK, &err);
-	}
+	if (arena == NULL)
+		error_no_memory(&err);
+	else if (app_work_start(&w, l->jobs, "scr_fti", &err) == 0 &&
+		 fti_input_start(&s, &l->in, &err) == 0 &&
+		 fti_input_expand(args, (size_t)count, &paths, arena, &w,
+				  &err) == 0)
+		status = look_at_all(l, &s, &paths, &w);
 	app_work_end(&w);
-	status = s.status;
-	for (size_t i = 0; i < s.count; i++)
-		status = error_worse_status(status,
-					    report_fti_status(&s.list[i]));
-	status = error_worse_status(status, show(l, &s));
-	fti_input_close(&s);
+	status = app_report(status, &err);
+	status = error_worse_status(status, app_print(&l->text));
+	fti_input_end(&s);
+	json_free(l->json);
+	mem_free(paths.list);
+	arena_free(arena);
 	return status;
 }
 

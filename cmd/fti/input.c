@@ -2,45 +2,64 @@
 #include "input.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "app.h"
+#include "arena.h"
 #include "error.h"
 #include "fti/file.h"
+#include "fti/tree.h"
 #include "mem.h"
 #include "num.h"
+#include "str.h"
 
 int
-fti_input_how(const struct fti_input_options *o, struct fti_metas *metas,
-	      struct fti_rankfile_options *out, struct error *err)
+fti_input_start(struct fti_input *s, const struct fti_input_options *o,
+		struct error *err)
 {
-	*out = (struct fti_rankfile_options){
-		.metas = metas,
+	*s = (struct fti_input){ .metas = fti_metas_new(err) };
+	s->how = (struct fti_rankfile_options){
+		.metas = s->metas,
 		.meta = o->meta,
 		.layout = FTI_LAYOUTS,
 		.layer = o->layer == UINT64_MAX ? FTI_DCP_LAST
 						: (size_t)o->layer,
 	};
+	if (s->metas == NULL)
+		return -1;
 	return o->layout == NULL
 		       ? 0
-		       : fti_layout_parse(o->layout, &out->layout, err);
+		       : fti_layout_parse(o->layout, &s->how.layout, err);
+}
+
+static void
+close_files(struct fti_input *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		fti_rankfile_close(&s->list[i]);
+	mem_free(s->list);
+	s->list = NULL;
+	s->count = 0;
+}
+
+void
+fti_input_end(struct fti_input *s)
+{
+	close_files(s);
+	fti_metas_free(s->metas);
+	s->metas = NULL;
 }
 
 int
-fti_input_open(struct fti_input *s, char **paths, size_t count,
-	       const struct fti_input_options *o, const struct work *w,
-	       struct error *err)
+fti_input_read(struct fti_input *s, char *const *paths, size_t count,
+	       const struct work *w, struct error *err)
 {
-	struct fti_rankfile_options how;
-
-	*s = (struct fti_input){ .status = STATUS_OK };
-	s->metas = fti_metas_new(err);
-	if (s->metas == NULL || fti_input_how(o, s->metas, &how, err) < 0)
-		return -1;
+	close_files(s);
 	s->list = mem_calloc(count + 1, sizeof(*s->list));
 	if (s->list == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < count; i++)
-		if (fti_rankfile_open(&s->list[s->count], paths[i], &how,
+		if (fti_rankfile_open(&s->list[s->count], paths[i], &s->how,
 				      err) == 0) {
 			s->count++;
 		} else {
@@ -50,15 +69,70 @@ fti_input_open(struct fti_input *s, char **paths, size_t count,
 	return fti_rankfiles_check(s->list, s->count, true, w, err);
 }
 
-void
-fti_input_close(struct fti_input *s)
+/* --- Paths --- */
+
+static int
+add_path(struct fti_paths *out, char *path, struct error *err)
 {
-	for (size_t i = 0; i < s->count; i++)
-		fti_rankfile_close(&s->list[i]);
-	mem_free(s->list);
-	fti_metas_free(s->metas);
-	*s = (struct fti_input){ .count = 0 };
+	if (path == NULL || !MEM_ROOM(out->list, out->count, out->room))
+		return error_no_memory(err);
+	out->list[out->count++] = path;
+	return 0;
 }
+
+static bool
+is_checkpoint(const struct fti_entry *e)
+{
+	switch (e->name.kind) {
+	case FTI_NAME_RANK:
+	case FTI_NAME_COPY:
+	case FTI_NAME_PARITY:
+	case FTI_NAME_DCP:
+	case FTI_NAME_LAYERS:
+		return e->level != FTI_TMP;
+	default:
+		return false;
+	}
+}
+
+static int
+add_dir(struct fti_paths *out, const char *dir, struct arena *arena,
+	const struct work *w, struct error *err)
+{
+	const size_t before = out->count;
+	struct fti_tree t;
+	int rc = fti_tree_open(&t, dir, w, err);
+
+	for (size_t i = 0; i < t.count && rc == 0; i++)
+		if (is_checkpoint(&t.list[i]))
+			rc = add_path(
+				out,
+				arena_printf(arena, "%s%s%s", dir,
+					     str_ends(dir, "/") ? "" : "/",
+					     t.list[i].path),
+				err);
+	fti_tree_close(&t);
+	if (rc == 0 && out->count == before)
+		return error_set(err, ERROR_ABSENT,
+				 "%s: no checkpoint files of FTI", dir);
+	return rc;
+}
+
+int
+fti_input_expand(char **args, size_t count, struct fti_paths *out,
+		 struct arena *arena, const struct work *w, struct error *err)
+{
+	struct stat st;
+	int rc = 0;
+
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = stat(args[i], &st) == 0 && S_ISDIR(st.st_mode)
+			     ? add_dir(out, args[i], arena, w, err)
+			     : add_path(out, args[i], err);
+	return rc;
+}
+
+/* --- Variables --- */
 
 int
 fti_input_check(const struct fti_rankfile *r, struct error *err)

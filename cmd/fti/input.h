@@ -11,6 +11,7 @@
 #include "fti/rankfile.h"
 #include "opt.h"
 
+struct arena;
 struct error;
 struct work;
 
@@ -33,25 +34,36 @@ struct fti_input_options {
 			"take differential files as they were after layer N " \
 			"(default: the newest)")
 
-/* Files, opened and checked. */
+/* Some files, opened and checked. */
 struct fti_input {
 	struct fti_metas *metas;
+	struct fti_rankfile_options how;
 	struct fti_rankfile *list;
 	size_t count;
 	int status; /* the worst of those that could not be opened */
 };
 
-/* Open and check the files; an error of one is reported, and the others are
- * checked.  -1: nothing could be checked.  For fti_input_close(), also after a
- * failure. */
-int fti_input_open(struct fti_input *s, char **paths, size_t count,
-		   const struct fti_input_options *o, const struct work *w,
-		   struct error *err);
-void fti_input_close(struct fti_input *s);
+/* ERROR_USAGE, ERROR_NOMEM.  For fti_input_end(), also after a failure. */
+int fti_input_start(struct fti_input *s, const struct fti_input_options *o,
+		    struct error *err);
+void fti_input_end(struct fti_input *s);
 
-/* How to open them.  `metas` is borrowed. */
-int fti_input_how(const struct fti_input_options *o, struct fti_metas *metas,
-		  struct fti_rankfile_options *out, struct error *err);
+/* Close the files of the last call, open these and check them; an error of one
+ * is reported, and the others are checked.  -1: nothing could be checked. */
+int fti_input_read(struct fti_input *s, char *const *paths, size_t count,
+		   const struct work *w, struct error *err);
+
+/* A list of paths, for mem_free(). */
+struct fti_paths {
+	char **list;
+	size_t count, room;
+};
+
+/* List the files that the arguments name; of directories, all checkpoint files
+ * of FTI below them.  Strings belong to the arena, or are the arguments. */
+int fti_input_expand(char **args, size_t count, struct fti_paths *out,
+		     struct arena *arena, const struct work *w,
+		     struct error *err);
 
 /* Can variables be read from the file?  -1: ERROR_LOST; ERROR_SYSTEM: it could
  * not be read; ERROR_ABSENT: it is parity. */

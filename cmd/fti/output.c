@@ -15,9 +15,11 @@
 #include "error.h"
 #include "fti/metas.h"
 #include "fti/name.h"
+#include "fti/set.h"
 #include "mem.h"
 #include "num.h"
 #include "path.h"
+#include "report/fti.h"
 #include "report/hint.h"
 #include "str.h"
 
@@ -282,9 +284,24 @@ remake(struct fti_output *p, struct fti_remake *m, struct error *err)
 	return rc;
 }
 
-/* The answer in JSON: what was written, or would be, after result `rc`. */
-static void
-answer(const struct fti_output *p, int rc)
+/* The rank in the name of a file, or -1. */
+static int64_t
+rank_of(const char *path)
+{
+	const struct fti_name name = fti_name_parse(path_base(path));
+
+	switch (name.kind) {
+	case FTI_NAME_RANK:
+	case FTI_NAME_DCP:
+	case FTI_NAME_LAYERS:
+		return name.rank;
+	default:
+		return -1;
+	}
+}
+
+void
+fti_output_answer(const struct fti_output *p, int rc)
 {
 	struct fti_answer a = { .dry_run = p->o->dry_run, .next = p->next };
 
@@ -299,7 +316,8 @@ answer(const struct fti_output *p, int rc)
 					.action = it->refused ? "refuse"
 						  : writes    ? "write"
 							      : "keep",
-					.rank = -1,
+					.kind = report_fti_part(FTI_OWN),
+					.rank = rank_of(it->in),
 					.size = writes ? (int64_t)it->size : -1,
 				});
 		if (writes && !a.dry_run)
@@ -315,7 +333,9 @@ fti_output_run(struct fti_output *p, struct fti_remake *m)
 	const int rc = remake(p, m, &err);
 
 	app_work_end(&p->work); /* erases the progress line */
-	answer(p, rc);
+	if (rc == 0 && p->total != NULL)
+		p->total(m->arg, &p->text);
+	fti_output_answer(p, rc);
 	if (rc < 0)
 		return error_worse_status(p->status, fti_output_report(&err));
 	if (rc > 0) {
@@ -323,7 +343,5 @@ fti_output_run(struct fti_output *p, struct fti_remake *m)
 			app_error("next: %s", p->next);
 		return p->status;
 	}
-	if (p->total != NULL)
-		p->total(m->arg, &p->text);
 	return app_print_unless_quiet(&p->text);
 }

@@ -93,6 +93,10 @@ void fti_output_refused(struct fti_output *p, size_t i,
  * refused files calls fti_output_refused().  Returns an exit status. */
 int fti_output_run(struct fti_output *p, struct fti_remake *m);
 
+/* The answer in JSON: what was written, or would be, after result `rc` of
+ * fti_remake(). */
+void fti_output_answer(const struct fti_output *p, int rc);
+
 /* Append ": written to NAME" of item `i`, or what it is with --dry-run. */
 void fti_output_say(const struct fti_output *p, size_t i, struct buf *out);
 

@@ -13,6 +13,7 @@
 #include "fti/set.h"
 #include "fti/tree.h"
 #include "report/fti.h"
+#include "str.h"
 #include "style.h"
 
 struct settings {
@@ -96,6 +97,12 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 	} else {
 		answer(s, &r);
 		status = print_plan(s, &r);
+		if (r.unread > 0) {
+			error_set(&err, ERROR_SYSTEM,
+				  "%zu %s could not be read, and stay: %s",
+				  str_count(r.unread, "file"), r.why);
+			status = report(status, set, &err);
+		}
 		if (s->work.dry_run && r.count > 0)
 			status = error_worse_status(status, STATUS_DAMAGED);
 		if (s->work.dry_run && r.count > 0 && s->line[0] == '\0')

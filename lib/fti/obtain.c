@@ -113,8 +113,12 @@ fti_obtain_open(struct fti_obtain *o, const char *path, const char *root,
 			       "<execution>/<level>",
 			       path);
 	else if (rc == 0 &&
-		 (fti_name_parse(path_base(path)).kind != FTI_NAME_RANK ||
-		  (p.level != FTI_L2 && p.level != FTI_L3)))
+		 fti_name_parse(path_base(path)).kind != FTI_NAME_RANK)
+		rc = error_set(err, ERROR_LOST,
+			       "%s: only the own file of a rank has a copy or "
+			       "parity",
+			       path);
+	else if (rc == 0 && p.level != FTI_L2 && p.level != FTI_L3)
 		rc = error_set(err, ERROR_LOST,
 			       "%s: has no copy or parity at this level", path);
 	if (rc == 0 && root != NULL) {

@@ -21,7 +21,6 @@
 struct slot {
 	size_t item;
 	struct fti_source source;
-	struct fti_draft draft;
 };
 
 struct run {
@@ -32,6 +31,8 @@ struct run {
 	struct slot slots[BATCH];
 	struct fti_rankfile files[BATCH]; /* of the slots */
 	size_t count;
+	/* By the number of the item in the batch: the writer keeps pointers. */
+	struct fti_draft drafts[BATCH];
 	bool same; /* all are as they were when they were planned */
 
 	bool again; /* all files are planned */
@@ -40,6 +41,12 @@ struct run {
 	struct map *inputs;
 	struct arena *arena;
 };
+
+static struct fti_draft *
+draft_of(struct run *r, size_t item)
+{
+	return &r->drafts[item % BATCH];
+}
 
 /* --- Open --- */
 
@@ -100,7 +107,7 @@ static void
 close_batch(struct run *r)
 {
 	for (size_t k = 0; k < r->count; k++) {
-		fti_draft_fini(&r->slots[k].draft);
+		fti_draft_fini(draft_of(r, r->slots[k].item));
 		fti_rankfile_close(&r->files[k]);
 		fti_source_close(&r->slots[k].source);
 	}
@@ -203,7 +210,7 @@ job_of(struct run *r, struct slot *s)
 	struct fti_remake_item *it = &r->m->items[s->item];
 	struct fti_job job = it->out;
 
-	job.draft = &s->draft;
+	job.draft = draft_of(r, s->item);
 	job.attr = &it->attr;
 	return job;
 }
@@ -214,21 +221,22 @@ plan_slot(struct run *r, size_t k, struct error *err)
 {
 	struct fti_remake *m = r->m;
 	struct slot *s = &r->slots[k];
+	struct fti_draft *d = draft_of(r, s->item);
 	struct fti_remake_item *it = &m->items[s->item];
 	const struct fti_rankfile *f = &r->files[k];
 	struct fti_job job;
 	struct error why = ERROR_INIT;
-	int rc = m->describe(m->arg, s->item, f, &s->draft, &why);
+	int rc = m->describe(m->arg, s->item, f, d, &why);
 
 	job = job_of(r, s);
 	it->intact = f->verdict == FTI_INTACT;
 	it->skipped = rc > 0;
 	if (rc == 0)
 		rc = fti_writer_add(r->writer, &job, &why);
-	it->size = s->draft.size;
 	if (rc < 0)
 		return refuse(r, s->item, f, &why, err);
-	return m->planned(m->arg, s->item, f, &s->draft, err);
+	it->size = d->size;
+	return m->planned(m->arg, s->item, f, d, err);
 }
 
 static int
@@ -238,23 +246,29 @@ write_batch(struct run *r, struct error *err)
 	size_t n = 0;
 
 	for (size_t k = 0; k < r->count; k++) {
-		fti_draft_fini(&r->slots[k].draft);
-		if (m->items[r->slots[k].item].skipped)
+		const size_t i = r->slots[k].item;
+		struct error why = ERROR_INIT;
+		int rc = 0;
+
+		fti_draft_fini(draft_of(r, i));
+		if (m->items[i].skipped)
 			continue;
 		n++;
-		if (m->describe(m->arg, r->slots[k].item, &r->files[k],
-				&r->slots[k].draft, err) != 0)
+		rc = m->describe(m->arg, i, &r->files[k], draft_of(r, i), &why);
+		if (rc < 0 && why.kind != ERROR_CORRUPT)
+			return error_pass(err, &why);
+		if (rc != 0)
 			return error_set(err, ERROR_CORRUPT,
 					 "%s: changed after it was checked",
-					 m->items[r->slots[k].item].in);
+					 m->items[i].in);
 	}
 	if (fti_writer_run(r->writer, r->next, n, err) < 0)
 		return -1;
 	r->next += n;
 	for (size_t k = 0; k < r->count && m->written != NULL; k++)
 		if (!m->items[r->slots[k].item].skipped &&
-		    m->written(m->arg, r->slots[k].item, &r->slots[k].draft,
-			       err) < 0)
+		    m->written(m->arg, r->slots[k].item,
+			       draft_of(r, r->slots[k].item), err) < 0)
 			return -1;
 	return 0;
 }

@@ -38,9 +38,9 @@ struct fti_remake_item {
 	/* Of fti_remake(). */
 	struct attr attr;
 	bool skipped; /* describe() said so */
-	bool intact;
 	bool refused;
-	uint64_t size; /* bytes to write */
+	uint64_t size; /* of the file that is written */
+	bool intact;
 };
 
 struct fti_remake {

@@ -225,6 +225,9 @@ add_files(const struct planning *p, const struct fti_recover *from,
 		const struct fti_source *s = NULL;
 		struct error why = ERROR_INIT;
 
+		if (e != NULL && rank->parts[i].state == FTI_STATE_UNKNOWN &&
+		    p->r->unread++ == 0)
+			p->r->why = rank->parts[i].problem;
 		if (!is_wanted(p->r->set, &rank->parts[i], f.part))
 			continue;
 		s = fti_recover_source(from, rank, f.part, &why);
@@ -253,8 +256,10 @@ add_group(const struct planning *pl, uint32_t group, struct error *err)
 		const struct fti_rank *of = fti_set_member(r->set, group, m);
 
 		for (int i = 0; of != NULL && i < FTI_PARTS; i++)
-			wanted = wanted || is_wanted(r->set, &of->parts[i],
-						     (enum fti_part)i);
+			wanted = wanted ||
+				 of->parts[i].state == FTI_STATE_UNKNOWN ||
+				 is_wanted(r->set, &of->parts[i],
+					   (enum fti_part)i);
 	}
 	if (!wanted)
 		return 0;

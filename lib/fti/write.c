@@ -371,7 +371,8 @@ struct fti_writer *
 fti_writer_new(const struct work *w, struct error *err)
 {
 	struct fti_writer *r = mem_calloc(1, sizeof(*r));
-	struct put_options o = { .par = NULL };
+	/* Nobody locks the directory of an output. */
+	struct put_options o = { .unlocked = true };
 
 	if (r == NULL) {
 		error_no_memory(err);

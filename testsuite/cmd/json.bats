@@ -218,6 +218,31 @@ says() {
 	json_check - <<<"$output" || failed "the schema is not followed"
 }
 
+@test "scr_fti: verbs that write checkpoint files" {
+	local good=$TESTSUITE/data/golden/fti/bad-F/good.fti
+
+	cp "$good" Ckpt4-Rank3.fti
+	answers 0 scr_fti repair -n --id 9 Ckpt4-Rank3.fti
+	says '.dry_run, .bytes_written, .files[0].action, .files[0].rank' \
+		$'true\n0\nwrite\n3'
+	says '.answer[1]' "  byte 3035: ckptId: 4 -> 9"
+	answers 0 scr_fti compact -o out/ Ckpt4-Rank3.fti
+	says '.dry_run, .bytes_written, .files[0].path, .files[0].size,
+		.files[0].from' \
+		$'false\n3092\nout/Ckpt4-Rank3.fti\n3092\nCkpt4-Rank3.fti'
+	answers 2 scr_fti compact -o out/ Ckpt4-Rank3.fti
+	answers 0 scr_fti convert --to A -o a Ckpt4-Rank3.fti
+	answers 0 scr_fti convert --to posix -o p \
+		"$TESTSUITE/data/golden/fti/levels-A-v1.1/L3"
+	says '(.files | length), .next' $'8\nscr_fti rebuild p'
+	answers 0 scr_fti pack --to F --id 3 -o f 1=a
+	says '.files[0].path' f
+	answers 3 scr_fti convert --to A -o b \
+		"${good%/*}/data-flip.fti"
+	says '.files[0].action, .next' \
+		$'refuse\n'"scr_fti scan --checksums ${good%/*}"
+}
+
 @test "scr_fti restart and archive" {
 	local e=4d8ae264-3ea9-404f-ad30-ebfb97a8c05f
 

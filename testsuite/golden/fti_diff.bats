@@ -36,7 +36,7 @@ posix() {
 }
 
 @test "the same data in two forms do not differ" {
-	[[ -d $FTI/dcp-F ]] || skip "in the complete data"
+	[[ -d $FTI/loss ]] || skip "in the complete data"
 	for n in 1 3 4 5; do
 		try scr_fti diff "$(one "dcp-F/ckpt$n" dCPFile-Rank1.fti)" \
 			"$(one "dcp-posix/ckpt$n" dcp-id0-rank1.fti)"
@@ -51,7 +51,7 @@ posix() {
 }
 
 @test "what the differential checkpoints changed" {
-	[[ -d $FTI/dcp-F ]] || skip "in the complete data"
+	[[ -d $FTI/loss ]] || skip "in the complete data"
 	try scr_fti diff "$(one dcp-F/ckpt1 dCPFile-Rank0.fti)" \
 		"$(one dcp-posix/ckpt2 dcp-id0-rank0.fti)"
 	assert_status 3
@@ -167,6 +167,36 @@ variable 1: 100 bytes in 100 ranges changed (20 are listed; --all lists all)"
 	assert_status 2
 	try scr_fti diff "$good" "$good" "$good"
 	assert_status 2
+}
+
+@test "more files than can be open at a time, and all of a directory" {
+	local i
+
+	mkdir -p job/Local/E/l1
+	for i in {0..399}; do
+		ln "$FTI/bad-F/good.fti" "job/Local/E/l1/Ckpt4-Rank$i.fti" ||
+			cp "$FTI/bad-F/good.fti" "job/Local/E/l1/Ckpt4-Rank$i.fti"
+	done 2>log
+	cp "$FTI/bad-F/good.fti" job/Local/E/l1/other
+	try bash -c 'ulimit -n 300; scr_fti verify job/Local/E/l1/Ckpt*'
+	assert_status 0
+	assert_line_count 400
+	try scr_fti verify job
+	assert_status 0
+	assert_line_count 400
+	assert_output_has "job/Local/E/l1/Ckpt4-Rank399.fti: intact"
+	rm job/Local/E/l1/Ckpt4-Rank7.fti
+	cp "$FTI/bad-F/data-flip.fti" job/Local/E/l1/Ckpt4-Rank7.fti
+	try scr_fti verify -q job/ "$FTI/bad-F/good.fti" none
+	assert_status 4
+	assert_output_has "job/Local/E/l1/Ckpt4-Rank7.fti: damaged"
+	assert_stderr_one_line "none: cannot open"
+	mkdir empty
+	try scr_fti verify empty
+	assert_status 1
+	assert_stderr_one_line "empty: no checkpoint files of FTI"
+	try scr_fti list job
+	[ "$(grep -c '^  VARIABLE' <<<"$output")" = 400 ]
 }
 
 @test "POSIX files are verified, and damage of each byte is seen" {

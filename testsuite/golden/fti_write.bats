@@ -25,12 +25,12 @@ variables()
 {
 	local id fptr size
 
-	scr_fti dump "$1" >dumped || true
+	scr_fti dump "$1" >"$BATS_TEST_TMPDIR/dumped" || true
 	awk 'on && NF >= 9 { print $2 } $1 == "BLOCK" { on = $2 == "ID" }' \
-		dumped | sort -nu |
+		"$BATS_TEST_TMPDIR/dumped" | sort -nu |
 		while read -r id; do
 			awk -v id="$id" 'on && NF >= 9 && $2 == id { print $6, $7 }
-				$1 == "BLOCK" { on = $2 == "ID" }' dumped |
+				$1 == "BLOCK" { on = $2 == "ID" }' "$BATS_TEST_TMPDIR/dumped" |
 				while read -r fptr size; do
 					tail -c +$((fptr + 1)) "$1" |
 						head -c "$size"
@@ -409,7 +409,7 @@ tree_files()
 	(cd "$1" && find . -name 'Ckpt*-Rank*.fti' ! -path '*/lL4Dir/*' | sort |
 		while read -r file; do
 			variables "$file" | sed "s|^|$file |"
-		done; rm -f dumped)
+		done)
 }
 
 @test "convert: whole directories to each layout, to POSIX, and back" {
@@ -446,6 +446,34 @@ tree_files()
 	done
 }
 
+@test "convert: differential checkpoints become ordinary ones where they must" {
+	local set=$FTI/dcp-F/ckpt4 to history
+
+	cp -R "$set" s
+	chmod -R u+w s
+	awk '$1 == 4 && $2 == 1 { print $3, $5 }' "$FTI/dcp-F/EXPECTED.tsv" |
+		sort -n >want
+	for to in C posix A; do
+		scr_fti convert --to $to -o $to s >said
+		scr_fti scan --checksums $to
+		history=$(find $to -name Checkpoint.fti)
+		if [ $to = C ]; then
+			variables "$(find C/Global -name dCPFile-Rank1.fti)" |
+				diff want -
+			cmp "$history" "$(find s -name Checkpoint.fti)"
+			continue
+		fi
+		grep "checkpoint 4: F -> .*, now at L4" said
+		[ -z "$(find $to -name 'dCP*')" ]
+		run ! grep -E "is_dcp *= 1" "$history"
+		scr_fti convert --to F -o $to.fti \
+			"$(find $to/Global -path '*/l4/Ckpt4-Rank1.fti')"
+		variables $to.fti | diff want -
+	done
+	grep -E "io_mode *= 1001" "$(find posix -name Checkpoint.fti)"
+	grep -E "io_mode *= 1003" "$(find A -name Checkpoint.fti)"
+}
+
 @test "convert: the metadata of POSIX files are as FTI writes them" {
 	local set=$FTI/posix-levels-odd/L4 file
 
@@ -466,21 +494,36 @@ tree_files()
 }
 
 @test "convert: copies and parity are left, and the sizes for them are in the files" {
-	local pt max
+	local pt max to next
 
 	scr_fti convert --to F -o f "$FTI/levels-A-v1.1/L3" >said
 	grep "8 copies and parity files of levels 2 and 3 are not converted" said
-	grep "^next: scr_fti protect f$" said
+	grep "^next: scr_fti rebuild f$" said
 	max=$(find f -name 'Ckpt3-Rank[0246].fti' -printf '%s\n' |
 		sort -n | tail -n 1)
 	scr_fti dump "$(find f -name Ckpt3-Rank4.fti)" |
 		grep "maxFs $((max + 8)), ptFs -1"
+	# The next command makes them, in each layout; then a node may die.
+	tree_files "$FTI/levels-A-v1.1/L3" >want
+	for to in A D E F posix; do
+		rm -rf g
+		scr_fti convert --to $to -o g "$FTI/levels-A-v1.1/L3" >said
+		next=$(sed -n 's/^next: //p' said)
+		eval "$next" >said
+		scr_fti scan --checksums g
+		rm -r g/Local/node1 g/Local/node2
+		scr_fti rebuild g >said
+		[ $to = posix ] || tree_files g | diff want - || failed "$to"
+		scr_fti scan --checksums g
+	done
 	[ -e "$FTI/levels-B-v1.2/L2/config.fti" ] ||
 		skip "level 2 is in the complete data"
-	scr_fti convert --to F -o g "$FTI/levels-B-v1.2/L2" >said
-	pt=$(stat -c %s "$(find g -name Ckpt2-Rank6.fti)")
-	scr_fti dump "$(find g -name Ckpt2-Rank0.fti)" |
+	scr_fti convert --to F -o h "$FTI/levels-B-v1.2/L2" >said
+	pt=$(stat -c %s "$(find h -name Ckpt2-Rank6.fti)")
+	scr_fti dump "$(find h -name Ckpt2-Rank0.fti)" |
 		grep "maxFs -1, ptFs $pt"
+	scr_fti rebuild h
+	cmp "$(find h -name Ckpt2-Pcof0.fti)" "$(find h -name Ckpt2-Rank6.fti)"
 }
 
 @test "convert: a directory that lacks files, has other ids, or is the output" {
@@ -523,9 +566,9 @@ raw_variables()
 	local id fptr size
 
 	mkdir -p "$2"
-	scr_fti dump "$1" >dumped || true
+	scr_fti dump "$1" >"$BATS_TEST_TMPDIR/dumped" || true
 	awk 'on && NF >= 9 { print $2, $6, $7 } $1 == "BLOCK" { on = $2 == "ID" }' \
-		dumped | while read -r id fptr size; do
+		"$BATS_TEST_TMPDIR/dumped" | while read -r id fptr size; do
 		tail -c +$((fptr + 1)) "$1" | head -c "$size" >>"$2/$id"
 	done
 	find "$2" -type f -printf "%f=$2/%f\n" | sort -n
@@ -768,12 +811,33 @@ fails_at()
 	fails_at ENOSPC 1
 }
 
+@test "two runs with the same output: what the first one has written is whole" {
+	local first second status
+
+	head -c 60000000 /dev/urandom >raw
+	scr_fti pack --to F --id 1 -o in.fti 1=raw
+	scr_fti compact -q --room 5 -j 1 -o out.fti in.fti &
+	first=$!
+	# The second one begins while the first one writes, and is killed.
+	while [ -z "$(find . -name '.scrkit-*')" ]; do sleep 0.01; done
+	scr_fti compact -q --room 5 -j 1 --replace -o out.fti in.fti &
+	second=$!
+	wait $first && status=0 || status=1
+	kill -9 $second
+	wait $second || true
+	[ "$status" = 1 ] || scr_fti verify -q out.fti
+	scr_fti compact -q --room 5 --replace -o out.fti in.fti
+	scr_fti verify -q out.fti
+	[ -z "$(find . -name '.scrkit-*')" ]
+}
+
 @test "a disk without room is noticed before the first byte is written" {
 	local k
 
 	unshare -m true 2>/dev/null || skip "may not make a mount namespace"
 	mkdir small
 	for k in 1 2 3 4; do cp "$FTI/bad-F/good.fti" $k.fti; done
+	# shellcheck disable=SC2016 # for the shell inside
 	try unshare -m --propagation private bash -c '
 		mount -t tmpfs -o size=16k none small || exit 9
 		head -c 12288 /dev/zero >small/filler

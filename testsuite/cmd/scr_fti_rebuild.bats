@@ -1,0 +1,169 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
+# scr_fti rebuild and protect, killed at any moment or with any file operation
+# failing: originals stay, no file with a name is wrong, and another run
+# completes the work.  SCRKIT_KILLS: how often they are killed (50; with
+# SCRKIT_SLOW 200).
+
+load helper
+
+: "${SHIM:=$BIN/../shim.so}"
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	[[ -e $SHIM ]] || skip "no fault shim"
+	kills=${SCRKIT_KILLS:-${SCRKIT_SLOW:+200}}
+	cp -R "$TESTSUITE/data/golden/fti/levels-E-v1.6/L3" right
+	chmod -R u+w right
+	# Rebuilt parity has another time in its record.
+	find right -name '*RSed[2-5].fti' -delete
+	scr_fti rebuild -q right
+	cp -R right lost
+	rm -r lost/Local/node1
+	: >"$(echo lost/Local/node2/*/l3/Ckpt3-Rank4.fti)"
+	damaged=$(cd lost && echo Local/node2/*/l3/Ckpt3-Rank4.fti)
+}
+
+# fresh: c is what is left after the loss.
+fresh()
+{
+	rm -rf c
+	cp -R lost c
+}
+
+# intact: each file in c has the bytes of `right`, or is the damaged one;
+# temporary files aside.
+intact()
+{
+	local file
+
+	while read -r file; do
+		cmp -s "c/$file" "right/$file" ||
+			[[ $file == "$damaged" && ! -s c/$file ]] ||
+			failed "$1: $file"
+	done < <(cd c && find . -type f ! -name '.scrkit-*' -printf '%P\n')
+	# What was there is still there.
+	[[ -z $(comm -23 <(cd lost && find . -type f | sort) \
+		<(cd c && find . -type f | sort)) ]] || failed "$1: removed"
+}
+
+# completes WHAT: another run gives `right`, without leftovers.
+completes()
+{
+	try scr_fti rebuild c
+	[[ $status = 0 ]] || failed "$1: another run"
+	diff -r right c || failed "$1: another result"
+}
+
+# count_operations OPTION...: how many file operations a rebuild has.
+count_operations()
+{
+	fresh
+	rm -f count
+	env "$@" LD_PRELOAD="$SHIM" SHIM_COUNT_FILE="$PWD/count" \
+		scr_fti rebuild -q -j 1 c
+	diff -r right c
+	total=$(tail -n 1 count)
+	((total > 20))
+}
+
+@test "rebuild killed at random moments: originals whole, run again completes" {
+	local round n when
+
+	count_operations SHIM_ALL=1
+	for ((round = 0; round < ${kills:-50}; round++)); do
+		n=$((RANDOM % total + 1))
+		when=KILL_AT
+		((RANDOM % 2)) || when=KILL_AFTER
+		fresh
+		try env LD_PRELOAD="$SHIM" SHIM_ALL=1 "SHIM_$when=$n" \
+			scr_fti rebuild -q -j $((round % 2 + 1)) c
+		intact "killed ($when $n of $total)"
+		completes "killed ($when $n of $total)"
+	done
+}
+
+@test "rebuild with each file operation failing in turn" {
+	local n errno
+
+	count_operations
+	for errno in EIO ENOSPC; do
+		for ((n = 1; n <= total; n++)); do
+			[[ $errno = EIO || -n ${SCRKIT_SLOW-} ]] ||
+				((n % 4 == 0)) || continue
+			fresh
+			try env LD_PRELOAD="$SHIM" SHIM_FAIL_AT=$n \
+				SHIM_ERRNO=$errno scr_fti rebuild -q -j 1 c
+			intact "$errno at $n of $total"
+			if ((status == 0)); then
+				diff -r right c || failed "$errno at $n"
+			else
+				[[ $stderr == "scr_fti: "* ]] ||
+					failed "$errno at $n: no message"
+			fi
+			completes "$errno at $n of $total"
+		done
+	done
+}
+
+@test "rebuild with each read failing in turn" {
+	local n
+
+	count_operations SHIM_OP=pread SHIM_READS=1
+	for ((n = 1; n <= total; n += 3)); do
+		fresh
+		try env LD_PRELOAD="$SHIM" SHIM_OP=pread SHIM_READS=1 \
+			SHIM_FAIL_AT=$n scr_fti rebuild -q -j 1 c
+		intact "read $n of $total"
+		completes "read $n of $total"
+	done
+}
+
+@test "a stop by a signal leaves no temporary file" {
+	fresh
+	try env LD_PRELOAD="$SHIM" SHIM_OP=fsync SHIM_FAIL_AT=1 \
+		scr_fti rebuild c
+	assert_status 1
+	[[ -z $(find c -name '.scrkit-*') ]]
+	intact "failed sync"
+}
+
+@test "a full file system is said before anything is written" {
+	fresh
+	tree_sha c >before
+	try env LD_PRELOAD="$SHIM" SHIM_OP=pwrite SHIM_FAIL_AT=1 SHIM_STICKY=1 \
+		SHIM_ERRNO=ENOSPC scr_fti rebuild c
+	assert_status 1
+	assert_stderr_has "No space left"
+	diff before <(tree_sha c)
+}
+
+@test "protect killed at random moments: run again completes" {
+	local round n total
+
+	find right -name '*RSed*' -delete
+	for dir in right/Local/node*/*/l3; do
+		mv "$dir" "${dir%3}1"
+	done
+	mv right from
+	cp -R from right
+	scr_fti protect -q --level 3 right
+	rm -rf c
+	cp -R from c
+	env LD_PRELOAD="$SHIM" SHIM_ALL=1 SHIM_COUNT_FILE="$PWD/count" \
+		scr_fti protect -q --level 3 -j 1 c
+	total=$(tail -n 1 count)
+	for ((round = 0; round < ${kills:-50} / 3; round++)); do
+		n=$((RANDOM % total + 1))
+		rm -rf c
+		cp -R from c
+		try env LD_PRELOAD="$SHIM" SHIM_ALL=1 SHIM_KILL_AT=$n \
+			scr_fti protect -q --level 3 -j 1 c
+		diff -r -x l3 from c || failed "killed at $n"
+		try scr_fti protect --level 3 c
+		[[ $status = 0 ]] || failed "killed at $n of $total"
+		diff -r right c || failed "killed at $n of $total"
+	done
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Writing many checkpoint files from others: batches, files that change between
+ * plan and writing, refusals, stops, lack of memory.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "fti/draft.h"
+#include "fti/remake.h"
+#include "ftitest.h"
+#include "puttest.h"
+#include "work.h"
+
+static unsigned char bytes[3000];
+
+static const char *
+in_of(size_t i)
+{
+	return fmt("%s/in%zu", puttest_root, i);
+}
+
+static void
+make_inputs(size_t count)
+{
+	struct fti_source s;
+	const struct fti_raw raw = { 5, &s };
+
+	fti_source_memory(&s, bytes, sizeof(bytes), "raw");
+	for (size_t i = 0; i < count; i++) {
+		struct fti_draft d;
+		const char *name = fmt("in%zu", i);
+		const struct fti_job job = { .draft = &d,
+					     .dirfd = puttest_fd,
+					     .path = name };
+
+		must(fti_describe_pack(&d, &raw, 1, 50, FTI_D, NULL) == 0);
+		d.ckpt_id = 2;
+		must(fti_write(&job, 1, NULL, NULL) == 0);
+		fti_draft_fini(&d);
+	}
+}
+
+struct test {
+	size_t planned, refused, written;
+	size_t skip;	/* nothing to write for this file */
+	size_t change;	/* this file changes after the plan */
+	size_t damaged; /* this one is damaged before */
+	bool exists;	/* all outputs exist */
+};
+
+static int
+describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
+	 struct error *err)
+{
+	const struct test *t = arg;
+
+	if (i == t->skip)
+		return 1;
+	if (fti_remake_proven(r, err) < 0 ||
+	    fti_describe_compact(d, &r->content, 0, FTI_F, err) < 0)
+		return -1;
+	d->ckpt_id = 2;
+	return 0;
+}
+
+static void
+refused(void *arg, size_t i, const struct fti_rankfile *r, struct error *err)
+{
+	struct test *t = arg;
+
+	must(t->exists ? err->kind == ERROR_USAGE
+		       : i == t->damaged && r != NULL &&
+				 err->kind == ERROR_CORRUPT);
+	t->refused++;
+	error_clear(err);
+}
+
+static int
+planned(void *arg, size_t i, const struct fti_rankfile *r,
+	const struct fti_draft *d, struct error *err)
+{
+	struct test *t = arg;
+
+	(void)err;
+	must(r->verdict == FTI_INTACT && (d->ncontainers == 1 || i == t->skip));
+	if (i == t->change)
+		flip(in_of(i), 100);
+	t->planned++;
+	return 0;
+}
+
+static int
+written(void *arg, size_t i, const struct fti_draft *d, struct error *err)
+{
+	struct test *t = arg;
+
+	(void)err;
+	must(i != t->skip && d->meta.checksum[0] != '\0');
+	t->written++;
+	return 0;
+}
+
+static struct buf text = BUF_INIT;
+
+static int
+finish(void *arg, struct error *err)
+{
+	(void)arg;
+	buf_clear(&text);
+	return buf_add_str(&text, "text\n") < 0 ? error_no_memory(err) : 0;
+}
+
+static int
+run(struct test *t, size_t count, const struct work *w, struct error *err)
+{
+	struct fti_remake_item *items = calloc(count, sizeof(*items));
+	char(*names)[2][128] = calloc(count, sizeof(*names));
+	const struct fti_job note = { .text = &text,
+				      .dirfd = puttest_fd,
+				      .path = "note",
+				      .name = "note" };
+	struct fti_remake m = {
+		.items = items,
+		.count = count,
+		.open = { .layout = FTI_LAYOUTS, .layer = FTI_DCP_LAST },
+		.texts = &note,
+		.ntexts = 1,
+		.describe = describe,
+		.refused = refused,
+		.planned = planned,
+		.written = written,
+		.finish = finish,
+		.arg = t,
+	};
+	int rc = -1;
+
+	must(items != NULL && names != NULL);
+	for (size_t i = 0; i < count; i++) {
+		snprintf(names[i][0], 128, "%s/in%zu", puttest_root, i);
+		snprintf(names[i][1], 128, "out/%zu", i);
+		items[i].in = names[i][0];
+		items[i].out = (struct fti_job){ .dirfd = puttest_fd,
+						 .path = names[i][1],
+						 .name = names[i][1] };
+	}
+	m.open.metas = fti_metas_new(err);
+	if (m.open.metas != NULL)
+		rc = fti_remake(&m, w, err);
+	fti_metas_free(m.open.metas);
+	free(items);
+	free(names);
+	return rc;
+}
+
+static struct test
+new_test(void)
+{
+	return (struct test){ .skip = SIZE_MAX,
+			      .change = SIZE_MAX,
+			      .damaged = SIZE_MAX };
+}
+
+static bool
+are_good(size_t count, size_t but)
+{
+	bool good = true;
+
+	for (size_t i = 0; good && i < count; i++) {
+		struct ftitest t;
+
+		if (i == but)
+			continue;
+		ftitest_open(&t, fmt("%s/out/%zu", puttest_root, i),
+			     FTI_LAYOUTS);
+		good = t.checked.verdict == FTI_INTACT &&
+		       t.content.nvars == 1 &&
+		       t.content.vars[0].size == sizeof(bytes);
+		ftitest_close(&t);
+	}
+	return good;
+}
+
+/* --- Tests --- */
+
+#define MANY 150 /* three batches */
+
+static void
+test_many(void)
+{
+	struct test t = new_test();
+	struct work w = { .dry_run = true };
+	struct error err = ERROR_INIT;
+
+	puttest_root_new();
+	make_inputs(MANY);
+	t.skip = 70;
+	ok(run(&t, MANY, &w, NULL) == 0 && t.planned == MANY &&
+		   t.written == 0 && puttest_count() == MANY,
+	   "a dry run plans all, and writes nothing");
+	t = new_test();
+	t.skip = 70;
+	ok(run(&t, MANY, NULL, &err) == 0 && t.planned == MANY &&
+		   t.written == MANY - 1 && are_good(MANY, 70) &&
+		   puttest_holds("note", "text\n"),
+	   "three batches, without one file");
+	if (err.kind != ERROR_NONE)
+		printf("# %s\n", err.text);
+	ok(puttest_count() == 2 * MANY, "no other files are left");
+	t = new_test();
+	t.skip = 70;
+	t.exists = true;
+	ok(run(&t, MANY, NULL, &err) < 0 && err.kind == ERROR_USAGE &&
+		   says(&err, "note: exists already") && t.refused == MANY - 1,
+	   "each output that exists is reported");
+}
+
+static void
+test_changed(size_t at)
+{
+	struct test t = new_test();
+	struct error err = ERROR_INIT;
+
+	puttest_root_new();
+	make_inputs(MANY);
+	t.change = at;
+	ok(run(&t, MANY, NULL, &err) < 0 && err.kind == ERROR_CORRUPT &&
+		   says(&err, "changed after it was checked") &&
+		   puttest_count() == MANY,
+	   fmt("file %zu changes between plan and writing: nothing is "
+	       "written",
+	       at));
+}
+
+static void
+test_damaged(size_t at)
+{
+	struct test t = new_test();
+
+	puttest_root_new();
+	make_inputs(MANY);
+	flip(in_of(at), 100);
+	t.damaged = at;
+	ok(run(&t, MANY, NULL, NULL) == 1 && t.refused == 1 &&
+		   t.planned == MANY - 1 && puttest_count() == MANY,
+	   fmt("file %zu is damaged: the others are looked at, nothing is "
+	       "written",
+	       at));
+}
+
+static long stop_after;
+
+static bool
+stop(void)
+{
+	return stop_after-- <= 0;
+}
+
+static void
+test_stop(void)
+{
+	struct work w = { .stop = stop };
+	struct error err = ERROR_INIT;
+	bool untouched = true;
+	int rc = -1;
+	long n = 0;
+
+	puttest_root_new();
+	make_inputs(3);
+	must(work_start(&w, 1, NULL) == 0);
+	for (n = 0; rc < 0 && n < 1000; n++) {
+		struct test t = new_test();
+
+		error_clear(&err);
+		stop_after = n;
+		rc = run(&t, 3, &w, &err);
+		if (rc < 0)
+			untouched &=
+				err.errnum == EINTR && puttest_count() == 3;
+	}
+	work_end(&w);
+	ok(n > 10 && untouched, "when stopped at any time, nothing is written");
+	ok(rc == 0 && are_good(3, SIZE_MAX), "without a stop, all are");
+}
+
+static int
+run_nomem(void *arg, struct error *err)
+{
+	struct test t = new_test();
+
+	(void)arg;
+	return run(&t, 2, NULL, err);
+}
+
+static void
+redo(void *arg)
+{
+	(void)arg;
+	puttest_root_new();
+	make_inputs(2);
+}
+
+int
+main(void)
+{
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)(i * 7);
+	test_many();
+	test_changed(0);
+	test_changed(149);
+	test_damaged(3);
+	test_damaged(149);
+	test_stop();
+	ok(fails_well(run_nomem, redo, NULL), "without memory");
+	buf_free(&text);
+	remove_tree(puttest_root);
+	return tap_done();
+}
