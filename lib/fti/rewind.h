@@ -83,6 +83,11 @@ int fti_rewind_plan(struct fti_rewind *r, unsigned number,
 int fti_rewind_find(struct fti_rewind *r, int fd, const char *root,
 		    struct error *err);
 
+/* Parse the bytes of a journal into *r, which has a root, a number and an
+ * arena.  ERROR_CORRUPT. */
+int fti_rewind_parse(struct fti_rewind *r, const char *text, size_t len,
+		     struct error *err);
+
 /* Does config.fti already say so?  1, 0, or -1. */
 int fti_rewind_config_ready(const struct fti_rewind *r, struct error *err);
 
@@ -102,8 +107,8 @@ int fti_rewind_apply(struct fti_rewind *r, int fromfd, const struct work *w,
 int fti_rewind_undo(struct fti_rewind *r, const struct work *w,
 		    struct error *err);
 
-/* If there is no journal: remove what a run left that was interrupted before it
- * had one. */
+/* If there is no journal: remove what a run left that was interrupted before
+ * it had one. */
 void fti_rewind_forget(const struct fti_rewind *r);
 
 void fti_rewind_free(struct fti_rewind *r);

@@ -184,22 +184,17 @@ read_head(struct fti_rewind *r, const struct json_value *v, struct error *err)
 	return bad(r, err);
 }
 
-static int
-read_journal(struct fti_rewind *r, struct error *err)
+int
+fti_rewind_parse(struct fti_rewind *r, const char *text, size_t len,
+		 struct error *err)
 {
 	char name[NUMBERED_MAX];
-	struct buf text = BUF_INIT;
-	struct json_value *v = NULL;
-	const struct json_value *steps = NULL;
-	int rc = io_read_file(r->fd, rewind_journal_name(r, name),
-			      JOURNAL_BYTES_MAX, &text, err);
+	struct json_value *v = json_parse(text, len, err);
+	const struct json_value *steps = json_get(v, "steps");
+	int rc = v == NULL ? error_wrap(err, "%s/%s", r->root,
+					rewind_journal_name(r, name))
+			   : read_head(r, v, err);
 
-	if (rc == 0) {
-		v = json_parse(text.data, text.len, err);
-		rc = v == NULL ? error_wrap(err, "%s/%s", r->root, name)
-			       : read_head(r, v, err);
-	}
-	steps = json_get(v, "steps");
 	for (size_t i = 0; rc == 0 && i < json_count(steps); i++)
 		rc = read_step(r, json_at(steps, i), err);
 	if (rc == 0 && r->config != NULL) {
@@ -209,6 +204,19 @@ read_journal(struct fti_rewind *r, struct error *err)
 		rc = r->backup == NULL ? error_no_memory(err) : 0;
 	}
 	json_release(v);
+	return rc;
+}
+
+static int
+read_journal(struct fti_rewind *r, struct error *err)
+{
+	char name[NUMBERED_MAX];
+	struct buf text = BUF_INIT;
+	int rc = io_read_file(r->fd, rewind_journal_name(r, name),
+			      JOURNAL_BYTES_MAX, &text, err);
+
+	if (rc == 0)
+		rc = fti_rewind_parse(r, text.data, text.len, err);
 	buf_free(&text);
 	return rc;
 }
