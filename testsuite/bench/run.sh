@@ -108,6 +108,45 @@ rebuilds() {
 	rm -rf "$tmp/p" "$tmp/out"
 }
 
+# fti_rebuild NAME ROOT HOW THREADS: scr_fti rebuild of two data files of a group of four
+# below ROOT against ref_fti.
+fti_rebuild() {
+	local p=$2 out=$2/out f
+	local lose="rm -f $p/Local/node[23]/*/l3/Ckpt1-Rank*.fti"
+	local ref="$bench/ref_fti $3 $4 $out"
+
+	for f in "$p"/Local/node[01]/*/l3/Ckpt1-Rank?.fti \
+		"$p"/Local/node[01]/*/l3/Ckpt1-RSed?.fti; do
+		ref+=" $f"
+	done
+	cp "$p"/Local/node2/*/l3/Ckpt1-Rank2.fti "$tmp/right"
+	measure "$1 threads=$4" 1.2 -s "$lose" \
+		-a "$bin/scr_fti rebuild -q --jobs $4 $p" \
+		-t "rm -f $out.*" -b "$ref"
+	noise "$1 threads=$4" "$ref"
+	cmp -n "$size" "$out.2" "$tmp/right" || missed=$((missed + 1))
+	cmp "$p"/Local/node2/*/l3/Ckpt1-Rank2.fti "$tmp/right" ||
+		missed=$((missed + 1))
+}
+
+fti_rebuilds() {
+	local p
+	for p in "$tmp/fti" "$disk/fti"; do
+		"$gen/gen_fti" "$p" 4 "$size" F
+		"$bin/scr_fti" protect -q --level 3 "$p"
+		rm -r "$p"/Local/node*/*/l1
+	done
+	note "FTI level 3: 4 x $((size >> 20)) MiB, 2 lost, on tmpfs, against the same reads, arithmetic, sums and writes"
+	fti_rebuild fti-rebuild "$tmp/fti" sums 1
+	fti_rebuild fti-rebuild "$tmp/fti" sums 2
+	note "the same on disk, against reads, arithmetic, and writes with fsync; no sums"
+	fti_rebuild fti-rebuild-disk "$disk/fti" sync 2
+	note "peak memory, KiB"
+	rm -f "$tmp"/fti/Local/node[23]/*/l3/Ckpt1-Rank*.fti
+	"$bench/peak" "$bin/scr_fti" rebuild -q --jobs 2 "$tmp/fti"
+	rm -rf "$tmp/fti" "$disk/fti" "$tmp/right"
+}
+
 cold() {
 	local p=$disk/p
 	note "rebuild from a cold disk, against reading the same bytes once and writing the results"
@@ -445,8 +484,8 @@ libscr() {
 	rm -rf "$b" "$disk/nodes" "$disk/prefix"
 }
 
-# ftis: checkpoint files of FTI.
-ftis() {
+# fti_files: checkpoint files of FTI.
+fti_files() {
 	local d=$tmp/fti v t to file=Ckpt1-Rank0.fti vars=()
 
 	if ! command -v openssl >"$tmp/n"; then
@@ -509,7 +548,8 @@ startup() {
 }
 
 printf 'name\tours\treference\tratio\tleast..greatest\tcpu ratio\tgoal\tverdict\n'
-for part in kernels rebuilds cold index builds packs ftis scavenges libscr startup; do
+for part in kernels rebuilds fti_rebuilds cold index builds packs fti_files \
+	scavenges libscr startup; do
 	if wanted "$part"; then $part; fi
 done
 note "$missed missed"

@@ -121,8 +121,9 @@ run_docs()
 		"$GEN/gen_dataset" -q -p p/run7 --nodes-dir nodes.6 -n 8 -m 4 \
 			-t NONE -i 6 --ckpt
 		scr_index -q -p p/run7 --build 6
+		fti_job
 	}
-	run_docs README.md "3=--map 5"
+	run_docs README.md "3=--map 5" "3=scan job" "3=rebuild -n job"
 }
 
 @test "scr_index(1)" {
