@@ -261,6 +261,32 @@ verbs_finish(struct json *j, int status, struct error *why)
 	return app_report(status, why);
 }
 
+/* An answer with one dataset. */
+static struct json *
+one_dataset(struct json *dataset)
+{
+	struct json *j = json_new_object(), *list = json_new_array();
+
+	json_push(list, dataset);
+	json_set(j, "datasets", list);
+	return j;
+}
+
+/* Answer `j` (NULL: nothing), or `one` dataset, with the command to run next
+ * unless that is "", and report the error.  Returns the exit status. */
+static int
+finish(struct json *j, bool one, const char *next, int status,
+       struct error *why)
+{
+	if (next[0] != '\0' && j != NULL)
+		json_set_str(j, "next", next);
+	status = verbs_finish(j != NULL && one ? one_dataset(j) : j, status,
+			      why);
+	if (next[0] != '\0' && j == NULL)
+		app_error("next: %s", next);
+	return status;
+}
+
 /* --- List --- */
 
 static void
@@ -278,13 +304,17 @@ do_list(const struct settings *s, struct catalogue *c)
 	struct index *ix = catalogue_read(c, &err);
 	struct index_entry *entries = NULL;
 	struct json *j = NULL;
+	char next[NEXT_MAX] = "";
 	size_t count = 0;
 	int status = STATUS_OK;
 
 	if (ix == NULL)
 		return verbs_finish(NULL, status, &err);
-	if (catalogue_notice(c) != NULL)
+	if (catalogue_notice(c) != NULL) {
 		status = STATUS_DAMAGED;
+		report_command("scr_inspect", catalogue_path(c), NULL, next,
+			       sizeof(next));
+	}
 	/* LLNL's tool shows checkpoints only. */
 	if (!f.outputs && !s->all && !app_json())
 		f.checkpoints = true;
@@ -303,7 +333,7 @@ do_list(const struct settings *s, struct catalogue *c)
 			       &f, &look, print_part, &err);
 	mem_free(entries);
 	index_free(ix);
-	return verbs_finish(j, status, &err);
+	return finish(j, false, next, status, &err);
 }
 
 /* For completions: the words of datasets that begin with s->word. */
@@ -376,7 +406,6 @@ do_edit(const struct settings *s, struct catalogue *c)
 	struct buf text = BUF_INIT;
 	struct json *j = NULL;
 	char next[NEXT_MAX] = "";
-	int status = STATUS_OK;
 
 	if (app_json())
 		e.names = json_new_array();
@@ -397,39 +426,11 @@ do_edit(const struct settings *s, struct catalogue *c)
 		json_set(j, "dropped", e.names);
 		json_set_str(j, "current",
 			     e.current[0] != '\0' ? e.current : NULL);
-		if (next[0] != '\0')
-			json_set_str(j, "next", next);
 	}
-	status = verbs_finish(j, STATUS_OK, &err);
-	if (next[0] != '\0' && j == NULL)
-		app_error("next: %s", next);
-	return status;
+	return finish(j, false, next, STATUS_OK, &err);
 }
 
 /* --- Build, add --- */
-
-static struct json *
-one_dataset(struct json *dataset)
-{
-	struct json *j = json_new_object(), *list = json_new_array();
-
-	json_push(list, dataset);
-	json_set(j, "datasets", list);
-	return j;
-}
-
-/* Answer dataset `j` (NULL: nothing) with the command to run next ("": none),
- * and report the error.  Returns the exit status. */
-static int
-finish_one(struct json *j, const char *next, int status, struct error *why)
-{
-	if (j != NULL && next[0] != '\0')
-		json_set_str(j, "next", next);
-	status = verbs_finish(j != NULL ? one_dataset(j) : NULL, status, why);
-	if (next[0] != '\0' && j == NULL)
-		app_error("next: %s", next);
-	return status;
-}
 
 /* Find the dataset to build.  A number needs no dataset: the build itself
  * reports that it is missing. */
@@ -503,7 +504,7 @@ do_build(const struct settings *s, struct catalogue *c)
 	next_of_build(s, c, id, &r, &err, next);
 	if (app_json() && id >= 0)
 		j = results_build_json(id, &r);
-	return finish_one(j, next, r.status, &err);
+	return finish(j, true, next, r.status, &err);
 }
 
 static int
@@ -534,7 +535,7 @@ do_add(const struct settings *s, struct catalogue *c)
 					    : report_check(REPORT_CHECK_BUILD,
 							   false, s->checksums),
 		   next);
-	return finish_one(id >= 0 ? j : NULL, next, STATUS_OK, &err);
+	return finish(id >= 0 ? j : NULL, true, next, STATUS_OK, &err);
 }
 
 /* --- Main --- */

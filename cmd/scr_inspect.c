@@ -114,6 +114,13 @@ show_file(struct inspect *in, const char *path, struct error *err)
 
 /* --- Prefixes --- */
 
+/* Can a build write the index anew? */
+static bool
+buildable(const struct condition *h)
+{
+	return h->status == STATUS_OK && !h->absent && h->namesake == 0;
+}
+
 /* Show dataset `e`; if it is NULL, the dataset `name` in the layout of SCR
  * 1.1. */
 static int
@@ -127,7 +134,7 @@ show_one(struct inspect *in, struct overview *s, const struct overview_entry *e,
 	if (rc == 0)
 		rc = condition_check_containers(s, &in->look, &h, err);
 	if (rc == 0)
-		condition_next_remade(s, &h);
+		condition_next_remade(s, buildable(&h) ? h.id : 0, &h);
 	note_shown(in, &h);
 	if (rc == 0 && app_json())
 		json_push(list, condition_json(&h, true, in->choice.all_files));
@@ -183,6 +190,8 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 	struct table t;
 	struct buf reasons = BUF_INIT;
 	struct condition h;
+	int64_t whole = 0;  /* the newest one */
+	bool steps = false; /* there is a next step for some dataset */
 	int rc = 0;
 
 	if (!alone)
@@ -190,6 +199,10 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 	report_overview_start(&t);
 	for (size_t i = 0; rc == 0 && i < s->count; i++) {
 		rc = condition_check(s, &s->entries[i], &in->look, &h, err);
+		whole = buildable(&h) ? h.id : whole;
+		steps = steps || h.next[0] != '\0';
+		if (i == s->count - 1 && !steps)
+			condition_next_remade(s, whole, &h);
 		note_shown(in, &h);
 		if (rc == 0 && app_json())
 			json_push(list, condition_json(&h, false, false));

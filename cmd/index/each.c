@@ -31,6 +31,8 @@ struct each {
 	struct owners_overlap *overlaps; /* by id; --verify only */
 	size_t noverlaps;
 	int64_t newest[2]; /* index_newest() */
+	int64_t whole;	   /* the first dataset found whole; 0: none */
+	bool steps;	   /* a dataset has a next step */
 	/* of all datasets, for the names of those that the index lacks */
 	bool has_seen;
 	struct overview seen;
@@ -125,8 +127,8 @@ end_problems(struct problems *p)
 /* Find the command to run next, and print it unless the answer is in JSON.
  * Empty: there is none. */
 static void
-find_next(const struct each *w, int64_t id, int status,
-	  const struct verify_result *r, char next[static ERROR_TEXT_MAX])
+find_next(struct each *w, int64_t id, int status, const struct verify_result *r,
+	  char next[static ERROR_TEXT_MAX])
 {
 	const struct next_case n = {
 		.status = status,
@@ -139,7 +141,25 @@ find_next(const struct each *w, int64_t id, int status,
 	};
 
 	report_next_step(w->c, w->o.index, id, &n, next, ERROR_TEXT_MAX);
+	w->steps = w->steps || next[0] != '\0';
 	if (next[0] != '\0' && w->list == NULL)
+		app_error("next: %s", next);
+}
+
+/* Only the index is damaged or missing: building a dataset writes it. */
+static void
+find_next_of_index(const struct each *w, struct json *j)
+{
+	char next[ERROR_TEXT_MAX];
+
+	if (w->s->verb != VERB_VERIFY || catalogue_notice(w->c) == NULL ||
+	    w->steps || w->whole == 0)
+		return;
+	report_next(report_mend(MEND_BUILD, false, false), w->c, w->whole, next,
+		    sizeof(next));
+	if (j != NULL)
+		json_set_str(j, "next", next);
+	else
 		app_error("next: %s", next);
 }
 
@@ -222,6 +242,8 @@ verify_one(struct each *w, const struct index_entry *e)
 		else if (status != STATUS_OK)
 			find_next(w, e->id, status, &r, next);
 		state = report_state(status);
+		if (status == STATUS_OK && w->whole == 0)
+			w->whole = e->id;
 	}
 	if (w->list != NULL) {
 		j = results_verify_json(e->id, e->name, state, &r);
@@ -315,6 +337,7 @@ verbs_each(const struct settings *s, struct catalogue *c)
 		j = json_new_object();
 		json_set(j, "datasets", w.list);
 	}
+	find_next_of_index(&w, j);
 	app_work_end(&w.o.work);
 	if (w.has_seen)
 		overview_fini(&w.seen);

@@ -56,7 +56,9 @@ condition_next(const struct overview *s, struct condition *h)
 	const struct next_case n = {
 		.status = h->status,
 		.absent = h->absent,
-		.rebuild = plan != NULL ? report_rebuild(plan) : NULL,
+		/* A rebuild does not write a damaged index. */
+		.rebuild = plan != NULL && !s->remade ? report_rebuild(plan)
+						      : NULL,
 		.kept = h->status == STATUS_DAMAGED && h->deep.nfindings == 0 &&
 			(h->plan != NULL
 				 ? plan_data_status(h->plan) != STATUS_LOST
@@ -124,10 +126,10 @@ condition_next_group(struct condition *h, const struct catalogue_options *o)
 }
 
 void
-condition_next_remade(const struct overview *s, struct condition *h)
+condition_next_remade(const struct overview *s, int64_t whole,
+		      struct condition *h)
 {
-	if (s->remade && h->status == STATUS_OK && h->next[0] == '\0' &&
-	    h->namesake == 0)
+	if (s->remade && whole > 0 && h->next[0] == '\0')
 		report_next(report_check(REPORT_CHECK_BUILD, false, false),
-			    s->catalogue, h->id, h->next, sizeof(h->next));
+			    s->catalogue, whole, h->next, sizeof(h->next));
 }

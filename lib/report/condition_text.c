@@ -83,12 +83,6 @@ report_prefix(const struct overview *s, struct buf *out)
 			   s->remade ? " (read from the summaries: the file "
 				       "is damaged)"
 				     : "");
-	/* Building any dataset writes the index again. */
-	if (s->remade && s->count > 0)
-		buf_printf(out, "  next:       %s\n",
-			   report_next("scr_index --build", s->catalogue,
-				       s->entries[s->count - 1].id, text,
-				       sizeof(text)));
 	if (halts(s))
 		put_halt(out, &s->halt);
 	else

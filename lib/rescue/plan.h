@@ -399,8 +399,8 @@ bool plan_map_flaw(const struct plan *p, char *to, size_t size,
 		   bool *incomplete);
 
 /* Write the path of what is to be moved away before the next step, which would
- * fail, or keep it: a directory in the place of a file to be rebuilt; or a lost
- * file of the right size and wrong content, which a scavenge does not replace.
+ * fail, or keep it: a directory in the place of a file; or a lost file of the
+ * right size and wrong content, which a scavenge does not replace.
  * "" and false: there is none. */
 bool plan_obstacle(const struct plan *p, char *to, size_t size);
 

@@ -42,7 +42,7 @@ plan_obstacle(const struct plan *p, char *to, size_t size)
 		    !f->packed &&
 		    snprintf(to, size, "%s/%s", at->root, f->path) < (int)size)
 			return true;
-		if (f->fate == FATE_REBUILD && f->state == FILE_WRONG_TYPE &&
+		if (f->fate != FATE_KEEP && f->state == FILE_WRONG_TYPE &&
 		    is_directory(at->root, at->root_fd, f->path, to, size))
 			return true;
 	}

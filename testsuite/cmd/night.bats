@@ -567,6 +567,34 @@ cached() {
 	done
 }
 
+@test "a damaged index, and datasets that are whole, damaged or lost: one step" {
+	local state command
+
+	for state in whole damaged lost; do
+		for command in scr_inspect scr_index "scr_index --verify"; do
+			rm -rf "$P" right.*
+			indexed 1 2
+			rm "$P/.scr/flush.scr"
+			truncate -s 40 "$P/.scr/index.scr"
+			[[ $state == whole ]] || rm "$P/ckpt.2/rank_1.ckpt"
+			[[ $state != lost ]] || rm "$P/ckpt.2/rank_2.ckpt"
+			# shellcheck disable=SC2086 # several words
+			chase $command -p "$P"
+			((${#taken[@]} >= 1)) || failed "$state, $command: none"
+			try scr_index -p "$P"
+			assert_status 0
+			if [[ $state == lost ]]; then
+				restarts_from ckpt.1
+			else
+				whole 2
+			fi
+		done
+	done
+	truncate -s 40 "$P/.scr/index.scr"
+	try scr_index -p "$P" --json
+	[[ $(jq -r .next <<<"$output") == "scr_inspect -p $P" ]]
+}
+
 @test "data or parity is wrong: no job restarts from it, but it is kept" {
 	local file
 
