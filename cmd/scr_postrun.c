@@ -259,6 +259,7 @@ next_on_prefix(const struct scavenge *s, int64_t id, char *to, size_t size)
 	struct condition h;
 
 	look.work.log = NULL; /* the scavenge has reported */
+	look.deep = look.compare;
 	if (overview_init(&all, s->job->prefix, NULL) == 0) {
 		look.index = all.index;
 		all.searched = true;

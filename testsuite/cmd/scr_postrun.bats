@@ -299,6 +299,10 @@ agree() {
 	[[ $(indexed) == "1* " ]]
 	try scr_postrun "${args[@]}"
 	assert_status 3
+	# What is known to be wrong is not to be added to the index.
+	try scr_postrun "${args[@]}" --id 2
+	assert_stderr_has "next: scr_index -p p"
+	[[ $stderr != *--build* && $stderr != *--delete* ]]
 	try scr_postrun "${args[@]}" --no-compare
 	assert_status 0
 	[[ $(indexed) == "2* 1 " ]]
