@@ -118,6 +118,6 @@ main(void)
 	ok(fails_well(use_all, NULL,
 		      fmt("%s/Local/node0/E/l2/Ckpt3-Rank0.fti", root)),
 	   "each allocation fails");
-	scratch_dir(root, sizeof(root));
+	remove_tree(root);
 	return tap_done();
 }

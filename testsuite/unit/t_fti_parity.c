@@ -305,5 +305,6 @@ main(void)
 		for (enum sizes s = EVEN; s < SIZES; s++)
 			test_group(l, s);
 	test_sums();
+	remove_tree(puttest_root);
 	return tap_done();
 }

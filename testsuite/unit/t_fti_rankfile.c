@@ -360,6 +360,7 @@ main(void)
 	ok(fails_well(use_all, NULL,
 		      fmt("%s/L/E/l4_archive/Ckpt3-Rank0.fti", root)),
 	   "each allocation fails");
+	remove_tree(root);
 	test_golden();
 	return tap_done();
 }

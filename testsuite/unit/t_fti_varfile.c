@@ -196,6 +196,6 @@ main(void)
 	two_pieces(&c, &s);
 	ok(fails_well(use_all, NULL, &c), "each allocation fails");
 	fti_content_fini(&c);
-	start();
+	remove_tree(root);
 	return tap_done();
 }
