@@ -102,6 +102,11 @@ struct fti_next {
 void fti_next_rebuild(const struct fti_next *n, const struct fti_sets *s,
 		      const struct fti_set *set, char *to, size_t size);
 
+/* The command that repairs the files that FTI refuses.  false: none does, as
+ * parity is over the files as they are, or it would be too long. */
+bool fti_next_repair(const struct fti_next *n, const struct fti_set *set,
+		     char *to, size_t size);
+
 /* The command to run next for the checkpoints, or "". */
 void fti_next(const struct fti_next *n, const struct fti_sets *s, char *to,
 	      size_t size);

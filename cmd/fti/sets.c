@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "buf.h"
 #include "error.h"
 #include "fti.h"
 #include "fti/set.h"
 #include "fti/tree.h"
+#include "path.h"
 #include "report/hint.h"
 #include "str.h"
 
@@ -88,6 +90,34 @@ fti_next_rebuild(const struct fti_next *n, const struct fti_sets *s,
 	report_command(command, NULL, n->dir, to, size);
 }
 
+bool
+fti_next_repair(const struct fti_next *n, const struct fti_set *set, char *to,
+		size_t size)
+{
+	char command[FTI_NEXT_MAX] = "scr_fti repair --in-place";
+	struct buf path = BUF_INIT;
+	bool fits = set->state == FTI_SET_REFUSED && set->level != FTI_L3;
+
+	to[0] = '\0';
+	for (size_t i = 0; fits && i < set->nranks; i++) {
+		const struct fti_part_file *f = &set->ranks[i].parts[FTI_OWN];
+
+		if (f->entry == NULL || f->state != FTI_STATE_REFUSED)
+			continue;
+		fits = path_join(&path, n->dir, f->entry->path, NULL) == 0 &&
+		       strlen(command) + 5 * path.len + 64 < size;
+		if (!fits)
+			break;
+		report_command(command, NULL, path.data, to, size);
+		/* report_command() sets the name of the program. */
+		snprintf(command, sizeof(command), "%s", strstr(to, "scr_fti"));
+	}
+	buf_free(&path);
+	if (!fits)
+		to[0] = '\0';
+	return to[0] != '\0';
+}
+
 void
 fti_next(const struct fti_next *n, const struct fti_sets *s, char *to,
 	 size_t size)
@@ -108,4 +138,7 @@ fti_next(const struct fti_next *n, const struct fti_sets *s, char *to,
 	}
 	if (best != NULL)
 		fti_next_rebuild(n, s, best, to, size);
+	for (size_t i = 0; best == NULL && i < s->count; i++)
+		if (fti_next_repair(n, &s->list[i], to, size))
+			return;
 }

@@ -158,7 +158,9 @@ chosen() {
 	run -3 scr_fti restart --select 4 j
 	[[ $output == *"is refused, not whole"* ]]
 	[[ ${lines[-1]} == "scr_fti: next: scr_fti repair --in-place j/Global/$E/l4/Ckpt4-Rank2.fti" ]]
-	${lines[-1]#scr_fti: next: }
+	run -3 scr_fti scan --checksums j
+	[[ ${lines[-1]} == "next: scr_fti repair --in-place j/Global/$E/l4/Ckpt4-Rank2.fti" ]]
+	${lines[-1]#next: }
 	scr_fti restart --select 4 j
 	scr_fti restart --undo j
 	state j >before
