@@ -230,8 +230,10 @@ place_file(struct fti_set *set, const struct fti_entry *e)
 	if (r == NULL)
 		return;
 	/* FTI begins a new file of layers from time to time. */
-	if (r->parts[part].entry != NULL && e->name.kind != FTI_NAME_LAYERS)
+	if (r->parts[part].entry != NULL && e->name.kind != FTI_NAME_LAYERS) {
+		set->left_out = set->left_out == NULL ? e : set->left_out;
 		return;
+	}
 	set->found += part == FTI_OWN && r->parts[part].entry == NULL;
 	r->parts[part].entry = e;
 	set->bytes += e->size;

@@ -88,6 +88,8 @@ struct fti_set {
 	size_t found;	 /* ranks with a file of their own */
 	uint64_t bytes;	 /* of all files */
 	int64_t written; /* the newest file, seconds since 1970 */
+	/* A file left out, as a rank has another one; NULL: none. */
+	const struct fti_entry *left_out;
 	/* After fti_set_examine(). */
 	bool data_read; /* else only records and sizes are proven */
 	enum fti_set_state state;

@@ -10,6 +10,7 @@
 #include "fti/posix.h"
 #include "fti/set.h"
 #include "fti/set_impl.h"
+#include "fti/tree.h"
 
 bool
 fti_part_usable(const struct fti_part_file *p)
@@ -131,6 +132,12 @@ reason_of(struct fti_sets *s, const struct fti_set *set, const struct tally *t)
 {
 	const bool coded = set->level == FTI_L2 || set->level == FTI_L3;
 
+	if (set->left_out != NULL && set->state == FTI_SET_UNKNOWN)
+		return arena_printf(s->arena,
+				    "rank %" PRIu32 " has several files, "
+				    "also %s: scan the directories one by one",
+				    set->left_out->name.rank,
+				    set->left_out->path);
 	if (set->undescribed > 0)
 		return arena_printf(
 			s->arena,
@@ -226,6 +233,9 @@ fti_set_judge(struct fti_sets *s, struct fti_set *set, struct error *err)
 	set->bad = t.bad;
 	set->lost = t.lost;
 	set->state = state_of(set, &t);
+	/* Perhaps the files that were left out are the good ones. */
+	if (set->left_out != NULL && set->state != FTI_SET_WHOLE)
+		set->state = FTI_SET_UNKNOWN;
 	judge_as_fti(set);
 	if (set->state == FTI_SET_WHOLE && set->unprotected == 0)
 		return 0;

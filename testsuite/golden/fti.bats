@@ -168,6 +168,21 @@ copy()
 	chmod -R u+w c
 }
 
+@test "scan: a directory with several files of a rank" {
+	mkdir d
+	cp -R "$FTI/levels-E-v1.6/L3" d/a
+	cp -R "$FTI/levels-E-v1.6/L3" d/b
+	chmod -R u+w d
+	FTI=. judged d whole 0
+	# The good files may be those that were not looked at.
+	rm -r d/a/Local/node[123]
+	truncate -s 100 d/a/Local/node0/*/l3/Ckpt3-Rank0.fti
+	FTI=. judged d unknown 1
+	[[ $output == *" has several files, also b/Local/node"* ]]
+	run -1 scr_fti rebuild d
+	FTI=. judged d/b whole 0
+}
+
 @test "scan: POSIX files, by the metadata of their group" {
 	local sector file
 
