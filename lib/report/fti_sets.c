@@ -75,6 +75,26 @@ add_exec(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
 	table_end(&t, 2, out);
 }
 
+/* Why FTI does not restart from the checkpoint, if it restarts from `best`. */
+static void
+add_skipped(const struct fti_set *set, const struct fti_set *best,
+	    struct buf *out)
+{
+	char id[16];
+
+	if (set == best || set->level == FTI_ARCHIVE ||
+	    (best != NULL && set->level == best->level && set->refusal == NULL))
+		return;
+	buf_printf(out, "  FTI skips %s%s%s: ", fti_level_name(set->level),
+		   set->level == FTI_DCP ? "" : ", checkpoint ",
+		   id_text(set, id));
+	if (set->refusal != NULL)
+		buf_printf(out, "%s\n", set->refusal);
+	else
+		buf_printf(out, "it takes %s first\n",
+			   fti_level_name(best->level));
+}
+
 static void
 add_choice(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
 {
@@ -88,6 +108,8 @@ add_choice(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
 		return;
 	if (best == NULL) {
 		buf_add_str(out, "  FTI finds no checkpoint that it accepts\n");
+		for (size_t i = first; i < end; i++)
+			add_skipped(&s->list[i], best, out);
 		return;
 	}
 	for (size_t i = first; i < end; i++)
@@ -97,6 +119,8 @@ add_choice(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
 		   same > 1 ? ", or any rank from another one of this level: "
 			      "its directories have several"
 			    : "");
+	for (size_t i = first; i < end; i++)
+		add_skipped(&s->list[i], best, out);
 }
 
 void

@@ -146,6 +146,7 @@ judged()
 	FTI=. judged l3 rebuildable 3
 	rm -r l3/Local/node3
 	FTI=. judged l3 lost 4
+	[[ $output == *"FTI finds no checkpoint that it accepts"*"FTI skips L3, checkpoint 3: files are lost" ]]
 	[ -d "$FTI/loss" ] || skip "the other losses are in the complete data"
 	judged loss/l2-node1-lost rebuildable 3
 	judged loss/l2-node0+2-lost rebuildable 3
