@@ -46,6 +46,16 @@ ff_files()
 		sort
 }
 
+# Of the complete data every eighth file, all with SCRKIT_SLOW.
+some_ff_files()
+{
+	if whole_collection && [ -z "${SCRKIT_SLOW:-}" ]; then
+		ff_files | awk 'NR % 8 == 1'
+	else
+		ff_files
+	fi
+}
+
 # same_but_pad A B: the files are equal but for the last byte, which layouts C
 # to F do not use.
 same_but_pad()
@@ -595,7 +605,7 @@ raw_variables()
 		rm -rf raw p back ./*.fti
 		n=$((n + 1))
 		[ $n -lt 8 ] || whole_collection || break
-	done < <(ff_files)
+	done < <(some_ff_files)
 	((n > 0))
 }
 
