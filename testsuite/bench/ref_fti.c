@@ -5,7 +5,7 @@
  * from data 0 and 1 and parity 0 and 1.  No metadata, no temporary files, no
  * error recovery.
  *
- *   ref_fti sums|sync THREADS OUT DATA0 DATA1 PARITY0 PARITY1
+ *   ref_fti sums|sync|sums,sync THREADS OUT DATA0 DATA1 PARITY0 PARITY1
  *
  * With `sums`, the MD5 sums of the results are computed too, with `sync` they
  * are written to disk.  Results are OUT.2 and OUT.3.
@@ -104,7 +104,7 @@ main(int argc, char **argv)
 
 	if (argc != 8)
 		return 2;
-	sums = strcmp(argv[1], "sums") == 0;
+	sums = strstr(argv[1], "sums") != NULL;
 	threads = (unsigned)strtoul(argv[2], NULL, 10);
 	recipe = cauchy_new(K, lost, lost, NULL);
 	for (int k = 0; k < K; k++) {
@@ -127,7 +127,7 @@ main(int argc, char **argv)
 	work(NULL);
 	for (unsigned i = 1; i < threads && i < 64; i++)
 		pthread_join(t[i], NULL);
-	for (int k = 0; k < LOST && strcmp(argv[1], "sync") == 0; k++)
+	for (int k = 0; k < LOST && strstr(argv[1], "sync") != NULL; k++)
 		if (fsync(out[k]) < 0)
 			die("fsync");
 	return 0;
