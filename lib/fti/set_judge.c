@@ -127,6 +127,19 @@ has_odd_loss(const struct fti_set *set)
 	return odd;
 }
 
+/* ", N of them cannot be read", or "". */
+static const char *
+unread_text(struct fti_sets *s, const struct fti_set *set)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < set->nranks; i++)
+		n += set->ranks[i].parts[FTI_OWN].state == FTI_STATE_UNKNOWN;
+	return n == 0 ? ""
+		      : arena_printf(s->arena, ", %zu of them cannot be read",
+				     n);
+}
+
 static const char *
 reason_of(struct fti_sets *s, const struct fti_set *set, const struct tally *t)
 {
@@ -170,8 +183,8 @@ reason_of(struct fti_sets *s, const struct fti_set *set, const struct tally *t)
 				    "(--group-size)",
 				    t->bad, set->nranks);
 	return arena_printf(
-		s->arena, "%zu of %zu ranks lack a good file%s%s%s", t->bad,
-		set->nranks,
+		s->arena, "%zu of %zu ranks lack a good file%s%s%s%s", t->bad,
+		set->nranks, unread_text(s, set),
 		t->lost == 0 && has_odd_loss(set)
 			? "; FTI itself would get the last byte of an odd size "
 			  "wrong"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "field16_plain.h"
 #include "nomem.h"
 #include "tap.h"
 
@@ -32,20 +33,6 @@ noise(uint32_t *state)
 }
 
 /* --- The code by definition --- */
-
-static uint16_t
-plain_mul(uint16_t a, uint16_t b)
-{
-	uint32_t product = 0;
-
-	for (int bit = 0; bit < 16; bit++)
-		if (b >> bit & 1)
-			product ^= (uint32_t)a << bit;
-	for (int bit = 31; bit >= 16; bit--)
-		if (product >> bit & 1)
-			product ^= (uint32_t)0x1100b << (bit - 16);
-	return (uint16_t)product;
-}
 
 /* By trial. */
 static uint16_t

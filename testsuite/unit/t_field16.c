@@ -4,23 +4,8 @@
 
 #include <stdlib.h>
 
+#include "field16_plain.h"
 #include "tap.h"
-
-/* Multiplication by definition: the product of two polynomials over GF(2),
- * divided by x^16 + x^12 + x^3 + x + 1. */
-static uint16_t
-plain_mul(uint16_t a, uint16_t b)
-{
-	uint32_t product = 0;
-
-	for (int bit = 0; bit < 16; bit++)
-		if (b >> bit & 1)
-			product ^= (uint32_t)a << bit;
-	for (int bit = 31; bit >= 16; bit--)
-		if (product >> bit & 1)
-			product ^= (uint32_t)0x1100b << (bit - 16);
-	return (uint16_t)product;
-}
 
 /* Reproducible pseudo-random words. */
 static uint16_t
