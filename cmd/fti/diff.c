@@ -202,7 +202,8 @@ compare(struct diff *d, struct work *w)
 	app_work_end(w); /* erases the progress line */
 	for (size_t i = 0; i < d->nids; i++)
 		if (!d->seen[i]) {
-			app_error("no file has a variable %" PRId32, d->ids[i]);
+			app_error("neither file has variable %" PRId32,
+				  d->ids[i]);
 			status = STATUS_FAILED;
 		}
 	if (app_json()) {

@@ -29,7 +29,7 @@ fti_output_check(const struct fti_output_options *o, int count)
 	if (count == 0)
 		app_usage("no file given");
 	if (o->out != NULL && o->in_place)
-		app_usage("--output and --in-place exclude each other");
+		app_usage("--output and --in-place cannot be used together");
 	if (o->out == NULL && !o->in_place && !o->dry_run)
 		app_usage("give --output or --in-place (--dry-run only "
 			  "reports)");
@@ -151,8 +151,7 @@ fti_output_place(struct fti_output *p, const char *path, struct fti_job *job,
 		p->rest = (size_t)(rest - kept);
 	}
 	if (!path_is_clean(kept + p->rest))
-		return error_set(err, ERROR_USAGE, "%s: is no name of a file",
-				 path);
+		return error_set(err, ERROR_USAGE, "%s: not a file name", path);
 	job->dirfd = p->roots[p->nroots - 1];
 	job->path = kept + p->rest;
 	job->name = kept;

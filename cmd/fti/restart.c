@@ -326,10 +326,11 @@ resume(struct restart *c, struct error *err)
 	    (c->exec != NULL && !str_eq(c->exec, c->r.exec)) ||
 	    (c->level != 0 && c->level != (uint64_t)c->r.level)) {
 		set_next(c, "scr_fti restart --undo");
-		return error_set(err, ERROR_USAGE,
-				 "%s: a restart from checkpoint %" PRIu32
-				 " was interrupted: undo it, or select that",
-				 c->dir, c->r.id);
+		return error_set(
+			err, ERROR_USAGE,
+			"%s: a restart from checkpoint %" PRIu32
+			" was interrupted: undo it, or select that checkpoint again",
+			c->dir, c->r.id);
 	}
 	if (c->from != NULL && open_tree(c, &c->there, c->from, err) < 0)
 		return -1;

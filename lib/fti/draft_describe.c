@@ -70,7 +70,7 @@ fti_proven(const struct fti_checked *c, struct error *err)
 		return error_set(err, ERROR_SYSTEM, "%s", c->unread);
 	if (f->kind == FTI_KIND_PARITY)
 		return error_set(err, ERROR_CORRUPT,
-				 "%s: is a file of parity, without variables",
+				 "%s: is a parity file: it holds no variables",
 				 f->name);
 	for (n = f->findings; n != NULL; n = n->next)
 		if (n->rule >= FTI_RULE_DATA && n->rule != FTI_RULE_META &&

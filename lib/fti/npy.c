@@ -116,7 +116,7 @@ fti_npy_header(const struct fti_dtype *type, uint64_t size,
 
 	if (size % type->size != 0)
 		return error_set(err, ERROR_USAGE,
-				 "%" PRIu64 " bytes are no whole number of "
+				 "%" PRIu64 " bytes are not a whole number of "
 				 "elements of %s",
 				 size, type->text);
 	buf_printf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (",

@@ -31,7 +31,7 @@ void fti_dtype_recorded(const struct fti_posix_var *v, struct fti_dtype *out);
 /*
  * Append the header for `size` bytes.  They have the dimensions that `v`
  * records, if these fit; else one.  `v` may be NULL.  ERROR_USAGE: the bytes
- * are no whole number of elements.
+ * are not a whole number of elements.
  */
 int fti_npy_header(const struct fti_dtype *type, uint64_t size,
 		   const struct fti_posix_var *v, struct buf *out,

@@ -208,7 +208,7 @@ fti_npyread(const struct fti_source *s, uint64_t *at, struct error *err)
 	    memcmp(start, MAGIC, MAGIC_SIZE) != 0 || start[6] < 1 ||
 	    start[6] > 3)
 		return error_set(err, ERROR_CORRUPT,
-				 "%s: is no NumPy file (.npy)", s->name);
+				 "%s: not a NumPy file (.npy)", s->name);
 	len = start[8] | (uint64_t)start[9] << 8;
 	if (start[6] > 1) {
 		len |= (uint64_t)start[10] << 16 | (uint64_t)start[11] << 24;

@@ -189,7 +189,7 @@ fti_remake_proven(const struct fti_rankfile *r, struct error *err)
 		return error_set(err, ERROR_SYSTEM, "%s", r->unread);
 	if (r->parity)
 		return error_set(err, ERROR_CORRUPT,
-				 "%s: is a file of parity, without variables",
+				 "%s: is a parity file: it holds no variables",
 				 r->name);
 	if (r->unusable != NULL)
 		return error_set(err, ERROR_CORRUPT, "%s", r->unusable);

@@ -105,7 +105,7 @@ variable 1: 3 bytes in 1 range changed
 	assert_output_is ""
 	try scr_fti diff -v 2 -v 3 a/Ckpt1-Rank0.fti b/Ckpt1-Rank0.fti
 	assert_status 1
-	assert_stderr_one_line "no file has a variable 3"
+	assert_stderr_one_line "neither file has variable 3"
 	posix c "$a${a:8}"
 	try scr_fti diff a/Ckpt1-Rank0.fti c/Ckpt1-Rank0.fti
 	assert_status 3

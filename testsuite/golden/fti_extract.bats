@@ -196,7 +196,7 @@ numpy() {
 	[[ $output == *"3     12  2 bytes  3 x 2       grid"* ]]
 	try scr_fti extract --numpy --dtype f8 -v 3 flat/Ckpt1-Rank0.fti
 	assert_status 2
-	assert_stderr_has "12 bytes are no whole number of elements of <f8"
+	assert_stderr_has "12 bytes are not a whole number of elements of <f8"
 	try scr_fti extract --numpy --dtype f3 -v 3 flat/Ckpt1-Rank0.fti
 	assert_status 2
 	try scr_fti extract --dtype f4 -v 3 flat/Ckpt1-Rank0.fti

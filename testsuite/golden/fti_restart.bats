@@ -202,7 +202,7 @@ chosen() {
 	run -0 scr_fti scan j
 	[[ $output == *"preparing a restart from checkpoint 4 was interrupted"* ]]
 	run -2 scr_fti restart --select 5 j
-	[[ $output == *"was interrupted: undo it, or select that"* ]]
+	[[ $output == *"was interrupted: undo it, or select that checkpoint again"* ]]
 	[[ ${lines[-1]} == "scr_fti: next: scr_fti restart --undo j" ]]
 	run -0 scr_fti scan j
 	[[ ${lines[-1]} == "next: scr_fti restart --undo j" ]]
