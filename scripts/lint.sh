@@ -118,7 +118,7 @@ check_man_rendering() {
 declare -A floors=([lib]=0 [lib/kvtree]=1 [lib/meta]=2 [lib/encode]=2
 	[lib/transfer]=3 [lib/remote]=3 [lib/container]=4 [lib/site]=4
 	[lib/fti]=4
-	[lib/rescue]=5 [lib/catalogue]=6 [lib/archive]=7 [lib/find]=7
+	[lib/rescue]=5 [lib/ftijob]=5 [lib/catalogue]=6 [lib/archive]=7 [lib/find]=7
 	[lib/scavenge]=7 [lib/scr]=7 [lib/report]=8)
 
 # A file includes only headers of its own room and of rooms below it.  Only
@@ -218,6 +218,8 @@ allowed_prefixes() {
 	[ "$1" != lib/meta/cindex.c ] || echo nodes
 	[ "$1" != lib/scr/api.c ] || echo SCR
 	[ "$1" != lib/scr/setting.c ] || echo settings
+	# The functions of both rooms of FTI begin with fti_.
+	[ "$dir" != lib/ftijob ] || echo fti
 }
 
 check_symbols() {

@@ -2,7 +2,7 @@
 /*
  * archive.c - verb archive of scr_fti: keep checkpoints of level 4.
  */
-#include "fti/archive.h"
+#include "ftijob/archive.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,8 +15,8 @@
 #include "dir.h"
 #include "error.h"
 #include "fti.h"
-#include "fti/set.h"
-#include "fti/tree.h"
+#include "ftijob/set.h"
+#include "ftijob/tree.h"
 #include "json.h"
 #include "lock.h"
 #include "path.h"

@@ -7,8 +7,8 @@
 
 #include "arena.h"
 #include "convert.h"
-#include "fti/set.h"
-#include "fti/tree.h"
+#include "ftijob/set.h"
+#include "ftijob/tree.h"
 #include "path.h"
 #include "str.h"
 

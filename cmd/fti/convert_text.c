@@ -7,8 +7,8 @@
 
 #include "convert.h"
 #include "error.h"
-#include "fti/config.h"
 #include "fti/ini.h"
+#include "ftijob/config.h"
 #include "io.h"
 #include "path.h"
 #include "str.h"

@@ -8,7 +8,7 @@
 #include "arena.h"
 #include "error.h"
 #include "fti/file.h"
-#include "fti/tree.h"
+#include "ftijob/tree.h"
 #include "mem.h"
 #include "num.h"
 #include "str.h"

@@ -15,7 +15,7 @@
 #include "error.h"
 #include "fti/metas.h"
 #include "fti/name.h"
-#include "fti/set.h"
+#include "ftijob/set.h"
 #include "mem.h"
 #include "num.h"
 #include "path.h"

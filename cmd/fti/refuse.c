@@ -7,7 +7,7 @@
 
 #include "error.h"
 #include "fti.h"
-#include "fti/set.h"
+#include "ftijob/set.h"
 #include "report/hint.h"
 
 int

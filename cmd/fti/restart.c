@@ -3,7 +3,7 @@
  * restart.c - verb restart of scr_fti: make an older checkpoint the one that
  * FTI restarts from, and undo that.
  */
-#include "fti/rewind.h"
+#include "ftijob/rewind.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,8 +15,8 @@
 #include "dir.h"
 #include "error.h"
 #include "fti.h"
-#include "fti/set.h"
-#include "fti/tree.h"
+#include "ftijob/set.h"
+#include "ftijob/tree.h"
 #include "lock.h"
 #include "report/fti.h"
 #include "report/hint.h"

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "fti/set.h"
+#include "ftijob/set.h"
 
 struct buf;
 struct error;

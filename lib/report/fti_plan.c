@@ -5,8 +5,8 @@
 #include <inttypes.h>
 
 #include "buf.h"
-#include "fti/cover.h"
-#include "fti/renew.h"
+#include "ftijob/cover.h"
+#include "ftijob/renew.h"
 #include "report/fti.h"
 #include "report/table.h"
 #include "str.h"

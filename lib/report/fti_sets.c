@@ -9,8 +9,8 @@
 
 #include "buf.h"
 #include "error.h"
-#include "fti/set.h"
-#include "fti/tree.h"
+#include "ftijob/set.h"
+#include "ftijob/tree.h"
 #include "report/fti.h"
 #include "report/table.h"
 #include "str.h"

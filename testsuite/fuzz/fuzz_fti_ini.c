@@ -7,8 +7,8 @@
 
 #include "buf.h"
 #include "error.h"
-#include "fti/config.h"
 #include "fti/ini.h"
+#include "ftijob/config.h"
 #include "fuzz_tree.h"
 #include "path.h"
 #include "str.h"

@@ -7,7 +7,7 @@
 
 #include "arena.h"
 #include "error.h"
-#include "fti/rewind.h"
+#include "ftijob/rewind.h"
 #include "fuzz_tree.h"
 #include "path.h"
 

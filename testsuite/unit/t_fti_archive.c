@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where files of archives belong. */
-#include "fti/archive.h"
+#include "ftijob/archive.h"
 
 #include "arena.h"
 #include "scratch.h"

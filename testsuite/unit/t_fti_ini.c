@@ -4,8 +4,8 @@
 
 #include <sys/stat.h>
 
-#include "fti/config.h"
-#include "fti/set.h"
+#include "ftijob/config.h"
+#include "ftijob/set.h"
 #include "metatest.h"
 #include "posixtest.h"
 #include "scratch.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files that are missing or damaged, from copies: t_fti_recover has parity. */
-#include "fti/obtain.h"
+#include "ftijob/obtain.h"
 
 #include <string.h>
 

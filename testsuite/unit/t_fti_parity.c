@@ -5,8 +5,8 @@
  * for byte.
  */
 #include "fti/draft.h"
-#include "fti/parity.h"
 #include "fti/write.h"
+#include "ftijob/parity.h"
 #include "ftitest.h"
 #include "hash.h"
 #include "puttest.h"

@@ -5,8 +5,8 @@
  */
 #include <inttypes.h>
 
-#include "fti/recover.h"
-#include "fti/tree.h"
+#include "ftijob/recover.h"
+#include "ftijob/tree.h"
 #include "ftitest.h"
 
 #define NODES 4

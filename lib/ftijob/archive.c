@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ftijob/archive.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "create.h"
+#include "dir.h"
+#include "error.h"
+#include "ftijob/clone.h"
+#include "ftijob/set.h"
+#include "ftijob/tree.h"
+#include "io.h"
+#include "mem.h"
+#include "path.h"
+#include "str.h"
+#include "work.h"
+
+#define NEW FTI_OURS "new."
+#define OLD FTI_OURS "old."
+
+/* --- Where files belong --- */
+
+/* Append a component of a path. */
+static void
+append(char *to, const char *from, size_t len)
+{
+	if (len == 0)
+		return;
+	if (to[0] != '\0')
+		strcat(to, "/");
+	strncat(to, from, len);
+}
+
+const char *
+fti_archive_home(const char *path, struct arena *a)
+{
+	char *to = arena_alloc(a, strlen(path) + 2, 1);
+	char name[FTI_NAME_MAX];
+	size_t before = 0; /* of `to`, at the archive's directory */
+	bool own = false;
+
+	if (to == NULL)
+		return NULL;
+	for (const char *at = path; *at != '\0';) {
+		const size_t len = strcspn(at, "/");
+
+		snprintf(name, sizeof(name), "%.*s", (int)len, at);
+		if (str_eq(name, FTI_ARCHIVE_DIR)) {
+			before = strlen(to);
+			append(to, at, len);
+		} else if (str_eq(name, fti_level_dir(FTI_ARCHIVE))) {
+			own = true;
+			append(to, fti_level_dir(FTI_L4),
+			       strlen(fti_level_dir(FTI_L4)));
+		} else if (fti_name_archived(name) == 0) {
+			append(to, at, len);
+		} else if (!own) {
+			to[before] = '\0';
+		}
+		at += len + (at[len] == '/');
+	}
+	return to;
+}
+
+/* --- Keeping --- */
+
+/* The files of a checkpoint, as names below the root. */
+static int
+list_files(const struct fti_tree *t, const struct fti_set *set,
+	   struct fti_clone *list, size_t *count, struct error *err)
+{
+	for (size_t i = 0; i < set->nranks; i++) {
+		const struct fti_entry *e = set->ranks[i].parts[FTI_OWN].entry;
+
+		if (e != NULL)
+			list[(*count)++] =
+				(struct fti_clone){ e->path, e->path };
+	}
+	for (size_t i = 0; i < set->nmetadata; i++) {
+		const struct fti_entry *e = &t->list[set->metadata + i];
+
+		if (e->name.kind == FTI_NAME_SECTOR)
+			list[(*count)++] =
+				(struct fti_clone){ e->path, e->path };
+	}
+	for (size_t i = 0; i < t->count; i++) {
+		const struct fti_entry *e = &t->list[i];
+
+		if (e->name.kind == FTI_NAME_TOPOLOGY &&
+		    str_eq(e->exec, set->exec) && e->name.id == 0)
+			list[(*count)++] =
+				(struct fti_clone){ e->path, e->path };
+	}
+	for (size_t i = 0; i < *count; i++) {
+		const char *slash = strchr(list[i].from, '/');
+
+		if (slash == NULL)
+			return error_set(err, ERROR_USAGE,
+					 "%s: is a directory of one level; "
+					 "give the directory that all "
+					 "directories of FTI are in",
+					 t->root);
+	}
+	return 0;
+}
+
+/* Open the directory of an execution.  -2: it is missing, and not made. */
+static int
+open_exec(const struct fti_archive *a, const char *exec, bool make,
+	  struct error *err)
+{
+	int root = -1, fd = -1;
+
+	if (!path_is_clean(exec) || strchr(exec, '/') != NULL)
+		return error_set(err, ERROR_UNSAFE,
+				 "%s: not an id of an execution", exec);
+	if (make && io_make_dirs(a->name, 0777, err) < 0)
+		return -1;
+	root = dir_open(AT_FDCWD, a->name);
+	if (root < 0)
+		return errno == ENOENT
+			       ? -2
+			       : error_sys(err, "%s: cannot open", a->name);
+	if (make && create_dir(root, exec, 0777, create_owner(root)) < 0 &&
+	    errno != EEXIST)
+		error_sys(err, "%s/%s: cannot make the directory", a->name,
+			  exec);
+	else
+		fd = dir_open_file(root, exec,
+				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (fd < 0 && errno == ENOENT && !make)
+		fd = -2;
+	else if (fd < 0)
+		error_sys(err, "%s/%s: cannot open", a->name, exec);
+	close(root);
+	return fd;
+}
+
+/* A checkpoint to keep. */
+struct keeping {
+	const struct fti_archive *a;
+	const struct fti_tree *t;
+	struct fti_clone *list;
+	size_t count;
+	int dirfd; /* of the execution, in the archive */
+	char name[FTI_NAME_MAX];
+};
+
+/* Does the archive have these files already?  1; 0: it has no checkpoint of
+ * this number. */
+static int
+has_it(const struct keeping *k, struct error *err)
+{
+	struct stat from, to;
+	int fd = dir_open_file(k->dirfd, k->name,
+			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	int rc = 1;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0
+				       : error_sys(err, "%s/%s: cannot open",
+						   k->a->name, k->name);
+	for (size_t i = 0; rc == 1 && i < k->count; i++)
+		if (path_stat_beneath(k->t->fd, k->list[i].from, &from, err) <
+		    0)
+			rc = -1;
+		else if (path_stat_beneath(fd, k->list[i].to, &to, NULL) < 0 ||
+			 !fti_clone_same(&from, &to))
+			rc = 0;
+	close(fd);
+	return rc == 0 ? error_set(err, ERROR_USAGE,
+				   "%s: has another checkpoint %s; rename its "
+				   "directory, or remove it",
+				   k->a->name, k->name)
+		       : rc;
+}
+
+static int
+fill(struct fti_archive *a, const struct keeping *k, const struct work *w,
+     struct error *err)
+{
+	struct fti_cloning c = { .fromfd = k->t->fd,
+				 .from = k->t->root,
+				 .to = a->name,
+				 .copy = a->copy };
+	char new[sizeof(NEW) + FTI_NAME_MAX];
+	int rc = 0;
+
+	snprintf(new, sizeof(new), NEW "%s", k->name);
+	if (io_remove_tree(k->dirfd, new, err) < 0)
+		return -1;
+	if (create_dir(k->dirfd, new, 0777, create_owner(k->dirfd)) < 0)
+		return error_sys(err, "%s/%s: cannot make the directory",
+				 a->name, new);
+	c.tofd = dir_open(k->dirfd, new);
+	if (c.tofd < 0)
+		return error_sys(err, "%s/%s: cannot open", a->name, new);
+	rc = fti_clone(&c, k->list, k->count, w, err);
+	close(c.tofd);
+	a->linked = c.linked;
+	a->copied = c.copied;
+	a->bytes = c.bytes;
+	if (rc == 0 && renameat(k->dirfd, new, k->dirfd, k->name) < 0)
+		rc = error_sys(err, "%s/%s: cannot rename it to %s", a->name,
+			       new, k->name);
+	return rc < 0 ? -1 : io_sync_dir(k->dirfd, a->name, err);
+}
+
+int
+fti_archive_keep(struct fti_archive *a, const struct fti_tree *t,
+		 const struct fti_set *set, const struct work *w,
+		 struct error *err)
+{
+	struct keeping k = { .a = a, .t = t, .dirfd = -2 };
+	const bool dry = work_or_default(w)->dry_run;
+	int rc = 0;
+
+	a->files = a->linked = a->copied = 0;
+	a->bytes = 0;
+	snprintf(k.name, sizeof(k.name), FTI_ARCHIVED "%" PRIu32, set->id);
+	k.list = mem_calloc(set->nranks + set->nmetadata + t->count,
+			    sizeof(*k.list));
+	if (k.list == NULL)
+		return error_no_memory(err);
+	rc = list_files(t, set, k.list, &k.count, err);
+	if (rc == 0)
+		k.dirfd = open_exec(a, set->exec, !dry, err);
+	if (k.dirfd == -1)
+		rc = -1;
+	if (rc == 0 && k.dirfd >= 0)
+		rc = has_it(&k, err);
+	a->files = k.count;
+	if (rc == 1)
+		rc = 0;
+	else if (rc == 0)
+		rc = dry || fill(a, &k, w, err) == 0 ? 1 : -1;
+	if (k.dirfd >= 0)
+		close(k.dirfd);
+	mem_free(k.list);
+	return rc;
+}
+
+/* --- Removing --- */
+
+int
+fti_archive_remove(const struct fti_archive *a, const char *exec, uint32_t id,
+		   struct error *err)
+{
+	char name[FTI_NAME_MAX], old[sizeof(OLD) + FTI_NAME_MAX];
+	const int fd = open_exec(a, exec, false, err);
+	int rc = 0;
+
+	if (fd < 0)
+		return fd == -2 ? 0 : -1;
+	snprintf(name, sizeof(name), FTI_ARCHIVED "%" PRIu32, id);
+	snprintf(old, sizeof(old), OLD "%s", name);
+	rc = io_remove_tree(fd, old, err);
+	if (rc == 0 && renameat(fd, name, fd, old) < 0)
+		rc = error_sys(err, "%s/%s/%s: cannot rename", a->name, exec,
+			       name);
+	if (rc == 0)
+		rc = io_remove_tree(fd, old, err);
+	if (rc == 0)
+		rc = io_sync_dir(fd, a->name, err);
+	close(fd);
+	return rc;
+}
+
+struct leftovers {
+	int fd;
+};
+
+static int
+clean_one(void *arg, const char *name, struct error *err)
+{
+	const struct leftovers *l = arg;
+
+	return str_starts(name, NEW) || str_starts(name, OLD)
+		       ? io_remove_tree(l->fd, name, err)
+		       : 0;
+}
+
+int
+fti_archive_clean(const struct fti_archive *a, const char *exec,
+		  struct error *err)
+{
+	struct leftovers l = { .fd = open_exec(a, exec, false, err) };
+	int rc = 0;
+
+	if (l.fd < 0)
+		return l.fd == -2 ? 0 : -1;
+	rc = dir_each(l.fd, exec, clean_one, &l, err);
+	close(l.fd);
+	return rc;
+}

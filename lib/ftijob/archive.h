@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * archive.h - keep checkpoints of level 4, of which FTI keeps one only.
+ *
+ * A checkpoint is kept in the directory EXECUTION/Ckpt_ID of the archive, with
+ * the names that its files have below the root: ranks' files, metadata of POSIX
+ * ones, Topology.fti.  So the directory is itself one that can be scanned.  It
+ * is made as scr_fti.new.Ckpt_ID and renamed when it is complete, and
+ * removed as scr_fti.old.Ckpt_ID.
+ *
+ * Files are linked if the file system can: FTI replaces files of level 4, and
+ * never writes to an old one.
+ */
+#ifndef FTIJOB_ARCHIVE_H
+#define FTIJOB_ARCHIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena;
+struct error;
+struct fti_set;
+struct fti_tree;
+struct work;
+
+struct fti_archive {
+	const char *name; /* of the directory, which may be missing */
+	bool copy;	  /* no links */
+	/* Results of the last fti_archive_keep(). */
+	size_t files, linked, copied;
+	uint64_t bytes; /* copied */
+};
+
+/* Keep a checkpoint of level 4, which is whole.  Returns 1; 0: the archive has
+ * it already; -1: also ERROR_USAGE (the archive has another one of this number,
+ * or the root is a directory of a level itself).  With w->dry_run nothing is
+ * changed. */
+int fti_archive_keep(struct fti_archive *a, const struct fti_tree *t,
+		     const struct fti_set *set, const struct work *w,
+		     struct error *err);
+
+/* Remove a checkpoint from the archive. */
+int fti_archive_remove(const struct fti_archive *a, const char *exec,
+		       uint32_t id, struct error *err);
+
+/* Remove what interrupted runs left of this execution's. */
+int fti_archive_clean(const struct fti_archive *a, const char *exec,
+		      struct error *err);
+
+/* Where an archived file belongs, or one of FTI's own archive: at level 4,
+ * below the root.  NULL: no memory. */
+const char *fti_archive_home(const char *path, struct arena *a);
+
+#endif /* FTIJOB_ARCHIVE_H */

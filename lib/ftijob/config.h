@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * config.h - the configuration of an FTI job, config.fti, and the list of its
+ * nodes, Topology.fti (fti.md 4, 9).
+ *
+ * Ownership: strings belong to the struct fti_config.  Threads: any number may
+ * read it.
+ */
+#ifndef FTIJOB_CONFIG_H
+#define FTIJOB_CONFIG_H
+
+#include <stdint.h>
+
+struct buf;
+struct error;
+struct fti_geometry;
+struct fti_ini;
+
+enum fti_io {
+	FTI_IO_POSIX = 1,
+	FTI_IO_MPI,
+	FTI_IO_FTIFF,
+	FTI_IO_SION,
+	FTI_IO_HDF5,
+	FTI_IO_IME,
+};
+
+/* What FTI does at its start. */
+enum fti_failure {
+	FTI_FRESH,
+	FTI_RESTART,	  /* from the checkpoint of exec_id */
+	FTI_RESTART_KEPT, /* the same, which keep_last_ckpt had moved to L4 */
+	FTI_RESTART_SIZE, /* with another number of processes (HDF5) */
+};
+
+/* Numbers are -1 and strings NULL if the file does not have them. */
+struct fti_config {
+	int64_t head;	    /* 1: one process of each node only works for FTI */
+	int64_t node_size;  /* processes of a node, the head included */
+	int64_t group_size; /* nodes of a group */
+	int64_t local_test; /* 1: directories node<k> below ckpt_dir */
+	int64_t io;	    /* enum fti_io */
+	int64_t keep_last, keep_l4; /* 0 or 1 */
+	int64_t inline_l4;	    /* 0: a head writes L4 */
+	int64_t dcp;		    /* 1: differential checkpoints */
+	int64_t dcp_mode;	    /* 1: by MD5, 2: by CRC-32 */
+	int64_t dcp_block, dcp_stack;
+	int64_t failure; /* enum fti_failure */
+	const char *exec_id;
+	/* As they are written.  Untrusted: see fti_config_beneath(). */
+	const char *ckpt_dir, *glbl_dir, *meta_dir;
+	struct fti_ini *ini;
+};
+
+/*
+ * Read the file `path` below `dirfd`, or what was read.  ERROR_CORRUPT: a value
+ * is outside of what FTI accepts; the text names section and key.  Call
+ * fti_config_close() afterwards, also after a failure; it frees the ini, too.
+ */
+int fti_config_open(struct fti_config *c, int dirfd, const char *path,
+		    struct error *err);
+int fti_config_take(struct fti_config *c, struct fti_ini *ini,
+		    struct error *err);
+void fti_config_close(struct fti_config *c);
+
+/* Set node_size, group_size and head from config.fti, unless *g has them. */
+int fti_config_read(int dirfd, const char *path, struct fti_geometry *g,
+		    struct error *err);
+
+/* Set the number of nodes from Topology.fti, unless *g has it. */
+int fti_topology_read(int dirfd, const char *path, struct fti_geometry *g,
+		      struct error *err);
+
+/*
+ * Where a configured directory is below a root, which holds a copy of the tree:
+ * "/scratch/Local" and "./scratch/Local" become "scratch/Local", and the root
+ * itself ".".  For the functions of path.h that stay beneath the root.
+ * ERROR_UNSAFE: a relative path leads out of it.
+ */
+int fti_config_beneath(const char *configured, struct buf *out,
+		       struct error *err);
+
+#endif /* FTIJOB_CONFIG_H */

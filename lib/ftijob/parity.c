@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ftijob/parity.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+#include "ftijob/parity_impl.h"
+#include "mem.h"
+
+/* Bytes of each member that are computed at a time. */
+#define STEP ((size_t)64 << 10)
+
+#define TRAILER 8 /* bytes of the size behind the data in C to F */
+
+static bool
+has_trailer(const struct fti_parity *p)
+{
+	return !p->posix && fti_format(p->layout)->footer;
+}
+
+/* --- Members as strings of p->length bytes, then a zero --- */
+
+static void
+add_trailer(const struct fti_parity *p, uint64_t size, unsigned char *to,
+	    size_t len, uint64_t off)
+{
+	const uint64_t at = p->length - TRAILER;
+
+	for (unsigned i = 0; i < TRAILER; i++)
+		if (at + i >= off && at + i - off < len)
+			to[at + i - off] = (unsigned char)(size >> (8 * i));
+}
+
+bool
+fti_parity_is_padding(const struct fti_parity *p, uint64_t size,
+		      const unsigned char *bytes, size_t len, uint64_t off)
+{
+	for (size_t i = 0; i < len; i++) {
+		const uint64_t at = off + i;
+		unsigned char want = 0;
+
+		if (has_trailer(p) && at < p->length &&
+		    at >= p->length - TRAILER)
+			add_trailer(p, size, &want, 1, at);
+		if (at < p->length && bytes[i] != want)
+			return false;
+	}
+	return true;
+}
+
+static int
+read_member(const struct fti_parity *p, unsigned m, unsigned char *to,
+	    size_t len, uint64_t off, struct error *err)
+{
+	const struct fti_source *s =
+		m < p->k ? p->members[m].data : p->members[m - p->k].parity;
+	uint64_t end = m < p->k ? s->size : p->length;
+	size_t n = 0;
+
+	if (m < p->k && end > p->length)
+		end = p->length;
+	if (off < end)
+		n = end - off < len ? (size_t)(end - off) : len;
+	if (n > 0 && fti_source_read(s, to, n, off, err) < 0)
+		return -1;
+	memset(to + n, 0, len - n);
+	if (m < p->k && has_trailer(p))
+		add_trailer(p, s->size, to, len, off);
+	return 0;
+}
+
+int
+fti_parity_run(const struct fti_parity *p, const struct cauchy *c,
+	       const struct fti_slice *s, struct error *err)
+{
+	const size_t words = s->len + s->len % 2;
+	const uint64_t last = p->length - 1;
+
+	for (unsigned i = 0; i < c->nin; i++)
+		if (read_member(p, c->in[i], s->in[i], words, s->off, err) < 0)
+			return -1;
+	cauchy_run(c, words, s->in, s->out);
+	if (p->length % 2 == 0 || last < s->off || last - s->off >= s->len)
+		return 0;
+	for (unsigned o = 0; o < c->nout; o++)
+		((unsigned char *)s->out[o])[last - s->off] =
+			p->tail[c->out[o]];
+	return 0;
+}
+
+/* --- Computed sources --- */
+
+static struct fti_space *
+take_space(struct fti_parity *p)
+{
+	struct fti_space *s = NULL;
+
+	pthread_mutex_lock(&p->lock);
+	s = p->spaces;
+	if (s != NULL)
+		p->spaces = s->next;
+	pthread_mutex_unlock(&p->lock);
+	if (s != NULL)
+		return s;
+	s = mem_calloc(1, sizeof(*s));
+	if (s != NULL)
+		s->bytes = mem_aligned(FIELD16_ALIGN, (p->k + 1) * STEP);
+	if (s != NULL && s->bytes != NULL)
+		return s;
+	mem_free(s);
+	return NULL;
+}
+
+static void
+give_space(struct fti_parity *p, struct fti_space *s)
+{
+	pthread_mutex_lock(&p->lock);
+	s->next = p->spaces;
+	p->spaces = s;
+	pthread_mutex_unlock(&p->lock);
+}
+
+static int
+read_computed(const struct fti_source *s, void *to, size_t len, uint64_t off,
+	      struct error *err)
+{
+	const struct fti_computed *c = s->arg;
+	struct fti_parity *p = (struct fti_parity *)(uintptr_t)c->group;
+	struct fti_space *space = take_space(p);
+	void *in[CAUCHY_MAX], *out[1];
+	struct fti_slice slice = { .in = in, .out = out };
+	int rc = space == NULL ? error_no_memory(err) : 0;
+
+	for (unsigned i = 0; rc == 0 && i < p->k; i++)
+		in[i] = space->bytes + i * STEP;
+	if (rc == 0)
+		out[0] = space->bytes + p->k * STEP;
+	while (rc == 0 && len > 0) {
+		const size_t odd = off % 2;
+		const size_t n = len < STEP - odd ? len : STEP - odd;
+
+		slice.off = off - odd;
+		slice.len = n + odd;
+		rc = fti_parity_run(p, c->recipe, &slice, err);
+		if (rc == 0)
+			memcpy(to, (unsigned char *)out[0] + odd, n);
+		to = (unsigned char *)to + n;
+		off += n;
+		len -= n;
+	}
+	if (space != NULL)
+		give_space(p, space);
+	return rc;
+}
+
+const struct fti_source *
+fti_parity_source(const struct fti_parity *p, unsigned member)
+{
+	const struct fti_source *s = member < p->k
+					     ? p->members[member].data
+					     : p->members[member - p->k].parity;
+
+	return s != NULL ? s : &p->computed[member].source;
+}
+
+static int
+make_computed(struct fti_parity *p, unsigned member, const bool *lost,
+	      struct error *err)
+{
+	struct fti_computed *c = &p->computed[member];
+	bool wanted[CAUCHY_MEMBERS_MAX] = { false };
+
+	wanted[member] = true;
+	*c = (struct fti_computed){
+		.source = {
+			.size = p->length,
+			.name = member < p->k
+				? p->members[member].data_name
+				: p->members[member - p->k].parity_name,
+			.read = read_computed,
+			.arg = c,
+			.fd = -1,
+		},
+		.group = p,
+		.member = member,
+		.recipe = cauchy_new(p->k, lost, wanted, err),
+	};
+	return c->recipe == NULL ? -1 : 0;
+}
+
+/* --- Sizes --- */
+
+/* The size of a lost file, as the group has it. */
+static int
+read_size(const struct fti_parity *p, const struct fti_source *s, uint64_t *out,
+	  struct error *err)
+{
+	unsigned char bytes[FTI_META_MAX];
+	struct fti_meta meta;
+
+	if (has_trailer(p)) {
+		if (fti_source_read(s, bytes, TRAILER, p->length - TRAILER,
+				    err) < 0)
+			return -1;
+		*out = 0;
+		for (unsigned i = 0; i < TRAILER; i++)
+			*out |= (uint64_t)bytes[i] << (8 * i);
+		return 0;
+	}
+	if (fti_source_read(s, bytes, fti_format(p->layout)->meta, 0, err) < 0)
+		return -1;
+	fti_meta_read(p->layout, bytes, &meta);
+	*out = (uint64_t)meta.fs;
+	return 0;
+}
+
+static int
+find_size(struct fti_parity *p, unsigned m, struct error *err)
+{
+	struct fti_member *to = &p->members[m];
+	const uint64_t max = p->length - (has_trailer(p) ? TRAILER : 0);
+	struct fti_source *s = &p->computed[m].source;
+
+	if (to->data != NULL)
+		to->size = to->data->size;
+	else if (to->size == FTI_SIZE_UNKNOWN && p->posix)
+		return error_set(err, ERROR_CORRUPT, "%s: size not known",
+				 to->data_name);
+	else if (to->size == FTI_SIZE_UNKNOWN &&
+		 read_size(p, s, &to->size, err) < 0)
+		return -1;
+	if (to->size > max)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: %" PRIu64 " bytes, but the parity is "
+				 "of at most %" PRIu64 " bytes",
+				 to->data_name, to->size, max);
+	if (to->data == NULL)
+		s->size = to->size;
+	return 0;
+}
+
+/* --- Opening --- */
+
+static int
+check_length(const struct fti_parity *p, struct error *err)
+{
+	const uint64_t least = p->posix		? 1
+			       : has_trailer(p) ? TRAILER
+						: fti_format(p->layout)->meta;
+
+	if (p->length >= least && p->length < UINT64_MAX / 2)
+		return 0;
+	return error_set(err, ERROR_CORRUPT,
+			 "%s: parity of %" PRIu64 " bytes is not possible",
+			 p->members[0].parity_name, p->length);
+}
+
+int
+fti_parity_open(struct fti_parity *p, struct error *err)
+{
+	bool lost[CAUCHY_MEMBERS_MAX] = { false };
+	int rc = check_length(p, err);
+
+	pthread_mutex_init(&p->lock, NULL);
+	p->locks = true;
+	for (unsigned m = 0; m < p->k; m++) {
+		lost[m] = p->members[m].data == NULL;
+		lost[p->k + m] = p->members[m].parity == NULL;
+	}
+	for (unsigned m = 0; m < 2 * p->k && rc == 0; m++)
+		if (lost[m])
+			rc = make_computed(p, m, lost, err);
+	for (unsigned m = 0; m < p->k && rc == 0; m++)
+		rc = find_size(p, m, err);
+	if (rc == 0 && p->length % 2 == 1)
+		rc = fti_parity_solve_tail(p, err);
+	return rc;
+}
+
+void
+fti_parity_close(struct fti_parity *p)
+{
+	for (unsigned m = 0; m < CAUCHY_MEMBERS_MAX; m++) {
+		cauchy_free(p->computed[m].recipe);
+		p->computed[m].recipe = NULL;
+	}
+	while (p->spaces != NULL) {
+		struct fti_space *s = p->spaces;
+
+		p->spaces = s->next;
+		mem_free(s->bytes);
+		mem_free(s);
+	}
+	if (p->locks)
+		pthread_mutex_destroy(&p->lock);
+	p->locks = false;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * parity_tail.c - the last bytes of a group of odd length, where FTI has stored
+ * only the low bytes of the last words of its parity.
+ *
+ * Unknown are the last bytes of lost data files of full length: all others end
+ * in padding.  Each bit of a low byte of parity is an equation over GF(2).
+ */
+#include <string.h>
+
+#include "error.h"
+#include "fti/file.h"
+#include "ftijob/parity.h"
+#include "ftijob/parity_impl.h"
+#include "hash.h"
+#include "mem.h"
+
+#define BITS (8 * CAUCHY_MAX) /* unknown, and equations, at most */
+#define STEP ((size_t)64 << 10)
+
+/* A sum of unknown bits, and last the constant that it equals. */
+struct equation {
+	uint64_t bits[BITS / 64 + 1];
+};
+
+struct tail {
+	struct fti_parity *p;
+	unsigned unknown[CAUCHY_MAX]; /* members */
+	unsigned count;
+	struct equation rows[BITS];
+	unsigned nrows;
+	int pivot[BITS]; /* the row that gives this bit, or -1: it is free */
+};
+
+#define CONSTANT BITS
+
+static bool
+bit(const struct equation *e, unsigned i)
+{
+	return (e->bits[i / 64] >> (i % 64) & 1) != 0;
+}
+
+static void
+flip(struct equation *e, unsigned i)
+{
+	e->bits[i / 64] ^= UINT64_C(1) << (i % 64);
+}
+
+static void
+add(struct equation *to, const struct equation *e)
+{
+	for (unsigned i = 0; i <= BITS / 64; i++)
+		to->bits[i] ^= e->bits[i];
+}
+
+/* The coefficient of data `j` in parity `i`. */
+static uint16_t
+coefficient(const struct fti_parity *p, unsigned i, unsigned j)
+{
+	return field16_inverse((uint16_t)(i ^ (p->k + j)));
+}
+
+/* --- The equations --- */
+
+static int
+read_last(const struct fti_parity *p, const struct fti_source *s,
+	  unsigned char *to, struct error *err)
+{
+	*to = 0;
+	return s->size < p->length
+		       ? 0
+		       : fti_source_read(s, to, 1, p->length - 1, err);
+}
+
+/* The equations of parity `i`; without the known data its low byte is
+ * `value`. */
+static void
+add_equations(struct tail *t, unsigned i, unsigned char value)
+{
+	struct equation *rows = &t->rows[t->nrows];
+
+	for (unsigned b = 0; b < 8; b++)
+		if (value >> b & 1)
+			flip(&rows[b], CONSTANT);
+	for (unsigned u = 0; u < 8 * t->count; u++) {
+		const uint16_t c =
+			field16_mul(coefficient(t->p, i, t->unknown[u / 8]),
+				    (uint16_t)(1u << (u % 8)));
+
+		for (unsigned b = 0; b < 8; b++)
+			if (c >> b & 1)
+				flip(&rows[b], u);
+	}
+	t->nrows += 8;
+}
+
+/* The low byte of the sum of the data whose last bytes are known. */
+static unsigned char
+sum_data(const struct fti_parity *p, unsigned i)
+{
+	uint16_t sum = 0;
+
+	for (unsigned j = 0; j < p->k; j++)
+		sum ^= field16_mul(coefficient(p, i, j), p->tail[j]);
+	return (unsigned char)sum;
+}
+
+/* Read what is known, and make the equations.  Last bytes of unknown data are 0
+ * until they are solved. */
+static int
+set_up(struct tail *t, struct error *err)
+{
+	struct fti_parity *p = t->p;
+
+	for (unsigned m = 0; m < p->k; m++) {
+		p->tail[m] = 0;
+		if (p->members[m].data == NULL) {
+			if (p->members[m].size == p->length)
+				t->unknown[t->count++] = m;
+		} else if (read_last(p, p->members[m].data, &p->tail[m], err) <
+			   0) {
+			return -1;
+		}
+	}
+	for (unsigned i = 0; i < p->k; i++) {
+		unsigned char low = 0;
+
+		if (p->members[i].parity == NULL)
+			continue;
+		if (fti_source_read(p->members[i].parity, &low, 1,
+				    p->length - 1, err) < 0)
+			return -1;
+		add_equations(t, i, low ^ sum_data(p, i));
+	}
+	return 0;
+}
+
+/* --- Their solutions --- */
+
+/* Eliminate: each pivot bit is in one row only.  False: no solution. */
+static bool
+solve(struct tail *t)
+{
+	unsigned done = 0;
+
+	for (unsigned u = 0; u < 8 * t->count; u++) {
+		unsigned row = done;
+
+		t->pivot[u] = -1;
+		while (row < t->nrows && !bit(&t->rows[row], u))
+			row++;
+		if (row == t->nrows)
+			continue;
+		if (row != done) {
+			const struct equation e = t->rows[row];
+
+			t->rows[row] = t->rows[done];
+			t->rows[done] = e;
+		}
+		for (row = 0; row < t->nrows; row++)
+			if (row != done && bit(&t->rows[row], u))
+				add(&t->rows[row], &t->rows[done]);
+		t->pivot[u] = (int)done++;
+	}
+	for (unsigned row = done; row < t->nrows; row++)
+		if (bit(&t->rows[row], CONSTANT))
+			return false;
+	return true;
+}
+
+/* The byte `n` of the solution in which all free bits are 0; or of the one
+ * without constants in which only the bit `free` is 1. */
+static unsigned char
+byte_of(const struct tail *t, unsigned n, int free)
+{
+	unsigned char out = 0;
+
+	for (unsigned b = 0; b < 8; b++) {
+		const unsigned u = 8 * n + b;
+		const int row = t->pivot[u];
+		bool is = (int)u == free;
+
+		if (row >= 0)
+			is = bit(&t->rows[row],
+				 free < 0 ? CONSTANT : (unsigned)free);
+		out |= (unsigned char)((unsigned)is << b);
+	}
+	return out;
+}
+
+/* Mark the values that byte `n` can have.  Returns their number. */
+static unsigned
+list_values(const struct tail *t, unsigned n, bool can[static 256])
+{
+	unsigned count = 1;
+
+	memset(can, 0, 256);
+	can[byte_of(t, n, -1)] = true;
+	for (unsigned u = 0; u < 8 * t->count; u++) {
+		const unsigned char step =
+			t->pivot[u] < 0 ? byte_of(t, n, (int)u) : 0;
+		bool new[256] = { false };
+
+		for (unsigned v = 0; step != 0 && v < 256; v++)
+			if (can[v] && !can[v ^ step])
+				new[v ^ step] = true;
+		for (unsigned v = 0; v < 256; v++) {
+			count += new[v];
+			can[v] = can[v] || new[v];
+		}
+	}
+	return count;
+}
+
+/* --- The choice between several --- */
+
+static int
+sum_range(struct hash *h, const struct fti_source *s, uint64_t off,
+	  uint64_t end, struct error *err)
+{
+	unsigned char *buf = mem_alloc(STEP, 1);
+	int rc = buf == NULL ? error_no_memory(err) : 0;
+
+	while (rc == 0 && off < end) {
+		const size_t n = end - off < STEP ? (size_t)(end - off) : STEP;
+
+		rc = fti_source_read(s, buf, n, off, err);
+		if (rc == 0)
+			rc = hash_update(h, buf, n, err);
+		off += n;
+	}
+	mem_free(buf);
+	return rc;
+}
+
+/* What has a sum and ends with the last byte: the whole file, or a container.
+ * Returns 1; 0: nothing has; -1. */
+static int
+find_sum(const struct fti_parity *p, unsigned m, uint64_t *start,
+	 char text[static HASH_MD5_TEXT], struct error *err)
+{
+	const struct fti_member *of = &p->members[m];
+	struct fti_file *f = NULL;
+	int rc = 0;
+
+	*start = 0;
+	if (p->posix) {
+		rc = of->sum != NULL && strlen(of->sum) + 1 == HASH_MD5_TEXT;
+		if (rc == 1)
+			memcpy(text, of->sum, HASH_MD5_TEXT);
+		return rc;
+	}
+	f = fti_file_read(&p->computed[m].source, p->layout, err);
+	if (f == NULL)
+		return -1;
+	for (size_t i = 0; i < f->ncontainers; i++) {
+		const struct fti_container *c = &f->containers[i].c;
+
+		if (c->used <= 0 || c->fptr + (uint64_t)c->used != p->length)
+			continue;
+		*start = c->fptr;
+		hash_hex(text, c->hash, HASH_MD5_SIZE);
+		rc = 1;
+	}
+	fti_file_free(f);
+	return rc;
+}
+
+/* Find the value with which the data have their sum. */
+static int
+try_values(const bool can[static 256], struct hash *h[2], unsigned char *out,
+	   const char *want, struct error *err)
+{
+	char text[HASH_TEXT];
+
+	for (unsigned v = 0; v < 256; v++) {
+		const unsigned char byte = (unsigned char)v;
+
+		if (!can[v])
+			continue;
+		if (hash_copy(h[1], h[0], err) < 0 ||
+		    hash_update(h[1], &byte, 1, err) < 0 ||
+		    hash_text(h[1], text, err) < 0)
+			return -1;
+		if (strcmp(text, want) == 0) {
+			*out = byte;
+			return 0;
+		}
+	}
+	return error_set(err, ERROR_CORRUPT,
+			 "the computed data do not have their checksum");
+}
+
+static int
+choose(struct fti_parity *p, unsigned m, const bool can[static 256],
+       struct error *err)
+{
+	struct hash *h[2] = { NULL, NULL };
+	char want[HASH_MD5_TEXT];
+	uint64_t start = 0;
+	int rc = find_sum(p, m, &start, want, err);
+
+	/* Nothing depends on the byte, as on that of padding: it is 0. */
+	if (rc == 0 && !p->posix && can[0]) {
+		p->tail[m] = 0;
+		return 0;
+	}
+	if (rc == 0)
+		return error_set(err, ERROR_LOST,
+				 "%s: its last byte cannot be computed, and "
+				 "no checksum decides",
+				 p->members[m].data_name);
+	rc = rc < 0 ? -1 : 0;
+	for (int i = 0; i < 2 && rc == 0; i++) {
+		h[i] = hash_new(HASH_MD5, err);
+		rc = h[i] == NULL ? -1 : 0;
+	}
+	if (rc == 0)
+		rc = sum_range(h[0], &p->computed[m].source, start,
+			       p->length - 1, err);
+	if (rc == 0) {
+		rc = try_values(can, h, &p->tail[m], want, err);
+		if (rc < 0)
+			(void)error_wrap(err, "%s", p->members[m].data_name);
+	}
+	hash_free(h[0]);
+	hash_free(h[1]);
+	return rc;
+}
+
+int
+fti_parity_solve_tail(struct fti_parity *p, struct error *err)
+{
+	struct tail *t = mem_calloc(1, sizeof(*t));
+	bool can[256];
+	int rc = 0;
+
+	if (t == NULL)
+		return error_no_memory(err);
+	t->p = p;
+	rc = set_up(t, err);
+	if (rc == 0 && !solve(t))
+		rc = error_set(err, ERROR_CORRUPT,
+			       "%s: the files of its group contradict each "
+			       "other",
+			       p->members[0].data_name);
+	for (unsigned n = 0; n < t->count && rc == 0; n++) {
+		const unsigned m = t->unknown[n];
+
+		if (list_values(t, n, can) > 1)
+			rc = choose(p, m, can, err);
+		else
+			p->tail[m] = byte_of(t, n, -1);
+	}
+	for (unsigned i = 0; i < p->k && rc == 0; i++)
+		p->tail[p->k + i] = sum_data(p, i);
+	mem_free(t);
+	return rc;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ftijob/recover.h"
+
+#include <inttypes.h>
+
+#include "arena.h"
+#include "error.h"
+#include "fti/input.h"
+#include "fti/posix.h"
+#include "ftijob/parity.h"
+#include "ftijob/tree.h"
+#include "mem.h"
+
+struct fti_recover {
+	struct fti_set *set;
+	const struct fti_rank *ranks[CAUCHY_MAX]; /* by member; NULL: none */
+	unsigned count;
+	struct fti_source files[CAUCHY_MAX][FTI_PARTS]; /* fd -1: not open */
+	struct fti_parity parity;
+	struct error why; /* why nothing can be computed */
+	struct arena *arena;
+};
+
+char *
+fti_part_name(struct fti_set *set, const struct fti_rank *of,
+	      enum fti_part part, char to[static FTI_NAME_MAX])
+{
+	static const enum fti_name_kind kinds[FTI_PARTS] = {
+		[FTI_OWN] = FTI_NAME_RANK,
+		[FTI_COPY] = FTI_NAME_COPY,
+		[FTI_PARITY] = FTI_NAME_PARITY,
+	};
+	const struct fti_rank *named = of;
+	struct fti_name n = { .kind = kinds[part], .id = set->id };
+
+	if (part == FTI_COPY)
+		named = fti_set_neighbour(set, of, false);
+	n.rank = named == NULL ? of->rank : named->rank;
+	return fti_name_format(&n, to);
+}
+
+static int
+open_files(struct fti_recover *r, const struct fti_sets *s, struct error *err)
+{
+	for (unsigned m = 0; m < r->count; m++)
+		for (int p = 0; r->ranks[m] != NULL && p < FTI_PARTS; p++) {
+			const struct fti_part_file *f = &r->ranks[m]->parts[p];
+
+			if (fti_part_usable(f) &&
+			    fti_source_open(&r->files[m][p], s->tree->fd,
+					    f->entry->path, err) < 0)
+				return -1;
+		}
+	return 0;
+}
+
+/* --- The group of L3 --- */
+
+static const struct fti_source *
+exact(const struct fti_recover *r, unsigned m, enum fti_part part)
+{
+	return r->ranks[m]->parts[part].exact ? &r->files[m][part] : NULL;
+}
+
+static const char *
+name_of(struct fti_recover *r, unsigned m, enum fti_part part)
+{
+	char name[FTI_NAME_MAX];
+
+	return arena_strdup(r->arena,
+			    fti_part_name(r->set, r->ranks[m], part, name));
+}
+
+/* All files must agree on the length of the parity.  -1: they do not. */
+static int
+agree_on_length(struct fti_recover *r, unsigned m, struct error *err)
+{
+	const struct fti_rank *of = r->ranks[m];
+	uint64_t length = 0;
+
+	for (int p = 0; p < FTI_PARTS; p++) {
+		if (r->set->posix)
+			length = of->posix == NULL ? 0 : of->posix->max_size;
+		else if (p != FTI_COPY && of->parts[p].exact)
+			length = (uint64_t)of->parts[p].meta.max_fs;
+		else
+			continue;
+		if (r->parity.length == 0)
+			r->parity.length = length;
+		if (length != r->parity.length)
+			return error_set(err, ERROR_CORRUPT,
+					 "rank %" PRIu32
+					 ": the size of its parity is %" PRIu64
+					 " bytes, that of rank %" PRIu32
+					 " is %" PRIu64,
+					 of->rank, length, r->ranks[0]->rank,
+					 r->parity.length);
+	}
+	return 0;
+}
+
+static int
+set_member(struct fti_recover *r, unsigned m, struct error *err)
+{
+	const struct fti_rank *of = r->ranks[m];
+	struct fti_member *to = &r->parity.members[m];
+
+	if (of == NULL)
+		return error_set(err, ERROR_CORRUPT,
+				 "member %u of the group has no rank", m);
+	if (r->set->posix && of->posix == NULL)
+		return error_set(err, ERROR_CORRUPT,
+				 "rank %" PRIu32 ": no metadata (sector file)",
+				 of->rank);
+	*to = (struct fti_member){
+		.data = exact(r, m, FTI_OWN),
+		.parity = exact(r, m, FTI_PARITY),
+		.data_name = name_of(r, m, FTI_OWN),
+		.parity_name = name_of(r, m, FTI_PARITY),
+		.size = r->set->posix ? of->posix->size : FTI_SIZE_UNKNOWN,
+		.sum = r->set->posix ? of->posix->sum : NULL,
+	};
+	if (to->data_name == NULL || to->parity_name == NULL)
+		return error_no_memory(err);
+	return agree_on_length(r, m, err);
+}
+
+static int
+open_parity(struct fti_recover *r, struct error *err)
+{
+	struct fti_parity *p = &r->parity;
+
+	p->k = r->count;
+	p->posix = r->set->posix;
+	p->layout = r->set->layout;
+	for (unsigned m = 0; m < r->count; m++)
+		if (set_member(r, m, err) < 0)
+			return -1;
+	if (p->length == 0)
+		return error_set(err, ERROR_LOST,
+				 "no good file of the group is left");
+	return fti_parity_open(p, err);
+}
+
+/* --- All --- */
+
+static void
+choose_ranks(struct fti_recover *r, const struct fti_rank *of)
+{
+	const uint32_t k = r->set->geometry.group_size;
+	const bool groups = k >= CAUCHY_MIN && k <= CAUCHY_MAX &&
+			    r->set->geometry.node_size > 0;
+
+	r->count = groups ? k : 1;
+	for (unsigned m = 0; m < r->count; m++)
+		r->ranks[m] =
+			groups ? fti_set_member(r->set, of->group, m) : of;
+	if (!groups)
+		error_set(&r->why, ERROR_SYSTEM, "the groups are not known");
+}
+
+struct fti_recover *
+fti_recover_new(const struct fti_sets *s, struct fti_set *set,
+		const struct fti_rank *of, struct error *err)
+{
+	struct fti_recover *r = mem_calloc(1, sizeof(*r));
+
+	if (r != NULL)
+		r->arena = arena_new();
+	if (r == NULL || r->arena == NULL) {
+		error_no_memory(err);
+		mem_free(r);
+		return NULL;
+	}
+	r->set = set;
+	for (unsigned m = 0; m < CAUCHY_MAX; m++)
+		for (int p = 0; p < FTI_PARTS; p++)
+			r->files[m][p].fd = -1;
+	choose_ranks(r, of);
+	if (open_files(r, s, err) == 0) {
+		if (set->level == FTI_L3 && r->why.kind == ERROR_NONE)
+			(void)open_parity(r, &r->why);
+		if (r->why.kind != ERROR_NOMEM)
+			return r;
+		error_pass(err, &r->why);
+	}
+	fti_recover_free(r);
+	return NULL;
+}
+
+void
+fti_recover_free(struct fti_recover *r)
+{
+	if (r == NULL)
+		return;
+	fti_parity_close(&r->parity);
+	for (unsigned m = 0; m < CAUCHY_MAX; m++)
+		for (int p = 0; p < FTI_PARTS; p++)
+			fti_source_close(&r->files[m][p]);
+	arena_free(r->arena);
+	mem_free(r);
+}
+
+const struct fti_parity *
+fti_recover_parity(const struct fti_recover *r, struct error *err)
+{
+	if (r->set->level == FTI_L3 && r->why.kind == ERROR_NONE)
+		return &r->parity;
+	if (r->why.kind != ERROR_NONE)
+		error_pass(err, &r->why);
+	else
+		error_set(err, ERROR_LOST, "the checkpoint has no parity");
+	return NULL;
+}
+
+const struct fti_source *
+fti_recover_source(const struct fti_recover *r, const struct fti_rank *of,
+		   enum fti_part part, struct error *err)
+{
+	const enum fti_part other = part == FTI_COPY ? FTI_OWN : FTI_COPY;
+	const struct fti_parity *p = NULL;
+	struct error why = ERROR_INIT;
+	char name[FTI_NAME_MAX];
+	unsigned m = 0;
+
+	while (m + 1 < r->count && r->ranks[m] != of)
+		m++;
+	if (of->parts[part].exact)
+		return &r->files[m][part];
+	if (part != FTI_PARITY && of->parts[other].exact)
+		return &r->files[m][other];
+	p = part == FTI_COPY ? NULL : fti_recover_parity(r, &why);
+	if (p != NULL)
+		return fti_parity_source(p, part == FTI_PARITY ? p->k + m : m);
+	if (fti_part_usable(&of->parts[part]))
+		return &r->files[m][part];
+	if (why.kind == ERROR_NONE)
+		error_set(&why, ERROR_LOST, "lost, and no copy of it is left");
+	error_pass(err, &why);
+	(void)error_wrap(err, "%s", fti_part_name(r->set, of, part, name));
+	return NULL;
+}

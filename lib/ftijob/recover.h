@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * recover.h - the files of a rank, whichever way they can be had: from the
+ * files themselves, from copies (L2), or computed from the other files of the
+ * group while they are read (L3).
+ *
+ * Only files that fti_set_examine() has found good are used; without checksums
+ * it cannot know, so the caller compares what it gets with its sums.
+ *
+ * Ownership: sources belong to the struct fti_recover, which borrows sets and
+ * tree.  Threads: any number may read the sources.
+ */
+#ifndef FTIJOB_RECOVER_H
+#define FTIJOB_RECOVER_H
+
+#include "ftijob/set.h"
+
+struct error;
+struct fti_parity;
+struct fti_recover; /* opaque */
+struct fti_source;
+
+/* Open the good files of the group of `of`, a rank of the examined checkpoint
+ * `set`; if there are no groups, those of the rank.  NULL: ERROR_NOMEM, or a
+ * file that was good cannot be opened. */
+struct fti_recover *fti_recover_new(const struct fti_sets *s,
+				    struct fti_set *set,
+				    const struct fti_rank *of,
+				    struct error *err);
+void fti_recover_free(struct fti_recover *r); /* NULL is ignored */
+
+/* A file of a rank of the group.  NULL: ERROR_LOST, or ERROR_CORRUPT: the files
+ * of the group contradict each other. */
+const struct fti_source *fti_recover_source(const struct fti_recover *r,
+					    const struct fti_rank *of,
+					    enum fti_part part,
+					    struct error *err);
+
+/* The group of an L3 checkpoint.  NULL: its lost files cannot be computed; the
+ * error is that of fti_recover_source(). */
+const struct fti_parity *fti_recover_parity(const struct fti_recover *r,
+					    struct error *err);
+
+/* Write the name that a file of the rank has.  Returns `to`. */
+char *fti_part_name(struct fti_set *set, const struct fti_rank *of,
+		    enum fti_part part, char to[static FTI_NAME_MAX]);
+
+#endif /* FTIJOB_RECOVER_H */

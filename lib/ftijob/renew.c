@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ftijob/renew.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "encode/cauchy.h"
+#include "error.h"
+#include "fti/input.h"
+#include "ftijob/parity.h"
+#include "ftijob/renew_impl.h"
+#include "ftijob/tree.h"
+#include "hash.h"
+#include "io.h"
+#include "mem.h"
+#include "par.h"
+#include "progress.h"
+#include "room.h"
+#include "transfer/put.h"
+#include "work.h"
+
+/* Bytes of each file at a time, less if a group has many files: what a thread
+ * works on should stay in the cache of a core. */
+#define STEP ((size_t)256 << 10)
+#define STEP_LEAST ((size_t)16 << 10)
+#define MEMORY ((size_t)4 << 20) /* of a thread */
+#define PAGE ((size_t)4096)
+
+/* Units that are open at the same time, and the files of all of them. */
+#define UNITS_MAX 64
+#define FILES_MAX 256
+
+struct run {
+	const struct fti_rebuild *r;
+	const struct work *w;
+	struct put *put;
+	struct put_file **files; /* of the plan's files */
+	char (*sums)
+		[HASH_TEXT]; /* of those that are no checkpoints of FTI-FF */
+	struct renew_unit *units;
+	size_t nunits;
+	size_t step;
+	unsigned buffers;	/* of `step` bytes, for each thread */
+	unsigned char **memory; /* by thread */
+	unsigned nthreads;
+	/* Guards `next` of all outputs, and `failed`. */
+	pthread_mutex_t lock;
+	pthread_cond_t turn;
+	bool failed;
+};
+
+/* --- Order: the bytes of a file are summed from the first to the last --- */
+
+/* Wait until all blocks before `block` are summed.  False: one failed. */
+static bool
+wait_for_turn(struct run *r, const struct renew_out *o, uint64_t block)
+{
+	bool good = true;
+
+	pthread_mutex_lock(&r->lock);
+	while (!r->failed && o->next != block)
+		pthread_cond_wait(&r->turn, &r->lock);
+	good = !r->failed;
+	pthread_mutex_unlock(&r->lock);
+	return good;
+}
+
+static void
+end_turn(struct run *r, struct renew_out *o, bool good)
+{
+	pthread_mutex_lock(&r->lock);
+	o->next++;
+	r->failed = r->failed || !good;
+	pthread_cond_broadcast(&r->turn);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static int
+fail(struct run *r)
+{
+	pthread_mutex_lock(&r->lock);
+	r->failed = true;
+	pthread_cond_broadcast(&r->turn);
+	pthread_mutex_unlock(&r->lock);
+	return -1;
+}
+
+/* --- Blocks --- */
+
+struct block {
+	struct renew_unit *unit;
+	uint64_t number, off;
+	size_t len;
+	void *out[CAUCHY_MAX];
+};
+
+static int
+compute(const struct run *r, struct block *b, unsigned worker,
+	struct error *err)
+{
+	const struct renew_unit *u = b->unit;
+	unsigned char *at = r->memory[worker];
+	void *in[CAUCHY_MAX];
+	const struct fti_slice s = {
+		.off = b->off, .len = b->len, .in = in, .out = b->out
+	};
+
+	for (unsigned i = 0; i < u->count; i++, at += r->step)
+		b->out[i] = at;
+	if (u->parity == NULL)
+		return fti_source_read(u->source, b->out[0], b->len, b->off,
+				       err);
+	for (unsigned i = 0; i < u->recipe->nin; i++, at += r->step)
+		in[i] = at;
+	return fti_parity_run(u->parity, u->recipe, &s, err);
+}
+
+/* The bytes of the block that belong to the file. */
+static size_t
+bytes_of(const struct block *b, const struct renew_out *o)
+{
+	if (b->off >= o->length)
+		return 0;
+	return o->length - b->off < b->len ? (size_t)(o->length - b->off)
+					   : b->len;
+}
+
+static int
+write_block(const struct block *b, struct renew_out *o,
+	    const unsigned char *data, struct error *err)
+{
+	const struct fti_parity *p = b->unit->parity;
+	const size_t n = bytes_of(b, o);
+	int fd = -1;
+
+	if (p != NULL && o->file->part == FTI_OWN &&
+	    !fti_parity_is_padding(p, o->length, data + n, b->len - n,
+				   b->off + n))
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: the computed bytes are wrong (padding): "
+				 "a file that they were computed from is "
+				 "damaged",
+				 o->file->path);
+	if (n == 0)
+		return 0;
+	fd = put_open(o->put, err);
+	if (fd < 0 || put_pwrite(o->put, fd, data, n, b->off, err) < 0)
+		return -1;
+	/* Only in the end are the bytes counted: then the file is proven. */
+	return put_wrote(o->put, 0, err);
+}
+
+static int
+end_file(const struct run *r, struct renew_out *o, struct error *err)
+{
+	const int fd = put_open(o->put, err);
+
+	if (fd < 0 || renew_end_out(o, r->r, err) < 0)
+		return -1;
+	memcpy(r->sums[o->file - r->r->files], o->sum, HASH_TEXT);
+	return put_wrote(o->put, o->length, err);
+}
+
+/* Sum the block in its turn; behind the last one the file is judged. */
+static int
+sum_block(struct run *r, const struct block *b, struct renew_out *o,
+	  const void *data, struct error *err)
+{
+	const size_t n = bytes_of(b, o);
+	int rc = 0;
+
+	if (n == 0)
+		return 0;
+	/* Whoever failed has the error. */
+	if (!wait_for_turn(r, o, b->number))
+		return error_set(err, ERROR_SYSTEM, "another thread failed");
+	rc = renew_sum(o, data, n, err);
+	if (rc == 0 && b->off + n == o->length)
+		rc = end_file(r, o, err);
+	end_turn(r, o, rc == 0);
+	return rc;
+}
+
+static int
+run_block(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct run *r = arg;
+	struct block b = { .unit = &r->units[i % r->nunits],
+			   .number = i / r->nunits };
+	struct renew_unit *u = b.unit;
+
+	if (b.number >= u->nblocks)
+		return 0;
+	b.off = b.number * r->step;
+	b.len = u->length - b.off < r->step ? (size_t)(u->length - b.off)
+					    : r->step;
+	if (work_go_on(r->w, err) < 0 || compute(r, &b, worker, err) < 0)
+		return fail(r);
+	for (unsigned o = 0; o < u->count; o++)
+		if (write_block(&b, &u->outs[o], b.out[o], err) < 0)
+			return fail(r);
+	for (unsigned o = 0; o < u->count; o++)
+		if (sum_block(r, &b, &u->outs[o], b.out[o], err) < 0)
+			return fail(r);
+	progress_add(r->w->progress, b.len * u->count);
+	return 0;
+}
+
+/* --- Units --- */
+
+size_t
+renew_end_of_unit(const struct fti_rebuild *r, size_t first)
+{
+	size_t end = first + 1;
+
+	while (r->set->level == FTI_L3 && end < r->count &&
+	       r->files[end].rank->group == r->files[first].rank->group)
+		end++;
+	return end;
+}
+
+static int
+open_units(struct run *r, size_t *at, struct error *err)
+{
+	const uint32_t k = r->r->set->geometry.group_size;
+	const size_t most = FILES_MAX / (3 * k) + 1;
+	size_t outs = 0;
+
+	while (*at < r->r->count && r->nunits < most && r->nunits < UNITS_MAX &&
+	       outs < 2 * (size_t)r->nthreads) {
+		struct renew_unit *u = &r->units[r->nunits++];
+		const size_t end = renew_end_of_unit(r->r, *at);
+
+		if (renew_open_unit(u, r->r, *at, end, err) < 0)
+			return -1;
+		u->nblocks = (u->length + r->step - 1) / r->step;
+		for (unsigned o = 0; o < u->count; o++)
+			u->outs[o].put =
+				r->files[u->outs[o].file - r->r->files];
+		outs += u->count;
+		*at = end;
+	}
+	return 0;
+}
+
+static void
+close_units(struct run *r)
+{
+	for (size_t i = 0; i < r->nunits; i++)
+		renew_close_unit(&r->units[i]);
+	r->nunits = 0;
+}
+
+static int
+run_units(struct run *r, struct error *err)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < r->nunits; i++) {
+		struct renew_unit *u = &r->units[i];
+
+		most = u->nblocks > most ? u->nblocks : most;
+		for (unsigned o = 0; o < u->count; o++)
+			if (u->outs[o].length == 0 &&
+			    end_file(r, &u->outs[o], err) < 0)
+				return -1;
+	}
+	return par_for(r->w->par, (size_t)most * r->nunits, 1, run_block, r,
+		       err);
+}
+
+static int
+run_all(struct run *r, struct error *err)
+{
+	int rc = 0;
+
+	progress_phase(r->w->progress, "rebuilding", r->r->bytes_written);
+	for (size_t at = 0; at < r->r->count && rc == 0;) {
+		rc = open_units(r, &at, err);
+		if (rc == 0)
+			rc = run_units(r, err);
+		close_units(r);
+	}
+	return rc;
+}
+
+/* --- All --- */
+
+static int
+add_files(struct run *r, struct error *err)
+{
+	const int fd = r->r->sets->tree->fd;
+
+	for (size_t i = 0; i < r->r->count; i++) {
+		const struct fti_rebuild_file *f = &r->r->files[i];
+		struct put_what what = { .kind = PUT_FILE,
+					 .dirfd = fd,
+					 .path = f->path,
+					 .size = f->size,
+					 .replaces = f->replaces };
+		struct stat st;
+
+		if (f->replaces &&
+		    fstatat(fd, f->path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			what.mode = st.st_mode & 07777;
+		r->files[i] = put_add(r->put, &what, err);
+		if (r->files[i] == NULL)
+			return -1;
+	}
+	return put_check_room(r->put, "the rebuilt files", err);
+}
+
+static int
+start(struct run *r, struct error *err)
+{
+	const unsigned k = r->r->set->geometry.group_size;
+
+	r->buffers = r->r->set->level == FTI_L2 ? 1 : 2 * k;
+	r->step = MEMORY / r->buffers / PAGE * PAGE;
+	r->step = r->step > STEP ? STEP : r->step;
+	r->step = r->step < STEP_LEAST ? STEP_LEAST : r->step;
+	r->nthreads = par_threads(r->w->par);
+	r->memory = mem_calloc(r->nthreads, sizeof(*r->memory));
+	r->units = mem_calloc(UNITS_MAX, sizeof(*r->units));
+	if (r->memory == NULL || r->units == NULL)
+		return error_no_memory(err);
+	for (unsigned i = 0; i < r->nthreads; i++) {
+		r->memory[i] = mem_aligned(PAGE, r->buffers * r->step);
+		if (r->memory[i] == NULL)
+			return error_no_memory(err);
+	}
+	return put_clear(r->put, err);
+}
+
+/* No file may have appeared under a name that was missing. */
+static int
+check_names(const struct run *r, struct error *err)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < r->r->count; i++)
+		if (!r->r->files[i].replaces &&
+		    fstatat(r->r->sets->tree->fd, r->r->files[i].path, &st,
+			    AT_SYMLINK_NOFOLLOW) == 0)
+			return error_set(err, ERROR_USAGE,
+					 "%s: exists now, and is not replaced",
+					 r->r->files[i].path);
+	return 0;
+}
+
+static int
+run(struct run *r, struct error *err)
+{
+	int rc = add_files(r, err);
+
+	if (rc < 0 || r->w->dry_run)
+		return rc;
+	rc = start(r, err);
+	if (rc == 0)
+		rc = renew_prove_inputs(r->r, r->w, err);
+	if (rc == 0)
+		rc = run_all(r, err);
+	if (rc == 0)
+		rc = work_go_on(r->w, err);
+	if (rc == 0)
+		rc = check_names(r, err);
+	if (rc == 0)
+		rc = put_commit(r->put, err);
+	if (rc == 0)
+		rc = renew_record_sums(r->r, r->sums, err);
+	if (rc < 0)
+		(void)room_explain(r->r->sets->tree->fd, r->r->bytes_written,
+				   err);
+	return rc;
+}
+
+/* Two rebuilds at the same time would write the same files.  -2: the file
+ * system has no locks. */
+static int
+lock_root(const struct run *r, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	const int fd = io_lock_dir(r->r->sets->tree->fd, r->w->stop, &why);
+
+	if (fd >= 0)
+		return fd;
+	return why.errnum == EINTR ? error_pass(err, &why) : -2;
+}
+
+int
+fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
+		struct error *err)
+{
+	struct run r = { .r = plan };
+	struct put_options o = { .par = NULL };
+	int lock = -2, rc = 0;
+
+	r.w = work_or_default(w);
+	if (plan->count == 0)
+		return 0;
+	if (!r.w->dry_run)
+		lock = lock_root(&r, err);
+	if (lock == -1)
+		return -1;
+	o.par = r.w->par;
+	o.work = r.w;
+	o.unlocked = lock < 0;
+	pthread_mutex_init(&r.lock, NULL);
+	pthread_cond_init(&r.turn, NULL);
+	r.put = put_new(&o, err);
+	r.files = mem_calloc(plan->count, sizeof(struct put_file *));
+	r.sums = mem_calloc(plan->count, sizeof(*r.sums));
+	if (r.put == NULL)
+		rc = -1;
+	else if (r.files == NULL || r.sums == NULL)
+		rc = error_no_memory(err);
+	else
+		rc = run(&r, err);
+	put_free(r.put);
+	for (unsigned i = 0; r.memory != NULL && i < r.nthreads; i++)
+		mem_free(r.memory[i]);
+	mem_free(r.memory);
+	mem_free(r.units);
+	mem_free(r.files);
+	mem_free(r.sums);
+	pthread_cond_destroy(&r.turn);
+	pthread_mutex_destroy(&r.lock);
+	if (lock >= 0)
+		close(lock);
+	return rc;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * renew.h - missing and damaged files of an L2 or L3 checkpoint, written
+ * again (fti.md 5).
+ *
+ * The plan lists the files; running it computes them group by group, each block
+ * of all files of a group at once, with all threads.  While the bytes are
+ * written they are summed in their order.  A file gets its name only if its own
+ * sums and sizes prove it.  Parity of FTI-FF has no sum left; then those of the
+ * data of its group are compared before.  If anything fails, no file has
+ * changed.
+ */
+#ifndef FTIJOB_RENEW_H
+#define FTIJOB_RENEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ftijob/set.h"
+
+struct error;
+struct work;
+
+struct fti_rebuild_file {
+	struct fti_rank *rank;
+	enum fti_part part;
+	const char *path; /* below the root of the tree */
+	uint64_t size;	  /* in bytes */
+	bool replaces;	  /* a damaged file has the name */
+};
+
+/* The plan. */
+struct fti_rebuild {
+	struct fti_sets *sets;
+	struct fti_set *set;
+	struct fti_rebuild_file *files; /* by group */
+	size_t count, room;
+	size_t parts[FTI_PARTS]; /* how many of `files` are of each part */
+	uint64_t bytes_read, bytes_written;
+	/* Files that could not be read stay as they are. */
+	size_t unread;
+	const char *why; /* the reason of the first one */
+};
+
+/*
+ * Plan for the examined checkpoint `set`.  ERROR_LOST: a file cannot be
+ * computed; ERROR_USAGE: no L2 or L3; ERROR_ABSENT: it is not known in which
+ * directory a file belongs; ERROR_SYSTEM: files or groups are unknown.  Call
+ * fti_rebuild_fini() also after a failure.
+ */
+int fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
+		     struct fti_set *set, const struct work *w,
+		     struct error *err);
+void fti_rebuild_fini(struct fti_rebuild *r);
+
+/* Check the room, and unless work.dry_run write the files.  ERROR_CORRUPT: a
+ * computed file differs from its sums, because a file that it was computed from
+ * is damaged: examine the checkpoint with its data. */
+int fti_rebuild_run(const struct fti_rebuild *r, const struct work *w,
+		    struct error *err);
+
+#endif /* FTIJOB_RENEW_H */

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * renew_plan.c - which files have to be written, and where.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "error.h"
+#include "fti/input.h"
+#include "fti/posix.h"
+#include "ftijob/parity.h"
+#include "ftijob/recover.h"
+#include "ftijob/renew.h"
+#include "ftijob/tree.h"
+#include "mem.h"
+#include "path.h"
+#include "str.h"
+#include "work.h"
+
+/* --- Directories --- */
+
+/* The node whose directory has this file of a rank. */
+static uint32_t
+node_of(struct fti_set *set, const struct fti_rank *r, enum fti_part part)
+{
+	return part == FTI_COPY ? fti_set_neighbour(set, r, false)->node
+				: r->node;
+}
+
+/* `dir` with the directory of another node: node<k> instead of node<from>.
+ * NULL: it has no such part, or no memory. */
+static const char *
+other_node(struct arena *a, const char *dir, int64_t from, uint32_t to)
+{
+	char name[32];
+	const char *at = dir;
+	size_t len = 0;
+
+	snprintf(name, sizeof(name), "node%" PRIi64, from);
+	len = strlen(name);
+	while (strncmp(at, name, len) != 0 ||
+	       (at[len] != '/' && at[len] != '\0')) {
+		at = strchr(at, '/');
+		if (at == NULL)
+			return NULL;
+		at++;
+	}
+	return arena_printf(a, "%.*snode%" PRIu32 "%s", (int)(at - dir), dir,
+			    to, at + len);
+}
+
+/* Where the files of the nodes are. */
+struct places {
+	const char **dirs; /* by node; NULL: none has a file */
+	uint32_t count;
+	const struct fti_entry *any; /* one of the files */
+	bool one;		     /* all are in the same directory */
+};
+
+struct planning {
+	struct fti_rebuild *r;
+	struct places places;
+};
+
+static int
+add_place(struct arena *a, struct places *to, uint32_t node,
+	  const struct fti_entry *e)
+{
+	const char *dir = NULL;
+
+	if (e == NULL || node >= to->count || to->dirs[node] != NULL)
+		return 0;
+	dir = fti_tree_dir(a, e->path);
+	if (dir == NULL)
+		return -1;
+	to->dirs[node] = dir;
+	for (uint32_t n = 0; n < to->count && to->any != NULL; n++)
+		if (to->dirs[n] != NULL && !str_eq(to->dirs[n], dir)) {
+			to->one = false;
+			break;
+		}
+	to->any = e;
+	return 0;
+}
+
+static int
+find_places(struct planning *p, struct error *err)
+{
+	struct fti_set *set = p->r->set;
+	struct places *to = &p->places;
+
+	*to = (struct places){ .count = set->geometry.nodes, .one = true };
+	to->dirs = mem_calloc(to->count + 1, sizeof(*to->dirs));
+	if (to->dirs == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
+		const struct fti_rank *r = &set->ranks[i / FTI_PARTS];
+		const enum fti_part part = (enum fti_part)(i % FTI_PARTS);
+
+		if (r->parts[part].entry != NULL &&
+		    add_place(p->r->sets->arena, to, node_of(set, r, part),
+			      r->parts[part].entry) < 0)
+			return error_no_memory(err);
+	}
+	return 0;
+}
+
+/* The directory of files of `node`, as FTI names it. */
+static const char *
+find_dir(const struct planning *p, uint32_t node, struct error *err)
+{
+	const struct places *at = &p->places;
+	struct arena *a = p->r->sets->arena;
+	const char *dir = node < at->count ? at->dirs[node] : NULL;
+
+	if (dir != NULL)
+		return dir;
+	if (at->any != NULL)
+		dir = fti_tree_dir(a, at->any->path);
+	if (dir != NULL && at->any->node >= 0)
+		dir = other_node(a, dir, at->any->node, node);
+	else if (!at->one)
+		dir = NULL;
+	if (dir == NULL)
+		error_set(err, ERROR_ABSENT,
+			  "the directory of node %" PRIu32
+			  " is not known: the directories of the other nodes "
+			  "are not called node<k>",
+			  node);
+	return dir;
+}
+
+/* --- Files --- */
+
+/* A new file must not exist, also not as a link. */
+static int
+check_absent(const struct fti_rebuild *r, const char *path, struct error *err)
+{
+	struct stat st;
+
+	if (fstatat(r->sets->tree->fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return error_set(err, ERROR_USAGE,
+				 "%s: exists, and is no file of this "
+				 "checkpoint",
+				 path);
+	return errno == ENOENT || errno == ENOTDIR
+		       ? 0
+		       : error_sys(err, "%s: cannot stat", path);
+}
+
+static int
+set_path(const struct planning *p, struct fti_rebuild_file *f,
+	 struct error *err)
+{
+	const struct fti_entry *e = f->rank->parts[f->part].entry;
+	const struct fti_rebuild *r = p->r;
+	char name[FTI_NAME_MAX];
+	const char *dir = NULL;
+
+	if (e != NULL) {
+		f->path = e->path;
+		f->replaces = true;
+		return 0;
+	}
+	dir = find_dir(p, node_of(r->set, f->rank, f->part), err);
+	if (dir == NULL)
+		return -1;
+	fti_part_name(r->set, f->rank, f->part, name);
+	f->path = arena_printf(r->sets->arena, "%s%s%s", dir,
+			       dir[0] == '\0' ? "" : "/", name);
+	if (f->path == NULL)
+		return error_no_memory(err);
+	return check_absent(r, f->path, err);
+}
+
+static bool
+is_wanted(const struct fti_set *set, const struct fti_part_file *p,
+	  enum fti_part part)
+{
+	if ((part == FTI_COPY && set->level != FTI_L2) ||
+	    (part == FTI_PARITY && set->level != FTI_L3))
+		return false;
+	return !p->exact && p->state != FTI_STATE_UNKNOWN;
+}
+
+/* Add a wanted file, whose bytes `s` gives. */
+static int
+add_file(const struct planning *p, const struct fti_rebuild_file *what,
+	 struct error *err)
+{
+	struct fti_rebuild *r = p->r;
+	struct fti_rebuild_file *f = NULL;
+
+	if (!MEM_ROOM(r->files, r->count, r->room))
+		return error_no_memory(err);
+	f = &r->files[r->count++];
+	*f = *what;
+	if (f->part == FTI_PARITY && !r->set->posix)
+		f->size += fti_format(r->set->layout)->meta;
+	if (set_path(p, f, err) < 0)
+		return -1;
+	r->parts[f->part]++;
+	r->bytes_written += f->size;
+	if (r->set->level == FTI_L2)
+		r->bytes_read += f->size;
+	return 0;
+}
+
+/* Add the wanted files of a rank; `from` gives them.  A file that FTI refuses
+ * stays if nothing better can be had. */
+static int
+add_files(const struct planning *p, const struct fti_recover *from,
+	  struct fti_rank *rank, struct error *err)
+{
+	for (int i = 0; i < FTI_PARTS; i++) {
+		struct fti_rebuild_file f = { .rank = rank,
+					      .part = (enum fti_part)i };
+		const struct fti_entry *e = rank->parts[i].entry;
+		const struct fti_source *s = NULL;
+		struct error why = ERROR_INIT;
+
+		if (e != NULL && rank->parts[i].state == FTI_STATE_UNKNOWN &&
+		    p->r->unread++ == 0)
+			p->r->why = rank->parts[i].problem;
+		if (!is_wanted(p->r->set, &rank->parts[i], f.part))
+			continue;
+		s = fti_recover_source(from, rank, f.part, &why);
+		if (s == NULL && why.kind != ERROR_LOST)
+			return error_pass(err, &why);
+		if (s == NULL || (e != NULL && str_eq(s->name, e->path)))
+			continue;
+		f.size = s->size;
+		if (add_file(p, &f, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+add_group(const struct planning *pl, uint32_t group, struct error *err)
+{
+	struct fti_rebuild *r = pl->r;
+	const size_t before = r->count;
+	struct fti_recover *from = NULL;
+	const struct fti_parity *p = NULL;
+	bool wanted = false;
+	int rc = 0;
+
+	for (uint32_t m = 0; m < r->set->geometry.group_size; m++) {
+		const struct fti_rank *of = fti_set_member(r->set, group, m);
+
+		for (int i = 0; of != NULL && i < FTI_PARTS; i++)
+			wanted = wanted ||
+				 of->parts[i].state == FTI_STATE_UNKNOWN ||
+				 is_wanted(r->set, &of->parts[i],
+					   (enum fti_part)i);
+	}
+	if (!wanted)
+		return 0;
+	from = fti_recover_new(r->sets, r->set,
+			       fti_set_member(r->set, group, 0), err);
+	if (from == NULL)
+		return -1;
+	for (uint32_t m = 0; m < r->set->geometry.group_size && rc == 0; m++)
+		rc = add_files(pl, from, fti_set_member(r->set, group, m), err);
+	p = fti_recover_parity(from, NULL);
+	if (rc == 0 && p != NULL && r->count > before)
+		r->bytes_read += p->k * p->length;
+	fti_recover_free(from);
+	return rc;
+}
+
+static int
+check_set(const struct fti_set *set, struct error *err)
+{
+	if (set->level != FTI_L2 && set->level != FTI_L3)
+		return error_set(err, ERROR_USAGE,
+				 "%s has neither copies nor parity",
+				 fti_level_name(set->level));
+	if (set->state == FTI_SET_LOST)
+		return error_set(err, ERROR_LOST, "%s", set->reason);
+	if (set->state == FTI_SET_UNKNOWN)
+		return error_set(err, ERROR_SYSTEM, "%s", set->reason);
+	if (set->geometry.group_size < 2 || set->geometry.node_size == 0)
+		return error_set(err, ERROR_SYSTEM,
+				 "the size of nodes or groups is not known");
+	return 0;
+}
+
+int
+fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
+		 struct fti_set *set, const struct work *w, struct error *err)
+{
+	struct planning p = { .r = r };
+	int rc = 0;
+
+	*r = (struct fti_rebuild){ .sets = sets, .set = set };
+	if (check_set(set, err) < 0)
+		return -1;
+	rc = find_places(&p, err);
+	for (uint32_t g = 0; g < set->groups && rc == 0; g++) {
+		rc = work_go_on(w, err);
+		if (rc == 0 && fti_set_member(set, g, 0) != NULL)
+			rc = add_group(&p, g, err);
+	}
+	mem_free(p.places.dirs);
+	return rc;
+}
+
+void
+fti_rebuild_fini(struct fti_rebuild *r)
+{
+	mem_free(r->files);
+	r->files = NULL;
+	r->count = 0;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * renew_prove.c - parity that no sum proves: that of FTI-FF has its only sum
+ * behind it, and that of a checkpoint that is protected for the first time has
+ * none.
+ */
+#include "buf.h"
+#include "encode/cauchy.h"
+#include "error.h"
+#include "fti/file.h"
+#include "fti/ini.h"
+#include "fti/posix.h"
+#include "ftijob/parity.h"
+#include "ftijob/recover.h"
+#include "ftijob/renew_impl.h"
+#include "ftijob/tree.h"
+#include "io.h"
+#include "mem.h"
+#include "num.h"
+#include "work.h"
+
+/* The first problem of a file. */
+static int
+not_proven(const char *name, const char *unread, const char *finding,
+	   struct error *err)
+{
+	return error_set(err, unread != NULL ? ERROR_SYSTEM : ERROR_CORRUPT,
+			 "%s: %s", name,
+			 unread != NULL	   ? unread
+			 : finding != NULL ? finding
+					   : "damaged");
+}
+
+static int
+prove_ff(const struct fti_parity *p, const struct work *w, struct error *err)
+{
+	struct fti_checked c[CAUCHY_MAX] = { { .file = NULL } };
+	int rc = 0;
+
+	for (unsigned m = 0; m < p->k && rc == 0; m++) {
+		c[m].source = fti_parity_source(p, m);
+		c[m].file = fti_file_read(c[m].source, p->layout, err);
+		rc = c[m].file == NULL ? -1 : 0;
+	}
+	if (rc == 0)
+		rc = fti_check(c, p->k, true, w, err);
+	for (unsigned m = 0; m < p->k; m++) {
+		if (rc == 0 && !c[m].data_good)
+			rc = not_proven(c[m].source->name, c[m].unread,
+					c[m].file->nfindings > 0
+						? c[m].file->findings->text
+						: NULL,
+					err);
+		fti_checked_fini(&c[m]);
+		fti_file_free(c[m].file);
+	}
+	return rc;
+}
+
+static int
+prove_posix(const struct fti_rebuild *r, uint32_t group,
+	    const struct fti_parity *p, const struct work *w, struct error *err)
+{
+	struct fti_posix_checked c[CAUCHY_MAX] = { { .file = NULL } };
+	int rc = 0;
+
+	for (unsigned m = 0; m < p->k; m++) {
+		c[m].source = fti_parity_source(p, m);
+		c[m].file = fti_set_member(r->set, group, m)->posix;
+	}
+	rc = fti_posix_check(c, p->k, true, w, err);
+	for (unsigned m = 0; m < p->k; m++) {
+		if (rc == 0 && c[m].verdict != FTI_INTACT)
+			rc = not_proven(c[m].source->name, c[m].unread,
+					c[m].nfindings > 0 ? c[m].findings->text
+							   : NULL,
+					err);
+		fti_posix_checked_fini(&c[m]);
+	}
+	return rc;
+}
+
+/* Is a file of the unit parity without a sum, and does none prove the inputs?
+ * Data that are computed from them have sums. */
+static bool
+is_unproven(const struct fti_rebuild *r, size_t first, size_t end)
+{
+	bool unproven = false;
+
+	for (size_t i = first; i < end; i++) {
+		const struct fti_rebuild_file *f = &r->files[i];
+
+		if (f->part != FTI_PARITY)
+			return false;
+		unproven = unproven || !r->set->posix ||
+			   f->rank->posix->parity_sum == NULL;
+	}
+	return unproven;
+}
+
+static int
+prove_unit(const struct fti_rebuild *r, size_t first, const struct work *w,
+	   struct error *err)
+{
+	const struct fti_rank *of = r->files[first].rank;
+	struct fti_recover *from = fti_recover_new(r->sets, r->set, of, err);
+	const struct fti_parity *p = NULL;
+	int rc = -1;
+
+	if (from != NULL)
+		p = fti_recover_parity(from, err);
+	if (p != NULL)
+		rc = r->set->posix ? prove_posix(r, of->group, p, w, err)
+				   : prove_ff(p, w, err);
+	fti_recover_free(from);
+	return rc;
+}
+
+int
+renew_prove_inputs(const struct fti_rebuild *r, const struct work *w,
+		   struct error *err)
+{
+	if (r->set->level != FTI_L3 || r->set->data_read)
+		return 0;
+	for (size_t i = 0, end = 0; i < r->count; i = end) {
+		end = renew_end_of_unit(r, i);
+		if (is_unproven(r, i, end) && prove_unit(r, i, w, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* --- Sums of POSIX parity --- */
+
+/* Set the sums of members of `p` in the text of its file.  Sets *changed. */
+static int
+edit(const struct fti_rebuild *r, const struct fti_posix *p,
+     char (*sums)[HASH_TEXT], struct buf *text, bool *changed,
+     struct error *err)
+{
+	struct buf next = BUF_INIT;
+	char section[NUM_TEXT];
+	int rc = 0;
+
+	for (size_t i = 0; i < r->count && rc == 0; i++) {
+		const struct fti_rebuild_file *f = &r->files[i];
+		const struct fti_posix_file *of = f->rank->posix;
+		const struct fti_ini_value v = { .section = section,
+						 .key = "rsed_checksum",
+						 .value = sums[i] };
+
+		if (f->part != FTI_PARITY || of < p->files ||
+		    of >= p->files + p->nfiles || of->parity_sum != NULL)
+			continue;
+		num_text(section, (uint64_t)(of - p->files));
+		rc = fti_ini_set(text->data, text->len, &v, &next, err);
+		if (rc == 0) {
+			const struct buf old = *text;
+
+			*text = next;
+			next = old;
+			*changed = true;
+		}
+	}
+	buf_free(&next);
+	return rc;
+}
+
+int
+renew_record_sums(const struct fti_rebuild *r, char (*sums)[HASH_TEXT],
+		  struct error *err)
+{
+	const int fd = r->sets->tree->fd;
+	int rc = 0;
+
+	if (!r->set->posix || r->set->level != FTI_L3)
+		return 0;
+	for (size_t i = 0; i < r->sets->ninis && rc == 0; i++) {
+		const struct fti_posix *p = r->sets->inis[i];
+		struct buf text = BUF_INIT;
+		bool changed = false;
+
+		rc = io_read_file(fd, p->name, FTI_INI_MAX, &text, err);
+		if (rc == 0)
+			rc = edit(r, p, sums, &text, &changed, err);
+		if (rc == 0 && changed)
+			rc = io_replace(fd, p->name, text.data, text.len, 0666,
+					err);
+		buf_free(&text);
+	}
+	return rc;
+}

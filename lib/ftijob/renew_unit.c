@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * renew_unit.c - the files of one group while they are written: what computes
+ * them, and what proves them.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "encode/cauchy.h"
+#include "error.h"
+#include "fti/file.h"
+#include "fti/input.h"
+#include "fti/posix.h"
+#include "ftijob/parity.h"
+#include "ftijob/recover.h"
+#include "ftijob/renew_impl.h"
+#include "ftijob/tree.h"
+#include "hash.h"
+#include "mem.h"
+#include "transfer/put.h"
+
+/* --- What the files have to be --- */
+
+/* The sums of a data file of FTI-FF are in its records. */
+static int
+expect_records(struct renew_out *o, const struct fti_rebuild *r,
+	       const struct fti_source *s, struct error *err)
+{
+	struct fti_file *f = fti_file_read(s, r->set->layout, err);
+
+	if (f == NULL)
+		return -1;
+	o->checked.file = f;
+	o->checked.source = s;
+	if (f->kind != FTI_KIND_DATA || !f->usable)
+		return error_set(
+			err, ERROR_CORRUPT, "%s: computed: %s", o->file->path,
+			f->nfindings > 0 ? f->findings->text : "no checkpoint");
+	o->pass = fti_pass_new(&o->checked, err);
+	return o->pass == NULL ? -1 : 0;
+}
+
+/* The metadata of parity: those of its rank's file say its size and time. */
+static int
+make_meta(struct renew_out *o, const struct fti_rebuild *r,
+	  const struct fti_recover *from, const struct fti_parity *p,
+	  struct error *err)
+{
+	const struct fti_source *own =
+		fti_recover_source(from, o->file->rank, FTI_OWN, err);
+	struct fti_file *f = NULL;
+
+	if (own != NULL)
+		f = fti_file_read(own, r->set->layout, err);
+	if (f == NULL)
+		return -1;
+	o->meta = f->meta;
+	o->meta.ckpt_id = r->set->id;
+	o->meta.fs = o->meta.max_fs = (int64_t)p->length;
+	o->meta.pt_fs = -1;
+	fti_file_free(f);
+	return 0;
+}
+
+static int
+expect(struct renew_out *o, const struct fti_rebuild *r, struct renew_unit *u,
+       const struct fti_source *s, struct error *err)
+{
+	o->length = s->size;
+	if (!r->set->posix && o->file->part != FTI_PARITY)
+		return expect_records(o, r, s, err);
+	o->hash = hash_new(HASH_MD5, err);
+	if (o->hash == NULL)
+		return -1;
+	return r->set->posix ? 0 : make_meta(o, r, u->from, u->parity, err);
+}
+
+/* --- Units --- */
+
+/* The number of the file's member in the recipe. */
+static unsigned
+member_of(const struct fti_rebuild_file *f, const struct fti_parity *p)
+{
+	return f->rank->member + (f->part == FTI_PARITY ? p->k : 0);
+}
+
+static int
+make_recipe(struct renew_unit *u, const struct fti_rebuild *r, size_t first,
+	    struct error *err)
+{
+	const struct fti_parity *p = u->parity;
+	bool lost[CAUCHY_MEMBERS_MAX] = { false };
+	bool wanted[CAUCHY_MEMBERS_MAX] = { false };
+
+	for (unsigned m = 0; m < p->k; m++) {
+		lost[m] = p->members[m].data == NULL;
+		lost[p->k + m] = p->members[m].parity == NULL;
+	}
+	for (unsigned i = 0; i < u->count; i++)
+		wanted[member_of(&r->files[first + i], p)] = true;
+	u->recipe = cauchy_new(p->k, lost, wanted, err);
+	if (u->recipe == NULL)
+		return -1;
+	for (unsigned o = 0; o < u->recipe->nout; o++)
+		for (unsigned i = 0; i < u->count; i++)
+			if (member_of(&r->files[first + i], p) ==
+			    u->recipe->out[o])
+				u->outs[o].file = &r->files[first + i];
+	return 0;
+}
+
+static int
+open_coded(struct renew_unit *u, const struct fti_rebuild *r, size_t first,
+	   struct error *err)
+{
+	int rc = 0;
+
+	u->parity = fti_recover_parity(u->from, err);
+	if (u->parity == NULL)
+		return -1;
+	u->length = u->parity->length;
+	rc = make_recipe(u, r, first, err);
+	for (unsigned i = 0; i < u->count && rc == 0; i++)
+		rc = expect(&u->outs[i], r, u,
+			    fti_parity_source(u->parity, u->recipe->out[i]),
+			    err);
+	return rc;
+}
+
+int
+renew_open_unit(struct renew_unit *u, const struct fti_rebuild *r, size_t first,
+		size_t end, struct error *err)
+{
+	const struct fti_rebuild_file *f = &r->files[first];
+
+	memset(u, 0, sizeof(*u));
+	u->from = fti_recover_new(r->sets, r->set, f->rank, err);
+	if (u->from == NULL)
+		return -1;
+	u->count = r->set->level == FTI_L2 ? 1 : (unsigned)(end - first);
+	if (r->set->level == FTI_L3)
+		return open_coded(u, r, first, err);
+	u->source = fti_recover_source(u->from, f->rank, f->part, err);
+	if (u->source == NULL)
+		return -1;
+	u->length = u->source->size;
+	u->outs[0].file = f;
+	return expect(&u->outs[0], r, u, u->source, err);
+}
+
+void
+renew_close_unit(struct renew_unit *u)
+{
+	for (unsigned i = 0; i < u->count; i++) {
+		struct renew_out *o = &u->outs[i];
+
+		fti_pass_free(o->pass);
+		fti_checked_fini(&o->checked);
+		fti_file_free(o->checked.file);
+		hash_free(o->hash);
+	}
+	cauchy_free(u->recipe);
+	fti_recover_free(u->from);
+	memset(u, 0, sizeof(*u));
+}
+
+/* --- Sums --- */
+
+int
+renew_sum(struct renew_out *o, const void *data, size_t len, struct error *err)
+{
+	return o->pass != NULL ? fti_pass_add(o->pass, data, len, err)
+			       : hash_update(o->hash, data, len, err);
+}
+
+static int
+differs(const struct renew_out *o, const char *why, struct error *err)
+{
+	return error_set(err, ERROR_CORRUPT,
+			 "%s: the computed bytes are wrong (%s): a file that "
+			 "they were computed from is damaged",
+			 o->file->path, why);
+}
+
+/* A POSIX file must have the sum that the metadata of its group record. */
+static int
+compare_sum(const struct renew_out *o, struct error *err)
+{
+	const struct fti_posix_file *f = o->file->rank->posix;
+	const char *want = o->file->part == FTI_PARITY ? f->parity_sum : f->sum;
+
+	/* Parity of which no sum is recorded has proven inputs. */
+	if (want == NULL && o->file->part == FTI_PARITY)
+		return 0;
+	if (want == NULL)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: the metadata of its group (sector file) "
+				 "have no checksum of it",
+				 o->file->path);
+	return strcmp(o->sum, want) == 0 ? 0 : differs(o, "checksum", err);
+}
+
+/* Write the record behind the parity. */
+static int
+write_record(struct renew_out *o, enum fti_layout l, struct error *err)
+{
+	unsigned char record[FTI_META_MAX];
+	const uint8_t size = fti_format(l)->meta;
+
+	fti_meta_write(l, &o->meta, record);
+	if (fti_meta_hash(l, record, o->hash, o->meta.hash, err) < 0)
+		return -1;
+	fti_meta_write(l, &o->meta, record);
+	return put_write(o->put, record, size, o->length, err);
+}
+
+int
+renew_end_out(struct renew_out *o, const struct fti_rebuild *r,
+	      struct error *err)
+{
+	if (o->pass != NULL) {
+		if (fti_pass_end(o->pass, err) < 0)
+			return -1;
+		/* Files that FTI itself wrote may be refused: see STALE. */
+		return o->checked.verdict == FTI_INTACT ||
+				       (o->checked.verdict == FTI_REFUSED &&
+					o->checked.file->worst <=
+						FTI_RULE_STALE)
+			       ? 0
+			       : differs(o, o->checked.file->findings->text,
+					 err);
+	}
+	if (hash_text(o->hash, o->sum, err) < 0)
+		return -1;
+	if (r->set->posix)
+		return compare_sum(o, err);
+	memcpy(o->meta.checksum, o->sum, HASH_MD5_TEXT);
+	return write_record(o, r->set->layout, err);
+}

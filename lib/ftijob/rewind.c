@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rewind.c - plan the steps of a restart.
+ */
+#include "ftijob/rewind.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "fti/ini.h"
+#include "ftijob/archive.h"
+#include "ftijob/config.h"
+#include "ftijob/rewind_impl.h"
+#include "ftijob/set.h"
+#include "ftijob/tree.h"
+#include "io.h"
+#include "mem.h"
+#include "path.h"
+#include "str.h"
+
+#define NANO INT64_C(1000000000)
+
+size_t
+rewind_dir_len(const char *path)
+{
+	return (size_t)(path_base(path) - path);
+}
+
+void
+fti_rewind_free(struct fti_rewind *r)
+{
+	mem_free(r->steps);
+	arena_free(r->arena);
+	r->steps = NULL;
+	r->arena = NULL;
+	r->count = 0;
+}
+
+static int
+add(struct fti_rewind *r, const struct fti_step *s, struct error *err)
+{
+	if ((s->from == NULL && s->kind != FTI_STEP_MAKE) || s->to == NULL ||
+	    !MEM_ROOM(r->steps, r->count, r->room))
+		return error_no_memory(err);
+	r->steps[r->count++] = *s;
+	return 0;
+}
+
+/* --- Hiding --- */
+
+/* The directory of a level that `e` is in, which must be below the root. */
+static int
+level_dir(struct fti_rewind *r, const struct fti_entry *e, const char **dir,
+	  struct error *err)
+{
+	const size_t len = rewind_dir_len(e->path);
+
+	if (len == 0)
+		return error_set(err, ERROR_USAGE,
+				 "%s: is a directory of one level; give the "
+				 "directory that all directories of FTI are in",
+				 r->root);
+	*dir = arena_strndup(r->arena, e->path, len - 1);
+	return *dir == NULL ? error_no_memory(err) : 0;
+}
+
+/* Where `path` is hidden: below the directory of our own beside the one of its
+ * level. */
+static const char *
+hidden(struct fti_rewind *r, const char *path, size_t above)
+{
+	return arena_printf(r->arena, "%.*s" HIDDEN "%u/%s", (int)above, path,
+			    r->number, path + above);
+}
+
+static int
+hide_level(struct fti_rewind *r, const struct fti_entry *e, struct error *err)
+{
+	struct fti_step s = { .kind = FTI_STEP_HIDE, .dir = true };
+
+	if (level_dir(r, e, &s.from, err) < 0)
+		return -1;
+	s.to = hidden(r, s.from, rewind_dir_len(s.from));
+	return add(r, &s, err);
+}
+
+static int
+hide_file(struct fti_rewind *r, const struct fti_entry *e, struct error *err)
+{
+	struct fti_step s = { .kind = FTI_STEP_HIDE, .from = e->path };
+	const char *dir = NULL;
+
+	if (level_dir(r, e, &dir, err) < 0)
+		return -1;
+	s.to = hidden(r, e->path, rewind_dir_len(dir));
+	return add(r, &s, err);
+}
+
+/* Files of other checkpoints in the same directories: POSIX ones have none. */
+static bool
+is_beside(const struct fti_rewind *r, const struct fti_entry *e)
+{
+	return e->level == r->level && e->name.id != r->id &&
+	       (e->name.kind == FTI_NAME_RANK ||
+		e->name.kind == FTI_NAME_COPY ||
+		e->name.kind == FTI_NAME_PARITY);
+}
+
+static int
+by_from(const void *a, const void *b)
+{
+	return strcmp(((const struct fti_step *)a)->from,
+		      ((const struct fti_step *)b)->from);
+}
+
+static int
+plan_hiding(struct fti_rewind *r, const struct fti_tree *t, bool replace,
+	    struct error *err)
+{
+	size_t kept = 0;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < t->count; i++) {
+		const struct fti_entry *e = &t->list[i];
+
+		if (!str_eq(e->exec, r->exec))
+			continue;
+		if (e->level < r->level ||
+		    (e->level == FTI_DCP && r->level == FTI_L4) ||
+		    (e->level == r->level && replace))
+			rc = hide_level(r, e, err);
+		else if (is_beside(r, e))
+			rc = hide_file(r, e, err);
+	}
+	if (rc < 0 || r->count == 0)
+		return rc;
+	qsort(r->steps, r->count, sizeof(*r->steps), by_from);
+	for (size_t i = 1; i < r->count; i++)
+		if (!str_eq(r->steps[i].from, r->steps[kept].from))
+			r->steps[++kept] = r->steps[i];
+	r->count = kept + 1;
+	return 0;
+}
+
+/* --- Putting --- */
+
+static int
+put_file(struct fti_rewind *r, const struct fti_tree *from,
+	 const struct fti_entry *e, struct error *err)
+{
+	struct fti_step s = { .kind = FTI_STEP_PUT, .from = e->path };
+	struct stat st;
+
+	if (path_stat_beneath(from->fd, e->path, &st, err) < 0)
+		return -1;
+	s.size = (uint64_t)st.st_size;
+	s.mtime = st.st_mtim.tv_sec * NANO + st.st_mtim.tv_nsec;
+	s.to = fti_archive_home(e->path, r->arena);
+	return add(r, &s, err);
+}
+
+/* Add the missing directories above `path`; steps from `made` on are of other
+ * such directories. */
+static int
+make_dirs(struct fti_rewind *r, const char *path, size_t made,
+	  struct error *err)
+{
+	struct stat st;
+
+	for (const char *at = path; (at = strchr(at, '/')) != NULL; at++) {
+		struct fti_step s = { .kind = FTI_STEP_MAKE };
+		struct error why = ERROR_INIT;
+		bool known = false;
+
+		s.to = arena_strndup(r->arena, path, (size_t)(at - path));
+		if (s.to == NULL)
+			return error_no_memory(err);
+		for (size_t i = made; i < r->count && !known; i++)
+			known = str_eq(r->steps[i].to, s.to);
+		if (known || path_stat_beneath(r->fd, s.to, &st, &why) == 0)
+			continue;
+		if (why.kind != ERROR_ABSENT)
+			return error_pass(err, &why);
+		if (add(r, &s, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+plan_making(struct fti_rewind *r, struct error *err)
+{
+	const size_t end = r->count;
+	const char *last = NULL;
+
+	for (size_t i = 0; i < end; i++) {
+		const char *to = r->steps[i].to;
+		const size_t len = rewind_dir_len(to);
+
+		if (r->steps[i].kind != FTI_STEP_PUT ||
+		    (last != NULL && rewind_dir_len(last) == len &&
+		     strncmp(last, to, len) == 0))
+			continue;
+		last = to;
+		if (make_dirs(r, to, end, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+plan_putting(struct fti_rewind *r, const struct fti_set *set,
+	     const struct fti_tree *from, struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < set->nranks; i++)
+		if (set->ranks[i].parts[FTI_OWN].entry != NULL)
+			rc = put_file(r, from,
+				      set->ranks[i].parts[FTI_OWN].entry, err);
+	for (size_t i = 0; rc == 0 && i < set->nmetadata; i++) {
+		const struct fti_entry *e = &from->list[set->metadata + i];
+
+		if (e->name.kind == FTI_NAME_SECTOR &&
+		    (e->level != FTI_ARCHIVE || e->name.id == set->id))
+			rc = put_file(r, from, e, err);
+	}
+	return rc < 0 ? -1 : plan_making(r, err);
+}
+
+/* --- The plan --- */
+
+int
+fti_rewind_plan(struct fti_rewind *r, unsigned number, const struct fti_tree *t,
+		const struct fti_set *set, const struct fti_tree *from,
+		struct error *err)
+{
+	const bool put = set->level == FTI_ARCHIVE || from != t;
+
+	*r = (struct fti_rewind){
+		.fd = t->fd,
+		.root = t->root,
+		.number = number,
+		.level = put ? FTI_L4 : set->level,
+		.id = set->id,
+		.outside = from != t,
+		.arena = arena_new(),
+	};
+	if (r->arena == NULL)
+		return error_no_memory(err);
+	r->exec = arena_strdup(r->arena, set->exec);
+	if (r->exec == NULL)
+		return error_no_memory(err);
+	if (t->config != NULL) {
+		r->config = arena_strdup(r->arena, t->config);
+		r->backup = arena_printf(r->arena, "%.*s" BACKUP "%u",
+					 (int)rewind_dir_len(t->config),
+					 t->config, number);
+		if (r->config == NULL || r->backup == NULL)
+			return error_no_memory(err);
+	}
+	if (plan_hiding(r, t, put, err) < 0)
+		return -1;
+	return put ? plan_putting(r, set, from, err) : 0;
+}
+
+/* --- The configuration --- */
+
+bool
+rewind_same(const struct buf *a, const struct buf *b)
+{
+	return a->len == b->len &&
+	       (a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
+}
+
+int
+rewind_config_text(const struct fti_rewind *r, const struct buf *old,
+		   struct buf *out, struct error *err)
+{
+	const struct fti_ini_value failure = { "restart", "failure", "1" };
+	const struct fti_ini_value exec = { "restart", "exec_id", r->exec };
+	struct buf step = BUF_INIT;
+	int rc = fti_ini_set(old->data, old->len, &failure, &step, err);
+
+	if (rc == 0)
+		rc = fti_ini_set(step.data, step.len, &exec, out, err);
+	if (rc < 0)
+		error_wrap(err, "%s/%s", r->root, r->config);
+	buf_free(&step);
+	return rc;
+}
+
+int
+fti_rewind_config_ready(const struct fti_rewind *r, struct error *err)
+{
+	struct buf old = BUF_INIT, new = BUF_INIT;
+	int rc = 1;
+
+	if (r->config == NULL)
+		return 1;
+	rc = io_read_file(r->fd, r->config, FTI_INI_MAX, &old, err);
+	if (rc == 0)
+		rc = rewind_config_text(r, &old, &new, err);
+	if (rc == 0)
+		rc = rewind_same(&old, &new);
+	buf_free(&old);
+	buf_free(&new);
+	return rc;
+}
+
+/* Where a configured directory is below the root, which holds it or a copy. */
+static int
+place_of(const struct fti_rewind *r, const char *configured, struct buf *out,
+	 struct error *err)
+{
+	struct buf root = BUF_INIT, normal = BUF_INIT, in = BUF_INIT;
+	const char *below = NULL;
+	int rc = path_real(r->root, &root, err);
+
+	if (rc == 0)
+		rc = path_normal(configured, &normal, err);
+	if (rc == 0 && configured[0] == '/')
+		below = path_below(normal.data, root.data);
+	/* A relative one is below the directory of the configuration. */
+	if (rc == 0 && configured[0] != '/' && rewind_dir_len(r->config) > 0)
+		rc = buf_printf(&in, "%.*s%s", (int)rewind_dir_len(r->config),
+				r->config, configured) < 0
+			     ? error_no_memory(err)
+			     : 0;
+	if (rc == 0)
+		rc = fti_config_beneath(below != NULL && below[0] != '\0'
+						? below
+					: in.len > 0 ? in.data
+						     : configured,
+					out, err);
+	buf_free(&root);
+	buf_free(&normal);
+	buf_free(&in);
+	return rc;
+}
+
+/* Is `dir` base/[node<k>/]exec/l<n>? */
+static bool
+is_level_dir(const struct fti_rewind *r, const char *dir, const char *base)
+{
+	const char *rest = str_eq(base, ".") ? dir : path_below(dir, base);
+	char node[32] = "";
+	size_t len = 0;
+	uint32_t k = 0;
+
+	if (rest == NULL)
+		return false;
+	len = strcspn(rest, "/");
+	if (len < sizeof(node)) {
+		memcpy(node, rest, len);
+		if (fti_name_node(node, &k) && rest[len] == '/')
+			rest += len + 1;
+	}
+	len = strlen(r->exec);
+	return strncmp(rest, r->exec, len) == 0 && rest[len] == '/' &&
+	       str_eq(rest + len + 1, fti_level_dir(r->level));
+}
+
+int
+fti_rewind_looks(const struct fti_rewind *r, const char *path,
+		 struct buf *expected, struct error *err)
+{
+	struct fti_config c = { .ini = NULL };
+	struct error why = ERROR_INIT;
+	struct buf base = BUF_INIT;
+	const char *key = r->level == FTI_L4 ? "glbl_dir" : "ckpt_dir";
+	const char *dir = arena_strndup(
+		r->arena, path,
+		rewind_dir_len(path) > 0 ? rewind_dir_len(path) - 1 : 0);
+	const char *value = NULL;
+	int rc = 1;
+
+	if (r->config == NULL)
+		return 1;
+	if (dir == NULL)
+		return error_no_memory(err);
+	rc = fti_config_open(&c, r->fd, r->config, err);
+	value = r->level == FTI_L4 ? c.glbl_dir : c.ckpt_dir;
+	if (rc == 0 && value == NULL) {
+		buf_printf(expected, "%s has no %s", r->config, key);
+	} else if (rc == 0 && place_of(r, value, &base, &why) < 0) {
+		rc = why.kind == ERROR_UNSAFE ? 0 : error_pass(err, &why);
+		buf_printf(expected, "%s of %s leads out of the directory", key,
+			   r->config);
+	} else if (rc == 0 && is_level_dir(r, dir, base.data)) {
+		rc = 1;
+	} else if (rc == 0) {
+		buf_printf(expected, "%s of %s is %s, and the files are in %s",
+			   key, r->config, value, dir);
+	}
+	fti_config_close(&c);
+	buf_free(&base);
+	return rc;
+}

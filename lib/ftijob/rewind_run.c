@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rewind_run.c - carry out the steps of a restart, and undo them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "dir.h"
+#include "error.h"
+#include "fti/ini.h"
+#include "ftijob/clone.h"
+#include "ftijob/rewind.h"
+#include "ftijob/rewind_impl.h"
+#include "io.h"
+#include "mem.h"
+#include "path.h"
+#include "str.h"
+#include "temp.h"
+#include "work.h"
+
+#define NANO INT64_C(1000000000)
+
+/* lstat(2) below the root.  1; 0: it is missing; -1. */
+static int
+look(const struct fti_rewind *r, const char *path, struct stat *st,
+     struct error *err)
+{
+	struct error why = ERROR_INIT;
+	const char *base = NULL;
+	int fd = path_open_parent(r->fd, path, false, 0, &base, &why);
+	int rc = 1;
+
+	if (fd < 0)
+		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
+	if (dir_stat(fd, base, st, AT_SYMLINK_NOFOLLOW) < 0)
+		rc = errno == ENOENT ? 0
+				     : error_sys(err, "%s/%s", r->root, path);
+	close(fd);
+	return rc;
+}
+
+/* Rename, and sync both directories.  A directory may take the place of an
+ * empty one. */
+static int
+move(const struct fti_rewind *r, const char *from, const char *to,
+     struct error *err)
+{
+	const char *source = NULL, *target = NULL;
+	int in = path_open_parent(r->fd, from, false, 0, &source, err);
+	int out =
+		in < 0 ? -1
+		       : path_open_parent(r->fd, to, true, 0777, &target, err);
+	int rc = out < 0 ? -1 : 0;
+
+	if (rc == 0 && renameat(in, source, out, target) < 0)
+		rc = error_sys(err, "%s/%s: cannot rename it to %s", r->root,
+			       from, to);
+	if (rc == 0)
+		rc = io_sync_dir(out, r->root, err);
+	if (rc == 0)
+		rc = io_sync_dir(in, r->root, err);
+	if (in >= 0)
+		close(in);
+	if (out >= 0)
+		close(out);
+	return rc;
+}
+
+/* --- Configuration --- */
+
+/* Read config.fti, and its old and new text.  1: a backup exists; 0; -1. */
+struct texts {
+	struct buf now, old, new;
+	bool missing;
+};
+
+static int
+read_texts(const struct fti_rewind *r, struct texts *t, struct error *err)
+{
+	struct stat st;
+	const int has = look(r, r->backup, &st, err);
+	const int is = has < 0 ? -1 : look(r, r->config, &st, err);
+	int rc = is;
+
+	t->missing = is == 0;
+	if (is == 1)
+		rc = io_read_file(r->fd, r->config, FTI_INI_MAX, &t->now, err);
+	if (rc >= 0 && (has == 1 || is == 1))
+		rc = io_read_file(r->fd, has == 1 ? r->backup : r->config,
+				  FTI_INI_MAX, &t->old, err);
+	if (rc >= 0)
+		rc = rewind_config_text(r, &t->old, &t->new, err);
+	return rc < 0 ? -1 : has;
+}
+
+static void
+free_texts(struct texts *t)
+{
+	buf_free(&t->now);
+	buf_free(&t->old);
+	buf_free(&t->new);
+}
+
+static int
+changed(const struct fti_rewind *r, const char *path, struct error *err)
+{
+	return error_set(err, ERROR_USAGE,
+			 "%s/%s: was changed since the restart was prepared",
+			 r->root, path);
+}
+
+static int
+replace_config(const struct fti_rewind *r, const struct buf *text,
+	       struct error *err)
+{
+	const char *base = NULL;
+	const int fd = path_open_parent(r->fd, r->config, false, 0, &base, err);
+	int rc = -1;
+
+	if (fd < 0)
+		return -1;
+	rc = io_replace(fd, base, text->data, text->len, 0666, err);
+	close(fd);
+	return rc;
+}
+
+static int
+set_config(const struct fti_rewind *r, const struct work *w, struct error *err)
+{
+	const struct fti_clone backup = { r->config, r->backup };
+	struct fti_cloning c = {
+		.fromfd = r->fd, .tofd = r->fd, .from = r->root, .to = r->root
+	};
+	struct texts t = { .now = BUF_INIT, .old = BUF_INIT, .new = BUF_INIT };
+	int rc = read_texts(r, &t, err);
+
+	if (rc == 1 && !rewind_same(&t.now, &t.old) &&
+	    !rewind_same(&t.now, &t.new))
+		rc = changed(r, r->config, err);
+	else if (rc == 0 && !rewind_same(&t.now, &t.new))
+		rc = fti_clone(&c, &backup, 1, w, err);
+	if (rc >= 0 && !rewind_same(&t.now, &t.new))
+		rc = replace_config(r, &t.new, err);
+	free_texts(&t);
+	return rc < 0 ? -1 : 0;
+}
+
+/* --- Doing --- */
+
+static int
+hide(const struct fti_rewind *r, const struct fti_step *s, struct error *err)
+{
+	struct stat st;
+	const int done = look(r, s->to, &st, err);
+
+	return done < 0 ? -1 : done == 1 ? 0 : move(r, s->from, s->to, err);
+}
+
+static int
+put_all(const struct fti_rewind *r, int fromfd, const struct work *w,
+	struct error *err)
+{
+	struct fti_clone *list = mem_calloc(r->count + 1, sizeof(*list));
+	struct fti_cloning c = {
+		.fromfd = r->outside ? fromfd : r->fd,
+		.tofd = r->fd,
+		.from = r->outside ? "the archive" : r->root,
+		.to = r->root,
+	};
+	size_t n = 0;
+	int rc = 0;
+
+	if (list == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < r->count; i++)
+		if (r->steps[i].kind == FTI_STEP_PUT)
+			list[n++] = (struct fti_clone){ r->steps[i].from,
+							r->steps[i].to };
+	if (n > 0 && c.fromfd < 0)
+		rc = error_set(err, ERROR_USAGE,
+			       "%s: the checkpoint comes from another "
+			       "directory, which was not given",
+			       r->root);
+	else
+		rc = fti_clone(&c, list, n, w, err);
+	mem_free(list);
+	return rc;
+}
+
+int
+fti_rewind_apply(struct fti_rewind *r, int fromfd, const struct work *w,
+		 struct error *err)
+{
+	int rc = 0;
+
+	r->state = FTI_REWIND_BEGUN;
+	rc = rewind_journal_write(r, err);
+	for (size_t i = 0; rc == 0 && i < r->count; i++)
+		if (work_go_on(w, err) < 0)
+			rc = -1;
+		else if (r->steps[i].kind == FTI_STEP_HIDE)
+			rc = hide(r, &r->steps[i], err);
+	if (rc == 0)
+		rc = put_all(r, fromfd, w, err);
+	if (rc == 0 && r->config != NULL)
+		rc = set_config(r, w, err);
+	if (rc < 0)
+		return -1;
+	r->state = FTI_REWIND_DONE;
+	return rewind_journal_write(r, err);
+}
+
+/* --- Undoing --- */
+
+static bool
+is_put(const struct fti_step *s, const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && (uint64_t)st->st_size == s->size &&
+	       st->st_mtim.tv_sec * NANO + st->st_mtim.tv_nsec == s->mtime;
+}
+
+/* The directory that was hidden has a new one in its place.  May it be removed:
+ * has it only files that were put there? */
+struct content {
+	const struct fti_rewind *r;
+	const char *dir;
+};
+
+static int
+check_entry(void *arg, const char *name, struct error *err)
+{
+	const struct content *c = arg;
+	const size_t len = strlen(c->dir);
+
+	for (size_t i = 0; i < c->r->count; i++) {
+		const char *to = c->r->steps[i].to;
+
+		if (c->r->steps[i].kind == FTI_STEP_PUT &&
+		    strncmp(to, c->dir, len) == 0 && to[len] == '/' &&
+		    str_eq(to + len + 1, name))
+			return 0;
+	}
+	if (temp_is(name))
+		return 0;
+	return changed(c->r, c->dir, err);
+}
+
+static int
+check_hidden(const struct fti_rewind *r, const struct fti_step *s,
+	     struct error *err)
+{
+	struct content c = { r, s->from };
+	struct stat st;
+	int rc = look(r, s->to, &st, err), fd = -1;
+
+	if (rc != 1)
+		return rc;
+	rc = look(r, s->from, &st, err);
+	if (rc != 1)
+		return rc;
+	if (!s->dir || !S_ISDIR(st.st_mode))
+		return changed(r, s->from, err);
+	fd = path_open_beneath(r->fd, s->from,
+			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, err);
+	if (fd < 0)
+		return -1;
+	rc = dir_each(fd, s->from, check_entry, &c, err);
+	close(fd);
+	return rc;
+}
+
+/* Has the directory of a file that was put the old files again?  1, 0, -1. */
+static int
+is_restored(const struct fti_rewind *r, const struct fti_step *s,
+	    struct error *err)
+{
+	const size_t len = rewind_dir_len(s->to) - 1;
+	struct stat st;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < r->count; i++) {
+		const struct fti_step *h = &r->steps[i];
+
+		if (h->kind != FTI_STEP_HIDE || !h->dir ||
+		    strlen(h->from) != len || strncmp(h->from, s->to, len) != 0)
+			continue;
+		rc = look(r, h->to, &st, err);
+		return rc < 0 ? -1 : rc == 0;
+	}
+	return rc;
+}
+
+static int
+check_put(const struct fti_rewind *r, const struct fti_step *s,
+	  struct error *err)
+{
+	struct stat st;
+	int rc = is_restored(r, s, err);
+
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	rc = look(r, s->to, &st, err);
+	return rc != 1 ? rc : is_put(s, &st) ? 0 : changed(r, s->to, err);
+}
+
+/* Before anything is undone: was anything changed since? */
+static int
+check_all(const struct fti_rewind *r, struct error *err)
+{
+	struct texts t = { .now = BUF_INIT, .old = BUF_INIT, .new = BUF_INIT };
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < r->count; i++)
+		if (r->steps[i].kind == FTI_STEP_HIDE)
+			rc = check_hidden(r, &r->steps[i], err);
+		else if (r->steps[i].kind == FTI_STEP_PUT)
+			rc = check_put(r, &r->steps[i], err);
+	if (rc < 0 || r->config == NULL)
+		return rc;
+	rc = read_texts(r, &t, err);
+	if (rc == 1 && !t.missing && !rewind_same(&t.now, &t.old) &&
+	    !rewind_same(&t.now, &t.new))
+		rc = changed(r, r->config, err);
+	free_texts(&t);
+	return rc < 0 ? -1 : 0;
+}
+
+/* Remove a file that was put, or a temporary one of it. */
+static int
+take_away(const struct fti_rewind *r, const struct fti_step *s,
+	  struct error *err)
+{
+	struct error why = ERROR_INIT;
+	const char *base = NULL;
+	int fd = -1, rc = is_restored(r, s, err);
+
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	fd = path_open_parent(r->fd, s->to, false, 0, &base, &why);
+	if (fd < 0)
+		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
+	if ((unlinkat(fd, base, 0) < 0 && errno != ENOENT) ||
+	    temp_remove(fd, base) < 0)
+		rc = error_sys(err, "%s/%s: cannot remove", r->root, s->to);
+	if (rc == 0)
+		rc = io_sync_dir(fd, r->root, err);
+	close(fd);
+	return rc;
+}
+
+static int
+show(const struct fti_rewind *r, const struct fti_step *s, struct error *err)
+{
+	struct stat st;
+	const int there = look(r, s->to, &st, err);
+
+	return there == 1 ? move(r, s->to, s->from, err) : there;
+}
+
+/* Remove a directory of our own if it is empty; `len`: of its path. */
+static void
+remove_empty(const struct fti_rewind *r, const char *path, size_t len)
+{
+	char dir[PATH_MAX];
+	const char *base = NULL;
+	int fd = -1;
+
+	if (len == 0 || len >= sizeof(dir))
+		return;
+	memcpy(dir, path, len);
+	dir[len] = '\0';
+	fd = path_open_parent(r->fd, dir, false, 0, &base, NULL);
+	if (fd < 0)
+		return;
+	(void)unlinkat(fd, base, AT_REMOVEDIR);
+	close(fd);
+}
+
+/* Remove the directories that hid something: .../scr_fti.hidden.1, and below it
+ * that of a level if only files of it were hidden. */
+static void
+tidy(const struct fti_rewind *r, const struct fti_step *s)
+{
+	const char *own = strstr(s->to, HIDDEN);
+	const char *end = own == NULL ? NULL : strchr(own, '/');
+
+	if (end == NULL)
+		return;
+	if (!s->dir)
+		remove_empty(r, s->to, rewind_dir_len(s->to) - 1);
+	remove_empty(r, s->to, (size_t)(end - s->to));
+}
+
+/* Remove the journal, and temporary files of an interrupted run. */
+static int
+end(const struct fti_rewind *r, struct error *err)
+{
+	char name[NUMBERED_MAX];
+	const char *base = NULL;
+	int fd = -1;
+
+	rewind_journal_name(r, name);
+	if (r->config != NULL)
+		fd = path_open_parent(r->fd, r->config, false, 0, &base, NULL);
+	if (fd >= 0) {
+		(void)temp_remove(fd, base);
+		(void)temp_remove(fd, path_base(r->backup));
+		close(fd);
+	}
+	(void)temp_remove(r->fd, name);
+	if (unlinkat(r->fd, name, 0) < 0 && errno != ENOENT)
+		return error_sys(err, "%s/%s: cannot remove", r->root, name);
+	return io_sync_dir(r->fd, r->root, err);
+}
+
+static int
+restore_config(const struct fti_rewind *r, struct error *err)
+{
+	const char *base = NULL;
+	struct stat st;
+	int fd = -1, rc = look(r, r->backup, &st, err);
+
+	if (rc != 1)
+		return rc;
+	rc = move(r, r->backup, r->config, err);
+	if (rc < 0)
+		return -1;
+	/* If both are links to one file, the renaming did nothing. */
+	fd = path_open_parent(r->fd, r->backup, false, 0, &base, err);
+	if (fd < 0)
+		return -1;
+	if (unlinkat(fd, base, 0) < 0 && errno != ENOENT)
+		rc = error_sys(err, "%s/%s: cannot remove", r->root, r->backup);
+	close(fd);
+	return rc;
+}
+
+void
+fti_rewind_forget(const struct fti_rewind *r)
+{
+	char name[NUMBERED_MAX];
+
+	(void)temp_remove(r->fd, rewind_journal_name(r, name));
+}
+
+static int
+undo_step(const struct fti_rewind *r, const struct fti_step *s,
+	  struct error *err)
+{
+	int rc = 0;
+
+	switch (s->kind) {
+	case FTI_STEP_PUT:
+		return take_away(r, s, err);
+	case FTI_STEP_MAKE:
+		remove_empty(r, s->to, strlen(s->to));
+		return 0;
+	case FTI_STEP_HIDE:
+		rc = show(r, s, err);
+		break;
+	}
+	if (rc == 0)
+		tidy(r, s);
+	return rc;
+}
+
+int
+fti_rewind_undo(struct fti_rewind *r, const struct work *w, struct error *err)
+{
+	int rc = check_all(r, err);
+
+	if (rc == 0) {
+		r->state = FTI_REWIND_UNDOING;
+		rc = rewind_journal_write(r, err);
+	}
+	if (rc == 0 && r->config != NULL)
+		rc = restore_config(r, err);
+	for (int kind = FTI_STEP_PUT; rc == 0 && kind >= FTI_STEP_HIDE; kind--)
+		for (size_t i = r->count; rc == 0 && i-- > 0;)
+			if ((int)r->steps[i].kind == kind)
+				rc = work_go_on(w, err) < 0
+					     ? -1
+					     : undo_step(r, &r->steps[i], err);
+	return rc < 0 ? -1 : end(r, err);
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * set.c - group the files of a tree into checkpoints, and find the geometry.
+ */
+#include "ftijob/set.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "arena.h"
+#include "error.h"
+#include "fti/posix.h"
+#include "ftijob/config.h"
+#include "ftijob/tree.h"
+#include "mem.h"
+#include "str.h"
+
+/* No job is larger; a larger rank in a name is not believed. */
+#define RANKS_MAX ((uint32_t)1 << 24)
+
+const char *
+fti_set_state_name(enum fti_set_state s)
+{
+	static const char *const names[] = {
+		[FTI_SET_WHOLE] = "whole",
+		[FTI_SET_REFUSED] = "refused",
+		[FTI_SET_REBUILDABLE] = "rebuildable",
+		[FTI_SET_LOST] = "lost",
+		[FTI_SET_UNKNOWN] = "unknown",
+	};
+
+	return names[s];
+}
+
+const char *
+fti_state_name(enum fti_state s)
+{
+	static const char *const names[] = {
+		[FTI_STATE_GOOD] = "good",
+		[FTI_STATE_REFUSED] = "refused",
+		[FTI_STATE_DAMAGED] = "damaged",
+		[FTI_STATE_MISSING] = "missing",
+		[FTI_STATE_UNKNOWN] = "unknown",
+	};
+
+	return names[s];
+}
+
+/* --- Geometry --- */
+
+static bool
+is_data(const struct fti_entry *e)
+{
+	return e->name.kind == FTI_NAME_RANK || e->name.kind == FTI_NAME_DCP ||
+	       e->name.kind == FTI_NAME_LAYERS;
+}
+
+static bool
+is_of_rank(const struct fti_entry *e)
+{
+	return is_data(e) || e->name.kind == FTI_NAME_COPY ||
+	       e->name.kind == FTI_NAME_PARITY;
+}
+
+/* Do all files in directories node<k> agree with `size` ranks of a node? */
+static bool
+fits_nodes(const struct fti_tree *t, size_t first, size_t end, uint32_t size)
+{
+	for (size_t i = first; i < end; i++) {
+		const struct fti_entry *e = &t->list[i];
+
+		if (is_of_rank(e) && e->node >= 0 &&
+		    e->name.rank / size != (uint64_t)e->node)
+			return false;
+	}
+	return true;
+}
+
+/* Infer from the files first ... end - 1 of an execution what is not known. */
+static void
+infer(const struct fti_tree *t, size_t first, size_t end,
+      struct fti_geometry *g)
+{
+	uint32_t top = 0, groups = 0, last = 0, only = 0;
+	int64_t node = -1;
+	bool any = false, heads = true;
+
+	for (size_t i = first; i < end; i++) {
+		const struct fti_entry *e = &t->list[i];
+
+		if (!is_of_rank(e))
+			continue;
+		any = true;
+		top = e->name.rank > top ? e->name.rank : top;
+		node = e->node > node ? e->node : node;
+	}
+	if (!any || top >= RANKS_MAX)
+		return;
+	/* The largest size that fits: files of a node may be missing. */
+	for (uint32_t s = top + 1; g->node_size == 0 && node > 0 && s > 0; s--)
+		if (fits_nodes(t, first, end, s))
+			g->node_size = s;
+	if (g->node_size == 0 && node <= 0 && g->nodes > 0)
+		g->node_size = (top + g->nodes) / g->nodes;
+	if (g->node_size == 0 && node == 0)
+		g->node_size = top + 1;
+	last = g->node_size > 0 ? top / g->node_size + 1 : 0;
+	if (node >= 0 && (uint64_t)node + 1 > last)
+		last = (uint32_t)node + 1;
+	if (g->nodes < last)
+		g->nodes = last;
+	for (size_t i = first; i < end && g->node_size > 0; i++)
+		if (is_of_rank(&t->list[i]) &&
+		    t->list[i].name.rank % g->node_size == 0)
+			heads = false;
+	if (g->head < 0)
+		g->head = heads && g->node_size > 1;
+	/* The nodes are a multiple of the group. */
+	for (uint32_t k = 2; k < 32 && k <= g->nodes; k++)
+		if (g->nodes % k == 0) {
+			groups++;
+			only = k;
+		}
+	if (g->group_size == 0 && groups == 1)
+		g->group_size = only;
+	if (g->group_size > 1)
+		g->nodes = (g->nodes + g->group_size - 1) / g->group_size *
+			   g->group_size;
+}
+
+/* --- Ranks --- */
+
+static bool
+has_files(const struct fti_geometry *g, uint32_t rank)
+{
+	return g->head <= 0 || g->node_size == 0 || rank % g->node_size != 0;
+}
+
+/* The places of all ranks that should have files. */
+static int
+make_ranks(struct fti_sets *s, struct fti_set *set, uint32_t top,
+	   struct error *err)
+{
+	const struct fti_geometry *g = &set->geometry;
+	const uint32_t k = g->group_size;
+	uint32_t total = top + 1;
+
+	if (g->node_size > 0 && g->nodes > 0 &&
+	    (uint64_t)g->node_size * g->nodes > total &&
+	    (uint64_t)g->node_size * g->nodes <= RANKS_MAX)
+		total = g->node_size * g->nodes;
+	set->ranks = arena_alloc(s->arena, total, sizeof(*set->ranks));
+	if (set->ranks == NULL)
+		return error_no_memory(err);
+	for (uint32_t r = 0; r < total; r++) {
+		struct fti_rank *to = &set->ranks[set->nranks];
+
+		if (!has_files(g, r))
+			continue;
+		set->nranks++;
+		to->rank = r;
+		for (int p = 0; p < FTI_PARTS; p++)
+			to->parts[p].state = FTI_STATE_MISSING;
+		if (g->node_size == 0)
+			continue;
+		to->node = r / g->node_size;
+		if (k == 0)
+			continue;
+		to->member = to->node % k;
+		to->group = to->node / k * g->node_size + r % g->node_size;
+		if (to->group + 1 > set->groups)
+			set->groups = to->group + 1;
+	}
+	return 0;
+}
+
+struct fti_rank *
+fti_set_rank(struct fti_set *set, uint32_t rank)
+{
+	size_t low = 0, high = set->nranks;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (set->ranks[mid].rank == rank)
+			return &set->ranks[mid];
+		if (set->ranks[mid].rank < rank)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+struct fti_rank *
+fti_set_member(struct fti_set *set, uint32_t group, uint32_t member)
+{
+	const struct fti_geometry *g = &set->geometry;
+	const uint64_t node =
+		(uint64_t)(group / g->node_size) * g->group_size + member;
+	const uint64_t rank = node * g->node_size + group % g->node_size;
+
+	return rank > UINT32_MAX ? NULL : fti_set_rank(set, (uint32_t)rank);
+}
+
+struct fti_rank *
+fti_set_neighbour(struct fti_set *set, const struct fti_rank *r, bool left)
+{
+	const uint32_t k = set->geometry.group_size;
+
+	return k < 2 ? NULL
+		     : fti_set_member(set, r->group,
+				      (r->member + (left ? k - 1 : 1)) % k);
+}
+
+/* --- Files --- */
+
+static void
+place_file(struct fti_set *set, const struct fti_entry *e)
+{
+	struct fti_rank *r = fti_set_rank(set, e->name.rank);
+	enum fti_part part = FTI_OWN;
+
+	if (e->name.kind == FTI_NAME_PARITY)
+		part = FTI_PARITY;
+	if (e->name.kind == FTI_NAME_COPY) {
+		part = FTI_COPY;
+		r = r == NULL ? NULL : fti_set_neighbour(set, r, true);
+	}
+	if (r == NULL)
+		return;
+	/* FTI begins a new file of layers from time to time. */
+	if (r->parts[part].entry != NULL && e->name.kind != FTI_NAME_LAYERS) {
+		set->left_out = set->left_out == NULL ? e : set->left_out;
+		return;
+	}
+	set->found += part == FTI_OWN && r->parts[part].entry == NULL;
+	r->parts[part].entry = e;
+	set->bytes += e->size;
+	if (e->mtime > set->written)
+		set->written = e->mtime;
+}
+
+static bool
+same_set(const struct fti_entry *a, const struct fti_entry *b)
+{
+	return str_eq(a->exec, b->exec) && a->level == b->level &&
+	       (a->name.id == b->name.id || a->level == FTI_DCP);
+}
+
+/* The entries of an execution at a level. */
+struct span {
+	size_t first, end;
+	bool sectors, layers; /* they have files of these kinds */
+};
+
+static void
+find_levels(const struct fti_tree *t, size_t first, size_t end,
+	    struct span levels[static FTI_NO_LEVEL + 1])
+{
+	for (size_t i = first; i < end; i++) {
+		struct span *l = &levels[t->list[i].level];
+
+		if (l->end == 0)
+			l->first = i;
+		l->end = i + 1;
+		l->sectors |= t->list[i].name.kind == FTI_NAME_SECTOR;
+		l->layers |= t->list[i].name.kind == FTI_NAME_LAYERS;
+	}
+}
+
+/* Where the sector files of a checkpoint are, if its files are POSIX.  Those of
+ * differential checkpoints, and of a head's replica, are at L4. */
+static void
+find_metadata(struct fti_set *set, const struct span *levels)
+{
+	const bool at_l4 = set->level == FTI_DCP || set->level == FTI_REPLICA;
+	const struct span *own = &levels[set->level];
+	const struct span *from = at_l4 ? &levels[FTI_L4] : own;
+
+	set->posix = own->layers || (from->sectors && set->level != FTI_DCP);
+	set->metadata = from->first;
+	set->nmetadata = set->posix ? from->end - from->first : 0;
+}
+
+/* The checkpoint of entries first ... end - 1, if they have files of ranks. */
+static int
+add_set(struct fti_sets *s, size_t first, size_t end,
+	const struct fti_geometry *g, const struct span *levels,
+	struct error *err)
+{
+	const struct fti_entry *list = s->tree->list;
+	struct fti_set *set = NULL;
+	uint32_t top = 0;
+	bool any = false;
+
+	for (size_t i = first; i < end; i++)
+		if (is_of_rank(&list[i]) && list[i].name.rank < RANKS_MAX) {
+			any = true;
+			if (list[i].name.rank > top)
+				top = list[i].name.rank;
+		}
+	if (!any)
+		return 0;
+	if (!MEM_ROOM(s->list, s->count, s->room))
+		return error_no_memory(err);
+	set = &s->list[s->count];
+	*set = (struct fti_set){
+		.exec = list[first].exec,
+		.level = list[first].level,
+		.id = list[first].name.id,
+		.geometry = *g,
+		.first = first,
+		.count = end - first,
+	};
+	if (make_ranks(s, set, top, err) < 0)
+		return -1;
+	find_metadata(set, levels);
+	for (size_t i = first; i < end; i++)
+		if (is_of_rank(&list[i]))
+			place_file(set, &list[i]);
+	s->count++;
+	return 0;
+}
+
+/* All checkpoints of the execution that entries first ... end - 1 belong to. */
+static int
+add_exec(struct fti_sets *s, size_t first, size_t end,
+	 const struct fti_geometry *given, struct error *err)
+{
+	const struct fti_entry *list = s->tree->list;
+	struct span levels[FTI_NO_LEVEL + 1] = { { .first = 0 } };
+	struct fti_geometry g = *given;
+
+	find_levels(s->tree, first, end, levels);
+	for (size_t i = first; i < end; i++)
+		if (list[i].name.kind == FTI_NAME_TOPOLOGY &&
+		    fti_topology_read(s->tree->fd, list[i].path, &g, err) < 0)
+			return -1;
+	infer(s->tree, first, end, &g);
+	for (size_t i = first, k = first; i < end; i = k) {
+		while (k < end && same_set(&list[i], &list[k]))
+			k++;
+		if (add_set(s, i, k, &g, levels, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+fti_sets_open(struct fti_sets *s, const struct fti_tree *t,
+	      const struct fti_geometry *given, struct error *err)
+{
+	struct fti_geometry g = *given;
+
+	*s = (struct fti_sets){ .tree = t, .arena = arena_new() };
+	if (s->arena == NULL)
+		return error_no_memory(err);
+	if (t->config != NULL && fti_config_read(t->fd, t->config, &g, err) < 0)
+		return -1;
+	for (size_t i = 0, k = 0; i < t->count; i = k) {
+		while (k < t->count && str_eq(t->list[i].exec, t->list[k].exec))
+			k++;
+		if (add_exec(s, i, k, &g, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+void
+fti_sets_free(struct fti_sets *s)
+{
+	for (size_t i = 0; i < s->ninis; i++)
+		fti_posix_free(s->inis[i]);
+	mem_free(s->inis);
+	mem_free(s->list);
+	arena_free(s->arena);
+	*s = (struct fti_sets){ .tree = NULL };
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * set.h - the checkpoints below a directory: the files of each, which of them
+ * are good, what can be rebuilt, and whether FTI itself would restart from it
+ * (fti.md 4.1, 5, 6).
+ *
+ * A checkpoint is one id at one level of one execution.  Its ranks form groups:
+ * member m of a group is on node m of a sector of group_size nodes.  At L2 the
+ * right neighbour of a member has a copy of its file; at L3 each member has
+ * parity, and any group_size of the files and parities of a group give all.
+ *
+ * Files are read in batches, so any number of ranks can be examined.
+ */
+#ifndef FTIJOB_SET_H
+#define FTIJOB_SET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fti/layout.h"
+#include "fti/name.h"
+
+struct arena;
+struct error;
+struct fti_entry;
+struct fti_posix;
+struct fti_posix_file;
+struct fti_tree;
+struct work;
+
+/* How the ranks lie on nodes.  0 and -1: not known. */
+struct fti_geometry {
+	uint32_t node_size;  /* ranks of a node, heads included */
+	uint32_t group_size; /* nodes of a group */
+	uint32_t nodes;
+	int head; /* 1: the first rank of each node writes no files */
+};
+
+enum fti_state {
+	FTI_STATE_GOOD,
+	FTI_STATE_REFUSED, /* intact, but FTI refuses it */
+	FTI_STATE_DAMAGED,
+	FTI_STATE_MISSING,
+	FTI_STATE_UNKNOWN, /* could not be read */
+};
+
+enum fti_part { FTI_OWN, FTI_COPY, FTI_PARITY, FTI_PARTS };
+
+/* One file of a checkpoint, as it was found. */
+struct fti_part_file {
+	const struct fti_entry *entry; /* NULL: missing */
+	enum fti_state state;
+	bool data_good; /* its data are proven, whatever the state */
+	bool exact; /* it is as FTI wrote it: others can be computed from it */
+	struct fti_meta meta; /* unless missing or foreign */
+	const char *problem;  /* the first, or NULL */
+};
+
+struct fti_rank {
+	uint32_t rank; /* in the world */
+	uint32_t node, group, member;
+	/* OWN and PARITY by its own number; COPY is the copy of its file, which
+	 * is named after the right neighbour. */
+	struct fti_part_file parts[FTI_PARTS];
+	/* POSIX: what its files should be; NULL: not known. */
+	const struct fti_posix_file *posix;
+};
+
+enum fti_set_state {
+	FTI_SET_WHOLE,
+	FTI_SET_REFUSED, /* all data are there, but FTI refuses some files */
+	FTI_SET_REBUILDABLE,
+	FTI_SET_LOST,
+	FTI_SET_UNKNOWN, /* files or geometry could not be read */
+};
+
+struct fti_set {
+	const char *exec;
+	enum fti_level level;
+	uint32_t id;
+	bool posix; /* files without structure, described by sector files */
+	bool layout_known;
+	enum fti_layout layout;
+	struct fti_geometry geometry;
+	struct fti_rank *ranks; /* ascending; of all that should have files */
+	size_t nranks, groups;
+	size_t found;	 /* ranks with a file of their own */
+	uint64_t bytes;	 /* of all files */
+	int64_t written; /* the newest file, seconds since 1970 */
+	/* A file left out, as a rank has another one; NULL: none. */
+	const struct fti_entry *left_out;
+	/* After fti_set_examine(). */
+	bool data_read; /* else only records and sizes are proven */
+	enum fti_set_state state;
+	size_t bad;	     /* ranks without a good file of their own */
+	size_t lost;	     /* of them, those that cannot be rebuilt */
+	size_t unprotected;  /* copies or parity files that are not good */
+	const char *reason;  /* why it is not whole and protected, or NULL */
+	const char *refusal; /* why FTI would not restart from it, or NULL */
+	size_t first, count; /* entries of the tree */
+	/* POSIX: entries, some of which are sector files of the level; the
+	 * first problem with one, or NULL; ranks that none describes. */
+	size_t metadata, nmetadata;
+	const char *metadata_problem;
+	size_t undescribed;
+};
+
+struct fti_sets {
+	const struct fti_tree *tree;
+	struct fti_set *list; /* by execution, level, id */
+	size_t count, room;
+	struct fti_posix **inis; /* metadata of the POSIX checkpoints */
+	size_t ninis, room_inis;
+	struct arena *arena;
+};
+
+/*
+ * Group the files of the tree.  `given`: what the user says of the geometry.
+ * The rest is read from config.fti and Topology.fti if the tree has them, else
+ * inferred from names and directories; then files of the last nodes may be
+ * missing without a sign.  Call fti_sets_free() also after a failure.
+ */
+int fti_sets_open(struct fti_sets *s, const struct fti_tree *t,
+		  const struct fti_geometry *given, struct error *err);
+void fti_sets_free(struct fti_sets *s);
+
+/* Read the files of a checkpoint, with `data` also their contents, and judge
+ * it.  -1: ERROR_NOMEM, or stopped. */
+int fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
+		    const struct work *w, struct error *err);
+
+/* "whole", "rebuildable", "lost" ... */
+const char *fti_set_state_name(enum fti_set_state s);
+const char *fti_state_name(enum fti_state s);
+
+/* Do the data of the file serve, whatever FTI says of it? */
+bool fti_part_usable(const struct fti_part_file *p);
+
+/* The rank with this number, or NULL. */
+struct fti_rank *fti_set_rank(struct fti_set *set, uint32_t rank);
+
+/* The member to the left or right of `r` in its group, or NULL. */
+struct fti_rank *fti_set_neighbour(struct fti_set *set,
+				   const struct fti_rank *r, bool left);
+
+/* The rank with this group and member, or NULL. */
+struct fti_rank *fti_set_member(struct fti_set *set, uint32_t group,
+				uint32_t member);
+
+/* The checkpoint of this execution that FTI would restart from: the first of
+ * levels 1 to 4 that it accepts.  NULL: none. */
+const struct fti_set *fti_sets_choice(const struct fti_sets *s,
+				      const char *exec);
+
+#endif /* FTIJOB_SET_H */

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ftijob/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "dir.h"
+#include "error.h"
+#include "mem.h"
+#include "path.h"
+#include "str.h"
+#include "work.h"
+
+/* Deepest directory below the root. */
+#define DEPTH 16
+
+#define CONFIG "config.fti"
+
+/* What the names of the directories above a file say. */
+struct above {
+	const char *exec;
+	enum fti_level level;
+	int64_t node;
+	uint32_t id; /* of Ckpt_<id>, else 0 */
+};
+
+struct walk {
+	struct fti_tree *t;
+	const struct work *w;
+	struct above above;
+	const char *path; /* of the directory, below the root; "" */
+	int fd;
+	unsigned depth;
+	const char *last; /* name of the directory itself */
+};
+
+static int read_dir(struct walk *d, struct error *err);
+
+/* What the directory `name`, in directory `parent`, adds. */
+static void
+enter(struct above *a, const char *name, const char *parent)
+{
+	const enum fti_level level = fti_level_parse(name);
+	uint32_t node = 0;
+
+	if (level != FTI_NO_LEVEL) {
+		/* An archived checkpoint has all its directories below. */
+		a->level = a->id != 0 ? FTI_ARCHIVE : level;
+		a->exec = parent;
+	} else if (fti_name_node(name, &node)) {
+		a->node = node;
+	} else if (fti_name_archived(name) != 0) {
+		a->id = fti_name_archived(name);
+	}
+}
+
+static const char *
+join(const struct walk *d, const char *name)
+{
+	return d->path[0] == '\0'
+		       ? arena_strdup(d->t->arena, name)
+		       : arena_printf(d->t->arena, "%s/%s", d->path, name);
+}
+
+static int
+add_file(struct walk *d, const char *name, const struct fti_name *n,
+	 const struct stat *st, struct error *err)
+{
+	struct fti_tree *t = d->t;
+	struct fti_entry *e = NULL;
+
+	if (!MEM_ROOM(t->list, t->count, t->room))
+		return error_no_memory(err);
+	e = &t->list[t->count];
+	*e = (struct fti_entry){
+		.exec = d->above.exec,
+		.level = d->above.level,
+		.name = *n,
+		.node = d->above.node,
+		.path = join(d, name),
+		.size = (uint64_t)st->st_size,
+		.mtime = st->st_mtime,
+	};
+	/* Topology and history stand in the directory of the execution. */
+	if (n->kind == FTI_NAME_TOPOLOGY || n->kind == FTI_NAME_HISTORY)
+		e->exec = d->last;
+	if (n->kind == FTI_NAME_TOPOLOGY || n->kind == FTI_NAME_HISTORY ||
+	    n->kind == FTI_NAME_SECTOR)
+		e->name.id = d->above.id;
+	if (e->path == NULL)
+		return error_no_memory(err);
+	t->count++;
+	return 0;
+}
+
+static int
+enter_dir(struct walk *d, const char *name, struct error *err)
+{
+	struct walk in = *d;
+	int rc = 0;
+
+	if (d->depth >= DEPTH || str_starts(name, FTI_OURS))
+		return 0;
+	in.last = arena_strdup(d->t->arena, name);
+	in.path = join(d, name);
+	if (in.last == NULL || in.path == NULL)
+		return error_no_memory(err);
+	in.depth++;
+	enter(&in.above, in.last, d->last);
+	in.fd = openat(d->fd, name,
+		       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (in.fd < 0 && errno == ENOENT)
+		return 0;
+	if (in.fd < 0)
+		return error_sys(err, "%s/%s: cannot open", d->t->root,
+				 in.path);
+	rc = read_dir(&in, err);
+	close(in.fd);
+	return rc;
+}
+
+static int
+visit(void *arg, const char *name, struct error *err)
+{
+	struct walk *d = arg;
+	const struct fti_name n = fti_name_parse(name);
+	struct stat st;
+
+	if (work_go_on(d->w, err) < 0)
+		return -1;
+	if (dir_stat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0
+				       : error_sys(err, "%s/%s: cannot stat",
+						   d->t->root, join(d, name));
+	if (S_ISDIR(st.st_mode))
+		return enter_dir(d, name, err);
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	if (str_eq(name, CONFIG) && d->t->config == NULL) {
+		d->t->config = join(d, name);
+		return d->t->config == NULL ? error_no_memory(err) : 0;
+	}
+	return n.kind == FTI_NAME_OTHER ? 0 : add_file(d, name, &n, &st, err);
+}
+
+static int
+read_dir(struct walk *d, struct error *err)
+{
+	return dir_each(d->fd, d->path[0] == '\0' ? d->t->root : d->path, visit,
+			d, err);
+}
+
+/* What the directories say in which the root lies: it may be that of a level
+ * itself. */
+static int
+enter_root(struct walk *d, struct error *err)
+{
+	struct buf real = BUF_INIT;
+	const char *parent = "";
+	char *at = NULL, *save = NULL;
+	int rc = path_real(d->t->root, &real, err);
+
+	if (rc == 0)
+		at = arena_strdup(d->t->arena, real.data);
+	if (rc == 0 && at == NULL)
+		rc = error_no_memory(err);
+	buf_free(&real);
+	for (char *name = rc == 0 ? strtok_r(at, "/", &save) : NULL;
+	     name != NULL; name = strtok_r(NULL, "/", &save)) {
+		enter(&d->above, name, parent);
+		parent = name;
+	}
+	d->last = parent;
+	return rc;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	const struct fti_entry *x = a, *y = b;
+	int rc = strcmp(x->exec, y->exec);
+
+	if (rc != 0)
+		return rc;
+	if (x->level != y->level)
+		return x->level < y->level ? -1 : 1;
+	if (x->name.id != y->name.id)
+		return x->name.id < y->name.id ? -1 : 1;
+	if (x->name.kind != y->name.kind)
+		return x->name.kind < y->name.kind ? -1 : 1;
+	if (x->name.rank != y->name.rank)
+		return x->name.rank < y->name.rank ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+int
+fti_tree_open(struct fti_tree *t, const char *root, const struct work *w,
+	      struct error *err)
+{
+	struct walk d = {
+		.t = t,
+		.w = w,
+		.above = { .exec = "", .level = FTI_NO_LEVEL, .node = -1 },
+		.path = "",
+	};
+
+	*t = (struct fti_tree){ .root = root, .arena = arena_new() };
+	t->fd = dir_open(AT_FDCWD, root);
+	if (t->arena == NULL)
+		return error_no_memory(err);
+	if (t->fd < 0)
+		return error_sys(err, "%s: cannot open", root);
+	d.fd = t->fd;
+	if (enter_root(&d, err) < 0 || read_dir(&d, err) < 0)
+		return -1;
+	if (t->count > 0)
+		qsort(t->list, t->count, sizeof(*t->list), compare);
+	return 0;
+}
+
+void
+fti_tree_close(struct fti_tree *t)
+{
+	if (t->fd >= 0)
+		close(t->fd);
+	t->fd = -1;
+	mem_free(t->list);
+	arena_free(t->arena);
+	t->list = NULL;
+	t->arena = NULL;
+	t->count = 0;
+}
+
+const char *
+fti_tree_dir(struct arena *a, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? ""
+			     : arena_strndup(a, path, (size_t)(slash - path));
+}
