@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -20,17 +19,16 @@ int
 fti_source_open(struct fti_source *s, int dirfd, const char *path,
 		struct error *err)
 {
-	struct stat st;
 	const int fd = io_open_read(dirfd, path, err);
 
 	*s = (struct fti_source){ .fd = fd, .name = path, .read = read_file };
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, &st) < 0) {
+	if (fstat(fd, &s->st) < 0) {
 		fti_source_close(s);
 		return error_sys(err, "%s: cannot stat", path);
 	}
-	s->size = (uint64_t)st.st_size;
+	s->size = (uint64_t)s->st.st_size;
 	return 0;
 }
 

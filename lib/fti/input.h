@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 struct error;
 
@@ -19,7 +20,9 @@ struct fti_source {
 	int (*read)(const struct fti_source *s, void *to, size_t len,
 		    uint64_t off, struct error *err);
 	void *arg;
-	int fd; /* of fti_source_open(), else for the caller */
+	/* Of fti_source_open(); else -1, or for the caller. */
+	int fd;
+	struct stat st;
 };
 
 /* The regular file `path` below `dirfd` (AT_FDCWD: the user's choice).  The

@@ -110,6 +110,22 @@ read_content(struct fti_rankfile *r, struct error *err)
 	return r->unusable == NULL ? error_no_memory(err) : 0;
 }
 
+/* The form is what the caller says. */
+static int
+take_known(struct fti_rankfile *r, const struct fti_rankfile_options *o,
+	   struct error *err)
+{
+	r->described.file = o->posix;
+	r->parity = o->parity;
+	if (o->posix == NULL) {
+		r->form = FTI_FORM_FF;
+		r->ff = fti_file_read(r->source, o->layout, err);
+		return r->ff == NULL ? -1 : 0;
+	}
+	r->form = o->posix->nlayers > 0 ? FTI_FORM_LAYERS : FTI_FORM_POSIX;
+	return r->form == FTI_FORM_POSIX ? read_content(r, err) : 0;
+}
+
 static int64_t
 id_of(const struct fti_rankfile *r)
 {
@@ -142,10 +158,15 @@ fti_rankfile_open(struct fti_rankfile *r, const char *path,
 		.own.fd = -1,
 	};
 	if (r->source == NULL) {
-		if (fti_source_open(&r->own, AT_FDCWD, path, err) < 0)
+		if (fti_source_open(
+			    &r->own, o->below != NULL ? o->dirfd : AT_FDCWD,
+			    o->below != NULL ? o->below : path, err) < 0)
 			return -1;
+		r->own.name = path;
 		r->source = &r->own;
 	}
+	if (o->known)
+		return take_known(r, o, err);
 	if (recognize(r, o, err) < 0)
 		return -1;
 	if (r->form != FTI_FORM_LAYERS && r->layer != FTI_DCP_LAST)

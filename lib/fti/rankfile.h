@@ -38,6 +38,9 @@ enum fti_form {
 };
 
 struct fti_rankfile_options {
+	/* Open this name below this directory.  NULL: the path. */
+	int dirfd;
+	const char *below;
 	struct fti_metas *metas; /* shared by all files */
 	const char *meta;	 /* fti_metas_take(); NULL: look for it */
 	enum fti_layout layout;	 /* of FTI-FF; FTI_LAYOUTS: find it */
@@ -45,6 +48,12 @@ struct fti_rankfile_options {
 	/* Take these bytes for those of the file, which may be missing.
 	 * Borrowed.  NULL: read the file. */
 	const struct fti_source *computed;
+	/* The form is known from other files: that of `posix`, or FTI-FF if it
+	 * is NULL.  Then metas, meta and layer are not used, and only ordinary
+	 * POSIX files get a content. */
+	bool known;
+	const struct fti_posix_file *posix;
+	bool parity; /* the file is the parity of this member */
 };
 
 struct fti_rankfile {
@@ -56,9 +65,10 @@ struct fti_rankfile {
 	int64_t id; /* of the checkpoint; -1: not known */
 	/* FTI-FF: its records; also if the form is not known, else NULL. */
 	struct fti_file *ff;
-	struct fti_described described; /* POSIX and layers */
-	struct fti_dcp dcp;		/* layers */
-	size_t layer;			/* the content is that after it */
+	/* POSIX and layers; of a known form only its file. */
+	struct fti_described described;
+	struct fti_dcp dcp; /* layers */
+	size_t layer;	    /* the content is that after it */
 	/* Its variables.  None: parity, or `unusable` says why. */
 	struct fti_content content;
 	char *unusable;

@@ -18,18 +18,13 @@
 /* Files that are open at the same time. */
 #define BATCH 64
 
-struct slot {
-	size_t item;
-	struct fti_source source;
-};
-
 struct run {
 	struct fti_remake *m;
 	const struct work *w;
 	struct fti_writer *writer;
 	/* The current batch. */
-	struct slot slots[BATCH];
-	struct fti_rankfile files[BATCH]; /* of the slots */
+	struct fti_rankfile files[BATCH];
+	size_t items[BATCH]; /* of the files */
 	size_t count;
 	/* By the number of the item in the batch: the writer keeps pointers. */
 	struct fti_draft drafts[BATCH];
@@ -59,15 +54,13 @@ key_of(struct run *r, const struct stat *st)
 
 /* Keep what the file is; later, compare. */
 static int
-identify(struct run *r, struct fti_remake_item *it, int fd, struct error *err)
+identify(struct run *r, struct fti_remake_item *it, const struct stat *st,
+	 struct error *err)
 {
-	struct stat st;
 	struct attr now = { .size = 0 };
 	const char *key = NULL;
 
-	if (fstat(fd, &st) < 0)
-		return error_sys(err, "%s: cannot stat", it->in);
-	attr_from_stat(&now, &st);
+	attr_from_stat(&now, st);
 	if (r->again) {
 		r->same = r->same && it->intact && now.size == it->attr.size &&
 			  now.ctime.tv_sec == it->attr.ctime.tv_sec &&
@@ -75,7 +68,7 @@ identify(struct run *r, struct fti_remake_item *it, int fd, struct error *err)
 		return 0;
 	}
 	it->attr = now;
-	key = key_of(r, &st);
+	key = key_of(r, st);
 	return key == NULL || map_put(r->inputs, key, 0) < 0
 		       ? error_no_memory(err)
 		       : 0;
@@ -85,31 +78,27 @@ static int
 open_item(struct run *r, size_t i, struct error *err)
 {
 	struct fti_remake_item *it = &r->m->items[i];
-	struct slot *s = &r->slots[r->count];
+	struct fti_rankfile *f = &r->files[r->count];
 	struct fti_rankfile_options o = r->m->open;
-	int rc = 0;
 
-	*s = (struct slot){ .item = i };
-	if (fti_source_open(
-		    &s->source, it->in_name != NULL ? it->in_dir : AT_FDCWD,
-		    it->in_name != NULL ? it->in_name : it->in, err) < 0)
+	o.dirfd = it->in_dir;
+	o.below = it->in_name;
+	o.posix = it->posix;
+	if (fti_rankfile_open(f, it->in, &o, err) < 0 ||
+	    identify(r, it, &f->own.st, err) < 0) {
+		fti_rankfile_close(f);
 		return -1;
-	s->source.name = it->in;
-	o.computed = &s->source;
-	rc = identify(r, it, s->source.fd, err);
-	if (rc == 0)
-		rc = fti_rankfile_open(&r->files[r->count], it->in, &o, err);
-	r->count++; /* to be closed */
-	return rc;
+	}
+	r->items[r->count++] = i;
+	return 0;
 }
 
 static void
 close_batch(struct run *r)
 {
 	for (size_t k = 0; k < r->count; k++) {
-		fti_draft_fini(draft_of(r, r->slots[k].item));
+		fti_draft_fini(draft_of(r, r->items[k]));
 		fti_rankfile_close(&r->files[k]);
-		fti_source_close(&r->slots[k].source);
 	}
 	r->count = 0;
 }
@@ -134,32 +123,17 @@ refuse(struct run *r, size_t i, const struct fti_rankfile *file,
 	return 0;
 }
 
-/* Drop the slot that was opened last. */
-static void
-drop_last(struct run *r)
-{
-	struct slot *s = &r->slots[--r->count];
-
-	fti_rankfile_close(&r->files[r->count]);
-	fti_source_close(&s->source);
-}
-
 static int
 open_batch(struct run *r, size_t first, size_t end, struct error *err)
 {
 	r->same = true;
 	for (size_t i = first; i < end; i++) {
 		struct error why = ERROR_INIT;
-		const size_t before = r->count;
 
 		if (r->again && r->m->items[i].skipped)
 			continue;
-		r->files[r->count] = (struct fti_rankfile){ .own.fd = -1 };
-		if (open_item(r, i, &why) == 0)
-			continue;
-		if (r->count > before)
-			drop_last(r);
-		if (refuse(r, i, NULL, &why, err) < 0)
+		if (open_item(r, i, &why) < 0 &&
+		    refuse(r, i, NULL, &why, err) < 0)
 			return -1;
 	}
 	if (!r->again || !r->same)
@@ -204,39 +178,30 @@ fti_remake_proven(const struct fti_rankfile *r, struct error *err)
 			 n != NULL ? n->text : "its data are not proven");
 }
 
-static struct fti_job
-job_of(struct run *r, struct slot *s)
-{
-	struct fti_remake_item *it = &r->m->items[s->item];
-	struct fti_job job = it->out;
-
-	job.draft = draft_of(r, s->item);
-	job.attr = &it->attr;
-	return job;
-}
-
-/* Describe the file of slot `k`, and add it to the plan. */
+/* Describe file `k` of the batch, and add it to the plan. */
 static int
-plan_slot(struct run *r, size_t k, struct error *err)
+plan_file(struct run *r, size_t k, struct error *err)
 {
 	struct fti_remake *m = r->m;
-	struct slot *s = &r->slots[k];
-	struct fti_draft *d = draft_of(r, s->item);
-	struct fti_remake_item *it = &m->items[s->item];
+	const size_t i = r->items[k];
+	struct fti_draft *d = draft_of(r, i);
+	struct fti_remake_item *it = &m->items[i];
 	const struct fti_rankfile *f = &r->files[k];
 	struct fti_job job;
 	struct error why = ERROR_INIT;
-	int rc = m->describe(m->arg, s->item, f, d, &why);
+	int rc = m->describe(m->arg, i, f, d, &why);
 
-	job = job_of(r, s);
+	job = it->out;
+	job.draft = d;
+	job.attr = it->fresh ? NULL : &it->attr;
 	it->intact = f->verdict == FTI_INTACT;
 	it->skipped = rc > 0;
 	if (rc == 0)
 		rc = fti_writer_add(r->writer, &job, &why);
 	if (rc < 0)
-		return refuse(r, s->item, f, &why, err);
+		return refuse(r, i, f, &why, err);
 	it->size = d->size;
-	return m->planned(m->arg, s->item, f, d, err);
+	return m->planned(m->arg, i, f, d, err);
 }
 
 static int
@@ -246,7 +211,7 @@ write_batch(struct run *r, struct error *err)
 	size_t n = 0;
 
 	for (size_t k = 0; k < r->count; k++) {
-		const size_t i = r->slots[k].item;
+		const size_t i = r->items[k];
 		struct error why = ERROR_INIT;
 		int rc = 0;
 
@@ -266,9 +231,9 @@ write_batch(struct run *r, struct error *err)
 		return -1;
 	r->next += n;
 	for (size_t k = 0; k < r->count && m->written != NULL; k++)
-		if (!m->items[r->slots[k].item].skipped &&
-		    m->written(m->arg, r->slots[k].item,
-			       draft_of(r, r->slots[k].item), err) < 0)
+		if (!m->items[r->items[k]].skipped &&
+		    m->written(m->arg, r->items[k], draft_of(r, r->items[k]),
+			       err) < 0)
 			return -1;
 	return 0;
 }
@@ -309,7 +274,7 @@ plan_all(struct run *r, struct error *err)
 		close_batch(r);
 		rc = open_batch(r, i, end, err);
 		for (size_t k = 0; rc == 0 && k < r->count; k++)
-			rc = plan_slot(r, k, err);
+			rc = plan_file(r, k, err);
 	}
 	for (size_t i = 0; rc == 0 && i < m->ntexts; i++)
 		rc = fti_writer_add(r->writer, &m->texts[i], err);

@@ -33,8 +33,10 @@ struct fti_remake_item {
 	/* Read it as this name below this directory.  NULL: as `in`. */
 	int in_dir;
 	const char *in_name;
+	const struct fti_posix_file *posix; /* if open.known */
 	struct fti_job out; /* with a name; without draft and attr */
 	bool in_place;	    /* `out` is the file itself */
+	bool fresh;	    /* it gets the attributes of a new file */
 	/* Of fti_remake(). */
 	struct attr attr;
 	bool skipped; /* describe() said so */
@@ -46,7 +48,7 @@ struct fti_remake_item {
 struct fti_remake {
 	struct fti_remake_item *items;
 	size_t count;
-	/* How to open the files; metas is needed. */
+	/* How to open the files; metas is needed, unless they are known. */
 	struct fti_rankfile_options open;
 	/* Files that describe the others: their names are known, finish() sets
 	 * their texts. */

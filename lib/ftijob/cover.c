@@ -5,21 +5,15 @@
  */
 #include "ftijob/cover.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
 #include "encode/cauchy.h"
 #include "error.h"
-#include "fti/check.h"
-#include "fti/content.h"
 #include "fti/draft.h"
-#include "fti/file.h"
 #include "fti/ini.h"
-#include "fti/input.h"
-#include "fti/posix.h"
-#include "fti/write.h"
+#include "fti/remake.h"
 #include "ftijob/cover_impl.h"
 #include "ftijob/recover.h"
 #include "ftijob/renew.h"
@@ -33,94 +27,34 @@
 
 /* --- The files of the ranks of a group --- */
 
-struct member {
-	const struct fti_protect_file *to;
-	struct fti_source source;
-	struct fti_checked checked; /* FTI-FF */
-	struct fti_posix_checked posix;
-	struct fti_content content;
-	struct fti_draft draft;
-};
-
 struct group {
 	const struct fti_protect *p;
-	const struct work *w;
-	struct member members[CAUCHY_MAX];
-	size_t count; /* that are written */
+	const struct fti_protect_file *to[CAUCHY_MAX];
+	struct fti_remake_item items[CAUCHY_MAX];
+	size_t count;	  /* that are written */
+	struct error why; /* of the first file that is refused */
 };
 
 static void
-close_group(struct group *g)
+add_member(struct group *g, const struct fti_protect_file *to)
 {
-	for (size_t i = 0; i < g->count; i++) {
-		struct member *m = &g->members[i];
+	const struct fti_tree *t = g->p->sets->tree;
+	const char *from = to->rank->parts[FTI_OWN].entry->path;
 
-		fti_draft_fini(&m->draft);
-		fti_content_fini(&m->content);
-		fti_checked_fini(&m->checked);
-		fti_posix_checked_fini(&m->posix);
-		fti_file_free(m->checked.file);
-		fti_source_close(&m->source);
-	}
-	memset(g->members, 0, sizeof(g->members));
-	g->count = 0;
-}
-
-static int
-open_member(struct group *g, const struct fti_protect_file *to,
-	    struct error *err)
-{
-	const struct fti_protect *p = g->p;
-	struct member *m = &g->members[g->count++];
-
-	m->to = to;
-	if (fti_source_open(&m->source, p->sets->tree->fd,
-			    to->rank->parts[FTI_OWN].entry->path, err) < 0)
-		return -1;
-	m->posix = (struct fti_posix_checked){ .file = to->rank->posix,
-					       .source = &m->source };
-	m->checked.source = &m->source;
-	if (p->from->posix)
-		return 0;
-	m->checked.file = fti_file_read(&m->source, p->from->layout, err);
-	return m->checked.file == NULL ? -1 : 0;
-}
-
-/* Read all data, and compare them with their sums. */
-static int
-check(struct group *g, struct error *err)
-{
-	struct fti_posix_checked posix[CAUCHY_MAX];
-	struct fti_checked files[CAUCHY_MAX];
-	int rc = 0;
-
-	for (size_t i = 0; i < g->count; i++) {
-		files[i] = g->members[i].checked;
-		posix[i] = g->members[i].posix;
-	}
-	rc = g->p->from->posix
-		     ? fti_posix_check(posix, g->count, true, g->w, err)
-		     : fti_check(files, g->count, true, g->w, err);
-	for (size_t i = 0; i < g->count; i++) {
-		g->members[i].checked = files[i];
-		g->members[i].posix = posix[i];
-	}
-	return rc;
-}
-
-static int
-describe_posix(struct member *m, struct error *err)
-{
-	if (m->posix.verdict != FTI_INTACT)
-		return error_set(
-			err,
-			m->posix.unread != NULL ? ERROR_SYSTEM : ERROR_CORRUPT,
-			"%s: %s", m->source.name,
-			m->posix.unread != NULL ? m->posix.unread
-						: m->posix.findings->text);
-	if (fti_content_posix(&m->content, m->posix.file, &m->source, err) < 0)
-		return -1;
-	return fti_describe_posix(&m->draft, &m->content, err);
+	g->to[g->count] = to;
+	g->items[g->count++] = (struct fti_remake_item){
+		.in = from,
+		.in_dir = t->fd,
+		.in_name = from,
+		.posix = to->rank->posix,
+		.fresh = true,
+		.out = {
+			.dirfd = t->fd,
+			.path = to->path,
+			.name = to->path,
+			.replace = to->replaces,
+		},
+	};
 }
 
 /* The size of the left partner's file, which FTI keeps as a copy. */
@@ -131,73 +65,89 @@ left_size(const struct fti_protect *p, const struct fti_rank *r)
 }
 
 static int
-describe(struct group *g, struct member *m, struct error *err)
+describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
+	 struct error *err)
 {
+	const struct group *g = arg;
 	const struct fti_protect *p = g->p;
+	const struct fti_rank *rank = g->to[i]->rank;
 
 	if (p->from->posix)
-		return describe_posix(m, err);
-	if (fti_describe_same(&m->draft, &m->checked, p->from->layout, err) < 0)
+		return fti_remake_proven(r, err) < 0
+			       ? -1
+			       : fti_describe_posix(d, &r->content, err);
+	if (fti_describe_same(d, &r->checked, p->from->layout, err) < 0)
 		return -1;
-	m->draft.ckpt_id = p->from->id;
-	m->draft.max_fs = -1;
-	m->draft.pt_fs = -1;
+	d->ckpt_id = p->from->id;
+	d->max_fs = -1;
+	d->pt_fs = -1;
 	if (p->level == FTI_L3)
-		m->draft.max_fs = (int64_t)cover_length(p, m->to->rank->group);
+		d->max_fs = (int64_t)cover_length(p, rank->group);
 	else
-		m->draft.pt_fs = left_size(p, m->to->rank);
+		d->pt_fs = left_size(p, rank);
 	return 0;
 }
 
 static int
-write_group(struct group *g, struct error *err)
+planned(void *arg, size_t i, const struct fti_rankfile *r,
+	const struct fti_draft *d, struct error *err)
 {
-	struct fti_job jobs[CAUCHY_MAX];
-	int rc = check(g, err);
+	const struct group *g = arg;
 
-	for (size_t i = 0; i < g->count && rc == 0; i++) {
-		struct member *m = &g->members[i];
+	return d->size == g->to[i]->size
+		       ? 0
+		       : error_set(err, ERROR_CORRUPT,
+				   "%s: has another size than its metadata say",
+				   r->name);
+}
 
-		rc = describe(g, m, err);
-		if (rc == 0)
-			rc = fti_draft_plan(&m->draft, err);
-		if (rc == 0 && m->draft.size != m->to->size)
-			rc = error_set(err, ERROR_CORRUPT,
-				       "%s: has another size than its metadata "
-				       "say",
-				       m->source.name);
-		jobs[i] = (struct fti_job){
-			.draft = &m->draft,
-			.dirfd = g->p->sets->tree->fd,
-			.path = m->to->path,
-			.replace = m->to->replaces,
-		};
-	}
-	return rc == 0 ? fti_write(jobs, g->count, g->w, err) : -1;
+static void
+refused(void *arg, size_t i, const struct fti_rankfile *r, struct error *err)
+{
+	struct group *g = arg;
+
+	(void)i;
+	(void)r;
+	if (g->why.kind == ERROR_NONE)
+		g->why = *err;
+}
+
+static int
+write_group(struct group *g, const struct work *w, struct error *err)
+{
+	struct fti_remake m = {
+		.items = g->items,
+		.count = g->count,
+		.open = { .known = true, .layout = g->p->from->layout },
+		.describe = describe,
+		.refused = refused,
+		.planned = planned,
+		.arg = g,
+	};
+	const int rc = fti_remake(&m, w, err);
+
+	return rc > 0 ? error_pass(err, &g->why) : rc;
 }
 
 /* Group by group: the plan lists them so. */
 static int
 write_data(const struct fti_protect *p, const struct work *w, struct error *err)
 {
-	struct group *g = mem_calloc(1, sizeof(*g));
-	int rc = g == NULL ? error_no_memory(err) : 0;
+	struct group g = { .p = p };
+	int rc = 0;
 
 	for (size_t i = 0; i < p->count && rc == 0; i++) {
 		const struct fti_protect_file *f = &p->files[i];
 		const bool last =
 			i + 1 == p->count || f[1].rank->group != f->rank->group;
 
-		g->p = p;
-		g->w = w;
 		if (!f->redundancy)
-			rc = open_member(g, f, err);
-		if (rc == 0 && last && g->count > 0)
-			rc = write_group(g, err);
-		if (last || rc < 0)
-			close_group(g);
+			add_member(&g, f);
+		if (last && g.count > 0) {
+			rc = write_group(&g, w, err);
+			g.count = 0;
+		}
 	}
-	mem_free(g);
 	return rc;
 }
 

@@ -10,6 +10,7 @@
 #include "fti/file.h"
 #include "fti/ini.h"
 #include "fti/posix.h"
+#include "fti/rankfile.h"
 #include "ftijob/parity.h"
 #include "ftijob/recover.h"
 #include "ftijob/renew_impl.h"
@@ -19,63 +20,44 @@
 #include "num.h"
 #include "work.h"
 
-/* The first problem of a file. */
 static int
-not_proven(const char *name, const char *unread, const char *finding,
-	   struct error *err)
+not_proven(const struct fti_rankfile *f, struct error *err)
 {
-	return error_set(err, unread != NULL ? ERROR_SYSTEM : ERROR_CORRUPT,
-			 "%s: %s", name,
-			 unread != NULL	   ? unread
-			 : finding != NULL ? finding
-					   : "damaged");
+	const char *why = f->unread;
+
+	if (why == NULL)
+		why = f->nfindings > 0 ? f->findings->text : "damaged";
+	return error_set(err, f->unread != NULL ? ERROR_SYSTEM : ERROR_CORRUPT,
+			 "%s: %s", f->name, why);
 }
 
+/* Compare all data of the group with their sums, also those that are
+ * computed. */
 static int
-prove_ff(const struct fti_parity *p, const struct work *w, struct error *err)
+prove_data(const struct fti_rebuild *r, uint32_t group,
+	   const struct fti_parity *p, const struct work *w, struct error *err)
 {
-	struct fti_checked c[CAUCHY_MAX] = { { .file = NULL } };
+	struct fti_rankfile files[CAUCHY_MAX];
+	unsigned count = 0;
 	int rc = 0;
 
-	for (unsigned m = 0; m < p->k && rc == 0; m++) {
-		c[m].source = fti_parity_source(p, m);
-		c[m].file = fti_file_read(c[m].source, p->layout, err);
-		rc = c[m].file == NULL ? -1 : 0;
+	for (; count < p->k && rc == 0; count++) {
+		const struct fti_source *s = fti_parity_source(p, count);
+		const struct fti_rankfile_options o = {
+			.computed = s,
+			.known = true,
+			.layout = p->layout,
+			.posix = fti_set_member(r->set, group, count)->posix,
+		};
+
+		rc = fti_rankfile_open(&files[count], s->name, &o, err);
 	}
 	if (rc == 0)
-		rc = fti_check(c, p->k, true, w, err);
-	for (unsigned m = 0; m < p->k; m++) {
-		if (rc == 0 && !c[m].data_good)
-			rc = not_proven(c[m].source->name, c[m].unread,
-					c[m].file->nfindings > 0
-						? c[m].file->findings->text
-						: NULL,
-					err);
-		fti_checked_fini(&c[m]);
-		fti_file_free(c[m].file);
-	}
-	return rc;
-}
-
-static int
-prove_posix(const struct fti_rebuild *r, uint32_t group,
-	    const struct fti_parity *p, const struct work *w, struct error *err)
-{
-	struct fti_posix_checked c[CAUCHY_MAX] = { { .file = NULL } };
-	int rc = 0;
-
-	for (unsigned m = 0; m < p->k; m++) {
-		c[m].source = fti_parity_source(p, m);
-		c[m].file = fti_set_member(r->set, group, m)->posix;
-	}
-	rc = fti_posix_check(c, p->k, true, w, err);
-	for (unsigned m = 0; m < p->k; m++) {
-		if (rc == 0 && c[m].verdict != FTI_INTACT)
-			rc = not_proven(c[m].source->name, c[m].unread,
-					c[m].nfindings > 0 ? c[m].findings->text
-							   : NULL,
-					err);
-		fti_posix_checked_fini(&c[m]);
+		rc = fti_rankfiles_check(files, count, true, w, err);
+	for (unsigned m = 0; m < count; m++) {
+		if (rc == 0 && !files[m].data_good)
+			rc = not_proven(&files[m], err);
+		fti_rankfile_close(&files[m]);
 	}
 	return rc;
 }
@@ -110,8 +92,7 @@ prove_unit(const struct fti_rebuild *r, size_t first, const struct work *w,
 	if (from != NULL)
 		p = fti_recover_parity(from, err);
 	if (p != NULL)
-		rc = r->set->posix ? prove_posix(r, of->group, p, w, err)
-				   : prove_ff(p, w, err);
+		rc = prove_data(r, of->group, p, w, err);
 	fti_recover_free(from);
 	return rc;
 }

@@ -4,45 +4,53 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "arena.h"
 #include "error.h"
-#include "fti/check.h"
 #include "fti/file.h"
-#include "fti/input.h"
+#include "fti/posix.h"
+#include "fti/rankfile.h"
 #include "ftijob/set.h"
 #include "ftijob/set_impl.h"
 #include "ftijob/tree.h"
 #include "mem.h"
-#include "work.h"
+
+/* Files that are open at the same time. */
+#define BATCH 64
 
 struct batch {
-	struct fti_source sources[FTI_BATCH];
-	struct fti_checked checked[FTI_BATCH];
-	struct fti_part_file *to[FTI_BATCH];
+	struct fti_rankfile files[BATCH];
+	struct fti_part_file *to[BATCH];
 	size_t count;
 };
 
 static void
 end_batch(struct batch *b)
 {
-	for (size_t i = 0; i < b->count; i++) {
-		fti_checked_fini(&b->checked[i]);
-		fti_file_free(b->checked[i].file);
-		fti_source_close(&b->sources[i]);
-	}
-	memset(b, 0, sizeof(*b));
+	for (size_t i = 0; i < b->count; i++)
+		fti_rankfile_close(&b->files[i]);
+	b->count = 0;
 }
 
 /* --- One file --- */
 
-int
-fti_set_problem(struct fti_sets *s, struct fti_part_file *to, const char *text,
-		struct error *err)
+/* Set the problem of a file.  -1: no memory. */
+static int
+set_problem(struct fti_sets *s, struct fti_part_file *to, const char *text,
+	    struct error *err)
 {
 	to->problem = arena_strdup(s->arena, text);
 	return to->problem == NULL ? error_no_memory(err) : 0;
+}
+
+/* Nothing can be computed from the file. */
+static int
+set_damaged(struct fti_sets *s, struct fti_part_file *to, const char *text,
+	    struct error *err)
+{
+	to->state = FTI_STATE_DAMAGED;
+	to->data_good = to->exact = false;
+	return set_problem(s, to, text, err);
 }
 
 /* The id that the file records differs from its name's. */
@@ -64,11 +72,33 @@ check_label(struct fti_sets *s, const struct fti_set *set,
 		 to->meta.ckpt_id);
 	to->state = FTI_STATE_REFUSED;
 	to->exact = false;
-	return fti_set_problem(s, to, text, err);
+	return set_problem(s, to, text, err);
+}
+
+/* What only a file of FTI-FF can have wrong. */
+static int
+check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
+	 struct fti_part_file *to, struct error *err)
+{
+	const bool parity = to->entry->name.kind == FTI_NAME_PARITY;
+
+	to->meta = f->meta;
+	if (f->kind == FTI_KIND_NONE)
+		return 0;
+	if ((f->kind == FTI_KIND_PARITY) != parity)
+		return set_damaged(s, to,
+				   parity ? "holds no parity"
+					  : "holds parity, not a checkpoint",
+				   err);
+	if (!set->layout_known) {
+		set->layout = f->layout;
+		set->layout_known = true;
+	}
+	return to->problem == NULL ? check_label(s, set, to, err) : 0;
 }
 
 static int
-take(struct fti_sets *s, struct fti_set *set, const struct fti_checked *c,
+take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
      struct fti_part_file *to, struct error *err)
 {
 	static const enum fti_state states[] = {
@@ -78,33 +108,29 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_checked *c,
 		[FTI_FOREIGN] = FTI_STATE_DAMAGED,
 		[FTI_UNREAD] = FTI_STATE_UNKNOWN,
 	};
-	const struct fti_file *f = c->file;
-	const bool parity = to->entry->name.kind == FTI_NAME_PARITY;
+	const char *problem = r->unread;
 
-	to->state = states[c->verdict];
-	to->data_good = c->data_good;
-	to->exact = c->verdict == FTI_INTACT ||
-		    (c->verdict == FTI_REFUSED && f->worst <= FTI_RULE_STALE);
-	to->meta = f->meta;
-	if (f->kind != FTI_KIND_NONE &&
-	    (f->kind == FTI_KIND_PARITY) != parity) {
-		to->state = FTI_STATE_DAMAGED;
-		to->data_good = to->exact = false;
-		return fti_set_problem(
-			s, to,
-			parity ? "holds no parity"
-			       : "holds parity, not a checkpoint",
-			err);
-	}
-	if (f->kind != FTI_KIND_NONE && !set->layout_known) {
-		set->layout = f->layout;
-		set->layout_known = true;
-	}
-	if (c->unread != NULL || f->nfindings > 0)
-		return fti_set_problem(
-			s, to,
-			c->unread != NULL ? c->unread : f->findings->text, err);
-	return check_label(s, set, to, err);
+	to->problem = NULL;
+	to->state = states[r->verdict];
+	to->data_good =
+		r->ff != NULL ? r->checked.data_good : r->verdict == FTI_INTACT;
+	to->exact =
+		r->verdict == FTI_INTACT ||
+		(r->verdict == FTI_REFUSED && r->ff->worst <= FTI_RULE_STALE);
+	if (problem == NULL && r->nfindings > 0)
+		problem = r->findings->text;
+	if (problem != NULL && set_problem(s, to, problem, err) < 0)
+		return -1;
+	if (r->ff != NULL)
+		return check_ff(s, set, r->ff, to, err);
+	/* FTI needs it; an interrupted fti_protect_run() leaves it out. */
+	if (r->parity && r->unread == NULL &&
+	    r->described.file->parity_sum == NULL)
+		return set_damaged(s, to,
+				   "the metadata of its group have no checksum "
+				   "of it",
+				   err);
+	return 0;
 }
 
 /* --- All files --- */
@@ -113,57 +139,65 @@ static int
 run_batch(struct fti_sets *s, struct fti_set *set, struct batch *b, bool data,
 	  const struct work *w, struct error *err)
 {
-	int rc = fti_check(b->checked, b->count, data, w, err);
+	int rc = fti_rankfiles_check(b->files, b->count, data, w, err);
 
 	for (size_t i = 0; i < b->count && rc == 0; i++)
-		rc = take(s, set, &b->checked[i], b->to[i], err);
+		rc = take(s, set, &b->files[i], b->to[i], err);
 	end_batch(b);
 	return rc;
 }
 
 static int
-add_to_batch(struct fti_sets *s, struct fti_set *set, struct batch *b,
-	     struct fti_part_file *to, struct error *err)
+add_file(struct fti_sets *s, struct fti_set *set, struct batch *b,
+	 struct fti_rank *rank, enum fti_part part, struct error *err)
 {
-	struct fti_source *from = &b->sources[b->count];
+	struct fti_part_file *to = &rank->parts[part];
+	struct fti_rankfile *r = &b->files[b->count];
+	const struct fti_rankfile_options o = {
+		.dirfd = s->tree->fd,
+		.below = to->entry->path,
+		.layout = set->layout_known ? set->layout : FTI_LAYOUTS,
+		.known = true,
+		.posix = rank->posix,
+		.parity = part == FTI_PARITY,
+	};
 	struct error why = ERROR_INIT;
-	struct fti_file *f = NULL;
 
-	if (fti_source_open(from, s->tree->fd, to->entry->path, &why) == 0)
-		f = fti_file_read(from,
-				  set->layout_known ? set->layout : FTI_LAYOUTS,
-				  &why);
-	if (f == NULL) {
-		fti_source_close(from);
-		if (why.kind == ERROR_NOMEM)
-			return error_pass(err, &why);
-		to->state = FTI_STATE_UNKNOWN;
-		return fti_set_problem(s, to, why.text, err);
+	if (set->posix && rank->posix == NULL)
+		error_set(&why, ERROR_ABSENT,
+			  "the metadata of its group is missing: size and "
+			  "checksum are not known");
+	else if (fti_rankfile_open(r, to->entry->path, &o, &why) < 0)
+		fti_rankfile_close(r);
+	if (why.kind == ERROR_NONE) {
+		b->to[b->count++] = to;
+		return 0;
 	}
-	b->checked[b->count].file = f;
-	b->checked[b->count].source = from;
-	b->to[b->count++] = to;
-	return 0;
+	to->state = FTI_STATE_UNKNOWN;
+	return why.kind == ERROR_NOMEM ? error_pass(err, &why)
+				       : set_problem(s, to, why.text, err);
 }
 
 static int
-read_parts(struct fti_sets *s, struct fti_set *set, enum fti_part part,
-	   bool data, const struct work *w, struct error *err)
+read_files(struct fti_sets *s, struct fti_set *set, bool data,
+	   const struct work *w, struct error *err)
 {
+	const size_t count = set->nranks * FTI_PARTS;
 	struct batch *b = mem_calloc(1, sizeof(*b));
 	int rc = b == NULL ? error_no_memory(err) : 0;
 
-	for (size_t i = 0; i < set->nranks && rc == 0; i++) {
-		struct fti_part_file *to = &set->ranks[i].parts[part];
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		struct fti_rank *r = &set->ranks[i % set->nranks];
+		const enum fti_part part = (enum fti_part)(i / set->nranks);
+		/* The ranks' own files say which layout all others have. */
+		const bool last =
+			i + 1 == count || (!set->posix && i + 1 == set->nranks);
 
-		if (to->entry == NULL)
-			continue;
-		rc = add_to_batch(s, set, b, to, err);
-		if (rc == 0 && b->count == FTI_BATCH)
+		if (r->parts[part].entry != NULL)
+			rc = add_file(s, set, b, r, part, err);
+		if (rc == 0 && (last || b->count == BATCH))
 			rc = run_batch(s, set, b, data, w, err);
 	}
-	if (rc == 0)
-		rc = run_batch(s, set, b, data, w, err);
 	if (b != NULL)
 		end_batch(b);
 	mem_free(b);
@@ -175,10 +209,8 @@ fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 		const struct work *w, struct error *err)
 {
 	set->data_read = data;
-	if (set->posix && fti_set_read_posix(s, set, data, w, err) < 0)
+	if ((set->posix && fti_set_read_metadata(s, set, err) < 0) ||
+	    read_files(s, set, data, w, err) < 0)
 		return -1;
-	for (int p = 0; p < FTI_PARTS && !set->posix; p++)
-		if (read_parts(s, set, (enum fti_part)p, data, w, err) < 0)
-			return -1;
 	return fti_set_judge(s, set, err);
 }
