@@ -16,7 +16,6 @@
 #include "error.h"
 #include "fti.h"
 #include "ftijob/set.h"
-#include "ftijob/tree.h"
 #include "json.h"
 #include "lock.h"
 #include "path.h"
@@ -39,23 +38,6 @@ struct archive {
 	char next[FTI_NEXT_MAX];
 	int status;
 };
-
-struct tree {
-	struct fti_tree t;
-	struct fti_sets s;
-};
-
-#define TREE_NONE \
-	{ \
-		.t = {.fd = -1 } \
-	}
-
-static void
-close_tree(struct tree *in)
-{
-	fti_sets_free(&in->s);
-	fti_tree_close(&in->t);
-}
 
 static bool
 is_chosen(const struct archive *c, const struct fti_set *set)
@@ -90,19 +72,19 @@ add_set(struct archive *c, const struct fti_set *set)
 /* --- Keeping --- */
 
 static int
-keep_one(struct archive *c, struct tree *in, struct fti_set *set,
+keep_one(struct archive *c, struct fti_sets *in, struct fti_set *set,
 	 struct error *err)
 {
 	const struct fti_next n = { c->dir, &c->o, true };
 	int rc = 0;
 
-	if (fti_set_examine(&in->s, set, true, &c->work, err) < 0)
+	if (fti_set_examine(in, set, true, &c->work, err) < 0)
 		return -1;
 	if (set->state != FTI_SET_WHOLE)
-		return fti_refuse(&n, &in->s, set, c->next, err);
+		return fti_refuse(&n, in, set, c->next, err);
 	if (!c->dry_run && fti_archive_clean(&c->a, set->exec, err) < 0)
 		return -1;
-	rc = fti_archive_keep(&c->a, &in->t, set, &c->work, err);
+	rc = fti_archive_keep(&c->a, &in->tree, set, &c->work, err);
 	if (rc < 0)
 		return -1;
 	add_set(c, set);
@@ -125,12 +107,12 @@ keep_one(struct archive *c, struct tree *in, struct fti_set *set,
 static int
 keep_all(struct archive *c, struct error *err)
 {
-	struct tree in = TREE_NONE;
-	int rc = fti_open_sets(&in.t, &in.s, c->dir, &c->o, &c->work, err);
+	struct fti_sets in = { .count = 0 };
+	int rc = fti_open_sets(&in, c->dir, &c->o, &c->work, err);
 	size_t found = 0;
 
-	for (size_t i = 0; rc == 0 && i < in.s.count; i++) {
-		struct fti_set *set = &in.s.list[i];
+	for (size_t i = 0; rc == 0 && i < in.count; i++) {
+		struct fti_set *set = &in.list[i];
 		struct error why = ERROR_INIT;
 
 		if (set->level != FTI_L4 || !is_chosen(c, set) ||
@@ -149,7 +131,7 @@ keep_all(struct archive *c, struct error *err)
 	else if (rc == 0 && found == 0)
 		rc = error_set(err, ERROR_ABSENT,
 			       "%s: no checkpoint at level 4", c->dir);
-	close_tree(&in);
+	fti_sets_free(&in);
 	return rc;
 }
 
@@ -157,12 +139,11 @@ keep_all(struct archive *c, struct error *err)
 
 /* Returns 1; 0: there is none yet. */
 static int
-open_archive(struct archive *c, struct tree *in, struct error *err)
+open_archive(struct archive *c, struct fti_sets *in, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
-	if (fti_open_sets(&in->t, &in->s, c->name.data, &c->o, &c->work,
-			  &why) == 0)
+	if (fti_open_sets(in, c->name.data, &c->o, &c->work, &why) == 0)
 		return 1;
 	return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
 }
@@ -176,29 +157,28 @@ is_kept(const struct fti_set *set)
 static int
 list_all(struct archive *c, struct error *err)
 {
-	struct tree in = TREE_NONE;
+	struct fti_sets in = { .count = 0 };
 	int rc = open_archive(c, &in, err);
 
-	for (size_t i = 0; rc == 1 && i < in.s.count; i++) {
-		struct fti_set *set = &in.s.list[i];
+	for (size_t i = 0; rc == 1 && i < in.count; i++) {
+		struct fti_set *set = &in.list[i];
 
-		if (fti_set_examine(&in.s, set, false, &c->work, err) < 0)
+		if (fti_set_examine(&in, set, false, &c->work, err) < 0)
 			rc = -1;
 	}
 	if (rc == 1 && app_json()) {
 		struct json *more = json_new_object();
 
 		json_set_str(more, "root", c->name.data);
-		json_set(more, "executions",
-			 report_fti_sets_json(&in.s, false));
+		json_set(more, "executions", report_fti_sets_json(&in, false));
 		c->answer.more = more;
 	}
 	if (rc == 1)
-		report_fti_sets(&in.s, &c->out);
+		report_fti_sets(&in, &c->out);
 	if (rc == 0)
 		buf_printf(&c->out, "%s: no archived checkpoint\n",
 			   c->name.data);
-	close_tree(&in);
+	fti_sets_free(&in);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -228,19 +208,18 @@ fresh_of(const struct archive *c, const char *exec)
 /* Remove all but the newest checkpoints of an execution, list[first] to
  * list[end - 1] by id.  The last whole one stays, wherever it is. */
 static int
-prune_exec(struct archive *c, struct tree *in, size_t first, size_t end,
+prune_exec(struct archive *c, struct fti_sets *in, size_t first, size_t end,
 	   struct error *err)
 {
-	size_t kept = fresh_of(c, in->s.list[first].exec);
+	size_t kept = fresh_of(c, in->list[first].exec);
 	bool whole = kept > 0;
 
 	for (size_t i = end; i-- > first;) {
-		struct fti_set *set = &in->s.list[i];
+		struct fti_set *set = &in->list[i];
 
 		if (!is_kept(set) || !is_chosen(c, set))
 			continue;
-		if (!whole &&
-		    fti_set_examine(&in->s, set, true, &c->work, err) < 0)
+		if (!whole && fti_set_examine(in, set, true, &c->work, err) < 0)
 			return -1;
 		if (kept < c->keep) {
 			kept++;
@@ -260,17 +239,16 @@ prune_exec(struct archive *c, struct tree *in, size_t first, size_t end,
 static int
 prune(struct archive *c, struct error *err)
 {
-	struct tree in = TREE_NONE;
+	struct fti_sets in = { .count = 0 };
 	int rc = open_archive(c, &in, err);
 
-	for (size_t i = 0, k = 0; rc == 1 && i < in.s.count; i = k) {
-		while (k < in.s.count &&
-		       str_eq(in.s.list[k].exec, in.s.list[i].exec))
+	for (size_t i = 0, k = 0; rc == 1 && i < in.count; i = k) {
+		while (k < in.count && str_eq(in.list[k].exec, in.list[i].exec))
 			k++;
 		if (prune_exec(c, &in, i, k, err) < 0)
 			rc = -1;
 	}
-	close_tree(&in);
+	fti_sets_free(&in);
 	return rc < 0 ? -1 : 0;
 }
 

@@ -8,7 +8,6 @@
 #include "arena.h"
 #include "convert.h"
 #include "ftijob/set.h"
-#include "ftijob/tree.h"
 #include "path.h"
 #include "str.h"
 

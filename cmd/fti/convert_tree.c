@@ -17,7 +17,6 @@
 #include "fti/draft.h"
 #include "fti/sector.h"
 #include "ftijob/set.h"
-#include "ftijob/tree.h"
 #include "mem.h"
 #include "num.h"
 #include "path.h"
@@ -45,7 +44,6 @@ struct item {
 
 struct run {
 	struct fti_convert *c;
-	struct fti_tree tree;
 	struct fti_sets sets;
 	struct part *parts;
 	size_t nparts;
@@ -126,7 +124,7 @@ add_sectors(struct run *run, struct part *p, struct error *err)
 {
 	const struct fti_convert_names names = {
 		.arena = run->c->out.arena,
-		.tree = &run->tree,
+		.tree = &run->sets.tree,
 		.set = p->set,
 		.moved = p->moved,
 	};
@@ -161,10 +159,10 @@ add_copies(struct run *run, struct error *err)
 
 	for (size_t i = 0; i < run->nparts; i++)
 		moved |= run->parts[i].moved;
-	for (size_t i = 0; i <= run->tree.count; i++) {
-		const struct fti_entry *e = &run->tree.list[i];
-		const bool config = i == run->tree.count;
-		const char *path = config ? run->tree.config : e->path;
+	for (size_t i = 0; i <= run->sets.tree.count; i++) {
+		const struct fti_entry *e = &run->sets.tree.list[i];
+		const bool config = i == run->sets.tree.count;
+		const char *path = config ? run->sets.tree.config : e->path;
 		struct fti_job *job = &run->texts[run->ntexts];
 		struct buf *to = &run->bufs[run->ntexts];
 
@@ -175,7 +173,7 @@ add_copies(struct run *run, struct error *err)
 		run->ntexts++;
 		job->text = to;
 		if (place(run, path, job, err) < 0 ||
-		    fti_convert_text(run->c, run->tree.fd, path, moved, to,
+		    fti_convert_text(run->c, run->sets.tree.fd, path, moved, to,
 				     err) < 0)
 			return -1;
 	}
@@ -206,9 +204,9 @@ refuse_set(struct run *run, const struct fti_set *s, const char *why)
 	p->status = error_worse_status(p->status, STATUS_DAMAGED);
 	if (p->next == NULL)
 		p->next = arena_strdup(
-			p->arena,
-			report_command("scr_fti scan --checksums", NULL,
-				       run->tree.root, next, sizeof(next)));
+			p->arena, report_command("scr_fti scan --checksums",
+						 NULL, run->sets.tree.root,
+						 next, sizeof(next)));
 }
 
 /* Add the files of all ranks. */
@@ -232,11 +230,11 @@ add_ranks(struct run *run, struct part *part, struct error *err)
 			refuse_set(run, s, why);
 			return 0;
 		}
-		it->in = arena_printf(p->arena, "%s/%s", run->tree.root,
+		it->in = arena_printf(p->arena, "%s/%s", run->sets.tree.root,
 				      e->path);
 		if (it->in == NULL)
 			return error_no_memory(err);
-		it->in_dir = run->tree.fd;
+		it->in_dir = run->sets.tree.fd;
 		it->in_name = e->path;
 		if (place(run, e->path, &it->out, err) < 0)
 			return -1;
@@ -292,7 +290,7 @@ static int
 make_lists(struct run *run, struct error *err)
 {
 	const size_t sets = run->sets.count;
-	size_t ranks = 0, groups = 0, texts = run->tree.count + 1;
+	size_t ranks = 0, groups = 0, texts = run->sets.tree.count + 1;
 
 	for (size_t i = 0; i < sets; i++) {
 		ranks += run->sets.list[i].nranks;
@@ -330,7 +328,7 @@ add_parts(struct run *run, struct error *err)
 	if (run->nparts == 0)
 		return error_set(err, ERROR_ABSENT,
 				 "%s: no such checkpoint of FTI",
-				 run->tree.root);
+				 run->sets.tree.root);
 	return add_copies(run, err);
 }
 
@@ -508,7 +506,6 @@ end(struct run *run)
 	mem_free(run->items);
 	mem_free(run->parts);
 	fti_sets_free(&run->sets);
-	fti_tree_close(&run->tree);
 }
 
 static int
@@ -525,8 +522,8 @@ convert(struct run *run, const char *dir, struct error *err)
 	};
 	struct fti_output *p = &run->c->out;
 
-	if (fti_open_sets(&run->tree, &run->sets, dir, &run->c->geometry,
-			  &p->work, err) < 0 ||
+	if (fti_open_sets(&run->sets, dir, &run->c->geometry, &p->work, err) <
+		    0 ||
 	    find_root(run, dir, err) < 0 || add_parts(run, err) < 0)
 		return app_report(STATUS_OK, err);
 	if (p->status != STATUS_OK) {
@@ -543,7 +540,7 @@ convert(struct run *run, const char *dir, struct error *err)
 int
 fti_convert_tree(struct fti_convert *c, const char *dir, struct error *err)
 {
-	struct run run = { .c = c, .tree = { .fd = -1 }, .rootfd = -1 };
+	struct run run = { .c = c, .rootfd = -1 };
 	const int status = convert(&run, dir, err);
 
 	end(&run);

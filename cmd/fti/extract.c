@@ -478,7 +478,6 @@ fti_run_extract(const struct fti_call *call)
 	struct extract x = { .in = FTI_INPUT_ALL,
 			     .dirfd = -1,
 			     .file.own.fd = -1,
-			     .obtain.tree.fd = -1,
 			     .w = { APP_WORK } };
 	const struct opt opts[] = {
 		OPT_GROUP("What"),

@@ -18,7 +18,6 @@
 struct error;
 struct fti_set;
 struct fti_sets;
-struct fti_tree;
 
 /* The call of a verb. */
 struct fti_call {
@@ -69,9 +68,9 @@ struct fti_sets_options {
 		OPT_FLAG(0, "heads", &(to).heads, \
 			 "the first rank of each node writes no files")
 
-/* The checkpoints below a directory, to be examined.  Free both afterwards,
- * also after a failure. */
-int fti_open_sets(struct fti_tree *t, struct fti_sets *s, const char *dir,
+/* The checkpoints below a directory, to be examined, of which there are some.
+ * Call fti_sets_free() also after a failure. */
+int fti_open_sets(struct fti_sets *s, const char *dir,
 		  const struct fti_sets_options *o, const struct work *w,
 		  struct error *err);
 

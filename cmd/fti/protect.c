@@ -12,7 +12,6 @@
 #include "fti.h"
 #include "ftijob/cover.h"
 #include "ftijob/set.h"
-#include "ftijob/tree.h"
 #include "report/fti.h"
 #include "str.h"
 #include "style.h"
@@ -121,12 +120,11 @@ answer(const struct settings *s, const struct fti_protect *p)
 static int
 run(struct settings *s, struct error *err)
 {
-	struct fti_tree t = { .fd = -1 };
 	struct fti_sets sets = { .count = 0 };
 	struct fti_protect p = { .count = 0 };
 	struct fti_set *from = NULL;
 	int status = STATUS_OK;
-	int rc = fti_open_sets(&t, &sets, s->dir, &s->o, &s->work, err);
+	int rc = fti_open_sets(&sets, s->dir, &s->o, &s->work, err);
 
 	for (size_t i = 0; rc == 0 && i < sets.count; i++)
 		rc = fti_set_examine(&sets, &sets.list[i], false, &s->work,
@@ -148,7 +146,6 @@ run(struct settings *s, struct error *err)
 	}
 	fti_protect_fini(&p);
 	fti_sets_free(&sets);
-	fti_tree_close(&t);
 	return status;
 }
 

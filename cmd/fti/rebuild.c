@@ -11,7 +11,6 @@
 #include "fti.h"
 #include "ftijob/renew.h"
 #include "ftijob/set.h"
-#include "ftijob/tree.h"
 #include "report/fti.h"
 #include "str.h"
 #include "style.h"
@@ -116,12 +115,11 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 static int
 run(struct settings *s, struct error *err)
 {
-	struct fti_tree t = { .fd = -1 };
 	struct fti_sets sets = { .count = 0 };
 	int status = STATUS_OK, rc = 0;
 	size_t found = 0;
 
-	rc = fti_open_sets(&t, &sets, s->next.dir, &s->o, &s->work, err);
+	rc = fti_open_sets(&sets, s->next.dir, &s->o, &s->work, err);
 	for (size_t i = 0; rc == 0 && i < sets.count; i++) {
 		struct fti_set *set = &sets.list[i];
 
@@ -144,7 +142,6 @@ run(struct settings *s, struct error *err)
 	s->answer.next = s->line[0] != '\0' ? s->line : NULL;
 	fti_answer_end(&s->answer);
 	fti_sets_free(&sets);
-	fti_tree_close(&t);
 	return rc < 0 ? app_report(status, err) : status;
 }
 

@@ -16,7 +16,6 @@
 #include "error.h"
 #include "fti.h"
 #include "ftijob/set.h"
-#include "ftijob/tree.h"
 #include "lock.h"
 #include "report/fti.h"
 #include "report/hint.h"
@@ -25,11 +24,6 @@
 /* Steps that are printed without -v. */
 #define SHOWN 20
 
-struct tree {
-	struct fti_tree t;
-	struct fti_sets s;
-};
-
 struct restart {
 	struct fti_sets_options o;
 	uint64_t select, level, jobs;
@@ -37,7 +31,7 @@ struct restart {
 	bool dry_run, undo;
 	/* State. */
 	struct work work;
-	struct tree here, there; /* there: of --from */
+	struct fti_sets here, there; /* there: of --from */
 	struct fti_rewind r;
 	struct fti_answer answer;
 	char next[FTI_NEXT_MAX];
@@ -129,11 +123,11 @@ is_candidate(const struct restart *c, const struct fti_set *set, bool outside)
 
 /* Examine the candidates, and take the first that is whole, else the first. */
 static int
-look_in(struct restart *c, struct tree *in, bool outside, struct fti_set **best,
-	struct error *err)
+look_in(struct restart *c, struct fti_sets *in, bool outside,
+	struct fti_set **best, struct error *err)
 {
-	for (size_t i = 0; i < in->s.count; i++) {
-		struct fti_set *set = &in->s.list[i];
+	for (size_t i = 0; i < in->count; i++) {
+		struct fti_set *set = &in->list[i];
 
 		if (!is_candidate(c, set, outside))
 			continue;
@@ -146,7 +140,7 @@ look_in(struct restart *c, struct tree *in, bool outside, struct fti_set **best,
 					 set->exec);
 		if (*best != NULL && (*best)->state == FTI_SET_WHOLE)
 			continue;
-		if (fti_set_examine(&in->s, set, true, &c->work, err) < 0)
+		if (fti_set_examine(in, set, true, &c->work, err) < 0)
 			return -1;
 		if (*best == NULL || set->state == FTI_SET_WHOLE)
 			*best = set;
@@ -155,18 +149,18 @@ look_in(struct restart *c, struct tree *in, bool outside, struct fti_set **best,
 }
 
 static void
-add_ids(const struct restart *c, const struct tree *in, struct buf *out)
+add_ids(const struct restart *c, const struct fti_sets *in, struct buf *out)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < in->s.count && n < SHOWN; i++)
-		if (in->s.list[i].level <= FTI_ARCHIVE &&
-		    in->s.list[i].level != FTI_DCP &&
-		    (c->exec == NULL || str_eq(c->exec, in->s.list[i].exec)))
+	for (size_t i = 0; i < in->count && n < SHOWN; i++)
+		if (in->list[i].level <= FTI_ARCHIVE &&
+		    in->list[i].level != FTI_DCP &&
+		    (c->exec == NULL || str_eq(c->exec, in->list[i].exec)))
 			buf_printf(out, "%s%" PRIu32 " (%s)",
 				   n++ == 0 ? "; there are " : ", ",
-				   in->s.list[i].id,
-				   fti_level_name(in->s.list[i].level));
+				   in->list[i].id,
+				   fti_level_name(in->list[i].level));
 }
 
 static int
@@ -193,7 +187,7 @@ choose(struct restart *c, const struct fti_set **set,
        const struct fti_tree **from, struct error *err)
 {
 	struct fti_set *best = NULL;
-	struct tree *in = &c->here;
+	struct fti_sets *in = &c->here;
 	struct fti_next n = { .geometry = &c->o, .checksums = true };
 
 	if (look_in(c, &c->here, false, &best, err) < 0)
@@ -212,61 +206,54 @@ choose(struct restart *c, const struct fti_set **set,
 	if (best == NULL)
 		return not_there(c, err);
 	*set = best;
-	*from = &in->t;
-	n.dir = in->t.root;
+	*from = &in->tree;
+	n.dir = in->tree.root;
 	return best->state == FTI_SET_WHOLE
 		       ? 0
-		       : fti_refuse(&n, &in->s, best, c->next, err);
+		       : fti_refuse(&n, in, best, c->next, err);
 }
 
 /* --- Whether it is what FTI takes --- */
 
 /* Would FTI restart from it?  1, 0, -1. */
 static int
-is_choice(struct restart *c, struct tree *in, struct error *err)
+is_choice(struct restart *c, struct fti_sets *in, struct error *err)
 {
 	const struct fti_set *best = NULL;
 	size_t beside = 0;
 
-	for (size_t i = 0; i < in->s.count; i++) {
-		struct fti_set *set = &in->s.list[i];
+	for (size_t i = 0; i < in->count; i++) {
+		struct fti_set *set = &in->list[i];
 
 		if (!str_eq(set->exec, c->r.exec) ||
 		    (set->level > c->r.level && set->level != FTI_DCP))
 			continue;
 		beside += set->level == c->r.level;
-		if (fti_set_examine(&in->s, set, false, &c->work, err) < 0)
+		if (fti_set_examine(in, set, false, &c->work, err) < 0)
 			return -1;
 	}
-	best = fti_sets_choice(&in->s, c->r.exec);
+	best = fti_sets_choice(in, c->r.exec);
 	return best != NULL && best->level == c->r.level &&
 	       best->id == c->r.id && beside == 1;
 }
 
 static int
-open_tree(struct restart *c, struct tree *in, const char *dir,
+open_tree(struct restart *c, struct fti_sets *in, const char *dir,
 	  struct error *err)
 {
-	return fti_open_sets(&in->t, &in->s, dir, &c->o, &c->work, err);
-}
-
-static void
-close_tree(struct tree *in)
-{
-	fti_sets_free(&in->s);
-	fti_tree_close(&in->t);
+	return fti_open_sets(in, dir, &c->o, &c->work, err);
 }
 
 /* Look again what FTI would take now. */
 static int
 confirm(struct restart *c, struct error *err)
 {
-	struct tree now = { .t = { .fd = -1 } };
+	struct fti_sets now;
 	int rc = open_tree(c, &now, c->dir, err);
 
 	if (rc == 0)
 		rc = is_choice(c, &now, err);
-	close_tree(&now);
+	fti_sets_free(&now);
 	if (rc == 0) {
 		set_next(c, "scr_fti restart --undo");
 		return error_set(err, ERROR_SYSTEM,
@@ -305,7 +292,7 @@ warn_place(struct restart *c, const struct fti_set *set)
 static int
 apply(struct restart *c, struct error *err)
 {
-	const int fromfd = c->from != NULL ? c->there.t.fd : -1;
+	const int fromfd = c->from != NULL ? c->there.tree.fd : -1;
 
 	if (fti_rewind_apply(&c->r, fromfd, &c->work, err) < 0) {
 		set_next(c, "scr_fti restart --undo");
@@ -355,14 +342,14 @@ select_new(struct restart *c, struct error *err)
 	    choose(c, &set, &from, err) < 0)
 		return -1;
 	fti_rewind_free(&c->r);
-	if (fti_rewind_plan(&c->r, number, &c->here.t, set, from, err) < 0)
+	if (fti_rewind_plan(&c->r, number, &c->here.tree, set, from, err) < 0)
 		return -1;
 	buf_printf(&c->out,
 		   "checkpoint %" PRIu32 " of %s%s: whole, %zu ranks, %s\n",
 		   set->id, fti_level_name(c->r.level),
 		   set->level == FTI_ARCHIVE ? " (archived)" : "", set->nranks,
 		   str_size(set->bytes));
-	if (set->level <= FTI_L4 && from == &c->here.t)
+	if (set->level <= FTI_L4 && from == &c->here.tree)
 		ready = is_choice(c, &c->here, err);
 	if (ready == 1)
 		ready = fti_rewind_config_ready(&c->r, err);
@@ -451,8 +438,6 @@ fti_run_restart(const struct fti_call *call)
 {
 	struct restart c = {
 		.work = { APP_WORK },
-		.here.t.fd = -1,
-		.there.t.fd = -1,
 		.out = BUF_INIT,
 	};
 	const struct opt opts[] = {
@@ -497,7 +482,7 @@ fti_run_restart(const struct fti_call *call)
 	}
 	fti_answer_end(&c.answer);
 	fti_rewind_free(&c.r);
-	close_tree(&c.here);
-	close_tree(&c.there);
+	fti_sets_free(&c.here);
+	fti_sets_free(&c.there);
 	return status;
 }

@@ -10,7 +10,6 @@
 #include "fti.h"
 #include "ftijob/rewind.h"
 #include "ftijob/set.h"
-#include "ftijob/tree.h"
 #include "json.h"
 #include "report/fti.h"
 #include "report/fti_json.h"
@@ -29,7 +28,7 @@ print_json(const struct scan *c, const struct fti_sets *s)
 {
 	struct json *j = json_new_object();
 
-	json_set_str(j, "root", s->tree->root);
+	json_set_str(j, "root", s->tree.root);
 	json_set(j, "executions", report_fti_sets_json(s, c->files));
 	if (c->next[0] != '\0')
 		json_set_str(j, "next", c->next);
@@ -109,7 +108,6 @@ fti_run_scan(const struct fti_call *call)
 	};
 	struct work w = { APP_WORK };
 	struct error err = ERROR_INIT;
-	struct fti_tree t = { .fd = -1 };
 	struct fti_sets s = { .count = 0 };
 	int count = 0, status = STATUS_OK, rc = 0;
 	char **args = fti_start(call, opts, &count);
@@ -122,14 +120,14 @@ fti_run_scan(const struct fti_call *call)
 	n.checksums = c.checksums;
 	rc = app_work_start(&w, c.jobs, "scr_fti", &err);
 	if (rc == 0)
-		rc = fti_open_sets(&t, &s, n.dir, &c.o, &w, &err);
+		rc = fti_open_sets(&s, n.dir, &c.o, &w, &err);
 	for (size_t i = 0; rc == 0 && i < s.count; i++)
 		rc = fti_set_examine(&s, &s.list[i], c.checksums, &w, &err);
 	app_work_end(&w);
 	if (rc == 0)
 		fti_next(&n, &s, c.next, sizeof(c.next));
 	if (rc == 0)
-		look_for_restart(&c, &t);
+		look_for_restart(&c, &s.tree);
 	if (rc == 0)
 		status = error_worse_status(app_json() ? print_json(&c, &s)
 						       : print_text(&c, &s),
@@ -137,6 +135,5 @@ fti_run_scan(const struct fti_call *call)
 	else
 		status = app_report(STATUS_OK, &err);
 	fti_sets_free(&s);
-	fti_tree_close(&t);
 	return status;
 }

@@ -11,13 +11,12 @@
 #include "error.h"
 #include "fti.h"
 #include "ftijob/set.h"
-#include "ftijob/tree.h"
 #include "path.h"
 #include "report/hint.h"
 #include "str.h"
 
 int
-fti_open_sets(struct fti_tree *t, struct fti_sets *s, const char *dir,
+fti_open_sets(struct fti_sets *s, const char *dir,
 	      const struct fti_sets_options *o, const struct work *w,
 	      struct error *err)
 {
@@ -27,8 +26,7 @@ fti_open_sets(struct fti_tree *t, struct fti_sets *s, const char *dir,
 		.head = o->heads ? 1 : -1,
 	};
 
-	if (fti_tree_open(t, dir, w, err) < 0 ||
-	    fti_sets_open(s, t, &g, err) < 0)
+	if (fti_sets_open(s, dir, &g, w, err) < 0)
 		return -1;
 	return s->count > 0 ? 0
 			    : error_set(err, ERROR_ABSENT,

@@ -15,7 +15,6 @@
 #include "error.h"
 #include "ftijob/clone.h"
 #include "ftijob/set.h"
-#include "ftijob/tree.h"
 #include "io.h"
 #include "mem.h"
 #include "path.h"

@@ -17,7 +17,6 @@
 #include "ftijob/cover_impl.h"
 #include "ftijob/recover.h"
 #include "ftijob/renew.h"
-#include "ftijob/tree.h"
 #include "io.h"
 #include "mem.h"
 #include "path.h"
@@ -38,7 +37,7 @@ struct group {
 static void
 add_member(struct group *g, const struct fti_protect_file *to)
 {
-	const struct fti_tree *t = g->p->sets->tree;
+	const struct fti_tree *t = &g->p->sets->tree;
 	const char *from = to->rank->parts[FTI_OWN].entry->path;
 
 	g->to[g->count] = to;
@@ -169,10 +168,10 @@ copy_metadata(const struct fti_protect *p, const struct fti_entry *e,
 		path = arena_printf(a, "%s/%s", dir, path_base(e->path));
 	if (path == NULL)
 		return error_no_memory(err);
-	fd = path_open_parent(p->sets->tree->fd, path, true, 0777, &base, err);
+	fd = path_open_parent(p->sets->tree.fd, path, true, 0777, &base, err);
 	if (fd < 0)
 		return -1;
-	if (io_read_file(p->sets->tree->fd, e->path, FTI_INI_MAX, &text, err) ==
+	if (io_read_file(p->sets->tree.fd, e->path, FTI_INI_MAX, &text, err) ==
 	    0)
 		rc = io_replace(fd, base, text.data, text.len, 0666, err);
 	close(fd);
@@ -184,7 +183,7 @@ static int
 write_metadata(const struct fti_protect *p, struct error *err)
 {
 	const struct fti_set *from = p->from;
-	const struct fti_entry *list = p->sets->tree->list;
+	const struct fti_entry *list = p->sets->tree.list;
 
 	if (!from->posix || (p->there != NULL && p->there->undescribed == 0))
 		return 0;
@@ -216,13 +215,11 @@ write_redundancy(const struct fti_protect *p, const struct work *w,
 		 struct error *err)
 {
 	struct fti_rebuild r = { .count = 0 };
-	struct fti_tree t = { .fd = -1 };
-	struct fti_sets s = { .count = 0 };
+	struct fti_sets s;
 	struct fti_set *set = NULL;
-	int rc = fti_tree_open(&t, p->sets->tree->root, w, err);
+	int rc = fti_sets_open(&s, p->sets->tree.root, &p->from->geometry, w,
+			       err);
 
-	if (rc == 0)
-		rc = fti_sets_open(&s, &t, &p->from->geometry, err);
 	if (rc == 0)
 		set = find_set(&s, p);
 	if (rc == 0 && set == NULL)
@@ -236,7 +233,6 @@ write_redundancy(const struct fti_protect *p, const struct work *w,
 		rc = fti_rebuild_run(&r, w, err);
 	fti_rebuild_fini(&r);
 	fti_sets_free(&s);
-	fti_tree_close(&t);
 	return rc;
 }
 
@@ -244,7 +240,7 @@ int
 fti_protect_run(const struct fti_protect *p, const struct work *w,
 		struct error *err)
 {
-	if (room_check(p->sets->tree->fd, p->bytes_written,
+	if (room_check(p->sets->tree.fd, p->bytes_written,
 		       "the files that protect the checkpoint", err) < 0)
 		return -1;
 	if (work_or_default(w)->dry_run || p->count == 0)

@@ -13,7 +13,6 @@
 #include "ftijob/config.h"
 #include "ftijob/cover_impl.h"
 #include "ftijob/recover.h"
-#include "ftijob/tree.h"
 #include "mem.h"
 #include "str.h"
 
@@ -37,7 +36,7 @@ static int
 read_base(const struct fti_protect *p, const char **base, bool *nodes,
 	  struct error *err)
 {
-	const struct fti_tree *t = p->sets->tree;
+	const struct fti_tree *t = &p->sets->tree;
 	struct buf dir = BUF_INIT;
 	struct fti_config c;
 	const char *at = NULL;

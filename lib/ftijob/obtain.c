@@ -105,7 +105,7 @@ fti_obtain_open(struct fti_obtain *o, const char *path, const char *root,
 	struct fti_location p;
 	int rc = fti_location_of(path, &p, err);
 
-	*o = (struct fti_obtain){ .tree.fd = -1, .level = p.level };
+	*o = (struct fti_obtain){ .level = p.level };
 	if (rc == 0 && p.above == NULL)
 		rc = error_set(err, ERROR_ABSENT,
 			       "%s: no other files of this checkpoint are "
@@ -128,9 +128,7 @@ fti_obtain_open(struct fti_obtain *o, const char *path, const char *root,
 		rc = find_root(&p, &o->root, err);
 	}
 	if (rc == 0)
-		rc = fti_tree_open(&o->tree, o->root, w, err);
-	if (rc == 0)
-		rc = fti_sets_open(&o->sets, &o->tree, &unknown, err);
+		rc = fti_sets_open(&o->sets, o->root, &unknown, w, err);
 	if (rc == 0)
 		rc = find_rank(o, &p, path, err);
 	fti_location_fini(&p);
@@ -162,7 +160,6 @@ fti_obtain_close(struct fti_obtain *o)
 {
 	fti_recover_free(o->recover);
 	fti_sets_free(&o->sets);
-	fti_tree_close(&o->tree);
 	mem_free(o->root);
-	*o = (struct fti_obtain){ .tree.fd = -1 };
+	*o = (struct fti_obtain){ .root = NULL };
 }

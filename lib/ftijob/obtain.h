@@ -13,7 +13,6 @@
 #include <stdbool.h>
 
 #include "ftijob/set.h"
-#include "ftijob/tree.h"
 
 struct error;
 struct fti_recover;
@@ -25,7 +24,6 @@ struct fti_obtain {
 	enum fti_level level;
 	char *root;
 	/* For the module only. */
-	struct fti_tree tree;
 	struct fti_sets sets;
 	struct fti_set *set;
 	struct fti_rank *rank;

@@ -8,7 +8,6 @@
 #include "fti/input.h"
 #include "fti/posix.h"
 #include "ftijob/parity.h"
-#include "ftijob/tree.h"
 #include "mem.h"
 
 struct fti_recover {
@@ -47,7 +46,7 @@ open_files(struct fti_recover *r, const struct fti_sets *s, struct error *err)
 			const struct fti_part_file *f = &r->ranks[m]->parts[p];
 
 			if (fti_part_usable(f) &&
-			    fti_source_open(&r->files[m][p], s->tree->fd,
+			    fti_source_open(&r->files[m][p], s->tree.fd,
 					    f->entry->path, err) < 0)
 				return -1;
 		}

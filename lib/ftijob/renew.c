@@ -13,7 +13,6 @@
 #include "fti/input.h"
 #include "ftijob/parity.h"
 #include "ftijob/renew_impl.h"
-#include "ftijob/tree.h"
 #include "hash.h"
 #include "io.h"
 #include "mem.h"
@@ -293,7 +292,7 @@ run_all(struct run *r, struct error *err)
 static int
 add_files(struct run *r, struct error *err)
 {
-	const int fd = r->r->sets->tree->fd;
+	const int fd = r->r->sets->tree.fd;
 
 	for (size_t i = 0; i < r->r->count; i++) {
 		const struct fti_rebuild_file *f = &r->r->files[i];
@@ -344,7 +343,7 @@ check_names(const struct run *r, struct error *err)
 
 	for (size_t i = 0; i < r->r->count; i++)
 		if (!r->r->files[i].replaces &&
-		    fstatat(r->r->sets->tree->fd, r->r->files[i].path, &st,
+		    fstatat(r->r->sets->tree.fd, r->r->files[i].path, &st,
 			    AT_SYMLINK_NOFOLLOW) == 0)
 			return error_set(err, ERROR_USAGE,
 					 "%s: exists now, and is not replaced",
@@ -373,7 +372,7 @@ run(struct run *r, struct error *err)
 	if (rc == 0)
 		rc = renew_record_sums(r->r, r->sums, err);
 	if (rc < 0)
-		(void)room_explain(r->r->sets->tree->fd, r->r->bytes_written,
+		(void)room_explain(r->r->sets->tree.fd, r->r->bytes_written,
 				   err);
 	return rc;
 }
@@ -384,7 +383,7 @@ static int
 lock_root(const struct run *r, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	const int fd = io_lock_dir(r->r->sets->tree->fd, r->w->stop, &why);
+	const int fd = io_lock_dir(r->r->sets->tree.fd, r->w->stop, &why);
 
 	if (fd >= 0)
 		return fd;

@@ -17,7 +17,6 @@
 #include "ftijob/parity.h"
 #include "ftijob/recover.h"
 #include "ftijob/renew.h"
-#include "ftijob/tree.h"
 #include "mem.h"
 #include "path.h"
 #include "str.h"
@@ -144,7 +143,7 @@ check_absent(const struct fti_rebuild *r, const char *path, struct error *err)
 {
 	struct stat st;
 
-	if (fstatat(r->sets->tree->fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+	if (fstatat(r->sets->tree.fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return error_set(err, ERROR_USAGE,
 				 "%s: exists, and is no file of this "
 				 "checkpoint",

@@ -14,7 +14,6 @@
 #include "ftijob/parity.h"
 #include "ftijob/recover.h"
 #include "ftijob/renew_impl.h"
-#include "ftijob/tree.h"
 #include "io.h"
 #include "mem.h"
 #include "num.h"
@@ -151,7 +150,7 @@ int
 renew_record_sums(const struct fti_rebuild *r, char (*sums)[HASH_TEXT],
 		  struct error *err)
 {
-	const int fd = r->sets->tree->fd;
+	const int fd = r->sets->tree.fd;
 	int rc = 0;
 
 	if (!r->set->posix || r->set->level != FTI_L3)

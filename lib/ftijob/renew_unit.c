@@ -14,7 +14,6 @@
 #include "ftijob/parity.h"
 #include "ftijob/recover.h"
 #include "ftijob/renew_impl.h"
-#include "ftijob/tree.h"
 #include "hash.h"
 #include "mem.h"
 #include "transfer/put.h"

@@ -17,7 +17,6 @@
 #include "ftijob/config.h"
 #include "ftijob/rewind_impl.h"
 #include "ftijob/set.h"
-#include "ftijob/tree.h"
 #include "io.h"
 #include "mem.h"
 #include "path.h"

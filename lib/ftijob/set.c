@@ -11,7 +11,6 @@
 #include "error.h"
 #include "fti/posix.h"
 #include "ftijob/config.h"
-#include "ftijob/tree.h"
 #include "mem.h"
 #include "str.h"
 
@@ -289,7 +288,7 @@ add_set(struct fti_sets *s, size_t first, size_t end,
 	const struct fti_geometry *g, const struct span *levels,
 	struct error *err)
 {
-	const struct fti_entry *list = s->tree->list;
+	const struct fti_entry *list = s->tree.list;
 	struct fti_set *set = NULL;
 	uint32_t top = 0;
 	bool any = false;
@@ -328,16 +327,16 @@ static int
 add_exec(struct fti_sets *s, size_t first, size_t end,
 	 const struct fti_geometry *given, struct error *err)
 {
-	const struct fti_entry *list = s->tree->list;
+	const struct fti_entry *list = s->tree.list;
 	struct span levels[FTI_NO_LEVEL + 1] = { { .first = 0 } };
 	struct fti_geometry g = *given;
 
-	find_levels(s->tree, first, end, levels);
+	find_levels(&s->tree, first, end, levels);
 	for (size_t i = first; i < end; i++)
 		if (list[i].name.kind == FTI_NAME_TOPOLOGY &&
-		    fti_topology_read(s->tree->fd, list[i].path, &g, err) < 0)
+		    fti_topology_read(s->tree.fd, list[i].path, &g, err) < 0)
 			return -1;
-	infer(s->tree, first, end, &g);
+	infer(&s->tree, first, end, &g);
 	for (size_t i = first, k = first; i < end; i = k) {
 		while (k < end && same_set(&list[i], &list[k]))
 			k++;
@@ -348,12 +347,17 @@ add_exec(struct fti_sets *s, size_t first, size_t end,
 }
 
 int
-fti_sets_open(struct fti_sets *s, const struct fti_tree *t,
-	      const struct fti_geometry *given, struct error *err)
+fti_sets_open(struct fti_sets *s, const char *root,
+	      const struct fti_geometry *given, const struct work *w,
+	      struct error *err)
 {
+	const struct fti_tree *t = &s->tree;
 	struct fti_geometry g = *given;
 
-	*s = (struct fti_sets){ .tree = t, .arena = arena_new() };
+	*s = (struct fti_sets){ .count = 0 };
+	if (fti_tree_open(&s->tree, root, w, err) < 0)
+		return -1;
+	s->arena = arena_new();
 	if (s->arena == NULL)
 		return error_no_memory(err);
 	if (t->config != NULL && fti_config_read(t->fd, t->config, &g, err) < 0)
@@ -375,5 +379,6 @@ fti_sets_free(struct fti_sets *s)
 	mem_free(s->inis);
 	mem_free(s->list);
 	arena_free(s->arena);
-	*s = (struct fti_sets){ .tree = NULL };
+	fti_tree_close(&s->tree);
+	*s = (struct fti_sets){ .count = 0 };
 }

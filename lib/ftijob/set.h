@@ -20,13 +20,12 @@
 
 #include "fti/layout.h"
 #include "fti/name.h"
+#include "ftijob/tree.h"
 
 struct arena;
 struct error;
-struct fti_entry;
 struct fti_posix;
 struct fti_posix_file;
-struct fti_tree;
 struct work;
 
 /* How the ranks lie on nodes.  0 and -1: not known. */
@@ -107,7 +106,7 @@ struct fti_set {
 };
 
 struct fti_sets {
-	const struct fti_tree *tree;
+	struct fti_tree tree;
 	struct fti_set *list; /* by execution, level, id */
 	size_t count, room;
 	struct fti_posix **inis; /* metadata of the POSIX checkpoints */
@@ -116,13 +115,15 @@ struct fti_sets {
 };
 
 /*
- * Group the files of the tree.  `given`: what the user says of the geometry.
+ * Group the files below `root`.  `given`: what the user says of the geometry.
  * The rest is read from config.fti and Topology.fti if the tree has them, else
  * inferred from names and directories; then files of the last nodes may be
- * missing without a sign.  Call fti_sets_free() also after a failure.
+ * missing without a sign.  Errors are those of fti_tree_open().  Call
+ * fti_sets_free() also after a failure.
  */
-int fti_sets_open(struct fti_sets *s, const struct fti_tree *t,
-		  const struct fti_geometry *given, struct error *err);
+int fti_sets_open(struct fti_sets *s, const char *root,
+		  const struct fti_geometry *given, const struct work *w,
+		  struct error *err);
 void fti_sets_free(struct fti_sets *s);
 
 /* Read the files of a checkpoint, with `data` also their contents, and judge

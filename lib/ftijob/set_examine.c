@@ -12,7 +12,6 @@
 #include "fti/rankfile.h"
 #include "ftijob/set.h"
 #include "ftijob/set_impl.h"
-#include "ftijob/tree.h"
 #include "mem.h"
 
 /* Files that are open at the same time. */
@@ -154,7 +153,7 @@ add_file(struct fti_sets *s, struct fti_set *set, struct batch *b,
 	struct fti_part_file *to = &rank->parts[part];
 	struct fti_rankfile *r = &b->files[b->count];
 	const struct fti_rankfile_options o = {
-		.dirfd = s->tree->fd,
+		.dirfd = s->tree.fd,
 		.below = to->entry->path,
 		.layout = set->layout_known ? set->layout : FTI_LAYOUTS,
 		.known = true,

@@ -10,7 +10,6 @@
 #include "fti/posix.h"
 #include "ftijob/set.h"
 #include "ftijob/set_impl.h"
-#include "ftijob/tree.h"
 
 bool
 fti_part_usable(const struct fti_part_file *p)

@@ -7,7 +7,6 @@
 #include "fti/posix.h"
 #include "ftijob/set.h"
 #include "ftijob/set_impl.h"
-#include "ftijob/tree.h"
 #include "mem.h"
 
 /* The members of a group describe the files of their ranks. */
@@ -42,7 +41,7 @@ read_metadata(struct fti_sets *s, struct fti_set *set,
 		return 0;
 	if (!MEM_ROOM(s->inis, s->ninis, s->room_inis))
 		return error_no_memory(err);
-	p = fti_posix_read(s->tree->fd, e->path, &why);
+	p = fti_posix_read(s->tree.fd, e->path, &why);
 	if (p != NULL) {
 		s->inis[s->ninis++] = p;
 		take_members(set, p);
@@ -59,7 +58,7 @@ int
 fti_set_read_metadata(struct fti_sets *s, struct fti_set *set,
 		      struct error *err)
 {
-	const struct fti_entry *list = s->tree->list;
+	const struct fti_entry *list = s->tree.list;
 	int rc = 0;
 
 	for (size_t i = 0; i < set->count && rc == 0; i++)

@@ -211,9 +211,9 @@ fti_tree_open(struct fti_tree *t, const char *root, const struct work *w,
 	};
 
 	*t = (struct fti_tree){ .root = root, .arena = arena_new() };
-	t->fd = dir_open(AT_FDCWD, root);
 	if (t->arena == NULL)
 		return error_no_memory(err);
+	t->fd = dir_open(AT_FDCWD, root);
 	if (t->fd < 0)
 		return error_sys(err, "%s: cannot open", root);
 	d.fd = t->fd;
@@ -227,14 +227,11 @@ fti_tree_open(struct fti_tree *t, const char *root, const struct work *w,
 void
 fti_tree_close(struct fti_tree *t)
 {
-	if (t->fd >= 0)
+	if (t->arena != NULL && t->fd >= 0)
 		close(t->fd);
-	t->fd = -1;
 	mem_free(t->list);
 	arena_free(t->arena);
-	t->list = NULL;
-	t->arena = NULL;
-	t->count = 0;
+	*t = (struct fti_tree){ .fd = -1 };
 }
 
 const char *

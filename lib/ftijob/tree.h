@@ -32,8 +32,8 @@ struct fti_entry {
 };
 
 struct fti_tree {
-	const char *root; /* as given */
-	int fd;
+	const char *root;	/* as given */
+	int fd;			/* if there is an arena */
 	struct fti_entry *list; /* by exec, level, id, kind, rank, path */
 	size_t count, room;
 	const char *config; /* the config.fti that was found, or NULL */
@@ -41,7 +41,8 @@ struct fti_tree {
 };
 
 /* Read the names below `root`.  ERROR_ABSENT, ERROR_SYSTEM: it, or a directory
- * below it, cannot be read.  Call fti_tree_close() also after a failure. */
+ * below it, cannot be read.  Call fti_tree_close() also after a failure; one
+ * that is all 0 is ignored. */
 int fti_tree_open(struct fti_tree *t, const char *root, const struct work *w,
 		  struct error *err);
 void fti_tree_close(struct fti_tree *t);

@@ -89,7 +89,7 @@ compare_all(struct fti_sets *s, struct fti_set *set,
 			if (from == NULL)
 				*wrong += err.kind != ERROR_LOST;
 			else
-				*wrong += !is_file(from, s->tree,
+				*wrong += !is_file(from, &s->tree,
 						   f->entry->path, p);
 		}
 		fti_recover_free(r);
@@ -115,14 +115,12 @@ test_case(const char *name)
 	const struct fti_geometry given = { .head = -1 };
 	struct fti_part_file *saved = NULL;
 	unsigned wrong = 0, lost = 0, want = 0;
-	struct fti_tree t;
 	struct fti_sets s;
 	struct fti_set *set = NULL;
 
 	if (!exists(fmt("%s/config.fti", path)))
 		return; /* the selection has only some files of it */
-	must(fti_tree_open(&t, path, NULL, NULL) == 0 &&
-	     fti_sets_open(&s, &t, &given, NULL) == 0 && s.count == 1);
+	must(fti_sets_open(&s, path, &given, NULL, NULL) == 0 && s.count == 1);
 	set = &s.list[0];
 	must(fti_set_examine(&s, set, true, NULL, NULL) == 0);
 	saved = mem_calloc(set->nranks * FTI_PARTS, sizeof(*saved));
@@ -144,7 +142,6 @@ test_case(const char *name)
 	is_int(lost, 0, fmt("%s: all patterns of lost nodes", name));
 	mem_free(saved);
 	fti_sets_free(&s);
-	fti_tree_close(&t);
 }
 
 int
