@@ -113,53 +113,31 @@ total(void *arg, struct buf *out)
 				  : 100.0 * (double)by / (double)c->before);
 }
 
-static void
-refused(void *arg, size_t i, const struct fti_rankfile *r, struct error *err)
-{
-	struct compact *c = arg;
-
-	fti_output_refused(&c->out, i, r, err);
-}
-
-static int
-run(struct compact *c, char **files, size_t count, struct error *err)
-{
-	struct fti_remake m = {
-		.open = { .layout = FTI_LAYOUTS, .layer = FTI_DCP_LAST },
-		.describe = describe,
-		.refused = refused,
-		.planned = planned,
-		.arg = c,
-	};
-
-	c->out.total = total;
-	if (fti_output_start(&c->out, &c->o, err) < 0 ||
-	    fti_output_add(&c->out, files, count, err) < 0)
-		return app_report(STATUS_OK, err);
-	return fti_output_run(&c->out, &m);
-}
-
 int
 fti_run_compact(const struct fti_call *call)
 {
-	struct compact c = { .room = 0 };
+	struct compact c = { .o.in = FTI_INPUT_ALL, .out.total = total };
+	struct fti_remake m = {
+		.describe = describe,
+		.planned = planned,
+		.arg = &c,
+	};
 	const struct opt opts[] = {
 		OPT_GROUP("Containers"),
 		OPT_U64(0, "room", &c.room, "PERCENT", 0, 1000000,
 			"reserve more bytes than each variable has"),
 		FTI_OUTPUT_OPTIONS(c.o),
 		FTI_IN_PLACE_OPTION(c.o),
-		FTI_LAYOUT_OPTION(c.o),
+		FTI_LAYOUT_OPTION(c.o.in),
 		OPT_GROUP("Work"),
 		APP_OPT_JOBS(&c.o.jobs),
 		OPT_END,
 	};
-	struct error err = ERROR_INIT;
 	int count = 0, status = STATUS_OK;
 	char **files = fti_start(call, opts, &count);
 
 	fti_output_check(&c.o, count);
-	status = run(&c, files, (size_t)count, &err);
+	status = fti_output_files(&c.out, &c.o, files, (size_t)count, &m);
 	fti_output_end(&c.out);
 	return status;
 }

@@ -6,7 +6,6 @@
 #include "convert.h"
 
 #include <inttypes.h>
-#include <sys/stat.h>
 
 #include "app.h"
 #include "arena.h"
@@ -19,26 +18,17 @@
 
 /* --- One file --- */
 
-static const char *
-letter_of(enum fti_layout l)
-{
-	static const char *const letters[FTI_LAYOUTS] = { "A", "B", "C",
-							  "D", "E", "F" };
-
-	return letters[l];
-}
-
 const char *
 fti_convert_form(const struct fti_rankfile *r)
 {
-	return r->form == FTI_FORM_FF ? letter_of(r->ff->layout)
+	return r->form == FTI_FORM_FF ? fti_format(r->ff->layout)->letter
 				      : fti_form_name(r->form);
 }
 
 const char *
 fti_convert_to(const struct fti_convert *c)
 {
-	return c->posix ? "POSIX" : letter_of(c->to);
+	return c->form.posix ? "POSIX" : fti_format(c->form.to)->letter;
 }
 
 /* Does the layout have all of the time, or only its low 32 bits? */
@@ -88,12 +78,12 @@ fti_convert_describe(const struct fti_convert *c, const struct fti_rankfile *r,
 
 	if (rc < 0)
 		return -1;
-	if (c->posix)
+	if (c->form.posix)
 		rc = fti_describe_posix(d, &r->content, err);
 	else if (r->form == FTI_FORM_FF)
-		rc = fti_describe_same(d, &r->checked, c->to, err);
+		rc = fti_describe_same(d, &r->checked, c->form.to, err);
 	else
-		rc = fti_describe_compact(d, &r->content, 0, c->to, err);
+		rc = fti_describe_compact(d, &r->content, 0, c->form.to, err);
 	if (rc < 0)
 		return -1;
 	*notes = (struct fti_convert_notes){ .id = false };
@@ -168,7 +158,7 @@ written(void *arg, size_t i, const struct fti_draft *d, struct error *err)
 {
 	struct run *run = arg;
 
-	if (!run->c->posix)
+	if (!run->c->form.posix)
 		return 0;
 	if (run->sector.arena == NULL &&
 	    fti_sector_start(&run->sector, (int32_t)d->ckpt_id,
@@ -183,33 +173,10 @@ finish(void *arg, struct error *err)
 {
 	struct run *run = arg;
 
-	return run->c->posix ? fti_sector_print(&run->sector, run->job.name,
-						&run->ini, err)
-			     : 0;
-}
-
-static void
-refused(void *arg, size_t i, const struct fti_rankfile *r, struct error *err)
-{
-	struct run *run = arg;
-
-	fti_output_refused(&run->c->out, i, r, err);
-}
-
-/* Where the metadata of the files are written. */
-static int
-place_ini(struct run *run, struct error *err)
-{
-	struct fti_output *p = &run->c->out;
-	const char *first = p->items[0].out.name, *path = run->c->ini;
-
-	if (path == NULL)
-		path = arena_printf(p->arena, "%.*ssector0-group0.fti",
-				    (int)(path_base(first) - first), first);
-	if (path == NULL)
-		return error_no_memory(err);
-	run->job.text = &run->ini;
-	return fti_output_place(p, path, &run->job, err);
+	return run->c->form.posix
+		       ? fti_sector_print(&run->sector, run->job.name,
+					  &run->ini, err)
+		       : 0;
 }
 
 static int
@@ -218,14 +185,9 @@ convert_files(struct fti_convert *c, char **files, size_t count,
 {
 	struct run run = { .c = c, .id = -1 };
 	struct fti_remake m = {
-		.open = { .layout = FTI_LAYOUTS,
-			  .meta = c->meta,
-			  .layer = c->layer == UINT64_MAX ? FTI_DCP_LAST
-							  : (size_t)c->layer },
 		.texts = &run.job,
-		.ntexts = c->posix,
+		.ntexts = c->form.posix,
 		.describe = describe,
-		.refused = refused,
 		.planned = planned,
 		.written = written,
 		.finish = finish,
@@ -234,8 +196,11 @@ convert_files(struct fti_convert *c, char **files, size_t count,
 	int status = STATUS_OK;
 
 	if (fti_output_add(&c->out, files, count, err) < 0 ||
-	    (c->posix && place_ini(&run, err) < 0))
+	    (c->form.posix &&
+	     fti_output_place_ini(&c->out, c->ini, c->out.items[0].out.name,
+				  &run.job, err) < 0))
 		return app_report(STATUS_OK, err);
+	run.job.text = &run.ini;
 	status = fti_output_run(&c->out, &m);
 	fti_sector_fini(&run.sector);
 	buf_free(&run.ini);
@@ -244,46 +209,29 @@ convert_files(struct fti_convert *c, char **files, size_t count,
 
 /* --- The verb --- */
 
-static bool
-is_directory(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static int
-check(struct fti_convert *c, char **args, int count, struct error *err)
+static void
+check(struct fti_convert *c, char **args, int count)
 {
 	if (count == 0)
 		app_usage("no file or directory given");
-	if (c->to_text == NULL)
-		app_usage("give --to A, B, C, D, E, F or posix");
-	if (c->o.out == NULL)
-		app_usage("give --output");
-	c->posix = str_eq(c->to_text, "posix");
-	if (!c->posix && fti_layout_parse(c->to_text, &c->to, err) < 0)
-		return error_wrap(err, "--to");
-	if (c->ini != NULL && !c->posix)
-		app_usage("--ini needs --to posix");
+	fti_output_form(&c->o, c->ini, &c->form);
 	for (int i = 0; i < count && count > 1; i++)
-		if (is_directory(args[i]))
+		if (fti_is_directory(args[i]))
 			app_usage("%s: a directory is converted alone",
 				  args[i]);
-	if (c->posix && count > FTI_POSIX_MEMBERS)
+	if (c->form.posix && count > FTI_POSIX_MEMBERS)
 		app_usage("a group has at most %d files: convert their "
 			  "directory",
 			  FTI_POSIX_MEMBERS);
-	return 0;
 }
 
 static int
 run(struct fti_convert *c, char **args, size_t count, struct error *err)
 {
-	const bool tree = is_directory(args[0]);
+	const bool tree = fti_is_directory(args[0]);
 
-	if (tree && (c->id >= 0 || c->ini != NULL || c->meta != NULL ||
-		     c->layer != UINT64_MAX))
+	if (tree && (c->id >= 0 || c->ini != NULL || c->o.in.meta != NULL ||
+		     c->o.in.layer != UINT64_MAX))
 		app_usage("--id, --ini, --meta and --layer are for files");
 	if (!tree && c->ckpt != NULL)
 		app_usage("--checkpoint is for a directory");
@@ -296,12 +244,12 @@ run(struct fti_convert *c, char **args, size_t count, struct error *err)
 int
 fti_run_convert(const struct fti_call *call)
 {
-	struct fti_convert c = { .id = -1, .layer = UINT64_MAX };
+	struct fti_convert c = { .o.in = FTI_INPUT_ALL, .id = -1 };
 	const char *id = NULL;
 	const struct opt opts[] = {
 		OPT_GROUP("Conversion"),
-		OPT_STRING(0, "to", &c.to_text, "A|B|C|D|E|F|posix", OPT_WORDS,
-			   "layout of FTI-FF, or POSIX files"),
+		OPT_STRING(0, "to", &c.form.text, "A|B|C|D|E|F|posix",
+			   OPT_WORDS, "layout of FTI-FF, or POSIX files"),
 		OPT_STRING(0, "checkpoint", &c.ckpt, "N", OPT_ANY,
 			   "below a directory: only checkpoints with this id"),
 		OPT_STRING(0, "id", &id, "N", OPT_ANY,
@@ -311,13 +259,7 @@ fti_run_convert(const struct fti_call *call)
 			   "with POSIX files: the metadata file to write "
 			   "(default: sector0-group0.fti beside them)"),
 		FTI_OUTPUT_OPTIONS(c.o),
-		FTI_LAYOUT_OPTION(c.o),
-		OPT_STRING(0, "meta", &c.meta, "FILE", OPT_FILE,
-			   "metadata of POSIX files: sector<s>-group<g>.fti, "
-			   "or a directory of such files (default: found)"),
-		OPT_U64(0, "layer", &c.layer, "N", 0, UINT32_MAX,
-			"take differential files as they were after layer N "
-			"(default: the newest)"),
+		FTI_INPUT_OPTIONS(c.o.in),
 		FTI_GEOMETRY_OPTIONS(c.geometry),
 		OPT_GROUP("Work"),
 		APP_OPT_JOBS(&c.o.jobs),
@@ -327,8 +269,8 @@ fti_run_convert(const struct fti_call *call)
 	int count = 0, status = STATUS_OK;
 	char **args = fti_start(call, opts, &count);
 
-	if (check(&c, args, count, &err) < 0 ||
-	    fti_id_parse(id, &c.id, &err) < 0)
+	check(&c, args, count);
+	if (fti_id_parse(id, &c.id, &err) < 0)
 		return app_report(STATUS_OK, &err);
 	status = run(&c, args, (size_t)count, &err);
 	fti_output_end(&c.out);

@@ -19,13 +19,9 @@ struct fti_tree;
 
 struct fti_convert {
 	struct fti_output_options o;
-	const char *to_text; /* A to F, or posix */
-	bool posix;	     /* write POSIX files */
-	enum fti_layout to;  /* else this layout */
-	int64_t id;	     /* of the checkpoint; -1: of the files */
-	const char *meta;    /* of POSIX files to read; NULL: to be found */
-	uint64_t layer;	     /* of differential ones */
-	const char *ini;     /* metadata to write; NULL: beside the file */
+	struct fti_output_form form;
+	int64_t id;	 /* of the checkpoint; -1: of the files */
+	const char *ini; /* metadata to write; NULL: beside the file */
 	struct fti_sets_options geometry;
 	const char *ckpt; /* id of the only one below a directory, or NULL */
 	struct fti_output out;

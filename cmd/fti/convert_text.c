@@ -43,7 +43,7 @@ set_history(const struct fti_convert *c, const struct fti_ini *ini, bool moved,
 		if (!str_starts(section, HISTORY))
 			continue;
 		if (set_key(text, section, "io_mode",
-			    c->posix ? "1001" : "1003", err) < 0 ||
+			    c->form.posix ? "1001" : "1003", err) < 0 ||
 		    (moved && fti_ini_get(ini, section, "is_dcp") != NULL &&
 		     set_key(text, section, "is_dcp", "0", err) < 0))
 			return -1;
@@ -67,7 +67,7 @@ fti_convert_text(const struct fti_convert *c, int dirfd, const char *path,
 	else if (kind == FTI_NAME_HISTORY)
 		rc = set_history(c, ini, moved, out, err);
 	else
-		rc = set_key(out, "basic", "ckpt_io", c->posix ? "1" : "3",
+		rc = set_key(out, "basic", "ckpt_io", c->form.posix ? "1" : "3",
 			     err);
 	fti_ini_free(ini);
 	return rc;

@@ -257,7 +257,7 @@ static bool
 is_moved(const struct run *run, const struct fti_set *s)
 {
 	return s->level == FTI_DCP &&
-	       (run->c->posix || run->c->to == FTI_A || s->posix);
+	       (run->c->form.posix || run->c->form.to == FTI_A || s->posix);
 }
 
 static int
@@ -273,7 +273,8 @@ add_part(struct run *run, struct fti_set *s, struct error *err)
 		.from = "",
 	};
 	run->nparts++;
-	if (run->c->posix && (s->geometry.group_size == 0 || s->groups == 0)) {
+	if (run->c->form.posix &&
+	    (s->geometry.group_size == 0 || s->groups == 0)) {
 		refuse_set(run, s,
 			   "the size of its groups is not known, which have "
 			   "the metadata of POSIX files (--node-size, "
@@ -282,7 +283,7 @@ add_part(struct run *run, struct fti_set *s, struct error *err)
 	}
 	if (add_ranks(run, part, err) < 0)
 		return -1;
-	return run->c->posix ? add_sectors(run, part, err) : 0;
+	return run->c->form.posix ? add_sectors(run, part, err) : 0;
 }
 
 /* Allocate for all sets. */
@@ -447,14 +448,6 @@ finish(void *arg, struct error *err)
 }
 
 static void
-refused(void *arg, size_t i, const struct fti_rankfile *r, struct error *err)
-{
-	struct run *run = arg;
-
-	fti_output_refused(&run->c->out, i, r, err);
-}
-
-static void
 total(void *arg, struct buf *out)
 {
 	struct run *run = arg;
@@ -512,9 +505,7 @@ static int
 convert(struct run *run, const char *dir, struct error *err)
 {
 	struct fti_remake m = {
-		.open = { .layout = FTI_LAYOUTS, .layer = FTI_DCP_LAST },
 		.describe = describe,
-		.refused = refused,
 		.planned = planned,
 		.written = written,
 		.finish = finish,

@@ -37,14 +37,6 @@ struct diff {
 
 /* --- Which variables --- */
 
-static int
-by_number(const void *a, const void *b)
-{
-	const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Is the variable one that -v names? */
 static bool
 is_wanted(void *arg, int32_t id)
@@ -54,7 +46,7 @@ is_wanted(void *arg, int32_t id)
 
 	if (d->nids == 0)
 		return true;
-	at = bsearch(&id, d->ids, d->nids, sizeof(*d->ids), by_number);
+	at = bsearch(&id, d->ids, d->nids, sizeof(*d->ids), fti_by_id);
 	if (at != NULL)
 		d->seen[at - d->ids] = true;
 	return at != NULL;

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "answer.h"
@@ -333,20 +332,12 @@ find_bytes(struct extract *x)
 
 /* --- Files --- */
 
-static bool
-is_dir(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 /* Open the directory of the files that are written, and name them. */
 static int
 place(struct extract *x, bool several, struct error *err)
 {
 	const char *base = path_base(x->out);
-	const bool below = several || *base == '\0' || is_dir(x->out);
+	const bool below = several || *base == '\0' || fti_is_directory(x->out);
 
 	if (!below) {
 		x->dir = base == x->out

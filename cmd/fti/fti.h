@@ -51,6 +51,10 @@ int fti_run_protect(const struct fti_call *c);
 int fti_run_restart(const struct fti_call *c);
 int fti_run_archive(const struct fti_call *c);
 
+/* --- input.c --- */
+
+bool fti_is_directory(const char *path);
+
 /* --- sets.c --- */
 
 /* What the user says of the geometry; 0: not given. */

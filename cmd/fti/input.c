@@ -7,6 +7,7 @@
 #include "app.h"
 #include "arena.h"
 #include "error.h"
+#include "fti.h"
 #include "fti/file.h"
 #include "ftijob/tree.h"
 #include "mem.h"
@@ -14,22 +15,27 @@
 #include "str.h"
 
 int
-fti_input_start(struct fti_input *s, const struct fti_input_options *o,
-		struct error *err)
+fti_input_how(const struct fti_input_options *o, struct fti_metas *metas,
+	      struct fti_rankfile_options *how, struct error *err)
 {
-	*s = (struct fti_input){ .metas = fti_metas_new(err) };
-	s->how = (struct fti_rankfile_options){
-		.metas = s->metas,
+	*how = (struct fti_rankfile_options){
+		.metas = metas,
 		.meta = o->meta,
 		.layout = FTI_LAYOUTS,
 		.layer = o->layer == UINT64_MAX ? FTI_DCP_LAST
 						: (size_t)o->layer,
 	};
-	if (s->metas == NULL)
-		return -1;
 	return o->layout == NULL
 		       ? 0
-		       : fti_layout_parse(o->layout, &s->how.layout, err);
+		       : fti_layout_parse(o->layout, &how->layout, err);
+}
+
+int
+fti_input_start(struct fti_input *s, const struct fti_input_options *o,
+		struct error *err)
+{
+	*s = (struct fti_input){ .metas = fti_metas_new(err) };
+	return s->metas == NULL ? -1 : fti_input_how(o, s->metas, &s->how, err);
 }
 
 static void
@@ -70,6 +76,14 @@ fti_input_read(struct fti_input *s, char *const *paths, size_t count,
 }
 
 /* --- Paths --- */
+
+bool
+fti_is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
 
 static int
 add_path(struct fti_paths *out, char *path, struct error *err)
@@ -122,11 +136,10 @@ int
 fti_input_expand(char **args, size_t count, struct fti_paths *out,
 		 struct arena *arena, const struct work *w, struct error *err)
 {
-	struct stat st;
 	int rc = 0;
 
 	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = stat(args[i], &st) == 0 && S_ISDIR(st.st_mode)
+		rc = fti_is_directory(args[i])
 			     ? add_dir(out, args[i], arena, w, err)
 			     : add_path(out, args[i], err);
 	return rc;
@@ -157,8 +170,8 @@ fti_input_check(const struct fti_rankfile *r, struct error *err)
 			 why != NULL ? why : "");
 }
 
-static int
-by_number(const void *a, const void *b)
+int
+fti_by_id(const void *a, const void *b)
 {
 	const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
 
@@ -187,7 +200,7 @@ fti_input_ids(const struct opt_list *list, size_t *count, struct error *err)
 		ids[i] = (int32_t)id;
 	}
 	if (list->count > 0)
-		qsort(ids, list->count, sizeof(*ids), by_number);
+		qsort(ids, list->count, sizeof(*ids), fti_by_id);
 	for (size_t i = 0; i < list->count; i++)
 		if (i == 0 || ids[i] != ids[i - 1])
 			ids[n++] = ids[i];

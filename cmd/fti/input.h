@@ -22,11 +22,13 @@ struct fti_input_options {
 };
 #define FTI_INPUT_ALL ((struct fti_input_options){ .layer = UINT64_MAX })
 
-#define FTI_INPUT_OPTIONS(to) \
+#define FTI_LAYOUT_OPTION(to) \
 	OPT_GROUP("Files"), \
 		OPT_STRING(0, "layout", &(to).layout, "A|B|C|D|E|F", \
 			   OPT_WORDS, \
-			   "expect this layout of FTI-FF (default: found)"), \
+			   "expect this layout of FTI-FF (default: found)")
+#define FTI_INPUT_OPTIONS(to) \
+	FTI_LAYOUT_OPTION(to), \
 		OPT_STRING(0, "meta", &(to).meta, "FILE", OPT_FILE, \
 			   "metadata of POSIX files: sector<s>-group<g>.fti, " \
 			   "or a directory of such files (default: found)"), \
@@ -42,6 +44,10 @@ struct fti_input {
 	size_t count;
 	int status; /* the worst of those that could not be opened */
 };
+
+/* How to open files with these options.  ERROR_USAGE: no such layout. */
+int fti_input_how(const struct fti_input_options *o, struct fti_metas *metas,
+		  struct fti_rankfile_options *how, struct error *err);
 
 /* ERROR_USAGE, ERROR_NOMEM.  For fti_input_end(), also after a failure. */
 int fti_input_start(struct fti_input *s, const struct fti_input_options *o,
@@ -68,6 +74,9 @@ int fti_input_expand(char **args, size_t count, struct fti_paths *out,
 /* Can variables be read from the file?  -1: ERROR_LOST; ERROR_SYSTEM: it could
  * not be read; ERROR_ABSENT: it is parity. */
 int fti_input_check(const struct fti_rankfile *r, struct error *err);
+
+/* The order of ids, for qsort(). */
+int fti_by_id(const void *a, const void *b);
 
 /* The ids of -v, ascending, each once; for mem_free().  NULL: an error. */
 int32_t *fti_input_ids(const struct opt_list *list, size_t *count,

@@ -6,13 +6,13 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "answer.h"
 #include "app.h"
 #include "arena.h"
 #include "error.h"
+#include "fti.h"
 #include "fti/metas.h"
 #include "fti/name.h"
 #include "ftijob/set.h"
@@ -35,6 +35,24 @@ fti_output_check(const struct fti_output_options *o, int count)
 			  "reports)");
 	if (o->replace && o->out == NULL)
 		app_usage("--replace needs --output");
+}
+
+void
+fti_output_form(const struct fti_output_options *o, const char *ini,
+		struct fti_output_form *form)
+{
+	struct error err = ERROR_INIT;
+
+	if (form->text == NULL)
+		app_usage("give --to A, B, C, D, E, F or posix");
+	if (o->out == NULL)
+		app_usage("give --output");
+	form->posix = str_eq(form->text, "posix");
+	form->to = FTI_F;
+	if (!form->posix && fti_layout_parse(form->text, &form->to, &err) < 0)
+		app_usage("--to: %s", err.text);
+	if (ini != NULL && !form->posix)
+		app_usage("--ini needs --to posix");
 }
 
 int
@@ -159,6 +177,17 @@ fti_output_place(struct fti_output *p, const char *path, struct fti_job *job,
 	return 0;
 }
 
+int
+fti_output_place_ini(struct fti_output *p, const char *ini, const char *first,
+		     struct fti_job *job, struct error *err)
+{
+	if (ini == NULL)
+		ini = arena_printf(p->arena, "%.*ssector0-group0.fti",
+				   (int)(path_base(first) - first), first);
+	return ini == NULL ? error_no_memory(err)
+			   : fti_output_place(p, ini, job, err);
+}
+
 struct fti_remake_item *
 fti_output_item(struct fti_output *p, const char *in, const char *out,
 		struct error *err)
@@ -177,21 +206,13 @@ fti_output_item(struct fti_output *p, const char *in, const char *out,
 	return it;
 }
 
-static bool
-is_directory(const char *path)
-{
-	struct stat st;
-
-	return str_ends(path, "/") ||
-	       (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
-}
-
 int
 fti_output_add(struct fti_output *p, char **files, size_t count,
 	       struct error *err)
 {
 	const char *out = p->o->out;
-	const bool below = out != NULL && (count > 1 || is_directory(out));
+	const bool below = out != NULL && (count > 1 || str_ends(out, "/") ||
+					   fti_is_directory(out));
 
 	for (size_t i = 0; i < count; i++) {
 		const char *to = out == NULL ? files[i] : out;
@@ -245,10 +266,11 @@ fti_output_report(struct error *err)
 	return app_report(STATUS_OK, err);
 }
 
-void
-fti_output_refused(struct fti_output *p, size_t i, const struct fti_rankfile *r,
-		   struct error *err)
+/* Report that item `i` is refused. */
+static void
+refused(void *arg, size_t i, const struct fti_rankfile *r, struct error *err)
 {
+	struct fti_output *p = arg;
 	int status = error_status(err->kind);
 	char root[PATH_MAX], next[ERROR_TEXT_MAX];
 
@@ -270,16 +292,17 @@ fti_output_refused(struct fti_output *p, size_t i, const struct fti_rankfile *r,
 static int
 remake(struct fti_output *p, struct fti_remake *m, struct error *err)
 {
-	int rc = 0;
+	struct fti_metas *metas = fti_metas_new(err);
+	int rc = metas == NULL ? -1
+			       : fti_input_how(&p->o->in, metas, &m->open, err);
 
-	if (p->o->layout != NULL &&
-	    fti_layout_parse(p->o->layout, &m->open.layout, err) < 0)
-		return -1;
 	m->items = p->items;
 	m->count = p->count;
-	m->open.metas = fti_metas_new(err);
-	rc = m->open.metas == NULL ? -1 : fti_remake(m, &p->work, err);
-	fti_metas_free(m->open.metas);
+	m->refused = refused;
+	m->refused_arg = p;
+	if (rc == 0)
+		rc = fti_remake(m, &p->work, err);
+	fti_metas_free(metas);
 	return rc;
 }
 
@@ -343,4 +366,16 @@ fti_output_run(struct fti_output *p, struct fti_remake *m)
 		return p->status;
 	}
 	return app_print_unless_quiet(&p->text);
+}
+
+int
+fti_output_files(struct fti_output *p, const struct fti_output_options *o,
+		 char **files, size_t count, struct fti_remake *m)
+{
+	struct error err = ERROR_INIT;
+
+	return fti_output_start(p, o, &err) < 0 ||
+			       fti_output_add(p, files, count, &err) < 0
+		       ? app_report(STATUS_OK, &err)
+		       : fti_output_run(p, m);
 }

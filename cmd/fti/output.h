@@ -12,6 +12,7 @@
 
 #include "buf.h"
 #include "fti/remake.h"
+#include "input.h"
 #include "opt.h"
 #include "work.h"
 
@@ -21,7 +22,7 @@ struct error;
 struct fti_output_options {
 	const char *out; /* a file or directory, or NULL */
 	bool in_place, replace, dry_run;
-	const char *layout; /* that the files have; NULL: to be found */
+	struct fti_input_options in;
 	uint64_t jobs;
 };
 
@@ -35,11 +36,6 @@ struct fti_output_options {
 			 "report what would be written, and write nothing")
 #define FTI_IN_PLACE_OPTION(to) \
 	OPT_FLAG(0, "in-place", &(to).in_place, "replace the files themselves")
-#define FTI_LAYOUT_OPTION(to) \
-	OPT_GROUP("Files"), \
-		OPT_STRING(0, "layout", &(to).layout, "A|B|C|D|E|F", \
-			   OPT_WORDS, \
-			   "expect this layout of FTI-FF (default: found)")
 
 /* The files to write.  All strings belong to it. */
 struct fti_output {
@@ -64,6 +60,18 @@ struct fti_output {
 /* Check the options of a verb that takes FILE...; exit if they are wrong. */
 void fti_output_check(const struct fti_output_options *o, int count);
 
+/* What --to says: A to F, or posix. */
+struct fti_output_form {
+	const char *text;
+	bool posix;	    /* write POSIX files */
+	enum fti_layout to; /* else this layout */
+};
+
+/* Take the options --to, --output, and --ini, which may be NULL; exit if they
+ * are wrong. */
+void fti_output_form(const struct fti_output_options *o, const char *ini,
+		     struct fti_output_form *form);
+
 /* Start the work.  fti_output_end() afterwards, also after a failure. */
 int fti_output_start(struct fti_output *p, const struct fti_output_options *o,
 		     struct error *err);
@@ -73,6 +81,12 @@ void fti_output_end(struct fti_output *p);
  * directories need not exist. */
 int fti_output_place(struct fti_output *p, const char *path,
 		     struct fti_job *job, struct error *err);
+
+/* The same for the metadata of POSIX files: at `ini`; NULL: in the directory of
+ * `first`. */
+int fti_output_place_ini(struct fti_output *p, const char *ini,
+			 const char *first, struct fti_job *job,
+			 struct error *err);
 
 /* Add an item for each file: in place, or below or at the path of -o. */
 int fti_output_add(struct fti_output *p, char **files, size_t count,
@@ -85,13 +99,13 @@ struct fti_remake_item *fti_output_item(struct fti_output *p, const char *in,
 /* Report an error, with what helps against it.  Returns an exit status. */
 int fti_output_report(struct error *err);
 
-/* Report that item `i` is refused (remake.h). */
-void fti_output_refused(struct fti_output *p, size_t i,
-			const struct fti_rankfile *r, struct error *err);
-
-/* Run, and print the text.  The caller has set the functions of *m; that for
- * refused files calls fti_output_refused().  Returns an exit status. */
+/* Run, and print the text.  The caller has set the functions of *m, but for
+ * that of refused files.  Returns an exit status. */
 int fti_output_run(struct fti_output *p, struct fti_remake *m);
+
+/* Start the work, add an item for each file, and run. */
+int fti_output_files(struct fti_output *p, const struct fti_output_options *o,
+		     char **files, size_t count, struct fti_remake *m);
 
 /* The answer in JSON: what was written, or would be, after result `rc` of
  * fti_remake(). */

@@ -31,9 +31,7 @@ struct var {
 
 struct pack {
 	struct fti_output_options o;
-	const char *to_text;
-	bool posix;
-	enum fti_layout to;
+	struct fti_output_form form;
 	int64_t id;
 	uint64_t room;
 	const char *ini;
@@ -111,13 +109,13 @@ describe(struct pack *c, struct error *err)
 	struct timespec now = { .tv_sec = 0 };
 
 	if (fti_describe_pack(&c->draft, c->raw, c->count, (unsigned)c->room,
-			      c->to, err) < 0)
+			      c->form.to, err) < 0)
 		return -1;
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	c->draft.timestamp =
 		(uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	c->draft.ckpt_id = c->id;
-	c->draft.raw = c->posix;
+	c->draft.raw = c->form.posix;
 	return 0;
 }
 
@@ -125,19 +123,13 @@ describe(struct pack *c, struct error *err)
 static int
 place(struct pack *c, struct fti_job jobs[static 2], struct error *err)
 {
-	const char *out = c->o.out, *ini = c->ini;
-
 	jobs[0] = (struct fti_job){ .draft = &c->draft };
 	jobs[1] = (struct fti_job){ .text = &c->text };
-	if (fti_output_place(&c->out, out, &jobs[0], err) < 0)
+	if (fti_output_place(&c->out, c->o.out, &jobs[0], err) < 0)
 		return -1;
-	if (!c->posix)
-		return 0;
-	if (ini == NULL)
-		ini = arena_printf(c->out.arena, "%.*ssector0-group0.fti",
-				   (int)(path_base(out) - out), out);
-	return ini == NULL ? error_no_memory(err)
-			   : fti_output_place(&c->out, ini, &jobs[1], err);
+	return c->form.posix ? fti_output_place_ini(&c->out, c->ini, c->o.out,
+						    &jobs[1], err)
+			     : 0;
 }
 
 /* The metadata of the file that is written. */
@@ -145,7 +137,7 @@ static int
 describe_posix(struct pack *c, const struct fti_job jobs[static 2],
 	       struct error *err)
 {
-	if (!c->posix)
+	if (!c->form.posix)
 		return 0;
 	if (fti_sector_start(&c->sector, (int32_t)c->id, 1, err) < 0 ||
 	    fti_sector_set(&c->sector, 0, path_base(jobs[0].path), &c->draft,
@@ -159,14 +151,14 @@ write_all(struct pack *c, struct fti_writer *w,
 	  const struct fti_job jobs[static 2], struct error *err)
 {
 	if (fti_writer_add(w, &jobs[0], err) < 0 ||
-	    (c->posix && fti_writer_add(w, &jobs[1], err) < 0) ||
+	    (c->form.posix && fti_writer_add(w, &jobs[1], err) < 0) ||
 	    fti_writer_room(w, err) < 0)
 		return -1;
 	if (c->o.dry_run)
 		return 0;
 	if (fti_writer_run(w, 0, 1, err) < 0 ||
 	    describe_posix(c, jobs, err) < 0 ||
-	    (c->posix && fti_writer_run(w, 1, 1, err) < 0))
+	    (c->form.posix && fti_writer_run(w, 1, 1, err) < 0))
 		return -1;
 	return fti_writer_commit(w, err);
 }
@@ -180,7 +172,7 @@ answer(struct pack *c)
 
 	buf_printf(out, "%s: %s, %zu %s, %" PRIu64 " bytes: %s\n",
 		   str_printable(shown, sizeof(shown), c->o.out),
-		   c->posix ? "POSIX" : c->to_text,
+		   c->form.posix ? "POSIX" : c->form.text,
 		   str_count(c->draft.ncontainers, "variable"), c->draft.size,
 		   c->o.dry_run ? "would be written" : "written");
 	fti_answer_file(&a, &(struct report_fti_done){
@@ -231,24 +223,15 @@ end(struct pack *c)
 }
 
 static void
-check(struct pack *c, int count, struct error *err)
+check(struct pack *c, int count)
 {
 	if (count == 0)
 		app_usage("no variable given (ID=FILE)");
-	if (c->to_text == NULL)
-		app_usage("give --to A, B, C, D, E, F or posix");
-	if (c->o.out == NULL)
-		app_usage("give --output");
-	c->posix = str_eq(c->to_text, "posix");
-	c->to = FTI_F;
-	if (!c->posix && fti_layout_parse(c->to_text, &c->to, err) < 0)
-		app_usage("--to: %s", err->text);
-	if (c->id < 0 && (c->posix || fti_has(c->to, FTI_CKPT_ID)))
+	fti_output_form(&c->o, c->ini, &c->form);
+	if (c->id < 0 && (c->form.posix || fti_has(c->form.to, FTI_CKPT_ID)))
 		app_usage("give --id");
-	if (c->posix && c->room > 0)
+	if (c->form.posix && c->room > 0)
 		app_usage("--room is for FTI-FF");
-	if (c->ini != NULL && !c->posix)
-		app_usage("--ini needs --to posix");
 }
 
 int
@@ -258,8 +241,8 @@ fti_run_pack(const struct fti_call *call)
 	const char *id = NULL;
 	const struct opt opts[] = {
 		OPT_GROUP("File"),
-		OPT_STRING(0, "to", &c.to_text, "A|B|C|D|E|F|posix", OPT_WORDS,
-			   "layout of FTI-FF, or a POSIX file"),
+		OPT_STRING(0, "to", &c.form.text, "A|B|C|D|E|F|posix",
+			   OPT_WORDS, "layout of FTI-FF, or a POSIX file"),
 		OPT_STRING(0, "id", &id, "N", OPT_ANY, "id of the checkpoint"),
 		OPT_U64(0, "room", &c.room, "PERCENT", 0, 1000000,
 			"reserve more bytes than each variable has"),
@@ -279,7 +262,7 @@ fti_run_pack(const struct fti_call *call)
 
 	if (fti_id_parse(id, &c.id, &err) < 0)
 		return app_report(STATUS_OK, &err);
-	check(&c, count, &err);
+	check(&c, count);
 	status = run(&c, args, (size_t)count, &err);
 	end(&c);
 	return status;

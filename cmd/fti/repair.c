@@ -21,7 +21,6 @@ struct repair {
 	struct fti_output out;
 	struct fti_change *changes;
 	size_t nchanges;
-	bool *planned; /* describe() has decided on this file */
 };
 
 /* --- The plan --- */
@@ -49,7 +48,7 @@ set_id(const struct repair *c, const struct fti_rankfile *r,
 		return 0;
 	if (!fti_has(d->layout, FTI_CKPT_ID))
 		return error_set(err, ERROR_USAGE,
-				 "%s: layout %c has no id of the checkpoint; "
+				 "%s: layout %s has no id of the checkpoint; "
 				 "the name of the file has it",
 				 r->name, fti_format(d->layout)->letter);
 	d->ckpt_id = c->id;
@@ -72,9 +71,8 @@ describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
 	rc = fti_describe_repair(d, &r->checked, err);
 	if (rc == 0)
 		rc = set_id(c, r, d, err);
-	if (rc < 0 || c->planned[i])
+	if (rc < 0 || c->out.items[i].planned)
 		return rc;
-	c->planned[i] = true;
 	mem_free(c->changes);
 	c->changes = NULL;
 	rc = fti_sum(d, &c->out.work, err);
@@ -133,42 +131,17 @@ planned(void *arg, size_t i, const struct fti_rankfile *r,
 	return buf_check(out, err);
 }
 
-static void
-refused(void *arg, size_t i, const struct fti_rankfile *r, struct error *err)
-{
-	struct repair *c = arg;
-
-	fti_output_refused(&c->out, i, r, err);
-}
-
 /* --- The verb --- */
-
-static int
-run(struct repair *c, char **files, size_t count, struct error *err)
-{
-	struct fti_remake m = {
-		.open = { .layout = FTI_LAYOUTS, .layer = FTI_DCP_LAST },
-		.describe = describe,
-		.refused = refused,
-		.planned = planned,
-		.arg = c,
-	};
-
-	c->planned = mem_calloc(count + 1, sizeof(*c->planned));
-	if (c->planned == NULL) {
-		error_no_memory(err);
-		return app_report(STATUS_OK, err);
-	}
-	if (fti_output_start(&c->out, &c->o, err) < 0 ||
-	    fti_output_add(&c->out, files, count, err) < 0)
-		return app_report(STATUS_OK, err);
-	return fti_output_run(&c->out, &m);
-}
 
 int
 fti_run_repair(const struct fti_call *call)
 {
-	struct repair c = { .id = -1 };
+	struct repair c = { .o.in = FTI_INPUT_ALL, .id = -1 };
+	struct fti_remake m = {
+		.describe = describe,
+		.planned = planned,
+		.arg = &c,
+	};
 	const char *id = NULL;
 	const struct opt opts[] = {
 		OPT_GROUP("Repair"),
@@ -176,7 +149,7 @@ fti_run_repair(const struct fti_call *call)
 			   "also set the id of the checkpoint"),
 		FTI_OUTPUT_OPTIONS(c.o),
 		FTI_IN_PLACE_OPTION(c.o),
-		FTI_LAYOUT_OPTION(c.o),
+		FTI_LAYOUT_OPTION(c.o.in),
 		OPT_GROUP("Work"),
 		APP_OPT_JOBS(&c.o.jobs),
 		OPT_END,
@@ -188,9 +161,8 @@ fti_run_repair(const struct fti_call *call)
 	fti_output_check(&c.o, count);
 	if (fti_id_parse(id, &c.id, &err) < 0)
 		return app_report(STATUS_OK, &err);
-	status = run(&c, files, (size_t)count, &err);
+	status = fti_output_files(&c.out, &c.o, files, (size_t)count, &m);
 	fti_output_end(&c.out);
 	mem_free(c.changes);
-	mem_free(c.planned);
 	return status;
 }

@@ -99,7 +99,7 @@ check_fits(const struct fti_draft *d, enum fti_field f, int64_t value,
 	if (value == -1 || fti_fits(d->layout, f, (uint64_t)value))
 		return 0;
 	return error_set(err, ERROR_USAGE,
-			 "layout %c holds %s up to %" PRIu64
+			 "layout %s holds %s up to %" PRIu64
 			 ", but it would be %" PRId64,
 			 fti_format(d->layout)->letter, fti_field_name(f),
 			 (UINT64_C(1) << (bits - 1)) - 1, value);
@@ -118,7 +118,7 @@ check_limits(const struct fti_draft *d, struct error *err)
 	if (fti_has(d->layout, FTI_CKPT_ID) && d->ckpt_id < 0)
 		return error_set(err, ERROR_USAGE,
 				 "the id of the checkpoint is not known; "
-				 "layout %c holds it",
+				 "layout %s holds it",
 				 fti_format(d->layout)->letter);
 	for (size_t b = 0; b < d->nblocks; b++)
 		if (check_fits(d, FTI_NUMVARS,

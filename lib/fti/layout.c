@@ -29,7 +29,7 @@
 
 static const struct fti_format formats[FTI_LAYOUTS] = {
 	[FTI_A] = {
-		.letter = 'A',
+		.letter = "A",
 		.versions = "1.1",
 		.meta = 96,
 		.block = 12,
@@ -55,7 +55,7 @@ static const struct fti_format formats[FTI_LAYOUTS] = {
 		},
 	},
 	[FTI_B] = {
-		.letter = 'B',
+		.letter = "B",
 		.versions = "1.2",
 		.meta = 90,
 		.block = 12,
@@ -73,7 +73,7 @@ static const struct fti_format formats[FTI_LAYOUTS] = {
 		},
 	},
 	[FTI_C] = {
-		.letter = 'C',
+		.letter = "C",
 		.versions = "1.3",
 		.footer = true,
 		.meta = 110,
@@ -82,7 +82,7 @@ static const struct fti_format formats[FTI_LAYOUTS] = {
 		.fields = { META_CDF(8), BLOCK(8), CONTAINER_BC },
 	},
 	[FTI_D] = {
-		.letter = 'D',
+		.letter = "D",
 		.versions = "1.4",
 		.footer = true,
 		.meta = 110,
@@ -91,7 +91,7 @@ static const struct fti_format formats[FTI_LAYOUTS] = {
 		.fields = { META_CDF(8), BLOCK(8), CONTAINER_DF },
 	},
 	[FTI_E] = {
-		.letter = 'E',
+		.letter = "E",
 		.versions = "1.4.1 to 1.6",
 		.footer = true,
 		.meta = 82,
@@ -121,7 +121,7 @@ static const struct fti_format formats[FTI_LAYOUTS] = {
 		},
 	},
 	[FTI_F] = {
-		.letter = 'F',
+		.letter = "F",
 		.versions = "after 1.6",
 		.footer = true,
 		.meta = 106,
@@ -141,7 +141,8 @@ int
 fti_layout_parse(const char *text, enum fti_layout *out, struct error *err)
 {
 	for (int l = 0; l < FTI_LAYOUTS; l++)
-		if ((text[0] & ~0x20) == formats[l].letter && text[1] == '\0') {
+		if ((text[0] & ~0x20) == formats[l].letter[0] &&
+		    text[1] == '\0') {
 			*out = (enum fti_layout)l;
 			return 0;
 		}

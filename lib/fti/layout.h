@@ -58,7 +58,7 @@ struct fti_place {
 };
 
 struct fti_format {
-	char letter;
+	char letter[2];
 	const char *versions;		/* of FTI that write it */
 	bool footer;			/* the records follow the data */
 	uint8_t meta, block, container; /* bytes of the records */

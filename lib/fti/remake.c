@@ -119,7 +119,7 @@ refuse(struct run *r, size_t i, const struct fti_rankfile *file,
 		return error_pass(err, why);
 	r->refused++;
 	r->m->items[i].refused = true;
-	r->m->refused(r->m->arg, i, file, why);
+	r->m->refused(r->m->refused_arg, i, file, why);
 	return 0;
 }
 
@@ -194,6 +194,7 @@ plan_file(struct run *r, size_t k, struct error *err)
 	job = it->out;
 	job.draft = d;
 	job.attr = it->fresh ? NULL : &it->attr;
+	it->planned = true;
 	it->intact = f->verdict == FTI_INTACT;
 	it->skipped = rc > 0;
 	if (rc == 0)

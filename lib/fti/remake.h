@@ -39,7 +39,8 @@ struct fti_remake_item {
 	bool fresh;	    /* it gets the attributes of a new file */
 	/* Of fti_remake(). */
 	struct attr attr;
-	bool skipped; /* describe() said so */
+	bool planned; /* describe() was called */
+	bool skipped; /* it said so */
 	bool refused;
 	uint64_t size; /* of the file that is written */
 	bool intact;
@@ -60,8 +61,9 @@ struct fti_remake {
 	int (*describe)(void *arg, size_t i, const struct fti_rankfile *r,
 			struct fti_draft *d, struct error *err);
 	/* The file is refused.  `r` may be NULL: it could not be opened. */
-	void (*refused)(void *arg, size_t i, const struct fti_rankfile *r,
-			struct error *err);
+	void (*refused)(void *refused_arg, size_t i,
+			const struct fti_rankfile *r, struct error *err);
+	void *refused_arg;
 	/* The draft is planned, or skipped.  -1: give up. */
 	int (*planned)(void *arg, size_t i, const struct fti_rankfile *r,
 		       const struct fti_draft *d, struct error *err);

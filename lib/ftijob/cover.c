@@ -120,6 +120,7 @@ write_group(struct group *g, const struct work *w, struct error *err)
 		.open = { .known = true, .layout = g->p->from->layout },
 		.describe = describe,
 		.refused = refused,
+		.refused_arg = g,
 		.planned = planned,
 		.arg = g,
 	};

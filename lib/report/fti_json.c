@@ -35,9 +35,7 @@ state_of(const struct fti_rankfile *r)
 static void
 set_layout(struct json *j, enum fti_layout layout)
 {
-	const char letter[] = { fti_format(layout)->letter, '\0' };
-
-	json_set_str(j, "fti_layout", letter);
+	json_set_str(j, "fti_layout", fti_format(layout)->letter);
 }
 
 static void

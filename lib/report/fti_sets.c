@@ -34,7 +34,7 @@ format_text(const struct fti_set *set, char to[static 16])
 	if (set->posix)
 		snprintf(to, 16, "POSIX");
 	else if (set->layout_known)
-		snprintf(to, 16, "FTI-FF %c", fti_format(set->layout)->letter);
+		snprintf(to, 16, "FTI-FF %s", fti_format(set->layout)->letter);
 	else
 		snprintf(to, 16, "?");
 }

@@ -409,7 +409,7 @@ put_head(struct drawing *d, int height)
 	buf_add_str(d->out, "</title>\n");
 	put_style(d->out);
 	put_text(d, "head", 30, path_base(f->name));
-	snprintf(text, sizeof(text), "layout %c (FTI %s), %s",
+	snprintf(text, sizeof(text), "layout %s (FTI %s), %s",
 		 fti_format(f->layout)->letter, fti_format(f->layout)->versions,
 		 str_size(f->size));
 	put_text(d, "dim", 54, text);

@@ -94,7 +94,7 @@ add_head(const struct fti_file *f, struct buf *out)
 {
 	if (f->kind == FTI_KIND_NONE)
 		return;
-	buf_printf(out, "  layout      %c (FTI %s)",
+	buf_printf(out, "  layout      %s (FTI %s)",
 		   fti_format(f->layout)->letter,
 		   fti_format(f->layout)->versions);
 	if (f->kind == FTI_KIND_PARITY) {

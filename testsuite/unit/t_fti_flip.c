@@ -275,7 +275,7 @@ flip_all(struct counts *n, struct fti_draft *d, struct buf *image)
 static void
 print_unnoticed(const struct counts *n, enum fti_layout l)
 {
-	printf("# layout %c: %zu flips, %zu unnoticed, %zu refused, %zu "
+	printf("# layout %s: %zu flips, %zu unnoticed, %zu refused, %zu "
 	       "repaired; unprotected:",
 	       fti_format(l)->letter, n->flips, n->unnoticed, n->refused,
 	       n->repaired);

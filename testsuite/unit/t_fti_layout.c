@@ -39,7 +39,7 @@ round_trip(enum fti_layout l)
 		same = same &&
 		       memcmp(was + f->fields[k].at, is + f->fields[k].at,
 			      f->fields[k].size) == 0;
-	ok(same, fmt("%c: records are the same after a round trip", f->letter));
+	ok(same, fmt("%s: records are the same after a round trip", f->letter));
 }
 
 static void

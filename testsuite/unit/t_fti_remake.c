@@ -129,6 +129,7 @@ run(struct test *t, size_t count, const struct work *w, struct error *err)
 		.ntexts = 1,
 		.describe = describe,
 		.refused = refused,
+		.refused_arg = t,
 		.planned = planned,
 		.written = written,
 		.finish = finish,
