@@ -71,15 +71,6 @@ fti_content_fini(struct fti_content *c)
 	*c = (struct fti_content){ .source = NULL };
 }
 
-const struct fti_content_var *
-fti_content_var(const struct fti_content *c, int32_t id)
-{
-	for (size_t i = 0; i < c->nvars; i++)
-		if (c->vars[i].id == id)
-			return &c->vars[i];
-	return NULL;
-}
-
 static int
 by_id(const void *a, const void *b)
 {

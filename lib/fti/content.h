@@ -63,10 +63,6 @@ int fti_content_add_var(struct fti_content *c, int32_t id, struct error *err);
 int fti_content_add_piece(struct fti_content *c, uint64_t at, uint64_t len,
 			  struct error *err);
 
-/* The variable, or NULL. */
-const struct fti_content_var *fti_content_var(const struct fti_content *c,
-					      int32_t id);
-
 /* The variables by id, for mem_free().  NULL: ERROR_CORRUPT (an id occurs
  * twice), ERROR_NOMEM. */
 const struct fti_content_var **fti_content_sorted(const struct fti_content *c,

@@ -129,7 +129,4 @@ int fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
 	     struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
-/* The variable with this id, or NULL. */
-const struct fti_var *fti_file_var(const struct fti_file *f, int32_t id);
-
 #endif /* FTI_FILE_H */

@@ -282,15 +282,6 @@ check_vars(struct fti_file *f, struct error *err)
 	return rc;
 }
 
-const struct fti_var *
-fti_file_var(const struct fti_file *f, int32_t id)
-{
-	for (size_t i = 0; i < f->nvars; i++)
-		if (f->vars[i].id == id)
-			return &f->vars[i];
-	return NULL;
-}
-
 int
 fti_file_check(struct fti_file *f, struct error *err)
 {

@@ -40,28 +40,6 @@ fti_source_close(struct fti_source *s)
 	s->fd = -1;
 }
 
-static int
-read_memory(const struct fti_source *s, void *to, size_t len, uint64_t off,
-	    struct error *err)
-{
-	(void)err;
-	memcpy(to, (const char *)s->arg + off, len);
-	return 0;
-}
-
-void
-fti_source_memory(struct fti_source *s, const void *data, uint64_t size,
-		  const char *name)
-{
-	*s = (struct fti_source){
-		.size = size,
-		.name = name,
-		.read = read_memory,
-		.arg = (void *)(uintptr_t)data,
-		.fd = -1,
-	};
-}
-
 int
 fti_source_read(const struct fti_source *s, void *to, size_t len, uint64_t off,
 		struct error *err)

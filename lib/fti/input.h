@@ -31,10 +31,6 @@ int fti_source_open(struct fti_source *s, int dirfd, const char *path,
 		    struct error *err);
 void fti_source_close(struct fti_source *s);
 
-/* `size` bytes in memory, borrowed. */
-void fti_source_memory(struct fti_source *s, const void *data, uint64_t size,
-		       const char *name);
-
 /* Read with a check of the range: ERROR_CORRUPT. */
 int fti_source_read(const struct fti_source *s, void *to, size_t len,
 		    uint64_t off, struct error *err);

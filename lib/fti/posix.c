@@ -283,9 +283,8 @@ read_all(struct fti_posix *p, struct error *err)
 	return 0;
 }
 
-/* Takes the ini. */
-static struct fti_posix *
-make(struct fti_ini *ini, struct error *err)
+struct fti_posix *
+fti_posix_take(struct fti_ini *ini, struct error *err)
 {
 	struct fti_posix *p = NULL;
 
@@ -311,14 +310,7 @@ make(struct fti_ini *ini, struct error *err)
 struct fti_posix *
 fti_posix_read(int dirfd, const char *path, struct error *err)
 {
-	return make(fti_ini_read(dirfd, path, err), err);
-}
-
-struct fti_posix *
-fti_posix_parse(const char *name, const void *data, size_t len,
-		struct error *err)
-{
-	return make(fti_ini_parse(name, data, len, err), err);
+	return fti_posix_take(fti_ini_read(dirfd, path, err), err);
 }
 
 void
@@ -329,15 +321,6 @@ fti_posix_free(struct fti_posix *p)
 	arena_free(p->arena);
 	fti_ini_free(p->ini);
 	mem_free(p);
-}
-
-const struct fti_posix_file *
-fti_posix_file(const struct fti_posix *p, const char *name)
-{
-	for (size_t i = 0; i < p->nfiles; i++)
-		if (str_eq(p->files[i].name, name))
-			return &p->files[i];
-	return NULL;
 }
 
 const char *

@@ -68,19 +68,14 @@ struct fti_posix {
 };
 
 /*
- * Read the ini file `path` below `dirfd`, or bytes.  Every number is checked:
- * each variable lies in its file.  NULL: ERROR_CORRUPT, ERROR_NOMEM, or a
- * reading error.
+ * Read the ini file `path` below `dirfd`, or what was read, which is taken.
+ * Every number is checked: each variable lies in its file.  NULL:
+ * ERROR_CORRUPT, ERROR_NOMEM, or a reading error.
  */
 struct fti_posix *fti_posix_read(int dirfd, const char *path,
 				 struct error *err);
-struct fti_posix *fti_posix_parse(const char *name, const void *data,
-				  size_t len, struct error *err);
+struct fti_posix *fti_posix_take(struct fti_ini *ini, struct error *err);
 void fti_posix_free(struct fti_posix *p); /* NULL is ignored */
-
-/* The file with this base name, or NULL. */
-const struct fti_posix_file *fti_posix_file(const struct fti_posix *p,
-					    const char *name);
 
 /* "int", "double" ... as FTI numbers its own types; NULL: one of the
  * application, or not known. */

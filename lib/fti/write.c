@@ -499,25 +499,6 @@ fti_writer_free(struct fti_writer *r)
 }
 
 int
-fti_write(const struct fti_job *jobs, size_t count, const struct work *w,
-	  struct error *err)
-{
-	struct fti_writer *r = fti_writer_new(w, err);
-	int rc = r == NULL ? -1 : 0;
-
-	for (size_t i = 0; rc == 0 && i < count; i++)
-		rc = fti_writer_add(r, &jobs[i], err);
-	if (rc == 0)
-		rc = fti_writer_room(r, err);
-	if (rc == 0 && !r->w->dry_run)
-		rc = fti_writer_run(r, 0, count, err);
-	if (rc == 0 && !r->w->dry_run)
-		rc = fti_writer_commit(r, err);
-	fti_writer_free(r);
-	return rc;
-}
-
-int
 fti_sum(struct fti_draft *d, const struct work *w, struct error *err)
 {
 	const struct fti_job job = { .draft = d };

@@ -41,23 +41,19 @@ struct fti_job {
 	bool replace;
 };
 
-/* Plan all files, and write them; with work.dry_run only plan. -1:
- * ERROR_USAGE (fti_draft_plan()), ERROR_CORRUPT (bytes differ from those that
- * were checked), or as put_commit(). */
-int fti_write(const struct fti_job *jobs, size_t count, const struct work *w,
-	      struct error *err);
-
-/* Only set the sums in the draft, as fti_write() would. */
+/* Only set the sums in the draft, as writing it would. */
 int fti_sum(struct fti_draft *d, const struct work *w, struct error *err);
 
 /*
- * The same in batches, for more files than can be open.  fti_writer_add() plans
- * a file, and checks its name; its draft may be freed after it.  Then
+ * Write files in batches: there may be more than can be open.  fti_writer_add()
+ * plans a file, and checks its name; its draft may be freed after it.  Then
  * fti_writer_room() checks that the file systems have room, and
  * fti_writer_run() writes files first, first + 1 ... in the order in which they
  * were added; their drafts, where they were before, are the same again, and
  * texts are final.  fti_writer_commit() gives all files their names.
- * fti_writer_free() before that removes all that was written.
+ * fti_writer_free() before that removes all that was written.  -1: ERROR_USAGE
+ * (fti_draft_plan()), ERROR_CORRUPT (bytes differ from those that were
+ * checked), or as put_commit().
  */
 struct fti_writer *fti_writer_new(const struct work *w, struct error *err);
 int fti_writer_add(struct fti_writer *r, const struct fti_job *j,

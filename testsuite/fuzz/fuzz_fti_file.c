@@ -10,6 +10,7 @@
 #include "fti/content.h"
 #include "fti/file.h"
 #include "fti/input.h"
+#include "ftibytes.h"
 #include "fuzz_tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -9,6 +9,7 @@
 #include "fti/change.h"
 #include "fti/draft.h"
 #include "fti/npyread.h"
+#include "ftibytes.h"
 #include "ftitest.h"
 #include "fuzz_tree.h"
 

@@ -15,6 +15,7 @@
 #include "fti/draft.h"
 #include "fti/input.h"
 #include "fti/write.h"
+#include "ftibytes.h"
 #include "io.h"
 #include "num.h"
 

@@ -5,6 +5,7 @@
 
 #include "fti/content.h"
 #include "fti/posix.h"
+#include "ftibytes.h"
 #include "hash.h"
 #include "metatest.h"
 #include "scratch.h"

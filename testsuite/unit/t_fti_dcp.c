@@ -11,6 +11,7 @@
 #include "fti/input.h"
 #include "fti/name.h"
 #include "fti/posix.h"
+#include "ftibytes.h"
 #include "hash.h"
 #include "metatest.h"
 #include "posixtest.h"

@@ -8,6 +8,7 @@
 #include "fti/change.h"
 #include "fti/draft.h"
 #include "fti/write.h"
+#include "ftibytes.h"
 #include "ftitest.h"
 
 /* Variables 1, 2, 7; the first two have two containers, the last container is

@@ -6,6 +6,7 @@
  */
 #include "fti/draft.h"
 #include "fti/write.h"
+#include "ftibytes.h"
 #include "ftijob/parity.h"
 #include "ftitest.h"
 #include "hash.h"

@@ -8,6 +8,7 @@
 #include "fti/file.h"
 #include "fti/input.h"
 #include "fti/name.h"
+#include "ftibytes.h"
 #include "metatest.h"
 #include "posixtest.h"
 #include "scratch.h"

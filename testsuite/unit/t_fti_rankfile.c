@@ -6,6 +6,7 @@
 
 #include "fti/file.h"
 #include "fti/posix.h"
+#include "ftibytes.h"
 #include "ftitest.h"
 #include "metatest.h"
 #include "posixtest.h"

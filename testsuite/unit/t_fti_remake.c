@@ -9,6 +9,7 @@
 
 #include "fti/draft.h"
 #include "fti/remake.h"
+#include "ftibytes.h"
 #include "ftitest.h"
 #include "puttest.h"
 #include "work.h"

@@ -8,6 +8,7 @@
 
 #include "fti/content.h"
 #include "fti/input.h"
+#include "ftibytes.h"
 #include "par.h"
 #include "scratch.h"
 #include "work.h"

@@ -8,6 +8,7 @@
 
 #include "fti/draft.h"
 #include "fti/write.h"
+#include "ftibytes.h"
 #include "ftitest.h"
 #include "par.h"
 #include "puttest.h"
