@@ -12,10 +12,6 @@
 #include "progress.h"
 #include "work.h"
 
-/* Bytes read at a time: they stay in the cache of a core until they are
- * summed. */
-#define STEP ((size_t)256 << 10)
-
 #define WHOLE SIZE_MAX /* as a container: the sum over the file */
 
 struct task {
@@ -24,16 +20,11 @@ struct task {
 	char *unread; /* why its bytes could not be read */
 };
 
-struct worker {
-	struct hash *hash;
-	unsigned char *buf;
-};
-
 struct run {
 	const struct work *w;
 	struct task *tasks;
 	size_t count, room;
-	struct worker *workers;
+	struct hash **hashes; /* of each worker */
 	unsigned nworkers;
 	uint64_t bytes;
 };
@@ -54,27 +45,6 @@ fti_verdict_name(enum fti_verdict v)
 
 /* --- Sums --- */
 
-/* Returns 0; 1: the bytes cannot be read; -1: another error. */
-static int
-add_range(const struct run *r, struct worker *w, const struct fti_source *s,
-	  uint64_t off, uint64_t len, struct error *err)
-{
-	while (len > 0) {
-		const size_t n = len < STEP ? (size_t)len : STEP;
-
-		if (work_go_on(r->w, err) < 0)
-			return -1;
-		if (fti_source_read(s, w->buf, n, off, err) < 0)
-			return 1;
-		if (hash_update(w->hash, w->buf, n, err) < 0)
-			return -1;
-		progress_add(r->w->progress, n);
-		off += n;
-		len -= n;
-	}
-	return 0;
-}
-
 /* Are the bytes in use a part of the file? */
 static bool
 is_inside(const struct fti_file *f, const struct fti_container *c)
@@ -83,9 +53,9 @@ is_inside(const struct fti_file *f, const struct fti_container *c)
 	       (uint64_t)c->used <= f->size - c->fptr;
 }
 
-/* Sum what the checksum of the whole file is over.  Returns as add_range(). */
+/* Sum what the checksum of the whole file is over. */
 static int
-sum_whole(const struct run *r, struct worker *w, const struct fti_checked *c,
+sum_whole(const struct fti_checked *c, struct hash *h, const struct work *w,
 	  struct error *err)
 {
 	const struct fti_file *f = c->file;
@@ -93,14 +63,15 @@ sum_whole(const struct run *r, struct worker *w, const struct fti_checked *c,
 	int rc = 0;
 
 	if (f->kind == FTI_KIND_PARITY)
-		return add_range(r, w, c->source, 0, f->meta_at, err);
+		return fti_source_sum(c->source, 0, f->meta_at, h, w, err);
 	if (f->layout == FTI_A)
-		return add_range(r, w, c->source, records, f->size - records,
-				 err);
+		return fti_source_sum(c->source, records, f->size - records, h,
+				      w, err);
 	for (size_t i = 0; i < f->ncontainers && rc == 0; i++)
 		if (is_inside(f, &f->containers[i].c))
-			rc = add_range(r, w, c->source, f->containers[i].c.fptr,
-				       (uint64_t)f->containers[i].c.used, err);
+			rc = fti_source_sum(c->source, f->containers[i].c.fptr,
+					    (uint64_t)f->containers[i].c.used,
+					    h, w, err);
 	return rc;
 }
 
@@ -108,26 +79,25 @@ static int
 run_task(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct run *r = arg;
-	struct worker *w = &r->workers[worker];
+	struct hash *h = r->hashes[worker];
 	struct task *t = &r->tasks[i];
 	const bool whole = t->container == WHOLE;
 	const struct fti_container *c =
 		whole ? NULL : &t->c->file->containers[t->container].c;
 	unsigned char drop[HASH_MD5_SIZE];
 	struct error why = ERROR_INIT;
-	const int rc = whole ? sum_whole(r, w, t->c, &why)
-			     : add_range(r, w, t->c->source, c->fptr,
-					 (uint64_t)c->used, &why);
+	const int rc = whole ? sum_whole(t->c, h, r->w, &why)
+			     : fti_source_sum(t->c->source, c->fptr,
+					      (uint64_t)c->used, h, r->w, &why);
 
 	if (rc == 0)
-		return hash_sum(w->hash,
-				whole ? t->c->whole : t->c->sums[t->container],
-				err);
-	if (rc < 0)
+		return hash_sum(
+			h, whole ? t->c->whole : t->c->sums[t->container], err);
+	if (why.kind == ERROR_NOMEM || work_stopped(r->w))
 		return error_pass(err, &why);
 	t->unread = mem_strdup(why.text);
 	return t->unread == NULL ? error_no_memory(err)
-				 : hash_sum(w->hash, drop, err);
+				 : hash_sum(h, drop, err);
 }
 
 /* --- The tasks --- */
@@ -156,9 +126,6 @@ add_tasks(struct run *r, struct fti_checked *c, struct error *err)
 	const struct fti_file *f = c->file;
 	int rc = 0;
 
-	c->sums = mem_calloc(f->ncontainers + 1, sizeof(*c->sums));
-	if (c->sums == NULL)
-		return error_no_memory(err);
 	/* The longest task first. */
 	if (has_whole(f))
 		rc = add_task(r, c, WHOLE, f->size);
@@ -173,16 +140,13 @@ static int
 start(struct run *r, struct error *err)
 {
 	r->nworkers = par_threads(r->w->par);
-	r->workers = mem_calloc(r->nworkers, sizeof(*r->workers));
-	if (r->workers == NULL)
+	r->hashes = mem_calloc(r->nworkers, sizeof(struct hash *));
+	if (r->hashes == NULL)
 		return error_no_memory(err);
 	for (unsigned i = 0; i < r->nworkers; i++) {
-		r->workers[i].hash = hash_new(HASH_MD5, err);
-		if (r->workers[i].hash == NULL)
+		r->hashes[i] = hash_new(HASH_MD5, err);
+		if (r->hashes[i] == NULL)
 			return -1;
-		r->workers[i].buf = mem_alloc(STEP, 1);
-		if (r->workers[i].buf == NULL)
-			return error_no_memory(err);
 	}
 	return 0;
 }
@@ -190,28 +154,27 @@ start(struct run *r, struct error *err)
 static void
 end(struct run *r)
 {
-	for (unsigned i = 0; r->workers != NULL && i < r->nworkers; i++) {
-		hash_free(r->workers[i].hash);
-		mem_free(r->workers[i].buf);
-	}
+	for (unsigned i = 0; r->hashes != NULL && i < r->nworkers; i++)
+		hash_free(r->hashes[i]);
 	for (size_t i = 0; i < r->count; i++)
 		mem_free(r->tasks[i].unread);
-	mem_free(r->workers);
+	mem_free(r->hashes);
 	mem_free(r->tasks);
 }
 
-/* Believe the stored sums. */
+/* Without `data` believe the stored sums. */
 static int
-believe(struct fti_checked *c, struct error *err)
+add_file(struct run *r, struct fti_checked *c, bool data, struct error *err)
 {
 	const struct fti_file *f = c->file;
 
+	c->data_read = data;
 	c->sums = mem_calloc(f->ncontainers + 1, sizeof(*c->sums));
 	if (c->sums == NULL)
 		return error_no_memory(err);
-	for (size_t i = 0; i < f->ncontainers; i++)
+	for (size_t i = 0; i < f->ncontainers && !data; i++)
 		memcpy(c->sums[i], f->containers[i].c.hash, HASH_MD5_SIZE);
-	return 0;
+	return data ? add_tasks(r, c, err) : 0;
 }
 
 int
@@ -222,11 +185,8 @@ fti_check(struct fti_checked *files, size_t count, bool data,
 	struct hash *h = NULL;
 	int rc = start(&r, err);
 
-	for (size_t i = 0; i < count && rc == 0; i++) {
-		files[i].data_read = data;
-		rc = data ? add_tasks(&r, &files[i], err)
-			  : believe(&files[i], err);
-	}
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = add_file(&r, &files[i], data, err);
 	if (rc == 0 && data) {
 		progress_phase(r.w->progress, "verifying", r.bytes);
 		rc = par_for(r.w->par, r.count, 0, run_task, &r, err);

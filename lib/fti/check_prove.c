@@ -18,8 +18,6 @@
 #include "hash.h"
 #include "mem.h"
 
-#define STEP ((size_t)64 << 10)
-
 /* Does it have content: bytes, or is it the only container of an empty
  * variable? */
 static bool
@@ -67,26 +65,6 @@ patch(enum fti_layout l, enum fti_field first, enum fti_field last,
 	}
 }
 
-static int
-add_file(const struct fti_checked *c, struct hash *h, uint64_t at, uint64_t len,
-	 struct error *err)
-{
-	unsigned char *buf = mem_alloc(STEP, 1);
-	int rc = buf == NULL ? error_no_memory(err) : 0;
-
-	while (rc == 0 && len > 0) {
-		const size_t n = len < STEP ? (size_t)len : STEP;
-
-		rc = fti_source_read(c->source, buf, n, at, err);
-		if (rc == 0)
-			rc = hash_update(h, buf, n, err);
-		at += n;
-		len -= n;
-	}
-	mem_free(buf);
-	return rc;
-}
-
 /* Sum the record of a container, with the fields that it should have. */
 static int
 add_container(const struct fti_checked *c, size_t i,
@@ -127,7 +105,7 @@ add_block(const struct fti_checked *c, size_t b,
 	for (size_t i = block->first; i < end; i++)
 		if (add_container(c, i, &list[i], h, err) < 0)
 			return -1;
-	return add_file(c, h, block->start, data, err);
+	return fti_source_sum(c->source, block->start, data, h, NULL, err);
 }
 
 /* The checksum that the file should have. */

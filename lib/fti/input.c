@@ -2,11 +2,17 @@
 #include "fti/input.h"
 
 #include <inttypes.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "error.h"
+#include "hash.h"
 #include "io.h"
+#include "mem.h"
+#include "progress.h"
+#include "work.h"
+
+/* Bytes summed at a time: they stay in the cache of a core until then. */
+#define STEP ((size_t)256 << 10)
 
 static int
 read_file(const struct fti_source *s, void *to, size_t len, uint64_t off,
@@ -50,4 +56,28 @@ fti_source_read(const struct fti_source *s, void *to, size_t len, uint64_t off,
 				 ", expected %zu bytes at %" PRIu64,
 				 s->name, s->size, len, off);
 	return len == 0 ? 0 : s->read(s, to, len, off, err);
+}
+
+int
+fti_source_sum(const struct fti_source *s, uint64_t off, uint64_t len,
+	       struct hash *h, const struct work *w, struct error *err)
+{
+	const size_t most = len < STEP ? (size_t)len : STEP;
+	unsigned char *buf = mem_alloc(most + 1, 1);
+	int rc = buf == NULL ? error_no_memory(err) : 0;
+
+	while (rc == 0 && len > 0) {
+		const size_t n = len < most ? (size_t)len : most;
+
+		if (work_go_on(w, err) < 0 ||
+		    fti_source_read(s, buf, n, off, err) < 0 ||
+		    hash_update(h, buf, n, err) < 0)
+			rc = -1;
+		else
+			progress_add(work_or_default(w)->progress, n);
+		off += n;
+		len -= n;
+	}
+	mem_free(buf);
+	return rc;
 }

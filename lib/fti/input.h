@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 
 struct error;
+struct hash;
+struct work;
 
 struct fti_source {
 	uint64_t size;
@@ -34,5 +36,10 @@ void fti_source_close(struct fti_source *s);
 /* Read with a check of the range: ERROR_CORRUPT. */
 int fti_source_read(const struct fti_source *s, void *to, size_t len,
 		    uint64_t off, struct error *err);
+
+/* Add `len` bytes from `off` to a sum, and to the progress of `w`, which may be
+ * NULL.  -1: they cannot be read, ERROR_NOMEM, or stopped. */
+int fti_source_sum(const struct fti_source *s, uint64_t off, uint64_t len,
+		   struct hash *h, const struct work *w, struct error *err);
 
 #endif /* FTI_INPUT_H */

@@ -20,10 +20,6 @@
 #include "str.h"
 #include "work.h"
 
-/* Bytes read at a time: they stay in the cache of a core until they are
- * summed. */
-#define STEP ((size_t)256 << 10)
-
 /* Digits of the sum of a layer that FTI stores. */
 #define LAYER_DIGITS 30
 
@@ -96,38 +92,17 @@ unread(const struct one *o, struct error *err)
 }
 
 static int
-add_bytes(struct one *o, struct hash *h, void *buf)
-{
-	const struct fti_source *s = o->c->source;
-	size_t n = 0;
-
-	for (uint64_t off = 0; off < s->size; off += n) {
-		n = s->size - off < STEP ? (size_t)(s->size - off) : STEP;
-		if (work_go_on(o->r->w, &o->why) < 0 ||
-		    fti_source_read(s, buf, n, off, &o->why) < 0 ||
-		    hash_update(h, buf, n, &o->why) < 0)
-			return -1;
-		progress_add(o->r->w->progress, n);
-	}
-	return 0;
-}
-
-static int
 check_sum(struct one *o, struct error *err)
 {
 	struct fti_posix_checked *c = o->c;
 	struct hash *h = hash_new(HASH_MD5, &o->why);
-	void *buf = mem_alloc(STEP, 1);
 	char sum[HASH_MD5_TEXT];
-	int rc = h == NULL ? -1 : 0;
+	int rc = h == NULL ? -1
+			   : fti_source_sum(c->source, 0, c->source->size, h,
+					    o->r->w, &o->why);
 
-	if (rc == 0 && buf == NULL)
-		rc = error_no_memory(&o->why);
-	if (rc == 0)
-		rc = add_bytes(o, h, buf);
 	if (rc == 0)
 		rc = hash_text(h, sum, &o->why);
-	mem_free(buf);
 	hash_free(h);
 	if (rc < 0)
 		return unread(o, err);

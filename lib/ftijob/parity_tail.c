@@ -16,7 +16,6 @@
 #include "mem.h"
 
 #define BITS (8 * CAUCHY_MAX) /* unknown, and equations, at most */
-#define STEP ((size_t)64 << 10)
 
 /* A sum of unknown bits, and last the constant that it equals. */
 struct equation {
@@ -214,25 +213,6 @@ list_values(const struct tail *t, unsigned n, bool can[static 256])
 
 /* --- The choice between several --- */
 
-static int
-sum_range(struct hash *h, const struct fti_source *s, uint64_t off,
-	  uint64_t end, struct error *err)
-{
-	unsigned char *buf = mem_alloc(STEP, 1);
-	int rc = buf == NULL ? error_no_memory(err) : 0;
-
-	while (rc == 0 && off < end) {
-		const size_t n = end - off < STEP ? (size_t)(end - off) : STEP;
-
-		rc = fti_source_read(s, buf, n, off, err);
-		if (rc == 0)
-			rc = hash_update(h, buf, n, err);
-		off += n;
-	}
-	mem_free(buf);
-	return rc;
-}
-
 /* What has a sum and ends with the last byte: the whole file, or a container.
  * Returns 1; 0: nothing has; -1. */
 static int
@@ -316,8 +296,8 @@ choose(struct fti_parity *p, unsigned m, const bool can[static 256],
 		rc = h[i] == NULL ? -1 : 0;
 	}
 	if (rc == 0)
-		rc = sum_range(h[0], &p->computed[m].source, start,
-			       p->length - 1, err);
+		rc = fti_source_sum(&p->computed[m].source, start,
+				    p->length - 1 - start, h[0], NULL, err);
 	if (rc == 0) {
 		rc = try_values(can, h, &p->tail[m], want, err);
 		if (rc < 0)
