@@ -5,27 +5,26 @@
 
 #include "error.h"
 
-/* The container records differ in what stands before hascontent, and in the
- * width of sizes. */
-#define CONTAINER_BC \
-	[FTI_ID] = { 0, 4 }, [FTI_IDX] = { 4, 4 }, \
-	[FTI_CONTAINERID] = { 8, 4 }, [FTI_HASCONTENT] = { 12, 1 }, \
-	[FTI_HASCKPT] = { 13, 1 }, [FTI_DPTR] = { 14, 8 }, \
-	[FTI_FPTR] = { 22, 8 }, [FTI_CHUNKSIZE] = { 30, 8 }, \
-	[FTI_CONTAINERSIZE] = { 38, 8 }, [FTI_CHUNK_HASH] = { 46, 16 }
-#define CONTAINER_DF \
-	[FTI_ID] = { 0, 4 }, [FTI_CONTAINERID] = { 4, 4 }, \
-	[FTI_HASCONTENT] = { 8, 1 }, [FTI_HASCKPT] = { 9, 1 }, \
-	[FTI_DPTR] = { 10, 8 }, [FTI_FPTR] = { 18, 8 }, \
-	[FTI_CHUNKSIZE] = { 26, 8 }, [FTI_CONTAINERSIZE] = { 34, 8 }, \
-	[FTI_CHUNK_HASH] = { 42, 16 }
-#define META_CDF(timestamp) \
-	[FTI_CHECKSUM] = { 0, FTI_CHECKSUM_SIZE }, [FTI_HASH] = { 33, 16 }, \
-	[FTI_CKPT_ID] = { 49, 4 }, [FTI_CKPT_SIZE] = { 53, 8 }, \
-	[FTI_META_SIZE] = { 61, 8 }, [FTI_DATA_SIZE] = { 69, 8 }, \
-	[FTI_FS] = { 77, 8 }, [FTI_MAX_FS] = { 85, 8 }, \
-	[FTI_PT_FS] = { 93, 8 }, [FTI_TIMESTAMP] = { 101, timestamp }
+/* The records of B to F have no gaps.  They differ in what stands before
+ * hascontent, and in the width of sizes and of the timestamp. */
+#define SUMS [FTI_CHECKSUM] = { 0, FTI_CHECKSUM_SIZE }, [FTI_HASH] = { 33, 16 }
+#define META(width, timestamp) \
+	SUMS, [FTI_CKPT_ID] = { 49, 4 }, [FTI_CKPT_SIZE] = { 53, width }, \
+	      [FTI_META_SIZE] = { 53 + width, width }, \
+	      [FTI_DATA_SIZE] = { 53 + 2 * width, width }, \
+	      [FTI_FS] = { 53 + 3 * width, width }, \
+	      [FTI_MAX_FS] = { 53 + 4 * width, width }, \
+	      [FTI_PT_FS] = { 53 + 5 * width, width }, \
+	      [FTI_TIMESTAMP] = { 53 + 6 * width, timestamp }
 #define BLOCK(width) [FTI_NUMVARS] = { 0, 4 }, [FTI_DBSIZE] = { 4, width }
+#define CONTAINER(at, width) \
+	[FTI_ID] = { 0, 4 }, [FTI_CONTAINERID] = { at - 4, 4 }, \
+	[FTI_HASCONTENT] = { at, 1 }, [FTI_HASCKPT] = { at + 1, 1 }, \
+	[FTI_DPTR] = { at + 2, 8 }, [FTI_FPTR] = { at + 10, 8 }, \
+	[FTI_CHUNKSIZE] = { at + 18, width }, \
+	[FTI_CONTAINERSIZE] = { at + 18 + width, width }, \
+	[FTI_CHUNK_HASH] = { at + 18 + 2 * width, 16 }
+#define IDX [FTI_IDX] = { 4, 4 }
 
 static const struct fti_format formats[FTI_LAYOUTS] = {
 	[FTI_A] = {
@@ -35,8 +34,7 @@ static const struct fti_format formats[FTI_LAYOUTS] = {
 		.block = 12,
 		.container = 64,
 		.fields = {
-			[FTI_CHECKSUM] = { 0, FTI_CHECKSUM_SIZE },
-			[FTI_HASH] = { 33, 16 },
+			SUMS,
 			[FTI_CKPT_SIZE] = { 56, 8 },
 			[FTI_FS] = { 64, 8 },
 			[FTI_MAX_FS] = { 72, 8 },
@@ -61,15 +59,14 @@ static const struct fti_format formats[FTI_LAYOUTS] = {
 		.block = 12,
 		.container = 62,
 		.fields = {
-			[FTI_CHECKSUM] = { 0, FTI_CHECKSUM_SIZE },
-			[FTI_HASH] = { 33, 16 },
+			SUMS,
 			[FTI_CKPT_SIZE] = { 49, 8 },
 			[FTI_FS] = { 57, 8 },
 			[FTI_MAX_FS] = { 65, 8 },
 			[FTI_PT_FS] = { 73, 8 },
 			[FTI_TIMESTAMP] = { 81, 8 },
 			BLOCK(8),
-			CONTAINER_BC,
+			IDX, CONTAINER(12, 8),
 		},
 	},
 	[FTI_C] = {
@@ -79,7 +76,7 @@ static const struct fti_format formats[FTI_LAYOUTS] = {
 		.meta = 110,
 		.block = 12,
 		.container = 62,
-		.fields = { META_CDF(8), BLOCK(8), CONTAINER_BC },
+		.fields = { META(8, 8), BLOCK(8), IDX, CONTAINER(12, 8) },
 	},
 	[FTI_D] = {
 		.letter = "D",
@@ -88,7 +85,7 @@ static const struct fti_format formats[FTI_LAYOUTS] = {
 		.meta = 110,
 		.block = 12,
 		.container = 58,
-		.fields = { META_CDF(8), BLOCK(8), CONTAINER_DF },
+		.fields = { META(8, 8), BLOCK(8), CONTAINER(8, 8) },
 	},
 	[FTI_E] = {
 		.letter = "E",
@@ -97,28 +94,7 @@ static const struct fti_format formats[FTI_LAYOUTS] = {
 		.meta = 82,
 		.block = 8,
 		.container = 50,
-		.fields = {
-			[FTI_CHECKSUM] = { 0, FTI_CHECKSUM_SIZE },
-			[FTI_HASH] = { 33, 16 },
-			[FTI_CKPT_ID] = { 49, 4 },
-			[FTI_CKPT_SIZE] = { 53, 4 },
-			[FTI_META_SIZE] = { 57, 4 },
-			[FTI_DATA_SIZE] = { 61, 4 },
-			[FTI_FS] = { 65, 4 },
-			[FTI_MAX_FS] = { 69, 4 },
-			[FTI_PT_FS] = { 73, 4 },
-			[FTI_TIMESTAMP] = { 77, 4 },
-			BLOCK(4),
-			[FTI_ID] = { 0, 4 },
-			[FTI_CONTAINERID] = { 4, 4 },
-			[FTI_HASCONTENT] = { 8, 1 },
-			[FTI_HASCKPT] = { 9, 1 },
-			[FTI_DPTR] = { 10, 8 },
-			[FTI_FPTR] = { 18, 8 },
-			[FTI_CHUNKSIZE] = { 26, 4 },
-			[FTI_CONTAINERSIZE] = { 30, 4 },
-			[FTI_CHUNK_HASH] = { 34, 16 },
-		},
+		.fields = { META(4, 4), BLOCK(4), CONTAINER(8, 4) },
 	},
 	[FTI_F] = {
 		.letter = "F",
@@ -127,7 +103,7 @@ static const struct fti_format formats[FTI_LAYOUTS] = {
 		.meta = 106,
 		.block = 12,
 		.container = 58,
-		.fields = { META_CDF(4), BLOCK(8), CONTAINER_DF },
+		.fields = { META(8, 4), BLOCK(8), CONTAINER(8, 8) },
 	},
 };
 
