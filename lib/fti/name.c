@@ -3,27 +3,35 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "str.h"
 
-/* Names by their parts: '#' is a number, which goes to the members of struct
- * fti_name in this order. */
+/* Names by their parts.  '#' is the number of the checkpoint, '@' that of the
+ * rank, and '%' that of the sector. */
 static const struct form {
 	enum fti_name_kind kind;
 	const char *text;
-	bool sector; /* the numbers are sector and rank, else id and rank */
 } forms[] = {
-	{ FTI_NAME_RANK, "Ckpt#-Rank#.fti", false },
-	{ FTI_NAME_COPY, "Ckpt#-Pcof#.fti", false },
-	{ FTI_NAME_PARITY, "Ckpt#-RSed#.fti", false },
-	{ FTI_NAME_LAYERS, "dcp-id#-rank#.fti", false },
-	{ FTI_NAME_SECTOR, "sector#-group#.fti", true },
-	{ FTI_NAME_TOPOLOGY, "Topology.fti", false },
-	{ FTI_NAME_HISTORY, "Checkpoint.fti", false },
-	{ FTI_NAME_DCP, "dCPFile-Rank#.fti", false },
+	{ FTI_NAME_RANK, "Ckpt#-Rank@.fti" },
+	{ FTI_NAME_COPY, "Ckpt#-Pcof@.fti" },
+	{ FTI_NAME_PARITY, "Ckpt#-RSed@.fti" },
+	{ FTI_NAME_LAYERS, "dcp-id#-rank@.fti" },
+	{ FTI_NAME_SECTOR, "sector%-group@.fti" },
+	{ FTI_NAME_TOPOLOGY, "Topology.fti" },
+	{ FTI_NAME_HISTORY, "Checkpoint.fti" },
+	{ FTI_NAME_DCP, "dCPFile-Rank@.fti" },
 };
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
+
+/* The number that this character of a form is, or NULL: it is itself. */
+static uint32_t *
+number_of(struct fti_name *n, char c)
+{
+	return c == '#'	  ? &n->id
+	       : c == '@' ? &n->rank
+	       : c == '%' ? &n->sector
+			  : NULL;
+}
 
 /* Read digits at *at.  False: no number, a leading zero, or above INT32_MAX. */
 static bool
@@ -41,19 +49,16 @@ number(const char **at, uint32_t *out)
 	return n <= INT32_MAX;
 }
 
-/* Does `name` have this form?  Its numbers go to n[]. */
+/* Does `name` have this form?  Its numbers go to *out. */
 static bool
-fits(const char *name, const char *form, uint32_t n[static 2])
+fits(const char *name, const char *form, struct fti_name *out)
 {
-	size_t count = 0;
+	for (; *form != '\0'; form++) {
+		uint32_t *to = number_of(out, *form);
 
-	for (; *form != '\0'; form++)
-		if (*form == '#') {
-			if (!number(&name, &n[count++]))
-				return false;
-		} else if (*name++ != *form) {
+		if (to != NULL ? !number(&name, to) : *name++ != *form)
 			return false;
-		}
+	}
 	return *name == '\0';
 }
 
@@ -62,19 +67,9 @@ fti_name_parse(const char *name)
 {
 	for (size_t i = 0; i < FORMS; i++) {
 		struct fti_name out = { .kind = forms[i].kind };
-		uint32_t n[2] = { 0, 0 };
 
-		if (!fits(name, forms[i].text, n))
-			continue;
-		if (forms[i].kind == FTI_NAME_DCP)
-			out.rank = n[0];
-		else if (forms[i].sector)
-			out.sector = n[0];
-		else
-			out.id = n[0];
-		if (forms[i].kind != FTI_NAME_DCP)
-			out.rank = n[1];
-		return out;
+		if (fits(name, forms[i].text, &out))
+			return out;
 	}
 	return (struct fti_name){ .kind = FTI_NAME_OTHER };
 }
@@ -82,25 +77,20 @@ fti_name_parse(const char *name)
 char *
 fti_name_format(const struct fti_name *n, char to[static FTI_NAME_MAX])
 {
-	uint32_t values[2] = { n->id, n->rank };
-	size_t len = 0, count = 0;
+	struct fti_name name = *n;
+	size_t i = 0, len = 0;
 
 	to[0] = '\0';
-	for (size_t i = 0; i < FORMS; i++) {
-		if (forms[i].kind != n->kind)
-			continue;
-		if (forms[i].sector)
-			values[0] = n->sector;
-		if (n->kind == FTI_NAME_DCP)
-			values[0] = n->rank;
-		for (const char *s = forms[i].text; *s != '\0'; s++)
-			len += (size_t)(*s == '#' ? snprintf(to + len,
-							     FTI_NAME_MAX - len,
-							     "%" PRIu32,
-							     values[count++])
-						  : snprintf(to + len,
-							     FTI_NAME_MAX - len,
-							     "%c", *s));
+	while (i < FORMS && forms[i].kind != n->kind)
+		i++;
+	for (const char *s = i < FORMS ? forms[i].text : ""; *s != '\0'; s++) {
+		const uint32_t *value = number_of(&name, *s);
+
+		len += (size_t)(value == NULL
+					? snprintf(to + len, FTI_NAME_MAX - len,
+						   "%c", *s)
+					: snprintf(to + len, FTI_NAME_MAX - len,
+						   "%" PRIu32, *value));
 	}
 	return to;
 }
@@ -142,26 +132,18 @@ fti_level_dir(enum fti_level l)
 bool
 fti_name_node(const char *name, uint32_t *node)
 {
-	uint32_t n[2] = { 0, 0 };
-	const bool is = fits(name, "node#", n);
+	struct fti_name n = { .kind = FTI_NAME_OTHER };
+	const bool is = fits(name, "node#", &n);
 
 	if (is)
-		*node = n[0];
+		*node = n.id;
 	return is;
 }
 
 uint32_t
 fti_name_archived(const char *name)
 {
-	char file[FTI_NAME_MAX];
-	struct fti_name n;
+	struct fti_name n = { .kind = FTI_NAME_OTHER };
 
-	if (!str_starts(name, FTI_ARCHIVED) || strlen(name) > 20)
-		return 0;
-	/* The number follows the same rules as in the name of a file. */
-	strcpy(file, "Ckpt");
-	strcat(file, name + strlen(FTI_ARCHIVED));
-	strcat(file, "-Rank0.fti");
-	n = fti_name_parse(file);
-	return n.kind == FTI_NAME_RANK ? n.id : 0;
+	return fits(name, FTI_ARCHIVED "#", &n) ? n.id : 0;
 }

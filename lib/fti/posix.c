@@ -25,56 +25,67 @@
 
 #define KEY_MAX 64
 
-/* The section of a member that is read. */
+/* The section of a member that is read, and what its next keys begin with. */
 struct reading {
 	struct fti_posix *p;
 	struct fti_posix_file *f;
 	char section[NUM_TEXT];
-	char key[KEY_MAX]; /* the key that is looked up */
+	char prefix[KEY_MAX];
 };
 
-/* Name the next key.  Returns r->key. */
-__attribute__((format(printf, 2, 3))) static const char *
-name_key(struct reading *r, const char *fmt, ...)
+/* Name the next keys. */
+__attribute__((format(printf, 2, 3))) static void
+set_prefix(struct reading *r, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(r->key, sizeof(r->key), fmt, ap);
+	vsnprintf(r->prefix, sizeof(r->prefix), fmt, ap);
 	va_end(ap);
-	return r->key;
 }
 
-/* The value of r->key, or NULL.  An empty value is none. */
 static const char *
-get(const struct reading *r)
+key_of(const struct reading *r, const char *key, char to[static 2 * KEY_MAX])
 {
-	const char *text = fti_ini_get(r->p->ini, r->section, r->key);
+	snprintf(to, 2 * (size_t)KEY_MAX, "%s%s", r->prefix, key);
+	return to;
+}
+
+/* A value, or NULL.  An empty value is none. */
+static const char *
+get(const struct reading *r, const char *key)
+{
+	char name[2 * KEY_MAX];
+	const char *text =
+		fti_ini_get(r->p->ini, r->section, key_of(r, key, name));
 
 	return text == NULL || text[0] == '\0' ? NULL : text;
 }
 
-/* The number of r->key; *missing if there is no such key (NULL: an error). */
+/* A number; *missing if there is no such key (NULL: an error). */
 static int
-get_number(const struct reading *r, struct fti_ini_range range,
+get_number(const struct reading *r, const char *key, struct fti_ini_range range,
 	   const int64_t *missing, int64_t *out, struct error *err)
 {
-	if (missing != NULL && get(r) == NULL) {
+	char name[2 * KEY_MAX];
+
+	if (missing != NULL && get(r, key) == NULL) {
 		*out = *missing;
 		return 0;
 	}
-	return fti_ini_number(r->p->ini, r->section, r->key, range, out, err);
+	return fti_ini_number(r->p->ini, r->section, key_of(r, key, name),
+			      range, out, err);
 }
 
 /* A number of bytes. */
 static int
-get_bytes(const struct reading *r, const int64_t *missing, uint64_t *out,
-	  struct error *err)
+get_bytes(const struct reading *r, const char *key, const int64_t *missing,
+	  uint64_t *out, struct error *err)
 {
 	int64_t n = 0;
 
-	if (get_number(r, (struct fti_ini_range){ 0, INT64_MAX }, missing, &n,
-		       err) < 0)
+	if (get_number(r, key, (struct fti_ini_range){ 0, INT64_MAX }, missing,
+		       &n, err) < 0)
 		return -1;
 	*out = (uint64_t)n;
 	return 0;
@@ -82,22 +93,23 @@ get_bytes(const struct reading *r, const int64_t *missing, uint64_t *out,
 
 /* A number that may be missing: -1. */
 static int
-get_small(const struct reading *r, int32_t *out, struct error *err)
+get_small(const struct reading *r, const char *key, int32_t *out,
+	  struct error *err)
 {
 	const int64_t none = -1;
 	int64_t n = 0;
 
-	if (get_number(r, (struct fti_ini_range){ -1, INT32_MAX }, &none, &n,
-		       err) < 0)
+	if (get_number(r, key, (struct fti_ini_range){ -1, INT32_MAX }, &none,
+		       &n, err) < 0)
 		return -1;
 	*out = (int32_t)n;
 	return 0;
 }
 
 static const char *
-get_text(const struct reading *r)
+get_text(const struct reading *r, const char *key)
 {
-	const char *text = get(r);
+	const char *text = get(r, key);
 
 	return text == NULL ? "" : text;
 }
@@ -109,17 +121,16 @@ read_dims(struct reading *r, struct fti_posix_var *v, size_t j,
 	const int64_t none = 0;
 	int64_t n = 0;
 
-	name_key(r, "var%zu_ndims", j);
-	if (get_number(r, (struct fti_ini_range){ 0, DIMS_MAX }, &none, &n,
-		       err) < 0)
+	if (get_number(r, "ndims", (struct fti_ini_range){ 0, DIMS_MAX }, &none,
+		       &n, err) < 0)
 		return -1;
 	v->ndims = (uint32_t)n;
 	v->dims = arena_alloc(r->p->arena, v->ndims + 1, sizeof(*v->dims));
 	if (v->dims == NULL)
 		return error_no_memory(err);
 	for (uint32_t i = 0; i < v->ndims; i++) {
-		name_key(r, "var%zu_dim%" PRIu32, j, i);
-		if (get_bytes(r, NULL, &v->dims[i], err) < 0)
+		set_prefix(r, "var%zu_dim%" PRIu32, j, i);
+		if (get_bytes(r, "", NULL, &v->dims[i], err) < 0)
 			return -1;
 	}
 	return 0;
@@ -135,26 +146,16 @@ read_var(struct reading *r, size_t j, uint64_t end, struct error *err)
 	const int64_t after = (int64_t)end;
 	int64_t id = 0;
 
-	name_key(r, "var%zu_id", j);
-	if (get_number(r, ids, NULL, &id, err) < 0)
+	set_prefix(r, "var%zu_", j);
+	if (get_number(r, "id", ids, NULL, &id, err) < 0 ||
+	    get_small(r, "typeid", &v->type, err) < 0 ||
+	    get_small(r, "typesize", &v->type_size, err) < 0 ||
+	    get_bytes(r, "size", NULL, &v->size, err) < 0 ||
+	    get_bytes(r, "pos", &after, &v->at, err) < 0)
 		return -1;
 	v->id = (int32_t)id;
-	name_key(r, "var%zu_typeid", j);
-	if (get_small(r, &v->type, err) < 0)
-		return -1;
-	name_key(r, "var%zu_typesize", j);
-	if (get_small(r, &v->type_size, err) < 0)
-		return -1;
-	name_key(r, "var%zu_name", j);
-	v->name = get_text(r);
-	name_key(r, "var%zu_idchar", j);
-	v->idchar = get_text(r);
-	name_key(r, "var%zu_size", j);
-	if (get_bytes(r, NULL, &v->size, err) < 0)
-		return -1;
-	name_key(r, "var%zu_pos", j);
-	if (get_bytes(r, &after, &v->at, err) < 0)
-		return -1;
+	v->name = get_text(r, "name");
+	v->idchar = get_text(r, "idchar");
 	if (!r->p->layered &&
 	    (v->at > r->f->size || v->size > r->f->size - v->at))
 		return error_set(
@@ -165,15 +166,25 @@ read_var(struct reading *r, size_t j, uint64_t end, struct error *err)
 	return read_dims(r, v, j, err);
 }
 
+/* The number of the variables or layers, which have this key. */
+static size_t
+count_keys(struct reading *r, const char *begin, const char *end)
+{
+	size_t n = 0;
+
+	for (set_prefix(r, "%s0", begin); get(r, end) != NULL;
+	     set_prefix(r, "%s%zu", begin, ++n))
+		;
+	return n;
+}
+
 static int
 read_vars(struct reading *r, struct error *err)
 {
 	struct fti_posix_file *f = r->f;
 	uint64_t end = 0;
 
-	for (name_key(r, "var0_id"); get(r) != NULL;
-	     name_key(r, "var%zu_id", ++f->nvars))
-		;
+	f->nvars = count_keys(r, "var", "_id");
 	f->vars = arena_alloc(r->p->arena, f->nvars + 1, sizeof(*f->vars));
 	if (f->vars == NULL)
 		return error_no_memory(err);
@@ -190,19 +201,16 @@ read_layers(struct reading *r, struct error *err)
 {
 	struct fti_posix_file *f = r->f;
 
-	for (name_key(r, "dcp_layer0_size"); get(r) != NULL;
-	     name_key(r, "dcp_layer%zu_size", ++f->nlayers))
-		;
+	f->nlayers = count_keys(r, "dcp_layer", "_size");
 	f->layers =
 		arena_alloc(r->p->arena, f->nlayers + 1, sizeof(*f->layers));
 	if (f->layers == NULL)
 		return error_no_memory(err);
 	for (size_t l = 0; l < f->nlayers; l++) {
-		name_key(r, "dcp_layer%zu_size", l);
-		if (get_bytes(r, NULL, &f->layers[l].size, err) < 0)
+		set_prefix(r, "dcp_layer%zu", l);
+		if (get_bytes(r, "_size", NULL, &f->layers[l].size, err) < 0)
 			return -1;
-		name_key(r, "dcp_layer%zu_hash", l);
-		f->layers[l].sum = get(r);
+		f->layers[l].sum = get(r, "_hash");
 	}
 	return 0;
 }
@@ -220,16 +228,12 @@ read_file(struct reading *r, struct error *err)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: [%s] ckpt_file_name: not a file name",
 				 r->p->name, r->section);
-	name_key(r, "ckpt_file_size");
-	if (get_bytes(r, NULL, &f->size, err) < 0)
+	set_prefix(r, "%s", "");
+	if (get_bytes(r, "ckpt_file_size", NULL, &f->size, err) < 0 ||
+	    get_bytes(r, "ckpt_file_maxs", &none, &f->max_size, err) < 0)
 		return -1;
-	name_key(r, "ckpt_file_maxs");
-	if (get_bytes(r, &none, &f->max_size, err) < 0)
-		return -1;
-	name_key(r, "ckpt_checksum");
-	f->sum = get(r);
-	name_key(r, "rsed_checksum");
-	f->parity_sum = get(r);
+	f->sum = get(r, "ckpt_checksum");
+	f->parity_sum = get(r, "rsed_checksum");
 	if (read_vars(r, err) < 0)
 		return -1;
 	return r->p->layered ? read_layers(r, err) : 0;
@@ -241,10 +245,9 @@ count_files(struct reading *r)
 {
 	size_t n = 0;
 
-	name_key(r, "ckpt_file_name");
 	for (size_t i = 0; i < FTI_POSIX_MEMBERS; i++) {
 		num_text(r->section, i);
-		if (get(r) != NULL)
+		if (get(r, "ckpt_file_name") != NULL)
 			n = i + 1;
 	}
 	return n;
@@ -254,14 +257,10 @@ static int
 read_all(struct fti_posix *p, struct error *err)
 {
 	struct reading r = { .p = p, .section = INFO };
-	const char *type = NULL;
 	struct fti_name name;
 
-	name_key(&r, "ckpt_type");
-	type = get(&r);
-	p->layered = type != NULL && str_eq(type, "dcp");
-	name_key(&r, "ckpt_id");
-	if (get_small(&r, &p->id, err) < 0)
+	p->layered = str_eq(get_text(&r, "ckpt_type"), "dcp");
+	if (get_small(&r, "ckpt_id", &p->id, err) < 0)
 		return -1;
 	p->nfiles = count_files(&r);
 	if (p->nfiles == 0)
