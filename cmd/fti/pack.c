@@ -13,7 +13,7 @@
 #include "error.h"
 #include "fti.h"
 #include "fti/draft.h"
-#include "fti/npyread.h"
+#include "fti/npy.h"
 #include "fti/sector.h"
 #include "fti/write.h"
 #include "mem.h"
@@ -75,7 +75,7 @@ open_var(struct pack *c, const char *arg, struct error *err)
 	if (fti_source_open(&v->file, AT_FDCWD, file + 1, err) < 0)
 		return -1;
 	v->opened = true;
-	if (c->numpy && fti_npyread(&v->file, &v->skip, err) < 0)
+	if (c->numpy && fti_npy_read(&v->file, &v->skip, err) < 0)
 		return -1;
 	v->bytes = (struct fti_source){
 		.size = v->file.size - v->skip,

@@ -238,7 +238,8 @@ read_ini(struct fti_metas *m, struct dir *d, int fd, const char *name,
 	return 0;
 }
 
-/* Read the metadata of the directory, unless that was done. */
+/* Read the metadata of the directory, or the file that the user gave, unless
+ * that was done. */
 static int
 read_dir(struct fti_metas *m, struct dir *d, struct error *err)
 {
@@ -250,24 +251,13 @@ read_dir(struct fti_metas *m, struct dir *d, struct error *err)
 	d->read = mem_calloc(d->names.count + 1, sizeof(struct fti_posix *));
 	if (d->by == NULL || d->read == NULL)
 		return error_no_memory(err);
+	if (d->fd < 0)
+		return read_ini(m, d, AT_FDCWD, d->path, err);
 	for (size_t i = 0; i < d->names.count && rc == 0; i++)
 		rc = read_ini(m, d, d->fd, d->names.list[i], err);
 	close(d->fd);
 	d->fd = -1;
 	return rc;
-}
-
-/* Read the ini file `path`, which the user gave. */
-static int
-read_file(struct fti_metas *m, struct dir *d, struct error *err)
-{
-	if (d->by != NULL)
-		return 0;
-	d->by = map_new();
-	d->read = mem_calloc(1, sizeof(struct fti_posix *));
-	return d->by == NULL || d->read == NULL
-		       ? error_no_memory(err)
-		       : read_ini(m, d, AT_FDCWD, d->path, err);
 }
 
 /* --- A file --- */
@@ -491,7 +481,7 @@ fti_metas_take(struct fti_metas *m, const char *meta, const char *path,
 			return -1;
 	}
 	d = &m->dirs[i];
-	if ((d->fd >= 0 ? read_dir : read_file)(m, d, err) < 0)
+	if (read_dir(m, d, err) < 0)
 		return -1;
 	if (look_up(d, path_base(path), out))
 		return name_meta(m, d, out, err);

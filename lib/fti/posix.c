@@ -228,7 +228,7 @@ read_file(struct reading *r, struct error *err)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: [%s] ckpt_file_name: not a file name",
 				 r->p->name, r->section);
-	set_prefix(r, "%s", "");
+	r->prefix[0] = '\0';
 	if (get_bytes(r, "ckpt_file_size", NULL, &f->size, err) < 0 ||
 	    get_bytes(r, "ckpt_file_maxs", &none, &f->max_size, err) < 0)
 		return -1;

@@ -8,7 +8,7 @@
 #include "error.h"
 #include "fti/change.h"
 #include "fti/draft.h"
-#include "fti/npyread.h"
+#include "fti/npy.h"
 #include "ftibytes.h"
 #include "ftitest.h"
 #include "fuzz_tree.h"
@@ -112,7 +112,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t at = 0;
 
 	fti_source_memory(&s, data, size, "fuzz");
-	if (fti_npyread(&s, &at, NULL) == 0)
+	if (fti_npy_read(&s, &at, NULL) == 0)
 		fuzz_require(at <= size);
 	c.file = fti_file_read(&s, FTI_LAYOUTS, NULL);
 	fuzz_require(c.file != NULL && fti_check(&c, 1, true, NULL, NULL) == 0);
