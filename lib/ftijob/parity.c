@@ -91,66 +91,36 @@ fti_parity_run(const struct fti_parity *p, const struct cauchy *c,
 
 /* --- Computed sources --- */
 
-static struct fti_space *
-take_space(struct fti_parity *p)
-{
-	struct fti_space *s = NULL;
-
-	pthread_mutex_lock(&p->lock);
-	s = p->spaces;
-	if (s != NULL)
-		p->spaces = s->next;
-	pthread_mutex_unlock(&p->lock);
-	if (s != NULL)
-		return s;
-	s = mem_calloc(1, sizeof(*s));
-	if (s != NULL)
-		s->bytes = mem_aligned(FIELD16_ALIGN, (p->k + 1) * STEP);
-	if (s != NULL && s->bytes != NULL)
-		return s;
-	mem_free(s);
-	return NULL;
-}
-
-static void
-give_space(struct fti_parity *p, struct fti_space *s)
-{
-	pthread_mutex_lock(&p->lock);
-	s->next = p->spaces;
-	p->spaces = s;
-	pthread_mutex_unlock(&p->lock);
-}
-
 static int
 read_computed(const struct fti_source *s, void *to, size_t len, uint64_t off,
 	      struct error *err)
 {
 	const struct fti_computed *c = s->arg;
-	struct fti_parity *p = (struct fti_parity *)(uintptr_t)c->group;
-	struct fti_space *space = take_space(p);
-	void *in[CAUCHY_MAX], *out[1];
+	const struct fti_parity *p = c->group;
+	/* Whole words, as the first and the last byte may be parts of one. */
+	const size_t words = (len + 2) / 2 * 2;
+	const size_t step = words < STEP ? words : STEP;
+	unsigned char *space = mem_aligned(FIELD16_ALIGN, (p->k + 1) * step);
+	void *in[CAUCHY_MAX], *out[1] = { space };
 	struct fti_slice slice = { .in = in, .out = out };
 	int rc = space == NULL ? error_no_memory(err) : 0;
 
 	for (unsigned i = 0; rc == 0 && i < p->k; i++)
-		in[i] = space->bytes + i * STEP;
-	if (rc == 0)
-		out[0] = space->bytes + p->k * STEP;
+		in[i] = space + (i + 1) * step;
 	while (rc == 0 && len > 0) {
 		const size_t odd = off % 2;
-		const size_t n = len < STEP - odd ? len : STEP - odd;
+		const size_t n = len < step - odd ? len : step - odd;
 
 		slice.off = off - odd;
 		slice.len = n + odd;
 		rc = fti_parity_run(p, c->recipe, &slice, err);
 		if (rc == 0)
-			memcpy(to, (unsigned char *)out[0] + odd, n);
+			memcpy(to, space + odd, n);
 		to = (unsigned char *)to + n;
 		off += n;
 		len -= n;
 	}
-	if (space != NULL)
-		give_space(p, space);
+	mem_free(space);
 	return rc;
 }
 
@@ -242,6 +212,16 @@ find_size(struct fti_parity *p, unsigned m, struct error *err)
 
 /* --- Opening --- */
 
+void
+fti_parity_lost(const struct fti_parity *p, bool lost[CAUCHY_MEMBERS_MAX])
+{
+	memset(lost, 0, CAUCHY_MEMBERS_MAX * sizeof(*lost));
+	for (unsigned m = 0; m < p->k; m++) {
+		lost[m] = p->members[m].data == NULL;
+		lost[p->k + m] = p->members[m].parity == NULL;
+	}
+}
+
 static int
 check_length(const struct fti_parity *p, struct error *err)
 {
@@ -259,15 +239,10 @@ check_length(const struct fti_parity *p, struct error *err)
 int
 fti_parity_open(struct fti_parity *p, struct error *err)
 {
-	bool lost[CAUCHY_MEMBERS_MAX] = { false };
+	bool lost[CAUCHY_MEMBERS_MAX];
 	int rc = check_length(p, err);
 
-	pthread_mutex_init(&p->lock, NULL);
-	p->locks = true;
-	for (unsigned m = 0; m < p->k; m++) {
-		lost[m] = p->members[m].data == NULL;
-		lost[p->k + m] = p->members[m].parity == NULL;
-	}
+	fti_parity_lost(p, lost);
 	for (unsigned m = 0; m < 2 * p->k && rc == 0; m++)
 		if (lost[m])
 			rc = make_computed(p, m, lost, err);
@@ -285,14 +260,4 @@ fti_parity_close(struct fti_parity *p)
 		cauchy_free(p->computed[m].recipe);
 		p->computed[m].recipe = NULL;
 	}
-	while (p->spaces != NULL) {
-		struct fti_space *s = p->spaces;
-
-		p->spaces = s->next;
-		mem_free(s->bytes);
-		mem_free(s);
-	}
-	if (p->locks)
-		pthread_mutex_destroy(&p->lock);
-	p->locks = false;
 }

@@ -19,7 +19,6 @@
 #ifndef FTIJOB_PARITY_H
 #define FTIJOB_PARITY_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,12 +40,6 @@ struct fti_member {
 	const char *sum; /* POSIX: MD5 of the data file as text, or NULL */
 };
 
-/* Memory for one read.  The list has those that are not in use. */
-struct fti_space {
-	struct fti_space *next;
-	unsigned char *bytes;
-};
-
 /* A lost file, computed. */
 struct fti_computed {
 	struct fti_source source;
@@ -65,9 +58,6 @@ struct fti_parity {
 	/* Of fti_parity_open().  A last word that is cut has these bytes. */
 	unsigned char tail[CAUCHY_MEMBERS_MAX];
 	struct fti_computed computed[CAUCHY_MEMBERS_MAX];
-	struct fti_space *spaces;
-	pthread_mutex_t lock;
-	bool locks;
 };
 
 /*
@@ -77,6 +67,9 @@ struct fti_parity {
  */
 int fti_parity_open(struct fti_parity *p, struct error *err);
 void fti_parity_close(struct fti_parity *p);
+
+/* Which members are lost, as cauchy.h numbers them. */
+void fti_parity_lost(const struct fti_parity *p, bool lost[CAUCHY_MEMBERS_MAX]);
 
 /* Data (0 ... k-1) or parity (k ... 2k-1, `length` bytes) of the group: the
  * file, or if it is lost its computed bytes. */

@@ -88,13 +88,10 @@ make_recipe(struct renew_unit *u, const struct fti_rebuild *r, size_t first,
 	    struct error *err)
 {
 	const struct fti_parity *p = u->parity;
-	bool lost[CAUCHY_MEMBERS_MAX] = { false };
+	bool lost[CAUCHY_MEMBERS_MAX];
 	bool wanted[CAUCHY_MEMBERS_MAX] = { false };
 
-	for (unsigned m = 0; m < p->k; m++) {
-		lost[m] = p->members[m].data == NULL;
-		lost[p->k + m] = p->members[m].parity == NULL;
-	}
+	fti_parity_lost(p, lost);
 	for (unsigned i = 0; i < u->count; i++)
 		wanted[member_of(&r->files[first + i], p)] = true;
 	u->recipe = cauchy_new(p->k, lost, wanted, err);
