@@ -86,9 +86,13 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 		whole ? NULL : &t->c->file->containers[t->container].c;
 	unsigned char drop[HASH_MD5_SIZE];
 	struct error why = ERROR_INIT;
-	const int rc = whole ? sum_whole(t->c, h, r->w, &why)
-			     : fti_source_sum(t->c->source, c->fptr,
-					      (uint64_t)c->used, h, r->w, &why);
+	int rc = 0;
+
+	if (t->c->posix != NULL)
+		return fti_check_posix(t->c, r->w, err);
+	rc = whole ? sum_whole(t->c, h, r->w, &why)
+		   : fti_source_sum(t->c->source, c->fptr, (uint64_t)c->used, h,
+				    r->w, &why);
 
 	if (rc == 0)
 		return hash_sum(
@@ -169,6 +173,14 @@ add_file(struct run *r, struct fti_checked *c, bool data, struct error *err)
 	const struct fti_file *f = c->file;
 
 	c->data_read = data;
+	if (c->posix != NULL) {
+		c->file = fti_file_new(c->source, err);
+		if (c->file == NULL)
+			return -1;
+		return add_task(r, c, WHOLE, data ? c->source->size : 0) < 0
+			       ? error_no_memory(err)
+			       : 0;
+	}
 	c->sums = mem_calloc(f->ncontainers + 1, sizeof(*c->sums));
 	if (c->sums == NULL)
 		return error_no_memory(err);
@@ -187,7 +199,7 @@ fti_check(struct fti_checked *files, size_t count, bool data,
 
 	for (size_t i = 0; i < count && rc == 0; i++)
 		rc = add_file(&r, &files[i], data, err);
-	if (rc == 0 && data) {
+	if (rc == 0 && r.count > 0) {
 		progress_phase(r.w->progress, "verifying", r.bytes);
 		rc = par_for(r.w->par, r.count, 0, run_task, &r, err);
 	}
@@ -203,7 +215,8 @@ fti_check(struct fti_checked *files, size_t count, bool data,
 	if (h == NULL)
 		rc = -1;
 	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = fti_judge(&files[i], h, err);
+		if (files[i].posix == NULL)
+			rc = fti_judge(&files[i], h, err);
 	hash_free(h);
 	end(&r);
 	return rc;
@@ -212,6 +225,8 @@ fti_check(struct fti_checked *files, size_t count, bool data,
 void
 fti_checked_fini(struct fti_checked *c)
 {
+	if (c->posix != NULL)
+		fti_file_free(c->file);
 	mem_free(c->sums);
 	mem_free(c->unread);
 	c->sums = NULL;

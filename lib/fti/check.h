@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check.h - compare the data of FTI-FF files with their sums, and judge the
- * files (fti.md 2, 10).
+ * check.h - compare the data of checkpoint files with their sums, and judge the
+ * files (fti.md 2, 8, 10).
  *
  * All files are checked together: each container is a task of its own, so that
  * all threads have work even if there is only one file.  A sum over a whole
- * file, as A and B have it, is one task.
+ * file, as A and B have it, is one task, and so is a POSIX file.
  */
 #ifndef FTI_CHECK_H
 #define FTI_CHECK_H
@@ -18,6 +18,7 @@
 
 struct error;
 struct fti_file;
+struct fti_posix_file;
 struct fti_source;
 struct work;
 
@@ -30,8 +31,14 @@ enum fti_verdict {
 };
 
 struct fti_checked {
-	struct fti_file *file; /* gets the findings */
+	/* It gets the findings.  Of POSIX files, fti_check() makes it for these
+	 * alone; `block` of one that concerns a layer is its number. */
+	struct fti_file *file;
 	const struct fti_source *source;
+	/* POSIX: what the source should be, or of which it is the parity.
+	 * NULL: FTI-FF. */
+	const struct fti_posix_file *posix;
+	bool parity;
 	/* Results of fti_check(). */
 	enum fti_verdict verdict;
 	bool data_read; /* else only the records */
@@ -46,7 +53,8 @@ struct fti_checked {
 /* "intact", "intact, but FTI refuses it", "damaged" ... */
 const char *fti_verdict_name(enum fti_verdict v);
 
-/* Check `count` files; the caller sets `file` and `source` of each.  Without
+/* Check `count` files; the caller sets `file` or `posix`, and `source` of each,
+ * and `parity` of POSIX files.  Without
  * `data` the stored sums of containers are believed, and only records are
  * compared with each other.  A file that cannot be read is no error.  -1:
  * ERROR_NOMEM, or stopped.  Call fti_checked_fini() for each file afterwards,

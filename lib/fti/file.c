@@ -311,11 +311,9 @@ read_all(struct fti_file *f, struct reader *r, enum fti_layout only,
 	forget(f);
 	if (rc < 0)
 		return -1;
-	if (c.score == 0) {
-		f->kind = FTI_KIND_NONE;
+	if (c.score == 0)
 		return fti_find(f, FTI_RULE_FORMAT, FTI_FILE_ITSELF, err,
 				"no layout of FTI-FF fits");
-	}
 	f->kind = c.parity ? FTI_KIND_PARITY : FTI_KIND_DATA;
 	f->layout = c.layout;
 	f->meta = c.meta;
@@ -330,21 +328,33 @@ read_all(struct fti_file *f, struct reader *r, enum fti_layout only,
 }
 
 struct fti_file *
-fti_file_read(const struct fti_source *s, enum fti_layout layout,
-	      struct error *err)
+fti_file_new(const struct fti_source *s, struct error *err)
 {
 	struct fti_file *f = mem_calloc(1, sizeof(*f));
-	struct reader *r = mem_calloc(1, sizeof(*r));
-	int rc = -1;
 
 	if (f != NULL)
 		f->arena = arena_new();
-	if (f == NULL || r == NULL || f->arena == NULL) {
+	if (f == NULL || f->arena == NULL) {
 		error_no_memory(err);
-	} else {
-		f->name = s->name;
-		f->size = s->size;
-		f->tail = &f->findings;
+		fti_file_free(f);
+		return NULL;
+	}
+	f->name = s->name;
+	f->size = s->size;
+	f->kind = FTI_KIND_NONE;
+	f->tail = &f->findings;
+	return f;
+}
+
+struct fti_file *
+fti_file_read(const struct fti_source *s, enum fti_layout layout,
+	      struct error *err)
+{
+	struct fti_file *f = fti_file_new(s, err);
+	struct reader *r = f == NULL ? NULL : mem_calloc(1, sizeof(*r));
+	int rc = f != NULL && r == NULL ? error_no_memory(err) : -1;
+
+	if (r != NULL) {
 		r->s = s;
 		rc = read_all(f, r, layout, err);
 		if (rc == 0)

@@ -107,6 +107,10 @@ struct fti_file {
 	struct fti_finding **tail;
 };
 
+/* A file without records, which only holds findings: of POSIX files.  NULL:
+ * ERROR_NOMEM. */
+struct fti_file *fti_file_new(const struct fti_source *s, struct error *err);
+
 /*
  * Read the structure.  `layout`: expect this one (a file of C and of D can look
  * alike to the end), or FTI_LAYOUTS to find it.  NULL: the file cannot be read,

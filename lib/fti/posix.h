@@ -17,16 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fti/check.h"
-
 struct arena;
 struct buf;
 struct error;
 struct fti_content;
-struct fti_finding;
 struct fti_ini;
 struct fti_source;
-struct work;
 
 #define FTI_POSIX_MEMBERS 31 /* of a group, at most */
 
@@ -93,31 +89,5 @@ int fti_posix_print(const struct fti_posix *p, struct buf *out,
  */
 int fti_content_posix(struct fti_content *c, const struct fti_posix_file *f,
 		      const struct fti_source *s, struct error *err);
-
-/* --- Comparison with sizes and sums --- */
-
-struct fti_posix_checked {
-	const struct fti_posix_file *file; /* what the source should be */
-	const struct fti_source *source;
-	bool parity; /* the source is the parity of this member */
-	/* Results.  A finding has no place in a record; `block` of one that
-	 * concerns a layer is the number of the layer. */
-	enum fti_verdict verdict; /* INTACT, DAMAGED or UNREAD */
-	struct fti_finding *findings, **tail;
-	size_t nfindings;
-	bool data_read; /* else only sizes */
-	char *unread;	/* why it cannot be read, or NULL */
-	/* For the module only. */
-	size_t layer;
-	struct arena *arena;
-};
-
-/* Check `count` files; the caller sets `file`, `source` and `parity` of each.
- * Without `data` only sizes are compared.  A file that cannot be read is no
- * error.  -1: ERROR_NOMEM, or stopped.  Call fti_posix_checked_fini() for each
- * file afterwards, also after a failure. */
-int fti_posix_check(struct fti_posix_checked *files, size_t count, bool data,
-		    const struct work *w, struct error *err);
-void fti_posix_checked_fini(struct fti_posix_checked *c);
 
 #endif /* FTI_POSIX_H */

@@ -186,9 +186,6 @@ void
 fti_rankfile_close(struct fti_rankfile *r)
 {
 	fti_checked_fini(&r->checked);
-	if (r->posix != NULL)
-		fti_posix_checked_fini(r->posix);
-	mem_free(r->posix);
 	mem_free(r->proven);
 	mem_free(r->unusable);
 	fti_content_fini(&r->content);
@@ -290,110 +287,45 @@ fti_rankfile_unproven(const struct fti_rankfile *r,
 
 /* --- Check --- */
 
-/* The results of the checks of both kinds of files. */
-struct checks {
-	struct fti_checked *ff;
-	struct fti_posix_checked *posix;
-	size_t nff, nposix;
-};
-
 static void
-take_results(struct fti_rankfile *r, bool data)
+take_results(struct fti_rankfile *r)
 {
-	const struct fti_posix_checked *p = r->posix;
+	const struct fti_checked *c = &r->checked;
 
-	r->data_read = data;
-	if (p != NULL) {
-		r->verdict = p->verdict;
-		/* Any finding means that a sum or the structure is wrong. */
-		r->data_good = data && p->verdict == FTI_INTACT;
-		r->findings = p->findings;
-		r->nfindings = p->nfindings;
-		r->unread = p->unread;
-	} else {
-		r->verdict = r->checked.verdict;
-		r->data_good = data && r->checked.data_good;
-		r->findings = r->ff->findings;
-		r->nfindings = r->ff->nfindings;
-		r->unread = r->checked.unread;
-	}
-}
-
-/* Give each file its results, which it frees. */
-static int
-share_out(struct fti_rankfile *files, size_t count, struct checks *c, bool data,
-	  struct error *err)
-{
-	size_t ff = 0, posix = 0;
-	int rc = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		struct fti_rankfile *r = &files[i];
-
-		if (r->ff != NULL) {
-			fti_checked_fini(&r->checked);
-			r->checked = c->ff[ff++];
-		} else {
-			*r->posix = c->posix[posix++];
-		}
-		take_results(r, data);
-		if (rc == 0)
-			rc = prove(r, err);
-	}
-	c->nff = c->nposix = 0;
-	return rc;
-}
-
-static int
-collect(struct fti_rankfile *files, size_t count, struct checks *c,
-	struct error *err)
-{
-	c->ff = mem_calloc(count + 1, sizeof(*c->ff));
-	c->posix = mem_calloc(count + 1, sizeof(*c->posix));
-	if (c->ff == NULL || c->posix == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < count; i++) {
-		struct fti_rankfile *r = &files[i];
-
-		if (r->ff != NULL) {
-			c->ff[c->nff++] = (struct fti_checked){
-				.file = r->ff,
-				.source = r->source,
-			};
-			continue;
-		}
-		if (r->posix == NULL)
-			r->posix = mem_calloc(1, sizeof(*r->posix));
-		if (r->posix == NULL)
-			return error_no_memory(err);
-		fti_posix_checked_fini(r->posix);
-		c->posix[c->nposix++] = (struct fti_posix_checked){
-			.file = r->described.file,
-			.source = r->source,
-			.parity = r->parity,
-		};
-	}
-	return 0;
+	r->verdict = c->verdict;
+	r->data_read = c->data_read;
+	r->data_good = c->data_read && c->data_good;
+	r->findings = c->file->findings;
+	r->nfindings = c->file->nfindings;
+	r->unread = c->unread;
 }
 
 int
 fti_rankfiles_check(struct fti_rankfile *files, size_t count, bool data,
 		    const struct work *w, struct error *err)
 {
-	struct checks c = { .nff = 0 };
-	int rc = collect(files, count, &c, err);
+	struct fti_checked *list = mem_calloc(count + 1, sizeof(*list));
+	int rc = 0;
 
-	if (rc == 0 && c.nff > 0)
-		rc = fti_check(c.ff, c.nff, data, w, err);
-	if (rc == 0 && c.nposix > 0)
-		rc = fti_posix_check(c.posix, c.nposix, data, w, err);
-	if (rc == 0)
-		rc = share_out(files, count, &c, data, err);
-	for (size_t i = 0; i < c.nff; i++)
-		fti_checked_fini(&c.ff[i]);
-	for (size_t i = 0; i < c.nposix; i++)
-		fti_posix_checked_fini(&c.posix[i]);
-	mem_free(c.ff);
-	mem_free(c.posix);
+	if (list == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < count; i++) {
+		fti_checked_fini(&files[i].checked);
+		list[i] = (struct fti_checked){
+			.file = files[i].ff,
+			.source = files[i].source,
+			.posix = files[i].described.file,
+			.parity = files[i].parity,
+		};
+	}
+	rc = fti_check(list, count, data, w, err);
+	for (size_t i = 0; i < count; i++) {
+		files[i].checked = list[i];
+		if (rc < 0)
+			continue;
+		take_results(&files[i]);
+		rc = prove(&files[i], err);
+	}
+	mem_free(list);
 	return rc;
 }

@@ -82,11 +82,10 @@ struct fti_rankfile {
 	size_t nfindings;
 	const char *unread; /* why it cannot be read, or NULL */
 	bool *proven; /* for each piece of the content: do sums prove it? */
-	struct fti_checked checked; /* FTI-FF, for draft.h */
+	struct fti_checked checked; /* for draft.h */
 
 	/* For the module only. */
 	struct fti_source own;
-	struct fti_posix_checked *posix;
 };
 
 /* Open the file `path`.  -1: it cannot be read, ERROR_NOMEM, ERROR_USAGE (no

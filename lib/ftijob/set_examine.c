@@ -111,8 +111,7 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 
 	to->problem = NULL;
 	to->state = states[r->verdict];
-	to->data_good =
-		r->ff != NULL ? r->checked.data_good : r->verdict == FTI_INTACT;
+	to->data_good = r->checked.data_good;
 	to->exact =
 		r->verdict == FTI_INTACT ||
 		(r->verdict == FTI_REFUSED && r->ff->worst <= FTI_RULE_STALE);

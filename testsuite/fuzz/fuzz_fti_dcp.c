@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "fti/check.h"
 #include "fti/content.h"
 #include "fti/dcp.h"
 #include "fti/input.h"
@@ -39,11 +40,11 @@ check_sound(const struct fti_content *c)
 static void
 look_at_file(const struct fti_posix_file *f, const struct fti_source *s)
 {
-	struct fti_posix_checked checked = { .file = f, .source = s };
+	struct fti_checked checked = { .posix = f, .source = s };
 	struct fti_content c;
 	struct fti_dcp d;
 
-	fuzz_require(fti_posix_check(&checked, 1, true, NULL, NULL) == 0);
+	fuzz_require(fti_check(&checked, 1, true, NULL, NULL) == 0);
 	if (fti_dcp_read(&d, f, s, NULL) == 0) {
 		for (size_t l = 0; l < d.nlayers && l < 8; l++) {
 			if (fti_content_dcp(&c, &d, l, NULL) >= 0)
@@ -54,7 +55,7 @@ look_at_file(const struct fti_posix_file *f, const struct fti_source *s)
 		fuzz_require(checked.verdict != FTI_INTACT || f->nlayers == 0);
 	}
 	fti_dcp_fini(&d);
-	fti_posix_checked_fini(&checked);
+	fti_checked_fini(&checked);
 }
 
 int

@@ -7,7 +7,9 @@
 
 #include "buf.h"
 #include "error.h"
+#include "fti/check.h"
 #include "fti/content.h"
+#include "fti/file.h"
 #include "fti/input.h"
 #include "fti/posix.h"
 #include "ftibytes.h"
@@ -20,18 +22,18 @@ static const char zeros[4096];
 static void
 look_at_file(const struct fti_posix_file *f)
 {
-	struct fti_posix_checked checked[2] = { { .file = f },
-						{ .file = f, .parity = true } };
+	struct fti_checked checked[2] = { { .posix = f },
+					  { .posix = f, .parity = true } };
 	struct fti_content c;
 	struct fti_source s;
 
 	fti_source_memory(&s, zeros, sizeof(zeros), "fuzz");
 	checked[0].source = checked[1].source = &s;
-	fuzz_require(fti_posix_check(checked, 2, true, NULL, NULL) == 0);
+	fuzz_require(fti_check(checked, 2, true, NULL, NULL) == 0);
 	fuzz_require(checked[0].verdict == FTI_INTACT ||
-		     checked[0].nfindings > 0);
-	fti_posix_checked_fini(&checked[0]);
-	fti_posix_checked_fini(&checked[1]);
+		     checked[0].file->nfindings > 0);
+	fti_checked_fini(&checked[0]);
+	fti_checked_fini(&checked[1]);
 	if (fti_content_posix(&c, f, &s, NULL) == 0) {
 		char last = 0;
 

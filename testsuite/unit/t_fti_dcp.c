@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "crc.h"
+#include "fti/check.h"
 #include "fti/content.h"
 #include "fti/file.h"
 #include "fti/input.h"
@@ -20,12 +21,12 @@
 static enum fti_verdict
 verdict_of(const struct fti_posix_file *f, const struct fti_source *s)
 {
-	struct fti_posix_checked c = { .file = f, .source = s };
+	struct fti_checked c = { .posix = f, .source = s };
 	enum fti_verdict v = FTI_UNREAD;
 
-	must(fti_posix_check(&c, 1, true, NULL, NULL) == 0);
+	must(fti_check(&c, 1, true, NULL, NULL) == 0);
 	v = c.verdict;
-	fti_posix_checked_fini(&c);
+	fti_checked_fini(&c);
 	return v;
 }
 
@@ -401,7 +402,7 @@ static int
 use_all(void *arg, struct error *err)
 {
 	const struct fti_posix *p = arg;
-	struct fti_posix_checked checked = { .file = &p->files[0] };
+	struct fti_checked checked = { .posix = &p->files[0] };
 	struct fti_content c = { .source = NULL };
 	struct fti_source s;
 	struct fti_dcp d;
@@ -413,8 +414,8 @@ use_all(void *arg, struct error *err)
 	if (rc == 0)
 		rc = fti_content_dcp(&c, &d, FTI_DCP_LAST, err);
 	if (rc == 0)
-		rc = fti_posix_check(&checked, 1, true, NULL, err);
-	fti_posix_checked_fini(&checked);
+		rc = fti_check(&checked, 1, true, NULL, err);
+	fti_checked_fini(&checked);
 	fti_content_fini(&c);
 	fti_dcp_fini(&d);
 	return rc;

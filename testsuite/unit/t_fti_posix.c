@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "fti/check.h"
 #include "fti/content.h"
 #include "fti/file.h"
 #include "fti/input.h"
@@ -20,16 +21,14 @@ static enum fti_verdict
 verdict_of(const struct fti_posix_file *f, const struct fti_source *s,
 	   bool parity, bool data)
 {
-	struct fti_posix_checked c = { .file = f,
-				       .source = s,
-				       .parity = parity };
+	struct fti_checked c = { .posix = f, .source = s, .parity = parity };
 	enum fti_verdict v = FTI_UNREAD;
 
-	must(fti_posix_check(&c, 1, data, NULL, NULL) == 0);
+	must(fti_check(&c, 1, data, NULL, NULL) == 0);
 	v = c.verdict;
-	for (struct fti_finding *n = c.findings; n != NULL; n = n->next)
+	for (struct fti_finding *n = c.file->findings; n != NULL; n = n->next)
 		printf("# %s: %s\n", s->name, n->text);
-	fti_posix_checked_fini(&c);
+	fti_checked_fini(&c);
 	return v;
 }
 
@@ -313,13 +312,13 @@ test_unread(void)
 {
 	struct fti_posix *p = good_one();
 	struct fti_source s = { .size = 10, .name = "data", .read = fail_read };
-	struct fti_posix_checked c = { .file = &p->files[0], .source = &s };
+	struct fti_checked c = { .posix = &p->files[0], .source = &s };
 
-	ok(fti_posix_check(&c, 1, true, NULL, NULL) == 0 &&
-		   c.verdict == FTI_UNREAD && c.unread != NULL &&
+	ok(fti_check(&c, 1, true, NULL, NULL) == 0 && c.verdict == FTI_UNREAD &&
+		   c.unread != NULL &&
 		   strstr(c.unread, "data: cannot read: ") == c.unread,
 	   "a file that cannot be read is unknown");
-	fti_posix_checked_fini(&c);
+	fti_checked_fini(&c);
 	fti_posix_free(p);
 }
 
@@ -337,12 +336,11 @@ is_sound(const char *text, size_t len)
 		return true;
 	fti_source_memory(&s, data, 10, "data");
 	for (size_t i = 0; i < p->nfiles; i++) {
-		struct fti_posix_checked c = { .file = &p->files[i],
-					       .source = &s };
+		struct fti_checked c = { .posix = &p->files[i], .source = &s };
 		struct fti_content content;
 
-		good = fti_posix_check(&c, 1, true, NULL, NULL) == 0 && good;
-		fti_posix_checked_fini(&c);
+		good = fti_check(&c, 1, true, NULL, NULL) == 0 && good;
+		fti_checked_fini(&c);
 		if (fti_content_posix(&content, &p->files[i], &s, NULL) == 0)
 			for (size_t k = 0; k < content.npieces; k++)
 				good = good &&
@@ -377,7 +375,7 @@ static int
 use_all(void *arg, struct error *err)
 {
 	struct fti_posix *p = fti_posix_parse("x", full, strlen(full), err);
-	struct fti_posix_checked c = { .file = NULL };
+	struct fti_checked c = { .posix = NULL };
 	struct fti_content content = { .source = NULL };
 	struct buf out = BUF_INIT;
 	struct fti_source s;
@@ -386,9 +384,9 @@ use_all(void *arg, struct error *err)
 	(void)arg;
 	fti_source_memory(&s, data, 10, "data");
 	if (rc == 0) {
-		c.file = &p->files[0];
+		c.posix = &p->files[0];
 		c.source = &s;
-		rc = fti_posix_check(&c, 1, true, NULL, err);
+		rc = fti_check(&c, 1, true, NULL, err);
 	}
 	if (rc == 0)
 		rc = fti_content_posix(&content, &p->files[0], &s, err);
@@ -397,7 +395,7 @@ use_all(void *arg, struct error *err)
 	ok(rc < 0 || str_eq(out.data, full), "all or nothing");
 	buf_free(&out);
 	fti_content_fini(&content);
-	fti_posix_checked_fini(&c);
+	fti_checked_fini(&c);
 	fti_posix_free(p);
 	return rc;
 }
