@@ -6,6 +6,7 @@
 
 #include "app.h"
 #include "json.h"
+#include "report/fti.h"
 
 void
 fti_answer_file(struct fti_answer *a, const struct report_fti_done *d)
@@ -15,6 +16,21 @@ fti_answer_file(struct fti_answer *a, const struct report_fti_done *d)
 	if (a->files == NULL)
 		a->files = json_new_array();
 	json_push(a->files, report_fti_done_json(d));
+}
+
+void
+fti_answer_plan(struct fti_answer *a, const char *action,
+		const struct fti_rebuild_file *files, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		fti_answer_file(a,
+				&(struct report_fti_done){
+					.path = files[i].path,
+					.action = action,
+					.kind = report_fti_part(files[i].part),
+					.rank = files[i].rank->rank,
+					.size = (int64_t)files[i].size,
+				});
 }
 
 void

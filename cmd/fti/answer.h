@@ -17,8 +17,10 @@
 #define CMD_FTI_ANSWER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "ftijob/renew.h"
 #include "report/fti_json.h"
 
 struct fti_answer {
@@ -32,6 +34,10 @@ struct fti_answer {
 
 /* Add a file that was written, moved or removed, or would be. */
 void fti_answer_file(struct fti_answer *a, const struct report_fti_done *d);
+
+/* Add the files of a plan. */
+void fti_answer_plan(struct fti_answer *a, const char *action,
+		     const struct fti_rebuild_file *files, size_t count);
 
 /* Give the answer, also after a failure: what was done until then. */
 void fti_answer_end(struct fti_answer *a);

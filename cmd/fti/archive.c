@@ -331,9 +331,7 @@ fti_run_archive(const struct fti_call *call)
 	int count = 0;
 	char **args = fti_start(call, opts, &count);
 
-	c.dir = count > 0 ? args[0] : ".";
-	if (count > 1)
-		app_usage("%s: one directory at a time", args[1]);
+	c.dir = fti_one_dir(args, count);
 	if (c.list && (c.keep > 0 || c.id > 0 || c.copy || c.dry_run))
 		app_usage("--list changes nothing, and takes only --to");
 	c.answer.dry_run = c.dry_run;

@@ -72,6 +72,10 @@ struct fti_sets_options {
 		OPT_FLAG(0, "heads", &(to).heads, \
 			 "the first rank of each node writes no files")
 
+/* The directory that the arguments name, "." if there are none; exit if they
+ * name more than one. */
+const char *fti_one_dir(char **args, int count);
+
 /* The checkpoints below a directory, to be examined, of which there are some.
  * Call fti_sets_free() also after a failure. */
 int fti_open_sets(struct fti_sets *s, const char *dir,

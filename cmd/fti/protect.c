@@ -103,17 +103,7 @@ answer(const struct settings *s, const struct fti_protect *p)
 				.bytes_read = p->bytes_read,
 				.bytes_written = p->bytes_written };
 
-	for (size_t i = 0; i < p->count; i++)
-		fti_answer_file(
-			&a, &(struct report_fti_done){
-				    .path = p->files[i].path,
-				    .action = "write",
-				    .kind = report_fti_part(
-					    !p->files[i].redundancy ? FTI_OWN
-					    : p->level == FTI_L2    ? FTI_COPY
-								 : FTI_PARITY),
-				    .rank = p->files[i].rank->rank,
-				    .size = (int64_t)p->files[i].size });
+	fti_answer_plan(&a, "write", p->files, p->count);
 	fti_answer_end(&a);
 }
 
@@ -175,9 +165,7 @@ fti_run_protect(const struct fti_call *call)
 	if (s.level == 0)
 		app_usage("no level given: --level 2 makes copies, --level 3 "
 			  "parity");
-	if (count > 1)
-		app_usage("%s: one directory can be given at a time", args[1]);
-	s.dir = count > 0 ? args[0] : ".";
+	s.dir = fti_one_dir(args, count);
 	if (app_work_start(&s.work, s.jobs, "scr_fti", &err) < 0)
 		status = app_report(STATUS_OK, &err);
 	else

@@ -45,22 +45,6 @@ print_plan(const struct settings *s, const struct fti_rebuild *r)
 	return app_print_unless_quiet(&out);
 }
 
-static void
-answer(struct settings *s, const struct fti_rebuild *r)
-{
-	for (size_t i = 0; i < r->count; i++)
-		fti_answer_file(
-			&s->answer,
-			&(struct report_fti_done){
-				.path = r->files[i].path,
-				.action = "rebuild",
-				.kind = report_fti_part(r->files[i].part),
-				.rank = r->files[i].rank->rank,
-				.size = (int64_t)r->files[i].size });
-	s->answer.bytes_read += r->bytes_read;
-	s->answer.bytes_written += r->bytes_written;
-}
-
 /* Put the name of the checkpoint before an error. */
 static int
 report(int status, const struct fti_set *set, struct error *err)
@@ -94,7 +78,9 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 		}
 		status = report(STATUS_OK, set, &err);
 	} else {
-		answer(s, &r);
+		fti_answer_plan(&s->answer, "rebuild", r.files, r.count);
+		s->answer.bytes_read += r.bytes_read;
+		s->answer.bytes_written += r.bytes_written;
 		status = print_plan(s, &r);
 		if (r.unread > 0) {
 			error_set(&err, ERROR_SYSTEM,
@@ -165,18 +151,13 @@ fti_run_rebuild(const struct fti_call *call)
 	int count = 0, status = STATUS_OK;
 	char **args = fti_start(call, opts, &count);
 
-	if (count > 1)
-		app_usage("%s: one directory can be rebuilt at a time",
-			  args[1]);
-	s.next = (struct fti_next){ .dir = count > 0 ? args[0] : ".",
+	s.next = (struct fti_next){ .dir = fti_one_dir(args, count),
 				    .geometry = &s.o,
 				    .checksums = s.checksums };
 	s.answer.dry_run = s.work.dry_run;
-	if (app_work_start(&s.work, s.jobs, "scr_fti", &err) < 0) {
-		app_work_end(&s.work);
-		return app_report(STATUS_OK, &err);
-	}
-	status = run(&s, &err);
+	status = app_work_start(&s.work, s.jobs, "scr_fti", &err) < 0
+			 ? app_report(STATUS_OK, &err)
+			 : run(&s, &err);
 	app_work_end(&s.work);
 	return status;
 }

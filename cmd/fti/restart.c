@@ -462,9 +462,7 @@ fti_run_restart(const struct fti_call *call)
 	int count = 0, status = STATUS_OK;
 	char **args = fti_start(call, opts, &count);
 
-	c.dir = count > 0 ? args[0] : ".";
-	if (count > 1)
-		app_usage("%s: one directory at a time", args[1]);
+	c.dir = fti_one_dir(args, count);
 	if ((c.select != 0) == c.undo)
 		app_usage("give --select ID or --undo");
 	c.answer.dry_run = c.dry_run;

@@ -95,7 +95,7 @@ int
 fti_run_scan(const struct fti_call *call)
 {
 	struct scan c = { .jobs = 0 };
-	struct fti_next n = { .dir = ".", .geometry = &c.o };
+	struct fti_next n = { .geometry = &c.o };
 	const struct opt opts[] = {
 		OPT_GROUP("What"),
 		OPT_FLAG(0, "checksums", &c.checksums,
@@ -112,11 +112,7 @@ fti_run_scan(const struct fti_call *call)
 	int count = 0, status = STATUS_OK, rc = 0;
 	char **args = fti_start(call, opts, &count);
 
-	if (count > 1)
-		app_usage("%s: one directory can be scanned at a time",
-			  args[1]);
-	if (count > 0)
-		n.dir = args[0];
+	n.dir = fti_one_dir(args, count);
 	n.checksums = c.checksums;
 	rc = app_work_start(&w, c.jobs, "scr_fti", &err);
 	if (rc == 0)

@@ -15,6 +15,14 @@
 #include "report/hint.h"
 #include "str.h"
 
+const char *
+fti_one_dir(char **args, int count)
+{
+	if (count > 1)
+		app_usage("%s: one directory can be given at a time", args[1]);
+	return count > 0 ? args[0] : ".";
+}
+
 int
 fti_open_sets(struct fti_sets *s, const char *dir,
 	      const struct fti_sets_options *o, const struct work *w,

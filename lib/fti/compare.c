@@ -36,8 +36,7 @@ struct run {
 	size_t count;
 	struct part *parts; /* a batch */
 	size_t nparts, most;
-	unsigned char **bufs; /* two for each worker */
-	unsigned nworkers;
+	unsigned char *memory; /* 2 * STEP bytes for each worker */
 	/* The next part, and the variable that is given out. */
 	size_t next;
 	uint64_t next_off;
@@ -96,7 +95,7 @@ run_part(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	const struct run *r = arg;
 	struct part *p = &r->parts[i];
-	unsigned char *a = r->bufs[2 * worker], *b = r->bufs[2 * worker + 1];
+	unsigned char *a = r->memory + 2 * worker * STEP, *b = a + STEP;
 	size_t n = 0;
 
 	for (uint64_t at = p->off; at < p->off + p->len; at += n) {
@@ -237,18 +236,12 @@ merge(struct run *r, struct error *err)
 static int
 start(struct run *r, struct error *err)
 {
-	r->nworkers = par_threads(r->w->par);
-	r->most = (size_t)BATCH * r->nworkers;
+	const size_t workers = par_threads(r->w->par);
+
+	r->most = BATCH * workers;
 	r->parts = mem_calloc(r->most, sizeof(*r->parts));
-	r->bufs = mem_calloc(2 * (size_t)r->nworkers, sizeof(unsigned char *));
-	if (r->parts == NULL || r->bufs == NULL)
-		return error_no_memory(err);
-	for (unsigned i = 0; i < 2 * r->nworkers; i++) {
-		r->bufs[i] = mem_alloc(STEP, 1);
-		if (r->bufs[i] == NULL)
-			return error_no_memory(err);
-	}
-	return 0;
+	r->memory = mem_alloc(workers, 2 * STEP);
+	return r->parts == NULL || r->memory == NULL ? error_no_memory(err) : 0;
 }
 
 static void
@@ -256,10 +249,8 @@ end(struct run *r)
 {
 	for (size_t i = 0; r->parts != NULL && i < r->most; i++)
 		mem_free(r->parts[i].ranges);
-	for (unsigned i = 0; r->bufs != NULL && i < 2 * r->nworkers; i++)
-		mem_free(r->bufs[i]);
 	mem_free(r->parts);
-	mem_free(r->bufs);
+	mem_free(r->memory);
 	mem_free(r->list);
 }
 

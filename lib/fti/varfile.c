@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fti/varfile.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include "error.h"
 #include "fti/content.h"
+#include "fti/write.h"
 #include "mem.h"
 #include "par.h"
 #include "progress.h"
@@ -26,29 +23,9 @@ struct run {
 	struct put *put;
 	/* The first task of each file, and the number of all at the end. */
 	size_t *first, count;
-	unsigned char **bufs; /* for each worker */
-	unsigned nworkers;
+	unsigned char *memory; /* STEP bytes for each worker */
 	uint64_t bytes;
 };
-
-/* --- Names --- */
-
-static int
-check_name(int dirfd, const char *path, bool replace, struct error *err)
-{
-	struct stat st;
-
-	if (fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT
-			       ? 0
-			       : error_sys(err, "%s: cannot stat", path);
-	if (!S_ISREG(st.st_mode))
-		return error_set(err, ERROR_USAGE, "%s: is not a regular file",
-				 path);
-	return replace ? 0
-		       : error_set(err, ERROR_USAGE, "%s: exists already",
-				   path);
-}
 
 /* --- The run --- */
 
@@ -85,6 +62,7 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 	struct put_file *to = put_at(r->put, file);
 	const uint64_t begin = (i - r->first[file]) * TASK;
 	const uint64_t end = x->len - begin < TASK ? x->len : begin + TASK;
+	unsigned char *buf = r->memory + worker * STEP;
 	const int fd = put_open(to, err);
 	size_t n = 0;
 
@@ -95,10 +73,9 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 		n = STEP - (size_t)((x->head_size + at) % PAGE);
 		n = end - at < n ? (size_t)(end - at) : n;
 		if (work_go_on(r->w, err) < 0 ||
-		    fti_content_read(x->content, x->var, r->bufs[worker], n,
-				     x->off + at, err) < 0 ||
-		    put_pwrite(to, fd, r->bufs[worker], n, x->head_size + at,
-			       err) < 0)
+		    fti_content_read(x->content, x->var, buf, n, x->off + at,
+				     err) < 0 ||
+		    put_pwrite(to, fd, buf, n, x->head_size + at, err) < 0)
 			return -1;
 		progress_add(r->w->progress, n);
 	}
@@ -128,25 +105,16 @@ start(struct run *r, int dirfd, bool replace, struct error *err)
 		if (put_add(r->put, &what, err) == NULL)
 			return -1;
 	}
-	r->nworkers = par_threads(r->w->par);
-	r->bufs = mem_calloc(r->nworkers, sizeof(unsigned char *));
-	if (r->bufs == NULL)
-		return error_no_memory(err);
-	for (unsigned i = 0; i < r->nworkers; i++) {
-		r->bufs[i] = mem_aligned(PAGE, STEP);
-		if (r->bufs[i] == NULL)
-			return error_no_memory(err);
-	}
-	return put_clear(r->put, err);
+	r->memory = mem_aligned(PAGE, par_threads(r->w->par) * STEP);
+	return r->memory == NULL ? error_no_memory(err)
+				 : put_clear(r->put, err);
 }
 
 static void
 end(struct run *r)
 {
 	put_free(r->put);
-	for (unsigned i = 0; r->bufs != NULL && i < r->nworkers; i++)
-		mem_free(r->bufs[i]);
-	mem_free(r->bufs);
+	mem_free(r->memory);
 	mem_free(r->first);
 }
 
@@ -173,7 +141,8 @@ fti_varfiles_write(int dirfd, const struct fti_varfile *list, size_t count,
 	if (r.first == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < count && rc == 0; i++) {
-		rc = check_name(dirfd, list[i].path, replace, err);
+		rc = fti_check_output(dirfd, list[i].path, list[i].path,
+				      replace, err);
 		r.first[i + 1] = r.first[i] + tasks_of(&list[i]);
 		r.bytes += list[i].head_size + list[i].len;
 	}

@@ -41,7 +41,7 @@ struct task {
 
 struct worker {
 	struct hash *hash;
-	unsigned char *buf;
+	unsigned char *buf; /* in the memory of all */
 };
 
 struct fti_writer {
@@ -53,7 +53,8 @@ struct fti_writer {
 	struct arena *arena;
 	struct worker *workers;
 	unsigned nworkers;
-	uint64_t bytes, room; /* of all that is planned */
+	unsigned char *memory; /* STEP bytes for each worker */
+	uint64_t bytes, room;  /* of all that is planned */
 	bool started;
 	/* The current batch. */
 	struct task *tasks;
@@ -269,22 +270,22 @@ name_of(const struct fti_job *j)
 	return j->name != NULL ? j->name : j->path;
 }
 
-static int
-check_name(const struct fti_job *j, struct error *err)
+int
+fti_check_output(int dirfd, const char *path, const char *name, bool replace,
+		 struct error *err)
 {
 	struct stat st;
 
-	if (fstatat(j->dirfd, j->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT || errno == ENOTDIR
 			       ? 0
-			       : error_sys(err, "%s: cannot stat", name_of(j));
-	if (!j->replace)
-		return error_set(err, ERROR_USAGE, "%s: exists already",
-				 name_of(j));
+			       : error_sys(err, "%s: cannot stat", name);
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, ERROR_USAGE, "%s: is not a regular file",
-				 name_of(j));
-	return 0;
+				 name);
+	return replace ? 0
+		       : error_set(err, ERROR_USAGE, "%s: exists already",
+				   name);
 }
 
 /* Is the name free, and given once? */
@@ -299,8 +300,10 @@ take_name(struct fti_writer *r, const struct fti_job *j, struct error *err)
 		return error_set(err, ERROR_USAGE,
 				 "%s: two files would get this name",
 				 name_of(j));
-	return map_put(r->names, key, r->count) < 0 ? error_no_memory(err)
-						    : check_name(j, err);
+	return map_put(r->names, key, r->count) < 0
+		       ? error_no_memory(err)
+		       : fti_check_output(j->dirfd, j->path, name_of(j),
+					  j->replace, err);
 }
 
 /* Tell the engine the name; nothing is written. */
@@ -354,15 +357,14 @@ add_workers(struct fti_writer *r, struct error *err)
 {
 	r->nworkers = par_threads(r->w->par);
 	r->workers = mem_calloc(r->nworkers, sizeof(*r->workers));
-	if (r->workers == NULL)
+	r->memory = mem_aligned(PAGE, r->nworkers * STEP);
+	if (r->workers == NULL || r->memory == NULL)
 		return error_no_memory(err);
 	for (unsigned i = 0; i < r->nworkers; i++) {
+		r->workers[i].buf = r->memory + i * STEP;
 		r->workers[i].hash = hash_new(HASH_MD5, err);
 		if (r->workers[i].hash == NULL)
 			return -1;
-		r->workers[i].buf = mem_aligned(PAGE, STEP);
-		if (r->workers[i].buf == NULL)
-			return error_no_memory(err);
 	}
 	return 0;
 }
@@ -487,10 +489,9 @@ fti_writer_free(struct fti_writer *r)
 	if (r == NULL)
 		return;
 	put_free(r->put);
-	for (unsigned i = 0; r->workers != NULL && i < r->nworkers; i++) {
+	for (unsigned i = 0; r->workers != NULL && i < r->nworkers; i++)
 		hash_free(r->workers[i].hash);
-		mem_free(r->workers[i].buf);
-	}
+	mem_free(r->memory);
 	map_free(r->names);
 	arena_free(r->arena);
 	mem_free(r->workers);

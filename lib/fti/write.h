@@ -41,6 +41,11 @@ struct fti_job {
 	bool replace;
 };
 
+/* May a file get the name?  ERROR_USAGE: something else has it, or a file that
+ * is not replaced.  `name` is for messages. */
+int fti_check_output(int dirfd, const char *path, const char *name,
+		     bool replace, struct error *err);
+
 /* Only set the sums in the draft, as writing it would. */
 int fti_sum(struct fti_draft *d, const struct work *w, struct error *err);
 

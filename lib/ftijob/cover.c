@@ -16,7 +16,6 @@
 #include "fti/remake.h"
 #include "ftijob/cover_impl.h"
 #include "ftijob/recover.h"
-#include "ftijob/renew.h"
 #include "io.h"
 #include "mem.h"
 #include "path.h"
@@ -28,14 +27,14 @@
 
 struct group {
 	const struct fti_protect *p;
-	const struct fti_protect_file *to[CAUCHY_MAX];
+	const struct fti_rebuild_file *to[CAUCHY_MAX];
 	struct fti_remake_item items[CAUCHY_MAX];
 	size_t count;	  /* that are written */
 	struct error why; /* of the first file that is refused */
 };
 
 static void
-add_member(struct group *g, const struct fti_protect_file *to)
+add_member(struct group *g, const struct fti_rebuild_file *to)
 {
 	const struct fti_tree *t = &g->p->sets->tree;
 	const char *from = to->rank->parts[FTI_OWN].entry->path;
@@ -137,11 +136,11 @@ write_data(const struct fti_protect *p, const struct work *w, struct error *err)
 	int rc = 0;
 
 	for (size_t i = 0; i < p->count && rc == 0; i++) {
-		const struct fti_protect_file *f = &p->files[i];
+		const struct fti_rebuild_file *f = &p->files[i];
 		const bool last =
 			i + 1 == p->count || f[1].rank->group != f->rank->group;
 
-		if (!f->redundancy)
+		if (f->part == FTI_OWN)
 			add_member(&g, f);
 		if (last && g.count > 0) {
 			rc = write_group(&g, w, err);
@@ -246,7 +245,7 @@ fti_protect_run(const struct fti_protect *p, const struct work *w,
 		return -1;
 	if (work_or_default(w)->dry_run || p->count == 0)
 		return 0;
-	if (p->data > 0 && write_data(p, w, err) < 0)
+	if (p->parts[FTI_OWN] > 0 && write_data(p, w, err) < 0)
 		return -1;
 	if (write_metadata(p, err) < 0)
 		return -1;

@@ -12,22 +12,13 @@
 #ifndef FTIJOB_COVER_H
 #define FTIJOB_COVER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ftijob/set.h"
+#include "ftijob/renew.h"
 
 struct error;
 struct work;
-
-struct fti_protect_file {
-	const struct fti_rank *rank;
-	const char *path; /* below the root of the tree */
-	uint64_t size;
-	bool redundancy; /* a copy, or parity; else the file of the rank */
-	bool replaces;
-};
 
 /* The plan. */
 struct fti_protect {
@@ -35,9 +26,9 @@ struct fti_protect {
 	struct fti_set *from;
 	struct fti_set *there; /* the same checkpoint at the level, or NULL */
 	enum fti_level level;
-	struct fti_protect_file *files;
+	struct fti_rebuild_file *files; /* by group */
 	size_t count, room;
-	size_t data, redundancy; /* how many of `files` */
+	size_t parts[FTI_PARTS]; /* how many of `files` are of each part */
 	const char **dirs;	 /* by node */
 	uint64_t bytes_read, bytes_written;
 };

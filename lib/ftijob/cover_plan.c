@@ -139,31 +139,31 @@ cover_length(const struct fti_protect *p, uint32_t group)
 /* --- Files --- */
 
 static int
-add_file(struct fti_protect *p, const struct fti_protect_file *f, uint32_t node,
-	 enum fti_part part, struct error *err)
+add_file(struct fti_protect *p, const struct fti_rebuild_file *f, uint32_t node,
+	 struct error *err)
 {
 	/* The same rank of the set at the level, if there is one. */
 	struct fti_rank *r =
 		p->there == NULL ? NULL : fti_set_rank(p->there, f->rank->rank);
-	struct fti_protect_file *to = NULL;
+	struct fti_rebuild_file *to = NULL;
 	char name[FTI_NAME_MAX];
 
-	if (r != NULL && r->parts[part].exact)
+	if (r != NULL && r->parts[f->part].exact)
 		return 0;
 	if (!MEM_ROOM(p->files, p->count, p->room))
 		return error_no_memory(err);
 	to = &p->files[p->count++];
 	*to = *f;
-	to->replaces = r != NULL && r->parts[part].entry != NULL;
-	fti_part_name(p->from, f->rank, part, name);
-	to->path = to->replaces ? r->parts[part].entry->path
+	to->replaces = r != NULL && r->parts[f->part].entry != NULL;
+	fti_part_name(p->from, f->rank, f->part, name);
+	to->path = to->replaces ? r->parts[f->part].entry->path
 				: arena_printf(p->sets->arena, "%s/%s",
 					       p->dirs[node], name);
 	if (to->path == NULL)
 		return error_no_memory(err);
-	*(f->redundancy ? &p->redundancy : &p->data) += 1;
+	p->parts[f->part]++;
 	p->bytes_written += f->size;
-	if (!f->redundancy || p->level == FTI_L2)
+	if (f->part != FTI_PARITY)
 		p->bytes_read += f->size;
 	return 0;
 }
@@ -173,31 +173,35 @@ add_rank(struct fti_protect *p, struct fti_rank *r, uint64_t length,
 	 struct error *err)
 {
 	const struct fti_rank *right = fti_set_neighbour(p->from, r, false);
-	struct fti_protect_file f = { .rank = r, .size = cover_size(p, r) };
+	struct fti_rebuild_file f = {
+		.rank = r,
+		.part = FTI_OWN,
+		.size = cover_size(p, r),
+	};
 
-	if (add_file(p, &f, r->node, FTI_OWN, err) < 0)
+	if (add_file(p, &f, r->node, err) < 0)
 		return -1;
-	f.redundancy = true;
+	f.part = p->level == FTI_L2 ? FTI_COPY : FTI_PARITY;
 	if (p->level == FTI_L2)
-		return add_file(p, &f, right->node, FTI_COPY, err);
+		return add_file(p, &f, right->node, err);
 	f.size = length;
 	if (!p->from->posix)
 		f.size += fti_format(p->from->layout)->meta;
-	return add_file(p, &f, r->node, FTI_PARITY, err);
+	return add_file(p, &f, r->node, err);
 }
 
 static int
 add_group(struct fti_protect *p, uint32_t group, struct error *err)
 {
 	const uint32_t k = p->from->geometry.group_size;
-	const size_t before = p->redundancy;
+	const size_t before = p->parts[FTI_PARITY];
 	const uint64_t length = cover_length(p, group);
 
 	for (uint32_t m = 0; m < k; m++)
 		if (add_rank(p, fti_set_member(p->from, group, m), length,
 			     err) < 0)
 			return -1;
-	if (p->level == FTI_L3 && p->redundancy > before)
+	if (p->parts[FTI_PARITY] > before)
 		p->bytes_read += k * length;
 	return 0;
 }

@@ -43,9 +43,8 @@ struct run {
 	struct renew_unit *units;
 	size_t nunits;
 	size_t step;
-	unsigned buffers;	/* of `step` bytes, for each thread */
-	unsigned char **memory; /* by thread */
-	unsigned nthreads;
+	unsigned buffers;      /* of `step` bytes, for each thread */
+	unsigned char *memory; /* of all threads */
 	/* Guards `next` of all outputs, and `failed`. */
 	pthread_mutex_t lock;
 	pthread_cond_t turn;
@@ -102,7 +101,7 @@ compute(const struct run *r, struct block *b, unsigned worker,
 	struct error *err)
 {
 	const struct renew_unit *u = b->unit;
-	unsigned char *at = r->memory[worker];
+	unsigned char *at = r->memory + worker * r->buffers * r->step;
 	void *in[CAUCHY_MAX];
 	const struct fti_slice s = {
 		.off = b->off, .len = b->len, .in = in, .out = b->out
@@ -230,7 +229,7 @@ open_units(struct run *r, size_t *at, struct error *err)
 	size_t outs = 0;
 
 	while (*at < r->r->count && r->nunits < most && r->nunits < UNITS_MAX &&
-	       outs < 2 * (size_t)r->nthreads) {
+	       outs < 2 * (size_t)par_threads(r->w->par)) {
 		struct renew_unit *u = &r->units[r->nunits++];
 		const size_t end = renew_end_of_unit(r->r, *at);
 
@@ -322,16 +321,11 @@ start(struct run *r, struct error *err)
 	r->step = MEMORY / r->buffers / PAGE * PAGE;
 	r->step = r->step > STEP ? STEP : r->step;
 	r->step = r->step < STEP_LEAST ? STEP_LEAST : r->step;
-	r->nthreads = par_threads(r->w->par);
-	r->memory = mem_calloc(r->nthreads, sizeof(*r->memory));
+	r->memory = mem_aligned(PAGE,
+				par_threads(r->w->par) * r->buffers * r->step);
 	r->units = mem_calloc(UNITS_MAX, sizeof(*r->units));
 	if (r->memory == NULL || r->units == NULL)
 		return error_no_memory(err);
-	for (unsigned i = 0; i < r->nthreads; i++) {
-		r->memory[i] = mem_aligned(PAGE, r->buffers * r->step);
-		if (r->memory[i] == NULL)
-			return error_no_memory(err);
-	}
 	return put_clear(r->put, err);
 }
 
@@ -420,8 +414,6 @@ fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 	else
 		rc = run(&r, err);
 	put_free(r.put);
-	for (unsigned i = 0; r.memory != NULL && i < r.nthreads; i++)
-		mem_free(r.memory[i]);
 	mem_free(r.memory);
 	mem_free(r.units);
 	mem_free(r.files);

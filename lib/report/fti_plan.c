@@ -82,14 +82,6 @@ report_fti_plan_files(const struct fti_rebuild *r, struct buf *out)
 
 /* --- Protection --- */
 
-static enum fti_part
-part_of(const struct fti_protect *p, const struct fti_protect_file *f)
-{
-	if (!f->redundancy)
-		return FTI_OWN;
-	return p->level == FTI_L2 ? FTI_COPY : FTI_PARITY;
-}
-
 void
 report_fti_protect(const struct fti_protect *p, bool done, struct buf *out)
 {
@@ -101,7 +93,8 @@ report_fti_protect(const struct fti_protect *p, bool done, struct buf *out)
 	}
 	buf_printf(out, ": %s %s: %zu data, %zu %s; %s %s",
 		   done ? "protected at" : "to protect at",
-		   fti_level_name(p->level), p->data, p->redundancy,
+		   fti_level_name(p->level), p->parts[FTI_OWN],
+		   p->parts[FTI_COPY] + p->parts[FTI_PARITY],
 		   p->level == FTI_L2 ? "copies" : "parity",
 		   str_size(p->bytes_read), done ? "read" : "to read");
 	buf_printf(out, ", %s %s\n", str_size(p->bytes_written),
@@ -117,11 +110,11 @@ report_fti_protect_files(const struct fti_protect *p, struct buf *out)
 
 	table_start(&t, heads, 5, 1u << 0 | 1u << 1 | 1u << 3);
 	for (size_t i = 0; i < p->count; i++) {
-		const struct fti_protect_file *f = &p->files[i];
+		const struct fti_rebuild_file *f = &p->files[i];
 
 		table_cell(&t, "%" PRIu32, f->rank->rank);
 		table_cell(&t, "%" PRIu32, f->rank->node);
-		table_cell(&t, "%s", report_fti_part(part_of(p, f)));
+		table_cell(&t, "%s", report_fti_part(f->part));
 		table_cell(&t, "%s", str_size(f->size));
 		table_name(&t, f->path);
 	}
