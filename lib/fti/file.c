@@ -94,29 +94,14 @@ fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
 
 /* --- Records --- */
 
-static struct fti_file_block *
-add_block(struct fti_file *f, enum fti_layout l, const unsigned char *bytes,
-	  uint64_t at)
-{
-	struct fti_file_block *b = NULL;
-
-	if (!MEM_ROOM(f->blocks, f->nblocks, f->room_blocks))
-		return NULL;
-	b = &f->blocks[f->nblocks++];
-	fti_block_read(l, bytes, &b->b);
-	b->at = at;
-	b->first = f->ncontainers;
-	return b;
-}
-
 static int
 add_container(struct fti_file *f, enum fti_layout l, const unsigned char *bytes,
-	      uint64_t at)
+	      uint64_t at, struct error *err)
 {
 	struct fti_file_container *c = NULL;
 
 	if (!MEM_ROOM(f->containers, f->ncontainers, f->room_containers))
-		return -1;
+		return error_no_memory(err);
 	c = &f->containers[f->ncontainers++];
 	fti_container_read(l, bytes, &c->c);
 	c->at = at;
@@ -140,19 +125,20 @@ read_block(struct fti_file *f, struct reader *r, enum fti_layout l, uint64_t at,
 
 	if (bytes == NULL)
 		return -1;
-	b = add_block(f, l, bytes, at);
-	if (b == NULL)
+	if (!MEM_ROOM(f->blocks, f->nblocks, f->room_blocks))
 		return error_no_memory(err);
+	b = &f->blocks[f->nblocks++];
+	fti_block_read(l, bytes, &b->b);
+	b->at = at;
+	b->first = f->ncontainers;
 	n = b->b.numvars;
 	at += format->block;
 	if (n < 1 || (uint64_t)n > (end - at) / format->container)
 		return 0;
 	for (int64_t i = 0; i < n; i++, at += format->container) {
 		bytes = record(r, at, format->container, err);
-		if (bytes == NULL)
+		if (bytes == NULL || add_container(f, l, bytes, at, err) < 0)
 			return -1;
-		if (add_container(f, l, bytes, at) < 0)
-			return error_no_memory(err);
 	}
 	f->records_end = at;
 	return 1;

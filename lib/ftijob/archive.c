@@ -70,44 +70,51 @@ fti_archive_home(const char *path, struct arena *a)
 
 /* --- Keeping --- */
 
-/* The files of a checkpoint, as names below the root. */
-static int
-list_files(const struct fti_tree *t, const struct fti_set *set,
-	   struct fti_clone *list, size_t *count, struct error *err)
-{
-	for (size_t i = 0; i < set->nranks; i++) {
-		const struct fti_entry *e = set->ranks[i].parts[FTI_OWN].entry;
+/* A checkpoint to keep. */
+struct keeping {
+	const struct fti_archive *a;
+	const struct fti_tree *t;
+	struct fti_clone *list; /* its files, by their names below the root */
+	size_t count;
+	int dirfd; /* of the execution, in the archive */
+	char name[FTI_NAME_MAX];
+};
 
-		if (e != NULL)
-			list[(*count)++] =
-				(struct fti_clone){ e->path, e->path };
-	}
-	for (size_t i = 0; i < set->nmetadata; i++) {
-		const struct fti_entry *e = &t->list[set->metadata + i];
+static int
+add_file(struct keeping *k, const struct fti_entry *e, struct error *err)
+{
+	if (strchr(e->path, '/') == NULL)
+		return error_set(err, ERROR_USAGE,
+				 "%s: is a directory of one level; give the "
+				 "directory that all directories of FTI are in",
+				 k->t->root);
+	k->list[k->count++] = (struct fti_clone){ e->path, e->path };
+	return 0;
+}
+
+static int
+list_files(struct keeping *k, const struct fti_set *set, struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < set->nranks && rc == 0; i++)
+		if (set->ranks[i].parts[FTI_OWN].entry != NULL)
+			rc = add_file(k, set->ranks[i].parts[FTI_OWN].entry,
+				      err);
+	for (size_t i = 0; i < set->nmetadata && rc == 0; i++) {
+		const struct fti_entry *e = &k->t->list[set->metadata + i];
 
 		if (e->name.kind == FTI_NAME_SECTOR)
-			list[(*count)++] =
-				(struct fti_clone){ e->path, e->path };
+			rc = add_file(k, e, err);
 	}
-	for (size_t i = 0; i < t->count; i++) {
-		const struct fti_entry *e = &t->list[i];
+	for (size_t i = 0; i < k->t->count && rc == 0; i++) {
+		const struct fti_entry *e = &k->t->list[i];
 
 		if (e->name.kind == FTI_NAME_TOPOLOGY &&
 		    str_eq(e->exec, set->exec) && e->name.id == 0)
-			list[(*count)++] =
-				(struct fti_clone){ e->path, e->path };
+			rc = add_file(k, e, err);
 	}
-	for (size_t i = 0; i < *count; i++) {
-		const char *slash = strchr(list[i].from, '/');
-
-		if (slash == NULL)
-			return error_set(err, ERROR_USAGE,
-					 "%s: is a directory of one level; "
-					 "give the directory that all "
-					 "directories of FTI are in",
-					 t->root);
-	}
-	return 0;
+	return rc;
 }
 
 /* Open the directory of an execution.  -2: it is missing, and not made. */
@@ -141,16 +148,6 @@ open_exec(const struct fti_archive *a, const char *exec, bool make,
 	close(root);
 	return fd;
 }
-
-/* A checkpoint to keep. */
-struct keeping {
-	const struct fti_archive *a;
-	const struct fti_tree *t;
-	struct fti_clone *list;
-	size_t count;
-	int dirfd; /* of the execution, in the archive */
-	char name[FTI_NAME_MAX];
-};
 
 /* Does the archive have these files already?  1; 0: it has no checkpoint of
  * this number. */
@@ -228,7 +225,7 @@ fti_archive_keep(struct fti_archive *a, const struct fti_tree *t,
 			    sizeof(*k.list));
 	if (k.list == NULL)
 		return error_no_memory(err);
-	rc = list_files(t, set, k.list, &k.count, err);
+	rc = list_files(&k, set, err);
 	if (rc == 0)
 		k.dirfd = open_exec(a, set->exec, !dry, err);
 	if (k.dirfd == -1)

@@ -30,6 +30,15 @@ rewind_dir_len(const char *path)
 	return (size_t)(path_base(path) - path);
 }
 
+int
+rewind_name_backup(struct fti_rewind *r, struct error *err)
+{
+	r->backup = arena_printf(r->arena, "%.*s" BACKUP "%u",
+				 (int)rewind_dir_len(r->config), r->config,
+				 r->number);
+	return r->backup == NULL ? error_no_memory(err) : 0;
+}
+
 void
 fti_rewind_free(struct fti_rewind *r)
 {
@@ -77,26 +86,18 @@ hidden(struct fti_rewind *r, const char *path, size_t above)
 			    r->number, path + above);
 }
 
+/* Hide the file, or with `all` the directory of its level. */
 static int
-hide_level(struct fti_rewind *r, const struct fti_entry *e, struct error *err)
+hide(struct fti_rewind *r, const struct fti_entry *e, bool all,
+     struct error *err)
 {
-	struct fti_step s = { .kind = FTI_STEP_HIDE, .dir = true };
-
-	if (level_dir(r, e, &s.from, err) < 0)
-		return -1;
-	s.to = hidden(r, s.from, rewind_dir_len(s.from));
-	return add(r, &s, err);
-}
-
-static int
-hide_file(struct fti_rewind *r, const struct fti_entry *e, struct error *err)
-{
-	struct fti_step s = { .kind = FTI_STEP_HIDE, .from = e->path };
+	struct fti_step s = { .kind = FTI_STEP_HIDE, .dir = all };
 	const char *dir = NULL;
 
 	if (level_dir(r, e, &dir, err) < 0)
 		return -1;
-	s.to = hidden(r, e->path, rewind_dir_len(dir));
+	s.from = all ? dir : e->path;
+	s.to = hidden(r, s.from, rewind_dir_len(dir));
 	return add(r, &s, err);
 }
 
@@ -132,9 +133,9 @@ plan_hiding(struct fti_rewind *r, const struct fti_tree *t, bool replace,
 		if (e->level < r->level ||
 		    (e->level == FTI_DCP && r->level == FTI_L4) ||
 		    (e->level == r->level && replace))
-			rc = hide_level(r, e, err);
+			rc = hide(r, e, true, err);
 		else if (is_beside(r, e))
-			rc = hide_file(r, e, err);
+			rc = hide(r, e, false, err);
 	}
 	if (rc < 0 || r->count == 0)
 		return rc;
@@ -257,10 +258,7 @@ fti_rewind_plan(struct fti_rewind *r, unsigned number, const struct fti_tree *t,
 		return error_no_memory(err);
 	if (t->config != NULL) {
 		r->config = arena_strdup(r->arena, t->config);
-		r->backup = arena_printf(r->arena, "%.*s" BACKUP "%u",
-					 (int)rewind_dir_len(t->config),
-					 t->config, number);
-		if (r->config == NULL || r->backup == NULL)
+		if (r->config == NULL || rewind_name_backup(r, err) < 0)
 			return error_no_memory(err);
 	}
 	if (plan_hiding(r, t, put, err) < 0)

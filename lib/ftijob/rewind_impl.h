@@ -27,6 +27,9 @@ int rewind_journal_write(const struct fti_rewind *r, struct error *err);
 /* Bytes of a path before its last component, with the slash. */
 size_t rewind_dir_len(const char *path);
 
+/* Set r->backup: where a copy of r->config stays. */
+int rewind_name_backup(struct fti_rewind *r, struct error *err);
+
 bool rewind_same(const struct buf *a, const struct buf *b);
 
 /* The text of config.fti with the new values, from the old text. */

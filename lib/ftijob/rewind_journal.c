@@ -197,12 +197,8 @@ fti_rewind_parse(struct fti_rewind *r, const char *text, size_t len,
 
 	for (size_t i = 0; rc == 0 && i < json_count(steps); i++)
 		rc = read_step(r, json_at(steps, i), err);
-	if (rc == 0 && r->config != NULL) {
-		r->backup = arena_printf(r->arena, "%.*s" BACKUP "%u",
-					 (int)rewind_dir_len(r->config),
-					 r->config, r->number);
-		rc = r->backup == NULL ? error_no_memory(err) : 0;
-	}
+	if (rc == 0 && r->config != NULL)
+		rc = rewind_name_backup(r, err);
 	json_release(v);
 	return rc;
 }

@@ -331,27 +331,33 @@ check_all(const struct fti_rewind *r, struct error *err)
 	return rc < 0 ? -1 : 0;
 }
 
-/* Remove a file that was put, or a temporary one of it. */
+/* Remove a file, which may be missing, and temporary ones of it. */
 static int
-take_away(const struct fti_rewind *r, const struct fti_step *s,
-	  struct error *err)
+remove_file(const struct fti_rewind *r, const char *path, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	const char *base = NULL;
-	int fd = -1, rc = is_restored(r, s, err);
+	int fd = path_open_parent(r->fd, path, false, 0, &base, &why), rc = 0;
 
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
-	fd = path_open_parent(r->fd, s->to, false, 0, &base, &why);
 	if (fd < 0)
 		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
 	if ((unlinkat(fd, base, 0) < 0 && errno != ENOENT) ||
 	    temp_remove(fd, base) < 0)
-		rc = error_sys(err, "%s/%s: cannot remove", r->root, s->to);
+		rc = error_sys(err, "%s/%s: cannot remove", r->root, path);
 	if (rc == 0)
 		rc = io_sync_dir(fd, r->root, err);
 	close(fd);
 	return rc;
+}
+
+/* Remove a file that was put. */
+static int
+take_away(const struct fti_rewind *r, const struct fti_step *s,
+	  struct error *err)
+{
+	const int rc = is_restored(r, s, err);
+
+	return rc != 0 ? (rc < 0 ? -1 : 0) : remove_file(r, s->to, err);
 }
 
 static int
@@ -422,23 +428,15 @@ end(const struct fti_rewind *r, struct error *err)
 static int
 restore_config(const struct fti_rewind *r, struct error *err)
 {
-	const char *base = NULL;
 	struct stat st;
-	int fd = -1, rc = look(r, r->backup, &st, err);
+	const int rc = look(r, r->backup, &st, err);
 
 	if (rc != 1)
 		return rc;
-	rc = move(r, r->backup, r->config, err);
-	if (rc < 0)
-		return -1;
-	/* If both are links to one file, the renaming did nothing. */
-	fd = path_open_parent(r->fd, r->backup, false, 0, &base, err);
-	if (fd < 0)
-		return -1;
-	if (unlinkat(fd, base, 0) < 0 && errno != ENOENT)
-		rc = error_sys(err, "%s/%s: cannot remove", r->root, r->backup);
-	close(fd);
-	return rc;
+	/* If both are links to one file, the renaming does nothing. */
+	return move(r, r->backup, r->config, err) < 0
+		       ? -1
+		       : remove_file(r, r->backup, err);
 }
 
 void
