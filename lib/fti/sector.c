@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fti/sector.h"
 
-#include <string.h>
-
 #include "arena.h"
 #include "error.h"
 #include "fti/content.h"
@@ -31,34 +29,22 @@ fti_sector_fini(struct fti_sector *s)
 	*s = (struct fti_sector){ .arena = NULL };
 }
 
-static int
-copy_var(struct fti_sector *s, const struct fti_draft_container *c,
-	 struct fti_posix_var *to, struct error *err)
+static struct fti_posix_var
+describe(const struct fti_draft_container *c)
 {
-	const struct fti_posix_var *from = c->var->described;
-
-	*to = (struct fti_posix_var){
-		.id = c->c.id,
+	struct fti_posix_var v = {
 		.type = -1,
 		.type_size = -1,
-		.size = (uint64_t)c->c.used,
-		.at = c->c.fptr,
 		.name = "",
 		.idchar = "",
 	};
-	if (from == NULL)
-		return 0;
-	to->type = from->type;
-	to->type_size = from->type_size;
-	to->ndims = from->ndims;
-	to->name = arena_strdup(s->arena, from->name);
-	to->idchar = arena_strdup(s->arena, from->idchar);
-	to->dims = arena_alloc(s->arena, from->ndims + 1, sizeof(*to->dims));
-	if (to->name == NULL || to->idchar == NULL || to->dims == NULL)
-		return error_no_memory(err);
-	if (from->ndims > 0)
-		memcpy(to->dims, from->dims, from->ndims * sizeof(*to->dims));
-	return 0;
+
+	if (c->var->described != NULL)
+		v = *c->var->described;
+	v.id = c->c.id;
+	v.size = (uint64_t)c->c.used;
+	v.at = c->c.fptr;
+	return v;
 }
 
 int
@@ -76,8 +62,7 @@ fti_sector_set(struct fti_sector *s, size_t member, const char *name,
 	f->size = d->size;
 	f->nvars = d->ncontainers;
 	for (size_t i = 0; i < d->ncontainers; i++)
-		if (copy_var(s, &d->containers[i], &f->vars[i], err) < 0)
-			return -1;
+		f->vars[i] = describe(&d->containers[i]);
 	return 0;
 }
 

@@ -25,8 +25,8 @@ int fti_sector_start(struct fti_sector *s, int32_t id, size_t members,
 		     struct error *err);
 void fti_sector_fini(struct fti_sector *s);
 
-/* The file of a member, after it was written (fti_describe_posix()).  All is
- * copied. */
+/* The file of a member, after it was written (fti_describe_posix()).  Only what
+ * other metadata say of its variables is borrowed, until fti_sector_print(). */
 int fti_sector_set(struct fti_sector *s, size_t member, const char *name,
 		   const struct fti_draft *d, struct error *err);
 

@@ -9,9 +9,6 @@
 
 struct arena;
 
-/* Find p->dirs, the directory for each node. */
-int cover_find_dirs(struct fti_protect *p, struct error *err);
-
 /* The directory of the level, beside that of another level with file `path`.
  * NULL: no memory. */
 const char *cover_beside(struct arena *a, const char *path,

@@ -88,8 +88,9 @@ dirs_by_config(struct fti_protect *p, struct error *err)
 	return 0;
 }
 
-int
-cover_find_dirs(struct fti_protect *p, struct error *err)
+/* Find p->dirs, the directory for each node. */
+static int
+find_dirs(struct fti_protect *p, struct error *err)
 {
 	struct fti_set *set = p->from;
 
@@ -260,7 +261,7 @@ fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
 
 	*p = (struct fti_protect){ .sets = s, .from = from, .level = level };
 	if (check_from(from, level, err) < 0 || find_there(p, err) < 0 ||
-	    cover_find_dirs(p, err) < 0)
+	    find_dirs(p, err) < 0)
 		return -1;
 	for (uint32_t g = 0; g < from->groups && rc == 0; g++)
 		if (fti_set_member(from, g, 0) != NULL)
