@@ -261,8 +261,6 @@ fti_run_diff(const struct fti_call *call)
 	if (count != 2)
 		app_usage("give the two files to compare");
 	d.ids = fti_input_ids(&d.words, &d.nids, &err);
-	if (d.ids == NULL && err.kind == ERROR_USAGE)
-		app_usage("%s", err.text);
 	if (d.ids == NULL || app_work_start(&w, d.jobs, "scr_fti", &err) < 0)
 		status = app_report(STATUS_OK, &err);
 	else

@@ -504,8 +504,6 @@ fti_run_extract(const struct fti_call *call)
 	char **args = fti_start(call, opts, &count);
 
 	x.ids = fti_input_ids(&x.words, &x.nids, &err);
-	if (x.ids == NULL && err.kind == ERROR_USAGE)
-		app_usage("%s", err.text);
 	check_options(&x, count);
 	x.path = args[0];
 	x.w.dry_run = x.dry_run;

@@ -193,9 +193,8 @@ fti_input_ids(const struct opt_list *list, size_t *count, struct error *err)
 	for (size_t i = 0; i < list->count; i++) {
 		if (num_i64(list->items[i], INT32_MIN, INT32_MAX, &id, err) <
 		    0) {
-			mem_free(ids);
-			error_wrap(err, "--variable");
-			return NULL;
+			(void)error_wrap(err, "--variable");
+			app_usage("%s", err->text);
 		}
 		ids[i] = (int32_t)id;
 	}

@@ -78,7 +78,8 @@ int fti_input_check(const struct fti_rankfile *r, struct error *err);
 /* The order of ids, for qsort(). */
 int fti_by_id(const void *a, const void *b);
 
-/* The ids of -v, ascending, each once; for mem_free().  NULL: an error. */
+/* The ids of -v, ascending, each once; for mem_free().  Exit if one is wrong.
+ * NULL: ERROR_NOMEM. */
 int32_t *fti_input_ids(const struct opt_list *list, size_t *count,
 		       struct error *err);
 
