@@ -25,6 +25,11 @@ bool str_glob(const char *s, const char *pattern);
  */
 char *str_printable(char *to, size_t size, const char *s);
 
+/* The same as an argument of printf, valid until the end of the block: long
+ * enough for a path. */
+#define STR_SHOWN 4200
+#define str_shown(s) str_printable((char[STR_SHOWN]){ 0 }, STR_SHOWN, s)
+
 /*
  * qsort() order for version-like names: runs of digits compare as numbers,
  * the rest as bytes ("ckpt.9" before "ckpt.10").

@@ -20,8 +20,6 @@
 /* Lines about files that are shown without -v. */
 #define FILES_SHOWN 40
 
-#define NAME_TEXT 1024
-
 /* --- A prefix --- */
 
 static void
@@ -36,12 +34,8 @@ put_time(struct buf *out, const char *what, int64_t when)
 static void
 put_halt(struct buf *out, const struct halt *h)
 {
-	char reason[256];
-
 	buf_printf(out, "  halt        %s",
-		   h->reason != NULL
-			   ? str_printable(reason, sizeof(reason), h->reason)
-			   : "requested");
+		   h->reason != NULL ? str_shown(h->reason) : "requested");
 	if (h->checkpoints_left >= 0)
 		buf_printf(out, ", after %" PRId64 " more %s",
 			   str_count(h->checkpoints_left, "checkpoint"));
@@ -67,19 +61,15 @@ report_prefix(const struct overview *s, struct buf *out)
 {
 	const char *current = s->index ? index_current(s->index) : NULL;
 	size_t n = s->index ? index_count(s->index) : 0;
-	char text[NAME_TEXT];
 
-	buf_printf(out, "prefix %s\n",
-		   str_printable(text, sizeof(text),
-				 catalogue_path(s->catalogue)));
+	buf_printf(out, "prefix %s\n", str_shown(catalogue_path(s->catalogue)));
 	if (s->index == NULL)
 		buf_printf(out, "  index       none\n");
 	else
 		buf_printf(out, "  index       %zu %s%s%s%s\n",
 			   str_count(n, "dataset"),
 			   current ? ", restart from " : "",
-			   current ? str_printable(text, sizeof(text), current)
-				   : "",
+			   current ? str_shown(current) : "",
 			   s->remade ? " (read from the summaries: the file "
 				       "is damaged)"
 				     : "");
@@ -213,7 +203,6 @@ void
 report_reasons(const struct condition *h, struct buf *out)
 {
 	const struct overview_entry *e = h->entry;
-	char text[sizeof(h->why) + 64];
 	char dataset[48];
 
 	/* Most messages of the library begin with these words. */
@@ -221,7 +210,7 @@ report_reasons(const struct condition *h, struct buf *out)
 	if (h->why[0] != '\0')
 		buf_printf(out, "  %s%s\n",
 			   str_starts(h->why, dataset) ? "" : dataset,
-			   str_printable(text, sizeof(text), h->why));
+			   str_shown(h->why));
 	if (e != NULL && e->indexed && !e->valid)
 		buf_printf(out, "  %sin the index as NO: %s\n", dataset,
 			   e->reason);
@@ -239,13 +228,10 @@ report_flushed(const struct condition *h, struct buf *out)
 {
 	const struct overview_entry *e = h->entry;
 	const char *at = h->problems.data, *line = NULL;
-	char text[NAME_TEXT];
 	size_t len = 0;
 
 	buf_printf(out, "dataset %" PRId64 "  %s\n", h->id,
-		   e != NULL && e->name != NULL
-			   ? str_printable(text, sizeof(text), e->name)
-			   : "");
+		   e != NULL && e->name != NULL ? str_shown(e->name) : "");
 	if (h->verify.files > 0)
 		buf_printf(out,
 			   "  size        %zu %s, %s\n  redundancy  not kept "
@@ -255,8 +241,7 @@ report_flushed(const struct condition *h, struct buf *out)
 	report_containers_head(h->containers, out);
 	buf_printf(out, "  state       %s", condition_state(h));
 	if (at == NULL && h->why[0] != '\0')
-		buf_printf(out, ": %s",
-			   str_printable(text, sizeof(text), h->why));
+		buf_printf(out, ": %s", str_shown(h->why));
 	buf_printf(out, "\n");
 	while ((line = str_line(&at, &len)) != NULL)
 		buf_printf(out, "  %.*s\n", (int)len, line);
@@ -296,7 +281,6 @@ static void
 report_causes(const struct condition *h, struct buf *out)
 {
 	const char *at = h->problems.data, *line = NULL;
-	char text[sizeof(h->why)];
 	size_t len = 0;
 
 	if (plan_data_status(h->plan) == STATUS_LOST ||
@@ -306,8 +290,7 @@ report_causes(const struct condition *h, struct buf *out)
 		buf_printf(out, "  because     %.*s\n", (int)len, line);
 	if (h->namesake > 0 || (h->problems.len == 0 && !h->deep_done &&
 				h->status != plan_data_status(h->plan)))
-		buf_printf(out, "  because     %s\n",
-			   str_printable(text, sizeof(text), h->why));
+		buf_printf(out, "  because     %s\n", str_shown(h->why));
 }
 
 /* A dataset that has a plan. */

@@ -26,13 +26,10 @@ report_fti_part(enum fti_part part)
 void
 report_fti_name(const struct fti_set *set, struct buf *out)
 {
-	char shown[512];
-
 	buf_printf(out, "%s, checkpoint %" PRIu32, fti_level_name(set->level),
 		   set->id);
 	if (set->exec[0] != '\0')
-		buf_printf(out, " of %s",
-			   str_printable(shown, sizeof(shown), set->exec));
+		buf_printf(out, " of %s", str_shown(set->exec));
 }
 
 void

@@ -126,8 +126,6 @@ add_choice(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
 void
 report_fti_sets(const struct fti_sets *s, struct buf *out)
 {
-	char shown[512];
-
 	for (size_t i = 0, k = 0; i < s->count; i = k) {
 		const struct fti_geometry *g = &s->list[i].geometry;
 
@@ -136,8 +134,7 @@ report_fti_sets(const struct fti_sets *s, struct buf *out)
 		buf_printf(out, "execution %s",
 			   s->list[i].exec[0] == '\0'
 				   ? "?"
-				   : str_printable(shown, sizeof(shown),
-						   s->list[i].exec));
+				   : str_shown(s->list[i].exec));
 		if (g->nodes > 0 && g->node_size > 0)
 			buf_printf(out,
 				   ": %" PRIu32 " nodes of %" PRIu32 " ranks%s",

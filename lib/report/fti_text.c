@@ -37,29 +37,18 @@ report_fti_status(const struct fti_rankfile *r)
 	}
 }
 
-static void
-add_name(const char *name, struct buf *out)
-{
-	char shown[1024];
-
-	buf_add_str(out, str_printable(shown, sizeof(shown), name));
-}
-
 void
 report_fti_verdict(const struct fti_rankfile *r, struct buf *out)
 {
 	size_t n = 0;
 
-	add_name(r->name, out);
-	buf_printf(out, ": %s%s\n", fti_verdict_name(r->verdict),
+	buf_printf(out, "%s: %s%s\n", str_shown(r->name),
+		   fti_verdict_name(r->verdict),
 		   r->verdict == FTI_DAMAGED && r->data_good
 			   ? "; its data are intact"
 			   : "");
-	if (r->unread != NULL) {
-		buf_add_str(out, "  ");
-		add_name(r->unread, out);
-		buf_add_char(out, '\n');
-	}
+	if (r->unread != NULL)
+		buf_printf(out, "  %s\n", str_shown(r->unread));
 	for (const struct fti_finding *p = r->findings; p != NULL; p = p->next)
 		if (n++ >= SHOWN)
 			continue;
@@ -161,11 +150,10 @@ add_meta(const struct fti_file *f, struct buf *out)
 		(int64_t)f->meta.timestamp,
 	};
 	char hex[HASH_MD5_TEXT], sum[FTI_CHECKSUM_SIZE + 1] = "";
-	char shown[4 * FTI_CHECKSUM_SIZE + 1];
 
 	memcpy(sum, f->meta.checksum, FTI_CHECKSUM_SIZE);
 	buf_printf(out, "  metadata    at %" PRIu64 ": checksum %s, myHash %s",
-		   f->meta_at, str_printable(shown, sizeof(shown), sum),
+		   f->meta_at, str_shown(sum),
 		   hash_hex(hex, f->meta.hash, HASH_MD5_SIZE));
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		if (fti_has(f->layout, fields[i]))

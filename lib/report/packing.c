@@ -15,8 +15,6 @@
 #include "report/table.h"
 #include "str.h"
 
-#define SHOWN_MAX 512
-
 /* Buffer size for a command. */
 #define NEXT_MAX 1024
 
@@ -93,16 +91,14 @@ static void
 where_cell(struct table *t, const struct segmap *m, const struct segmap_file *f)
 {
 	struct buf text = BUF_INIT;
-	char shown[SHOWN_MAX];
 
 	for (size_t k = 0; k < f->nsegs && k < SEGS_SHOWN; k++) {
 		const struct segment *s = &m->segs[f->first + k];
 
 		buf_printf(&text, "%s%s %" PRIu64 "+%" PRIu64,
 			   k == 0 ? "" : ", ",
-			   str_printable(shown, sizeof(shown),
-					 m->containers[s->container].name),
-			   s->off, s->len);
+			   str_shown(m->containers[s->container].name), s->off,
+			   s->len);
 	}
 	if (f->nsegs > SEGS_SHOWN)
 		buf_printf(&text, ", and %zu more", f->nsegs - SEGS_SHOWN);
@@ -149,7 +145,6 @@ static void
 container_lines(const struct segmap *m, struct buf *out)
 {
 	struct fill *fill = measure(m);
-	char shown[SHOWN_MAX];
 
 	out->failed |= fill == NULL;
 	for (size_t i = 0; fill != NULL && i < m->ncontainers; i++) {
@@ -168,8 +163,7 @@ container_lines(const struct segmap *m, struct buf *out)
 			buf_printf(out, "  0x%08" PRIx32, c->crc);
 		else
 			buf_add_str(out, "           -");
-		buf_printf(out, "  %s\n",
-			   str_printable(shown, sizeof(shown), c->name));
+		buf_printf(out, "  %s\n", str_shown(c->name));
 	}
 	mem_free(fill);
 }
@@ -178,10 +172,8 @@ static void
 head_line(const struct packed *p, struct buf *out)
 {
 	const struct segmap *m = &p->map;
-	char shown[SHOWN_MAX];
 
-	buf_printf(out, "%s: %zu %s",
-		   str_printable(shown, sizeof(shown), p->name),
+	buf_printf(out, "%s: %zu %s", str_shown(p->name),
 		   str_count(m->nfiles, "file"));
 	if (!p->is_packed) {
 		buf_add_str(out, ", not packed\n");
@@ -340,9 +332,7 @@ void
 report_pack_text(const struct packed *p, const char *done,
 		 const struct pack_result *r, bool dry_run, struct buf *out)
 {
-	char shown[SHOWN_MAX];
-
-	buf_printf(out, "%s: ", str_printable(shown, sizeof(shown), p->name));
+	buf_printf(out, "%s: ", str_shown(p->name));
 	if (r->done_before && str_eq(done, "repacked"))
 		buf_printf(out, "its %zu %s this size and order already",
 			   r->containers,
@@ -412,14 +402,13 @@ report_health_text(const struct packed *p, const struct packed_health *h,
 		   int status, struct buf *out)
 {
 	const size_t flaws = h->map_flaws + h->map_damaged;
-	char shown[SHOWN_MAX];
 	const char *outlook = status == STATUS_LOST ? "redundancy cannot "
 						      "repair the data"
 			      : h->files_bad == 0   ? "no data are missing"
 						    : "redundancy can repair "
 						      "the data";
 
-	buf_printf(out, "%s: ", str_printable(shown, sizeof(shown), p->name));
+	buf_printf(out, "%s: ", str_shown(p->name));
 	if (packed_healthy(h)) {
 		buf_printf(out, "whole: %zu %s, %s, ",
 			   str_count(h->files, "file"), str_size(h->bytes));

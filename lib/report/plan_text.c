@@ -22,8 +22,7 @@
 #include "rescue/scheme.h"
 #include "str.h"
 
-/* Sizes of a printable path, a list of ranks, and a clause. */
-#define PATH_TEXT 1024
+/* Sizes of a list of ranks, and a clause. */
 #define RANKS_TEXT 120
 #define CLAUSE_TEXT 512
 
@@ -274,7 +273,7 @@ kind_text(const struct dataset *d, char *to, size_t size)
 static void
 put_kind(struct buf *out, const struct dataset *d)
 {
-	char kind[80], when[64] = "", name[128];
+	char kind[80], when[64] = "";
 	time_t t = (time_t)(d->created_us / 1000000);
 	struct tm tm;
 
@@ -284,20 +283,17 @@ put_kind(struct buf *out, const struct dataset *d)
 	buf_printf(out, "  kind        %s%s",
 		   kind[0] != '\0' ? kind : "unknown", when);
 	if (d->user != NULL)
-		buf_printf(out, " by %s",
-			   str_printable(name, sizeof(name), d->user));
+		buf_printf(out, " by %s", str_shown(d->user));
 	if (d->job_id != NULL)
-		buf_printf(out, ", job %s",
-			   str_printable(name, sizeof(name), d->job_id));
+		buf_printf(out, ", job %s", str_shown(d->job_id));
 	buf_printf(out, "\n");
 }
 
 static void
 put_where(struct buf *out, const struct plan *p)
 {
-	char root[PATH_TEXT];
+	const char *root = str_shown(p->places[0].root);
 
-	str_printable(root, sizeof(root), p->places[0].root);
 	if (p->nplaces > 1)
 		buf_printf(out, "  where       %zu directories: %s and so on\n",
 			   p->nplaces, root);
@@ -305,7 +301,7 @@ put_where(struct buf *out, const struct plan *p)
 		buf_printf(out, "  where       %s\n", root);
 	if (p->moved && p->recorded_root != NULL)
 		buf_printf(out, "  moved       it was written as %s\n",
-			   str_printable(root, sizeof(root), p->recorded_root));
+			   str_shown(p->recorded_root));
 }
 
 /* World ranks with missing or damaged files, ascending; free with
@@ -416,15 +412,14 @@ void
 report_summary(struct plan *p, const struct dataset *d,
 	       const struct containers *k, int status, struct buf *out)
 {
-	char text[PATH_TEXT];
+	char text[CLAUSE_TEXT];
 
 	if (p->id > 0)
 		buf_printf(out, "dataset %" PRId64, p->id);
 	else
 		buf_printf(out, "dataset");
 	if (d != NULL && d->name != NULL)
-		buf_printf(out, "  %s",
-			   str_printable(text, sizeof(text), d->name));
+		buf_printf(out, "  %s", str_shown(d->name));
 	buf_printf(out, "\n");
 	if (d != NULL && d->id > 0)
 		put_kind(out, d);

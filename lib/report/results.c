@@ -13,15 +13,6 @@
 #include "json.h"
 #include "str.h"
 
-/* Size of a printable name. */
-#define SHOWN_MAX 4200
-
-static const char *
-shown(char to[static SHOWN_MAX], const char *name)
-{
-	return str_printable(to, SHOWN_MAX, name != NULL ? name : "-");
-}
-
 /* An object that begins with the dataset. */
 static struct json *
 new_object(int64_t id, const char *name)
@@ -49,13 +40,11 @@ results_push_problem(struct json *list, const char *text)
 void
 results_edit_text(const struct catalogue_edit *e, struct buf *out)
 {
-	char text[SHOWN_MAX];
-
 	if (e->kind == CATALOGUE_CURRENT && e->reason[0] != '\0')
 		buf_printf(out,
 			   "%s is marked NO (%s): a job may not be able to "
 			   "restart from it",
-			   shown(text, e->current_word), e->reason);
+			   str_shown(e->current_word), e->reason);
 	else if (e->kind == CATALOGUE_CURRENT ||
 		 e->kind == CATALOGUE_UNCURRENT || !e->moved)
 		return;
@@ -65,10 +54,10 @@ results_edit_text(const struct catalogue_edit *e, struct buf *out)
 		buf_printf(out,
 			   "no checkpoint is marked as the restart point: the "
 			   "next job tries %s",
-			   shown(text, e->next_word));
+			   str_shown(e->next_word));
 	else
 		buf_printf(out, "the restart point is %s now",
-			   shown(text, e->current_word));
+			   str_shown(e->current_word));
 }
 
 /* --- Build --- */
@@ -77,11 +66,11 @@ void
 results_build_text(int64_t id, const struct build_result *r, struct buf *out)
 {
 	const struct rebuild_result *b = &r->rebuild;
-	char name[SHOWN_MAX];
 
 	buf_printf(out, "dataset %" PRId64 " (%s): %zu %s of %zu %s, %s", id,
-		   shown(name, r->name), str_count(r->files, "file"),
-		   str_count(r->ranks, "rank"), str_size(r->bytes));
+		   str_shown(r->name != NULL ? r->name : "-"),
+		   str_count(r->files, "file"), str_count(r->ranks, "rank"),
+		   str_size(r->bytes));
 	if (b->files + b->maps + b->redundancy > 0)
 		buf_printf(out, "; %s %zu %s, %zu %s and %zu redundancy %s",
 			   r->dry_run ? "to rebuild are" : "rebuilt",
@@ -128,14 +117,12 @@ void
 results_delete_row(int64_t id, const char *name, const struct delete_result *r,
 		   struct buf *out)
 {
-	char text[SHOWN_MAX];
-
 	if (r == NULL)
 		buf_add_str(out, "DSET   FILES  DIRS       SIZE NAME\n");
 	else
 		buf_printf(out, "%4" PRId64 " %7zu %5zu %10s %s\n", id,
 			   r->files, r->dirs, str_size(r->bytes),
-			   shown(text, name));
+			   str_shown(name != NULL ? name : "-"));
 }
 
 struct json *
@@ -186,7 +173,7 @@ void
 results_verify_row(int64_t id, const char *name, const char *state,
 		   const struct verify_result *r, struct buf *out)
 {
-	char text[SHOWN_MAX], compared[128];
+	char compared[128];
 
 	if (r == NULL)
 		buf_add_str(
@@ -198,7 +185,7 @@ results_verify_row(int64_t id, const char *name, const char *state,
 			   id, state, r->files, r->bad_files,
 			   str_size(r->bytes),
 			   results_compared(r, compared, sizeof(compared)),
-			   shown(text, name));
+			   str_shown(name != NULL ? name : "-"));
 }
 
 struct json *

@@ -72,7 +72,7 @@ time_text(uint64_t bytes, double rate, char *to, size_t size)
 static void
 put_row(const struct salvage_dataset *d, double rate, struct buf *out)
 {
-	char secs[32], ranks[48], name[64];
+	char secs[32], ranks[48];
 	uint64_t todo = d->done ? 0 : d->bytes;
 
 	buf_printf(out, "%4" PRId64 " %-11s %-10s", d->id, state(d), kind(d));
@@ -83,9 +83,7 @@ put_row(const struct salvage_dataset *d, double rate, struct buf *out)
 			 d->world - d->missing, d->world);
 	buf_printf(out, " %13s %11s %7s  %s", ranks, str_size(todo),
 		   time_text(todo, rate, secs, sizeof(secs)),
-		   d->name == NULL
-			   ? "-"
-			   : str_printable(name, sizeof(name), d->name));
+		   d->name != NULL ? str_shown(d->name) : "-");
 	if (!d->done && reason(d) != NULL)
 		buf_printf(out, "\n     %s", reason(d));
 	buf_add_char(out, '\n');
@@ -140,13 +138,12 @@ static void
 put_name(const struct scavenge *s, int64_t id, struct buf *out)
 {
 	const struct salvage_dataset *d = salvage_find(&s->plan, id);
-	char name[256];
 
 	if (d == NULL || d->name == NULL)
 		buf_printf(out, "dataset %" PRId64, id);
 	else
-		buf_printf(out, "%s (dataset %" PRId64 ")",
-			   str_printable(name, sizeof(name), d->name), id);
+		buf_printf(out, "%s (dataset %" PRId64 ")", str_shown(d->name),
+			   id);
 }
 
 /* Is it left in the caches, though its files can be had? */
