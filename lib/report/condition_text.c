@@ -86,11 +86,11 @@ report_prefix(const struct overview *s, struct buf *out)
 
 /* A new one needs a line here and a cell in report_overview_row(). */
 static const struct table_column columns[] = {
-	{ "id", "ID", true },	     { "current", "", false },
-	{ "name", "NAME", false },   { "where", "WHERE", false },
-	{ "ranks", "RANKS", true },  { "files", "FILES", true },
-	{ "size", "SIZE", true },    { "redundancy", "REDUNDANCY", false },
-	{ "state", "STATE", false }, { "tolerates", "TOLERATES", false },
+	{ "id", ">ID" },       { "current", "" },
+	{ "name", "NAME" },    { "where", "WHERE" },
+	{ "ranks", ">RANKS" }, { "files", ">FILES" },
+	{ "size", ">SIZE" },   { "redundancy", "REDUNDANCY" },
+	{ "state", "STATE" },  { "tolerates", "TOLERATES" },
 };
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))

@@ -266,13 +266,10 @@ container_cells(struct table *t, const struct containers *k,
 void
 report_containers_table(const struct containers *k, bool all, struct buf *out)
 {
-	static const char *const heads[] = { "CONTAINER", "SIZE", "FILL",
-					     "FILES", "STATE" };
 	struct table t;
 	size_t rows = 0, most = all ? SIZE_MAX : DAMAGED_SHOWN;
 
-	table_start(&t, heads, sizeof(heads) / sizeof(heads[0]),
-		    1U << 1 | 1U << 2 | 1U << 3);
+	table_start(&t, "CONTAINER|>SIZE|>FILL|>FILES|STATE");
 	for (size_t i = 0; i < k->count; i++)
 		if ((all || k->list[i].state != CONTAINER_WHOLE) &&
 		    rows++ < most)

@@ -58,11 +58,9 @@ report_fti_plan(const struct fti_rebuild *r, bool done, struct buf *out)
 void
 report_fti_plan_files(const struct fti_rebuild *r, struct buf *out)
 {
-	static const char *const heads[] = { "RANK", "NODE", "KIND",
-					     "SIZE", "NOW",  "FILE" };
 	struct table t;
 
-	table_start(&t, heads, 6, 1u << 0 | 1u << 1 | 1u << 3);
+	table_start(&t, ">RANK|>NODE|KIND|>SIZE|NOW|FILE");
 	for (size_t i = 0; i < r->count; i++) {
 		const struct fti_rebuild_file *f = &r->files[i];
 
@@ -101,11 +99,9 @@ report_fti_protect(const struct fti_protect *p, bool done, struct buf *out)
 void
 report_fti_protect_files(const struct fti_protect *p, struct buf *out)
 {
-	static const char *const heads[] = { "RANK", "NODE", "KIND", "SIZE",
-					     "FILE" };
 	struct table t;
 
-	table_start(&t, heads, 5, 1u << 0 | 1u << 1 | 1u << 3);
+	table_start(&t, ">RANK|>NODE|KIND|>SIZE|FILE");
 	for (size_t i = 0; i < p->count; i++) {
 		const struct fti_rebuild_file *f = &p->files[i];
 

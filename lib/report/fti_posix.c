@@ -73,8 +73,6 @@ type_cell(struct table *t, const struct fti_content_var *v)
 void
 report_fti_list_posix(const struct fti_rankfile *r, struct buf *out)
 {
-	static const char *const heads[] = { "VARIABLE", "BYTES", "TYPE",
-					     "DIMENSIONS", "NAME" };
 	const struct fti_content *c = &r->content;
 	struct table t;
 
@@ -82,7 +80,7 @@ report_fti_list_posix(const struct fti_rankfile *r, struct buf *out)
 	if (c->nvars == 0)
 		return;
 	buf_add_char(out, '\n');
-	table_start(&t, heads, 5, 0x3);
+	table_start(&t, ">VARIABLE|>BYTES|TYPE|DIMENSIONS|NAME");
 	for (size_t i = 0; i < c->nvars; i++) {
 		const struct fti_content_var *v = &c->vars[i];
 
@@ -100,8 +98,6 @@ report_fti_list_posix(const struct fti_rankfile *r, struct buf *out)
 static void
 add_layers(const struct fti_rankfile *r, struct buf *out)
 {
-	static const char *const heads[] = { "LAYER",  "CHECKPOINT", "BYTES",
-					     "BLOCKS", "BLOCKS AT",  "STATE" };
 	const struct fti_dcp *d = &r->dcp;
 	const char **states = mem_calloc(d->nlayers + 1, sizeof(*states));
 	struct table t;
@@ -114,7 +110,7 @@ add_layers(const struct fti_rankfile *r, struct buf *out)
 		if (n->block < d->nlayers)
 			states[n->block] = "damaged";
 	buf_add_char(out, '\n');
-	table_start(&t, heads, 6, 0x1f);
+	table_start(&t, ">LAYER|>CHECKPOINT|>BYTES|>BLOCKS|>BLOCKS AT|STATE");
 	for (size_t i = 0; i < d->nlayers; i++) {
 		const int32_t id = fti_dcp_id(d, i);
 
@@ -133,14 +129,12 @@ add_layers(const struct fti_rankfile *r, struct buf *out)
 static void
 add_pieces(const struct fti_rankfile *r, struct buf *out)
 {
-	static const char *const heads[] = { "VARIABLE", "OFFSET", "BYTES",
-					     "AT",	 "LAYER",  "STATE" };
 	const bool layers = r->form == FTI_FORM_LAYERS;
 	const struct fti_content *c = &r->content;
 	struct table t;
 
 	buf_add_char(out, '\n');
-	table_start(&t, heads, 6, 0x1f);
+	table_start(&t, ">VARIABLE|>OFFSET|>BYTES|>AT|>LAYER|STATE");
 	for (size_t i = 0; i < c->nvars; i++)
 		for (size_t k = 0; k < c->vars[i].count; k++) {
 			const size_t n = c->vars[i].first + k;

@@ -51,13 +51,10 @@ id_text(const struct fti_set *set, char to[static 16])
 static void
 add_exec(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
 {
-	static const char *const heads[] = { "LEVEL", "ID",	"FORMAT",
-					     "RANKS", "SIZE",	"WRITTEN",
-					     "STATE", "PROBLEM" };
 	struct table t;
 	char format[16], id[16], when[32];
 
-	table_start(&t, heads, 8, 1u << 1 | 1u << 3 | 1u << 4);
+	table_start(&t, "LEVEL|>ID|FORMAT|>RANKS|>SIZE|WRITTEN|STATE|PROBLEM");
 	for (size_t i = first; i < end; i++) {
 		const struct fti_set *set = &s->list[i];
 
@@ -155,11 +152,9 @@ report_fti_sets(const struct fti_sets *s, struct buf *out)
 void
 report_fti_ranks(const struct fti_set *set, bool all, struct buf *out)
 {
-	static const char *const heads[] = { "RANK", "NODE",   "FILE",
-					     "COPY", "PARITY", "PROBLEM" };
 	struct table t;
 
-	table_start(&t, heads, 6, 3);
+	table_start(&t, ">RANK|>NODE|FILE|COPY|PARITY|PROBLEM");
 	for (size_t i = 0; i < set->nranks; i++) {
 		const struct fti_rank *r = &set->ranks[i];
 		const char *problem = "";

@@ -113,15 +113,13 @@ add_head(const struct fti_file *f, struct buf *out)
 static void
 list_ff(const struct fti_file *f, struct buf *out)
 {
-	static const char *const heads[] = { "VARIABLE", "BYTES", "RESERVED",
-					     "CONTAINERS" };
 	struct table t;
 
 	add_head(f, out);
 	if (f->nvars == 0)
 		return;
 	buf_add_char(out, '\n');
-	table_start(&t, heads, 4, 0xf);
+	table_start(&t, ">VARIABLE|>BYTES|>RESERVED|>CONTAINERS");
 	for (size_t i = 0; i < f->nvars; i++) {
 		table_cell(&t, "%" PRId32, f->vars[i].id);
 		table_cell(&t, "%" PRIu64, f->vars[i].size);
@@ -165,12 +163,10 @@ add_meta(const struct fti_file *f, struct buf *out)
 static void
 add_blocks(const struct fti_file *f, struct buf *out)
 {
-	static const char *const heads[] = { "BLOCK", "NUMVARS", "DBSIZE",
-					     "RECORD AT" };
 	struct table t;
 
 	buf_add_char(out, '\n');
-	table_start(&t, heads, 4, 0xf);
+	table_start(&t, ">BLOCK|>NUMVARS|>DBSIZE|>RECORD AT");
 	for (size_t i = 0; i < f->nblocks; i++) {
 		table_cell(&t, "%zu", i);
 		table_cell(&t, "%" PRId64, f->blocks[i].b.numvars);
@@ -206,10 +202,6 @@ report_fti_container_states(const struct fti_checked *c)
 static void
 add_containers(const struct fti_checked *c, struct buf *out)
 {
-	static const char *const heads[] = {
-		"BLOCK", "ID",	      "CONTAINERID",   "HASCONTENT", "DPTR",
-		"FPTR",	 "CHUNKSIZE", "CONTAINERSIZE", "HASH",	     "STATE",
-	};
 	const struct fti_file *f = c->file;
 	const char **states = report_fti_container_states(c);
 	char hex[HASH_MD5_TEXT];
@@ -220,7 +212,8 @@ add_containers(const struct fti_checked *c, struct buf *out)
 		return;
 	}
 	buf_add_char(out, '\n');
-	table_start(&t, heads, 10, 0xff);
+	table_start(&t, ">BLOCK|>ID|>CONTAINERID|>HASCONTENT|>DPTR|>FPTR|"
+			">CHUNKSIZE|>CONTAINERSIZE|HASH|STATE");
 	for (size_t i = 0; i < f->ncontainers; i++) {
 		const struct fti_container *k = &f->containers[i].c;
 

@@ -73,9 +73,8 @@ measure(const struct segmap *m)
 /* The columns of the files; a new one needs a line here and a cell in
  * file_cells(). */
 static const struct table_column columns[] = {
-	{ "rank", "RANK", true },     { "size", "SIZE", true },
-	{ "file", "FILE", false },    { "where", "WHERE", false },
-	{ "crc32", "CRC-32", false },
+	{ "rank", ">RANK" },  { "size", ">SIZE" },   { "file", "FILE" },
+	{ "where", "WHERE" }, { "crc32", "CRC-32" },
 };
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))

@@ -104,15 +104,11 @@ void
 report_sets(struct plan *p, struct buf *out)
 {
 	struct table t;
-	static const char *const heads[] = {
-		"SET",	 "PROTECTS", "SCHEME", "SPARE", "CHUNK",
-		"RANKS", "LACKING",  "STATE",  "",
-	};
 
 	if (p->nsets == 0)
 		return;
-	table_start(&t, heads, sizeof(heads) / sizeof(heads[0]),
-		    1U << 3 | 1U << 4);
+	table_start(&t,
+		    "SET|PROTECTS|SCHEME|>SPARE|>CHUNK|RANKS|LACKING|STATE|");
 	for (size_t i = 0, last; i < p->nsets; i = last + 1) {
 		last = i;
 		if (report_unused(&p->sets[i]))
@@ -197,17 +193,13 @@ map_shown(const struct plan_rank *r, bool all)
 	return all && r->map.name != NULL;
 }
 
-#define FILE_COLUMNS 5
-
 void
 report_files(const struct plan *p, bool all, size_t limit, struct buf *out)
 {
-	static const char *const heads[FILE_COLUMNS] = { "RANK", "FILE", "SIZE",
-							 "FOUND", "" };
 	struct table t;
 	size_t rows = 0, most = limit > 0 ? limit : SIZE_MAX;
 
-	table_start(&t, heads, FILE_COLUMNS, 1U << 0 | 1U << 2);
+	table_start(&t, ">RANK|FILE|>SIZE|FOUND|");
 	for (size_t i = 0; i < p->nfiles; i++)
 		if ((all || p->files[i].fate != FATE_KEEP) && rows++ < most)
 			file_cells(&t, p, &p->files[i]);

@@ -12,8 +12,6 @@
 #include "mem.h"
 #include "str.h"
 
-_Static_assert(TABLE_COLUMNS <= COLUMNS_MAX, "columns can be chosen");
-
 /* Size of a printable name. */
 #define NAME_TEXT 1024
 
@@ -64,30 +62,34 @@ table_size(struct table *t, uint64_t bytes)
 	t->cells[t->count - 1].keyed = true;
 }
 
-void
-table_start(struct table *t, const char *const *heads, unsigned columns,
-	    unsigned right)
+static void
+add_column(struct table *t, const char *head, size_t len)
 {
-	*t = (struct table){ .columns = columns, .right = right };
-	t->arena = arena_new();
-	t->failed = t->arena == NULL;
-	for (unsigned c = 0; c < columns; c++)
-		table_cell(t, "%s", heads[c]);
+	const bool right = *head == '>';
+
+	t->right |= (unsigned)right << t->columns++;
+	table_cell(t, "%.*s", (int)len - right, head + right);
+}
+
+void
+table_start(struct table *t, const char *heads)
+{
+	table_start_named(t, NULL, 0);
+	for (size_t len = 0; heads != NULL;
+	     heads = heads[len] == '|' ? heads + len + 1 : NULL) {
+		len = strcspn(heads, "|");
+		add_column(t, heads, len);
+	}
 }
 
 void
 table_start_named(struct table *t, const struct table_column *columns,
 		  unsigned count)
 {
-	const char *heads[TABLE_COLUMNS];
-	unsigned right = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		heads[i] = columns[i].head;
-		right |= (unsigned)columns[i].right << i;
-	}
-	table_start(t, heads, count, right);
-	t->named = columns;
+	*t = (struct table){ .arena = arena_new(), .named = columns };
+	t->failed = t->arena == NULL;
+	for (unsigned i = 0; i < count; i++)
+		add_column(t, columns[i].head, strlen(columns[i].head));
 }
 
 char *
@@ -152,16 +154,12 @@ sort_rows(struct table *t, const struct columns *how)
 	mem_free(rows);
 }
 
-/* The heading of a chosen column: one without has its word. */
+/* The heading of a chosen column that has none: its word. */
 static const char *
 heading(struct table *t, int column)
 {
-	const struct table_column *c = &t->named[column];
-	char *text = NULL;
+	char *text = arena_strdup(t->arena, t->named[column].word);
 
-	if (c->head[0] != '\0')
-		return c->head;
-	text = arena_strdup(t->arena, c->word);
 	for (char *p = text; p != NULL && *p != '\0'; p++)
 		*p = (char)toupper((unsigned char)*p);
 	t->failed |= text == NULL;
@@ -185,10 +183,8 @@ choose_columns(struct table *t, const struct columns *how)
 		const size_t row = i / how->count;
 
 		cells[i] = t->cells[row * t->columns + (size_t)column];
-		if (row == 0)
-			cells[i].text = heading(t, column);
-		else if (cells[i].text[0] == '\0')
-			cells[i].text = "-";
+		if (cells[i].text[0] == '\0')
+			cells[i].text = row == 0 ? heading(t, column) : "-";
 	}
 	for (size_t c = 0; c < how->count; c++)
 		right |= (t->right >> how->list[c] & 1) << c;

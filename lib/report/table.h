@@ -14,12 +14,10 @@
 struct arena;
 struct buf;
 
-#define TABLE_COLUMNS 12 /* maximum */
-
-/* A column that users can choose (columns.h). */
+/* A column that users can choose (columns.h).  A heading with '>' before it is
+ * that of a right-aligned column. */
 struct table_column {
 	const char *word, *head;
-	bool right; /* right-aligned */
 };
 
 struct table_cell {
@@ -39,10 +37,9 @@ struct table {
 	bool failed;
 };
 
-/* Start a table with a row of headings; bit i of `right`: column i is
- * right-aligned. */
-void table_start(struct table *t, const char *const *heads, unsigned columns,
-		 unsigned right);
+/* Start a table with a row of at most COLUMNS_MAX headings, such as
+ * ">SIZE|NAME"; '>' as in table_column. */
+void table_start(struct table *t, const char *heads);
 void table_start_named(struct table *t, const struct table_column *columns,
 		       unsigned count);
 void table_cell(struct table *t, const char *fmt, ...)

@@ -11,10 +11,10 @@
 #include "tap.h"
 
 static const struct table_column columns[] = {
-	{ "id", "ID", true },
-	{ "current", "", false },
-	{ "name", "NAME", false },
-	{ "size", "SIZE", true },
+	{ "id", ">ID" },
+	{ "current", "" },
+	{ "name", "NAME" },
+	{ "size", ">SIZE" },
 };
 
 /* A table of four rows, as `how` says, into `out`. */
@@ -128,6 +128,14 @@ test_empty(void)
 	struct buf out = BUF_INIT;
 	struct table t;
 
+	table_start(&t, ">SIZE|NAME|");
+	table_cell(&t, "%d", 1);
+	table_cell(&t, "%s", "a");
+	table_cell(&t, "%s", "last");
+	table_end(&t, 1, &out);
+	is_str(out.data, " SIZE  NAME\n    1  a     last\n",
+	       "headings in one text, the last one empty");
+	buf_clear(&out);
 	table_start_named(&t, columns, 4);
 	table_choose(&t, &how, 0);
 	table_end(&t, 0, &out);
