@@ -474,8 +474,8 @@ check_options(struct settings *s, const char *verb)
 	if ((s->columns != NULL || s->sort != NULL) && app_json())
 		app_usage("%s and --json cannot be used together",
 			  s->columns != NULL ? "--columns" : "--sort");
-	app_columns(&s->chosen, report_map_words(words), s->columns, "--sort",
-		    s->sort);
+	app_columns(&s->chosen, table_words(report_map_columns, words),
+		    s->columns, "--sort", s->sort);
 	if (s->layout == 1 && s->redundancy)
 		app_usage("--layout 1 has no place for redundancy");
 	if (s->order != NULL && !str_eq(s->order, "node") &&
@@ -531,7 +531,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 	};
 	char hint[1024];
 
-	report_map_words(words);
+	table_words(report_map_columns, words);
 	argv = app_start(&info, argc, argv, opts, count);
 	if (*count == 0)
 		app_usage("no verb given: pack, unpack, repack, list, cat, "

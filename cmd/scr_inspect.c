@@ -22,7 +22,6 @@
 #include "report/containers.h"
 #include "report/metafile.h"
 #include "report/picture.h"
-#include "report/table.h"
 #include "str.h"
 #include "style.h"
 
@@ -196,7 +195,7 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 
 	if (!alone)
 		report_prefix(s, &in->out);
-	report_overview_start(&t);
+	table_start_named(&t, report_overview);
 	for (size_t i = 0; rc == 0 && i < s->count; i++) {
 		rc = condition_check(s, &s->entries[i], &in->look, &h, err);
 		whole = buildable(&h) ? h.id : whole;
@@ -337,7 +336,7 @@ show_caches(struct inspect *in, struct error *err)
 		in->drawn += shown;
 		return 0;
 	}
-	report_overview_start(&t);
+	table_start_named(&t, report_overview);
 	for (size_t i = 0; rc == 0 && i < c->count; i++)
 		if (wanted(in, c->groups[i].id))
 			rc = show_group(in, &c->groups[i], detail, &t, &reasons,

@@ -93,7 +93,7 @@ inspect_parse(struct inspect *in, int argc, char **argv)
 	};
 
 	by_name(in, app_called(argc, argv));
-	report_overview_words(words);
+	table_words(report_overview, words);
 	argv = app_start(&info, argc, argv, opts, &count);
 	in->choice.all_containers = in->choice.all_files || app_verbosity() > 0;
 	in->nargs = (size_t)count;

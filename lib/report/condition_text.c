@@ -13,7 +13,6 @@
 #include "report/condition_text.h"
 #include "report/containers.h"
 #include "report/hint.h"
-#include "report/table.h"
 #include "rescue/plan.h"
 #include "str.h"
 
@@ -85,27 +84,14 @@ report_prefix(const struct overview *s, struct buf *out)
 /* --- The table --- */
 
 /* A new one needs a line here and a cell in report_overview_row(). */
-static const struct table_column columns[] = {
+const struct table_column report_overview[] = {
 	{ "id", ">ID" },       { "current", "" },
 	{ "name", "NAME" },    { "where", "WHERE" },
 	{ "ranks", ">RANKS" }, { "files", ">FILES" },
 	{ "size", ">SIZE" },   { "redundancy", "REDUNDANCY" },
 	{ "state", "STATE" },  { "tolerates", "TOLERATES" },
+	{ NULL, NULL },
 };
-
-#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
-
-char *
-report_overview_words(char to[static COLUMNS_WORDS])
-{
-	return table_words(columns, COLUMNS, to);
-}
-
-void
-report_overview_start(struct table *t)
-{
-	table_start_named(t, columns, COLUMNS);
-}
 
 static void
 where_cell(struct table *t, const struct condition *h)

@@ -8,21 +8,18 @@
 
 #include <stdbool.h>
 
-#include "columns.h"
 #include "report/plan_text.h"
+#include "report/table.h"
 #include "style.h"
 
 struct condition;
 struct overview;
-struct table;
 
 /* A prefix: index, halt conditions, nodes. */
 void report_prefix(const struct overview *s, struct buf *out);
 
-/* A table of datasets: the words of its columns (columns.h); start it with
- * headings; add one dataset. */
-char *report_overview_words(char to[static COLUMNS_WORDS]);
-void report_overview_start(struct table *t);
+/* A table of datasets: its columns, and the row of one. */
+extern const struct table_column report_overview[];
 void report_overview_row(struct table *t, const struct condition *h);
 
 /* Why a dataset is not whole, and the next step: one line for each reason, or

@@ -12,7 +12,6 @@
 #include "mem.h"
 #include "meta/index.h"
 #include "report/hint.h"
-#include "report/table.h"
 #include "str.h"
 
 /* Buffer size for a command. */
@@ -72,18 +71,10 @@ measure(const struct segmap *m)
 
 /* The columns of the files; a new one needs a line here and a cell in
  * file_cells(). */
-static const struct table_column columns[] = {
+const struct table_column report_map_columns[] = {
 	{ "rank", ">RANK" },  { "size", ">SIZE" },   { "file", "FILE" },
-	{ "where", "WHERE" }, { "crc32", "CRC-32" },
+	{ "where", "WHERE" }, { "crc32", "CRC-32" }, { NULL, NULL },
 };
-
-#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
-
-char *
-report_map_words(char to[static COLUMNS_WORDS])
-{
-	return table_words(columns, COLUMNS, to);
-}
 
 /* The containers of a file, and its place in them. */
 static void
@@ -132,7 +123,7 @@ file_table(const struct segmap *m, const struct columns *how, size_t most,
 		memcpy(shown.list, usual.list, sizeof(shown.list));
 		shown.count = usual.count;
 	}
-	table_start_named(&t, columns, COLUMNS);
+	table_start_named(&t, report_map_columns);
 	for (size_t i = 0;
 	     i < m->nfiles && (most == 0 || i < most || how->sort > 0); i++)
 		file_cells(&t, m, &m->files[i]);

@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #include "archive/export.h"
-#include "columns.h"
 #include "container/pack.h"
 #include "container/packed.h"
+#include "report/table.h"
 
 struct buf;
 struct catalogue;
@@ -30,8 +30,8 @@ int report_remedy(struct error *err, struct catalogue *c, int64_t id);
 void report_map_text(const struct packed *p, const struct columns *how,
 		     size_t most, struct buf *out);
 
-/* The words of the columns (columns.h).  Returns `to`. */
-char *report_map_words(char to[static COLUMNS_WORDS]);
+/* The columns. */
+extern const struct table_column report_map_columns[];
 
 /* Set id and name. */
 void report_set_packed(struct json *j, const struct packed *p);

@@ -74,7 +74,7 @@ add_column(struct table *t, const char *head, size_t len)
 void
 table_start(struct table *t, const char *heads)
 {
-	table_start_named(t, NULL, 0);
+	table_start_named(t, &(struct table_column){ NULL, NULL });
 	for (size_t len = 0; heads != NULL;
 	     heads = heads[len] == '|' ? heads + len + 1 : NULL) {
 		len = strcspn(heads, "|");
@@ -83,22 +83,20 @@ table_start(struct table *t, const char *heads)
 }
 
 void
-table_start_named(struct table *t, const struct table_column *columns,
-		  unsigned count)
+table_start_named(struct table *t, const struct table_column *columns)
 {
 	*t = (struct table){ .arena = arena_new(), .named = columns };
 	t->failed = t->arena == NULL;
-	for (unsigned i = 0; i < count; i++)
-		add_column(t, columns[i].head, strlen(columns[i].head));
+	for (; columns->word != NULL; columns++)
+		add_column(t, columns->head, strlen(columns->head));
 }
 
 char *
-table_words(const struct table_column *columns, unsigned count,
-	    char to[static COLUMNS_WORDS])
+table_words(const struct table_column *columns, char to[static COLUMNS_WORDS])
 {
 	to[0] = '\0';
-	for (unsigned i = 0; i < count; i++)
-		columns_add_word(to, columns[i].word);
+	for (; columns->word != NULL; columns++)
+		columns_add_word(to, columns->word);
 	return to;
 }
 

@@ -14,8 +14,8 @@
 struct arena;
 struct buf;
 
-/* A column that users can choose (columns.h).  A heading with '>' before it is
- * that of a right-aligned column. */
+/* A column that users can choose (columns.h); behind the last one is a NULL.  A
+ * heading with '>' before it is that of a right-aligned column. */
 struct table_column {
 	const char *word, *head;
 };
@@ -40,8 +40,7 @@ struct table {
 /* Start a table with a row of at most COLUMNS_MAX headings, such as
  * ">SIZE|NAME"; '>' as in table_column. */
 void table_start(struct table *t, const char *heads);
-void table_start_named(struct table *t, const struct table_column *columns,
-		       unsigned count);
+void table_start_named(struct table *t, const struct table_column *columns);
 void table_cell(struct table *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Add a string from metadata, made printable. */
@@ -50,7 +49,7 @@ void table_name(struct table *t, const char *name);
 void table_size(struct table *t, uint64_t bytes);
 
 /* The words of the columns, as columns_choose() takes them.  Returns `to`. */
-char *table_words(const struct table_column *columns, unsigned count,
+char *table_words(const struct table_column *columns,
 		  char to[static COLUMNS_WORDS]);
 
 /*

@@ -11,10 +11,8 @@
 #include "tap.h"
 
 static const struct table_column columns[] = {
-	{ "id", ">ID" },
-	{ "current", "" },
-	{ "name", "NAME" },
-	{ "size", ">SIZE" },
+	{ "id", ">ID" },     { "current", "" }, { "name", "NAME" },
+	{ "size", ">SIZE" }, { NULL, NULL },
 };
 
 /* A table of four rows, as `how` says, into `out`. */
@@ -34,7 +32,7 @@ print(const struct columns *how, size_t most, unsigned indent, struct buf *out)
 	struct table t;
 
 	buf_clear(out);
-	table_start_named(&t, columns, 4);
+	table_start_named(&t, columns);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		table_cell(&t, "%u", rows[i].id);
 		table_cell(&t, "%s", rows[i].current);
@@ -83,7 +81,7 @@ test_choice(void)
 	char words[COLUMNS_WORDS];
 	struct buf out = BUF_INIT;
 
-	is_str(table_words(columns, 4, words), "id|current|name|size",
+	is_str(table_words(columns, words), "id|current|name|size",
 	       "words of the columns");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct columns how = { .count = 0 };
@@ -136,12 +134,12 @@ test_empty(void)
 	is_str(out.data, " SIZE  NAME\n    1  a     last\n",
 	       "headings in one text, the last one empty");
 	buf_clear(&out);
-	table_start_named(&t, columns, 4);
+	table_start_named(&t, columns);
 	table_choose(&t, &how, 0);
 	table_end(&t, 0, &out);
 	is_str(out.data, "ID\n", "no rows");
 	buf_clear(&out);
-	table_start_named(&t, columns, 4);
+	table_start_named(&t, columns);
 	table_drop_empty(&t);
 	table_choose(&t, &how, 0);
 	table_end(&t, 0, &out);
