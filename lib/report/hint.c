@@ -9,78 +9,80 @@
 
 #include "buf.h"
 #include "error.h"
-#include "mem.h"
 #include "meta/index.h"
 #include "path.h"
 #include "rescue/plan.h"
 #include "str.h"
 
-/* Bytes of a printable path or name, and of the same quoted. */
-#define SHOWN_MAX 4200
-#define QUOTED_MAX (4 * SHOWN_MAX)
-
-/* Quote `text` as one printable word for the shell. */
-static const char *
-quote(const char *text, char to[static QUOTED_MAX])
+/* Append `before`, and `text` as one printable word for the shell. */
+static void
+add_quoted(struct buf *out, const char *before, const char *text)
 {
 	static const char safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				   "abcdefghijklmnopqrstuvwxyz"
 				   "0123456789/._-+,:@%=";
-	char shown[SHOWN_MAX];
-	size_t len = 0;
+	const char *shown = str_shown(text);
 
-	str_printable(shown, sizeof(shown), text);
+	buf_add_str(out, before);
 	if (shown[0] != '\0' && shown[strspn(shown, safe)] == '\0') {
-		snprintf(to, QUOTED_MAX, "%s", shown);
-		return to;
+		buf_add_str(out, shown);
+		return;
 	}
-	to[len++] = '\'';
-	/* An escaped quote takes 4 bytes; 2 stay free for the last quote and
-	 * NUL. */
-	for (const char *p = shown; *p != '\0' && len + 6 < QUOTED_MAX; p++) {
-		if (*p == '\'')
-			len += (size_t)snprintf(to + len, QUOTED_MAX - len,
-						"'\\''");
+	buf_add_char(out, '\'');
+	for (; *shown != '\0'; shown++)
+		if (*shown == '\'')
+			buf_add_str(out, "'\\''");
 		else
-			to[len++] = *p;
-	}
-	to[len++] = '\'';
-	to[len] = '\0';
+			buf_add_char(out, *shown);
+	buf_add_char(out, '\'');
+}
+
+/* Copy the command to `to`, and free it.  "" if memory was short. */
+static char *
+finish(struct buf *command, char *to, size_t size)
+{
+	const bool whole = command->data != NULL && !command->failed;
+
+	snprintf(to, size, "%s", whole ? command->data : "");
+	buf_free(command);
 	return to;
 }
 
 /* The commands may be installed under names with another beginning, as this
  * one: "sk-" of "sk-scr_index". */
-static int
+static size_t
 beginning(void)
 {
 	const char *name = program_invocation_short_name;
 	const char *at = strstr(name, "scr_");
 
-	return at != NULL ? (int)(at - name) : 0;
+	return at != NULL ? (size_t)(at - name) : 0;
+}
+
+static void
+add_command(struct buf *out, const char *command, const char *prefix,
+	    const char *word)
+{
+	const size_t verb = strcspn(command, " ");
+
+	buf_add(out, program_invocation_short_name, beginning());
+	buf_add(out, command, verb);
+	if (prefix != NULL &&
+	    (!str_eq(prefix, ".") || getenv("SCR_PREFIX") != NULL))
+		add_quoted(out, " -p ", prefix);
+	buf_add_str(out, command + verb);
+	if (word != NULL)
+		add_quoted(out, " ", word);
 }
 
 char *
 report_command(const char *command, const char *prefix, const char *word,
 	       char *to, size_t size)
 {
-	const char *rest = strchr(command, ' ');
-	int verb = rest != NULL ? (int)(rest - command) : (int)strlen(command);
-	char dir[QUOTED_MAX], dataset[QUOTED_MAX] = "";
+	struct buf out = BUF_INIT;
 
-	if (word != NULL)
-		quote(word, dataset);
-	if (prefix == NULL ||
-	    (str_eq(prefix, ".") && getenv("SCR_PREFIX") == NULL))
-		snprintf(to, size, "%.*s%s", beginning(),
-			 program_invocation_short_name, command);
-	else
-		snprintf(to, size, "%.*s%.*s -p %s%s", beginning(),
-			 program_invocation_short_name, verb, command,
-			 quote(prefix, dir), command + verb);
-	if (word != NULL)
-		snprintf(to + strlen(to), size - strlen(to), " %s", dataset);
-	return to;
+	add_command(&out, command, prefix, word);
+	return finish(&out, to, size);
 }
 
 char *
@@ -132,17 +134,6 @@ report_mend(enum verify_mend mend, bool deep, bool checksums)
 
 /* --- The next step --- */
 
-/* "scr_index --build 5" */
-static char *
-command_for(struct catalogue *c, const struct index *ix, const char *command,
-	    int64_t id, char *to, size_t size)
-{
-	char word[WORD_ID_SIZE];
-
-	return report_command(command, catalogue_path(c),
-			      catalogue_word(c, ix, id, word), to, size);
-}
-
 /* Would a job restart from this entry, although it is lost?  Another checkpoint
  * is chosen first. */
 static bool
@@ -172,82 +163,73 @@ give_up(const struct index *ix, const struct index_entry *e, bool indexed,
 	return indexed ? "scr_index --drop" : "scr_index --delete";
 }
 
-static char *
-move_back(const char *prefix, const struct next_case *n, char *to, size_t size)
+static void
+move_back(const char *prefix, const struct next_case *n, struct buf *out)
 {
 	struct buf from = BUF_INIT, back = BUF_INIT;
-	char *a = mem_alloc(QUOTED_MAX, 2), *b = a != NULL ? a + QUOTED_MAX : a;
 
-	to[0] = '\0';
-	if (a != NULL && path_join(&from, prefix, n->is, NULL) == 0 &&
-	    path_join(&back, prefix, n->was, NULL) == 0)
-		snprintf(to, size, "mv %s %s", quote(from.data, a),
-			 quote(back.data, b));
+	if (path_join(&from, prefix, n->is, NULL) == 0 &&
+	    path_join(&back, prefix, n->was, NULL) == 0) {
+		add_quoted(out, "mv ", from.data);
+		add_quoted(out, " ", back.data);
+	}
 	buf_free(&from);
 	buf_free(&back);
-	mem_free(a);
-	return to;
 }
 
-/* Write "mv DIR DIR.old && ", if a directory is in the way.  Returns its
- * length. */
-static size_t
-clear_way(const char *obstacle, char *to, size_t size)
+/* Write "mv DIR DIR.old && ", if a directory is in the way and this fits in
+ * `size` bytes, to `out`, which is empty. */
+static void
+clear_way(const char *obstacle, size_t size, struct buf *out)
 {
-	char *a = NULL, *b = NULL;
 	struct buf away = BUF_INIT;
 	struct stat st;
-	int n = 0;
 
-	to[0] = '\0';
 	if (obstacle == NULL || obstacle[0] == '\0')
-		return 0;
-	a = mem_alloc(QUOTED_MAX, 2);
-	b = a != NULL ? a + QUOTED_MAX : a;
-	for (int i = 0; a != NULL && (i == 0 || lstat(away.data, &st) == 0);
-	     i++) {
+		return;
+	buf_printf(&away, "%s.old", obstacle);
+	for (int i = 1; !away.failed && lstat(away.data, &st) == 0; i++) {
 		buf_clear(&away);
-		if (buf_printf(&away, i > 0 ? "%s.old%d" : "%s.old", obstacle,
-			       i) < 0)
-			goto out;
+		buf_printf(&away, "%s.old%d", obstacle, i);
 	}
-	if (a != NULL)
-		n = snprintf(to, size, "mv %s %s && ", quote(obstacle, a),
-			     quote(away.data, b));
-out:
+	if (!away.failed) {
+		add_quoted(out, "mv ", obstacle);
+		add_quoted(out, " ", away.data);
+		buf_add_str(out, " && ");
+	}
+	if (out->len >= size)
+		buf_clear(out);
 	buf_free(&away);
-	mem_free(a);
-	return n > 0 && (size_t)n < size ? (size_t)n : 0;
 }
 
 char *
 report_scavenge(const char *prefix, const char *obstacle, char *to, size_t size)
 {
-	const size_t len = clear_way(obstacle, to, size);
+	struct buf out = BUF_INIT;
 
-	report_command("scr_postrun", prefix, NULL, to + len, size - len);
-	return to;
+	clear_way(obstacle, size, &out);
+	add_command(&out, "scr_postrun", prefix, NULL);
+	return finish(&out, to, size);
 }
 
 char *
 report_next_dirs(const char *command, const struct next_dirs *d, char *to,
 		 size_t size)
 {
-	char *word = mem_alloc(QUOTED_MAX, 1);
-	size_t len = clear_way(d->obstacle, to, size);
+	struct buf out = BUF_INIT;
 
+	clear_way(d->obstacle, size, &out);
 	if (command != NULL)
-		report_command(command, NULL, NULL, to + len, size - len);
-	len += strlen(to + len);
-	for (size_t i = 0; i < d->ndirs && word != NULL && len < size; i++)
-		len += (size_t)snprintf(to + len, size - len, " %s",
-					quote(d->dirs[i], word));
+		add_command(&out, command, NULL, NULL);
+	for (size_t i = 0; i < d->ndirs && out.len < size; i++)
+		add_quoted(&out, " ", d->dirs[i]);
 	/* What is not here may be on other nodes.  Directories of many nodes do
 	 * not fit. */
-	if (command == NULL || word == NULL || len >= size)
-		report_scavenge(d->prefix, NULL, to, size);
-	mem_free(word);
-	return to;
+	if (command == NULL || out.failed || out.len >= size) {
+		buf_clear(&out);
+		add_command(&out, "scr_postrun", d->prefix, NULL);
+	}
+	return finish(&out, to, size);
 }
 
 /* Keep the dataset out of the index, in which a newer one has its name. */
@@ -263,27 +245,24 @@ yield(const char *command, const struct next_case *n)
 char *
 report_chmod(const struct plan *p, char *to, size_t size)
 {
-	char *word = mem_alloc(QUOTED_MAX, 1);
-	struct buf path = BUF_INIT;
-	size_t len = 0;
+	struct buf out = BUF_INIT, path = BUF_INIT;
+	size_t fits = 0;
 
-	to[0] = '\0';
-	for (size_t i = 0; word != NULL && i < p->nfiles; i++) {
+	for (size_t i = 0; out.len < size && i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 		const char *root = p->places[f->place].root;
 
 		if (f->state != FILE_PRESENT || !f->unreadable || f->packed ||
 		    path_join(&path, root, f->path, NULL) < 0)
 			continue;
-		quote(path.data, word);
-		if (len + strlen(word) + sizeof("chmod u+r ") > size)
-			break; /* the next look names the others */
-		len += (size_t)snprintf(to + len, size - len, "%s %s",
-					len == 0 ? "chmod u+r" : "", word);
+		fits = out.len;
+		add_quoted(&out, fits == 0 ? "chmod u+r " : " ", path.data);
 	}
+	/* The next look names the others. */
+	if (out.len >= size)
+		out.data[fits] = '\0';
 	buf_free(&path);
-	mem_free(word);
-	return to;
+	return finish(&out, to, size);
 }
 
 char *
@@ -293,11 +272,13 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	struct index_entry e = { .id = id, .complete = -1 };
 	const bool indexed = ix != NULL && index_find_id(ix, id, &e, NULL) == 0;
 	const char *command = n->mend;
-	size_t len = 0;
+	char word[WORD_ID_SIZE];
+	struct buf out = BUF_INIT;
 
-	to[0] = '\0';
-	if (n->was != NULL && n->was[0] != '\0')
-		return move_back(catalogue_path(c), n, to, size);
+	if (n->was != NULL && n->was[0] != '\0') {
+		move_back(catalogue_path(c), n, &out);
+		return finish(&out, to, size);
+	}
 	if (!indexed)
 		e = (struct index_entry){ .id = id, .complete = -1 };
 	if (n->absent)
@@ -324,10 +305,11 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 		command = yield(command, n);
 	if (command != NULL) {
 		if (n->status != STATUS_LOST)
-			len = clear_way(n->obstacle, to, size);
-		command_for(c, ix, command, id, to + len, size - len);
+			clear_way(n->obstacle, size, &out);
+		add_command(&out, command, catalogue_path(c),
+			    catalogue_word(c, ix, id, word));
 	}
-	return to;
+	return finish(&out, to, size);
 }
 
 char *
