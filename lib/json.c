@@ -15,6 +15,7 @@
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
+#include "str.h"
 
 /* An object or array that is not part of another one yet. */
 struct json {
@@ -24,38 +25,6 @@ struct json {
 };
 
 /* --- Strings --- */
-
-/* The length of the valid UTF-8 sequence at the start of `s` (ended by NUL), or
- * 0.  Overlong forms, surrogates and values beyond U+10FFFF are invalid. */
-static size_t
-utf8_len(const unsigned char *s)
-{
-	static const struct {
-		unsigned char first, last; /* of the first byte */
-		unsigned char low, high;   /* of the second byte */
-		unsigned char len;
-	} forms[] = {
-		{ 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
-		{ 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 },
-		{ 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
-		{ 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-	};
-	size_t i, k;
-
-	if (s[0] < 0x80)
-		return 1;
-	for (i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		if (s[0] < forms[i].first || s[0] > forms[i].last)
-			continue;
-		if (s[1] < forms[i].low || s[1] > forms[i].high)
-			return 0;
-		for (k = 2; k < forms[i].len; k++)
-			if ((s[k] & 0xc0) != 0x80)
-				return 0;
-		return forms[i].len;
-	}
-	return 0;
-}
 
 static void
 add_hex(struct buf *out, const char *s)
@@ -86,9 +55,10 @@ static bool
 add_text(struct buf *out, const char *s)
 {
 	bool good = true;
+	uint32_t code = 0;
 
 	while (*s != '\0') {
-		size_t len = utf8_len((const unsigned char *)s);
+		const size_t len = str_decode(s, &code);
 
 		if (len == 1)
 			add_ascii(out, *s);

@@ -32,14 +32,11 @@ str_glob(const char *s, const char *pattern)
 	return fnmatch(pattern, s, 0) == 0;
 }
 
-/*
- * Decode the UTF-8 character at `s` (RFC 3629: shortest form, no surrogates,
- * up to U+10FFFF).  Returns its length, or 0 if it is broken.
- */
-static size_t
-decode_utf8(const unsigned char *s, uint32_t *code)
+size_t
+str_decode(const char *text, uint32_t *code)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char *s = (const unsigned char *)text;
 	size_t len = 0, i = 0;
 
 	if (s[0] < 0x80) {
@@ -88,27 +85,25 @@ escape(char to[5], unsigned char c)
 char *
 str_printable(char *to, size_t size, const char *s)
 {
-	const unsigned char *from = (const unsigned char *)s;
 	size_t len = 0, n = 0, used = 0;
 	char escaped[5];
 	uint32_t code = 0;
 
 	if (size == 0)
 		return to;
-	while (*from != '\0') {
-		n = decode_utf8(from, &code);
+	while (*s != '\0') {
+		n = str_decode(s, &code);
 		if (n == 0 || is_control(code) || code == '\\') {
 			n = 1; /* escape a long one byte by byte */
-			used = escape(escaped, *from);
+			used = escape(escaped, (unsigned char)*s);
 		} else {
 			used = n;
 		}
 		if (used >= size - len)
 			break; /* never split a character or an escape */
-		memcpy(to + len, used == n ? (const char *)from : escaped,
-		       used);
+		memcpy(to + len, used == n ? s : escaped, used);
 		len += used;
-		from += n;
+		s += n;
 	}
 	to[len] = '\0';
 	return to;

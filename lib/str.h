@@ -14,6 +14,12 @@ bool str_ends(const char *s, const char *suffix);
 /* 0 to 9, in any locale. */
 bool str_is_digit(char c);
 
+/*
+ * Decode the UTF-8 character at `s` (RFC 3629: shortest form, no surrogates,
+ * up to U+10FFFF).  Returns its length, or 0 if it is broken.
+ */
+size_t str_decode(const char *s, uint32_t *code);
+
 /* Does `s` match the shell pattern (fnmatch, no flags)? */
 bool str_glob(const char *s, const char *pattern);
 
