@@ -133,8 +133,8 @@ add(struct json *j, const char *key, const char *text)
 	buf_add_str(&j->text, text);
 }
 
-static void
-add_str(struct json *j, const char *key, const char *value)
+void
+json_set_str(struct json *j, const char *key, const char *value)
 {
 	bool good = true;
 
@@ -179,12 +179,6 @@ json_set(struct json *obj, const char *key, struct json *value)
 }
 
 void
-json_set_str(struct json *obj, const char *key, const char *value)
-{
-	add_str(obj, key, value);
-}
-
-void
 json_set_i64(struct json *obj, const char *key, int64_t value)
 {
 	char text[32];
@@ -223,7 +217,7 @@ json_set_null(struct json *obj, const char *key)
 	add(obj, key, "null");
 }
 
-/* `frac`: of a second, with its point; or "". */
+/* `frac`: of a second, with its point; or "".  Negative `secs`: null. */
 static void
 set_time(struct json *obj, const char *key, int64_t secs, const char *frac)
 {
@@ -231,7 +225,7 @@ set_time(struct json *obj, const char *key, int64_t secs, const char *frac)
 	char text[64], full[80];
 	struct tm tm;
 
-	if (gmtime_r(&at, &tm) == NULL ||
+	if (secs < 0 || gmtime_r(&at, &tm) == NULL ||
 	    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm) == 0) {
 		json_set_null(obj, key);
 		return;
@@ -243,10 +237,7 @@ set_time(struct json *obj, const char *key, int64_t secs, const char *frac)
 void
 json_set_time(struct json *obj, const char *key, int64_t secs)
 {
-	if (secs < 0)
-		json_set_null(obj, key);
-	else
-		set_time(obj, key, secs, "");
+	set_time(obj, key, secs, "");
 }
 
 void
@@ -255,10 +246,7 @@ json_set_time_us(struct json *obj, const char *key, int64_t usecs)
 	char frac[16];
 
 	snprintf(frac, sizeof(frac), ".%06d", (int)(usecs % 1000000));
-	if (usecs < 0)
-		json_set_null(obj, key);
-	else
-		set_time(obj, key, usecs / 1000000, frac);
+	set_time(obj, key, usecs < 0 ? -1 : usecs / 1000000, frac);
 }
 
 void
@@ -280,7 +268,7 @@ json_push(struct json *arr, struct json *value)
 void
 json_push_str(struct json *arr, const char *value)
 {
-	add_str(arr, NULL, value);
+	json_set_str(arr, NULL, value);
 }
 
 void
