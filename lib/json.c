@@ -179,6 +179,20 @@ json_set(struct json *obj, const char *key, struct json *value)
 }
 
 void
+json_set_known_str(struct json *obj, const char *key, const char *value)
+{
+	if (value != NULL && value[0] != '\0')
+		json_set_str(obj, key, value);
+}
+
+void
+json_set_known_i64(struct json *obj, const char *key, int64_t value)
+{
+	if (value >= 0)
+		json_set_i64(obj, key, value);
+}
+
+void
 json_set_i64(struct json *obj, const char *key, int64_t value)
 {
 	char text[32];

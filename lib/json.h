@@ -48,6 +48,11 @@ void json_set_real(struct json *obj, const char *key, double value);
 void json_set_bool(struct json *obj, const char *key, bool value);
 void json_set_null(struct json *obj, const char *key);
 
+/* The same, but nothing is set if the value is unknown: NULL or "", or a
+ * negative number. */
+void json_set_known_str(struct json *obj, const char *key, const char *value);
+void json_set_known_i64(struct json *obj, const char *key, int64_t value);
+
 /* A time in UTC, "2026-11-21T10:00:00Z", given in seconds or microseconds since
  * the epoch.  Negative: null. */
 void json_set_time(struct json *obj, const char *key, int64_t secs);

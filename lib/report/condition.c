@@ -513,10 +513,8 @@ condition_json(const struct condition *h, bool detail, bool all_files)
 		json_set_str(j, "job_id", h->group->job);
 	}
 	json_set_str(j, "state", condition_state(h));
-	if (h->why[0] != '\0')
-		json_set_str(j, "reason", h->why);
-	if (h->next[0] != '\0')
-		json_set_str(j, "next", h->next);
+	json_set_known_str(j, "reason", h->why);
+	json_set_known_str(j, "next", h->next);
 	if (h->plan != NULL) {
 		json_set_str(j, "redundancy",
 			     report_scheme(h->plan, text, sizeof(text)));
@@ -543,16 +541,13 @@ halt_json(const struct halt *h)
 {
 	struct json *j = json_new_object();
 
-	if (h->reason != NULL)
-		json_set_str(j, "reason", h->reason);
-	if (h->checkpoints_left >= 0)
-		json_set_i64(j, "checkpoints_left", h->checkpoints_left);
+	json_set_known_str(j, "reason", h->reason);
+	json_set_known_i64(j, "checkpoints_left", h->checkpoints_left);
 	if (h->exit_before >= 0)
 		json_set_time(j, "exit_before", h->exit_before);
 	if (h->exit_after >= 0)
 		json_set_time(j, "exit_after", h->exit_after);
-	if (h->halt_seconds >= 0)
-		json_set_i64(j, "halt_seconds", h->halt_seconds);
+	json_set_known_i64(j, "halt_seconds", h->halt_seconds);
 	return j;
 }
 
@@ -564,12 +559,10 @@ condition_prefix_json(const struct overview *s, struct json *datasets)
 
 	json_set_str(j, "prefix", catalogue_path(s->catalogue));
 	json_set_bool(j, "has_index", s->index != NULL);
-	if (current != NULL)
-		json_set_str(j, "current", current);
+	json_set_known_str(j, "current", current);
 	if (s->has_halt)
 		json_set(j, "halt", halt_json(&s->halt));
-	if (s->nodes >= 0)
-		json_set_i64(j, "node_count", s->nodes);
+	json_set_known_i64(j, "node_count", s->nodes);
 	json_set(j, "datasets", datasets);
 	return j;
 }

@@ -53,8 +53,7 @@ problem_json(const struct fti_finding *f)
 	struct json *j = json_new_object();
 
 	json_set_str(j, "problem", f->text);
-	if (f->at >= 0)
-		json_set_i64(j, "offset", f->at);
+	json_set_known_i64(j, "offset", f->at);
 	if (f->field >= 0)
 		json_set_str(j, "field",
 			     fti_field_name((enum fti_field)f->field));
@@ -216,10 +215,8 @@ posix_variable_json(const struct fti_rankfile *r,
 	const char *type = fti_type_name(v->type);
 
 	json_set_i64(j, "variable", v->id);
-	if (v->name != NULL && v->name[0] != '\0')
-		json_set_str(j, "name", v->name);
-	if (type != NULL)
-		json_set_str(j, "type", type);
+	json_set_known_str(j, "name", v->name);
+	json_set_known_str(j, "type", type);
 	json_set_u64(j, "size", v->size);
 	if (v->described != NULL && v->described->ndims > 0) {
 		list = json_new_array();
@@ -302,8 +299,7 @@ report_fti_file_json(const struct fti_rankfile *r, enum report_fti_depth depth)
 	json_set_str(j, "verdict", fti_verdict_name(r->verdict));
 	json_set_i64(j, "status", report_fti_status(r));
 	json_set_bool(j, "data_intact", r->data_good);
-	if (r->unread != NULL)
-		json_set_str(j, "reason", r->unread);
+	json_set_known_str(j, "reason", r->unread);
 	set_form(j, r);
 	for (const struct fti_finding *n = r->findings; n != NULL; n = n->next)
 		json_push(list, problem_json(n));
@@ -338,8 +334,7 @@ push_part(struct json *list, const struct fti_rank *r, enum fti_part part)
 	if (p->entry != NULL)
 		json_set_u64(j, "size", p->entry->size);
 	json_set_str(j, "found", fti_state_name(p->state));
-	if (p->problem != NULL)
-		json_set_str(j, "problem", p->problem);
+	json_set_known_str(j, "problem", p->problem);
 	json_push(list, j);
 }
 
@@ -371,10 +366,8 @@ set_json(const struct fti_set *set, bool chosen, bool files)
 	if (!set->posix && set->layout_known)
 		set_layout(j, set->layout);
 	json_set_str(j, "state", fti_set_state_name(set->state));
-	if (set->reason != NULL)
-		json_set_str(j, "reason", set->reason);
-	if (set->refusal != NULL)
-		json_set_str(j, "refusal", set->refusal);
+	json_set_known_str(j, "reason", set->reason);
+	json_set_known_str(j, "refusal", set->refusal);
 	json_set_bool(j, "is_current", chosen);
 	json_set_u64(j, "rank_count", set->nranks);
 	json_set_u64(j, "ranks_bad", set->bad);
@@ -430,15 +423,10 @@ report_fti_done_json(const struct report_fti_done *d)
 
 	json_set_str(j, "path", d->path);
 	json_set_str(j, "action", d->action);
-	if (d->kind != NULL)
-		json_set_str(j, "kind", d->kind);
-	if (d->from != NULL)
-		json_set_str(j, "from", d->from);
-	if (d->problem != NULL)
-		json_set_str(j, "problem", d->problem);
-	if (d->rank >= 0)
-		json_set_i64(j, "rank", d->rank);
-	if (d->size >= 0)
-		json_set_i64(j, "size", d->size);
+	json_set_known_str(j, "kind", d->kind);
+	json_set_known_str(j, "from", d->from);
+	json_set_known_str(j, "problem", d->problem);
+	json_set_known_i64(j, "rank", d->rank);
+	json_set_known_i64(j, "size", d->size);
 	return j;
 }

@@ -219,18 +219,12 @@ out:
 
 /* --- JSON --- */
 
+/* An empty text is one, too. */
 static void
 set_text(struct json *j, const char *key, const char *value)
 {
 	if (value != NULL)
 		json_set_str(j, key, value);
-}
-
-static void
-set_number(struct json *j, const char *key, int64_t value)
-{
-	if (value >= 0)
-		json_set_i64(j, key, value);
 }
 
 static struct json *
@@ -252,14 +246,14 @@ line_json(char *line)
 	set_text(j, "name", l.name);
 	set_text(j, "from", l.from);
 	set_text(j, "to", l.to);
-	set_number(j, "id", l.dataset);
-	set_number(j, "process_count", l.procs);
-	set_number(j, "node_count", l.nodes);
-	set_number(j, "file_count", l.files);
+	json_set_known_i64(j, "id", l.dataset);
+	json_set_known_i64(j, "process_count", l.procs);
+	json_set_known_i64(j, "node_count", l.nodes);
+	json_set_known_i64(j, "file_count", l.files);
 	if (l.secs >= 0)
 		json_set_real(j, "seconds", l.secs);
 	if (l.bytes >= 0)
-		set_number(j, "bytes", (int64_t)l.bytes);
+		json_set_i64(j, "bytes", (int64_t)l.bytes);
 	return j;
 }
 

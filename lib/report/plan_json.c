@@ -64,11 +64,9 @@ member_json(const struct plan *p, const struct plan_member *m, uint32_t number)
 
 	json_set_u64(j, "member", number);
 	set_rank(j, m->rank);
-	if (m->name != NULL)
-		json_set_str(j, "file", m->name);
+	json_set_known_str(j, "file", m->name);
 	json_set_str(j, "found", red_state_name(m->state));
-	if (m->problem != NULL)
-		json_set_str(j, "problem", m->problem);
+	json_set_known_str(j, "problem", m->problem);
 	json_set_str(j, "action", fate_name(p, m->fate));
 	return j;
 }
@@ -83,8 +81,7 @@ set_json(const struct plan *p, const struct plan_set *s)
 	json_set_u64(j, "number", s->number);
 	json_set_u64(j, "set_count", s->sets);
 	json_set_str(j, "state", set_state(p, s));
-	if (s->reason != NULL)
-		json_set_str(j, "reason", s->reason);
+	json_set_known_str(j, "reason", s->reason);
 	json_set_u64(j, "members_missing", s->missing);
 	json_set_bool(j, "used", s->n == 0 || s->opened || s->sampled);
 	if (s->opened || s->sampled) {
@@ -128,8 +125,7 @@ map_json(const struct plan *p, int64_t rank)
 	struct json *j = json_new_object();
 
 	json_set_i64(j, "rank", rank);
-	if (r->map.name != NULL)
-		json_set_str(j, "file", r->map.name);
+	json_set_known_str(j, "file", r->map.name);
 	json_set_str(j, "found", r->map.why != NULL ? r->map.why : "present");
 	json_set_str(j, "action", fate_name(p, r->map.fate));
 	return j;
@@ -176,13 +172,11 @@ plan_json(const struct plan *p, bool all_files)
 	json_set_str(j, "state", report_state(plan_status(p)));
 	if (plan_error(p, &why) < 0)
 		json_set_str(j, "reason", why.text);
-	if (p->nranks >= 0)
-		json_set_i64(j, "rank_count", p->nranks);
+	json_set_known_i64(j, "rank_count", p->nranks);
 	json_set_u64(j, "file_count", p->nfiles);
 	json_set_u64(j, "bytes", p->bytes);
 	json_set(j, "places", places);
-	if (p->recorded_root != NULL)
-		json_set_str(j, "recorded_root", p->recorded_root);
+	json_set_known_str(j, "recorded_root", p->recorded_root);
 	json_set_bool(j, "moved", p->moved);
 	json_set(j, "totals", totals_json(p));
 	json_set(j, "sets", sets);

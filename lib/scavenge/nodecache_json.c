@@ -82,8 +82,7 @@ rank_json(const struct nodecache_rank *r)
 	set_red(j, "mapred", &r->mapred);
 	json_set_u64(j, "redundancy", r->redundancy);
 	/* Left out if NULL: there are many ranks, and few problems. */
-	if (r->problem != NULL)
-		json_set_str(j, "problem", r->problem);
+	json_set_known_str(j, "problem", r->problem);
 	return j;
 }
 
@@ -104,8 +103,7 @@ dataset_object(const struct nodecache_dataset *d)
 	json_set_str(j, "store", d->store);
 	if (d->nameless)
 		json_set_bool(j, "nameless", true);
-	if (d->unread != NULL)
-		json_set_str(j, "unread", d->unread);
+	json_set_known_str(j, "unread", d->unread);
 	for (size_t i = 0; i < d->nranks; i++)
 		json_push(ranks, rank_json(&d->ranks[i]));
 	json_set(j, "ranks", ranks);
