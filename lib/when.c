@@ -448,3 +448,15 @@ when_text(char to[static WHEN_TEXT], int64_t t)
 		snprintf(to, WHEN_TEXT, "@%" PRId64, t);
 	return to;
 }
+
+char *
+when_shown(char to[static WHEN_TEXT], int64_t t, bool utc)
+{
+	const time_t time = (time_t)t;
+	struct tm tm;
+
+	if ((utc ? gmtime_r(&time, &tm) : localtime_r(&time, &tm)) == NULL ||
+	    strftime(to, WHEN_TEXT, "%Y-%m-%d %H:%M:%S", &tm) == 0)
+		memcpy(to, "?", sizeof("?"));
+	return to;
+}

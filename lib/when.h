@@ -34,6 +34,7 @@
 #ifndef WHEN_H
 #define WHEN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct error;
@@ -50,5 +51,9 @@ int when_span(const char *text, uint64_t *secs, struct error *err);
  * 0..WHEN_MAX or its year has five digits.  Returns `to`. */
 #define WHEN_TEXT 32
 char *when_text(char to[static WHEN_TEXT], int64_t t);
+
+/* Write any time for people as "2026-11-21 10:00:00", in UTC or local time; "?"
+ * if the calendar does not have it.  Returns `to`. */
+char *when_shown(char to[static WHEN_TEXT], int64_t t, bool utc);
 
 #endif /* WHEN_H */

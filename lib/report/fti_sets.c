@@ -4,8 +4,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
 
 #include "buf.h"
 #include "error.h"
@@ -14,18 +12,7 @@
 #include "report/fti.h"
 #include "report/table.h"
 #include "str.h"
-
-static const char *
-time_text(int64_t secs, char *to, size_t size)
-{
-	const time_t at = (time_t)secs;
-	struct tm tm;
-
-	if (localtime_r(&at, &tm) == NULL ||
-	    strftime(to, size, "%Y-%m-%d %H:%M:%S", &tm) == 0)
-		return "?";
-	return to;
-}
+#include "when.h"
 
 /* "F", "POSIX", "?" */
 static void
@@ -52,7 +39,7 @@ static void
 add_exec(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
 {
 	struct table t;
-	char format[16], id[16], when[32];
+	char format[16], id[16], when[WHEN_TEXT];
 
 	table_start(&t, "LEVEL|>ID|FORMAT|>RANKS|>SIZE|WRITTEN|STATE|PROBLEM");
 	for (size_t i = first; i < end; i++) {
@@ -64,8 +51,7 @@ add_exec(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
 		table_cell(&t, "%s", format);
 		table_cell(&t, "%zu/%zu", set->nranks - set->bad, set->nranks);
 		table_cell(&t, "%s", str_size(set->bytes));
-		table_cell(&t, "%s",
-			   time_text(set->written, when, sizeof(when)));
+		table_cell(&t, "%s", when_shown(when, set->written, false));
 		table_cell(&t, "%s", fti_set_state_name(set->state));
 		table_cell(&t, "%s", set->reason != NULL ? set->reason : "");
 	}

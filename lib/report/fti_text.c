@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "buf.h"
 #include "error.h"
@@ -18,6 +17,7 @@
 #include "report/fti_impl.h"
 #include "report/table.h"
 #include "str.h"
+#include "when.h"
 
 /* Problems shown of a file; scr_fti dump --json has all. */
 #define SHOWN 20
@@ -66,16 +66,13 @@ report_fti_verdict(const struct fti_rankfile *r, struct buf *out)
 static void
 add_time(const struct fti_file *f, struct buf *out)
 {
-	const time_t secs = (time_t)(f->meta.timestamp / 1000000000);
-	struct tm tm;
-	char text[64];
+	const int64_t secs = (int64_t)(f->meta.timestamp / 1000000000);
+	char text[WHEN_TEXT];
 
 	/* E and F keep only the low 32 bits of the nanoseconds. */
-	if (fti_format(f->layout)->fields[FTI_TIMESTAMP].size < 8 ||
-	    gmtime_r(&secs, &tm) == NULL ||
-	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm) == 0)
-		return;
-	buf_printf(out, ", written %s", text);
+	if (fti_format(f->layout)->fields[FTI_TIMESTAMP].size >= 8)
+		buf_printf(out, ", written %s UTC",
+			   when_shown(text, secs, true));
 }
 
 static void

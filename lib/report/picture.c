@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "buf.h"
 #include "catalogue/catalogue.h"
@@ -21,6 +20,7 @@
 #include "report/xml.h"
 #include "rescue/plan.h"
 #include "str.h"
+#include "when.h"
 
 /* Whole rows that look the same share a line from this number of ranks on; so
  * do equal cells of a row. */
@@ -114,22 +114,10 @@ put_fact(struct buf *out, const char *key, const char *value)
 }
 
 static void
-put_created(const struct dataset *d, struct buf *out)
-{
-	const time_t at = (time_t)(d->created_us / 1000000);
-	char text[40];
-	struct tm tm;
-
-	if (d->created_us > 0 && gmtime_r(&at, &tm) != NULL &&
-	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm) > 0)
-		put_fact(out, "created", text);
-}
-
-static void
 put_facts(const struct condition *h, const struct overview *s, struct buf *out)
 {
 	const struct dataset *d = h->entry != NULL ? &h->entry->desc : NULL;
-	char text[512];
+	char text[512], when[WHEN_TEXT];
 
 	buf_add_str(out, "<dl>\n");
 	put_fact(out, s != NULL ? "prefix" : "job",
@@ -139,7 +127,9 @@ put_facts(const struct condition *h, const struct overview *s, struct buf *out)
 			 d->is_ckpt && d->is_output ? "checkpoint and output"
 			 : d->is_output		    ? "output"
 						    : "checkpoint");
-		put_created(d, out);
+		snprintf(text, sizeof(text), "%s UTC",
+			 when_shown(when, d->created_us / 1000000, true));
+		put_fact(out, "created", d->created_us > 0 ? text : NULL);
 		put_fact(out, "user", d->user);
 		put_fact(out, "job", d->job_id);
 	}

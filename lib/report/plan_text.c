@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "buf.h"
 #include "error.h"
@@ -21,6 +20,7 @@
 #include "rescue/rebuild.h"
 #include "rescue/scheme.h"
 #include "str.h"
+#include "when.h"
 
 /* Sizes of a list of ranks, and a clause. */
 #define RANKS_TEXT 120
@@ -273,15 +273,13 @@ kind_text(const struct dataset *d, char *to, size_t size)
 static void
 put_kind(struct buf *out, const struct dataset *d)
 {
-	char kind[80], when[64] = "";
-	time_t t = (time_t)(d->created_us / 1000000);
-	struct tm tm;
+	char kind[80], when[WHEN_TEXT];
 
 	kind_text(d, kind, sizeof(kind));
-	if (d->created_us > 0 && localtime_r(&t, &tm) != NULL)
-		strftime(when, sizeof(when), ", made %Y-%m-%d %H:%M:%S", &tm);
-	buf_printf(out, "  kind        %s%s",
-		   kind[0] != '\0' ? kind : "unknown", when);
+	buf_printf(out, "  kind        %s", kind[0] != '\0' ? kind : "unknown");
+	if (d->created_us > 0)
+		buf_printf(out, ", made %s",
+			   when_shown(when, d->created_us / 1000000, false));
 	if (d->user != NULL)
 		buf_printf(out, " by %s", str_shown(d->user));
 	if (d->job_id != NULL)

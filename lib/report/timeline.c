@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -19,6 +18,7 @@
 #include "meta/log.h"
 #include "report/xml.h"
 #include "str.h"
+#include "when.h"
 
 /* Bytes read from the end of a log, and events in the table. */
 #define TAIL (UINT64_C(4) << 20)
@@ -184,13 +184,9 @@ collect(struct timeline *t, struct error *err)
 static void
 put_time(struct buf *out, int64_t when)
 {
-	const time_t at = (time_t)when;
-	char text[40];
-	struct tm tm;
+	char text[WHEN_TEXT];
 
-	if (gmtime_r(&at, &tm) != NULL &&
-	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm) > 0)
-		buf_add_str(out, text);
+	buf_add_str(out, when_shown(text, when, true));
 }
 
 static unsigned
