@@ -282,10 +282,8 @@ put_rows(const struct ranks *r, struct buf *out)
 static void
 put_legend(const struct ranks *r, struct buf *out)
 {
-	size_t n[REPORT_LOST + 1] = { 0 };
+	const size_t *n = r->states;
 
-	for (size_t i = 0; i < r->ncells; i++)
-		n[r->cells[i].state]++;
 	buf_add_str(out, "<p>");
 	for (int s = 0; s <= REPORT_LOST; s++)
 		if (n[s] > 0)
@@ -354,14 +352,6 @@ put_ranks(const struct condition *h, const struct overview *s, struct buf *out,
 
 /* --- Sets and files --- */
 
-static const char *
-state_of_set(const struct plan *p, const struct plan_set *s)
-{
-	return s->verdict == SET_WHOLE	       ? "whole"
-	       : s->verdict == SET_REBUILDABLE ? "damaged"
-					       : report_loss(p);
-}
-
 static void
 put_set(const struct plan *p, const struct plan_set *s, struct buf *out)
 {
@@ -375,7 +365,7 @@ put_set(const struct plan *p, const struct plan_set *s, struct buf *out)
 			buf_printf(out, "%" PRIu32 " ", s->members[m].rank);
 	if (s->n > 64)
 		buf_printf(out, "and %" PRIu32 " more", s->n - 64);
-	buf_printf(out, "</td><td>%s", state_of_set(p, s));
+	buf_printf(out, "</td><td>%s", report_set_state(p, s));
 	if (s->reason != NULL) {
 		buf_add_str(out, ": ");
 		xml_text(out, s->reason);

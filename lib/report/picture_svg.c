@@ -81,7 +81,7 @@ static void
 put_head(const struct condition *h, const struct ranks *r, struct buf *out)
 {
 	const char *name = h->entry != NULL ? h->entry->name : NULL;
-	size_t n[REPORT_LOST + 1] = { 0 };
+	const size_t *n = r->states;
 	int x = 8;
 
 	buf_printf(out,
@@ -90,8 +90,6 @@ put_head(const struct condition *h, const struct ranks *r, struct buf *out)
 		   h->id);
 	xml_text(out, name != NULL ? name : "");
 	buf_printf(out, "  %s</text>\n", condition_state(h));
-	for (size_t i = 0; i < r->ncells; i++)
-		n[r->cells[i].state]++;
 	for (int s = 0; s <= REPORT_LOST; s++) {
 		if (n[s] == 0)
 			continue;

@@ -20,23 +20,6 @@ fate_name(const struct plan *p, enum fate f)
 				   : report_loss(p);
 }
 
-static const char *
-verdict_name(const struct plan *p, enum set_verdict v)
-{
-	return v == SET_WHOLE	      ? "whole"
-	       : v == SET_REBUILDABLE ? "damaged"
-				      : report_loss(p);
-}
-
-/* A set without members has lost its redundancy, but perhaps no data. */
-static const char *
-set_state(const struct plan *p, const struct plan_set *s)
-{
-	return s->n == 0 && s->verdict == SET_WHOLE
-		       ? report_state(STATUS_LOST)
-		       : verdict_name(p, s->verdict);
-}
-
 static struct json *
 place_json(const struct place *pl)
 {
@@ -80,7 +63,7 @@ set_json(const struct plan *p, const struct plan_set *s)
 	json_set_str(j, "scheme", redset_type_name(s->type));
 	json_set_u64(j, "number", s->number);
 	json_set_u64(j, "set_count", s->sets);
-	json_set_str(j, "state", set_state(p, s));
+	json_set_str(j, "state", report_set_state(p, s));
 	json_set_known_str(j, "reason", s->reason);
 	json_set_u64(j, "members_missing", s->missing);
 	json_set_bool(j, "used", s->n == 0 || s->opened || s->sampled);

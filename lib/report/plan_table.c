@@ -16,16 +16,6 @@
 
 /* --- Sets --- */
 
-static const char *
-verdict_name(const struct plan *p, const struct plan_set *s)
-{
-	if (s->verdict == SET_LOST)
-		return report_loss(p);
-	if (s->verdict == SET_REBUILDABLE)
-		return "can be rebuilt";
-	return report_state(s->n == 0 ? STATUS_LOST : STATUS_OK);
-}
-
 static bool
 is_lacking(const struct plan *p, const struct plan_set *s, uint32_t m)
 {
@@ -96,7 +86,9 @@ set_cells(struct table *t, struct plan *p, size_t first, size_t last)
 		   s->chunk > 0 && first == last ? str_size(s->chunk) : "");
 	table_cell(t, "%s", members[0] != '\0' ? members : "?");
 	table_cell(t, "%s", ranks_text(p, s, is_lacking));
-	table_cell(t, "%s", verdict_name(p, s));
+	table_cell(t, "%s",
+		   s->verdict == SET_REBUILDABLE ? "can be rebuilt"
+						 : report_set_state(p, s));
 	table_cell(t, "%s", s->n > 0 ? "" : s->reason ? s->reason : "");
 }
 

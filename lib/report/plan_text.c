@@ -47,6 +47,16 @@ report_loss(const struct plan *p)
 	return report_state(p->unread > 0 ? STATUS_FAILED : STATUS_LOST);
 }
 
+const char *
+report_set_state(const struct plan *p, const struct plan_set *s)
+{
+	if (s->verdict == SET_LOST)
+		return report_loss(p);
+	if (s->verdict == SET_REBUILDABLE)
+		return report_state(STATUS_DAMAGED);
+	return report_state(s->n == 0 ? STATUS_LOST : STATUS_OK);
+}
+
 bool
 report_unused(const struct plan_set *s)
 {

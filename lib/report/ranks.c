@@ -122,7 +122,6 @@ end_row(struct ranks *r, size_t end, uint32_t *taken)
 	for (size_t i = row->first; i < end; i++)
 		row->whole &= r->cells[i].state == REPORT_WHOLE;
 	row->vital = is_vital(r, row, taken);
-	r->whole_rows += row->whole;
 	r->vital_rows += row->vital;
 }
 
@@ -141,6 +140,7 @@ fill(struct ranks *r, bool data, const uint64_t *order, uint32_t *taken)
 			.set = set_of(p, data, rank),
 			.state = state_of(p, rank),
 		};
+		r->states[r->cells[i].state]++;
 		if (i == 0 || at != order[i - 1] >> 32) {
 			row->first = i;
 			row->number = at;

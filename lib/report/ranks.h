@@ -36,9 +36,10 @@ struct ranks {
 	const struct plan *p;
 	bool nodes; /* rows are nodes; false: sets */
 	struct ranks_row *rows;
-	size_t nrows, whole_rows, vital_rows;
+	size_t nrows, vital_rows;
 	struct ranks_cell *cells;
 	size_t ncells;
+	size_t states[REPORT_LOST + 1]; /* how many cells have this state */
 };
 
 /*

@@ -29,4 +29,8 @@ bool report_has_data_sets(const struct plan *p);
 /* "lost"; "unknown" if seemingly lost data may exist. */
 const char *report_loss(const struct plan *p);
 
+/* "whole", "damaged", or the loss.  A set without members has lost its
+ * redundancy, but perhaps no data. */
+const char *report_set_state(const struct plan *p, const struct plan_set *s);
+
 #endif /* REPORT_REPORT_IMPL_H */
