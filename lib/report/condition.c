@@ -13,6 +13,7 @@
 #include "arena.h"
 #include "dir.h"
 #include "json.h"
+#include "mem.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
@@ -487,16 +488,13 @@ static struct json *
 problems_json(const struct condition *h)
 {
 	struct json *list = json_new_array();
-	const char *at = h->problems.data, *from = NULL;
-	struct buf line = BUF_INIT;
-	size_t len = 0;
+	char *copy = mem_strdup(h->problems.data), *rest = copy;
 
-	while ((from = str_line(&at, &len)) != NULL) {
-		buf_clear(&line);
-		if (buf_add(&line, from, len) == 0)
-			results_push_problem(list, line.data);
-	}
-	buf_free(&line);
+	if (copy == NULL)
+		json_push(list, NULL);
+	while (rest != NULL && *rest != '\0')
+		results_push_problem(list, strsep(&rest, "\n"));
+	mem_free(copy);
 	return list;
 }
 

@@ -261,20 +261,13 @@ static struct json *
 lines_json(const char *text)
 {
 	struct json *list = json_new_array();
-	struct buf line = BUF_INIT;
-	const char *from = NULL;
-	size_t len = 0;
+	char *copy = mem_strdup(text), *rest = copy;
 
-	while ((from = str_line(&text, &len)) != NULL) {
-		buf_clear(&line);
-		if (buf_add(&line, from, len) < 0 ||
-		    buf_add_char(&line, '\0') < 0) {
-			json_push(list, NULL);
-			break;
-		}
-		json_push(list, line_json(line.data));
-	}
-	buf_free(&line);
+	if (copy == NULL)
+		json_push(list, NULL);
+	while (rest != NULL && *rest != '\0')
+		json_push(list, line_json(strsep(&rest, "\n")));
+	mem_free(copy);
 	return list;
 }
 

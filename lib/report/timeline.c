@@ -89,7 +89,6 @@ struct timeline {
 static int
 add_event(struct timeline *t, const struct log_line *l)
 {
-	struct event *more = NULL;
 	size_t k = 0;
 
 	while (k < sizeof(kinds) / sizeof(kinds[0]) &&
@@ -97,13 +96,8 @@ add_event(struct timeline *t, const struct log_line *l)
 		k++;
 	if (k == sizeof(kinds) / sizeof(kinds[0]) || l->time < 0)
 		return 0;
-	if (t->count == t->cap) {
-		t->cap = t->cap > 0 ? 2 * t->cap : 256;
-		more = mem_realloc(t->events, t->cap, sizeof(*more));
-		if (more == NULL)
-			return -1;
-		t->events = more;
-	}
+	if (!MEM_ROOM(t->events, t->count, t->cap))
+		return -1;
 	t->events[t->count++] = (struct event){
 		.time = l->time,
 		.dataset = l->dataset,
@@ -122,7 +116,7 @@ read_tail(int scr, struct buf *text, struct error *err)
 	const int fd = dir_open_file(
 		scr, "log", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
 	struct stat st;
-	uint64_t from = 0;
+	uint64_t size = 0, from = 0;
 	int rc = -1;
 
 	if (fd < 0)
@@ -132,19 +126,17 @@ read_tail(int scr, struct buf *text, struct error *err)
 	else if (!S_ISREG(st.st_mode) || st.st_size == 0)
 		rc = 1;
 	else {
-		from = (uint64_t)st.st_size > TAIL ? (uint64_t)st.st_size - TAIL
-						   : 0;
-		if (buf_reserve(text,
-				(size_t)((uint64_t)st.st_size - from) + 1) < 0)
+		size = (uint64_t)st.st_size;
+		from = size > TAIL ? size - TAIL : 0;
+		if (buf_reserve(text, (size_t)(size - from) + 1) < 0)
 			error_no_memory(err);
 		else
 			rc = io_pread(fd, "log", text->data,
-				      (size_t)((uint64_t)st.st_size - from),
-				      from, err);
+				      (size_t)(size - from), from, err);
 	}
 	close(fd);
 	if (rc == 0) {
-		text->len = (size_t)((uint64_t)st.st_size - from);
+		text->len = (size_t)(size - from);
 		text->data[text->len] = '\0';
 		/* The first line may have lost its beginning. */
 		if (from > 0)
