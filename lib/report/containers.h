@@ -99,6 +99,7 @@ const char *container_state_name(enum container_state s);
  * entirely bad. */
 struct container_span {
 	const struct segmap_file *file;
+	size_t container;  /* index in containers.list */
 	uint64_t off, len; /* in the container */
 	uint64_t at;	   /* in the file */
 	bool bad;	   /* missing or damaged */

@@ -40,17 +40,19 @@ by_place(const void *a, const void *b)
 {
 	const struct container_span *x = a, *y = b;
 
+	if (x->container != y->container)
+		return x->container < y->container ? -1 : 1;
 	if (x->off != y->off)
 		return x->off < y->off ? -1 : 1;
 	return x->len < y->len ? -1 : x->len > y->len;
 }
 
-/* List the segments of one map.  A segment that reaches beyond the end of its
- * container is split into the part found and the part missing.  If `to` is
- * NULL, segments are only counted, in first[pos + 1]. */
-static void
-collect(const struct containers *k, const struct containers_part *part,
-	struct container_span *to, size_t *first)
+/* List the segments of one map behind the `n` spans.  A segment that reaches
+ * beyond the end of its container is split into the part found and the part
+ * missing.  Returns the number of spans. */
+static size_t
+collect(struct container_picture *p, const struct containers_part *part,
+	size_t n)
 {
 	const struct segmap *m = part->map;
 
@@ -61,11 +63,12 @@ collect(const struct containers *k, const struct containers_part *part,
 		for (size_t s = f->first; s < f->first + f->nsegs; s++) {
 			const struct segment *seg = &m->segs[s];
 			size_t pos = part->pos[seg->container];
-			uint64_t have = k->list[pos].have;
+			uint64_t have = p->k->list[pos].have;
 			bool cut =
 				have > seg->off && have < seg->off + seg->len;
 			struct container_span span = {
 				.file = f,
+				.container = pos,
 				.off = seg->off,
 				.len = cut ? have - seg->off : seg->len,
 				.at = at,
@@ -73,46 +76,38 @@ collect(const struct containers *k, const struct containers_part *part,
 			};
 
 			at += seg->len;
-			if (to == NULL) {
-				first[pos + 1] += cut ? 2 : 1;
-				continue;
-			}
-			to[first[pos]++] = span;
+			p->spans[n++] = span;
 			if (!cut)
 				continue;
 			span.off += span.len;
 			span.at += span.len;
 			span.len = seg->len - span.len;
 			span.bad = true;
-			to[first[pos]++] = span;
+			p->spans[n++] = span;
 		}
 	}
+	return n;
 }
 
 static int
 list_spans(const struct containers *k, struct container_picture *out,
 	   struct error *err)
 {
+	const size_t segs = k->parts[0].map->nsegs + k->parts[1].map->nsegs;
+	size_t n = 0;
+
 	out->first = mem_calloc(k->count + 2, sizeof(*out->first));
-	if (out->first == NULL)
+	out->spans = mem_calloc(2 * segs + 1, sizeof(*out->spans));
+	if (out->first == NULL || out->spans == NULL)
 		return error_no_memory(err);
 	for (int i = 0; i < 2; i++)
-		collect(k, &k->parts[i], NULL, out->first);
-	for (size_t i = 0; i < k->count; i++)
-		out->first[i + 1] += out->first[i];
-	out->spans = mem_calloc(out->first[k->count] + 1, sizeof(*out->spans));
-	if (out->spans == NULL)
-		return error_no_memory(err);
-	for (int i = 0; i < 2; i++)
-		collect(k, &k->parts[i], out->spans, out->first);
-	/* collect() advanced each first[i] to the start of the next
-	 * container. */
-	memmove(out->first + 1, out->first, k->count * sizeof(*out->first));
-	out->first[0] = 0;
-	for (size_t i = 0; i < k->count; i++)
-		qsort(out->spans + out->first[i],
-		      out->first[i + 1] - out->first[i], sizeof(*out->spans),
-		      by_place);
+		n = collect(out, &k->parts[i], n);
+	qsort(out->spans, n, sizeof(*out->spans), by_place);
+	for (size_t i = 0, s = 0; i < k->count; i++) {
+		while (s < n && out->spans[s].container == i)
+			s++;
+		out->first[i + 1] = s;
+	}
 	return 0;
 }
 
