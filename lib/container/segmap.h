@@ -40,6 +40,10 @@ struct segment {
 struct segmap_container {
 	const char *name;
 	uint64_t used; /* end of its last segment */
+	/* Bytes of all its segments, and the files they belong to: only after
+	 * segmap_read(). */
+	uint64_t bytes;
+	size_t files;
 	/* Recorded, if has_size, has_crc: */
 	bool has_size, has_crc;
 	uint64_t size;

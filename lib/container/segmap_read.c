@@ -94,6 +94,7 @@ read_file(struct reader *r, const struct rank2file_file *from,
 	  struct segmap_file *to, struct error *err)
 {
 	struct segmap *m = r->m;
+	struct segmap_container *c = NULL;
 	char shown[SHOWN_MAX];
 	uint64_t sum = 0;
 
@@ -109,6 +110,9 @@ read_file(struct reader *r, const struct rank2file_file *from,
 				to->rank,
 				str_printable(shown, sizeof(shown), to->path),
 				i);
+		c = &m->containers[s->container];
+		c->bytes += s->len;
+		c->files += i == 0 || s->container != s[-1].container;
 		m->bytes += s->len;
 		sum += s->len;
 	}

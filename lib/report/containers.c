@@ -73,6 +73,8 @@ list_part(struct containers *k, int which, size_t first)
 			.name = c->name,
 			.size = c->has_size ? c->size : c->used,
 			.have = c->has_size ? c->size : c->used,
+			.used = c->bytes,
+			.files = c->files,
 			.at = i,
 			.redundancy = which == REDUNDANCY,
 		};
@@ -81,19 +83,6 @@ list_part(struct containers *k, int which, size_t first)
 	qsort(k->list + first, m->ncontainers, sizeof(*k->list), by_name);
 	for (size_t i = 0; i < m->ncontainers; i++)
 		part->pos[k->list[first + i].at] = first + i;
-	for (size_t i = 0; i < m->nfiles; i++) {
-		const struct segmap_file *f = &m->files[i];
-		const struct container *last = NULL;
-
-		for (size_t s = f->first; s < f->first + f->nsegs; s++) {
-			struct container *c =
-				listed(k, part, m->segs[s].container);
-
-			c->used += m->segs[s].len;
-			c->files += c != last;
-			last = c;
-		}
-	}
 }
 
 static int
@@ -421,6 +410,15 @@ containers_look(struct containers *k, const struct containers_look *how,
 
 /* --- JSON --- */
 
+void
+report_set_crc(struct json *j, uint32_t crc)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "0x%08" PRIx32, crc);
+	json_set_str(j, "crc32", text);
+}
+
 static struct json *
 container_json(const struct container *c)
 {
@@ -437,25 +435,37 @@ container_json(const struct container *c)
 	return j;
 }
 
-static struct json *
-segments_json(const struct containers *k, const struct containers_part *part,
-	      const struct segmap_file *f)
+/* Is the segment known to be damaged? */
+static bool
+is_bad(const struct containers *k, size_t i)
+{
+	const struct containers_part *data = &k->parts[DATA];
+	const struct segment *s = &data->map->segs[i];
+
+	return data->bad[i] ||
+	       s->off + s->len > listed(k, data, s->container)->have;
+}
+
+struct json *
+report_packed_file_json(const struct segmap *m, const struct segmap_file *f,
+			const struct containers *k)
 {
 	struct json *j = json_new_object(), *list = json_new_array();
 
-	json_set_u64(j, "rank", f->rank);
 	json_set_str(j, "path", f->path);
-	json_set_u64(j, "size", f->size);
+	json_set_u64(j, "rank", f->rank);
+	if (f->has_size || f->nsegs > 0)
+		json_set_u64(j, "size", f->size);
+	if (f->has_crc)
+		report_set_crc(j, f->crc);
 	for (size_t i = f->first; i < f->first + f->nsegs; i++) {
-		const struct segment *s = &part->map->segs[i];
+		const struct segment *s = &m->segs[i];
 		struct json *e = json_new_object();
 
-		json_set_str(e, "container",
-			     part->map->containers[s->container].name);
+		json_set_str(e, "container", m->containers[s->container].name);
 		json_set_u64(e, "offset", s->off);
 		json_set_u64(e, "length", s->len);
-		if (part->bad[i] ||
-		    s->off + s->len > listed(k, part, s->container)->have)
+		if (k != NULL && is_bad(k, i))
 			json_set_bool(e, "damaged", true);
 		json_push(list, e);
 	}
@@ -482,7 +492,7 @@ report_containers_json(const struct containers *k, bool segments,
 		return;
 	files = json_new_array();
 	for (size_t i = 0; i < p->map.nfiles; i++)
-		json_push(files,
-			  segments_json(k, &k->parts[DATA], &p->map.files[i]));
+		json_push(files, report_packed_file_json(&p->map,
+							 &p->map.files[i], k));
 	json_set(to, "packed_files", files);
 }

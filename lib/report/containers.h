@@ -157,6 +157,14 @@ void report_containers_map(const struct containers *k,
 
 /* --- For programs --- */
 
+void report_set_crc(struct json *j, uint32_t crc);
+
+/* A file of the map with its segments, and which are damaged, if they were
+ * checked; else `k` is NULL. */
+struct json *report_packed_file_json(const struct segmap *m,
+				     const struct segmap_file *f,
+				     const struct containers *k);
+
 /* Set the members documented in scr_inspect(1); `segments`: with those of all
  * files. */
 void report_containers_json(const struct containers *k, bool segments,

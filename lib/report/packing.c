@@ -9,8 +9,8 @@
 #include "catalogue/catalogue.h"
 #include "error.h"
 #include "json.h"
-#include "mem.h"
 #include "meta/index.h"
+#include "report/containers.h"
 #include "report/hint.h"
 #include "str.h"
 
@@ -42,32 +42,6 @@ report_remedy(struct error *err, struct catalogue *c, int64_t id)
 }
 
 /* --- The map --- */
-
-/* Bytes of each container that belong to files, and how many files. */
-struct fill {
-	uint64_t bytes;
-	size_t files;
-};
-
-static struct fill *
-measure(const struct segmap *m)
-{
-	struct fill *fill = mem_calloc(m->ncontainers + 1, sizeof(*fill));
-
-	for (size_t i = 0; fill != NULL && i < m->nfiles; i++) {
-		const struct segmap_file *f = &m->files[i];
-		uint32_t last = UINT32_MAX;
-
-		for (size_t k = 0; k < f->nsegs; k++) {
-			const struct segment *s = &m->segs[f->first + k];
-
-			fill[s->container].bytes += s->len;
-			fill[s->container].files += s->container != last;
-			last = s->container;
-		}
-	}
-	return fill;
-}
 
 /* The columns of the files; a new one needs a line here and a cell in
  * file_cells(). */
@@ -134,28 +108,23 @@ file_table(const struct segmap *m, const struct columns *how, size_t most,
 static void
 container_lines(const struct segmap *m, struct buf *out)
 {
-	struct fill *fill = measure(m);
-
-	out->failed |= fill == NULL;
-	for (size_t i = 0; fill != NULL && i < m->ncontainers; i++) {
+	for (size_t i = 0; i < m->ncontainers; i++) {
 		const struct segmap_container *c = &m->containers[i];
 		uint64_t size = c->has_size ? c->size : c->used;
 		uint64_t room =
 			m->container_size > size ? m->container_size : size;
 
 		buf_printf(out, "%12" PRIu64 " %12" PRIu64 " %5.1f %% %7zu",
-			   size, fill[i].bytes,
-			   room > 0 ? 100.0 * (double)fill[i].bytes /
-					      (double)room
+			   size, c->bytes,
+			   room > 0 ? 100.0 * (double)c->bytes / (double)room
 				    : 0.0,
-			   fill[i].files);
+			   c->files);
 		if (c->has_crc)
 			buf_printf(out, "  0x%08" PRIx32, c->crc);
 		else
 			buf_add_str(out, "           -");
 		buf_printf(out, "  %s\n", str_shown(c->name));
 	}
-	mem_free(fill);
 }
 
 static void
@@ -208,56 +177,20 @@ report_map_text(const struct packed *p, const struct columns *how, size_t most,
 }
 
 static void
-set_crc(struct json *j, uint32_t crc)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "0x%08" PRIx32, crc);
-	json_set_str(j, "crc32", text);
-}
-
-static struct json *
-file_json(const struct segmap *m, const struct segmap_file *f)
-{
-	struct json *j = json_new_object(), *segs = json_new_array();
-
-	json_set_str(j, "path", f->path);
-	json_set_u64(j, "rank", f->rank);
-	if (f->has_size || f->nsegs > 0)
-		json_set_u64(j, "size", f->size);
-	if (f->has_crc)
-		set_crc(j, f->crc);
-	for (size_t k = 0; k < f->nsegs; k++) {
-		const struct segment *s = &m->segs[f->first + k];
-		struct json *e = json_new_object();
-
-		json_set_str(e, "container", m->containers[s->container].name);
-		json_set_u64(e, "offset", s->off);
-		json_set_u64(e, "length", s->len);
-		json_push(segs, e);
-	}
-	json_set(j, "segments", segs);
-	return j;
-}
-
-static void
 push_containers(struct json *list, const struct segmap *m)
 {
-	struct fill *fill = measure(m);
-
-	for (size_t i = 0; fill != NULL && i < m->ncontainers; i++) {
+	for (size_t i = 0; i < m->ncontainers; i++) {
 		const struct segmap_container *c = &m->containers[i];
 		struct json *e = json_new_object();
 
 		json_set_str(e, "name", c->name);
 		json_set_u64(e, "size", c->has_size ? c->size : c->used);
-		json_set_u64(e, "used_bytes", fill[i].bytes);
-		json_set_u64(e, "file_count", fill[i].files);
+		json_set_u64(e, "used_bytes", c->bytes);
+		json_set_u64(e, "file_count", c->files);
 		if (c->has_crc)
-			set_crc(e, c->crc);
+			report_set_crc(e, c->crc);
 		json_push(list, e);
 	}
-	mem_free(fill);
 }
 
 void
@@ -284,7 +217,8 @@ report_map_json(const struct packed *p)
 	json_set_u64(j, "packed_metadata_file_count", p->hidden.nfiles);
 	json_set_bool(j, "moving", p->map.moving);
 	for (size_t i = 0; i < p->map.nfiles; i++)
-		json_push(files, file_json(&p->map, &p->map.files[i]));
+		json_push(files, report_packed_file_json(
+					 &p->map, &p->map.files[i], NULL));
 	push_containers(containers, &p->map);
 	push_containers(containers, &p->hidden.red);
 	json_set(j, "packed_files", files);

@@ -2,11 +2,10 @@
 /*
  * plan_json.c - a plan as JSON; scr_inspect(1) documents it.
  */
-#include <stdio.h>
-
+#include "report/plan_json.h"
 #include "error.h"
 #include "json.h"
-#include "report/plan_json.h"
+#include "report/containers.h"
 #include "report/plan_text.h"
 #include "report/report_impl.h"
 #include "rescue/deep.h"
@@ -83,17 +82,14 @@ static struct json *
 file_json(const struct plan *p, const struct plan_file *f)
 {
 	struct json *j = json_new_object();
-	char crc[16];
 
 	json_set_str(j, "path", f->path);
 	json_set_u64(j, "rank", f->rank);
 	if (p->nplaces > 1)
 		json_set_u64(j, "place", f->place);
 	json_set_u64(j, "size", f->attr.size);
-	if (f->has_crc) {
-		snprintf(crc, sizeof(crc), "0x%08x", (unsigned)f->crc);
-		json_set_str(j, "crc32", crc);
-	}
+	if (f->has_crc)
+		report_set_crc(j, f->crc);
 	json_set_str(j, "found", file_state_name(f->state));
 	if (f->state == FILE_WRONG_SIZE)
 		json_set_u64(j, "found_size", f->found_size);
