@@ -16,6 +16,7 @@
 #include "json.h"
 #include "mem.h"
 #include "report/fti.h"
+#include "report/fti_impl.h"
 #include "str.h"
 
 /* --- Files --- */
@@ -106,18 +107,6 @@ static struct json *
 meta_json(const struct fti_file *f)
 {
 	const struct fti_meta *m = &f->meta;
-	const struct {
-		enum fti_field field;
-		int64_t value;
-	} numbers[] = {
-		{ FTI_CKPT_ID, m->ckpt_id },
-		{ FTI_CKPT_SIZE, m->ckpt_size },
-		{ FTI_META_SIZE, m->meta_size },
-		{ FTI_DATA_SIZE, m->data_size },
-		{ FTI_FS, m->fs },
-		{ FTI_MAX_FS, m->max_fs },
-		{ FTI_PT_FS, m->pt_fs },
-	};
 	struct json *j = json_new_object();
 	char sum[FTI_CHECKSUM_SIZE + 1] = "";
 
@@ -125,10 +114,10 @@ meta_json(const struct fti_file *f)
 	json_set_u64(j, "offset", f->meta_at);
 	json_set_str(j, "checksum", sum);
 	set_hash(j, "myHash", m->hash);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		if (fti_has(f->layout, numbers[i].field))
-			json_set_i64(j, fti_field_name(numbers[i].field),
-				     numbers[i].value);
+	for (enum fti_field i = FTI_CKPT_ID; i < FTI_TIMESTAMP; i++)
+		if (fti_has(f->layout, i))
+			json_set_i64(j, fti_field_name(i),
+				     report_fti_number(m, i));
 	json_set_u64(j, "timestamp", m->timestamp);
 	return j;
 }
@@ -318,11 +307,6 @@ report_fti_file_json(const struct fti_rankfile *r, enum report_fti_depth depth)
 static void
 push_part(struct json *list, const struct fti_rank *r, enum fti_part part)
 {
-	static const char *const kinds[] = {
-		[FTI_OWN] = "data",
-		[FTI_COPY] = "copy",
-		[FTI_PARITY] = "parity",
-	};
 	const struct fti_part_file *p = &r->parts[part];
 	struct json *j = json_new_object();
 
@@ -330,7 +314,7 @@ push_part(struct json *list, const struct fti_rank *r, enum fti_part part)
 		json_set_str(j, "path", p->entry->path);
 	json_set_u64(j, "rank", r->rank);
 	json_set_u64(j, "node", r->node);
-	json_set_str(j, "kind", kinds[part]);
+	json_set_str(j, "kind", report_fti_part(part));
 	if (p->entry != NULL)
 		json_set_u64(j, "size", p->entry->size);
 	json_set_str(j, "found", fti_state_name(p->state));

@@ -128,32 +128,36 @@ list_ff(const struct fti_file *f, struct buf *out)
 
 /* --- Records --- */
 
+int64_t
+report_fti_number(const struct fti_meta *m, enum fti_field field)
+{
+	const int64_t numbers[] = {
+		[FTI_CKPT_ID] = m->ckpt_id,
+		[FTI_CKPT_SIZE] = m->ckpt_size,
+		[FTI_META_SIZE] = m->meta_size,
+		[FTI_DATA_SIZE] = m->data_size,
+		[FTI_FS] = m->fs,
+		[FTI_MAX_FS] = m->max_fs,
+		[FTI_PT_FS] = m->pt_fs,
+		[FTI_TIMESTAMP] = (int64_t)m->timestamp,
+	};
+
+	return numbers[field];
+}
+
 static void
 add_meta(const struct fti_file *f, struct buf *out)
 {
-	static const enum fti_field fields[] = {
-		FTI_CKPT_SIZE, FTI_META_SIZE, FTI_DATA_SIZE, FTI_FS,
-		FTI_MAX_FS,    FTI_PT_FS,     FTI_TIMESTAMP,
-	};
-	const int64_t values[] = {
-		f->meta.ckpt_size,
-		f->meta.meta_size,
-		f->meta.data_size,
-		f->meta.fs,
-		f->meta.max_fs,
-		f->meta.pt_fs,
-		(int64_t)f->meta.timestamp,
-	};
 	char hex[HASH_MD5_TEXT], sum[FTI_CHECKSUM_SIZE + 1] = "";
 
 	memcpy(sum, f->meta.checksum, FTI_CHECKSUM_SIZE);
 	buf_printf(out, "  metadata    at %" PRIu64 ": checksum %s, myHash %s",
 		   f->meta_at, str_shown(sum),
 		   hash_hex(hex, f->meta.hash, HASH_MD5_SIZE));
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (fti_has(f->layout, fields[i]))
-			buf_printf(out, ", %s %" PRId64,
-				   fti_field_name(fields[i]), values[i]);
+	for (enum fti_field i = FTI_CKPT_SIZE; i <= FTI_TIMESTAMP; i++)
+		if (fti_has(f->layout, i))
+			buf_printf(out, ", %s %" PRId64, fti_field_name(i),
+				   report_fti_number(&f->meta, i));
 	buf_add_char(out, '\n');
 }
 
