@@ -53,16 +53,6 @@ struct drawing {
 	bool shade;
 };
 
-/* NAME="PIXELS" with a decimal point in every locale. */
-static void
-put_px(struct buf *out, const char *name, double px)
-{
-	unsigned hundredths = (unsigned)(px * 100 + 0.5);
-
-	buf_printf(out, " %s=\"%u.%02u\"", name, hundredths / 100,
-		   hundredths % 100);
-}
-
 /* --- Rectangles --- */
 
 static double
@@ -209,9 +199,9 @@ put_box(struct drawing *d, const struct box *b, const struct container *c,
 	/* Damage must be visible, however small it is. */
 	if (b->bad > 0 && w < 2)
 		w = 2;
-	put_px(d->out, "x", LEFT + x);
-	put_px(d->out, "y", y);
-	put_px(d->out, "width", w);
+	xml_number(d->out, "x", LEFT + x, "");
+	xml_number(d->out, "y", y, "");
+	xml_number(d->out, "width", w, "");
 	buf_printf(d->out, " height=\"%d\">", ROW);
 	put_tip(d, b, c);
 	buf_printf(d->out, "</rect>\n");
@@ -259,9 +249,9 @@ put_frame(struct drawing *d, const struct container_row *r, double y)
 		   shared && c->state == CONTAINER_WHOLE ? "ma"
 		   : shared				 ? "bad"
 							 : "none");
-	put_px(d->out, "x", LEFT);
-	put_px(d->out, "y", y);
-	put_px(d->out, "width", w < 1 ? 1 : w);
+	xml_number(d->out, "x", LEFT, "");
+	xml_number(d->out, "y", y, "");
+	xml_number(d->out, "width", w < 1 ? 1 : w, "");
 	buf_printf(d->out, " height=\"%d\"><title>", ROW);
 	xml_path(d->out, c->name);
 	if (shared) {
@@ -282,7 +272,7 @@ put_row(struct drawing *d, const struct container_row *r, double y)
 
 	buf_printf(d->out, "<text class=\"mono\" text-anchor=\"end\" x=\"%d\"",
 		   LEFT - 10);
-	put_px(d->out, "y", y + 13);
+	xml_number(d->out, "y", y + 13, "");
 	buf_printf(d->out, ">");
 	container_row_name(d->p.k, r, text, sizeof(text));
 	if (strlen(text) > LABEL_MAX) {
@@ -303,7 +293,7 @@ put_row(struct drawing *d, const struct container_row *r, double y)
 		   d->p.k->list[r->first].state == CONTAINER_WHOLE ? "dim"
 								   : "alarm",
 		   LEFT + BAR + 10);
-	put_px(d->out, "y", y + 13);
+	xml_number(d->out, "y", y + 13, "");
 	buf_printf(d->out, ">");
 	xml_escaped(d->out, text);
 	buf_printf(d->out, "</text>\n");
@@ -317,7 +307,7 @@ put_rows(struct drawing *d)
 	for (size_t i = 0; i < d->p.shown; i++, y += PITCH) {
 		if (d->p.rows[i].section) {
 			buf_printf(d->out, "<text x=\"%d\"", LEFT);
-			put_px(d->out, "y", y + 15);
+			xml_number(d->out, "y", y + 15, "");
 			buf_printf(d->out, ">redundancy</text>\n");
 			y += SECTION;
 		}
@@ -326,7 +316,7 @@ put_rows(struct drawing *d)
 	if (d->p.more == 0)
 		return;
 	buf_printf(d->out, "<text x=\"%d\"", LEFT);
-	put_px(d->out, "y", y + 13);
+	xml_number(d->out, "y", y + 13, "");
 	buf_printf(d->out, ">... and %zu more containers</text>\n", d->p.more);
 }
 
@@ -344,7 +334,7 @@ put_style(struct buf *out)
 	};
 
 	buf_printf(out,
-		   "<style>text{font-size:13px;fill:#222}"
+		   "<style>text{font:13px sans-serif;fill:#222}"
 		   ".head{font-size:18px;font-weight:bold}"
 		   ".mono{font-family:monospace}.dim{fill:#666}"
 		   ".alarm{fill:#b00020;font-weight:bold}"
@@ -355,12 +345,7 @@ put_style(struct buf *out)
 			   i, hues[i][1]);
 	buf_printf(out, ".ma{fill:%s}.mb{fill:%s}</style>\n", hues[HUES][0],
 		   hues[HUES][1]);
-	buf_printf(out, "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" "
-			"patternUnits=\"userSpaceOnUse\" "
-			"patternTransform=\"rotate(45)\">"
-			"<rect width=\"6\" height=\"6\" fill=\"#ffd7d9\"/>"
-			"<rect width=\"3\" height=\"6\" fill=\"#d0021b\"/>"
-			"</pattern></defs>\n");
+	xml_hatch(out, "#ffd7d9", "#d0021b");
 }
 
 static void
@@ -403,14 +388,7 @@ put_head(struct drawing *d, const char *name)
 	for (size_t i = 0; i < d->p.shown; i++)
 		height += d->p.rows[i].section ? SECTION : 0;
 	height += d->p.more > 0 ? PITCH : 0;
-	buf_printf(d->out,
-		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-		   "<svg xmlns=\"http://www.w3.org/2000/svg\" "
-		   "width=\"%d\" height=\"%zu\" viewBox=\"0 0 %d %zu\" "
-		   "font-family=\"sans-serif\">\n<title>",
-		   LEFT + BAR + RIGHT, height, LEFT + BAR + RIGHT, height);
-	xml_text(d->out, name);
-	buf_printf(d->out, "</title>\n");
+	xml_svg(d->out, LEFT + BAR + RIGHT, height, name);
 	put_style(d->out);
 	buf_printf(d->out, "<rect width=\"100%%\" height=\"100%%\" "
 			   "fill=\"#fff\"/>\n"

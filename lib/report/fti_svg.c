@@ -59,22 +59,12 @@ struct drawing {
 
 /* --- Rectangles --- */
 
-/* NAME="PER CENT" with a decimal point in every locale. */
-static void
-put_share(struct buf *out, const char *name, double share)
-{
-	const unsigned hundredths = (unsigned)(share * 100 + 0.5);
-
-	buf_printf(out, " %s=\"%u.%02u%%\"", name, hundredths / 100,
-		   hundredths % 100);
-}
-
 static void
 put_rect(struct drawing *d, const char *style, double x, double width)
 {
 	buf_printf(d->out, "<rect class=\"%s\"", style);
-	put_share(d->out, "x", x);
-	put_share(d->out, "width", width);
+	xml_number(d->out, "x", x, "%");
+	xml_number(d->out, "width", width, "%");
 	buf_printf(d->out, " y=\"%d\" height=\"%d\"/>", d->y, BAR);
 }
 
@@ -154,7 +144,7 @@ put_label(struct drawing *d, const struct box *b, double x, double width)
 	if (b->count > 1 || (double)strlen(text) * LETTER > width)
 		return;
 	buf_add_str(d->out, "<text class=\"id\" text-anchor=\"middle\"");
-	put_share(d->out, "x", x + width / 2);
+	xml_number(d->out, "x", x + width / 2, "%");
 	buf_printf(d->out, " y=\"%d\">%s</text>", d->y + 17, text);
 }
 
@@ -226,7 +216,7 @@ static void
 put_text(struct drawing *d, const char *style, int y, const char *text)
 {
 	buf_printf(d->out, "<text class=\"%s\"", style);
-	put_share(d->out, "x", LEFT);
+	xml_number(d->out, "x", LEFT, "%");
 	buf_printf(d->out, " y=\"%d\">", y);
 	xml_text(d->out, text);
 	buf_add_str(d->out, "</text>\n");
@@ -307,10 +297,10 @@ put_variables(struct drawing *d)
 		const struct fti_var *v = &f->vars[i];
 
 		buf_printf(d->out, "<rect class=\"h%zu live\"", i % HUES);
-		put_share(d->out, "x", LEFT);
+		xml_number(d->out, "x", LEFT, "%");
 		buf_printf(d->out,
 			   " y=\"%d\" width=\"12\" height=\"12\"/><text", d->y);
-		put_share(d->out, "x", LEFT);
+		xml_number(d->out, "x", LEFT, "%");
 		snprintf(text, sizeof(text),
 			 "variable %" PRId32 ": %s in %zu %s", v->id,
 			 str_size(v->size), str_count(v->parts, "container"));
@@ -358,14 +348,8 @@ put_style(struct buf *out)
 		".bad{fill:url(#hatch);fill-opacity:1}\n");
 	for (int i = 0; i < HUES; i++)
 		buf_printf(out, ".h%d{fill:%s}", i, hues[i]);
-	buf_add_str(out,
-		    "</style>\n<defs><pattern id=\"hatch\" width=\"6\" "
-		    "height=\"6\" patternUnits=\"userSpaceOnUse\" "
-		    "patternTransform=\"rotate(45)\">"
-		    "<rect width=\"6\" height=\"6\" style=\"fill:var(--paper);"
-		    "fill-opacity:1\"/><rect width=\"4\" height=\"6\" "
-		    "style=\"fill:var(--lost);fill-opacity:1\"/>"
-		    "</pattern></defs>\n");
+	buf_add_str(out, "</style>\n");
+	xml_hatch(out, "var(--paper)", "var(--lost)");
 }
 
 static void
@@ -383,30 +367,24 @@ put_legend(struct drawing *d)
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		buf_printf(d->out, "<rect class=\"%s\"", keys[i].style);
-		put_share(d->out, "x", keys[i].x);
+		xml_number(d->out, "x", keys[i].x, "%");
 		buf_printf(d->out,
 			   " y=\"%d\" width=\"12\" height=\"12\"/>"
 			   "<text",
 			   HEAD - 36);
-		put_share(d->out, "x", keys[i].x);
+		xml_number(d->out, "x", keys[i].x, "%");
 		buf_printf(d->out, " dx=\"17\" y=\"%d\">%s</text>\n", HEAD - 25,
 			   keys[i].meaning);
 	}
 }
 
 static void
-put_head(struct drawing *d, int height)
+put_head(struct drawing *d, size_t height)
 {
 	const struct fti_file *f = d->c->file;
 	char text[256];
 
-	buf_printf(d->out,
-		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-		   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100%%\" "
-		   "height=\"%d\">\n<title>",
-		   height);
-	xml_path(d->out, f->name);
-	buf_add_str(d->out, "</title>\n");
+	xml_svg(d->out, 0, height, f->name);
 	put_style(d->out);
 	put_text(d, "head", 30, path_base(f->name));
 	snprintf(text, sizeof(text), "layout %s (FTI %s), %s",
@@ -469,8 +447,7 @@ report_fti_svg(const struct fti_checked *c, struct buf *out, struct error *err)
 				 f->name);
 	rc = look_up(&d, err);
 	if (rc == 0) {
-		put_head(&d, HEAD + PITCH + (int)d.rows * PITCH + 20 +
-				     (int)lines * LINE);
+		put_head(&d, HEAD + PITCH + d.rows * PITCH + 20 + lines * LINE);
 		d.y = HEAD;
 		put_file(&d);
 		for (size_t i = 0; i < d.rows; i++)

@@ -60,17 +60,12 @@ put_row(const struct ranks *r, const struct ranks_row *row, size_t line,
 }
 
 static void
-put_style(size_t height, struct buf *out)
+put_style(struct buf *out)
 {
-	const int width = LEFT + PER_LINE * PITCH + 8;
-
 	buf_printf(out,
-		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "
-		   "xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
-		   "height=\"%zu\" viewBox=\"0 0 %d %zu\" "
-		   "font-family=\"sans-serif\" font-size=\"12\">\n<style>"
-		   "rect{width:%dpx;height:%dpx}",
-		   width, height, width, height, CELL, CELL);
+		   "<style>text{font:12px sans-serif}"
+		   ".head{font-size:18px}rect{width:%dpx;height:%dpx}",
+		   CELL, CELL);
 	for (int s = 0; s <= REPORT_LOST; s++)
 		buf_printf(out, ".s%d{fill:%s}", s, fills[s]);
 	buf_printf(out, "</style>\n<rect style=\"width:100%%;height:100%%\" "
@@ -85,7 +80,7 @@ put_head(const struct condition *h, const struct ranks *r, struct buf *out)
 	int x = 8;
 
 	buf_printf(out,
-		   "<text x=\"8\" y=\"24\" font-size=\"18\">dataset "
+		   "<text class=\"head\" x=\"8\" y=\"24\">dataset "
 		   "%" PRId64 "  ",
 		   h->id);
 	xml_text(out, name != NULL ? name : "");
@@ -109,7 +104,9 @@ put_ranks(const struct condition *h, const struct ranks *r, struct buf *out)
 
 	while (shown < r->nrows && lines < LINES_MAX)
 		lines += lines_of(&r->rows[shown++]);
-	put_style(TOP + lines * PITCH + 24, out);
+	xml_svg(out, LEFT + PER_LINE * PITCH + 8, TOP + lines * PITCH + 24,
+		"ranks of a dataset");
+	put_style(out);
 	put_head(h, r, out);
 	for (size_t i = 0; i < shown; i++) {
 		put_row(r, &r->rows[i], line, out);

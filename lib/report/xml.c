@@ -51,3 +51,41 @@ xml_path(struct buf *out, const char *path)
 	}
 	xml_text(out, path);
 }
+
+void
+xml_number(struct buf *out, const char *name, double value, const char *unit)
+{
+	const unsigned hundredths = (unsigned)(value * 100 + 0.5);
+
+	buf_printf(out, " %s=\"%u.%02u%s\"", name, hundredths / 100,
+		   hundredths % 100, unit);
+}
+
+void
+xml_svg(struct buf *out, size_t width, size_t height, const char *title)
+{
+	buf_add_str(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "
+			 "xmlns=\"http://www.w3.org/2000/svg\"");
+	if (width > 0)
+		buf_printf(out, " width=\"%zu\" viewBox=\"0 0 %zu %zu\"", width,
+			   width, height);
+	else
+		buf_add_str(out, " width=\"100%\"");
+	buf_printf(out, " height=\"%zu\">\n<title>", height);
+	xml_path(out, title);
+	buf_add_str(out, "</title>\n");
+}
+
+void
+xml_hatch(struct buf *out, const char *ground, const char *lines)
+{
+	buf_printf(out,
+		   "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" "
+		   "patternUnits=\"userSpaceOnUse\" "
+		   "patternTransform=\"rotate(45)\">"
+		   "<rect width=\"6\" height=\"6\" "
+		   "style=\"fill:%s;fill-opacity:1\"/>"
+		   "<rect width=\"4\" height=\"6\" "
+		   "style=\"fill:%s;fill-opacity:1\"/></pattern></defs>\n",
+		   ground, lines);
+}
