@@ -58,6 +58,16 @@ str_decode(const char *text, uint32_t *code)
 	return len;
 }
 
+size_t
+str_width(const char *s, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += ((unsigned char)s[i] & 0xc0) != 0x80;
+	return n;
+}
+
 /* Is `code` a character that controls a terminal, breaks the line or reorders
  * the text after it: C0, DEL, C1, line separators, bidirectional controls? */
 static bool

@@ -20,6 +20,9 @@ bool str_is_digit(char c);
  */
 size_t str_decode(const char *s, uint32_t *code);
 
+/* Columns of the `len` bytes at `s`: each character of UTF-8 counts as one. */
+size_t str_width(const char *s, size_t len);
+
 /* Does `s` match the shell pattern (fnmatch, no flags)? */
 bool str_glob(const char *s, const char *pattern);
 

@@ -78,17 +78,6 @@ find_state(const char *text, size_t size, size_t *at)
 	return -1;
 }
 
-/* Columns of a text; each character of UTF-8 counts as one. */
-static size_t
-columns_of(const char *text, size_t len)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < len; i++)
-		n += ((unsigned char)text[i] & 0xc0) != 0x80;
-	return n;
-}
-
 /* Where the last column of a line begins: behind the last two blanks in its
  * first half.  0: it has no columns, or is a command to be pasted. */
 static size_t
@@ -112,13 +101,13 @@ last_column(const char *text, size_t size, size_t width)
 static size_t
 part_of(const char *text, size_t size, size_t width, size_t least)
 {
-	size_t used = columns_of(text, least), fits = 0;
+	size_t used = str_width(text, least), fits = 0;
 
 	for (size_t i = least; i < size; i++) {
 		if (i > least && text[i] == ' ' && text[i - 1] != ' ' &&
 		    used <= width)
 			fits = i;
-		used += ((unsigned char)text[i] & 0xc0) != 0x80;
+		used += str_width(text + i, 1);
 		/* A word that is too long is not broken. */
 		if (used > width && fits > least)
 			return fits;

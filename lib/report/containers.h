@@ -131,9 +131,11 @@ int container_picture(const struct containers *k, size_t alone, size_t rows,
 		      struct container_picture *out, struct error *err);
 void container_picture_free(struct container_picture *p);
 
-/* Label of a row: "ctr.0", "ctr.3-17".  Returns `to`. */
+/* Label of a row, cut at `width` columns: "ctr.0", "ctr.3-17".  Returns
+ * `to`. */
 char *container_row_name(const struct containers *k,
-			 const struct container_row *r, char *to, size_t size);
+			 const struct container_row *r, size_t width, char *to,
+			 size_t size);
 
 /* State of a row: "", "missing", "15 whole".  Returns `to`. */
 char *container_row_state(const struct containers *k,

@@ -171,20 +171,24 @@ short_name(const struct container *c, char *to, size_t size)
 
 char *
 container_row_name(const struct containers *k, const struct container_row *r,
-		   char *to, size_t size)
+		   size_t width, char *to, size_t size)
 {
 	char last[256];
 	const char *number = NULL;
 	size_t len = 0;
 
 	short_name(&k->list[r->first], to, size);
-	if (r->last == r->first)
-		return to;
-	short_name(&k->list[r->last], last, sizeof(last));
-	number = strrchr(last, '.');
 	len = strlen(to);
-	snprintf(to + len, size - len, "-%s",
-		 number != NULL ? number + 1 : last);
+	if (r->last > r->first) {
+		short_name(&k->list[r->last], last, sizeof(last));
+		number = strrchr(last, '.');
+		snprintf(to + len, size - len, "-%s",
+			 number != NULL ? number + 1 : last);
+		len = strlen(to);
+	}
+	while (str_width(to, len) > width)
+		len--;
+	to[len] = '\0';
 	return to;
 }
 
@@ -407,18 +411,12 @@ static void
 put_row(struct canvas *d, const struct container_row *r)
 {
 	char name[256], state[64];
-	unsigned wide = 0;
+	int wide = 0;
 
-	container_row_name(d->p.k, r, name, sizeof(name));
+	container_row_name(d->p.k, r, LABEL - 4, name, sizeof(name));
 	container_row_state(d->p.k, r, state, sizeof(state));
-	buf_printf(d->out, "  ");
-	for (const char *s = name; *s != '\0'; s++) {
-		if (((unsigned char)*s & 0xc0) != 0x80 && wide++ >= LABEL - 4)
-			break;
-		buf_printf(d->out, "%c", *s);
-	}
-	wide = wide > LABEL - 4 ? LABEL - 4 : wide;
-	buf_printf(d->out, "%*s", (int)(LABEL - 2 - wide), "");
+	wide = (int)str_width(name, strlen(name));
+	buf_printf(d->out, "  %s%*s", name, LABEL - 2 - wide, "");
 	put_bar(d, r);
 	if (d->states && state[0] != '\0')
 		buf_printf(

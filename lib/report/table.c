@@ -208,15 +208,10 @@ table_choose(struct table *t, const struct columns *how, size_t most)
 
 /* --- Text --- */
 
-/* Characters of UTF-8 text; each counts as one column. */
 static size_t
-text_width(const char *s)
+text_width(const struct table_cell *c)
 {
-	size_t n = 0;
-
-	for (; *s != '\0'; s++)
-		n += ((unsigned char)*s & 0xc0) != 0x80;
-	return n;
+	return str_width(c->text, strlen(c->text));
 }
 
 static void
@@ -232,7 +227,7 @@ put_row(struct buf *out, const struct table *t, size_t row, const size_t *width)
 	size_t pending = 0; /* deferred, so that no line ends with blanks */
 
 	for (unsigned c = 0; c < t->columns; c++) {
-		size_t pad = width[c] - text_width(cell[c].text);
+		size_t pad = width[c] - text_width(&cell[c]);
 		bool right = (t->right >> c & 1) != 0;
 
 		if (width[c] == 0)
@@ -262,7 +257,7 @@ table_end(struct table *t, unsigned indent, struct buf *out)
 	size_t width[COLUMNS_MAX] = { 0 };
 
 	for (size_t i = 0; !t->failed && i < t->count; i++) {
-		size_t w = text_width(t->cells[i].text);
+		size_t w = text_width(&t->cells[i]);
 
 		if (w > width[i % t->columns])
 			width[i % t->columns] = w;
