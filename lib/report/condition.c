@@ -185,7 +185,6 @@ condition_check_containers(struct overview *s,
 	const struct containers_look look = {
 		.plan = h->plan,
 		.o = o,
-		.sums = o->checksums,
 	};
 
 	if (h->entry == NULL || !h->entry->has_dir)
@@ -219,7 +218,6 @@ check_files(struct overview *s, const struct catalogue_options *o,
 	struct catalogue_options quick = *o;
 	const struct containers_look look = {
 		.o = o,
-		.sums = true,
 		.report = add_problem,
 		.arg = h,
 	};
@@ -375,7 +373,6 @@ condition_check_old(struct overview *s, const char *word,
 {
 	const struct containers_look look = {
 		.o = o,
-		.sums = o->checksums,
 		.all = true,
 		.report = add_problem,
 		.arg = out,

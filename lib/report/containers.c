@@ -371,15 +371,15 @@ blame(struct looking *l, struct error *err)
 static int
 look(struct looking *l, struct error *err)
 {
-	const bool planned = l->l->plan != NULL;
+	const bool planned = l->l->plan != NULL, sums = l->l->o->checksums;
 	size_t wrong = 0;
 
-	if (check(l, l->l->sums && !planned, err) < 0 ||
+	if (check(l, sums && !planned, err) < 0 ||
 	    (planned && ask_plan(l, &wrong, err) < 0))
 		return -1;
 	/* A plan with checksums has read all files: read them again only to
 	 * locate the damage. */
-	return l->l->sums && wrong > 0 ? check(l, true, err) : 0;
+	return sums && wrong > 0 ? check(l, true, err) : 0;
 }
 
 int

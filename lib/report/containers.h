@@ -77,8 +77,8 @@ void containers_free(struct containers *k);
 struct containers_look {
 	/* files it has checked are not read again; or NULL */
 	const struct plan *plan;
+	/* with o->checksums all bytes are read and compared */
 	const struct catalogue_options *o;
-	bool sums; /* read all bytes and compare checksums */
 	/* fill in .health and report every flaw; else report only flaws that
 	 * checksums reveal */
 	bool all;

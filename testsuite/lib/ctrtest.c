@@ -87,10 +87,13 @@ void
 look_at(struct opened *o, const struct plan *plan, bool sums)
 {
 	struct error err = ERROR_INIT;
+	const struct catalogue_options options = {
+		.work = ctr_options.work,
+		.checksums = sums,
+	};
 	const struct containers_look look = {
 		.plan = plan,
-		.o = &ctr_options,
-		.sums = sums,
+		.o = &options,
 		.report = hear,
 		.arg = o,
 	};

@@ -294,9 +294,12 @@ surveyed(void)
 static int
 everything(void *arg, struct error *err)
 {
+	const struct catalogue_options options = {
+		.work = ctr_options.work,
+		.checksums = true,
+	};
 	const struct containers_look look = {
-		.o = &ctr_options,
-		.sums = true,
+		.o = &options,
 		.all = true,
 	};
 	struct catalogue *c = catalogue_open(ctr_place, err);
