@@ -180,29 +180,33 @@ put_tip(struct drawing *d, const struct box *b, const struct container *c)
 	buf_printf(d->out, "</title>");
 }
 
+/* Begin a rectangle of this class, which is `w` wide. */
+static void
+open_rect(struct drawing *d, const char *class, double x, int y, double w)
+{
+	buf_printf(d->out, "<rect class=\"%s\"", class);
+	xml_number(d->out, "x", LEFT + x, "");
+	xml_number(d->out, "width", w, "");
+	buf_printf(d->out, " y=\"%d\" height=\"%d\">", y, ROW);
+}
+
 static void
 put_box(struct drawing *d, const struct box *b, const struct container *c,
-	double y)
+	int y)
 {
-	const struct segmap_file *f = d->p.spans[b->from].file;
+	const unsigned rank = d->p.spans[b->from].file->rank;
 	double x = width_of(d, b->off), w = width_of(d, b->end) - x;
+	char class[8] = "bad";
 
-	buf_printf(d->out, "<rect class=\"");
-	if (b->bad > 0)
-		buf_printf(d->out, "bad");
-	else if (b->ranks)
-		buf_printf(d->out, "m%c", d->shade ? 'a' : 'b');
-	else
-		buf_printf(d->out, "r%u%c", (unsigned)(f->rank % HUES),
-			   d->shade ? 'a' : 'b');
-	buf_printf(d->out, "\"");
+	if (b->bad == 0 && b->ranks)
+		snprintf(class, sizeof(class), "m%c", d->shade ? 'a' : 'b');
+	else if (b->bad == 0)
+		snprintf(class, sizeof(class), "r%u%c", rank % HUES,
+			 d->shade ? 'a' : 'b');
 	/* Damage must be visible, however small it is. */
 	if (b->bad > 0 && w < 2)
 		w = 2;
-	xml_number(d->out, "x", LEFT + x, "");
-	xml_number(d->out, "y", y, "");
-	xml_number(d->out, "width", w, "");
-	buf_printf(d->out, " height=\"%d\">", ROW);
+	open_rect(d, class, x, y, w);
 	put_tip(d, b, c);
 	buf_printf(d->out, "</rect>\n");
 }
@@ -210,7 +214,7 @@ put_box(struct drawing *d, const struct box *b, const struct container *c,
 /* Draw the spans of a container; the damaged ones last, on top of their
  * neighbours. */
 static void
-put_boxes(struct drawing *d, size_t container, double y)
+put_boxes(struct drawing *d, size_t container, int y)
 {
 	const struct container *c = &d->p.k->list[container];
 	size_t end = d->p.first[container + 1], to = 0;
@@ -236,7 +240,7 @@ put_boxes(struct drawing *d, size_t container, double y)
 /* Draw the container itself.  Files are drawn over it, so what stays visible
  * belongs to no file. */
 static void
-put_frame(struct drawing *d, const struct container_row *r, double y)
+put_frame(struct drawing *d, const struct container_row *r, int y)
 {
 	const struct container *c = &d->p.k->list[r->first];
 	const bool shared = r->last > r->first;
@@ -245,14 +249,12 @@ put_frame(struct drawing *d, const struct container_row *r, double y)
 
 	for (size_t i = r->first; i <= r->last; i++)
 		files += d->p.k->list[i].files;
-	buf_printf(d->out, "<rect class=\"%s\"",
-		   shared && c->state == CONTAINER_WHOLE ? "ma"
-		   : shared				 ? "bad"
-							 : "none");
-	xml_number(d->out, "x", LEFT, "");
-	xml_number(d->out, "y", y, "");
-	xml_number(d->out, "width", w < 1 ? 1 : w, "");
-	buf_printf(d->out, " height=\"%d\"><title>", ROW);
+	open_rect(d,
+		  !shared			? "none"
+		  : c->state == CONTAINER_WHOLE ? "ma"
+						: "bad",
+		  0, y, w < 1 ? 1 : w);
+	buf_printf(d->out, "<title>");
 	xml_path(d->out, c->name);
 	if (shared) {
 		buf_printf(d->out, " to ");
@@ -265,59 +267,49 @@ put_frame(struct drawing *d, const struct container_row *r, double y)
 }
 
 static void
-put_row(struct drawing *d, const struct container_row *r, double y)
+put_row(struct drawing *d, const struct container_row *r, int y)
 {
+	const enum container_state state = d->p.k->list[r->first].state;
 	char text[256];
-	size_t len = 0;
 
-	buf_printf(d->out, "<text class=\"mono\" text-anchor=\"end\" x=\"%d\"",
-		   LEFT - 10);
-	xml_number(d->out, "y", y + 13, "");
-	buf_printf(d->out, ">");
-	container_row_name(d->p.k, r, text, sizeof(text));
-	if (strlen(text) > LABEL_MAX) {
-		for (len = LABEL_MAX;
-		     ((unsigned char)text[len] & 0xc0) == 0x80;)
-			len--;
-		text[len] = '\0';
-	}
+	buf_printf(d->out,
+		   "<text class=\"mono\" text-anchor=\"end\" x=\"%d\" "
+		   "y=\"%d\">",
+		   LEFT - 10, y + 13);
+	container_row_name(d->p.k, r, LABEL_MAX, text, sizeof(text));
 	xml_escaped(d->out, text);
 	buf_printf(d->out, "</text>\n");
 	put_frame(d, r, y);
 	if (r->last == r->first)
 		put_boxes(d, r->first, y);
 	container_row_state(d->p.k, r, text, sizeof(text));
-	if (text[0] == '\0')
-		return;
-	buf_printf(d->out, "<text class=\"%s\" x=\"%d\"",
-		   d->p.k->list[r->first].state == CONTAINER_WHOLE ? "dim"
-								   : "alarm",
-		   LEFT + BAR + 10);
-	xml_number(d->out, "y", y + 13, "");
-	buf_printf(d->out, ">");
-	xml_escaped(d->out, text);
-	buf_printf(d->out, "</text>\n");
+	if (text[0] != '\0')
+		buf_printf(d->out,
+			   "<text class=\"%s\" x=\"%d\" y=\"%d\">%s</text>\n",
+			   state == CONTAINER_WHOLE ? "dim" : "alarm",
+			   LEFT + BAR + 10, y + 13, text);
 }
 
 static void
 put_rows(struct drawing *d)
 {
-	double y = TOP;
+	int y = TOP;
 
 	for (size_t i = 0; i < d->p.shown; i++, y += PITCH) {
 		if (d->p.rows[i].section) {
-			buf_printf(d->out, "<text x=\"%d\"", LEFT);
-			xml_number(d->out, "y", y + 15, "");
-			buf_printf(d->out, ">redundancy</text>\n");
+			buf_printf(
+				d->out,
+				"<text x=\"%d\" y=\"%d\">redundancy</text>\n",
+				LEFT, y + 15);
 			y += SECTION;
 		}
 		put_row(d, &d->p.rows[i], y);
 	}
-	if (d->p.more == 0)
-		return;
-	buf_printf(d->out, "<text x=\"%d\"", LEFT);
-	xml_number(d->out, "y", y + 13, "");
-	buf_printf(d->out, ">... and %zu more containers</text>\n", d->p.more);
+	if (d->p.more > 0)
+		buf_printf(d->out,
+			   "<text x=\"%d\" y=\"%d\">... and %zu more "
+			   "containers</text>\n",
+			   LEFT, y + 13, d->p.more);
 }
 
 /* --- All parts --- */

@@ -8,6 +8,7 @@
  * rectangle, and blocks share rows if there are many.
  */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -212,9 +213,15 @@ row_sum(const struct drawing *d, size_t row)
 	return b;
 }
 
-static void
-put_text(struct drawing *d, const char *style, int y, const char *text)
+static void __attribute__((format(printf, 4, 5)))
+put_text(struct drawing *d, const char *style, int y, const char *fmt, ...)
 {
+	char text[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
 	buf_printf(d->out, "<text class=\"%s\"", style);
 	xml_number(d->out, "x", LEFT, "%");
 	buf_printf(d->out, " y=\"%d\">", y);
@@ -227,17 +234,16 @@ put_row(struct drawing *d, size_t row)
 {
 	const size_t first = first_block(d, row), end = first_block(d, row + 1);
 	const struct box all = row_sum(d, row);
-	char name[64], text[256];
+	char name[64];
 	double x = LEFT;
 
 	if (end - first > 1)
 		snprintf(name, sizeof(name), "blocks %zu-%zu", first, end - 1);
 	else
 		snprintf(name, sizeof(name), "block %zu", first);
-	snprintf(text, sizeof(text), "%s: %zu %s, %s of %s in use", name,
+	put_text(d, "row", d->y + 16, "%s: %zu %s, %s of %s in use", name,
 		 str_count(all.count, "container"), str_size(all.live),
 		 str_size(all.size));
-	put_text(d, "row", d->y + 16, text);
 	d->y += 24;
 	for (size_t i = all.first; i < all.first + all.count;) {
 		const struct box b = box_at(d, i, all.first + all.count);
@@ -254,12 +260,10 @@ static void
 put_file(struct drawing *d)
 {
 	const struct fti_file *f = d->c->file;
-	char text[64];
 	double x = LEFT;
 
-	snprintf(text, sizeof(text), "the file: %zu %s",
+	put_text(d, "row", d->y + 16, "the file: %zu %s",
 		 str_count(f->nblocks, "block"));
-	put_text(d, "row", d->y + 16, text);
 	d->y += 24;
 	put_rect(d, "meta", LEFT, WIDE);
 	for (size_t i = 0; i < d->rows; i++) {
@@ -311,9 +315,8 @@ put_variables(struct drawing *d)
 	}
 	if (f->nvars <= VARIABLES_MAX)
 		return;
-	snprintf(text, sizeof(text), "and %zu more variables",
+	put_text(d, "", d->y + 11, "and %zu more variables",
 		 f->nvars - VARIABLES_MAX);
-	put_text(d, "", d->y + 11, text);
 	d->y += LINE;
 }
 
@@ -382,23 +385,20 @@ static void
 put_head(struct drawing *d, size_t height)
 {
 	const struct fti_file *f = d->c->file;
-	char text[256];
 
 	xml_svg(d->out, 0, height, f->name);
 	put_style(d->out);
-	put_text(d, "head", 30, path_base(f->name));
-	snprintf(text, sizeof(text), "layout %s (FTI %s), %s",
+	put_text(d, "head", 30, "%s", path_base(f->name));
+	put_text(d, "dim", 54, "layout %s (FTI %s), %s",
 		 fti_format(f->layout)->letter, fti_format(f->layout)->versions,
 		 str_size(f->size));
-	put_text(d, "dim", 54, text);
-	put_text(d, d->c->verdict == FTI_DAMAGED ? "alarm" : "dim", 76,
+	put_text(d, d->c->verdict == FTI_DAMAGED ? "alarm" : "dim", 76, "%s",
 		 fti_verdict_name(d->c->verdict));
-	snprintf(text, sizeof(text), "%s of %s in use (%.0f %%)",
-		 str_size(f->live), str_size(f->allocated),
+	put_text(d, "dim", 98, "%s of %s in use (%.0f %%)", str_size(f->live),
+		 str_size(f->allocated),
 		 f->allocated == 0
 			 ? 100.0
 			 : 100.0 * (double)f->live / (double)f->allocated);
-	put_text(d, "dim", 98, text);
 	put_legend(d);
 }
 
