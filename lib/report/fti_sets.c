@@ -89,19 +89,19 @@ add_choice(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
 		archive = archive && s->list[i].level == FTI_ARCHIVE;
 	if (archive)
 		return;
-	if (best == NULL) {
-		buf_add_str(out, "  FTI finds no checkpoint that it accepts\n");
-		for (size_t i = first; i < end; i++)
-			add_skipped(&s->list[i], best, out);
-		return;
-	}
 	for (size_t i = first; i < end; i++)
-		same += s->list[i].level == best->level;
-	buf_printf(out, "  FTI restarts from %s, checkpoint %" PRIu32 "%s\n",
-		   fti_level_name(best->level), best->id,
-		   same > 1 ? ", or any rank from another one of this level: "
-			      "its directories have several"
-			    : "");
+		same += best != NULL && s->list[i].level == best->level;
+	if (best == NULL)
+		buf_add_str(out, "  FTI finds no checkpoint that it accepts\n");
+	else
+		buf_printf(
+			out,
+			"  FTI restarts from %s, checkpoint %" PRIu32 "%s\n",
+			fti_level_name(best->level), best->id,
+			same > 1
+				? ", or any rank from another one of this level: "
+				  "its directories have several"
+				: "");
 	for (size_t i = first; i < end; i++)
 		add_skipped(&s->list[i], best, out);
 }

@@ -306,25 +306,19 @@ knows_vital(const struct condition *h, const struct ranks *r)
 static void
 put_vital(const struct condition *h, const struct ranks *r, struct buf *out)
 {
-	const char *word = r->nodes ? "node" : "row";
-
 	if (!knows_vital(h, r))
 		return;
 	if (r->vital_rows == 0)
-		buf_printf(out,
-			   "<p>The files of any one %s may be lost: the "
-			   "others can restore them.</p>\n",
-			   word);
+		buf_add_str(out, "<p>The files of any one node may be lost: "
+				 "the others can restore them.</p>\n");
 	else if (r->vital_rows == r->nrows)
-		buf_printf(out,
-			   "<p>If the files of any %s are lost now, the "
-			   "dataset is lost.</p>\n",
-			   word);
+		buf_add_str(out, "<p>If the files of any node are lost now, "
+				 "the dataset is lost.</p>\n");
 	else
 		buf_printf(out,
-			   "<p>If the files of a %s marked <b>!</b> are lost "
+			   "<p>If the files of a node marked <b>!</b> are lost "
 			   "now (%zu of %zu), the dataset is lost.</p>\n",
-			   word, r->vital_rows, r->nrows);
+			   r->vital_rows, r->nrows);
 }
 
 static int
