@@ -24,7 +24,6 @@
 #include "report/plan_text.h"
 #include "report/results.h"
 #include "rescue/plan.h"
-#include "str.h"
 
 static void
 add_problem(void *arg, const char *what)
