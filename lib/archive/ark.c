@@ -23,8 +23,6 @@ static const char *const filters[] = {
 int
 ark_filter_parse(const char *text, enum ark_filter *out, struct error *err)
 {
-	char quote[64];
-
 	for (size_t i = 0; i < FILTERS; i++)
 		if (str_eq(text, filters[i])) {
 			*out = (enum ark_filter)i;
@@ -33,7 +31,7 @@ ark_filter_parse(const char *text, enum ark_filter *out, struct error *err)
 	return error_set(
 		err, ERROR_USAGE,
 		"\"%s\": unknown compression, expected none, gzip, xz or zstd",
-		str_printable(quote, sizeof(quote), text));
+		str_shown(text));
 }
 
 const char *

@@ -41,8 +41,6 @@
 #define SMALL_MAX 256
 #define BLOCK ((size_t)16 << 20)
 
-#define SHOWN_MAX 512
-
 /* One file of the archive, to be read from files or containers. */
 struct entry {
 	const char *path;		  /* in the archive */

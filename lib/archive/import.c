@@ -50,8 +50,6 @@
 #define SMALL_MAX 256
 #define BLOCK ((size_t)16 << 20)
 
-#define SHOWN_MAX 512
-
 /* The directory of metadata in an archive. */
 #define META_DIR ".scr/scr.dataset."
 
@@ -113,7 +111,7 @@ classify(struct importing *x, struct imported *f, struct error *err)
 {
 	const char *path = f->path, *name = path_base(path);
 	const char *dir = path + strlen(".scr/");
-	char shown[SHOWN_MAX], text[64];
+	char text[64];
 	int64_t id = -1;
 
 	f->kind = PUT_FILE;
@@ -131,12 +129,11 @@ classify(struct importing *x, struct imported *f, struct error *err)
 		return error_set(
 			err, ERROR_UNSAFE,
 			"%s: unexpected file in the archive of a dataset",
-			str_printable(shown, sizeof(shown), path));
+			str_shown(path));
 	if (x->out->id > 0 && x->out->id != id)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: the archive is of dataset %" PRId64,
-				 str_printable(shown, sizeof(shown), path),
-				 x->out->id);
+				 str_shown(path), x->out->id);
 	x->out->id = id;
 	return 0;
 }
@@ -368,7 +365,6 @@ read_all(struct importing *x, struct error *err)
 static int
 compare(struct importing *x, struct error *err)
 {
-	char shown[SHOWN_MAX];
 	size_t matched = 0;
 
 	if (x->manifest == NULL)
@@ -382,15 +378,15 @@ compare(struct importing *x, struct error *err)
 
 		if (at == MANIFEST_NONE && f->meta == DATASET_DIR_KEPT)
 			continue;
-		str_printable(shown, sizeof(shown), f->path);
 		if (at == MANIFEST_NONE)
 			return error_set(err, ERROR_CORRUPT,
-					 "%s: is not in the manifest", shown);
+					 "%s: is not in the manifest",
+					 str_shown(f->path));
 		if (!str_eq(manifest_at(x->manifest, at)->sum, f->sum))
 			return error_set(
 				err, ERROR_CORRUPT,
 				"%s: differs from the manifest: SHA-256 is %s",
-				shown, f->sum);
+				str_shown(f->path), f->sum);
 		matched++;
 	}
 	if (matched == manifest_count(x->manifest))
@@ -427,7 +423,7 @@ sum_there(struct importing *x, const char *path, char sum[static HASH_TEXT],
 static int
 look_around(struct importing *x, struct error *err)
 {
-	char sum[HASH_TEXT], shown[SHOWN_MAX];
+	char sum[HASH_TEXT];
 	struct put_file *meta = NULL; /* metadata with other contents */
 	struct stat st;
 
@@ -463,7 +459,7 @@ look_around(struct importing *x, struct error *err)
 		return error_set(
 			err, ERROR_SYSTEM,
 			"%s: exists with other contents (--force replaces it)",
-			str_printable(shown, sizeof(shown), f->path));
+			str_shown(f->path));
 	}
 	/* Metadata that differ although no file is the same are those of
 	 * another dataset with the same number. */

@@ -10,8 +10,6 @@
 #include "path.h"
 #include "str.h"
 
-#define SHOWN_MAX 512
-
 static bool
 is_ranks(const struct imported *f)
 {
@@ -51,18 +49,17 @@ match(const struct imported *list, const struct map *by,
       const struct rank2file_file *f, bool *named, struct error *err)
 {
 	const size_t at = map_get(by, f->path);
-	char shown[SHOWN_MAX];
 
-	str_printable(shown, sizeof(shown), f->path);
 	if (at == MAP_NONE)
 		return error_set(
 			err, ERROR_CORRUPT,
 			"%s: named by its rank2file, but missing from the "
 			"archive",
-			shown);
+			str_shown(f->path));
 	if (f->nsegs > 0 || (f->has_size && f->size != list[at].size))
 		return error_set(err, ERROR_CORRUPT,
-				 "%s: differs from its rank2file", shown);
+				 "%s: differs from its rank2file",
+				 str_shown(f->path));
 	named[at] = true;
 	return 0;
 }
@@ -73,7 +70,6 @@ import_check_ranks(const struct imported *list, size_t count, struct error *err)
 	struct rank2file r = { .nranks = 0 };
 	struct map *by = map_new();
 	bool *named = mem_calloc(count + 1, sizeof(*named));
-	char shown[SHOWN_MAX];
 	int rc = by == NULL || named == NULL ? error_no_memory(err)
 					     : load_ranks(list, count, &r, err);
 
@@ -87,8 +83,7 @@ import_check_ranks(const struct imported *list, size_t count, struct error *err)
 		if (list[i].kind == PUT_FILE && !named[i])
 			rc = error_set(err, ERROR_UNSAFE,
 				       "%s: not in its rank2file",
-				       str_printable(shown, sizeof(shown),
-						     list[i].path));
+				       str_shown(list[i].path));
 	if (r.arena != NULL)
 		rank2file_free(&r);
 	mem_free(named);

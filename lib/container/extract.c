@@ -24,8 +24,6 @@
 #include "transfer/transfer.h"
 #include "work.h"
 
-#define SHOWN_MAX 512
-
 /* Bytes of one write. */
 #define CAT_BLOCK ((size_t)1 << 20)
 
@@ -91,7 +89,6 @@ choose(const struct packed *p, const char *name, size_t at,
        struct extract_list *out, struct error *err)
 {
 	const size_t before = out->count;
-	char shown[SHOWN_MAX];
 
 	if (at != SIZE_MAX)
 		return add_match(out, at, err);
@@ -102,7 +99,7 @@ choose(const struct packed *p, const char *name, size_t at,
 	if (out->count > before)
 		return 0;
 	return error_set(err, ERROR_ABSENT, "%s: no file of dataset %s",
-			 str_printable(shown, sizeof(shown), name), p->name);
+			 str_shown(name), p->name);
 }
 
 int
@@ -211,7 +208,6 @@ static int
 in_the_way(struct extraction *x, const struct segmap_file *f, bool force,
 	   bool *replaces, struct error *err)
 {
-	char shown[SHOWN_MAX];
 	struct stat st;
 	const int there = pathcache_look(x->parents, f->path, &st, err);
 
@@ -222,7 +218,7 @@ in_the_way(struct extraction *x, const struct segmap_file *f, bool force,
 		return 0;
 	errno = EEXIST;
 	return error_sys(err, "%s (--force replaces files)",
-			 str_printable(shown, sizeof(shown), f->path));
+			 str_shown(f->path));
 }
 
 /* Add a part of a file that begins at `at`; merged with the last part, if it

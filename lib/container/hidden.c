@@ -22,8 +22,6 @@
 #include "path.h"
 #include "str.h"
 
-#define SHOWN_MAX 256
-
 /* --- Create and free --- */
 
 int
@@ -55,11 +53,9 @@ hidden_free(struct hidden *h)
 int
 hidden_add(struct hidden *h, const struct hidden_file *f, struct error *err)
 {
-	char shown[SHOWN_MAX];
-
 	if (map_get(h->by_name, f->name) != MAP_NONE)
 		return error_set(err, ERROR_CORRUPT, "%s: named twice",
-				 str_printable(shown, sizeof(shown), f->name));
+				 str_shown(f->name));
 	if (!MEM_ROOM(h->files, h->nfiles, h->cap))
 		return error_no_memory(err);
 	if (map_put(h->by_name, f->name, h->nfiles) < 0)

@@ -24,8 +24,6 @@
 #include "path.h"
 #include "str.h"
 
-#define SHOWN_MAX 256
-
 struct loader {
 	struct hidden *h;
 	const struct segmap *m;
@@ -229,12 +227,10 @@ scan_image(struct loader *l, const struct buf *raw, struct error *err)
 static int
 check_name(const char *name, struct error *err)
 {
-	char shown[SHOWN_MAX];
-
 	if (path_is_clean(name) && strchr(name, '/') == NULL)
 		return 0;
 	return error_set(err, ERROR_UNSAFE, "%s: not a plain file name",
-			 str_printable(shown, sizeof(shown), name));
+			 str_shown(name));
 }
 
 static int
@@ -405,7 +401,6 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k,
 	  struct error *err)
 {
 	const char *name = kvtree_key(k);
-	char shown[SHOWN_MAX];
 	int64_t n = dataset_dir_packed(name);
 	size_t first = 0;
 	int rc = 1;
@@ -413,7 +408,7 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k,
 	if (n < 0)
 		return error_set(err, ERROR_UNSAFE,
 				 "%s: not the name of packed metadata",
-				 str_printable(shown, sizeof(shown), name));
+				 str_shown(name));
 	n -= n % RANK2FILE_PART_RANKS;
 	l->rank = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 	if (l->partial) {

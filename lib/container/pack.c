@@ -39,8 +39,6 @@
 #include "transfer/transfer.h"
 #include "work.h"
 
-#define SHOWN_MAX 512
-
 void
 pack_fini(struct packing *w)
 {
@@ -96,11 +94,8 @@ cache_of(const struct packing *w, unsigned worker, int root, struct error *err)
 static int
 bad_file(const struct segmap_file *f, const char *why, struct error *err)
 {
-	char shown[SHOWN_MAX];
-
 	return error_set(err, ERROR_DAMAGED, "%s (rank %" PRIu32 "): %s",
-			 str_printable(shown, sizeof(shown), f->path), f->rank,
-			 why);
+			 str_shown(f->path), f->rank, why);
 }
 
 /* stat one file, which must be a regular file of the recorded size; no link is
@@ -181,7 +176,6 @@ check_unchanged(void *arg, size_t i, unsigned worker, struct error *err)
 	const struct packing *w = arg;
 	const char *path = w->map.files[i].path;
 	struct pathcache *dirs = cache_of(w, worker, w->p->file_fd, err);
-	char shown[SHOWN_MAX];
 	struct stat st;
 
 	if (dirs == NULL || pathcache_lstat(dirs, path, &st, err) < 0)
@@ -189,7 +183,7 @@ check_unchanged(void *arg, size_t i, unsigned worker, struct error *err)
 	if (!pack_same_file(&st, &w->stats[i]))
 		return error_set(err, ERROR_SYSTEM,
 				 "%s: changed while it was packed",
-				 str_printable(shown, sizeof(shown), path));
+				 str_shown(path));
 	return 0;
 }
 

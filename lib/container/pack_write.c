@@ -21,8 +21,6 @@
 #include "transfer/transfer.h"
 #include "work.h"
 
-#define SHOWN_MAX 512
-
 int
 pack_make_dir(const struct packed *p, struct error *err)
 {

@@ -27,8 +27,6 @@
 
 #define RANK2FILE_OLD "rank2file.scr" /* name in layout 1 */
 
-#define SHOWN_MAX 512
-
 /* The top file of a larger map is not compared with its copy. */
 #define TOP_MAX ((size_t)256 << 20)
 
@@ -187,7 +185,6 @@ load(struct packed *p, const struct packed_some *some, struct par *par,
      struct error *err)
 {
 	struct error why = ERROR_INIT;
-	char shown[SHOWN_MAX];
 
 	if (rank2file_load_some(p->meta_fd, p->base, par,
 				some != NULL ? &some->files : NULL, &p->r2f,
@@ -200,8 +197,7 @@ load(struct packed *p, const struct packed_some *some, struct par *par,
 			return error_as(err, &why, "%s: %s", p->dir, why.text);
 		error_set(err, ERROR_ABSENT,
 			  "%s: has no %s: add it to the index first",
-			  str_printable(shown, sizeof(shown), p->name),
-			  p->base);
+			  str_shown(p->name), p->base);
 		return error_remedy(err, REMEDY_INDEX);
 	}
 	p->is_packed = segmap_is_packed(&p->r2f);
@@ -486,13 +482,12 @@ int
 packed_refuse_place(const struct packed *p, size_t file, struct error *err)
 {
 	const char *path = p->map.files[file].path;
-	char shown[SHOWN_MAX];
 
 	if (dataset_dir_is_data(path))
 		return 0;
 	return error_set(err, ERROR_UNSAFE,
 			 "%s: a job has no files among the metadata",
-			 str_printable(shown, sizeof(shown), path));
+			 str_shown(path));
 }
 
 int
@@ -501,7 +496,6 @@ packed_attr(const struct packed *p, size_t file, struct pathcache *parents,
 {
 	const struct segmap_file *f = &p->map.files[file];
 	struct error why = ERROR_INIT;
-	char shown[SHOWN_MAX];
 	struct stat st;
 
 	*out = file < p->hidden.nattrs ? p->hidden.attrs[file]
@@ -522,8 +516,7 @@ packed_attr(const struct packed *p, size_t file, struct pathcache *parents,
 		return error_set(err, ERROR_DAMAGED,
 				 "%s: %" PRIu64
 				 " bytes long, should be %" PRIu64,
-				 str_printable(shown, sizeof(shown), f->path),
-				 out->size, f->size);
+				 str_shown(f->path), out->size, f->size);
 	return 0;
 }
 

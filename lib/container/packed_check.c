@@ -146,7 +146,6 @@ static void
 report_cut(struct checker *c, const uint64_t *have)
 {
 	const struct segmap *m = c->m;
-	char shown[SHOWN_MAX];
 
 	for (size_t i = 0; i < m->nfiles; i++) {
 		const struct segmap_file *f = &m->files[i];
@@ -159,9 +158,8 @@ report_cut(struct checker *c, const uint64_t *have)
 				    "%s (rank %" PRIu32
 				    "): damaged: bytes %" PRIu64 " to %" PRIu64
 				    " of %s are missing",
-				    str_printable(shown, sizeof(shown),
-						  f->path),
-				    f->rank, s->off, s->off + s->len - 1,
+				    str_shown(f->path), f->rank, s->off,
+				    s->off + s->len - 1,
 				    m->containers[s->container].name);
 		}
 	}
@@ -199,10 +197,8 @@ check_plain(struct checker *c, size_t i, struct error *err)
 {
 	const struct segmap_file *f = &c->p->map.files[i];
 	struct error why = ERROR_INIT;
-	char shown[SHOWN_MAX];
 	struct stat st;
 
-	str_printable(shown, sizeof(shown), f->path);
 	if (pathcache_stat(c->dirs, f->path, &st, &why) < 0) {
 		if (why.kind == ERROR_ABSENT && c->p->is_packed &&
 		    f->has_size && f->size == 0)
@@ -210,20 +206,21 @@ check_plain(struct checker *c, size_t i, struct error *err)
 		if (why.kind != ERROR_ABSENT && why.kind != ERROR_UNSAFE &&
 		    why.errnum != ENOTDIR)
 			return error_pass(err, &why);
-		say(c, i, SIZE_MAX, "%s (rank %" PRIu32 "): %s", shown, f->rank,
+		say(c, i, SIZE_MAX, "%s (rank %" PRIu32 "): %s",
+		    str_shown(f->path), f->rank,
 		    why.kind == ERROR_UNSAFE ? "leaves the prefix" : "missing");
 		return 0;
 	}
 	if (!f->has_size)
 		c->out->bytes += (uint64_t)st.st_size;
 	if (!S_ISREG(st.st_mode)) {
-		say(c, i, SIZE_MAX, "%s (rank %" PRIu32 "): not a file", shown,
-		    f->rank);
+		say(c, i, SIZE_MAX, "%s (rank %" PRIu32 "): not a file",
+		    str_shown(f->path), f->rank);
 	} else if (f->has_size && (uint64_t)st.st_size != f->size) {
 		say(c, i, SIZE_MAX,
 		    "%s (rank %" PRIu32 "): %" PRIu64
 		    " bytes long, should be %" PRIu64,
-		    shown, f->rank, (uint64_t)st.st_size, f->size);
+		    str_shown(f->path), f->rank, (uint64_t)st.st_size, f->size);
 	}
 	return 0;
 }
@@ -274,13 +271,12 @@ static void
 report_unread(struct checker *c, size_t i, const struct unread *u)
 {
 	const struct segmap_file *f = &c->m->files[i];
-	char shown[SHOWN_MAX];
 
 	c->out->unread += u->noted;
 	say(c, u->noted ? SIZE_MAX : i, SIZE_MAX,
 	    "%s (rank %" PRIu32 "): cannot be read completely%s%s",
-	    str_printable(shown, sizeof(shown), f->path), f->rank,
-	    u->noted ? ": " : "", u->noted ? u->why.text : "");
+	    str_shown(f->path), f->rank, u->noted ? ": " : "",
+	    u->noted ? u->why.text : "");
 }
 
 /* Were the bytes of the file read?  Unpacked files without a recorded checksum
@@ -295,7 +291,7 @@ static void
 compare(struct checker *c, const struct packed_sums *s, const struct unread *u)
 {
 	const struct segmap *m = c->m;
-	char shown[SHOWN_MAX];
+	char text[2 * SHOWN_MAX];
 
 	for (size_t i = 0; i < m->nfiles; i++) {
 		const struct segmap_file *f = &m->files[i];
@@ -306,8 +302,8 @@ compare(struct checker *c, const struct packed_sums *s, const struct unread *u)
 			report_unread(c, i, u);
 		else if (f->has_crc && s->files[i].crc != f->crc)
 			say(c, i, SIZE_MAX, "%s",
-			    segmap_sum_text(f, s->files[i].crc, shown,
-					    sizeof(shown)));
+			    segmap_sum_text(f, s->files[i].crc, text,
+					    sizeof(text)));
 	}
 	for (size_t i = 0; i < m->ncontainers; i++) {
 		const struct segmap_container *k = &m->containers[i];

@@ -12,14 +12,11 @@
 #include "path.h"
 #include "str.h"
 
-#define SHOWN_MAX 512
-
 int
 packed_refuse_marked(const struct packed *p, size_t first, size_t count,
 		     const bool *only, struct error *err)
 {
 	struct marks marks = { .count = 0 };
-	char shown[SHOWN_MAX];
 	int rc = p->layout == 3 ? marks_load(&marks, p->meta_fd, err) : 0;
 
 	for (size_t i = first; marks.count > 0 && rc == 0 && i < first + count;
@@ -32,8 +29,7 @@ packed_refuse_marked(const struct packed *p, size_t first, size_t count,
 		error_set(err, ERROR_DAMAGED,
 			  "%s: %s: its rebuild was interrupted: run the "
 			  "rebuild again first",
-			  p->name,
-			  str_printable(shown, sizeof(shown), f->path));
+			  p->name, str_shown(f->path));
 		rc = error_remedy(err, REMEDY_REBUILD);
 	}
 	marks_free(&marks);

@@ -32,8 +32,6 @@
 #include "transfer/transfer.h"
 #include "work.h"
 
-#define SHOWN_MAX 512
-
 /* A batch has 1/BATCH_SHARE of all bytes, but at least one container. */
 #define BATCH_SHARE 8
 

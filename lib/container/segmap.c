@@ -15,9 +15,6 @@
 #include "path.h"
 #include "str.h"
 
-/* Size of a printable path. */
-#define SHOWN_MAX 512
-
 /* --- Create and free --- */
 
 int

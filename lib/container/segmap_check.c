@@ -13,7 +13,8 @@
 #include "mem.h"
 #include "str.h"
 
-#define SHOWN_MAX 256
+/* A sentence with three paths. */
+#define TEXT_MAX 1024
 
 /* A segment and its file, to be sorted by place. */
 struct place {
@@ -223,7 +224,7 @@ segmap_refuse_twins(const struct segmap *m, const bool *only,
 {
 	struct segmap_finding first = { .file = SIZE_MAX };
 	const struct checker c = { .m = m, .report = take_twin, .arg = &first };
-	char text[2 * SHOWN_MAX];
+	char text[TEXT_MAX];
 
 	if (check_twins(&c, only, err) < 0)
 		return -1;
@@ -238,15 +239,13 @@ const char *
 segmap_flaw_text(const struct segmap *m, const struct segmap_finding *f,
 		 char *to, size_t size)
 {
-	const char *ctr =
-		m->ncontainers > 0 ? m->containers[f->container].name : "";
-	char name[SHOWN_MAX], a[SHOWN_MAX], b[SHOWN_MAX];
+	const char *name = str_shown(
+		m->ncontainers > 0 ? m->containers[f->container].name : "");
+	const char *a =
+		str_shown(f->file < m->nfiles ? m->files[f->file].path : "?");
+	const char *b =
+		str_shown(f->other < m->nfiles ? m->files[f->other].path : "?");
 
-	str_printable(name, sizeof(name), ctr);
-	str_printable(a, sizeof(a),
-		      f->file < m->nfiles ? m->files[f->file].path : "?");
-	str_printable(b, sizeof(b),
-		      f->other < m->nfiles ? m->files[f->other].path : "?");
 	switch (f->flaw) {
 	case SEGMAP_GAP:
 		snprintf(to, size,
@@ -350,20 +349,17 @@ const char *
 segmap_sum_text(const struct segmap_file *f, uint32_t crc, char *to,
 		size_t size)
 {
-	char path[SHOWN_MAX];
-
 	snprintf(to, size,
 		 "%s (rank %" PRIu32 "): checksum is 0x%08" PRIx32
 		 ", should be 0x%08" PRIx32,
-		 str_printable(path, sizeof(path), f->path), f->rank, crc,
-		 f->crc);
+		 str_shown(f->path), f->rank, crc, f->crc);
 	return to;
 }
 
 int
 segmap_wrong_sum(const struct segmap_file *f, uint32_t crc, struct error *err)
 {
-	char text[2 * SHOWN_MAX];
+	char text[TEXT_MAX];
 
 	error_set(err, ERROR_DAMAGED, "%s: repair it first",
 		  segmap_sum_text(f, crc, text, sizeof(text)));

@@ -15,9 +15,6 @@
 #include "path.h"
 #include "str.h"
 
-/* Size of a printable path. */
-#define SHOWN_MAX 512
-
 struct reader {
 	struct segmap *m;
 	struct map *names; /* container name -> index */
@@ -33,7 +30,6 @@ add_container(struct reader *r, const char *name, uint32_t *out,
 {
 	struct segmap *m = r->m;
 	size_t at = map_get(r->names, name);
-	char shown[SHOWN_MAX];
 
 	if (at != MAP_NONE) {
 		*out = (uint32_t)at;
@@ -43,7 +39,7 @@ add_container(struct reader *r, const char *name, uint32_t *out,
 		return error_set(err, ERROR_UNSAFE,
 				 "container %s: not a plain path below the "
 				 "dataset's directory",
-				 str_printable(shown, sizeof(shown), name));
+				 str_shown(name));
 	if (m->ncontainers >= SEGMAP_CONTAINERS_MAX)
 		return error_set(err, ERROR_CORRUPT, "too many containers");
 	if (!MEM_ROOM(m->containers, m->ncontainers, r->room))
@@ -95,7 +91,6 @@ read_file(struct reader *r, const struct rank2file_file *from,
 {
 	struct segmap *m = r->m;
 	struct segmap_container *c = NULL;
-	char shown[SHOWN_MAX];
 	uint64_t sum = 0;
 
 	to->first = m->nsegs;
@@ -105,11 +100,9 @@ read_file(struct reader *r, const struct rank2file_file *from,
 		struct segment *s = &m->segs[m->nsegs++];
 
 		if (read_seg(r, &from->segs[i], s, err) < 0)
-			return error_wrap(
-				err, "rank %" PRIu32 ", %s, segment %zu",
-				to->rank,
-				str_printable(shown, sizeof(shown), to->path),
-				i);
+			return error_wrap(err,
+					  "rank %" PRIu32 ", %s, segment %zu",
+					  to->rank, str_shown(to->path), i);
 		c = &m->containers[s->container];
 		c->bytes += s->len;
 		c->files += i == 0 || s->container != s[-1].container;

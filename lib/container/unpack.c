@@ -32,8 +32,6 @@
 #include "transfer/transfer.h"
 #include "work.h"
 
-#define SHOWN_MAX 512
-
 struct unpacking {
 	struct packing w;
 	struct put *put;
@@ -53,7 +51,6 @@ look_at(struct unpacking *u, size_t i, bool *have, bool *other,
 {
 	const struct packed *p = u->w.p;
 	const struct segmap_file *f = &p->map.files[i];
-	char shown[SHOWN_MAX];
 	struct stat st;
 	const int there = pathcache_look(u->w.parents, f->path, &st, err);
 
@@ -70,7 +67,7 @@ look_at(struct unpacking *u, size_t i, bool *have, bool *other,
 		err, ERROR_SYSTEM,
 		"%s: exists, and differs from the packed file (--force "
 		"replaces it)",
-		str_printable(shown, sizeof(shown), f->path));
+		str_shown(f->path));
 }
 
 /* Add file `i` to the files to be written, and to the string of their bytes. */
