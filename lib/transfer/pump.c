@@ -63,6 +63,25 @@ is_blank(const char *block, size_t n)
 }
 
 int
+pump_end(struct pump *p, uint32_t crc, bool holes, struct error *why,
+	 struct error *err)
+{
+	const uint32_t want = p->crc;
+
+	p->crc = crc;
+	if (p->has_crc && want != crc) {
+		error_set(why, ERROR_DAMAGED,
+			  "%s: checksum 0x%08" PRIx32 ", expected 0x%08" PRIx32,
+			  p->name, crc, want);
+		return 0;
+	}
+	/* The file may end in a hole. */
+	if (holes && ftruncate(p->to, (off_t)p->size) < 0)
+		return error_sys(err, "%s: cannot set its size", p->to_name);
+	return 1;
+}
+
+int
 pump_run(struct pump *p, struct error *why, struct error *err)
 {
 	uint32_t crc = 0;
@@ -90,15 +109,8 @@ pump_run(struct pump *p, struct error *why, struct error *err)
 		     p->step(p->arg, p->block, n, at, err) < 0))
 			return -1;
 	}
-	if (p->has_crc && !p->part && p->crc != crc) {
-		error_set(why, ERROR_DAMAGED,
-			  "%s: checksum 0x%08" PRIx32 ", expected 0x%08" PRIx32,
-			  p->name, crc, p->crc);
-		return 0;
-	}
+	if (!p->part)
+		return pump_end(p, crc, holes, why, err);
 	p->crc = crc;
-	/* The file may end in a hole. */
-	if (holes && !p->part && ftruncate(p->to, (off_t)p->size) < 0)
-		return error_sys(err, "%s: cannot set its size", p->to_name);
 	return 1;
 }

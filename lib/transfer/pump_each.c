@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pump_each.c - many files are copied by a pool of threads. */
-#include <inttypes.h>
 #include <pthread.h>
-#include <unistd.h>
 
 #include "crc.h"
 #include "error.h"
@@ -59,20 +57,9 @@ open_file(struct crew *c, size_t i, struct error *why)
 static int
 check_file(struct file *f, struct error *why)
 {
-	struct pump *p = &f->p;
-	const uint32_t want = p->crc;
+	const bool holes = f->pieces > 1 && f->p.to >= 0 && f->p.put == NULL;
 
-	p->crc = f->crc;
-	if (p->has_crc && want != f->crc) {
-		error_set(why, ERROR_DAMAGED,
-			  "%s: checksum 0x%08" PRIx32 ", expected 0x%08" PRIx32,
-			  p->name, f->crc, want);
-		return 0;
-	}
-	if (f->pieces > 1 && p->to >= 0 && p->put == NULL &&
-	    ftruncate(p->to, (off_t)p->size) < 0)
-		return error_sys(why, "%s: cannot set its size", p->to_name);
-	return 1;
+	return pump_end(&f->p, f->crc, holes, why, why);
 }
 
 static int
