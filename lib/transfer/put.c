@@ -435,28 +435,29 @@ put_write(struct put_file *f, const void *data, size_t len, uint64_t off,
 	return put_wrote(f, len, err);
 }
 
-int
-put_settle(struct put *p, struct error *err)
+/* Sync the files in the queue if the oldest one has waited that long. */
+static int
+sync_queue(struct put *p, double seconds, struct error *err)
 {
 	struct put_file *list = NULL;
 
 	pthread_mutex_lock(&p->lock);
-	list = take_queue(p);
+	if (p->queue != NULL && clock_seconds() - p->queue->since >= seconds)
+		list = take_queue(p);
 	pthread_mutex_unlock(&p->lock);
 	return sync_list(p, list, err);
 }
 
 int
+put_settle(struct put *p, struct error *err)
+{
+	return sync_queue(p, 0, err);
+}
+
+int
 put_due(struct put *p, struct error *err)
 {
-	struct put_file *list = NULL;
-
-	pthread_mutex_lock(&p->lock);
-	if (p->queue != NULL &&
-	    clock_seconds() - p->queue->since >= PUT_SECONDS)
-		list = take_queue(p);
-	pthread_mutex_unlock(&p->lock);
-	return sync_list(p, list, err);
+	return sync_queue(p, PUT_SECONDS, err);
 }
 
 /* --- In place --- */

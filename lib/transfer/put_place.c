@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -20,7 +19,6 @@
 #include "meta/attr.h"
 #include "par.h"
 #include "path.h"
-#include "str.h"
 #include "temp.h"
 #include "transfer/put_impl.h"
 #include "work.h"
