@@ -50,6 +50,21 @@ stripe_room(struct stripe *s, struct arena *arena, size_t n, struct error *err)
 	return s->parts == NULL ? error_no_memory(err) : 0;
 }
 
+void
+stripe_add(struct stripe *s, const struct stripe_part *part)
+{
+	struct stripe_part *last =
+		s->nparts > 0 ? &s->parts[s->nparts - 1] : NULL;
+
+	if (last != NULL && last->path == part->path && part->path != NULL &&
+	    last->dirfd == part->dirfd && last->off + last->len == part->off &&
+	    last->start + last->len == part->start &&
+	    last->sum == STRIPE_NO_SUM && part->sum == STRIPE_NO_SUM)
+		last->len += part->len;
+	else
+		s->parts[s->nparts++] = *part;
+}
+
 struct stripe_cache *
 stripe_cache_new(size_t slots, bool write, struct stripe_sum *sums)
 {
@@ -210,12 +225,12 @@ sum_up(const struct stripe_cache *c, struct slot *s, uint64_t at,
 	s->to += len;
 }
 
-/* The first part that ends after `off`. */
-static size_t
-part_at(const struct stripe *s, uint64_t off)
+const struct stripe_part *
+stripe_part_at(const struct stripe *s, uint64_t off)
 {
 	size_t lo = 0, hi = s->nparts;
 
+	/* Find the first part that ends after `off`. */
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
@@ -224,25 +239,22 @@ part_at(const struct stripe *s, uint64_t off)
 		else
 			lo = mid + 1;
 	}
-	return lo;
+	return lo < s->nparts ? &s->parts[lo] : NULL;
 }
 
-const struct stripe_part *
-stripe_part_at(const struct stripe *s, uint64_t off)
+/* The end of `p`, the part at `off`, or of the gap before it. */
+static uint64_t
+cut_at(const struct stripe_part *p, uint64_t off)
 {
-	size_t i = part_at(s, off);
-
-	return i < s->nparts ? &s->parts[i] : NULL;
+	if (p == NULL)
+		return UINT64_MAX;
+	return p->start > off ? p->start : p->start + p->len;
 }
 
 uint64_t
 stripe_cut(const struct stripe *s, uint64_t off)
 {
-	const struct stripe_part *p = stripe_part_at(s, off);
-
-	if (p == NULL)
-		return UINT64_MAX;
-	return p->start > off ? p->start : p->start + p->len;
+	return cut_at(stripe_part_at(s, off), off);
 }
 
 static int
@@ -288,30 +300,17 @@ stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 	    void *data, size_t len, struct error *err)
 {
 	unsigned char *to = data;
+	size_t n = 0;
 
-	for (size_t i = part_at(s, off); len > 0; i++) {
-		const struct stripe_part *p =
-			i < s->nparts ? &s->parts[i] : NULL;
-		uint64_t at = 0;
-		size_t n = len;
+	for (; len > 0; off += n, to += n, len -= n) {
+		const struct stripe_part *p = stripe_part_at(s, off);
+		const uint64_t end = cut_at(p, off);
 
-		if (p == NULL || p->start > off) {
-			if (p != NULL && p->start - off < n)
-				n = (size_t)(p->start - off);
+		n = end - off < len ? (size_t)(end - off) : len;
+		if (p == NULL || p->start > off)
 			memset(to, 0, n);
-			off += n;
-			to += n;
-			len -= n;
-			if (p == NULL || len == 0)
-				break;
-		}
-		at = off - p->start;
-		n = p->len - at < len ? (size_t)(p->len - at) : len;
-		if (read_part(p, c, at, to, n, err) < 0)
+		else if (read_part(p, c, off - p->start, to, n, err) < 0)
 			return -1;
-		off += n;
-		to += n;
-		len -= n;
 	}
 	return 0;
 }
@@ -321,27 +320,16 @@ stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 	     const void *data, size_t len, struct error *err)
 {
 	const unsigned char *from = data;
+	size_t n = 0;
 
-	for (size_t i = part_at(s, off); len > 0 && i < s->nparts; i++) {
-		const struct stripe_part *p = &s->parts[i];
-		uint64_t at = 0;
-		size_t n = 0;
+	for (; len > 0; off += n, from += n, len -= n) {
+		const struct stripe_part *p = stripe_part_at(s, off);
+		const uint64_t end = cut_at(p, off);
 
-		if (p->start > off) {
-			if (p->start - off >= len)
-				break;
-			n = (size_t)(p->start - off);
-			off += n;
-			from += n;
-			len -= n;
-		}
-		at = off - p->start;
-		n = p->len - at < len ? (size_t)(p->len - at) : len;
-		if (write_part(p, c, at, from, n, err) < 0)
+		n = end - off < len ? (size_t)(end - off) : len;
+		if (p != NULL && p->start <= off &&
+		    write_part(p, c, off - p->start, from, n, err) < 0)
 			return -1;
-		off += n;
-		from += n;
-		len -= n;
 	}
 	return 0;
 }

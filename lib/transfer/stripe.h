@@ -46,6 +46,10 @@ struct stripe {
 int stripe_room(struct stripe *s, struct arena *arena, size_t n,
 		struct error *err);
 
+/* Append a part to a string with room for it.  If the part continues the last
+ * one in its file, and neither has a checksum, the last one becomes longer. */
+void stripe_add(struct stripe *s, const struct stripe_part *part);
+
 /*
  * A CRC-32 of `size` bytes.  The bytes may arrive in any order and from any
  * thread, but each byte exactly once: crc_shift() makes it possible to combine

@@ -4,7 +4,6 @@
 #include <pthread.h>
 
 #include "error.h"
-#include "mem.h"
 #include "par.h"
 #include "progress.h"
 #include "work.h"
@@ -19,7 +18,7 @@
 
 struct run {
 	const struct stripe *from, *to;
-	uint64_t len;
+	uint64_t end;
 	size_t block;
 	const struct transfer_options *o;
 	struct stripe_worker *workers;
@@ -54,9 +53,9 @@ take(struct run *r, uint64_t *off, uint64_t *end)
 {
 	pthread_mutex_lock(&r->lock);
 	*off = *end = r->next;
-	if (!r->failed && *off < r->len) {
+	if (!r->failed && *off < r->end) {
 		*end = *off - *off % r->block + r->stretch;
-		*end = *end < r->len ? *end : r->len;
+		*end = *end < r->end ? *end : r->end;
 		*end = cut_files(r, r->from, &r->from_at, *off, *end);
 		*end = cut_files(r, r->to, &r->to_at, *off, *end);
 		r->next = *end;
@@ -74,7 +73,7 @@ set_shares(struct run *r, unsigned n)
 	r->files = parts / n / SHARES;
 	r->files = r->files < 1 ? 1 : r->files;
 	r->files = r->files < STRETCH_FILES ? r->files : STRETCH_FILES;
-	r->stretch = r->len / n / SHARES;
+	r->stretch = (r->end - r->next) / n / SHARES;
 	r->stretch -= r->stretch % r->block;
 	if (r->stretch < r->block)
 		r->stretch = r->block;
@@ -199,7 +198,8 @@ transfer(const struct stripe *from, const struct stripe *to, uint64_t len,
 	struct run r = {
 		.from = from,
 		.to = to != NULL ? to : &nothing,
-		.len = len,
+		.end = o->begin + len,
+		.next = o->begin,
 		.block = TRANSFER_BLOCK,
 		.o = o,
 		.lock = PTHREAD_MUTEX_INITIALIZER,

@@ -25,6 +25,7 @@ struct transfer_options {
 	/* Threads, memory, progress and stop (ERROR_SYSTEM with EINTR); NULL:
 	 * none. */
 	const struct work *work;
+	uint64_t begin;		    /* offset of the first byte */
 	struct stripe_sum *sums;    /* checksums of data read; may be NULL */
 	struct stripe_sum *sums_to; /* checksums of data written; may be NULL */
 	/*
@@ -39,7 +40,7 @@ struct transfer_options {
 	void *arg;
 };
 
-/* Copy bytes 0 to len - 1.  `to` NULL: only read them, for their checksums. */
+/* Copy `len` bytes from o->begin on.  `to` NULL: only read them, for their checksums. */
 int transfer(const struct stripe *from, const struct stripe *to, uint64_t len,
 	     const struct transfer_options *o, struct error *err);
 
