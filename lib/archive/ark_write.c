@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "archive/ark.h"
@@ -32,66 +31,38 @@ struct ark_out {
 	uint64_t size, done;
 
 	/*
-	 * Output of libarchive that was not yet written.  libarchive must not
-	 * see a failed write, or it would leak memory.  So errnum is checked
-	 * after each call.  Once `abandoned`, nothing is written any more.
+	 * libarchive must not see a failed write, or it would leak memory.  So
+	 * errnum is checked after each call.  Once `abandoned`, nothing is
+	 * written any more.
 	 */
-	unsigned char *block;
-	size_t held;
-	uint64_t bytes;
+	uint64_t bytes; /* written */
 	int errnum;
 	bool abandoned;
 };
 
 /* --- The descriptor --- */
 
-static void
-write_all(struct ark_out *out, const unsigned char *data, size_t len)
-{
-	while (len > 0 && out->errnum == 0) {
-		ssize_t n = stream_write(out->fd, data, len, out->stop);
-
-		if (n < 0) {
-			out->errnum = errno;
-			break;
-		}
-		data += n;
-		len -= (size_t)n;
-		out->bytes += (uint64_t)n;
-	}
-}
-
-static void
-flush_block(struct ark_out *out)
-{
-	write_all(out, out->block, out->held);
-	out->held = 0;
-}
-
-/* Collect libarchive's output in blocks. */
+/* Write libarchive's output, which comes in blocks. */
 static la_ssize_t
 take_output(struct archive *a, void *arg, const void *data, size_t len)
 {
 	struct ark_out *out = arg;
 	const unsigned char *from = data;
-	size_t left = len, n = 0;
+	size_t left = len;
 
 	(void)a;
 	if (out->abandoned) /* else the file would be padded with zeros */
 		return -1;
-	while (left > 0) {
-		if (out->held == 0 && left >= ARK_BLOCK) {
-			write_all(out, from, left);
+	while (left > 0 && out->errnum == 0) {
+		ssize_t n = stream_write(out->fd, from, left, out->stop);
+
+		if (n < 0) {
+			out->errnum = errno;
 			break;
 		}
-		n = ARK_BLOCK - out->held;
-		n = n < left ? n : left;
-		memcpy(out->block + out->held, from, n);
-		out->held += n;
 		from += n;
-		left -= n;
-		if (out->held == ARK_BLOCK)
-			flush_block(out);
+		left -= (size_t)n;
+		out->bytes += (uint64_t)n;
 	}
 	return (la_ssize_t)len;
 }
@@ -134,29 +105,18 @@ set_filter(struct ark_out *out, unsigned threads)
 	const char *module = ark_filter_name(out->filter);
 	char number[16];
 
-	switch (out->filter) {
-	case ARK_NONE:
+	if (out->filter == ARK_NONE)
 		return ARCHIVE_OK;
-	case ARK_GZIP:
-		if (archive_write_add_filter_gzip(a) != ARCHIVE_OK)
-			return ARCHIVE_FATAL;
-		/* Without a time stamp, equal files give equal archives. */
+	if (archive_write_add_filter_by_name(a, module) != ARCHIVE_OK)
+		return ARCHIVE_FATAL;
+	/* Without a time stamp, equal files give equal archives. */
+	if (out->filter == ARK_GZIP)
 		(void)archive_write_set_filter_option(a, module, "timestamp",
 						      NULL);
-		return ARCHIVE_OK;
-	case ARK_XZ:
-		if (archive_write_add_filter_xz(a) != ARCHIVE_OK)
-			return ARCHIVE_FATAL;
-		break;
-	case ARK_ZSTD:
-		if (archive_write_add_filter_zstd(a) != ARCHIVE_OK)
-			return ARCHIVE_FATAL;
-		break;
-	}
 	snprintf(number, sizeof(number), "%u", threads);
 	/* A library built without threads refuses the option: then use one
 	 * thread. */
-	if (threads > 1)
+	if (threads > 1 && out->filter != ARK_GZIP)
 		(void)archive_write_set_filter_option(a, module, "threads",
 						      number);
 	return ARCHIVE_OK;
@@ -172,8 +132,10 @@ set_up(struct ark_out *out, unsigned threads)
 		rc = set_filter(out, threads);
 	if (rc != ARCHIVE_OK)
 		return rc;
-	/* libarchive need not collect blocks, as take_output() does. */
-	archive_write_set_bytes_per_block(a, 0);
+	archive_write_set_bytes_per_block(a, ARK_BLOCK);
+	/* A tar file has whole records; compressed data end anywhere. */
+	archive_write_set_bytes_in_last_block(
+		a, out->filter == ARK_NONE ? ARK_RECORD : 1);
 	return archive_write_open(a, out, NULL, take_output, NULL);
 }
 
@@ -192,8 +154,7 @@ ark_out_new(int fd, const char *name, enum ark_filter filter, unsigned threads,
 	out->stop = stop;
 	out->filter = filter;
 	out->name = mem_strdup(name);
-	out->block = mem_alloc(1, ARK_BLOCK);
-	if (out->name == NULL || out->block == NULL)
+	if (out->name == NULL)
 		goto no_memory;
 	out->locale = ark_locale(true, err);
 	if (out->locale == (locale_t)0)
@@ -226,7 +187,6 @@ ark_out_free(struct ark_out *out)
 	archive_write_free(out->archive);
 	if (out->locale != (locale_t)0)
 		freelocale(out->locale);
-	mem_free(out->block);
 	mem_free(out->path);
 	mem_free(out->name);
 	mem_free(out);
@@ -363,7 +323,6 @@ int
 ark_out_close(struct ark_out *out, struct error *err)
 {
 	locale_t old;
-	size_t tail = 0;
 	int rc = -1;
 
 	if (out->state != READY)
@@ -372,16 +331,6 @@ ark_out_close(struct ark_out *out, struct error *err)
 	rc = archive_write_close(out->archive);
 	uselocale(old);
 	if (rc != ARCHIVE_OK || out->errnum != 0)
-		return failed(out, err);
-	flush_block(out);
-	/* Pad a tar file to whole records. */
-	tail = out->bytes % ARK_RECORD;
-	if (out->filter == ARK_NONE && tail > 0) {
-		out->held = ARK_RECORD - tail;
-		memset(out->block, 0, out->held);
-		flush_block(out);
-	}
-	if (out->errnum != 0)
 		return failed(out, err);
 	out->state = CLOSED;
 	return 0;
