@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "archive/manifest.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -39,8 +38,7 @@ manifest_add(struct buf *to, const char *sum, const char *path,
 	     struct error *err)
 {
 	const size_t before = to->len;
-	bool escaped = strpbrk(path, plain) != NULL;
-	int rc = 0;
+	bool failed = false;
 
 	if (!path_is_clean(path))
 		return error_set(err, ERROR_UNSAFE,
@@ -49,29 +47,28 @@ manifest_add(struct buf *to, const char *sum, const char *path,
 	if (!is_sum(sum) || sum[SUM_LEN] != '\0')
 		return error_set(err, ERROR_USAGE,
 				 "manifest: %s: no SHA-256 sum", path);
-	rc = escaped ? buf_add_char(to, '\\') : 0;
-	if (rc == 0)
-		rc = buf_add_str(to, sum);
-	if (rc == 0)
-		rc = buf_add_str(to, "  ");
-	for (; rc == 0 && *path != '\0'; path++) {
+	if (strpbrk(path, plain) != NULL)
+		buf_add_char(to, '\\');
+	buf_add_str(to, sum);
+	buf_add_str(to, "  ");
+	for (; *path != '\0'; path++) {
 		const char *at = strchr(plain, *path);
 
-		if (at == NULL)
-			rc = buf_add_char(to, *path);
-		else if ((rc = buf_add_char(to, '\\')) == 0)
-			rc = buf_add_char(to, letters[at - plain]);
+		if (at != NULL)
+			buf_add_char(to, '\\');
+		buf_add_char(to, at != NULL ? letters[at - plain] : *path);
 	}
-	if (rc == 0)
-		rc = buf_add_char(to, '\n');
-	if (rc == 0 && to->len <= MANIFEST_MAX)
+	buf_add_char(to, '\n');
+	failed = to->failed;
+	if (!failed && to->len <= MANIFEST_MAX)
 		return 0;
+	to->failed = false;
 	to->len = before;
 	if (to->data != NULL)
 		to->data[before] = '\0';
-	if (rc == 0)
-		return error_set(err, ERROR_USAGE, "manifest: too many files");
-	return error_no_memory(err);
+	if (failed)
+		return error_no_memory(err);
+	return error_set(err, ERROR_USAGE, "manifest: too many files");
 }
 
 /* --- Reading --- */
