@@ -12,7 +12,6 @@
 #include "buf.h"
 #include "dir.h"
 #include "error.h"
-#include "io.h"
 #include "kvtree/kvtree.h"
 #include "kvtree/kvwrite.h"
 #include "map.h"
@@ -27,8 +26,12 @@
 int
 hidden_init(struct hidden *h, struct error *err)
 {
-	*h = (struct hidden){ .arena = arena_new(), .by_name = map_new() };
-	if (h->arena != NULL && h->by_name != NULL)
+	*h = (struct hidden){
+		.arena = arena_new(),
+		.by_name = map_new(),
+		.dir_by_path = map_new(),
+	};
+	if (h->arena != NULL && h->by_name != NULL && h->dir_by_path != NULL)
 		return 0;
 	hidden_free(h);
 	return error_no_memory(err);
@@ -76,13 +79,8 @@ int
 hidden_add_dir(struct hidden *h, const char *path, const struct attr *attr,
 	       struct error *err)
 {
-	size_t at = MAP_NONE;
+	size_t at = map_get(h->dir_by_path, path);
 
-	if (h->dir_by_path == NULL)
-		h->dir_by_path = map_new();
-	if (h->dir_by_path == NULL)
-		return error_no_memory(err);
-	at = map_get(h->dir_by_path, path);
 	if (at == MAP_NONE) {
 		if (!MEM_ROOM(h->dirs, h->ndirs, h->dirs_cap))
 			return error_no_memory(err);
@@ -151,22 +149,26 @@ store_hidden(const struct hidden *h, const struct place *p, struct kvtree *t,
 	return 0;
 }
 
+/* Add `name` with its attributes to table `key` of the part. */
+static int
+store_attr(struct kvtree *t, const char *key, const char *name,
+	   const struct attr *a, struct error *err)
+{
+	struct kvtree *list = kvtree_put(t, key, err);
+	struct kvtree *k = list == NULL ? NULL : kvtree_put(list, name, err);
+
+	return k == NULL ? -1 : attr_write(k, a, err);
+}
+
 static int
 store_attrs(const struct hidden *h, const struct segmap *m,
 	    const struct place *p, struct kvtree *t, struct error *err)
 {
-	struct kvtree *list = NULL, *k = NULL;
-
-	for (size_t i = 0; i < m->nfiles && i < h->nattrs; i++) {
-		if (!is_listed(p, m->files[i].rank))
-			continue;
-		if (list == NULL)
-			list = kvtree_put(t, "FILE", err);
-		k = list == NULL ? NULL
-				 : kvtree_put(list, m->files[i].path, err);
-		if (k == NULL || attr_write(k, &h->attrs[i], err) < 0)
+	for (size_t i = 0; i < m->nfiles && i < h->nattrs; i++)
+		if (is_listed(p, m->files[i].rank) &&
+		    store_attr(t, "FILE", m->files[i].path, &h->attrs[i], err) <
+			    0)
 			return -1;
-	}
 	return 0;
 }
 
@@ -175,7 +177,6 @@ static int
 store_dirs(const struct hidden *h, const struct segmap *m,
 	   const struct place *p, struct kvtree *t, struct error *err)
 {
-	struct kvtree *list = NULL, *k = NULL;
 	char dir[PATH_MAX] = "";
 
 	for (size_t i = 0; h->ndirs > 0 && i < m->nfiles; i++) {
@@ -190,14 +191,7 @@ store_dirs(const struct hidden *h, const struct segmap *m,
 		memcpy(dir, path, len - 1);
 		dir[len - 1] = '\0';
 		a = hidden_dir(h, dir);
-		if (a == NULL)
-			continue;
-		if (list == NULL)
-			list = kvtree_put(t, "DIR", err);
-		if (list != NULL && kvtree_get(list, dir) != NULL)
-			continue;
-		k = list == NULL ? NULL : kvtree_put(list, dir, err);
-		if (k == NULL || attr_write(k, a, err) < 0)
+		if (a != NULL && store_attr(t, "DIR", dir, a, err) < 0)
 			return -1;
 	}
 	return 0;

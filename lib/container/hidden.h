@@ -50,7 +50,7 @@ struct hidden {
 	struct attr *attrs; /* unrecorded attributes are not set */
 	size_t ndirs, dirs_cap;
 	struct hidden_dir *dirs;
-	struct map *dir_by_path; /* path -> index in dirs; NULL: none */
+	struct map *dir_by_path; /* path -> index in dirs */
 	size_t nfiles, cap;
 	struct hidden_file *files;
 	struct map *by_name; /* name -> index in files */

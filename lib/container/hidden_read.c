@@ -3,11 +3,9 @@
  * hidden_read.c - read the parts of packed metadata.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -320,18 +318,13 @@ load_tree(struct loader *l, const struct buf *raw, struct error *err)
 static int
 read_raw(int dirfd, const char *name, struct buf *raw, struct error *err)
 {
-	int fd = path_open_beneath(dirfd, name, O_RDONLY | O_NONBLOCK, 0, err);
 	size_t len = 0;
-	int rc = -1;
 
-	if (fd < 0)
+	if (io_read_file(dirfd, name, KVTREE_MAX_ENCODED, raw, err) < 0)
 		return -1;
-	buf_clear(raw);
-	rc = io_read_fd(fd, name, KVTREE_MAX_ENCODED, raw, err);
-	close(fd);
-	if (rc == 0 && kvtree_body(raw->data, raw->len, &len, err) == NULL)
-		rc = error_wrap(err, "%s", name);
-	return rc;
+	return kvtree_body(raw->data, raw->len, &len, err) == NULL
+		       ? error_wrap(err, "%s", name)
+		       : 0;
 }
 
 /* Read the second copy of the part that is listed as `k`. */
@@ -434,7 +427,6 @@ load_all(struct loader *l, int dirfd, const struct kvtree *list,
 	l->red.ranks = arena_alloc(h->arena, 1, sizeof(*l->red.ranks));
 	if (h->attrs == NULL || l->red.ranks == NULL)
 		return error_no_memory(err);
-	memset(l->red.ranks, 0, sizeof(*l->red.ranks));
 	kvtree_foreach (k, list)
 		if (load_part(l, dirfd, k, err) < 0)
 			return -1;
