@@ -86,46 +86,13 @@ segmap_by_path(const struct segmap *m)
 
 /* --- Cutting --- */
 
-/* Where the string is cut. */
 struct cutting {
-	uint64_t size, used; /* of a container; bytes in the last one */
+	const char *stem;
+	uint64_t size;
+	size_t first; /* number of the first container */
 	uint32_t group;
-	size_t ncontainers, nsegs;
+	size_t containers_cap, segs_cap;
 };
-
-/* Cut one file; as long as `m` has no arrays, only count. */
-static void
-cut_file(struct segmap *m, struct segmap_file *f, struct cutting *c)
-{
-	uint64_t left = f->size;
-
-	f->first = c->nsegs;
-	while (left > 0) {
-		uint64_t len = 0;
-
-		if (c->ncontainers == 0 || c->used == c->size ||
-		    c->group != f->group) {
-			c->ncontainers++;
-			c->used = 0;
-			c->group = f->group;
-		}
-		len = c->size - c->used < left ? c->size - c->used : left;
-		if (m->segs != NULL) {
-			struct segmap_container *to =
-				&m->containers[c->ncontainers - 1];
-
-			m->segs[c->nsegs] = (struct segment){
-				(uint32_t)(c->ncontainers - 1), c->used, len
-			};
-			to->used = to->size = c->used + len;
-			to->has_size = true;
-		}
-		c->nsegs++;
-		c->used += len;
-		left -= len;
-	}
-	f->nsegs = c->nsegs - f->first;
-}
 
 static int
 too_many(uint64_t size, uint64_t n, struct error *err)
@@ -136,11 +103,57 @@ too_many(uint64_t size, uint64_t n, struct error *err)
 			 size, n);
 }
 
+/* Begin a container for files of the group. */
+static int
+add_container(struct segmap *m, struct cutting *c, uint32_t group,
+	      struct error *err)
+{
+	const char *name = arena_printf(m->arena, SEGMAP_DIR "/%s.%zu.scr",
+					c->stem, c->first + m->ncontainers);
+
+	if (m->ncontainers >= SEGMAP_CONTAINERS_MAX)
+		return too_many(c->size, m->ncontainers + 1, err);
+	if (name == NULL ||
+	    !MEM_ROOM(m->containers, m->ncontainers, c->containers_cap))
+		return error_no_memory(err);
+	m->containers[m->ncontainers++] = (struct segmap_container){
+		.name = name,
+		.has_size = true,
+	};
+	c->group = group;
+	return 0;
+}
+
+static int
+cut_file(struct segmap *m, struct segmap_file *f, struct cutting *c,
+	 struct error *err)
+{
+	f->first = m->nsegs;
+	for (uint64_t left = f->size, len = 0; left > 0; left -= len) {
+		struct segmap_container *to = NULL;
+
+		if ((m->ncontainers == 0 || c->group != f->group ||
+		     m->containers[m->ncontainers - 1].size == c->size) &&
+		    add_container(m, c, f->group, err) < 0)
+			return -1;
+		if (!MEM_ROOM(m->segs, m->nsegs, c->segs_cap))
+			return error_no_memory(err);
+		to = &m->containers[m->ncontainers - 1];
+		len = c->size - to->size < left ? c->size - to->size : left;
+		m->segs[m->nsegs++] =
+			(struct segment){ (uint32_t)(m->ncontainers - 1),
+					  to->size, len };
+		to->used = to->size += len;
+	}
+	f->nsegs = m->nsegs - f->first;
+	return 0;
+}
+
 int
 segmap_cut(struct segmap *m, const char *stem, uint64_t size, size_t first,
 	   struct error *err)
 {
-	struct cutting count = { .size = size }, cut = { .size = size };
+	struct cutting c = { .stem = stem, .size = size, .first = first };
 	uint64_t n = 0;
 
 	m->bytes = 0;
@@ -157,25 +170,10 @@ segmap_cut(struct segmap *m, const char *stem, uint64_t size, size_t first,
 	n = m->bytes / size + (m->bytes % size > 0);
 	if (n > SEGMAP_CONTAINERS_MAX)
 		return too_many(size, n, err);
-	for (size_t i = 0; i < m->nfiles; i++)
-		cut_file(m, &m->files[i], &count);
-	if (count.ncontainers > SEGMAP_CONTAINERS_MAX)
-		return too_many(size, count.ncontainers, err);
 	m->container_size = size;
-	m->ncontainers = count.ncontainers;
-	m->nsegs = count.nsegs;
-	m->containers = mem_calloc(m->ncontainers + 1, sizeof(*m->containers));
-	m->segs = mem_calloc(m->nsegs + 1, sizeof(*m->segs));
-	if (m->containers == NULL || m->segs == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < m->ncontainers; i++) {
-		m->containers[i].name = arena_printf(
-			m->arena, SEGMAP_DIR "/%s.%zu.scr", stem, first + i);
-		if (m->containers[i].name == NULL)
-			return error_no_memory(err);
-	}
 	for (size_t i = 0; i < m->nfiles; i++)
-		cut_file(m, &m->files[i], &cut);
+		if (cut_file(m, &m->files[i], &c, err) < 0)
+			return -1;
 	return 0;
 }
 
@@ -315,7 +313,6 @@ segmap_write(const struct segmap *m, size_t nranks, bool plain,
 		error_no_memory(err);
 		goto fail;
 	}
-	memset(out->ranks, 0, nranks * sizeof(*out->ranks));
 	for (size_t i = 0; i < m->nfiles; i++) {
 		if (m->files[i].rank >= nranks) {
 			error_set(err, ERROR_CORRUPT,
