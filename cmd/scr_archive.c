@@ -5,7 +5,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "app.h"
@@ -15,7 +14,6 @@
 #include "json.h"
 #include "opt.h"
 #include "par.h"
-#include "path.h"
 #include "report/packing.h"
 #include "str.h"
 #include "stream.h"

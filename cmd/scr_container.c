@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,6 +47,7 @@ enum {
 struct settings {
 	int verb;
 	const char *prefix, *order, *directory;
+	enum pack_order by; /* `order` */
 	const char *output, *compress;
 	const char *columns, *sort; /* as given, or NULL */
 	struct columns chosen;
@@ -81,7 +81,6 @@ static const struct app_info info = {
 static int
 make_over(struct settings *s, struct packed *p, struct error *err)
 {
-	static const char *const orders[] = { "node", "rank", "name" };
 	static const char *const done[VERBS] = {
 		[VERB_PACK] = "packed",
 		[VERB_UNPACK] = "unpacked",
@@ -92,6 +91,7 @@ make_over(struct settings *s, struct packed *p, struct error *err)
 		.guard = { owners_ask, &owners, owners_failed },
 		.others = { owners_keep, &owners },
 		.size = s->size,
+		.order = s->by,
 		.redundancy = s->redundancy,
 		.keep = s->keep || s->layout == 1,
 		.layout = (int)s->layout,
@@ -102,9 +102,6 @@ make_over(struct settings *s, struct packed *p, struct error *err)
 	struct buf text = BUF_INIT;
 	struct json *j = NULL;
 
-	for (int i = 0; s->order != NULL && i < 3; i++)
-		if (str_eq(s->order, orders[i]))
-			po.order = (enum pack_order)(PACK_NODE + i);
 	if ((s->verb == VERB_PACK     ? pack(p, &po, &r, err)
 	     : s->verb == VERB_UNPACK ? unpack(p, &po, &r, err)
 				      : repack(p, &po, &r, err)) < 0)
@@ -442,6 +439,7 @@ verb_by_name(const char *name)
 static void
 check_options(struct settings *s, const char *verb)
 {
+	static const char *const orders[] = { "node", "rank", "name" };
 	char words[COLUMNS_WORDS];
 
 	/* -o is the output of export, the columns of list. */
@@ -478,8 +476,10 @@ check_options(struct settings *s, const char *verb)
 		    s->columns, "--sort", s->sort);
 	if (s->layout == 1 && s->redundancy)
 		app_usage("--layout 1 has no place for redundancy");
-	if (s->order != NULL && !str_eq(s->order, "node") &&
-	    !str_eq(s->order, "rank") && !str_eq(s->order, "name"))
+	for (int i = 0; s->order != NULL && i < 3; i++)
+		if (str_eq(s->order, orders[i]))
+			s->by = (enum pack_order)(PACK_NODE + i);
+	if (s->order != NULL && s->by == PACK_AS_IS)
 		app_usage("--order: %s is not one of node, rank, name",
 			  s->order);
 }
