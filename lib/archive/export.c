@@ -7,9 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "archive/manifest.h"
 #include "arena.h"
@@ -19,18 +17,14 @@
 #include "dir.h"
 #include "error.h"
 #include "hash.h"
-#include "io.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
-#include "meta/filemap.h"
 #include "meta/rank2file.h"
-#include "meta/redset.h"
 #include "meta/summary.h"
 #include "par.h"
 #include "path.h"
 #include "progress.h"
-#include "str.h"
 #include "work.h"
 
 /* A long file is read in steps of this size. */
@@ -76,32 +70,15 @@ struct exporting {
 
 /* --- One entry --- */
 
-/* Begin an entry of the archive.  data() and end() must follow. */
+/* Write an entry whose bytes are in memory. */
 static int
-begin(struct exporting *x, const char *path, uint64_t size,
-      const struct attr *a, struct error *err)
+put_bytes(struct exporting *x, const char *path, const struct attr *a,
+	  const void *bytes, size_t len, struct error *err)
 {
-	static const struct attr none = { .has_owner = false };
-
-	return ark_out_begin(x->ark, path, size, a != NULL ? a : &none, err);
-}
-
-static int
-data(struct exporting *x, const void *bytes, size_t len, struct error *err)
-{
-	if (hash_update(x->hash, bytes, len, err) < 0)
-		return -1;
-	return ark_out_data(x->ark, bytes, len, err);
-}
-
-static int
-end(struct exporting *x, const char *path, struct error *err)
-{
-	char sum[HASH_TEXT];
-
-	if (ark_out_end(x->ark, err) < 0 || hash_text(x->hash, sum, err) < 0)
-		return -1;
-	return manifest_add(&x->manifest, sum, path, err);
+	return ark_out_begin(x->ark, path, len, a, err) < 0 ||
+			       ark_out_data(x->ark, bytes, len, err) < 0
+		       ? -1
+		       : ark_out_end(x->ark, err);
 }
 
 /* Compare the checksum of an entry with the recorded one. */
@@ -119,9 +96,10 @@ static int
 put_long(struct exporting *x, const struct entry *e, struct error *err)
 {
 	const struct work *work = x->eo->work;
+	char sum[HASH_TEXT];
 	uint32_t crc = 0;
 
-	if (begin(x, e->path, e->size, &e->attr, err) < 0)
+	if (ark_out_begin(x->ark, e->path, e->size, &e->attr, err) < 0)
 		return -1;
 	for (uint64_t off = 0; off < e->size; off += STEP) {
 		size_t len =
@@ -130,12 +108,16 @@ put_long(struct exporting *x, const struct entry *e, struct error *err)
 		if (work_go_on(x->eo->work, err) < 0 ||
 		    stripe_read(&e->from, x->workers[0].cache, off, x->block,
 				len, err) < 0 ||
-		    data(x, x->block, len, err) < 0)
+		    hash_update(x->hash, x->block, len, err) < 0 ||
+		    ark_out_data(x->ark, x->block, len, err) < 0)
 			return -1;
 		crc = crc_update(crc, x->block, len);
 		progress_add(work->progress, len);
 	}
-	return end(x, e->path, err) < 0 ? -1 : check_sum(e, crc, err);
+	if (ark_out_end(x->ark, err) < 0 || hash_text(x->hash, sum, err) < 0 ||
+	    manifest_add(&x->manifest, sum, e->path, err) < 0)
+		return -1;
+	return check_sum(e, crc, err);
 }
 
 /* --- Many entries --- */
@@ -183,11 +165,15 @@ look(void *arg, size_t i, unsigned worker, struct error *err)
 static int
 find(struct exporting *x, struct entry *e, struct error *err)
 {
+	const struct packed *p = x->p;
+	const struct segmap *red = &p->hidden.red;
+
 	if (e->file != NULL)
-		return packed_file(x->p, (size_t)(e->file - x->p->map.files),
-				   x->arena, &e->from, err);
+		return packed_file(p, &p->map, e->file, x->arena, &e->from,
+				   err);
 	if (e->meta == NULL)
-		return packed_hidden(x->p, e->hidden, x->arena, &e->from, err);
+		return packed_file(p, red, &red->files[e->hidden->at], x->arena,
+				   &e->from, err);
 	e->from.parts = arena_alloc(x->arena, 1, sizeof(*e->from.parts));
 	if (e->from.parts == NULL)
 		return error_no_memory(err);
@@ -257,10 +243,8 @@ put_small(struct exporting *x, size_t n, struct error *err)
 
 		if (e->skip)
 			continue;
-		if (begin(x, e->path, e->size, &e->attr, err) < 0 ||
-		    ark_out_data(x->ark, x->block + e->at, (size_t)e->size,
-				 err) < 0 ||
-		    ark_out_end(x->ark, err) < 0 ||
+		if (put_bytes(x, e->path, &e->attr, x->block + e->at,
+			      (size_t)e->size, err) < 0 ||
 		    manifest_add(&x->manifest, e->sum, e->path, err) < 0)
 			return -1;
 		progress_add(x->eo->work->progress, e->size);
@@ -268,26 +252,20 @@ put_small(struct exporting *x, size_t n, struct error *err)
 	return 0;
 }
 
-static void
-count_entries(struct exporting *x)
-{
-	for (size_t i = 0; i < x->count; i++) {
-		const struct entry *e = &x->list[i];
-
-		x->out->files += e->file != NULL;
-		x->out->bytes += e->file != NULL ? e->size : 0;
-		x->out->hidden += e->file == NULL && !e->skip;
-	}
-}
-
 static int
 put_entries(struct exporting *x, struct error *err)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < x->count; i++)
-		if (!x->list[i].skip && find(x, &x->list[i], err) < 0)
+	for (size_t i = 0; i < x->count; i++) {
+		struct entry *e = &x->list[i];
+
+		if (!e->skip && find(x, e, err) < 0)
 			return -1;
+		x->out->files += e->file != NULL;
+		x->out->bytes += e->file != NULL ? e->size : 0;
+		x->out->hidden += e->file == NULL && !e->skip;
+	}
 	for (x->first = 0; x->first < x->count; x->first += n) {
 		const struct entry *e = &x->list[x->first];
 
@@ -298,7 +276,6 @@ put_entries(struct exporting *x, struct error *err)
 			return -1;
 		n += n == 0;
 	}
-	count_entries(x);
 	return 0;
 }
 
@@ -384,13 +361,16 @@ put_meta(void *arg, const char *name, const struct buf *image,
 	 struct error *err)
 {
 	struct exporting *x = arg;
+	const struct attr none = { .has_owner = false };
 	struct buf path = BUF_INIT;
+	char sum[HASH_TEXT];
 	int rc = -1;
 
 	if (path_join(&path, x->p->dir, name, err) == 0 &&
-	    begin(x, path.data, image->len, NULL, err) == 0 &&
-	    data(x, image->data, image->len, err) == 0)
-		rc = end(x, path.data, err);
+	    put_bytes(x, path.data, &none, image->data, image->len, err) == 0 &&
+	    hash_update(x->hash, image->data, image->len, err) == 0 &&
+	    hash_text(x->hash, sum, err) == 0)
+		rc = manifest_add(&x->manifest, sum, path.data, err);
 	buf_free(&path);
 	x->out->hidden += rc == 0;
 	return rc;
@@ -456,13 +436,13 @@ put_trees(struct exporting *x, struct error *err)
 static int
 put_manifest(struct exporting *x, struct error *err)
 {
-	struct buf path = BUF_INIT, text = x->manifest;
+	const struct attr none = { .has_owner = false };
+	struct buf path = BUF_INIT;
 	int rc = -1;
 
-	if (path_join(&path, x->p->dir, DATASET_DIR_MANIFEST, err) == 0 &&
-	    begin(x, path.data, text.len, NULL, err) == 0 &&
-	    ark_out_data(x->ark, text.data, text.len, err) == 0)
-		rc = ark_out_end(x->ark, err);
+	if (path_join(&path, x->p->dir, DATASET_DIR_MANIFEST, err) == 0)
+		rc = put_bytes(x, path.data, &none, x->manifest.data,
+			       x->manifest.len, err);
 	buf_free(&path);
 	return rc;
 }

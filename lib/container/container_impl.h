@@ -32,7 +32,6 @@ struct packing {
 	struct pathcache *parents, *meta;
 	struct segmap map;	/* the new map */
 	size_t *from;		/* by file of `map`: index in p->map */
-	bool distinct;		/* each path is known to occur once */
 	bool spread;		/* no two members of a set share a container */
 	uint32_t *set;		/* the redundancy set of each rank; 0: none */
 	struct hidden hidden;	/* metadata stored beside the map */
@@ -43,11 +42,23 @@ struct packing {
 	_Atomic size_t removed, left;
 };
 
+/* Start to pack, unpack or repack `p`: all members before `map`, and *out with
+ * the counts of its map.  Call pack_fini() also on failure. */
+int pack_init(struct packing *w, struct packed *p,
+	      const struct pack_options *po, struct pack_result *out,
+	      struct error *err);
 void pack_fini(struct packing *w);
 
-/* Sort map.files in the requested order, and hidden.attrs, if any, with them;
- * sets `from`, `set`, `spread` and the groups of the files. */
+/* Count the packed files of `m`, their bytes and containers. */
+void pack_count(const struct segmap *m, struct pack_result *out);
+
+/* Make `map` with the files of p->map in the requested order, and sort
+ * hidden.attrs, if any, with them; sets `from`, `set`, `spread` and the groups
+ * of the files. */
 int pack_sort(struct packing *w, struct error *err);
+
+/* Keep the attributes of the directories of the files in `hidden`. */
+int pack_list_dirs(struct packing *w, struct error *err);
 
 /* Judge the containers of `m`. */
 enum pack_spare pack_judge(const struct packing *w, const struct segmap *m);
@@ -59,8 +70,8 @@ int pack_hidden_list(struct packing *w, uint64_t size, struct error *err);
 /* Some containers of a map, and the string of bytes that they get. */
 struct pack_batch {
 	struct segmap *map;
-	size_t first, end; /* containers first ... end - 1 */
-	uint64_t len;	   /* of them together */
+	size_t first, end;   /* containers first ... end - 1 */
+	uint64_t begin, len; /* of them together, in `from` */
 	struct stripe from;
 	struct stripe_sum *files; /* of all files of the map: extended */
 };
@@ -82,11 +93,13 @@ int pack_write(struct packing *w, struct segmap *m, int dirfd,
 /* Make the directory of the containers, in layout 1 that of the metadata. */
 int pack_make_dir(const struct packed *p, struct error *err);
 
-/* Write rank2file with w->map and w->hidden; `plain`: as unpacked. */
-int pack_switch(struct packing *w, bool plain, struct error *err);
+/* Write rank2file with the map and `h`; NULL: as unpacked.  `distinct`: each
+ * path is known to occur once. */
+int pack_switch(struct packed *p, const struct segmap *m,
+		const struct hidden *h, bool distinct, struct error *err);
 
-/* Remove containers that neither map lists; *count (or NULL) is increased by
- * their number.  `dry_run`: only count. */
+/* Remove containers that neither map (NULL: none) lists; *count (or NULL) is
+ * increased by their number.  `dry_run`: only count. */
 int pack_sweep(const struct packed *p, const struct segmap *data,
 	       const struct segmap *red, bool dry_run, size_t *count,
 	       struct error *err);
@@ -96,8 +109,6 @@ int pack_sweep(const struct packed *p, const struct segmap *data,
  * list. */
 int pack_sweep_parts(const struct packed *p, struct error *err);
 
-bool pack_same_file(const struct stat *a, const struct stat *b);
-
 /* Does the file at the path of `file` have the packed contents? */
 int pack_compare(const struct packed *p, size_t file, const struct work *work,
 		 bool *same, struct error *err);
@@ -105,6 +116,14 @@ int pack_compare(const struct packed *p, size_t file, const struct work *work,
 /* pack_compare() for a packed file of the metadata directory. */
 int pack_compare_hidden(const struct packed *p, const struct hidden_file *f,
 			const struct work *work, bool *same, struct error *err);
+
+/* Describe what stat shows to be wrong with a container; "": nothing.  -1: stat
+ * failed. */
+#define PACKED_FLAW_TEXT 512
+int packed_container_flaw(const struct packed *p,
+			  const struct segmap_container *ctr,
+			  struct packed_flaw *flaw,
+			  char to[static PACKED_FLAW_TEXT], struct error *err);
 
 /* Make the directory for a copy of `p` in the old layout.  Call
  * pack_old_close() also on failure.  ERROR_SYSTEM with EEXIST: it has a

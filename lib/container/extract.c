@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "container/extract.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,7 +20,6 @@
 #include "str.h"
 #include "stream.h"
 #include "transfer/put.h"
-#include "transfer/transfer.h"
 #include "work.h"
 
 /* Bytes of one write. */
@@ -173,7 +171,7 @@ extract_cat(const struct packed *p, size_t file, int fd,
 		goto out;
 	sum.size = f->size;
 	progress_phase(work->progress, "reading", f->size);
-	if (packed_file(p, file, arena, &s, err) == 0)
+	if (packed_file(p, &p->map, f, arena, &s, err) == 0)
 		rc = copy_out(&s, f->size, fd, cache, work, err);
 	if (rc != 0) {
 		rc = rc < 0 ? -1 : 0; /* no checksum of a part */
@@ -198,8 +196,7 @@ struct extraction {
 	struct par *par;
 	struct put *put;
 	struct arena *arena;
-	struct stripe from, to; /* the chosen files, end to end */
-	uint64_t len;
+	struct packed_copy copy;
 };
 
 /* Fail with EEXIST if anything, even a link, is at the path; with `force`, only
@@ -221,77 +218,39 @@ in_the_way(struct extraction *x, const struct segmap_file *f, bool force,
 			 str_shown(f->path));
 }
 
-/* Add a part of a file that begins at `at`; merged with the last part, if it
- * continues it in the same container. */
-static void
-add_part(struct stripe *to, const struct stripe_part *part, uint64_t at)
-{
-	struct stripe_part *last =
-		to->nparts > 0 ? &to->parts[to->nparts - 1] : NULL;
-
-	assert(to->parts != NULL);
-	if (last != NULL && last->path == part->path &&
-	    last->off + last->len == part->off &&
-	    last->start + last->len == at + part->start) {
-		last->len += part->len;
-		return;
-	}
-	to->parts[to->nparts] = *part;
-	to->parts[to->nparts].start += at;
-	to->parts[to->nparts++].sum = STRIPE_NO_SUM;
-}
-
 static int
 add_file(struct extraction *x, size_t i, bool force, struct error *err)
 {
 	const struct packed *p = x->p;
 	const struct segmap_file *f = &p->map.files[i];
 	struct attr *a = arena_alloc(x->arena, 1, sizeof(*a));
-	struct put_file *to = NULL;
-	struct stripe s = { 0, NULL };
-	bool replaces = false;
+	struct put_what what = {
+		.kind = PUT_FILE,
+		.dirfd = x->dir,
+		.path = f->path,
+		.attr = a,
+	};
 
 	if (a == NULL)
 		return error_no_memory(err);
 	if (packed_refuse_place(p, i, err) < 0 ||
 	    packed_measure(p, i, err) < 0 ||
 	    packed_attr(p, i, x->sources, a, err) < 0 ||
-	    in_the_way(x, f, force, &replaces, err) < 0)
+	    in_the_way(x, f, force, &what.replaces, err) < 0)
 		return -1;
-	to = put_add(x->put,
-		     &(struct put_what){
-			     .kind = PUT_FILE,
-			     .dirfd = x->dir,
-			     .path = f->path,
-			     .size = f->size,
-			     .attr = a->has_owner || a->has_times ? a : NULL,
-			     .replaces = replaces,
-		     },
-		     err);
-	if (to == NULL || packed_file(p, i, x->arena, &s, err) < 0)
-		return -1;
-	for (size_t k = 0; k < s.nparts; k++)
-		add_part(&x->from, &s.parts[k], x->len);
-	if (f->size > 0)
-		x->to.parts[x->to.nparts++] = (struct stripe_part){
-			.start = x->len,
-			.len = f->size,
-			.put = to,
-			.sum = i,
-		};
-	x->len += f->size;
-	return 0;
+	if (!a->has_owner && !a->has_times)
+		what.attr = NULL;
+	what.size = f->size;
+	return packed_copy_add(&x->copy, &p->map, f, &what, err);
 }
 
 static int
 copy_all(struct extraction *x, struct error *err)
 {
-	const struct packed_copy copy = { &x->p->map, &x->to, x->len, x->work };
-
 	return put_clear(x->put, err) < 0 ||
 			       put_check_room(x->put, "the files", err) < 0 ||
 			       put_new_dirs(x->put, err) < 0 ||
-			       packed_copy(&copy, &x->from, err) < 0
+			       packed_copy_run(&x->copy, x->work, err) < 0
 		       ? -1
 		       : put_commit(x->put, err);
 }
@@ -314,13 +273,8 @@ list_all(struct extraction *x, const struct extract_options *o, size_t *count,
 	const struct segmap *m = &x->p->map;
 	const struct packed_visitor dirs = { take_dir, x };
 
-	x->from.parts = arena_alloc(x->arena, m->nsegs + m->nfiles + 1,
-				    sizeof(*x->from.parts));
-	x->to.parts =
-		arena_alloc(x->arena, m->nfiles + 1, sizeof(*x->to.parts));
-	if (x->from.parts == NULL || x->to.parts == NULL)
-		return error_no_memory(err);
-	if (segmap_refuse_twins(m, o->only, ERROR_DAMAGED, "cannot be unpacked",
+	if (packed_copy_init(&x->copy, m->nfiles, m->nsegs, err) < 0 ||
+	    segmap_refuse_twins(m, o->only, ERROR_DAMAGED, "cannot be unpacked",
 				err) < 0)
 		return -1;
 	for (size_t i = 0; i < m->nfiles; i++) {
@@ -366,12 +320,13 @@ extract_files(const struct packed *p, const struct extract_options *o,
 					       .guard = o->guard,
 					       .work = o->work },
 			err);
+	x.copy = (struct packed_copy){ p, x.put, x.arena, .len = 0 };
 	if (x.parents == NULL || x.sources == NULL || x.put == NULL)
 		error_no_memory(err);
 	else if (list_all(&x, o, &out->files, err) == 0 &&
 		 copy_all(&x, err) == 0)
 		rc = 0;
-	out->bytes = x.len;
+	out->bytes = x.copy.len;
 	if (rc < 0)
 		room_explain(x.dir, 0, err);
 out:

@@ -11,14 +11,10 @@
  */
 #include "container/pack.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -26,18 +22,43 @@
 #include "container/marks.h"
 #include "dir.h"
 #include "error.h"
-#include "io.h"
 #include "kvtree/kvtree.h"
-#include "map.h"
 #include "mem.h"
 #include "par.h"
 #include "path.h"
-#include "progress.h"
 #include "room.h"
 #include "str.h"
 #include "transfer/put.h"
-#include "transfer/transfer.h"
 #include "work.h"
+
+int
+pack_init(struct packing *w, struct packed *p, const struct pack_options *po,
+	  struct pack_result *out, struct error *err)
+{
+	*w = (struct packing){
+		.p = p,
+		.po = po,
+		.out = out,
+		.arena = arena_new(),
+		.parents = pathcache_new(p->file_fd),
+		.meta = pathcache_new(p->meta_fd),
+	};
+	*out = (struct pack_result){ .files = 0 };
+	pack_count(&p->map, out);
+	return w->arena == NULL || w->parents == NULL || w->meta == NULL
+		       ? error_no_memory(err)
+		       : 0;
+}
+
+void
+pack_count(const struct segmap *m, struct pack_result *out)
+{
+	out->bytes = m->bytes;
+	out->containers = m->ncontainers;
+	out->files = 0;
+	for (size_t i = 0; i < m->nfiles; i++)
+		out->files += m->files[i].nsegs > 0;
+}
 
 void
 pack_fini(struct packing *w)
@@ -148,26 +169,32 @@ look(struct packing *w, struct error *err)
 		if (!w->p->r2f.ranks[i].present ||
 		    w->p->r2f.ranks[i].expected > w->p->r2f.ranks[i].nfiles)
 			return short_list(w->p, i, err);
-	if (segmap_init(&w->map, from->nfiles, err) < 0 ||
-	    hidden_init(&w->hidden, err) < 0)
+	if (hidden_init(&w->hidden, err) < 0)
 		return -1;
 	w->stats = mem_calloc(from->nfiles + 1, sizeof(*w->stats));
 	w->hidden.attrs =
 		mem_calloc(from->nfiles + 1, sizeof(*w->hidden.attrs));
 	if (w->stats == NULL || w->hidden.attrs == NULL)
 		return error_no_memory(err);
-	w->map.nfiles = w->hidden.nattrs = from->nfiles;
-	memcpy(w->map.files, from->files, from->nfiles * sizeof(*from->files));
-	if (segmap_refuse_twins(&w->map, NULL, ERROR_USAGE, "cannot be packed",
-				err) < 0)
-		return -1;
-	w->distinct = true;
-	if (pack_sort(w, err) < 0)
+	w->hidden.nattrs = from->nfiles;
+	if (segmap_refuse_twins(from, NULL, ERROR_USAGE, "cannot be packed",
+				err) < 0 ||
+	    pack_sort(w, err) < 0)
 		return -1;
 	return each_file(w, w->map.nfiles, look_at, err);
 }
 
 /* --- Write --- */
+
+/* Is it the same file, unchanged? */
+static bool
+same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev &&
+	       a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
 
 /* Check that original `i` did not change meanwhile. */
 static int
@@ -180,7 +207,7 @@ check_unchanged(void *arg, size_t i, unsigned worker, struct error *err)
 
 	if (dirs == NULL || pathcache_lstat(dirs, path, &st, err) < 0)
 		return -1;
-	if (!pack_same_file(&st, &w->stats[i]))
+	if (!same_file(&st, &w->stats[i]))
 		return error_set(err, ERROR_SYSTEM,
 				 "%s: changed while it was packed",
 				 str_shown(path));
@@ -190,19 +217,18 @@ check_unchanged(void *arg, size_t i, unsigned worker, struct error *err)
 /* --- Switch --- */
 
 int
-pack_switch(struct packing *w, bool plain, struct error *err)
+pack_switch(struct packed *p, const struct segmap *m, const struct hidden *h,
+	    bool distinct, struct error *err)
 {
-	struct packed *p = w->p;
 	struct rank2file r;
 	int rc = -1;
 
-	if (segmap_write(&w->map, p->r2f.nranks, plain, &r, err) < 0)
+	if (segmap_write(m, p->r2f.nranks, h == NULL, &r, err) < 0)
 		return -1;
 	r.generation = p->r2f.unused;
 	r.uncounted = p->layout == 1;
-	r.distinct = w->distinct;
-	if ((plain ||
-	     hidden_store(&w->hidden, p->meta_fd, &w->map, &r, err) == 0) &&
+	r.distinct = distinct;
+	if ((h == NULL || hidden_store(h, p->meta_fd, m, &r, err) == 0) &&
 	    rank2file_store(p->meta_fd, p->base, &r, err) == 0 &&
 	    hidden_sweep(p->meta_fd, &r, err) == 0)
 		rc = 0;
@@ -214,15 +240,6 @@ pack_switch(struct packing *w, bool plain, struct error *err)
 }
 
 /* --- Sweep --- */
-
-bool
-pack_same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_ino == b->st_ino && a->st_dev == b->st_dev &&
-	       a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
 
 /* Find the originals of files in `m` that another dataset owns, too. */
 static int
@@ -269,7 +286,7 @@ remove_original(struct packing *w, struct pathcache *dir, const char *path,
 	if (dir_stat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		if (errno != ENOENT)
 			rc = error_sys(err, "%s: cannot stat", path);
-	} else if (!pack_same_file(&st, was)) {
+	} else if (!same_file(&st, was)) {
 		atomic_fetch_add(&w->left, 1);
 		work_say(w->po->work, "%s: changed since it was packed: kept",
 			 path);
@@ -388,19 +405,11 @@ sweep_original(struct packing *w, size_t i, struct error *err)
 static int
 mend_map(struct packing *w, struct error *err)
 {
-	const struct packed *p = w->p;
-	const struct segmap map = w->map;
-	const struct hidden hidden = w->hidden;
-	int rc = 0;
+	struct packed *p = w->p;
 
 	if (p->flaw == NULL && packed_has_copy(p))
 		return 0;
-	w->map = p->map;
-	w->hidden = p->hidden;
-	rc = pack_switch(w, false, err);
-	w->map = map;
-	w->hidden = hidden;
-	return rc;
+	return pack_switch(p, &p->map, &p->hidden, false, err);
 }
 
 /* Remove leftovers of an interrupted run, and (not with --keep) originals with
@@ -432,14 +441,13 @@ sweep_leftovers(struct packing *w, struct error *err)
 static void
 take_back(const struct packing *w)
 {
-	const struct segmap none = { .ncontainers = 0 };
 	const struct packed *p = w->p;
 	struct rank2file now;
 
 	if (rank2file_load(p->meta_fd, p->base, &now, NULL) < 0)
 		return;
 	if (!segmap_is_packed(&now)) {
-		(void)pack_sweep(p, &none, &none, false, NULL, NULL);
+		(void)pack_sweep(p, NULL, NULL, false, NULL, NULL);
 		(void)pack_sweep_parts(p, NULL);
 		if (p->layout == 3)
 			(void)unlinkat(p->root_fd, SEGMAP_DIR, AT_REMOVEDIR);
@@ -447,14 +455,6 @@ take_back(const struct packing *w)
 	rank2file_free(&now);
 }
 
-/* Complete a copy in the old layout. */
-static int
-finish_old(struct packing *w, struct error *err)
-{
-	return w->copied == NULL ? 0 : pack_old_finish(w, w->copied, err);
-}
-
-/* Keep the attributes of a directory that files will be removed from. */
 static int
 take_dir(void *arg, const char *path, const struct attr *attr,
 	 struct error *err)
@@ -464,14 +464,11 @@ take_dir(void *arg, const char *path, const struct attr *attr,
 	return hidden_add_dir(&w->hidden, path, attr, err);
 }
 
-/* Not in layout 1, where the dataset is a copy. */
-static int
-look_at_dirs(struct packing *w, struct error *err)
+int
+pack_list_dirs(struct packing *w, struct error *err)
 {
 	const struct packed_visitor dirs = { take_dir, w };
 
-	if (w->p->layout == 1)
-		return 0;
 	return packed_each_dir(w->p, NULL,
 			       work_waiting(w->po->work, w->p->file_fd), &dirs,
 			       err);
@@ -482,10 +479,11 @@ pack_new(struct packing *w, struct error *err)
 {
 	const struct pack_options *po = w->po;
 	struct packed *p = w->p;
-	const struct segmap none = { .ncontainers = 0 };
 	uint64_t size = po->size > 0 ? po->size : SEGMAP_SIZE_DEFAULT;
 
-	if (look(w, err) < 0 || look_at_dirs(w, err) < 0 ||
+	/* In layout 1 the dataset is a copy. */
+	if (look(w, err) < 0 ||
+	    (p->layout == 3 && pack_list_dirs(w, err) < 0) ||
 	    segmap_cut(&w->map, SEGMAP_DATA, size, 0, err) < 0 ||
 	    (po->redundancy && pack_hidden_list(w, size, err) < 0))
 		return -1;
@@ -497,13 +495,14 @@ pack_new(struct packing *w, struct error *err)
 	if (po->work->dry_run)
 		return po->keep ? 0 : remove_originals(w, err);
 	if (pack_make_dir(p, err) < 0 || marks_remove(p->meta_fd, err) < 0 ||
-	    pack_sweep(p, &none, &none, false, NULL, err) < 0 ||
+	    pack_sweep(p, NULL, NULL, false, NULL, err) < 0 ||
 	    pack_sweep_parts(p, err) < 0 ||
 	    pack_write(w, &w->map, p->file_fd, err) < 0 ||
 	    (po->redundancy &&
 	     pack_write(w, &w->hidden.red, p->meta_fd, err) < 0) ||
 	    each_file(w, w->map.nfiles, check_unchanged, err) < 0 ||
-	    finish_old(w, err) < 0 || pack_switch(w, false, err) < 0) {
+	    (w->copied != NULL && pack_old_finish(w, w->copied, err) < 0) ||
+	    pack_switch(p, &w->map, &w->hidden, true, err) < 0) {
 		take_back(w);
 		return -1;
 	}
@@ -530,36 +529,22 @@ int
 pack(struct packed *p, const struct pack_options *po, struct pack_result *out,
      struct error *err)
 {
-	struct packing w = {
-		.p = p,
-		.po = po,
-		.out = out,
-		.arena = arena_new(),
-	};
-	const struct segmap *m = p->is_packed ? &p->map : &w.map;
-	int rc = -1;
+	struct packing w;
+	int rc = pack_init(&w, p, po, out, err);
 
-	*out = (struct pack_result){ .files = 0 };
-	w.parents = pathcache_new(p->file_fd);
-	w.meta = pathcache_new(p->meta_fd);
-	if (w.arena == NULL || w.parents == NULL || w.meta == NULL)
-		error_no_memory(err);
-	else if (po->layout == 1 && p->layout == 3)
-		rc = pack_copy(&w, err);
-	else if (p->is_packed)
-		rc = sweep_leftovers(&w, err);
-	else
-		rc = pack_new(&w, err);
+	if (rc == 0)
+		rc = po->layout == 1 && p->layout == 3 ? pack_copy(&w, err)
+		     : p->is_packed ? sweep_leftovers(&w, err)
+				    : pack_new(&w, err);
 	if (rc < 0)
 		room_explain(p->root_fd, 0, err);
 	out->removed += w.removed;
 	out->left += w.left;
 	out->done_before = p->is_packed;
-	out->bytes = m->bytes;
-	out->containers = m->ncontainers + w.hidden.red.ncontainers;
+	if (!p->is_packed)
+		pack_count(&w.map, out);
+	out->containers += w.hidden.red.ncontainers;
 	out->hidden = w.hidden.nfiles;
-	for (size_t i = 0; i < m->nfiles; i++)
-		out->files += m->files[i].nsegs > 0;
 	pack_fini(&w);
 	return rc;
 }

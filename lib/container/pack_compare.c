@@ -2,11 +2,8 @@
 /*
  * pack_compare.c - compare a file with its packed contents.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -33,26 +30,36 @@ sum_of(const struct stripe *s, uint64_t len, const struct work *work,
 	return 0;
 }
 
+/* The same of the file with the path of `f`, below `dirfd`. */
+static int
+sum_file(int dirfd, const struct segmap_file *f, const struct work *work,
+	 uint32_t *crc, struct error *err)
+{
+	struct stripe_part part = {
+		.len = f->size,
+		.dirfd = dirfd,
+		.path = f->path,
+	};
+	const struct stripe there = { f->size > 0, &part };
+
+	return sum_of(&there, f->size, work, crc, err);
+}
+
 int
 pack_compare(const struct packed *p, size_t file, const struct work *work,
 	     bool *same, struct error *err)
 {
 	const struct segmap_file *f = &p->map.files[file];
-	struct stripe_part part = {
-		.len = f->size,
-		.dirfd = p->file_fd,
-		.path = f->path,
-	};
-	const struct stripe there = { f->size > 0, &part };
 	struct stripe packed = { 0, NULL };
 	struct arena *arena = NULL;
 	uint32_t has = 0, wants = f->crc;
-	int rc = sum_of(&there, f->size, work, &has, err);
+	int rc = sum_file(p->file_fd, f, work, &has, err);
 
 	if (rc == 0 && !f->has_crc) {
 		arena = arena_new();
-		rc = arena == NULL ? error_no_memory(err)
-				   : packed_file(p, file, arena, &packed, err);
+		rc = arena == NULL
+			     ? error_no_memory(err)
+			     : packed_file(p, &p->map, f, arena, &packed, err);
 		if (rc == 0)
 			rc = sum_of(&packed, f->size, work, &wants, err);
 		arena_free(arena);
@@ -84,17 +91,13 @@ pack_compare_hidden(const struct packed *p, const struct hidden_file *f,
 		    const struct work *work, bool *same, struct error *err)
 {
 	const struct segmap_file *s = NULL;
-	struct stripe_part part = { .dirfd = p->meta_fd, .path = f->name };
-	struct stripe there = { 1, &part };
 	uint32_t crc = 0;
 	int rc = 0;
 
 	if (f->tree != NULL)
 		return compare_tree(p, f, same, err);
 	s = &p->hidden.red.files[f->at];
-	part.len = s->size;
-	there.nparts = s->size > 0;
-	rc = sum_of(&there, s->size, work, &crc, err);
+	rc = sum_file(p->meta_fd, s, work, &crc, err);
 	*same = rc == 0 && s->has_crc && crc == s->crc;
 	return rc;
 }

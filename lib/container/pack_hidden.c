@@ -4,7 +4,6 @@
  * each rank: small kvtree files are packed as trees, the others go into
  * containers of their own.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,6 @@
 #include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
-#include "meta/filemap.h"
 #include "meta/redset.h"
 
 /* Larger kvtree files go into a container. */

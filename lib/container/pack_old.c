@@ -6,18 +6,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "container/container_impl.h"
 #include "create.h"
 #include "error.h"
-#include "io.h"
 #include "kvtree/kvtree.h"
-#include "mem.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "meta/summary.h"
@@ -71,24 +66,24 @@ pack_old_close(struct packed *q)
 		close(q->root_fd);
 }
 
-/* Make an empty file: without a segment, it must exist as a file. */
+/* Make the empty files: without segments, they must exist as files. */
 static int
-make_empty(const struct packed *q, const char *path, const struct attr *a,
-	   struct error *err)
+make_empty(const struct packing *w, struct error *err)
 {
-	const struct owner owner = create_owner(q->root_fd);
-	const char *base = NULL;
-	int parent = path_open_parent(q->root_fd, path, true, 0777, &base, err);
-	int fd = -1, rc = -1;
+	struct put *put = put_new(&(struct put_options){ .par = NULL }, err);
+	struct put_what what = { .dirfd = w->p->root_fd };
+	int rc = put == NULL ? -1 : 0;
 
-	if (parent < 0)
-		return -1;
-	fd = io_open(parent, base, O_WRONLY | O_CREAT | O_TRUNC, 0666, err);
-	if (fd >= 0) {
-		rc = attr_apply(a, fd, path, owner, NULL, err) < 0 ? -1 : 0;
-		close(fd);
+	for (size_t i = 0; i < w->map.nfiles && rc == 0; i++) {
+		what.path = w->map.files[i].path;
+		what.attr = &w->hidden.attrs[i];
+		if (w->map.files[i].size == 0 &&
+		    put_add(put, &what, err) == NULL)
+			rc = -1;
 	}
-	close(parent);
+	if (rc == 0)
+		rc = put_commit(put, err);
+	put_free(put);
 	return rc;
 }
 
@@ -133,10 +128,5 @@ int
 pack_old_finish(const struct packing *w, const struct packed *p,
 		struct error *err)
 {
-	for (size_t i = 0; i < w->map.nfiles; i++)
-		if (w->map.files[i].size == 0 &&
-		    make_empty(w->p, w->map.files[i].path, &w->hidden.attrs[i],
-			       err) < 0)
-			return -1;
-	return write_summary(w->p, p, err);
+	return make_empty(w, err) < 0 ? -1 : write_summary(w->p, p, err);
 }

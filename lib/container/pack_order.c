@@ -5,26 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
 #include "container/container_impl.h"
 #include "dir.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/redset.h"
-#include "str.h"
 #include "work.h"
 
 /* A file, its node and its index in the list. */
 struct item {
-	struct segmap_file file;
+	const struct segmap_file *file;
 	uint32_t node;
 	size_t at;
-	/* of the file; if empty, of the next one with bytes */
-	const char *container;
-	size_t turn; /* order of that container, if not by name */
-	uint64_t off;
 };
 
+/* By node, then by rank. */
 static int
 by_node(const void *a, const void *b)
 {
@@ -32,36 +27,8 @@ by_node(const void *a, const void *b)
 
 	if (x->node != y->node)
 		return x->node < y->node ? -1 : 1;
-	if (x->file.rank != y->file.rank)
-		return x->file.rank < y->file.rank ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
-}
-
-static int
-by_rank(const void *a, const void *b)
-{
-	const struct item *x = a, *y = b;
-
-	if (x->file.rank != y->file.rank)
-		return x->file.rank < y->file.rank ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
-}
-
-/* By number: "ctr.9.scr" before "ctr.10.scr". */
-static int
-by_place(const void *a, const void *b)
-{
-	const struct item *x = a, *y = b;
-	int c = 0;
-
-	if (x->turn != y->turn)
-		return x->turn < y->turn ? -1 : 1;
-	if (x->container != NULL && y->container != NULL)
-		c = str_natural(x->container, y->container);
-	if (c != 0)
-		return c;
-	if (x->off != y->off)
-		return x->off < y->off ? -1 : 1;
+	if (x->file->rank != y->file->rank)
+		return x->file->rank < y->file->rank ? -1 : 1;
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
@@ -70,7 +37,7 @@ by_name(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 
-	return strcmp(x->file.path, y->file.path);
+	return strcmp(x->file->path, y->file->path);
 }
 
 /*
@@ -140,35 +107,6 @@ forget_nodes(const struct packing *w, uint32_t *node)
 		w->po->work,
 		"the metadata do not record which ranks shared a node: packed "
 		"by rank");
-}
-
-/*
- * Find the current place of each file; an empty file has the place of the next
- * one.  In an unfinished repack, files already moved come first, but are in the
- * containers with the highest numbers.  So containers are then ordered as in
- * the map.
- */
-static void
-find_places(const struct packed *p, struct item *items)
-{
-	const char *container = NULL;
-	size_t turn = 0;
-	uint64_t off = 0;
-
-	for (size_t i = p->map.nfiles; i-- > 0;) {
-		const struct segmap_file *f = &p->map.files[i];
-
-		if (f->nsegs > 0) {
-			const struct segment *s = &p->map.segs[f->first];
-
-			container = p->map.containers[s->container].name;
-			turn = p->map.moving ? s->container : 0;
-			off = s->off;
-		}
-		items[i].container = container;
-		items[i].turn = turn;
-		items[i].off = off;
-	}
 }
 
 static int
@@ -270,10 +208,34 @@ pack_judge(const struct packing *w, const struct segmap *m)
 
 /* --- All steps --- */
 
+/* Sort the files by name, by node and rank, or by rank. */
 static int
-sort(struct packing *w, struct item *items, uint32_t *node, struct error *err)
+sort_items(struct packing *w, enum pack_order order, const uint32_t *node,
+	   struct error *err)
 {
-	const size_t n = w->map.nfiles;
+	const struct segmap *old = &w->p->map;
+	const size_t n = old->nfiles;
+	struct item *items = mem_calloc(n + 1, sizeof(*items));
+
+	if (items == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < n; i++) {
+		const struct segmap_file *f = &old->files[i];
+		const uint32_t at = order == PACK_NODE ? node[f->rank] : 0;
+
+		items[i] = (struct item){ f, at, i };
+	}
+	qsort(items, n, sizeof(*items), order == PACK_NAME ? by_name : by_node);
+	for (size_t i = 0; i < n; i++)
+		w->from[i] = items[i].at;
+	mem_free(items);
+	return 0;
+}
+
+static int
+sort(struct packing *w, uint32_t *node, struct error *err)
+{
+	const struct segmap *old = &w->p->map;
 	const bool spread = w->po->redundancy || w->hidden.nfiles > 0;
 	enum pack_order order = w->po->order;
 	bool known = false;
@@ -284,23 +246,12 @@ sort(struct packing *w, struct item *items, uint32_t *node, struct error *err)
 		return -1;
 	if (order == PACK_NODE && !known && !spread)
 		forget_nodes(w, node);
-	for (size_t i = 0; i < n; i++)
-		items[i] = (struct item){
-			.file = w->map.files[i],
-			.node = node[w->map.files[i].rank],
-			.at = i,
-		};
-	if (order == PACK_AS_IS)
-		find_places(w->p, items);
-	qsort(items, n, sizeof(*items),
-	      order == PACK_NAME    ? by_name
-	      : order == PACK_AS_IS ? by_place
-	      : order == PACK_RANK  ? by_rank
-				    : by_node);
-	for (size_t i = 0; i < n; i++) {
-		w->map.files[i] = items[i].file;
-		w->from[i] = items[i].at;
-	}
+	if ((order == PACK_AS_IS ? segmap_sort(old, false, w->from, err)
+				 : sort_items(w, order, node, err)) < 0)
+		return -1;
+	for (; w->map.nfiles < old->nfiles; w->map.nfiles++)
+		w->map.files[w->map.nfiles] =
+			old->files[w->from[w->map.nfiles]];
 	if (spread && order != PACK_NAME && order != PACK_RANK)
 		set_groups(w, node);
 	return sort_attrs(w, err);
@@ -309,18 +260,16 @@ sort(struct packing *w, struct item *items, uint32_t *node, struct error *err)
 int
 pack_sort(struct packing *w, struct error *err)
 {
-	const size_t n = w->map.nfiles, nranks = w->p->r2f.nranks;
-	struct item *items = mem_calloc(n + 1, sizeof(*items));
+	const size_t n = w->p->map.nfiles, nranks = w->p->r2f.nranks;
 	uint32_t *node = mem_calloc(nranks + 1, sizeof(*node));
 	int rc = -1;
 
 	w->from = mem_calloc(n + 1, sizeof(*w->from));
 	w->set = mem_calloc(nranks + 1, sizeof(*w->set));
-	if (items == NULL || node == NULL || w->from == NULL || w->set == NULL)
+	if (node == NULL || w->from == NULL || w->set == NULL)
 		error_no_memory(err);
-	else
-		rc = sort(w, items, node, err);
+	else if (segmap_init(&w->map, n, err) == 0)
+		rc = sort(w, node, err);
 	mem_free(node);
-	mem_free(items);
 	return rc;
 }

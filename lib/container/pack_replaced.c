@@ -118,7 +118,6 @@ pack_forget_replaced(struct packed *p, const struct work *work,
 		     struct error *err)
 {
 	struct replaced r = { .p = p, .work = work };
-	struct packing w = { .p = p };
 	int rc = 0;
 
 	/* Metadata that could not be read cannot be written again. */
@@ -128,9 +127,7 @@ pack_forget_replaced(struct packed *p, const struct work *work,
 		rc = find(&r, err);
 	if (rc == 0 && r.count > 0) {
 		forget(&r);
-		w.map = p->map;
-		w.hidden = p->hidden;
-		rc = pack_switch(&w, false, err);
+		rc = pack_switch(p, &p->map, &p->hidden, false, err);
 		if (rc == 0)
 			rc = packed_reload(p, work, err);
 	}

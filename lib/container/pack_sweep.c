@@ -14,7 +14,6 @@
 #include "container/container_impl.h"
 #include "dir.h"
 #include "error.h"
-#include "io.h"
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"
 #include "map.h"
@@ -35,7 +34,7 @@ struct sweeping {
 static int
 name_all(struct map *named, const struct segmap *m)
 {
-	for (size_t i = 0; i < m->ncontainers; i++)
+	for (size_t i = 0; m != NULL && i < m->ncontainers; i++)
 		if (map_put(named, m->containers[i].name, 0) < 0)
 			return -1;
 	return 0;

@@ -3,9 +3,7 @@
  * pack_write.c - write containers, and read them again.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -14,9 +12,7 @@
 #include "error.h"
 #include "io.h"
 #include "mem.h"
-#include "path.h"
 #include "progress.h"
-#include "str.h"
 #include "transfer/put.h"
 #include "transfer/transfer.h"
 #include "work.h"
@@ -67,7 +63,7 @@ static int
 list_containers(const struct packing *w, const struct pack_batch *b,
 		struct stripe *out, struct error *err)
 {
-	uint64_t at = 0;
+	uint64_t at = b->begin;
 
 	if (stripe_room(out, w->arena, b->end - b->first, err) < 0)
 		return -1;
@@ -136,76 +132,88 @@ check_files(const struct segmap *m, const struct stripe_sum *sums,
 	return 0;
 }
 
+/* Set the sums of the containers to empty ones. */
+static void
+reset_sums(const struct pack_batch *b, struct stripe_sum *sums)
+{
+	for (size_t i = b->first; i < b->end; i++)
+		sums[i] = (struct stripe_sum){
+			.size = b->map->containers[i].size,
+		};
+}
+
 /* Write the containers, and record their checksums. */
 static int
-write_batch(struct packing *w, const struct pack_batch *b, struct error *err)
+write_batch(struct packing *w, const struct pack_batch *b, struct stripe *to,
+	    struct stripe_sum *sums, struct error *err)
 {
-	const struct segmap *m = b->map;
-	struct transfer_options t = {
+	const struct transfer_options t = {
 		.work = w->po->work,
+		.begin = b->begin,
 		.sums = b->files,
-		.sums_to = mem_calloc(m->ncontainers + 1, sizeof(*t.sums_to)),
+		.sums_to = sums,
 	};
-	struct stripe to = { 0, NULL };
-	struct put *put = NULL;
+	struct put *put = put_containers(w, to, err);
 	int rc = -1;
 
-	if (t.sums_to == NULL)
-		return error_no_memory(err);
-	for (size_t i = b->first; i < b->end; i++)
-		t.sums_to[i].size = m->containers[i].size;
-	if (list_containers(w, b, &to, err) == 0)
-		put = put_containers(w, &to, err);
-	if (put != NULL && transfer(&b->from, &to, b->len, &t, err) == 0 &&
-	    check_files(m, b->files, err) == 0)
+	reset_sums(b, sums);
+	if (put != NULL && transfer(&b->from, to, b->len, &t, err) == 0 &&
+	    check_files(b->map, b->files, err) == 0)
 		rc = put_commit(put, err);
 	for (size_t i = b->first; i < b->end; i++) {
-		m->containers[i].has_crc = true;
-		m->containers[i].crc = t.sums_to[i].crc;
+		b->map->containers[i].has_crc = true;
+		b->map->containers[i].crc = sums[i].crc;
+		to->parts[i - b->first].put = NULL;
 	}
 	put_free(put);
-	mem_free(t.sums_to);
 	return rc;
 }
 
 /* Read the containers again, and compare their checksums. */
 static int
-confirm(const struct packing *w, const struct pack_batch *b, struct error *err)
+confirm(const struct packing *w, const struct pack_batch *b,
+	const struct stripe *from, struct stripe_sum *sums, struct error *err)
 {
-	const struct segmap *m = b->map;
-	struct transfer_options t = {
+	const struct transfer_options t = {
 		.work = w->po->work,
-		.sums = mem_calloc(m->ncontainers + 1, sizeof(*t.sums)),
+		.begin = b->begin,
+		.sums = sums,
 	};
-	struct stripe from = { 0, NULL };
-	int rc = -1;
 
-	if (t.sums == NULL)
-		return error_no_memory(err);
-	for (size_t i = b->first; i < b->end; i++)
-		t.sums[i].size = m->containers[i].size;
-	if (list_containers(w, b, &from, err) == 0)
-		rc = transfer(&from, NULL, b->len, &t, err);
-	for (size_t i = b->first; i < b->end && rc == 0; i++)
-		if (t.sums[i].seen != m->containers[i].size ||
-		    t.sums[i].crc != m->containers[i].crc)
-			rc = error_set(
+	reset_sums(b, sums);
+	if (transfer(from, NULL, b->len, &t, err) < 0)
+		return -1;
+	for (size_t i = b->first; i < b->end; i++) {
+		const struct segmap_container *c = &b->map->containers[i];
+
+		if (sums[i].seen != c->size || sums[i].crc != c->crc)
+			return error_set(
 				err, ERROR_CORRUPT,
 				"%s: the data read again differ from the data "
 				"written; the originals are unchanged",
-				m->containers[i].name);
-	mem_free(t.sums);
-	return rc;
+				c->name);
+	}
+	return 0;
 }
 
 int
 pack_fill(struct packing *w, const struct pack_batch *b, struct error *err)
 {
-	if (write_batch(w, b, err) < 0)
-		return -1;
+	struct stripe_sum *sums =
+		mem_calloc(b->map->ncontainers + 1, sizeof(*sums));
+	struct stripe ctrs = { 0, NULL };
+	int rc = -1;
+
+	if (sums == NULL)
+		return error_no_memory(err);
+	if (list_containers(w, b, &ctrs, err) == 0)
+		rc = write_batch(w, b, &ctrs, sums, err);
 	/* If the originals are kept, a wrong container does no harm: skip the
 	 * second reading. */
-	return w->po->keep ? 0 : confirm(w, b, err);
+	if (rc == 0 && !w->po->keep)
+		rc = confirm(w, b, &ctrs, sums, err);
+	mem_free(sums);
+	return rc;
 }
 
 struct stripe_sum *

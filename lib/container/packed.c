@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "container/packed.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +9,6 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "crc.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
@@ -22,6 +20,7 @@
 #include "path.h"
 #include "progress.h"
 #include "str.h"
+#include "transfer/put.h"
 #include "transfer/transfer.h"
 #include "work.h"
 
@@ -67,13 +66,8 @@ open_old(struct packed *p, const char *dir, bool *found, struct error *err)
 		return 0;
 	if (open_dir(p->root_fd, SEGMAP_DIR, &p->meta_fd, err) < 0)
 		return -1;
-	if (p->meta_fd < 0 || !is_old(p->meta_fd)) {
-		close(p->root_fd);
-		if (p->meta_fd >= 0)
-			close(p->meta_fd);
-		p->root_fd = p->meta_fd = -1;
+	if (p->meta_fd < 0 || !is_old(p->meta_fd))
 		return 0;
-	}
 	p->layout = 1;
 	p->base = RANK2FILE_OLD;
 	p->file_fd = p->root_fd;
@@ -93,17 +87,14 @@ packed_is_old(int prefix_fd, const char *name)
 		.prefix_fd = prefix_fd,
 		.meta_fd = -1,
 		.root_fd = -1,
+		.lock = -1,
 		.arena = arena_new(),
 	};
 	bool found = false;
 
 	if (p.arena != NULL && open_old(&p, name, &found, NULL) < 0)
 		found = false;
-	if (p.meta_fd >= 0)
-		close(p.meta_fd);
-	if (p.root_fd >= 0)
-		close(p.root_fd);
-	arena_free(p.arena);
+	packed_close(&p);
 	return found;
 }
 
@@ -303,159 +294,105 @@ packed_has_copy(const struct packed *p)
 
 /* --- Strings --- */
 
-/* Does `s`, at `at` of the string, continue `last`? */
-static bool
-follows(const struct stripe_part *last, uint64_t at, const struct segment *s,
-	const char *name)
+uint64_t
+packed_string(const struct packed *p, const struct segmap *m,
+	      const struct segmap_file *f, struct stripe_part at,
+	      struct stripe *out)
 {
-	return last->start + last->len == at && last->path == name &&
-	       last->off + last->len == s->off;
-}
+	const uint64_t start = at.start;
 
-int
-packed_containers(const struct packed *p, const struct segmap *m,
-		  const bool *only, struct arena *arena, struct stripe *out,
-		  struct error *err)
-{
-	struct stripe_part *last = NULL;
-
-	if (stripe_room(out, arena, m->nsegs, err) < 0)
-		return -1;
-	for (size_t i = 0; i < m->nfiles; i++) {
-		const struct segmap_file *f = &m->files[i];
-		uint64_t at = f->start;
-
-		for (size_t k = f->first; k < f->first + f->nsegs; k++) {
-			const struct segment *s = &m->segs[k];
-			const char *name = m->containers[s->container].name;
-
-			if (only != NULL && !only[i])
-				break;
-			if (last != NULL && follows(last, at, s, name)) {
-				last->len += s->len;
-			} else {
-				last = &out->parts[out->nparts++];
-				*last = (struct stripe_part){
-					.start = at,
-					.len = s->len,
-					.dirfd = p->root_fd,
-					.path = name,
-					.off = s->off,
-					.sum = s->container,
-					.sum_off = s->off,
-				};
-			}
-			at += s->len;
-		}
+	at.dirfd = p->root_fd;
+	for (size_t k = f->first; k < f->first + f->nsegs; k++) {
+		at.path = m->containers[m->segs[k].container].name;
+		at.off = m->segs[k].off;
+		at.len = m->segs[k].len;
+		stripe_add(out, &at);
+		at.start += at.len;
+		at.sum_off += at.len;
 	}
-	return 0;
+	if (f->nsegs > 0 || f->size == 0)
+		return at.start - start;
+	at.dirfd = p->file_fd;
+	at.path = f->path;
+	at.len = f->size;
+	stripe_add(out, &at);
+	return f->size;
 }
 
-int
-packed_sinks(const struct segmap *m, struct arena *arena, struct stripe *out,
-	     struct error *err)
+/* --- Copying --- */
+
+/* Do the segments add up to the size of the file? */
+static int
+check_size(const struct segmap *m, const struct segmap_file *f,
+	   struct error *err)
 {
-	uint64_t at = 0;
+	uint64_t sum = 0;
 
-	if (stripe_room(out, arena, m->nsegs, err) < 0)
-		return -1;
-	for (size_t i = 0; i < m->nsegs; i++) {
-		out->parts[out->nparts++] = (struct stripe_part){
-			.start = at,
-			.len = m->segs[i].len,
-			.dirfd = -1,
-			.sum = i,
-		};
-		at += m->segs[i].len;
-	}
-	return 0;
+	for (size_t k = 0; k < f->nsegs; k++)
+		sum += m->segs[f->first + k].len;
+	if (f->nsegs == 0 || sum == f->size)
+		return 0;
+	return error_set(err, ERROR_CORRUPT,
+			 "%s: its segments have %" PRIu64
+			 " bytes, it has %" PRIu64,
+			 f->path, sum, f->size);
 }
 
-/* --- Checksums --- */
-
 int
-packed_sums_init(const struct segmap *m, struct packed_sums *out,
+packed_copy_init(struct packed_copy *c, size_t files, size_t segs,
 		 struct error *err)
 {
-	out->segments = mem_calloc(m->nsegs + 1, sizeof(*out->segments));
-	out->files = mem_calloc(m->nfiles + 1, sizeof(*out->files));
-	out->containers =
-		mem_calloc(m->ncontainers + 1, sizeof(*out->containers));
-	if (out->segments == NULL || out->files == NULL ||
-	    out->containers == NULL) {
-		packed_sums_fini(out);
+	c->files = arena_alloc(c->arena, files + 1, sizeof(*c->files));
+	if (c->files == NULL)
 		return error_no_memory(err);
-	}
-	for (size_t i = 0; i < m->nsegs; i++)
-		out->segments[i].size = m->segs[i].len;
-	for (size_t i = 0; i < m->nfiles; i++)
-		out->files[i].size = m->files[i].size;
-	for (size_t i = 0; i < m->ncontainers; i++)
-		out->containers[i].size = m->containers[i].has_size
-						  ? m->containers[i].size
-						  : m->containers[i].used;
-	return 0;
-}
-
-void
-packed_sums_fini(struct packed_sums *s)
-{
-	mem_free(s->segments);
-	mem_free(s->files);
-	mem_free(s->containers);
-	*s = (struct packed_sums){ .segments = NULL };
-}
-
-/* Add the checksum of `part`, which lies at `off` in `whole`. */
-static void
-add_sum(struct stripe_sum *whole, const struct stripe_sum *part, uint64_t off)
-{
-	uint64_t end = off + part->size;
-
-	if (end <= whole->size)
-		whole->crc ^= crc_shift(part->crc, whole->size - end);
-	whole->seen += part->seen;
-}
-
-void
-packed_sums_combine(const struct segmap *m, struct packed_sums *s)
-{
-	for (size_t i = 0; i < m->nfiles; i++) {
-		const struct segmap_file *f = &m->files[i];
-		uint64_t off = 0;
-
-		for (size_t k = f->first; k < f->first + f->nsegs; k++) {
-			const struct segment *g = &m->segs[k];
-
-			add_sum(&s->files[i], &s->segments[k], off);
-			add_sum(&s->containers[g->container], &s->segments[k],
-				g->off);
-			off += g->len;
-		}
-	}
+	return stripe_room(&c->from, c->arena, files + segs, err) < 0
+		       ? -1
+		       : stripe_room(&c->to, c->arena, files, err);
 }
 
 int
-packed_copy(const struct packed_copy *c, const struct stripe *from,
-	    struct error *err)
+packed_copy_add(struct packed_copy *c, const struct segmap *m,
+		const struct segmap_file *f, const struct put_what *what,
+		struct error *err)
 {
-	const struct segmap *m = c->map;
-	struct stripe_sum *sums = mem_calloc(m->nfiles + 1, sizeof(*sums));
-	const struct transfer_options t = { .work = c->work, .sums_to = sums };
+	const struct stripe_part from = { .start = c->len,
+					  .sum = STRIPE_NO_SUM };
+	struct stripe_part to = { .start = c->len,
+				  .len = f->size,
+				  .put = put_add(c->put, what, err),
+				  .sum = c->to.nparts };
+
+	if (to.put == NULL || check_size(m, f, err) < 0)
+		return -1;
+	if (f->size == 0)
+		return 0;
+	c->len += packed_string(c->p, m, f, from, &c->from);
+	c->files[c->to.nparts] = f;
+	stripe_add(&c->to, &to);
+	return 0;
+}
+
+int
+packed_copy_run(const struct packed_copy *c, const struct work *work,
+		struct error *err)
+{
+	const size_t n = c->to.nparts;
+	struct stripe_sum *sums = mem_calloc(n + 1, sizeof(*sums));
+	const struct transfer_options t = { .work = work, .sums_to = sums };
 	int rc = -1;
 
 	if (sums == NULL)
 		return error_no_memory(err);
-	for (size_t i = 0; i < m->nfiles; i++)
-		sums[i].size = m->files[i].size;
-	progress_phase(c->work->progress, "unpacking", c->len);
-	rc = transfer(from, c->to, c->len, &t, err);
-	for (size_t k = 0; k < c->to->nparts && rc == 0; k++) {
-		const struct segmap_file *f = &m->files[c->to->parts[k].sum];
-		const struct stripe_sum *s = &sums[c->to->parts[k].sum];
+	for (size_t i = 0; i < n; i++)
+		sums[i].size = c->files[i]->size;
+	progress_phase(work->progress, "unpacking", c->len);
+	rc = transfer(&c->from, &c->to, c->len, &t, err);
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		const struct segmap_file *f = c->files[i];
 
-		if (s->seen != f->size || (f->has_crc && s->crc != f->crc))
-			rc = segmap_wrong_sum(f, s->crc, err);
+		if (sums[i].seen != f->size ||
+		    (f->has_crc && sums[i].crc != f->crc))
+			rc = segmap_wrong_sum(f, sums[i].crc, err);
 	}
 	mem_free(sums);
 	return rc;
@@ -520,64 +457,14 @@ packed_attr(const struct packed *p, size_t file, struct pathcache *parents,
 	return 0;
 }
 
-/* The segments of a file of `m`, as a string from 0. */
-static int
-seg_parts(const struct packed *p, const struct segmap *m,
-	  const struct segmap_file *f, struct arena *arena, struct stripe *out,
-	  struct error *err)
-{
-	uint64_t at = 0;
-
-	if (stripe_room(out, arena, f->nsegs, err) < 0)
-		return -1;
-	for (size_t i = 0; i < f->nsegs; i++) {
-		const struct segment *s = &m->segs[f->first + i];
-
-		out->parts[out->nparts++] = (struct stripe_part){
-			.start = at,
-			.len = s->len,
-			.dirfd = p->root_fd,
-			.path = m->containers[s->container].name,
-			.off = s->off,
-			.sum = 0,
-			.sum_off = at,
-		};
-		at += s->len;
-	}
-	return 0;
-}
-
 int
-packed_hidden(const struct packed *p, const struct hidden_file *f,
-	      struct arena *arena, struct stripe *out, struct error *err)
-{
-	return seg_parts(p, &p->hidden.red, &p->hidden.red.files[f->at], arena,
-			 out, err);
-}
-
-int
-packed_file(const struct packed *p, size_t file, struct arena *arena,
+packed_file(const struct packed *p, const struct segmap *m,
+	    const struct segmap_file *f, struct arena *arena,
 	    struct stripe *out, struct error *err)
 {
-	const struct segmap_file *f = &p->map.files[file];
-
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < f->nsegs; i++)
-		sum += p->map.segs[f->first + i].len;
-	if (f->nsegs > 0 && sum != f->size)
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: its segments have %" PRIu64
-				 " bytes, it has %" PRIu64,
-				 f->path, sum, f->size);
-	if (seg_parts(p, &p->map, f, arena, out, err) < 0)
+	if (check_size(m, f, err) < 0 ||
+	    stripe_room(out, arena, f->nsegs + 1, err) < 0)
 		return -1;
-	if (f->nsegs == 0 && f->size > 0)
-		out->parts[out->nparts++] = (struct stripe_part){
-			.len = f->size,
-			.dirfd = p->file_fd,
-			.path = f->path,
-			.sum = 0,
-		};
+	(void)packed_string(p, m, f, (struct stripe_part){ .start = 0 }, out);
 	return 0;
 }

@@ -25,6 +25,8 @@
 
 struct par;
 struct pathcache;
+struct put;
+struct put_what;
 struct work;
 
 struct packed {
@@ -105,45 +107,42 @@ bool packed_is_old(int prefix_fd, const char *name);
 /* --- Files and containers as strings --- */
 
 /*
- * The string of all packed files, segment after segment: as containers (parts
- * have the container's number in `sum`), or as sinks, whose bytes are only
- * summed (parts have the segment's number in `sum`).  `only`, by file: other
- * files are gaps, and their containers are not read; NULL: all files.  Parts
- * are allocated in `arena`.
+ * Append the bytes of file `f` of `m`, in its segments or in a file of its own,
+ * to a string with room for all parts.  `at` gives the offset in the string and
+ * the checksum.  Returns their number.
  */
-int packed_containers(const struct packed *p, const struct segmap *m,
-		      const bool *only, struct arena *arena, struct stripe *out,
-		      struct error *err);
-int packed_sinks(const struct segmap *m, struct arena *arena,
-		 struct stripe *out, struct error *err);
+uint64_t packed_string(const struct packed *p, const struct segmap *m,
+		       const struct segmap_file *f, struct stripe_part at,
+		       struct stripe *out);
 
-/* Checksums of all packed bytes.  A byte is summed once, for its segment; the
- * sums of files and containers are combined from these. */
-struct packed_sums {
-	struct stripe_sum *segments, *files, *containers;
-};
+/* The bytes of one file as a string from 0, to be read, with checksum 0. */
+int packed_file(const struct packed *p, const struct segmap *m,
+		const struct segmap_file *f, struct arena *arena,
+		struct stripe *out, struct error *err);
 
-/* All sums are empty.  A container has its recorded size, or the end of its
- * last segment. */
-int packed_sums_init(const struct segmap *m, struct packed_sums *out,
-		     struct error *err);
-void packed_sums_fini(struct packed_sums *s);
-
-/* Compute the sums of files and containers from those of the segments. */
-void packed_sums_combine(const struct segmap *m, struct packed_sums *s);
-
-/* Some files of a map, written to the string `to`, whose parts have the number
- * of the file in `sum`. */
+/* Files that are copied, end to end, to files of the put engine.  The caller
+ * sets the first three members. */
 struct packed_copy {
-	const struct segmap *map;
-	const struct stripe *to;
+	const struct packed *p;
+	struct put *put;
+	struct arena *arena;
+	struct stripe from, to;
+	const struct segmap_file **files; /* by part of `to` */
 	uint64_t len;
-	const struct work *work;
 };
 
-/* Write the files from `from`, and compare sizes and checksums. */
-int packed_copy(const struct packed_copy *c, const struct stripe *from,
-		struct error *err);
+/* Make room for `files` files with `segs` segments. */
+int packed_copy_init(struct packed_copy *c, size_t files, size_t segs,
+		     struct error *err);
+
+/* Add a file of `m`, to be written as *what. */
+int packed_copy_add(struct packed_copy *c, const struct segmap *m,
+		    const struct segmap_file *f, const struct put_what *what,
+		    struct error *err);
+
+/* Copy all files, and compare sizes and checksums. */
+int packed_copy_run(const struct packed_copy *c, const struct work *work,
+		    struct error *err);
 
 /* Set the size of a file from stat, if the map of an unpacked dataset lacks
  * it. */
@@ -169,14 +168,6 @@ int packed_each_dir(const struct packed *p, const bool *only, struct par *par,
 /* Refuse a path at which a job cannot have a file (.scr, .scrconf):
  * ERROR_UNSAFE. */
 int packed_refuse_place(const struct packed *p, size_t file, struct error *err);
-
-/* The bytes of one file as a string from 0, to be read. */
-int packed_file(const struct packed *p, size_t file, struct arena *arena,
-		struct stripe *out, struct error *err);
-
-/* The bytes of a packed metadata file that is not stored as a tree. */
-int packed_hidden(const struct packed *p, const struct hidden_file *f,
-		  struct arena *arena, struct stripe *out, struct error *err);
 
 /* --- Check --- */
 

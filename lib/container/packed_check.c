@@ -10,15 +10,13 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
-#include "buf.h"
-#include "container/packed.h"
+#include "container/container_impl.h"
+#include "crc.h"
 #include "dir.h"
 #include "error.h"
-#include "map.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
@@ -26,8 +24,6 @@
 #include "str.h"
 #include "transfer/transfer.h"
 #include "work.h"
-
-#define SHOWN_MAX 512
 
 struct checker {
 	const struct packed *p;
@@ -54,7 +50,7 @@ __attribute__((format(printf, 4, 5))) static void
 say(struct checker *c, size_t file, size_t container, const char *fmt, ...)
 {
 	struct packed_flaw flaw = c->flaw;
-	char text[2 * SHOWN_MAX];
+	char text[ERROR_TEXT_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -86,7 +82,7 @@ report_map_flaw(void *arg, const struct segmap_finding *f)
 {
 	struct checker *c = arg;
 	const bool gap = f->flaw == SEGMAP_GAP;
-	char text[2 * SHOWN_MAX];
+	char text[ERROR_TEXT_MAX];
 
 	/* Gaps are expected where files have replaced packed redundancy. */
 	if (gap && c->red)
@@ -103,43 +99,6 @@ report_map_flaw(void *arg, const struct segmap_finding *f)
 }
 
 /* --- Sizes --- */
-
-/* Describe what stat shows to be wrong with a container; "": nothing.  -1: stat
- * failed. */
-static int
-container_flaw(const struct packed *p, const struct segmap_container *ctr,
-	       struct packed_flaw *flaw, char to[static SHOWN_MAX],
-	       struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct stat st;
-
-	flaw->have = 0;
-	to[0] = '\0';
-	if (path_stat_beneath(p->root_fd, ctr->name, &st, &why) < 0) {
-		if (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR)
-			return error_as(err, &why, "%s: %s", p->root, why.text);
-		flaw->kind = PACKED_MISSING;
-		snprintf(to, SHOWN_MAX, "missing");
-		return 0;
-	}
-	if (!S_ISREG(st.st_mode)) {
-		flaw->kind = PACKED_TYPE;
-		snprintf(to, SHOWN_MAX, "not a regular file");
-		return 0;
-	}
-	flaw->kind = PACKED_SIZE;
-	flaw->have = (uint64_t)st.st_size;
-	if (flaw->have < ctr->used)
-		snprintf(to, SHOWN_MAX,
-			 "%" PRIu64 " bytes long, its files need %" PRIu64,
-			 flaw->have, ctr->used);
-	else if (ctr->has_size && flaw->have != ctr->size)
-		snprintf(to, SHOWN_MAX,
-			 "%" PRIu64 " bytes long, recorded are %" PRIu64,
-			 flaw->have, ctr->size);
-	return 0;
-}
 
 /* Report files with a segment beyond the end of its container. */
 static void
@@ -170,14 +129,14 @@ check_containers(struct checker *c, struct error *err)
 {
 	const struct segmap *m = c->m;
 	uint64_t *have = mem_calloc(m->ncontainers + 1, sizeof(*have));
-	char text[SHOWN_MAX];
+	char text[PACKED_FLAW_TEXT];
 	int rc = 0;
 
 	if (have == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < m->ncontainers && rc == 0; i++) {
-		rc = container_flaw(c->p, &m->containers[i], &c->flaw, text,
-				    err);
+		rc = packed_container_flaw(c->p, &m->containers[i], &c->flaw,
+					   text, err);
 		have[i] = c->flaw.have;
 		if (rc == 0 && text[0] != '\0')
 			say(c, SIZE_MAX, i, "%s: %s", m->containers[i].name,
@@ -241,6 +200,85 @@ check_files(struct checker *c, struct error *err)
 
 /* --- Checksums --- */
 
+/* Were the bytes of the file read?  Unpacked files without a recorded checksum
+ * are not. */
+static bool
+is_summed(const struct segmap_file *f)
+{
+	return f->nsegs > 0 || (f->size > 0 && f->has_crc);
+}
+
+/*
+ * A byte is summed once, for its piece: a segment, or a file that is not
+ * packed.  The sums of files and containers are combined from these.
+ */
+struct sums {
+	struct stripe_sum *pieces; /* of the segments, then of the files */
+	struct stripe_sum *files, *containers;
+};
+
+/* All sums are empty.  A container has its recorded size, or the end of its
+ * last segment. */
+static int
+sums_init(const struct segmap *m, struct sums *s, struct error *err)
+{
+	s->pieces = mem_calloc(m->nsegs + m->nfiles + 1, sizeof(*s->pieces));
+	s->files = mem_calloc(m->nfiles + 1, sizeof(*s->files));
+	s->containers = mem_calloc(m->ncontainers + 1, sizeof(*s->containers));
+	if (s->pieces == NULL || s->files == NULL || s->containers == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < m->nsegs; i++)
+		s->pieces[i].size = m->segs[i].len;
+	for (size_t i = 0; i < m->nfiles; i++)
+		s->pieces[m->nsegs + i].size = s->files[i].size =
+			m->files[i].size;
+	for (size_t i = 0; i < m->ncontainers; i++)
+		s->containers[i].size = m->containers[i].has_size
+						? m->containers[i].size
+						: m->containers[i].used;
+	return 0;
+}
+
+static void
+sums_fini(struct sums *s)
+{
+	mem_free(s->pieces);
+	mem_free(s->files);
+	mem_free(s->containers);
+}
+
+/* Add the checksum of `part`, which lies at `off` in `whole`. */
+static void
+add_sum(struct stripe_sum *whole, const struct stripe_sum *part, uint64_t off)
+{
+	uint64_t end = off + part->size;
+
+	if (end <= whole->size)
+		whole->crc ^= crc_shift(part->crc, whole->size - end);
+	whole->seen += part->seen;
+}
+
+/* Compute the sums of files and containers. */
+static void
+combine(const struct segmap *m, struct sums *s)
+{
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
+		uint64_t off = 0;
+
+		for (size_t k = f->first; k < f->first + f->nsegs; k++) {
+			const struct segment *g = &m->segs[k];
+
+			add_sum(&s->files[i], &s->pieces[k], off);
+			add_sum(&s->containers[g->container], &s->pieces[k],
+				g->off);
+			off += g->len;
+		}
+		if (f->nsegs == 0)
+			add_sum(&s->files[i], &s->pieces[m->nsegs + i], 0);
+	}
+}
+
 /* The reason why bytes could not be read, if the dataset is not at fault. */
 struct unread {
 	atomic_bool noted;
@@ -279,19 +317,11 @@ report_unread(struct checker *c, size_t i, const struct unread *u)
 	    u->noted ? u->why.text : "");
 }
 
-/* Were the bytes of the file read?  Unpacked files without a recorded checksum
- * are not. */
-static bool
-is_summed(const struct segmap_file *f)
-{
-	return f->nsegs > 0 || (f->size > 0 && f->has_crc);
-}
-
 static void
-compare(struct checker *c, const struct packed_sums *s, const struct unread *u)
+compare(struct checker *c, const struct sums *s, const struct unread *u)
 {
 	const struct segmap *m = c->m;
-	char text[2 * SHOWN_MAX];
+	char text[ERROR_TEXT_MAX];
 
 	for (size_t i = 0; i < m->nfiles; i++) {
 		const struct segmap_file *f = &m->files[i];
@@ -318,38 +348,38 @@ compare(struct checker *c, const struct packed_sums *s, const struct unread *u)
 	}
 }
 
-/* The unpacked files that have a checksum, one after another as a string. */
-static int
-plain_string(const struct packed *p, struct arena *arena, struct stripe *out,
-	     uint64_t *len, struct error *err)
+/* The bytes of all files, in their pieces, to be read; and the same as sinks,
+ * whose bytes are only summed.  Returns their number. */
+static uint64_t
+list_pieces(const struct checker *c, struct stripe *from, struct stripe *to)
 {
-	*len = 0;
-	if (stripe_room(out, arena, p->map.nfiles, err) < 0)
-		return -1;
-	for (size_t i = 0; i < p->map.nfiles; i++) {
-		const struct segmap_file *f = &p->map.files[i];
+	const struct segmap *m = c->m;
+	struct stripe_part at = { .sum = STRIPE_NO_SUM };
 
-		if (f->nsegs > 0 || !is_summed(f))
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
+		struct stripe_part sink = { .start = at.start, .dirfd = -1 };
+
+		if (!is_summed(f))
 			continue;
-		out->parts[out->nparts++] = (struct stripe_part){
-			.start = *len,
-			.len = f->size,
-			.dirfd = p->file_fd,
-			.path = f->path,
-			.sum = i,
-		};
-		*len += f->size;
+		at.start += packed_string(c->p, m, f, at, from);
+		sink.sum = f->nsegs > 0 ? f->first : m->nsegs + i;
+		for (; sink.start < at.start; sink.start += sink.len) {
+			sink.len =
+				f->nsegs > 0 ? m->segs[sink.sum].len : f->size;
+			stripe_add(to, &sink);
+			sink.sum++;
+		}
 	}
-	return 0;
+	return at.start;
 }
 
 static int
 check_sums(struct checker *c, struct error *err)
 {
-	const struct segmap *m = c->m;
+	const size_t most = c->m->nsegs + c->m->nfiles;
 	struct stripe from = { 0, NULL }, sinks = { 0, NULL };
-	struct stripe plain = { 0, NULL };
-	struct packed_sums s = { .segments = NULL };
+	struct sums s = { .pieces = NULL };
 	struct unread unread = { .noted = false };
 	struct transfer_options t = {
 		.work = c->look->work,
@@ -359,26 +389,21 @@ check_sums(struct checker *c, struct error *err)
 	uint64_t len = 0;
 	int rc = -1;
 
-	if (packed_sums_init(m, &s, err) < 0)
-		return -1;
-	if (packed_containers(c->p, m, NULL, c->arena, &from, err) < 0 ||
-	    packed_sinks(m, c->arena, &sinks, err) < 0 ||
-	    (!c->red && plain_string(c->p, c->arena, &plain, &len, err) < 0))
+	if (sums_init(c->m, &s, err) < 0 ||
+	    stripe_room(&from, c->arena, most, err) < 0 ||
+	    stripe_room(&sinks, c->arena, most, err) < 0)
 		goto out;
-	progress_phase(t.work->progress, "comparing checksums", m->bytes + len);
-	t.sums_to = s.segments;
-	if (transfer(&from, &sinks, m->bytes, &t, err) < 0)
+	len = list_pieces(c, &from, &sinks);
+	progress_phase(t.work->progress, "comparing checksums", len);
+	t.sums_to = s.pieces;
+	if (transfer(&from, &sinks, len, &t, err) < 0)
 		goto out;
-	packed_sums_combine(m, &s);
-	t.sums = s.files;
-	t.sums_to = NULL;
-	if (transfer(&plain, NULL, len, &t, err) < 0)
-		goto out;
-	c->out->read += m->bytes + len;
+	combine(c->m, &s);
+	c->out->read += len;
 	compare(c, &s, &unread);
 	rc = 0;
 out:
-	packed_sums_fini(&s);
+	sums_fini(&s);
 	return rc;
 }
 
@@ -486,90 +511,4 @@ packed_healthy(const struct packed_health *h)
 			       h->unread ==
 		       0 &&
 	       !h->unfinished && !h->map_damaged;
-}
-
-/* Fail if container `c` lacks some of its first `need` bytes, or cannot be
- * opened. */
-static int
-check_reach(const struct packed *p, const struct segmap_container *c,
-	    uint64_t need, struct error *err)
-{
-	struct packed_flaw flaw;
-	char text[SHOWN_MAX];
-	int fd = -1;
-
-	if (container_flaw(p, c, &flaw, text, err) < 0)
-		return -1;
-	if (text[0] != '\0' && flaw.have < need) {
-		error_set(err, ERROR_DAMAGED, "%s: %s: %s", p->name, c->name,
-			  text);
-		return error_remedy(err, REMEDY_REBUILD);
-	}
-	fd = path_open_beneath(p->root_fd, c->name, O_RDONLY | O_NONBLOCK, 0,
-			       err);
-	if (fd < 0)
-		return -1;
-	close(fd);
-	return 0;
-}
-
-int
-packed_refuse_short(const struct packed *p, const struct segmap *m,
-		    const bool *only, struct error *err)
-{
-	uint64_t *need = mem_calloc(m->ncontainers + 1, sizeof(*need));
-	int rc = 0;
-
-	if (need == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < m->nfiles; i++) {
-		const struct segmap_file *f = &m->files[i];
-
-		for (size_t k = 0; only[i] && k < f->nsegs; k++) {
-			const struct segment *s = &m->segs[f->first + k];
-
-			if (s->off + s->len > need[s->container])
-				need[s->container] = s->off + s->len;
-		}
-	}
-	for (size_t i = 0; i < m->ncontainers && rc == 0; i++)
-		if (need[i] > 0)
-			rc = check_reach(p, &m->containers[i], need[i], err);
-	mem_free(need);
-	return rc;
-}
-
-/* Does a container of `m` lack bytes of its files?  Then set *err to it. */
-static bool
-blame(const struct packed *p, const struct segmap *m, struct error *err)
-{
-	struct error why = ERROR_INIT;
-
-	for (size_t i = 0; i < m->ncontainers; i++)
-		if (check_reach(p, &m->containers[i], m->containers[i].used,
-				&why) < 0 &&
-		    why.kind == ERROR_DAMAGED) {
-			error_pass(err, &why);
-			return true;
-		}
-	return false;
-}
-
-int
-packed_blame(const struct packed *p, struct error *err)
-{
-	if (err != NULL &&
-	    (err->kind == ERROR_ABSENT || err->kind == ERROR_CORRUPT ||
-	     err->kind == ERROR_SYSTEM) &&
-	    !blame(p, &p->map, err))
-		(void)blame(p, &p->hidden.red, err);
-	return -1;
-}
-
-int
-packed_refuse_incomplete(const struct packed *p, struct error *err)
-{
-	return p->hidden.incomplete ? error_set(err, ERROR_DAMAGED, "%s: %s",
-						p->name, p->flaw)
-				    : 0;
 }

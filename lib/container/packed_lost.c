@@ -10,7 +10,6 @@
 #include "dir.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
-#include "meta/dataset_dir.h"
 #include "path.h"
 #include "str.h"
 

@@ -13,9 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -23,13 +21,10 @@
 #include "error.h"
 #include "io.h"
 #include "mem.h"
-#include "num.h"
 #include "path.h"
 #include "progress.h"
 #include "room.h"
 #include "str.h"
-#include "transfer/put.h"
-#include "transfer/transfer.h"
 #include "work.h"
 
 /* A batch has 1/BATCH_SHARE of all bytes, but at least one container. */
@@ -39,6 +34,7 @@ struct repacking {
 	struct packing w;	  /* w.map: the map now on disk */
 	const struct segmap *old; /* the original map */
 	struct segmap next;	  /* the final map; files in its order */
+	struct stripe source;	  /* the bytes of `next` in their old place */
 	struct stripe_sum *sums;  /* of files, over all batches */
 	uint64_t moved;		  /* bytes of `next` that are in place */
 	uint64_t filled;	  /* the same after the current batch */
@@ -157,45 +153,6 @@ compose(struct repacking *r, struct error *err)
 
 /* --- A batch --- */
 
-/* The bytes from ... end - 1 of `next` in their old place, as a string from
- * 0. */
-static int
-source(const struct repacking *r, uint64_t from, uint64_t end,
-       struct stripe *out, struct error *err)
-{
-	const struct segmap *old = r->old;
-	uint64_t at = 0;
-
-	if (stripe_room(out, r->w.arena, old->nsegs, err) < 0)
-		return -1;
-	for (size_t i = 0; i < r->next.nfiles; i++) {
-		const struct segmap_file *f = &r->next.files[i];
-		const struct segmap_file *o = old_file(r, i);
-		uint64_t pos = f->start; /* start of the segment in `next` */
-
-		for (size_t k = 0; k < o->nsegs; k++, pos += at) {
-			const struct segment *s = &old->segs[o->first + k];
-			uint64_t a = from > pos ? from - pos : 0;
-			uint64_t b = end > pos ? end - pos : 0;
-
-			at = s->len;
-			b = b < at ? b : at;
-			if (a >= b)
-				continue;
-			out->parts[out->nparts++] = (struct stripe_part){
-				.start = pos + a - from,
-				.len = b - a,
-				.dirfd = r->w.p->root_fd,
-				.path = old->containers[s->container].name,
-				.off = s->off + a,
-				.sum = i,
-				.sum_off = pos + a - f->start,
-			};
-		}
-	}
-	return 0;
-}
-
 /* Write containers first ... end - 1 of the final map, and confirm them. */
 static int
 write_batch(struct repacking *r, size_t first, size_t end, struct error *err)
@@ -204,13 +161,13 @@ write_batch(struct repacking *r, size_t first, size_t end, struct error *err)
 		.map = &r->next,
 		.first = first,
 		.end = end,
+		.begin = r->moved,
 		.len = r->filled - r->moved,
+		.from = r->source,
 		.files = r->sums,
 	};
 
-	return source(r, r->moved, r->filled, &b.from, err) < 0
-		       ? -1
-		       : pack_fill(&r->w, &b, err);
+	return pack_fill(&r->w, &b, err);
 }
 
 /* --- Free old bytes --- */
@@ -220,19 +177,21 @@ write_batch(struct repacking *r, size_t first, size_t end, struct error *err)
 static void
 punch(const struct repacking *r, uint64_t from, uint64_t end)
 {
-	struct stripe was = { 0, NULL };
+	for (size_t i = 0; i < r->source.nparts; i++) {
+		const struct stripe_part *p = &r->source.parts[i];
+		const uint64_t a = p->start > from ? p->start : from;
+		const uint64_t b =
+			p->start + p->len < end ? p->start + p->len : end;
+		int fd = -1;
 
-	if (source(r, from, end, &was, NULL) < 0)
-		return;
-	for (size_t i = 0; i < was.nparts; i++) {
-		const struct stripe_part *p = &was.parts[i];
-		int fd =
-			path_open_beneath(p->dirfd, p->path, O_WRONLY, 0, NULL);
-
+		if (a < b)
+			fd = path_open_beneath(p->dirfd, p->path, O_WRONLY, 0,
+					       NULL);
 		if (fd < 0)
 			continue; /* removed as a whole */
 		(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-				(off_t)p->off, (off_t)p->len);
+				(off_t)(p->off + (a - p->start)),
+				(off_t)(b - a));
 		close(fd);
 	}
 }
@@ -241,7 +200,8 @@ punch(const struct repacking *r, uint64_t from, uint64_t end)
 static int
 put_map(struct repacking *r, struct error *err)
 {
-	if (compose(r, err) < 0 || pack_switch(&r->w, false, err) < 0)
+	if (compose(r, err) < 0 ||
+	    pack_switch(r->w.p, &r->w.map, &r->w.hidden, false, err) < 0)
 		return -1;
 	return pack_sweep(r->w.p, &r->w.map, &r->w.hidden.red, false,
 			  &r->w.out->removed, err);
@@ -331,7 +291,7 @@ renumber(struct repacking *r, struct error *err)
 		return -1;
 	rc = io_sync_dir(fd, SEGMAP_DIR, err);
 	close(fd);
-	if (rc < 0 || pack_switch(w, false, err) < 0)
+	if (rc < 0 || pack_switch(w->p, &w->map, &w->hidden, false, err) < 0)
 		return -1;
 	return pack_sweep(w->p, &w->map, &w->hidden.red, false, NULL, err);
 }
@@ -380,21 +340,15 @@ plan_next(struct repacking *r, struct error *err)
 			: p->map.container_size > 0 ? p->map.container_size
 						    : SEGMAP_SIZE_DEFAULT;
 
-	/* Sort the files with their attributes, then cut them. */
-	if (segmap_init(&w->map, p->map.nfiles, err) < 0)
-		return -1;
-	w->map.nfiles = p->map.nfiles;
-	memcpy(w->map.files, p->map.files,
-	       p->map.nfiles * sizeof(*p->map.files));
-	for (size_t i = 0; i < w->map.nfiles; i++)
-		if (w->map.files[i].nsegs == 0 && w->map.files[i].size > 0)
+	for (size_t i = 0; i < p->map.nfiles; i++)
+		if (p->map.files[i].nsegs == 0 && p->map.files[i].size > 0)
 			return error_set(err, ERROR_USAGE,
 					 "%s: not all its files are packed: "
 					 "unpack it first",
 					 p->name);
-	if (pack_sort(w, err) < 0)
-		return -1;
-	if (segmap_init(&r->next, w->map.nfiles, err) < 0)
+	/* Sort the files with their attributes, then cut them. */
+	if (pack_sort(w, err) < 0 ||
+	    segmap_init(&r->next, w->map.nfiles, err) < 0)
 		return -1;
 	r->next.nfiles = w->map.nfiles;
 	memcpy(r->next.files, w->map.files,
@@ -408,6 +362,14 @@ plan_next(struct repacking *r, struct error *err)
 		if (r->next.containers[i].name == NULL)
 			return error_no_memory(err);
 	}
+	if (stripe_room(&r->source, w->arena, r->old->nsegs, err) < 0)
+		return -1;
+	for (size_t i = 0; i < r->next.nfiles; i++)
+		(void)packed_string(
+			p, r->old, old_file(r, i),
+			(struct stripe_part){ .start = r->next.files[i].start,
+					      .sum = i },
+			&r->source);
 	r->sums = pack_file_sums(&r->next, err);
 	return r->sums == NULL ? -1 : 0;
 }
@@ -419,8 +381,13 @@ work(struct repacking *r, struct error *err)
 	struct packed *p = w->p;
 	const struct packed_look look = { .work = w->po->work };
 	struct packed_health h;
-	int rc = packed_check(p, &look, &h, err);
+	int rc = -1;
 
+	/* The metadata beside the map are kept. */
+	w->hidden = p->hidden;
+	p->hidden = (struct hidden){ .arena = NULL };
+	w->out->hidden = w->hidden.nfiles;
+	rc = packed_check(p, &look, &h, err);
 	h.map_damaged = false; /* it is written again below */
 	if (rc == 0 && !packed_healthy(&h)) {
 		error_set(err, ERROR_DAMAGED, "%s: is damaged", p->name);
@@ -459,30 +426,16 @@ int
 repack(struct packed *p, const struct pack_options *po, struct pack_result *out,
        struct error *err)
 {
-	struct repacking r = {
-		.w = { .p = p, .po = po, .out = out, .arena = arena_new() },
-		.old = &p->map,
-	};
-	int rc = -1;
+	struct repacking r = { .old = &p->map };
+	int rc = pack_init(&r.w, p, po, out, err);
 
-	*out = (struct pack_result){ .bytes = p->map.bytes };
-	if (packed_refuse_incomplete(p, err) < 0 ||
-	    (!po->work->dry_run &&
-	     pack_forget_replaced(p, po->work, err) < 0)) {
-		arena_free(r.w.arena);
-		return -1;
-	}
-	for (size_t i = 0; i < p->map.nfiles; i++)
-		out->files += p->map.files[i].nsegs > 0;
-	/* The metadata beside the map are kept. */
-	r.w.hidden = p->hidden;
-	p->hidden = (struct hidden){ .arena = NULL };
-	out->hidden = r.w.hidden.nfiles;
-	if (r.w.arena == NULL)
-		error_no_memory(err);
-	else if (!p->is_packed)
-		error_set(err, ERROR_USAGE, "%s: is not packed", p->name);
-	else
+	if (rc == 0)
+		rc = packed_refuse_incomplete(p, err);
+	if (rc == 0 && !po->work->dry_run)
+		rc = pack_forget_replaced(p, po->work, err);
+	if (rc == 0 && !p->is_packed)
+		rc = error_set(err, ERROR_USAGE, "%s: is not packed", p->name);
+	if (rc == 0)
 		rc = work(&r, err);
 	if (rc < 0)
 		room_explain(p->root_fd, 0, err);

@@ -115,11 +115,13 @@ int segmap_write_containers(const struct segmap *m, struct kvtree *t,
 			    struct error *err);
 
 /*
- * Sort `files`, a copy of m->files, by rank, then by place in the containers.
- * A file without segments stays before the file that it preceded.  -1:
- * ERROR_NOMEM.
+ * Store the indexes of the files by place in the containers in `order`, with
+ * `ranks` those of each rank after another.  A file without segments stays
+ * before the file that it preceded.  In an unfinished repack, files already
+ * moved come first, but are in the containers with the highest numbers: then
+ * containers are ordered as in the map.  -1: ERROR_NOMEM.
  */
-int segmap_sort(const struct segmap *m, struct segmap_file *files,
+int segmap_sort(const struct segmap *m, bool ranks, size_t *order,
 		struct error *err);
 
 /* Add the entry of one file as children of `t`: SIZE, CRC, SEG. */

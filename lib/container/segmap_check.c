@@ -283,11 +283,12 @@ segmap_flaw_text(const struct segmap *m, const struct segmap_finding *f,
 /* --- Order --- */
 
 struct item {
-	struct segmap_file file;
+	size_t at; /* the file */
+	uint32_t rank;
 	/* place of the file, or of the next file with segments */
 	const char *container;
+	size_t turn; /* order of that container, if not by name */
 	uint64_t off;
-	size_t at;
 };
 
 /* Order by number: "ctr.9.scr" before "ctr.10.scr". */
@@ -305,8 +306,10 @@ by_item(const void *a, const void *b)
 	const struct item *x = a, *y = b;
 	int c = 0;
 
-	if (x->file.rank != y->file.rank)
-		return x->file.rank < y->file.rank ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	if (x->turn != y->turn)
+		return x->turn < y->turn ? -1 : 1;
 	c = compare_containers(x->container, y->container);
 	if (c != 0)
 		return c;
@@ -316,31 +319,32 @@ by_item(const void *a, const void *b)
 }
 
 int
-segmap_sort(const struct segmap *m, struct segmap_file *files,
+segmap_sort(const struct segmap *m, bool ranks, size_t *order,
 	    struct error *err)
 {
 	struct item *items = mem_calloc(m->nfiles + 1, sizeof(*items));
-	const char *container = NULL; /* sorts last */
-	uint64_t off = 0;
+	struct item place = { .container = NULL }; /* sorts last */
 
 	if (items == NULL)
 		return error_no_memory(err);
 	for (size_t i = m->nfiles; i-- > 0;) {
 		const struct segmap_file *f = &m->files[i];
 
-		if (i + 1 < m->nfiles && m->files[i + 1].rank != f->rank)
-			container = NULL;
+		if (ranks && f->rank != place.rank)
+			place = (struct item){ .rank = f->rank };
 		if (f->nsegs > 0) {
 			const struct segment *s = &m->segs[f->first];
 
-			container = m->containers[s->container].name;
-			off = s->off;
+			place.container = m->containers[s->container].name;
+			place.turn = m->moving ? s->container : 0;
+			place.off = s->off;
 		}
-		items[i] = (struct item){ *f, container, off, i };
+		place.at = i;
+		items[i] = place;
 	}
 	qsort(items, m->nfiles, sizeof(*items), by_item);
 	for (size_t i = 0; i < m->nfiles; i++)
-		files[i] = items[i].file;
+		order[i] = items[i].at;
 	mem_free(items);
 	return 0;
 }

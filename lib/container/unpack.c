@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -20,25 +19,19 @@
 #include "container/marks.h"
 #include "dir.h"
 #include "error.h"
-#include "io.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
-#include "par.h"
 #include "path.h"
-#include "progress.h"
 #include "room.h"
 #include "str.h"
 #include "transfer/put.h"
-#include "transfer/transfer.h"
 #include "work.h"
 
 struct unpacking {
-	struct packing w;
+	struct packing w; /* w.hidden: existing directories of the files */
 	struct put *put;
-	struct stripe data, red;   /* targets of the bytes */
+	struct packed_copy copy;
 	bool *wanted, *red_wanted; /* by file of a map: is written */
-	size_t ndirs, dirs_cap;
-	struct hidden_dir *dirs; /* existing directories of the files */
 };
 
 /* --- Look --- */
@@ -70,35 +63,22 @@ look_at(struct unpacking *u, size_t i, bool *have, bool *other,
 		str_shown(f->path));
 }
 
-/* Add file `i` to the files to be written, and to the string of their bytes. */
+/* Add file `i` to the files to be written. */
 static int
 add_target(struct unpacking *u, size_t i, bool replaces, struct error *err)
 {
 	const struct packed *p = u->w.p;
 	const struct segmap_file *f = &p->map.files[i];
-	const struct attr *a =
-		i < p->hidden.nattrs ? &p->hidden.attrs[i] : NULL;
-	struct put_file *to = put_add(u->put,
-				      &(struct put_what){
-					      .kind = PUT_FILE,
-					      .dirfd = p->file_fd,
-					      .path = f->path,
-					      .size = f->size,
-					      .attr = a,
-					      .replaces = replaces,
-				      },
-				      err);
+	const struct put_what what = {
+		.kind = PUT_FILE,
+		.dirfd = p->file_fd,
+		.path = f->path,
+		.size = f->size,
+		.attr = i < p->hidden.nattrs ? &p->hidden.attrs[i] : NULL,
+		.replaces = replaces,
+	};
 
-	if (to == NULL)
-		return -1;
-	if (f->nsegs > 0)
-		u->data.parts[u->data.nparts++] = (struct stripe_part){
-			.start = f->start,
-			.len = f->size,
-			.put = to,
-			.sum = i,
-		};
-	return 0;
+	return packed_copy_add(&u->copy, &p->map, f, &what, err);
 }
 
 static int
@@ -108,9 +88,7 @@ look(struct unpacking *u, struct error *err)
 
 	u->wanted =
 		arena_alloc(u->w.arena, p->map.nfiles + 1, sizeof(*u->wanted));
-	u->data.parts = arena_alloc(u->w.arena, p->map.nfiles + 1,
-				    sizeof(*u->data.parts));
-	if (u->wanted == NULL || u->data.parts == NULL)
+	if (u->wanted == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < p->map.nfiles; i++) {
 		const struct segmap_file *f = &p->map.files[i];
@@ -136,31 +114,23 @@ static int
 add_hidden_tree(struct unpacking *u, const struct hidden_file *f,
 		struct error *err)
 {
+	struct put_what what = {
+		.kind = PUT_MAP,
+		.dirfd = u->w.p->meta_fd,
+		.path = f->name,
+		.attr = &f->attr,
+	};
 	struct buf raw = BUF_INIT;
-	void *image = NULL;
-	int rc = -1;
+	int rc = kvtree_encode(f->tree, &raw, err);
 
-	if (kvtree_encode(f->tree, &raw, err) < 0)
-		goto out;
-	image = arena_alloc(u->w.arena, raw.len, 1);
-	if (image == NULL) {
-		error_no_memory(err);
-		goto out;
+	if (rc == 0) {
+		what.image = arena_strndup(u->w.arena, raw.data, raw.len);
+		what.image_size = what.size = raw.len;
+		if (what.image == NULL)
+			rc = error_no_memory(err);
+		else if (put_add(u->put, &what, err) == NULL)
+			rc = -1;
 	}
-	memcpy(image, raw.data, raw.len);
-	if (put_add(u->put,
-		    &(struct put_what){
-			    .kind = PUT_MAP,
-			    .dirfd = u->w.p->meta_fd,
-			    .path = f->name,
-			    .size = raw.len,
-			    .attr = &f->attr,
-			    .image = image,
-			    .image_size = raw.len,
-		    },
-		    err) != NULL)
-		rc = 0;
-out:
 	buf_free(&raw);
 	return rc;
 }
@@ -169,28 +139,16 @@ static int
 add_hidden_file(struct unpacking *u, const struct hidden_file *f,
 		struct error *err)
 {
-	const struct packed *p = u->w.p;
-	const struct segmap_file *s = &p->hidden.red.files[f->at];
-	struct put_file *to = put_add(u->put,
-				      &(struct put_what){
-					      .kind = PUT_REDUNDANCY,
-					      .dirfd = p->meta_fd,
-					      .path = f->name,
-					      .size = s->size,
-					      .attr = &f->attr,
-				      },
-				      err);
+	const struct segmap *m = &u->w.p->hidden.red;
+	const struct put_what what = {
+		.kind = PUT_REDUNDANCY,
+		.dirfd = u->w.p->meta_fd,
+		.path = f->name,
+		.size = m->files[f->at].size,
+		.attr = &f->attr,
+	};
 
-	if (to == NULL)
-		return -1;
-	if (s->nsegs > 0)
-		u->red.parts[u->red.nparts++] = (struct stripe_part){
-			.start = s->start,
-			.len = s->size,
-			.put = to,
-			.sum = f->at,
-		};
-	return 0;
+	return packed_copy_add(&u->copy, m, &m->files[f->at], &what, err);
 }
 
 /* Existing files were restored by a rebuild, and are newer: keep them. */
@@ -202,12 +160,10 @@ look_hidden(struct unpacking *u, struct error *err)
 	bool *lost = NULL;
 	struct stat st;
 
-	u->red.parts = arena_alloc(u->w.arena, h->red.nfiles + 1,
-				   sizeof(*u->red.parts));
 	u->red_wanted = arena_alloc(u->w.arena, h->red.nfiles + 1,
 				    sizeof(*u->red_wanted));
 	lost = arena_alloc(u->w.arena, h->red.nfiles + 1, sizeof(*lost));
-	if (u->red.parts == NULL || u->red_wanted == NULL || lost == NULL)
+	if (u->red_wanted == NULL || lost == NULL)
 		return error_no_memory(err);
 	if (packed_lost_redundancy(u->w.p, lost, &nlost, err) < 0)
 		return -1;
@@ -239,24 +195,6 @@ look_hidden(struct unpacking *u, struct error *err)
 	return 0;
 }
 
-/* --- Write --- */
-
-/* Write the wanted files of `m`, which are in `to`, from the containers, and
- * compare.  A container that none of them needs may be missing. */
-static int
-write_files(struct unpacking *u, const struct segmap *m, const bool *wanted,
-	    const struct stripe *to, struct error *err)
-{
-	const struct packed_copy copy = { m, to, m->bytes, u->w.po->work };
-	struct stripe from = { 0, NULL };
-
-	if (to->nparts == 0)
-		return 0;
-	return packed_containers(u->w.p, m, wanted, u->w.arena, &from, err) < 0
-		       ? -1
-		       : packed_copy(&copy, &from, err);
-}
-
 /* --- Sweep --- */
 
 /* Sort the files of each rank by place, so that they can be packed again in the
@@ -266,25 +204,30 @@ restore_order(struct unpacking *u, struct error *err)
 {
 	const struct segmap *from = &u->w.p->map;
 	struct segmap *to = &u->w.map;
+	size_t *order =
+		arena_alloc(u->w.arena, from->nfiles + 1, sizeof(*order));
 
-	if (segmap_init(to, from->nfiles, err) < 0)
+	if (order == NULL)
+		return error_no_memory(err);
+	if (segmap_init(to, from->nfiles, err) < 0 ||
+	    segmap_sort(from, true, order, err) < 0)
 		return -1;
-	to->nfiles = from->nfiles;
-	memcpy(to->files, from->files, from->nfiles * sizeof(*from->files));
 	/* In an unfinished repack, places do not give the order, but the list
 	 * is sorted. */
-	return from->moving ? 0 : segmap_sort(from, to->files, err);
+	for (size_t i = 0; i < from->nfiles; i++)
+		to->files[i] = from->files[from->moving ? i : order[i]];
+	to->nfiles = from->nfiles;
+	return 0;
 }
 
 /* Remove the containers and their directory; a dry run counts them. */
 static int
 sweep(struct unpacking *u, struct error *err)
 {
-	const struct segmap none = { .ncontainers = 0 };
 	const bool dry = u->w.po->work->dry_run;
 	const struct packed *p = u->w.p;
 
-	if (pack_sweep(p, &none, &none, dry, &u->w.out->removed, err) < 0)
+	if (pack_sweep(p, NULL, NULL, dry, &u->w.out->removed, err) < 0)
 		return -1;
 	if (dry)
 		return 0;
@@ -301,19 +244,6 @@ sweep(struct unpacking *u, struct error *err)
 
 /* --- Directories --- */
 
-static int
-keep_dir(void *arg, const char *path, const struct attr *attr,
-	 struct error *err)
-{
-	struct unpacking *u = arg;
-	const char *copy = arena_strdup(u->w.arena, path);
-
-	if (copy == NULL || !MEM_ROOM(u->dirs, u->ndirs, u->dirs_cap))
-		return error_no_memory(err);
-	u->dirs[u->ndirs++] = (struct hidden_dir){ copy, *attr };
-	return 0;
-}
-
 /*
  * Find the times that the directories of the files get at the end: for
  * directories of packed files, the times before packing; for directories above,
@@ -323,27 +253,26 @@ static int
 look_at_dirs(struct unpacking *u, struct error *err)
 {
 	const struct packed *p = u->w.p;
-	const struct packed_visitor keep = { keep_dir, u };
 
 	for (size_t i = 0; i < p->hidden.ndirs; i++)
 		put_dir(u->put, p->file_fd, p->hidden.dirs[i].path,
 			&p->hidden.dirs[i].attr);
-	return p->hidden.ndirs == 0
-		       ? 0
-		       : packed_each_dir(
-				 p, NULL,
-				 work_waiting(u->w.po->work, p->file_fd), &keep,
-				 err);
+	if (p->hidden.ndirs == 0)
+		return 0;
+	return hidden_init(&u->w.hidden, err) < 0 ? -1
+						  : pack_list_dirs(&u->w, err);
 }
 
 /* A failure is ignored, because all files are in place. */
 static void
 restore_times(const struct unpacking *u)
 {
-	for (size_t i = 0; i < u->ndirs; i++) {
-		const struct attr *a = &u->dirs[i].attr;
+	const struct hidden *h = &u->w.hidden;
+
+	for (size_t i = 0; i < h->ndirs; i++) {
+		const struct attr *a = &h->dirs[i].attr;
 		const struct timespec times[] = { a->atime, a->mtime };
-		int fd = path_open_beneath(u->w.p->file_fd, u->dirs[i].path,
+		int fd = path_open_beneath(u->w.p->file_fd, h->dirs[i].path,
 					   O_RDONLY | O_DIRECTORY, 0, NULL);
 
 		if (fd < 0)
@@ -365,6 +294,8 @@ work(struct unpacking *u, struct error *err)
 	    segmap_refuse_twins(&p->map, NULL, ERROR_DAMAGED,
 				"cannot be unpacked", err) < 0 ||
 	    (!w->po->force && packed_refuse_incomplete(p, err) < 0) ||
+	    packed_copy_init(&u->copy, p->map.nfiles + p->hidden.red.nfiles,
+			     p->map.nsegs + p->hidden.red.nsegs, err) < 0 ||
 	    look(u, err) < 0 || look_hidden(u, err) < 0 ||
 	    packed_refuse_short(p, &p->map, u->wanted, err) < 0 ||
 	    packed_refuse_short(p, &p->hidden.red, u->red_wanted, err) < 0)
@@ -375,10 +306,10 @@ work(struct unpacking *u, struct error *err)
 	if (w->po->work->dry_run)
 		return sweep(u, err);
 	if (look_at_dirs(u, err) < 0 || put_new_dirs(u->put, err) < 0 ||
-	    write_files(u, &p->map, u->wanted, &u->data, err) < 0 ||
-	    write_files(u, &p->hidden.red, u->red_wanted, &u->red, err) < 0 ||
+	    packed_copy_run(&u->copy, w->po->work, err) < 0 ||
 	    put_commit(u->put, err) < 0 || restore_order(u, err) < 0 ||
-	    pack_switch(w, true, err) < 0 || sweep(u, err) < 0)
+	    pack_switch(w->p, &w->map, NULL, false, err) < 0 ||
+	    sweep(u, err) < 0)
 		return -1;
 	restore_times(u);
 	return 0;
@@ -388,36 +319,27 @@ int
 unpack(struct packed *p, const struct pack_options *po, struct pack_result *out,
        struct error *err)
 {
-	struct unpacking u = {
-		.w = { .p = p, .po = po, .out = out, .arena = arena_new() },
-	};
+	struct unpacking u = { .put = NULL };
 	const struct put_options how = {
 		.par = work_waiting(po->work, p->file_fd),
 		.guard = po->guard,
 		.work = po->work,
 	};
-	int rc = -1;
+	int rc = pack_init(&u.w, p, po, out, err);
 
-	*out = (struct pack_result){ .done_before = !p->is_packed };
-	u.w.parents = pathcache_new(p->file_fd);
-	u.w.meta = pathcache_new(p->meta_fd);
+	out->done_before = !p->is_packed;
+	out->containers += p->hidden.red.ncontainers;
 	u.put = put_new(&how, err);
-	if (u.w.arena == NULL || u.w.parents == NULL || u.w.meta == NULL ||
-	    u.put == NULL) {
-		put_free(u.put);
-		pack_fini(&u.w);
-		return error_no_memory(err);
-	}
-	out->bytes = p->map.bytes;
-	out->containers = p->map.ncontainers + p->hidden.red.ncontainers;
-	for (size_t i = 0; i < p->map.nfiles; i++)
-		out->files += p->map.files[i].nsegs > 0;
-	if (po->work->dry_run || pack_sweep_parts(p, err) == 0)
+	u.copy = (struct packed_copy){ p, u.put, u.w.arena, .len = 0 };
+	if (rc == 0 && u.put == NULL)
+		rc = -1;
+	if (rc == 0 && !po->work->dry_run)
+		rc = pack_sweep_parts(p, err);
+	if (rc == 0)
 		rc = p->is_packed ? work(&u, err) : sweep(&u, err);
 	if (rc < 0)
 		room_explain(p->file_fd, 0, err);
 	put_free(u.put);
-	mem_free(u.dirs);
 	pack_fini(&u.w);
 	return rc;
 }

@@ -369,15 +369,18 @@ golden(const char *name, uint64_t size, size_t nfiles, size_t ncontainers)
 	struct error err = ERROR_INIT;
 	struct segmap m, cut;
 	struct rank2file r, w;
-	size_t there = 0;
+	size_t there = 0, *order = NULL;
 
 	must_be(rank2file_load(meta, "rank2file.scr", &r, &err) == 0, err.text);
 	is_int(segmap_read(&m, &r, &err), 0, name);
 	ok(m.nfiles == nfiles && m.ncontainers == ncontainers, "... all of it");
 	is_int(segmap_check(&m, no_finding, &m, &err), 0, "... is whole");
 	must(segmap_init(&cut, m.nfiles, NULL) == 0);
-	must(segmap_sort(&m, cut.files, NULL) == 0);
-	cut.nfiles = m.nfiles;
+	order = mem_calloc(m.nfiles + 1, sizeof(*order));
+	must(segmap_sort(&m, true, order, NULL) == 0);
+	for (; cut.nfiles < m.nfiles; cut.nfiles++)
+		cut.files[cut.nfiles] = m.files[order[cut.nfiles]];
+	mem_free(order);
 	must(segmap_cut(&cut, SEGMAP_DATA, size, 0, NULL) == 0);
 	ok(same_files(&cut, &m), "... and where we would put it");
 	ok(containers_fit(&m, fd, &there), "... as long as its containers");
@@ -465,6 +468,7 @@ large(void)
 	struct error err = ERROR_INIT;
 	struct rank2file w;
 	struct segmap m, got;
+	size_t *order = mem_calloc(N + 1, sizeof(*order));
 
 	must(segmap_init(&m, N + 1, NULL) == 0);
 	add_file(&m, 0, "long", N);
@@ -477,9 +481,10 @@ large(void)
 		   got.files[N].start == 2 * N - 1 &&
 		   segmap_check(&got, no_finding, &got, NULL) == 0,
 	   "... of 200000 containers");
-	ok(segmap_sort(&got, m.files, NULL) == 0 &&
-		   strcmp(m.files[N].path, "f99999") == 0,
+	ok(segmap_sort(&got, true, order, NULL) == 0 &&
+		   strcmp(got.files[order[N]].path, "f99999") == 0,
 	   "... are sorted");
+	mem_free(order);
 	segmap_free(&got);
 	segmap_free(&m);
 	rank2file_free(&w);

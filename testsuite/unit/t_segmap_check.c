@@ -174,7 +174,7 @@ flaw_room(void)
 static void
 sorting(void)
 {
-	struct segmap_file files[8];
+	size_t order[8];
 	char *names = fmt("%s", "");
 	struct error err = ERROR_INIT;
 	struct source s;
@@ -186,11 +186,16 @@ sorting(void)
 		"1 w 5 ctr.9.scr 2+5\n1 end 0\n"
 		"0 b 5 ctr.9.scr 5+1\n0 a 5 ctr.2.scr 9+1\n2 only 1 ctr.1.scr 0+1\n",
 		&s);
-	is_int(segmap_sort(&m, files, &err), 0, "sorted");
+	is_int(segmap_sort(&m, true, order, &err), 0, "sorted");
 	for (size_t i = 0; i < m.nfiles; i++)
-		names = fmt("%s %s", names, files[i].path);
+		names = fmt("%s %s", names, m.files[order[i]].path);
 	is_str(names, " a b w e0 x y end only",
 	       "by place; what has none stays in front of its neighbour");
+	must(segmap_sort(&m, false, order, NULL) == 0);
+	names = fmt("%s", "");
+	for (size_t i = 0; i < m.nfiles; i++)
+		names = fmt("%s %s", names, m.files[order[i]].path);
+	is_str(names, " end only a w b e0 x y", "... without the ranks");
 	segmap_free(&m);
 	source_fini(&s);
 }
@@ -203,13 +208,13 @@ sorting_random(void)
 
 	for (int round = 0; round < 50; round++) {
 		struct segmap m, mixed;
-		struct segmap_file *files = NULL;
+		size_t *order = NULL;
 		size_t n = 1 + below(60);
 
 		make_map(&m, 3, n, false);
 		must(segmap_init(&mixed, n, NULL) == 0);
-		files = mem_calloc(n, sizeof(*files));
-		memcpy(mixed.files, m.files, n * sizeof(*files));
+		order = mem_calloc(n, sizeof(*order));
+		memcpy(mixed.files, m.files, n * sizeof(*m.files));
 		mixed.nfiles = n;
 		mixed.segs = m.segs;
 		mixed.containers = m.containers;
@@ -222,17 +227,19 @@ sorting_random(void)
 			mixed.files[i] = mixed.files[k];
 			mixed.files[k] = f;
 		}
-		must(segmap_sort(&mixed, files, NULL) == 0);
+		must(segmap_sort(&mixed, true, order, NULL) == 0);
 		for (size_t i = 0, k = 0; i < n; i++) {
-			if (files[i].nsegs == 0)
+			const struct segmap_file *f = &mixed.files[order[i]];
+
+			if (f->nsegs == 0)
 				continue;
 			while (m.files[k].nsegs == 0)
 				k++;
-			good &= files[i].path == m.files[k++].path;
+			good &= f->path == m.files[k++].path;
 		}
 		mixed.segs = NULL;
 		mixed.containers = NULL;
-		mem_free(files);
+		mem_free(order);
 		segmap_free(&mixed);
 		segmap_free(&m);
 	}
@@ -249,10 +256,10 @@ static int
 fail_sort(void *arg, struct error *err)
 {
 	const struct segmap *m = arg;
-	struct segmap_file *files = calloc(m->nfiles, sizeof(*files));
-	int rc = segmap_sort(m, files, err);
+	size_t *order = calloc(m->nfiles, sizeof(*order));
+	int rc = segmap_sort(m, true, order, err);
 
-	free(files);
+	free(order);
 	return rc;
 }
 
