@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * packed_reach.c - can the bytes of files be read from their containers?  Some
- * containers may be missing or cut, and an interrupted rebuild leaves bytes half
- * written.
+ * containers may be missing or cut, and an interrupted rebuild leaves bytes
+ * half written.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -25,9 +25,8 @@
 #define QUEUE_MAX 32
 #define QUEUE_BYTES ((uint64_t)64 << 20)
 
-/* Files that a thread takes at a time from the list.  Neighbours usually
- * share a directory, and the kernel allows only one rename at a time in a
- * directory. */
+/* Files that a thread takes at a time from the list.  Neighbours usually share
+ * a directory, in which the kernel allows only one rename at a time. */
 #define BATCH 8
 
 /* --- The engine --- */

@@ -40,7 +40,8 @@ struct transfer_options {
 	void *arg;
 };
 
-/* Copy `len` bytes from o->begin on.  `to` NULL: only read them, for their checksums. */
+/* Copy `len` bytes from o->begin on.  `to` NULL: only read them, for their
+ * checksums. */
 int transfer(const struct stripe *from, const struct stripe *to, uint64_t len,
 	     const struct transfer_options *o, struct error *err);
 
