@@ -400,12 +400,10 @@ run(const struct settings *set, struct job *job, struct error *err)
 	};
 	char copy[4096];
 	struct scavenge_options o = { .catalogue = &look };
-	struct hostlist down = { .count = 0 };
+	struct hostlist down = HOSTLIST_INIT;
 	struct buf said = BUF_INIT;
 	int status = STATUS_OK; /* *err overrides it */
 
-	if (hostlist_init(&down, err) < 0)
-		return STATUS_OK;
 	if ((set->down != NULL && hostlist_add(&down, set->down, err) < 0) ||
 	    fill_options(set, job, &o, err) < 0)
 		goto out;

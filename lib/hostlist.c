@@ -37,19 +37,12 @@ struct item {
 	size_t longest;	   /* length of the longest of them */
 };
 
-int
-hostlist_init(struct hostlist *h, struct error *err)
-{
-	*h = (struct hostlist){ .arena = arena_new() };
-	return h->arena != NULL ? 0 : error_no_memory(err);
-}
-
 void
 hostlist_free(struct hostlist *h)
 {
 	arena_free(h->arena);
 	mem_free(h->names);
-	*h = (struct hostlist){ 0 };
+	*h = (struct hostlist)HOSTLIST_INIT;
 }
 
 static bool
@@ -85,6 +78,10 @@ reserve(struct hostlist *h, uint64_t more, struct error *err)
 
 	if (more > HOSTLIST_MAX - h->count)
 		return too_many(err);
+	if (h->arena == NULL)
+		h->arena = arena_new();
+	if (h->arena == NULL)
+		return error_no_memory(err);
 	while (cap < h->count + more)
 		cap *= 2;
 	if (cap == h->cap)

@@ -45,13 +45,16 @@ struct map;
 struct hostlist {
 	const char **names;
 	size_t count, cap;
-	struct arena *arena; /* holds the names */
+	struct arena *arena; /* holds the names; NULL until one is added */
 };
 
-/* Make *h an empty list for hostlist_free().  ERROR_NOMEM. */
-int hostlist_init(struct hostlist *h, struct error *err);
+/* An empty list. */
+#define HOSTLIST_INIT \
+	{ \
+		.names = NULL, .count = 0, .cap = 0, .arena = NULL \
+	}
 
-/* Free the names.  A list that is all zero is allowed. */
+/* Free the names: the list is empty again. */
 void hostlist_free(struct hostlist *h);
 
 /* Add the names that `text` expands to, none if it is empty.  ERROR_USAGE also

@@ -308,17 +308,14 @@ check_dirs(struct doctor *d, struct job *j, const struct remote_options *o,
 	   const char *helper, struct error *err)
 {
 	struct arena *arena = arena_new();
-	struct hostlist none = { .count = 0 };
 	struct health h = { .count = 0 };
 	struct health_options ho = {
 		.use = HEALTH_RUN,
 		.helper = helper,
 		.remote = o,
-		.down = &none,
 	};
 	size_t good = 0;
-	int rc = arena == NULL ? error_no_memory(err)
-			       : hostlist_init(&none, err);
+	int rc = arena == NULL ? error_no_memory(err) : 0;
 
 	if (rc == 0)
 		ho.dirs = health_job_dirs(j, arena, &ho.ndirs, err);
@@ -337,7 +334,6 @@ check_dirs(struct doctor *d, struct job *j, const struct remote_options *o,
 		add(d, GOOD, "directories", NULL,
 		    "writable on %zu of %zu nodes", good, h.count);
 	health_free(&h);
-	hostlist_free(&none);
 	arena_free(arena);
 	return rc;
 }

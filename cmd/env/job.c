@@ -51,10 +51,10 @@ static int
 put_down(struct job *j, const struct env_look *l, struct buf *out,
 	 struct error *err)
 {
-	struct hostlist down;
+	struct hostlist down = HOSTLIST_INIT;
 	int rc = -1;
 
-	if (env_job_nodes(j, err) < 0 || hostlist_init(&down, err) < 0)
+	if (env_job_nodes(j, err) < 0)
 		return -1;
 	rc = resmgr_down(j->rm, &j->nodes, &down, err);
 	if (rc == 0)
@@ -395,7 +395,7 @@ enum operation { OP_UNION, OP_MINUS, OP_BOTH };
 static int
 combine(struct hostlist *h, char **args, enum operation op, struct error *err)
 {
-	struct hostlist other;
+	struct hostlist other = HOSTLIST_INIT;
 	int rc = hostlist_add(h, args[0], err);
 
 	for (size_t i = 1; rc == 0 && args[i] != NULL; i++) {
@@ -403,8 +403,6 @@ combine(struct hostlist *h, char **args, enum operation op, struct error *err)
 			rc = hostlist_add(h, args[i], err);
 			continue;
 		}
-		if (hostlist_init(&other, err) < 0)
-			return -1;
 		rc = hostlist_add(&other, args[i], err);
 		if (rc == 0)
 			rc = op == OP_MINUS ? hostlist_minus(h, &other, err)
@@ -442,12 +440,10 @@ static int
 list_answer(char **args, const struct list_request *r, struct buf *out,
 	    struct error *err)
 {
-	struct hostlist h;
+	struct hostlist h = HOSTLIST_INIT;
 	const char *name = NULL;
 	int rc = -1;
 
-	if (hostlist_init(&h, err) < 0)
-		return -1;
 	if (combine(&h, args, r->op, err) < 0 ||
 	    (!r->repeats && hostlist_uniq(&h, err) < 0))
 		goto out;

@@ -121,7 +121,7 @@ put_health(const struct down_request *r, const struct hostlist *nodes,
 	   struct error *err)
 {
 	const struct env_look look = { .plain = false };
-	struct hostlist down;
+	struct hostlist down = HOSTLIST_INIT;
 	int rc = -1;
 
 	if (app_json()) {
@@ -130,8 +130,6 @@ put_health(const struct down_request *r, const struct hostlist *nodes,
 	}
 	if (r->reason)
 		return health_reasons(h, nodes, use, out, err);
-	if (hostlist_init(&down, err) < 0)
-		return -1;
 	if (health_bad_nodes(h, nodes, use, &down, err) == 0)
 		rc = env_put_nodes(&down, &look, out, err);
 	hostlist_free(&down);
@@ -156,14 +154,14 @@ find_down(struct job *j, const struct down_request *r, double secs,
 				: app_beside(helper, sizeof(helper), "scr_env"),
 		.remote = &remote,
 	};
-	struct hostlist down = { .count = 0 };
+	struct hostlist down = HOSTLIST_INIT;
 	struct health h = { .count = 0 };
 	struct buf said = BUF_INIT;
 	int rc = -1;
 
 	if (arena == NULL)
 		return error_no_memory(err);
-	if (env_job_nodes(j, err) < 0 || hostlist_init(&down, err) < 0)
+	if (env_job_nodes(j, err) < 0)
 		goto out;
 	if (r->down != NULL && hostlist_add(&down, r->down, err) < 0) {
 		error_wrap(err, "--down");
@@ -399,7 +397,7 @@ int
 env_should_exit(const struct env_call *c)
 {
 	struct relaunch r = { .runs = -1, .now = clock_now() };
-	struct hostlist down = { .count = 0 };
+	struct hostlist down = HOSTLIST_INIT;
 	struct job_where w = { .prefix = NULL };
 	struct error err = ERROR_INIT;
 	struct buf lines = BUF_INIT;
@@ -425,8 +423,7 @@ env_should_exit(const struct env_call *c)
 		app_report(STATUS_OK, &err);
 		return STATUS_UNKNOWN;
 	}
-	if (hostlist_init(&down, &err) == 0 &&
-	    (list == NULL || hostlist_add(&down, list, &err) == 0)) {
+	if (list == NULL || hostlist_add(&down, list, &err) == 0) {
 		r.down = list != NULL ? &down : NULL;
 		rc = relaunch_check(&j, &r, &stop, &lines, &err);
 	}

@@ -89,14 +89,13 @@ complaints_add(struct complaints *c, const char *node, const char *text,
 		return error_no_memory(err);
 	at = map_get(c->texts, common);
 	if (at == MAP_NONE) {
-		struct complaint new = {
+		const struct complaint new = {
 			.text = arena_strdup(c->arena, text),
 			.common = common,
 		};
 
 		at = c->count;
-		if (new.text == NULL || !MEM_ROOM(c->list, c->count, c->cap) ||
-		    hostlist_init(&new.nodes, NULL) < 0)
+		if (new.text == NULL || !MEM_ROOM(c->list, c->count, c->cap))
 			return error_no_memory(err);
 		c->list[c->count++] = new;
 		if (map_put(c->texts, common, at) < 0)

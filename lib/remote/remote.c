@@ -70,8 +70,6 @@ find_ranks(struct remote_run *run, const struct remote_way *way,
 	struct remote_result r = { .state = REMOTE_DONE };
 	int rc = -1;
 
-	if (hostlist_init(&run->brokers, err) < 0)
-		return -1;
 	if (remote_run(&one, argv, &o, &r, err) < 0)
 		goto out;
 	if (r.state != REMOTE_DONE || r.status != 0)

@@ -308,10 +308,8 @@ put_places(const struct scavenge *s, struct buf *out)
 static void
 put_unread(const struct scavenge *s, struct buf *out)
 {
-	struct hostlist list = { .count = 0 };
+	struct hostlist list = HOSTLIST_INIT;
 
-	if (hostlist_init(&list, NULL) < 0)
-		out->failed = true;
 	for (size_t i = 0; i < s->job->nodes.count && !out->failed; i++)
 		if ((s->nodes[i].state == SCAVENGE_NODE_UNREACHABLE ||
 		     s->nodes[i].state == SCAVENGE_NODE_INVALID) &&

@@ -24,14 +24,12 @@ choose_nodes(struct scavenge *s, uint32_t **which, size_t *count,
 	     struct error *err)
 {
 	const struct hostlist *all = &s->job->nodes;
-	struct hostlist live = { .count = 0 };
-	int rc = hostlist_init(&live, err);
+	struct hostlist live = HOSTLIST_INIT;
+	int rc = hostlist_add_list(&live, all, err);
 
 	*which = arena_alloc(s->arena, all->count + 1, sizeof(**which));
 	if (*which == NULL)
 		rc = error_no_memory(err);
-	if (rc == 0)
-		rc = hostlist_add_list(&live, all, err);
 	if (rc == 0 && s->o->down != NULL)
 		rc = hostlist_minus(&live, s->o->down, err);
 	/* `live` has the order of `all`. */
@@ -209,7 +207,7 @@ scavenge_call_init(struct scavenge_call *c, struct scavenge *s,
 	*c = (struct scavenge_call){ .remote = s->o->remote };
 	c->remote.keep = c->remote.talk = NODECACHE_MAX;
 	c->argv = arena_alloc(s->arena, max, sizeof(*c->argv));
-	if (c->argv == NULL || hostlist_init(&c->hosts, err) < 0)
+	if (c->argv == NULL)
 		return error_no_memory(err);
 	c->argv[c->argc++] = s->o->copy;
 	c->argv[c->argc++] = "--cntldir";

@@ -75,11 +75,9 @@ mark_known(struct job *j, const struct hostlist *nodes,
 	const char *text = conf_get(j->conf, "SCR_EXCLUDE_NODES");
 	char at[CONF_PLACE_MAX];
 	const char *why = NULL;
-	struct hostlist list;
+	struct hostlist list = HOSTLIST_INIT;
 	int rc = -1;
 
-	if (hostlist_init(&list, err) < 0)
-		return -1;
 	why = arena_printf(h->arena, "Reported down by resource manager (%s)",
 			   resmgr_name(j->rm));
 	if (why == NULL) {
@@ -90,8 +88,6 @@ mark_known(struct job *j, const struct hostlist *nodes,
 	    mark(h, nodes, &list, HEALTH_REPORTED, why, err) < 0)
 		goto out;
 	hostlist_free(&list);
-	if (hostlist_init(&list, err) < 0)
-		return -1;
 	if (text != NULL && hostlist_add(&list, text, err) < 0) {
 		error_wrap(err, "SCR_EXCLUDE_NODES from %s",
 			   conf_place(j->conf, "SCR_EXCLUDE_NODES", at));
@@ -249,11 +245,11 @@ ask(const struct hostlist *nodes, const struct health_options *o,
 	struct remote_options remote = { .kind = REMOTE_AUTO };
 	struct remote_result *results = NULL;
 	const char **argv = node_command(o, h->arena, err);
-	struct hostlist asked;
+	struct hostlist asked = HOSTLIST_INIT;
 	size_t k = 0;
 	int rc = 0;
 
-	if (argv == NULL || hostlist_init(&asked, err) < 0)
+	if (argv == NULL)
 		return -1;
 	if (o->remote != NULL)
 		remote = *o->remote;

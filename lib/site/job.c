@@ -275,8 +275,7 @@ job_open(struct job *j, const struct job_where *w, struct error *err)
 	j->arena = arena_new();
 	if (j->arena == NULL)
 		return error_no_memory(err);
-	if (hostlist_init(&j->nodes, err) < 0 || open_conf(j, w, err) < 0 ||
-	    find_prefix(j, w, err) < 0)
+	if (open_conf(j, w, err) < 0 || find_prefix(j, w, err) < 0)
 		goto fail;
 	j->rm = resmgr_open(j->conf, w->resmgr, err);
 	if (j->rm == NULL || find_id(j, w, err) < 0 ||

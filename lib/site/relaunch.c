@@ -37,7 +37,7 @@ check_nodes(struct job *j, const struct relaunch *r, bool *stop,
 	    struct buf *lines, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct hostlist left;
+	struct hostlist left = HOSTLIST_INIT;
 	uint64_t needed = 0;
 	int rc = -1;
 
@@ -49,8 +49,6 @@ check_nodes(struct job *j, const struct relaunch *r, bool *stop,
 			return 0;
 		return error_pass(err, &why);
 	}
-	if (hostlist_init(&left, err) < 0)
-		return -1;
 	if (hostlist_add_list(&left, &j->nodes, err) < 0 ||
 	    (r->down != NULL && hostlist_minus(&left, r->down, err) < 0) ||
 	    nodes_needed(j, r, j->nodes.count, &needed, err) < 0)

@@ -177,15 +177,13 @@ move(struct hostlist *to, struct hostlist *from)
 int
 resmgr_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 {
-	struct hostlist list = { .names = NULL };
+	struct hostlist list = HOSTLIST_INIT;
 	int rc = -1;
 
 	if (r->ops->nodes == NULL)
 		return error_set(
 			err, ERROR_ABSENT,
 			"no resource manager reports the nodes of the job");
-	if (hostlist_init(&list, err) < 0)
-		return -1;
 	if (r->ops->nodes(r, &list, err) < 0 || hostlist_uniq(&list, err) < 0)
 		goto out;
 	if (list.count == 0) {
@@ -207,11 +205,9 @@ int
 resmgr_down(struct resmgr *r, const struct hostlist *nodes,
 	    struct hostlist *out, struct error *err)
 {
-	struct hostlist list = { .names = NULL }, down = { .names = NULL };
+	struct hostlist list = HOSTLIST_INIT, down = HOSTLIST_INIT;
 	int rc = -1;
 
-	if (hostlist_init(&list, err) < 0 || hostlist_init(&down, err) < 0)
-		goto out;
 	if (r->ops->down != NULL && nodes->count > 0 &&
 	    r->ops->down(r, nodes, &down, err) < 0)
 		goto out;

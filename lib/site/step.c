@@ -77,12 +77,10 @@ static int
 look_again(const struct step_where *w, struct hostlist *steps,
 	   struct error *why, struct error *err)
 {
-	struct hostlist now;
+	struct hostlist now = HOSTLIST_INIT;
 	int rc = 0;
 
 	error_clear(why);
-	if (hostlist_init(&now, err) < 0)
-		return -1;
 	/* If the manager does not know the job any more, it has ended. */
 	if (resmgr_steps(w->manager, &w->job, &now, why) < 0 &&
 	    why->kind != ERROR_ABSENT)
@@ -149,11 +147,9 @@ end_steps(const struct step_where *w, struct hostlist *steps,
 static int
 stop_steps(const struct step_where *w, struct step_result *r, struct error *err)
 {
-	struct hostlist steps;
+	struct hostlist steps = HOSTLIST_INIT;
 	int rc = -1;
 
-	if (hostlist_init(&steps, err) < 0)
-		return -1;
 	resmgr_limit(w->manager, w->answer > 0 ? w->answer : ANSWER, w->stop);
 	rc = resmgr_steps(w->manager, &w->job, &steps, err);
 	if (rc == 0)

@@ -120,7 +120,7 @@ run_on(struct scene_run *s, const char *nodes, const char *const *argv)
 	double from = seconds();
 	int rc = -1;
 
-	must(hostlist_init(&s->nodes, NULL) == 0);
+	s->nodes = (struct hostlist)HOSTLIST_INIT;
 	must(hostlist_add(&s->nodes, nodes, NULL) == 0);
 	s->r = mem_calloc(s->nodes.count + 1, sizeof(*s->r));
 	must(s->r != NULL);

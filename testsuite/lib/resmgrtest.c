@@ -73,7 +73,7 @@ nodes_of(struct resmgr *r)
 	struct hostlist h;
 	const char *got = NULL;
 
-	must(hostlist_init(&h, NULL) == 0);
+	h = (struct hostlist)HOSTLIST_INIT;
 	if (resmgr_nodes(r, &h, &err) < 0) {
 		got = fmt("!%s", err.text);
 		ok(err.kind == ERROR_ABSENT, "an honest error");
@@ -93,8 +93,8 @@ down_of(struct resmgr *r, const char *among)
 	struct buf text = BUF_INIT;
 	const char *got = NULL;
 
-	must(hostlist_init(&nodes, NULL) == 0);
-	must(hostlist_init(&down, NULL) == 0);
+	nodes = (struct hostlist)HOSTLIST_INIT;
+	down = (struct hostlist)HOSTLIST_INIT;
 	must(hostlist_add(&nodes, among, NULL) == 0);
 	must(hostlist_add(&down, "stale", NULL) == 0);
 	must(resmgr_down(r, &nodes, &down, NULL) == 0);

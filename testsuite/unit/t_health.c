@@ -169,7 +169,7 @@ open_scene(struct scene *s, const char *nodes)
 	memset(s, 0, sizeof(*s));
 	must(job_open(&s->job, &w, NULL) == 0);
 	must(job_nodes(&s->job, NULL) == 0);
-	must(hostlist_init(&s->down, NULL) == 0);
+	s->down = (struct hostlist)HOSTLIST_INIT;
 	s->remote.kind = REMOTE_SSH;
 	s->remote.programs[REMOTE_SSH] = fmt("%s/ssh", root);
 	s->remote.limit = s->remote.connect = 1;
@@ -232,7 +232,7 @@ test_nodes(void)
 		else
 			ok(s.h.nodes[i].why[0] != '\0', s.h.nodes[i].why);
 	}
-	must(hostlist_init(&bad, NULL) == 0);
+	bad = (struct hostlist)HOSTLIST_INIT;
 	is_int(health_bad_nodes(&s.h, &s.job.nodes, HEALTH_RUN, &bad, NULL), 0,
 	       "those that are no good");
 	is_int((int64_t)bad.count, 8, "... all but one");

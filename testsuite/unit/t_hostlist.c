@@ -106,9 +106,9 @@ static const struct vector bad[] = {
 static struct hostlist
 list(const char *text)
 {
-	struct hostlist h;
+	struct hostlist h = HOSTLIST_INIT;
 
-	if (hostlist_init(&h, NULL) < 0 || hostlist_add(&h, text, NULL) < 0)
+	if (hostlist_add(&h, text, NULL) < 0)
 		abort();
 	return h;
 }
@@ -137,7 +137,7 @@ test_expand(void)
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
 		const struct vector *v = &good[i];
 
-		hostlist_init(&h, &err);
+		h = (struct hostlist)HOSTLIST_INIT;
 		ok(hostlist_add(&h, v->text, &err) == 0 &&
 			   (v->names == NULL || is_names(&h, v->names)),
 		   v->text[0] > ' ' ? v->text : "separators only");
@@ -176,7 +176,7 @@ test_limits(void)
 	is_int((int64_t)strlen(h.names[1]), HOSTLIST_NAME_MAX,
 	       "the longest name");
 	hostlist_free(&h);
-	hostlist_init(&h, NULL);
+	h = (struct hostlist)HOSTLIST_INIT;
 	is_int(hostlist_add(&h, LONG_250 "[9999-100000]", NULL), -1,
 	       "one that is longer at the end of its range only");
 	is_int(hostlist_add(&h, "n[1-2097152]", NULL), 0, "the longest list");
@@ -186,7 +186,7 @@ test_limits(void)
 	is_int(hostlist_add_list(&h, &h, NULL), -1, "nor a list");
 	is_int((int64_t)h.count, HOSTLIST_MAX, "and is unchanged");
 	hostlist_free(&h);
-	hostlist_init(&h, NULL);
+	h = (struct hostlist)HOSTLIST_INIT;
 	memset(name, 'a', sizeof(name));
 	name[HOSTLIST_NAME_MAX] = '\0';
 	is_int(hostlist_add_name(&h, name, NULL), 0, "the longest plain name");
@@ -333,11 +333,10 @@ static bool
 comes_back(const struct hostlist *h)
 {
 	struct buf b = BUF_INIT;
-	struct hostlist again;
+	struct hostlist again = HOSTLIST_INIT;
 	bool same = hostlist_text(h, &b, NULL) == 0;
 
-	same = hostlist_init(&again, NULL) == 0 && same &&
-	       hostlist_add(&again, b.data, NULL) == 0 &&
+	same = same && hostlist_add(&again, b.data, NULL) == 0 &&
 	       again.count == h->count;
 	for (size_t i = 0; same && i < h->count; i++)
 		same = strcmp(again.names[i], h->names[i]) == 0;
@@ -359,7 +358,7 @@ test_random(void)
 		unsigned last[4] = { 0 };
 		struct hostlist h;
 
-		hostlist_init(&h, NULL);
+		h = (struct hostlist)HOSTLIST_INIT;
 		for (n = draw(&rnd, 40); n > 0; n--)
 			add_random(&h, &rnd, last);
 		failed += !comes_back(&h);

@@ -15,9 +15,9 @@
 static struct hostlist
 list(const char *text)
 {
-	struct hostlist h;
+	struct hostlist h = HOSTLIST_INIT;
 
-	if (hostlist_init(&h, NULL) < 0 || hostlist_add(&h, text, NULL) < 0)
+	if (hostlist_add(&h, text, NULL) < 0)
 		abort();
 	return h;
 }
@@ -117,12 +117,11 @@ static int
 with_memory(long n, const struct hostlist *other, struct error *err)
 {
 	struct buf out = BUF_INIT;
-	struct hostlist h = { 0 };
+	struct hostlist h = HOSTLIST_INIT;
 	int rc = -1;
 
 	mem_fail_after(n);
-	if (hostlist_init(&h, err) == 0 &&
-	    hostlist_add(&h, "r[1-4]n[1-9,12],a,a,b", err) == 0 &&
+	if (hostlist_add(&h, "r[1-4]n[1-9,12],a,a,b", err) == 0 &&
 	    hostlist_add_name(&h, "c", err) == 0 &&
 	    hostlist_add_list(&h, other, err) == 0 &&
 	    hostlist_uniq(&h, err) == 0 && hostlist_both(&h, other, err) == 0 &&

@@ -407,7 +407,7 @@ test_settle(void)
 		struct hostlist h;
 		int rc = -1;
 
-		must(hostlist_init(&h, NULL) == 0);
+		h = (struct hostlist)HOSTLIST_INIT;
 		must(hostlist_add(&h, cases[i].nodes, NULL) == 0);
 		only(cases[i].programs);
 		rc = remote_resolve(&h, &o, &said, &err);

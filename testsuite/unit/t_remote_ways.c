@@ -14,7 +14,7 @@ resolve(struct scene_run *s)
 {
 	struct hostlist h;
 
-	must(hostlist_init(&h, NULL) == 0);
+	h = (struct hostlist)HOSTLIST_INIT;
 	must(hostlist_add(&h, "a,b", NULL) == 0);
 	must(remote_resolve(&h, &s->o, NULL, NULL) == 0);
 	hostlist_free(&h);

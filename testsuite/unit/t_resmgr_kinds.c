@@ -191,12 +191,11 @@ ask_all(void *arg, struct error *err)
 {
 	struct question *q = arg;
 	struct resmgr *r = resmgr_open(NULL, q->name, err);
-	struct hostlist h = { .names = NULL };
+	struct hostlist h = HOSTLIST_INIT;
 	int64_t end = 0;
 	int rc = -1;
 
-	if (r != NULL && hostlist_init(&h, err) == 0 &&
-	    resmgr_nodes(r, &h, err) == 0 &&
+	if (r != NULL && resmgr_nodes(r, &h, err) == 0 &&
 	    resmgr_down(r, &q->nodes, &h, err) == 0 &&
 	    resmgr_end_time(r, &end, err) == 0)
 		rc = 0;
@@ -211,7 +210,7 @@ test_memory(void)
 	struct question q = { .name = "lsf" };
 
 	clean();
-	must(hostlist_init(&q.nodes, NULL) == 0);
+	q.nodes = (struct hostlist)HOSTLIST_INIT;
 	must(hostlist_add(&q.nodes, "h[1-2]", NULL) == 0);
 	setenv("LSB_JOBID", "77", 1);
 	setenv("LSB_DJOB_HOSTFILE", file("hosts"), 1);
