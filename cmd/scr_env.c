@@ -109,14 +109,11 @@ env_open_job(struct job *j, const struct job_where *w, struct error *err)
 
 	if (job_open(j, w, err) < 0)
 		return -1;
-	if (job_notice(j, &text) == 0)
-		app_warn_lines(text.data);
-	buf_clear(&text);
 	/* Look up the nodes only so that they are described, too; a verb that
 	 * needs them reports a failure itself. */
 	if (app_verbosity() > 0)
 		job_nodes(j, NULL);
-	if (app_verbosity() > 0 && job_describe(j, &text) == 0)
+	if (job_notice(j, app_verbosity() > 0, &text) == 0)
 		app_warn_lines(text.data);
 	buf_free(&text);
 	return 0;

@@ -158,11 +158,8 @@ report_job(const struct job *job)
 {
 	struct buf text = BUF_INIT;
 
-	if (job_notice(job, &text) == 0)
+	if (job_notice(job, app_verbosity() > 0, &text) == 0)
 		app_warn_lines(text.data);
-	buf_clear(&text);
-	if (app_verbosity() > 0 && job_describe(job, &text) == 0)
-		fputs(text.data, stderr);
 	buf_free(&text);
 }
 

@@ -207,7 +207,7 @@ run(struct job *j, const struct settings *s, struct error *err)
 		rc = prepare(j, s, err);
 	turn_end(lock);
 	close(scr);
-	if (rc == 0 && job_notice(j, &text) == 0 &&
+	if (rc == 0 && job_notice(j, false, &text) == 0 &&
 	    oldcaches_describe(j, &text, NULL) == 0)
 		app_warn_lines(text.data);
 	buf_free(&text);

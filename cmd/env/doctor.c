@@ -113,7 +113,7 @@ check_job(struct doctor *d, struct job *j)
 		    : end < 0 ? "no time limit"
 			      : "%" PRId64 " s from now",
 		    end - clock_now());
-	if (job_notice(j, &notice) == 0)
+	if (job_notice(j, false, &notice) == 0)
 		for (at = notice.data; (line = str_line(&at, &len)) != NULL;)
 			add(d, WARNING, "settings", "correct it", "%.*s",
 			    (int)len, line);

@@ -28,19 +28,23 @@
 
 /* --- User, id and prefix --- */
 
-/* The value of `key` and its source for messages.  Both are NULL if `key` is
- * not set.  -1: no memory. */
+/* The value `given` by an option, else that of parameter `key`, and its source
+ * for messages.  *value: NULL if there is none. */
 static int
-parameter(struct job *j, const char *key, const char **value, const char **from)
+choose(struct job *j, const char *given, const char *key, const char **value,
+       const char **from, struct error *err)
 {
 	char at[CONF_PLACE_MAX];
 
-	*value = conf_get(j->conf, key);
-	if (*value == NULL)
+	*from = "given";
+	*value = given;
+	if (given != NULL)
 		return 0;
-	*from = arena_printf(j->arena, "%s from %s", key,
-			     conf_place(j->conf, key, at));
-	return *from != NULL ? 0 : -1;
+	*value = conf_get(j->conf, key);
+	if (*value != NULL)
+		*from = arena_printf(j->arena, "%s from %s", key,
+				     conf_place(j->conf, key, at));
+	return *from != NULL ? 0 : error_no_memory(err);
 }
 
 /*
@@ -115,34 +119,34 @@ out:
 static int
 find_prefix(struct job *j, const struct job_where *w, struct error *err)
 {
-	const char *value = NULL;
-
-	if (j->prefix != NULL) /* set by open_conf() */
-		return real_prefix(j, err);
-	if (w->prefix != NULL) {
-		j->prefix = arena_strdup(j->arena, w->prefix);
-		j->prefix_from = "given";
-	} else if (parameter(j, "SCR_PREFIX", &value, &j->prefix_from) < 0) {
-		return error_no_memory(err);
-	} else if (value != NULL) {
-		j->prefix = value;
-	} else {
+	/* It may be set by open_conf(). */
+	if (j->prefix == NULL && choose(j, w->prefix, "SCR_PREFIX", &j->prefix,
+					&j->prefix_from, err) < 0)
+		return -1;
+	if (j->prefix == NULL) {
 		j->prefix = ".";
 		j->prefix_from = "working directory";
 	}
-	if (j->prefix == NULL)
-		return error_no_memory(err);
 	return real_prefix(j, err);
 }
 
-/* The name of the effective user, or the user id. */
+/* The first of USER and LOGNAME that is set; else the name of the effective
+ * user, or the user id.  NULL: no memory. */
 static const char *
-account(struct job *j)
+login_name(struct job *j)
 {
+	static const char *const names[] = { "USER", "LOGNAME" };
 	struct passwd entry, *found = NULL;
 	struct buf text = BUF_INIT;
 	const char *name = NULL;
 
+	for (size_t i = 0; i < 2; i++) {
+		name = getenv(names[i]);
+		j->user_from = names[i];
+		if (name != NULL && *name != '\0')
+			return name;
+	}
+	j->user_from = "account";
 	/* Enough for a usual entry.  If it is not, the user id is used. */
 	if (buf_reserve(&text, (size_t)16 << 10) < 0)
 		return NULL;
@@ -155,30 +159,16 @@ account(struct job *j)
 	return name;
 }
 
-/* The first of USER and LOGNAME that is set, or NULL. */
-static const char *
-login_name(const char **from)
-{
-	static const char *const names[] = { "USER", "LOGNAME" };
-	const char *value = NULL;
-
-	for (size_t i = 0; i < 2; i++) {
-		value = getenv(names[i]);
-		if (value != NULL && *value != '\0') {
-			*from = i == 0 ? "USER" : "LOGNAME";
-			return value;
-		}
-	}
-	return NULL;
-}
-
-/* Check that a value is valid as a component of a path. */
+/* Keep a value that becomes a component of a path.  NULL: no memory. */
 static int
-check_part(const char *what, const char *value, const char *from,
-	   struct error *err)
+keep_part(struct job *j, const char *what, const char *value, const char *from,
+	  const char **to, struct error *err)
 {
 	char quote[QUOTE_MAX];
 
+	*to = value != NULL ? arena_strdup(j->arena, value) : NULL;
+	if (*to == NULL)
+		return error_no_memory(err);
 	if (*value != '\0' && strchr(value, '/') == NULL &&
 	    !str_eq(value, ".") && !str_eq(value, ".."))
 		return 0;
@@ -189,63 +179,57 @@ check_part(const char *what, const char *value, const char *from,
 			 from);
 }
 
-/* After find_id(). */
 static int
-find_user(struct job *j, const struct job_where *w, struct error *err)
+find_user(struct job *j, const struct job_where *w,
+	  const struct jobfiles_owner *owner, struct error *err)
 {
-	const char *value = w->user;
-	struct jobfiles_owner owner = { .id = "" };
+	const char *value = NULL;
 
-	j->user_from = "given";
-	if (value == NULL &&
-	    parameter(j, "SCR_USER_NAME", &value, &j->user_from) < 0)
-		return error_no_memory(err);
-	if (value == NULL && w->by_flush)
-		jobfiles_owner(j->prefix, &owner);
-	if (owner.user[0] != '\0' && str_eq(owner.id, j->id)) {
-		value = owner.user;
+	if (choose(j, w->user, "SCR_USER_NAME", &value, &j->user_from, err) < 0)
+		return -1;
+	if (value == NULL && owner->user[0] != '\0' &&
+	    str_eq(owner->id, j->id)) {
+		value = owner->user;
 		j->user_from = FLUSH_FILE;
 	}
 	if (value == NULL)
-		value = login_name(&j->user_from);
-	if (value == NULL) {
-		value = account(j);
-		j->user_from = "account";
-	}
-	j->user = value != NULL ? arena_strdup(j->arena, value) : NULL;
-	if (j->user == NULL)
-		return error_no_memory(err);
-	return check_part("user", j->user, j->user_from, err);
+		value = login_name(j);
+	return keep_part(j, "user", value, j->user_from, &j->user, err);
 }
 
 static int
-find_id(struct job *j, const struct job_where *w, struct error *err)
+find_id(struct job *j, const struct job_where *w,
+	const struct jobfiles_owner *owner, struct error *err)
 {
-	const char *value = w->job_id;
-	struct jobfiles_owner owner = { .id = "" };
+	const char *value = NULL;
 
-	j->id_from = "given";
-	if (value == NULL &&
-	    parameter(j, "SCR_JOB_ID", &value, &j->id_from) < 0)
-		return error_no_memory(err);
+	if (choose(j, w->job_id, "SCR_JOB_ID", &value, &j->id_from, err) < 0)
+		return -1;
 	if (value == NULL) {
 		value = resmgr_job_id(j->rm);
 		j->id_from = resmgr_name(j->rm);
 	}
-	if (value == NULL && w->by_flush)
-		jobfiles_owner(j->prefix, &owner);
-	if (owner.id[0] != '\0') {
-		value = owner.id;
+	if (value == NULL && owner->id[0] != '\0') {
+		value = owner->id;
 		j->id_from = FLUSH_FILE;
 	}
 	if (value == NULL) {
 		value = DEFAULT_ID;
 		j->id_from = "not in a job";
 	}
-	j->id = arena_strdup(j->arena, value);
-	if (j->id == NULL)
-		return error_no_memory(err);
-	return check_part("job id", j->id, j->id_from, err);
+	return keep_part(j, "job id", value, j->id_from, &j->id, err);
+}
+
+/* Find the id, and then the user. */
+static int
+find_identity(struct job *j, const struct job_where *w, struct error *err)
+{
+	struct jobfiles_owner owner = { .id = "" };
+
+	if (w->by_flush)
+		jobfiles_owner(j->prefix, &owner);
+	return find_id(j, w, &owner, err) < 0 ? -1
+					      : find_user(j, w, &owner, err);
 }
 
 int
@@ -257,9 +241,8 @@ job_identity(struct conf *c, struct arena *a, const char **user,
 	int rc = -1;
 
 	j.rm = resmgr_open(c, NULL, err);
-	if (j.rm != NULL && find_id(&j, &nothing, err) == 0 &&
-	    find_user(&j, &nothing, err) == 0)
-		rc = 0;
+	if (j.rm != NULL)
+		rc = find_identity(&j, &nothing, err);
 	resmgr_close(j.rm);
 	*user = j.user;
 	*id = j.id;
@@ -278,16 +261,10 @@ job_open(struct job *j, const struct job_where *w, struct error *err)
 	if (open_conf(j, w, err) < 0 || find_prefix(j, w, err) < 0)
 		goto fail;
 	j->rm = resmgr_open(j->conf, w->resmgr, err);
-	if (j->rm == NULL || find_id(j, w, err) < 0 ||
-	    find_user(j, w, err) < 0 || job_find_dirs(j, w, err) < 0)
+	if (j->rm == NULL || find_identity(j, w, err) < 0 ||
+	    job_find_dirs(j, w, err) < 0)
 		goto fail;
-	if (w->nodes != NULL) {
-		j->nodes_given = arena_strdup(j->arena, w->nodes);
-		if (j->nodes_given == NULL) {
-			error_no_memory(err);
-			goto fail;
-		}
-	}
+	j->nodes_given = w->nodes;
 	return 0;
 fail:
 	job_close(j);
@@ -323,13 +300,13 @@ take_nodes(struct job *j, const char *text, const char *from, struct error *err)
 int
 job_nodes(struct job *j, struct error *err)
 {
-	const char *text = j->nodes_given, *from = "given";
+	const char *text = NULL, *from = NULL;
 	struct error why = ERROR_INIT;
 
 	if (j->nodes_known)
 		return 0;
-	if (text == NULL && parameter(j, "SCR_NODELIST", &text, &from) < 0)
-		return error_no_memory(err);
+	if (choose(j, j->nodes_given, "SCR_NODELIST", &text, &from, err) < 0)
+		return -1;
 	if (text != NULL) {
 		if (take_nodes(j, text, from, err) < 0)
 			return -1;
@@ -386,16 +363,6 @@ job_end_of(const struct conf *c, int64_t *epoch, struct error *err)
 
 /* --- For messages --- */
 
-int
-job_notice(const struct job *j, struct buf *out)
-{
-	const char *conf = conf_notice(j->conf), *rm = resmgr_notice(j->rm);
-
-	if (conf != NULL && buf_add_str(out, conf) < 0)
-		return -1;
-	return rm != NULL ? buf_add_str(out, rm) : 0;
-}
-
 /* "what: value (from)" */
 static void
 describe(struct buf *out, const char *what, const char *value, const char *from)
@@ -424,22 +391,9 @@ describe_dirs(struct buf *out, const char *what, const struct job_cache *dirs,
 	}
 }
 
-static int
-describe_nodes(struct buf *out, const struct job *j)
-{
-	struct buf text = BUF_INIT;
-	int rc = -1;
-
-	if (hostlist_text(&j->nodes, &text, NULL) == 0 &&
-	    buf_printf(out, "nodes: %zu: %s (%s)\n", j->nodes.count,
-		       text.len > 0 ? text.data : "", j->nodes_from) == 0)
-		rc = 0;
-	buf_free(&text);
-	return rc;
-}
-
-int
-job_describe(const struct job *j, struct buf *out)
+/* One line for each value and its source. */
+static void
+describe_all(struct buf *out, const struct job *j)
 {
 	describe(out, "prefix", j->prefix_real, j->prefix_from);
 	describe(out, "user", j->user, j->user_from);
@@ -450,7 +404,22 @@ job_describe(const struct job *j, struct buf *out)
 		   conf_file(j->conf, CONF_SYSTEM));
 	describe_dirs(out, "control directory", j->cntls, j->ncntls);
 	describe_dirs(out, "cache directory", j->caches, j->ncaches);
-	if (j->nodes_known && describe_nodes(out, j) < 0)
-		return -1;
+	if (!j->nodes_known)
+		return;
+	buf_printf(out, "nodes: %zu: ", j->nodes.count);
+	if (hostlist_text(&j->nodes, out, NULL) < 0)
+		out->failed = true;
+	buf_printf(out, " (%s)\n", j->nodes_from);
+}
+
+int
+job_notice(const struct job *j, bool describe, struct buf *out)
+{
+	const char *conf = conf_notice(j->conf), *rm = resmgr_notice(j->rm);
+
+	buf_add_str(out, conf != NULL ? conf : "");
+	buf_add_str(out, rm != NULL ? rm : "");
+	if (describe)
+		describe_all(out, j);
 	return buf_check(out, NULL);
 }

@@ -6,7 +6,8 @@
  * default.  A job can be opened without a resource manager, without USER and
  * outside of a job; its id is "defjobid" then, as in SCR's library.
  *
- * Ownership: all strings are valid until job_close().  Threads: one at a time.
+ * Ownership: strings of the options are borrowed; all strings are valid until
+ * job_close().  Threads: one at a time.
  */
 #ifndef SITE_JOB_H
 #define SITE_JOB_H
@@ -65,7 +66,7 @@ struct job {
 	struct job_cache *caches;
 	/* The source of a value: "given", "SCR_USER_NAME from environment". */
 	const char *prefix_from, *user_from, *id_from, *nodes_from;
-	char *nodes_given; /* until job_nodes() */
+	const char *nodes_given; /* for job_nodes() */
 	struct arena *arena;
 };
 
@@ -102,10 +103,8 @@ int job_end_time(struct job *j, int64_t *epoch, struct error *err);
 int job_end_of(const struct conf *c, int64_t *epoch, struct error *err);
 
 /* Append the warnings to `out`: lines of configuration files that were skipped,
- * and failed queries of the resource manager.  -1: ENOMEM. */
-int job_notice(const struct job *j, struct buf *out);
-
-/* Append one line for each value and its source, for -v.  -1: ENOMEM. */
-int job_describe(const struct job *j, struct buf *out);
+ * and failed queries of the resource manager.  With `describe`, for -v, also a
+ * line for each value and its source.  -1: ENOMEM. */
+int job_notice(const struct job *j, bool describe, struct buf *out);
 
 #endif /* SITE_JOB_H */

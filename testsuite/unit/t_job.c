@@ -416,7 +416,7 @@ test_telling(void)
 	setenv("SLURM_JOB_NODELIST", "s[1-2]", 1);
 	open_conf(&j, "oops\nCACHE=/ssd BYTES=2G\nSTORE=/ssd GROUP=WORLD\n");
 	must(job_nodes(&j, NULL) == 0);
-	must(job_describe(&j, &text) == 0);
+	must(job_notice(&j, true, &text) == 0);
 	printf("# %zu bytes:\n", text.len);
 	for (char *p = text.data, *end; *p != '\0'; p = end + 1) {
 		end = strchr(p, '\n');
@@ -430,7 +430,7 @@ test_telling(void)
 	   "caches");
 	ok(strstr(text.data, "nodes: 2: s[1-2] (slurm)\n"), "nodes");
 	buf_clear(&text);
-	must(job_notice(&j, &text) == 0);
+	must(job_notice(&j, false, &text) == 0);
 	ok(strstr(text.data, ".scrconf:1: \"oops\""), "what the file had");
 	ok(strstr(text.data, "slurm: nodes are those the job began with"),
 	   "what SLURM did not tell");
@@ -449,7 +449,7 @@ open_once(void *arg, struct error *err)
 	if (job_open(&j, arg, err) < 0)
 		return -1;
 	if (job_nodes(&j, err) == 0 && job_end_time(&j, &end, err) == 0) {
-		rc = job_describe(&j, &text);
+		rc = job_notice(&j, true, &text);
 		if (rc < 0)
 			error_no_memory(err);
 	}
