@@ -146,26 +146,45 @@ make_line(struct remote_run *run, struct remote_way *way)
 	return way->line != NULL ? 0 : -1;
 }
 
+static bool
+begins_with_any(const char *text, const char *const *words)
+{
+	for (; *words != NULL; words++)
+		if (str_starts(text, *words))
+			return true;
+	return false;
+}
+
+char **
+remote_environment(struct arena *a, const char *const *without, char *more)
+{
+	size_t n = 0, count = 0;
+	char **to = NULL;
+
+	while (environ != NULL && environ[n] != NULL)
+		n++;
+	to = arena_alloc(a, n + 2, sizeof(*to));
+	if (to == NULL || more == NULL)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		if (!begins_with_any(environ[i], without))
+			to[count++] = environ[i];
+	to[count] = more;
+	return to;
+}
+
 /* Our environment plus the ssh options, in a variable that pdsh reads. */
 static int
 make_env(struct remote_run *run, struct remote_way *way)
 {
-	const size_t len = strlen(PDSH_SSH_VARIABLE);
+	static const char *const without[] = { PDSH_SSH_VARIABLE "=", NULL };
 	const char *had = getenv(PDSH_SSH_VARIABLE);
-	size_t n = 0, count = 0;
 
-	while (environ != NULL && environ[n] != NULL)
-		n++;
-	way->env = arena_alloc(run->arena, n + 2, sizeof(*way->env));
-	if (way->env == NULL)
-		return -1;
-	for (size_t i = 0; i < n; i++)
-		if (strncmp(environ[i], PDSH_SSH_VARIABLE "=", len + 1) != 0)
-			way->env[count++] = environ[i];
-	way->env[count] =
+	way->env = remote_environment(
+		run->arena, without,
 		arena_printf(run->arena, "%s=%s%s%s", PDSH_SSH_VARIABLE,
-			     had ? had : "", had ? " " : "", PDSH_SSH);
-	return way->env[count] != NULL ? 0 : -1;
+			     had ? had : "", had ? " " : "", PDSH_SSH));
+	return way->env != NULL ? 0 : -1;
 }
 
 static int
@@ -203,6 +222,8 @@ remote_command_init(struct remote_run *run, struct remote_way *way,
 {
 	if (find_programs(run, way, err) < 0)
 		return -1;
+	if (way->kind == REMOTE_LOCAL)
+		way->env = run->o->env;
 	if (run->token[0] == '\0')
 		make_token(run->token);
 	if (make_line(run, way) < 0 ||

@@ -41,6 +41,7 @@
 
 #include "buf.h"
 
+struct arena;
 struct error;
 struct hostlist;
 struct remote_ways; /* opaque */
@@ -74,7 +75,8 @@ struct remote_options {
 	 * PATH. */
 	const char *programs[REMOTE_KINDS]; /* pdsh looks for ssh itself */
 	const char *job_id;		    /* srun's --jobid; NULL: our job */
-	unsigned fanout;		    /* 0: REMOTE_FANOUT */
+	char **env;	 /* of a local command; NULL: our own */
+	unsigned fanout; /* 0: REMOTE_FANOUT */
 	/*
 	 * Limits in seconds; 0: no limit.  `connect`: from the start of the
 	 * process to the start of the command (ssh and pdsh get up to 1 second
@@ -160,6 +162,12 @@ void remote_forget(struct remote_options *o);
 int remote_run(const struct hostlist *nodes, const char *const *argv,
 	       const struct remote_options *o, struct remote_result *results,
 	       struct error *err);
+
+/* Our environment, but for the variables that begin with a word of `without`,
+ * which ends with NULL, and with `more`, "NAME=VALUE".  It is in `a` and borrows
+ * `more`.  NULL: no memory, or `more` is NULL. */
+char **remote_environment(struct arena *a, const char *const *without,
+			  char *more);
 
 /* "pdsh", "ssh" ... */
 const char *remote_kind_name(enum remote_kind kind);

@@ -49,7 +49,7 @@ struct remote_way {
 	bool usable;		     /* its programs were found */
 	const char *program, *inner; /* paths; `inner`: what pdsh runs */
 	const char *line; /* the command as one line for a login shell */
-	char **env;	  /* pdsh's; NULL: our own */
+	char **env;	  /* of its process; NULL: our own */
 };
 
 struct remote_ways {

@@ -41,54 +41,10 @@ resmgr_env_is(const char *name, const char *value)
 }
 
 /* Variables that change what the commands print. */
-static bool
-unwanted(const char *variable)
-{
-	static const char *const names[] = { "SLURM_TIME_FORMAT=",
-					     "SINFO_",
-					     "SQUEUE_",
-					     "LC_",
-					     "LANG=",
-					     "LANGUAGE=",
-					     "PBS_DEFAULT_FORMAT=" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (str_starts(variable, names[i]))
-			return true;
-	return false;
-}
-
-/* `argv` preceded by words that run it without those variables, in r's arena.
- * NULL: no memory. */
-static const char **
-in_clean_environment(struct resmgr *r, const char *const *argv)
-{
-	size_t count = 0, n = 0;
-	const char **to = NULL;
-
-	for (size_t i = 0; environ != NULL && environ[i] != NULL; i++)
-		count += unwanted(environ[i]);
-	for (size_t i = 0; argv[i] != NULL; i++)
-		count++;
-	to = arena_alloc(r->arena, 2 * count + 3, sizeof(*to));
-	if (to == NULL)
-		return NULL;
-	to[n++] = "env";
-	for (size_t i = 0; environ != NULL && environ[i] != NULL; i++) {
-		if (!unwanted(environ[i]))
-			continue;
-		to[n++] = "-u";
-		to[n] = arena_strndup(r->arena, environ[i],
-				      strcspn(environ[i], "="));
-		if (to[n++] == NULL)
-			return NULL;
-	}
-	to[n++] = "LC_ALL=C";
-	for (size_t i = 0; argv[i] != NULL; i++)
-		to[n++] = argv[i];
-	to[n] = NULL;
-	return to;
-}
+static const char *const unwanted[] = {
+	"SLURM_TIME_FORMAT=",  "SINFO_", "SQUEUE_", "LC_", "LANG=", "LANGUAGE=",
+	"PBS_DEFAULT_FORMAT=", NULL,
+};
 
 /* --- Commands --- */
 
@@ -140,13 +96,15 @@ resmgr_run(struct resmgr *r, const char *const *argv,
 		       struct error *err),
 	   void *arg, struct error *err)
 {
+	static char c_locale[] = "LC_ALL=C";
 	const struct remote_options o = {
 		.kind = REMOTE_LOCAL,
+		.env = remote_environment(r->arena, unwanted, c_locale),
 		.limit = r->seconds,
 		.keep = OUTPUT_MAX,
 		.stop = r->stop,
 	};
-	const char *names[] = { "localhost" }, **clean = NULL;
+	const char *names[] = { "localhost" };
 	const struct hostlist here = { .names = names, .count = 1 };
 	struct remote_result result = { .status = -1 };
 	char *rest = NULL, *text = NULL;
@@ -155,10 +113,9 @@ resmgr_run(struct resmgr *r, const char *const *argv,
 	if (!remote_installed(argv[0]))
 		return error_set(err, ERROR_ABSENT, "%s: not found in PATH",
 				 argv[0]);
-	clean = in_clean_environment(r, argv);
-	if (clean == NULL)
+	if (o.env == NULL)
 		return error_no_memory(err);
-	if (remote_run(&here, clean, &o, &result, err) == 0)
+	if (remote_run(&here, argv, &o, &result, err) == 0)
 		rc = judge(argv[0], &result, err);
 	rest = result.out.data;
 	while (rc == 0 && line != NULL && (text = next_line(&rest)) != NULL)
