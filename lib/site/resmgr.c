@@ -2,6 +2,7 @@
 /* resmgr.c - choose the resource manager, and pass queries to its table. */
 #include "site/resmgr.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -208,16 +209,14 @@ resmgr_down(struct resmgr *r, const struct hostlist *nodes,
 	struct hostlist list = HOSTLIST_INIT, down = HOSTLIST_INIT;
 	int rc = -1;
 
-	if (r->ops->down != NULL && nodes->count > 0 &&
-	    r->ops->down(r, nodes, &down, err) < 0)
-		goto out;
-	/* Report in the order of the caller's list, and only nodes in it. */
-	if (down.count > 0 && (hostlist_add_list(&list, nodes, err) < 0 ||
-			       hostlist_both(&list, &down, err) < 0))
-		goto out;
-	move(out, &list);
-	rc = 0;
-out:
+	if (r->ops->down == NULL || nodes->count == 0)
+		rc = 0;
+	else if (r->ops->down(r, nodes, &down, err) == 0 &&
+		 hostlist_add_list(&list, nodes, err) == 0)
+		/* In the order of the caller's list, and only nodes in it. */
+		rc = hostlist_both(&list, &down, err);
+	if (rc == 0)
+		move(out, &list);
 	hostlist_free(&down);
 	hostlist_free(&list);
 	return rc;
@@ -249,8 +248,7 @@ struct search {
 static const struct resmgr_listing *
 listing_of(const struct resmgr *r, const char *id)
 {
-	if (r->ops != &none || r->named || id[0] == '\0' ||
-	    id[strspn(id, "0123456789")] != '\0')
+	if (r->ops != &none || r->named || !resmgr_is_number(id))
 		return &r->ops->jobs;
 	for (size_t i = 0; i < COUNT; i++)
 		if (remote_installed(managers[i]->jobs.argv[0]))
@@ -258,17 +256,14 @@ listing_of(const struct resmgr *r, const char *id)
 	return &none.jobs;
 }
 
-/* Is `word` one of the words of `list`? */
+/* Is `word` one of the words of `list`, each between blanks? */
 static bool
 is_one_of(const char *word, const char *list)
 {
-	const size_t len = strlen(word);
+	char between[32];
 
-	for (const char *at = list; at != NULL && *at != '\0';
-	     at += strcspn(at, " "), at += strspn(at, " "))
-		if (strcspn(at, " ") == len && strncmp(at, word, len) == 0)
-			return true;
-	return false;
+	snprintf(between, sizeof(between), " %s ", word);
+	return list != NULL && strstr(list, between) != NULL;
 }
 
 /* Look for the job in a line of the listing. */
@@ -347,7 +342,9 @@ resmgr_signal(struct resmgr *r, const struct resmgr_job *job,
 
 	/* As many ids per call as the command line holds. */
 	while (done < steps->count) {
-		n = r->ops->signal(job, hard, words);
+		n = r->ops->proxy != NULL ? r->ops->proxy(job, words) : 0;
+		for (size_t i = 0; r->ops->signal[hard][i] != NULL; i++)
+			words[n++] = r->ops->signal[hard][i];
 		while (n < RESMGR_WORDS - 1 && done < steps->count)
 			words[n++] = steps->names[done++];
 		words[n] = NULL;

@@ -119,19 +119,15 @@ flux_check(const struct resmgr_job *job, struct error *err)
 	return error_set(err, ERROR_USAGE, "this is not inside a Flux job");
 }
 
-/* The first words of a command: "flux", through a proxy if needed. */
 static size_t
-flux_words(const struct resmgr_job *job, const char **words)
+flux_proxy(const struct resmgr_job *job, const char **words)
 {
-	size_t n = 0;
-
-	if (!inside(job)) {
-		words[n++] = "flux";
-		words[n++] = "proxy";
-		words[n++] = job->id;
-	}
-	words[n++] = "flux";
-	return n;
+	if (inside(job))
+		return 0;
+	words[0] = "flux";
+	words[1] = "proxy";
+	words[2] = job->id;
+	return 3;
 }
 
 /* Ids in base 58 begin with a florin sign, or with f in locales without it.
@@ -164,24 +160,18 @@ static int
 flux_steps(struct resmgr *r, const struct resmgr_job *job, struct hostlist *out,
 	   struct error *err)
 {
-	static const char *const jobs[] = {
-		"jobs", "-n", "-f", "running", "-o", "{id.dec} {id.f58}", NULL
-	};
+	static const char *const jobs[] = { "flux",
+					    "jobs",
+					    "-n",
+					    "-f",
+					    "running",
+					    "-o",
+					    "{id.dec} {id.f58}",
+					    NULL };
 	const char *argv[16];
 
-	memcpy(argv + flux_words(job, argv), jobs, sizeof(jobs));
+	memcpy(argv + flux_proxy(job, argv), jobs, sizeof(jobs));
 	return resmgr_run(r, argv, step_line, out, err);
-}
-
-static size_t
-flux_signal(const struct resmgr_job *job, bool hard, const char **words)
-{
-	size_t n = flux_words(job, words);
-
-	words[n++] = "job";
-	words[n++] = "kill";
-	words[n++] = hard ? "--signal=SIGKILL" : "--signal=SIGTERM";
-	return n;
 }
 
 const struct resmgr_ops resmgr_flux = {
@@ -199,6 +189,8 @@ const struct resmgr_ops resmgr_flux = {
 	.step_command = "flux",
 	.check = flux_check,
 	.steps = flux_steps,
-	.signal = flux_signal,
+	.signal = { { "flux", "job", "kill", "--signal=SIGTERM" },
+		    { "flux", "job", "kill", "--signal=SIGKILL" } },
+	.proxy = flux_proxy,
 	.launcher = REMOTE_FLUX,
 };

@@ -40,10 +40,11 @@ enum resmgr_around {
  */
 struct resmgr_listing {
 	const char *argv[8];
-	size_t ids;	   /* words at the start of a line that are ids */
-	const char *ended; /* words: a job in such a state has ended */
-	size_t state;	   /* index of the word that is the state */
-	bool number;	   /* compare ids only up to the first '.' */
+	size_t ids; /* words at the start of a line that are ids */
+	/* Words, each between blanks: a job in such a state has ended. */
+	const char *ended;
+	size_t state; /* index of the word that is the state */
+	bool number;  /* compare ids only up to the first '.' */
 };
 
 /* A manager.  Every member except the name may be left out; the answer is then
@@ -74,10 +75,11 @@ struct resmgr_ops {
 	int (*check)(const struct resmgr_job *job, struct error *err);
 	int (*steps)(struct resmgr *r, const struct resmgr_job *job,
 		     struct hostlist *out, struct error *err);
-	/* Write the first words of the command that signals steps to `words`.
-	 * The caller adds the ids.  Returns the number of words. */
-	size_t (*signal)(const struct resmgr_job *job, bool hard,
-			 const char **words);
+	/* The commands that send SIGTERM and SIGKILL to the steps whose ids
+	 * follow.  proxy() may be left out; it writes the words that reach the
+	 * job from here to `words`, and returns their number. */
+	const char *signal[2][5];
+	size_t (*proxy)(const struct resmgr_job *job, const char **words);
 
 	enum remote_kind launcher; /* REMOTE_AUTO: none in remote.h */
 };

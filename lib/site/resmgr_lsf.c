@@ -105,16 +105,6 @@ lsf_steps(struct resmgr *r, const struct resmgr_job *job, struct hostlist *out,
 	return resmgr_run(r, argv, step_line, out, err);
 }
 
-static size_t
-lsf_signal(const struct resmgr_job *job, bool hard, const char **words)
-{
-	(void)job;
-	words[0] = "jskill";
-	words[1] = "-s";
-	words[2] = "KILL";
-	return hard ? 3 : 1;
-}
-
 const struct resmgr_ops resmgr_lsf = {
 	.name = "lsf",
 	.id_variables = { "LSB_JOBID" },
@@ -122,10 +112,10 @@ const struct resmgr_ops resmgr_lsf = {
 	.end_time = lsf_end_time,
 	.jobs = { { "bjobs", "-u", "all", "-noheader", "-o", "jobid stat" },
 		  .ids = 1,
-		  .ended = "DONE EXIT",
+		  .ended = " DONE EXIT ",
 		  .state = 1 },
 	.step_command = "jslist",
 	.check = lsf_check,
 	.steps = lsf_steps,
-	.signal = lsf_signal,
+	.signal = { { "jskill" }, { "jskill", "-s", "KILL" } },
 };

@@ -208,15 +208,6 @@ alps_steps(struct resmgr *r, const struct resmgr_job *job, struct hostlist *out,
 	return resmgr_run(r, argv, apid_line, &s, err);
 }
 
-static size_t
-alps_signal(const struct resmgr_job *job, bool hard, const char **words)
-{
-	(void)job;
-	words[0] = "apkill";
-	words[1] = hard ? "-9" : "-15";
-	return 2;
-}
-
 const struct resmgr_ops resmgr_pbs = {
 	.name = "pbs",
 	.aliases = { "alps", "aprun" },
@@ -226,10 +217,10 @@ const struct resmgr_ops resmgr_pbs = {
 	.end_time = pbs_end_time,
 	.jobs = { { "qstat" },
 		  .ids = 1,
-		  .ended = "C F",
+		  .ended = " C F ",
 		  .state = 4,
 		  .number = true },
 	.step_command = "apstat",
 	.steps = alps_steps,
-	.signal = alps_signal,
+	.signal = { { "apkill", "-15" }, { "apkill", "-9" } },
 };

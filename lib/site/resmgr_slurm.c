@@ -246,15 +246,6 @@ slurm_steps(struct resmgr *r, const struct resmgr_job *job,
 	return error_pass(err, &why);
 }
 
-static size_t
-slurm_signal(const struct resmgr_job *job, bool hard, const char **words)
-{
-	(void)job;
-	words[0] = "scancel";
-	words[1] = hard ? "--signal=KILL" : "--signal=TERM";
-	return 2;
-}
-
 const struct resmgr_ops resmgr_slurm = {
 	.name = "slurm",
 	.id_variables = { "SLURM_JOB_ID", "SLURM_JOBID" },
@@ -263,10 +254,11 @@ const struct resmgr_ops resmgr_slurm = {
 	.end_time = slurm_end_time,
 	.jobs = { { "squeue", "-h", "-o", "%A %t" },
 		  .ids = 1,
-		  .ended = "CG CD CA F TO NF BF DL OOM PR",
+		  .ended = " CG CD CA F TO NF BF DL OOM PR ",
 		  .state = 1 },
 	.step_command = "squeue",
 	.steps = slurm_steps,
-	.signal = slurm_signal,
+	.signal = { { "scancel", "--signal=TERM" },
+		    { "scancel", "--signal=KILL" } },
 	.launcher = REMOTE_SRUN,
 };
