@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,6 +31,8 @@
 
 /* A transfer of more bytes than this is a malformed line. */
 #define BYTES_MAX 1e18
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 /* Weight of a transfer relative to the next one. */
 #define FADE 0.5
@@ -125,7 +128,7 @@ take_event(struct reading *r, const struct log_line *l)
 		{ "NODE_FAIL", NULL, &s->node_failures },
 	};
 
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+	for (size_t i = 0; i < COUNT(table); i++) {
 		if (!str_eq(l->event, table[i].event))
 			continue;
 		if (table[i].sum != NULL)
@@ -182,16 +185,16 @@ interval_read(int dirfd, const char *path, struct interval_stats *out,
 	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
-	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > LOG_MAX) {
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) == 0 && st.st_size > LOG_MAX) {
 		close(fd);
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: longer than the limit of %lld bytes",
 				 path, (long long)LOG_MAX);
 	}
-	f = fd < 0 ? NULL : fdopen(fd, "r");
+	f = fdopen(fd, "r");
 	if (f == NULL) {
-		if (fd < 0)
-			return -1;
 		close(fd);
 		return error_no_memory(err);
 	}
@@ -281,60 +284,56 @@ interval_compute(const struct interval_stats *s, enum interval_model model,
 
 struct figure {
 	const char *key, *words;
-	const struct interval_sum *sum;
-	const uint64_t *count;
+	size_t at; /* offset in the statistics */
 };
 
-#define FIGURES 16
+#define AT(member) offsetof(struct interval_stats, member)
 
-static void
-list_figures(const struct interval_stats *s, struct figure to[static FIGURES])
+static const struct figure sums[] = {
+	{ "runs", "runs", AT(runs) },
+	{ "compute_phases", "compute phases", AT(compute) },
+	{ "checkpoints", "checkpoints", AT(checkpoint) },
+	{ "flushes", "flushes of checkpoints", AT(flush) },
+	{ "outputs", "outputs", AT(output) },
+	{ "output_flushes", "flushes of outputs", AT(output_flush) },
+	{ "async_flushes", "asynchronous flushes", AT(async_flush) },
+	{ "fetches", "fetches", AT(fetch) },
+	{ "rebuilds", "rebuilds", AT(rebuild) },
+};
+
+static const struct figure counts[] = {
+	{ "restarts", "restarts", AT(restart) },
+	{ "flush_failures", "failed flushes", AT(flush_failed) },
+	{ "fetch_failures", "failed fetches", AT(fetch_failed) },
+	{ "rebuild_failures", "failed rebuilds", AT(rebuild_failed) },
+	{ "restart_failures", "failed restarts", AT(restart_failed) },
+	{ "halts", "halts", AT(halts) },
+	{ "node_failures", "node failures", AT(node_failures) },
+};
+
+static const void *
+value_of(const struct interval_stats *s, const struct figure *f)
 {
-	const struct figure all[FIGURES] = {
-		{ "runs", "runs", &s->runs, NULL },
-		{ "compute_phases", "compute phases", &s->compute, NULL },
-		{ "checkpoints", "checkpoints", &s->checkpoint, NULL },
-		{ "flushes", "flushes of checkpoints", &s->flush, NULL },
-		{ "outputs", "outputs", &s->output, NULL },
-		{ "output_flushes", "flushes of outputs", &s->output_flush,
-		  NULL },
-		{ "async_flushes", "asynchronous flushes", &s->async_flush,
-		  NULL },
-		{ "fetches", "fetches", &s->fetch, NULL },
-		{ "rebuilds", "rebuilds", &s->rebuild, NULL },
-		{ "restarts", "restarts", NULL, &s->restart },
-		{ "flush_failures", "failed flushes", NULL, &s->flush_failed },
-		{ "fetch_failures", "failed fetches", NULL, &s->fetch_failed },
-		{ "rebuild_failures", "failed rebuilds", NULL,
-		  &s->rebuild_failed },
-		{ "restart_failures", "failed restarts", NULL,
-		  &s->restart_failed },
-		{ "halts", "halts", NULL, &s->halts },
-		{ "node_failures", "node failures", NULL, &s->node_failures },
-	};
-
-	memcpy(to, all, sizeof(all));
+	return (const char *)s + f->at;
 }
 
 int
 interval_text(const struct interval_stats *s, struct buf *out)
 {
-	struct figure all[FIGURES];
+	for (size_t i = 0; i < COUNT(sums); i++) {
+		const struct interval_sum *sum = value_of(s, &sums[i]);
 
-	list_figures(s, all);
-	for (size_t i = 0; i < FIGURES; i++) {
-		const struct interval_sum *sum = all[i].sum;
-		const uint64_t *count =
-			sum != NULL ? &sum->count : all[i].count;
+		buf_printf(out, "%s: %" PRIu64, sums[i].words, sum->count);
+		if (sum->count > 0)
+			buf_printf(out, ", %.1f s in all, %.1f s each",
+				   sum->secs, sum->secs / (double)sum->count);
+		buf_add_char(out, '\n');
+	}
+	for (size_t i = 0; i < COUNT(counts); i++) {
+		const uint64_t *count = value_of(s, &counts[i]);
 
-		if (sum != NULL && sum->count > 0)
-			buf_printf(out,
-				   "%s: %" PRIu64 ", %.1f s in all, "
-				   "%.1f s each\n",
-				   all[i].words, sum->count, sum->secs,
-				   sum->secs / (double)sum->count);
-		else if (count != NULL && (sum != NULL || *count > 0))
-			buf_printf(out, "%s: %" PRIu64 "\n", all[i].words,
+		if (*count > 0)
+			buf_printf(out, "%s: %" PRIu64 "\n", counts[i].words,
 				   *count);
 	}
 	if (s->unreadable > 0)
@@ -347,20 +346,18 @@ struct json *
 interval_json(const struct interval_stats *s)
 {
 	struct json *j = json_new_object(), *one = NULL;
-	struct figure all[FIGURES];
 
-	list_figures(s, all);
-	for (size_t i = 0; i < FIGURES; i++) {
-		if (all[i].sum == NULL) {
-			json_set_u64(j, all[i].key, *all[i].count);
-			continue;
-		}
+	for (size_t i = 0; i < COUNT(sums); i++) {
+		const struct interval_sum *sum = value_of(s, &sums[i]);
+
 		one = json_new_object();
-		json_set_u64(one, "count", all[i].sum->count);
-		json_set_u64(one, "milliseconds",
-			     (uint64_t)(all[i].sum->secs * 1000));
-		json_set(j, all[i].key, one);
+		json_set_u64(one, "count", sum->count);
+		json_set_u64(one, "milliseconds", (uint64_t)(sum->secs * 1000));
+		json_set(j, sums[i].key, one);
 	}
+	for (size_t i = 0; i < COUNT(counts); i++)
+		json_set_u64(j, counts[i].key,
+			     *(const uint64_t *)value_of(s, &counts[i]));
 	json_set_u64(j, "line_count", s->lines);
 	json_set_u64(j, "lines_skipped", s->unreadable);
 	return j;
