@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "clock.h"
@@ -99,11 +98,8 @@ log_line(const struct scavenge *s, const struct salvage_dataset *d,
 	 struct log_line l)
 {
 	struct error why = ERROR_INIT;
-	char host[256] = "";
 
-	(void)gethostname(host, sizeof(host) - 1);
-	l.time = clock_now();
-	l.host = host;
+	l.time = -1;
 	l.user = s->job->user;
 	l.job_id = s->job->id;
 	l.name = d->name;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "site/eventlog.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -17,26 +16,9 @@
 #include "meta/log.h"
 #include "room.h"
 #include "site/jobfiles.h"
+#include "stream.h"
 
 #define LOG_FILE "log"
-
-/* Write the line with one write(2), so that lines of concurrent writers do not
- * mix.  A file system that takes less gets the rest. */
-static int
-write_line(int fd, const struct buf *line)
-{
-	for (size_t done = 0; done < line->len;) {
-		const ssize_t n =
-			write(fd, line->data + done, line->len - done);
-
-		if (n == 0)
-			errno = ENOSPC;
-		if (n <= 0)
-			return -1;
-		done += (size_t)n;
-	}
-	return 0;
-}
 
 static int
 append_log(const char *prefix, const struct buf *line, struct error *err)
@@ -51,10 +33,11 @@ append_log(const char *prefix, const struct buf *line, struct error *err)
 	if (dir < 0)
 		return -1;
 	fd = io_open(dir, LOG_FILE, O_WRONLY | O_APPEND | O_CREAT, 0600, &why);
+	/* By one write(2), so that lines of concurrent writers do not mix. */
 	if (fd >= 0)
-		rc = write_line(fd, line);
+		rc = stream_put(fd, line->data, line->len, NULL, &why);
 	if (fd >= 0 && rc < 0)
-		error_sys(&why, LOG_FILE ": cannot add a line");
+		error_wrap(&why, LOG_FILE ": cannot add a line");
 	if (rc < 0) {
 		error_as(err, &why, "%s/%s/%s", prefix, SCR_DIR, why.text);
 		room_explain(dir, line->len, err);

@@ -75,14 +75,7 @@ describe(const struct job *j, const char *base, struct buf *out)
 int
 oldcaches_describe(const struct job *j, struct buf *out, struct error *err)
 {
-	for (size_t i = 0; i < j->ncaches; i++) {
-		bool again = false;
-
-		for (size_t k = 0; k < i; k++)
-			again = again ||
-				str_eq(j->caches[i].base, j->caches[k].base);
-		if (!again)
-			describe(j, j->caches[i].base, out);
-	}
+	for (size_t i = 0; i < j->ncaches; i++)
+		describe(j, j->caches[i].base, out);
 	return buf_check(out, err);
 }
