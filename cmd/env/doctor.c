@@ -14,7 +14,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "arena.h"
 #include "buf.h"
 #include "clock.h"
 #include "dir.h"
@@ -307,19 +306,15 @@ static int
 check_dirs(struct doctor *d, struct job *j, const struct remote_options *o,
 	   const char *helper, struct error *err)
 {
-	struct arena *arena = arena_new();
 	struct health h = { .count = 0 };
-	struct health_options ho = {
+	const struct health_options ho = {
 		.use = HEALTH_RUN,
 		.helper = helper,
 		.remote = o,
 	};
 	size_t good = 0;
-	int rc = arena == NULL ? error_no_memory(err) : 0;
+	const int rc = health_check(j, &j->nodes, &ho, &h, err);
 
-	if (rc == 0)
-		ho.dirs = health_job_dirs(j, arena, &ho.ndirs, err);
-	rc = ho.dirs == NULL ? -1 : health_check(j, &j->nodes, &ho, &h, err);
 	for (size_t i = 0; rc == 0 && i < h.count; i++) {
 		good += h.nodes[i].state == HEALTH_OK;
 		if (h.nodes[i].state != HEALTH_OK &&
@@ -334,7 +329,6 @@ check_dirs(struct doctor *d, struct job *j, const struct remote_options *o,
 		add(d, GOOD, "directories", NULL,
 		    "writable on %zu of %zu nodes", good, h.count);
 	health_free(&h);
-	arena_free(arena);
 	return rc;
 }
 

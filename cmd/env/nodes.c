@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "arena.h"
 #include "buf.h"
 #include "clock.h"
 #include "conf.h"
@@ -141,7 +140,6 @@ static int
 find_down(struct job *j, const struct down_request *r, double secs,
 	  struct buf *out, struct error *err)
 {
-	struct arena *arena = arena_new();
 	char helper[PATH_MAX];
 	struct remote_options remote = { .kind = REMOTE_AUTO };
 	struct health_options o = {
@@ -159,8 +157,6 @@ find_down(struct job *j, const struct down_request *r, double secs,
 	struct buf said = BUF_INIT;
 	int rc = -1;
 
-	if (arena == NULL)
-		return error_no_memory(err);
 	if (env_job_nodes(j, err) < 0)
 		goto out;
 	if (r->down != NULL && hostlist_add(&down, r->down, err) < 0) {
@@ -168,9 +164,7 @@ find_down(struct job *j, const struct down_request *r, double secs,
 		goto out;
 	}
 	o.down = &down;
-	o.dirs = health_job_dirs(j, arena, &o.ndirs, err);
-	if (o.dirs == NULL ||
-	    env_set_remote(j, &r->how, &remote, &said, err) < 0)
+	if (env_set_remote(j, &r->how, &remote, &said, err) < 0)
 		goto out;
 	if (said.len > 0)
 		app_note("%s", said.data);
@@ -184,7 +178,6 @@ out:
 	health_free(&h);
 	buf_free(&said);
 	hostlist_free(&down);
-	arena_free(arena);
 	return rc;
 }
 
@@ -254,76 +247,40 @@ env_down_nodes(const struct env_call *c)
 
 /* --- On the node --- */
 
-/* Parse "DIR" or "DIR:BYTES"; `text` is modified and kept. */
-static void
-take_dir(struct health_dir *d, char *text, bool is_cntl)
+/* Check "DIR" or "DIR:BYTES"; `text` is modified. */
+static enum health_state
+check_dir(const struct health_test *t, char *text, struct buf *out)
 {
+	struct health_dir d = { .path = text };
 	char *colon = strrchr(text, ':');
 
-	*d = (struct health_dir){ .path = text, .is_cntl = is_cntl };
 	if (colon != NULL &&
-	    num_bytes(colon + 1, UINT64_MAX, &d->bytes, NULL) == 0)
+	    num_bytes(colon + 1, UINT64_MAX, &d.bytes, NULL) == 0)
 		*colon = '\0';
+	return health_test_dir(t, &d, out);
 }
 
-/* Parse the directories of an option.  With `split`, an item may be a list with
- * commas, as in LLNL's program. */
-static int
-take_dirs(struct health_dir *to, size_t *n, const struct opt_list *list,
-	  bool is_cntl, bool split, struct arena *a)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		char *rest = arena_strdup(a, list->items[i]), *one = NULL;
-
-		if (rest == NULL)
-			return -1;
-		while ((one = split ? strsep(&rest, ",") : rest) != NULL) {
-			if (one[0] != '\0')
-				take_dir(&to[(*n)++], one, is_cntl);
-			if (!split)
-				break;
-		}
-	}
-	return 0;
-}
-
-/* Upper bound of the number of directories: each takes two bytes of an item,
- * with its comma. */
-static size_t
-most_dirs(const struct opt_list *list)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < list->count; i++)
-		n += strlen(list->items[i]) / 2 + 1;
-	return n;
-}
-
-/* Append each line of `text` (NULL: none) after `before`. */
+/* Check the directories of an option.  An item may be a list with `separator`.
+ * *worst is raised to the worst state. */
 static void
-add_lines(struct buf *out, const char *before, const char *text)
+check_dirs(const struct health_test *t, const struct opt_list *list,
+	   const char *separator, enum health_state *worst, struct buf *out)
 {
-	const char *line = NULL;
-	size_t len = 0;
+	enum health_state is = HEALTH_OK;
 
-	while ((line = str_line(&text, &len)) != NULL)
-		buf_printf(out, "%s%.*s\n", before, (int)len, line);
-}
+	for (size_t i = 0; i < list->count; i++) {
+		char *copy = mem_strdup(list->items[i]);
+		char *rest = copy, *one = NULL;
 
-static int
-check_node(const struct health_test *t, struct buf *out)
-{
-	struct error err = ERROR_INIT;
-	struct buf lines = BUF_INIT;
-	const int state = health_test_dirs(t, &lines, &err);
-	int rc = STATUS_FAILED;
-
-	if (state == HEALTH_OK)
-		buf_add_str(out, HEALTH_PASS "\n");
-	add_lines(out, HEALTH_FAIL, lines.data);
-	buf_free(&lines);
-	rc = env_finish(state < 0 ? -1 : 0, out, &err);
-	return rc == STATUS_OK && state != HEALTH_OK ? STATUS_FAILED : rc;
+		out->failed = out->failed || copy == NULL;
+		while ((one = strsep(&rest, separator)) != NULL) {
+			if (one[0] == '\0')
+				continue;
+			is = check_dir(t, one, out);
+			*worst = is > *worst ? is : *worst;
+		}
+		mem_free(copy);
+	}
 }
 
 /* Warn of caches that other jobs have left on this node.  That the job is not
@@ -348,10 +305,12 @@ env_check_node(const struct env_call *c)
 {
 	struct opt_list cntl = { .count = 0 }, cache = { .count = 0 };
 	struct health_test t = { .use = HEALTH_RUN };
-	struct health_dir *dirs = NULL;
+	enum health_state worst = HEALTH_OK;
+	/* In LLNL's program an item may be a list with commas. */
+	const char *separator = c->llnl ? "," : "";
 	struct buf out = BUF_INIT;
 	bool look = false;
-	int status = STATUS_FAILED;
+	int status = STATUS_OK;
 	const struct opt opts[] = {
 		OPT_LIST(0, "cntl", &cntl, "DIR[:SIZE]", OPT_DIR,
 			 "control directory, and the size it needs"),
@@ -362,27 +321,20 @@ env_check_node(const struct env_call *c)
 		OPT_FLAG(0, "read", &look, "only check that they can be read"),
 		OPT_END,
 	};
-	struct arena *a = arena_new();
 
 	env_options(c, opts);
 	if (look)
 		t.use = HEALTH_READ;
-	if (a != NULL)
-		dirs = arena_alloc(a, most_dirs(&cntl) + most_dirs(&cache) + 1,
-				   sizeof(*dirs));
-	t.dirs = dirs;
-	if (!look)
-		warn_of_old_caches();
-	if (dirs != NULL &&
-	    take_dirs(dirs, &t.count, &cntl, true, c->llnl, a) == 0 &&
-	    take_dirs(dirs, &t.count, &cache, false, c->llnl, a) == 0)
-		status = check_node(&t, &out);
 	else
-		app_error("out of memory");
+		warn_of_old_caches();
+	check_dirs(&t, &cntl, separator, &worst, &out);
+	check_dirs(&t, &cache, separator, &worst, &out);
+	if (worst == HEALTH_OK)
+		buf_add_str(&out, HEALTH_PASS "\n");
+	status = app_print(&out);
 	opt_list_free(&cntl);
 	opt_list_free(&cache);
-	arena_free(a);
-	return status;
+	return worst == HEALTH_OK ? status : STATUS_FAILED;
 }
 
 /* --- Restart or stop --- */
@@ -434,6 +386,17 @@ env_should_exit(const struct env_call *c)
 	if (env_finish(rc, &lines, &err) != STATUS_OK)
 		return STATUS_UNKNOWN;
 	return stop ? STATUS_STOP : STATUS_GO_ON;
+}
+
+/* Append each line of `text` (NULL: none) after `before`. */
+static void
+add_lines(struct buf *out, const char *before, const char *text)
+{
+	const char *line = NULL;
+	size_t len = 0;
+
+	while ((line = str_line(&text, &len)) != NULL)
+		buf_printf(out, "%s%.*s\n", before, (int)len, line);
 }
 
 int

@@ -73,34 +73,27 @@ mark_known(struct job *j, const struct hostlist *nodes,
 	   const struct health_options *o, struct health *h, struct error *err)
 {
 	const char *text = conf_get(j->conf, "SCR_EXCLUDE_NODES");
+	const char *why =
+		arena_printf(h->arena, "Reported down by resource manager (%s)",
+			     resmgr_name(j->rm));
+	struct hostlist reported = HOSTLIST_INIT, excluded = HOSTLIST_INIT;
+	const struct hostlist none = HOSTLIST_INIT;
 	char at[CONF_PLACE_MAX];
-	const char *why = NULL;
-	struct hostlist list = HOSTLIST_INIT;
-	int rc = -1;
+	int rc = why == NULL ? error_no_memory(err)
+			     : resmgr_down(j->rm, nodes, &reported, err);
 
-	why = arena_printf(h->arena, "Reported down by resource manager (%s)",
-			   resmgr_name(j->rm));
-	if (why == NULL) {
-		error_no_memory(err);
-		goto out;
-	}
-	if (resmgr_down(j->rm, nodes, &list, err) < 0 ||
-	    mark(h, nodes, &list, HEALTH_REPORTED, why, err) < 0)
-		goto out;
-	hostlist_free(&list);
-	if (text != NULL && hostlist_add(&list, text, err) < 0) {
-		error_wrap(err, "SCR_EXCLUDE_NODES from %s",
-			   conf_place(j->conf, "SCR_EXCLUDE_NODES", at));
-		goto out;
-	}
-	if (mark(h, nodes, &list, HEALTH_EXCLUDED,
-		 "User excluded via SCR_EXCLUDE_NODES", err) < 0)
-		goto out;
-	rc = o->down == NULL ? 0
-			     : mark(h, nodes, o->down, HEALTH_SPECIFIED,
-				    "Specified as down", err);
-out:
-	hostlist_free(&list);
+	if (rc == 0 && text != NULL && hostlist_add(&excluded, text, err) < 0)
+		rc = error_wrap(err, "SCR_EXCLUDE_NODES from %s",
+				conf_place(j->conf, "SCR_EXCLUDE_NODES", at));
+	if (rc == 0 &&
+	    (mark(h, nodes, &reported, HEALTH_REPORTED, why, err) < 0 ||
+	     mark(h, nodes, &excluded, HEALTH_EXCLUDED,
+		  "User excluded via SCR_EXCLUDE_NODES", err) < 0 ||
+	     mark(h, nodes, o->down != NULL ? o->down : &none, HEALTH_SPECIFIED,
+		  "Specified as down", err) < 0))
+		rc = -1;
+	hostlist_free(&reported);
+	hostlist_free(&excluded);
 	return rc;
 }
 
@@ -108,10 +101,10 @@ out:
 
 /* The command that runs on each node, in `arena`; NULL: ERROR_NOMEM. */
 static const char **
-node_command(const struct health_options *o, struct arena *arena,
-	     struct error *err)
+node_command(const struct job *j, const struct health_options *o,
+	     struct arena *arena, struct error *err)
 {
-	const size_t ndirs = o->reach_only ? 0 : o->ndirs;
+	const size_t ndirs = o->reach_only ? 0 : 1 + j->ncaches;
 	const char **argv = arena_alloc(arena, 5 + 2 * ndirs, sizeof(*argv));
 	size_t n = 0;
 
@@ -124,11 +117,15 @@ node_command(const struct health_options *o, struct arena *arena,
 	if (o->free)
 		argv[++n] = "--free";
 	for (size_t i = 0; i < ndirs; i++) {
-		argv[++n] = o->dirs[i].is_cntl ? "--cntl" : "--cache";
+		/* A run will use the first control directory. */
+		const struct job_cache *dir =
+			i == 0 ? &j->cntls[0] : &j->caches[i - 1];
+
+		argv[++n] = i == 0 ? "--cntl" : "--cache";
 		/* Always with the size, even 0: a path itself may end in
 		 * ":1". */
-		argv[++n] = arena_printf(arena, "%s:%" PRIu64, o->dirs[i].path,
-					 o->dirs[i].bytes);
+		argv[++n] = arena_printf(arena, "%s:%" PRIu64, dir->base,
+					 dir->bytes);
 		if (argv[n] == NULL)
 			goto no_memory;
 	}
@@ -239,37 +236,30 @@ to_ask(const struct health_node *n, enum health_use use)
 }
 
 static int
-ask(const struct hostlist *nodes, const struct health_options *o,
-    struct health *h, struct error *err)
+ask(const struct job *j, const struct hostlist *nodes,
+    const struct health_options *o, struct health *h, struct error *err)
 {
-	struct remote_options remote = { .kind = REMOTE_AUTO };
 	struct remote_result *results = NULL;
-	const char **argv = node_command(o, h->arena, err);
+	const char **argv = node_command(j, o, h->arena, err);
 	struct hostlist asked = HOSTLIST_INIT;
 	size_t k = 0;
 	int rc = 0;
 
 	if (argv == NULL)
 		return -1;
-	if (o->remote != NULL)
-		remote = *o->remote;
 	for (size_t i = 0; i < nodes->count && rc == 0; i++)
 		if (to_ask(&h->nodes[i], o->use))
 			rc = hostlist_add_name(&asked, nodes->names[i], err);
-	if (rc < 0 || asked.count == 0)
-		goto out;
-	results = mem_calloc(asked.count, sizeof(*results));
-	if (results == NULL) {
+	results = mem_calloc(asked.count + 1, sizeof(*results));
+	if (results == NULL)
 		rc = error_no_memory(err);
-		goto out;
-	}
-	rc = remote_run(&asked, argv, &remote, results, err);
+	if (rc == 0)
+		rc = remote_run(&asked, argv, o->remote, results, err);
 	for (size_t i = 0; i < nodes->count && rc == 0; i++)
 		if (to_ask(&h->nodes[i], o->use))
 			rc = judge(&h->nodes[i], &results[k++], h->arena, err);
 	remote_results_free(results, asked.count);
 	mem_free(results);
-out:
 	hostlist_free(&asked);
 	return rc;
 }
@@ -292,7 +282,7 @@ health_check(struct job *j, const struct hostlist *nodes,
 	for (size_t i = 0; i < nodes->count; i++)
 		out->nodes[i].why = "";
 	if (mark_known(j, nodes, o, out, err) < 0 ||
-	    ask(nodes, o, out, err) < 0) {
+	    ask(j, nodes, o, out, err) < 0) {
 		health_free(out);
 		return -1;
 	}
@@ -306,32 +296,7 @@ health_free(struct health *h)
 	memset(h, 0, sizeof(*h));
 }
 
-/* --- Input and output --- */
-
-struct health_dir *
-health_job_dirs(const struct job *j, struct arena *arena, size_t *count,
-		struct error *err)
-{
-	struct health_dir *dirs =
-		arena_alloc(arena, j->ncaches + 2, sizeof(*dirs));
-	size_t n = 0;
-
-	*count = 0;
-	if (dirs == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
-	/* A run will use the first control directory. */
-	if (j->ncntls > 0)
-		dirs[n++] = (struct health_dir){ .path = j->cntls[0].base,
-						 .bytes = j->cntls[0].bytes,
-						 .is_cntl = true };
-	for (size_t i = 0; i < j->ncaches; i++)
-		dirs[n++] = (struct health_dir){ .path = j->caches[i].base,
-						 .bytes = j->caches[i].bytes };
-	*count = n;
-	return dirs;
-}
+/* --- Output --- */
 
 int
 health_bad_nodes(const struct health *h, const struct hostlist *nodes,

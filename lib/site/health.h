@@ -50,32 +50,29 @@ const char *health_word(enum health_state state);
 /* --- On the node --- */
 
 /* The answer of a node on stdout, as of LLNL's tool: HEALTH_PASS, or
- * HEALTH_FAIL followed by "WORD: DIRECTORY: reason" for each directory. */
+ * HEALTH_FAIL followed by "WORD: DIRECTORY: reason" for each directory that
+ * fails. */
 #define HEALTH_PASS "scr_check_node: PASS"
 #define HEALTH_FAIL "scr_check_node: FAIL: "
 
 struct health_dir {
 	const char *path;
 	uint64_t bytes; /* size the file system must have; 0: any */
-	bool is_cntl;	/* control directory, not cache */
 };
 
 struct health_test {
-	const struct health_dir *dirs;
-	size_t count;
 	bool free; /* `bytes` must be free, not only exist */
 	enum health_use use;
 };
 
 /*
- * Check the directories of this node: create missing ones (mode 0700), write
- * and remove a small file.  For HEALTH_READ nothing is created or written; a
- * directory must only be readable.  Appends to `out` a line "WORD: DIRECTORY:
- * reason" for each directory that fails.  Returns the worst state, or -1:
- * ERROR_NOMEM.
+ * Check a directory of this node: create it if it is missing (mode 0700), write
+ * and remove a small file.  For HEALTH_READ nothing is created or written; the
+ * directory must only be readable.  If it fails, append the line of HEALTH_FAIL
+ * to `out`, see buf_check().
  */
-int health_test_dirs(const struct health_test *t, struct buf *out,
-		     struct error *err);
+enum health_state health_test_dir(const struct health_test *t,
+				  const struct health_dir *d, struct buf *out);
 
 /* --- Many nodes --- */
 
@@ -93,17 +90,16 @@ struct health {
 struct health_options {
 	enum health_use use;
 	const struct hostlist *down; /* known to be down; NULL: none */
-	const struct health_dir *dirs;
-	size_t ndirs;
-	bool reach_only;    /* do not check directories */
-	bool free;	    /* see health_test */
-	const char *helper; /* program on the nodes that runs
-			       health_test_dirs(): its verb check-node */
+	bool reach_only;	     /* do not check directories */
+	bool free;		     /* see health_test */
+	const char *helper;	     /* program on the nodes that runs
+			       health_test_dir(): its verb check-node */
 	const struct remote_options *remote;
 };
 
 /*
- * Probe `nodes` of job `j`.  A bad node is reported in the result, not as an
+ * Probe `nodes` of job `j`, with its control base and the base of each cache.  A
+ * bad node is reported in the result, not as an
  * error.  -1 only if no probe was possible: no way to reach nodes, or a stop
  * was requested (ERROR_SYSTEM, EINTR).  Free *out with health_free().
  */
@@ -111,11 +107,6 @@ int health_check(struct job *j, const struct hostlist *nodes,
 		 const struct health_options *o, struct health *out,
 		 struct error *err);
 void health_free(struct health *h);
-
-/* The directories of a job to check, allocated in `arena`: the control base and
- * the base of each cache, with their sizes.  NULL: ERROR_NOMEM. */
-struct health_dir *health_job_dirs(const struct job *j, struct arena *arena,
-				   size_t *count, struct error *err);
 
 /* The nodes that are not usable for `use`: their names, or lines "NODES:
  * reason".  The JSON array has an object for each node, usable or not. */

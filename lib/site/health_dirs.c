@@ -126,22 +126,15 @@ test_dir(const struct health_test *t, const struct health_dir *d,
 	close(fd);
 }
 
-int
-health_test_dirs(const struct health_test *t, struct buf *out,
-		 struct error *err)
+enum health_state
+health_test_dir(const struct health_test *t, const struct health_dir *d,
+		struct buf *out)
 {
-	enum health_state worst = HEALTH_OK;
 	struct finding f;
 
-	for (size_t i = 0; i < t->count; i++) {
-		test_dir(t, &t->dirs[i], &f);
-		if (f.state == HEALTH_OK)
-			continue;
-		if (f.state > worst)
-			worst = f.state;
-		if (buf_printf(out, "%s: %s: %s\n", health_word(f.state),
-			       t->dirs[i].path, f.why) < 0)
-			return error_no_memory(err);
-	}
-	return (int)worst;
+	test_dir(t, d, &f);
+	if (f.state != HEALTH_OK)
+		buf_printf(out, HEALTH_FAIL "%s: %s: %s\n",
+			   health_word(f.state), d->path, f.why);
+	return f.state;
 }

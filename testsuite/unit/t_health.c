@@ -26,12 +26,10 @@ test_one(const char *path, uint64_t bytes, bool spare, enum health_use use,
 	 struct buf *out)
 {
 	const struct health_dir d = { .path = path, .bytes = bytes };
-	const struct health_test t = {
-		.dirs = &d, .count = 1, .free = spare, .use = use
-	};
+	const struct health_test t = { .free = spare, .use = use };
 
 	buf_clear(out);
-	return health_test_dirs(&t, out, NULL);
+	return health_test_dir(&t, &d, out);
 }
 
 static void
@@ -43,7 +41,8 @@ test_dirs(void)
 	is_int(test_one(dir, 0, false, HEALTH_READ, &out), HEALTH_MISSING,
 	       "nothing to be read from a directory that is not there");
 	ok(!exists(dir), "... which is not made");
-	is_str(out.data, fmt("missing: %s: No such file or directory\n", dir),
+	is_str(out.data,
+	       fmt(HEALTH_FAIL "missing: %s: No such file or directory\n", dir),
 	       "... why");
 	is_int(test_one(dir, 1 << 20, false, HEALTH_RUN, &out), HEALTH_OK,
 	       "for a run it is made");
@@ -152,11 +151,6 @@ struct scene {
 	struct health h;
 };
 
-static const struct health_dir dirs[] = {
-	{ .path = "/ssd with blank", .bytes = 7 },
-	{ .path = "/shm", .is_cntl = true },
-};
-
 static void
 open_scene(struct scene *s, const char *nodes)
 {
@@ -174,8 +168,6 @@ open_scene(struct scene *s, const char *nodes)
 	s->remote.programs[REMOTE_SSH] = fmt("%s/ssh", root);
 	s->remote.limit = s->remote.connect = 1;
 	s->o = (struct health_options){ .down = &s->down,
-					.dirs = dirs,
-					.ndirs = 2,
 					.helper = fmt("%s/helper", root),
 					.remote = &s->remote };
 }
@@ -245,8 +237,8 @@ test_nodes(void)
 	   "... without a full node for a reader");
 	json_free(health_json(&s.h, &s.job.nodes, HEALTH_RUN));
 	read_whole(fmt("%s/asked", root), &asked);
-	ok(strstr(asked.data, "good1 check-node --cache /ssd with blank:7 "
-			      "--cntl /shm:0\n") != NULL,
+	ok(strstr(asked.data, "good1 check-node --cntl /shm:0 --cache "
+			      "/ssd with blank:0\n") != NULL,
 	   "the command, a path with a blank");
 	ok(strstr(asked.data, "good2") == NULL &&
 		   strstr(asked.data, "good3") == NULL,
@@ -292,25 +284,22 @@ test_errors(void)
 static void
 test_job_dirs(void)
 {
-	struct arena *a = arena_new();
-	struct health_dir *d = NULL;
+	struct buf asked = BUF_INIT;
 	struct scene s;
-	size_t count = 0;
 
 	write_text(fmt("%s/.scrconf", root),
 		   "CNTLDIR=/shm BYTES=1GB\nCACHEDIR=/ssd BYTES=2GB\n");
+	must(unlink(fmt("%s/asked", root)) == 0);
 	open_scene(&s, "good1");
-	d = health_job_dirs(&s.job, a, &count, NULL);
-	ok(d != NULL && count >= 2, "directories of a job");
-	ok(strcmp(d[0].path, "/shm") == 0 && d[0].is_cntl &&
-		   d[0].bytes == UINT64_C(1) << 30,
-	   "... control");
-	ok(strcmp(d[1].path, "/ssd") == 0 && !d[1].is_cntl &&
-		   d[1].bytes == UINT64_C(2) << 30,
-	   "... cache, with sizes in units");
+	is_int(health_check(&s.job, &s.job.nodes, &s.o, &s.h, NULL), 0,
+	       "directories of a job");
+	read_whole(fmt("%s/asked", root), &asked);
+	ok(strstr(asked.data, "good1 check-node --cntl /shm:1073741824 "
+			      "--cache /ssd:2147483648 --cache ") != NULL,
+	   "... control and cache, with sizes in units");
 	must(unlink(fmt("%s/.scrconf", root)) == 0);
 	close_scene(&s);
-	arena_free(a);
+	buf_free(&asked);
 }
 
 static void
@@ -351,7 +340,11 @@ main(void)
 	test_dirs();
 	test_full();
 	setenv("SCR_EXCLUDE_NODES", "good2,dead2", 1);
+	setenv("SCR_CNTL_BASE", "/shm", 1);
+	setenv("SCR_CACHE_BASE", "/ssd with blank", 1);
 	test_nodes();
+	unsetenv("SCR_CNTL_BASE");
+	unsetenv("SCR_CACHE_BASE");
 	test_errors();
 	test_job_dirs();
 	open_scene(&s, "good1");
