@@ -139,12 +139,24 @@ list(const struct nodecache_where *w)
 	return app_report(STATUS_OK, &err);
 }
 
+/* Print a line of JSON. */
+static int
+print_line(struct json *j, struct error *err)
+{
+	struct buf line = BUF_INIT;
+	const int rc = json_line(j, &line, err);
+
+	if (rc == 0)
+		printf("%s\n", line.data);
+	buf_free(&line);
+	return rc;
+}
+
 /* Remove the dataset from the cache, and print the bytes as JSON. */
 static int
 clean(struct settings *s, const struct nodecache_where *w)
 {
 	struct error err = ERROR_INIT;
-	struct buf line = BUF_INIT;
 	struct json *j = NULL;
 	uint64_t bytes = 0;
 	const int rc = nodecache_clean(w, s->word.id, s->clean, &bytes, &err);
@@ -159,10 +171,8 @@ clean(struct settings *s, const struct nodecache_where *w)
 		j = json_new_object();
 		json_set_str(j, "host", s->host);
 		json_set_u64(j, "cleaned", bytes);
-		if (json_line(j, &line, &err) == 0)
-			printf("%s\n", line.data);
+		(void)print_line(j, &err);
 	}
-	buf_free(&line);
 	return app_report(STATUS_OK, &err);
 }
 
@@ -184,12 +194,9 @@ static void
 print_taken(const char *rel)
 {
 	struct json *j = json_new_object();
-	struct buf line = BUF_INIT;
 
 	json_set_str(j, "taken", rel);
-	if (json_line(j, &line, NULL) == 0)
-		printf("%s\n", line.data);
-	buf_free(&line);
+	(void)print_line(j, NULL);
 }
 
 static int
@@ -197,8 +204,6 @@ print_result(const struct settings *s, const struct copy_result *r,
 	     double seconds, struct error *err)
 {
 	struct json *j = json_new_object();
-	struct buf line = BUF_INIT;
-	int rc = -1;
 
 	json_set_str(j, "host", s->host);
 	json_set_i64(j, "id", s->id);
@@ -211,23 +216,7 @@ print_result(const struct settings *s, const struct copy_result *r,
 	json_set_u64(j, "bad", r->bad);
 	json_set_u64(j, "unread", r->unread);
 	json_set_real(j, "seconds", seconds);
-	rc = json_line(j, &line, err);
-	if (rc == 0)
-		printf("%s\n", line.data);
-	buf_free(&line);
-	return rc;
-}
-
-/* Find the dataset that --id gives. */
-static int
-choose_dataset(struct settings *s, const struct nodecache_where *w, int64_t *id,
-	       struct error *err)
-{
-	s->id = s->word.id;
-	if (s->word.name != NULL)
-		s->id = nodecache_named(w, s->word.name, err);
-	*id = s->id;
-	return *id < 0 ? -1 : 0;
+	return print_line(j, err);
 }
 
 /* Read the ranks to copy into `given`; *ranks points to it, or is NULL: all. */
@@ -302,9 +291,12 @@ run(struct settings *s, const struct nodecache_where *w)
 	};
 	int status = STATUS_OK;
 
+	s->id = o.id = s->word.name == NULL
+			       ? s->word.id
+			       : nodecache_named(w, s->word.name, &err);
 	if (a == NULL)
 		error_no_memory(&err);
-	else if (choose_dataset(s, w, &o.id, &err) == 0 &&
+	else if (o.id >= 0 &&
 		 choose_ranks(s, o.prefix, a, &given, &o.ranks, &err) == 0 &&
 		 work_start(&work, (unsigned)s->jobs, &err) == 0)
 		status = copy(s, w, &o, &work, &err);
