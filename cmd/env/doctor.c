@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -285,9 +284,9 @@ judge_probes(struct doctor *d, const struct hostlist *nodes,
 
 static int
 probe_all(struct doctor *d, struct job *j, const struct remote_options *o,
-	  const char *helper, struct error *err)
+	  struct error *err)
 {
-	const char *const argv[] = { helper, "probe", NULL };
+	const char *const argv[] = { d->how.helper, "probe", NULL };
 	struct remote_result *r = mem_calloc(j->nodes.count + 1, sizeof(*r));
 	const int64_t before = clock_now();
 	int rc = -1;
@@ -304,12 +303,12 @@ probe_all(struct doctor *d, struct job *j, const struct remote_options *o,
 /* The control and cache directories of each node that answers. */
 static int
 check_dirs(struct doctor *d, struct job *j, const struct remote_options *o,
-	   const char *helper, struct error *err)
+	   struct error *err)
 {
 	struct health h = { .count = 0 };
 	const struct health_options ho = {
 		.use = HEALTH_RUN,
-		.helper = helper,
+		.helper = d->how.helper,
 		.remote = o,
 	};
 	size_t good = 0;
@@ -335,11 +334,6 @@ check_dirs(struct doctor *d, struct job *j, const struct remote_options *o,
 static void
 check_nodes(struct doctor *d, struct job *j)
 {
-	char beside[PATH_MAX];
-	const char *helper =
-		d->how.helper != NULL
-			? d->how.helper
-			: app_beside(beside, sizeof(beside), "scr_env");
 	struct remote_options o = { .kind = REMOTE_AUTO };
 	struct error err = ERROR_INIT;
 	struct buf said = BUF_INIT;
@@ -351,8 +345,8 @@ check_nodes(struct doctor *d, struct job *j)
 	else {
 		add(d, GOOD, "launcher", NULL, "%s",
 		    said.len > 0 ? said.data : remote_kind_name(o.kind));
-		if (probe_all(d, j, &o, helper, &err) < 0 ||
-		    check_dirs(d, j, &o, helper, &err) < 0)
+		if (probe_all(d, j, &o, &err) < 0 ||
+		    check_dirs(d, j, &o, &err) < 0)
 			add(d, BAD, "nodes", NULL, "%s", err.text);
 	}
 	remote_forget(&o);

@@ -5,6 +5,7 @@
 #ifndef CMD_ENV_ENV_H
 #define CMD_ENV_ENV_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "app.h"
@@ -51,10 +52,11 @@ enum env_question {
 
 /* Format of the answer. */
 struct env_look {
-	bool plain; /* nodes: each name, not ranges */
-	bool count; /* nodes: their number */
-	bool base;  /* directories: without the part for user and job */
-	bool line;  /* directories: all on one line */
+	bool plain;	       /* nodes: each name, not ranges */
+	const char *separator; /* between them; NULL: a comma */
+	bool count;	       /* nodes: their number */
+	bool base; /* directories: without the part for user and job */
+	bool line; /* directories: all on one line */
 };
 
 /* Print the answers to `count` questions, one line each; a list of directories
@@ -111,6 +113,7 @@ struct env_remote {
 	const char *remote, *launcher; /* its name; LLNL's option */
 	uint64_t timeout, fanout;      /* seconds; nodes at a time */
 	const char *helper;	       /* scr_env on the nodes; NULL: as here */
+	char beside[PATH_MAX];	       /* where it is here */
 	const char *job_id;
 };
 
@@ -129,8 +132,8 @@ struct env_remote {
 			   "scr_env as the nodes have it (default: as here)")
 
 /* Set *o, to be freed by remote_forget(), for the nodes of the job, which are
- * known; `said` gets the ways as a line. */
-int env_set_remote(struct job *j, const struct env_remote *r,
+ * known, and r->helper; `said` gets the ways as a line. */
+int env_set_remote(struct job *j, struct env_remote *r,
 		   struct remote_options *o, struct buf *said,
 		   struct error *err);
 

@@ -59,12 +59,11 @@ struct flush_request {
 
 /* Append the ids of all checkpoints, newest first, or of all output
  * datasets. */
-static int
+static void
 list_ids(const struct jobfiles_flush *f, const struct flush_request *r,
 	 struct buf *out)
 {
 	const bool outputs = r->verb == FLUSH_LIST_OUTPUT;
-	const size_t start = out->len;
 
 	for (size_t i = 0; i < f->count; i++) {
 		const struct flush_entry *e =
@@ -74,11 +73,10 @@ list_ids(const struct jobfiles_flush *f, const struct flush_request *r,
 			continue;
 		if (r->before > 0 && e->id >= r->before)
 			continue;
-		if (buf_printf(out, "%s%" PRId64, out->len > start ? " " : "",
-			       e->id) < 0)
-			return -1;
+		buf_printf(out, "%s%" PRId64, out->len > 0 ? " " : "", e->id);
 	}
-	return out->len > start ? buf_add_char(out, '\n') : 0;
+	if (out->len > 0)
+		buf_add_char(out, '\n');
 }
 
 /* Find the dataset called r->name; *id is 0 if there is none. */
@@ -104,8 +102,7 @@ find_named(const struct jobfiles_flush *f, const struct flush_request *r,
 	return 0;
 }
 
-/* Append the answer.  Returns the exit status, 1 for "no" or "none"; or -1: no
- * memory. */
+/* Append the answer.  Returns the exit status, 1 for "no" or "none". */
 static int
 flush_answer(const struct jobfiles_flush *f, const struct flush_request *r,
 	     struct buf *out)
@@ -114,12 +111,12 @@ flush_answer(const struct jobfiles_flush *f, const struct flush_request *r,
 		r->verb == FLUSH_LATEST
 			? (f->count > 0 ? &f->all[f->count - 1] : NULL)
 			: jobfiles_flush_find(f, r->id);
-	int rc = 0, status = e != NULL ? STATUS_OK : STATUS_FAILED;
+	int status = e != NULL ? STATUS_OK : STATUS_FAILED;
 
 	switch (r->verb) {
 	case FLUSH_LIST_OUTPUT:
 	case FLUSH_LIST_CKPT:
-		rc = list_ids(f, r, out);
+		list_ids(f, r, out);
 		/* LLNL's scripts expect status 1 for an empty list. */
 		status = out->len == 0 && r->llnl ? STATUS_FAILED : STATUS_OK;
 		break;
@@ -129,20 +126,19 @@ flush_answer(const struct jobfiles_flush *f, const struct flush_request *r,
 		break;
 	case FLUSH_LATEST:
 		if (e != NULL)
-			rc = buf_printf(out, "%" PRId64 "\n", e->id);
+			buf_printf(out, "%" PRId64 "\n", e->id);
 		break;
 	case FLUSH_LOCATION:
-		rc = jobfiles_location(e, r->llnl, out);
-		if (rc == 0)
-			rc = buf_add_char(out, '\n');
+		(void)jobfiles_location(e, r->llnl, out);
+		buf_add_char(out, '\n');
 		break;
 	default: /* FLUSH_NAME */
 		if (e != NULL && e->name == NULL)
 			status = STATUS_FAILED;
 		else if (e != NULL)
-			rc = buf_printf(out, "%s\n", e->name);
+			buf_printf(out, "%s\n", e->name);
 	}
-	return rc < 0 ? -1 : status;
+	return status;
 }
 
 static int
@@ -166,14 +162,11 @@ flush_file(const char *prefix, struct flush_request *r)
 	}
 	status = flush_answer(&f, r, &out);
 	jobfiles_flush_free(&f);
-	if (status < 0)
-		error_no_memory(&err);
-	else if (status != STATUS_OK && r->id > 0 && r->verb != FLUSH_NEED)
+	if (status != STATUS_OK && r->id > 0 && r->verb != FLUSH_NEED)
 		app_note("dataset %" PRId64 ": not in the flush file", r->id);
 	else if (status != STATUS_OK && r->name != NULL)
 		app_note("%s: not in the flush file", r->name);
-	return error_worse_status(env_finish(status < 0 ? -1 : 0, &out, &err),
-				  status < 0 ? STATUS_FAILED : status);
+	return error_worse_status(app_print(&out), status);
 }
 
 /* Reject --resume and --summary of LLNL's program: AXL transfers are not
@@ -278,8 +271,7 @@ env_nodes_file(const struct env_call *c)
 
 	env_options(c, opts);
 	rc = jobfiles_nodes(app_prefix(dir != NULL ? dir : prefix), &n, &err);
-	if (rc == 0 && buf_printf(&out, "%" PRId64 "\n", n) < 0)
-		rc = error_no_memory(&err);
+	buf_printf(&out, "%" PRId64 "\n", n);
 	rc = env_finish(rc, &out, &err);
 	/* Print 0, with status 1, if the file does not give the number. */
 	return rc == STATUS_OK && n == 0 ? STATUS_FAILED : rc;

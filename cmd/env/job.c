@@ -23,28 +23,26 @@ int
 env_put_nodes(const struct hostlist *h, const struct env_look *l,
 	      struct buf *out, struct error *err)
 {
+	const char *separator = l->separator != NULL ? l->separator : ",";
+
 	if (l->count)
-		return buf_printf(out, "%zu\n", h->count) < 0
-			       ? error_no_memory(err)
-			       : 0;
-	if (h->count == 0)
+		buf_printf(out, "%zu", h->count);
+	else if (h->count == 0)
 		return 0;
-	if ((l->plain ? hostlist_plain(h, ",", out, err)
-		      : hostlist_text(h, out, err)) < 0)
+	else if ((l->plain ? hostlist_plain(h, separator, out, err)
+			   : hostlist_text(h, out, err)) < 0)
 		return -1;
-	return buf_add_char(out, '\n') < 0 ? error_no_memory(err) : 0;
+	buf_add_char(out, '\n');
+	return 0;
 }
 
-static int
+static void
 put_dirs(const struct job_cache *dirs, size_t count, const struct env_look *l,
-	 struct buf *out, struct error *err)
+	 struct buf *out)
 {
 	for (size_t i = 0; i < count; i++)
-		if (buf_printf(out, "%s%s",
-			       l->base ? dirs[i].base : dirs[i].dir,
-			       l->line && i + 1 < count ? " " : "\n") < 0)
-			return error_no_memory(err);
-	return 0;
+		buf_printf(out, "%s%s", l->base ? dirs[i].base : dirs[i].dir,
+			   l->line && i + 1 < count ? " " : "\n");
 }
 
 static int
@@ -68,19 +66,21 @@ answer(struct job *j, enum env_question q, const struct env_look *l,
        struct buf *out, struct error *err)
 {
 	int64_t n = 0;
-	int rc = 0;
 
 	switch (q) {
 	case ENV_NODES:
-		rc = env_job_nodes(j, err);
-		return rc < 0 ? rc : env_put_nodes(&j->nodes, l, out, err);
+		return env_job_nodes(j, err) < 0
+			       ? -1
+			       : env_put_nodes(&j->nodes, l, out, err);
 	case ENV_DOWN:
 		return put_down(j, l, out, err);
 	case ENV_CNTL:
 		/* scr_list_dir prints all of them, the verbs only one. */
-		return put_dirs(j->cntls, l->line ? j->ncntls : 1, l, out, err);
+		put_dirs(j->cntls, l->line ? j->ncntls : 1, l, out);
+		return 0;
 	case ENV_CACHE:
-		return put_dirs(j->caches, j->ncaches, l, out, err);
+		put_dirs(j->caches, j->ncaches, l, out);
+		return 0;
 	case ENV_END_TIME:
 		if (job_end_time(j, &n, err) < 0)
 			return -1;
@@ -91,11 +91,11 @@ answer(struct job *j, enum env_question q, const struct env_look *l,
 		break;
 	case ENV_USER:
 	case ENV_JOB_ID:
-		rc = buf_printf(out, "%s\n", q == ENV_USER ? j->user : j->id);
-		return rc < 0 ? error_no_memory(err) : 0;
+		buf_printf(out, "%s\n", q == ENV_USER ? j->user : j->id);
+		return 0;
 	}
-	rc = buf_printf(out, "%" PRId64 "\n", n);
-	return rc < 0 ? error_no_memory(err) : 0;
+	buf_printf(out, "%" PRId64 "\n", n);
+	return 0;
 }
 
 int
@@ -210,7 +210,7 @@ put_json(struct json *list, const struct shown *s)
 }
 
 /* "NAME=VALUE", the source, and for numbers the unit, with tabs between. */
-static int
+static void
 put_shown(struct listing *t, const struct shown *s)
 {
 	const char *unit = s->p == NULL	   ? NULL
@@ -219,34 +219,36 @@ put_shown(struct listing *t, const struct shown *s)
 
 	if (t->list != NULL) {
 		put_json(t->list, s);
-		return 0;
+		return;
 	}
-	if (t->value)
-		return buf_printf(&t->out, "%s\n", s->value);
+	if (t->value) {
+		buf_printf(&t->out, "%s\n", s->value);
+		return;
+	}
 	buf_printf(&t->out, "%s=%s\t%s", s->name, s->value, s->source);
 	if (s->line > 0)
 		buf_printf(&t->out, ":%zu", s->line);
-	return buf_printf(&t->out, "%s%s\n", unit != NULL ? "\t" : "",
-			  unit != NULL ? unit : "");
+	buf_printf(&t->out, "%s%s\n", unit != NULL ? "\t" : "",
+		   unit != NULL ? unit : "");
 }
 
 /* Print one line of a parameter with several lines or properties. */
-static int
+static void
 put_group(struct listing *t, const struct conf_group *g)
 {
 	struct buf text = BUF_INIT;
 	struct shown s = { .name = g->key, .line = g->number };
-	int rc = buf_add_str(&text, g->value);
 
-	for (size_t i = 0; i < g->npairs && rc == 0; i++)
-		rc = buf_printf(&text, " %s=%s", g->pairs[i].key,
-				g->pairs[i].value);
+	buf_add_str(&text, g->value);
+	for (size_t i = 0; i < g->npairs; i++)
+		buf_printf(&text, " %s=%s", g->pairs[i].key, g->pairs[i].value);
 	s.value = text.data;
 	s.source = conf_source(t->job->conf, g->key);
-	if (rc == 0)
-		rc = put_shown(t, &s);
+	if (text.failed)
+		t->out.failed = true;
+	else
+		put_shown(t, &s);
 	buf_free(&text);
-	return rc;
 }
 
 /* What is found out, unless it is set: the job knows it. */
@@ -308,16 +310,15 @@ put_key(struct listing *t, const char *key, struct error *err)
 	const struct conf_group *groups = NULL;
 	const size_t count = conf_groups(t->job->conf, key, &groups);
 	struct shown s;
-	int rc = 0;
 
 	if (look_up(t, key, &s, err) < 0)
 		return -1;
 	if (!conf_repeats(key) || count == 0)
-		rc = put_shown(t, &s);
+		put_shown(t, &s);
 	else
-		for (size_t i = 0; i < count && rc == 0; i++)
-			rc = put_group(t, &groups[i]);
-	return rc < 0 ? error_no_memory(err) : 0;
+		for (size_t i = 0; i < count; i++)
+			put_group(t, &groups[i]);
+	return 0;
 }
 
 /* Has the parameter a value?  One without effect is worth a line only if it is
@@ -432,7 +433,6 @@ struct list_request {
 	enum operation op;
 	bool repeats;
 	int64_t nth, keep;
-	const char *separator; /* not NULL: print each name */
 	struct env_look look;
 };
 
@@ -451,22 +451,18 @@ list_answer(char **args, const struct list_request *r, struct buf *out,
 		hostlist_keep(&h, r->keep);
 	if (r->nth != 0) {
 		name = hostlist_nth(&h, r->nth);
-		rc = name == NULL ? error_set(err, ERROR_ABSENT,
+		rc = name != NULL ? 0
+				  : error_set(err, ERROR_ABSENT,
 					      "there is no node %" PRId64
 					      " in a list of %zu",
-					      r->nth, h.count)
-				  : buf_printf(out, "%s\n", name);
-	} else if (r->separator != NULL && !r->look.count && h.count > 0) {
-		rc = hostlist_plain(&h, r->separator, out, err);
+					      r->nth, h.count);
 		if (rc == 0)
-			rc = buf_add_char(out, '\n');
+			buf_printf(out, "%s\n", name);
 	} else {
 		rc = env_put_nodes(&h, &r->look, out, err);
 	}
 out:
 	hostlist_free(&h);
-	if (rc < 0 && err->kind == ERROR_NONE)
-		error_no_memory(err);
 	return rc;
 }
 
@@ -484,7 +480,7 @@ env_hostlist(const struct env_call *c)
 			 "nodes that are in all lists"),
 		OPT_GROUP("What to print of it"),
 		OPT_FLAG('e', "expand", &r.look.plain, "every name"),
-		OPT_STRING('d', "delimiter", &r.separator, "TEXT", OPT_ANY,
+		OPT_STRING('d', "delimiter", &r.look.separator, "TEXT", OPT_ANY,
 			   "between the names of --expand (default a comma)"),
 		OPT_FLAG('c', "count", &r.look.count, "number of nodes"),
 		OPT_STRING('n', "nth", &nth, "N", OPT_ANY,
@@ -500,8 +496,6 @@ env_hostlist(const struct env_call *c)
 
 	if (count == 0)
 		app_usage("no node list given, for example node[1-4,7]");
-	if (!r.look.plain)
-		r.separator = NULL;
 	r.op = (enum operation)op;
 	r.nth = signed_number("--nth", nth);
 	r.keep = signed_number("--size", keep);

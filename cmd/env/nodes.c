@@ -3,7 +3,6 @@
  * nodes.c - verbs of scr_env: which nodes are healthy, and whether to restart
  * the job.
  */
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +34,6 @@ struct down_request {
 	struct env_remote how;
 	const char *down;
 	bool reason, log, free, read;
-	const char *helper;
 };
 
 /* SCR_NODE_TESTS is LLNL's list of tests.  Without dir_capacity no directory is
@@ -94,11 +92,13 @@ log_down(const struct job *j, const struct hostlist *nodes,
 }
 
 int
-env_set_remote(struct job *j, const struct env_remote *r,
-	       struct remote_options *o, struct buf *said, struct error *err)
+env_set_remote(struct job *j, struct env_remote *r, struct remote_options *o,
+	       struct buf *said, struct error *err)
 {
 	const char *name = r->remote;
 
+	if (r->helper == NULL)
+		r->helper = app_beside(r->beside, sizeof(r->beside), "scr_env");
 	if (name == NULL)
 		name = r->launcher;
 	if (name == NULL)
@@ -137,19 +137,14 @@ put_health(const struct down_request *r, const struct hostlist *nodes,
 
 /* Check the job's nodes, and append the result. */
 static int
-find_down(struct job *j, const struct down_request *r, double secs,
-	  struct buf *out, struct error *err)
+find_down(struct job *j, struct down_request *r, double secs, struct buf *out,
+	  struct error *err)
 {
-	char helper[PATH_MAX];
 	struct remote_options remote = { .kind = REMOTE_AUTO };
 	struct health_options o = {
 		.use = r->read ? HEALTH_READ : HEALTH_RUN,
 		.reach_only = reach_only(j->conf),
 		.free = r->free,
-		.helper =
-			r->how.helper != NULL
-				? r->how.helper
-				: app_beside(helper, sizeof(helper), "scr_env"),
 		.remote = &remote,
 	};
 	struct hostlist down = HOSTLIST_INIT;
@@ -168,6 +163,7 @@ find_down(struct job *j, const struct down_request *r, double secs,
 		goto out;
 	if (said.len > 0)
 		app_note("%s", said.data);
+	o.helper = r->how.helper;
 	if (health_check(j, &j->nodes, &o, &h, err) < 0)
 		goto out;
 	rc = put_health(r, &j->nodes, &h, o.use, out, err);
@@ -181,29 +177,20 @@ out:
 	return rc;
 }
 
-/* Join the arguments, which are nodes to check, with commas. */
-static int
-join(char **args, struct buf *out)
-{
-	for (size_t i = 0; args[i] != NULL; i++)
-		if (buf_printf(out, "%s%s", i > 0 ? "," : "", args[i]) < 0)
-			return -1;
-	return 0;
-}
-
-/* Run down-nodes. */
+/* Run down-nodes.  The arguments are nodes to check. */
 static int
 down_nodes(struct down_request *r, char **args, double secs)
 {
 	struct error err = ERROR_INIT;
 	struct buf list = BUF_INIT, out = BUF_INIT;
 	struct job j;
-	int rc = join(args, &list);
+	int rc = 0;
 
-	if (rc < 0)
-		error_no_memory(&err);
-	else if (args[0] != NULL)
+	for (; *args != NULL; args++)
+		buf_printf(&list, "%s%s", list.len > 0 ? "," : "", *args);
+	if (list.len > 0)
 		r->where.nodes = list.data;
+	rc = buf_check(&list, &err);
 	if (rc == 0)
 		rc = env_open_job(&j, &r->where, &err);
 	if (rc == 0) {
