@@ -12,6 +12,7 @@
 #include "buf.h"
 #include "error.h"
 #include "hostlist.h"
+#include "map.h"
 #include "mem.h"
 #include "scavenge/nodecache.h"
 #include "scavenge/scavenge_impl.h"
@@ -24,21 +25,18 @@ choose_nodes(struct scavenge *s, uint32_t **which, size_t *count,
 	     struct error *err)
 {
 	const struct hostlist *all = &s->job->nodes;
-	struct hostlist live = HOSTLIST_INIT;
-	int rc = hostlist_add_list(&live, all, err);
+	struct map *down = hostlist_map(s->o->down, err);
 
 	*which = arena_alloc(s->arena, all->count + 1, sizeof(**which));
-	if (*which == NULL)
-		rc = error_no_memory(err);
-	if (rc == 0 && s->o->down != NULL)
-		rc = hostlist_minus(&live, s->o->down, err);
-	/* `live` has the order of `all`. */
-	for (size_t i = 0; rc == 0 && i < all->count; i++) {
+	if (down == NULL || *which == NULL) {
+		map_free(down);
+		return error_no_memory(err);
+	}
+	for (size_t i = 0; i < all->count; i++) {
 		struct scavenge_node *n = &s->nodes[i];
 
 		n->name = all->names[i];
-		if (*count < live.count &&
-		    strcmp(live.names[*count], n->name) == 0) {
+		if (map_get(down, n->name) == MAP_NONE) {
 			(*which)[(*count)++] = (uint32_t)i;
 			continue;
 		}
@@ -46,8 +44,8 @@ choose_nodes(struct scavenge *s, uint32_t **which, size_t *count,
 		n->why = "Specified as down";
 		salvage_lose(&s->plan, (uint32_t)i);
 	}
-	hostlist_free(&live);
-	return rc;
+	map_free(down);
+	return 0;
 }
 
 int
@@ -75,6 +73,16 @@ scavenge_report(struct scavenge *s, struct error *err)
 		work_say(s->work, "%.*s", (int)len, line);
 	buf_free(&text);
 	return rc;
+}
+
+const char *
+scavenge_reason(const struct remote_result *r, char *to, size_t size)
+{
+	if (r->err.len == 0)
+		return r->why != NULL ? r->why : "failed";
+	snprintf(to, size, "%.*s", (int)strcspn(r->err.data, "\n"),
+		 r->err.data);
+	return to;
 }
 
 enum scavenge_node_state

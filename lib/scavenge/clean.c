@@ -45,6 +45,7 @@ static uint64_t
 count_bytes(const struct scavenge *s, const struct scavenge_call *call)
 {
 	uint64_t total = 0;
+	char why[512];
 
 	for (size_t i = 0; i < call->hosts.count; i++) {
 		const struct remote_result *r = &call->results[i];
@@ -65,9 +66,7 @@ count_bytes(const struct scavenge *s, const struct scavenge_call *call)
 		if (r->state != REMOTE_DONE || r->status != STATUS_OK)
 			work_say(s->work, "%s: its cache is not cleaned: %s",
 				 call->hosts.names[i],
-				 r->why != NULL	  ? r->why
-				 : r->err.len > 0 ? r->err.data
-						  : "failed");
+				 scavenge_reason(r, why, sizeof(why)));
 	}
 	return total;
 }

@@ -142,20 +142,19 @@ copy_ranks_assigned(int dirfd, const char *name, const char *host,
 	return rc;
 }
 
+/* Order of a rank and a range that may hold it. */
+static int
+compare_rank(const void *x, const void *y)
+{
+	const int64_t rank = *(const int64_t *)x;
+	const struct copy_range *r = y;
+
+	return rank < r->first ? -1 : rank > r->last;
+}
+
 bool
 copy_ranks_has(const struct copy_ranks *r, int64_t rank)
 {
-	size_t low = 0, high = r->count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (rank < r->list[mid].first)
-			high = mid;
-		else if (rank > r->list[mid].last)
-			low = mid + 1;
-		else
-			return true;
-	}
-	return false;
+	return bsearch(&rank, r->list, r->count, sizeof(*r->list),
+		       compare_rank) != NULL;
 }

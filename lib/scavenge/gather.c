@@ -128,21 +128,6 @@ keep_output(const struct copying *c, const struct remote_result *r)
 		close(dir);
 }
 
-/* The reason of a failure: the first line of the node's stderr is the most
- * exact one. */
-static const char *
-failure_reason(const struct remote_result *r, char *to, size_t size)
-{
-	const char *from = r->err.data, *nl = NULL;
-
-	if (from == NULL || r->err.len == 0)
-		return r->why != NULL ? r->why : "failed";
-	nl = strchr(from, '\n');
-	snprintf(to, size, "%.*s",
-		 nl != NULL ? (int)(nl - from) : (int)r->err.len, from);
-	return to;
-}
-
 /* The node's result: the lines of JSON that scr_copy prints. */
 struct node_result {
 	uint64_t bytes; /* copied */
@@ -226,7 +211,7 @@ pass_warning(const struct copying *c, const struct remote_result *r)
 			 count == 2 ? "node" : "nodes");
 	work_say(s->work, "%s: dataset %" PRId64 ": %s%s",
 		 s->nodes[c->nodes[first]].name, c->d->id,
-		 failure_reason(&r[first], text, sizeof(text)), more);
+		 scavenge_reason(&r[first], text, sizeof(text)), more);
 }
 
 /* Count copied bytes and report failures.  *again is set if a node did not come
@@ -252,7 +237,7 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 		     (r[i].status == STATUS_DAMAGED && got.bad == 0 &&
 		      got.taken > 0)))
 			continue;
-		why = failure_reason(&r[i], text, sizeof(text));
+		why = scavenge_reason(&r[i], text, sizeof(text));
 		if (scavenge_complain(s, c->nodes[i], err,
 				      "dataset %" PRId64 ": %s", c->d->id,
 				      why) < 0)

@@ -4,7 +4,6 @@
 
 #include "arena.h"
 #include "error.h"
-#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/dataset.h"
 #include "meta/flush.h"
@@ -12,6 +11,7 @@
 #include "scavenge/nodecache.h"
 #include "scavenge/scavenge_impl.h"
 #include "site/job.h"
+#include "site/jobfiles.h"
 #include "str.h"
 
 /* --- flush.scr and the index --- */
@@ -79,32 +79,24 @@ add_flushed(struct scavenge *s, const struct flush_entry *e,
 static int
 add_flush(struct scavenge *s, const struct index *ix, struct error *err)
 {
-	const int dir = catalogue_scr_fd(s->prefix);
 	struct error why = ERROR_INIT;
-	struct kvtree *t =
-		dir < 0 ? NULL : kvtree_read_file(dir, FLUSH_FILE, &why);
-	struct flush_entry *list = NULL;
-	size_t count = 0;
+	struct jobfiles_flush f;
 	int rc = 0;
 
-	if (t == NULL) {
-		if (dir >= 0 && why.kind != ERROR_ABSENT)
+	if (jobfiles_flush_read(s->job->prefix, &f, &why) < 0) {
+		if (why.kind == ERROR_NOMEM)
+			return error_no_memory(err);
+		if (why.kind != ERROR_ABSENT)
 			work_say(s->work, "%s: not used", why.text);
-		return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
+		return 0;
 	}
-	list = flush_entries(t, &count, &why);
-	s->flush_known = list != NULL || count == 0;
-	if (!s->flush_known) {
-		work_say(s->work, "%s: not used", why.text);
-		count = 0;
+	s->flush_known = true;
+	s->flush_ours = f.count == 0;
+	for (size_t i = 0; i < f.count && rc == 0; i++) {
+		s->flush_ours = s->flush_ours || is_ours(s, &f.all[i]);
+		rc = add_flushed(s, &f.all[i], ix, err);
 	}
-	s->flush_ours = s->flush_known && count == 0;
-	for (size_t i = 0; i < count && rc == 0; i++) {
-		s->flush_ours = s->flush_ours || is_ours(s, &list[i]);
-		rc = add_flushed(s, &list[i], ix, err);
-	}
-	mem_free(list);
-	kvtree_free(t);
+	jobfiles_flush_free(&f);
 	return rc;
 }
 

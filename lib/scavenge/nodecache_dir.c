@@ -2,7 +2,6 @@
 /*
  * nodecache_dir.c - the directory of one dataset in a cache.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -144,25 +143,14 @@ nodecache_dir_close(struct nodecache_dir *d)
 
 /* --- Files --- */
 
-/* O_NONBLOCK: opening a FIFO in place of a file must not block. */
-#define READ_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
-
 static int
 open_regular(int dirfd, const char *name, struct stat *st, struct error *err)
 {
-	int fd = openat(dirfd, name, READ_FLAGS);
+	int fd = io_open(dirfd, name, O_RDONLY, 0, err);
 
-	if (fd < 0 && errno == ELOOP)
-		return error_set(err, ERROR_UNSAFE, "%s: a symbolic link",
-				 name);
-	if (fd < 0)
-		return error_sys(err, "%s: cannot open", name);
-	if (fstat(fd, st) < 0)
-		error_sys(err, "%s: cannot stat", name);
-	else if (!S_ISREG(st->st_mode))
-		error_set(err, ERROR_DAMAGED, "%s: not a regular file", name);
-	else
+	if (fd < 0 || fstat(fd, st) == 0)
 		return fd;
+	error_sys(err, "%s: cannot stat", name);
 	close(fd);
 	return -1;
 }

@@ -115,40 +115,34 @@ dataset_object(const struct nodecache_dataset *d)
 #define LINE_MAX_BYTES ((size_t)64 << 10)
 
 /*
- * Break the JSON from `start` on into several lines if it is long, after commas
- * outside of strings.
+ * Break the JSON from `start` on into several lines if it is long: between
+ * objects of an array.  In a string a quote has a backslash before it.
  */
 static int
 break_lines(struct buf *out, size_t start, struct error *err)
 {
+	static const char between[] = "},{\"";
 	struct buf whole = BUF_INIT;
-	bool string = false;
-	size_t line = 0;
-	int rc = 0;
+	const char *end = NULL, *line = NULL;
 
 	if (out->len - start <= LINE_MAX_BYTES)
 		return 0;
-	for (size_t i = start; i < out->len && rc == 0; i++) {
-		const char c = out->data[i];
-
-		rc = buf_add_char(&whole, c);
-		line++;
-		if (string && c == '\\' && i + 1 < out->len && rc == 0) {
-			rc = buf_add_char(&whole, out->data[++i]);
-			line++;
-		} else if (c == '"') {
-			string = !string;
-		} else if (!string && c == ',' && line > LINE_MAX_BYTES / 2 &&
-			   rc == 0) {
-			rc = buf_add_char(&whole, '\n');
-			line = 0;
-		}
+	line = out->data + start;
+	for (const char *p = line; (end = strstr(p, between)) != NULL;
+	     p = end) {
+		end += strlen("},");
+		if (end - line <= (ptrdiff_t)LINE_MAX_BYTES / 2)
+			continue;
+		buf_add(&whole, line, (size_t)(end - line));
+		buf_add_char(&whole, '\n');
+		line = end;
 	}
+	buf_add_str(&whole, line);
 	out->len = start;
-	if (rc == 0)
-		rc = buf_add(out, whole.data, whole.len);
+	if (!whole.failed)
+		buf_add(out, whole.data, whole.len);
 	buf_free(&whole);
-	return rc < 0 ? error_no_memory(err) : 0;
+	return buf_check(out, err);
 }
 
 int

@@ -29,7 +29,7 @@ struct json;
 struct scavenge_options {
 	struct remote_options remote;
 	const char *copy;	     /* path of scr_copy on the nodes */
-	const struct hostlist *down; /* nodes to skip; or NULL */
+	const struct hostlist *down; /* nodes to skip */
 	/* id of the only dataset to save, even if it seems lost; 0: all */
 	int64_t only;
 	bool containers;      /* pack what is saved, except the restart point */

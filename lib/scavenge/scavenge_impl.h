@@ -63,6 +63,11 @@ int scavenge_complain(struct scavenge *s, uint32_t node, struct error *err,
 	__attribute__((format(printf, 4, 5)));
 int scavenge_report(struct scavenge *s, struct error *err);
 
+/* Why the command failed on a node: the first line of its stderr is the most
+ * exact reason.  It may be in to[size]. */
+const char *scavenge_reason(const struct remote_result *r, char *to,
+			    size_t size);
+
 /* The state of a node on which the command did not end. */
 enum scavenge_node_state scavenge_unreached(const struct remote_result *r);
 
