@@ -190,27 +190,24 @@ make_env(struct remote_run *run, struct remote_way *way)
 static int
 find_programs(struct remote_run *run, struct remote_way *way, struct error *err)
 {
-	const char *const *given = run->o->programs;
 	const char *name = remote_kind_name(way->kind);
 	const char *module = way->module;
 
 	if (way->kind == REMOTE_LOCAL)
 		return 0;
-	way->program = remote_find(given[way->kind], name, run->arena, err);
+	way->program = remote_find(name, run->arena, err);
 	if (way->program == NULL)
 		return -1;
 	if (way->kind != REMOTE_PDSH)
 		return 0;
 	if (module == NULL)
-		way->inner =
-			remote_find(given[REMOTE_SSH], "ssh", run->arena, err);
+		way->inner = remote_find("ssh", run->arena, err);
 	else if (strcmp(module, "exec") == 0)
-		way->inner = remote_find(given[REMOTE_SRUN], "srun", run->arena,
-					 err);
+		way->inner = remote_find("srun", run->arena, err);
 	else
 		return strcmp(module, "ssh") == 0 &&
-				       remote_find(NULL, "ssh", run->arena,
-						   err) == NULL
+				       remote_find("ssh", run->arena, err) ==
+					       NULL
 			       ? -1
 			       : 0;
 	return way->inner != NULL ? 0 : -1;

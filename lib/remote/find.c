@@ -58,21 +58,17 @@ remote_installed(const char *program)
 }
 
 const char *
-remote_find(const char *given, const char *name, struct arena *a,
-	    struct error *err)
+remote_find(const char *name, struct arena *a, struct error *err)
 {
 	const char *found = NULL;
 	char path[PATH_MAX];
 
-	if (given != NULL)
-		name = given;
 	if (!look_up(name, path)) {
-		error_set(err, ERROR_ABSENT,
-			  "%s: %s: install it, or choose another way to run "
-			  "commands on the nodes",
-			  name,
-			  strchr(name, '/') != NULL ? "no such program"
-						    : "not found in PATH");
+		error_set(
+			err, ERROR_ABSENT,
+			"%s: not found in PATH: install it, or choose another "
+			"way to run commands on the nodes",
+			name);
 		return NULL;
 	}
 	found = arena_strdup(a, path);

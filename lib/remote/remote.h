@@ -71,12 +71,9 @@ struct remote_options {
 	/* The kind of the resource manager whose job we run in; REMOTE_AUTO:
 	 * none. */
 	enum remote_kind around;
-	/* Program of each kind, by name or path; NULL: its usual name in
-	 * PATH. */
-	const char *programs[REMOTE_KINDS]; /* pdsh looks for ssh itself */
-	const char *job_id;		    /* srun's --jobid; NULL: our job */
-	char **env;	 /* of a local command; NULL: our own */
-	unsigned fanout; /* 0: REMOTE_FANOUT */
+	const char *job_id; /* srun's --jobid; NULL: our job */
+	char **env;	    /* of a local command; NULL: our own */
+	unsigned fanout;    /* 0: REMOTE_FANOUT */
 	/*
 	 * Limits in seconds; 0: no limit.  `connect`: from the start of the
 	 * process to the start of the command (ssh and pdsh get up to 1 second

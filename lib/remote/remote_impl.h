@@ -138,11 +138,9 @@ struct remote_run {
 
 /* --- find.c --- */
 
-/* The path of an executable, allocated in `a`: `given` if it contains '/', else
- * the first `given` (if NULL: `name`) in PATH.  NULL: ERROR_ABSENT,
- * ERROR_NOMEM. */
-const char *remote_find(const char *given, const char *name, struct arena *a,
-			struct error *err);
+/* The path of the first program `name` in PATH, allocated in `a`.  NULL:
+ * ERROR_ABSENT, ERROR_NOMEM. */
+const char *remote_find(const char *name, struct arena *a, struct error *err);
 
 /* --- command.c --- */
 

@@ -52,14 +52,6 @@ remote_choose(const char *name, struct remote_options *o, struct error *err)
 
 /* --- Choosing --- */
 
-/* Is the program of this kind installed? */
-static bool
-usable(const struct remote_options *o, enum remote_kind kind)
-{
-	return remote_installed(o->programs[kind] != NULL ? o->programs[kind]
-							  : kinds[kind]);
-}
-
 static void
 add_way(struct remote_ways *w, enum remote_kind kind, const char *module)
 {
@@ -83,7 +75,7 @@ static const char *
 detect(struct remote_ways *w, const struct hostlist *nodes,
        const struct remote_options *o)
 {
-	const bool ssh = usable(o, REMOTE_SSH);
+	const bool ssh = remote_installed("ssh");
 
 	if (o->kind != REMOTE_AUTO) {
 		add_way(w, o->kind, o->module);
@@ -96,13 +88,13 @@ detect(struct remote_ways *w, const struct hostlist *nodes,
 		add_way(w, REMOTE_LOCAL, NULL);
 		return "the only node is this machine";
 	}
-	if (o->around != REMOTE_AUTO && usable(o, o->around))
+	if (o->around != REMOTE_AUTO && remote_installed(kinds[o->around]))
 		add_way(w, o->around, NULL);
-	if (ssh && usable(o, REMOTE_PDSH))
+	if (ssh && remote_installed("pdsh"))
 		add_way(w, REMOTE_PDSH, NULL);
 	if (ssh)
 		add_way(w, REMOTE_SSH, NULL);
-	if (w->count == 0 && usable(o, REMOTE_MPIEXEC))
+	if (w->count == 0 && remote_installed("mpiexec"))
 		add_way(w, REMOTE_MPIEXEC, NULL);
 	return o->around != REMOTE_AUTO ? "in a job of this resource manager"
 					: "what is installed";

@@ -414,21 +414,18 @@ open_meta(const struct copier *c, struct error *err)
 static int
 make_meta(const struct copier *c, struct error *err)
 {
-	const char *base = NULL;
-	char below[80];
-	int fd = -1, rc = -1;
+	const int scr =
+		dataset_dir_open_scr(c->prefix_fd, c->o->prefix, true, err);
+	int rc = -1;
 
-	snprintf(below, sizeof(below), "%s/x", c->meta);
-	fd = path_open_parent(c->prefix_fd, below, true, 0777, &base, err);
-	if (fd < 0)
+	if (scr < 0)
 		return -1;
-	close(fd);
-	fd = path_open_beneath(c->prefix_fd, SCR_DIR, O_RDONLY | O_DIRECTORY, 0,
-			       err);
-	if (fd >= 0 && io_sync_dir(fd, SCR_DIR, err) == 0)
-		rc = io_sync_dir(c->prefix_fd, c->o->prefix, err);
-	if (fd >= 0)
-		close(fd);
+	if (create_dir(scr, path_base(c->meta), 0777, c->owner) < 0 &&
+	    errno != EEXIST)
+		error_sys(err, "%s: cannot make", c->meta);
+	else
+		rc = io_sync_dir(scr, SCR_DIR, err);
+	close(scr);
 	return rc;
 }
 

@@ -34,10 +34,9 @@ say(const struct step_where *w, const char *what, const char *id)
 {
 	char line[512];
 
-	if (w->log == NULL)
-		return;
 	snprintf(line, sizeof(line), "%s %s", what, id);
-	w->log(w->arg, line);
+	if (w->log != NULL)
+		w->log(w->arg, line);
 }
 
 static void
@@ -171,12 +170,12 @@ stop_steps(const struct step_where *w, struct step_result *r, struct error *err)
 
 /* --- A process in place of steps --- */
 
-/* State and group of a process.  False: no such process. */
+/* Does the process run?  A zombie does not.  *group is that of the process. */
 static bool
-look_at(const char *id, char *state, long long *group)
+look_at(const char *id, long long *group)
 {
 	struct buf raw = BUF_INIT;
-	char path[64];
+	char path[64], state = 'Z';
 	bool seen = false;
 
 	snprintf(path, sizeof(path), "/proc/%.20s/stat", id);
@@ -187,10 +186,10 @@ look_at(const char *id, char *state, long long *group)
 		const char *at = strrchr(raw.data, ')');
 
 		seen = at != NULL &&
-		       sscanf(at, ") %c %*d %lld", state, group) == 2;
+		       sscanf(at, ") %c %*d %lld", &state, group) == 2;
 	}
 	buf_free(&raw);
-	return seen;
+	return seen && state != 'Z';
 }
 
 /* Does any process of the group run? */
@@ -200,41 +199,36 @@ group_runs(pid_t leader)
 	DIR *all = opendir("/proc");
 	const struct dirent *e = NULL;
 	long long group = 0;
-	char state = 'Z';
 	bool found = false;
 
 	while (all != NULL && !found && (e = readdir(all)) != NULL)
 		found = isdigit((unsigned char)e->d_name[0]) &&
-			look_at(e->d_name, &state, &group) && state != 'Z' &&
-			group == leader;
+			look_at(e->d_name, &group) && group == leader;
 	if (all != NULL)
 		closedir(all);
 	return found;
 }
 
-/* Does the process (`who` < 0: any process of the group) run?  A zombie does
- * not. */
+/* Does the process (`who` < 0: any process of the group) run? */
 static bool
 runs(pid_t who)
 {
 	long long group = 0;
-	char id[32], state = 'Z';
+	char id[32];
 
 	if (kill(who, 0) < 0 && errno == ESRCH)
 		return false;
 	if (who < 0)
 		return group_runs(-who);
 	snprintf(id, sizeof(id), "%lld", (long long)who);
-	return look_at(id, &state, &group) && state != 'Z';
+	return look_at(id, &group);
 }
 
+/* `id` is the process as text. */
 static int
-signal_process(const struct step_where *w, pid_t who, int sig,
+signal_process(const struct step_where *w, pid_t who, const char *id, int sig,
 	       struct error *err)
 {
-	char id[32];
-
-	snprintf(id, sizeof(id), "%lld", (long long)w->pid);
 	say(w, sig == SIGKILL ? "killing process" : "stopping process", id);
 	if (kill(who, sig) == 0 || errno == ESRCH)
 		return 0;
@@ -273,7 +267,8 @@ stop_process(const struct step_where *w, struct step_result *r,
 	}
 	for (int hard = 0; hard < 2 && (!hard || runs(who)); hard++) {
 		r->killed = (size_t)hard;
-		if (signal_process(w, who, hard ? SIGKILL : SIGTERM, err) < 0 ||
+		if (signal_process(w, who, id, hard ? SIGKILL : SIGTERM, err) <
+			    0 ||
 		    await_process(w, who, err) < 0)
 			return -1;
 	}

@@ -91,9 +91,26 @@ remote_setup(void)
 		must(chmod(to, 0755) == 0);
 	}
 	setenv("PATH",
-	       fmt("%s/bin:%s", remote_root, path ? path : "/usr/bin:/bin"), 1);
+	       fmt("%s/first:%s/bin:%s", remote_root, remote_root,
+		   path ? path : "/usr/bin:/bin"),
+	       1);
 	setenv("STUB_LOG", fmt("%s/log", remote_root), 1);
 	write_text(getenv("STUB_LOG"), "");
+}
+
+void
+remote_play(const char *name, const char *script)
+{
+	const char *to = fmt("%s/first/%s", remote_root, name);
+
+	write_text(to, script);
+	must(chmod(to, 0755) == 0);
+}
+
+void
+remote_play_no_more(const char *name)
+{
+	must(unlink(fmt("%s/first/%s", remote_root, name)) == 0);
 }
 
 bool

@@ -26,6 +26,10 @@ extern char remote_root[128];
 /* Put the scripts first in PATH. */
 void remote_setup(void);
 
+/* Let this script play program `name`, or the one of remote_setup() again. */
+void remote_play(const char *name, const char *script);
+void remote_play_no_more(const char *name);
+
 /* Is a real pdsh installed? */
 bool have_pdsh(void);
 

@@ -165,7 +165,6 @@ open_scene(struct scene *s, const char *nodes)
 	must(job_nodes(&s->job, NULL) == 0);
 	s->down = (struct hostlist)HOSTLIST_INIT;
 	s->remote.kind = REMOTE_SSH;
-	s->remote.programs[REMOTE_SSH] = fmt("%s/ssh", root);
 	s->remote.limit = s->remote.connect = 1;
 	s->o = (struct health_options){ .down = &s->down,
 					.helper = fmt("%s/helper", root),
@@ -274,11 +273,12 @@ test_errors(void)
 	close_scene(&s);
 	unsetenv("SCR_EXCLUDE_NODES");
 	open_scene(&s, "good1");
-	s.remote.programs[REMOTE_SSH] = "/nonexistent/ssh";
+	setenv("PATH", "/nonexistent", 1);
 	is_int(health_check(&s.job, &s.job.nodes, &s.o, &s.h, &err), -1,
 	       "no way to reach nodes");
 	is_int(err.kind, ERROR_ABSENT, err.text);
 	close_scene(&s);
+	setenv("PATH", fmt("%s:/usr/bin:/bin", root), 1);
 }
 
 static void
@@ -334,6 +334,7 @@ main(void)
 
 	setenv("SCRKIT_SYSTEM_CONF", "/nonexistent", 1);
 	scratch_dir(root, sizeof(root));
+	setenv("PATH", fmt("%s:/usr/bin:/bin", root), 1);
 	script("ssh", stub_ssh);
 	script("helper", stub_helper);
 	test_words();

@@ -216,8 +216,9 @@ test_flux(void)
 	is_str(out_of(&s.r[1]), "rank0\n", "and of another");
 	ok(came(&s.r[2], REMOTE_NOT_STARTED, -1, "Flux"), "not of it");
 	run_free(&s);
-	s.o.programs[REMOTE_FLUX] = "/bin/false";
+	remote_play("flux", "#!/bin/sh\nexit 1\n");
 	is_int(run_line(&s, "b2", "echo"), -1, "outside of Flux");
+	remote_play_no_more("flux");
 	ok(s.err.kind == ERROR_ABSENT && says(&s.err, "getattr hostlist"),
 	   "it says so");
 	run_free(&s);

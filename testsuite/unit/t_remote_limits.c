@@ -381,9 +381,7 @@ test_thousand(enum remote_kind kind)
 	struct buf b = BUF_INIT;
 	size_t done = 0;
 
-	s.o.programs[REMOTE_SSH] = fmt("%s/fast_ssh", remote_root);
-	write_text(s.o.programs[REMOTE_SSH], fast_ssh);
-	must(chmod(s.o.programs[REMOTE_SSH], 0755) == 0);
+	remote_play("ssh", fast_ssh);
 	for (int i = 0; i < 1000; i++)
 		must(buf_printf(&b, "%s%d,", i % 100 == 0 ? "dead" : "n", i) ==
 		     0);
@@ -395,6 +393,7 @@ test_thousand(enum remote_kind kind)
 	is_int((int64_t)done, 990, "all but the dead");
 	ok(s.seconds < s.o.connect + 10, "within the limit and ten seconds");
 	printf("# %s: %.1f s\n", remote_kind_name(kind), s.seconds);
+	remote_play_no_more("ssh");
 	run_free(&s);
 	buf_free(&b);
 }

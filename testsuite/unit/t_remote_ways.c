@@ -123,20 +123,19 @@ test_old(void)
 		skip("pdsh without its module exec", "pdsh is not installed");
 		return;
 	}
-	p.o.programs[REMOTE_PDSH] = fmt("%s/poor_pdsh", remote_root);
-	write_text(p.o.programs[REMOTE_PDSH],
-		   "#!/bin/sh\n"
-		   "case \" $* \" in *' -R exec '*)\n"
-		   "	echo 'pdsh@here: No such rcmd module \"exec\"' >&2\n"
-		   "	exit 1 ;;\n"
-		   "esac\n"
-		   "pdsh=$(PATH=/usr/bin:/usr/local/bin "
-		   "command -v pdsh)\n"
-		   "exec \"$pdsh\" \"$@\"\n");
-	must(chmod(p.o.programs[REMOTE_PDSH], 0755) == 0);
+	remote_play("pdsh",
+		    "#!/bin/sh\n"
+		    "case \" $* \" in *' -R exec '*)\n"
+		    "	echo 'pdsh@here: No such rcmd module \"exec\"' >&2\n"
+		    "	exit 1 ;;\n"
+		    "esac\n"
+		    "pdsh=$(PATH=/usr/bin:/usr/local/bin "
+		    "command -v pdsh)\n"
+		    "exec \"$pdsh\" \"$@\"\n");
 	resolve(&p);
 	is_int(run_line(&p, "a,b", "echo hi"), 0, "pdsh without its module");
 	is_str(out_of(&p.r[1]), "hi\n", "runs by its module ssh");
+	remote_play_no_more("pdsh");
 	run_free(&p);
 	remote_forget(&p.o);
 }
