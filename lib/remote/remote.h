@@ -161,8 +161,8 @@ int remote_run(const struct hostlist *nodes, const char *const *argv,
 	       struct error *err);
 
 /* Our environment, but for the variables that begin with a word of `without`,
- * which ends with NULL, and with `more`, "NAME=VALUE".  It is in `a` and borrows
- * `more`.  NULL: no memory, or `more` is NULL. */
+ * which ends with NULL, and with `more`, "NAME=VALUE".  It is in `a` and
+ * borrows `more`.  NULL: no memory, or `more` is NULL. */
 char **remote_environment(struct arena *a, const char *const *without,
 			  char *more);
 

@@ -78,8 +78,8 @@ bool nodecache_dir_bypass(const struct filemap_file *f);
 
 /*
  * Open file `f` of the directory for reading, without following a symbolic
- * link.  Returns a descriptor, or -1.  ERROR_ABSENT: missing.  ERROR_CORRUPT: not
- * a regular file.  ERROR_DAMAGED: of the wrong size, or unfinished.
+ * link.  Returns a descriptor, or -1.  ERROR_ABSENT: missing.  ERROR_CORRUPT:
+ * not a regular file.  ERROR_DAMAGED: of the wrong size, or unfinished.
  * ERROR_UNSAFE: a symbolic link, or not a clean path.
  */
 int nodecache_dir_file(const struct nodecache_dir *d,

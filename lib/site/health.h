@@ -98,10 +98,10 @@ struct health_options {
 };
 
 /*
- * Probe `nodes` of job `j`, with its control base and the base of each cache.  A
- * bad node is reported in the result, not as an
- * error.  -1 only if no probe was possible: no way to reach nodes, or a stop
- * was requested (ERROR_SYSTEM, EINTR).  Free *out with health_free().
+ * Probe `nodes` of job `j`, with its control base and the base of each cache.
+ * A bad node is reported in the result, not as an error.  -1 only if no probe
+ * was possible: no way to reach nodes, or a stop was requested (ERROR_SYSTEM,
+ * EINTR).  Free *out with health_free().
  */
 int health_check(struct job *j, const struct hostlist *nodes,
 		 const struct health_options *o, struct health *out,
