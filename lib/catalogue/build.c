@@ -342,14 +342,15 @@ forget_old(struct build *b, struct error *err)
 	return catalogue_supersede(b->c, b->dir.id, false, b->o, err);
 }
 
-/* Remove the records of copying.  The dataset is whole with them, too. */
+/* Remove the records of copying, as rank2file now has the checksums.  The
+ * dataset is whole with them, too. */
 static void
 sweep(struct build *b)
 {
 	struct error why = ERROR_INIT;
 
-	if (catalogue_copied_sweep(&b->dir, &why) < 0)
-		work_say(&b->o->work, "%s: %s: kept", b->dir.name, why.text);
+	if (catalogue_dir_clear(&b->dir, CATALOGUE_KIND(COPIED), &why) < 0)
+		work_say(&b->o->work, "%s: kept", why.text);
 }
 
 static int

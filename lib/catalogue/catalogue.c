@@ -155,6 +155,40 @@ catalogue_dir_close(struct catalogue_dir *d)
 	d->fd = d->lock = -1;
 }
 
+int
+catalogue_dir_unlink(const struct catalogue_dir *d, const char *name,
+		     struct error *err)
+{
+	/* EISDIR: a directory of this name is not ours. */
+	if (unlinkat(d->fd, name, 0) == 0 || errno == ENOENT || errno == EISDIR)
+		return 0;
+	return error_sys(err, "%s/%s: cannot remove", d->name, name);
+}
+
+struct clearing {
+	const struct catalogue_dir *d;
+	unsigned kinds;
+};
+
+static int
+clear_name(void *arg, const char *name, struct error *err)
+{
+	const struct clearing *k = arg;
+
+	return (k->kinds >> dataset_dir_kind(name, NULL) & 1) != 0
+		       ? catalogue_dir_unlink(k->d, name, err)
+		       : 0;
+}
+
+int
+catalogue_dir_clear(const struct catalogue_dir *d, unsigned kinds,
+		    struct error *err)
+{
+	struct clearing k = { d, kinds };
+
+	return dir_each(d->fd, d->name, clear_name, &k, err);
+}
+
 struct id_list {
 	int64_t *ids;
 	size_t count, cap;

@@ -103,6 +103,15 @@ int catalogue_dir_lock(struct catalogue *c, struct catalogue_dir *d,
 		       const struct catalogue_options *o, struct error *err);
 void catalogue_dir_close(struct catalogue_dir *d);
 
+/* Remove a file of the directory, if it exists. */
+int catalogue_dir_unlink(const struct catalogue_dir *d, const char *name,
+			 struct error *err);
+
+/* Remove the files of these kinds (meta/dataset_dir.h): bits of a set. */
+#define CATALOGUE_KIND(kind) (1u << DATASET_DIR_##kind)
+int catalogue_dir_clear(const struct catalogue_dir *d, unsigned kinds,
+			struct error *err);
+
 /* Read the summary of dataset `id`, which borrows from the tree; for
  * kvtree_free().  `st` (may be NULL) receives its stat data. */
 struct kvtree *catalogue_summary(struct catalogue *c, int64_t id,
@@ -372,9 +381,6 @@ int catalogue_copied_take(struct catalogue *c, const struct catalogue_dir *d,
 void catalogue_copied_forget(const struct catalogue_dir *d, struct plan_file *f,
 			     struct catalogue_sum *sum);
 
-/* Remove copied_R.scr of all ranks, as rank2file now has the checksums. */
-int catalogue_copied_sweep(struct catalogue_dir *d, struct error *err);
-
 /* Read the files that are wanted and not packed.  A file with a wrong checksum
  * is marked in the plan; if the files were `rebuilt`, it is ERROR_DAMAGED. */
 int catalogue_sums_read(struct catalogue *c, struct plan *p,
@@ -515,11 +521,6 @@ int catalogue_remove(struct catalogue *c, struct catalogue_dir *dir,
 		     const struct catalogue_claims *k,
 		     const struct catalogue_options *o,
 		     struct delete_result *out, struct error *err);
-
-/* Free space without making the dataset invalid: remove its redundancy.  With
- * `summary`, also remove the summary; then no job can fetch the dataset. */
-int catalogue_make_room(const struct catalogue_dir *dir, bool summary,
-			struct error *err);
 
 /* --- owners.c --- */
 

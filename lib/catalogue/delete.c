@@ -28,6 +28,11 @@
  */
 #define GROUP 128
 
+/* Files of a dataset that no job fetches. */
+#define SPARE_KINDS \
+	(CATALOGUE_KIND(REDUNDANCY) | CATALOGUE_KIND(DESCRIPTOR) | \
+	 CATALOGUE_KIND(TEMP))
+
 /* Up to this number of paths of the first group are kept in memory. */
 #define PATHS_HELD ((size_t)1 << 18)
 
@@ -287,7 +292,10 @@ change_full_index(struct deletions *all, struct error *err)
 
 			if (d->fd < 0)
 				continue;
-			if (catalogue_make_room(d, summary == 1, err) < 0)
+			if ((summary ? catalogue_dir_unlink(d, SUMMARY_FILE,
+							    err)
+				     : catalogue_dir_clear(d, SPARE_KINDS,
+							   err)) < 0)
 				return -1;
 			if (catalogue_change(all->c, update_index, all, &why) ==
 			    0)

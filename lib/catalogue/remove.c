@@ -27,9 +27,8 @@
 struct removal {
 	struct catalogue *c;
 	const struct catalogue_options *o;
-	const struct catalogue_dir *dir;
-	struct catalogue_dir *locked; /* the same, to be removed itself */
-	int containers;		      /* their directory, while open */
+	struct catalogue_dir *dir;
+	int containers; /* their directory, while open */
 	struct delete_result *out;
 };
 
@@ -106,24 +105,13 @@ list_name(void *arg, const char *name, struct error *err)
 	return 0;
 }
 
-/* Unlink `name` in the dataset's directory, if it exists. */
-static int
-remove_name(struct removal *d, const char *name, struct error *err)
-{
-	/* EISDIR: a directory of this name is not ours. */
-	if (unlinkat(d->dir->fd, name, 0) == 0 || errno == ENOENT ||
-	    errno == EISDIR)
-		return 0;
-	return error_sys(err, "%s/%s: cannot remove", d->dir->name, name);
-}
-
 static int
 remove_names(struct removal *d, const struct listing *l, struct error *err)
 {
 	for (size_t i = 0; i < l->count; i++)
-		if (remove_name(d, l->names[i], err) < 0)
+		if (catalogue_dir_unlink(d->dir, l->names[i], err) < 0)
 			return -1;
-	if (remove_name(d, DATASET_DIR_GONE, err) < 0)
+	if (catalogue_dir_unlink(d->dir, DATASET_DIR_GONE, err) < 0)
 		return -1;
 	if (l->foreign > 0) {
 		work_say(&d->o->work,
@@ -134,11 +122,9 @@ remove_names(struct removal *d, const struct listing *l, struct error *err)
 		return 0;
 	}
 	/* NFS keeps a removed file in the directory as long as it is open. */
-	if (d->locked != NULL) {
-		lock_give(d->locked->fd, d->locked->lock);
-		d->locked->lock = -1;
-	}
-	if (remove_name(d, LOCK_FILE, err) < 0)
+	lock_give(d->dir->fd, d->dir->lock);
+	d->dir->lock = -1;
+	if (catalogue_dir_unlink(d->dir, LOCK_FILE, err) < 0)
 		return -1;
 	if (unlinkat(d->c->scr_fd, d->dir->name, AT_REMOVEDIR) == 0)
 		d->out->dirs++;
@@ -209,55 +195,18 @@ remove_files(struct removal *d, const struct catalogue_claims *k,
 	return rc;
 }
 
-/* Remove the summary, from which a rebuilt index would take the dataset. */
-static int
-remove_summary(struct removal *d, struct error *err)
-{
-	if (unlinkat(d->dir->fd, SUMMARY_FILE, 0) < 0) {
-		if (errno == ENOENT)
-			return 0;
-		return error_sys(err, "%s/%s: cannot remove", d->dir->name,
-				 SUMMARY_FILE);
-	}
-	return io_sync_dir(d->dir->fd, d->dir->name, err);
-}
-
-/* Remove a file that no job fetches. */
-static int
-remove_unneeded(void *arg, const char *name, struct error *err)
-{
-	switch (dataset_dir_kind(name, NULL)) {
-	case DATASET_DIR_REDUNDANCY:
-	case DATASET_DIR_DESCRIPTOR:
-	case DATASET_DIR_TEMP:
-		return remove_name(arg, name, err);
-	default:
-		return 0;
-	}
-}
-
-int
-catalogue_make_room(const struct catalogue_dir *dir, bool summary,
-		    struct error *err)
-{
-	struct removal d = { .dir = dir };
-
-	if (summary)
-		return remove_name(&d, SUMMARY_FILE, err);
-	return dir_each(dir->fd, dir->name, remove_unneeded, &d, err);
-}
-
 int
 catalogue_remove(struct catalogue *c, struct catalogue_dir *dir,
 		 const struct catalogue_claims *k,
 		 const struct catalogue_options *o, struct delete_result *out,
 		 struct error *err)
 {
-	struct removal d = {
-		.c = c, .o = o, .dir = dir, .locked = dir, .out = out
-	};
+	struct removal d = { .c = c, .o = o, .dir = dir, .out = out };
 
-	if (!o->work.dry_run && remove_summary(&d, err) < 0)
+	/* A rebuilt index would take the dataset from its summary. */
+	if (!o->work.dry_run &&
+	    (catalogue_dir_unlink(dir, SUMMARY_FILE, err) < 0 ||
+	     io_sync_dir(dir->fd, dir->name, err) < 0))
 		return -1;
 	if (remove_files(&d, k, err) < 0 || remove_containers(&d, err) < 0)
 		return -1;

@@ -9,13 +9,9 @@
  * COMPLETE = 0, which also stops LLNL's `scr_index --add` and `--build`.  Both
  * record which dataset replaces the files (replaced.c).
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <unistd.h>
 
 #include "catalogue/catalogue_impl.h"
-#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
@@ -81,14 +77,6 @@ mark_entry(struct index *ix, void *arg, struct error *err)
 
 /* --- The metadata directory --- */
 
-static int
-remove_meta(const struct catalogue_dir *d, const char *name, struct error *err)
-{
-	if (unlinkat(d->fd, name, 0) == 0 || errno == ENOENT)
-		return 0;
-	return error_sys(err, "%s/%s: cannot remove", d->name, name);
-}
-
 int
 catalogue_write_summary(const struct catalogue_dir *d, const struct kvtree *t,
 			struct error *err)
@@ -118,9 +106,10 @@ mark_or_remove(const struct catalogue_dir *d, const struct kvtree *t,
 	struct error why = ERROR_INIT;
 	int rc = catalogue_write_summary(d, t, &why);
 
-	return rc < 0 && room_is_short(&why) ? remove_meta(d, SUMMARY_FILE, err)
-	       : rc < 0			     ? error_pass(err, &why)
-					     : 0;
+	return rc < 0 && room_is_short(&why)
+		       ? catalogue_dir_unlink(d, SUMMARY_FILE, err)
+	       : rc < 0 ? error_pass(err, &why)
+			: 0;
 }
 
 /* Mark a summary that has COMPLETE = 1. */
@@ -220,20 +209,10 @@ catalogue_identify(struct catalogue *c, int64_t id, int64_t created,
 	return catalogue_is_verdict(&why) ? 0 : error_pass(err, &why);
 }
 
-/* `arg` is the directory. */
-static int
-clear_copied(void *arg, const char *name, struct error *err)
-{
-	switch (dataset_dir_kind(name, NULL)) {
-	case DATASET_DIR_FILEMAP:
-	case DATASET_DIR_REDUNDANCY:
-	case DATASET_DIR_DESCRIPTOR:
-	case DATASET_DIR_COPIED:
-		return remove_meta(arg, name, err);
-	default:
-		return 0;
-	}
-}
+/* What a scavenge copies into the metadata directory. */
+#define COPIED_KINDS \
+	(CATALOGUE_KIND(FILEMAP) | CATALOGUE_KIND(REDUNDANCY) | \
+	 CATALOGUE_KIND(DESCRIPTOR) | CATALOGUE_KIND(COPIED))
 
 int
 catalogue_uncopy(struct catalogue *c, int64_t id, struct error *err)
@@ -242,32 +221,9 @@ catalogue_uncopy(struct catalogue *c, int64_t id, struct error *err)
 	int rc = catalogue_dir_open(c, id, &d, err);
 
 	if (rc == 0)
-		rc = dir_each(d.fd, d.name, clear_copied, &d, err);
+		rc = catalogue_dir_clear(&d, COPIED_KINDS, err);
 	catalogue_dir_close(&d);
-	return rc < 0 ? -1 : 0;
-}
-
-struct clearing {
-	struct catalogue_dir *d;
-	bool all;
-};
-
-static int
-clear_meta(void *arg, const char *name, struct error *err)
-{
-	const struct clearing *k = arg;
-
-	switch (dataset_dir_kind(name, NULL)) {
-	case DATASET_DIR_KEPT:
-	case DATASET_DIR_MARKED:
-		return k->all ? remove_meta(k->d, name, err) : 0;
-	case DATASET_DIR_RANK2FILE_PART:
-	case DATASET_DIR_PACKED:
-	case DATASET_DIR_COPY:
-		return remove_meta(k->d, name, err);
-	default:
-		return k->all ? clear_copied(k->d, name, err) : 0;
-	}
+	return rc;
 }
 
 int
@@ -276,14 +232,18 @@ catalogue_supersede(struct catalogue *c, int64_t id, bool all,
 {
 	const struct retirement r = { .id = id, .by = id, .o = o };
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
-	struct clearing k = { &d, all };
+	unsigned kinds = CATALOGUE_KIND(RANK2FILE_PART) |
+			 CATALOGUE_KIND(PACKED) | CATALOGUE_KIND(COPY);
 	int rc = begin(c, &r, &d, err);
 
+	if (all)
+		kinds |= COPIED_KINDS | CATALOGUE_KIND(KEPT) |
+			 CATALOGUE_KIND(MARKED);
 	/* Remove the summary first, and rank2file last: without rank2file, its
 	 * copy would still be read. */
-	if (rc == 0 && (remove_meta(&d, SUMMARY_FILE, err) < 0 ||
-			dir_each(d.fd, d.name, clear_meta, &k, err) < 0 ||
-			remove_meta(&d, RANK2FILE_FILE, err) < 0 ||
+	if (rc == 0 && (catalogue_dir_unlink(&d, SUMMARY_FILE, err) < 0 ||
+			catalogue_dir_clear(&d, kinds, err) < 0 ||
+			catalogue_dir_unlink(&d, RANK2FILE_FILE, err) < 0 ||
 			io_sync_dir(d.fd, d.name, err) < 0))
 		rc = -1;
 	catalogue_dir_close(&d);

@@ -7,7 +7,6 @@
  * LLNL's filemaps have no checksums (formats.md 4.2).  Ours are recorded in
  * rank2file, where LLNL's readers only use the paths.
  */
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -347,21 +346,4 @@ catalogue_copied_take(struct catalogue *c, const struct catalogue_dir *d,
 	pathcache_free(t.files);
 	arena_free(t.arena);
 	return rc;
-}
-
-static int
-remove_record(void *arg, const char *name, struct error *err)
-{
-	const struct catalogue_dir *d = arg;
-
-	if (copied_name_rank(name) >= 0 && unlinkat(d->fd, name, 0) < 0 &&
-	    errno != ENOENT)
-		return error_sys(err, "%s: cannot remove", name);
-	return 0;
-}
-
-int
-catalogue_copied_sweep(struct catalogue_dir *d, struct error *err)
-{
-	return dir_each(d->fd, d->name, remove_record, d, err);
 }

@@ -4,9 +4,7 @@
  * entry before, and summary and entry after.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "catalogue/catalogue_impl.h"
 #include "catalogue/written.h"
@@ -95,11 +93,9 @@ empty_dir(struct catalogue *c, int64_t id, struct error *err)
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
 	int rc = catalogue_dir_open(c, id, &d, err);
 
-	if (rc == 0 &&
-	    ((unlinkat(d.fd, SUMMARY_FILE, 0) < 0 && errno != ENOENT) ||
-	     (unlinkat(d.fd, RANK2FILE_FILE, 0) < 0 && errno != ENOENT)))
-		rc = error_sys(err, "%s/%s/%s: cannot be emptied", c->path,
-			       SCR_DIR, d.name);
+	if (rc == 0 && (catalogue_dir_unlink(&d, SUMMARY_FILE, err) < 0 ||
+			catalogue_dir_unlink(&d, RANK2FILE_FILE, err) < 0))
+		rc = error_wrap(err, "%s/%s", c->path, SCR_DIR);
 	catalogue_dir_close(&d);
 	return rc;
 }
