@@ -341,8 +341,10 @@ void catalogue_rollback(struct catalogue *c, int64_t by,
 /* Held by a scavenge, in PREFIX/.scr: scavenge/turn.h. */
 #define CATALOGUE_SCAVENGE_LOCK "scavenge.lock"
 
-/* *by: the dataset that has replaced files of dataset `id`; 0: none.  Then only
- * recorded checksums prove which files belong to `id`. */
+/* *by: the dataset that has replaced files of dataset `id`, by the marks of
+ * catalogue_retire(); only recorded checksums then prove which files belong to
+ * `id`.  0: none, or it is proved that none was replaced, and that no process
+ * is about to. */
 int catalogue_replaced(struct catalogue *c, int64_t id,
 		       const struct catalogue_options *o, int64_t *by,
 		       struct error *err);

@@ -21,7 +21,7 @@
  *   delete.c       catalogue_delete_all(): order, index, locks
  *   remove.c       remove one dataset
  *   retire.c       mark a dataset whose files are replaced
- *   rollback.c     take the mark back, as none was replaced
+ *   rollback.c     read the mark; take it back, as none was replaced
  *   replaced.c     refuse such a dataset
  *   claims.c       the files of a dataset that can be deleted with it
  *   owners.c       which datasets own which paths
@@ -311,7 +311,7 @@ int catalogue_fetch_read(struct catalogue_fetch *f,
 			 struct error *err);
 void catalogue_fetch_free(struct catalogue_fetch *f);
 
-/* Record that the files were not replaced after all: catalogue_spared(). */
+/* Record that the files were not replaced after all: see catalogue_replaced(). */
 void catalogue_fetch_spared(struct catalogue_fetch *f);
 
 /* Compare rank2file with the filemaps that `p` was made from. */
@@ -439,11 +439,6 @@ int catalogue_write_summary(const struct catalogue_dir *d,
 int catalogue_fingerprint(struct catalogue *c, int64_t id,
 			  const struct catalogue_options *o, char *to,
 			  struct error *err);
-
-/* Dataset `id` was marked because dataset `by` was to replace its files: is it
- * proved that none was replaced, and that no process is about to? */
-bool catalogue_spared(struct catalogue *c, int64_t id, int64_t by,
-		      const struct catalogue_options *o);
 
 /* --- replaced.c --- */
 

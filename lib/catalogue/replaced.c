@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * replaced.c - a dataset whose files another one has replaced, by the mark of
- * catalogue_retire().
+ * replaced.c - refuse a dataset whose files another one has replaced.
  *
  * Files of the other dataset may have the same sizes, so only recorded
  * checksums prove that files are still its own.
@@ -10,54 +9,6 @@
 
 #include "catalogue/catalogue_impl.h"
 #include "error.h"
-#include "kvtree/kvtree.h"
-#include "meta/index.h"
-#include "str.h"
-
-/* By the marks alone. */
-static int
-marked(struct catalogue *c, int64_t id, const struct catalogue_options *o,
-       int64_t *by, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct summary s = { .complete = -1 };
-	struct kvtree *t = catalogue_summary(c, id, &s, NULL, &why);
-	struct index *read = NULL;
-	const struct index *ix = NULL;
-	struct index_entry e;
-
-	*by = t != NULL ? s.replaced : 0;
-	kvtree_free(t);
-	if (t == NULL && !catalogue_is_verdict(&why))
-		return error_pass(err, &why);
-	/*
-	 * Without room to mark the summary, it was removed.  So a complete
-	 * summary was written later, or will be marked before the first file is
-	 * replaced.
-	 */
-	if (*by > 0 || (t != NULL && s.complete == 1))
-		return 0;
-	error_clear(&why);
-	ix = catalogue_index(c, o, &read, &why);
-	if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0 &&
-	    e.complete == 0)
-		*by = e.replaced;
-	index_free(read);
-	return ix == NULL && !catalogue_is_verdict(&why) ? error_pass(err, &why)
-							 : 0;
-}
-
-int
-catalogue_replaced(struct catalogue *c, int64_t id,
-		   const struct catalogue_options *o, int64_t *by,
-		   struct error *err)
-{
-	if (marked(c, id, o, by, err) < 0)
-		return -1;
-	if (*by > 0 && catalogue_spared(c, id, *by, o))
-		*by = 0;
-	return 0;
-}
 
 int
 catalogue_refuse_replaced(struct catalogue *c, int64_t id,

@@ -7,7 +7,7 @@
  * that no job restarts from a mixture.  Then the summary, from which --add or a
  * rebuilt index would take the dataset again.  It keeps the descriptor but says
  * COMPLETE = 0, which also stops LLNL's `scr_index --add` and `--build`.  Both
- * record which dataset replaces the files (replaced.c).
+ * record which dataset replaces the files (rollback.c).
  */
 #include <inttypes.h>
 

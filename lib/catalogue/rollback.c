@@ -127,9 +127,8 @@ catalogue_fingerprint(struct catalogue *c, int64_t id,
 
 /* The marks of a dataset. */
 struct marks {
-	int64_t by;		   /* 0: it has none */
-	bool indexed, was_current; /* the index has one, and more */
-	char print[NUM_TEXT];	   /* "": not recorded */
+	int64_t by;	      /* 0: it has none */
+	char print[NUM_TEXT]; /* "": not recorded */
 };
 
 static void
@@ -140,26 +139,40 @@ take_mark(struct marks *m, int64_t by, const char *print)
 		snprintf(m->print, sizeof(m->print), "%s", print);
 }
 
-static void
-read_marks(struct catalogue *c, const struct index *ix, int64_t id,
-	   struct marks *m)
+static int
+read_marks(struct catalogue *c, int64_t id, const struct catalogue_options *o,
+	   struct marks *m, struct error *err)
 {
+	struct error why = ERROR_INIT;
 	struct summary s = { .complete = -1 };
-	struct kvtree *t = catalogue_summary(c, id, &s, NULL, NULL);
+	struct kvtree *t = catalogue_summary(c, id, &s, NULL, &why);
+	struct index *read = NULL;
+	const struct index *ix = NULL;
 	struct index_entry e;
+	const bool complete = t != NULL && s.complete == 1;
 
 	*m = (struct marks){ .by = 0 };
-	if (t != NULL && s.complete == 0 && s.replaced > 0)
+	if (t == NULL && !catalogue_is_verdict(&why))
+		return error_pass(err, &why);
+	if (t != NULL && s.replaced > 0)
 		take_mark(m, s.replaced, kvtree_value(t, SUMMARY_FINGERPRINT));
+	kvtree_free(t);
+	/*
+	 * Without room to mark the summary, it was removed.  So a complete
+	 * summary was written later, or will be marked before the first file is
+	 * replaced.
+	 */
+	if (m->by > 0 || complete)
+		return 0;
+	error_clear(&why);
+	ix = catalogue_index(c, o, &read, &why);
 	if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0 &&
-	    e.complete == 0 && e.replaced > 0 &&
-	    (t == NULL || s.complete != 1)) {
+	    e.complete == 0 && e.replaced > 0)
 		take_mark(m, e.replaced,
 			  index_extra(ix, id, SUMMARY_FINGERPRINT));
-		m->indexed = true;
-		m->was_current = index_extra(ix, id, INDEX_WAS_CURRENT) != NULL;
-	}
-	kvtree_free(t);
+	index_free(read);
+	return ix == NULL && !catalogue_is_verdict(&why) ? error_pass(err, &why)
+							 : 0;
 }
 
 /* Are the files those that they were when the mark was set? */
@@ -191,20 +204,19 @@ is_written(struct catalogue *c, int64_t id)
 	return lock < 0 || busy;
 }
 
-bool
-catalogue_spared(struct catalogue *c, int64_t id, int64_t by,
-		 const struct catalogue_options *o)
+int
+catalogue_replaced(struct catalogue *c, int64_t id,
+		   const struct catalogue_options *o, int64_t *by,
+		   struct error *err)
 {
-	struct index *read = NULL;
-	const struct index *ix = catalogue_index(c, o, &read, NULL);
 	struct marks m;
-	bool same = false;
 
-	read_marks(c, ix, id, &m);
-	if (m.by == by && !is_written(c, by))
-		same = is_same(c, id, &m, o);
-	index_free(read);
-	return same;
+	if (read_marks(c, id, o, &m, err) < 0)
+		return -1;
+	*by = m.by;
+	if (m.by > 0 && !is_written(c, m.by) && is_same(c, id, &m, o))
+		*by = 0;
+	return 0;
 }
 
 /* --- Taking the mark back --- */
@@ -288,14 +300,16 @@ catalogue_rollback(struct catalogue *c, int64_t by,
 {
 	struct error why = ERROR_INIT;
 	struct index *ix = catalogue_read(c, NULL);
+	struct catalogue_options with_index = *o;
 	size_t count = 0;
-	int64_t *ids = catalogue_dirs(c, &count, &why);
+	int64_t *ids = ix == NULL ? NULL : catalogue_dirs(c, &count, &why);
 
+	with_index.index = ix;
 	for (size_t i = 0; ids != NULL && i < count; i++) {
 		struct marks m;
 
-		read_marks(c, ix, ids[i], &m);
-		if (m.by == 0 || ids[i] == m.by ||
+		if (read_marks(c, ids[i], &with_index, &m, NULL) < 0 ||
+		    m.by == 0 || ids[i] == m.by ||
 		    (by == 0 ? is_written(c, m.by) : m.by != by) ||
 		    !is_same(c, ids[i], &m, o))
 			continue;

@@ -325,10 +325,12 @@ report_twins(struct verify *v)
 static int
 read_meta(struct verify *v, const struct work *work, struct error *err)
 {
+	int64_t by = 0;
+
 	if (catalogue_fetch_read(&v->fetch, &v->dir, v->e, work, err) < 0)
 		return -1;
 	if (v->fetch.replaced > 0 &&
-	    catalogue_spared(v->c, v->e->id, v->fetch.replaced, v->o))
+	    catalogue_replaced(v->c, v->e->id, v->o, &by, NULL) == 0 && by == 0)
 		catalogue_fetch_spared(&v->fetch);
 	return 0;
 }
