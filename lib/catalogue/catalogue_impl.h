@@ -463,23 +463,16 @@ struct catalogue_names {
 };
 
 /*
- * Read rank2file and, with `both` or if it is unusable, the filemaps.  *why
- * receives the error of metadata that are unusable.  -1: *why is a failed
- * system call.  Call catalogue_names_free() also on failure.
+ * Read rank2file and, with `both` or if it is unusable, the filemaps.  A dataset
+ * without either has no files.  -1: *why is the error of metadata that are
+ * unusable, or a failed system call. 1: the map of a packed dataset is lost; its
+ * data are in containers in its own directory, and it owns no path outside.
+ * Call catalogue_names_free() also on failure.
  */
 int catalogue_names_read(struct catalogue *c, const struct catalogue_dir *d,
 			 bool both, const struct catalogue_options *o,
 			 struct catalogue_names *n, struct error *why);
 void catalogue_names_free(struct catalogue_names *n);
-
-/* Are there metadata, but none of them usable? */
-bool catalogue_names_unknown(const struct catalogue_names *n,
-			     const struct error *why);
-
-/* Are the names unknown because the map of a packed dataset is lost?  Then its
- * data are in containers in its own directory, and it owns no path outside. */
-bool catalogue_names_lost(const struct catalogue_names *n,
-			  const struct error *why);
 
 /* Call fn for each file, whose path is NULL if it is not recorded. */
 int catalogue_names_each(const struct catalogue_names *n, catalogue_names_fn fn,

@@ -32,21 +32,18 @@ catalogue_names_read(struct catalogue *c, const struct catalogue_dir *d,
 	struct error local = ERROR_INIT;
 
 	memset(n, 0, sizeof(*n));
-	if (rank2file_load(d->fd, RANK2FILE_FILE, &n->r2f, &local) == 0)
-		n->have_ranks = true;
-	else if (local.kind != ERROR_ABSENT)
-		*why = local;
-	if (!catalogue_is_verdict(&local))
-		return -1;
-	if (n->have_ranks && !both)
-		return 0;
-	error_clear(&local);
+	n->have_ranks =
+		rank2file_load(d->fd, RANK2FILE_FILE, &n->r2f, why) == 0;
+	if (n->have_ranks ? !both : !catalogue_is_verdict(why))
+		return n->have_ranks ? 0 : -1;
 	n->plan = catalogue_plan(c, d->id, 0, o, &local);
-	if (n->plan != NULL || local.kind == ERROR_ABSENT)
+	if (!catalogue_is_verdict(&local))
+		return error_pass(why, &local);
+	if (n->have_ranks || n->plan != NULL)
 		return 0;
-	if (both || why->kind == ERROR_NONE || !catalogue_is_verdict(&local))
+	if (local.kind != ERROR_ABSENT && (both || why->kind == ERROR_ABSENT))
 		*why = local;
-	return catalogue_is_verdict(&local) ? 0 : -1;
+	return why->kind == ERROR_ABSENT ? 0 : why->kind == ERROR_LOST ? 1 : -1;
 }
 
 void
@@ -55,19 +52,6 @@ catalogue_names_free(struct catalogue_names *n)
 	plan_free(n->plan);
 	if (n->have_ranks)
 		rank2file_free(&n->r2f);
-}
-
-bool
-catalogue_names_unknown(const struct catalogue_names *n,
-			const struct error *why)
-{
-	return why->kind != ERROR_NONE && !n->have_ranks && n->plan == NULL;
-}
-
-bool
-catalogue_names_lost(const struct catalogue_names *n, const struct error *why)
-{
-	return catalogue_names_unknown(n, why) && why->kind == ERROR_LOST;
 }
 
 int
@@ -137,18 +121,21 @@ catalogue_claims_init(struct catalogue *c, const struct catalogue_dir *d,
 		      struct catalogue_claims *out, struct error *err)
 {
 	struct error why = ERROR_INIT;
+	int rc = -1;
 
 	*out = (struct catalogue_claims){ .work = &o->work,
 					  .by_path = map_new() };
-	if (catalogue_names_read(c, d, true, o, &out->names, &why) < 0)
-		error_pass(err, &why);
-	else if (catalogue_names_lost(&out->names, &why)) {
+	rc = catalogue_names_read(c, d, true, o, &out->names, &why);
+	if (rc > 0) {
 		work_say(&o->work,
 			 "%s: its segment map is lost: only files in this "
 			 "directory are removed",
 			 d->name);
 		return 0;
-	} else if (catalogue_names_unknown(&out->names, &why))
+	}
+	if (rc < 0 && !catalogue_is_verdict(&why))
+		error_pass(err, &why);
+	else if (rc < 0)
 		error_set(err, ERROR_CORRUPT, "%s: cannot list its files: %s",
 			  d->name, why.text);
 	else if (out->by_path == NULL)

@@ -155,22 +155,14 @@ owners_each(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	struct catalogue_names n;
 	int rc = catalogue_dir_open(c, id, &d, why);
 
-	if (rc < 0 && why->kind != ERROR_ABSENT)
-		return -1;
-	error_clear(why);
 	if (rc < 0)
-		return 0;
+		return why->kind == ERROR_ABSENT ? 0 : -1;
 	rc = catalogue_names_read(c, &d, false, o, &n, why);
-	if (rc == 0 && catalogue_names_unknown(&n, why) &&
-	    !catalogue_names_lost(&n, why))
-		rc = -1;
-	if (rc == 0) {
-		error_clear(why);
+	if (rc == 0)
 		rc = catalogue_names_each(&n, fn, arg, why);
-	}
 	catalogue_names_free(&n);
 	catalogue_dir_close(&d);
-	return rc;
+	return rc < 0 ? -1 : 0;
 }
 
 struct marking {
