@@ -199,18 +199,6 @@ owners_mark(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 
 /* --- Before files are replaced or removed --- */
 
-/* A search for other owners of paths, which a job could restart from, or which
- * could be added to the index again. */
-struct search {
-	struct catalogue *c;
-	const struct index *ix;
-	const struct catalogue_options *o;
-	int64_t id; /* the dataset that is written */
-	struct owners *paths;
-	const struct owners_write *w; /* NULL: only mark the paths */
-	bool all; /* also datasets that are not restorable */
-};
-
 /* Can a job restart from the dataset? */
 static bool
 is_listed(const struct index *ix, int64_t id)
@@ -232,11 +220,36 @@ is_complete(struct catalogue *c, int64_t id)
 	return t != NULL && s.complete == 1;
 }
 
-bool
-owners_restorable(struct catalogue *c, const struct index *ix, int64_t id)
+int
+owners_others(struct catalogue *c, int64_t id, bool all, owners_fn fn,
+	      void *arg, struct error *err)
 {
-	return is_listed(ix, id) || is_complete(c, id);
+	struct error why = ERROR_INIT;
+	struct index *ix = catalogue_read(c, &why);
+	size_t count = 0;
+	int64_t *ids = NULL;
+	int rc = 0;
+
+	if (ix == NULL && why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
+	ids = catalogue_dirs(c, &count, err);
+	rc = count == (size_t)-1 ? -1 : 0;
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		if (ids[i] != id &&
+		    (all || is_listed(ix, ids[i]) || is_complete(c, ids[i])))
+			rc = fn(arg, ix, ids[i], err);
+	mem_free(ids);
+	index_free(ix);
+	return rc;
 }
+
+/* A search for other owners of paths. */
+struct search {
+	struct catalogue *c;
+	const struct catalogue_options *o;
+	struct owners *paths;
+	const struct owners_write *w; /* NULL: only mark the paths */
+};
 
 /* Is `e` valid, and newer than what is written? */
 static bool
@@ -247,14 +260,15 @@ is_newer(const struct owners_write *w, const struct index_entry *e)
 }
 
 static int
-act_on(const struct search *s, int64_t id, struct error *err)
+act_on(const struct search *s, const struct index *ix, int64_t id,
+       struct error *err)
 {
 	struct index_entry e = { .name = NULL };
 	char shown[256];
 
-	if (s->ix != NULL)
-		(void)index_find_id(s->ix, id, &e, NULL);
-	if (!is_listed(s->ix, id) || (s->w->replace && !is_newer(s->w, &e)))
+	if (ix != NULL)
+		(void)index_find_id(ix, id, &e, NULL);
+	if (!is_listed(ix, id) || (s->w->replace && !is_newer(s->w, &e)))
 		return s->o->work.dry_run ? 0
 					  : catalogue_retire(s->c, id, s->w->id,
 							     s->o, err);
@@ -269,51 +283,29 @@ act_on(const struct search *s, int64_t id, struct error *err)
 /* Check one dataset.  A dataset whose files are unknown cannot be fetched or
  * rebuilt, so it does not count. */
 static int
-ask(const struct search *s, int64_t id, struct error *err)
+ask(void *arg, const struct index *ix, int64_t id, struct error *err)
 {
+	const struct search *s = arg;
 	struct error why = ERROR_INIT;
 	size_t found = 0;
 
-	if (id == s->id || (!s->all && !owners_restorable(s->c, s->ix, id)))
-		return 0;
 	if (owners_mark(s->c, id, s->o, s->paths, &found, &why) < 0)
 		return catalogue_is_verdict(&why) ? 0 : error_pass(err, &why);
-	return found > 0 && s->w != NULL ? act_on(s, id, err) : 0;
-}
-
-static int
-search(struct search *s, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct index *ix = catalogue_read(s->c, &why);
-	size_t count = 0;
-	int64_t *ids = NULL;
-	int rc = 0;
-
-	if (ix == NULL && why.kind != ERROR_ABSENT)
-		return error_pass(err, &why);
-	s->ix = ix;
-	ids = catalogue_dirs(s->c, &count, err);
-	rc = count == (size_t)-1 ? -1 : 0;
-	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = ask(s, ids[i], err);
-	mem_free(ids);
-	index_free(ix);
-	return rc;
+	return found > 0 && s->w != NULL ? act_on(s, ix, id, err) : 0;
 }
 
 int
 owners_make_way(struct catalogue *c, const struct owners_write *w,
 		const struct catalogue_options *o, struct error *err)
 {
-	struct search s = { .c = c, .o = o, .id = w->id, .w = w };
+	struct search s = { .c = c, .o = o, .w = w };
 	int rc = -1;
 
 	if (w->count == 0)
 		return 0;
 	s.paths = table_of(w->paths, w->count, err);
 	if (s.paths != NULL)
-		rc = search(&s, err);
+		rc = owners_others(c, w->id, false, ask, &s, err);
 	owners_free(s.paths);
 	return rc;
 }
@@ -323,17 +315,12 @@ owners_keep(void *arg, const char *const *paths, size_t count, bool *keep,
 	    struct error *err)
 {
 	const struct owners_guard *g = arg;
-	struct search s = {
-		.c = g->catalogue,
-		.o = g->o,
-		.id = g->id,
-		.all = g->all,
-	};
+	struct search s = { .c = g->catalogue, .o = g->o };
 	int rc = -1;
 
 	s.paths = table_of(paths, count, err);
 	if (s.paths != NULL)
-		rc = search(&s, err);
+		rc = owners_others(s.c, g->id, g->all, ask, &s, err);
 	for (size_t i = 0; i < count && rc == 0; i++)
 		keep[i] = owners_find(s.paths, paths[i])->kept;
 	owners_free(s.paths);

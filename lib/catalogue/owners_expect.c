@@ -4,8 +4,6 @@
 #include "catalogue/catalogue_impl.h"
 #include "catalogue/owners.h"
 #include "error.h"
-#include "mem.h"
-#include "meta/index.h"
 #include "path.h"
 
 /* Does a dataset own a file that is missing? */
@@ -18,6 +16,7 @@ struct expecting {
 	struct catalogue *c;
 	int64_t id; /* of the dataset that is written */
 	const struct catalogue_options *o;
+	size_t *retired;
 };
 
 static int
@@ -36,13 +35,14 @@ find_lack(void *arg, const struct rank2file_file *f, struct error *err)
 }
 
 static int
-expect_of(const struct expecting *s, int64_t id, size_t *retired,
-	  struct error *err)
+expect_of(void *arg, const struct index *ix, int64_t id, struct error *err)
 {
+	const struct expecting *s = arg;
 	struct lack k = { .prefix = pathcache_new(s->c->prefix_fd) };
 	struct error why = ERROR_INIT;
 	int rc = 0;
 
+	(void)ix;
 	if (k.prefix == NULL)
 		return error_no_memory(err);
 	if (owners_each(s->c, id, s->o, find_lack, &k, &why) < 0 &&
@@ -51,7 +51,7 @@ expect_of(const struct expecting *s, int64_t id, size_t *retired,
 	pathcache_free(k.prefix);
 	if (rc < 0 || !k.any)
 		return rc;
-	++*retired;
+	++*s->retired;
 	return catalogue_retire(s->c, id, s->id, s->o, err);
 }
 
@@ -60,22 +60,8 @@ owners_expect(struct catalogue *c, int64_t id,
 	      const struct catalogue_options *o, size_t *retired,
 	      struct error *err)
 {
-	struct error why = ERROR_INIT;
-	struct index *ix = catalogue_read(c, &why);
-	const struct expecting s = { c, id, o };
-	size_t count = 0;
-	int64_t *ids = NULL;
-	int rc = 0;
+	struct expecting s = { c, id, o, retired };
 
 	*retired = 0;
-	if (ix == NULL && why.kind != ERROR_ABSENT)
-		return error_pass(err, &why);
-	ids = catalogue_dirs(c, &count, err);
-	rc = count == (size_t)-1 ? -1 : 0;
-	for (size_t i = 0; i < count && rc == 0; i++)
-		if (ids[i] != id && owners_restorable(c, ix, ids[i]))
-			rc = expect_of(&s, ids[i], retired, err);
-	mem_free(ids);
-	index_free(ix);
-	return rc;
+	return owners_others(c, id, false, expect_of, &s, err);
 }
