@@ -248,3 +248,11 @@ num_text(char to[static NUM_TEXT], uint64_t n)
 	to[len] = '\0';
 	return to;
 }
+
+int
+num_by_id(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}

@@ -13,6 +13,7 @@
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
+#include "num.h"
 #include "progress.h"
 #include "report/hint.h"
 #include "report/plan_text.h"
@@ -163,15 +164,6 @@ find_next_of_index(const struct each *w, struct json *j)
 		app_error("next: %s", next);
 }
 
-static int
-by_id(const void *a, const void *b)
-{
-	const int64_t x = ((const struct owners_overlap *)a)->id;
-	const int64_t y = ((const struct owners_overlap *)b)->id;
-
-	return (x > y) - (x < y);
-}
-
 /* Report files that another dataset has, too: they have the bytes of the one
  * that was written last. */
 static int
@@ -183,7 +175,7 @@ report_overlap(const struct each *w, int64_t id, struct problems *p)
 
 	if (w->noverlaps > 0)
 		o = bsearch(&key, w->overlaps, w->noverlaps, sizeof(key),
-			    by_id);
+			    num_by_id);
 	if (o == NULL)
 		return STATUS_OK;
 	snprintf(text, sizeof(text),

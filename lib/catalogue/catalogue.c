@@ -19,6 +19,7 @@
 #include "mem.h"
 #include "meta/index.h"
 #include "meta/summary.h"
+#include "num.h"
 #include "path.h"
 #include "str.h"
 
@@ -208,14 +209,6 @@ add_id(void *arg, const char *name, struct error *err)
 	return 0;
 }
 
-static int
-by_id(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 int64_t *
 catalogue_dirs(struct catalogue *c, size_t *count, struct error *err)
 {
@@ -231,7 +224,7 @@ catalogue_dirs(struct catalogue *c, size_t *count, struct error *err)
 		return NULL;
 	}
 	if (l.count > 0)
-		qsort(l.ids, l.count, sizeof(*l.ids), by_id);
+		qsort(l.ids, l.count, sizeof(*l.ids), num_by_id);
 	*count = l.count;
 	return l.ids;
 }

@@ -18,6 +18,7 @@
 #include "error.h"
 #include "mem.h"
 #include "meta/index.h"
+#include "num.h"
 #include "room.h"
 #include "work.h"
 
@@ -364,14 +365,6 @@ examine_all(struct deletions *all, struct error *err)
 	return doubt(all, all->list[all->good].id, &all->why, err);
 }
 
-static int
-by_id(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Mark the files of all other datasets: of those that stay, and of those after
  * the first one that cannot be deleted. */
 static int
@@ -388,13 +381,13 @@ mark_others(struct deletions *all, struct error *err)
 		return error_no_memory(err);
 	for (size_t i = 0; i < all->good; i++)
 		going[i] = all->list[i].id;
-	qsort(going, all->good, sizeof(*going), by_id);
+	qsort(going, all->good, sizeof(*going), num_by_id);
 	dirs = catalogue_dirs(all->c, &ndirs, err);
 	if (ndirs == (size_t)-1)
 		rc = -1;
 	for (size_t i = 0; rc == 0 && i < ndirs; i++)
 		if (bsearch(&dirs[i], going, all->good, sizeof(*going),
-			    by_id) == NULL)
+			    num_by_id) == NULL)
 			rc = mark_paths(all, dirs[i], err);
 	mem_free(dirs);
 	mem_free(going);

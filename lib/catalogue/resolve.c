@@ -20,6 +20,7 @@
 #include "mem.h"
 #include "meta/flush.h"
 #include "meta/index.h"
+#include "num.h"
 #include "str.h"
 
 #define SHOWN_MAX 256
@@ -28,7 +29,7 @@
 
 /* One of them. */
 struct unnamed {
-	int64_t id;
+	int64_t id;	  /* num_by_id() */
 	const char *name; /* NULL: unknown */
 	size_t next;	  /* in `list`: the next of this name, or MAP_NONE */
 };
@@ -52,22 +53,15 @@ catalogue_unnamed_free(struct catalogue_unnamed *u)
 	mem_free(u);
 }
 
-static int
-by_id(const void *a, const void *b)
-{
-	const struct unnamed *x = a, *y = b;
-
-	return (x->id > y->id) - (x->id < y->id);
-}
-
 /* Find dataset `id` among the first `count`, which are sorted. */
 static struct unnamed *
 entry_of(const struct catalogue_unnamed *u, size_t count, int64_t id)
 {
 	struct unnamed key = { .id = id };
 
-	return count == 0 ? NULL
-			  : bsearch(&key, u->list, count, sizeof(key), by_id);
+	return count == 0
+		       ? NULL
+		       : bsearch(&key, u->list, count, sizeof(key), num_by_id);
 }
 
 /* Add dataset `id`; `name` may be NULL. */
@@ -158,7 +152,7 @@ add_flush(struct catalogue *c, const struct index *ix,
 		}
 	}
 	if (u->count > sorted)
-		qsort(u->list, u->count, sizeof(*u->list), by_id);
+		qsort(u->list, u->count, sizeof(*u->list), num_by_id);
 	mem_free(list);
 	kvtree_free(tree);
 	return rc;

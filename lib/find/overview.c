@@ -21,6 +21,7 @@
 #include "meta/flush.h"
 #include "meta/index.h"
 #include "meta/summary.h"
+#include "num.h"
 #include "str.h"
 
 /* Buffer size for the reason why an entry is not valid. */
@@ -36,23 +37,15 @@ note(struct overview *s, const char *text)
 
 /* --- Entries --- */
 
-static int
-by_id(const void *a, const void *b)
-{
-	const struct overview_entry *x = a, *y = b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
 /* Find dataset `id` among the first `count` entries, which are sorted. */
 static struct overview_entry *
 entry_of(struct overview *s, size_t count, int64_t id)
 {
 	struct overview_entry key = { .id = id };
 
-	return count == 0
-		       ? NULL
-		       : bsearch(&key, s->entries, count, sizeof(key), by_id);
+	return count == 0 ? NULL
+			  : bsearch(&key, s->entries, count, sizeof(key),
+				    num_by_id);
 }
 
 /* Return the entry of dataset `id`; append a new one if none of the first
@@ -77,7 +70,7 @@ static void
 sort_entries(struct overview *s)
 {
 	if (s->count > 1)
-		qsort(s->entries, s->count, sizeof(*s->entries), by_id);
+		qsort(s->entries, s->count, sizeof(*s->entries), num_by_id);
 }
 
 /* Copy a descriptor, whose strings are freed with their tree. */
