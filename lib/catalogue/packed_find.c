@@ -8,7 +8,6 @@
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "map.h"
-#include "mem.h"
 #include "meta/dataset.h"
 #include "meta/index.h"
 #include "meta/summary.h"
@@ -180,22 +179,13 @@ int64_t
 catalogue_restart_point(struct catalogue *c)
 {
 	struct index *ix = catalogue_read(c, NULL);
-	size_t count = 0;
-	struct index_entry *list =
-		ix == NULL ? NULL : index_entries(ix, &count, NULL);
-	int64_t id = 0;
+	const char *current = ix != NULL ? index_current(ix) : NULL;
+	struct index_entry e;
+	int64_t newest[2];
 
-	/* Newest first. */
-	for (size_t i = 0; list != NULL && i < count; i++) {
-		if (list[i].current) {
-			id = list[i].id;
-			break;
-		}
-		if (id == 0 && list[i].desc.is_ckpt &&
-		    index_entry_valid(&list[i]))
-			id = list[i].id;
-	}
-	mem_free(list);
+	index_newest(ix, newest);
+	if (current != NULL && index_find_name(ix, current, &e, NULL) == 0)
+		newest[0] = e.id;
 	index_free(ix);
-	return id;
+	return newest[0];
 }
