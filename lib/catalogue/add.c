@@ -37,13 +37,13 @@ add(struct catalogue *c, const struct catalogue_dir *d,
 	struct catalogue_desc desc = { .tree = NULL };
 	struct fetchable f;
 	struct error why = ERROR_INIT;
-	int complete = -1, rc = -1;
+	int rc = -1;
 	char word[WORD_ID_SIZE];
 
 	/* Can the library fetch it? */
 	if (catalogue_fetchable(c, &none, o, &f, err) < 0)
 		return -1;
-	if (catalogue_read_summary(d, &desc, &complete, &why) < 0)
+	if (catalogue_read_summary(d, &desc, &why) < 0)
 		return refuse(c, d, &f, &why, err);
 	if (desc.replaced > 0)
 		error_set(err, ERROR_DAMAGED,
@@ -52,7 +52,7 @@ add(struct catalogue *c, const struct catalogue_dir *d,
 			  "which of them are left",
 			  d->name, desc.replaced,
 			  catalogue_word_now(c, d->id, word));
-	else if (complete != 1)
+	else if (desc.complete != 1)
 		error_set(err, ERROR_DAMAGED,
 			  "%s: its summary does not say that it is complete; "
 			  "--build %s checks it",

@@ -77,7 +77,7 @@ make_dir(struct catalogue *c, const struct catalogue_desc *desc,
 {
 	struct catalogue_desc there = { .tree = NULL };
 	char name[DATASET_DIR_NAME];
-	int complete = -1, rc = 0;
+	int rc = 0;
 
 	snprintf(name, sizeof(name), DATASET_DIR_FMT, desc->view.id);
 	if (create_dir(c->scr_fd, name, 0777, create_owner(c->scr_fd)) == 0)
@@ -87,7 +87,7 @@ make_dir(struct catalogue *c, const struct catalogue_desc *desc,
 	if (rc < 0 || catalogue_dir_open(c, desc->view.id, d, err) < 0 ||
 	    catalogue_dir_lock(c, d, o, err) < 0)
 		return -1;
-	if (catalogue_read_summary(d, &there, &complete, NULL) == 0 &&
+	if (catalogue_read_summary(d, &there, NULL) == 0 &&
 	    there.view.created_us != desc->view.created_us)
 		rc = error_set(
 			err, ERROR_USAGE,

@@ -434,12 +434,11 @@ build_flushed(struct build *b, struct error *err)
 	struct catalogue_files files = { .list = NULL };
 	struct catalogue_desc s = { .tree = NULL };
 	struct catalogue_tally t;
-	int complete = -1, rc = -1;
+	int rc = -1;
 	bool news = false;
 
 	/* Only the summary shows whether the flush completed. */
-	if (catalogue_read_summary(&b->dir, &s, &complete, NULL) < 0)
-		complete = -1;
+	(void)catalogue_read_summary(&b->dir, &s, NULL);
 	catalogue_desc_free(&s);
 	if (describe(b, err) < 0 ||
 	    catalogue_files_from(&b->old, b->dir.fd, &files, err) < 0 ||
@@ -453,8 +452,8 @@ build_flushed(struct build *b, struct error *err)
 		catalogue_unproved(b->dir.id, b->replaced, err);
 		goto out;
 	}
-	if (catalogue_files_whole(&b->old, &files, &b->desc.view, complete != 1,
-				  err) < 0) {
+	if (catalogue_files_whole(&b->old, &files, &b->desc.view,
+				  s.complete != 1, err) < 0) {
 		error_wrap(err, "%s", b->subject);
 		goto out;
 	}

@@ -173,6 +173,7 @@ struct catalogue_desc {
 				kvtree_free() */
 	struct dataset view; /* of `tree` */
 	enum catalogue_source from;
+	int complete;	  /* summary: as in struct summary; -1: unusable */
 	int64_t replaced; /* summary: dataset that replaced its files; 0 */
 };
 
@@ -190,12 +191,10 @@ int catalogue_describe(const struct catalogue_sources *from,
 		       struct catalogue_desc *out, struct error *err);
 void catalogue_desc_free(struct catalogue_desc *d);
 
-/* Read the descriptor in a summary.  *complete as in struct summary.
- * ERROR_ABSENT: no file.  ERROR_CORRUPT; also if the descriptor is missing, or
+/* Read the descriptor in a summary.  ERROR_ABSENT: no file.  ERROR_CORRUPT; also if the descriptor is missing, or
  * is that of another dataset. */
 int catalogue_read_summary(const struct catalogue_dir *d,
-			   struct catalogue_desc *out, int *complete,
-			   struct error *err);
+			   struct catalogue_desc *out, struct error *err);
 
 /* --- files.c --- */
 

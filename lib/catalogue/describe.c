@@ -182,15 +182,14 @@ from_copied(const struct catalogue_sources *from, struct catalogue_desc *out,
 
 int
 catalogue_read_summary(const struct catalogue_dir *d,
-		       struct catalogue_desc *out, int *complete,
-		       struct error *err)
+		       struct catalogue_desc *out, struct error *err)
 {
 	struct kvtree *tree =
 		kvtree_read_beneath(d->fd, SUMMARY_FILE, NULL, err);
 	struct summary s;
 	int rc = -1;
 
-	*complete = -1;
+	out->complete = -1;
 	out->from = CATALOGUE_SUMMARY;
 	out->replaced = 0;
 	if (tree == NULL)
@@ -203,7 +202,7 @@ catalogue_read_summary(const struct catalogue_dir *d,
 	if (rc == 0)
 		rc = adopt(s.desc, d->id, NULL, out, err);
 	if (rc == 0)
-		*complete = s.complete;
+		out->complete = s.complete;
 	kvtree_free(tree);
 	return rc < 0 ? error_wrap(err, "%s", SUMMARY_FILE) : 0;
 }
@@ -453,11 +452,9 @@ static bool
 is_later(const struct catalogue_sources *from,
 	 const struct catalogue_desc *found, struct catalogue_desc *there)
 {
-	int complete = -1;
-
 	/* The plan has found files of the later dataset. */
 	if ((from->plan != NULL && from->plan->outdated) ||
-	    catalogue_read_summary(from->dir, there, &complete, NULL) < 0)
+	    catalogue_read_summary(from->dir, there, NULL) < 0)
 		return false;
 	return found->view.created_us > 0 && there->view.created_us > 0 &&
 	       found->view.created_us != there->view.created_us;
@@ -471,7 +468,7 @@ judge(int rc, const struct catalogue_options *o, struct error *why,
 {
 	if (rc == 0)
 		return 0;
-	if (why->kind == ERROR_NOMEM || why->kind == ERROR_SYSTEM)
+	if (!catalogue_is_verdict(why))
 		return error_pass(err, why);
 	if (why->kind != ERROR_ABSENT)
 		work_say(&o->work, "%s: not used", why->text);
@@ -512,7 +509,7 @@ catalogue_describe(const struct catalogue_sources *from,
 	const struct catalogue_dir *d = from->dir;
 	const struct catalogue_options *o = from->o;
 	struct error why = ERROR_INIT;
-	int complete = -1, rc = 0;
+	int rc = 0;
 
 	out->tree = NULL;
 	rc = judge(from_flush(from->c, d->id, out, &why), o, &why, err);
@@ -526,8 +523,7 @@ catalogue_describe(const struct catalogue_sources *from,
 			*out = there;
 	}
 	if (rc > 0)
-		rc = judge(catalogue_read_summary(d, out, &complete, &why), o,
-			   &why, err);
+		rc = judge(catalogue_read_summary(d, out, &why), o, &why, err);
 	if (rc > 0)
 		rc = judge(from_index(from->ix, d->id, out, &why), o, &why,
 			   err);

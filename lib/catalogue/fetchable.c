@@ -17,13 +17,6 @@
 
 #define SHOWN_MAX 256
 
-/* Did reading fail for a reason that leaves the contents unknown? */
-static bool
-is_unknown(const struct error *why)
-{
-	return why->kind == ERROR_NOMEM || why->kind == ERROR_SYSTEM;
-}
-
 /* --- The index entry and the summary --- */
 
 static int
@@ -66,10 +59,8 @@ read_summary(struct catalogue_fetch *f, const struct catalogue_dir *d,
 	     const struct index_entry *e, struct error *err)
 {
 	struct error *why = &f->no_summary;
-	int complete = -1;
-
-	if (catalogue_read_summary(d, &f->desc, &complete, why) < 0) {
-		if (is_unknown(why))
+	if (catalogue_read_summary(d, &f->desc, why) < 0) {
+		if (!catalogue_is_verdict(why))
 			return error_pass(err, why);
 		if (why->kind == ERROR_ABSENT)
 			flaw(why, SUMMARY_FILE, "missing");
@@ -78,7 +69,7 @@ read_summary(struct catalogue_fetch *f, const struct catalogue_dir *d,
 	f->replaced = f->desc.replaced;
 	if (f->replaced > 0)
 		return 0; /* judged when rank2file is read */
-	if (complete != 1)
+	if (f->desc.complete != 1)
 		flaw(why, SUMMARY_FILE,
 		     "does not say that the dataset is complete");
 	else if (f->desc.view.is_ckpt && f->desc.view.ckpt_id < 0)
@@ -134,7 +125,7 @@ read_ranks(struct catalogue_fetch *f, const struct catalogue_dir *d,
 
 	if (rank2file_load_par(d->fd, RANK2FILE_FILE, work_waiting(work, d->fd),
 			       &f->ranks, why) < 0) {
-		if (is_unknown(why))
+		if (!catalogue_is_verdict(why))
 			return error_pass(err, why);
 		if (why->kind == ERROR_ABSENT)
 			flaw(why, RANK2FILE_FILE, "missing");
@@ -300,16 +291,12 @@ catalogue_fetchable(struct catalogue *c, const struct index_entry *e,
 int
 fetchable_error(const struct fetchable *f, struct error *err)
 {
-	if (f->status != STATUS_OK && f->unsafe)
-		return error_set(err, ERROR_UNSAFE, "%s", f->why);
-	switch (f->status) {
-	case STATUS_OK:
+	if (f->status == STATUS_OK)
 		return 0;
-	case STATUS_DAMAGED:
-		return error_set(err, ERROR_DAMAGED, "%s", f->why);
-	case STATUS_LOST:
-		return error_set(err, ERROR_LOST, "%s", f->why);
-	default:
-		return error_set(err, ERROR_SYSTEM, "%s", f->why);
-	}
+	return error_set(err,
+			 f->unsafe		       ? ERROR_UNSAFE
+			 : f->status == STATUS_DAMAGED ? ERROR_DAMAGED
+			 : f->status == STATUS_LOST    ? ERROR_LOST
+						       : ERROR_SYSTEM,
+			 "%s", f->why);
 }

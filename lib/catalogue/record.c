@@ -93,11 +93,10 @@ summary_good(const struct catalogue_dir *d, const struct catalogue_desc *desc,
 	     bool *good, struct error *err)
 {
 	struct catalogue_desc there = { .tree = NULL };
-	int complete = -1, rc = 0;
+	int rc = 0;
 
 	*good = false;
-	if (catalogue_read_summary(d, &there, &complete, NULL) == 0 &&
-	    complete == 1)
+	if (catalogue_read_summary(d, &there, NULL) == 0 && there.complete == 1)
 		rc = same_tree(there.tree, desc->tree, good, err);
 	catalogue_desc_free(&there);
 	return rc;

@@ -192,7 +192,6 @@ catalogue_identify(struct catalogue *c, int64_t id, int64_t created,
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
 	struct index *ix = catalogue_read(c, &why);
 	struct index_entry e;
-	int complete = -1;
 
 	*out = CATALOGUE_SAME;
 	if (ix == NULL && why.kind != ERROR_ABSENT)
@@ -202,7 +201,7 @@ catalogue_identify(struct catalogue *c, int64_t id, int64_t created,
 		compare_times(e.desc.created_us, created, out);
 	index_free(ix);
 	if (catalogue_dir_open(c, id, &d, &why) == 0 &&
-	    catalogue_read_summary(&d, &desc, &complete, &why) == 0)
+	    catalogue_read_summary(&d, &desc, &why) == 0)
 		compare_times(desc.view.created_us, created, out);
 	catalogue_desc_free(&desc);
 	catalogue_dir_close(&d);

@@ -153,15 +153,13 @@ bool
 catalogue_flush_knows(const struct catalogue_dir *d, const struct plan *p)
 {
 	struct catalogue_desc s = { .tree = NULL };
-	int complete = -1;
 
 	if (p->outdated || p->verdict != SET_LOST || !all_present(p) ||
 	    all_mapped(p))
 		return false;
-	if (catalogue_read_summary(d, &s, &complete, NULL) < 0)
-		complete = -1;
+	(void)catalogue_read_summary(d, &s, NULL);
 	catalogue_desc_free(&s);
-	return complete == 1;
+	return s.complete == 1;
 }
 
 bool
