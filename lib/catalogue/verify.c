@@ -372,28 +372,43 @@ choose_mend(struct verify *v)
 								 : MEND_BUILD;
 }
 
+/* Verify the metadata of a dataset whose files plan `p` has checked. */
+static int
+verify_meta(struct verify *v, const struct plan *p, struct error *err)
+{
+	if (catalogue_dir_open(v->c, v->e->id, &v->dir, err) < 0 ||
+	    read_meta(v, NULL, err) < 0 ||
+	    catalogue_fetch_match(&v->fetch, p, err) < 0)
+		return -1;
+	verify_report_names(v, p);
+	verify_report_map(v, p);
+	report_fetch(v, true);
+	return 0;
+}
+
+/* Verify with the files, or if `p` is not NULL, after these. */
+static int
+verify_with(struct verify *v, const struct plan *p, struct error *err)
+{
+	int rc = -1;
+
+	memset(v->out, 0, sizeof(*v->out));
+	rc = p != NULL ? verify_meta(v, p, err) : verify(v, err);
+	choose_mend(v);
+	catalogue_fetch_free(&v->fetch);
+	catalogue_dir_close(&v->dir);
+	return rc;
+}
+
 int
 catalogue_verify(struct catalogue *c, const struct index_entry *e,
 		 const struct catalogue_options *o,
 		 const struct verify_listener *problems,
 		 struct verify_result *out, struct error *err)
 {
-	struct verify v = {
-		.c = c,
-		.e = e,
-		.o = o,
-		.out = out,
-		.problems = problems,
-		.dir = CATALOGUE_DIR_INIT,
-	};
-	int rc = -1;
+	struct verify v = { c, e, o, out, problems, .dir = CATALOGUE_DIR_INIT };
 
-	memset(out, 0, sizeof(*out));
-	rc = verify(&v, err);
-	choose_mend(&v);
-	catalogue_fetch_free(&v.fetch);
-	catalogue_dir_close(&v.dir);
-	return rc;
+	return verify_with(&v, NULL, err);
 }
 
 int
@@ -404,26 +419,8 @@ catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 {
 	const struct catalogue_options o = { .deep = false };
 	struct verify v = {
-		.c = c,
-		.e = e,
-		.o = &o,
-		.out = out,
-		.problems = problems,
-		.dir = CATALOGUE_DIR_INIT,
+		c, e, &o, out, problems, .dir = CATALOGUE_DIR_INIT
 	};
-	int rc = -1;
 
-	memset(out, 0, sizeof(*out));
-	if (catalogue_dir_open(c, e->id, &v.dir, err) == 0 &&
-	    read_meta(&v, NULL, err) == 0 &&
-	    catalogue_fetch_match(&v.fetch, p, err) == 0) {
-		verify_report_names(&v, p);
-		verify_report_map(&v, p);
-		report_fetch(&v, true);
-		choose_mend(&v);
-		rc = 0;
-	}
-	catalogue_fetch_free(&v.fetch);
-	catalogue_dir_close(&v.dir);
-	return rc;
+	return verify_with(&v, p, err);
 }
