@@ -452,8 +452,8 @@ build_flushed(struct build *b, struct error *err)
 		catalogue_unproved(b->dir.id, b->replaced, err);
 		goto out;
 	}
-	if (catalogue_files_whole(&b->old, &files, &b->desc.view,
-				  s.complete != 1, err) < 0) {
+	if (catalogue_files_whole(&b->old, &t, &b->desc.view, s.complete != 1,
+				  err) < 0) {
 		error_wrap(err, "%s", b->subject);
 		goto out;
 	}

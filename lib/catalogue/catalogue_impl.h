@@ -259,7 +259,7 @@ void catalogue_files_tally(const struct catalogue_files *f,
  * it records one; with `must_add_up`, it has to.  ERROR_LOST, ERROR_UNSAFE.
  */
 int catalogue_files_whole(const struct rank2file *r,
-			  const struct catalogue_files *f,
+			  const struct catalogue_tally *t,
 			  const struct dataset *view, bool must_add_up,
 			  struct error *err);
 

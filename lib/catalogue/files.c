@@ -386,22 +386,20 @@ adds_up(const struct catalogue_tally *t, const struct dataset *view, bool must,
 
 int
 catalogue_files_whole(const struct rank2file *r,
-		      const struct catalogue_files *f,
+		      const struct catalogue_tally *t,
 		      const struct dataset *view, bool must_add_up,
 		      struct error *err)
 {
-	struct catalogue_tally t;
 	char text[ERROR_TEXT_MAX / 2];
 
 	if (all_ranks(r, err) < 0)
 		return -1;
-	catalogue_files_tally(f, &t);
-	if (t.bad > 0)
+	if (t->bad > 0)
 		return error_set(
-			err, t.unsafe ? ERROR_UNSAFE : ERROR_LOST,
+			err, t->unsafe ? ERROR_UNSAFE : ERROR_LOST,
 			"%zu of %zu %s missing or wrong, the first: "
 			"%s",
-			t.bad, str_count(t.files, "file"),
-			catalogue_file_problem(t.first, text, sizeof(text)));
-	return adds_up(&t, view, must_add_up, err);
+			t->bad, str_count(t->files, "file"),
+			catalogue_file_problem(t->first, text, sizeof(text)));
+	return adds_up(t, view, must_add_up, err);
 }

@@ -155,35 +155,25 @@ choose_columns(struct catalogue_look *look)
 }
 
 /* The value of an entry in one column. */
+enum fact_kind { UNKNOWN, TEXT, TIME, NUMBER, BYTES, TRUTH };
+
 struct fact {
-	enum { UNKNOWN, TEXT, TIME, NUMBER, BYTES, TRUTH } kind;
+	enum fact_kind kind;
 	const char *text;
 	uint64_t number; /* a TRUTH: 0 or 1 */
 };
 
+/* A TEXT, or a TIME as the index has it: local, "2026-11-21T10:00:00". */
 static struct fact
-text_fact(const char *text)
+text_fact(enum fact_kind kind, const char *text)
 {
-	return (struct fact){ text == NULL ? UNKNOWN : TEXT, text, 0 };
-}
-
-/* A time as the index has it: local, "2026-11-21T10:00:00". */
-static struct fact
-time_fact(const char *text)
-{
-	return (struct fact){ text == NULL ? UNKNOWN : TIME, text, 0 };
+	return (struct fact){ text == NULL ? UNKNOWN : kind, text, 0 };
 }
 
 static struct fact
-number_fact(int64_t n)
+number_fact(enum fact_kind kind, int64_t n)
 {
-	return (struct fact){ n < 0 ? UNKNOWN : NUMBER, NULL, (uint64_t)n };
-}
-
-static struct fact
-truth_fact(int truth)
-{
-	return (struct fact){ truth < 0 ? UNKNOWN : TRUTH, NULL, truth == 1 };
+	return (struct fact){ n < 0 ? UNKNOWN : kind, NULL, (uint64_t)n };
 }
 
 static const char *
@@ -205,32 +195,33 @@ fact_of(int column, const struct index *ix, const struct index_entry *e,
 
 	switch (column) {
 	case ID:
-		return number_fact(e->id);
+		return number_fact(NUMBER, e->id);
 	case VALID:
-		return truth_fact(index_entry_valid(e));
+		return number_fact(TRUTH, index_entry_valid(e));
 	case FLUSHED:
-		return time_fact(e->flushed);
+		return text_fact(TIME, e->flushed);
 	case CURRENT:
-		return truth_fact(e->current);
+		return number_fact(TRUTH, e->current);
 	case KIND:
-		return text_fact(kind_name(d));
+		return text_fact(TEXT, kind_name(d));
 	case FILES:
-		return number_fact(d->files);
+		return number_fact(NUMBER, d->files);
 	case SIZE:
 		return (struct fact){ d->files < 0 ? UNKNOWN : BYTES, NULL,
 				      d->bytes };
 	case NAME:
-		return text_fact(e->name);
+		return text_fact(TEXT, e->name);
 	case REASON:
-		return text_fact(index_entry_reason(e, scratch, SHOWN_MAX));
+		return text_fact(TEXT,
+				 index_entry_reason(e, scratch, SHOWN_MAX));
 	case FETCHED:
-		return time_fact(e->fetched);
+		return text_fact(TIME, e->fetched);
 	case FETCHES:
-		return number_fact((int64_t)e->fetches);
+		return number_fact(NUMBER, (int64_t)e->fetches);
 	case FAILED:
-		return time_fact(e->failed);
+		return text_fact(TIME, e->failed);
 	default:
-		return text_fact(index_extra(ix, e->id, CATALOGUE_ROOT));
+		return text_fact(TEXT, index_extra(ix, e->id, CATALOGUE_ROOT));
 	}
 }
 
@@ -509,7 +500,7 @@ catalogue_json(const struct index *ix, const struct index_entry *e)
 static void
 set_text(struct json *j, const char *key, const char *value)
 {
-	const struct fact f = text_fact(value);
+	const struct fact f = text_fact(TEXT, value);
 
 	set_fact(j, key, &f);
 }

@@ -94,9 +94,12 @@ catalogue_forget(struct index *ix, int64_t id, struct error *err)
 
 /* --- Rebuild the index from the dataset directories --- */
 
+/* The index as it is on disk, or rebuilt. */
 struct remake {
 	struct catalogue *c;
 	struct index *ix;
+	enum catalogue_state state; /* of the file */
+	struct error why;	    /* of a file that is not good */
 	size_t added, left;
 	char left_ids[REPORTED_MAX * 12 + 1];
 	size_t left_len;
@@ -206,14 +209,19 @@ tell(const struct remake *r, const char *why, const char *what,
 		buf_printf(to, "\n%s", last);
 }
 
-/* Build r->ix from the dataset directories, as the index is in `state`. */
+/* Read the index, or if it is damaged or missing, build it from the dataset
+ * directories. */
 static int
-remake(struct remake *r, enum catalogue_state state, struct error *err)
+read_or_remake(struct remake *r, struct error *err)
 {
+	if (catalogue_load(r->c, &r->ix, &r->state, &r->why) < 0)
+		return error_pass(err, &r->why);
+	if (r->ix != NULL)
+		return 0;
 	r->ix = index_new(err);
 	if (r->ix != NULL && take_all(r, err) == 0) {
 		/* Without summaries there was no index to lose. */
-		r->c->remade = r->c->remade || state == CATALOGUE_DAMAGED ||
+		r->c->remade = r->c->remade || r->state == CATALOGUE_DAMAGED ||
 			       r->added > 0;
 		return 0;
 	}
@@ -225,29 +233,18 @@ remake(struct remake *r, enum catalogue_state state, struct error *err)
 struct index *
 catalogue_read(struct catalogue *c, struct error *err)
 {
-	enum catalogue_state state = CATALOGUE_GOOD;
-	struct remake r = { .c = c };
-	struct error why = ERROR_INIT;
-	struct index *ix = NULL;
+	struct remake r = { .c = c, .why = ERROR_INIT };
 
-	if (catalogue_load(c, &ix, &state, &why) < 0) {
-		error_pass(err, &why);
+	if (read_or_remake(&r, err) < 0)
 		return NULL;
-	}
-	if (ix != NULL)
-		return ix;
-	if (remake(&r, state, err) < 0)
-		return NULL;
-	if (state == CATALOGUE_DAMAGED) {
-		tell(&r, why.text, "this list is made",
+	if (r.state == CATALOGUE_DAMAGED)
+		tell(&r, r.why.text, "this list is made",
 		     "the next change of the index keeps the damaged file as "
 		     "" INDEX_FILE ".bak and writes a new one");
-		return r.ix;
-	}
-	if (r.added + r.left > 0) {
+	else if (r.state == CATALOGUE_MISSING && r.added + r.left > 0)
 		tell(&r, INDEX_FILE " is missing", "this list is made", NULL);
+	if (r.state != CATALOGUE_MISSING || r.added + r.left > 0)
 		return r.ix;
-	}
 	index_free(r.ix);
 	error_set(err, ERROR_ABSENT,
 		  "%s: no index and no datasets: is this the prefix directory "
@@ -325,31 +322,25 @@ kept_before(struct catalogue *c)
 	       now.st_dev == bak.st_dev && now.st_ino == bak.st_ino;
 }
 
-struct writing {
-	enum catalogue_state state;
-	const char *why; /* of a damaged index */
-	bool locked;
-};
-
 /* Write the index.  A damaged or old file is kept first. */
 static int
-write_index(struct catalogue *c, struct index *ix, const struct remake *r,
-	    const struct writing *w, struct error *err)
+write_index(const struct remake *r, bool locked, struct error *err)
 {
-	const enum catalogue_state state = w->state;
+	const enum catalogue_state state = r->state;
+	struct catalogue *c = r->c;
 	char kept[64] = INDEX_FILE ".bak", last[128];
-	struct kvtree *tree = index_tree(ix, err);
+	struct kvtree *tree = index_tree(r->ix, err);
 
 	if (tree == NULL)
 		return -1;
 	if ((state == CATALOGUE_DAMAGED || state == CATALOGUE_OLD) &&
 	    !kept_before(c) && back_up(c, kept, sizeof(kept), err) < 0)
 		return -1;
-	if (catalogue_write_index(c, tree, w->locked, err) < 0)
+	if (catalogue_write_index(c, tree, locked, err) < 0)
 		return -1;
 	snprintf(last, sizeof(last), "the damaged file is kept as %s", kept);
 	if (state == CATALOGUE_DAMAGED) {
-		tell(r, w->why, "a new index was made", last);
+		tell(r, r->why.text, "a new index was made", last);
 	} else if (state == CATALOGUE_OLD) {
 		buf_clear(&c->notice);
 		buf_printf(&c->notice,
@@ -392,10 +383,7 @@ catalogue_change(struct catalogue *c,
 		 int (*change)(struct index *ix, void *arg, struct error *err),
 		 void *arg, struct error *err)
 {
-	enum catalogue_state state = CATALOGUE_GOOD;
-	struct remake r = { .c = c };
-	struct error why = ERROR_INIT;
-	struct index *ix = NULL;
+	struct remake r = { .c = c, .why = ERROR_INIT };
 	int lock = -1, rc = -1;
 
 	if (catalogue_open_scr(c, true, err) < 0)
@@ -403,25 +391,14 @@ catalogue_change(struct catalogue *c,
 	lock = lock_index(c, err);
 	if (lock == -1)
 		return -1;
-	if (catalogue_load(c, &ix, &state, &why) < 0) {
-		error_pass(err, &why);
-		goto out;
-	}
-	if (ix == NULL) {
-		if (remake(&r, state, err) < 0)
-			goto out;
-		ix = r.ix;
-	}
-	rc = change(ix, arg, err);
+	if (read_or_remake(&r, err) == 0)
+		rc = change(r.ix, arg, err);
 	/* Repair a damaged index even if `change` changed nothing. */
-	if (rc == 0 || (rc > 0 && state == CATALOGUE_DAMAGED))
-		rc = write_index(
-			c, ix, &r,
-			&(struct writing){ state, why.text, lock >= 0 }, err);
+	if (rc == 0 || (rc > 0 && r.state == CATALOGUE_DAMAGED))
+		rc = write_index(&r, lock >= 0, err);
 	else if (rc > 0)
 		rc = 0;
-out:
-	index_free(ix);
+	index_free(r.ix);
 	if (lock >= 0)
 		close(lock);
 	return rc;

@@ -170,8 +170,8 @@ verify_listed(struct verify *v, struct error *err)
 	v->out->total_compared =
 		t.bad == 0 && view != NULL && view->files == (int64_t)t.files;
 	if (t.bad == 0 && v->fetch.no_ranks.kind == ERROR_NONE &&
-	    catalogue_files_whole(&v->fetch.ranks, &files, view, !vouched,
-				  &why) < 0)
+	    catalogue_files_whole(&v->fetch.ranks, &t, view, !vouched, &why) <
+		    0)
 		verify_report(v, STATUS_LOST, "%s", why.text);
 out:
 	catalogue_files_free(&files);
