@@ -8,7 +8,6 @@
 #include "buf.h"
 #include "catalogue/owners.h"
 #include "error.h"
-#include "find/overview.h"
 #include "json.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
@@ -34,36 +33,19 @@ struct each {
 	int64_t newest[2]; /* index_newest() */
 	int64_t whole;	   /* the first dataset found whole; 0: none */
 	bool steps;	   /* a dataset has a next step */
-	/* of all datasets, for the names of those that the index lacks */
-	bool has_seen;
-	struct overview seen;
 };
-
-/* The name of a dataset that is not in the index, as its metadata or flush.scr
- * record it; NULL: unknown. */
-static const char *
-recorded_name(struct each *w, int64_t id)
-{
-	if (!w->has_seen)
-		(void)overview_init(&w->seen, catalogue_path(w->c), NULL);
-	w->has_seen = true;
-	for (size_t i = 0; i < w->seen.count; i++)
-		if (w->seen.entries[i].id == id)
-			return w->seen.entries[i].name;
-	return NULL;
-}
 
 /* Find the entry of dataset `id`; without a name it gets the recorded one, or
  * that of its directory, in `dir`. */
 static void
-name_entry(struct each *w, int64_t id, struct index_entry *e, char *dir,
+name_entry(const struct each *w, int64_t id, struct index_entry *e, char *dir,
 	   size_t size)
 {
 	if (index_find_id(w->o.index, id, e, NULL) < 0)
 		*e = (struct index_entry){ .id = id };
 	snprintf(dir, size, DATASET_DIR_FMT, id);
 	if (e->name == NULL)
-		e->name = recorded_name(w, id);
+		e->name = catalogue_recorded_name(w->c, w->o.index, id);
 	if (e->name == NULL)
 		e->name = dir;
 }
@@ -331,8 +313,6 @@ verbs_each(const struct settings *s, struct catalogue *c)
 	}
 	find_next_of_index(&w, j);
 	app_work_end(&w.o.work);
-	if (w.has_seen)
-		overview_fini(&w.seen);
 	mem_free(w.overlaps);
 	mem_free(ids);
 	index_free(ix);

@@ -473,6 +473,11 @@ const char *catalogue_word_now(struct catalogue *c, int64_t id,
 /* Does flush.scr say that dataset `id` is in the caches of the job's nodes? */
 bool catalogue_in_cache(struct catalogue *c, int64_t id);
 
+/* The name that its metadata or flush.scr record of dataset `id`, which the
+ * index does not name; NULL: unknown.  Borrowed from `c`. */
+const char *catalogue_recorded_name(struct catalogue *c, const struct index *ix,
+				    int64_t id);
+
 /* If the index lacks dataset `id`, but lists a newer one of its name, return
  * that one; else 0.  An index has one dataset of a name. */
 int64_t catalogue_namesake(struct catalogue *c, const struct index *ix,

@@ -6,11 +6,9 @@
 #include "catalogue/catalogue_impl.h"
 #include "container/packed.h"
 #include "error.h"
-#include "kvtree/kvtree.h"
 #include "map.h"
 #include "meta/dataset.h"
 #include "meta/index.h"
-#include "meta/summary.h"
 #include "str.h"
 
 /* Is dataset `id` in a directory of its own?  In the index of SCR 1.1.8, the
@@ -66,20 +64,6 @@ find(struct catalogue *c, const struct index *ix, const char *text,
 	return 0;
 }
 
-/* The name of dataset `id` in its summary, borrowed from *tree; NULL. */
-static const char *
-name_in_summary(struct catalogue *c, int64_t id, struct kvtree **tree)
-{
-	struct summary s;
-	struct dataset d;
-
-	*tree = catalogue_summary(c, id, &s, NULL, NULL);
-	if (*tree == NULL || dataset_read(s.desc, &d, NULL) < 0 || d.id != id ||
-	    d.name == NULL || !dataset_name_ok(d.name))
-		return NULL;
-	return d.name;
-}
-
 /* `lock`, or `some` of its files. */
 struct part {
 	bool lock;
@@ -98,7 +82,6 @@ open_part(struct catalogue *c, const char *word, struct part part,
 	struct error why = ERROR_INIT;
 	struct index *read = NULL;
 	const struct index *ix = catalogue_index(c, o, &read, &why);
-	struct kvtree *summary = NULL;
 	struct word w;
 	int rc = -1;
 
@@ -110,10 +93,11 @@ open_part(struct catalogue *c, const char *word, struct part part,
 		rc = find(c, ix, word, &where, err);
 	/* The index does not name it, but its summary may. */
 	if (rc == 0 && where.id > 0 && where.name == NULL)
-		where.name = name_in_summary(c, where.id, &summary);
+		where.name = catalogue_recorded_name(c, ix, where.id);
+	if (where.name != NULL && !dataset_name_ok(where.name))
+		where.name = NULL;
 	if (rc == 0)
 		rc = packed_open(p, &where, part.lock, &o->work, err);
-	kvtree_free(summary);
 	index_free(read);
 	return rc;
 }

@@ -13,33 +13,23 @@
 
 #include "arena.h"
 #include "catalogue/catalogue_impl.h"
+#include "catalogue/overview.h"
 #include "catalogue/word.h"
 #include "error.h"
-#include "kvtree/kvtree.h"
 #include "map.h"
 #include "mem.h"
-#include "meta/flush.h"
 #include "meta/index.h"
-#include "num.h"
 #include "str.h"
 
 #define SHOWN_MAX 256
 
 /* --- Datasets that the index does not name --- */
 
-/* One of them. */
-struct unnamed {
-	int64_t id;	  /* num_by_id() */
-	const char *name; /* NULL: unknown */
-	size_t next;	  /* in `list`: the next of this name, or MAP_NONE */
-};
-
 struct catalogue_unnamed {
 	bool all; /* also those that the index names */
-	struct arena *arena;
-	struct map *by_name;  /* name -> the first of this name in `list` */
-	struct unnamed *list; /* ids ascending */
-	size_t count, cap;
+	struct overview seen;
+	struct map *by_name; /* name -> the first entry of this name */
+	size_t *next;	     /* by entry: the next of its name, or MAP_NONE */
 };
 
 void
@@ -48,126 +38,24 @@ catalogue_unnamed_free(struct catalogue_unnamed *u)
 	if (u == NULL)
 		return;
 	map_free(u->by_name);
-	mem_free(u->list);
-	arena_free(u->arena);
+	mem_free(u->next);
+	overview_fini(&u->seen);
 	mem_free(u);
-}
-
-/* Find dataset `id` among the first `count`, which are sorted. */
-static struct unnamed *
-entry_of(const struct catalogue_unnamed *u, size_t count, int64_t id)
-{
-	struct unnamed key = { .id = id };
-
-	return count == 0
-		       ? NULL
-		       : bsearch(&key, u->list, count, sizeof(key), num_by_id);
-}
-
-/* Add dataset `id`; `name` may be NULL. */
-static int
-add(struct catalogue_unnamed *u, int64_t id, const char *name,
-    struct error *err)
-{
-	if (!MEM_ROOM(u->list, u->count, u->cap))
-		return error_no_memory(err);
-	if (name != NULL) {
-		name = arena_strdup(u->arena, name);
-		if (name == NULL)
-			return error_no_memory(err);
-	}
-	u->list[u->count++] = (struct unnamed){ id, name, MAP_NONE };
-	return 0;
-}
-
-/* Does the index name dataset `id`? */
-static bool
-is_named(const struct index *ix, int64_t id)
-{
-	struct index_entry e, same;
-
-	return ix != NULL && index_find_id(ix, id, &e, NULL) == 0 &&
-	       e.name != NULL &&
-	       index_find_name(ix, e.name, &same, NULL) == 0 && same.id == id;
-}
-
-static int
-add_dirs(struct catalogue *c, const struct index *ix,
-	 struct catalogue_unnamed *u, struct error *err)
-{
-	size_t count = 0;
-	int64_t *ids = catalogue_dirs(c, &count, err);
-	int rc = count == (size_t)-1 ? -1 : 0;
-
-	for (size_t i = 0; rc == 0 && i < count; i++) {
-		struct error why = ERROR_INIT;
-		struct kvtree *tree = NULL;
-		struct summary sum = { .desc = NULL };
-
-		if (!u->all && is_named(ix, ids[i]))
-			continue;
-		/* Without a readable summary the name is unknown. */
-		tree = catalogue_summary(c, ids[i], &sum, NULL, &why);
-		rc = tree == NULL && why.kind == ERROR_NOMEM
-			     ? error_pass(err, &why)
-			     : add(u, ids[i],
-				   tree != NULL ? kvtree_value(sum.desc, "NAME")
-						: NULL,
-				   err);
-		kvtree_free(tree);
-	}
-	mem_free(ids);
-	return rc;
-}
-
-static int
-add_flush(struct catalogue *c, const struct index *ix,
-	  struct catalogue_unnamed *u, struct error *err)
-{
-	struct kvtree *tree =
-		c->scr_fd < 0 ? NULL
-			      : kvtree_read_beneath(c->scr_fd, FLUSH_FILE, NULL,
-						    NULL);
-	const size_t sorted = u->count;
-	struct flush_entry *list = NULL;
-	size_t count = 0;
-	int rc = 0;
-
-	if (tree != NULL)
-		list = flush_entries(tree, &count, NULL);
-	if (count == (size_t)-1)
-		count = 0;
-	for (size_t i = 0; rc == 0 && i < count; i++) {
-		const struct flush_entry *f = &list[i];
-		const char *name = kvtree_value(f->desc, "NAME");
-		struct unnamed *e = entry_of(u, sorted, f->id);
-
-		if (name == NULL)
-			name = f->name;
-		if (e == NULL && !is_named(ix, f->id)) {
-			rc = add(u, f->id, name, err);
-		} else if (e != NULL && e->name == NULL && name != NULL) {
-			e->name = arena_strdup(u->arena, name);
-			rc = e->name == NULL ? error_no_memory(err) : 0;
-		}
-	}
-	if (u->count > sorted)
-		qsort(u->list, u->count, sizeof(*u->list), num_by_id);
-	mem_free(list);
-	kvtree_free(tree);
-	return rc;
 }
 
 static int
 map_names(struct catalogue_unnamed *u, struct error *err)
 {
-	for (size_t i = u->count; i-- > 0;) {
-		struct unnamed *e = &u->list[i];
+	u->next = mem_calloc(u->seen.count + 1, sizeof(*u->next));
+	if (u->next == NULL)
+		return error_no_memory(err);
+	for (size_t i = u->seen.count; i-- > 0;) {
+		const char *name = u->seen.entries[i].name;
 
-		if (e->name == NULL)
+		if (name == NULL)
 			continue;
-		e->next = map_get(u->by_name, e->name);
-		if (map_put(u->by_name, e->name, i) < 0)
+		u->next[i] = map_get(u->by_name, name);
+		if (map_put(u->by_name, name, i) < 0)
 			return error_no_memory(err);
 	}
 	return 0;
@@ -179,27 +67,32 @@ unnamed(struct catalogue *c, const struct index *ix, bool all,
 	struct error *err)
 {
 	struct catalogue_unnamed *u = c->unnamed;
+	int rc = 0;
 
 	if (u != NULL && u->all == all)
 		return u;
 	catalogue_unnamed_free(u);
 	c->unnamed = NULL;
 	u = mem_calloc(1, sizeof(*u));
-	if (u != NULL) {
-		u->all = all;
-		u->arena = arena_new();
-		u->by_name = map_new();
-	}
-	if (u == NULL || u->arena == NULL || u->by_name == NULL) {
+	if (u == NULL) {
 		error_no_memory(err);
-		goto fail;
+		return NULL;
 	}
-	if (add_dirs(c, ix, u, err) == 0 && add_flush(c, ix, u, err) == 0 &&
-	    map_names(u, err) == 0) {
-		c->unnamed = u;
-		return u;
-	}
-fail:
+	u->all = all;
+	u->by_name = map_new();
+	u->seen = (struct overview){
+		.catalogue = c,
+		.any_name = true,
+		.skip = all ? NULL : ix,
+		.arena = arena_new(),
+	};
+	if (u->seen.arena == NULL || u->by_name == NULL)
+		rc = error_no_memory(err);
+	else
+		rc = overview_collect(&u->seen, err);
+	u->seen.catalogue = NULL; /* it owns the list */
+	if (rc == 0 && map_names(u, err) == 0)
+		return c->unnamed = u;
 	catalogue_unnamed_free(u);
 	return NULL;
 }
@@ -250,9 +143,9 @@ with_name(const struct search *s, const char *name, struct error *err)
 	if (u == NULL)
 		return -1;
 	for (size_t at = map_get(u->by_name, name); at != MAP_NONE;
-	     at = u->list[at].next)
-		if (u->list[at].id != e.id)
-			hit(&h, u->list[at].id);
+	     at = u->next[at])
+		if (u->seen.entries[at].id != e.id)
+			hit(&h, u->seen.entries[at].id);
 	if (h.count <= 1)
 		return h.first;
 	return error_set(err, ERROR_USAGE,
@@ -275,7 +168,7 @@ with_number(const struct search *s, int64_t id, struct error *err)
 		return 1;
 	}
 	u = unnamed(s->c, s->ix, s->all, err);
-	return u == NULL ? -1 : entry_of(u, u->count, id) != NULL;
+	return u == NULL ? -1 : overview_entry(&u->seen, id) != NULL;
 }
 
 /* Refuse a word that is the name of dataset `named` and a number. */
@@ -283,10 +176,7 @@ static int
 refuse(const struct search *s, const struct word *w, int64_t named,
        struct error *err)
 {
-	const struct catalogue_unnamed *u = unnamed(s->c, s->ix, s->all, NULL);
-	const struct unnamed *other =
-		u != NULL ? entry_of(u, u->count, w->id) : NULL;
-	const char *name = other != NULL ? other->name : NULL;
+	const char *name = catalogue_recorded_name(s->c, s->ix, w->id);
 	struct index_entry e;
 	char text[SHOWN_MAX], is[SHOWN_MAX];
 
@@ -368,19 +258,27 @@ catalogue_resolve_now(struct catalogue *c, const char *text, bool all,
 	return id;
 }
 
+const char *
+catalogue_recorded_name(struct catalogue *c, const struct index *ix, int64_t id)
+{
+	const bool all = c->unnamed != NULL && c->unnamed->all;
+	const struct catalogue_unnamed *u = unnamed(c, ix, all, NULL);
+	const struct overview_entry *d =
+		u != NULL ? overview_entry(&u->seen, id) : NULL;
+
+	return d != NULL ? d->name : NULL;
+}
+
 int64_t
 catalogue_namesake(struct catalogue *c, const struct index *ix, int64_t id)
 {
-	const struct catalogue_unnamed *u = NULL;
-	const struct unnamed *d = NULL;
+	const char *name = NULL;
 	struct index_entry e;
 
 	if (ix == NULL || index_find_id(ix, id, &e, NULL) == 0)
 		return 0;
-	u = unnamed(c, ix, c->unnamed != NULL && c->unnamed->all, NULL);
-	d = u != NULL ? entry_of(u, u->count, id) : NULL;
-	return d != NULL && d->name != NULL &&
-			       index_find_name(ix, d->name, &e, NULL) == 0 &&
+	name = catalogue_recorded_name(c, ix, id);
+	return name != NULL && index_find_name(ix, name, &e, NULL) == 0 &&
 			       e.id > id
 		       ? e.id
 		       : 0;

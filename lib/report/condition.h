@@ -11,9 +11,9 @@
 
 #include "buf.h"
 #include "catalogue/catalogue.h"
+#include "catalogue/overview.h"
 #include "error.h"
 #include "find/locate.h"
-#include "find/overview.h"
 #include "rescue/deep.h"
 
 struct containers;

@@ -9,8 +9,8 @@
 
 #include "buf.h"
 #include "catalogue/catalogue.h"
+#include "catalogue/overview.h"
 #include "error.h"
-#include "find/overview.h"
 #include "io.h"
 #include "report/condition.h"
 #include "report/containers.h"

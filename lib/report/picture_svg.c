@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "buf.h"
+#include "catalogue/overview.h"
 #include "error.h"
-#include "find/overview.h"
 #include "report/condition.h"
 #include "report/containers.h"
 #include "report/picture.h"

@@ -4,8 +4,8 @@
  * directories or in flush.scr, with what is recorded about them.  Files of
  * datasets are not accessed, and nothing on disk is changed.
  */
-#ifndef FIND_OVERVIEW_H
-#define FIND_OVERVIEW_H
+#ifndef CATALOGUE_OVERVIEW_H
+#define CATALOGUE_OVERVIEW_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ struct kvtree;
 
 /* One dataset.  Strings are borrowed from the overview. */
 struct overview_entry {
-	int64_t id;
+	int64_t id;	     /* num_by_id() */
 	const char *name;    /* NULL: not recorded */
 	struct dataset desc; /* from index, summary or flush.scr; id 0: none */
 	bool indexed;	     /* the index has an entry, which sets: */
@@ -36,10 +36,14 @@ struct overview_entry {
 
 struct overview {
 	struct catalogue *catalogue;
-	struct index *index;  /* NULL: none */
-	const char *no_index; /* why there is no index */
-	bool unread;	      /* there may be one: it could not be read */
-	bool remade;	      /* index.scr is damaged; this index was built from
+	bool any_name; /* the name in a summary counts, whatever else is wrong
+			  with it */
+	const struct index *skip; /* overview_collect() skips the datasets that
+				     this index names; NULL: none */
+	struct index *index;	  /* NULL: none */
+	const char *no_index;	  /* why there is no index */
+	bool unread;		  /* there may be one: it could not be read */
+	bool remade; /* index.scr is damaged; this index was built from
 				 the dataset directories */
 	struct arena *arena;
 	size_t count, cap;
@@ -59,8 +63,16 @@ struct overview {
 int overview_init(struct overview *s, const char *path, struct error *err);
 void overview_fini(struct overview *s);
 
+/* Add the datasets of the metadata directories and of flush.scr, for an overview
+ * that has a catalogue and an arena. */
+int overview_collect(struct overview *s, struct error *err);
+
+/* The entry of dataset `id`; NULL: none. */
+const struct overview_entry *overview_entry(const struct overview *s,
+					    int64_t id);
+
 /* Find the entry that the word `text` names.  NULL: as catalogue_resolve(). */
 const struct overview_entry *overview_find(struct overview *s, const char *text,
 					   struct error *err);
 
-#endif /* FIND_OVERVIEW_H */
+#endif /* CATALOGUE_OVERVIEW_H */

@@ -2,7 +2,7 @@
 /*
  * overview.c - all datasets of a prefix, from all sources.
  */
-#include "find/overview.h"
+#include "catalogue/overview.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -39,13 +39,19 @@ note(struct overview *s, const char *text)
 
 /* Find dataset `id` among the first `count` entries, which are sorted. */
 static struct overview_entry *
-entry_of(struct overview *s, size_t count, int64_t id)
+entry_of(const struct overview *s, size_t count, int64_t id)
 {
 	struct overview_entry key = { .id = id };
 
 	return count == 0 ? NULL
 			  : bsearch(&key, s->entries, count, sizeof(key),
 				    num_by_id);
+}
+
+const struct overview_entry *
+overview_entry(const struct overview *s, int64_t id)
+{
+	return entry_of(s, s->count, id);
 }
 
 /* Return the entry of dataset `id`; append a new one if none of the first
@@ -152,19 +158,30 @@ read_index(struct overview *s, struct error *err)
 
 /* --- Directories --- */
 
-/* Read the kvtree file `name` below PREFIX/.scr.  NULL: it is missing, or
- * unreadable (noted). */
-static struct kvtree *
-read_tree(struct overview *s, const char *name)
+/* Does the index that is skipped name dataset `id`? */
+static bool
+is_skipped(const struct overview *s, int64_t id)
 {
-	struct error why = ERROR_INIT;
+	struct index_entry e, same;
+
+	return s->skip != NULL && index_find_id(s->skip, id, &e, NULL) == 0 &&
+	       e.name != NULL &&
+	       index_find_name(s->skip, e.name, &same, NULL) == 0 &&
+	       same.id == id;
+}
+
+/* Read the kvtree file `name` below PREFIX/.scr.  NULL: it is missing, or
+ * unreadable because of *why (noted). */
+static struct kvtree *
+read_tree(struct overview *s, const char *name, struct error *why)
+{
 	const int scr_fd = catalogue_scr_fd(s->catalogue);
 	struct kvtree *tree = NULL;
 
 	if (scr_fd >= 0)
-		tree = kvtree_read_beneath(scr_fd, name, NULL, &why);
-	if (why.kind != ERROR_NONE && why.kind != ERROR_ABSENT)
-		note(s, why.text);
+		tree = kvtree_read_beneath(scr_fd, name, NULL, why);
+	if (why->kind != ERROR_NONE && why->kind != ERROR_ABSENT)
+		note(s, why->text);
 	return tree;
 }
 
@@ -173,17 +190,26 @@ take_summary(struct overview *s, struct overview_entry *e, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct kvtree *tree = NULL;
-	struct summary sum;
+	struct summary sum = { .desc = NULL };
 	struct dataset d;
+	const char *said = NULL;
 	char name[80];
 	int rc = 0;
 
 	snprintf(name, sizeof(name), DATASET_DIR_FMT "/%s", e->id,
 		 SUMMARY_FILE);
-	tree = read_tree(s, name);
-	if (tree != NULL && summary_read(tree, &sum, &why) == 0 &&
-	    dataset_read(sum.desc, &d, &why) == 0 && d.id == e->id)
+	tree = read_tree(s, name, &why);
+	if (why.kind == ERROR_NOMEM)
+		return error_pass(err, &why);
+	if (tree != NULL && summary_read(tree, &sum, &why) < 0)
+		sum.desc = NULL;
+	said = kvtree_value(sum.desc, "NAME");
+	if (dataset_read(sum.desc, &d, &why) == 0 && d.id == e->id)
 		rc = keep_desc(s, e, &d, err);
+	else if (s->any_name && said != NULL) {
+		e->name = arena_strdup(s->arena, said);
+		rc = e->name == NULL ? error_no_memory(err) : 0;
+	}
 	kvtree_free(tree);
 	return rc;
 }
@@ -196,8 +222,11 @@ take_dirs(struct overview *s, struct error *err)
 	int rc = count == (size_t)-1 ? -1 : 0;
 
 	for (size_t i = 0; rc == 0 && i < count; i++) {
-		struct overview_entry *e = need_entry(s, sorted, ids[i], err);
+		struct overview_entry *e = NULL;
 
+		if (is_skipped(s, ids[i]))
+			continue;
+		e = need_entry(s, sorted, ids[i], err);
 		if (e == NULL) {
 			rc = -1;
 			break;
@@ -216,8 +245,8 @@ take_dirs(struct overview *s, struct error *err)
 static int
 take_flush(struct overview *s, struct error *err)
 {
-	struct kvtree *tree = read_tree(s, FLUSH_FILE);
 	struct error why = ERROR_INIT;
+	struct kvtree *tree = read_tree(s, FLUSH_FILE, &why);
 	struct flush_entry *list = NULL;
 	size_t count = 0, sorted = s->count;
 	int rc = 0;
@@ -228,10 +257,12 @@ take_flush(struct overview *s, struct error *err)
 		count = 0;
 	}
 	for (size_t i = 0; rc == 0 && i < count; i++) {
-		struct overview_entry *e =
-			need_entry(s, sorted, list[i].id, err);
+		struct overview_entry *e = NULL;
 		struct dataset d;
 
+		if (is_skipped(s, list[i].id))
+			continue;
+		e = need_entry(s, sorted, list[i].id, err);
 		if (e == NULL) {
 			rc = -1;
 			break;
@@ -257,7 +288,7 @@ static void
 take_state(struct overview *s)
 {
 	struct error why = ERROR_INIT;
-	struct kvtree *nodes = read_tree(s, NODES_FILE);
+	struct kvtree *nodes = read_tree(s, NODES_FILE, &why);
 
 	s->nodes = -1;
 	if (nodes != NULL && nodes_read(nodes, &s->nodes, &why) < 0) {
@@ -267,7 +298,7 @@ take_state(struct overview *s)
 	}
 	kvtree_free(nodes);
 	error_clear(&why);
-	s->halt_tree = read_tree(s, HALT_FILE);
+	s->halt_tree = read_tree(s, HALT_FILE, &why);
 	if (s->halt_tree == NULL)
 		return;
 	s->has_halt = halt_read(s->halt_tree, &s->halt, &why) == 0;
@@ -280,6 +311,12 @@ take_state(struct overview *s)
 /* --- Build and search --- */
 
 int
+overview_collect(struct overview *s, struct error *err)
+{
+	return take_dirs(s, err) < 0 ? -1 : take_flush(s, err);
+}
+
+int
 overview_init(struct overview *s, const char *path, struct error *err)
 {
 	*s = (struct overview){ .nodes = -1, .notes = BUF_INIT };
@@ -289,8 +326,7 @@ overview_init(struct overview *s, const char *path, struct error *err)
 	s->catalogue = catalogue_open(path, err);
 	if (s->catalogue == NULL)
 		return -1;
-	if (read_index(s, err) < 0 || take_dirs(s, err) < 0 ||
-	    take_flush(s, err) < 0)
+	if (read_index(s, err) < 0 || overview_collect(s, err) < 0)
 		return -1;
 	take_state(s);
 	return 0;
@@ -315,7 +351,7 @@ overview_find(struct overview *s, const char *text, struct error *err)
 	const struct overview_entry *e = NULL;
 
 	if (id > 0)
-		e = entry_of(s, s->count, id);
+		e = overview_entry(s, id);
 	if (id > 0 && e == NULL)
 		error_set(err, ERROR_ABSENT,
 			  "dataset %" PRId64 ": was created just now in %s", id,
