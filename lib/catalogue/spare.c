@@ -39,20 +39,35 @@ spare_size(size_t len)
 	return (off_t)((len / PAGE + 2) * PAGE);
 }
 
-/* Open `name` for writing if it is a regular file with this name only.  Returns
- * a descriptor, or -1. */
+/* Open `name` for writing if it is a regular file with this name only, of `min`
+ * to `max` bytes.  Returns a descriptor, or -1: ENOSPC. */
 static int
-open_plain(int dirfd, const char *name, struct stat *st)
+open_plain(int dirfd, const char *name, size_t min, size_t max,
+	   struct error *err)
 {
+	struct stat st;
 	int fd = dir_open_file(
 		dirfd, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
 
-	if (fd >= 0 &&
-	    (fstat(fd, st) < 0 || !S_ISREG(st->st_mode) || st->st_nlink != 1)) {
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_nlink == 1 && (size_t)st.st_size >= min &&
+	    (size_t)st.st_size <= max)
+		return fd;
+	if (fd >= 0)
 		close(fd);
-		fd = -1;
-	}
-	return fd;
+	errno = ENOSPC;
+	return error_sys(err, "%s: cannot replace", name);
+}
+
+/* Overwrite the file, sync it and close it. */
+static int
+overwrite(int fd, const char *name, const struct buf *image, struct error *err)
+{
+	int rc = io_rewrite(fd, name, image->data, image->len, err);
+
+	if (close(fd) < 0 && rc == 0)
+		rc = error_sys(err, "%s: cannot close", name);
+	return rc;
 }
 
 /* Make or enlarge the reserve.  A failure is ignored: the reserve is not needed
@@ -67,7 +82,7 @@ keep_spare(int dirfd, size_t len)
 	    (!S_ISREG(st.st_mode) ||
 	     st.st_size >= spare_size(len) - (off_t)PAGE))
 		return;
-	fd = open_plain(dirfd, SPARE_FILE, &st);
+	fd = open_plain(dirfd, SPARE_FILE, 0, SIZE_MAX, NULL);
 	if (fd < 0)
 		fd = create_file(dirfd, SPARE_FILE, O_WRONLY, 0666,
 				 create_owner(dirfd));
@@ -82,44 +97,27 @@ static int
 use_spare(int dirfd, const struct buf *image, const struct stat *index,
 	  struct error *err)
 {
-	struct stat st;
-	int fd = open_plain(dirfd, SPARE_FILE, &st), rc = -1;
+	int fd = open_plain(dirfd, SPARE_FILE, image->len, SIZE_MAX, err);
 
-	errno = ENOSPC;
-	if (fd < 0 || st.st_size < (off_t)image->len)
-		error_sys(err, SPARE_FILE ": cannot write");
-	else if (io_pwrite(fd, SPARE_FILE, image->data, image->len, 0, err) ==
-			 0 &&
-		 ftruncate(fd, (off_t)image->len) == 0 &&
-		 io_fsync(fd, SPARE_FILE, err) == 0)
-		rc = 0;
-	if (rc == 0 && index->st_mode != 0) {
+	if (fd >= 0 && index->st_mode != 0) {
 		(void)!fchown(fd, index->st_uid, index->st_gid);
 		(void)!fchmod(fd, index->st_mode & 0777);
 	}
-	if (fd >= 0 && close(fd) < 0 && rc == 0)
-		rc = error_sys(err, SPARE_FILE ": cannot close");
-	if (rc == 0 && renameat(dirfd, SPARE_FILE, dirfd, INDEX_FILE) < 0)
-		rc = error_sys(err, INDEX_FILE ": cannot replace");
-	return rc < 0 ? -1 : io_sync_dir(dirfd, INDEX_FILE, err);
+	if (fd < 0 || overwrite(fd, SPARE_FILE, image, err) < 0)
+		return -1;
+	if (renameat(dirfd, SPARE_FILE, dirfd, INDEX_FILE) < 0)
+		return error_sys(err, INDEX_FILE ": cannot replace");
+	return io_sync_dir(dirfd, INDEX_FILE, err);
 }
 
 int
 catalogue_write_in_place(int dirfd, const char *name, const struct buf *image,
 			 struct error *err)
 {
-	struct stat st;
-	int fd = open_plain(dirfd, name, &st), rc = -1;
+	const size_t most = image->len <= PAGE ? PAGE : 0;
+	int fd = open_plain(dirfd, name, 1, most, err);
 
-	errno = ENOSPC;
-	if (fd < 0 || image->len > PAGE || st.st_size > (off_t)PAGE ||
-	    st.st_size == 0)
-		error_sys(err, "%s: cannot replace", name);
-	else
-		rc = io_rewrite(fd, name, image->data, image->len, err);
-	if (fd >= 0 && close(fd) < 0 && rc == 0)
-		rc = error_sys(err, "%s: cannot close", name);
-	return rc;
+	return fd < 0 ? -1 : overwrite(fd, name, image, err);
 }
 
 static int
