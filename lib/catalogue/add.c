@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/describe.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/describe.h"
 #include "container/packed.h"
 #include "create.h"
 #include "error.h"
@@ -17,6 +17,7 @@
 #include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/index.h"
+#include "meta/rank2file.h"
 #include "str.h"
 #include "work.h"
 

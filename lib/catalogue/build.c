@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/files.h"
 #include "catalogue/owners.h"
+#include "catalogue/whole.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/index.h"

@@ -25,7 +25,6 @@
 #include "work.h"
 
 struct buf;
-struct error;
 struct index;
 struct index_entry;
 struct json;

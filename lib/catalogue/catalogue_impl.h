@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * catalogue_impl.h - shared by the files of the catalogue.  Private to
- * lib/catalogue.
+ * catalogue_impl.h - the prefix, the directories of its datasets, and the index.
+ * Private to lib/catalogue, as are describe.h, files.h, whole.h, renamed.h and
+ * claims.h.  What the files of the room do:
  *
  *   catalogue.c    the prefix, its directories, helpers
  *   store.c        read, change and rebuild index.scr
  *   spare.c        write index.scr, also on a full file system
  *   edit.c         drop, drop after, current: the index only
+ *   overview.c     all datasets of a prefix, from all sources
  *   resolve.c      the dataset that a word names, and back
  *   describe.c     find the descriptor of a dataset
  *   files.c        check lists of files
@@ -34,23 +36,15 @@
 #ifndef CATALOGUE_CATALOGUE_IMPL_H
 #define CATALOGUE_CATALOGUE_IMPL_H
 
-#include <sys/stat.h>
-
 #include "buf.h"
 #include "catalogue/catalogue.h"
-#include "catalogue/owners.h"
 #include "error.h"
-#include "meta/dataset.h"
 #include "meta/dataset_dir.h"
-#include "meta/rank2file.h"
 #include "meta/summary.h"
-#include "rescue/plan.h"
 
-struct attr;
 struct catalogue_strays;
-struct index_entry;
-struct kvtree;
-struct owners_guard;
+struct catalogue_unnamed;
+struct stat;
 
 #define CATALOGUE_LOCK "index.lock"
 
@@ -122,6 +116,10 @@ struct kvtree *catalogue_summary(struct catalogue *c, int64_t id,
 
 void catalogue_unnamed_free(struct catalogue_unnamed *u);
 
+/* --- renamed.c --- */
+
+void catalogue_strays_free(struct catalogue_strays *s);
+
 /* --- store.c --- */
 
 enum catalogue_state {
@@ -157,261 +155,6 @@ int catalogue_write_index(struct catalogue *c, const struct kvtree *tree,
 int catalogue_write_in_place(int dirfd, const char *name,
 			     const struct buf *image, struct error *err);
 
-/* --- describe.c --- */
-
-enum catalogue_source {
-	CATALOGUE_FLUSH,    /* flush.scr */
-	CATALOGUE_COPIED,   /* copied from a cache, with the files */
-	CATALOGUE_SUMMARY,  /* the dataset's summary.scr */
-	CATALOGUE_ENTRY,    /* the index */
-	CATALOGUE_COMPOSED, /* composed from other traces */
-};
-
-/* The descriptor of a dataset. */
-struct catalogue_desc {
-	struct kvtree *tree; /* its children are the descriptor; for
-				kvtree_free() */
-	struct dataset view; /* of `tree` */
-	enum catalogue_source from;
-	int complete;	  /* summary: as in struct summary; -1: unusable */
-	int64_t replaced; /* summary: dataset that replaced its files; 0 */
-};
-
-/* Sources for a descriptor. */
-struct catalogue_sources {
-	struct catalogue *c;
-	const struct catalogue_dir *dir;
-	struct index *ix;	 /* may be NULL */
-	const struct plan *plan; /* NULL: do not compose a descriptor */
-	const struct catalogue_options *o;
-};
-
-/* Find the descriptor of the dataset, or compose one.  ERROR_ABSENT. */
-int catalogue_describe(const struct catalogue_sources *from,
-		       struct catalogue_desc *out, struct error *err);
-void catalogue_desc_free(struct catalogue_desc *d);
-
-/* Read the descriptor in a summary.  ERROR_ABSENT: no file.  ERROR_CORRUPT; also if the descriptor is missing, or
- * is that of another dataset. */
-int catalogue_read_summary(const struct catalogue_dir *d,
-			   struct catalogue_desc *out, struct error *err);
-
-/* --- files.c --- */
-
-struct catalogue_file {
-	const char *path; /* untrusted */
-	size_t number;	  /* for the caller */
-	uint32_t rank;
-	bool has_size, has_crc; /* recorded values */
-	bool may_lack;		/* empty file in a packed dataset: may be
-				   absent; after the check: is absent */
-	uint64_t size;
-	uint32_t crc;
-	size_t nsegs; /* > 0: the data are in containers */
-	const struct rank2file_seg *segs;
-	/* Results of the check: */
-	enum file_state state;
-	bool unsafe;	 /* the path leaves the prefix */
-	bool unreadable; /* its mode lets not even its owner read it */
-	bool summed;	 /* found_crc is valid */
-	uint64_t found_size;
-	uint32_t found_crc;
-};
-
-struct catalogue_files {
-	size_t count;
-	struct catalogue_file *list; /* sorted by rank */
-	int dirfd;		     /* directory of the container names */
-};
-
-/* Make the list from a rank2file in directory `dirfd`.  Strings are borrowed
- * from `r`. */
-int catalogue_files_from(const struct rank2file *r, int dirfd,
-			 struct catalogue_files *out, struct error *err);
-void catalogue_files_free(struct catalogue_files *f);
-
-/* stat all files.  With `sum`, also read those that are not found to be wrong,
- * and compare their checksums. */
-int catalogue_files_check(struct catalogue *c, struct catalogue_files *f,
-			  bool sum, const struct catalogue_options *o,
-			  struct error *err);
-
-/* Describe what is wrong with `f`: "PATH: missing (rank 3)".  Return `to`. */
-const char *catalogue_file_problem(const struct catalogue_file *f, char *to,
-				   size_t size);
-
-/* Totals of a checked list. */
-struct catalogue_tally {
-	size_t files, bad, unchecked, summed;
-	uint64_t bytes;			    /* of the files present */
-	uint64_t summed_bytes;		    /* whose checksum was compared */
-	const struct catalogue_file *first; /* the first bad file, or NULL */
-	bool unsafe; /* the path of a bad file leaves the prefix */
-};
-
-void catalogue_files_tally(const struct catalogue_files *f,
-			   struct catalogue_tally *t);
-
-/*
- * Is a dataset complete that only its rank2file describes?  Every rank must
- * have an entry, and every file must be right.  If sizes are missing (LLNL's
- * flush records none), the total must equal that of the descriptor `view`, if
- * it records one; with `must_add_up`, it has to.  ERROR_LOST, ERROR_UNSAFE.
- */
-int catalogue_files_whole(const struct rank2file *r,
-			  const struct catalogue_tally *t,
-			  const struct dataset *view, bool must_add_up,
-			  struct error *err);
-
-/* --- whole.c --- */
-
-/* Make the plan that `o` needs: with headers for the deep check, and with
- * checksums.  NULL: see catalogue_plan(). */
-struct plan *catalogue_plan_as(struct catalogue *c, int64_t id,
-			       const struct catalogue_options *o,
-			       struct error *err);
-
-/* ERROR_LOST if the job declared the dataset invalid. */
-int catalogue_check_given_up(const struct catalogue_dir *d,
-			     const struct catalogue_desc *desc,
-			     struct error *err);
-
-/* Does `p` list all files of all ranks, and are all of them right? */
-bool catalogue_data_whole(const struct plan *p);
-
-/*
- * Is rank2file more complete than `p`? This happens if a dataset was flushed,
- * and a scavenge added the filemaps of some ranks only.  All files in the plan
- * must be right.
- */
-bool catalogue_flush_knows(const struct catalogue_dir *d, const struct plan *p);
-
-/* --- fetchable.c --- */
-
-/* The metadata that LLNL's library reads before the files. */
-struct catalogue_fetch {
-	bool have_ranks;
-	bool packed; /* rank2file has files in containers */
-	struct rank2file ranks;
-	struct catalogue_desc desc; /* of the summary; no tree: unusable */
-	/* Why the library would refuse each of them; ERROR_NONE: good. */
-	struct error no_ranks, no_summary;
-	int64_t replaced; /* dataset that replaced its files; 0 */
-	bool unproved;	  /* and not all checksums are recorded */
-};
-
-/* Read summary and rank2file of dataset e->id in `d`, and compare the summary
- * with the index entry `e`, if that has a descriptor.  A flaw of them is a
- * result.  -1: they could not be read.  Call catalogue_fetch_free() also on
- * failure. */
-int catalogue_fetch_read(struct catalogue_fetch *f,
-			 const struct catalogue_dir *d,
-			 const struct index_entry *e, const struct work *work,
-			 struct error *err);
-void catalogue_fetch_free(struct catalogue_fetch *f);
-
-/* Record that the files were not replaced after all: see catalogue_replaced(). */
-void catalogue_fetch_spared(struct catalogue_fetch *f);
-
-/* Compare rank2file with the filemaps that `p` was made from. */
-int catalogue_fetch_match(struct catalogue_fetch *f, const struct plan *p,
-			  struct error *err);
-
-/* Is there a descriptor from which the summary can be written again, without
- * filemaps? */
-bool catalogue_fetch_described(struct catalogue *c,
-			       const struct catalogue_dir *d,
-			       const struct index_entry *e);
-
-/* --- renamed.c --- */
-
-/* Find a directory in .scr that has the metadata of dataset `id` under another
- * name. 1: found, *name is borrowed; 0: none. */
-int catalogue_renamed_meta(struct catalogue *c, int64_t id, const char **name,
-			   struct error *err);
-void catalogue_strays_free(struct catalogue_strays *s);
-
-/* A directory that is missing, and another that has its files. */
-struct catalogue_renamed {
-	bool looked;
-	char from[4096], to[4096]; /* below the prefix; "": none */
-};
-
-/*
- * Find the missing directory above the missing file `path`, and a sibling, of
- * any name, that has this file. asks->id is the dataset; a file that another
- * dataset owns does not count.  On failure, nothing is found.
- */
-void catalogue_renamed_find(struct owners_guard *asks, const char *path,
-			    const struct attr *attr,
-			    struct catalogue_renamed *out);
-
-/* Is `path` below the missing directory, and present in the other one? */
-bool catalogue_renamed_has(const struct catalogue *c,
-			   const struct catalogue_renamed *r, const char *path,
-			   const struct attr *attr);
-
-/* --- sums.c --- */
-
-/* The checksum of one file, to be recorded in rank2file. */
-struct catalogue_sum {
-	bool known;
-	bool carried; /* taken from an earlier record, not compared yet */
-	bool wanted;  /* catalogue_sums_read() reads the file */
-	uint32_t crc;
-};
-
-/* Take the checksums from `old` (may be NULL), and set them in the plan.
- * Return an array with the sum of each file of the plan, for mem_free(). */
-struct catalogue_sum *
-catalogue_sums(struct plan *p, const struct rank2file *old, struct error *err);
-
-/*
- * If copied_R.scr in the dataset's directory records checksums, use those of
- * files that have not changed since they were copied.  Then files that no
- * scavenge has copied, and that nothing else confirms, are marked wrong.
- */
-int catalogue_copied_take(struct catalogue *c, const struct catalogue_dir *d,
-			  struct plan *p, struct catalogue_sum *sums,
-			  struct error *err);
-
-/* The content of file `f` was wrong when it was copied: forget the checksum of
- * the copy, and remove the copied_R.scr that records it. */
-void catalogue_copied_forget(const struct catalogue_dir *d, struct plan_file *f,
-			     struct catalogue_sum *sum);
-
-/* Read the files that are wanted and not packed.  A file with a wrong checksum
- * is marked in the plan; if the files were `rebuilt`, it is ERROR_DAMAGED. */
-int catalogue_sums_read(struct catalogue *c, struct plan *p,
-			struct catalogue_sum *sums, bool rebuilt,
-			const struct catalogue_options *o, struct error *err);
-
-/* Read the present files with a known checksum, to compare it; with `all`, also
- * files without one.  The plan has compared the checksums in the filemaps. */
-int catalogue_sums_compare(struct catalogue *c, struct plan *p,
-			   struct catalogue_sum *sums, bool all,
-			   const struct catalogue_options *o,
-			   struct error *err);
-
-/* --- record.c --- */
-
-/*
- * Write rank2file, summary and index entry of a complete dataset.  A file that
- * is already right is not written again.  *changed is set if a file was
- * written.
- */
-int catalogue_record_ranks(const struct catalogue_dir *d,
-			   const struct rank2file *old,
-			   const struct rank2file *r, bool *changed,
-			   struct error *err);
-int catalogue_record_summary(const struct catalogue_dir *d,
-			     const struct catalogue_desc *desc, bool *changed,
-			     struct error *err);
-int catalogue_record_entry(struct catalogue *c,
-			   const struct catalogue_desc *desc, const char *root,
-			   bool changed, const struct catalogue_options *o,
-			   struct error *err);
-
 /* --- adopt.c --- */
 
 /*
@@ -425,12 +168,6 @@ int catalogue_adopt(struct catalogue *c, int64_t id,
 		    const struct catalogue_options *o, struct buf *name,
 		    struct error *err);
 
-/* --- retire.c --- */
-
-/* Write the summary; on a full file system over the old one. */
-int catalogue_write_summary(const struct catalogue_dir *d,
-			    const struct kvtree *t, struct error *err);
-
 /* --- rollback.c --- */
 
 /* Write to `to`, NUM_TEXT bytes, a number that changes if one of the files that
@@ -439,121 +176,9 @@ int catalogue_fingerprint(struct catalogue *c, int64_t id,
 			  const struct catalogue_options *o, char *to,
 			  struct error *err);
 
-/* --- replaced.c --- */
-
-/* Are the checksums of all files outside of containers recorded? */
-bool catalogue_sums_recorded(const struct rank2file *r);
-
-/* The same for a plan.  PLAN_CHECKSUMS compares those of the files that are
- * present. */
-bool catalogue_plan_proved(const struct plan *p);
-
-/* ERROR_LOST: files of dataset `id` were replaced by those of dataset `by`, and
- * no checksums prove the rest. */
-int catalogue_unproved(int64_t id, int64_t by, struct error *err);
-
 /* --- claims.c --- */
-
-/* The metadata that name the files of a dataset. */
-struct catalogue_names {
-	struct rank2file r2f;
-	bool have_ranks;
-	struct plan *plan; /* NULL: none */
-};
-
-/*
- * Read rank2file and, with `both` or if it is unusable, the filemaps.  A dataset
- * without either has no files.  -1: *why is the error of metadata that are
- * unusable, or a failed system call. 1: the map of a packed dataset is lost; its
- * data are in containers in its own directory, and it owns no path outside.
- * Call catalogue_names_free() also on failure.
- */
-int catalogue_names_read(struct catalogue *c, const struct catalogue_dir *d,
-			 bool both, const struct catalogue_options *o,
-			 struct catalogue_names *n, struct error *why);
-void catalogue_names_free(struct catalogue_names *n);
-
-/* Call fn for each file, whose path is NULL if it is not recorded. */
-int catalogue_names_each(const struct catalogue_names *n, catalogue_names_fn fn,
-			 void *arg, struct error *err);
 
 /* Is the error about the metadata, rather than a failed system call? */
 bool catalogue_is_verdict(const struct error *why);
-
-/* The files of one dataset that can be deleted with it.  All zero: none. */
-struct catalogue_claims {
-	const struct work *work;
-	struct catalogue_names names;
-	size_t count, cap;
-	struct claim {
-		const char *path; /* clean; borrowed from `names` */
-		bool shared;	  /* another dataset names it too */
-	} * list;
-	struct map *by_path; /* path -> index in list */
-	size_t refused;	     /* number of names that are not acceptable paths */
-};
-
-/* List all files named by the rank2file or the filemaps of the dataset in
- * `d`. */
-int catalogue_claims_init(struct catalogue *c, const struct catalogue_dir *d,
-			  const struct catalogue_options *o,
-			  struct catalogue_claims *out, struct error *err);
-void catalogue_claims_fini(struct catalogue_claims *k);
-
-/* --- remove.c --- */
-
-/* Remove the dataset in `dir` with the files in `k` that are not shared: all
- * but its index entry.  In a dry run, only count; `out` has the counts. */
-int catalogue_remove(struct catalogue *c, struct catalogue_dir *dir,
-		     const struct catalogue_claims *k,
-		     const struct catalogue_options *o,
-		     struct delete_result *out, struct error *err);
-
-/* --- owners.c --- */
-
-struct owners; /* opaque: a table of paths */
-
-/* A path in it.  The user of the table sets all members except `hash`. */
-struct owned {
-	uint64_t hash; /* 0: a free slot */
-	uint64_t size;
-	uint32_t crc;
-	uint32_t left;
-	bool kept; /* owners_mark() found it */
-	bool has_size, has_crc;
-};
-
-struct owners *owners_new(struct error *err);
-void owners_free(struct owners *t); /* NULL is allowed */
-
-/* Find a path (NULL: none), or add a missing one, all 0.  Borrowed until the
- * next owners_add(). */
-struct owned *owners_find(const struct owners *t, const char *path);
-struct owned *owners_add(struct owners *t, const char *path, struct error *err);
-
-typedef int (*owners_fn)(void *arg, const struct index *ix, int64_t id,
-			 struct error *err);
-
-/* Call fn for each dataset but `id` from which a job can restart, or which --add
- * could bring back; with `all`, for every other.  `ix` may be NULL: no index. */
-int owners_others(struct catalogue *c, int64_t id, bool all, owners_fn fn,
-		  void *arg, struct error *err);
-
-/* Set `kept` of all paths that dataset `id` owns.  *found is their number. -1:
- * the paths are unknown because of *why. */
-int owners_mark(struct catalogue *c, int64_t id,
-		const struct catalogue_options *o, struct owners *t,
-		size_t *found, struct error *why);
-
-/* --- erase.c --- */
-
-/*
- * Erase the files in `k` that no other dataset names, and the directories above
- * them that are empty then.  Anything but a regular file, or a file reached
- * through a link, is kept and reported; a missing file is no error.  In a dry
- * run, only count.  `out` receives the counts.
- */
-int catalogue_erase(int root, const struct catalogue_claims *k,
-		    struct delete_result *out, struct error *err);
 
 #endif /* CATALOGUE_CATALOGUE_IMPL_H */

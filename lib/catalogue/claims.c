@@ -5,11 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/claims.h"
 #include "error.h"
 #include "map.h"
 #include "mem.h"
 #include "path.h"
+#include "rescue/plan.h"
 #include "str.h"
 #include "work.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/claims.h"
 #include "container/packed.h"
 #include "error.h"
 #include "mem.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/describe.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
@@ -21,6 +21,7 @@
 #include "meta/log.h"
 #include "meta/summary.h"
 #include "path.h"
+#include "rescue/plan.h"
 #include "str.h"
 #include "work.h"
 

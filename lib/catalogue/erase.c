@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/claims.h"
 #include "dir.h"
 #include "error.h"
 #include "map.h"

@@ -8,7 +8,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/files.h"
+#include "catalogue/whole.h"
 #include "container/segmap.h"
 #include "map.h"
 #include "meta/index.h"

@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/files.h"
 #include "container/segmap.h"
 #include "error.h"
 #include "mem.h"
+#include "meta/dataset.h"
+#include "meta/rank2file.h"
 #include "par.h"
 #include "path.h"
 #include "progress.h"

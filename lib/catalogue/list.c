@@ -13,6 +13,7 @@
 #include "error.h"
 #include "json.h"
 #include "mem.h"
+#include "meta/dataset.h"
 #include "meta/index.h"
 #include "num.h"
 #include "str.h"

@@ -17,8 +17,7 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "catalogue/catalogue_impl.h"
-#include "catalogue/owners.h"
+#include "catalogue/claims.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "map.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* owners_expect.c - before files are written whose paths are not known yet:
  * find datasets with missing files, whose names the new files could take. */
-#include "catalogue/catalogue_impl.h"
-#include "catalogue/owners.h"
+#include "catalogue/claims.h"
 #include "error.h"
 #include "path.h"
 

@@ -9,6 +9,7 @@
 #include "map.h"
 #include "meta/dataset.h"
 #include "meta/index.h"
+#include "rescue/plan.h"
 #include "str.h"
 
 /* Is dataset `id` in a directory of its own?  In the index of SCR 1.1.8, the

@@ -5,11 +5,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/describe.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/index.h"
+#include "meta/rank2file.h"
 #include "meta/summary.h"
 #include "str.h"
 #include "work.h"

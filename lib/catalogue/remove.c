@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/claims.h"
 #include "container/segmap.h"
 #include "dir.h"
 #include "error.h"

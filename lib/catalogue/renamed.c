@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "catalogue/catalogue_impl.h"
 #include "catalogue/owners.h"
+#include "catalogue/renamed.h"
 #include "dir.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
+#include "meta/attr.h"
+#include "meta/dataset.h"
 #include "meta/summary.h"
 #include "num.h"
 #include "path.h"

@@ -7,8 +7,9 @@
  */
 #include <inttypes.h>
 
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/files.h"
 #include "error.h"
+#include "meta/rank2file.h"
 
 int
 catalogue_refuse_replaced(struct catalogue *c, int64_t id,

@@ -11,11 +11,12 @@
  */
 #include <inttypes.h>
 
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/describe.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
 #include "meta/index.h"
+#include "meta/rank2file.h"
 #include "meta/summary.h"
 #include "num.h"
 #include "room.h"

@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/describe.h"
+#include "catalogue/owners.h"
 #include "crc.h"
 #include "error.h"
 #include "io.h"
@@ -23,6 +24,7 @@
 #include "lock.h"
 #include "mem.h"
 #include "meta/index.h"
+#include "meta/rank2file.h"
 #include "meta/summary.h"
 #include "num.h"
 #include "par.h"

@@ -11,13 +11,14 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/files.h"
 #include "dir.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "map.h"
 #include "mem.h"
 #include "meta/copied.h"
+#include "meta/rank2file.h"
 #include "path.h"
 
 /* Set a recorded checksum in plan file `f`. */

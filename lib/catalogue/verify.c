@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "catalogue/files.h"
 #include "catalogue/owners.h"
 #include "catalogue/verify_impl.h"
 #include "container/packed.h"

@@ -6,7 +6,8 @@
 #ifndef CATALOGUE_VERIFY_IMPL_H
 #define CATALOGUE_VERIFY_IMPL_H
 
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/renamed.h"
+#include "catalogue/whole.h"
 
 /* Buffer size for a path in a sentence. */
 #define VERIFY_SHOWN 512

@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 
+#include "catalogue/files.h"
 #include "catalogue/verify_impl.h"
 #include "error.h"
 #include "mem.h"

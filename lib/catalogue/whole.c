@@ -6,13 +6,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/whole.h"
 #include "container/packed.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
 #include "path.h"
+#include "rescue/plan.h"
 
 /* The prefix path recorded in the index, for mem_free(); NULL: none. */
 static char *

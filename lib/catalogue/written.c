@@ -13,7 +13,9 @@
 #include "io.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
+#include "meta/dataset.h"
 #include "meta/index.h"
+#include "meta/rank2file.h"
 #include "str.h"
 
 /* --- Ids --- */
