@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "app.h"
@@ -20,7 +18,6 @@
 #include "meta/index.h"
 #include "opt.h"
 #include "report/hint.h"
-#include "report/plan_text.h"
 #include "report/results.h"
 #include "str.h"
 

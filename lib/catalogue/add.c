@@ -3,16 +3,12 @@
  * add.c - scr_index --add: index a dataset that has a summary.
  */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "catalogue/describe.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
-#include "mem.h"
 #include "meta/index.h"
 #include "meta/summary.h"
-#include "str.h"
 
 /* The dataset is not added because of *why; `f` says whether a build helps. */
 static int

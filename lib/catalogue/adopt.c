@@ -5,9 +5,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "catalogue/describe.h"
 #include "container/packed.h"

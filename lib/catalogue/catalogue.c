@@ -6,22 +6,18 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "catalogue/catalogue_impl.h"
 #include "dir.h"
 #include "error.h"
-#include "io.h"
 #include "kvtree/kvtree.h"
 #include "lock.h"
 #include "mem.h"
-#include "meta/index.h"
 #include "meta/summary.h"
 #include "num.h"
 #include "path.h"
-#include "str.h"
 
 /* --- The prefix --- */
 

@@ -2,14 +2,12 @@
 /*
  * claims.c - the files of a dataset that can be deleted with it.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "catalogue/claims.h"
 #include "error.h"
 #include "map.h"
 #include "mem.h"
-#include "path.h"
 #include "rescue/plan.h"
 #include "str.h"
 #include "work.h"

@@ -13,7 +13,6 @@
 
 #include "catalogue/describe.h"
 #include "error.h"
-#include "io.h"
 #include "kvtree/kvtree.h"
 #include "meta/copied.h"
 #include "meta/flush.h"

@@ -3,8 +3,6 @@
  * list.c - the index as a table or JSON.  Works on index entries only; no file
  * is accessed.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -22,7 +21,6 @@
 #include "meta/index.h"
 #include "meta/summary.h"
 #include "num.h"
-#include "str.h"
 
 /* Buffer size for the reason why an entry is not valid. */
 #define REASON_MAX 256

@@ -4,9 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "arena.h"
 #include "buf.h"
 #include "container/packed.h"
 #include "error.h"
@@ -14,9 +12,6 @@
 #include "meta/filemap.h"
 #include "path.h"
 #include "rescue/plan.h"
-#include "str.h"
-
-#define SHOWN_MAX 256
 
 /* --- Filemaps --- */
 

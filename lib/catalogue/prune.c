@@ -3,7 +3,6 @@
  * prune.c - which datasets to delete, by rules about what to keep.  The rules
  * are about index entries; of the checkpoints that stay, one has to be whole.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "catalogue/catalogue_impl.h"

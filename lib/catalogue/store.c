@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +17,6 @@
 #include "lock.h"
 #include "mem.h"
 #include "meta/dataset.h"
-#include "meta/filemap.h"
 #include "meta/index.h"
 #include "meta/rank2file.h"
 #include "meta/redset.h"

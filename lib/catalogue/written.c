@@ -16,7 +16,6 @@
 #include "meta/dataset.h"
 #include "meta/index.h"
 #include "meta/rank2file.h"
-#include "str.h"
 
 /* --- Ids --- */
 

@@ -5,12 +5,10 @@
 #include "find/locate.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
