@@ -26,6 +26,18 @@ flaw(struct error *why, const char *what, const char *text)
 	return error_set(why, ERROR_CORRUPT, "%s: %s", what, text);
 }
 
+/* The file `what` cannot be used because of *why: a flaw, unless reading
+ * failed. */
+static int
+unusable(struct error *why, const char *what, struct error *err)
+{
+	if (!catalogue_is_verdict(why))
+		return error_pass(err, why);
+	if (why->kind == ERROR_ABSENT)
+		flaw(why, what, "missing");
+	return 0;
+}
+
 /* Does the descriptor of the summary belong to the dataset of the entry? */
 static void
 compare_entry(const struct dataset *s, const struct index_entry *e,
@@ -60,13 +72,8 @@ read_summary(struct catalogue_fetch *f, const struct catalogue_dir *d,
 	     const struct index_entry *e, struct error *err)
 {
 	struct error *why = &f->no_summary;
-	if (catalogue_read_summary(d, &f->desc, why) < 0) {
-		if (!catalogue_is_verdict(why))
-			return error_pass(err, why);
-		if (why->kind == ERROR_ABSENT)
-			flaw(why, SUMMARY_FILE, "missing");
-		return 0;
-	}
+	if (catalogue_read_summary(d, &f->desc, why) < 0)
+		return unusable(why, SUMMARY_FILE, err);
 	f->replaced = f->desc.replaced;
 	if (f->replaced > 0)
 		return 0; /* judged when rank2file is read */
@@ -125,13 +132,8 @@ read_ranks(struct catalogue_fetch *f, const struct catalogue_dir *d,
 	struct error *why = &f->no_ranks;
 
 	if (rank2file_load_par(d->fd, RANK2FILE_FILE, work_waiting(work, d->fd),
-			       &f->ranks, why) < 0) {
-		if (!catalogue_is_verdict(why))
-			return error_pass(err, why);
-		if (why->kind == ERROR_ABSENT)
-			flaw(why, RANK2FILE_FILE, "missing");
-		return 0;
-	}
+			       &f->ranks, why) < 0)
+		return unusable(why, RANK2FILE_FILE, err);
 	f->have_ranks = true;
 	f->packed = segmap_is_packed(&f->ranks);
 	check_ranks(&f->ranks, why);

@@ -91,24 +91,19 @@ id_of_dir(int scr_fd, const char *name)
 	return d.id;
 }
 
-struct stray_list {
-	struct catalogue *c;
-	struct catalogue_strays *s;
-};
-
 static int
 add_stray(void *arg, const char *name, struct error *err)
 {
-	struct stray_list *l = arg;
-	struct catalogue_strays *s = l->s;
+	const struct catalogue *c = arg;
+	struct catalogue_strays *s = c->strays;
 	struct stat st;
 	int64_t id = -1;
 
 	if (dataset_dir_id(name) >= 0 ||
-	    dir_stat(l->c->scr_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    dir_stat(c->scr_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISDIR(st.st_mode))
 		return 0;
-	id = id_of_dir(l->c->scr_fd, name);
+	id = id_of_dir(c->scr_fd, name);
 	if (id <= 0)
 		return 0;
 	if (!MEM_ROOM(s->list, s->count, s->cap))
@@ -122,19 +117,21 @@ add_stray(void *arg, const char *name, struct error *err)
 static int
 list_strays(struct catalogue *c, struct error *err)
 {
-	struct stray_list l = { c, mem_calloc(1, sizeof(*l.s)) };
+	int rc = 0;
 
-	if (l.s == NULL)
+	c->strays = mem_calloc(1, sizeof(*c->strays));
+	if (c->strays == NULL)
 		return error_no_memory(err);
-	l.s->arena = arena_new();
-	if (l.s->arena == NULL ||
-	    (c->scr_fd >= 0 &&
-	     dir_each(c->scr_fd, SCR_DIR, add_stray, &l, err) < 0)) {
-		catalogue_strays_free(l.s);
-		return l.s->arena == NULL ? error_no_memory(err) : -1;
+	c->strays->arena = arena_new();
+	if (c->strays->arena == NULL)
+		rc = error_no_memory(err);
+	else if (c->scr_fd >= 0)
+		rc = dir_each(c->scr_fd, SCR_DIR, add_stray, c, err);
+	if (rc < 0) {
+		catalogue_strays_free(c->strays);
+		c->strays = NULL;
 	}
-	c->strays = l.s;
-	return 0;
+	return rc;
 }
 
 int

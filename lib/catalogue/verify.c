@@ -19,43 +19,43 @@
 #include "meta/index.h"
 #include "str.h"
 
-/* Report one problem, and set the status that follows from it. */
-static void
-report_text(struct verify *v, int status, const char *text)
+/* Report one problem, and set the status that follows from it; with `fetch`,
+ * also whether the library can fetch the dataset. */
+__attribute__((format(printf, 4, 0))) static void
+report(struct verify *v, int status, bool fetch, const char *fmt, va_list ap)
 {
+	struct fetchable *f = &v->out->fetch;
+	char text[ERROR_TEXT_MAX + VERIFY_SHOWN];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
 	v->reported++;
 	v->out->status = error_worse_status(v->out->status, status);
 	if (v->problems != NULL)
 		v->problems->tell(v->problems->arg, text);
-}
-
-void
-verify_report(struct verify *v, int status, const char *fmt, ...)
-{
-	struct fetchable *f = &v->out->fetch;
-	char text[ERROR_TEXT_MAX + VERIFY_SHOWN];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	report_text(v, status, text);
-	if (error_worse_status(f->status, status) == f->status)
+	if (!fetch || error_worse_status(f->status, status) == f->status)
 		return;
 	f->status = status;
 	snprintf(f->why, sizeof(f->why), "%.*s", (int)sizeof(f->why) - 1, text);
 }
 
 void
-verify_report_spare(struct verify *v, const char *fmt, ...)
+verify_report(struct verify *v, int status, const char *fmt, ...)
 {
-	char text[ERROR_TEXT_MAX + VERIFY_SHOWN];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	report(v, status, true, fmt, ap);
 	va_end(ap);
-	report_text(v, STATUS_DAMAGED, text);
+}
+
+void
+verify_report_spare(struct verify *v, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	report(v, STATUS_DAMAGED, false, fmt, ap);
+	va_end(ap);
 }
 
 void
