@@ -334,6 +334,10 @@ int plan_make_header(const struct planner *w, struct plan_set *s,
 int plan_renew_lists(struct planner *w, struct plan_set *s, struct arena *arena,
 		     struct error *err);
 
+/* Open and solve a set whose members have ranks, but perhaps no redundancy file.
+ * Returns 1 if the list of a member is unknown. */
+int plan_renew_set(struct planner *w, uint32_t set, struct error *err);
+
 /*
  * On a prefix, if all data are present, find the ranks of members that no
  * remaining file of their set names, up to all: those of the set with the same

@@ -8,13 +8,9 @@
  * different sets.
  */
 #include <inttypes.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "arena.h"
 #include "error.h"
-#include "mem.h"
-#include "path.h"
 #include "rescue/plan_impl.h"
 #include "str.h"
 
@@ -69,7 +65,8 @@ check_data(const struct plan *p, struct error *err)
 	char shown[256];
 
 	for (int64_t i = 0; i < p->nranks; i++)
-		if (!p->ranks[i].map_known)
+		if (!p->ranks[i].map_known ||
+		    p->ranks[i].map.fate != FATE_KEEP)
 			return error_set(err, ERROR_DAMAGED,
 					 "dataset %" PRId64
 					 ": the filemap of rank %" PRId64
@@ -126,84 +123,16 @@ forget_sets(struct planner *w)
 		w->p.ranks[i].data_set = w->p.ranks[i].map_set = PLAN_NONE;
 }
 
-/* --- Lists --- */
-
-static int
-list_data(struct planner *w, struct plan_member *m, struct error *err)
-{
-	const struct plan_rank *r = &w->p.ranks[m->rank];
-	struct redset_member *l = &m->list;
-
-	l->nfiles = r->nfiles;
-	l->files = arena_alloc(w->p.arena, r->nfiles + 1, sizeof(*l->files));
-	m->files = arena_alloc(w->p.arena, r->nfiles + 1, sizeof(*m->files));
-	if (l->files == NULL || m->files == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < r->nfiles; i++) {
-		const struct plan_file *f = &w->p.files[r->first_file + i];
-
-		l->files[i] = (struct redset_file){ f->cache_path, f->attr };
-		l->bytes += f->attr.size;
-		m->files[i] = (uint32_t)(r->first_file + i);
-	}
-	return 0;
-}
-
-static int
-list_map(struct planner *w, struct plan_member *m, struct error *err)
-{
-	const struct plan_meta *map = &w->p.ranks[m->rank].map;
-	const struct place *pl = &w->p.places[map->place];
-	struct redset_file *f = arena_alloc(w->p.arena, 1, sizeof(*f));
-	struct stat st;
-
-	if (f == NULL)
-		return error_no_memory(err);
-	if (path_stat_beneath(pl->meta_fd, map->name, &st, err) < 0)
-		return -1;
-	attr_from_stat(&f->attr, &st);
-	f->path = arena_printf(w->p.arena, "%s/%s", pl->meta, map->name);
-	m->list.files = f;
-	m->list.nfiles = 1;
-	m->list.bytes = f->attr.size;
-	return f->path == NULL ? error_no_memory(err) : 0;
-}
-
-static int
-make_member(struct protection *t, struct plan_set *s, uint32_t member,
-	    struct error *err)
-{
-	struct planner *w = t->w;
-	struct plan_member *m = &s->members[member];
-
-	m->rank = s->number - 1 + member * t->nsets;
-	m->list.known = true;
-	m->list.desc = (struct redset_desc){
-		.type = t->type,
-		.enabled = true,
-		.set = s->number - 1,
-		.sets = t->nsets,
-		.member = member,
-		.members = s->n,
-		.rank = m->rank,
-		.ranks = (uint32_t)w->p.nranks,
-		.failures = t->failures,
-	};
-	if ((s->map ? list_map(w, m, err) : list_data(w, m, err)) < 0)
-		return -1;
-	return plan_name_member(w, s, member, w->p.arena, err);
-}
-
 /* --- Sets --- */
 
 static int
-make_set(struct protection *t, uint32_t number, bool map, struct error *err)
+make_set(const struct protection *t, uint32_t number, bool map,
+	 struct error *err)
 {
 	struct planner *w = t->w;
 	struct plan_set *s = plan_push_set(w, err);
-	struct solve_set of = { .type = t->type, .failures = t->failures };
 	uint32_t *ranks = NULL;
-	uint64_t longest = 0;
+	int rc = 0;
 
 	if (s == NULL)
 		return -1;
@@ -212,29 +141,20 @@ make_set(struct protection *t, uint32_t number, bool map, struct error *err)
 	s->number = number + 1;
 	s->sets = t->nsets;
 	s->failures = t->failures;
-	s->opened = true;
 	s->n = members_of(t, number);
 	s->ranks = ranks = arena_alloc(w->p.arena, s->n, sizeof(*ranks));
 	if (ranks == NULL)
 		return error_no_memory(err);
 	if (plan_add_members(w, s, err) < 0)
 		return -1;
-	for (uint32_t i = 0; i < s->n; i++) {
-		if (make_member(t, s, i, err) < 0)
-			return -1;
-		ranks[i] = s->members[i].rank;
-		if (s->members[i].list.bytes > longest)
-			longest = s->members[i].list.bytes;
-	}
-	of.n = s->n;
-	if (scheme_of(t->type)->chunk(&of, longest, &s->chunk, err) < 0)
-		return -1;
-	for (uint32_t i = 0; i < s->n; i++) {
-		plan_claim_rank(w, (uint32_t)(w->p.nsets - 1), i);
-		if (plan_make_header(w, s, i, w->p.arena, err) < 0)
-			return -1;
-	}
-	return plan_solve_set(w, s, w->p.arena, err);
+	for (uint32_t i = 0; i < s->n; i++)
+		ranks[i] = s->members[i].rank = number + i * t->nsets;
+	rc = plan_renew_set(w, (uint32_t)(w->p.nsets - 1), err);
+	return rc > 0 ? error_set(err, ERROR_DAMAGED,
+				  "dataset %" PRId64 ": set %" PRIu32
+				  " of %" PRIu32 " cannot be made",
+				  w->p.id, number + 1, t->nsets)
+		      : rc;
 }
 
 /* Is all of this redundancy present? */

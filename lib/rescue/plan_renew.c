@@ -124,30 +124,32 @@ static int
 renew_geometry(struct planner *w, struct plan_set *s, struct arena *arena,
 	       struct error *err)
 {
+	const struct redset_format *format = redset_format(s->type);
 	struct solve_set of = { .type = s->type, .n = s->n };
 	uint32_t *ranks = arena_alloc(arena, s->n, sizeof(*ranks));
-	const uint32_t others = s->failures;
+	uint32_t failures = 0;
 	uint64_t longest = 0;
 
 	if (ranks == NULL)
 		return error_no_memory(err);
-	s->failures = redset_format(s->type)->key == NULL
-			      ? redset_format(s->type)->failures
-			      : 0;
+	if (format->key == NULL)
+		failures = format->failures;
+	else if (s->ranks != NULL) /* decided before, or by plan_protect() */
+		failures = s->failures;
 	for (uint32_t i = 0; i < s->n; i++) {
 		ranks[i] = s->members[i].rank;
 		if (s->members[i].list.bytes > longest)
 			longest = s->members[i].list.bytes;
-		if (s->failures == 0)
-			s->failures = described_failures(w, s, i);
+		if (failures == 0)
+			failures = described_failures(w, s, i);
 	}
-	if (s->failures == 0)
-		s->failures = others;
+	if (failures > 0)
+		s->failures = failures;
 	of.failures = s->failures;
 	s->ranks = ranks;
 	if (s->failures == 0)
 		return 1;
-	if (redset_format(s->type)->body != REDSET_BODY_CHUNKS)
+	if (format->body != REDSET_BODY_CHUNKS)
 		return 0;
 	/* A set that the scheme cannot protect is left alone. */
 	return scheme_of(s->type)->chunk(&of, longest, &s->chunk, NULL) < 0;
@@ -354,11 +356,27 @@ other_failures(const struct plan *p, enum redset_type type)
 	return 0;
 }
 
+int
+plan_renew_set(struct planner *w, uint32_t set, struct error *err)
+{
+	struct plan_set *s = &w->p.sets[set];
+
+	if (plan_open_set(w, s, w->p.arena, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < s->n; i++)
+		if (!s->members[i].list.known)
+			return 1;
+	if (plan_join_set(w, set, err) < 0)
+		return -1;
+	return plan_solve_set(w, s, w->p.arena, err);
+}
+
 static int
 renew_gone(struct planner *w, uint32_t set, bool *done, struct error *err)
 {
 	struct plan_set *s = &w->p.sets[set];
 	const struct plan_set gone = *s;
+	int rc = 0;
 
 	if (s->n == 0) {
 		s->n = count_members(&w->p, s);
@@ -370,17 +388,12 @@ renew_gone(struct planner *w, uint32_t set, bool *done, struct error *err)
 		*s = gone;
 		return 0;
 	}
-	if (plan_open_set(w, s, w->p.arena, err) < 0)
-		return -1;
-	for (uint32_t i = 0; i < s->n; i++)
-		if (!s->members[i].list.known) {
-			*s = gone;
-			return 0;
-		}
-	*done = true;
-	if (plan_join_set(w, set, err) < 0)
-		return -1;
-	return plan_solve_set(w, s, w->p.arena, err);
+	rc = plan_renew_set(w, set, err);
+	if (rc == 0)
+		*done = true;
+	else if (rc > 0)
+		*s = gone;
+	return rc < 0 ? -1 : 0;
 }
 
 int

@@ -88,6 +88,16 @@ whole()
 	whole
 }
 
+@test "all lists of a rank are lost: made again in the same order" {
+	flushed 8
+	scr_rebuild -q -p p --protect rs --failures 2 1
+	find "$D" -name '*.redset' -exec sha256sum {} + | sort >before
+	rm "$D"/reddesc.er.[345].rs.*
+	try scr_rebuild -p p --verify 1
+	assert_status 0
+	diff before <(find "$D" -name '*.redset' -exec sha256sum {} + | sort)
+}
+
 @test "again: the same; another kind: refused" {
 	flushed 8
 	scr_rebuild -q -p p --protect xor 1
