@@ -34,6 +34,9 @@
  * request. */
 #define PLAN_RANKS_MAX ((int64_t)4 << 20)
 
+/* Larger filemaps are rejected. */
+#define PLAN_MAP_MAX ((size_t)256 << 20)
+
 /* At most this number of sets without any remaining file are listed. */
 #define PLAN_GONE_MAX 1024
 
@@ -222,20 +225,14 @@ int plan_load_packed(struct planner *w, struct error *err);
 void plan_packed_free(struct plan_packed *k);
 int plan_scan_packed(struct planner *w, struct error *err);
 
-/* Segments of a packed metadata file, and their number.  NULL: it is not
- * packed, or kept as a tree in memory. */
-const struct plan_seg *plan_hidden_segs(const struct plan *p,
-					const struct hidden_file *f, size_t *n);
+/* A packed metadata file; NULL: it is not packed. */
+const struct hidden_file *plan_hidden_find(const struct plan *p,
+					   const char *name);
 
-/* The recorded checksum of a packed redundancy file.  False: none. */
-bool plan_hidden_crc(const struct plan *p, const struct hidden_file *f,
-		     uint32_t *crc);
-
-/* Attributes of a packed metadata file.  False: it is not packed. */
-bool plan_hidden_attr(const struct plan *p, const char *name, struct attr *out);
-
-/* A packed metadata file that is kept as a tree; NULL: it is not. */
-const struct kvtree *plan_hidden_tree(const struct plan *p, const char *name);
+/* Set segments and checksum of a packed redundancy file.  If `f` is NULL, or
+ * kept as a tree in memory, nothing is set. */
+void plan_hidden_red(const struct plan *p, const struct hidden_file *f,
+		     struct plan_red *red);
 
 /* Contents of a packed metadata file.  ERROR_CORRUPT: a part of it is
  * missing. */

@@ -372,7 +372,7 @@ is_missing(const struct planner *w, const struct plan_meta *d)
 {
 	struct stat st;
 
-	return w->reported || (!plan_has_packed(&w->p, d->name) &&
+	return w->reported || (plan_hidden_find(&w->p, d->name) == NULL &&
 			       path_stat_beneath(w->p.places[d->place].meta_fd,
 						 d->name, &st, NULL) < 0);
 }

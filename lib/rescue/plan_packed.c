@@ -27,8 +27,6 @@
 #include "transfer/stripe.h"
 #include "work.h"
 
-#define MAP_MAX_SIZE ((uint64_t)256 << 20)
-
 void
 plan_packed_free(struct plan_packed *k)
 {
@@ -208,61 +206,28 @@ plan_scan_packed(struct planner *w, struct error *err)
 	return rc;
 }
 
-bool
-plan_has_packed(const struct plan *p, const char *name)
+const struct hidden_file *
+plan_hidden_find(const struct plan *p, const char *name)
 {
 	const struct plan_packed *k = plan_containers(p);
 
-	return k != NULL && hidden_find(&k->hidden, name);
+	return k != NULL ? hidden_find(&k->hidden, name) : NULL;
 }
 
-const struct plan_seg *
-plan_hidden_segs(const struct plan *p, const struct hidden_file *f, size_t *n)
+void
+plan_hidden_red(const struct plan *p, const struct hidden_file *f,
+		struct plan_red *red)
 {
 	const struct plan_packed *k = plan_containers(p);
 	const struct segmap_file *s = NULL;
 
-	*n = 0;
 	if (f == NULL || f->tree != NULL)
-		return NULL;
+		return;
 	s = &k->hidden.red.files[f->at];
-	*n = s->nsegs;
-	return k->red.segs + s->first;
-}
-
-bool
-plan_hidden_crc(const struct plan *p, const struct hidden_file *f,
-		uint32_t *crc)
-{
-	const struct segmap_file *s = NULL;
-
-	if (f == NULL || f->tree != NULL)
-		return false;
-	s = &plan_containers(p)->hidden.red.files[f->at];
-	*crc = s->crc;
-	return s->has_crc;
-}
-
-bool
-plan_hidden_attr(const struct plan *p, const char *name, struct attr *out)
-{
-	const struct plan_packed *k = plan_containers(p);
-	const struct hidden_file *f =
-		k != NULL ? hidden_find(&k->hidden, name) : NULL;
-
-	if (f != NULL)
-		*out = f->attr;
-	return f != NULL;
-}
-
-const struct kvtree *
-plan_hidden_tree(const struct plan *p, const char *name)
-{
-	const struct plan_packed *k = plan_containers(p);
-	const struct hidden_file *f =
-		k != NULL ? hidden_find(&k->hidden, name) : NULL;
-
-	return f != NULL ? f->tree : NULL;
+	red->segs = k->red.segs + s->first;
+	red->nsegs = s->nsegs;
+	red->has_crc = s->has_crc;
+	red->crc = s->crc;
 }
 
 bool
@@ -348,22 +313,22 @@ int
 plan_hidden_image(const struct plan *p, const struct hidden_file *f,
 		  struct buf *out, struct error *err)
 {
-	const struct plan_seg *segs = NULL;
+	struct plan_red at = { .nsegs = 0 };
 	uint64_t size = 0;
-	size_t n = 0;
 
 	buf_clear(out);
 	if (f->tree != NULL)
 		return kvtree_encode(f->tree, out, err);
-	segs = plan_hidden_segs(p, f, &n);
-	size = plan_segs_size(segs, n);
-	if (size > MAP_MAX_SIZE || !plan_segs_good(segs, n))
+	plan_hidden_red(p, f, &at);
+	size = plan_segs_size(at.segs, at.nsegs);
+	if (size > PLAN_MAP_MAX || !plan_segs_good(at.segs, at.nsegs))
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: its container is damaged", f->name);
 	if (buf_reserve(out, (size_t)size) < 0)
 		return error_no_memory(err);
 	out->len = (size_t)size;
-	return plan_segs_read(p, segs, n, out->data, (size_t)size, err);
+	return plan_segs_read(p, at.segs, at.nsegs, out->data, (size_t)size,
+			      err);
 }
 
 /* --- Files --- */

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "arena.h"
+#include "container/hidden.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"
@@ -46,6 +47,8 @@ list_map(struct planner *w, struct plan_member *m, struct arena *arena,
 	const struct plan_rank *r = &w->p.ranks[m->rank];
 	const struct filemap *map = &w->filemaps[m->rank];
 	const struct place *pl = &w->p.places[r->map.place];
+	const struct hidden_file *packed =
+		plan_hidden_find(&w->p, r->map.name);
 	const char *cache = map->nfiles > 0 ? map->files[0].cache_path : "";
 	struct redset_file *f = arena_alloc(arena, 1, sizeof(*f));
 	struct stat st;
@@ -59,7 +62,9 @@ list_map(struct planner *w, struct plan_member *m, struct arena *arena,
 			  : arena_printf(arena, "%s/%s", pl->meta, r->map.name);
 	if (f->path == NULL)
 		return error_no_memory(err);
-	if (!r->composed && !plan_hidden_attr(&w->p, r->map.name, &f->attr)) {
+	if (!r->composed && packed != NULL) {
+		f->attr = packed->attr;
+	} else if (!r->composed) {
 		if (path_stat_beneath(pl->meta_fd, r->map.name, &st, err) < 0)
 			return -1;
 		attr_from_stat(&f->attr, &st);
@@ -100,13 +105,15 @@ described_failures(const struct planner *w, const struct plan_set *s,
 		.rank = m->rank,
 	};
 	char name[512], key[VALUE_NUMBER];
+	const struct hidden_file *packed = NULL;
 	struct kvtree *file = NULL;
 	const struct kvtree *t = NULL;
 	struct redset_desc d = { .failures = 0 };
 	uint32_t failures = 0;
 
 	redset_name_format(name, sizeof(name), &n, w->stem);
-	t = plan_hidden_tree(&w->p, name);
+	packed = plan_hidden_find(&w->p, name);
+	t = packed != NULL ? packed->tree : NULL;
 	if (t == NULL)
 		t = file = kvtree_read_beneath(w->p.places[m->place].meta_fd,
 					       name, NULL, NULL);

@@ -24,9 +24,6 @@
 /* Number of filemaps a worker takes at a time. */
 #define MAP_BATCH 16
 
-/* Larger filemaps are rejected. */
-#define MAP_MAX_SIZE ((size_t)256 << 20)
-
 /* --- Names --- */
 
 static int
@@ -286,7 +283,7 @@ read_map(void *arg, size_t i, unsigned worker, struct error *err)
 	else
 		fd = open_map(&w->p.places[e->place], e->name, &local);
 	if (fd >= 0) {
-		rc = io_read_fd(fd, e->name, MAP_MAX_SIZE, raw, &local);
+		rc = io_read_fd(fd, e->name, PLAN_MAP_MAX, raw, &local);
 		close(fd);
 	}
 	r->map.image_size = raw->len;

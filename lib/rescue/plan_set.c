@@ -93,8 +93,7 @@ add_member(struct planner *w, struct plan_set *s, const struct red_entry *e,
 	m->place = e->place;
 	m->state = e->absent ? RED_MISSING : RED_UNCHECKED;
 	m->red->report = e->report;
-	m->red->segs = plan_hidden_segs(&w->p, e->hidden, &m->red->nsegs);
-	m->red->has_crc = plan_hidden_crc(&w->p, e->hidden, &m->red->crc);
+	plan_hidden_red(&w->p, e->hidden, m->red);
 	if (!plan_segs_good(m->red->segs, m->red->nsegs)) {
 		m->state = RED_DAMAGED;
 		m->problem = "its container is damaged";

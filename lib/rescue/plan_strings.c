@@ -11,9 +11,6 @@
 #include "rescue/compute.h"
 #include "rescue/plan_impl.h"
 
-/* Larger filemaps are rejected. */
-#define MAP_MAX_SIZE ((uint64_t)256 << 20)
-
 /* The part for the filemap of a member of a set over filemaps.  Returns 0 if
  * the filemap is missing, else 1. */
 static size_t
@@ -167,7 +164,7 @@ map_targets(struct planner *w, struct plan_set *s, struct stripe *out,
 		r = &w->p.ranks[m->rank];
 		if (r->map_known || r->map.fate != FATE_REBUILD)
 			continue;
-		if (m->list.nfiles != 1 || m->list.bytes > MAP_MAX_SIZE)
+		if (m->list.nfiles != 1 || m->list.bytes > PLAN_MAP_MAX)
 			return error_set(err, ERROR_CORRUPT,
 					 "%s: protects no filemap", m->name);
 		r->map.image = arena_alloc(w->p.arena, m->list.bytes + 1, 1);

@@ -105,9 +105,6 @@ struct plan_red {
 					<stem>.er.R.redset */
 };
 
-/* Is a metadata file with this name packed? */
-bool plan_has_packed(const struct plan *p, const char *name);
-
 uint64_t plan_segs_size(const struct plan_seg *segs, size_t n);
 
 /* A byte range of a packed file, as part of a string. */
