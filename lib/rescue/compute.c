@@ -49,6 +49,13 @@ item_job(const struct run *r, const struct item *it)
 	return &r->sets[it->set].solution->jobs[it->job];
 }
 
+/* The number of strings of a job that are read. */
+static uint32_t
+count_read(const struct run *r, const struct solve_job *j)
+{
+	return j->nin + (r->o->compare != NULL ? j->nout : 0);
+}
+
 static const struct item *
 find_item(const struct run *r, uint64_t block)
 {
@@ -65,41 +72,32 @@ find_item(const struct run *r, uint64_t block)
 	return &r->items[lo];
 }
 
-/* One block of each string of a job. */
-struct block {
-	const struct compute_set *set;
-	const struct solve_job *job;
-	uint64_t off; /* in each string, from the start of the job */
-	size_t len;
-	void *in[CODE_MAX], *out[CODE_MAX]; /* buffers; only in[0] if the job
-					       copies */
-};
-
-/* Report an input that cannot be read.  Returns 1 if its set is left out, or
- * -1. */
+/* Report a string that cannot be read.  Returns 1 if its set or block is left
+ * out, or -1. */
 static int
 leave_out(const struct run *r, const struct compute_unread *what,
 	  struct error *err)
 {
 	if (r->o->unreadable == NULL)
 		return error_pass(err, what->why);
-	if (!atomic_exchange(&r->left_out[what->set], true) &&
+	if ((r->o->compare != NULL ||
+	     !atomic_exchange(&r->left_out[what->set], true)) &&
 	    r->o->unreadable(r->o->arg, what) < 0)
 		return error_pass(err, what->why);
 	return 1;
 }
 
 /* Read a block of one string, piece by piece, to find the piece that fails.
- * Returns 1 if its set is left out. */
+ * Returns 1 if its set or block is left out. */
 static int
-read_input(const struct run *r, struct stripe_worker *w, const struct block *b,
-	   uint32_t i, struct error *err)
+read_string(const struct run *r, struct stripe_worker *w,
+	    const struct compute_block *b, uint32_t i, struct error *err)
 {
-	const struct solve_ref *ref = &b->job->in[i];
-	const struct stripe *s = ref->body ? &b->set->body[ref->member]
-					   : &b->set->data[ref->member];
+	const struct solve_ref *ref = &b->job->in[i]; /* out[] follows in[] */
+	const struct stripe *s = ref->body ? &r->sets[b->set].body[ref->member]
+					   : &r->sets[b->set].data[ref->member];
 	const uint64_t off = ref->off + b->off, end = off + b->len;
-	unsigned char *to = b->in[i];
+	unsigned char *to = compute_string(b, i);
 	struct error why = ERROR_INIT;
 
 	for (uint64_t at = off, cut = 0; at < end; at = cut) {
@@ -110,7 +108,7 @@ read_input(const struct run *r, struct stripe_worker *w, const struct block *b,
 			return leave_out(
 				r,
 				&(struct compute_unread){
-					.set = b->set - r->sets,
+					.set = b->set,
 					.at = { ref->member, ref->body, at },
 					.why = &why },
 				err);
@@ -118,42 +116,34 @@ read_input(const struct run *r, struct stripe_worker *w, const struct block *b,
 	return 0;
 }
 
-static int
-read_inputs(const struct run *r, struct stripe_worker *w, struct block *b,
-	    struct error *err)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; rc == 0 && i < b->job->nin; i++) {
-		b->in[i] = w->block + i * r->block;
-		rc = read_input(r, w, b, i, err);
-	}
-	return rc;
-}
-
 static void
-compute_outputs(const struct run *r, struct stripe_worker *w, struct block *b)
+compute_outputs(const struct compute_block *b)
 {
+	void *in[CODE_MAX], *out[CODE_MAX];
+
+	for (uint32_t i = 0; i < b->job->nin; i++)
+		in[i] = compute_string(b, i);
 	for (uint32_t i = 0; i < b->job->nout; i++)
-		b->out[i] = w->block + (b->job->nin + i) * r->block;
-	recipe_run(b->job->recipe, b->len, b->in, b->out);
+		out[i] = compute_made(b, i);
+	recipe_run(b->job->recipe, b->len, in, out);
 }
 
 /* Not limited by CODE_MAX: a job that copies can have any number of outputs. */
 static int
-write_outputs(struct stripe_worker *w, const struct block *b, struct error *err)
+write_outputs(const struct run *r, struct stripe_worker *w,
+	      const struct compute_block *b, struct error *err)
 {
+	const struct compute_set *set = &r->sets[b->set];
+
 	assert(b->job->nin > 0); /* each job has an input */
 	for (uint32_t i = 0; i < b->job->nout; i++) {
 		const struct solve_ref *ref = &b->job->out[i];
-		const struct stripe *s =
-			ref->body ? &b->set->new_body[ref->member]
-				  : &b->set->new_data[ref->member];
-		const void *from =
-			b->job->recipe != NULL ? b->out[i] : b->in[0];
+		const struct stripe *s = ref->body
+						 ? &set->new_body[ref->member]
+						 : &set->new_data[ref->member];
 
-		if (stripe_write(s, w->out, ref->off + b->off, from, b->len,
-				 err) < 0)
+		if (stripe_write(s, w->out, ref->off + b->off,
+				 compute_expected(b, i), b->len, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -166,26 +156,33 @@ run_block(void *arg, size_t block, unsigned worker, struct error *err)
 	const struct item *it = find_item(r, block);
 	const struct solve_job *j = item_job(r, it);
 	struct stripe_worker *w = &r->workers[worker];
-	struct block b;
+	struct compute_block b = {
+		.set = it->set,
+		.job = j,
+		.off = (block - it->first) * (uint64_t)r->block,
+		.memory = w->block,
+		.step = r->block,
+		.nread = count_read(r, j),
+	};
 	int rc = 0;
 
 	if (work_go_on(r->work, err) < 0)
 		return -1;
 	if (r->left_out[it->set])
 		return 0;
-	b.set = &r->sets[it->set];
-	b.job = j;
-	b.off = (block - it->first) * (uint64_t)r->block;
 	b.len = j->len - b.off < r->block ? (size_t)(j->len - b.off) : r->block;
-	rc = read_inputs(r, w, &b, err);
+	for (uint32_t i = 0; rc == 0 && i < b.nread; i++)
+		rc = read_string(r, w, &b, i, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	if (j->recipe != NULL)
-		compute_outputs(r, w, &b);
-	if (write_outputs(w, &b, err) < 0)
-		return -1;
-	progress_add(r->work->progress, (uint64_t)b.len * (j->nin + j->nout));
-	return 0;
+		compute_outputs(&b);
+	rc = r->o->compare != NULL ? r->o->compare(r->o->arg, &b, err)
+				   : write_outputs(r, w, &b, err);
+	if (rc == 0)
+		progress_add(r->work->progress,
+			     (uint64_t)b.len * (j->nin + j->nout));
+	return rc;
 }
 
 /* List all jobs with their first blocks.  *blocks: total number of blocks. */
@@ -215,12 +212,6 @@ list_items(struct run *r, size_t nsets, uint64_t *blocks, struct error *err)
 }
 
 uint64_t
-compute_memory(const struct work *work, unsigned threads)
-{
-	return work->memory ? work->memory / threads : COMPUTE_WORKER_MEMORY;
-}
-
-uint64_t
 compute_bytes(const struct compute_set *sets, size_t nsets)
 {
 	uint64_t sum = 0;
@@ -240,16 +231,17 @@ compute_bytes(const struct compute_set *sets, size_t nsets)
 static void
 choose_block(struct run *r, size_t nsets)
 {
-	uint64_t each = compute_memory(r->work, par_threads(r->par));
+	uint64_t each = r->work->memory ? r->work->memory / par_threads(r->par)
+					: COMPUTE_WORKER_MEMORY;
 
 	r->width = 1;
 	for (size_t s = 0; s < nsets; s++) {
 		const struct solution *sol = r->sets[s].solution;
 
 		for (size_t j = 0; j < sol->njobs; j++) {
-			size_t n =
-				sol->jobs[j].nin +
-				(sol->jobs[j].recipe ? sol->jobs[j].nout : 0);
+			const struct solve_job *job = &sol->jobs[j];
+			size_t n = count_read(r, job) +
+				   (job->recipe ? job->nout : 0);
 
 			r->width = n > r->width ? n : r->width;
 		}

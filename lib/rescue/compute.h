@@ -29,7 +29,8 @@ struct work;
 struct compute_set {
 	const struct solution *solution;
 	const struct stripe *data, *body;	  /* to read */
-	const struct stripe *new_data, *new_body; /* to write */
+	const struct stripe *new_data, *new_body; /* to write; NULL if outputs
+						     are compared */
 };
 
 /* An input that cannot be read. */
@@ -38,6 +39,42 @@ struct compute_unread {
 	struct solve_ref at; /* start of the piece of the string that failed */
 	const struct error *why;
 };
+
+/*
+ * A block of each string of a job.  In `memory`, `step` bytes apart: the strings
+ * read, then the outputs that the recipe computes.  The strings read are the
+ * inputs; if outputs are compared, also the outputs.
+ */
+struct compute_block {
+	size_t set;
+	const struct solve_job *job;
+	uint64_t off; /* in each string, from the start of the job */
+	size_t len;
+	unsigned char *memory;
+	size_t step;
+	uint32_t nread;
+};
+
+/* String i of job->in[] followed by job->out[], as read. */
+static inline void *
+compute_string(const struct compute_block *b, uint32_t i)
+{
+	return b->memory + i * b->step;
+}
+
+/* The buffer for the computed job->out[i]. */
+static inline void *
+compute_made(const struct compute_block *b, uint32_t i)
+{
+	return compute_string(b, b->nread + i);
+}
+
+/* What job->out[i] should contain: computed, or a copy of the input. */
+static inline const unsigned char *
+compute_expected(const struct compute_block *b, uint32_t i)
+{
+	return b->job->recipe != NULL ? compute_made(b, i) : b->memory;
+}
 
 struct compute_options {
 	/*
@@ -52,14 +89,16 @@ struct compute_options {
 	/*
 	 * Called by any thread, at most once for a set.  Return 0 to continue:
 	 * the rest of this set is not computed.  Return -1 to end with the
-	 * error.  NULL: the first failed read ends it.
+	 * error.  NULL: the first failed read ends it.  With `compare` only the
+	 * block is left out, and the next one can be unreadable, too.
 	 */
 	int (*unreadable)(void *arg, const struct compute_unread *what);
-	void *arg;
+	/* Called by any thread with each block, instead of writing the outputs.
+	 * It may overwrite what was computed.  NULL: outputs are written. */
+	int (*compare)(void *arg, const struct compute_block *b,
+		       struct error *err);
+	void *arg; /* of both */
 };
-
-/* Buffer memory in bytes for each of `threads` threads. */
-uint64_t compute_memory(const struct work *work, unsigned threads);
 
 /* The bytes that compute() adds to the progress. */
 uint64_t compute_bytes(const struct compute_set *sets, size_t nsets);

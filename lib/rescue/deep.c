@@ -12,16 +12,11 @@
 #include <string.h>
 
 #include "arena.h"
-#include "encode/code.h"
 #include "error.h"
-#include "mem.h"
 #include "par.h"
 #include "progress.h"
-#include "rescue/compute.h"
 #include "rescue/deep_impl.h"
 #include "work.h"
-
-#define STRETCH ((uint64_t)4 << 20)
 
 bool
 deep_can_check(const struct plan_set *s)
@@ -30,83 +25,33 @@ deep_can_check(const struct plan_set *s)
 	       redset_is_redundant(s->type) && s->n > 0 && s->flaw == NULL;
 }
 
-/* Number of buffers for a block: strings read, and outputs computed. */
-static size_t
-width(const struct solve_job *j)
-{
-	return (size_t)j->nin + j->nout + (j->recipe != NULL ? j->nout : 0);
-}
-
 /* --- A block --- */
-
-/* 1: a file could not be read, which is recorded. */
-static int
-read_block(struct deep *d, struct stripe_worker *w, const struct deep_item *it,
-	   struct deep_block *b, uint64_t off, struct error *err)
-{
-	const struct deep_set *r = &d->sets[it->set];
-	const struct solve_job *j = b->job;
-	struct error why = ERROR_INIT;
-
-	for (uint32_t i = 0; i < j->nin + j->nout; i++) {
-		const struct solve_ref *ref = &j->in[i];
-		const struct stripe *s =
-			ref->body ? r->strings.body : r->strings.data;
-
-		if (stripe_read(&s[ref->member], w->in, ref->off + off,
-				deep_chunk(b, i), b->len, &why) < 0)
-			return deep_unread(d, it->set, &why, err) < 0 ? -1 : 1;
-	}
-	progress_add(d->work->progress, (uint64_t)b->len * (j->nin + j->nout));
-	return 0;
-}
-
-/* The expected contents of job->out[i]. */
-static const unsigned char *
-expected(const struct deep_block *b, uint32_t i)
-{
-	return b->job->recipe != NULL ? deep_made(b, i) : deep_chunk(b, 0);
-}
-
-static void
-run_recipe(const struct deep_block *b)
-{
-	void *in[CODE_MAX], *made[CODE_MAX];
-
-	if (b->job->recipe == NULL)
-		return; /* the expected contents are in[0] */
-	for (uint32_t i = 0; i < b->job->nin; i++)
-		in[i] = deep_chunk(b, i);
-	for (uint32_t i = 0; i < b->job->nout; i++)
-		made[i] = deep_made(b, i);
-	recipe_run(b->job->recipe, b->len, in, made);
-}
 
 /* Returns the index of the first wrong job->out[], or nout. */
 static uint32_t
-first_wrong(const struct deep_block *b)
+first_wrong(const struct compute_block *b)
 {
 	const uint32_t nin = b->job->nin, nout = b->job->nout;
 	uint32_t i = 0;
 
-	while (i < nout &&
-	       memcmp(deep_chunk(b, nin + i), expected(b, i), b->len) == 0)
+	while (i < nout && memcmp(compute_string(b, nin + i),
+				  compute_expected(b, i), b->len) == 0)
 		i++;
 	return i;
 }
 
 /* Count the positions that differ, and find the first one. */
 static void
-count_wrong(const struct deep_block *b, struct deep_finding *f)
+count_wrong(const struct compute_block *b, struct deep_finding *f)
 {
 	for (size_t at = b->len; at-- > 0;) {
 		bool differs = false;
 
 		for (uint32_t i = 0; i < b->job->nout; i++) {
 			const unsigned char *is =
-				deep_chunk(b, b->job->nin + i);
+				compute_string(b, b->job->nin + i);
 
-			differs |= is[at] != expected(b, i)[at];
+			differs |= is[at] != compute_expected(b, i)[at];
 		}
 		f->bytes += differs;
 		if (differs)
@@ -115,26 +60,25 @@ count_wrong(const struct deep_block *b, struct deep_finding *f)
 }
 
 static int
-check_block(struct deep *d, const struct deep_item *it,
-	    const struct deep_block *b, uint64_t off, struct error *err)
+check_block(void *arg, const struct compute_block *b, struct error *err)
 {
+	struct deep *d = arg;
+	const struct plan_set *s = &d->p->sets[b->set];
 	struct deep_finding f = {
-		.set = it->set,
+		.set = (uint32_t)b->set,
 		.stripe = b->job->stripe,
 		.member = PLAN_NONE,
 		.file = PLAN_NONE,
 	};
 	const struct solve_ref *who = NULL;
-	uint32_t wrong = 0;
+	const uint32_t wrong = first_wrong(b);
 
-	run_recipe(b);
-	wrong = first_wrong(b);
 	if (wrong == b->job->nout)
 		return 0;
 	f.holder = b->job->out[wrong].member;
 	count_wrong(b, &f);
-	f.first += off;
-	if (scheme_of(b->set->type)->blame(b, &who, err) < 0)
+	f.first += b->off;
+	if (scheme_of(s->type)->blame(s, b, &who, err) < 0)
 		return -1;
 	if (who != NULL)
 		deep_blame(d, &f, who);
@@ -142,55 +86,16 @@ check_block(struct deep *d, const struct deep_item *it,
 }
 
 static int
-check_item(void *arg, size_t i, unsigned worker, struct error *err)
+unreadable(void *arg, const struct compute_unread *what)
 {
-	struct deep *d = arg;
-	const struct deep_item *it = &d->items[i];
-	struct stripe_worker *w = &d->workers[worker];
-	struct deep_block b = {
-		.set = &d->p->sets[it->set],
-		.job = &d->sets[it->set].solution.jobs[it->job],
-		.memory = w->block,
-	};
-	const uint64_t end = it->off + it->len;
-	int rc = 0;
-
-	b.step = d->memory / width(b.job) & ~(COMPUTE_BLOCK_MIN - 1);
-	if (b.step > COMPUTE_BLOCK)
-		b.step = COMPUTE_BLOCK;
-	for (uint64_t off = it->off; off < end; off += b.step) {
-		b.len = end - off < b.step ? (size_t)(end - off) : b.step;
-		rc = read_block(d, w, it, &b, off, err);
-		if (rc == 0)
-			rc = check_block(d, it, &b, off, err);
-		if (rc < 0)
-			return -1;
-	}
-	return 0;
+	return deep_unread(arg, (uint32_t)what->set, what->why, NULL);
 }
 
 /* --- Work --- */
 
+/* Make the jobs that compute all redundancy of the set. */
 static int
-add_items(struct deep *d, uint32_t set, uint32_t job, struct error *err)
-{
-	const uint64_t bytes = d->sets[set].solution.jobs[job].len;
-
-	for (uint64_t off = 0; off < bytes; off += STRETCH) {
-		uint64_t len = bytes - off < STRETCH ? bytes - off : STRETCH;
-
-		if (!MEM_ROOM(d->items, d->nitems, d->items_cap))
-			return error_no_memory(err);
-		d->items[d->nitems++] =
-			(struct deep_item){ set, job, off, len };
-	}
-	return 0;
-}
-
-/* Make the jobs that compute all redundancy of the set.  *most: raised to the
- * number of buffers of the widest job. */
-static int
-prepare_set(struct deep *d, uint32_t set, size_t *most, struct error *err)
+prepare_set(struct deep *d, uint32_t set, struct error *err)
 {
 	const struct plan_set *s = &d->p->sets[set];
 	struct solve_member *m = arena_alloc(d->arena, s->n, sizeof(*m));
@@ -201,7 +106,7 @@ prepare_set(struct deep *d, uint32_t set, size_t *most, struct error *err)
 		.chunk = s->chunk,
 		.member = m,
 	};
-	struct deep_set *r = &d->sets[set];
+	struct plan_strings strings;
 
 	if (m == NULL)
 		return error_no_memory(err);
@@ -210,69 +115,47 @@ prepare_set(struct deep *d, uint32_t set, size_t *most, struct error *err)
 		m[i].body_lost = true;
 		d->out->bytes_read += m[i].bytes + s->members[i].red->body_size;
 	}
-	if (plan_strings(d->p, s, true, d->arena, &r->strings, err) < 0 ||
-	    solve(&all, &r->solution, err) < 0)
+	if (plan_strings(d->p, s, true, d->arena, &strings, err) < 0)
 		return -1;
-	for (uint32_t i = 0; i < r->solution.njobs; i++) {
-		if (width(&r->solution.jobs[i]) > *most)
-			*most = width(&r->solution.jobs[i]);
-		if (add_items(d, set, i, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* `most`: the number of buffers of the widest job. */
-static int
-start_workers(struct deep *d, size_t most, struct error *err)
-{
-	uint64_t each = compute_memory(d->work, par_threads(d->par));
-
-	if (each > most * COMPUTE_BLOCK)
-		each = most * COMPUTE_BLOCK;
-	if (each < most * COMPUTE_BLOCK_MIN)
-		each = most * COMPUTE_BLOCK_MIN;
-	d->memory = (size_t)each;
-	d->workers =
-		stripe_workers_new(d->par, d->memory, 512, d->sums, NULL, err);
-	return d->workers != NULL ? 0 : -1;
+	d->sets[set].data = strings.data;
+	d->sets[set].body = strings.body;
+	return solve(&all, &d->solutions[set], err);
 }
 
 static int
 prepare(struct deep *d, struct error *err)
 {
-	size_t most = 1;
+	const size_t n = d->p->nsets + 1;
 
-	d->sets = mem_calloc(d->p->nsets + 1, sizeof(*d->sets));
-	d->sums = mem_calloc(d->p->nfiles + 1, sizeof(*d->sums));
-	if (d->sets == NULL || d->sums == NULL)
+	d->sets = arena_alloc(d->arena, n, sizeof(*d->sets));
+	d->solutions = arena_alloc(d->arena, n, sizeof(*d->solutions));
+	d->bad_red = arena_alloc(d->arena, n, sizeof(*d->bad_red));
+	d->sums = arena_alloc(d->arena, d->p->nfiles + 1, sizeof(*d->sums));
+	if (d->sets == NULL || d->solutions == NULL || d->bad_red == NULL ||
+	    d->sums == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < d->p->nfiles; i++)
 		d->sums[i].size = d->p->files[i].attr.size;
 	for (size_t i = 0; i < d->p->nsets; i++) {
 		const struct plan_set *s = &d->p->sets[i];
 
+		d->sets[i].solution = &d->solutions[i];
 		if (!deep_can_check(s)) {
 			d->out->sets_skipped += redset_is_redundant(s->type);
 			continue;
 		}
 		d->out->sets_checked++;
-		if (prepare_set(d, (uint32_t)i, &most, err) < 0)
+		if (prepare_set(d, (uint32_t)i, err) < 0)
 			return -1;
 	}
-	progress_phase(d->work->progress, "comparing redundancy",
-		       d->out->bytes_read);
-	return start_workers(d, most, err);
+	return 0;
 }
 
 static void
 finish(struct deep *d)
 {
-	for (size_t i = 0; d->sets != NULL && i < d->p->nsets; i++)
-		solution_free(&d->sets[i].solution);
-	mem_free(d->sets);
-	mem_free(d->sums);
-	mem_free(d->items);
+	for (size_t i = 0; d->solutions != NULL && i < d->p->nsets; i++)
+		solution_free(&d->solutions[i]);
 	arena_free(d->arena);
 	pthread_mutex_destroy(&d->lock);
 }
@@ -281,7 +164,14 @@ int
 deep_check(struct plan *p, const struct work *work, struct deep_result *out,
 	   struct error *err)
 {
-	struct deep d = { .p = p, .work = work_or_default(work), .out = out };
+	struct deep d = { .p = p, .out = out };
+	struct compute_options o = {
+		.work = work_or_default(work),
+		.unreadable = unreadable,
+		.compare = check_block,
+		.arg = &d,
+	};
+	struct par *par = work_waiting(o.work, p->places[0].meta_fd);
 	int rc = -1;
 
 	*out = (struct deep_result){ .nfindings = 0 };
@@ -289,12 +179,14 @@ deep_check(struct plan *p, const struct work *work, struct deep_result *out,
 	if (d.arena == NULL)
 		return error_no_memory(err);
 	pthread_mutex_init(&d.lock, NULL);
-	d.par = work_waiting(d.work, d.p->places[0].meta_fd);
-	if (prepare(&d, err) == 0)
-		rc = par_for(d.par, d.nitems, 0, check_item, &d, err);
-	stripe_workers_free(d.par, d.workers); /* completes the checksums */
+	if (prepare(&d, err) == 0) {
+		o.sums = d.sums;
+		progress_phase(o.work->progress, "comparing redundancy",
+			       compute_bytes(d.sets, p->nsets));
+		rc = compute(d.sets, p->nsets, &o, err);
+	}
 	if (rc == 0)
-		rc = par_for(d.par, p->nsets, 0, deep_check_reds, &d, err);
+		rc = par_for(par, p->nsets, 0, deep_check_reds, &d, err);
 	for (size_t i = 0; rc == 0 && i < out->nfindings; i++)
 		if (out->findings[i].member == PLAN_NONE &&
 		    out->findings[i].unread == NULL)

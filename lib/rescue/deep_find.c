@@ -135,7 +135,7 @@ static void
 blame_file(const struct deep *d, struct deep_finding *f, uint32_t member,
 	   uint32_t file)
 {
-	const struct solution *s = &d->sets[f->set].solution;
+	const struct solution *s = &d->solutions[f->set];
 
 	for (size_t i = 0; i < s->njobs; i++) {
 		const struct solve_job *j = &s->jobs[i];
@@ -177,7 +177,7 @@ deep_check_reds(void *arg, size_t set, unsigned worker, struct error *err)
 		if (wrong && deep_found(d, &f, err) < 0)
 			return -1;
 		if (wrong)
-			d->sets[set].bad_red = m + 1;
+			d->bad_red[set] = m + 1;
 	}
 	return 0;
 }
@@ -189,7 +189,7 @@ void
 deep_decide(const struct deep *d, struct deep_finding *f)
 {
 	const struct plan_set *s = &d->p->sets[f->set];
-	const uint32_t bad = d->sets[f->set].bad_red;
+	const uint32_t bad = d->bad_red[f->set];
 	const bool apart = scheme_of(s->type)->apart;
 	bool all_right = true;
 

@@ -8,33 +8,18 @@
 
 #include <pthread.h>
 
+#include "rescue/compute.h"
 #include "rescue/deep.h"
 #include "rescue/rescue_impl.h"
-#include "transfer/stripe.h"
-
-/* A byte range of all strings of a job. */
-struct deep_item {
-	uint32_t set, job;
-	uint64_t off, len;
-};
-
-struct deep_set {
-	struct plan_strings strings;
-	struct solution solution; /* computes all bodies of the set */
-	uint32_t bad_red;	  /* a member whose redundancy file has a wrong
-			     checksum, plus 1; 0: none */
-};
 
 struct deep {
 	struct plan *p;
-	const struct work *work;
-	struct par *par;
 	struct arena *arena;
-	struct deep_set *sets; /* by index in plan.sets */
-	struct deep_item *items;
-	size_t nitems, items_cap;
-	struct stripe_worker *workers;
-	size_t memory; /* of each worker, in bytes */
+	/* By index in plan.sets; sets that are not checked have no jobs. */
+	struct compute_set *sets;
+	struct solution *solutions; /* compute all bodies of the set */
+	uint32_t *bad_red; /* a member whose redundancy file has a wrong
+			      checksum, plus 1; 0: none */
 	struct stripe_sum *sums;
 	pthread_mutex_t lock; /* protects the members below */
 	struct deep_result *out;

@@ -65,8 +65,7 @@ check_data(const struct plan *p, struct error *err)
 	char shown[256];
 
 	for (int64_t i = 0; i < p->nranks; i++)
-		if (!p->ranks[i].map_known ||
-		    p->ranks[i].map.fate != FATE_KEEP)
+		if (!p->ranks[i].map_known || p->ranks[i].map.fate != FATE_KEEP)
 			return error_set(err, ERROR_DAMAGED,
 					 "dataset %" PRId64
 					 ": the filemap of rank %" PRId64

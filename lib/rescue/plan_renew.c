@@ -47,8 +47,7 @@ list_map(struct planner *w, struct plan_member *m, struct arena *arena,
 	const struct plan_rank *r = &w->p.ranks[m->rank];
 	const struct filemap *map = &w->filemaps[m->rank];
 	const struct place *pl = &w->p.places[r->map.place];
-	const struct hidden_file *packed =
-		plan_hidden_find(&w->p, r->map.name);
+	const struct hidden_file *packed = plan_hidden_find(&w->p, r->map.name);
 	const char *cache = map->nfiles > 0 ? map->files[0].cache_path : "";
 	struct redset_file *f = arena_alloc(arena, 1, sizeof(*f));
 	struct stat st;

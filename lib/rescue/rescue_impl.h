@@ -37,32 +37,6 @@ int solve_add_lost(struct solving *w, const struct solve_ref *at, uint64_t len,
  * if `r` is NULL (its error is set already) or on ERROR_NOMEM. */
 int solve_keep_recipe(struct solving *w, struct recipe *r, struct error *err);
 
-/* --- For schemes: verifying (deep.c) --- */
-
-/* The same byte range of all strings of a job as read, followed by the outputs
- * computed from the inputs. */
-struct deep_block {
-	const struct plan_set *set;
-	const struct solve_job *job;
-	unsigned char *memory;
-	size_t step; /* from one string to the next, in bytes */
-	size_t len;
-};
-
-/* String i of job->in[] followed by job->out[], as read. */
-static inline void *
-deep_chunk(const struct deep_block *b, uint32_t i)
-{
-	return b->memory + i * b->step;
-}
-
-/* The buffer for the computed job->out[i]; a scheme may overwrite it. */
-static inline void *
-deep_made(const struct deep_block *b, uint32_t i)
-{
-	return deep_chunk(b, b->job->nin + b->job->nout + i);
-}
-
 /* --- Errors --- */
 
 /*

@@ -18,8 +18,9 @@
 #include "meta/redset.h"
 
 struct arena;
-struct deep_block;
+struct compute_block;
 struct error;
+struct plan_set;
 struct solve_ref;
 struct solve_set;
 struct solving;
@@ -80,8 +81,8 @@ struct scheme {
 	 * data.  *who stays NULL if more than one string could be wrong.
 	 * Returns 0, or -1 on error.  NULL function: the scheme computes
 	 * nothing. */
-	int (*blame)(const struct deep_block *b, const struct solve_ref **who,
-		     struct error *err);
+	int (*blame)(const struct plan_set *s, const struct compute_block *b,
+		     const struct solve_ref **who, struct error *err);
 };
 
 const struct scheme *scheme_of(enum redset_type type);

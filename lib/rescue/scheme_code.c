@@ -10,6 +10,7 @@
 #include "encode/code.h"
 #include "error.h"
 #include "mem.h"
+#include "rescue/compute.h"
 #include "rescue/rescue_impl.h"
 
 static struct code
@@ -305,7 +306,8 @@ suspect_recipe(const struct code *c, uint32_t stripe, unsigned without,
 
 /* Do the chunks (by member) equal those that the recipe computes? */
 static bool
-adds_up(const struct deep_block *b, const struct recipe *r, void *const *chunk)
+adds_up(const struct compute_block *b, const struct recipe *r,
+	void *const *chunk)
 {
 	void *in[CODE_MAX], *made[CODE_MAX];
 	bool same = true;
@@ -313,7 +315,7 @@ adds_up(const struct deep_block *b, const struct recipe *r, void *const *chunk)
 	for (unsigned i = 0; i < r->nin; i++)
 		in[i] = chunk[r->in[i]];
 	for (unsigned i = 0; i < r->nout; i++)
-		made[i] = deep_made(b, i);
+		made[i] = compute_made(b, i);
 	recipe_run(r, b->len, in, made);
 	for (unsigned i = 0; i < r->nout; i++)
 		same &= memcmp(chunk[r->out[i]], made[i], b->len) == 0;
@@ -324,18 +326,17 @@ adds_up(const struct deep_block *b, const struct recipe *r, void *const *chunk)
  * one member has this property: the n - 2 members that two candidates have in
  * common are enough (k >= 2) to compute all others. */
 static int
-blame(const struct deep_block *b, const struct solve_ref **who,
-      struct error *err)
+blame(const struct plan_set *s, const struct compute_block *b,
+      const struct solve_ref **who, struct error *err)
 {
 	const struct solve_job *j = b->job;
-	const struct code c =
-		code_of(b->set->type, b->set->n, b->set->failures);
+	const struct code c = code_of(s->type, s->n, s->failures);
 	void *chunk[CODE_MAX];
 
 	if (c.k < 2)
 		return 0;
 	for (uint32_t i = 0; i < j->nin + j->nout; i++)
-		chunk[j->in[i].member] = deep_chunk(b, i);
+		chunk[j->in[i].member] = compute_string(b, i);
 	for (uint32_t i = 0; i < j->nin + j->nout && *who == NULL; i++) {
 		struct recipe *r =
 			suspect_recipe(&c, j->stripe, j->in[i].member, err);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "rescue/compute.h"
 #include "rescue/rescue_impl.h"
 
 /* Offset in the holder's body of the copy of member (holder - d)'s data. */
@@ -160,19 +161,20 @@ explain(struct arena *a, const struct scheme_loss *l)
 
 /* With more than one copy, the majority decides. */
 static int
-blame(const struct deep_block *b, const struct solve_ref **who,
-      struct error *err)
+blame(const struct plan_set *s, const struct compute_block *b,
+      const struct solve_ref **who, struct error *err)
 {
 	const struct solve_job *j = b->job;
-	const unsigned char *data = deep_chunk(b, 0), *other = NULL;
+	const unsigned char *data = compute_string(b, 0), *other = NULL;
 	uint32_t differ = 0, first = 0;
 	bool alike = true;
 
+	(void)s;
 	(void)err;
 	if (j->nout < 2)
 		return 0;
 	for (uint32_t i = 0; i < j->nout; i++) {
-		const unsigned char *copy = deep_chunk(b, 1 + i);
+		const unsigned char *copy = compute_string(b, 1 + i);
 
 		if (memcmp(data, copy, b->len) == 0)
 			continue;
