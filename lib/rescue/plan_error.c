@@ -282,12 +282,10 @@ plan_error(const struct plan *p, struct error *err)
 		return barred_error(p, err);
 	if (p->verdict == SET_WHOLE)
 		return 0;
-	return error_set(
-		err, ERROR_DAMAGED,
-		"dataset %lld: %zu %s, %zu %s and %zu redundancy %s "
-		"are missing and can be rebuilt",
-		(long long)p->id, p->files_rebuild,
-		p->files_rebuild == 1 ? "file" : "files", p->maps_missing,
-		p->maps_missing == 1 ? "filemap" : "filemaps", p->red_missing,
-		p->red_missing == 1 ? "file" : "files");
+	return error_set(err, ERROR_DAMAGED,
+			 "dataset %lld: %zu %s, %zu %s and %zu redundancy %s "
+			 "are missing and can be rebuilt",
+			 (long long)p->id, str_count(p->files_rebuild, "file"),
+			 str_count(p->maps_missing, "filemap"),
+			 str_count(p->red_missing, "file"));
 }
