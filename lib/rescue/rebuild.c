@@ -15,7 +15,6 @@
 #include "container/pack.h"
 #include "error.h"
 #include "io.h"
-#include "mem.h"
 #include "par.h"
 #include "path.h"
 #include "progress.h"
@@ -24,7 +23,6 @@
 #include "room.h"
 #include "transfer/put.h"
 #include "transfer/stripe.h"
-#include "transfer/transfer.h"
 #include "work.h"
 
 /* Each round marks at least one more file as damaged or unreadable.  A dataset
@@ -200,6 +198,39 @@ map_target(struct rebuild_run *r, const struct plan_member *m,
 	return put_add(r->put, &t, err) == NULL ? -1 : 0;
 }
 
+/* Add jobs that copy the bodies behind damaged headers to new files; `c` has the
+ * strings of the set. */
+static int
+add_copies(struct rebuild_run *r, uint32_t index, const struct compute_set *c,
+	   struct error *err)
+{
+	const struct plan_set *s = &r->p->sets[index];
+	struct solution *copies = arena_alloc(r->arena, 1, sizeof(*copies));
+	struct solve_ref *at = arena_alloc(r->arena, s->n, sizeof(*at));
+
+	if (copies != NULL)
+		copies->jobs =
+			arena_alloc(r->arena, s->n, sizeof(*copies->jobs));
+	if (copies == NULL || copies->jobs == NULL || at == NULL)
+		return error_no_memory(err);
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (!plan_copies_body(s, &s->members[i]))
+			continue;
+		at[i] = (struct solve_ref){ i, true, 0 };
+		copies->jobs[copies->njobs++] = (struct solve_job){
+			.len = s->members[i].red->body_size,
+			.nin = 1,
+			.nout = 1,
+			.in = &at[i],
+			.out = &at[i],
+		};
+	}
+	r->of[r->nsets] = index;
+	r->sets[r->nsets] = *c;
+	r->sets[r->nsets++].solution = copies;
+	return 0;
+}
+
 static int
 set_targets(struct rebuild_run *r, uint32_t index, struct error *err)
 {
@@ -231,30 +262,24 @@ set_targets(struct rebuild_run *r, uint32_t index, struct error *err)
 		.new_body = to_body,
 	};
 	r->of[r->nsets++] = index;
-	return 0;
+	return s->salvage ? add_copies(r, index, c, err) : 0;
 }
 
 /* --- Contents --- */
 
 /* Note a file that cannot be read because of an I/O error; any thread. */
 static int
-note_unread(struct rebuild_run *r, uint32_t set, const struct solve_ref *at,
-	    const struct error *why)
-{
-	if (!error_is_unread(why))
-		return -1;
-	pthread_mutex_lock(&r->lock);
-	r->unread[r->nunread++] = (struct rebuild_unread){ set, *at };
-	pthread_mutex_unlock(&r->lock);
-	return 0;
-}
-
-static int
-unread_input(void *arg, const struct compute_unread *what)
+note_unread(void *arg, const struct compute_unread *what)
 {
 	struct rebuild_run *r = arg;
 
-	return note_unread(r, r->of[what->set], &what->at, what->why);
+	if (!error_is_unread(what->why))
+		return -1;
+	pthread_mutex_lock(&r->lock);
+	r->unread[r->nunread++] =
+		(struct rebuild_unread){ r->of[what->set], what->at };
+	pthread_mutex_unlock(&r->lock);
+	return 0;
 }
 
 /* Report that `n` files are computed again although they may be right; `first`
@@ -275,90 +300,35 @@ static long
 mark_unread(struct rebuild_run *r, struct error *err)
 {
 	const char *first = NULL, *text = NULL;
+	size_t count = 0;
 
 	for (size_t i = 0; i < r->nunread; i++) {
 		const struct rebuild_unread *u = &r->unread[i];
 
+		/* A body that is copied can be an input, too. */
+		if (u->at.body &&
+		    r->p->sets[u->set].members[u->at.member].state ==
+			    RED_DAMAGED)
+			continue;
 		if (plan_mark_unread(r->p, u->set, &u->at, &text, err) < 0)
 			return -1;
-		if (first == NULL)
+		if (count++ == 0)
 			first = text;
 		else
 			work_detail(r->work, "%s", text);
 	}
 	if (r->p->verdict != SET_LOST || r->o.partial)
-		report_unread(r, first, r->nunread);
+		report_unread(r, first, count);
 	return (long)r->nunread;
-}
-
-/* A body that is copied to a new file. */
-struct body_copy {
-	struct rebuild_run *r;
-	uint32_t set, member;
-	bool unread;
-};
-
-static int
-unread_body(void *arg, const struct stripe_part *part, const struct error *why)
-{
-	struct body_copy *c = arg;
-	const struct solve_ref at = { c->member, true, 0 };
-
-	(void)part;
-	if (!c->unread && note_unread(c->r, c->set, &at, why) < 0)
-		return -1;
-	c->unread = true;
-	return 0;
-}
-
-/* Copy the body of a redundancy file with a damaged header to the new file. */
-static int
-copy_body(struct body_copy *c, const struct stripe *to, struct error *err)
-{
-	const struct rebuild_run *r = c->r;
-	const struct plan_member *m = &r->p->sets[c->set].members[c->member];
-	struct stripe_part from = {
-		.len = to->nparts ? to->parts[0].len : 0,
-		.dirfd = r->p->places[m->place].meta_fd,
-		.path = m->name,
-		.off = m->red->body_start,
-		.sum = STRIPE_NO_SUM,
-	};
-	const struct stripe src = { 1, &from };
-	const struct work work = { .stop = r->work->stop };
-	const struct transfer_options how = {
-		.work = &work,
-		.unreadable = unread_body,
-		.arg = c,
-	};
-
-	return transfer(&src, to, from.len, &how, err);
-}
-
-static int
-copy_bodies(struct rebuild_run *r, struct error *err)
-{
-	for (size_t i = 0; i < r->nsets; i++) {
-		const struct plan_set *s = &r->p->sets[r->of[i]];
-
-		for (uint32_t m = 0; m < s->n; m++) {
-			struct body_copy c = { r, r->of[i], m, false };
-
-			if (plan_copies_body(s, &s->members[m]) &&
-			    copy_body(&c, &r->sets[i].new_body[m], err) < 0)
-				return -1;
-		}
-	}
-	return 0;
 }
 
 static void
 report_bodies(const struct rebuild_run *r)
 {
-	for (size_t i = 0; i < r->nsets; i++) {
-		const struct plan_set *s = &r->p->sets[r->of[i]];
+	for (size_t i = 0; i < r->p->nsets; i++) {
+		const struct plan_set *s = &r->p->sets[i];
 
-		for (uint32_t m = 0; m < s->n; m++)
+		for (uint32_t m = 0; rebuild_wants(r, s) && m < s->n; m++)
 			if (plan_uses_body(s, &s->members[m]))
 				work_detail(
 					r->work,
@@ -374,13 +344,12 @@ report_bodies(const struct rebuild_run *r)
 static int
 list_targets(struct rebuild_run *r, struct error *err)
 {
-	size_t bodies = 0;
+	/* With the copies of its bodies, a set is there twice. */
+	const size_t n = 2 * r->p->nsets + 1;
 
-	for (size_t i = 0; i < r->p->nsets; i++)
-		bodies += r->p->sets[i].n;
-	r->sets = mem_calloc(r->p->nsets + 1, sizeof(*r->sets));
-	r->of = mem_calloc(r->p->nsets + 1, sizeof(*r->of));
-	r->unread = mem_calloc(r->p->nsets + bodies + 1, sizeof(*r->unread));
+	r->sets = arena_alloc(r->arena, n, sizeof(*r->sets));
+	r->of = arena_alloc(r->arena, n, sizeof(*r->of));
+	r->unread = arena_alloc(r->arena, n, sizeof(*r->unread));
 	if (r->sets == NULL || r->of == NULL || r->unread == NULL)
 		return error_no_memory(err);
 	for (uint32_t i = 0; i < r->p->nsets; i++)
@@ -462,7 +431,7 @@ attempt(struct rebuild_run *r, struct error *err)
 		.work = r->work,
 		.sums = r->sums,
 		.new_sums = r->new_sums,
-		.unreadable = unread_input,
+		.unreadable = note_unread,
 		.arg = r,
 	};
 	bool marked = false;
@@ -476,8 +445,8 @@ attempt(struct rebuild_run *r, struct error *err)
 		return 0;
 	}
 	if (plan_begin_packed(r->p, &marked, err) < 0 ||
-	    write_headers(r, err) < 0 || copy_bodies(r, err) < 0 ||
-	    (r->nunread == 0 && compute(r->sets, r->nsets, &co, err) < 0))
+	    write_headers(r, err) < 0 ||
+	    compute(r->sets, r->nsets, &co, err) < 0)
 		return -1;
 	r->result->bytes_read += r->p->bytes_read;
 	bad = r->nunread > 0 ? mark_unread(r, err) : rebuild_check_sums(r, err);
@@ -516,17 +485,6 @@ round_once(struct rebuild_run *r, struct error *err)
 		rc = attempt(r, err);
 	}
 	put_free(r->put);
-	mem_free(r->sets);
-	mem_free(r->of);
-	mem_free(r->unread);
-	mem_free(r->sums);
-	mem_free(r->new_sums);
-	mem_free(r->look);
-	r->sets = NULL;
-	r->of = NULL;
-	r->unread = NULL;
-	r->sums = r->new_sums = NULL;
-	r->look = NULL;
 	arena_free(r->arena);
 	return rc;
 }

@@ -24,14 +24,13 @@ struct rebuild_run {
 	struct rebuild_options o;
 	const struct work *work;
 	struct rebuild_result *result;
-	struct arena *arena; /* freed after each round */
+	struct arena *arena; /* of a round: owns sets, of, unread, sums, look */
 	struct put *put;
 	struct compute_set *sets;
 	uint32_t *of; /* by set of `sets`: its index in plan.sets */
 	size_t nsets;
 	pthread_mutex_t lock;	       /* protects the next two members */
-	struct rebuild_unread *unread; /* room for one of each set; freed after
-					  each round */
+	struct rebuild_unread *unread; /* room for one of each of `sets` */
 	size_t nunread;
 	struct rebuild_result in_place; /* what is written into containers */
 	struct stripe_sum *sums, *new_sums; /* by file; NULL: no checksums are

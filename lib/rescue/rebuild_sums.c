@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
+#include "arena.h"
 #include "error.h"
-#include "mem.h"
 #include "rescue/rebuild_impl.h"
 #include "work.h"
 
@@ -20,9 +20,9 @@ rebuild_make_sums(struct rebuild_run *r, struct error *err)
 		any = r->p->files[i].has_crc;
 	if (!any)
 		return 0;
-	r->sums = mem_calloc(n, sizeof(*r->sums));
-	r->new_sums = mem_calloc(n, sizeof(*r->new_sums));
-	r->look = mem_calloc(n, sizeof(*r->look));
+	r->sums = arena_alloc(r->arena, n, sizeof(*r->sums));
+	r->new_sums = arena_alloc(r->arena, n, sizeof(*r->new_sums));
+	r->look = arena_alloc(r->arena, n, sizeof(*r->look));
 	if (r->sums == NULL || r->new_sums == NULL || r->look == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < n; i++)
@@ -154,15 +154,13 @@ static long
 blame_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 {
 	const struct plan_set *s = &r->p->sets[set];
-	bool *bad = mem_calloc(s->n, sizeof(*bad));
-	bool *suspect = mem_calloc(s->n, sizeof(*suspect));
+	bool *bad = arena_alloc(r->arena, s->n, sizeof(*bad));
+	bool *suspect = arena_alloc(r->arena, s->n, sizeof(*suspect));
 	long marked = 0, suspects = 0;
 	int rc = 0;
 
-	if (bad == NULL || suspect == NULL) {
-		rc = error_no_memory(err);
-		goto out;
-	}
+	if (bad == NULL || suspect == NULL)
+		return error_no_memory(err);
 	for (uint32_t m = 0; m < s->n && rc == 0; m++) {
 		bool right = false;
 
@@ -181,9 +179,6 @@ blame_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 	for (uint32_t m = 0; m < s->n && rc == 0; m++)
 		if (bad[m])
 			rc = plan_mark_body(r->p, set, m, err);
-out:
-	mem_free(bad);
-	mem_free(suspect);
 	return rc != 0 ? rc : marked;
 }
 
