@@ -350,6 +350,13 @@ void plan_renew_place(struct plan_set *s, uint32_t member);
 
 /* --- plan_solve.c --- */
 
+/* Call fn for each of `count` sets, whose indices are in `sets`, with the arena of
+ * the thread. */
+typedef int plan_set_fn(struct planner *w, struct plan_set *s,
+			struct arena *arena, struct error *err);
+int plan_each_set(struct planner *w, const size_t *sets, size_t count,
+		  plan_set_fn *fn, struct error *err);
+
 /* Open and solve all sets of one kind with missing files (PLAN_HEADERS: all
  * sets). */
 int plan_solve_sets(struct planner *w, bool map, struct error *err);

@@ -14,15 +14,9 @@
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
-#include "par.h"
 #include "rescue/plan_impl.h"
 
 #define SECOND INT64_C(1000000)
-
-struct sampling {
-	struct planner *w;
-	const size_t *sets;
-};
 
 /* Bytes of the files of a rank. */
 static uint64_t
@@ -75,7 +69,7 @@ fits(const struct planner *w, const struct plan_set *s,
 
 /* Read a header.  s->sampled: everything fits. */
 static int
-sample_set(const struct planner *w, struct plan_set *s, struct arena *arena,
+sample_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	   struct error *err)
 {
 	const struct plan_member *m = &s->members[0];
@@ -108,15 +102,6 @@ sample_set(const struct planner *w, struct plan_set *s, struct arena *arena,
 	s->sampled = good;
 	mem_free(all);
 	return 0;
-}
-
-static int
-sample_one(void *arg, size_t i, unsigned worker, struct error *err)
-{
-	const struct sampling *j = arg;
-
-	return sample_set(j->w, &j->w->p.sets[j->sets[i]], j->w->arenas[worker],
-			  err);
 }
 
 /* Does the header that was read agree with the filemaps?  If so, the set is
@@ -157,7 +142,6 @@ int
 plan_sample_sets(struct planner *w, size_t *sets, size_t *count,
 		 struct error *err)
 {
-	struct sampling j = { .w = w };
 	size_t *whole = mem_alloc(*count + 1, sizeof(*whole));
 	size_t n = 0, kept = 0;
 	int rc = 0;
@@ -169,8 +153,7 @@ plan_sample_sets(struct planner *w, size_t *sets, size_t *count,
 			sets[kept++] = sets[i];
 		else
 			whole[n++] = sets[i];
-	j.sets = whole;
-	rc = par_for(w->par, n, 0, sample_one, &j, err);
+	rc = plan_each_set(w, whole, n, sample_set, err);
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		rc = take_sample(w, whole[i], err);
 		if (rc == 0 && !w->p.sets[whole[i]].sampled)

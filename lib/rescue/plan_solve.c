@@ -424,25 +424,26 @@ out:
 
 struct set_job {
 	struct planner *w;
-	size_t *sets, count;
+	const size_t *sets;
+	plan_set_fn *fn;
 };
 
 static int
-open_one(void *arg, size_t i, unsigned worker, struct error *err)
+run_one(void *arg, size_t i, unsigned worker, struct error *err)
 {
-	struct set_job *job = arg;
+	const struct set_job *job = arg;
+	struct planner *w = job->w;
 
-	return plan_open_set(job->w, &job->w->p.sets[job->sets[i]],
-			     job->w->arenas[worker], err);
+	return job->fn(w, &w->p.sets[job->sets[i]], w->arenas[worker], err);
 }
 
-static int
-solve_one(void *arg, size_t i, unsigned worker, struct error *err)
+int
+plan_each_set(struct planner *w, const size_t *sets, size_t count,
+	      plan_set_fn *fn, struct error *err)
 {
-	struct set_job *job = arg;
+	struct set_job job = { w, sets, fn };
 
-	return plan_solve_set(job->w, &job->w->p.sets[job->sets[i]],
-			      job->w->arenas[worker], err);
+	return par_for(w->par, count, 0, run_one, &job, err);
 }
 
 /* A filemap of another size than the one that its set protects is missing. */
@@ -514,45 +515,46 @@ superseded(const struct planner *w, size_t set)
 
 /* Do in one thread what concerns several sets: assign ranks to sets and, for
  * plans without filemaps, extend the list of files.  Sets of an older attempt
- * are removed from the job. */
+ * are removed from the list. */
 static int
-join_sets(struct planner *w, struct set_job *job, struct error *err)
+join_sets(struct planner *w, size_t *sets, size_t *count, struct error *err)
 {
 	size_t first = w->p.nfiles, kept = 0;
 
-	for (size_t i = 0; i < job->count; i++)
-		if (claim_members(w, job->sets[i], err) < 0)
+	for (size_t i = 0; i < *count; i++)
+		if (claim_members(w, sets[i], err) < 0)
 			return -1;
-	for (size_t i = 0; i < job->count; i++)
-		if (!superseded(w, job->sets[i]))
-			job->sets[kept++] = job->sets[i];
-	job->count = kept;
+	for (size_t i = 0; i < *count; i++)
+		if (!superseded(w, sets[i]))
+			sets[kept++] = sets[i];
+	*count = kept;
 	for (size_t i = 0; i < kept; i++)
-		if (link_members(w, job->sets[i], err) < 0)
+		if (link_members(w, sets[i], err) < 0)
 			return -1;
 	return w->bare ? plan_stat_files(w, first, err) : 0;
 }
 
-/* Choose the sets of one kind that are not yet open, and open them.  Sets of
- * another dataset are removed.  Returns 1 if there were any: this may uncover
- * sets that seemed to be superseded by them. */
+/* List the sets of one kind that are not yet open in `sets`, and open them.
+ * Sets of another dataset are removed.  Returns 1 if there were any: this may
+ * uncover sets that seemed to be superseded by them. */
 static int
-open_sets(struct planner *w, bool map, struct set_job *job, struct error *err)
+open_sets(struct planner *w, bool map, size_t *sets, struct error *err)
 {
 	const bool all = plan_wants_headers(w, map);
+	size_t count = 0;
 
-	for (size_t i = job->count = 0; i < w->p.nsets; i++) {
+	for (size_t i = 0; i < w->p.nsets; i++) {
 		const struct plan_set *s = &w->p.sets[i];
 
 		if (s->map != map || s->n == 0 || s->opened || superseded(w, i))
 			continue;
 		if (all || plan_set_lacks(w, s) ||
 		    ((w->o->flags & PLAN_SCHEMES) && !s->sampled))
-			job->sets[job->count++] = i;
+			sets[count++] = i;
 	}
-	if (!all && plan_sample_sets(w, job->sets, &job->count, err) < 0)
+	if (!all && plan_sample_sets(w, sets, &count, err) < 0)
 		return -1;
-	if (par_for(w->par, job->count, 0, open_one, job, err) < 0)
+	if (plan_each_set(w, sets, count, plan_open_set, err) < 0)
 		return -1;
 	if (plan_owner_drop_sets(w) == 0)
 		return 0;
@@ -562,22 +564,22 @@ open_sets(struct planner *w, bool map, struct set_job *job, struct error *err)
 int
 plan_solve_sets(struct planner *w, bool map, struct error *err)
 {
-	struct set_job job = { .w = w };
+	size_t *sets = mem_alloc(w->p.nsets + 1, sizeof(*sets));
+	size_t count = 0;
 	int rc = 1;
 
-	job.sets = mem_alloc(w->p.nsets + 1, sizeof(*job.sets));
-	if (job.sets == NULL)
+	if (sets == NULL)
 		return error_no_memory(err);
 	while (rc > 0)
-		rc = open_sets(w, map, &job, err);
-	for (size_t i = job.count = 0; i < w->p.nsets; i++)
+		rc = open_sets(w, map, sets, err);
+	for (size_t i = 0; i < w->p.nsets; i++)
 		if (w->p.sets[i].map == map && w->p.sets[i].opened)
-			job.sets[job.count++] = i;
+			sets[count++] = i;
 	if (rc == 0)
-		rc = join_sets(w, &job, err);
+		rc = join_sets(w, sets, &count, err);
 	if (rc == 0)
-		rc = par_for(w->par, job.count, 0, solve_one, &job, err);
-	mem_free(job.sets);
+		rc = plan_each_set(w, sets, count, plan_solve_set, err);
+	mem_free(sets);
 	return rc;
 }
 
