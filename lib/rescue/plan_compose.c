@@ -41,7 +41,6 @@ compose_map(struct planner *w, uint32_t rank, const struct rank2file_rank *from,
 	struct filemap *m = &w->filemaps[rank];
 	struct plan_rank *r = &w->p.ranks[rank];
 	struct arena *a = w->p.arena;
-	char name[64];
 
 	*m = (struct filemap){ .nfiles = from->nfiles, .ranks = w->p.nranks };
 	m->files = arena_alloc(a, from->nfiles + 1, sizeof(*m->files));
@@ -66,9 +65,8 @@ compose_map(struct planner *w, uint32_t rank, const struct rank2file_rank *from,
 		if (to->dir == NULL)
 			return error_no_memory(err);
 	}
-	r->map.name = arena_strdup(a, filemap_name(name, sizeof(name), rank));
 	r->map_known = r->composed = true;
-	return r->map.name == NULL ? error_no_memory(err) : 0;
+	return plan_name_map(w, rank, err);
 }
 
 int
@@ -175,76 +173,53 @@ find_dir(const struct search *s, const struct redset_file *f)
 	return count == 1 ? found : NULL;
 }
 
-/* Compose the filemap of a member.  Returns 1, 0 if a file is not found, or -1
- * on error. */
+/*
+ * Compose the filemap of a member.  Returns 1, 0 if a file is not found, or -1
+ * on error.  A header has the names in the cache, but not the paths on the
+ * prefix.  So a filemap in a cache cannot be written, but the files of the rank
+ * are known.
+ */
 static int
 compose_member(const struct search *s, const struct plan_member *m,
 	       const char *root, struct error *err)
 {
 	struct planner *w = s->w;
 	struct plan_rank *r = &w->p.ranks[m->rank];
+	const bool cache = w->p.places[0].cache;
 	const struct redset_member *l = &m->list;
 	struct filemap map = { .nfiles = l->nfiles, .ranks = l->desc.ranks };
-	char name[64];
 
 	map.files = arena_alloc(w->p.arena, l->nfiles + 1, sizeof(*map.files));
 	if (map.files == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < l->nfiles; i++) {
 		const struct redset_file *f = &l->files[l->nfiles - 1 - i];
-		const char *dir = find_dir(s, f);
+		struct filemap_file *to = &map.files[i];
+		const char *dir = cache ? NULL : find_dir(s, f);
 
-		if (dir == NULL)
-			return 0;
-		map.files[i] = (struct filemap_file){
+		*to = (struct filemap_file){
 			.cache_path = f->path,
-			.dir = arena_printf(w->p.arena, "%s/%s", root, dir),
-			.name = path_base(f->path),
 			.attr = f->attr,
 			.complete = true,
 			.ranks = l->desc.ranks,
 		};
-		if (map.files[i].dir == NULL)
+		if (cache)
+			continue;
+		if (dir == NULL)
+			return 0;
+		to->name = path_base(f->path);
+		to->dir = arena_printf(w->p.arena, "%s/%s", root, dir);
+		if (to->dir == NULL)
 			return error_no_memory(err);
 	}
-	r->map.name = arena_strdup(w->p.arena,
-				   filemap_name(name, sizeof(name), m->rank));
-	if (r->map.name == NULL)
-		return error_no_memory(err);
 	w->filemaps[m->rank] = map;
 	r->map_known = r->composed = true;
-	return 1;
-}
-
-/*
- * Compose the filemap of a member in a cache.  A header has the names in the
- * cache, but not the paths on the prefix: this filemap cannot be written, but
- * the files of the rank are known.
- */
-static int
-compose_cached(struct planner *w, const struct plan_member *m,
-	       struct error *err)
-{
-	struct plan_rank *r = &w->p.ranks[m->rank];
-	const struct redset_member *l = &m->list;
-	struct filemap *map = &w->filemaps[m->rank];
-
-	*map = (struct filemap){ .nfiles = l->nfiles, .ranks = l->desc.ranks };
-	map->files =
-		arena_alloc(w->p.arena, l->nfiles + 1, sizeof(*map->files));
-	if (map->files == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < l->nfiles; i++)
-		map->files[i] = (struct filemap_file){
-			.cache_path = l->files[l->nfiles - 1 - i].path,
-			.attr = l->files[l->nfiles - 1 - i].attr,
-			.complete = true,
-			.ranks = l->desc.ranks,
-		};
+	if (!cache)
+		return plan_name_map(w, m->rank, err) < 0 ? -1 : 1;
 	if (m->name != NULL)
 		r->map.place = m->place;
 	r->map.fate = FATE_LOST;
-	r->map_known = r->composed = r->unplaced = true;
+	r->unplaced = true;
 	return 1;
 }
 
@@ -276,8 +251,7 @@ compose_set(const struct search *s, struct plan_set *set, const char *root,
 		if (m->rank == PLAN_NONE || m->rank >= w->p.nranks ||
 		    w->p.ranks[m->rank].map_known || !m->list.known)
 			continue;
-		rc = w->p.places[0].cache ? compose_cached(w, m, err)
-					  : compose_member(s, m, root, err);
+		rc = compose_member(s, m, root, err);
 		if (rc < 0)
 			return -1;
 		*count += rc > 0;
@@ -322,8 +296,7 @@ encode_map(struct planner *w, struct plan_rank *r, const struct filemap *m,
 	   struct error *err)
 {
 	struct kvtree *t = kvtree_new(err);
-	struct buf raw = BUF_INIT, path = BUF_INIT, dir = BUF_INIT;
-	void *image = NULL;
+	struct buf path = BUF_INIT, dir = BUF_INIT;
 	int rc = t == NULL || kvtree_put(t, "FILE", err) == NULL ? -1 : 0;
 
 	for (size_t i = 0; i < m->nfiles && rc == 0; i++) {
@@ -343,19 +316,10 @@ encode_map(struct planner *w, struct plan_rank *r, const struct filemap *m,
 		rc = filemap_add(t, &f, err);
 	}
 	if (rc == 0)
-		rc = kvtree_encode(t, &raw, err);
+		rc = plan_keep_image(t, w->p.arena, &r->map, err);
 	if (rc == 0)
-		image = arena_alloc(w->p.arena, raw.len + 1, 1);
-	if (rc == 0 && image == NULL)
-		rc = error_no_memory(err);
-	if (image != NULL) {
-		memcpy(image, raw.data, raw.len);
-		r->map.image = image;
-		r->map.image_size = raw.len;
 		r->map.fate = FATE_REBUILD;
-	}
 	kvtree_free(t);
-	buf_free(&raw);
 	buf_free(&path);
 	buf_free(&dir);
 	return rc;

@@ -42,6 +42,7 @@
 
 struct buf;
 struct hidden_file;
+struct kvtree;
 struct plan_packed;
 struct plan_record;
 
@@ -144,6 +145,9 @@ int plan_need_ranks(struct planner *w, int64_t n, struct error *err);
  * the reason in *why; else *why is NULL. */
 int plan_take_map(struct planner *w, uint32_t rank, const void *image,
 		  size_t size, const char **why, struct error *err);
+
+/* Give the filemap of a rank its usual name. */
+int plan_name_map(struct planner *w, uint32_t rank, struct error *err);
 
 /* Set the number of ranks to the number in filemaps and sets. */
 int plan_count_ranks(struct planner *w, struct error *err);
@@ -319,6 +323,11 @@ int plan_read_header(const struct planner *w, struct plan_set *s,
  * known.  Names are allocated from `arena`. */
 int plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
 		     struct arena *arena, struct error *err);
+
+/* Encode a tree as the image of `to`, in the arena.  `tree` NULL: *err is set
+ * already. */
+int plan_keep_image(const struct kvtree *tree, struct arena *arena,
+		    struct plan_meta *to, struct error *err);
 
 /* Encode the header of a member whose redundancy file will be rewritten. */
 int plan_make_header(const struct planner *w, struct plan_set *s,

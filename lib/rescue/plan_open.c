@@ -309,29 +309,19 @@ plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
 	return m->red->descriptor.name == NULL ? error_no_memory(err) : 0;
 }
 
-/* Encode a tree into the arena, and free the tree. */
-static int
-keep_image(struct kvtree *tree, struct arena *arena, const void **image,
-	   size_t *size, struct error *err)
+int
+plan_keep_image(const struct kvtree *tree, struct arena *arena,
+		struct plan_meta *to, struct error *err)
 {
 	struct buf raw = BUF_INIT;
-	void *copy = NULL;
 	int rc = -1;
 
-	if (tree == NULL || kvtree_encode(tree, &raw, err) < 0)
-		goto out;
-	copy = arena_alloc(arena, raw.len, 1);
-	if (copy == NULL) {
-		error_no_memory(err);
-		goto out;
+	if (tree != NULL && kvtree_encode(tree, &raw, err) == 0) {
+		to->image = arena_strndup(arena, raw.data, raw.len);
+		to->image_size = raw.len;
+		rc = to->image != NULL ? 0 : error_no_memory(err);
 	}
-	memcpy(copy, raw.data, raw.len);
-	*image = copy;
-	*size = raw.len;
-	rc = 0;
-out:
 	buf_free(&raw);
-	kvtree_free(tree);
 	return rc;
 }
 
@@ -383,24 +373,30 @@ make_images(const struct planner *w, struct plan_set *s, uint32_t member,
 	    const struct facts *f, struct arena *arena, struct error *err)
 {
 	struct plan_member *m = &s->members[member];
-	struct plan_meta *d = &m->red->descriptor;
+	struct plan_meta *d = &m->red->descriptor, header = { .image = NULL };
+	struct kvtree *tree = NULL;
 	struct error local = ERROR_INIT;
+	int rc = 0;
 
 	if (redset_body_size(f->lists, s->chunk, member, &m->red->body_size,
-			     &local) < 0 ||
-	    keep_image(redset_header_build(f->lists, f->ranks, s->chunk, member,
-					   &local),
-		       arena, &m->red->header, &m->red->header_size,
-		       &local) < 0) {
+			     &local) == 0)
+		tree = redset_header_build(f->lists, f->ranks, s->chunk, member,
+					   &local);
+	rc = plan_keep_image(tree, arena, &header, &local);
+	kvtree_free(tree);
+	if (rc < 0) {
 		if (local.kind == ERROR_LOST || local.kind == ERROR_CORRUPT)
 			return 0; /* the set cannot be solved */
 		return error_pass(err, &local);
 	}
-	m->red->body_start = m->red->header_size;
+	m->red->header = header.image;
+	m->red->header_size = m->red->body_start = header.image_size;
 	if (d->name != NULL && is_missing(w, d))
 		d->fate = FATE_REBUILD;
-	return keep_image(redset_descriptor_build(f->descs, member, err), arena,
-			  &d->image, &d->image_size, err);
+	tree = redset_descriptor_build(f->descs, member, err);
+	rc = plan_keep_image(tree, arena, d, err);
+	kvtree_free(tree);
+	return rc;
 }
 
 int

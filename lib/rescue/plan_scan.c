@@ -244,7 +244,6 @@ keep_map(const struct map_job *job, const struct map_entry *e, struct buf *raw,
 	 struct arena *arena, struct error *why)
 {
 	struct plan_meta *m = &job->w->p.ranks[e->rank].map;
-	void *image = NULL;
 
 	if (e->report != NULL) {
 		buf_clear(raw);
@@ -253,12 +252,8 @@ keep_map(const struct map_job *job, const struct map_entry *e, struct buf *raw,
 	} else if (plan_hidden_image(&job->w->p, e->hidden, raw, why) < 0) {
 		return -1;
 	}
-	image = arena_alloc(arena, raw->len + 1, 1);
-	if (image == NULL)
-		return error_no_memory(why);
-	memcpy(image, raw->data, raw->len);
-	m->image = image;
-	return 0;
+	m->image = arena_strndup(arena, raw->data, raw->len);
+	return m->image == NULL ? error_no_memory(why) : 0;
 }
 
 /* Read one filemap.  A damaged filemap is not an error; it counts as
@@ -318,6 +313,17 @@ plan_take_map(struct planner *w, uint32_t rank, const void *image, size_t size,
 	if (local.kind != ERROR_NOMEM)
 		*why = arena_strdup(w->p.arena, local.text);
 	return *why == NULL ? error_no_memory(err) : 0;
+}
+
+int
+plan_name_map(struct planner *w, uint32_t rank, struct error *err)
+{
+	char name[64];
+	struct plan_meta *m = &w->p.ranks[rank].map;
+
+	m->name = arena_strdup(w->p.arena,
+			       filemap_name(name, sizeof(name), rank));
+	return m->name == NULL ? error_no_memory(err) : 0;
 }
 
 /* RANKS is the size of the job: all filemaps must have the same value. */

@@ -188,8 +188,6 @@ map_targets(struct planner *w, struct plan_set *s, struct stripe *out,
 static int
 take_targets(struct planner *w, struct plan_set *s, struct error *err)
 {
-	char name[64];
-
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct plan_member *m = &s->members[i];
 		struct plan_rank *r = NULL;
@@ -216,12 +214,9 @@ take_targets(struct planner *w, struct plan_set *s, struct error *err)
 		r->map_known = true;
 		if (r->map.name == NULL) {
 			r->map.place = m->place;
-			r->map.name = arena_strdup(
-				w->p.arena,
-				filemap_name(name, sizeof(name), m->rank));
+			if (plan_name_map(w, m->rank, err) < 0)
+				return -1;
 		}
-		if (r->map.name == NULL)
-			return error_no_memory(err);
 	}
 	return 0;
 }
