@@ -131,8 +131,7 @@ static uint64_t
 bytes_out(const struct plan *p, const struct plan_set *s,
 	  const struct plan_member *m)
 {
-	const struct plan_rank *r =
-		m->rank < p->nranks ? &p->ranks[m->rank] : NULL;
+	const struct plan_rank *r = plan_rank_of(p, m);
 	uint64_t sum = 0;
 
 	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++)

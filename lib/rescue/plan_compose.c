@@ -227,10 +227,9 @@ static bool
 lacks_map(const struct planner *w, const struct plan_set *s)
 {
 	for (uint32_t i = 0; i < s->n; i++) {
-		const uint32_t rank = s->members[i].rank;
+		const struct plan_rank *r = plan_rank_of(&w->p, &s->members[i]);
 
-		if (rank != PLAN_NONE && rank < w->p.nranks &&
-		    !w->p.ranks[rank].map_known)
+		if (r != NULL && !r->map_known)
 			return true;
 	}
 	return false;
@@ -246,10 +245,10 @@ compose_set(const struct search *s, struct plan_set *set, const char *root,
 		return -1;
 	for (uint32_t i = 0; i < set->n && !set->foreign; i++) {
 		const struct plan_member *m = &set->members[i];
+		const struct plan_rank *r = plan_rank_of(&w->p, m);
 		int rc = 0;
 
-		if (m->rank == PLAN_NONE || m->rank >= w->p.nranks ||
-		    w->p.ranks[m->rank].map_known || !m->list.known)
+		if (r == NULL || r->map_known || !m->list.known)
 			continue;
 		rc = compose_member(s, m, root, err);
 		if (rc < 0)
@@ -332,12 +331,11 @@ is_composed(const struct planner *w, const struct plan_set *s)
 	bool composed = false;
 
 	for (uint32_t i = 0; i < s->n; i++) {
-		const uint32_t rank = s->members[i].rank;
+		const struct plan_rank *r = plan_rank_of(&w->p, &s->members[i]);
 
-		if (rank == PLAN_NONE || rank >= w->p.nranks ||
-		    !w->p.ranks[rank].map_known || w->p.ranks[rank].unplaced)
+		if (r == NULL || !r->map_known || r->unplaced)
 			return false;
-		composed = composed || w->p.ranks[rank].composed;
+		composed = composed || r->composed;
 	}
 	return composed;
 }

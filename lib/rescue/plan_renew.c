@@ -81,12 +81,9 @@ static bool
 has_map(const struct planner *w, const struct plan_set *s,
 	const struct plan_member *m)
 {
-	const struct plan_rank *r = NULL;
+	const struct plan_rank *r = plan_rank_of(&w->p, m);
 
-	if (m->rank == PLAN_NONE || m->rank >= w->p.nranks)
-		return false;
-	r = &w->p.ranks[m->rank];
-	return r->map_known &&
+	return r != NULL && r->map_known &&
 	       (!s->map || (r->map.name != NULL &&
 			    (r->composed || r->map.fate == FATE_KEEP)));
 }

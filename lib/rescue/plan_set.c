@@ -127,13 +127,11 @@ void
 plan_claim_rank(struct planner *w, uint32_t set, uint32_t member)
 {
 	const struct plan_set *s = &w->p.sets[set];
-	uint32_t rank = s->members[member].rank;
-	struct plan_rank *r = NULL;
+	struct plan_rank *r = plan_rank_of(&w->p, &s->members[member]);
 	uint32_t *claim = NULL;
 
-	if (rank == PLAN_NONE || rank >= w->p.nranks)
+	if (r == NULL)
 		return;
-	r = &w->p.ranks[rank];
 	claim = s->map ? &r->map_set : &r->data_set;
 	if (*claim != PLAN_NONE &&
 	    (*claim == set || !more_is_left(s, &w->p.sets[*claim])))

@@ -22,14 +22,11 @@ file_lost(const struct plan_file *f)
 /* --- Does a set have losses? --- */
 
 static bool
-rank_lacks(const struct planner *w, uint32_t rank, bool map)
+rank_lacks(const struct planner *w, const struct plan_member *m, bool map)
 {
-	const struct plan_rank *r = NULL;
+	const struct plan_rank *r = plan_rank_of(&w->p, m);
 
-	if (rank >= w->p.nranks)
-		return true;
-	r = &w->p.ranks[rank];
-	if (!r->map_known && !w->bare)
+	if (r == NULL || (!r->map_known && !w->bare))
 		return true;
 	for (size_t i = 0; !map && i < r->nfiles; i++)
 		if (file_lost(&w->p.files[r->first_file + i]))
@@ -44,7 +41,7 @@ plan_set_lacks(const struct planner *w, const struct plan_set *s)
 		const struct plan_member *m = &s->members[i];
 
 		if (m->state == RED_MISSING || m->state == RED_DAMAGED ||
-		    rank_lacks(w, m->rank, s->map) ||
+		    rank_lacks(w, m, s->map) ||
 		    w->p.ranks[m->rank].composed) /* its list is needed */
 			return true;
 	}
@@ -177,12 +174,10 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 static bool
 map_lost(const struct planner *w, const struct plan_member *m)
 {
-	const struct plan_rank *r = NULL;
+	const struct plan_rank *r = plan_rank_of(&w->p, m);
 
-	if (m->rank >= w->p.nranks)
-		return true;
-	r = &w->p.ranks[m->rank];
-	return !r->map_known || (r->map.fate == FATE_REBUILD && !r->composed);
+	return r == NULL || !r->map_known ||
+	       (r->map.fate == FATE_REBUILD && !r->composed);
 }
 
 static bool
@@ -255,6 +250,7 @@ static void
 member_fates(struct planner *w, struct plan_set *s, uint32_t member)
 {
 	struct plan_member *m = &s->members[member];
+	struct plan_rank *r = plan_rank_of(&w->p, m);
 	uint64_t at = 0;
 
 	for (size_t i = 0; i < m->list.nfiles; i++) {
@@ -265,8 +261,8 @@ member_fates(struct planner *w, struct plan_set *s, uint32_t member)
 
 		at += size;
 		if (s->map) {
-			if (map_lost(w, m) && m->rank < w->p.nranks)
-				w->p.ranks[m->rank].map.fate = fate_of(s, lost);
+			if (r != NULL && map_lost(w, m))
+				r->map.fate = fate_of(s, lost);
 			continue;
 		}
 		if (m->files == NULL || m->files[i] == PLAN_NONE)
@@ -395,8 +391,7 @@ plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		if (m->list.known)
 			lacks = member_losses(w, s, m, arena, &losses[i], err);
 		else
-			lacks = m->rank == PLAN_NONE ||
-				rank_lacks(w, m->rank, s->map);
+			lacks = rank_lacks(w, m, s->map);
 		if (lacks < 0)
 			goto out;
 		any[i] = lacks > 0;
@@ -450,12 +445,11 @@ plan_each_set(struct planner *w, const size_t *sets, size_t count,
 static void
 check_map(struct planner *w, const struct plan_member *m)
 {
-	struct plan_rank *r = NULL;
+	struct plan_rank *r = plan_rank_of(&w->p, m);
 	uint64_t more = 0;
 
-	if (!m->list.known || m->rank >= w->p.nranks)
+	if (!m->list.known || r == NULL)
 		return;
-	r = &w->p.ranks[m->rank];
 	more = r->map.image_size - m->list.bytes; /* 0 or the tail is right */
 	if (!r->map_known || r->map.fate != FATE_KEEP || more == 0 ||
 	    more == r->map.tail)
@@ -503,11 +497,9 @@ superseded(const struct planner *w, size_t set)
 	const struct plan_set *s = &w->p.sets[set];
 
 	for (uint32_t i = 0; i < s->n; i++) {
-		uint32_t rank = s->members[i].rank;
+		const struct plan_rank *r = plan_rank_of(&w->p, &s->members[i]);
 
-		if (rank < w->p.nranks &&
-		    (s->map ? w->p.ranks[rank].map_set
-			    : w->p.ranks[rank].data_set) != set)
+		if (r != NULL && (s->map ? r->map_set : r->data_set) != set)
 			return true;
 	}
 	return false;

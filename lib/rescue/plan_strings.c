@@ -157,12 +157,9 @@ map_targets(struct planner *w, struct plan_set *s, struct stripe *out,
 {
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct plan_member *m = &s->members[i];
-		struct plan_rank *r = NULL;
+		struct plan_rank *r = plan_rank_of(&w->p, m);
 
-		if (m->rank >= w->p.nranks)
-			continue;
-		r = &w->p.ranks[m->rank];
-		if (r->map_known || r->map.fate != FATE_REBUILD)
+		if (r == NULL || r->map_known || r->map.fate != FATE_REBUILD)
 			continue;
 		if (m->list.nfiles != 1 || m->list.bytes > PLAN_MAP_MAX)
 			return error_set(err, ERROR_CORRUPT,
@@ -190,13 +187,10 @@ take_targets(struct planner *w, struct plan_set *s, struct error *err)
 {
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct plan_member *m = &s->members[i];
-		struct plan_rank *r = NULL;
+		struct plan_rank *r = plan_rank_of(&w->p, m);
 		const char *why = NULL;
 
-		if (m->rank >= w->p.nranks)
-			continue;
-		r = &w->p.ranks[m->rank];
-		if (r->map_known || r->map.image == NULL)
+		if (r == NULL || r->map_known || r->map.image == NULL)
 			continue;
 		if (plan_take_map(w, m->rank, r->map.image, r->map.image_size,
 				  &why, err) < 0)
@@ -243,12 +237,9 @@ static void
 drop_targets(struct planner *w, const struct plan_set *s)
 {
 	for (uint32_t i = 0; i < s->n; i++) {
-		struct plan_rank *r = NULL;
+		struct plan_rank *r = plan_rank_of(&w->p, &s->members[i]);
 
-		if (s->members[i].rank >= w->p.nranks)
-			continue;
-		r = &w->p.ranks[s->members[i].rank];
-		if (!r->map_known)
+		if (r != NULL && !r->map_known)
 			r->map.image = NULL;
 	}
 }

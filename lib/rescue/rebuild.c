@@ -181,13 +181,10 @@ static int
 map_target(struct rebuild_run *r, const struct plan_member *m,
 	   struct error *err)
 {
-	const struct plan_rank *pr = NULL;
+	const struct plan_rank *pr = plan_rank_of(r->p, m);
 	struct put_what t = { .kind = PUT_MAP };
 
-	if (m->rank >= r->p->nranks)
-		return 0;
-	pr = &r->p->ranks[m->rank];
-	if (pr->map.fate != FATE_REBUILD || pr->map.image == NULL)
+	if (pr == NULL || pr->map.fate != FATE_REBUILD || pr->map.image == NULL)
 		return 0;
 	t.dirfd = r->p->places[pr->map.place].meta_fd;
 	t.path = pr->map.name;

@@ -58,6 +58,13 @@ int plan_mark_unread(struct plan *p, uint32_t set, const struct solve_ref *at,
 
 /* --- Where a plan's bytes are --- */
 
+/* The rank of a member; NULL: unknown. */
+static inline struct plan_rank *
+plan_rank_of(const struct plan *p, const struct plan_member *m)
+{
+	return m->rank < p->nranks ? &p->ranks[m->rank] : NULL;
+}
+
 /* The redundancy file of a member, and its descriptor. */
 struct plan_red {
 	const struct plan_red_report *report; /* NULL: it is on disk */
