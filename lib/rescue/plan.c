@@ -65,8 +65,7 @@ count_files(struct planner *w)
 		if (!plan_concerns(w, &p->ranks[f->rank]))
 			continue;
 		p->bytes += f->attr.size;
-		p->files_missing +=
-			f->state != FILE_PRESENT && f->state != FILE_ELSEWHERE;
+		p->files_missing += plan_file_lost(f);
 		p->files_rebuild += f->fate == FATE_REBUILD;
 		p->files_lost += f->fate == FATE_LOST;
 		p->barred += f->state == FILE_PRESENT && f->barred;

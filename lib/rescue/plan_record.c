@@ -46,12 +46,6 @@ plan_record_free(struct plan_record *r)
 
 /* --- rank2file --- */
 
-static bool
-is_bad(const struct plan_file *f)
-{
-	return f->state != FILE_PRESENT && f->state != FILE_ELSEWHERE;
-}
-
 /* Does a file of one rank have the place of another one's?  Then one of the
  * filemaps may be a copy of the other. */
 static int
@@ -96,7 +90,7 @@ needed(const struct planner *w)
 		if (!w->p.ranks[i].map_known)
 			return true;
 	for (size_t i = 0; i < w->p.nfiles; i++)
-		if (is_bad(&w->p.files[i]))
+		if (plan_file_lost(&w->p.files[i]))
 			return true;
 	return false;
 }
@@ -380,7 +374,8 @@ ask_copied(struct planner *w, const struct plan_rank *r, uint32_t rank,
 		for (size_t i = 0; i < r->nfiles; i++) {
 			struct plan_file *f = &w->p.files[r->first_file + i];
 
-			if (is_bad(f) && !f->has_crc && f->attr.has_times)
+			if (plan_file_lost(f) && !f->has_crc &&
+			    f->attr.has_times)
 				take_copied(f, &c);
 		}
 	kvtree_free(t);
@@ -396,7 +391,7 @@ lacks_sum(const struct planner *w, const struct plan_rank *r)
 	for (size_t i = 0; i < r->nfiles; i++) {
 		const struct plan_file *f = &w->p.files[r->first_file + i];
 
-		if (is_bad(f) && !f->has_crc)
+		if (plan_file_lost(f) && !f->has_crc)
 			return true;
 	}
 	return false;
@@ -410,7 +405,7 @@ plan_record_sums(struct planner *w, struct error *err)
 
 	if (w->record != NULL)
 		take_sums(w);
-	if (w->p.places[0].cache || w->bare || w->by_hand || w->reported)
+	if (!has_record(w))
 		return 0;
 	arena = arena_new();
 	if (arena == NULL)

@@ -294,8 +294,7 @@ plan_set_fates(struct planner *w)
 		for (size_t f = 0; f < r->nfiles; f++) {
 			struct plan_file *pf = &w->p.files[r->first_file + f];
 
-			if (pf->state == FILE_PRESENT ||
-			    pf->state == FILE_ELSEWHERE)
+			if (!plan_file_lost(pf))
 				continue;
 			/* The file is in no set, or its set does not list
 			 * it. */

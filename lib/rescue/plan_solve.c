@@ -13,12 +13,6 @@
 #include "rescue/plan_impl.h"
 #include "work.h"
 
-static bool
-file_lost(const struct plan_file *f)
-{
-	return f->state != FILE_PRESENT && f->state != FILE_ELSEWHERE;
-}
-
 /* --- Does a set have losses? --- */
 
 static bool
@@ -29,7 +23,7 @@ rank_lacks(const struct planner *w, const struct plan_member *m, bool map)
 	if (r == NULL || (!r->map_known && !w->bare))
 		return true;
 	for (size_t i = 0; !map && i < r->nfiles; i++)
-		if (file_lost(&w->p.files[r->first_file + i]))
+		if (plan_file_lost(&w->p.files[r->first_file + i]))
 			return true;
 	return false;
 }
@@ -187,7 +181,7 @@ member_file_lost(const struct planner *w, const struct plan_set *s,
 	if (s->map)
 		return map_lost(w, m);
 	return m->files == NULL || m->files[i] == PLAN_NONE ||
-	       file_lost(&w->p.files[m->files[i]]);
+	       plan_file_lost(&w->p.files[m->files[i]]);
 }
 
 /* Set the lost ranges of a member's data string.  Returns 1 if a file is lost,
@@ -271,7 +265,8 @@ member_fates(struct planner *w, struct plan_set *s, uint32_t member)
 		if (f->state == FILE_INCOMPLETE)
 			f->fate = FATE_LOST;
 		else
-			f->fate = file_lost(f) ? fate_of(s, lost) : FATE_KEEP;
+			f->fate = plan_file_lost(f) ? fate_of(s, lost)
+						    : FATE_KEEP;
 		if (f->state == FILE_INCOMPLETE)
 			s->verdict = SET_LOST;
 	}

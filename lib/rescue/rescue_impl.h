@@ -58,6 +58,13 @@ int plan_mark_unread(struct plan *p, uint32_t set, const struct solve_ref *at,
 
 /* --- Where a plan's bytes are --- */
 
+/* Is the file known to be missing or wrong? */
+static inline bool
+plan_file_lost(const struct plan_file *f)
+{
+	return f->state != FILE_PRESENT && f->state != FILE_ELSEWHERE;
+}
+
 /* The rank of a member; NULL: unknown. */
 static inline struct plan_rank *
 plan_rank_of(const struct plan *p, const struct plan_member *m)
