@@ -63,21 +63,26 @@ struct red_entry {
 	const struct plan_red_report *report; /* or reported by a process */
 };
 
+/* What a descriptor of the dataset says (plan_owner.c). */
+struct plan_said {
+	int64_t created; /* CREATED, microseconds since the epoch; -1: there is
+			    no descriptor */
+	const char *job; /* JOBID, or NULL */
+	int64_t files;	 /* FILES; -1: not recorded */
+	uint64_t bytes;	 /* SIZE, valid if files >= 0 */
+};
+
 /* What belongs to the dataset (plan_owner.c). */
 struct plan_owner {
-	bool known;	 /* there is a descriptor; false: all belongs to it */
-	int64_t created; /* CREATED in it, microseconds since the epoch */
-	int64_t floor;	 /* metadata with older times belong to an older
-			    dataset */
-	const char *job; /* JOBID in it, or NULL */
-	int64_t files;	 /* FILES in it; -1: not recorded */
-	uint64_t bytes;	 /* SIZE in it, valid if files >= 0 */
-	bool complete;	 /* it comes from a summary with COMPLETE = 1 */
-	bool summary;	 /* there is one */
-	/* CREATED and JOBID in flush.scr, if that is a later dataset than the
-	 * one in the summary; -1: it is not. */
-	int64_t later;
-	const char *later_job;
+	bool known; /* there is a descriptor; false: all belongs to it */
+	struct plan_said is;
+	int64_t floor; /* metadata with older times belong to an older
+			  dataset */
+	bool complete; /* it comes from a summary with COMPLETE = 1 */
+	bool summary;  /* there is one */
+	/* The descriptor in flush.scr, if that is a later dataset than the one
+	 * in the summary. */
+	struct plan_said later;
 	size_t maps, reds; /* number of files of another dataset */
 	int64_t newest;	   /* newest time in them */
 };

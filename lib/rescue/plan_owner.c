@@ -43,17 +43,9 @@
 
 /* --- The descriptor --- */
 
-/* The dataset's descriptor in one file. */
-struct said {
-	int64_t created; /* microseconds since the epoch; -1: nothing */
-	const char *job; /* NULL: nothing */
-	int64_t files;	 /* -1: nothing */
-	uint64_t bytes;	 /* of the files */
-};
-
 /* Take the descriptor `desc` if it is that of the plan's dataset. */
 static int
-take_desc(struct planner *w, const struct kvtree *desc, struct said *out,
+take_desc(struct planner *w, const struct kvtree *desc, struct plan_said *out,
 	  struct error *err)
 {
 	struct dataset d;
@@ -83,7 +75,7 @@ read_tree(int dirfd, const char *name, struct error *err)
 }
 
 static int
-ask_summary(struct planner *w, struct said *out, struct error *err)
+ask_summary(struct planner *w, struct plan_said *out, struct error *err)
 {
 	struct kvtree *t = read_tree(w->p.places[0].meta_fd, SUMMARY_FILE, err);
 	struct summary s;
@@ -119,13 +111,13 @@ plan_owner_is_complete(struct planner *w, bool *out, struct error *err)
 		return error_pass(err, &why);
 	*out = ix != NULL && index_find_id(ix, w->p.id, &e, NULL) == 0 &&
 	       e.complete == 1 && e.desc.created_us > 0 &&
-	       (!w->owner.known || w->owner.created == e.desc.created_us);
+	       (!w->owner.known || w->owner.is.created == e.desc.created_us);
 	index_free(ix);
 	return 0;
 }
 
 static int
-ask_flush(struct planner *w, struct said *out, struct error *err)
+ask_flush(struct planner *w, struct plan_said *out, struct error *err)
 {
 	struct kvtree *t =
 		read_tree(w->p.places[0].root_fd, SCR_DIR "/" FLUSH_FILE, err);
@@ -140,7 +132,7 @@ ask_flush(struct planner *w, struct said *out, struct error *err)
 
 struct asking {
 	struct planner *w;
-	struct said *out;
+	struct plan_said *out;
 };
 
 static int
@@ -156,9 +148,9 @@ take_copied(void *arg, const struct kvtree *desc, struct error *err)
 /* A scavenge has left the descriptor beside the files that it copied: flush.scr
  * may be that of another job with a dataset of this number. */
 static int
-ask_copied(struct planner *w, struct said *flush, struct error *err)
+ask_copied(struct planner *w, struct plan_said *flush, struct error *err)
 {
-	struct said copied = { .created = -1, .files = -1 };
+	struct plan_said copied = { .created = -1, .files = -1 };
 	struct asking a = { w, &copied };
 
 	if (flush->created <= 0)
@@ -172,23 +164,20 @@ ask_copied(struct planner *w, struct said *flush, struct error *err)
 }
 
 static void
-adopt(struct planner *w, const struct said *s)
+adopt(struct planner *w, const struct plan_said *s)
 {
 	w->owner.known = true;
-	w->owner.created = s->created;
+	w->owner.is = *s;
 	w->owner.floor = s->created - SKEW;
-	w->owner.job = s->job;
-	w->owner.files = s->files;
-	w->owner.bytes = s->bytes;
 }
 
 int
 plan_owner_load(struct planner *w, struct error *err)
 {
-	struct said summary = { .created = -1 }, flush = { .created = -1 };
+	struct plan_said summary = { .created = -1 }, flush = { .created = -1 };
 	struct error why = ERROR_INIT;
 
-	w->owner.later = -1;
+	w->owner.later.created = -1;
 	if (ask_summary(w, &summary, &why) < 0 ||
 	    ask_flush(w, &flush, &why) < 0 || ask_copied(w, &flush, &why) < 0)
 		return error_pass(err, &why);
@@ -197,8 +186,8 @@ plan_owner_load(struct planner *w, struct error *err)
 	else if (flush.created > 0)
 		adopt(w, &flush);
 	if (summary.created > 0 && flush.created > summary.created) {
-		w->owner.later = flush.created;
-		w->owner.later_job = flush.job;
+		w->owner.later = flush;
+		w->owner.later.files = -1;
 	}
 	return 0;
 }
@@ -271,12 +260,12 @@ other_job(const struct planner *w, const char *path)
 	const char *at = path != NULL ? strstr(path, "/scr.") : NULL;
 	size_t len = 0;
 
-	if (at == NULL || w->owner.job == NULL)
+	if (at == NULL || w->owner.is.job == NULL)
 		return false;
 	at += strlen("/scr.");
 	len = strcspn(at, "/");
-	return strlen(w->owner.job) != len ||
-	       memcmp(at, w->owner.job, len) != 0;
+	return strlen(w->owner.is.job) != len ||
+	       memcmp(at, w->owner.is.job, len) != 0;
 }
 
 /* Does the file on the prefix have the recorded time, to the nanosecond? */
@@ -307,7 +296,7 @@ is_as_recorded(const struct planner *w, const char *root,
 static void
 allow_for_clocks(struct planner *w)
 {
-	const int64_t least = w->owner.created - SKEW_CONFIRMED;
+	const int64_t least = w->owner.is.created - SKEW_CONFIRMED;
 	int64_t floor = w->owner.floor;
 	struct buf root = BUF_INIT;
 	const bool found = path_real(w->p.places[0].root, &root, NULL) == 0;
@@ -337,21 +326,17 @@ allow_for_clocks(struct planner *w)
 static void
 choose_descriptor(struct planner *w)
 {
-	const struct said later = {
-		.created = w->owner.later,
-		.job = w->owner.later_job,
-		.files = -1,
-	};
+	const struct plan_said *later = &w->owner.later;
 
-	if (later.created < 0)
+	if (later->created < 0)
 		return;
 	for (size_t i = 0; i < w->nmaps; i++) {
 		const int64_t rank = w->maps[i].rank;
 
 		if (!w->p.ranks[rank].map_known ||
-		    newest_of_map(&w->filemaps[rank]) < later.created - SKEW)
+		    newest_of_map(&w->filemaps[rank]) < later->created - SKEW)
 			continue;
-		adopt(w, &later);
+		adopt(w, later);
 		w->owner.complete = false;
 		w->p.outdated = true;
 		w->p.packed = false; /* the containers are the older one's */
@@ -538,5 +523,5 @@ plan_owner_say(const struct planner *w)
 	if (o.newest > 0)
 		work_detail(w->work, "%s: they are of %s, it was created %s",
 			    name, when_text(then, o.newest / SECOND),
-			    when_text(made, o.created / SECOND));
+			    when_text(made, o.is.created / SECOND));
 }

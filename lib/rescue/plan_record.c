@@ -195,9 +195,9 @@ totals_differ(const struct planner *w)
 			return false;
 	for (size_t i = 0; i < w->p.nfiles; i++)
 		bytes += w->p.files[i].attr.size;
-	return w->owner.known && w->owner.files >= 0 &&
-	       ((uint64_t)w->owner.files != w->p.nfiles ||
-		w->owner.bytes != bytes);
+	return w->owner.known && w->owner.is.files >= 0 &&
+	       ((uint64_t)w->owner.is.files != w->p.nfiles ||
+		w->owner.is.bytes != bytes);
 }
 
 /* Take the checksums in rank2file. */
