@@ -148,14 +148,6 @@ plan_check_red(const struct plan *p, const struct plan_member *m, bool *right,
 
 /* --- Packed redundancy files --- */
 
-enum finding { RIGHT, WRONG, UNREAD };
-
-struct red_check {
-	const struct planner *w;
-	size_t *first;	/* by set: its first member in found[] */
-	uint8_t *found; /* enum finding */
-};
-
 static bool
 is_packed_red(const struct plan_member *m)
 {
@@ -166,46 +158,47 @@ is_packed_red(const struct plan_member *m)
 static int
 check_set(void *arg, size_t set, unsigned worker, struct error *err)
 {
-	const struct red_check *c = arg;
-	const struct plan_set *s = &c->w->p.sets[set];
+	const struct planner *w = arg;
+	const struct plan_set *s = &w->p.sets[set];
 
 	(void)worker;
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct plan_member *m = &s->members[i];
+		struct plan_red *red = m->red;
 		struct error why = ERROR_INIT;
-		bool right = false, wrong = false;
+		bool right = false;
 
 		if (!is_packed_red(m))
 			continue;
-		if (work_go_on(c->w->work, err) < 0)
+		if (work_go_on(w->work, err) < 0)
 			return -1;
-		if (plan_check_red(&c->w->p, m, &right, &wrong, &why) == 0)
-			c->found[c->first[set] + i] = wrong ? WRONG : RIGHT;
-		else if (error_is_unread(&why))
-			c->found[c->first[set] + i] = UNREAD;
-		else
-			return error_pass(err, &why);
-		progress_add(c->w->work->progress,
-			     plan_segs_size(m->red->segs, m->red->nsegs));
+		if (plan_check_red(&w->p, m, &right, &red->wrong, &why) < 0) {
+			red->wrong = false;
+			red->unread = error_is_unread(&why);
+			if (!red->unread)
+				return error_pass(err, &why);
+		}
+		progress_add(w->work->progress,
+			     plan_segs_size(red->segs, red->nsegs));
 	}
 	return 0;
 }
 
 static int
-mark_found(struct planner *w, const struct red_check *c, struct error *err)
+mark_found(struct planner *w, struct error *err)
 {
 	const char *text = NULL;
 	int rc = 0;
 
 	for (uint32_t i = 0; i < w->p.nsets; i++)
 		for (uint32_t m = 0; m < w->p.sets[i].n && rc == 0; m++) {
+			struct plan_member *is = &w->p.sets[i].members[m];
 			const struct solve_ref at = { m, true, 0 };
-			const uint8_t found = c->found[c->first[i] + m];
 
-			if (found == WRONG) {
+			if (is->red->wrong) {
 				rc = plan_mark_body(&w->p, i, m, err);
-				w->p.sets[i].members[m].wrong_sum = true;
-			} else if (found == UNREAD)
+				is->wrong_sum = true;
+			} else if (is->red->unread)
 				rc = plan_mark_unread(&w->p, i, &at, &text,
 						      err);
 		}
@@ -215,15 +208,9 @@ mark_found(struct planner *w, const struct red_check *c, struct error *err)
 int
 plan_check_reds(struct planner *w, struct error *err)
 {
-	struct red_check c = { .w = w };
 	uint64_t len = 0;
-	size_t n = 0;
-	int rc = -1;
 
-	c.first = mem_calloc(w->p.nsets + 1, sizeof(*c.first));
-	for (size_t i = 0; c.first != NULL && i < w->p.nsets; i++) {
-		c.first[i] = n;
-		n += w->p.sets[i].n;
+	for (size_t i = 0; i < w->p.nsets; i++)
 		for (uint32_t m = 0; m < w->p.sets[i].n; m++) {
 			const struct plan_member *is = &w->p.sets[i].members[m];
 
@@ -231,20 +218,11 @@ plan_check_reds(struct planner *w, struct error *err)
 				len += plan_segs_size(is->red->segs,
 						      is->red->nsegs);
 		}
-	}
-	c.found = mem_calloc(n + 1, sizeof(*c.found));
-	if (c.first == NULL || c.found == NULL) {
-		error_no_memory(err);
-	} else if (len == 0) {
-		rc = 0;
-	} else {
-		progress_phase(w->work->progress,
-			       "comparing checksums of redundancy", len);
-		rc = par_for(w->par, w->p.nsets, 1, check_set, &c, err);
-	}
-	if (rc == 0)
-		rc = mark_found(w, &c, err);
-	mem_free(c.found);
-	mem_free(c.first);
-	return rc;
+	if (len == 0)
+		return 0;
+	progress_phase(w->work->progress, "comparing checksums of redundancy",
+		       len);
+	if (par_for(w->par, w->p.nsets, 1, check_set, w, err) < 0)
+		return -1;
+	return mark_found(w, err);
 }

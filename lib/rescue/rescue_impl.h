@@ -79,6 +79,7 @@ struct plan_red {
 	const struct plan_seg *segs;
 	bool has_crc; /* of the whole file, if packed */
 	uint32_t crc;
+	bool wrong, unread; /* found when its checksum was compared */
 	const struct redset_header *read; /* its header; NULL: not read, or
 					     damaged */
 	bool renewed;  /* its list is made from the filemap */
