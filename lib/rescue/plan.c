@@ -274,9 +274,10 @@ find_files(struct planner *w, struct error *err)
 
 	do {
 		w->p.nfiles = 0;
-		if (plan_map_files(w, err) < 0 ||
-		    plan_place_packed(w, err) < 0 ||
-		    (!w->reported && plan_stat_files(w, 0, err) < 0) ||
+		if (plan_map_files(w, err) < 0)
+			return -1;
+		plan_place_packed(w);
+		if ((!w->reported && plan_stat_files(w, 0, err) < 0) ||
 		    plan_record_load(w, &dropped, err) < 0 ||
 		    plan_compose_maps(w, &composed, err) < 0 ||
 		    plan_compose_from_headers(w, &found, err) < 0)

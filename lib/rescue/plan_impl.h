@@ -256,7 +256,7 @@ int plan_segs_read(const struct plan *p, const struct plan_seg *segs, size_t n,
 		   void *data, size_t len, struct error *err);
 
 /* Look up the segments of all files of the plan. */
-int plan_place_packed(struct planner *w, struct error *err);
+void plan_place_packed(struct planner *w);
 
 /* State of a packed file.  Sets f->found_size. */
 enum file_state plan_packed_state(struct plan_file *f);

@@ -96,22 +96,18 @@ has_containers(const struct place *pl)
 	       S_ISDIR(st.st_mode);
 }
 
-/* Reading the map failed: is the map lost? */
-static int
-map_error(const struct place *pl, struct error *why, struct error *err)
-{
-	(void)packed_map_lost(pl->meta_fd, why);
-	return error_pass(err, why);
-}
-
 static int
 load(struct planner *w, struct plan_packed *k, struct error *err)
 {
 	const struct place *pl = &w->p.places[0];
 	struct error why = ERROR_INIT;
 
-	if (rank2file_load(pl->meta_fd, "rank2file", &k->r2f, &why) < 0)
-		return why.kind == ERROR_ABSENT ? 1 : map_error(pl, &why, err);
+	if (rank2file_load(pl->meta_fd, "rank2file", &k->r2f, &why) < 0) {
+		if (why.kind == ERROR_ABSENT)
+			return 1;
+		(void)packed_map_lost(pl->meta_fd, &why);
+		return error_pass(err, &why);
+	}
 	if (!segmap_is_packed(&k->r2f))
 		return 1;
 	if (segmap_read(&k->map, &k->r2f, err) < 0 ||
@@ -345,14 +341,13 @@ find_file(const struct plan_packed *k, const struct plan_file *f)
 	return &k->map.files[at];
 }
 
-int
-plan_place_packed(struct planner *w, struct error *err)
+void
+plan_place_packed(struct planner *w)
 {
 	const struct plan_packed *k = w->packed;
 
-	(void)err;
 	if (k == NULL || w->p.outdated)
-		return 0;
+		return;
 	for (size_t i = 0; i < w->p.nfiles; i++) {
 		struct plan_file *f = &w->p.files[i];
 		const struct segmap_file *s = find_file(k, f);
@@ -367,7 +362,6 @@ plan_place_packed(struct planner *w, struct error *err)
 		f->segs = k->data.segs + s->first;
 		f->nsegs = s->nsegs;
 	}
-	return 0;
 }
 
 enum file_state
