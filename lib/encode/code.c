@@ -26,25 +26,16 @@
 int
 code_check(const struct code *c, struct error *err)
 {
-	switch (c->type) {
-	case CODE_XOR:
-		if (c->n < 2 || c->k != 1)
-			return error_set(err, ERROR_CORRUPT,
-					 "XOR set of %u members with %u check "
-					 "chunks: impossible",
-					 c->n, c->k);
-		break;
-	case CODE_RS:
-		if (c->k < 1 || c->k >= c->n)
-			return error_set(err, ERROR_CORRUPT,
-					 "RS set of %u members with %u check "
-					 "chunks: impossible",
-					 c->n, c->k);
-		break;
-	default:
+	const bool xor = c->type == CODE_XOR;
+
+	if (!xor&&c->type != CODE_RS)
 		return error_set(err, ERROR_CORRUPT, "unknown type of code %d",
 				 (int)c->type);
-	}
+	if (c->k < 1 || c->k >= c->n || (xor&&c->k != 1))
+		return error_set(err, ERROR_CORRUPT,
+				 "%s set of %u members with %u check chunks: "
+				 "impossible",
+				 xor? "XOR" : "RS", c->n, c->k);
 	/* k < n <= CODE_MAX, so the sum does not wrap. */
 	if (c->n > CODE_MAX || c->n + c->k > CODE_MAX)
 		return error_set(err, ERROR_CORRUPT,
@@ -181,27 +172,22 @@ complete(const struct code *c, unsigned stripe, struct recipe *r,
 	return 0;
 }
 
+/* Complete a copy of `members`, a recipe whose members are set. */
 static struct recipe *
-recipe_alloc(const struct code *c, struct error *err)
+recipe_of(const struct code *c, unsigned stripe, const struct recipe *members,
+	  struct error *err)
 {
-	struct recipe *r = NULL;
+	struct recipe *r = mem_alloc(1, sizeof(*r));
 
-	if (code_check(c, err) < 0)
-		return NULL;
-	r = mem_calloc(1, sizeof(*r));
-	if (r == NULL)
+	if (r == NULL) {
 		error_no_memory(err);
-	return r;
-}
-
-static unsigned
-count_lost(const struct code *c, const bool *lost)
-{
-	unsigned n = 0;
-
-	for (unsigned m = 0; m < c->n; m++)
-		n += lost[m];
-	return n;
+		return NULL;
+	}
+	*r = *members;
+	if (complete(c, stripe, r, err) == 0)
+		return r;
+	recipe_free(r);
+	return NULL;
 }
 
 /* Choose n - k inputs: all surviving data chunks and, for each lost one, the
@@ -237,30 +223,23 @@ struct recipe *
 recipe_new(const struct code *c, unsigned stripe, const bool *lost,
 	   struct error *err)
 {
-	struct recipe *r = recipe_alloc(c, err);
-	unsigned nlost = 0;
+	struct recipe r = { .nin = 0 };
 
-	if (r == NULL)
+	if (code_check(c, err) < 0)
 		return NULL;
-	nlost = count_lost(c, lost);
-	if (nlost > c->k) {
+	for (unsigned m = 0; m < c->n; m++)
+		if (lost[m])
+			r.out[r.nout++] = (unsigned char)m;
+	if (r.nout > c->k) {
 		error_set(err, ERROR_LOST,
 			  "stripe %u: %u chunks lost: no more than %u can be "
 			  "computed",
-			  stripe, nlost, c->k);
-		goto fail;
+			  stripe, r.nout, c->k);
+		return NULL;
 	}
-	for (unsigned m = 0; m < c->n; m++)
-		if (lost[m])
-			r->out[r->nout++] = (unsigned char)m;
-	if (nlost > 0)
-		choose_inputs(c, stripe, lost, r);
-	if (complete(c, stripe, r, err) < 0)
-		goto fail;
-	return r;
-fail:
-	recipe_free(r);
-	return NULL;
+	if (r.nout > 0)
+		choose_inputs(c, stripe, lost, &r);
+	return recipe_of(c, stripe, &r, err);
 }
 
 /* Copy a list of members.  It must be ascending, and each must be a member of
@@ -286,27 +265,20 @@ recipe_from(const struct code *c, unsigned stripe,
 	    const struct recipe_members *m, struct error *err)
 {
 	bool seen[CODE_MAX] = { false };
-	struct recipe *r = recipe_alloc(c, err);
+	struct recipe r = { .nin = m->nin, .nout = m->nout };
 
-	if (r == NULL)
+	if (code_check(c, err) < 0)
 		return NULL;
 	if (m->nin != code_data_chunks(c) ||
-	    take_members(c, m->in, m->nin, r->in, seen) < 0 ||
-	    take_members(c, m->out, m->nout, r->out, seen) < 0) {
+	    take_members(c, m->in, m->nin, r.in, seen) < 0 ||
+	    take_members(c, m->out, m->nout, r.out, seen) < 0) {
 		error_set(err, ERROR_USAGE,
 			  "recipe: %u inputs, %u outputs: not ascending, or "
 			  "not of the set",
 			  m->nin, m->nout);
-		goto fail;
+		return NULL;
 	}
-	r->nin = m->nin;
-	r->nout = m->nout;
-	if (complete(c, stripe, r, err) < 0)
-		goto fail;
-	return r;
-fail:
-	recipe_free(r);
-	return NULL;
+	return recipe_of(c, stripe, &r, err);
 }
 
 void
