@@ -317,10 +317,10 @@ dot_avx2(const struct field16_matrix *m, size_t len, void *const *in,
 		memcpy((unsigned char *)out[o] + whole, to[o], rest);
 }
 
-static bool
-can_avx2(void)
+enum field16_way
+field16_best(void)
 {
-	return __builtin_cpu_supports("avx2");
+	return __builtin_cpu_supports("avx2") ? FIELD16_AVX2 : FIELD16_PLAIN;
 }
 #else
 static void
@@ -331,26 +331,14 @@ dot_avx2(const struct field16_matrix *m, size_t len, void *const *in,
 	assert(!"not on this processor");
 }
 
-static bool
-can_avx2(void)
+enum field16_way
+field16_best(void)
 {
-	return false;
+	return FIELD16_PLAIN;
 }
 #endif
 
 /* --- The choice --- */
-
-bool
-field16_can(enum field16_way way)
-{
-	return way == FIELD16_PLAIN || can_avx2();
-}
-
-enum field16_way
-field16_best(void)
-{
-	return can_avx2() ? FIELD16_AVX2 : FIELD16_PLAIN;
-}
 
 size_t
 field16_expanded(enum field16_way way)

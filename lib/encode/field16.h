@@ -9,7 +9,6 @@
 #ifndef ENCODE_FIELD16_H
 #define ENCODE_FIELD16_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,16 +22,14 @@ uint16_t field16_mul(uint16_t a, uint16_t b);
 /* 1 / a; `a` must not be zero. */
 uint16_t field16_inverse(uint16_t a);
 
-/* Implementations of field16_dot(), which compute the same bytes. */
+/* Implementations of field16_dot(), which compute the same bytes, the slowest
+ * first. */
 enum field16_way {
 	FIELD16_PLAIN, /* any processor */
 	FIELD16_AVX2,
 };
 
-/* Can this processor do it? */
-bool field16_can(enum field16_way way);
-
-/* The fastest that it can. */
+/* The fastest that this processor can do.  It can do all before it, too. */
 enum field16_way field16_best(void);
 
 /* Alignment required of the tables. */

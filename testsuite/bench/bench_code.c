@@ -257,7 +257,7 @@ bench_words(unsigned nin, unsigned nout, size_t block, struct error *err)
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
 		char name[64];
 
-		if (!field16_can(ways[i].way))
+		if (ways[i].way > field16_best())
 			continue;
 		field16_expand(ways[i].way, cells16, nin * nout, words);
 		w.word = (struct field16_matrix){ ways[i].way, nin, nout,

@@ -258,10 +258,9 @@ main(void)
 	test_products();
 	test_axioms();
 	test_inverses();
-	ok(field16_can(field16_best()), "the best way is possible here");
 	vectors_init(&v);
 	test_dot(&v, FIELD16_PLAIN, "plain");
-	if (field16_can(FIELD16_AVX2)) {
+	if (field16_best() == FIELD16_AVX2) {
 		test_dot(&v, FIELD16_AVX2, "AVX2");
 		test_same(&v);
 	} else {
