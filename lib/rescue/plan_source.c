@@ -5,8 +5,6 @@
  * hand, or reports of processes.  Each constructor ends in plan_make().
  */
 #include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -60,32 +58,41 @@ made(struct planner *w, int rc)
 
 /* --- Directories --- */
 
-/* Add a place: `root` is opened as given, `meta` beneath it. */
+/* Open directory `path` as given, and keep its name. */
 static int
-add_place(struct planner *w, const char *root, const char *meta, bool cache,
-	  struct error *err)
+open_dir(struct planner *w, const char *path, int *fd, const char **name,
+	 struct error *err)
+{
+	*fd = dir_open(AT_FDCWD, path);
+	if (*fd < 0)
+		return error_sys(err, "%s: cannot open", path);
+	*name = arena_strdup(w->p.arena, path);
+	return *name == NULL ? error_no_memory(err) : 0;
+}
+
+static struct place *
+add_place(struct planner *w)
 {
 	struct place *pl = &w->p.places[w->p.nplaces++];
 
-	pl->cache = cache;
-	pl->meta_fd = -1;
-	pl->root_fd = dir_open(AT_FDCWD, root);
-	if (pl->root_fd < 0)
-		return error_sys(err, "%s: cannot open", root);
-	pl->root = arena_strdup(w->p.arena, root);
-	pl->meta = arena_printf(w->p.arena, "%s/%s", root, meta);
-	if (pl->root == NULL || pl->meta == NULL)
+	pl->root_fd = pl->meta_fd = -1;
+	return pl;
+}
+
+static int
+add_cache(struct planner *w, const char *dir, struct error *err)
+{
+	struct place *pl = add_place(w);
+
+	pl->cache = true;
+	if (open_dir(w, dir, &pl->root_fd, &pl->root, err) < 0)
+		return -1;
+	pl->meta = arena_printf(w->p.arena, "%s/.scr", dir);
+	if (pl->meta == NULL)
 		return error_no_memory(err);
-	if (strcmp(meta, ".") == 0)
-		pl->meta_fd = dir_open(pl->root_fd, ".");
-	else
-		pl->meta_fd = path_open_beneath(pl->root_fd, meta,
-						O_RDONLY | O_DIRECTORY, 0, err);
-	if (pl->meta_fd >= 0)
-		return 0;
-	if (strcmp(meta, ".") == 0)
-		return error_sys(err, "%s: cannot open", root);
-	return error_wrap(err, "%s", root);
+	pl->meta_fd = path_open_beneath(pl->root_fd, ".scr",
+					O_RDONLY | O_DIRECTORY, 0, err);
+	return pl->meta_fd < 0 ? error_wrap(err, "%s", dir) : 0;
 }
 
 /* Add a place whose directories the caller has open. */
@@ -93,7 +100,7 @@ static int
 add_open_place(struct planner *w, const struct plan_dataset *d,
 	       struct error *err)
 {
-	struct place *pl = &w->p.places[w->p.nplaces++];
+	struct place *pl = add_place(w);
 
 	pl->root_fd = fcntl(d->prefix_fd, F_DUPFD_CLOEXEC, 0);
 	pl->meta_fd = fcntl(d->meta_fd, F_DUPFD_CLOEXEC, 0);
@@ -135,7 +142,7 @@ plan_caches(const char *const *dirs, size_t ndirs, const struct plan_options *o,
 		return NULL;
 	w->p.id = -1;
 	for (size_t i = 0; i < ndirs; i++) {
-		if (add_place(w, dirs[i], ".scr", true, err) < 0 ||
+		if (add_cache(w, dirs[i], err) < 0 ||
 		    plan_scan_dir(w, (uint32_t)i, err) < 0)
 			goto out;
 		if (path_normal(dirs[i], &norm, err) < 0)
@@ -172,6 +179,8 @@ plan_files(const struct plan_by_hand *h, const struct plan_options *o,
 {
 	struct plan_options all = o != NULL ? *o : no_options;
 	struct planner *w = NULL;
+	struct place *pl = NULL;
+	const char *root = NULL;
 	int rc = -1;
 
 	all.flags |= PLAN_HEADERS;
@@ -182,24 +191,12 @@ plan_files(const struct plan_by_hand *h, const struct plan_options *o,
 	w->by_hand = true;
 	w->maps_only = h->map;
 	w->bare = h->prefix == NULL && !h->map;
-	if (add_place(w, h->dir, ".", false, err) < 0 ||
-	    id_of_dir(h->dir, &w->p.id, err) < 0)
+	pl = add_place(w);
+	root = h->prefix != NULL && !h->map ? h->prefix : h->dir;
+	if (open_dir(w, h->dir, &pl->meta_fd, &pl->meta, err) < 0 ||
+	    id_of_dir(h->dir, &w->p.id, err) < 0 ||
+	    open_dir(w, root, &pl->root_fd, &pl->root, err) < 0)
 		goto out;
-	if (h->prefix != NULL && !h->map) {
-		int fd = dir_open(AT_FDCWD, h->prefix);
-
-		if (fd < 0) {
-			error_sys(err, "%s: cannot open", h->prefix);
-			goto out;
-		}
-		close(w->p.places[0].root_fd);
-		w->p.places[0].root_fd = fd;
-		w->p.places[0].root = arena_strdup(w->p.arena, h->prefix);
-		if (w->p.places[0].root == NULL) {
-			error_no_memory(err);
-			goto out;
-		}
-	}
 	if (!w->bare && plan_scan_dir(w, 0, err) < 0)
 		goto out;
 	w->nreds = 0; /* only the files named take part */
