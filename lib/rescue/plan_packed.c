@@ -280,6 +280,24 @@ plan_segs_parts(const struct plan_seg *segs, size_t n,
 }
 
 int
+plan_red_string(const struct plan *p, const struct plan_red *red,
+		const struct solve_range *range, struct arena *arena,
+		struct stripe *out, struct error *err)
+{
+	const struct plan_span span = {
+		.dirfd = p->places[0].meta_fd,
+		.from = range->from,
+		.len = range->to - range->from,
+		.sum = STRIPE_NO_SUM,
+	};
+
+	if (stripe_room(out, arena, red->nsegs, err) < 0)
+		return -1;
+	out->nparts = plan_segs_parts(red->segs, red->nsegs, &span, out->parts);
+	return 0;
+}
+
+int
 plan_segs_read(const struct plan *p, const struct plan_seg *segs, size_t n,
 	       void *data, size_t len, struct error *err)
 {

@@ -99,30 +99,21 @@ static int
 body_string(const struct plan *p, const struct plan_member *m,
 	    struct arena *arena, struct stripe *out, struct error *err)
 {
+	const struct solve_range body = { m->red->body_start, m->file_size };
 	bool readable =
 		m->state == RED_PRESENT || m->state == RED_HEADER_DAMAGED;
 
-	if (stripe_room(out, arena, m->red->nsegs, err) < 0)
+	if (!readable || body.to <= body.from)
+		return 0;
+	if (m->red->nsegs > 0)
+		return plan_red_string(p, m->red, &body, arena, out, err);
+	if (stripe_room(out, arena, 1, err) < 0)
 		return -1;
-	if (!readable || m->file_size <= m->red->body_start)
-		return 0;
-	if (m->red->nsegs > 0) {
-		const struct plan_span span = {
-			.dirfd = p->places[m->place].meta_fd,
-			.from = m->red->body_start,
-			.len = m->file_size - m->red->body_start,
-			.sum = STRIPE_NO_SUM,
-		};
-
-		out->nparts = plan_segs_parts(m->red->segs, m->red->nsegs,
-					      &span, out->parts);
-		return 0;
-	}
 	out->parts[0] = (struct stripe_part){
-		.len = m->file_size - m->red->body_start,
+		.len = body.to - body.from,
 		.dirfd = p->places[m->place].meta_fd,
 		.path = m->name,
-		.off = m->red->body_start,
+		.off = body.from,
 		.sum = STRIPE_NO_SUM,
 	};
 	out->nparts = 1;

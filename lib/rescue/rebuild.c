@@ -107,28 +107,19 @@ static int
 packed_body_target(struct rebuild_run *r, const struct plan_member *m,
 		   struct stripe *out, struct error *err)
 {
-	const uint64_t body = m->red->body_size;
-	const struct plan_span span = {
-		.dirfd = r->p->places[m->place].meta_fd,
-		.from = m->red->header_size,
-		.len = body,
-		.sum = STRIPE_NO_SUM,
+	const uint64_t size = plan_segs_size(m->red->segs, m->red->nsegs);
+	const struct solve_range body = {
+		m->red->header_size,
+		m->red->header_size + m->red->body_size,
 	};
 
-	if (plan_segs_size(m->red->segs, m->red->nsegs) !=
-	    m->red->header_size + body)
+	if (size != body.to)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: packed as %" PRIu64 " bytes, but it has "
 				 "%" PRIu64 ": unpack the dataset first",
-				 m->name,
-				 plan_segs_size(m->red->segs, m->red->nsegs),
-				 m->red->header_size + body);
+				 m->name, size, body.to);
 	r->in_place.redundancy++;
-	if (stripe_room(out, r->arena, m->red->nsegs, err) < 0)
-		return -1;
-	out->nparts =
-		plan_segs_parts(m->red->segs, m->red->nsegs, &span, out->parts);
-	return 0;
+	return plan_red_string(r->p, m->red, &body, r->arena, out, err);
 }
 
 static int
@@ -356,41 +347,37 @@ list_targets(struct rebuild_run *r, struct error *err)
 	return rebuild_make_sums(r, err);
 }
 
+static int
+write_header(struct rebuild_run *r, const struct plan_red *red,
+	     struct stripe_cache *c, struct error *err)
+{
+	const struct solve_range header = { 0, red->header_size };
+	struct stripe s;
+
+	if (plan_red_string(r->p, red, &header, r->arena, &s, err) < 0)
+		return -1;
+	return stripe_write(&s, c, 0, red->header, red->header_size, err);
+}
+
 /* Write the headers of packed redundancy files. */
 static int
 write_headers(struct rebuild_run *r, struct error *err)
 {
-	struct plan_span span = { .sum = STRIPE_NO_SUM };
-	struct stripe_cache *c = NULL;
-	struct stripe s = { 0, NULL };
-	int rc = 0;
+	struct stripe_cache *c = stripe_cache_new(1, true, NULL);
+	int rc = c == NULL ? error_no_memory(err) : 0;
 
-	for (size_t i = 0; i < r->p->nsets && rc == 0; i++) {
-		const struct plan_set *set = &r->p->sets[i];
+	for (size_t i = 0; i < r->p->nsets; i++) {
+		const struct plan_set *s = &r->p->sets[i];
 
-		for (uint32_t k = 0; k < set->n && rc == 0; k++) {
-			const struct plan_member *m = &set->members[k];
+		for (uint32_t k = 0; rebuild_wants(r, s) && k < s->n; k++) {
+			const struct plan_member *m = &s->members[k];
 
-			if (m->red->nsegs == 0 || m->fate != FATE_REBUILD ||
-			    !rebuild_wants(r, set))
-				continue;
-			s.parts = arena_alloc(r->arena, m->red->nsegs + 1,
-					      sizeof(*s.parts));
-			c = stripe_cache_new(1, true, NULL);
-			if (s.parts == NULL || c == NULL) {
-				rc = error_no_memory(err);
-			} else {
-				span.dirfd = r->p->places[m->place].meta_fd;
-				span.len = m->red->header_size;
-				s.nparts = plan_segs_parts(m->red->segs,
-							   m->red->nsegs, &span,
-							   s.parts);
-				rc = stripe_write(&s, c, 0, m->red->header,
-						  m->red->header_size, err);
-			}
-			stripe_cache_free(c);
+			if (rc == 0 && m->red->nsegs > 0 &&
+			    m->fate == FATE_REBUILD)
+				rc = write_header(r, m->red, c, err);
 		}
 	}
+	stripe_cache_free(c);
 	return rc;
 }
 

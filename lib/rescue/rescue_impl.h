@@ -109,6 +109,11 @@ struct plan_span {
 size_t plan_segs_parts(const struct plan_seg *segs, size_t n,
 		       const struct plan_span *span, struct stripe_part *out);
 
+/* Make the string of the bytes `range` of a packed redundancy file. */
+int plan_red_string(const struct plan *p, const struct plan_red *red,
+		    const struct solve_range *range, struct arena *arena,
+		    struct stripe *out, struct error *err);
+
 /* The parts of a whole file, at most plan_file_nparts().  Returns their
  * number. */
 size_t plan_file_parts(const struct plan *p, size_t file, uint64_t start,
