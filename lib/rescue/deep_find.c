@@ -88,18 +88,12 @@ static void
 place(const struct plan *p, struct deep_finding *f, uint64_t off)
 {
 	const struct plan_member *m = &p->sets[f->set].members[f->member];
-	uint64_t at = 0;
+	const size_t i = plan_file_at(m, &off);
 
-	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++) {
-		uint64_t size = m->list.files[i].attr.size;
-
-		if (off >= at && off < at + size) {
-			f->file = m->files[i];
-			f->file_off = off - at;
-			return;
-		}
-		at += size;
-	}
+	if (m->files == NULL || i == m->list.nfiles)
+		return;
+	f->file = m->files[i];
+	f->file_off = off;
 }
 
 void

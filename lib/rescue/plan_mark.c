@@ -69,18 +69,13 @@ plan_mark_body(struct plan *p, uint32_t set, uint32_t member, struct error *err)
 
 /* --- Unreadable files --- */
 
-/* The file of the member's list that has the byte `at` of its data string. */
-static size_t
-file_at(const struct plan_member *m, uint64_t at)
+size_t
+plan_file_at(const struct plan_member *m, uint64_t *at)
 {
-	uint64_t end = 0;
 	size_t i = 0;
 
-	for (; i < m->list.nfiles; i++) {
-		end += m->list.files[i].attr.size;
-		if (at < end)
-			break;
-	}
+	for (; i < m->list.nfiles && *at >= m->list.files[i].attr.size; i++)
+		*at -= m->list.files[i].attr.size;
 	return i;
 }
 
@@ -90,6 +85,7 @@ plan_mark_at(struct planner *w, struct plan_set *s, const struct solve_ref *at,
 {
 	struct plan_member *m = &s->members[at->member];
 	struct plan_rank *r = NULL;
+	uint64_t off = at->off;
 	size_t file = 0;
 
 	if (at->body) {
@@ -104,7 +100,7 @@ plan_mark_at(struct planner *w, struct plan_set *s, const struct solve_ref *at,
 		r->map.why = *text;
 		return plan_solve_set(w, s, w->p.arena, err);
 	}
-	file = m->files[file_at(m, at->off)];
+	file = m->files[plan_file_at(m, &off)];
 	*text = plan_unread_text(&w->p, w->p.files[file].path);
 	return mark_file(w, file, FILE_UNREAD, err);
 }

@@ -65,6 +65,10 @@ plan_file_lost(const struct plan_file *f)
 	return f->state != FILE_PRESENT && f->state != FILE_ELSEWHERE;
 }
 
+/* The file of the member's list that has the byte `*at` of its data string, which
+ * becomes the offset in this file.  list.nfiles: it is behind all files. */
+size_t plan_file_at(const struct plan_member *m, uint64_t *at);
+
 /* The rank of a member; NULL: unknown. */
 static inline struct plan_rank *
 plan_rank_of(const struct plan *p, const struct plan_member *m)
