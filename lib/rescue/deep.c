@@ -99,13 +99,7 @@ prepare_set(struct deep *d, uint32_t set, struct error *err)
 {
 	const struct plan_set *s = &d->p->sets[set];
 	struct solve_member *m = arena_alloc(d->arena, s->n, sizeof(*m));
-	const struct solve_set all = {
-		.type = s->type,
-		.n = s->n,
-		.failures = s->failures,
-		.chunk = s->chunk,
-		.member = m,
-	};
+	const struct solve_set all = plan_solve_of(s, m);
 	struct plan_strings strings;
 
 	if (m == NULL)

@@ -128,7 +128,7 @@ renew_geometry(struct planner *w, struct plan_set *s, struct arena *arena,
 	       struct error *err)
 {
 	const struct redset_format *format = redset_format(s->type);
-	struct solve_set of = { .type = s->type, .n = s->n };
+	struct solve_set of;
 	uint32_t *ranks = arena_alloc(arena, s->n, sizeof(*ranks));
 	uint32_t failures = 0;
 	uint64_t longest = 0;
@@ -148,12 +148,12 @@ renew_geometry(struct planner *w, struct plan_set *s, struct arena *arena,
 	}
 	if (failures > 0)
 		s->failures = failures;
-	of.failures = s->failures;
 	s->ranks = ranks;
 	if (s->failures == 0)
 		return 1;
 	if (format->body != REDSET_BODY_CHUNKS)
 		return 0;
+	of = plan_solve_of(s, NULL);
 	/* A set that the scheme cannot protect is left alone. */
 	return scheme_of(s->type)->chunk(&of, longest, &s->chunk, NULL) < 0;
 }

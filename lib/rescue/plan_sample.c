@@ -111,6 +111,7 @@ take_sample(struct planner *w, size_t set, struct error *err)
 {
 	struct plan_set *s = &w->p.sets[set];
 	struct solve_member *none = NULL;
+	struct solve_set whole;
 
 	if (!s->sampled)
 		return 0;
@@ -120,13 +121,8 @@ take_sample(struct planner *w, size_t set, struct error *err)
 	none = mem_calloc(s->n, sizeof(*none));
 	if (none == NULL)
 		return error_no_memory(err);
-	s->spare = scheme_of(s->type)->spare(&(struct solve_set){
-		.type = s->type,
-		.n = s->n,
-		.failures = s->failures,
-		.chunk = s->chunk,
-		.member = none,
-	});
+	whole = plan_solve_of(s, none);
+	s->spare = scheme_of(s->type)->spare(&whole);
 	mem_free(none);
 	return 0;
 }

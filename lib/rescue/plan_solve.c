@@ -293,13 +293,7 @@ static int
 try_solve(struct plan_set *s, struct solve_member *losses, bool salvage,
 	  struct error *err)
 {
-	struct solve_set set = {
-		.type = s->type,
-		.n = s->n,
-		.failures = s->failures,
-		.chunk = s->chunk,
-		.member = losses,
-	};
+	const struct solve_set set = plan_solve_of(s, losses);
 	struct solution *solution = NULL;
 
 	for (uint32_t i = 0; i < s->n; i++) {

@@ -69,6 +69,19 @@ plan_file_lost(const struct plan_file *f)
  * becomes the offset in this file.  list.nfiles: it is behind all files. */
 size_t plan_file_at(const struct plan_member *m, uint64_t *at);
 
+/* A set for solve() and the functions of its scheme. */
+static inline struct solve_set
+plan_solve_of(const struct plan_set *s, const struct solve_member *members)
+{
+	return (struct solve_set){
+		.type = s->type,
+		.n = s->n,
+		.failures = s->failures,
+		.chunk = s->chunk,
+		.member = members,
+	};
+}
+
 /* The rank of a member; NULL: unknown. */
 static inline struct plan_rank *
 plan_rank_of(const struct plan *p, const struct plan_member *m)
