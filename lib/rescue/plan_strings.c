@@ -50,9 +50,8 @@ data_parts(const struct plan *p, const struct plan_member *m, size_t i,
 			       out);
 }
 
-/* Upper bound of the number of parts of a member's data string. */
-static size_t
-room_for(const struct plan *p, const struct plan_member *m)
+size_t
+plan_data_room(const struct plan *p, const struct plan_member *m)
 {
 	size_t n = m->list.nfiles;
 
@@ -77,7 +76,7 @@ data_string(const struct making *k, const struct plan_member *m,
 	const struct plan *p = k->p;
 	uint64_t at = 0;
 
-	if (stripe_room(out, k->arena, room_for(p, m), err) < 0)
+	if (stripe_room(out, k->arena, plan_data_room(p, m), err) < 0)
 		return -1;
 	if (k->set->map && m->rank >= p->nranks)
 		return 0;

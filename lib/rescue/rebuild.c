@@ -83,12 +83,8 @@ data_targets(struct rebuild_run *r, const struct plan_member *m,
 	     struct stripe *out, struct error *err)
 {
 	uint64_t at = 0;
-	size_t room = 1;
 
-	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++)
-		if (m->files[i] != PLAN_NONE)
-			room += plan_file_nparts(&r->p->files[m->files[i]]);
-	if (stripe_room(out, r->arena, room, err) < 0)
+	if (stripe_room(out, r->arena, plan_data_room(r->p, m), err) < 0)
 		return -1;
 	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++) {
 		uint32_t f = m->files[i];

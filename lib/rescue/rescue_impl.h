@@ -147,6 +147,9 @@ struct plan_strings {
 	struct stripe *data, *body;
 };
 
+/* Upper bound of the number of parts of a member's data string. */
+size_t plan_data_room(const struct plan *p, const struct plan_member *m);
+
 /* Make the strings; they are allocated from `arena`.  If `sums`, the parts of a
  * file with a recorded checksum have the file's index as the number of their
  * sum. */
