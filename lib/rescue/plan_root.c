@@ -303,8 +303,7 @@ static const char *
 prefix_path(struct planner *w, struct mapper *m, const struct filemap_file *f,
 	    int64_t rank, struct error *err)
 {
-	size_t dir = 0, name = 0;
-	char *rel = NULL;
+	const char *rel = NULL;
 
 	if (f->dir == NULL || f->name == NULL) {
 		error_set(err, ERROR_CORRUPT,
@@ -314,18 +313,13 @@ prefix_path(struct planner *w, struct mapper *m, const struct filemap_file *f,
 	}
 	if (change_dir(w, m, f, rank, err) < 0)
 		return NULL;
-	dir = strlen(m->rel);
-	name = strlen(f->name);
-	rel = arena_alloc(w->p.arena, dir + name + 2, 1);
+	rel = arena_printf(w->p.arena, "%s%s%s", m->rel,
+			   m->rel[0] != '\0' ? "/" : "", f->name);
 	if (rel == NULL) {
 		error_no_memory(err);
 		return NULL;
 	}
-	memcpy(rel, m->rel, dir);
-	if (dir > 0)
-		rel[dir++] = '/';
-	memcpy(rel + dir, f->name, name + 1);
-	if (dir + name >= PATH_MAX || !path_is_clean(rel + dir)) {
+	if (strlen(rel) >= PATH_MAX || !path_is_clean(f->name)) {
 		outside(w, f, rank, err);
 		return NULL;
 	}
