@@ -79,18 +79,16 @@ mark_deep(const struct settings *s, struct plan *p, bool *undecided,
 		return -1;
 	*undecided = deep_undecided(&r);
 	for (size_t i = 0; rc == 0 && i < r.nfindings; i++) {
-		const struct deep_finding *f = &r.findings[i];
 		struct error why = ERROR_INIT;
 
-		deep_error(p, f, &why);
-		if (!deep_is_located(f)) {
+		deep_error(p, &r.findings[i], &why);
+		if (deep_is_located(&r.findings[i]))
+			app_warn("%s", why.text);
+		else
 			rc = error_pass(err, &why);
-			break;
-		}
-		app_warn("%s", why.text);
-		rc = f->in_body ? plan_mark_body(p, f->set, f->member, err)
-				: plan_mark(p, f->file, FILE_WRONG_CRC, err);
 	}
+	if (rc == 0)
+		rc = deep_mark(p, &r, err);
 	deep_free(&r);
 	return rc;
 }
