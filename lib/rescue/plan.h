@@ -97,7 +97,7 @@ struct plan_file {
 	bool packed;	     /* in containers, or empty; false: a file of its
 				own */
 	size_t nsegs;
-	const struct plan_seg *segs;
+	struct plan_seg *segs;
 };
 
 /* A small metadata file: present, or to be written from `image`. */

@@ -38,19 +38,7 @@ mark_seg(struct kvtree *list, const struct plan_seg *s, struct error *err)
 }
 
 static int
-mark_segs(struct kvtree *list, const struct plan_seg *segs, size_t n,
-	  struct error *err)
-{
-	for (size_t i = 0; i < n; i++)
-		if (mark_seg(list, &segs[i], err) < 0)
-			return -1;
-	return 0;
-}
-
-/* Mark all missing segments, even those that belong to no file of the plan:
- * extending the container turns them into holes. */
-static int
-mark_gone(struct kvtree *list, const struct plan_view *v, struct error *err)
+mark_view(struct kvtree *list, const struct plan_view *v, struct error *err)
 {
 	for (size_t i = 0; i < v->map->nsegs; i++)
 		if (v->segs[i].gone && mark_seg(list, &v->segs[i], err) < 0)
@@ -58,10 +46,27 @@ mark_gone(struct kvtree *list, const struct plan_view *v, struct error *err)
 	return 0;
 }
 
+/* Mark all missing segments, even those that belong to no file of the plan:
+ * extending the container turns them into holes.  Returns the tree of marks, with
+ * the list FILE; NULL on error. */
+static struct kvtree *
+mark_gone(const struct plan_packed *k, struct error *err)
+{
+	struct kvtree *t = kvtree_new(err), *list = NULL;
+
+	if (t != NULL)
+		list = kvtree_put(t, "FILE", err);
+	if (list != NULL && mark_view(list, &k->data, err) == 0 &&
+	    mark_view(list, &k->red, err) == 0)
+		return t;
+	kvtree_free(t);
+	return NULL;
+}
+
 /* Call fn for the segments of each file that is rebuilt inside containers. */
 static int
 each_rebuilt(const struct plan *p,
-	     int (*fn)(void *arg, const struct plan_seg *segs, size_t n,
+	     int (*fn)(void *arg, struct plan_seg *segs, size_t n,
 		       struct error *err),
 	     void *arg, struct error *err)
 {
@@ -93,13 +98,15 @@ struct marking {
 };
 
 static int
-mark_rebuilt(void *arg, const struct plan_seg *segs, size_t n,
-	     struct error *err)
+mark_rebuilt(void *arg, struct plan_seg *segs, size_t n, struct error *err)
 {
 	struct marking *m = arg;
 
 	m->count++;
-	return mark_segs(m->list, segs, n, err);
+	for (size_t i = 0; i < n; i++)
+		if (mark_seg(m->list, &segs[i], err) < 0)
+			return -1;
+	return 0;
 }
 
 /* Extend the containers to the sizes that their files need. */
@@ -139,20 +146,17 @@ plan_begin_packed(struct plan *p, bool *marked, struct error *err)
 	const int dirfd = p->places[0].meta_fd;
 	struct marking m = { .count = 0 };
 	struct kvtree *t = NULL;
-	int rc = -1;
+	int rc = 0;
 
 	*marked = false;
 	if (k == NULL)
 		return 0;
-	t = kvtree_new(err);
-	if (t != NULL)
-		m.list = kvtree_put(t, "FILE", err);
-	if (m.list == NULL || mark_gone(m.list, &k->data, err) < 0 ||
-	    mark_gone(m.list, &k->red, err) < 0 ||
-	    each_rebuilt(p, mark_rebuilt, &m, err) < 0)
-		goto out;
-	rc = 0;
-	if (m.count == 0)
+	t = mark_gone(k, err);
+	if (t == NULL)
+		return -1;
+	m.list = kvtree_get(t, "FILE");
+	rc = each_rebuilt(p, mark_rebuilt, &m, err);
+	if (rc < 0 || m.count == 0)
 		goto out;
 	rc = kvtree_write_file(t, dirfd, DATASET_DIR_MARK, err);
 	if (rc == 0 &&
@@ -200,20 +204,12 @@ sync_names(const struct plan *p, struct error *err)
 
 /* The segments are present from now on. */
 static int
-found_again(void *arg, const struct plan_seg *segs, size_t n, struct error *err)
+found_again(void *arg, struct plan_seg *segs, size_t n, struct error *err)
 {
-	struct plan_packed *k = arg;
-
+	(void)arg;
 	(void)err;
-	for (size_t i = 0; i < n; i++) {
-		struct plan_view *v =
-			segs >= k->data.segs &&
-					segs < k->data.segs + k->map.nsegs
-				? &k->data
-				: &k->red;
-
-		v->segs[segs - v->segs + (ptrdiff_t)i].gone = false;
-	}
+	for (size_t i = 0; i < n; i++)
+		segs[i].gone = false;
 	return 0;
 }
 
@@ -222,23 +218,21 @@ plan_end_packed(struct plan *p, struct error *err)
 {
 	struct plan_packed *k = plan_containers(p);
 	const int dirfd = p->places[0].meta_fd;
-	struct kvtree *t = kvtree_new(err), *list = NULL;
-	int rc = -1;
+	struct kvtree *t = NULL;
+	int rc = 0;
 
-	if (t != NULL)
-		list = kvtree_put(t, "FILE", err);
-	if (list == NULL || sync_containers(p, &k->map, err) < 0 ||
+	if (sync_containers(p, &k->map, err) < 0 ||
 	    sync_containers(p, &k->hidden.red, err) < 0 ||
 	    sync_names(p, err) < 0 ||
-	    each_rebuilt(p, found_again, k, err) < 0 ||
-	    mark_gone(list, &k->data, err) < 0 ||
-	    mark_gone(list, &k->red, err) < 0)
-		goto out;
-	if (kvtree_count(list) > 0)
+	    each_rebuilt(p, found_again, NULL, err) < 0)
+		return -1;
+	t = mark_gone(k, err);
+	if (t == NULL)
+		return -1;
+	if (kvtree_count(kvtree_get(t, "FILE")) > 0)
 		rc = kvtree_write_file(t, dirfd, DATASET_DIR_MARK, err);
 	else
 		rc = marks_remove(dirfd, err);
-out:
 	kvtree_free(t);
 	return rc;
 }

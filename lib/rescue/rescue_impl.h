@@ -93,7 +93,7 @@ plan_rank_of(const struct plan *p, const struct plan_member *m)
 struct plan_red {
 	const struct plan_red_report *report; /* NULL: it is on disk */
 	size_t nsegs;			      /* > 0: it is packed */
-	const struct plan_seg *segs;
+	struct plan_seg *segs;
 	bool has_crc; /* of the whole file, if packed */
 	uint32_t crc;
 	bool wrong, unread; /* found when its checksum was compared */
