@@ -133,10 +133,12 @@ bytes_out(const struct plan *p, const struct plan_set *s,
 	const struct plan_rank *r = plan_rank_of(p, m);
 	uint64_t sum = 0;
 
-	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++)
-		if (m->files[i] != PLAN_NONE &&
-		    p->files[m->files[i]].fate == FATE_REBUILD)
-			sum += p->files[m->files[i]].attr.size;
+	for (size_t i = 0; i < m->list.nfiles; i++) {
+		const struct plan_file *f = plan_member_file(p, m, i);
+
+		if (f != NULL && f->fate == FATE_REBUILD)
+			sum += f->attr.size;
+	}
 	if (s->map && r != NULL && r->map.fate == FATE_REBUILD)
 		sum += r->map.image_size;
 	if (m->fate == FATE_REBUILD && m->name != NULL)

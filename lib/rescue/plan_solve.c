@@ -178,10 +178,9 @@ static bool
 member_file_lost(const struct planner *w, const struct plan_set *s,
 		 const struct plan_member *m, size_t i)
 {
-	if (s->map)
-		return map_lost(w, m);
-	return m->files == NULL || m->files[i] == PLAN_NONE ||
-	       plan_file_lost(&w->p.files[m->files[i]]);
+	const struct plan_file *f = plan_member_file(&w->p, m, i);
+
+	return s->map ? map_lost(w, m) : f == NULL || plan_file_lost(f);
 }
 
 /* Set the lost ranges of a member's data string.  Returns 1 if a file is lost,
@@ -251,7 +250,7 @@ member_fates(struct planner *w, struct plan_set *s, uint32_t member)
 		uint64_t size = m->list.files[i].attr.size;
 		bool lost =
 			range_lost(s->solution, member, false, at, at + size);
-		struct plan_file *f = NULL;
+		struct plan_file *f = plan_member_file(&w->p, m, i);
 
 		at += size;
 		if (s->map) {
@@ -259,9 +258,8 @@ member_fates(struct planner *w, struct plan_set *s, uint32_t member)
 				r->map.fate = fate_of(s, lost);
 			continue;
 		}
-		if (m->files == NULL || m->files[i] == PLAN_NONE)
+		if (f == NULL)
 			continue;
-		f = &w->p.files[m->files[i]];
 		if (f->state == FILE_INCOMPLETE)
 			f->fate = FATE_LOST;
 		else

@@ -38,12 +38,9 @@ static size_t
 data_parts(const struct plan *p, const struct plan_member *m, size_t i,
 	   bool sums, uint64_t at, struct stripe_part *out)
 {
-	const struct plan_file *f = NULL;
+	const struct plan_file *f = plan_member_file(p, m, i);
 
-	if (m->files == NULL || m->files[i] == PLAN_NONE)
-		return 0;
-	f = &p->files[m->files[i]];
-	if (f->state != FILE_PRESENT)
+	if (f == NULL || f->state != FILE_PRESENT)
 		return 0;
 	return plan_file_parts(p, m->files[i], at,
 			       sums && f->has_crc ? m->files[i] : STRIPE_NO_SUM,

@@ -99,13 +99,11 @@ data_proven(const struct rebuild_run *r, const struct plan_set *s)
 		const struct plan_member *pm = &s->members[m];
 
 		for (size_t i = 0; pm->files && i < pm->list.nfiles; i++) {
-			const struct plan_file *f = NULL;
+			const struct plan_file *f =
+				plan_member_file(r->p, pm, i);
 
-			if (pm->files[i] == PLAN_NONE)
-				return false;
-			f = &r->p->files[pm->files[i]];
-			if (f->state == FILE_PRESENT && !f->has_crc &&
-			    f->attr.size > 0)
+			if (f == NULL || (f->state == FILE_PRESENT &&
+					  !f->has_crc && f->attr.size > 0))
 				return false;
 		}
 	}
@@ -233,11 +231,11 @@ unconfirmed(const struct rebuild_run *r, const struct plan_set *s)
 
 		if (pm->fate == FATE_REBUILD)
 			return true;
-		for (size_t i = 0; pm->files && i < pm->list.nfiles; i++) {
-			uint32_t f = pm->files[i];
+		for (size_t i = 0; i < pm->list.nfiles; i++) {
+			const struct plan_file *f =
+				plan_member_file(r->p, pm, i);
 
-			if (f != PLAN_NONE && !r->p->files[f].has_crc &&
-			    r->p->files[f].fate == FATE_REBUILD)
+			if (f != NULL && !f->has_crc && f->fate == FATE_REBUILD)
 				return true;
 		}
 	}
@@ -247,15 +245,14 @@ unconfirmed(const struct rebuild_run *r, const struct plan_set *s)
 static void
 look_at_parts(struct rebuild_run *r, const struct plan_member *m)
 {
-	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++) {
-		uint32_t f = m->files[i];
+	for (size_t i = 0; i < m->list.nfiles; i++) {
+		const struct plan_file *f = plan_member_file(r->p, m, i);
+		const uint64_t seen = f ? r->sums[m->files[i]].seen : 0;
 
-		if (f == PLAN_NONE || !r->p->files[f].has_crc ||
-		    r->p->files[f].state != FILE_PRESENT ||
-		    r->sums[f].seen == 0 ||
-		    r->sums[f].seen == r->p->files[f].attr.size)
+		if (seen == 0 || seen == f->attr.size || !f->has_crc ||
+		    f->state != FILE_PRESENT)
 			continue;
-		r->look[f] = true;
+		r->look[m->files[i]] = true;
 		r->result->crc_checked++;
 	}
 }

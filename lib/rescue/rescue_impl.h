@@ -82,6 +82,16 @@ plan_solve_of(const struct plan_set *s, const struct solve_member *members)
 	};
 }
 
+/* The file with number i of the member's list; NULL: the plan does not have
+ * it. */
+static inline struct plan_file *
+plan_member_file(const struct plan *p, const struct plan_member *m, size_t i)
+{
+	return m->files != NULL && m->files[i] != PLAN_NONE
+		       ? &p->files[m->files[i]]
+		       : NULL;
+}
+
 /* The rank of a member; NULL: unknown. */
 static inline struct plan_rank *
 plan_rank_of(const struct plan *p, const struct plan_member *m)
