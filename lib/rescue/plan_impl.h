@@ -146,11 +146,6 @@ int plan_scan_maps(struct planner *w, struct error *err);
  * PLAN_RANKS_MAX. */
 int plan_need_ranks(struct planner *w, int64_t n, struct error *err);
 
-/* Decode `image` as the filemap of `rank`.  If it is damaged, returns 0 with
- * the reason in *why; else *why is NULL. */
-int plan_take_map(struct planner *w, uint32_t rank, const void *image,
-		  size_t size, const char **why, struct error *err);
-
 /* Give the filemap of a rank its usual name. */
 int plan_name_map(struct planner *w, uint32_t rank, struct error *err);
 

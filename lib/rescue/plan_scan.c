@@ -55,23 +55,11 @@ add_red(struct planner *w, const struct red_entry *e, struct error *err)
 bool
 plan_blames_file(const struct error *e)
 {
-	switch (e->kind) {
-	case ERROR_NOMEM:
-		return false;
-	case ERROR_SYSTEM:
-		break;
-	default:
-		return true;
-	}
-	switch (e->errnum) {
-	case ENXIO: /* not a regular file */
-	case ENODEV:
-	case ENOTDIR:
-	case EISDIR:
-		return true;
-	default:
-		return false;
-	}
+	if (e->kind != ERROR_SYSTEM)
+		return e->kind != ERROR_NOMEM;
+	/* It is not a regular file. */
+	return e->errnum == ENXIO || e->errnum == ENODEV ||
+	       e->errnum == ENOTDIR || e->errnum == EISDIR;
 }
 
 int
@@ -298,21 +286,6 @@ read_map(void *arg, size_t i, unsigned worker, struct error *err)
 	r->map.why = why;
 	r->map_known = why == NULL;
 	return 0;
-}
-
-int
-plan_take_map(struct planner *w, uint32_t rank, const void *image, size_t size,
-	      const char **why, struct error *err)
-{
-	struct error local = ERROR_INIT;
-
-	*why = NULL;
-	if (filemap_decode(image, size, w->p.arena, &w->filemaps[rank],
-			   &local) == 0)
-		return 0;
-	if (local.kind != ERROR_NOMEM)
-		*why = arena_strdup(w->p.arena, local.text);
-	return *why == NULL ? error_no_memory(err) : 0;
 }
 
 int

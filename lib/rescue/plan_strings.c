@@ -175,19 +175,21 @@ take_targets(struct planner *w, struct plan_set *s, struct error *err)
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct plan_member *m = &s->members[i];
 		struct plan_rank *r = plan_rank_of(&w->p, m);
-		const char *why = NULL;
+		struct error why = ERROR_INIT;
 
 		if (r == NULL || r->map_known || r->map.image == NULL)
 			continue;
-		if (plan_take_map(w, m->rank, r->map.image, r->map.image_size,
-				  &why, err) < 0)
-			return -1;
-		if (why != NULL) {
+		if (filemap_decode(r->map.image, r->map.image_size, w->p.arena,
+				   &w->filemaps[m->rank], &why) < 0) {
+			if (why.kind == ERROR_NOMEM)
+				return error_pass(err, &why);
 			r->map.fate = FATE_LOST;
 			r->map.why = arena_printf(w->p.arena,
 						  "rebuilt, but not a valid "
 						  "filemap: %s",
-						  why);
+						  why.text);
+			if (r->map.why == NULL)
+				return error_no_memory(err);
 			s->verdict = SET_LOST;
 			s->reason = r->map.why;
 			continue;
