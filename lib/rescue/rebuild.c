@@ -380,26 +380,18 @@ write_headers(struct rebuild_run *r, struct error *err)
 static void
 count_results(struct rebuild_run *r)
 {
+	size_t *const counts[PUT_KINDS] = {
+		[PUT_FILE] = &r->result->files,
+		[PUT_DESCRIPTOR] = &r->result->descriptors,
+		[PUT_REDUNDANCY] = &r->result->redundancy,
+		[PUT_MAP] = &r->result->maps,
+	};
+
 	r->result->files += r->in_place.files;
 	r->result->redundancy += r->in_place.redundancy;
 	r->result->bytes_written = r->p->bytes_written;
-	for (size_t i = 0; i < put_count(r->put); i++) {
-		const struct put_what *w = put_what(put_at(r->put, i));
-
-		switch (w->kind) {
-		case PUT_FILE:
-			r->result->files++;
-			break;
-		case PUT_REDUNDANCY:
-			r->result->redundancy++;
-			break;
-		case PUT_DESCRIPTOR:
-			r->result->descriptors++;
-			break;
-		default:
-			r->result->maps++;
-		}
-	}
+	for (size_t i = 0; i < put_count(r->put); i++)
+		(*counts[put_what(put_at(r->put, i))->kind])++;
 }
 
 /* One attempt.  Returns 1 if a file turned out to be damaged or unreadable: the
