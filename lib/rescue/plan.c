@@ -292,6 +292,8 @@ static int
 make(struct planner *w, struct error *err)
 {
 	const bool reported = w->reported;
+	const bool checks =
+		(w->o->flags & PLAN_CHECKSUMS) && !w->bare && !reported;
 
 	if (start_workers(w, err) < 0 || plan_scan_maps(w, err) < 0 ||
 	    plan_make_sets(w, err) < 0 || plan_owner_names(w, err) < 0 ||
@@ -306,15 +308,13 @@ make(struct planner *w, struct error *err)
 	}
 	if (!w->bare && find_files(w, err) < 0)
 		return -1;
-	if ((w->o->flags & PLAN_CHECKSUMS) && !w->bare && !reported &&
-	    plan_check_all(w, err) < 0)
+	if (checks && plan_check_all(w, err) < 0)
 		return -1;
 	if (plan_solve_sets(w, false, err) < 0 ||
 	    plan_compose_finish(w, err) < 0 || check_any(w, err) < 0)
 		return -1;
 	plan_finish(w);
-	if ((w->o->flags & PLAN_CHECKSUMS) && !w->bare && !reported &&
-	    plan_check_reds(w, err) < 0)
+	if (checks && plan_check_reds(w, err) < 0)
 		return -1;
 	return plan_renew_gone(w, err);
 }

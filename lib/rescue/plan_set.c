@@ -17,16 +17,12 @@
 static int
 compare_set(const struct redset_name *a, const struct redset_name *b)
 {
-	if (a->map != b->map)
-		return a->map ? -1 : 1;
-	if (a->type != b->type)
-		return a->type < b->type ? -1 : 1;
-	if (a->sets != b->sets)
-		return a->sets < b->sets ? -1 : 1;
-	if (a->set != b->set)
-		return a->set < b->set ? -1 : 1;
-	if (a->members != b->members)
-		return a->members < b->members ? -1 : 1;
+	const uint32_t x[] = { !a->map, a->type, a->sets, a->set, a->members };
+	const uint32_t y[] = { !b->map, b->type, b->sets, b->set, b->members };
+
+	for (size_t i = 0; i < sizeof(x) / sizeof(x[0]); i++)
+		if (x[i] != y[i])
+			return x[i] < y[i] ? -1 : 1;
 	return 0;
 }
 
