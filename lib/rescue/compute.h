@@ -41,9 +41,9 @@ struct compute_unread {
 };
 
 /*
- * A block of each string of a job.  In `memory`, `step` bytes apart: the strings
- * read, then the outputs that the recipe computes.  The strings read are the
- * inputs; if outputs are compared, also the outputs.
+ * A block of each string of a job.  In `memory`, `step` bytes apart: the
+ * strings read, then the outputs that the recipe computes.  The strings read
+ * are the inputs; if outputs are compared, also the outputs.
  */
 struct compute_block {
 	size_t set;

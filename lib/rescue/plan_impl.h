@@ -340,8 +340,8 @@ int plan_make_header(const struct planner *w, struct plan_set *s,
 int plan_renew_lists(struct planner *w, struct plan_set *s, struct arena *arena,
 		     struct error *err);
 
-/* Open and solve a set whose members have ranks, but perhaps no redundancy file.
- * Returns 1 if the list of a member is unknown. */
+/* Open and solve a set whose members have ranks, but perhaps no redundancy
+ * file.  Returns 1 if the list of a member is unknown. */
 int plan_renew_set(struct planner *w, uint32_t set, struct error *err);
 
 /*
@@ -359,8 +359,8 @@ void plan_renew_place(struct plan_set *s, uint32_t member);
 
 /* --- plan_solve.c --- */
 
-/* Call fn for each of `count` sets, whose indices are in `sets`, with the arena of
- * the thread. */
+/* Call fn for each of `count` sets, whose indices are in `sets`, with the arena
+ * of the thread. */
 typedef int plan_set_fn(struct planner *w, struct plan_set *s,
 			struct arena *arena, struct error *err);
 int plan_each_set(struct planner *w, const size_t *sets, size_t count,

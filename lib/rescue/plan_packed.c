@@ -6,26 +6,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "arena.h"
 #include "buf.h"
 #include "container/packed.h"
 #include "dir.h"
 #include "error.h"
-#include "io.h"
 #include "kvtree/kvtree.h"
-#include "kvtree/value.h"
 #include "map.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
 #include "rescue/plan_packed_impl.h"
-#include "str.h"
 #include "transfer/stripe.h"
-#include "work.h"
 
 void
 plan_packed_free(struct plan_packed *k)

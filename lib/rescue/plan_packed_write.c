@@ -47,8 +47,8 @@ mark_view(struct kvtree *list, const struct plan_view *v, struct error *err)
 }
 
 /* Mark all missing segments, even those that belong to no file of the plan:
- * extending the container turns them into holes.  Returns the tree of marks, with
- * the list FILE; NULL on error. */
+ * extending the container turns them into holes.  Returns the tree of marks,
+ * with the list FILE; NULL on error. */
 static struct kvtree *
 mark_gone(const struct plan_packed *k, struct error *err)
 {

@@ -8,7 +8,6 @@
  * The header of a member has the list of its files, with the attributes of the
  * filemap (formats.md 4.2, 5.3), in the reverse order.
  */
-#include <string.h>
 #include <sys/stat.h>
 
 #include "arena.h"

@@ -9,10 +9,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "arena.h"
 #include "dir.h"
 #include "error.h"
-#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "rescue/plan_impl.h"
 

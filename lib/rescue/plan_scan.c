@@ -19,7 +19,6 @@
 #include "par.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
-#include "work.h"
 
 /* Number of filemaps a worker takes at a time. */
 #define MAP_BATCH 16

@@ -12,7 +12,6 @@
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
-#include "par.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
 #include "work.h"

@@ -3,11 +3,8 @@
  * plan_strings.c - strings that read the data and bodies of a set's members;
  * with them, lost filemaps are rebuilt in memory.
  */
-#include <string.h>
-
 #include "arena.h"
 #include "error.h"
-#include "mem.h"
 #include "rescue/compute.h"
 #include "rescue/plan_impl.h"
 

@@ -8,15 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "container/pack.h"
 #include "error.h"
-#include "io.h"
-#include "par.h"
-#include "path.h"
 #include "progress.h"
 #include "rescue/compute.h"
 #include "rescue/rebuild_impl.h"
@@ -182,8 +177,8 @@ map_target(struct rebuild_run *r, const struct plan_member *m,
 	return put_add(r->put, &t, err) == NULL ? -1 : 0;
 }
 
-/* Add jobs that copy the bodies behind damaged headers to new files; `c` has the
- * strings of the set. */
+/* Add jobs that copy the bodies behind damaged headers to new files; `c` has
+ * the strings of the set. */
 static int
 add_copies(struct rebuild_run *r, uint32_t index, const struct compute_set *c,
 	   struct error *err)

@@ -65,8 +65,9 @@ plan_file_lost(const struct plan_file *f)
 	return f->state != FILE_PRESENT && f->state != FILE_ELSEWHERE;
 }
 
-/* The file of the member's list that has the byte `*at` of its data string, which
- * becomes the offset in this file.  list.nfiles: it is behind all files. */
+/* The file of the member's list that has the byte `*at` of its data string,
+ * which becomes the offset in this file.  list.nfiles: it is behind all
+ * files. */
 size_t plan_file_at(const struct plan_member *m, uint64_t *at);
 
 /* A set for solve() and the functions of its scheme. */
