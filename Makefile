@@ -87,7 +87,7 @@ libraries := $(shell set -- $$(pkg-config --modversion libisal jansson zlib inih
 # and cmd/fti have the verbs of scr_env and scr_fti, cmd/index some of scr_index,
 # cmd/inspect the options of scr_inspect.
 obj   = $(patsubst %.c,$O/%.o,$1)
-SCR   := $(call obj,$(wildcard lib/scr/*.c))
+SCR   := $(call obj,$(wildcard lib/scr/*.c lib/team/*.c))
 LIB   := $(filter-out $(SCR),$(call obj,$(wildcard lib/*.c lib/*/*.c)))
 VERBS := $(wildcard cmd/env/*.c)
 CMDS  := $(patsubst cmd/%.c,$O/bin/%,$(wildcard cmd/*.c))
@@ -196,6 +196,8 @@ $O/sysconf: FORCE
 $O/lib/app.o $O/testsuite/unit/t_app.o: private cppflags += \
 	-DSCRKIT_LIBRARIES='"$(libraries)"'
 $(SCR): private cppflags += $(MPI_CFLAGS)
+$O/lib/team/say.o: private cppflags += -DSCR_VERSION='"v$(SCR_VERSION)"'
+$O/lib/team/say.o: lib/scr/scr.h
 $O/testsuite/mpi/%.o: private cppflags += $(MPI_CFLAGS)
 $O/testsuite/unit/t_levels.o: private cppflags += $(MPI_CFLAGS)
 # As with `pkg-config --cflags scr`.

@@ -42,14 +42,14 @@ flags=(-std=c11 -D_GNU_SOURCE -iquote lib -iquote testsuite
 	-iquote testsuite/lib "-DSCRKIT_VERSION=\"lint\"" -pthread -Wall
 	-Wextra -Wshadow -Wvla
 	-Wmissing-prototypes -Wwrite-strings)
-# MPI's, for lib/scr and its tests; empty if there is none.
+# MPI's, for lib/scr, lib/team and their tests; empty if there is none.
 read -ra mpi < <(pkg-config --cflags mpich 2>/dev/null ||
 	pkg-config --cflags ompi-c 2>/dev/null || echo)
 
 # compiled PATTERN...: the files to compile that match: without MPI those of
 # libscr are left out.
 compiled() {
-	local skip='^(lib/scr|testsuite/mpi)/|/t_levels\.c$'
+	local skip='^(lib/scr|lib/team|testsuite/mpi)/|/t_levels\.c$'
 
 	[ "${#mpi[@]}" -eq 0 ] || skip='^$'
 	files "$@" | grep -vE "$skip"
@@ -117,8 +117,8 @@ check_man_rendering() {
 # include each other.
 declare -A floors=([lib]=0 [lib/kvtree]=1 [lib/meta]=2 [lib/encode]=2
 	[lib/transfer]=3 [lib/remote]=3 [lib/container]=4 [lib/site]=4
-	[lib/fti]=4
-	[lib/rescue]=5 [lib/ftijob]=5 [lib/catalogue]=6 [lib/archive]=7 [lib/find]=7
+	[lib/team]=4 [lib/fti]=4 [lib/rescue]=5 [lib/ftijob]=5
+	[lib/catalogue]=6 [lib/archive]=7 [lib/find]=7
 	[lib/scavenge]=7 [lib/scr]=7 [lib/report]=8)
 
 # A file includes only headers of its own room and of rooms below it.  Only
@@ -246,7 +246,7 @@ check_static_state() {
 
 	for source in $(files 'lib/*.c'); do
 		case $source in
-		lib/mem.c | lib/app.c | lib/app_answer.c | lib/scr/api.c | lib/scr/say.c) continue ;;
+		lib/mem.c | lib/app.c | lib/app_answer.c | lib/scr/api.c | lib/team/say.c) continue ;;
 		esac
 		objdump -t "$tree/${source%.c}.o" 2>/dev/null |
 			awk -v source="$source" '
@@ -295,7 +295,7 @@ check_forbidden_calls() {
 	# The library neither prints nor exits, except app, progress, and libscr
 	# on behalf of the application.
 	mapfile -t lib < <(files 'lib/*.c' |
-		grep -vE '^lib/(app|progress|scr/say|scr/api)\.c$')
+		grep -vE '^lib/(app|progress|team/say|scr/api)\.c$')
 	calls 'v?printf|puts|putchar|perror|exit|_exit|abort|quick_exit|err|errx|warn|warnx' \
 		"${lib[@]}" || bad=1
 	! code_of "${lib[@]}" | grep -wE 'stderr' || bad=1

@@ -66,7 +66,8 @@ compile_with() { # NAME COMPILER FLAG...
 		return
 	}
 	shift
-	if find lib cmd -name '*.c' ! -path 'lib/scr/*' -print0 |
+	if find lib cmd -name '*.c' ! -path 'lib/scr/*' ! -path 'lib/team/*' \
+		-print0 |
 		xargs -0 -n 20 -P "$jobs" "$@" -fsyntax-only -D_GNU_SOURCE \
 			-DSCRKIT_VERSION='""' -DSCRKIT_SYSCONF='""' \
 			-iquote lib -std=c11 -pedantic -Wall -Wextra -Werror \

@@ -26,9 +26,9 @@
 #include "scr/pacing.h"
 #include "scr/restart.h"
 #include "scr/run.h"
-#include "scr/say.h"
 #include "scr/setting.h"
 #include "str.h"
+#include "team/say.h"
 
 #define FAILURE 1
 

@@ -15,9 +15,9 @@
 #include "kvtree/value.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
-#include "scr/newfile.h"
-#include "scr/redundancy.h"
 #include "scr/run.h"
+#include "team/newfile.h"
+#include "team/redundancy.h"
 
 #define STEM_DATA "reddesc.er"
 #define STEM_MAP "reddescmap.er"

@@ -10,9 +10,9 @@
 #include "mem.h"
 #include "par.h"
 #include "scr/run.h"
-#include "scr/say.h"
 #include "scr/stores.h"
-#include "scr/team.h"
+#include "team/say.h"
+#include "team/team.h"
 
 struct cores {
 	hwloc_topology_t topology;

@@ -5,8 +5,8 @@
 #include "error.h"
 #include "meta/dataset.h"
 #include "scr/run.h"
-#include "scr/say.h"
 #include "site/eventlog.h"
+#include "team/say.h"
 
 struct log_line
 events_line(const struct dataset *d)

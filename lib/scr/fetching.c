@@ -19,8 +19,8 @@
 #include "scr/onprefix.h"
 #include "scr/outset.h"
 #include "scr/run.h"
-#include "scr/say.h"
 #include "str.h"
+#include "team/say.h"
 
 /* --- Which one --- */
 

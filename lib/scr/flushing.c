@@ -11,7 +11,7 @@
 #include "scr/held.h"
 #include "scr/onprefix.h"
 #include "scr/run.h"
-#include "scr/say.h"
+#include "team/say.h"
 
 void
 flushing_check(const struct run *run)

@@ -19,7 +19,7 @@
 #include "meta/dataset_dir.h"
 #include "path.h"
 #include "scr/run.h"
-#include "scr/say.h"
+#include "team/say.h"
 
 #define DIR_MODE 0770
 

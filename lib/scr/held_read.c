@@ -19,7 +19,7 @@
 #include "scr/common.h"
 #include "scr/held_impl.h"
 #include "scr/run.h"
-#include "scr/say.h"
+#include "team/say.h"
 
 /* --- cindex.scrinfo of this node --- */
 

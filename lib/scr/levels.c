@@ -12,9 +12,9 @@
 #include "mem.h"
 #include "path.h"
 #include "scr/run.h"
-#include "scr/say.h"
 #include "scr/scr.h"
 #include "str.h"
+#include "team/say.h"
 
 /* The scheme if SCR_COPY_TYPE names none and no line is usable. */
 #define DEFAULT_TYPE REDSET_XOR

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "scr/sets.h"
-#include "scr/team.h"
+#include "team/sets.h"
+#include "team/team.h"
 
 struct run;
 struct store;

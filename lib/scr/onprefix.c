@@ -19,8 +19,8 @@
 #include "meta/index.h"
 #include "scr/held.h"
 #include "scr/run.h"
-#include "scr/say.h"
 #include "str.h"
+#include "team/say.h"
 
 /* --- Helpers --- */
 

@@ -20,8 +20,8 @@
 #include "scr/outset.h"
 #include "scr/owned.h"
 #include "scr/run.h"
-#include "scr/say.h"
 #include "site/jobfiles.h"
+#include "team/say.h"
 
 /* --- Ids --- */
 

@@ -26,8 +26,8 @@
 #include "scr/outset_impl.h"
 #include "scr/owned.h"
 #include "scr/run.h"
-#include "scr/say.h"
 #include "str.h"
+#include "team/say.h"
 
 #define MODE_DIR 0777
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "scr/redundancy.h"
+#include "team/redundancy.h"
 
 struct arena;
 struct map;

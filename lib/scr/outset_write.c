@@ -11,8 +11,8 @@
 #include "kvtree/kvtree.h"
 #include "meta/filemap.h"
 #include "path.h"
-#include "scr/newfile.h"
 #include "scr/run.h"
+#include "team/newfile.h"
 
 /* The last file first, as LLNL's library writes them. */
 static struct kvtree *

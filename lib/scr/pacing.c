@@ -9,10 +9,10 @@
 #include "error.h"
 #include "scr/events.h"
 #include "scr/run.h"
-#include "scr/say.h"
 #include "site/halt.h"
 #include "site/job.h"
 #include "str.h"
+#include "team/say.h"
 
 /* The resource manager may extend a job, so query the end time again after this
  * many seconds. */

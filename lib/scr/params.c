@@ -11,11 +11,11 @@
 #include "conf.h"
 #include "error.h"
 #include "path.h"
-#include "scr/say.h"
 #include "scr/setting.h"
-#include "scr/team.h"
 #include "site/job.h"
 #include "str.h"
+#include "team/say.h"
+#include "team/team.h"
 
 /* Name of the settings of SCR_Config() in messages. */
 #define APP_NAME "SCR_Config"

@@ -19,11 +19,11 @@
 #include "scr/events.h"
 #include "scr/held.h"
 #include "scr/onprefix.h"
-#include "scr/redundancy.h"
 #include "scr/regain_impl.h"
 #include "scr/run.h"
-#include "scr/say.h"
 #include "site/jobfiles.h"
+#include "team/redundancy.h"
+#include "team/say.h"
 
 /* --- One dataset --- */
 

@@ -30,7 +30,7 @@
 #include "rescue/solve.h"
 #include "scr/held.h"
 #include "scr/run.h"
-#include "scr/say.h"
+#include "team/say.h"
 
 #define LANES 4
 #define SLICE_LEAST ((uint64_t)4096)

@@ -14,7 +14,7 @@
 #include "meta/filemap.h"
 #include "meta/redset.h"
 #include "rescue/plan.h"
-#include "scr/team.h"
+#include "team/team.h"
 
 struct arena;
 struct buf;

@@ -24,7 +24,7 @@
 #include "rescue/plan.h"
 #include "scr/held.h"
 #include "scr/run.h"
-#include "scr/say.h"
+#include "team/say.h"
 
 #define NOBODY UINT32_MAX
 

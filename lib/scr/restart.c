@@ -20,8 +20,8 @@
 #include "scr/held.h"
 #include "scr/onprefix.h"
 #include "scr/run.h"
-#include "scr/say.h"
 #include "site/jobfiles.h"
+#include "team/say.h"
 
 #define ATTEMPTS_FILE "restart.scr"
 

@@ -22,9 +22,9 @@
 #include "scr/owned.h"
 #include "scr/regain.h"
 #include "scr/restart.h"
-#include "scr/say.h"
 #include "scr/setting.h"
 #include "site/jobfiles.h"
+#include "team/say.h"
 
 /* The name of this host. */
 static int

@@ -7,12 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "scr/groups.h"
 #include "scr/levels.h"
 #include "scr/pacing.h"
 #include "scr/params.h"
 #include "scr/stores.h"
-#include "scr/team.h"
+#include "team/groups.h"
+#include "team/team.h"
 
 struct arena;
 struct conf;

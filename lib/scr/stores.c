@@ -20,8 +20,8 @@
 #include "mem.h"
 #include "path.h"
 #include "scr/run.h"
-#include "scr/say.h"
 #include "str.h"
+#include "team/say.h"
 
 /* Gives the user's group access. */
 #define STORE_MODE 0770

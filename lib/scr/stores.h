@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "scr/team.h"
+#include "team/team.h"
 
 struct groups;
 struct run;

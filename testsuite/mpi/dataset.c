@@ -31,7 +31,7 @@
 #include "path.h"
 #include "scr/outset.h"
 #include "scr/run.h"
-#include "scr/say.h"
+#include "team/say.h"
 
 static struct error err;
 static char base[PATH_MAX], dir[PATH_MAX + 32], host[64];

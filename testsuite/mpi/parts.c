@@ -26,8 +26,8 @@
 #include "error.h"
 #include "scr/held.h"
 #include "scr/run.h"
-#include "scr/say.h"
 #include "scr/scr.h"
+#include "team/say.h"
 
 /* --- The job --- */
 

@@ -31,8 +31,8 @@
 #include "scr/output.h"
 #include "scr/outset.h"
 #include "scr/run.h"
-#include "scr/say.h"
 #include "scr/scr.h"
+#include "team/say.h"
 
 static struct run *run;
 static long bytes = 1000;

@@ -39,8 +39,8 @@
 #include "scr/output.h"
 #include "scr/outset.h"
 #include "scr/run.h"
-#include "scr/say.h"
 #include "scr/scr.h"
+#include "team/say.h"
 
 #define BLOCK ((size_t)128 << 10)
 

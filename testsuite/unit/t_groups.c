@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "scr/groups.h"
+#include "team/groups.h"
 
 #include "arena.h"
 #include "error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "scr/sets.h"
+#include "team/sets.h"
 
 #include "arena.h"
 #include "error.h"

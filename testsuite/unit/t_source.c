@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "scr/source.h"
+#include "team/source.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "error.h"
 #include "mem.h"
 #include "nomem.h"
-#include "scr/redundancy.h"
 #include "tap.h"
+#include "team/redundancy.h"
 
 #define FILES 70 /* more than are kept open */
 

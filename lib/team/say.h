@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* say.h - messages of the library: one line on stderr for each, with the rank
  * and the host that prints it. stdout is only used for SCR_DEBUG. */
-#ifndef SCR_SAY_H
-#define SCR_SAY_H
+#ifndef TEAM_SAY_H
+#define TEAM_SAY_H
 
 struct error;
 
@@ -30,4 +30,4 @@ void say_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void say_abort_at(const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-#endif /* SCR_SAY_H */
+#endif /* TEAM_SAY_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* newfile.h - files of a dataset that no process reads before it is committed.
  * They are written under their final names, with few operations. */
-#ifndef SCR_NEWFILE_H
-#define SCR_NEWFILE_H
+#ifndef TEAM_NEWFILE_H
+#define TEAM_NEWFILE_H
 
 #include <stdbool.h>
 
@@ -22,4 +22,4 @@ int newfile_close(int fd, const char *name, bool sync, int rc,
 int newfile_tree(int dirfd, const char *name, const struct kvtree *t, bool sync,
 		 struct error *err);
 
-#endif /* SCR_NEWFILE_H */
+#endif /* TEAM_NEWFILE_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "scr/redundancy.h"
+#include "team/redundancy.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -14,10 +14,10 @@
 #include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/redset.h"
-#include "scr/flow.h"
-#include "scr/newfile.h"
-#include "scr/source.h"
-#include "scr/team.h"
+#include "team/flow.h"
+#include "team/newfile.h"
+#include "team/source.h"
+#include "team/team.h"
 
 /* State of redundancy_files(). */
 struct protecting {

@@ -3,8 +3,8 @@
  * source.h - the data string of a rank: its files concatenated, read piece by
  * piece in any order, with the CRC of each file.
  */
-#ifndef SCR_SOURCE_H
-#define SCR_SOURCE_H
+#ifndef TEAM_SOURCE_H
+#define TEAM_SOURCE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,4 +38,4 @@ bool source_summed(const struct source *s);
 int source_read(struct source *s, uint64_t at, void *to, size_t len,
 		struct error *err);
 
-#endif /* SCR_SOURCE_H */
+#endif /* TEAM_SOURCE_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "scr/flow.h"
+#include "team/flow.h"
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -9,8 +9,8 @@
 #include "error.h"
 #include "io.h"
 #include "mem.h"
-#include "scr/source.h"
-#include "scr/team.h"
+#include "team/source.h"
+#include "team/team.h"
 
 /* Messages in transit at a time, in each direction. */
 #define LANES 4

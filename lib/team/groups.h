@@ -7,8 +7,8 @@
  * Every rank has the table of a group, one number for each rank.  So each rank
  * can compute all redundancy sets alone (sets.h).
  */
-#ifndef SCR_GROUPS_H
-#define SCR_GROUPS_H
+#ifndef TEAM_GROUPS_H
+#define TEAM_GROUPS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -52,4 +52,4 @@ int groups_team(const struct group *g, struct team *world, struct arena *a,
 /* The group of this name, or NULL. */
 const struct group *groups_find(const struct groups *g, const char *name);
 
-#endif /* SCR_GROUPS_H */
+#endif /* TEAM_GROUPS_H */

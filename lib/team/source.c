@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "scr/source.h"
+#include "team/source.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "error.h"
 #include "io.h"
 #include "mem.h"
-#include "scr/redundancy.h"
+#include "team/redundancy.h"
 
 int
 source_open(struct source *s, struct redundancy_file *files, size_t nfiles,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "scr/groups.h"
+#include "team/groups.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "error.h"
 #include "fnv.h"
 #include "mem.h"
-#include "scr/say.h"
-#include "scr/team.h"
 #include "str.h"
+#include "team/say.h"
+#include "team/team.h"
 
 /* --- A table from one key a rank --- */
 

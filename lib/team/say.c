@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "scr/say.h"
+#include "team/say.h"
 
 #include <mpi.h>
 #include <stdarg.h>
@@ -8,8 +8,11 @@
 #include <time.h>
 
 #include "path.h"
-#include "scr/scr.h"
 #include "str.h"
+
+#ifndef SCR_VERSION
+#define SCR_VERSION "of unknown version"
+#endif
 
 /* A message is one write, so that those of several ranks do not mix. */
 #define LINE_MAX_BYTES 4096

@@ -10,8 +10,8 @@
  * itself ends the job, as MPI does by default.  Threads: only the one that
  * called MPI_Init().
  */
-#ifndef SCR_TEAM_H
-#define SCR_TEAM_H
+#ifndef TEAM_TEAM_H
+#define TEAM_TEAM_H
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -148,4 +148,4 @@ struct team_mail {
 int team_notes(const struct team *t, const struct team_mail *out,
 	       struct arena *a, struct team_mail *in, struct error *err);
 
-#endif /* SCR_TEAM_H */
+#endif /* TEAM_TEAM_H */

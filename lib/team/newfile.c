@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "scr/newfile.h"
+#include "team/newfile.h"
 
 #include <errno.h>
 #include <fcntl.h>

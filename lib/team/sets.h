@@ -10,8 +10,8 @@
  * no member of its group yet.  If there is no such set, the rank is a set of
  * its own, of type SINGLE: it is not protected.
  */
-#ifndef SCR_SETS_H
-#define SCR_SETS_H
+#ifndef TEAM_SETS_H
+#define TEAM_SETS_H
 
 #include <stdint.h>
 
@@ -50,4 +50,4 @@ struct sets_mine {
 int sets_find(const struct sets_job *j, uint32_t rank, struct arena *a,
 	      struct sets_mine *out, struct error *err);
 
-#endif /* SCR_SETS_H */
+#endif /* TEAM_SETS_H */

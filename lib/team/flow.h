@@ -9,8 +9,8 @@
  * messages of a step wait only for those of earlier steps, so there is no
  * deadlock.
  */
-#ifndef SCR_FLOW_H
-#define SCR_FLOW_H
+#ifndef TEAM_FLOW_H
+#define TEAM_FLOW_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,4 +47,4 @@ void flow_free(struct flow *f); /* NULL is ignored */
  */
 int flow_run(struct flow *f, struct error *err);
 
-#endif /* SCR_FLOW_H */
+#endif /* TEAM_FLOW_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "scr/team.h"
+#include "team/team.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "error.h"
 #include "fnv.h"
 #include "mem.h"
-#include "scr/say.h"
+#include "team/say.h"
 
 /* Bytes of one broadcast. */
 #define SHARE_STEP ((size_t)256 << 20)

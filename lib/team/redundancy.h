@@ -9,15 +9,15 @@
  * all the time.  Several pieces are in transit while others are read and coded.
  * Memory does not depend on the size of files.
  */
-#ifndef SCR_REDUNDANCY_H
-#define SCR_REDUNDANCY_H
+#ifndef TEAM_REDUNDANCY_H
+#define TEAM_REDUNDANCY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "meta/attr.h"
-#include "scr/sets.h"
+#include "team/sets.h"
 
 struct error;
 struct team;
@@ -53,4 +53,4 @@ int redundancy_files(const struct redundancy_job *j, struct error *err);
 char *redundancy_name(const struct redundancy_job *j, bool descriptor,
 		      char to[static REDUNDANCY_NAME]);
 
-#endif /* SCR_REDUNDANCY_H */
+#endif /* TEAM_REDUNDANCY_H */
