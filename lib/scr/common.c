@@ -168,9 +168,7 @@ common_write(const struct common *c, struct error *err)
 	kvtree_free(t);
 	note.data = image.data;
 	note.len = image.len;
-	rc = team_agree(team, rc, err);
-	if (rc == 0)
-		rc = team_notes(team, &out, c->arena, &in, err);
+	rc = team_notes(team, rc, &out, c->arena, &in, err);
 	if (rc == 0 && team->rank == 0)
 		rc = write_lists(c, &in, err);
 	buf_free(&image);

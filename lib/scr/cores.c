@@ -179,28 +179,25 @@ describe(hwloc_topology_t t, struct buf *line, struct error *err)
 /* Replace the line of this rank by those of all ranks of the node, in order:
  * the first rank collects them. */
 static int
-collect(const struct run *run, struct buf *lines, struct error *err)
+collect(const struct run *run, int rc, struct buf *lines, struct error *err)
 {
 	const struct team_note note = { 0, lines->data, lines->len };
 	const struct team_mail out = { .notes = (struct team_note *)&note,
 				       .count = 1 };
 	struct team_mail in = { .count = 0 };
 	struct arena *a = arena_new();
-	int rc = a == NULL ? error_no_memory(err) : 0;
 
-	rc = team_agree(&run->node, rc, err);
-	if (rc == 0)
-		rc = team_notes(&run->node, &out, a, &in, err);
-	if (rc == 0 && run->node.rank == 0) {
-		buf_clear(lines);
-		for (size_t i = 0; rc == 0 && i < in.count; i++)
-			rc = buf_add(lines, in.notes[i].data, in.notes[i].len);
-		if (rc < 0)
-			error_no_memory(err);
+	if (a == NULL)
+		rc = error_no_memory(err);
+	rc = team_notes(&run->node, rc, &out, a, &in, err);
+	if (rc == 0) {
+		if (run->node.rank == 0)
+			buf_clear(lines);
+		for (size_t i = 0; i < in.count; i++)
+			(void)buf_add(lines, in.notes[i].data, in.notes[i].len);
+		rc = buf_check(lines, err);
+		rc = team_share(&run->node, 0, rc, lines, err);
 	}
-	rc = team_agree(&run->node, rc, err);
-	if (rc == 0)
-		rc = team_share(&run->node, 0, lines, err);
 	arena_free(a);
 	return rc;
 }
@@ -265,9 +262,7 @@ find(struct run *run, struct cores *c, struct error *err)
 		rc = error_no_memory(err);
 	else
 		rc = describe(c->topology, &lines, err);
-	rc = team_agree(&run->node, rc, err);
-	if (rc == 0)
-		rc = collect(run, &lines, err);
+	rc = collect(run, rc, &lines, err);
 	if (rc == 0 && c->topology != NULL)
 		rc = share(run, lines.data, c, err);
 	while (rc == 0 && hwloc_bitmap_weight(c->units) > CORES_MOST)

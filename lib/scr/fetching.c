@@ -88,9 +88,7 @@ next(struct search *s, bool *none, struct dataset *d, struct error *err)
 	int rc = world->rank == 0 ? find_next(s, &b, err) : 0;
 
 	*none = false;
-	rc = team_agree(world, rc, err);
-	if (rc == 0)
-		rc = team_share(world, 0, &b, err);
+	rc = team_share(world, 0, rc, &b, err);
 	*none = rc == 0 && b.len == 0;
 	if (rc == 0 && b.len > 0) {
 		t = kvtree_decode(b.data, b.len, NULL, err);

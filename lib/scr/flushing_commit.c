@@ -58,9 +58,7 @@ gather(struct flushing *f, struct team_mail *in, struct error *err)
 	}
 	note.data = b.data;
 	note.len = b.len;
-	rc = team_agree(world, buf_check(&b, err), err);
-	if (rc == 0)
-		rc = team_notes(world, &out, f->arena, in, err);
+	rc = team_notes(world, buf_check(&b, err), &out, f->arena, in, err);
 	buf_free(&b);
 	return rc;
 }

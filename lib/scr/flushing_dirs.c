@@ -123,21 +123,22 @@ write_notes(struct dirs *d, bool to_leader, struct team_mail *out,
 	return failed ? error_no_memory(err) : 0;
 }
 
-/* Send the directories `d` of this rank, and receive `got`. */
+/* Send the directories `d` of this rank, and receive `got`; `rc` as for
+ * team_notes().  The result is that of this rank. */
 static int
-pass(const struct flushing *f, const struct team *t, struct dirs *d,
+pass(const struct flushing *f, const struct team *t, int rc, struct dirs *d,
      struct dirs *got, struct error *err)
 {
 	struct team_mail out = { 0, NULL }, in = { 0, NULL };
 	const uint32_t ranks = f->run->world.size;
-	int rc = write_notes(d, t == &f->run->node, &out, err);
 
 	if (rc == 0)
+		rc = write_notes(d, t == &f->run->node, &out, err);
+	if (rc == 0)
 		rc = begin(got, f->arena, err);
-	if (team_agree(t, rc, err) < 0 ||
-	    team_notes(t, &out, f->arena, &in, err) < 0)
+	if (team_notes(t, rc, &out, f->arena, &in, err) < 0)
 		return -1;
-	return team_agree(t, add_mail(got, &in, ranks, err), err);
+	return add_mail(got, &in, ranks, err);
 }
 
 /* Make the parent directory of `path`; with `sync`, also sync it. */
@@ -195,15 +196,11 @@ flushing_make_dirs(struct flushing *f, struct error *err)
 				      run->world.size) < 0)
 			rc = error_no_memory(err);
 	}
+	rc = pass(f, &run->node, rc, &own, &node, err);
+	rc = pass(f, &run->world, rc, &node, &mine, err);
+	if (rc == 0)
+		rc = make_all(f, &mine, err);
 	rc = team_agree(&run->world, rc, err);
-	if (rc == 0) {
-		rc = pass(f, &run->node, &own, &node, err);
-		rc = team_agree(&run->world, rc, err);
-	}
-	if (rc == 0)
-		rc = pass(f, &run->world, &node, &mine, err);
-	if (rc == 0)
-		rc = team_agree(&run->world, make_all(f, &mine, err), err);
 	end(&own);
 	end(&node);
 	end(&mine);

@@ -101,13 +101,10 @@ read_cindex(const struct run *run, struct listed *out, struct error *err)
 		}
 		listed_free(out);
 	}
+	rc = team_share(&control->sharers, 0, rc, &bytes, &why);
+	if (rc == 0)
+		rc = decode(&bytes, out, &why);
 	rc = team_agree(&run->world, rc, &why);
-	if (rc == 0)
-		rc = team_agree(&run->world,
-				team_share(&control->sharers, 0, &bytes, &why),
-				&why);
-	if (rc == 0)
-		rc = team_agree(&run->world, decode(&bytes, out, &why), &why);
 	buf_free(&bytes);
 	return rc < 0 ? error_pass(err, &why) : 0;
 }
@@ -223,9 +220,7 @@ adopt(const struct run *run, struct held *h, uint32_t from,
 
 	if (run->world.rank == from)
 		rc = encode_entry(run, mine, &bytes, err);
-	rc = team_agree(&run->world, rc, err);
-	if (rc == 0)
-		rc = team_share(&run->world, from, &bytes, err);
+	rc = team_share(&run->world, from, rc, &bytes, err);
 	if (rc == 0) {
 		if (decode(&bytes, &l, err) == 0)
 			e = entry_of(run, &l.list[0], err);
@@ -292,9 +287,7 @@ merge_current(const struct run *run, struct held *h, const struct listed *l,
 		return 0;
 	if (run->world.rank == from && buf_add_str(&name, mine) < 0)
 		rc = error_no_memory(err);
-	rc = team_agree(&run->world, rc, err);
-	if (rc == 0)
-		rc = team_share(&run->world, (uint32_t)from, &name, err);
+	rc = team_share(&run->world, (uint32_t)from, rc, &name, err);
 	if (rc == 0) {
 		h->current = mem_strdup(name.len > 0 ? name.data : "");
 		rc = team_agree(&run->world,

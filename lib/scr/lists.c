@@ -137,7 +137,7 @@ send_round(struct spreading *s, bool more, struct error *err)
 {
 	struct team_mail in = { 0, NULL };
 
-	s->over = team_notes(&s->run->world, &s->out, s->keep, &in, err) < 0;
+	s->over = team_notes(&s->run->world, 0, &s->out, s->keep, &in, err) < 0;
 	s->more = false;
 	if (s->over)
 		return -1;
@@ -318,9 +318,7 @@ lists_read(const struct run *run, int64_t id, struct arena *a,
 
 	if (rc == 0 && world->rank == 0)
 		rc = find_parts(run, id, a, &names, err);
-	rc = team_agree(world, rc, err);
-	if (rc == 0)
-		rc = team_share(world, 0, &names, err);
+	rc = team_share(world, 0, rc, &names, err);
 	if (rc == 0)
 		rc = spread(&s, id, &names, false, err);
 	if (rc > 0) {

@@ -135,9 +135,7 @@ agree_on(struct run *run, const char *name, int flags, struct kvtree **t,
 
 	if (run->world.rank == 0)
 		rc = describe(run, name, flags, &image, err);
-	rc = team_agree(&run->world, rc, err);
-	if (rc == 0)
-		rc = team_share(&run->world, 0, &image, err);
+	rc = team_share(&run->world, 0, rc, &image, err);
 	if (rc == 0) {
 		*t = kvtree_decode(image.data, image.len, NULL, err);
 		rc = *t == NULL ? -1 : dataset_read(*t, d, err);

@@ -142,16 +142,14 @@ outset_owners(struct outset *o, bool *shared, struct error *err)
 		list = arena_alloc(a, o->nfiles, sizeof(*list));
 	rc = list == NULL ? error_no_memory(err)
 			  : write_questions(o, list, a, &out, err);
-	rc = team_agree(t, rc, err);
-	if (rc == 0)
-		rc = team_notes(t, &out, a, &in, err);
+	rc = team_notes(t, rc, &out, a, &in, err);
 	if (rc == 0) {
 		rc = write_answers(&in, a, &answers, err);
 		rc = team_agree(t, rc, err);
 	}
 	*shared = rc == 0 && team_any(t, answers.count > 0);
 	if (*shared) {
-		rc = team_notes(t, &answers, a, &in, err);
+		rc = team_notes(t, 0, &answers, a, &in, err);
 		if (rc == 0)
 			mark(o, list, &in);
 	}

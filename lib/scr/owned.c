@@ -157,9 +157,7 @@ owned_begin(struct run *run, struct error *err)
 	rc = run->owned == NULL ? -1 : 0;
 	if (rc == 0 && world->rank == 0)
 		rc = find_ids_of(run, &ids, err);
-	rc = team_agree(world, rc, err);
-	if (rc == 0)
-		rc = team_share(world, 0, &ids, err);
+	rc = team_share(world, 0, rc, &ids, err);
 	for (size_t at = 0; rc == 0 && at < ids.len; at += sizeof(id)) {
 		memcpy(&id, ids.data + at, sizeof(id));
 		if (local == 0)

@@ -286,9 +286,9 @@ share_files(struct conf **c, struct files *f, const struct team *world,
 {
 	int rc = 0;
 
-	if (team_share(world, 0, &f->app, err) < 0 ||
-	    team_share(world, 0, &f->user, err) < 0 ||
-	    team_share(world, 0, &f->system, err) < 0)
+	if (team_share(world, 0, 0, &f->app, err) < 0 ||
+	    team_share(world, 0, 0, &f->user, err) < 0 ||
+	    team_share(world, 0, 0, &f->system, err) < 0)
 		return -1;
 	if (world->rank > 0) {
 		*c = conf_new(err);
@@ -325,7 +325,7 @@ params_read(struct params *p, struct conf **c, const struct settings *s,
 	if (rc == 0)
 		rc = share_files(c, &f, world, err);
 	if (rc == 0)
-		rc = team_share(world, 0, &packed, err);
+		rc = team_share(world, 0, 0, &packed, err);
 	if (rc == 0) {
 		if (unpack(p, &packed, a) < 0)
 			rc = error_no_memory(err);

@@ -183,21 +183,20 @@ send_names(struct regain *g, const struct team *t, struct listing *l,
 	struct team_mail out = { 0, NULL };
 	int rc = 0;
 
-	if (l->names != NULL && g->metafd >= 0)
-		rc = dir_each(g->metafd, g->meta, list_one, l, err);
-	if (rc == 0 && l->names != NULL) {
+	if (t->rank == 0) {
+		l->names = arena_alloc(g->arena, t->size, sizeof(*l->names));
 		out.notes = arena_alloc(g->arena, t->size, sizeof(*out.notes));
-		if (out.notes == NULL)
+		if (l->names == NULL || out.notes == NULL)
 			rc = error_no_memory(err);
+		if (rc == 0 && g->metafd >= 0)
+			rc = dir_each(g->metafd, g->meta, list_one, l, err);
 		for (uint32_t i = 0; rc == 0 && i < t->size; i++)
 			if (l->names[i].len > 0)
 				out.notes[out.count++] =
 					(struct team_note){ i, l->names[i].data,
 							    l->names[i].len };
 	}
-	if (team_agree(t, rc, err) < 0)
-		return -1;
-	return team_notes(t, &out, g->arena, in, err);
+	return team_notes(t, rc, &out, g->arena, in, err);
 }
 
 int
@@ -206,15 +205,8 @@ regain_list(struct regain *g, struct error *err)
 	const struct team *t = &g->set->store->sharers;
 	struct listing l = { .g = g, .sharers = t };
 	struct team_mail in = { 0, NULL };
-	int rc = 0;
+	int rc = send_names(g, t, &l, &in, err);
 
-	if (t->rank == 0)
-		l.names = arena_alloc(g->arena, t->size, sizeof(*l.names));
-	if (t->rank == 0 && l.names == NULL)
-		rc = error_no_memory(err);
-	rc = team_agree(t, rc, err);
-	if (rc == 0)
-		rc = send_names(g, t, &l, &in, err);
 	if (rc == 0)
 		rc = take_names(g, &in, err);
 	for (uint32_t i = 0; l.names != NULL && i < t->size; i++)

@@ -86,19 +86,19 @@ choose(struct regain *g, uint32_t *from, struct error *err)
 	const struct regain_part *mine = &g->parts[0];
 	struct team_mail out = { 0, NULL }, in;
 	uint64_t best = mine->good;
+	int rc = 0;
 
 	*from = UINT32_MAX;
 	out.notes = arena_alloc(g->arena, g->nparts, sizeof(*out.notes));
-	if (team_agree(&g->run->world,
-		       out.notes == NULL ? error_no_memory(err) : 0, err) < 0)
-		return -1;
-	for (size_t i = 1; i < g->nparts; i++)
+	if (out.notes == NULL)
+		rc = error_no_memory(err);
+	for (size_t i = 1; rc == 0 && i < g->nparts; i++)
 		if (g->parts[i].good > 0)
 			out.notes[out.count++] =
 				(struct team_note){ g->parts[i].rank,
 						    &g->parts[i].good,
 						    sizeof(g->parts[i].good) };
-	if (team_notes(&g->run->world, &out, g->arena, &in, err) < 0)
+	if (team_notes(&g->run->world, rc, &out, g->arena, &in, err) < 0)
 		return -1;
 	for (size_t i = 0; i < in.count; i++) {
 		uint64_t good = 0;
@@ -118,7 +118,7 @@ ask(struct regain *g, uint32_t from, struct outgoing *o, struct error *err)
 {
 	struct team_note note = { .rank = from, .data = "", .len = 0 };
 	struct team_mail out = { from != UINT32_MAX, &note }, in;
-	int rc = team_notes(&g->run->world, &out, g->arena, &in, err);
+	int rc = team_notes(&g->run->world, 0, &out, g->arena, &in, err);
 
 	if (rc < 0)
 		return -1;
@@ -409,10 +409,9 @@ send_to_leader(const struct regain *g, struct buf *names, struct team_mail *in,
 				  .data = names->data,
 				  .len = names->len };
 	const struct team_mail out = { 1, &note };
-	int rc = team_agree(t, buf_check(names, err), err);
+	const int rc =
+		team_notes(t, buf_check(names, err), &out, g->arena, in, err);
 
-	if (rc == 0)
-		rc = team_notes(t, &out, g->arena, in, err);
 	buf_free(names);
 	return rc;
 }

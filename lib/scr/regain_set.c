@@ -96,7 +96,7 @@ name_members(struct regain *g, bool map, struct ranks *named, struct error *err)
 					   mine.count * sizeof(mine.list[0]) };
 		out.count = rc == 0;
 	}
-	if (team_notes(world, &out, g->arena, &in, err) < 0)
+	if (team_notes(world, 0, &out, g->arena, &in, err) < 0)
 		rc = -1;
 	for (size_t i = 0; rc == 0 && i < in.count; i++) {
 		const uint32_t *r = in.notes[i].data;
@@ -133,8 +133,7 @@ call_members(struct regain *g, bool map, uint32_t *keeper, struct error *err)
 			out.notes[out.count++] =
 				(struct team_note){ named.list[i], "", 0 };
 	mem_free(named.list);
-	if (team_agree(world, rc, err) < 0 ||
-	    team_notes(world, &out, g->arena, &in, err) < 0)
+	if (team_notes(world, rc, &out, g->arena, &in, err) < 0)
 		return -1;
 	*keeper = in.count > 0 ? in.notes[0].rank : NOBODY;
 	if (in.count == 0)
@@ -307,7 +306,7 @@ exchange(struct regain *g, bool map, const struct team_note *mine,
 	struct buf all = BUF_INIT;
 	struct team_note note = *mine;
 	struct team_mail out = { 1, &note }, reports = { 0, NULL };
-	int rc = team_notes(world, &out, g->arena, &reports, err);
+	int rc = team_notes(world, 0, &out, g->arena, &reports, err);
 
 	if (rc < 0)
 		return -1;
@@ -325,7 +324,7 @@ exchange(struct regain *g, bool map, const struct team_note *mine,
 	rc = team_agree(world, rc, err);
 	*some = rc == 0 && team_any(world, all.len > 0);
 	if (*some)
-		rc = team_notes(world, &out, g->arena, in, err);
+		rc = team_notes(world, 0, &out, g->arena, in, err);
 	buf_free(&all);
 	return rc;
 }
@@ -388,13 +387,11 @@ doubt(struct regain *g, const struct ranks *members, bool wrong,
 	const size_t n = wrong ? members->count : 0;
 	struct team_note *notes = arena_alloc(g->arena, n, sizeof(*notes));
 	struct team_mail out = { n, notes }, in;
-	int rc = team_agree(&g->run->world,
-			    notes == NULL ? error_no_memory(err) : 0, err);
+	int rc = notes == NULL ? error_no_memory(err) : 0;
 
 	for (size_t i = 0; rc == 0 && i < n; i++)
 		notes[i] = (struct team_note){ members->list[i], "", 0 };
-	if (rc == 0)
-		rc = team_notes(&g->run->world, &out, g->arena, &in, err);
+	rc = team_notes(&g->run->world, rc, &out, g->arena, &in, err);
 	if (rc == 0)
 		g->doubted = in.count > 0;
 	return rc;

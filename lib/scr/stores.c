@@ -205,23 +205,22 @@ node_number(const struct run *run, uint32_t *number, struct error *err)
 	struct team_note mine = { 0, run->host, strlen(run->host) + 1 };
 	struct team_mail out = { run->node.rank == 0, &mine }, hosts, in;
 	uint32_t *numbers = NULL;
+	int rc = 0;
 
-	if (team_notes(&run->world, &out, run->arena, &hosts, err) < 0)
+	if (team_notes(&run->world, 0, &out, run->arena, &hosts, err) < 0)
 		return -1;
 	numbers = arena_alloc(run->arena, hosts.count, sizeof(*numbers));
-	if (team_agree(&run->world, numbers == NULL ? error_no_memory(err) : 0,
-		       err) < 0)
-		return -1;
+	rc = numbers == NULL ? error_no_memory(err) : 0;
 	if (hosts.count > 0)
 		qsort(hosts.notes, hosts.count, sizeof(*hosts.notes), by_host);
-	for (uint32_t i = 0; i < hosts.count; i++) {
+	for (uint32_t i = 0; rc == 0 && i < hosts.count; i++) {
 		struct team_note *n = &hosts.notes[i];
 
 		numbers[i] = i;
 		*n = (struct team_note){ n->rank, &numbers[i],
 					 sizeof(*numbers) };
 	}
-	if (team_notes(&run->world, &hosts, run->arena, &in, err) < 0)
+	if (team_notes(&run->world, rc, &hosts, run->arena, &in, err) < 0)
 		return -1;
 	if (in.count > 0)
 		memcpy(number, in.notes[0].data, sizeof(*number));

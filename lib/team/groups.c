@@ -178,9 +178,7 @@ groups_make(struct groups *g, const struct team *world, const char *host,
 	*g = (struct groups){ .count = 0 };
 	if (world->rank == 0)
 		rc = names_of(c, host, &names, err);
-	rc = team_agree(world, rc, err);
-	if (rc == 0)
-		rc = team_share(world, 0, &names, err);
+	rc = team_share(world, 0, rc, &names, err);
 	if (rc == 0)
 		rc = make(&m, &names, host, c, err);
 	mem_free(m.keys);

@@ -166,12 +166,10 @@ swap_lists(struct protecting *p, struct error *err)
 
 	if (rc == 0)
 		rc = encode_list(p, &list, err);
-	rc = team_agree(t, rc, err);
 	for (uint32_t i = 0; rc == 0 && i < k; i++)
 		notes[i] = (struct team_note){ (t->rank + 1 + i) % t->size,
 					       list.data, list.len };
-	if (rc == 0)
-		rc = team_notes(t, &out, p->arena, &in, err);
+	rc = team_notes(t, rc, &out, p->arena, &in, err);
 	for (size_t i = 0; rc == 0 && i < in.count; i++)
 		rc = decode_list(p, &in.notes[i], err);
 	buf_free(&list);

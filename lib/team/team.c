@@ -283,16 +283,15 @@ team_sum(const struct team *t, uint64_t *values, int count)
 /* --- Bytes --- */
 
 int
-team_share(const struct team *t, uint32_t root, struct buf *b,
+team_share(const struct team *t, uint32_t root, int rc, struct buf *b,
 	   struct error *err)
 {
 	struct {
 		uint64_t len;
 		char data[SHARE_FIRST];
-	} first = { .len = b->len };
-	int rc = 0;
+	} first = { .len = rc < 0 ? 0 : b->len };
 
-	if (t->rank == root && b->len > 0 && b->len <= SHARE_FIRST)
+	if (t->rank == root && first.len > 0 && first.len <= SHARE_FIRST)
 		memcpy(first.data, b->data, b->len);
 	team_bytes(t, root, &first, sizeof(first));
 	if (t->rank != root) {
@@ -440,22 +439,27 @@ take_all(const struct team *t, MPI_Request *sent, size_t nsent,
 }
 
 int
-team_notes(const struct team *t, const struct team_mail *out, struct arena *a,
-	   struct team_mail *in, struct error *err)
+team_notes(const struct team *t, int rc, const struct team_mail *out,
+	   struct arena *a, struct team_mail *in, struct error *err)
 {
 	struct receiving r = { .team = t, .arena = a, .in = in };
 	struct team_note *notes = NULL;
-	MPI_Request *sent = mem_calloc(out->count + 1, sizeof(MPI_Request));
-	int rc = sent == NULL ? error_no_memory(err) : 0;
+	MPI_Request *sent = NULL;
+	size_t nsent = 0;
 
+	*in = (struct team_mail){ .count = 0 };
 	/*
-	 * Without memory this rank sends nothing, and all ranks get the error
+	 * After a failure this rank sends nothing, and all ranks get the error
 	 * at the end.  No rank leaves before that, so no note of the next
 	 * exchange can arrive.
 	 */
-	const size_t nsent = sent == NULL ? 0 : out->count;
-
-	*in = (struct team_mail){ .count = 0 };
+	if (rc == 0) {
+		sent = mem_calloc(out->count + 1, sizeof(MPI_Request));
+		if (sent == NULL)
+			rc = error_no_memory(err);
+		else
+			nsent = out->count;
+	}
 	for (size_t i = 0; i < nsent; i++)
 		MPI_Issend(out->notes[i].data, (int)out->notes[i].len, MPI_BYTE,
 			   (int)team_peer(t, out->notes[i].rank),

@@ -82,8 +82,9 @@ uint32_t team_home(const char *path, uint32_t ranks);
  */
 int team_agree(const struct team *t, int rc, struct error *err);
 
-/* Replace `b` on all ranks by that of rank `root`.  -1, on all: ERROR_NOMEM. */
-int team_share(const struct team *t, uint32_t root, struct buf *b,
+/* team_agree(), then replace `b` on all ranks by that of rank `root`.  -1, on
+ * all: the error of a rank, or ERROR_NOMEM. */
+int team_share(const struct team *t, uint32_t root, int rc, struct buf *b,
 	       struct error *err);
 
 /* Is the string the same on all ranks, by its hash?  NULL equals only NULL. */
@@ -143,9 +144,11 @@ struct team_mail {
  * Send the notes in `out`, at most one to each rank, and receive those of
  * others into *in, sorted by rank and allocated in `a`; a rank may send one to
  * itself.  Apart from a barrier, the cost does not grow with the size of the
- * team. -1, on all ranks:  ERROR_NOMEM.
+ * team.  `rc` and *err are as for team_agree(), which ends the exchange: a rank
+ * that has failed sends nothing. -1, on all ranks: the error of a rank, or
+ * ERROR_NOMEM.
  */
-int team_notes(const struct team *t, const struct team_mail *out,
+int team_notes(const struct team *t, int rc, const struct team_mail *out,
 	       struct arena *a, struct team_mail *in, struct error *err);
 
 #endif /* TEAM_TEAM_H */
