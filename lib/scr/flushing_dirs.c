@@ -7,7 +7,6 @@
  */
 #include "scr/flushing_impl.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -27,10 +26,7 @@ struct dirs {
 	struct arena *arena;
 	struct map *seen;
 	size_t count, cap;
-	struct dir {
-		uint32_t home; /* rank that makes it */
-		const char *path;
-	} * list;
+	struct team_path *list;
 };
 
 /* Add the directory `path` of `len` bytes below the prefix ("": the prefix). */
@@ -46,7 +42,9 @@ add(struct dirs *d, const char *path, size_t len, uint32_t ranks)
 	if (!MEM_ROOM(d->list, d->count, d->cap) ||
 	    map_put(d->seen, copy, d->count) < 0)
 		return -1;
-	d->list[d->count++] = (struct dir){ team_home(copy, ranks), copy };
+	d->list[d->count] =
+		(struct team_path){ team_home(copy, ranks), d->count, copy };
+	d->count++;
 	return 0;
 }
 
@@ -79,50 +77,6 @@ add_mail(struct dirs *d, const struct team_mail *in, uint32_t ranks,
 	return 0;
 }
 
-static int
-by_home(const void *a, const void *b)
-{
-	const struct dir *x = a, *y = b;
-
-	if (x->home != y->home)
-		return x->home < y->home ? -1 : 1;
-	return strcmp(x->path, y->path);
-}
-
-/* Write a note for each rank that is responsible for a directory; or one note
- * with all of them for rank 0 of the team. */
-static int
-write_notes(struct dirs *d, bool to_leader, struct team_mail *out,
-	    struct error *err)
-{
-	struct buf b = BUF_INIT;
-	bool failed = false;
-
-	*out = (struct team_mail){ .notes = arena_alloc(d->arena, d->count + 1,
-							sizeof(*out->notes)) };
-	if (out->notes == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; to_leader && i < d->count; i++)
-		d->list[i].home = 0;
-	if (d->count > 0)
-		qsort(d->list, d->count, sizeof(*d->list), by_home);
-	for (size_t i = 0; i < d->count && !failed;) {
-		struct team_note *n = &out->notes[out->count++];
-
-		n->rank = d->list[i].home;
-		buf_clear(&b);
-		for (; i < d->count && d->list[i].home == n->rank; i++)
-			buf_add(&b, d->list[i].path,
-				strlen(d->list[i].path) + 1);
-		n->len = b.len;
-		n->data = b.failed ? NULL
-				   : arena_strndup(d->arena, b.data, b.len);
-		failed = n->data == NULL;
-	}
-	buf_free(&b);
-	return failed ? error_no_memory(err) : 0;
-}
-
 /* Send the directories `d` of this rank, and receive `got`; `rc` as for
  * team_notes().  The result is that of this rank. */
 static int
@@ -132,8 +86,11 @@ pass(const struct flushing *f, const struct team *t, int rc, struct dirs *d,
 	struct team_mail out = { 0, NULL }, in = { 0, NULL };
 	const uint32_t ranks = f->run->world.size;
 
+	/* The leader of a node gets all of them. */
+	for (size_t i = 0; t == &f->run->node && i < d->count; i++)
+		d->list[i].home = 0;
 	if (rc == 0)
-		rc = write_notes(d, t == &f->run->node, &out, err);
+		rc = team_paths(d->list, d->count, f->arena, &out, err);
 	if (rc == 0)
 		rc = begin(got, f->arena, err);
 	if (team_notes(t, rc, &out, f->arena, &in, err) < 0)

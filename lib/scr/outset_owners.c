@@ -6,67 +6,13 @@
  */
 #include "scr/outset_impl.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
 #include "map.h"
-#include "mem.h"
 #include "scr/run.h"
-
-/* A path and the rank responsible for it. */
-struct asked {
-	uint32_t home;
-	size_t file; /* place in o->files */
-};
-
-static int
-by_home(const void *a, const void *b)
-{
-	const struct asked *x = a, *y = b;
-
-	if (x->home != y->home)
-		return x->home < y->home ? -1 : 1;
-	return x->file < y->file ? -1 : x->file > y->file;
-}
-
-/* Write one note for each responsible rank: the paths, each with its NUL. */
-static int
-write_questions(const struct outset *o, struct asked *list, struct arena *a,
-		struct team_mail *out, struct error *err)
-{
-	struct buf paths = BUF_INIT;
-
-	for (size_t i = 0; i < o->nfiles; i++)
-		list[i] = (struct asked){
-			team_home(o->files[i].path, o->run->world.size), i
-		};
-	if (o->nfiles > 0)
-		qsort(list, o->nfiles, sizeof(*list), by_home);
-	out->notes = arena_alloc(a, o->nfiles, sizeof(*out->notes));
-	for (size_t i = 0; out->notes != NULL && i < o->nfiles;) {
-		struct team_note *n = &out->notes[out->count++];
-		const uint32_t home = list[i].home;
-
-		buf_clear(&paths);
-		for (; i < o->nfiles && list[i].home == home; i++) {
-			const char *path = o->files[list[i].file].path;
-
-			buf_add(&paths, path, strlen(path) + 1);
-		}
-		n->rank = home;
-		n->len = paths.len;
-		n->data = paths.failed
-				  ? NULL
-				  : arena_strndup(a, paths.data, paths.len);
-		if (n->data == NULL)
-			out->notes = NULL;
-	}
-	buf_free(&paths);
-	return out->notes == NULL ? error_no_memory(err) : 0;
-}
 
 /* Reply to each rank with the numbers of the paths that a lower rank has. */
 static int
@@ -106,7 +52,7 @@ write_answers(const struct team_mail *in, struct arena *a,
 }
 
 static void
-mark(struct outset *o, const struct asked *list, const struct team_mail *in)
+mark(struct outset *o, const struct team_path *list, const struct team_mail *in)
 {
 	size_t first = 0; /* both lists are sorted by rank */
 
@@ -122,7 +68,7 @@ mark(struct outset *o, const struct asked *list, const struct team_mail *in)
 			memcpy(&number, (const char *)n->data + k,
 			       sizeof(number));
 			if (number < o->nfiles - first)
-				o->files[list[first + number].file].other =
+				o->files[list[first + number].number].other =
 					true;
 		}
 	}
@@ -135,13 +81,17 @@ outset_owners(struct outset *o, bool *shared, struct error *err)
 	struct arena *a = arena_new();
 	struct team_mail out = { 0, NULL }, in = { 0, NULL };
 	struct team_mail answers = { 0, NULL };
-	struct asked *list = NULL;
+	struct team_path *list = NULL;
 	int rc = 0;
 
 	if (a != NULL)
 		list = arena_alloc(a, o->nfiles, sizeof(*list));
+	for (size_t i = 0; list != NULL && i < o->nfiles; i++)
+		list[i] = (struct team_path){ team_home(o->files[i].path,
+							t->size),
+					      i, o->files[i].path };
 	rc = list == NULL ? error_no_memory(err)
-			  : write_questions(o, list, a, &out, err);
+			  : team_paths(list, o->nfiles, a, &out, err);
 	rc = team_notes(t, rc, &out, a, &in, err);
 	if (rc == 0) {
 		rc = write_answers(&in, a, &answers, err);

@@ -478,3 +478,43 @@ team_notes(const struct team *t, int rc, const struct team_mail *out,
 	in->notes = notes;
 	return team_agree(t, rc, err);
 }
+
+static int
+by_home(const void *a, const void *b)
+{
+	const struct team_path *x = a, *y = b;
+
+	if (x->home != y->home)
+		return x->home < y->home ? -1 : 1;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+int
+team_paths(struct team_path *list, size_t count, struct arena *a,
+	   struct team_mail *out, struct error *err)
+{
+	struct buf paths = BUF_INIT;
+
+	*out = (struct team_mail){
+		.notes = arena_alloc(a, count, sizeof(*out->notes)),
+	};
+	if (count > 0)
+		qsort(list, count, sizeof(*list), by_home);
+	for (size_t i = 0; out->notes != NULL && i < count;) {
+		struct team_note *n = &out->notes[out->count++];
+
+		n->rank = list[i].home;
+		buf_clear(&paths);
+		for (; i < count && list[i].home == n->rank; i++)
+			(void)buf_add(&paths, list[i].path,
+				      strlen(list[i].path) + 1);
+		n->len = paths.len;
+		n->data = paths.failed
+				  ? NULL
+				  : arena_strndup(a, paths.data, paths.len);
+		if (n->data == NULL)
+			out->notes = NULL;
+	}
+	buf_free(&paths);
+	return out->notes == NULL ? error_no_memory(err) : 0;
+}

@@ -151,4 +151,16 @@ struct team_mail {
 int team_notes(const struct team *t, int rc, const struct team_mail *out,
 	       struct arena *a, struct team_mail *in, struct error *err);
 
+/* A path on its way to the rank that is responsible for it. */
+struct team_path {
+	uint32_t home; /* this rank */
+	size_t number; /* of the path, for the caller */
+	const char *path;
+};
+
+/* Sort the list by rank and number, and write a note for each rank: its paths,
+ * each with its NUL.  ERROR_NOMEM. */
+int team_paths(struct team_path *list, size_t count, struct arena *a,
+	       struct team_mail *out, struct error *err);
+
 #endif /* TEAM_TEAM_H */
