@@ -32,6 +32,9 @@ static const struct field {
 		key, offsetof(struct params, member), \
 			sizeof(((struct params *)0)->member) \
 	}
+	FIELD("SCR_PREFIX", prefix),
+	FIELD("SCR_USER_NAME", user),
+	FIELD("SCR_JOB_ID", job_id),
 	FIELD("SCR_ENABLE", enable),
 	FIELD("SCR_JOB_NAME", job_name),
 	FIELD("SCR_CLUSTER_NAME", cluster),
@@ -118,40 +121,44 @@ find_prefix(const struct conf *c, struct arena *a, struct error *err)
 
 /* --- Reading, on rank 0 --- */
 
-/* A file: its path, a NUL, its contents. */
+static const enum conf_level levels[] = { CONF_FILES };
+
+#define LEVELS (sizeof(levels) / sizeof(levels[0]))
+
+/* By level: the path of the file, a NUL, its contents. */
 struct files {
-	struct buf app, user, system;
+	struct buf of[CONF_LEVELS];
 };
 
 static int
-fetch(struct conf *c, const struct conf_where *w, enum conf_level level,
-      struct buf *out, struct error *err)
+add(struct conf *c, enum conf_level level, const struct files *f,
+    struct error *err)
 {
-	struct buf data = BUF_INIT;
+	const struct buf *b = &f->of[level];
+	const size_t path = strlen(b->data) + 1;
+
+	return conf_add_bytes(c, level, b->data, b->data + path, b->len - path,
+			      err);
+}
+
+/* Read a file, and add it. */
+static int
+fetch(struct conf *c, const struct conf_where *w, enum conf_level level,
+      struct files *f, struct error *err)
+{
+	struct buf data = BUF_INIT, *out = &f->of[level];
 	const char *path = NULL;
 	int rc = conf_fetch(c, w, level, &data, err);
 
 	buf_clear(out);
 	if (rc == 0) {
 		path = conf_file(c, level);
-		rc = buf_add(out, path, strlen(path) + 1);
-		if (rc == 0 && data.len > 0)
-			rc = buf_add(out, data.data, data.len);
-		if (rc < 0)
-			error_no_memory(err);
+		(void)buf_add(out, path, strlen(path) + 1);
+		(void)buf_add(out, data.data, data.len);
+		rc = buf_check(out, err);
 	}
 	buf_free(&data);
-	return rc;
-}
-
-static int
-add(struct conf *c, enum conf_level level, const struct buf *b,
-    struct error *err)
-{
-	const size_t path = strlen(b->data) + 1;
-
-	return conf_add_bytes(c, level, b->data, b->data + path, b->len - path,
-			      err);
+	return rc < 0 ? -1 : add(c, level, f, err);
 }
 
 /* Read the files for this prefix; NULL: the prefix from the environment or
@@ -164,15 +171,13 @@ read_files(struct conf **out, const struct conf_where *given, struct files *f,
 	struct conf *c = conf_new(err);
 
 	*out = c;
-	if (c == NULL || add(c, CONF_APP, &f->app, err) < 0)
+	if (c == NULL || add(c, CONF_APP, f, err) < 0)
 		return -1;
 	if (w.prefix == NULL)
 		w.prefix = conf_get(c, "SCR_PREFIX");
-	if (fetch(c, &w, CONF_USER, &f->user, err) < 0 ||
-	    add(c, CONF_USER, &f->user, err) < 0 ||
-	    fetch(c, &w, CONF_SYSTEM, &f->system, err) < 0)
+	if (fetch(c, &w, CONF_USER, f, err) < 0)
 		return -1;
-	return add(c, CONF_SYSTEM, &f->system, err);
+	return fetch(c, &w, CONF_SYSTEM, f, err);
 }
 
 /* A file may set the prefix: then the files of the new prefix count, as for the
@@ -202,58 +207,57 @@ read_all(struct conf **c, struct files *f, struct error *err)
 
 /* The future contents of app.conf. */
 static int
-app_text(const struct settings *s, struct buf *out)
+app_text(const struct settings *s, struct buf *out, struct error *err)
 {
-	if (buf_add(out, APP_NAME, sizeof(APP_NAME)) < 0)
-		return -1;
-	return s != NULL ? settings_text(s, out) : 0;
+	(void)buf_add(out, APP_NAME, sizeof(APP_NAME));
+	if (s != NULL)
+		(void)settings_text(s, out);
+	return buf_check(out, err);
 }
 
 /* --- The same on all ranks --- */
 
-/* Texts that rank 0 decides; the bases of directories may differ. */
-static const size_t texts[] = {
-	offsetof(struct params, prefix),     offsetof(struct params, user),
-	offsetof(struct params, job_id),     offsetof(struct params, job_name),
-	offsetof(struct params, cluster),    offsetof(struct params, copy_type),
-	offsetof(struct params, group),	     offsetof(struct params, current),
-	offsetof(struct params, flush_type),
-};
-
-#define TEXTS (sizeof(texts) / sizeof(texts[0]))
-
+/* The i-th member, if it is a text.  Rank 0 decides them all; the bases of
+ * directories, which have no fields, may differ. */
 static const char **
 text_of(struct params *p, size_t i)
 {
-	return (const char **)((char *)p + texts[i]);
+	const enum conf_kind kind = conf_param(fields[i].key)->kind;
+
+	if (kind != CONF_TEXT && kind != CONF_WORD)
+		return NULL;
+	return (const char **)((char *)p + fields[i].at);
 }
 
 /* The members, then for each text that is set its bytes with the NUL. */
 static int
-pack(struct params *p, struct buf *out)
+pack(struct params *p, struct buf *out, struct error *err)
 {
 	buf_add(out, p, sizeof(*p));
-	for (size_t i = 0; i < TEXTS; i++)
-		if (*text_of(p, i) != NULL)
-			buf_add(out, *text_of(p, i),
-				strlen(*text_of(p, i)) + 1);
-	return buf_check(out, NULL);
+	for (size_t i = 0; i < FIELDS; i++) {
+		const char **text = text_of(p, i);
+
+		if (text != NULL && *text != NULL)
+			buf_add(out, *text, strlen(*text) + 1);
+	}
+	return buf_check(out, err);
 }
 
 static int
-unpack(struct params *p, const struct buf *b, struct arena *a)
+unpack(struct params *p, const struct buf *b, struct arena *a,
+       struct error *err)
 {
 	const char *at = b->data + sizeof(*p);
 
 	memcpy(p, b->data, sizeof(*p));
-	for (size_t i = 0; i < TEXTS; i++) {
+	for (size_t i = 0; i < FIELDS; i++) {
 		const char **text = text_of(p, i);
 
-		if (*text == NULL)
+		if (text == NULL || *text == NULL)
 			continue;
 		*text = arena_strdup(a, at);
 		if (*text == NULL)
-			return -1;
+			return error_no_memory(err);
 		at += strlen(at) + 1;
 	}
 	return 0;
@@ -279,64 +283,55 @@ params_warn(const struct conf *c)
 	say_warn_lines(conf_notice(c));
 }
 
-/* Send the files to all ranks, which then parse them. */
+/* Send the files to all ranks, which then parse them; `rc` as for
+ * team_share().  The result is that of this rank. */
 static int
-share_files(struct conf **c, struct files *f, const struct team *world,
+share_files(struct conf **c, struct files *f, int rc, const struct team *world,
 	    struct error *err)
 {
-	int rc = 0;
-
-	if (team_share(world, 0, 0, &f->app, err) < 0 ||
-	    team_share(world, 0, 0, &f->user, err) < 0 ||
-	    team_share(world, 0, 0, &f->system, err) < 0)
+	for (size_t i = 0; i < LEVELS; i++)
+		if (team_share(world, 0, rc, &f->of[levels[i]], err) < 0)
+			return -1;
+	if (world->rank == 0)
+		return 0;
+	*c = conf_new(err);
+	if (*c == NULL)
 		return -1;
-	if (world->rank > 0) {
-		*c = conf_new(err);
-		if (*c == NULL || add(*c, CONF_APP, &f->app, err) < 0 ||
-		    add(*c, CONF_USER, &f->user, err) < 0 ||
-		    add(*c, CONF_SYSTEM, &f->system, err) < 0)
-			rc = -1;
-	}
-	return team_agree(world, rc, err);
+	for (size_t i = 0; rc == 0 && i < LEVELS; i++)
+		rc = add(*c, levels[i], f, err);
+	return rc;
 }
 
 int
 params_read(struct params *p, struct conf **c, const struct settings *s,
 	    const struct team *world, struct arena *a, struct error *err)
 {
-	struct files f = { BUF_INIT, BUF_INIT, BUF_INIT };
+	struct files f = { { BUF_INIT } };
 	struct buf packed = BUF_INIT;
 	int rc = 0;
 
 	*c = NULL;
 	*p = (struct params){ .prefix = NULL };
 	if (world->rank == 0) {
-		rc = app_text(s, &f.app);
-		if (rc < 0)
-			error_no_memory(err);
+		rc = app_text(s, &f.of[CONF_APP], err);
 		if (rc == 0)
 			rc = read_all(c, &f, err);
 		if (rc == 0)
 			rc = decide(p, *c, a, err);
-		if (rc == 0 && (rc = pack(p, &packed)) < 0)
-			error_no_memory(err);
+		if (rc == 0)
+			rc = pack(p, &packed, err);
 	}
-	rc = team_agree(world, rc, err);
-	if (rc == 0)
-		rc = share_files(c, &f, world, err);
-	if (rc == 0)
-		rc = team_share(world, 0, 0, &packed, err);
+	rc = share_files(c, &f, rc, world, err);
+	rc = team_share(world, 0, rc, &packed, err);
 	if (rc == 0) {
-		if (unpack(p, &packed, a) < 0)
-			rc = error_no_memory(err);
+		rc = unpack(p, &packed, a, err);
 		p->cntl_base = conf_get(*c, "SCR_CNTL_BASE");
 		p->cache_base = conf_get(*c, "SCR_CACHE_BASE");
 		rc = team_agree(world, rc, err);
 	}
 	buf_free(&packed);
-	buf_free(&f.app);
-	buf_free(&f.user);
-	buf_free(&f.system);
+	for (size_t i = 0; i < LEVELS; i++)
+		buf_free(&f.of[levels[i]]);
 	if (rc < 0) {
 		conf_close(*c);
 		*c = NULL;
