@@ -117,17 +117,16 @@ check_same(const struct team *t, const char *text, const char *of)
 /* --- Begin and end --- */
 
 /* Free all state. */
-static int
-end(struct error *err)
+static void
+end(void)
 {
-	const int rc = lib.run != NULL ? run_end(lib.run, err) : 0;
-
+	if (lib.run != NULL)
+		run_end(lib.run);
 	lib.run = NULL;
 	settings_free(lib.settings);
 	lib.settings = NULL;
 	lib.state = UNINIT;
 	lib.failed = false;
-	return rc;
 }
 
 /* SCR_HALT_EXIT: if a condition is met, end the job in the way the application
@@ -135,16 +134,12 @@ end(struct error *err)
 static void
 leave_if_halted(void)
 {
-	struct error err = ERROR_INIT;
-	int status = EXIT_SUCCESS;
-
 	if (!pacing_leave(lib.run))
 		return;
 	(void)flushing_finalize(lib.run);
-	if (end(&err) < 0)
-		status = fail("SCR_Finalize", &err);
+	end();
 	MPI_Finalize();
-	exit(status);
+	exit(EXIT_SUCCESS);
 }
 
 int
@@ -175,18 +170,14 @@ SCR_Init(void)
 int
 SCR_Finalize(void)
 {
-	struct error err = ERROR_INIT;
 	const bool was = enabled();
-	int rc = 0;
 
 	check(IDLE, "SCR_Finalize");
 	if (was)
 		(void)flushing_finalize(lib.run);
 	if (was)
 		pacing_end(lib.run);
-	rc = end(&err);
-	if (rc < 0)
-		return fail("SCR_Finalize", &err);
+	end();
 	return was ? SCR_SUCCESS : FAILURE;
 }
 
@@ -428,17 +419,24 @@ SCR_Complete_restart(int valid)
 
 /* --- Checkpoint and output --- */
 
-int
-SCR_Need_checkpoint(int *flag)
+/* Ask `fn` outside of regions. */
+static int
+ask(const char *call, int *flag, bool (*fn)(struct run *run))
 {
-	check(IDLE, "SCR_Need_checkpoint");
+	check(IDLE, call);
 	if (flag == NULL)
 		return FAILURE;
 	*flag = 0;
 	if (!enabled())
 		return FAILURE;
-	*flag = pacing_need(lib.run);
+	*flag = fn(lib.run);
 	return SCR_SUCCESS;
+}
+
+int
+SCR_Need_checkpoint(int *flag)
+{
+	return ask("SCR_Need_checkpoint", flag, pacing_need);
 }
 
 /* Begin a dataset; `s` is the state of its region. */
@@ -551,12 +549,5 @@ SCR_Delete(const char *name)
 int
 SCR_Should_exit(int *flag)
 {
-	check(IDLE, "SCR_Should_exit");
-	if (flag == NULL)
-		return FAILURE;
-	*flag = 0;
-	if (!enabled())
-		return FAILURE;
-	*flag = pacing_should_exit(lib.run);
-	return SCR_SUCCESS;
+	return ask("SCR_Should_exit", flag, pacing_should_exit);
 }

@@ -162,14 +162,13 @@ run_begin(const struct settings *s, struct error *err)
 	events_compute(run, true);
 	return run;
 fail:
-	(void)run_end(run, NULL);
+	run_end(run);
 	return NULL;
 }
 
-int
-run_end(struct run *run, struct error *err)
+void
+run_end(struct run *run)
 {
-	(void)err;
 	outset_free(run->out);
 	restart_free(run->in);
 	owned_free(run->owned);
@@ -181,5 +180,4 @@ run_end(struct run *run, struct error *err)
 	conf_close(run->conf);
 	arena_free(run->arena);
 	mem_free(run);
-	return 0;
 }

@@ -60,6 +60,6 @@ struct run {
 
 /* Start the run, step by step; on failure all steps are undone.  Collective. */
 struct run *run_begin(const struct settings *s, struct error *err);
-int run_end(struct run *run, struct error *err);
+void run_end(struct run *run);
 
 #endif /* SCR_RUN_H */

@@ -240,7 +240,7 @@ main(int argc, char **argv)
 			say_error("%s: %s", argv[i], err.text);
 		error_clear(&err);
 	}
-	(void)run_end(run, NULL);
+	run_end(run);
 	MPI_Finalize();
 	return 0;
 }

@@ -488,7 +488,7 @@ main(int argc, char **argv)
 		for (round_no = 0; round_no <= atoi(argv[3]); round_no++)
 			measure(argv[1]);
 	free(data);
-	(void)run_end(run, NULL);
+	run_end(run);
 	MPI_Finalize();
 	return 0;
 }
