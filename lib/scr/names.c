@@ -23,15 +23,13 @@ int
 names_take(int metafd, const char *name, const char *path, struct error *err)
 {
 	char claim[CLAIM_NAME], has[PATH_MAX];
-	ssize_t len = 0;
+	ssize_t len = -1;
 
 	claim_of(claim, name);
 	if (symlinkat(path, metafd, claim) == 0)
 		return 1;
-	if (errno != EEXIST)
-		return error_sys(err, "%s: cannot claim its name in the cache",
-				 path);
-	len = readlinkat(metafd, claim, has, sizeof(has) - 1);
+	if (errno == EEXIST)
+		len = readlinkat(metafd, claim, has, sizeof(has) - 1);
 	if (len < 0)
 		return error_sys(err, "%s: cannot claim its name in the cache",
 				 path);

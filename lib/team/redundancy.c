@@ -226,7 +226,7 @@ encode_header(struct protecting *p, struct error *err)
 static int
 begin_files(struct protecting *p, struct error *err)
 {
-	const struct flow_job job = {
+	struct flow_job flow = {
 		.members = p->j->members,
 		.type = p->j->set->type,
 		.failures = p->j->set->failures,
@@ -235,7 +235,6 @@ begin_files(struct protecting *p, struct error *err)
 		.source = &p->source,
 		.name = p->name,
 	};
-	struct flow_job flow = job;
 
 	if (write_descriptor(p, err) < 0 || encode_header(p, err) < 0)
 		return -1;
