@@ -25,16 +25,6 @@
 #define LIST ".shuffile"
 #define CREATED "CREATED" /* our key, beside RANK */
 
-static int
-open_meta(const struct common *c, struct error *err)
-{
-	int fd = dir_open(AT_FDCWD, c->meta);
-
-	if (fd < 0)
-		return error_sys(err, "%s: cannot open", c->meta);
-	return fd;
-}
-
 /* Add the list of this rank: RANK, its number, FILES and FILE. */
 static int
 add_list(struct kvtree *t, const struct common *c,
@@ -66,21 +56,22 @@ add_list(struct kvtree *t, const struct common *c,
 }
 
 static int
-write_list(const struct common *c, int dirfd, const char *stem,
-	   const struct kvtree *lists, struct error *err)
+write_list(const struct common *c, const char *stem, const struct kvtree *lists,
+	   struct error *err)
 {
 	char name[64];
 
 	(void)snprintf(name, sizeof(name), "%s" LIST, stem);
-	return newfile_tree(dirfd, name, lists, c->store->global, err);
+	return newfile_tree(c->metafd, name, lists, c->store->global, err);
 }
 
 /* Write the state.  Data and filemaps have the same state: it is one file with
  * two names, if the device supports links. */
 static int
-write_state(const struct common *c, int dirfd, bool data, struct error *err)
+write_state(const struct common *c, bool data, struct error *err)
 {
 	const bool sync = c->store->global;
+	const int dirfd = c->metafd;
 	struct kvtree *t = kvtree_new(err);
 	int rc = t == NULL ? -1 : kvtree_set(t, "STATE", STATE_ENCODED, err);
 
@@ -99,16 +90,16 @@ write_state(const struct common *c, int dirfd, bool data, struct error *err)
  * file was synced; only the directories are left to sync.
  */
 static int
-sync_all(const struct common *c, int dirfd, struct error *err)
+sync_all(const struct common *c, struct error *err)
 {
 	int fd = -1, rc = 0;
 
 	if (!c->store->global)
-		return syncfs(dirfd) < 0 ? error_sys(err, "%s", c->dir) : 0;
+		return syncfs(c->metafd) < 0 ? error_sys(err, "%s", c->dir) : 0;
 	fd = dir_open(AT_FDCWD, c->dir);
 	if (fd < 0)
 		return error_sys(err, "%s", c->dir);
-	rc = io_sync_dir(dirfd, c->meta, err);
+	rc = io_sync_dir(c->metafd, c->meta, err);
 	if (rc == 0)
 		rc = io_sync_dir(fd, c->dir, err);
 	close(fd);
@@ -122,8 +113,7 @@ write_lists(const struct common *c, const struct team_mail *in,
 {
 	struct kvtree *all = kvtree_new(err);
 	const struct kvtree *stem = NULL;
-	int fd = all == NULL ? -1 : open_meta(c, err);
-	int rc = fd < 0 ? -1 : 0;
+	int rc = all == NULL ? -1 : 0;
 
 	for (size_t i = 0; rc == 0 && i < in->count; i++) {
 		struct kvtree *one = kvtree_decode(in->notes[i].data,
@@ -137,14 +127,11 @@ write_lists(const struct common *c, const struct team_mail *in,
 				    c->created_us, err);
 	kvtree_foreach (stem, all)
 		if (rc == 0)
-			rc = write_list(c, fd, kvtree_key(stem), stem, err);
+			rc = write_list(c, kvtree_key(stem), stem, err);
 	if (rc == 0)
-		rc = write_state(c, fd, kvtree_get(all, STEM_DATA) != NULL,
-				 err);
+		rc = write_state(c, kvtree_get(all, STEM_DATA) != NULL, err);
 	if (rc == 0)
-		rc = sync_all(c, fd, err);
-	if (fd >= 0)
-		close(fd);
+		rc = sync_all(c, err);
 	kvtree_free(all);
 	return rc;
 }

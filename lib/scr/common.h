@@ -20,6 +20,7 @@ struct common {
 	const struct run *run;
 	const struct store *store;
 	const char *dir, *meta; /* of the dataset; its .scr */
+	int metafd;		/* of `meta` */
 	struct arena *arena;	/* for data from other ranks */
 	/* The protected files: those of this rank (NULL: bypass), and its
 	 * filemap. */

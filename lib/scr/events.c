@@ -20,6 +20,21 @@ events_line(const struct dataset *d)
 	return l;
 }
 
+struct log_line
+events_transfer(const struct dataset *d, const char *what, const char *from,
+		const char *to, double secs)
+{
+	struct log_line l = events_line(d);
+
+	l.xfer = what;
+	l.from = from;
+	l.to = to;
+	l.secs = secs;
+	l.bytes = (double)d->bytes;
+	l.files = d->files;
+	return l;
+}
+
 void
 events_add(struct run *run, const struct log_line *l)
 {

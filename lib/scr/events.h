@@ -18,6 +18,10 @@ struct run;
  * time. */
 struct log_line events_line(const struct dataset *d);
 
+/* A line about the transfer of all files of dataset `d`. */
+struct log_line events_transfer(const struct dataset *d, const char *what,
+				const char *from, const char *to, double secs);
+
 /* Log the line.  Host and job are filled in, and the time, if it is 0. */
 void events_add(struct run *run, const struct log_line *l);
 

@@ -13,6 +13,7 @@
 #include "mem.h"
 #include "meta/dataset.h"
 #include "meta/index.h"
+#include "meta/rank2file.h"
 #include "scr/events.h"
 #include "scr/fetching_impl.h"
 #include "scr/held.h"
@@ -133,7 +134,7 @@ bring(const struct begun *b, struct outset *o, struct error *err)
 		char file[SCR_MAX_FILENAME];
 
 		names[i] = arena_printf(a, "%s/%s", run->p.prefix,
-					list->files[i].rel);
+					list->files[i].path);
 		if (names[i] == NULL ||
 		    outset_route(o, names[i], file, err) < 0 ||
 		    (to[i] = arena_strdup(a, file)) == NULL) {
@@ -191,20 +192,6 @@ fill(const struct begun *b, struct error *err)
 	return v;
 }
 
-static void
-note_transfer(struct run *run, const struct held_set *s, double secs)
-{
-	struct log_line l = events_line(&s->d);
-
-	l.xfer = "FETCH";
-	l.from = run->p.prefix;
-	l.to = s->dir;
-	l.secs = secs;
-	l.bytes = (double)s->d.bytes;
-	l.files = s->d.files;
-	events_add(run, &l);
-}
-
 static enum fetch_verdict
 attempt(struct run *run, const struct dataset *d, struct error *err)
 {
@@ -225,7 +212,7 @@ attempt(struct run *run, const struct dataset *d, struct error *err)
 	v = fetching_agree(&run->world, v, err);
 	if (v == FETCH_DONE)
 		v = fetching_list(run, d, b.arena, &b.list, err);
-	level.bypass |= run->p.fetch_bypass || run->p.global_restart;
+	level.bypass |= run->p.fetch_bypass;
 	if (v == FETCH_DONE && (held_remove(run, d->id, err) < 0 ||
 				held_start(run, &level, d, &b.s, err) < 0))
 		v = FETCH_BROKEN;
@@ -312,13 +299,19 @@ pass_over(struct search *s, const struct dataset *d, enum fetch_verdict v,
 	return v == FETCH_BAD ? stamp(s, d->id, CATALOGUE_FAILED, err) : 0;
 }
 
+/* The fetch took `secs`. */
 static int
-succeed(struct search *s, const struct dataset *d, struct error *err)
+succeed(struct search *s, const struct dataset *d, double secs,
+	struct error *err)
 {
 	struct run *run = s->run;
+	const struct held_set *is = held_find(run->held, d->id);
+	const struct log_line l =
+		events_transfer(&is->d, "FETCH", run->p.prefix, is->dir, secs);
 
+	events_add(run, &l);
 	if (stamp(s, d->id, CATALOGUE_RESTARTED, err) < 0 ||
-	    onprefix_note(run, &held_find(run->held, d->id)->d, true, err) < 0)
+	    onprefix_note(run, &is->d, true, err) < 0)
 		return -1;
 	run->restart_id = d->id;
 	if (d->id > run->dataset_id)
@@ -348,13 +341,11 @@ step(struct search *s, struct error *err)
 	since = clock_seconds() - since;
 	events_dataset(s->run, &d,
 		       v == FETCH_DONE ? "FETCH_SUCCESS" : "FETCH_FAIL", since);
-	if (v == FETCH_DONE)
-		note_transfer(s->run, held_find(s->run->held, d.id), since);
 	if (v == FETCH_BROKEN)
 		error_as(err, &why, "dataset %" PRId64 " (%s): %s", d.id,
 			 d.name, why.text);
 	else if (v == FETCH_DONE)
-		rc = succeed(s, &d, err) < 0 ? -1 : 1;
+		rc = succeed(s, &d, since, err) < 0 ? -1 : 1;
 	else
 		rc = pass_over(s, &d, v, &why, err);
 	kvtree_free(t);

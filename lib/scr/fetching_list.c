@@ -2,7 +2,6 @@
 /* fetching_list.c - the files of a dataset on the prefix, and copying them. */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -76,23 +75,13 @@ check_summary(int fd, const struct dataset *d, struct error *err)
 static enum fetch_verdict
 check_meta(const struct run *run, const struct dataset *d, struct error *err)
 {
-	char name[DATASET_DIR_NAME];
-	struct buf path = BUF_INIT;
-	int fd = -1, rc = 0;
+	const int fd = lists_open(run, d->id, err);
+	int rc = fd < 0 ? -1 : 0;
 
-	snprintf(name, sizeof(name), DATASET_DIR_FMT, d->id);
-	if (buf_printf(&path, "%s/" SCR_DIR "/%s", run->p.prefix, name) < 0) {
-		error_no_memory(err);
-		return FETCH_BROKEN;
-	}
-	fd = dir_open(AT_FDCWD, path.data);
-	if (fd < 0)
-		rc = error_sys(err, "%s", path.data);
-	else if (check_summary(fd, d, err) < 0)
-		rc = error_wrap(err, "%s", name);
+	if (fd >= 0 && check_summary(fd, d, err) < 0)
+		rc = error_wrap(err, DATASET_DIR_FMT, d->id);
 	if (fd >= 0)
 		close(fd);
-	buf_free(&path);
 	return rc < 0 ? blame(err) : FETCH_DONE;
 }
 
@@ -124,17 +113,18 @@ struct copying {
 
 /* -1: the file is bad, or unknown. */
 static int
-check_size(const struct lists_file *f, const struct stat *st, struct error *err)
+check_size(const struct rank2file_file *f, const struct stat *st,
+	   struct error *err)
 {
 	const uint64_t is = (uint64_t)st->st_size;
 
 	if (!S_ISREG(st->st_mode))
 		return error_set(err, ERROR_DAMAGED, "%s: not a regular file",
-				 f->rel);
+				 f->path);
 	if (f->has_size && f->size != is)
 		return error_set(err, ERROR_DAMAGED,
 				 "%s: has %" PRIu64 " bytes, expected %" PRIu64,
-				 f->rel, is, f->size);
+				 f->path, is, f->size);
 	return 0;
 }
 
@@ -143,7 +133,7 @@ static int
 is_elsewhere(const struct copying *c, size_t i, struct error *err)
 {
 	struct buf own = BUF_INIT;
-	int rc = path_join(&own, c->run->p.prefix, c->list->files[i].rel, err);
+	int rc = path_join(&own, c->run->p.prefix, c->list->files[i].path, err);
 
 	if (rc == 0)
 		rc = strcmp(own.data, c->to[i]) != 0;
@@ -154,7 +144,8 @@ is_elsewhere(const struct copying *c, size_t i, struct error *err)
 static uint64_t
 file_size(void *arg, size_t i)
 {
-	const struct lists_file *f = &((struct copying *)arg)->list->files[i];
+	const struct rank2file_file *f =
+		&((struct copying *)arg)->list->files[i];
 
 	return f->has_size ? f->size : 0;
 }
@@ -162,17 +153,17 @@ file_size(void *arg, size_t i)
 static int
 open_source(struct copying *c, size_t i, struct pump *p, struct error *err)
 {
-	const struct lists_file *f = &c->list->files[i];
+	const struct rank2file_file *f = &c->list->files[i];
 	struct stat *st = &c->st[i];
 
-	p->from = path_open_beneath(c->prefix, f->rel, O_RDONLY, 0, err);
+	p->from = path_open_beneath(c->prefix, f->path, O_RDONLY, 0, err);
 	if (p->from < 0)
 		return -1;
-	p->name = f->rel;
+	p->name = f->path;
 	p->has_crc = f->has_crc;
 	p->crc = f->crc;
 	if (fstat(p->from, st) < 0)
-		return error_sys(err, "%s", f->rel);
+		return error_sys(err, "%s", f->path);
 	p->size = (uint64_t)st->st_size;
 	return check_size(f, st, err);
 }
@@ -208,7 +199,7 @@ static int
 close_file(void *arg, size_t i, const struct pump *p, int rc, struct error *err)
 {
 	struct copying *c = arg;
-	struct lists_file *f = &c->list->files[i];
+	struct rank2file_file *f = &c->list->files[i];
 	struct attr attr;
 
 	(void)err;
@@ -218,7 +209,7 @@ close_file(void *arg, size_t i, const struct pump *p, int rc, struct error *err)
 	}
 	attr_from_stat(&attr, &c->st[i]);
 	if (rc == 1 && p->to >= 0 && c->run->p.copy_metadata)
-		(void)attr_apply(&attr, p->to, f->rel,
+		(void)attr_apply(&attr, p->to, f->path,
 				 (struct owner){ .set = false }, NULL, NULL);
 	if (p->to >= 0)
 		close(p->to);

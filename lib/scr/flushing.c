@@ -24,9 +24,9 @@ flushing_check(const struct run *run)
 /* --- Steps --- */
 
 static int
-flush(struct run *run, int64_t id, struct error *err)
+flush(struct run *run, const struct held_set *s, struct error *err)
 {
-	struct flushing *f = flushing_plan(run, id, err);
+	struct flushing *f = flushing_plan(run, s, err);
 	int rc = -1;
 
 	if (f == NULL)
@@ -64,37 +64,21 @@ note(struct run *run, const struct held_set *s, const char *event, double secs)
 			  s->d.name);
 }
 
-static void
-note_transfer(struct run *run, const struct held_set *s, double secs)
-{
-	struct log_line l = events_line(&s->d);
-
-	l.xfer = "FLUSH_SYNC";
-	l.from = s->dir;
-	l.to = run->p.prefix;
-	l.secs = secs;
-	l.bytes = (double)s->d.bytes;
-	l.files = s->d.files;
-	events_add(run, &l);
-}
-
 int
 flushing_now(struct run *run, int64_t id, struct error *err)
 {
 	const struct held_set *s = held_find(run->held, id);
 	double since = clock_seconds();
-	bool has = false;
+	struct log_line l;
 	int rc = 0;
 
 	if (s == NULL)
 		return error_set(err, ERROR_ABSENT,
 				 "dataset %" PRId64 ": not in the cache", id);
-	if (onprefix_has(run, id, &has, err) < 0)
-		return -1;
-	if (has)
+	if (onprefix_has(run, id))
 		return 0;
 	note(run, s, "FLUSH_START", -1);
-	rc = flush(run, id, err);
+	rc = flush(run, s, err);
 	since = clock_seconds() - since;
 	note(run, s, rc == 0 ? "FLUSH_SUCCESS" : "FLUSH_FAIL", since);
 	/* The only good copy is not evicted. */
@@ -103,7 +87,8 @@ flushing_now(struct run *run, int64_t id, struct error *err)
 		onprefix_undo(run, &s->d);
 		return -1;
 	}
-	note_transfer(run, s, since);
+	l = events_transfer(&s->d, "FLUSH_SYNC", s->dir, run->p.prefix, since);
+	events_add(run, &l);
 	slide(run, id);
 	return 0;
 }
@@ -145,13 +130,12 @@ flushing_output(struct run *run, int64_t id)
 bool
 flushing_restart(struct run *run)
 {
-	const bool every = run->p.flush_on_restart || run->p.global_restart;
 	bool all = true;
 
 	for (size_t i = 0; i < held_count(run->held); i++) {
 		const struct held_set *s = held_at(run->held, i);
 
-		if (every || is_due(run, s))
+		if (run->p.flush_on_restart || is_due(run, s))
 			all &= flush_or_say(run, s->d.id);
 	}
 	return all;

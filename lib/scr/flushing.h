@@ -18,6 +18,7 @@
 
 struct error;
 struct flushing; /* opaque: one flush */
+struct held_set;
 struct run;
 
 /* --- When --- */
@@ -32,7 +33,7 @@ int flushing_now(struct run *run, int64_t id, struct error *err);
 void flushing_check(const struct run *run);
 
 /*
- * When to flush.  At the end of SCR_Complete_output(), after outset_listed():
+ * When to flush.  At the end of SCR_Complete_output(), after onprefix_note():
  * the dataset, if it is output, has bypass, or is a checkpoint that is due.  In
  * SCR_Init(), after the survey of the caches: datasets that should be on the
  * prefix; all of them with SCR_FLUSH_ON_RESTART or SCR_GLOBAL_RESTART.  In
@@ -48,7 +49,8 @@ bool flushing_finalize(struct run *run);
 /* --- The steps --- */
 
 /* ERROR_LOST, ERROR_ABSENT: a file in cache does not match its filemap. */
-struct flushing *flushing_plan(struct run *run, int64_t id, struct error *err);
+struct flushing *flushing_plan(struct run *run, const struct held_set *s,
+			       struct error *err);
 int flushing_transfer(struct flushing *f, struct error *err);
 int flushing_commit(struct flushing *f, struct error *err);
 void flushing_free(struct flushing *f); /* NULL is ignored */

@@ -4,10 +4,6 @@
  * retired, the files are renamed, and the metadata written.  A part leader, one
  * in 8192 ranks, handles the lists of its ranks.
  */
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -17,21 +13,13 @@
 #include "error.h"
 #include "io.h"
 #include "meta/dataset.h"
-#include "meta/dataset_dir.h"
 #include "meta/rank2file.h"
-#include "path.h"
 #include "scr/flushing_impl.h"
+#include "scr/lists.h"
 #include "scr/onprefix.h"
 #include "scr/owned.h"
 #include "scr/run.h"
 #include "transfer/put.h"
-
-/* A file in a note: this, its path, and a NUL. */
-struct line {
-	uint64_t size;
-	uint32_t crc;
-	bool has_crc;
-};
 
 /* Send the list of this rank to its part leader. */
 static int
@@ -47,43 +35,19 @@ gather(struct flushing *f, struct team_mail *in, struct error *err)
 
 	for (size_t i = 0; i < f->nfiles; i++) {
 		const struct flush_file *file = &f->files[i];
-		struct line l;
+		const struct rank2file_file is = { .path = file->rel,
+						   .has_size = true,
+						   .has_crc = file->has_crc,
+						   .size = file->attr.size,
+						   .crc = file->crc };
 
-		memset(&l, 0, sizeof(l));
-		l.size = file->attr.size;
-		l.crc = file->crc;
-		l.has_crc = file->has_crc;
-		buf_add(&b, &l, sizeof(l));
-		buf_add(&b, file->rel, strlen(file->rel) + 1);
+		lists_add(&b, &is);
 	}
 	note.data = b.data;
 	note.len = b.len;
 	rc = team_notes(world, buf_check(&b, err), &out, f->arena, in, err);
 	buf_free(&b);
 	return rc;
-}
-
-/* Read one line at *at, and move *at behind it. */
-static const char *
-read_line(const char **at, struct line *l)
-{
-	const char *path = *at + sizeof(*l);
-
-	memcpy(l, *at, sizeof(*l));
-	*at = path + strlen(path) + 1;
-	return path;
-}
-
-static size_t
-count_lines(const struct team_note *n)
-{
-	const char *at = n->data, *end = at + n->len;
-	struct line l;
-	size_t count = 0;
-
-	for (; at < end; count++)
-		(void)read_line(&at, &l);
-	return count;
 }
 
 /* --- Files that are replaced --- */
@@ -96,11 +60,11 @@ make_way(struct flushing *f, const struct team_mail *in, struct error *err)
 	struct catalogue *c = NULL;
 	const char **paths = NULL;
 	size_t count = 0;
-	struct line l;
+	struct rank2file_file file;
 	int rc = -1;
 
 	for (size_t i = 0; i < in->count; i++)
-		count += count_lines(&in->notes[i]);
+		count += lists_count(&in->notes[i]);
 	if (count == 0)
 		return 0;
 	paths = arena_alloc(f->arena, count, sizeof(*paths));
@@ -110,8 +74,10 @@ make_way(struct flushing *f, const struct team_mail *in, struct error *err)
 		const char *at = in->notes[i].data;
 		const char *end = at + in->notes[i].len;
 
-		while (at < end)
-			paths[w.count++] = read_line(&at, &l);
+		while (at < end) {
+			lists_take(&at, &file);
+			paths[w.count++] = file.path;
+		}
 	}
 	w.paths = paths;
 	onprefix_options(&o);
@@ -124,16 +90,13 @@ make_way(struct flushing *f, const struct team_mail *in, struct error *err)
 
 /* May files of this rank belong to another dataset? */
 static bool
-is_suspect(const struct flushing *f, struct error *err)
+is_suspect(const struct flushing *f)
 {
-	struct buf path = BUF_INIT;
 	bool found = f->replaces;
 
 	for (size_t i = 0; !found && i < f->nfiles; i++)
-		found = path_join(&path, f->run->p.prefix, f->files[i].rel,
-				  err) < 0 ||
-			owned_elsewhere(f->run->owned, path.data, f->d->id);
-	buf_free(&path);
+		found = owned_elsewhere(f->run->owned, f->files[i].rel,
+					f->d->id);
 	return found;
 }
 
@@ -144,7 +107,7 @@ retire_others(struct flushing *f, const struct team_mail *in, struct error *err)
 {
 	const struct team *world = &f->run->world;
 
-	if (f->bypass || !team_any(world, is_suspect(f, err)))
+	if (f->bypass || !team_any(world, is_suspect(f)))
 		return 0;
 	return team_agree(world, make_way(f, in, err), err);
 }
@@ -158,30 +121,12 @@ take_list(struct flushing *f, const struct team_note *n,
 	const char *at = n->data, *end = at + n->len;
 
 	r->present = true;
-	r->files = arena_alloc(f->arena, count_lines(n) + 1, sizeof(*r->files));
+	r->files = arena_alloc(f->arena, lists_count(n) + 1, sizeof(*r->files));
 	if (r->files == NULL)
 		return error_no_memory(err);
-	while (at < end) {
-		struct rank2file_file *to = &r->files[r->nfiles++];
-		struct line l;
-
-		to->path = read_line(&at, &l);
-		to->size = l.size;
-		to->has_size = true;
-		to->crc = l.crc;
-		to->has_crc = l.has_crc;
-	}
+	while (at < end)
+		lists_take(&at, &r->files[r->nfiles++]);
 	return 0;
-}
-
-static int
-open_meta(const struct flushing *f, struct error *err)
-{
-	char name[sizeof(SCR_DIR) + DATASET_DIR_NAME];
-
-	snprintf(name, sizeof(name), SCR_DIR "/" DATASET_DIR_FMT, f->d->id);
-	return path_open_beneath(f->prefix_fd, name, O_RDONLY | O_DIRECTORY, 0,
-				 err);
 }
 
 /* The part leader: write the part.  Rank 0 also writes the top file and the
@@ -202,7 +147,7 @@ write_part(struct flushing *f, const struct team_mail *in, struct error *err)
 		rc = take_list(f, &in->notes[i], &r.ranks[in->notes[i].rank],
 			       err);
 	if (rc == 0)
-		fd = open_meta(f, err);
+		fd = lists_open(f->run, f->d->id, err);
 	if (fd < 0)
 		return -1;
 	rc = rank2file_store_part(fd, &r, world->rank, err);
@@ -219,7 +164,7 @@ write_top(const struct flushing *f, struct error *err)
 
 	if (f->run->world.rank != 0)
 		return 0;
-	fd = open_meta(f, err);
+	fd = lists_open(f->run, f->d->id, err);
 	if (fd < 0)
 		return -1;
 	rc = rank2file_store_top(fd, f->run->world.size, err);
@@ -243,15 +188,10 @@ write_map(struct flushing *f, const struct team_mail *in, struct error *err)
 static int
 own(const struct flushing *f, struct error *err)
 {
-	struct buf path = BUF_INIT;
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < f->nfiles; i++) {
-		rc = path_join(&path, f->run->p.prefix, f->files[i].rel, err);
-		if (rc == 0)
-			rc = owned_add(f->run->owned, path.data, f->d->id, err);
-	}
-	buf_free(&path);
+	for (size_t i = 0; rc == 0 && i < f->nfiles; i++)
+		rc = owned_add(f->run->owned, f->files[i].rel, f->d->id, err);
 	return rc;
 }
 

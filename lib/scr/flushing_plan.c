@@ -113,28 +113,18 @@ add_file(struct flushing *f, const struct filemap_file *m, struct error *err)
 }
 
 static int
-read_files(struct flushing *f, const char *dir, struct error *err)
+read_files(struct flushing *f, const struct held_set *s, struct error *err)
 {
 	struct filemap map = { .nfiles = 0 };
-	struct buf path = BUF_INIT;
-	struct kvtree *t = NULL;
-	char name[64];
-	int rc = -1;
+	int rc = held_filemap(s, f->run->world.rank, f->arena, &map, err);
 
-	filemap_name(name, sizeof(name), f->run->world.rank);
-	if (buf_printf(&path, "%s/" SCR_DIR "/%s", dir, name) < 0)
-		error_no_memory(err);
-	else
-		t = kvtree_read_file(AT_FDCWD, path.data, err);
-	if (t != NULL && filemap_read(t, f->arena, &map, err) == 0) {
+	if (rc == 0) {
 		f->files = arena_alloc(f->arena, map.nfiles + 1,
 				       sizeof(*f->files));
 		rc = f->files == NULL ? error_no_memory(err) : 0;
 	}
 	for (size_t i = 0; rc == 0 && i < map.nfiles; i++)
 		rc = add_file(f, &map.files[i], err);
-	kvtree_free(t);
-	buf_free(&path);
 	return rc;
 }
 
@@ -170,45 +160,39 @@ add_targets(struct flushing *f, struct error *err)
 static int
 begin(struct flushing *f, const struct held_set *s, struct error *err)
 {
+	f->d = &s->d;
+	f->store = s->store;
+	f->bypass = s->bypass;
 	f->arena = arena_new();
 	if (f->arena == NULL)
 		return error_no_memory(err);
 	f->prefix_fd = dir_open(AT_FDCWD, f->run->p.prefix);
 	if (f->prefix_fd < 0)
 		return error_sys(err, "%s", f->run->p.prefix);
-	return read_files(f, s->dir, err);
+	return read_files(f, s, err);
 }
 
 struct flushing *
-flushing_plan(struct run *run, int64_t id, struct error *err)
+flushing_plan(struct run *run, const struct held_set *s, struct error *err)
 {
-	const struct held_set *s = held_find(run->held, id);
 	struct flushing *f = mem_calloc(1, sizeof(*f));
 	int rc = -1;
 
-	if (f != NULL) {
+	if (f == NULL) {
+		error_no_memory(err);
+	} else {
 		f->run = run;
 		f->prefix_fd = -1;
-	}
-	if (f == NULL)
-		error_no_memory(err);
-	else if (s == NULL)
-		error_set(err, ERROR_ABSENT,
-			  "dataset %" PRId64 ": not in the cache", id);
-	else
 		rc = begin(f, s, err);
-	rc = team_agree(&run->world, rc, err);
-	if (rc == 0 && f != NULL && s != NULL) {
-		f->d = &s->d;
-		f->store = s->store;
-		f->bypass = s->bypass;
-		rc = onprefix_begin(run, f->d, err);
 	}
-	if (rc == 0 && !f->bypass)
+	rc = team_agree(&run->world, rc, err);
+	if (rc == 0)
+		rc = onprefix_begin(run, &s->d, err);
+	if (rc == 0 && !s->bypass)
 		rc = owned_begin(run, err);
-	if (rc == 0 && !f->bypass)
+	if (rc == 0 && !s->bypass)
 		rc = flushing_make_dirs(f, err);
-	if (rc == 0 && !f->bypass)
+	if (rc == 0 && !s->bypass)
 		rc = team_agree(&run->world, add_targets(f, err), err);
 	if (rc == 0)
 		return f;

@@ -17,6 +17,7 @@
 #include "meta/cindex.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
+#include "meta/filemap.h"
 #include "path.h"
 #include "scr/run.h"
 #include "team/say.h"
@@ -103,6 +104,33 @@ held_find(const struct held *h, int64_t id)
 	const struct entry *e = find(h, id);
 
 	return e != NULL ? &e->set : NULL;
+}
+
+const struct held_set *
+held_after(const struct held *h, int64_t id)
+{
+	const size_t i = place_of(h, id + 1);
+
+	return i < h->count ? &h->list[i]->set : NULL;
+}
+
+int
+held_filemap(const struct held_set *s, uint32_t rank, struct arena *a,
+	     struct filemap *out, struct error *err)
+{
+	char name[64];
+	const char *path = arena_printf(a, "%s/" SCR_DIR "/%s", s->dir,
+					filemap_name(name, sizeof(name), rank));
+	struct kvtree *t = NULL;
+	int rc = -1;
+
+	if (path == NULL)
+		return error_no_memory(err);
+	t = kvtree_read_file(AT_FDCWD, path, err);
+	if (t != NULL)
+		rc = filemap_read(t, a, out, err);
+	kvtree_free(t);
+	return rc;
 }
 
 void
@@ -432,18 +460,16 @@ sync_dir(const struct held_set *s, struct error *err)
 static int
 describe(struct entry *e, const struct dataset *d, struct error *err)
 {
-	struct arena *a = arena_new();
-	const char *dir = a != NULL ? arena_strdup(a, e->set.dir) : NULL;
-	struct dataset copy;
+	struct entry *copy = held_entry(d, e->set.store, e->set.bypass);
+	struct arena *old = e->arena;
 
-	if (dir == NULL || dataset_copy(&copy, d, a, NULL) < 0) {
-		arena_free(a);
+	if (copy == NULL)
 		return error_no_memory(err);
-	}
-	arena_free(e->arena);
-	e->arena = a;
-	e->set.d = copy;
-	e->set.dir = dir;
+	e->set.d = copy->set.d;
+	e->set.dir = copy->set.dir;
+	e->arena = copy->arena;
+	copy->arena = old;
+	held_entry_free(copy);
 	return 0;
 }
 

@@ -19,7 +19,9 @@
 
 #include "meta/dataset.h"
 
+struct arena;
 struct error;
+struct filemap;
 struct held; /* opaque; run->held */
 struct level;
 struct run;
@@ -54,6 +56,12 @@ size_t held_count(const struct held *h);
 const struct held_set *held_at(const struct held *h, size_t i);
 const struct held_set *held_find(const struct held *h, int64_t id); /* or NULL
 								     */
+/* Read the filemap of `rank` in its directory on this node, into `a`.  Local. */
+int held_filemap(const struct held_set *s, uint32_t rank, struct arena *a,
+		 struct filemap *out, struct error *err);
+
+/* The one with the next higher id than `id`, or NULL. */
+const struct held_set *held_after(const struct held *h, int64_t id);
 
 /*
  * Make room in the store of `level`, and the directories of dataset `d`, which

@@ -8,7 +8,6 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "dir.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
@@ -16,25 +15,72 @@
 #include "path.h"
 #include "scr/run.h"
 #include "scr/scr.h"
+#include "site/jobfiles.h"
 
 /* Bytes that a reader gathers before it sends them. */
 #define ROUND_BYTES ((size_t)1 << 20)
 
-static int
-open_meta(const struct run *run, int64_t id, struct error *err)
+int
+lists_open(const struct run *run, int64_t id, struct error *err)
 {
+	const int scr = jobfiles_open(run->p.prefix, false, err);
 	char name[DATASET_DIR_NAME];
-	struct buf path = BUF_INIT;
 	int fd = -1;
 
+	if (scr < 0)
+		return -1;
 	snprintf(name, sizeof(name), DATASET_DIR_FMT, id);
-	if (buf_printf(&path, "%s/" SCR_DIR "/%s", run->p.prefix, name) < 0)
-		return error_no_memory(err);
-	fd = dir_open(AT_FDCWD, path.data);
-	if (fd < 0)
-		error_sys(err, "%s", path.data);
-	buf_free(&path);
-	return fd;
+	fd = path_open_beneath(scr, name, O_RDONLY | O_DIRECTORY, 0, err);
+	close(scr);
+	return fd < 0 ? error_wrap(err, "%s/" SCR_DIR, run->p.prefix) : fd;
+}
+
+/* --- Files in a note --- */
+
+struct line {
+	uint64_t size;
+	uint32_t crc;
+	bool has_size, has_crc;
+};
+
+void
+lists_add(struct buf *b, const struct rank2file_file *f)
+{
+	struct line l;
+
+	memset(&l, 0, sizeof(l));
+	l.size = f->size;
+	l.crc = f->crc;
+	l.has_size = f->has_size;
+	l.has_crc = f->has_crc;
+	(void)buf_add(b, &l, sizeof(l));
+	(void)buf_add(b, f->path, strlen(f->path) + 1);
+}
+
+void
+lists_take(const char **at, struct rank2file_file *f)
+{
+	struct line l;
+
+	memcpy(&l, *at, sizeof(l));
+	*f = (struct rank2file_file){ .path = *at + sizeof(l),
+				      .has_size = l.has_size,
+				      .has_crc = l.has_crc,
+				      .size = l.size,
+				      .crc = l.crc };
+	*at = f->path + strlen(f->path) + 1;
+}
+
+size_t
+lists_count(const struct team_note *n)
+{
+	const char *at = n->data, *end = at + n->len;
+	struct rank2file_file f;
+	size_t count = 0;
+
+	for (; at < end; count++)
+		lists_take(&at, &f);
+	return count;
 }
 
 /* --- The parts, which rank 0 finds --- */
@@ -60,7 +106,7 @@ static int
 find_parts(const struct run *run, int64_t id, struct arena *a, struct buf *out,
 	   struct error *err)
 {
-	const int fd = open_meta(run, id, err);
+	const int fd = lists_open(run, id, err);
 	struct rank2file_parts p;
 	int rc = -1;
 
@@ -99,15 +145,9 @@ take_parts(const struct buf *b, struct rank2file_part_at *to)
 
 /* --- Sending lists --- */
 
-/* A note: this, then for each file a struct line, its path and a NUL. */
+/* A note: this, then the files. */
 struct head {
 	uint64_t expected, count; /* files */
-};
-
-struct line {
-	uint64_t size;
-	uint32_t crc;
-	bool has_size, has_crc;
 };
 
 struct spreading {
@@ -155,20 +195,11 @@ write_list(const struct rank2file_rank *r, struct buf *b, struct error *err)
 
 	buf_add(b, &h, sizeof(h));
 	for (size_t i = 0; i < r->nfiles; i++) {
-		const struct rank2file_file *f = &r->files[i];
-		struct line l;
-
-		if (f->nsegs > 0)
+		if (r->files[i].nsegs > 0)
 			return error_set(err, ERROR_USAGE,
 					 "its files are in containers: unpack "
 					 "the dataset first");
-		memset(&l, 0, sizeof(l));
-		l.size = f->size;
-		l.crc = f->crc;
-		l.has_size = f->has_size;
-		l.has_crc = f->has_crc;
-		buf_add(b, &l, sizeof(l));
-		buf_add(b, f->path, strlen(f->path) + 1);
+		lists_add(b, &r->files[i]);
 	}
 	return buf_check(b, err);
 }
@@ -229,7 +260,7 @@ read_parts(struct spreading *s, int64_t id, const struct buf *names, bool whole,
 		if (i * world->size / count != world->rank)
 			continue;
 		if (fd < 0)
-			fd = open_meta(s->run, id, err);
+			fd = lists_open(s->run, id, err);
 		rc = fd < 0 ? -1
 			    : rank2file_each_rank(fd, &parts[i], &visit, err);
 	}
@@ -287,22 +318,17 @@ take_list(const struct spreading *s, struct arena *a, struct lists *out,
 	if (out->files == NULL)
 		return error_no_memory(err);
 	while (at < end) {
-		struct lists_file *f = &out->files[out->count++];
-		const char *rel = at + sizeof(struct line);
-		struct line l;
+		struct rank2file_file *f = &out->files[out->count++];
 
-		memcpy(&l, at, sizeof(l));
-		at = rel + strlen(rel) + 1;
-		*f = (struct lists_file){ rel, l.size, l.crc, l.has_size,
-					  l.has_crc };
-		if (!path_is_clean(rel) || !dataset_dir_is_data(rel) ||
-		    strlen(rel) + strlen(s->run->p.prefix) + 2 >
+		lists_take(&at, f);
+		if (!path_is_clean(f->path) || !dataset_dir_is_data(f->path) ||
+		    strlen(f->path) + strlen(s->run->p.prefix) + 2 >
 			    SCR_MAX_FILENAME)
 			return error_set(
 				err, ERROR_UNSAFE,
 				RANK2FILE_FILE
 				": %s: not a valid path of a data file",
-				rel);
+				f->path);
 	}
 	return 0;
 }

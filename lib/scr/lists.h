@@ -7,24 +7,19 @@
 #ifndef SCR_LISTS_H
 #define SCR_LISTS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct arena;
+struct buf;
 struct error;
+struct rank2file_file;
 struct run;
-
-struct lists_file {
-	const char *rel; /* below the prefix: clean, and no metadata */
-	uint64_t size;
-	uint32_t crc;
-	bool has_size, has_crc;
-};
+struct team_note;
 
 struct lists {
 	size_t count;
-	struct lists_file *files;
+	struct rank2file_file *files; /* paths are clean, and no metadata */
 };
 
 /*
@@ -36,5 +31,18 @@ struct lists {
  */
 int lists_read(const struct run *run, int64_t id, struct arena *a,
 	       struct lists *out, struct error *err);
+
+/* Open the metadata directory of dataset `id`, which has the rank2file.  Returns
+ * a descriptor to close, or -1.  Local. */
+int lists_open(const struct run *run, int64_t id, struct error *err);
+
+/* --- Files in a note: for each its numbers, its path, and a NUL --- */
+
+void lists_add(struct buf *b, const struct rank2file_file *f);
+
+/* Take the file at *at, and move *at behind it. */
+void lists_take(const char **at, struct rank2file_file *f);
+
+size_t lists_count(const struct team_note *n);
 
 #endif /* SCR_LISTS_H */

@@ -19,6 +19,7 @@
 #include "meta/index.h"
 #include "scr/held.h"
 #include "scr/run.h"
+#include "site/jobfiles.h"
 #include "str.h"
 #include "team/say.h"
 
@@ -48,8 +49,7 @@ close_catalogue(struct catalogue *c)
 }
 
 /* Work of rank 0 on the open prefix. */
-typedef int on_rank0_fn(const struct run *run, struct catalogue *c, void *arg,
-			struct error *err);
+typedef int on_rank0_fn(struct catalogue *c, void *arg, struct error *err);
 
 static int
 on_rank0(const struct run *run, on_rank0_fn *fn, void *arg, struct error *err)
@@ -59,7 +59,7 @@ on_rank0(const struct run *run, on_rank0_fn *fn, void *arg, struct error *err)
 
 	if (run->world.rank == 0) {
 		c = catalogue_open(run->p.prefix, err);
-		rc = c == NULL ? -1 : fn(run, c, arg, err);
+		rc = c == NULL ? -1 : fn(c, arg, err);
 		close_catalogue(c);
 	}
 	return team_agree(&run->world, rc, err);
@@ -107,14 +107,12 @@ struct writing {
 };
 
 static int
-write_entry(const struct run *run, struct catalogue *c, void *arg,
-	    struct error *err)
+write_entry(struct catalogue *c, void *arg, struct error *err)
 {
 	const struct writing *w = arg;
 	struct kvtree *desc = kvtree_new(err);
 	int rc = -1;
 
-	(void)run;
 	if (desc != NULL && dataset_write(desc, w->d, err) == 0)
 		rc = w->end ? catalogue_written_end(c, desc, err)
 			    : catalogue_written_begin(c, desc, err);
@@ -136,13 +134,11 @@ onprefix_begin(struct run *run, const struct dataset *d, struct error *err)
 }
 
 static int
-take_back(const struct run *run, struct catalogue *c, void *arg,
-	  struct error *err)
+take_back(struct catalogue *c, void *arg, struct error *err)
 {
 	const struct dataset *d = arg;
 	struct catalogue_options o;
 
-	(void)run;
 	(void)err;
 	onprefix_options(&o);
 	catalogue_rollback(c, d->id, &o);
@@ -195,11 +191,16 @@ delete_all(struct catalogue *c, const int64_t *ids, size_t count,
 	return catalogue_delete_all(c, ids, count, &o, &listener, err);
 }
 
-/* Choose the datasets to delete, oldest first: those older than `newest` that
- * leave the window; 0: all. */
+/* A sliding window of `size` checkpoints. */
+struct window {
+	int64_t newest; /* its newest one; 0: there is no window */
+	uint64_t size;
+};
+
+/* Choose the datasets to delete, oldest first: those that leave the window. */
 static size_t
-choose(const struct run *run, const struct index_entry *list, size_t count,
-       int64_t newest, int64_t *ids)
+choose(const struct window *w, const struct index_entry *list, size_t count,
+       int64_t *ids)
 {
 	uint64_t kept = 1;
 	size_t n = 0;
@@ -207,10 +208,9 @@ choose(const struct run *run, const struct index_entry *list, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		const struct index_entry *e = &list[i];
 
-		if (newest != 0 &&
-		    (e->id >= newest || !e->desc.is_ckpt ||
-		     !index_entry_valid(e) || kept++ < run->p.prefix_size ||
-		     e->desc.is_output))
+		if (w->newest != 0 && (e->id >= w->newest || !e->desc.is_ckpt ||
+				       !index_entry_valid(e) ||
+				       kept++ < w->size || e->desc.is_output))
 			continue;
 		ids[n++] = e->id;
 	}
@@ -224,10 +224,8 @@ choose(const struct run *run, const struct index_entry *list, size_t count,
 }
 
 static int
-delete_chosen(const struct run *run, struct catalogue *c, void *arg,
-	      struct error *err)
+delete_chosen(struct catalogue *c, void *arg, struct error *err)
 {
-	const int64_t *newest = arg;
 	struct index_entry *list = NULL;
 	int64_t *ids = NULL;
 	size_t count = 0;
@@ -243,7 +241,7 @@ delete_chosen(const struct run *run, struct catalogue *c, void *arg,
 		rc = ids == NULL ? error_no_memory(err) : 0;
 	}
 	if (rc == 0) {
-		count = choose(run, list, count, *newest, ids);
+		count = choose(arg, list, count, ids);
 		rc = delete_all(c, ids, count, err);
 	}
 	mem_free(ids);
@@ -255,19 +253,19 @@ delete_chosen(const struct run *run, struct catalogue *c, void *arg,
 int
 onprefix_window(struct run *run, const struct dataset *d, struct error *err)
 {
-	int64_t newest = d->id;
+	struct window w = { d->id, run->p.prefix_size };
 
-	if (run->p.prefix_size == 0 || !d->is_ckpt)
+	if (w.size == 0 || !d->is_ckpt)
 		return 0;
-	return on_rank0(run, delete_chosen, &newest, err);
+	return on_rank0(run, delete_chosen, &w, err);
 }
 
 int
 onprefix_purge(struct run *run, struct error *err)
 {
-	int64_t all = 0;
+	struct window none = { .newest = 0 };
 
-	if (on_rank0(run, delete_chosen, &all, err) < 0)
+	if (on_rank0(run, delete_chosen, &none, err) < 0)
 		return -1;
 	return onprefix_note(run, NULL, false, err);
 }
@@ -277,13 +275,13 @@ onprefix_purge(struct run *run, struct error *err)
 struct named {
 	const char *name;
 	enum catalogue_edit_kind kind;
+	bool drop_after;
 	int64_t id;  /* result */
 	bool absent; /* result: the index has no such dataset */
 };
 
 static int
-edit_named(const struct run *run, struct catalogue *c, void *arg,
-	   struct error *err)
+edit_named(struct catalogue *c, void *arg, struct error *err)
 {
 	struct named *n = arg;
 	struct buf word = BUF_INIT;
@@ -297,8 +295,7 @@ edit_named(const struct run *run, struct catalogue *c, void *arg,
 		return error_no_memory(err);
 	e.word = word.data;
 	rc = catalogue_edit(c, &e, err);
-	if (rc == 0 && n->kind == CATALOGUE_CURRENT &&
-	    run->p.drop_after_current) {
+	if (rc == 0 && n->drop_after) {
 		e.kind = CATALOGUE_DROP_AFTER;
 		rc = catalogue_edit(c, &e, err);
 	}
@@ -324,7 +321,9 @@ remove_newer(struct run *run, int64_t id, struct error *err)
 int
 onprefix_current(struct run *run, const char *name, struct error *err)
 {
-	struct named n = { .name = name, .kind = CATALOGUE_CURRENT };
+	struct named n = { .name = name,
+			   .kind = CATALOGUE_CURRENT,
+			   .drop_after = run->p.drop_after_current };
 
 	if (on_rank0(run, edit_named, &n, err) < 0)
 		return -1;
@@ -342,13 +341,11 @@ onprefix_drop(struct run *run, const char *name, struct error *err)
 }
 
 static int
-delete_named(const struct run *run, struct catalogue *c, void *arg,
-	     struct error *err)
+delete_named(struct catalogue *c, void *arg, struct error *err)
 {
 	struct named *n = arg;
 	struct error why = ERROR_INIT;
 
-	(void)run;
 	n->id = find_id(c, n->name, &why);
 	n->absent = n->id < 0;
 	if (n->absent)
@@ -398,12 +395,10 @@ onprefix_delete(struct run *run, const char *name, struct error *err)
 }
 
 static int
-mark_failed(const struct run *run, struct catalogue *c, void *arg,
-	    struct error *err)
+mark_failed(struct catalogue *c, void *arg, struct error *err)
 {
 	const int64_t *id = arg;
 
-	(void)run;
 	return catalogue_stamp(c, *id, CATALOGUE_FAILED, err);
 }
 
@@ -457,12 +452,10 @@ write_note(const struct run *run, const struct dataset *d, bool on_pfs,
 	   struct error *err)
 {
 	struct flush_entry e = { .in_cache = true, .on_pfs = on_pfs };
-	struct catalogue *c = catalogue_open(run->p.prefix, err);
-	struct kvtree *t = NULL;
+	const int fd = jobfiles_open(run->p.prefix, true, err);
+	struct kvtree *t = fd < 0 ? NULL : read_flush(fd, err);
 	int rc = -1;
 
-	if (c != NULL && catalogue_open_scr(c, true, err) == 0)
-		t = read_flush(catalogue_scr_fd(c), err);
 	if (t != NULL)
 		rc = run->held != NULL ? prune(run, t, err) : 0;
 	if (rc >= 0 && d != NULL) {
@@ -472,12 +465,11 @@ write_note(const struct run *run, const struct dataset *d, bool on_pfs,
 	/* The index lists the datasets on the prefix, too: without this record
 	 * they would only be flushed again. */
 	if (rc > 0)
-		rc = on_pfs ? kvtree_write_lazy(t, catalogue_scr_fd(c),
-						FLUSH_FILE, err)
-			    : kvtree_write_file(t, catalogue_scr_fd(c),
-						FLUSH_FILE, err);
+		rc = on_pfs ? kvtree_write_lazy(t, fd, FLUSH_FILE, err)
+			    : kvtree_write_file(t, fd, FLUSH_FILE, err);
 	kvtree_free(t);
-	catalogue_close(c);
+	if (fd >= 0)
+		close(fd);
 	return rc;
 }
 
@@ -492,39 +484,17 @@ onprefix_note(const struct run *run, const struct dataset *d, bool on_pfs,
 	return team_agree(&run->world, rc, err);
 }
 
-struct asked {
-	int64_t id;
-	bool has;
-};
-
-static int
-look_up(const struct run *run, struct catalogue *c, void *arg,
-	struct error *err)
+bool
+onprefix_has(const struct run *run, int64_t id)
 {
-	struct asked *a = arg;
-	struct error why = ERROR_INIT;
-	struct flush_entry e;
-	struct kvtree *t = NULL;
+	struct jobfiles_flush f = { .count = 0 };
+	const struct flush_entry *e = NULL;
+	bool has = false;
 
-	(void)run;
-	if (catalogue_open_scr(c, true, err) < 0)
-		return -1;
-	t = kvtree_read_file(catalogue_scr_fd(c), FLUSH_FILE, &why);
-	a->has = t != NULL && flush_find(t, a->id, &e, &why) == 0 && e.on_pfs;
-	kvtree_free(t);
-	return 0;
-}
-
-int
-onprefix_has(const struct run *run, int64_t id, bool *has, struct error *err)
-{
-	struct asked a = { .id = id };
-	int yes = 0;
-
-	if (on_rank0(run, look_up, &a, err) < 0)
-		return -1;
-	yes = a.has;
-	team_bytes(&run->world, 0, &yes, sizeof(yes));
-	*has = yes != 0;
-	return 0;
+	if (run->world.rank == 0 &&
+	    jobfiles_flush_read(run->p.prefix, &f, NULL) == 0)
+		e = jobfiles_flush_find(&f, id);
+	has = team_any(&run->world, e != NULL && e->on_pfs);
+	jobfiles_flush_free(&f);
+	return has;
 }

@@ -75,9 +75,9 @@ int onprefix_failed(struct run *run, int64_t id, struct error *err);
 int onprefix_note(const struct run *run, const struct dataset *d, bool on_pfs,
 		  struct error *err);
 
-/* Does flush.scr list dataset `id` as on the prefix? */
-int onprefix_has(const struct run *run, int64_t id, bool *has,
-		 struct error *err);
+/* Does flush.scr list dataset `id` as on the prefix?  An unreadable file lists
+ * none. */
+bool onprefix_has(const struct run *run, int64_t id);
 
 /* Options for lib/catalogue: files are replaced, messages become warnings. */
 void onprefix_options(struct catalogue_options *o);

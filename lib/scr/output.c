@@ -170,15 +170,10 @@ static void
 note_transfer(struct run *run, const struct held_set *s, const char *what,
 	      double secs)
 {
-	struct log_line l = events_line(&s->d);
+	struct log_line l =
+		events_transfer(&s->d, what, s->store->base, s->dir, secs);
 
-	l.xfer = what;
 	l.time = run->writes_time;
-	l.from = s->store->base;
-	l.to = s->dir;
-	l.secs = secs;
-	l.bytes = (double)s->d.bytes;
-	l.files = s->d.files;
 	events_add(run, &l);
 }
 
@@ -262,7 +257,7 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 	/* With bypass its files are in no cache: the flush that follows records
 	 * their place. */
 	if (rc == 0 && !s->bypass)
-		rc = outset_listed(run, &s->d, err);
+		rc = onprefix_note(run, &s->d, false, err);
 	note_end(run, s, written, rc == 0);
 	if (rc < 0) {
 		if (s->bypass) {
@@ -278,7 +273,7 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 			say_debug(1, "Completed dataset %lld `%s'",
 				  (long long)s->d.id, s->d.name);
 		if (!flushing_output(run, s->d.id) && s->bypass)
-			(void)outset_listed(run, &s->d, NULL);
+			(void)onprefix_note(run, &s->d, false, NULL);
 	}
 	events_compute(run, true);
 	return rc;

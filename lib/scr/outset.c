@@ -22,7 +22,6 @@
 #include "path.h"
 #include "scr/common.h"
 #include "scr/names.h"
-#include "scr/onprefix.h"
 #include "scr/outset_impl.h"
 #include "scr/owned.h"
 #include "scr/run.h"
@@ -187,12 +186,14 @@ in_cache(struct outset *o, const char *path, struct error *err)
 static int
 in_place(struct outset *o, const char *path, struct error *err)
 {
+	const char *rel = path_below(path, o->run->p.prefix);
+
 	if (o->id == 0)
 		return 0;
 	if (make_parent(o, path, err) < 0 || outset_meta(o, err) < 0 ||
-	    owned_make_way(o->run, path, o->id, o->metafd, err) < 0)
+	    owned_make_way(o->run, rel, o->id, o->metafd, err) < 0)
 		return -1;
-	return owned_add(o->run->owned, path, o->id, err);
+	return owned_add(o->run->owned, rel, o->id, err);
 }
 
 /* Add a file that was not routed before. */
@@ -382,11 +383,6 @@ outset_complete(struct outset *o, bool valid, struct dataset *d,
 		return -1;
 	common.data = o->level->bypass ? NULL : &data;
 	common.map = &map;
+	common.metafd = o->metafd;
 	return common_write(&common, err);
-}
-
-int
-outset_listed(const struct run *run, const struct dataset *d, struct error *err)
-{
-	return onprefix_note(run, d, false, err);
 }

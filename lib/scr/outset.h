@@ -5,7 +5,7 @@
  *
  * The order of calls: held_start() makes its directories, outset_begin(),
  * outset_route() for each file, outset_complete() puts everything on disk,
- * held_commit() lists it, and outset_listed() records it on the prefix.  If
+ * held_commit() lists it, and onprefix_note() records it on the prefix.  If
  * outset_complete() fails, held_remove() removes the dataset.
  */
 #ifndef SCR_OUTSET_H
@@ -56,9 +56,5 @@ void outset_summed(struct outset *o, const char *name, uint32_t crc);
  */
 int outset_complete(struct outset *o, bool valid, struct dataset *d,
 		    struct error *err);
-
-/* Record in flush.scr that dataset `d` is in cache.  Collective. */
-int outset_listed(const struct run *run, const struct dataset *d,
-		  struct error *err);
 
 #endif /* SCR_OUTSET_H */

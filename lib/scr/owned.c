@@ -32,7 +32,7 @@ struct retired {
 
 struct owned {
 	struct arena *arena;
-	struct map *ids; /* by path */
+	struct map *ids; /* by path below the prefix */
 	bool foreign;	 /* another number of ranks wrote some datasets */
 	int64_t learned; /* dataset for which the lists of all were read */
 	struct retired *retired; /* datasets that are marked already */
@@ -66,13 +66,13 @@ static struct owned *new (struct error *err)
 }
 
 int
-owned_add(struct owned *o, const char *path, int64_t id, struct error *err)
+owned_add(struct owned *o, const char *rel, int64_t id, struct error *err)
 {
 	if (o == NULL)
 		return 0;
-	if (map_get(o->ids, path) == MAP_NONE)
-		path = arena_strdup(o->arena, path);
-	if (path == NULL || map_put(o->ids, path, (size_t)id) < 0)
+	if (map_get(o->ids, rel) == MAP_NONE)
+		rel = arena_strdup(o->arena, rel);
+	if (rel == NULL || map_put(o->ids, rel, (size_t)id) < 0)
 		return error_no_memory(err);
 	return 0;
 }
@@ -120,7 +120,6 @@ add_dataset(struct run *run, int64_t id, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct arena *a = arena_new();
-	struct buf path = BUF_INIT;
 	struct lists l = { .count = 0 };
 	int rc = team_agree(&run->world, a == NULL ? error_no_memory(err) : 0,
 			    err);
@@ -130,15 +129,8 @@ add_dataset(struct run *run, int64_t id, struct error *err)
 		run->owned->foreign |= why.kind == ERROR_USAGE;
 		rc = why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
 	}
-	for (size_t i = 0; rc == 0 && i < l.count; i++) {
-		buf_clear(&path);
-		if (buf_printf(&path, "%s/%s", run->p.prefix, l.files[i].rel) <
-		    0)
-			rc = error_no_memory(err);
-		else
-			rc = owned_add(run->owned, path.data, id, err);
-	}
-	buf_free(&path);
+	for (size_t i = 0; rc == 0 && i < l.count; i++)
+		rc = owned_add(run->owned, l.files[i].path, id, err);
 	arena_free(a);
 	return rc;
 }
@@ -186,16 +178,10 @@ static int
 learn_path(void *arg, const struct rank2file_file *f, struct error *err)
 {
 	const struct learning *l = arg;
-	struct buf path = BUF_INIT;
-	int rc = 0;
 
 	if (f->path == NULL || f->nsegs > 0)
 		return 0;
-	rc = path_join(&path, l->run->p.prefix, f->path, err);
-	if (rc == 0)
-		rc = owned_add(l->run->owned, path.data, l->id, err);
-	buf_free(&path);
-	return rc;
+	return owned_add(l->run->owned, f->path, l->id, err);
 }
 
 /* Add the files of all ranks in the valid datasets; the newest last, as it owns
@@ -242,19 +228,25 @@ learn(const struct run *run, int64_t id, struct error *err)
 /* Is there a file?  1, 0; -1: error.  Its time does not show whether it is
  * older than the dataset, as the clocks of file servers differ from ours. */
 static int
-is_there(const char *path, struct error *err)
+is_there(const char *prefix, const char *rel, struct error *err)
 {
+	struct buf path = BUF_INIT;
 	struct stat st;
+	int rc = path_join(&path, prefix, rel, err);
 
-	if (dir_stat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : error_sys(err, "%s", path);
-	return 1;
+	if (rc == 0 &&
+	    dir_stat(AT_FDCWD, path.data, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		rc = 1;
+	else if (rc == 0 && errno != ENOENT)
+		rc = error_sys(err, "%s", path.data);
+	buf_free(&path);
+	return rc;
 }
 
 bool
-owned_elsewhere(const struct owned *o, const char *path, int64_t id)
+owned_elsewhere(const struct owned *o, const char *rel, int64_t id)
 {
-	const size_t is = map_get(o->ids, path);
+	const size_t is = map_get(o->ids, rel);
 
 	return o->foreign || (is != MAP_NONE && (int64_t)is != id);
 }
@@ -347,18 +339,18 @@ make_way(const struct run *run, int64_t was, int64_t id, int metafd,
 }
 
 int
-owned_make_way(const struct run *run, const char *path, int64_t id, int metafd,
+owned_make_way(const struct run *run, const char *rel, int64_t id, int metafd,
 	       struct error *err)
 {
 	struct owned *o = run->owned;
-	size_t was = o != NULL ? map_get(o->ids, path) : (size_t)id;
+	size_t was = o != NULL ? map_get(o->ids, rel) : (size_t)id;
 	int64_t by = id;
 	int old = 1;
 
 	if (was == (size_t)id)
 		return 0;
 	if (was == MAP_NONE)
-		old = is_there(path, err);
+		old = is_there(run->p.prefix, rel, err);
 	else if (make_way(run, (int64_t)was, id, metafd, &by, err) < 0)
 		old = -1;
 	else if (by == id)
@@ -366,7 +358,7 @@ owned_make_way(const struct run *run, const char *path, int64_t id, int metafd,
 	/* Another rank may have written it. */
 	if (old == 1)
 		old = learn(run, id, err);
-	was = map_get(o->ids, path);
+	was = map_get(o->ids, rel);
 	return old < 0 || was == MAP_NONE
 		       ? old
 		       : make_way(run, (int64_t)was, id, metafd, &by, err);

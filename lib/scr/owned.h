@@ -28,21 +28,21 @@ struct run;
 int owned_begin(struct run *run, struct error *err);
 void owned_free(struct owned *o); /* NULL is ignored */
 
-/* Record that dataset `id` has the file `path` (absolute).  Nothing happens
- * before owned_begin(). -1:  ERROR_NOMEM. */
-int owned_add(struct owned *o, const char *path, int64_t id, struct error *err);
+/* Record that dataset `id` has the file `rel`, below the prefix.  Nothing
+ * happens before owned_begin(). -1:  ERROR_NOMEM. */
+int owned_add(struct owned *o, const char *rel, int64_t id, struct error *err);
 
-/* May another dataset than `id` have the file `path`?  Local. */
-bool owned_elsewhere(const struct owned *o, const char *path, int64_t id);
+/* May another dataset than `id` have the file `rel`?  Local. */
+bool owned_elsewhere(const struct owned *o, const char *rel, int64_t id);
 
 /*
- * Call before dataset `id` writes the file `path`: a dataset that has the file
+ * Call before dataset `id` writes the file `rel`: a dataset that has the file
  * is marked as incomplete in the index and its summary.  Ranks of a node do
  * this one after the other, by a lock in `metafd`, a directory that they share;
  * nodes, by a lock in the metadata of the dataset.  Only the first rank writes.
  * Local.
  */
-int owned_make_way(const struct run *run, const char *path, int64_t id,
+int owned_make_way(const struct run *run, const char *rel, int64_t id,
 		   int metafd, struct error *err);
 
 #endif /* SCR_OWNED_H */

@@ -167,6 +167,7 @@ commit(struct regain *g, struct error *err)
 			    .store = g->set->store,
 			    .dir = g->set->dir,
 			    .meta = g->meta,
+			    .metafd = g->metafd,
 			    .arena = g->arena,
 			    .data = g->set->bypass ? NULL : &data,
 			    .map = &map,

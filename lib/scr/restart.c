@@ -28,7 +28,7 @@
 struct restart {
 	struct arena *arena;
 	const struct held_set *set;
-	const char *dir, *cwd;
+	const char *cwd;
 	struct filemap fm;
 	/* path on the prefix, and its last component: index in fm.files */
 	struct map *paths, *bases;
@@ -178,26 +178,6 @@ list_files(struct restart *r, struct error *err)
 	return 0;
 }
 
-static int
-read_filemap(struct restart *r, uint32_t rank, struct error *err)
-{
-	struct buf path = BUF_INIT;
-	struct kvtree *t = NULL;
-	char name[64];
-	int rc = -1;
-
-	if (buf_printf(&path, "%s/" SCR_DIR "/%s", r->dir,
-		       filemap_name(name, sizeof(name), rank)) < 0)
-		error_no_memory(err);
-	else
-		t = kvtree_read_file(AT_FDCWD, path.data, err);
-	if (t != NULL)
-		rc = filemap_read(t, r->arena, &r->fm, err);
-	kvtree_free(t);
-	buf_free(&path);
-	return rc < 0 ? -1 : list_files(r, err);
-}
-
 static struct restart *
 begin(struct run *run, struct error *err)
 {
@@ -210,16 +190,16 @@ begin(struct run *run, struct error *err)
 		r->paths = map_new();
 		r->bases = map_new();
 	}
-	if (r != NULL && r->arena != NULL && cwd != NULL) {
+	if (r != NULL && r->arena != NULL && cwd != NULL)
 		r->cwd = arena_strdup(r->arena, cwd);
-		r->dir = arena_strdup(r->arena, r->set->dir);
-	}
 	if (cwd == NULL)
 		error_sys(err, "working directory");
-	else if (r == NULL || r->cwd == NULL || r->dir == NULL ||
-		 r->paths == NULL || r->bases == NULL)
+	else if (r == NULL || r->cwd == NULL || r->paths == NULL ||
+		 r->bases == NULL)
 		error_no_memory(err);
-	else if (read_filemap(r, run->world.rank, err) == 0)
+	else if (held_filemap(r->set, run->world.rank, r->arena, &r->fm, err) ==
+			 0 &&
+		 list_files(r, err) == 0)
 		goto out;
 	restart_free(r);
 	r = NULL;
@@ -267,7 +247,7 @@ place(const struct restart *r, size_t i, const char *path,
 	if (r->set->bypass)
 		len = snprintf(file, SCR_MAX_FILENAME, "%s", at);
 	else
-		len = snprintf(file, SCR_MAX_FILENAME, "%s/%s", r->dir,
+		len = snprintf(file, SCR_MAX_FILENAME, "%s/%s", r->set->dir,
 			       path_base(at));
 	if (len >= SCR_MAX_FILENAME)
 		return error_set(err, ERROR_USAGE,

@@ -29,6 +29,7 @@
 #include "meta/dataset.h"
 #include "meta/filemap.h"
 #include "path.h"
+#include "scr/onprefix.h"
 #include "scr/outset.h"
 #include "scr/run.h"
 #include "team/say.h"
@@ -201,7 +202,7 @@ commit(const struct run *run, const struct level *l)
 		need(kvtree_write_file(t, fd, CINDEX_FILE, &err));
 	close(fd);
 	kvtree_free(t);
-	need(outset_listed(run, &set, &err));
+	need(onprefix_note(run, &set, false, &err));
 }
 
 int
