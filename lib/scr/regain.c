@@ -13,7 +13,6 @@
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
-#include "meta/flush.h"
 #include "path.h"
 #include "scr/common.h"
 #include "scr/events.h"
@@ -21,7 +20,6 @@
 #include "scr/onprefix.h"
 #include "scr/regain_impl.h"
 #include "scr/run.h"
-#include "site/jobfiles.h"
 #include "team/redundancy.h"
 #include "team/say.h"
 
@@ -271,22 +269,6 @@ stays(enum error_kind kind)
 	       kind == ERROR_NOMEM;
 }
 
-/* Has rank 0 noted that the dataset is on the prefix? */
-static bool
-on_prefix(const struct run *run, int64_t id)
-{
-	struct jobfiles_flush f = { .count = 0 };
-	const struct flush_entry *e = NULL;
-	bool is = false;
-
-	if (run->world.rank == 0 &&
-	    jobfiles_flush_read(run->p.prefix, &f, NULL) == 0)
-		e = jobfiles_flush_find(&f, id);
-	is = e != NULL && e->on_pfs;
-	jobfiles_flush_free(&f);
-	return team_any(&run->world, is);
-}
-
 /* Log the end of the restart, if there was a dataset to restart from. */
 static void
 note_restart(struct run *run, double since)
@@ -306,30 +288,34 @@ struct outcome {
 
 /* Regain the dataset, and remove it if it is lost. */
 static int
-regain_next(struct run *run, int64_t id, bool *whole, bool *kept,
+regain_next(struct run *run, const struct held_set *s, struct outcome *o,
 	    struct error *err)
 {
-	const struct held_set *s = held_find(run->held, id);
+	const int64_t id = s->d.id;
 	const double since = clock_seconds();
 	struct error why = ERROR_INIT;
+	bool whole = false, kept = false;
 
-	*kept = false;
 	events_dataset(run, &s->d, "REBUILD_START", -1);
-	*whole = regain_one(run, s, &why) == 0;
-	events_dataset(run, &s->d, *whole ? "REBUILD_SUCCESS" : "REBUILD_FAIL",
+	whole = regain_one(run, s, &why) == 0;
+	events_dataset(run, &s->d, whole ? "REBUILD_SUCCESS" : "REBUILD_FAIL",
 		       clock_seconds() - since);
-	if (*whole) {
+	if (whole) {
 		say_debug(1, "Rebuilt dataset %lld `%s'", (long long)id,
 			  s->d.name);
+		if (s->d.is_ckpt && !o->output_lost)
+			o->best = id;
 		return 0;
 	}
-	*kept = stays(why.kind);
+	if (s->d.is_output && !s->d.is_ckpt && !onprefix_has(run, id))
+		o->output_lost = true;
+	kept = stays(why.kind);
 	if (run->world.rank == 0)
 		say_warn("dataset %lld `%s': %s; %s", (long long)id, s->d.name,
 			 why.text,
-			 *kept ? "not used for this restart, stays in the cache"
-			       : "removed from the cache");
-	if (!*kept)
+			 kept ? "not used for this restart, stays in the cache"
+			      : "removed from the cache");
+	if (!kept)
 		return held_remove(run, id, err);
 	held_bar(run->held, id, why.kind != ERROR_USAGE);
 	return 0;
@@ -340,43 +326,26 @@ regain_all(struct run *run, struct error *err)
 {
 	const size_t n = held_count(run->held);
 	const double since = clock_seconds();
-	struct {
-		int64_t id;
-		bool kept, ckpt, output;
-	} *list = mem_calloc(n + 1, sizeof(*list));
+	const struct held_set *s = NULL;
 	struct outcome o = { .best = 0 };
-	int rc = list == NULL ? error_no_memory(err) : 0;
+	int64_t id = 0;
+	int rc = 0;
 
 	run->restart_id = 0;
-	if (team_agree(&run->world, rc, err) < 0)
-		goto out;
-	if (!run->p.distribute || run->p.cache_purge) {
-		rc = held_purge(run, err);
-		goto out;
+	if (!run->p.distribute || run->p.cache_purge)
+		return held_purge(run, err);
+	while (rc == 0 && (s = held_after(run->held, id)) != NULL) {
+		id = s->d.id;
+		rc = regain_next(run, s, &o, err);
 	}
-	for (size_t i = 0; i < n; i++) {
-		const struct held_set *s = held_at(run->held, i);
-
-		list[i].id = s->d.id;
-		list[i].ckpt = s->d.is_ckpt;
-		list[i].output = s->d.is_output && !s->d.is_ckpt;
+	id = o.best;
+	while (rc == 0 && (s = held_after(run->held, id)) != NULL) {
+		id = s->d.id;
+		if (!s->barred)
+			rc = held_remove(run, id, err);
 	}
-	for (size_t i = 0; rc == 0 && i < n; i++) {
-		bool whole = false;
-
-		rc = regain_next(run, list[i].id, &whole, &list[i].kept, err);
-		if (!whole && list[i].output && !on_prefix(run, list[i].id))
-			o.output_lost = true;
-		if (whole && list[i].ckpt && !o.output_lost)
-			o.best = list[i].id;
-	}
-	for (size_t i = 0; rc == 0 && i < n; i++)
-		if (list[i].id > o.best && !list[i].kept)
-			rc = held_remove(run, list[i].id, err);
 	run->restart_id = o.best;
 	if (n > 0)
 		note_restart(run, since);
-out:
-	mem_free(list);
 	return rc;
 }

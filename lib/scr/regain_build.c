@@ -20,12 +20,9 @@
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "arena.h"
 #include "encode/code.h"
 #include "error.h"
-#include "io.h"
 #include "mem.h"
 #include "rescue/solve.h"
 #include "scr/held.h"
@@ -51,13 +48,9 @@ struct task {
 struct building {
 	struct regain *g;
 	const struct plan_set *s;
-	const struct plan_member *m; /* this rank */
-	struct regain_string data;
-	uint32_t me;
+	struct regain_string strings;
+	uint32_t me; /* this rank */
 	MPI_Comm comm;
-	struct plan_red_image red;
-	const char *body_temp; /* NULL: the body is present */
-	int body_in, body_out;
 	/* The next slice. */
 	size_t job;
 	uint64_t off, number;
@@ -73,22 +66,6 @@ struct building {
 
 /* --- Bytes --- */
 
-static int
-move_body(struct building *b, bool out, uint64_t at, char *data, size_t len)
-{
-	if (out && b->body_out < 0)
-		return 0; /* not lost */
-	if (out)
-		return io_pwrite(b->body_out, b->m->name, data, len,
-				 b->red.header_size + at, b->err);
-	if (b->body_in < 0)
-		b->body_in = io_open_read(b->g->metafd, b->m->name, b->err);
-	if (b->body_in < 0)
-		return -1;
-	return io_pread(b->body_in, b->m->name, data, len,
-			b->red.body_start + at, b->err);
-}
-
 /* After a failure nothing is read or written, but messages are still sent,
  * because other members wait for them. */
 static void
@@ -100,11 +77,14 @@ move(struct building *b, bool out, const struct task *t,
 			memset(data, 0, t->len);
 		return;
 	}
-	if (ref->body)
-		b->rc = move_body(b, out, ref->off + t->off, data, t->len);
+	if (out)
+		b->rc = stripe_write(&b->strings.made[ref->body],
+				     b->strings.out, ref->off + t->off, data,
+				     t->len, b->err);
 	else
-		b->rc = regain_string_move(&b->data, out, ref->off + t->off,
-					   data, t->len, b->err);
+		b->rc = regain_string_read(&b->strings, ref->body,
+					   ref->off + t->off, data, t->len,
+					   b->err);
 }
 
 /* --- Slices --- */
@@ -308,7 +288,7 @@ read_range(struct building *b, uint64_t from, uint64_t to)
 		const size_t len =
 			left < b->slice ? (size_t)left : (size_t)b->slice;
 
-		b->rc = regain_string_move(&b->data, false, from, b->memory,
+		b->rc = regain_string_read(&b->strings, false, from, b->memory,
 					   len, b->err);
 	}
 }
@@ -327,76 +307,8 @@ read_rest(struct building *b)
 	}
 	/* Without a list, files are verified one by one later on. */
 	if (list != NULL)
-		read_range(b, at, regain_string_bytes(&b->data));
+		read_range(b, at, b->strings.bytes);
 	mem_free(list);
-}
-
-/* --- New files --- */
-
-/* Copy the body that lies behind a damaged header. */
-static int
-keep_body(struct building *b)
-{
-	char block[16384];
-	int rc = 0;
-
-	for (uint64_t at = 0; rc == 0 && at < b->red.body_size;) {
-		const uint64_t left = b->red.body_size - at;
-		const size_t len =
-			left < sizeof(block) ? (size_t)left : sizeof(block);
-
-		rc = move_body(b, false, at, block, len);
-		if (rc == 0)
-			rc = move_body(b, true, at, block, len);
-		at += len;
-	}
-	return rc;
-}
-
-static int
-create_descriptor(struct building *b, struct regain_builts *out)
-{
-	struct regain_built is = { .name = b->red.descriptor_name,
-				   .dirfd = b->g->metafd,
-				   .file = SIZE_MAX };
-	int fd = -1, rc = 0;
-
-	if (b->red.descriptor == NULL)
-		return 0;
-	fd = regain_create(b->g, &is.temp, b->err);
-	if (fd < 0)
-		return -1;
-	rc = io_pwrite(fd, is.name, b->red.descriptor, b->red.descriptor_size,
-		       0, b->err);
-	close(fd);
-	return rc < 0 ? -1 : regain_add_built(b->g, out, &is, b->err);
-}
-
-/* Create a replacement of a lost redundancy file, with its header. */
-static int
-create_red(struct building *b, struct regain_builts *out)
-{
-	struct regain_built is = { .name = b->m->name,
-				   .dirfd = b->g->metafd,
-				   .file = SIZE_MAX };
-	const uint64_t size = b->red.header_size + b->red.body_size;
-
-	if (b->m->fate != FATE_REBUILD || b->red.header == NULL)
-		return 0;
-	b->body_out = regain_create(b->g, &b->body_temp, b->err);
-	if (b->body_out < 0)
-		return -1;
-	is.temp = b->body_temp;
-	if (ftruncate(b->body_out, (off_t)size) < 0)
-		return error_sys(b->err, "%s", is.name);
-	if (io_pwrite(b->body_out, is.name, b->red.header, b->red.header_size,
-		      0, b->err) < 0 ||
-	    regain_add_built(b->g, out, &is, b->err) < 0 ||
-	    create_descriptor(b, out) < 0)
-		return -1;
-	if (b->m->state == RED_HEADER_DAMAGED && b->s->salvage)
-		return keep_body(b);
-	return 0;
 }
 
 /* --- All of it --- */
@@ -438,36 +350,26 @@ regain_build(struct regain *g, const struct plan *p, size_t set,
 {
 	struct building b = { .g = g,
 			      .s = &p->sets[set],
-			      .data = { .g = g, .p = p },
+			      .strings = { .g = g, .p = p, .built = out },
 			      .comm = g->run->world.comm,
-			      .body_in = -1,
-			      .body_out = -1,
 			      .err = err };
 
 	while (b.me < b.s->n && b.s->members[b.me].rank != g->run->world.rank)
 		b.me++;
 	if (b.me == b.s->n)
 		return 0;
-	b.m = &b.s->members[b.me];
-	b.data.m = b.m;
-	b.data.map = b.s->map;
-	plan_red_image(b.m, &b.red);
-	if (allocate(&b) < 0 || regain_string_open(&b.data, err) < 0)
+	b.strings.m = &b.s->members[b.me];
+	b.strings.map = b.s->map;
+	if (allocate(&b) < 0 || regain_string_open(&b.strings, err) < 0)
 		say_abort("rebuilding dataset %lld: %s",
 			  (long long)g->set->d.id, err->text);
-	b.rc = regain_string_create(&b.data, out, err);
-	if (b.rc == 0)
-		b.rc = create_red(&b, out);
+	b.rc = regain_string_create(&b.strings, b.s->salvage, err);
 	run(&b);
 	if (b.rc == 0 && !b.s->map)
 		read_rest(&b);
 	if (b.rc == 0)
-		regain_string_verify(&b.data, out);
-	regain_string_close(&b.data);
-	if (b.body_in >= 0)
-		close(b.body_in);
-	if (b.body_out >= 0)
-		close(b.body_out);
+		regain_string_verify(&b.strings);
+	regain_string_close(&b.strings);
 	mem_free(b.memory);
 	mem_free(b.requests);
 	return b.rc;

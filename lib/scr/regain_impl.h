@@ -8,13 +8,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "meta/attr.h"
 #include "meta/filemap.h"
 #include "meta/redset.h"
 #include "rescue/plan.h"
 #include "team/team.h"
+#include "transfer/stripe.h"
 
 struct arena;
 struct buf;
@@ -39,7 +39,6 @@ struct regain_part {
 	struct filemap fm;	  /* decoded */
 	enum file_state *states;  /* by file of `fm` */
 	bool *verified;		  /* by file: its checksum was compared */
-	ino_t *inodes;		  /* by file; 0: missing */
 	struct regain_red red[2]; /* of data; of the filemap */
 	const char *descriptor[2];
 	uint64_t good; /* number of files present with the right size */
@@ -128,19 +127,7 @@ int regain_set(struct regain *g, bool map, struct error *err);
 int regain_build(struct regain *g, const struct plan *p, size_t set,
 		 struct regain_builts *out, struct error *err);
 
-/* --- The data string of this rank during a rebuild --- */
-
-/* Keeps the last used file open. */
-struct regain_strip {
-	size_t file;
-	int fd;
-};
-
-/* The checksum of the bytes that were read or written, each once. */
-struct regain_sum {
-	uint64_t seen;
-	uint32_t crc;
-};
+/* --- The strings of this rank during a rebuild --- */
 
 struct regain_string {
 	/* Set by the caller. */
@@ -148,32 +135,29 @@ struct regain_string {
 	const struct plan *p;
 	const struct plan_member *m; /* this rank */
 	bool map;
-	/* Private. */
-	uint64_t *start;    /* by file, and the total */
-	const char **temps; /* by file; NULL: the file is present */
-	struct regain_sum *sums;
-	struct regain_strip in, out;
+	struct regain_builts *built;
+	/* Private but for writing: the data, then the body. */
+	struct stripe present[2], made[2];
+	struct stripe_cache *in, *out;
+	struct stripe_sum *sums; /* by file */
+	uint64_t bytes;		 /* of the data */
 };
 
 int regain_string_open(struct regain_string *s, struct error *err);
 void regain_string_close(struct regain_string *s);
-uint64_t regain_string_bytes(const struct regain_string *s);
 
-/* Create replacements of the lost files, with their sizes. */
-int regain_string_create(struct regain_string *s, struct regain_builts *out,
+/* Create replacements of lost files, with their sizes.  `salvage`: the body
+ * behind a damaged header is kept. */
+int regain_string_create(struct regain_string *s, bool salvage,
 			 struct error *err);
 
-/* Read `len` bytes at `at`; bytes past the end are zeros.  With `out`, write
- * them to the replacements; other files are not changed. */
-int regain_string_move(struct regain_string *s, bool out, uint64_t at,
+/* Read `len` bytes at `at`; lost bytes, and those past the end, are zeros.  An
+ * unreadable file of the application is marked. */
+int regain_string_read(struct regain_string *s, bool body, uint64_t at,
 		       char *data, size_t len, struct error *err);
 
 /* Compare the checksums of all files that were read or written completely. */
-void regain_string_verify(struct regain_string *s, struct regain_builts *out);
-
-/* Add `f`, whose name is copied. */
-int regain_add_built(struct regain *g, struct regain_builts *out,
-		     const struct regain_built *f, struct error *err);
+void regain_string_verify(struct regain_string *s);
 
 /* The directory of this rank's files: with `map`, of its filemap. */
 int regain_fd(const struct regain *g, bool map);
@@ -183,9 +167,12 @@ int regain_fd(const struct regain *g, bool map);
 /* Create a file; its name goes to *temp.  Returns a descriptor, or -1. */
 int regain_create(struct regain *g, const char **temp, struct error *err);
 
-/* Rename it to `name` in the directory `dirfd`, with these attributes (NULL:
- * none). */
-int regain_rename(const struct regain *g, const char *temp, int dirfd,
-		  const char *name, const struct attr *a, struct error *err);
+/* Add `f`, whose name is copied. */
+int regain_add_built(struct regain *g, struct regain_builts *out,
+		     const struct regain_built *f, struct error *err);
+
+/* Give all of them their names and attributes. */
+int regain_name(struct regain *g, const struct regain_builts *b,
+		struct error *err);
 
 #endif /* SCR_REGAIN_IMPL_H */

@@ -12,7 +12,6 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "crc.h"
 #include "create.h"
 #include "dir.h"
 #include "error.h"
@@ -24,6 +23,7 @@
 #include "scr/held.h"
 #include "scr/run.h"
 #include "str.h"
+#include "transfer/pump.h"
 
 #define TEMP_STEM ".regain."
 #define HEAD_MAX ((size_t)64 << 20)
@@ -54,21 +54,47 @@ regain_create(struct regain *g, const char **temp, struct error *err)
 }
 
 int
-regain_rename(const struct regain *g, const char *temp, int dirfd,
-	      const char *name, const struct attr *a, struct error *err)
+regain_add_built(struct regain *g, struct regain_builts *out,
+		 const struct regain_built *f, struct error *err)
 {
-	int fd = dir_open_file(g->metafd, temp, O_RDWR | O_CLOEXEC, 0);
-	int rc = fd < 0 ? error_sys(err, "%s/%s", g->meta, temp) : 0;
+	if (!MEM_ROOM(out->list, out->count, out->cap))
+		return error_no_memory(err);
+	out->list[out->count] = *f;
+	out->list[out->count].name = arena_strdup(g->arena, f->name);
+	return out->list[out->count++].name == NULL ? error_no_memory(err) : 0;
+}
 
-	if (rc == 0 && a != NULL)
-		rc = attr_apply(a, fd, name, create_owner(dirfd), NULL, err) < 0
-			     ? -1
-			     : 0;
+static int
+rename_one(const struct regain *g, const struct regain_built *f,
+	   struct error *err)
+{
+	int fd = dir_open_file(g->metafd, f->temp, O_RDWR | O_CLOEXEC, 0);
+	int rc = fd < 0 ? error_sys(err, "%s/%s", g->meta, f->temp) : 0;
+
+	if (rc == 0 && f->has_attr &&
+	    attr_apply(&f->attr, fd, f->name, create_owner(f->dirfd), NULL,
+		       err) < 0)
+		rc = -1;
 	if (fd >= 0)
 		close(fd);
-	if (rc == 0 && renameat(g->metafd, temp, dirfd, name) < 0)
-		rc = error_sys(err, "%s", name);
+	if (rc == 0 && renameat(g->metafd, f->temp, f->dirfd, f->name) < 0)
+		rc = error_sys(err, "%s", f->name);
 	return rc;
+}
+
+int
+regain_name(struct regain *g, const struct regain_builts *b, struct error *err)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		const struct regain_built *f = &b->list[i];
+
+		if (rename_one(g, f, err) < 0)
+			return -1;
+		if (f->dirfd == g->metafd)
+			regain_found(&g->parts[0], f->name);
+	}
+	g->changed |= b->count > 0;
+	return 0;
 }
 
 /* --- Names --- */
@@ -77,17 +103,9 @@ regain_rename(const struct regain *g, const char *temp, int dirfd,
 static bool
 rank_of(const char *name, uint32_t *rank)
 {
-	struct redset_name n;
-	const int64_t map = filemap_name_rank(name);
-
-	if (map >= 0 && map < REDSET_MAX_RANKS) {
-		*rank = (uint32_t)map;
-		return true;
-	}
-	if (!redset_name_parse(name, &n, NULL))
-		return false;
-	*rank = n.rank;
-	return true;
+	*rank = UINT32_MAX;
+	(void)dataset_dir_kind(name, rank);
+	return *rank < REDSET_MAX_RANKS;
 }
 
 /* The leader of a directory: the names for each rank that shares it. */
@@ -221,21 +239,18 @@ static int
 look_map(const struct regain *g, struct regain_part *p, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct kvtree *t = NULL;
 	char name[64];
 	int fd = io_open_read(g->metafd,
 			      filemap_name(name, sizeof(name), p->rank), &why);
-	int rc = fd < 0 ? -1 : 0;
+	int rc = -1;
 
 	p->map = NULL;
-	p->fm = (struct filemap){ .ranks = -1 };
-	if (rc == 0)
+	if (fd >= 0)
 		p->map = io_read_arena(fd, name, KVTREE_MAX_ENCODED, g->arena,
 				       &p->map_size, &why);
 	if (p->map != NULL)
-		t = kvtree_decode(p->map, p->map_size, NULL, &why);
-	rc = t != NULL ? filemap_read(t, g->arena, &p->fm, &why) : -1;
-	kvtree_free(t);
+		rc = filemap_decode(p->map, p->map_size, g->arena, &p->fm,
+				    &why);
 	if (fd >= 0)
 		close(fd);
 	p->unread |= why.kind == ERROR_SYSTEM;
@@ -309,13 +324,12 @@ open_file(const struct regain *g, const struct filemap_file *f)
 }
 
 static enum file_state
-look_file(const struct regain *g, const struct filemap_file *f, ino_t *inode)
+look_file(const struct regain *g, const struct filemap_file *f)
 {
 	enum file_state state = FILE_PRESENT;
 	struct stat st;
 	int fd = -1;
 
-	*inode = 0;
 	if (!f->complete)
 		return FILE_INCOMPLETE;
 	if (!g->set->bypass && !path_is_clean(path_base(f->cache_path)))
@@ -327,10 +341,8 @@ look_file(const struct regain *g, const struct filemap_file *f, ino_t *inode)
 		state = FILE_UNREAD;
 	} else if (!S_ISREG(st.st_mode)) {
 		state = FILE_WRONG_TYPE;
-	} else {
-		*inode = st.st_ino;
-		if ((uint64_t)st.st_size != f->attr.size)
-			state = FILE_WRONG_SIZE;
+	} else if ((uint64_t)st.st_size != f->attr.size) {
+		state = FILE_WRONG_SIZE;
 	}
 	if (fd >= 0)
 		close(fd);
@@ -355,12 +367,11 @@ regain_look(const struct regain *g, struct regain_part *p, struct error *err)
 	}
 	n = p->fm.nfiles;
 	p->states = arena_alloc(g->arena, n, sizeof(*p->states));
-	p->inodes = arena_alloc(g->arena, n, sizeof(*p->inodes));
 	p->verified = arena_alloc(g->arena, n, sizeof(*p->verified));
-	if (p->states == NULL || p->inodes == NULL || p->verified == NULL)
+	if (p->states == NULL || p->verified == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < n; i++) {
-		p->states[i] = look_file(g, &p->fm.files[i], &p->inodes[i]);
+		p->states[i] = look_file(g, &p->fm.files[i]);
 		p->good += p->states[i] == FILE_PRESENT;
 		p->unread |= p->states[i] == FILE_UNREAD;
 	}
@@ -376,23 +387,21 @@ look_crc(const struct regain *g, const struct filemap_file *f)
 {
 	char block[BLOCK];
 	struct error why = ERROR_INIT;
-	int fd = open_file(g, f), rc = fd < 0 ? -1 : 0;
-	uint32_t crc = 0;
+	struct pump p = { .from = open_file(g, f),
+			  .to = -1,
+			  .name = f->cache_path,
+			  .size = f->attr.size,
+			  .has_crc = true,
+			  .crc = f->crc,
+			  .block = block,
+			  .room = BLOCK };
+	int rc = p.from < 0 ? -1 : pump_run(&p, &why, &why);
 
-	for (uint64_t at = 0; rc == 0 && at < f->attr.size;) {
-		const uint64_t left = f->attr.size - at;
-		const size_t len = left < BLOCK ? (size_t)left : BLOCK;
-
-		rc = io_pread(fd, f->cache_path, block, len, at, &why);
-		if (rc == 0)
-			crc = crc_update(crc, block, len);
-		at += len;
-	}
-	if (fd >= 0)
-		close(fd);
-	return rc < 0	       ? FILE_UNREAD
-	       : crc == f->crc ? FILE_PRESENT
-			       : FILE_WRONG_CRC;
+	if (p.from >= 0)
+		close(p.from);
+	if (rc == 0 && why.kind == ERROR_DAMAGED)
+		return FILE_WRONG_CRC;
+	return rc == 1 ? FILE_PRESENT : FILE_UNREAD;
 }
 
 void
@@ -426,18 +435,16 @@ regain_check(const struct regain *g, struct error *err)
 		return error_set(err, ERROR_LOST,
 				 "rank %u: its filemap is missing or damaged",
 				 p->rank);
-	for (size_t i = 0; i < p->fm.nfiles; i++)
-		if (p->states[i] == FILE_WRONG_CRC)
-			return error_set(err, ERROR_LOST,
-					 "rank %u: %s: the checksum is wrong",
-					 p->rank, p->fm.files[i].cache_path);
-		else if (p->states[i] == FILE_UNREAD)
-			return error_set(err, ERROR_LOST,
-					 "rank %u: %s: cannot be read", p->rank,
-					 p->fm.files[i].cache_path);
-		else if (p->states[i] != FILE_PRESENT)
-			return error_set(err, ERROR_LOST,
-					 "rank %u: %s: missing or damaged",
-					 p->rank, p->fm.files[i].cache_path);
+	for (size_t i = 0; i < p->fm.nfiles; i++) {
+		const enum file_state is = p->states[i];
+
+		if (is != FILE_PRESENT)
+			return error_set(
+				err, ERROR_LOST, "rank %u: %s: %s", p->rank,
+				p->fm.files[i].cache_path,
+				is == FILE_WRONG_CRC ? "the checksum is wrong"
+				: is == FILE_UNREAD  ? "cannot be read"
+						     : "missing or damaged");
+	}
 	return 0;
 }

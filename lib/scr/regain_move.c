@@ -59,16 +59,9 @@ struct outgoing {
 	size_t room;
 };
 
-struct arrived {
-	struct item item;
-	const char *temp;
-	struct attr attr;
-};
-
 struct incoming {
 	struct regain *g;
-	struct arrived *list;
-	size_t count, cap;
+	struct regain_builts meta; /* metadata; other files go to g->moved */
 	int fd;
 	uint64_t at;
 	char *block;
@@ -162,7 +155,8 @@ list_items(struct outgoing *o, const struct regain_part *p, struct error *err)
 				(struct item){ true, p->descriptor[i] };
 	}
 	for (size_t i = 0; data && i < p->fm.nfiles; i++)
-		if (p->inodes[i] != 0)
+		if (p->states[i] == FILE_PRESENT ||
+		    p->states[i] == FILE_WRONG_SIZE)
 			o->items[o->nitems++] = (struct item){
 				false, path_base(p->fm.files[i].cache_path)
 			};
@@ -234,24 +228,24 @@ next_message(struct outgoing *o, struct error *err)
 static int
 begin_file(struct incoming *in, const struct head *h, const char *name)
 {
-	struct arrived *a = NULL;
+	struct regain *g = in->g;
+	struct regain_built is = { .name = name,
+				   .dirfd = regain_fd(g, h->map),
+				   .has_attr = true,
+				   .attr = h->attr,
+				   .file = SIZE_MAX };
 
-	if (!MEM_ROOM(in->list, in->count, in->cap))
-		return error_no_memory(in->err);
-	a = &in->list[in->count];
-	*a = (struct arrived){ .item = { h->map,
-					 arena_strndup(in->g->arena, name,
-						       h->len - 1) },
-			       .attr = h->attr };
-	if (a->item.name == NULL)
-		return error_no_memory(in->err);
-	if (!path_is_clean(a->item.name) || strchr(a->item.name, '/') != NULL)
+	if (!path_is_clean(name) || strchr(name, '/') != NULL)
 		return error_set(in->err, ERROR_UNSAFE, "%s: not a file name",
-				 a->item.name);
-	in->fd = regain_create(in->g, &a->temp, in->err);
+				 name);
+	in->fd = regain_create(g, &is.temp, in->err);
 	in->at = 0;
-	in->count++;
-	return in->fd < 0 ? -1 : 0;
+	if (in->fd < 0)
+		return -1;
+	/* A file of the application is named later: another rank may have one
+	 * of the same name. */
+	return regain_add_built(g, h->map ? &in->meta : &g->moved, &is,
+				in->err);
 }
 
 /* Returns true at the end.  After a failure all messages are received and
@@ -312,44 +306,14 @@ transfer(struct outgoing *o, struct incoming *in, uint32_t from,
 	return rc < 0 ? rc : in->rc;
 }
 
-/* Keep a file of the application under its temporary name: another rank may
- * have a file of the same name. */
-static int
-put_off(struct regain *g, const struct arrived *a, struct error *err)
-{
-	struct regain_builts *b = &g->moved;
-
-	if (!MEM_ROOM(b->list, b->count, b->cap))
-		return error_no_memory(err);
-	b->list[b->count++] = (struct regain_built){ .temp = a->temp,
-						     .name = a->item.name,
-						     .dirfd = g->dirfd,
-						     .has_attr = true,
-						     .attr = a->attr };
-	return 0;
-}
-
 /* Rename the metadata, and make them the part of this rank. */
 static int
 take(struct regain *g, const struct incoming *in, struct error *err)
 {
-	struct regain_part *p = &g->parts[0];
-
-	g->changed |= in->count > 0;
-	for (size_t i = 0; i < in->count; i++) {
-		const struct arrived *a = &in->list[i];
-
-		if (!a->item.map) {
-			if (put_off(g, a, err) < 0)
-				return -1;
-			continue;
-		}
-		if (regain_rename(g, a->temp, g->metafd, a->item.name, &a->attr,
-				  err) < 0)
-			return -1;
-		regain_found(p, a->item.name);
-	}
-	return regain_look(g, p, err);
+	g->changed |= g->moved.count > 0;
+	if (regain_name(g, &in->meta, err) < 0)
+		return -1;
+	return regain_look(g, &g->parts[0], err);
 }
 
 static int
@@ -393,26 +357,38 @@ regain_move(struct regain *g, struct error *err)
 		close(in.fd);
 	mem_free(o.block);
 	mem_free(in.block);
-	mem_free(in.list);
+	mem_free(in.meta.list);
 	return rc;
 }
 
 /* --- Names --- */
 
-/* Send `names`, which are freed, to the leader of the directory. */
+/* Send the names of files of `nparts` parts to the leader of the directory: the
+ * mark '=' (to keep) or '-' (to remove), the name, and a NUL. */
 static int
-send_to_leader(const struct regain *g, struct buf *names, struct team_mail *in,
-	       struct error *err)
+send_names(const struct regain *g, size_t nparts, struct team_mail *in,
+	   struct error *err)
 {
 	const struct team *t = &g->set->store->sharers;
-	struct team_note note = { .rank = 0,
-				  .data = names->data,
-				  .len = names->len };
+	struct buf names = BUF_INIT;
+	struct team_note note = { .rank = 0 };
 	const struct team_mail out = { 1, &note };
-	const int rc =
-		team_notes(t, buf_check(names, err), &out, g->arena, in, err);
+	int rc = 0;
 
-	buf_free(names);
+	for (size_t i = 0; i < nparts; i++) {
+		const struct filemap *fm = &g->parts[i].fm;
+
+		for (size_t k = 0; k < fm->nfiles; k++) {
+			const char *name = path_base(fm->files[k].cache_path);
+
+			(void)buf_add(&names, i == 0 ? "=" : "-", 1);
+			(void)buf_add(&names, name, strlen(name) + 1);
+		}
+	}
+	note.data = names.data;
+	note.len = names.len;
+	rc = team_notes(t, buf_check(&names, err), &out, g->arena, in, err);
+	buf_free(&names);
 	return rc;
 }
 
@@ -435,7 +411,7 @@ check_names(const struct regain *g, const struct team_mail *in,
 					"%s: two ranks on node %s have a file "
 					"of this name: start them on their "
 					"former nodes",
-					at, g->run->host);
+					at + 1, g->run->host);
 			else if (map_put(seen, at, 0) < 0)
 				rc = error_no_memory(err);
 	}
@@ -443,28 +419,11 @@ check_names(const struct regain *g, const struct team_mail *in,
 	return rc;
 }
 
-/* Send the names of this rank's files to the leader. */
-static int
-compare_names(struct regain *g, struct error *err)
-{
-	const struct filemap *fm = &g->parts[0].fm;
-	struct team_mail in = { 0, NULL };
-	struct buf names = BUF_INIT;
-
-	for (size_t i = 0; i < fm->nfiles; i++) {
-		const char *name = path_base(fm->files[i].cache_path);
-
-		(void)buf_add(&names, name, strlen(name) + 1);
-	}
-	if (send_to_leader(g, &names, &in, err) < 0)
-		return -1;
-	return check_names(g, &in, err);
-}
-
 int
 regain_commit(struct regain *g, struct error *err)
 {
 	const struct team *world = &g->run->world;
+	struct team_mail in = { 0, NULL };
 	int rc = 0;
 
 	if (!team_any(world, g->changed))
@@ -474,36 +433,18 @@ regain_commit(struct regain *g, struct error *err)
 		return -1;
 	if (g->set->bypass)
 		return 0;
-	if (team_agree(world, compare_names(g, err), err) < 0)
+	rc = send_names(g, 1, &in, err);
+	if (rc == 0)
+		rc = check_names(g, &in, err);
+	if (team_agree(world, rc, err) < 0)
 		return -1;
-	for (size_t i = 0; rc == 0 && i < g->moved.count; i++) {
-		const struct regain_built *b = &g->moved.list[i];
-
-		rc = regain_rename(g, b->temp, b->dirfd, b->name, &b->attr,
-				   err);
-	}
+	rc = regain_name(g, &g->moved, err);
 	if (rc == 0 && g->moved.count > 0)
 		rc = regain_look(g, &g->parts[0], err);
 	return team_agree(world, rc, err);
 }
 
 /* --- The old files --- */
-
-/* List files to keep ('=') and to remove ('-'): the mark, a name, and a NUL. */
-static void
-list_old(const struct regain *g, struct buf *out)
-{
-	for (size_t i = 0; i < g->nparts; i++) {
-		const struct regain_part *p = &g->parts[i];
-
-		for (size_t k = 0; k < p->fm.nfiles; k++) {
-			const char *name = path_base(p->fm.files[k].cache_path);
-
-			(void)buf_add(out, i == 0 ? "=" : "-", 1);
-			(void)buf_add(out, name, strlen(name) + 1);
-		}
-	}
-}
 
 /* The leader of a directory: remove the files of ranks that run elsewhere.  A
  * file of the same name that belongs to a rank here stays. */
@@ -552,12 +493,10 @@ regain_drop(const struct regain *g, struct error *err)
 {
 	const struct team *t = &g->set->store->sharers;
 	struct team_mail in = { 0, NULL };
-	struct buf names = BUF_INIT;
 	int rc = 0;
 
 	if (!g->set->bypass && team_any(t, g->nparts > 1)) {
-		list_old(g, &names);
-		rc = send_to_leader(g, &names, &in, err);
+		rc = send_names(g, g->nparts, &in, err);
 		if (rc == 0)
 			drop_files(g, &in);
 	}

@@ -306,9 +306,9 @@ exchange(struct regain *g, bool map, const struct team_note *mine,
 	struct buf all = BUF_INIT;
 	struct team_note note = *mine;
 	struct team_mail out = { 1, &note }, reports = { 0, NULL };
-	int rc = team_notes(world, 0, &out, g->arena, &reports, err);
+	int rc = -1;
 
-	if (rc < 0)
+	if (team_notes(world, 0, &out, g->arena, &reports, err) < 0)
 		return -1;
 	rc = keeper_plans(g, map, &reports, &all, err);
 	out.count = 0;
@@ -397,23 +397,6 @@ doubt(struct regain *g, const struct ranks *members, bool wrong,
 	return rc;
 }
 
-/* Rename the rebuilt files. */
-static int
-name_built(struct regain *g, const struct regain_builts *b, struct error *err)
-{
-	for (size_t i = 0; i < b->count; i++) {
-		const struct regain_built *f = &b->list[i];
-
-		if (regain_rename(g, f->temp, f->dirfd, f->name,
-				  f->has_attr ? &f->attr : NULL, err) < 0)
-			return -1;
-		if (f->dirfd == g->metafd)
-			regain_found(&g->parts[0], f->name);
-	}
-	g->changed |= b->count > 0;
-	return 0;
-}
-
 /* Set the states of files that were built, or remove the results. */
 static void
 count_built(const struct regain *g, const struct regain_builts *b, bool keep)
@@ -460,7 +443,7 @@ verify(struct regain *g, const struct regain_builts *b,
 		return error_pass(err, &why);
 	if (g->doubted)
 		count_built(g, b, false);
-	else if (name_built(g, b, &why) < 0)
+	else if (regain_name(g, b, &why) < 0)
 		error_pass(err, &why);
 	(void)team_agree(world, why.kind == ERROR_NONE ? 0 : -1, err);
 	return -1;
@@ -486,7 +469,8 @@ carry_out(struct regain *g, bool map, bool *again, struct error *err)
 	if (rc == 0) {
 		g->doubted = false;
 		if (some)
-			rc = team_agree(world, name_built(g, &built, err), err);
+			rc = team_agree(world, regain_name(g, &built, err),
+					err);
 	}
 	mem_free(built.list);
 	mem_free(members.list);
