@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "arena.h"
 #include "buf.h"
 #include "dir.h"
 #include "error.h"

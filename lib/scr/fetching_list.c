@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "arena.h"
 #include "buf.h"
 #include "create.h"
 #include "dir.h"

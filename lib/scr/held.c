@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "create.h"
 #include "error.h"
 #include "io.h"
