@@ -15,6 +15,7 @@
 #include "conf.h"
 #include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "json.h"
 #include "opt.h"
 #include "report/hint.h"
@@ -123,8 +124,7 @@ try_prefix(const struct job *j, int scr, struct error *err)
 		rc = room_try(scr, err);
 	if (rc < 0)
 		room_explain(scr, 0, err);
-	if (top >= 0)
-		close(top);
+	io_close(top);
 	return rc < 0 ? error_wrap(err, "%s", j->prefix) : 0;
 }
 

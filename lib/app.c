@@ -27,6 +27,7 @@
 #include "path.h"
 #include "str.h"
 #include "stream.h"
+#include "style.h"
 #include "usage.h"
 
 /* Bytes of a message, and of the same message with every byte as "\xHH". */
@@ -345,54 +346,44 @@ join_tables(const struct opt *own, const struct opt *common, size_t more)
 	return all;
 }
 
-static int
+static void
 list_verbs(const struct app_info *info, struct buf *out)
 {
-	if (buf_printf(out,
-		       "\nVerbs, each with options of its own (%s VERB "
-		       "--help):\n",
-		       info->name) < 0)
-		return -1;
+	buf_printf(out,
+		   "\nVerbs, each with options of its own (%s VERB --help):\n",
+		   info->name);
 	for (const struct app_verb *v = info->verbs; v->name != NULL; v++)
-		if (buf_printf(out, "  %-12s  %s\n", v->name, v->summary) < 0)
-			return -1;
-	return 0;
+		buf_printf(out, "  %-12s  %s\n", v->name, v->summary);
 }
 
 static int
 build_help(const struct app_info *info, const struct opt *opts, struct buf *out)
 {
-	size_t len = strlen(info->summary);
-	bool stop = len > 0 && info->summary[len - 1] == '.';
-
-	if (buf_printf(out, "Usage: %s %s\n\n", info->name, info->usage) < 0)
-		return -1;
-	if (len > 0 && buf_printf(out, "%c%s%s\n\n",
-				  toupper((unsigned char)info->summary[0]),
-				  info->summary + 1, stop ? "" : ".") < 0)
-		return -1;
-	if (opt_help(opts, out) < 0 ||
-	    (info->verbs != NULL && list_verbs(info, out) < 0))
-		return -1;
-	if (info->notes == NULL)
-		return 0;
-	len = strlen(info->notes);
-	return buf_printf(out, "\n%s%s", info->notes,
-			  len > 0 && info->notes[len - 1] == '\n' ? "" : "\n");
+	buf_printf(out, "Usage: %s %s\n\n", info->name, info->usage);
+	if (info->summary[0] != '\0')
+		buf_printf(out, "%c%s%s\n\n",
+			   toupper((unsigned char)info->summary[0]),
+			   info->summary + 1,
+			   str_ends(info->summary, ".") ? "" : ".");
+	opt_help(opts, out);
+	if (info->verbs != NULL)
+		list_verbs(info, out);
+	if (info->notes != NULL)
+		buf_printf(out, "\n%s%s", info->notes,
+			   str_ends(info->notes, "\n") ? "" : "\n");
+	return buf_check(out, NULL);
 }
 
 static int
 build_dump(const struct app_info *info, const struct opt *opts, struct buf *out)
 {
-	if (opt_dump(opts, out) < 0)
-		return -1;
+	opt_dump(opts, out);
 	if (info->verbs == NULL)
 		return usage_dump(info->name, info->usage, out);
 	for (const struct app_verb *v = info->verbs; v->name != NULL; v++)
-		if (buf_printf(out, "verb\t%s\t-\tany\tusage\t%s\n", v->name,
-			       v->summary) < 0)
-			return -1;
-	return 0;
+		buf_printf(out, "verb\t%s\t-\tany\tusage\t%s\n", v->name,
+			   v->summary);
+	return buf_check(out, NULL);
 }
 
 /* Print `text` on stdout if rc is 0, and end the process. */
@@ -443,14 +434,6 @@ wants_json(char **argv)
 	return false;
 }
 
-static bool
-is_smart_terminal(void)
-{
-	const char *term = getenv("TERM");
-
-	return isatty(STDERR_FILENO) && term != NULL && !str_eq(term, "dumb");
-}
-
 char **
 app_start(const struct app_info *info, int argc, char **argv,
 	  const struct opt *opts, int *count)
@@ -475,7 +458,7 @@ app_start(const struct app_info *info, int argc, char **argv,
 	fill_standard_fds();
 	set_signals();
 	app.name = info->name;
-	app.terminal = is_smart_terminal();
+	app.terminal = style_can_draw(STDERR_FILENO);
 	if (!info->raw && argc > 0 && wants_json(argv + 1))
 		app_answer_start(info->name, info->verb);
 	all = join_tables(opts, common, more);

@@ -25,9 +25,6 @@
 #define SCRKIT_SYSCONF "/usr/local/etc/scr.conf"
 #endif
 
-/* Bytes of a bad value that are quoted in a message. */
-#define QUOTE_MAX 80
-
 /* --- One source --- */
 
 /* By key, and the lines of a key in the order in which they were read. */
@@ -102,7 +99,7 @@ static int
 merge(struct conf *c, struct conf_source *s, struct conf_group *g, size_t count,
       struct map *by)
 {
-	char place[CONF_PLACE_MAX], shown[QUOTE_MAX];
+	char place[CONF_PLACE_MAX];
 	struct conf_group *end = g + count, *to = g;
 
 	for (const struct conf_group *from = g; from < end; from++) {
@@ -122,9 +119,7 @@ merge(struct conf *c, struct conf_source *s, struct conf_group *g, size_t count,
 				"%s: %s=%s: line %zu has this word, too: only "
 				"properties that it lacks are taken from here",
 				conf_place_at(s->name, from->number, place),
-				from->key,
-				str_printable(shown, sizeof(shown),
-					      from->value),
+				from->key, str_quoted(from->value),
 				g[at].number);
 	}
 	memmove(to, end,
@@ -471,7 +466,6 @@ conf_truth(const char *value, bool *out, struct error *err)
 {
 	static const char *const words[] = { "no",  "off", "false",
 					     "yes", "on",  "true" };
-	char quote[QUOTE_MAX];
 	uint64_t n = 0;
 
 	if (num_u64(value, 0, UINT64_MAX, &n, NULL) == 0) {
@@ -485,7 +479,7 @@ conf_truth(const char *value, bool *out, struct error *err)
 		return 0;
 	}
 	return error_set(err, ERROR_USAGE, "\"%s\": expected 1 or 0, yes or no",
-			 str_printable(quote, sizeof(quote), value));
+			 str_quoted(value));
 }
 
 int
@@ -505,10 +499,7 @@ conf_bool(const struct conf *c, const char *key, bool otherwise, bool *out,
 static int
 blame_line(const struct conf_group *g, const char *key, struct error *err)
 {
-	char quote[QUOTE_MAX];
-
-	return error_wrap(err, "%s=%s: %s", g->key,
-			  str_printable(quote, sizeof(quote), g->value), key);
+	return error_wrap(err, "%s=%s: %s", g->key, str_quoted(g->value), key);
 }
 
 int

@@ -8,12 +8,6 @@
 #include "conf_impl.h"
 #include "str.h"
 
-/* Of a name or value in a message. */
-#define SHOWN_MAX 96
-
-/* Largest number of wrong characters in a misspelt property. */
-#define PROPERTY_MAX_DISTANCE 2
-
 const char *
 conf_nearest(const char *name)
 {
@@ -22,14 +16,9 @@ conf_nearest(const char *name)
 	const struct conf_param *p = NULL;
 	const char *found = NULL;
 
-	for (size_t i = 0; (p = conf_param_at(i)) != NULL; i++) {
-		const size_t d = str_distance(name, len, p->name);
-
-		if (d < best) {
-			best = d;
+	for (size_t i = 0; (p = conf_param_at(i)) != NULL; i++)
+		if (str_is_nearer(name, len, p->name, &best))
 			found = p->name;
-		}
-	}
 	return found;
 }
 
@@ -47,24 +36,12 @@ static void
 check_property(struct conf *c, const char *place, const struct conf_group *g,
 	       const struct conf_pair *pair, const char *const *known)
 {
-	char value[SHOWN_MAX / 2], shown[SHOWN_MAX];
-	const size_t len = strlen(pair->key);
-	const char *near = NULL;
-	size_t best = PROPERTY_MAX_DISTANCE + 1;
+	const char *near = str_meant(pair->key, known);
 
-	for (; *known != NULL; known++) {
-		const size_t d = str_distance(pair->key, len, *known);
-
-		if (d == 0)
-			return;
-		if (d < best) {
-			best = d;
-			near = *known;
-		}
-	}
+	if (near != NULL && str_eq(near, pair->key))
+		return;
 	conf_complain(c, "%s: %s=%s: unknown property %s%s%s%s", place, g->key,
-		      str_printable(value, sizeof(value), g->value),
-		      str_printable(shown, sizeof(shown), pair->key),
+		      str_quoted(g->value), str_quoted(pair->key),
 		      near != NULL ? "; did you mean " : "",
 		      near != NULL ? near : "", near != NULL ? "?" : "");
 }
@@ -96,7 +73,7 @@ void
 conf_check_names(struct conf *c)
 {
 	const char *last = NULL, *near = NULL;
-	char shown[SHOWN_MAX], at[CONF_PLACE_MAX];
+	char at[CONF_PLACE_MAX];
 
 	for (size_t s = 0; s < CONF_LEVELS; s++) {
 		const struct conf_source *from = &c->sources[s];
@@ -113,8 +90,7 @@ conf_check_names(struct conf *c)
 			last = key;
 			near = conf_nearest(key);
 			conf_complain(c, "%s: unknown parameter %s%s%s%s",
-				      conf_place(c, key, at),
-				      str_printable(shown, sizeof(shown), key),
+				      conf_place(c, key, at), str_quoted(key),
 				      near != NULL ? "; did you mean " : "",
 				      near != NULL ? near : "",
 				      near != NULL ? "?" : "");

@@ -14,9 +14,6 @@
 #include "num.h"
 #include "str.h"
 
-/* Bytes of a bad value that are quoted in a message. */
-#define QUOTE_MAX 80
-
 /* The types that LLNL's library accepts on any hardware.  All mean the same
  * here. */
 static const char *const flush_types[] = { "SYNC", "PTHREAD", "DEFAULT",
@@ -179,7 +176,6 @@ static int
 parse_word(const struct conf_param *p, const char *text, const char **out,
 	   struct error *err)
 {
-	char shown[QUOTE_MAX];
 	struct buf known = BUF_INIT;
 
 	for (const char *const *w = p->words; *w != NULL; w++) {
@@ -194,8 +190,7 @@ parse_word(const struct conf_param *p, const char *text, const char **out,
 						: " or ",
 				 *w);
 	}
-	error_set(err, ERROR_USAGE, "\"%s\": expected %s",
-		  str_printable(shown, sizeof(shown), text),
+	error_set(err, ERROR_USAGE, "\"%s\": expected %s", str_quoted(text),
 		  known.len > 0 ? known.data : "another word");
 	buf_free(&known);
 	return -1;

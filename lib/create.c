@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "dir.h"
+#include "io.h"
 
 /* Directories of metadata in each other: PREFIX/.scr/scr.dataset.N/.scr. */
 #define LEVELS 3
@@ -90,10 +91,7 @@ create_file(int dirfd, const char *name, int flags, mode_t mode,
 		mode);
 
 	if (fd >= 0 && give_new(dirfd, name, fd, 0, owner) < 0) {
-		int saved = errno;
-
-		close(fd);
-		errno = saved;
+		io_close(fd);
 		return -1;
 	}
 	return fd;
@@ -102,7 +100,7 @@ create_file(int dirfd, const char *name, int flags, mode_t mode,
 int
 create_dir(int dirfd, const char *name, mode_t mode, struct owner owner)
 {
-	int fd = -1, rc = 0, saved = 0;
+	int fd = -1, rc = 0;
 
 	if (mkdirat(dirfd, name, mode) < 0)
 		return -1;
@@ -111,10 +109,7 @@ create_dir(int dirfd, const char *name, mode_t mode, struct owner owner)
 	fd = dir_open_file(dirfd, name,
 			   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 	rc = fd < 0 ? -1 : give_new(dirfd, name, fd, AT_REMOVEDIR, owner);
-	saved = errno;
-	if (fd >= 0)
-		close(fd);
-	errno = saved;
+	io_close(fd);
 	return rc;
 }
 
@@ -123,7 +118,7 @@ create_dir_path(const char *path, mode_t mode)
 {
 	char up[PATH_MAX], name[NAME_MAX + 1];
 	size_t len = strlen(path), dir = 0;
-	int fd = -1, rc = -1, saved = 0;
+	int fd = -1, rc = -1;
 
 	if (access(path, F_OK) == 0) { /* also "/" and "." */
 		errno = EEXIST;
@@ -143,8 +138,6 @@ create_dir_path(const char *path, mode_t mode)
 	if (fd < 0)
 		return -1;
 	rc = create_dir(fd, name, mode, create_owner(fd));
-	saved = errno;
-	close(fd);
-	errno = saved;
+	io_close(fd);
 	return rc;
 }

@@ -134,20 +134,32 @@ format(char *work, size_t room, const char *fmt, va_list ap)
 			 DOTS "%s", tail);
 }
 
+/* Set err->text to the formatted sentence, and ": " and `reason` unless that is
+ * empty.  Either may hold err->text. */
+__attribute__((format(printf, 2, 0))) static void
+compose(struct error *err, const char *fmt, va_list ap, const char *reason)
+{
+	char work[WORK_MAX + ERROR_TEXT_MAX];
+	size_t len = 0;
+
+	format(work, WORK_MAX, fmt, ap);
+	len = strlen(work);
+	snprintf(work + len, sizeof(work) - len, "%s%s",
+		 len > 0 && reason[0] != '\0' ? ": " : "", reason);
+	fit(work);
+	memcpy(err->text, work, strlen(work) + 1);
+}
+
 int
 error_vset(struct error *err, enum error_kind kind, const char *fmt, va_list ap)
 {
-	/* Not directly into err->text, which may be an argument. */
-	char work[WORK_MAX];
-	int saved = errno;
+	const int saved = errno;
 
 	if (err != NULL) {
-		format(work, sizeof(work), fmt, ap);
-		fit(work);
+		compose(err, fmt, ap, "");
 		err->kind = kind;
 		err->errnum = 0;
 		err->remedy = REMEDY_NONE;
-		memcpy(err->text, work, strlen(work) + 1);
 	}
 	errno = saved;
 	return -1;
@@ -162,21 +174,6 @@ error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
 	error_vset(err, kind, fmt, ap);
 	va_end(ap);
 	return -1;
-}
-
-/* Set err->text to `work`, ": " and `reason`. */
-static void
-join(struct error *err, char *work, const char *reason)
-{
-	size_t len = strlen(work);
-
-	if (len > 0 && reason[0] != '\0') {
-		memcpy(work + len, ": ", 2);
-		len += 2;
-	}
-	memcpy(work + len, reason, strlen(reason) + 1);
-	fit(work);
-	memcpy(err->text, work, strlen(work) + 1);
 }
 
 /* What the error number means, and what to do if that is always the same.
@@ -197,21 +194,20 @@ reason_of(int errnum, char *to, size_t size)
 int
 error_sys(struct error *err, const char *fmt, ...)
 {
-	char work[WORK_MAX + ERROR_TEXT_MAX], reason[256];
+	char reason[256];
 	int saved = errno;
 	va_list ap;
 
 	if (err == NULL)
 		return -1;
 	va_start(ap, fmt);
-	format(work, WORK_MAX, fmt, ap);
+	compose(err, fmt, ap, reason_of(saved, reason, sizeof(reason)));
 	va_end(ap);
 	err->kind = saved == ENOENT   ? ERROR_ABSENT
 		    : saved == ENOMEM ? ERROR_NOMEM
 				      : ERROR_SYSTEM;
 	err->errnum = err->kind == ERROR_SYSTEM ? saved : 0;
 	err->remedy = REMEDY_NONE;
-	join(err, work, reason_of(saved, reason, sizeof(reason)));
 	errno = saved;
 	return -1;
 }
@@ -219,16 +215,14 @@ error_sys(struct error *err, const char *fmt, ...)
 int
 error_wrap(struct error *err, const char *fmt, ...)
 {
-	char work[WORK_MAX + ERROR_TEXT_MAX];
 	int saved = errno;
 	va_list ap;
 
 	if (err == NULL)
 		return -1;
 	va_start(ap, fmt);
-	format(work, WORK_MAX, fmt, ap);
+	compose(err, fmt, ap, err->text);
 	va_end(ap);
-	join(err, work, err->text);
 	errno = saved;
 	return -1;
 }

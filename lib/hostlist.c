@@ -11,9 +11,6 @@
 #include "num.h"
 #include "str.h"
 
-/* Bytes of a rejected text that are quoted in a message. */
-#define QUOTE_MAX 48
-
 /* Numbers lo..hi, each with at least `width` digits. */
 struct range {
 	uint64_t lo, hi;
@@ -69,32 +66,18 @@ too_many(struct error *err)
 			 HOSTLIST_MAX, HOSTLIST_BYTES_MAX >> 20);
 }
 
-/* Room for `more` names. */
+/* May the list grow by `more` names? */
 static int
-reserve(struct hostlist *h, uint64_t more, struct error *err)
+check_room(struct hostlist *h, uint64_t more, struct error *err)
 {
-	size_t cap = h->cap > 0 ? h->cap : 16;
-	const char **names = NULL;
-
 	if (more > HOSTLIST_MAX - h->count)
 		return too_many(err);
 	if (h->arena == NULL)
 		h->arena = arena_new();
-	if (h->arena == NULL)
-		return error_no_memory(err);
-	while (cap < h->count + more)
-		cap *= 2;
-	if (cap == h->cap)
-		return 0;
-	names = mem_realloc(h->names, cap, sizeof(*names));
-	if (names == NULL)
-		return error_no_memory(err);
-	h->names = names;
-	h->cap = cap;
-	return 0;
+	return h->arena == NULL ? error_no_memory(err) : 0;
 }
 
-/* Add a name for which there is room. */
+/* Add a name. */
 static int
 push(struct hostlist *h, const char *name, size_t len, struct error *err)
 {
@@ -103,7 +86,7 @@ push(struct hostlist *h, const char *name, size_t len, struct error *err)
 	if (arena_bytes(h->arena) > HOSTLIST_BYTES_MAX)
 		return too_many(err);
 	copy = arena_strndup(h->arena, name, len);
-	if (copy == NULL)
+	if (copy == NULL || !MEM_ROOM(h->names, h->count, h->cap))
 		return error_no_memory(err);
 	h->names[h->count++] = copy;
 	return 0;
@@ -112,7 +95,6 @@ push(struct hostlist *h, const char *name, size_t len, struct error *err)
 int
 hostlist_add_name(struct hostlist *h, const char *name, struct error *err)
 {
-	char quote[QUOTE_MAX];
 	const char *why = NULL;
 	size_t len = 0;
 
@@ -126,9 +108,8 @@ hostlist_add_name(struct hostlist *h, const char *name, struct error *err)
 		why = "is longer than a node name may be";
 	if (why != NULL)
 		return error_set(err, ERROR_USAGE, "node name: \"%s\": %s",
-				 str_printable(quote, sizeof(quote), name),
-				 why);
-	if (reserve(h, 1, err) < 0)
+				 str_quoted(name), why);
+	if (check_room(h, 1, err) < 0)
 		return -1;
 	return push(h, name, len, err);
 }
@@ -139,7 +120,7 @@ hostlist_add_list(struct hostlist *h, const struct hostlist *other,
 {
 	const size_t before = h->count, n = other->count;
 
-	if (reserve(h, n, err) < 0)
+	if (check_room(h, n, err) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
 		const char *name = other->names[i];
@@ -158,12 +139,9 @@ hostlist_add_list(struct hostlist *h, const struct hostlist *other,
 static int
 refuse(struct error *err, const char *text, const char *at, const char *why)
 {
-	char quote[QUOTE_MAX];
-
 	return error_set(err, ERROR_USAGE,
 			 "node list: character %zu: \"%s\": %s",
-			 (size_t)(at - text) + 1,
-			 str_printable(quote, sizeof(quote), at), why);
+			 (size_t)(at - text) + 1, str_quoted(at), why);
 }
 
 /* Parse the number at *s and move *s behind it.  Returns NULL, or what is
@@ -334,7 +312,7 @@ hostlist_add(struct hostlist *h, const char *text, struct error *err)
 			break;
 		rc = read_item(&it, text, &s, err);
 		if (rc == 0)
-			rc = reserve(h, it.names, err);
+			rc = check_room(h, it.names, err);
 		if (rc == 0)
 			rc = expand(h, &it, 0, name, name, err);
 	}

@@ -308,6 +308,16 @@ io_fsync(int fd, const char *name, struct error *err)
 	return 0;
 }
 
+void
+io_close(int fd)
+{
+	const int saved = errno;
+
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
+}
+
 static int
 sync_dir_fd(int fd)
 {
@@ -319,14 +329,12 @@ static int
 sync_dir_at(int dirfd, const char *dir)
 {
 	int fd = dir_open(dirfd, dir);
-	int rc = -1, saved = 0;
+	int rc = -1;
 
 	if (fd < 0)
 		return -1;
 	rc = sync_dir_fd(fd);
-	saved = errno;
-	close(fd);
-	errno = saved;
+	io_close(fd);
 	return rc;
 }
 

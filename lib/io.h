@@ -115,6 +115,9 @@ int io_make_dirs(const char *path, mode_t mode, struct error *err);
 
 int io_fsync(int fd, const char *name, struct error *err);
 
+/* Close `fd` unless it is negative.  errno does not change. */
+void io_close(int fd);
+
 /* fsync the directory itself, so that renames in it are durable. */
 int io_sync_dir(int dirfd, const char *name, struct error *err);
 

@@ -98,8 +98,7 @@ io_lock_dir(int dirfd, bool (*stop)(void), struct error *err)
 	if (fd >= 0 && lock_fd(fd, LOCK_EX, stop) == 0)
 		return fd;
 	not_locked("the directory", err);
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	return -1;
 }
 

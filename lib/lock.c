@@ -202,12 +202,10 @@ lock_busy(int dirfd)
 	bool busy =
 		fd < 0 ? errno != ENOENT : lock_bytes(fd, F_WRLCK, 0, 0) < 0;
 
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	if (busy || faccessat(dirfd, LOCK_FILE, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		return busy;
 	fd = io_trylock(dirfd, LOCK_FILE, true, &why);
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	return fd < 0;
 }

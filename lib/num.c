@@ -8,9 +8,6 @@
 #include "error.h"
 #include "str.h"
 
-/* Bytes of a rejected text that are quoted in a message. */
-#define QUOTE_MAX 80
-
 int
 num_mul(uint64_t *a, uint64_t b)
 {
@@ -67,7 +64,6 @@ int
 num_u64(const char *s, uint64_t min, uint64_t max, uint64_t *out,
 	struct error *err)
 {
-	char quote[QUOTE_MAX];
 	const char *p = s;
 	uint64_t v = 0;
 
@@ -78,7 +74,7 @@ num_u64(const char *s, uint64_t min, uint64_t max, uint64_t *out,
 	return error_set(err, ERROR_USAGE,
 			 "\"%s\": expected a whole number from %" PRIu64
 			 " to %" PRIu64,
-			 str_printable(quote, sizeof(quote), s), min, max);
+			 str_quoted(s), min, max);
 }
 
 int
@@ -87,7 +83,6 @@ num_i64(const char *s, int64_t min, int64_t max, int64_t *out,
 {
 	const bool minus = *s == '-';
 	const char *p = s + minus;
-	char quote[QUOTE_MAX];
 	uint64_t v = 0;
 	int64_t value = 0;
 
@@ -104,13 +99,12 @@ refuse:
 	return error_set(err, ERROR_USAGE,
 			 "\"%s\": expected a whole number from %" PRId64
 			 " to %" PRId64,
-			 str_printable(quote, sizeof(quote), s), min, max);
+			 str_quoted(s), min, max);
 }
 
 int
 num_u64_any(const char *s, uint64_t max, uint64_t *out, struct error *err)
 {
-	char quote[QUOTE_MAX];
 	unsigned int base = 10;
 	const char *p = s;
 	uint64_t v = 0;
@@ -128,7 +122,7 @@ num_u64_any(const char *s, uint64_t max, uint64_t *out, struct error *err)
 	return error_set(err, ERROR_USAGE,
 			 "\"%s\": expected a whole number (decimal, 0x... or "
 			 "octal) up to %" PRIu64,
-			 str_printable(quote, sizeof(quote), s), max);
+			 str_quoted(s), max);
 }
 
 /*
@@ -197,7 +191,6 @@ parse_bytes(const char *s, uint64_t *out)
 int
 num_decimal(const char *s, double *out, struct error *err)
 {
-	char quote[QUOTE_MAX];
 	const char *p = s, *point = NULL;
 	uint64_t whole = 0, part = 0;
 	bool good = *p == '.' || digits(&p, 10, &whole);
@@ -209,7 +202,7 @@ num_decimal(const char *s, double *out, struct error *err)
 	}
 	if (!good || *p != '\0')
 		return error_set(err, ERROR_USAGE, "\"%s\": expected a number",
-				 str_printable(quote, sizeof(quote), s));
+				 str_quoted(s));
 	for (; point != NULL && point < p; point++)
 		scale *= 10;
 	*out = (double)whole + (double)part / scale;
@@ -219,7 +212,7 @@ num_decimal(const char *s, double *out, struct error *err)
 int
 num_bytes(const char *s, uint64_t max, uint64_t *out, struct error *err)
 {
-	char quote[QUOTE_MAX], limit[32];
+	char limit[32];
 	uint64_t v = 0;
 
 	if (parse_bytes(s, &v) && v <= max) {
@@ -229,8 +222,7 @@ num_bytes(const char *s, uint64_t max, uint64_t *out, struct error *err)
 	return error_set(err, ERROR_USAGE,
 			 "\"%s\": expected a number of bytes such as 4096, 64K "
 			 "or 1.5G, up to %s",
-			 str_printable(quote, sizeof(quote), s),
-			 str_bytes(limit, sizeof(limit), max));
+			 str_quoted(s), str_bytes(limit, sizeof(limit), max));
 }
 
 char *

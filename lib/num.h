@@ -43,4 +43,7 @@ int num_by_id(const void *a, const void *b);
 #define NUM_TEXT 24
 char *num_text(char to[static NUM_TEXT], uint64_t n);
 
+/* The same as an argument of a function, valid until the end of the block. */
+#define num_str(n) num_text((char[NUM_TEXT]){ 0 }, (uint64_t)(n))
+
 #endif /* NUM_H */

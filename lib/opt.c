@@ -74,27 +74,17 @@ find_letter(const struct opt *o, char letter)
 	return NULL;
 }
 
-/* The shown long name that the user may have meant, or NULL.  More than two
- * wrong letters, or more than half of a short name, are not taken as a typing
- * error. */
+/* The shown long name that the user may have meant, or NULL. */
 static const char *
 closest_name(const struct opt *o, const char *name, size_t len)
 {
 	const char *found = NULL;
-	size_t best = len < 5 ? (len + 1) / 2 : 3;
+	size_t best = str_near_enough(len);
 
-	for (; o->type != OPT_TYPE_END; o++) {
-		size_t distance = 0;
-
-		if (o->type == OPT_TYPE_GROUP || o->name == NULL ||
-		    o->help == NULL)
-			continue;
-		distance = str_distance(name, len, o->name);
-		if (distance < best) {
-			best = distance;
+	for (; o->type != OPT_TYPE_END; o++)
+		if (o->type != OPT_TYPE_GROUP && o->name != NULL &&
+		    o->help != NULL && str_is_nearer(name, len, o->name, &best))
 			found = o->name;
-		}
-	}
 	return found;
 }
 

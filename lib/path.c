@@ -15,6 +15,7 @@
 #include "create.h"
 #include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "path_impl.h"
 
 /* openat2() fails with EAGAIN if a directory is renamed while ".." is looked
@@ -181,16 +182,6 @@ check_clean(const char *rel, struct error *err)
 			 "\"%s\": not a plain path below its directory", rel);
 }
 
-static void
-close_quietly(int fd)
-{
-	int saved = errno;
-
-	if (fd >= 0)
-		close(fd);
-	errno = saved;
-}
-
 /* The kernel's struct open_how, and two values of its `resolve`; kernel headers
  * before 5.6 have neither. */
 struct how {
@@ -240,7 +231,7 @@ create_beneath(int rootfd, const char *rel, int flags, mode_t mode)
 	if (parent < 0)
 		return -1;
 	fd = create_file(parent, base, flags, mode, create_owner(rootfd));
-	close_quietly(parent);
+	io_close(parent);
 	return fd;
 }
 
@@ -285,7 +276,7 @@ path_stat_beneath(int rootfd, const char *rel, struct stat *st,
 	fd = open_beneath(rootfd, rel, O_PATH, 0);
 	if (fd >= 0)
 		rc = fstat(fd, st);
-	close_quietly(fd);
+	io_close(fd);
 	return rc == 0 ? 0 : refuse(rootfd, rel, "cannot stat", err);
 }
 
@@ -332,7 +323,7 @@ make_dirs(int rootfd, char *dir, mode_t mode)
 		start = len > 0 ? len + 1 : 0;
 		if (create_dir(fd, dir + start, mode, owner) < 0 &&
 		    errno != EEXIST) {
-			close_quietly(fd);
+			io_close(fd);
 			return -1;
 		}
 		close(fd);

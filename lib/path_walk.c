@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io.h"
 #include "path_impl.h"
 
 #define LINKS_MAX 40 /* as the kernel */
@@ -39,12 +40,9 @@ fail(int error)
 static void
 enter(struct walk *w, int dir)
 {
-	const int saved = errno;
-
 	if (w->dir != w->root)
-		close(w->dir);
+		io_close(w->dir);
 	w->dir = dir;
-	errno = saved;
 }
 
 /* Open `name` in `dir` as a directory; ELOOP: it is a link. */

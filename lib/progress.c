@@ -23,6 +23,7 @@
 #include "clock.h"
 #include "mem.h"
 #include "str.h"
+#include "style.h"
 
 #define NUMBERS_MAX 192
 #define LINE_MAX_LEN 512
@@ -214,15 +215,6 @@ watch(void *arg)
 	return NULL;
 }
 
-/* Can a line be drawn over and over on stderr? */
-static bool
-can_draw(void)
-{
-	const char *term = getenv("TERM");
-
-	return isatty(STDERR_FILENO) && term != NULL && !str_eq(term, "dumb");
-}
-
 struct progress *
 progress_start(const char *what, bool quiet)
 {
@@ -237,7 +229,7 @@ progress_start(const char *what, bool quiet)
 		return NULL;
 	}
 	pthread_mutex_init(&p->lock, NULL);
-	p->draw = !quiet && can_draw();
+	p->draw = !quiet && style_can_draw(STDERR_FILENO);
 	p->start = clock_seconds();
 	/* The new thread inherits the mask of this one: block all signals in
 	 * it. */

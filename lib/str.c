@@ -208,21 +208,33 @@ str_distance(const char *a, size_t len, const char *b)
 	return row[width];
 }
 
+bool
+str_is_nearer(const char *word, size_t len, const char *other, size_t *best)
+{
+	const size_t distance = str_distance(word, len, other);
+
+	if (distance >= *best)
+		return false;
+	*best = distance;
+	return true;
+}
+
+size_t
+str_near_enough(size_t len)
+{
+	return len < 5 ? (len + 1) / 2 : 3;
+}
+
 const char *
 str_meant(const char *word, const char *const *list)
 {
 	const size_t len = strlen(word);
-	size_t best = len < 5 ? (len + 1) / 2 : 3;
+	size_t best = str_near_enough(len);
 	const char *found = NULL;
 
-	for (; *list != NULL; list++) {
-		const size_t d = str_distance(word, len, *list);
-
-		if (d < best) {
-			best = d;
+	for (; *list != NULL; list++)
+		if (str_is_nearer(word, len, *list, &best))
 			found = *list;
-		}
-	}
 	return found;
 }
 

@@ -35,9 +35,11 @@ bool str_glob(const char *s, const char *pattern);
 char *str_printable(char *to, size_t size, const char *s);
 
 /* The same as an argument of printf, valid until the end of the block: long
- * enough for a path. */
+ * enough for a path, or only the start of a text, such as a wrong value. */
 #define STR_SHOWN 4200
+#define STR_QUOTED 80
 #define str_shown(s) str_printable((char[STR_SHOWN]){ 0 }, STR_SHOWN, s)
+#define str_quoted(s) str_printable((char[STR_QUOTED]){ 0 }, STR_QUOTED, s)
 
 /*
  * qsort() order for version-like names: runs of digits compare as numbers,
@@ -50,9 +52,15 @@ int str_natural(const char *a, const char *b);
 #define STR_WORD_MAX 48
 size_t str_distance(const char *a, size_t len, const char *b);
 
+/* Is `other` nearer to the first `len` bytes of `word` than *best, which then
+ * becomes their distance?  Start with str_near_enough(len): up to two bytes
+ * differ, in a short word half of them. */
+bool str_is_nearer(const char *word, size_t len, const char *other,
+		   size_t *best);
+size_t str_near_enough(size_t len);
+
 /* The word of `list`, which ends with NULL, of which `word` may be a
- * misspelling: up to two bytes differ, in a short word half of them.  NULL:
- * none. */
+ * misspelling.  NULL: none. */
 const char *str_meant(const char *word, const char *const *list);
 
 /* Write `bytes` for people, such as "1.5 GiB" or "512 B".  Returns `to`. */

@@ -26,10 +26,18 @@ static const struct {
 	{ "lost", "31" },    { "failed", "31" },     { "NO", "31" },
 };
 
+bool
+style_can_draw(int fd)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(fd) && term != NULL && !str_eq(term, "dumb");
+}
+
 struct style
 style_of(int fd)
 {
-	const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+	const char *no_color = getenv("NO_COLOR");
 	struct style s = { .utf8 = false };
 	struct winsize size;
 
@@ -37,8 +45,8 @@ style_of(int fd)
 	s.utf8 = str_eq(nl_langinfo(CODESET), "UTF-8");
 	if (!isatty(fd))
 		return s;
-	s.color = term != NULL && !str_eq(term, "dumb") &&
-		  (no_color == NULL || no_color[0] == '\0');
+	s.color =
+		style_can_draw(fd) && (no_color == NULL || no_color[0] == '\0');
 	if (ioctl(fd, TIOCGWINSZ, &size) == 0)
 		s.width = size.ws_col;
 	return s;

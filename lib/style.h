@@ -19,6 +19,9 @@ struct style {
  * and the locale, whose LC_CTYPE is set. */
 struct style style_of(int fd);
 
+/* Is descriptor `fd` a terminal that can draw over a line? */
+bool style_can_draw(int fd);
+
 /*
  * Colour the first word of each line that names a state, such as "whole" in a
  * column of its own, and fold lines of several columns at the width; the rest

@@ -49,17 +49,16 @@ next_word(const char **at, char *word)
 	return len;
 }
 
-static int
+static void
 add_argument(struct line *l, const char *word)
 {
 	const char *blank = l->kinds.len > 0 ? " " : "";
 
-	if (buf_printf(&l->arguments, "%s%s", blank, word) < 0)
-		return -1;
-	return buf_printf(&l->kinds, "%s%s", blank, kind_of(word));
+	buf_printf(&l->arguments, "%s%s", blank, word);
+	buf_printf(&l->kinds, "%s%s", blank, kind_of(word));
 }
 
-static int
+static void
 take_apart(struct line *l, const char *name, const char *at)
 {
 	bool first = true, value = false; /* next is the value of an option */
@@ -75,15 +74,13 @@ take_apart(struct line *l, const char *name, const char *at)
 		value = word[0] == '-' && at[-1] != ']';
 		if (first && islower((unsigned char)word[0]))
 			snprintf(l->verbs, sizeof(l->verbs), "%s", word);
-		else if (word[0] != '-' && !is_value &&
-			 !str_eq(word, "OPTION") && add_argument(l, word) < 0)
-			return -1;
+		else if (word[0] != '-' && !is_value && !str_eq(word, "OPTION"))
+			add_argument(l, word);
 		first = false;
 	}
-	return 0;
 }
 
-static int
+static void
 dump_line(const struct line *l, struct buf *out)
 {
 	const char *verb = l->verbs[0] != '\0' ? l->verbs : "-";
@@ -92,30 +89,26 @@ dump_line(const struct line *l, struct buf *out)
 	while (*verb != '\0') {
 		const size_t len = strcspn(verb, "|");
 
-		if (buf_printf(out, "verb\t%.*s\t%s\t%s\tusage\t\n", (int)len,
-			       verb, none ? "-" : l->arguments.data,
-			       none ? "any" : l->kinds.data) < 0)
-			return -1;
+		buf_printf(out, "verb\t%.*s\t%s\t%s\tusage\t\n", (int)len, verb,
+			   none ? "-" : l->arguments.data,
+			   none ? "any" : l->kinds.data);
 		verb += len + (verb[len] == '|');
 	}
-	return 0;
+	out->failed |= l->arguments.failed || l->kinds.failed;
 }
 
 int
 usage_dump(const char *name, const char *usage, struct buf *out)
 {
-	int rc = 0;
-
-	while (rc == 0 && *usage != '\0') {
+	while (*usage != '\0') {
 		struct line l = { .arguments = BUF_INIT, .kinds = BUF_INIT };
 
-		rc = take_apart(&l, name, usage);
-		if (rc == 0)
-			rc = dump_line(&l, out);
+		take_apart(&l, name, usage);
+		dump_line(&l, out);
 		buf_free(&l.arguments);
 		buf_free(&l.kinds);
 		usage += strcspn(usage, "\n");
 		usage += *usage == '\n';
 	}
-	return rc;
+	return buf_check(out, NULL);
 }

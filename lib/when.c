@@ -418,7 +418,6 @@ parse(struct when_scan *s, int64_t now, int64_t *out)
 int
 when_parse(const char *text, int64_t now, int64_t *out, struct error *err)
 {
-	char quote[WHEN_TEXT_MAX];
 	struct when_scan s;
 	int64_t t = 0;
 
@@ -430,7 +429,7 @@ when_parse(const char *text, int64_t now, int64_t *out, struct error *err)
 	return error_set(err, ERROR_USAGE,
 			 "\"%s\": %s: write it like 2026-11-21T10:00:00, "
 			 "8:30am tomorrow or now+2h",
-			 str_printable(quote, sizeof(quote), text),
+			 str_quoted(text),
 			 s.why != NULL ? s.why : "is not a time");
 }
 

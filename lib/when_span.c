@@ -209,7 +209,6 @@ when_any_span(struct when_scan *s, int64_t *secs)
 int
 when_span(const char *text, uint64_t *secs, struct error *err)
 {
-	char quote[WHEN_TEXT_MAX];
 	struct when_scan s;
 	int64_t v = 0;
 
@@ -219,6 +218,6 @@ when_span(const char *text, uint64_t *secs, struct error *err)
 	}
 	return error_set(err, ERROR_USAGE,
 			 "\"%s\": %s: write it like 2h30m or 1:30:00",
-			 str_printable(quote, sizeof(quote), text),
+			 str_quoted(text),
 			 s.why != NULL ? s.why : "is not a span of time");
 }

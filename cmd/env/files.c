@@ -84,19 +84,16 @@ static int
 find_named(const struct jobfiles_flush *f, const struct flush_request *r,
 	   int64_t *id, struct error *err)
 {
-	char shown[256];
-
 	*id = 0;
 	for (size_t i = 0; i < f->count; i++) {
 		if (f->all[i].name == NULL || !str_eq(f->all[i].name, r->name))
 			continue;
 		if (*id > 0)
-			return error_set(
-				err, ERROR_USAGE,
-				WORD_NAME "%s: the name of several datasets: "
-					  "use " WORD_ID_FMT " or " WORD_ID_FMT,
-				str_printable(shown, sizeof(shown), r->name),
-				*id, f->all[i].id);
+			return error_set(err, ERROR_USAGE,
+					 WORD_NAME
+					 "%s: the name of several datasets: "
+					 "use " WORD_ID_FMT " or " WORD_ID_FMT,
+					 str_shown(r->name), *id, f->all[i].id);
 		*id = f->all[i].id;
 	}
 	return 0;

@@ -82,12 +82,11 @@ planned(void *arg, size_t i, const struct fti_rankfile *r,
 	const struct fti_file *f = r->ff;
 	const bool skipped = c->out.items[i].skipped;
 	const uint64_t after = skipped ? f->size : d->size;
-	char shown[1024];
 
 	c->count++;
 	c->before += f->size;
 	c->after += after;
-	buf_printf(out, "%s: ", str_printable(shown, sizeof(shown), r->name));
+	buf_printf(out, "%s: ", str_shown(r->name));
 	if (skipped) {
 		buf_add_str(out, "one container for each variable: nothing to "
 				 "do\n");

@@ -135,7 +135,6 @@ planned(void *arg, size_t i, const struct fti_rankfile *r,
 	struct run *run = arg;
 	struct buf *out = &run->c->out.text;
 	const char *from = fti_convert_form(r);
-	char shown[1024];
 
 	if (d->raw && run->id >= 0 && run->id != d->ckpt_id)
 		return error_set(err, ERROR_USAGE,
@@ -145,8 +144,7 @@ planned(void *arg, size_t i, const struct fti_rankfile *r,
 				 r->name, d->ckpt_id, run->id);
 	run->id = d->ckpt_id;
 	buf_printf(out, "%s: %s -> %s, %zu %s, %" PRIu64 " bytes",
-		   str_printable(shown, sizeof(shown), r->name), from,
-		   fti_convert_to(run->c),
+		   str_shown(r->name), from, fti_convert_to(run->c),
 		   str_count(r->content.nvars, "variable"), d->size);
 	fti_output_say(&run->c->out, i, out);
 	fti_convert_say(&run->notes, out);

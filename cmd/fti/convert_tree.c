@@ -452,7 +452,7 @@ total(void *arg, struct buf *out)
 {
 	struct run *run = arg;
 	const char *done = run->c->o.dry_run ? "would be written" : "written";
-	char shown[1024], next[ERROR_TEXT_MAX];
+	char next[ERROR_TEXT_MAX];
 
 	for (size_t i = 0; i < run->nparts; i++) {
 		const struct part *p = &run->parts[i];
@@ -460,15 +460,13 @@ total(void *arg, struct buf *out)
 		buf_printf(out,
 			   "%s: %s -> %s, %zu %s, %" PRIu64 " -> %" PRIu64
 			   " bytes%s\n",
-			   str_printable(shown, sizeof(shown),
-					 name_of(run, p->set, p->id)),
-			   p->from, fti_convert_to(run->c),
+			   str_shown(name_of(run, p->set, p->id)), p->from,
+			   fti_convert_to(run->c),
 			   str_count(p->set->nranks, "file"), p->before,
 			   p->after, p->moved ? ", now at L4" : "");
 		fti_convert_say(&p->notes, out);
 	}
-	buf_printf(out, "%s below %s\n", done,
-		   str_printable(shown, sizeof(shown), run->c->o.out));
+	buf_printf(out, "%s below %s\n", done, str_shown(run->c->o.out));
 	if (run->unconverted == 0)
 		return;
 	buf_printf(out, "%zu %s of levels 2 and 3 %s not converted\n",

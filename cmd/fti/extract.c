@@ -20,6 +20,7 @@
 #include "fti/varfile.h"
 #include "ftijob/obtain.h"
 #include "input.h"
+#include "io.h"
 #include "mem.h"
 #include "num.h"
 #include "path.h"
@@ -365,7 +366,6 @@ tell(const struct extract *x)
 {
 	struct fti_answer a = { .dry_run = x->dry_run };
 	struct buf out = BUF_INIT, path = BUF_INIT;
-	char shown[1024];
 
 	for (size_t i = 0; i < x->count; i++) {
 		const struct fti_varfile *it = &x->items[i];
@@ -377,7 +377,7 @@ tell(const struct extract *x)
 			   "variable %" PRId32 ": %" PRIu64 " bytes %s %s\n",
 			   it->var->id, it->len,
 			   x->dry_run ? "would be written to" : "written to",
-			   str_printable(shown, sizeof(shown), path.data));
+			   str_shown(path.data));
 		fti_answer_file(&a, &(struct report_fti_done){
 					    .path = path.data,
 					    .action = "write",
@@ -411,8 +411,7 @@ write_items(struct extract *x, bool several, struct error *err)
 	if (rc == 0 && x->dirfd >= 0)
 		rc = fti_varfiles_write(x->dirfd, x->items, x->count,
 					x->replace, &x->w, err);
-	if (x->dirfd >= 0)
-		close(x->dirfd);
+	io_close(x->dirfd);
 	if (rc < 0 && x->made)
 		(void)rmdir(x->dir);
 	if (rc < 0 && x->dirfd >= 0 && !str_eq(x->dir, "."))

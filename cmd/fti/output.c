@@ -82,13 +82,9 @@ fti_output_end(struct fti_output *p)
 void
 fti_output_say(const struct fti_output *p, size_t i, struct buf *out)
 {
-	char shown[1024];
-
 	buf_add_str(out, p->o->dry_run ? ": would be written" : ": written");
 	if (p->o->out != NULL)
-		buf_printf(out, " to %s",
-			   str_printable(shown, sizeof(shown),
-					 p->items[i].out.name));
+		buf_printf(out, " to %s", str_shown(p->items[i].out.name));
 	buf_add_char(out, '\n');
 }
 

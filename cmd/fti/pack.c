@@ -168,11 +168,9 @@ answer(struct pack *c)
 {
 	struct fti_answer a = { .dry_run = c->o.dry_run };
 	struct buf *out = &c->out.text;
-	char shown[1024];
 
 	buf_printf(out, "%s: %s, %zu %s, %" PRIu64 " bytes: %s\n",
-		   str_printable(shown, sizeof(shown), c->o.out),
-		   c->form.posix ? "POSIX" : c->form.text,
+		   str_shown(c->o.out), c->form.posix ? "POSIX" : c->form.text,
 		   str_count(c->draft.ncontainers, "variable"), c->draft.size,
 		   c->o.dry_run ? "would be written" : "written");
 	fti_answer_file(&a, &(struct report_fti_done){

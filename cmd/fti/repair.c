@@ -109,10 +109,8 @@ planned(void *arg, size_t i, const struct fti_rankfile *r,
 {
 	struct repair *c = arg;
 	struct buf *out = &c->out.text;
-	char shown[1024];
 
-	buf_printf(out, "%s: %s%s",
-		   str_printable(shown, sizeof(shown), r->name),
+	buf_printf(out, "%s: %s%s", str_shown(r->name),
 		   fti_verdict_name(r->verdict),
 		   r->verdict == FTI_DAMAGED ? "; its data are intact" : "");
 	if (c->out.items[i].skipped) {

@@ -63,9 +63,7 @@ answer_step(struct restart *c, const struct fti_step *s)
 static void
 add_path(struct buf *out, const char *path)
 {
-	char shown[1024];
-
-	buf_add_str(out, str_printable(shown, sizeof(shown), path));
+	buf_add_str(out, str_shown(path));
 }
 
 static void

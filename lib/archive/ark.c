@@ -31,7 +31,7 @@ ark_filter_parse(const char *text, enum ark_filter *out, struct error *err)
 	return error_set(
 		err, ERROR_USAGE,
 		"\"%s\": unknown compression, expected none, gzip, xz or zstd",
-		str_shown(text));
+		str_quoted(text));
 }
 
 const char *

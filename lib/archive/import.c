@@ -23,6 +23,7 @@
 #include "catalogue/owners.h"
 #include "error.h"
 #include "hash.h"
+#include "io.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
@@ -407,8 +408,7 @@ sum_there(struct importing *x, const char *path, char sum[static HASH_TEXT],
 		rc = hash_update(x->hash, x->block, (size_t)n, err);
 	if (rc == 0 && n < 0)
 		rc = error_sys(err, "%s: cannot read", path);
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	return rc < 0 ? -1 : hash_text(x->hash, sum, err);
 }
 

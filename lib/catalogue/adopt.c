@@ -183,7 +183,6 @@ forgive(struct index *ix, void *arg, struct error *err)
 {
 	const struct forgiving *f = arg;
 	struct index_entry e;
-	char stamp[64];
 
 	if (index_find_id(ix, f->id, &e, err) < 0)
 		return -1;
@@ -192,7 +191,7 @@ forgive(struct index *ix, void *arg, struct error *err)
 	work_say(f->work,
 		 "dataset %" PRId64 ": the mark of the failed fetch of %s is "
 		 "gone",
-		 f->id, str_printable(stamp, sizeof(stamp), e.failed));
+		 f->id, str_quoted(e.failed));
 	return index_set_extra(ix, f->id, "FAILED", NULL, err);
 }
 

@@ -284,14 +284,13 @@ static void
 report_desc(const struct build *b)
 {
 	const struct dataset *v = &b->desc.view;
-	char shown[256];
 
 	if (b->desc.from == CATALOGUE_COMPOSED)
 		work_say(&b->o->work,
 			 "%s: no descriptor found: identified as %s %s, by "
 			 "the log and the names of its files",
 			 b->subject, v->is_ckpt ? "checkpoint" : "output",
-			 str_printable(shown, sizeof(shown), v->name));
+			 str_shown(v->name));
 	if (v->files >= 0 && (v->files != (int64_t)b->plan->nfiles ||
 			      v->bytes != b->plan->bytes))
 		work_say(&b->o->work,

@@ -12,6 +12,7 @@
 #include "catalogue/catalogue_impl.h"
 #include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "kvtree/kvtree.h"
 #include "lock.h"
 #include "mem.h"
@@ -58,10 +59,8 @@ catalogue_close(struct catalogue *c)
 {
 	if (c == NULL)
 		return;
-	if (c->scr_fd >= 0)
-		close(c->scr_fd);
-	if (c->prefix_fd >= 0)
-		close(c->prefix_fd);
+	io_close(c->scr_fd);
+	io_close(c->prefix_fd);
 	catalogue_strays_free(c->strays);
 	catalogue_unnamed_free(c->unnamed);
 	buf_free(&c->notice);
@@ -147,8 +146,7 @@ void
 catalogue_dir_close(struct catalogue_dir *d)
 {
 	lock_give(d->fd, d->lock);
-	if (d->fd >= 0)
-		close(d->fd);
+	io_close(d->fd);
 	d->fd = d->lock = -1;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * catalogue_impl.h - the prefix, the directories of its datasets, and the index.
- * Private to lib/catalogue, as are describe.h, files.h, whole.h, renamed.h and
- * claims.h.  What the files of the room do:
+ * catalogue_impl.h - the prefix, the directories of its datasets, and the
+ * index.  Private to lib/catalogue, as are describe.h, files.h, whole.h,
+ * renamed.h and claims.h.  What the files of the room do:
  *
  *   catalogue.c    the prefix, its directories, helpers
  *   store.c        read, change and rebuild index.scr

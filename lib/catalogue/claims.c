@@ -95,14 +95,12 @@ claim(void *arg, const struct rank2file_file *f, struct error *err)
 {
 	struct catalogue_claims *k = arg;
 	const char *path = f->path;
-	char shown[256];
 
 	if (!may_touch(path)) {
 		if (k->refused++ < REPORTED_MAX)
 			work_say(k->work,
 				 "%s: not below the prefix, not removed",
-				 str_printable(shown, sizeof(shown),
-					       path != NULL ? path : "?"));
+				 str_shown(path != NULL ? path : "?"));
 		return 0;
 	}
 	if (map_get(k->by_path, path) != MAP_NONE)

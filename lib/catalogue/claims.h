@@ -21,11 +21,11 @@ struct catalogue_names {
 };
 
 /*
- * Read rank2file and, with `both` or if it is unusable, the filemaps.  A dataset
- * without either has no files.  -1: *why is the error of metadata that are
- * unusable, or a failed system call. 1: the map of a packed dataset is lost; its
- * data are in containers in its own directory, and it owns no path outside.
- * Call catalogue_names_free() also on failure.
+ * Read rank2file and, with `both` or if it is unusable, the filemaps.  A
+ * dataset without either has no files. -1: *why is the error of metadata that
+ * are unusable, or a failed system call.  1: the map of a packed dataset is
+ * lost; its data are in containers in its own directory, and it owns no path
+ * outside.  Call catalogue_names_free() also on failure.
  */
 int catalogue_names_read(struct catalogue *c, const struct catalogue_dir *d,
 			 bool both, const struct catalogue_options *o,
@@ -90,8 +90,9 @@ struct owned *owners_add(struct owners *t, const char *path, struct error *err);
 typedef int (*owners_fn)(void *arg, const struct index *ix, int64_t id,
 			 struct error *err);
 
-/* Call fn for each dataset but `id` from which a job can restart, or which --add
- * could bring back; with `all`, for every other.  `ix` may be NULL: no index. */
+/* Call fn for each dataset but `id` from which a job can restart, or which
+ * --add could bring back; with `all`, for every other.  `ix` may be NULL: no
+ * index. */
 int owners_others(struct catalogue *c, int64_t id, bool all, owners_fn fn,
 		  void *arg, struct error *err);
 

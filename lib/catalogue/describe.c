@@ -9,10 +9,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "catalogue/describe.h"
 #include "error.h"
+#include "io.h"
 #include "kvtree/kvtree.h"
 #include "meta/copied.h"
 #include "meta/flush.h"
@@ -80,7 +80,6 @@ adopt(const struct kvtree *from, int64_t id, const char *name,
       struct catalogue_desc *out, struct error *err)
 {
 	struct dataset view;
-	char shown[PART_MAX];
 
 	if (dataset_read(from, &view, err) < 0)
 		return -1;
@@ -95,8 +94,7 @@ adopt(const struct kvtree *from, int64_t id, const char *name,
 		return error_set(
 			err, ERROR_CORRUPT,
 			"\"%s\" is not a valid name of a dataset",
-			str_printable(shown, sizeof(shown),
-				      view.name != NULL ? view.name : name));
+			str_shown(view.name != NULL ? view.name : name));
 	out->tree = copy_desc(from, err);
 	if (out->tree == NULL)
 		return -1;
@@ -345,8 +343,8 @@ trace_log(struct catalogue *c, int64_t id, struct traces *t)
 	}
 	if (f != NULL)
 		fclose(f);
-	else if (fd >= 0)
-		close(fd);
+	else
+		io_close(fd);
 }
 
 /* Find the top-level directory common to all files.  If it is a valid name, use

@@ -43,8 +43,8 @@ int catalogue_describe(const struct catalogue_sources *from,
 		       struct catalogue_desc *out, struct error *err);
 void catalogue_desc_free(struct catalogue_desc *d);
 
-/* Read the descriptor in a summary.  ERROR_ABSENT: no file.  ERROR_CORRUPT; also if the descriptor is missing, or
- * is that of another dataset. */
+/* Read the descriptor in a summary.  ERROR_ABSENT: no file.  ERROR_CORRUPT,
+ * also if the descriptor is missing or that of another dataset. */
 int catalogue_read_summary(const struct catalogue_dir *d,
 			   struct catalogue_desc *out, struct error *err);
 

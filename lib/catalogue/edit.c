@@ -75,18 +75,16 @@ static int
 set_current(struct index *ix, const struct index_entry *entry,
 	    struct catalogue_edit *e, struct error *err)
 {
-	char shown[256];
-
 	if (!entry->desc.is_ckpt)
 		return error_set(err, ERROR_ABSENT,
 				 "%s: not a checkpoint: a job cannot restart "
 				 "from it",
-				 str_printable(shown, sizeof(shown), e->word));
+				 str_shown(e->word));
 	if (entry->name == NULL)
 		return error_set(err, ERROR_ABSENT,
 				 "%s: has no name, so the index cannot mark "
 				 "it as the restart point",
-				 str_printable(shown, sizeof(shown), e->word));
+				 str_shown(e->word));
 	index_entry_reason(entry, e->reason, sizeof(e->reason));
 	if (entry->current || stays(ix, entry, e))
 		return 1;
@@ -185,7 +183,6 @@ look(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 	struct error why = ERROR_INIT;
 	struct index_entry entry;
 	struct fetchable f;
-	char shown[256];
 	int rc = 0;
 
 	if (ix == NULL)
@@ -212,7 +209,7 @@ look(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 		e->refused = entry.id;
 		e->packed = f.packed;
 		error_wrap(err, "%s: not made the restart point",
-			   str_printable(shown, sizeof(shown), e->word));
+			   str_shown(e->word));
 	}
 out:
 	index_free(ix);

@@ -17,6 +17,7 @@
 #include "catalogue/claims.h"
 #include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "map.h"
 #include "mem.h"
 #include "str.h"
@@ -75,8 +76,7 @@ parent(struct eraser *e, const char *path, const char **base)
 	*base = slash != NULL ? slash + 1 : path;
 	if (e->fd >= 0 && strlen(e->last) == n && memcmp(e->last, path, n) == 0)
 		return e->fd;
-	if (e->fd >= 0)
-		close(e->fd);
+	io_close(e->fd);
 	memcpy(e->last, path, n); /* a clean path is shorter than PATH_MAX */
 	e->last[n] = '\0';
 	e->fd = open_dir(e->root, e->last);
@@ -113,11 +113,8 @@ note_dirs(struct eraser *e, const char *path, struct error *err)
 static void
 keep(struct eraser *e, const char *path, const char *why)
 {
-	char shown[256];
-
 	e->out->kept++;
-	work_say(e->work, "%s: %s, not removed",
-		 str_printable(shown, sizeof(shown), path), why);
+	work_say(e->work, "%s: %s, not removed", str_shown(path), why);
 }
 
 static int
@@ -220,7 +217,6 @@ static void
 remove_dir(struct eraser *e, const char *dir)
 {
 	const char *base = NULL;
-	char shown[256];
 	int fd = parent(e, dir, &base);
 
 	if (fd >= 0 && unlinkat(fd, base, AT_REMOVEDIR) == 0) {
@@ -231,8 +227,8 @@ remove_dir(struct eraser *e, const char *dir)
 	if (errno == ENOTEMPTY || errno == EEXIST || errno == ENOENT ||
 	    errno == ENOTDIR || errno == ELOOP || errno == EBUSY)
 		return;
-	work_say(e->work, "%s: cannot remove the directory: %s",
-		 str_printable(shown, sizeof(shown), dir), strerror(errno));
+	work_say(e->work, "%s: cannot remove the directory: %s", str_shown(dir),
+		 strerror(errno));
 }
 
 /* Remove the directories above all erased paths that are now empty. */
@@ -307,8 +303,7 @@ catalogue_erase(int root, const struct catalogue_claims *k,
 		error_no_memory(err);
 	else
 		rc = erase_all(&e, k, err);
-	if (e.fd >= 0)
-		close(e.fd);
+	io_close(e.fd);
 	map_free(e.seen);
 	map_free(e.doomed);
 	mem_free(e.dirs);

@@ -16,8 +16,6 @@
 #include "str.h"
 #include "work.h"
 
-#define SHOWN_MAX 256
-
 /* --- The index entry and the summary --- */
 
 static int
@@ -45,7 +43,6 @@ compare_entry(const struct dataset *s, const struct index_entry *e,
 {
 	const struct dataset *d = &e->desc;
 	char here[INDEX_STAMP_SIZE], there[INDEX_STAMP_SIZE];
-	char a[SHOWN_MAX], b[SHOWN_MAX];
 
 	if (d->id == 0)
 		return;
@@ -63,8 +60,7 @@ compare_entry(const struct dataset *s, const struct index_entry *e,
 			  SUMMARY_FILE ": describes another dataset with "
 				       "number %" PRId64 " than the index: "
 				       "\"%s\", not \"%s\"",
-			  s->id, str_printable(a, sizeof(a), s->name),
-			  str_printable(b, sizeof(b), e->name));
+			  s->id, str_shown(s->name), str_shown(e->name));
 }
 
 static int
@@ -131,8 +127,9 @@ read_ranks(struct catalogue_fetch *f, const struct catalogue_dir *d,
 {
 	struct error *why = &f->no_ranks;
 
-	if (rank2file_load_par(d->fd, RANK2FILE_FILE, work_waiting(work, d->fd),
-			       &f->ranks, why) < 0)
+	if (rank2file_load_some(d->fd, RANK2FILE_FILE,
+				work_waiting(work, d->fd), NULL, &f->ranks,
+				why) < 0)
 		return unusable(why, RANK2FILE_FILE, err);
 	f->have_ranks = true;
 	f->packed = segmap_is_packed(&f->ranks);

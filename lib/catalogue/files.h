@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * files.h - the files of one dataset, and their checksums: of a rank2file, or of
- * a plan.  For this room.
+ * files.h - the files of one dataset, and their checksums: of a rank2file, or
+ * of a plan.  For this room.
  */
 #ifndef CATALOGUE_FILES_H
 #define CATALOGUE_FILES_H

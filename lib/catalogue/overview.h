@@ -63,8 +63,8 @@ struct overview {
 int overview_init(struct overview *s, const char *path, struct error *err);
 void overview_fini(struct overview *s);
 
-/* Add the datasets of the metadata directories and of flush.scr, for an overview
- * that has a catalogue and an arena. */
+/* Add the datasets of the metadata directories and of flush.scr, for an
+ * overview that has a catalogue and an arena. */
 int overview_collect(struct overview *s, struct error *err);
 
 /* The entry of dataset `id`; NULL: none. */

@@ -160,19 +160,18 @@ static void
 report_replaced(const struct entry_job *j, const struct index *ix)
 {
 	const struct dataset *v = &j->desc->view;
-	char shown[256], stamp[64];
 	struct index_entry e;
 
 	if (index_find_id(ix, v->id, &e, NULL) == 0 && e.failed != NULL)
 		work_say(&j->o->work,
 			 "dataset %" PRId64
 			 ": the mark of the failed fetch of %s is gone",
-			 v->id, str_printable(stamp, sizeof(stamp), e.failed));
+			 v->id, str_quoted(e.failed));
 	if (index_find_name(ix, v->name, &e, NULL) == 0 && e.id != v->id)
 		work_say(&j->o->work,
 			 "dataset %" PRId64 " had the name %s, too, and "
 			 "is no longer in the index",
-			 e.id, str_printable(shown, sizeof(shown), v->name));
+			 e.id, str_shown(v->name));
 }
 
 static int

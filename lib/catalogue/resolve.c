@@ -131,7 +131,6 @@ with_name(const struct search *s, const char *name, struct error *err)
 	const struct catalogue_unnamed *u = NULL;
 	struct index_entry e = { .id = 0 };
 	struct hits h = { .count = 0 };
-	char shown[SHOWN_MAX];
 
 	if (s->ix != NULL && index_find_name(s->ix, name, &e, NULL) == 0) {
 		hit(&h, e.id);
@@ -149,7 +148,7 @@ with_name(const struct search *s, const char *name, struct error *err)
 		return h.first;
 	return error_set(err, ERROR_USAGE,
 			 "%s: the name of several datasets: use one of%s",
-			 str_printable(shown, sizeof(shown), s->text), h.text);
+			 str_shown(s->text), h.text);
 }
 
 /* Is there a dataset of this number?  1, 0, or -1: out of memory. */
@@ -177,7 +176,7 @@ refuse(const struct search *s, const struct word *w, int64_t named,
 {
 	const char *name = catalogue_recorded_name(s->c, s->ix, w->id);
 	struct index_entry e;
-	char text[SHOWN_MAX], is[SHOWN_MAX];
+	char text[SHOWN_MAX];
 
 	if (s->ix != NULL && index_find_id(s->ix, w->id, &e, NULL) == 0 &&
 	    e.name != NULL)
@@ -187,16 +186,14 @@ refuse(const struct search *s, const struct word *w, int64_t named,
 			 "%s: a name and a number: give " WORD_ID_FMT
 			 " (named %s) or " WORD_NAME "%s (dataset %" PRId64 ")",
 			 text, w->id,
-			 name != NULL ? str_printable(is, sizeof(is), name)
-				      : "nothing",
-			 text, named);
+			 name != NULL ? str_shown(name) : "nothing", text,
+			 named);
 }
 
 static int64_t
 find(const struct search *s, struct error *err)
 {
 	int64_t named = 0;
-	char shown[SHOWN_MAX];
 	int numbered = 0;
 	struct word w;
 
@@ -214,7 +211,7 @@ find(const struct search *s, struct error *err)
 	if (numbered > 0)
 		return w.id;
 	return error_set(err, ERROR_ABSENT, "%s: no dataset of this %s in %s",
-			 str_printable(shown, sizeof(shown), s->text),
+			 str_shown(s->text),
 			 w.name == NULL ? "number"
 			 : w.id > 0	? "name or number"
 					: "name",

@@ -53,7 +53,6 @@ static int
 mark_entry(struct index *ix, void *arg, struct error *err)
 {
 	const struct retirement *r = arg;
-	char by[NUM_TEXT];
 	struct index_entry e;
 
 	if (index_find_id(ix, r->id, &e, NULL) < 0)
@@ -72,8 +71,7 @@ mark_entry(struct index *ix, void *arg, struct error *err)
 	    (e.current &&
 	     index_set_extra(ix, r->id, INDEX_WAS_CURRENT, "1", err) < 0))
 		return -1;
-	return index_set_extra(ix, r->id, INDEX_REPLACED,
-			       num_text(by, (uint64_t)r->by), err);
+	return index_set_extra(ix, r->id, INDEX_REPLACED, num_str(r->by), err);
 }
 
 /* --- The metadata directory --- */

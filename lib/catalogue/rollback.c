@@ -198,8 +198,7 @@ is_written(struct catalogue *c, int64_t id)
 	bool busy = false;
 	int lock = io_trylock(c->scr_fd, CATALOGUE_SCAVENGE_LOCK, true, &why);
 
-	if (lock >= 0)
-		close(lock);
+	io_close(lock);
 	if (lock >= 0 && catalogue_dir_open(c, id, &d, NULL) == 0)
 		busy = lock_busy(d.fd);
 	catalogue_dir_close(&d);

@@ -399,7 +399,6 @@ catalogue_change(struct catalogue *c,
 	else if (rc > 0)
 		rc = 0;
 	index_free(r.ix);
-	if (lock >= 0)
-		close(lock);
+	io_close(lock);
 	return rc;
 }

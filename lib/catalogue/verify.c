@@ -103,8 +103,6 @@ note_renamed(struct verify *v, const char *in, const char *was, const char *is)
 void
 verify_report_astray(struct verify *v)
 {
-	char from[VERIFY_SHOWN], to[VERIFY_SHOWN];
-
 	v->by_hand = v->by_hand || v->astray > 0;
 	if (v->astray == 0)
 		return;
@@ -112,9 +110,8 @@ verify_report_astray(struct verify *v)
 	verify_report(v, STATUS_DAMAGED,
 		      "%s: missing, with %zu %s; %s looks like it: rename it "
 		      "back",
-		      str_printable(from, sizeof(from), v->renamed.from),
-		      str_count(v->astray, "file"),
-		      str_printable(to, sizeof(to), v->renamed.to));
+		      str_shown(v->renamed.from), str_count(v->astray, "file"),
+		      str_shown(v->renamed.to));
 }
 
 /* --- With a rank2file alone --- */
@@ -276,7 +273,7 @@ static int
 verify_gone(struct verify *v, struct error *err)
 {
 	const char *like = NULL;
-	char shown[VERIFY_SHOWN], name[DATASET_DIR_NAME];
+	char name[DATASET_DIR_NAME];
 	int found = 0;
 
 	v->by_hand = true;
@@ -292,8 +289,7 @@ verify_gone(struct verify *v, struct error *err)
 		verify_report(v, STATUS_DAMAGED,
 			      "its metadata directory " DATASET_DIR_FMT
 			      " is gone; %s looks like it: rename it back",
-			      v->e->id,
-			      str_printable(shown, sizeof(shown), like));
+			      v->e->id, str_shown(like));
 	else
 		verify_report(v, STATUS_LOST,
 			      "its metadata directory is missing: its files "

@@ -66,14 +66,12 @@ report_file(struct verify *v, const struct plan *p, const struct plan_file *f)
 static void
 report_unreadable(struct verify *v, const struct plan_file *f)
 {
-	char path[VERIFY_SHOWN];
-
 	if (f->state == FILE_PRESENT && f->unreadable && !f->barred)
 		verify_report(
 			v, STATUS_FAILED,
 			"%s: its mode does not let its owner read it (rank "
 			"%" PRIu32 "): unknown",
-			str_printable(path, sizeof(path), f->path), f->rank);
+			str_shown(f->path), f->rank);
 }
 
 static void

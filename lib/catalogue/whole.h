@@ -51,7 +51,8 @@ int catalogue_fetch_read(struct catalogue_fetch *f,
 			 struct error *err);
 void catalogue_fetch_free(struct catalogue_fetch *f);
 
-/* Record that the files were not replaced after all: see catalogue_replaced(). */
+/* Record that the files were not replaced after all: see
+ * catalogue_replaced(). */
 void catalogue_fetch_spared(struct catalogue_fetch *f);
 
 /* Compare rank2file with the filemaps that `p` was made from. */

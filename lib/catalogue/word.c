@@ -33,8 +33,6 @@ word_parse(const char *text, struct word *w)
 int
 word_parse_id(const char *text, struct word *w, struct error *err)
 {
-	char shown[256];
-
 	word_parse(text, w);
 	if (w->id > 0) {
 		w->name = NULL;
@@ -45,6 +43,5 @@ word_parse_id(const char *text, struct word *w, struct error *err)
 	return error_set(err, ERROR_USAGE,
 			 "\"%s\": expected a number from 1 to %d, "
 			 "id:NUMBER or name:NAME",
-			 str_printable(shown, sizeof(shown), text),
-			 DATASET_ID_MAX);
+			 str_shown(text), DATASET_ID_MAX);
 }

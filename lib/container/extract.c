@@ -12,6 +12,7 @@
 #include "create.h"
 #include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "map.h"
 #include "mem.h"
 #include "path.h"
@@ -333,8 +334,7 @@ out:
 	put_free(x.put);
 	pathcache_free(x.sources);
 	pathcache_free(x.parents);
-	if (x.dir >= 0)
-		close(x.dir);
+	io_close(x.dir);
 	if (made && rc < 0)
 		(void)rmdir(o->dir);
 	arena_free(x.arena);

@@ -12,6 +12,7 @@
 #include "container/container_impl.h"
 #include "create.h"
 #include "error.h"
+#include "io.h"
 #include "kvtree/kvtree.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
@@ -60,10 +61,8 @@ pack_old_open(struct packed *q, const struct packed *p, struct error *err)
 void
 pack_old_close(struct packed *q)
 {
-	if (q->meta_fd >= 0)
-		close(q->meta_fd);
-	if (q->root_fd >= 0)
-		close(q->root_fd);
+	io_close(q->meta_fd);
+	io_close(q->root_fd);
 }
 
 /* Make the empty files: without segments, they must exist as files. */

@@ -262,8 +262,7 @@ packed_close(struct packed *p)
 		lock_give(p->meta_fd, p->lock);
 	if (p->root_fd >= 0 && p->root_fd != p->meta_fd)
 		close(p->root_fd);
-	if (p->meta_fd >= 0)
-		close(p->meta_fd);
+	io_close(p->meta_fd);
 	arena_free(p->arena);
 	*p = (struct packed){
 		.id = p->id,

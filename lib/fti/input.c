@@ -41,8 +41,7 @@ fti_source_open(struct fti_source *s, int dirfd, const char *path,
 void
 fti_source_close(struct fti_source *s)
 {
-	if (s->fd >= 0)
-		close(s->fd);
+	io_close(s->fd);
 	s->fd = -1;
 }
 

@@ -14,6 +14,7 @@
 #include "fti/location.h"
 #include "fti/name.h"
 #include "fti/posix.h"
+#include "io.h"
 #include "map.h"
 #include "mem.h"
 #include "path.h"
@@ -83,8 +84,7 @@ forget_dir(struct dir *d)
 	mem_free(d->read);
 	mem_free(d->names.list);
 	map_free(d->by);
-	if (d->fd >= 0)
-		close(d->fd);
+	io_close(d->fd);
 }
 
 void
@@ -170,8 +170,7 @@ add_dir(struct fti_metas *m, const char *path, int fd)
 
 	if (copy == NULL || !MEM_ROOM(m->dirs, m->ndirs, m->room_dirs) ||
 	    map_put(m->dirs_by, copy, m->ndirs) < 0) {
-		if (fd >= 0)
-			close(fd);
+		io_close(fd);
 		return SIZE_MAX;
 	}
 	m->dirs[m->ndirs] = (struct dir){ .path = copy, .fd = fd };
@@ -342,8 +341,7 @@ try_archive(struct fti_metas *m, struct place *p, int fd, const char *root,
 		if (rc == 0)
 			rc = try_dir(m, p, fd, root, path.data, err);
 	}
-	if (in >= 0)
-		close(in);
+	io_close(in);
 	mem_free(names.list);
 	buf_free(&path);
 	return rc;
@@ -392,8 +390,7 @@ try_root(struct fti_metas *m, struct place *p, const char *root,
 		if (rc == 0)
 			rc = try_exec(m, p, fd, root, rel.data, err);
 	}
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	mem_free(names.list);
 	buf_free(&rel);
 	return rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * npy.h - headers of NumPy's .npy files: element type and shape of the raw bytes
- * that follow.  Version 1.0 is written, 1.0 to 3.0 are read.
+ * npy.h - headers of NumPy's .npy files: element type and shape of the raw
+ * bytes that follow.  Version 1.0 is written, 1.0 to 3.0 are read.
  */
 #ifndef FTI_NPY_H
 #define FTI_NPY_H
@@ -37,10 +37,10 @@ int fti_npy_header(const struct fti_dtype *type, uint64_t size,
 		   struct error *err);
 
 /*
- * Check the header of a file, untrusted, and set *at to the offset of the array,
- * which ends with the file.  ERROR_CORRUPT: it is no such file, or its size is
- * not that of the array; ERROR_USAGE: its elements are not plain little-endian
- * numbers or bytes.
+ * Check the header of a file, untrusted, and set *at to the offset of the
+ * array, which ends with the file.  ERROR_CORRUPT: it is no such file, or its
+ * size is not that of the array; ERROR_USAGE: its elements are not plain
+ * little-endian numbers or bytes.
  */
 int fti_npy_read(const struct fti_source *s, uint64_t *at, struct error *err);
 

@@ -74,8 +74,8 @@ struct fti_remake {
 	void *arg;
 };
 
-/* 0; 1: some files were refused, and nothing was written; -1: as the functions of write.h.
- * With work.dry_run only plan. */
+/* 0; 1: some files were refused, and nothing was written; -1: as the functions
+ * of write.h.  With work.dry_run only plan. */
 int fti_remake(struct fti_remake *m, const struct work *w, struct error *err);
 
 /* Are all data of the file proven?  -1: ERROR_CORRUPT, or ERROR_SYSTEM if it

@@ -237,8 +237,7 @@ fti_archive_keep(struct fti_archive *a, const struct fti_tree *t,
 		rc = 0;
 	else if (rc == 0)
 		rc = dry || fill(a, &k, w, err) == 0 ? 1 : -1;
-	if (k.dirfd >= 0)
-		close(k.dirfd);
+	io_close(k.dirfd);
 	mem_free(k.list);
 	return rc;
 }

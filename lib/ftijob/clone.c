@@ -89,10 +89,8 @@ link_one(struct fti_cloning *c, const struct fti_clone *f, struct stat *st,
 		error_sys(err, "%s/%s: cannot link", c->to, f->to);
 	}
 out:
-	if (tofd >= 0)
-		close(tofd);
-	if (fromfd >= 0)
-		close(fromfd);
+	io_close(tofd);
+	io_close(fromfd);
 	return rc;
 }
 

@@ -133,13 +133,12 @@ fti_topology_read(int dirfd, const char *path, struct fti_geometry *g,
 		  struct error *err)
 {
 	struct fti_ini *ini = fti_ini_read(dirfd, path, err);
-	char key[NUM_TEXT];
 	uint32_t n = 0;
 
 	if (ini == NULL)
 		return -1;
 	while (n < NODES_MAX &&
-	       fti_ini_get(ini, "topology", num_text(key, n)) != NULL)
+	       fti_ini_get(ini, "topology", num_str(n)) != NULL)
 		n++;
 	if (g->nodes == 0)
 		g->nodes = n;

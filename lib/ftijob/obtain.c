@@ -10,6 +10,7 @@
 #include "error.h"
 #include "fti/location.h"
 #include "ftijob/recover.h"
+#include "io.h"
 #include "mem.h"
 #include "path.h"
 #include "str.h"
@@ -64,8 +65,7 @@ find_root(const struct fti_location *p, char **out, struct error *err)
 		(void)fti_location_cut(above);
 		c.fd = dir_open(AT_FDCWD, above);
 		rc = c.fd < 0 ? 0 : dir_each(c.fd, above, is_sign, &c, err);
-		if (c.fd >= 0)
-			close(c.fd);
+		io_close(c.fd);
 		if (rc == 1)
 			(void)fti_location_cut(*out);
 		mem_free(above);

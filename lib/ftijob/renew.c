@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "encode/cauchy.h"
 #include "error.h"
@@ -420,7 +419,6 @@ fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 	mem_free(r.sums);
 	pthread_cond_destroy(&r.turn);
 	pthread_mutex_destroy(&r.lock);
-	if (lock >= 0)
-		close(lock);
+	io_close(lock);
 	return rc;
 }

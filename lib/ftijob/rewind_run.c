@@ -65,10 +65,8 @@ move(const struct fti_rewind *r, const char *from, const char *to,
 		rc = io_sync_dir(out, r->root, err);
 	if (rc == 0)
 		rc = io_sync_dir(in, r->root, err);
-	if (in >= 0)
-		close(in);
-	if (out >= 0)
-		close(out);
+	io_close(in);
+	io_close(out);
 	return rc;
 }
 

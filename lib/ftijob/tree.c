@@ -12,6 +12,7 @@
 #include "buf.h"
 #include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "mem.h"
 #include "path.h"
 #include "str.h"
@@ -227,8 +228,8 @@ fti_tree_open(struct fti_tree *t, const char *root, const struct work *w,
 void
 fti_tree_close(struct fti_tree *t)
 {
-	if (t->arena != NULL && t->fd >= 0)
-		close(t->fd);
+	if (t->arena != NULL)
+		io_close(t->fd);
 	mem_free(t->list);
 	arena_free(t->arena);
 	*t = (struct fti_tree){ .fd = -1 };

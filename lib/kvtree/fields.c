@@ -84,27 +84,31 @@ clear_has(const struct field *fields, size_t n, uint32_t seen, void *record)
 	}
 }
 
+/* Find `key` from fields[*i] on: keys usually come in the order of the table,
+ * and there may be millions of records.  False: no such field. */
+static bool
+find_field(const struct field *fields, size_t n, const char *key, size_t *i)
+{
+	for (size_t tried = 0; tried < n; tried++, ++*i) {
+		if (*i == n)
+			*i = 0;
+		if (strcmp(key, fields[*i].key) == 0)
+			return true;
+	}
+	return false;
+}
+
 int
 fields_read(const struct field *fields, size_t n, const struct kvtree *t,
 	    void *record, struct error *err)
 {
 	const struct kvtree *k = NULL;
-	size_t i = 0, tried = 0;
+	size_t i = 0;
 	uint32_t seen = 0;
 
 	assert(n <= FIELDS_MAX);
-	/* There may be millions of records.  Keys usually come in the order of
-	 * the table, so start the search at the next one. */
 	kvtree_foreach (k, t) {
-		const char *key = kvtree_key(k);
-
-		for (tried = 0; tried < n; tried++, i++) {
-			if (i == n)
-				i = 0;
-			if (strcmp(key, fields[i].key) == 0)
-				break;
-		}
-		if (tried == n)
+		if (!find_field(fields, n, kvtree_key(k), &i))
 			continue;
 		if (read_member(&fields[i], k, record, err) < 0)
 			return -1;
@@ -208,15 +212,8 @@ fields_scan(const struct field *fields, size_t n, struct kvscan *s,
 	for (size_t left = n; left > 0 && !s->irregular; left--, i++) {
 		const char *key = kvscan_key(s);
 		uint64_t number = 0;
-		size_t tried = 0;
 
-		for (; tried < n; tried++, i++) {
-			if (i == n)
-				i = 0;
-			if (strcmp(key, fields[i].key) == 0)
-				break;
-		}
-		if (tried == n || kvscan_count(s) != 1) {
+		if (!find_field(fields, n, key, &i) || kvscan_count(s) != 1) {
 			s->irregular = true;
 			break;
 		}

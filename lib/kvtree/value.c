@@ -9,17 +9,10 @@
 #include "num.h"
 #include "str.h"
 
-/* Maximum length of a quoted key or value, so that the reason still fits into
- * the message. */
-#define QUOTE_MAX 160
-
 int
 value_bad(struct error *err, const char *key, const char *why)
 {
-	char shown[QUOTE_MAX];
-
-	return error_set(err, ERROR_CORRUPT, "%s: %s",
-			 str_printable(shown, sizeof(shown), key), why);
+	return error_set(err, ERROR_CORRUPT, "%s: %s", str_shown(key), why);
 }
 
 /* The name of the only child of `k`, or NULL. */
@@ -47,7 +40,6 @@ int
 value_u64(const struct kvtree *k, uint64_t max, uint64_t *out,
 	  struct error *err)
 {
-	char key[QUOTE_MAX], shown[QUOTE_MAX];
 	const char *value = only_child(k);
 
 	if (value == NULL)
@@ -61,8 +53,7 @@ value_u64(const struct kvtree *k, uint64_t max, uint64_t *out,
 		return 0;
 	return error_set(err, ERROR_CORRUPT,
 			 "%s: \"%s\" is not a number from 0 to %" PRIu64,
-			 str_printable(key, sizeof(key), kvtree_key(k)),
-			 str_printable(shown, sizeof(shown), value), max);
+			 str_shown(kvtree_key(k)), str_shown(value), max);
 }
 
 int
@@ -115,11 +106,4 @@ value_number(const char *s, uint64_t max, uint64_t *out)
 		return false;
 	*out = n;
 	return true;
-}
-
-char *
-value_text(char to[static VALUE_NUMBER], uint64_t n)
-{
-	_Static_assert(VALUE_NUMBER >= NUM_TEXT, "no room");
-	return num_text(to, n);
 }

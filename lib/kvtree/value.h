@@ -17,9 +17,6 @@
 struct error;
 struct kvtree;
 
-/* Buffer size for any 64-bit number as text. */
-#define VALUE_NUMBER 24
-
 /* Read the value of the key `k` (the name of its only child) as a string, or as
  * a number 0..max: decimal, or as strtoull() with base 0.  ERROR_CORRUPT names
  * the key: no value or several, not a number, out of range. */
@@ -36,11 +33,9 @@ int value_flag(const struct kvtree *k, bool *out, struct error *err);
  * zeros.  Return the text after it, or NULL. */
 const char *value_scan(const char *s, uint64_t max, uint64_t *out);
 
-/* The same, but nothing may follow: keys such as ranks and dataset ids. */
+/* The same, but nothing may follow: keys such as ranks and dataset ids.  The
+ * inverse of num_text(). */
 bool value_number(const char *s, uint64_t max, uint64_t *out);
-
-/* Format the number, the inverse of value_number(); return `to`. */
-char *value_text(char to[static VALUE_NUMBER], uint64_t n);
 
 /* Set ERROR_CORRUPT: "KEY: why", with the key made printable.  Return -1. */
 int value_bad(struct error *err, const char *key, const char *why);

@@ -8,6 +8,7 @@
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"
 #include "meta/dataset.h"
+#include "num.h"
 
 #define AT(member) .at = offsetof(struct cindex_entry, member)
 
@@ -41,11 +42,10 @@ int
 cindex_add(struct kvtree *t, const struct dataset *d, bool bypass,
 	   const char *path, struct error *err)
 {
-	char key[VALUE_NUMBER];
 	struct kvtree *at = kvtree_put(t, "DSET", err);
 
 	if (at != NULL)
-		at = kvtree_put(at, value_text(key, (uint64_t)d->id), err);
+		at = kvtree_put(at, num_str(d->id), err);
 	if (at != NULL) {
 		struct kvtree *desc = kvtree_put(at, "DSETDESC", err);
 
@@ -60,11 +60,10 @@ cindex_add(struct kvtree *t, const struct dataset *d, bool bypass,
 void
 cindex_remove(struct kvtree *t, int64_t id)
 {
-	char key[VALUE_NUMBER];
 	struct kvtree *table = kvtree_get(t, "DSET");
 
 	if (table != NULL)
-		kvtree_remove(table, value_text(key, (uint64_t)id));
+		kvtree_remove(table, num_str(id));
 }
 
 const char *

@@ -23,9 +23,6 @@
 
 #define NSEC_MAX 999999999
 
-/* Buffer size for a path in a message. */
-#define PATH_SHOWN 512
-
 #define AT(member) .at = offsetof(struct copied_file, member)
 
 static const struct field fields[] = {
@@ -52,7 +49,6 @@ copied_read(const struct kvtree *t, struct arena *arena, struct copied *out,
 	    struct error *err)
 {
 	const struct kvtree *table = kvtree_get(t, "FILE"), *k = NULL;
-	char shown[PATH_SHOWN];
 
 	*out = (struct copied){ .nfiles = 0 };
 	if (table == NULL)
@@ -69,9 +65,7 @@ copied_read(const struct kvtree *t, struct arena *arena, struct copied *out,
 			return value_bad(err, kvtree_key(k),
 					 "not a path below the prefix");
 		if (read_keys(k, f, err) < 0)
-			return error_wrap(err, "%s",
-					  str_printable(shown, sizeof(shown),
-							kvtree_key(k)));
+			return error_wrap(err, "%s", str_shown(kvtree_key(k)));
 		f->path = arena_strdup(arena, kvtree_key(k));
 		if (f->path == NULL)
 			return error_no_memory(err);

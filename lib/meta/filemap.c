@@ -15,9 +15,6 @@
 
 #define NAME_PREFIX "filemap_"
 
-/* Buffer size for a path in a message. */
-#define PATH_SHOWN 512
-
 /* LLNL stores ranks as int. */
 #define RANKS_LIMIT INT32_MAX
 
@@ -107,15 +104,11 @@ copy_strings(struct filemap_file *f, const struct filemap_file *before,
 static int
 read_file(const struct kvtree *k, struct filemap_file *f, struct error *err)
 {
-	char shown[PATH_SHOWN];
-
 	f->cache_path = kvtree_key(k);
 	f->ranks = -1;
 	if (fields_read(fields, NFIELDS, kvtree_get(k, "META"), f, err) < 0 ||
 	    (f->name != NULL && check_name(f->name, err) < 0))
-		return error_wrap(
-			err, "%s",
-			str_printable(shown, sizeof(shown), f->cache_path));
+		return error_wrap(err, "%s", str_shown(f->cache_path));
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"
 #include "meta/dataset.h"
+#include "num.h"
 
 /* The values that read_entry() reads. */
 struct record {
@@ -47,12 +48,10 @@ int
 flush_find(const struct kvtree *t, int64_t id, struct flush_entry *out,
 	   struct error *err)
 {
-	char key[VALUE_NUMBER];
 	const struct kvtree *entry = NULL;
 
 	if (id > 0)
-		entry = kvtree_get2(t, "DATASET",
-				    value_text(key, (uint64_t)id));
+		entry = kvtree_get2(t, "DATASET", num_str(id));
 	if (entry == NULL)
 		return error_set(err, ERROR_ABSENT,
 				 "dataset %lld: no entry in the flush file",
@@ -94,11 +93,11 @@ int
 flush_put(struct kvtree *t, const struct flush_entry *e,
 	  const struct dataset *d, struct error *err)
 {
-	char key[VALUE_NUMBER];
+	char key[NUM_TEXT];
 	struct kvtree *table = kvtree_put(t, "DATASET", err), *entry = NULL,
 		      *desc = NULL;
 
-	value_text(key, (uint64_t)e->id);
+	num_text(key, (uint64_t)e->id);
 	if (table != NULL) {
 		kvtree_remove(table, key);
 		entry = kvtree_put_first(table, key, err);

@@ -5,6 +5,7 @@
 
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"
+#include "num.h"
 
 /* Read an optional number.  LLNL's tool also writes negative values (formats.md
  * 13).  They mean that the time or count was reached. */
@@ -87,9 +88,9 @@ int
 halt_set_number(struct kvtree *t, const char *key, int64_t value,
 		struct error *err)
 {
-	char text[VALUE_NUMBER];
+	char text[NUM_TEXT];
 
 	return set_first(t, key,
-			 value < 0 ? NULL : value_text(text, (uint64_t)value),
+			 value < 0 ? NULL : num_text(text, (uint64_t)value),
 			 err);
 }

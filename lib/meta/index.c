@@ -13,6 +13,7 @@
 #include "kvtree/value.h"
 #include "mem.h"
 #include "meta/index_impl.h"
+#include "num.h"
 #include "str.h"
 
 #define INDEX_OLD "1" /* VERSION of SCR 1.1.8 */
@@ -46,11 +47,7 @@ index_free(struct index *ix)
 struct kvtree *
 index_entry_node(const struct index *ix, int64_t id)
 {
-	char key[VALUE_NUMBER];
-
-	return id <= 0 ? NULL
-		       : kvtree_get2(ix->tree, "DSET",
-				     value_text(key, (uint64_t)id));
+	return id <= 0 ? NULL : kvtree_get2(ix->tree, "DSET", num_str(id));
 }
 
 int
@@ -308,12 +305,11 @@ index_find_name(const struct index *ix, const char *name,
 		struct index_entry *out, struct error *err)
 {
 	const struct kvtree *k = kvtree_get2(ix->tree, "NAME", name);
-	char shown[INDEX_NAME_SHOWN];
 	int64_t id = 0;
 
 	if (k == NULL)
 		return error_set(err, ERROR_ABSENT, "%s: not in the index",
-				 str_printable(shown, sizeof(shown), name));
+				 str_shown(name));
 	if (index_name_id(k, &id, err) < 0 ||
 	    read_entry(index_entry_node(ix, id), id, out, err) < 0)
 		return -1;

@@ -7,6 +7,7 @@
 #include "kvtree/value.h"
 #include "mem.h"
 #include "meta/index_impl.h"
+#include "num.h"
 #include "str.h"
 
 static void
@@ -107,7 +108,6 @@ put_current(struct index *ix, const char *name, struct error *err)
 int
 index_set_current(struct index *ix, const char *name, struct error *err)
 {
-	char shown[INDEX_NAME_SHOWN];
 	struct index_entry e;
 
 	if (name == NULL)
@@ -116,7 +116,7 @@ index_set_current(struct index *ix, const char *name, struct error *err)
 		return -1;
 	if (!e.desc.is_ckpt)
 		return error_set(err, ERROR_USAGE, "%s: not a checkpoint",
-				 str_printable(shown, sizeof(shown), name));
+				 str_shown(name));
 	return put_current(ix, e.name, err);
 }
 
@@ -145,12 +145,11 @@ index_remove(struct index *ix, const char *name, struct error *err)
 {
 	const struct kvtree *k = kvtree_get2(ix->tree, "NAME", name);
 	const char *current = index_current(ix);
-	char shown[INDEX_NAME_SHOWN], key[VALUE_NUMBER];
 	int64_t id = 0;
 
 	if (k == NULL)
 		return error_set(err, ERROR_ABSENT, "%s: not in the index",
-				 str_printable(shown, sizeof(shown), name));
+				 str_shown(name));
 	if (index_name_id(k, &id, err) < 0)
 		return -1;
 	/* The caller's string may be part of an entry that is removed first. */
@@ -158,7 +157,7 @@ index_remove(struct index *ix, const char *name, struct error *err)
 	if (current != NULL && strcmp(current, name) == 0 &&
 	    move_current(ix, id, err) < 0)
 		return -1;
-	remove_from(ix, "DSET", value_text(key, (uint64_t)id));
+	remove_from(ix, "DSET", num_str(id));
 	remove_from(ix, "NAME", name);
 	return 0;
 }
@@ -169,11 +168,10 @@ remove_same(struct index *ix, const char *name, int64_t id)
 {
 	const struct kvtree *k = kvtree_get2(ix->tree, "NAME", name);
 	struct index_entry old;
-	char key[VALUE_NUMBER];
 	int64_t other = 0;
 
 	if (k != NULL && index_name_id(k, &other, NULL) == 0)
-		remove_from(ix, "DSET", value_text(key, (uint64_t)other));
+		remove_from(ix, "DSET", num_str(other));
 	if (index_entry_node(ix, id) != NULL) {
 		/* If the entry is unreadable, use its name in the NAME
 		 * table. */
@@ -183,7 +181,7 @@ remove_same(struct index *ix, const char *name, int64_t id)
 
 		if (old_name != NULL)
 			remove_from(ix, "NAME", old_name);
-		remove_from(ix, "DSET", value_text(key, (uint64_t)id));
+		remove_from(ix, "DSET", num_str(id));
 	}
 	remove_from(ix, "NAME", name);
 }
@@ -206,11 +204,10 @@ add_entry(struct index *ix, const struct kvtree *desc, int64_t id, int complete,
 	  const char *stamp, struct error *err)
 {
 	struct kvtree *table = kvtree_put(ix->tree, "DSET", err), *k = NULL;
-	char key[VALUE_NUMBER];
 
 	if (table == NULL)
 		return -1;
-	k = kvtree_put_first(table, value_text(key, (uint64_t)id), err);
+	k = kvtree_put_first(table, num_str(id), err);
 	if (k == NULL ||
 	    (stamp != NULL && kvtree_set(k, "FLUSHED", stamp, err) < 0) ||
 	    (complete >= 0 && kvtree_set_i64(k, "COMPLETE", complete, err) < 0))
@@ -224,7 +221,6 @@ index_add(struct index *ix, const struct kvtree *desc, int complete,
 	  const char *stamp, struct error *err)
 {
 	struct dataset d;
-	char key[VALUE_NUMBER];
 
 	if (dataset_read(desc, &d, err) < 0)
 		return -1;
@@ -238,7 +234,7 @@ index_add(struct index *ix, const struct kvtree *desc, int complete,
 	    add_entry(ix, desc, d.id, complete, stamp, err) < 0) {
 		/* Do not leave half an entry: it would be inconsistent. */
 		remove_from(ix, "NAME", d.name);
-		remove_from(ix, "DSET", value_text(key, (uint64_t)d.id));
+		remove_from(ix, "DSET", num_str(d.id));
 		return -1;
 	}
 	return 0;

@@ -2,11 +2,9 @@
 #include "meta/rank2file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -17,7 +15,6 @@
 #include "map.h"
 #include "mem.h"
 #include "meta/rank2file_impl.h"
-#include "path.h"
 #include "str.h"
 
 /* Maximum level of a map, which bounds our recursion.  A level holds thousands
@@ -40,9 +37,12 @@ rank2file_base_split(struct rank2file_base *b, const char *base)
 }
 
 bool
-rank2file_part_scan(const struct rank2file_base *b, const char *tail,
+rank2file_part_scan(const struct rank2file_base *b, const char *name,
 		    uint64_t *level, uint64_t *writer)
 {
+	const char *tail =
+		str_starts(name, b->stem.data) ? name + b->stem.len : "";
+
 	tail = *tail == '.' ? value_scan(tail + 1, LEVEL_MAX, level) : NULL;
 	if (tail == NULL || *tail != '.')
 		return false;
@@ -58,23 +58,23 @@ part_name(struct rank2file_loader *l, const char *file, uint64_t level,
 	  struct error *err)
 {
 	const struct rank2file_base *b = &l->base;
-	const size_t dir = strlen(RANK2FILE_OLD_DIR);
-	const char *tail = file, *name = NULL;
+	const bool old = *b->suffix != '\0';
+	const char *name = NULL;
 	uint64_t at = 0, writer = 0;
 
-	if (*b->suffix != '\0') {
-		if (!str_starts(file, RANK2FILE_OLD_DIR) ||
-		    !str_starts(file + dir, b->stem.data))
-			goto bad;
-		tail = file + dir + b->stem.len;
-	}
-	if (!rank2file_part_scan(b, tail, &at, &writer) || at + 1 != level)
-		goto bad;
-	name = arena_printf(l->out->arena, "%s%s", b->stem.data, tail);
-	if (name == NULL)
+	if (!old)
+		name = arena_printf(l->out->arena, "%s%s", b->stem.data, file);
+	else if (str_starts(file, RANK2FILE_OLD_DIR))
+		name = arena_strdup(l->out->arena,
+				    file + strlen(RANK2FILE_OLD_DIR));
+	else
+		name = "";
+	if (name == NULL) {
 		error_no_memory(err);
-	return name;
-bad:
+		return NULL;
+	}
+	if (rank2file_part_scan(b, name, &at, &writer) && at + 1 == level)
+		return name;
 	value_bad(err, file, "not the name of a part");
 	return NULL;
 }
@@ -110,7 +110,6 @@ read_bytes(const struct rank2file_loader *l, int dirfd, const char *name,
 	   struct buf *out, struct error *err)
 {
 	const struct rank2file_image *im = NULL;
-	int fd = -1, rc = -1;
 
 	if (l->given != NULL) {
 		im = rank2file_given(l, name, err);
@@ -120,12 +119,7 @@ read_bytes(const struct rank2file_loader *l, int dirfd, const char *name,
 			       ? error_no_memory(err)
 			       : 0;
 	}
-	fd = path_open_beneath(dirfd, name, O_RDONLY | O_NONBLOCK, 0, err);
-	if (fd < 0)
-		return -1;
-	rc = io_read_fd(fd, name, KVTREE_MAX_ENCODED, out, err);
-	close(fd);
-	return rc;
+	return io_read_file(dirfd, name, KVTREE_MAX_ENCODED, out, err);
 }
 
 /* Record that file `name` is read.  Fail if it was read before. */
@@ -443,13 +437,6 @@ rank2file_list(int dirfd, const char *base, struct arena *arena,
 }
 
 int
-rank2file_load_par(int dirfd, const char *base, struct par *par,
-		   struct rank2file *out, struct error *err)
-{
-	return rank2file_load_some(dirfd, base, par, NULL, out, err);
-}
-
-int
 rank2file_load_images(const struct rank2file_image *images, size_t count,
 		      const char *base, struct rank2file *out,
 		      struct error *err)
@@ -477,7 +464,7 @@ int
 rank2file_load(int dirfd, const char *base, struct rank2file *out,
 	       struct error *err)
 {
-	return rank2file_load_par(dirfd, base, NULL, out, err);
+	return rank2file_load_some(dirfd, base, NULL, NULL, out, err);
 }
 
 void

@@ -94,23 +94,24 @@ struct rank2file {
 /*
  * Read `base` ("rank2file") and its parts in directory `dirfd`; release with
  * rank2file_free().  Ranks without an entry in any part get present = false.
- * If `par` is not NULL, several threads read the parts.  ERROR_ABSENT: no such
- * file.  ERROR_CORRUPT names the part: a rank in two parts or out of range, a
- * part name that is not ".L.W", an offset beyond the file, more ranks than the
- * files could hold.  In place of a file that is damaged or missing, its second
- * copy is read if there is one that belongs to this map; else, for a packed
- * dataset, the same tables in packed.N.scr.  ERROR_LOST: these are lost, too.
+ * ERROR_ABSENT: no such file.  ERROR_CORRUPT names the part: a rank in two
+ * parts or out of range, a part name that is not ".L.W", an offset beyond the
+ * file, more ranks than the files could hold.  In place of a file that is
+ * damaged or missing, its second copy is read if there is one that belongs to
+ * this map; else, for a packed dataset, the same tables in packed.N.scr.
+ * ERROR_LOST: these are lost, too.
  */
 int rank2file_load(int dirfd, const char *base, struct rank2file *out,
 		   struct error *err);
-int rank2file_load_par(int dirfd, const char *base, struct par *par,
-		       struct rank2file *out, struct error *err);
 void rank2file_free(struct rank2file *r);
 
 /*
  * Makes a load of the map of a packed dataset (with CTR) keep only the entries
  * of wanted files.  Others need little memory, and are parsed only as far as
  * necessary.  If a map or part has an unusual form, more may be kept.
+ *
+ * rank2file_load_some() without a filter (NULL) keeps all.  If `par` is not
+ * NULL, several threads read the parts.
  */
 struct rank2file_filter {
 	bool (*wants)(const void *arg, const char *path);

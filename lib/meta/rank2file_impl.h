@@ -28,8 +28,8 @@ struct rank2file_base {
 /* Split `base`; free the stem with buf_free(). -1: out of memory. */
 int rank2file_base_split(struct rank2file_base *b, const char *base);
 
-/* Is `tail`, the text after the stem, ".L.W" plus the suffix? */
-bool rank2file_part_scan(const struct rank2file_base *b, const char *tail,
+/* Is `name` the stem, ".L.W" and the suffix? */
+bool rank2file_part_scan(const struct rank2file_base *b, const char *name,
 			 uint64_t *level, uint64_t *writer);
 
 struct kvtree;

@@ -2,7 +2,6 @@
 /*
  * rank2file_parts.c - the parts of a rank2file, read by several threads.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -86,7 +85,7 @@ fetch_image(const struct rank2file_loader *l, struct rank2file_part *im,
 			error_no_memory(err);
 		return;
 	}
-	fd = path_open_beneath(l->dirfd, name, O_RDONLY | O_NONBLOCK, 0, err);
+	fd = io_open_read(l->dirfd, name, err);
 	if (fd < 0)
 		return;
 	im->data = io_read_arena(fd, name, KVTREE_MAX_ENCODED, arena, &im->len,

@@ -38,9 +38,7 @@ rank2file_make_part(const struct rank2file_base *base, int dirfd,
 	struct kvtree *t = NULL;
 	int rc = -1;
 
-	if (!rank2file_part_scan(base, name + base->stem.len, &level,
-				 &writer) ||
-	    level > 0)
+	if (!rank2file_part_scan(base, name, &level, &writer) || level > 0)
 		return -1;
 	snprintf(file, sizeof(file), RANK2FILE_COPY RANK2FILE_SPARE_FMT,
 		 writer);

@@ -17,6 +17,7 @@
 #include "meta/dataset_dir.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
+#include "num.h"
 #include "str.h"
 
 /* Add the segments of a file, in the order of containers.md 1. */
@@ -24,7 +25,6 @@ static int
 build_segs(struct kvtree *t, const struct rank2file_file *f, struct error *err)
 {
 	struct kvtree *table = NULL, *seg = NULL;
-	char key[VALUE_NUMBER];
 	size_t i = 0;
 
 	if (f->nsegs == 0)
@@ -33,7 +33,7 @@ build_segs(struct kvtree *t, const struct rank2file_file *f, struct error *err)
 	for (i = 0; table != NULL && i < f->nsegs; i++) {
 		const struct rank2file_seg *s = &f->segs[i];
 
-		seg = kvtree_put(table, value_text(key, i), err);
+		seg = kvtree_put(table, num_str(i), err);
 		if (seg == NULL || kvtree_set(seg, "FILE", s->file, err) < 0 ||
 		    kvtree_set_u64(seg, "OFFSET", s->off, err) < 0 ||
 		    kvtree_set_u64(seg, "LENGTH", s->len, err) < 0)
@@ -61,11 +61,9 @@ rank2file_build_file(struct kvtree *t, const struct rank2file_file *f,
 static void
 put_segs(struct kvwrite *w, const struct rank2file_file *f)
 {
-	char text[VALUE_NUMBER];
-
 	kvwrite_key(w, "SEG", (uint32_t)f->nsegs);
 	for (size_t i = 0; i < f->nsegs; i++) {
-		kvwrite_key(w, value_text(text, i), 3);
+		kvwrite_key(w, num_str(i), 3);
 		kvwrite_text(w, "FILE", f->segs[i].file);
 		kvwrite_u64(w, "OFFSET", f->segs[i].off);
 		kvwrite_u64(w, "LENGTH", f->segs[i].len);
@@ -119,7 +117,6 @@ put_rank(struct kvwrite *w, const struct rank2file *job, size_t rank,
 	const size_t written = MAP_NONE - 1;
 	struct map *last = NULL;
 	size_t count = r->nfiles;
-	char text[VALUE_NUMBER];
 
 	if (!job->distinct && rank2file_distinct(r) != 1) {
 		last = last_entries(r, err);
@@ -127,7 +124,7 @@ put_rank(struct kvwrite *w, const struct rank2file *job, size_t rank,
 			return -1;
 		count = map_count(last);
 	}
-	kvwrite_key(w, value_text(text, rank), (count > 0) + !job->uncounted);
+	kvwrite_key(w, num_str(rank), (count > 0) + !job->uncounted);
 	if (!job->uncounted)
 		kvwrite_u64(w, "FILES",
 			    count < r->expected ? r->expected : count);
@@ -200,7 +197,6 @@ put_entry(struct kvwrite *w, const struct rank2file_base *b, size_t first,
 	  unsigned generation, struct buf *name)
 {
 	const size_t writer = first + generation;
-	char key[VALUE_NUMBER];
 	int rc = 0;
 
 	buf_clear(name);
@@ -211,7 +207,7 @@ put_entry(struct kvwrite *w, const struct rank2file_base *b, size_t first,
 				b->stem.data, writer, b->suffix);
 	if (rc < 0)
 		return -1;
-	kvwrite_key(w, value_text(key, first), 2);
+	kvwrite_key(w, num_str(first), 2);
 	kvwrite_u64(w, "OFFSET", 0);
 	kvwrite_text(w, "FILE", name->data);
 	return 0;
@@ -290,10 +286,7 @@ remove_if_stale(void *arg, const char *name, struct error *err)
 	const bool is_copy = dataset_dir_is_copy(name, plain);
 	uint64_t level = 0, writer = 0;
 
-	if (!str_starts(plain, s->base->stem.data))
-		return 0;
-	if (rank2file_part_scan(s->base, plain + s->base->stem.len, &level,
-				&writer)) {
+	if (rank2file_part_scan(s->base, plain, &level, &writer)) {
 		if (is_ours(level, writer, s->r) &&
 		    (!is_copy || rank2file_has_copies(s->r)))
 			return 0;

@@ -26,6 +26,7 @@
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
 #include "meta/summary.h"
+#include "num.h"
 #include "path.h"
 #include "str.h"
 
@@ -65,9 +66,7 @@ note_name(void *arg, const char *name, struct error *err)
 	spare = dataset_dir_packed(first);
 	if (spare >= 0)
 		note_number(&t->spares, (uint64_t)spare);
-	if (!str_starts(first, t->base->stem.data) ||
-	    !rank2file_part_scan(t->base, first + t->base->stem.len, &level,
-				 &writer))
+	if (!rank2file_part_scan(t->base, first, &level, &writer))
 		return 0;
 	note_number(&t->parts, writer);
 	t->parts.mixed |= level > 0;
@@ -117,9 +116,7 @@ note_other(void *arg, const char *name, struct error *err)
 	struct kvtree *part = NULL;
 
 	(void)err;
-	if (!str_starts(name, t->base->stem.data) ||
-	    !rank2file_part_scan(t->base, name + t->base->stem.len, &level,
-				 &writer) ||
+	if (!rank2file_part_scan(t->base, name, &level, &writer) ||
 	    kvtree_get(t->copies, name) != NULL || read_any(t, name) < 0)
 		return 0;
 	part = kvtree_decode(t->raw.data, t->raw.len, NULL, NULL);
@@ -190,7 +187,7 @@ add_part(struct topping *t, struct kvtree *top, uint64_t first,
 	struct kvtree *ranks = kvtree_put(top, "RANK", NULL), *k = NULL;
 	struct kvtree *ctr = kvtree_put(top, "CTR", NULL);
 	struct kvtree *part = NULL;
-	char name[64], key[VALUE_NUMBER];
+	char name[64];
 	int rc = -1;
 
 	snprintf(name, sizeof(name), "%s.0.%" PRIu64 "%s", t->base->stem.data,
@@ -202,7 +199,7 @@ add_part(struct topping *t, struct kvtree *top, uint64_t first,
 			      NULL) == NULL)
 		return -1;
 	part = kvtree_decode(t->raw.data, t->raw.len, NULL, NULL);
-	k = kvtree_put(ranks, value_text(key, first), NULL);
+	k = kvtree_put(ranks, num_str(first), NULL);
 	if (part != NULL && k != NULL &&
 	    kvtree_u64(part, "RANKS", RANK2FILE_MAX_RANKS, nranks, NULL) == 0 &&
 	    kvtree_set_u64(k, "OFFSET", 0, NULL) == 0 &&

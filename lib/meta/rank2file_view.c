@@ -123,7 +123,6 @@ rank2file_read_part(struct rank2file *out, const struct kvtree *part,
 		    uint64_t *said, struct error *err)
 {
 	const struct kvtree *ranks = kvtree_get(part, "RANKS"), *k = NULL;
-	char shown[VALUE_NUMBER];
 
 	*said = 0;
 	if (ranks != NULL && value_u64(ranks, out->nranks, said, err) < 0)
@@ -131,7 +130,6 @@ rank2file_read_part(struct rank2file *out, const struct kvtree *part,
 	kvtree_foreach (k, kvtree_get(part, "RANK"))
 		if (read_rank(out, k, err) < 0)
 			return error_wrap(err, "rank %s",
-					  str_printable(shown, sizeof(shown),
-							kvtree_key(k)));
+					  str_quoted(kvtree_key(k)));
 	return 0;
 }

@@ -135,9 +135,7 @@ redset_left(const struct redset_desc *d, uint32_t member, uint32_t steps)
 static struct kvtree *
 put_number(struct kvtree *t, uint64_t number, struct error *err)
 {
-	char key[VALUE_NUMBER];
-
-	return t == NULL ? NULL : kvtree_put(t, value_text(key, number), err);
+	return t == NULL ? NULL : kvtree_put(t, num_str(number), err);
 }
 
 struct kvtree *
@@ -209,7 +207,6 @@ build_group(struct kvtree *tree, const uint32_t *ranks, uint32_t members,
 	    struct error *err)
 {
 	struct kvtree *group = kvtree_put(tree, "GROUP", err), *table = NULL;
-	char key[VALUE_NUMBER];
 	uint32_t i = 0;
 
 	if (group == NULL)
@@ -218,8 +215,7 @@ build_group(struct kvtree *tree, const uint32_t *ranks, uint32_t members,
 	if (table == NULL)
 		return -1;
 	for (i = 0; i < members; i++)
-		if (kvtree_set_u64(table, value_text(key, i), ranks[i], err) <
-		    0)
+		if (kvtree_set_u64(table, num_str(i), ranks[i], err) < 0)
 			return -1;
 	return kvtree_set_u64(group, "RANKS", members, err);
 }

@@ -34,9 +34,7 @@
 static const struct kvtree *
 member_node(const struct kvtree *t, uint32_t number)
 {
-	char key[VALUE_NUMBER];
-
-	return kvtree_get2(t, "DESC", value_text(key, number));
+	return kvtree_get2(t, "DESC", num_str(number));
 }
 
 /* Read the descriptor of member `number`; it is required. */
@@ -387,14 +385,13 @@ redset_header_parse(struct redset_table *table, const void *image, size_t len,
 		    struct error *err)
 {
 	struct kvtree *t = decode(table, image, len, err);
-	char key[VALUE_NUMBER];
 	int rc = -1;
 
 	*out = (struct redset_header){ .size = t != NULL ? len : 0 };
 	if (t != NULL)
 		rc = read_view(t, owner, table, out, err);
 	/* The header lists its neighbours, too: RANK identifies its owner. */
-	if (rc == 0 && kvtree_get2(t, "RANK", value_text(key, owner)) == NULL)
+	if (rc == 0 && kvtree_get2(t, "RANK", num_str(owner)) == NULL)
 		rc = error_set(err, ERROR_CORRUPT,
 			       "its header is that of another member");
 	kvtree_free(t);

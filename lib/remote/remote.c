@@ -5,10 +5,10 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "hostlist.h"
+#include "io.h"
 #include "map.h"
 #include "mem.h"
 #include "remote/remote_impl.h"
@@ -159,8 +159,7 @@ init(struct remote_run *run, const struct hostlist *nodes,
 static void
 fini(struct remote_run *run)
 {
-	if (run->epoll >= 0)
-		close(run->epoll);
+	io_close(run->epoll);
 	for (size_t i = 0; run->nodes != NULL && i < run->count; i++) {
 		buf_free(&run->nodes[i].words);
 		buf_free(&run->nodes[i].before);

@@ -7,11 +7,10 @@
  */
 #include "rescue/plan.h"
 
-#include <unistd.h>
-
 #include "arena.h"
 #include "container/packed.h"
 #include "error.h"
+#include "io.h"
 #include "mem.h"
 #include "par.h"
 #include "rescue/plan_impl.h"
@@ -29,10 +28,8 @@ plan_free(struct plan *p)
 	for (size_t i = 0; i < p->nsets; i++)
 		plan_forget_solution(&p->sets[i]);
 	for (size_t i = 0; p->places != NULL && i < p->nplaces; i++) {
-		if (p->places[i].root_fd >= 0)
-			close(p->places[i].root_fd);
-		if (p->places[i].meta_fd >= 0)
-			close(p->places[i].meta_fd);
+		io_close(p->places[i].root_fd);
+		io_close(p->places[i].meta_fd);
 	}
 	for (unsigned i = 0; w->arenas != NULL && i < w->nworkers; i++)
 		arena_free(w->arenas[i]);

@@ -186,8 +186,7 @@ plan_read_header(const struct planner *w, struct plan_set *s, uint32_t member,
 	m->red->body_start = h->size;
 	m->list = h->members[member];
 out:
-	if (f.fd >= 0)
-		close(f.fd);
+	io_close(f.fd);
 	return rc;
 }
 
@@ -449,8 +448,7 @@ body_answers(const struct planner *w, const struct plan_member *m)
 			     NULL) == 0 &&
 		    io_pread(fd, m->name, block, len, end - len, NULL) == 0;
 
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	return good;
 }
 

@@ -23,17 +23,17 @@
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"
 #include "meta/dataset_dir.h"
+#include "num.h"
 #include "path.h"
 #include "rescue/plan_packed_impl.h"
 
 static int
 mark_seg(struct kvtree *list, const struct plan_seg *s, struct error *err)
 {
-	char key[VALUE_NUMBER];
 	struct kvtree *t = kvtree_put(list, s->path, err);
 
 	if (t != NULL)
-		t = kvtree_put(t, value_text(key, s->off), err);
+		t = kvtree_put(t, num_str(s->off), err);
 	return t == NULL ? -1 : kvtree_set_u64(t, "LENGTH", s->len, err);
 }
 
@@ -182,8 +182,7 @@ sync_containers(const struct plan *p, const struct segmap *m, struct error *err)
 					   0, err);
 		int rc = fd < 0 ? -1 : io_fsync(fd, name, err);
 
-		if (fd >= 0)
-			close(fd);
+		io_close(fd);
 		if (rc < 0)
 			return -1;
 	}
@@ -197,8 +196,7 @@ sync_names(const struct plan *p, struct error *err)
 				   O_RDONLY | O_DIRECTORY, 0, err);
 	int rc = fd < 0 ? -1 : io_sync_dir(fd, SEGMAP_DIR, err);
 
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	return rc;
 }
 

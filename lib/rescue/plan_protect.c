@@ -62,8 +62,6 @@ check_sizes(const struct protection *t, struct error *err)
 static int
 check_data(const struct plan *p, struct error *err)
 {
-	char shown[256];
-
 	for (int64_t i = 0; i < p->nranks; i++)
 		if (!p->ranks[i].map_known || p->ranks[i].map.fate != FATE_KEEP)
 			return error_set(err, ERROR_DAMAGED,
@@ -73,17 +71,15 @@ check_data(const struct plan *p, struct error *err)
 					 p->id, i);
 	for (size_t i = 0; i < p->nfiles; i++)
 		if (p->files[i].state != FILE_PRESENT)
-			return error_set(err,
-					 p->files[i].fate == FATE_LOST
-						 ? ERROR_LOST
-						 : ERROR_DAMAGED,
-					 "%s (rank %" PRIu32
-					 "): %s: only a whole dataset can be "
-					 "protected",
-					 str_printable(shown, sizeof(shown),
-						       p->files[i].path),
-					 p->files[i].rank,
-					 file_state_name(p->files[i].state));
+			return error_set(
+				err,
+				p->files[i].fate == FATE_LOST ? ERROR_LOST
+							      : ERROR_DAMAGED,
+				"%s (rank %" PRIu32
+				"): %s: only a whole dataset can be "
+				"protected",
+				str_shown(p->files[i].path), p->files[i].rank,
+				file_state_name(p->files[i].state));
 	return 0;
 }
 

@@ -113,8 +113,8 @@ load(struct planner *w, struct error *err)
 		return error_no_memory(err);
 	r->ranks = plan_packed_ranks(&w->p);
 	if (r->ranks == NULL &&
-	    rank2file_load_par(w->p.places[0].meta_fd, RANK2FILE_FILE, w->par,
-			       &r->own, &why) == 0)
+	    rank2file_load_some(w->p.places[0].meta_fd, RANK2FILE_FILE, w->par,
+				NULL, &r->own, &why) == 0)
 		r->ranks = &r->own;
 	if (r->ranks != NULL) {
 		w->record = r;
@@ -224,14 +224,11 @@ static int
 refuse_overlap(const struct plan_file *one, const struct plan_file *other,
 	       struct error *err)
 {
-	char path[256];
-
 	return error_set(err, ERROR_DAMAGED,
 			 "filemaps of ranks %" PRIu32 " and %" PRIu32
 			 " both name %s: one of them is a copy: remove it, so "
 			 "that it is rebuilt",
-			 one->rank, other->rank,
-			 str_printable(path, sizeof(path), one->path));
+			 one->rank, other->rank, str_shown(one->path));
 }
 
 int

@@ -15,6 +15,7 @@
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"
+#include "num.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
 
@@ -99,7 +100,7 @@ described_failures(const struct planner *w, const struct plan_set *s,
 		.descriptor = true,
 		.rank = m->rank,
 	};
-	char name[512], key[VALUE_NUMBER];
+	char name[512];
 	const struct hidden_file *packed = NULL;
 	struct kvtree *file = NULL;
 	const struct kvtree *t = NULL;
@@ -113,7 +114,7 @@ described_failures(const struct planner *w, const struct plan_set *s,
 		t = file = kvtree_read_beneath(w->p.places[m->place].meta_fd,
 					       name, NULL, NULL);
 	if (t != NULL)
-		t = kvtree_get2(t, value_text(key, m->rank), "DESC");
+		t = kvtree_get2(t, num_str(m->rank), "DESC");
 	if (t != NULL && redset_desc_read(t, &d, NULL) == 0 &&
 	    d.type == s->type && d.members == s->n && d.member == member)
 		failures = d.failures;

@@ -16,6 +16,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
+#include "io.h"
 #include "map.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
@@ -507,8 +508,7 @@ is_barred(const struct planner *w, const struct plan_file *f,
 		return false;
 	fd = path_open_beneath(w->p.places[f->place].root_fd, f->path,
 			       O_RDONLY | O_NONBLOCK, 0, &why);
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	return fd < 0 && why.kind == ERROR_SYSTEM && why.errnum == EACCES;
 }
 

@@ -470,10 +470,8 @@ close_all(struct copier *c)
 	for (size_t i = 0; i < c->ndirs; i++)
 		nodecache_dir_close(&c->dirs[i]);
 	kvtree_free(c->desc);
-	if (c->meta_fd >= 0)
-		close(c->meta_fd);
-	if (c->prefix_fd >= 0)
-		close(c->prefix_fd);
+	io_close(c->meta_fd);
+	io_close(c->prefix_fd);
 	pthread_mutex_destroy(&c->lock);
 	arena_free(c->arena);
 }

@@ -471,7 +471,6 @@ copy_item(void *arg, size_t i, unsigned worker, struct error *err)
 		return check_bypass(&j, err);
 	j.from = open_source(&j);
 	rc = copy_or_adopt(&j, err);
-	if (j.from >= 0)
-		close(j.from);
+	io_close(j.from);
 	return rc;
 }

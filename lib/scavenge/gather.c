@@ -121,11 +121,9 @@ keep_output(const struct copying *c, const struct remote_result *r)
 					s->nodes[c->nodes[i]].name, (int)b->len,
 					b->data);
 		}
-		if (fd >= 0)
-			close(fd);
+		io_close(fd);
 	}
-	if (dir >= 0)
-		close(dir);
+	io_close(dir);
 }
 
 /* The node's result: the lines of JSON that scr_copy prints. */
@@ -269,15 +267,13 @@ call_init(struct scavenge_call *call, const struct copying *c,
 	  struct error *err)
 {
 	struct scavenge *s = c->s;
-	char number[NUM_TEXT];
 
 	if (scavenge_call_init(call, s, err) < 0)
 		return -1;
 	call->argv[call->argc++] = "--prefix";
 	call->argv[call->argc++] = s->job->prefix_real;
 	call->argv[call->argc++] = "--id";
-	call->argv[call->argc++] =
-		arena_strdup(s->arena, num_text(number, (uint64_t)c->d->id));
+	call->argv[call->argc++] = arena_strdup(s->arena, num_str(c->d->id));
 	if (s->o->catalogue->moved_from != NULL) {
 		call->argv[call->argc++] = "--moved-from";
 		call->argv[call->argc++] = s->o->catalogue->moved_from;
@@ -285,7 +281,7 @@ call_init(struct scavenge_call *call, const struct copying *c,
 	if (s->o->buffer > 0) {
 		call->argv[call->argc++] = "--buf";
 		call->argv[call->argc++] =
-			arena_strdup(s->arena, num_text(number, s->o->buffer));
+			arena_strdup(s->arena, num_str(s->o->buffer));
 	}
 	/* More than it takes if one node copies all, slowly. */
 	if (call->remote.limit <= 0)

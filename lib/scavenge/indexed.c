@@ -78,11 +78,10 @@ scavenge_mark_flushed(const struct scavenge *s, int64_t id)
 	const int dir = catalogue_scr_fd(s->prefix);
 	struct error why = ERROR_INIT;
 	struct kvtree *t = kvtree_read_file(dir, FLUSH_FILE, &why), *k = NULL;
-	char number[NUM_TEXT];
 
 	if (t == NULL)
 		return;
-	k = kvtree_get2(t, "DATASET", num_text(number, (uint64_t)id));
+	k = kvtree_get2(t, "DATASET", num_str(id));
 	k = kvtree_get(k, "LOCATION");
 	if (k != NULL && kvtree_get(k, "PFS") == NULL &&
 	    (kvtree_put_first(k, "PFS", &why) == NULL ||
@@ -114,7 +113,7 @@ int
 scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 		      struct error *err)
 {
-	char word[WORD_ID_SIZE], shown[256];
+	char word[WORD_ID_SIZE];
 	struct catalogue_edit e = {
 		.kind = CATALOGUE_CURRENT,
 		.word = word,
@@ -134,7 +133,7 @@ scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 		work_say(s->work,
 			 "dataset %" PRId64
 			 ": saved; the restart point stays %s, which is newer",
-			 d->id, str_printable(shown, sizeof(shown), e.current));
+			 d->id, str_shown(e.current));
 	return 0;
 }
 

@@ -110,8 +110,7 @@ look_at_list(struct looking *l, const struct redset_member *m,
 		struct error why = ERROR_INIT;
 		const int fd = nodecache_dir_file(&l->dir, &f, &why);
 
-		if (fd >= 0)
-			close(fd);
+		io_close(fd);
 		if (!r->map)
 			count_file(r, &f, fd >= 0);
 		if (fd < 0 && f.attr.size > 0)
@@ -225,8 +224,7 @@ look_at_files(struct looking *l, const struct filemap *m,
 		struct error why = ERROR_INIT;
 		int fd = nodecache_dir_file(&l->dir, &m->files[i], &why);
 
-		if (fd >= 0)
-			close(fd);
+		io_close(fd);
 		count_file(r, &m->files[i], fd >= 0);
 		if (fd < 0 && problem(l, &r->problem, &why, err) < 0)
 			return -1;

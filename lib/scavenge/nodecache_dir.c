@@ -133,10 +133,8 @@ nodecache_dir_open(struct nodecache_dir *d, const char *path, struct error *err)
 void
 nodecache_dir_close(struct nodecache_dir *d)
 {
-	if (d->meta >= 0)
-		close(d->meta);
-	if (d->fd >= 0)
-		close(d->fd);
+	io_close(d->meta);
+	io_close(d->fd);
 	arena_free(d->arena);
 	*d = (struct nodecache_dir){ .fd = -1, .meta = -1 };
 }

@@ -26,16 +26,15 @@
 static const char *
 read_holder(int scr, char to[static HOLDER_TEXT])
 {
-	char text[HOLDER_TEXT / 2] = "", shown[HOLDER_TEXT / 2];
+	char text[HOLDER_TEXT / 2] = "";
 	int fd = io_open(scr, LOCK, O_RDONLY, 0, NULL);
 	ssize_t n = fd < 0 ? 0 : pread(fd, text, sizeof(text) - 1, 0);
 
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	text[n > 0 ? n : 0] = '\0';
 	snprintf(to, HOLDER_TEXT, "%s%s",
 		 text[0] == '\0' ? "another scavenge" : "the scavenge of ",
-		 str_printable(shown, sizeof(shown), text));
+		 str_shown(text));
 	return to;
 }
 

@@ -13,6 +13,7 @@
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"
 #include "meta/dataset_dir.h"
+#include "num.h"
 #include "path.h"
 #include "scr/run.h"
 #include "team/newfile.h"
@@ -29,7 +30,7 @@ static int
 add_list(struct kvtree *t, const struct common *c,
 	 const struct redundancy_job *j, struct error *err)
 {
-	char key[VALUE_NUMBER], name[REDUNDANCY_NAME];
+	char name[REDUNDANCY_NAME];
 	struct kvtree *rank = NULL, *files = NULL;
 	struct buf path = BUF_INIT;
 	int rc = 0;
@@ -37,7 +38,7 @@ add_list(struct kvtree *t, const struct common *c,
 	t = kvtree_put(t, j->map ? STEM_MAP : STEM_DATA, err);
 	t = t == NULL ? NULL : kvtree_put(t, "RANK", err);
 	if (t != NULL)
-		rank = kvtree_put(t, value_text(key, c->run->world.rank), err);
+		rank = kvtree_put(t, num_str(c->run->world.rank), err);
 	if (rank == NULL ||
 	    kvtree_set_u64(rank, "FILES", j->nfiles + 2, err) < 0)
 		return -1;

@@ -79,8 +79,7 @@ check_meta(const struct run *run, const struct dataset *d, struct error *err)
 
 	if (fd >= 0 && check_summary(fd, d, err) < 0)
 		rc = error_wrap(err, DATASET_DIR_FMT, d->id);
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	return rc < 0 ? blame(err) : FETCH_DONE;
 }
 
@@ -210,8 +209,7 @@ close_file(void *arg, size_t i, const struct pump *p, int rc, struct error *err)
 	if (rc == 1 && p->to >= 0 && c->run->p.copy_metadata)
 		(void)attr_apply(&attr, p->to, f->path,
 				 (struct owner){ .set = false }, NULL, NULL);
-	if (p->to >= 0)
-		close(p->to);
+	io_close(p->to);
 	close(p->from);
 	return rc;
 }
@@ -247,7 +245,6 @@ fetching_copy(const struct run *run, const struct store *store,
 		par_free(l.par);
 	}
 	mem_free(c.st);
-	if (c.prefix >= 0)
-		close(c.prefix);
+	io_close(c.prefix);
 	return rc == 1 ? FETCH_DONE : rc == 0 ? blame(err) : FETCH_BROKEN;
 }

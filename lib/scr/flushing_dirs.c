@@ -107,8 +107,7 @@ make_parent(int prefix_fd, const char *path, bool sync, struct error *err)
 		path_open_parent(prefix_fd, path, true, DIR_MODE, &base, err);
 	const int rc = fd < 0 ? -1 : !sync ? 0 : io_sync_dir(fd, path, err);
 
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	return rc;
 }
 

@@ -34,8 +34,7 @@ flushing_free(struct flushing *f)
 	if (f == NULL)
 		return;
 	put_free(f->put);
-	if (f->prefix_fd >= 0)
-		close(f->prefix_fd);
+	io_close(f->prefix_fd);
 	arena_free(f->arena);
 	mem_free(f);
 }

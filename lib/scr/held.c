@@ -224,8 +224,7 @@ write_cindex(const struct run *run, const struct held *h, bool lazy,
 	if (t != NULL && fd >= 0 && fill(h, t, err) == 0)
 		rc = lazy ? kvtree_write_lazy(t, fd, CINDEX_FILE, err)
 			  : kvtree_write_file(t, fd, CINDEX_FILE, err);
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	kvtree_free(t);
 	return rc < 0 ? error_wrap(err, "%s: %s", run->host, dir) : 0;
 }
@@ -276,8 +275,7 @@ make_dirs(const struct run *run, const struct held_set *s, bool fresh,
 		meta = make_dir(fd, SCR_DIR, fresh);
 	if (meta < 0)
 		error_sys(err, "%s: %s: cannot be made", run->host, s->dir);
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	close(up);
 	if (meta < 0)
 		return -1;
@@ -303,8 +301,7 @@ discard(struct entry *e)
 		else
 			say_warn("%s: not removed: %s", e->set.dir, why.text);
 	}
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	held_entry_free(e);
 }
 

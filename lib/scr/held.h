@@ -54,9 +54,10 @@ void held_close(struct held *h); /* NULL is ignored; nothing is removed */
  * committed yet. */
 size_t held_count(const struct held *h);
 const struct held_set *held_at(const struct held *h, size_t i);
-const struct held_set *held_find(const struct held *h, int64_t id); /* or NULL
-								     */
-/* Read the filemap of `rank` in its directory on this node, into `a`.  Local. */
+/* NULL: not held. */
+const struct held_set *held_find(const struct held *h, int64_t id);
+/* Read the filemap of `rank` in its directory on this node, into `a`.  Local.
+ * */
 int held_filemap(const struct held_set *s, uint32_t rank, struct arena *a,
 		 struct filemap *out, struct error *err);
 

@@ -348,8 +348,7 @@ sweep(const struct run *run, const struct held *h)
 			say_warn("%s: leftovers of interrupted runs are not "
 				 "removed",
 				 why.text);
-		if (s.fd >= 0)
-			close(s.fd);
+		io_close(s.fd);
 	}
 }
 

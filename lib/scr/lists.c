@@ -9,6 +9,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
+#include "io.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "meta/rank2file.h"
@@ -264,8 +265,7 @@ read_parts(struct spreading *s, int64_t id, const struct buf *names, bool whole,
 		rc = fd < 0 ? -1
 			    : rank2file_each_rank(fd, &parts[i], &visit, err);
 	}
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	return rc;
 }
 

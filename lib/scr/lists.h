@@ -32,8 +32,8 @@ struct lists {
 int lists_read(const struct run *run, int64_t id, struct arena *a,
 	       struct lists *out, struct error *err);
 
-/* Open the metadata directory of dataset `id`, which has the rank2file.  Returns
- * a descriptor to close, or -1.  Local. */
+/* Open the metadata directory of dataset `id`, which has the rank2file.
+ * Returns a descriptor to close, or -1.  Local. */
 int lists_open(const struct run *run, int64_t id, struct error *err);
 
 /* --- Files in a note: for each its numbers, its path, and a NUL --- */

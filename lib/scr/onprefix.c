@@ -17,6 +17,7 @@
 #include "meta/dataset.h"
 #include "meta/flush.h"
 #include "meta/index.h"
+#include "num.h"
 #include "scr/held.h"
 #include "scr/run.h"
 #include "site/jobfiles.h"
@@ -83,14 +84,13 @@ static int64_t
 find_id(struct catalogue *c, const char *name, struct error *err)
 {
 	struct index_entry e;
-	char shown[256];
 	bool none = false;
 	struct index *ix = read_index(c, &none, err);
 	int64_t id = -1;
 
 	if (none)
 		error_set(err, ERROR_ABSENT, "%s: not in the index",
-			  str_printable(shown, sizeof(shown), name));
+			  str_shown(name));
 	if (ix == NULL)
 		return -1;
 	if (index_find_name(ix, name, &e, err) == 0)
@@ -377,7 +377,6 @@ int
 onprefix_delete(struct run *run, const char *name, struct error *err)
 {
 	struct named n = { .name = name };
-	char shown[256];
 	bool found = false;
 	int absent = 0;
 
@@ -391,7 +390,7 @@ onprefix_delete(struct run *run, const char *name, struct error *err)
 	return error_set(err, ERROR_ABSENT,
 			 "%s: no dataset of this name in the index or the "
 			 "caches",
-			 str_printable(shown, sizeof(shown), name));
+			 str_shown(name));
 }
 
 static int
@@ -431,7 +430,6 @@ prune(const struct run *run, struct kvtree *t, struct error *err)
 {
 	size_t count = 0;
 	struct flush_entry *list = flush_entries(t, &count, err);
-	char key[VALUE_NUMBER];
 	int any = 0;
 
 	if (count == (size_t)-1)
@@ -439,8 +437,7 @@ prune(const struct run *run, struct kvtree *t, struct error *err)
 	for (size_t i = 0; i < count; i++) {
 		if (held_find(run->held, list[i].id) != NULL)
 			continue;
-		kvtree_remove(kvtree_get(t, "DATASET"),
-			      value_text(key, (uint64_t)list[i].id));
+		kvtree_remove(kvtree_get(t, "DATASET"), num_str(list[i].id));
 		any = 1;
 	}
 	mem_free(list);

@@ -78,8 +78,7 @@ outset_free(struct outset *o)
 	map_free(o->paths);
 	map_free(o->dirs);
 	arena_free(o->arena);
-	if (o->metafd >= 0)
-		close(o->metafd);
+	io_close(o->metafd);
 	mem_free(o->files);
 	mem_free(o);
 }

@@ -4,13 +4,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "catalogue/catalogue.h"
 #include "clock.h"
 #include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
@@ -31,10 +31,8 @@ open_dirs(struct regain *g, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
-	if (g->dirfd >= 0)
-		close(g->dirfd);
-	if (g->metafd >= 0)
-		close(g->metafd);
+	io_close(g->dirfd);
+	io_close(g->metafd);
 	g->metafd = -1;
 	g->dirfd = dir_open_file(
 		AT_FDCWD, g->set->dir,
@@ -249,10 +247,8 @@ regain_one(struct run *run, const struct held_set *set, struct error *err)
 		rc = -1;
 	if (rc < 0)
 		doubt(&g, err);
-	if (g.metafd >= 0)
-		close(g.metafd);
-	if (g.dirfd >= 0)
-		close(g.dirfd);
+	io_close(g.metafd);
+	io_close(g.dirfd);
 	mem_free(g.parts);
 	mem_free(g.moved.list);
 	arena_free(g.arena);

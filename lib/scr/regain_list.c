@@ -75,8 +75,7 @@ rename_one(const struct regain *g, const struct regain_built *f,
 	    attr_apply(&f->attr, fd, f->name, create_owner(f->dirfd), NULL,
 		       err) < 0)
 		rc = -1;
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	if (rc == 0 && renameat(g->metafd, f->temp, f->dirfd, f->name) < 0)
 		rc = error_sys(err, "%s", f->name);
 	return rc;
@@ -251,8 +250,7 @@ look_map(const struct regain *g, struct regain_part *p, struct error *err)
 	if (p->map != NULL)
 		rc = filemap_decode(p->map, p->map_size, g->arena, &p->fm,
 				    &why);
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	p->unread |= why.kind == ERROR_SYSTEM;
 	if (rc < 0) {
 		p->map = NULL;
@@ -281,8 +279,7 @@ look_red(const struct regain *g, struct regain_part *p, struct regain_red *r,
 	if (!good || (uint64_t)st.st_size < size) {
 		p->unread |= why.kind == ERROR_SYSTEM || (fd >= 0 && !good);
 		r->name = NULL; /* counts as missing */
-		if (fd >= 0)
-			close(fd);
+		io_close(fd);
 		return 0;
 	}
 	r->size = (uint64_t)st.st_size;
@@ -344,8 +341,7 @@ look_file(const struct regain *g, const struct filemap_file *f)
 	} else if ((uint64_t)st.st_size != f->attr.size) {
 		state = FILE_WRONG_SIZE;
 	}
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	return state;
 }
 

@@ -351,10 +351,8 @@ regain_move(struct regain *g, struct error *err)
 		rc = ask(g, from, &o, err);
 	if (rc == 0 && team_any(&g->run->world, from != UINT32_MAX))
 		rc = move(g, &o, &in, from, err);
-	if (o.fd >= 0)
-		close(o.fd);
-	if (in.fd >= 0)
-		close(in.fd);
+	io_close(o.fd);
+	io_close(in.fd);
 	mem_free(o.block);
 	mem_free(in.block);
 	mem_free(in.meta.list);

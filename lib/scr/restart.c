@@ -11,6 +11,7 @@
 #include "buf.h"
 #include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "kvtree/kvtree.h"
 #include "map.h"
 #include "mem.h"
@@ -91,8 +92,7 @@ attempts(const struct run *run, const struct dataset *d, int add)
 		error_sys(&why, ATTEMPTS_FILE);
 	if (why.kind != ERROR_NONE)
 		say_warn("attempts to restart are not counted: %s", why.text);
-	if (scr >= 0)
-		close(scr);
+	io_close(scr);
 	return count;
 }
 

@@ -80,8 +80,7 @@ make_files(const struct run *run, const struct settings *s, struct error *err)
 		rc = nodes_write(fd, run->nodes, err);
 	if (rc < 0)
 		error_wrap(err, "%s/.scr", run->p.prefix);
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	buf_free(&text);
 	return rc;
 }

@@ -11,9 +11,6 @@
 #include "mem.h"
 #include "str.h"
 
-/* Bytes of a word that are quoted in a message. */
-#define QUOTE_MAX 80
-
 /* --- Parsing --- */
 
 struct parsing {
@@ -40,7 +37,6 @@ name_char(char c)
 static const char *
 take_name(struct parsing *s)
 {
-	char shown[QUOTE_MAX];
 	const char *from = s->p;
 	char *name = NULL;
 
@@ -49,7 +45,7 @@ take_name(struct parsing *s)
 	if (s->p == from || (*s->p != '\0' && *s->p != ' ' && *s->p != '=')) {
 		error_set(s->err, ERROR_USAGE,
 			  "expected the name of a parameter at \"%s\"",
-			  str_printable(shown, sizeof(shown), from));
+			  str_quoted(from));
 		return NULL;
 	}
 	name = arena_strndup(s->arena, from, (size_t)(s->p - from));

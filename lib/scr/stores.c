@@ -259,8 +259,7 @@ enter(int dirfd, const char *name, bool make, struct error *err)
 	} else {
 		return fd;
 	}
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	return -1;
 }
 

@@ -42,8 +42,7 @@ append_log(const char *prefix, const struct buf *line, struct error *err)
 		error_as(err, &why, "%s/%s/%s", prefix, SCR_DIR, why.text);
 		room_explain(dir, line->len, err);
 	}
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	close(dir);
 	return rc;
 }

@@ -168,8 +168,7 @@ read_file(int dir, const char *prefix, struct halt_state *s, struct error *err)
 		rc = read_unlocked(dir, s, &raw, err);
 	else if (why.kind != ERROR_ABSENT)
 		rc = give_file(err, prefix, &why);
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	buf_free(&raw);
 	return rc;
 }
@@ -322,8 +321,7 @@ halt_update(const char *prefix, unsigned flags,
 		if (out->created)
 			(void)unlinkat(dir, HALT_FILE, 0);
 	}
-	if (dir >= 0)
-		close(dir);
+	io_close(dir);
 	if (rc < 0)
 		halt_state_free(out);
 	return rc;
@@ -389,8 +387,7 @@ halt_remove(const char *prefix, bool dry_run, bool *was, struct error *err)
 		if (rc == 0)
 			rc = io_sync_dir(dir, prefix, err);
 	}
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	close(dir);
 	return rc;
 }

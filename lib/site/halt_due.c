@@ -266,12 +266,11 @@ static void
 text_settings(const struct halt_state *s, struct buf *out)
 {
 	const struct halt *h = &s->is;
-	char reason[1024];
 	int64_t left = 0;
 
 	if (h->reason != NULL)
-		buf_printf(out, "  %-16s %s\n", "ExitReason:",
-			   str_printable(reason, sizeof(reason), h->reason));
+		buf_printf(out, "  %-16s %s\n",
+			   "ExitReason:", str_shown(h->reason));
 	if (halt_read_checkpoints(s->tree, &left, NULL) == 0)
 		text_number(out, "CheckpointsLeft:", left);
 	text_time(out, "ExitAfter:", h->exit_after);

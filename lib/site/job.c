@@ -20,9 +20,6 @@
 #include "site/resmgr.h"
 #include "str.h"
 
-/* Bytes of a value that are quoted in a message. */
-#define QUOTE_MAX 256
-
 /* The id that SCR's library uses outside of a job. */
 #define DEFAULT_ID "defjobid"
 
@@ -164,8 +161,6 @@ static int
 keep_part(struct job *j, const char *what, const char *value, const char *from,
 	  const char **to, struct error *err)
 {
-	char quote[QUOTE_MAX];
-
 	*to = value != NULL ? arena_strdup(j->arena, value) : NULL;
 	if (*to == NULL)
 		return error_no_memory(err);
@@ -175,8 +170,7 @@ keep_part(struct job *j, const char *what, const char *value, const char *from,
 	return error_set(err, ERROR_USAGE,
 			 "%s \"%s\" (%s): becomes part of a path, so it cannot "
 			 "be empty, \".\", \"..\" or have a '/'",
-			 what, str_printable(quote, sizeof(quote), value),
-			 from);
+			 what, str_quoted(value), from);
 }
 
 static int
@@ -367,10 +361,7 @@ job_end_of(const struct conf *c, int64_t *epoch, struct error *err)
 static void
 describe(struct buf *out, const char *what, const char *value, const char *from)
 {
-	char quote[QUOTE_MAX];
-
-	buf_printf(out, "%s: %s (%s)\n", what,
-		   str_printable(quote, sizeof(quote), value), from);
+	buf_printf(out, "%s: %s (%s)\n", what, str_shown(value), from);
 }
 
 static void

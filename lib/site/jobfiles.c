@@ -324,7 +324,6 @@ jobfiles_prepare(const char *prefix, const struct jobfiles_job *job,
 		rc = act(dir, out->left, err);
 	if (rc < 0)
 		error_wrap(err, "%s/%s", prefix, SCR_DIR);
-	if (dir >= 0)
-		close(dir);
+	io_close(dir);
 	return rc;
 }

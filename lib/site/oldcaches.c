@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "buf.h"
 #include "dir.h"
@@ -32,7 +31,6 @@ static int
 add(void *arg, const char *name, struct error *err)
 {
 	struct found *f = arg;
-	char shown[128];
 	uint64_t bytes = 0;
 
 	(void)err;
@@ -42,7 +40,7 @@ add(void *arg, const char *name, struct error *err)
 	f->bytes += bytes;
 	if (f->count++ < NAMED_MAX)
 		buf_printf(&f->names, "%s%s", f->count > 1 ? ", " : "",
-			   str_printable(shown, sizeof(shown), name));
+			   str_shown(name));
 	else if (f->count == NAMED_MAX + 1)
 		buf_add_str(&f->names, ", ...");
 	return 0;
@@ -66,8 +64,7 @@ describe(const struct job *j, const char *base, struct buf *out)
 			   "delete them\n",
 			   path.data, str_count(f.count, "cache"),
 			   str_size(f.bytes), f.names.data);
-	if (f.fd >= 0)
-		close(f.fd);
+	io_close(f.fd);
 	buf_free(&f.names);
 	buf_free(&path);
 }

@@ -41,8 +41,6 @@ is_named(const struct resmgr_ops *m, const char *name)
 static const struct resmgr_ops *
 by_name(const char *name, struct error *err)
 {
-	char quote[64];
-
 	for (size_t i = 0; i < COUNT; i++)
 		if (is_named(managers[i], name))
 			return managers[i];
@@ -51,7 +49,7 @@ by_name(const char *name, struct error *err)
 	error_set(
 		err, ERROR_USAGE,
 		"resource manager \"%s\": unknown: expected auto|" RESMGR_NAMES,
-		str_printable(quote, sizeof(quote), name));
+		str_quoted(name));
 	return NULL;
 }
 

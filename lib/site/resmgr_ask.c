@@ -72,7 +72,6 @@ static int
 judge(const char *name, const struct remote_result *result, struct error *err)
 {
 	const char *why = last_line(result);
-	char text[256];
 
 	if (result->state == REMOTE_DONE && result->status == 0 && !result->cut)
 		return 0;
@@ -86,8 +85,7 @@ judge(const char *name, const struct remote_result *result, struct error *err)
 		return error_set(err, ERROR_SYSTEM,
 				 "%s: failed with exit status %d", name,
 				 result->status);
-	return error_set(err, ERROR_SYSTEM, "%s: %s", name,
-			 str_printable(text, sizeof(text), why));
+	return error_set(err, ERROR_SYSTEM, "%s: %s", name, str_shown(why));
 }
 
 int

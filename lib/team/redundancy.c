@@ -283,10 +283,8 @@ redundancy_files(const struct redundancy_job *j, struct error *err)
 	source_close(&p.source);
 	buf_free(&p.header);
 	arena_free(p.arena);
-	if (p.fd >= 0)
-		close(p.fd);
-	if (p.dirfd >= 0)
-		close(p.dirfd);
+	io_close(p.fd);
+	io_close(p.dirfd);
 	if (rc < 0)
 		error_wrap(err, "%s", j->dir);
 	return rc;

@@ -63,8 +63,7 @@ open_file(struct source *s, size_t i, struct error *err)
 
 	if (s->fd[slot] >= 0 && s->open[slot] == i)
 		return s->fd[slot];
-	if (s->fd[slot] >= 0)
-		close(s->fd[slot]);
+	io_close(s->fd[slot]);
 	s->fd[slot] = io_open_read(AT_FDCWD, s->files[i].path, err);
 	s->open[slot] = i;
 	return s->fd[slot];

@@ -587,8 +587,7 @@ put_free(struct put *p)
 	if (p->failed && p->o.guard.failed != NULL)
 		p->o.guard.failed(p->o.guard.arg);
 	for (size_t i = 0; i < p->nplaces; i++)
-		if (p->places[i]->fd >= 0)
-			close(p->places[i]->fd);
+		io_close(p->places[i]->fd);
 	pthread_cond_destroy(&p->made);
 	pthread_mutex_destroy(&p->syncing);
 	pthread_mutex_destroy(&p->lock);

@@ -211,8 +211,7 @@ move_files(struct put *p, const struct put_place *place, int parent,
 	}
 	if (rc == 0)
 		rc = io_sync_dir(fd, place->path, err);
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	if (rc == 0)
 		(void)unlinkat(parent, temp_name(temp, base), AT_REMOVEDIR);
 	return rc;

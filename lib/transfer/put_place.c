@@ -405,8 +405,7 @@ sync_place(void *arg, size_t i, unsigned worker, struct error *err)
 		p->ndirs--;
 	}
 	pthread_mutex_unlock(&p->lock);
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	return rc;
 }
 

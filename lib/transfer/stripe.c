@@ -113,8 +113,7 @@ empty_slot(const struct stripe_cache *c, struct slot *s)
 	if (s->part == NULL)
 		return;
 	flush_sum(c, s);
-	if (s->fd >= 0)
-		close(s->fd);
+	io_close(s->fd);
 	s->part = NULL;
 }
 

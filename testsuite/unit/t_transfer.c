@@ -435,8 +435,7 @@ write_errors(void)
 	struct stripe_part out = part(0, 100, "not/there", 0);
 	const struct stripe from = { 1, &in }, to = { 1, &out };
 	struct unread u = { .answer = 0 };
-	const struct transfer_options o = { .unreadable = unreadable,
-					    .arg = &u };
+	struct transfer_options o = { .unreadable = unreadable, .arg = &u };
 	struct error err = ERROR_INIT;
 
 	in.mem = data;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "kvtree/value.h"
+#include "num.h"
 
 #include "metatest.h"
 
@@ -22,7 +23,7 @@ test_number(void)
 		"99999999999999999999999",
 		"1\n",
 	};
-	char text[VALUE_NUMBER];
+	char text[NUM_TEXT];
 	uint64_t n = 7;
 	size_t i = 0;
 
@@ -33,7 +34,7 @@ test_number(void)
 	ok(value_number("18446744073709551615", UINT64_MAX, &n) &&
 		   n == UINT64_MAX,
 	   "the largest");
-	is_str(value_text(text, n), "18446744073709551615", "... and back");
+	is_str(num_text(text, n), "18446744073709551615", "... and back");
 	ok(!value_number("11", 10, &n), "above the bound");
 	ok(value_number("10", 10, &n) && n == 10, "at the bound");
 	is_str(value_scan("12_of_3", 100, &n), "_of_3", "a number in a name");
