@@ -56,8 +56,8 @@ size_t held_count(const struct held *h);
 const struct held_set *held_at(const struct held *h, size_t i);
 /* NULL: not held. */
 const struct held_set *held_find(const struct held *h, int64_t id);
-/* Read the filemap of `rank` in its directory on this node, into `a`.  Local.
- * */
+/* Read the filemap of `rank` in its directory on this node, into `a`.
+ * Local. */
 int held_filemap(const struct held_set *s, uint32_t rank, struct arena *a,
 		 struct filemap *out, struct error *err);
 
