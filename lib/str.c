@@ -187,25 +187,28 @@ least(size_t a, size_t b)
 size_t
 str_distance(const char *a, size_t len, const char *b)
 {
-	size_t row[STR_WORD_MAX + 1];
+	size_t rows[3][STR_WORD_MAX + 1];
 	const size_t width = strlen(b);
 
 	if (len > STR_WORD_MAX || width > STR_WORD_MAX)
 		return SIZE_MAX;
 	for (size_t k = 0; k <= width; k++)
-		row[k] = k;
-	for (size_t i = 0; i < len; i++) {
-		size_t diagonal = row[0]++;
+		rows[0][k] = k;
+	for (size_t i = 1; i <= len; i++) {
+		size_t *row = rows[i % 3];
+		const size_t *last = rows[(i - 1) % 3];
+		const size_t *older = rows[(i + 1) % 3];
 
+		row[0] = i;
 		for (size_t k = 1; k <= width; k++) {
-			const size_t above = row[k];
-
-			row[k] = least(least(above, row[k - 1]) + 1,
-				       diagonal + (a[i] != b[k - 1]));
-			diagonal = above;
+			row[k] = least(least(last[k], row[k - 1]) + 1,
+				       last[k - 1] + (a[i - 1] != b[k - 1]));
+			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] &&
+			    a[i - 2] == b[k - 1])
+				row[k] = least(row[k], older[k - 2] + 1);
 		}
 	}
-	return row[width];
+	return rows[len % 3][width];
 }
 
 bool

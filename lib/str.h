@@ -47,8 +47,9 @@ char *str_printable(char *to, size_t size, const char *s);
  */
 int str_natural(const char *a, const char *b);
 
-/* Bytes to insert, remove or replace to turn the first `len` bytes of `a` into
- * `b` (Levenshtein).  SIZE_MAX if one of them is longer than STR_WORD_MAX. */
+/* Bytes to insert, remove or replace, and neighbours to swap, to turn the first
+ * `len` bytes of `a` into `b` (optimal string alignment).  SIZE_MAX if one of
+ * them is longer than STR_WORD_MAX. */
 #define STR_WORD_MAX 48
 size_t str_distance(const char *a, size_t len, const char *b);
 

@@ -208,6 +208,9 @@ test_distance(void)
 		   str_distance("prefx=1", 5, "prefix") == 1 &&
 		   str_distance("jobs", 4, "job") == 1 &&
 		   str_distance("kitten", 6, "sitting") == 3 &&
+		   str_distance("TYEP", 4, "TYPE") == 1 &&
+		   str_distance("abcd", 4, "badc") == 2 &&
+		   str_distance("ab", 2, "bca") == 3 &&
 		   str_distance("", 0, "abc") == 3,
 	   "str_distance()");
 	ok(str_distance(word, STR_WORD_MAX, "") == STR_WORD_MAX &&
