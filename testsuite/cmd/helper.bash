@@ -45,18 +45,21 @@ try()
 		json_follows_schema "$output"
 }
 
-# json_check.py with a Python that has what it needs: the first one in PATH may
-# not be the system's.  Without one it does nothing: json.bats needs it.
+# json_check FILE...: json_check.py with a Python that has what it needs: the
+# first one in PATH may not be the system's.  Without one it does nothing:
+# json.bats needs it.  Python is slow to start: look for it once in a test.
 json_check()
 {
-	local python
+	json_python
+	"$JSON_PYTHON" "$TESTSUITE/cmd/json_check.py" "$@"
+}
 
-	for python in python3 /usr/bin/python3; do
-		! "$python" -c 'import jsonschema' 2>/dev/null ||
-			break
-		python=true
+json_python()
+{
+	[[ -z ${JSON_PYTHON-} ]] || return 0
+	for JSON_PYTHON in python3 /usr/bin/python3 true; do
+		! "$JSON_PYTHON" -c 'import jsonschema' 2>/dev/null || break
 	done
-	"$python" "$TESTSUITE/cmd/json_check.py" "$@"
 }
 
 # The answer $1 follows share/schema/scrkit.json.
@@ -64,6 +67,7 @@ json_follows_schema()
 {
 	local flaws
 
+	json_python
 	flaws=$(json_check - <<<"$1") || failed "JSON: $flaws"
 }
 

@@ -13,6 +13,12 @@ setup() {
 	in_no_job
 	export SCR_USER_NAME=genuser
 	P=$PWD/p
+	mkdir answers
+}
+
+# All answers of the test, at once.
+teardown() {
+	[[ -z $(ls answers) ]] || json_check answers/*
 }
 
 # dataset ID OPTION...: a dataset of four ranks, in the index.
@@ -22,20 +28,26 @@ dataset() {
 	scr_index -q -p "$P" --build "$1"
 }
 
-# answers STATUS COMMAND...: the command exits so, and its answer follows the
-# schema, names the command, and has the status and the messages of stderr.
+# answers STATUS COMMAND...: the command exits so, and its answer names the
+# command, and has the status and the messages of stderr.  teardown() compares
+# it with the schema.
 answers() {
 	local name=$2
 
 	[[ $name != scr_env && $name != scr_fti ]] || name+=" $3"
-	try "${@:2}" --json
+	run --separate-stderr "${@:2}" --json
 	assert_status "$1"
-	json_check - <<<"$output" || failed "the schema is not followed"
+	keep
 	[[ $(jq -r '.command, .status' <<<"$output") == "$name"$'\n'"$1" ]] ||
 		failed "expected command $name, status $1"
 	[[ $(jq -r '(.errors + .warnings)[]' <<<"$output" | sort) == \
 		$(sed -n "s/^$2: //p" <<<"$stderr" | sort) ]] ||
 		failed "the messages are not those of stderr"
+}
+
+# Keep the answer for teardown().
+keep() {
+	printf '%s\n' "$output" >"answers/$(ls answers | wc -l)"
 }
 
 # says FILTER TEXT: a value in the answer.
@@ -215,7 +227,6 @@ says() {
 	answers 2 scr_fti verify
 	try scr_fti dump --json "$bad"/*.fti
 	assert_status 4
-	json_check - <<<"$output" || failed "the schema is not followed"
 }
 
 @test "scr_fti: verbs that write checkpoint files" {
@@ -352,19 +363,18 @@ says() {
 			says '.answer[]' genuser
 			;;
 		down-nodes)
-			try scr_env "$verb" -p "$P" --json --free \
-				--nodes "$(hostname)"
-			json_check - <<<"$output"
+			run --separate-stderr scr_env "$verb" -p "$P" --json \
+				--free --nodes "$(hostname)"
+			keep
 			;;
 		interval)
 			answers 1 scr_env "$verb" -p "$P"
 			says '.interval_seconds' null
 			;;
 		*)
-			try scr_env "$verb" -p "$P" --json
+			run --separate-stderr scr_env "$verb" -p "$P" --json
 			[[ -n $output ]] || failed "$verb answers nothing"
-			json_check - <<<"$output" ||
-				failed "$verb does not follow the schema"
+			keep
 			;;
 		esac
 	done

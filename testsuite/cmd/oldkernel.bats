@@ -46,7 +46,6 @@ again() {
 }
 
 @test "links, without openat2" {
-	again openat2 cmd/names.bats
 	again openat2 cmd/trust.bats "link|outside|owner|root"
 	again openat2 cmd/hostile.bats "link"
 	[[ -z ${SCRKIT_GOLDEN-} ]] || again openat2 golden/security.bats \

@@ -31,8 +31,11 @@ plant() {
 	dangling) ln -s "$PWD/made" "$2" ;;
 	loop) ln -s "${2##*/}" "$2" ;;
 	fifo) mkfifo "$2" ;;
-	socket) (cd "${2%/*}" && python3 -c 'import socket, sys
-socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "${2##*/}") ;;
+	socket)
+		[[ -S socket ]] || python3 -c 'import socket
+socket.socket(socket.AF_UNIX).bind("socket")'
+		cp -a socket "$2"
+		;;
 	dir) mkdir "$2" ;;
 	sink) mknod -m 666 "$2" c 1 3 ;; # as /dev/null
 	device) mknod "$2" c 1 5 ;;	 # /dev/zero has no end

@@ -136,8 +136,7 @@ is_planted() {
 
 # One command, with bounded memory and time.
 limited() {
-	# A sanitizer reserves terabytes of addresses.
-	nm "$BIN/$1" 2>/dev/null | grep -q __asan_init || ulimit -v 4000000
+	[[ -n $sanitized ]] || ulimit -v 4000000
 	exec timeout -k 1 20 "$@"
 }
 
@@ -180,6 +179,8 @@ attack() {
 }
 
 prepare() {
+	# A sanitizer reserves terabytes of addresses.
+	sanitized=$(nm "$BIN/scr_index" 2>/dev/null | grep -m 1 __asan_init) || true
 	printf 'SECRET=topsecret\n' >canary
 	chmod 600 canary
 	canary=$(stat -c '%u %a %s' canary)
