@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ftijob/renew.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 #include "ftijob/parity.h"
 #include "ftijob/renew_impl.h"
 #include "hash.h"
-#include "io.h"
+#include "lock.h"
 #include "mem.h"
 #include "par.h"
 #include "progress.h"
@@ -370,23 +369,11 @@ run(struct run *r, struct error *err)
 	return rc;
 }
 
-/* Two rebuilds at the same time would write the same files.  -2: the file
- * system has no locks. */
-static int
-lock_root(const struct run *r, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	const int fd = io_lock_dir(r->r->sets->tree.fd, r->w->stop, &why);
-
-	if (fd >= 0)
-		return fd;
-	return why.errnum == EINTR ? error_pass(err, &why) : -2;
-}
-
 int
 fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 		struct error *err)
 {
+	const struct fti_tree *tree = &plan->sets->tree;
 	struct run r = { .r = plan };
 	struct put_options o = { .par = NULL };
 	int lock = -2, rc = 0;
@@ -394,8 +381,9 @@ fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 	r.w = work_or_default(w);
 	if (plan->count == 0)
 		return 0;
+	/* Restart, archive or another rebuild would write the same files. */
 	if (!r.w->dry_run)
-		lock = lock_root(&r, err);
+		lock = lock_take(tree->fd, tree->root, r.w, err);
 	if (lock == -1)
 		return -1;
 	o.par = r.w->par;
@@ -419,6 +407,6 @@ fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 	mem_free(r.sums);
 	pthread_cond_destroy(&r.turn);
 	pthread_mutex_destroy(&r.lock);
-	io_close(lock);
+	lock_give(tree->fd, lock);
 	return rc;
 }

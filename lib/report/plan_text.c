@@ -235,7 +235,7 @@ report_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 
 	if (p->packed && report_has_data_sets(p))
 		return container_spare(p, rebuilt, to, size);
-	/* Count sets over filemaps, too: without filemaps the data files have
+	/* Filemaps can only lower the number: without them the data files have
 	 * no names. */
 	for (size_t i = 0; i < p->nsets; i++) {
 		const struct plan_set *s = &p->sets[i];
@@ -246,7 +246,7 @@ report_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 		if (s->verdict == SET_LOST || s->n == 0)
 			spare = 0;
 		least = spare < least ? spare : least;
-		most = spare > most ? spare : most;
+		most = !s->map && spare > most ? spare : most;
 	}
 	if (most == 0 || p->exposed || !report_has_data_sets(p))
 		snprintf(to, size, "no loss");
