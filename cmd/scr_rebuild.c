@@ -25,7 +25,7 @@
 #include "report/results.h"
 #include "rescue/deep.h"
 #include "rescue/plan.h"
-#include "rescue/scheme.h"
+#include "scheme/scheme.h"
 #include "str.h"
 
 /* Lines about files that --dry-run shows without -v. */

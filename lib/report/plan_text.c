@@ -18,7 +18,7 @@
 #include "report/report_impl.h"
 #include "rescue/deep.h"
 #include "rescue/rebuild.h"
-#include "rescue/scheme.h"
+#include "scheme/scheme.h"
 #include "str.h"
 #include "when.h"
 

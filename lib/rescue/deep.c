@@ -64,6 +64,7 @@ check_block(void *arg, const struct compute_block *b, struct error *err)
 {
 	struct deep *d = arg;
 	const struct plan_set *s = &d->p->sets[b->set];
+	const struct solve_set set = plan_solve_of(s, NULL);
 	struct deep_finding f = {
 		.set = (uint32_t)b->set,
 		.stripe = b->job->stripe,
@@ -78,7 +79,7 @@ check_block(void *arg, const struct compute_block *b, struct error *err)
 	f.holder = b->job->out[wrong].member;
 	count_wrong(b, &f);
 	f.first += b->off;
-	if (scheme_of(s->type)->blame(s, b, &who, err) < 0)
+	if (scheme_of(s->type)->blame(&set, b, &who, err) < 0)
 		return -1;
 	if (who != NULL)
 		deep_blame(d, &f, who);

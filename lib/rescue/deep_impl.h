@@ -8,9 +8,9 @@
 
 #include <pthread.h>
 
-#include "rescue/compute.h"
 #include "rescue/deep.h"
 #include "rescue/rescue_impl.h"
+#include "scheme/compute.h"
 
 struct deep {
 	struct plan *p;

@@ -9,8 +9,8 @@
 #include "mem.h"
 #include "par.h"
 #include "path.h"
-#include "rescue/compute.h"
 #include "rescue/plan_impl.h"
+#include "scheme/compute.h"
 #include "work.h"
 
 /* --- Does a set have losses? --- */

@@ -5,8 +5,8 @@
  */
 #include "arena.h"
 #include "error.h"
-#include "rescue/compute.h"
 #include "rescue/plan_impl.h"
+#include "scheme/compute.h"
 
 /* The part for the filemap of a member of a set over filemaps.  Returns 0 if
  * the filemap is missing, else 1. */

@@ -8,9 +8,9 @@
 
 #include <pthread.h>
 
-#include "rescue/compute.h"
 #include "rescue/rebuild.h"
 #include "rescue/rescue_impl.h"
+#include "scheme/compute.h"
 #include "transfer/put.h"
 
 /* A file that could not be read while it was used. */

@@ -3,7 +3,7 @@
  * judge.c - can the missing files of a dataset be rebuilt?
  *
  * The verdict is taken from names and sizes alone: each set is solved
- * (rescue/solve.h) as in a rebuild.  What these leave open counts as present: a
+ * (scheme/solve.h) as in a rebuild.  What these leave open counts as present: a
  * needless attempt costs a copy, giving up costs the dataset.  Two cases stay
  * open:
  *
@@ -18,8 +18,8 @@
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
-#include "rescue/scheme.h"
 #include "scavenge/scavenge_impl.h"
+#include "scheme/scheme.h"
 
 /* At most this many ranks are named in a message. */
 #define RANKS_NAMED 12

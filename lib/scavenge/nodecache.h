@@ -16,7 +16,7 @@
 
 #include "meta/filemap.h"
 #include "meta/redset.h"
-#include "rescue/solve.h"
+#include "scheme/solve.h"
 
 struct arena;
 struct buf;

@@ -24,7 +24,7 @@
 #include "encode/code.h"
 #include "error.h"
 #include "mem.h"
-#include "rescue/solve.h"
+#include "scheme/solve.h"
 #include "scr/held.h"
 #include "scr/run.h"
 #include "team/say.h"

@@ -4,7 +4,7 @@
  * limit and block size; and errors on the way.  (t_solve tests which jobs a
  * loss needs.)
  */
-#include "rescue/compute.h"
+#include "scheme/compute.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -14,7 +14,7 @@
 #include "crc.h"
 #include "par.h"
 #include "progress.h"
-#include "rescue/solve.h"
+#include "scheme/solve.h"
 #include "scratch.h"
 #include "work.h"
 

@@ -4,7 +4,7 @@
  * equal plans from the directories.
  */
 #include "rescue/plan.h"
-#include "rescue/solve.h"
+#include "scheme/solve.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rescue/scheme.h"
+#include "scheme/scheme.h"
 
 #include <stdio.h>
 
-#include "rescue/rescue_impl.h"
+#include "scheme/scheme_impl.h"
 
 #define ENTRY(NAME, word, ...) &scheme_##word
 #define ENTRY_NAME(NAME, word, ...) scheme_##word

@@ -10,8 +10,8 @@
 #include "encode/code.h"
 #include "error.h"
 #include "mem.h"
-#include "rescue/compute.h"
-#include "rescue/rescue_impl.h"
+#include "scheme/compute.h"
+#include "scheme/scheme_impl.h"
 
 static struct code
 code_of(enum redset_type type, uint32_t members, uint32_t failures)
@@ -326,7 +326,7 @@ adds_up(const struct compute_block *b, const struct recipe *r,
  * one member has this property: the n - 2 members that two candidates have in
  * common are enough (k >= 2) to compute all others. */
 static int
-blame(const struct plan_set *s, const struct compute_block *b,
+blame(const struct solve_set *s, const struct compute_block *b,
       const struct solve_ref **who, struct error *err)
 {
 	const struct solve_job *j = b->job;

@@ -2,13 +2,13 @@
 /*
  * solve.c - helpers with which all schemes turn losses into jobs.
  */
-#include "rescue/solve.h"
+#include "scheme/solve.h"
 
 #include "arena.h"
 #include "encode/code.h"
 #include "error.h"
 #include "mem.h"
-#include "rescue/rescue_impl.h"
+#include "scheme/scheme_impl.h"
 
 struct solve_job *
 solve_add_job(struct solving *w, uint32_t nin, uint32_t nout, struct error *err)

@@ -5,7 +5,7 @@
  * Each worker reads, computes and writes its own block.  With several workers,
  * input of one overlaps with computation and output of others.
  */
-#include "rescue/compute.h"
+#include "scheme/compute.h"
 
 #include <assert.h>
 #include <stdatomic.h>

@@ -3,14 +3,14 @@
  * compute.h - run the jobs of the solutions of several sets, on a pool of
  * threads with bounded memory.
  */
-#ifndef RESCUE_COMPUTE_H
-#define RESCUE_COMPUTE_H
+#ifndef SCHEME_COMPUTE_H
+#define SCHEME_COMPUTE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rescue/solve.h"
+#include "scheme/solve.h"
 #include "transfer/stripe.h"
 
 struct error;
@@ -108,4 +108,4 @@ uint64_t compute_bytes(const struct compute_set *sets, size_t nsets);
 int compute(const struct compute_set *sets, size_t nsets,
 	    const struct compute_options *o, struct error *err);
 
-#endif /* RESCUE_COMPUTE_H */
+#endif /* SCHEME_COMPUTE_H */

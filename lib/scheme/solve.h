@@ -14,8 +14,8 @@
  * strings (out) from ranges of present strings (in).  Jobs are independent of
  * each other and can run in any order.
  */
-#ifndef RESCUE_SOLVE_H
-#define RESCUE_SOLVE_H
+#ifndef SCHEME_SOLVE_H
+#define SCHEME_SOLVE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -92,4 +92,4 @@ struct solution {
 int solve(const struct solve_set *set, struct solution *out, struct error *err);
 void solution_free(struct solution *s);
 
-#endif /* RESCUE_SOLVE_H */
+#endif /* SCHEME_SOLVE_H */

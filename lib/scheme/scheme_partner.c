@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "arena.h"
-#include "rescue/compute.h"
-#include "rescue/rescue_impl.h"
+#include "scheme/compute.h"
+#include "scheme/scheme_impl.h"
 
 /* Offset in the holder's body of the copy of member (holder - d)'s data. */
 static uint64_t
@@ -161,7 +161,7 @@ explain(struct arena *a, const struct scheme_loss *l)
 
 /* With more than one copy, the majority decides. */
 static int
-blame(const struct plan_set *s, const struct compute_block *b,
+blame(const struct solve_set *s, const struct compute_block *b,
       const struct solve_ref **who, struct error *err)
 {
 	const struct solve_job *j = b->job;

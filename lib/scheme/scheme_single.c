@@ -4,7 +4,7 @@
  * redundancy files have no body (formats.md 5.4).
  */
 #include "arena.h"
-#include "rescue/rescue_impl.h"
+#include "scheme/scheme_impl.h"
 
 static int
 solve_single(struct solving *w, struct error *err)

@@ -8,8 +8,8 @@
  *
  * Pure functions, except that solve(), explain() and blame() allocate.
  */
-#ifndef RESCUE_SCHEME_H
-#define RESCUE_SCHEME_H
+#ifndef SCHEME_SCHEME_H
+#define SCHEME_SCHEME_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,6 @@
 struct arena;
 struct compute_block;
 struct error;
-struct plan_set;
 struct solve_ref;
 struct solve_set;
 struct solving;
@@ -79,9 +78,9 @@ struct scheme {
 
 	/* Find the wrong string in a block whose redundancy does not match its
 	 * data.  *who stays NULL if more than one string could be wrong.
-	 * Returns 0, or -1 on error.  NULL function: the scheme computes
-	 * nothing. */
-	int (*blame)(const struct plan_set *s, const struct compute_block *b,
+	 * s->member is not used.  Returns 0, or -1 on error.  NULL function:
+	 * the scheme computes nothing. */
+	int (*blame)(const struct solve_set *s, const struct compute_block *b,
 		     const struct solve_ref **who, struct error *err);
 };
 
@@ -91,4 +90,4 @@ const struct scheme *scheme_of(enum redset_type type);
  * "xor|rs".  Returns `to`. */
 char *scheme_made_words(char *to, size_t size);
 
-#endif /* RESCUE_SCHEME_H */
+#endif /* SCHEME_SCHEME_H */
