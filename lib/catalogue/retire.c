@@ -7,7 +7,7 @@
  * that no job restarts from a mixture.  Then the summary, from which --add or a
  * rebuilt index would take the dataset again.  It keeps the descriptor but says
  * COMPLETE = 0, which also stops LLNL's `scr_index --add` and `--build`.  Both
- * record which dataset replaces the files (rollback.c).
+ * record which dataset replaces the files (replaced.c).
  */
 #include <inttypes.h>
 
@@ -26,7 +26,7 @@
 struct retirement {
 	int64_t id, by; /* the same: another dataset takes the number */
 	const struct catalogue_options *o;
-	char print[NUM_TEXT]; /* of its files as they are (rollback.c); "" */
+	char print[NUM_TEXT]; /* of its files as they are (replaced.c); "" */
 };
 
 /* --- The index --- */

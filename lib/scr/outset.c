@@ -21,11 +21,11 @@
 #include "meta/dataset_dir.h"
 #include "path.h"
 #include "scr/common.h"
-#include "scr/names.h"
 #include "scr/outset_impl.h"
 #include "scr/owned.h"
 #include "scr/run.h"
 #include "str.h"
+#include "team/names.h"
 #include "team/say.h"
 
 #define MODE_DIR 0777

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "scr/names.h"
+#include "team/names.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -8,8 +8,8 @@
  * name.  The link points to the path on the prefix.  The first rank that makes
  * the link owns the name.
  */
-#ifndef SCR_NAMES_H
-#define SCR_NAMES_H
+#ifndef TEAM_NAMES_H
+#define TEAM_NAMES_H
 
 struct error;
 
@@ -24,4 +24,4 @@ int names_take(int metafd, const char *name, const char *path,
 /* Remove the claim; a missing claim is no error. */
 void names_drop(int metafd, const char *name);
 
-#endif /* SCR_NAMES_H */
+#endif /* TEAM_NAMES_H */
