@@ -18,6 +18,7 @@
 #include "meta/index.h"
 #include "opt.h"
 #include "report/hint.h"
+#include "report/list.h"
 #include "report/results.h"
 #include "str.h"
 
@@ -94,26 +95,24 @@ static void
 check_values(struct settings *s)
 {
 	const int64_t now = (int64_t)time(NULL);
-	struct catalogue_filter *f = &s->filter;
+	struct list_filter *f = &s->filter;
 	struct error err = ERROR_INIT;
 	char words[COLUMNS_WORDS];
 	uint64_t span = 0;
 
-	if (f->before != NULL &&
-	    catalogue_time(f->before, now, s->before, &err) < 0)
+	if (f->before != NULL && list_time(f->before, now, s->before, &err) < 0)
 		app_usage("--before: %s", err.text);
-	if (f->after != NULL &&
-	    catalogue_time(f->after, now, s->since, &err) < 0)
+	if (f->after != NULL && list_time(f->after, now, s->since, &err) < 0)
 		app_usage("--since: %s", err.text);
 	f->before = f->before != NULL ? s->before : NULL;
 	f->after = f->after != NULL ? s->since : NULL;
-	app_columns(&s->look.chosen, catalogue_column_words(words), s->columns,
+	app_columns(&s->look.chosen, list_column_words(words), s->columns,
 		    "--sort", s->sort);
 	if (s->columns != NULL)
-		s->look.style = CATALOGUE_CHOSEN;
+		s->look.style = LIST_CHOSEN;
 	if (s->keep_within != NULL &&
 	    (when_span(s->keep_within, &span, &err) < 0 ||
-	     catalogue_time(s->keep_within, now, s->within, &err) < 0))
+	     list_time(s->keep_within, now, s->within, &err) < 0))
 		app_usage("--keep-within: %s", err.text);
 	s->rules = (struct catalogue_keep){
 		.last = (size_t)s->keep,
@@ -126,7 +125,7 @@ check_values(struct settings *s)
 static void
 parse(struct settings *s, int argc, char **argv)
 {
-	struct catalogue_filter *f = &s->filter;
+	struct list_filter *f = &s->filter;
 	const char **word = &s->word;
 	int *verb = &s->verb, count = 0;
 	char words[COLUMNS_WORDS];
@@ -208,7 +207,7 @@ parse(struct settings *s, int argc, char **argv)
 		OPT_END,
 	};
 
-	catalogue_column_words(words);
+	list_column_words(words);
 	argv = app_start(&info, argc, argv, opts, &count);
 	if (s->verb == VERB_VERIFY && count > 0)
 		s->word = *argv++;
@@ -295,8 +294,8 @@ print_part(struct buf *text)
 static int
 do_list(const struct settings *s, struct catalogue *c)
 {
-	struct catalogue_filter f = s->filter;
-	struct catalogue_look look = s->look;
+	struct list_filter f = s->filter;
+	struct list_look look = s->look;
 	struct error err = ERROR_INIT;
 	struct index *ix = catalogue_read(c, &err);
 	struct index_entry *entries = NULL;
@@ -316,18 +315,18 @@ do_list(const struct settings *s, struct catalogue *c)
 	if (!f.outputs && !s->all && !app_json())
 		f.checkpoints = true;
 	if (s->columns == NULL)
-		look.style = s->names_only ? CATALOGUE_NAMES
-			     : s->all	   ? CATALOGUE_WIDE
-					   : CATALOGUE_LLNL;
+		look.style = s->names_only ? LIST_NAMES
+			     : s->all	   ? LIST_WIDE
+					   : LIST_LLNL;
 	entries = index_entries(ix, &count, &err);
 	if (count != (size_t)-1 &&
-	    catalogue_sort(ix, entries, count, &look, &err) < 0)
+	    list_sort(ix, entries, count, &look, &err) < 0)
 		count = (size_t)-1;
 	if (count != (size_t)-1 && app_json())
-		j = catalogue_list_json(c, ix, entries, count, &f);
+		j = list_json(c, ix, entries, count, &f);
 	else if (count != (size_t)-1)
-		catalogue_list(&(struct catalogue_rows){ ix, entries, count },
-			       &f, &look, print_part, &err);
+		list_print(&(struct list_rows){ ix, entries, count }, &f, &look,
+			   print_part, &err);
 	mem_free(entries);
 	index_free(ix);
 	return finish(j, false, next, status, &err);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "catalogue/catalogue.h"
+#include "report/list.h"
 #include "when.h"
 
 struct error;
@@ -33,8 +34,8 @@ struct settings {
 	int verb;
 	const char *word; /* argument of the verb, or NULL */
 	const char *prefix, *moved_from;
-	struct catalogue_filter filter;
-	struct catalogue_look look;
+	struct list_filter filter;
+	struct list_look look;
 	const char *columns, *sort, *keep_within; /* as given, or NULL */
 	struct catalogue_keep rules;
 	char before[WHEN_TEXT], since[WHEN_TEXT], within[WHEN_TEXT];

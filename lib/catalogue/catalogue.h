@@ -18,7 +18,6 @@
 
 #include "catalogue/fetchable.h"
 #include "catalogue/word.h"
-#include "columns.h"
 #include "error.h"
 #include "rescue/rebuild.h"
 #include "when.h"
@@ -503,76 +502,5 @@ int64_t *catalogue_ids(struct catalogue *c, const struct index *ix,
 /* Return the ids of all directories PREFIX/.scr/scr.dataset.ID, ascending, for
  * mem_free().  On failure, *count is (size_t)-1. */
 int64_t *catalogue_dirs(struct catalogue *c, size_t *count, struct error *err);
-
-/* --- List --- */
-
-struct catalogue_filter {
-	bool valid;		    /* only valid ones */
-	bool checkpoints, outputs;  /* only these kinds; if both are false,
-				       all */
-	const char *before, *after; /* stamps or prefixes of stamps: FLUSHED <
-				       before and >= after; NULL: any */
-};
-
-bool catalogue_match(const struct catalogue_filter *f,
-		     const struct index_entry *e);
-
-/* Write the stamp of the time `text` (when.h) to `to`.  A span of time is that
- * long ago.  A time of day or a weekday that lies in the future is refused.
- * ERROR_USAGE. */
-int catalogue_time(const char *text, int64_t now, char to[static WHEN_TEXT],
-		   struct error *err);
-
-/* Each table has the columns of those before it. */
-enum catalogue_style {
-	CATALOGUE_LLNL,	  /* LLNL's format (formats.md 12), byte for byte */
-	CATALOGUE_WIDE,	  /* also kind, files, size, and why an entry is not
-			     valid */
-	CATALOGUE_CHOSEN, /* those of catalogue_look_columns() */
-	CATALOGUE_NAMES,  /* one name per line */
-};
-
-/* How a list looks; the default is LLNL's, newest first. */
-struct catalogue_look {
-	enum catalogue_style style;
-	struct columns chosen; /* with CATALOGUE_CHOSEN; the order always */
-	bool bytes;	       /* sizes in bytes */
-};
-
-/* Write the words of the columns, as columns_choose() takes them.  Returns
- * `to`. */
-char *catalogue_column_words(char to[static COLUMNS_WORDS]);
-
-/* Sort entries as look->chosen says; unknown values come last, and among equal
- * values newer datasets first.  ERROR_NOMEM. */
-int catalogue_sort(const struct index *ix, struct index_entry *entries,
-		   size_t count, const struct catalogue_look *look,
-		   struct error *err);
-
-/* Entries of an index, in the order of a list. */
-struct catalogue_rows {
-	const struct index *index; /* NULL: no column shows MOVED_FROM */
-	const struct index_entry *entries;
-	size_t count;
-};
-
-/* Pass the list of the entries that match to `print`, in parts of several
- * lines.  It empties the buffer.  Control characters in names are made
- * printable.  ERROR_NOMEM. */
-int catalogue_list(const struct catalogue_rows *rows,
-		   const struct catalogue_filter *f,
-		   const struct catalogue_look *look,
-		   void (*print)(struct buf *text), struct error *err);
-
-/* One entry as a JSON object; NULL: out of memory. */
-struct json *catalogue_json(const struct index *ix,
-			    const struct index_entry *e);
-
-/* The matching entries as JSON, with prefix, restart point and notice. */
-struct json *catalogue_list_json(const struct catalogue *c,
-				 const struct index *ix,
-				 const struct index_entry *entries,
-				 size_t count,
-				 const struct catalogue_filter *f);
 
 #endif /* CATALOGUE_CATALOGUE_H */

@@ -23,13 +23,12 @@
  *   delete.c       catalogue_delete_all(): order, index, locks
  *   remove.c       remove one dataset
  *   retire.c       mark a dataset whose files are replaced
- *   rollback.c     read the mark; take it back, as none was replaced
- *   replaced.c     refuse such a dataset
+ *   replaced.c     read the mark; refuse such a dataset, or take it back
  *   claims.c       the files of a dataset that can be deleted with it
  *   owners.c       which datasets own which paths
  *   owners_expect.c  those that lack files
  *   erase.c        remove files and directories, never through a link
- *   list.c         tables, JSON, prune: without access to files
+ *   prune.c        which datasets a prune deletes
  *   packed_find.c  packed datasets by name
  *   adopt.c        datasets of SCR 1.1.8; after a fetch that failed
  */
@@ -47,10 +46,6 @@ struct catalogue_unnamed;
 struct stat;
 
 #define CATALOGUE_LOCK "index.lock"
-
-/* Our key in an index entry: the path of the prefix when the metadata of the
- * dataset were written. */
-#define CATALOGUE_ROOT "ROOT"
 
 struct catalogue {
 	char *path;
@@ -168,7 +163,7 @@ int catalogue_adopt(struct catalogue *c, int64_t id,
 		    const struct catalogue_options *o, struct buf *name,
 		    struct error *err);
 
-/* --- rollback.c --- */
+/* --- replaced.c --- */
 
 /* Write to `to`, NUM_TEXT bytes, a number that changes if one of the files that
  * dataset `id` owns is replaced, removed, or comes back. */

@@ -138,7 +138,7 @@ entry_good(const struct entry_job *j, struct index *ix, bool *good,
 	   struct error *err)
 {
 	int64_t id = j->desc->view.id;
-	const char *root = index_extra(ix, id, CATALOGUE_ROOT);
+	const char *root = index_extra(ix, id, INDEX_ROOT);
 	struct index_entry e;
 	bool same = false;
 
@@ -179,7 +179,7 @@ put_entry(struct index *ix, void *arg, struct error *err)
 {
 	const struct entry_job *j = arg;
 	const int64_t id = j->desc->view.id;
-	const char *root = index_extra(ix, id, CATALOGUE_ROOT);
+	const char *root = index_extra(ix, id, INDEX_ROOT);
 	char stamp[INDEX_STAMP_SIZE], *kept = NULL;
 	bool good = false;
 	int rc = -1;
@@ -199,7 +199,7 @@ put_entry(struct index *ix, void *arg, struct error *err)
 	report_replaced(j, ix);
 	rc = index_add(ix, j->desc->tree, 1, index_stamp(stamp, -1), err);
 	if (rc == 0 && kept != NULL)
-		rc = index_set_extra(ix, id, CATALOGUE_ROOT, kept, err);
+		rc = index_set_extra(ix, id, INDEX_ROOT, kept, err);
 	mem_free(kept);
 	return rc;
 }

@@ -30,7 +30,7 @@ remembered_root(struct catalogue *c, int64_t id,
 	if (ix == NULL && catalogue_load(c, &read, &state, NULL) == 0)
 		ix = read;
 	if (ix != NULL)
-		root = index_extra(ix, id, CATALOGUE_ROOT);
+		root = index_extra(ix, id, INDEX_ROOT);
 	if (root != NULL)
 		copy = mem_strdup(root);
 	index_free(read);

@@ -25,6 +25,8 @@ struct index; /* opaque */
 #define INDEX_REPLACED "REPLACED"
 /* Beside it: the dataset was the current one. */
 #define INDEX_WAS_CURRENT "WAS_CURRENT"
+/* the path of the prefix when the metadata of the dataset were written */
+#define INDEX_ROOT "ROOT"
 #define INDEX_STAMP_SIZE 20 /* "YYYY-MM-DDTHH:MM:SS" with NUL */
 
 /* One dataset; strings borrowed until the index changes or is freed. */

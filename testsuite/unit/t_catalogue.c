@@ -6,6 +6,7 @@
 
 #include "cattest.h"
 #include "kvtree/kvtree.h"
+#include "report/list.h"
 #include "report/results.h"
 
 static bool
@@ -313,8 +314,8 @@ drop(struct buf *text)
 static int
 read_and_list(void *arg, struct error *err)
 {
-	struct catalogue_filter f = { .valid = false };
-	const struct catalogue_look wide = { .style = CATALOGUE_WIDE };
+	struct list_filter f = { .valid = false };
+	const struct list_look wide = { .style = LIST_WIDE };
 	struct catalogue *c = catalogue_open(place, err);
 	struct index_entry *e = NULL;
 	struct index *ix = NULL;
@@ -328,8 +329,8 @@ read_and_list(void *arg, struct error *err)
 	if (ix != NULL)
 		e = index_entries(ix, &n, err);
 	if (e != NULL)
-		rc = catalogue_list(&(struct catalogue_rows){ ix, e, n }, &f,
-				    &wide, drop, err);
+		rc = list_print(&(struct list_rows){ ix, e, n }, &f, &wide,
+				drop, err);
 	mem_free(e);
 	index_free(ix);
 	catalogue_close(c);

@@ -11,6 +11,7 @@
 #include "cattest.h"
 #include "json.h"
 #include "lock.h"
+#include "report/list.h"
 
 /* --- Ids --- */
 
@@ -119,16 +120,16 @@ collect(struct buf *text)
 	buf_clear(text);
 }
 
-/* The output of catalogue_list(), for mem_free(). */
+/* The output of list_print(), for mem_free(). */
 static char *
-list_text(const struct index_entry *e, size_t n,
-	  const struct catalogue_filter *f, const struct catalogue_look *look)
+list_text(const struct index_entry *e, size_t n, const struct list_filter *f,
+	  const struct list_look *look)
 {
 	char *text = NULL;
 
 	buf_clear(&listed);
-	must(catalogue_list(&(struct catalogue_rows){ NULL, e, n }, f, look,
-			    collect, NULL) == 0);
+	must(list_print(&(struct list_rows){ NULL, e, n }, f, look, collect,
+			NULL) == 0);
 	text = mem_strdup(listed.len > 0 ? listed.data : "");
 	must(text != NULL);
 	return text;
@@ -156,11 +157,11 @@ static const struct index_entry rows[] = {
 static void
 test_list(void)
 {
-	const struct catalogue_filter all = { .valid = false };
-	const struct catalogue_look llnl = { .style = CATALOGUE_LLNL };
-	const struct catalogue_look wide = { .style = CATALOGUE_WIDE };
-	const struct catalogue_look names = { .style = CATALOGUE_NAMES };
-	struct catalogue_filter f = all;
+	const struct list_filter all = { .valid = false };
+	const struct list_look llnl = { .style = LIST_LLNL };
+	const struct list_look wide = { .style = LIST_WIDE };
+	const struct list_look names = { .style = LIST_NAMES };
+	struct list_filter f = all;
 	char *text = list_text(rows, 3, &all, &llnl);
 
 	is_str(text,
@@ -191,26 +192,25 @@ test_list(void)
 	mem_free(text);
 
 	f.valid = true;
-	ok(catalogue_match(&f, &rows[0]) && !catalogue_match(&f, &rows[1]) &&
-		   !catalogue_match(&f, &rows[2]),
+	ok(list_match(&f, &rows[0]) && !list_match(&f, &rows[1]) &&
+		   !list_match(&f, &rows[2]),
 	   "valid ones");
-	f = (struct catalogue_filter){ .checkpoints = true };
-	ok(catalogue_match(&f, &rows[1]) && !catalogue_match(&f, &rows[2]),
+	f = (struct list_filter){ .checkpoints = true };
+	ok(list_match(&f, &rows[1]) && !list_match(&f, &rows[2]),
 	   "checkpoints");
-	f = (struct catalogue_filter){ .outputs = true };
-	ok(catalogue_match(&f, &rows[1]) && !catalogue_match(&f, &rows[0]),
-	   "outputs");
-	f = (struct catalogue_filter){ .after = "2026-11-20" };
-	ok(catalogue_match(&f, &rows[0]) && !catalogue_match(&f, &rows[1]),
+	f = (struct list_filter){ .outputs = true };
+	ok(list_match(&f, &rows[1]) && !list_match(&f, &rows[0]), "outputs");
+	f = (struct list_filter){ .after = "2026-11-20" };
+	ok(list_match(&f, &rows[0]) && !list_match(&f, &rows[1]),
 	   "after a day; without a stamp never");
-	f = (struct catalogue_filter){ .before = "2026-11-20T23:00:34" };
-	ok(!catalogue_match(&f, &rows[0]), "before is before");
+	f = (struct list_filter){ .before = "2026-11-20T23:00:34" };
+	ok(!list_match(&f, &rows[0]), "before is before");
 }
 
 static void
 test_json(void)
 {
-	struct catalogue_filter f = { .checkpoints = true };
+	struct list_filter f = { .checkpoints = true };
 	struct catalogue *c = NULL;
 	struct index_entry *e = NULL;
 	struct index *ix = NULL;
@@ -223,7 +223,7 @@ test_json(void)
 	ix = catalogue_read(c, NULL);
 	e = index_entries(ix, &n, NULL);
 	must(to != NULL && e != NULL);
-	ok(json_print(catalogue_list_json(c, ix, e, n, &f), to, NULL) == 0,
+	ok(json_print(list_json(c, ix, e, n, &f), to, NULL) == 0,
 	   "a list as JSON");
 	rewind(to);
 	must(fread(text, 1, sizeof(text) - 1, to) > 0);
@@ -241,14 +241,14 @@ test_json(void)
 static void
 test_columns(void)
 {
-	const struct catalogue_filter all = { .valid = false };
-	struct catalogue_look look = { .bytes = true };
+	const struct list_filter all = { .valid = false };
+	struct list_look look = { .bytes = true };
 	struct index_entry list[3];
 	struct error err = ERROR_INIT;
 	char words[COLUMNS_WORDS], *text = NULL;
 
-	look.style = CATALOGUE_CHOSEN;
-	catalogue_column_words(words);
+	look.style = LIST_CHOSEN;
+	list_column_words(words);
 	is_int(columns_choose(&look.chosen, words,
 			      "name,size,reason,id,fetches", NULL),
 	       0, "columns");
@@ -280,19 +280,19 @@ test_columns(void)
 
 	memcpy(list, rows, sizeof(rows));
 	must(columns_sort(&look.chosen, words, "size", NULL) == 0);
-	must(catalogue_sort(NULL, list, 3, &look, NULL) == 0);
+	must(list_sort(NULL, list, 3, &look, NULL) == 0);
 	ok(list[0].id == 6 && list[1].id == 123456 && list[2].id == 7,
 	   "by size, unknown ones last");
 	must(columns_sort(&look.chosen, words, "-size", NULL) == 0);
-	must(catalogue_sort(NULL, list, 3, &look, NULL) == 0);
+	must(list_sort(NULL, list, 3, &look, NULL) == 0);
 	ok(list[0].id == 123456 && list[1].id == 6 && list[2].id == 7,
 	   "... also in descending order");
 	must(columns_sort(&look.chosen, words, "reason", NULL) == 0);
-	must(catalogue_sort(NULL, list, 3, &look, NULL) == 0);
+	must(list_sort(NULL, list, 3, &look, NULL) == 0);
 	ok(list[0].id == 6 && list[1].id == 7 && list[2].id == 123456,
 	   "by a text that is composed");
 	must(columns_sort(&look.chosen, words, "valid", NULL) == 0);
-	must(catalogue_sort(NULL, list, 3, &look, NULL) == 0);
+	must(list_sort(NULL, list, 3, &look, NULL) == 0);
 	ok(list[0].id == 7 && list[1].id == 6 && list[2].id == 123456,
 	   "newer ones first among equals");
 	error_clear(&err);
@@ -407,7 +407,7 @@ test_times(void)
 		struct error err = ERROR_INIT;
 		char to[WHEN_TEXT] = "";
 
-		if (catalogue_time(cases[i].text, now, to, &err) == 0)
+		if (list_time(cases[i].text, now, to, &err) == 0)
 			is_str(to, cases[i].stamp, cases[i].text);
 		else
 			ok(cases[i].stamp == NULL && err.kind == ERROR_USAGE,

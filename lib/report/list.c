@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * list.c - the index as a table or JSON.  Works on index entries only; no file
- * is accessed.
- */
+#include "report/list.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "arena.h"
-#include "catalogue/catalogue_impl.h"
+#include "buf.h"
+#include "catalogue/catalogue.h"
 #include "error.h"
 #include "json.h"
 #include "mem.h"
@@ -29,7 +28,7 @@
 /* --- Filter --- */
 
 bool
-catalogue_match(const struct catalogue_filter *f, const struct index_entry *e)
+list_match(const struct list_filter *f, const struct index_entry *e)
 {
 	if (f->valid && !index_entry_valid(e))
 		return false;
@@ -53,8 +52,8 @@ is_date(const char *text)
 }
 
 int
-catalogue_time(const char *text, int64_t now, char to[static WHEN_TEXT],
-	       struct error *err)
+list_time(const char *text, int64_t now, char to[static WHEN_TEXT],
+	  struct error *err)
 {
 	uint64_t span = 0;
 	int64_t at = 0;
@@ -102,36 +101,34 @@ static const struct column {
 	const char *word; /* of --columns and --sort */
 	const char *heading;
 	int width;			/* of a cell; negative: left-aligned */
-	enum catalogue_style first;	/* the plainest table that has it */
+	enum list_style first;		/* the plainest table that has it */
 	const char *key;		/* in JSON; NULL: only in tables */
 	const char *yes, *no, *unknown; /* in a cell */
 } columns[NCOLUMNS] = {
-	[ID] = { "id", "DSET", 4, CATALOGUE_LLNL, NULL, "", "", "" },
-	[VALID] = { "valid", "VALID", -5, CATALOGUE_LLNL, "valid", "YES", "NO",
-		    "" },
-	[FLUSHED] = { "flushed", "FLUSHED            ", 0, CATALOGUE_LLNL,
-		      "flushed", "", "", "                   " },
-	[CURRENT] = { "current", "CUR", 3, CATALOGUE_LLNL, "is_current", "*",
-		      "", "" },
-	[KIND] = { "kind", "KIND", -6, CATALOGUE_WIDE, NULL, "", "", "-" },
-	[FILES] = { "files", "FILES", 7, CATALOGUE_WIDE, NULL, "", "", "-" },
-	[SIZE] = { "size", "SIZE", 10, CATALOGUE_WIDE, NULL, "", "", "-" },
-	[NAME] = { "name", "NAME", -1, CATALOGUE_LLNL, NULL, "", "",
+	[ID] = { "id", "DSET", 4, LIST_LLNL, NULL, "", "", "" },
+	[VALID] = { "valid", "VALID", -5, LIST_LLNL, "valid", "YES", "NO", "" },
+	[FLUSHED] = { "flushed", "FLUSHED            ", 0, LIST_LLNL, "flushed",
+		      "", "", "                   " },
+	[CURRENT] = { "current", "CUR", 3, LIST_LLNL, "is_current", "*", "",
+		      "" },
+	[KIND] = { "kind", "KIND", -6, LIST_WIDE, NULL, "", "", "-" },
+	[FILES] = { "files", "FILES", 7, LIST_WIDE, NULL, "", "", "-" },
+	[SIZE] = { "size", "SIZE", 10, LIST_WIDE, NULL, "", "", "-" },
+	[NAME] = { "name", "NAME", -1, LIST_LLNL, NULL, "", "",
 		   "UNKNOWN_NAME" },
-	[REASON] = { "reason", "REASON", 0, CATALOGUE_WIDE, "reason", "", "",
-		     "" },
-	[FETCHED] = { "fetched", "FETCHED", 0, CATALOGUE_CHOSEN, "fetched", "",
+	[REASON] = { "reason", "REASON", 0, LIST_WIDE, "reason", "", "", "" },
+	[FETCHED] = { "fetched", "FETCHED", 0, LIST_CHOSEN, "fetched", "", "",
+		      "" },
+	[FETCHES] = { "fetches", "FETCHES", 1, LIST_CHOSEN, "fetch_count", "",
 		      "", "" },
-	[FETCHES] = { "fetches", "FETCHES", 1, CATALOGUE_CHOSEN, "fetch_count",
-		      "", "", "" },
-	[FAILED] = { "failed", "FAILED", 0, CATALOGUE_CHOSEN, "fetch_failed",
-		     "", "", "" },
-	[MOVED_FROM] = { "moved-from", "MOVED-FROM", 0, CATALOGUE_CHOSEN,
+	[FAILED] = { "failed", "FAILED", 0, LIST_CHOSEN, "fetch_failed", "", "",
+		     "" },
+	[MOVED_FROM] = { "moved-from", "MOVED-FROM", 0, LIST_CHOSEN,
 			 "moved_from", "", "", "" },
 };
 
 char *
-catalogue_column_words(char to[static COLUMNS_WORDS])
+list_column_words(char to[static COLUMNS_WORDS])
 {
 	to[0] = '\0';
 	for (int i = 0; i < NCOLUMNS; i++)
@@ -141,15 +138,14 @@ catalogue_column_words(char to[static COLUMNS_WORDS])
 
 /* Fill in the columns of a style. */
 static void
-choose_columns(struct catalogue_look *look)
+choose_columns(struct list_look *look)
 {
-	if (look->style == CATALOGUE_CHOSEN)
+	if (look->style == LIST_CHOSEN)
 		return;
 	look->chosen.count = 0;
 	for (int i = 0; i < NCOLUMNS; i++)
-		if (look->style == CATALOGUE_NAMES
-			    ? i == NAME
-			    : columns[i].first <= look->style)
+		if (look->style == LIST_NAMES ? i == NAME
+					      : columns[i].first <= look->style)
 			look->chosen.list[look->chosen.count++] = i;
 }
 
@@ -220,7 +216,7 @@ fact_of(int column, const struct index *ix, const struct index_entry *e,
 	case FAILED:
 		return text_fact(TIME, e->failed);
 	default:
-		return text_fact(TEXT, index_extra(ix, e->id, CATALOGUE_ROOT));
+		return text_fact(TEXT, index_extra(ix, e->id, INDEX_ROOT));
 	}
 }
 
@@ -240,7 +236,7 @@ line_text(const char *text, char *to)
 struct table {
 	struct buf text;
 	const struct index *index;
-	struct catalogue_look look;
+	struct list_look look;
 	size_t width[NCOLUMNS]; /* what cells are padded to */
 };
 
@@ -271,8 +267,7 @@ cell_text(const struct table *t, int column, const struct index_entry *e,
 		break;
 	}
 	/* Chosen columns are for scripts, too: no cell is empty. */
-	if (t->look.style == CATALOGUE_CHOSEN &&
-	    text[strspn(text, " ")] == '\0')
+	if (t->look.style == LIST_CHOSEN && text[strspn(text, " ")] == '\0')
 		return "-";
 	return text;
 }
@@ -321,25 +316,23 @@ put_line(struct table *t, const struct index_entry *e)
 
 /* Set the widths: of LLNL's columns as in its table, of others as needed. */
 static void
-set_widths(struct table *t, const struct catalogue_rows *rows,
-	   const struct catalogue_filter *f)
+set_widths(struct table *t, const struct list_rows *rows,
+	   const struct list_filter *f)
 {
-	const bool chosen = t->look.style == CATALOGUE_CHOSEN;
+	const bool chosen = t->look.style == LIST_CHOSEN;
 	char scratch[SHOWN_MAX];
 
 	for (size_t i = 0; i < t->look.chosen.count; i++) {
 		const int column = t->look.chosen.list[i];
 		size_t width = (size_t)abs(columns[column].width);
 
-		if (chosen ||
-		    (t->look.style == CATALOGUE_WIDE && column == NAME))
+		if (chosen || (t->look.style == LIST_WIDE && column == NAME))
 			width = strcspn(columns[column].heading, " ");
 		for (size_t k = 0; width > 1 && k < rows->count; k++) {
 			const struct index_entry *e = &rows->entries[k];
 			size_t len = 0;
 
-			if ((!chosen && column != NAME) ||
-			    !catalogue_match(f, e))
+			if ((!chosen && column != NAME) || !list_match(f, e))
 				continue;
 			len = strlen(cell_text(t, column, e, scratch));
 			if (len > width)
@@ -350,23 +343,22 @@ set_widths(struct table *t, const struct catalogue_rows *rows,
 }
 
 int
-catalogue_list(const struct catalogue_rows *rows,
-	       const struct catalogue_filter *f,
-	       const struct catalogue_look *look,
-	       void (*print)(struct buf *text), struct error *err)
+list_print(const struct list_rows *rows, const struct list_filter *f,
+	   const struct list_look *look, void (*print)(struct buf *text),
+	   struct error *err)
 {
 	struct table t = { BUF_INIT, rows->index, *look, { 0 } };
 	int rc = 0;
 
 	choose_columns(&t.look);
 	set_widths(&t, rows, f);
-	if (look->style != CATALOGUE_NAMES)
+	if (look->style != LIST_NAMES)
 		rc = put_line(&t, NULL);
 	for (size_t i = 0; rc == 0 && i < rows->count; i++) {
 		const struct index_entry *e = &rows->entries[i];
 
-		if (!catalogue_match(f, e) ||
-		    (look->style == CATALOGUE_NAMES && e->name == NULL))
+		if (!list_match(f, e) ||
+		    (look->style == LIST_NAMES && e->name == NULL))
 			continue;
 		rc = put_line(&t, e);
 		/* A large table in memory takes longer than writing it. */
@@ -408,9 +400,8 @@ compare(const void *one, const void *two)
 }
 
 int
-catalogue_sort(const struct index *ix, struct index_entry *entries,
-	       size_t count, const struct catalogue_look *look,
-	       struct error *err)
+list_sort(const struct index *ix, struct index_entry *entries, size_t count,
+	  const struct list_look *look, struct error *err)
 {
 	struct sorted *list = NULL;
 	struct arena *texts = NULL;
@@ -475,8 +466,9 @@ set_fact(struct json *j, const char *key, const struct fact *f)
 	}
 }
 
-struct json *
-catalogue_json(const struct index *ix, const struct index_entry *e)
+/* NULL: out of memory. */
+static struct json *
+entry_json(const struct index *ix, const struct index_entry *e)
 {
 	struct json *j = json_new_object();
 	struct dataset d = e->desc;
@@ -505,9 +497,9 @@ set_text(struct json *j, const char *key, const char *value)
 }
 
 struct json *
-catalogue_list_json(const struct catalogue *c, const struct index *ix,
-		    const struct index_entry *entries, size_t count,
-		    const struct catalogue_filter *f)
+list_json(const struct catalogue *c, const struct index *ix,
+	  const struct index_entry *entries, size_t count,
+	  const struct list_filter *f)
 {
 	struct json *j = json_new_object(), *list = json_new_array();
 
@@ -515,8 +507,8 @@ catalogue_list_json(const struct catalogue *c, const struct index *ix,
 	set_text(j, "current", index_current(ix));
 	set_text(j, "notice", catalogue_notice(c));
 	for (size_t i = 0; i < count; i++)
-		if (catalogue_match(f, &entries[i]))
-			json_push(list, catalogue_json(ix, &entries[i]));
+		if (list_match(f, &entries[i]))
+			json_push(list, entry_json(ix, &entries[i]));
 	json_set(j, "datasets", list);
 	return j;
 }
