@@ -342,6 +342,14 @@ assert_line() {
 		'"path_offset": 500'
 }
 
+@test "what filemaps tolerate does not hide that the data tolerate nothing" {
+	make X --type XOR --ranks 4 --set-size 4
+	rm X/ckpt.1/rank_1*
+	try scr_inspect -p X 1
+	assert_status 3
+	assert_line "tolerates   no loss; after a rebuild the loss of any 1 rank"
+}
+
 @test "--deep: the damage counts in what is tolerated" {
 	make XOR --type XOR
 	printf Z | dd of=XOR/ckpt.1/rank_1.ckpt bs=1 seek=500 conv=notrunc \

@@ -286,6 +286,25 @@ flip()
 	[ -e "$dir/Ckpt3-Rank2.fti" ]
 }
 
+@test "rebuild waits for the lock that restart and archive take" {
+	local pid
+
+	copy levels-E-v1.6/L3
+	rm -r c/Local/node2
+	exec 8<>c/.scrkit.lock
+	flock 8
+	scr_fti rebuild c 2>err 8>&- 3>&- &
+	pid=$!
+	until grep -q "waiting" err; do
+		kill -0 $pid || failed "$(<err)"
+		sleep 0.05
+	done
+	[ ! -e c/Local/node2 ]
+	exec 8>&-
+	wait $pid
+	same levels-E-v1.6/L3
+}
+
 @test "POSIX files without metadata stay as they are" {
 	[ -d "$FTI/loss" ] || skip "needs all golden data"
 	copy posix-levels/L3
