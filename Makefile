@@ -275,6 +275,10 @@ lint: ## format, static analysis, layering, names, man pages, options
 	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= all
 	@scripts/lint.sh build/plain
 
+change-requests: ## carry out five typical changes in copies of the tree
+	@scripts/deps.sh build check
+	@scripts/change_requests.py
+
 messages: ## list all texts of the program with their places
 	@scripts/messages.py
 
@@ -407,7 +411,7 @@ help: ## this list
 	@echo; sed -n '/^# Settings/,/^$$/s/^# \{0,1\}//p' Makefile
 
 FORCE:
-.PHONY: all tests deps check check-cluster coverage bench bench-programs fuzz fuzz-programs \
+.PHONY: all tests deps check check-cluster change-requests coverage bench bench-programs fuzz fuzz-programs \
 	lint messages ci demo dist deb rpm check-portable install install-libscr uninstall no-mpi clean distclean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

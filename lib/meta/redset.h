@@ -37,7 +37,7 @@ struct redset_format {
 
 /* The redundancy types and the format of their files.  The columns are the
  * members of struct redset_format; the last one is a REDSET_BODY_.  The coding
- * of a type is its scheme_WORD in lib/rescue (scheme/scheme.h). */
+ * of a type is its scheme_WORD in lib/scheme (scheme/scheme.h). */
 /* clang-format off */
 #define REDSET_TYPES_REDUNDANT(X) \
 	X(PARTNER, partner, "REPLICAS", 0, 0, COPIES), \

@@ -36,13 +36,45 @@ golden()
 	fi
 }
 
-# Run a command like `run`, with stdout in $output and stderr in $stderr.  What
-# it answers in JSON has to follow the schema.
+# Run a command like `run --separate-stderr`, which starts five processes for
+# each and took most of the time of the tests.
+attempt()
+{
+	local out=$BATS_FILE_TMPDIR/out.$BASHPID err=$BATS_FILE_TMPDIR/err.$BASHPID
+	local flags=$-
+
+	set +eET
+	if declare -F "$1" >"$out"; then
+		("$@") >"$out" 2>"$err"
+	else
+		"$@" >"$out" 2>"$err"
+	fi
+	status=$?
+	IFS= read -r -d '' output <"$out" && output=$(tr -d '\0' <"$out")
+	output=${output%"${output##*[!$'\n']}"}
+	IFS=$'\n' read -r -d '' -a lines <"$out"
+	read -r -d '' stderr <"$err"
+	set "-$flags"
+}
+
+# The same; what it answers in JSON has to follow the schema.
 try()
 {
-	run --separate-stderr "$@"
+	attempt "$@"
 	[[ " $* " != *" --json "* || $output != "{"* ]] ||
 		json_follows_schema "$output"
+}
+
+# moments COUNT [SOME]: numbers up to COUNT of the operations to disturb: SOME
+# (10) of them, or a few more, with the first and the last; with SCRKIT_SLOW
+# all.
+moments()
+{
+	local step=1
+
+	[[ -n ${SCRKIT_SLOW-} ]] || step=$(($1 / ${2-10} + 1))
+	seq 1 "$step" "$1"
+	(((${1} - 1) % step == 0)) || echo "$1"
 }
 
 # json_check FILE...: json_check.py with a Python that has what it needs: the

@@ -36,7 +36,7 @@ answers() {
 	local name=$2
 
 	[[ $name != scr_env && $name != scr_fti ]] || name+=" $3"
-	run --separate-stderr "${@:2}" --json
+	attempt "${@:2}" --json
 	assert_status "$1"
 	keep
 	[[ $(jq -r '.command, .status' <<<"$output") == "$name"$'\n'"$1" ]] ||
@@ -365,7 +365,7 @@ says() {
 			says '.answer[]' genuser
 			;;
 		down-nodes)
-			run --separate-stderr scr_env "$verb" -p "$P" --json \
+			attempt scr_env "$verb" -p "$P" --json \
 				--free --nodes "$(hostname)"
 			keep
 			;;
@@ -374,7 +374,7 @@ says() {
 			says '.interval_seconds' null
 			;;
 		*)
-			run --separate-stderr scr_env "$verb" -p "$P" --json
+			attempt scr_env "$verb" -p "$P" --json
 			[[ -n $output ]] || failed "$verb answers nothing"
 			keep
 			;;

@@ -84,10 +84,10 @@ killed_at_each() {
 	env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_COUNT_FILE="$PWD/count" "$@"
 	count=$(sort -n count | tail -1)
 	((count > 3))
-	for ((n = 1; n <= count; n++)); do
+	for n in $(moments "$count" 5); do
 		for kill in KILL_AT KILL_AFTER; do
 			rm -rf p && cp -a saved p
-			env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_$kill=$n \
+			env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_$kill="$n" \
 				"$@" >out 2>&1 || true
 			truth "$what killed at rename $n ($kill): $(scr_index \
 				-p p --all; cat out)"

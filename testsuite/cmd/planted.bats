@@ -162,11 +162,12 @@ attack() {
 				! $line =~ export|pack ]] || continue
 			is_planted "$1" "$2/$name" || plant "$1" "$2/$name"
 			read -ra cmd <<<"${line//HOST/$HOSTNAME}"
-			run limited "${cmd[@]}" </dev/null
+			attempt limited "${cmd[@]}" </dev/null
 			((status <= 4)) || failed "$1: $name: $line: $status"
 			[[ $(<canary) == "SECRET=topsecret" &&
 				$(stat -c '%u %a %s' canary) == "$canary" ]] ||
 				failed "$1: $name: $line: changed the canary"
+			output+=$stderr
 			[[ $output != *topsecret* ]] ||
 				failed "$1: $name: $line: shows the canary"
 			[[ $output != *emory* ]] ||

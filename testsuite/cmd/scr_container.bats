@@ -1452,16 +1452,6 @@ part() {
 
 # --- Interruptions -----------------------------------------------------------
 
-# moments TOTAL: numbers of operations to disturb, including the first and the
-# last; with SCRKIT_SLOW all.
-moments() {
-	local step=1
-
-	[ -n "${SCRKIT_SLOW-}" ] || step=$(($1 / 20 + 1))
-	seq 1 "$step" "$1"
-	[ $((($1 - 1) % step)) -eq 0 ] || echo "$1"
-}
-
 # survives HOW VERB OPTION...: run the verb on a prefix p as made by `fresh`.
 # Whenever it fails or is killed, all files are readable.  Run again, it
 # succeeds, with the same files as an undisturbed run.

@@ -27,15 +27,6 @@ temps()
 	find "$1" -name '.scrkit-*.tmp' | sort
 }
 
-# moments COUNT: ten numbers up to COUNT, with SCRKIT_SLOW all.
-moments()
-{
-	local step=1
-
-	[[ -n ${SCRKIT_SLOW-} ]] || step=$(($1 / 10 + 1))
-	seq 1 "$step" "$1"
-}
-
 # killed OPERATION COMMAND...: run it, and kill it there.
 killed()
 {

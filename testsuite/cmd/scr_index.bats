@@ -563,10 +563,10 @@ ckpt.1    1 20666 -"
 	LD_PRELOAD=$SHIM SHIM_COUNT_FILE=count scr_index -q -p p --current two
 	total=$(cat count)
 	for how in SHIM_FAIL_AT SHIM_KILL_AT; do
-		for ((n = 1; n <= total; n++)); do
+		for n in $(moments "$total"); do
 			rm -rf p
 			cp -a fresh p
-			env LD_PRELOAD="$SHIM" $how=$n scr_index -q -p p \
+			env LD_PRELOAD="$SHIM" $how="$n" scr_index -q -p p \
 				--current two 2>/dev/null || true
 			# The damaged index is kept, under one of its names.
 			grep -qx rubbish p/.scr/index.scr p/.scr/index.scr.bak*
@@ -1159,10 +1159,10 @@ ckpt.1    1 20666 -"
 	LD_PRELOAD=$SHIM SHIM_COUNT_FILE=count scr_index -q -p p --delete ckpt.5
 	total=$(cat count)
 	[ "$total" -gt 10 ]
-	for ((n = 1; n <= total; n++)); do
+	for n in $(moments "$total"); do
 		rm -rf p
 		cp -a fresh p
-		LD_PRELOAD=$SHIM SHIM_KILL_AT=$n scr_index -q -p p \
+		LD_PRELOAD=$SHIM SHIM_KILL_AT="$n" scr_index -q -p p \
 			--delete ckpt.5 2>/dev/null || true
 		# Also if the index is lost.
 		for index in "" lost; do
@@ -1190,10 +1190,10 @@ ckpt.1    1 20666 -"
 	cp -a fresh p
 	LD_PRELOAD=$SHIM SHIM_COUNT_FILE=count scr_index -q -p p --delete two
 	total=$(cat count)
-	for ((n = 1; n <= total; n++)); do
+	for n in $(moments "$total"); do
 		rm -rf p
 		cp -a fresh p
-		try env LD_PRELOAD="$SHIM" SHIM_FAIL_AT=$n scr_index -q -p p \
+		try env LD_PRELOAD="$SHIM" SHIM_FAIL_AT="$n" scr_index -q -p p \
 			--delete two
 		[ "$status" -le 1 ]
 		[ "$status" -eq 0 ] || [ -n "$stderr" ]
@@ -1339,10 +1339,10 @@ sharing() {
 	LD_PRELOAD=$SHIM SHIM_COUNT_FILE=count scr_index -q -p p --prune --keep 1
 	total=$(cat count)
 	restored=0
-	for ((n = 1; n <= total; n++)); do
+	for n in $(moments "$total"); do
 		rm -rf p
 		cp -a fresh p
-		try env LD_PRELOAD="$SHIM" SHIM_FAIL_AT=$n scr_index -q -p p \
+		try env LD_PRELOAD="$SHIM" SHIM_FAIL_AT="$n" scr_index -q -p p \
 			--prune --keep 1
 		[ "$status" -le 1 ]
 		[ "$status" -eq 0 ] || [ -n "$stderr" ]
@@ -1365,10 +1365,10 @@ sharing() {
 	sharing
 	LD_PRELOAD=$SHIM SHIM_COUNT_FILE=count scr_index -q -p p --prune --keep 1
 	total=$(cat count)
-	for ((n = 1; n <= total; n++)); do
+	for n in $(moments "$total"); do
 		rm -rf p
 		cp -a fresh p
-		LD_PRELOAD=$SHIM SHIM_KILL_AT=$n scr_index -q -p p \
+		LD_PRELOAD=$SHIM SHIM_KILL_AT="$n" scr_index -q -p p \
 			--prune --keep 1 2>/dev/null || true
 		scr_index -q -p p --verify
 		scr_index -q -p p --prune --keep 1

@@ -352,17 +352,6 @@ kept() {
 
 # --- Interruptions -----------------------------------------------------------
 
-# moments TOTAL: fifty numbers up to TOTAL with the first and the last, with
-# SCRKIT_KILLS as many, all if there are fewer.
-moments() {
-	local kills=${SCRKIT_KILLS-50} i last=0 n
-
-	for ((i = 0; i < kills; i++)); do
-		n=$((1 + i * ($1 - 1) / (kills - 1)))
-		((n == last)) || echo $((last = n))
-	done
-}
-
 # result DIR: state, but for the time at which two files were written.
 result() {
 	state "$1" | sed '/scr_fti\.restart/d; s|\(config.fti 644\) .*|\1|'
@@ -387,7 +376,7 @@ disturbed() {
 	total=$(operations scr_fti "${args[@]}" j)
 	result j >after
 	((total > 40))
-	for n in $(moments "$total"); do
+	for n in $(moments "$total" "${SCRKIT_KILLS-20}"); do
 		rm -rf j again
 		cp -Rp fresh j
 		run env LD_PRELOAD="$SHIM" "$1=$n" scr_fti "${args[@]}" j
@@ -439,7 +428,7 @@ disturbed() {
 	total=$(operations scr_fti restart -q --undo j)
 	state j | diff before -
 	((total > 20))
-	for n in $(moments "$total"); do
+	for n in $(moments "$total" "${SCRKIT_KILLS-20}"); do
 		rm -rf j
 		cp -Rp fresh j
 		run env LD_PRELOAD="$SHIM" SHIM_KILL_AT="$n" \
@@ -461,7 +450,7 @@ disturbed() {
 	total=$(operations scr_fti archive -q -j 1 --copy --keep 1 j)
 	state j >after
 	((total > 20))
-	for n in $(moments "$total"); do
+	for n in $(moments "$total" "${SCRKIT_KILLS-20}"); do
 		rm -rf j
 		cp -Rp fresh j
 		run env LD_PRELOAD="$SHIM" SHIM_KILL_AT="$n" \
