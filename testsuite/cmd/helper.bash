@@ -54,6 +54,7 @@ attempt()
 	output=${output%"${output##*[!$'\n']}"}
 	IFS=$'\n' read -r -d '' -a lines <"$out"
 	read -r -d '' stderr <"$err"
+	IFS=$'\n' read -r -d '' -a stderr_lines <"$err"
 	set "-$flags"
 }
 
