@@ -34,7 +34,8 @@ LIBEXECDIR ?= $(PREFIX)/libexec/scrkit
 MANDIR  ?= $(PREFIX)/share/man
 DOCDIR  ?= $(PREFIX)/share/doc/scrkit
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
-CFLAGS  ?= $(if $(COV),-O0,-O2) -g
+# Sanitizers: compiling takes twice as long with -O2, and traces need lines only.
+CFLAGS  ?= $(if $(COV),-O0 -g,$(if $(SAN),-O1 -g1,-O2 -g))
 STATIC  ?= $(if $(SAN),,1)
 FUZZ_SECONDS ?= 600
 O := build/$(if $(COV),coverage,$(if $(SAN),$(subst $(comma),-,$(SAN)),plain))
@@ -228,8 +229,8 @@ deps: ## install, or name, what building and testing needs
 # The trees that `make check` tests, and the suites it runs in each.
 P := build/plain
 S := build/address-undefined
-SUITES ?= unit:$P fuzz:$P bats:$P mpi:$P examples:$P unit:$S fuzz:$S \
-	$(if $(SLOW),mpi,tour):$S valgrind:$P tour-valgrind:$P
+SUITES ?= unit:$P fuzz:$P examples:$P unit:$S fuzz:$S $(if $(SLOW),mpi,tour):$S \
+	mpi:$P bats:$P valgrind:$P tour-valgrind:$P
 
 check: ## run the tests: units, fuzz replays, commands, examples; plain,
 check: ## with sanitizers and under valgrind

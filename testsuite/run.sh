@@ -7,6 +7,9 @@
 #
 #     run.sh [--only TEXT] [--jobs N] [--quick] SUITE:TREE...
 #
+# RUN_UNTIL (seconds since 1970): files that could not be started by then are
+# listed, and count as skipped.  For services that end a run after some time.
+#
 # build/results has a line for each test of a bats file: suite, file, "ok", "not
 # ok" or "skip", milliseconds, name; separated by tabs.
 #
@@ -285,11 +288,16 @@ for arg; do
 done
 
 declare -A running=()
+late=()
 for i in "${!suites[@]}"; do
 	if [ "${#running[@]}" -ge "$jobs" ]; then
 		wait -n -p pid
 		report "${running[$pid]}"
 		unset "running[$pid]"
+	fi
+	if [ -n "${RUN_UNTIL-}" ] && [ "$EPOCHSECONDS" -ge "$RUN_UNTIL" ]; then
+		late+=("${suites[i]} ${files[i]}")
+		continue
 	fi
 	started[i]=$SECONDS
 	run_one "$i" &
@@ -311,7 +319,12 @@ if [ -s "$scratch/skips" ]; then
 	sort "$scratch/skips" | uniq -c | sed 's/^ *\([0-9]*\) /skipped \1: /' |
 		head -n 40
 fi
-if [ "$((total_passed + total_failed))" -eq 0 ]; then
+if [ "${#late[@]}" -gt 0 ]; then
+	total_skipped=$((total_skipped + ${#late[@]}))
+	printf '\nout of time, not run: %d files\n' "${#late[@]}"
+	printf '    %s\n' "${late[@]}"
+fi
+if [ "$((total_passed + total_failed + ${#late[@]}))" -eq 0 ]; then
 	echo "no tests were run"
 	total_failed=1
 fi
