@@ -180,7 +180,7 @@ def key(t):
     (prefix / ".scr/index.scr").unlink()
     shown = t.run("scr_index", "-p", "p", "--list", "--json", status=3)
     assert '"host": "genuser"' in shown
-    t.run("scr_index", "-q", "-p", "p", "--build", "1")
+    t.run("scr_index", "-q", "-p", "p", "--current", "1")
     assert b"HOST\0" in (prefix / ".scr/index.scr").read_bytes()
     return "read from the summary, kept in the index, shown in JSON"
 
