@@ -75,7 +75,7 @@ moments()
 
 	[[ -n ${SCRKIT_SLOW-} ]] || step=$(($1 / ${2-10} + 1))
 	seq 1 "$step" "$1"
-	(((${1} - 1) % step == 0)) || echo "$1"
+	((($1 - 1) % step == 0)) || echo "$1"
 }
 
 # json_check FILE...: json_check.py with a Python that has what it needs: the
