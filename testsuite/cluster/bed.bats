@@ -44,12 +44,12 @@ namespaces()
 	done <<<"$1" | sort -u
 }
 
-# gone DIR PROCESSES NAMESPACES: all of them disappear within two seconds.
+# gone DIR PROCESSES NAMESPACES: all of them disappear, within 20 seconds.
 gone()
 {
 	local i pid start left
 
-	for ((i = 0; i < 20; i++)); do
+	for ((i = 0; i < 200; i++)); do
 		left=
 		while read -r pid start; do
 			[[ -z $start || ! -e /proc/$pid/exe ]] ||
@@ -367,12 +367,10 @@ laid()
 	BED_TIE=$! "$BED" up 1
 	all=$(processes "$BED_DIR")
 	kill $!
-	sleep 1.2
 	gone "$BED_DIR" "$all" ""
-	BED_LIFE=2 BED_TIE=$$ "$BED" up 1
+	BED_LIFE=10 BED_TIE=$$ "$BED" up 1
 	all=$(processes "$BED_DIR")
 	"$BED" exec node1 true
-	sleep 2.2
 	gone "$BED_DIR" "$all" ""
 	bed_down
 }
