@@ -195,7 +195,7 @@ check_foreign_headers() {
 	foreign zlib 'lib/crc\.c' || bad=1
 	foreign 'isa-l|isal' 'lib/crc\.c|lib/encode/[a-z_]*\.c' || bad=1
 	foreign archive 'lib/archive/ark_(read|write)\.c' || bad=1
-	foreign hwloc 'lib/scr/cores\.[ch]' || bad=1
+	foreign hwloc 'lib/team/cores\.[ch]' || bad=1
 	return "$bad"
 }
 

@@ -11,13 +11,14 @@
 #include <string.h>
 
 #include "arena.h"
-#include "catalogue/files.h"
 #include "catalogue/owners.h"
 #include "catalogue/whole.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/index.h"
 #include "rescue/deep.h"
+#include "rescue/listed.h"
+#include "rescue/plan_sums.h"
 #include "str.h"
 #include "work.h"
 
@@ -33,7 +34,7 @@ struct build {
 	struct plan *plan;
 	struct rank2file old; /* before the build */
 	bool have_old;
-	struct catalogue_sum *sums; /* of the files of the plan */
+	struct plan_sum *sums; /* of the files of the plan */
 	struct catalogue_desc desc;
 	bool changed; /* a file was written */
 };
@@ -94,16 +95,15 @@ look(struct build *b, struct error *err)
 		return -1;
 	if (b->plan == NULL)
 		return 0;
-	b->sums = catalogue_sums(
-		b->plan, b->have_old && !b->plan->outdated ? &b->old : NULL,
-		err);
+	b->sums = plan_sums(b->plan,
+			    b->have_old && !b->plan->outdated ? &b->old : NULL,
+			    err);
 	if (b->sums == NULL ||
-	    (b->plan->copied &&
-	     catalogue_copied_take(b->c, &b->dir, b->plan, b->sums, err) < 0))
+	    (b->plan->copied && plan_sums_copied(b->plan, b->sums, err) < 0))
 		return -1;
 	if (!b->o->checksums)
 		return 0;
-	return catalogue_sums_compare(b->c, b->plan, b->sums, true, b->o, err);
+	return plan_sums_compare(b->plan, b->sums, true, &b->o->work, err);
 }
 
 /* --- Deep check of the redundancy --- */
@@ -124,7 +124,7 @@ mark_member(struct build *b, const struct deep_finding *f, struct error *err)
 		if (at != f->file && plan_file_provable(file))
 			continue;
 		if (!dry)
-			catalogue_copied_forget(&b->dir, file, &b->sums[at]);
+			plan_sums_forget(b->plan, at, &b->sums[at]);
 		if (file->state == FILE_PRESENT &&
 		    plan_mark(b->plan, at, FILE_WRONG_CRC, err) < 0)
 			return -1;
@@ -241,7 +241,7 @@ mend(struct build *b, struct error *err)
 			b->sums[i].wanted || p->files[i].fate == FATE_REBUILD;
 	if (!b->o->checksums)
 		return 0;
-	return catalogue_sums_read(b->c, b->plan, b->sums, true, b->o, err);
+	return plan_sums_read(b->plan, b->sums, true, &b->o->work, err);
 }
 
 /* Make the rank2file of the plan.  Files are in the order of the filemaps, as
@@ -408,7 +408,7 @@ build_plan(struct build *b, struct error *err)
 
 /* Add the computed checksums to rank2file.  *news: one was not recorded yet. */
 static void
-add_sums(struct rank2file *r, const struct catalogue_files *f, bool *news)
+add_sums(struct rank2file *r, const struct listed *f, bool *news)
 {
 	size_t n = 0;
 
@@ -430,9 +430,9 @@ add_sums(struct rank2file *r, const struct catalogue_files *f, bool *news)
 static int
 build_flushed(struct build *b, struct error *err)
 {
-	struct catalogue_files files = { .list = NULL };
+	struct listed files = { .list = NULL };
 	struct catalogue_desc s = { .tree = NULL };
-	struct catalogue_tally t;
+	struct listed_tally t;
 	int rc = -1;
 	bool news = false;
 
@@ -440,19 +440,20 @@ build_flushed(struct build *b, struct error *err)
 	(void)catalogue_read_summary(&b->dir, &s, NULL);
 	catalogue_desc_free(&s);
 	if (describe(b, err) < 0 ||
-	    catalogue_files_from(&b->old, b->dir.fd, &files, err) < 0 ||
-	    catalogue_files_check(b->c, &files, b->o->checksums, b->o, err) < 0)
+	    listed_from(&b->old, b->dir.fd, &files, err) < 0 ||
+	    listed_check(b->c->prefix_fd, &files, b->o->checksums, &b->o->work,
+			 err) < 0)
 		goto out;
-	catalogue_files_tally(&files, &t);
+	listed_tally(&files, &t);
 	b->out->ranks = b->old.nranks;
 	b->out->files = t.files;
 	b->out->bytes = t.bytes;
-	if (b->replaced > 0 && !catalogue_sums_recorded(&b->old)) {
+	if (b->replaced > 0 && !listed_all_summed(&b->old)) {
 		catalogue_unproved(b->dir.id, b->replaced, err);
 		goto out;
 	}
-	if (catalogue_files_whole(&b->old, &t, &b->desc.view, s.complete != 1,
-				  err) < 0) {
+	if (listed_whole(&b->old, &t, &b->desc.view, s.complete != 1, err) <
+	    0) {
 		error_wrap(err, "%s", b->subject);
 		goto out;
 	}
@@ -463,7 +464,7 @@ build_flushed(struct build *b, struct error *err)
 	b->have_old = !news; /* write it if there is anything new */
 	rc = record(b, &b->old, NULL, err);
 out:
-	catalogue_files_free(&files);
+	listed_free(&files);
 	return rc;
 }
 

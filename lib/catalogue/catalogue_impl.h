@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * catalogue_impl.h - the prefix, the directories of its datasets, and the
- * index.  Private to lib/catalogue, as are describe.h, files.h, whole.h,
- * renamed.h and claims.h.  What the files of the room do:
+ * index.  Private to lib/catalogue, as are describe.h, whole.h, renamed.h
+ * and claims.h.  What the files of the room do:
  *
  *   catalogue.c    the prefix, its directories, helpers
  *   store.c        read, change and rebuild index.scr
@@ -11,9 +11,7 @@
  *   overview.c     all datasets of a prefix, from all sources
  *   resolve.c      the dataset that a word names, and back
  *   describe.c     find the descriptor of a dataset
- *   files.c        check lists of files
  *   whole.c        plans, and what they mean to the catalogue
- *   sums.c         checksums for a plan
  *   build.c        the steps of catalogue_build()
  *   record.c       write rank2file, summary and index entry
  *   add.c          catalogue_add()
@@ -170,6 +168,10 @@ int catalogue_adopt(struct catalogue *c, int64_t id,
 int catalogue_fingerprint(struct catalogue *c, int64_t id,
 			  const struct catalogue_options *o, char *to,
 			  struct error *err);
+
+/* ERROR_LOST: files of dataset `id` were replaced by those of dataset `by`, and
+ * no checksums prove the rest. */
+int catalogue_unproved(int64_t id, int64_t by, struct error *err);
 
 /* --- claims.c --- */
 

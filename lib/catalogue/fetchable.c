@@ -8,11 +8,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "catalogue/files.h"
 #include "catalogue/whole.h"
 #include "container/segmap.h"
 #include "map.h"
 #include "meta/index.h"
+#include "rescue/listed.h"
+#include "rescue/plan_sums.h"
 #include "str.h"
 #include "work.h"
 
@@ -159,7 +160,7 @@ catalogue_fetch_read(struct catalogue_fetch *f, const struct catalogue_dir *d,
 	*f = (struct catalogue_fetch){ .packed = false };
 	if (read_summary(f, d, e, err) < 0 || read_ranks(f, d, work, err) < 0)
 		return -1;
-	judge_replaced(f, f->have_ranks && catalogue_sums_recorded(&f->ranks));
+	judge_replaced(f, f->have_ranks && listed_all_summed(&f->ranks));
 	return 0;
 }
 
@@ -229,7 +230,7 @@ catalogue_fetch_match(struct catalogue_fetch *f, const struct plan *p,
 	struct error *why = &f->no_ranks;
 	int same = 1;
 
-	if (f->unproved && catalogue_plan_proved(p))
+	if (f->unproved && plan_sums_all(p))
 		judge_replaced(f, true);
 	if (!f->have_ranks || why->kind != ERROR_NONE || p->nranks <= 0)
 		return 0;

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "catalogue/catalogue_impl.h"
 #include "catalogue/describe.h"
-#include "catalogue/files.h"
 #include "catalogue/owners.h"
 #include "crc.h"
 #include "error.h"
@@ -32,6 +32,8 @@
 #include "num.h"
 #include "par.h"
 #include "path.h"
+#include "rescue/plan.h"
+#include "rescue/plan_sums.h"
 #include "str.h"
 #include "work.h"
 
@@ -244,31 +246,6 @@ catalogue_refuse_replaced(struct catalogue *c, int64_t id,
 	return error_remedy(err, REMEDY_INDEX);
 }
 
-bool
-catalogue_sums_recorded(const struct rank2file *r)
-{
-	for (size_t i = 0; i < r->nranks; i++)
-		for (size_t k = 0; k < r->ranks[i].nfiles; k++) {
-			const struct rank2file_file *f = &r->ranks[i].files[k];
-
-			if (f->nsegs == 0 && !f->has_crc)
-				return false;
-		}
-	return true;
-}
-
-bool
-catalogue_plan_proved(const struct plan *p)
-{
-	for (size_t i = 0; i < p->nfiles; i++) {
-		const struct plan_file *f = &p->files[i];
-
-		if (f->nsegs == 0 && f->state == FILE_PRESENT && !f->has_crc)
-			return false;
-	}
-	return true;
-}
-
 int
 catalogue_unproved(int64_t id, int64_t by, struct error *err)
 {
@@ -283,7 +260,7 @@ catalogue_unproved(int64_t id, int64_t by, struct error *err)
 int
 catalogue_refuse_unproved(const struct plan *p, int64_t by, struct error *err)
 {
-	return by == 0 || p->outdated || catalogue_plan_proved(p)
+	return by == 0 || p->outdated || plan_sums_all(p)
 		       ? 0
 		       : catalogue_unproved(p->id, by, err);
 }

@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "catalogue/files.h"
 #include "catalogue/owners.h"
 #include "catalogue/verify_impl.h"
 #include "container/packed.h"
 #include "error.h"
 #include "meta/index.h"
+#include "rescue/listed.h"
 #include "str.h"
 
 /* Report one problem, and set the status that follows from it; with `fetch`,
@@ -117,7 +117,7 @@ verify_report_astray(struct verify *v)
 /* --- With a rank2file alone --- */
 
 static void
-report_listed(struct verify *v, const struct catalogue_file *f)
+report_listed(struct verify *v, const struct listed_file *f)
 {
 	const struct attr attr = { .has_size = f->has_size, .size = f->size };
 	char text[ERROR_TEXT_MAX];
@@ -125,7 +125,7 @@ report_listed(struct verify *v, const struct catalogue_file *f)
 	v->out->fetch.unsafe = v->out->fetch.unsafe || f->unsafe;
 	if (f->state == FILE_PRESENT && f->unreadable)
 		verify_report(v, STATUS_FAILED, "%s: unknown",
-			      catalogue_file_problem(f, text, sizeof(text)));
+			      listed_problem(f, text, sizeof(text)));
 	else if (f->state == FILE_WRONG_CRC && f->nsegs == 0 &&
 		 v->out->obstacle[0] == '\0')
 		snprintf(v->out->obstacle, sizeof(v->out->obstacle), "%s/%s",
@@ -134,30 +134,31 @@ report_listed(struct verify *v, const struct catalogue_file *f)
 	    !(f->state == FILE_MISSING && f->nsegs == 0 &&
 	      verify_is_astray(v, f->path, &attr)))
 		verify_report(v, STATUS_LOST, "%s: lost",
-			      catalogue_file_problem(f, text, sizeof(text)));
+			      listed_problem(f, text, sizeof(text)));
 }
 
 static int
 verify_listed(struct verify *v, struct error *err)
 {
-	struct catalogue_files files = { .list = NULL };
+	struct listed files = { .list = NULL };
 	const struct dataset *view = v->fetch.desc.tree != NULL
 					     ? &v->fetch.desc.view
 				     : v->e->desc.id > 0 ? &v->e->desc
 							 : NULL;
 	const bool vouched = v->fetch.no_summary.kind == ERROR_NONE;
 	struct error why = ERROR_INIT;
-	struct catalogue_tally t;
+	struct listed_tally t;
 	int rc = -1;
 
-	if (catalogue_files_from(&v->fetch.ranks, v->dir.fd, &files, err) < 0 ||
-	    catalogue_files_check(v->c, &files, v->o->checksums, v->o, err) < 0)
+	if (listed_from(&v->fetch.ranks, v->dir.fd, &files, err) < 0 ||
+	    listed_check(v->c->prefix_fd, &files, v->o->checksums, &v->o->work,
+			 err) < 0)
 		goto out;
 	rc = 0;
 	for (size_t i = 0; i < files.count; i++)
 		report_listed(v, &files.list[i]);
 	verify_report_astray(v);
-	catalogue_files_tally(&files, &t);
+	listed_tally(&files, &t);
 	v->out->files = t.files;
 	v->out->bad_files = t.bad;
 	v->out->unchecked = t.unchecked;
@@ -168,11 +169,10 @@ verify_listed(struct verify *v, struct error *err)
 	v->out->total_compared =
 		t.bad == 0 && view != NULL && view->files == (int64_t)t.files;
 	if (t.bad == 0 && v->fetch.no_ranks.kind == ERROR_NONE &&
-	    catalogue_files_whole(&v->fetch.ranks, &t, view, !vouched, &why) <
-		    0)
+	    listed_whole(&v->fetch.ranks, &t, view, !vouched, &why) < 0)
 		verify_report(v, STATUS_LOST, "%s", why.text);
 out:
-	catalogue_files_free(&files);
+	listed_free(&files);
 	return rc;
 }
 

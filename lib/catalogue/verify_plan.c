@@ -5,11 +5,11 @@
  */
 #include <inttypes.h>
 
-#include "catalogue/files.h"
 #include "catalogue/verify_impl.h"
 #include "error.h"
 #include "mem.h"
 #include "rescue/deep.h"
+#include "rescue/plan_sums.h"
 #include "str.h"
 
 /* Files that seem lost may exist if something else could not be read. */
@@ -201,13 +201,13 @@ verify_deep(struct verify *v, struct plan *p, struct error *err)
 static int
 verify_sums(struct verify *v, struct plan *p, struct error *err)
 {
-	struct catalogue_sum *sums = catalogue_sums(
+	struct plan_sum *sums = plan_sums(
 		p, v->fetch.have_ranks && !p->outdated ? &v->fetch.ranks : NULL,
 		err);
 	int rc = -1;
 
 	if (sums != NULL)
-		rc = catalogue_sums_compare(v->c, p, sums, false, v->o, err);
+		rc = plan_sums_compare(p, sums, false, &v->o->work, err);
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 

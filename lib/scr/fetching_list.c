@@ -20,10 +20,10 @@
 #include "meta/summary.h"
 #include "par.h"
 #include "path.h"
-#include "scr/cores.h"
 #include "scr/fetching_impl.h"
 #include "scr/run.h"
 #include "scr/scr.h"
+#include "team/cores.h"
 #include "transfer/pump.h"
 
 /* --- Verdicts --- */
@@ -240,7 +240,7 @@ fetching_copy(const struct run *run, const struct store *store,
 	} else if (c.st == NULL) {
 		error_no_memory(err);
 	} else {
-		l.par = cores_pool(run->cores, store);
+		l.par = store->threads ? cores_pool(run->cores) : NULL;
 		rc = pump_each(&l, err);
 		par_free(l.par);
 	}

@@ -19,12 +19,12 @@
 #include "meta/filemap.h"
 #include "par.h"
 #include "path.h"
-#include "scr/cores.h"
 #include "scr/flushing_impl.h"
 #include "scr/held.h"
 #include "scr/onprefix.h"
 #include "scr/owned.h"
 #include "scr/run.h"
+#include "team/cores.h"
 #include "transfer/pump.h"
 #include "transfer/put.h"
 
@@ -306,7 +306,7 @@ flushing_transfer(struct flushing *f, struct error *err)
 	if (f->bypass)
 		return 0;
 	pace_begin(&t.pace, f->run);
-	l.par = cores_pool(f->run->cores, f->store);
+	l.par = f->store->threads ? cores_pool(f->run->cores) : NULL;
 	rc = pump_each(&l, err) == 1 ? put_settle(f->put, err) : -1;
 	par_free(l.par);
 	return rc;

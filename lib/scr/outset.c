@@ -27,6 +27,7 @@
 #include "str.h"
 #include "team/names.h"
 #include "team/say.h"
+#include "team/shared.h"
 
 #define MODE_DIR 0777
 
@@ -258,9 +259,17 @@ outset_summed(struct outset *o, const char *name, uint32_t crc)
 static int
 find_owners(struct outset *o, struct error *err)
 {
+	struct shared_path *paths = mem_calloc(o->nfiles + 1, sizeof(*paths));
 	bool shared = false;
+	int rc = paths == NULL ? error_no_memory(err) : 0;
 
-	if (outset_owners(o, &shared, err) < 0)
+	for (size_t i = 0; rc == 0 && i < o->nfiles; i++)
+		paths[i].path = o->files[i].path;
+	rc = shared_find(&o->run->world, rc, paths, o->nfiles, &shared, err);
+	for (size_t i = 0; rc == 0 && i < o->nfiles; i++)
+		o->files[i].other = paths[i].other;
+	mem_free(paths);
+	if (rc < 0)
 		return -1;
 	if (!shared || may_share(o))
 		return 0;

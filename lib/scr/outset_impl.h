@@ -43,10 +43,6 @@ struct outset {
 /* Return its metadata directory, open until outset_free(); -1: error. */
 int outset_meta(struct outset *o, struct error *err);
 
-/* Mark the files that a lower rank has routed, too.  *shared: any rank has such
- * files.  Collective. */
-int outset_owners(struct outset *o, bool *shared, struct error *err);
-
 /* Write filemap_R, with the data protected. */
 int outset_write_filemap(struct outset *o, struct redundancy_file *map,
 			 struct error *err);

@@ -12,7 +12,6 @@
 #include "io.h"
 #include "mem.h"
 #include "meta/cindex.h"
-#include "scr/cores.h"
 #include "scr/events.h"
 #include "scr/flushing.h"
 #include "scr/held.h"
@@ -24,6 +23,7 @@
 #include "scr/restart.h"
 #include "scr/setting.h"
 #include "site/jobfiles.h"
+#include "team/cores.h"
 #include "team/say.h"
 
 /* The name of this host. */
@@ -128,6 +128,17 @@ move_to_prefix(struct run *run, struct error *err)
 	return onprefix_note(run, NULL, false, err);
 }
 
+/* Find cores for threads, if a store has any. */
+static int
+find_cores(struct run *run, struct error *err)
+{
+	bool wants = false;
+
+	for (size_t i = 0; i < run->stores.count; i++)
+		wants = wants || run->stores.list[i].threads;
+	return cores_find(&run->world, &run->node, wants, &run->cores, err);
+}
+
 struct run *
 run_begin(const struct settings *s, struct error *err)
 {
@@ -146,8 +157,7 @@ run_begin(const struct settings *s, struct error *err)
 	if (find_ranks(run, s, err) < 0 ||
 	    stores_make(&run->stores, run, err) < 0 ||
 	    levels_make(&run->levels, run, err) < 0 ||
-	    cores_find(run, &run->cores, err) < 0 ||
-	    held_open(run, &run->held, err) < 0)
+	    find_cores(run, err) < 0 || held_open(run, &run->held, err) < 0)
 		goto fail;
 	pacing_begin(run);
 	flushing_check(run);

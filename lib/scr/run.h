@@ -16,7 +16,7 @@
 
 struct arena;
 struct conf;
-struct cores; /* cores.h: where threads copy */
+struct cores; /* team/cores.h: where threads copy */
 struct error;
 struct held;	/* held.h: the datasets in the caches */
 struct owned;	/* owned.h: the owners of files on the prefix */

@@ -63,6 +63,12 @@ at_base(const struct stores *s, const char *base)
 	return NULL;
 }
 
+static bool
+is_threads(const char *flush_type)
+{
+	return strcasecmp(flush_type, "PTHREAD") == 0;
+}
+
 /* Add a store for `base` that has no line.  An existing one is returned as it
  * is. */
 static struct store *
@@ -83,7 +89,7 @@ add(const struct reading *r, const char *base, uint64_t count)
 		.count = count,
 		.enabled = true,
 		.mkdir = true,
-		.flush_type = r->run->p.flush_type,
+		.threads = is_threads(r->run->p.flush_type),
 		.sharers = TEAM_INIT,
 	};
 	if (st->base != NULL)
@@ -106,7 +112,7 @@ take_flush(const struct reading *r, const struct conf_group *line,
 	int rc = conf_parse(conf_param("SCR_FLUSH_TYPE"), flush, &v, &why);
 
 	if (rc == 0)
-		st->flush_type = v.text;
+		st->threads = is_threads(v.text);
 	else
 		error_wrap(&why, "STORE=%s: FLUSH", line->value);
 	complain(r, rc, &why);

@@ -20,11 +20,11 @@ struct store {
 	const struct group *group; /* ranks that share the device */
 	/* maximum number of datasets; 0: only the last one */
 	uint64_t count;
-	bool enabled;		/* the same on all ranks */
-	bool mkdir;		/* the library makes `dir` */
-	bool global;		/* VIEW=GLOBAL */
-	const char *flush_type; /* method of flushing its files */
-	struct team sharers;	/* the ranks that share `dir`; its rank 0
+	bool enabled;	     /* the same on all ranks */
+	bool mkdir;	     /* the library makes `dir` */
+	bool global;	     /* VIEW=GLOBAL */
+	bool threads;	     /* FLUSH=PTHREAD: threads copy its files */
+	struct team sharers; /* the ranks that share `dir`; its rank 0
 				      makes it */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* t_cores.c - which cores are a rank's, on nodes that do not exist. */
-#include "scr/cores.h"
+#include "team/cores.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * outset_owners.c - find files that several ranks have routed.  Each path is
- * sent to one rank, selected by its hash, which sees all ranks that have it.
- * No rank sees all paths.
- */
-#include "scr/outset_impl.h"
+#include "team/shared.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
 #include "map.h"
-#include "scr/run.h"
+#include "team/team.h"
 
 /* Reply to each rank with the numbers of the paths that a lower rank has. */
 static int
@@ -52,14 +48,15 @@ write_answers(const struct team_mail *in, struct arena *a,
 }
 
 static void
-mark(struct outset *o, const struct team_path *list, const struct team_mail *in)
+mark(struct shared_path *paths, size_t count, const struct team_path *list,
+     const struct team_mail *in)
 {
 	size_t first = 0; /* both lists are sorted by rank */
 
 	for (size_t i = 0; i < in->count; i++) {
 		const struct team_note *n = &in->notes[i];
 
-		while (first < o->nfiles && list[first].home != n->rank)
+		while (first < count && list[first].home != n->rank)
 			first++;
 		for (size_t k = 0; k + sizeof(uint32_t) <= n->len;
 		     k += sizeof(uint32_t)) {
@@ -67,41 +64,39 @@ mark(struct outset *o, const struct team_path *list, const struct team_mail *in)
 
 			memcpy(&number, (const char *)n->data + k,
 			       sizeof(number));
-			if (number < o->nfiles - first)
-				o->files[list[first + number].number].other =
-					true;
+			if (number < count - first)
+				paths[list[first + number].number].other = true;
 		}
 	}
 }
 
 int
-outset_owners(struct outset *o, bool *shared, struct error *err)
+shared_find(const struct team *t, int rc, struct shared_path *paths,
+	    size_t count, bool *any, struct error *err)
 {
-	const struct team *t = &o->run->world;
 	struct arena *a = arena_new();
 	struct team_mail out = { 0, NULL }, in = { 0, NULL };
 	struct team_mail answers = { 0, NULL };
 	struct team_path *list = NULL;
-	int rc = 0;
 
-	if (a != NULL)
-		list = arena_alloc(a, o->nfiles, sizeof(*list));
-	for (size_t i = 0; list != NULL && i < o->nfiles; i++)
-		list[i] = (struct team_path){ team_home(o->files[i].path,
-							t->size),
-					      i, o->files[i].path };
-	rc = list == NULL ? error_no_memory(err)
-			  : team_paths(list, o->nfiles, a, &out, err);
+	if (rc == 0 && a != NULL)
+		list = arena_alloc(a, count, sizeof(*list));
+	for (size_t i = 0; list != NULL && i < count; i++)
+		list[i] = (struct team_path){ team_home(paths[i].path, t->size),
+					      i, paths[i].path };
+	if (rc == 0)
+		rc = list == NULL ? error_no_memory(err)
+				  : team_paths(list, count, a, &out, err);
 	rc = team_notes(t, rc, &out, a, &in, err);
 	if (rc == 0) {
 		rc = write_answers(&in, a, &answers, err);
 		rc = team_agree(t, rc, err);
 	}
-	*shared = rc == 0 && team_any(t, answers.count > 0);
-	if (*shared) {
+	*any = rc == 0 && team_any(t, answers.count > 0);
+	if (*any) {
 		rc = team_notes(t, 0, &answers, a, &in, err);
 		if (rc == 0)
-			mark(o, list, &in);
+			mark(paths, count, list, &in);
 	}
 	arena_free(a);
 	return rc;

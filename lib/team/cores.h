@@ -4,29 +4,31 @@
  * cores of the rank's NUMA node that no other rank of the node is bound to.
  * The topology is hwloc's.  Threads do not call MPI.
  */
-#ifndef SCR_CORES_H
-#define SCR_CORES_H
+#ifndef TEAM_CORES_H
+#define TEAM_CORES_H
 
 #include <hwloc.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct cores; /* opaque: those of this rank */
 struct error;
-struct run;
-struct store;
+struct par;
+struct team;
 
 /* Limit for one rank: more threads do not make a file system faster. */
 #define CORES_MOST 16
 
-/* Find the cores of this rank, if a store asks for threads; else *out is NULL.
- * Without a topology from hwloc the rank has no cores.  run->node and
- * run->stores must be made.  Collective.  ERROR_NOMEM. */
-int cores_find(struct run *run, struct cores **out, struct error *err);
+/* Find the cores of this rank among the ranks of its node, if any rank of the
+ * job `wants` threads, which is the same on all; else *out is NULL.  Without a
+ * topology from hwloc the rank has no cores.  Collective.  ERROR_NOMEM. */
+int cores_find(const struct team *world, const struct team *node, bool wants,
+	       struct cores **out, struct error *err);
 void cores_free(struct cores *c);
 
-/* Start threads that copy from or to the store; for par_free().  The caller is
- * one of them, and is not bound to a core.  NULL: copy without threads. */
-struct par *cores_pool(const struct cores *c, const struct store *st);
+/* Start threads that copy, for par_free().  The caller is one of them, and is
+ * not bound to a core.  NULL: copy without threads. */
+struct par *cores_pool(const struct cores *c);
 
 /*
  * Set `out` to the processing units of rank `me`, one in each of its cores.
@@ -38,4 +40,4 @@ struct par *cores_pool(const struct cores *c, const struct store *st);
 int cores_share(hwloc_topology_t t, hwloc_bitmap_t const *bound, uint32_t n,
 		uint32_t me, hwloc_bitmap_t out, struct error *err);
 
-#endif /* SCR_CORES_H */
+#endif /* TEAM_CORES_H */

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * files.c - check lists of files: are they present and right?  For datasets
- * that only a rank2file describes; if there are filemaps, the plan checks.
- */
+#include "rescue/listed.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "catalogue/files.h"
 #include "container/segmap.h"
 #include "error.h"
 #include "mem.h"
@@ -28,8 +25,8 @@
 #define SHOWN_MAX 512
 
 int
-catalogue_files_from(const struct rank2file *r, int dirfd,
-		     struct catalogue_files *out, struct error *err)
+listed_from(const struct rank2file *r, int dirfd, struct listed *out,
+	    struct error *err)
 {
 	const bool packed = segmap_is_packed(r);
 	size_t n = 0;
@@ -45,7 +42,7 @@ catalogue_files_from(const struct rank2file *r, int dirfd,
 		for (size_t k = 0; k < r->ranks[i].nfiles; k++) {
 			const struct rank2file_file *f = &r->ranks[i].files[k];
 
-			out->list[out->count++] = (struct catalogue_file){
+			out->list[out->count++] = (struct listed_file){
 				.path = f->path,
 				.rank = (uint32_t)i,
 				.has_size = f->has_size,
@@ -63,7 +60,7 @@ catalogue_files_from(const struct rank2file *r, int dirfd,
 }
 
 void
-catalogue_files_free(struct catalogue_files *f)
+listed_free(struct listed *f)
 {
 	mem_free(f->list);
 	f->list = NULL;
@@ -81,17 +78,17 @@ struct worker {
 };
 
 struct checker {
-	struct catalogue *c;
-	struct catalogue_file *list;
+	struct listed_file *list;
+	int prefix_fd;
 	int dirfd; /* of containers */
 	struct worker *workers;
-	const struct catalogue_options *o;
+	const struct work *work;
 };
 
 /* Set the state of the file that follows from an error.  Return -1 for errors
  * that do not concern the file itself (EIO, EACCES, no memory). */
 static int
-state_of_error(struct catalogue_file *f, struct error *why, struct error *err)
+state_of_error(struct listed_file *f, struct error *why, struct error *err)
 {
 	if (why->kind == ERROR_ABSENT || why->errnum == ENOTDIR) {
 		f->state = FILE_MISSING;
@@ -130,7 +127,7 @@ container_size(struct checker *k, const char *name, struct worker *w,
 
 /* Check that all segments of a packed file lie within their containers. */
 static int
-stat_packed(struct checker *k, struct catalogue_file *f, struct worker *w,
+stat_packed(struct checker *k, struct listed_file *f, struct worker *w,
 	    struct error *err)
 {
 	f->found_size = 0;
@@ -153,7 +150,7 @@ static int
 stat_one(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct checker *k = arg;
-	struct catalogue_file *f = &k->list[i];
+	struct listed_file *f = &k->list[i];
 	struct error why = ERROR_INIT;
 	struct stat st;
 
@@ -218,7 +215,7 @@ list_files(struct summing *s, size_t count, struct error *err)
 	if (s->sums == NULL || s->files.parts == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < count; i++) {
-		struct catalogue_file *f = &s->k->list[i];
+		struct listed_file *f = &s->k->list[i];
 		const struct rank2file_seg whole = { f->path, 0,
 						     f->found_size };
 
@@ -226,7 +223,7 @@ list_files(struct summing *s, size_t count, struct error *err)
 		if (!f->summed)
 			continue;
 		if (f->nsegs == 0)
-			add_range(s, s->k->c->prefix_fd, &whole, i);
+			add_range(s, s->k->prefix_fd, &whole, i);
 		for (size_t g = 0; g < f->nsegs; g++)
 			add_range(s, s->k->dirfd, &f->segs[g], i);
 	}
@@ -238,17 +235,16 @@ static int
 sum_files(struct checker *k, size_t count, struct error *err)
 {
 	struct summing s = { .k = k };
-	struct transfer_options t = { .work = &k->o->work };
+	struct transfer_options t = { .work = k->work };
 	int rc = list_files(&s, count, err);
 
 	if (rc == 0) {
 		t.sums = s.sums;
-		progress_phase(k->o->work.progress, "comparing checksums",
-			       s.len);
+		progress_phase(k->work->progress, "comparing checksums", s.len);
 		rc = transfer(&s.files, NULL, s.len, &t, err);
 	}
 	for (size_t i = 0; rc == 0 && i < count; i++) {
-		struct catalogue_file *f = &k->list[i];
+		struct listed_file *f = &k->list[i];
 
 		if (!f->summed)
 			continue;
@@ -262,16 +258,16 @@ sum_files(struct checker *k, size_t count, struct error *err)
 }
 
 int
-catalogue_files_check(struct catalogue *c, struct catalogue_files *f, bool sum,
-		      const struct catalogue_options *o, struct error *err)
+listed_check(int prefix_fd, struct listed *f, bool sum, const struct work *work,
+	     struct error *err)
 {
 	struct checker k = {
-		.c = c,
 		.list = f->list,
+		.prefix_fd = prefix_fd,
 		.dirfd = f->dirfd,
-		.o = o,
+		.work = work,
 	};
-	const unsigned n = par_threads(o->work.par);
+	const unsigned n = par_threads(work->par);
 	int rc = 0;
 
 	k.workers = mem_calloc(n, sizeof(*k.workers));
@@ -280,12 +276,12 @@ catalogue_files_check(struct catalogue *c, struct catalogue_files *f, bool sum,
 	for (unsigned i = 0; i < n; i++) {
 		struct worker *w = &k.workers[i];
 
-		w->cache = pathcache_new(c->prefix_fd);
+		w->cache = pathcache_new(prefix_fd);
 		if (w->cache == NULL)
 			rc = error_no_memory(err);
 	}
 	if (rc == 0)
-		rc = par_for(o->work.par, f->count, STAT_BATCH, stat_one, &k,
+		rc = par_for(work->par, f->count, STAT_BATCH, stat_one, &k,
 			     err);
 	for (unsigned i = 0; i < n; i++)
 		pathcache_free(k.workers[i].cache);
@@ -296,7 +292,7 @@ catalogue_files_check(struct catalogue *c, struct catalogue_files *f, bool sum,
 /* --- Results --- */
 
 const char *
-catalogue_file_problem(const struct catalogue_file *f, char *to, size_t size)
+listed_problem(const struct listed_file *f, char *to, size_t size)
 {
 	char path[SHOWN_MAX];
 
@@ -323,12 +319,11 @@ catalogue_file_problem(const struct catalogue_file *f, char *to, size_t size)
 }
 
 void
-catalogue_files_tally(const struct catalogue_files *f,
-		      struct catalogue_tally *t)
+listed_tally(const struct listed *f, struct listed_tally *t)
 {
-	*t = (struct catalogue_tally){ .files = f->count };
+	*t = (struct listed_tally){ .files = f->count };
 	for (size_t i = 0; i < f->count; i++) {
-		const struct catalogue_file *e = &f->list[i];
+		const struct listed_file *e = &f->list[i];
 
 		if (e->state != FILE_PRESENT) {
 			t->unsafe = t->unsafe || e->unsafe;
@@ -358,7 +353,7 @@ all_ranks(const struct rank2file *r, struct error *err)
 
 /* Check the totals against the descriptor, unless all sizes are recorded. */
 static int
-adds_up(const struct catalogue_tally *t, const struct dataset *view, bool must,
+adds_up(const struct listed_tally *t, const struct dataset *view, bool must,
 	struct error *err)
 {
 	bool known = view != NULL && view->files >= 0;
@@ -387,21 +382,31 @@ adds_up(const struct catalogue_tally *t, const struct dataset *view, bool must,
 }
 
 int
-catalogue_files_whole(const struct rank2file *r,
-		      const struct catalogue_tally *t,
-		      const struct dataset *view, bool must_add_up,
-		      struct error *err)
+listed_whole(const struct rank2file *r, const struct listed_tally *t,
+	     const struct dataset *view, bool must_add_up, struct error *err)
 {
 	char text[ERROR_TEXT_MAX / 2];
 
 	if (all_ranks(r, err) < 0)
 		return -1;
 	if (t->bad > 0)
-		return error_set(
-			err, t->unsafe ? ERROR_UNSAFE : ERROR_LOST,
-			"%zu of %zu %s missing or wrong, the first: "
-			"%s",
-			t->bad, str_count(t->files, "file"),
-			catalogue_file_problem(t->first, text, sizeof(text)));
+		return error_set(err, t->unsafe ? ERROR_UNSAFE : ERROR_LOST,
+				 "%zu of %zu %s missing or wrong, the first: "
+				 "%s",
+				 t->bad, str_count(t->files, "file"),
+				 listed_problem(t->first, text, sizeof(text)));
 	return adds_up(t, view, must_add_up, err);
+}
+
+bool
+listed_all_summed(const struct rank2file *r)
+{
+	for (size_t i = 0; i < r->nranks; i++)
+		for (size_t k = 0; k < r->ranks[i].nfiles; k++) {
+			const struct rank2file_file *f = &r->ranks[i].files[k];
+
+			if (f->nsegs == 0 && !f->has_crc)
+				return false;
+		}
+	return true;
 }

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "scr/cores.h"
+#include "team/cores.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
 #include "par.h"
-#include "scr/run.h"
-#include "scr/stores.h"
 #include "team/say.h"
 #include "team/team.h"
 
@@ -179,7 +176,7 @@ describe(hwloc_topology_t t, struct buf *line, struct error *err)
 /* Replace the line of this rank by those of all ranks of the node, in order:
  * the first rank collects them. */
 static int
-collect(const struct run *run, int rc, struct buf *lines, struct error *err)
+collect(const struct team *node, int rc, struct buf *lines, struct error *err)
 {
 	const struct team_note note = { 0, lines->data, lines->len };
 	const struct team_mail out = { .notes = (struct team_note *)&note,
@@ -189,14 +186,14 @@ collect(const struct run *run, int rc, struct buf *lines, struct error *err)
 
 	if (a == NULL)
 		rc = error_no_memory(err);
-	rc = team_notes(&run->node, rc, &out, a, &in, err);
+	rc = team_notes(node, rc, &out, a, &in, err);
 	if (rc == 0) {
-		if (run->node.rank == 0)
+		if (node->rank == 0)
 			buf_clear(lines);
 		for (size_t i = 0; i < in.count; i++)
 			(void)buf_add(lines, in.notes[i].data, in.notes[i].len);
 		rc = buf_check(lines, err);
-		rc = team_share(&run->node, 0, rc, lines, err);
+		rc = team_share(node, 0, rc, lines, err);
 	}
 	arena_free(a);
 	return rc;
@@ -204,9 +201,9 @@ collect(const struct run *run, int rc, struct buf *lines, struct error *err)
 
 /* Compute the share of this rank from the lines of all ranks. */
 static int
-share(const struct run *run, char *lines, struct cores *c, struct error *err)
+share(const struct team *node, char *lines, struct cores *c, struct error *err)
 {
-	const uint32_t n = run->node.size;
+	const uint32_t n = node->size;
 	hwloc_bitmap_t *bound = mem_calloc(n, sizeof(*bound));
 	char *rest = lines;
 	int rc = bound == NULL ? error_no_memory(err) : 0;
@@ -221,8 +218,8 @@ share(const struct run *run, char *lines, struct cores *c, struct error *err)
 			(void)hwloc_bitmap_sscanf(bound[i], line);
 	}
 	if (rc == 0)
-		rc = cores_share(c->topology, bound, n, run->node.rank,
-				 c->units, err);
+		rc = cores_share(c->topology, bound, n, node->rank, c->units,
+				 err);
 	for (uint32_t i = 0; bound != NULL && i < n; i++)
 		hwloc_bitmap_free(bound[i]);
 	mem_free(bound);
@@ -230,12 +227,12 @@ share(const struct run *run, char *lines, struct cores *c, struct error *err)
 }
 
 static void
-report(const struct run *run, const struct cores *c)
+report(const struct team *node, const struct cores *c)
 {
 	struct buf units = BUF_INIT;
 
 	/* The node of rank 0 stands for all. */
-	if (!hwloc_bitmap_iszero(c->units) && team_peer(&run->node, 0) == 0 &&
+	if (!hwloc_bitmap_iszero(c->units) && team_peer(node, 0) == 0 &&
 	    add_set(&units, c->units, true) == 0)
 		say_debug(1,
 			  "%d threads copy the files of this rank, on "
@@ -244,14 +241,8 @@ report(const struct run *run, const struct cores *c)
 	buf_free(&units);
 }
 
-static bool
-wants_threads(const struct store *st)
-{
-	return strcasecmp(st->flush_type, "PTHREAD") == 0;
-}
-
 static int
-find(struct run *run, struct cores *c, struct error *err)
+find(const struct team *node, struct cores *c, struct error *err)
 {
 	struct buf lines = BUF_INIT;
 	int rc = 0;
@@ -262,36 +253,34 @@ find(struct run *run, struct cores *c, struct error *err)
 		rc = error_no_memory(err);
 	else
 		rc = describe(c->topology, &lines, err);
-	rc = collect(run, rc, &lines, err);
+	rc = collect(node, rc, &lines, err);
 	if (rc == 0 && c->topology != NULL)
-		rc = share(run, lines.data, c, err);
+		rc = share(node, lines.data, c, err);
 	while (rc == 0 && hwloc_bitmap_weight(c->units) > CORES_MOST)
 		hwloc_bitmap_clr(c->units,
 				 (unsigned)hwloc_bitmap_last(c->units));
 	if (rc == 0)
-		report(run, c);
+		report(node, c);
 	buf_free(&lines);
 	return rc;
 }
 
 int
-cores_find(struct run *run, struct cores **out, struct error *err)
+cores_find(const struct team *world, const struct team *node, bool wants,
+	   struct cores **out, struct error *err)
 {
-	bool any = false;
 	int rc = 0;
 
 	*out = NULL;
-	for (size_t i = 0; i < run->stores.count; i++)
-		any |= wants_threads(&run->stores.list[i]);
-	if (!any)
+	if (!wants)
 		return 0;
 	*out = mem_calloc(1, sizeof(**out));
 	if (*out == NULL)
 		rc = error_no_memory(err);
-	rc = team_agree(&run->world, rc, err);
+	rc = team_agree(world, rc, err);
 	if (rc == 0 && *out != NULL)
-		rc = find(run, *out, err);
-	return team_agree(&run->world, rc, err);
+		rc = find(node, *out, err);
+	return team_agree(world, rc, err);
 }
 
 void
@@ -328,13 +317,13 @@ bind(void *arg, unsigned worker)
 }
 
 struct par *
-cores_pool(const struct cores *c, const struct store *st)
+cores_pool(const struct cores *c)
 {
 	const int units = c == NULL ? 0 : hwloc_bitmap_weight(c->units);
 	struct error why = ERROR_INIT;
 	struct par *par = NULL;
 
-	if (units < 2 || !wants_threads(st))
+	if (units < 2)
 		return NULL;
 	par = par_new_begin((unsigned)units, bind, (void *)c, &why);
 	if (par == NULL)

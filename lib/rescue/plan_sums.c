@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * sums.c - checksums for a plan: from rank2file, from the lists that were
- * written when files were copied from the caches (meta/copied.h), and from the
- * files themselves.
- *
- * LLNL's filemaps have no checksums (formats.md 4.2).  Ours are recorded in
- * rank2file, where LLNL's readers only use the paths.
- */
+#include "rescue/plan_sums.h"
+
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
-#include "catalogue/files.h"
 #include "dir.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "map.h"
 #include "mem.h"
 #include "meta/copied.h"
+#include "meta/dataset_dir.h"
 #include "meta/rank2file.h"
 #include "path.h"
+#include "rescue/listed.h"
+#include "rescue/plan.h"
 
 /* Set a recorded checksum in plan file `f`. */
 static void
-take(struct plan_file *f, struct catalogue_sum *sum, uint32_t crc)
+take(struct plan_file *f, struct plan_sum *sum, uint32_t crc)
 {
 	sum->known = true;
 	sum->carried = !f->has_crc;
@@ -33,16 +30,16 @@ take(struct plan_file *f, struct catalogue_sum *sum, uint32_t crc)
 }
 
 void
-catalogue_copied_forget(const struct catalogue_dir *d, struct plan_file *f,
-			struct catalogue_sum *sum)
+plan_sums_forget(struct plan *p, size_t file, struct plan_sum *sum)
 {
+	struct plan_file *f = &p->files[file];
 	char name[COPIED_NAME_MAX];
 
 	if (!f->copy_crc)
 		return;
-	*sum = (struct catalogue_sum){ .known = false };
+	*sum = (struct plan_sum){ .known = false };
 	f->has_crc = f->copy_crc = false;
-	(void)unlinkat(d->fd, copied_name(name, f->rank), 0);
+	(void)unlinkat(p->places[0].meta_fd, copied_name(name, f->rank), 0);
 }
 
 /* --- Checksums in rank2file --- */
@@ -78,8 +75,7 @@ collect(const struct rank2file *old, struct old_sums *out, struct error *err)
 
 /* Set the checksum recorded in rank2file, if it is that of plan file `f`. */
 static void
-carry(const struct old_sums *old, struct plan_file *f,
-      struct catalogue_sum *sum)
+carry(const struct old_sums *old, struct plan_file *f, struct plan_sum *sum)
 {
 	const struct rank2file_file *r = NULL;
 	size_t at = f->path == NULL ? MAP_NONE : map_get(old->by_path, f->path);
@@ -95,11 +91,11 @@ carry(const struct old_sums *old, struct plan_file *f,
 	take(f, sum, r->crc);
 }
 
-struct catalogue_sum *
-catalogue_sums(struct plan *p, const struct rank2file *old, struct error *err)
+struct plan_sum *
+plan_sums(struct plan *p, const struct rank2file *old, struct error *err)
 {
 	struct old_sums from = { .by_path = NULL };
-	struct catalogue_sum *sums = mem_calloc(p->nfiles + 1, sizeof(*sums));
+	struct plan_sum *sums = mem_calloc(p->nfiles + 1, sizeof(*sums));
 	int rc = 0;
 
 	if (sums == NULL) {
@@ -121,7 +117,7 @@ catalogue_sums(struct plan *p, const struct rank2file *old, struct error *err)
 /* --- Read files --- */
 
 static void
-note(struct catalogue_sum *sum, uint32_t crc)
+note(struct plan_sum *sum, uint32_t crc)
 {
 	sum->known = true;
 	sum->crc = crc;
@@ -130,13 +126,13 @@ note(struct catalogue_sum *sum, uint32_t crc)
 /* Use the checksums of the files that were read.  A wrong file is marked in the
  * plan, or if it was rebuilt, an error. */
 static int
-use_read(struct plan *p, struct catalogue_sum *sums,
-	 const struct catalogue_files *files, bool rebuilt, struct error *err)
+use_read(struct plan *p, struct plan_sum *sums, const struct listed *files,
+	 bool rebuilt, struct error *err)
 {
 	char text[ERROR_TEXT_MAX / 2];
 
 	for (size_t i = 0; i < files->count; i++) {
-		const struct catalogue_file *f = &files->list[i];
+		const struct listed_file *f = &files->list[i];
 
 		if (f->state == FILE_PRESENT)
 			note(&sums[f->number], f->found_crc);
@@ -145,7 +141,7 @@ use_read(struct plan *p, struct catalogue_sum *sums,
 				err, ERROR_DAMAGED,
 				"%s: rebuilt from redundancy: the redundancy "
 				"or the record of it is wrong",
-				catalogue_file_problem(f, text, sizeof(text)));
+				listed_problem(f, text, sizeof(text)));
 		else if (plan_mark(p, f->number, f->state, err) < 0)
 			return -1;
 	}
@@ -153,11 +149,10 @@ use_read(struct plan *p, struct catalogue_sum *sums,
 }
 
 int
-catalogue_sums_read(struct catalogue *c, struct plan *p,
-		    struct catalogue_sum *sums, bool rebuilt,
-		    const struct catalogue_options *o, struct error *err)
+plan_sums_read(struct plan *p, struct plan_sum *sums, bool rebuilt,
+	       const struct work *work, struct error *err)
 {
-	struct catalogue_files files = { .list = NULL };
+	struct listed files = { .list = NULL };
 	int rc = 0;
 
 	files.list = mem_calloc(p->nfiles + 1, sizeof(*files.list));
@@ -169,7 +164,7 @@ catalogue_sums_read(struct catalogue *c, struct plan *p,
 		/* Packed files got their checksums when they were packed. */
 		if (!sums[i].wanted || f->nsegs > 0)
 			continue;
-		files.list[files.count++] = (struct catalogue_file){
+		files.list[files.count++] = (struct listed_file){
 			.path = f->path,
 			.number = i,
 			.rank = f->rank,
@@ -180,17 +175,17 @@ catalogue_sums_read(struct catalogue *c, struct plan *p,
 		};
 	}
 	if (files.count > 0)
-		rc = catalogue_files_check(c, &files, true, o, err);
+		rc = listed_check(p->places[0].root_fd, &files, true, work,
+				  err);
 	if (rc == 0)
 		rc = use_read(p, sums, &files, rebuilt, err);
-	catalogue_files_free(&files);
+	listed_free(&files);
 	return rc;
 }
 
 int
-catalogue_sums_compare(struct catalogue *c, struct plan *p,
-		       struct catalogue_sum *sums, bool all,
-		       const struct catalogue_options *o, struct error *err)
+plan_sums_compare(struct plan *p, struct plan_sum *sums, bool all,
+		  const struct work *work, struct error *err)
 {
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
@@ -201,15 +196,14 @@ catalogue_sums_compare(struct catalogue *c, struct plan *p,
 		if (!sums[i].wanted && f->has_crc)
 			note(&sums[i], f->crc); /* compared by the plan */
 	}
-	return catalogue_sums_read(c, p, sums, false, o, err);
+	return plan_sums_read(p, sums, false, work, err);
 }
 
 /* --- Checksums of copied files --- */
 
 struct taking {
-	const struct catalogue_dir *d;
 	struct plan *p;
-	struct catalogue_sum *sums;
+	struct plan_sum *sums;
 	struct pathcache *files; /* stat cache of the prefix */
 	size_t records;		 /* read so far */
 	struct arena *arena;	 /* reset for each rank */
@@ -231,7 +225,7 @@ static void
 take_file(struct taking *t, size_t at, const struct copied_file *c)
 {
 	struct plan_file *f = &t->p->files[at];
-	struct catalogue_sum *sum = &t->sums[at];
+	struct plan_sum *sum = &t->sums[at];
 
 	if (f->state != FILE_PRESENT || f->nsegs > 0 || sum->known ||
 	    f->attr.size != c->size || (f->has_crc && f->crc != c->crc) ||
@@ -274,7 +268,7 @@ take_record(void *arg, const char *name, struct error *err)
 	if (rank < 0 || rank >= t->p->nranks || !t->p->ranks[rank].map_known)
 		return 0;
 	arena_reset(t->arena);
-	tree = kvtree_read_file(t->d->fd, name, &why);
+	tree = kvtree_read_file(t->p->places[0].meta_fd, name, &why);
 	if (tree != NULL && copied_read(tree, t->arena, &c, &why) == 0) {
 		t->records++;
 		take_rank(t, &t->p->ranks[rank], &c);
@@ -325,26 +319,37 @@ doubt_others(struct taking *t, struct error *err)
 }
 
 int
-catalogue_copied_take(struct catalogue *c, const struct catalogue_dir *d,
-		      struct plan *p, struct catalogue_sum *sums,
-		      struct error *err)
+plan_sums_copied(struct plan *p, struct plan_sum *sums, struct error *err)
 {
 	struct taking t = {
-		.d = d,
 		.p = p,
 		.sums = sums,
-		.files = pathcache_new(catalogue_prefix_fd(c)),
+		.files = pathcache_new(p->places[0].root_fd),
 		.arena = arena_new(),
 	};
+	char name[DATASET_DIR_NAME];
 	int rc = -1;
 
+	snprintf(name, sizeof(name), DATASET_DIR_FMT, p->id);
 	if (t.files == NULL || t.arena == NULL)
 		error_no_memory(err);
 	else
-		rc = dir_each(d->fd, d->name, take_record, &t, err);
+		rc = dir_each(p->places[0].meta_fd, name, take_record, &t, err);
 	if (rc == 0 && t.records > 0)
 		rc = doubt_others(&t, err);
 	pathcache_free(t.files);
 	arena_free(t.arena);
 	return rc;
+}
+
+bool
+plan_sums_all(const struct plan *p)
+{
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		if (f->nsegs == 0 && f->state == FILE_PRESENT && !f->has_crc)
+			return false;
+	}
+	return true;
 }
