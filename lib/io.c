@@ -478,8 +478,7 @@ out:
 		room_explain(dirfd, len, err);
 	if (rc < 0 && (fd < 0 || is_linked(fd)))
 		unlinkat(dirfd, temp, 0);
-	if (fd >= 0)
-		close(fd);
+	io_close(fd);
 	return rc < 0 ? -1 : 0;
 }
 

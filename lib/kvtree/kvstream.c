@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "kvtree/kvstream.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,7 +8,6 @@
 #include "io.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
-#include "path.h"
 
 #define WINDOW ((size_t)256 << 10)
 
@@ -60,13 +58,12 @@ kvstream_open(struct kvstream *s, int dirfd, const char *name)
 	struct stat st;
 
 	*s = (struct kvstream){
-		.fd = path_open_beneath(dirfd, name, O_RDONLY | O_NONBLOCK, 0,
-					NULL),
+		.fd = io_open_read(dirfd, name, NULL),
 		.buffer = mem_alloc(WINDOW, 1),
 	};
 	s->in.p = s->in.end = s->buffer;
 	if (s->fd < 0 || s->buffer == NULL || fstat(s->fd, &st) < 0 ||
-	    !S_ISREG(st.st_mode) || st.st_size < KVTREE_MIN_ENCODED)
+	    st.st_size < KVTREE_MIN_ENCODED)
 		goto fail;
 	s->left = (uint64_t)st.st_size - KVTREE_CRC_SIZE;
 	kvstream_fill(s);

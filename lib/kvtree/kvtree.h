@@ -188,8 +188,7 @@ int kvtree_seal(struct kvwrite *w, struct error *err);
 /* io_read_file() and kvtree_decode().  The error names the file. */
 struct kvtree *kvtree_read_file(int dirfd, const char *name, struct error *err);
 
-/* The same for the path `rel` below `dirfd`: links out of `dirfd` are refused,
- * FIFOs not waited for.  `st` (may be NULL) receives its stat data. */
+/* The same.  `st` (may be NULL) receives its stat data. */
 struct kvtree *kvtree_read_beneath(int dirfd, const char *rel, struct stat *st,
 				   struct error *err);
 

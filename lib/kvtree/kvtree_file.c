@@ -2,7 +2,6 @@
 /*
  * kvtree_file.c - read and write files that hold one tree.
  */
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,19 +9,11 @@
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
-#include "path.h"
 
 struct kvtree *
 kvtree_read_file(int dirfd, const char *name, struct error *err)
 {
-	struct kvtree *t = NULL;
-	struct buf raw = BUF_INIT;
-
-	if (io_read_file(dirfd, name, KVTREE_MAX_ENCODED, &raw, err) == 0 &&
-	    (t = kvtree_decode_buf(&raw, err)) == NULL)
-		error_wrap(err, "%s", name);
-	buf_free(&raw);
-	return t;
+	return kvtree_read_beneath(dirfd, name, NULL, err);
 }
 
 struct kvtree *
@@ -31,9 +22,7 @@ kvtree_read_beneath(int dirfd, const char *rel, struct stat *st,
 {
 	struct kvtree *t = NULL;
 	struct buf raw = BUF_INIT;
-	/* O_NONBLOCK: do not wait if the name is that of a FIFO. */
-	const int fd =
-		path_open_beneath(dirfd, rel, O_RDONLY | O_NONBLOCK, 0, err);
+	const int fd = io_open_read(dirfd, rel, err);
 
 	if (fd < 0)
 		return NULL;

@@ -11,6 +11,7 @@
 #include "error.h"
 #include "kvtree/value.h"
 #include "meta/index.h"
+#include "str.h"
 
 #define STAMP_BYTES (INDEX_STAMP_SIZE - 1)
 
@@ -86,40 +87,20 @@ quoted_end(char *s)
 	return field_end(s); /* the line was truncated */
 }
 
-/* Parse two digits in low..high, or return -1. */
-static int
-two_digits(const char *s, int low, int high)
-{
-	int n = 0;
-
-	if (s[0] < '0' || s[0] > '9' || s[1] < '0' || s[1] > '9')
-		return -1;
-	n = (s[0] - '0') * 10 + (s[1] - '0');
-	return n >= low && n <= high ? n : -1;
-}
-
 /* Parse "YYYY-MM-DDTHH:MM:SS" at the start of `s` as local time. */
 static bool
 parse_stamp(const char *s, int64_t *out)
 {
+	static const char form[] = "dddd-dd-ddTdd:dd:dd";
 	struct tm tm = { .tm_isdst = -1 };
-	int century = 0, year = 0;
 
-	if (strnlen(s, STAMP_BYTES) < STAMP_BYTES || s[4] != '-' ||
-	    s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':')
+	for (size_t i = 0; i < STAMP_BYTES; i++)
+		if (form[i] == 'd' ? !str_is_digit(s[i]) : s[i] != form[i])
+			return false;
+	if (strptime(s, "%Y-%m-%dT%H:%M:%S", &tm) != s + STAMP_BYTES ||
+	    tm.tm_sec > 60)
 		return false;
-	century = two_digits(s, 0, 99);
-	year = two_digits(s + 2, 0, 99);
-	tm.tm_mon = two_digits(s + 5, 1, 12);
-	tm.tm_mday = two_digits(s + 8, 1, 31);
-	tm.tm_hour = two_digits(s + 11, 0, 23);
-	tm.tm_min = two_digits(s + 14, 0, 59);
-	tm.tm_sec = two_digits(s + 17, 0, 60);
-	if (century < 0 || year < 0 || tm.tm_mon < 0 || tm.tm_mday < 0 ||
-	    tm.tm_hour < 0 || tm.tm_min < 0 || tm.tm_sec < 0)
-		return false;
-	tm.tm_year = century * 100 + year - 1900;
-	tm.tm_mon--;
+	tm.tm_isdst = -1;
 	*out = mktime(&tm);
 	return true;
 }
@@ -198,47 +179,38 @@ log_parse(char *line, struct log_line *out, struct error *err)
 }
 
 /* Append ", key=value", with or without quotes. */
-static int
+static void
 add_text(struct buf *out, const char *key, const char *value, bool quote)
 {
 	size_t i = 0, start = 0;
 
 	if (value == NULL)
-		return 0;
-	if (buf_printf(out, ", %s=%s", key, quote ? "\"" : "") < 0)
-		return -1;
+		return;
+	buf_printf(out, ", %s=%s", key, quote ? "\"" : "");
 	start = out->len;
-	if (buf_add_str(out, value) < 0 ||
-	    (quote && buf_add_char(out, '"') < 0))
-		return -1;
+	buf_add_str(out, value);
+	if (quote)
+		buf_add_char(out, '"');
 	for (i = start; i < out->len; i++)
 		if ((unsigned char)out->data[i] < ' ' || out->data[i] == 0x7f)
 			out->data[i] = '?';
-	return 0;
 }
 
 /* Append a field unless it is absent. */
-static int
+static void
 add_field(struct buf *out, const struct log_line *l, const struct field *f)
 {
 	const void *from = (const char *)l + f->at;
-	int64_t count = -1;
-	double amount = -1;
+	const int64_t *count = from;
+	const double *amount = from;
 
-	switch (f->kind) {
-	case COUNT:
-		count = *(const int64_t *)from;
-		return count < 0 ? 0
-				 : buf_printf(out, ", %s=%" PRId64, f->key,
-					      count);
-	case AMOUNT:
-		amount = *(const double *)from;
-		return amount < 0 ? 0
-				  : buf_printf(out, ", %s=%f", f->key, amount);
-	default:
-		return add_text(out, f->key, *(const char *const *)from,
-				f->kind == QUOTED);
-	}
+	if (f->kind == COUNT && *count >= 0)
+		buf_printf(out, ", %s=%" PRId64, f->key, *count);
+	else if (f->kind == AMOUNT && *amount >= 0)
+		buf_printf(out, ", %s=%f", f->key, *amount);
+	else if (f->kind == TEXT || f->kind == QUOTED)
+		add_text(out, f->key, *(const char *const *)from,
+			 f->kind == QUOTED);
 }
 
 int
@@ -247,11 +219,9 @@ log_format(const struct log_line *l, struct buf *out)
 	char stamp[INDEX_STAMP_SIZE];
 	const size_t start = out->len;
 
-	if (buf_printf(out, "%s:", index_stamp(stamp, l->time)) < 0)
-		goto fail;
+	buf_printf(out, "%s:", index_stamp(stamp, l->time));
 	for (size_t i = 0; i < NFIELDS; i++)
-		if (add_field(out, l, &fields[i]) < 0)
-			goto fail;
+		add_field(out, l, &fields[i]);
 	/* Remove the comma of the first field: only a blank follows the
 	 * stamp. */
 	if (out->len > start + STAMP_BYTES + 1)
@@ -260,10 +230,9 @@ log_format(const struct log_line *l, struct buf *out)
 			--out->len - (start + STAMP_BYTES + 1));
 	if (out->len - start > LOG_LINE_MAX)
 		out->len = start + LOG_LINE_MAX;
-	if (buf_add_char(out, '\n') < 0)
-		goto fail;
-	return 0;
-fail:
+	buf_add_char(out, '\n');
+	if (!out->failed)
+		return 0;
 	out->len = start;
 	if (out->data != NULL)
 		out->data[start] = '\0';
