@@ -46,22 +46,37 @@ verified()
 }
 
 @test "scr_inspect reads every metadata file" {
-	local f n=0
+	local f kind n answers=$BATS_TEST_TMPDIR/answers
+	local errors=$BATS_TEST_TMPDIR/errors
+	local -A seen
 
 	for scheme in $SCHEMES; do
 		export SCR_COPY_TYPE=$scheme SCR_FLUSH=2
 		fresh
+		n=0
+		seen=()
+		: >"$answers"
 		while IFS= read -r f; do
-			try scr_inspect --json "$f"
-			assert_status 0
-			[[ -z $stderr ]] || failed "$f"
-			jq -e . <<<"$output" >/dev/null || failed "$f: no JSON"
+			# Two whose names differ only in their numbers; SLOW=1:
+			# all.
+			kind=${f##*/}
+			kind=${kind//[0-9]/}
+			seen[$kind]=$((${seen[$kind]-0} + 1))
+			((${seen[$kind]} <= 2)) || [[ -n ${SCRKIT_SLOW-} ]] ||
+				continue
+			scr_inspect --json "$f" >>"$answers" 2>"$errors" ||
+				failed "$f"
+			[[ ! -s $errors ]] || failed "$f: $(cat "$errors")"
 			n=$((n + 1))
 		done < <(find "$NODES" "$PREFIX/.scr" -type f \( -path '*/.scr/*' \
 			-o -name cindex.scrinfo \) ! -name app.conf \
 			! -name log ! -name index.lock ! -name index.spare)
+		[[ -n ${seen[filemap_]-} && -n ${seen[cindex.scrinfo]-} &&
+			-n ${seen[summary.scr]-} && -n ${seen[index.scr]-} ]] ||
+			failed "kinds: ${!seen[*]}"
+		jq -es "length == $n" "$answers" >/dev/null ||
+			failed "not $n answers in JSON"
 	done
-	((n > 200)) || failed "$n files"
 }
 
 @test "scr_postrun saves the caches, a node lost; a new job fetches (66)" {
