@@ -105,7 +105,7 @@ copy_containers(struct fti_draft *d, const struct fti_checked *c)
 			d->containers[i] = (struct fti_draft_container){
 				.c = {
 					.id = k->id,
-					.part = part++,
+					.part = part,
 					.idx = k->idx >= 0 ? k->idx
 							   : (int32_t)v,
 					.has_content = k->used > 0 || keeps,
@@ -119,6 +119,7 @@ copy_containers(struct fti_draft *d, const struct fti_checked *c)
 				.expected = k->used > 0 ? c->sums[i] : NULL,
 			};
 			dptr += (uint64_t)k->size;
+			part++;
 		}
 	}
 }

@@ -2,7 +2,6 @@
 #include "fti/location.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -38,7 +37,7 @@ make_absolute(const char *dir, struct buf *out, struct error *err)
 	rc = path_join(&whole, cwd, dir, err);
 	if (rc == 0)
 		rc = path_normal(whole.data, out, err);
-	free(cwd);
+	mem_free(cwd);
 	buf_free(&whole);
 	return rc;
 }

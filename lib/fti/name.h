@@ -62,7 +62,7 @@ const char *fti_level_name(enum fti_level l);
 /* The name of its directory. */
 const char *fti_level_dir(enum fti_level l);
 
-/* Directories and files of our own below those of FTI: "scr_fti." and more.
+/* Names of directories and files of our own below those of FTI start like this.
  * What is in such a directory is out of FTI's sight, and out of ours. */
 #define FTI_OURS "scr_fti."
 

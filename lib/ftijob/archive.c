@@ -32,9 +32,12 @@ append(char *to, const char *from, size_t len)
 {
 	if (len == 0)
 		return;
-	if (to[0] != '\0')
-		strcat(to, "/");
-	strncat(to, from, len);
+	if (to[0] != '\0') {
+		to += strlen(to);
+		*to++ = '/';
+	}
+	memcpy(to, from, len);
+	to[len] = '\0';
 }
 
 const char *

@@ -104,7 +104,7 @@ static int
 enter_dir(struct walk *d, const char *name, struct error *err)
 {
 	struct walk in = *d;
-	int rc = 0;
+	int rc = 0, fd = -1;
 
 	if (d->depth >= DEPTH || str_starts(name, FTI_OURS))
 		return 0;
@@ -114,15 +114,15 @@ enter_dir(struct walk *d, const char *name, struct error *err)
 		return error_no_memory(err);
 	in.depth++;
 	enter(&in.above, in.last, d->last);
-	in.fd = openat(d->fd, name,
-		       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (in.fd < 0 && errno == ENOENT)
-		return 0;
-	if (in.fd < 0)
-		return error_sys(err, "%s/%s: cannot open", d->t->root,
-				 in.path);
+	fd = openat(d->fd, name,
+		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0
+				       : error_sys(err, "%s/%s: cannot open",
+						   d->t->root, in.path);
+	in.fd = fd;
 	rc = read_dir(&in, err);
-	close(in.fd);
+	close(fd);
 	return rc;
 }
 

@@ -94,10 +94,10 @@ resmgr_run(struct resmgr *r, const char *const *argv,
 		       struct error *err),
 	   void *arg, struct error *err)
 {
-	static char c_locale[] = "LC_ALL=C";
 	const struct remote_options o = {
 		.kind = REMOTE_LOCAL,
-		.env = remote_environment(r->arena, unwanted, c_locale),
+		.env = remote_environment(r->arena, unwanted,
+					  arena_strdup(r->arena, "LC_ALL=C")),
 		.limit = r->seconds,
 		.keep = OUTPUT_MAX,
 		.stop = r->stop,
