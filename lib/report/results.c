@@ -173,19 +173,21 @@ void
 results_verify_row(int64_t id, const char *name, const char *state,
 		   const struct verify_result *r, struct buf *out)
 {
-	char compared[128];
+	char compared[128], bad[24] = "?"; /* lost: which file is unknown */
 
-	if (r == NULL)
+	if (r == NULL) {
 		buf_add_str(
 			out,
 			"DSET STATE        FILES     BAD       SIZE COMPARED"
 			"                       NAME\n");
-	else
-		buf_printf(out, "%4" PRId64 " %-10s %7zu %7zu %10s %-30s %s\n",
-			   id, state, r->files, r->bad_files,
-			   str_size(r->bytes),
-			   results_compared(r, compared, sizeof(compared)),
-			   str_shown(name != NULL ? name : "-"));
+		return;
+	}
+	if (r->bad_files > 0 || r->status != STATUS_LOST)
+		snprintf(bad, sizeof(bad), "%zu", r->bad_files);
+	buf_printf(out, "%4" PRId64 " %-10s %7zu %7s %10s %-30s %s\n", id,
+		   state, r->files, bad, str_size(r->bytes),
+		   results_compared(r, compared, sizeof(compared)),
+		   str_shown(name != NULL ? name : "-"));
 }
 
 struct json *

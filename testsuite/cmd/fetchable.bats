@@ -211,6 +211,7 @@ with_ranks() {
 	as_flushed
 	truncate -s 500 p/ckpt.1/rank_2.ckpt
 	says 4 lost "add up to"
+	[ "$(scr_index -p p --verify 2>err | awk '{ print $4 }')" = $'BAD\n?' ]
 	rm p/ckpt.1/rank_2.ckpt
 	says 4 lost "rank_2.ckpt"
 }
