@@ -148,20 +148,25 @@ kvtree_i64(const struct kvtree *t, const char *key, int64_t min, int64_t max,
 
 /* --- Change --- */
 
+/* Add a child `key`, which `t` must not have yet. */
 static struct kvtree *
-put(struct kvtree *t, const char *key, bool last, struct error *err)
+add(struct kvtree *t, const char *key, bool last, struct error *err)
 {
-	struct kvtree **link = kvtree_level_search(t, key);
-	struct kvtree *n = NULL;
+	struct kvtree *n = kvtree_level_node(kvtree_tree_of(t), key);
 
-	if (link != NULL)
-		return *link;
-	n = kvtree_level_node(kvtree_tree_of(t), key);
 	if (n == NULL || kvtree_level_add(t, n, last) < 0) {
 		error_no_memory(err);
 		return NULL;
 	}
 	return n;
+}
+
+static struct kvtree *
+put(struct kvtree *t, const char *key, bool last, struct error *err)
+{
+	struct kvtree *n = kvtree_get(t, key);
+
+	return n != NULL ? n : add(t, key, last, err);
 }
 
 struct kvtree *
@@ -238,85 +243,45 @@ kvtree_remove(struct kvtree *t, const char *key)
 
 /* --- Merge --- */
 
-/* A node that existed before the merge, and its number of children then. */
-struct touched {
-	struct kvtree *node;
-	size_t count;
-};
-
-struct merge {
-	struct buf log; /* of struct touched */
-	struct error *err;
-};
-
-/* Add the children of `from` to `t`.  `is_new`: this merge made `t`. */
 static int
-merge_level(struct merge *m, struct kvtree *t, const struct kvtree *from,
-	    size_t depth, bool is_new)
+merge_level(struct kvtree *t, const struct kvtree *from, size_t depth,
+	    struct error *err)
 {
-	struct touched entry = { .node = t, .count = kvtree_count(t) };
+	const bool empty = kvtree_child(t) == NULL;
 	const struct kvtree *child = NULL;
-	struct kvtree **link = NULL, *n = NULL;
+	struct kvtree *n = NULL;
 
 	if (depth > KVTREE_MAX_DEPTH)
-		return error_set(m->err, ERROR_CORRUPT,
+		return error_set(err, ERROR_CORRUPT,
 				 "nested deeper than %d levels",
 				 KVTREE_MAX_DEPTH);
-	if (!is_new && buf_add(&m->log, &entry, sizeof(entry)) < 0)
-		return error_no_memory(m->err);
 	kvtree_foreach (child, from) {
-		link = is_new ? NULL : kvtree_level_search(t, child->key);
-		n = link != NULL ? *link : NULL;
-		if (link == NULL) {
-			n = kvtree_level_node(kvtree_tree_of(t), child->key);
-			if (n == NULL || kvtree_level_add(t, n, true) < 0)
-				return error_no_memory(m->err);
-		}
-		if (kvtree_child(child) != NULL &&
-		    merge_level(m, n, child, depth + 1, link == NULL) < 0)
+		n = empty ? NULL : kvtree_get(t, child->key);
+		if (n == NULL)
+			n = add(t, child->key, true, err);
+		if (n == NULL || (kvtree_child(child) != NULL &&
+				  merge_level(n, child, depth + 1, err) < 0))
 			return -1;
 	}
 	return 0;
 }
 
-/* Remove the children that a failed merge added. */
-static void
-undo(struct merge *m)
-{
-	const struct touched *log = (const struct touched *)m->log.data;
-	size_t i = m->log.len / sizeof(*log), left = 0;
-	struct kvtree *n = NULL;
-
-	while (i-- > 0) {
-		left = log[i].count;
-		for (n = kvtree_first(log[i].node); left > 0; left--)
-			n = n->next;
-		while (n != NULL) {
-			kvtree_remove(log[i].node, n->key);
-			n = n->next;
-		}
-	}
-}
-
 int
 kvtree_merge(struct kvtree *t, const struct kvtree *from, struct error *err)
 {
-	struct merge m = { .log = BUF_INIT, .err = err };
 	struct kvtree *copy = NULL;
-	int rc = -1;
+	int rc = 0;
 
+	if (t == from)
+		return 0;
 	/* `from` must not change while it is read. */
-	if (t != from && kvtree_tree_of(t) == kvtree_tree_of(from)) {
+	if (kvtree_tree_of(t) == kvtree_tree_of(from)) {
 		copy = kvtree_new(err);
-		if (copy == NULL || kvtree_merge(copy, from, err) < 0)
-			goto out;
+		rc = copy == NULL ? -1 : kvtree_merge(copy, from, err);
 		from = copy;
 	}
-	rc = t != from ? merge_level(&m, t, from, 1, false) : 0;
-	if (rc < 0)
-		undo(&m);
-out:
-	buf_free(&m.log);
+	if (rc == 0)
+		rc = merge_level(t, from, 1, err);
 	kvtree_free(copy);
 	return rc;
 }

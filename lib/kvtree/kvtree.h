@@ -17,7 +17,7 @@
  * borrowed, and valid until that node is removed or the root is freed.
  *
  * Errors: int functions return 0, or -1 with *err filled in (err may be NULL);
- * on error the tree is unchanged.
+ * on error the tree is unchanged, except by kvtree_merge().
  *
  * Threads: one thread at a time may change a tree; any number may read a tree
  * that no thread changes.
@@ -118,7 +118,8 @@ int kvtree_set_crc(struct kvtree *t, const char *key, uint32_t value,
 void kvtree_remove(struct kvtree *t, const char *key);
 
 /* Add deep copies of all children of `from` (of any tree) to `t`, in order.  If
- * `t` already has a key, the sub-trees are merged. */
+ * `t` already has a key, the sub-trees are merged.  On error `t` keeps what was
+ * merged until then. */
 int kvtree_merge(struct kvtree *t, const struct kvtree *from,
 		 struct error *err);
 
