@@ -131,6 +131,22 @@ path_join(struct buf *out, const char *dir, const char *name, struct error *err)
 	return buf_check(out, err);
 }
 
+int
+path_absolute(const char *path, struct buf *out, struct error *err)
+{
+	struct buf whole = BUF_INIT;
+	char cwd[PATH_MAX] = "";
+	int rc = -1;
+
+	if (path[0] != '/' && getcwd(cwd, sizeof(cwd)) == NULL)
+		return error_sys(err, "working directory");
+	rc = path_join(&whole, cwd, path, err);
+	if (rc == 0)
+		rc = path_normal(whole.data, out, err);
+	buf_free(&whole);
+	return rc;
+}
+
 const char *
 path_base(const char *path)
 {

@@ -3,7 +3,6 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "buf.h"
 #include "error.h"
@@ -21,27 +20,6 @@ fti_location_cut(char *path)
 	return slash + 1;
 }
 
-/* The absolute form of a directory that is missing. */
-static int
-make_absolute(const char *dir, struct buf *out, struct error *err)
-{
-	struct buf whole = BUF_INIT;
-	char *cwd = NULL;
-	int rc = 0;
-
-	if (dir[0] == '/')
-		return path_normal(dir, out, err);
-	cwd = getcwd(NULL, 0);
-	if (cwd == NULL)
-		return error_sys(err, "working directory");
-	rc = path_join(&whole, cwd, dir, err);
-	if (rc == 0)
-		rc = path_normal(whole.data, out, err);
-	mem_free(cwd);
-	buf_free(&whole);
-	return rc;
-}
-
 static int
 dir_of(const char *path, struct buf *out, struct error *err)
 {
@@ -51,10 +29,8 @@ dir_of(const char *path, struct buf *out, struct error *err)
 	buf_add(&dir, path, (size_t)(path_base(path) - path));
 	buf_add_char(&dir, '.');
 	rc = buf_check(&dir, err);
-	if (rc == 0 && path_real(dir.data, out, NULL) < 0) {
-		buf_clear(out);
-		rc = make_absolute(dir.data, out, err);
-	}
+	if (rc == 0 && path_real(dir.data, out, NULL) < 0)
+		rc = path_absolute(dir.data, out, err);
 	buf_free(&dir);
 	return rc;
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scr/params.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -101,21 +99,14 @@ static const char *
 find_prefix(const struct conf *c, struct arena *a, struct error *err)
 {
 	const char *value = conf_get(c, "SCR_PREFIX"), *out = NULL;
-	struct buf path = BUF_INIT, normal = BUF_INIT;
-	char cwd[PATH_MAX] = "";
+	struct buf path = BUF_INIT;
 
-	if (value == NULL)
-		value = ".";
-	if (value[0] != '/' && getcwd(cwd, sizeof(cwd)) == NULL)
-		error_sys(err, "working directory");
-	else if (path_join(&path, cwd, value, err) == 0 &&
-		 path_normal(path.data, &normal, err) == 0) {
-		out = arena_strdup(a, normal.data);
+	if (path_absolute(value != NULL ? value : ".", &path, err) == 0) {
+		out = arena_strdup(a, path.data);
 		if (out == NULL)
 			error_no_memory(err);
 	}
 	buf_free(&path);
-	buf_free(&normal);
 	return out;
 }
 

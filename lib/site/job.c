@@ -2,7 +2,6 @@
 #include "site/job.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,31 +85,19 @@ open_conf(struct job *j, const struct job_where *w, struct error *err)
 static int
 real_prefix(struct job *j, struct error *err)
 {
-	struct buf path = BUF_INIT, text = BUF_INIT;
+	struct buf path = BUF_INIT;
 	struct error why = ERROR_INIT;
-	char cwd[PATH_MAX] = "";
 	int rc = path_real(j->prefix, &path, &why);
 
-	if (rc < 0 && why.kind == ERROR_NOMEM) {
-		error_no_memory(err);
-		goto out;
-	}
-	if (rc < 0) {
-		if (j->prefix[0] != '/' && getcwd(cwd, sizeof(cwd)) == NULL)
-			cwd[0] = '\0';
-		rc = path_join(&text, cwd, j->prefix, err);
-		if (rc == 0)
-			rc = path_normal(text.data, &path, err);
-	}
-	if (rc < 0)
-		goto out;
-	j->prefix_real = arena_strdup(j->arena, path.data);
-	if (j->prefix_real == NULL)
-		rc = error_no_memory(err);
-out:
-	buf_free(&text);
+	if (rc < 0 && why.kind != ERROR_NOMEM)
+		rc = path_absolute(j->prefix, &path, &why);
+	/* Without a working directory the path stays relative. */
+	if (rc < 0 && why.kind != ERROR_NOMEM)
+		rc = path_normal(j->prefix, &path, &why);
+	if (rc == 0)
+		j->prefix_real = arena_strdup(j->arena, path.data);
 	buf_free(&path);
-	return rc;
+	return j->prefix_real == NULL ? error_no_memory(err) : 0;
 }
 
 static int
