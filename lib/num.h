@@ -34,9 +34,11 @@ int num_decimal(const char *s, double *out, struct error *err);
 int num_mul(uint64_t *a, uint64_t b);
 int num_add(uint64_t *a, uint64_t b);
 
-/* For qsort() and bsearch(): order objects by the int64_t that each begins
- * with, such as an id. */
+/* For qsort() and bsearch(): order objects by the number that each begins with;
+ * num_by_id(): an int64_t, such as an id. */
 int num_by_id(const void *a, const void *b);
+int num_by_u32(const void *a, const void *b);
+int num_by_u64(const void *a, const void *b);
 
 /* Write `n` in decimal digits.  Returns `to`.  Metadata files are full of
  * numbers, and this is several times as fast as printf. */

@@ -12,6 +12,7 @@
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"
 #include "mem.h"
+#include "num.h"
 #include "str.h"
 
 /* LLNL's buffers hold 1024 bytes (formats.md 13). */
@@ -138,14 +139,6 @@ dataset_name_ok(const char *name)
 	return *name != '\0' && strlen(name) <= NAME_MAX_BYTES;
 }
 
-static int
-by_id(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 void *
 dataset_table(const struct kvtree *table, size_t size,
 	      int (*read)(const struct kvtree *entry, int64_t id, void *out,
@@ -175,7 +168,7 @@ dataset_table(const struct kvtree *table, size_t size,
 		if (read(k, (int64_t)id, entries + n++ * size, err) < 0)
 			goto fail;
 	}
-	qsort(entries, n, size, by_id);
+	qsort(entries, n, size, num_by_id);
 	*count = n;
 	return entries;
 fail:

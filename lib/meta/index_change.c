@@ -18,14 +18,6 @@ forget_ids(struct index *ix)
 	ix->nids = 0;
 }
 
-static int
-ascending(const void *a, const void *b)
-{
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Make ix->ids.  The index must not be empty. */
 static int
 make_ids(struct index *ix, struct error *err)
@@ -41,7 +33,7 @@ make_ids(struct index *ix, struct error *err)
 		if (value_number(kvtree_key(k), DATASET_ID_MAX, &id))
 			ix->ids[ix->nids++] = (int64_t)id;
 	}
-	qsort(ix->ids, ix->nids, sizeof(*ix->ids), ascending);
+	qsort(ix->ids, ix->nids, sizeof(*ix->ids), num_by_id);
 	return 0;
 }
 

@@ -110,14 +110,6 @@ same_set(const struct redset_desc *a, const struct redset_desc *b)
 	       a->failures == b->failures;
 }
 
-static int
-by_value(const void *a, const void *b)
-{
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Are all ranks different? -1: out of memory. */
 static int
 are_distinct(const uint32_t *ranks, uint32_t count, struct arena *arena)
@@ -128,7 +120,7 @@ are_distinct(const uint32_t *ranks, uint32_t count, struct arena *arena)
 	if (sorted == NULL)
 		return -1;
 	memcpy(sorted, ranks, count * sizeof(*sorted));
-	qsort(sorted, count, sizeof(*sorted), by_value);
+	qsort(sorted, count, sizeof(*sorted), num_by_u32);
 	for (i = 1; i < count; i++)
 		if (sorted[i] == sorted[i - 1])
 			return 0;

@@ -7,6 +7,7 @@
 #include "error.h"
 #include "mem.h"
 #include "meta/redset.h"
+#include "num.h"
 #include "rescue/plan.h"
 
 /* The set of a rank that counts: over its data, else over its filemap. */
@@ -60,14 +61,6 @@ sets_span_nodes(const struct plan *p, bool data, int64_t nodes)
 		members += s->n;
 	}
 	return members > 0 && members == (uint64_t)p->nranks;
-}
-
-static int
-by_row(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
 }
 
 /* The row of a rank, numbers growing; ranks in no set come last. */
@@ -175,7 +168,7 @@ ranks_init(struct ranks *r, const struct plan *p, int64_t nodes,
 	} else {
 		for (uint32_t i = 0; i < n; i++)
 			order[i] = (uint64_t)row_of(r, data, i) << 32 | i;
-		qsort(order, n, sizeof(*order), by_row);
+		qsort(order, n, sizeof(*order), num_by_u64);
 		fill(r, data, order, taken);
 		rc = 0;
 	}

@@ -11,6 +11,7 @@
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
+#include "num.h"
 #include "rescue/plan.h"
 #include "rescue/plan_impl.h"
 #include "str.h"
@@ -40,21 +41,13 @@ red_state_name(enum red_state s)
 							      : "unknown";
 }
 
-static int
-compare_u32(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 const char *
 plan_ranks_in(struct arena *a, uint32_t *ranks, size_t count)
 {
 	struct buf text = BUF_INIT;
 	const char *out = NULL;
 
-	qsort(ranks, count, sizeof(*ranks), compare_u32);
+	qsort(ranks, count, sizeof(*ranks), num_by_u32);
 	for (size_t i = 0; i < count;) {
 		size_t end = i + 1;
 

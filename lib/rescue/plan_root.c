@@ -20,6 +20,7 @@
 #include "map.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
+#include "num.h"
 #include "par.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
@@ -360,22 +361,13 @@ cache_path(struct planner *w, const struct filemap_file *f, int64_t rank,
 	return base;
 }
 
-static int
-by_rank(const void *key, const void *item)
-{
-	const uint32_t want = *(const uint32_t *)key;
-	const uint32_t is = ((const struct plan_report *)item)->rank;
-
-	return want < is ? -1 : want > is;
-}
-
 /* Take the states of a rank's files from its report. */
 static int
 take_states(struct planner *w, uint32_t rank, struct error *err)
 {
 	const struct plan_rank *r = &w->p.ranks[rank];
-	const struct plan_report *said =
-		bsearch(&rank, w->reports, w->nreports, sizeof(*said), by_rank);
+	const struct plan_report *said = bsearch(&rank, w->reports, w->nreports,
+						 sizeof(*said), num_by_u32);
 
 	if (said == NULL || (said->files != NULL && said->nfiles != r->nfiles))
 		return error_set(err, ERROR_USAGE,

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "io.h"
 #include "kvtree/value.h"
+#include "num.h"
 #include "scavenge/copy.h"
 #include "str.h"
 
@@ -24,14 +25,6 @@ bad_ranks(const char *text, size_t len, struct error *err)
 			 len > 200 ? 200 : (int)len, text);
 }
 
-static int
-compare_range(const void *x, const void *y)
-{
-	const struct copy_range *a = x, *b = y;
-
-	return a->first < b->first ? -1 : a->first > b->first;
-}
-
 /* Sort the ranges and merge those that overlap or touch, so that
  * copy_ranks_has() can use binary search. */
 static void
@@ -41,7 +34,7 @@ merge_ranges(struct copy_ranks *r)
 
 	if (r->count == 0)
 		return;
-	qsort(r->list, r->count, sizeof(*r->list), compare_range);
+	qsort(r->list, r->count, sizeof(*r->list), num_by_u32);
 	for (size_t i = 1; i < r->count; i++) {
 		struct copy_range *last = &r->list[n];
 

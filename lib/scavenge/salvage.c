@@ -12,6 +12,7 @@
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
+#include "num.h"
 #include "scavenge/scavenge_impl.h"
 
 const char *
@@ -234,14 +235,6 @@ share_out(const struct salvage *p, struct salvage_dataset *d, uint64_t *load)
 	}
 }
 
-static int
-by_id(const void *a, const void *b)
-{
-	const struct salvage_dataset *x = a, *y = b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
 int
 salvage_plan(struct salvage *p, struct error *err)
 {
@@ -251,7 +244,7 @@ salvage_plan(struct salvage *p, struct error *err)
 	if (load == NULL)
 		return error_no_memory(err);
 	if (p->count > 0)
-		qsort(p->datasets, p->count, sizeof(*p->datasets), by_id);
+		qsort(p->datasets, p->count, sizeof(*p->datasets), num_by_id);
 	for (size_t i = 0; i < p->count && rc == 0; i++) {
 		share_out(p, &p->datasets[i], load);
 		rc = scavenge_judge(p, &p->datasets[i], err);

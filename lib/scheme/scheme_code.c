@@ -10,6 +10,7 @@
 #include "encode/code.h"
 #include "error.h"
 #include "mem.h"
+#include "num.h"
 #include "scheme/compute.h"
 #include "scheme/scheme_impl.h"
 
@@ -59,14 +60,6 @@ range_after(const struct solve_member *m, uint64_t off)
 	return lo;
 }
 
-static int
-compare_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Where position `off` of member m's chunk of the stripe is. */
 static struct solve_ref
 chunk_ref(const struct striping *s, unsigned m, uint64_t off)
@@ -100,7 +93,7 @@ cut_stripe(struct striping *s)
 				s->cuts[s->ncuts++] = m->lost[r].to - at.off;
 		}
 	}
-	qsort(s->cuts, s->ncuts, sizeof(*s->cuts), compare_u64);
+	qsort(s->cuts, s->ncuts, sizeof(*s->cuts), num_by_u64);
 	for (size_t i = 1; i < s->ncuts; i++)
 		if (s->cuts[i] != s->cuts[kept - 1])
 			s->cuts[kept++] = s->cuts[i];

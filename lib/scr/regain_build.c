@@ -24,6 +24,7 @@
 #include "encode/code.h"
 #include "error.h"
 #include "mem.h"
+#include "num.h"
 #include "scheme/solve.h"
 #include "scr/held.h"
 #include "scr/run.h"
@@ -241,14 +242,6 @@ run(struct building *b)
 
 /* --- The rest of the data string --- */
 
-static int
-by_start(const void *a, const void *b)
-{
-	const struct solve_range *x = a, *y = b;
-
-	return (x->from > y->from) - (x->from < y->from);
-}
-
 /* The ranges of this member's data string that some job reads or writes, in
  * order.  NULL: there is none, or no memory. */
 static struct solve_range *
@@ -275,7 +268,7 @@ touched(struct building *b, size_t *count)
 		}
 	}
 	if (n > 0)
-		qsort(list, n, sizeof(*list), by_start);
+		qsort(list, n, sizeof(*list), num_by_u64);
 	*count = n;
 	return list;
 }

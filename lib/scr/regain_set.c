@@ -21,6 +21,7 @@
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
+#include "num.h"
 #include "rescue/plan.h"
 #include "scr/held.h"
 #include "scr/run.h"
@@ -69,14 +70,6 @@ known_members(const struct regain *g, const struct regain_red *red,
 	return rc;
 }
 
-static int
-by_number(const void *a, const void *b)
-{
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Send the members that this rank knows to the keeper.  *named: if this rank is
  * a keeper, the members sent by all.  The result is that of this rank. */
 static int
@@ -108,7 +101,7 @@ name_members(struct regain *g, bool map, struct ranks *named, struct error *err)
 	}
 	mem_free(mine.list);
 	if (named->count > 0)
-		qsort(named->list, named->count, sizeof(uint32_t), by_number);
+		qsort(named->list, named->count, sizeof(uint32_t), num_by_u32);
 	return rc;
 }
 

@@ -12,6 +12,7 @@
 #include "error.h"
 #include "fnv.h"
 #include "mem.h"
+#include "num.h"
 #include "team/say.h"
 
 /* Bytes of one broadcast. */
@@ -368,14 +369,6 @@ receive(MPI_Message *message, const MPI_Status *status, struct receiving *r)
 				 data, (size_t)len };
 }
 
-static int
-by_rank(const void *a, const void *b)
-{
-	const struct team_note *x = a, *y = b;
-
-	return (x->rank > y->rank) - (x->rank < y->rank);
-}
-
 /* A barrier that its members poll.  In each round a member of a part sends to
  * the member `far` further, and receives from the one as far behind. */
 struct barrier {
@@ -467,7 +460,7 @@ team_notes(const struct team *t, int rc, const struct team_mail *out,
 	take_all(t, sent, nsent, &r);
 	mem_free(sent);
 	if (in->count > 0) {
-		qsort(in->notes, in->count, sizeof(*in->notes), by_rank);
+		qsort(in->notes, in->count, sizeof(*in->notes), num_by_u32);
 		notes = arena_alloc(a, in->count, sizeof(*notes));
 		if (notes == NULL)
 			rc = error_no_memory(err);
