@@ -272,7 +272,7 @@ kvtree_merge(struct kvtree *t, const struct kvtree *from, struct error *err)
 	struct kvtree *copy = NULL;
 	int rc = 0;
 
-	if (t == from)
+	if (from == NULL || from == t)
 		return 0;
 	/* `from` must not change while it is read. */
 	if (kvtree_tree_of(t) == kvtree_tree_of(from)) {

@@ -58,6 +58,11 @@ test_old(void)
 	ix = index_from_tree(tree_of("VERSION>1\n"), NULL);
 	ok(ix != NULL && index_count(ix) == 0, "an empty one");
 	index_free(ix);
+	ix = index_from_tree(
+		tree_of("VERSION>1\nDIR>one>DSET>1\nDSET>1>DIR>one\n"), NULL);
+	ok(ix != NULL && index_find_id(ix, 1, &e, NULL) == 0,
+	   "a dataset without a descriptor");
+	index_free(ix);
 	ix = index_from_tree(tree_of("VERSION>1\nDIR>one>DSET>x\n"), &err);
 	ok(ix == NULL && err.kind == ERROR_CORRUPT, err.text);
 	err = (struct error)ERROR_INIT;
