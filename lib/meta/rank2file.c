@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "arena.h"
@@ -21,29 +21,49 @@
  * of parts, so three levels suffice for any machine. */
 #define LEVEL_MAX 8
 
-int
-rank2file_base_split(struct rank2file_base *b, const char *base)
+struct rank2file_base
+rank2file_base_split(const char *base)
 {
 	const size_t len = strlen(base), cut = strlen(RANK2FILE_OLD_SUFFIX);
+	const bool old = str_ends(base, RANK2FILE_OLD_SUFFIX) && len > cut;
+	const size_t stem = old ? len - cut : len;
 
-	b->base = base;
-	b->suffix = "";
-	buf_clear(&b->stem);
-	if (str_ends(base, RANK2FILE_OLD_SUFFIX) && len > cut) {
-		b->suffix = RANK2FILE_OLD_SUFFIX;
-		return buf_add(&b->stem, base, len - cut);
-	}
-	return buf_add(&b->stem, base, len);
+	return (struct rank2file_base){
+		.base = base,
+		.stem = (int)stem,
+		.suffix = base + stem,
+	};
+}
+
+char *
+rank2file_part_name(const struct rank2file_base *b, uint64_t writer,
+		    char to[static RANK2FILE_NAME_SIZE])
+{
+	snprintf(to, RANK2FILE_NAME_SIZE, "%.*s.0.%" PRIu64 "%s", b->stem,
+		 b->base, writer, b->suffix);
+	return to;
+}
+
+const char *
+rank2file_part_file(const struct rank2file_base *b, const char *name,
+		    char to[static RANK2FILE_NAME_SIZE])
+{
+	if (*b->suffix == '\0')
+		return name + b->stem;
+	snprintf(to, RANK2FILE_NAME_SIZE, RANK2FILE_OLD_DIR "%s", name);
+	return to;
 }
 
 bool
 rank2file_part_scan(const struct rank2file_base *b, const char *name,
 		    uint64_t *level, uint64_t *writer)
 {
-	const char *tail =
-		str_starts(name, b->stem.data) ? name + b->stem.len : "";
+	const char *tail = NULL;
 
-	tail = *tail == '.' ? value_scan(tail + 1, LEVEL_MAX, level) : NULL;
+	if (strncmp(name, b->base, (size_t)b->stem) != 0 ||
+	    name[b->stem] != '.')
+		return false;
+	tail = value_scan(name + b->stem + 1, LEVEL_MAX, level);
 	if (tail == NULL || *tail != '.')
 		return false;
 	tail = value_scan(tail + 1, RANK2FILE_MAX_RANKS, writer);
@@ -63,7 +83,8 @@ part_name(struct rank2file_loader *l, const char *file, uint64_t level,
 	uint64_t at = 0, writer = 0;
 
 	if (!old)
-		name = arena_printf(l->out->arena, "%s%s", b->stem.data, file);
+		name = arena_printf(l->out->arena, "%.*s%s", b->stem, b->base,
+				    file);
 	else if (str_starts(file, RANK2FILE_OLD_DIR))
 		name = arena_strdup(l->out->arena,
 				    file + strlen(RANK2FILE_OLD_DIR));
@@ -313,16 +334,12 @@ load_all(struct rank2file_loader *l, int dirfd, struct error *err)
 static bool
 is_unused(const struct rank2file_loader *l, unsigned generation)
 {
-	char name[NAME_MAX + 1];
+	char name[RANK2FILE_NAME_SIZE];
 	uint64_t first = 0;
-	int len = 0;
 
 	for (; first < l->nranks || first == 0; first += RANK2FILE_PART_RANKS) {
-		len = snprintf(name, sizeof(name), "%s.0.%" PRIu64 "%s",
-			       l->base.stem.data, first + generation,
-			       l->base.suffix);
-		if (len >= (int)sizeof(name) ||
-		    map_get(l->seen, name) != MAP_NONE)
+		rank2file_part_name(&l->base, first + generation, name);
+		if (map_get(l->seen, name) != MAP_NONE)
 			return false;
 	}
 	return true;
@@ -345,8 +362,8 @@ begin(struct rank2file_loader *l, const char *base, struct error *err)
 	memset(l->out, 0, sizeof(*l->out));
 	l->out->arena = arena_new();
 	l->seen = map_new();
-	if (l->out->arena == NULL || l->seen == NULL ||
-	    rank2file_base_split(&l->base, base) < 0)
+	l->base = rank2file_base_split(base);
+	if (l->out->arena == NULL || l->seen == NULL)
 		return error_no_memory(err);
 	return load_all(l, l->dirfd, err);
 }
@@ -357,7 +374,6 @@ end(struct rank2file_loader *l)
 	mem_free(l->images);
 	mem_free(l->claimed);
 	buf_free(&l->raw);
-	buf_free(&l->base.stem);
 	map_free(l->seen);
 }
 

@@ -21,12 +21,22 @@
 /* `base` split: "rank2file", or stem "rank2file" and suffix ".scr". */
 struct rank2file_base {
 	const char *base;
+	int stem;	    /* length of the stem */
 	const char *suffix; /* "" or RANK2FILE_OLD_SUFFIX */
-	struct buf stem;
 };
 
-/* Split `base`; free the stem with buf_free(). -1: out of memory. */
-int rank2file_base_split(struct rank2file_base *b, const char *base);
+/* Split `base`, which is borrowed. */
+struct rank2file_base rank2file_base_split(const char *base);
+
+/* Write the name of part `writer` of level 0.  Returns `to`. */
+#define RANK2FILE_NAME_SIZE 64
+char *rank2file_part_name(const struct rank2file_base *b, uint64_t writer,
+			  char to[static RANK2FILE_NAME_SIZE]);
+
+/* FILE of part `name` in the top file, in `name` or in `to`. */
+const char *rank2file_part_file(const struct rank2file_base *b,
+				const char *name,
+				char to[static RANK2FILE_NAME_SIZE]);
 
 /* Is `name` the stem, ".L.W" and the suffix? */
 bool rank2file_part_scan(const struct rank2file_base *b, const char *name,

@@ -179,38 +179,17 @@ rank2file_encode_part(const struct rank2file *r, size_t first, size_t count,
 	return kvtree_seal(&w, err);
 }
 
-/* Write "<stem>.0.<first + generation><suffix>" into `out`. */
-static int
-part_file(const struct rank2file_base *b, size_t first, unsigned generation,
-	  struct buf *out, struct error *err)
-{
-	buf_clear(out);
-	if (buf_printf(out, "%s.0.%zu%s", b->stem.data, first + generation,
-		       b->suffix) < 0)
-		return error_no_memory(err);
-	return 0;
-}
-
 /* Write the entry of one part in the top file: OFFSET, FILE. */
-static int
+static void
 put_entry(struct kvwrite *w, const struct rank2file_base *b, size_t first,
-	  unsigned generation, struct buf *name)
+	  unsigned generation)
 {
-	const size_t writer = first + generation;
-	int rc = 0;
+	char name[RANK2FILE_NAME_SIZE], file[RANK2FILE_NAME_SIZE];
 
-	buf_clear(name);
-	if (*b->suffix == '\0')
-		rc = buf_printf(name, ".0.%zu", writer);
-	else
-		rc = buf_printf(name, RANK2FILE_OLD_DIR "%s.0.%zu%s",
-				b->stem.data, writer, b->suffix);
-	if (rc < 0)
-		return -1;
+	rank2file_part_name(b, first + generation, name);
 	kvwrite_key(w, num_str(first), 2);
 	kvwrite_u64(w, "OFFSET", 0);
-	kvwrite_text(w, "FILE", name->data);
-	return 0;
+	kvwrite_text(w, "FILE", rank2file_part_file(b, name, file));
 }
 
 /* Write CTR, with the checksums of the parts as COPY (NULL: without). */
@@ -237,8 +216,7 @@ put_containers(struct kvwrite *w, const struct kvtree *t,
 /* Encode the top file: RANKS, RANK (highest part first), LEVEL; and CTR. */
 static int
 encode_top(const struct rank2file_base *b, const struct rank2file *r,
-	   const struct kvtree *copy, struct buf *name, struct buf *out,
-	   struct error *err)
+	   const struct kvtree *copy, struct buf *out, struct error *err)
 {
 	const size_t parts = r->nranks / RANK2FILE_PART_RANKS +
 			     (r->nranks % RANK2FILE_PART_RANKS != 0);
@@ -248,9 +226,7 @@ encode_top(const struct rank2file_base *b, const struct rank2file *r,
 	kvwrite_u64(&w, "RANKS", r->nranks);
 	kvwrite_key(&w, "RANK", (uint32_t)parts);
 	for (size_t i = parts; i-- > 0;)
-		if (put_entry(&w, b, i * RANK2FILE_PART_RANKS, r->generation,
-			      name) < 0)
-			return error_no_memory(err);
+		put_entry(&w, b, i * RANK2FILE_PART_RANKS, r->generation);
 	kvwrite_u64(&w, "LEVEL", 1);
 	if (r->containers != NULL)
 		put_containers(&w, r->containers, copy);
@@ -325,33 +301,31 @@ static int
 each_file(const struct rank2file_base *b, const struct rank2file *r,
 	  struct kvtree *copy, rank2file_fn *fn, void *arg, struct error *err)
 {
-	struct buf name = BUF_INIT, image = BUF_INIT;
+	char name[RANK2FILE_NAME_SIZE];
+	struct buf image = BUF_INIT;
 	int rc = 0;
 
 	for (size_t first = 0; rc == 0 && first < r->nranks;
 	     first += RANK2FILE_PART_RANKS) {
-		rc = part_file(b, first, r->generation, &name, err);
-		if (rc < 0)
-			break;
+		rank2file_part_name(b, first + r->generation, name);
 		buf_clear(&image);
 		if (rank2file_encode_part(r, first, RANK2FILE_PART_RANKS,
 					  &image, err) < 0)
-			rc = error_wrap(err, "%s", name.data);
-		else if (copy != NULL && rank2file_set_sum(copy, name.data,
-							   &image, err) == NULL)
+			rc = error_wrap(err, "%s", name);
+		else if (copy != NULL &&
+			 rank2file_set_sum(copy, name, &image, err) == NULL)
 			rc = -1;
 		else
-			rc = fn(arg, name.data, &image, err);
+			rc = fn(arg, name, &image, err);
 	}
 	if (rc == 0) {
 		buf_clear(&image);
-		if (encode_top(b, r, copy, &name, &image, err) < 0)
+		if (encode_top(b, r, copy, &image, err) < 0)
 			rc = error_wrap(err, "%s", b->base);
 		else
 			rc = fn(arg, b->base, &image, err);
 	}
 	buf_free(&image);
-	buf_free(&name);
 	return rc;
 }
 
@@ -359,13 +333,9 @@ int
 rank2file_each(const struct rank2file *r, const char *base, rank2file_fn *fn,
 	       void *arg, struct error *err)
 {
-	struct rank2file_base b = { .stem = BUF_INIT };
-	int rc = rank2file_base_split(&b, base) < 0
-			 ? error_no_memory(err)
-			 : each_file(&b, r, NULL, fn, arg, err);
+	const struct rank2file_base b = rank2file_base_split(base);
 
-	buf_free(&b.stem);
-	return rc;
+	return each_file(&b, r, NULL, fn, arg, err);
 }
 
 int
@@ -400,7 +370,7 @@ int
 rank2file_store(int dirfd, const char *base, const struct rank2file *r,
 		struct error *err)
 {
-	struct rank2file_base b = { .stem = BUF_INIT };
+	const struct rank2file_base b = rank2file_base_split(base);
 	struct storing to = { dirfd, rank2file_has_copies(r) };
 	struct stale s = { .dirfd = dirfd, .base = &b, .r = r };
 	struct kvtree *copy = to.copies ? kvtree_new(err) : NULL;
@@ -411,11 +381,8 @@ rank2file_store(int dirfd, const char *base, const struct rank2file *r,
 	 * 1.6). */
 	if (to.copies && copy == NULL)
 		return -1;
-	if (rank2file_base_split(&b, base) < 0)
-		error_no_memory(err);
-	else if (each_file(&b, r, copy, write_file, &to, err) == 0)
+	if (each_file(&b, r, copy, write_file, &to, err) == 0)
 		rc = dir_each(dirfd, base, remove_if_stale, &s, err);
-	buf_free(&b.stem);
 	kvtree_free(copy);
 	return rc;
 }
@@ -426,20 +393,17 @@ int
 rank2file_store_part(int dirfd, const struct rank2file *r, size_t first,
 		     struct error *err)
 {
-	struct rank2file_base b = { .stem = BUF_INIT };
-	struct buf name = BUF_INIT, image = BUF_INIT;
-	int rc = -1;
+	const struct rank2file_base b = rank2file_base_split(RANK2FILE_FILE);
+	char name[RANK2FILE_NAME_SIZE];
+	struct buf image = BUF_INIT;
+	int rc = rank2file_encode_part(r, first, RANK2FILE_PART_RANKS, &image,
+				       err);
 
-	if (rank2file_base_split(&b, RANK2FILE_FILE) < 0)
-		error_no_memory(err);
-	else if (part_file(&b, first, 0, &name, err) == 0 &&
-		 rank2file_encode_part(r, first, RANK2FILE_PART_RANKS, &image,
-				       err) == 0)
-		rc = io_replace_lazy(dirfd, name.data, image.data, image.len,
-				     0666, err);
+	if (rc == 0)
+		rc = io_replace_lazy(dirfd,
+				     rank2file_part_name(&b, first, name),
+				     image.data, image.len, 0666, err);
 	buf_free(&image);
-	buf_free(&name);
-	buf_free(&b.stem);
 	return rc;
 }
 
@@ -447,20 +411,16 @@ int
 rank2file_store_top(int dirfd, size_t nranks, struct error *err)
 {
 	const struct rank2file r = { .nranks = nranks };
-	struct rank2file_base b = { .stem = BUF_INIT };
+	const struct rank2file_base b = rank2file_base_split(RANK2FILE_FILE);
 	struct stale s = { .dirfd = dirfd, .base = &b, .r = &r };
-	struct buf name = BUF_INIT, image = BUF_INIT;
-	int rc = -1;
+	struct buf image = BUF_INIT;
+	int rc = encode_top(&b, &r, NULL, &image, err);
 
-	if (rank2file_base_split(&b, RANK2FILE_FILE) < 0)
-		error_no_memory(err);
-	else if (encode_top(&b, &r, NULL, &name, &image, err) == 0)
+	if (rc == 0)
 		rc = io_replace_lazy(dirfd, RANK2FILE_FILE, image.data,
 				     image.len, 0666, err);
 	if (rc == 0)
 		rc = dir_each(dirfd, RANK2FILE_FILE, remove_if_stale, &s, err);
 	buf_free(&image);
-	buf_free(&name);
-	buf_free(&b.stem);
 	return rc;
 }

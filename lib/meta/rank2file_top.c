@@ -73,24 +73,26 @@ note_name(void *arg, const char *name, struct error *err)
 	return 0;
 }
 
+/* Read file `name` into t->raw, and check it. */
+static int
+read_sound(struct topping *t, const char *name)
+{
+	size_t len = 0;
+
+	if (io_read_file(t->dirfd, name, KVTREE_MAX_ENCODED, &t->raw, NULL) < 0)
+		return -1;
+	return kvtree_body(t->raw.data, t->raw.len, &len, NULL) != NULL ? 0
+									: -1;
+}
+
 /* Read file `name`, or else its second copy, into t->raw. */
 static int
 read_any(struct topping *t, const char *name)
 {
 	char copy[NAME_MAX + 1];
-	size_t len = 0;
 
-	if (io_read_file(t->dirfd, name, KVTREE_MAX_ENCODED, &t->raw, NULL) ==
-		    0 &&
-	    kvtree_body(t->raw.data, t->raw.len, &len, NULL) != NULL)
-		return 0;
 	snprintf(copy, sizeof(copy), RANK2FILE_COPY "%s", name);
-	return io_read_file(t->dirfd, copy, KVTREE_MAX_ENCODED, &t->raw,
-			    NULL) == 0 &&
-			       kvtree_body(t->raw.data, t->raw.len, &len,
-					   NULL) != NULL
-		       ? 0
-		       : -1;
+	return read_sound(t, name) == 0 ? 0 : read_sound(t, copy);
 }
 
 /* Does the part have a file in containers?  If not, another program wrote the
@@ -141,18 +143,6 @@ rank2file_is_left_over(const struct rank2file_base *base, int dirfd,
 	return rc == 0 && t.others;
 }
 
-/* FILE of part `name`: all of it in layout 1. */
-static int
-set_name(const struct topping *t, struct kvtree *k, const char *name)
-{
-	char full[sizeof(RANK2FILE_OLD_DIR) + 64];
-
-	if (*t->base->suffix == '\0')
-		return kvtree_set(k, "FILE", name + t->base->stem.len, NULL);
-	snprintf(full, sizeof(full), RANK2FILE_OLD_DIR "%s", name);
-	return kvtree_set(k, "FILE", full, NULL);
-}
-
 /*
  * Find the generation of the parts.  Without parts, use that of packed.N.scr,
  * unless a summary was written since: another dataset may have replaced this
@@ -187,11 +177,10 @@ add_part(struct topping *t, struct kvtree *top, uint64_t first,
 	struct kvtree *ranks = kvtree_put(top, "RANK", NULL), *k = NULL;
 	struct kvtree *ctr = kvtree_put(top, "CTR", NULL);
 	struct kvtree *part = NULL;
-	char name[64];
+	char name[RANK2FILE_NAME_SIZE], file[RANK2FILE_NAME_SIZE];
 	int rc = -1;
 
-	snprintf(name, sizeof(name), "%s.0.%" PRIu64 "%s", t->base->stem.data,
-		 number, t->base->suffix);
+	rank2file_part_name(t->base, number, name);
 	if (ranks == NULL || ctr == NULL ||
 	    (read_any(t, name) < 0 &&
 	     rank2file_make_part(t->base, t->dirfd, name, NULL, &t->raw) < 0) ||
@@ -203,7 +192,8 @@ add_part(struct topping *t, struct kvtree *top, uint64_t first,
 	if (part != NULL && k != NULL &&
 	    kvtree_u64(part, "RANKS", RANK2FILE_MAX_RANKS, nranks, NULL) == 0 &&
 	    kvtree_set_u64(k, "OFFSET", 0, NULL) == 0 &&
-	    set_name(t, k, name) == 0)
+	    kvtree_set(k, "FILE", rank2file_part_file(t->base, name, file),
+		       NULL) == 0)
 		rc = 0;
 	*packed = *packed || has_segments(part);
 	kvtree_free(part);
