@@ -241,6 +241,19 @@ kvtree_remove(struct kvtree *t, const char *key)
 		kvtree_level_cut(t, link);
 }
 
+int
+kvtree_set_first(struct kvtree *t, const char *key, const char *value,
+		 struct error *err)
+{
+	struct kvtree *k = NULL;
+
+	kvtree_remove(t, key);
+	if (value == NULL)
+		return 0;
+	k = add(t, key, false, err);
+	return k == NULL || kvtree_put(k, value, err) == NULL ? -1 : 0;
+}
+
 /* --- Merge --- */
 
 static int

@@ -109,6 +109,9 @@ int kvtree_set_u64(struct kvtree *t, const char *key, uint64_t value,
 		   struct error *err);
 int kvtree_set_i64(struct kvtree *t, const char *key, int64_t value,
 		   struct error *err);
+/* The same, but `key` becomes the first child of `t`; NULL: it is removed. */
+int kvtree_set_first(struct kvtree *t, const char *key, const char *value,
+		     struct error *err);
 /* Written as "%#x", and zero as "0": the form of a CRC. */
 int kvtree_set_crc(struct kvtree *t, const char *key, uint32_t value,
 		   struct error *err);

@@ -64,33 +64,16 @@ halt_read(const struct kvtree *t, struct halt *out, struct error *err)
 	return 0;
 }
 
-/* Set a key as the first one, as LLNL's tool does (formats.md 1.4). */
-static int
-set_first(struct kvtree *t, const char *key, const char *value,
-	  struct error *err)
-{
-	struct kvtree *k = NULL;
-
-	kvtree_remove(t, key);
-	if (value == NULL)
-		return 0;
-	k = kvtree_put_first(t, key, err);
-	return k == NULL || kvtree_put(k, value, err) == NULL ? -1 : 0;
-}
-
+/* The keys become the first ones, as by LLNL's tool (formats.md 1.4). */
 int
 halt_set_reason(struct kvtree *t, const char *reason, struct error *err)
 {
-	return set_first(t, "ExitReason", reason, err);
+	return kvtree_set_first(t, "ExitReason", reason, err);
 }
 
 int
 halt_set_number(struct kvtree *t, const char *key, int64_t value,
 		struct error *err)
 {
-	char text[NUM_TEXT];
-
-	return set_first(t, key,
-			 value < 0 ? NULL : num_text(text, (uint64_t)value),
-			 err);
+	return kvtree_set_first(t, key, value < 0 ? NULL : num_str(value), err);
 }

@@ -84,32 +84,21 @@ remove_from(struct index *ix, const char *table, const char *key)
 		kvtree_remove(ix->tree, table);
 }
 
-/* Set CURRENT as the first key, as LLNL's tools do; NULL removes it. */
-static int
-put_current(struct index *ix, const char *name, struct error *err)
-{
-	struct kvtree *k = NULL;
-
-	kvtree_remove(ix->tree, "CURRENT");
-	if (name == NULL)
-		return 0;
-	k = kvtree_put_first(ix->tree, "CURRENT", err);
-	return k == NULL || kvtree_put(k, name, err) == NULL ? -1 : 0;
-}
-
 int
 index_set_current(struct index *ix, const char *name, struct error *err)
 {
-	struct index_entry e;
+	struct index_entry e = { .name = NULL };
 
-	if (name == NULL)
-		return put_current(ix, NULL, err);
-	if (index_find_name(ix, name, &e, err) < 0)
-		return -1;
-	if (!e.desc.is_ckpt)
-		return error_set(err, ERROR_USAGE, "%s: not a checkpoint",
-				 str_shown(name));
-	return put_current(ix, e.name, err);
+	if (name != NULL) {
+		if (index_find_name(ix, name, &e, err) < 0)
+			return -1;
+		if (!e.desc.is_ckpt)
+			return error_set(err, ERROR_USAGE,
+					 "%s: not a checkpoint",
+					 str_shown(name));
+	}
+	/* LLNL's tools set it as the first key. */
+	return kvtree_set_first(ix->tree, "CURRENT", e.name, err);
 }
 
 /* Move CURRENT from dataset `id` to the checkpoint before it. */
@@ -118,7 +107,8 @@ move_current(struct index *ix, int64_t id, struct error *err)
 {
 	if (ix->ids == NULL && make_ids(ix, err) < 0)
 		return -1;
-	return put_current(ix, earlier_checkpoint(ix, id), err);
+	return kvtree_set_first(ix->tree, "CURRENT", earlier_checkpoint(ix, id),
+				err);
 }
 
 int
