@@ -185,6 +185,9 @@ void kvtree_begin(struct kvwrite *w, struct buf *out, uint32_t children);
 /* Write everything below `t`.  If it has more than KVTREE_MAX_DEPTH levels,
  * kvtree_seal() fails. */
 void kvtree_put_children(struct kvwrite *w, const struct kvtree *t);
+/* The same below a new key. */
+void kvtree_put_tree(struct kvwrite *w, const char *key,
+		     const struct kvtree *t);
 int kvtree_seal(struct kvwrite *w, struct error *err);
 
 /* --- Files --- */

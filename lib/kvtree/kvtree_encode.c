@@ -98,6 +98,13 @@ kvtree_put_children(struct kvwrite *w, const struct kvtree *t)
 	w->too_deep = w->too_deep || walk.too_deep;
 }
 
+void
+kvtree_put_tree(struct kvwrite *w, const char *key, const struct kvtree *t)
+{
+	kvwrite_key(w, key, (uint32_t)kvtree_count(t));
+	kvtree_put_children(w, t);
+}
+
 int
 kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err)
 {

@@ -74,23 +74,6 @@ copied_read(const struct kvtree *t, struct arena *arena, struct copied *out,
 	return 0;
 }
 
-const struct kvtree *
-copied_desc(const struct kvtree *t)
-{
-	return kvtree_get(t, DESC);
-}
-
-/* Write `t` and all below it. */
-static void
-put_tree(struct kvwrite *w, const char *key, const struct kvtree *t)
-{
-	const struct kvtree *k = NULL;
-
-	kvwrite_key(w, key, (uint32_t)kvtree_count(t));
-	kvtree_foreach (k, t)
-		put_tree(w, kvtree_key(k), k);
-}
-
 struct walk {
 	int fd;
 	int (*fn)(void *arg, const struct kvtree *desc, struct error *err);
@@ -109,7 +92,7 @@ give_desc(void *arg, const char *name, struct error *err)
 	if (copied_name_rank(name) < 0)
 		return 0;
 	t = kvtree_read_file(w->fd, name, &why);
-	desc = t == NULL ? NULL : copied_desc(t);
+	desc = kvtree_get(t, DESC);
 	if (desc != NULL)
 		rc = w->fn(w->arg, desc, err);
 	kvtree_free(t);
@@ -137,7 +120,7 @@ copied_encode(const struct copied *c, const struct kvtree *desc,
 		return error_set(err, ERROR_USAGE, "too many files in one map");
 	kvtree_begin(&w, out, desc != NULL ? 2 : 1);
 	if (desc != NULL)
-		put_tree(&w, DESC, desc);
+		kvtree_put_tree(&w, DESC, desc);
 	kvwrite_key(&w, "FILE", (uint32_t)c->nfiles);
 	for (size_t i = 0; i < c->nfiles; i++) {
 		struct copied_file f = c->files[i];

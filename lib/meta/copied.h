@@ -44,9 +44,6 @@ struct copied {
 int copied_read(const struct kvtree *t, struct arena *arena, struct copied *out,
 		struct error *err);
 
-/* The descriptor in tree `t`, borrowed; NULL: none. */
-const struct kvtree *copied_desc(const struct kvtree *t);
-
 /*
  * Call fn with the descriptor of each record in directory `fd` (for messages:
  * `what`) until it returns another value than 0, and return that value.  All

@@ -78,8 +78,7 @@ put_file(struct kvwrite *w, const struct rank2file_file *f)
 		(unsigned)f->has_size + f->has_crc + (f->nsegs > 0);
 
 	if (f->node != NULL) {
-		kvwrite_key(w, f->path, (uint32_t)kvtree_count(f->node));
-		kvtree_put_children(w, f->node);
+		kvtree_put_tree(w, f->path, f->node);
 		return;
 	}
 	kvwrite_key(w, f->path, keys);
@@ -201,16 +200,11 @@ put_containers(struct kvwrite *w, const struct kvtree *t,
 
 	kvwrite_key(w, "CTR",
 		    (uint32_t)kvtree_count(t) - (old != NULL) + (copy != NULL));
-	kvtree_foreach (k, t) {
-		if (k == old)
-			continue;
-		kvwrite_key(w, kvtree_key(k), (uint32_t)kvtree_count(k));
-		kvtree_put_children(w, k);
-	}
-	if (copy == NULL)
-		return;
-	kvwrite_key(w, "COPY", (uint32_t)kvtree_count(copy));
-	kvtree_put_children(w, copy);
+	kvtree_foreach (k, t)
+		if (k != old)
+			kvtree_put_tree(w, kvtree_key(k), k);
+	if (copy != NULL)
+		kvtree_put_tree(w, "COPY", copy);
 }
 
 /* Encode the top file: RANKS, RANK (highest part first), LEVEL; and CTR. */
