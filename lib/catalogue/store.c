@@ -66,7 +66,7 @@ catalogue_load(struct catalogue *c, struct index **ix,
 const struct kvtree *
 catalogue_entry_desc(struct index *ix, int64_t id)
 {
-	const struct kvtree *tree = index_tree(ix, NULL);
+	const struct kvtree *tree = index_tree(ix);
 	char key[32];
 
 	snprintf(key, sizeof(key), "%" PRId64, id);
@@ -86,7 +86,7 @@ catalogue_forget(struct index *ix, int64_t id, struct error *err)
 		return index_remove(ix, e.name, err);
 	/* No other table refers to an entry without a name. */
 	snprintf(key, sizeof(key), "%" PRId64, id);
-	table = kvtree_get(index_tree(ix, err), "DSET");
+	table = kvtree_get(index_tree(ix), "DSET");
 	if (table != NULL)
 		kvtree_remove(table, key);
 	return 0;
@@ -329,14 +329,11 @@ write_index(const struct remake *r, bool locked, struct error *err)
 	const enum catalogue_state state = r->state;
 	struct catalogue *c = r->c;
 	char kept[64] = INDEX_FILE ".bak", last[128];
-	struct kvtree *tree = index_tree(r->ix, err);
 
-	if (tree == NULL)
-		return -1;
 	if ((state == CATALOGUE_DAMAGED || state == CATALOGUE_OLD) &&
 	    !kept_before(c) && back_up(c, kept, sizeof(kept), err) < 0)
 		return -1;
-	if (catalogue_write_index(c, tree, locked, err) < 0)
+	if (catalogue_write_index(c, index_tree(r->ix), locked, err) < 0)
 		return -1;
 	snprintf(last, sizeof(last), "the damaged file is kept as %s", kept);
 	if (state == CATALOGUE_DAMAGED) {

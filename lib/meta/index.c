@@ -188,9 +188,8 @@ index_is_old(const struct index *ix)
 }
 
 struct kvtree *
-index_tree(struct index *ix, struct error *err)
+index_tree(struct index *ix)
 {
-	(void)err;
 	return ix->tree;
 }
 

@@ -55,7 +55,7 @@ struct index *index_from_tree(struct kvtree *tree, struct error *err);
 bool index_is_old(const struct index *ix);
 
 /* Return the tree for writing; borrowed. */
-struct kvtree *index_tree(struct index *ix, struct error *err);
+struct kvtree *index_tree(struct index *ix);
 
 size_t index_count(const struct index *ix);
 

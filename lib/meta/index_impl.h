@@ -9,9 +9,6 @@
 
 struct kvtree;
 
-/* Buffer size for a name in a message. */
-#define INDEX_NAME_SHOWN 256
-
 /*
  * `ids` holds the ids of the DSET table in ascending order.  The array is made
  * when the entry in CURRENT is removed, and dropped when an entry is added.  It

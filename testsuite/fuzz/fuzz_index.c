@@ -92,7 +92,7 @@ check_index(struct kvtree *t)
 
 	if (ix == NULL)
 		return;
-	t = index_tree(ix, NULL);
+	t = index_tree(ix);
 	if (t != NULL) {
 		fuzz_require(kvtree_encode(t, &a, NULL) == 0);
 		index_free(ix);

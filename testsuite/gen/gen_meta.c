@@ -64,7 +64,7 @@ make_index(uint64_t count, struct index **owner, struct error *err)
 	}
 	kvtree_free(desc);
 	*owner = ix;
-	return rc < 0 ? NULL : index_tree(ix, err);
+	return rc < 0 ? NULL : index_tree(ix);
 }
 
 /* Write PREFIX/.scr/index.scr. */

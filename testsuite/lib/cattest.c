@@ -30,7 +30,7 @@ make_prefix(int n, bool indexed, bool summaries)
 		kvtree_free(d);
 	}
 	if (indexed)
-		must(kvtree_write_file(index_tree(ix, NULL), AT_FDCWD,
+		must(kvtree_write_file(index_tree(ix), AT_FDCWD,
 				       fmt("%s/.scr/index.scr", place),
 				       NULL) == 0);
 	index_free(ix);

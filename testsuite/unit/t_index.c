@@ -52,7 +52,7 @@ test_old(void)
 	   "... as it was");
 	is_int(index_find_id(ix, 1, &e, NULL), 0, "... by its number");
 	is_str(e.name, "sub/three", "... where it was last");
-	is_str(kvtree_value(index_tree(ix, NULL), "VERSION"), "2",
+	is_str(kvtree_value(index_tree(ix), "VERSION"), "2",
 	       "it would be written as one of today");
 	index_free(ix);
 	ix = index_from_tree(tree_of("VERSION>1\n"), NULL);
@@ -243,7 +243,7 @@ is_index(struct index *ix, const char *text, const char *what)
 {
 	struct kvtree *want = tree_of(text);
 
-	ok(tree_same(index_tree(ix, NULL), want, false), what);
+	ok(tree_same(index_tree(ix), want, false), what);
 	kvtree_free(want);
 }
 
@@ -281,9 +281,9 @@ test_add(void)
 		 "... takes the old one's place");
 	t = desc_of(9, "i", false);
 	is_int(index_add(ix, t, -1, NULL, NULL), 0, "one that says less");
-	ok(kvtree_get2(kvtree_get(index_tree(ix, NULL), "DSET"), "9",
-		       "FLUSHED") == NULL &&
-		   kvtree_get2(kvtree_get(index_tree(ix, NULL), "DSET"), "9",
+	ok(kvtree_get2(kvtree_get(index_tree(ix), "DSET"), "9", "FLUSHED") ==
+			   NULL &&
+		   kvtree_get2(kvtree_get(index_tree(ix), "DSET"), "9",
 			       "COMPLETE") == NULL,
 	   "... has no more");
 	kvtree_remove(t, "NAME");
@@ -313,7 +313,7 @@ test_current(void)
 
 	is_int(index_set_current(ix, "c", NULL), 0, "another restart point");
 	is_str(index_current(ix), "c", "... is set");
-	is_str(kvtree_key(kvtree_first(index_tree(ix, NULL))), "CURRENT",
+	is_str(kvtree_key(kvtree_first(index_tree(ix))), "CURRENT",
 	       "... first");
 	is_int(index_set_current(ix, index_current(ix), NULL), 0,
 	       "the same again");
@@ -469,8 +469,7 @@ change_all(void *arg, struct error *err)
 	if (ix == NULL)
 		return -1;
 	if (index_add(ix, desc, 1, STAMP, err) < 0) {
-		if (index_count(ix) != 0 ||
-		    kvtree_count(index_tree(ix, NULL)) != 1)
+		if (index_count(ix) != 0 || kvtree_count(index_tree(ix)) != 1)
 			error_set(err, ERROR_USAGE, "half an entry");
 		goto out;
 	}

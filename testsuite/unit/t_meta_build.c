@@ -56,7 +56,7 @@ check_build(const char *dir)
 		snprintf(what, sizeof(what), "%s: index as LLNL's", dir);
 		ok(index_find_id(theirs, 1, &e, NULL) == 0 &&
 			   index_add(ix, f.desc, 1, e.flushed, NULL) == 0 &&
-			   tree_same(index_tree(ix, NULL), want, false),
+			   tree_same(index_tree(ix), want, false),
 		   what);
 		index_free(theirs);
 	}
@@ -251,7 +251,7 @@ is_step(struct index *ix, const char *step, const char *what)
 {
 	struct kvtree *t = read_tree("index_multi", step);
 
-	ok(t != NULL && tree_same(index_tree(ix, NULL), t, true), what);
+	ok(t != NULL && tree_same(index_tree(ix), t, true), what);
 	kvtree_free(t);
 }
 
@@ -294,12 +294,12 @@ test_steps(void)
 	is_int(index_remove(ix, "out.2", NULL), 0, "drop out.2");
 	is_str(index_current(ix), "ckpt.1", "CURRENT is what is left");
 	kvtree_set(t, "CURRENT", "ckpt.1", NULL);
-	ok(tree_same(index_tree(ix, NULL), t, true), "... else it is s7");
+	ok(tree_same(index_tree(ix), t, true), "... else it is s7");
 	kvtree_free(t);
 	is_int(index_remove(ix, "ckpt.1", NULL), 0, "drop ckpt.1");
 	t = read_tree("index_multi", "s8_drop_last/index.scr");
 	kvtree_remove(t, "CURRENT");
-	ok(tree_same(index_tree(ix, NULL), t, false), "... gives s8");
+	ok(tree_same(index_tree(ix), t, false), "... gives s8");
 	kvtree_free(t);
 	index_free(ix);
 	index_free(s4);

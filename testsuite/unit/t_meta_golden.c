@@ -300,7 +300,7 @@ check_index(const struct kvtree *t, struct error *err)
 	ix = index_from_tree(copy, err);
 	if (ix == NULL)
 		return false;
-	good = good && tree_same(index_tree(ix, err), t, false);
+	good = good && tree_same(index_tree(ix), t, false);
 	e = index_entries(ix, &count, err);
 	good = good && count == index_count(ix);
 	for (i = 0; good && i < count; i++)

@@ -95,7 +95,7 @@ make_names(void)
 		kvtree_free(s);
 		kvtree_free(d);
 	}
-	must(kvtree_write_file(index_tree(ix, NULL), AT_FDCWD,
+	must(kvtree_write_file(index_tree(ix), AT_FDCWD,
 			       fmt("%s/.scr/index.scr", place), NULL) == 0);
 	put_tree(fmt("%s/.scr/flush.scr", place),
 		 "DATASET>12>NAME>flushed\nDATASET>12>DSETDESC>ID>12\n"
