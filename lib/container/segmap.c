@@ -42,19 +42,9 @@ segmap_free(struct segmap *m)
 bool
 segmap_is_container(const char *name)
 {
-	static const char *const stems[] = { SEGMAP_DATA, SEGMAP_REDUNDANCY };
-
-	for (size_t i = 0; i < 2; i++) {
-		const char *end = NULL;
-		uint64_t n = 0;
-
-		if (!str_starts(name, stems[i]) ||
-		    name[strlen(stems[i])] != '.')
-			continue;
-		end = value_scan(name + strlen(stems[i]) + 1, INT64_MAX, &n);
-		return end != NULL && strcmp(end, ".scr") == 0;
-	}
-	return false;
+	return value_in_name(name, SEGMAP_DATA ".", INT64_MAX, ".scr") >= 0 ||
+	       value_in_name(name, SEGMAP_REDUNDANCY ".", INT64_MAX, ".scr") >=
+		       0;
 }
 
 uint64_t

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "error.h"
 #include "kvtree/kvtree.h"
@@ -106,4 +107,17 @@ value_number(const char *s, uint64_t max, uint64_t *out)
 		return false;
 	*out = n;
 	return true;
+}
+
+int64_t
+value_in_name(const char *name, const char *before, uint64_t max,
+	      const char *after)
+{
+	const size_t len = strlen(before);
+	const char *end = NULL;
+	uint64_t n = 0;
+
+	if (strncmp(name, before, len) == 0)
+		end = value_scan(name + len, max, &n);
+	return end != NULL && strcmp(end, after) == 0 ? (int64_t)n : -1;
 }

@@ -37,6 +37,11 @@ const char *value_scan(const char *s, uint64_t max, uint64_t *out);
  * inverse of num_text(). */
 bool value_number(const char *s, uint64_t max, uint64_t *out);
 
+/* The number 0..max in a file name, between `before` and `after`; -1: `name` is
+ * another one. */
+int64_t value_in_name(const char *name, const char *before, uint64_t max,
+		      const char *after);
+
 /* Set ERROR_CORRUPT: "KEY: why", with the key made printable.  Return -1. */
 int value_bad(struct error *err, const char *key, const char *why);
 

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "arena.h"
 #include "dir.h"
@@ -137,15 +136,7 @@ copied_encode(const struct copied *c, const struct kvtree *desc,
 int64_t
 copied_name_rank(const char *name)
 {
-	const size_t len = strlen(NAME_PREFIX);
-	const char *end = NULL;
-	uint64_t rank = 0;
-
-	if (strncmp(name, NAME_PREFIX, len) != 0)
-		return -1;
-	end = value_scan(name + len, INT32_MAX, &rank);
-	return end != NULL && strcmp(end, NAME_SUFFIX) == 0 ? (int64_t)rank
-							    : -1;
+	return value_in_name(name, NAME_PREFIX, INT32_MAX, NAME_SUFFIX);
 }
 
 char *

@@ -62,24 +62,15 @@ dataset_dir_is_data(const char *path)
 int64_t
 dataset_dir_id(const char *name)
 {
-	const size_t len = strlen(STEM);
-	uint64_t id = 0;
+	const int64_t id = value_in_name(name, STEM, DATASET_ID_MAX, "");
 
-	if (strncmp(name, STEM, len) != 0 ||
-	    !value_number(name + len, DATASET_ID_MAX, &id) || id == 0)
-		return -1;
-	return (int64_t)id;
+	return id > 0 ? id : -1;
 }
 
 int64_t
 dataset_dir_packed(const char *name)
 {
-	const char *end = NULL;
-	uint64_t n = 0;
-
-	if (str_starts(name, PACKED_STEM))
-		end = value_scan(name + strlen(PACKED_STEM), INT64_MAX, &n);
-	return end != NULL && str_eq(end, PACKED_END) ? (int64_t)n : -1;
+	return value_in_name(name, PACKED_STEM, INT64_MAX, PACKED_END);
 }
 
 bool

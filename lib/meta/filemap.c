@@ -11,6 +11,7 @@
 #include "kvtree/fields.h"
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"
+#include "path.h"
 #include "str.h"
 
 #define NAME_PREFIX "filemap_"
@@ -80,8 +81,7 @@ copy_strings(struct filemap_file *f, const struct filemap_file *before,
 	}
 	if (f->name != NULL) {
 		/* The base name usually equals that of the path in cache. */
-		base = strrchr(f->cache_path, '/');
-		base = base == NULL ? f->cache_path : base + 1;
+		base = path_base(f->cache_path);
 		f->name = strcmp(base, f->name) == 0
 				  ? base
 				  : arena_strdup(arena, f->name);
@@ -191,13 +191,7 @@ filemap_add(struct kvtree *t, const struct filemap_file *f, struct error *err)
 int64_t
 filemap_name_rank(const char *name)
 {
-	const size_t len = strlen(NAME_PREFIX);
-	uint64_t rank = 0;
-
-	if (strncmp(name, NAME_PREFIX, len) != 0 ||
-	    !value_number(name + len, RANKS_LIMIT, &rank))
-		return -1;
-	return (int64_t)rank;
+	return value_in_name(name, NAME_PREFIX, RANKS_LIMIT, "");
 }
 
 char *
