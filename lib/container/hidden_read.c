@@ -231,55 +231,45 @@ check_name(const char *name, struct error *err)
 			 str_shown(name));
 }
 
+/* Add entry `k` of RED to the table of redundancy files. */
 static int
-load_meta(struct loader *l, const struct kvtree *table, struct error *err)
+add_red(struct loader *l, const struct kvtree *k, struct error *err)
 {
-	const struct kvtree *k = NULL;
+	struct rank2file_rank *r = l->red.ranks;
+	struct rank2file_file *f = NULL;
 
-	kvtree_foreach (k, table) {
-		struct hidden_file f = {
-			.name = kvtree_key(k),
-			.rank = l->rank,
-			.tree = kvtree_get(k, "TREE"),
-		};
-
-		if (check_name(f.name, err) < 0 ||
-		    attr_read(kvtree_get(k, "ATTR"), &f.attr, err) < 0)
-			return -1;
-		if (f.tree == NULL)
-			return value_bad(err, f.name, "has no TREE");
-		if (hidden_add(l->h, &f, err) < 0)
-			return -1;
-	}
+	if (!MEM_ROOM(r->files, r->nfiles, l->red_cap))
+		return error_no_memory(err);
+	f = &r->files[r->nfiles];
+	if (rank2file_read_file(k, l->red.arena, f, err) < 0)
+		return -1;
+	if (f->nsegs == 0 && f->size > 0)
+		return value_bad(err, kvtree_key(k), "has no SEG");
+	r->nfiles++;
 	return 0;
 }
 
-/* RED: read each entry as a file of a rank2file. */
+/* META; or, if `red`, RED: each entry is read as a file of a rank2file. */
 static int
-load_red(struct loader *l, const struct kvtree *table, struct error *err)
+load_files(struct loader *l, const struct kvtree *table, bool red,
+	   struct error *err)
 {
-	struct rank2file_rank *r = l->red.ranks;
 	const struct kvtree *k = NULL;
 
 	kvtree_foreach (k, table) {
 		struct hidden_file f = {
 			.name = kvtree_key(k),
 			.rank = l->rank,
-			.at = r->nfiles,
+			.tree = red ? NULL : kvtree_get(k, "TREE"),
+			.at = red ? l->red.ranks->nfiles : 0,
 		};
 
 		if (check_name(f.name, err) < 0 ||
-		    attr_read(kvtree_get(k, "ATTR"), &f.attr, err) < 0)
+		    attr_read(kvtree_get(k, "ATTR"), &f.attr, err) < 0 ||
+		    (red && add_red(l, k, err) < 0))
 			return -1;
-		if (!MEM_ROOM(r->files, r->nfiles, l->red_cap))
-			return error_no_memory(err);
-		if (rank2file_read_file(k, l->red.arena, &r->files[r->nfiles],
-					err) < 0)
-			return -1;
-		if (r->files[r->nfiles].nsegs == 0 &&
-		    r->files[r->nfiles].size > 0)
-			return value_bad(err, f.name, "has no SEG");
-		r->nfiles++;
+		if (!red && f.tree == NULL)
+			return value_bad(err, f.name, "has no TREE");
 		if (hidden_add(l->h, &f, err) < 0)
 			return -1;
 	}
@@ -309,9 +299,9 @@ load_tree(struct loader *l, const struct buf *raw, struct error *err)
 
 	if (t == NULL || load_attrs(l, kvtree_get(t, "FILE"), err) < 0 ||
 	    load_dirs(l, kvtree_get(t, "DIR"), err) < 0 ||
-	    load_meta(l, kvtree_get(t, "META"), err) < 0)
+	    load_files(l, kvtree_get(t, "META"), false, err) < 0)
 		return -1;
-	return load_red(l, kvtree_get(t, "RED"), err);
+	return load_files(l, kvtree_get(t, "RED"), true, err);
 }
 
 /* Read file `name` of a part, and check its own checksum. */
