@@ -364,7 +364,7 @@ make_workers(struct copier *c, struct error *err)
 static int
 flush_all(struct copier *c, int rc, struct error *err)
 {
-	if (put_settle(c->put, rc == 0 ? err : NULL) < 0 ||
+	if (put_settle(c->put, 0, rc == 0 ? err : NULL) < 0 ||
 	    copy_rank_finish_all(c, rc == 0 ? err : NULL) < 0)
 		rc = -1;
 	if (rc < 0)

@@ -244,7 +244,8 @@ flush_due(void *arg, const void *data, size_t len, uint64_t at,
 	/* A second attempt counts only what the first has not. */
 	if (at + len > j->counted)
 		tell(j, at + len - j->counted);
-	if (copy_stopped(j->c, err) < 0 || put_due(j->c->put, err) < 0)
+	if (copy_stopped(j->c, err) < 0 ||
+	    put_settle(j->c->put, PUT_SECONDS, err) < 0)
 		return -1;
 	return copy_rank_finish_due(j->c, err);
 }

@@ -392,7 +392,7 @@ finish_group(struct copier *c, const size_t *group, size_t count,
 	     struct par *par, struct error *err)
 {
 	struct records w;
-	int rc = put_sync(c->put, err);
+	int rc = put_sync(c->put, NULL, err);
 
 	if (rc < 0 || records_init(&w, c, par, err) < 0)
 		return -1;

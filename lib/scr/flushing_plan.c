@@ -307,7 +307,7 @@ flushing_transfer(struct flushing *f, struct error *err)
 		return 0;
 	pace_begin(&t.pace, f->run);
 	l.par = f->store->threads ? cores_pool(f->run->cores) : NULL;
-	rc = pump_each(&l, err) == 1 ? put_settle(f->put, err) : -1;
+	rc = pump_each(&l, err) == 1 ? put_settle(f->put, 0, err) : -1;
 	par_free(l.par);
 	return rc;
 }

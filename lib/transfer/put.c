@@ -434,9 +434,8 @@ put_write(struct put_file *f, const void *data, size_t len, uint64_t off,
 	return put_wrote(f, len, err);
 }
 
-/* Sync the files in the queue if the oldest one has waited that long. */
-static int
-sync_queue(struct put *p, double seconds, struct error *err)
+int
+put_settle(struct put *p, double seconds, struct error *err)
 {
 	struct put_file *list = NULL;
 
@@ -445,18 +444,6 @@ sync_queue(struct put *p, double seconds, struct error *err)
 		list = take_queue(p);
 	pthread_mutex_unlock(&p->lock);
 	return sync_list(p, list, err);
-}
-
-int
-put_settle(struct put *p, struct error *err)
-{
-	return sync_queue(p, 0, err);
-}
-
-int
-put_due(struct put *p, struct error *err)
-{
-	return sync_queue(p, PUT_SECONDS, err);
 }
 
 /* --- In place --- */
@@ -534,11 +521,11 @@ put_commit(struct put *p, struct error *err)
 		s.kind = (enum put_kind)k;
 		rc = par_for(par, p->count, BATCH, place_kind, &s, err);
 		if (rc == 0)
-			rc = put_sync_on(p, par, err);
+			rc = put_sync(p, par, err);
 		if (rc == 0)
 			rc = put_new_name(p, err);
 		if (rc == 0)
-			rc = put_sync_on(p, par, err);
+			rc = put_sync(p, par, err);
 	}
 	if (rc == 0)
 		rc = put_place_finish(p, err);

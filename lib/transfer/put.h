@@ -30,9 +30,9 @@
  * sets `unlocked`: then the second process takes over, and the first one fails
  * with EBUSY before its rename.
  *
- * Threads.  put_open(), put_wrote(), put_write(), put_drop(), put_due(),
- * put_settle() and put_sync() may be called by any thread at any time.  The
- * other functions are for one thread while no other thread uses the engine.
+ * Threads.  put_open(), put_wrote(), put_write(), put_drop(), put_settle() and
+ * put_sync() may be called by any thread at any time.  The other functions are
+ * for one thread while no other thread uses the engine.
  */
 #ifndef TRANSFER_PUT_H
 #define TRANSFER_PUT_H
@@ -173,16 +173,14 @@ void put_set_size(struct put_file *f, uint64_t size);
  * is removed. */
 void put_drop(struct put_file *f);
 
-/* Sync the files in the queue: put_settle() always, put_due() only if the
- * oldest one has waited for PUT_SECONDS.  If the node dies, the files without a
- * name are lost. */
-#define PUT_SECONDS 1.0
-int put_settle(struct put *p, struct error *err);
-int put_due(struct put *p, struct error *err);
+/* Sync the files in the queue if the oldest one has waited for `seconds`.  If
+ * the node dies, the files without a name are lost. */
+#define PUT_SECONDS 1.0 /* a good wait */
+int put_settle(struct put *p, double seconds, struct error *err);
 
-/* Sync the directories in which files were renamed since the last
- * put_sync(). */
-int put_sync(struct put *p, struct error *err);
+/* Sync, with the threads of `par` (NULL: the caller only), the directories in
+ * which files were renamed since the last put_sync(). */
+int put_sync(struct put *p, struct par *par, struct error *err);
 
 /*
  * Write the files that consist of an image only, then put all remaining files

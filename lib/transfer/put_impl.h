@@ -143,7 +143,4 @@ mode_t put_place_mode(struct put *p, const struct put_file *f);
 int put_place_gave(struct put *p, const struct put_file *f, int fd,
 		   struct stat *st, struct error *err);
 
-/* put_sync() with the threads of `par`. */
-int put_sync_on(struct put *p, struct par *par, struct error *err);
-
 #endif /* TRANSFER_PUT_IMPL_H */

@@ -410,7 +410,7 @@ sync_place(void *arg, size_t i, unsigned worker, struct error *err)
 }
 
 int
-put_sync_on(struct put *p, struct par *par, struct error *err)
+put_sync(struct put *p, struct par *par, struct error *err)
 {
 	int rc = 0;
 
@@ -418,10 +418,4 @@ put_sync_on(struct put *p, struct par *par, struct error *err)
 	rc = par_for(par, p->nplaces, 0, sync_place, p, err);
 	pthread_mutex_unlock(&p->syncing);
 	return rc;
-}
-
-int
-put_sync(struct put *p, struct error *err)
-{
-	return put_sync_on(p, NULL, err);
 }

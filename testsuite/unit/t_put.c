@@ -369,12 +369,15 @@ at_once(void)
 	for (int i = 0; i < 100; i++)
 		puttest_make(add_with(p, fmt("d%d/%d", i % 3, i), &a, 0));
 	ok(placed >= 64 && placed < 100, "a full queue gets its names");
-	ok(put_settle(p, NULL) == 0 && placed == 100, "and then the rest");
+	ok(put_settle(p, 0, NULL) == 0 && placed == 100, "and then the rest");
 	puttest_make(add_with(p, "late", NULL, 0));
-	ok(put_due(p, NULL) == 0 && placed == 100, "one waits for others");
+	ok(put_settle(p, PUT_SECONDS, NULL) == 0 && placed == 100,
+	   "one waits for others");
 	nanosleep(&t, NULL);
-	ok(put_due(p, NULL) == 0 && placed == 101, "but not for ever");
-	ok(put_sync(p, NULL) == 0 && put_sync(p, NULL) == 0, "directories");
+	ok(put_settle(p, PUT_SECONDS, NULL) == 0 && placed == 101,
+	   "but not for ever");
+	ok(put_sync(p, NULL, NULL) == 0 && put_sync(p, NULL, NULL) == 0,
+	   "directories");
 	put_free(p);
 
 	p = start_at_once(true);
@@ -382,11 +385,11 @@ at_once(void)
 		    NULL);
 	puttest_make(puttest_add(p, PUT_FILE, "file", "first"));
 	puttest_make(puttest_add(q, PUT_FILE, "file", "second"));
-	ok(put_settle(p, &err) < 0 && err.errnum == EBUSY &&
+	ok(put_settle(p, 0, &err) < 0 && err.errnum == EBUSY &&
 		   !exists(fmt("%s/file", puttest_root)),
 	   "without locks: who comes second takes over");
 	put_free(p);
-	ok(put_settle(q, NULL) == 0 && puttest_holds("file", "second"),
+	ok(put_settle(q, 0, NULL) == 0 && puttest_holds("file", "second"),
 	   "and is not disturbed");
 	put_free(q);
 }
