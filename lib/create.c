@@ -106,8 +106,7 @@ create_dir(int dirfd, const char *name, mode_t mode, struct owner owner)
 		return -1;
 	if (!owner.set)
 		return 0;
-	fd = dir_open_file(dirfd, name,
-			   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+	fd = dir_open_plain(dirfd, name);
 	rc = fd < 0 ? -1 : give_new(dirfd, name, fd, AT_REMOVEDIR, owner);
 	io_close(fd);
 	return rc;

@@ -27,6 +27,13 @@ dir_open(int dir, const char *name)
 }
 
 int
+dir_open_plain(int dir, const char *name)
+{
+	return dir_open_file(
+		dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+}
+
+int
 dir_stat(int dir, const char *name, struct stat *st, int flags)
 {
 	const int rc = fstatat(dir, name, st, flags);

@@ -16,6 +16,7 @@ struct stat;
  * return what the system calls return, with errno. */
 int dir_open_file(int dir, const char *name, int flags, mode_t mode);
 int dir_open(int dir, const char *name); /* a directory, or a link to one */
+int dir_open_plain(int dir, const char *name); /* a directory, no link */
 int dir_stat(int dir, const char *name, struct stat *st, int flags);
 int dir_access(int dir, const char *name, int mode);
 

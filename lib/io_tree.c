@@ -20,7 +20,6 @@ remove_entry(void *dirfd, const char *name, struct error *err)
 int
 io_remove_tree(int dirfd, const char *name, struct error *err)
 {
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	int fd = -1, rc = 0;
 
 	if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
@@ -28,7 +27,7 @@ io_remove_tree(int dirfd, const char *name, struct error *err)
 	/* For a directory POSIX specifies EPERM, Linux returns EISDIR. */
 	if (errno != EISDIR && errno != EPERM)
 		return error_sys(err, "%s: cannot remove", name);
-	fd = dir_open_file(dirfd, name, flags, 0);
+	fd = dir_open_plain(dirfd, name);
 	if (fd < 0 && errno == ENOENT)
 		return 0; /* somebody else removes it, too */
 	if (fd < 0)
@@ -58,7 +57,6 @@ size_entry(void *arg, const char *name, struct error *err)
 int
 io_tree_size(int dirfd, const char *name, uint64_t *bytes, struct error *err)
 {
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	struct sizing s = { .bytes = bytes };
 	struct stat st;
 	int rc = 0;
@@ -69,7 +67,7 @@ io_tree_size(int dirfd, const char *name, uint64_t *bytes, struct error *err)
 		*bytes += (uint64_t)st.st_size;
 	if (!S_ISDIR(st.st_mode))
 		return 0;
-	s.fd = dir_open_file(dirfd, name, flags, 0);
+	s.fd = dir_open_plain(dirfd, name);
 	if (s.fd < 0)
 		return error_sys(err, "%s: cannot read", name);
 	rc = dir_each(s.fd, name, size_entry, &s, err);

@@ -282,6 +282,12 @@ path_open_beneath(int rootfd, const char *rel, int flags, mode_t mode,
 }
 
 int
+path_open_dir(int rootfd, const char *rel, struct error *err)
+{
+	return path_open_beneath(rootfd, rel, O_RDONLY | O_DIRECTORY, 0, err);
+}
+
+int
 path_stat_beneath(int rootfd, const char *rel, struct stat *st,
 		  struct error *err)
 {

@@ -60,6 +60,9 @@ int path_real(const char *path, struct buf *out, struct error *err);
 int path_open_beneath(int rootfd, const char *rel, int flags, mode_t mode,
 		      struct error *err);
 
+/* The same of a directory, for reading. */
+int path_open_dir(int rootfd, const char *rel, struct error *err);
+
 /* stat(2) of rel beneath rootfd.  Only links that stay beneath are followed. */
 int path_stat_beneath(int rootfd, const char *rel, struct stat *st,
 		      struct error *err);

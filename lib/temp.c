@@ -109,9 +109,7 @@ static int
 lock_dir(int dirfd, const char *base)
 {
 	char temp[TEMP_NAME_MAX];
-	int fd = dir_open_file(dirfd, temp_name(temp, base),
-			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-			       0);
+	int fd = dir_open_plain(dirfd, temp_name(temp, base));
 
 	/* Another process may remove it between its creation and the lock. */
 	if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) < 0 ||

@@ -59,8 +59,7 @@ remove_containers(struct removal *d, struct error *err)
 {
 	int rc = 0;
 
-	d->containers = openat(d->dir->fd, SEGMAP_DIR,
-			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	d->containers = dir_open_plain(d->dir->fd, SEGMAP_DIR);
 	if (d->containers < 0)
 		return 0; /* no containers */
 	rc = dir_each(d->containers, SEGMAP_DIR, remove_container, d, err);

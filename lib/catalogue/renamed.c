@@ -254,8 +254,7 @@ search(struct lookalike *l, struct owners_guard *asks,
 	const bool top = l->parent[0] == '\0';
 	const struct candidate *best = NULL;
 	int fd = top ? l->c->prefix_fd
-		     : path_open_beneath(l->c->prefix_fd, l->parent,
-					 O_RDONLY | O_DIRECTORY, 0, NULL);
+		     : path_open_dir(l->c->prefix_fd, l->parent, NULL);
 
 	if (fd >= 0 && dir_each(fd, l->parent, try_name, l, NULL) >= 0)
 		best = choose(l, asks);

@@ -2,7 +2,6 @@
 /*
  * whole.c - plans of datasets, and what they mean to the catalogue.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -56,8 +55,7 @@ catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 	char name[DATASET_DIR_NAME + sizeof(SCR_DIR "/")], *root = NULL;
 
 	snprintf(name, sizeof(name), SCR_DIR "/" DATASET_DIR_FMT, id);
-	d.meta_fd = path_open_beneath(c->prefix_fd, name,
-				      O_RDONLY | O_DIRECTORY, 0, err);
+	d.meta_fd = path_open_dir(c->prefix_fd, name, err);
 	if (d.meta_fd < 0) {
 		error_wrap(err, "%s", c->path);
 		return NULL;

@@ -4,7 +4,6 @@
  * interrupted run.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,9 +71,7 @@ pack_sweep(const struct packed *p, const struct segmap *data,
 	};
 	int rc = -1;
 
-	s.dirfd = dir_open_file(p->root_fd, SEGMAP_DIR,
-				O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-				0);
+	s.dirfd = dir_open_plain(p->root_fd, SEGMAP_DIR);
 	if (s.dirfd < 0) {
 		map_free(s.named);
 		return errno == ENOENT

@@ -37,7 +37,7 @@ open_dir(int root, const char *rel, int *fd, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
-	*fd = path_open_beneath(root, rel, O_RDONLY | O_DIRECTORY, 0, &why);
+	*fd = path_open_dir(root, rel, &why);
 	if (*fd >= 0 || why.kind == ERROR_ABSENT)
 		return 0;
 	return error_pass(err, &why);
@@ -111,8 +111,7 @@ open_new(struct packed *p, int64_t id, const char *name, struct error *err)
 			       : arena_printf(p->arena, "dataset %" PRId64, id);
 	if (p->dir == NULL || p->name == NULL)
 		return error_no_memory(err);
-	p->meta_fd = path_open_beneath(p->prefix_fd, p->dir,
-				       O_RDONLY | O_DIRECTORY, 0, err);
+	p->meta_fd = path_open_dir(p->prefix_fd, p->dir, err);
 	p->root_fd = p->meta_fd;
 	p->file_fd = p->prefix_fd;
 	return p->meta_fd < 0 ? -1 : 0;

@@ -3,7 +3,6 @@
  * packed_lost.c - is the map of a packed dataset lost?
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "container/packed.h"
@@ -47,8 +46,7 @@ is_sound(void *arg, const char *name, struct error *err)
 static bool
 has_containers(int root_fd)
 {
-	int fd = path_open_beneath(root_fd, SEGMAP_DIR, O_RDONLY | O_DIRECTORY,
-				   0, NULL);
+	int fd = path_open_dir(root_fd, SEGMAP_DIR, NULL);
 	bool any = false;
 
 	if (fd >= 0) {

@@ -285,8 +285,7 @@ renumber(struct repacking *r, struct error *err)
 
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
-	fd = path_open_beneath(w->p->root_fd, SEGMAP_DIR,
-			       O_RDONLY | O_DIRECTORY, 0, err);
+	fd = path_open_dir(w->p->root_fd, SEGMAP_DIR, err);
 	if (fd < 0)
 		return -1;
 	rc = io_sync_dir(fd, SEGMAP_DIR, err);

@@ -272,8 +272,7 @@ restore_times(const struct unpacking *u)
 	for (size_t i = 0; i < h->ndirs; i++) {
 		const struct attr *a = &h->dirs[i].attr;
 		const struct timespec times[] = { a->atime, a->mtime };
-		int fd = path_open_beneath(u->w.p->file_fd, h->dirs[i].path,
-					   O_RDONLY | O_DIRECTORY, 0, NULL);
+		int fd = path_open_dir(u->w.p->file_fd, h->dirs[i].path, NULL);
 
 		if (fd < 0)
 			continue;

@@ -310,8 +310,7 @@ try_dir(struct fti_metas *m, struct place *p, int fd, const char *root,
 	const char *rel, struct error *err)
 {
 	struct buf path = BUF_INIT;
-	const int in =
-		path_open_beneath(fd, rel, O_RDONLY | O_DIRECTORY, 0, NULL);
+	const int in = path_open_dir(fd, rel, NULL);
 	int rc = 0;
 
 	if (in < 0)
@@ -332,8 +331,7 @@ try_archive(struct fti_metas *m, struct place *p, int fd, const char *root,
 {
 	struct strings names = { .count = 0 };
 	struct buf path = BUF_INIT;
-	const int in =
-		path_open_beneath(fd, rel, O_RDONLY | O_DIRECTORY, 0, NULL);
+	const int in = path_open_dir(fd, rel, NULL);
 	int rc = in < 0 ? 0 : list_names(m, in, is_visible, &names, err);
 
 	for (size_t i = 0; i < names.count && rc == 0; i++) {

@@ -142,8 +142,7 @@ open_exec(const struct fti_archive *a, const char *exec, bool make,
 		error_sys(err, "%s/%s: cannot make the directory", a->name,
 			  exec);
 	else
-		fd = dir_open_file(root, exec,
-				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+		fd = dir_open_plain(root, exec);
 	if (fd < 0 && errno == ENOENT && !make)
 		fd = -2;
 	else if (fd < 0)
@@ -158,8 +157,7 @@ static int
 has_it(const struct keeping *k, struct error *err)
 {
 	struct stat from, to;
-	int fd = dir_open_file(k->dirfd, k->name,
-			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	int fd = dir_open_plain(k->dirfd, k->name);
 	int rc = 1;
 
 	if (fd < 0)

@@ -114,8 +114,7 @@ enter_dir(struct walk *d, const char *name, struct error *err)
 		return error_no_memory(err);
 	in.depth++;
 	enter(&in.above, in.last, d->last);
-	fd = openat(d->fd, name,
-		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = dir_open_plain(d->fd, name);
 	if (fd < 0)
 		return errno == ENOENT ? 0
 				       : error_sys(err, "%s/%s: cannot open",

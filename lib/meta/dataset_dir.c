@@ -2,7 +2,6 @@
 #include "meta/dataset_dir.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,8 +41,7 @@ dataset_dir_open_scr(int prefix_fd, const char *prefix, bool make,
 	} else if (make && errno != EEXIST) {
 		return error_sys(err, "%s/" SCR_DIR ": cannot make", prefix);
 	}
-	fd = path_open_beneath(prefix_fd, SCR_DIR, O_RDONLY | O_DIRECTORY, 0,
-			       &why);
+	fd = path_open_dir(prefix_fd, SCR_DIR, &why);
 	if (fd >= 0)
 		return fd;
 	if (why.kind != ERROR_ABSENT)

@@ -192,8 +192,7 @@ sync_containers(const struct plan *p, const struct segmap *m, struct error *err)
 static int
 sync_names(const struct plan *p, struct error *err)
 {
-	int fd = path_open_beneath(p->places[0].meta_fd, SEGMAP_DIR,
-				   O_RDONLY | O_DIRECTORY, 0, err);
+	int fd = path_open_dir(p->places[0].meta_fd, SEGMAP_DIR, err);
 	int rc = fd < 0 ? -1 : io_sync_dir(fd, SEGMAP_DIR, err);
 
 	io_close(fd);

@@ -89,8 +89,7 @@ add_cache(struct planner *w, const char *dir, struct error *err)
 	pl->meta = arena_printf(w->p.arena, "%s/.scr", dir);
 	if (pl->meta == NULL)
 		return error_no_memory(err);
-	pl->meta_fd = path_open_beneath(pl->root_fd, ".scr",
-					O_RDONLY | O_DIRECTORY, 0, err);
+	pl->meta_fd = path_open_dir(pl->root_fd, ".scr", err);
 	return pl->meta_fd < 0 ? error_wrap(err, "%s", dir) : 0;
 }
 

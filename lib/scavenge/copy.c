@@ -405,8 +405,7 @@ copy_all(struct copier *c, struct error *err)
 static int
 open_meta(const struct copier *c, struct error *err)
 {
-	return path_open_beneath(c->prefix_fd, c->meta, O_RDONLY | O_DIRECTORY,
-				 0, err);
+	return path_open_dir(c->prefix_fd, c->meta, err);
 }
 
 /* Make the directory of the metadata, on disk.  scr_postrun has made it before

@@ -102,8 +102,7 @@ keep_output(const struct copying *c, const struct remote_result *r)
 {
 	const struct scavenge *s = c->s;
 	const int dir =
-		path_open_beneath(catalogue_prefix_fd(s->prefix), c->dir,
-				  O_RDONLY | O_DIRECTORY, 0, NULL);
+		path_open_dir(catalogue_prefix_fd(s->prefix), c->dir, NULL);
 
 	for (int e = 0; e < 2; e++) {
 		const char *name = arena_printf(s->arena, "scavenge.%c%s",

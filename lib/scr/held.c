@@ -181,8 +181,7 @@ held_leads(const struct run *run)
 int
 held_open_dir(const char *path, struct error *err)
 {
-	const int fd =
-		open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const int fd = dir_open_plain(AT_FDCWD, path);
 
 	if (fd < 0)
 		return error_sys(err, "%s: cannot open", path);
@@ -250,8 +249,7 @@ make_dir(int fd, const char *name, bool fresh)
 	if (create_dir(fd, name, DIR_MODE, create_owner(fd)) < 0 &&
 	    (fresh || errno != EEXIST))
 		return -1;
-	return dir_open_file(
-		fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+	return dir_open_plain(fd, name);
 }
 
 /* Make the directories of a dataset, if this rank is responsible.  With

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scr/lists.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,7 +30,7 @@ lists_open(const struct run *run, int64_t id, struct error *err)
 	if (scr < 0)
 		return -1;
 	snprintf(name, sizeof(name), DATASET_DIR_FMT, id);
-	fd = path_open_beneath(scr, name, O_RDONLY | O_DIRECTORY, 0, err);
+	fd = path_open_dir(scr, name, err);
 	close(scr);
 	return fd < 0 ? error_wrap(err, "%s/" SCR_DIR, run->p.prefix) : fd;
 }

@@ -294,8 +294,7 @@ retire(const struct run *run, int64_t id, int64_t *by, struct error *err)
 	if (c == NULL)
 		return -1;
 	snprintf(name, sizeof(name), DATASET_DIR_FMT, id);
-	fd = path_open_beneath(catalogue_scr_fd(c), name,
-			       O_RDONLY | O_DIRECTORY, 0, &why);
+	fd = path_open_dir(catalogue_scr_fd(c), name, &why);
 	if (fd >= 0)
 		lock = lock_take(fd, name, &quiet, err);
 	else if (why.kind != ERROR_ABSENT)

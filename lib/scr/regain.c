@@ -34,13 +34,9 @@ open_dirs(struct regain *g, struct error *err)
 	io_close(g->dirfd);
 	io_close(g->metafd);
 	g->metafd = -1;
-	g->dirfd = dir_open_file(
-		AT_FDCWD, g->set->dir,
-		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+	g->dirfd = dir_open_plain(AT_FDCWD, g->set->dir);
 	if (g->dirfd >= 0)
-		g->metafd = dir_open_file(
-			g->dirfd, SCR_DIR,
-			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+		g->metafd = dir_open_plain(g->dirfd, SCR_DIR);
 	if (g->metafd >= 0)
 		return 0;
 	error_sys(&why, "%s", g->set->dir);

@@ -251,8 +251,7 @@ enter(int dirfd, const char *name, bool make, struct error *err)
 	    create_dir(dirfd, name, STORE_MODE, create_owner(dirfd)) < 0 &&
 	    errno != EEXIST)
 		return error_sys(err, "%s: cannot be made", name);
-	fd = dir_open_file(dirfd, name,
-			   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+	fd = dir_open_plain(dirfd, name);
 	if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
 		return error_set(err, ERROR_UNSAFE,
 				 "%s: a link or a file, expected a directory",

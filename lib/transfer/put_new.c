@@ -110,9 +110,7 @@ stop_at_first(void *arg, const char *name, struct error *err)
 static bool
 is_replaceable(int parent, const char *base, struct stat *st)
 {
-	int fd = dir_open_file(parent, base,
-			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-			       0);
+	int fd = dir_open_plain(parent, base);
 	bool good = false;
 
 	if (fd < 0)
@@ -196,9 +194,7 @@ move_files(struct put *p, const struct put_place *place, int parent,
 	   const char *base, struct error *err)
 {
 	char temp[TEMP_NAME_MAX];
-	int fd = dir_open_file(parent, base,
-			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-			       0);
+	int fd = dir_open_plain(parent, base);
 	int rc = fd < 0 ? error_sys(err, "%s: cannot open", place->path) : 0;
 
 	for (size_t i = 0; i < p->count && rc == 0; i++) {

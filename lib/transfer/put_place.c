@@ -99,14 +99,6 @@ put_place(struct put *p, int dirfd, const char *path, struct error *err)
 
 /* --- Open --- */
 
-/* Open the directory with O_RDONLY, so that it can also be synced. */
-static int
-open_dir(const struct put_place *place, struct error *err)
-{
-	return path_open_beneath(place->dirfd, place->path,
-				 O_RDONLY | O_DIRECTORY, 0, err);
-}
-
 /* Create the directory and its parents.  Each is then opened by its whole path,
  * as a link below the root may point to a neighbour of its parent. */
 static int
@@ -141,11 +133,12 @@ put_place_take(struct put *p, struct put_place *place, bool make,
 	pthread_mutex_unlock(&p->lock);
 	if (fd >= 0)
 		return fd;
-	fd = open_dir(place, &why);
+	/* For reading, so that it can also be synced. */
+	fd = path_open_dir(place->dirfd, place->path, &why);
 	if (fd < 0 && make && why.kind == ERROR_ABSENT) {
 		error_clear(&why);
 		if (make_dir(p, place, &why) == 0)
-			fd = open_dir(place, &why);
+			fd = path_open_dir(place->dirfd, place->path, &why);
 	}
 	pthread_mutex_lock(&p->lock);
 	place->opening = false;
