@@ -3,6 +3,7 @@
 #include "error.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -150,8 +151,8 @@ compose(struct error *err, const char *fmt, va_list ap, const char *reason)
 	memcpy(err->text, work, strlen(work) + 1);
 }
 
-int
-error_vset(struct error *err, enum error_kind kind, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static void
+set(struct error *err, enum error_kind kind, const char *fmt, va_list ap)
 {
 	const int saved = errno;
 
@@ -162,7 +163,6 @@ error_vset(struct error *err, enum error_kind kind, const char *fmt, va_list ap)
 		err->remedy = REMEDY_NONE;
 	}
 	errno = saved;
-	return -1;
 }
 
 int
@@ -171,7 +171,7 @@ error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	error_vset(err, kind, fmt, ap);
+	set(err, kind, fmt, ap);
 	va_end(ap);
 	return -1;
 }
@@ -243,7 +243,7 @@ error_as(struct error *err, const struct error *cause, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	error_vset(err, cause->kind, fmt, ap);
+	set(err, cause->kind, fmt, ap);
 	va_end(ap);
 	if (err != NULL)
 		err->errnum = errnum;

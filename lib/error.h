@@ -11,7 +11,6 @@
 #ifndef ERROR_H
 #define ERROR_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 
 /* Kinds.  error_status() maps them to the exit status of a command. */
@@ -66,8 +65,6 @@ struct error {
  * function can say `return error_set(...)`. */
 int error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-int error_vset(struct error *err, enum error_kind kind, const char *fmt,
-	       va_list ap) __attribute__((format(printf, 3, 0)));
 
 /* Set *err to the sentence, ": " and strerror(errno).  The kind is ERROR_ABSENT
  * for ENOENT, ERROR_NOMEM for ENOMEM, else ERROR_SYSTEM; ELOOP and EXDEV of a
@@ -108,7 +105,6 @@ int error_worse_status(int a, int b);
  */
 #if defined(__clang_analyzer__) && !defined(ERROR_C)
 #define error_set(...) (error_set(__VA_ARGS__), -1)
-#define error_vset(...) (error_vset(__VA_ARGS__), -1)
 #define error_sys(...) (error_sys(__VA_ARGS__), -1)
 #define error_wrap(...) (error_wrap(__VA_ARGS__), -1)
 #define error_remedy(...) (error_remedy(__VA_ARGS__), -1)
