@@ -11,7 +11,6 @@
 #include "buf.h"
 #include "container/hidden.h"
 #include "error.h"
-#include "io.h"
 #include "kvtree/kvstream.h"
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"
@@ -304,19 +303,6 @@ load_tree(struct loader *l, const struct buf *raw, struct error *err)
 	return load_files(l, kvtree_get(t, "RED"), true, err);
 }
 
-/* Read file `name` of a part, and check its own checksum. */
-static int
-read_raw(int dirfd, const char *name, struct buf *raw, struct error *err)
-{
-	size_t len = 0;
-
-	if (io_read_file(dirfd, name, KVTREE_MAX_ENCODED, raw, err) < 0)
-		return -1;
-	return kvtree_body(raw->data, raw->len, &len, err) == NULL
-		       ? error_wrap(err, "%s", name)
-		       : 0;
-}
-
 /* Read the second copy of the part that is listed as `k`. */
 static int
 read_copy(int dirfd, const struct kvtree *k, struct buf *raw)
@@ -324,7 +310,7 @@ read_copy(int dirfd, const struct kvtree *k, struct buf *raw)
 	char name[NAME_MAX + 1];
 
 	snprintf(name, sizeof(name), RANK2FILE_COPY "%s", kvtree_key(k));
-	return read_raw(dirfd, name, raw, NULL) == 0 &&
+	return kvtree_read_sound(dirfd, name, raw, NULL) == 0 &&
 			       rank2file_has_sum(k, raw->data, raw->len)
 		       ? 0
 		       : -1;
@@ -339,7 +325,7 @@ read_any(struct loader *l, int dirfd, const struct kvtree *k, struct buf *raw,
 	const struct kvtree *meta = kvtree_get(k, "META");
 	struct error why = ERROR_INIT;
 	uint64_t count = 0;
-	int rc = read_raw(dirfd, kvtree_key(k), raw, &why);
+	int rc = kvtree_read_sound(dirfd, kvtree_key(k), raw, &why);
 
 	if (rc == 0)
 		return 0;

@@ -199,14 +199,19 @@ struct kvtree *kvtree_read_file(int dirfd, const char *name, struct error *err);
 struct kvtree *kvtree_read_beneath(int dirfd, const char *rel, struct stat *st,
 				   struct error *err);
 
+/* Read a file into `out` (initialised), and check it by kvtree_body().  The
+ * error names the file. */
+int kvtree_read_sound(int dirfd, const char *name, struct buf *out,
+		      struct error *err);
+
 /* kvtree_encode() and io_replace() with mode 0666.  The error names the
  * file. */
 int kvtree_write_file(const struct kvtree *t, int dirfd, const char *name,
 		      struct error *err);
 
-/* The same by io_replace_lazy(). */
-int kvtree_write_lazy(const struct kvtree *t, int dirfd, const char *name,
-		      struct error *err);
+/* The same; if `lazy`, by io_replace_lazy(). */
+int kvtree_write(const struct kvtree *t, int dirfd, const char *name, bool lazy,
+		 struct error *err);
 
 /* --- Print (formats.md 12) --- */
 

@@ -388,17 +388,6 @@ check_sum(const char *image, const struct header *h, struct error *err)
 	return end;
 }
 
-/* Decode tree->image, which is already padded. */
-static int
-decode_image(struct kvtree_tree *tree, const struct header *h,
-	     struct error *err)
-{
-	const char *image = tree->image.data;
-	size_t end = check_sum(image, h, err);
-
-	return end == 0 ? -1 : read_tree(tree, image + end, err);
-}
-
 static int
 check_length(const void *data, size_t len, struct header *h, struct error *err)
 {
@@ -485,6 +474,7 @@ kvtree_decode_buf(struct buf *raw, struct error *err)
 	struct kvtree *t = kvtree_new(err);
 	struct kvtree_tree *tree = t != NULL ? kvtree_tree_of(t) : NULL;
 	struct header h = { 0 };
+	size_t end = 0;
 
 	if (t == NULL || check_length(raw->data, raw->len, &h, err) < 0)
 		goto fail;
@@ -495,7 +485,8 @@ kvtree_decode_buf(struct buf *raw, struct error *err)
 	memset(raw->data + raw->len, 0, PAD);
 	tree->image = *raw;
 	*raw = (struct buf)BUF_INIT;
-	if (decode_image(tree, &h, err) == 0)
+	end = check_sum(tree->image.data, &h, err);
+	if (end > 0 && read_tree(tree, tree->image.data + end, err) == 0)
 		return t;
 fail:
 	kvtree_free(t);

@@ -36,12 +36,22 @@ kvtree_read_beneath(int dirfd, const char *rel, struct stat *st,
 	return t;
 }
 
-typedef int replace_fn(int dirfd, const char *name, const void *data,
-		       size_t len, mode_t mode, struct error *err);
+int
+kvtree_read_sound(int dirfd, const char *name, struct buf *out,
+		  struct error *err)
+{
+	size_t len = 0;
 
-static int
-write_by(replace_fn *replace, const struct kvtree *t, int dirfd,
-	 const char *name, struct error *err)
+	if (io_read_file(dirfd, name, KVTREE_MAX_ENCODED, out, err) < 0)
+		return -1;
+	return kvtree_body(out->data, out->len, &len, err) == NULL
+		       ? error_wrap(err, "%s", name)
+		       : 0;
+}
+
+int
+kvtree_write(const struct kvtree *t, int dirfd, const char *name, bool lazy,
+	     struct error *err)
 {
 	struct buf image = BUF_INIT;
 	int rc = kvtree_encode(t, &image, err);
@@ -49,7 +59,8 @@ write_by(replace_fn *replace, const struct kvtree *t, int dirfd,
 	if (rc < 0)
 		error_wrap(err, "%s", name);
 	else
-		rc = replace(dirfd, name, image.data, image.len, 0666, err);
+		rc = (lazy ? io_replace_lazy : io_replace)(
+			dirfd, name, image.data, image.len, 0666, err);
 	buf_free(&image);
 	return rc;
 }
@@ -58,12 +69,5 @@ int
 kvtree_write_file(const struct kvtree *t, int dirfd, const char *name,
 		  struct error *err)
 {
-	return write_by(io_replace, t, dirfd, name, err);
-}
-
-int
-kvtree_write_lazy(const struct kvtree *t, int dirfd, const char *name,
-		  struct error *err)
-{
-	return write_by(io_replace_lazy, t, dirfd, name, err);
+	return kvtree_write(t, dirfd, name, false, err);
 }

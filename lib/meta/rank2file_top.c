@@ -19,7 +19,6 @@
 #include "buf.h"
 #include "dir.h"
 #include "error.h"
-#include "io.h"
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"
 #include "meta/dataset_dir.h"
@@ -73,18 +72,6 @@ note_name(void *arg, const char *name, struct error *err)
 	return 0;
 }
 
-/* Read file `name` into t->raw, and check it. */
-static int
-read_sound(struct topping *t, const char *name)
-{
-	size_t len = 0;
-
-	if (io_read_file(t->dirfd, name, KVTREE_MAX_ENCODED, &t->raw, NULL) < 0)
-		return -1;
-	return kvtree_body(t->raw.data, t->raw.len, &len, NULL) != NULL ? 0
-									: -1;
-}
-
 /* Read file `name`, or else its second copy, into t->raw. */
 static int
 read_any(struct topping *t, const char *name)
@@ -92,7 +79,9 @@ read_any(struct topping *t, const char *name)
 	char copy[NAME_MAX + 1];
 
 	snprintf(copy, sizeof(copy), RANK2FILE_COPY "%s", name);
-	return read_sound(t, name) == 0 ? 0 : read_sound(t, copy);
+	return kvtree_read_sound(t->dirfd, name, &t->raw, NULL) == 0
+		       ? 0
+		       : kvtree_read_sound(t->dirfd, copy, &t->raw, NULL);
 }
 
 /* Does the part have a file in containers?  If not, another program wrote the

@@ -221,8 +221,7 @@ write_cindex(const struct run *run, const struct held *h, bool lazy,
 	t = kvtree_new(err);
 	fd = held_open_dir(dir, err);
 	if (t != NULL && fd >= 0 && fill(h, t, err) == 0)
-		rc = lazy ? kvtree_write_lazy(t, fd, CINDEX_FILE, err)
-			  : kvtree_write_file(t, fd, CINDEX_FILE, err);
+		rc = kvtree_write(t, fd, CINDEX_FILE, lazy, err);
 	io_close(fd);
 	kvtree_free(t);
 	return rc < 0 ? error_wrap(err, "%s: %s", run->host, dir) : 0;

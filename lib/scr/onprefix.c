@@ -462,8 +462,7 @@ write_note(const struct run *run, const struct dataset *d, bool on_pfs,
 	/* The index lists the datasets on the prefix, too: without this record
 	 * they would only be flushed again. */
 	if (rc > 0)
-		rc = on_pfs ? kvtree_write_lazy(t, fd, FLUSH_FILE, err)
-			    : kvtree_write_file(t, fd, FLUSH_FILE, err);
+		rc = kvtree_write(t, fd, FLUSH_FILE, on_pfs, err);
 	kvtree_free(t);
 	if (fd >= 0)
 		close(fd);
