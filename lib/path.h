@@ -43,8 +43,8 @@ const char *path_below(const char *path, const char *root);
 int path_join(struct buf *out, const char *dir, const char *name,
 	      struct error *err);
 
-/* Write the normal form of `path` below the working directory, or of an absolute
- * path, to `out`.  The path may be missing. */
+/* Write the normal form of `path`, which is absolute or below the working
+ * directory, to `out`.  The path may be missing. */
 int path_absolute(const char *path, struct buf *out, struct error *err);
 
 /* The last component, borrowed ("a/b" -> "b"; without a slash the whole

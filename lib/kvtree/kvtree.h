@@ -120,8 +120,8 @@ int kvtree_set_crc(struct kvtree *t, const char *key, uint32_t value,
  * released when the root is freed. */
 void kvtree_remove(struct kvtree *t, const char *key);
 
-/* Add deep copies of all children of `from` (of any tree; NULL: none) to `t`, in
- * order.  If `t` already has a key, the sub-trees are merged.  On error `t`
+/* Add deep copies of all children of `from` (of any tree; NULL: none) to `t`,
+ * in order.  If `t` already has a key, the sub-trees are merged.  On error `t`
  * keeps what was merged until then. */
 int kvtree_merge(struct kvtree *t, const struct kvtree *from,
 		 struct error *err);
