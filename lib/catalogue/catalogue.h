@@ -68,6 +68,19 @@ struct index *catalogue_read(struct catalogue *c, struct error *err);
 /* The same, but the notice stays that of the last read or change. */
 struct index *catalogue_read_quietly(struct catalogue *c, struct error *err);
 
+/* The index, and its entries as index_entries() returns them.  Without an index,
+ * there are none. */
+struct catalogue_entries {
+	struct index *index; /* NULL: none */
+	struct index_entry *list;
+	size_t count;
+};
+
+/* Read the index; for catalogue_entries_free(), also on failure. */
+int catalogue_entries(struct catalogue *c, struct catalogue_entries *out,
+		      struct error *err);
+void catalogue_entries_free(struct catalogue_entries *e);
+
 /* May the index have an entry of dataset `id`?  Also if it cannot be read. */
 bool catalogue_may_list(struct catalogue *c, int64_t id);
 

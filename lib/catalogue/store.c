@@ -253,6 +253,29 @@ catalogue_read(struct catalogue *c, struct error *err)
 	return NULL;
 }
 
+int
+catalogue_entries(struct catalogue *c, struct catalogue_entries *out,
+		  struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	*out = (struct catalogue_entries){ .index = catalogue_read(c, &why) };
+	if (out->index == NULL)
+		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
+	out->list = index_entries(out->index, &out->count, err);
+	if (out->count != (size_t)-1)
+		return 0;
+	out->count = 0;
+	return -1;
+}
+
+void
+catalogue_entries_free(struct catalogue_entries *e)
+{
+	mem_free(e->list);
+	index_free(e->index);
+}
+
 bool
 catalogue_may_list(struct catalogue *c, int64_t id)
 {

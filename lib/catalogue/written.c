@@ -23,24 +23,19 @@ int
 catalogue_written_ids(struct catalogue *c, int64_t *id, int64_t *ckpt,
 		      struct error *err)
 {
-	struct error why = ERROR_INIT;
-	struct index *ix = catalogue_read(c, &why);
-	struct index_entry *all = NULL;
+	struct catalogue_entries all;
+	const int rc = catalogue_entries(c, &all, err);
 	int64_t *dirs = NULL;
 	size_t n = 0;
 
-	if (ix == NULL && why.kind != ERROR_ABSENT)
-		return error_pass(err, &why);
-	if (ix != NULL)
-		all = index_entries(ix, &n, err);
-	for (size_t i = 0; all != NULL && i < n; i++) {
-		*id = all[i].id > *id ? all[i].id : *id;
-		*ckpt = all[i].desc.ckpt_id > *ckpt ? all[i].desc.ckpt_id
-						    : *ckpt;
+	for (size_t i = 0; i < all.count; i++) {
+		const struct index_entry *e = &all.list[i];
+
+		*id = e->id > *id ? e->id : *id;
+		*ckpt = e->desc.ckpt_id > *ckpt ? e->desc.ckpt_id : *ckpt;
 	}
-	mem_free(all);
-	index_free(ix);
-	if (n == (size_t)-1)
+	catalogue_entries_free(&all);
+	if (rc < 0)
 		return -1;
 	dirs = catalogue_dirs(c, &n, err); /* ascending */
 	if (n == (size_t)-1)

@@ -66,33 +66,20 @@ on_rank0(const struct run *run, on_rank0_fn *fn, void *arg, struct error *err)
 	return team_agree(&run->world, rc, err);
 }
 
-/* The index; NULL with an error, or with *none if the prefix has none. */
-static struct index *
-read_index(struct catalogue *c, bool *none, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct index *ix = catalogue_read(c, &why);
-
-	*none = ix == NULL && why.kind == ERROR_ABSENT;
-	if (ix == NULL && !*none)
-		error_pass(err, &why);
-	return ix;
-}
-
 /* The id of the dataset with this name in the index; or -1. */
 static int64_t
 find_id(struct catalogue *c, const char *name, struct error *err)
 {
+	struct error why = ERROR_INIT;
 	struct index_entry e;
-	bool none = false;
-	struct index *ix = read_index(c, &none, err);
+	struct index *ix = catalogue_read(c, &why);
 	int64_t id = -1;
 
-	if (none)
-		error_set(err, ERROR_ABSENT, "%s: not in the index",
-			  str_shown(name));
+	if (ix == NULL && why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
 	if (ix == NULL)
-		return -1;
+		return error_set(err, ERROR_ABSENT, "%s: not in the index",
+				 str_shown(name));
 	if (index_find_name(ix, name, &e, err) == 0)
 		id = e.id;
 	index_free(ix);
@@ -226,27 +213,19 @@ choose(const struct window *w, const struct index_entry *list, size_t count,
 static int
 delete_chosen(struct catalogue *c, void *arg, struct error *err)
 {
-	struct index_entry *list = NULL;
-	int64_t *ids = NULL;
-	size_t count = 0;
-	bool none = false;
-	struct index *ix = read_index(c, &none, err);
-	int rc = -1;
+	struct catalogue_entries all;
+	int rc = catalogue_entries(c, &all, err);
+	int64_t *ids = mem_alloc(all.count + 1, sizeof(*ids));
 
-	if (ix == NULL)
-		return none ? 0 : -1;
-	list = index_entries(ix, &count, err);
-	if (count != (size_t)-1) {
-		ids = mem_alloc(count + 1, sizeof(*ids));
-		rc = ids == NULL ? error_no_memory(err) : 0;
-	}
+	if (rc == 0 && ids == NULL)
+		rc = error_no_memory(err);
 	if (rc == 0) {
-		count = choose(arg, list, count, ids);
+		const size_t count = choose(arg, all.list, all.count, ids);
+
 		rc = delete_all(c, ids, count, err);
 	}
 	mem_free(ids);
-	mem_free(list);
-	index_free(ix);
+	catalogue_entries_free(&all);
 	return rc;
 }
 

@@ -83,23 +83,14 @@ owned_add(struct owned *o, const char *rel, int64_t id, struct error *err)
 static int
 find_ids(struct catalogue *c, struct buf *out, struct error *err)
 {
-	struct error why = ERROR_INIT;
-	struct index_entry *all = NULL;
-	struct index *ix = catalogue_read(c, &why);
-	size_t n = 0;
-	int rc = 0;
+	struct catalogue_entries all;
+	const int rc = catalogue_entries(c, &all, err);
 
-	if (ix == NULL && why.kind != ERROR_ABSENT)
-		return error_pass(err, &why);
-	if (ix != NULL)
-		all = index_entries(ix, &n, err);
-	if (n == (size_t)-1)
-		rc = -1;
-	while (rc == 0 && n-- > 0)
-		if (index_entry_valid(&all[n]))
-			(void)buf_add(out, &all[n].id, sizeof(all[n].id));
-	mem_free(all);
-	index_free(ix);
+	for (size_t i = all.count; i-- > 0;)
+		if (index_entry_valid(&all.list[i]))
+			(void)buf_add(out, &all.list[i].id,
+				      sizeof(all.list[i].id));
+	catalogue_entries_free(&all);
 	return rc < 0 ? -1 : buf_check(out, err);
 }
 
