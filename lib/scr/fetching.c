@@ -4,13 +4,11 @@
 #include <string.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "catalogue/catalogue.h"
 #include "catalogue/written.h"
 #include "clock.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
-#include "mem.h"
 #include "meta/dataset.h"
 #include "meta/index.h"
 #include "meta/rank2file.h"
@@ -18,6 +16,7 @@
 #include "scr/fetching_impl.h"
 #include "scr/held.h"
 #include "scr/onprefix.h"
+#include "scr/output.h"
 #include "scr/outset.h"
 #include "scr/run.h"
 #include "str.h"
@@ -32,75 +31,41 @@ struct search {
 	int64_t unread;	     /* one that could not be read; 0: none */
 };
 
-/* Choose the next dataset to try.  CURRENT is tried even if it has failed. */
-static bool
-choose(const struct search *s, const struct index_entry *list, size_t count,
-       const struct index_entry **out)
+/* Choose the next dataset to try, or NULL.  CURRENT is tried even if it has
+ * failed. */
+static const struct index_entry *
+choose(const struct search *s, const struct index_entry *list, size_t count)
 {
-	*out = NULL;
+	const struct index_entry *best = NULL;
+
 	for (size_t i = 0; i < count && s->last == 0; i++)
 		if (list[i].current && list[i].desc.is_ckpt &&
 		    list[i].complete == 1)
-			*out = &list[i];
-	for (size_t i = 0; i < count && *out == NULL; i++)
+			best = &list[i];
+	for (size_t i = 0; i < count && best == NULL; i++)
 		if ((s->last == 0 || list[i].id < s->last) &&
 		    list[i].desc.is_ckpt && index_entry_valid(&list[i]))
-			*out = &list[i];
-	return *out != NULL;
+			best = &list[i];
+	return best;
 }
 
-/* Rank 0: write its descriptor to `b`, which stays empty if there is none. */
+/* The descriptor of the next candidate, in *t: for kvtree_free(); NULL: no
+ * more. */
 static int
-find_next(const struct search *s, struct buf *b, struct error *err)
+next(const struct search *s, struct kvtree **t, struct dataset *d,
+     struct error *err)
 {
+	struct catalogue_entries all = { .index = NULL };
 	const struct index_entry *e = NULL;
-	struct index_entry *list = NULL;
-	struct error why = ERROR_INIT;
-	struct kvtree *t = NULL;
-	size_t count = 0;
-	struct index *ix = catalogue_read(s->c, &why);
 	int rc = 0;
 
-	if (ix == NULL)
-		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
-	list = index_entries(ix, &count, err);
-	if (count == (size_t)-1) {
-		rc = -1;
-	} else if (choose(s, list, count, &e)) {
-		t = kvtree_new(err);
-		rc = t == NULL || dataset_write(t, &e->desc, err) < 0 ||
-				     kvtree_encode(t, b, err) < 0
-			     ? -1
-			     : 0;
+	if (s->run->world.rank == 0) {
+		rc = catalogue_entries(s->c, &all, err);
+		e = choose(s, all.list, all.count);
 	}
-	kvtree_free(t);
-	mem_free(list);
-	index_free(ix);
+	rc = output_share(s->run, rc, e != NULL ? &e->desc : NULL, t, d, err);
+	catalogue_entries_free(&all);
 	return rc;
-}
-
-/* The descriptor of the next candidate, for kvtree_free(); *none: no more. */
-static struct kvtree *
-next(struct search *s, bool *none, struct dataset *d, struct error *err)
-{
-	const struct team *world = &s->run->world;
-	struct kvtree *t = NULL;
-	struct buf b = BUF_INIT;
-	int rc = world->rank == 0 ? find_next(s, &b, err) : 0;
-
-	*none = false;
-	rc = team_share(world, 0, rc, &b, err);
-	*none = rc == 0 && b.len == 0;
-	if (rc == 0 && b.len > 0) {
-		t = kvtree_decode(b.data, b.len, NULL, err);
-		rc = t == NULL ? -1 : dataset_read(t, d, err);
-		rc = team_agree(world, rc, err);
-	}
-	buf_free(&b);
-	if (rc == 0 && t != NULL)
-		return t;
-	kvtree_free(t);
-	return NULL;
 }
 
 /* --- One attempt --- */
@@ -314,10 +279,7 @@ succeed(struct search *s, const struct dataset *d, double secs,
 	    onprefix_note(run, &is->d, true, err) < 0)
 		return -1;
 	run->restart_id = d->id;
-	if (d->id > run->dataset_id)
-		run->dataset_id = d->id;
-	if (d->ckpt_id > run->ckpt_id)
-		run->ckpt_id = d->ckpt_id;
+	output_raise(run, d->id, d->ckpt_id);
 	return 0;
 }
 
@@ -327,14 +289,16 @@ step(struct search *s, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct dataset d = { .id = 0 };
-	bool none = false;
-	struct kvtree *t = next(s, &none, &d, err);
+	struct kvtree *t = NULL;
 	enum fetch_verdict v = FETCH_BROKEN;
 	double since = clock_seconds();
-	int rc = -1;
+	int rc = next(s, &t, &d, err);
 
-	if (t == NULL)
-		return none ? 1 : -1;
+	if (rc < 0 || t == NULL) {
+		kvtree_free(t);
+		return rc < 0 ? -1 : 1;
+	}
+	rc = -1;
 	events_dataset(s->run, &d, "FETCH_START", -1);
 	v = try_one(s, &d, &why);
 	s->last = d.id;
@@ -391,21 +355,17 @@ unread(int64_t id, const char *where, const char *anew, struct error *err)
 static void
 take_back(struct catalogue *c)
 {
-	struct index *ix = catalogue_read(c, NULL);
-	struct index_entry *list = NULL;
+	struct catalogue_entries all;
 	struct catalogue_options o;
 	bool any = false;
-	size_t count = 0;
 
-	if (ix != NULL)
-		list = index_entries(ix, &count, NULL);
-	for (size_t i = 0; list != NULL && i < count; i++)
-		any |= list[i].complete == 0 && list[i].replaced > 0;
+	(void)catalogue_entries(c, &all, NULL);
+	for (size_t i = 0; i < all.count; i++)
+		any |= all.list[i].complete == 0 && all.list[i].replaced > 0;
 	onprefix_options(&o);
 	if (any)
 		catalogue_rollback(c, 0, &o);
-	mem_free(list);
-	index_free(ix);
+	catalogue_entries_free(&all);
 }
 
 /* Fetch the newest usable checkpoint. */

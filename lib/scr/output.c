@@ -25,8 +25,8 @@
 
 /* --- Ids --- */
 
-static void
-raise(struct run *run, int64_t id, int64_t ckpt)
+void
+output_raise(struct run *run, int64_t id, int64_t ckpt)
 {
 	if (id > run->dataset_id)
 		run->dataset_id = id;
@@ -46,9 +46,9 @@ output_number(struct run *run)
 		return;
 	for (size_t i = 0; i < f.count; i++)
 		if (dataset_read(f.all[i].desc, &d, NULL) == 0)
-			raise(run, f.all[i].id, d.ckpt_id);
+			output_raise(run, f.all[i].id, d.ckpt_id);
 		else
-			raise(run, f.all[i].id, 0);
+			output_raise(run, f.all[i].id, 0);
 	jobfiles_flush_free(&f);
 }
 
@@ -72,19 +72,23 @@ find_ids(struct run *run, struct error *err)
 	for (size_t i = 0; i < held_count(run->held); i++) {
 		const struct dataset *d = &held_at(run->held, i)->d;
 
-		raise(run, d->id, d->ckpt_id);
+		output_raise(run, d->id, d->ckpt_id);
 	}
 	return 0;
 }
 
 /* --- Descriptor --- */
 
-/* Rank 0: make the descriptor, as an image in `out`. */
+/* Rank 0: make the descriptor.  `own` is the name if the application gives
+ * none. */
 static int
-describe(struct run *run, const char *name, int flags, struct buf *out,
+describe(struct run *run, const char *name, int flags,
+	 char own[static DATASET_DIR_NAME], struct dataset *d,
 	 struct error *err)
 {
-	struct dataset d = {
+	struct timeval now;
+
+	*d = (struct dataset){
 		.name = name,
 		.is_ckpt = (flags & SCR_FLAG_CHECKPOINT) != 0,
 		.is_output = (flags & SCR_FLAG_OUTPUT) != 0,
@@ -96,56 +100,73 @@ describe(struct run *run, const char *name, int flags, struct buf *out,
 		.files = -1,
 		.complete = -1,
 	};
-	struct kvtree *t = NULL;
-	struct timeval now;
-	char own[64];
-	int rc = 0;
-
 	if (!run->numbered && find_ids(run, err) < 0)
 		return -1;
 	if (run->dataset_id >= DATASET_ID_MAX || run->ckpt_id >= DATASET_ID_MAX)
 		return error_set(err, ERROR_USAGE, "no dataset id is left");
-	d.id = run->dataset_id + 1;
-	if (d.is_ckpt)
-		d.ckpt_id = run->ckpt_id + 1;
-	snprintf(own, sizeof(own), DATASET_DIR_FMT, d.id);
+	d->id = run->dataset_id + 1;
+	if (d->is_ckpt)
+		d->ckpt_id = run->ckpt_id + 1;
+	snprintf(own, DATASET_DIR_NAME, DATASET_DIR_FMT, d->id);
 	if (name == NULL)
-		d.name = own;
-	if (!dataset_name_ok(d.name))
+		d->name = own;
+	if (!dataset_name_ok(d->name))
 		return error_set(err, ERROR_USAGE,
 				 "a dataset name has at most 1023 bytes, and "
 				 "no control characters");
 	gettimeofday(&now, NULL);
-	d.created_us = (int64_t)now.tv_sec * 1000000 + now.tv_usec;
-	t = kvtree_new(err);
-	rc = t == NULL ? -1 : dataset_write(t, &d, err);
+	d->created_us = (int64_t)now.tv_sec * 1000000 + now.tv_usec;
+	return 0;
+}
+
+static int
+encode(const struct dataset *d, struct buf *out, struct error *err)
+{
+	struct kvtree *t = kvtree_new(err);
+	int rc = t == NULL ? -1 : dataset_write(t, d, err);
+
 	if (rc == 0)
 		rc = kvtree_encode(t, out, err);
 	kvtree_free(t);
 	return rc;
 }
 
-/* Send the descriptor of rank 0 to all ranks; its strings lie in *t. */
+int
+output_share(const struct run *run, int rc, const struct dataset *mine,
+	     struct kvtree **t, struct dataset *d, struct error *err)
+{
+	const struct team *world = &run->world;
+	struct buf image = BUF_INIT;
+
+	*t = NULL;
+	if (rc == 0 && mine != NULL)
+		rc = encode(mine, &image, err);
+	rc = team_share(world, 0, rc, &image, err);
+	if (rc == 0 && image.len > 0) {
+		*t = kvtree_decode(image.data, image.len, NULL, err);
+		rc = *t == NULL ? -1 : dataset_read(*t, d, err);
+		rc = team_agree(world, rc, err);
+	}
+	buf_free(&image);
+	return rc;
+}
+
+/* Make the descriptor, the same on all ranks; its strings lie in *t. */
 static int
 agree_on(struct run *run, const char *name, int flags, struct kvtree **t,
 	 struct dataset *d, struct error *err)
 {
-	struct buf image = BUF_INIT;
+	const bool first = run->world.rank == 0;
+	char own[DATASET_DIR_NAME];
+	struct dataset mine;
 	int rc = 0;
 
-	if (run->world.rank == 0)
-		rc = describe(run, name, flags, &image, err);
-	rc = team_share(&run->world, 0, rc, &image, err);
-	if (rc == 0) {
-		*t = kvtree_decode(image.data, image.len, NULL, err);
-		rc = *t == NULL ? -1 : dataset_read(*t, d, err);
-		rc = team_agree(&run->world, rc, err);
-	}
-	buf_free(&image);
-	if (rc < 0)
+	if (first)
+		rc = describe(run, name, flags, own, &mine, err);
+	if (output_share(run, rc, first ? &mine : NULL, t, d, err) < 0)
 		return -1;
 	run->numbered = true;
-	raise(run, d->id, d->ckpt_id);
+	output_raise(run, d->id, d->ckpt_id);
 	return 0;
 }
 

@@ -8,14 +8,27 @@
 #define SCR_OUTPUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct dataset;
 struct error;
+struct kvtree;
 struct run;
 
 /* Reserve the ids of datasets that earlier jobs had in caches, as listed by
  * flush.scr.  Call before these datasets are removed from flush.scr.  Local. */
 void output_number(struct run *run);
+
+/* New ids will be above these. */
+void output_raise(struct run *run, int64_t id, int64_t ckpt);
+
+/*
+ * Send the descriptor `mine` of rank 0 to all ranks; on other ranks it is NULL,
+ * on rank 0 that means none.  `rc` is as for team_agree().  *t is for
+ * kvtree_free(), also on failure; NULL: none.  The strings of *d lie in it.
+ */
+int output_share(const struct run *run, int rc, const struct dataset *mine,
+		 struct kvtree **t, struct dataset *d, struct error *err);
 
 /*
  * Begin a dataset; run->out then accepts files.  `name` is given by the
