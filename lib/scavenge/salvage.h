@@ -54,7 +54,7 @@ enum salvage_taken {
 };
 
 struct salvage_dataset {
-	int64_t id;
+	int64_t id;	  /* num_by_id() */
 	const char *name; /* NULL: unknown */
 	bool ckpt, output, bypass;
 	uint64_t created; /* microseconds since the epoch; 0: unknown */
