@@ -43,13 +43,9 @@ old_desc(const struct packed *p, struct catalogue_desc *out, struct error *err)
 	}
 	if (out->view.name == NULL)
 		out->view.name = p->name;
-	out->tree = kvtree_new(err);
 	/* With the flags, which 1.1.8 does not write. */
-	if (out->tree != NULL && dataset_write(out->tree, &out->view, err) == 0)
-		rc = dataset_read(out->tree, &out->view, err);
+	rc = catalogue_desc_make(out, &out->view, err);
 out:
-	if (rc < 0)
-		catalogue_desc_free(out);
 	kvtree_free(tree);
 	return rc;
 }

@@ -36,6 +36,18 @@ catalogue_desc_free(struct catalogue_desc *d)
 	d->tree = NULL;
 }
 
+int
+catalogue_desc_make(struct catalogue_desc *out, const struct dataset *d,
+		    struct error *err)
+{
+	out->tree = kvtree_new(err);
+	if (out->tree != NULL && dataset_write(out->tree, d, err) == 0 &&
+	    dataset_read(out->tree, &out->view, err) == 0)
+		return 0;
+	catalogue_desc_free(out);
+	return -1;
+}
+
 /* --- Existing descriptors --- */
 
 static const struct kvtree *
@@ -430,15 +442,7 @@ compose(struct catalogue *c, const struct catalogue_dir *d,
 		.complete = 1,
 	};
 	out->from = CATALOGUE_COMPOSED;
-	out->tree = kvtree_new(err);
-	if (out->tree == NULL)
-		return -1;
-	if (dataset_write(out->tree, &v, err) < 0 ||
-	    dataset_read(out->tree, &out->view, err) < 0) {
-		catalogue_desc_free(out);
-		return -1;
-	}
-	return 0;
+	return catalogue_desc_make(out, &v, err);
 }
 
 /* --- Search the sources --- */

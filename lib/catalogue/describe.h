@@ -43,6 +43,10 @@ int catalogue_describe(const struct catalogue_sources *from,
 		       struct catalogue_desc *out, struct error *err);
 void catalogue_desc_free(struct catalogue_desc *d);
 
+/* Make the descriptor from a record, which may be out->view. */
+int catalogue_desc_make(struct catalogue_desc *out, const struct dataset *d,
+			struct error *err);
+
 /* Read the descriptor in a summary.  ERROR_ABSENT: no file.  ERROR_CORRUPT,
  * also if the descriptor is missing or that of another dataset. */
 int catalogue_read_summary(const struct catalogue_dir *d,
