@@ -24,13 +24,41 @@
 struct plan_record {
 	struct rank2file own;	       /* read for this record */
 	const struct rank2file *ranks; /* `own`, or that of the containers */
-	/* All files by path; NULL: not made yet. */
-	struct map *by_path;
-	struct entry {
-		uint32_t rank;
-		const struct rank2file_file *file;
-	} * entries;
+	struct plan_paths paths;       /* of `ranks` */
 };
+
+/* --- Files by path --- */
+
+int
+plan_paths(const struct rank2file *r, struct plan_paths *out, struct error *err)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->nranks; i++)
+		n += r->ranks[i].nfiles;
+	out->by_path = map_new();
+	out->entries = mem_calloc(n + 1, sizeof(*out->entries));
+	if (out->by_path == NULL || out->entries == NULL)
+		return error_no_memory(err);
+	for (size_t i = n = 0; i < r->nranks; i++) {
+		const struct rank2file_rank *rank = &r->ranks[i];
+
+		for (size_t k = 0; k < rank->nfiles; k++, n++) {
+			out->entries[n].rank = (uint32_t)i;
+			out->entries[n].file = &rank->files[k];
+			if (map_put(out->by_path, rank->files[k].path, n) < 0)
+				return error_no_memory(err);
+		}
+	}
+	return 0;
+}
+
+void
+plan_paths_free(struct plan_paths *p)
+{
+	map_free(p->by_path);
+	mem_free(p->entries);
+}
 
 void
 plan_record_free(struct plan_record *r)
@@ -39,8 +67,7 @@ plan_record_free(struct plan_record *r)
 		return;
 	if (r->own.arena != NULL)
 		rank2file_free(&r->own);
-	map_free(r->by_path);
-	mem_free(r->entries);
+	plan_paths_free(&r->paths);
 	mem_free(r);
 }
 
@@ -126,39 +153,15 @@ load(struct planner *w, struct error *err)
 	return error_pass(err, &why);
 }
 
-static int
-list_paths(struct plan_record *r, struct error *err)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < r->ranks->nranks; i++)
-		n += r->ranks->ranks[i].nfiles;
-	r->by_path = map_new();
-	r->entries = mem_calloc(n + 1, sizeof(*r->entries));
-	if (r->by_path == NULL || r->entries == NULL)
-		return error_no_memory(err);
-	for (size_t i = n = 0; i < r->ranks->nranks; i++) {
-		const struct rank2file_rank *rank = &r->ranks->ranks[i];
-
-		for (size_t k = 0; k < rank->nfiles; k++, n++) {
-			r->entries[n] =
-				(struct entry){ (uint32_t)i, &rank->files[k] };
-			if (map_put(r->by_path, rank->files[k].path, n) < 0)
-				return error_no_memory(err);
-		}
-	}
-	return 0;
-}
-
 /* The entry of a file of the plan; NULL: none. */
 static const struct rank2file_file *
 find(const struct plan_record *r, const struct plan_file *f)
 {
-	size_t at = map_get(r->by_path, f->path);
+	size_t at = map_get(r->paths.by_path, f->path);
 
-	if (at == MAP_NONE || r->entries[at].rank != f->rank)
+	if (at == MAP_NONE || r->paths.entries[at].rank != f->rank)
 		return NULL;
-	return r->entries[at].file;
+	return r->paths.entries[at].file;
 }
 
 /* Is rank2file right about the files of this rank, and the filemap wrong? */
@@ -250,7 +253,7 @@ plan_record_load(struct planner *w, size_t *dropped, struct error *err)
 		return one != NULL && totals_differ(w)
 			       ? refuse_overlap(one, other, err)
 			       : 0;
-	if (list_paths(w->record, err) < 0)
+	if (plan_paths(w->record->ranks, &w->record->paths, err) < 0)
 		return -1;
 	/* A copy spoils the totals, too. */
 	all = one == NULL && totals_differ(w);

@@ -16,7 +16,7 @@
 #include "meta/rank2file.h"
 #include "path.h"
 #include "rescue/listed.h"
-#include "rescue/plan.h"
+#include "rescue/rescue_impl.h"
 
 /* Set a recorded checksum in plan file `f`. */
 static void
@@ -44,47 +44,18 @@ plan_sums_forget(struct plan *p, size_t file, struct plan_sum *sum)
 
 /* --- Checksums in rank2file --- */
 
-/* All files of a rank2file that have a checksum, by path. */
-struct old_sums {
-	struct map *by_path;
-	const struct rank2file_file **files;
-	size_t count, cap;
-};
-
-static int
-collect(const struct rank2file *old, struct old_sums *out, struct error *err)
-{
-	out->by_path = map_new();
-	if (out->by_path == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < old->nranks; i++) {
-		for (size_t k = 0; k < old->ranks[i].nfiles; k++) {
-			const struct rank2file_file *f =
-				&old->ranks[i].files[k];
-
-			if (!f->has_crc)
-				continue;
-			if (!MEM_ROOM(out->files, out->count, out->cap) ||
-			    map_put(out->by_path, f->path, out->count) < 0)
-				return error_no_memory(err);
-			out->files[out->count++] = f;
-		}
-	}
-	return 0;
-}
-
 /* Set the checksum recorded in rank2file, if it is that of plan file `f`. */
 static void
-carry(const struct old_sums *old, struct plan_file *f, struct plan_sum *sum)
+carry(const struct plan_paths *old, struct plan_file *f, struct plan_sum *sum)
 {
 	const struct rank2file_file *r = NULL;
 	size_t at = f->path == NULL ? MAP_NONE : map_get(old->by_path, f->path);
 
 	if (at == MAP_NONE)
 		return;
-	r = old->files[at];
+	r = old->entries[at].file;
 	/* With another size, the checksum is that of an older file. */
-	if (r->has_size && r->size != f->attr.size)
+	if (!r->has_crc || (r->has_size && r->size != f->attr.size))
 		return;
 	if (f->has_crc && f->crc != r->crc)
 		return; /* the filemap takes precedence: the job wrote it */
@@ -94,7 +65,7 @@ carry(const struct old_sums *old, struct plan_file *f, struct plan_sum *sum)
 struct plan_sum *
 plan_sums(struct plan *p, const struct rank2file *old, struct error *err)
 {
-	struct old_sums from = { .by_path = NULL };
+	struct plan_paths from = { .by_path = NULL };
 	struct plan_sum *sums = mem_calloc(p->nfiles + 1, sizeof(*sums));
 	int rc = 0;
 
@@ -103,11 +74,10 @@ plan_sums(struct plan *p, const struct rank2file *old, struct error *err)
 		return NULL;
 	}
 	if (old != NULL)
-		rc = collect(old, &from, err);
-	for (size_t i = 0; rc == 0 && from.count > 0 && i < p->nfiles; i++)
+		rc = plan_paths(old, &from, err);
+	for (size_t i = 0; rc == 0 && old != NULL && i < p->nfiles; i++)
 		carry(&from, &p->files[i], &sums[i]);
-	map_free(from.by_path);
-	mem_free(from.files);
+	plan_paths_free(&from);
 	if (rc == 0)
 		return sums;
 	mem_free(sums);

@@ -10,7 +10,10 @@
 #include "scheme/scheme.h"
 #include "scheme/solve.h"
 
+struct map;
 struct plan_red_report;
+struct rank2file;
+struct rank2file_file;
 struct stripe;
 struct stripe_part;
 
@@ -32,6 +35,21 @@ bool plan_blames_file(const struct error *e);
  */
 int plan_mark_unread(struct plan *p, uint32_t set, const struct solve_ref *at,
 		     const char **text, struct error *err);
+
+/* --- The files that a rank2file names --- */
+
+struct plan_paths {
+	struct map *by_path; /* index in `entries` */
+	struct {
+		uint32_t rank;
+		const struct rank2file_file *file;
+	} * entries;
+};
+
+/* Call plan_paths_free() also on failure. */
+int plan_paths(const struct rank2file *r, struct plan_paths *out,
+	       struct error *err);
+void plan_paths_free(struct plan_paths *p);
 
 /* --- Where a plan's bytes are --- */
 
