@@ -6,9 +6,7 @@
 
 #include "catalogue/describe.h"
 #include "error.h"
-#include "kvtree/kvtree.h"
 #include "meta/index.h"
-#include "meta/summary.h"
 
 /* The dataset is not added because of *why; `f` says whether a build helps. */
 static int

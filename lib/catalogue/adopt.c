@@ -12,7 +12,6 @@
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
-#include "mem.h"
 #include "meta/index.h"
 #include "meta/rank2file.h"
 #include "str.h"

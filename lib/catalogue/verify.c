@@ -6,7 +6,6 @@
  * rank2file.  Then the metadata are judged that the library reads at a restart
  * (fetchable.c): without them no job restarts from the files.
  */
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #ifndef CATALOGUE_WRITTEN_H
 #define CATALOGUE_WRITTEN_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct catalogue;

@@ -4,7 +4,6 @@
  * writes takes the place of anything but a directory.  A scavenge takes files
  * of the right size for whole.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "buf.h"
@@ -15,7 +14,6 @@
 #include "kvtree/kvtree.h"
 #include "map.h"
 #include "mem.h"
-#include "meta/dataset_dir.h"
 #include "path.h"
 #include "rescue/plan_packed_impl.h"
 #include "transfer/stripe.h"

@@ -2,7 +2,6 @@
 /*
  * plan_packed_spare.c - how many containers a packed dataset can lose.
  */
-#include "error.h"
 #include "mem.h"
 #include "rescue/plan_packed_impl.h"
 

@@ -13,15 +13,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "container/packed.h"
 #include "create.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
-#include "kvtree/value.h"
 #include "meta/dataset_dir.h"
 #include "num.h"
 #include "path.h"

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "map.h"

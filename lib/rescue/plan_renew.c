@@ -14,7 +14,6 @@
 #include "container/hidden.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
-#include "kvtree/value.h"
 #include "num.h"
 #include "path.h"
 #include "rescue/plan_impl.h"

@@ -17,7 +17,6 @@
 #include "buf.h"
 #include "error.h"
 #include "io.h"
-#include "map.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "num.h"
@@ -25,7 +24,6 @@
 #include "path.h"
 #include "rescue/plan_impl.h"
 #include "rescue/recorded.h"
-#include "work.h"
 
 /* Number of files a worker takes at a time. */
 #define STAT_BATCH 64

@@ -10,8 +10,6 @@
 #include "par.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
-#include "scheme/compute.h"
-#include "work.h"
 
 /* --- Does a set have losses? --- */
 

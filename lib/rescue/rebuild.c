@@ -5,8 +5,6 @@
  */
 #include "rescue/rebuild.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 
 #include "arena.h"

@@ -2,7 +2,6 @@
 /* clean.c - remove from the caches what is whole on the prefix. */
 #include <inttypes.h>
 
-#include "arena.h"
 #include "buf.h"
 #include "error.h"
 #include "json.h"

@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,7 +27,6 @@
 #include "progress.h"
 #include "room.h"
 #include "scavenge/copy_impl.h"
-#include "str.h"
 #include "transfer/pump.h"
 
 /*

@@ -23,7 +23,6 @@
 #include "kvtree/kvtree.h"
 #include "lock.h"
 #include "map.h"
-#include "mem.h"
 #include "scavenge/copy_impl.h"
 
 /* Pause between two attempts to lock a busy rank, in ns. */

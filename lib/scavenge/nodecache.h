@@ -22,7 +22,6 @@ struct arena;
 struct buf;
 struct dataset;
 struct error;
-struct kvtree;
 struct stat;
 
 /* Longest JSON text that is accepted, in bytes. */

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -16,7 +15,6 @@
 #include "meta/dataset_dir.h"
 #include "path.h"
 #include "scavenge/nodecache.h"
-#include "str.h"
 
 /* Is the directory, whose path the cache index gives, one of a dataset with
  * this number in a cache of the job? */

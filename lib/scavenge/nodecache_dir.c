@@ -19,7 +19,6 @@
 #include "meta/dataset_dir.h"
 #include "path.h"
 #include "scavenge/nodecache.h"
-#include "str.h"
 
 /* Larger filemaps are rejected: no rank has a million files. */
 #define MAP_MAX ((size_t)256 << 20)

@@ -2,7 +2,6 @@
 /*
  * nodecache_json.c - encode the survey of a node as JSON, and parse it.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "arena.h"

@@ -24,7 +24,6 @@ struct error;
 struct hostlist;
 struct index;
 struct job;
-struct json;
 
 struct scavenge_options {
 	struct remote_options remote;

@@ -11,7 +11,6 @@
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
-#include "kvtree/value.h"
 #include "meta/dataset_dir.h"
 #include "num.h"
 #include "path.h"

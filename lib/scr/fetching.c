@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fetching.c - choose the dataset to fetch, and fetch it. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "arena.h"
 #include "catalogue/catalogue.h"

@@ -7,10 +7,6 @@
 
 #include "scr/lists.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 struct arena;
 struct dataset;
 struct store;

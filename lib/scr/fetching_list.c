@@ -22,7 +22,6 @@
 #include "path.h"
 #include "scr/fetching_impl.h"
 #include "scr/run.h"
-#include "scr/scr.h"
 #include "team/cores.h"
 #include "transfer/pump.h"
 

@@ -8,7 +8,6 @@
 #include "scr/flushing_impl.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"

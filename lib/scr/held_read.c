@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* held_read.c - read the lists of datasets in the caches of all nodes, when the
  * job starts. */
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "arena.h"
 #include "buf.h"
 #include "conf.h"
 #include "error.h"
@@ -13,7 +12,6 @@
 #include "path.h"
 #include "scr/run.h"
 #include "scr/scr.h"
-#include "str.h"
 #include "team/say.h"
 
 /* The scheme if SCR_COPY_TYPE names none and no line is usable. */

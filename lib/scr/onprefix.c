@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scr/onprefix.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -12,7 +9,6 @@
 #include "catalogue/written.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
-#include "kvtree/value.h"
 #include "mem.h"
 #include "meta/dataset.h"
 #include "meta/flush.h"

@@ -3,7 +3,6 @@
 #include "dir.h"
 #include "scr/outset_impl.h"
 
-#include <string.h>
 #include <sys/stat.h>
 
 #include "arena.h"

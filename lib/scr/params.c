@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scr/params.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "arena.h"

@@ -17,7 +17,6 @@
 #include "transfer/stripe.h"
 
 struct arena;
-struct buf;
 struct held_set;
 struct run;
 

@@ -12,7 +12,6 @@
  */
 #include "scr/regain_impl.h"
 
-#include <fcntl.h>
 #include <mpi.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,7 +23,6 @@
 #include "io.h"
 #include "map.h"
 #include "mem.h"
-#include "meta/dataset_dir.h"
 #include "path.h"
 #include "scr/held.h"
 #include "scr/run.h"

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -15,7 +14,6 @@
 #include "kvtree/kvtree.h"
 #include "map.h"
 #include "mem.h"
-#include "meta/dataset_dir.h"
 #include "meta/filemap.h"
 #include "path.h"
 #include "scr/held.h"

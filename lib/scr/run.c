@@ -2,7 +2,6 @@
 #include "scr/run.h"
 
 #include <limits.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "arena.h"

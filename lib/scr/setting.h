@@ -13,7 +13,6 @@
 #ifndef SCR_SETTING_H
 #define SCR_SETTING_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct arena;

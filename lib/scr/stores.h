@@ -10,7 +10,6 @@
 
 #include "team/team.h"
 
-struct groups;
 struct run;
 
 struct store {

@@ -11,7 +11,6 @@
 #include "kvtree/kvtree.h"
 #include "site/halt.h"
 #include "str.h"
-#include "when.h"
 
 /* Bytes of a time as text. */
 #define TIME_TEXT 64

@@ -2,10 +2,8 @@
 /*
  * health_dirs.c - the part of a health check that runs on the node.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -2,7 +2,6 @@
 #include "site/oldcaches.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
  * jslist and jskill for the steps that jsrun started.  LSF does not report
  * which nodes are down.
  */
-#include <string.h>
 #include <time.h>
 
 #include "error.h"

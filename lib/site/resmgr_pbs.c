@@ -8,7 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "arena.h"
 #include "error.h"
 #include "hostlist.h"
 #include "num.h"

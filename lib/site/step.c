@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,7 +16,6 @@
 #include "hostlist.h"
 #include "io.h"
 #include "site/resmgr.h"
-#include "str.h"
 
 /* Seconds: default time limit of a manager's command, and between two polls of
  * what still runs. */

@@ -12,7 +12,6 @@
 #ifndef TEAM_FLOW_H
 #define TEAM_FLOW_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "meta/redset.h"

@@ -2,7 +2,6 @@
 #include "team/redundancy.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -12,7 +11,6 @@
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
-#include "mem.h"
 #include "meta/redset.h"
 #include "team/flow.h"
 #include "team/newfile.h"

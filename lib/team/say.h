@@ -4,8 +4,6 @@
 #ifndef TEAM_SAY_H
 #define TEAM_SAY_H
 
-struct error;
-
 /* Set what messages show.  Before, they show rank -1 and an unknown host. */
 void say_as(int rank, const char *host, int debug);
 
