@@ -95,11 +95,13 @@ static int
 is_broken(struct scavenge *s, struct index_entry *was, bool *broken,
 	  struct error *err)
 {
-	const char *name = s->index == NULL ? NULL : index_current(s->index);
+	const char *name =
+		s->known.index == NULL ? NULL : index_current(s->known.index);
 	struct salvage_dataset *d = NULL;
 
 	*broken = false;
-	if (name != NULL && index_find_name(s->index, name, was, NULL) == 0)
+	if (name != NULL &&
+	    index_find_name(s->known.index, name, was, NULL) == 0)
 		d = salvage_find(&s->plan, was->id);
 	if (d == NULL)
 		return 0;
@@ -153,22 +155,22 @@ is_restart(struct scavenge *s, const struct index_entry *e, struct error *err)
 int
 scavenge_find_restart(struct scavenge *s, struct error *err)
 {
-	struct index *ix = NULL;
-	struct index_entry *list = NULL;
-	size_t count = 0;
+	struct catalogue_entries all;
+	struct error why = ERROR_INIT;
 	char shown[256];
 	int rc = 0;
 
 	if (s->stopped || s->o->only > 0 || scavenge_outlook(s).saved > 0)
 		return 0;
-	ix = catalogue_read(s->prefix, NULL);
-	list = ix == NULL ? NULL : index_entries(ix, &count, err);
-	rc = count == (size_t)-1 ? -1 : 0;
+	/* An index that cannot be read has none. */
+	if (catalogue_entries(s->prefix, &all, &why) < 0 &&
+	    why.kind == ERROR_NOMEM)
+		rc = error_no_memory(err);
 	/* The restart point of the index, and then the newest one. */
-	for (size_t i = 0; i < 2 * count && rc == 0; i++) {
-		const struct index_entry *e = &list[i < count ? i : i - count];
+	for (size_t i = 0; i < 2 * all.count && rc == 0; i++) {
+		const struct index_entry *e = &all.list[i % all.count];
 
-		if (e->current != (i < count) ||
+		if (e->current != (i < all.count) ||
 		    (rc = is_restart(s, e, err)) <= 0)
 			continue;
 		str_printable(shown, sizeof(shown), e->name ? e->name : "?");
@@ -176,8 +178,7 @@ scavenge_find_restart(struct scavenge *s, struct error *err)
 					  shown, e->id);
 		rc = s->restart == NULL ? error_no_memory(err) : 1;
 	}
-	mem_free(list);
-	index_free(ix);
+	catalogue_entries_free(&all);
 	return rc < 0 ? -1 : 0;
 }
 

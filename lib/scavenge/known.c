@@ -49,9 +49,9 @@ is_other(const struct salvage_dataset *d, const struct flush_entry *e)
  * in the caches are not those of another one with this number.
  */
 static int
-add_flushed(struct scavenge *s, const struct flush_entry *e,
-	    const struct index *ix, struct error *err)
+add_flushed(struct scavenge *s, const struct flush_entry *e, struct error *err)
 {
+	const struct index *ix = s->known.index;
 	const struct nodecache_dataset like = {
 		.id = e->id,
 		.name = e->name,
@@ -77,7 +77,7 @@ add_flushed(struct scavenge *s, const struct flush_entry *e,
 }
 
 static int
-add_flush(struct scavenge *s, const struct index *ix, struct error *err)
+add_flush(struct scavenge *s, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct jobfiles_flush f;
@@ -94,7 +94,7 @@ add_flush(struct scavenge *s, const struct index *ix, struct error *err)
 	s->flush_ours = f.count == 0;
 	for (size_t i = 0; i < f.count && rc == 0; i++) {
 		s->flush_ours = s->flush_ours || is_ours(s, &f.all[i]);
-		rc = add_flushed(s, &f.all[i], ix, err);
+		rc = add_flushed(s, &f.all[i], err);
 	}
 	jobfiles_flush_free(&f);
 	return rc;
@@ -109,10 +109,6 @@ static int
 add_newer(struct scavenge *s, struct error *err)
 {
 	uint64_t newest = 0;
-	size_t count = 0;
-	struct index_entry *list =
-		s->index == NULL ? NULL : index_entries(s->index, &count, err);
-	int rc = count == (size_t)-1 ? -1 : 0;
 
 	for (size_t i = 0; i < s->plan.count; i++) {
 		const struct salvage_dataset *d = &s->plan.datasets[i];
@@ -120,8 +116,8 @@ add_newer(struct scavenge *s, struct error *err)
 		if (d->ckpt && d->created > newest)
 			newest = d->created;
 	}
-	for (size_t i = 0; newest > 0 && rc == 0 && i < count; i++) {
-		const struct index_entry *e = &list[i];
+	for (size_t i = 0; newest > 0 && i < s->known.count; i++) {
+		const struct index_entry *e = &s->known.list[i];
 		const struct nodecache_dataset like = {
 			.id = e->id,
 			.name = e->name,
@@ -135,10 +131,9 @@ add_newer(struct scavenge *s, struct error *err)
 		    e->desc.created_us > (int64_t)newest &&
 		    salvage_find(&s->plan, e->id) == NULL &&
 		    salvage_dataset(&s->plan, &like, err) == NULL)
-			rc = -1;
+			return -1;
 	}
-	mem_free(list);
-	return rc;
+	return 0;
 }
 
 /*
@@ -173,12 +168,12 @@ leave_older(struct scavenge *s, struct salvage_dataset *d,
 static int
 take_claims(struct scavenge *s, struct error *err)
 {
-	for (size_t i = 0; s->index != NULL && i < s->plan.count; i++) {
+	for (size_t i = 0; s->known.index != NULL && i < s->plan.count; i++) {
 		struct salvage_dataset *d = &s->plan.datasets[i];
 		const int64_t created = (int64_t)d->created;
 		struct index_entry e;
 
-		if (index_find_id(s->index, d->id, &e, NULL) < 0 ||
+		if (index_find_id(s->known.index, d->id, &e, NULL) < 0 ||
 		    !index_entry_valid(&e))
 			continue;
 		d->claimed = created == 0 || e.desc.created_us <= 0 ||
@@ -210,7 +205,7 @@ scavenge_look(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	if (!d->claimed || d->looked)
 		return 0;
 	d->looked = true;
-	if (index_find_id(s->index, d->id, &e, err) < 0 ||
+	if (index_find_id(s->known.index, d->id, &e, err) < 0 ||
 	    catalogue_fetchable(s->prefix, &e, s->o->catalogue, &f, err) < 0)
 		return -1;
 	d->found = f.status;
@@ -268,15 +263,14 @@ scavenge_is_hopeful(const struct salvage_dataset *d)
  * next job restarts from it.  Returns it, or NULL: there is none; or *rc = -1.
  */
 static struct salvage_dataset *
-add_older(struct scavenge *s, const struct index_entry *list, size_t count,
-	  int64_t before, int *rc, struct error *err)
+add_older(struct scavenge *s, int64_t before, int *rc, struct error *err)
 {
 	const struct index_entry *best = NULL;
 	struct nodecache_dataset like = { .ckpt = true, .world = -1 };
 	struct salvage_dataset *d = NULL;
 
-	for (size_t i = 0; i < count; i++) {
-		const struct index_entry *e = &list[i];
+	for (size_t i = 0; i < s->known.count; i++) {
+		const struct index_entry *e = &s->known.list[i];
 
 		if (index_entry_valid(e) && e->desc.is_ckpt &&
 		    e->desc.created_us < before &&
@@ -305,21 +299,16 @@ add_older(struct scavenge *s, const struct index_entry *list, size_t count,
 static int
 look_behind(struct scavenge *s, struct error *err)
 {
-	size_t count = 0;
-	struct index_entry *list =
-		s->index == NULL ? NULL : index_entries(s->index, &count, err);
-	int rc = count == (size_t)-1 ? -1 : 0;
 	int64_t before = INT64_MAX;
 	struct salvage_dataset *d = NULL;
+	int rc = 0;
 
-	while (rc == 0 && s->index != NULL &&
-	       (d = add_older(s, list, count, before, &rc, err)) != NULL) {
+	while (rc == 0 && (d = add_older(s, before, &rc, err)) != NULL) {
 		before = (int64_t)d->created;
 		rc = scavenge_look(s, d, err);
 		if (rc == 0 && scavenge_is_hopeful(d))
 			break;
 	}
-	mem_free(list);
 	return rc < 0 ? -1 : salvage_plan(&s->plan, err);
 }
 
@@ -347,10 +336,10 @@ scavenge_add_known(struct scavenge *s, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
-	s->index = catalogue_read(s->prefix, &why);
-	if (s->index == NULL && why.kind == ERROR_NOMEM)
+	if (catalogue_entries(s->prefix, &s->known, &why) < 0 &&
+	    why.kind == ERROR_NOMEM)
 		return error_no_memory(err);
-	if (add_flush(s, s->index, err) < 0 || add_newer(s, err) < 0 ||
+	if (add_flush(s, err) < 0 || add_newer(s, err) < 0 ||
 	    salvage_plan(&s->plan, err) < 0 || take_claims(s, err) < 0)
 		return -1;
 	for (size_t i = 0; i < s->plan.count; i++)

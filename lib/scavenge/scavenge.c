@@ -26,8 +26,10 @@ scavenge_stop(struct scavenge *s)
 
 /* --- What is unknown --- */
 
-bool
-scavenge_is_undescribed(const struct salvage_dataset *d)
+/* Is the kind of the dataset unknown?  Its directory is in a cache, but neither
+ * the index of the cache nor flush.scr describes it. */
+static bool
+is_undescribed(const struct salvage_dataset *d)
 {
 	return !d->ckpt && !d->output && d->name == NULL && d->nranks > 0;
 }
@@ -37,7 +39,7 @@ scavenge_is_unknown(const struct salvage_dataset *d)
 {
 	if (d->done || d->unfinished)
 		return false;
-	return scavenge_is_undescribed(d) ||
+	return is_undescribed(d) ||
 	       (d->taken != SALVAGE_FREE && d->state != SALVAGE_LOST) ||
 	       (d->state == SALVAGE_LOST &&
 		(d->unread || d->unplaced || d->hidden || d->unbuilt ||
@@ -59,7 +61,7 @@ report_left(const struct scavenge *s)
 				 "--id %" PRId64 " saves the files that exist",
 				 d->id, d->name != NULL ? " " : "",
 				 d->name != NULL ? d->name : "", d->id);
-		else if (scavenge_is_undescribed(d) && d->id != s->o->only)
+		else if (is_undescribed(d) && d->id != s->o->only)
 			work_say(s->work,
 				 "dataset %" PRId64
 				 ": in the caches, but not recorded as "
@@ -150,7 +152,7 @@ scavenge_close(struct scavenge *s)
 {
 	salvage_free(&s->plan);
 	complaints_free(&s->complaints);
-	index_free(s->index);
+	catalogue_entries_free(&s->known);
 	if (s->prefix != NULL)
 		catalogue_close(s->prefix);
 	turn_end(s->lock);
@@ -286,7 +288,8 @@ find_gone(const struct scavenge *s, const struct scavenge_outlook *o)
 	struct index_entry e;
 
 	if (id <= o->saved || salvage_find(&s->plan, id) != NULL ||
-	    (s->index != NULL && index_find_id(s->index, id, &e, NULL) == 0))
+	    (s->known.index != NULL &&
+	     index_find_id(s->known.index, id, &e, NULL) == 0))
 		return 0;
 	return id;
 }

@@ -22,7 +22,6 @@
 
 struct error;
 struct hostlist;
-struct index;
 struct job;
 
 struct scavenge_options {
@@ -73,7 +72,7 @@ struct scavenge {
 	const struct scavenge_options *o;
 	const struct work *work; /* of o->catalogue */
 	struct catalogue *prefix;
-	struct index *index; /* before this run; NULL: none */
+	struct catalogue_entries known; /* the index before this run */
 	struct salvage plan;
 	struct scavenge_node *nodes; /* one for each of job->nodes */
 	size_t alive, dead;

@@ -44,10 +44,6 @@ int scavenge_look_ahead(struct scavenge *s, struct error *err);
 int scavenge_look(struct scavenge *s, struct salvage_dataset *d,
 		  struct error *err);
 
-/* Is the kind of the dataset unknown?  Its directory is in a cache, but neither
- * the index of the cache nor flush.scr describes it. */
-bool scavenge_is_undescribed(const struct salvage_dataset *d);
-
 /* Can the dataset be on the prefix after this run? */
 bool scavenge_is_hopeful(const struct salvage_dataset *d);
 
