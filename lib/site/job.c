@@ -303,11 +303,10 @@ job_nodes(struct job *j, struct error *err)
 	return 0;
 }
 
-/* `rm` is queried if the configuration does not give the end. */
-static int
-end_time(const struct conf *c, struct resmgr *rm, int64_t *epoch,
-	 struct error *err)
+int
+job_end_time(struct job *j, int64_t *epoch, struct error *err)
 {
+	const struct conf *c = j->conf;
 	char at[CONF_PLACE_MAX];
 
 	if (conf_i64(c, "SCR_END_TIME", RESMGR_END_UNKNOWN, epoch, err) < 0)
@@ -323,22 +322,16 @@ end_time(const struct conf *c, struct resmgr *rm, int64_t *epoch,
 	 * manager. */
 	if (*epoch != RESMGR_END_UNKNOWN)
 		return 0;
-	return resmgr_end_time(rm, epoch, err);
+	return resmgr_end_time(j->rm, epoch, err);
 }
 
 int
-job_end_time(struct job *j, int64_t *epoch, struct error *err)
+job_end_of(struct conf *c, int64_t *epoch, struct error *err)
 {
-	return end_time(j->conf, j->rm, epoch, err);
-}
+	struct job j = { .conf = c, .rm = resmgr_open(c, NULL, err) };
+	int rc = j.rm == NULL ? -1 : job_end_time(&j, epoch, err);
 
-int
-job_end_of(const struct conf *c, int64_t *epoch, struct error *err)
-{
-	struct resmgr *rm = resmgr_open(c, NULL, err);
-	int rc = rm == NULL ? -1 : end_time(c, rm, epoch, err);
-
-	resmgr_close(rm);
+	resmgr_close(j.rm);
 	return rc;
 }
 

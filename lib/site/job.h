@@ -100,7 +100,7 @@ int job_nodes(struct job *j, struct error *err);
 int job_end_time(struct job *j, int64_t *epoch, struct error *err);
 
 /* The same for a process that has read the configuration. */
-int job_end_of(const struct conf *c, int64_t *epoch, struct error *err);
+int job_end_of(struct conf *c, int64_t *epoch, struct error *err);
 
 /* Append the warnings to `out`: lines of configuration files that were skipped,
  * and failed queries of the resource manager.  With `describe`, for -v, also a
