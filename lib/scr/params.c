@@ -11,7 +11,6 @@
 #include "scr/setting.h"
 #include "site/job.h"
 #include "str.h"
-#include "team/say.h"
 #include "team/team.h"
 
 /* Name of the settings of SCR_Config() in messages. */
@@ -267,12 +266,6 @@ decide(struct params *p, struct conf *c, struct arena *a, struct error *err)
 	return 0;
 }
 
-void
-params_warn(const struct conf *c)
-{
-	say_warn_lines(conf_notice(c));
-}
-
 /* Send the files to all ranks, which then parse them; `rc` as for
  * team_share().  The result is that of this rank. */
 static int
@@ -336,7 +329,7 @@ params_value(const struct params *p, const struct conf *c, const char *key)
 	const char *value = conf_get(c, key);
 	union conf_value v;
 
-	/* A value that does not parse is replaced: params_warn(). */
+	/* A value that does not parse is replaced: conf_notice(). */
 	if (value != NULL && is != NULL && conf_parse(is, value, &v, NULL) < 0)
 		value = is->value;
 	if (value != NULL)

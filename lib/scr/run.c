@@ -57,7 +57,7 @@ find_params(struct run *run, const struct settings *s, struct error *err)
 		return -1;
 	say_as((int)run->world.rank, run->host, (int)run->p.debug);
 	if (run->world.rank == 0)
-		params_warn(run->conf);
+		say_warn_lines(conf_notice(run->conf));
 	return 0;
 }
 
