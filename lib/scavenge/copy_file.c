@@ -443,9 +443,9 @@ open_source(struct job *j)
 	const struct nodecache_dir *d = j->c->ranks[j->it->rank].dir;
 	struct stat st;
 
-	return j->it->file != NULL
-		       ? nodecache_dir_file(d, j->it->file, &j->why)
-		       : nodecache_dir_meta(d, j->it->from, &st, &j->why);
+	return j->it->file != NULL ? nodecache_dir_file(d, j->it->file, &j->why)
+				   : nodecache_dir_regular(d->meta, j->it->from,
+							   &st, &j->why);
 }
 
 int

@@ -164,7 +164,7 @@ read_red(struct looking *l, const char *name, const struct redset_name *n,
 	struct nodecache_red *out = n->map ? &r->mapred : &r->red;
 	struct redset_header h;
 	struct stat st;
-	int fd = nodecache_dir_meta(&l->dir, name, &st, err), rc = -1;
+	int fd = nodecache_dir_regular(l->dir.meta, name, &st, err), rc = -1;
 	uint64_t body = 0;
 
 	if (fd < 0)

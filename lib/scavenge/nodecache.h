@@ -84,10 +84,10 @@ bool nodecache_dir_bypass(const struct filemap_file *f);
 int nodecache_dir_file(const struct nodecache_dir *d,
 		       const struct filemap_file *f, struct error *err);
 
-/* Open redundancy file `name`, or any other file of .scr, in the same way.  *st
- * receives its attributes. */
-int nodecache_dir_meta(const struct nodecache_dir *d, const char *name,
-		       struct stat *st, struct error *err);
+/* Open a regular file in the same way, such as a redundancy file in d->meta.
+ * *st receives its attributes. */
+int nodecache_dir_regular(int dirfd, const char *name, struct stat *st,
+			  struct error *err);
 
 /* --- The survey of a node --- */
 

@@ -140,8 +140,9 @@ nodecache_dir_close(struct nodecache_dir *d)
 
 /* --- Files --- */
 
-static int
-open_regular(int dirfd, const char *name, struct stat *st, struct error *err)
+int
+nodecache_dir_regular(int dirfd, const char *name, struct stat *st,
+		      struct error *err)
 {
 	int fd = io_open(dirfd, name, O_RDONLY, 0, err);
 
@@ -160,8 +161,8 @@ nodecache_dir_map(int meta, int64_t rank, const struct nodecache_map *to,
 	struct stat st;
 	int fd = -1, rc = -1;
 
-	fd = open_regular(meta, filemap_name(name, sizeof(name), rank), &st,
-			  err);
+	fd = nodecache_dir_regular(meta, filemap_name(name, sizeof(name), rank),
+				   &st, err);
 	if (fd < 0)
 		return -1;
 	if (io_read_fd(fd, name, MAP_MAX, to->raw, err) == 0) {
@@ -205,8 +206,8 @@ nodecache_dir_file(const struct nodecache_dir *d, const struct filemap_file *f,
 	/* A file in cache lies in the dataset directory under its base name
 	 * (formats.md 2); a bypass file lies at its recorded path. */
 	fd = nodecache_dir_bypass(f)
-		     ? open_regular(AT_FDCWD, f->cache_path, &st, err)
-		     : open_regular(d->fd, base, &st, err);
+		     ? nodecache_dir_regular(AT_FDCWD, f->cache_path, &st, err)
+		     : nodecache_dir_regular(d->fd, base, &st, err);
 	if (fd < 0)
 		return -1;
 	if ((uint64_t)st.st_size == f->attr.size)
@@ -215,11 +216,4 @@ nodecache_dir_file(const struct nodecache_dir *d, const struct filemap_file *f,
 	return error_set(err, ERROR_DAMAGED,
 			 "%s: %" PRIu64 " bytes, expected %" PRIu64, base,
 			 (uint64_t)st.st_size, f->attr.size);
-}
-
-int
-nodecache_dir_meta(const struct nodecache_dir *d, const char *name,
-		   struct stat *st, struct error *err)
-{
-	return open_regular(d->meta, name, st, err);
 }
