@@ -167,12 +167,7 @@ stat_one(void *arg, size_t i, unsigned worker, struct error *err)
 	f->may_lack = false;
 	f->found_size = (uint64_t)st.st_size;
 	f->unreadable = (st.st_mode & S_IRUSR) == 0;
-	if (!S_ISREG(st.st_mode))
-		f->state = FILE_WRONG_TYPE;
-	else if (f->has_size && f->size != f->found_size)
-		f->state = FILE_WRONG_SIZE;
-	else
-		f->state = FILE_PRESENT;
+	f->state = file_state_of(&st, f->has_size ? &f->size : NULL);
 	return 0;
 }
 

@@ -35,6 +35,7 @@ struct error;
 struct json;
 struct plan_red; /* opaque */
 struct solution;
+struct stat;
 struct work;
 
 /* --- Places --- */
@@ -432,6 +433,8 @@ int plan_error(const struct plan *p, struct error *err);
 const char *plan_ranks_text(struct plan *p, const uint32_t *ranks,
 			    size_t count);
 
+/* The state of a file by its type and, if `size` is not NULL, its size. */
+enum file_state file_state_of(const struct stat *st, const uint64_t *size);
 const char *file_state_name(enum file_state s); /* as "present", "wrong size" */
 const char *red_state_name(enum red_state s);
 

@@ -83,8 +83,8 @@ is_present(void *arg, const char *rel, const struct filemap_file *f,
 			l->barred = true;
 		return 0;
 	}
-	return S_ISREG(st.st_mode) &&
-	       (!f->attr.has_size || (uint64_t)st.st_size == f->attr.size);
+	return file_state_of(&st, f->attr.has_size ? &f->attr.size : NULL) ==
+	       FILE_PRESENT;
 }
 
 static int
@@ -470,6 +470,15 @@ out:
 
 /* --- States on disk --- */
 
+enum file_state
+file_state_of(const struct stat *st, const uint64_t *size)
+{
+	if (!S_ISREG(st->st_mode))
+		return FILE_WRONG_TYPE;
+	return size != NULL && (uint64_t)st->st_size != *size ? FILE_WRONG_SIZE
+							      : FILE_PRESENT;
+}
+
 struct stat_job {
 	struct planner *w;
 	size_t first;
@@ -532,12 +541,7 @@ stat_file(void *arg, size_t i, unsigned worker, struct error *err)
 	}
 	f->found_size = (uint64_t)st.st_size;
 	f->unreadable = (st.st_mode & S_IRUSR) == 0;
-	if (!S_ISREG(st.st_mode))
-		f->state = FILE_WRONG_TYPE;
-	else if (f->found_size != f->attr.size)
-		f->state = FILE_WRONG_SIZE;
-	else
-		f->state = FILE_PRESENT;
+	f->state = file_state_of(&st, &f->attr.size);
 	if (f->state == FILE_PRESENT)
 		f->barred = is_barred(w, f, &st);
 	return 0;

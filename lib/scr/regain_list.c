@@ -323,7 +323,7 @@ open_file(const struct regain *g, const struct filemap_file *f)
 static enum file_state
 look_file(const struct regain *g, const struct filemap_file *f)
 {
-	enum file_state state = FILE_PRESENT;
+	enum file_state state = FILE_UNREAD;
 	struct stat st;
 	int fd = -1;
 
@@ -332,15 +332,10 @@ look_file(const struct regain *g, const struct filemap_file *f)
 	if (!g->set->bypass && !path_is_clean(path_base(f->cache_path)))
 		return FILE_MISSING;
 	fd = open_file(g, f);
-	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) {
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
 		state = FILE_MISSING;
-	} else if (fd < 0 || fstat(fd, &st) < 0) {
-		state = FILE_UNREAD;
-	} else if (!S_ISREG(st.st_mode)) {
-		state = FILE_WRONG_TYPE;
-	} else if ((uint64_t)st.st_size != f->attr.size) {
-		state = FILE_WRONG_SIZE;
-	}
+	else if (fd >= 0 && fstat(fd, &st) == 0)
+		state = file_state_of(&st, &f->attr.size);
 	io_close(fd);
 	return state;
 }
