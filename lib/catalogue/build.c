@@ -333,10 +333,8 @@ describe(struct build *b, struct error *err)
 static int
 forget_old(struct build *b, struct error *err)
 {
-	if (b->have_old)
-		rank2file_free(&b->old);
+	rank2file_free(&b->old);
 	b->have_old = false;
-	b->old.arena = NULL;
 	b->changed = true;
 	return catalogue_supersede(b->c, b->dir.id, false, b->o, err);
 }
@@ -528,8 +526,7 @@ catalogue_build(struct catalogue *c, int64_t id,
 		plan_obstacle(b.plan, out->obstacle, sizeof(out->obstacle));
 	forget_plan(&b);
 	catalogue_desc_free(&b.desc);
-	if (b.have_old || b.old.arena != NULL)
-		rank2file_free(&b.old);
+	rank2file_free(&b.old);
 	index_free(b.ix);
 	catalogue_dir_close(&b.dir);
 	if (rc < 0)

@@ -49,8 +49,7 @@ void
 catalogue_names_free(struct catalogue_names *n)
 {
 	plan_free(n->plan);
-	if (n->have_ranks)
-		rank2file_free(&n->r2f);
+	rank2file_free(&n->r2f);
 }
 
 int

@@ -178,8 +178,7 @@ catalogue_fetch_spared(struct catalogue_fetch *f)
 void
 catalogue_fetch_free(struct catalogue_fetch *f)
 {
-	if (f->have_ranks)
-		rank2file_free(&f->ranks);
+	rank2file_free(&f->ranks);
 	catalogue_desc_free(&f->desc);
 	f->have_ranks = false;
 }

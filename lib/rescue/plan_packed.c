@@ -31,8 +31,7 @@ plan_packed_free(struct plan_packed *k)
 	map_free(k->by_path);
 	hidden_free(&k->hidden);
 	segmap_free(&k->map);
-	if (k->r2f.arena != NULL)
-		rank2file_free(&k->r2f);
+	rank2file_free(&k->r2f);
 	mem_free(k);
 }
 

@@ -64,8 +64,7 @@ plan_record_free(struct plan_record *r)
 {
 	if (r == NULL)
 		return;
-	if (r->own.arena != NULL)
-		rank2file_free(&r->own);
+	rank2file_free(&r->own);
 	plan_paths_free(&r->paths);
 	mem_free(r);
 }
