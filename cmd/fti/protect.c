@@ -90,7 +90,7 @@ print(const struct settings *s, const struct fti_protect *p)
 
 	report_fti_protect(p, !s->work.dry_run, &out);
 	if (p->count > 0 && (s->work.dry_run || app_verbosity() > 0))
-		report_fti_protect_files(p, &out);
+		report_fti_plan_files(p->files, p->count, false, &out);
 	add_choice(p, &out);
 	(void)style_dress(&style, &out);
 	return app_print_unless_quiet(&out);

@@ -40,7 +40,7 @@ print_plan(const struct settings *s, const struct fti_rebuild *r)
 		buf_add_str(&out, ": nothing to rebuild\n");
 	}
 	if (r->count > 0 && (dry || app_verbosity() > 0))
-		report_fti_plan_files(r, &out);
+		report_fti_plan_files(r->files, r->count, true, &out);
 	(void)style_dress(&style, &out);
 	return app_print_unless_quiet(&out);
 }

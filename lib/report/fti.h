@@ -16,6 +16,7 @@ struct fti_checked;
 struct fti_protect;
 struct fti_rankfile;
 struct fti_rebuild;
+struct fti_rebuild_file;
 struct fti_set;
 struct fti_sets;
 
@@ -63,12 +64,13 @@ void report_fti_name(const struct fti_set *set, struct buf *out);
  * rebuilt. */
 void report_fti_plan(const struct fti_rebuild *r, bool done, struct buf *out);
 
-/* A table of the files. */
-void report_fti_plan_files(const struct fti_rebuild *r, struct buf *out);
+/* A table of the files of such a plan; `now`: with the state of each before the
+ * run. */
+void report_fti_plan_files(const struct fti_rebuild_file *files, size_t count,
+			   bool now, struct buf *out);
 
 /* The same for the protection of a checkpoint. */
 void report_fti_protect(const struct fti_protect *p, bool done,
 			struct buf *out);
-void report_fti_protect_files(const struct fti_protect *p, struct buf *out);
 
 #endif /* REPORT_FTI_H */

@@ -56,20 +56,24 @@ report_fti_plan(const struct fti_rebuild *r, bool done, struct buf *out)
 }
 
 void
-report_fti_plan_files(const struct fti_rebuild *r, struct buf *out)
+report_fti_plan_files(const struct fti_rebuild_file *files, size_t count,
+		      bool now, struct buf *out)
 {
 	struct table t;
 
-	table_start(&t, ">RANK|>NODE|KIND|>SIZE|NOW|FILE");
-	for (size_t i = 0; i < r->count; i++) {
-		const struct fti_rebuild_file *f = &r->files[i];
+	table_start(&t, now ? ">RANK|>NODE|KIND|>SIZE|NOW|FILE"
+			    : ">RANK|>NODE|KIND|>SIZE|FILE");
+	for (size_t i = 0; i < count; i++) {
+		const struct fti_rebuild_file *f = &files[i];
 
 		table_cell(&t, "%" PRIu32, f->rank->rank);
 		table_cell(&t, "%" PRIu32, f->rank->node);
 		table_cell(&t, "%s", report_fti_part(f->part));
 		table_cell(&t, "%s", str_size(f->size));
-		table_cell(&t, "%s",
-			   fti_state_name(f->rank->parts[f->part].state));
+		if (now)
+			table_cell(
+				&t, "%s",
+				fti_state_name(f->rank->parts[f->part].state));
 		table_name(&t, f->path);
 	}
 	table_end(&t, 2, out);
@@ -94,22 +98,4 @@ report_fti_protect(const struct fti_protect *p, bool done, struct buf *out)
 		   str_size(p->bytes_read), done ? "read" : "to read");
 	buf_printf(out, ", %s %s\n", str_size(p->bytes_written),
 		   done ? "written" : "to write");
-}
-
-void
-report_fti_protect_files(const struct fti_protect *p, struct buf *out)
-{
-	struct table t;
-
-	table_start(&t, ">RANK|>NODE|KIND|>SIZE|FILE");
-	for (size_t i = 0; i < p->count; i++) {
-		const struct fti_rebuild_file *f = &p->files[i];
-
-		table_cell(&t, "%" PRIu32, f->rank->rank);
-		table_cell(&t, "%" PRIu32, f->rank->node);
-		table_cell(&t, "%s", report_fti_part(f->part));
-		table_cell(&t, "%s", str_size(f->size));
-		table_name(&t, f->path);
-	}
-	table_end(&t, 2, out);
 }
