@@ -61,12 +61,6 @@ answer_step(struct restart *c, const struct fti_step *s)
 }
 
 static void
-add_path(struct buf *out, const char *path)
-{
-	buf_add_str(out, str_shown(path));
-}
-
-static void
 print_steps(struct restart *c)
 {
 	const size_t most = app_verbosity() > 0 ? SIZE_MAX : SHOWN;
@@ -81,9 +75,8 @@ print_steps(struct restart *c)
 		answer_step(c, s);
 		if (n++ >= most)
 			continue;
-		buf_printf(&c->out, "  %s ", put ? "put " : "hide");
-		add_path(&c->out, put ? s->to : s->from);
-		buf_add_char(&c->out, '\n');
+		buf_printf(&c->out, "  %s %s\n", put ? "put " : "hide",
+			   str_shown(put ? s->to : s->from));
 	}
 	if (n > most)
 		buf_printf(&c->out, "  and %zu more\n", n - most);
@@ -100,9 +93,8 @@ print_config(struct restart *c)
 					    .rank = -1,
 					    .size = -1,
 				    });
-	buf_add_str(&c->out, "  set  ");
-	add_path(&c->out, c->r.config);
-	buf_printf(&c->out, ": failure = 1, exec_id = %s\n", c->r.exec);
+	buf_printf(&c->out, "  set  %s: failure = 1, exec_id = %s\n",
+		   str_shown(c->r.config), c->r.exec);
 }
 
 /* --- Which checkpoint --- */
@@ -235,19 +227,12 @@ is_choice(struct restart *c, struct fti_sets *in, struct error *err)
 	       best->id == c->r.id && beside == 1;
 }
 
-static int
-open_tree(struct restart *c, struct fti_sets *in, const char *dir,
-	  struct error *err)
-{
-	return fti_open_sets(in, dir, &c->o, &c->work, err);
-}
-
 /* Look again what FTI would take now. */
 static int
 confirm(struct restart *c, struct error *err)
 {
 	struct fti_sets now;
-	int rc = open_tree(c, &now, c->dir, err);
+	int rc = fti_open_sets(&now, c->dir, &c->o, &c->work, err);
 
 	if (rc == 0)
 		rc = is_choice(c, &now, err);
@@ -317,7 +302,8 @@ resume(struct restart *c, struct error *err)
 			" was interrupted: undo it, or select that checkpoint again",
 			c->dir, c->r.id);
 	}
-	if (c->from != NULL && open_tree(c, &c->there, c->from, err) < 0)
+	if (c->from != NULL &&
+	    fti_open_sets(&c->there, c->from, &c->o, &c->work, err) < 0)
 		return -1;
 	print_steps(c);
 	print_config(c);
@@ -330,13 +316,14 @@ select_new(struct restart *c, struct error *err)
 	const struct fti_set *set = NULL;
 	const struct fti_tree *from = NULL;
 	unsigned number = c->r.number;
-	int ready = 0, rc = 0;
+	int ready = 0;
 
 	if (c->r.state == FTI_REWIND_DONE)
 		number++;
 	c->r.number = number;
-	if (open_tree(c, &c->here, c->dir, err) < 0 ||
-	    (c->from != NULL && open_tree(c, &c->there, c->from, err) < 0) ||
+	if (fti_open_sets(&c->here, c->dir, &c->o, &c->work, err) < 0 ||
+	    (c->from != NULL &&
+	     fti_open_sets(&c->there, c->from, &c->o, &c->work, err) < 0) ||
 	    choose(c, &set, &from, err) < 0)
 		return -1;
 	fti_rewind_free(&c->r);
@@ -360,9 +347,7 @@ select_new(struct restart *c, struct error *err)
 	print_steps(c);
 	print_config(c);
 	warn_place(c, set);
-	if (!c->dry_run)
-		rc = apply(c, err);
-	return rc;
+	return c->dry_run ? 0 : apply(c, err);
 }
 
 static int
@@ -425,8 +410,7 @@ locked(struct restart *c, struct error *err)
 	if (!c->dry_run)
 		lock = lock_take(fd, c->dir, &c->work, err);
 	rc = lock == -1 ? -1 : run(c, fd, err);
-	if (lock >= 0)
-		lock_give(fd, lock);
+	lock_give(fd, lock);
 	close(fd);
 	return rc;
 }
