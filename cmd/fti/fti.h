@@ -98,6 +98,8 @@ struct fti_select {
 
 bool fti_selects(const struct fti_select *s, const struct fti_set *set);
 
+#define FTI_NEXT_MAX 8192 /* bytes of a command */
+
 /* For commands to run next. */
 struct fti_next {
 	const char *dir; /* as it was given */
@@ -107,20 +109,16 @@ struct fti_next {
 
 /* The command that rebuilds the checkpoint. */
 void fti_next_rebuild(const struct fti_next *n, const struct fti_sets *s,
-		      const struct fti_set *set, char *to, size_t size);
+		      const struct fti_set *set, char to[static FTI_NEXT_MAX]);
 
 /* The command that repairs the files that FTI refuses.  false: none does, as
  * parity is over the files as they are, or it would be too long. */
 bool fti_next_repair(const struct fti_next *n, const struct fti_set *set,
-		     char *to, size_t size);
+		     char to[static FTI_NEXT_MAX]);
 
 /* The command to run next for the checkpoints, or "". */
-void fti_next(const struct fti_next *n, const struct fti_sets *s, char *to,
-	      size_t size);
-
-#define FTI_NEXT_MAX 8192 /* bytes of a command */
-
-/* --- refuse.c --- */
+void fti_next(const struct fti_next *n, const struct fti_sets *s,
+	      char to[static FTI_NEXT_MAX]);
 
 /* Refuse a checkpoint that is not whole: set *err, and `next` to the command
  * that mends it, or shows what is wrong.  Returns -1. */

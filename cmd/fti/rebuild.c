@@ -73,8 +73,7 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 			struct fti_next n = s->next;
 
 			n.checksums = true;
-			fti_next_rebuild(&n, sets, set, s->line,
-					 sizeof(s->line));
+			fti_next_rebuild(&n, sets, set, s->line);
 		}
 		status = report(STATUS_OK, set, &err);
 	} else {
@@ -91,8 +90,7 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 		if (s->work.dry_run && r.count > 0)
 			status = error_worse_status(status, STATUS_DAMAGED);
 		if (s->work.dry_run && r.count > 0 && s->line[0] == '\0')
-			fti_next_rebuild(&s->next, sets, set, s->line,
-					 sizeof(s->line));
+			fti_next_rebuild(&s->next, sets, set, s->line);
 	}
 	fti_rebuild_fini(&r);
 	return status;

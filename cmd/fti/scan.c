@@ -121,7 +121,7 @@ fti_run_scan(const struct fti_call *call)
 		rc = fti_set_examine(&s, &s.list[i], c.checksums, &w, &err);
 	app_work_end(&w);
 	if (rc == 0)
-		fti_next(&n, &s, c.next, sizeof(c.next));
+		fti_next(&n, &s, c.next);
 	if (rc == 0)
 		look_for_restart(&c, &s.tree);
 	if (rc == 0)

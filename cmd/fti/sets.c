@@ -3,8 +3,6 @@
  * sets.c - the checkpoints that a command line of scr_fti names.
  */
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "buf.h"
@@ -51,82 +49,66 @@ fti_selects(const struct fti_select *s, const struct fti_set *set)
 
 /* --- Next commands --- */
 
-/* Append an option. */
-__attribute__((format(printf, 3, 4))) static void
-add(char *to, size_t size, const char *fmt, ...)
-{
-	const size_t len = strlen(to);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(to + len, size - len, fmt, ap);
-	va_end(ap);
-}
-
 void
 fti_next_rebuild(const struct fti_next *n, const struct fti_sets *s,
-		 const struct fti_set *set, char *to, size_t size)
+		 const struct fti_set *set, char to[static FTI_NEXT_MAX])
 {
 	const struct fti_sets_options *g = n->geometry;
-	char command[FTI_NEXT_MAX] = "scr_fti rebuild";
-	char with[FTI_NEXT_MAX];
+	struct buf command = BUF_INIT;
 	bool several = false;
 
 	for (size_t i = 0; i < s->count; i++)
 		several = several || !str_eq(s->list[i].exec, set->exec);
-	if (several && set->exec[0] != '\0') {
-		report_command("scr_fti rebuild --exec", NULL, set->exec, with,
-			       sizeof(with));
-		/* report_command() sets the name of the program. */
-		snprintf(command, sizeof(command), "%s",
-			 strstr(with, "scr_fti"));
-	}
-	add(command, sizeof(command), " --level %d --id %" PRIu32,
-	    (int)set->level, set->id);
+	buf_add_str(&command, "scr_fti rebuild");
+	if (several && set->exec[0] != '\0')
+		report_add_quoted(&command, " --exec ", set->exec);
+	buf_printf(&command, " --level %d --id %" PRIu32, (int)set->level,
+		   set->id);
 	if (n->checksums)
-		add(command, sizeof(command), " --checksums");
+		buf_add_str(&command, " --checksums");
 	if (g->node_size > 0)
-		add(command, sizeof(command), " --node-size %" PRIu64,
-		    g->node_size);
+		buf_printf(&command, " --node-size %" PRIu64, g->node_size);
 	if (g->group_size > 0)
-		add(command, sizeof(command), " --group-size %" PRIu64,
-		    g->group_size);
+		buf_printf(&command, " --group-size %" PRIu64, g->group_size);
 	if (g->heads)
-		add(command, sizeof(command), " --heads");
-	report_command(command, NULL, n->dir, to, size);
+		buf_add_str(&command, " --heads");
+	to[0] = '\0';
+	if (!command.failed)
+		report_command(command.data, NULL, n->dir, to, FTI_NEXT_MAX);
+	buf_free(&command);
 }
 
 bool
-fti_next_repair(const struct fti_next *n, const struct fti_set *set, char *to,
-		size_t size)
+fti_next_repair(const struct fti_next *n, const struct fti_set *set,
+		char to[static FTI_NEXT_MAX])
 {
-	char command[FTI_NEXT_MAX] = "scr_fti repair --in-place";
-	struct buf path = BUF_INIT;
+	struct buf command = BUF_INIT, path = BUF_INIT;
 	bool fits = set->state == FTI_SET_REFUSED && set->level != FTI_L3;
+	bool any = false;
 
 	to[0] = '\0';
+	buf_add_str(&command, "scr_fti repair --in-place");
 	for (size_t i = 0; fits && i < set->nranks; i++) {
 		const struct fti_part_file *f = &set->ranks[i].parts[FTI_OWN];
 
 		if (f->entry == NULL || f->state != FTI_STATE_REFUSED)
 			continue;
 		fits = path_join(&path, n->dir, f->entry->path, NULL) == 0 &&
-		       strlen(command) + 5 * path.len + 64 < size;
-		if (!fits)
-			break;
-		report_command(command, NULL, path.data, to, size);
-		/* report_command() sets the name of the program. */
-		snprintf(command, sizeof(command), "%s", strstr(to, "scr_fti"));
+		       command.len + 5 * path.len + 64 < FTI_NEXT_MAX;
+		if (fits)
+			report_add_quoted(&command, " ", path.data);
+		any = true;
 	}
+	if (fits && any && !command.failed)
+		report_command(command.data, NULL, NULL, to, FTI_NEXT_MAX);
 	buf_free(&path);
-	if (!fits)
-		to[0] = '\0';
+	buf_free(&command);
 	return to[0] != '\0';
 }
 
 void
-fti_next(const struct fti_next *n, const struct fti_sets *s, char *to,
-	 size_t size)
+fti_next(const struct fti_next *n, const struct fti_sets *s,
+	 char to[static FTI_NEXT_MAX])
 {
 	const struct fti_set *best = NULL;
 
@@ -143,8 +125,35 @@ fti_next(const struct fti_next *n, const struct fti_sets *s, char *to,
 			best = set;
 	}
 	if (best != NULL)
-		fti_next_rebuild(n, s, best, to, size);
+		fti_next_rebuild(n, s, best, to);
 	for (size_t i = 0; best == NULL && i < s->count; i++)
-		if (fti_next_repair(n, &s->list[i], to, size))
+		if (fti_next_repair(n, &s->list[i], to))
 			return;
+}
+
+int
+fti_refuse(const struct fti_next *n, const struct fti_sets *s,
+	   const struct fti_set *set, char next[static FTI_NEXT_MAX],
+	   struct error *err)
+{
+	static const enum error_kind kinds[] = {
+		[FTI_SET_WHOLE] = ERROR_DAMAGED,
+		[FTI_SET_REFUSED] = ERROR_DAMAGED,
+		[FTI_SET_REBUILDABLE] = ERROR_DAMAGED,
+		[FTI_SET_LOST] = ERROR_LOST,
+		[FTI_SET_UNKNOWN] = ERROR_SYSTEM,
+	};
+
+	if (set->state == FTI_SET_REBUILDABLE)
+		fti_next_rebuild(n, s, set, next);
+	else if (!fti_next_repair(n, set, next))
+		report_command("scr_fti scan --checksums --files", NULL, n->dir,
+			       next, FTI_NEXT_MAX);
+	return error_set(err, kinds[set->state],
+			 "checkpoint %" PRIu32 " of %s is %s, not whole: %s",
+			 set->id, fti_level_name(set->level),
+			 fti_set_state_name(set->state),
+			 set->reason != NULL	? set->reason
+			 : set->refusal != NULL ? set->refusal
+						: "");
 }

@@ -14,9 +14,8 @@
 #include "rescue/plan.h"
 #include "str.h"
 
-/* Append `before`, and `text` as one printable word for the shell. */
-static void
-add_quoted(struct buf *out, const char *before, const char *text)
+void
+report_add_quoted(struct buf *out, const char *before, const char *text)
 {
 	static const char safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				   "abcdefghijklmnopqrstuvwxyz"
@@ -69,10 +68,10 @@ add_command(struct buf *out, const char *command, const char *prefix,
 	buf_add(out, command, verb);
 	if (prefix != NULL &&
 	    (!str_eq(prefix, ".") || getenv("SCR_PREFIX") != NULL))
-		add_quoted(out, " -p ", prefix);
+		report_add_quoted(out, " -p ", prefix);
 	buf_add_str(out, command + verb);
 	if (word != NULL)
-		add_quoted(out, " ", word);
+		report_add_quoted(out, " ", word);
 }
 
 char *
@@ -170,8 +169,8 @@ move_back(const char *prefix, const struct next_case *n, struct buf *out)
 
 	if (path_join(&from, prefix, n->is, NULL) == 0 &&
 	    path_join(&back, prefix, n->was, NULL) == 0) {
-		add_quoted(out, "mv ", from.data);
-		add_quoted(out, " ", back.data);
+		report_add_quoted(out, "mv ", from.data);
+		report_add_quoted(out, " ", back.data);
 	}
 	buf_free(&from);
 	buf_free(&back);
@@ -193,8 +192,8 @@ clear_way(const char *obstacle, size_t size, struct buf *out)
 		buf_printf(&away, "%s.old%d", obstacle, i);
 	}
 	if (!away.failed) {
-		add_quoted(out, "mv ", obstacle);
-		add_quoted(out, " ", away.data);
+		report_add_quoted(out, "mv ", obstacle);
+		report_add_quoted(out, " ", away.data);
 		buf_add_str(out, " && ");
 	}
 	if (out->len >= size)
@@ -222,7 +221,7 @@ report_next_dirs(const char *command, const struct next_dirs *d, char *to,
 	if (command != NULL)
 		add_command(&out, command, NULL, NULL);
 	for (size_t i = 0; i < d->ndirs && out.len < size; i++)
-		add_quoted(&out, " ", d->dirs[i]);
+		report_add_quoted(&out, " ", d->dirs[i]);
 	/* What is not here may be on other nodes.  Directories of many nodes do
 	 * not fit. */
 	if (command == NULL || out.failed || out.len >= size) {
@@ -256,7 +255,8 @@ report_chmod(const struct plan *p, char *to, size_t size)
 		    path_join(&path, root, f->path, NULL) < 0)
 			continue;
 		fits = out.len;
-		add_quoted(&out, fits == 0 ? "chmod u+r " : " ", path.data);
+		report_add_quoted(&out, fits == 0 ? "chmod u+r " : " ",
+				  path.data);
 	}
 	/* The next look names the others. */
 	if (out.len >= size)

@@ -9,6 +9,7 @@
 
 #include "catalogue/catalogue.h"
 
+struct buf;
 struct catalogue;
 struct index;
 struct plan;
@@ -22,7 +23,10 @@ struct plan;
 char *report_command(const char *command, const char *prefix, const char *word,
 		     char *to, size_t size);
 
-/* The same for dataset `id` of a prefix. */
+/* Append `before`, and `text` as one printable word for the shell. */
+void report_add_quoted(struct buf *out, const char *before, const char *text);
+
+/* The same as report_command() for dataset `id` of a prefix. */
 char *report_next(const char *command, struct catalogue *c, int64_t id,
 		  char *to, size_t size);
 
