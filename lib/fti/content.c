@@ -18,8 +18,6 @@ fti_content_add_var(struct fti_content *c, int32_t id, struct error *err)
 	c->vars[c->nvars++] = (struct fti_content_var){
 		.id = id,
 		.first = c->npieces,
-		.type = -1,
-		.type_size = -1,
 	};
 	return 0;
 }

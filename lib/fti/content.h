@@ -38,10 +38,9 @@ struct fti_content_var {
 	int32_t id;
 	uint64_t size;
 	size_t first, count; /* pieces */
-	/* Only POSIX files have these; -1 and NULL: not known. */
-	int32_t type, type_size;
-	const char *name;
-	const struct fti_posix_var *described; /* dimensions; borrowed */
+	/* Type, name and dimensions, which only POSIX files have; borrowed.
+	 * NULL: not known. */
+	const struct fti_posix_var *described;
 };
 
 struct fti_content {

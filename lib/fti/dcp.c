@@ -375,7 +375,6 @@ add_vars(struct fti_content *c, struct state *s, struct error *err)
 	qsort(s->vars, s->nvars, sizeof(*s->vars), by_order);
 	for (size_t i = 0; i < s->nvars; i++) {
 		const struct var *v = &s->vars[i];
-		const struct fti_posix_var *p = described(s->d, v);
 
 		if (v->unknown || (!v->found && s->layer + 1 < s->d->nlayers)) {
 			lacks |= v->unknown;
@@ -384,12 +383,7 @@ add_vars(struct fti_content *c, struct state *s, struct error *err)
 		if (fti_content_add_var(c, v->id, err) < 0 ||
 		    add_pieces(c, s, v, err) < 0)
 			return -1;
-		if (p == NULL)
-			continue;
-		c->vars[c->nvars - 1].type = p->type;
-		c->vars[c->nvars - 1].type_size = p->type_size;
-		c->vars[c->nvars - 1].name = p->name;
-		c->vars[c->nvars - 1].described = p;
+		c->vars[c->nvars - 1].described = described(s->d, v);
 	}
 	return lacks;
 }

@@ -355,9 +355,6 @@ fti_content_posix(struct fti_content *c, const struct fti_posix_file *f,
 		if (fti_content_add_var(c, v->id, err) < 0 ||
 		    fti_content_add_piece(c, v->at, v->size, err) < 0)
 			return -1;
-		c->vars[i].type = v->type;
-		c->vars[i].type_size = v->type_size;
-		c->vars[i].name = v->name;
 		c->vars[i].described = v;
 	}
 	return 0;

@@ -201,16 +201,18 @@ posix_variable_json(const struct fti_rankfile *r,
 		    const struct fti_content_var *v, bool pieces)
 {
 	struct json *j = json_new_object(), *list = NULL;
-	const char *type = fti_type_name(v->type);
+	const struct fti_posix_var *d = v->described;
 
 	json_set_i64(j, "variable", v->id);
-	json_set_known_str(j, "name", v->name);
-	json_set_known_str(j, "type", type);
+	if (d != NULL) {
+		json_set_known_str(j, "name", d->name);
+		json_set_known_str(j, "type", fti_type_name(d->type));
+	}
 	json_set_u64(j, "size", v->size);
-	if (v->described != NULL && v->described->ndims > 0) {
+	if (d != NULL && d->ndims > 0) {
 		list = json_new_array();
-		for (uint32_t i = 0; i < v->described->ndims; i++)
-			json_push_u64(list, v->described->dims[i]);
+		for (uint32_t i = 0; i < d->ndims; i++)
+			json_push_u64(list, d->dims[i]);
 		json_set(j, "dimensions", list);
 	}
 	if (!pieces)

@@ -58,13 +58,13 @@ dims_cell(struct table *t, const struct fti_posix_var *v)
 }
 
 static void
-type_cell(struct table *t, const struct fti_content_var *v)
+type_cell(struct table *t, const struct fti_posix_var *v)
 {
-	const char *name = fti_type_name(v->type);
+	const char *name = v != NULL ? fti_type_name(v->type) : NULL;
 
 	if (name != NULL)
 		table_cell(t, "%s", name);
-	else if (v->type_size > 0)
+	else if (v != NULL && v->type_size > 0)
 		table_cell(t, "%" PRId32 " bytes", v->type_size);
 	else
 		table_cell(t, "%s", "");
@@ -86,9 +86,9 @@ report_fti_list_posix(const struct fti_rankfile *r, struct buf *out)
 
 		table_cell(&t, "%" PRId32, v->id);
 		table_cell(&t, "%" PRIu64, v->size);
-		type_cell(&t, v);
+		type_cell(&t, v->described);
 		dims_cell(&t, v->described);
-		table_name(&t, v->name != NULL ? v->name : "");
+		table_name(&t, v->described != NULL ? v->described->name : "");
 	}
 	table_end(&t, 2, out);
 }

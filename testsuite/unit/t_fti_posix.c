@@ -229,8 +229,9 @@ test_content(void)
 
 	fti_source_memory(&s, data, 10, "data");
 	ok(fti_content_posix(&c, &p->files[0], &s, &err) == 0 && c.nvars == 2 &&
-		   c.vars[0].type == 2 && c.vars[0].type_size == 2 &&
-		   str_eq(c.vars[0].name, "x y") &&
+		   c.vars[0].described->type == 2 &&
+		   c.vars[0].described->type_size == 2 &&
+		   str_eq(c.vars[0].described->name, "x y") &&
 		   fti_content_read(&c, fti_content_var(&c, 7), read, 6, 0,
 				    &err) == 0 &&
 		   memcmp(read, "efghij", 6) == 0,
