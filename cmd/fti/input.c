@@ -94,21 +94,6 @@ add_path(struct fti_paths *out, char *path, struct error *err)
 	return 0;
 }
 
-static bool
-is_checkpoint(const struct fti_entry *e)
-{
-	switch (e->name.kind) {
-	case FTI_NAME_RANK:
-	case FTI_NAME_COPY:
-	case FTI_NAME_PARITY:
-	case FTI_NAME_DCP:
-	case FTI_NAME_LAYERS:
-		return e->level != FTI_TMP;
-	default:
-		return false;
-	}
-}
-
 static int
 add_dir(struct fti_paths *out, const char *dir, struct arena *arena,
 	const struct work *w, struct error *err)
@@ -118,7 +103,8 @@ add_dir(struct fti_paths *out, const char *dir, struct arena *arena,
 	int rc = fti_tree_open(&t, dir, w, err);
 
 	for (size_t i = 0; i < t.count && rc == 0; i++)
-		if (is_checkpoint(&t.list[i]))
+		if (t.list[i].level != FTI_TMP &&
+		    fti_name_is_of_rank(t.list[i].name.kind))
 			rc = add_path(
 				out,
 				arena_printf(arena, "%s%s%s", dir,

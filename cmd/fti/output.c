@@ -308,14 +308,7 @@ rank_of(const char *path)
 {
 	const struct fti_name name = fti_name_parse(path_base(path));
 
-	switch (name.kind) {
-	case FTI_NAME_RANK:
-	case FTI_NAME_DCP:
-	case FTI_NAME_LAYERS:
-		return name.rank;
-	default:
-		return -1;
-	}
+	return fti_name_is_data(name.kind) ? (int64_t)name.rank : -1;
 }
 
 void

@@ -95,6 +95,19 @@ fti_name_format(const struct fti_name *n, char to[static FTI_NAME_MAX])
 	return to;
 }
 
+bool
+fti_name_is_data(enum fti_name_kind k)
+{
+	return k == FTI_NAME_RANK || k == FTI_NAME_DCP || k == FTI_NAME_LAYERS;
+}
+
+bool
+fti_name_is_of_rank(enum fti_name_kind k)
+{
+	return fti_name_is_data(k) || k == FTI_NAME_COPY ||
+	       k == FTI_NAME_PARITY;
+}
+
 static const struct {
 	const char *dir, *name;
 } levels[FTI_NO_LEVEL] = {

@@ -40,6 +40,11 @@ struct fti_name fti_name_parse(const char *name);
 /* Write the name.  Returns `to`. */
 char *fti_name_format(const struct fti_name *n, char to[static FTI_NAME_MAX]);
 
+/* Does a file of this kind hold the variables of a rank?  Is it such a file, or
+ * a copy or parity of one? */
+bool fti_name_is_data(enum fti_name_kind k);
+bool fti_name_is_of_rank(enum fti_name_kind k);
+
 /* Directories that hold checkpoints. */
 enum fti_level {
 	FTI_L1 = 1,

@@ -47,20 +47,6 @@ fti_state_name(enum fti_state s)
 
 /* --- Geometry --- */
 
-static bool
-is_data(const struct fti_entry *e)
-{
-	return e->name.kind == FTI_NAME_RANK || e->name.kind == FTI_NAME_DCP ||
-	       e->name.kind == FTI_NAME_LAYERS;
-}
-
-static bool
-is_of_rank(const struct fti_entry *e)
-{
-	return is_data(e) || e->name.kind == FTI_NAME_COPY ||
-	       e->name.kind == FTI_NAME_PARITY;
-}
-
 /* Do all files in directories node<k> agree with `size` ranks of a node? */
 static bool
 fits_nodes(const struct fti_tree *t, size_t first, size_t end, uint32_t size)
@@ -68,7 +54,7 @@ fits_nodes(const struct fti_tree *t, size_t first, size_t end, uint32_t size)
 	for (size_t i = first; i < end; i++) {
 		const struct fti_entry *e = &t->list[i];
 
-		if (is_of_rank(e) && e->node >= 0 &&
+		if (fti_name_is_of_rank(e->name.kind) && e->node >= 0 &&
 		    e->name.rank / size != (uint64_t)e->node)
 			return false;
 	}
@@ -87,7 +73,7 @@ infer(const struct fti_tree *t, size_t first, size_t end,
 	for (size_t i = first; i < end; i++) {
 		const struct fti_entry *e = &t->list[i];
 
-		if (!is_of_rank(e))
+		if (!fti_name_is_of_rank(e->name.kind))
 			continue;
 		any = true;
 		top = e->name.rank > top ? e->name.rank : top;
@@ -109,7 +95,7 @@ infer(const struct fti_tree *t, size_t first, size_t end,
 	if (g->nodes < last)
 		g->nodes = last;
 	for (size_t i = first; i < end && g->node_size > 0; i++)
-		if (is_of_rank(&t->list[i]) &&
+		if (fti_name_is_of_rank(t->list[i].name.kind) &&
 		    t->list[i].name.rank % g->node_size == 0)
 			heads = false;
 	if (g->head < 0)
@@ -294,7 +280,8 @@ add_set(struct fti_sets *s, size_t first, size_t end,
 	bool any = false;
 
 	for (size_t i = first; i < end; i++)
-		if (is_of_rank(&list[i]) && list[i].name.rank < RANKS_MAX) {
+		if (fti_name_is_of_rank(list[i].name.kind) &&
+		    list[i].name.rank < RANKS_MAX) {
 			any = true;
 			if (list[i].name.rank > top)
 				top = list[i].name.rank;
@@ -316,7 +303,7 @@ add_set(struct fti_sets *s, size_t first, size_t end,
 		return -1;
 	find_metadata(set, levels);
 	for (size_t i = first; i < end; i++)
-		if (is_of_rank(&list[i]))
+		if (fti_name_is_of_rank(list[i].name.kind))
 			place_file(set, &list[i]);
 	s->count++;
 	return 0;
