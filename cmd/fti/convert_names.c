@@ -83,7 +83,7 @@ fti_convert_moved(struct arena *arena, const char *path, int64_t id,
 
 /* --- Texts --- */
 
-/* Numbers of io_mode in the history: FTI_IO_POSIX is 1001 there. */
+/* A number io_mode in the history is by 1000 larger than ckpt_io. */
 #define HISTORY "checkpoint_id."
 
 static int

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "buf.h"
@@ -21,40 +22,40 @@
 #define RESTART "restart"
 #define ADVANCED "advanced"
 
+#define UNUSED SIZE_MAX
+
 static const struct number {
 	const char *section, *key;
 	struct fti_ini_range range;
-	size_t at; /* of the member */
+	size_t at; /* of the member, or UNUSED: the value is only checked */
 } numbers[] = {
-#define NUMBER(section, key, min, max, member) \
-	{ \
-		section, key, { min, max }, \
-			offsetof(struct fti_config, member) \
-	}
-	NUMBER(BASIC, "head", 0, 1, head),
-	NUMBER(BASIC, "node_size", 1, NODE_SIZE_MAX, node_size),
-	NUMBER(BASIC, "group_size", 2, 31, group_size),
-	NUMBER(BASIC, "ckpt_io", FTI_IO_POSIX, FTI_IO_IME, io),
-	NUMBER(BASIC, "keep_last_ckpt", 0, 1, keep_last),
-	NUMBER(BASIC, "keep_l4_ckpt", 0, 1, keep_l4),
-	NUMBER(BASIC, "inline_l4", 0, 1, inline_l4),
-	NUMBER(BASIC, "enable_dcp", 0, 1, dcp),
+#define MEMBER(name) offsetof(struct fti_config, name)
+	{ BASIC, "head", { 0, 1 }, MEMBER(head) },
+	{ BASIC, "node_size", { 1, NODE_SIZE_MAX }, MEMBER(node_size) },
+	{ BASIC, "group_size", { 2, 31 }, MEMBER(group_size) },
+	/* 1: POSIX, 2: MPI, 3: FTI-FF, 4: SIONlib, 5: HDF5, 6: IME */
+	{ BASIC, "ckpt_io", { 1, 6 }, UNUSED },
+	{ BASIC, "keep_last_ckpt", { 0, 1 }, UNUSED },
+	{ BASIC, "keep_l4_ckpt", { 0, 1 }, UNUSED },
+	{ BASIC, "inline_l4", { 0, 1 }, UNUSED },
+	{ BASIC, "enable_dcp", { 0, 1 }, UNUSED },
 	/* With a mode but 1 and 2 FTI goes on without differences. */
-	NUMBER(BASIC, "dcp_mode", 0, INT32_MAX, dcp_mode),
-	NUMBER(BASIC, "dcp_block_size", 0, UINT16_MAX, dcp_block),
-	NUMBER(BASIC, "dcp_stack_size", 0, 9, dcp_stack),
-	NUMBER(RESTART, "failure", FTI_FRESH, FTI_RESTART_SIZE, failure),
-	NUMBER(ADVANCED, "local_test", 0, 1, local_test),
+	{ BASIC, "dcp_mode", { 0, INT32_MAX }, UNUSED },
+	{ BASIC, "dcp_block_size", { 0, UINT16_MAX }, UNUSED },
+	{ BASIC, "dcp_stack_size", { 0, 9 }, UNUSED },
+	/* 0: a fresh start; 1 to 3: a restart, 2 from a checkpoint that
+	 * keep_last_ckpt had moved to L4, 3 with other processes (HDF5) */
+	{ RESTART, "failure", { 0, 3 }, UNUSED },
+	{ ADVANCED, "local_test", { 0, 1 }, MEMBER(local_test) },
 };
 
 static const struct text {
 	const char *section, *key;
 	size_t at;
 } texts[] = {
-	{ RESTART, "exec_id", offsetof(struct fti_config, exec_id) },
-	{ BASIC, "ckpt_dir", offsetof(struct fti_config, ckpt_dir) },
-	{ BASIC, "glbl_dir", offsetof(struct fti_config, glbl_dir) },
-	{ BASIC, "meta_dir", offsetof(struct fti_config, meta_dir) },
+	{ RESTART, "exec_id", MEMBER(exec_id) },
+	{ BASIC, "ckpt_dir", MEMBER(ckpt_dir) },
+	{ BASIC, "glbl_dir", MEMBER(glbl_dir) },
 };
 
 /* exec_id is the name of a directory. */
@@ -75,14 +76,15 @@ fti_config_take(struct fti_config *c, struct fti_ini *ini, struct error *err)
 	*c = (struct fti_config){ .ini = ini };
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		const struct number *n = &numbers[i];
-		int64_t *to = (int64_t *)(void *)((char *)c + n->at);
 		const char *text = fti_ini_get(ini, n->section, n->key);
+		int64_t value = -1;
 
-		*to = -1;
 		if (text != NULL && text[0] != '\0' &&
-		    fti_ini_number(ini, n->section, n->key, n->range, to, err) <
-			    0)
+		    fti_ini_number(ini, n->section, n->key, n->range, &value,
+				   err) < 0)
 			return -1;
+		if (n->at != UNUSED)
+			memcpy((char *)c + n->at, &value, sizeof(value));
 	}
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		const char *text =

@@ -16,39 +16,16 @@ struct error;
 struct fti_geometry;
 struct fti_ini;
 
-enum fti_io {
-	FTI_IO_POSIX = 1,
-	FTI_IO_MPI,
-	FTI_IO_FTIFF,
-	FTI_IO_SION,
-	FTI_IO_HDF5,
-	FTI_IO_IME,
-};
-
-/* What FTI does at its start. */
-enum fti_failure {
-	FTI_FRESH,
-	FTI_RESTART,	  /* from the checkpoint of exec_id */
-	FTI_RESTART_KEPT, /* the same, which keep_last_ckpt had moved to L4 */
-	FTI_RESTART_SIZE, /* with another number of processes (HDF5) */
-};
-
-/* Numbers are -1 and strings NULL if the file does not have them. */
+/* Numbers are -1 and strings NULL if the file does not have them.  Of other keys
+ * only the values are checked. */
 struct fti_config {
 	int64_t head;	    /* 1: one process of each node only works for FTI */
 	int64_t node_size;  /* processes of a node, the head included */
 	int64_t group_size; /* nodes of a group */
 	int64_t local_test; /* 1: directories node<k> below ckpt_dir */
-	int64_t io;	    /* enum fti_io */
-	int64_t keep_last, keep_l4; /* 0 or 1 */
-	int64_t inline_l4;	    /* 0: a head writes L4 */
-	int64_t dcp;		    /* 1: differential checkpoints */
-	int64_t dcp_mode;	    /* 1: by MD5, 2: by CRC-32 */
-	int64_t dcp_block, dcp_stack;
-	int64_t failure; /* enum fti_failure */
 	const char *exec_id;
 	/* As they are written.  Untrusted: see fti_config_beneath(). */
-	const char *ckpt_dir, *glbl_dir, *meta_dir;
+	const char *ckpt_dir, *glbl_dir;
 	struct fti_ini *ini;
 };
 
