@@ -141,7 +141,6 @@ list(struct settings *s, struct packed *p)
 }
 
 struct flaw_report {
-	const struct settings *s;
 	const struct packed *p;
 	size_t count;
 	struct json *flaws;
@@ -174,7 +173,6 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
        struct error *err)
 {
 	struct flaw_report t = {
-		.s = s,
 		.p = p,
 		.flaws = app_json() ? json_new_array() : NULL,
 	};

@@ -17,7 +17,6 @@ struct compact {
 	uint64_t room; /* percent */
 	struct fti_output out;
 	uint64_t before, after; /* bytes of all files */
-	size_t count;
 };
 
 /* Copies and parity are of the file as it is. */
@@ -83,7 +82,6 @@ planned(void *arg, size_t i, const struct fti_rankfile *r,
 	const bool skipped = c->out.items[i].skipped;
 	const uint64_t after = skipped ? f->size : d->size;
 
-	c->count++;
 	c->before += f->size;
 	c->after += after;
 	buf_printf(out, "%s: ", str_shown(r->name));

@@ -74,7 +74,6 @@ link_one(struct fti_cloning *c, const struct fti_clone *f, struct stat *st,
 		error_set(err, ERROR_UNSAFE, "%s/%s: not a regular file",
 			  c->from, f->from);
 	else if (dir_stat(tofd, to, &is, AT_SYMLINK_NOFOLLOW) == 0) {
-		c->kept++;
 		rc = fti_clone_same(st, &is)
 			     ? 1
 			     : error_set(err, ERROR_USAGE,

@@ -26,8 +26,8 @@ struct fti_cloning {
 	const char *from, *to; /* their names, for messages */
 	bool copy;	       /* no links */
 	/* Results. */
-	size_t linked, copied, kept; /* kept: were in place */
-	uint64_t bytes;		     /* copied */
+	size_t linked, copied; /* not those that were in place */
+	uint64_t bytes;	       /* copied */
 };
 
 /* Missing directories are made.  ERROR_USAGE: another file has the name;

@@ -153,7 +153,6 @@ make_computed(struct fti_parity *p, unsigned member, const bool *lost,
 			.fd = -1,
 		},
 		.group = p,
-		.member = member,
 		.recipe = cauchy_new(p->k, lost, wanted, err),
 	};
 	return c->recipe == NULL ? -1 : 0;

@@ -44,7 +44,6 @@ struct fti_member {
 struct fti_computed {
 	struct fti_source source;
 	const struct fti_parity *group;
-	unsigned member; /* as in cauchy.h */
 	struct cauchy *recipe;
 };
 

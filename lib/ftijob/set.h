@@ -93,7 +93,6 @@ struct fti_set {
 	bool data_read; /* else only records and sizes are proven */
 	enum fti_set_state state;
 	size_t bad;	     /* ranks without a good file of their own */
-	size_t lost;	     /* of them, those that cannot be rebuilt */
 	size_t unprotected;  /* copies or parity files that are not good */
 	const char *reason;  /* why it is not whole and protected, or NULL */
 	const char *refusal; /* why FTI would not restart from it, or NULL */

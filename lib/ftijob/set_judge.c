@@ -243,7 +243,6 @@ fti_set_judge(struct fti_sets *s, struct fti_set *set, struct error *err)
 	if (!coded)
 		set->unprotected = 0;
 	set->bad = t.bad;
-	set->lost = t.lost;
 	set->state = state_of(set, &t);
 	/* Perhaps the files that were left out are the good ones. */
 	if (set->left_out != NULL && set->state != FTI_SET_WHOLE)

@@ -411,7 +411,6 @@ report_fti_done_json(const struct report_fti_done *d)
 	json_set_str(j, "action", d->action);
 	json_set_known_str(j, "kind", d->kind);
 	json_set_known_str(j, "from", d->from);
-	json_set_known_str(j, "problem", d->problem);
 	json_set_known_i64(j, "rank", d->rank);
 	json_set_known_i64(j, "size", d->size);
 	return j;

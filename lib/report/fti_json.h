@@ -31,12 +31,11 @@ struct json *report_fti_sets_json(const struct fti_sets *s, bool files);
 /* A file that a verb writes, moves or removes. */
 struct report_fti_done {
 	const char *path;
-	const char *action;  /* "write", "rebuild", "hide" ... */
-	const char *kind;    /* "data", "copy", "parity"; NULL: of none */
-	const char *from;    /* what it is made from; NULL: no single file */
-	const char *problem; /* why it failed, or NULL */
-	int64_t rank;	     /* -1: of none */
-	int64_t size;	     /* bytes; -1: not known */
+	const char *action; /* "write", "rebuild", "hide" ... */
+	const char *kind;   /* "data", "copy", "parity"; NULL: of none */
+	const char *from;   /* what it is made from; NULL: no single file */
+	int64_t rank;	    /* -1: of none */
+	int64_t size;	    /* bytes; -1: not known */
 };
 
 /* An object for the array files. */
