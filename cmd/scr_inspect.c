@@ -452,13 +452,7 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 	return show_named(in, arg, &why, err);
 }
 
-/* Report a failure, and continue with the next argument. */
-static void
-failed(struct inspect *in, struct error *err)
-{
-	in->status = app_report(in->status, err);
-}
-
+/* Show them all; a failure of one is reported. */
 static void
 show_arguments(struct inspect *in, char **args)
 {
@@ -466,12 +460,12 @@ show_arguments(struct inspect *in, char **args)
 
 	if (in->nargs == 0 &&
 	    show_prefix(in, app_prefix(in->prefix), &in->datasets, &err) < 0)
-		failed(in, &err);
+		in->status = app_report(in->status, &err);
 	for (; *args != NULL; args++)
 		if (show_argument(in, *args, &err) < 0)
-			failed(in, &err);
+			in->status = app_report(in->status, &err);
 	if (show_caches(in, &err) < 0)
-		failed(in, &err);
+		in->status = app_report(in->status, &err);
 }
 
 /* Refuse to draw several datasets, before any of them is shown. */
@@ -489,7 +483,7 @@ check_drawn(struct inspect *in, char **args, struct error *err)
 				       : locate_caches_init(&in->caches, err);
 }
 
-static int
+static void
 print_json(struct inspect *in)
 {
 	struct json *j = json_new_object();
@@ -498,7 +492,6 @@ print_json(struct inspect *in)
 	json_set(j, "prefixes", in->prefixes);
 	json_set(j, "caches", in->groups);
 	app_answer(j);
-	return STATUS_OK;
 }
 
 static int
@@ -527,7 +520,7 @@ run(struct inspect *in, char **args)
 	print_last(in);
 	app_work_end(&in->look.work);
 	if (app_json())
-		in->status = error_worse_status(in->status, print_json(in));
+		print_json(in);
 out:
 	in->status = app_report(in->status, &err);
 	locate_caches_fini(&in->caches);
