@@ -274,8 +274,7 @@ static int
 finish(struct json *j, bool one, const char *next, int status,
        struct error *why)
 {
-	if (next[0] != '\0' && j != NULL)
-		json_set_str(j, "next", next);
+	json_set_known_str(j, "next", next);
 	status = verbs_finish(j != NULL && one ? one_dataset(j) : j, status,
 			      why);
 	if (next[0] != '\0' && j == NULL)
@@ -284,12 +283,6 @@ finish(struct json *j, bool one, const char *next, int status,
 }
 
 /* --- List --- */
-
-static void
-print_part(struct buf *text)
-{
-	app_print(text);
-}
 
 static int
 do_list(const struct settings *s, struct catalogue *c)
@@ -326,7 +319,7 @@ do_list(const struct settings *s, struct catalogue *c)
 		j = list_json(c, ix, entries, count, &f);
 	else if (count != (size_t)-1)
 		list_print(&(struct list_rows){ ix, entries, count }, &f, &look,
-			   print_part, &err);
+			   app_print, &err);
 	mem_free(entries);
 	index_free(ix);
 	return finish(j, false, next, status, &err);

@@ -344,7 +344,7 @@ set_widths(struct table *t, const struct list_rows *rows,
 
 int
 list_print(const struct list_rows *rows, const struct list_filter *f,
-	   const struct list_look *look, void (*print)(struct buf *text),
+	   const struct list_look *look, int (*print)(struct buf *text),
 	   struct error *err)
 {
 	struct table t = { BUF_INIT, rows->index, *look, { 0 } };
@@ -363,10 +363,10 @@ list_print(const struct list_rows *rows, const struct list_filter *f,
 		rc = put_line(&t, e);
 		/* A large table in memory takes longer than writing it. */
 		if (t.text.len >= FLUSH_SIZE)
-			print(&t.text);
+			(void)print(&t.text);
 	}
 	if (rc == 0 && t.text.len > 0)
-		print(&t.text);
+		(void)print(&t.text);
 	buf_free(&t.text);
 	return rc < 0 ? error_no_memory(err) : 0;
 }

@@ -305,10 +305,11 @@ test_edit(void)
 
 /* --- Out of memory --- */
 
-static void
+static int
 drop(struct buf *text)
 {
 	buf_clear(text);
+	return 0;
 }
 
 static int

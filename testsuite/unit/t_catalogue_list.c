@@ -113,11 +113,12 @@ test_prune(void)
 
 static struct buf listed;
 
-static void
+static int
 collect(struct buf *text)
 {
 	must(buf_add(&listed, text->data, text->len) == 0);
 	buf_clear(text);
+	return 0;
 }
 
 /* The output of list_print(), for mem_free(). */
