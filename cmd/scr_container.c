@@ -157,8 +157,7 @@ report_flaw(void *arg, const struct packed_flaw *f)
 		json_set_str(j, "problem", f->text);
 		if (f->file != SIZE_MAX && !f->red)
 			json_set_str(j, "path", t->p->map.files[f->file].path);
-		if (f->name != NULL)
-			json_set_str(j, "container", f->name);
+		json_set_known_str(j, "container", f->name);
 		json_push(t->flaws, j);
 	} else if (t->count < FLAWS_SHOWN || app_verbosity() > 0) {
 		app_error("%s: %s", t->p->name, f->text);

@@ -301,24 +301,17 @@ find_next(const struct scavenge *s, const struct settings *set, int status,
 		report_command("scr_index", s->job->prefix, NULL, to, size);
 }
 
-static void
-answer(const struct scavenge *s, const char *next)
-{
-	struct json *j = report_scavenge_json(s);
-
-	if (next[0] != '\0')
-		json_set_str(j, "next", next);
-	app_answer(j);
-}
-
 static int
 print_result(const struct scavenge *s, const struct settings *set,
 	     const char *next)
 {
 	struct buf text = BUF_INIT;
+	struct json *j = NULL;
 
 	if (app_json()) {
-		answer(s, next);
+		j = report_scavenge_json(s);
+		json_set_known_str(j, "next", next);
+		app_answer(j);
 		return STATUS_OK;
 	}
 	if (set->plan)

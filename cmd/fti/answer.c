@@ -46,8 +46,7 @@ fti_answer_end(struct fti_answer *a)
 		json_set_u64(j, "bytes_read", a->bytes_read);
 	json_set_u64(j, "bytes_written", a->bytes_written);
 	json_set(j, "files", a->files != NULL ? a->files : json_new_array());
-	if (a->next != NULL)
-		json_set_str(j, "next", a->next);
+	json_set_known_str(j, "next", a->next);
 	if (a->more != NULL)
 		json_append(j, a->more);
 	app_answer(j);

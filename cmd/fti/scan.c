@@ -30,8 +30,7 @@ print_json(const struct scan *c, const struct fti_sets *s)
 
 	json_set_str(j, "root", s->tree.root);
 	json_set(j, "executions", report_fti_sets_json(s, c->files));
-	if (c->next[0] != '\0')
-		json_set_str(j, "next", c->next);
+	json_set_known_str(j, "next", c->next);
 	app_answer(j);
 	return STATUS_OK;
 }

@@ -221,8 +221,7 @@ verify_one(struct each *w, const struct index_entry *e)
 	}
 	if (w->list != NULL) {
 		j = results_verify_json(e->id, e->name, state, &r);
-		if (next[0] != '\0')
-			json_set_str(j, "next", next);
+		json_set_known_str(j, "next", next);
 		json_set(j, "problems", p.list);
 		json_push(w->list, j);
 		return status;

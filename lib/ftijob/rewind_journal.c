@@ -50,8 +50,7 @@ step_json(const struct fti_step *s)
 	struct json *j = json_new_object();
 
 	json_set_str(j, "step", kinds[s->kind]);
-	if (s->from != NULL)
-		json_set_str(j, "from", s->from);
+	json_set_known_str(j, "from", s->from);
 	json_set_str(j, "to", s->to);
 	if (s->kind == FTI_STEP_PUT) {
 		json_set_u64(j, "size", s->size);
