@@ -278,8 +278,7 @@ run(struct archive *c, struct error *err)
 	/* Nothing is removed unless all that should be kept is. */
 	if (rc == 0 && c->keep > 0 && c->status == STATUS_OK)
 		rc = prune(c, err);
-	if (lock >= 0)
-		lock_give(fd, lock);
+	lock_give(fd, lock);
 	close(fd);
 	return rc;
 }

@@ -112,13 +112,6 @@ find_root(struct run *run, const char *dir, struct error *err)
 
 /* --- Metadata --- */
 
-/* Is there a rank in the group?  With heads, not in the first of a sector. */
-static bool
-has_group(struct fti_set *set, uint32_t group)
-{
-	return fti_set_member(set, group, 0) != NULL;
-}
-
 static int
 add_sectors(struct run *run, struct part *p, struct error *err)
 {
@@ -134,7 +127,8 @@ add_sectors(struct run *run, struct part *p, struct error *err)
 		struct fti_job *job = &run->texts[run->ntexts];
 		const char *path = NULL;
 
-		if (!has_group(p->set, (uint32_t)g))
+		/* With heads, the first group of a sector has no ranks. */
+		if (fti_set_member(p->set, (uint32_t)g, 0) == NULL)
 			continue;
 		path = fti_convert_sector(&names, g);
 		if (path == NULL)
@@ -245,11 +239,10 @@ add_ranks(struct run *run, struct part *part, struct error *err)
 }
 
 static bool
-is_wanted(const struct run *run, const struct fti_set *s, int64_t id)
+is_wanted(const struct fti_set *s, int64_t id)
 {
 	return s->level != FTI_TMP && s->level != FTI_REPLICA &&
-	       s->level != FTI_NO_LEVEL && (id < 0 || (int64_t)s->id == id) &&
-	       run->c != NULL;
+	       s->level != FTI_NO_LEVEL && (id < 0 || (int64_t)s->id == id);
 }
 
 /* Differential files of layout B to F stay what they are in these layouts. */
@@ -323,7 +316,7 @@ add_parts(struct run *run, struct error *err)
 	if (make_lists(run, err) < 0)
 		return -1;
 	for (size_t i = 0; i < run->sets.count; i++)
-		if (is_wanted(run, &run->sets.list[i], id) &&
+		if (is_wanted(&run->sets.list[i], id) &&
 		    add_part(run, &run->sets.list[i], err) < 0)
 			return -1;
 	if (run->nparts == 0)

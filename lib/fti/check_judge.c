@@ -63,14 +63,10 @@ match_checksum(const struct fti_checked *c, struct hash *h, enum match *out,
 	char text[HASH_TEXT];
 
 	*out = MATCH_NONE;
-	if (!c->data_read &&
-	    (f->kind == FTI_KIND_PARITY || !fti_format(f->layout)->footer)) {
-		*out = MATCH_READER; /* as far as one knows */
-		return 0;
-	}
 	if (f->kind == FTI_KIND_PARITY || !fti_format(f->layout)->footer) {
 		hash_hex(text, c->whole, HASH_MD5_SIZE);
-		if (is_stored(f, text))
+		/* Without the data it agrees as far as one knows. */
+		if (!c->data_read || is_stored(f, text))
 			*out = MATCH_READER;
 		return 0;
 	}

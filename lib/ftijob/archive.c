@@ -269,17 +269,13 @@ fti_archive_remove(const struct fti_archive *a, const char *exec, uint32_t id,
 	return rc;
 }
 
-struct leftovers {
-	int fd;
-};
-
 static int
 clean_one(void *arg, const char *name, struct error *err)
 {
-	const struct leftovers *l = arg;
+	const int *fd = arg;
 
 	return str_starts(name, NEW) || str_starts(name, OLD)
-		       ? io_remove_tree(l->fd, name, err)
+		       ? io_remove_tree(*fd, name, err)
 		       : 0;
 }
 
@@ -287,12 +283,12 @@ int
 fti_archive_clean(const struct fti_archive *a, const char *exec,
 		  struct error *err)
 {
-	struct leftovers l = { .fd = open_exec(a, exec, false, err) };
+	int fd = open_exec(a, exec, false, err);
 	int rc = 0;
 
-	if (l.fd < 0)
-		return l.fd == -2 ? 0 : -1;
-	rc = dir_each(l.fd, exec, clean_one, &l, err);
-	close(l.fd);
+	if (fd < 0)
+		return fd == -2 ? 0 : -1;
+	rc = dir_each(fd, exec, clean_one, &fd, err);
+	close(fd);
 	return rc;
 }

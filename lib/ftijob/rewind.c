@@ -17,6 +17,7 @@
 #include "ftijob/config.h"
 #include "ftijob/rewind_impl.h"
 #include "ftijob/set.h"
+#include "ftijob/tree.h"
 #include "io.h"
 #include "mem.h"
 #include "path.h"
@@ -371,9 +372,7 @@ fti_rewind_looks(const struct fti_rewind *r, const char *path,
 	struct error why = ERROR_INIT;
 	struct buf base = BUF_INIT;
 	const char *key = r->level == FTI_L4 ? "glbl_dir" : "ckpt_dir";
-	const char *dir = arena_strndup(
-		r->arena, path,
-		rewind_dir_len(path) > 0 ? rewind_dir_len(path) - 1 : 0);
+	const char *dir = fti_tree_dir(r->arena, path);
 	const char *value = NULL;
 	int rc = 1;
 
