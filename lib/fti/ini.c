@@ -320,35 +320,41 @@ add_key(struct buf *out, const struct fti_ini_value *v, const char *after,
 }
 
 int
-fti_ini_set(const void *data, size_t len, const struct fti_ini_value *v,
-	    struct buf *out, struct error *err)
+fti_ini_set(struct buf *text, const struct fti_ini_value *v, struct error *err)
 {
-	const char *text = len > 0 ? data : "", *end = text + len;
+	const size_t len = text->len;
+	const char *data = len > 0 ? text->data : "", *end = data + len;
 	struct place p = { .v = v };
+	struct buf out = BUF_INIT;
 	struct span cut;
 
-	buf_clear(out);
 	if (!fti_ini_can_hold(v->value))
 		return error_set(err, ERROR_USAGE,
 				 "[%s] %s: an ini file cannot hold this value",
 				 v->section, v->key);
-	if (inifile_each(text, len, look_at_line, &p) < 0)
+	if (inifile_each(data, len, look_at_line, &p) < 0)
 		return error_no_memory(err);
 	cut = p.value;
 	if (cut.at == NULL && p.section_end != NULL)
 		cut = (struct span){ p.section_end, p.section_end };
 	else if (cut.at == NULL)
 		cut = (struct span){ end, end };
-	buf_add(out, text, (size_t)(cut.at - text));
+	buf_add(&out, data, (size_t)(cut.at - data));
 	if (p.value.at != NULL) {
-		buf_add_str(out, v->value);
+		buf_add_str(&out, v->value);
 	} else if (p.section_end != NULL) {
-		add_key(out, v, cut.at, text);
+		add_key(&out, v, cut.at, data);
 	} else {
-		buf_printf(out, "%s[%s]\n",
+		buf_printf(&out, "%s[%s]\n",
 			   len > 0 && end[-1] != '\n' ? "\n" : "", v->section);
-		fti_ini_add(out, v->key, v->value);
+		fti_ini_add(&out, v->key, v->value);
 	}
-	buf_add(out, cut.end, (size_t)(end - cut.end));
-	return buf_check(out, err);
+	buf_add(&out, cut.end, (size_t)(end - cut.end));
+	if (buf_check(&out, err) < 0) {
+		buf_free(&out);
+		return -1;
+	}
+	buf_free(text);
+	*text = out;
+	return 0;
 }

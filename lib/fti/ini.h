@@ -65,15 +65,15 @@ bool fti_ini_can_hold(const char *value);
 int fti_ini_add(struct buf *out, const char *key, const char *value);
 
 /*
- * Set a key in the text of a file: `out` becomes the text with the new value,
- * all other bytes unchanged.  A missing key is added after the last line of its
- * section, a missing section at the end.  ERROR_USAGE: fti_ini_can_hold() is
+ * Set a key in the text of a file, all other bytes of which stay.  A missing key
+ * is added after the last line of its section, a missing section at the end.
+ * After a failure the text is as before.  ERROR_USAGE: fti_ini_can_hold() is
  * false.
  */
 struct fti_ini_value {
 	const char *section, *key, *value;
 };
-int fti_ini_set(const void *data, size_t len, const struct fti_ini_value *v,
-		struct buf *out, struct error *err);
+int fti_ini_set(struct buf *text, const struct fti_ini_value *v,
+		struct error *err);
 
 #endif /* FTI_INI_H */

@@ -118,7 +118,6 @@ edit(const struct fti_rebuild *r, const struct fti_posix *p,
      char (*sums)[HASH_TEXT], struct buf *text, bool *changed,
      struct error *err)
 {
-	struct buf next = BUF_INIT;
 	char section[NUM_TEXT];
 	int rc = 0;
 
@@ -133,16 +132,9 @@ edit(const struct fti_rebuild *r, const struct fti_posix *p,
 		    of >= p->files + p->nfiles || of->parity_sum != NULL)
 			continue;
 		num_text(section, (uint64_t)(of - p->files));
-		rc = fti_ini_set(text->data, text->len, &v, &next, err);
-		if (rc == 0) {
-			const struct buf old = *text;
-
-			*text = next;
-			next = old;
-			*changed = true;
-		}
+		rc = fti_ini_set(text, &v, err);
+		*changed = true;
 	}
-	buf_free(&next);
 	return rc;
 }
 

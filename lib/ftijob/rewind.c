@@ -282,15 +282,14 @@ rewind_config_text(const struct fti_rewind *r, const struct buf *old,
 {
 	const struct fti_ini_value failure = { "restart", "failure", "1" };
 	const struct fti_ini_value exec = { "restart", "exec_id", r->exec };
-	struct buf step = BUF_INIT;
-	int rc = fti_ini_set(old->data, old->len, &failure, &step, err);
 
-	if (rc == 0)
-		rc = fti_ini_set(step.data, step.len, &exec, out, err);
-	if (rc < 0)
-		error_wrap(err, "%s/%s", r->root, r->config);
-	buf_free(&step);
-	return rc;
+	buf_clear(out);
+	if (buf_add(out, old->data, old->len) < 0)
+		return error_no_memory(err);
+	if (fti_ini_set(out, &failure, err) < 0 ||
+	    fti_ini_set(out, &exec, err) < 0)
+		return error_wrap(err, "%s/%s", r->root, r->config);
+	return 0;
 }
 
 int

@@ -44,7 +44,8 @@ check_edit(const struct fti_ini *was, const uint8_t *data, size_t size,
 	struct fti_ini *is = NULL;
 	size_t head = 0, tail = 0;
 
-	fuzz_require(fti_ini_set(data, size, v, &out, NULL) == 0);
+	fuzz_require(buf_add(&out, data, size) == 0 &&
+		     fti_ini_set(&out, v, NULL) == 0);
 	is = parse(out.data, out.len);
 	fuzz_require(str_eq(fti_ini_get(is, v->section, v->key), v->value));
 	compare(was, is, "basic", "node_size");

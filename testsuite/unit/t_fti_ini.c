@@ -153,6 +153,16 @@ static const struct {
 	{ "an empty file", "", "[a]\n" PAD "\n" },
 };
 
+/* Put the text with the value into *out. */
+static int
+set_in(const void *text, size_t len, const struct fti_ini_value *v,
+       struct buf *out, struct error *err)
+{
+	buf_clear(out);
+	return buf_add(out, text, len) < 0 ? error_no_memory(err)
+					   : fti_ini_set(out, v, err);
+}
+
 static void
 test_edits(void)
 {
@@ -166,8 +176,8 @@ test_edits(void)
 	for (size_t i = 0; i < sizeof(edits) / sizeof(edits[0]); i++) {
 		struct fti_ini *ini = NULL;
 
-		is_int(fti_ini_set(edits[i].text, strlen(edits[i].text), &set,
-				   &out, &err),
+		is_int(set_in(edits[i].text, strlen(edits[i].text), &set, &out,
+			      &err),
 		       0, edits[i].name);
 		is_str(out.data, edits[i].after, "is the text expected");
 		ini = parse(out.data);
@@ -176,9 +186,8 @@ test_edits(void)
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		all = all &&
-		      fti_ini_set("", 0,
-				  &(struct fti_ini_value){ "a", "k", bad[i] },
-				  &out, &err) < 0 &&
+		      set_in("", 0, &(struct fti_ini_value){ "a", "k", bad[i] },
+			     &out, &err) < 0 &&
 		      err.kind == ERROR_USAGE;
 	ok(all, "values that no ini file can hold are refused");
 	buf_free(&out);
@@ -282,10 +291,10 @@ look_at_config(const char *path)
 
 	/* An edit and back gives the same bytes. */
 	read_whole(path, &text);
-	good = good && fti_ini_set(text.data, text.len, &v, &out, &err) == 0 &&
+	good = good && set_in(text.data, text.len, &v, &out, &err) == 0 &&
 	       out.len == text.len && memcmp(out.data, text.data, out.len) != 0;
 	v.value = good && has(c.ini, "restart", "failure", "2") ? "2" : "1";
-	good = good && fti_ini_set(out.data, out.len, &v, &again, &err) == 0 &&
+	good = good && set_in(out.data, out.len, &v, &again, &err) == 0 &&
 	       again.len == text.len &&
 	       memcmp(again.data, text.data, text.len) == 0 &&
 	       fti_config_read(AT_FDCWD, path, &g, &err) == 0 &&
@@ -332,7 +341,7 @@ parse_all(void *arg, struct error *err)
 
 	(void)arg;
 	if (rc == 0)
-		rc = fti_ini_set(text, strlen(text), &v, &out, err);
+		rc = set_in(text, strlen(text), &v, &out, err);
 	buf_free(&out);
 	fti_ini_free(ini);
 	return rc;
