@@ -65,15 +65,16 @@ check_options(const struct settings *s)
 		{ s->sort != NULL, "--sort", ON(LIST) },
 		{ s->look.bytes, "--bytes", ON(LIST) },
 		{ s->filter.outputs, "--outputs", ON(LIST) | ON(PRUNE) },
-		{ s->dry_run, "--dry-run", ON(BUILD) | ON(DELETE) | ON(PRUNE) },
+		{ s->o.work.dry_run, "--dry-run",
+		  ON(BUILD) | ON(DELETE) | ON(PRUNE) },
 		{ s->keep > 0, "--keep", ON(PRUNE) },
 		{ s->keep_daily > 0, "--keep-daily", ON(PRUNE) },
 		{ s->keep_within != NULL, "--keep-within", ON(PRUNE) },
-		{ s->deep, "--deep", ON(BUILD) | ON(VERIFY) },
-		{ s->checksums, "--checksums",
+		{ s->o.deep, "--deep", ON(BUILD) | ON(VERIFY) },
+		{ s->o.checksums, "--checksums",
 		  ON(BUILD) | ON(ADD) | ON(VERIFY) },
 		{ s->force, "--force", ON(CURRENT) },
-		{ s->moved_from != NULL, "--moved-from", all_but_list },
+		{ s->o.moved_from != NULL, "--moved-from", all_but_list },
 	};
 
 	app_check_rules(rules, sizeof(rules) / sizeof(rules[0]), s->verb,
@@ -165,7 +166,7 @@ parse(struct settings *s, int argc, char **argv)
 			     OPT_ANY, NULL),
 		OPT_GROUP("Where"),
 		APP_OPT_PREFIX(&s->prefix),
-		APP_OPT_MOVED_FROM(&s->moved_from),
+		APP_OPT_MOVED_FROM(&s->o.moved_from),
 		OPT_GROUP("Lists"),
 		OPT_FLAG(0, "all", &s->all,
 			 "also outputs; show files, sizes and the reason for "
@@ -186,7 +187,7 @@ parse(struct settings *s, int argc, char **argv)
 			    "sort by a column; -COLUMN: descending"),
 		OPT_FLAG(0, "bytes", &s->look.bytes, "sizes in bytes"),
 		OPT_GROUP("Work"),
-		OPT_FLAG(0, "dry-run", &s->dry_run,
+		OPT_FLAG(0, "dry-run", &s->o.work.dry_run,
 			 "build, delete, prune: change nothing"),
 		OPT_FLAG(0, "force", &s->force,
 			 "current: even a checkpoint that no job can fetch"),
@@ -197,13 +198,14 @@ parse(struct settings *s, int argc, char **argv)
 		OPT_STRING(0, "keep-within", &s->keep_within, "SPAN", OPT_ANY,
 			   "prune: keep those flushed within this span, as 2w"),
 		OPT_FLAG(
-			0, "deep", &s->deep,
+			0, "deep", &s->o.deep,
 			"build, verify: also compare redundancy with the data"),
-		OPT_FLAG(0, "checksums", &s->checksums,
+		OPT_FLAG(0, "checksums", &s->o.checksums,
 			 "build, add, verify: read all files and compare "
 			 "checksums; --build records them"),
 		APP_OPT_JOBS(&s->jobs),
-		APP_OPT_MEMORY(&s->memory, 1 << 20, "memory for a rebuild"),
+		APP_OPT_MEMORY(&s->o.work.memory, 1 << 20,
+			       "memory for a rebuild"),
 		OPT_END,
 	};
 
@@ -220,25 +222,12 @@ parse(struct settings *s, int argc, char **argv)
 /* --- Helpers --- */
 
 int
-verbs_options(struct catalogue_options *o, const struct settings *s,
-	      struct error *err)
+verbs_start(struct settings *s, struct error *err)
 {
-	*o = (struct catalogue_options){
-		.work = {
-			APP_WORK,
-			.detail = app_log_note,
-			.memory = s->memory,
-			.dry_run = s->dry_run,
-		},
-		.moved_from = s->moved_from,
-		.checksums = s->checksums,
-		.deep = s->deep,
-	};
+	const bool reads = s->verb == VERB_BUILD || s->o.checksums || s->o.deep;
+
 	app_catch_signals();
-	return app_work_start(&o->work, s->jobs,
-			      s->verb == VERB_BUILD || s->checksums || s->deep
-				      ? info.name
-				      : NULL,
+	return app_work_start(&s->o.work, s->jobs, reads ? info.name : NULL,
 			      err);
 }
 
@@ -285,7 +274,7 @@ finish(struct json *j, bool one, const char *next, int status,
 /* --- List --- */
 
 static int
-do_list(const struct settings *s, struct catalogue *c)
+do_list(struct settings *s, struct catalogue *c)
 {
 	struct list_filter f = s->filter;
 	struct list_look look = s->look;
@@ -327,7 +316,7 @@ do_list(const struct settings *s, struct catalogue *c)
 
 /* For completions: the words of datasets that begin with s->word. */
 static int
-do_dump(const struct settings *s, struct catalogue *c)
+do_dump(struct settings *s, struct catalogue *c)
 {
 	struct error err = ERROR_INIT;
 	struct index *ix = catalogue_read(c, &err);
@@ -355,8 +344,8 @@ next_after(const struct settings *s, struct catalogue *c, int64_t id,
 		command = "scr_inspect";
 	else if (why->kind == ERROR_LOST ||
 		 (why->kind == ERROR_ABSENT && catalogue_may_list(c, id)))
-		command = report_check(REPORT_CHECK_INSPECT, s->deep,
-				       s->checksums);
+		command = report_check(REPORT_CHECK_INSPECT, s->o.deep,
+				       s->o.checksums);
 	else if (why->kind == ERROR_SYSTEM || why->kind == ERROR_DAMAGED)
 		command = again;
 	if (id > 0 && command != NULL && !app_stop())
@@ -380,7 +369,7 @@ advise_current(const struct settings *s, struct catalogue *c,
 }
 
 static int
-do_edit(const struct settings *s, struct catalogue *c)
+do_edit(struct settings *s, struct catalogue *c)
 {
 	static const enum catalogue_edit_kind kinds[] = {
 		[VERB_DROP] = CATALOGUE_DROP,
@@ -390,7 +379,6 @@ do_edit(const struct settings *s, struct catalogue *c)
 		[VERB_UNCURRENT] = CATALOGUE_UNCURRENT,
 	};
 	struct catalogue_edit e = { .kind = kinds[s->verb], .word = s->word };
-	struct catalogue_options o = { .deep = false };
 	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
 	struct json *j = NULL;
@@ -399,12 +387,12 @@ do_edit(const struct settings *s, struct catalogue *c)
 	if (app_json())
 		e.names = json_new_array();
 	if (s->verb == VERB_CURRENT && !s->force) {
-		if (verbs_options(&o, s, &err) == 0)
-			e.look = &o;
+		if (verbs_start(s, &err) == 0)
+			e.look = &s->o;
 	}
 	if (err.kind == ERROR_NONE && catalogue_edit(c, &e, &err) == 0)
 		results_edit_text(&e, &text);
-	app_work_end(&o.work);
+	app_work_end(&s->o.work);
 	if (e.refused > 0)
 		advise_current(s, c, &e, &err, next);
 	if (text.len > 0)
@@ -451,8 +439,8 @@ next_of_build(const struct settings *s, struct catalogue *c, int64_t id,
 		.undecided = r->undecided,
 		.obstacle = r->obstacle,
 		.mend = r->undecided ? NULL
-				     : report_check(REPORT_CHECK_BUILD, s->deep,
-						    s->checksums),
+				     : report_check(REPORT_CHECK_BUILD,
+						    s->o.deep, s->o.checksums),
 	};
 
 	if (!r->undecided &&
@@ -467,9 +455,8 @@ next_of_build(const struct settings *s, struct catalogue *c, int64_t id,
 }
 
 static int
-do_build(const struct settings *s, struct catalogue *c)
+do_build(struct settings *s, struct catalogue *c)
 {
-	struct catalogue_options o = { .deep = false };
 	struct build_result r = { .status = STATUS_OK };
 	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
@@ -477,9 +464,9 @@ do_build(const struct settings *s, struct catalogue *c)
 	const int64_t id = find_to_build(s, c, &err);
 	char next[NEXT_MAX];
 
-	if (id >= 0 && verbs_options(&o, s, &err) == 0)
-		catalogue_build(c, id, &o, &r, &err);
-	app_work_end(&o.work);
+	if (id >= 0 && verbs_start(s, &err) == 0)
+		catalogue_build(c, id, &s->o, &r, &err);
+	app_work_end(&s->o.work);
 	if (err.kind == ERROR_NONE) {
 		results_build_text(id, &r, &text);
 		if (buf_check(&text, &err) == 0)
@@ -497,18 +484,17 @@ do_build(const struct settings *s, struct catalogue *c)
 }
 
 static int
-do_add(const struct settings *s, struct catalogue *c)
+do_add(struct settings *s, struct catalogue *c)
 {
-	struct catalogue_options o = { .deep = false };
 	struct error err = ERROR_INIT;
 	struct json *j = app_json() ? json_new_object() : NULL;
 	struct buf name = BUF_INIT;
 	const int64_t id = catalogue_resolve_now(c, s->word, true, &err);
 	char text[256], next[NEXT_MAX];
 
-	if (id >= 0 && verbs_options(&o, s, &err) == 0)
-		catalogue_add(c, id, &o, &name, &err);
-	app_work_end(&o.work);
+	if (id >= 0 && verbs_start(s, &err) == 0)
+		catalogue_add(c, id, &s->o, &name, &err);
+	app_work_end(&s->o.work);
 	/* In LLNL's words, which scripts read. */
 	if (err.kind == ERROR_NONE && !app_json() && app_verbosity() >= 0)
 		printf("Found `%s' as dataset %" PRId64 " at %s/" SCR_DIR
@@ -520,9 +506,10 @@ do_add(const struct settings *s, struct catalogue *c)
 	json_set_str(j, "name", name.data);
 	buf_free(&name);
 	next_after(s, c, id, &err,
-		   err.kind == ERROR_SYSTEM ? "scr_index --add"
-					    : report_check(REPORT_CHECK_BUILD,
-							   false, s->checksums),
+		   err.kind == ERROR_SYSTEM
+			   ? "scr_index --add"
+			   : report_check(REPORT_CHECK_BUILD, false,
+					  s->o.checksums),
 		   next);
 	return finish(id >= 0 ? j : NULL, true, next, STATUS_OK, &err);
 }
@@ -532,7 +519,7 @@ do_add(const struct settings *s, struct catalogue *c)
 int
 main(int argc, char **argv)
 {
-	int (*const verbs[])(const struct settings *, struct catalogue *) = {
+	int (*const verbs[])(struct settings *, struct catalogue *) = {
 		[VERB_LIST] = do_list,	     [VERB_BUILD] = do_build,
 		[VERB_ADD] = do_add,	     [VERB_DROP] = do_edit,
 		[VERB_DROP_AFTER] = do_edit, [VERB_DROP_ALL] = do_edit,
@@ -540,7 +527,8 @@ main(int argc, char **argv)
 		[VERB_DELETE] = verbs_each,  [VERB_PRUNE] = verbs_each,
 		[VERB_VERIFY] = verbs_each,  [VERB_DUMP] = do_dump,
 	};
-	struct settings s = { .verb = VERB_LIST };
+	struct settings s = { .verb = VERB_LIST,
+			      .o.work = { APP_WORK, .detail = app_log_note } };
 	struct error err = ERROR_INIT;
 	struct catalogue *c = NULL;
 	int status = STATUS_OK;

@@ -24,9 +24,8 @@
 #define PROBLEMS_SHOWN 20
 
 struct each {
-	const struct settings *s;
+	struct settings *s;
 	struct catalogue *c;
-	struct catalogue_options o;
 	struct json *list;		 /* NULL: rows on stdout */
 	struct owners_overlap *overlaps; /* by id; --verify only */
 	size_t noverlaps;
@@ -41,11 +40,11 @@ static void
 name_entry(const struct each *w, int64_t id, struct index_entry *e, char *dir,
 	   size_t size)
 {
-	if (index_find_id(w->o.index, id, e, NULL) < 0)
+	if (index_find_id(w->s->o.index, id, e, NULL) < 0)
 		*e = (struct index_entry){ .id = id };
 	snprintf(dir, size, DATASET_DIR_FMT, id);
 	if (e->name == NULL)
-		e->name = catalogue_recorded_name(w->c, w->o.index, id);
+		e->name = catalogue_recorded_name(w->c, w->s->o.index, id);
 	if (e->name == NULL)
 		e->name = dir;
 }
@@ -56,7 +55,7 @@ deleted(void *arg, int64_t id, const struct delete_result *r,
 	const struct error *why)
 {
 	struct each *w = arg;
-	const bool dry_run = w->s->dry_run;
+	const bool dry_run = w->s->o.work.dry_run;
 	struct buf row = BUF_INIT;
 	struct index_entry e;
 	char text[256], dir[64];
@@ -115,7 +114,7 @@ find_next(struct each *w, int64_t id, int status, const struct verify_result *r,
 {
 	const struct next_case n = {
 		.status = status,
-		.mend = report_mend(r->mend, w->s->deep, w->s->checksums),
+		.mend = report_mend(r->mend, w->s->o.deep, w->s->o.checksums),
 		.undecided = r->undecided,
 		.obstacle = r->obstacle,
 		.was = r->was,
@@ -123,7 +122,7 @@ find_next(struct each *w, int64_t id, int status, const struct verify_result *r,
 		.newest = { w->newest[0], w->newest[1] },
 	};
 
-	report_next_step(w->c, w->o.index, id, &n, next, ERROR_TEXT_MAX);
+	report_next_step(w->c, w->s->o.index, id, &n, next, ERROR_TEXT_MAX);
 	w->steps = w->steps || next[0] != '\0';
 	if (next[0] != '\0' && w->list == NULL)
 		app_error("next: %s", next);
@@ -188,13 +187,13 @@ verify_one(struct each *w, const struct index_entry *e)
 	char text[256], next[ERROR_TEXT_MAX] = "";
 	int status = STATUS_OK;
 
-	p.name = verbs_shown(catalogue_name_word(w->c, w->o.index, e, &word),
+	p.name = verbs_shown(catalogue_name_word(w->c, w->s->o.index, e, &word),
 			     text);
 	buf_free(&word);
 	if (w->list != NULL)
 		p.list = json_new_array();
 	if (e->complete == 1 || w->s->word != NULL) {
-		catalogue_verify(w->c, e, &w->o, &listener, &r, &err);
+		catalogue_verify(w->c, e, &w->s->o, &listener, &r, &err);
 		if (r.status != STATUS_LOST && e->desc.id == 0 &&
 		    err.kind == ERROR_NONE) {
 			bad(&p, "not in the index, so no job restarts from it");
@@ -239,7 +238,7 @@ print_head(const struct each *w)
 
 	if (w->s->verb == VERB_VERIFY)
 		results_verify_row(0, NULL, NULL, NULL, &head);
-	else if (w->s->dry_run)
+	else if (w->s->o.work.dry_run)
 		results_delete_row(0, NULL, NULL, &head);
 	app_print(&head);
 }
@@ -254,7 +253,7 @@ verify_all(struct each *w, const int64_t *ids, size_t count)
 	for (size_t i = 0; i < count && !app_stop(); i++) {
 		name_entry(w, ids[i], &e, dir, sizeof(dir));
 		if (count > 1)
-			progress_subject(w->o.work.progress, "%s", e.name);
+			progress_subject(w->s->o.work.progress, "%s", e.name);
 		status = error_worse_status(status, verify_one(w, &e));
 	}
 	return app_stop() ? error_worse_status(status, STATUS_FAILED) : status;
@@ -266,12 +265,12 @@ delete_all(struct each *w, const int64_t *ids, size_t count)
 	const struct delete_listener listener = { deleted, w };
 	struct error err = ERROR_INIT;
 
-	catalogue_delete_all(w->c, ids, count, &w->o, &listener, &err);
+	catalogue_delete_all(w->c, ids, count, &w->s->o, &listener, &err);
 	return app_report(STATUS_OK, &err);
 }
 
 int
-verbs_each(const struct settings *s, struct catalogue *c)
+verbs_each(struct settings *s, struct catalogue *c)
 {
 	struct error err = ERROR_INIT;
 	struct index *ix = catalogue_read(c, &err);
@@ -281,14 +280,14 @@ verbs_each(const struct settings *s, struct catalogue *c)
 	size_t count = (size_t)-1;
 	int status = STATUS_OK;
 
-	if (ix != NULL && verbs_options(&w.o, s, &err) == 0) {
-		w.o.index = ix;
+	if (ix != NULL && verbs_start(s, &err) == 0) {
+		s->o.index = ix;
 		ids = s->verb == VERB_PRUNE
 			      ? catalogue_prune(c, ix, &s->rules, &count, &err)
 			      : catalogue_ids(c, ix, s->word, &count, &err);
 	}
 	if (s->verb == VERB_PRUNE && count != (size_t)-1 &&
-	    catalogue_prune_check(c, ix, ids, count, &w.o, &err) < 0)
+	    catalogue_prune_check(c, ix, ids, count, &s->o, &err) < 0)
 		count = (size_t)-1;
 	if (count != (size_t)-1) {
 		index_newest(ix, w.newest);
@@ -297,7 +296,7 @@ verbs_each(const struct settings *s, struct catalogue *c)
 		if (s->verb == VERB_VERIFY && catalogue_notice(c) != NULL)
 			status = STATUS_DAMAGED;
 		if (s->verb == VERB_VERIFY)
-			owners_overlaps(c, ix, &w.o, &w.overlaps, &w.noverlaps,
+			owners_overlaps(c, ix, &s->o, &w.overlaps, &w.noverlaps,
 					&err);
 		if (w.list == NULL)
 			print_head(&w);
@@ -311,7 +310,7 @@ verbs_each(const struct settings *s, struct catalogue *c)
 		json_set(j, "datasets", w.list);
 	}
 	find_next_of_index(&w, j);
-	app_work_end(&w.o.work);
+	app_work_end(&s->o.work);
 	mem_free(w.overlaps);
 	mem_free(ids);
 	index_free(ix);

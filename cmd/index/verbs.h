@@ -33,21 +33,21 @@ enum {
 struct settings {
 	int verb;
 	const char *word; /* argument of the verb, or NULL */
-	const char *prefix, *moved_from;
+	const char *prefix;
+	struct catalogue_options o; /* its index is set by the verb */
 	struct list_filter filter;
 	struct list_look look;
 	const char *columns, *sort, *keep_within; /* as given, or NULL */
 	struct catalogue_keep rules;
 	char before[WHEN_TEXT], since[WHEN_TEXT], within[WHEN_TEXT];
-	bool all, names_only, dry_run, deep, checksums, force;
-	uint64_t jobs, memory, keep, keep_daily; /* 0: not given */
+	bool all, names_only, force;
+	uint64_t jobs, keep, keep_daily; /* 0: not given */
 };
 
 /* --- scr_index.c --- */
 
-/* Fill in the options of the library; calls app_work_start(). */
-int verbs_options(struct catalogue_options *o, const struct settings *s,
-		  struct error *err);
+/* app_work_start() for s->o.work. */
+int verbs_start(struct settings *s, struct error *err);
 
 /* A name made printable for a message.  Returns `to`. */
 const char *verbs_shown(const char *name, char to[static 256]);
@@ -59,6 +59,6 @@ int verbs_finish(struct json *j, int status, struct error *why);
 /* --- each.c --- */
 
 /* --delete, --prune and --verify.  Returns the exit status. */
-int verbs_each(const struct settings *s, struct catalogue *c);
+int verbs_each(struct settings *s, struct catalogue *c);
 
 #endif /* CMD_INDEX_VERBS_H */
