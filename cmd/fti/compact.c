@@ -41,7 +41,7 @@ is_compact(const struct fti_rankfile *r, const struct fti_draft *d)
 {
 	const struct fti_file *f = r->ff;
 
-	if (r->verdict != FTI_INTACT || f->nblocks != 1 ||
+	if (r->checked.verdict != FTI_INTACT || f->nblocks != 1 ||
 	    f->ncontainers != d->ncontainers)
 		return false;
 	for (size_t i = 0; i < f->ncontainers; i++)

@@ -45,7 +45,8 @@ add_text(struct look *l, const struct fti_input *s)
 			report_fti_dump(r, out);
 		else if (l->variables)
 			report_fti_list(r, out);
-		else if (r->verdict != FTI_INTACT || app_verbosity() >= 0)
+		else if (r->checked.verdict != FTI_INTACT ||
+			 app_verbosity() >= 0)
 			report_fti_verdict(r, out);
 		l->begun = true;
 	}

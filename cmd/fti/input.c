@@ -138,8 +138,8 @@ fti_input_check(const struct fti_rankfile *r, struct error *err)
 {
 	const char *why = NULL;
 
-	if (r->unread != NULL)
-		return error_set(err, ERROR_SYSTEM, "%s", r->unread);
+	if (r->checked.unread != NULL)
+		return error_set(err, ERROR_SYSTEM, "%s", r->checked.unread);
 	if (r->unusable != NULL)
 		return error_set(err, ERROR_LOST, "%s", r->unusable);
 	if (r->parity)
@@ -149,11 +149,12 @@ fti_input_check(const struct fti_rankfile *r, struct error *err)
 	if (r->form != FTI_FORM_UNKNOWN)
 		return 0;
 	/* The last one says why there are no metadata. */
-	for (const struct fti_finding *n = r->findings; n != NULL; n = n->next)
+	for (const struct fti_finding *n = r->checked.file->findings; n != NULL;
+	     n = n->next)
 		why = n->text;
 	return error_set(err, ERROR_LOST, "%s: %s%s%s", r->name,
-			 fti_verdict_name(r->verdict), why != NULL ? ": " : "",
-			 why != NULL ? why : "");
+			 fti_verdict_name(r->checked.verdict),
+			 why != NULL ? ": " : "", why != NULL ? why : "");
 }
 
 int

@@ -81,7 +81,7 @@ describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
 				 err);
 	if (rc < 0)
 		return -1;
-	if (c->o.out == NULL && r->verdict == FTI_INTACT &&
+	if (c->o.out == NULL && r->checked.verdict == FTI_INTACT &&
 	    !fti_changes_matter(c->changes, c->nchanges))
 		return 1;
 	return check_parity(c, r, err);
@@ -111,8 +111,9 @@ planned(void *arg, size_t i, const struct fti_rankfile *r,
 	struct buf *out = &c->out.text;
 
 	buf_printf(out, "%s: %s%s", str_shown(r->name),
-		   fti_verdict_name(r->verdict),
-		   r->verdict == FTI_DAMAGED ? "; its data are intact" : "");
+		   fti_verdict_name(r->checked.verdict),
+		   r->checked.verdict == FTI_DAMAGED ? "; its data are intact"
+						     : "");
 	if (c->out.items[i].skipped) {
 		buf_add_str(out, ": nothing to repair\n");
 		return buf_check(out, err);

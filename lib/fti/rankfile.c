@@ -154,7 +154,6 @@ fti_rankfile_open(struct fti_rankfile *r, const char *path,
 		.label = fti_name_parse(path_base(path)),
 		.form = FTI_FORM_UNKNOWN,
 		.layer = o->layer,
-		.verdict = FTI_UNREAD,
 		.own.fd = -1,
 	};
 	if (r->source == NULL) {
@@ -212,7 +211,7 @@ prove_ff(struct fti_rankfile *r)
 
 			if (c->used > 0)
 				r->proven[piece++] =
-					r->data_good ||
+					r->checked.data_good ||
 					memcmp(c->hash, r->checked.sums[k],
 					       HASH_MD5_SIZE) == 0;
 		}
@@ -226,7 +225,8 @@ prove_layers(struct fti_rankfile *r, struct error *err)
 
 	if (bad == NULL)
 		return error_no_memory(err);
-	for (const struct fti_finding *n = r->findings; n != NULL; n = n->next)
+	for (const struct fti_finding *n = r->checked.file->findings; n != NULL;
+	     n = n->next)
 		if (n->block < r->dcp.nlayers)
 			bad[n->block] = true;
 		else
@@ -245,7 +245,7 @@ prove(struct fti_rankfile *r, struct error *err)
 	r->proven = mem_calloc(r->content.npieces + 1, sizeof(*r->proven));
 	if (r->proven == NULL)
 		return error_no_memory(err);
-	if (!r->data_read || r->verdict == FTI_UNREAD)
+	if (!r->checked.data_read || r->checked.verdict == FTI_UNREAD)
 		return 0;
 	if (r->form == FTI_FORM_LAYERS)
 		return prove_layers(r, err);
@@ -253,7 +253,7 @@ prove(struct fti_rankfile *r, struct error *err)
 		prove_ff(r);
 	for (size_t i = 0; r->form == FTI_FORM_POSIX && i < r->content.npieces;
 	     i++)
-		r->proven[i] = r->data_good;
+		r->proven[i] = r->checked.data_good;
 	return 0;
 }
 
@@ -287,19 +287,6 @@ fti_rankfile_unproven(const struct fti_rankfile *r,
 
 /* --- Check --- */
 
-static void
-take_results(struct fti_rankfile *r)
-{
-	const struct fti_checked *c = &r->checked;
-
-	r->verdict = c->verdict;
-	r->data_read = c->data_read;
-	r->data_good = c->data_read && c->data_good;
-	r->findings = c->file->findings;
-	r->nfindings = c->file->nfindings;
-	r->unread = c->unread;
-}
-
 int
 fti_rankfiles_check(struct fti_rankfile *files, size_t count, bool data,
 		    const struct work *w, struct error *err)
@@ -321,10 +308,8 @@ fti_rankfiles_check(struct fti_rankfile *files, size_t count, bool data,
 	rc = fti_check(list, count, data, w, err);
 	for (size_t i = 0; i < count; i++) {
 		files[i].checked = list[i];
-		if (rc < 0)
-			continue;
-		take_results(&files[i]);
-		rc = prove(&files[i], err);
+		if (rc == 0)
+			rc = prove(&files[i], err);
 	}
 	mem_free(list);
 	return rc;

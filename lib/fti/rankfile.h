@@ -75,14 +75,8 @@ struct fti_rankfile {
 	bool lacks; /* the sizes of some variables are not recorded */
 
 	/* Results of fti_rankfiles_check(). */
-	enum fti_verdict verdict;
-	bool data_read; /* else only records and sizes */
-	bool data_good; /* sums prove all data, whatever else is wrong */
-	const struct fti_finding *findings;
-	size_t nfindings;
-	const char *unread; /* why it cannot be read, or NULL */
+	struct fti_checked checked;
 	bool *proven; /* for each piece of the content: do sums prove it? */
-	struct fti_checked checked; /* for draft.h */
 
 	/* For the module only. */
 	struct fti_source own;

@@ -142,10 +142,9 @@ open_batch(struct run *r, size_t first, size_t end, struct error *err)
 	if (fti_rankfiles_check(r->files, r->count, false, r->w, err) < 0)
 		return -1;
 	for (size_t k = 0; k < r->count; k++) {
-		struct fti_rankfile *f = &r->files[k];
+		struct fti_checked *c = &r->files[k].checked;
 
-		f->data_read = f->data_good = true;
-		f->checked.data_read = f->checked.data_good = true;
+		c->data_read = c->data_good = true;
 	}
 	return 0;
 }
@@ -155,12 +154,12 @@ open_batch(struct run *r, size_t first, size_t end, struct error *err)
 int
 fti_remake_proven(const struct fti_rankfile *r, struct error *err)
 {
-	const struct fti_finding *n = r->findings;
+	const struct fti_finding *n = r->checked.file->findings;
 
 	if (r->form == FTI_FORM_FF)
 		return fti_proven(&r->checked, err);
-	if (r->unread != NULL)
-		return error_set(err, ERROR_SYSTEM, "%s", r->unread);
+	if (r->checked.unread != NULL)
+		return error_set(err, ERROR_SYSTEM, "%s", r->checked.unread);
 	if (r->parity)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: is a parity file: it holds no variables",
@@ -172,7 +171,8 @@ fti_remake_proven(const struct fti_rankfile *r, struct error *err)
 				 "%s: the sizes of some variables are not "
 				 "recorded for this layer",
 				 r->name);
-	if (r->form != FTI_FORM_UNKNOWN && r->data_read && r->data_good)
+	if (r->form != FTI_FORM_UNKNOWN && r->checked.data_read &&
+	    r->checked.data_good)
 		return 0;
 	return error_set(err, ERROR_CORRUPT, "%s: %s", r->name,
 			 n != NULL ? n->text : "its data are not proven");
@@ -195,7 +195,7 @@ plan_file(struct run *r, size_t k, struct error *err)
 	job.draft = d;
 	job.attr = it->fresh ? NULL : &it->attr;
 	it->planned = true;
-	it->intact = f->verdict == FTI_INTACT;
+	it->intact = f->checked.verdict == FTI_INTACT;
 	it->skipped = rc > 0;
 	if (rc == 0)
 		rc = fti_writer_add(r->writer, &job, &why);

@@ -22,12 +22,14 @@
 static int
 not_proven(const struct fti_rankfile *f, struct error *err)
 {
-	const char *why = f->unread;
+	const struct fti_checked *c = &f->checked;
+	const struct fti_finding *n = c->file->findings;
 
-	if (why == NULL)
-		why = f->nfindings > 0 ? f->findings->text : "damaged";
-	return error_set(err, f->unread != NULL ? ERROR_SYSTEM : ERROR_CORRUPT,
-			 "%s: %s", f->name, why);
+	if (c->unread != NULL)
+		return error_set(err, ERROR_SYSTEM, "%s: %s", f->name,
+				 c->unread);
+	return error_set(err, ERROR_CORRUPT, "%s: %s", f->name,
+			 n != NULL ? n->text : "damaged");
 }
 
 /* Compare all data of the group with their sums, also those that are
@@ -54,7 +56,7 @@ prove_data(const struct fti_rebuild *r, uint32_t group,
 	if (rc == 0)
 		rc = fti_rankfiles_check(files, count, true, w, err);
 	for (unsigned m = 0; m < count; m++) {
-		if (rc == 0 && !files[m].data_good)
+		if (rc == 0 && !files[m].checked.data_good)
 			rc = not_proven(&files[m], err);
 		fti_rankfile_close(&files[m]);
 	}

@@ -107,22 +107,23 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 		[FTI_FOREIGN] = FTI_STATE_DAMAGED,
 		[FTI_UNREAD] = FTI_STATE_UNKNOWN,
 	};
-	const char *problem = r->unread;
+	const struct fti_checked *c = &r->checked;
+	const char *problem = c->unread;
 
 	to->problem = NULL;
-	to->state = states[r->verdict];
-	to->data_good = r->checked.data_good;
+	to->state = states[c->verdict];
+	to->data_good = c->data_good;
 	to->exact =
-		r->verdict == FTI_INTACT ||
-		(r->verdict == FTI_REFUSED && r->ff->worst <= FTI_RULE_STALE);
-	if (problem == NULL && r->nfindings > 0)
-		problem = r->findings->text;
+		c->verdict == FTI_INTACT ||
+		(c->verdict == FTI_REFUSED && r->ff->worst <= FTI_RULE_STALE);
+	if (problem == NULL && c->file->findings != NULL)
+		problem = c->file->findings->text;
 	if (problem != NULL && set_problem(s, to, problem, err) < 0)
 		return -1;
 	if (r->ff != NULL)
 		return check_ff(s, set, r->ff, to, err);
 	/* FTI needs it; an interrupted fti_protect_run() leaves it out. */
-	if (r->parity && r->unread == NULL &&
+	if (r->parity && c->unread == NULL &&
 	    r->described.file->parity_sum == NULL)
 		return set_damaged(s, to,
 				   "the metadata of its group have no checksum "

@@ -30,7 +30,7 @@ state_of(const struct fti_rankfile *r)
 		[FTI_UNREAD] = "unknown",
 	};
 
-	return names[r->verdict];
+	return names[r->checked.verdict];
 }
 
 static void
@@ -287,12 +287,13 @@ report_fti_file_json(const struct fti_rankfile *r, enum report_fti_depth depth)
 
 	json_set_str(j, "file", r->name);
 	json_set_str(j, "state", state_of(r));
-	json_set_str(j, "verdict", fti_verdict_name(r->verdict));
+	json_set_str(j, "verdict", fti_verdict_name(r->checked.verdict));
 	json_set_i64(j, "status", report_fti_status(r));
-	json_set_bool(j, "data_intact", r->data_good);
-	json_set_known_str(j, "reason", r->unread);
+	json_set_bool(j, "data_intact", r->checked.data_good);
+	json_set_known_str(j, "reason", r->checked.unread);
 	set_form(j, r);
-	for (const struct fti_finding *n = r->findings; n != NULL; n = n->next)
+	for (const struct fti_finding *n = r->checked.file->findings; n != NULL;
+	     n = n->next)
 		json_push(list, problem_json(n));
 	json_set(j, "problems", list);
 	if (depth >= REPORT_FTI_VARIABLES && r->ff != NULL)

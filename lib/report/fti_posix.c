@@ -106,7 +106,8 @@ add_layers(const struct fti_rankfile *r, struct buf *out)
 		out->failed = true;
 		return;
 	}
-	for (const struct fti_finding *n = r->findings; n != NULL; n = n->next)
+	for (const struct fti_finding *n = r->checked.file->findings; n != NULL;
+	     n = n->next)
 		if (n->block < d->nlayers)
 			states[n->block] = "damaged";
 	buf_add_char(out, '\n');
@@ -150,8 +151,8 @@ add_pieces(const struct fti_rankfile *r, struct buf *out)
 			else
 				table_cell(&t, "%s", "");
 			table_cell(&t, "%s",
-				   r->verdict == FTI_UNREAD ? "unknown"
-				   : !r->data_read || r->proven[n]
+				   r->checked.verdict == FTI_UNREAD ? "unknown"
+				   : !r->checked.data_read || r->proven[n]
 					   ? ""
 					   : "not proven");
 		}

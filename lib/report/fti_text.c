@@ -25,7 +25,7 @@
 int
 report_fti_status(const struct fti_rankfile *r)
 {
-	switch (r->verdict) {
+	switch (r->checked.verdict) {
 	case FTI_INTACT:
 		return STATUS_OK;
 	case FTI_UNREAD:
@@ -33,7 +33,7 @@ report_fti_status(const struct fti_rankfile *r)
 	case FTI_REFUSED:
 		return STATUS_DAMAGED;
 	default:
-		return r->data_good ? STATUS_DAMAGED : STATUS_LOST;
+		return r->checked.data_good ? STATUS_DAMAGED : STATUS_LOST;
 	}
 }
 
@@ -43,13 +43,14 @@ report_fti_verdict(const struct fti_rankfile *r, struct buf *out)
 	size_t n = 0;
 
 	buf_printf(out, "%s: %s%s\n", str_shown(r->name),
-		   fti_verdict_name(r->verdict),
-		   r->verdict == FTI_DAMAGED && r->data_good
+		   fti_verdict_name(r->checked.verdict),
+		   r->checked.verdict == FTI_DAMAGED && r->checked.data_good
 			   ? "; its data are intact"
 			   : "");
-	if (r->unread != NULL)
-		buf_printf(out, "  %s\n", str_shown(r->unread));
-	for (const struct fti_finding *p = r->findings; p != NULL; p = p->next)
+	if (r->checked.unread != NULL)
+		buf_printf(out, "  %s\n", str_shown(r->checked.unread));
+	for (const struct fti_finding *p = r->checked.file->findings; p != NULL;
+	     p = p->next)
 		if (n++ >= SHOWN)
 			continue;
 		else if (p->at >= 0)

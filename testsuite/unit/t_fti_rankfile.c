@@ -47,11 +47,12 @@ holds(const struct fti_rankfile *r, const char *set)
 static bool
 is_proven(const struct fti_rankfile *r)
 {
-	bool all = r->data_good;
+	bool all = r->checked.data_good;
 
 	for (size_t i = 0; i < r->content.npieces; i++)
 		all = all && r->proven[i];
-	return all && (r->verdict == FTI_INTACT || r->verdict == FTI_REFUSED);
+	return all && (r->checked.verdict == FTI_INTACT ||
+		       r->checked.verdict == FTI_REFUSED);
 }
 
 /* Look at the states after the earlier layers.  Returns the number of
@@ -178,6 +179,7 @@ seen(const char *path, const char *meta)
 	};
 	struct error err = ERROR_INIT;
 	struct fti_rankfile r;
+	const struct fti_finding *second = NULL;
 	const char *text = NULL;
 
 	must(m != NULL);
@@ -185,13 +187,14 @@ seen(const char *path, const char *meta)
 	    fti_rankfiles_check(&r, 1, true, NULL, &err) < 0)
 		text = fmt("error %d: %s", err.kind, err.text);
 	else
+		second = r.checked.file->findings;
+	if (second != NULL)
+		second = second->next;
+	if (text == NULL)
 		text = fmt("%s: %s%s%s", fti_form_name(r.form),
-			   fti_verdict_name(r.verdict),
-			   r.findings != NULL && r.findings->next != NULL ? ": "
-									  : "",
-			   r.findings != NULL && r.findings->next != NULL
-				   ? r.findings->next->text
-				   : "");
+			   fti_verdict_name(r.checked.verdict),
+			   second != NULL ? ": " : "",
+			   second != NULL ? second->text : "");
 	fti_rankfile_close(&r);
 	fti_metas_free(m);
 	return text;
@@ -314,8 +317,8 @@ test_copies(void)
 	path = fmt("%s/gone/node1/E/l2/Ckpt3-Rank1.fti", root);
 	ok(fti_rankfile_open(&r, path, &o, &err) == 0 &&
 		   fti_rankfiles_check(&r, 1, true, NULL, &err) == 0 &&
-		   r.form == FTI_FORM_POSIX && r.data_good && r.id == 3 &&
-		   r.content.nvars == 2,
+		   r.form == FTI_FORM_POSIX && r.checked.data_good &&
+		   r.id == 3 && r.content.nvars == 2,
 	   "a file that is computed");
 	fti_rankfile_close(&r);
 	o.layer = 0;

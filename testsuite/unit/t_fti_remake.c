@@ -85,7 +85,8 @@ planned(void *arg, size_t i, const struct fti_rankfile *r,
 	struct test *t = arg;
 
 	(void)err;
-	must(r->verdict == FTI_INTACT && (d->ncontainers == 1 || i == t->skip));
+	must(r->checked.verdict == FTI_INTACT &&
+	     (d->ncontainers == 1 || i == t->skip));
 	if (i == t->change)
 		flip(in_of(i), 100);
 	t->planned++;
