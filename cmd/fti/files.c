@@ -25,10 +25,10 @@ struct look {
 	struct fti_input_options in;
 	const char *svg; /* file for a picture, or NULL */
 	uint64_t jobs;
-	bool records, variables; /* in the answer */
-	bool begun;		 /* a file was printed */
-	struct buf text;	 /* not printed yet */
-	struct json *json;	 /* of all files */
+	enum report_fti_depth depth; /* of the answer */
+	bool begun;		     /* a file was printed */
+	struct buf text;	     /* not printed yet */
+	struct json *json;	     /* of all files */
 };
 
 static void
@@ -39,11 +39,11 @@ add_text(struct look *l, const struct fti_input *s)
 	for (size_t i = 0; i < s->count; i++) {
 		const struct fti_rankfile *r = &s->list[i];
 
-		if (l->variables && l->begun)
+		if (l->depth >= REPORT_FTI_VARIABLES && l->begun)
 			buf_add_char(out, '\n');
-		if (l->records)
+		if (l->depth == REPORT_FTI_RECORDS)
 			report_fti_dump(r, out);
-		else if (l->variables)
+		else if (l->depth == REPORT_FTI_VARIABLES)
 			report_fti_list(r, out);
 		else if (r->checked.verdict != FTI_INTACT ||
 			 app_verbosity() >= 0)
@@ -74,12 +74,7 @@ add_json(struct look *l, const struct fti_input *s)
 	if (l->json == NULL)
 		l->json = json_new_array();
 	for (size_t i = 0; i < s->count; i++)
-		json_push(l->json,
-			  report_fti_file_json(&s->list[i],
-					       l->records ? REPORT_FTI_RECORDS
-					       : l->variables
-						       ? REPORT_FTI_VARIABLES
-						       : REPORT_FTI_VERDICT));
+		json_push(l->json, report_fti_file_json(&s->list[i], l->depth));
 }
 
 static int
@@ -124,15 +119,16 @@ look_at_all(struct look *l, struct fti_input *s, const struct fti_paths *paths,
 }
 
 static int
-look_at(const struct fti_call *call, struct look *l)
+look_at(const struct fti_call *call, enum report_fti_depth depth)
 {
+	struct look l = { .in = FTI_INPUT_ALL, .depth = depth };
 	const struct opt opts[] = {
-		FTI_INPUT_OPTIONS(l->in),
+		FTI_INPUT_OPTIONS(l.in),
 		OPT_GROUP("Work"),
-		APP_OPT_JOBS(&l->jobs),
-		l->records
+		APP_OPT_JOBS(&l.jobs),
+		l.depth == REPORT_FTI_RECORDS
 			? (struct opt)OPT_STRING(
-				  0, "svg", &l->svg, "FILE", OPT_FILE,
+				  0, "svg", &l.svg, "FILE", OPT_FILE,
 				  "draw blocks and containers of the file (-: standard output)")
 			: (struct opt)OPT_END,
 		OPT_END,
@@ -147,22 +143,22 @@ look_at(const struct fti_call *call, struct look *l)
 
 	if (count == 0)
 		app_usage("no file given");
-	if (l->svg != NULL && count > 1)
+	if (l.svg != NULL && count > 1)
 		app_usage("--svg: one file can be drawn at a time");
-	if (app_json() && l->svg != NULL && str_eq(l->svg, "-"))
+	if (app_json() && l.svg != NULL && str_eq(l.svg, "-"))
 		app_usage("--json and --svg - cannot be used together");
 	if (arena == NULL)
 		error_no_memory(&err);
-	else if (app_work_start(&w, l->jobs, "scr_fti", &err) == 0 &&
-		 fti_input_start(&s, &l->in, &err) == 0 &&
+	else if (app_work_start(&w, l.jobs, "scr_fti", &err) == 0 &&
+		 fti_input_start(&s, &l.in, &err) == 0 &&
 		 fti_input_expand(args, (size_t)count, &paths, arena, &w,
 				  &err) == 0)
-		status = look_at_all(l, &s, &paths, &w);
+		status = look_at_all(&l, &s, &paths, &w);
 	app_work_end(&w);
 	status = app_report(status, &err);
-	status = error_worse_status(status, app_print(&l->text));
+	status = error_worse_status(status, app_print(&l.text));
 	fti_input_end(&s);
-	json_free(l->json);
+	json_free(l.json);
 	mem_free(paths.list);
 	arena_free(arena);
 	return status;
@@ -171,25 +167,17 @@ look_at(const struct fti_call *call, struct look *l)
 int
 fti_run_list(const struct fti_call *c)
 {
-	struct look l = { .in = FTI_INPUT_ALL, .variables = true };
-
-	return look_at(c, &l);
+	return look_at(c, REPORT_FTI_VARIABLES);
 }
 
 int
 fti_run_dump(const struct fti_call *c)
 {
-	struct look l = { .in = FTI_INPUT_ALL,
-			  .variables = true,
-			  .records = true };
-
-	return look_at(c, &l);
+	return look_at(c, REPORT_FTI_RECORDS);
 }
 
 int
 fti_run_verify(const struct fti_call *c)
 {
-	struct look l = { .in = FTI_INPUT_ALL };
-
-	return look_at(c, &l);
+	return look_at(c, REPORT_FTI_VERDICT);
 }
