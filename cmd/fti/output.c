@@ -273,7 +273,7 @@ refused(void *arg, size_t i, const struct fti_rankfile *r, struct error *err)
 	if (r != NULL && err->kind == ERROR_CORRUPT)
 		status = STATUS_DAMAGED;
 	(void)fti_output_report(err);
-	if (p->status == STATUS_OK && status == STATUS_DAMAGED) {
+	if (r != NULL && p->status == STATUS_OK && status == STATUS_DAMAGED) {
 		root_of(p->items[i].in, r->described.path != NULL, root,
 			sizeof(root));
 		p->next = arena_strdup(

@@ -153,7 +153,7 @@ add_ids(const struct restart *c, const struct fti_sets *in, struct buf *out)
 				   fti_level_name(in->list[i].level));
 }
 
-static int
+static void
 not_there(struct restart *c, struct error *err)
 {
 	struct buf ids = BUF_INIT;
@@ -169,7 +169,6 @@ not_there(struct restart *c, struct error *err)
 		  c->r.number > 1 ? "; an earlier restart has hidden some"
 				  : "");
 	buf_free(&ids);
-	return -1;
 }
 
 static int
@@ -193,8 +192,10 @@ choose(struct restart *c, const struct fti_set **set,
 			in = &c->there;
 		}
 	}
-	if (best == NULL)
-		return not_there(c, err);
+	if (best == NULL) {
+		not_there(c, err);
+		return -1;
+	}
 	*set = best;
 	*from = &in->tree;
 	n.dir = in->tree.root;
