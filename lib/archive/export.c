@@ -457,10 +457,8 @@ put_dir_entry(void *arg, const char *path, const struct attr *attr,
 static int
 put_all(struct exporting *x, struct error *err)
 {
-	const struct packed_visitor dirs = { put_dir_entry, x };
-
 	if (put_entries(x, err) < 0 ||
-	    packed_each_dir(x->p, NULL, x->par, &dirs, err) < 0 ||
+	    packed_each_dir(x->p, NULL, x->par, put_dir_entry, x, err) < 0 ||
 	    (x->eo->redundancy && put_trees(x, err) < 0) ||
 	    put_summary(x, err) < 0 || put_ranks(x, err) < 0 ||
 	    put_manifest(x, err) < 0)

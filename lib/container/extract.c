@@ -272,7 +272,6 @@ list_all(struct extraction *x, const struct extract_options *o, size_t *count,
 	 struct error *err)
 {
 	const struct segmap *m = &x->p->map;
-	const struct packed_visitor dirs = { take_dir, x };
 
 	if (packed_copy_init(&x->copy, m->nfiles, m->nsegs, err) < 0 ||
 	    segmap_refuse_twins(m, o->only, ERROR_DAMAGED, "cannot be unpacked",
@@ -285,7 +284,7 @@ list_all(struct extraction *x, const struct extract_options *o, size_t *count,
 		if (add_file(x, i, o->force, err) < 0)
 			return -1;
 	}
-	return packed_each_dir(x->p, o->only, x->par, &dirs, err);
+	return packed_each_dir(x->p, o->only, x->par, take_dir, x, err);
 }
 
 int

@@ -467,11 +467,9 @@ take_dir(void *arg, const char *path, const struct attr *attr,
 int
 pack_list_dirs(struct packing *w, struct error *err)
 {
-	const struct packed_visitor dirs = { take_dir, w };
-
 	return packed_each_dir(w->p, NULL,
-			       work_waiting(w->po->work, w->p->file_fd), &dirs,
-			       err);
+			       work_waiting(w->po->work, w->p->file_fd),
+			       take_dir, w, err);
 }
 
 static int

@@ -52,13 +52,12 @@ static int
 find(struct replaced *r, struct error *err)
 {
 	const struct hidden *h = &r->p->hidden;
-	size_t nlost = 0;
 
 	r->gone = mem_calloc(h->nfiles + 1, sizeof(*r->gone));
 	r->lost = mem_calloc(h->red.nfiles + 1, sizeof(*r->lost));
 	if (r->gone == NULL || r->lost == NULL)
 		return error_no_memory(err);
-	if (packed_lost_redundancy(r->p, r->lost, &nlost, err) < 0)
+	if (packed_lost_redundancy(r->p, r->lost, err) < 0)
 		return -1;
 	return dir_each(r->p->meta_fd, r->p->dir, look_at, r, err);
 }

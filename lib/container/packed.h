@@ -154,16 +154,12 @@ int packed_measure(const struct packed *p, size_t file, struct error *err);
 int packed_attr(const struct packed *p, size_t file, struct pathcache *parents,
 		struct attr *out, struct error *err);
 
-struct packed_visitor {
-	int (*fn)(void *arg, const char *path, const struct attr *attr,
-		  struct error *err);
-	void *arg;
-};
-
-/* Call the visitor with each existing directory that holds one of the files
+/* Call fn with each existing directory that holds one of the files
  * (`only` by file; NULL: all), and each above it up to the prefix. */
 int packed_each_dir(const struct packed *p, const bool *only, struct par *par,
-		    const struct packed_visitor *visitor, struct error *err);
+		    int (*fn)(void *arg, const char *path,
+			      const struct attr *attr, struct error *err),
+		    void *arg, struct error *err);
 
 /* Refuse a path at which a job cannot have a file (.scr, .scrconf):
  * ERROR_UNSAFE. */
@@ -229,9 +225,8 @@ int packed_check(const struct packed *p, const struct packed_look *look,
 int packed_refuse_marked(const struct packed *p, size_t first, size_t count,
 			 const bool *only, struct error *err);
 
-/* Set lost[i] if bytes of packed redundancy file i (hidden.red) are missing;
- * *count is the number of such files. */
-int packed_lost_redundancy(const struct packed *p, bool *lost, size_t *count,
+/* Set lost[i] if bytes of packed redundancy file i (hidden.red) are missing. */
+int packed_lost_redundancy(const struct packed *p, bool *lost,
 			   struct error *err);
 
 /* Refuse to start reading files only[i] of `m` if a container is missing, lacks

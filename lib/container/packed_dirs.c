@@ -99,7 +99,9 @@ look(void *arg, size_t i, unsigned worker, struct error *err)
 
 int
 packed_each_dir(const struct packed *p, const bool *only, struct par *par,
-		const struct packed_visitor *visitor, struct error *err)
+		int (*fn)(void *arg, const char *path, const struct attr *attr,
+			  struct error *err),
+		void *arg, struct error *err)
 {
 	struct dirs d = {
 		.rootfd = p->file_fd,
@@ -115,8 +117,7 @@ packed_each_dir(const struct packed *p, const bool *only, struct par *par,
 		rc = par_for(par, d.count, 0, look, &d, err);
 	for (size_t i = 0; i < d.count && rc == 0; i++)
 		if (d.list[i].is)
-			rc = visitor->fn(visitor->arg, d.list[i].path,
-					 &d.list[i].attr, err);
+			rc = fn(arg, d.list[i].path, &d.list[i].attr, err);
 	mem_free(d.list);
 	map_free(d.known);
 	arena_free(d.arena);

@@ -80,8 +80,7 @@ packed_container_flaw(const struct packed *p,
 }
 
 int
-packed_lost_redundancy(const struct packed *p, bool *lost, size_t *count,
-		       struct error *err)
+packed_lost_redundancy(const struct packed *p, bool *lost, struct error *err)
 {
 	const struct segmap *m = &p->hidden.red;
 	uint64_t *have = mem_calloc(m->ncontainers + 1, sizeof(*have));
@@ -90,7 +89,6 @@ packed_lost_redundancy(const struct packed *p, bool *lost, size_t *count,
 	char text[PACKED_FLAW_TEXT];
 	int rc = have == NULL ? error_no_memory(err) : 0;
 
-	*count = 0;
 	if (rc == 0 && p->layout == 3)
 		rc = marks_load(&marks, p->meta_fd, err);
 	for (size_t i = 0; i < m->ncontainers && rc == 0; i++) {
@@ -105,7 +103,6 @@ packed_lost_redundancy(const struct packed *p, bool *lost, size_t *count,
 		for (size_t k = f->first; k < f->first + f->nsegs; k++)
 			lost[i] = lost[i] || m->segs[k].off + m->segs[k].len >
 						     have[m->segs[k].container];
-		*count += lost[i];
 	}
 	marks_free(&marks);
 	mem_free(have);

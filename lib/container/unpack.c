@@ -165,9 +165,8 @@ look_hidden(struct unpacking *u, struct error *err)
 	lost = arena_alloc(u->w.arena, h->red.nfiles + 1, sizeof(*lost));
 	if (u->red_wanted == NULL || lost == NULL)
 		return error_no_memory(err);
-	if (packed_lost_redundancy(u->w.p, lost, &nlost, err) < 0)
+	if (packed_lost_redundancy(u->w.p, lost, err) < 0)
 		return -1;
-	nlost = 0;
 	for (size_t i = 0; i < h->nfiles; i++) {
 		const struct hidden_file *f = &h->files[i];
 
