@@ -75,7 +75,6 @@ catalogue_entry_desc(struct index *ix, int64_t id)
 int
 catalogue_forget(struct index *ix, int64_t id, struct error *err)
 {
-	struct kvtree *table = NULL;
 	struct index_entry e;
 	char key[32];
 
@@ -85,9 +84,7 @@ catalogue_forget(struct index *ix, int64_t id, struct error *err)
 		return index_remove(ix, e.name, err);
 	/* No other table refers to an entry without a name. */
 	snprintf(key, sizeof(key), "%" PRId64, id);
-	table = kvtree_get(index_tree(ix), "DSET");
-	if (table != NULL)
-		kvtree_remove(table, key);
+	kvtree_remove(kvtree_get(index_tree(ix), "DSET"), key);
 	return 0;
 }
 

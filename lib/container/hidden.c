@@ -133,8 +133,8 @@ store_hidden(const struct hidden *h, const struct place *p, struct kvtree *t,
 		if (!is_listed(p, f->rank))
 			continue;
 		k = kvtree_put(t, f->tree ? "META" : "RED", err);
-		k = k == NULL ? NULL : kvtree_put(k, f->name, err);
-		sub = k == NULL ? NULL : kvtree_put(k, "ATTR", err);
+		k = kvtree_put(k, f->name, err);
+		sub = kvtree_put(k, "ATTR", err);
 		if (sub == NULL || attr_write(sub, &f->attr, err) < 0)
 			return -1;
 		if (f->tree == NULL) {
@@ -155,7 +155,7 @@ store_attr(struct kvtree *t, const char *key, const char *name,
 	   const struct attr *a, struct error *err)
 {
 	struct kvtree *list = kvtree_put(t, key, err);
-	struct kvtree *k = list == NULL ? NULL : kvtree_put(list, name, err);
+	struct kvtree *k = kvtree_put(list, name, err);
 
 	return k == NULL ? -1 : attr_write(k, a, err);
 }

@@ -209,7 +209,7 @@ write_table(const struct segmap *m, struct rank2file *out, struct error *err)
 	struct kvtree *t = NULL;
 
 	out->top = kvtree_new(err);
-	t = out->top == NULL ? NULL : kvtree_put(out->top, "CTR", err);
+	t = kvtree_put(out->top, "CTR", err);
 	if (t == NULL ||
 	    kvtree_set_u64(t, "SIZE", m->container_size, err) < 0 ||
 	    kvtree_set_u64(t, "BYTES", m->bytes, err) < 0 ||

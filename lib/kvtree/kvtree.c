@@ -166,7 +166,7 @@ put(struct kvtree *t, const char *key, bool last, struct error *err)
 {
 	struct kvtree *n = kvtree_get(t, key);
 
-	return n != NULL ? n : add(t, key, last, err);
+	return n != NULL || t == NULL ? n : add(t, key, last, err);
 }
 
 struct kvtree *
@@ -235,7 +235,7 @@ kvtree_set_crc(struct kvtree *t, const char *key, uint32_t value,
 void
 kvtree_remove(struct kvtree *t, const char *key)
 {
-	struct kvtree **link = kvtree_level_search(t, key);
+	struct kvtree **link = t != NULL ? kvtree_level_search(t, key) : NULL;
 
 	if (link != NULL)
 		kvtree_level_cut(t, link);

@@ -93,7 +93,8 @@ int kvtree_i64(const struct kvtree *t, const char *key, int64_t min,
 /* --- Change --- */
 
 /* Return the child of `t` named `key` (borrowed).  If it is missing, append it
- * as the last child.  NULL: ERROR_NOMEM. */
+ * as the last child.  NULL: ERROR_NOMEM; or `t` is NULL, as another call has
+ * failed, and *err stays as it is. */
 struct kvtree *kvtree_put(struct kvtree *t, const char *key, struct error *err);
 
 /* The same, but a missing child is added as the first one.  An existing child
@@ -117,7 +118,7 @@ int kvtree_set_crc(struct kvtree *t, const char *key, uint32_t value,
 		   struct error *err);
 
 /* Remove the child `key` and everything below it, if it exists.  The memory is
- * released when the root is freed. */
+ * released when the root is freed.  `t` may be NULL. */
 void kvtree_remove(struct kvtree *t, const char *key);
 
 /* Add deep copies of all children of `from` (of any tree; NULL: none) to `t`,

@@ -42,28 +42,20 @@ int
 cindex_add(struct kvtree *t, const struct dataset *d, bool bypass,
 	   const char *path, struct error *err)
 {
-	struct kvtree *at = kvtree_put(t, "DSET", err);
+	struct kvtree *table = kvtree_put(t, "DSET", err);
+	struct kvtree *at = kvtree_put(table, num_str(d->id), err);
+	struct kvtree *desc = kvtree_put(at, "DSETDESC", err);
 
-	if (at != NULL)
-		at = kvtree_put(at, num_str(d->id), err);
-	if (at != NULL) {
-		struct kvtree *desc = kvtree_put(at, "DSETDESC", err);
-
-		if (desc != NULL && dataset_write(desc, d, err) == 0 &&
-		    kvtree_set_u64(at, "BYPASS", bypass, err) == 0 &&
-		    kvtree_set(at, "PATH", path, err) == 0)
-			return 0;
-	}
-	return -1;
+	if (desc == NULL || dataset_write(desc, d, err) < 0 ||
+	    kvtree_set_u64(at, "BYPASS", bypass, err) < 0)
+		return -1;
+	return kvtree_set(at, "PATH", path, err);
 }
 
 void
 cindex_remove(struct kvtree *t, int64_t id)
 {
-	struct kvtree *table = kvtree_get(t, "DSET");
-
-	if (table != NULL)
-		kvtree_remove(table, num_str(id));
+	kvtree_remove(kvtree_get(t, "DSET"), num_str(id));
 }
 
 const char *

@@ -83,7 +83,7 @@ put_locations(struct kvtree *entry, const struct flush_entry *e,
 	};
 	struct kvtree *t = kvtree_put(entry, "LOCATION", err);
 
-	for (size_t i = 0; t != NULL && i < sizeof(all) / sizeof(all[0]); i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (all[i].is && kvtree_put(t, all[i].key, err) == NULL)
 			return -1;
 	return t == NULL ? -1 : 0;
@@ -93,17 +93,12 @@ int
 flush_put(struct kvtree *t, const struct flush_entry *e,
 	  const struct dataset *d, struct error *err)
 {
-	char key[NUM_TEXT];
 	struct kvtree *table = kvtree_put(t, "DATASET", err), *entry = NULL,
 		      *desc = NULL;
 
-	num_text(key, (uint64_t)e->id);
-	if (table != NULL) {
-		kvtree_remove(table, key);
-		entry = kvtree_put_first(table, key, err);
-	}
-	if (entry != NULL)
-		desc = kvtree_put(entry, "DSETDESC", err);
+	kvtree_remove(table, num_str(e->id));
+	entry = kvtree_put_first(table, num_str(e->id), err);
+	desc = kvtree_put(entry, "DSETDESC", err);
 	if (desc == NULL || dataset_write(desc, d, err) < 0 ||
 	    (d->is_output && kvtree_set(entry, "OUTPUT", "1", err) < 0) ||
 	    (d->is_ckpt && kvtree_set(entry, "CKPT", "1", err) < 0) ||

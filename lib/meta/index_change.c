@@ -172,11 +172,9 @@ remove_same(struct index *ix, const char *name, int64_t id)
 static int
 add_name(struct index *ix, const char *name, int64_t id, struct error *err)
 {
-	struct kvtree *table = kvtree_put(ix->tree, "NAME", err), *k = NULL;
+	struct kvtree *table = kvtree_put(ix->tree, "NAME", err);
+	struct kvtree *k = kvtree_put_first(table, name, err);
 
-	if (table == NULL)
-		return -1;
-	k = kvtree_put_first(table, name, err);
 	return k == NULL ? -1 : kvtree_set_i64(k, "DSET", id, err);
 }
 
@@ -185,11 +183,9 @@ static int
 add_entry(struct index *ix, const struct kvtree *desc, int64_t id, int complete,
 	  const char *stamp, struct error *err)
 {
-	struct kvtree *table = kvtree_put(ix->tree, "DSET", err), *k = NULL;
+	struct kvtree *table = kvtree_put(ix->tree, "DSET", err);
+	struct kvtree *k = kvtree_put_first(table, num_str(id), err);
 
-	if (table == NULL)
-		return -1;
-	k = kvtree_put_first(table, num_str(id), err);
 	if (k == NULL ||
 	    (stamp != NULL && kvtree_set(k, "FLUSHED", stamp, err) < 0) ||
 	    (complete >= 0 && kvtree_set_i64(k, "COMPLETE", complete, err) < 0))
@@ -252,11 +248,9 @@ int
 index_add_extra(struct index *ix, int64_t id, const char *key,
 		const char *value, struct error *err)
 {
-	struct kvtree *entry = entry_of(ix, id, err), *all = NULL;
+	struct kvtree *all = kvtree_put(entry_of(ix, id, err), key, err);
 
-	if (entry != NULL)
-		all = kvtree_put(entry, key, err);
-	return all == NULL || kvtree_put(all, value, err) == NULL ? -1 : 0;
+	return kvtree_put(all, value, err) == NULL ? -1 : 0;
 }
 
 const char *

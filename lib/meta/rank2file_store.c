@@ -24,22 +24,21 @@
 static int
 build_segs(struct kvtree *t, const struct rank2file_file *f, struct error *err)
 {
-	struct kvtree *table = NULL, *seg = NULL;
-	size_t i = 0;
+	struct kvtree *table = NULL;
 
 	if (f->nsegs == 0)
 		return 0;
 	table = kvtree_put(t, "SEG", err);
-	for (i = 0; table != NULL && i < f->nsegs; i++) {
+	for (size_t i = 0; i < f->nsegs; i++) {
 		const struct rank2file_seg *s = &f->segs[i];
+		struct kvtree *seg = kvtree_put(table, num_str(i), err);
 
-		seg = kvtree_put(table, num_str(i), err);
 		if (seg == NULL || kvtree_set(seg, "FILE", s->file, err) < 0 ||
 		    kvtree_set_u64(seg, "OFFSET", s->off, err) < 0 ||
 		    kvtree_set_u64(seg, "LENGTH", s->len, err) < 0)
 			return -1;
 	}
-	return table == NULL ? -1 : 0;
+	return 0;
 }
 
 int
@@ -273,7 +272,7 @@ struct kvtree *
 rank2file_set_sum(struct kvtree *list, const char *name,
 		  const struct buf *image, struct error *err)
 {
-	struct kvtree *k = list == NULL ? NULL : kvtree_put(list, name, err);
+	struct kvtree *k = kvtree_put(list, name, err);
 	const uint32_t crc = crc_update(0, image->data, image->len);
 
 	return k != NULL && kvtree_set_crc(k, "CRC", crc, err) == 0 ? k : NULL;

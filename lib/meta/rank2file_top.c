@@ -170,8 +170,7 @@ add_part(struct topping *t, struct kvtree *top, uint64_t first,
 	int rc = -1;
 
 	rank2file_part_name(t->base, number, name);
-	if (ranks == NULL || ctr == NULL ||
-	    (read_any(t, name) < 0 &&
+	if ((read_any(t, name) < 0 &&
 	     rank2file_make_part(t->base, t->dirfd, name, NULL, &t->raw) < 0) ||
 	    rank2file_set_sum(kvtree_put(ctr, "COPY", NULL), name, &t->raw,
 			      NULL) == NULL)

@@ -131,13 +131,6 @@ redset_left(const struct redset_desc *d, uint32_t member, uint32_t steps)
 	return member >= steps ? member - steps : member + (d->members - steps);
 }
 
-/* Return the child `number` of `t`, made if it is missing. */
-static struct kvtree *
-put_number(struct kvtree *t, uint64_t number, struct error *err)
-{
-	return t == NULL ? NULL : kvtree_put(t, num_str(number), err);
-}
-
 struct kvtree *
 redset_descriptor_build(const struct redset_desc *set, uint32_t member,
 			struct error *err)
@@ -152,8 +145,8 @@ redset_descriptor_build(const struct redset_desc *set, uint32_t member,
 		const struct redset_desc *one =
 			&set[redset_left(&set[member], member, d)];
 
-		node = put_number(tree, one->rank, err);
-		node = node == NULL ? NULL : kvtree_put(node, "DESC", err);
+		node = kvtree_put(tree, num_str(one->rank), err);
+		node = kvtree_put(node, "DESC", err);
 		if (node == NULL || redset_desc_write(node, one, err) < 0)
 			goto fail;
 	}
@@ -179,20 +172,15 @@ static int
 build_member(struct kvtree *table, uint32_t number,
 	     const struct redset_member *m, struct error *err)
 {
-	struct kvtree *node = put_number(table, number, err);
-	struct kvtree *desc = NULL, *list = NULL, *file = NULL;
-	size_t i = 0;
+	struct kvtree *node = kvtree_put(table, num_str(number), err);
+	struct kvtree *desc = kvtree_put(node, "DESC", err);
+	struct kvtree *list = kvtree_put(node, "FILE", err), *file = NULL;
 
-	if (node == NULL)
+	if (desc == NULL || list == NULL ||
+	    redset_desc_write(desc, &m->desc, err) < 0)
 		return -1;
-	desc = kvtree_put(node, "DESC", err);
-	list = desc == NULL ? NULL : kvtree_put(node, "FILE", err);
-	if (list == NULL || redset_desc_write(desc, &m->desc, err) < 0)
-		return -1;
-	for (i = 0; i < m->nfiles; i++) {
-		file = put_number(list, i, err);
-		if (file == NULL)
-			return -1;
+	for (size_t i = 0; i < m->nfiles; i++) {
+		file = kvtree_put(list, num_str(i), err);
 		file = kvtree_put(file, m->files[i].path, err);
 		if (file == NULL ||
 		    attr_write(file, &m->files[i].attr, err) < 0)
@@ -206,15 +194,12 @@ static int
 build_group(struct kvtree *tree, const uint32_t *ranks, uint32_t members,
 	    struct error *err)
 {
-	struct kvtree *group = kvtree_put(tree, "GROUP", err), *table = NULL;
-	uint32_t i = 0;
+	struct kvtree *group = kvtree_put(tree, "GROUP", err);
+	struct kvtree *table = kvtree_put(group, "RANK", err);
 
-	if (group == NULL)
-		return -1;
-	table = kvtree_put(group, "RANK", err);
 	if (table == NULL)
 		return -1;
-	for (i = 0; i < members; i++)
+	for (uint32_t i = 0; i < members; i++)
 		if (kvtree_set_u64(table, num_str(i), ranks[i], err) < 0)
 			return -1;
 	return kvtree_set_u64(group, "RANKS", members, err);
