@@ -229,9 +229,6 @@ const char *conf_list_at(size_t i);
 /* May `key` have several values, each on a line of its own (conf_groups())? */
 bool conf_repeats(const char *key);
 
-/* The parameter that `name` may be meant for, or NULL. */
-const char *conf_nearest(const char *name);
-
 /*
  * Report each name in the environment or a file that begins with SCR_ and is no
  * parameter, once, and each word that is no property of a CKPT or STORE line,

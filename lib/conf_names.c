@@ -8,8 +8,9 @@
 #include "conf_impl.h"
 #include "str.h"
 
-const char *
-conf_nearest(const char *name)
+/* The parameter that `name` may be meant for, or NULL. */
+static const char *
+nearest(const char *name)
 {
 	const size_t len = strlen(name);
 	size_t best = len / 3;
@@ -88,7 +89,7 @@ conf_check_names(struct conf *c)
 			    !str_eq(conf_source(c, key), from->name))
 				continue;
 			last = key;
-			near = conf_nearest(key);
+			near = nearest(key);
 			conf_complain(c, "%s: unknown parameter %s%s%s%s",
 				      conf_place(c, key, at), str_quoted(key),
 				      near != NULL ? "; did you mean " : "",

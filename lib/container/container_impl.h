@@ -49,9 +49,6 @@ int pack_init(struct packing *w, struct packed *p,
 	      struct error *err);
 void pack_fini(struct packing *w);
 
-/* Count the packed files of `m`, their bytes and containers. */
-void pack_count(const struct segmap *m, struct pack_result *out);
-
 /* Make `map` with the files of p->map in the requested order, and sort
  * hidden.attrs, if any, with them; sets `from`, `set`, `spread` and the groups
  * of the files. */

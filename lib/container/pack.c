@@ -31,6 +31,17 @@
 #include "transfer/put.h"
 #include "work.h"
 
+/* Count the packed files of `m`, their bytes and containers. */
+static void
+count(const struct segmap *m, struct pack_result *out)
+{
+	out->bytes = m->bytes;
+	out->containers = m->ncontainers;
+	out->files = 0;
+	for (size_t i = 0; i < m->nfiles; i++)
+		out->files += m->files[i].nsegs > 0;
+}
+
 int
 pack_init(struct packing *w, struct packed *p, const struct pack_options *po,
 	  struct pack_result *out, struct error *err)
@@ -44,20 +55,10 @@ pack_init(struct packing *w, struct packed *p, const struct pack_options *po,
 		.meta = pathcache_new(p->meta_fd),
 	};
 	*out = (struct pack_result){ .files = 0 };
-	pack_count(&p->map, out);
+	count(&p->map, out);
 	return w->arena == NULL || w->parents == NULL || w->meta == NULL
 		       ? error_no_memory(err)
 		       : 0;
-}
-
-void
-pack_count(const struct segmap *m, struct pack_result *out)
-{
-	out->bytes = m->bytes;
-	out->containers = m->ncontainers;
-	out->files = 0;
-	for (size_t i = 0; i < m->nfiles; i++)
-		out->files += m->files[i].nsegs > 0;
 }
 
 void
@@ -540,7 +541,7 @@ pack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	out->left += w.left;
 	out->done_before = p->is_packed;
 	if (!p->is_packed)
-		pack_count(&w.map, out);
+		count(&w.map, out);
 	out->containers += w.hidden.red.ncontainers;
 	out->hidden = w.hidden.nfiles;
 	pack_fini(&w);

@@ -50,6 +50,17 @@ index_entry_node(const struct index *ix, int64_t id)
 	return id <= 0 ? NULL : kvtree_get2(ix->tree, "DSET", num_str(id));
 }
 
+struct kvtree *
+index_need_node(const struct index *ix, int64_t id, struct error *err)
+{
+	struct kvtree *entry = index_entry_node(ix, id);
+
+	if (entry == NULL)
+		error_set(err, ERROR_ABSENT, "dataset %lld: not in the index",
+			  (long long)id);
+	return entry;
+}
+
 int
 index_name_id(const struct kvtree *k, int64_t *out, struct error *err)
 {
@@ -285,13 +296,9 @@ int
 index_find_id(const struct index *ix, int64_t id, struct index_entry *out,
 	      struct error *err)
 {
-	const struct kvtree *entry = index_entry_node(ix, id);
+	const struct kvtree *entry = index_need_node(ix, id, err);
 
-	if (entry == NULL)
-		return error_set(err, ERROR_ABSENT,
-				 "dataset %lld: not in the index",
-				 (long long)id);
-	if (read_entry(entry, id, out, err) < 0)
+	if (entry == NULL || read_entry(entry, id, out, err) < 0)
 		return -1;
 	if (out->name == NULL)
 		out->name = index_id_name(ix, id);

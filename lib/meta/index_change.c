@@ -218,23 +218,11 @@ index_add(struct index *ix, const struct kvtree *desc, int complete,
 	return 0;
 }
 
-/* The entry of dataset `id`, or NULL. */
-static struct kvtree *
-entry_of(struct index *ix, int64_t id, struct error *err)
-{
-	struct kvtree *entry = index_entry_node(ix, id);
-
-	if (entry == NULL)
-		error_set(err, ERROR_ABSENT, "dataset %lld: not in the index",
-			  (long long)id);
-	return entry;
-}
-
 int
 index_set_extra(struct index *ix, int64_t id, const char *key,
 		const char *value, struct error *err)
 {
-	struct kvtree *entry = entry_of(ix, id, err);
+	struct kvtree *entry = index_need_node(ix, id, err);
 
 	if (entry == NULL)
 		return -1;
@@ -248,7 +236,7 @@ int
 index_add_extra(struct index *ix, int64_t id, const char *key,
 		const char *value, struct error *err)
 {
-	struct kvtree *all = kvtree_put(entry_of(ix, id, err), key, err);
+	struct kvtree *all = kvtree_put(index_need_node(ix, id, err), key, err);
 
 	return kvtree_put(all, value, err) == NULL ? -1 : 0;
 }

@@ -29,6 +29,10 @@ struct index *index_from_old(const struct kvtree *old, struct error *err);
 /* The entry of `id` in the DSET table, or NULL. */
 struct kvtree *index_entry_node(const struct index *ix, int64_t id);
 
+/* The same; NULL: ERROR_ABSENT. */
+struct kvtree *index_need_node(const struct index *ix, int64_t id,
+			       struct error *err);
+
 /* Read the id in entry `k` of the NAME table. */
 int index_name_id(const struct kvtree *k, int64_t *out, struct error *err);
 
