@@ -184,8 +184,7 @@ resmgr_read_hosts(const char *path, struct hostlist *out, struct error *err)
 }
 
 int
-resmgr_add(struct resmgr *r, struct hostlist *out, const char *text,
-	   struct error *err)
+resmgr_add(struct resmgr *r, char *text, void *out, struct error *err)
 {
 	struct error why = ERROR_INIT;
 

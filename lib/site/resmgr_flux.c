@@ -42,12 +42,6 @@ flux_find_id(struct resmgr *r, struct error *err)
 	return resmgr_ask(r, argv, word_line, &r->id, err) < 0 ? -1 : 0;
 }
 
-static int
-list_line(struct resmgr *r, char *text, void *out, struct error *err)
-{
-	return resmgr_add(r, out, text, err);
-}
-
 /* Add the nodes in `state` to `out`.  1: no answer. */
 static int
 list(struct resmgr *r, const char *state, struct hostlist *out,
@@ -56,7 +50,7 @@ list(struct resmgr *r, const char *state, struct hostlist *out,
 	const char *argv[] = { "flux",	     "resource", "list", "-n", "-o",
 			       "{nodelist}", "-s",	 state,	 NULL };
 
-	return resmgr_ask(r, argv, list_line, out, err);
+	return resmgr_ask(r, argv, resmgr_add, out, err);
 }
 
 static int

@@ -132,10 +132,9 @@ void resmgr_note(struct resmgr *r, const char *fmt, ...)
 int resmgr_read_hosts(const char *path, struct hostlist *out,
 		      struct error *err);
 
-/* Add the nodes of the node list `text`.  An invalid list is added to the
- * notice.  -1: ERROR_NOMEM. */
-int resmgr_add(struct resmgr *r, struct hostlist *out, const char *text,
-	       struct error *err);
+/* Add the nodes of the node list `text` to the hostlist `out`; also for
+ * resmgr_ask().  An invalid list is added to the notice.  -1: ERROR_NOMEM. */
+int resmgr_add(struct resmgr *r, char *text, void *out, struct error *err);
 
 /* The next word of *line, ended with NUL in place.  NULL: no more words. */
 char *resmgr_word(char **line);

@@ -25,22 +25,16 @@ below_alps(void)
 
 /* Add the node with this number. */
 static int
-add_nid(struct hostlist *out, const char *text, struct error *err)
+nid_line(struct resmgr *r, char *text, void *out, struct error *err)
 {
 	char name[32];
 	uint64_t nid = 0;
 
+	(void)r;
 	if (num_u64(text, 0, 9999999, &nid, NULL) < 0)
 		return 0;
 	snprintf(name, sizeof(name), NID "%05d", (int)nid);
 	return hostlist_add_name(out, name, err);
-}
-
-static int
-nid_line(struct resmgr *r, char *text, void *out, struct error *err)
-{
-	(void)r;
-	return add_nid(out, text, err);
 }
 
 /* Run a command that prints the number of each node. aprun adds a line of its
@@ -80,22 +74,21 @@ proc_line(struct resmgr *r, char *text, void *out, struct error *err)
 {
 	char status[32], nid[16];
 
-	(void)r;
 	if (sscanf(text, "%15s %*s %*s %*s %31s", nid, status) != 2 ||
 	    strstr(status, "down") == NULL)
 		return 0;
-	return add_nid(out, nid, err);
+	return nid_line(r, nid, out, err);
 }
 
 /* A line has a node, its states, and possibly a remark. */
 static int
 node_line(struct resmgr *r, char *text, void *out, struct error *err)
 {
-	const char *node = resmgr_word(&text), *state = resmgr_word(&text);
+	char *node = resmgr_word(&text), *state = resmgr_word(&text);
 
 	if (state == NULL || strstr(state, "down") == NULL)
 		return 0;
-	return resmgr_add(r, out, node, err);
+	return resmgr_add(r, node, out, err);
 }
 
 /* `pbsnodes -l` lists the nodes that are down or offline, with their state. */

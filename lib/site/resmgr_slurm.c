@@ -144,11 +144,11 @@ is_down(const char *state)
 static int
 state_line(struct resmgr *r, char *text, void *out, struct error *err)
 {
-	const char *nodes = resmgr_word(&text), *state = resmgr_word(&text);
+	char *nodes = resmgr_word(&text), *state = resmgr_word(&text);
 
 	if (nodes == NULL || (state != NULL && !is_down(state)))
 		return 0;
-	return resmgr_add(r, out, nodes, err);
+	return resmgr_add(r, nodes, out, err);
 }
 
 static int
