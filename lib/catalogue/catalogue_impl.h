@@ -166,8 +166,7 @@ int catalogue_adopt(struct catalogue *c, int64_t id,
 /* Write to `to`, NUM_TEXT bytes, a number that changes if one of the files that
  * dataset `id` owns is replaced, removed, or comes back. */
 int catalogue_fingerprint(struct catalogue *c, int64_t id,
-			  const struct catalogue_options *o, char *to,
-			  struct error *err);
+			  const struct catalogue_options *o, char *to);
 
 /* ERROR_LOST: files of dataset `id` were replaced by those of dataset `by`, and
  * no checksums prove the rest. */

@@ -206,27 +206,22 @@ catalogue_ids(struct catalogue *c, const struct index *ix, const char *text,
 	      size_t *count, struct error *err)
 {
 	size_t n = 1;
-	struct index_entry *list = NULL;
+	struct index_entry *list =
+		text == NULL ? index_entries(ix, &n, err) : NULL;
 	int64_t *ids = NULL;
 
-	if (text == NULL)
-		list = index_entries(ix, &n, err);
 	*count = n;
 	if (n == 0 || n == (size_t)-1)
 		return NULL;
-	*count = (size_t)-1;
 	ids = mem_alloc(n, sizeof(*ids));
-	if (ids == NULL) {
+	if (ids == NULL)
 		error_no_memory(err);
-		goto out;
-	}
-	if (text != NULL)
+	else if (text != NULL)
 		ids[0] = catalogue_resolve(c, ix, text, err);
-	for (size_t i = 0; text == NULL && i < n; i++)
+	for (size_t i = 0; ids != NULL && list != NULL && i < n; i++)
 		ids[i] = list[i].id;
-	if (ids[0] > 0)
-		*count = n;
-out:
+	if (ids == NULL || ids[0] <= 0)
+		*count = (size_t)-1;
 	mem_free(list);
 	return ids;
 }

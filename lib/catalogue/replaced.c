@@ -111,8 +111,7 @@ add_prints(struct prints *k, struct catalogue *c,
 
 int
 catalogue_fingerprint(struct catalogue *c, int64_t id,
-		      const struct catalogue_options *o, char *to,
-		      struct error *err)
+		      const struct catalogue_options *o, char *to)
 {
 	struct prints k = { .arena = arena_new() };
 	struct error why = ERROR_INIT;
@@ -123,8 +122,6 @@ catalogue_fingerprint(struct catalogue *c, int64_t id,
 		rc = add_prints(&k, c, o, &why);
 	if (rc == 0)
 		num_text(to, k.sum);
-	else
-		error_pass(err, &why);
 	mem_free(k.paths);
 	arena_free(k.arena);
 	return rc;
@@ -190,7 +187,7 @@ is_same(struct catalogue *c, int64_t id, const struct marks *m,
 	char now[NUM_TEXT];
 
 	return m->print[0] != '\0' &&
-	       catalogue_fingerprint(c, id, o, now, NULL) == 0 &&
+	       catalogue_fingerprint(c, id, o, now) == 0 &&
 	       str_eq(now, m->print);
 }
 

@@ -162,7 +162,7 @@ catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
 	int rc = 0;
 
 	/* Without the fingerprint, the mark cannot be taken back. */
-	if (catalogue_fingerprint(c, id, o, r.print, NULL) < 0)
+	if (catalogue_fingerprint(c, id, o, r.print) < 0)
 		r.print[0] = '\0';
 	rc = begin(c, &r, &d, err);
 	if (rc == 0)
