@@ -61,6 +61,15 @@ dataset_read(const struct kvtree *t, struct dataset *out, struct error *err)
 	return 0;
 }
 
+int64_t
+dataset_created(const struct kvtree *t)
+{
+	struct dataset d;
+
+	return dataset_read(t, &d, NULL) == 0 && d.created_us > 0 ? d.created_us
+								  : 0;
+}
+
 /* SIZE is recorded if FILES is. */
 static bool
 is_recorded(const struct dataset *d, const struct field *f)

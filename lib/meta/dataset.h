@@ -35,6 +35,9 @@ struct dataset {
 int dataset_read(const struct kvtree *t, struct dataset *out,
 		 struct error *err);
 
+/* The time of creation in a descriptor; 0: unknown, or no valid descriptor. */
+int64_t dataset_created(const struct kvtree *t);
+
 /* Write as children of `t` in the order of LLNL's library (ID, NAME, FLAG_CKPT,
  * ...).  Members that are not recorded are left out. */
 int dataset_write(struct kvtree *t, const struct dataset *d, struct error *err);

@@ -152,19 +152,6 @@ entry_of(const struct run *run, const struct cindex_entry *l, struct error *err)
 	return e;
 }
 
-/*
- * The time at which the dataset was created, in a valid descriptor. 0: unknown.
- */
-static uint64_t
-created(const struct cindex_entry *l)
-{
-	struct dataset d;
-
-	return dataset_read(l->desc, &d, NULL) == 0 && d.created_us > 0
-		       ? (uint64_t)d.created_us
-		       : 0;
-}
-
 /* Keep the usable entries. */
 static int
 sift(const struct run *run, struct listed *l, struct error *err)
@@ -231,7 +218,8 @@ adopt(const struct run *run, struct held *h, uint32_t from,
 		rc = e == NULL ? -1 : 0;
 		if (e != NULL) {
 			e->set.older = mine != NULL &&
-				       created(mine) != created(&l.list[0]);
+				       dataset_created(mine->desc) !=
+					       dataset_created(l.list[0].desc);
 			e->set.here = mine != NULL && !e->set.older;
 			held_insert(h, e);
 		}
@@ -261,7 +249,7 @@ merge(const struct run *run, struct held *h, const struct listed *l,
 			return 0;
 		if (mine == id)
 			e = &l->list[at++];
-		when = e != NULL ? created(e) : 0;
+		when = e != NULL ? (uint64_t)dataset_created(e->desc) : 0;
 		newest = team_most(&run->world, when);
 		from = team_least(&run->world, e != NULL && when == newest
 						       ? run->world.rank

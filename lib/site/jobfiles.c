@@ -192,18 +192,6 @@ jobfiles_owner(const char *prefix, struct jobfiles_owner *out)
 	jobfiles_flush_free(&f);
 }
 
-/* When the dataset was created, in microseconds since the epoch; 0: unknown. */
-static int64_t
-created(const struct flush_entry *e)
-{
-	struct dataset d;
-
-	return e->desc != NULL && dataset_read(e->desc, &d, NULL) == 0 &&
-			       d.created_us > 0
-		       ? d.created_us
-		       : 0;
-}
-
 /* Does the index of the prefix have a checkpoint that is valid and not older
  * than the one created at `time`? */
 static bool
@@ -239,7 +227,8 @@ find_unsaved(const char *prefix, const struct jobfiles_flush *f)
 		const struct flush_entry *e = &f->all[i];
 		const bool superseded =
 			e->is_ckpt && !e->is_output &&
-			(!newest || index_has_newer(prefix, created(e)));
+			(!newest ||
+			 index_has_newer(prefix, dataset_created(e->desc)));
 
 		if (flush_needed(e) && !superseded)
 			return e->id;
