@@ -489,11 +489,10 @@ int
 held_set_current(struct run *run, const char *name, struct error *err)
 {
 	struct held *h = run->held;
-	char *copy = name != NULL ? mem_strdup(name) : NULL;
-	const bool failed = name != NULL && copy == NULL;
+	char *copy = mem_strdup(name);
 
-	if (team_agree(&run->world, failed ? error_no_memory(err) : 0, err) <
-	    0) {
+	if (team_agree(&run->world, copy == NULL ? error_no_memory(err) : 0,
+		       err) < 0) {
 		mem_free(copy);
 		return -1;
 	}

@@ -101,7 +101,7 @@ void held_keep(struct held *h, int64_t id, bool keep);
 void held_bar(struct held *h, int64_t id, bool unread);
 
 /* Get the value of SCR_CURRENT that this job has honoured already, or NULL; and
- * store it (NULL: remove it), for later runs too. */
+ * store it, for later runs too. */
 const char *held_current(const struct held *h);
 int held_set_current(struct run *run, const char *name, struct error *err);
 
