@@ -201,8 +201,7 @@ rebuild_it(struct catalogue *c, int64_t id)
 	onprefix_options(&o);
 	o.checksums = true;
 	if (catalogue_build(c, id, &o, &r, &why) < 0) {
-		say_debug(1, "dataset %" PRId64 ": not rebuilt: %s", id,
-			  why.text);
+		say_debug("dataset %" PRId64 ": not rebuilt: %s", id, why.text);
 		return false;
 	}
 	return r.status == STATUS_OK;
@@ -230,8 +229,7 @@ try_one(struct search *s, const struct dataset *d, struct error *err)
 	struct error first = ERROR_INIT;
 	bool built = false;
 
-	if (world->rank == 0)
-		say_debug(1, "Attempting fetch: %s", d->name);
+	say_debug_first("Attempting fetch: %s", d->name);
 	if (stamp(s, d->id, CATALOGUE_FETCHED, err) < 0)
 		return FETCH_BROKEN;
 	v = attempt(s->run, d, err);
@@ -243,9 +241,8 @@ try_one(struct search *s, const struct dataset *d, struct error *err)
 		return v;
 	error_pass(&first, err);
 	error_clear(err);
-	if (world->rank == 0)
-		say_warn("dataset %" PRId64 " (%s): rebuilt on the prefix: %s",
-			 d->id, d->name, first.text);
+	say_warn_first("dataset %" PRId64 " (%s): rebuilt on the prefix: %s",
+		       d->id, d->name, first.text);
 	return attempt(s->run, d, err);
 }
 
@@ -255,9 +252,8 @@ static int
 pass_over(struct search *s, const struct dataset *d, enum fetch_verdict v,
 	  const struct error *why, struct error *err)
 {
-	if (s->run->world.rank == 0)
-		say_warn("dataset %" PRId64 " (%s): not fetched: %s", d->id,
-			 d->name, why->text);
+	say_warn_first("dataset %" PRId64 " (%s): not fetched: %s", d->id,
+		       d->name, why->text);
 	if (why->kind == ERROR_SYSTEM)
 		s->unread = d->id;
 	return v == FETCH_BAD ? stamp(s, d->id, CATALOGUE_FAILED, err) : 0;
@@ -328,10 +324,9 @@ honour_current(struct run *run, struct error *err)
 		return held_set_current(run, name, err);
 	if (why.kind != ERROR_ABSENT)
 		return error_pass(err, &why);
-	if (run->world.rank == 0)
-		say_warn("Checkpoint named in SCR_CURRENT does not exist in "
-			 "index file: `%s'",
-			 name);
+	say_warn_first("Checkpoint named in SCR_CURRENT does not exist in "
+		       "index file: `%s'",
+		       name);
 	return 0;
 }
 

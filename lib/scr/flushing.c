@@ -16,9 +16,10 @@
 void
 flushing_check(const struct run *run)
 {
-	if (run->p.flush_async && run->world.rank == 0)
-		say_warn("SCR_FLUSH_ASYNC=1: not supported yet: datasets are "
-			 "flushed while the job waits");
+	if (run->p.flush_async)
+		say_warn_first(
+			"SCR_FLUSH_ASYNC=1: not supported yet: datasets are "
+			"flushed while the job waits");
 }
 
 /* --- Steps --- */
@@ -48,10 +49,11 @@ slide(struct run *run, int64_t id)
 	struct error err = ERROR_INIT;
 	const struct held_set *s = held_find(run->held, id);
 
-	if (onprefix_window(run, &s->d, &err) < 0 && run->world.rank == 0)
-		say_warn("SCR_PREFIX_SIZE: older datasets stay on the prefix: "
-			 "%s",
-			 err.text);
+	if (onprefix_window(run, &s->d, &err) < 0)
+		say_warn_first(
+			"SCR_PREFIX_SIZE: older datasets stay on the prefix: "
+			"%s",
+			err.text);
 }
 
 /* FLUSH_START and so on; `secs` is negative at the start. */
@@ -59,9 +61,8 @@ static void
 note(struct run *run, const struct held_set *s, const char *event, double secs)
 {
 	events_dataset(run, &s->d, event, secs);
-	if (run->world.rank == 0)
-		say_debug(1, "%s of dataset %" PRId64 " `%s'", event, s->d.id,
-			  s->d.name);
+	say_debug_first("%s of dataset %" PRId64 " `%s'", event, s->d.id,
+			s->d.name);
 }
 
 int

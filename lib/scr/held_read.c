@@ -313,7 +313,7 @@ sweep_one(void *arg, const char *name, struct error *err)
 			 "with this id",
 			 s->st->dir, name);
 	else
-		say_debug(1, "%s/%s: removed: no node lists this dataset",
+		say_debug("%s/%s: removed: no node lists this dataset",
 			  s->st->dir, name);
 	held_erase(s->fd, s->st, name);
 	return 0;

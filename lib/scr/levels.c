@@ -31,12 +31,6 @@ struct making {
 	size_t count;
 };
 
-static bool
-speaks(const struct run *run)
-{
-	return run->world.rank == 0;
-}
-
 /* REDSET_TYPES: unknown. */
 static enum redset_type
 type_of(const char *name)
@@ -179,8 +173,8 @@ take_line(struct making *m, const struct conf_group *line)
 	if (conf_property_bool(line, "ENABLED", true, &enabled, &why) < 0 ||
 	    read_line(m->run, line, &a, &why) < 0 ||
 	    check_numbers(&a, &why) < 0) {
-		if (enabled && speaks(m->run))
-			say_warn("%s: the line is left out", why.text);
+		if (enabled)
+			say_warn_first("%s: the line is left out", why.text);
 	} else if (enabled) {
 		m->list[m->count++] = a;
 	}
@@ -201,15 +195,13 @@ take_implied(struct making *m, struct error *err)
 				 "SCR_CACHE_BASE to storage of the nodes",
 				 p->cache_base);
 	if (a.group == NULL) {
-		if (speaks(m->run))
-			say_warn("SCR_GROUP: \"%s\": no such group: %s is used",
-				 p->group, GROUPS_NODE);
+		say_warn_first("SCR_GROUP: \"%s\": no such group: %s is used",
+			       p->group, GROUPS_NODE);
 		a.group = groups_find(&m->run->groups, GROUPS_NODE);
 	}
 	if (check_numbers(&a, &why) < 0) {
-		if (speaks(m->run))
-			say_warn("%s: %s is used", why.text,
-				 redset_type_name(REDSET_XOR));
+		say_warn_first("%s: %s is used", why.text,
+			       redset_type_name(REDSET_XOR));
 		a.level.type = REDSET_XOR;
 		a.size = a.size < 1 ? 8 : a.size;
 		a.failures = 1;
@@ -242,11 +234,11 @@ warn_outputs(const struct making *m)
 {
 	const struct asked *first = NULL;
 
-	for (size_t i = 0; i < m->count && speaks(m->run); i++) {
+	for (size_t i = 0; i < m->count; i++) {
 		const struct asked *a = &m->list[i];
 
 		if (a->level.output && first != NULL)
-			say_warn(
+			say_warn_first(
 				"CKPT=%s: OUTPUT=1 is ignored: CKPT=%s has it, "
 				"and sorts first as text",
 				a->level.word, first->level.word);
@@ -269,15 +261,17 @@ read_all(struct making *m, struct error *err)
 		return error_no_memory(err);
 	for (size_t i = 0; i < n && use; i++)
 		take_line(m, &lines[i]);
-	if (n > 0 && !use && speaks(run))
-		say_warn("%zu CKPT %s ignored: SCR_COPY_TYPE=FILE uses them", n,
-			 n == 1 ? "line is" : "lines are");
+	if (n > 0 && !use)
+		say_warn_first(
+			"%zu CKPT %s ignored: SCR_COPY_TYPE=FILE uses them", n,
+			n == 1 ? "line is" : "lines are");
 	if (!has_first(m)) {
-		if (use && speaks(run))
-			say_warn("SCR_COPY_TYPE=%s: no usable CKPT line has "
-				 "INTERVAL=1: %s is used",
-				 run->p.copy_type,
-				 redset_type_name(DEFAULT_TYPE));
+		if (use)
+			say_warn_first(
+				"SCR_COPY_TYPE=%s: no usable CKPT line has "
+				"INTERVAL=1: %s is used",
+				run->p.copy_type,
+				redset_type_name(DEFAULT_TYPE));
 		if (take_implied(m, err) < 0)
 			return -1;
 	}
@@ -295,23 +289,24 @@ warn_weak(const struct run *run, const struct level *l, const struct asked *a)
 	const struct sets_mine *s = &l->set;
 	const char *type = redset_type_name(l->type);
 
-	if (!speaks(run) || (s->alone == 0 && s->weaker == 0))
-		return;
 	if (s->alone == run->world.size)
-		say_warn("CKPT=%s: no rank is protected by %s: all ranks are "
-			 "in one group %s, which fails together",
-			 l->word, type, a->group->name);
+		say_warn_first(
+			"CKPT=%s: no rank is protected by %s: all ranks are "
+			"in one group %s, which fails together",
+			l->word, type, a->group->name);
 	else if (s->alone > 0)
-		say_warn("CKPT=%s: %u of %u ranks are not protected by %s: "
-			 "their group %s has more ranks than the job has sets",
-			 l->word, s->alone, run->world.size, type,
-			 a->group->name);
+		say_warn_first(
+			"CKPT=%s: %u of %u ranks are not protected by %s: "
+			"their group %s has more ranks than the job has sets",
+			l->word, s->alone, run->world.size, type,
+			a->group->name);
 	if (s->weaker > 0)
-		say_warn("CKPT=%s: %u of %u ranks tolerate fewer than %llu "
-			 "losses: their sets span too few of the %u groups %s",
-			 l->word, s->weaker, run->world.size,
-			 (unsigned long long)a->failures, a->group->count,
-			 a->group->name);
+		say_warn_first(
+			"CKPT=%s: %u of %u ranks tolerate fewer than %llu "
+			"losses: their sets span too few of the %u groups %s",
+			l->word, s->weaker, run->world.size,
+			(unsigned long long)a->failures, a->group->count,
+			a->group->name);
 }
 
 static int
@@ -331,8 +326,7 @@ make_level(struct making *m, const struct asked *a, struct error *err)
 
 	*l = a->level;
 	if (together && redset_is_redundant(l->type)) {
-		say_debug(1,
-			  "CKPT=%s: SINGLE is used: all ranks share store %s",
+		say_debug("CKPT=%s: SINGLE is used: all ranks share store %s",
 			  l->word, l->store->base);
 		l->type = REDSET_SINGLE;
 	}

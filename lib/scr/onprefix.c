@@ -157,8 +157,7 @@ report_deleted(void *arg, int64_t id, const struct delete_result *r,
 	(void)arg;
 	(void)r;
 	if (why == NULL)
-		say_debug(1, "dataset %" PRId64 ": deleted from the prefix",
-			  id);
+		say_debug("dataset %" PRId64 ": deleted from the prefix", id);
 }
 
 static int

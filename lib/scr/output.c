@@ -232,9 +232,8 @@ output_start(struct run *run, const char *name, int flags, struct error *err)
 	events_compute(run, false);
 	run->writes_since = clock_seconds();
 	run->writes_time = clock_now();
-	if (run->world.rank == 0)
-		say_debug(1, "Starting dataset %lld `%s'", (long long)s->d.id,
-			  s->d.name);
+	say_debug_first("Starting dataset %lld `%s'", (long long)s->d.id,
+			s->d.name);
 	if (s->d.is_ckpt)
 		note(run, s, true, -1);
 	if (s->d.is_output)
@@ -290,9 +289,8 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 		(void)held_remove(run, run->dataset_id, NULL);
 	} else {
 		*out = &s->d;
-		if (run->world.rank == 0)
-			say_debug(1, "Completed dataset %lld `%s'",
-				  (long long)s->d.id, s->d.name);
+		say_debug_first("Completed dataset %lld `%s'",
+				(long long)s->d.id, s->d.name);
 		if (!flushing_output(run, s->d.id) && s->bypass)
 			(void)onprefix_note(run, &s->d, false, NULL);
 	}

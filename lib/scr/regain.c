@@ -28,6 +28,7 @@
 static int
 open_dirs(struct regain *g, struct error *err)
 {
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	struct error why = ERROR_INIT;
 
 	io_close(g->dirfd);
@@ -292,7 +293,7 @@ regain_next(struct run *run, const struct held_set *s, struct outcome *o,
 	events_dataset(run, &s->d, whole ? "REBUILD_SUCCESS" : "REBUILD_FAIL",
 		       clock_seconds() - since);
 	if (whole) {
-		say_debug(1, "Rebuilt dataset %lld `%s'", (long long)id,
+		say_debug("Rebuilt dataset %lld `%s'", (long long)id,
 			  s->d.name);
 		if (s->d.is_ckpt && !o->output_lost)
 			o->best = id;
@@ -301,11 +302,10 @@ regain_next(struct run *run, const struct held_set *s, struct outcome *o,
 	if (s->d.is_output && !s->d.is_ckpt && !onprefix_has(run, id))
 		o->output_lost = true;
 	kept = stays(why.kind);
-	if (run->world.rank == 0)
-		say_warn("dataset %lld `%s': %s; %s", (long long)id, s->d.name,
-			 why.text,
-			 kept ? "not used for this restart, stays in the cache"
-			      : "removed from the cache");
+	say_warn_first("dataset %lld `%s': %s; %s", (long long)id, s->d.name,
+		       why.text,
+		       kept ? "not used for this restart, stays in the cache"
+			    : "removed from the cache");
 	if (!kept)
 		return held_remove(run, id, err);
 	held_bar(run->held, id, why.kind != ERROR_USAGE);

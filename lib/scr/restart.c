@@ -129,11 +129,10 @@ find(struct run *run, struct error *err)
 
 		if (n < run->p.restart_attempts)
 			return 0;
-		if (run->world.rank == 0)
-			say_warn("dataset %lld `%s': %llu restarts in a row "
-				 "failed: removed from the cache",
-				 (long long)s->d.id, s->d.name,
-				 (unsigned long long)n);
+		say_warn_first("dataset %lld `%s': %llu restarts in a row "
+			       "failed: removed from the cache",
+			       (long long)s->d.id, s->d.name,
+			       (unsigned long long)n);
 		if (onprefix_failed(run, s->d.id, err) < 0 ||
 		    held_remove(run, s->d.id, err) < 0)
 			return -1;
@@ -289,18 +288,17 @@ static void
 reject(struct run *run)
 {
 	const int64_t id = run->restart_id;
-	const bool speaks = run->world.rank == 0;
 	struct error why = ERROR_INIT;
 
-	if (onprefix_failed(run, id, &why) < 0 && speaks)
-		say_warn("dataset %lld: not marked failed in the index: %s",
-			 (long long)id, why.text);
+	if (onprefix_failed(run, id, &why) < 0)
+		say_warn_first(
+			"dataset %lld: not marked failed in the index: %s",
+			(long long)id, why.text);
 	error_clear(&why);
 	if (held_remove(run, id, &why) < 0) {
 		held_bar(run->held, id, false);
-		if (speaks)
-			say_warn("dataset %lld: not removed from the cache: %s",
-				 (long long)id, why.text);
+		say_warn_first("dataset %lld: not removed from the cache: %s",
+			       (long long)id, why.text);
 	}
 	run->restart_id = newest(run);
 	(void)restart_find(run, NULL);

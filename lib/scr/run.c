@@ -51,11 +51,11 @@ find_params(struct run *run, const struct settings *s, struct error *err)
 		rc = find_host(run, err);
 	if (team_agree(&run->world, rc, err) < 0)
 		return -1;
-	say_as((int)run->world.rank, run->host, 0);
+	say_as((int)run->world.rank, run->host, false);
 	if (params_read(&run->p, &run->conf, s, &run->world, run->arena, err) <
 	    0)
 		return -1;
-	say_as((int)run->world.rank, run->host, (int)run->p.debug);
+	say_as((int)run->world.rank, run->host, run->p.debug > 0);
 	if (run->world.rank == 0)
 		say_warn_lines(conf_notice(run->conf));
 	return 0;
@@ -144,10 +144,8 @@ run_begin(const struct settings *s, struct error *err)
 	struct run *run = mem_calloc(1, sizeof(*run));
 
 	/* There is no team yet to agree with the other ranks. */
-	if (run == NULL) {
+	if (run == NULL)
 		say_abort("out of memory");
-		return NULL;
-	}
 	run->world = run->node = (struct team)TEAM_INIT;
 	if (find_params(run, s, err) < 0)
 		goto fail;

@@ -36,21 +36,20 @@ struct reading {
 
 /* Disable a store. */
 static void
-disable(const struct run *run, struct store *st, const char *why)
+disable(struct store *st, const char *why)
 {
 	st->enabled = false;
-	if (run->world.rank == 0)
-		say_warn("store %s: not used: %s", st->base, why);
+	say_warn_first("store %s: not used: %s", st->base, why);
 }
 
 /* --- From the configuration --- */
 
 /* A value that does not parse is replaced by its default. */
 static void
-complain(const struct reading *r, int rc, const struct error *why)
+complain(int rc, const struct error *why)
 {
-	if (rc < 0 && r->run->world.rank == 0)
-		say_warn("%s: the default is used", why->text);
+	if (rc < 0)
+		say_warn_first("%s: the default is used", why->text);
 }
 
 /* The store of exactly this base, or NULL. */
@@ -104,8 +103,7 @@ out:
 }
 
 static void
-take_flush(const struct reading *r, const struct conf_group *line,
-	   const char *flush, struct store *st)
+take_flush(const struct conf_group *line, const char *flush, struct store *st)
 {
 	struct error why = ERROR_INIT;
 	union conf_value v;
@@ -115,7 +113,7 @@ take_flush(const struct reading *r, const struct conf_group *line,
 		st->threads = is_threads(v.text);
 	else
 		error_wrap(&why, "STORE=%s: FLUSH", line->value);
-	complain(r, rc, &why);
+	complain(rc, &why);
 }
 
 static int
@@ -131,26 +129,22 @@ add_line(const struct reading *r, const struct conf_group *line)
 	if (st == NULL)
 		return -1;
 	if (r->s->count == before) {
-		if (r->run->world.rank == 0)
-			say_warn("STORE=%s: a second line of this store is "
-				 "ignored",
-				 line->value);
+		say_warn_first("STORE=%s: a second line of this store is "
+			       "ignored",
+			       line->value);
 		return 0;
 	}
-	complain(r,
-		 conf_property_u64(line, "COUNT", st->count, &st->count, &why),
+	complain(conf_property_u64(line, "COUNT", st->count, &st->count, &why),
 		 &why);
-	complain(r, conf_property_bool(line, "MKDIR", true, &st->mkdir, &why),
+	complain(conf_property_bool(line, "MKDIR", true, &st->mkdir, &why),
 		 &why);
-	complain(r,
-		 conf_property_bool(line, "ENABLED", true, &st->enabled, &why),
+	complain(conf_property_bool(line, "ENABLED", true, &st->enabled, &why),
 		 &why);
 	if (flush != NULL)
-		take_flush(r, line, flush, st);
+		take_flush(line, flush, st);
 	st->global = view != NULL && strcasecmp(view, "GLOBAL") == 0;
 	if (view != NULL && !st->global && strcasecmp(view, "PRIVATE") != 0)
-		complain(r,
-			 error_set(&why, ERROR_USAGE,
+		complain(error_set(&why, ERROR_USAGE,
 				   "STORE=%s: VIEW: \"%s\": expected PRIVATE "
 				   "or GLOBAL",
 				   line->value, view),
@@ -161,13 +155,13 @@ add_line(const struct reading *r, const struct conf_group *line)
 		if (st->group == NULL) {
 			st->group = groups_find(&r->run->groups, GROUPS_NODE);
 			if (st->enabled)
-				disable(r->run, st, "no such GROUP");
+				disable(st, "no such GROUP");
 		}
 	}
 	if (st->enabled && st->base[0] != '/')
-		disable(r->run, st, "not an absolute path");
+		disable(st, "not an absolute path");
 	if (st->enabled && st->global && !st->mkdir)
-		disable(r->run, st, "VIEW=GLOBAL needs MKDIR=1");
+		disable(st, "VIEW=GLOBAL needs MKDIR=1");
 	return 0;
 }
 
@@ -337,7 +331,7 @@ prepare(struct store *st, struct run *run, uint32_t node, struct error *err)
 	if (team_agree(&run->world, rc, err) < 0)
 		return -1;
 	if (team_agree(&run->world, make_dir(run, st, &why), &why) < 0)
-		disable(run, st, why.text);
+		disable(st, why.text);
 	return 0;
 }
 

@@ -234,8 +234,7 @@ report(const struct team *node, const struct cores *c)
 	/* The node of rank 0 stands for all. */
 	if (!hwloc_bitmap_iszero(c->units) && team_peer(node, 0) == 0 &&
 	    add_set(&units, c->units, true) == 0)
-		say_debug(1,
-			  "%d threads copy the files of this rank, on "
+		say_debug("%d threads copy the files of this rank, on "
 			  "processing units %s",
 			  hwloc_bitmap_weight(c->units), units.data);
 	buf_free(&units);
@@ -327,6 +326,6 @@ cores_pool(const struct cores *c)
 		return NULL;
 	par = par_new_begin((unsigned)units, bind, (void *)c, &why);
 	if (par == NULL)
-		say_debug(1, "files are copied without threads: %s", why.text);
+		say_debug("files are copied without threads: %s", why.text);
 	return par;
 }

@@ -131,10 +131,9 @@ add(struct making *m, const char *name, const char *value, struct error *err)
 	for (uint32_t r = 0; r < m->world->size; r++) {
 		if (m->keys[r] != 0)
 			continue;
-		if (m->world->rank == 0)
-			say_warn("group %s: left out: no GROUPS line defines "
-				 "it for the host of rank %u",
-				 name, r);
+		say_warn_first("group %s: left out: no GROUPS line defines "
+			       "it for the host of rank %u",
+			       name, r);
 		return;
 	}
 	m->g->count++;

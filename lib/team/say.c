@@ -20,11 +20,11 @@
 static struct {
 	int rank;
 	char host[256];
-	int debug;
-} who = { -1, "unknown host", 0 };
+	bool debug;
+} who = { -1, "unknown host", false };
 
 void
-say_as(int rank, const char *host, int debug)
+say_as(int rank, const char *host, bool debug)
 {
 	who.rank = rank;
 	who.debug = debug;
@@ -48,12 +48,18 @@ line(FILE *to, const char *severity, const char *fmt, va_list ap,
 	fflush(to);
 }
 
+bool
+say_first(void)
+{
+	return who.rank <= 0;
+}
+
 void
-say_debug(int level, const char *fmt, ...)
+say_debug(const char *fmt, ...)
 {
 	va_list ap;
 
-	if (level > who.debug)
+	if (!who.debug)
 		return;
 	va_start(ap, fmt);
 	line(stdout, "", fmt, ap, "");

@@ -4,17 +4,23 @@
 #ifndef TEAM_SAY_H
 #define TEAM_SAY_H
 
-/* Set what messages show.  Before, they show rank -1 and an unknown host. */
-void say_as(int rank, const char *host, int debug);
+#include <stdbool.h>
 
-/* SCR_DEBUG: on stdout, if it is at least `level`. */
-void say_debug(int level, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+/* Set what messages show.  Before, they show rank -1 and an unknown host. */
+void say_as(int rank, const char *host, bool debug);
+
+/* SCR_DEBUG: on stdout, if it is set. */
+void say_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
  * A problem that the job survives:  "SCR v3.1.0 WARNING: rank 3 on node7: ...".
  */
 void say_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* What all ranks know is said by rank 0 alone. */
+bool say_first(void);
+#define say_debug_first(...) (say_first() ? say_debug(__VA_ARGS__) : (void)0)
+#define say_warn_first(...) (say_first() ? say_warn(__VA_ARGS__) : (void)0)
 
 /* Each line of a notice is a problem of its own.  NULL: none. */
 void say_warn_lines(const char *text);
