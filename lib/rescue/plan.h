@@ -322,7 +322,7 @@ struct plan_red_report {
 /* What a process reports about the part of the dataset that belongs to a
  * rank. */
 struct plan_report {
-	uint32_t rank;
+	uint32_t rank;	 /* num_by_u32() */
 	const void *map; /* encoded filemap; NULL: missing */
 	size_t map_size;
 	const enum file_state *files; /* by file, in the order of the filemap;

@@ -31,7 +31,7 @@ struct work;
 /* --- Which ranks --- */
 
 struct copy_range {
-	uint32_t first, last;
+	uint32_t first, last; /* num_by_u32() */
 };
 
 struct copy_ranks {

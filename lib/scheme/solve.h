@@ -28,7 +28,7 @@ struct error;
 struct recipe;
 
 struct solve_range {
-	uint64_t from, to; /* to > from */
+	uint64_t from, to; /* to > from; num_by_u64() */
 };
 
 struct solve_member {

@@ -130,7 +130,7 @@ void team_wait(MPI_Request *requests, int count);
 /* --- Notes: bytes from any rank to any other --- */
 
 struct team_note {
-	uint32_t rank; /* the receiver, or the sender */
+	uint32_t rank; /* the receiver, or the sender; num_by_u32() */
 	const void *data;
 	size_t len; /* in bytes, below 2 GiB */
 };
