@@ -18,15 +18,16 @@
 #include "rescue/listed.h"
 #include "str.h"
 
-/* Report one problem, and set the status that follows from it; with `fetch`,
- * also whether the library can fetch the dataset. */
-__attribute__((format(printf, 4, 0))) static void
-report(struct verify *v, int status, bool fetch, const char *fmt, va_list ap)
+void
+verify_say(struct verify *v, int status, bool fetch, const char *fmt, ...)
 {
 	struct fetchable *f = &v->out->fetch;
 	char text[ERROR_TEXT_MAX + VERIFY_SHOWN];
+	va_list ap;
 
+	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
 	v->reported++;
 	v->out->status = error_worse_status(v->out->status, status);
 	if (v->problems != NULL)
@@ -35,26 +36,6 @@ report(struct verify *v, int status, bool fetch, const char *fmt, va_list ap)
 		return;
 	f->status = status;
 	snprintf(f->why, sizeof(f->why), "%.*s", (int)sizeof(f->why) - 1, text);
-}
-
-void
-verify_report(struct verify *v, int status, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	report(v, status, true, fmt, ap);
-	va_end(ap);
-}
-
-void
-verify_report_spare(struct verify *v, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	report(v, STATUS_DAMAGED, false, fmt, ap);
-	va_end(ap);
 }
 
 void

@@ -29,13 +29,16 @@ struct verify {
 				       cannot be rebuilt */
 };
 
-/* A problem that keeps the library from fetching the dataset. */
-void verify_report(struct verify *v, int status, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+/* Report one problem, and set the status that follows from it; with `fetch`,
+ * also whether the library can fetch the dataset. */
+void verify_say(struct verify *v, int status, bool fetch, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
-/* Damage that only matters after another loss. */
-void verify_report_spare(struct verify *v, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+/* A problem that keeps the library from fetching the dataset; damage that only
+ * matters after another loss. */
+#define verify_report(v, status, ...) verify_say(v, status, true, __VA_ARGS__)
+#define verify_report_spare(v, ...) \
+	verify_say(v, STATUS_DAMAGED, false, __VA_ARGS__)
 
 /* Report damage of the containers' map, once; `p` may be NULL. */
 void verify_report_map(struct verify *v, const struct plan *p);

@@ -55,24 +55,15 @@ say_first(void)
 }
 
 void
-say_debug(const char *fmt, ...)
+say_line(enum say_kind kind, const char *fmt, ...)
 {
+	static const char *const severity[] = { "", " WARNING", " ERROR" };
 	va_list ap;
 
-	if (!who.debug)
+	if (kind == SAY_DEBUG && !who.debug)
 		return;
 	va_start(ap, fmt);
-	line(stdout, "", fmt, ap, "");
-	va_end(ap);
-}
-
-void
-say_warn(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	line(stderr, " WARNING", fmt, ap, "");
+	line(kind == SAY_DEBUG ? stdout : stderr, severity[kind], fmt, ap, "");
 	va_end(ap);
 }
 
@@ -84,16 +75,6 @@ say_warn_lines(const char *text)
 
 	while ((from = str_line(&text, &len)) != NULL)
 		say_warn("%.*s", (int)len, from);
-}
-
-void
-say_error(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	line(stderr, " ERROR", fmt, ap, "");
-	va_end(ap);
 }
 
 void

@@ -9,13 +9,18 @@
 /* Set what messages show.  Before, they show rank -1 and an unknown host. */
 void say_as(int rank, const char *host, bool debug);
 
-/* SCR_DEBUG: on stdout, if it is set. */
-void say_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+enum say_kind {
+	SAY_DEBUG, /* on stdout, if SCR_DEBUG is set */
+	SAY_WARN,  /* a problem that the job survives */
+	SAY_ERROR, /* a call of the application fails */
+};
 
-/*
- * A problem that the job survives:  "SCR v3.1.0 WARNING: rank 3 on node7: ...".
- */
-void say_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* "SCR v3.1.0 WARNING: rank 3 on node7: ..." */
+void say_line(enum say_kind kind, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+#define say_debug(...) say_line(SAY_DEBUG, __VA_ARGS__)
+#define say_warn(...) say_line(SAY_WARN, __VA_ARGS__)
+#define say_error(...) say_line(SAY_ERROR, __VA_ARGS__)
 
 /* What all ranks know is said by rank 0 alone. */
 bool say_first(void);
@@ -24,9 +29,6 @@ bool say_first(void);
 
 /* Each line of a notice is a problem of its own.  NULL: none. */
 void say_warn_lines(const char *text);
-
-/* A call of the application fails. */
-void say_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* End the job: a call in the wrong state, or a failure of a rank that the
  * others would wait for.  The exit status of the job is 255. */
