@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "arena.h"
 #include "buf.h"
 #include "create.h"
 #include "dir.h"
@@ -145,6 +146,24 @@ path_absolute(const char *path, struct buf *out, struct error *err)
 		rc = path_normal(whole.data, out, err);
 	buf_free(&whole);
 	return rc;
+}
+
+const char *
+path_normal_in(struct arena *a, const char *dir, const char *name,
+	       struct error *err)
+{
+	struct buf full = BUF_INIT, normal = BUF_INIT;
+	const char *out = NULL;
+
+	if (path_join(&full, dir, name, err) == 0 &&
+	    path_normal(full.data, &normal, err) == 0) {
+		out = arena_strdup(a, normal.data);
+		if (out == NULL)
+			error_no_memory(err);
+	}
+	buf_free(&full);
+	buf_free(&normal);
+	return out;
 }
 
 const char *

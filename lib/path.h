@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+struct arena;
 struct buf;
 struct error;
 
@@ -46,6 +47,10 @@ int path_join(struct buf *out, const char *dir, const char *name,
 /* Write the normal form of `path`, which is absolute or below the working
  * directory, to `out`.  The path may be missing. */
 int path_absolute(const char *path, struct buf *out, struct error *err);
+
+/* The normal form of path_join(), allocated in `a`.  NULL: an error. */
+const char *path_normal_in(struct arena *a, const char *dir, const char *name,
+			   struct error *err);
 
 /* The last component, borrowed ("a/b" -> "b"; without a slash the whole
  * path). */

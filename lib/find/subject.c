@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "catalogue/catalogue.h"
 #include "dir.h"
 #include "error.h"
@@ -196,24 +195,15 @@ static int
 take_names(struct subject *s, enum redset_type type, const char *const *args,
 	   bool *outside, struct error *err)
 {
-	struct buf norm = BUF_INIT;
-	int rc = -1;
-
 	for (size_t i = 0; i < s->nnames; i++) {
-		if (check_name(type, args[i], err) < 0 ||
-		    path_normal(args[i], &norm, err) < 0)
-			goto out;
-		*outside = *outside || !path_is_clean(norm.data);
-		s->names[i] = arena_strdup(s->arena, norm.data);
-		if (s->names[i] == NULL) {
-			error_no_memory(err);
-			goto out;
-		}
+		if (check_name(type, args[i], err) < 0)
+			return -1;
+		s->names[i] = path_normal_in(s->arena, "", args[i], err);
+		if (s->names[i] == NULL)
+			return -1;
+		*outside = *outside || !path_is_clean(s->names[i]);
 	}
-	rc = 0;
-out:
-	buf_free(&norm);
-	return rc;
+	return 0;
 }
 
 /* Find the directory common to all names.  If all are below the working

@@ -161,14 +161,9 @@ out:
 static int
 given_root(struct planner *w, const char *from, struct error *err)
 {
-	struct buf norm = BUF_INIT;
-	int rc = -1;
-
-	if (path_normal(from, &norm, err) == 0)
-		rc = set_root(w, norm.data, err);
 	w->p.moved = true;
-	buf_free(&norm);
-	return rc;
+	w->p.recorded_root = path_normal_in(w->p.arena, "", from, err);
+	return w->p.recorded_root != NULL ? 0 : -1;
 }
 
 /*
@@ -439,32 +434,24 @@ plan_map_files(struct planner *w, struct error *err)
 const char *
 plan_bare_path(struct planner *w, const char *path, struct error *err)
 {
-	struct buf norm = BUF_INIT, root = BUF_INIT;
+	struct buf root = BUF_INIT;
 	const char *rel = NULL, *from = w->o->moved_from;
 
-	if (path_normal(path, &norm, err) < 0)
+	path = path_normal_in(w->p.arena, "", path, err);
+	if (path == NULL ||
+	    (from != NULL ? path_normal(from, &root, err)
+			  : path_real(w->p.places[0].root, &root, err)) < 0)
 		goto out;
-	if (from == NULL) {
-		if (path_real(w->p.places[0].root, &root, err) < 0)
-			goto out;
-	} else if (path_normal(from, &root, err) < 0) {
-		goto out;
-	}
-	rel = path_below(norm.data, root.data);
+	rel = path_below(path, root.data);
 	if (rel == NULL || !path_is_clean(rel)) {
 		error_set(err, ERROR_UNSAFE,
 			  "%s is outside of %s: give the old name of that "
 			  "directory with --moved-from",
-			  norm.data, root.data);
+			  path, root.data);
 		rel = NULL;
-		goto out;
 	}
-	rel = arena_strdup(w->p.arena, rel);
-	if (rel == NULL)
-		error_no_memory(err);
 out:
 	buf_free(&root);
-	buf_free(&norm);
 	return rel;
 }
 

@@ -133,27 +133,24 @@ plan_caches(const char *const *dirs, size_t ndirs, const struct plan_options *o,
 	    struct error *err)
 {
 	struct planner *w = planner_new(o, ndirs ? ndirs : 1, err);
-	struct buf norm = BUF_INIT;
+	const char *dir = NULL;
 	int rc = -1;
 
 	if (w == NULL)
 		return NULL;
 	w->p.id = -1;
 	for (size_t i = 0; i < ndirs; i++) {
-		if (add_cache(w, dirs[i], err) < 0 ||
+		dir = path_normal_in(w->p.arena, "", dirs[i], err);
+		if (dir == NULL || add_cache(w, dirs[i], err) < 0 ||
 		    plan_scan_dir(w, (uint32_t)i, err) < 0)
-			goto out;
-		if (path_normal(dirs[i], &norm, err) < 0)
-			goto out;
+			return made(w, -1);
 		if (w->p.id < 0)
-			w->p.id = dataset_dir_id(path_base(norm.data));
+			w->p.id = dataset_dir_id(path_base(dir));
 	}
 	if (ndirs == 0)
 		error_set(err, ERROR_USAGE, "no cache directory given");
 	else
 		rc = plan_make(w, err);
-out:
-	buf_free(&norm);
 	return made(w, rc);
 }
 

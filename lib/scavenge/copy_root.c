@@ -166,31 +166,24 @@ copy_find_roots(struct copier *c, struct error *err)
 const char *
 copy_rel(struct copier *c, const struct filemap_file *f, struct error *err)
 {
-	struct buf full = BUF_INIT, norm = BUF_INIT;
-	const char *rel = NULL, *kept = NULL;
+	const char *path = NULL, *rel = NULL;
 
 	if (f->dir == NULL || f->name == NULL) {
 		error_set(err, ERROR_CORRUPT, "%s: no PATH or NAME recorded",
 			  f->cache_path);
 		return NULL;
 	}
-	if (path_join(&full, f->dir, f->name, err) < 0 ||
-	    path_normal(full.data, &norm, err) < 0)
-		goto out;
-	rel = below_known(c, norm.data);
-	if (rel == NULL || !path_is_clean(rel)) {
+	path = path_normal_in(c->arena, f->dir, f->name, err);
+	if (path == NULL)
+		return NULL;
+	rel = below_known(c, path);
+	if (rel == NULL || !path_is_clean(rel))
 		error_set(err, ERROR_UNSAFE, "%s: is outside of the prefix %s",
-			  norm.data, c->roots[0]);
-	} else if (!dataset_dir_is_data(rel)) {
+			  path, c->roots[0]);
+	else if (!dataset_dir_is_data(rel))
 		error_set(err, ERROR_UNSAFE,
 			  "%s: a job has no files among the metadata", rel);
-	} else {
-		kept = arena_strdup(c->arena, rel);
-		if (kept == NULL)
-			error_no_memory(err);
-	}
-out:
-	buf_free(&norm);
-	buf_free(&full);
-	return kept;
+	else
+		return rel;
+	return NULL;
 }

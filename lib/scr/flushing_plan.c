@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "clock.h"
 #include "dir.h"
 #include "error.h"
@@ -44,28 +43,22 @@ flushing_free(struct flushing *f)
 static const char *
 on_prefix(struct flushing *f, const struct filemap_file *m, struct error *err)
 {
-	struct buf full = BUF_INIT, normal = BUF_INIT;
-	const char *rel = NULL, *copy = NULL;
+	const char *path = NULL, *rel = NULL;
 
 	if (m->dir == NULL || m->name == NULL) {
 		error_set(err, ERROR_CORRUPT, "%s: no PATH in the filemap",
 			  m->cache_path);
 		return NULL;
 	}
-	if (path_join(&full, m->dir, m->name, err) == 0 &&
-	    path_normal(full.data, &normal, err) == 0)
-		rel = path_below(normal.data, f->run->p.prefix);
-	if (rel == NULL || !dataset_dir_is_data(rel))
-		error_set(err, ERROR_UNSAFE,
-			  "%s: its path %s/%s is not below the prefix %s",
-			  m->cache_path, m->dir, m->name, f->run->p.prefix);
-	else
-		copy = arena_strdup(f->arena, rel);
-	if (copy == NULL && rel != NULL && dataset_dir_is_data(rel))
-		error_no_memory(err);
-	buf_free(&full);
-	buf_free(&normal);
-	return copy;
+	path = path_normal_in(f->arena, m->dir, m->name, err);
+	if (path != NULL)
+		rel = path_below(path, f->run->p.prefix);
+	if (path == NULL || (rel != NULL && dataset_dir_is_data(rel)))
+		return rel;
+	error_set(err, ERROR_UNSAFE,
+		  "%s: its path %s/%s is not below the prefix %s",
+		  m->cache_path, m->dir, m->name, f->run->p.prefix);
+	return NULL;
 }
 
 /* Does the file in cache match its filemap? */

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "buf.h"
 #include "conf.h"
 #include "error.h"
 #include "mem.h"
@@ -48,13 +47,8 @@ type_of(const char *name)
 static struct store *
 store_of(const struct run *run, const char *path)
 {
-	struct buf normal = BUF_INIT;
-	struct store *st = NULL;
-
-	if (path_normal(path, &normal, NULL) == 0)
-		st = stores_find(&run->stores, normal.data);
-	buf_free(&normal);
-	return st;
+	path = path_normal_in(run->arena, "", path, NULL);
+	return path != NULL ? stores_find(&run->stores, path) : NULL;
 }
 
 /* The descriptor from SCR_COPY_TYPE and related parameters. */

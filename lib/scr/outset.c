@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "dir.h"
 #include "error.h"
 #include "fnv.h"
@@ -89,20 +88,12 @@ outset_free(struct outset *o)
 static const char *
 on_prefix(struct outset *o, const char *name, struct error *err)
 {
-	struct buf full = BUF_INIT, normal = BUF_INIT;
-	const char *below = NULL, *path = NULL;
+	const char *below = NULL;
+	const char *path = path_normal_in(
+		o->arena, name[0] == '/' ? "" : o->cwd, name, err);
 
-	if ((name[0] != '/' && buf_printf(&full, "%s/", o->cwd) < 0) ||
-	    buf_add_str(&full, name) < 0)
-		error_no_memory(err);
-	else if (path_normal(full.data, &normal, err) == 0)
-		path = arena_strdup(o->arena, normal.data);
-	buf_free(&full);
-	buf_free(&normal);
-	if (path == NULL) {
-		error_no_memory(err);
+	if (path == NULL)
 		return NULL;
-	}
 	if (strlen(path) >= SCR_MAX_FILENAME)
 		say_abort("file name (%s) is longer than SCR_MAX_FILENAME (%d)",
 			  path, SCR_MAX_FILENAME);

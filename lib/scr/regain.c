@@ -28,7 +28,6 @@
 static int
 open_dirs(struct regain *g, struct error *err)
 {
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	struct error why = ERROR_INIT;
 
 	io_close(g->dirfd);

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
@@ -258,26 +257,20 @@ int
 restart_route(const struct restart *r, const char *name,
 	      char file[static SCR_MAX_FILENAME], struct error *err)
 {
-	struct buf full = BUF_INIT, normal = BUF_INIT;
+	const char *path = path_normal_in(
+		r->arena, name[0] == '/' ? "" : r->cwd, name, err);
 	size_t i = MAP_NONE;
 	int rc = 0;
 
-	if ((name[0] != '/' && buf_printf(&full, "%s/", r->cwd) < 0) ||
-	    buf_add_str(&full, name) < 0)
-		rc = error_no_memory(err);
-	if (rc == 0)
-		rc = path_normal(full.data, &normal, err);
-	if (rc == 0) {
-		i = map_get(r->paths, normal.data);
-		rc = place(r, i, normal.data, file, err);
-		/* Old applications route the name without its directory. */
-		if (rc < 0 && i == MAP_NONE)
-			i = map_get(r->bases, path_base(normal.data));
-		if (rc < 0 && i != MAP_NONE)
-			rc = place(r, i, normal.data, file, err);
-	}
-	buf_free(&full);
-	buf_free(&normal);
+	if (path == NULL)
+		return -1;
+	i = map_get(r->paths, path);
+	rc = place(r, i, path, file, err);
+	/* Old applications route the name without its directory. */
+	if (rc < 0 && i == MAP_NONE)
+		i = map_get(r->bases, path_base(path));
+	if (rc < 0 && i != MAP_NONE)
+		rc = place(r, i, path, file, err);
 	return rc;
 }
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "conf.h"
 #include "create.h"
 #include "dir.h"
@@ -74,16 +73,16 @@ static struct store *
 add(const struct reading *r, const char *base, uint64_t count)
 {
 	struct store *st = NULL;
-	struct buf normal = BUF_INIT;
 
-	if (path_normal(base, &normal, r->err) < 0)
-		goto out;
-	st = at_base(r->s, normal.data);
+	base = path_normal_in(r->run->arena, "", base, r->err);
+	if (base == NULL)
+		return NULL;
+	st = at_base(r->s, base);
 	if (st != NULL)
-		goto out;
-	st = &r->s->list[r->s->count];
+		return st;
+	st = &r->s->list[r->s->count++];
 	*st = (struct store){
-		.base = arena_strdup(r->run->arena, normal.data),
+		.base = base,
 		.group = groups_find(&r->run->groups, GROUPS_NODE),
 		.count = count,
 		.enabled = true,
@@ -91,14 +90,6 @@ add(const struct reading *r, const char *base, uint64_t count)
 		.threads = is_threads(r->run->p.flush_type),
 		.sharers = TEAM_INIT,
 	};
-	if (st->base != NULL)
-		r->s->count++;
-	else
-		st = NULL;
-	if (st == NULL)
-		error_no_memory(r->err);
-out:
-	buf_free(&normal);
 	return st;
 }
 

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "conf.h"
 #include "error.h"
 #include "num.h"
@@ -24,30 +23,15 @@ struct dirs {
 	size_t count;
 };
 
-/* The base in normal form, as in SCR's library, allocated in the arena. */
-static const char *
-normal(struct job *j, const char *base, struct error *err)
-{
-	struct buf text = BUF_INIT;
-	const char *kept = NULL;
-
-	if (path_normal(base, &text, err) == 0) {
-		kept = arena_strdup(j->arena, text.data);
-		if (kept == NULL)
-			error_no_memory(err);
-	}
-	buf_free(&text);
-	return kept;
-}
-
-/* The entry of `base`, created if missing.  NULL: no memory. */
+/* The entry of `base`, created if missing; in normal form, as in SCR's library.
+ * NULL: no memory. */
 static struct job_cache *
 enter(struct dirs *d, const char *base, bool implied, struct error *err)
 {
 	struct job *j = d->j;
 	struct job_cache *new = NULL;
 
-	base = normal(j, base, err);
+	base = path_normal_in(j->arena, "", base, err);
 	if (base == NULL)
 		return NULL;
 	for (size_t i = 0; i < d->count; i++)
