@@ -68,8 +68,8 @@ struct index *catalogue_read(struct catalogue *c, struct error *err);
 /* The same, but the notice stays that of the last read or change. */
 struct index *catalogue_read_quietly(struct catalogue *c, struct error *err);
 
-/* The index, and its entries as index_entries() returns them.  Without an index,
- * there are none. */
+/* The index, and its entries as index_entries() returns them.  Without an
+ * index, there are none. */
 struct catalogue_entries {
 	struct index *index; /* NULL: none */
 	struct index_entry *list;

@@ -55,9 +55,9 @@ struct params {
  * Read the configuration: on rank 0 the files, on every rank the environment.
  * The values of rank 0 count on all ranks, except cntl_base and cache_base.
  * Values that do not parse are replaced by their built-in ones; conf_notice()
- * on rank 0 reports them.  *c is for conf_close(); the strings of *p lie in *c or `a`.
- * `s` has the settings of SCR_Config(); NULL: none.  Collective.  ERROR_NOMEM;
- * ERROR_USAGE: the user or the job id cannot be part of a path.
+ * on rank 0 reports them.  *c is for conf_close(); the strings of *p lie in *c
+ * or `a`.  `s` has the settings of SCR_Config(); NULL: none.  Collective.
+ * ERROR_NOMEM; ERROR_USAGE: the user or the job id cannot be part of a path.
  */
 int params_read(struct params *p, struct conf **c, const struct settings *s,
 		const struct team *world, struct arena *a, struct error *err);
