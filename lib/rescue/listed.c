@@ -159,7 +159,6 @@ stat_one(void *arg, size_t i, unsigned worker, struct error *err)
 	if (pathcache_stat(k->workers[worker].cache, f->path, &st, &why) < 0) {
 		if (f->may_lack && why.kind == ERROR_ABSENT) {
 			f->state = FILE_PRESENT;
-			f->may_lack = true;
 			return 0;
 		}
 		return state_of_error(f, &why, err);

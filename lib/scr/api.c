@@ -122,11 +122,8 @@ end(void)
 {
 	if (lib.run != NULL)
 		run_end(lib.run);
-	lib.run = NULL;
 	settings_free(lib.settings);
-	lib.settings = NULL;
-	lib.state = UNINIT;
-	lib.failed = false;
+	memset(&lib, 0, sizeof(lib)); /* UNINIT */
 }
 
 /* SCR_HALT_EXIT: if a condition is met, end the job in the way the application

@@ -39,18 +39,14 @@ held_entry(const struct dataset *d, struct store *st, bool bypass)
 	struct entry *e = mem_calloc(1, sizeof(*e));
 
 	if (e == NULL || (e->arena = arena_new()) == NULL ||
-	    dataset_copy(&e->set.d, d, e->arena, NULL) < 0) {
+	    dataset_copy(&e->set.d, d, e->arena, NULL) < 0 ||
+	    (e->set.dir = arena_printf(e->arena, "%s/" DATASET_DIR_FMT, st->dir,
+				       d->id)) == NULL) {
 		held_entry_free(e);
 		return NULL;
 	}
 	e->set.store = st;
 	e->set.bypass = bypass;
-	e->set.dir =
-		arena_printf(e->arena, "%s/" DATASET_DIR_FMT, st->dir, d->id);
-	if (e->set.dir == NULL) {
-		held_entry_free(e);
-		return NULL;
-	}
 	return e;
 }
 
@@ -326,11 +322,10 @@ remove_going(const struct run *run, struct held *h, bool evicted,
 
 		if (rc < 0)
 			e->going = false;
-		if (!e->going) {
+		if (e->going)
+			discard(e);
+		else
 			h->list[left++] = e;
-			continue;
-		}
-		discard(e);
 	}
 	h->count = left;
 	return rc;
