@@ -184,9 +184,9 @@ fti_output_place_ini(struct fti_output *p, const char *ini, const char *first,
 			   : fti_output_place(p, ini, job, err);
 }
 
-struct fti_remake_item *
-fti_output_item(struct fti_output *p, const char *in, const char *out,
-		struct error *err)
+static struct fti_remake_item *
+add_item(struct fti_output *p, const char *in, const char *out,
+	 struct error *err)
 {
 	struct fti_remake_item *it = NULL;
 
@@ -219,7 +219,7 @@ fti_output_add(struct fti_output *p, char **files, size_t count,
 					  path_base(files[i]));
 		if (to == NULL)
 			return error_no_memory(err);
-		it = fti_output_item(p, files[i], to, err);
+		it = add_item(p, files[i], to, err);
 		if (it == NULL)
 			return -1;
 		/* A dry run without -o plans the same. */

@@ -92,10 +92,6 @@ int fti_output_place_ini(struct fti_output *p, const char *ini,
 int fti_output_add(struct fti_output *p, char **files, size_t count,
 		   struct error *err);
 
-/* Add an item. */
-struct fti_remake_item *fti_output_item(struct fti_output *p, const char *in,
-					const char *out, struct error *err);
-
 /* Report an error, with what helps against it.  Returns an exit status. */
 int fti_output_report(struct error *err);
 

@@ -461,9 +461,11 @@ put_containers(const struct condition *h, struct buf *out, struct error *err)
 	return rc;
 }
 
-int
-picture_html(const struct condition *h, const struct overview *s,
-	     struct buf *out, struct error *err)
+/* Append the page.  Many whole rows share a line, so that it stays readable at
+ * 10,000 ranks. */
+static int
+put_page(const struct condition *h, const struct overview *s, struct buf *out,
+	 struct error *err)
 {
 	put_head(h, s, out);
 	if (h->plan != NULL && put_ranks(h, s, out, err) < 0)
@@ -507,7 +509,7 @@ picture_write(const char *svg, const char *html, const struct condition *h,
 			     : picture_save(svg, &text, err);
 	buf_clear(&text);
 	if (rc == 0 && html != NULL)
-		rc = picture_html(h, s, &text, err) < 0
+		rc = put_page(h, s, &text, err) < 0
 			     ? -1
 			     : picture_save(html, &text, err);
 	buf_free(&text);

@@ -11,15 +11,6 @@ struct condition;
 struct error;
 struct overview;
 
-/*
- * Append the page of a dataset: state, next step, ranks by nodes, sets, what
- * must not be lost next, containers, timeline.  `s` is the prefix it is on;
- * NULL: it is in caches.  Many whole rows share a line, so that the page stays
- * readable at 10,000 ranks.
- */
-int picture_html(const struct condition *h, const struct overview *s,
-		 struct buf *out, struct error *err);
-
 /* Append an SVG: the containers of a packed dataset, else its ranks.
  * ERROR_USAGE: neither is known. */
 int picture_svg(const struct condition *h, const struct overview *s,
@@ -29,7 +20,12 @@ int picture_svg(const struct condition *h, const struct overview *s,
  * regular file. */
 int picture_save(const char *path, const struct buf *text, struct error *err);
 
-/* Write pictures to files of these names, if they are not NULL. */
+/*
+ * Write pictures to files of these names, if they are not NULL.  The page has
+ * state, next step, ranks by nodes, sets, what must not be lost next,
+ * containers, timeline.  `s` is the prefix that the dataset is on; NULL: it is
+ * in caches.
+ */
 int picture_write(const char *svg, const char *html, const struct condition *h,
 		  const struct overview *s, struct error *err);
 

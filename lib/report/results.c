@@ -139,8 +139,10 @@ results_delete_json(int64_t id, const char *name, const struct delete_result *r)
 
 /* --- Verify --- */
 
-const char *
-results_compared(const struct verify_result *r, char *to, size_t size)
+/* The extent of the comparison:  "sizes only", "sizes, checksums of 3.9 KiB".
+ * Returns `to`. */
+static const char *
+compared_text(const struct verify_result *r, char *to, size_t size)
 {
 	const size_t present = r->files - r->bad_files;
 	const bool sizes = r->unchecked == 0 || r->total_compared;
@@ -186,7 +188,7 @@ results_verify_row(int64_t id, const char *name, const char *state,
 		snprintf(bad, sizeof(bad), "%zu", r->bad_files);
 	buf_printf(out, "%4" PRId64 " %-10s %7zu %7s %10s %-30s %s\n", id,
 		   state, r->files, bad, str_size(r->bytes),
-		   results_compared(r, compared, sizeof(compared)),
+		   compared_text(r, compared, sizeof(compared)),
 		   str_shown(name != NULL ? name : "-"));
 }
 
@@ -205,7 +207,7 @@ results_verify_json(int64_t id, const char *name, const char *state,
 	json_set_u64(j, "bytes_compared", r->crc_bytes);
 	json_set_u64(j, "bytes", r->bytes);
 	json_set_str(j, "compared",
-		     results_compared(r, compared, sizeof(compared)));
+		     compared_text(r, compared, sizeof(compared)));
 	json_set_bool(j, "packed", r->fetch.packed);
 	return j;
 }

@@ -34,11 +34,6 @@ void results_delete_row(int64_t id, const char *name,
 struct json *results_delete_json(int64_t id, const char *name,
 				 const struct delete_result *r);
 
-/* The extent of the comparison:  "sizes only", "sizes, checksums of 3.9 KiB".
- * Returns `to`. */
-const char *results_compared(const struct verify_result *r, char *to,
-			     size_t size);
-
 /* A table row for a verified dataset in `state`; `r` NULL: the headings. */
 void results_verify_row(int64_t id, const char *name, const char *state,
 			const struct verify_result *r, struct buf *out);
