@@ -29,12 +29,6 @@ struct run {
 
 /* --- The run --- */
 
-static size_t
-tasks_of(const struct fti_varfile *x)
-{
-	return (size_t)((x->len + TASK - 1) / TASK);
-}
-
 /* The file to which task `i` belongs. */
 static size_t
 file_of(const struct run *r, size_t i)
@@ -143,7 +137,8 @@ fti_varfiles_write(int dirfd, const struct fti_varfile *list, size_t count,
 	for (size_t i = 0; i < count && rc == 0; i++) {
 		rc = fti_check_output(dirfd, list[i].path, list[i].path,
 				      replace, err);
-		r.first[i + 1] = r.first[i] + tasks_of(&list[i]);
+		r.first[i + 1] =
+			r.first[i] + (size_t)((list[i].len + TASK - 1) / TASK);
 		r.bytes += list[i].head_size + list[i].len;
 	}
 	if (rc == 0)

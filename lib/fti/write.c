@@ -237,24 +237,17 @@ write_container(const struct fti_writer *r, struct worker *w,
 }
 
 static int
-write_text(const struct file *f, struct error *err)
-{
-	const struct buf *text = f->job.text;
-
-	return put_write(f->put, text->data, text->len, 0, err);
-}
-
-static int
 run_task(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	const struct fti_writer *r = arg;
 	const struct task *t = &r->tasks[i];
+	const struct buf *text = t->file->job.text;
 	struct worker *w = &r->workers[worker];
 
 	if (work_go_on(r->w, err) < 0)
 		return -1;
-	if (t->file->job.text != NULL)
-		return write_text(t->file, err);
+	if (text != NULL)
+		return put_write(t->file->put, text->data, text->len, 0, err);
 	if (t->container != SIZE_MAX && write_container(r, w, t, err) < 0)
 		return -1;
 	if (atomic_fetch_sub(&t->file->left, 1) > 1)

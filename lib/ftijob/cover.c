@@ -55,13 +55,6 @@ add_member(struct group *g, const struct fti_rebuild_file *to)
 	};
 }
 
-/* The size of the left partner's file, which FTI keeps as a copy. */
-static int64_t
-left_size(const struct fti_protect *p, const struct fti_rank *r)
-{
-	return (int64_t)cover_size(p, fti_set_neighbour(p->from, r, true));
-}
-
 static int
 describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
 	 struct error *err)
@@ -81,8 +74,9 @@ describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
 	d->pt_fs = -1;
 	if (p->level == FTI_L3)
 		d->max_fs = (int64_t)cover_length(p, rank->group);
-	else
-		d->pt_fs = left_size(p, rank);
+	else /* the size of the left partner's file, which is kept as a copy */
+		d->pt_fs = (int64_t)cover_size(
+			p, fti_set_neighbour(p->from, rank, true));
 	return 0;
 }
 

@@ -119,9 +119,6 @@ read_fd(int fd, const char *path, struct metafile *out, struct error *err)
 
 	if (fstat(fd, &st) < 0)
 		return error_sys(err, "%s: cannot look", path);
-	if (!S_ISREG(st.st_mode))
-		return error_set(err, ERROR_CORRUPT, "%s: not a regular file",
-				 path);
 	s.size = (uint64_t)st.st_size;
 	s.len = s.size < sizeof(s.head) ? (size_t)s.size : sizeof(s.head);
 	if (io_pread(fd, path, s.head, s.len, 0, err) < 0)
@@ -135,12 +132,12 @@ metafile_read(const char *path, struct metafile *out, struct error *err)
 	struct redset_name n;
 	size_t stem = 0;
 	struct error why = ERROR_INIT;
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd = io_open_read(AT_FDCWD, path, err);
 	int rc = -1;
 
 	*out = (struct metafile){ .text = BUF_INIT };
 	if (fd < 0)
-		return error_sys(err, "%s: cannot open", path);
+		return -1;
 	out->redundancy =
 		redset_name_parse(path_base(path), &n, &stem) && !n.descriptor;
 	rc = read_fd(fd, path, out, &why);
