@@ -18,30 +18,22 @@
 /* Blanks between two columns. */
 #define GAP 2
 
-static void
-add_cell(struct table *t, const char *text)
-{
-	if (t->failed || text == NULL) {
-		t->failed = true;
-		return;
-	}
-	if (!MEM_ROOM(t->cells, t->count, t->cap)) {
-		t->failed = true;
-		return;
-	}
-	t->cells[t->count++] = (struct table_cell){ .text = text };
-}
-
 void
 table_cell(struct table *t, const char *fmt, ...)
 {
 	char text[2 * NAME_TEXT];
+	const char *kept = NULL;
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	add_cell(t, t->failed ? NULL : arena_strdup(t->arena, text));
+	if (!t->failed)
+		kept = arena_strdup(t->arena, text);
+	if (kept == NULL || !MEM_ROOM(t->cells, t->count, t->cap))
+		t->failed = true;
+	else
+		t->cells[t->count++] = (struct table_cell){ .text = kept };
 }
 
 void
