@@ -3,7 +3,6 @@
  * scr_container - pack the files of a dataset into few containers.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

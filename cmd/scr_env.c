@@ -12,7 +12,6 @@
 #include "buf.h"
 #include "env/env.h"
 #include "error.h"
-#include "path.h"
 #include "str.h"
 
 static const struct env_tool tools[] = {

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "app.h"
-#include "error.h"
 #include "fti/fti.h"
 #include "str.h"
 

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,7 +16,6 @@
 #include "json.h"
 #include "kvtree/kvtree.h"
 #include "lock.h"
-#include "num.h"
 #include "opt.h"
 #include "report/hint.h"
 #include "site/halt.h"

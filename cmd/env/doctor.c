@@ -23,7 +23,6 @@
 #include "json.h"
 #include "lock.h"
 #include "mem.h"
-#include "num.h"
 #include "remote/remote.h"
 #include "report/hint.h"
 #include "room.h"

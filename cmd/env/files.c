@@ -23,7 +23,6 @@
 #include "meta/flush.h"
 #include "meta/log.h"
 #include "num.h"
-#include "path.h"
 #include "report/hint.h"
 #include "site/eventlog.h"
 #include "site/interval.h"

@@ -12,7 +12,6 @@
 #include "env.h"
 #include "error.h"
 #include "hostlist.h"
-#include "json.h"
 #include "mem.h"
 #include "meta/log.h"
 #include "num.h"

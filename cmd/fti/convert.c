@@ -8,7 +8,6 @@
 #include <inttypes.h>
 
 #include "app.h"
-#include "arena.h"
 #include "error.h"
 #include "fti/draft.h"
 #include "fti/file.h"

@@ -6,7 +6,6 @@
 #define CMD_FTI_FTI_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "app.h"

@@ -17,7 +17,6 @@
 #include "fti.h"
 #include "ftijob/set.h"
 #include "lock.h"
-#include "report/fti.h"
 #include "report/hint.h"
 #include "str.h"
 

@@ -13,7 +13,6 @@
 #include "fti/check_impl.h"
 #include "fti/file.h"
 #include "hash.h"
-#include "mem.h"
 
 /* How the stored checksum of a file compares. */
 enum match {

@@ -2,7 +2,6 @@
 /*
  * check_pass.c - the sums of an FTI-FF file whose bytes pass in order.
  */
-#include <string.h>
 
 #include "error.h"
 #include "fti/check.h"

@@ -10,7 +10,6 @@
 #define FTI_COMPARE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct error;

@@ -14,7 +14,6 @@
 #define FTI_LAYOUT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "hash.h"

@@ -9,7 +9,6 @@
 #define FTI_NAME_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 enum fti_name_kind {

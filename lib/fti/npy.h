@@ -6,7 +6,6 @@
 #ifndef FTI_NPY_H
 #define FTI_NPY_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct buf;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "error.h"
 #include "fti/content.h"
 #include "fti/ini.h"

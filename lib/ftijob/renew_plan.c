@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -18,7 +17,6 @@
 #include "ftijob/recover.h"
 #include "ftijob/renew.h"
 #include "mem.h"
-#include "path.h"
 #include "str.h"
 #include "work.h"
 

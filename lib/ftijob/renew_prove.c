@@ -15,7 +15,6 @@
 #include "ftijob/recover.h"
 #include "ftijob/renew_impl.h"
 #include "io.h"
-#include "mem.h"
 #include "num.h"
 #include "work.h"
 

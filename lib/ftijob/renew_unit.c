@@ -3,7 +3,6 @@
  * renew_unit.c - the files of one group while they are written: what computes
  * them, and what proves them.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "encode/cauchy.h"
@@ -15,7 +14,6 @@
 #include "ftijob/recover.h"
 #include "ftijob/renew_impl.h"
 #include "hash.h"
-#include "mem.h"
 #include "transfer/put.h"
 
 /* --- What the files have to be --- */

@@ -4,7 +4,6 @@
  */
 #include "ftijob/rewind.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -2,7 +2,6 @@
 /*
  * rewind_journal.c - the file in which the steps of a restart are recorded.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 

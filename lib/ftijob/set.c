@@ -4,7 +4,6 @@
  */
 #include "ftijob/set.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "arena.h"

@@ -9,7 +9,6 @@
 
 #include "buf.h"
 #include "error.h"
-#include "mem.h"
 #include "report/condition.h"
 #include "report/containers.h"
 #include "report/xml.h"

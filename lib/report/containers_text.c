@@ -14,7 +14,6 @@
 #include "mem.h"
 #include "path.h"
 #include "report/containers.h"
-#include "report/plan_text.h"
 #include "report/table.h"
 #include "str.h"
 #include "style.h"

@@ -11,7 +11,6 @@
 #include "fti/posix.h"
 #include "fti/rankfile.h"
 #include "mem.h"
-#include "report/fti.h"
 #include "report/fti_impl.h"
 #include "report/table.h"
 #include "str.h"

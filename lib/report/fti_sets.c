@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "buf.h"
-#include "error.h"
 #include "ftijob/set.h"
 #include "ftijob/tree.h"
 #include "report/fti.h"

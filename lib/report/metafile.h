@@ -7,7 +7,6 @@
 #define REPORT_METAFILE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "buf.h"

@@ -12,7 +12,6 @@
 #include "report/ranks.h"
 #include "report/xml.h"
 #include "rescue/plan.h"
-#include "str.h"
 
 /* Pixels, cells in a line, and lines. */
 #define LEFT 140

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "buf.h"
-#include "error.h"
 #include "mem.h"
 #include "report/plan_text.h"
 #include "report/report_impl.h"
