@@ -16,7 +16,6 @@
 struct buf;
 struct error;
 struct hostlist;
-struct json;
 struct remote_options;
 
 /* The call of a verb, as `scr_env VERB` or by the name of LLNL's program. */

@@ -27,7 +27,6 @@
 
 struct error;
 struct fti_file;
-struct fti_finding;
 struct work;
 
 enum fti_form {

@@ -14,7 +14,6 @@ struct cauchy;
 struct fti_parity;
 struct fti_recover;
 struct hash;
-struct put;
 struct put_file;
 
 /* A file that is written. */

@@ -17,8 +17,6 @@ struct fti_protect;
 struct fti_rankfile;
 struct fti_rebuild;
 struct fti_rebuild_file;
-struct fti_set;
-struct fti_sets;
 
 /* The exit status that a verdict gives. */
 int report_fti_status(const struct fti_rankfile *r);
