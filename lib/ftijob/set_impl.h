@@ -9,10 +9,6 @@ struct error;
 struct fti_set;
 struct fti_sets;
 
-/* Find what the metadata of a POSIX checkpoint say of its ranks. */
-int fti_set_read_metadata(struct fti_sets *s, struct fti_set *set,
-			  struct error *err);
-
 /* Set state, reason and refusal by the states of the files. */
 int fti_set_judge(struct fti_sets *s, struct fti_set *set, struct error *err);
 
