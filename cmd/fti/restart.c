@@ -39,10 +39,12 @@ struct restart {
 
 /* --- Texts --- */
 
+/* An undo comes next. */
 static void
-set_next(struct restart *c, const char *command)
+set_next(struct restart *c)
 {
-	report_command(command, NULL, c->dir, c->next, sizeof(c->next));
+	report_command("scr_fti restart --undo", NULL, c->dir, c->next,
+		       sizeof(c->next));
 }
 
 static void
@@ -158,7 +160,7 @@ not_there(struct restart *c, struct error *err)
 	struct buf ids = BUF_INIT;
 
 	if (c->r.number > 1)
-		set_next(c, "scr_fti restart --undo");
+		set_next(c);
 
 	add_ids(c, &c->here, &ids);
 	if (c->from != NULL)
@@ -238,7 +240,7 @@ confirm(struct restart *c, struct error *err)
 		rc = is_choice(c, &now, err);
 	fti_sets_free(&now);
 	if (rc == 0) {
-		set_next(c, "scr_fti restart --undo");
+		set_next(c);
 		return error_set(err, ERROR_SYSTEM,
 				 "%s: FTI would still not restart from "
 				 "checkpoint %" PRIu32,
@@ -278,7 +280,7 @@ apply(struct restart *c, struct error *err)
 	const int fromfd = c->from != NULL ? c->there.tree.fd : -1;
 
 	if (fti_rewind_apply(&c->r, fromfd, &c->work, err) < 0) {
-		set_next(c, "scr_fti restart --undo");
+		set_next(c);
 		return -1;
 	}
 	if (confirm(c, err) < 0)
@@ -295,7 +297,7 @@ resume(struct restart *c, struct error *err)
 	if (c->r.id != c->select ||
 	    (c->exec != NULL && !str_eq(c->exec, c->r.exec)) ||
 	    (c->level != 0 && c->level != (uint64_t)c->r.level)) {
-		set_next(c, "scr_fti restart --undo");
+		set_next(c);
 		return error_set(
 			err, ERROR_USAGE,
 			"%s: a restart from checkpoint %" PRIu32
@@ -388,7 +390,7 @@ run(struct restart *c, int fd, struct error *err)
 	if (c->undo)
 		return undo(c, err);
 	if (c->r.state == FTI_REWIND_UNDOING) {
-		set_next(c, "scr_fti restart --undo");
+		set_next(c);
 		return error_set(err, ERROR_USAGE,
 				 "%s: undoing a restart was interrupted: "
 				 "finish that first",

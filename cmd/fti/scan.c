@@ -45,7 +45,7 @@ print_text(const struct scan *c, const struct fti_sets *s)
 	for (size_t i = 0; c->files && i < s->count; i++) {
 		buf_printf(&out, "\n%s %s, checkpoint %u\n", s->list[i].exec,
 			   fti_level_name(s->list[i].level), s->list[i].id);
-		report_fti_ranks(&s->list[i], true, &out);
+		report_fti_ranks(&s->list[i], &out);
 	}
 	if (c->next[0] != '\0')
 		buf_printf(&out, "next: %s\n", c->next);

@@ -46,9 +46,8 @@ int report_fti_svg(const struct fti_checked *c, struct buf *out,
  * restart from. */
 void report_fti_sets(const struct fti_sets *s, struct buf *out);
 
-/* The files of each rank of a checkpoint; with `all` also of ranks that have
- * good ones. */
-void report_fti_ranks(const struct fti_set *set, bool all, struct buf *out);
+/* The files of each rank of a checkpoint. */
+void report_fti_ranks(const struct fti_set *set, struct buf *out);
 
 /* --- Rebuilding (fti_plan.c) --- */
 

@@ -135,7 +135,7 @@ report_fti_sets(const struct fti_sets *s, struct buf *out)
 }
 
 void
-report_fti_ranks(const struct fti_set *set, bool all, struct buf *out)
+report_fti_ranks(const struct fti_set *set, struct buf *out)
 {
 	struct table t;
 
@@ -144,8 +144,6 @@ report_fti_ranks(const struct fti_set *set, bool all, struct buf *out)
 		const struct fti_rank *r = &set->ranks[i];
 		const char *problem = "";
 
-		if (!all && r->parts[FTI_OWN].state == FTI_STATE_GOOD)
-			continue;
 		table_cell(&t, "%" PRIu32, r->rank);
 		table_cell(&t, "%" PRIu32, r->node);
 		for (int p = 0; p < FTI_PARTS; p++) {

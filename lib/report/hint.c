@@ -312,7 +312,7 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	return finish(&out, to, size);
 }
 
-char *
+void
 report_next_now(struct catalogue *c, int64_t id, const struct next_case *n,
 		char *to, size_t size)
 {
@@ -322,5 +322,4 @@ report_next_now(struct catalogue *c, int64_t id, const struct next_case *n,
 	index_newest(ix, now.newest);
 	report_next_step(c, ix, id, &now, to, size);
 	index_free(ix);
-	return to;
 }

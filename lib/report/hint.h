@@ -99,8 +99,8 @@ char *report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 		       const struct next_case *n, char *to, size_t size);
 
 /* The same, with the index read now, and the newest datasets in it. */
-char *report_next_now(struct catalogue *c, int64_t id,
-		      const struct next_case *n, char *to, size_t size);
+void report_next_now(struct catalogue *c, int64_t id, const struct next_case *n,
+		     char *to, size_t size);
 
 /* Write the command that lets their owner read the files of the plan, or "" if
  * the owner may read all of them.  Returns `to`. */

@@ -20,7 +20,7 @@
 /* Segments named in a line of text; the others are counted. */
 #define SEGS_SHOWN 4
 
-int
+void
 report_remedy(struct error *err, struct catalogue *c, int64_t id)
 {
 	static const char *const commands[] = {
@@ -35,10 +35,9 @@ report_remedy(struct error *err, struct catalogue *c, int64_t id)
 	/* A dataset of SCR 1.1.8 may have no number, which all remedies
 	 * need. */
 	if (why.remedy == REMEDY_NONE || id <= 0)
-		return -1;
-	return error_as(
-		err, &why, "%s: %s", why.text,
-		report_next(commands[why.remedy], c, id, next, sizeof(next)));
+		return;
+	error_as(err, &why, "%s: %s", why.text,
+		 report_next(commands[why.remedy], c, id, next, sizeof(next)));
 }
 
 /* --- The map --- */

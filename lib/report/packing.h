@@ -21,8 +21,8 @@ struct error;
 struct json;
 
 /* Add the command that removes the cause of the error in *err, if one is known,
- * to its sentence; `id`: the dataset in `c`.  Returns -1. */
-int report_remedy(struct error *err, struct catalogue *c, int64_t id);
+ * to its sentence; `id`: the dataset in `c`. */
+void report_remedy(struct error *err, struct catalogue *c, int64_t id);
 
 /* The segment map: one line for each file, sorted as `how` says, at most `most`
  * (0: all), and for each container; if columns are chosen, these of all files,

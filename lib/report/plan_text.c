@@ -107,7 +107,7 @@ report_member(const struct plan *p, const struct plan_set *s, uint32_t m)
 }
 
 /* "ranks 0-3 8", truncated if it is too long to read. */
-static const char *
+static void
 ranks_text(struct plan *p, const uint32_t *ranks, size_t n, char *to,
 	   size_t size)
 {
@@ -117,13 +117,12 @@ ranks_text(struct plan *p, const uint32_t *ranks, size_t n, char *to,
 
 	if (strlen(list) <= room) {
 		snprintf(to, size, "%s %s", word, list);
-		return to;
+		return;
 	}
 	while (room > 0 && list[room] != ' ')
 		room--;
 	snprintf(to, size, "%s %.*s ... (%zu in all)", word, (int)room, list,
 		 n);
-	return to;
 }
 
 /* --- Clauses --- */
