@@ -65,10 +65,10 @@ bool fti_ini_can_hold(const char *value);
 int fti_ini_add(struct buf *out, const char *key, const char *value);
 
 /*
- * Set a key in the text of a file, all other bytes of which stay.  A missing key
- * is added after the last line of its section, a missing section at the end.
- * After a failure the text is as before.  ERROR_USAGE: fti_ini_can_hold() is
- * false.
+ * Set a key in the text of a file, all other bytes of which stay.  A missing
+ * key is added after the last line of its section, a missing section at the
+ * end.  After a failure the text is as before.  ERROR_USAGE:
+ * fti_ini_can_hold() is false.
  */
 struct fti_ini_value {
 	const char *section, *key, *value;

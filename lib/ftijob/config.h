@@ -16,8 +16,8 @@ struct error;
 struct fti_geometry;
 struct fti_ini;
 
-/* Numbers are -1 and strings NULL if the file does not have them.  Of other keys
- * only the values are checked. */
+/* Numbers are -1 and strings NULL if the file does not have them.  Of other
+ * keys only the values are checked. */
 struct fti_config {
 	int64_t head;	    /* 1: one process of each node only works for FTI */
 	int64_t node_size;  /* processes of a node, the head included */

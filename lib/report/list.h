@@ -68,8 +68,8 @@ struct list_rows {
 };
 
 /* Pass the list of the entries that match to `print`, in parts of several
- * lines.  It empties the buffer, and reports its own failures.  Control characters in names are made
- * printable.  ERROR_NOMEM. */
+ * lines.  It empties the buffer, and reports its own failures.  Control
+ * characters in names are made printable.  ERROR_NOMEM. */
 int list_print(const struct list_rows *rows, const struct list_filter *f,
 	       const struct list_look *look, int (*print)(struct buf *text),
 	       struct error *err);
