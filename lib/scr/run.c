@@ -144,8 +144,10 @@ run_begin(const struct settings *s, struct error *err)
 	struct run *run = mem_calloc(1, sizeof(*run));
 
 	/* There is no team yet to agree with the other ranks. */
-	if (run == NULL)
+	if (run == NULL) {
 		say_abort("out of memory");
+		return NULL;
+	}
 	run->world = run->node = (struct team)TEAM_INIT;
 	if (find_params(run, s, err) < 0)
 		goto fail;
