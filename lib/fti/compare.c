@@ -204,24 +204,26 @@ merge(struct run *r, struct error *err)
 	const struct fti_content_var **a = fti_content_sorted(r->a, err);
 	const struct fti_content_var **b =
 		a == NULL ? NULL : fti_content_sorted(r->b, err);
+	const size_t na = r->a->nvars, nb = r->b->nvars;
 	size_t i = 0, k = 0;
 	int rc = a == NULL || b == NULL ? -1 : 0;
 
 	if (rc == 0)
-		r->list = mem_calloc(r->a->nvars + r->b->nvars + 1,
-				     sizeof(*r->list));
+		r->list = mem_calloc(na + nb + 1, sizeof(*r->list));
 	if (rc == 0 && r->list == NULL)
 		rc = error_no_memory(err);
-	while (rc == 0 && (i < r->a->nvars || k < r->b->nvars)) {
-		struct fti_difference *d = &r->list[r->count++];
+	while (rc == 0) {
+		const struct fti_content_var *x = i < na ? a[i] : NULL;
+		const struct fti_content_var *y = k < nb ? b[k] : NULL;
+		struct fti_difference *d = &r->list[r->count];
 
-		if (k == r->b->nvars ||
-		    (i < r->a->nvars && a[i]->id <= b[k]->id))
-			d->a = a[i];
-		if (i == r->a->nvars ||
-		    (k < r->b->nvars && b[k]->id <= a[i]->id))
-			d->b = b[k];
-		d->id = d->a != NULL ? d->a->id : d->b->id;
+		if (x == NULL && y == NULL)
+			break;
+		r->count++;
+		d->id = x == NULL || (y != NULL && y->id < x->id) ? y->id
+								  : x->id;
+		d->a = x != NULL && x->id == d->id ? x : NULL;
+		d->b = y != NULL && y->id == d->id ? y : NULL;
 		i += d->a != NULL;
 		k += d->b != NULL;
 		if (!r->calls->wanted(r->calls->arg, d->id))

@@ -312,7 +312,7 @@ add_name(struct fti_writer *r, struct file *f, struct error *err)
 		.replaces = j->replace,
 	};
 
-	if (r->put == NULL)
+	if (r->put == NULL || j->path == NULL) /* fti_sum() */
 		return 0;
 	if (take_name(r, j, err) < 0)
 		return -1;

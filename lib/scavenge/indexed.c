@@ -162,10 +162,10 @@ scavenge_find_restart(struct scavenge *s, struct error *err)
 
 	if (s->stopped || s->o->only > 0 || scavenge_outlook(s).saved > 0)
 		return 0;
-	/* An index that cannot be read has none. */
+	/* As in scavenge_add_known(). */
 	if (catalogue_entries(s->prefix, &all, &why) < 0 &&
-	    why.kind == ERROR_NOMEM)
-		rc = error_no_memory(err);
+	    (all.index != NULL || why.kind == ERROR_NOMEM))
+		rc = error_pass(err, &why);
 	/* The restart point of the index, and then the newest one. */
 	for (size_t i = 0; i < 2 * all.count && rc == 0; i++) {
 		const struct index_entry *e = &all.list[i % all.count];
