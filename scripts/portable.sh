@@ -336,9 +336,13 @@ units=(t_kvtree t_kvscan t_kvwrite t_value t_crc t_code t_field16 t_cauchy
 	t_scheme t_solve t_redset t_redset_name t_filemap t_index t_summary
 	t_rank2file t_flush t_halt t_attr t_segmap t_path t_path_walk)
 
+totals() { echo "$passed passed, $failed failed" | tee build/totals; }
+
 main() {
 	local name
 
+	# Out of time: what was seen until then counts.
+	trap 'totals; exit 124' TERM
 	mkdir -p "$DIR"
 	[ $# -gt 0 ] || set -- compile symbols debian11 packages arm64 s390x
 	for name; do
@@ -352,7 +356,7 @@ main() {
 			;;
 		esac
 	done
-	echo "$passed passed, $failed failed" | tee build/totals
+	totals
 	[ "$failed" = 0 ]
 }
 
