@@ -29,23 +29,29 @@ struct plan_record {
 /* --- Files by path --- */
 
 int
-plan_paths(const struct rank2file *r, struct plan_paths *out, struct error *err)
+plan_paths(const struct rank2file *r, bool summed, struct plan_paths *out,
+	   struct error *err)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->nranks; i++)
-		n += r->ranks[i].nfiles;
+		for (size_t k = 0; k < r->ranks[i].nfiles; k++)
+			n += !summed || r->ranks[i].files[k].has_crc;
 	out->by_path = map_new();
 	out->entries = mem_calloc(n + 1, sizeof(*out->entries));
 	if (out->by_path == NULL || out->entries == NULL)
 		return error_no_memory(err);
-	for (size_t i = n = 0; i < r->nranks; i++) {
+	for (size_t i = 0; i < r->nranks; i++) {
 		const struct rank2file_rank *rank = &r->ranks[i];
 
-		for (size_t k = 0; k < rank->nfiles; k++, n++) {
-			out->entries[n].rank = (uint32_t)i;
-			out->entries[n].file = &rank->files[k];
-			if (map_put(out->by_path, rank->files[k].path, n) < 0)
+		for (size_t k = 0; k < rank->nfiles; k++) {
+			const struct rank2file_file *f = &rank->files[k];
+
+			if (summed && !f->has_crc)
+				continue;
+			out->entries[out->count].rank = (uint32_t)i;
+			out->entries[out->count].file = f;
+			if (map_put(out->by_path, f->path, out->count++) < 0)
 				return error_no_memory(err);
 		}
 	}
@@ -251,7 +257,7 @@ plan_record_load(struct planner *w, size_t *dropped, struct error *err)
 		return one != NULL && totals_differ(w)
 			       ? refuse_overlap(one, other, err)
 			       : 0;
-	if (plan_paths(w->record->ranks, &w->record->paths, err) < 0)
+	if (plan_paths(w->record->ranks, false, &w->record->paths, err) < 0)
 		return -1;
 	/* A copy spoils the totals, too. */
 	all = one == NULL && totals_differ(w);

@@ -55,7 +55,7 @@ carry(const struct plan_paths *old, struct plan_file *f, struct plan_sum *sum)
 		return;
 	r = old->entries[at].file;
 	/* With another size, the checksum is that of an older file. */
-	if (!r->has_crc || (r->has_size && r->size != f->attr.size))
+	if (r->has_size && r->size != f->attr.size)
 		return;
 	if (f->has_crc && f->crc != r->crc)
 		return; /* the filemap takes precedence: the job wrote it */
@@ -74,8 +74,8 @@ plan_sums(struct plan *p, const struct rank2file *old, struct error *err)
 		return NULL;
 	}
 	if (old != NULL)
-		rc = plan_paths(old, &from, err);
-	for (size_t i = 0; rc == 0 && old != NULL && i < p->nfiles; i++)
+		rc = plan_paths(old, true, &from, err);
+	for (size_t i = 0; rc == 0 && from.count > 0 && i < p->nfiles; i++)
 		carry(&from, &p->files[i], &sums[i]);
 	plan_paths_free(&from);
 	if (rc == 0)
