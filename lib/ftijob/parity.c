@@ -100,12 +100,13 @@ read_computed(const struct fti_source *s, void *to, size_t len, uint64_t off,
 	/* Whole words, as the first and the last byte may be parts of one. */
 	const size_t words = (len + 2) / 2 * 2;
 	const size_t step = words < STEP ? words : STEP;
-	unsigned char *space = mem_aligned(FIELD16_ALIGN, (p->k + 1) * step);
+	unsigned char *space =
+		mem_aligned(FIELD16_ALIGN, (c->recipe->nin + 1) * step);
 	void *in[CAUCHY_MAX], *out[1] = { space };
 	struct fti_slice slice = { .in = in, .out = out };
 	int rc = space == NULL ? error_no_memory(err) : 0;
 
-	for (unsigned i = 0; rc == 0 && i < p->k; i++)
+	for (unsigned i = 0; rc == 0 && i < c->recipe->nin; i++)
 		in[i] = space + (i + 1) * step;
 	while (rc == 0 && len > 0) {
 		const size_t odd = off % 2;

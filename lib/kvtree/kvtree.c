@@ -250,7 +250,7 @@ kvtree_set_first(struct kvtree *t, const char *key, const char *value,
 	kvtree_remove(t, key);
 	if (value == NULL)
 		return 0;
-	k = add(t, key, false, err);
+	k = put(t, key, false, err);
 	return k == NULL || kvtree_put(k, value, err) == NULL ? -1 : 0;
 }
 
