@@ -168,7 +168,8 @@ scavenge_find_restart(struct scavenge *s, struct error *err)
 		rc = error_pass(err, &why);
 	/* The restart point of the index, and then the newest one. */
 	for (size_t i = 0; i < 2 * all.count && rc == 0; i++) {
-		const struct index_entry *e = &all.list[i % all.count];
+		const struct index_entry *e =
+			&all.list[i < all.count ? i : i - all.count];
 
 		if (e->current != (i < all.count) ||
 		    (rc = is_restart(s, e, err)) <= 0)

@@ -158,7 +158,7 @@ agree_on(struct run *run, const char *name, int flags, struct kvtree **t,
 {
 	const bool first = run->world.rank == 0;
 	char own[DATASET_DIR_NAME];
-	struct dataset mine;
+	struct dataset mine = { .id = 0 };
 	int rc = 0;
 
 	if (first)
