@@ -62,10 +62,11 @@ static void
 add_skipped(const struct fti_set *set, const struct fti_set *best,
 	    struct buf *out)
 {
+	const bool passed = best != NULL && set->level != best->level;
 	char id[16];
 
 	if (set == best || set->level == FTI_ARCHIVE ||
-	    (best != NULL && set->level == best->level && set->refusal == NULL))
+	    (set->refusal == NULL && !passed))
 		return;
 	buf_printf(out, "  FTI skips %s%s%s: ", fti_level_name(set->level),
 		   set->level == FTI_DCP ? "" : ", checkpoint ",

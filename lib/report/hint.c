@@ -259,7 +259,7 @@ report_chmod(const struct plan *p, char *to, size_t size)
 				  path.data);
 	}
 	/* The next look names the others. */
-	if (out.len >= size)
+	if (out.data != NULL && out.len >= size)
 		out.data[fits] = '\0';
 	buf_free(&path);
 	return finish(&out, to, size);

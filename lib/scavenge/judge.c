@@ -123,7 +123,8 @@ set_losses(const struct seat *s, size_t n, bool gone, struct solve_member *m,
 			.lost = s[i].red->lost,
 		};
 	for (size_t i = 0; gone && i < n; i++) {
-		const uint32_t left = (s[i].red->member - 2 + count) % count;
+		const uint32_t member = s[i].red->member;
+		const uint32_t left = member == 1 ? count - 1 : member - 2;
 
 		if (!m[left].body_lost || s[i].red->left == UINT64_MAX)
 			continue;

@@ -183,7 +183,7 @@ take_implied(struct making *m, struct error *err)
 	struct asked a = implied(m->run);
 	struct error why = ERROR_INIT;
 
-	if (!a.level.store->enabled)
+	if (a.level.store == NULL || !a.level.store->enabled)
 		return error_set(err, ERROR_USAGE,
 				 "%s: no cache directory can be made here: set "
 				 "SCR_CACHE_BASE to storage of the nodes",

@@ -256,7 +256,7 @@ find_owners(struct outset *o, struct error *err)
 	for (size_t i = 0; rc == 0 && i < o->nfiles; i++)
 		paths[i].path = o->files[i].path;
 	rc = shared_find(&o->run->world, rc, paths, o->nfiles, &shared, err);
-	for (size_t i = 0; rc == 0 && i < o->nfiles; i++)
+	for (size_t i = 0; rc == 0 && paths != NULL && i < o->nfiles; i++)
 		o->files[i].other = paths[i].other;
 	mem_free(paths);
 	if (rc < 0)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#define TEAM_C
 #include "team/team.h"
 
 #include <sched.h>

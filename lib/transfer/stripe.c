@@ -50,17 +50,20 @@ stripe_room(struct stripe *s, struct arena *arena, size_t n, struct error *err)
 	return s->parts == NULL ? error_no_memory(err) : 0;
 }
 
+/* Is `b` the continuation of `a`, in the file and in the stripe? */
+static bool
+continues(const struct stripe_part *a, const struct stripe_part *b)
+{
+	return a->path == b->path && b->path != NULL && a->dirfd == b->dirfd &&
+	       a->off + a->len == b->off && a->start + a->len == b->start &&
+	       a->sum == STRIPE_NO_SUM && b->sum == STRIPE_NO_SUM;
+}
+
 void
 stripe_add(struct stripe *s, const struct stripe_part *part)
 {
-	struct stripe_part *last =
-		s->nparts > 0 ? &s->parts[s->nparts - 1] : NULL;
-
-	if (last != NULL && last->path == part->path && part->path != NULL &&
-	    last->dirfd == part->dirfd && last->off + last->len == part->off &&
-	    last->start + last->len == part->start &&
-	    last->sum == STRIPE_NO_SUM && part->sum == STRIPE_NO_SUM)
-		last->len += part->len;
+	if (s->nparts > 0 && continues(&s->parts[s->nparts - 1], part))
+		s->parts[s->nparts - 1].len += part->len;
 	else
 		s->parts[s->nparts++] = *part;
 }
