@@ -206,7 +206,7 @@ output_start(struct run *run, const char *name, int flags, struct error *err)
 	const struct level *level = NULL;
 	const struct held_set *s = NULL;
 	struct kvtree *t = NULL;
-	struct dataset d;
+	struct dataset d = { .id = 0 };
 	int rc = agree_on(run, name, flags, &t, &d, err);
 
 	if (rc == 0) {

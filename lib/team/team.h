@@ -173,6 +173,13 @@ team_agree_seen(const struct team *t, int rc, struct error *err)
 }
 
 static inline int
+team_share_seen(const struct team *t, uint32_t root, int rc, struct buf *b,
+		struct error *err)
+{
+	return team_share(t, root, rc, b, err) < 0 || rc != 0 ? -1 : 0;
+}
+
+static inline int
 team_notes_seen(const struct team *t, int rc, const struct team_mail *out,
 		struct arena *a, struct team_mail *in, struct error *err)
 {
@@ -180,6 +187,7 @@ team_notes_seen(const struct team *t, int rc, const struct team_mail *out,
 }
 
 #define team_agree team_agree_seen
+#define team_share team_share_seen
 #define team_notes team_notes_seen
 #endif
 
