@@ -11,6 +11,7 @@
 #include "error.h"
 #include "mem.h"
 #include "par.h"
+#include "str.h"
 
 /* A call that takes at most this many seconds is served on the node. */
 #define LOCAL_CALL 30e-6
@@ -138,6 +139,16 @@ work_say(const struct work *w, const char *fmt, ...)
 	va_start(ap, fmt);
 	pass_line(w->log, w->log_arg, fmt, ap);
 	va_end(ap);
+}
+
+void
+work_say_lines(const struct work *w, const char *text)
+{
+	const char *line = NULL;
+	size_t len = 0;
+
+	while ((line = str_line(&text, &len)) != NULL)
+		work_say(w, "%.*s", (int)len, line);
 }
 
 void

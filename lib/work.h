@@ -59,6 +59,7 @@ int work_go_on(const struct work *w, struct error *err);
 /* Pass a formatted line to w->log, or to w->detail. */
 void work_say(const struct work *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+void work_say_lines(const struct work *w, const char *text); /* each line */
 void work_detail(const struct work *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -97,6 +97,12 @@ catalogue_notice(const struct catalogue *c)
 	return c->notice.len > 0 ? c->notice.data : NULL;
 }
 
+bool
+catalogue_damaged(const struct catalogue *c)
+{
+	return c->damaged;
+}
+
 int
 catalogue_open_scr(struct catalogue *c, bool make, struct error *err)
 {

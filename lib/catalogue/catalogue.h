@@ -57,6 +57,9 @@ int catalogue_open_scr(struct catalogue *c, bool make, struct error *err);
  * or NULL.  Valid until the next read or change, or catalogue_close(). */
 const char *catalogue_notice(const struct catalogue *c);
 
+/* Was index.scr damaged when it was last read? */
+bool catalogue_damaged(const struct catalogue *c);
+
 /*
  * Read the index without a lock; for index_free().  If index.scr is damaged, or
  * missing although there are dataset directories, return an index built from

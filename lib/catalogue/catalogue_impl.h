@@ -51,6 +51,7 @@ struct catalogue {
 	int scr_fd;	    /* -1: .scr does not exist yet */
 	bool (*stop)(void); /* NULL: never */
 	struct buf notice;
+	bool damaged; /* index.scr, when it was last read */
 	/* An index that listed datasets was lost, and remade from summaries,
 	 * which have neither FAILED nor CURRENT. */
 	bool remade;

@@ -142,8 +142,7 @@ read_index(struct overview *s, struct error *err)
 		return take_index(s, err);
 	/* After a scavenge, a prefix may have no index yet.  This is no damage,
 	 * and each dataset is reported as not indexed. */
-	s->remade = faccessat(catalogue_scr_fd(s->catalogue), "index.scr", F_OK,
-			      AT_SYMLINK_NOFOLLOW) == 0;
+	s->remade = catalogue_damaged(s->catalogue);
 	if (s->remade) {
 		note(s, catalogue_notice(s->catalogue));
 		return take_index(s, err);

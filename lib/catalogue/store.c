@@ -38,6 +38,7 @@ catalogue_load(struct catalogue *c, struct index **ix,
 
 	*ix = NULL;
 	*state = CATALOGUE_GOOD;
+	c->damaged = false;
 	/* Another process may have made .scr since catalogue_open(). */
 	if (catalogue_open_scr(c, false, &why) == 0)
 		tree = kvtree_read_beneath(c->scr_fd, INDEX_FILE, NULL, &why);
@@ -59,6 +60,7 @@ catalogue_load(struct catalogue *c, struct index **ix,
 		*state = CATALOGUE_DAMAGED;
 	else
 		return error_wrap(err, "%s", c->path);
+	c->damaged = *state == CATALOGUE_DAMAGED;
 	return 0;
 }
 
@@ -234,11 +236,12 @@ catalogue_read(struct catalogue *c, struct error *err)
 	if (read_or_remake(&r, err) < 0)
 		return NULL;
 	if (r.state == CATALOGUE_DAMAGED)
-		tell(&r, r.why.text, "this list is made",
+		tell(&r, r.why.text, "its datasets are taken",
 		     "the next change of the index keeps the damaged file as "
 		     "" INDEX_FILE ".bak and writes a new one");
 	else if (r.state == CATALOGUE_MISSING && r.added + r.left > 0)
-		tell(&r, INDEX_FILE " is missing", "this list is made", NULL);
+		tell(&r, INDEX_FILE " is missing", "its datasets are taken",
+		     NULL);
 	if (r.state != CATALOGUE_MISSING || r.added + r.left > 0)
 		return r.ix;
 	index_free(r.ix);

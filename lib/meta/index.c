@@ -41,6 +41,7 @@ index_free(struct index *ix)
 		return;
 	kvtree_free(ix->tree);
 	mem_free(ix->ids);
+	mem_free(ix->list);
 	mem_free(ix);
 }
 
@@ -75,150 +76,7 @@ index_name_id(const struct kvtree *k, int64_t *out, struct error *err)
 	return 0;
 }
 
-/* Check that the ID in the descriptor equals the key of `entry`. */
-static int
-check_id(const struct kvtree *entry, const struct kvtree *desc,
-	 struct error *err)
-{
-	const char *own = kvtree_value(desc, "ID");
-	uint64_t id = 0;
-
-	if (!value_number(kvtree_key(entry), DATASET_ID_MAX, &id) || id == 0)
-		return value_bad(err, kvtree_key(entry),
-				 "in DSET: not a dataset id");
-	if (own != NULL && strcmp(own, kvtree_key(entry)) != 0)
-		return value_bad(err, kvtree_key(entry),
-				 "in DSET: the dataset has another id");
-	return 0;
-}
-
-/* Check one name against the DSET table.  Both tables usually have the same
- * order, so *guess is the entry expected next.  *proven counts the names that
- * are confirmed by an entry's descriptor. */
-static int
-check_name(const struct kvtree *table, const struct kvtree *k,
-	   const struct kvtree **guess, size_t *proven, struct error *err)
-{
-	const char *id = kvtree_value(k, "DSET"), *name = NULL;
-	const struct kvtree *entry = *guess, *desc = NULL;
-
-	if (id == NULL)
-		return value_bad(err, kvtree_key(k),
-				 "in NAME: not one dataset id");
-	if (entry == NULL || strcmp(kvtree_key(entry), id) != 0)
-		entry = kvtree_get(table, id);
-	if (entry == NULL)
-		return value_bad(err, kvtree_key(k),
-				 "in NAME: its id is not in DSET");
-	*guess = kvtree_next(entry);
-	desc = kvtree_get(entry, "DSET");
-	name = kvtree_value(desc, "NAME");
-	if (name != NULL && strcmp(name, kvtree_key(k)) != 0)
-		return value_bad(err, kvtree_key(k),
-				 "in NAME: the dataset has another name");
-	*proven += name != NULL;
-	return check_id(entry, desc, err);
-}
-
-/* The name in an entry's descriptor must not belong to another entry.  It may
- * be missing in the NAME table. */
-static int
-check_own_name(const struct kvtree *names, const struct kvtree *entry,
-	       const struct kvtree *desc, struct error *err)
-{
-	const char *name = kvtree_value(desc, "NAME");
-	const struct kvtree *k = name != NULL ? kvtree_get(names, name) : NULL;
-	const char *id = kvtree_value(k, "DSET");
-
-	if (k == NULL || (id != NULL && strcmp(id, kvtree_key(entry)) == 0))
-		return 0;
-	return value_bad(err, kvtree_key(k),
-			 "in NAME: another dataset has this name");
-}
-
-static int
-check_tables(const struct kvtree *tree, struct error *err)
-{
-	const struct kvtree *table = kvtree_get(tree, "DSET"), *k = NULL;
-	const struct kvtree *names = kvtree_get(tree, "NAME");
-	const struct kvtree *guess = kvtree_first(table);
-	size_t proven = 0;
-
-	kvtree_foreach (k, names)
-		if (check_name(table, k, &guess, &proven, err) < 0)
-			return -1;
-	/* Each entry confirmed one name, so all entries were checked. */
-	if (table == NULL || proven == kvtree_count(table))
-		return 0;
-	kvtree_foreach (k, table) {
-		const struct kvtree *desc = kvtree_get(k, "DSET");
-
-		if (check_id(k, desc, err) < 0 ||
-		    check_own_name(names, k, desc, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-struct index *
-index_from_tree(struct kvtree *tree, struct error *err)
-{
-	const char *text = kvtree_value(tree, "VERSION");
-	struct index *ix = NULL;
-	int64_t version = 0;
-
-	if (text != NULL && str_eq(text, INDEX_OLD)) {
-		ix = index_from_old(tree, err);
-		kvtree_free(tree);
-		return ix;
-	}
-	if (kvtree_i64(tree, "VERSION", INDEX_VERSION, INDEX_VERSION, &version,
-		       err) < 0) {
-		if (err != NULL && err->kind == ERROR_ABSENT)
-			err->kind = ERROR_CORRUPT;
-		goto fail;
-	}
-	if (check_tables(tree, err) < 0)
-		goto fail;
-	ix = mem_calloc(1, sizeof(*ix));
-	if (ix == NULL) {
-		error_no_memory(err);
-		goto fail;
-	}
-	ix->tree = tree;
-	return ix;
-fail:
-	kvtree_free(tree);
-	return NULL;
-}
-
-bool
-index_is_old(const struct index *ix)
-{
-	return ix->old;
-}
-
-struct kvtree *
-index_tree(struct index *ix)
-{
-	return ix->tree;
-}
-
-/* --- Read --- */
-
-size_t
-index_count(const struct index *ix)
-{
-	const struct kvtree *table = kvtree_get(ix->tree, "DSET");
-
-	return table == NULL ? 0 : kvtree_count(table);
-}
-
-const char *
-index_current(const struct index *ix)
-{
-	return kvtree_value(ix->tree, "CURRENT");
-}
+/* --- An entry --- */
 
 /* Return the latest child of `t`, or NULL.  Stamps sort as text. */
 static const char *
@@ -262,6 +120,9 @@ read_entry(const struct kvtree *t, int64_t id, struct index_entry *out,
 			err) < 0 ||
 	    dataset_read(r.desc, &out->desc, err) < 0)
 		return error_wrap(err, "dataset %lld", (long long)id);
+	if (out->desc.id > 0 && out->desc.id != id)
+		return value_bad(err, kvtree_key(t),
+				 "in DSET: the dataset has another id");
 	out->id = id;
 	out->name = out->desc.name;
 	out->complete = r.complete;
@@ -274,55 +135,7 @@ read_entry(const struct kvtree *t, int64_t id, struct index_entry *out,
 	return 0;
 }
 
-const char *
-index_id_name(const struct index *ix, int64_t id)
-{
-	const struct kvtree *k = NULL;
-	int64_t other = 0;
-
-	kvtree_foreach (k, kvtree_get(ix->tree, "NAME"))
-		if (index_name_id(k, &other, NULL) == 0 && other == id)
-			return kvtree_key(k);
-	return NULL;
-}
-
-static bool
-is_current(const char *name, const char *current)
-{
-	return name != NULL && current != NULL && strcmp(name, current) == 0;
-}
-
-int
-index_find_id(const struct index *ix, int64_t id, struct index_entry *out,
-	      struct error *err)
-{
-	const struct kvtree *entry = index_need_node(ix, id, err);
-
-	if (entry == NULL || read_entry(entry, id, out, err) < 0)
-		return -1;
-	if (out->name == NULL)
-		out->name = index_id_name(ix, id);
-	out->current = is_current(out->name, index_current(ix));
-	return 0;
-}
-
-int
-index_find_name(const struct index *ix, const char *name,
-		struct index_entry *out, struct error *err)
-{
-	const struct kvtree *k = kvtree_get2(ix->tree, "NAME", name);
-	int64_t id = 0;
-
-	if (k == NULL)
-		return error_set(err, ERROR_ABSENT, "%s: not in the index",
-				 str_shown(name));
-	if (index_name_id(k, &id, err) < 0 ||
-	    read_entry(index_entry_node(ix, id), id, out, err) < 0)
-		return -1;
-	out->name = kvtree_key(k);
-	out->current = is_current(out->name, index_current(ix));
-	return 0;
-}
+/* --- All entries --- */
 
 /* An id and its node: sorting these is cheaper than sorting index_entry. */
 struct place {
@@ -355,8 +168,13 @@ sorted_places(const struct kvtree *table, size_t count, struct error *err)
 	kvtree_foreach (k, table) {
 		uint64_t id = 0;
 
-		/* Valid: checked by index_from_tree(). */
-		value_number(kvtree_key(k), DATASET_ID_MAX, &id);
+		if (!value_number(kvtree_key(k), DATASET_ID_MAX, &id) ||
+		    id == 0) {
+			value_bad(err, kvtree_key(k),
+				  "in DSET: not a dataset id");
+			mem_free(places);
+			return NULL;
+		}
 		places[n].id = (int64_t)id;
 		places[n].node = k;
 		sorted = sorted && (n == 0 || places[n - 1].id > places[n].id);
@@ -367,63 +185,259 @@ sorted_places(const struct kvtree *table, size_t count, struct error *err)
 	return places;
 }
 
-/* Fill in missing names from the NAME table, in one pass. */
-static void
-name_nameless(const struct index *ix, struct index_entry *entries,
-	      const struct place *places, size_t count)
-{
-	const struct place *found = NULL;
-	const struct kvtree *k = NULL;
-	struct place key = { .node = NULL };
+/* The entries, in descending order of ids. */
+struct listing {
+	struct index_entry *list;
+	size_t count;
+	size_t guess;  /* the entry of the next name: both tables usually have
+			  the same order */
+	size_t proven; /* names that the entry's descriptor confirms */
+};
 
-	kvtree_foreach (k, kvtree_get(ix->tree, "NAME")) {
-		if (index_name_id(k, &key.id, NULL) < 0)
-			continue;
-		found = bsearch(&key, places, count, sizeof(key), descending);
-		if (found != NULL && entries[found - places].name == NULL)
-			entries[found - places].name = kvtree_key(k);
+static int
+by_id(const void *id, const void *entry)
+{
+	const int64_t x = *(const int64_t *)id;
+	const int64_t y = ((const struct index_entry *)entry)->id;
+
+	return (x < y) - (x > y);
+}
+
+/* Check name `k` of the NAME table; an entry without a name takes it. */
+static int
+take_name(struct listing *l, const struct kvtree *k, struct error *err)
+{
+	struct index_entry *e = NULL;
+	int64_t id = 0;
+
+	if (index_name_id(k, &id, err) < 0)
+		return -1;
+	if (l->guess < l->count && l->list[l->guess].id == id)
+		e = &l->list[l->guess];
+	else
+		e = bsearch(&id, l->list, l->count, sizeof(*e), by_id);
+	if (e == NULL)
+		return value_bad(err, kvtree_key(k),
+				 "in NAME: its id is not in DSET");
+	l->guess = (size_t)(e - l->list) + 1;
+	if (e->desc.name != NULL && !str_eq(e->desc.name, kvtree_key(k)))
+		return value_bad(err, kvtree_key(k),
+				 "in NAME: the dataset has another name");
+	l->proven += e->desc.name != NULL;
+	if (e->name == NULL)
+		e->name = kvtree_key(k);
+	return 0;
+}
+
+/* The name in an entry's descriptor must not belong to another entry.  It may
+ * be missing in the NAME table. */
+static int
+check_own_name(const struct kvtree *names, const struct index_entry *e,
+	       struct error *err)
+{
+	const char *name = e->desc.name;
+	const struct kvtree *k = name != NULL ? kvtree_get(names, name) : NULL;
+	int64_t id = 0;
+
+	if (k == NULL || (index_name_id(k, &id, NULL) == 0 && id == e->id))
+		return 0;
+	return value_bad(err, kvtree_key(k),
+			 "in NAME: another dataset has this name");
+}
+
+/* Check the entries against the NAME table, which has the names of those
+ * without one. */
+static int
+take_names(struct listing *l, const struct kvtree *names, struct error *err)
+{
+	const struct kvtree *k = NULL;
+
+	kvtree_foreach (k, names)
+		if (take_name(l, k, err) < 0)
+			return -1;
+	/* If each entry confirmed one name, all are checked. */
+	for (size_t i = 0; l->proven < l->count && i < l->count; i++)
+		if (check_own_name(names, &l->list[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+static bool
+is_current(const char *name, const char *current)
+{
+	return name != NULL && current != NULL && strcmp(name, current) == 0;
+}
+
+/* Read and check all entries.  There is at least one, or a name. */
+static struct index_entry *
+read_all(const struct kvtree *tree, size_t count, struct error *err)
+{
+	const char *current = kvtree_value(tree, "CURRENT");
+	struct listing l = { .count = count };
+	struct place *places =
+		sorted_places(kvtree_get(tree, "DSET"), count, err);
+
+	if (places == NULL)
+		return NULL;
+	l.list = mem_alloc(count, sizeof(*l.list));
+	if (l.list == NULL) {
+		error_no_memory(err);
+		goto fail;
 	}
+	for (size_t i = 0; i < count; i++)
+		if (read_entry(places[i].node, places[i].id, &l.list[i], err) <
+		    0)
+			goto fail;
+	if (take_names(&l, kvtree_get(tree, "NAME"), err) < 0)
+		goto fail;
+	for (size_t i = 0; i < count; i++)
+		l.list[i].current = is_current(l.list[i].name, current);
+	mem_free(places);
+	return l.list;
+fail:
+	mem_free(l.list);
+	mem_free(places);
+	return NULL;
+}
+
+/* --- Make from a file --- */
+
+struct index *
+index_from_tree(struct kvtree *tree, struct error *err)
+{
+	const char *text = kvtree_value(tree, "VERSION");
+	struct index *ix = NULL;
+	int64_t version = 0;
+
+	if (text != NULL && str_eq(text, INDEX_OLD)) {
+		ix = index_from_old(tree, err);
+		kvtree_free(tree);
+		return ix;
+	}
+	if (kvtree_i64(tree, "VERSION", INDEX_VERSION, INDEX_VERSION, &version,
+		       err) < 0) {
+		if (err != NULL && err->kind == ERROR_ABSENT)
+			err->kind = ERROR_CORRUPT;
+		goto fail;
+	}
+	ix = mem_calloc(1, sizeof(*ix));
+	if (ix == NULL) {
+		error_no_memory(err);
+		goto fail;
+	}
+	ix->tree = tree;
+	ix->list = read_all(tree, index_count(ix), err);
+	if (ix->list != NULL)
+		return ix;
+	index_free(ix);
+	return NULL;
+fail:
+	kvtree_free(tree);
+	return NULL;
+}
+
+void
+index_changes(struct index *ix)
+{
+	mem_free(ix->list);
+	ix->list = NULL;
+}
+
+bool
+index_is_old(const struct index *ix)
+{
+	return ix->old;
+}
+
+struct kvtree *
+index_tree(struct index *ix)
+{
+	index_changes(ix);
+	return ix->tree;
+}
+
+/* --- Read --- */
+
+size_t
+index_count(const struct index *ix)
+{
+	const struct kvtree *table = kvtree_get(ix->tree, "DSET");
+
+	return table == NULL ? 0 : kvtree_count(table);
+}
+
+const char *
+index_current(const struct index *ix)
+{
+	return kvtree_value(ix->tree, "CURRENT");
+}
+
+/* The name of `id` in the NAME table; NULL: none.  A fetch can leave an entry
+ * without a name in its descriptor.  O(n). */
+static const char *
+name_of(const struct index *ix, int64_t id)
+{
+	const struct kvtree *k = NULL;
+	int64_t other = 0;
+
+	kvtree_foreach (k, kvtree_get(ix->tree, "NAME"))
+		if (index_name_id(k, &other, NULL) == 0 && other == id)
+			return kvtree_key(k);
+	return NULL;
+}
+
+int
+index_find_id(const struct index *ix, int64_t id, struct index_entry *out,
+	      struct error *err)
+{
+	const struct kvtree *entry = index_need_node(ix, id, err);
+
+	if (entry == NULL || read_entry(entry, id, out, err) < 0)
+		return -1;
+	if (out->name == NULL)
+		out->name = name_of(ix, id);
+	out->current = is_current(out->name, index_current(ix));
+	return 0;
+}
+
+int
+index_find_name(const struct index *ix, const char *name,
+		struct index_entry *out, struct error *err)
+{
+	const struct kvtree *k = kvtree_get2(ix->tree, "NAME", name);
+	int64_t id = 0;
+
+	if (k == NULL)
+		return error_set(err, ERROR_ABSENT, "%s: not in the index",
+				 str_shown(name));
+	if (index_name_id(k, &id, err) < 0 ||
+	    read_entry(index_entry_node(ix, id), id, out, err) < 0)
+		return -1;
+	out->name = kvtree_key(k);
+	out->current = is_current(out->name, index_current(ix));
+	return 0;
 }
 
 struct index_entry *
 index_entries(const struct index *ix, size_t *count, struct error *err)
 {
-	const size_t n = index_count(ix);
-	const char *current = index_current(ix);
 	struct index_entry *entries = NULL;
-	struct place *places = NULL;
-	bool nameless = false;
-	size_t i = 0;
 
-	*count = 0;
-	if (n == 0)
+	*count = index_count(ix);
+	if (*count == 0)
 		return NULL;
-	*count = (size_t)-1;
-	places = sorted_places(kvtree_get(ix->tree, "DSET"), n, err);
-	if (places == NULL)
-		return NULL;
-	entries = mem_alloc(n, sizeof(*entries));
-	if (entries == NULL) {
-		error_no_memory(err);
-		goto fail;
+	if (ix->list == NULL) {
+		entries = read_all(ix->tree, *count, err);
+	} else {
+		entries = mem_alloc(*count, sizeof(*entries));
+		if (entries != NULL)
+			memcpy(entries, ix->list, *count * sizeof(*entries));
+		else
+			error_no_memory(err);
 	}
-	for (i = 0; i < n; i++) {
-		if (read_entry(places[i].node, places[i].id, &entries[i], err) <
-		    0)
-			goto fail;
-		nameless = nameless || entries[i].name == NULL;
-	}
-	if (nameless)
-		name_nameless(ix, entries, places, n);
-	for (i = 0; i < n; i++)
-		entries[i].current = is_current(entries[i].name, current);
-	mem_free(places);
-	*count = n;
+	if (entries == NULL)
+		*count = (size_t)-1;
 	return entries;
-fail:
-	mem_free(entries);
-	mem_free(places);
-	return NULL;
 }
 
 /* --- Validity --- */

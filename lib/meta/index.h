@@ -49,8 +49,9 @@ struct index *index_new(struct error *err);
 void index_free(struct index *ix);
 
 /* Make an index from the tree of a file.  Take over `tree`, also on failure.
- * ERROR_CORRUPT: VERSION missing or unknown, or tables that contradict each
- * other.  A VERSION 1 index (SCR 1.1.8) is converted: index_is_old(). */
+ * ERROR_CORRUPT: VERSION missing or unknown, tables that contradict each other,
+ * or an entry that cannot be read.  A VERSION 1 index (SCR 1.1.8) is converted:
+ * index_is_old(). */
 struct index *index_from_tree(struct kvtree *tree, struct error *err);
 bool index_is_old(const struct index *ix);
 
@@ -60,13 +61,12 @@ struct kvtree *index_tree(struct index *ix);
 size_t index_count(const struct index *ix);
 
 /* Return all *count entries for mem_free(), in descending order of ids.  If
- * there are none, return NULL with *count = 0; on failure, return NULL with
+ * there are none, return NULL with *count = 0; without memory, return NULL with
  * *count = (size_t)-1.  O(n log n). */
 struct index_entry *index_entries(const struct index *ix, size_t *count,
 				  struct error *err);
 
-/* Find an entry by name or id.  Return 0 and fill *out, or -1: ERROR_ABSENT,
- * ERROR_CORRUPT. */
+/* Find an entry by name or id.  Return 0 and fill *out, or -1: ERROR_ABSENT. */
 int index_find_name(const struct index *ix, const char *name,
 		    struct index_entry *out, struct error *err);
 int index_find_id(const struct index *ix, int64_t id, struct index_entry *out,

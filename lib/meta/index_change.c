@@ -97,6 +97,7 @@ index_set_current(struct index *ix, const char *name, struct error *err)
 					 "%s: not a checkpoint",
 					 str_shown(name));
 	}
+	index_changes(ix);
 	/* LLNL's tools set it as the first key. */
 	return kvtree_set_first(ix->tree, "CURRENT", e.name, err);
 }
@@ -107,6 +108,7 @@ move_current(struct index *ix, int64_t id, struct error *err)
 {
 	if (ix->ids == NULL && make_ids(ix, err) < 0)
 		return -1;
+	index_changes(ix);
 	return kvtree_set_first(ix->tree, "CURRENT", earlier_checkpoint(ix, id),
 				err);
 }
@@ -139,6 +141,7 @@ index_remove(struct index *ix, const char *name, struct error *err)
 	if (current != NULL && strcmp(current, name) == 0 &&
 	    move_current(ix, id, err) < 0)
 		return -1;
+	index_changes(ix);
 	remove_from(ix, "DSET", num_str(id));
 	remove_from(ix, "NAME", name);
 	return 0;
@@ -154,15 +157,9 @@ remove_same(struct index *ix, const char *name, int64_t id)
 
 	if (k != NULL && index_name_id(k, &other, NULL) == 0)
 		remove_from(ix, "DSET", num_str(other));
-	if (index_entry_node(ix, id) != NULL) {
-		/* If the entry is unreadable, use its name in the NAME
-		 * table. */
-		const char *old_name = index_find_id(ix, id, &old, NULL) == 0
-					       ? old.name
-					       : index_id_name(ix, id);
-
-		if (old_name != NULL)
-			remove_from(ix, "NAME", old_name);
+	if (index_find_id(ix, id, &old, NULL) == 0) {
+		if (old.name != NULL)
+			remove_from(ix, "NAME", old.name);
 		remove_from(ix, "DSET", num_str(id));
 	}
 	remove_from(ix, "NAME", name);
@@ -206,6 +203,7 @@ index_add(struct index *ix, const struct kvtree *desc, int complete,
 		return value_bad(err, "ID", "missing from the descriptor");
 	if (d.name == NULL)
 		return value_bad(err, "NAME", "missing from the descriptor");
+	index_changes(ix);
 	forget_ids(ix);
 	remove_same(ix, d.name, d.id);
 	if (add_name(ix, d.name, d.id, err) < 0 ||
@@ -226,6 +224,7 @@ index_set_extra(struct index *ix, int64_t id, const char *key,
 
 	if (entry == NULL)
 		return -1;
+	index_changes(ix);
 	if (value != NULL)
 		return kvtree_set(entry, key, value, err);
 	kvtree_remove(entry, key);
@@ -238,6 +237,7 @@ index_add_extra(struct index *ix, int64_t id, const char *key,
 {
 	struct kvtree *all = kvtree_put(index_need_node(ix, id, err), key, err);
 
+	index_changes(ix);
 	return kvtree_put(all, value, err) == NULL ? -1 : 0;
 }
 

@@ -20,8 +20,13 @@ struct index {
 	struct kvtree *tree;
 	int64_t *ids; /* NULL: not made */
 	size_t nids;
+	/* index_entries() of the file; NULL: none, or changed since. */
+	struct index_entry *list;
 	bool old; /* converted from VERSION 1 */
 };
+
+/* To be called before the index changes. */
+void index_changes(struct index *ix);
 
 /* Convert a tree of VERSION 1 into a new index. */
 struct index *index_from_old(const struct kvtree *old, struct error *err);
@@ -35,9 +40,5 @@ struct kvtree *index_need_node(const struct index *ix, int64_t id,
 
 /* Read the id in entry `k` of the NAME table. */
 int index_name_id(const struct kvtree *k, int64_t *out, struct error *err);
-
-/* Look up the name of `id` in the NAME table; NULL: none.  A fetch can leave an
- * entry without a name in its descriptor.  O(n). */
-const char *index_id_name(const struct index *ix, int64_t id);
 
 #endif /* META_INDEX_IMPL_H */

@@ -164,7 +164,7 @@ scavenge_find_restart(struct scavenge *s, struct error *err)
 		return 0;
 	/* As in scavenge_add_known(). */
 	if (catalogue_entries(s->prefix, &all, &why) < 0 &&
-	    (all.index != NULL || why.kind == ERROR_NOMEM))
+	    why.kind == ERROR_NOMEM)
 		rc = error_pass(err, &why);
 	/* The restart point of the index, and then the newest one. */
 	for (size_t i = 0; i < 2 * all.count && rc == 0; i++) {

@@ -336,10 +336,12 @@ scavenge_add_known(struct scavenge *s, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
-	/* A damaged index is as good as none, a damaged entry in it is not. */
+	/* An index that cannot be read is as good as none. */
 	if (catalogue_entries(s->prefix, &s->known, &why) < 0 &&
-	    (s->known.index != NULL || why.kind == ERROR_NOMEM))
+	    why.kind == ERROR_NOMEM)
 		return error_pass(err, &why);
+	if (catalogue_damaged(s->prefix))
+		work_say_lines(s->work, catalogue_notice(s->prefix));
 	if (add_flush(s, err) < 0 || add_newer(s, err) < 0 ||
 	    salvage_plan(&s->plan, err) < 0 || take_claims(s, err) < 0)
 		return -1;

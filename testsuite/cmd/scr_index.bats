@@ -539,6 +539,27 @@ ckpt.1    1 20666 -"
 	assert_output_has ckpt.5
 }
 
+@test "an index with an entry that cannot be read is damaged" {
+	local edit
+
+	for edit in '/^      COMPLETE/,+1s/1$/yes/' \
+		'/^        FILES/,+1s/[0-9]$/-1/'; do
+		rm -rf p
+		multi
+		scr_inspect -m tree p/.scr/index.scr | sed "$edit" >edited
+		"$GEN/gen_craft" --output p/.scr/index.scr <edited
+		cp p/.scr/index.scr damaged
+		try scr_index -p p --all
+		assert_status 3
+		assert_output_has ckpt.5 both.3 ckpt.1
+		assert_stderr_has "index.scr: dataset " index.scr.bak
+		try scr_index -p p --current both.3
+		assert_status 0
+		cmp damaged p/.scr/index.scr.bak
+		[ "$(current)" = both.3 ]
+	done
+}
+
 @test "a missing index beside datasets is rebuilt" {
 	multi
 	rm p/.scr/index.scr

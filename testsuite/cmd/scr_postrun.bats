@@ -603,18 +603,28 @@ agree() {
 @test "--keep: an index that is remade from summaries is not pruned by" {
 	local how
 
-	for how in missing damaged; do
+	for how in missing damaged entry; do
 		rm -rf p nodes
 		checkpoints 1 2
 		scr_postrun "${args[@]}" --id 1
 		scr_postrun "${args[@]}"
+		scr_inspect -m tree p/.scr/index.scr >tree
 		rm p/.scr/index.scr
-		[[ $how == missing ]] || echo broken >p/.scr/index.scr
+		case $how in
+		damaged) echo broken >p/.scr/index.scr ;;
+		entry) # right checksum, one value that is none
+			sed '/^      COMPLETE/,+1s/1$/x/' tree |
+				"$GEN/gen_craft" --output p/.scr/index.scr
+			;;
+		esac
 		checkpoints 3
 		try scr_postrun "${args[@]}" --keep 1
 		assert_status 0
 		assert_output_has "newest checkpoint ckpt.3 (dataset 3) is saved"
 		assert_stderr_has "older checkpoints are not all deleted: the index is damaged or missing"
+		[[ $how == missing ]] ||
+			assert_stderr_has "from the summaries" index.scr.bak
+		[[ $how == missing || -e p/.scr/index.scr.bak ]]
 		[[ $(indexed) == "3* 2 1 " ]]
 	done
 }

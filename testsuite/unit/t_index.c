@@ -194,10 +194,13 @@ test_refused(void)
 		/* Dropping `a` would drop dataset 2, which has no name. */
 		("VERSION>2\nNAME>a>DSET>2\nDSET>1>DSET>NAME>a\n"
 		 "DSET>2>COMPLETE>1\n"),
+		/* values of an entry */
+		"VERSION>2\nDSET>1>COMPLETE>5\n",
+		"VERSION>2\nDSET>2>COMPLETE>1\nDSET>1>REPLACED>x\n",
+		("VERSION>2\nNAME>a>DSET>1\nDSET>1>DSET>NAME>a\n"
+		 "DSET>1>DSET>FILES>-1\n"),
 	};
 	struct error err = ERROR_INIT;
-	struct index_entry e;
-	struct index *ix = NULL;
 	size_t i = 0;
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -206,13 +209,6 @@ test_refused(void)
 		   label(bad[i]));
 		is_int(err.kind, ERROR_CORRUPT, err.text);
 	}
-	/* An entry is decoded only when it is used. */
-	ix = index_from_tree(tree_of("VERSION>2\nDSET>1>COMPLETE>5\n"), NULL);
-	is_int(index_find_id(ix, 1, &e, &err), -1, "a broken entry");
-	is_int(err.kind, ERROR_CORRUPT, err.text);
-	ok(index_entries(ix, &i, &err) == NULL && i == (size_t)-1,
-	   "... among all");
-	index_free(ix);
 }
 
 /* A descriptor with additional, unknown keys. */
