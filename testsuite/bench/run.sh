@@ -482,6 +482,10 @@ libscr() {
 	NODES=$disk/nodes SCR_PREFIX=$disk/prefix
 	mkdir -p "$NODES" "$SCR_PREFIX"
 	speed 4 small 4096 | ratios small-disk -
+	note "flush and fetch between caches in memory and a prefix on disk, and from a disk that is not cached"
+	NODES=$b/nodes SCR_COPY_TYPE=SINGLE
+	speed 8 flush $((64 << 20)) | ratios flush-disk 1.11
+	speed 8 fetch $((64 << 20)) | ratios fetch-disk 1.11
 	rm -rf "$b" "$disk/nodes" "$disk/prefix"
 }
 

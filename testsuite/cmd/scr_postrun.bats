@@ -608,12 +608,12 @@ agree() {
 		checkpoints 1 2
 		scr_postrun "${args[@]}" --id 1
 		scr_postrun "${args[@]}"
-		scr_inspect -m tree p/.scr/index.scr >tree
+		scr_inspect -m tree p/.scr/index.scr >printed
 		rm p/.scr/index.scr
 		case $how in
 		damaged) echo broken >p/.scr/index.scr ;;
 		entry) # right checksum, one value that is none
-			sed '/^      COMPLETE/,+1s/1$/x/' tree |
+			sed '/^      COMPLETE/,+1s/1$/x/' printed |
 				"$GEN/gen_craft" --output p/.scr/index.scr
 			;;
 		esac

@@ -243,6 +243,19 @@ copy_and_sync(void)
 	shell(cmd);
 }
 
+/* Drop `from` from the page cache, so that it is read from the disk if it lies
+ * on one. */
+static void
+evict(void)
+{
+	int fd = io_open_read(AT_FDCWD, from, &err);
+
+	need(fd);
+	if (posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) != 0)
+		say_abort("%s: stays in the page cache", from);
+	close(fd);
+}
+
 /* Remove the file or directory at `path`, and all whose names differ only in
  * the last character. */
 static void
@@ -451,9 +464,11 @@ measure(const char *what)
 		theirs = timed(copy_and_sync);
 		if (strcmp(what, "fetch") == 0) {
 			drop(to);
+			name_copy(true, false);
+			evict();
 			need(held_remove(run, run->dataset_id, &err));
 			ours = timed(fetch);
-			name_copy(true, false);
+			evict();
 			theirs = timed(copy_and_sync);
 		}
 		print(ours, theirs);
