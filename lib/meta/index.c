@@ -268,7 +268,7 @@ is_current(const char *name, const char *current)
 	return name != NULL && current != NULL && strcmp(name, current) == 0;
 }
 
-/* Read and check all entries.  There is at least one, or a name. */
+/* Read and check all entries; for mem_free(), never NULL if there are none. */
 static struct index_entry *
 read_all(const struct kvtree *tree, size_t count, struct error *err)
 {
