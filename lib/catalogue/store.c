@@ -236,11 +236,11 @@ catalogue_read(struct catalogue *c, struct error *err)
 	if (read_or_remake(&r, err) < 0)
 		return NULL;
 	if (r.state == CATALOGUE_DAMAGED)
-		tell(&r, r.why.text, "its datasets are taken",
+		tell(&r, r.why.text, "the datasets are read",
 		     "the next change of the index keeps the damaged file as "
 		     "" INDEX_FILE ".bak and writes a new one");
 	else if (r.state == CATALOGUE_MISSING && r.added + r.left > 0)
-		tell(&r, INDEX_FILE " is missing", "its datasets are taken",
+		tell(&r, INDEX_FILE " is missing", "the datasets are read",
 		     NULL);
 	if (r.state != CATALOGUE_MISSING || r.added + r.left > 0)
 		return r.ix;

@@ -61,8 +61,8 @@ struct kvtree *index_tree(struct index *ix);
 size_t index_count(const struct index *ix);
 
 /* Return all *count entries for mem_free(), in descending order of ids.  If
- * there are none, return NULL with *count = 0; without memory, return NULL with
- * *count = (size_t)-1.  O(n log n). */
+ * there are none, return NULL with *count = 0; if memory is short, return NULL
+ * with *count = (size_t)-1.  O(n log n). */
 struct index_entry *index_entries(const struct index *ix, size_t *count,
 				  struct error *err);
 

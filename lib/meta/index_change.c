@@ -235,9 +235,10 @@ int
 index_add_extra(struct index *ix, int64_t id, const char *key,
 		const char *value, struct error *err)
 {
-	struct kvtree *all = kvtree_put(index_need_node(ix, id, err), key, err);
+	struct kvtree *all = NULL;
 
 	index_changes(ix);
+	all = kvtree_put(index_need_node(ix, id, err), key, err);
 	return kvtree_put(all, value, err) == NULL ? -1 : 0;
 }
 

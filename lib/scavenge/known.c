@@ -337,9 +337,11 @@ scavenge_add_known(struct scavenge *s, struct error *err)
 	struct error why = ERROR_INIT;
 
 	/* An index that cannot be read is as good as none. */
-	if (catalogue_entries(s->prefix, &s->known, &why) < 0 &&
-	    why.kind == ERROR_NOMEM)
-		return error_pass(err, &why);
+	if (catalogue_entries(s->prefix, &s->known, &why) < 0) {
+		if (why.kind == ERROR_NOMEM)
+			return error_pass(err, &why);
+		work_say(s->work, "%s: not used", why.text);
+	}
 	if (catalogue_damaged(s->prefix))
 		work_say_lines(s->work, catalogue_notice(s->prefix));
 	if (add_flush(s, err) < 0 || add_newer(s, err) < 0 ||

@@ -451,6 +451,17 @@ agree() {
 	[[ $(indexed) == "2* 1 " ]]
 }
 
+@test "--plan, and the index cannot be read: that is said" {
+	checkpoints 1
+	scr_postrun "${args[@]}"
+	checkpoints 2
+	SHIM_READS=1 SHIM_PATH=.scr/index.scr SHIM_FAIL_AT=1 \
+		SHIM_STICKY=1 LD_PRELOAD=${SHIM:-$BIN/../shim.so} \
+		try scr_postrun --plan "${args[@]}"
+	assert_status 0
+	assert_stderr_has "index.scr: cannot open: Input/output error: not used"
+}
+
 # Whatever fails while a dataset is built and indexed, it is in the caches.
 @test "building fails: nothing is lost, run it again" {
 	local path op error
