@@ -27,6 +27,7 @@
 #include "report/hint.h"
 #include "room.h"
 #include "site/health.h"
+#include "site/interval.h"
 #include "str.h"
 
 /* Descriptors that a scavenge needs: two for each of 64 nodes, and files. */
@@ -94,9 +95,8 @@ check_job(struct doctor *d, struct job *j)
 	struct error err = ERROR_INIT;
 	int64_t end = 0;
 	size_t len = 0;
-	const bool inside = !str_eq(j->id, "defjobid");
 
-	add(d, inside ? GOOD : WARNING, "job",
+	add(d, j->outside ? WARNING : GOOD, "job",
 	    "run this inside of the job, or give --job-id and --nodes",
 	    "%s (%s), user %s, resource manager %s", j->id, j->id_from, j->user,
 	    resmgr_name(j->rm));
@@ -110,6 +110,11 @@ check_job(struct doctor *d, struct job *j)
 		    : end < 0 ? "no time limit"
 			      : "%" PRId64 " s from now",
 		    end - clock_now());
+	if (!interval_chosen(j->conf))
+		add(d, WARNING, "checkpoints",
+		    "set SCR_CHECKPOINT_SECONDS, _INTERVAL or _OVERHEAD",
+		    "no interval is set: one is due every %d seconds",
+		    INTERVAL_SECONDS);
 	if (job_notice(j, false, &notice) == 0)
 		for (at = notice.data; (line = str_line(&at, &len)) != NULL;)
 			add(d, WARNING, "settings", "correct it", "%.*s",

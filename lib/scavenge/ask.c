@@ -17,6 +17,7 @@
 #include "scavenge/nodecache.h"
 #include "scavenge/scavenge_impl.h"
 #include "site/job.h"
+#include "site/jobfiles.h"
 #include "str.h"
 
 /* The nodes not specified as down: *count numbers in *which. */
@@ -113,13 +114,41 @@ scavenge_mark_failed(struct scavenge *s, uint32_t node,
 	return 0;
 }
 
+/* Does the dataset belong to a job with another prefix?  Then it is left alone;
+ * with --moved-from, the user has said that it is ours. */
+static int
+is_foreign(struct scavenge *s, uint32_t node, const struct nodecache_dataset *v,
+	   bool *foreign, struct error *err)
+{
+	struct buf other = BUF_INIT;
+	int rc = 0;
+
+	*foreign = s->o->catalogue->moved_from == NULL &&
+		   jobfiles_origin(s->job->prefix_real, v->place, &other) ==
+			   JOBFILES_ELSEWHERE;
+	if (*foreign)
+		rc = scavenge_complain(s, node, err,
+				       "dataset %" PRId64
+				       ": not saved: it is of the prefix %s; "
+				       "run scr_postrun -p %s for it",
+				       v->id, other.data, other.data);
+	buf_free(&other);
+	return rc;
+}
+
 static int
 take_dataset(struct scavenge *s, uint32_t node,
 	     const struct nodecache_dataset *v, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct salvage_dataset *d = salvage_dataset(&s->plan, v, &why);
+	struct salvage_dataset *d = NULL;
+	bool foreign = false;
 
+	if (is_foreign(s, node, v, &foreign, err) < 0)
+		return -1;
+	if (foreign)
+		return 0;
+	d = salvage_dataset(&s->plan, v, &why);
 	if (d != NULL)
 		d->cached = true;
 	if (v->problem != NULL &&

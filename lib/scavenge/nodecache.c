@@ -243,6 +243,11 @@ look_at_map(struct looking *l, struct nodecache_rank *r, struct error *err)
 	if (nodecache_dir_map(l->dir.meta, r->rank, &to, &why) < 0)
 		return problem(l, &r->problem, &why, err);
 	r->map = true;
+	if (l->d->place == NULL && m.nfiles > 0 && m.files[0].dir != NULL) {
+		l->d->place = arena_strdup(l->arena, m.files[0].dir);
+		if (l->d->place == NULL)
+			return error_no_memory(err);
+	}
 	if (m.ranks >= 0 && l->d->world < 0)
 		l->d->world = m.ranks;
 	if (m.ranks >= 0 && m.ranks != l->d->world) {

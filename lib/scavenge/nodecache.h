@@ -127,6 +127,8 @@ struct nodecache_dataset {
 	const struct dataset *desc;
 	int64_t world; /* ranks of the job; -1: unknown */
 	bool nameless; /* the directory has files, but no metadata of a rank */
+	const char *place; /* PATH of a file in a filemap: a directory of its
+			      prefix; NULL: unknown */
 	/* Equal on two nodes if they see the same directory. */
 	const char *store;
 	/* the first I/O error or lack of permission, which hides parts of it;

@@ -99,6 +99,7 @@ dataset_object(const struct nodecache_dataset *d)
 	if (d->created > 0)
 		json_set_u64(j, "created", d->created);
 	json_set_i64(j, "world", d->world);
+	json_set_known_str(j, "place", d->place);
 	json_set_str(j, "store", d->store);
 	if (d->nameless)
 		json_set_bool(j, "nameless", true);
@@ -310,6 +311,7 @@ parse_dataset(const struct json_value *v, struct arena *a,
 		return bad(err, "world");
 	if (json_get_str(v, "name", a, &d->name, err) < 0 ||
 	    json_get_str(v, "dir", a, &d->dir, err) < 0 ||
+	    json_get_str(v, "place", a, &d->place, err) < 0 ||
 	    json_get_str(v, "store", a, &d->store, err) < 0 ||
 	    json_get_str(v, "unread", a, &d->unread, err) < 0 ||
 	    json_get_str(v, "problem", a, &d->problem, err) < 0)

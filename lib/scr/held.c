@@ -109,6 +109,22 @@ held_after(const struct held *h, int64_t id)
 	return i < h->count ? &h->list[i]->set : NULL;
 }
 
+int64_t
+held_other_id(const struct held *h)
+{
+	return h->other_id;
+}
+
+bool
+held_is_other(const struct held *h, const struct store *st, int64_t id)
+{
+	for (size_t i = 0; i < h->nothers; i++)
+		if (h->others[i]->set.d.id == id &&
+		    h->others[i]->set.store == st)
+			return true;
+	return false;
+}
+
 int
 held_filemap(const struct held_set *s, uint32_t rank, struct arena *a,
 	     struct filemap *out, struct error *err)
@@ -161,6 +177,9 @@ held_close(struct held *h)
 		return;
 	for (size_t i = 0; i < h->count; i++)
 		held_entry_free(h->list[i]);
+	for (size_t i = 0; i < h->nothers; i++)
+		held_entry_free(h->others[i]);
+	mem_free(h->others);
 	mem_free(h->list);
 	mem_free(h->current);
 	mem_free(h);
@@ -184,6 +203,12 @@ held_open_dir(const char *path, struct error *err)
 	return fd;
 }
 
+static int
+add(struct kvtree *t, const struct entry *e, struct error *err)
+{
+	return cindex_add(t, &e->set.d, e->set.bypass, e->set.dir, err);
+}
+
 /* Add the datasets that this node lists, except those being removed; newest
  * first, as in LLNL's files. */
 static int
@@ -191,12 +216,13 @@ fill(const struct held *h, struct kvtree *t, struct error *err)
 {
 	if (h->current != NULL && cindex_set_current(t, h->current, err) < 0)
 		return -1;
+	for (size_t i = 0; i < h->nothers; i++)
+		if (add(t, h->others[i], err) < 0)
+			return -1;
 	for (size_t i = h->count; i > 0; i--) {
 		const struct entry *e = h->list[i - 1];
 
-		if (e->set.here && !e->going &&
-		    cindex_add(t, &e->set.d, e->set.bypass, e->set.dir, err) <
-			    0)
+		if (e->set.here && !e->going && add(t, e, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -401,12 +427,22 @@ held_start(struct run *run, const struct level *level, const struct dataset *d,
 	if (choose(h, level->store) && remove_going(run, h, true, err) < 0)
 		return -1;
 	e = held_entry(d, level->store, level->bypass);
-	rc = e == NULL ? error_no_memory(err)
-		       : make_dirs(run, &e->set, true, err);
+	if (e == NULL)
+		rc = error_no_memory(err);
+	else if (held_is_other(h, level->store, d->id))
+		rc = error_set(err, ERROR_USAGE,
+			       "%s: %s: is of another prefix, and keeps its "
+			       "place: save it with scr_postrun, or set "
+			       "another SCR_JOB_ID",
+			       run->host, e->set.dir);
+	else
+		rc = make_dirs(run, &e->set, true, err);
 	if (rc == 0 && !MEM_ROOM(h->list, h->count, h->cap))
 		rc = error_no_memory(err);
 	if (team_agree(&run->world, rc, err) < 0) {
-		if (e != NULL)
+		if (e != NULL && held_is_other(h, level->store, d->id))
+			held_entry_free(e);
+		else if (e != NULL)
 			discard(e);
 		return -1;
 	}

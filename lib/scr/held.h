@@ -7,6 +7,10 @@
  * on each node.  A directory that has the name of a dataset, but is not listed,
  * is left from an interrupted run; held_open() removes it.
  *
+ * A dataset of another prefix, in a cache that jobs of several prefixes share, is
+ * not part of the list.  It keeps its place in the cindex and its directory, and
+ * does not count as one of the store.
+ *
  * All ranks have the same list, except for `dir` and `here`. Functions that
  * return int are collective over the job, and return the same on all ranks.
  */
@@ -61,6 +65,9 @@ const struct held_set *held_find(const struct held *h, int64_t id);
 int held_filemap(const struct held_set *s, uint32_t rank, struct arena *a,
 		 struct filemap *out, struct error *err);
 
+/* The highest id of a dataset of another prefix; 0: there is none. */
+int64_t held_other_id(const struct held *h);
+
 /* The one with the next higher id than `id`, or NULL. */
 const struct held_set *held_after(const struct held *h, int64_t id);
 
@@ -70,7 +77,8 @@ const struct held_set *held_after(const struct held *h, int64_t id);
  * or more, the dataset with the lowest id is evicted, unless it is kept
  * (held_keep()).  If COUNT is at least 2 and no checkpoint is kept, the newest
  * one that is not barred also stays.  *out is valid until the dataset is
- * removed.  ERROR_SYSTEM: a directory cannot be made; nothing is added.
+ * removed.  ERROR_SYSTEM: a directory cannot be made; ERROR_USAGE: the cache has
+ * a dataset of this id of another prefix; nothing is added.
  */
 int held_start(struct run *run, const struct level *level,
 	       const struct dataset *d, const struct held_set **out,

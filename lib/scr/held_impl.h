@@ -18,6 +18,11 @@ struct held {
 	struct entry **list; /* by id */
 	size_t count, cap;
 	char *current;
+	/* Datasets of other prefixes that the cindex of this node lists; the
+	 * highest id of those of all nodes, or 0. */
+	struct entry **others;
+	size_t nothers, others_cap;
+	int64_t other_id;
 };
 
 /* A copy of `d` with its directory; NULL: ENOMEM. */
@@ -27,6 +32,9 @@ void held_entry_free(struct entry *e); /* NULL is ignored */
 
 /* Add an entry, in the order of ids; there is room for it. */
 void held_insert(struct held *h, struct entry *e);
+
+/* Does this node have dataset `id` of another prefix in store `st`? */
+bool held_is_other(const struct held *h, const struct store *st, int64_t id);
 
 /* Does this rank write the cindex of its node? */
 bool held_leads(const struct run *run);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* held_read.c - read the lists of datasets in the caches of all nodes, when the
  * job starts. */
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "arena.h"
 #include "buf.h"
 #include "dir.h"
 #include "error.h"
@@ -14,10 +16,13 @@
 #include "mem.h"
 #include "meta/cindex.h"
 #include "meta/dataset_dir.h"
+#include "meta/filemap.h"
+#include "meta/flush.h"
 #include "path.h"
 #include "scr/common.h"
 #include "scr/held_impl.h"
 #include "scr/run.h"
+#include "site/jobfiles.h"
 #include "team/say.h"
 
 /* --- cindex.scrinfo of this node --- */
@@ -230,6 +235,107 @@ adopt(const struct run *run, struct held *h, uint32_t from,
 	return rc;
 }
 
+/* --- Datasets of other prefixes --- */
+
+static int
+find_map(void *arg, const char *name, struct error *err)
+{
+	int64_t *rank = arg;
+
+	(void)err;
+	*rank = filemap_name_rank(name);
+	return *rank >= 0;
+}
+
+/* Is the dataset in flush.scr of this prefix? */
+static bool
+in_flush_file(const struct run *run, const struct dataset *d)
+{
+	const struct flush_entry *e = NULL;
+	struct jobfiles_flush f;
+	struct dataset listed;
+	bool is = false;
+
+	if (jobfiles_flush_read(run->p.prefix, &f, NULL) < 0)
+		return false;
+	e = jobfiles_flush_find(&f, d->id);
+	if (e != NULL && e->desc != NULL &&
+	    dataset_read(e->desc, &listed, NULL) == 0)
+		is = !dataset_differs(&listed, d);
+	jobfiles_flush_free(&f);
+	return is;
+}
+
+/*
+ * Does a filemap on this node say that the dataset belongs to another prefix?
+ * Then *whose becomes its path.  If that does not exist, this prefix may have
+ * been moved: then flush.scr, which has moved with it, lists the dataset.
+ */
+static bool
+is_foreign(const struct run *run, const struct held_set *s, struct buf *whose)
+{
+	enum jobfiles_origin of = JOBFILES_HERE;
+	struct arena *a = arena_new();
+	char path[PATH_MAX];
+	struct filemap m;
+	int64_t rank = -1;
+	int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/" SCR_DIR, s->dir);
+	fd = dir_open(AT_FDCWD, path);
+	if (fd >= 0)
+		(void)dir_each(fd, path, find_map, &rank, NULL);
+	if (a != NULL && rank >= 0 &&
+	    held_filemap(s, (uint32_t)rank, a, &m, NULL) == 0 && m.nfiles > 0)
+		of = jobfiles_origin(run->p.prefix, m.files[0].dir, whose);
+	io_close(fd);
+	arena_free(a);
+	return of == JOBFILES_ELSEWHERE ||
+	       (of == JOBFILES_GONE && !in_flush_file(run, &s->d));
+}
+
+/*
+ * Leave the dataset alone if it belongs to another prefix; `mine` is the entry
+ * of this rank's node, or NULL; `newest`: it is not older than that of another
+ * node.  *left: it is left alone.
+ */
+static int
+leave_foreign(const struct run *run, struct held *h, int64_t id,
+	      const struct cindex_entry *mine, bool newest, bool *left,
+	      struct error *err)
+{
+	struct entry *e = mine != NULL ? entry_of(run, mine, err) : NULL;
+	struct buf whose = BUF_INIT;
+	int rc = mine != NULL && e == NULL ? -1 : 0;
+	bool foreign = false;
+	uint64_t first = 0;
+
+	if (e != NULL && newest && held_leads(run))
+		foreign = is_foreign(run, &e->set, &whose);
+	first = team_least(&run->world,
+			   foreign ? run->world.rank : UINT64_MAX);
+	*left = first != UINT64_MAX;
+	if (*left && first == run->world.rank)
+		say_warn("dataset %lld `%s' in the cache is of the prefix %s: "
+			 "left alone",
+			 (long long)id, e->set.d.name, whose.data);
+	if (*left && id > h->other_id)
+		h->other_id = id;
+	if (*left && e != NULL) {
+		if (MEM_ROOM(h->others, h->nothers, h->others_cap)) {
+			h->others[h->nothers++] = e;
+			e = NULL;
+		} else {
+			rc = error_no_memory(err);
+		}
+	}
+	held_entry_free(e);
+	buf_free(&whose);
+	return team_agree(&run->world, rc, err);
+}
+
+/* --- All datasets --- */
+
 /* Merge the lists of all nodes, in the order of ids.  A node that returns may
  * list an older dataset, whose id was reused since: the newest one counts. */
 static int
@@ -244,6 +350,7 @@ merge(const struct run *run, struct held *h, const struct listed *l,
 		const uint64_t id = team_least(&run->world, mine);
 		const struct cindex_entry *e = NULL;
 		uint64_t when = 0, newest = 0, from = 0;
+		bool left = false;
 
 		if (id == UINT64_MAX)
 			return 0;
@@ -251,6 +358,11 @@ merge(const struct run *run, struct held *h, const struct listed *l,
 			e = &l->list[at++];
 		when = e != NULL ? (uint64_t)dataset_created(e->desc) : 0;
 		newest = team_most(&run->world, when);
+		if (leave_foreign(run, h, (int64_t)id, e, when == newest,
+				  &left, err) < 0)
+			return -1;
+		if (left)
+			continue;
 		from = team_least(&run->world, e != NULL && when == newest
 						       ? run->world.rank
 						       : UINT64_MAX);
@@ -306,7 +418,8 @@ sweep_one(void *arg, const char *name, struct error *err)
 		 (!is->here && common_differs(s->fd, name, is->d.created_us)));
 
 	(void)err;
-	if (id <= 0 || (is != NULL && is->store == s->st && !older))
+	if (id <= 0 || held_is_other(s->h, s->st, id) ||
+	    (is != NULL && is->store == s->st && !older))
 		return 0;
 	if (older)
 		say_warn("%s/%s: removed: other nodes have a newer dataset "

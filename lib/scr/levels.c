@@ -283,6 +283,9 @@ warn_weak(const struct run *run, const struct level *l, const struct asked *a)
 	const struct sets_mine *s = &l->set;
 	const char *type = redset_type_name(l->type);
 
+	/* The files are on the prefix. */
+	if (l->bypass)
+		return;
 	if (s->alone == run->world.size)
 		say_warn_first(
 			"CKPT=%s: no rank is protected by %s: all ranks are "

@@ -69,6 +69,7 @@ find_ids(struct run *run, struct error *err)
 	catalogue_close(c);
 	if (rc < 0)
 		return -1;
+	output_raise(run, held_other_id(run->held), 0);
 	for (size_t i = 0; i < held_count(run->held); i++) {
 		const struct dataset *d = &held_at(run->held, i)->d;
 

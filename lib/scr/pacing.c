@@ -10,6 +10,7 @@
 #include "scr/events.h"
 #include "scr/run.h"
 #include "site/halt.h"
+#include "site/interval.h"
 #include "site/job.h"
 #include "str.h"
 #include "team/say.h"
@@ -202,6 +203,10 @@ bool
 pacing_need(struct run *run)
 {
 	run->pace.asked++;
+	if (run->p.ckpt_implied && run->pace.asked == 1)
+		say_warn_first("SCR_CHECKPOINT_SECONDS is not set: a checkpoint "
+			       "is due every %d seconds",
+			       INTERVAL_SECONDS);
 	return agree(run, run->world.rank == 0 && due(run));
 }
 

@@ -9,6 +9,7 @@
 #include "error.h"
 #include "path.h"
 #include "scr/setting.h"
+#include "site/interval.h"
 #include "site/job.h"
 #include "str.h"
 #include "team/team.h"
@@ -257,6 +258,9 @@ static int
 decide(struct params *p, struct conf *c, struct arena *a, struct error *err)
 {
 	take_values(p, c);
+	p->ckpt_implied = !interval_chosen(c);
+	if (p->ckpt_implied)
+		p->ckpt_seconds = INTERVAL_SECONDS;
 	if (job_identity(c, a, &p->user, &p->job_id, err) < 0)
 		return -1;
 	p->prefix = find_prefix(c, a, err);

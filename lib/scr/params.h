@@ -46,6 +46,7 @@ struct params {
 	/* Pace. */
 	uint64_t ckpt_interval, ckpt_seconds;
 	double ckpt_overhead; /* percent */
+	bool ckpt_implied;    /* none of these is set: INTERVAL_SECONDS */
 	uint64_t halt_seconds;
 	bool halt_exit;
 	uint32_t debug;

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "conf.h"
 #include "error.h"
 #include "io.h"
 #include "json.h"
@@ -361,4 +361,12 @@ interval_json(const struct interval_stats *s)
 	json_set_u64(j, "line_count", s->lines);
 	json_set_u64(j, "lines_skipped", s->unreadable);
 	return j;
+}
+
+bool
+interval_chosen(const struct conf *c)
+{
+	return conf_is_set(c, "SCR_CHECKPOINT_INTERVAL") ||
+	       conf_is_set(c, "SCR_CHECKPOINT_SECONDS") ||
+	       conf_is_set(c, "SCR_CHECKPOINT_OVERHEAD");
 }

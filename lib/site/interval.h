@@ -8,9 +8,11 @@
 #ifndef SITE_INTERVAL_H
 #define SITE_INTERVAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct buf;
+struct conf;
 struct error;
 struct json;
 
@@ -74,5 +76,12 @@ int interval_compute(const struct interval_stats *s, enum interval_model model,
  * ENOMEM). */
 int interval_text(const struct interval_stats *s, struct buf *out);
 struct json *interval_json(const struct interval_stats *s);
+
+/* Seconds between two checkpoints if no parameter says when to write one: a job
+ * that asks libscr must not run for ever without. */
+#define INTERVAL_SECONDS 600
+
+/* Does a parameter say when to write checkpoints, be it never? */
+bool interval_chosen(const struct conf *c);
 
 #endif /* SITE_INTERVAL_H */

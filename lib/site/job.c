@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "site/job.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include "buf.h"
 #include "conf.h"
 #include "error.h"
+#include "fnv.h"
 #include "meta/flush.h"
 #include "path.h"
 #include "site/job_impl.h"
@@ -19,8 +21,8 @@
 #include "site/resmgr.h"
 #include "str.h"
 
-/* The id that SCR's library uses outside of a job. */
-#define DEFAULT_ID "defjobid"
+/* The bytes of a name of a directory that are part of an id. */
+#define ID_NAME 32
 
 /* --- User, id and prefix --- */
 
@@ -81,16 +83,40 @@ open_conf(struct job *j, const struct job_where *w, struct error *err)
 		       : error_no_memory(err);
 }
 
+/* The real path of `path`, whose last components may not exist yet: it stays
+ * the same when they are made. */
+static int
+real_path(const char *path, struct buf *out, struct error *err)
+{
+	struct buf whole = BUF_INIT, above = BUF_INIT;
+	int rc = path_absolute(path, &whole, err);
+
+	if (rc == 0 && buf_add_str(&above, whole.data) < 0)
+		rc = error_no_memory(err);
+	while (rc == 0 && above.len > 0 &&
+	       path_real(above.data, out, NULL) < 0) {
+		above.len = (size_t)(strrchr(above.data, '/') - above.data);
+		above.data[above.len] = '\0';
+	}
+	if (rc == 0 && (above.len == 0 || str_eq(out->data, "/")))
+		buf_clear(out);
+	if (rc == 0 && buf_add_str(out, whole.data + above.len) < 0)
+		rc = error_no_memory(err);
+	if (rc == 0 && out->len == 0 && buf_add_char(out, '/') < 0)
+		rc = error_no_memory(err);
+	buf_free(&above);
+	buf_free(&whole);
+	return rc;
+}
+
 /* Set the absolute path of the prefix, which may not exist yet. */
 static int
 real_prefix(struct job *j, struct error *err)
 {
 	struct buf path = BUF_INIT;
 	struct error why = ERROR_INIT;
-	int rc = path_real(j->prefix, &path, &why);
+	int rc = real_path(j->prefix, &path, &why);
 
-	if (rc < 0 && why.kind != ERROR_NOMEM)
-		rc = path_absolute(j->prefix, &path, &why);
 	/* Without a working directory the path stays relative. */
 	if (rc < 0 && why.kind != ERROR_NOMEM)
 		rc = path_normal(j->prefix, &path, &why);
@@ -178,6 +204,27 @@ find_user(struct job *j, const struct job_where *w,
 	return keep_part(j, "user", value, j->user_from, &j->user, err);
 }
 
+/* Outside of a job: "run7-1f2e3d4c5b6a7988", from the name of the prefix, for
+ * people, and from its path.  NULL: no memory. */
+static const char *
+id_of_prefix(struct job *j)
+{
+	char name[ID_NAME + 1];
+	size_t n = 0;
+
+	for (const char *p = path_base(j->prefix_real);
+	     *p != '\0' && n < ID_NAME; p++)
+		name[n++] = strchr("._-", *p) != NULL ||
+					    isalnum((unsigned char)*p)
+				    ? *p
+				    : '_';
+	name[n] = '\0';
+	if (n == 0)
+		snprintf(name, sizeof(name), "root");
+	return arena_printf(j->arena, "%s-%016" PRIx64, name,
+			    fnv_text(j->prefix_real));
+}
+
 static int
 find_id(struct job *j, const struct job_where *w,
 	const struct jobfiles_owner *owner, struct error *err)
@@ -194,9 +241,10 @@ find_id(struct job *j, const struct job_where *w,
 		value = owner->id;
 		j->id_from = FLUSH_FILE;
 	}
-	if (value == NULL) {
-		value = DEFAULT_ID;
-		j->id_from = "not in a job";
+	j->outside = value == NULL;
+	if (j->outside) {
+		value = id_of_prefix(j);
+		j->id_from = "not in a job: made of the prefix";
 	}
 	return keep_part(j, "job id", value, j->id_from, &j->id, err);
 }
@@ -222,7 +270,7 @@ job_identity(struct conf *c, struct arena *a, const char **user,
 	int rc = -1;
 
 	j.rm = resmgr_open(c, NULL, err);
-	if (j.rm != NULL)
+	if (j.rm != NULL && find_prefix(&j, &nothing, err) == 0)
 		rc = find_identity(&j, &nothing, err);
 	resmgr_close(j.rm);
 	*user = j.user;

@@ -4,7 +4,8 @@
  *
  * Precedence: an option, a parameter (conf.h), the resource manager, the
  * default.  A job can be opened without a resource manager, without USER and
- * outside of a job; its id is "defjobid" then, as in SCR's library.
+ * outside of a job; its id is made of its prefix then: jobs of two prefixes must
+ * not share a cache.  (LLNL's library calls them all "defjobid".)
  *
  * Ownership: strings of the options are borrowed; all strings are valid until
  * job_close().  Threads: one at a time.
@@ -50,6 +51,7 @@ struct job {
 	const char *prefix;	 /* as given, else "." */
 	const char *prefix_real; /* absolute; links resolved if it exists */
 	const char *user, *id;
+	bool outside; /* of a job: the id is made of the prefix */
 	struct conf *conf;
 	struct resmgr *rm;
 	struct hostlist nodes; /* after job_nodes() */
@@ -78,8 +80,8 @@ struct job {
  */
 int job_open(struct job *j, const struct job_where *w, struct error *err);
 
-/* Only the user and the id, for a process that has read the configuration.
- * Memory comes from `a`.  Errors as for job_open(). */
+/* Only the user and the id, for a process that has read the configuration; the
+ * prefix is SCR_PREFIX or the working directory.  Memory comes from `a`.  Errors as for job_open(). */
 int job_identity(struct conf *c, struct arena *a, const char **user,
 		 const char **id, struct error *err);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -38,6 +39,39 @@ jobfiles_open(const char *prefix, bool make, struct error *err)
 	fd = dataset_dir_open_scr(top, prefix, make, err);
 	close(top);
 	return fd;
+}
+
+enum jobfiles_origin
+jobfiles_origin(const char *prefix, const char *place, struct buf *other)
+{
+	struct stat here, at;
+	bool more = true, found = false;
+
+	buf_clear(other);
+	if (place == NULL || place[0] != '/' || stat(prefix, &here) < 0 ||
+	    buf_add_str(other, place) < 0)
+		return JOBFILES_HERE;
+	while (more) {
+		const size_t len = other->len;
+
+		more = len > 0;
+		if (stat(more ? other->data : "/", &at) == 0 &&
+		    at.st_dev == here.st_dev && at.st_ino == here.st_ino)
+			return JOBFILES_HERE;
+		if (buf_add_str(other, "/" SCR_DIR) < 0)
+			return JOBFILES_HERE;
+		found = stat(other->data, &at) == 0 && S_ISDIR(at.st_mode);
+		other->len = len;
+		other->data[len] = '\0';
+		if (found)
+			return JOBFILES_ELSEWHERE;
+		other->len = more ? (size_t)(strrchr(other->data, '/') -
+					     other->data)
+				  : 0;
+		other->data[other->len] = '\0';
+	}
+	(void)buf_add_str(other, place);
+	return JOBFILES_GONE;
 }
 
 /* Read the kvtree file `name` of PREFIX/.scr. */

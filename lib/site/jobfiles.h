@@ -38,6 +38,22 @@ void jobfiles_flush_free(struct jobfiles_flush *f);
 const struct flush_entry *jobfiles_flush_find(const struct jobfiles_flush *f,
 					      int64_t id);
 
+/* To which prefix the files of a dataset in a cache belong. */
+enum jobfiles_origin {
+	JOBFILES_HERE,	    /* to this one; or nothing is recorded */
+	JOBFILES_ELSEWHERE, /* to another one, which exists */
+	JOBFILES_GONE,	    /* to one that was moved or deleted */
+};
+
+/*
+ * `place` is the directory that a filemap records for a file of the dataset
+ * (PATH), or NULL.  The prefix of the file is the closest directory above it
+ * with metadata of datasets; *other becomes its path if that is not `prefix`,
+ * under whatever name.  ERROR_NOMEM leaves *other failed.
+ */
+enum jobfiles_origin jobfiles_origin(const char *prefix, const char *place,
+				     struct buf *other);
+
 /* The job that wrote the flush file: that of the newest dataset that names one.
  * "": unknown, or there is no flush file. */
 struct jobfiles_owner {

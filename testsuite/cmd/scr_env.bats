@@ -155,9 +155,10 @@ storage() {
 	try scr_env job-id --resource-manager slurm
 	assert_output_is 9
 	try scr_env job-id --resource-manager none
-	assert_output_is defjobid
+	[[ $output == "$(basename "$PWD")"-* ]]
+	none=$output
 	try scr_env job-id --resmgr none
-	assert_output_is defjobid
+	assert_output_is "$none"
 	try scr_env job-id --resource-manager condor
 	assert_status 2
 	assert_stderr_one_line condor
@@ -189,7 +190,7 @@ storage() {
 	assert_output_has /ssd /nvme
 	try scr_list_dir -p "else where" cache
 	assert_line_count 1
-	assert_output_has "/ssd/me/scr.defjobid /nvme/me/scr.defjobid"
+	assert_output_has /ssd/me/scr.else_where- " /nvme/me/scr.else_where-"
 	try scr_list_dir -b -p "else where" control
 	assert_output_is /cntl
 }
@@ -593,7 +594,7 @@ SCR_FLUSH_POSTSTAGE 1 6 None True"
 	# The job id is optional.
 	try scr_env log-event -p p -T RUN_START -S '2026-11-20 10:00'
 	assert_status 0
-	grep -q '^2026-11-20T10:00:00: .*jobid=defjobid, event=RUN_START$' \
+	grep -q '^2026-11-20T10:00:00: .*jobid=p-[0-9a-f]*, event=RUN_START$' \
 		p/.scr/log
 	(($(wc -l <p/.scr/log) == 3))
 	try scr_log_event -p none -T X
@@ -662,7 +663,7 @@ SCR_FLUSH_POSTSTAGE 1 6 None True"
 
 # healthy OPTION...: doctor of a job on this machine.
 healthy() {
-	SCR_JOB_ID=7 SCR_END_TIME=$(($(date +%s) + 600)) SCR_CACHE_BASE=$PWD/c \
+	SCR_CHECKPOINT_SECONDS=0 SCR_JOB_ID=7 SCR_END_TIME=$(($(date +%s) + 600)) SCR_CACHE_BASE=$PWD/c \
 		SCR_CNTL_BASE=$PWD/c try scr_env doctor -p p \
 		--nodes "$(uname -n)" --remote local "$@"
 }
@@ -689,7 +690,8 @@ healthy() {
 	mkdir -p p c
 	try scr_env doctor -p p --nodes "$node" --remote local
 	assert_status 0
-	assert_output_has "warning  job" "--job-id" "warning  end" SCR_END_TIME
+	assert_output_has "warning  job" "--job-id" "warning  end" SCR_END_TIME \
+		"warning  checkpoints" "one is due every 600 seconds"
 	rmdir p
 	healthy
 	assert_status 1

@@ -9,19 +9,7 @@ load restarts
 setup()
 {
 	job_setup
-	mkdir "$BATS_TEST_TMPDIR/bin"
-	cat >"$BATS_TEST_TMPDIR/bin/ssh" <<-END
-		#!/bin/sh
-		until [ "\$1" = -- ]; do
-			shift
-		done
-		node=\$2
-		shift 2
-		[ -d "$NODES/\${node#node}" ] || exit 255
-		exec "$TESTSUITE/scr/node.sh" "\${node#node}" sh -c "\$*"
-	END
-	chmod +x "$BATS_TEST_TMPDIR/bin/ssh"
-	PATH=$BATS_TEST_TMPDIR/bin:$PATH
+	pretend_ssh
 }
 
 # A new allocation, on other nodes: nothing of its caches is there.

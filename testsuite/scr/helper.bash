@@ -82,6 +82,24 @@ job()
 		</dev/null 3>&-
 }
 
+# An ssh that reaches the pretend nodes; a node without storage is dead.
+pretend_ssh()
+{
+	mkdir "$BATS_TEST_TMPDIR/bin"
+	cat >"$BATS_TEST_TMPDIR/bin/ssh" <<-END
+		#!/bin/sh
+		until [ "\$1" = -- ]; do
+			shift
+		done
+		node=\$2
+		shift 2
+		[ -d "$NODES/\${node#node}" ] || exit 255
+		exec "$TESTSUITE/scr/node.sh" "\${node#node}" sh -c "\$*"
+	END
+	chmod +x "$BATS_TEST_TMPDIR/bin/ssh"
+	PATH=$BATS_TEST_TMPDIR/bin:$PATH
+}
+
 # Skip a test in a tree with sanitizers, because of these words.
 not_sanitized()
 {

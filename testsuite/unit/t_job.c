@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "conf.h"
+#include "path.h"
 #include "scratch.h"
 #include "site/resmgr.h"
 #include "str.h"
@@ -97,15 +98,19 @@ dirs(const struct job_cache *list, size_t n)
 static void
 test_defaults(void)
 {
+	char want[512];
 	struct job j;
 
 	clean();
 	open_job(&j, in_root());
 	is_str(j.prefix, root, "the prefix as given");
 	is_str(j.user, "me", "USER");
-	is_str(j.id, "defjobid", "no job: SCR's own name for it");
-	is_str(j.cntl_dir, "/dev/shm/me/scr.defjobid", "control directory");
-	is_str(dirs(j.caches, j.ncaches), "/dev/shm/me/scr.defjobid+0-",
+	ok(j.outside && strncmp(j.id, path_base(root), 8) == 0,
+	   "no job: an id that is made of the prefix");
+	snprintf(want, sizeof(want), "/dev/shm/me/scr.%s", j.id);
+	is_str(j.cntl_dir, want, "control directory");
+	snprintf(want, sizeof(want), "/dev/shm/me/scr.%s+0-", j.id);
+	is_str(dirs(j.caches, j.ncaches), want,
 	       "cache directory, that nobody named");
 	ok(!j.nodes_known && strstr(nodes_of(&j), "SCR_NODELIST"),
 	   "no nodes, and what to do");
