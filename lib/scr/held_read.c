@@ -312,8 +312,7 @@ leave_foreign(const struct run *run, struct held *h, int64_t id,
 
 	if (e != NULL && newest && held_leads(run))
 		foreign = is_foreign(run, &e->set, &whose);
-	first = team_least(&run->world,
-			   foreign ? run->world.rank : UINT64_MAX);
+	first = team_least(&run->world, foreign ? run->world.rank : UINT64_MAX);
 	*left = first != UINT64_MAX;
 	if (*left && first == run->world.rank)
 		say_warn("dataset %lld `%s' in the cache is of the prefix %s: "
@@ -358,8 +357,8 @@ merge(const struct run *run, struct held *h, const struct listed *l,
 			e = &l->list[at++];
 		when = e != NULL ? (uint64_t)dataset_created(e->desc) : 0;
 		newest = team_most(&run->world, when);
-		if (leave_foreign(run, h, (int64_t)id, e, when == newest,
-				  &left, err) < 0)
+		if (leave_foreign(run, h, (int64_t)id, e, when == newest, &left,
+				  err) < 0)
 			return -1;
 		if (left)
 			continue;

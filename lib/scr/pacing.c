@@ -204,9 +204,10 @@ pacing_need(struct run *run)
 {
 	run->pace.asked++;
 	if (run->p.ckpt_implied && run->pace.asked == 1)
-		say_warn_first("SCR_CHECKPOINT_SECONDS is not set: a checkpoint "
-			       "is due every %d seconds",
-			       INTERVAL_SECONDS);
+		say_warn_first(
+			"SCR_CHECKPOINT_SECONDS is not set: a checkpoint "
+			"is due every %d seconds",
+			INTERVAL_SECONDS);
 	return agree(run, run->world.rank == 0 && due(run));
 }
 

@@ -214,10 +214,10 @@ id_of_prefix(struct job *j)
 
 	for (const char *p = path_base(j->prefix_real);
 	     *p != '\0' && n < ID_NAME; p++)
-		name[n++] = strchr("._-", *p) != NULL ||
-					    isalnum((unsigned char)*p)
-				    ? *p
-				    : '_';
+		name[n++] =
+			strchr("._-", *p) != NULL || isalnum((unsigned char)*p)
+				? *p
+				: '_';
 	name[n] = '\0';
 	if (n == 0)
 		snprintf(name, sizeof(name), "root");

@@ -65,9 +65,9 @@ jobfiles_origin(const char *prefix, const char *place, struct buf *other)
 		other->data[len] = '\0';
 		if (found)
 			return JOBFILES_ELSEWHERE;
-		other->len = more ? (size_t)(strrchr(other->data, '/') -
-					     other->data)
-				  : 0;
+		other->len =
+			more ? (size_t)(strrchr(other->data, '/') - other->data)
+			     : 0;
 		other->data[other->len] = '\0';
 	}
 	(void)buf_add_str(other, place);
