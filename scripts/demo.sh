@@ -27,10 +27,18 @@ shown=0 # lines of its output that the reader has seen
 bold='' plain=''
 [ -t 1 ] && bold=$'\e[1m' plain=$'\e[0m'
 
+# A signal to all ranks.  The shell's own kill: a bare machine has no other.
+each_rank() {
+	local pids
+
+	mapfile -t pids < <(cat "$work"/pid/*)
+	kill "-$1" "${pids[@]}"
+}
+
 leave() {
 	if [ -n "$mpi" ]; then
 		# The ranks first: frozen ones do not notice that it ends.
-		cat "$work"/pid/* | xargs kill -KILL || true
+		each_rank KILL || true
 		wait "$mpi" || true
 	fi 2>/dev/null
 	rm -rf "$work"
@@ -127,8 +135,8 @@ die() {
 }
 
 # Stop all ranks for a look at the caches; let them run again.
-freeze() { cat "$work"/pid/* | xargs kill -STOP; }
-thaw() { cat "$work"/pid/* | xargs kill -CONT; }
+freeze() { each_rank STOP; }
+thaw() { each_rank CONT; }
 
 # --- Jobs ---
 

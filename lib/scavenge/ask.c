@@ -43,6 +43,7 @@ choose_nodes(struct scavenge *s, uint32_t **which, size_t *count,
 		}
 		n->state = SCAVENGE_NODE_SKIPPED;
 		n->why = "Specified as down";
+		s->dead++;
 		salvage_lose(&s->plan, (uint32_t)i);
 	}
 	map_free(down);

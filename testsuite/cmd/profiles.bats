@@ -8,7 +8,7 @@
 load helper
 
 : "${GEN:=$BIN/../gen}"
-PROFILES=$BIN/../profile.so
+PROFILES=${SHIM%/*}/profile.so
 
 setup() {
 	[[ -e $PROFILES ]] || skip "no shim"

@@ -35,6 +35,7 @@ demo()
 	assert_status 0
 	assert_stderr_empty
 	assert_output_has "node[2,4]: ssh: connect to host" "2 of 5 nodes dead" \
+		"3 of 5 nodes dead" \
 		"nodes/5/tester/scr.1000" "The result of these three runs is"
 	[[ $(grep -c "^heat: restarts from ckpt" <<<"$output") -eq 2 ]]
 }

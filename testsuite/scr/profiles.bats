@@ -12,7 +12,7 @@ setup()
 {
 	job_setup
 	export SCR_FLUSH=1 PROFILE_FILE=$BATS_TEST_TMPDIR/calls
-	profile=$BIN/../profile.so
+	profile=${SHIM%/*}/profile.so
 	[[ -e $profile ]] || skip "no shim"
 	not_sanitized "two libraries are preloaded"
 }
