@@ -388,15 +388,17 @@ uninstall: ## remove what install put there
 DIST := build/dist/scrkit-$(VERSION)
 dist: ## build/dist/scrkit-VERSION.tar.gz, which builds without git
 	$Qrm -rf build/dist && mkdir -p $(DIST)
-	$Qgit ls-files -z | xargs -0 cp --parents -a -t $(DIST)
+	$Qscripts/files.sh | xargs -0 cp --parents -a -t $(DIST)
 	$Qtar -C build/dist --sort=name --owner=0 --group=0 --numeric-owner \
 		-czf $(DIST).tar.gz scrkit-$(VERSION)
 	$Qrm -rf $(DIST); echo $(DIST).tar.gz
 
 deb: ## build/scrkit_VERSION_ARCH.deb, with shared libraries
+	@scripts/deps.sh build mpi deb
 	@scripts/package.sh deb $(VERSION)
 
 rpm: ## build/scrkit-VERSION-1.ARCH.rpm, with shared libraries
+	@scripts/deps.sh build mpi rpm
 	@scripts/package.sh rpm $(VERSION)
 
 clean: ## remove what was built

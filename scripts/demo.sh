@@ -102,6 +102,8 @@ export NODES=$work/nodes SSD=$work/ssd
 spaces=yes
 unshare -m -u true 2>/dev/null || spaces='' SSD=$NODES/1
 mkdir -p "$NODES" "$SSD" "$work/bin" "$work/pid" "$work/run7" "$work/calm"
+# The loader would split a path with blanks.
+cp "$tree/patient.so" "$work"
 
 # A rank of a job begins here, and leaves its process number.  So does what ssh
 # starts; a node without storage is dead.
@@ -152,7 +154,7 @@ start() {
 	# until_said().
 	rm -f "$work"/pid/*
 	: >"$work/log"
-	LD_PRELOAD=$tree/patient.so mpiexec -n 4 "$work/bin/rank" "$1" \
+	LD_PRELOAD=$work/patient.so mpiexec -n 4 "$work/bin/rank" "$1" \
 		"$work/bin/heat" "$steps" 50 >>"$work/log" 2>&1 </dev/null &
 	mpi=$!
 	shown=0
@@ -220,7 +222,8 @@ The tour leaves out the death of nodes, and redundancy; instead a rank dies."
 
 say "1. heat.c is an MPI application that writes its files through libscr.  libscr
    was installed below opt; building the application takes nothing else:"
-make -C "$source" -o all -s O="$tree" PREFIX="$work/opt" install
+# Make knows no names with blanks: a relative one.
+make -C "$source" -o all -s O="${tree#"$source/"}" PREFIX="$work/opt" install
 lib=$work/opt/lib
 export PATH=$work/bin:$work/opt/bin:$PATH
 export PKG_CONFIG_PATH=$lib/pkgconfig:${PKG_CONFIG_PATH-}

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Check that the tools and libraries of the named groups are installed:
-#     scripts/deps.sh [build] [check] [mpi] [bed] [cluster] [portable] [lint] [fuzz]
+#     scripts/deps.sh GROUP...
+# The groups are the cases of group() below.
 # As root on a system with apt-get, missing packages are installed.  Otherwise
 # the missing packages are printed, and the exit status is 1.  If none is
 # missing, the script takes a few milliseconds and prints nothing.  `cluster` is
@@ -189,6 +190,11 @@ group() {
 		cross s390x-linux-gnu libc6-dev-s390x-cross
 		extra qemu-aarch64-static qemu-user-static
 		;;
+	deb)
+		tool dpkg-shlibdeps dpkg-dev
+		tool strip binutils
+		;;
+	rpm) tool rpmbuild rpm ;;
 	lint)
 		tool clang-format clang-format
 		tool clang clang

@@ -10,17 +10,9 @@ kind=$1 version=$2
 jobs=$(nproc 2>/dev/null || echo 1)
 summary="keep the checkpoints of large MPI jobs safe"
 
-need() {
-	command -v "$1" >/dev/null 2>&1 && return
-	echo "package.sh: no $1: install the package $2" >&2
-	exit 1
-}
-
 deb() {
 	local work=$PWD/build/package multiarch arch root
 
-	need dpkg-deb dpkg
-	need dpkg-shlibdeps dpkg-dev
 	multiarch=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
 	arch=$(dpkg --print-architecture)
 	rm -rf "$work" && mkdir -p "$work"
@@ -62,7 +54,6 @@ deb() {
 rpm() {
 	local top=$PWD/build/rpm other=
 
-	need rpmbuild rpm
 	rm -rf "$top" && mkdir -p "$top/SOURCES" "$top/SPECS"
 	cp "$(make -s dist)" "$top/SOURCES"
 	sed "s/@VERSION@/$version/" share/packages/scrkit.spec.in \

@@ -206,7 +206,7 @@ debian11() {
 	echo "127.0.0.1 localhost $(uname -n) $(echo node{0..99})" \
 		>"$root/etc/hosts"
 	rm -rf "$root/src" && mkdir "$root/src"
-	git ls-files -z | tar --null -T - -cf - | tar -C "$root/src" -xf -
+	scripts/files.sh | tar --null -T - -cf - | tar -C "$root/src" -xf -
 	inside sh -c "cd /src && make -j$jobs tests" >"$root.build" 2>&1 || {
 		bad "debian11: build: $(grep -m 1 -E 'error|Error' "$root.build")"
 		return
