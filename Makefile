@@ -49,7 +49,7 @@ JOBS   = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(NPROC))
 # dependencies take 3 ms; --as-needed drops them from the commands that do not
 # call archive/ark.
 lib = -l$(if $(and $(filter 1,$(STATIC)),$(findstring /,$(shell \
-	$(CC) -print-file-name=lib$1.a))),:lib$1.a,$1)
+	$(CC) -print-file-name=lib$1.a 2>/dev/null))),:lib$1.a,$1)
 
 cppflags := $(CPPFLAGS) -iquote lib -D_GNU_SOURCE -DSCRKIT_VERSION='"$(VERSION)"'
 warnings := -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wwrite-strings

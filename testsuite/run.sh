@@ -5,7 +5,13 @@
 # "N passed, N failed[, N skipped]".
 # The exit status is 1 if anything failed.
 #
-#     run.sh [--only TEXT] [--jobs N] [--quick] SUITE:TREE...
+#     run.sh [--only TEXT] [--list FILE] [--jobs N] [--quick] SUITE:TREE...
+#
+# --list: only the files that FILE names, a path on a line.
+#
+# The files that took longest come first: by build/times, which a run leaves, else
+# by testsuite/times.  The first line says how long that will be.  What is silent
+# for 15 seconds is named; on a terminal a line counts the files and the time.
 #
 # RUN_UNTIL (seconds since 1970): files that could not be started by then are
 # listed, and count as skipped.  For services that end a run after some time.
@@ -40,18 +46,20 @@
 set -u
 
 usage() {
-	echo "usage: run.sh [--only TEXT] [--jobs N] [--quick] SUITE:TREE..." >&2
+	echo "usage: run.sh [--only TEXT] [--list FILE] [--jobs N] [--quick] SUITE:TREE..." >&2
 	exit 2
 }
 
 cd "$(dirname "$0")/.." || exit 1
 root=$PWD
 only=
+list=()
 slow=1
 jobs=$(nproc 2>/dev/null || echo 1)
 while :; do
 	case ${1-} in
 	--only) only=${2?} && shift 2 ;;
+	--list) mapfile -t list < <(grep -v '^#' "${2?}") && shift 2 ;;
 	--jobs) jobs=${2?} && shift 2 ;;
 	--quick) slow='' && shift ;;
 	--*) usage ;;
@@ -265,6 +273,17 @@ report() {
 # --- Main -------------------------------------------------------------------
 
 suites=() trees=() files=() started=()
+
+# is_listed FILE: by --list.
+is_listed() {
+	local path
+
+	for path in "${list[@]}"; do
+		[[ $1 != *"$path" ]] || return 0
+	done
+	return 1
+}
+
 declare -A bins=()
 
 # add SUITE TREE FILE...: add the files that match --only.  A program without a
@@ -276,6 +295,7 @@ add() {
 	for file; do
 		[ -e "$file" ] || continue
 		[[ $file == *"$only"* ]] || continue
+		[ "${#list[@]}" -eq 0 ] || is_listed "$file" || continue
 		name=${file##*/}
 		case $suite in
 		unit | valgrind)
@@ -307,27 +327,107 @@ for arg; do
 	esac
 done
 
+# --- Times ------------------------------------------------------------------
+
+declare -A expected=()
+# SUITE FILE SECONDS; of a file in a tree, the name in all trees is the same.
+while read -r suite file secs; do
+	expected["$suite $file"]=$secs
+done < <(cat testsuite/times build/times 2>/dev/null)
+
+# Set `key` to the name of job $1 in these tables.
+key_of() {
+	key="${suites[$1]} ${files[$1]#"${trees[$1]}"/}"
+	[[ ${trees[$1]} != *address* ]] || key="san-$key"
+}
+
+# The numbers of all jobs, those that take longest first; `left`: seconds of all.
+left=0 order=()
+mapfile -t order < <(
+	for i in "${!suites[@]}"; do
+		key_of "$i"
+		echo "${expected[$key]-5} $i"
+	done | sort -k1,1rn -k2,2n
+)
+for i in "${!order[@]}"; do
+	left=$((left + ${order[i]% *}))
+	order[i]=${order[i]#* }
+done
+
+# minutes SECONDS
+minutes() {
+	if [ "$1" -lt 90 ]; then
+		echo "$1 s"
+	else
+		echo "$((($1 + 30) / 60)) min"
+	fi
+}
+
+finished=0
+# What is left: files done, and the time.
+progress() {
+	echo "$finished of ${#suites[@]} files, about $(minutes $((left / jobs))) left"
+}
+
+# Name the running files and their seconds.
+name_running() {
+	local i text=
+
+	for i in "${running[@]}"; do
+		text+=", ${files[i]##*/} ($((SECONDS - started[i])) s)"
+	done
+	echo "      $(progress): ${text#, }"
+}
+
 declare -A running=()
 late=()
-for i in "${!suites[@]}"; do
-	if [ "${#running[@]}" -ge "$jobs" ]; then
+tty='' ticker=''
+[ ! -t 1 ] || tty=1
+
+# Wait for one job, and report it.
+next() {
+	local pid said=$SECONDS
+
+	while :; do
+		[ -z "$tty" ] || printf '\r\e[K%s' "$(progress)"
+		if [ -z "$ticker" ]; then
+			sleep 15 &
+			ticker=$!
+		fi
 		wait -n -p pid
-		report "${running[$pid]}"
-		unset "running[$pid]"
-	fi
+		[ -z "$tty" ] || printf '\r\e[K'
+		if [ "$pid" = "$ticker" ]; then
+			ticker=''
+			[ -n "$tty" ] || [ $((SECONDS - said)) -lt 10 ] ||
+				name_running
+			continue
+		fi
+		break
+	done
+	i=${running[$pid]}
+	key_of "$i"
+	left=$((left - ${expected[$key]-5}))
+	finished=$((finished + 1))
+	echo "$key $((SECONDS - started[i]))" >>"$scratch/times"
+	report "$i"
+	unset "running[$pid]"
+}
+
+echo "${#suites[@]} test files, about $(minutes $((left / jobs)))"
+for job in "${order[@]}"; do
+	[ "${#running[@]}" -lt "$jobs" ] || next
 	if [ -n "${RUN_UNTIL-}" ] && [ "$EPOCHSECONDS" -ge "$RUN_UNTIL" ]; then
-		late+=("${suites[i]} ${files[i]}")
+		late+=("${suites[job]} ${files[job]}")
 		continue
 	fi
-	started[i]=$SECONDS
-	run_one "$i" &
-	running[$!]=$i
+	started[job]=$SECONDS
+	run_one "$job" &
+	running[$!]=$job
 done
 while [ "${#running[@]}" -gt 0 ]; do
-	wait -n -p pid
-	report "${running[$pid]}"
-	unset "running[$pid]"
+	next
 done
+[ -z "$ticker" ] || kill "$ticker" 2>/dev/null
 
 if [ -s "$scratch/failures" ]; then
 	echo
@@ -351,5 +451,9 @@ fi
 totals="$total_passed passed, $total_failed failed"
 [ "$total_skipped" -eq 0 ] || totals+=", $total_skipped skipped"
 mkdir -p build && sort "$scratch/results" >build/results
+# Times of this run replace older ones.
+touch build/times
+awk '{ t[$1 " " $2] = $3 } END { for (k in t) print k, t[k] }' build/times \
+	"$scratch/times" 2>/dev/null | sort >"$scratch/all" && cp "$scratch/all" build/times
 echo "$totals" | tee build/totals
 [ "$total_failed" -eq 0 ]
