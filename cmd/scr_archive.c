@@ -155,10 +155,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	app_warn_lines(catalogue_notice(c));
 	if (catalogue_notice(c) != NULL)
 		app_warn("--build and --current are options of scr_index");
-	/* If the archive goes to standard output, print nothing else there. */
-	if (app_json() && s->exporting && to_stdout(s))
-		json_free(s->list);
-	else if (app_json())
+	if (app_json())
 		app_answer_list("datasets", s->list);
 	catalogue_close(c);
 	return status;
@@ -186,6 +183,9 @@ check(struct settings *s, char **argv, int count)
 			"no archive given: its file, or - for standard input");
 	if (s->exporting && count > 2)
 		app_usage("one archive holds one dataset");
+	if (s->exporting && to_stdout(s) && app_json())
+		app_usage("--json and the archive cannot both go to standard "
+			  "output: use --output FILE");
 	if (s->exporting && to_stdout(s) && isatty(STDOUT_FILENO))
 		app_usage("standard output is a terminal: use --output FILE");
 }

@@ -89,7 +89,7 @@ env_options(const struct env_call *c, const struct opt *opts)
 	char **args = env_start(c, opts, &count);
 
 	if (count > 0)
-		app_usage("%s: unexpected argument", args[0]);
+		app_unexpected(args[0]);
 }
 
 int

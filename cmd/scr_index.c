@@ -214,7 +214,7 @@ parse(struct settings *s, int argc, char **argv)
 	if (s->verb == VERB_VERIFY && count > 0)
 		s->word = *argv++;
 	if (*argv != NULL)
-		app_usage("unexpected argument '%s'", *argv);
+		app_unexpected(*argv);
 	check_options(s);
 	check_values(s);
 }
@@ -421,9 +421,7 @@ find_to_build(const struct settings *s, struct catalogue *c, struct error *err)
 	if (id >= 0 || err->kind != ERROR_ABSENT || w.marked)
 		return id;
 	if (w.id < 0)
-		app_usage("--build: \"%s\": neither a number nor the name of "
-			  "a dataset",
-			  s->word);
+		app_usage("--build: %s", err->text);
 	error_clear(err);
 	return w.id;
 }

@@ -371,9 +371,7 @@ show_named(struct inspect *in, const char *name, struct error *why,
 		return 0;
 	if (local.kind != ERROR_ABSENT || why == NULL)
 		return error_pass(err, &local);
-	return error_set(err, ERROR_ABSENT,
-			 "%s, and no dataset of this name or number in %s",
-			 why->text, app_prefix(in->prefix));
+	return error_set(err, ERROR_ABSENT, "%s; %s", why->text, local.text);
 }
 
 /* Show the directory of a dataset of SCR 1.1.  1: it is none. */

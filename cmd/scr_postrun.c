@@ -19,6 +19,7 @@
 #include "meta/dataset_dir.h"
 #include "opt.h"
 #include "path.h"
+#include "remote/remote.h"
 #include "report/condition.h"
 #include "report/hint.h"
 #include "report/scavenged.h"
@@ -98,14 +99,15 @@ parse(struct settings *s, int argc, char **argv)
 			   "base of the control directory (SCR_CNTL_BASE)"),
 		OPT_STRING(0, "cachedir", &s->where.cache_base, "DIR", OPT_DIR,
 			   "base of the cache directory (SCR_CACHE_BASE)"),
-		OPT_STRING(0, "resource-manager", &s->where.resmgr, "NAME",
-			   OPT_ANY, "slurm, lsf, flux, pbs or none"),
+		OPT_STRING(0, "resource-manager", &s->where.resmgr,
+			   "auto|" RESMGR_NAMES, OPT_WORDS,
+			   "resource manager (default: detected)"),
 		OPT_STRING(0, "conf", &s->where.conf_file, "FILE", OPT_FILE,
 			   "configuration file (SCR_CONF_FILE)"),
 		APP_OPT_MOVED_FROM(&s->moved_from),
 		OPT_GROUP("How"),
-		OPT_STRING('r', "remote", &s->remote, "NAME", OPT_ANY,
-			   "pdsh, ssh, srun, flux, mpiexec or local"),
+		OPT_STRING('r', "remote", &s->remote, REMOTE_NAMES, OPT_WORDS,
+			   "how to reach the nodes (default SCR_REMOTE)"),
 		OPT_STRING('j', "launcher", &s->remote, "NAME", OPT_ANY, NULL),
 		OPT_U64('f', "fanout", &s->fanout, "N", 1, 4096,
 			"nodes contacted at the same time (default 64)"),
@@ -138,7 +140,7 @@ parse(struct settings *s, int argc, char **argv)
 	};
 	args = app_start(&info, argc, argv, opts, &count);
 	if (count > 0)
-		app_usage("%s: unexpected argument", args[0]);
+		app_unexpected(args[0]);
 	if (s->dataset != NULL && word_parse_id(s->dataset, &s->word, &err) < 0)
 		app_usage("--id: %s", err.text);
 	if (s->containers && s->no_containers)

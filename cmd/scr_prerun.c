@@ -256,7 +256,7 @@ main(int argc, char **argv)
 
 	argv = app_start(&info, argc, argv, opts, &count);
 	if (count > 0)
-		app_usage("%s: unexpected argument", argv[0]);
+		app_unexpected(argv[0]);
 	app_catch_signals();
 	if (job_open(&j, &w, &err) < 0)
 		return app_finish(app_report(STATUS_OK, &err));

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
@@ -148,6 +149,18 @@ app_usage(const char *fmt, ...)
 	va_end(ap);
 	hint();
 	exit(app_finish(STATUS_USAGE));
+}
+
+void
+app_unexpected(const char *argument)
+{
+	char scr[PATH_MAX];
+
+	snprintf(scr, sizeof(scr), "%s/.scr", argument);
+	if (access(scr, F_OK) == 0)
+		app_usage("%s: unexpected argument: name a prefix with -p %s",
+			  str_shown(argument), str_shown(argument));
+	app_usage("%s: unexpected argument", str_shown(argument));
 }
 
 void

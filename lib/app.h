@@ -80,6 +80,10 @@ void app_warn_lines(const char *text);
 void app_usage(const char *fmt, ...)
 	__attribute__((format(printf, 1, 2), noreturn));
 
+/* Report an argument that the command does not take: a usage error.  If it is a
+ * prefix, the message names -p. */
+void app_unexpected(const char *argument) __attribute__((noreturn));
+
 /* Take the values of the options --columns and `order` (NULL: not given), words
  * as columns_choose() takes them; a wrong one is a usage error. */
 struct columns;

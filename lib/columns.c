@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "error.h"
+#include "str.h"
 
 /* The number of the word text[0..len), or -1. */
 static int
 find_word(const char *words, const char *text, size_t len, struct error *err)
 {
-	char shown[2 * COLUMNS_WORDS] = "";
-	size_t used = 0;
+	char shown[2 * COLUMNS_WORDS] = "", meant[80] = "", column[64];
+	size_t used = 0, best = str_near_enough(len);
 	int number = 0;
 
 	for (const char *w = words; *w != '\0'; number++) {
@@ -19,14 +20,18 @@ find_word(const char *words, const char *text, size_t len, struct error *err)
 
 		if (n == len && memcmp(w, text, n) == 0)
 			return number;
+		snprintf(column, sizeof(column), "%.*s", (int)n, w);
+		if (str_is_nearer(text, len, column, &best))
+			snprintf(meant, sizeof(meant), "did you mean %s? ",
+				 column);
 		if (used < sizeof(shown))
 			used += (size_t)snprintf(
 				shown + used, sizeof(shown) - used, "%s%.*s",
 				number > 0 ? ", " : "", (int)n, w);
 		w += n + (w[n] == '|');
 	}
-	return error_set(err, ERROR_USAGE, "unknown column '%.*s': one of %s",
-			 (int)(len < 80 ? len : 80), text, shown);
+	return error_set(err, ERROR_USAGE, "unknown column '%.*s': %sone of %s",
+			 (int)(len < 80 ? len : 80), text, meant, shown);
 }
 
 int

@@ -10,6 +10,7 @@
 
 #include "app.h"
 #include "opt.h"
+#include "remote/remote.h"
 #include "site/job.h"
 #include "site/resmgr.h"
 
@@ -120,8 +121,7 @@ struct env_remote {
 #define ENV_ANSWER_SECS 20
 
 #define ENV_REMOTE_OPTIONS(h) \
-	OPT_STRING(0, "remote", &(h).remote, \
-		   "auto|pdsh|ssh|srun|flux|mpiexec|local", OPT_WORDS, \
+	OPT_STRING(0, "remote", &(h).remote, REMOTE_NAMES, OPT_WORDS, \
 		   "how to reach the nodes (default SCR_REMOTE)"), \
 		OPT_U64(0, "fanout", &(h).fanout, "N", 1, REMOTE_FANOUT_MAX, \
 			"nodes at the same time (default 64)"), \

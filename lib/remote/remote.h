@@ -124,6 +124,9 @@ bool remote_is_dead(const struct remote_result *r);
 void remote_result_free(struct remote_result *r);
 void remote_results_free(struct remote_result *r, size_t count);
 
+/* The names of --help and of completions. */
+#define REMOTE_NAMES "auto|pdsh|ssh|srun|flux|mpiexec|local"
+
 /*
  * Set o->kind (and o->module) by name: NULL, "" or "auto"; "pdsh", "pdsh:ssh",
  * "pdsh:exec", "pdsh:MODULE"; "ssh", "srun", "flux", "mpiexec" or "mpirun",

@@ -10,8 +10,10 @@
 #include "buf.h"
 #include "catalogue/catalogue.h"
 #include "catalogue/overview.h"
+#include "clock.h"
 #include "error.h"
 #include "io.h"
+#include "path.h"
 #include "report/condition.h"
 #include "report/containers.h"
 #include "report/plan_text.h"
@@ -70,14 +72,17 @@ static const char css[] =
 	"dl{grid-template-columns:1fr}dd{margin-bottom:.4em}"
 	"td,th{padding:.2em .3em}}\n";
 
+/* A blank at which no line ends: without it "28" and a circle are "280". */
+#define NARROW "\xe2\x80\xaf"
+
 /* By report_cell_state: class, and the sign behind the number of the rank. */
 static const struct {
 	const char *style, *sign;
 } looks[] = {
 	[REPORT_WHOLE] = { "w", "" },
-	[REPORT_REDUNDANCY] = { "d", "+" },
-	[REPORT_REBUILD] = { "r", "o" },
-	[REPORT_LOST] = { "l", "x" },
+	[REPORT_REDUNDANCY] = { "d", NARROW "+" },
+	[REPORT_REBUILD] = { "r", NARROW "\xe2\x97\x8b" }, /* a circle */
+	[REPORT_LOST] = { "l", NARROW "\xe2\x9c\x95" },	   /* a cross */
 };
 
 static const char *
@@ -118,10 +123,16 @@ put_facts(const struct condition *h, const struct overview *s, struct buf *out)
 {
 	const struct dataset *d = h->entry != NULL ? &h->entry->desc : NULL;
 	char text[512], when[WHEN_TEXT];
+	struct buf path = BUF_INIT;
 
 	buf_add_str(out, "<dl>\n");
-	put_fact(out, s != NULL ? "prefix" : "job",
-		 s != NULL ? catalogue_path(s->catalogue) : h->group->job);
+	if (s == NULL)
+		put_fact(out, "job", h->group->job);
+	else if (path_absolute(catalogue_path(s->catalogue), &path, NULL) == 0)
+		put_fact(out, "prefix", path.data);
+	else
+		put_fact(out, "prefix", catalogue_path(s->catalogue));
+	buf_free(&path);
 	if (d != NULL && d->id > 0) {
 		put_fact(out, "kind",
 			 d->is_ckpt && d->is_output ? "checkpoint and output"
@@ -151,6 +162,9 @@ put_facts(const struct condition *h, const struct overview *s, struct buf *out)
 				 report_spare(h->plan, false, text,
 					      sizeof(text)));
 	}
+	snprintf(text, sizeof(text), "%s UTC, by scrkit " SCRKIT_VERSION,
+		 when_shown(when, clock_now(), true));
+	put_fact(out, "reported", text);
 	buf_add_str(out, "</dl>\n");
 }
 
@@ -256,12 +270,17 @@ put_folded(const struct ranks *r, size_t first, size_t last, struct buf *out)
 static void
 put_rows(const struct ranks *r, struct buf *out)
 {
-	size_t lines = 0, i = 0, last = 0;
+	size_t lines = 0, rows = 0, last = 0;
 
-	for (; i < r->nrows && lines < LINES_MAX; i = last + 1, lines++) {
+	/* First those that are not whole. */
+	for (size_t k = 0; k < 2 * r->nrows && lines < LINES_MAX; k++) {
+		const size_t i = k % r->nrows;
 		const struct ranks_row *row = &r->rows[i];
 
+		if (row->whole != (k >= r->nrows))
+			continue;
 		last = r->ncells > FOLD ? ranks_run(r, i) : i;
+		lines++;
 		buf_printf(out, "<div class=\"row%s\"><span>",
 			   row->vital ? " vital" : "");
 		if (last > i + 1) {
@@ -273,10 +292,12 @@ put_rows(const struct ranks *r, struct buf *out)
 			put_cells(r, row, out);
 		}
 		buf_add_str(out, "</div></div>\n");
+		rows += last + 1 - i;
+		k += last - i;
 	}
-	if (i < r->nrows)
+	if (rows < r->nrows)
 		buf_printf(out, "<p class=\"dim\">and %zu more</p>\n",
-			   r->nrows - i);
+			   r->nrows - rows);
 }
 
 static void
