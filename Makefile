@@ -240,6 +240,11 @@ check: ## with sanitizers and under valgrind
 	@testsuite/run.sh $(if $(SLOW),,--quick) \
 		$(if $(ONLY),--only '$(ONLY)') $(SUITES)
 
+weekly: ## all tests, also those that take long and have never failed, and all
+weekly: ## units under valgrind (hours)
+	@$(MAKE) --no-print-directory check SLOW=1
+	@$(MAKE) --no-print-directory check-cluster SLOW=1
+
 check-portable: ## build and test for systems unlike this one: Debian 11, musl,
 check-portable: ## other processors; what cannot be had is skipped
 	@scripts/deps.sh portable || echo "going on with what there is"
@@ -414,7 +419,7 @@ help: ## this list
 	@echo; sed -n '/^# Settings/,/^$$/s/^# \{0,1\}//p' Makefile
 
 FORCE:
-.PHONY: all tests deps check check-cluster change-requests coverage bench bench-programs fuzz fuzz-programs \
+.PHONY: all tests deps check weekly check-cluster change-requests coverage bench bench-programs fuzz fuzz-programs \
 	lint messages ci demo dist deb rpm check-portable install install-libscr uninstall no-mpi clean distclean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

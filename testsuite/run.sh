@@ -21,7 +21,7 @@
 #
 # TREE is a build tree, such as build/plain.  Suites:
 #     unit      TREE/test/t_*, TAP
-#     valgrind  the same under valgrind, without SCRKIT_SLOW
+#     valgrind  those of testsuite/valgrind.list under valgrind; slow: all of them
 #     fuzz      TREE/fuzz/replay_X with the files of testsuite/data/corpus/X
 #     bats      testsuite/cmd/*.bats and testsuite/golden/*.bats
 #     mpi       testsuite/scr/*.bats: libscr, with MPI ranks on pretend nodes;
@@ -314,7 +314,15 @@ for arg; do
 	tree=${tree%/}
 	[ -n "${bins[$tree]-}" ] || bins[$tree]=$(open_bin "$tree")
 	case $arg in
-	unit:* | valgrind:*) add "${arg%%:*}" "$tree" "$tree"/test/t_* ;;
+	unit:*) add unit "$tree" "$tree"/test/t_* ;;
+	valgrind:*)
+		mapfile -t some < <(grep -v '^#' testsuite/valgrind.list)
+		if [ -n "$slow" ]; then
+			add valgrind "$tree" "$tree"/test/t_*
+		else
+			add valgrind "$tree" "${some[@]/#/"$tree"/test/}"
+		fi
+		;;
 	fuzz:*) add fuzz "$tree" "$tree"/fuzz/replay_* ;;
 	bats:*) add bats "$tree" testsuite/cmd/*.bats testsuite/golden/*.bats ;;
 	mpi:*) add mpi "$tree" testsuite/scr/*.bats ;;
