@@ -18,6 +18,7 @@
 #   STATIC=0           link jansson and zlib as shared libraries even if
 #                      static ones are installed (costs 0.1 ms at each start)
 #   ONLY=PATTERN       `make check`: only test files whose path contains it
+#   QUICK=1            `make check`: as `make quick`
 #   SLOW=1             `make check`: the long cases too (kills at 200 random
 #                      moments, every failing operation of every dataset)
 #   FUZZ_SECONDS=600   `make fuzz`: time for each fuzzer
@@ -232,13 +233,30 @@ S := build/address-undefined
 SUITES ?= unit:$P fuzz:$P examples:$P unit:$S fuzz:$S $(if $(SLOW),mpi,tour):$S \
 	mpi:$P bats:$P valgrind:$P tour-valgrind:$P
 
+RUN = testsuite/run.sh $(if $(SLOW),,--quick) $(if $(ONLY),--only '$(ONLY)')
+
 check: ## run the tests: units, fuzz replays, commands, examples; plain,
 check: ## with sanitizers and under valgrind
+ifdef QUICK
+check: quick
+else
+check:
 	@scripts/deps.sh build check
+	@$(RUN) --tell $(SUITES); echo "compiling first"
 	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= tests
 	@$(MAKE) --no-print-directory $(JOBS) SAN=address,undefined COV= tests
-	@testsuite/run.sh $(if $(SLOW),,--quick) \
-		$(if $(ONLY),--only '$(ONLY)') $(SUITES)
+	@$(RUN) $(SUITES)
+endif
+
+# The tests that testsuite/quick lists, and the programs they need.
+quick: ## does it work?  The tests that tell most, two minutes after compiling
+	@scripts/deps.sh build quick
+	@$(MAKE) --no-print-directory $(JOBS) -s SAN= COV= quick-programs
+	@testsuite/run.sh --quick --list testsuite/quick \
+		unit:$P fuzz:$P examples:$P mpi:$P bats:$P
+quick-programs: all $(GENS) $(SHIM) $(filter $O/mpi/app_%,$(MPIS)) \
+	$(shell sed -n 's,^test/,$O/test/,p;s,^replay_,$O/fuzz/replay_,p' \
+		testsuite/quick)
 
 weekly: ## all tests, also those that take long and have never failed, and all
 weekly: ## units under valgrind (hours)
@@ -254,8 +272,7 @@ check-cluster: ## run the tests on several pretend nodes: sshd, pdsh, MPICH,
 check-cluster: ## SLURM (root; installs their packages, starts no daemons)
 	@scripts/deps.sh build check cluster
 	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= tests
-	@testsuite/run.sh $(if $(SLOW),,--quick) \
-		$(if $(ONLY),--only '$(ONLY)') cluster:$P
+	@$(RUN) cluster:$P
 
 coverage: ## run the tests for line coverage of lib/; fails below 90 %
 	@scripts/deps.sh build check
@@ -419,7 +436,7 @@ help: ## this list
 	@echo; sed -n '/^# Settings/,/^$$/s/^# \{0,1\}//p' Makefile
 
 FORCE:
-.PHONY: all tests deps check weekly check-cluster change-requests coverage bench bench-programs fuzz fuzz-programs \
+.PHONY: all tests deps check quick quick-programs weekly check-cluster change-requests coverage bench bench-programs fuzz fuzz-programs \
 	lint messages ci demo dist deb rpm check-portable install install-libscr uninstall no-mpi clean distclean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

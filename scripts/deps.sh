@@ -17,7 +17,7 @@ daemons= # packages with daemons
 
 # tool COMMAND PACKAGE: requires a command in PATH.
 tool() {
-	command -v "$1" >/dev/null 2>&1 || missing+=("$2")
+	type -P "$1" >/dev/null 2>&1 || missing+=("$2")
 }
 
 # extra COMMAND PACKAGE: a command that is installed if we may.  Tests that need
@@ -86,12 +86,14 @@ mpi() {
 	tool unshare util-linux
 }
 
-# Does this bats have "run -0", as of 1.5?
-bats_runs() {
-	local minor
+# Bats with "run -0", as of 1.5.
+bats() {
+	local version minor
 
-	minor=$(bats --version | sed -n 's/^Bats 1\.\([0-9]*\).*/\1/p')
-	[ -z "$minor" ] || [ "$minor" -ge 5 ]
+	tool bats bats
+	version=$(command bats --version 2>/dev/null) || return
+	minor=$(sed -n 's/^Bats 1\.\([0-9]*\).*/\1/p' <<<"$version")
+	[ "${minor:-5}" -ge 5 ] || too_old+=("$version: Bats 1.5 or later")
 }
 
 # The tools of the test bed of several nodes, which needs root.
@@ -145,10 +147,13 @@ group() {
 		[ -e /usr/include/stdio.h ] || missing+=(libc6-dev)
 		libraries
 		;;
+	quick)
+		bats
+		tool jq jq
+		mpi
+		;;
 	check)
-		tool bats bats
-		! command -v bats >/dev/null || bats_runs ||
-			too_old+=("$(bats --version): Bats 1.5 or later")
+		bats
 		# valgrind needs the symbols of the C library; Debian's package
 		# only recommends them.
 		command -v valgrind >/dev/null || missing+=(valgrind libc6-dbg)
