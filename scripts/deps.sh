@@ -307,7 +307,8 @@ if command -v apt-get >/dev/null 2>&1; then
 		missing[i]=$(resolve "${missing[i]}")
 	done
 	echo "missing; install with:" >&2
-	echo "    sudo apt-get install ${missing[*]}" >&2
+	echo "    sudo apt-get update && sudo apt-get install" \
+		"--no-install-recommends ${missing[*]}" >&2
 elif command -v dnf >/dev/null 2>&1; then
 	echo "missing; install with (EPEL has some of them):" >&2
 	echo "    sudo dnf install $(translate 1)" >&2

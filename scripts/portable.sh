@@ -1,10 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Does the toolkit build, and do its tests pass, on systems unlike this one?
-#     scripts/portable.sh [compile] [symbols] [debian11] [packages] [arm64] [s390x]
+#     scripts/portable.sh [compile] [symbols] [newcomer] [debian11] [packages]
+#         [arm64] [s390x] [prepare]
 # compile   lib and cmd with gcc, clang, musl and two cross compilers, as C11
 #           without extensions
 # symbols   the programs need nothing newer than glibc 2.28 and zlib 1.2.11
+# newcomer  in a bare Debian, as a container image has it (minbase, make, git):
+#           `make demo` and `make quick` from a clone in the home of root, and from
+#           the archive of `make dist` by a user, who is told what to install, in a
+#           directory with a blank.  SUITE is Debian's (bookworm and trixie, day by
+#           day)
 # debian11  in a root directory with Debian 11 (glibc 2.31, gcc 10, OpenSSL 1.1.1,
 #           zlib 1.2.11, libarchive 3.4, MPICH 3.4), made by debootstrap: build,
 #           and `make check` without sanitizers and valgrind
@@ -12,9 +18,12 @@
 #           tried, removed
 # arm64     cross-built for Debian 12 on aarch64; unit tests of formats and
 # s390x     coding, run by qemu
-# Without arguments: all.  What cannot be done here is reported, and skipped: no
+# prepare   only make the root directories of all these
+# Without arguments: all but that.  What cannot be done here is reported, and skipped: no
 # compiler, no network, not root.  MIRROR is one of Debian's (that of debootstrap),
-# DIR (build/portable) keeps the roots, SUITES are the suites of debian11 (unit bats).
+# SUITES are the suites of debian11 (unit bats).  ROOTS (/var/cache/scrkit) keeps the
+# roots as they are made, for 30 days; a run works in copies below DIR
+# (build/portable).
 #
 # LIMIT: seconds for each step of a root, 600.
 set -u
@@ -22,6 +31,9 @@ cd "$(dirname "$0")/.." || exit 1
 : "${MIRROR:=}" "${DIR:=build/portable}"
 : "${LIMIT:=600}" "${SUITES:=unit:build/plain bats:build/plain}"
 jobs=$(nproc 2>/dev/null || echo 1)
+: "${ROOTS:=${XDG_CACHE_HOME:-/var/cache}/scrkit}"
+suites=(bookworm trixie)
+: "${SUITE:=${suites[EPOCHSECONDS / 86400 % 2]}}"
 version=$(sed -n 's/^VERSION := //p' Makefile)
 failed=0 passed=0
 
@@ -140,41 +152,158 @@ symbols() {
 	verdict "symbols: nothing newer than zlib 1.2.11" "$found"
 }
 
-# --- Debian 11 ---
+# --- Root directories ---
 
-# root NAME ARGUMENT...: a root directory by debootstrap; its path in $root.
-root() {
-	root=$PWD/$DIR/$1
-	[ ! -e "$root/.complete" ] || return 0
+# kept NAME PACKAGES ARGUMENT...: make $ROOTS/NAME by debootstrap with these
+# arguments and install PACKAGES, unless it is there, and new enough.
+kept() ( # a process of its own, for the lock
+	root=$ROOTS/$1 packages=$2
+
 	if [ "$(id -u)" != 0 ] || ! command -v debootstrap >/dev/null; then
 		skip "$1: needs root and debootstrap"
-		return 1
+		exit 1
 	fi
+	mkdir -p "$ROOTS"
+	# Another run may be at it.
+	exec 9>"$root.lock" && flock 9
+	[ "$packages" != "$(cat "$root/.complete" 2>/dev/null)" ] ||
+		[ -z "$(find "$root/.complete" -mtime -30)" ] || exit 0
 	rm -rf "$root"
-	mkdir -p "$DIR"
-	if ! timeout "$LIMIT" debootstrap --variant=minbase "${@:2}" "$root" \
+	if ! timeout "$LIMIT" debootstrap --variant=minbase "${@:3}" "$root" \
 		${MIRROR:+"$MIRROR"} >"$root.log" 2>&1; then
 		skip "$1: no debootstrap: $(tail -n 1 "$root.log")"
-		return 1
+		exit 1
 	fi
+	# shellcheck disable=SC2086 # several words
+	[ -z "$packages" ] || apt_get install $packages || {
+		skip "$1: no packages: $(tail -n 1 "$root.log")"
+		exit 1
+	}
+	echo "$packages" >"$root/.complete"
+)
+
+# copy NAME [AS]: a copy of that root, its path in $root.
+copy() {
+	root=$PWD/$DIR/${2-$1}
+	rm -rf "$root"
+	mkdir -p "$DIR" && cp -a --reflink=auto "$ROOTS/$1" "$root"
 }
 
 # shellcheck disable=SC2016 # for sh
 # inside COMMAND...: in $root, with devices and processes, in a namespace of its
-# own.
+# own, which has no other root: users cannot have namespaces below a chroot.
 inside() {
 	timeout "$LIMIT" unshare --mount --pid --fork --kill-child sh -ec '
 		root=$1 && shift
 		mount --make-rprivate /
-		mount --bind "$root" "$root" # for namespaces within
+		mount --bind "$root" "$root"
 		mount -t proc proc "$root/proc"
 		mount -t sysfs sys "$root/sys"
 		mount --rbind /dev "$root/dev"
-		mount -t tmpfs tmpfs "$root/tmp"
+		mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+		cd "$root"
+		if pivot_root . mnt 2>/dev/null; then
+			root=/
+			umount -l /mnt
+		fi
 		exec chroot "$root" env -i HOME=/root LC_ALL=C.UTF-8 \
 			PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin \
-			"$@"' - "$root" "$@"
+			"$@"' - "$root" "$@" 9>&-
 }
+
+# apt_get COMMAND...: in $root.
+apt_get() {
+	inside env DEBIAN_FRONTEND=noninteractive apt-get -qq \
+		"$1" -y --no-install-recommends "${@:2}" >>"$root.log" 2>&1
+}
+
+# prepare: all roots.
+prepare() {
+	kept "$SUITE" "make git" "$SUITE"
+	kept debian11 "${debian11[*]}" bullseye
+	kept debian12 "${debian12[*]}" bookworm
+	kept arm64 "" "${foreign[@]}" --arch=arm64 bookworm
+	kept s390x "" "${foreign[@]}" --arch=s390x bookworm
+}
+
+# --- A newcomer ---
+
+# as_root TARGET: in the clone in the home of root.
+as_root() {
+	inside env -u LC_ALL LANG=C sh -c "cd && cd scrkit && make $1"
+}
+
+# as_user TARGET: from the archive.
+as_user() {
+	inside env -u LC_ALL LANG=C.UTF-8 HOME=/home/newcomer setpriv \
+		--reuid newcomer --regid newcomer --init-groups \
+		sh -c "cd ~/*/scrkit-* && make $1"
+}
+
+# tried WHO TARGET: it works for root or a user.
+tried() {
+	local begun=$EPOCHSECONDS out=$root.$1-$2
+
+	if "as_$1" "$2" >"$out" 2>&1; then
+		good "newcomer: $SUITE: $1: make $2: $(tail -n 1 "$out")" \
+			"($((EPOCHSECONDS - begun)) s)"
+	else
+		grep -A 8 -E '^FAIL|^not ok' "$out" | head -n 40
+		bad "newcomer: $SUITE: $1: make $2: $(tail -n 1 "$out")"
+	fi
+}
+
+# A user has to be told what is missing: the command does it.
+install_as_told() { # TARGET
+	local said
+
+	as_user "$1" >"$root.told" 2>&1 && return
+	said=$(sed -n 's/^ *sudo \(apt-get .*\)/\1/p' "$root.told")
+	if [ -z "$said" ]; then
+		bad "newcomer: make $1: $(tail -n 1 "$root.told")"
+		return 1
+	fi
+	said=${said//sudo /}
+	inside sh -c "${said//apt-get /apt-get -qq -y }" >>"$root.log" 2>&1 ||
+		bad "newcomer: what it said cannot be done: $said"
+}
+
+newcomer() {
+	local archive target home="a directory"
+
+	kept "$SUITE" "make git" "$SUITE" || return
+	archive=$(make -s dist) || { bad "newcomer: no archive" && return; }
+	copy "$SUITE" newcomer
+	chmod 700 "$root/root"
+	mkdir "$root/root/scrkit"
+	if [ -e .git ]; then
+		git clone -q --no-hardlinks . "$root/root/scrkit"
+	else
+		tar -C "$root/root/scrkit" --strip-components=1 -xzf "$archive"
+	fi
+	inside useradd -m newcomer
+	mkdir "$root/home/newcomer/$home"
+	tar -C "$root/home/newcomer/$home" -xzf "$archive"
+	inside chown -R newcomer: /home/newcomer
+	for target in demo quick; do
+		install_as_told "$target" && tried user "$target"
+	done
+	# Again bare: root installs what is missing without a word from him.
+	mv "$root/root" "$DIR/newcomer.home"
+	copy "$SUITE" newcomer
+	rm -rf "$root/root" && mv "$DIR/newcomer.home" "$root/root"
+	for target in demo quick; do
+		tried root "$target"
+	done
+	rm -rf "$root"
+}
+
+# --- Debian 11 ---
+
+debian11=(gcc make libc6-dev pkg-config libisal-dev libjansson-dev zlib1g-dev
+	libinih-dev libssl-dev libarchive-dev libhwloc-dev libmpich-dev mpich procps
+	cpio jq python3-jsonschema zstd xz-utils libarchive-tools python3 diffutils
+	file git mksh strace)
 
 # The tests need a later bats, which is a set of shell scripts.
 copy_bats() {
@@ -186,26 +315,14 @@ copy_bats() {
 }
 
 debian11() {
-	local packages=(gcc make libc6-dev pkg-config libisal-dev libjansson-dev
-		zlib1g-dev libinih-dev libssl-dev libarchive-dev libhwloc-dev
-		libmpich-dev mpich procps cpio jq python3-jsonschema zstd xz-utils libarchive-tools
-		python3 diffutils file git mksh strace)
-
-	root debian11 bullseye || return
-	if [ "${packages[*]}" != "$(cat "$root/.complete" 2>/dev/null)" ]; then
-		inside env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
-			--no-install-recommends "${packages[@]}" \
-			>>"$root.log" 2>&1 || {
-			skip "debian11: no packages: $(tail -n 1 "$root.log")"
-			return
-		}
-		copy_bats && echo "${packages[*]}" >"$root/.complete"
-	fi
+	kept debian11 "${debian11[*]}" bullseye || return
+	copy debian11
+	copy_bats
 	# MPICH 3.4 looks up the name of its host; the tests of libscr pretend
 	# to be some.
 	echo "127.0.0.1 localhost $(uname -n) $(echo node{0..99})" \
 		>"$root/etc/hosts"
-	rm -rf "$root/src" && mkdir "$root/src"
+	mkdir "$root/src"
 	scripts/files.sh | tar --null -T - -cf - | tar -C "$root/src" -xf -
 	inside sh -c "cd /src && make -j$jobs tests" >"$root.build" 2>&1 || {
 		bad "debian11: build: $(grep -m 1 -E 'error|Error' "$root.build")"
@@ -248,6 +365,8 @@ try_package() {
 	verdict "packages: $how: removed, and nothing is left" "$found"
 }
 
+debian12=(gcc libc6-dev pkg-config libmpich-dev mpich libhwloc-dev procps)
+
 packages() {
 	local package
 
@@ -255,26 +374,12 @@ packages() {
 		skip "packages: no dpkg-dev"
 		return
 	}
-	root debian12 bookworm || return
-	if [ ! -e "$root/.complete" ]; then
-		if ! inside env DEBIAN_FRONTEND=noninteractive apt-get -qq \
-			install -y --no-install-recommends gcc libc6-dev \
-			pkg-config libmpich-dev mpich libhwloc-dev procps \
-			>>"$root.log" 2>&1; then
-			skip "packages: $(tail -n 1 "$root.log")"
-			return
-		fi
-		touch "$root/.complete"
-	fi
-	# Of a run that was interrupted.
-	inside dpkg --purge scrkit >>"$root.log" 2>&1
-	! command -v rpm >/dev/null ||
-		rpm --root "$root" -e --nodeps scrkit >>"$root.log" 2>&1
+	kept debian12 "${debian12[*]}" bookworm || return
+	copy debian12
 	package=$(scripts/package.sh deb "$version" 2>"$root.build" | tail -n 1)
 	[ -e "$package" ] || { bad "packages: deb: $(tail -n 1 "$root.build")" && return; }
 	cp "$package" "$root/scrkit.deb"
-	inside env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
-		--no-install-recommends /scrkit.deb >>"$root.log" 2>&1 || {
+	apt_get install /scrkit.deb || {
 		bad "packages: deb: not installed: $(tail -n 1 "$root.log")"
 		return
 	}
@@ -296,6 +401,8 @@ packages() {
 
 # --- Other processors ---
 
+foreign=(--foreign "--include=libc6-dev,libisal-dev,libjansson-dev,zlib1g-dev,libinih-dev,libssl-dev,libarchive-dev,libhwloc-dev")
+
 cross() { # ARCHITECTURE MACHINE TEST...
 	local arch=$1 machine=$2 qemu=qemu-$2-static need test deb o
 
@@ -307,12 +414,12 @@ cross() { # ARCHITECTURE MACHINE TEST...
 		}
 	done
 	# Its packages are unpacked, and nothing in it is run.
-	root "$arch" --foreign --arch="$arch" --include=libc6-dev,libisal-dev,libjansson-dev,zlib1g-dev,libinih-dev,libssl-dev,libarchive-dev,libhwloc-dev \
-		bookworm || return
-	for deb in "$root"/var/cache/apt/archives/*.deb; do
-		[ -e "$root/.complete" ] || dpkg-deb -x "$deb" "$root"
+	kept "$arch" "" "${foreign[@]}" --arch="$arch" bookworm || return
+	root=$ROOTS/$arch
+	[ -e "$root/.unpacked" ] || for deb in "$root"/var/cache/apt/archives/*.deb; do
+		dpkg-deb -x "$deb" "$root"
 	done
-	touch "$root/.complete"
+	touch "$root/.unpacked"
 	o=$DIR/$arch.build
 	# Of MPI only the declarations are needed.
 	make -s -j"$jobs" O="$o" STATIC=0 MPI_LIBS= \
@@ -344,10 +451,13 @@ main() {
 	# Out of time: what was seen until then counts.
 	trap 'totals; exit 124' TERM
 	mkdir -p "$DIR"
-	[ $# -gt 0 ] || set -- compile symbols debian11 packages arm64 s390x
+	[ $# -gt 0 ] || set -- compile symbols newcomer debian11 packages \
+		arm64 s390x
 	for name; do
 		case $name in
-		compile | symbols | debian11 | packages) "$name" ;;
+		compile | symbols | newcomer | debian11 | packages | prepare)
+			"$name"
+			;;
 		arm64) cross arm64 aarch64 "${existing[@]}" ;;
 		s390x) cross s390x s390x "${existing[@]}" ;;
 		*)
