@@ -9,7 +9,7 @@
 # the test bed of several nodes, `bed` the same without SLURM.
 # Missing packages of these two are not an error if they may not be installed:
 # the tests that need them are skipped then.
-set -u
+set -u -o pipefail
 
 missing=()
 too_old=() # what is there, and cannot be used
@@ -280,6 +280,17 @@ names() {
 	END
 }
 
+# One line of many every ten seconds: it takes long, and is not stuck.
+brief() {
+	local line
+
+	while read -r line; do
+		[ "$SECONDS" -ge 10 ] || continue
+		echo "    $line"
+		SECONDS=0
+	done
+}
+
 [ $# -gt 0 ] || set -- build
 for name; do
 	group "$name"
@@ -294,13 +305,13 @@ if command -v apt-get >/dev/null 2>&1; then
 	if [ "$(id -u)" = 0 ]; then
 		export DEBIAN_FRONTEND=noninteractive
 		echo "installing: ${missing[*]}"
-		apt-get -qq update || exit 1
+		apt-get -q update | brief || exit 1
 		[ -z "$daemons" ] || no_daemons || exit 1
 		for i in "${!missing[@]}"; do
 			missing[i]=$(resolve "${missing[i]}")
 		done
-		apt-get -qq install -y --no-install-recommends \
-			"${missing[@]}" >/dev/null || exit 1
+		apt-get -q install -y --no-install-recommends \
+			"${missing[@]}" | brief || exit 1
 		exit 0
 	fi
 	for i in "${!missing[@]}"; do

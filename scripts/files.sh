@@ -4,7 +4,7 @@
 # without git or that git refuses (another owner), all but build/ and .git.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-if git rev-parse --git-dir >/dev/null 2>&1; then
+if [ -e .git ] && git rev-parse --git-dir >/dev/null 2>&1; then
 	exec git ls-files -z
 fi
 echo "no git here: all files outside of build/ are taken" >&2

@@ -25,13 +25,14 @@
 # roots as they are made, for 30 days; a run works in copies below DIR
 # (build/portable).
 #
-# LIMIT: seconds for each step of a root, 600.
+# LIMIT: seconds for each step of a root, 600.  PREPARED=1: roots that are not there
+# are not made.  TOTALS (build/totals) is the file of the last line.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 : "${MIRROR:=}" "${DIR:=build/portable}"
 : "${LIMIT:=600}" "${SUITES:=unit:build/plain bats:build/plain}"
 jobs=$(nproc 2>/dev/null || echo 1)
-: "${ROOTS:=${XDG_CACHE_HOME:-/var/cache}/scrkit}"
+: "${TOTALS:=build/totals}" "${ROOTS:=${XDG_CACHE_HOME:-/var/cache}/scrkit}"
 suites=(bookworm trixie)
 : "${SUITE:=${suites[EPOCHSECONDS / 86400 % 2]}}"
 version=$(sed -n 's/^VERSION := //p' Makefile)
@@ -41,6 +42,9 @@ say() { printf '%-6s%s\n' "$1" "$2"; }
 good() { say ok "$*" && passed=$((passed + 1)); }
 bad() { say FAIL "$*" && failed=$((failed + 1)); }
 skip() { say skip "$*"; }
+
+# doing WHAT: is said every 15 seconds until something else is done.
+doing() { echo "$*" >"$DIR/doing"; }
 
 # verdict WHAT FOUND: good if nothing was found that contradicts it.
 verdict() {
@@ -168,6 +172,11 @@ kept() ( # a process of its own, for the lock
 	exec 9>"$root.lock" && flock 9
 	[ "$packages" != "$(cat "$root/.complete" 2>/dev/null)" ] ||
 		[ -z "$(find "$root/.complete" -mtime -30)" ] || exit 0
+	if [ -n "${PREPARED-}" ]; then
+		skip "$1: there is no such root"
+		exit 1
+	fi
+	doing "$1: debootstrap"
 	rm -rf "$root"
 	if ! timeout "$LIMIT" debootstrap --variant=minbase "${@:3}" "$root" \
 		${MIRROR:+"$MIRROR"} >"$root.log" 2>&1; then
@@ -244,6 +253,7 @@ as_user() {
 tried() {
 	local begun=$EPOCHSECONDS out=$root.$1-$2
 
+	doing "newcomer: $SUITE: $1: make $2"
 	if "as_$1" "$2" >"$out" 2>&1; then
 		good "newcomer: $SUITE: $1: make $2: $(tail -n 1 "$out")" \
 			"($((EPOCHSECONDS - begun)) s)"
@@ -264,6 +274,7 @@ install_as_told() { # TARGET
 		return 1
 	fi
 	said=${said//sudo /}
+	doing "newcomer: $SUITE: ${said##*&& }"
 	inside sh -c "${said//apt-get /apt-get -qq -y }" >>"$root.log" 2>&1 ||
 		bad "newcomer: what it said cannot be done: $said"
 }
@@ -324,11 +335,13 @@ debian11() {
 		>"$root/etc/hosts"
 	mkdir "$root/src"
 	scripts/files.sh | tar --null -T - -cf - | tar -C "$root/src" -xf -
+	doing "debian11: make tests"
 	inside sh -c "cd /src && make -j$jobs tests" >"$root.build" 2>&1 || {
 		bad "debian11: build: $(grep -m 1 -E 'error|Error' "$root.build")"
 		return
 	}
 	good "debian11: build"
+	doing "debian11: $SUITES"
 	if inside sh -c "cd /src && testsuite/run.sh --quick $SUITES" \
 		>"$root.tests" 2>&1; then
 		good "debian11: $(tail -n 1 "$root.tests")"
@@ -376,6 +389,7 @@ packages() {
 	}
 	kept debian12 "${debian12[*]}" bookworm || return
 	copy debian12
+	doing "packages: deb"
 	package=$(scripts/package.sh deb "$version" 2>"$root.build" | tail -n 1)
 	[ -e "$package" ] || { bad "packages: deb: $(tail -n 1 "$root.build")" && return; }
 	cp "$package" "$root/scrkit.deb"
@@ -388,6 +402,7 @@ packages() {
 		skip "packages: no rpmbuild"
 		return
 	}
+	doing "packages: rpm"
 	package=$(scripts/package.sh rpm "$version" 2>"$root.build" | tail -n 1)
 	[ -e "$package" ] || { bad "packages: rpm: $(tail -n 1 "$root.build")" && return; }
 	# The libraries are those that the other package has brought.
@@ -420,6 +435,7 @@ cross() { # ARCHITECTURE MACHINE TEST...
 		dpkg-deb -x "$deb" "$root"
 	done
 	touch "$root/.unpacked"
+	doing "$arch: cross build"
 	o=$DIR/$arch.build
 	# Of MPI only the declarations are needed.
 	make -s -j"$jobs" O="$o" STATIC=0 MPI_LIBS= \
@@ -443,17 +459,21 @@ units=(t_kvtree t_kvscan t_kvwrite t_value t_crc t_code t_field16 t_cauchy
 	t_scheme t_solve t_redset t_redset_name t_filemap t_index t_summary
 	t_rank2file t_flush t_halt t_attr t_segmap t_path t_path_walk)
 
-totals() { echo "$passed passed, $failed failed" | tee build/totals; }
+totals() { echo "$passed passed, $failed failed" | tee "$TOTALS"; }
 
 main() {
 	local name
 
-	# Out of time: what was seen until then counts.
-	trap 'totals; exit 124' TERM
 	mkdir -p "$DIR"
+	while sleep 15 >/dev/null 2>&1; do
+		say "" "... $(cat "$DIR/doing")"
+	done &
+	# shellcheck disable=SC2064 # now
+	trap "kill $! 2>/dev/null" EXIT
 	[ $# -gt 0 ] || set -- compile symbols newcomer debian11 packages \
 		arm64 s390x
 	for name; do
+		doing "$name"
 		case $name in
 		compile | symbols | newcomer | debian11 | packages | prepare)
 			"$name"

@@ -18,6 +18,7 @@
 # named; on a terminal one line counts the files and the time, and only failures
 # are listed.
 #
+# The last line is in build/totals (TOTALS), too.
 # build/results has a line for each test of a bats file: suite, file, "ok", "not
 # ok" or "skip", milliseconds, name; separated by tabs.
 #
@@ -508,5 +509,5 @@ touch build/times
 echo "speed - $speed" >>"$scratch/times"
 awk '{ t[$1 " " $2] = $3 } END { for (k in t) print k, t[k] }' build/times \
 	"$scratch/times" 2>/dev/null | sort >"$scratch/all" && cp "$scratch/all" build/times
-echo "$totals" | tee build/totals
+echo "$totals" | tee "${TOTALS:-build/totals}"
 [ "$total_failed" -eq 0 ]
