@@ -172,6 +172,7 @@ group() {
 			/usr/bin/python3 -c 'import jsonschema' 2>/dev/null ||
 			missing+=(python3-jsonschema)
 		mpi
+		extra strace strace
 		# Shells in which the completions and the login output of nodes
 		# are tested.
 		extra zsh zsh

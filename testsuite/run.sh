@@ -38,6 +38,7 @@
 # Tests see these variables:
 #     BIN, GEN, MPI, SHIM  the tree's commands (first in PATH as well),
 #                     generators, MPI programs, and fault shim to be preloaded
+#     OPEN_BIN        commands that another user reaches: BIN, or a copy
 #     SCRKIT_ROOT     the source tree, also the working directory
 #     SCRKIT_GOLDEN   golden data: all of it, or the project's selection
 #     SCRKIT_VALGRIND set under valgrind, to shorten tests that take minutes
@@ -133,8 +134,7 @@ run_one() {
 
 	mkdir "$dir"
 	[ -z "${pattern_of[$1]}" ] || bats+=(--filter "${pattern_of[$1]}")
-	BIN=${bins[${trees[$1]}]}
-	export TMPDIR=$dir BIN GEN=$tree/gen MPI=$tree/mpi
+	export TMPDIR=$dir BIN=$tree/bin OPEN_BIN=${bins[${trees[$1]}]} GEN=$tree/gen MPI=$tree/mpi
 	export SHIM=$tree/shim.so
 	export PATH=$BIN:$PATH SCRKIT_SLOW=$slow
 	[ -n "$slow" ] || unset SCRKIT_SLOW

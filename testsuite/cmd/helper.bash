@@ -66,6 +66,18 @@ try()
 		json_follows_schema "$output"
 }
 
+# become USER: a command before others, in the array `as`, with which user and
+# group USER run them.  Skips the test if that cannot be.
+become()
+{
+	((EUID == 0)) || skip "needs root to become somebody else"
+	command -v setpriv >/dev/null || skip "no setpriv"
+	as=(setpriv "--reuid=$1" "--regid=$1" --clear-groups
+		env PATH="${OPEN_BIN-$BIN}:$PATH")
+	"${as[@]}" test -x "${OPEN_BIN-$BIN}/scr_index" ||
+		skip "another user does not reach ${OPEN_BIN-$BIN}"
+}
+
 # moments COUNT [SOME]: numbers up to COUNT of the operations to disturb: SOME
 # (10) of them, or a few more, with the first and the last; with SCRKIT_SLOW
 # all.

@@ -197,13 +197,11 @@ restarts_from() {
 }
 
 @test "9: permission denied" {
-	((EUID == 0)) || skip "needs root, to be somebody else"
-	command -v setpriv >/dev/null || skip "no setpriv"
+	become 65534
 	indexed 1
 	chmod 700 "$P"
 	chmod 755 "$BATS_TEST_TMPDIR" || true
-	try setpriv --reuid 65534 --regid 65534 --clear-groups \
-		env PATH="$PATH" scr_inspect -p "$P" 1
+	try "${as[@]}" scr_inspect -p "$P" 1
 	assert_status 1
 	[[ "$output$stderr" != *[Ll]ost* ]]
 	assert_stderr_has "Permission denied"
