@@ -75,9 +75,9 @@ check_attributes()
 			-printf '%m %U %G %s %T@ %p\n' |
 			cut -d ' ' -f "$fields" | sort)
 	diff <(grep '/filemap_' "$from/cache.stat.txt" |
-		sed 's,\./.*/,,' | cut -d ' ' -f 1-5,6 | sort -u) \
+		sed 's,\./.*/,,' | cut -d ' ' -f "$fields" | sort -u) \
 		<(find "$2" -name 'filemap_*' -printf '%m %U %G %s %T@ %f\n' |
-			sort) >"$BATS_TEST_TMPDIR/maps" || true
+			cut -d ' ' -f "$fields" | sort) >"$BATS_TEST_TMPDIR/maps" || true
 	# A scavenge gives the filemaps of survivors a new time; rebuilt ones
 	# have the old one.
 	run comm -12 <(grep '^>' "$BATS_TEST_TMPDIR/maps" | awk '{ print $NF }' |
