@@ -280,7 +280,7 @@ coverage: ## run the tests for line coverage of lib/; fails below 90 %
 	@scripts/coverage.sh build/coverage
 
 bench: ## measure speed against bare reference programs (minutes)
-	@scripts/deps.sh build bed
+	@scripts/deps.sh build bench
 	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= bench-programs
 	@testsuite/bench/run.sh build/plain
 bench-programs: all $(GENS) $(BENCH) $(MPIS)
@@ -303,6 +303,7 @@ change-requests: ## carry out five typical changes in copies of the tree
 	@scripts/change_requests.py
 
 messages: ## list all texts of the program with their places
+	@scripts/deps.sh messages
 	@scripts/messages.py
 
 ci: ## everything: lint, check, coverage

@@ -149,11 +149,13 @@ group() {
 		;;
 	quick)
 		bats
-		tool jq jq
+		tool perl perl-base
 		mpi
 		;;
 	check)
 		bats
+		tool perl perl-base
+		tool pgrep procps
 		# valgrind needs the symbols of the C library; Debian's package
 		# only recommends them.
 		command -v valgrind >/dev/null || missing+=(valgrind libc6-dbg)
@@ -173,6 +175,8 @@ group() {
 			missing+=(python3-jsonschema)
 		mpi
 		extra strace strace
+		extra setfattr attr
+		extra script bsdutils
 		# Shells in which the completions and the login output of nodes
 		# are tested.
 		extra zsh zsh
@@ -183,6 +187,11 @@ group() {
 		extra mksh mksh
 		;;
 	mpi) mpi ;;
+	messages) tool python3 python3 ;;
+	bench)
+		bed
+		tool openssl openssl
+		;;
 	bed) bed ;;
 	cluster)
 		bed slurm
@@ -202,6 +211,8 @@ group() {
 		;;
 	rpm) tool rpmbuild rpm ;;
 	lint)
+		tool python3 python3
+		tool git git
 		tool clang-format clang-format
 		tool clang clang
 		tool cppcheck cppcheck
@@ -271,6 +282,8 @@ names() {
 		libc6-dev glibc-devel glibc-devel
 		libc6-dbg glibc-debuginfo glibc-debuginfo
 		libarchive-tools bsdtar bsdtar
+		perl-base perl perl
+		bsdutils util-linux-script util-linux
 		xz-utils xz xz
 		7zip 7zip 7zip
 		openssh-client openssh-clients openssh-clients
