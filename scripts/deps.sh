@@ -149,6 +149,7 @@ group() {
 		;;
 	quick)
 		bats
+		tool jq jq
 		tool perl perl-base
 		mpi
 		;;
@@ -190,6 +191,7 @@ group() {
 	messages) tool python3 python3 ;;
 	bench)
 		bed
+		mpi
 		tool openssl openssl
 		;;
 	bed) bed ;;
