@@ -146,8 +146,10 @@ restart(struct rod *r)
 	for (;;) {
 		/* A checkpoint may exist, but nobody can read it now.  A job
 		 * that starts from the beginning would in time replace it. */
-		if (SCR_Have_restart(&have, name) != SCR_SUCCESS)
+		if (SCR_Have_restart(&have, name) != SCR_SUCCESS) {
 			MPI_Abort(MPI_COMM_WORLD, 1);
+			exit(1); /* MPI_Abort() may return */
+		}
 		if (!have)
 			break;
 		SCR_Start_restart(name);

@@ -4,6 +4,7 @@
 #include <mpi.h>
 #include <scr.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 int
 main(int argc, char **argv)
@@ -17,8 +18,10 @@ main(int argc, char **argv)
 	SCR_Init();
 	for (;;) {
 		/* Do not start over: a checkpoint may exist. */
-		if (SCR_Have_restart(&have, name) != SCR_SUCCESS)
+		if (SCR_Have_restart(&have, name) != SCR_SUCCESS) {
 			MPI_Abort(MPI_COMM_WORLD, 1);
+			exit(1); /* MPI_Abort() may return */
+		}
 		if (!have)
 			break;
 		SCR_Start_restart(name);
