@@ -118,12 +118,8 @@ run_docs()
 
 		run7
 		scr_index -q -p p/run7 --delete ckpt.9
-		"$GEN/gen_dataset" -q -p p/run7 --nodes-dir nodes.6 -n 8 -m 4 \
-			-t NONE -i 6 --ckpt
-		scr_index -q -p p/run7 --build 6
-		fti_job
 	}
-	run_docs README.md "3=--map 5" "3=scan job" "3=rebuild -n job"
+	run_docs README.md 3=scr_inspect
 }
 
 @test "scr_index(1)" {

@@ -36,6 +36,21 @@ golden()
 	fi
 }
 
+# pick STEP WORD...: set `picked` to every STEP-th of these cases; where it begins
+# differs from test to test.  With SLOW=1: all of them.
+pick()
+{
+	local step=$1 i
+
+	shift
+	[[ -z ${SCRKIT_SLOW-} ]] || step=1
+	picked=()
+	for ((i = BATS_TEST_NUMBER % step; i < $#; i += step)); do
+		picked+=("${@:i+1:1}")
+	done
+	((${#picked[@]} > 0)) || picked=("$1")
+}
+
 # Run a command like `run --separate-stderr`, which starts five processes for
 # each and took most of the time of the tests.
 attempt()

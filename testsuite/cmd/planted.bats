@@ -147,13 +147,13 @@ attack() {
 	local -a cmd all
 
 	mapfile -t all < <("$4")
-	# Each kind takes other pairs, all kinds together all pairs.
+	# Each kind takes other pairs.
 	all_kinds=" $(kinds | xargs) "
 	n=$(wc -w <<<"${all_kinds%%" $1 "*}")
 	while IFS= read -r name; do
 		restore
 		for ((i = 0; i < ${#all[@]}; i++)); do
-			[[ -n ${SCRKIT_SLOW-} ]] || (((i + n) % 7 == 0)) ||
+			[[ -n ${SCRKIT_SLOW-} ]] || (((i + n) % 19 == 0)) ||
 				continue
 			line=${all[i]}
 			# A file of unrecorded size is packed and exported as it

@@ -23,19 +23,10 @@ verdict()
 # lists: ID CONTAINERID HASCONTENT DPTR FPTR CHUNKSIZE.
 variables()
 {
-	local id fptr size
-
-	scr_fti dump "$1" >"$BATS_TEST_TMPDIR/dumped" || true
-	awk 'on && NF >= 9 { print $2 } $1 == "BLOCK" { on = $2 == "ID" }' \
-		"$BATS_TEST_TMPDIR/dumped" | sort -nu |
-		while read -r id; do
-			awk -v id="$id" 'on && NF >= 9 && $2 == id { print $6, $7 }
-				$1 == "BLOCK" { on = $2 == "ID" }' "$BATS_TEST_TMPDIR/dumped" |
-				while read -r fptr size; do
-					tail -c +$((fptr + 1)) "$1" |
-						head -c "$size"
-				done | sha256sum | sed "s/^/$id /; s/ *-\$//"
-		done
+	{ scr_fti dump "$1" || true; } |
+		awk 'on && NF >= 9 { print $2, $6, $7 }
+			$1 == "BLOCK" { on = $2 == "ID" }' |
+		python3 "$TESTSUITE/golden/fti_parts.py" "$1"
 }
 
 # ff_files: all data files in FTI-FF, without the damaged ones.
@@ -305,19 +296,14 @@ expected()
 # posix_variables FILE: the same as variables, by the metadata beside the file.
 posix_variables()
 {
-	local id at size
-
 	awk -v name="${1##*/}" '
 		/^\[/ { on = 0 }
 		$1 == "ckpt_file_name" { on = $3 == name }
 		on && $1 ~ /_id$/ { id = $3 }
 		on && $1 ~ /_size$/ && $1 ~ /^var/ && $1 !~ /type/ { size = $3 }
 		on && $1 ~ /_pos$/ { print id, $3, size }' \
-		"${1%/*}/sector0-group0.fti" | sort -n |
-		while read -r id at size; do
-			tail -c +$((at + 1)) "$1" | head -c "$size" |
-				sha256sum | sed "s/^/$id /; s/ *-\$//"
-		done
+		"${1%/*}/sector0-group0.fti" |
+		python3 "$TESTSUITE/golden/fti_parts.py" "$1"
 }
 
 # all_files: data files of all forms with expectations; of each kind two of a set
@@ -330,7 +316,7 @@ all_files()
 		! -path '*-hang/*' ! -path '*/lL4Dir/*' | sort |
 		awk -F '/(Local|Global)/' -v slow="${SCRKIT_SLOW-}" '
 			{ kind = $NF; gsub(/.*\/|[0-9]/, "", kind) }
-			slow || ++seen[$1 "/" kind] <= 2'
+			slow || ++seen[$1 "/" kind] <= 1'
 }
 
 @test "convert: every file to each layout, to POSIX, and back, with all variables" {
@@ -429,8 +415,9 @@ tree_files()
 @test "convert: whole directories to each layout, to POSIX, and back" {
 	local set to
 
-	for set in head-F/L4 levels-A-v1.1/L3 levels-E-v1.6/L3 levels-F-odd/L1 \
-		levels-F-odd/L2 levels-C-v1.3/L3 head-F/L2 keeplast-F; do
+	pick 3 head-F/L4 levels-A-v1.1/L3 levels-E-v1.6/L3 levels-F-odd/L1 \
+		levels-F-odd/L2 levels-C-v1.3/L3 head-F/L2 keeplast-F
+	for set in "${picked[@]}"; do
 		[ -e "$FTI/$set/config.fti" ] || continue
 		rm -rf s w
 		mkdir s
@@ -740,7 +727,22 @@ undisturbed()
 	total=$(cat count)
 	((total > 10))
 	mv w "done"
+	sums fresh old_sums
+	sums "done" new_sums
 }
+
+# sums DIR NAME: the associative array NAME gets the checksum of each file.
+sums()
+{
+	local -n to=$2
+	local sum file
+
+	to=()
+	while read -r sum file; do
+		to[$file]=$sum
+	done < <(cd "$1" && find . -type f -exec md5sum {} +)
+}
+declare -A old_sums new_sums is_sums
 
 # check_disturbed WHAT ARG...: after the command was disturbed, originals are
 # whole, or complete in their new form; run again, it completes.
@@ -749,13 +751,15 @@ check_disturbed()
 	local what=$1 file again=()
 
 	shift
-	for file in $(cd fresh && find . -type f); do
-		cmp -s "fresh/$file" "w/$file" ||
-			cmp -s "done/$file" "w/$file" ||
+	sums w is_sums
+	for file in "${!old_sums[@]}"; do
+		[[ ${is_sums[$file]-} == "${old_sums[$file]}" ||
+			${is_sums[$file]-} == "${new_sums[$file]-none}" ]] ||
 			failed "$what: $file is neither old nor new"
 	done
-	[ ! -d w/out ] || for file in $(cd w/out && find . -name '*.fti'); do
-		cmp -s "done/out/$file" "w/out/$file" ||
+	for file in "${!is_sums[@]}"; do
+		[[ $file != ./out/*.fti ||
+			${is_sums[$file]} == "${new_sums[$file]-}" ]] ||
 			failed "$what: $file is incomplete"
 	done
 	[[ " $* " != *" -o "* ]] || again=(--replace)
@@ -799,7 +803,7 @@ fails_at()
 	while read -r name args; do
 		# shellcheck disable=SC2086
 		undisturbed $args
-		[ -n "${SCRKIT_SLOW-}" ] || step=$((total / 25 + 1))
+		[ -n "${SCRKIT_SLOW-}" ] || step=$((total / 10 + 1))
 		for ((at = 1; at <= total; at += step)); do
 			rm -rf w
 			cp -a fresh w

@@ -1,0 +1,57 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats and job set them
+# The walk of scrkit(7), FIRST STEPS, as a newcomer types it: its commands, read
+# from the page, in an empty directory, with an installation and nothing else.
+
+load helper
+
+# The literal blocks of FIRST STEPS: commands behind "$ ", and what they print.
+walk()
+{
+	awk '/^\.Sh/ { here = $0 == ".Sh FIRST STEPS" }
+		/^\.Ed/ { show = 0 }
+		here && show { print }
+		here && /^\.Bd/ { show = 1 }' "$TESTSUITE/../man/scrkit.7"
+}
+
+@test "from an MPI program to its first restart" {
+	local opt=$BATS_TEST_TMPDIR/opt root line count=0 expected=0
+
+	[[ $MPI != *address* ]] || skip "built without sanitizers"
+	root=$(cd "$TESTSUITE/.." && pwd)
+	make -C "$root" -s -o all O="build/plain" PREFIX="$opt" install
+	mkdir "$BATS_TEST_TMPDIR/empty"
+	# One shell for all: it exports the id of the job.
+	{
+		echo "set -e"
+		while IFS= read -r line; do
+			case $line in
+			"\$ "*)
+				count=$((count + 1))
+				line=${line#"\$ "}
+				printf 'echo "%% %s"\n%s\n' "$count" \
+					"${line//\/usr\/local/$opt}"
+				;;
+			?*) expected=$((expected + 1)) ;;
+			esac
+		done < <(walk)
+	} >"$BATS_TEST_TMPDIR/walk.sh"
+	((count > 10 && expected >= 4)) || failed "the page has lost its walk"
+	cd "$BATS_TEST_TMPDIR/empty"
+	export USER=first$$
+	try env -i HOME="$PWD" USER="$USER" PATH="$opt/bin:$PATH" \
+		PKG_CONFIG_PATH="$opt/lib/pkgconfig" \
+		LD_LIBRARY_PATH="$opt/lib" \
+		timeout 120 bash "$BATS_TEST_TMPDIR/walk.sh" </dev/null 3>&-
+	rm -rf "/dev/shm/$USER"
+	assert_status 0
+	# What the page says that they print.
+	while IFS= read -r line; do
+		[[ $line == "\$ "* || -z $line ]] ||
+			grep -qxF -- "$line" <<<"$output" ||
+			failed "not printed: $line"
+	done < <(walk)
+	[[ $stderr == *"no rank is protected"* ]]
+	[[ $output == *"YES"*" count.9"* ]] || failed "the index"
+}
