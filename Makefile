@@ -302,6 +302,18 @@ change-requests: ## carry out five typical changes in copies of the tree
 	@scripts/deps.sh build check
 	@scripts/change_requests.py
 
+html: ## the handbook: README and all pages, build/html/index.html
+	@scripts/deps.sh html
+	@scripts/html.sh build/html
+
+# The nodes of a job, one of which has died.
+picture: all $O/gen/gen_dataset ## share/rescue.svg, the picture in README
+	$Qrm -rf build/picture && mkdir -p build/picture
+	$Q$O/gen/gen_dataset -q -p build/picture/p --nodes-dir build/picture/n \
+		-n 32 -m 4 -t XOR --set-size 4 -f 1 --ckpt -i 5 --lose 2
+	$Q$O/bin/scr_inspect -p build/picture/p --svg share/rescue.svg 5 >/dev/null || [ $$? = 3 ]
+	$Qrm -rf build/picture; ls -l share/rescue.svg
+
 messages: ## list all texts of the program with their places
 	@scripts/deps.sh messages
 	@scripts/messages.py
@@ -438,7 +450,7 @@ help: ## this list
 
 FORCE:
 .PHONY: all tests deps check quick quick-programs weekly check-cluster change-requests coverage bench bench-programs fuzz fuzz-programs \
-	lint messages ci demo dist deb rpm check-portable install install-libscr uninstall no-mpi clean distclean help FORCE
+	html lint messages picture ci demo dist deb rpm check-portable install install-libscr uninstall no-mpi clean distclean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(wildcard $O/*/*.d $O/*/*/*.d)

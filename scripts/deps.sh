@@ -175,6 +175,7 @@ group() {
 			/usr/bin/python3 -c 'import jsonschema' 2>/dev/null ||
 			missing+=(python3-jsonschema)
 		mpi
+		group html
 		extra strace strace
 		extra setfattr attr
 		extra script bsdutils
@@ -222,6 +223,10 @@ group() {
 		tool mandoc mandoc
 		tool groff groff
 		tool nm binutils
+		;;
+	html)
+		tool mandoc mandoc
+		tool cmark-gfm cmark-gfm
 		;;
 	fuzz)
 		tool clang clang
