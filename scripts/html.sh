@@ -14,8 +14,8 @@ pages=("$root"/man/*.[0-9])
 mapfile -t pages < <(printf '%s\n' "${pages[@]##*/}" | sort -t . -k 2n -k 1)
 cp "$root/share/handbook.css" handbook.css
 cp "$root/share/rescue.svg" rescue.svg
-# mandoc links to the pages that it finds.
-touch "${pages[@]/%/.html}"
+# Our pages, as an expression: mandoc links all that a page refers to.
+ours=$(printf '|%s' "${pages[@]//./\\.}")
 
 title_of() { # SECTION
 	case $1 in
@@ -55,10 +55,11 @@ for i in "${!all[@]}"; do
 			-e 's|<code>(README\|NEWS\|CONTRIBUTING)\.md</code>|<a href="\1.html">&</a>|g'
 		printf '</body>\n</html>\n'
 	else
-		mandoc -Thtml -O 'style=handbook.css,man=%N.%S.html;#' \
+		mandoc -Thtml -O 'style=handbook.css,man=%N.%S.html' \
 			"$root/man/$name" | sed -E \
 			-e '/NAMING_A_DATASET/{/id=/!s|href="#N|href="scrkit.7.html#N|;}' \
-			-e 's|<a class="Xr" href="#">([^<]*)</a>|\1|g' \
+			-e "s#<a (class=\"Xr\" href=\"(${ours#|})\.html)#<A \\1#g" \
+			-e 's|<a class="Xr"[^>]*>([^<]*)</a>|\1|g' -e 's|<A |<a |g' \
 			-e 's|^<body>$|&\n'"$(nav "$before" "$after" | sed 's/[&|]/\\&/g')"'|'
 	fi >"$name.html"
 done

@@ -141,7 +141,7 @@ same_but_pad()
 		cp "$n.fti" once
 		scr_fti repair --in-place "$n.fti" | grep "nothing to repair"
 		cmp once "$n.fti"
-	done < <(ff_files)
+	done < <(some_ff_files)
 	((n > 0))
 }
 
@@ -180,7 +180,7 @@ same_but_pad()
 			$1 == "BLOCK" { on = $2 == "ID" } END { exit bad }'
 		grep -q "saves $(($(stat -c %s "$file") - \
 			$(stat -c %s "$n.fti"))) bytes\|takes" said
-	done < <(ff_files)
+	done < <(some_ff_files)
 	((n > 0))
 }
 
