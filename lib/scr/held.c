@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "buf.h"
 #include "create.h"
 #include "error.h"
 #include "io.h"
@@ -19,6 +20,7 @@
 #include "meta/filemap.h"
 #include "path.h"
 #include "scr/run.h"
+#include "str.h"
 #include "team/say.h"
 
 #define DIR_MODE 0770
@@ -412,6 +414,57 @@ choose(struct held *h, const struct store *st)
 
 /* --- Life of a dataset --- */
 
+/*
+ * Make room for dataset `id`: one of another prefix that has this number is
+ * removed if that prefix has it whole.  If a node must keep its one, all do:
+ * ERROR_USAGE.
+ */
+static int
+give_way(struct run *run, int64_t id, struct error *err)
+{
+	struct held *h = run->held;
+	struct buf whose = BUF_INIT;
+	struct entry *e = NULL;
+	bool flushed = false;
+	uint64_t first = 0;
+	size_t at = 0;
+	int rc = 0;
+
+	if (id > h->other_id)
+		return 0;
+	while (at < h->nothers && h->others[at]->set.d.id != id)
+		at++;
+	e = at < h->nothers ? h->others[at] : NULL;
+	if (e != NULL && held_leads(run))
+		flushed = held_flushed(run, &e->set, &whose);
+	if (e != NULL && held_leads(run) && !flushed)
+		rc = error_set(err, ERROR_USAGE,
+			       "%s: %s: is of another prefix, and keeps its "
+			       "place: save it with scr_postrun -p %s, or set "
+			       "another SCR_JOB_ID",
+			       run->host, e->set.dir, str_shown(whose.data));
+	rc = team_agree(&run->world, rc, err);
+	if (rc == 0) {
+		first = team_least(&run->world,
+				   flushed ? run->world.rank : UINT64_MAX);
+		if (first == run->world.rank)
+			say_warn("dataset %lld of the prefix %s is flushed "
+				 "there: removed from the cache",
+				 (long long)id, whose.data);
+		if (e != NULL) {
+			h->others[at] = h->others[--h->nothers];
+			rc = write_cindex(run, h, true, err);
+		}
+		rc = team_agree(&run->world, rc, err);
+		if (e != NULL && rc == 0)
+			discard(e);
+		else
+			held_entry_free(e);
+	}
+	buf_free(&whose);
+	return rc;
+}
+
 int
 held_start(struct run *run, const struct level *level, const struct dataset *d,
 	   const struct held_set **out, struct error *err)
@@ -424,25 +477,17 @@ held_start(struct run *run, const struct level *level, const struct dataset *d,
 		return error_set(err, ERROR_USAGE,
 				 "dataset %lld: already in the cache",
 				 (long long)d->id);
+	if (give_way(run, d->id, err) < 0)
+		return -1;
 	if (choose(h, level->store) && remove_going(run, h, true, err) < 0)
 		return -1;
 	e = held_entry(d, level->store, level->bypass);
-	if (e == NULL)
-		rc = error_no_memory(err);
-	else if (held_is_other(h, level->store, d->id))
-		rc = error_set(err, ERROR_USAGE,
-			       "%s: %s: is of another prefix, and keeps its "
-			       "place: save it with scr_postrun, or set "
-			       "another SCR_JOB_ID",
-			       run->host, e->set.dir);
-	else
-		rc = make_dirs(run, &e->set, true, err);
+	rc = e == NULL ? error_no_memory(err)
+		       : make_dirs(run, &e->set, true, err);
 	if (rc == 0 && !MEM_ROOM(h->list, h->count, h->cap))
 		rc = error_no_memory(err);
 	if (team_agree(&run->world, rc, err) < 0) {
-		if (e != NULL && held_is_other(h, level->store, d->id))
-			held_entry_free(e);
-		else if (e != NULL)
+		if (e != NULL)
 			discard(e);
 		return -1;
 	}

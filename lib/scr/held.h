@@ -77,8 +77,9 @@ const struct held_set *held_after(const struct held *h, int64_t id);
  * or more, the dataset with the lowest id is evicted, unless it is kept
  * (held_keep()).  If COUNT is at least 2 and no checkpoint is kept, the newest
  * one that is not barred also stays.  *out is valid until the dataset is
- * removed.  ERROR_SYSTEM: a directory cannot be made; ERROR_USAGE: the cache has
- * a dataset of this id of another prefix; nothing is added.
+ * removed.  A dataset of another prefix that has this id is removed if it is
+ * flushed there.  ERROR_SYSTEM: a directory cannot be made; ERROR_USAGE: it is
+ * not flushed; nothing is added.
  */
 int held_start(struct run *run, const struct level *level,
 	       const struct dataset *d, const struct held_set **out,

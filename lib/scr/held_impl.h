@@ -7,6 +7,7 @@
 #include "scr/held.h"
 
 struct arena;
+struct buf;
 
 struct entry {
 	struct held_set set;
@@ -35,6 +36,11 @@ void held_insert(struct held *h, struct entry *e);
 
 /* Does this node have dataset `id` of another prefix in store `st`? */
 bool held_is_other(const struct held *h, const struct store *st, int64_t id);
+
+/* Is the dataset on the prefix to which it belongs, by the flush file there?
+ * *whose becomes the path of that prefix. */
+bool held_flushed(const struct run *run, const struct held_set *s,
+		  struct buf *whose);
 
 /* Does this rank write the cindex of its node? */
 bool held_leads(const struct run *run);

@@ -237,29 +237,60 @@ adopt(const struct run *run, struct held *h, uint32_t from,
 
 /* --- Datasets of other prefixes --- */
 
+/* The first filemap with a file: the directory of that. */
+struct finding {
+	const struct held_set *set;
+	struct arena *arena;
+	const char *place;
+};
+
 static int
-find_map(void *arg, const char *name, struct error *err)
+find_place(void *arg, const char *name, struct error *err)
 {
-	int64_t *rank = arg;
+	struct finding *f = arg;
+	const int64_t rank = filemap_name_rank(name);
+	struct filemap m;
 
 	(void)err;
-	*rank = filemap_name_rank(name);
-	return *rank >= 0;
+	if (rank >= 0 &&
+	    held_filemap(f->set, (uint32_t)rank, f->arena, &m, NULL) == 0 &&
+	    m.nfiles > 0)
+		f->place = m.files[0].dir;
+	return f->place != NULL;
 }
 
-/* Is the dataset in flush.scr of this prefix? */
+/* To which prefix does the dataset belong, by the filemaps on this node? */
+static enum jobfiles_origin
+origin(const struct run *run, const struct held_set *s, struct buf *whose)
+{
+	enum jobfiles_origin of = JOBFILES_HERE;
+	struct finding f = { .set = s, .arena = arena_new() };
+	char path[PATH_MAX];
+	int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/" SCR_DIR, s->dir);
+	fd = dir_open(AT_FDCWD, path);
+	if (fd >= 0 && f.arena != NULL)
+		(void)dir_each(fd, path, find_place, &f, NULL);
+	of = jobfiles_origin(run->p.prefix, f.place, whose);
+	io_close(fd);
+	arena_free(f.arena);
+	return of;
+}
+
+/* Is the dataset in flush.scr of `prefix`?  `flushed`: also there as a whole. */
 static bool
-in_flush_file(const struct run *run, const struct dataset *d)
+in_flush_file(const char *prefix, const struct dataset *d, bool flushed)
 {
 	const struct flush_entry *e = NULL;
 	struct jobfiles_flush f;
 	struct dataset listed;
 	bool is = false;
 
-	if (jobfiles_flush_read(run->p.prefix, &f, NULL) < 0)
+	if (jobfiles_flush_read(prefix, &f, NULL) < 0)
 		return false;
 	e = jobfiles_flush_find(&f, d->id);
-	if (e != NULL && e->desc != NULL &&
+	if (e != NULL && e->desc != NULL && (e->on_pfs || !flushed) &&
 	    dataset_read(e->desc, &listed, NULL) == 0)
 		is = !dataset_differs(&listed, d);
 	jobfiles_flush_free(&f);
@@ -274,35 +305,32 @@ in_flush_file(const struct run *run, const struct dataset *d)
 static bool
 is_foreign(const struct run *run, const struct held_set *s, struct buf *whose)
 {
-	enum jobfiles_origin of = JOBFILES_HERE;
-	struct arena *a = arena_new();
-	char path[PATH_MAX];
-	struct filemap m;
-	int64_t rank = -1;
-	int fd = -1;
+	const enum jobfiles_origin of = origin(run, s, whose);
 
-	snprintf(path, sizeof(path), "%s/" SCR_DIR, s->dir);
-	fd = dir_open(AT_FDCWD, path);
-	if (fd >= 0)
-		(void)dir_each(fd, path, find_map, &rank, NULL);
-	if (a != NULL && rank >= 0 &&
-	    held_filemap(s, (uint32_t)rank, a, &m, NULL) == 0 && m.nfiles > 0)
-		of = jobfiles_origin(run->p.prefix, m.files[0].dir, whose);
-	io_close(fd);
-	arena_free(a);
 	return of == JOBFILES_ELSEWHERE ||
-	       (of == JOBFILES_GONE && !in_flush_file(run, &s->d));
+	       (of == JOBFILES_GONE &&
+		!in_flush_file(run->p.prefix, &s->d, false));
+}
+
+bool
+held_flushed(const struct run *run, const struct held_set *s, struct buf *whose)
+{
+	const enum jobfiles_origin of = origin(run, s, whose);
+
+	if (of == JOBFILES_HERE && buf_add_str(whose, run->p.prefix) < 0)
+		return false;
+	return of != JOBFILES_GONE && in_flush_file(whose->data, &s->d, true);
 }
 
 /*
- * Leave the dataset alone if it belongs to another prefix; `mine` is the entry
- * of this rank's node, or NULL; `newest`: it is not older than that of another
- * node.  *left: it is left alone.
+ * Leave the dataset alone if a node has one of another prefix; `mine` is the
+ * entry of this rank's node, or NULL.  One of this prefix with the same id on
+ * other nodes is left alone, too: its files would have to be moved to where
+ * those of the other one are.  *left: it is left alone.
  */
 static int
 leave_foreign(const struct run *run, struct held *h, int64_t id,
-	      const struct cindex_entry *mine, bool newest, bool *left,
-	      struct error *err)
+	      const struct cindex_entry *mine, bool *left, struct error *err)
 {
 	struct entry *e = mine != NULL ? entry_of(run, mine, err) : NULL;
 	struct buf whose = BUF_INIT;
@@ -310,7 +338,7 @@ leave_foreign(const struct run *run, struct held *h, int64_t id,
 	bool foreign = false;
 	uint64_t first = 0;
 
-	if (e != NULL && newest && held_leads(run))
+	if (e != NULL && held_leads(run))
 		foreign = is_foreign(run, &e->set, &whose);
 	first = team_least(&run->world, foreign ? run->world.rank : UINT64_MAX);
 	*left = first != UINT64_MAX;
@@ -355,13 +383,12 @@ merge(const struct run *run, struct held *h, const struct listed *l,
 			return 0;
 		if (mine == id)
 			e = &l->list[at++];
-		when = e != NULL ? (uint64_t)dataset_created(e->desc) : 0;
-		newest = team_most(&run->world, when);
-		if (leave_foreign(run, h, (int64_t)id, e, when == newest, &left,
-				  err) < 0)
+		if (leave_foreign(run, h, (int64_t)id, e, &left, err) < 0)
 			return -1;
 		if (left)
 			continue;
+		when = e != NULL ? (uint64_t)dataset_created(e->desc) : 0;
+		newest = team_most(&run->world, when);
 		from = team_least(&run->world, e != NULL && when == newest
 						       ? run->world.rank
 						       : UINT64_MAX);

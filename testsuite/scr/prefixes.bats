@@ -102,8 +102,7 @@ files_of()
 @test "a fetch does not replace the cached dataset of another prefix" {
 	local id=j1 before
 
-	export SCR_FLUSH=1
-	starts b none
+	SCR_FLUSH=1 starts b none
 	lose 0 1
 	starts a none
 	before=$(files_of a)
@@ -125,6 +124,77 @@ files_of()
 	try scr_postrun -p b -w 'node[0-1]' -r ssh
 	assert_stderr_has "is of the prefix $PREFIX/a; run scr_postrun -p $PREFIX/a for it"
 	[[ ! -e b/ckpt.2 ]]
+	try scr_postrun -p a -w 'node[0-1]' -r ssh
+	assert_status 0
+	assert_output_has "newest checkpoint ckpt.2 (dataset 2) is saved"
+}
+
+@test "the cached dataset of another prefix gives way if that has it whole" {
+	local id=j1
+
+	export SCR_FLUSH=1
+	starts b none
+	lose 0 1
+	starts a none
+	starts b ckpt.2
+	said b "dataset 2 of the prefix $PREFIX/a is flushed there: removed from the cache"
+	lose 0 1
+	starts a ckpt.2
+}
+
+@test "nodes on which jobs of two prefixes ran: no dataset is destroyed" {
+	local id=j1 first before
+
+	for first in a b; do
+		lose 0 1
+		rm -rf a b && mkdir a b
+		if [[ $first = a ]]; then
+			in_prefix a job "0 0" app_restart 2
+			in_prefix b job "1 1" app_restart 2
+		else
+			in_prefix b job "1 1" app_restart 2
+			in_prefix a job "0 0" app_restart 2
+		fi
+		before=$(files_of a; files_of b)
+		[[ $before == */0/*/1/* ]]
+		starts b none
+		said b "is of the prefix $PREFIX/a: left alone"
+		awk '{ print $3 }' <<<"$before" | xargs cksum |
+			diff - <(echo "$before") ||
+			failed "$first first"
+	done
+}
+
+@test "a scavenge leaves what a node without files has of another prefix" {
+	local id=j1
+
+	pretend_ssh
+	in_prefix a job "0 1" app_restart 2 files=rank
+	try scr_postrun -p b -w 'node[0-1]' -r ssh
+	assert_stderr_has "is of the prefix $PREFIX/a; run scr_postrun -p $PREFIX/a for it"
+	! grep -q "lost" <<<"$output$stderr" || failed "lost"
+	[[ ! -e b/ckpt.2 ]]
+}
+
+@test "a scavenge does not save the datasets of a prefix that was deleted" {
+	local id=j1
+
+	pretend_ssh
+	starts a none
+	rm -rf a
+	mkdir b/.scr
+	starts b none
+	try scr_postrun -p b -w 'node[0-1]' -r ssh
+	assert_output_has "newest checkpoint ckpt.2 (dataset 4) is saved"
+	assert_stderr_has "dataset 2 ckpt.2: unfinished"
+}
+
+@test "datasets of LLNL's defjobid are saved without an id" {
+	local id=defjobid
+
+	pretend_ssh
+	starts a none
+	unset SCR_JOB_ID
 	try scr_postrun -p a -w 'node[0-1]' -r ssh
 	assert_status 0
 	assert_output_has "newest checkpoint ckpt.2 (dataset 2) is saved"
