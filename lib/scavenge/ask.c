@@ -115,6 +115,34 @@ scavenge_mark_failed(struct scavenge *s, uint32_t node,
 	return 0;
 }
 
+/* The files of other nodes have shown that it belongs to another prefix. */
+static bool
+is_known_other(const struct scavenge *s, int64_t id, uint64_t created)
+{
+	const struct scavenge_other *o = s->others;
+
+	while (o != NULL && (o->id != id || o->created != created))
+		o = o->next;
+	return o != NULL && created > 0;
+}
+
+/* Remember it, also for nodes that have no file of it, only metadata. */
+static int
+add_other(struct scavenge *s, const struct nodecache_dataset *v,
+	  struct error *err)
+{
+	struct salvage_dataset *d = salvage_find(&s->plan, v->id);
+	struct scavenge_other *o = arena_alloc(s->arena, 1, sizeof(*o));
+
+	if (o == NULL)
+		return error_no_memory(err);
+	*o = (struct scavenge_other){ v->id, v->created, s->others };
+	s->others = o;
+	if (d != NULL && is_known_other(s, d->id, d->created))
+		salvage_drop(&s->plan, d);
+	return 0;
+}
+
 /* Does the dataset belong to a job with another prefix?  Then it is left alone;
  * with --moved-from, the user has said that it is ours. */
 static int
@@ -124,15 +152,19 @@ is_foreign(struct scavenge *s, uint32_t node, const struct nodecache_dataset *v,
 	struct buf other = BUF_INIT;
 	int rc = 0;
 
-	*foreign = s->o->catalogue->moved_from == NULL &&
-		   jobfiles_origin(s->job->prefix_real, v->place, &other) ==
-			   JOBFILES_ELSEWHERE;
-	if (*foreign)
+	*foreign = is_known_other(s, v->id, v->created);
+	if (s->o->catalogue->moved_from == NULL && !*foreign &&
+	    jobfiles_origin(s->job->prefix_real, v->place, &other) ==
+		    JOBFILES_ELSEWHERE) {
+		*foreign = true;
 		rc = scavenge_complain(s, node, err,
 				       "dataset %" PRId64
 				       ": not saved: it is of the prefix %s; "
 				       "run scr_postrun -p %s for it",
 				       v->id, other.data, other.data);
+		if (rc == 0)
+			rc = add_other(s, v, err);
+	}
 	buf_free(&other);
 	return rc;
 }

@@ -67,6 +67,13 @@ enum scavenge_phase {
 	SCAVENGE_PHASES
 };
 
+/* A dataset of another prefix in the caches. */
+struct scavenge_other {
+	int64_t id;
+	uint64_t created;
+	struct scavenge_other *next;
+};
+
 struct scavenge {
 	struct job *job;
 	const struct scavenge_options *o;
@@ -81,6 +88,7 @@ struct scavenge {
 	size_t *there;
 	size_t unread; /* nodes that may live, and whose cache is unknown */
 	struct complaints complaints; /* not reported yet */
+	struct scavenge_other *others;
 	struct arena *arena;
 	int lock;
 	bool flush_known; /* flush.scr could be read */

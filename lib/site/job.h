@@ -4,8 +4,8 @@
  *
  * Precedence: an option, a parameter (conf.h), the resource manager, the
  * default.  A job can be opened without a resource manager, without USER and
- * outside of a job; its id is made of its prefix then: jobs of two prefixes must
- * not share a cache.  (LLNL's library calls them all "defjobid".)
+ * outside of a job; its id is made of its prefix then: jobs of two prefixes
+ * must not share a cache.  (LLNL's library calls them all "defjobid".)
  *
  * Ownership: strings of the options are borrowed; all strings are valid until
  * job_close().  Threads: one at a time.
@@ -81,7 +81,8 @@ struct job {
 int job_open(struct job *j, const struct job_where *w, struct error *err);
 
 /* Only the user and the id, for a process that has read the configuration; the
- * prefix is SCR_PREFIX or the working directory.  Memory comes from `a`.  Errors as for job_open(). */
+ * prefix is SCR_PREFIX or the working directory.  Memory comes from `a`.  Errors
+ * as for job_open(). */
 int job_identity(struct conf *c, struct arena *a, const char **user,
 		 const char **id, struct error *err);
 

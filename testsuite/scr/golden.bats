@@ -12,13 +12,15 @@ teardown()
 }
 
 # caches NAME NODES LOST: the snapshot of caches, NODES, of the case NAME,
-# without the nodes LOST.
+# without the nodes LOST; and the flush file beside it, which shows that they
+# are of this prefix: the recorded one is gone, as if it had been moved.
 caches()
 {
 	local node
 
 	rm -rf "${NODES:?}" "${PREFIX:?}"/.scr
-	mkdir -p "$NODES"
+	mkdir -p "$NODES" "$PREFIX/.scr"
+	cp "$2/../prefix/.scr/flush.scr" "$PREFIX/.scr"
 	# Recorded paths name the store.
 	export SSD=/tmp/scrgold/$1/local
 	export SCR_CNTL_BASE=$SSD/cntl SCR_CACHE_BASE=$SSD/cache
