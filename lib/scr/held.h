@@ -7,9 +7,9 @@
  * on each node.  A directory that has the name of a dataset, but is not listed,
  * is left from an interrupted run; held_open() removes it.
  *
- * A dataset of another prefix, in a cache that jobs of several prefixes share, is
- * not part of the list.  It keeps its place in the cindex and its directory, and
- * does not count as one of the store.
+ * A dataset of another prefix, in a cache that jobs of several prefixes share,
+ * is not part of the list.  It keeps its place in the cindex and its directory,
+ * and does not count as one of the store.
  *
  * All ranks have the same list, except for `dir` and `here`. Functions that
  * return int are collective over the job, and return the same on all ranks.

@@ -278,7 +278,7 @@ origin(const struct run *run, const struct held_set *s, struct buf *whose)
 	return of;
 }
 
-/* Is the dataset in flush.scr of `prefix`?  `flushed`: also there as a whole. */
+/* Is the dataset in flush.scr of `prefix`?  `flushed`: also on the prefix. */
 static bool
 in_flush_file(const char *prefix, const struct dataset *d, bool flushed)
 {

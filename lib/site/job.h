@@ -81,8 +81,8 @@ struct job {
 int job_open(struct job *j, const struct job_where *w, struct error *err);
 
 /* Only the user and the id, for a process that has read the configuration; the
- * prefix is SCR_PREFIX or the working directory.  Memory comes from `a`.  Errors
- * as for job_open(). */
+ * prefix is SCR_PREFIX or the working directory.  Memory comes from `a`.
+ * Errors as for job_open(). */
 int job_identity(struct conf *c, struct arena *a, const char **user,
 		 const char **id, struct error *err);
 
