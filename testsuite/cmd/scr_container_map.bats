@@ -451,7 +451,7 @@ lost() {
 
 # The headers of the other members have all that the lost one had.
 @test "the header of a packed redundancy file is damaged, and data are lost" {
-	local type n status file k=
+	local type n total file k=
 
 	for type in XOR RS; do
 		rm -rf plain p
@@ -468,16 +468,19 @@ lost() {
 		flip $meta/.scr/red.1.scr 300
 		rm "$meta/$file"
 		cp -a p damaged
-		for ((n = 1; n < 200; n++)); do
-			status=0
-			LD_PRELOAD=$SHIM SHIM_KILL_AT=$n \
-				scr_rebuild -q -p p 1 || status=$?
-			((status > 100)) || break
-			try scr_rebuild -p p 1
-			[[ $status == 0 ]] ||
-				failed "$type, killed at $n"
+		rm -f count
+		LD_PRELOAD=$SHIM SHIM_COUNT_FILE=count scr_rebuild -q -p p 1
+		total=$(tail -n 1 count)
+		((total > 10))
+		for n in $(moments "$total"); do
 			rm -rf p
 			cp -a damaged p
+			try env LD_PRELOAD="$SHIM" SHIM_KILL_AT="$n" \
+				scr_rebuild -q -p p 1
+			((status > 100)) || failed "$type, not killed at $n"
+			try scr_rebuild -p p 1
+			[[ $status == 0 ]] ||
+				failed "$type, killed at $n of $total"
 		done
 		try scr_rebuild -p p 1
 		assert_status 0
