@@ -19,53 +19,35 @@ setup()
 		$'bad\xff\xfeutf' 'back\slash' '.hidden' '日本' '$(x)' '*?[')
 }
 
-# A random number below $1; RANDOM has only 15 bits.
-below()
-{
-	echo $(((RANDOM << 15 | RANDOM) % $1))
-}
-
-# A random size, often near the border of a container of $1 bytes.
-size()
-{
-	case $((RANDOM % 8)) in
-	0) echo 0 ;;
-	1) echo 1 ;;
-	2) echo $(($1 - 1)) ;;
-	3) echo "$1" ;;
-	4) echo $(($1 + 1)) ;;
-	5) below $(($1 * 3 + 2)) ;;
-	*) below "$3" ;;
-	esac
-}
-
 # tree FILES CONTAINER LARGEST: make files below p, and a flushed dataset of
-# them: rank2file and summary, no filemaps.
+# them: rank2file and summary, no filemaps.  Many sizes are near the border of a
+# container.
 tree()
 {
-	local d=p/.scr/scr.dataset.1 i name ranks=$((1 + $1 / 7)) total=0 n r
-
-	mkdir -p p/data/sub "$d"
-	head -c 4000000 /dev/urandom >noise
-	printf '  RANKS\n    %d\n  RANK\n' "$ranks" >ranks
-	for ((r = 0; r < ranks; r++)); do
-		: >"r.$r"
-	done
-	for ((i = 0; i < $1; i++)); do
-		name="data/${names[RANDOM % ${#names[@]}]}.$i"
-		[[ $((RANDOM % 3)) != 0 ]] || name="data/sub/${name#data/}"
-		n=$(size "$2" x "$3")
-		head -c "$n" noise >"p/$name"
-		[[ $n -le 4000000 ]] || truncate -s "$n" "p/$name"
-		chmod "$(printf '%o' $((0400 | RANDOM % 512)))" "p/$name"
-		touch -d "@$((1600000000 + RANDOM)).$((RANDOM + 100000000))" \
-			"p/$name"
-		total=$((total + n))
-		printf '%s\0' "$name" >>"r.$((i % ranks))"
-	done
-	python3 - "$ranks" "$1" "$total" <<-'END'
-	import struct, sys, zlib
-	ranks, files, total = map(int, sys.argv[1:4])
+	mkdir -p p/data/sub p/.scr/scr.dataset.1
+	python3 - "$RANDOM" "$1" "$2" "$3" "${names[@]}" <<-'END'
+	import os, random, struct, sys, zlib
+	seed, files, container, largest = map(int, sys.argv[1:5])
+	names = [os.fsencode(n) for n in sys.argv[5:]]
+	random.seed(seed)
+	noise = random.randbytes(4000000)
+	ranks = 1 + files // 7
+	below = random.randrange
+	total = 0
+	of = [[] for r in range(ranks)]
+	for i in range(files):
+	    name = (random.choice([b'data/', b'data/', b'data/sub/']) +
+	            random.choice(names) + b'.%d' % i)
+	    n = [0, 1, container - 1, container, container + 1,
+	         below(container * 3 + 2), below(largest), below(largest)][below(8)]
+	    with open(b'p/' + name, 'wb') as f:
+	        f.write(noise[:n])
+	        f.truncate(n)
+	    os.chmod(b'p/' + name, 0o400 | below(512))
+	    t = below(32768) * 10**9 + 1600000000 * 10**9 + below(10**9)
+	    os.utime(b'p/' + name, ns=(t, t))
+	    total += n
+	    of[i % ranks].append(name)
 	def node(t):
 	    out = struct.pack('>I', len(t))
 	    for k, v in t:
@@ -81,10 +63,9 @@ tree()
 	    open('p/.scr/scr.dataset.1/' + name, 'wb').write(raw)
 	table = []
 	for r in range(ranks):
-	    names = open('r.%d' % r, 'rb').read().split(b'\0')[:-1]
-	    entry = [(b'FILES', leaf(len(names)))]
-	    if names:
-	        entry.append((b'FILE', [(n, []) for n in names]))
+	    entry = [(b'FILES', leaf(len(of[r])))]
+	    if of[r]:
+	        entry.append((b'FILE', [(n, []) for n in of[r]]))
 	    table.append((str(r).encode(), entry))
 	save('rank2file.0.0', [(b'RANKS', leaf(ranks)), (b'RANK', table),
 	                       (b'LEVEL', leaf(0))])
@@ -114,7 +95,7 @@ round()
 {
 	local files=$1 container=$2 largest=$3 order again orders
 
-	rm -rf p q back r.* ranks
+	rm -rf p q back
 	tree "$files" "$container" "$largest"
 	state p >before
 	orders=(node rank name)
