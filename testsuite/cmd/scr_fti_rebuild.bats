@@ -37,16 +37,17 @@ fresh()
 # temporary files and the lock aside.
 intact()
 {
-	local file
+	local left
 
-	while read -r file; do
-		cmp -s "c/$file" "right/$file" ||
-			[[ $file == "$damaged" && ! -s c/$file ]] ||
-			failed "$1: $file"
-	done < <(cd c && find . -type f ! -name '.scrkit[-.]*' -printf '%P\n')
+	# Nothing is another or gone; more is temporary, or what was lost.
+	left=$(diff -rq -x ".scrkit[-.]*" right c | grep -v "^Only in right") || true
+	[[ -z $left ]] || {
+		[[ $left == "Files right/$damaged and c/$damaged differ" &&
+			! -s c/$damaged ]] || failed "$1: $left"
+	}
 	# What was there is still there.
-	[[ -z $(comm -23 <(cd lost && find . -type f | sort) \
-		<(cd c && find . -type f | sort)) ]] || failed "$1: removed"
+	left=$(diff -rq lost c | grep "^Only in lost") || true
+	[[ -z $left ]] || failed "$1: removed: $left"
 }
 
 # completes WHAT: another run gives `right`, without leftovers; the lock file of
@@ -91,7 +92,7 @@ count_operations()
 
 	count_operations
 	for errno in EIO ENOSPC; do
-		for n in $(moments "$total" 20); do
+		for n in $(moments "$total"); do
 			fresh
 			try env LD_PRELOAD="$SHIM" SHIM_FAIL_AT="$n" \
 				SHIM_ERRNO=$errno scr_fti rebuild -q -j 1 c
@@ -111,7 +112,7 @@ count_operations()
 	local n
 
 	count_operations SHIM_OP=pread SHIM_READS=1
-	for n in $(moments "$total" 20); do
+	for n in $(moments "$total"); do
 		fresh
 		try env LD_PRELOAD="$SHIM" SHIM_OP=pread SHIM_READS=1 \
 			SHIM_FAIL_AT="$n" scr_fti rebuild -q -j 1 c
