@@ -272,7 +272,7 @@ saved() {
 @test "C: scr_index --build abc is not --build 0" {
 	mkdir p
 	try scr_index -p p --build abc
-	assert_usage_error '"abc"'
+	assert_usage_error 'abc: no dataset of this name'
 	[[ ! -e p/.scr ]]
 }
 

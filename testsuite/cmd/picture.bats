@@ -78,9 +78,9 @@ measure() {
 	page p 3
 	rows p.html | diff - <(
 		cat <<-'END'
+			node 2: r4 ○ r5 ○
 			node 0!: w0 w1
 			node 1!: w2 w3
-			node 2: r4o r5o
 			node 3!: w6 w7
 		END
 	)
@@ -98,7 +98,7 @@ measure() {
 @test "lost ranks, and a scheme without redundancy" {
 	dataset p -n 8 -m 4 -t XOR --lose 1,2
 	page p 4
-	[[ $(rows p.html | sed -n 3p) == "node 2: l4x l5x" ]]
+	[[ $(rows p.html | sed -n 1p) == "node 2: l4 ✕ l5 ✕" ]]
 	grep -q 'class="state l">lost<' p.html
 	dataset q -n 4 -m 4 -t SINGLE
 	page q 0
