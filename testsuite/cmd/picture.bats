@@ -98,7 +98,7 @@ measure() {
 @test "lost ranks, and a scheme without redundancy" {
 	dataset p -n 8 -m 4 -t XOR --lose 1,2
 	page p 4
-	[[ $(rows p.html | sed -n 1p) == "node 2: l4 ✕ l5 ✕" ]]
+	[[ $(rows p.html | sed -n 2p) == "node 2: l4 ✕ l5 ✕" ]]
 	grep -q 'class="state l">lost<' p.html
 	dataset q -n 4 -m 4 -t SINGLE
 	page q 0
