@@ -37,7 +37,7 @@ walk()
 			esac
 		done < <(walk)
 	} >"$BATS_TEST_TMPDIR/walk.sh"
-	((count > 10 && expected >= 4)) || failed "the page has lost its walk"
+	((count > 10 && expected >= 3)) || failed "the page has lost its walk"
 	cd "$BATS_TEST_TMPDIR/empty"
 	export USER=first$$
 	try env -i HOME="$PWD" USER="$USER" PATH="$opt/bin:$PATH" \
