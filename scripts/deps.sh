@@ -171,8 +171,10 @@ group() {
 		tool 7zz 7zip
 		python3 -c 'import json, xml' 2>/dev/null ||
 			missing+=(python3)
-		python3 -c 'import jsonschema' 2>/dev/null ||
-			/usr/bin/python3 -c 'import jsonschema' 2>/dev/null ||
+		# run.sh prefers the system's to that of a version manager.
+		/usr/bin/python3 -c 'import jsonschema' 2>/dev/null ||
+			{ ! may_install &&
+				python3 -c 'import jsonschema' 2>/dev/null; } ||
 			missing+=(python3-jsonschema)
 		mpi
 		group html
