@@ -744,6 +744,7 @@ sums()
 
 	to=()
 	while read -r sum file; do
+		# shellcheck disable=SC2004 # the index is no number
 		to[$file]=$sum
 	done < <(cd "$1" && find . -type f -exec md5sum {} +)
 }
