@@ -328,7 +328,7 @@ scene_make(struct scene *s)
 		s->lists[i] = mem_calloc(s->ranks, sizeof(*s->lists[i]));
 	for (unsigned r = 0; r < s->ranks; r++)
 		scene_make_rank(s, r);
-	for (unsigned g = 0; g < s->sets; g++) {
+	for (unsigned g = 0; g < s->sets && !s->bare; g++) {
 		scene_make_set(s, g, true);
 		scene_make_set(s, g, false);
 	}

@@ -26,6 +26,7 @@ struct scene {
 	enum redset_type type;
 	unsigned ranks, sets, failures, files;
 	bool crc, cache;
+	bool bare;	    /* without redundancy files */
 	const char *was;    /* recorded name of the prefix; NULL: its own */
 	const char *prefix; /* value of our key PREFIX in filemaps, or NULL */
 	uint64_t (*size)(unsigned rank, unsigned file);
