@@ -35,7 +35,7 @@ static const struct way {
 	"half*) printf 'no newline' ;;\n" \
 	"silent*) sleep 20 ;;\n" \
 	"noisy*) head -c 200000 /dev/zero | tr '\\0' x; echo\n" \
-	"	yes line | head -n 60000; echo end ;;\n" \
+	"	yes line | head -n 6000; echo end ;;\n" \
 	"none*) exec /no/such/program ;;\n" \
 	"esac"
 
@@ -76,11 +76,11 @@ check_faults(const struct way *w, const struct scene_run *s,
 	ok(came(&r[6], REMOTE_KILLED, -1, "cut off"), "a connection breaks");
 	ok(came(&r[6], REMOTE_KILLED, -1, "closed by remote host"),
 	   "and says so");
-	ok(came(&r[7], REMOTE_TIMEOUT, -1, "no answer within 2 s"),
+	ok(came(&r[7], REMOTE_TIMEOUT, -1, "no answer within 3 s"),
 	   "a node never answers");
 	ok(came(&r[8], REMOTE_DONE, 0, NULL), "output without newline");
 	is_str(out_of(&r[8]), "I am half1\nno newline", "is as it was");
-	ok(came(&r[9], REMOTE_TIMEOUT, -1, "no output for 2 s"),
+	ok(came(&r[9], REMOTE_TIMEOUT, -1, "no output for 3 s"),
 	   "a node falls silent");
 	is_str(out_of(&r[9]), "I am silent1\n", "what it said is there");
 	ok(came(&r[10], REMOTE_DONE, 0, NULL), "a connection stays open");
@@ -88,7 +88,7 @@ check_faults(const struct way *w, const struct scene_run *s,
 	ok(r[11].cut && r[11].out.len == s->o.keep, "of which some is kept");
 	is_str(h->last[11], "end", "but every line is heard");
 	/* (pdsh drops the part of a line after 128 KiB, and its newline.) */
-	ok(h->lines[11] == 60003 || (w->pdsh && h->lines[11] == 60002),
+	ok(h->lines[11] == 6003 || (w->pdsh && h->lines[11] == 6002),
 	   "all of them");
 	ok(came(&r[12], REMOTE_DONE, 127, NULL), "no such command there");
 	ok(strstr(err_of(&r[12]), "not found") != NULL, "its shell says so");
@@ -122,8 +122,8 @@ test_faults(void)
 	for (size_t i = 0; i < WAYS; i++) {
 		struct trial *t = &trials[i];
 
-		t->s.o = (struct remote_options){ .connect = 2,
-						  .idle = 2,
+		t->s.o = (struct remote_options){ .connect = 3,
+						  .idle = 3,
 						  .polite = 0.2,
 						  .keep = 150000,
 						  .line = hear,
