@@ -1,0 +1,94 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats sets them
+# Slips of an operator: a misspelled name, a prefix in the place of a dataset, an
+# answer that cannot be given.  Each message says what to type.
+
+load helper
+
+: "${GEN:=$BIN/../gen}"
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return
+	"$GEN/gen_dataset" -q -p p3 -n 2 -t XOR -s 100 --ckpt
+	"$GEN/gen_dataset" -q -p p3 -n 2 -t XOR -s 100 --ckpt -i 12
+	scr_index -q -p p3 --build 12
+}
+
+@test "a misspelled dataset: what may be meant, of the index or not" {
+	local command
+
+	for command in "scr_index -p p3 --verify" "scr_rebuild -p p3" \
+		"scr_inspect -p p3" "scr_container -p p3 list"; do
+		# Number 1 is not in the index, number 12 is.
+		for name in 1 12; do
+			# shellcheck disable=SC2086 # several words
+			try $command "chkpt.$name"
+			((status == 1))
+			[[ $stderr == *"did you mean ckpt.$name?"* ]] ||
+				failed "$command"
+		done
+		# A number that does not exist is no misspelling.
+		# shellcheck disable=SC2086
+		try $command ckpt.7
+		((status == 1))
+		assert_stderr_has "ckpt.7: no dataset of this name in p3"
+		[[ $stderr != *"mean"* ]] || failed "$command"
+	done
+	try scr_index -p p3 --build ckp.1
+	assert_usage_error "did you mean ckpt.1?"
+}
+
+@test "a prefix in the place of a dataset, or as an argument: -p" {
+	try scr_rebuild p3
+	assert_stderr_has "p3: a prefix, not a dataset: name it with -p p3"
+	try scr_container list p3
+	assert_stderr_has "name it with -p p3"
+	for command in scr_index scr_postrun scr_prerun; do
+		try "$command" p3
+		assert_usage_error "p3: unexpected argument: name a prefix with -p p3"
+		try "$command" p4
+		assert_usage_error "p4: unexpected argument"
+	done
+}
+
+@test "a misspelled column" {
+	try scr_index -p p3 -o sizee
+	assert_usage_error "unknown column 'sizee': did you mean size? one of id,"
+	try scr_index -p p3 --sort xyzzyx
+	assert_usage_error "unknown column 'xyzzyx': one of id,"
+	try scr_inspect -p p3 -o nam
+	assert_usage_error "did you mean name?"
+}
+
+@test "an archive and JSON do not share standard output" {
+	try scr_archive -p p3 export --json 12
+	assert_status 2
+	[[ $(jq -r '.errors[0]' <<<"$output") == *"use --output FILE" ]]
+	try scr_archive -p p3 export --json -o ar 12
+	assert_status 0
+	tar -tf ar >/dev/null
+	[[ $(jq .status <<<"$output") == 0 ]]
+}
+
+@test "the words of options with a few values are offered" {
+	local command
+
+	for command in "scr_postrun" "scr_env nodes"; do
+		# shellcheck disable=SC2086
+		$command --dump-options | grep -q $'remote\t[^\t]*pdsh|ssh|srun' ||
+			failed "$command --remote"
+		# shellcheck disable=SC2086
+		$command --dump-options |
+			grep -q $'resource-manager\t[^\t]*slurm|flux' ||
+			failed "$command --resource-manager"
+	done
+}
+
+@test "the page of a dataset: the whole path of the prefix, when and by which version" {
+	try scr_inspect -p p3 --html page.html 12
+	assert_status 0
+	grep -q "<dd>$PWD/p3</dd>" page.html
+	grep -qE "<dt>reported</dt><dd>20[0-9]{2}-[^<]* UTC, by scrkit [0-9]" page.html
+}
