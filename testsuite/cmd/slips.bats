@@ -75,7 +75,7 @@ setup()
 @test "the words of options with a few values are offered" {
 	local command
 
-	for command in "scr_postrun" "scr_env nodes"; do
+	for command in "scr_postrun" "scr_env doctor"; do
 		# shellcheck disable=SC2086
 		$command --dump-options | grep -q $'remote\t[^\t]*pdsh|ssh|srun' ||
 			failed "$command --remote"

@@ -182,6 +182,19 @@ SCR_PREFIX \`$PREFIX'"* ]]
 	nothing_listed
 }
 
+@test "the application finds no room: the message names the device" {
+	mkdir -p "$NODES/1"
+	mount -t tmpfs -o size=320k none "$NODES/1" || skip "cannot mount"
+	job "0 1" app_ckpt size=600000
+	umount "$NODES/1"
+	grep -q "rank 1 reported its files of dataset 1 .* as not valid: $SSD: .*free.*: free space there, or choose another SCR_CACHE_BASE" \
+		<<<"$stderr" || failed "no room is named"
+	# With room, nothing is said of it.
+	job "0 1" app_ckpt invalid=1
+	grep -q "rank 1 reported its files of dataset 1 .* as not valid\$" <<<"$stderr" ||
+		failed "another reason"
+}
+
 @test "a device without room: failure on all" {
 	for r in 0 1 2 3; do list $r "ckpt.1/own.$r 300000"; done
 	mkdir -p "$NODES/2"
