@@ -10,8 +10,12 @@ mkdir -p "$1"
 cd "$1"
 rm -f ./*.html
 texts=(README NEWS CONTRIBUTING)
-pages=("$root"/man/*.[0-9])
-mapfile -t pages < <(printf '%s\n' "${pages[@]##*/}" | sort -t . -k 2n -k 1)
+# The order of the index, and from page to page: the overview first.
+sections=(7 1 3 5)
+mapfile -t pages < <(echo scrkit.7
+	for section in "${sections[@]}"; do
+		(cd "$root/man" && printf '%s\n' *."$section") | grep -vx scrkit.7
+	done)
 cp "$root/share/handbook.css" handbook.css
 cp "$root/share/rescue.svg" rescue.svg
 # Our pages, as an expression: mandoc links all that a page refers to.
@@ -73,7 +77,7 @@ done
 	printf '<li><a href="%s.html">%s</a></li>\n' README README NEWS NEWS \
 		CONTRIBUTING CONTRIBUTING
 	echo '</ul>'
-	for section in 7 1 3 5; do
+	for section in "${sections[@]}"; do
 		printf '<h2>%s (section %s)</h2><ul>\n' "$(title_of "$section")" "$section"
 		for page in "${pages[@]}"; do
 			[ "${page##*.}" = "$section" ] || continue

@@ -7,11 +7,13 @@
 load helper
 
 # The literal blocks of FIRST STEPS: commands behind "$ ", and what they print.
+# A line that ends with a backslash goes on in the next.
 walk()
 {
 	awk '/^\.Sh/ { here = $0 == ".Sh FIRST STEPS" }
 		/^\.Ed/ { show = 0 }
-		here && show { print }
+		here && show && sub(/ *\\e$/, "") { line = line $0; next }
+		here && show { print line $0; line = "" }
 		here && /^\.Bd/ { show = 1 }' "$TESTSUITE/../man/scrkit.7"
 }
 
@@ -42,7 +44,6 @@ walk()
 	export USER=first$$
 	try env -i HOME="$PWD" USER="$USER" PATH="$opt/bin:$PATH" \
 		PKG_CONFIG_PATH="$opt/lib/pkgconfig" \
-		LD_LIBRARY_PATH="$opt/lib" \
 		timeout 120 bash "$BATS_TEST_TMPDIR/walk.sh" </dev/null 3>&-
 	rm -rf "/dev/shm/$USER"
 	assert_status 0
@@ -54,4 +55,30 @@ walk()
 	done < <(walk)
 	[[ $stderr == *"no rank is protected"* ]]
 	[[ $output == *"YES"*" count.9"* ]] || failed "the index"
+}
+
+# Its application and srun are stand-ins, its five nodes this machine.  The first
+# run fails, and node n2 is down from then on.
+@test "the batch script of README" {
+	local there=$BATS_TEST_TMPDIR/script
+
+	[[ $MPI != *address* ]] || skip "built without sanitizers"
+	mkdir -p "$there/bin" "$there/run7" "$there/ssd"
+	cat >"$there/bin/srun" <<-'END'
+		#!/bin/sh
+		echo "$*" >>"$SCR_PREFIX/runs"
+		[ "$(wc -l <"$SCR_PREFIX/runs")" = 1 ] || exit 0
+		echo SCR_EXCLUDE_NODES=n2 >>"$SCR_PREFIX/.scrconf"
+		exit 1
+	END
+	chmod 755 "$there/bin/srun"
+	sed -n '/^    #!\/bin\/bash/,/^    scr_postrun/s/^    //p' \
+		"$TESTSUITE/../README.md" |
+		sed "s,=/p/lustre/,=$there/,;s,=/ssd,=$there/ssd," >"$there/job"
+	try env PATH="$there/bin:$PATH" SCR_JOB_ID=1 SCR_NODELIST='n[1-5]' \
+		SCR_REMOTE=local SCR_CNTL_BASE="$there/cntl" bash "$there/job"
+	assert_status 0
+	[[ $(<"$there/run7/runs") == "-K -N 4 ./my_app
+-K -N 4 --exclude n2 ./my_app" ]] || failed "the runs"
+	[[ $output == *"scr_postrun: nothing to save"* ]] || failed "no scr_postrun"
 }
