@@ -396,6 +396,62 @@ scene_plan(const struct scene *s, unsigned flags, struct error *err)
 	return scene_plan_with(s, &o, err);
 }
 
+int
+scene_status(const struct scene *s, unsigned flags, struct error *err)
+{
+	struct plan *p = scene_plan(s, flags, err);
+	int status = p != NULL ? plan_status(p) : STATUS_FAILED;
+
+	if (p != NULL) {
+		error_clear(err);
+		plan_error(p, err);
+	}
+	plan_free(p);
+	return status;
+}
+
+bool
+scene_refused(const struct scene *s, enum error_kind kind, const char *words)
+{
+	struct error err = ERROR_INIT;
+	struct plan *p = scene_plan(s, 0, &err);
+	bool good = p == NULL && err.kind == kind && says(&err, words);
+
+	if (!good)
+		printf("# %s\n", err.text);
+	plan_free(p);
+	return good;
+}
+
+struct planned {
+	const struct scene *s;
+	unsigned flags;
+	int status;
+};
+
+static int
+scene_plan_once(void *arg, struct error *err)
+{
+	const struct planned *x = arg;
+	struct plan *p = scene_plan(x->s, x->flags, err);
+	int status = p != NULL ? plan_status(p) : STATUS_FAILED;
+
+	plan_free(p);
+	if (p == NULL)
+		return -1;
+	return status == x->status
+		       ? 0
+		       : error_set(err, ERROR_DAMAGED, "status %d", status);
+}
+
+bool
+scene_plan_fails_well(const struct scene *s, unsigned flags, int status)
+{
+	struct planned x = { s, flags, status };
+
+	return fails_well(scene_plan_once, NULL, &x);
+}
+
 struct plan_file *
 scene_find(const struct plan *p, unsigned rank, unsigned file)
 {

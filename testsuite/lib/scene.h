@@ -39,6 +39,11 @@ struct scene {
 	struct arena *arena;
 };
 
+/* The first members of a scene, for its initializer. */
+#define SCENE(redset, of_ranks, in_sets, survives, each) \
+	.type = REDSET_##redset, .ranks = (of_ranks), .sets = (in_sets), \
+	.failures = (survives), .files = (each)
+
 /* --- Names --- */
 
 /* Path of the prefix.  Strings from this section are from fmt(). */
@@ -96,6 +101,16 @@ struct plan *scene_plan_with(const struct scene *s,
 			     const struct plan_options *o, struct error *err);
 struct plan *scene_plan(const struct scene *s, unsigned flags,
 			struct error *err);
+
+/* The status of a new plan, STATUS_FAILED if there is none; its message. */
+int scene_status(const struct scene *s, unsigned flags, struct error *err);
+
+/* Does the plan fail with an error of this kind and these words? */
+bool scene_refused(const struct scene *s, enum error_kind kind,
+		   const char *words);
+
+/* Can each allocation of a plan with this status fail? */
+bool scene_plan_fails_well(const struct scene *s, unsigned flags, int status);
 
 /* Find file number `file` of `rank` in a plan. */
 struct plan_file *scene_find(const struct plan *p, unsigned rank,

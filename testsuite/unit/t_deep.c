@@ -10,6 +10,7 @@
 #include "rescue/rebuild.h"
 #include "rescue/rescue_impl.h"
 #include "scene.h"
+#include "str.h"
 #include "work.h"
 
 /* A check of the whole dataset, with its plan. */
@@ -72,6 +73,23 @@ told(const struct checked *c, size_t i)
 		   strrchr(file->path, '/') + 1);
 }
 
+/* All findings of a check, with the number of bytes where it is not one. */
+static const char *
+all_told(const struct scene *s)
+{
+	struct checked c = check(s);
+	const char *all = c.rc < 0 ? "failed" : "";
+
+	for (size_t i = 0; i < c.r.nfindings; i++) {
+		all = fmt("%s%s%s", all, i > 0 ? "; " : "", told(&c, i));
+		if (c.r.findings[i].bytes != 1)
+			all = fmt("%s (%llu)", all,
+				  (unsigned long long)c.r.findings[i].bytes);
+	}
+	done(&c);
+	return all;
+}
+
 /* Is this the only finding, and does its message contain these words? */
 static void
 one_finding(const struct scene *s, const char *want, const char *words,
@@ -118,14 +136,12 @@ struct kind {
 };
 
 static struct kind schemes[] = {
-	{ { .type = REDSET_XOR, .ranks = 4, .sets = 1, .failures = 1 }, false },
-	{ { .type = REDSET_RS, .ranks = 5, .sets = 1, .failures = 1 }, false },
-	{ { .type = REDSET_RS, .ranks = 6, .sets = 1, .failures = 2 }, true },
-	{ { .type = REDSET_RS, .ranks = 7, .sets = 1, .failures = 3 }, true },
-	{ { .type = REDSET_PARTNER, .ranks = 4, .sets = 1, .failures = 1 },
-	  false },
-	{ { .type = REDSET_PARTNER, .ranks = 5, .sets = 1, .failures = 2 },
-	  true },
+	{ { SCENE(XOR, 4, 1, 1, 2) }, false },
+	{ { SCENE(RS, 5, 1, 1, 2) }, false },
+	{ { SCENE(RS, 6, 1, 2, 2) }, true },
+	{ { SCENE(RS, 7, 1, 3, 2) }, true },
+	{ { SCENE(PARTNER, 4, 1, 1, 2) }, false },
+	{ { SCENE(PARTNER, 5, 1, 2, 2) }, true },
 };
 
 static void
@@ -137,7 +153,6 @@ one_byte(const struct kind *t, bool crc)
 	struct checked c;
 	uint64_t bytes = 0;
 
-	s.files = 2;
 	s.crc = crc;
 	snprintf(what, sizeof(what), "%s k=%u%s", redset_type_name(s.type),
 		 s.failures, crc ? " with checksums" : "");
@@ -198,38 +213,29 @@ several(void)
 	struct scene s = schemes[2].s; /* RS k=2, n=6 */
 	struct checked c;
 
-	s.files = 2;
 	scene_make(&s);
 	/* Several wrong bytes of one file give one finding, at the first. */
 	flip(scene_data(&s, 5, 1), 100);
 	flip(scene_data(&s, 5, 1), 7);
 	flip(scene_data(&s, 5, 1), 101);
-	c = check(&s);
-	is_int((int64_t)c.r.nfindings, 1, "three bytes, one finding");
-	is_str(told(&c, 0), "7 in rank_5_1.dat", "at the first");
-	is_int((int64_t)c.r.findings[0].bytes, 3, "three are counted");
-	done(&c);
+	is_str(all_told(&s), "7 in rank_5_1.dat (3)",
+	       "three bytes: one finding, at the first");
 	repaired(&s, "three bytes");
 
 	/* Culprits in different stripes are distinguished... */
 	flip(scene_data(&s, 1, 0), 5);
 	flip(scene_red(&s, 4, false, false), -1);
-	c = check(&s);
-	is_int((int64_t)c.r.nfindings, 2, "data and a body, two findings");
-	is_str(told(&c, 0), "5 in rank_1_0.dat", "the data");
-	is_str(told(&c, 1), "body of 4", "and the body");
-	done(&c);
+	is_str(all_told(&s), "5 in rank_1_0.dat; body of 4",
+	       "data and a body: two findings");
 	repaired(&s, "data and a body");
 
 	/* ...but not in the same block of one stripe: members 2 and 3 both have
 	 * data in stripe 0. */
 	flip(scene_data(&s, 2, 0), 50);
 	flip(scene_data(&s, 3, 0), 60);
+	is_str(all_told(&s), "nobody in set 1 (2)",
+	       "two members in one block cannot be told apart");
 	c = check(&s);
-	is_int((int64_t)c.r.nfindings, 1, "two members in one block");
-	is_str(told(&c, 0), "nobody in set 1", "cannot be told apart");
-	is_int((int64_t)c.r.findings[0].bytes, 2, "positions, not checks");
-
 	deep_error(c.p, &c.r.findings[0], &c.err);
 	ok(says(&c.err, "2 bytes differ, the first at offset 50 of stripe 0"),
 	   "in words");
@@ -238,10 +244,8 @@ several(void)
 	scene_make(&s);
 	flip(scene_data(&s, 2, 0), 50);
 	flip(scene_data(&s, 3, 0), 60);
-	c = check(&s);
-	is_str(told(&c, 0), "50 in rank_2_0.dat",
-	       "with checksums one of them can");
-	done(&c);
+	ok(str_starts(all_told(&s), "50 in rank_2_0.dat"),
+	   "with checksums one of them can");
 	scene_end(&s);
 }
 
@@ -251,7 +255,6 @@ two_files(void)
 {
 	struct scene s = schemes[0].s; /* n = 4 */
 
-	s.files = 2;
 	s.crc = true;
 	scene_make(&s);
 	/* The last bytes of rank 2 are in a later stripe than the first of rank
@@ -267,25 +270,15 @@ two_files(void)
 static void
 copies(void)
 {
-	struct scene s = {
-		.type = REDSET_PARTNER,
-		.ranks = 6,
-		.sets = 1,
-		.failures = 2,
-		.files = 1,
-	};
-	struct checked c;
+	struct scene s = { SCENE(PARTNER, 6, 1, 2, 1) };
 
 	scene_make(&s);
 	/* The body of rank 3 has the data of ranks 2 and 1; the body of rank 4
 	 * ends with the last bytes of rank 2. */
 	flip(scene_red(&s, 4, false, false), -1);
 	flip(scene_red(&s, 3, false, false), -1);
-	c = check(&s);
-	is_int((int64_t)c.r.nfindings, 2, "two copies of different data");
-	is_str(told(&c, 0), "body of 3", "one body");
-	is_str(told(&c, 1), "body of 4", "and the other");
-	done(&c);
+	is_str(all_told(&s), "body of 3; body of 4",
+	       "two copies of different data");
 	repaired(&s, "two bodies");
 
 	/* Damage both copies of rank 2's data at different offsets. */
@@ -339,7 +332,6 @@ other_filemap(void)
 {
 	struct scene s = schemes[2].s;
 
-	s.files = 2;
 	scene_make(&s);
 	edit_tree(scene_map(&s, 2), set_mode, (void *)(uintptr_t) "33262");
 	one_finding(&s, "rank 2",
@@ -370,7 +362,6 @@ blocks(unsigned threads)
 	struct checked c;
 	bool good = true;
 
-	s.files = 2;
 	s.size = uneven;
 	scene_make(&s);
 	must(uneven(2, 0) == 300001);
@@ -412,14 +403,7 @@ nothing(unsigned rank, unsigned file)
 static void
 long_and_empty(void)
 {
-	struct scene s = {
-		.type = REDSET_PARTNER,
-		.ranks = 3,
-		.sets = 1,
-		.failures = 2,
-		.files = 1,
-		.size = five_mib,
-	};
+	struct scene s = { SCENE(PARTNER, 3, 1, 2, 1), .size = five_mib };
 	struct progress *progress = progress_start("test", true);
 	struct error err = ERROR_INIT;
 	struct deep_result r;
@@ -454,13 +438,7 @@ long_and_empty(void)
 static void
 skipped(void)
 {
-	struct scene s = {
-		.type = REDSET_XOR,
-		.ranks = 8,
-		.sets = 2,
-		.failures = 1,
-		.files = 2,
-	};
+	struct scene s = { SCENE(XOR, 8, 2, 1, 2) };
 	struct error err = ERROR_INIT;
 	struct deep_result r;
 	struct plan *p = NULL;
@@ -538,7 +516,6 @@ no_memory(void)
 		struct scene s = schemes[i].s;
 		struct plan *p = NULL;
 
-		s.files = 2;
 		scene_make(&s);
 		flip(scene_data(&s, 2, 0), 10);
 		flip(scene_red(&s, 1, true, false), -1);

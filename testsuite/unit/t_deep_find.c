@@ -7,13 +7,7 @@
 
 #include "scene.h"
 
-static struct scene scene = {
-	.type = REDSET_XOR,
-	.ranks = 4,
-	.sets = 1,
-	.failures = 1,
-	.files = 1,
-};
+static struct scene scene = { SCENE(XOR, 4, 1, 1, 1) };
 
 /* Findings of one culprit, in the order in which threads report them. */
 static void

@@ -10,13 +10,7 @@
 #include "planat.h"
 #include "scene.h"
 
-static struct scene xor4 = {
-	.type = REDSET_XOR,
-	.ranks = 4,
-	.sets = 1,
-	.failures = 1,
-	.files = 2,
-};
+static struct scene xor4 = { SCENE(XOR, 4, 1, 1, 2) };
 
 /* The message and status of the plan; frees it. */
 static int
@@ -31,12 +25,6 @@ verdict(struct plan *p, struct error *err)
 	}
 	plan_free(p);
 	return status;
-}
-
-static int
-status_now(const struct scene *s, struct error *err)
-{
-	return verdict(scene_plan(s, 0, err), err);
 }
 
 /* --- Whole datasets --- */
@@ -168,10 +156,10 @@ file_states(void)
 	must(unlink(path) == 0 && symlink("../../elsewhere", path) == 0);
 	one_file("a link within the prefix", FILE_PRESENT, STATUS_OK);
 	must(unlink(path) == 0 && symlink("/etc/passwd", path) == 0);
-	ok(scene_plan(&xor4, 0, &err) == NULL && err.kind == ERROR_UNSAFE,
+	ok(scene_refused(&xor4, ERROR_UNSAFE, ""),
 	   "a link out of the prefix is refused");
 	must(unlink(path) == 0 && symlink("rank_1_0.dat", path) == 0);
-	ok(scene_plan(&xor4, 0, &err) == NULL && err.kind == ERROR_UNSAFE,
+	ok(scene_refused(&xor4, ERROR_UNSAFE, ""),
 	   "so is one that goes round in circles");
 	remove_tree(fmt("%s/ckpt/dir_1", scene_prefix(&xor4)));
 	write_text(fmt("%s/ckpt/dir_1", scene_prefix(&xor4)), "");
@@ -222,10 +210,10 @@ incomplete(void)
 		   scene_find(p, 2, 1)->fate == FATE_LOST && p->files_lost == 1,
 	   "a file that was never completed");
 	plan_free(p);
-	is_int(status_now(&xor4, &err), STATUS_LOST, "is lost");
+	is_int(scene_status(&xor4, 0, &err), STATUS_LOST, "is lost");
 	ok(says(&err, "a file was never completed"), "for that reason");
 	scene_lose_data(&xor4, 1);
-	is_int(status_now(&xor4, &err), STATUS_LOST,
+	is_int(scene_status(&xor4, 0, &err), STATUS_LOST,
 	       "and parity over it is worth nothing");
 }
 
@@ -239,14 +227,7 @@ sizes_apart(unsigned rank, unsigned file)
 static void
 two_small_losses(void)
 {
-	static struct scene s = {
-		.type = REDSET_XOR,
-		.ranks = 4,
-		.sets = 1,
-		.failures = 1,
-		.files = 4,
-		.size = sizes_apart,
-	};
+	static struct scene s = { SCENE(XOR, 4, 1, 1, 4), .size = sizes_apart };
 	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 
@@ -259,7 +240,8 @@ two_small_losses(void)
 	is_int(verdict(p, &err), STATUS_DAMAGED,
 	       "apart from each other: XOR brings both back");
 	must(unlink(scene_data(&s, 2, 1)) == 0);
-	is_int(status_now(&s, &err), STATUS_LOST, "in the same place: lost");
+	is_int(scene_status(&s, 0, &err), STATUS_LOST,
+	       "in the same place: lost");
 	ok(says(&err, "members (ranks 0 2) are missing; XOR can restore 1"),
 	   "the ranks are named");
 	scene_end(&s);
@@ -344,7 +326,7 @@ linked_map(void)
 	path = scene_map(&xor4, 1);
 	must(rename(path, fmt("%s/real", scene_meta(&xor4, 1))) == 0 &&
 	     symlink("real", path) == 0);
-	is_int(status_now(&xor4, &err), STATUS_OK,
+	is_int(scene_status(&xor4, 0, &err), STATUS_OK,
 	       "a link to the filemap beside it will do");
 }
 
@@ -373,29 +355,27 @@ contradictions(void)
 
 	scene_make(&xor4);
 	edit_tree(scene_map(&xor4, 1), set_ranks, (void *)"5");
-	ok(scene_plan(&xor4, 0, &err) == NULL && err.kind == ERROR_CORRUPT &&
-		   says(&err, "filemap_1") && says(&err, "5"),
+	ok(scene_refused(&xor4, ERROR_CORRUPT, "filemap_1") &&
+		   scene_refused(&xor4, ERROR_CORRUPT, "5"),
 	   "filemaps that disagree on the number of ranks");
 	scene_make(&xor4);
 	for (unsigned r = 0; r < 4; r++)
 		edit_tree(scene_map(&xor4, r), set_ranks, (void *)"2");
-	ok(scene_plan(&xor4, 0, &err) == NULL && err.kind == ERROR_CORRUPT &&
-		   says(&err, "filemap_3") && says(&err, "2 ranks"),
+	ok(scene_refused(&xor4, ERROR_CORRUPT, "filemap_3") &&
+		   scene_refused(&xor4, ERROR_CORRUPT, "2 ranks"),
 	   "a filemap beyond the last rank");
 	scene_make(&xor4);
 	edit_tree(scene_map(&xor4, 1), drop_key, (void *)"SIZE");
-	ok(scene_plan(&xor4, 0, &err) == NULL && err.kind == ERROR_CORRUPT &&
-		   says(&err, "no SIZE"),
+	ok(scene_refused(&xor4, ERROR_CORRUPT, "no SIZE"),
 	   "a file without a size");
 	scene_make(&xor4);
 	edit_tree(scene_map(&xor4, 1), drop_key, (void *)"PATH");
-	ok(scene_plan(&xor4, 0, &err) == NULL && err.kind == ERROR_CORRUPT &&
-		   says(&err, "no PATH or NAME"),
+	ok(scene_refused(&xor4, ERROR_CORRUPT, "no PATH or NAME"),
 	   "a file without a place");
 	scene_make(&xor4);
 	for (unsigned r = 0; r < 4; r++)
 		edit_tree(scene_map(&xor4, r), drop_key, (void *)"RANKS");
-	is_int(verdict(scene_plan(&xor4, 0, &err), &err), STATUS_OK,
+	is_int(scene_status(&xor4, 0, &err), STATUS_OK,
 	       "filemaps that say nothing of it agree");
 }
 
@@ -427,10 +407,11 @@ unprotected(void)
 	edit_tree(scene_map(&xor4, 1), add_entry, &xor4);
 	extra = fmt("%s/ckpt/dir_1/extra", scene_prefix(&xor4));
 	write_text(extra, "more");
-	is_int(verdict(scene_plan(&xor4, 0, &err), &err), STATUS_OK,
+	is_int(scene_status(&xor4, 0, &err), STATUS_OK,
 	       "a file that nothing protects, but is there");
 	must(unlink(extra) == 0);
-	is_int(status_now(&xor4, &err), STATUS_LOST, "it is missing: lost");
+	is_int(scene_status(&xor4, 0, &err), STATUS_LOST,
+	       "it is missing: lost");
 	ok(says(&err, "dir_1/extra of rank 1: missing"), "it is named");
 	/* The damaged set must not hide the lost file. */
 	must(unlink(scene_data(&xor4, 2, 0)) == 0);
@@ -444,25 +425,20 @@ unprotected(void)
 static void
 rank_without_files(void)
 {
-	static struct scene s = {
-		.type = REDSET_PARTNER,
-		.ranks = 4,
-		.sets = 1,
-		.failures = 1,
-		.files = 0,
-	};
+	static struct scene s = { SCENE(PARTNER, 4, 1, 1, 0) };
 	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 
 	scene_make(&s);
-	is_int(status_now(&s, &err), STATUS_OK, "a dataset without files");
+	is_int(scene_status(&s, 0, &err), STATUS_OK, "a dataset without files");
 	p = scene_plan(&s, PLAN_HEADERS, &err);
 	ok(p != NULL && p->nfiles == 0 && p->nranks == 4 &&
 		   p->verdict == SET_WHOLE,
 	   "ranks are there, files are not");
 	plan_free(p);
 	scene_lose(&s, 2);
-	is_int(status_now(&s, &err), STATUS_DAMAGED, "a filemap is missing");
+	is_int(scene_status(&s, 0, &err), STATUS_DAMAGED,
+	       "a filemap is missing");
 	ok(says(&err, "0 files, 1 filemap and 2 redundancy files"), "only it");
 	scene_end(&s);
 }

@@ -12,13 +12,7 @@
 #define OLD "/cache/scr.dataset.7" /* recorded directory of the files */
 
 /* Two sets, so that the files of one set can be given. */
-static struct scene xor8 = {
-	.type = REDSET_XOR,
-	.ranks = 8,
-	.sets = 2,
-	.failures = 1,
-	.files = 2,
-};
+static struct scene xor8 = { SCENE(XOR, 8, 2, 1, 2) };
 
 struct names {
 	const char *list[64];
@@ -191,14 +185,7 @@ flatten(const struct scene *s, const char *to, const char *sub)
 	buf_free(&b);
 }
 
-static struct scene bare8 = {
-	.type = REDSET_RS,
-	.ranks = 8,
-	.sets = 2,
-	.failures = 2,
-	.files = 2,
-	.cache = true,
-};
+static struct scene bare8 = { SCENE(RS, 8, 2, 2, 2), .cache = true };
 
 static void
 lose_flat(const char *dir, const char *sub, unsigned rank)

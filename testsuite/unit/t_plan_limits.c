@@ -4,21 +4,14 @@
  */
 #include "rescue/plan.h"
 
+#include <errno.h>
 #include <sys/resource.h>
 #include <time.h>
-
-#include <errno.h>
 
 #include "rescue/plan_impl.h"
 #include "scene.h"
 
-static struct scene scene = {
-	.type = REDSET_XOR,
-	.ranks = 4,
-	.sets = 1,
-	.failures = 1,
-	.files = 2,
-};
+static struct scene scene = { SCENE(XOR, 4, 1, 1, 2) };
 
 static long
 resident_kib(void)
@@ -89,40 +82,10 @@ crafted_names(void)
 	}
 }
 
-static int
-plan_once(void *arg, struct error *err)
-{
-	struct scene *s = arg;
-	struct plan *p = scene_plan(s, PLAN_HEADERS | PLAN_CHECKSUMS, err);
-	bool good = p != NULL && plan_status(p) == STATUS_DAMAGED &&
-		    p->maps_missing == 2 && p->files_rebuild == 4;
-
-	plan_free(p);
-	return good ? 0 : p == NULL ? -1 : error_set(err, ERROR_DAMAGED, "!");
-}
-
-static int
-plan_lost(void *arg, struct error *err)
-{
-	struct scene *s = arg;
-	struct plan *p = scene_plan(s, 0, err);
-	bool good = p != NULL && plan_status(p) == STATUS_LOST;
-
-	plan_free(p);
-	return good ? 0 : p == NULL ? -1 : error_set(err, ERROR_DAMAGED, "!");
-}
-
 static void
 no_memory(void)
 {
-	static struct scene s = {
-		.type = REDSET_RS,
-		.ranks = 8,
-		.sets = 2,
-		.failures = 2,
-		.files = 2,
-		.crc = true,
-	};
+	static struct scene s = { SCENE(RS, 8, 2, 2, 2), .crc = true };
 
 	scene_make(&s);
 	scene_lose(&s, 2);
@@ -130,10 +93,13 @@ no_memory(void)
 	must(unlink(scene_data(&s, 5, 0)) == 0);
 	flip(scene_red(&s, 4, false, false), 40);
 	flip(scene_data(&s, 7, 0), 40);
-	ok(fails_well(plan_once, NULL, &s), "every allocation may fail");
+	ok(scene_plan_fails_well(&s, PLAN_HEADERS | PLAN_CHECKSUMS,
+				 STATUS_DAMAGED),
+	   "every allocation may fail");
 	scene_lose(&s, 0);
 	scene_lose(&s, 6);
-	ok(fails_well(plan_lost, NULL, &s), "also where something is lost");
+	ok(scene_plan_fails_well(&s, 0, STATUS_LOST),
+	   "also where something is lost");
 	scene_end(&s);
 }
 

@@ -9,40 +9,14 @@
 #include "rescue/rebuild.h"
 #include "scene.h"
 
-static struct scene xor4 = {
-	.type = REDSET_XOR,
-	.ranks = 4,
-	.sets = 1,
-	.failures = 1,
-	.files = 2,
-};
+static struct scene xor4 = { SCENE(XOR, 4, 1, 1, 2) };
 
-static struct scene rs5 = {
-	.type = REDSET_RS,
-	.ranks = 5,
-	.sets = 1,
-	.failures = 2,
-	.files = 2,
-};
+static struct scene rs5 = { SCENE(RS, 5, 1, 2, 2) };
 
 static const char *
 red(const struct scene *s, unsigned rank)
 {
 	return scene_red(s, rank, false, false);
-}
-
-static int
-plan_status_of(const struct scene *s, struct error *err)
-{
-	struct plan *p = scene_plan(s, PLAN_HEADERS, err);
-	int status = p ? plan_status(p) : STATUS_FAILED;
-
-	if (p != NULL) {
-		error_clear(err);
-		plan_error(p, err);
-	}
-	plan_free(p);
-	return status;
 }
 
 /* Rebuild, and compare every file with the copy that was kept. */
@@ -199,13 +173,7 @@ wrong_headers(void)
 static void
 belongs_elsewhere(void)
 {
-	static struct scene xor8 = {
-		.type = REDSET_XOR,
-		.ranks = 8,
-		.sets = 2,
-		.failures = 1,
-		.files = 1,
-	};
+	static struct scene xor8 = { SCENE(XOR, 8, 2, 1, 1) };
 	struct error err = ERROR_INIT;
 	struct buf b = BUF_INIT;
 	struct plan *p = NULL;
@@ -252,10 +220,10 @@ majority(void)
 	comes_back(&xor4, "three are right");
 	edit(red(&xor4, 0), "CHUNK", "999");
 	edit(red(&xor4, 2), "CHUNK", "999");
-	is_int(plan_status_of(&xor4, &err), STATUS_DAMAGED,
+	is_int(scene_status(&xor4, PLAN_HEADERS, &err), STATUS_DAMAGED,
 	       "two against two, and all data there");
 	scene_lose_data(&xor4, 1);
-	is_int(plan_status_of(&xor4, &err), STATUS_LOST,
+	is_int(scene_status(&xor4, PLAN_HEADERS, &err), STATUS_LOST,
 	       "a rank missing: it cannot be told which are right");
 
 	scene_make(&rs5);
@@ -291,7 +259,7 @@ salvage(void)
 	flip(red(&xor4, 1), 60);
 	must(truncate(red(&xor4, 1), 100) == 0);
 	scene_lose(&xor4, 3);
-	is_int(plan_status_of(&xor4, &err), STATUS_LOST,
+	is_int(scene_status(&xor4, PLAN_HEADERS, &err), STATUS_LOST,
 	       "not if the body is not whole");
 	ok(says(&err, "(ranks 1 3) are missing"), "both are named");
 
@@ -328,13 +296,13 @@ lists(void)
 	scene_make(&xor4);
 	for (unsigned r = 0; r < 4; r++)
 		write_text(red(&xor4, r), "");
-	is_int(plan_status_of(&xor4, &err), STATUS_DAMAGED,
+	is_int(scene_status(&xor4, PLAN_HEADERS, &err), STATUS_DAMAGED,
 	       "four empty files beside whole data are computed again");
 	must(unlink(red(&xor4, 1)) == 0);
-	is_int(plan_status_of(&xor4, &err), STATUS_DAMAGED,
+	is_int(scene_status(&xor4, PLAN_HEADERS, &err), STATUS_DAMAGED,
 	       "three as well: the rank in no set is the fourth member");
 	scene_lose(&xor4, 2);
-	is_int(plan_status_of(&xor4, &err), STATUS_LOST,
+	is_int(scene_status(&xor4, PLAN_HEADERS, &err), STATUS_LOST,
 	       "not if data are lost, too");
 }
 
@@ -358,7 +326,7 @@ flaws(void)
 	       "but they are noted");
 	plan_free(p);
 	scene_lose_data(&xor4, 3);
-	is_int(plan_status_of(&xor4, &err), STATUS_LOST,
+	is_int(scene_status(&xor4, PLAN_HEADERS, &err), STATUS_LOST,
 	       "nothing can be rebuilt with them");
 	ok(says(&err, "has 337 bytes"), "for that reason");
 
@@ -366,7 +334,7 @@ flaws(void)
 	for (unsigned r = 1; r < 3; r++)
 		edit(red(&xor4, r), "DESC>1>FILE>0", "/cache/other");
 	edit(red(&xor4, 1), "DESC>1>FILE>0>*", "x");
-	ok(plan_status_of(&xor4, &err) != STATUS_OK,
+	ok(scene_status(&xor4, PLAN_HEADERS, &err) != STATUS_OK,
 	   "a file that has no size in the header");
 
 	scene_make(&xor4);
@@ -377,9 +345,10 @@ flaws(void)
 		edit(red(&xor4, r), path, "337");
 		edit(red(&xor4, r), "DESC>1>FILE>0>*>SIZE", "0");
 	}
-	is_int(plan_status_of(&xor4, &err), STATUS_OK, "sizes the other way");
+	is_int(scene_status(&xor4, PLAN_HEADERS, &err), STATUS_OK,
+	       "sizes the other way");
 	must(unlink(scene_data(&xor4, 1, 0)) == 0);
-	is_int(plan_status_of(&xor4, &err), STATUS_LOST,
+	is_int(scene_status(&xor4, PLAN_HEADERS, &err), STATUS_LOST,
 	       "are found out when they matter");
 }
 
@@ -409,7 +378,7 @@ other_names(void)
 	scene_make(&xor4);
 	edit_tree(red(&xor4, 1), rename_file, &r);
 	edit_tree(red(&xor4, 2), rename_file, &r);
-	is_int(plan_status_of(&xor4, &err), STATUS_LOST,
+	is_int(scene_status(&xor4, PLAN_HEADERS, &err), STATUS_LOST,
 	       "a header that names a file the filemap does not");
 	ok(says(&err, "filemap_1 does not name /cache/scr.dataset.7/other.dat"),
 	   "is of no use");
@@ -430,7 +399,7 @@ map_sets(void)
 	flip(path, -40);
 	flip(scene_red(&xor4, 0, true, false), -20);
 	flip(scene_red(&xor4, 3, true, false), -60);
-	is_int(plan_status_of(&xor4, &err), STATUS_LOST,
+	is_int(scene_status(&xor4, PLAN_HEADERS, &err), STATUS_LOST,
 	       "parity that is wrong gives no filemap");
 	ok(says(&err, "rebuilt, but not a valid filemap: "), "that is told");
 
@@ -440,7 +409,7 @@ map_sets(void)
 		edit(scene_red(&xor4, r, true, false), "DESC>2>FILES", "0");
 		edit(scene_red(&xor4, r, true, false), "DESC>2>FILE>0", NULL);
 	}
-	is_int(plan_status_of(&xor4, &err), STATUS_LOST,
+	is_int(scene_status(&xor4, PLAN_HEADERS, &err), STATUS_LOST,
 	       "a set over filemaps that does not list them: lost");
 
 	scene_make(&xor4);
@@ -453,8 +422,7 @@ map_sets(void)
 		must(truncate(path_r, 100010000) == 0);
 	}
 	must(unlink(scene_map(&xor4, 2)) == 0);
-	ok(scene_plan(&xor4, 0, &err) == NULL && err.kind == ERROR_CORRUPT &&
-		   says(&err, "protects no filemap"),
+	ok(scene_refused(&xor4, ERROR_CORRUPT, "protects no filemap"),
 	   "a filemap of 300 MB is none");
 }
 
@@ -463,13 +431,7 @@ map_sets(void)
 static void
 partner_sizes(void)
 {
-	static struct scene s = {
-		.type = REDSET_PARTNER,
-		.ranks = 4,
-		.sets = 1,
-		.failures = 2,
-		.files = 1,
-	};
+	static struct scene s = { SCENE(PARTNER, 4, 1, 2, 1) };
 	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 

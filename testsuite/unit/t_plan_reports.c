@@ -139,13 +139,10 @@ static void
 each_scheme(void)
 {
 	static struct scene scenes[] = {
-		{ .type = REDSET_XOR, .ranks = 8, .sets = 2, .failures = 1 },
-		{ .type = REDSET_RS, .ranks = 8, .sets = 1, .failures = 3 },
-		{ .type = REDSET_PARTNER,
-		  .ranks = 8,
-		  .sets = 2,
-		  .failures = 1 },
-		{ .type = REDSET_SINGLE, .ranks = 8, .sets = 8 },
+		{ SCENE(XOR, 8, 2, 1, 0) },
+		{ SCENE(RS, 8, 1, 3, 0) },
+		{ SCENE(PARTNER, 8, 2, 1, 0) },
+		{ SCENE(SINGLE, 8, 8, 0, 0) },
 	};
 
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
@@ -171,14 +168,7 @@ each_scheme(void)
 static void
 lost_rank(void)
 {
-	struct scene sc = {
-		.type = REDSET_RS,
-		.ranks = 6,
-		.sets = 1,
-		.failures = 2,
-		.files = 2,
-		.cache = true,
-	};
+	struct scene sc = { SCENE(RS, 6, 1, 2, 2), .cache = true };
 	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 	struct said s;
@@ -225,14 +215,7 @@ set_of(const struct plan *p, uint32_t rank, bool map)
 static void
 one_set(void)
 {
-	struct scene sc = {
-		.type = REDSET_XOR,
-		.ranks = 8,
-		.sets = 2,
-		.failures = 1,
-		.files = 2,
-		.cache = true,
-	};
+	struct scene sc = { SCENE(XOR, 8, 2, 1, 2), .cache = true };
 	struct error err = ERROR_INIT;
 	struct plan *p = NULL, *q = NULL;
 	const struct plan_set *set = NULL;

@@ -10,14 +10,8 @@
 #include "rescue/rebuild.h"
 #include "scene.h"
 
-static struct scene moved = {
-	.type = REDSET_XOR,
-	.ranks = 4,
-	.sets = 1,
-	.failures = 1,
-	.files = 2,
-	.was = "/old/place/prefix",
-};
+static struct scene moved = { SCENE(XOR, 4, 1, 1, 2),
+			      .was = "/old/place/prefix" };
 
 /* Does the plan find `root`, with the files below it?  NULL: it fails with this
  * kind of error and these words. */
@@ -105,14 +99,8 @@ small(unsigned rank, unsigned file)
 static void
 sample(void)
 {
-	static struct scene s = {
-		.type = REDSET_SINGLE,
-		.ranks = 2,
-		.sets = 2,
-		.files = 300,
-		.size = small,
-		.was = "/p",
-	};
+	static struct scene s = { SCENE(SINGLE, 2, 2, 0, 300), .size = small,
+				  .was = "/p" };
 
 	scene_make(&s);
 	finds(&s, NULL, "/p", ERROR_NONE, "600 files, a root below \"/\"");
@@ -184,15 +172,8 @@ given(void)
 static void
 recorded(void)
 {
-	static struct scene s = {
-		.type = REDSET_XOR,
-		.ranks = 4,
-		.sets = 1,
-		.failures = 1,
-		.files = 2,
-		.was = "/old/place",
-		.prefix = "/old/place",
-	};
+	static struct scene s = { SCENE(XOR, 4, 1, 1, 2), .was = "/old/place",
+				  .prefix = "/old/place" };
 
 	scene_make(&s);
 	scene_lose(&s, 0);
@@ -212,13 +193,7 @@ recorded(void)
 static void
 linked(void)
 {
-	struct scene s = {
-		.type = REDSET_XOR,
-		.ranks = 4,
-		.sets = 1,
-		.failures = 1,
-		.files = 2,
-	};
+	struct scene s = { SCENE(XOR, 4, 1, 1, 2) };
 	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 	char link[128];
@@ -275,12 +250,7 @@ unsafe_paths(void)
 		{ true, brim }, /* too long with the file's name added */
 		{ false, long_path },
 	};
-	struct scene s = {
-		.type = REDSET_SINGLE,
-		.ranks = 2,
-		.sets = 2,
-		.files = 2,
-	};
+	struct scene s = { SCENE(SINGLE, 2, 2, 0, 2) };
 	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 	char prefix[128];

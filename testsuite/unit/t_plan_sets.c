@@ -10,103 +10,52 @@
 #include "rescue/rebuild.h"
 #include "scene.h"
 
-/* Make a plan; its message and status. */
-static int
-status_now(const struct scene *s, unsigned flags, struct error *err)
-{
-	struct plan *p = scene_plan(s, flags, err);
-	int status = p ? plan_status(p) : STATUS_FAILED;
-
-	if (p != NULL) {
-		error_clear(err);
-		plan_error(p, err);
-	}
-	plan_free(p);
-	return status;
-}
-
 /* --- Too many members missing --- */
 
 static const struct {
 	const char *what;
-	struct scene s;
+	enum redset_type type;
+	unsigned ranks, sets, failures;
 	unsigned lost; /* ranks, as bits */
 	int status;
 	const char *says;
 } scheme_cases[] = {
-	{ "XOR, one rank",
-	  { .type = REDSET_XOR, .ranks = 4, .sets = 1, .failures = 1 },
-	  1 << 2,
-	  STATUS_DAMAGED,
+	{ "XOR, one rank", REDSET_XOR, 4, 1, 1, 1 << 2, STATUS_DAMAGED,
 	  "2 files, 1 filemap and 2 redundancy files" },
-	{ "XOR, two ranks",
-	  { .type = REDSET_XOR, .ranks = 4, .sets = 1, .failures = 1 },
-	  1 << 1 | 1 << 3,
-	  STATUS_LOST,
+	{ "XOR, two ranks", REDSET_XOR, 4, 1, 1, 1 << 1 | 1 << 3, STATUS_LOST,
 	  "set 1 of 1 (XOR over filemaps) cannot be rebuilt: 2 of 4 "
 	  "members (ranks 1 3) are missing; XOR can restore 1" },
-	{ "XOR, two neighbours",
-	  { .type = REDSET_XOR, .ranks = 4, .sets = 1, .failures = 1 },
-	  1 << 1 | 1 << 2,
+	{ "XOR, two neighbours", REDSET_XOR, 4, 1, 1, 1 << 1 | 1 << 2,
 	  STATUS_LOST,
 	  "ranks 1 2 are missing, and with them the only lists of files of "
 	  "rank 1" },
-	{ "XOR, all but one",
-	  { .type = REDSET_XOR, .ranks = 4, .sets = 1, .failures = 1 },
-	  0xe,
-	  STATUS_LOST,
+	{ "XOR, all but one", REDSET_XOR, 4, 1, 1, 0xe, STATUS_LOST,
 	  "ranks 1-3 are missing" },
-	{ "XOR, two ranks of two sets",
-	  { .type = REDSET_XOR, .ranks = 8, .sets = 2, .failures = 1 },
-	  1 << 2 | 1 << 5,
-	  STATUS_DAMAGED,
-	  "4 files, 2 filemaps" },
-	{ "XOR, two ranks of one of two sets",
-	  { .type = REDSET_XOR, .ranks = 8, .sets = 2, .failures = 1 },
-	  1 << 1 | 1 << 5,
-	  STATUS_LOST,
+	{ "XOR, two ranks of two sets", REDSET_XOR, 8, 2, 1, 1 << 2 | 1 << 5,
+	  STATUS_DAMAGED, "4 files, 2 filemaps" },
+	{ "XOR, two ranks of one of two sets", REDSET_XOR, 8, 2, 1,
+	  1 << 1 | 1 << 5, STATUS_LOST,
 	  "set 2 of 2 (XOR over filemaps) cannot be rebuilt: 2 of 4 "
 	  "members (ranks 1 5" },
-	{ "RS k=2, two ranks",
-	  { .type = REDSET_RS, .ranks = 5, .sets = 1, .failures = 2 },
-	  1 << 1 | 1 << 2,
-	  STATUS_DAMAGED,
-	  "4 files, 2 filemaps" },
-	{ "RS k=2, three ranks",
-	  { .type = REDSET_RS, .ranks = 6, .sets = 1, .failures = 2 },
-	  1 << 0 | 1 << 2 | 1 << 4,
-	  STATUS_LOST,
-	  "members (ranks 0 2 4) are missing; RS can restore 2" },
-	{ "RS k=2, three neighbours",
-	  { .type = REDSET_RS, .ranks = 5, .sets = 1, .failures = 2 },
-	  1 << 1 | 1 << 2 | 1 << 3,
-	  STATUS_LOST,
+	{ "RS k=2, two ranks", REDSET_RS, 5, 1, 2, 1 << 1 | 1 << 2,
+	  STATUS_DAMAGED, "4 files, 2 filemaps" },
+	{ "RS k=2, three ranks", REDSET_RS, 6, 1, 2, 1 << 0 | 1 << 2 | 1 << 4,
+	  STATUS_LOST, "members (ranks 0 2 4) are missing; RS can restore 2" },
+	{ "RS k=2, three neighbours", REDSET_RS, 5, 1, 2,
+	  1 << 1 | 1 << 2 | 1 << 3, STATUS_LOST,
 	  "the only lists of files of rank 1" },
-	{ "PARTNER, ranks apart",
-	  { .type = REDSET_PARTNER, .ranks = 4, .sets = 1, .failures = 1 },
-	  1 << 0 | 1 << 2,
-	  STATUS_DAMAGED,
-	  "4 files, 2 filemaps" },
-	{ "PARTNER, neighbours",
-	  { .type = REDSET_PARTNER, .ranks = 4, .sets = 1, .failures = 1 },
-	  1 << 0 | 1 << 3,
+	{ "PARTNER, ranks apart", REDSET_PARTNER, 4, 1, 1, 1 << 0 | 1 << 2,
+	  STATUS_DAMAGED, "4 files, 2 filemaps" },
+	{ "PARTNER, neighbours", REDSET_PARTNER, 4, 1, 1, 1 << 0 | 1 << 3,
 	  STATUS_LOST,
 	  "ranks 0 and another 1 of its 4 members are missing, and the only "
 	  "lists of their files with them" },
-	{ "PARTNER with two replicas, neighbours",
-	  { .type = REDSET_PARTNER, .ranks = 5, .sets = 1, .failures = 2 },
-	  1 << 0 | 1 << 4,
-	  STATUS_DAMAGED,
-	  "4 files, 2 filemaps" },
-	{ "SINGLE",
-	  { .type = REDSET_SINGLE, .ranks = 4, .sets = 4 },
-	  1 << 2,
-	  STATUS_LOST,
+	{ "PARTNER with two replicas, neighbours", REDSET_PARTNER, 5, 1, 2,
+	  1 << 0 | 1 << 4, STATUS_DAMAGED, "4 files, 2 filemaps" },
+	{ "SINGLE", REDSET_SINGLE, 4, 4, 0, 1 << 2, STATUS_LOST,
 	  "no member is left of set 3 of 4 (SINGLE over filemaps), to "
 	  "which rank 2 belongs; the files of 1 of 4 ranks are unknown" },
-	{ "SINGLE, two ranks",
-	  { .type = REDSET_SINGLE, .ranks = 4, .sets = 4 },
-	  1 << 2 | 1 << 1,
+	{ "SINGLE, two ranks", REDSET_SINGLE, 4, 4, 0, 1 << 2 | 1 << 1,
 	  STATUS_LOST,
 	  "rank 1 belongs; the files of 2 of 4 ranks are unknown" },
 };
@@ -116,15 +65,18 @@ schemes(void)
 {
 	for (size_t i = 0; i < sizeof(scheme_cases) / sizeof(scheme_cases[0]);
 	     i++) {
-		struct scene s = scheme_cases[i].s;
+		struct scene s = { .type = scheme_cases[i].type,
+				   .ranks = scheme_cases[i].ranks,
+				   .sets = scheme_cases[i].sets,
+				   .failures = scheme_cases[i].failures,
+				   .files = 2 };
 		struct error err = ERROR_INIT;
 
-		s.files = 2;
 		scene_make(&s);
 		for (unsigned r = 0; r < s.ranks; r++)
 			if (scheme_cases[i].lost >> r & 1)
 				scene_lose(&s, r);
-		is_int(status_now(&s, 0, &err), scheme_cases[i].status,
+		is_int(scene_status(&s, 0, &err), scheme_cases[i].status,
 		       scheme_cases[i].what);
 		ok(says(&err, scheme_cases[i].says), scheme_cases[i].says);
 		scene_end(&s);
@@ -135,23 +87,17 @@ schemes(void)
 static void
 mixed_losses(void)
 {
-	static struct scene s = {
-		.type = REDSET_PARTNER,
-		.ranks = 4,
-		.sets = 1,
-		.failures = 1,
-		.files = 2,
-	};
+	static struct scene s = { SCENE(PARTNER, 4, 1, 1, 2) };
 	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 
 	scene_make(&s);
 	must(unlink(scene_data(&s, 0, 0)) == 0);
 	must(unlink(scene_red(&s, 3, false, false)) == 0);
-	is_int(status_now(&s, 0, &err), STATUS_DAMAGED,
+	is_int(scene_status(&s, 0, &err), STATUS_DAMAGED,
 	       "PARTNER: a file, and a redundancy file that is not its copy");
 	must(unlink(scene_red(&s, 1, false, false)) == 0);
-	is_int(status_now(&s, 0, &err), STATUS_LOST, "and its copy");
+	is_int(scene_status(&s, 0, &err), STATUS_LOST, "and its copy");
 	ok(says(&err,
 		"members (ranks 0 1 3) are missing: both a rank and the copy "
 		"of "
@@ -179,14 +125,15 @@ mixed_losses(void)
 	s.sets = 4;
 	scene_make(&s);
 	must(unlink(scene_red(&s, 2, false, false)) == 0);
-	is_int(status_now(&s, 0, &err), STATUS_OK,
+	is_int(scene_status(&s, 0, &err), STATUS_OK,
 	       "SINGLE: without its redundancy file no data are lost");
 	must(unlink(scene_data(&s, 1, 0)) == 0);
-	is_int(status_now(&s, 0, &err), STATUS_LOST, "without a file they are");
+	is_int(scene_status(&s, 0, &err), STATUS_LOST,
+	       "without a file they are");
 	ok(says(&err, "rank 1 missing; SINGLE keeps no redundancy"),
 	   "told in words");
 	must(unlink(scene_red(&s, 1, false, false)) == 0);
-	is_int(status_now(&s, 0, &err), STATUS_LOST, "or without both");
+	is_int(scene_status(&s, 0, &err), STATUS_LOST, "or without both");
 	ok(says(&err,
 		"rank_1_0.dat of rank 1: missing, and no redundancy is left"),
 	   "then the file is named");
@@ -200,13 +147,7 @@ mixed_losses(void)
 static void
 vanished(void)
 {
-	static struct scene s = {
-		.type = REDSET_XOR,
-		.ranks = 12,
-		.sets = 3,
-		.failures = 1,
-		.files = 1,
-	};
+	static struct scene s = { SCENE(XOR, 12, 3, 1, 1) };
 	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 
@@ -226,7 +167,7 @@ vanished(void)
 	   "also if no headers are read");
 	plan_free(p);
 	must(unlink(scene_data(&s, 4, 0)) == 0);
-	is_int(status_now(&s, 0, &err), STATUS_LOST,
+	is_int(scene_status(&s, 0, &err), STATUS_LOST,
 	       "a file of one of its ranks is lost");
 	scene_lose_data(&s, 1);
 	scene_lose_data(&s, 10);
@@ -242,7 +183,7 @@ vanished(void)
 	scene_make(&s);
 	for (unsigned r = 0; r < 12; r += r % 3 == 0 ? 2 : 1)
 		scene_lose_reds(&s, r, true);
-	is_int(status_now(&s, 0, &err), STATUS_DAMAGED,
+	is_int(scene_status(&s, 0, &err), STATUS_DAMAGED,
 	       "filemaps are all there");
 	must(unlink(scene_map(&s, 5)) == 0);
 	p = scene_plan(&s, 0, &err);
@@ -262,9 +203,9 @@ vanished(void)
 		scene_lose_reds(&s, r, true);
 		scene_lose_reds(&s, r, false);
 	}
-	is_int(status_now(&s, 0, &err), STATUS_OK, "no redundancy, no loss");
+	is_int(scene_status(&s, 0, &err), STATUS_OK, "no redundancy, no loss");
 	must(unlink(scene_map(&s, 7)) == 0);
-	is_int(status_now(&s, 0, &err), STATUS_LOST, "no filemap, a loss");
+	is_int(scene_status(&s, 0, &err), STATUS_LOST, "no filemap, a loss");
 	ok(says(&err,
 		"the filemap of rank 7 is lost (missing) and no redundancy is "
 		"left that could rebuild it"),
@@ -305,13 +246,7 @@ static void
 older_attempt(enum redset_type type, unsigned sets, unsigned failures,
 	      unsigned mask)
 {
-	static struct scene now = {
-		.type = REDSET_XOR,
-		.ranks = 8,
-		.sets = 2,
-		.failures = 1,
-		.files = 2,
-	};
+	static struct scene now = { SCENE(XOR, 8, 2, 1, 2) };
 	struct scene old = {
 		.type = type,
 		.ranks = sets == 1 ? 8 : 6,
@@ -331,8 +266,8 @@ older_attempt(enum redset_type type, unsigned sets, unsigned failures,
 	copy_reds(&old, &now, mask);
 	scene_end(&old);
 	scene_keep(&now);
-	is_int(status_now(&now, 0, &err), STATUS_OK, fmt("whole %s", what));
-	is_int(status_now(&now, PLAN_HEADERS, &err), STATUS_OK,
+	is_int(scene_status(&now, 0, &err), STATUS_OK, fmt("whole %s", what));
+	is_int(scene_status(&now, PLAN_HEADERS, &err), STATUS_OK,
 	       fmt("also looking at headers, %s", what));
 	scene_lose(&now, 2);
 	scene_lose(&now, 5);
@@ -347,29 +282,10 @@ older_attempt(enum redset_type type, unsigned sets, unsigned failures,
 
 /* --- Caches --- */
 
-static int
-plan_once(void *arg, struct error *err)
-{
-	struct plan *p = scene_plan(arg, 0, err);
-	int status = p ? plan_status(p) : STATUS_FAILED;
-
-	plan_free(p);
-	return status == STATUS_DAMAGED ? 0
-	       : p == NULL		? -1
-					: error_set(err, ERROR_LOST, "!");
-}
-
 static void
 caches(void)
 {
-	static struct scene s = {
-		.type = REDSET_XOR,
-		.ranks = 8,
-		.sets = 2,
-		.failures = 1,
-		.files = 2,
-		.cache = true,
-	};
+	static struct scene s = { SCENE(XOR, 8, 2, 1, 2), .cache = true };
 	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 	const char *two[] = { NULL, NULL };
@@ -396,7 +312,7 @@ caches(void)
 	ok(exists(fmt("%s/rank_5_0.dat", scene_node(&s, 0))) &&
 		   exists(fmt("%s/.scr/filemap_4", scene_node(&s, 0))),
 	   "there they are");
-	is_int(status_now(&s, PLAN_HEADERS, &err), STATUS_OK, "whole again");
+	is_int(scene_status(&s, PLAN_HEADERS, &err), STATUS_OK, "whole again");
 
 	/* The remaining files of a rank determine where the others are
 	 * written. */
@@ -413,7 +329,8 @@ caches(void)
 
 	scene_make(&s);
 	scene_lose(&s, 1);
-	ok(fails_well(plan_once, NULL, &s), "every allocation may fail");
+	ok(scene_plan_fails_well(&s, 0, STATUS_DAMAGED),
+	   "every allocation may fail");
 	scene_make(&s);
 	two[0] = scene_node(&s, 0);
 	two[1] = scene_node(&s, 1);
@@ -428,14 +345,7 @@ caches(void)
 static void
 twice(void)
 {
-	static struct scene s = {
-		.type = REDSET_XOR,
-		.ranks = 4,
-		.sets = 1,
-		.failures = 1,
-		.files = 1,
-		.cache = true,
-	};
+	static struct scene s = { SCENE(XOR, 4, 1, 1, 1), .cache = true };
 	struct error err = ERROR_INIT;
 	struct buf b = BUF_INIT;
 	struct plan *p = NULL;
@@ -455,7 +365,7 @@ twice(void)
 	plan_free(p);
 	/* If the plan read the second filemap, it would report the damage. */
 	write_text(fmt("%s/.scr/filemap_0", scene_node(&s, 3)), "garbage");
-	is_int(status_now(&s, 0, &err), STATUS_OK, "the second is not read");
+	is_int(scene_status(&s, 0, &err), STATUS_OK, "the second is not read");
 	write_text(scene_map(&s, 0), "garbage");
 	write_file(fmt("%s/.scr/filemap_0", scene_node(&s, 3)), s.maps[0].data,
 		   s.maps[0].len);
@@ -498,14 +408,7 @@ set_key(struct kvtree *t, void *arg)
 static void
 bypass(void)
 {
-	static struct scene s = {
-		.type = REDSET_XOR,
-		.ranks = 4,
-		.sets = 1,
-		.failures = 1,
-		.files = 1,
-		.cache = true,
-	};
+	static struct scene s = { SCENE(XOR, 4, 1, 1, 1), .cache = true };
 	static const char *const bad[] = { "file.dat", "/cache/..", "/cache/" };
 	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
@@ -525,8 +428,7 @@ bypass(void)
 	for (size_t i = 0; i < 3; i++) {
 		scene_make(&s);
 		edit_tree(scene_map(&s, 1), set_key, (void *)(uintptr_t)bad[i]);
-		ok(scene_plan(&s, 0, &err) == NULL &&
-			   err.kind == ERROR_UNSAFE && says(&err, bad[i]),
+		ok(scene_refused(&s, ERROR_UNSAFE, bad[i]),
 		   fmt("%s is no file of a cache", bad[i]));
 	}
 	scene_end(&s);

@@ -16,21 +16,9 @@
 #include "temp.h"
 #include "work.h"
 
-static struct scene rs6 = {
-	.type = REDSET_RS,
-	.ranks = 6,
-	.sets = 1,
-	.failures = 2,
-	.files = 2,
-};
+static struct scene rs6 = { SCENE(RS, 6, 1, 2, 2) };
 
-static struct scene xor8 = {
-	.type = REDSET_XOR,
-	.ranks = 8,
-	.sets = 2,
-	.failures = 1,
-	.files = 2,
-};
+static struct scene xor8 = { SCENE(XOR, 8, 2, 1, 2) };
 
 /* Plan and rebuild from the current state. */
 static int
@@ -57,52 +45,31 @@ static void
 schemes(unsigned threads)
 {
 	static const struct {
-		struct scene s;
+		enum redset_type type;
+		unsigned ranks, sets, failures;
+		bool big;
 		unsigned lost; /* ranks, as bits */
 		uint64_t memory;
 	} cases[] = {
-		{ { .type = REDSET_XOR, .ranks = 8, .sets = 2, .failures = 1 },
-		  1 << 2 | 1 << 7,
-		  0 },
-		{ { .type = REDSET_XOR,
-		    .ranks = 3,
-		    .sets = 1,
-		    .failures = 1,
-		    .size = long_size },
-		  1 << 1,
-		  1 },
-		{ { .type = REDSET_RS, .ranks = 4, .sets = 1, .failures = 1 },
-		  1 << 3,
-		  0 },
-		{ { .type = REDSET_RS, .ranks = 12, .sets = 2, .failures = 2 },
-		  1 << 0 | 1 << 2 | 1 << 11,
+		{ REDSET_XOR, 8, 2, 1, false, 1 << 2 | 1 << 7, 0 },
+		{ REDSET_XOR, 3, 1, 1, true, 1 << 1, 1 },
+		{ REDSET_RS, 4, 1, 1, false, 1 << 3, 0 },
+		{ REDSET_RS, 12, 2, 2, false, 1 << 0 | 1 << 2 | 1 << 11,
 		  1 << 16 },
-		{ { .type = REDSET_RS,
-		    .ranks = 7,
-		    .sets = 1,
-		    .failures = 3,
-		    .size = long_size },
-		  1 << 1 | 1 << 2 | 1 << 6,
-		  0 },
-		{ { .type = REDSET_PARTNER,
-		    .ranks = 8,
-		    .sets = 2,
-		    .failures = 1 },
-		  1 << 0 | 1 << 4 | 1 << 3,
-		  0 },
-		{ { .type = REDSET_PARTNER,
-		    .ranks = 5,
-		    .sets = 1,
-		    .failures = 2,
-		    .size = long_size },
-		  1 << 3 | 1 << 4,
-		  0 },
+		{ REDSET_RS, 7, 1, 3, true, 1 << 1 | 1 << 2 | 1 << 6, 0 },
+		{ REDSET_PARTNER, 8, 2, 1, false, 1 << 0 | 1 << 4 | 1 << 3, 0 },
+		{ REDSET_PARTNER, 5, 1, 2, true, 1 << 3 | 1 << 4, 0 },
 	};
 	struct par *par = par_new(threads, NULL);
 	struct progress *progress = progress_start("test", true);
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct scene s = cases[i].s;
+		struct scene s = { .type = cases[i].type,
+				   .ranks = cases[i].ranks,
+				   .sets = cases[i].sets,
+				   .failures = cases[i].failures,
+				   .files = 2,
+				   .size = cases[i].big ? long_size : NULL };
 		const struct rebuild_options o = {
 			.work = &(struct work){ .par = par,
 						.memory = cases[i].memory,
@@ -112,7 +79,6 @@ schemes(unsigned threads)
 		struct rebuild_result r;
 		size_t lost = 0;
 
-		s.files = 2;
 		scene_make(&s);
 		for (unsigned rank = 0; rank < s.ranks; rank++) {
 			if (!(cases[i].lost >> rank & 1))
@@ -481,14 +447,7 @@ lose_again(void *arg)
 static void
 no_memory(void)
 {
-	static struct scene s = {
-		.type = REDSET_RS,
-		.ranks = 5,
-		.sets = 1,
-		.failures = 2,
-		.files = 2,
-		.crc = true,
-	};
+	static struct scene s = { SCENE(RS, 5, 1, 2, 2), .crc = true };
 
 	scene_make(&s);
 	lose_again(&s);

@@ -10,23 +10,9 @@
 #include "scene.h"
 #include "work.h"
 
-static struct scene rs6 = {
-	.type = REDSET_RS,
-	.ranks = 6,
-	.sets = 1,
-	.failures = 2,
-	.files = 2,
-	.crc = true,
-};
+static struct scene rs6 = { SCENE(RS, 6, 1, 2, 2), .crc = true };
 
-static struct scene xor4 = {
-	.type = REDSET_XOR,
-	.ranks = 4,
-	.sets = 1,
-	.failures = 1,
-	.files = 2,
-	.crc = true,
-};
+static struct scene xor4 = { SCENE(XOR, 4, 1, 1, 2), .crc = true };
 
 static uint64_t
 even_size(unsigned rank, unsigned file)
@@ -122,14 +108,8 @@ large(unsigned rank, unsigned file)
 static void
 large_files(void)
 {
-	static struct scene s = {
-		.type = REDSET_SINGLE,
-		.ranks = 2,
-		.sets = 2,
-		.files = 2,
-		.crc = true,
-		.size = large,
-	};
+	static struct scene s = { SCENE(SINGLE, 2, 2, 0, 2), .crc = true,
+				  .size = large };
 	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 
