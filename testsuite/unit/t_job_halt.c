@@ -38,13 +38,24 @@ wish(struct kvtree *t, void *arg, struct error *err)
 	return w->fail ? error_set(err, ERROR_USAGE, "not so") : 0;
 }
 
+/* The result of the last load() or set(). */
+static struct halt_state s;
+
+static int
+load(struct error *err)
+{
+	halt_state_free(&s);
+	return halt_load(at("p"), &s, err);
+}
+
 static int
 set(const char *reason, const char *key, int64_t value, unsigned flags,
-    struct halt_state *s, struct error *err)
+    struct error *err)
 {
 	struct wish w = { reason, key, value, 0 };
 
-	return halt_update(at("p"), flags, wish, &w, s, err);
+	halt_state_free(&s);
+	return halt_update(at("p"), flags, wish, &w, &s, err);
 }
 
 /* Make an empty prefix, or one in which a job ran. */
@@ -59,66 +70,54 @@ static void
 test_first(void)
 {
 	struct error err = ERROR_INIT;
-	struct halt_state s;
 
 	fresh();
-	ok(halt_load(at("p"), &s, &err) == 0 && !s.exists && !s.damaged &&
+	ok(load(&err) == 0 && !s.exists && !s.damaged &&
 		   s.is.checkpoints_left == -1,
 	   "before the first run there is nothing");
-	halt_state_free(&s);
-	ok(set(NULL, "ExitAfter", -1, 0, &s, &err) == 0 && !s.exists &&
+	ok(set(NULL, "ExitAfter", -1, 0, &err) == 0 && !s.exists &&
 		   !exists(at("p/.scr")),
 	   "nothing to take back, nothing is made");
-	halt_state_free(&s);
-	ok(set("why not", NULL, 0, HALT_CREATE | HALT_DRY_RUN, &s, &err) == 0 &&
+	ok(set("why not", NULL, 0, HALT_CREATE | HALT_DRY_RUN, &err) == 0 &&
 		   s.exists && !exists(at("p/.scr")),
 	   "a dry run makes nothing");
 	is_str(s.is.reason, "why not", "... but tells");
-	halt_state_free(&s);
-	ok(set("why not", NULL, 0, HALT_CREATE, &s, &err) == 0 && s.created,
+	ok(set("why not", NULL, 0, HALT_CREATE, &err) == 0 && s.created,
 	   "a first condition makes directory and file");
 	is_str(s.path.data, at(FILE_AT), "... at its place");
-	halt_state_free(&s);
-	ok(set(NULL, "CheckpointsLeft", 0, HALT_CREATE, &s, &err) == 0 &&
+	ok(set(NULL, "CheckpointsLeft", 0, HALT_CREATE, &err) == 0 &&
 		   !s.created && s.is.checkpoints_left == 0,
 	   "a second one is added");
-	halt_state_free(&s);
-	ok(halt_load(at("p"), &s, &err) == 0 && s.exists &&
-		   s.is.checkpoints_left == 0,
+	ok(load(&err) == 0 && s.exists && s.is.checkpoints_left == 0,
 	   "both are read");
 	is_str(s.is.reason, "why not", "... the first, too");
 	halt_state_free(&s);
 	is_int(halt_load(at("none"), &s, &err), -1, "no such prefix");
 	ok(err.kind == ERROR_ABSENT && says(&err, "none: cannot open"),
 	   "... is told");
-	halt_state_free(&s);
-	is_int(set(NULL, NULL, 0, 0, &s, NULL), 0, "no struct to tell");
-	halt_state_free(&s);
+	is_int(set(NULL, NULL, 0, 0, NULL), 0, "no struct to tell");
 }
 
 /* A job keeps the file open and locked, so a change must keep the inode. */
 static void
 test_in_place(void)
 {
-	struct halt_state s;
 	struct buf old = BUF_INIT, new = BUF_INIT;
 	struct stat a, b;
 	struct wish w = { "later", NULL, 0, 1 };
 	struct error err = ERROR_INIT;
 
 	fresh();
-	must(set("first", "ExitAfter", 5, HALT_CREATE, &s, NULL) == 0);
-	halt_state_free(&s);
+	must(set("first", "ExitAfter", 5, HALT_CREATE, NULL) == 0);
 	must(stat(at(FILE_AT), &a) == 0);
 	read_whole(at(FILE_AT), &old);
-	must(set(NULL, "ExitAfter", -1, 0, &s, NULL) == 0);
-	halt_state_free(&s);
+	must(set(NULL, "ExitAfter", -1, 0, NULL) == 0);
 	ok(stat(at(FILE_AT), &b) == 0 && a.st_ino == b.st_ino &&
 		   b.st_size < a.st_size,
 	   "rewritten in place, and cut");
-	must(set(NULL, "ExitAfter", 5, 0, &s, NULL) == 0);
-	halt_state_free(&s);
+	must(set(NULL, "ExitAfter", 5, 0, NULL) == 0);
 	read_whole(at(FILE_AT), &old);
+	halt_state_free(&s);
 	is_int(halt_update(at("p"), HALT_CREATE, wish, &w, &s, &err), -1,
 	       "a change that fails");
 	is_str(err.text, "not so", "... says why");
@@ -137,57 +136,43 @@ static void
 test_damaged(void)
 {
 	struct error err = ERROR_INIT;
-	struct halt_state s;
 	struct buf raw = BUF_INIT;
 
 	fresh();
 	write_text(at(FILE_AT), "junk\n");
-	ok(halt_load(at("p"), &s, &err) == 0 && s.exists && s.damaged &&
+	ok(load(&err) == 0 && s.exists && s.damaged &&
 		   s.why.kind == ERROR_CORRUPT && s.is.reason == NULL,
 	   "junk is damaged");
-	halt_state_free(&s);
-	is_int(set("x", NULL, 0, HALT_CREATE, &s, &err), -1,
+	is_int(set("x", NULL, 0, HALT_CREATE, &err), -1,
 	       "... and is not changed");
 	ok(err.kind == ERROR_CORRUPT && says(&err, "not changed"), "... so");
 	read_whole(at(FILE_AT), &raw);
 	is_str(raw.data, "junk\n", "... really");
-	ok(set("x", NULL, 0, HALT_CREATE | HALT_FORCE, &s, &err) == 0 &&
+	ok(set("x", NULL, 0, HALT_CREATE | HALT_FORCE, &err) == 0 &&
 		   !s.damaged && !s.created,
 	   "by force it is");
 	is_str(s.is.reason, "x", "... with the new condition");
-	halt_state_free(&s);
 	read_whole(at(FILE_AT ".bak"), &raw);
 	is_str(raw.data, "junk\n", "... and is kept aside");
 	/* An invalid value. */
-	must(set("y", "ExitAfter", 7, 0, &s, NULL) == 0);
-	halt_state_free(&s);
+	must(set("y", "ExitAfter", 7, 0, NULL) == 0);
 	read_whole(at(FILE_AT), &raw);
 	flip(at(FILE_AT), -1);
-	ok(halt_load(at("p"), &s, NULL) == 0 && s.damaged, "a wrong checksum");
-	halt_state_free(&s);
+	ok(load(NULL) == 0 && s.damaged, "a wrong checksum");
 	write_file(at(FILE_AT), raw.data, raw.len);
 	must(truncate(at(FILE_AT), (off_t)raw.len + 9) == 0);
-	ok(halt_load(at("p"), &s, NULL) == 0 && !s.damaged &&
-		   s.is.exit_after == 7,
+	ok(load(NULL) == 0 && !s.damaged && s.is.exit_after == 7,
 	   "bytes behind the image are not");
-	halt_state_free(&s);
 	must(truncate(at(FILE_AT), (off_t)raw.len - 1) == 0);
-	ok(halt_load(at("p"), &s, NULL) == 0 && s.damaged, "one byte short is");
-	halt_state_free(&s);
+	ok(load(NULL) == 0 && s.damaged, "one byte short is");
 	must(truncate(at(FILE_AT), 0) == 0);
-	ok(halt_load(at("p"), &s, NULL) == 0 && s.exists && !s.damaged,
-	   "an empty file is not");
-	halt_state_free(&s);
-	ok(set("z", NULL, 0, HALT_CREATE, &s, NULL) == 0 && s.created,
+	ok(load(NULL) == 0 && s.exists && !s.damaged, "an empty file is not");
+	ok(set("z", NULL, 0, HALT_CREATE, NULL) == 0 && s.created,
 	   "... and takes a condition");
-	halt_state_free(&s);
 	must(truncate(at(FILE_AT), 2 << 20) == 0);
-	ok(halt_load(at("p"), &s, NULL) == 0 && s.damaged,
-	   "2 MiB of zeros are");
-	halt_state_free(&s);
-	ok(set("z", NULL, 0, HALT_CREATE | HALT_FORCE, &s, NULL) == 0,
+	ok(load(NULL) == 0 && s.damaged, "2 MiB of zeros are");
+	ok(set("z", NULL, 0, HALT_CREATE | HALT_FORCE, NULL) == 0,
 	   "... and replaced by force");
-	halt_state_free(&s);
 	buf_free(&raw);
 }
 
@@ -200,55 +185,43 @@ bad_value(struct kvtree *t, void *arg)
 static void
 test_bad_value(void)
 {
-	struct halt_state s;
 	struct error err = ERROR_INIT;
 	char key[] = "ExitBefore";
 
 	fresh();
-	must(set("x", NULL, 0, HALT_CREATE, &s, NULL) == 0);
-	halt_state_free(&s);
+	must(set("x", NULL, 0, HALT_CREATE, NULL) == 0);
 	edit_tree(at(FILE_AT), bad_value, key);
-	ok(halt_load(at("p"), &s, NULL) == 0 && s.damaged &&
-		   says(&s.why, "ExitBefore"),
+	ok(load(NULL) == 0 && s.damaged && says(&s.why, "ExitBefore"),
 	   "a value that is none is damage");
-	halt_state_free(&s);
-	is_int(set(NULL, "ExitAfter", 1, HALT_CREATE, &s, &err), -1,
+	is_int(set(NULL, "ExitAfter", 1, HALT_CREATE, &err), -1,
 	       "... is not kept");
-	ok(set(NULL, "ExitAfter", 1, HALT_CREATE | HALT_FORCE, &s, &err) == 0,
+	ok(set(NULL, "ExitAfter", 1, HALT_CREATE | HALT_FORCE, &err) == 0,
 	   "... but by force");
-	halt_state_free(&s);
-	ok(halt_load(at("p"), &s, NULL) == 0 && !s.damaged &&
-		   s.is.exit_after == 1 && s.is.reason == NULL,
+	ok(load(NULL) == 0 && !s.damaged && s.is.exit_after == 1 &&
+		   s.is.reason == NULL,
 	   "... thrown away");
-	halt_state_free(&s);
 }
 
 static void
 test_odd_files(void)
 {
-	struct halt_state s;
 	struct error err = ERROR_INIT;
 
 	fresh();
 	must(mkdir(at("p/.scr"), 0777) == 0 &&
 	     symlink("/nonexistent/x", at(FILE_AT)) == 0);
-	is_int(halt_load(at("p"), &s, &err), -1, "a symbolic link");
+	is_int(load(&err), -1, "a symbolic link");
 	ok(err.kind == ERROR_UNSAFE && says(&err, at(FILE_AT)),
 	   "... is unsafe");
-	is_int(set("x", NULL, 0, HALT_CREATE, &s, &err), -1,
-	       "... to write, too");
+	is_int(set("x", NULL, 0, HALT_CREATE, &err), -1, "... to write, too");
 	is_int(err.kind, ERROR_UNSAFE, "... so");
 	must(unlink(at(FILE_AT)) == 0 && mkdir(at(FILE_AT), 0777) == 0);
-	ok(halt_load(at("p"), &s, &err) == 0 && s.damaged,
-	   "a directory is damage");
-	halt_state_free(&s);
-	is_int(set("x", NULL, 0, HALT_CREATE, &s, &err), -1,
-	       "... to write, too");
+	ok(load(&err) == 0 && s.damaged, "a directory is damage");
+	is_int(set("x", NULL, 0, HALT_CREATE, &err), -1, "... to write, too");
 	must(rmdir(at(FILE_AT)) == 0 && rmdir(at("p/.scr")) == 0);
 	write_text(at("p/.scr"), "no directory");
-	is_int(halt_load(at("p"), &s, &err), -1, ".scr is a file");
-	is_int(set("x", NULL, 0, HALT_CREATE, &s, &err), -1,
-	       "... to write, too");
+	is_int(load(&err), -1, ".scr is a file");
+	is_int(set("x", NULL, 0, HALT_CREATE, &err), -1, "... to write, too");
 	ok(says(&err, "/.scr"), "... is told");
 }
 
@@ -256,15 +229,13 @@ test_odd_files(void)
 static void
 test_foreign(void)
 {
-	struct halt_state s;
 	struct error err = ERROR_INIT;
 	struct stat st;
 	pid_t pid = -1;
 	int status = 0;
 
 	fresh();
-	must(set("x", NULL, 0, HALT_CREATE, &s, NULL) == 0);
-	halt_state_free(&s);
+	must(set("x", NULL, 0, HALT_CREATE, NULL) == 0);
 	must(chmod(at(FILE_AT), 0444) == 0 && chmod(root, 0755) == 0 &&
 	     chmod(at("p/.scr"), 0555) == 0);
 	pid = fork();
@@ -276,11 +247,9 @@ test_foreign(void)
 		 * directory. */
 		if (stat(at(FILE_AT), &st) < 0)
 			_exit(77);
-		if (halt_load(at("p"), &s, NULL) < 0 || s.damaged ||
-		    s.is.reason == NULL)
+		if (load(NULL) < 0 || s.damaged || s.is.reason == NULL)
 			_exit(1);
-		halt_state_free(&s);
-		if (set("y", NULL, 0, HALT_CREATE, &s, &err) == 0 ||
+		if (set("y", NULL, 0, HALT_CREATE, &err) == 0 ||
 		    err.errnum != EACCES || !says(&err, at(FILE_AT)))
 			_exit(2);
 		_exit(0);
@@ -298,32 +267,27 @@ test_foreign(void)
 static void
 test_held(void)
 {
-	struct halt_state s;
 	int fd = -1;
 
 	fresh();
-	must(set("x", NULL, 0, HALT_CREATE, &s, NULL) == 0);
-	halt_state_free(&s);
+	must(set("x", NULL, 0, HALT_CREATE, NULL) == 0);
 	fd = open(at(FILE_AT), O_RDWR | O_CLOEXEC);
 	must(fd >= 0 && flock(fd, LOCK_SH) == 0);
-	ok(halt_load(at("p"), &s, NULL) == 0 && s.is.reason != NULL,
+	ok(load(NULL) == 0 && s.is.reason != NULL,
 	   "a file that stays locked is read all the same");
-	halt_state_free(&s);
 	close(fd);
 }
 
 static void
 test_remove(void)
 {
-	struct halt_state s;
 	bool was = true;
 	struct error err = ERROR_INIT;
 
 	fresh();
 	ok(halt_remove(at("p"), false, &was, &err) == 0 && !was,
 	   "nothing to remove, not even .scr");
-	must(set("x", NULL, 0, HALT_CREATE, &s, NULL) == 0);
-	halt_state_free(&s);
+	must(set("x", NULL, 0, HALT_CREATE, NULL) == 0);
 	ok(halt_remove(at("p"), true, &was, &err) == 0 && was &&
 		   exists(at(FILE_AT)),
 	   "a dry run removes nothing");
@@ -346,11 +310,11 @@ test_remove(void)
 static int
 load_it(void *arg, struct error *err)
 {
-	struct halt_state s;
-	int rc = halt_load(arg, &s, err);
+	struct halt_state mine;
+	int rc = halt_load(arg, &mine, err);
 
 	if (rc == 0)
-		halt_state_free(&s);
+		halt_state_free(&mine);
 	return rc;
 }
 
@@ -358,11 +322,11 @@ static int
 update_it(void *arg, struct error *err)
 {
 	struct wish w = { "another reason", "ExitAfter", 77, 0 };
-	struct halt_state s;
-	int rc = halt_update(arg, HALT_CREATE, wish, &w, &s, err);
+	struct halt_state mine;
+	int rc = halt_update(arg, HALT_CREATE, wish, &w, &mine, err);
 
 	if (rc == 0)
-		halt_state_free(&s);
+		halt_state_free(&mine);
 	return rc;
 }
 
@@ -382,13 +346,13 @@ check_it(void *arg, struct error *err)
 static int
 text_it(void *arg, struct error *err)
 {
-	struct halt_state s;
+	struct halt_state mine;
 	struct buf text = BUF_INIT;
-	int rc = halt_load(arg, &s, err);
+	int rc = halt_load(arg, &mine, err);
 
 	if (rc == 0) {
-		rc = halt_text(&s, &text, err);
-		halt_state_free(&s);
+		rc = halt_text(&mine, &text, err);
+		halt_state_free(&mine);
 	}
 	buf_free(&text);
 	return rc;
@@ -397,11 +361,8 @@ text_it(void *arg, struct error *err)
 static void
 test_memory(void)
 {
-	struct halt_state s;
-
 	fresh();
-	must(set("X", "ExitBefore", 5, HALT_CREATE, &s, NULL) == 0);
-	halt_state_free(&s);
+	must(set("X", "ExitBefore", 5, HALT_CREATE, NULL) == 0);
 	ok(fails_well(load_it, NULL, at("p")), "no memory to read");
 	ok(fails_well(update_it, NULL, at("p")), "no memory to change");
 	ok(fails_well(check_it, NULL, at("p")), "no memory to check: stop");
@@ -421,6 +382,7 @@ main(void)
 	test_held();
 	test_remove();
 	test_memory();
+	halt_state_free(&s);
 	remove_tree(root);
 	return tap_done();
 }

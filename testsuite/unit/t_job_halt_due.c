@@ -54,100 +54,47 @@ fresh(void)
 
 /* --- Evaluating --- */
 
-#define NONE \
-	{ \
-		NULL, -1, -1, -1, -1 \
-	}
-
 static const struct {
 	const char *name;
-	struct halt h;
+	const char *reason; /* of the halt file, and its four numbers */
+	int64_t left, before, after, halt_seconds;
 	int64_t now, remaining;
 	uint64_t seconds;
 	int count;
 	const char *line; /* one of the lines */
 } cases[] = {
-	{ "no condition", NONE, 1000, -1, 0, 0, NULL },
-	{ "a reason",
-	  { "SCR_FINALIZE_CALLED", -1, -1, -1, -1 },
-	  1000,
-	  -1,
-	  0,
-	  1,
+	{ "no condition", NULL, -1, -1, -1, -1, 1000, -1, 0, 0, NULL },
+	{ "a reason", "SCR_FINALIZE_CALLED", -1, -1, -1, -1, 1000, -1, 0, 1,
 	  "HALT RUN: Reason: SCR_FINALIZE_CALLED.\n" },
-	{ "an empty reason", { "", -1, -1, -1, -1 }, 1, -1, 0, 0, NULL },
-	{ "one checkpoint left", { NULL, 1, -1, -1, -1 }, 1, -1, 0, 0, NULL },
-	{ "none left",
-	  { NULL, 0, -1, -1, -1 },
-	  1,
-	  -1,
-	  0,
-	  1,
+	{ "an empty reason", "", -1, -1, -1, -1, 1, -1, 0, 0, NULL },
+	{ "one checkpoint left", NULL, 1, -1, -1, -1, 1, -1, 0, 0, NULL },
+	{ "none left", NULL, 0, -1, -1, -1, 1, -1, 0, 1,
 	  "HALT RUN: No checkpoints remaining.\n" },
-	{ "a second before", { NULL, -1, 1000, -1, 100 }, 899, -1, 0, 0, NULL },
-	{ "in time before",
-	  { NULL, -1, 1000, -1, 100 },
-	  900,
-	  -1,
-	  7,
-	  1,
+	{ "a second before", NULL, -1, 1000, -1, 100, 899, -1, 0, 0, NULL },
+	{ "in time before", NULL, -1, 1000, -1, 100, 900, -1, 7, 1,
 	  "HALT RUN: Current time (Thu Jan  1 00:15:00 1970) is past "
 	  "ExitBefore-HaltSeconds time (Thu Jan  1 00:15:00 1970).\n" },
-	{ "by the parameter",
-	  { NULL, -1, 1000, -1, -1 },
-	  900,
-	  -1,
-	  100,
-	  1,
+	{ "by the parameter", NULL, -1, 1000, -1, -1, 900, -1, 100, 1,
 	  "ExitBefore-HaltSeconds" },
-	{ "which the file overrides",
-	  { NULL, -1, 1000, -1, 0 },
-	  900,
-	  -1,
-	  100,
-	  0,
+	{ "which the file overrides", NULL, -1, 1000, -1, 0, 900, -1, 100, 0,
 	  NULL },
-	{ "more seconds than there were",
-	  { NULL, -1, 5, -1, 100 },
-	  0,
-	  -1,
-	  0,
-	  1,
+	{ "more seconds than there were", NULL, -1, 5, -1, 100, 0, -1, 0, 1,
 	  "(Thu Jan  1 00:00:00 1970)" },
-	{ "not yet after",
-	  { NULL, -1, -1, 5000000000, -1 },
-	  4999999999,
-	  -1,
-	  0,
-	  0,
+	{ "not yet after", NULL, -1, -1, 5000000000, -1, 4999999999, -1, 0, 0,
 	  NULL },
-	{ "after, beyond 2038",
-	  { NULL, -1, -1, 5000000000, -1 },
-	  5000000001,
-	  -1,
-	  0,
+	{ "after, beyond 2038", NULL, -1, -1, 5000000000, -1, 5000000001, -1, 0,
 	  1,
 	  "HALT RUN: Current time (Fri Jun 11 08:53:21 2128) is past "
 	  "ExitAfter time (Fri Jun 11 08:53:20 2128).\n" },
-	{ "little time left", NONE, 1, 49, 100, 1,
+	{ "little time left", NULL, -1, -1, -1, -1, 1, 49, 100, 1,
 	  "HALT RUN: Reached time limit: (seconds remaining = 49) <= "
 	  "(SCR_HALT_SECONDS = 100).\n" },
-	{ "enough left", NONE, 1, 101, 100, 0, NULL },
-	{ "nobody minds", NONE, 1, 0, 0, 0, NULL },
-	{ "all at once",
-	  { "a\nb", 0, 10, 10, 5 },
-	  10,
-	  5,
-	  0,
-	  5,
+	{ "enough left", NULL, -1, -1, -1, -1, 1, 101, 100, 0, NULL },
+	{ "nobody minds", NULL, -1, -1, -1, -1, 1, 0, 0, 0, NULL },
+	{ "all at once", "a\nb", 0, 10, 10, 5, 10, 5, 0, 5,
 	  "Reason: a\\nb.\n" },
-	{ "numbers without end",
-	  { NULL, -1, INT64_MAX, INT64_MAX, INT64_MAX },
-	  0,
-	  -1,
-	  UINT64_MAX,
-	  1,
-	  "1970" },
+	{ "numbers without end", NULL, -1, INT64_MAX, INT64_MAX, INT64_MAX, 0,
+	  -1, UINT64_MAX, 1, "1970" },
 };
 
 static void
@@ -156,8 +103,12 @@ test_due(void)
 	struct buf why = BUF_INIT;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct halt h = { cases[i].reason, cases[i].left,
+					cases[i].before, cases[i].after,
+					cases[i].halt_seconds };
+
 		buf_clear(&why);
-		is_int(halt_due(&cases[i].h, cases[i].now, cases[i].remaining,
+		is_int(halt_due(&h, cases[i].now, cases[i].remaining,
 				cases[i].seconds, &why, NULL),
 		       cases[i].count, cases[i].name);
 		if (cases[i].line != NULL)
@@ -195,7 +146,8 @@ reason_is(struct halt h, int64_t end, const char *want, const char *what)
 static void
 test_running(void)
 {
-	const struct halt none = NONE, last = { NULL, 0, -1, -1, -1 },
+	const struct halt none = { NULL, -1, -1, -1, -1 },
+			  last = { NULL, 0, -1, -1, -1 },
 			  off = { NULL, -1, -1, -1, 0 },
 			  done = { HALT_FINISHED, -1, -1, -1, -1 },
 			  all = { "mine", 0, 10, 10, -1 },

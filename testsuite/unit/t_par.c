@@ -2,20 +2,18 @@
 #include "par.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "error.h"
 #include "mem.h"
-#include "tap.h"
+#include "scratch.h"
 
 #define ITEMS_MAX 5000
 #define THREADS_MAX 8
@@ -268,127 +266,69 @@ test_no_threads(void)
 		is_int(status, 0, "the calling thread works alone");
 }
 
-static void
-put_file(const char *root, const char *name, const char *text)
-{
-	char path[512];
-	char *slash = NULL;
-	FILE *file = NULL;
-
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	for (slash = strchr(path + strlen(root) + 1, '/'); slash != NULL;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(path, 0777);
-		*slash = '/';
-	}
-	file = fopen(path, "w");
-	if (file == NULL)
-		return;
-	fputs(text, file);
-	fclose(file);
-}
-
-static int
-remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static const struct {
 	const char *what;
 	unsigned quota;
-	const char *files[6][2]; /* name, contents */
+	const char *own;   /* /proc/self/cgroup */
+	const char *files; /* below /sys/fs/cgroup: NAME=CONTENTS|... */
 } groups[] = {
-	{ "nothing", 0, { { NULL, NULL } } },
-	{ "2: no limit",
-	  0,
-	  { { "proc/self/cgroup", "0::/a\n" },
-	    { "sys/fs/cgroup/a/cpu.max", "max 100000\n" } } },
-	{ "2: one and a half, rounded up",
-	  2,
-	  { { "proc/self/cgroup", "0::/a\n" },
-	    { "sys/fs/cgroup/a/cpu.max", "150000 100000\n" } } },
-	{ "2: a tenth",
-	  1,
-	  { { "proc/self/cgroup", "0::/a\n" },
-	    { "sys/fs/cgroup/a/cpu.max", "10000 100000\n" } } },
-	{ "2: the group around it is tighter",
-	  3,
-	  { { "proc/self/cgroup", "0::/a/b/c\n" },
-	    { "sys/fs/cgroup/a/b/c/cpu.max", "800000 100000\n" },
-	    { "sys/fs/cgroup/a/cpu.max", "300000 100000\n" } } },
-	{ "2: a container sees only its own",
-	  4,
-	  { { "proc/self/cgroup", "0::/outside/container\n" },
-	    { "sys/fs/cgroup/cpu.max", "400000 100000\n" } } },
-	{ "2: at the root",
-	  4,
-	  { { "proc/self/cgroup", "0::/\n" },
-	    { "sys/fs/cgroup/cpu.max", "400000 100000\n" } } },
-	{ "2: beside 1",
-	  5,
-	  { { "proc/self/cgroup", "1:name=systemd:/x\n0::/a\n" },
-	    { "sys/fs/cgroup/unified/a/cpu.max", "500000 100000\n" } } },
-	{ "2: nonsense",
-	  0,
-	  { { "proc/self/cgroup", "0::/a\n" },
-	    { "sys/fs/cgroup/a/cpu.max", "many\n" },
-	    { "sys/fs/cgroup/cpu.max", "5 0\n" } } },
-	{ "1: no limit",
-	  0,
-	  { { "proc/self/cgroup", "3:cpu,cpuacct:/j\n" },
-	    { "sys/fs/cgroup/cpu,cpuacct/j/cpu.cfs_quota_us", "-1\n" },
-	    { "sys/fs/cgroup/cpu,cpuacct/j/cpu.cfs_period_us", "100000\n" } } },
-	{ "1: two",
-	  2,
-	  { { "proc/self/cgroup", "3:cpuacct,cpu:/j\n4:memory:/j\n" },
-	    { "sys/fs/cgroup/cpuacct,cpu/j/cpu.cfs_quota_us", "200000\n" },
-	    { "sys/fs/cgroup/cpuacct,cpu/j/cpu.cfs_period_us", "100000\n" },
-	    { "sys/fs/cgroup/memory/j/cpu.cfs_quota_us", "100000\n" },
-	    { "sys/fs/cgroup/memory/j/cpu.cfs_period_us", "100000\n" } } },
-	{ "1: at the place without the other controllers' names",
-	  6,
-	  { { "proc/self/cgroup", "3:cpu,cpuacct:/j\n" },
-	    { "sys/fs/cgroup/cpu/cpu.cfs_quota_us", "60000\n" },
-	    { "sys/fs/cgroup/cpu/cpu.cfs_period_us", "10000\n" } } },
-	{ "1: without a period",
-	  0,
-	  { { "proc/self/cgroup", "3:cpu:/j\n" },
-	    { "sys/fs/cgroup/cpu/cpu.cfs_quota_us", "60000\n" } } },
-	{ "only other controllers",
-	  0,
-	  { { "proc/self/cgroup", "3:cpuset,cpuacct:/\n" },
-	    { "sys/fs/cgroup/cpuset,cpuacct/cpu.max", "1000 1000\n" } } },
-	{ "lines that are none",
-	  7,
-	  { { "proc/self/cgroup", "\nx\n3:\n::\n0::/a" },
-	    { "sys/fs/cgroup/a/cpu.max", "700000 100000" } } },
+	{ "nothing", 0, NULL, "" },
+	{ "2: no limit", 0, "0::/a\n", "a/cpu.max=max 100000\n" },
+	{ "2: one and a half, rounded up", 2, "0::/a\n",
+	  "a/cpu.max=150000 100000\n" },
+	{ "2: a tenth", 1, "0::/a\n", "a/cpu.max=10000 100000\n" },
+	{ "2: the group around it is tighter", 3, "0::/a/b/c\n",
+	  "a/b/c/cpu.max=800000 100000\n|"
+	  "a/cpu.max=300000 100000\n" },
+	{ "2: a container sees only its own", 4, "0::/outside/container\n",
+	  "cpu.max=400000 100000\n" },
+	{ "2: at the root", 4, "0::/\n", "cpu.max=400000 100000\n" },
+	{ "2: beside 1", 5, "1:name=systemd:/x\n0::/a\n",
+	  "unified/a/cpu.max=500000 100000\n" },
+	{ "2: nonsense", 0, "0::/a\n",
+	  "a/cpu.max=many\n|"
+	  "cpu.max=5 0\n" },
+	{ "1: no limit", 0, "3:cpu,cpuacct:/j\n",
+	  "cpu,cpuacct/j/cpu.cfs_quota_us=-1\n|"
+	  "cpu,cpuacct/j/cpu.cfs_period_us=100000\n" },
+	{ "1: two", 2, "3:cpuacct,cpu:/j\n4:memory:/j\n",
+	  "cpuacct,cpu/j/cpu.cfs_quota_us=200000\n|"
+	  "cpuacct,cpu/j/cpu.cfs_period_us=100000\n|"
+	  "memory/j/cpu.cfs_quota_us=100000\n|"
+	  "memory/j/cpu.cfs_period_us=100000\n" },
+	{ "1: at the place without the other controllers' names", 6,
+	  "3:cpu,cpuacct:/j\n",
+	  "cpu/cpu.cfs_quota_us=60000\n|"
+	  "cpu/cpu.cfs_period_us=10000\n" },
+	{ "1: without a period", 0, "3:cpu:/j\n",
+	  "cpu/cpu.cfs_quota_us=60000\n" },
+	{ "only other controllers", 0, "3:cpuset,cpuacct:/\n",
+	  "cpuset,cpuacct/cpu.max=1000 1000\n" },
+	{ "lines that are none", 7, "\nx\n3:\n::\n0::/a",
+	  "a/cpu.max=700000 100000" },
 };
 
 static void
 test_quota(void)
 {
-	const char *tmp = getenv("TMPDIR");
-	char root[256];
-	size_t i, k;
+	char root[256] = "", files[512], *rest = NULL;
 
-	for (i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
-		snprintf(root, sizeof(root), "%s/t_par.XXXXXX",
-			 tmp != NULL ? tmp : "/tmp");
-		if (mkdtemp(root) == NULL) {
-			ok(false, "a directory for the test");
-			return;
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		scratch_dir(root, sizeof(root));
+		if (groups[i].own != NULL)
+			write_text(fmt("%s/proc/self/cgroup", root),
+				   groups[i].own);
+		snprintf(files, sizeof(files), "%s", groups[i].files);
+		for (char *f = strtok_r(files, "|", &rest); f != NULL;
+		     f = strtok_r(NULL, "|", &rest)) {
+			char *text = strchr(f, '=');
+
+			*text++ = '\0';
+			write_text(fmt("%s/sys/fs/cgroup/%s", root, f), text);
 		}
-		for (k = 0; k < 6 && groups[i].files[k][0] != NULL; k++)
-			put_file(root, groups[i].files[k][0],
-				 groups[i].files[k][1]);
 		is_int(par_quota(root), groups[i].quota, groups[i].what);
-		nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	}
+	remove_tree(root);
 }
 
 static void

@@ -13,85 +13,66 @@
 
 static const struct {
 	const char *name;
-	struct style style;
+	bool color;
+	unsigned width;
 	const char *text, *want;
 } cases[] = {
-	{ "a pipe", { .width = 0 }, "DSET  whole  x\n", "DSET  whole  x\n" },
-	{ "a state",
-	  { .color = true },
-	  "   1 whole      2\n",
+	{ "a pipe", false, 0, "DSET  whole  x\n", "DSET  whole  x\n" },
+	{ "a state", true, 0, "   1 whole      2\n",
 	  "   1 \033[32mwhole\033[0m      2\n" },
-	{ "states at both ends of a line",
-	  { .color = true },
-	  "lost\n   2 damaged\n",
+	{ "states at both ends of a line", true, 0, "lost\n   2 damaged\n",
 	  "\033[31mlost\033[0m\n   2 \033[33mdamaged\033[0m\n" },
-	{ "the first state only",
-	  { .color = true },
-	  "   1 whole      lost\n",
+	{ "the first state only", true, 0, "   1 whole      lost\n",
 	  "   1 \033[32mwhole\033[0m      lost\n" },
-	{ "words that are not a column",
-	  { .color = true },
+	{ "words that are not a column", true, 0,
 	  "wholesale  a lost file  unlost\n",
 	  "wholesale  a lost file  unlost\n" },
-	{ "a line that fits",
-	  { .width = 30 },
-	  "name      123456789 123456789x\n",
+	{ "a line that fits", false, 30, "name      123456789 123456789x\n",
 	  "name      123456789 123456789x\n" },
-	{ "one that does not",
-	  { .width = 30 },
-	  "name      123456789 123456789xy 3\n",
+	{ "one that does not", false, 30, "name      123456789 123456789xy 3\n",
 	  "name      123456789\n          123456789xy 3\n" },
-	{ "three lines",
-	  { .width = 30 },
+	{ "three lines", false, 30,
 	  "  node1   12345678901234567 890123456789012345 x y\n",
 	  "  node1   12345678901234567\n          890123456789012345 x\n"
 	  "          y\n" },
-	{ "words that are too long",
-	  { .width = 30 },
+	{ "words that are too long", false, 30,
 	  "a     12345678901234567890123456789 b "
 	  "12345678901234567890123456789\n",
 	  "a     12345678901234567890123456789\n      b\n"
 	  "      12345678901234567890123456789\n" },
-	{ "no columns",
-	  { .width = 30 },
+	{ "no columns", false, 30,
 	  "a sentence that is longer than the terminal\n",
 	  "a sentence that is longer than the terminal\n" },
-	{ "a column that begins late, and padding",
-	  { .width = 30 },
+	{ "a column that begins late, and padding", false, 30,
 	  "12345678901234567890  34 567        90\n",
 	  "12345678901234567890  34 567\n        90\n" },
-	{ "a command",
-	  { .width = 30 },
+	{ "a command", false, 30,
 	  "  next: a  b   0123456789012345678901 23456789\n",
 	  "  next: a  b   0123456789012345678901 23456789\n" },
-	{ "escape sequences",
-	  { .width = 30 },
+	{ "escape sequences", false, 30,
 	  "a   \033[1mb\033[0m   0123456789012345678901 23456789\n",
 	  "a   \033[1mb\033[0m   0123456789012345678901 23456789\n" },
-	{ "UTF-8",
-	  { .width = 30 },
+	{ "UTF-8", false, 30,
 	  "\xc3\xa4    \xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4 3456789012345678x y\n",
 	  "\xc3\xa4    \xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4 3456789012345678x y\n" },
-	{ "a state, folded",
-	  { .color = true, .width = 30 },
-	  "   1 whole      12345678901234 x\n",
+	{ "a state, folded", true, 30, "   1 whole      12345678901234 x\n",
 	  "   1 \033[32mwhole\033[0m      12345678901234\n"
 	  "        x\n" },
-	{ "a terminal of a few columns",
-	  { .width = 5 },
-	  "a   b   c\n",
+	{ "a terminal of a few columns", false, 5, "a   b   c\n",
 	  "a   b   c\n" },
-	{ "empty lines", { .width = 30 }, "\n\na\n", "\n\na\n" },
+	{ "empty lines", false, 30, "\n\na\n", "\n\na\n" },
 };
 
 static void
 test_dress(void)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct style style = { .color = cases[i].color,
+					     .width = cases[i].width };
 		struct buf text = BUF_INIT;
 
 		buf_add_str(&text, cases[i].text);
-		style_dress(&cases[i].style, &text);
+		style_dress(&style, &text);
 		is_str(text.data, cases[i].want, cases[i].name);
 		buf_free(&text);
 	}
