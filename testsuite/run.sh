@@ -480,8 +480,16 @@ next() {
 
 echo "${#suites[@]} test files: about $(minutes $((left / jobs))), $source"
 [ -z "$tell" ] || exit 0
+late=()
 for job in "${order[@]}"; do
 	[ "${#running[@]}" -lt "$jobs" ] || next
+	if [ -n "${RUN_UNTIL-}" ] && [ "$EPOCHSECONDS" -ge "$RUN_UNTIL" ]; then
+		key_of "$job"
+		if [ "${expected[$key]-5}" -gt 10 ]; then
+			late+=("${suites[job]} ${files[job]}")
+			continue
+		fi
+	fi
 	started[job]=$SECONDS
 	run_one "$job" &
 	running[$!]=$job
@@ -495,6 +503,11 @@ if [ -s "$scratch/failures" ]; then
 	echo
 	echo "failed:"
 	cat "$scratch/failures"
+fi
+if [ "${#late[@]}" -gt 0 ]; then
+	total_skipped=$((total_skipped + ${#late[@]}))
+	printf '\nout of time, not run: %d files\n' "${#late[@]}"
+	printf '    %s\n' "${late[@]}"
 fi
 if [ -s "$scratch/skips" ]; then
 	echo
