@@ -464,6 +464,8 @@ totals() { echo "$passed passed, $failed failed" | tee "$TOTALS"; }
 main() {
 	local name
 
+	# Out of time: what was seen until then counts.
+	trap 'totals; exit 124' TERM
 	mkdir -p "$DIR"
 	while sleep 15 >/dev/null 2>&1; do
 		say "" "... $(cat "$DIR/doing")"
