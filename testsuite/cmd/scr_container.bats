@@ -726,7 +726,7 @@ round() {
 	[[ $(grep -oE '(d/b|a/z)[0-9]*' <<<"$output" | xargs) == \
 		"a/z d/b9 d/b10" ]]
 	try scr_container -p p list -o rnk 1
-	assert_usage_error "unknown column 'rnk': one of rank, size, file"
+	assert_usage_error "unknown column 'rnk': did you mean rank? one of rank, size, file"
 	try scr_container -p p list --json --sort size 1
 	assert_usage_error "--sort and --json cannot be used together"
 	try scr_container -p p verify --columns size 1

@@ -109,7 +109,7 @@ current() {
 	try scr_index -p p word
 	assert_usage_error word
 	try scr_index -p p --verify a b
-	assert_usage_error "'b'"
+	assert_usage_error "b: unexpected argument"
 	for id in abc 0 -1 1x '' 2147483648; do
 		try scr_index -p p "--build=$id"
 		assert_usage_error --build

@@ -739,16 +739,15 @@ undisturbed()
 # sums DIR NAME: the associative array NAME gets the checksum of each file.
 sums()
 {
-	local -n to=$2
 	local sum file
 
-	to=()
+	declare -gA "$2=()"
+	local -n to=$2
 	while read -r sum file; do
 		# shellcheck disable=SC2004 # the index is no number
 		to[$file]=$sum
 	done < <(cd "$1" && find . -type f -exec md5sum {} +)
 }
-declare -A old_sums new_sums is_sums
 
 # check_disturbed WHAT ARG...: after the command was disturbed, originals are
 # whole, or complete in their new form; run again, it completes.
