@@ -141,6 +141,7 @@ in_namespace() {
 		)\"dir\":\"nodes/node1/cache/genuser/scr.1000/scr.dataset.1\",$(
 		)\"bypass\":false,\"ckpt\":true,\"output\":false,$(
 		)\"created\":1700000000000000,\"world\":8,$(
+		)\"place\":\"$PWD/p q/ckpt.1\",$(
 		)\"store\":\"S\",\"ranks\":[$ranks],$(
 		)\"problem\":null}],\"problem\":null}"
 	try scr_copy --list --cntldir nowhere
