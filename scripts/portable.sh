@@ -25,12 +25,14 @@
 # roots as they are made, for 30 days; a run works in copies below DIR
 # (build/portable).
 #
+# TARGETS are what a newcomer makes instead of demo and quick, with semicolons
+# between them: TARGETS="check;install PREFIX=/tmp/scrkit".
 # LIMIT: seconds for each step of a root, 600.  PREPARED=1: roots that are not there
 # are not made.  TOTALS (build/totals) is the file of the last line.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 : "${MIRROR:=}" "${DIR:=build/portable}"
-: "${LIMIT:=600}" "${SUITES:=unit:build/plain bats:build/plain}"
+: "${LIMIT:=600}" "${TARGETS:=demo;quick}" "${SUITES:=unit:build/plain bats:build/plain}"
 jobs=$(nproc 2>/dev/null || echo 1)
 : "${TOTALS:=build/totals}" "${ROOTS:=${XDG_CACHE_HOME:-/var/cache}/scrkit}"
 suites=(bookworm trixie)
@@ -249,14 +251,27 @@ as_user() {
 		sh -c "cd ~/*/scrkit-* && make $1"
 }
 
+# silence FILE: copy the input to FILE; prints the longest time, in seconds, in
+# which no line came.
+silence() {
+	local line last=$EPOCHSECONDS longest=0
+
+	while IFS= read -r line; do
+		((EPOCHSECONDS - last <= longest)) || longest=$((EPOCHSECONDS - last))
+		last=$EPOCHSECONDS
+		echo "$line"
+	done >"$1"
+	echo "$longest"
+}
+
 # tried WHO TARGET: it works for root or a user.
 tried() {
-	local begun=$EPOCHSECONDS out=$root.$1-$2
+	local begun=$EPOCHSECONDS out=$root.$1-${2//[^a-z-]/_} longest
 
 	doing "newcomer: $SUITE: $1: make $2"
-	if "as_$1" "$2" >"$out" 2>&1; then
+	if longest=$(set -o pipefail; "as_$1" "$2" 2>&1 | silence "$out"); then
 		good "newcomer: $SUITE: $1: make $2: $(tail -n 1 "$out")" \
-			"($((EPOCHSECONDS - begun)) s)"
+			"($((EPOCHSECONDS - begun)) s, at most $longest silent)"
 	else
 		grep -A 8 -E '^FAIL|^not ok' "$out" | head -n 40
 		bad "newcomer: $SUITE: $1: make $2: $(tail -n 1 "$out")"
@@ -280,7 +295,9 @@ install_as_told() { # TARGET
 }
 
 newcomer() {
-	local archive target home="a directory"
+	local archive target home="a directory" targets
+
+	IFS=';' read -ra targets <<<"$TARGETS"
 
 	kept "$SUITE" "make git" "$SUITE" || return
 	archive=$(make -s dist) || { bad "newcomer: no archive" && return; }
@@ -296,14 +313,14 @@ newcomer() {
 	mkdir "$root/home/newcomer/$home"
 	tar -C "$root/home/newcomer/$home" -xzf "$archive"
 	inside chown -R newcomer: /home/newcomer
-	for target in demo quick; do
+	for target in "${targets[@]}"; do
 		install_as_told "$target" && tried user "$target"
 	done
 	# Again bare: root installs what is missing without a word from him.
 	mv "$root/root" "$DIR/newcomer.home"
 	copy "$SUITE" newcomer
 	rm -rf "$root/root" && mv "$DIR/newcomer.home" "$root/root"
-	for target in demo quick; do
+	for target in "${targets[@]}"; do
 		tried root "$target"
 	done
 	rm -rf "$root"
