@@ -52,8 +52,10 @@ main(int argc, char **argv)
 	SCR_Config("SCR_DEBUG=1"); /* set, ... */
 	SCR_Config("SCR_DEBUG=");  /* ... and taken back */
 
-	if (SCR_Init() != SCR_SUCCESS)
+	if (SCR_Init() != SCR_SUCCESS) {
 		MPI_Abort(MPI_COMM_WORLD, 1);
+		exit(1); /* MPI_Abort() may return */
+	}
 	if (rank == 0) {
 		show("SCR_CACHE_SIZE");
 		show("SCR_FLUSH");

@@ -204,8 +204,10 @@ main(int argc, char **argv)
 	 * checkpoint.  The environment can change both: config.c. */
 	SCR_Config("SCR_CACHE_BYPASS=0");
 	SCR_Config("SCR_CHECKPOINT_INTERVAL=10");
-	if (SCR_Init() != SCR_SUCCESS)
+	if (SCR_Init() != SCR_SUCCESS) {
 		MPI_Abort(MPI_COMM_WORLD, 1);
+		exit(1); /* MPI_Abort() may return */
+	}
 	start(&rod);
 	restart(&rod);
 	while (rod.step < steps && !stop) {

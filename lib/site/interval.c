@@ -363,10 +363,20 @@ interval_json(const struct interval_stats *s)
 	return j;
 }
 
+/* A value that does not parse, which libscr replaces, says nothing. */
+static bool
+says(const struct conf *c, const char *key)
+{
+	union conf_value v;
+
+	return conf_is_set(c, key) &&
+	       conf_parse(conf_param(key), conf_get(c, key), &v, NULL) == 0;
+}
+
 bool
 interval_chosen(const struct conf *c)
 {
-	return conf_is_set(c, "SCR_CHECKPOINT_INTERVAL") ||
-	       conf_is_set(c, "SCR_CHECKPOINT_SECONDS") ||
-	       conf_is_set(c, "SCR_CHECKPOINT_OVERHEAD");
+	return says(c, "SCR_CHECKPOINT_INTERVAL") ||
+	       says(c, "SCR_CHECKPOINT_SECONDS") ||
+	       says(c, "SCR_CHECKPOINT_OVERHEAD");
 }

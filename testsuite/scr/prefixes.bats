@@ -209,6 +209,9 @@ files_of()
 	[[ $(awk '$1 == "need" { print $4 }' <<<"$output" | paste -sd ' ') == "0 0 0" ]]
 	SCR_CHECKPOINT_SECONDS=0 job "0 1" app_ckpt need=1 steps=1
 	! grep -q "not set" <<<"$stderr" || failed "0 is set"
+	# What is no number says nothing.
+	SCR_CHECKPOINT_SECONDS=often job "0 1" app_ckpt need=1 steps=1
+	grep -q "a checkpoint is due every 600 seconds" <<<"$stderr"
 }
 
 @test "bypass: nothing is said of redundancy, which it does not need" {
