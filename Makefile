@@ -115,11 +115,15 @@ LIBSCR := $(if $(MPI_LIBS),$O/libscr.so $O/libscr.a)
 SCR_VERSION := $(shell sed -n 's/^.define SCR_VERSION "v\(.*\)"$$/\1/p' lib/scr/scr.h)
 SONAME := libscr.so.$(firstword $(subst ., ,$(SCR_VERSION)))
 
-all: $(CMDS) $O/links $(or $(LIBSCR),no-mpi) ## build the commands and, if
-all: ## there is an MPI, libscr: build/plain/bin, build/plain/libscr.so
+# What is missing is said before the compiler fails: it may be somewhere else.
+all: ## build the commands and, if there is an MPI, libscr: build/plain/bin,
+all: ## build/plain/libscr.so
+	@scripts/deps.sh build || echo "going on with what there is"
+	@$(MAKE) --no-print-directory $(JOBS) programs
+programs: $(CMDS) $O/links $(or $(LIBSCR),no-mpi)
 no-mpi:
 	@echo "libscr is left out: no MPI found; set MPICC, or MPI_CFLAGS and MPI_LIBS"
-tests: all $(UNIT) $(MPIS) $(REPLAY) $(GENS) $(SHIM) ## build the test programs too
+tests: programs $(UNIT) $(MPIS) $(REPLAY) $(GENS) $(SHIM) ## build the test programs too
 
 # --- Rules ---------------------------------------------------------------
 
@@ -254,7 +258,7 @@ quick: ## does it work?  The tests that tell most, two minutes after compiling
 	@$(MAKE) --no-print-directory $(JOBS) -s SAN= COV= quick-programs
 	@testsuite/run.sh --quick --list testsuite/quick \
 		unit:$P fuzz:$P examples:$P mpi:$P bats:$P
-quick-programs: all $(GENS) $(SHIM) $(filter $O/mpi/app_%,$(MPIS)) \
+quick-programs: programs $(GENS) $(SHIM) $(filter $O/mpi/app_%,$(MPIS)) \
 	$(shell sed -n 's,^test/,$O/test/,p;s,^replay_,$O/fuzz/replay_,p' \
 		testsuite/quick)
 
@@ -283,7 +287,7 @@ bench: ## measure speed against bare reference programs (minutes)
 	@scripts/deps.sh build bench
 	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= bench-programs
 	@testsuite/bench/run.sh build/plain
-bench-programs: all $(GENS) $(BENCH) $(MPIS)
+bench-programs: programs $(GENS) $(BENCH) $(MPIS)
 
 fuzz: ## fuzz each decoder for FUZZ_SECONDS (needs clang)
 	@scripts/deps.sh build fuzz
@@ -295,7 +299,7 @@ fuzz-programs: $(FUZZ:%=$O/fuzz/fuzz_%)
 
 lint: ## format, static analysis, layering, names, man pages, options
 	@scripts/deps.sh build lint
-	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= all
+	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= programs
 	@scripts/lint.sh build/plain
 
 change-requests: ## carry out five typical changes in copies of the tree
@@ -307,7 +311,7 @@ html: ## the handbook: README and all pages, build/html/index.html
 	@scripts/html.sh build/html
 
 # The nodes of a job, one of which has died.
-picture: all $O/gen/gen_dataset ## share/rescue.svg, the picture in README
+picture: programs $O/gen/gen_dataset ## share/rescue.svg, the picture in README
 	$Qrm -rf build/picture && mkdir -p build/picture
 	$Q$O/gen/gen_dataset -q -p build/picture/p --nodes-dir build/picture/n \
 		-n 32 -m 4 -t XOR --set-size 4 -f 1 --ckpt -i 5 --lose 2
@@ -326,7 +330,7 @@ ci: ## everything: lint, check, coverage
 
 demo: ## two nodes are lost, and nothing else: an MPI job on pretend nodes
 	@scripts/deps.sh build mpi
-	@$(MAKE) --no-print-directory $(JOBS) -s SAN= COV= all $P/patient.so
+	@$(MAKE) --no-print-directory $(JOBS) -s SAN= COV= programs $P/patient.so
 	@scripts/demo.sh $P
 
 # --- Installing ---------------------------------------------------------
@@ -449,7 +453,7 @@ help: ## this list
 	@echo; sed -n '/^# Settings/,/^$$/s/^# \{0,1\}//p' Makefile
 
 FORCE:
-.PHONY: all tests deps check quick quick-programs weekly check-cluster change-requests coverage bench bench-programs fuzz fuzz-programs \
+.PHONY: all programs tests deps check quick quick-programs weekly check-cluster change-requests coverage bench bench-programs fuzz fuzz-programs \
 	html lint messages picture ci demo dist deb rpm check-portable install install-libscr uninstall no-mpi clean distclean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -192,7 +192,7 @@ REQUESTS = {"scheme": scheme, "column": column, "resmgr": resmgr,
 def main(names):
     bad = False
 
-    subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "all",
+    subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "programs",
                     f"{BUILD}/gen/gen_dataset"], cwd=TOP, check=True,
                    stdout=subprocess.DEVNULL)
     for name in names or REQUESTS:
