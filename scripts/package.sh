@@ -19,8 +19,8 @@ deb() {
 	tar -C "$work" -xzf "$(make -s dist)"
 	cd "$work/scrkit-$version"
 	root=$work/root
-	make -s -j"$jobs" STATIC=0 PREFIX=/usr LIBDIR="/usr/lib/$multiarch" \
-		DESTDIR="$root" install >/dev/null
+	make -j"$jobs" STATIC=0 PREFIX=/usr LIBDIR="/usr/lib/$multiarch" \
+		DESTDIR="$root" install
 	mkdir -p debian "$root/DEBIAN"
 	printf 'Source: scrkit\n\nPackage: scrkit\nArchitecture: any\n' \
 		>debian/control
@@ -61,7 +61,7 @@ rpm() {
 	# On a system of another kind the build requirements are no packages of
 	# this one.
 	command -v dpkg >/dev/null && other=--nodeps
-	rpmbuild -bb --quiet ${other:+"$other"} --define "_topdir $top" \
+	rpmbuild -bb ${other:+"$other"} --define "_topdir $top" \
 		--define "jobs $jobs" "$top/SPECS/scrkit.spec" >&2
 	find "$top/RPMS" -name '*.rpm'
 }
