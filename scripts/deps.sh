@@ -214,7 +214,10 @@ group() {
 		tool dpkg-shlibdeps dpkg-dev
 		tool strip binutils
 		;;
-	rpm) tool rpmbuild rpm ;;
+	rpm)
+		tool rpmbuild rpm
+		tool file file
+		;;
 	lint)
 		tool python3 python3
 		tool git git

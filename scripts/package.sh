@@ -52,9 +52,12 @@ deb() {
 }
 
 rpm() {
-	local top=$PWD/build/rpm other=
+	local to=$PWD/build/rpm other=
 
-	rm -rf "$top" && mkdir -p "$top/SOURCES" "$top/SPECS"
+	# rpmbuild takes no directory with a blank in its path.
+	top=$(mktemp -d /var/tmp/scrkit-rpm.XXXXXX)
+	trap 'rm -rf "$top"' EXIT
+	mkdir -p "$top/SOURCES" "$top/SPECS" "$to"
 	cp "$(make -s dist)" "$top/SOURCES"
 	sed "s/@VERSION@/$version/" share/packages/scrkit.spec.in \
 		>"$top/SPECS/scrkit.spec"
@@ -63,7 +66,8 @@ rpm() {
 	command -v dpkg >/dev/null && other=--nodeps
 	rpmbuild -bb ${other:+"$other"} --define "_topdir $top" \
 		--define "jobs $jobs" "$top/SPECS/scrkit.spec" >&2
-	find "$top/RPMS" -name '*.rpm'
+	cp "$top"/RPMS/*/*.rpm "$to"
+	find "$to" -name "scrkit-$version-*.rpm"
 }
 
 case $kind in
