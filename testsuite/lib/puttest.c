@@ -11,11 +11,7 @@ int puttest_fd = -1;
 void
 puttest_root_new(void)
 {
-	if (puttest_fd >= 0)
-		close(puttest_fd);
-	scratch_dir(puttest_root, sizeof(puttest_root));
-	puttest_fd = open(puttest_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	must(puttest_fd >= 0);
+	puttest_fd = scratch_open(puttest_root, sizeof(puttest_root));
 }
 
 struct put *
@@ -74,10 +70,8 @@ static size_t files_seen;
 static int
 count_file(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-	(void)st;
+	(void)path, (void)st, (void)ftw;
 	files_seen += type != FTW_D;
-	(void)path;
-	(void)ftw;
 	return 0;
 }
 
@@ -92,11 +86,5 @@ puttest_count(void)
 bool
 puttest_holds(const char *path, const char *want)
 {
-	struct buf b = BUF_INIT;
-	bool same = io_read_file(puttest_fd, path, 1 << 20, &b, NULL) == 0 &&
-		    b.len == strlen(want) &&
-		    (b.len == 0 || memcmp(b.data, want, b.len) == 0);
-
-	buf_free(&b);
-	return same;
+	return file_holds(fmt("%s/%s", puttest_root, path), want, strlen(want));
 }

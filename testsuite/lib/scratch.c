@@ -84,6 +84,18 @@ read_whole(const char *path, struct buf *out)
 	must(io_read_file(AT_FDCWD, path, (size_t)1 << 30, out, NULL) == 0);
 }
 
+bool
+file_holds(const char *path, const void *data, size_t len)
+{
+	struct buf b = BUF_INIT;
+	bool same =
+		io_read_file(AT_FDCWD, path, (size_t)1 << 30, &b, NULL) == 0 &&
+		b.len == len && (len == 0 || memcmp(b.data, data, len) == 0);
+
+	buf_free(&b);
+	return same;
+}
+
 void
 flip(const char *path, long off)
 {
@@ -154,6 +166,19 @@ scratch_dir(char *root, size_t size)
 	must(mkdtemp(root) != NULL);
 }
 
+int
+scratch_open(char *root, size_t size)
+{
+	static int fd = -1;
+
+	if (fd >= 0)
+		close(fd);
+	scratch_dir(root, size);
+	fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	must(fd >= 0);
+	return fd;
+}
+
 /* --- Files of a directory given by its descriptor --- */
 
 void
@@ -202,4 +227,26 @@ says(const struct error *err, const char *words)
 		return true;
 	printf("# \"%s\"\n# does not say \"%s\"\n", err->text, words);
 	return false;
+}
+
+bool
+fails_as(int rc, struct error *err, enum error_kind kind, const char *words)
+{
+	bool good = rc < 0 && err->kind == kind;
+
+	if (!good)
+		printf("# returned %d, kind %d: %s\n", rc, (int)err->kind,
+		       err->text);
+	else if (words != NULL)
+		good = says(err, words);
+	error_clear(err);
+	return good;
+}
+
+bool
+fails_errno(int rc, struct error *err, int errnum)
+{
+	bool good = err->errnum == errnum;
+
+	return fails_as(rc, err, ERROR_SYSTEM, NULL) && good;
 }

@@ -45,6 +45,9 @@ void make_parents(const char *path);
 void write_file(const char *path, const void *data, size_t len);
 void write_text(const char *path, const char *text);
 
+/* Does the file consist of these bytes? */
+bool file_holds(const char *path, const void *data, size_t len);
+
 /* Replace the contents of `out` by those of the file; free with buf_free(). */
 void read_whole(const char *path, struct buf *out);
 
@@ -61,6 +64,9 @@ void remove_tree(const char *path);
 
 /* Make a scratch directory in the first call, empty it in later ones. */
 void scratch_dir(char *root, size_t size);
+
+/* The same, and open it; the next call closes the descriptor. */
+int scratch_open(char *root, size_t size);
 
 /* --- Files of a directory given by its descriptor --- */
 
@@ -80,5 +86,11 @@ int mode_of(int dir, const char *name);
 
 /* Does the error's text contain these words? */
 bool says(const struct error *err, const char *words);
+
+/* Did a call that returned `rc` fail with this kind and a text that contains
+ * these words (NULL: any); did it fail with this errno?  Clear the error. */
+bool fails_as(int rc, struct error *err, enum error_kind kind,
+	      const char *words);
+bool fails_errno(int rc, struct error *err, int errnum);
 
 #endif /* SCRATCH_H */

@@ -8,18 +8,20 @@
 
 static struct par *one; /* a pool of one thread */
 
-/* Add 20 files to "new", and 2 to a directory below it if `below`. */
+/* Twenty files of a directory "up/new", of which one is made if `make`. */
 static struct put *
-start_new(bool below)
+start_new(bool make)
 {
 	struct put *p = puttest_start(one);
 
 	for (int i = 0; i < 20; i++)
 		puttest_add(p, PUT_FILE, fmt("up/new/%d", i), "image");
-	for (int i = 0; below && i < 2; i++)
-		puttest_add(p, PUT_FILE, fmt("up/new/below/%d", i), "image");
 	puttest_add(p, PUT_MAP, "map", "map");
 	must(put_clear(p, NULL) == 0);
+	if (make) {
+		must(put_new_dirs(p, NULL) == 0);
+		puttest_make(put_at(p, 3));
+	}
 	return p;
 }
 
@@ -38,64 +40,68 @@ all_in_place(struct put *p)
 static void
 new_dirs(void)
 {
-	struct put *p = start_new(false), *q = NULL;
-	struct put_file *f = put_at(p, 3);
-	struct stat st;
+	struct put *p = start_new(true);
 
-	ok(put_new_dirs(p, NULL) == 0 &&
-		   !exists(fmt("%s/up/new", puttest_root)),
-	   "a new directory does not have its name yet");
-	puttest_make(f);
-	ok(exists(fmt("%s/3", puttest_temp("up/new"))) &&
+	ok(!exists_at(puttest_fd, "up/new") &&
+		   exists(fmt("%s/3", puttest_temp("up/new"))) &&
 		   !exists(puttest_temp("up/new/3")),
-	   "but a file in it does");
-	put_drop(f);
+	   "a new directory does not have its name yet, but a file in it does");
+	put_drop(put_at(p, 3));
 	ok(!exists(fmt("%s/3", puttest_temp("up/new"))), "until it is dropped");
 	ok(all_in_place(p), "files of a new directory");
 
-	p = start_new(false);
-	must(put_new_dirs(p, NULL) == 0);
-	puttest_make(put_at(p, 3));
-	put_free(p);
+	put_free(start_new(true));
 	ok(puttest_count() == 0 && !exists(puttest_temp("up/new")),
 	   "nothing is left of one that was given up");
 
-	p = start_new(true);
+	p = start_new(false);
+	for (int i = 0; i < 2; i++)
+		puttest_add(p, PUT_FILE, fmt("up/new/below/%d", i), "image");
 	must(put_new_dirs(p, NULL) == 0);
 	ok(!exists(puttest_temp("up/new")) && all_in_place(p),
 	   "a directory with others below it is made at once");
+}
 
-	p = start_new(false);
-	must(mkdir(fmt("%s/up", puttest_root), 0777) == 0 &&
-	     mkdir(puttest_temp("up/new"), 0777) == 0);
+static void
+existing_dirs(void)
+{
+	const char *old = NULL;
+	struct put *p = start_new(false);
+
+	old = fmt("%s/up/new", puttest_root);
 	write_text(fmt("%s/1", puttest_temp("up/new")), "left over");
 	ok(put_clear(p, NULL) == 0 && puttest_count() == 0, "leftovers go");
-	must(mkdir(puttest_temp("up/new"), 0777) == 0);
 	write_text(fmt("%s/x", puttest_temp("up/new")), "left over");
 	ok(put_new_dirs(p, NULL) == 0 && all_in_place(p), "at any time");
 
 	p = start_new(false);
-	must(mkdir(fmt("%s/up", puttest_root), 0777) == 0 &&
-	     mkdir(fmt("%s/up/new", puttest_root), 0777) == 0);
-	write_text(fmt("%s/up/new/1", puttest_root), "old");
+	write_text(fmt("%s/1", old), "old");
 	must(put_new_dirs(p, NULL) == 0);
 	ok(!exists(puttest_temp("up/new")) && all_in_place(p),
 	   "one that exists is kept");
 
 	p = start_new(false);
-	must(mkdir(fmt("%s/up", puttest_root), 0777) == 0 &&
-	     mkdir(fmt("%s/up/new", puttest_root), 0777) == 0 &&
-	     chmod(fmt("%s/up/new", puttest_root), 02751) == 0);
-	must(put_new_dirs(p, NULL) == 0);
+	must(mkdirat(puttest_fd, "up", 0777) == 0 && mkdir(old, 0777) == 0 &&
+	     chmod(old, 02751) == 0 && put_new_dirs(p, NULL) == 0);
 	puttest_make(put_at(p, 3));
 	ok(exists(fmt("%s/3", puttest_temp("up/new"))) && all_in_place(p),
 	   "an empty one is replaced");
-	must(stat(fmt("%s/up/new", puttest_root), &st) == 0);
-	is_int(st.st_mode & 07777, 02751, "by one of its mode");
+	is_int(mode_of(puttest_fd, "up/new"), 02751, "by one of its mode");
 
-	p = start_new(false);
-	must(put_new_dirs(p, NULL) == 0);
-	puttest_make(put_at(p, 3));
+	p = start_new(true);
+	write_text(old, "a file");
+	ok(put_commit(p, NULL) < 0 && !exists_at(puttest_fd, "map") &&
+		   puttest_holds("up/new", "a file"),
+	   "a file in its place is not replaced");
+	put_free(p);
+	is_int((int64_t)puttest_count(), 1, "and no other is left");
+}
+
+static void
+two_processes(void)
+{
+	struct put *p = start_new(true), *q = NULL;
+
 	q = put_new(&(struct put_options){ .par = one }, NULL);
 	for (int i = 0; i < 16; i++)
 		puttest_add(q, PUT_FILE, fmt("up/new/q%d", i), "second");
@@ -110,16 +116,6 @@ new_dirs(void)
 		   !exists(puttest_temp("up/new")) && puttest_count() == 37,
 	   "and the first one moves its files into it");
 	put_free(p);
-
-	p = start_new(false);
-	must(put_new_dirs(p, NULL) == 0);
-	puttest_make(put_at(p, 3));
-	write_text(fmt("%s/up/new", puttest_root), "a file");
-	ok(put_commit(p, NULL) < 0 && !exists(fmt("%s/map", puttest_root)) &&
-		   puttest_holds("up/new", "a file"),
-	   "a file in its place is not replaced");
-	put_free(p);
-	is_int((int64_t)puttest_count(), 1, "and no other is left");
 }
 
 int
@@ -129,7 +125,8 @@ main(void)
 	one = par_new(1, NULL);
 	must(one != NULL);
 	new_dirs();
-	close(puttest_fd);
+	existing_dirs();
+	two_processes();
 	remove_tree(puttest_root);
 	par_free(one);
 	return tap_done();
