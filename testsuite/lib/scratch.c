@@ -230,23 +230,16 @@ says(const struct error *err, const char *words)
 }
 
 bool
-fails_as(int rc, struct error *err, enum error_kind kind, const char *words)
+fails_as(int rc, struct error *err, int how, const char *words)
 {
-	bool good = rc < 0 && err->kind == kind;
+	bool good = rc < 0 &&
+		    (how < 0 ? err->errnum == -how : (int)err->kind == how);
 
 	if (!good)
-		printf("# returned %d, kind %d: %s\n", rc, (int)err->kind,
-		       err->text);
+		printf("# returned %d, kind %d, errno %d: %s\n", rc,
+		       (int)err->kind, err->errnum, err->text);
 	else if (words != NULL)
 		good = says(err, words);
 	error_clear(err);
 	return good;
-}
-
-bool
-fails_errno(int rc, struct error *err, int errnum)
-{
-	bool good = err->errnum == errnum;
-
-	return fails_as(rc, err, ERROR_SYSTEM, NULL) && good;
 }

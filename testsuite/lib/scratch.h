@@ -87,10 +87,13 @@ int mode_of(int dir, const char *name);
 /* Does the error's text contain these words? */
 bool says(const struct error *err, const char *words);
 
-/* Did a call that returned `rc` fail with this kind and a text that contains
- * these words (NULL: any); did it fail with this errno?  Clear the error. */
-bool fails_as(int rc, struct error *err, enum error_kind kind,
-	      const char *words);
-bool fails_errno(int rc, struct error *err, int errnum);
+/* Did a call that returned `rc` fail, `how` being the kind of its error or minus
+ * its errno, with a text that contains these words (NULL: any)?  Clears the
+ * error. */
+bool fails_as(int rc, struct error *err, int how, const char *words);
+
+/* Check that. */
+#define is_error(rc, err, how, words, what) \
+	ok(fails_as((rc), (err), (how), (words)), (what))
 
 #endif /* SCRATCH_H */

@@ -3,19 +3,11 @@
  * t_io_lock.c - file locks; t_io.c has the rest of io.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "error.h"
-#include "io.h"
 #include "scratch.h"
-#include "tap.h"
 
 static void
 test_lock(int dir)
@@ -24,13 +16,12 @@ test_lock(int dir)
 	mode_t old = umask(022);
 	int a = io_lock(dir, "lock", true, NULL, &err), b = -1, c = -1;
 
-	ok(a >= 0, "io_lock()");
-	is_int(mode_of(dir, "lock"), 0644, "makes the file");
+	ok(a >= 0 && mode_of(dir, "lock") == 0644, "io_lock() makes the file");
 	ok(fcntl(a, F_GETFD) == FD_CLOEXEC, "closed on exec");
-	is_int(io_trylock(dir, "lock", true, &err), -1, "a second writer");
-	is_int(err.errnum, EWOULDBLOCK, "would have to wait");
-	is_int(err.kind, ERROR_SYSTEM, "is ERROR_SYSTEM");
-	is_int(io_trylock(dir, "lock", false, &err), -1, "a reader");
+	is_error(io_trylock(dir, "lock", true, &err), &err, -EWOULDBLOCK, NULL,
+		 "a second writer would have to wait");
+	is_error(io_trylock(dir, "lock", false, &err), &err, ERROR_SYSTEM, NULL,
+		 "a reader, too");
 	close(a);
 	b = io_trylock(dir, "lock", false, &err);
 	c = io_lock(dir, "lock", false, NULL, &err);
@@ -43,15 +34,14 @@ test_lock(int dir)
 	ok(a >= 0, "but then");
 	close(a);
 	symlinkat("planted", dir, "lock_link");
-	is_int(io_lock(dir, "lock_link", true, NULL, &err), -1,
-	       "a symbolic link");
-	is_int(err.kind, ERROR_UNSAFE, "is unsafe");
+	is_error(io_lock(dir, "lock_link", true, NULL, &err), &err,
+		 ERROR_UNSAFE, NULL, "a symbolic link");
 	ok(!exists_at(dir, "planted"), "and is not followed");
-	is_int(io_lock(dir, "none/lock", true, NULL, &err), -1, "no directory");
-	is_int(err.kind, ERROR_ABSENT, "is ERROR_ABSENT");
+	is_error(io_lock(dir, "none/lock", true, NULL, &err), &err,
+		 ERROR_ABSENT, NULL, "no directory");
 	mkdirat(dir, "d", 0777);
-	is_int(io_lock(dir, "d", true, NULL, &err), -1, "a directory");
-	is_int(err.errnum, EISDIR, "is EISDIR");
+	is_error(io_lock(dir, "d", true, NULL, &err), &err, -EISDIR, NULL,
+		 "a directory");
 	is_int(io_lock(dir, "d", true, NULL, NULL), -1, "no struct to tell");
 	umask(old);
 }
@@ -134,35 +124,32 @@ test_wait(int dir)
 static void
 test_rewrite(int dir)
 {
+	static const char *const texts[] = { "long text", "text", "" };
 	struct error err = ERROR_INIT;
 	struct stat a, b;
 	mode_t old = umask(022);
 	int fd = io_open_locked(dir, "halt", true, 10, &err);
 
-	ok(fd >= 0, "io_open_locked()");
-	is_int(mode_of(dir, "halt"), 0644, "makes the file");
+	ok(fd >= 0 && mode_of(dir, "halt") == 0644,
+	   "io_open_locked() makes the file");
 	is_int(io_trylock(dir, "halt", false, &err), -1, "and locks it");
 	fstat(fd, &a);
-	is_int(io_rewrite(fd, "halt", "long text", 9, &err), 0, "io_rewrite()");
-	ok(holds_at(dir, "halt", "long text"), "writes");
-	is_int(io_rewrite(fd, "halt", "text", 4, &err), 0, "a shorter text");
-	ok(holds_at(dir, "halt", "text"), "leaves nothing of the longer");
-	is_int(io_rewrite(fd, "halt", NULL, 0, &err), 0, "nothing");
-	ok(holds_at(dir, "halt", ""), "empties it");
+	for (size_t i = 0; i < 3; i++)
+		ok(io_rewrite(fd, "halt", i < 2 ? texts[i] : NULL,
+			      strlen(texts[i]), &err) == 0 &&
+			   holds_at(dir, "halt", texts[i]),
+		   "io_rewrite(): a text, a shorter one, nothing");
 	ok(fstatat(dir, "halt", &b, 0) == 0 && a.st_ino == b.st_ino,
 	   "it is the same file all the time");
 	close(fd);
 	is_int(io_rewrite(fd, "halt", "x", 1, &err), -1, "a closed file");
-	is_int(io_rewrite(fd, "halt", "x", 0, &err), -1,
-	       "a closed file to truncate");
-	is_str(err.text, "halt: cannot truncate: Bad file descriptor",
-	       "is told");
-	is_int(io_open_locked(dir, "lock_link", true, 10, &err), -1,
-	       "a symbolic link");
-	is_int(err.kind, ERROR_UNSAFE, "is unsafe");
+	is_error(io_rewrite(fd, "halt", "x", 0, &err), &err, ERROR_SYSTEM,
+		 "halt: cannot truncate: Bad file descriptor", "to truncate");
+	is_error(io_open_locked(dir, "lock_link", true, 10, &err), &err,
+		 ERROR_UNSAFE, NULL, "a symbolic link");
 	mkfifoat(dir, "fifo", 0666);
-	is_int(io_open_locked(dir, "fifo", true, 10, &err), -1, "a FIFO");
-	is_int(err.kind, ERROR_CORRUPT, "is no regular file");
+	is_error(io_open_locked(dir, "fifo", true, 10, &err), &err,
+		 ERROR_CORRUPT, NULL, "a FIFO is no regular file");
 	umask(old);
 }
 
@@ -196,21 +183,19 @@ test_give_up(int dir)
 	struct error err = ERROR_INIT;
 	int fd = -1, held = -1;
 
-	is_int(io_open_locked(dir, "none", false, 0, &err), -1,
-	       "a file that is not there, not to be made");
-	is_int(err.kind, ERROR_ABSENT, "is absent");
+	is_error(io_open_locked(dir, "none", false, 0, &err), &err,
+		 ERROR_ABSENT, NULL,
+		 "a file that is not there, not to be made");
 	ok(!exists_at(dir, "none"), "and stays so");
 	put_file(dir, "held", "x");
 	held = io_lock(dir, "held", false, NULL, &err);
-	is_int(io_open_locked(dir, "held", true, 0.05, &err), -1,
-	       "a shared flock() of somebody else");
-	is_int(err.errnum, EWOULDBLOCK, "is waited for in vain");
+	is_error(io_open_locked(dir, "held", true, 0.05, &err), &err,
+		 -EWOULDBLOCK, NULL, "a shared flock() of somebody else");
 	close(held);
 	held = openat(dir, "held", O_RDWR | O_CLOEXEC);
-	ok(fcntl(held, F_OFD_SETLK, &read) == 0, "a shared fcntl() lock");
-	is_int(io_open_locked(dir, "held", true, 0.05, &err), -1,
-	       "keeps us out, too");
-	is_int(err.errnum, EWOULDBLOCK, "and is waited for in vain");
+	must(fcntl(held, F_OFD_SETLK, &read) == 0);
+	is_error(io_open_locked(dir, "held", true, 0.05, &err), &err,
+		 -EWOULDBLOCK, NULL, "a shared fcntl() lock, too");
 	fd = io_lock(dir, "held", true, NULL, &err);
 	ok(fd >= 0, "flock() is not kept meanwhile");
 	close(fd);
@@ -224,18 +209,15 @@ int
 main(void)
 {
 	char scratch[128] = "";
-	int dir = -1;
+	int dir = scratch_open(scratch, sizeof(scratch));
 
-	scratch_dir(scratch, sizeof(scratch));
 	must(chmod(scratch, 0755) == 0);
-	dir = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	test_lock(dir);
 	test_foreign_lock(dir);
 	test_wait(dir);
 	test_rewrite(dir);
 	test_removed(dir);
 	test_give_up(dir);
-	close(dir);
 	remove_tree(scratch);
 	return tap_done();
 }

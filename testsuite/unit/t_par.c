@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "par.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "error.h"
-#include "mem.h"
 #include "scratch.h"
 
 #define ITEMS_MAX 5000
@@ -59,9 +54,7 @@ work(void *arg, size_t i, unsigned worker, struct error *err)
 static bool
 each_once(const struct job *job, size_t count)
 {
-	size_t i;
-
-	for (i = 0; i < ITEMS_MAX; i++)
+	for (size_t i = 0; i < ITEMS_MAX; i++)
 		if (job->seen[i] != (i < count))
 			return false;
 	return true;
@@ -73,24 +66,20 @@ test_all_items(void)
 	static const unsigned threads[] = { 1, 2, 3, 8 };
 	static const size_t counts[] = { 0, 1, 2, 7, 100, ITEMS_MAX };
 	static const size_t batches[] = { 0, 1, 3, 64, ITEMS_MAX, SIZE_MAX };
-	size_t t, c, b;
 
-	for (t = 0; t < 4; t++) {
+	for (size_t t = 0; t < 4; t++) {
 		struct par *p = par_new(threads[t], NULL);
-		bool good = true, calm = true;
+		bool good = par_threads(p) == threads[t], calm = true;
 
-		is_int(par_threads(p), threads[t], "threads");
-		for (c = 0; c < 6; c++) {
-			for (b = 0; b < 6; b++) {
-				struct job *job = job_new(threads[t]);
+		for (size_t i = 0; i < 36; i++) {
+			struct job *job = job_new(threads[t]);
 
-				if (par_for(p, counts[c], batches[b], work, job,
-					    NULL) != 0 ||
-				    !each_once(job, counts[c]))
-					good = false;
-				calm = calm && !job->strayed;
-				mem_free(job);
-			}
+			good = good &&
+			       par_for(p, counts[i / 6], batches[i % 6], work,
+				       job, NULL) == 0 &&
+			       each_once(job, counts[i / 6]);
+			calm = calm && !job->strayed;
+			mem_free(job);
 		}
 		ok(good, "each item once, whatever the batch");
 		ok(calm, "a worker's number belongs to one thread");
@@ -108,9 +97,9 @@ test_no_pool(void)
 	ok(par_for(NULL, 7, 0, work, job, NULL) == 0 && each_once(job, 7),
 	   "which does each item once");
 	job->fail_at = 2;
-	ok(par_for(NULL, 7, 0, work, job, &err) < 0 &&
-		   err.kind == ERROR_CORRUPT && atomic_load(&job->total) == 10,
-	   "and stops at the first error");
+	is_error(par_for(NULL, 7, 0, work, job, &err), &err, ERROR_CORRUPT,
+		 "item 2", "and stops");
+	is_int((int64_t)job->total, 10, "at the first error");
 	mem_free(job);
 }
 
@@ -118,9 +107,8 @@ static void
 test_errors(void)
 {
 	static const unsigned threads[] = { 1, 2, 8 };
-	size_t t;
 
-	for (t = 0; t < 3; t++) {
+	for (size_t t = 0; t < 3; t++) {
 		struct par *p = par_new(threads[t], NULL);
 		struct job *job = job_new(threads[t]);
 		struct error err = ERROR_INIT;
@@ -128,28 +116,24 @@ test_errors(void)
 		char *end = NULL;
 
 		job->fail_at = 40;
-		is_int(par_for(p, SIZE_MAX, 2, work, job, &err), -1,
-		       "an item fails");
-		is_int(err.kind, ERROR_CORRUPT, "its error comes out");
-		if (strncmp(err.text, "item ", 5) == 0)
-			item = strtoul(err.text + 5, &end, 10);
-		ok(end != NULL && *end == '\0' && item >= 40 &&
-			   item < 40 + 2 * THREADS_MAX,
-		   "from an item that failed");
-		if (threads[t] == 1)
-			is_int((int64_t)item, 40, "the first, if alone");
-		ok(atomic_load(&job->total) <= 40 + threads[t],
-		   "and the others stop");
+		ok(par_for(p, SIZE_MAX, 2, work, job, &err) < 0 &&
+			   err.kind == ERROR_CORRUPT &&
+			   strncmp(err.text, "item ", 5) == 0,
+		   "an item fails: its error comes out");
+		item = strtoul(err.text + 5, &end, 10);
+		ok(*end == '\0' && item >= 40 &&
+			   item < (threads[t] == 1 ? 41 : 40 + 2 * THREADS_MAX),
+		   "that of the first, if alone");
+		ok(job->total <= 40 + threads[t], "and the others stop");
 		is_int(par_for(p, SIZE_MAX, 0, work, job, NULL), -1,
 		       "nobody asks why");
 
 		mem_free(job);
 		job = job_new(threads[t]);
 		error_clear(&err);
-		is_int(par_for(p, 100, 0, work, job, &err), 0,
-		       "the pool works on");
-		ok(each_once(job, 100) && err.kind == ERROR_NONE,
-		   "as if nothing had happened");
+		ok(par_for(p, 100, 0, work, job, &err) == 0 &&
+			   each_once(job, 100) && err.kind == ERROR_NONE,
+		   "the pool works on as if nothing had happened");
 		mem_free(job);
 		par_free(p);
 	}
@@ -192,8 +176,9 @@ test_misuse(void)
 	atomic_uint open_masks = 0;
 	sigset_t before, after;
 
-	is_int(par_threads(p), 1, "no thread at all means one");
-	is_int(par_for(p, 10, 0, check_mask, &open_masks, NULL), 0, "it works");
+	ok(par_threads(p) == 1 &&
+		   par_for(p, 10, 0, check_mask, &open_masks, NULL) == 0,
+	   "no thread at all means one");
 	par_free(p);
 	par_free(NULL);
 
@@ -202,9 +187,9 @@ test_misuse(void)
 	pthread_sigmask(SIG_SETMASK, NULL, &after);
 	is_int(sigismember(&after, SIGINT), sigismember(&before, SIGINT),
 	       "the caller's signals stay as they were");
-	is_int(par_for(p, 1000, 0, check_mask, &open_masks, NULL), 0,
-	       "look at the workers' signals");
-	is_int(open_masks, 0, "all are blocked");
+	ok(par_for(p, 1000, 0, check_mask, &open_masks, NULL) == 0 &&
+		   open_masks == 0,
+	   "the workers' signals are blocked");
 	/* Each thread gets a share of the numbers; number 0 fails and ends all
 	 * shares. */
 	is_int(par_for(p, SIZE_MAX, SIZE_MAX, check_top, &zeros, NULL), -1,
@@ -213,24 +198,21 @@ test_misuse(void)
 	par_free(p);
 }
 
+static int
+make_pool(void *arg, struct error *err)
+{
+	struct par *p = par_new(2, err);
+
+	(void)arg;
+	par_free(p);
+	return p != NULL ? 0 : -1;
+}
+
 static void
 test_no_memory(void)
 {
-	struct error err = ERROR_INIT;
-	long n;
-
-	for (n = 0; n < 10; n++) {
-		struct par *p = NULL;
-
-		mem_fail_after(n);
-		p = par_new(2, &err);
-		mem_fail_after(-1);
-		par_free(p);
-		if (p != NULL)
-			break;
-		is_int(err.kind, ERROR_NOMEM, "a pool without memory");
-	}
-	is_int(n, 2, "takes two allocations");
+	is_int(fail_each_alloc(make_pool, NULL), 2,
+	       "a pool takes two allocations");
 	mem_fail_after(0);
 	ok(par_cpus() >= 1, "without memory there still is a processor");
 	mem_fail_after(-1);
@@ -253,9 +235,8 @@ test_no_threads(void)
 		    (geteuid() == 0 && setuid(65534) < 0))
 			_exit(77);
 		p = par_new(4, &err);
-		if (p == NULL)
-			_exit(1);
-		status = par_threads(p) == 1 && err.kind == ERROR_NONE ? 0 : 2;
+		status = p == NULL || par_threads(p) != 1 ||
+			 err.kind != ERROR_NONE;
 		par_free(p);
 		_exit(status);
 	}
@@ -278,16 +259,13 @@ static const struct {
 	  "a/cpu.max=150000 100000\n" },
 	{ "2: a tenth", 1, "0::/a\n", "a/cpu.max=10000 100000\n" },
 	{ "2: the group around it is tighter", 3, "0::/a/b/c\n",
-	  "a/b/c/cpu.max=800000 100000\n|"
-	  "a/cpu.max=300000 100000\n" },
+	  "a/b/c/cpu.max=800000 100000\n|a/cpu.max=300000 100000\n" },
 	{ "2: a container sees only its own", 4, "0::/outside/container\n",
 	  "cpu.max=400000 100000\n" },
 	{ "2: at the root", 4, "0::/\n", "cpu.max=400000 100000\n" },
 	{ "2: beside 1", 5, "1:name=systemd:/x\n0::/a\n",
 	  "unified/a/cpu.max=500000 100000\n" },
-	{ "2: nonsense", 0, "0::/a\n",
-	  "a/cpu.max=many\n|"
-	  "cpu.max=5 0\n" },
+	{ "2: nonsense", 0, "0::/a\n", "a/cpu.max=many\n|cpu.max=5 0\n" },
 	{ "1: no limit", 0, "3:cpu,cpuacct:/j\n",
 	  "cpu,cpuacct/j/cpu.cfs_quota_us=-1\n|"
 	  "cpu,cpuacct/j/cpu.cfs_period_us=100000\n" },
@@ -298,8 +276,7 @@ static const struct {
 	  "memory/j/cpu.cfs_period_us=100000\n" },
 	{ "1: at the place without the other controllers' names", 6,
 	  "3:cpu,cpuacct:/j\n",
-	  "cpu/cpu.cfs_quota_us=60000\n|"
-	  "cpu/cpu.cfs_period_us=10000\n" },
+	  "cpu/cpu.cfs_quota_us=60000\n|cpu/cpu.cfs_period_us=10000\n" },
 	{ "1: without a period", 0, "3:cpu:/j\n",
 	  "cpu/cpu.cfs_quota_us=60000\n" },
 	{ "only other controllers", 0, "3:cpuset,cpuacct:/\n",

@@ -5,18 +5,14 @@
  * process renames meanwhile.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "path_impl.h"
 #include "scratch.h"
 #include "shim/openat2.h"
-#include "tap.h"
 
 #define TREES 60
 #define NAMES 6	    /* names of a tree: a, b, ... */
@@ -39,6 +35,14 @@ kernel_open(int root, const char *rel, int flags, mode_t mode)
 		fd = openat2_call(root, rel, &how);
 	while (fd < 0 && errno == EAGAIN && again++ < 1000);
 	return fd;
+}
+
+/* Make a directory, and open it. */
+static int
+new_root(const char *path)
+{
+	must(mkdir(path, 0777) == 0);
+	return open(path, O_RDONLY | O_DIRECTORY);
 }
 
 /* --- The same results --- */
@@ -127,10 +131,8 @@ compare(int root, const char *rel, int flags)
 		printf("# %s, flags %o: %d (%s), openat2 %d (%s)\n", rel, flags,
 		       ours, strerror(ours_errno), theirs,
 		       strerror(theirs_errno));
-	if (ours >= 0)
-		close(ours);
-	if (theirs >= 0)
-		close(theirs);
+	io_close(ours);
+	io_close(theirs);
 	return same;
 }
 
@@ -147,16 +149,12 @@ test_trees(const char *scratch)
 		O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
 		O_RDWR,
 	};
-	const int top = open(scratch, O_RDONLY | O_DIRECTORY);
 	unsigned wrong = 0, opened = 0;
-	char name[32], rel[96];
+	char rel[96];
 
 	for (unsigned t = 0; t < TREES; t++) {
-		int root = -1;
+		int root = new_root(fmt("%s/tree%u", scratch, t));
 
-		snprintf(name, sizeof(name), "tree%u", t);
-		mkdirat(top, name, 0777);
-		root = openat(top, name, O_RDONLY | O_DIRECTORY);
 		fill(root, 3);
 		for (unsigned i = 0; i < PATHS; i++) {
 			const unsigned f =
@@ -169,12 +167,10 @@ test_trees(const char *scratch)
 			wrong += !compare(root, rel, flags[f] | O_CLOEXEC);
 			fd = path_walk(root, rel, O_PATH | O_CLOEXEC, 0);
 			opened += fd >= 0;
-			if (fd >= 0)
-				close(fd);
+			io_close(fd);
 		}
 		close(root);
 	}
-	close(top);
 	is_int(wrong, 0, "random paths of random trees: as openat2()");
 	ok(opened > TREES * PATHS / 10, "and many of them can be opened");
 }
@@ -182,66 +178,58 @@ test_trees(const char *scratch)
 static void
 test_edges(const char *scratch)
 {
-	char long_name[NAME_MAX + 3], deep[PATH_MAX + 8];
-	const int top = open(scratch, O_RDONLY | O_DIRECTORY);
-	int root = -1, last = -1;
+	static char long_name[NAME_MAX + 3], deep[PATH_MAX + 8];
+	const struct {
+		const char *rel;
+		int flags;
+		const char *what;
+	} cases[] = {
+		{ long_name, O_RDONLY, "a name that is too long" },
+		{ deep, O_RDONLY, "a path that is too long" },
+		{ "", O_RDONLY, "no path" },
+		{ "/etc", O_PATH, "an absolute path" },
+		{ "l39", O_PATH, "40 links" },
+		{ "l40", O_PATH, "41 links" },
+	};
+	int root = new_root(fmt("%s/edges", scratch)), last = -1;
 
-	mkdirat(top, "edges", 0777);
-	root = openat(top, "edges", O_RDONLY | O_DIRECTORY);
 	memset(long_name, 'n', sizeof(long_name) - 1);
-	long_name[sizeof(long_name) - 1] = '\0';
-	for (size_t i = 0; i < sizeof(deep); i++)
+	for (size_t i = 0; i < sizeof(deep) - 1; i++)
 		deep[i] = i % 2 == 0 ? 'd' : '/';
-	deep[sizeof(deep) - 1] = '\0';
-	ok(compare(root, long_name, O_RDONLY), "a name that is too long");
-	ok(compare(root, deep, O_RDONLY), "a path that is too long");
-	ok(compare(root, "", O_RDONLY), "no path");
-	ok(compare(root, "/etc", O_PATH), "an absolute path");
 	/* A chain of links: 40 are followed. */
-	for (int i = 0; i < 42; i++) {
-		char name[16], to[16];
-
-		snprintf(name, sizeof(name), "l%d", i);
-		snprintf(to, sizeof(to), i == 0 ? "." : "l%d", i - 1);
-		(void)symlinkat(to, root, name);
-	}
-	ok(compare(root, "l39", O_PATH), "40 links");
-	ok(compare(root, "l40", O_PATH), "41 links");
+	for (int i = 0; i < 42; i++)
+		(void)symlinkat(i == 0 ? "." : fmt("l%d", i - 1), root,
+				fmt("l%d", i));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		ok(compare(root, cases[i].rel, cases[i].flags), cases[i].what);
 	last = path_walk(root, "l39", O_PATH, 0);
 	ok(last >= 0, "40 links are followed");
 	close(last);
-	is_int(path_walk(root, "l40", O_PATH, 0), -1, "41 are not");
-	is_int(errno, ELOOP, "which is ELOOP");
+	ok(path_walk(root, "l40", O_PATH, 0) < 0 && errno == ELOOP,
+	   "41 are not");
 	close(root);
-	close(top);
 }
 
 /* Files that are created: never through a link. */
 static void
 test_create(const char *scratch)
 {
-	const int top = open(scratch, O_RDONLY | O_DIRECTORY);
-	struct stat st;
-	int root = -1, fd = -1;
+	int root = new_root(fmt("%s/create", scratch)), fd = -1;
 
-	mkdirat(top, "create", 0777);
-	root = openat(top, "create", O_RDONLY | O_DIRECTORY);
 	mkdirat(root, "sub", 0777);
 	(void)symlinkat("sub", root, "to_sub");
 	(void)symlinkat("../out", root, "out");
 	fd = path_walk(root, "to_sub/new", O_WRONLY | O_CREAT | O_EXCL, 0640);
-	ok(fd >= 0 && fstatat(root, "sub/new", &st, 0) == 0,
+	ok(fd >= 0 && exists_at(root, "sub/new"),
 	   "a file is created behind a link that stays inside");
 	close(fd);
-	is_int(path_walk(root, "out", O_WRONLY | O_CREAT | O_EXCL, 0600), -1,
-	       "none in the place of a link");
-	is_int(errno, EEXIST, "which exists");
-	is_int(path_walk(root, "out", O_WRONLY | O_CREAT, 0600), -1,
-	       "none behind a link that leads out");
-	is_int(errno, EXDEV, "which does");
-	ok(fstatat(top, "out", &st, 0) < 0, "nothing is made there");
+	ok(path_walk(root, "out", O_WRONLY | O_CREAT | O_EXCL, 0600) < 0 &&
+		   errno == EEXIST,
+	   "none in the place of a link, which exists");
+	ok(path_walk(root, "out", O_WRONLY | O_CREAT, 0600) < 0 &&
+		   errno == EXDEV && !exists_at(root, "../out"),
+	   "none behind a link that leads out");
 	close(root);
-	close(top);
 }
 
 /* --- Races --- */
@@ -262,21 +250,16 @@ exchange(int root)
 static void
 test_race(const char *scratch)
 {
-	const int top = open(scratch, O_RDONLY | O_DIRECTORY);
 	unsigned out = 0, in = 0, other = 0;
 	struct stat secret, mine, st;
-	int root = -1, fd = -1;
+	int root = new_root(fmt("%s/race", scratch)), fd = -1;
 	pid_t pid = -1;
 
-	mkdirat(top, "race", 0777);
-	root = openat(top, "race", O_RDONLY | O_DIRECTORY);
-	mkdirat(top, "outside", 0777);
-	close(openat(top, "outside/f", O_WRONLY | O_CREAT, 0666));
-	mkdirat(root, "d", 0777);
+	write_text(fmt("%s/outside/f", scratch), "");
+	write_text(fmt("%s/race/d/f", scratch), "");
 	mkdirat(root, "d/e", 0777);
-	close(openat(root, "d/f", O_WRONLY | O_CREAT, 0666));
 	(void)symlinkat("../outside", root, "l");
-	fstatat(top, "outside/f", &secret, 0);
+	fstatat(root, "../outside/f", &secret, 0);
 	fstatat(root, "d/f", &mine, 0);
 	pid = fork();
 	if (pid == 0)
@@ -301,7 +284,6 @@ test_race(const char *scratch)
 	is_int(out, 0, "a link that comes and goes: never outside");
 	ok(in > 0, "and sometimes inside");
 	close(root);
-	close(top);
 }
 
 int

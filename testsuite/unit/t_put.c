@@ -292,8 +292,8 @@ room(void)
 
 	puttest_add(p, PUT_FILE, "small", "x");
 	put_set_size(puttest_add(p, PUT_FILE, "large", "x"), UINT64_C(1) << 60);
-	ok(fails_errno(put_check_room(p, "them", &err), &err, ENOSPC),
-	   "an exabyte has no room");
+	is_error(put_check_room(p, "them", &err), &err, -ENOSPC, NULL,
+		 "an exabyte has no room");
 	put_free(p);
 }
 
@@ -355,7 +355,7 @@ at_once(void)
 	q = start_at_once(true);
 	puttest_make(puttest_add(p, PUT_FILE, "file", "first"));
 	puttest_make(puttest_add(q, PUT_FILE, "file", "second"));
-	ok(fails_errno(put_settle(p, 0, &err), &err, EBUSY) &&
+	ok(fails_as(put_settle(p, 0, &err), &err, -EBUSY, NULL) &&
 		   !exists_at(puttest_fd, "file"),
 	   "without locks: who comes second takes over");
 	put_free(p);

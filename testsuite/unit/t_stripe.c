@@ -295,8 +295,7 @@ errors(void)
 		stripe_cache_drop(c);
 		rc = cases[i].write ? stripe_write(&t.s, w, 0, got, 1000, &err)
 				    : stripe_read(&t.s, c, 0, got, 1000, &err);
-		ok(fails_as(rc, &err, cases[i].kind, cases[i].path),
-		   cases[i].what);
+		is_error(rc, &err, cases[i].kind, cases[i].path, cases[i].what);
 	}
 	ok(!exists(fmt("%s/third", root)), "no file was made");
 	t.parts[0].path = "first";
@@ -393,9 +392,8 @@ creating(void)
 	   "one that is there is neither cut nor changed otherwise");
 	parts[0].path = "no/new";
 	stripe_cache_drop(w);
-	ok(fails_as(stripe_write(&s, w, 0, data, 1, &err), &err, ERROR_ABSENT,
-		    "no/new"),
-	   "no directory is made");
+	is_error(stripe_write(&s, w, 0, data, 1, &err), &err, ERROR_ABSENT,
+		 "no/new", "no directory is made");
 	parts[0].path = "../new";
 	ok(fails_as(stripe_write(&s, w, 0, data, 1, &err), &err, ERROR_UNSAFE,
 		    NULL) &&

@@ -390,8 +390,8 @@ stopping(unsigned threads)
 
 	for (int left = 50; left >= 0; left -= 50) {
 		calls_left = left;
-		ok(fails_errno(transfer(&s->in.s, &s->out.s, s->len, &o, &err),
-			       &err, EINTR) &&
+		ok(fails_as(transfer(&s->in.s, &s->out.s, s->len, &o, &err),
+			    &err, -EINTR, NULL) &&
 			   calls_left > -50,
 		   fmt("stopped after %d calls, %u threads", left, threads));
 	}
@@ -405,12 +405,11 @@ write_errors(void)
 	static const struct {
 		const char *path;
 		bool create;
-		enum error_kind kind;
-		int errnum;
+		int how;
 	} cases[] = {
-		{ "not/there", true, ERROR_ABSENT, 0 },
-		{ "nothing", false, ERROR_ABSENT, 0 },
-		{ "full", false, ERROR_SYSTEM, ENOSPC },
+		{ "not/there", true, ERROR_ABSENT },
+		{ "nothing", false, ERROR_ABSENT },
+		{ "full", false, -ENOSPC },
 	};
 	static unsigned char data[100000];
 	struct stripe_part in = part(0, sizeof(data), "file/below", 0);
@@ -419,26 +418,24 @@ write_errors(void)
 	struct unread u = { .answer = 0 };
 	struct transfer_options o = { .unreadable = unreadable, .arg = &u };
 	struct error err = ERROR_INIT;
-	int dev = open("/dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+	int dev = open("/dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	in.mem = data;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		out.path = cases[i].path;
 		out.create = cases[i].create;
-		out.dirfd = cases[i].errnum == ENOSPC ? dev : rootfd;
-		rc = transfer(&from, &to, sizeof(data), &o, &err);
-		ok(err.errnum == cases[i].errnum &&
-			   fails_as(rc, &err, cases[i].kind, out.path),
-		   fmt("cannot write to %s", out.path));
+		out.dirfd = cases[i].how < 0 ? dev : rootfd;
+		is_error(transfer(&from, &to, sizeof(data), &o, &err), &err,
+			 cases[i].how, out.path,
+			 fmt("cannot write to %s", out.path));
 	}
 	is_int(u.calls, 0, "which has nothing to do with reading");
 	close(dev);
 	in.mem = NULL;
 	write_text(fmt("%s/file", root), "x");
 	o = (struct transfer_options){ .work = NULL };
-	ok(transfer(&from, NULL, 100, &o, &err) < 0 && says(&err, in.path) &&
-		   fails_errno(-1, &err, ENOTDIR),
-	   "the number of an error is kept");
+	is_error(transfer(&from, NULL, 100, &o, &err), &err, -ENOTDIR, in.path,
+		 "the number of an error is kept");
 }
 
 static int
