@@ -53,6 +53,9 @@ bool no_temps(void);
 /* Did the last copy report these counts? */
 bool counts(uint64_t copied, uint64_t adopted, uint64_t skipped, uint64_t bad);
 
+/* Does run_copy() succeed with these counts? */
+bool copies(uint64_t copied, uint64_t adopted, uint64_t skipped, uint64_t bad);
+
 /* For main(): make the cache; remove it and end the test. */
 void begin_copies(void);
 int end_copies(void);

@@ -17,6 +17,8 @@
 static void
 test_copy(void)
 {
+	static const char reddesc[] =
+		"reddesc.er.2.partner.grp_1_of_1.mem_3_of_4.redset";
 	struct progress *progress = progress_start("test", true);
 	uint64_t done = 0, total = 0;
 	struct par *par = par_new(3, NULL);
@@ -25,11 +27,10 @@ test_copy(void)
 	cache_make(&cache);
 	how.par = par;
 	how.progress = progress;
-	is_int(run_copy(), 0, "a cache is copied");
+	ok(copies(FILES, 0, 0, 0) && all_right() && no_temps(),
+	   "a cache is copied: contents, modes, times");
 	progress_get(progress, &done, &total);
 	progress_end(progress);
-	ok(counts(FILES, 0, 0, 0), "... all of it");
-	ok(all_right(), "... contents, modes, times");
 	ok(total > 0 && done == total, "... was counted");
 	for (int i = 0; i < CACHE_RANKS; i++)
 		ok(same_files(at(fmt(META "/filemap_%d", i)),
@@ -37,23 +38,19 @@ test_copy(void)
 			   exists(at(fmt(META "/%s", copied_name(name, i)))) &&
 			   exists(at(fmt(META "/reddescmap.er.%d.redset", i))),
 		   "metadata of a rank");
-	ok(same_files(at(META
-			 "/reddesc.er.2.partner.grp_1_of_1.mem_3_of_4.redset"),
-		      fmt("%s/.scr/reddesc.er.2.partner.grp_1_of_1.mem_3_of_4."
-			  "redset",
-			  cache.dataset)),
+	ok(same_files(at(fmt(META "/%s", reddesc)),
+		      fmt("%s/.scr/%s", cache.dataset, reddesc)),
 	   "redundancy");
-	ok(no_temps(), "nothing else");
-	ok(run_copy() == 0 && counts(0, 0, FILES, 0) && result.bytes == 0,
+	ok(copies(0, 0, FILES, 0) && result.bytes == 0,
 	   "again: nothing is copied");
 	must(unlink(target(1, 0)) == 0);
-	ok(run_copy() == 0 && counts(1, 0, FILES - 1, 0) && all_right(),
+	ok(copies(1, 0, FILES - 1, 0) && all_right(),
 	   "what is gone is copied again");
 	flip(target(2, 0), 7);
-	ok(run_copy() == 0 && counts(0, 0, FILES, 0),
+	ok(copies(0, 0, FILES, 0),
 	   "(what was changed without a trace is not seen)");
 	must(utimensat(AT_FDCWD, target(2, 0), NULL, 0) == 0);
-	ok(run_copy() == 0 && counts(0, 0, FILES - 2, 0) && result.taken == 1,
+	ok(copies(0, 0, FILES - 2, 0) && result.taken == 1,
 	   "what was changed is not replaced");
 	ok(run_with((struct copy_options){ .replace = true }) == 0 &&
 		   counts(1, 0, FILES - 1, 0) && all_right(),
@@ -99,39 +96,42 @@ test_dry_run(void)
 static void
 test_adopt(void)
 {
-	char outside[128], junk[2000];
-	struct stat st;
+	const char *outside = fmt("%s/outside", cache.root);
+	char junk[1100];
 
 	cache_make(&cache);
 	must(run_copy() == 0);
 	for (int i = 0; i < CACHE_RANKS; i++)
 		must(unlink(at(fmt(META "/copied_%d.scr", i))) == 0);
 	must(chmod(target(0, 0), 0600) == 0);
-	ok(run_copy() == 0 && counts(0, FILES - CACHE_RANKS, CACHE_RANKS, 0) &&
-		   all_right(),
+	ok(copies(0, FILES - CACHE_RANKS, CACHE_RANKS, 0) && all_right(),
 	   "what somebody else has copied is adopted");
-	ok(run_copy() == 0 && counts(0, 0, FILES, 0), "... and remembered");
+	ok(copies(0, 0, FILES, 0), "... and remembered");
 
 	cache_make(&cache);
-	snprintf(outside, sizeof(outside), "%s/outside", cache.root);
 	write_text(target(0, 0), "half");
 	memset(junk, 'x', sizeof(junk));
-	write_file(target(1, 0), junk, 1100);
+	write_file(target(1, 0), junk, sizeof(junk));
 	write_text(outside, "not ours");
 	make_parents(target(2, 0));
 	must(symlink(outside, target(2, 0)) == 0);
-	ok(run_copy() == 0 && counts(FILES - 3 - 3, 0, 0, 0) &&
-		   result.taken == 3,
+	ok(copies(FILES - 3 - 3, 0, 0, 0) && result.taken == 3,
 	   "what is there but wrong is kept: short, other bytes, a link");
 	ok(run_with((struct copy_options){ .replace = true }) == 0 &&
 		   counts(6, 0, FILES - 6, 0) && all_right(),
 	   "... and replaced if that is allowed");
-	ok(stat(outside, &st) == 0 && st.st_size == 8,
+	ok(file_holds(outside, "not ours", 8),
 	   "... the link, and not where it leads to");
 	must(unlink(target(3, 0)) == 0 && mkdir(target(3, 0), 0777) == 0);
-	ok(run_copy() == 0 && counts(0, 0, FILES - 1, 1) &&
-		   logged("a directory"),
+	ok(copies(0, 0, FILES - 1, 1) && logged("a directory"),
 	   "a directory stays, and is told");
+}
+
+static void
+set_time(struct kvtree *t, void *arg)
+{
+	t = kvtree_get(kvtree_get2(t, "FILE", arg), "META");
+	must(t != NULL && kvtree_set(t, "MTIME_SECS", "1000000077", NULL) == 0);
 }
 
 static void
@@ -141,19 +141,8 @@ test_generations(void)
 	must(run_copy() == 0);
 	/* The same id and names, but from another run of the job. */
 	flip(source(1, 0), 3);
-	{
-		struct kvtree *t = NULL, *m = NULL;
-		const char *map = fmt("%s/.scr/filemap_1", cache.dataset);
-
-		t = kvtree_read_file(AT_FDCWD, map, NULL);
-		must(t != NULL);
-		m = kvtree_get2(t, "FILE", source(1, 0));
-		m = kvtree_get(m, "META");
-		must(m != NULL &&
-		     kvtree_set(m, "MTIME_SECS", "1000000077", NULL) == 0 &&
-		     kvtree_write_file(t, AT_FDCWD, map, NULL) == 0);
-		kvtree_free(t);
-	}
+	edit_tree(fmt("%s/.scr/filemap_1", cache.dataset), set_time,
+		  fmt("%s", source(1, 0)));
 	ok(run_with((struct copy_options){ .replace = true }) == 0 &&
 		   result.copied == 2 && same_files(source(1, 0), target(1, 0)),
 	   "a newer dataset of the same number is not taken for the old one");
@@ -192,7 +181,7 @@ test_stop(void)
 	}
 	ok(good && runs > 3, "stopped at any block");
 	ok(all_right(), "... and gone on with");
-	ok(run_copy() == 0 && counts(0, 0, FILES, 0), "... to the end");
+	ok(copies(0, 0, FILES, 0), "... to the end");
 }
 
 static int looks;
@@ -235,14 +224,12 @@ test_waiting(void)
 static void
 test_left_over(void)
 {
-	char temp[256], victim[128], name[TEMP_NAME_MAX];
-	struct stat st;
+	const char *temp = NULL, *victim = fmt("%s/victim", cache.root);
+	char name[TEMP_NAME_MAX];
 
 	cache_make(&cache);
-	snprintf(victim, sizeof(victim), "%s/victim", cache.root);
+	temp = at(fmt("ckpt/0/%s", temp_name(name, cache_name(1, 0))));
 	write_text(victim, "somebody's");
-	temp_name(name, cache_name(1, 0));
-	snprintf(temp, sizeof(temp), "%s/ckpt/0/%s", cache.prefix, name);
 	write_file(temp, log_text, 2000);
 	ok(run_copy() == 0 && all_right() && no_temps(),
 	   "a longer temporary file of a dead run");
@@ -250,8 +237,8 @@ test_left_over(void)
 		remove_tree(at("ckpt"));
 		make_parents(temp);
 		must((hard ? link(victim, temp) : symlink(victim, temp)) == 0);
-		ok(run_copy() == 0 && all_right() && stat(victim, &st) == 0 &&
-			   st.st_size == 10,
+		ok(run_copy() == 0 && all_right() &&
+			   file_holds(victim, "somebody's", 10),
 		   hard ? "a planted hard link" : "a planted link");
 	}
 }
@@ -326,6 +313,17 @@ test_lists(void)
 	static const char *const bad[] = { "x",	  "1-",	  "-1",		 "3-1",
 					   "1,",  ",1",	  "01",		 "1 ",
 					   "1;2", "1--2", "999999999999" };
+	static const struct {
+		const char *host, *what;
+		size_t count;
+		int64_t last; /* in the list; -1: none is looked for */
+	} shares[] = {
+		{ "n1", "several lines of one host", 2, 9 },
+		{ "n2", "tabs and blanks", 1, 5 },
+		{ "n5", "no newline at the end", 1, 7 },
+		{ "n3", "no ranks", 0, -1 },
+		{ "n", "no such host", 0, -1 },
+	};
 	struct arena *a = arena_new();
 	struct copy_ranks list;
 	const char *file = fmt("%s/shares", cache.root);
@@ -338,33 +336,19 @@ test_lists(void)
 		   !copy_ranks_has(&list, 6) && !copy_ranks_has(&list, 31) &&
 		   !copy_ranks_has(&list, -1),
 	   "... and what is in it");
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		error_clear(&failure);
-		ok(copy_ranks_parse(bad[i], a, &list, &failure) < 0 &&
-			   failure.kind == ERROR_USAGE &&
-			   says(&failure, bad[i]),
-		   bad[i]);
-	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		is_error(copy_ranks_parse(bad[i], a, &list, &failure), &failure,
+			 ERROR_USAGE, bad[i], bad[i]);
 	write_text(file, "n1 0-3\nn10 8\n\nn2\t4,5 \r\nn1 9\nn3\nn4 x\nn5 7");
-	ok(copy_ranks_assigned(AT_FDCWD, file, "n1", a, &list, NULL) == 0 &&
-		   list.count == 2 && copy_ranks_has(&list, 9),
-	   "shares: several lines of one host");
-	ok(copy_ranks_assigned(AT_FDCWD, file, "n2", a, &list, NULL) == 0 &&
-		   list.count == 1 && copy_ranks_has(&list, 5),
-	   "... tabs and blanks");
-	ok(copy_ranks_assigned(AT_FDCWD, file, "n5", a, &list, NULL) == 0 &&
-		   list.count == 1,
-	   "... no newline at the end");
-	ok(copy_ranks_assigned(AT_FDCWD, file, "n3", a, &list, NULL) == 0 &&
-		   list.count == 0,
-	   "... no ranks");
-	ok(copy_ranks_assigned(AT_FDCWD, file, "n", a, &list, NULL) == 0 &&
-		   list.count == 0,
-	   "... no such host");
-	error_clear(&failure);
-	ok(copy_ranks_assigned(AT_FDCWD, file, "n4", a, &list, &failure) < 0 &&
-		   says(&failure, "n4"),
-	   "... no number");
+	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++)
+		ok(copy_ranks_assigned(AT_FDCWD, file, shares[i].host, a, &list,
+				       NULL) == 0 &&
+			   list.count == shares[i].count &&
+			   copy_ranks_has(&list, shares[i].last) ==
+				   (shares[i].last >= 0),
+		   shares[i].what);
+	is_error(copy_ranks_assigned(AT_FDCWD, file, "n4", a, &list, &failure),
+		 &failure, ERROR_USAGE, "n4", "no number");
 	arena_free(a);
 }
 
