@@ -3,6 +3,7 @@
 
 #include "kvtree/kvscan.h"
 #include "metatest.h"
+#include "scratch.h"
 
 static const char full[] = "ATIME_NSECS>935130957\nATIME_SECS>1795215223\n"
 			   "CTIME_NSECS>1\nCTIME_SECS>2\nGID>20\nMODE>33188\n"
@@ -16,14 +17,13 @@ test_round_trip(void)
 	struct attr a;
 
 	is_int(attr_read(t, &a, NULL), 0, "attributes are read");
-	ok(a.has_size && a.has_owner && a.has_times, "... all of them");
-	is_int((int64_t)a.size, 18446744, "... size");
-	is_int(a.mode, 0100644, "... mode");
-	is_int(a.uid, 10, "... owner");
-	is_int(a.gid, 20, "... group");
-	is_int(a.atime.tv_sec, 1795215223, "... time of access");
-	is_int(a.atime.tv_nsec, 935130957, "... its fraction");
-	is_int(a.mtime.tv_sec, 1795215224, "... time of change");
+	ok(a.has_size && a.size == 18446744, "... size");
+	ok(a.has_owner && a.mode == 0100644 && a.uid == 10 && a.gid == 20,
+	   "... mode, owner, group");
+	ok(a.has_times && a.atime.tv_sec == 1795215223 &&
+		   a.atime.tv_nsec == 935130957 &&
+		   a.mtime.tv_sec == 1795215224 && a.mtime.tv_nsec == 0,
+	   "... times");
 	is_int(attr_write(copy, &a, NULL), 0, "attributes are written");
 	ok(tree_same(copy, t, false), "... in the order of their keys");
 	kvtree_free(t);
@@ -34,32 +34,42 @@ test_round_trip(void)
 static void
 test_parts(void)
 {
-	struct kvtree *t = NULL, *copy = NULL;
+	static const struct {
+		const char *text, *what;
+		bool size, owner, times;
+		const char *key, *value; /* written; NULL: nothing */
+	} cases[] = {
+		{ "SIZE>0x10\n", "size alone, hexadecimal as LLNL reads it",
+		  true, false, false, "SIZE", "16" },
+		{ "MODE>33188\nUID>0\nATIME_SECS>5\n",
+		  "half an owner, half a time are none", false, false, false,
+		  NULL, NULL },
+		{ "ATIME_SECS>18446744073709551615\nMTIME_SECS>0\n",
+		  "a time before 1970 has wrapped", false, false, true,
+		  "ATIME_SECS", "18446744073709551615" },
+	};
 	struct attr a;
 
-	t = tree_of("SIZE>0x10\n");
-	is_int(attr_read(t, &a, NULL), 0, "size alone");
-	ok(a.has_size && !a.has_owner && !a.has_times && a.size == 16,
-	   "... hexadecimal as LLNL reads it");
-	kvtree_free(t);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct kvtree *t = tree_of(cases[i].text);
+		struct kvtree *copy = kvtree_new(NULL);
 
-	t = tree_of("MODE>33188\nUID>0\nATIME_SECS>5\n");
-	is_int(attr_read(t, &a, NULL), 0, "half an owner, half a time");
-	ok(!a.has_owner && !a.has_times, "... are none");
-	copy = kvtree_new(NULL);
-	is_int(attr_write(copy, &a, NULL), 0, "nothing to write");
-	is_int((int64_t)kvtree_count(copy), 0, "... and nothing is");
-	kvtree_free(t);
-
-	t = tree_of("ATIME_SECS>18446744073709551615\nMTIME_SECS>0\n");
-	is_int(attr_read(t, &a, NULL), 0, "a time before 1970");
-	ok(a.has_times && a.atime.tv_sec == -1, "... has wrapped");
-	is_int(attr_write(copy, &a, NULL), 0, "... and is written");
-	is_str(kvtree_value(copy, "ATIME_SECS"), "18446744073709551615",
-	       "... as it was");
+		ok(attr_read(t, &a, NULL) == 0 && a.has_size == cases[i].size &&
+			   a.has_owner == cases[i].owner &&
+			   a.has_times == cases[i].times,
+		   cases[i].what);
+		is_int(attr_write(copy, &a, NULL), 0, "... and is written");
+		if (cases[i].key != NULL)
+			is_str(kvtree_value(copy, cases[i].key), cases[i].value,
+			       "... as it was");
+		else
+			is_int((int64_t)kvtree_count(copy), 0,
+			       "... as nothing");
+		kvtree_free(t);
+		kvtree_free(copy);
+	}
+	is_int(a.atime.tv_sec, -1, "... a second before 1970");
 	is_int(attr_read(NULL, &a, NULL), 0, "no tree is no attributes");
-	kvtree_free(t);
-	kvtree_free(copy);
 }
 
 static void
@@ -79,15 +89,14 @@ test_refused(void)
 		"ATIME_NSECS>1000000000\n",
 		"MTIME_SECS>18446744073709551616\n",
 	};
-	size_t i = 0;
+	struct error err = ERROR_INIT;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct kvtree *t = tree_of(bad[i]);
-		struct error err = ERROR_INIT;
 		struct attr a;
 
-		is_int(attr_read(t, &a, &err), -1, label(bad[i]));
-		is_int(err.kind, ERROR_CORRUPT, err.text);
+		is_error(attr_read(t, &a, &err), &err, ERROR_CORRUPT, NULL,
+			 label(bad[i]));
 		kvtree_free(t);
 	}
 }
@@ -177,94 +186,82 @@ write_all(void *arg, struct error *err)
 static int
 scratch_file(void)
 {
-	char name[4096];
 	const char *dir = getenv("TMPDIR");
-	int fd = -1;
+	char *name = fmt("%s/attrXXXXXX", dir != NULL ? dir : "/tmp");
+	int fd = mkstemp(name);
 
-	snprintf(name, sizeof(name), "%s/attrXXXXXX",
-		 dir != NULL ? dir : "/tmp");
-	fd = mkstemp(name);
 	unlink(name);
 	return fd;
 }
 
 static const struct owner none = { .set = false };
 
+/* Apply the attributes; returns the mode of the file then. */
+static int
+apply(const struct attr *a, int fd, struct owner owner, struct stat *st)
+{
+	if (attr_apply(a, fd, "file", owner, NULL, NULL) < 0 ||
+	    fstat(fd, st) < 0)
+		return -1;
+	return st->st_mode & 07777;
+}
+
 static void
 test_apply(void)
 {
-	struct attr a = { .has_owner = true, .has_times = true }, got;
+	struct attr got, a = {
+		.has_owner = true,
+		.has_times = true,
+		.mode = 0104751,
+		.uid = getuid(),
+		.gid = getgid(),
+		.atime = { .tv_sec = 100, .tv_nsec = 5 },
+		.mtime = { .tv_sec = 1795215223, .tv_nsec = 935130957 },
+	};
 	struct stat st;
 	int fd = scratch_file();
 
-	a.mode = 0104751;
-	a.uid = getuid();
-	a.gid = getgid();
-	a.atime = (struct timespec){ .tv_sec = 100, .tv_nsec = 5 };
-	a.mtime =
-		(struct timespec){ .tv_sec = 1795215223, .tv_nsec = 935130957 };
-	is_int(attr_apply(&a, fd, "file", none, NULL, NULL), 0,
-	       "attributes are applied");
-	is_int(fstat(fd, &st), 0, "stat");
-	is_int(st.st_mode & 07777, 0751, "... without set-id bits");
+	is_int(apply(&a, fd, none, &st), 0751,
+	       "attributes are applied without set-id bits");
 	attr_from_stat(&got, &st);
-	ok(got.has_size && got.has_owner && got.has_times, "from stat: all");
-	is_int(got.mode, S_IFREG | 0751, "... mode with type");
-	is_int(got.mtime.tv_sec, 1795215223, "... time of change");
-	is_int(got.mtime.tv_nsec, 935130957, "... its fraction");
-	is_int(got.atime.tv_sec, 100, "... time of access");
-
+	ok(got.has_size && got.has_owner && got.has_times &&
+		   got.mode == (S_IFREG | 0751) &&
+		   got.mtime.tv_sec == 1795215223 &&
+		   got.mtime.tv_nsec == 935130957 && got.atime.tv_sec == 100,
+	   "from stat: all");
 	a.has_owner = false;
 	a.mtime.tv_sec = 7;
-	is_int(attr_apply(&a, fd, "file", none, NULL, NULL), 0, "times alone");
-	fstat(fd, &st);
-	is_int(st.st_mode & 07777, 0751, "... mode as before");
-	is_int(st.st_mtime, 7, "... time");
+	ok(apply(&a, fd, none, &st) == 0751 && st.st_mtime == 7,
+	   "times alone: mode as before");
 	close(fd);
 	a.has_owner = true;
-	ok(attr_apply(&a, fd, "file", none, NULL, NULL) < 0,
-	   "a closed file is an error");
+	is_int(apply(&a, fd, none, &st), -1, "a closed file is an error");
 }
 
 /* Not being the owner, do not set the owner or set-id bits.  Needs root. */
 static void
 test_apply_foreign(void)
 {
-	struct attr a = {
+	const struct attr a = {
 		.has_owner = true, .mode = 06755, .uid = 12345, .gid = 12345
 	};
 	struct stat st;
 	int fd = scratch_file();
 
-	if (geteuid() != 0) {
-		skip("giving away a file", "not root");
+	if (geteuid() != 0 || fchown(fd, 65534, 65534) < 0 ||
+	    setegid(65534) < 0 || seteuid(65534) < 0) {
+		skip("giving away a file", "not root, or cannot become nobody");
 		close(fd);
 		return;
 	}
-	if (fchown(fd, 65534, 65534) < 0 || setegid(65534) < 0 ||
-	    seteuid(65534) < 0) {
-		skip("giving away a file", "cannot become nobody");
-		close(fd);
-		return;
-	}
-	is_int(attr_apply(&a, fd, "file", none, NULL, NULL), 0,
-	       "a file that is not ours to give");
-	ok(seteuid(0) == 0 && setegid(0) == 0, "... back to root");
-	fstat(fd, &st);
-	is_int(st.st_mode & 07777, 0755, "... has no set-id bits");
-	is_int(st.st_uid, 65534, "... and its owner");
-	is_int(attr_apply(&a, fd, "file", none, NULL, NULL), 0,
-	       "root does not take over the recorded owner");
-	fstat(fd, &st);
-	is_int(st.st_mode & 07777, 0755, "... nor set-id bits");
-	is_int(st.st_uid, 65534, "... the owner stays");
-	is_int(attr_apply(&a, fd, "file", (struct owner){ true, 1, 2 }, NULL,
-			  NULL),
-	       0, "the owner of the prefix is given");
-	fstat(fd, &st);
-	is_int(st.st_uid, 1, "... as user");
-	is_int(st.st_gid, 2, "... and group");
-	is_int(st.st_mode & 07777, 0755, "... and no set-id bits");
+	ok(apply(&a, fd, none, &st) == 0755 && st.st_uid == 65534,
+	   "a file that is not ours to give: no set-id bits");
+	must(seteuid(0) == 0 && setegid(0) == 0);
+	ok(apply(&a, fd, none, &st) == 0755 && st.st_uid == 65534,
+	   "root does not take over the recorded owner nor set-id bits");
+	ok(apply(&a, fd, (struct owner){ true, 1, 2 }, &st) == 0755 &&
+		   st.st_uid == 1 && st.st_gid == 2,
+	   "the owner of the prefix is given");
 	close(fd);
 }
 

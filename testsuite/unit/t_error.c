@@ -2,8 +2,7 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "error.h"
-#include "tap.h"
+#include "scratch.h"
 
 #define LONG 20000
 
@@ -31,73 +30,60 @@ test_set(void)
 {
 	struct error err = ERROR_INIT;
 
-	is_int(err.kind, ERROR_NONE, "starts without an error");
 	errno = EBADF;
-	is_int(error_set(&err, ERROR_CORRUPT, "%s: bad byte %d", "f", 7), -1,
-	       "error_set() is -1");
-	is_int(errno, EBADF, "error_set() keeps errno");
-	is_int(err.kind, ERROR_CORRUPT, "error_set() sets the kind");
-	is_int(err.errnum, 0, "error_set() sets no errnum");
+	ok(err.kind == ERROR_NONE &&
+		   error_set(&err, ERROR_CORRUPT, "%s: bad byte %d", "f", 7) ==
+			   -1 &&
+		   err.kind == ERROR_CORRUPT && err.errnum == 0,
+	   "error_set() sets the kind, and no errnum");
 	is_str(err.text, "f: bad byte 7", "error_set() formats");
 	error_set(&err, ERROR_LOST, "%s, and more", err.text);
 	is_str(err.text, "f: bad byte 7, and more",
 	       "the old text may be an argument of the new");
 	error_clear(&err);
-	is_int(err.kind, ERROR_NONE, "error_clear() clears the kind");
-	is_str(err.text, "", "error_clear() clears the text");
-	errno = EBADF;
-	is_int(error_set(NULL, ERROR_LOST, "x"), -1, "set of NULL");
-	is_int(error_sys(NULL, "x"), -1, "sys of NULL");
-	is_int(error_wrap(NULL, "x"), -1, "wrap of NULL");
+	ok(err.kind == ERROR_NONE && err.text[0] == '\0', "error_clear()");
+	ok(error_set(NULL, ERROR_LOST, "x") == -1 &&
+		   error_sys(NULL, "x") == -1 && error_wrap(NULL, "x") == -1,
+	   "without a struct");
 	error_clear(NULL);
-	is_int(errno, EBADF, "errno is kept without a struct");
-}
-
-/* Which errors leave the content of a file unknown? */
-static void
-test_unread(void)
-{
-	static const int io[] = { EIO, EBADMSG, EUCLEAN, ESTALE };
-	struct error err = ERROR_INIT;
-
-	for (size_t i = 0; i < sizeof(io) / sizeof(*io); i++) {
-		errno = io[i];
-		error_sys(&err, "f");
-		ok(error_is_unread(&err), err.text);
-	}
-	errno = EACCES;
-	error_sys(&err, "f");
-	ok(!error_is_unread(&err), "EACCES is no I/O error");
+	is_int(errno, EBADF, "errno is kept");
 }
 
 static void
 test_sys(void)
 {
+	static const struct {
+		int errnum;
+		enum error_kind kind;
+		bool unread; /* the content of a file is unknown then */
+	} cases[] = {
+		{ EIO, ERROR_SYSTEM, true },
+		{ EBADMSG, ERROR_SYSTEM, true },
+		{ EUCLEAN, ERROR_SYSTEM, true },
+		{ ESTALE, ERROR_SYSTEM, true },
+		{ EACCES, ERROR_SYSTEM, false },
+		{ ENOENT, ERROR_ABSENT, false },
+		{ ENOMEM, ERROR_NOMEM, false },
+		{ ENOSPC, ERROR_SYSTEM, false },
+	};
 	struct error err = ERROR_INIT;
 
-	errno = EIO;
-	is_int(error_sys(&err, "%s: cannot read", "f"), -1,
-	       "error_sys() is -1");
-	is_int(errno, EIO, "error_sys() keeps errno");
-	is_int(err.kind, ERROR_SYSTEM, "EIO is ERROR_SYSTEM");
-	is_int(err.errnum, EIO, "errnum is EIO");
-	is_str(err.text, "f: cannot read: Input/output error",
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const int e = errno = cases[i].errnum;
+
+		ok(error_sys(&err, "%s: cannot read", "f") == -1 &&
+			   errno == e && err.kind == cases[i].kind &&
+			   err.errnum == (err.kind == ERROR_SYSTEM ? e : 0) &&
+			   error_is_unread(&err) == cases[i].unread,
+		   err.text);
+	}
+	is_str(err.text, "f: cannot read: No space left on device",
 	       "error_sys() adds the reason");
-	errno = ENOENT;
-	error_sys(&err, "f");
-	is_int(err.kind, ERROR_ABSENT, "ENOENT is ERROR_ABSENT");
-	is_int(err.errnum, 0, "which has no errnum");
-	errno = ENOMEM;
-	error_sys(&err, "f");
-	is_int(err.kind, ERROR_NOMEM, "ENOMEM is ERROR_NOMEM");
-	errno = ENOSPC;
-	error_sys(&err, "f");
 	is_int(error_wrap(&err, "rank %d", 3), -1, "error_wrap() is -1");
-	is_str(err.text, "rank 3: f: No space left on device",
+	is_str(err.text, "rank 3: f: cannot read: No space left on device",
 	       "error_wrap() puts itself before the text");
-	is_int(err.kind, ERROR_SYSTEM, "error_wrap() keeps the kind");
-	is_int(err.errnum, ENOSPC, "error_wrap() keeps errnum");
-	is_int(errno, ENOSPC, "error_wrap() keeps errno");
+	ok(err.kind == ERROR_SYSTEM && err.errnum == ENOSPC && errno == ENOSPC,
+	   "error_wrap() keeps kind, errnum and errno");
 	error_clear(&err);
 	error_wrap(&err, "alone");
 	is_str(err.text, "alone", "error_wrap() of nothing adds no colon");
@@ -155,9 +141,8 @@ test_limit(void)
 	static char a[LONG + 1];
 	struct error err = ERROR_INIT;
 	bool same = true, fits = true, reason = true;
-	size_t len = 0, i = 0;
 
-	for (len = 1000; len < 1100; len++) {
+	for (size_t len = 1000; len < 1100; len++) {
 		error_set(&err, ERROR_LOST, "%s", long_path(a, len));
 		if (len < ERROR_TEXT_MAX)
 			same = same && strcmp(err.text, a) == 0;
@@ -166,9 +151,9 @@ test_limit(void)
 	}
 	ok(same, "what fits is left alone");
 	ok(fits, "what does not is cut as little as possible");
-	for (len = 900; len < 6000; len += 7) {
+	for (size_t len = 900; len < 6000; len += 7) {
 		long_path(a, len);
-		for (i = 9; i < len; i += 10)
+		for (size_t i = 9; i < len; i += 10)
 			a[i] = ' ';
 		errno = EIO;
 		error_sys(&err, "%s", a);
@@ -185,15 +170,14 @@ test_utf8(void)
 	static char a[6001];
 	struct error err = ERROR_INIT;
 	bool whole = true;
-	size_t i = 0, shift = 0;
-	const char *p = NULL;
 
-	for (i = 0; i < 2000; i++)
+	for (size_t i = 0; i < 2000; i++)
 		memcpy(a + 3 * i, "\xe2\x82\xac", 4);
-	for (shift = 0; shift < 4; shift++) {
+	for (size_t shift = 0; shift < 4; shift++) {
+		const char *p = err.text + shift;
+
 		error_set(&err, ERROR_LOST, "%.*s%s: why", (int)shift, "xyz",
 			  a);
-		p = err.text + shift;
 		while (strncmp(p, "\xe2\x82\xac", 3) == 0)
 			p += 3;
 		whole = whole && strncmp(p, "...\xe2", 4) == 0;
@@ -211,23 +195,21 @@ test_utf8(void)
 static void
 test_status(void)
 {
+	static const int statuses[] = {
+		[ERROR_NONE] = 0,   [ERROR_USAGE] = 2,	 [ERROR_ABSENT] = 1,
+		[ERROR_SYSTEM] = 1, [ERROR_NOMEM] = 1,	 [ERROR_CORRUPT] = 1,
+		[ERROR_UNSAFE] = 1, [ERROR_DAMAGED] = 3, [ERROR_LOST] = 4,
+	};
 	/* From good to bad. */
 	static const int order[] = { STATUS_OK, STATUS_DAMAGED, STATUS_USAGE,
 				     STATUS_FAILED, STATUS_LOST };
 	bool right = true;
-	int i = 0, j = 0;
 
-	is_int(error_status(ERROR_NONE), 0, "no error: 0");
-	is_int(error_status(ERROR_USAGE), 2, "usage: 2");
-	is_int(error_status(ERROR_ABSENT), 1, "absent: 1");
-	is_int(error_status(ERROR_SYSTEM), 1, "system: 1");
-	is_int(error_status(ERROR_NOMEM), 1, "no memory: 1");
-	is_int(error_status(ERROR_CORRUPT), 1, "corrupt: 1");
-	is_int(error_status(ERROR_UNSAFE), 1, "unsafe: 1");
-	is_int(error_status(ERROR_DAMAGED), 3, "damaged: 3");
-	is_int(error_status(ERROR_LOST), 4, "lost: 4");
-	for (i = 0; i < 5; i++)
-		for (j = 0; j < 5; j++)
+	for (int kind = 0; kind < 9; kind++)
+		is_int(error_status((enum error_kind)kind), statuses[kind],
+		       fmt("status of kind %d", kind));
+	for (int i = 0; i < 5; i++)
+		for (int j = 0; j < 5; j++)
 			right = right &&
 				error_worse_status(order[i], order[j]) ==
 					order[i > j ? i : j];
@@ -245,19 +227,14 @@ test_pass(void)
 
 	errno = EDQUOT;
 	error_sys(&cause, "a/b: cannot create");
-	is_int(error_pass(&err, &cause), -1, "an error that is handed on");
-	is_int(err.kind, ERROR_SYSTEM, "keeps its kind,");
-	is_int(err.errnum, EDQUOT, "its errno");
-	is_str(err.text, cause.text, "and its sentence");
-	is_int(error_pass(NULL, &cause), -1, "or is for nobody");
-	is_int(error_pass(&cause, &cause), -1, "or for the same");
-	error_clear(&err);
-	is_int(error_as(&err, &cause, "%s/%s", "p", cause.text), -1,
-	       "with a sentence of its own");
-	is_int(err.errnum, EDQUOT, "it keeps errno");
-	ok(strncmp(err.text, "p/a/b: cannot create", 20) == 0, "and says so");
-	error_as(&cause, &cause, "p/%s", cause.text);
-	is_int(cause.errnum, EDQUOT, "also in place");
+	ok(fails_as(error_pass(&err, &cause), &err, -EDQUOT, cause.text),
+	   "an error that is handed on keeps its errno and its sentence");
+	ok(error_pass(NULL, &cause) == -1 && error_pass(&cause, &cause) == -1,
+	   "or is for nobody, or for the same");
+	is_error(error_as(&err, &cause, "%s/%s", "p", cause.text), &err,
+		 -EDQUOT, "p/a/b: cannot create", "with another sentence");
+	is_error(error_as(&cause, &cause, "p/%s", cause.text), &cause, -EDQUOT,
+		 "p/a/b: cannot create", "also in place");
 }
 
 int
@@ -265,7 +242,6 @@ main(void)
 {
 	test_set();
 	test_sys();
-	test_unread();
 	test_long();
 	test_limit();
 	test_utf8();

@@ -2,22 +2,16 @@
 /* t_pump.c - one file is copied: contents, checksum, holes, failures. */
 #include "transfer/pump.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "crc.h"
-#include "error.h"
-#include "io.h"
 #include "par.h"
 #include "scratch.h"
 
 #define SIZE 1000000 /* no multiple of the block */
 
-static char root[96], source[SIZE], target[SIZE + 1], block[65536];
+static char root[96], source[SIZE], block[65536];
 static struct error why, err;
 
 /* Data, zeros in the middle, and zeros at the end. */
@@ -62,11 +56,9 @@ copies(int from)
 	struct pump p = start(from, to);
 	struct stat st;
 
-	is_int(pump_run(&p, &why, &err), 1, "copied");
-	ok(p.crc == crc, "the checksum is that of the bytes");
-	ok(pread(to, target, sizeof(target), 0) == SIZE &&
-		   memcmp(source, target, SIZE) == 0,
-	   "all bytes arrived, and no more");
+	ok(pump_run(&p, &why, &err) == 1 && p.crc == crc &&
+		   file_holds(fmt("%s/target", root), source, SIZE),
+	   "copied: all bytes and their checksum");
 	ok(fstat(to, &st) == 0 && st.st_blocks * 512 < 700000,
 	   "long runs of zeros are holes");
 	close(to);
@@ -136,16 +128,15 @@ fails(int from)
 
 	p.has_crc = true;
 	p.crc = 1;
-	ok(pump_run(&p, &why, &err) == 0 && why.kind == ERROR_DAMAGED &&
-		   says(&why, "source: checksum") && err.kind == ERROR_NONE,
+	ok(pump_run(&p, &why, &err) == 0 && err.kind == ERROR_NONE &&
+		   fails_as(-1, &why, ERROR_DAMAGED, "source: checksum"),
 	   "another checksum: the source is bad");
 	p = start(from, -1);
 	p.size = SIZE + 1;
 	ok(pump_run(&p, &why, &err) == 0 && why.kind == ERROR_CORRUPT,
 	   "it ends early: the source is bad");
-	must(full >= 0);
 	p = start(from, full);
-	ok(pump_run(&p, &why, &err) == -1 && says(&err, "target") &&
+	ok(fails_as(pump_run(&p, &why, &err), &err, -ENOSPC, "target") &&
 		   why.kind == ERROR_NONE,
 	   "a full disk is an error of the target");
 	close(full);
@@ -188,11 +179,17 @@ many_size(void *arg, size_t i)
 	return many[i].known ? many[i].size : 0;
 }
 
+/* The contents of file `i`. */
+static const char *
+many_data(size_t i)
+{
+	return crew.data + (many[i].sparse ? 0 : i + 1);
+}
+
 static uint32_t
 many_crc(size_t i)
 {
-	return crc_update(0, crew.data + (many[i].sparse ? 0 : i + 1),
-			  many[i].size);
+	return crc_update(0, many_data(i), many[i].size);
 }
 
 static int
@@ -256,21 +253,6 @@ run_many(unsigned threads)
 	return rc;
 }
 
-static bool
-same_file(size_t i)
-{
-	const size_t size = many[i].size;
-	const char *want = crew.data + (many[i].sparse ? 0 : i + 1);
-	char *is = malloc(size + 1);
-	int fd = open_at(fmt("to.%zu", i), O_RDONLY);
-	bool same = is != NULL && pread(fd, is, size + 1, 0) == (ssize_t)size &&
-		    memcmp(is, want, size) == 0;
-
-	free(is);
-	close(fd);
-	return same;
-}
-
 static void
 copies_many(void)
 {
@@ -279,32 +261,30 @@ copies_many(void)
 	crew.wrong = crew.missing = MANY;
 	crew.data = calloc(1, most);
 	must(crew.data != NULL);
-	/* The sparse file begins with data, and ends with them. */
-	for (size_t i = 0; i < most; i++)
-		crew.data[i] = (char)(i < 4 * PIECES ? i % 253 + 1 : 0);
+	/* The sparse file begins with data, and ends with zeros. */
+	for (size_t i = 0; i < 4 * PIECES; i++)
+		crew.data[i] = (char)(i % 253 + 1);
 	for (size_t i = 0; i < MANY; i++) {
-		int fd = open_at(fmt("from.%zu", i), O_RDWR | O_CREAT);
+		const char *name = fmt("%s/from.%zu", root, i);
 
-		must(io_pwrite(fd, "from",
-			       crew.data + (many[i].sparse ? 0 : i + 1),
-			       many[i].sparse ? 4 * PIECES : many[i].size, 0,
-			       &err) == 0 &&
-		     ftruncate(fd, (off_t)many[i].size) == 0);
-		close(fd);
+		write_file(name, many_data(i),
+			   many[i].sparse ? 4 * PIECES : many[i].size);
+		must(truncate(name, (off_t)many[i].size) == 0);
 	}
 	/* More threads than files: these are cut in pieces. */
 	for (unsigned threads = 1; threads <= 11; threads += 5) {
-		bool all = run_many(threads) == 1;
+		bool all = run_many(threads) == 1 && crew.closed == MANY;
 
 		for (size_t i = 0; i < MANY; i++)
-			all = all && crew.whole[i] && same_file(i);
-		ok(all && crew.closed == MANY,
-		   fmt("%u threads: all are copied", threads));
+			all = all && crew.whole[i] &&
+			      file_holds(fmt("%s/to.%zu", root, i),
+					 many_data(i), many[i].size);
+		ok(all, fmt("%u threads: all are copied", threads));
 	}
 	for (size_t i = 3; i < MANY; i++) {
 		crew.wrong = i;
-		ok(run_many(MANY + 1) == 0 && err.kind == ERROR_DAMAGED &&
-			   says(&err, "from: checksum") && !crew.whole[i],
+		ok(run_many(MANY + 1) == 0 && !crew.whole[i] &&
+			   fails_as(-1, &err, ERROR_DAMAGED, "from: checksum"),
 		   fmt("file %zu has another checksum", i));
 	}
 	crew.wrong = MANY;
