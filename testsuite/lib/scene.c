@@ -4,6 +4,7 @@
 #include "crc.h"
 #include "planat.h"
 #include "redwrite.h"
+#include "rescue/rebuild.h"
 
 #define SCENE_RANKS 300 /* largest number of ranks */
 
@@ -450,6 +451,18 @@ scene_plan_fails_well(const struct scene *s, unsigned flags, int status)
 	struct planned x = { s, flags, status };
 
 	return fails_well(scene_plan_once, NULL, &x);
+}
+
+bool
+scene_rebuilds(struct scene *s, struct plan *p)
+{
+	struct error err = ERROR_INIT;
+	bool good = p != NULL && rebuild(p, NULL, NULL, &err) == 0;
+
+	if (!good)
+		printf("# %s\n", err.text);
+	plan_free(p);
+	return good && scene_same(s);
 }
 
 struct plan_file *

@@ -112,6 +112,10 @@ bool scene_refused(const struct scene *s, enum error_kind kind,
 /* Can each allocation of a plan with this status fail? */
 bool scene_plan_fails_well(const struct scene *s, unsigned flags, int status);
 
+/* Can the plan be carried out, and is then every file as it was kept?  Frees
+ * the plan. */
+bool scene_rebuilds(struct scene *s, struct plan *p);
+
 /* Find file number `file` of `rank` in a plan. */
 struct plan_file *scene_find(const struct plan *p, unsigned rank,
 			     unsigned file);

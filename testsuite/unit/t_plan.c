@@ -8,24 +8,9 @@
 #include "rescue/rescue_impl.h"
 
 #include "planat.h"
-#include "scene.h"
+#include "steps.h"
 
 static struct scene xor4 = { SCENE(XOR, 4, 1, 1, 2) };
-
-/* The message and status of the plan; frees it. */
-static int
-verdict(struct plan *p, struct error *err)
-{
-	int status = STATUS_FAILED;
-
-	if (p != NULL) {
-		status = plan_status(p);
-		error_clear(err);
-		plan_error(p, err);
-	}
-	plan_free(p);
-	return status;
-}
 
 /* --- Whole datasets --- */
 
@@ -104,117 +89,66 @@ absent(void)
 
 /* --- Files --- */
 
-static void
-one_file(const char *what, enum file_state state, int status)
-{
-	struct error err = ERROR_INIT;
-	struct plan *p = scene_plan(&xor4, 0, &err);
-	const struct plan_file *f = p ? scene_find(p, 1, 0) : NULL;
+#define ONE_FILE "set 1: 1 missing, 0 spare\n1 files, 0 maps, 0 reds missing"
 
-	if (p == NULL)
-		printf("# %s\n", err.text);
-	ok(f != NULL && f->state == state, what);
-	ok(p != NULL && plan_status(p) == status,
-	   fmt("%s: status %d", what, status));
-	if (state != FILE_PRESENT && p != NULL)
-		ok(f->fate == FATE_REBUILD && p->files_missing == 1 &&
-			   p->files_rebuild == 1 && p->bytes_written > 0 &&
-			   p->sets[1].missing == 1 && p->sets[1].spare == 0,
-		   fmt("%s: it will be rebuilt", what));
-	plan_free(p);
-}
+static const struct scene_step file_steps[] = {
+	{ "a file too short", "new; cut f1.0 5",
+	  "damaged: |rank_1_0.dat wrong size, rebuild|" ONE_FILE },
+	{ "a file too long", "cut f1.0 5000",
+	  "damaged: |rank_1_0.dat wrong size, rebuild|" ONE_FILE },
+	{ "a missing file", "rm f1.0",
+	  "damaged: |rank_1_0.dat missing, rebuild|" ONE_FILE },
+	{ "a directory", "dir f1.0",
+	  "damaged: |rank_1_0.dat not a file, rebuild|" ONE_FILE },
+	{ "a FIFO", "fifo f1.0",
+	  "damaged: |rank_1_0.dat not a file, rebuild|" ONE_FILE },
+	{ "a dangling link", "link f1.0 nowhere",
+	  "damaged: |rank_1_0.dat missing, rebuild|" ONE_FILE },
+	{ "a link to a directory", "link f1.0 ..",
+	  "damaged: |rank_1_0.dat not a file, rebuild|" ONE_FILE },
+	{ "a link within the prefix", "link f1.0 ../dir_0/copy", "whole: " },
+	{ "a link out of the prefix is refused", "link f1.0 /etc/passwd",
+	  "refused unsafe: " },
+	{ "so is one that goes round in circles", "link f1.0 rank_1_0.dat",
+	  "refused unsafe: " },
+	{ "an empty file that is missing comes back", "new; rm f1.1",
+	  "damaged: |1 file, 0 filemaps and 0 redundancy files|"
+	  "rank_1_1.dat missing, rebuild" },
+	{ "a file that was never completed is lost",
+	  "new; set m2 FILE>/cache/scr.dataset.7/rank_2_1.dat>META>COMPLETE 0",
+	  "lost: |a file was never completed|rank_2_1.dat never completed, lost|"
+	  "1 files, 0 maps, 1 ranks lost" },
+	{ "and parity over it is worth nothing", "data 1", "lost: " },
+};
 
 static void
-file_states(void)
+files(void)
 {
-	const char *path = NULL;
-	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
+	const char *copy = NULL;
 
 	scene_make(&xor4);
-	path = scene_data(&xor4, 1, 0);
-	must(truncate(path, 5) == 0);
-	one_file("a file too short", FILE_WRONG_SIZE, STATUS_DAMAGED);
+	scene_steps(&xor4, 0, file_steps, 1);
 	p = scene_plan(&xor4, 0, NULL);
 	is_int((int64_t)scene_find(p, 1, 0)->found_size, 5, "its size");
+	ok(p->files_rebuild == 1 && p->bytes_written > 0, "it will be written");
 	plan_free(p);
-	must(truncate(path, 5000) == 0);
-	one_file("a file too long", FILE_WRONG_SIZE, STATUS_DAMAGED);
-	must(unlink(path) == 0);
-	one_file("a missing file", FILE_MISSING, STATUS_DAMAGED);
-	must(mkdir(path, 0777) == 0);
-	one_file("a directory", FILE_WRONG_TYPE, STATUS_DAMAGED);
-	must(rmdir(path) == 0 && mkfifo(path, 0666) == 0);
-	one_file("a FIFO", FILE_WRONG_TYPE, STATUS_DAMAGED);
-	must(unlink(path) == 0 && symlink("nowhere", path) == 0);
-	one_file("a dangling link", FILE_MISSING, STATUS_DAMAGED);
-	must(unlink(path) == 0 && symlink("..", path) == 0);
-	one_file("a link to a directory", FILE_WRONG_TYPE, STATUS_DAMAGED);
-	write_text(fmt("%s/elsewhere", scene_prefix(&xor4)), "");
-	must(truncate(fmt("%s/elsewhere", scene_prefix(&xor4)),
-		      (off_t)scene_default_size(1, 0)) == 0);
-	must(unlink(path) == 0 && symlink("../../elsewhere", path) == 0);
-	one_file("a link within the prefix", FILE_PRESENT, STATUS_OK);
-	must(unlink(path) == 0 && symlink("/etc/passwd", path) == 0);
-	ok(scene_refused(&xor4, ERROR_UNSAFE, ""),
-	   "a link out of the prefix is refused");
-	must(unlink(path) == 0 && symlink("rank_1_0.dat", path) == 0);
-	ok(scene_refused(&xor4, ERROR_UNSAFE, ""),
-	   "so is one that goes round in circles");
+	copy = fmt("%s/ckpt/dir_0/copy", scene_prefix(&xor4));
+	write_text(copy, "");
+	must(truncate(copy, (off_t)scene_default_size(1, 0)) == 0);
+	scene_steps(&xor4, 0, file_steps + 1,
+		    sizeof(file_steps) / sizeof(file_steps[0]) - 1);
+	scene_make(&xor4);
 	remove_tree(fmt("%s/ckpt/dir_1", scene_prefix(&xor4)));
 	write_text(fmt("%s/ckpt/dir_1", scene_prefix(&xor4)), "");
-	p = scene_plan(&xor4, 0, &err);
-	ok(p != NULL && p->files_missing == 2 && p->verdict == SET_REBUILDABLE,
+	ok(strstr(scene_told(&xor4, 0), "2 files, 0 maps, 0 reds missing; "
+					"0 files") != NULL,
 	   "a file where a directory should be: its files are missing");
-	plan_free(p);
-}
-
-static void
-empty_files(void)
-{
-	struct error err = ERROR_INIT;
-	struct plan *p = NULL;
-
-	scene_make(&xor4);
+	scene_do(&xor4, "new; rm f1.1");
 	must(scene_default_size(1, 1) == 0);
-	must(unlink(scene_data(&xor4, 1, 1)) == 0);
-	p = scene_plan(&xor4, 0, &err);
-	ok(p != NULL && scene_find(p, 1, 1)->fate == FATE_REBUILD,
-	   "an empty file that is missing comes back");
-	is_int((int64_t)p->bytes_written, 0, "without a byte written");
-	is_int(verdict(p, &err), STATUS_DAMAGED, "the dataset is damaged");
-	ok(says(&err, "1 file, 0 filemaps and 0 redundancy files"),
-	   "which is told");
-}
-
-static void
-mark_incomplete(struct kvtree *t, void *arg)
-{
-	struct kvtree *f = kvtree_get(t, "FILE");
-
-	(void)arg;
-	kvtree_set(kvtree_get(kvtree_first(f), "META"), "COMPLETE", "0", NULL);
-}
-
-static void
-incomplete(void)
-{
-	struct error err = ERROR_INIT;
-	struct plan *p = NULL;
-
-	scene_make(&xor4);
-	/* "1" becomes "0": the length does not change. */
-	edit_tree(scene_map(&xor4, 2), mark_incomplete, NULL);
-	p = scene_plan(&xor4, 0, &err);
-	ok(p != NULL && scene_find(p, 2, 1)->state == FILE_INCOMPLETE &&
-		   scene_find(p, 2, 1)->fate == FATE_LOST && p->files_lost == 1,
-	   "a file that was never completed");
+	p = scene_plan(&xor4, 0, NULL);
+	is_int((int64_t)p->bytes_written, 0, "no byte of an empty file");
 	plan_free(p);
-	is_int(scene_status(&xor4, 0, &err), STATUS_LOST, "is lost");
-	ok(says(&err, "a file was never completed"), "for that reason");
-	scene_lose_data(&xor4, 1);
-	is_int(scene_status(&xor4, 0, &err), STATUS_LOST,
-	       "and parity over it is worth nothing");
 }
 
 static uint64_t
@@ -224,95 +158,67 @@ sizes_apart(unsigned rank, unsigned file)
 	return file == rank ? 10 : 400;
 }
 
+static const struct scene_step small_losses[] = {
+	{ "two ranks lack a small file, apart from each other: XOR brings both "
+	  "back",
+	  "new; rm f0.0 f2.2", "damaged: |set 1: 2 missing, 0 spare" },
+	{ "in the same place: lost", "rm f2.1",
+	  "lost: |members (ranks 0 2) are missing; XOR can restore 1" },
+};
+
 static void
 two_small_losses(void)
 {
-	static struct scene s = { SCENE(XOR, 4, 1, 1, 4), .size = sizes_apart };
-	struct error err = ERROR_INIT;
-	struct plan *p = NULL;
+	struct scene s = { SCENE(XOR, 4, 1, 1, 4), .size = sizes_apart };
 
-	scene_make(&s);
-	must(unlink(scene_data(&s, 0, 0)) == 0);
-	must(unlink(scene_data(&s, 2, 2)) == 0);
-	p = scene_plan(&s, 0, &err);
-	ok(p != NULL && p->sets[1].missing == 2 && p->sets[1].spare == 0,
-	   "two ranks lack a small file each");
-	is_int(verdict(p, &err), STATUS_DAMAGED,
-	       "apart from each other: XOR brings both back");
-	must(unlink(scene_data(&s, 2, 1)) == 0);
-	is_int(scene_status(&s, 0, &err), STATUS_LOST,
-	       "in the same place: lost");
-	ok(says(&err, "members (ranks 0 2) are missing; XOR can restore 1"),
-	   "the ranks are named");
+	SCENE_STEPS(&s, 0, small_losses);
 	scene_end(&s);
 }
 
 /* --- Filemaps --- */
 
-/* The filemap of rank 1 is bad for the reason `why`, and is rebuilt. */
-static void
-bad_map(const char *what, const char *why)
-{
-	struct error err = ERROR_INIT;
-	struct plan *p = scene_plan(&xor4, PLAN_HEADERS, &err);
-	const struct plan_rank *r = p ? &p->ranks[1] : NULL;
-
-	if (p == NULL)
-		printf("# %s\n", err.text);
-	if (r != NULL && r->map.why != NULL)
-		snprintf(err.text, sizeof(err.text), "%s", r->map.why);
-	ok(r != NULL && r->map.fate == FATE_REBUILD && r->map_known &&
-		   says(&err, why),
-	   what);
-	ok(r != NULL && r->map.image_size == xor4.maps[1].len &&
-		   memcmp(r->map.image, xor4.maps[1].data, r->map.image_size) ==
-			   0,
-	   "it is rebuilt in memory");
-	is_int(p ? plan_status(p) : -1, STATUS_DAMAGED, "the rest is fine");
-	plan_free(p);
-}
-
-static void
-rename_key(struct kvtree *t, void *arg)
-{
-	kvtree_remove(t, "FILE");
-	kvtree_set(t, arg, "1", NULL);
-}
+static const struct scene_step map_steps[] = {
+	{ "a missing filemap", "new; rm m1", "damaged: |m1 missing, rebuild" },
+	{ "an empty file", "text m1", "damaged: |m1 empty file" },
+	{ "garbage", "text m1 garbage_that_is_no_tree_at_all,_but_long_enough",
+	  "damaged: |m1 |byte|, rebuild" },
+	{ "a filemap cut short", "new; cut m1 -1",
+	  "damaged: |m1 |byte|, rebuild" },
+	{ "a filemap with a flipped bit", "new; flip m1 60",
+	  "damaged: |m1 |checksum|, rebuild" },
+	{ "another tree", "new; set m1 FILE; set m1 OTHER 1",
+	  "damaged: |not a filemap" },
+	{ "a directory", "dir m1",
+	  "damaged: |m1 filemap_1: not a regular file, rebuild" },
+	{ "a link that leads out", "link m1 /etc/passwd",
+	  "damaged: |m1 |leads out|, rebuild" },
+	{ "a dangling link", "link m1 nowhere",
+	  "damaged: |m1 |filemap_1|, rebuild" },
+	{ "a FIFO", "fifo m1",
+	  "damaged: |m1 filemap_1: not a regular file, rebuild" },
+	{ "one of another length than its set protects",
+	  "new; copy m2 m1; cut m1 2000",
+	  "damaged: |m1 not as long as its redundancy set says, rebuild" },
+};
 
 static void
 filemaps(void)
 {
-	const char *path = NULL;
+	for (size_t i = 0; i < sizeof(map_steps) / sizeof(map_steps[0]); i++) {
+		struct plan *p = NULL;
+		const struct plan_meta *m = NULL;
 
-	scene_make(&xor4);
-	path = scene_map(&xor4, 1);
-	must(unlink(path) == 0);
-	bad_map("a missing filemap", "missing");
-	write_text(path, "");
-	bad_map("an empty file", "empty file");
-	write_text(path, "garbage that is no tree at all, but long enough");
-	bad_map("garbage", "byte");
-	write_file(path, xor4.maps[1].data, xor4.maps[1].len - 1);
-	bad_map("a filemap cut short", "byte");
-	write_file(path, xor4.maps[1].data, xor4.maps[1].len);
-	flip(path, 60);
-	bad_map("a filemap with a flipped bit", "checksum");
-	write_file(path, xor4.maps[1].data, xor4.maps[1].len);
-	edit_tree(path, rename_key, (void *)"OTHER");
-	bad_map("another tree", "not a filemap");
-	must(unlink(path) == 0 && mkdir(path, 0777) == 0);
-	bad_map("a directory", "regular file");
-	must(rmdir(path) == 0 && symlink("/etc/passwd", path) == 0);
-	bad_map("a link that leads out", "leads out");
-	must(unlink(path) == 0 && symlink("nowhere", path) == 0);
-	bad_map("a dangling link", "filemap_1");
-	must(unlink(path) == 0 && mkfifo(path, 0666) == 0);
-	bad_map("a FIFO", "regular file");
-	must(unlink(path) == 0);
-	write_file(path, xor4.maps[2].data, xor4.maps[2].len);
-	must(truncate(path, (off_t)xor4.maps[2].len + 1) == 0);
-	bad_map("one of another length than its set protects",
-		"not as long as its redundancy set says");
+		scene_steps(&xor4, PLAN_HEADERS, &map_steps[i], 1);
+		p = scene_plan(&xor4, PLAN_HEADERS, NULL);
+		m = p != NULL ? &p->ranks[1].map : NULL;
+		ok(m != NULL && m->fate == FATE_REBUILD &&
+			   p->ranks[1].map_known &&
+			   m->image_size == xor4.maps[1].len &&
+			   memcmp(m->image, xor4.maps[1].data, m->image_size) ==
+				   0,
+		   "it is rebuilt in memory");
+		plan_free(p);
+	}
 }
 
 /* A link to a valid filemap is accepted. */
@@ -330,54 +236,18 @@ linked_map(void)
 	       "a link to the filemap beside it will do");
 }
 
-static void
-set_ranks(struct kvtree *t, void *arg)
-{
-	struct kvtree *f = NULL;
-
-	kvtree_foreach (f, kvtree_get(t, "FILE"))
-		kvtree_set(kvtree_get(f, "META"), "RANKS", arg, NULL);
-}
-
-static void
-drop_key(struct kvtree *t, void *arg)
-{
-	struct kvtree *f = NULL;
-
-	kvtree_foreach (f, kvtree_get(t, "FILE"))
-		kvtree_remove(kvtree_get(f, "META"), arg);
-}
-
-static void
-contradictions(void)
-{
-	struct error err = ERROR_INIT;
-
-	scene_make(&xor4);
-	edit_tree(scene_map(&xor4, 1), set_ranks, (void *)"5");
-	ok(scene_refused(&xor4, ERROR_CORRUPT, "filemap_1") &&
-		   scene_refused(&xor4, ERROR_CORRUPT, "5"),
-	   "filemaps that disagree on the number of ranks");
-	scene_make(&xor4);
-	for (unsigned r = 0; r < 4; r++)
-		edit_tree(scene_map(&xor4, r), set_ranks, (void *)"2");
-	ok(scene_refused(&xor4, ERROR_CORRUPT, "filemap_3") &&
-		   scene_refused(&xor4, ERROR_CORRUPT, "2 ranks"),
-	   "a filemap beyond the last rank");
-	scene_make(&xor4);
-	edit_tree(scene_map(&xor4, 1), drop_key, (void *)"SIZE");
-	ok(scene_refused(&xor4, ERROR_CORRUPT, "no SIZE"),
-	   "a file without a size");
-	scene_make(&xor4);
-	edit_tree(scene_map(&xor4, 1), drop_key, (void *)"PATH");
-	ok(scene_refused(&xor4, ERROR_CORRUPT, "no PATH or NAME"),
-	   "a file without a place");
-	scene_make(&xor4);
-	for (unsigned r = 0; r < 4; r++)
-		edit_tree(scene_map(&xor4, r), drop_key, (void *)"RANKS");
-	is_int(scene_status(&xor4, 0, &err), STATUS_OK,
-	       "filemaps that say nothing of it agree");
-}
+static const struct scene_step contradictions[] = {
+	{ "filemaps that disagree on the number of ranks",
+	  "new; set m1 FILE>*>META>RANKS 5", "refused corrupt: |filemap_1|5" },
+	{ "a filemap beyond the last rank", "new; set m0-3 FILE>*>META>RANKS 2",
+	  "refused corrupt: |filemap_3|2 ranks" },
+	{ "a file without a size", "new; set m1 FILE>*>META>SIZE",
+	  "refused corrupt: |no SIZE" },
+	{ "a file without a place", "new; set m1 FILE>*>META>PATH",
+	  "refused corrupt: |no PATH or NAME" },
+	{ "filemaps that say nothing of it agree",
+	  "new; set m0-3 FILE>*>META>RANKS", "whole: " },
+};
 
 /* The filemap lists more files than the redundancy covers. */
 static void
@@ -421,25 +291,25 @@ unprotected(void)
 	plan_free(p);
 }
 
-/* A rank without files. */
+static const struct scene_step without_files[] = {
+	{ "a dataset without files", "new", "whole: |0 files" },
+	{ "a filemap is missing, and nothing else", "lose 2",
+	  "damaged: |0 files, 1 filemap and 2 redundancy files" },
+};
+
 static void
-rank_without_files(void)
+ranks_without_files(void)
 {
-	static struct scene s = { SCENE(PARTNER, 4, 1, 1, 0) };
-	struct error err = ERROR_INIT;
+	struct scene s = { SCENE(PARTNER, 4, 1, 1, 0) };
 	struct plan *p = NULL;
 
 	scene_make(&s);
-	is_int(scene_status(&s, 0, &err), STATUS_OK, "a dataset without files");
-	p = scene_plan(&s, PLAN_HEADERS, &err);
+	p = scene_plan(&s, PLAN_HEADERS, NULL);
 	ok(p != NULL && p->nfiles == 0 && p->nranks == 4 &&
 		   p->verdict == SET_WHOLE,
 	   "ranks are there, files are not");
 	plan_free(p);
-	scene_lose(&s, 2);
-	is_int(scene_status(&s, 0, &err), STATUS_DAMAGED,
-	       "a filemap is missing");
-	ok(says(&err, "0 files, 1 filemap and 2 redundancy files"), "only it");
+	SCENE_STEPS(&s, 0, without_files);
 	scene_end(&s);
 }
 
@@ -528,15 +398,13 @@ main(void)
 	umask(022);
 	whole();
 	absent();
-	file_states();
-	empty_files();
-	incomplete();
+	files();
 	two_small_losses();
 	filemaps();
 	linked_map();
-	contradictions();
+	SCENE_STEPS(&xor4, 0, contradictions);
 	unprotected();
-	rank_without_files();
+	ranks_without_files();
 	words();
 	marking();
 	scene_end(&xor4);

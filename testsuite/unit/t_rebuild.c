@@ -12,7 +12,7 @@
 
 #include "par.h"
 #include "progress.h"
-#include "scene.h"
+#include "steps.h"
 #include "temp.h"
 #include "work.h"
 
@@ -45,47 +45,44 @@ static void
 schemes(unsigned threads)
 {
 	static const struct {
-		enum redset_type type;
-		unsigned ranks, sets, failures;
-		bool big;
-		unsigned lost; /* ranks, as bits */
+		struct scene s;
+		const char *lost;
 		uint64_t memory;
+		unsigned nlost;
 	} cases[] = {
-		{ REDSET_XOR, 8, 2, 1, false, 1 << 2 | 1 << 7, 0 },
-		{ REDSET_XOR, 3, 1, 1, true, 1 << 1, 1 },
-		{ REDSET_RS, 4, 1, 1, false, 1 << 3, 0 },
-		{ REDSET_RS, 12, 2, 2, false, 1 << 0 | 1 << 2 | 1 << 11,
-		  1 << 16 },
-		{ REDSET_RS, 7, 1, 3, true, 1 << 1 | 1 << 2 | 1 << 6, 0 },
-		{ REDSET_PARTNER, 8, 2, 1, false, 1 << 0 | 1 << 4 | 1 << 3, 0 },
-		{ REDSET_PARTNER, 5, 1, 2, true, 1 << 3 | 1 << 4, 0 },
+		{ { SCENE(XOR, 8, 2, 1, 2) }, "lose 2 7", 0, 2 },
+		{ { SCENE(XOR, 3, 1, 1, 2), .size = long_size },
+		  "lose 1",
+		  1,
+		  1 },
+		{ { SCENE(RS, 4, 1, 1, 2) }, "lose 3", 0, 1 },
+		{ { SCENE(RS, 12, 2, 2, 2) }, "lose 0 2 11", 1 << 16, 3 },
+		{ { SCENE(RS, 7, 1, 3, 2), .size = long_size },
+		  "lose 1 2 6",
+		  0,
+		  3 },
+		{ { SCENE(PARTNER, 8, 2, 1, 2) }, "lose 0 3 4", 0, 3 },
+		{ { SCENE(PARTNER, 5, 1, 2, 2), .size = long_size },
+		  "lose 3 4",
+		  0,
+		  2 },
 	};
 	struct par *par = par_new(threads, NULL);
 	struct progress *progress = progress_start("test", true);
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct scene s = { .type = cases[i].type,
-				   .ranks = cases[i].ranks,
-				   .sets = cases[i].sets,
-				   .failures = cases[i].failures,
-				   .files = 2,
-				   .size = cases[i].big ? long_size : NULL };
+		struct scene s = cases[i].s;
 		const struct rebuild_options o = {
 			.work = &(struct work){ .par = par,
 						.memory = cases[i].memory,
 						.progress = progress },
 		};
+		const size_t lost = cases[i].nlost;
 		struct error err = ERROR_INIT;
 		struct rebuild_result r;
-		size_t lost = 0;
 
 		scene_make(&s);
-		for (unsigned rank = 0; rank < s.ranks; rank++) {
-			if (!(cases[i].lost >> rank & 1))
-				continue;
-			scene_lose(&s, rank);
-			lost++;
-		}
+		scene_do(&s, cases[i].lost);
 		ok(rebuild_now(&s, &o, &r, &err) == 0,
 		   fmt("%s of %u, %u threads: rebuilt",
 		       redset_type_name(s.type), s.ranks, threads));
@@ -93,9 +90,9 @@ schemes(unsigned threads)
 				   "times");
 		ok(r.files == 2 * lost && r.maps == lost &&
 			   r.redundancy == 2 * lost &&
-			   r.descriptors == 2 * lost && r.crc_checked == 0,
+			   r.descriptors == 2 * lost && r.crc_checked == 0 &&
+			   r.bytes_written > 0 && r.bytes_read > 0,
 		   "the result counts what was written");
-		ok(r.bytes_written > 0 && r.bytes_read > 0, "and bytes");
 		scene_end(&s);
 	}
 	progress_end(progress);
@@ -103,72 +100,35 @@ schemes(unsigned threads)
 }
 
 /* Data without redundancy, redundancy without data, filemaps alone. */
-static void
-parts(void)
-{
-	struct error err = ERROR_INIT;
-	struct rebuild_result r;
-
-	scene_make(&rs6);
-	scene_lose_reds(&rs6, 1, false);
-	scene_lose_reds(&rs6, 4, false);
-	scene_lose_reds(&rs6, 0, true);
-	ok(rebuild_now(&rs6, NULL, &r, &err) == 0 && scene_same(&rs6),
-	   "redundancy files alone");
-	is_int((int64_t)r.redundancy, 3, "three");
-	is_int((int64_t)r.descriptors, 3, "and their descriptors");
-	must(unlink(scene_red(&rs6, 2, false, false)) == 0);
-	ok(rebuild_now(&rs6, NULL, &r, &err) == 0 && scene_same(&rs6),
-	   "a redundancy file whose descriptor is there");
-	is_int((int64_t)r.descriptors, 0, "which is not written again");
-	must(unlink(scene_map(&rs6, 3)) == 0);
-	must(unlink(scene_map(&rs6, 5)) == 0);
-	ok(rebuild_now(&rs6, NULL, &r, &err) == 0 && scene_same(&rs6),
-	   "filemaps alone");
-	is_int((int64_t)(r.maps * 100 + r.files), 200, "two, and no file");
-	must(unlink(scene_data(&rs6, 4, 1)) == 0);
-	must(unlink(scene_data(&rs6, 1, 1)) == 0);
-	ok(rebuild_now(&rs6, NULL, &r, &err) == 0 && scene_same(&rs6),
-	   "empty files alone");
-	is_int((int64_t)r.files, 2, "two");
-	ok(rebuild_now(&rs6, NULL, &r, &err) == 0 && scene_same(&rs6),
-	   "nothing at all");
-	is_int((int64_t)(r.files + r.maps + r.redundancy + r.descriptors +
-			 r.bytes_written),
-	       0, "nothing is written");
-}
-
-static void
-odd_files(void)
-{
-	struct error err = ERROR_INIT;
-	struct rebuild_result r;
-	const char *path = NULL;
-
-	scene_make(&rs6);
-	path = scene_data(&rs6, 2, 0);
-	must(unlink(path) == 0);
-	must(symlink("nowhere", path) == 0);
-	must(truncate(scene_data(&rs6, 3, 0), 1) == 0);
-	ok(rebuild_now(&rs6, NULL, &r, &err) == 0 && scene_same(&rs6),
-	   "a dangling link and a short file are replaced");
-	must((unlink(path) == 0 || errno == ENOENT) && mkfifo(path, 0666) == 0);
-	must(unlink(scene_map(&rs6, 2)) == 0 &&
-	     symlink("/etc/passwd", scene_map(&rs6, 2)) == 0);
-	ok(rebuild_now(&rs6, NULL, &r, &err) == 0 && scene_same(&rs6),
-	   "a FIFO, and a filemap that is a link");
-	must(unlink(path) == 0 && mkdir(path, 0777) == 0);
-	must(unlink(scene_data(&rs6, 1, 0)) == 0);
-	scene_keep(&rs6);
-	ok(rebuild_now(&rs6, NULL, &r, &err) < 0 && err.kind == ERROR_SYSTEM &&
-		   says(&err, "cannot rename"),
-	   "a directory is not");
-	must(rmdir(path) == 0);
-	ok(rebuild_now(&rs6, NULL, &r, &err) == 0, "once it is gone");
-	scene_make(&rs6);
-}
+static const struct scene_attempt parts[] = {
+	{ "redundancy files alone", "new; reds 1 4; mapreds 0", ERROR_NONE,
+	  "0 files, 0 maps, 3 reds, 3 descriptors" },
+	{ "a redundancy file whose descriptor is there", "rm r2", ERROR_NONE,
+	  "0 files, 0 maps, 1 reds, 0 descriptors" },
+	{ "filemaps alone", "rm m3 m5", ERROR_NONE,
+	  "0 files, 2 maps, 0 reds, 0 descriptors" },
+	{ "empty files alone", "rm f4.1 f1.1", ERROR_NONE,
+	  "2 files, 0 maps, 0 reds, 0 descriptors" },
+	{ "nothing at all", "", ERROR_NONE,
+	  "0 files, 0 maps, 0 reds, 0 descriptors" },
+	/* Files of another kind in their places. */
+	{ "a dangling link and a short file are replaced",
+	  "link f2.0 nowhere; cut f3.0 1", ERROR_NONE, "2 files, 0 maps" },
+	{ "a FIFO, and a filemap that is a link",
+	  "fifo f2.0; link m2 /etc/passwd", ERROR_NONE, "1 files, 1 maps" },
+};
 
 /* --- Partial rebuilds and refusals --- */
+
+static const struct scene_attempt in_the_way = { "a directory is not replaced",
+						 "new; dir f2.0", ERROR_SYSTEM,
+						 "cannot rename" };
+
+static const struct scene_attempt one_lost = {
+	"one of two sets is lost", "new; lose 1 5 2", ERROR_LOST,
+	"set 2 of 2 (XOR over filemaps) cannot be rebuilt: "
+	"2 of 4 members (ranks 1 5) are missing"
+};
 
 static void
 lost(void)
@@ -178,17 +138,7 @@ lost(void)
 	struct rebuild_options o = { .partial = true };
 	struct rebuild_result r;
 
-	scene_make(&xor8);
-	scene_lose(&xor8, 1);
-	scene_lose(&xor8, 5);
-	scene_lose(&xor8, 2);
-	scene_keep(&xor8);
-	ok(rebuild_now(&xor8, NULL, &r, &err) < 0, "one of two sets is lost");
-	is_int(err.kind, ERROR_LOST, "which is an error");
-	ok(says(&err, "set 2 of 2 (XOR over filemaps) cannot be rebuilt: "
-		      "2 of 4 members (ranks 1 5) are missing"),
-	   "told in words");
-	ok(scene_same(&xor8), "nothing was changed");
+	scene_attempts(&xor8, &one_lost, 1);
 	ok(rebuild_now(&xor8, &o, &r, &err) == 0, "what can be, can be");
 	/* Rank 1 is too short to have data in all stripes, so the parity of
 	 * rank 5 can be computed, too. */
@@ -208,10 +158,7 @@ lost(void)
 
 	/* Some bytes of a lost set can be computed; files that consist of them
 	 * are rebuilt. */
-	scene_make(&xor8);
-	must(unlink(scene_data(&xor8, 1, 1)) == 0);
-	scene_lose_data(&xor8, 5);
-	scene_lose_data(&xor8, 7);
+	scene_do(&xor8, "new; rm f1.1; data 5 7");
 	p = scene_plan(&xor8, 0, &err);
 	ok(p != NULL && p->sets[3].verdict == SET_LOST &&
 		   scene_find(p, 1, 1)->fate == FATE_REBUILD,
@@ -245,14 +192,11 @@ stopped(void)
 	struct rebuild_result r;
 
 	rs6.size = long_size;
-	scene_make(&rs6);
+	scene_do(&rs6, "new; data 1; keep");
 	rs6.size = NULL;
-	scene_lose_data(&rs6, 1);
-	scene_keep(&rs6);
 	ok(rebuild_now(&rs6, &o, &r, &err) < 0 && err.kind == ERROR_SYSTEM &&
 		   err.errnum == EINTR,
 	   "stopped at once");
-	(void)rmdir(fmt("%s/ckpt/dir_1", scene_prefix(&rs6)));
 	ok(scene_same(&rs6), "nothing is left of it");
 	w.stop = stop_later;
 	ok(rebuild_now(&rs6, &o, &r, &err) < 0 && err.errnum == EINTR,
@@ -265,61 +209,47 @@ stopped(void)
 
 /* --- Errors during a rebuild --- */
 
+/* Files that were as they should be when the plan was made, and when it is
+ * carried out are not. */
 static void
 inputs_vanish(void)
 {
-	struct error err = ERROR_INIT;
-	struct rebuild_result r;
-	struct plan *p = NULL;
+	static const struct {
+		const char *what, *before, *after;
+		struct scene *s;
+		enum error_kind kind;
+		const char *says;
+	} cases[] = {
+		{ "a file is gone", "new; lose 1", "rm f3.0", &rs6,
+		  ERROR_ABSENT, "rank_3_0.dat" },
+		{ "files are shorter", "new; lose 1",
+		  "cut r2 3000; cut f3.0 10", &rs6, ERROR_CORRUPT, "" },
+		{ "a body behind a damaged header is shorter",
+		  "new; flip r4 60; lose 0", "cut r4 2000", &xor8,
+		  ERROR_CORRUPT, "reddesc.er.4.xor" },
+	};
 
-	scene_make(&rs6);
-	scene_lose(&rs6, 1);
-	p = scene_plan(&rs6, 0, &err);
-	must(unlink(scene_data(&rs6, 3, 0)) == 0);
-	scene_keep(&rs6);
-	ok(rebuild(p, NULL, &r, &err) < 0 && err.kind == ERROR_ABSENT &&
-		   says(&err, "rank_3_0.dat"),
-	   "a file that was there when the plan was made");
-	(void)rmdir(fmt("%s/ckpt/dir_1", scene_prefix(&rs6)));
-	ok(scene_same(&rs6), "nothing is changed");
-	plan_free(p);
-	must(rebuild_now(&rs6, NULL, NULL, NULL) == 0);
-	p = scene_plan(&rs6, PLAN_HEADERS, &err);
-	ok(p != NULL && plan_status(p) == STATUS_OK, "a new plan works");
-	plan_free(p);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct scene *s = cases[i].s;
+		struct error err = ERROR_INIT;
+		struct plan *p = NULL;
 
-	scene_lose(&rs6, 1);
-	p = scene_plan(&rs6, 0, &err);
-	must(truncate(scene_red(&rs6, 1 + 1, false, false), 3000) == 0);
-	must(truncate(scene_data(&rs6, 3, 0), 10) == 0);
-	scene_keep(&rs6);
-	ok(rebuild(p, NULL, &r, &err) < 0 && err.kind == ERROR_CORRUPT,
-	   "one that was longer then");
-	(void)rmdir(fmt("%s/ckpt/dir_1", scene_prefix(&rs6)));
-	ok(scene_same(&rs6), "nothing is changed");
-	plan_free(p);
-}
-
-/* The body behind a damaged header, too. */
-static void
-salvage_vanishes(void)
-{
-	struct error err = ERROR_INIT;
-	struct plan *p = NULL;
-
-	scene_make(&xor8);
-	flip(scene_red(&xor8, 4, false, false), 60);
-	scene_lose(&xor8, 0);
-	p = scene_plan(&xor8, 0, &err);
-	must(p != NULL && p->sets[2].salvage);
-	must(truncate(scene_red(&xor8, 4, false, false), 2000) == 0);
-	scene_keep(&xor8);
-	ok(rebuild(p, NULL, NULL, &err) < 0 && err.kind == ERROR_CORRUPT &&
-		   says(&err, "reddesc.er.4.xor"),
-	   "a body that was longer when the plan was made");
-	(void)rmdir(fmt("%s/ckpt/dir_0", scene_prefix(&xor8)));
-	ok(scene_same(&xor8), "nothing is changed");
-	plan_free(p);
+		scene_do(s, cases[i].before);
+		p = scene_plan(s, 0, &err);
+		scene_do(s, cases[i].after);
+		scene_keep(s);
+		ok(rebuild(p, NULL, NULL, &err) < 0 &&
+			   err.kind == cases[i].kind &&
+			   says(&err, cases[i].says),
+		   cases[i].what);
+		ok(scene_same(s), "nothing is changed");
+		plan_free(p);
+		if (i > 0)
+			continue;
+		must(rebuild_now(s, NULL, NULL, NULL) == 0);
+		is_int(scene_status(s, PLAN_HEADERS, &err), STATUS_OK,
+		       "a new plan works");
+	}
 }
 
 static void
@@ -328,13 +258,12 @@ limits(void)
 	struct rlimit old, low = { 0 };
 	struct error err = ERROR_INIT;
 	struct rebuild_result r;
+	char temp[TEMP_NAME_MAX];
 	int rc = 0;
 
 	rs6.size = long_size;
-	scene_make(&rs6);
+	scene_do(&rs6, "new; lose 1; keep");
 	rs6.size = NULL;
-	scene_lose(&rs6, 1);
-	scene_keep(&rs6);
 	must(getrlimit(RLIMIT_FSIZE, &old) == 0);
 	signal(SIGXFSZ, SIG_IGN);
 	low.rlim_cur = 65536;
@@ -344,19 +273,13 @@ limits(void)
 	must(setrlimit(RLIMIT_FSIZE, &old) == 0);
 	ok(rc < 0 && err.kind == ERROR_SYSTEM && err.errnum == EFBIG,
 	   "files larger than may be written");
-	(void)rmdir(fmt("%s/ckpt/dir_1", scene_prefix(&rs6)));
 	ok(scene_same(&rs6), "nothing is changed");
 
 	/* A directory of our own has the name of the temporary file. */
-	scene_make(&rs6);
-	must(unlink(scene_data(&rs6, 1, 0)) == 0);
-	{
-		char temp[TEMP_NAME_MAX];
-
-		must(mkdir(fmt("%s/ckpt/dir_1/%s", scene_prefix(&rs6),
-			       temp_name(temp, "rank_1_0.dat")),
-			   0777) == 0);
-	}
+	scene_do(&rs6, "new; rm f1.0");
+	must(mkdir(fmt("%s/ckpt/dir_1/%s", scene_prefix(&rs6),
+		       temp_name(temp, "rank_1_0.dat")),
+		   0777) == 0);
 	ok(rebuild_now(&rs6, NULL, &r, &err) == 0 && scene_same(&rs6),
 	   "a directory in the way of a temporary file goes");
 }
@@ -370,9 +293,7 @@ marked(void)
 	struct rebuild_result r;
 	struct plan *p = NULL;
 
-	scene_make(&rs6);
-	flip(scene_data(&rs6, 2, 0), 20);
-	flip(scene_red(&rs6, 4, false, false), -1);
+	scene_do(&rs6, "new; flip f2.0 20; flip r4 -1");
 	p = scene_plan(&rs6, 0, &err);
 	must(p != NULL && plan_status(p) == STATUS_OK);
 	ok(plan_mark(p, (size_t)(scene_find(p, 2, 0) - p->files),
@@ -410,12 +331,10 @@ events(void)
 	};
 	struct error err = ERROR_INIT;
 
-	scene_make(&xor8);
-	scene_lose(&xor8, 2);
+	scene_do(&xor8, "new; lose 2");
 	ok(rebuild_now(&xor8, &o, NULL, &err) == 0 && e.count == 0,
 	   "nothing special: nothing to tell");
-	flip(scene_red(&xor8, 4, false, false), 60);
-	scene_lose(&xor8, 0);
+	scene_do(&xor8, "flip r4 60; lose 0");
 	ok(rebuild_now(&xor8, &o, NULL, &err) == 0 && scene_same(&xor8),
 	   "parity behind a damaged header");
 	is_int(e.count, 1, "is worth a line");
@@ -462,12 +381,11 @@ main(void)
 	umask(022);
 	schemes(1);
 	schemes(4);
-	parts();
-	odd_files();
+	SCENE_ATTEMPTS(&rs6, parts);
+	scene_attempts(&rs6, &in_the_way, 1);
 	lost();
 	stopped();
 	inputs_vanish();
-	salvage_vanishes();
 	limits();
 	marked();
 	events();
