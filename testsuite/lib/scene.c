@@ -19,6 +19,8 @@ scene_prefix(const struct scene *s)
 char *
 scene_node(const struct scene *s, unsigned node)
 {
+	if (s->flat != NULL)
+		return fmt("%s/flat", s->root);
 	return s->cache ? fmt("%s/node%u/scr.dataset.%d", s->root, node,
 			      SCENE_ID)
 			: scene_prefix(s);
@@ -27,8 +29,11 @@ scene_node(const struct scene *s, unsigned node)
 char *
 scene_meta(const struct scene *s, unsigned rank)
 {
-	return fmt(s->cache ? "%s/.scr" : "%s/.scr/scr.dataset.7",
-		   scene_node(s, rank / s->sets));
+	const char *dir = s->flat != NULL ? s->flat
+			  : s->cache	  ? ".scr"
+					  : ".scr/scr.dataset.7";
+
+	return fmt("%s/%s", scene_node(s, rank / s->sets), dir);
 }
 
 char *
@@ -36,9 +41,10 @@ scene_data(const struct scene *s, unsigned rank, unsigned file)
 {
 	const char *dir = scene_node(s, rank / s->sets);
 
-	return s->cache ? fmt("%s/rank_%u_%u.dat", dir, rank, file)
-			: fmt("%s/ckpt/dir_%u/rank_%u_%u.dat", dir, rank, rank,
-			      file);
+	return s->cache || s->flat != NULL
+		       ? fmt("%s/rank_%u_%u.dat", dir, rank, file)
+		       : fmt("%s/ckpt/dir_%u/rank_%u_%u.dat", dir, rank, rank,
+			     file);
 }
 
 char *

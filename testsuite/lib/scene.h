@@ -27,6 +27,8 @@ struct scene {
 	unsigned ranks, sets, failures, files;
 	bool crc, cache;
 	bool bare;	    /* without redundancy files */
+	const char *flat;   /* a cache that is one directory for all nodes, with
+			       its metadata in this directory below it */
 	const char *was;    /* recorded name of the prefix; NULL: its own */
 	const char *prefix; /* value of our key PREFIX in filemaps, or NULL */
 	uint64_t (*size)(unsigned rank, unsigned file);

@@ -49,6 +49,8 @@ scene_file(const struct scene *s, const char *name, unsigned rank)
 	const char *dot = strchr(name, '.');
 
 	switch (name[0]) {
+	case '@':
+		return fmt("%s%s", scene_prefix(s), name + 1);
 	case 'f':
 		must(dot != NULL);
 		return scene_data(s, rank, (unsigned)atoi(dot + 1));
@@ -67,6 +69,7 @@ scene_do_one(struct scene *s, char *const *word, const char *path,
 	     unsigned rank)
 {
 	const char *verb = word[0];
+	struct scene_edit e = { word[2], word[2] ? word[3] : NULL };
 	struct stat st;
 	struct buf b = BUF_INIT;
 
@@ -86,13 +89,18 @@ scene_do_one(struct scene *s, char *const *word, const char *path,
 		must(stat(path, &st) == 0);
 		must(truncate(path, size < 0 ? st.st_size + size : size) == 0);
 	} else if (strcmp(verb, "set") == 0) {
-		edit_tree(path, scene_edit,
-			  &(struct scene_edit){ word[2], word[3] });
+		if (e.value != NULL && e.value[0] == '@')
+			e.value = scene_file(s, e.value, rank);
+		edit_tree(path, scene_edit, &e);
 	} else if (strcmp(verb, "copy") == 0) {
 		read_whole(path, &b);
 		write_file(scene_file(s, word[2], (unsigned)atoi(word[2] + 1)),
 			   b.data, b.len);
 		buf_free(&b);
+	} else if (strcmp(verb, "tree") == 0) {
+		e.value = scene_file(s, word[2], 0);
+		must(system(fmt("mkdir -p '%s' && cp -a '%s/.' '%s'", e.value,
+				path, e.value)) == 0);
 	} else {
 		remove_tree(path);
 		if (strcmp(verb, "text") == 0)
@@ -112,8 +120,8 @@ scene_do_one(struct scene *s, char *const *word, const char *path,
 static void
 scene_do_ranks(struct scene *s, char *const *word, const char *which)
 {
-	bool file = strchr("fmrdRD", which[0]) != NULL;
-	const char *to = strchr(which, '-');
+	bool file = strchr("@fmrdRD", which[0]) != NULL;
+	const char *to = which[0] != '@' ? strchr(which, '-') : NULL;
 	unsigned first = (unsigned)atoi(which + file);
 	unsigned last = to != NULL ? (unsigned)atoi(to + 1) : first;
 
@@ -145,6 +153,18 @@ scene_do(struct scene *s, const char *commands)
 			scene_do_ranks(s, word, word[1]);
 	}
 	mem_free(all);
+}
+
+bool
+scene_has(const struct scene *s, const char *files, bool yes)
+{
+	char *all = mem_strdup(files);
+	bool good = true;
+
+	for (char *f = strtok(all, " "); f != NULL; f = strtok(NULL, " "))
+		good &= exists(scene_file(s, f, (unsigned)atoi(f + 1))) == yes;
+	mem_free(all);
+	return good;
 }
 
 static const char *

@@ -19,14 +19,18 @@
  *     text FILES [WORD], fifo FILES, dir FILES, link FILES TARGET
  *                         in the place of the file
  *     copy FILES FILES    the contents of the first one
+ *     tree FILES FILES    all below the first directory
  *     set FILES KEY>KEY... [VALUE]
  *                         the node at this path gets this value, or is
  *                         removed; "*" stands for each child
  * RANKS: "3" or "0-3".  FILES: the files of these ranks; "f3.0" data file 0,
  * "m3" filemap, "r3" redundancy file, "d3" its descriptor, "R3" and "D3" those
- * over filemaps.
+ * over filemaps; "@/x" file or VALUE x below the prefix.
  */
 void scene_do(struct scene *s, const char *commands);
+
+/* Does each of these files exist, or none? */
+bool scene_has(const struct scene *s, const char *files, bool yes);
 
 /*
  * A new plan as text, valid until the next call.  The first line is the error,

@@ -9,7 +9,7 @@
 #include "progress.h"
 #include "rescue/rebuild.h"
 #include "rescue/rescue_impl.h"
-#include "scene.h"
+#include "steps.h"
 #include "str.h"
 #include "work.h"
 
@@ -34,12 +34,6 @@ check_with(const struct scene *s, struct par *par, uint64_t memory)
 	if (c.rc < 0)
 		printf("# %s\n", c.err.text);
 	return c;
-}
-
-static struct checked
-check(const struct scene *s)
-{
-	return check_with(s, NULL, 0);
 }
 
 static void
@@ -73,69 +67,70 @@ told(const struct checked *c, size_t i)
 		   strrchr(file->path, '/') + 1);
 }
 
-/* All findings of a check, with the number of bytes where it is not one. */
-static const char *
-all_told(const struct scene *s)
-{
-	struct checked c = check(s);
-	const char *all = c.rc < 0 ? "failed" : "";
-
-	for (size_t i = 0; i < c.r.nfindings; i++) {
-		all = fmt("%s%s%s", all, i > 0 ? "; " : "", told(&c, i));
-		if (c.r.findings[i].bytes != 1)
-			all = fmt("%s (%llu)", all,
-				  (unsigned long long)c.r.findings[i].bytes);
-	}
-	done(&c);
-	return all;
-}
-
-/* Is this the only finding, and does its message contain these words? */
-static void
-one_finding(const struct scene *s, const char *want, const char *words,
-	    const char *what)
-{
-	struct checked c = check(s);
-
-	is_int((int64_t)c.r.nfindings, 1, fmt("%s: one finding", what));
-	is_str(told(&c, 0), want, fmt("%s: %s", what, want));
-	if (c.r.nfindings > 0)
-		ok(deep_error(c.p, &c.r.findings[0], &c.err) < 0 &&
-			   c.err.kind == ERROR_DAMAGED && says(&c.err, words),
-		   fmt("%s: in words", what));
-	done(&c);
-}
-
 /* Rebuild the damaged files; is everything as before? */
 static void
-repaired(struct scene *s, const char *what)
+repaired(struct scene *s, struct checked *c, const char *what)
 {
-	struct checked c = check(s);
-	int rc = c.rc;
+	int rc = c->rc;
 
-	for (size_t i = 0; rc == 0 && i < c.r.nfindings; i++) {
-		const struct deep_finding *f = &c.r.findings[i];
+	for (size_t i = 0; rc == 0 && i < c->r.nfindings; i++) {
+		const struct deep_finding *f = &c->r.findings[i];
 
 		if (f->member == PLAN_NONE)
 			rc = -1;
 		else if (f->in_body)
-			rc = plan_mark_body(c.p, f->set, f->member, &c.err);
+			rc = plan_mark_body(c->p, f->set, f->member, &c->err);
 		else
-			rc = plan_mark(c.p, f->file, FILE_WRONG_CRC, &c.err);
+			rc = plan_mark(c->p, f->file, FILE_WRONG_CRC, &c->err);
 	}
-	ok(rc == 0 && rebuild(c.p, NULL, NULL, &c.err) == 0 && scene_same(s),
+	ok(rc == 0 && rebuild(c->p, NULL, NULL, &c->err) == 0 && scene_same(s),
 	   fmt("%s: repaired", what));
-	done(&c);
 }
+
+/* What a check finds after changes: all findings, with the number of bytes
+ * where it is not one, and a part of the message of the first. */
+struct found {
+	const char *what, *change, *all, *words;
+	bool repair; /* put it right from the findings */
+};
+
+static void
+finds(struct scene *s, const struct found *f, size_t n)
+{
+	for (; n-- > 0; f++) {
+		struct checked c;
+		const char *all = "";
+
+		scene_do(s, f->change);
+		c = check_with(s, NULL, 0);
+		for (size_t i = 0; c.rc == 0 && i < c.r.nfindings; i++) {
+			all = fmt("%s%s%s", all, i > 0 ? "; " : "",
+				  told(&c, i));
+			if (c.r.findings[i].bytes != 1)
+				all = fmt("%s (%llu)", all,
+					  (unsigned long long)c.r.findings[i]
+						  .bytes);
+		}
+		is_str(all, f->all, f->what);
+		if (c.r.nfindings > 0)
+			ok(deep_error(c.p, &c.r.findings[0], &c.err) < 0 &&
+				   c.err.kind == ERROR_DAMAGED &&
+				   says(&c.err, f->words),
+			   fmt("%s: in words", f->what));
+		if (f->repair)
+			repaired(s, &c, f->what);
+		done(&c);
+	}
+}
+
+#define FINDS(s, list) finds(s, list, sizeof(list) / sizeof((list)[0]))
 
 /* --- One byte, every scheme --- */
 
-struct kind {
+static const struct kind {
 	struct scene s;
 	bool names; /* is the culprit identified without checksums? */
-};
-
-static struct kind schemes[] = {
+} schemes[] = {
 	{ { SCENE(XOR, 4, 1, 1, 2) }, false },
 	{ { SCENE(RS, 5, 1, 1, 2) }, false },
 	{ { SCENE(RS, 6, 1, 2, 2) }, true },
@@ -144,201 +139,139 @@ static struct kind schemes[] = {
 	{ { SCENE(PARTNER, 5, 1, 2, 2) }, true },
 };
 
+/* The last byte of a file, a body, and redundancy over filemaps, which have no
+ * recorded checksums. */
+static const struct found named[] = {
+	{ "a file", "flip f2.0 -1", "373 in rank_2_0.dat",
+	  "rank_2_0.dat of rank 2: its contents are damaged, the first "
+	  "difference is at byte 373",
+	  true },
+	{ "a body", "flip r3 -5", "body of 3", "mem_4_of_", true },
+	{ "over filemaps", "flip R1 -1", "body of 1", "over filemaps", false },
+};
+
+static const struct found unnamed[] = {
+	{ "a file", "new; flip f2.0 -1", "nobody in set 1", "", false },
+	{ "a body", "new; flip r3 -5", "nobody in set 1", "unknown", false },
+	{ "over filemaps", "new; flip R1 -1", "nobody in map 1",
+	  "over filemaps", false },
+};
+
 static void
 one_byte(const struct kind *t, bool crc)
 {
 	struct scene s = t->s;
-	bool partner = s.type == REDSET_PARTNER;
-	char what[80];
+	const bool names = crc || t->names;
+	struct found file = names ? named[0] : unnamed[0];
 	struct checked c;
 	uint64_t bytes = 0;
 
+	if (!names)
+		file.words = s.type == REDSET_PARTNER
+				     ? "which of them is wrong is unknown"
+				     : "is inconsistent: 1 byte differs";
 	s.crc = crc;
-	snprintf(what, sizeof(what), "%s k=%u%s", redset_type_name(s.type),
-		 s.failures, crc ? " with checksums" : "");
+	printf("# %s k=%u%s\n", redset_type_name(s.type), s.failures,
+	       crc ? " with checksums" : "");
 	scene_make(&s);
-	c = check(&s);
-	ok(c.rc == 0 && c.r.nfindings == 0, fmt("%s: agrees", what));
+	c = check_with(&s, NULL, 0);
+	ok(c.rc == 0 && c.r.nfindings == 0, "agrees");
 	ok(c.r.sets_checked == 2 && c.r.sets_skipped == 0,
-	   fmt("%s: all sets are checked", what));
+	   "all sets are checked");
 	for (size_t i = 0; i < 2 * s.ranks; i++) {
 		const struct plan_member *m = &c.p->sets[i % 2].members[i / 2];
 
 		bytes += m->file_size - m->red->body_start + m->list.bytes;
 	}
-	is_int((int64_t)c.r.bytes_read, (int64_t)bytes,
-	       fmt("%s: all bytes are read", what));
+	is_int((int64_t)c.r.bytes_read, (int64_t)bytes, "all bytes are read");
 	done(&c);
-
-	/* In data: the last byte of a file. */
-	flip(scene_data(&s, 2, 0), -1);
-	if (crc || t->names) {
-		one_finding(&s, "373 in rank_2_0.dat",
-			    "rank_2_0.dat of rank 2: its contents are "
-			    "damaged, the first difference is at byte 373",
-			    what);
-		repaired(&s, what);
-	} else {
-		one_finding(&s, "nobody in set 1",
-			    partner ? "which of them is wrong is unknown"
-				    : "is inconsistent: 1 byte differs",
-			    what);
-		flip(scene_data(&s, 2, 0), -1);
-	}
-
-	/* In a redundancy file's body. */
-	flip(scene_red(&s, 3, false, false), -5);
-	if (crc || t->names) {
-		one_finding(&s, "body of 3", "mem_4_of_", what);
-		repaired(&s, what);
-	} else {
-		one_finding(&s, "nobody in set 1", "unknown", what);
-		flip(scene_red(&s, 3, false, false), -5);
-	}
-
-	/* In redundancy over filemaps, which have no recorded checksums. */
-	flip(scene_red(&s, 1, true, false), -1);
-	if (t->names)
-		one_finding(&s, "body of 1", "over filemaps", what);
-	else
-		one_finding(&s, "nobody in map 1", "over filemaps", what);
+	finds(&s, &file, 1);
+	finds(&s, names ? &named[1] : &unnamed[1], 1);
+	finds(&s, t->names ? &named[2] : &unnamed[2], 1);
 	scene_end(&s);
 }
 
 /* --- Several bytes --- */
 
-static void
-several(void)
-{
-	struct scene s = schemes[2].s; /* RS k=2, n=6 */
-	struct checked c;
-
-	scene_make(&s);
+/* RS k=2, n=6. */
+static const struct found several[] = {
 	/* Several wrong bytes of one file give one finding, at the first. */
-	flip(scene_data(&s, 5, 1), 100);
-	flip(scene_data(&s, 5, 1), 7);
-	flip(scene_data(&s, 5, 1), 101);
-	is_str(all_told(&s), "7 in rank_5_1.dat (3)",
-	       "three bytes: one finding, at the first");
-	repaired(&s, "three bytes");
-
+	{ "three bytes", "new; flip f5.1 100 7 101", "7 in rank_5_1.dat (3)",
+	  "", true },
 	/* Culprits in different stripes are distinguished... */
-	flip(scene_data(&s, 1, 0), 5);
-	flip(scene_red(&s, 4, false, false), -1);
-	is_str(all_told(&s), "5 in rank_1_0.dat; body of 4",
-	       "data and a body: two findings");
-	repaired(&s, "data and a body");
-
+	{ "data and a body", "flip f1.0 5; flip r4 -1",
+	  "5 in rank_1_0.dat; body of 4", "", true },
 	/* ...but not in the same block of one stripe: members 2 and 3 both have
 	 * data in stripe 0. */
-	flip(scene_data(&s, 2, 0), 50);
-	flip(scene_data(&s, 3, 0), 60);
-	is_str(all_told(&s), "nobody in set 1 (2)",
-	       "two members in one block cannot be told apart");
-	c = check(&s);
-	deep_error(c.p, &c.r.findings[0], &c.err);
-	ok(says(&c.err, "2 bytes differ, the first at offset 50 of stripe 0"),
-	   "in words");
+	{ "two members in one block cannot be told apart",
+	  "flip f2.0 50; flip f3.0 60", "nobody in set 1 (2)",
+	  "2 bytes differ, the first at offset 50 of stripe 0", false },
+	/* A well-formed filemap that differs from the protected one. */
+	{ "a filemap that was changed", "new; set m2 FILE>*>META>MODE 33262",
+	  "rank 2 (10)",
+	  "rank 2: its contents are damaged: set 1 of 1 (RS over filemaps)",
+	  false },
+};
+
+/* XOR: the file proved wrong is not the one at the first mismatch.  The last
+ * bytes of rank 2 are in a later stripe than the first of rank 3. */
+static const struct found two_files = { "two files of two members",
+					"new; flip f3.0 5; flip f2.1 -1",
+					"0 in rank_2_1.dat (2)",
+					"rank_2_1.dat of rank 2", false };
+
+/* PARTNER, two copies.  The body of rank 3 has the data of ranks 2 and 1; the
+ * body of rank 4 ends with the last bytes of rank 2. */
+static const struct found copies[] = {
+	{ "two copies of different data", "new; flip r4 -1; flip r3 -1",
+	  "body of 3; body of 4", "", true },
+	/* Both copies of rank 2's data at different offsets. */
+	{ "two copies that differ from the data and each other",
+	  "flip r4 -1; flip r3 -347", "nobody in set 1 (2)",
+	  "the data of rank 2 and their copy at rank 3 differ from byte 364 on",
+	  false },
+	{ "two copies that agree", "new; flip f2.0 364", "364 in rank_2_0.dat",
+	  "rank_2_0.dat of rank 2", false },
+};
+
+/* Three copies: two differ from the other two. */
+static const struct found three_copies[] = {
+	{ "one of four", "new; flip f2.0 9", "9 in rank_2_0.dat",
+	  "rank_2_0.dat", false },
+	{ "a copy of three", "flip f2.0 9; flip r5 -1", "body of 5",
+	  "mem_6_of_6", false },
+	{ "two of three", "flip r4 -338", "nobody in set 1",
+	  "the data of rank 2 and their copy at rank 4", false },
+};
+
+static const struct found with_sum = { "a checksum speaks for the data",
+				       "new; flip r5 -1; flip r4 -338",
+				       "body of 4", "mem_5_of_6", false };
+
+static void
+more_bytes(void)
+{
+	struct scene rs = schemes[2].s, xor = schemes[0].s;
+	struct scene partner = { SCENE(PARTNER, 6, 1, 2, 1) };
+	struct checked c;
+
+	FINDS(&rs, several);
+	rs.crc = xor.crc = true;
+	scene_do(&rs, "new; flip f2.0 50; flip f3.0 60");
+	c = check_with(&rs, NULL, 0);
+	ok(str_starts(told(&c, 0), "50 in rank_2_0.dat"),
+	   "with checksums one of two members in a block can be told");
 	done(&c);
-	s.crc = true;
-	scene_make(&s);
-	flip(scene_data(&s, 2, 0), 50);
-	flip(scene_data(&s, 3, 0), 60);
-	ok(str_starts(all_told(&s), "50 in rank_2_0.dat"),
-	   "with checksums one of them can");
-	scene_end(&s);
-}
-
-/* XOR: the file proved wrong is not the one at the first mismatch. */
-static void
-two_files(void)
-{
-	struct scene s = schemes[0].s; /* n = 4 */
-
-	s.crc = true;
-	scene_make(&s);
-	/* The last bytes of rank 2 are in a later stripe than the first of rank
-	 * 3. */
-	flip(scene_data(&s, 3, 0), 5);
-	flip(scene_data(&s, 2, 1), -1);
-	one_finding(&s, "0 in rank_2_1.dat", "rank_2_1.dat of rank 2",
-		    "two files of two members");
-	scene_end(&s);
-}
-
-/* Comparison of copies. */
-static void
-copies(void)
-{
-	struct scene s = { SCENE(PARTNER, 6, 1, 2, 1) };
-
-	scene_make(&s);
-	/* The body of rank 3 has the data of ranks 2 and 1; the body of rank 4
-	 * ends with the last bytes of rank 2. */
-	flip(scene_red(&s, 4, false, false), -1);
-	flip(scene_red(&s, 3, false, false), -1);
-	is_str(all_told(&s), "body of 3; body of 4",
-	       "two copies of different data");
-	repaired(&s, "two bodies");
-
-	/* Damage both copies of rank 2's data at different offsets. */
-	flip(scene_red(&s, 4, false, false), -1);
-	flip(scene_red(&s, 3, false, false),
-	     -(long)scene_default_size(1, 0) - 10);
-	one_finding(&s, "nobody in set 1",
-		    "the data of rank 2 and their copy at rank 3 differ from "
-		    "byte 364 on",
-		    "two copies that differ from the data and each other");
-	scene_make(&s);
-	flip(scene_data(&s, 2, 0), 364);
-	one_finding(&s, "364 in rank_2_0.dat", "rank_2_0.dat of rank 2",
-		    "two copies that agree");
-
-	/* Three copies: two differ from the other two. */
-	s.failures = 3;
-	scene_make(&s);
-	flip(scene_data(&s, 2, 0), 9);
-	one_finding(&s, "9 in rank_2_0.dat", "rank_2_0.dat", "one of four");
-	flip(scene_data(&s, 2, 0), 9);
-	flip(scene_red(&s, 5, false, false), -1);
-	one_finding(&s, "body of 5", "mem_6_of_6", "a copy of three");
-	flip(scene_red(&s, 4, false, false),
-	     -(long)scene_default_size(1, 0) - 1);
-	one_finding(&s, "nobody in set 1",
-		    "the data of rank 2 and their copy at rank 4",
-		    "two of "
-		    "three");
-	s.crc = true;
-	scene_make(&s);
-	flip(scene_red(&s, 5, false, false), -1);
-	flip(scene_red(&s, 4, false, false),
-	     -(long)scene_default_size(1, 0) - 1);
-	one_finding(&s, "body of 4", "mem_5_of_6",
-		    "a checksum speaks for the data");
-	scene_end(&s);
-}
-
-/* A well-formed filemap that differs from the protected one. */
-static void
-set_mode(struct kvtree *t, void *arg)
-{
-	struct kvtree *f = kvtree_first(kvtree_get(t, "FILE"));
-
-	kvtree_set(kvtree_get(f, "META"), "MODE", arg, NULL);
-}
-
-static void
-other_filemap(void)
-{
-	struct scene s = schemes[2].s;
-
-	scene_make(&s);
-	edit_tree(scene_map(&s, 2), set_mode, (void *)(uintptr_t) "33262");
-	one_finding(&s, "rank 2",
-		    "rank 2: its contents are damaged: set 1 of 1 (RS over "
-		    "filemaps)",
-		    "a filemap that was changed");
-	scene_end(&s);
+	finds(&xor, &two_files, 1);
+	must(scene_default_size(1, 0) == 337);
+	FINDS(&partner, copies);
+	partner.failures = 3;
+	FINDS(&partner, three_copies);
+	partner.crc = true;
+	finds(&partner, &with_sum, 1);
+	scene_end(&rs);
+	scene_end(&xor);
+	scene_end(&partner);
 }
 
 /* --- Sizes --- */
@@ -366,11 +299,8 @@ blocks(unsigned threads)
 	scene_make(&s);
 	must(uneven(2, 0) == 300001);
 	for (size_t i = 0; i < 8; i++) {
-		if (i == 4) {
-			flip(scene_data(&s, 2, 0), 4096);
-			flip(scene_data(&s, 2, 0), 300000);
-			flip(scene_data(&s, 2, 0), 131072);
-		}
+		if (i == 4)
+			scene_do(&s, "flip f2.0 4096 300000 131072");
 		c = check_with(&s, par, memory[i % 4]);
 		good &= c.rc == 0 && c.r.nfindings == i / 4;
 		if (i >= 4)
@@ -403,16 +333,17 @@ nothing(unsigned rank, unsigned file)
 static void
 long_and_empty(void)
 {
+	static const struct found last = { "the last byte of several stretches",
+					   "new; flip f0.0 -1",
+					   "5242879 in rank_0_0.dat",
+					   "byte 5242879", false };
 	struct scene s = { SCENE(PARTNER, 3, 1, 2, 1), .size = five_mib };
 	struct progress *progress = progress_start("test", true);
 	struct error err = ERROR_INIT;
 	struct deep_result r;
 	struct plan *p = NULL;
 
-	scene_make(&s);
-	flip(scene_data(&s, 0, 0), -1);
-	one_finding(&s, "5242879 in rank_0_0.dat", "byte 5242879",
-		    "the last byte of several stretches");
+	finds(&s, &last, 1);
 	for (unsigned i = 0; i < 6; i++) {
 		struct scene e = schemes[i].s;
 
@@ -444,9 +375,8 @@ skipped(void)
 	struct plan *p = NULL;
 	struct checked c;
 
-	scene_make(&s);
-	must(unlink(scene_data(&s, 3, 0)) == 0);
-	c = check(&s);
+	scene_do(&s, "new; rm f3.0");
+	c = check_with(&s, NULL, 0);
 	ok(c.rc == 0 && c.r.sets_checked == 3 && c.r.sets_skipped == 1,
 	   "a set that lacks a file is not checked");
 	done(&c);
@@ -461,7 +391,7 @@ skipped(void)
 	s.type = REDSET_SINGLE;
 	s.sets = 8;
 	scene_make(&s);
-	c = check(&s);
+	c = check_with(&s, NULL, 0);
 	ok(c.rc == 0 && c.r.sets_checked + c.r.sets_skipped == 0,
 	   "SINGLE has nothing to be checked");
 	done(&c);
@@ -516,9 +446,7 @@ no_memory(void)
 		struct scene s = schemes[i].s;
 		struct plan *p = NULL;
 
-		scene_make(&s);
-		flip(scene_data(&s, 2, 0), 10);
-		flip(scene_red(&s, 1, true, false), -1);
+		scene_do(&s, "new; flip f2.0 10; flip R1 -1");
 		p = scene_plan(&s, PLAN_HEADERS, &err);
 		ok(fails_well(check_once, NULL, p),
 		   fmt("%s: every allocation may fail",
@@ -536,10 +464,7 @@ main(void)
 		one_byte(&schemes[i], false);
 		one_byte(&schemes[i], true);
 	}
-	several();
-	two_files();
-	copies();
-	other_filemap();
+	more_bytes();
 	blocks(1);
 	blocks(4);
 	long_and_empty();

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "rescue/plan_impl.h"
-#include "scene.h"
+#include "steps.h"
 
 static struct scene scene = { SCENE(XOR, 4, 1, 1, 2) };
 
@@ -87,17 +87,11 @@ no_memory(void)
 {
 	static struct scene s = { SCENE(RS, 8, 2, 2, 2), .crc = true };
 
-	scene_make(&s);
-	scene_lose(&s, 2);
-	must(unlink(scene_map(&s, 3)) == 0);
-	must(unlink(scene_data(&s, 5, 0)) == 0);
-	flip(scene_red(&s, 4, false, false), 40);
-	flip(scene_data(&s, 7, 0), 40);
+	scene_do(&s, "new; lose 2; rm m3 f5.0; flip r4 40; flip f7.0 40");
 	ok(scene_plan_fails_well(&s, PLAN_HEADERS | PLAN_CHECKSUMS,
 				 STATUS_DAMAGED),
 	   "every allocation may fail");
-	scene_lose(&s, 0);
-	scene_lose(&s, 6);
+	scene_do(&s, "lose 0 6");
 	ok(scene_plan_fails_well(&s, 0, STATUS_LOST),
 	   "also where something is lost");
 	scene_end(&s);

@@ -11,7 +11,7 @@
 
 #include "io.h"
 #include "path.h"
-#include "scene.h"
+#include "steps.h"
 
 #define RANKS 8
 
@@ -118,50 +118,34 @@ same_plan(const struct plan *a, const struct plan *b)
 }
 
 static void
-check(struct scene *sc, const char *what)
+each_scheme(struct scene s)
 {
-	struct error err = ERROR_INIT;
-	struct plan *p = scene_plan(sc, PLAN_HEADERS, &err), *q = NULL;
-	struct said s;
-
-	must(p != NULL);
-	say(&s, sc, p);
-	q = plan_reports(SCENE_ID, s.reports, s.n, NULL, &err);
-	said_fini(&s); /* only borrowed */
-	ok(q != NULL && same_plan(p, q) &&
-		   plan_error(p, NULL) == plan_error(q, NULL),
-	   what);
-	plan_free(q);
-	plan_free(p);
-}
-
-static void
-each_scheme(void)
-{
-	static struct scene scenes[] = {
-		{ SCENE(XOR, 8, 2, 1, 0) },
-		{ SCENE(RS, 8, 1, 3, 0) },
-		{ SCENE(PARTNER, 8, 2, 1, 0) },
-		{ SCENE(SINGLE, 8, 8, 0, 0) },
+	static const struct scene_step losses[] = {
+		{ "all is there", "new", NULL },
+		{ "files of a rank are lost", "data 3", NULL },
+		{ "and its redundancy", "reds 3", NULL },
+		{ "and those of another", "data 5; reds 5", NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
-		struct scene *sc = &scenes[i];
-		const char *name = redset_type_name(sc->type);
+	s.cache = true;
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+		struct error err = ERROR_INIT;
+		struct plan *p = NULL, *q = NULL;
+		struct said said;
 
-		sc->files = 2;
-		sc->cache = true;
-		scene_make(sc);
-		check(sc, fmt("%s: all is there", name));
-		scene_lose_data(sc, 3);
-		check(sc, fmt("%s: files of a rank are lost", name));
-		scene_lose_reds(sc, 3, false);
-		check(sc, fmt("%s: and its redundancy", name));
-		scene_lose_data(sc, 5);
-		scene_lose_reds(sc, 5, false);
-		check(sc, fmt("%s: and those of another", name));
-		scene_end(sc);
+		scene_do(&s, losses[i].change);
+		p = scene_plan(&s, PLAN_HEADERS, &err);
+		must(p != NULL);
+		say(&said, &s, p);
+		q = plan_reports(SCENE_ID, said.reports, said.n, NULL, &err);
+		said_fini(&said); /* only borrowed */
+		ok(q != NULL && same_plan(p, q) &&
+			   plan_error(p, NULL) == plan_error(q, NULL),
+		   fmt("%s: %s", redset_type_name(s.type), losses[i].what));
+		plan_free(q);
+		plan_free(p);
 	}
+	scene_end(&s);
 }
 
 /* A rank without remaining files: its filemap is rebuilt first. */
@@ -223,9 +207,7 @@ one_set(void)
 	struct said s;
 	size_t n = 0;
 
-	scene_make(&sc);
-	scene_lose_data(&sc, 3);
-	scene_lose_reds(&sc, 3, false);
+	scene_do(&sc, "new; data 3; reds 3");
 	p = scene_plan(&sc, PLAN_HEADERS, NULL);
 	must(p != NULL);
 	say(&s, &sc, p);
@@ -260,7 +242,10 @@ int
 main(void)
 {
 	umask(022);
-	each_scheme();
+	each_scheme((struct scene){ SCENE(XOR, 8, 2, 1, 2) });
+	each_scheme((struct scene){ SCENE(RS, 8, 1, 3, 2) });
+	each_scheme((struct scene){ SCENE(PARTNER, 8, 2, 1, 2) });
+	each_scheme((struct scene){ SCENE(SINGLE, 8, 8, 0, 2) });
 	lost_rank();
 	one_set();
 	return tap_done();

@@ -7,41 +7,45 @@
 #include "rescue/plan.h"
 
 #include "planat.h"
-#include "rescue/rebuild.h"
-#include "scene.h"
+#include "steps.h"
 
 static struct scene moved = { SCENE(XOR, 4, 1, 1, 2),
 			      .was = "/old/place/prefix" };
 
-/* Does the plan find `root`, with the files below it?  NULL: it fails with this
- * kind of error and these words. */
-static void
-finds(const struct scene *s, const char *from, const char *root,
-      enum error_kind kind, const char *words)
-{
-	const struct plan_options o = { .moved_from = from };
-	struct error err = ERROR_INIT;
-	struct plan *p = scene_plan_with(s, &o, &err);
+/* After changes, the plan finds `root`, with the files below it.  NULL: it fails
+ * with this kind of error and the words `what`. */
+struct find {
+	const char *change, *from, *root;
+	enum error_kind kind;
+	const char *what;
+};
 
-	if (root == NULL) {
-		ok(p == NULL && err.kind == kind && says(&err, words), words);
-	} else {
-		if (p == NULL)
-			printf("# %s\n", err.text);
-		is_str(p ? p->recorded_root : NULL, root, words);
-		ok(p != NULL && strcmp(scene_find(p, 1, 1)->path,
-				       "ckpt/dir_1/rank_1_1.dat") == 0,
-		   fmt("%s: a path below it", words));
+static void
+finds(struct scene *s, const struct find *f, size_t n)
+{
+	for (; n-- > 0; f++) {
+		const struct plan_options o = { .moved_from = f->from };
+		struct error err = ERROR_INIT;
+		struct plan *p = NULL;
+
+		scene_do(s, f->change);
+		p = scene_plan_with(s, &o, &err);
+		if (f->root == NULL)
+			ok(p == NULL && err.kind == f->kind &&
+				   says(&err, f->what),
+			   f->what);
+		else
+			ok(p != NULL &&
+				   strcmp(p->recorded_root, f->root) == 0 &&
+				   strcmp(scene_find(p, 1, 1)->path,
+					  "ckpt/dir_1/rank_1_1.dat") == 0,
+			   f->what);
+		plan_free(p);
 	}
-	plan_free(p);
 }
 
-static void
-copy_tree(const char *from, const char *to)
-{
-	must(system(fmt("mkdir -p '%s' && cp -a '%s/.' '%s'", to, from, to)) ==
-	     0);
-}
+#define FINDS(s, list) finds(s, list, sizeof(list) / sizeof((list)[0]))
+#define OLD "/old/place/prefix"
 
 static void
 set_path(struct kvtree *t, void *arg)
@@ -52,42 +56,28 @@ set_path(struct kvtree *t, void *arg)
 		must(kvtree_set(kvtree_get(f, "META"), "PATH", arg, NULL) == 0);
 }
 
-static void
-set_name(struct kvtree *t, void *arg)
-{
-	struct kvtree *f = kvtree_first(kvtree_get(t, "FILE"));
+/* --- Inferred, given, or recorded --- */
 
-	must(kvtree_set(kvtree_get(f, "META"), "NAME", arg, NULL) == 0);
-}
+static const struct scene_step all_there[] = {
+	{ "all of a moved prefix is there", "new", "whole: " },
+	{ "what was lost comes back where the prefix is now", "lose 2",
+	  "damaged: |back" },
+};
 
-/* --- Inferred --- */
-
-static void
-inferred(void)
-{
-	struct error err = ERROR_INIT;
-	struct plan *p = NULL;
-
-	scene_make(&moved);
-	finds(&moved, NULL, "/old/place/prefix", ERROR_NONE, "a moved prefix");
-	p = scene_plan(&moved, 0, &err);
-	ok(p != NULL && p->moved && plan_status(p) == STATUS_OK,
-	   "all of it is there");
-	plan_free(p);
-	scene_lose(&moved, 0);
-	scene_lose_data(&moved, 1);
-	must(truncate(scene_data(&moved, 2, 0), 1) == 0);
-	must(unlink(scene_data(&moved, 2, 1)) == 0);
-	finds(&moved, NULL, "/old/place/prefix", ERROR_NONE,
-	      "a single rank's files are enough");
-
-	scene_make(&moved);
-	scene_lose(&moved, 2);
-	p = scene_plan(&moved, 0, &err);
-	ok(p != NULL && rebuild(p, NULL, NULL, &err) == 0 && scene_same(&moved),
-	   "what was lost comes back where the prefix is now");
-	plan_free(p);
-}
+static const struct find moves[] = {
+	{ "new", NULL, OLD, ERROR_NONE, "a moved prefix" },
+	{ "lose 0; data 1; cut f2.0 1; rm f2.1", NULL, OLD, ERROR_NONE,
+	  "a single rank's files are enough" },
+	{ "new", "/old//place/./prefix/", OLD, ERROR_NONE,
+	  "given by hand, in any spelling" },
+	{ "", "/old/place/pre", NULL, ERROR_USAGE,
+	  "/old/place/pre does not match" },
+	{ "", OLD "/ckpt/dir_0", NULL, ERROR_USAGE, "those of " OLD " are" },
+	{ "data 0-3", "/elsewhere", NULL, ERROR_USAGE,
+	  "files below " OLD "/ckpt" },
+	{ "", OLD, OLD, ERROR_NONE, "no file needs to be there" },
+	{ "", NULL, NULL, ERROR_USAGE, OLD "/ckpt; none of them is here" },
+};
 
 /* Of many files, only some are compared. */
 static uint64_t
@@ -96,96 +86,63 @@ small(unsigned rank, unsigned file)
 	return 10 + rank + file;
 }
 
-static void
-sample(void)
-{
-	static struct scene s = { SCENE(SINGLE, 2, 2, 0, 300), .size = small,
-				  .was = "/p" };
+static const struct find sample[] = {
+	{ "new", NULL, "/p", ERROR_NONE, "600 files, a root below \"/\"" },
+};
 
-	scene_make(&s);
-	finds(&s, NULL, "/p", ERROR_NONE, "600 files, a root below \"/\"");
-	scene_end(&s);
-}
-
-static void
-ambiguous(void)
-{
-	scene_make(&moved);
-	copy_tree(fmt("%s/ckpt", scene_prefix(&moved)),
-		  fmt("%s/prefix/ckpt", scene_prefix(&moved)));
-	finds(&moved, NULL, NULL, ERROR_USAGE,
-	      "they match here in several ways");
-	finds(&moved, "/old/place/prefix", "/old/place/prefix", ERROR_NONE,
-	      "said by hand");
-	must(unlink(fmt("%s/prefix/ckpt/dir_1/rank_1_0.dat",
-			scene_prefix(&moved))) == 0);
-	finds(&moved, NULL, "/old/place/prefix", ERROR_NONE,
-	      "where more of them fit");
-	must(truncate(scene_data(&moved, 3, 0), 1) == 0);
-	finds(&moved, NULL, NULL, ERROR_USAGE, "several ways");
+static const struct find several[] = {
+	{ "new; tree @/ckpt @/prefix/ckpt", NULL, NULL, ERROR_USAGE,
+	  "they match here in several ways" },
+	{ "", OLD, OLD, ERROR_NONE, "said by hand" },
+	{ "rm @/prefix/ckpt/dir_1/rank_1_0.dat", NULL, OLD, ERROR_NONE,
+	  "where more of them fit" },
+	{ "cut f3.0 1", NULL, NULL, ERROR_USAGE, "several ways" },
 	/* A third candidate that is worse than the others changes nothing. */
-	copy_tree(fmt("%s/ckpt/dir_0", scene_prefix(&moved)),
-		  fmt("%s/place/prefix/ckpt/dir_0", scene_prefix(&moved)));
-	finds(&moved, NULL, NULL, ERROR_USAGE, "--moved-from");
-}
+	{ "tree @/ckpt/dir_0 @/place/prefix/ckpt/dir_0", NULL, NULL,
+	  ERROR_USAGE, "--moved-from" },
+};
+
+/* 300 characters: too long a name for any file system. */
+#define N50 "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+#define N300 N50 N50 N50 N50 N50 N50
+
+static const struct find none_fits[] = {
+	{ "new; data 0-3; text f0.0 of_another_size", NULL, NULL, ERROR_USAGE,
+	  "none of them is here" },
+	{ "set m2 FILE>*>META>NAME " N300, NULL, NULL, ERROR_USAGE,
+	  "none of them is here" },
+	{ "link @/ckpt /tmp", NULL, NULL, ERROR_UNSAFE,
+	  "leads out of the prefix" },
+};
+
+static const struct find recorded[] = {
+	{ "new; lose 0; data 0-3", NULL, "/old/place", ERROR_NONE,
+	  "filemaps that say what the prefix was called" },
+};
+
+/* If the recorded prefix is wrong, the paths of the files decide. */
+static const struct find contradicted[] = {
+	{ "new", NULL, "/old/place", ERROR_NONE,
+	  "filemaps that contradict themselves" },
+};
 
 static void
-none_fits(void)
+roots(void)
 {
-	char long_name[400];
+	struct scene many = { SCENE(SINGLE, 2, 2, 0, 300), .size = small,
+			      .was = "/p" };
+	struct scene s = { SCENE(XOR, 4, 1, 1, 2), .was = "/old/place",
+			   .prefix = "/old/place" };
 
-	memset(long_name, 'n', sizeof(long_name));
-	long_name[sizeof(long_name) - 1] = '\0';
-	scene_make(&moved);
-	remove_tree(fmt("%s/ckpt", scene_prefix(&moved)));
-	finds(&moved, NULL, NULL, ERROR_USAGE,
-	      "/old/place/prefix/ckpt; none of them is here");
-	write_text(scene_data(&moved, 0, 0), "of another size");
-	finds(&moved, NULL, NULL, ERROR_USAGE, "none of them is here");
-	/* Names too long for any file system. */
-	edit_tree(scene_map(&moved, 2), set_name, long_name);
-	finds(&moved, NULL, NULL, ERROR_USAGE, "none of them is here");
-	remove_tree(fmt("%s/ckpt", scene_prefix(&moved)));
-	must(symlink("/tmp", fmt("%s/ckpt", scene_prefix(&moved))) == 0);
-	finds(&moved, NULL, NULL, ERROR_UNSAFE, "leads out of the prefix");
-}
-
-/* --- Given, or recorded --- */
-
-static void
-given(void)
-{
-	scene_make(&moved);
-	finds(&moved, "/old//place/./prefix/", "/old/place/prefix", ERROR_NONE,
-	      "given by hand, in any spelling");
-	finds(&moved, "/old/place/pre", NULL, ERROR_USAGE,
-	      "/old/place/pre does not match");
-	finds(&moved, "/old/place/prefix/ckpt/dir_0", NULL, ERROR_USAGE,
-	      "those of /old/place/prefix are");
-	remove_tree(fmt("%s/ckpt", scene_prefix(&moved)));
-	finds(&moved, "/elsewhere", NULL, ERROR_USAGE,
-	      "files below /old/place/prefix/ckpt");
-	finds(&moved, "/old/place/prefix", "/old/place/prefix", ERROR_NONE,
-	      "no file needs to be there");
-}
-
-static void
-recorded(void)
-{
-	static struct scene s = { SCENE(XOR, 4, 1, 1, 2), .was = "/old/place",
-				  .prefix = "/old/place" };
-
-	scene_make(&s);
-	scene_lose(&s, 0);
-	for (unsigned r = 0; r < 4; r++)
-		scene_lose_data(&s, r);
-	finds(&s, NULL, "/old/place", ERROR_NONE,
-	      "filemaps that say what the prefix was called");
-	/* If the recorded prefix is wrong, the paths of the files decide. */
+	SCENE_STEPS(&moved, 0, all_there);
+	FINDS(&moved, moves);
+	FINDS(&moved, several);
+	FINDS(&moved, none_fits);
+	FINDS(&many, sample);
+	FINDS(&s, recorded);
 	s.prefix = "/quite/elsewhere";
-	scene_make(&s);
-	finds(&s, NULL, "/old/place", ERROR_NONE,
-	      "filemaps that contradict themselves");
+	FINDS(&s, contradicted);
+	scene_end(&many);
 	scene_end(&s);
 }
 
@@ -208,10 +165,7 @@ linked(void)
 	s.was = link;
 	scene_make(&s);
 	must(symlink("prefix", link) == 0);
-	scene_lose_data(&s, 0);
-	scene_lose_data(&s, 1);
-	scene_lose_data(&s, 2);
-	scene_lose_data(&s, 3);
+	scene_do(&s, "data 0-3");
 	p = plan_at(link, SCENE_ID, NULL, &err);
 	ok(p != NULL && !p->moved && strcmp(p->recorded_root, link) == 0,
 	   "nor one that was recorded so");
@@ -232,6 +186,16 @@ linked(void)
 
 /* --- Paths that must not be followed --- */
 
+#define PATH "new; set m1 FILE>*>META>PATH "
+
+static const struct find unsafe[] = {
+	{ PATH "/etc", NULL, NULL, ERROR_USAGE, "files below /;" },
+	/* Data must not overwrite metadata files. */
+	{ PATH "@/.scr", NULL, NULL, ERROR_UNSAFE, "files among the metadata" },
+	{ PATH "@; set m1 FILE>*>META>NAME .scr", NULL, NULL, ERROR_UNSAFE,
+	  "files among the metadata" },
+};
+
 static void
 unsafe_paths(void)
 {
@@ -251,7 +215,6 @@ unsafe_paths(void)
 		{ false, long_path },
 	};
 	struct scene s = { SCENE(SINGLE, 2, 2, 0, 2) };
-	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 	char prefix[128];
 
@@ -266,24 +229,14 @@ unsafe_paths(void)
 		snprintf(path, sizeof(path), "%s%s",
 			 paths[i].below ? prefix : "", paths[i].path);
 		edit_tree(scene_map(&s, 1), set_path, path);
-		finds(&s, prefix, NULL, ERROR_UNSAFE, "filemap_1: ");
+		finds(&s,
+		      &(struct find){ "", prefix, NULL, ERROR_UNSAFE,
+				      "filemap_1: " },
+		      1);
 	}
-	scene_make(&s);
-	edit_tree(scene_map(&s, 1), set_path, (void *)(uintptr_t) "/etc");
-	finds(&s, NULL, NULL, ERROR_USAGE, "files below /;");
-
-	/* Data must not overwrite metadata files. */
-	scene_make(&s);
-	edit_tree(scene_map(&s, 1), set_path, fmt("%s/.scr", prefix));
-	finds(&s, NULL, NULL, ERROR_UNSAFE, "files among the metadata");
-	scene_make(&s);
-	edit_tree(scene_map(&s, 1), set_path, prefix);
-	edit_tree(scene_map(&s, 1), set_name, (void *)(uintptr_t) ".scr");
-	finds(&s, NULL, NULL, ERROR_UNSAFE, "files among the metadata");
-
-	scene_make(&s);
-	edit_tree(scene_map(&s, 1), set_path, prefix);
-	p = scene_plan(&s, 0, &err);
+	FINDS(&s, unsafe);
+	scene_do(&s, PATH "@");
+	p = scene_plan(&s, 0, NULL);
 	ok(p != NULL && strcmp(scene_find(p, 1, 0)->path, "rank_1_0.dat") == 0,
 	   "files may lie in the prefix itself");
 	plan_free(p);
@@ -319,12 +272,7 @@ int
 main(void)
 {
 	umask(022);
-	inferred();
-	sample();
-	ambiguous();
-	none_fits();
-	given();
-	recorded();
+	roots();
 	linked();
 	unsafe_paths();
 	no_memory();
