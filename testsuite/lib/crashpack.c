@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <sched.h>
+#include "crashpack.h"
 
 #include "container/hidden.h"
-#include "crashpack.h"
 #include "meta/dataset_dir.h"
+#include "scratch.h"
 
 #define CRASH_USER "ckpt.1/"
-
-/* Number of operations tried in each sweep of a quick run. */
-#define CRASH_FEW (SANITIZED ? 3 : 6)
 
 /* --- Comparing without the generation --- */
 
@@ -27,8 +24,7 @@ encode_again(struct kvtree *t, struct buf *raw)
 	if (t == NULL)
 		return;
 	buf_clear(raw);
-	if (kvtree_encode(t, raw, NULL) < 0)
-		bail_out("out of memory");
+	must(kvtree_encode(t, raw, NULL) == 0);
 	kvtree_free(t);
 }
 
@@ -36,19 +32,17 @@ encode_again(struct kvtree *t, struct buf *raw)
 static void
 plain_top(struct buf *raw)
 {
+	static const char *const named[] = { "HIDDEN", "COPY" };
 	struct kvtree *t = kvtree_decode(raw->data, raw->len, NULL, NULL);
 	struct kvtree *ctr = kvtree_get(t, "CTR"), *k = NULL;
 
 	kvtree_foreach (k, kvtree_get(t, "RANK"))
-		if (kvtree_set(k, "FILE", "N", NULL) < 0)
-			bail_out("out of memory");
-	k = kvtree_get(ctr, "HIDDEN");
-	if (k != NULL &&
-	    kvtree_set_u64(ctr, "HIDDEN", kvtree_count(k), NULL) < 0)
-		bail_out("out of memory");
-	k = kvtree_get(ctr, "COPY");
-	if (k != NULL && kvtree_set_u64(ctr, "COPY", kvtree_count(k), NULL) < 0)
-		bail_out("out of memory");
+		must(kvtree_set(k, "FILE", "N", NULL) == 0);
+	for (int i = 0; i < 2; i++) {
+		k = kvtree_get(ctr, named[i]);
+		must(k == NULL ||
+		     kvtree_set_u64(ctr, named[i], kvtree_count(k), NULL) == 0);
+	}
 	encode_again(t, raw);
 }
 
@@ -56,12 +50,12 @@ plain_top(struct buf *raw)
 static void
 plain_times(struct kvtree *t)
 {
+	static const char *const times[] = { "ATIME_SECS", "ATIME_NSECS",
+					     "CTIME_SECS", "CTIME_NSECS" };
 	struct kvtree *k = NULL;
 
-	kvtree_remove(t, "ATIME_SECS");
-	kvtree_remove(t, "ATIME_NSECS");
-	kvtree_remove(t, "CTIME_SECS");
-	kvtree_remove(t, "CTIME_NSECS");
+	for (int i = 0; i < 4; i++)
+		kvtree_remove(t, times[i]);
 	kvtree_foreach (k, t)
 		plain_times(k);
 }
@@ -69,6 +63,7 @@ plain_times(struct kvtree *t)
 static void
 plain_attrs(struct buf *raw)
 {
+	static const char *const lists[] = { "META", "RED" };
 	struct kvtree *t = kvtree_decode(raw->data, raw->len, NULL, NULL);
 	struct kvtree *k = NULL;
 
@@ -79,10 +74,9 @@ plain_attrs(struct buf *raw)
 		kvtree_remove(k, "MTIME_SECS");
 		kvtree_remove(k, "MTIME_NSECS");
 	}
-	kvtree_foreach (k, kvtree_get(t, "META"))
-		plain_times(kvtree_get(k, "ATTR"));
-	kvtree_foreach (k, kvtree_get(t, "RED"))
-		plain_times(kvtree_get(k, "ATTR"));
+	for (int i = 0; i < 2; i++)
+		kvtree_foreach (k, kvtree_get(t, lists[i]))
+			plain_times(kvtree_get(k, "ATTR"));
 	encode_again(t, raw);
 }
 
@@ -90,29 +84,27 @@ static void
 plain_entry(struct tree_entry *e)
 {
 	const char *base = path_base(e->path);
+	bool packed = false;
 	unsigned long number = 0;
-	char path[512];
 
 	if (str_starts(base, RANK2FILE_COPY))
 		base += strlen(RANK2FILE_COPY);
+	packed = dataset_dir_packed(base) >= 0;
 	if (str_eq(base, "rank2file"))
 		plain_top(&e->data);
-	if (dataset_dir_packed(base) >= 0)
+	if (packed)
 		plain_attrs(&e->data);
 	if (!is_part_name(base))
 		return;
 	/* Keep the number of the part, drop that of the generation. */
-	number = strtoul(base + strcspn(base, ".") + 1 +
-				 (dataset_dir_packed(base) >= 0 ? 0 : 2),
+	number = strtoul(base + strlen(packed ? "packed." : "rank2file.0."),
 			 NULL, 10);
-	snprintf(path, sizeof(path), "%.*s%s.%lu.N", (int)(base - e->path),
-		 e->path,
-		 dataset_dir_packed(base) >= 0 ? "packed" : "rank2file.0",
-		 number / RANK2FILE_PART_RANKS);
+	base = fmt("%.*s%s.%lu.N", (int)(base - e->path), e->path,
+		   packed ? "packed" : "rank2file.0",
+		   number / RANK2FILE_PART_RANKS);
 	mem_free(e->path);
-	e->path = mem_strdup(path);
-	if (e->path == NULL)
-		bail_out("out of memory");
+	e->path = mem_strdup(base);
+	must(e->path != NULL);
 }
 
 /* The tree below the prefix without all that may differ between runs. */
@@ -138,74 +130,27 @@ keeps_times(const char *path)
 	       str_starts(base, "reddesc");
 }
 
-static bool
-same_item(const struct tree_entry *a, const struct tree_entry *b)
-{
-	if (is_index(a->path))
-		return a->mode == b->mode && same_index(a, b);
-	return entry_same(a, b, keeps_times(a->path));
-}
-
-const char *
-odd_one(const struct tree *t, const struct tree *want, bool clean)
-{
-	for (size_t i = 0; i < t->count; i++) {
-		const struct tree_entry *e = &t->list[i];
-		const struct tree_entry *w = tree_find(want, e->path);
-
-		if (is_lock(e->path) && !(clean && w == NULL &&
-					  str_starts(path_base(e->path), ".")))
-			continue;
-		/* Entries of two generations have the same name here. */
-		if (w == NULL || !same_item(e, w) ||
-		    (i > 0 && str_eq(t->list[i - 1].path, e->path)))
-			return e->path;
-	}
-	return NULL;
-}
-
-static bool
-same_form(struct pack_scene *x, const struct tree *now, const struct tree *want,
-	  bool clean, bool quiet)
-{
-	const char *more = odd_one(now, want, clean);
-	const char *less = odd_one(want, now, false);
-
-	if (!quiet && more != NULL)
-		tell(&x->s, "not as it should be in the end", more);
-	if (!quiet && less != NULL)
-		tell(&x->s, "missing or another in the end", less);
-	return more == NULL && less == NULL;
-}
-
 /* --- Is the dataset whole? --- */
 
 static int
 run_verify(void)
 {
-	return run_command(
-		(const char *const[]){ "scr_container", "verify", "1", NULL },
-		NULL);
+	return run_command("scr_container verify 1", NULL);
 }
 
 /* Does every extracted file have the bytes recorded in x->plain? */
 static bool
 bytes_right(struct pack_scene *x)
 {
-	char out[600];
-	const char *const argv[] = {
-		"scr_container", "extract", "-C", out, "1", NULL
-	};
 	bool good = true;
 	struct tree t;
 
-	snprintf(out, sizeof(out), "%s/out", crash_dir);
-	remove_tree(out);
-	if (run_command(argv, NULL) != 0) {
+	remove_tree("out");
+	if (run_command("scr_container extract -C out 1", NULL) != 0) {
 		tell(&x->s, "cannot be extracted", "");
 		return false;
 	}
-	t = tree_load(out);
+	t = tree_load("out");
 	for (size_t i = 0; i < x->plain->count; i++) {
 		const struct tree_entry *p = &x->plain->list[i], *e = NULL;
 
@@ -221,51 +166,74 @@ bytes_right(struct pack_scene *x)
 	return good;
 }
 
-/* The top file of rank2file lists the containers, and its parts map their
- * contents.  Do both come from the same change of form? */
+/* The top file of rank2file lists the containers and the packed metadata, and
+ * its parts map their contents.  Do all come from the same change of form?
+ * `clean`: without a part that must be read from its copy. */
 static bool
-map_agrees(struct pack_scene *x)
+map_agrees(struct pack_scene *x, bool clean)
 {
 	struct error err = ERROR_INIT;
 	struct rank2file r;
 	struct segmap m;
-	char dir[700];
-	int fd = -1;
+	struct hidden h;
+	int fd = open(fmt("%s/" CRASH_META, prefix), O_RDONLY | O_DIRECTORY);
 	bool good = true;
 
-	snprintf(dir, sizeof(dir), "%s/" CRASH_META, prefix);
-	fd = open(dir, O_RDONLY | O_DIRECTORY);
 	if (fd < 0 || rank2file_load(fd, "rank2file", &r, &err) < 0 ||
-	    segmap_read(&m, &r, &err) < 0) {
+	    segmap_read(&m, &r, &err) < 0 ||
+	    hidden_load(&h, fd, &r, &m, &err) < 0) {
 		tell(&x->s, "cannot be read", err.text);
 		return false;
 	}
+	good = !clean || (r.flaw == NULL && h.flaw == NULL);
 	for (size_t i = 0; i < m.ncontainers; i++)
 		good = good && m.containers[i].has_size &&
 		       m.containers[i].used > 0;
 	if (!good)
 		tell(&x->s, "parts of rank2file are of two switches", "");
+	hidden_free(&h);
 	segmap_free(&m);
 	rank2file_free(&r);
 	close(fd);
 	return good;
 }
 
-bool
-is_whole(struct pack_scene *x)
+/* The struct scene is the first member of struct pack_scene. */
+static bool
+is_whole(struct scene *s)
 {
-	static const char *const deep[] = { "scr_rebuild", "--deep", "-n", "1",
-					    NULL };
+	struct pack_scene *x = (struct pack_scene *)s;
 
 	if (run_verify() != 0) {
-		tell(&x->s, "verify finds flaws", "");
+		tell(s, "verify finds flaws", "");
 		return false;
 	}
-	if (run_command(deep, NULL) != 0) {
-		tell(&x->s, "data and redundancy do not agree", "");
+	if (run_command("scr_rebuild --deep -n 1", NULL) != 0) {
+		tell(s, "data and redundancy do not agree", "");
 		return false;
 	}
-	return bytes_right(x) && map_agrees(x);
+	return bytes_right(x) && map_agrees(x, false);
+}
+
+/* A dataset that is to be repaired need not be whole. */
+static bool
+is_right(struct scene *s, bool known)
+{
+	struct pack_scene *x = (struct pack_scene *)s;
+
+	if (known)
+		return map_agrees(x, true);
+	if (x->whole == NULL)
+		return is_whole(s);
+	switch (run_verify()) {
+	case 0:
+		return bytes_right(x);
+	case 3:
+		return true;
+	default:
+		tell(s, "verify says neither whole nor repairable", "");
+		return false;
+	}
 }
 
 /* --- States allowed at any moment --- */
@@ -301,250 +269,28 @@ is_of_packing(const char *path)
 }
 
 static bool
-item_right(struct pack_scene *x, const struct tree_entry *now, bool temps)
+may_be(const struct scene *s, const struct tree_entry *now)
 {
-	const struct tree_entry *b = tree_find(&x->s.before, now->path);
-	const struct tree_entry *a = tree_find(&x->s.after, now->path);
+	const struct pack_scene *x = (const struct pack_scene *)s;
+	const struct tree_entry *b = tree_find(&s->before, now->path);
 	const struct tree_entry *p = tree_find(x->plain, now->path);
 	const struct tree_entry *w =
 		x->whole ? tree_find(x->whole, now->path) : NULL;
 
-	if ((b != NULL && same_item(now, b)) ||
-	    (a != NULL && same_item(now, a)))
-		return true;
 	if (w != NULL && b != NULL)
 		return right_bytes_stay(now, b, w);
 	if (is_of_packing(now->path))
 		return true; /* verify and --deep judge its contents */
 	if (p != NULL)
-		return same_item(now, p);
-	return is_lock(now->path) || (temps && is_temporary(now->path)) ||
-	       (x->whole != NULL &&
-		str_eq(now->path, CRASH_META "rebuild.scr"));
+		return same_item(s, now, p);
+	return x->whole != NULL && str_eq(now->path, CRASH_META "rebuild.scr");
 }
 
-/* Check the rules that hold at any moment.  `temps`: temporary files are
- * allowed. */
-static bool
-form_right(struct pack_scene *x, const struct tree *now, bool temps)
-{
-	bool good = true;
-
-	for (size_t i = 0; i < now->count; i++) {
-		if (item_right(x, &now->list[i], temps))
-			continue;
-		tell(&x->s, "not what it should be", now->list[i].path);
-		good = false;
-	}
-	for (size_t i = 0; i < x->s.before.count; i++) {
-		const char *path = x->s.before.list[i].path;
-
-		if (is_lock(path) || is_of_packing(path) ||
-		    tree_find(&x->s.after, path) == NULL ||
-		    tree_find(now, path) != NULL)
-			continue;
-		tell(&x->s, "gone", path);
-		good = false;
-	}
-	if (!good || !index_readable(&x->s, now))
-		return false;
-	if (x->whole == NULL)
-		return is_whole(x);
-	switch (run_verify()) {
-	case 0:
-		return bytes_right(x);
-	case 3:
-		return true;
-	default:
-		tell(&x->s, "verify says neither whole nor repairable", "");
-		return false;
-	}
-}
-
-/* --- One disturbed run --- */
-
-/* Restore the prefix to its state before the command. */
-static void
-set_back(struct pack_scene *x)
-{
-	struct tree now = tree_load(prefix);
-
-	tree_restore(prefix, &now, &x->s.before);
-	tree_free(&now);
-}
-
-static bool
-is_form(struct pack_scene *x, const struct tree *form, bool clean, bool quiet)
-{
-	struct tree now = form_load();
-	bool good = same_form(x, &now, form, clean, quiet);
-
-	tree_free(&now);
-	return good;
-}
-
-/* Is the exit status plausible for the fault?  EIO means a broken disk, so the
- * file counts as missing: damage, or a loss if nothing can restore it. */
-static bool
-failed_well(const struct fault *f, int status)
-{
-	return has_message() && (status == 1 || (str_eq(f->error, "EIO") &&
-						 (status == 3 || status == 4)));
-}
-
-static const char *const *
-second(const struct pack_scene *x)
-{
-	return x->again[0] != NULL ? x->again : x->s.argv;
-}
-
-/* Run the command a second time, undisturbed. */
-static bool
-form_again(struct pack_scene *x)
-{
-	static const struct fault none = { .kill_after = -1 };
-	int status = run_command(second(x), NULL);
-
-	if (status == 0 && is_form(x, &x->end, true, false) &&
-	    run_verify() == 0)
-		return true;
-	tell(&x->s, "the second run failed", "");
-	show_run(&x->s, &none, status);
-	return false;
-}
-
-static bool
-form_disturbed(struct pack_scene *x, const struct fault *f, unsigned *tally)
-{
-	bool good = true, killed = false;
-	int status = 0;
-	struct tree now;
-
-	set_back(x);
-	status = run_command(x->s.argv, f);
-	killed = status == -SIGKILL;
-	if (status == 0) {
-		good = is_form(x, &x->done, false, false);
-	} else if (!killed && (status < 0 || !failed_well(f, status))) {
-		tell(&x->s, "crashed, wrong exit status, or no message", "");
-		good = false;
-	}
-	if (!good)
-		show_run(&x->s, f, status);
-	now = tree_load(prefix);
-	if (!form_right(x, &now, killed || f->sticky)) {
-		show_run(&x->s, f, status);
-		good = false;
-	}
-	if (tally != NULL)
-		tally[is_form(x, &x->done, false, true) ? DONE
-		      : now.count == x->s.before.count	? NOTHING
-							: PARTLY]++;
-	tree_free(&now);
-	if (form_again(x))
-		return good;
-	show_run(&x->s, f, status);
-	return false;
-}
-
-/* --- Sweeps --- */
-
-/* Restrict the process to one processor, and so to one thread, so that
- * operations come in the same order in every run.  `all` restores the old
- * set. */
-static void
-one_thread(const cpu_set_t *all)
-{
-	int cpu = sched_getcpu();
-	cpu_set_t one;
-
-	CPU_ZERO(&one);
-	CPU_SET(cpu < 0 ? 0 : cpu, &one);
-	(void)sched_setaffinity(0, sizeof(one), all != NULL ? all : &one);
-}
-
-static void
-form_sweep(struct pack_scene *x, const struct mode *m, unsigned long first)
-{
-	unsigned long count = m->fault.reads ? x->s.reads : x->s.count;
-	unsigned long step = slow ? 1 : count / CRASH_FEW + 1;
-	unsigned runs = 0, bad = 0;
-	char what[256];
-
-	x->s.told = 0;
-	for (unsigned long n = slow ? 1 : first % step + 1; n <= count;
-	     n += step) {
-		struct fault f = m->fault;
-
-		while (m->transfers && n <= count && !x->s.transfers[n])
-			n++;
-		if (n > count)
-			break;
-		if (m->fails)
-			f.fail_at = n;
-		if (m->kills)
-			f.kill_at = n + m->fails;
-		runs++;
-		bad += !form_disturbed(x, &f, NULL);
-	}
-	snprintf(what, sizeof(what), "%s: %s: %u runs", x->s.name, m->what,
-		 runs);
-	ok(bad == 0 && runs > 0, what);
-	if (bad > 0)
-		printf("# %u of %u runs ended badly\n", bad, runs);
-}
-
-/* The struct scene is the first member of struct pack_scene. */
-static bool
-form_disturbed_scene(struct scene *s, const struct fault *f, unsigned *tally)
-{
-	return form_disturbed((struct pack_scene *)s, f, tally);
-}
-
-void
-form_kills(struct pack_scene *x, unsigned kills)
-{
-	random_kills(&x->s, kills, form_disturbed_scene);
-}
-
-bool
-form_measure(struct pack_scene *x)
-{
-	if (!measure(&x->s) || !is_whole(x))
-		return false;
-	x->done = form_load();
-	if (run_command(second(x), NULL) != 0 || !is_whole(x))
-		return false;
-	x->end = form_load();
-	return x->again[0] != NULL ||
-	       same_form(x, &x->end, &x->done, true, false);
-}
-
-void
-form_play(struct pack_scene *x, bool all, unsigned kills)
-{
-	bool every = slow && (all || slower);
-	char what[256];
-	cpu_set_t cpus;
-
-	(void)sched_getaffinity(0, sizeof(cpus), &cpus);
-	one_thread(NULL);
-	snprintf(what, sizeof(what), "%s: undisturbed", x->s.name);
-	if (ok(form_measure(x), what)) {
-		for (size_t i = 0; i < MODES; i++)
-			if (every || modes[i].quick)
-				form_sweep(x, &modes[i], 2 * i + 1);
-		one_thread(&cpus);
-		if (slow && kills > 0)
-			form_kills(x, kills);
-	}
-	one_thread(&cpus);
-}
-
-void
-form_fini(struct pack_scene *x)
-{
-	scene_fini(&x->s);
-	tree_free(&x->done);
-	tree_free(&x->end);
-}
+const struct rules pack_rules = {
+	.load = form_load,
+	.keeps_time = keeps_times,
+	.may_be = may_be,
+	.may_go = is_of_packing,
+	.whole = is_whole,
+	.right = is_right,
+};

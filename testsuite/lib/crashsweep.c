@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "crashsweep.h"
 
+#include <sched.h>
+
+#include "scratch.h"
+
 /* --- Every operation --- */
 
 /* Read the number in a file, then remove the file. */
@@ -38,98 +42,97 @@ read_trace(struct scene *s, const char *path)
 }
 
 bool
-measure(struct scene *s)
+measure(struct scene *s, bool every)
 {
-	char count[600], trace[600];
-	struct fault f = { .count = count, .trace = trace, .kill_after = -1 };
-	struct tree now;
+	struct fault f = { .count = "count", .reads = true };
+	bool good = true;
 
-	snprintf(count, sizeof(count), "%s/count", crash_dir);
-	snprintf(trace, sizeof(trace), "%s/trace", crash_dir);
 	s->before = tree_load(prefix);
-	if (run_command(s->argv, &f) != 0) {
+	s->begin = scene_load(s);
+	if (every) {
+		if (run_command(s->command, &f) != 0)
+			return false;
+		s->reads = read_count(f.count);
+		set_back(s);
+	}
+	f.reads = false;
+	f.trace = "trace";
+	if (run_command(s->command, &f) != 0) {
 		show_run(s, &f, 1);
 		return false;
 	}
-	s->count = read_count(count);
-	read_trace(s, trace);
+	s->count = read_count(f.count);
+	read_trace(s, f.trace);
 	s->after = tree_load(prefix);
-	now = tree_load(prefix);
-	tree_restore(prefix, &now, &s->before);
-	tree_free(&now);
-	f.reads = true;
-	f.trace = NULL;
-	if (run_command(s->argv, &f) != 0)
-		return false;
-	s->reads = read_count(count);
-	return s->count > 0;
+	s->done = scene_load(s);
+	if (s->rules != NULL)
+		good = s->rules->whole(s) &&
+		       run_command(s->again ? s->again : s->command, NULL) == 0;
+	s->end = scene_load(s);
+	if (s->again != NULL)
+		good = good && s->rules->whole(s);
+	else
+		good = same_state(s, &s->end, &s->done, true, false) && good;
+	return good && s->count > 0;
 }
 
-const struct mode modes[MODES] = {
-	{ "killed before each operation",
-	  { .kill_after = -1 },
-	  .kills = true,
-	  .quick = true },
+enum { FAILS = 1, KILLS = 2, TRANSFERS = 4, QUICK = 8 };
+
+static const struct mode {
+	const char *what;
+	int how; /* QUICK: part of a quick run */
+	struct fault fault;
+} modes[] = {
+	{ "killed before each operation", KILLS | QUICK, { 0 } },
 	{ "killed in the middle of each write",
-	  { .halve = true, .kill_after = -1 },
-	  .fails = true,
-	  .kills = true,
-	  .transfers = true },
-	{ "EIO at each operation",
-	  { .error = "EIO", .kill_after = -1 },
-	  .fails = true,
-	  .quick = true },
-	{ "ENOSPC at each operation",
-	  { .error = "ENOSPC", .kill_after = -1 },
-	  .fails = true },
+	  FAILS | KILLS | TRANSFERS,
+	  { .halve = true } },
+	{ "EIO at each operation", FAILS | QUICK, { .error = "EIO" } },
+	{ "ENOSPC at each operation", FAILS, { .error = "ENOSPC" } },
 	{ "the disk full from each operation on",
-	  { .error = "ENOSPC", .sticky = true, .kill_after = -1 },
-	  .fails = true },
+	  FAILS,
+	  { .error = "ENOSPC", .sticky = true } },
 	{ "each write cut short",
-	  { .error = "ENOSPC", .halve = true, .kill_after = -1 },
-	  .fails = true,
-	  .transfers = true },
+	  FAILS | TRANSFERS,
+	  { .error = "ENOSPC", .halve = true } },
 	{ "each write cut short, then a full disk",
-	  { .error = "ENOSPC",
-	    .halve = true,
-	    .sticky = true,
-	    .kill_after = -1 },
-	  .fails = true,
-	  .transfers = true,
-	  .quick = true },
+	  FAILS | TRANSFERS | QUICK,
+	  { .error = "ENOSPC", .halve = true, .sticky = true } },
 	{ "EIO at each operation, reads included",
-	  { .error = "EIO", .reads = true, .kill_after = -1 },
-	  .fails = true },
+	  FAILS,
+	  { .error = "EIO", .reads = true } },
 	{ "each read cut short",
-	  { .error = "EIO", .reads = true, .halve = true, .kill_after = -1 },
-	  .fails = true },
+	  FAILS,
+	  { .error = "EIO", .reads = true, .halve = true } },
 };
 
+/* In a quick run of each mode `few` operations, which differ between sweeps. */
 static void
-sweep(struct scene *s, const struct mode *m)
+sweep(struct scene *s, const struct mode *m, unsigned few)
 {
+	static unsigned long sweeps;
 	unsigned long count = m->fault.reads ? s->reads : s->count;
+	unsigned long step = slow ? 1 : count / (SANITIZED ? few / 3 : few) + 1;
+	unsigned long first = m->how & TRANSFERS ? 0 : sweeps++ * 7 % step;
 	unsigned runs = 0, bad = 0;
-	char what[256];
 
 	s->told = 0;
-	for (unsigned long n = 1; n <= count; n++) {
+	for (unsigned long n = first + 1; n <= count; n += step) {
 		struct fault f = m->fault;
 
-		if (m->transfers && !s->transfers[n])
-			continue;
-		/* A quick run tries every fifth operation. */
-		if (!slow && n % 5 != 1)
-			continue;
-		if (m->fails)
+		while (m->how & TRANSFERS && n <= count && !s->transfers[n])
+			n++;
+		if (n > count)
+			break;
+		if (m->how & FAILS)
 			f.fail_at = n;
-		if (m->kills)
-			f.kill_at = n + m->fails;
+		if (m->how & KILLS)
+			f.kill_at = n + (m->how & FAILS);
 		runs++;
 		bad += !disturbed(s, &f, NULL);
 	}
-	snprintf(what, sizeof(what), "%s: %s: %u runs", s->name, m->what, runs);
-	ok(bad == 0 && (runs > 0 || !slow), what);
+	ok(bad == 0 && runs > 0,
+	   fmt("%s: %s: %u runs", s->name, m->what, runs));
 	if (bad > 0)
 		printf("# %u of %u runs ended badly\n", bad, runs);
 }
@@ -152,12 +155,9 @@ duration(struct scene *s)
 	long times[5], t = 0;
 
 	for (int i = 0; i < 5; i++) {
-		struct tree now = tree_load(prefix);
-
-		tree_restore(prefix, &now, &s->before);
-		tree_free(&now);
+		set_back(s);
 		times[i] = now_us();
-		(void)run_command(s->argv, NULL);
+		(void)run_command(s->command, NULL);
 		times[i] = now_us() - times[i];
 		for (int j = i; j > 0 && times[j - 1] > times[j]; j--) {
 			t = times[j];
@@ -169,26 +169,23 @@ duration(struct scene *s)
 }
 
 void
-random_kills(struct scene *s, unsigned kills, disturb_fn *disturb)
+random_kills(struct scene *s, unsigned kills)
 {
 	unsigned tally[OUTCOMES] = { 0 }, bad = 0;
 	unsigned seed = (unsigned)now_us();
 	long time = duration(s);
-	char what[256];
 
 	s->told = 0;
 	printf("# %s: seed %u, an undisturbed run takes %ld us\n", s->name,
 	       seed, time);
 	for (unsigned i = 0; i < kills; i++) {
 		const struct fault f = {
-			.kill_after = rand_r(&seed) % (time * 6 / 5 + 1),
+			.kill_after = rand_r(&seed) % (time * 6 / 5 + 1) + 1,
 		};
 
-		bad += !disturb(s, &f, tally);
+		bad += !disturbed(s, &f, tally);
 	}
-	snprintf(what, sizeof(what), "%s: killed at %u random moments", s->name,
-		 kills);
-	ok(bad == 0, what);
+	ok(bad == 0, fmt("%s: killed at %u random moments", s->name, kills));
 	printf("# %u ended badly; when killed %u had made no file, %u some, %u "
 	       "were done\n",
 	       bad, tally[NOTHING], tally[PARTLY], tally[DONE]);
@@ -208,10 +205,8 @@ bool
 have_golden(const char *path)
 {
 	const char *golden = getenv("SCRKIT_GOLDEN");
-	char full[4096];
 
-	snprintf(full, sizeof(full), "%s/%s", golden ? golden : "", path);
-	return golden != NULL && access(full, R_OK) == 0;
+	return golden != NULL && access(fmt("%s/%s", golden, path), R_OK) == 0;
 }
 
 bool
@@ -230,29 +225,50 @@ start_with(const char *format, const char *from)
 	return system_is_ok(command);
 }
 
+/* --- Scenes --- */
+
 void
 scene_fini(struct scene *s)
 {
-	tree_free(&s->before);
-	tree_free(&s->after);
+	struct tree *trees[] = { &s->before, &s->after, &s->begin, &s->done,
+				 &s->end };
+
+	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]); i++)
+		tree_free(trees[i]);
 	mem_free(s->transfers);
 }
 
-void
-play(struct scene *s, bool brief, unsigned kills)
+/* Restrict the process to one processor, and so to one thread, so that
+ * operations come in the same order in every run.  `all` restores the old
+ * set. */
+static void
+one_thread(const cpu_set_t *all)
 {
-	char what[256];
+	int cpu = sched_getcpu();
+	cpu_set_t one;
 
-	if (!measure(s)) {
-		snprintf(what, sizeof(what), "%s: undisturbed", s->name);
-		ok(false, what);
-		return;
-	}
-	for (size_t i = 0; i < MODES; i++)
-		if (!brief || modes[i].quick)
-			sweep(s, &modes[i]);
-	if (kills > 0)
-		random_kills(s, kills, disturbed);
+	CPU_ZERO(&one);
+	CPU_SET(cpu < 0 ? 0 : cpu, &one);
+	(void)sched_setaffinity(0, sizeof(one), all != NULL ? all : &one);
+}
+
+void
+play(struct scene *s, unsigned few, bool all, unsigned kills)
+{
+	bool every = slow && (all || slower);
+	cpu_set_t cpus;
+
+	(void)sched_getaffinity(0, sizeof(cpus), &cpus);
+	if (s->rules != NULL)
+		one_thread(NULL);
+	if (ok(measure(s, every), fmt("%s: undisturbed", s->name)))
+		for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+			if (every || modes[i].how & QUICK)
+				sweep(s, &modes[i], few);
+	one_thread(&cpus);
+	if (slow && kills > 0)
+		random_kills(s, kills);
+	scene_fini(s);
 }
 
 int
@@ -274,7 +290,9 @@ crash_main(void (*tests)(void))
 		 tmp != NULL ? tmp : "/tmp");
 	if (mkdtemp(crash_dir) == NULL)
 		bail_out("no scratch directory");
+	must(chdir(crash_dir) == 0);
 	snprintf(prefix, sizeof(prefix), "%s/prefix", crash_dir);
+	setenv("SCR_PREFIX", prefix, 1);
 	setenv("TZ", "UTC", 1);
 	tests();
 	remove_tree(crash_dir);

@@ -8,30 +8,6 @@
 
 #include "crashtest.h"
 
-/* --- Every operation --- */
-
-/* Run without faults, to keep the result and to count the operations. */
-bool measure(struct scene *s);
-
-struct mode {
-	const char *what;
-	struct fault fault;
-	bool fails, kills, transfers;
-	bool quick; /* part of a quick run */
-};
-
-#define MODES 9
-extern const struct mode modes[MODES];
-
-/* --- Random moments --- */
-
-/* One disturbed run; see disturbed(). */
-typedef bool disturb_fn(struct scene *s, const struct fault *f,
-			unsigned *tally);
-
-/* Kill the command at `kills` random moments; one check for all. */
-void random_kills(struct scene *s, unsigned kills, disturb_fn *disturb);
-
 /* --- Initial state --- */
 
 /* Does the shell command exit with 0? */
@@ -44,11 +20,24 @@ bool have_golden(const char *path);
  * command, formatted with the directory of the generators and the prefix. */
 bool start_with(const char *format, const char *from);
 
+/* --- Scenes --- */
+
+/* Run both commands without faults, to keep the results and to count the
+ * operations, those that read only if `every`. */
+bool measure(struct scene *s, bool every);
+
+/* Kill the command at `kills` random moments; one check for all. */
+void random_kills(struct scene *s, unsigned kills);
+
+/*
+ * Run a scene whose prefix exists: measure it, disturb each operation (of each
+ * sweep `few` if the run is a quick one), kill it at random moments, and free
+ * what was loaded.  `all`: all kinds of faults, if the run is not a quick one.
+ */
+void play(struct scene *s, unsigned few, bool all, unsigned kills);
+
 /* Free what measure() loaded. */
 void scene_fini(struct scene *s);
-
-/* Run all sweeps on a scene whose prefix exists. */
-void play(struct scene *s, bool brief, unsigned kills);
 
 /* For main(): find a scratch directory, run the tests, clean up. */
 int crash_main(void (*tests)(void));

@@ -6,9 +6,8 @@
  * with its final name must have its final contents.  The same command run again
  * must give the result of an undisturbed run.
  *
- * Environment: BIN, SHIM, GEN.  SCRKIT_SLOW tries every operation instead of
- * every fifth; SCRKIT_SLOW=2 also tries all kinds of faults in the large
- * scenes.
+ * Environment: BIN, SHIM, GEN.  SCRKIT_SLOW tries every operation instead of a
+ * sample; SCRKIT_SLOW=2 also tries all kinds of faults in the large scenes.
  */
 #ifndef CRASHTEST_H
 #define CRASHTEST_H
@@ -21,8 +20,10 @@
 #include "tap.h"
 #include "treetest.h"
 
-#define ARGS_MAX 6
+#define ARGS_MAX 7
 
+/* The scratch directory, which is the working directory, and the prefix below
+ * it, which is SCR_PREFIX. */
 extern char crash_dir[512], prefix[600];
 extern bool slow;   /* try every operation, and random kills */
 extern bool slower; /* try all kinds of faults in the large scenes, too */
@@ -35,55 +36,82 @@ struct fault {
 	const char *error; /* NULL: EIO */
 	bool halve, sticky, reads;
 	const char *count, *trace; /* files that the shim writes, or NULL */
-	long kill_after; /* us until SIGKILL, without the shim; or -1 */
+	long kill_after; /* us until SIGKILL, without the shim; 0: none */
 };
 
-/* Run BIN/argv[0] with stderr in the file of messages.  Returns the exit
- * status, or -signal. */
-int run_command(const char *const *argv, const struct fault *f);
+/* Run BIN/`command`, words with a blank between them, with stderr in the file
+ * of messages.  Returns the exit status, or -signal. */
+int run_command(const char *command, const struct fault *f);
 
-/* --- Comparing --- */
+/* Did the last command print anything to stderr? */
+bool has_message(void);
 
-/* Are both indexes equal? */
-bool same_index(const struct tree_entry *a, const struct tree_entry *b);
-
-/* Is `path`, below the prefix, the index?  Is it metadata? */
-bool is_index(const char *path);
-
-/* Is it a lock or a mark?  They may appear and disappear. */
-bool is_lock(const char *path);
-bool is_metadata(const char *path);
+/* --- Scenes --- */
 
 /* One scenario: a command, its initial state and its final state. */
 struct scene {
-	const char *name;
-	const char *argv[ARGS_MAX];
+	const char *name, *command;
+	const char *again;	   /* second command; NULL: the same again */
+	const struct rules *rules; /* other than those of this file, or NULL */
 	struct tree before, after;
 	int64_t deletes; /* id of the dataset that it deletes; 0: none */
 	/* It replaces files of dataset 1, and takes that dataset out of the
 	 * index first. */
 	bool retires;
+	/* As loaded by the rules: before, after the first command, after the
+	 * second. */
+	struct tree begin, done, end;
 	unsigned long count, reads; /* operations: without reads; with */
 	char *transfers; /* for each operation: does it transfer bytes? */
 	unsigned told;
 };
 
+struct rules {
+	/* Load the prefix, without what differs between runs. */
+	struct tree (*load)(void);
+	/* Has the file the same time in every run? */
+	bool (*keeps_time)(const char *path);
+	/* May this entry be there at any moment, although it is neither in
+	 * `before` nor in `after`?  May this path be gone? */
+	bool (*may_be)(const struct scene *s, const struct tree_entry *now);
+	bool (*may_go)(const char *path);
+	/* Is the dataset whole?  Is it what it may be at any moment, and,
+	 * if `known`, like a state that was examined, but for what load()
+	 * removes? */
+	bool (*whole)(struct scene *s);
+	bool (*right)(struct scene *s, bool known);
+};
+
 /* Print a problem with `path`, unless too many were printed. */
 void tell(struct scene *s, const char *what, const char *path);
+
+/* Print how a run went wrong. */
+void show_run(const struct scene *s, const struct fault *f, int status);
+
+/* --- Comparing --- */
+
+/* Is it a lock or a mark?  They may appear and disappear. */
+bool is_lock(const char *path);
+bool is_metadata(const char *path);
 
 /* Is it a temporary file, or in a temporary directory? */
 bool is_temporary(const char *path);
 
-/* Is the index readable, or missing as it was before? */
-bool index_readable(struct scene *s, const struct tree *now);
+bool same_item(const struct scene *s, const struct tree_entry *a,
+	       const struct tree_entry *b);
+
+/* Have both trees the same entries?  Locks are ignored unless `clean`: then
+ * those in `now` must be in `want`.  Prints what differs unless `quiet`. */
+bool same_state(struct scene *s, const struct tree *now,
+		const struct tree *want, bool clean, bool quiet);
 
 /* --- One disturbed run --- */
 
-/* Did the last command print anything to stderr? */
-bool has_message(void);
+/* Load the prefix as the scene compares it. */
+struct tree scene_load(const struct scene *s);
 
-/* Print how a run went wrong. */
-void show_run(const struct scene *s, const struct fault *f, int status);
+/* Restore the prefix to its state before the command. */
+void set_back(const struct scene *s);
 
 enum outcome { NOTHING, PARTLY, DONE, OUTCOMES };
 

@@ -28,8 +28,7 @@ test_builds(void)
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
 		struct scene s = {
 			.name = list[i].name,
-			.argv = { "scr_index", "--prefix", prefix, "--build",
-				  "1" },
+			.command = "scr_index --build 1",
 		};
 
 		if (list[i].slow && !slow)
@@ -39,9 +38,7 @@ test_builds(void)
 		else if (!start_with(list[i].make, list[i].from))
 			ok(false, s.name);
 		else
-			play(&s, !slow || (list[i].slow && !slower),
-			     slow ? list[i].kills : 0);
-		scene_fini(&s);
+			play(&s, 16, !list[i].slow, list[i].kills);
 	}
 }
 

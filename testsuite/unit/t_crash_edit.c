@@ -17,39 +17,33 @@ static void
 test_edits(void)
 {
 	static const struct {
-		const char *name, *verb, *value;
+		const char *verb, *value;
 		int64_t deletes;
 	} list[] = {
-		{ "--add", "--add", "%s.3", 0 },
-		{ "--drop", "--drop", "%s.3", 0 },
-		{ "--drop-after", "--drop-after", "ckpt.1", 0 },
-		{ "--drop-all", "--drop-all", NULL, 0 },
-		{ "--current", "--current", "ckpt.1", 0 },
-		{ "--uncurrent", "--uncurrent", NULL, 0 },
-		{ "--delete", "--delete", "%s.3", 3 },
+		{ "--add", "%s.3", 0 },	      { "--drop", "%s.3", 0 },
+		{ "--drop-all", "", 0 },      { "--drop-after", "ckpt.1", 0 },
+		{ "--current", "ckpt.1", 0 }, { "--uncurrent", "", 0 },
+		{ "--delete", "%s.3", 3 },
 	};
 	static const char from[] = "scr3/index_multi/prefix_after_run";
 	bool golden = have_golden(from);
-	char value[32];
 
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+		char value[32], command[64];
 		struct scene s = {
-			.name = list[i].name,
-			.argv = { "scr_index", "--prefix", prefix, list[i].verb,
-				  value },
+			.name = list[i].verb,
+			.command = command,
 			.deletes = list[i].deletes,
 		};
 
-		if (list[i].value == NULL)
-			s.argv[4] = NULL;
-		else
-			snprintf(value, sizeof(value), list[i].value,
-				 golden ? "both" : "ckpt");
+		snprintf(value, sizeof(value), list[i].value,
+			 golden ? "both" : "ckpt");
+		snprintf(command, sizeof(command), "scr_index %s %s",
+			 list[i].verb, value);
 		if (!start_with(made_index, golden ? from : NULL))
 			ok(false, s.name);
 		else
-			play(&s, !slow, 0);
-		scene_fini(&s);
+			play(&s, 12, true, 0);
 	}
 }
 
