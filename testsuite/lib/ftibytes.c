@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "fti/ini.h"
-#include "str.h"
 #include "work.h"
 
 static int
@@ -34,15 +33,6 @@ fti_posix_parse(const char *name, const void *data, size_t len,
 		struct error *err)
 {
 	return fti_posix_take(fti_ini_parse(name, data, len, err), err);
-}
-
-const struct fti_posix_file *
-fti_posix_file(const struct fti_posix *p, const char *name)
-{
-	for (size_t i = 0; i < p->nfiles; i++)
-		if (str_eq(p->files[i].name, name))
-			return &p->files[i];
-	return NULL;
 }
 
 const struct fti_content_var *

@@ -22,9 +22,17 @@ void fti_source_memory(struct fti_source *s, const void *data, uint64_t size,
 struct fti_posix *fti_posix_parse(const char *name, const void *data,
 				  size_t len, struct error *err);
 
-/* The file with this base name, or NULL. */
-const struct fti_posix_file *fti_posix_file(const struct fti_posix *p,
-					    const char *name);
+/* Metadata of checkpoint 3 of two ranks, and the bytes of their files. */
+#define FTIBYTES_DATA0 "abcdefghij"
+#define FTIBYTES_DATA1 "0123456789"
+#define FTIBYTES_FILE(rank, sum) \
+	"[" rank "]\nckpt_file_name = Ckpt3-Rank" rank ".fti\n" \
+	"ckpt_file_size = 10\nckpt_file_maxs = 10\nckpt_checksum = " sum "\n" \
+	"var0_id = 1\nvar0_size = 4\nvar1_id = 7\nvar1_size = 6\n"
+#define FTIBYTES_META \
+	"[ckpt_info]\nckpt_type = full\nckpt_id = 3\n" FTIBYTES_FILE( \
+		"0", "a925576942e94b2ef57a066101b48876") \
+		FTIBYTES_FILE("1", "781e5e245d69b566979b86e28d23f2c7")
 
 /* The variable, or NULL. */
 const struct fti_content_var *fti_content_var(const struct fti_content *c,

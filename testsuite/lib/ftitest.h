@@ -15,6 +15,9 @@
 /* "$SCRKIT_GOLDEN/fti", or NULL: there are none. */
 const char *ftitest_root(void);
 
+/* Change to this directory, or skip the test. */
+bool ftitest_enter(const char *what);
+
 /* A golden data file. */
 struct ftitest_golden {
 	const char *path, *set; /* `set`: the directory with EXPECTED.tsv */
@@ -26,12 +29,13 @@ struct ftitest_golden {
 size_t ftitest_list(struct ftitest_golden **out);
 void ftitest_free(struct ftitest_golden *list, size_t count);
 
-/* The SHA-256 that the variable must have, and its size; NULL: not listed. */
-const char *ftitest_expected(const struct ftitest_golden *g, int32_t var,
-			     uint64_t *size);
-
-/* The number of variables that are listed. */
+/* The number of variables that EXPECTED.tsv lists. */
 size_t ftitest_vars(const struct ftitest_golden *g);
+
+/* Do the variables hold what is listed?  Prints what differs.  Counts in *count
+ * those that are listed and in the content. */
+bool ftitest_holds(const struct fti_content *c, const struct ftitest_golden *g,
+		   size_t *count);
 
 /* A file, read and checked with its data. */
 struct ftitest {
@@ -43,9 +47,6 @@ struct ftitest {
 
 void ftitest_open(struct ftitest *t, const char *path, enum fti_layout layout);
 void ftitest_close(struct ftitest *t);
-
-/* Do the variables hold what is expected?  Prints what differs. */
-bool ftitest_holds(const struct fti_content *c, const struct ftitest_golden *g);
 
 struct buf;
 struct fti_draft;

@@ -6,8 +6,8 @@
 
 #include "ftijob/config.h"
 #include "ftijob/set.h"
+#include "ftitest.h"
 #include "metatest.h"
-#include "posixtest.h"
 #include "scratch.h"
 
 static struct fti_ini *
@@ -312,7 +312,7 @@ test_golden(void)
 {
 	struct error err = ERROR_INIT;
 
-	if (!posixtest_enter("golden configurations") || !find_files("."))
+	if (!ftitest_enter("golden configurations") || !find_files("."))
 		return;
 	for (size_t i = 0; i < found.count; i++) {
 		struct fti_geometry g = { .nodes = 0 };

@@ -10,18 +10,15 @@
 #include "fti/input.h"
 #include "fti/name.h"
 #include "ftibytes.h"
-#include "metatest.h"
-#include "posixtest.h"
 #include "scratch.h"
-
-/* --- Golden files --- */
+#include "str.h"
 
 /* A file compared with its metadata: the verdict.  Prints findings. */
 static enum fti_verdict
 verdict_of(const struct fti_posix_file *f, const struct fti_source *s,
-	   bool parity, bool data)
+	   bool data)
 {
-	struct fti_checked c = { .posix = f, .source = s, .parity = parity };
+	struct fti_checked c = { .posix = f, .source = s };
 	enum fti_verdict v = FTI_UNREAD;
 
 	must(fti_check(&c, 1, data, NULL, NULL) == 0);
@@ -30,87 +27,6 @@ verdict_of(const struct fti_posix_file *f, const struct fti_source *s,
 		printf("# %s: %s\n", s->name, n->text);
 	fti_checked_fini(&c);
 	return v;
-}
-
-/* Is the file intact, if it is there? */
-static bool
-is_intact(const char *dir, const struct fti_posix_file *f, struct fti_name n,
-	  enum fti_name_kind kind)
-{
-	char name[FTI_NAME_MAX];
-	struct fti_source s;
-	const char *path = NULL;
-	bool good = false;
-
-	n.kind = kind;
-	path = posixtest_path(dir, fti_name_format(&n, name));
-	if (path == NULL)
-		return true;
-	must(fti_source_open(&s, AT_FDCWD, path, NULL) == 0);
-	good = verdict_of(f, &s, kind == FTI_NAME_PARITY, true) == FTI_INTACT;
-	fti_source_close(&s);
-	return good;
-}
-
-/* Returns the number of variables whose content was compared. */
-static size_t
-look_at_file(const char *set, const char *dir, const struct fti_posix *p,
-	     size_t member)
-{
-	const struct fti_posix_file *f = &p->files[member];
-	const struct fti_posix_file *right =
-		&p->files[(member + 1) % p->nfiles];
-	const struct fti_name n = fti_name_parse(f->name);
-	const char *path = posixtest_path(dir, f->name);
-	struct fti_content c;
-	struct fti_source s;
-	size_t count = 0;
-
-	if (path == NULL)
-		return 0;
-	must(fti_source_open(&s, AT_FDCWD, path, NULL) == 0);
-	must(fti_content_posix(&c, f, &s, NULL) == 0);
-	count = posixtest_holds(&c, set, (uint32_t)p->id, n.rank, false);
-	ok(count == f->nvars && fti_posix_file(p, f->name) == f, path);
-	fti_content_fini(&c);
-	fti_source_close(&s);
-	ok(is_intact(dir, f, n, FTI_NAME_RANK) &&
-		   is_intact(dir, f, fti_name_parse(right->name),
-			     FTI_NAME_COPY) &&
-		   is_intact(dir, f, n, FTI_NAME_PARITY),
-	   "the file, its copy and parity are intact");
-	return count;
-}
-
-static void
-look_at_set(const char *set)
-{
-	struct error err = ERROR_INIT;
-	size_t count = 0;
-
-	if (!exists(set)) {
-		skip(set, "not in the selection");
-		return;
-	}
-	must(find_files(set));
-	for (size_t i = 0; i < found.count; i++) {
-		const char *path = found.paths[i];
-		const char *meta = strstr(path, "/Meta/");
-		struct fti_posix *p = NULL;
-		const char *dir = NULL;
-
-		if (fti_name_parse(base_name(path)).kind != FTI_NAME_SECTOR)
-			continue;
-		dir = fmt("%.*s/", (int)(meta - path), path);
-		p = fti_posix_read(AT_FDCWD, path, &err);
-		ok(p != NULL && !p->layered && p->nfiles >= 2, path);
-		ok(posixtest_prints(p, path), "is the same when it is written");
-		for (size_t k = 0; k < p->nfiles; k++)
-			count += look_at_file(set, dir, p, k);
-		fti_posix_free(p);
-	}
-	forget_files();
-	ok(count > 0, fmt("%s: %zu variables", set, count));
 }
 
 /* --- Crafted metadata --- */
@@ -264,35 +180,32 @@ test_damage(void)
 
 	memcpy(bytes, data, 10);
 	fti_source_memory(&s, bytes, 10, "data");
-	is_int(verdict_of(&p->files[0], &s, false, true), FTI_INTACT,
+	is_int(verdict_of(&p->files[0], &s, true), FTI_INTACT,
 	       "an intact file");
 	for (size_t i = 0; i < 10; i++) {
 		bytes[i] ^= 1;
-		all = all &&
-		      verdict_of(&p->files[0], &s, false, true) == FTI_DAMAGED;
-		ok(verdict_of(&p->files[0], &s, false, false) == FTI_INTACT,
+		all = all && verdict_of(&p->files[0], &s, true) == FTI_DAMAGED;
+		ok(verdict_of(&p->files[0], &s, false) == FTI_INTACT,
 		   "only the data are wrong");
 		bytes[i] ^= 1;
 	}
 	ok(all, "each changed byte");
 	for (s.size = 0; s.size < 10; s.size++)
-		all = all &&
-		      verdict_of(&p->files[0], &s, false, false) == FTI_DAMAGED;
+		all = all && verdict_of(&p->files[0], &s, false) == FTI_DAMAGED;
 	ok(all, "each truncation, without reading data");
 	p->files[0].sum = NULL;
-	is_int(verdict_of(&p->files[0], &s, false, true), FTI_DAMAGED,
-	       "no sum");
+	is_int(verdict_of(&p->files[0], &s, true), FTI_DAMAGED, "no sum");
 	p->files[0].sum = "x\n";
-	is_int(verdict_of(&p->files[0], &s, false, true), FTI_DAMAGED,
+	is_int(verdict_of(&p->files[0], &s, true), FTI_DAMAGED,
 	       "what is no sum");
 	fti_posix_free(p);
 	p = good_one();
 	p->files[0].vars[1].at = 3;
-	is_int(verdict_of(&p->files[0], &s, false, true), FTI_DAMAGED,
+	is_int(verdict_of(&p->files[0], &s, true), FTI_DAMAGED,
 	       "variables that overlap");
 	p->files[0].vars[1].at = 4;
 	p->files[0].vars[1].size = 5;
-	is_int(verdict_of(&p->files[0], &s, false, true), FTI_DAMAGED,
+	is_int(verdict_of(&p->files[0], &s, true), FTI_DAMAGED,
 	       "bytes of no variable");
 	fti_posix_free(p);
 }
@@ -404,9 +317,6 @@ use_all(void *arg, struct error *err)
 int
 main(void)
 {
-	static const char *const sets[] = { "posix-levels", "posix-levels-odd",
-					    "l4archive-posix" };
-
 	test_bad();
 	test_old();
 	test_content();
@@ -414,8 +324,5 @@ main(void)
 	test_unread();
 	test_any();
 	ok(fails_well(use_all, NULL, NULL), "each allocation fails");
-	if (posixtest_enter("golden POSIX checkpoints"))
-		for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
-			look_at_set(sets[i]);
 	return tap_done();
 }

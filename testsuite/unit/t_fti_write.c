@@ -146,11 +146,14 @@ static bool
 is_good(const struct ftitest *t, const struct item *it, enum fti_layout want)
 {
 	const struct fti_file *f = t->checked.file;
+	size_t count = 0;
 	const bool good = t->checked.verdict == FTI_INTACT &&
 			  f->layout == want && f->nfindings == 0 &&
 			  (!fti_has(want, FTI_CKPT_ID) ||
 			   f->meta.ckpt_id == it->golden->ckpt) &&
-			  ftitest_holds(&t->content, it->golden);
+			  ftitest_holds(&t->content, it->golden, &count) &&
+			  count == t->content.nvars &&
+			  count == ftitest_vars(it->golden);
 
 	if (!good)
 		printf("# %s from %s: %s: %s\n", t->path, it->golden->path,

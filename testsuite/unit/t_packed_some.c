@@ -8,6 +8,7 @@
 #include "kvtree/kvstream.h"
 #include "maptest.h"
 #include "par.h"
+#include "treetest.h"
 
 #define NRANKS 16400
 #define NFILES 20000
@@ -64,36 +65,40 @@ wants(const void *arg, const char *path)
 	return strstr(path, arg) != NULL;
 }
 
-struct some {
+/* What was loaded last. */
+static struct some {
 	struct rank2file r;
 	struct segmap m;
 	struct hidden h;
-};
+} got;
+
+static void
+drop_some(void)
+{
+	hidden_free(&got.h);
+	segmap_free(&got.m);
+	rank2file_free(&got.r);
+	got = (struct some){ .r = { .nranks = 0 } };
+}
 
 static int
-load_some(struct some *s, const char *words, struct error *err)
+load_some(void *words, struct error *err)
 {
 	const struct rank2file_filter filter = { wants, words };
 
-	*s = (struct some){ .r = { .nranks = 0 } };
-	if (rank2file_load_some(rootfd, "rank2file", par, &filter, &s->r, err) <
-	    0)
-		return -1;
-	if (segmap_read(&s->m, &s->r, err) == 0) {
-		if (hidden_load(&s->h, rootfd, &s->r, &s->m, err) == 0)
-			return 0;
-		segmap_free(&s->m);
-	}
-	rank2file_free(&s->r);
+	drop_some();
+	if (rank2file_load_some(rootfd, "rank2file", par, &filter, &got.r,
+				err) == 0 &&
+	    segmap_read(&got.m, &got.r, err) == 0 &&
+	    hidden_load(&got.h, rootfd, &got.r, &got.m, err) == 0)
+		return 0;
 	return -1;
 }
 
-static void
-drop_some(struct some *s)
+static bool
+loads(const char *words)
 {
-	hidden_free(&s->h);
-	segmap_free(&s->m);
-	rank2file_free(&s->r);
+	return load_some((char *)(uintptr_t)words, NULL) == 0;
 }
 
 static bool
@@ -118,23 +123,21 @@ same_file(const struct segmap *m, const struct segmap_file *a,
 /* Does `s` have exactly the files of `m` whose paths contain one of `words`, in
  * the order of `m`? */
 static bool
-is_some(const struct some *s, const struct segmap *m, const char *words,
-	bool attrs)
+is_some(const struct segmap *m, const char *words)
 {
 	size_t at = 0;
 
 	for (size_t i = 0; i < m->nfiles; i++) {
 		if (!wants(words, m->files[i].path))
 			continue;
-		if (at == s->m.nfiles ||
-		    !same_file(m, &m->files[i], &s->m, &s->m.files[at]) ||
-		    s->h.attrs[at].has_size != attrs ||
-		    (attrs && (s->h.attrs[at].size != i ||
-			       s->h.attrs[at].mtime.tv_sec != (time_t)i)))
+		if (at == got.m.nfiles ||
+		    !same_file(m, &m->files[i], &got.m, &got.m.files[at]) ||
+		    !got.h.attrs[at].has_size || got.h.attrs[at].size != i ||
+		    got.h.attrs[at].mtime.tv_sec != (time_t)i)
 			return false;
 		at++;
 	}
-	return at == s->m.nfiles && s->h.nattrs == at;
+	return at == got.m.nfiles && got.h.nattrs == at;
 }
 
 static void
@@ -142,92 +145,85 @@ sound(const struct segmap *m)
 {
 	/* Of one file, few, all, none. */
 	static const char *const words[] = { " 13333\xc3", " 777", "f", "?" };
-	struct error err = ERROR_INIT;
-	struct some s;
 
-	enter();
-	store(m, false);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		is_int(load_some(&s, words[i], &err), 0,
-		       fmt("files with '%s' loaded", words[i]));
-		ok(s.r.partial && is_some(&s, m, words[i], true),
-		   "... as they are stored");
-		ok(s.r.flaw == NULL && s.h.flaw == NULL, "... no flaw");
-		drop_some(&s);
+		ok(loads(words[i]) && got.r.partial && is_some(m, words[i]),
+		   fmt("files with '%s' as they are stored", words[i]));
+		ok(got.r.flaw == NULL && got.h.flaw == NULL, "... no flaw");
+		if (i == 0)
+			ok(arena_bytes(got.r.arenas[0]) < 1 << 20,
+			   "... one file in little memory");
 	}
-	ok(load_some(&s, " 13333\xc3", NULL) == 0, "one file");
-	ok(arena_bytes(s.r.arenas[0]) < 1 << 20, "... in little memory");
-	drop_some(&s);
-	enter();
-	store(m, true);
-	ok(load_some(&s, " 777", NULL) == 0, "not packed");
-	ok(!s.r.partial && s.m.nfiles == NFILES, "... all is read");
-	drop_some(&s);
+}
+
+/* Undo all changes of the directory. */
+static void
+restore(const struct tree *stored)
+{
+	struct tree now = tree_load(root);
+
+	tree_restore(root, &now, stored);
+	tree_free(&now);
+}
+
+static void
+damage(const char *path, size_t how)
+{
+	struct stat st;
+
+	must(stat(path, &st) == 0);
+	if (how == 0)
+		must(unlink(path) == 0);
+	else if (how == 1)
+		must(truncate(path, 0) == 0);
+	else if (how == 2)
+		must(truncate(path, st.st_size - 1) == 0);
+	else
+		flip(path, st.st_size / 2);
 }
 
 /* One file of the map or of the attributes is damaged. */
 static void
-damaged(const struct segmap *m)
+damaged(const struct segmap *m, const struct tree *stored)
 {
 	static const char *const names[] = { "rank2file", "rank2file.0.8192",
 					     "packed.8192.scr" };
 	static const char *const how[] = { "gone", "empty", "cut", "a byte" };
-	struct some s;
 
 	for (size_t i = 0; i < 12; i++) {
 		const char *name = names[i / 4];
-		char *path = NULL;
-		struct stat st;
 
-		enter();
-		store(m, false);
-		path = fmt("%s/%s", root, name);
-		must(stat(path, &st) == 0);
-		if (i % 4 == 0)
-			must(unlink(path) == 0);
-		else if (i % 4 == 1)
-			must(truncate(path, 0) == 0);
-		else if (i % 4 == 2)
-			must(truncate(path, st.st_size - 1) == 0);
-		else
-			flip(path, st.st_size / 2);
-		ok(load_some(&s, " 1", NULL) == 0,
-		   fmt("%s: %s", name, how[i % 4]));
+		restore(stored);
+		damage(fmt("%s/%s", root, name), i % 4);
 		/* If the top file is read from its copy, all files are
 		 * read. */
-		ok((i < 8 ? s.r.flaw : s.h.flaw) != NULL &&
-			   is_some(&s, m, s.r.partial ? " 1" : "f", true) &&
-			   s.r.partial == (i >= 4),
-		   "... its copy has all");
-		drop_some(&s);
+		ok(loads(" 1") && (i < 8 ? got.r.flaw : got.h.flaw) != NULL &&
+			   is_some(m, got.r.partial ? " 1" : "f") &&
+			   got.r.partial == (i >= 4),
+		   fmt("%s: %s: its copy has all", name, how[i % 4]));
 		flip(fmt("%s/copy.%s", root, name), 30);
 		if (i >= 4 && i < 8) {
-			ok(load_some(&s, " 1", NULL) == 0 && s.r.flaw != NULL &&
-				   is_some(&s, m, " 1", true),
+			ok(loads(" 1") && got.r.flaw != NULL &&
+				   is_some(m, " 1"),
 			   "... and so has packed.8192.scr");
-			drop_some(&s);
 			flip(fmt("%s/packed.8192.scr", root), 30);
-			ok(load_some(&s, " 1", NULL) == 0 &&
-				   is_some(&s, m, " 1", true),
+			ok(loads(" 1") && is_some(m, " 1"),
 			   "... and the copy of that");
-			drop_some(&s);
 			flip(fmt("%s/copy.packed.8192.scr", root), 30);
 		}
 		if (i < 8) {
-			ok(load_some(&s, " 1", NULL) < 0, "... not so now");
+			ok(!loads(" 1"), "... not so now");
 			continue;
 		}
-		ok(load_some(&s, " 1", NULL) == 0 && s.h.unread,
-		   "... damaged, too");
-		for (size_t k = 0; k < s.m.nfiles; k++)
-			if (s.m.files[k].rank / RANK2FILE_PART_RANKS == 1 &&
-			    s.h.attrs[k].has_size)
+		ok(loads(" 1") && got.h.unread, "... damaged, too");
+		for (size_t k = 0; k < got.m.nfiles; k++)
+			if (got.m.files[k].rank / RANK2FILE_PART_RANKS == 1 &&
+			    got.h.attrs[k].has_size)
 				ok(false, "... but attributes were taken");
-		drop_some(&s);
-		ok(load_some(&s, " 1\xc3", NULL) == 0 && s.h.flaw == NULL,
+		ok(loads(" 1\xc3") && got.h.flaw == NULL,
 		   "... not needed for others");
-		drop_some(&s);
 	}
+	restore(stored);
 }
 
 static void
@@ -240,31 +236,17 @@ add_key(struct kvtree *t, void *arg)
 static void
 unusual(const struct segmap *m)
 {
-	struct some s;
-
-	enter();
-	store(m, false);
 	edit_tree(fmt("%s/packed.0.scr", root), add_key, (char[]){ "FUTURE" });
-	ok(load_some(&s, " 77", NULL) == 0 && is_some(&s, m, " 77", true),
+	ok(loads(" 77") && is_some(m, " 77") && got.h.flaw == NULL,
 	   "another key beside the attributes");
-	ok(s.h.flaw == NULL, "... is no flaw");
-	drop_some(&s);
 	edit_tree(fmt("%s/rank2file.0.0", root), add_key, (char[]){ "FUTURE" });
-	ok(load_some(&s, " 77", NULL) == 0 && s.r.partial,
-	   "another key in a part");
-	ok(s.m.nfiles > 9000 && s.m.nfiles < NFILES, "... has all its files");
-	drop_some(&s);
-}
-
-static int
-load_one(void *arg, struct error *err)
-{
-	struct some s;
-
-	if (load_some(&s, arg, err) < 0)
-		return -1;
-	drop_some(&s);
-	return 0;
+	ok(loads(" 77") && got.r.partial && got.m.nfiles > 9000 &&
+		   got.m.nfiles < NFILES,
+	   "another key in a part: all files of the part");
+	enter();
+	store(m, true);
+	ok(loads(" 777") && !got.r.partial && got.m.nfiles == NFILES,
+	   "not packed: all files");
 }
 
 /* --- kvstream --- */
@@ -327,18 +309,22 @@ small_file(void)
 int
 main(void)
 {
+	struct tree stored;
 	struct segmap m;
 
 	par = par_new(3, NULL);
 	must(par != NULL);
 	make_map(&m, NRANKS, NFILES, false);
-	sound(&m);
-	damaged(&m);
-	unusual(&m);
 	enter();
 	store(&m, false);
-	ok(fail_each_alloc(load_one, (char[]){ " 13333\xc3" }) > 5,
+	stored = tree_load(root);
+	sound(&m);
+	ok(fail_each_alloc(load_some, (char[]){ " 13333\xc3" }) > 5,
 	   "no memory");
+	damaged(&m, &stored);
+	unusual(&m);
+	tree_free(&stored);
+	drop_some();
 	small_file();
 	par_free(par);
 	segmap_free(&m);
