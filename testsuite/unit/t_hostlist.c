@@ -5,7 +5,13 @@
 #include "buf.h"
 #include "error.h"
 #include "hostlist.h"
+#include "mem.h"
+#include "nomem.h"
 #include "tap.h"
+
+#define HOSTS ((size_t)100000)
+/* The goal is half of this; the machine may be busy. */
+#define SECONDS 1.0
 
 #define LONG_50 "a2345678901234567890123456789012345678901234567890"
 #define LONG_250 LONG_50 LONG_50 LONG_50 LONG_50 LONG_50
@@ -19,35 +25,22 @@ static const struct vector good[] = {
 	{ "", "" },
 	{ " ,\n,\t ", "" },
 	{ "vm", "vm" },
-	{ "worker-a,worker-b", "worker-a worker-b" },
 	{ "a b\nc\td, e,,f\r\n", "a b c d e f" },
 	{ "a,a,b,a", "a a b a" },
-	{ "x1000c0s0b0n0,x1000c0s0b0n1", "x1000c0s0b0n0 x1000c0s0b0n1" },
 	{ "x1000c0s0b0n[0-3]",
 	  "x1000c0s0b0n0 x1000c0s0b0n1 x1000c0s0b0n2 x1000c0s0b0n3" },
-	{ "r1i0n3", "r1i0n3" },
-	{ "r[1-3]i0n3", "r1i0n3 r2i0n3 r3i0n3" },
 	{ "r[1-2]n[00-02]", "r1n00 r1n01 r1n02 r2n00 r2n01 r2n02" },
-	{ "a[1-2][3-4]", "a13 a14 a23 a24" },
 	{ "a[1-2]b[1,3]c[0-1]",
 	  "a1b1c0 a1b1c1 a1b3c0 a1b3c1 a2b1c0 a2b1c1 a2b3c0 a2b3c1" },
 	{ "n[08-10]", "n08 n09 n10" },
-	{ "n[8-10]", "n8 n9 n10" },
 	{ "n[098-100]", "n098 n099 n100" },
-	{ "n[98-100]", "n98 n99 n100" },
-	{ "n[098-1001,5]x",
-	  NULL }, /* is accepted; its names are not compared */
-	{ "n[0-0]", "n0" },
 	{ "n[00]", "n00" },
 	{ "n[1,3,5-7]", "n1 n3 n5 n6 n7" },
 	{ "n[5-7,1,1]", "n5 n6 n7 n1 n1" },
-	{ "n[1-3]-ib0", "n1-ib0 n2-ib0 n3-ib0" },
 	{ "n[1-3,07]-ib[0-1],b c",
 	  "n1-ib0 n1-ib1 n2-ib0 n2-ib1 n3-ib0 n3-ib1 n07-ib0 n07-ib1 b c" },
 	{ "node[1-2].site.example.org",
 	  "node1.site.example.org node2.site.example.org" },
-	{ "10.0.0.[1-2]", "10.0.0.1 10.0.0.2" },
-	{ "ip-10-0-0-1 ip-10-0-0-2", "ip-10-0-0-1 ip-10-0-0-2" },
 	{ "fe80::1%eth0", "fe80::1%eth0" },
 	{ "[1-3]", "1 2 3" },
 	{ "n[999999999999999998-999999999999999999]",
@@ -64,20 +57,12 @@ static const struct vector bad[] = {
 	{ "n[1,", "character 5: \"\": expected a number" },
 	{ "n[1-", "character 3: \"1-\": expected a number" },
 	{ "n[]", "character 3: \"]\": expected a number" },
-	{ "n[1,]", "character 5: \"]\": expected a number" },
-	{ "n[,1]", "character 3: \",1]\": expected a number" },
-	{ "n[-1]", "character 3: \"-1]\": expected a number" },
 	{ "n[1-2-3]", "character 3: \"1-2-3]\": expected ',' or ']'" },
-	{ "n[1 ,2]", "character 3: \"1 ,2]\": expected ',' or ']'" },
-	{ "n[1, 2]", "character 5: \" 2]\": expected a number" },
-	{ "n[a-b]", "character 3: \"a-b]\": expected a number" },
-	{ "n[[1]]", "character 3: \"[1]]\": expected a number" },
 	{ "n1]", "character 3: \"]\": this ']' has no matching '['" },
 	{ "n[1]]", "character 5: \"]\": this ']' has no matching '['" },
 	{ "ok,n[3-1]", "character 6: \"3-1]\": a range goes from" },
 	{ "n[1-010]", "character 3: \"1-010]\": both ends" },
 	{ "n[008-10]", "character 3: \"008-10]\": both ends" },
-	{ "n[08-010]", "character 3: \"08-010]\": both ends" },
 	{ "n[1-4000000]", "character 3: \"1-4000000]\": too many names" },
 	{ "n[1-2000000,1-2000000]",
 	  "character 13: \"1-2000000]\": too many names" },
@@ -85,20 +70,16 @@ static const struct vector bad[] = {
 	  "character 3: \"n[1-3000]x[1-3000]\": too many names" },
 	{ "n[1-1000000],m[1-1000000],o[1-1000000]", "more than 2097152 names" },
 	{ "n[1-99999999999999999999]", "at most 18 digits" },
-	{ "n[0-18446744073709551616]", "at most 18 digits" },
 	{ "n[1234567890123456789]", "at most 18 digits" },
 	{ LONG_250 "123456", "a name is too long" },
 	{ "b[1-2]" LONG_250 "123[8-10]", "a name is too long" },
 	{ "a[1]b[1]c[1]d[1]e[1]f[1]g[1]h[1]i[1]j[1]k[1]l[1]m[1]n[1]o[1]p[1]q[1]",
 	  "too many brackets" },
-	{ "a;b", "character 2: \";b\": a node name cannot have" },
 	{ "a,$(reboot)",
 	  "character 3: \"$(reboot)\": a node name cannot have" },
 	{ "a,\033[2J", "character 3: \"\\x1b[2J\": a node name cannot have" },
 	{ "n\xc3\xa9", "a node name cannot have this character" },
-	{ "a,-oProxyCommand=x", "a node name cannot have this character" },
 	{ "a,-oProxyCommand", "character 3: \"-oProxyCommand\": a node name" },
-	{ "-[1-3]", "a node name must start with a letter or a digit" },
 	{ "..", "a node name must start with a letter or a digit" },
 };
 
@@ -139,7 +120,7 @@ test_expand(void)
 
 		h = (struct hostlist)HOSTLIST_INIT;
 		ok(hostlist_add(&h, v->text, &err) == 0 &&
-			   (v->names == NULL || is_names(&h, v->names)),
+			   is_names(&h, v->names),
 		   v->text[0] > ' ' ? v->text : "separators only");
 		hostlist_free(&h);
 	}
@@ -227,33 +208,21 @@ test_add_name(void)
 static const struct vector texts[] = {
 	{ "", "" },
 	{ "a", "a" },
-	{ "vm vm", "vm,vm" },
 	{ "b a c", "b,a,c" },
-	{ "n1 n2 n3", "n[1-3]" },
 	{ "n1 n3 n5 n6 n7", "n[1,3,5-7]" },
 	{ "n3 n2 n1", "n[3,2,1]" },
 	{ "n1 n1", "n[1,1]" },
 	{ "n1 n2 n2 n3", "n[1-2,2-3]" },
-	{ "n8 n9 n10", "n[8-10]" },
 	{ "n08 n09 n10", "n[08-10]" },
+	{ "n8 n9 n10", "n[8-10]" },
 	{ "n08 n9 n10", "n[08,9-10]" },
-	{ "n9 n010", "n[9,010]" },
-	{ "n99 n100", "n[99-100]" },
-	{ "n099 n100", "n[099-100]" },
 	{ "n098 n099 n100 n1000", "n[098-100,1000]" },
-	{ "nid00008 nid00009 nid00010", "nid[00008-00010]" },
-	{ "node01 node02 node10", "node[01-02,10]" },
-	{ "x1000c0s0b0n0 x1000c0s0b0n1", "x1000c0s0b0n[0-1]" },
 	{ "r1i0n3 r2i0n3 r3i0n3", "r[1-3]i0n3" },
-	{ "r1n0 r1n1 r2n0 r2n1", "r[1-2]n[0-1]" },
 	{ "r1n0 r2n0 r1n1 r2n1", "r[1-2]n0,r[1-2]n1" },
 	{ "a1b1c0 a1b1c1 a1b3c0 a1b3c1 a2b1c0 a2b1c1 a2b3c0 a2b3c1",
 	  "a[1-2]b[1,3]c[0-1]" },
-	{ "n1-ib0 n2-ib0", "n[1-2]-ib0" },
 	{ "ip-10-0-0-1 ip-10-0-0-2 ip-10-0-1-1",
 	  "ip-10-0-0-[1-2],ip-10-0-1-1" },
-	{ "10.0.0.1 10.0.0.2", "10.0.0.[1-2]" },
-	{ "n1.a n2.a n3.b", "n[1-2].a,n3.b" },
 	{ "n1 n", "n1,n" },
 	{ "n n1 n12", "n,n[1,12]" },
 	{ "1 2 3 x", "[1-3],x" },
@@ -295,78 +264,211 @@ test_text(void)
 	buf_free(&c);
 }
 
-/* One step of a random number generator (xorshift), below `n`. */
-static uint64_t
-draw(uint64_t *state, uint64_t n)
+/* Is this the text of the list? */
+static void
+is_list(struct hostlist *h, const char *text, const char *what)
 {
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state % n;
+	struct buf b = BUF_INIT;
+
+	hostlist_text(h, &b, NULL);
+	is_str(b.data, text, what);
+	buf_free(&b);
+	hostlist_free(h);
 }
 
-/* Add a name of up to four numbers between words.  Most numbers are close to
- * those of the last name. */
-static void
-add_random(struct hostlist *h, uint64_t *rnd, unsigned last[4])
+static int
+unite(struct hostlist *h, const struct hostlist *other, struct error *err)
 {
-	static const char *const words[] = { "n", "r", "-ib", ".x", "c" };
-	struct buf b = BUF_INIT;
-	const uint64_t parts = 1 + draw(rnd, 4);
+	return hostlist_add_list(h, other, err) < 0 ? -1
+						    : hostlist_uniq(h, err);
+}
 
-	last[draw(rnd, 4)] += (unsigned)draw(rnd, 3);
-	if (draw(rnd, 5) == 0)
-		last[draw(rnd, 4)] = (unsigned)draw(rnd, 102);
-	buf_add_str(&b, "h");
-	for (uint64_t i = 0; i < parts; i++) {
-		buf_add_str(&b, words[i < 3 ? i : draw(rnd, 5)]);
-		if (draw(rnd, 20) != 0)
-			buf_printf(&b, "%0*u", draw(rnd, 9) == 0 ? 3 : 1,
-				   last[i]);
+static void
+test_sets(void)
+{
+	static const struct {
+		int (*op)(struct hostlist *h, const struct hostlist *other,
+			  struct error *err);
+		const char *a, *b, *want, *what;
+	} sets[] = {
+		{ hostlist_minus, "n[1-5]", "n[2-3],x", "n[1,4-5]", "minus" },
+		{ hostlist_minus, "c,a,b,a", "a", "c,b", "minus, in order" },
+		{ hostlist_minus, "a,a,b", "b", "a,a", "minus, kept twice" },
+		{ hostlist_minus, "n[1-3]", "n[01-03]", "n[1-3]", "n01, n1" },
+		{ hostlist_minus, "n[1-3]", "", "n[1-3]", "minus nothing" },
+		{ hostlist_minus, "", "n[1-3]", "", "nothing minus" },
+		{ hostlist_minus, "n[1-3]", "n[1-3]", "", "minus all" },
+		{ hostlist_both, "n[1-5]", "x,n[4,2]", "n[2,4]", "both" },
+		{ hostlist_both, "c,a,b,a", "a,c", "c,a,a", "both, in order" },
+		{ hostlist_both, "a", "", "", "both with nothing" },
+		{ unite, "n[3,1,3]", "n[2-3],m", "n[3,1-2],m", "union" },
+		{ unite, "", "b,a", "b,a", "union with nothing" },
+		{ unite, "b,a,b,c,a", "", "b,a,c", "of each name the first" },
+	};
+	struct hostlist h;
+
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+		struct hostlist other = list(sets[i].b);
+
+		h = list(sets[i].a);
+		is_int(sets[i].op(&h, &other, NULL), 0, sets[i].what);
+		is_list(&h, sets[i].want, sets[i].what);
+		hostlist_free(&other);
 	}
-	hostlist_add_name(h, b.data, NULL);
-	buf_free(&b);
-}
-
-/* Does the text of `h` parse to the names of `h`? */
-static bool
-comes_back(const struct hostlist *h)
-{
-	struct buf b = BUF_INIT;
-	struct hostlist again = HOSTLIST_INIT;
-	bool same = hostlist_text(h, &b, NULL) == 0;
-
-	same = same && hostlist_add(&again, b.data, NULL) == 0 &&
-	       again.count == h->count;
-	for (size_t i = 0; same && i < h->count; i++)
-		same = strcmp(again.names[i], h->names[i]) == 0;
-	if (!same)
-		printf("# %zu names: %s\n", h->count, b.data);
-	hostlist_free(&again);
-	buf_free(&b);
-	return same;
+	h = list("n[1-2]");
+	is_int(hostlist_add_list(&h, &h, NULL), 0, "a list is added to itself");
+	is_list(&h, "n[1-2,1-2]", "and doubled");
+	h = list("n[1-2]");
+	is_int(hostlist_minus(&h, &h, NULL), 0, "a list minus itself");
+	is_list(&h, "", "is empty");
 }
 
 static void
-test_random(void)
+test_nth(void)
 {
-	const uint64_t seed = (uint64_t)time(NULL) | 1;
-	uint64_t rnd = seed, n = 0, failed = 0;
-	char what[80];
+	static const struct {
+		int64_t n;
+		const char *want;
+	} places[] = {
+		{ 1, "n1" },   { 9, "n9" },	    { -1, "n9" },
+		{ -9, "n1" },  { 0, NULL },	    { 10, NULL },
+		{ -10, NULL }, { INT64_MIN, NULL }, { INT64_MAX, NULL },
+	};
+	struct hostlist h = list("n[1-9]");
 
-	for (int round = 0; round < 3000; round++) {
-		unsigned last[4] = { 0 };
-		struct hostlist h;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		is_str(hostlist_nth(&h, places[i].n), places[i].want, "n-th");
+	hostlist_keep(&h, 10);
+	hostlist_keep(&h, -10);
+	hostlist_keep(&h, INT64_MIN);
+	is_int((int64_t)h.count, 9, "more than there are is all");
+	hostlist_keep(&h, 7);
+	is_str(hostlist_nth(&h, -1), "n7", "the first 7");
+	hostlist_keep(&h, -3);
+	is_list(&h, "n[5-7]", "of these the last 3");
+	h = list("n[1-9]");
+	hostlist_keep(&h, 0);
+	is_list(&h, "", "the first 0");
+}
 
-		h = (struct hostlist)HOSTLIST_INIT;
-		for (n = draw(&rnd, 40); n > 0; n--)
-			add_random(&h, &rnd, last);
-		failed += !comes_back(&h);
+static int
+all_of_it(void *arg, struct error *err)
+{
+	static const char *names[] = { "n1", "n2", "n3" };
+	const struct hostlist other = { .names = names, .count = 3 };
+	struct buf out = BUF_INIT, plain = BUF_INIT;
+	struct hostlist h = HOSTLIST_INIT;
+	int rc = -1;
+
+	(void)arg;
+	if (hostlist_add(&h, "r[1-4]n[1-9,12],a,a,b", err) == 0 &&
+	    hostlist_add_name(&h, "c", err) == 0 &&
+	    hostlist_add_list(&h, &other, err) == 0 &&
+	    hostlist_uniq(&h, err) == 0 &&
+	    hostlist_both(&h, &other, err) == 0 &&
+	    hostlist_text(&h, &out, err) == 0 &&
+	    hostlist_plain(&h, "\n", &plain, err) == 0 &&
+	    hostlist_minus(&h, &other, err) == 0 && h.count == 0)
+		rc = 0;
+	hostlist_free(&h);
+	buf_free(&out);
+	buf_free(&plain);
+	return rc;
+}
+
+/* A list is unchanged if it cannot grow or be filtered. */
+static void
+test_nomem_unchanged(void)
+{
+	struct hostlist other = list("n[1-100]"), h;
+	struct buf out = BUF_INIT;
+	bool same = true;
+
+	buf_add_str(&out, "text");
+	for (long n = 0; n < 40; n++) {
+		int rc = 0;
+
+		h = list("a,a,n[1-14]");
+		mem_fail_after(n);
+		if (n % 4 == 0)
+			rc = hostlist_add(&h, "m[1-5000]", NULL);
+		else if (n % 4 == 1)
+			rc = hostlist_add_list(&h, &other, NULL);
+		else if (n % 4 == 2)
+			rc = hostlist_minus(&h, &other, NULL);
+		else
+			rc = hostlist_uniq(&h, NULL);
+		same = same && (rc == 0 || h.count == 16);
+		mem_fail_after(n);
+		if (hostlist_text(&h, &out, NULL) < 0)
+			same = same && strcmp(out.data, "text") == 0;
+		mem_fail_after(-1);
+		out.len = 4;
+		out.data[4] = '\0';
+		same = same && h.count >= 2 && strcmp(h.names[0], "a") == 0;
 		hostlist_free(&h);
 	}
-	snprintf(what, sizeof(what), "3,000 random lists come back, seed %llu",
-		 (unsigned long long)seed);
-	ok(failed == 0, what);
+	ok(same, "a failure leaves list and buf unchanged");
+	buf_free(&out);
+	hostlist_free(&other);
+}
+
+static double
+now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* The time to expand `text`, compress it, expand the result and subtract one
+ * list from the other. */
+static void
+time_list(const char *text, const char *what)
+{
+	struct buf out = BUF_INIT;
+	const double start = now();
+	struct hostlist h = list(text), again;
+	double took = 0;
+
+	hostlist_text(&h, &out, NULL);
+	again = list(out.data);
+	is_int((int64_t)again.count, HOSTS, what);
+	ok(strcmp(h.names[HOSTS / 2], again.names[HOSTS / 2]) == 0 &&
+		   strcmp(h.names[HOSTS - 1], again.names[HOSTS - 1]) == 0,
+	   "expand, compress, expand");
+	hostlist_minus(&h, &again, NULL);
+	is_int((int64_t)h.count, 0, "nothing is left of it");
+	took = now() - start;
+	printf("# %s: %.3f s, %zu bytes\n", what, took, out.len);
+	ok(took < SECONDS || !tap_timed(), "in no time");
+	hostlist_free(&h);
+	hostlist_free(&again);
+	buf_free(&out);
+}
+
+static void
+test_scale(void)
+{
+	struct buf mixed = BUF_INIT, seventh = BUF_INIT, repeated = BUF_INIT;
+
+	time_list("n[000001-100000]", "100,000 nodes of one row");
+	time_list("x[1000-1009]c[0-9]s[0-9]b[0-9]n[0-9]",
+		  "100,000 nodes of five numbers");
+	for (size_t i = 0; i < HOSTS; i++) {
+		buf_printf(&mixed, "%c%zu-host%zu.site%c,",
+			   (char)('a' + i * 7 % 26), i * 7919 % HOSTS,
+			   i * 104729 % HOSTS, (char)('a' + i % 26));
+		buf_printf(&seventh, "n%zu\n", 7 * i);
+		buf_printf(&repeated, "n%zu,", i / 100);
+	}
+	time_list(mixed.data, "100,000 nodes that have nothing in common");
+	time_list(seventh.data, "every seventh of 700,000 nodes");
+	time_list(repeated.data, "1,000 nodes, each 100 times");
+	buf_free(&mixed);
+	buf_free(&seventh);
+	buf_free(&repeated);
 }
 
 int
@@ -376,6 +478,10 @@ main(void)
 	test_limits();
 	test_add_name();
 	test_text();
-	test_random();
+	test_sets();
+	test_nth();
+	ok(fail_each_alloc(all_of_it, NULL) > 10, "no memory");
+	test_nomem_unchanged();
+	test_scale();
 	return tap_done();
 }

@@ -29,7 +29,6 @@ struct vector {
 
 /* As of Saturday, 2026-11-21 at 10:00:00. */
 static const struct vector good[] = {
-	{ "2026-11-21T10:00:00", "2026-11-21T10:00:00" },
 	{ "2030-01-02T03:04:05", "2030-01-02T03:04:05" },
 	{ "2030-01-02t03:04:05", "2030-01-02T03:04:05" },
 	{ "2030-01-02 03:04:05", "2030-01-02T03:04:05" },
@@ -37,55 +36,34 @@ static const struct vector good[] = {
 	{ "2030-01-02T03:04", "2030-01-02T03:04:00" },
 	{ "2030-01-02", "2030-01-02T00:00:00" },
 	{ "2030-01-02 3pm", "2030-01-02T15:00:00" },
-	{ "2030-01-02 noon", "2030-01-02T12:00:00" },
 	{ "3:30 2030-01-02", "2030-01-02T03:30:00" },
 	{ "2028-02-29", "2028-02-29T00:00:00" },
-	{ "1999-12-31T23:59:59", "1999-12-31T23:59:59" },
 	{ "2038-01-19T03:14:08", "2038-01-19T03:14:08" },
-	{ "2106-02-07T06:28:16", "2106-02-07T06:28:16" },
 	{ "9999-12-30T00:00:00", "9999-12-30T00:00:00" },
 	{ "now", "2026-11-21T10:00:00" },
 	{ " NOW ", "2026-11-21T10:00:00" },
-	{ "now+2h", "2026-11-21T12:00:00" },
 	{ "now + 2 h", "2026-11-21T12:00:00" },
-	{ "now+90", "2026-11-21T10:01:30" },
-	{ "now+1:30:00", "2026-11-21T11:30:00" },
 	{ "+2h", "2026-11-21T12:00:00" },
 	{ "+ 2 hours", "2026-11-21T12:00:00" },
-	{ "+0", "2026-11-21T10:00:00" },
 	{ "in 30m", "2026-11-21T10:30:00" },
-	{ "In 30 Minutes", "2026-11-21T10:30:00" },
 	{ "in30m", "2026-11-21T10:30:00" },
 	{ "2h30m", "2026-11-21T12:30:00" },
-	{ "90s", "2026-11-21T10:01:30" },
 	{ "1d", "2026-11-22T10:00:00" },
-	{ "1w", "2026-11-28T10:00:00" },
 	{ "12:00pm today", "2026-11-21T12:00:00" },
-	{ "12:00PM TODAY", "2026-11-21T12:00:00" },
 	{ "12:00 pm today", "2026-11-21T12:00:00" },
-	{ "today 12:00pm", "2026-11-21T12:00:00" },
 	{ "today at 12:00pm", "2026-11-21T12:00:00" },
 	{ "12:00am today", "2026-11-21T00:00:00" },
-	{ "9:00 today", "2026-11-21T09:00:00" },
 	{ "8:30am tomorrow", "2026-11-22T08:30:00" },
-	{ "tomorrow 8:30am", "2026-11-22T08:30:00" },
 	{ "15:00", "2026-11-21T15:00:00" },
-	{ "at 15:00", "2026-11-21T15:00:00" },
 	{ "9:59:59", "2026-11-22T09:59:59" },
 	{ "10:00", "2026-11-22T10:00:00" },
 	{ "10:00:01", "2026-11-21T10:00:01" },
 	{ "1:30:00", "2026-11-22T01:30:00" },
 	{ "00:00", "2026-11-22T00:00:00" },
-	{ "0:00", "2026-11-22T00:00:00" },
 	{ "3pm", "2026-11-21T15:00:00" },
-	{ "3 PM", "2026-11-21T15:00:00" },
 	{ "3:00:30pm", "2026-11-21T15:00:30" },
 	{ "12am", "2026-11-22T00:00:00" },
-	{ "12pm", "2026-11-21T12:00:00" },
 	{ "12:30am", "2026-11-22T00:30:00" },
-	{ "12:30pm", "2026-11-21T12:30:00" },
-	{ "1am", "2026-11-22T01:00:00" },
-	{ "11pm", "2026-11-21T23:00:00" },
 	{ "noon", "2026-11-21T12:00:00" },
 	{ "noon tomorrow", "2026-11-22T12:00:00" },
 	{ "midnight", "2026-11-22T00:00:00" },
@@ -93,19 +71,14 @@ static const struct vector good[] = {
 	{ "tomorrow", "2026-11-22T00:00:00" },
 	{ "friday", "2026-11-27T00:00:00" },
 	{ "Fri 17:00", "2026-11-27T17:00:00" },
-	{ "17:00 fri", "2026-11-27T17:00:00" },
 	{ "tues 3:00:30pm", "2026-11-24T15:00:30" },
-	{ "sunday", "2026-11-22T00:00:00" },
-	{ "saturday", "2026-11-28T00:00:00" },
 	{ "sat 10:00:00", "2026-11-28T10:00:00" },
 	{ "sat 10:00:01", "2026-11-21T10:00:01" },
 	{ "thurs at noon", "2026-11-26T12:00:00" },
 	{ "Wed Jan  2 03:04:05 2030", "2030-01-02T03:04:05" },
-	{ "jan 2 2030", "2030-01-02T00:00:00" },
 	{ "2 january 2030 3pm", "2030-01-02T15:00:00" },
 	{ "nov 21", "2027-11-21T00:00:00" },
 	{ "nov 21 11:00", "2026-11-21T11:00:00" },
-	{ "21 nov 9am", "2027-11-21T09:00:00" },
 	{ "mon dec 7", "2026-12-07T00:00:00" },
 	{ "feb 29", "2028-02-29T00:00:00" },
 	{ "sat today", "2026-11-21T00:00:00" },
@@ -115,74 +88,49 @@ static const struct vector good[] = {
 static const struct vector bad[] = {
 	{ "", "is not a time" },
 	{ "   ", "is not a time" },
-	{ "x", "is not a time" },
-	{ "now2h", "is not a time" },
-	{ "now+", "is not a time" },
 	{ "now-2h", "is not a time" },
-	{ "now now", "is not a time" },
-	{ "nowhere", "is not a time" },
-	{ "+", "is not a time" },
 	{ "+-2h", "is not a time" },
 	{ "in", "is not a time" },
-	{ "in 3pm", "is not a time" },
 	{ "90", "is not a time" },
 	{ "1500", "a time of day needs a colon, am or pm" },
-	{ "1500 tomorrow", "a time of day needs a colon, am or pm" },
 	{ "12/11", "is not a time" },
-	{ "11-21", "is not a time" },
 	{ "+1:30", "may be hours or minutes" },
 	{ "2m30m", "the units go from large to small" },
-	{ "30m2h", "the units go from large to small" },
 	{ "2h30", "is not a time" },
 	{ "h", "is not a time" },
-	{ "1.5h", "is not a time" },
 	{ "2h 3pm", "is not a time" },
 	{ "25:00", "there is no such time of day" },
-	{ "24:00", "there is no such time of day" },
-	{ "12:60", "there is no such time of day" },
 	{ "12:5", "there is no such time of day" },
 	{ "12:00:60", "there is no such time of day" },
 	{ "12:00:00:00", "is not a time" },
-	{ "13pm", "there is no such time of day" },
 	{ "0am", "there is no such time of day" },
 	{ "13:00pm", "there is no such time of day" },
 	{ "3pm 4pm", "has two times of day" },
-	{ "noon 3pm", "has two times of day" },
 	{ "3pmx", "is not a time" },
-	{ "3p", "is not a time" },
 	{ "3pm today tomorrow", "has two days" },
-	{ "mon tue", "has two days" },
 	{ "today 2026-11-21", "has two days" },
 	{ "at", "is not a time" },
 	{ "at today 3pm", "is not a time" },
+	{ "10000-01-01", "is not a time" },
+	{ "christmastide", "is not a time" },
 	{ "3pm at", "is not a time" },
 	{ "midnight today", "a day has two midnights" },
-	{ "midnight friday", "a day has two midnights" },
 	{ "next friday", "is not a time" },
 	{ "fr", "is not a time" },
-	{ "frightday", "is not a time" },
-	{ "3pm today!", "is not a time" },
 	{ "2026-02-30", "there is no such day" },
 	{ "2027-02-29", "there is no such day" },
-	{ "2026-13-01", "there is no such day" },
 	{ "2026-00-01", "there is no such day" },
-	{ "2026-01-00", "there is no such day" },
 	{ "2026-1-1", "there is no such day" },
-	{ "feb 30", "there is no such day" },
 	{ "fri nov 21 2026", "there is no such day" },
 	{ "fri today", "there is no such day" },
-	{ "nov", "is not a time" },
 	{ "nov 2026", "is not a time" },
 	{ "21 2026", "a time of day needs a colon, am or pm" },
 	{ "2026-11-21T", "is not a time" },
 	{ "2026-11-21T10", "is not a time" },
 	{ "2026-11-21T10:00:00x", "is not a time" },
-	{ "2026-11-21T10:00:00.5", "is not a time" },
 	{ "2026-11-21T10:00+2h", "the zone after it is wrong" },
-	{ "2026-11-2110:00", "there is no such day" },
+	{ "2026-11-21T10:00+24:00", "the zone after it is wrong" },
 	{ "1969-12-31", "is too early" },
-	{ "@", "is not a time" },
-	{ "@-1", "is not a time" },
 	{ "@1x", "is not a time" },
 	{ "@9999999999999", "is not a time" },
 	{ "@999999999999", "is out of range" },
@@ -206,27 +154,19 @@ at(const char *iso)
 }
 
 static void
-check_good(const struct vector *v, int64_t now)
-{
-	struct error err = ERROR_INIT;
-	char text[WHEN_TEXT];
-	int64_t t = MARK;
-
-	is_int(when_parse(v->text, now, &t, &err), 0, v->text);
-	is_str(when_text(text, t), v->time, v->text);
-}
-
-static void
 test_parse(const char *zone)
 {
 	struct error err = ERROR_INIT;
+	char text[WHEN_TEXT];
 	int64_t now = 0, t = MARK;
 
 	set_zone(zone);
 	printf("# %s\n", zone);
 	now = at("2026-11-21T10:00:00");
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
-		check_good(&good[i], now);
+		ok(when_parse(good[i].text, now, &t, NULL) == 0 &&
+			   strcmp(when_text(text, t), good[i].time) == 0,
+		   good[i].text);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		t = MARK;
 		error_clear(&err);
@@ -284,45 +224,48 @@ test_epoch(void)
 static void
 test_clock_changes(void)
 {
+	static const struct {
+		const char *zone, *now, *text, *want, *what;
+	} v[] = {
+		{ NEW_YORK, "2026-03-08T01:00:00", "2:30",
+		  "2026-03-09T02:30:00", "a time that the clock skips" },
+		{ NEW_YORK, "2026-03-08T01:00:00", "sun 2:30",
+		  "2026-03-15T02:30:00", "... on a weekday: a week later" },
+		{ NEW_YORK, "2026-03-08T06:00:00Z", "3:00",
+		  "2026-03-08T07:00:00Z", "the hour behind comes earlier" },
+		{ NEW_YORK, "2026-03-07T17:00:00Z", "noon tomorrow",
+		  "2026-03-08T16:00:00Z", "a short day has 23 hours" },
+		{ NEW_YORK, "2026-03-07T17:00:00Z", "1d",
+		  "2026-03-08T17:00:00Z", "... a day as a span has 24" },
+		{ NEW_YORK, "2026-10-31T16:00:00Z", "noon tomorrow",
+		  "2026-11-01T17:00:00Z", "a long day has 25 hours" },
+		{ NEW_YORK, "2026-10-31T16:00:00Z", "2026-11-01T01:30:00",
+		  "2026-11-01T05:30:00Z", "of two times the first" },
+		{ NEW_YORK, "2026-11-01T05:31:00Z", "1:30",
+		  "2026-11-01T06:30:00Z", "... after the first the second" },
+		{ NEW_YORK, "2026-11-01T06:30:00Z", "1:30",
+		  "2026-11-02T01:30:00", "... after that, tomorrow's" },
+		{ BERLIN, "2026-07-01", "2026-10-25T02:30:00",
+		  "2026-10-25T00:30:00Z", "of two times the first, in Berlin" },
+		{ BERLIN, "2026-07-01", "2026-07-01T12:00:00",
+		  "2026-07-01T10:00:00Z", "summer time" },
+		{ BERLIN, "2026-07-01", "2060-07-01T12:00:00",
+		  "2060-07-01T10:00:00Z", "... and beyond 2038" },
+	};
 	struct error err = ERROR_INIT;
-	int64_t now = 0, t = 0;
-	char text[WHEN_TEXT];
+	int64_t t = 0;
 
+	for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++) {
+		set_zone(v[i].zone);
+		t = MARK;
+		when_parse(v[i].text, at(v[i].now), &t, NULL);
+		is_int(t, at(v[i].want), v[i].what);
+	}
 	set_zone(NEW_YORK);
 	is_int(when_parse("2026-03-08T02:30:00", 0, &t, &err), -1,
-	       "a time that the clock skips");
+	       "a date and time that the clock skips");
 	ok(strstr(err.text, "the clock is set forward over it") != NULL,
 	   err.text);
-	now = at("2026-03-08T01:00:00");
-	is_int(when_parse("2:30", now, &t, NULL), 0, "said alone");
-	is_str(when_text(text, t), "2026-03-09T02:30:00",
-	       "it is the next that is there");
-	when_parse("sun 2:30", now, &t, NULL);
-	is_str(when_text(text, t), "2026-03-15T02:30:00",
-	       "on a weekday, that of the next week");
-	is_int(when_parse("3:00", now, &t, NULL), 0, "the hour behind");
-	is_int(t - now, 3600, "comes an hour earlier");
-	now = at("2026-03-07T12:00:00");
-	is_int(when_parse("noon tomorrow", now, &t, NULL), 0, "a short day");
-	is_int(t - now, 23 * 3600, "has 23 hours");
-	is_int(when_parse("1d", now, &t, NULL), 0, "a day as a span");
-	is_int(t - now, 24 * 3600, "has 24");
-	now = at("2026-10-31T12:00:00");
-	is_int(when_parse("noon tomorrow", now, &t, NULL), 0, "a long day");
-	is_int(t - now, 25 * 3600, "has 25 hours");
-	t = at("2026-11-01T01:30:00");
-	is_int(t, at("2026-11-01T05:30:00Z"), "of two times the first");
-	is_int(when_parse("1:30", t + 60, &now, NULL), 0, "after the first");
-	is_int(now - t, 3600, "the next is the second");
-	is_int(when_parse("1:30", t + 3600, &now, NULL), 0, "after that");
-	is_str(when_text(text, now), "2026-11-02T01:30:00", "that of tomorrow");
-	set_zone(BERLIN);
-	is_int(at("2026-10-25T02:30:00"), at("2026-10-25T00:30:00Z"),
-	       "of two times the first, in Berlin");
-	is_int(at("2026-07-01T12:00:00"), at("2026-07-01T10:00:00Z"),
-	       "summer time");
-	is_int(at("2060-07-01T12:00:00"), at("2060-07-01T10:00:00Z"),
-	       "and beyond 2038");
 }
 
 /* Every half hour of a year after 2038: formatting and parsing gives the same
@@ -376,51 +319,35 @@ test_span(void)
 	} v[] = {
 		{ "0", 0, NULL },
 		{ "90", 90, NULL },
-		{ " 90 ", 90, NULL },
-		{ "90s", 90, NULL },
 		{ "90 sec", 90, NULL },
 		{ "30m", 1800, NULL },
-		{ "30 MIN", 1800, NULL },
 		{ "2h", 7200, NULL },
-		{ "2 hours", 7200, NULL },
 		{ "1 hr", 3600, NULL },
 		{ "2h30m", 9000, NULL },
 		{ "2h 30m 5s", 9005, NULL },
 		{ "2h5s", 7205, NULL },
-		{ "1d12h", 129600, NULL },
 		{ "1 week 1 day", 8 * 86400, NULL },
 		{ "1:30:00", 5400, NULL },
-		{ "01:30:05", 5405, NULL },
 		{ "100:00:00", 360000, NULL },
 		{ "2-12:00:00", 216000, NULL },
 		{ "0:00:00", 0, NULL },
-		{ "90m", 5400, NULL },
 		{ "253402300799", WHEN_MAX, NULL },
 		{ "253402300800", -1, "is too long" },
 		{ "99999999999999999999", -1, "is too long" },
 		{ "999999999999w", -1, "is too long" },
 		{ "99999999999999999999w", -1, "is not a span of time" },
 		{ "", -1, "is not a span of time" },
-		{ " ", -1, "is not a span of time" },
 		{ "-5", -1, "is not a span of time" },
-		{ "+5", -1, "is not a span of time" },
 		{ "5 x", -1, "is not a span of time" },
-		{ "5mx", -1, "is not a span of time" },
-		{ "m", -1, "is not a span of time" },
 		{ "5 5", -1, "is not a span of time" },
-		{ "1h 5", -1, "is not a span of time" },
 		{ "1.5h", -1, "is not a span of time" },
-		{ "5m5m", -1, "the units go from large to small" },
 		{ "5m1h", -1, "the units go from large to small" },
 		{ "1:30", -1, "may be hours or minutes" },
 		{ "1:60:00", -1, "is not a span of time" },
 		{ "1:30:0", -1, "is not a span of time" },
 		{ "1:30:00:00", -1, "is not a span of time" },
 		{ "1-24:00:00", -1, "is not a span of time" },
-		{ "1-", -1, "is not a span of time" },
 		{ "2026-11-21", -1, "is not a span of time" },
-		{ "3pm", -1, "is not a span of time" },
-		{ "now", -1, "is not a span of time" },
 	};
 	struct error err = ERROR_INIT;
 	uint64_t secs = 0;
@@ -445,42 +372,6 @@ test_span(void)
 	       "no control character reaches the terminal");
 }
 
-/* Any combination of parts is a valid time or is refused. */
-static void
-test_random(void)
-{
-	static const char *const pieces[] = {
-		" ",	 "3",	  "12",	  ":00", "am",	   "pm",  "today",
-		"fri",	 "nov",	  "2026", "-",	 "11",	   "-21", "T",
-		"10:00", "+",	  "now",  "in",	 "2h",	   "30m", "@",
-		"noon",	 "at",	  "Z",	  ":",	 "-01:00", "21",  "tomorrow",
-		"w",	 "99999", "x",	  "feb", "29",
-	};
-	const size_t n = sizeof(pieces) / sizeof(*pieces);
-	uint64_t state = (uint64_t)time(NULL) | 1;
-	const int64_t now = 1795300000;
-	int times = 0, wrong = 0;
-
-	set_zone(BERLIN);
-	for (int i = 0; i < 20000; i++) {
-		char text[100] = "";
-		int64_t t = MARK;
-		uint64_t secs = 0;
-
-		state = state * 6364136223846793005 + 1442695040888963407;
-		for (uint64_t r = state >> 46; r > 0; r /= n + 3)
-			if (r % (n + 3) < n)
-				strcat(text, pieces[r % (n + 3)]);
-		if (when_parse(text, now, &t, NULL) == 0)
-			times++;
-		wrong += t != MARK && (t < 0 || t > WHEN_MAX);
-		if (when_span(text, &secs, NULL) == 0)
-			wrong += secs > WHEN_MAX;
-	}
-	ok(times > 100, "some random texts are times");
-	is_int(wrong, 0, "none is out of range");
-}
-
 int
 main(void)
 {
@@ -495,6 +386,5 @@ main(void)
 	test_round_trip(KOLKATA);
 	test_text();
 	test_span();
-	test_random();
 	return tap_done();
 }
