@@ -56,9 +56,18 @@ where(const struct flush_entry *e, bool first)
 static void
 test_flush(void)
 {
+	static const struct {
+		uint32_t id;
+		bool first;
+		const char *want;
+	} places[] = {
+		{ 3, false, "SYNC_FLUSHING PFS CACHE" },
+		{ 3, true, "SYNC_FLUSHING" },
+		{ 7, false, "CACHE" },
+		{ 8, false, "NONE" },
+	};
 	struct jobfiles_flush f = { .count = 0 };
 	struct error err = ERROR_INIT;
-	struct json *j = NULL;
 
 	is_int(jobfiles_flush_read(root, &f, &err), -1, "no flush file");
 	is_int(err.kind, ERROR_ABSENT, err.text);
@@ -66,23 +75,18 @@ test_flush(void)
 	put(FLUSH_FILE, two);
 	is_int(jobfiles_flush_read(root, &f, &err), 0, "a flush file");
 	ok(f.count == 2 && f.all[0].id == 3, "... its entries");
-	is_str(where(jobfiles_flush_find(&f, 3), false),
-	       "SYNC_FLUSHING PFS CACHE", "all places of a dataset");
-	is_str(where(jobfiles_flush_find(&f, 3), true), "SYNC_FLUSHING",
-	       "... the first of them");
-	is_str(where(jobfiles_flush_find(&f, 7), false), "CACHE", "one place");
-	is_str(where(jobfiles_flush_find(&f, 8), false), "NONE",
-	       "no such dataset");
-	j = jobfiles_flush_json(&f);
-	ok(j != NULL, "as JSON");
-	json_free(j);
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		is_str(where(jobfiles_flush_find(&f, places[i].id),
+			     places[i].first),
+		       places[i].want, "... the places of a dataset");
+	json_free(jobfiles_flush_json(&f));
 	jobfiles_flush_free(&f);
-	put(FLUSH_FILE, NULL);
-	is_int(jobfiles_flush_read(root, &f, &err), -1, "a damaged one");
-	ok(err.kind == ERROR_CORRUPT && says(&err, FLUSH_FILE), err.text);
-	put(FLUSH_FILE, "DATASET>x>CKPT>1\n");
-	is_int(jobfiles_flush_read(root, &f, &err), -1, "one of nonsense");
-	ok(err.kind == ERROR_CORRUPT && says(&err, FLUSH_FILE), err.text);
+	for (int i = 0; i < 2; i++) {
+		put(FLUSH_FILE, i == 0 ? NULL : "DATASET>x>CKPT>1\n");
+		is_int(jobfiles_flush_read(root, &f, &err), -1, "damaged");
+		ok(err.kind == ERROR_CORRUPT && says(&err, FLUSH_FILE),
+		   err.text);
+	}
 }
 
 static void
@@ -193,56 +197,39 @@ answer(void *arg, const char *id)
 	return *(int *)arg;
 }
 
+#define OLD "7" /* not the job that wrote `two` */
+#define CACHE(id) "DATASET>" id ">LOCATION>CACHE\nDATASET>" id ">CKPT>1\n"
+#define SAVED(id) "DATASET>" id ">LOCATION>PFS\nDATASET>" id ">CKPT>1\n"
+#define MADE(id, time) "DATASET>" id ">DSETDESC>CREATED>" time "\n"
+
 static const struct prepare_case {
 	const char *name, *flush, *job_id;
 	int runs;
 	bool force;
 	enum jobfiles_left left;
-	bool kept, aside, nodes;
 } cases[] = {
-	{ "nothing there", NULL, "7", 0, false, JOBFILES_NONE, false, false,
-	  false },
-	{ "an old job with unsaved data", two, "7", 0, false, JOBFILES_ASIDE,
-	  false, true, false },
-	{ "an old job, all saved",
-	  "DATASET>7>DSETDESC>JOBID>1000\n"
-	  "DATASET>7>DSETDESC>ID>7\n"
-	  "DATASET>7>LOCATION>PFS\n",
-	  "7", 0, false, JOBFILES_REMOVED, false, false, false },
-	{ "an older checkpoint in cache only",
-	  "DATASET>7>LOCATION>PFS\nDATASET>7>CKPT>1\n"
-	  "DATASET>6>LOCATION>CACHE\nDATASET>6>CKPT>1\n",
-	  "7", 0, false, JOBFILES_REMOVED, false, false, false },
-	{ "the newest checkpoint in cache only",
-	  "DATASET>7>LOCATION>CACHE\nDATASET>7>CKPT>1\n"
-	  "DATASET>6>LOCATION>PFS\nDATASET>6>CKPT>1\n",
-	  "7", 0, false, JOBFILES_ASIDE, false, true, false },
-	{ "output in cache only",
-	  "DATASET>7>LOCATION>PFS\nDATASET>7>CKPT>1\n"
-	  "DATASET>6>LOCATION>CACHE\nDATASET>6>CKPT>1\n"
-	  "DATASET>6>OUTPUT>1\n",
-	  "7", 0, false, JOBFILES_ASIDE, false, true, false },
-	{ "a checkpoint in cache only, older than one of the index",
-	  "DATASET>3>LOCATION>CACHE\nDATASET>3>CKPT>1\n"
-	  "DATASET>3>DSETDESC>CREATED>1000\n",
-	  "7", 0, false, JOBFILES_REMOVED, false, false, false },
-	{ "... newer than all of the index",
-	  "DATASET>3>LOCATION>CACHE\nDATASET>3>CKPT>1\n"
-	  "DATASET>3>DSETDESC>CREATED>3000\n",
-	  "7", 0, false, JOBFILES_ASIDE, false, true, false },
-	{ "a job that runs", two, "7", 1, false, JOBFILES_RUNNING, true, false,
-	  true },
-	{ "a job that may run", two, "7", -1, false, JOBFILES_RUNNING, true,
-	  false, true },
-	{ "... with force", two, "7", -1, true, JOBFILES_ASIDE, false, true,
-	  false },
-	{ "this very job", two, "1000", 0, false, JOBFILES_OURS, true, false,
-	  true },
-	{ "... with force", two, "1000", 0, true, JOBFILES_OURS, true, false,
-	  true },
-	{ "no owner", "DATASET>7>LOCATION>PFS\n", "7", 1, false,
-	  JOBFILES_REMOVED, false, false, false },
-	{ "damaged", "", "7", 1, false, JOBFILES_ASIDE, false, true, false },
+	{ "nothing there", NULL, OLD, 0, false, JOBFILES_NONE },
+	{ "unsaved data", two, OLD, 0, false, JOBFILES_ASIDE },
+	{ "all saved",
+	  SAVED("7") "DATASET>7>DSETDESC>JOBID>1000\nDATASET>7>DSETDESC>ID>7\n",
+	  OLD, 0, false, JOBFILES_REMOVED },
+	{ "an older checkpoint in cache only", SAVED("7") CACHE("6"), OLD, 0,
+	  false, JOBFILES_REMOVED },
+	{ "the newest checkpoint in cache only", CACHE("7") SAVED("6"), OLD, 0,
+	  false, JOBFILES_ASIDE },
+	{ "output in cache only", SAVED("7") CACHE("6") "DATASET>6>OUTPUT>1\n",
+	  OLD, 0, false, JOBFILES_ASIDE },
+	{ "in cache only, older than one of the index",
+	  CACHE("3") MADE("3", "1000"), OLD, 0, false, JOBFILES_REMOVED },
+	{ "... newer than all of the index", CACHE("3") MADE("3", "3000"), OLD,
+	  0, false, JOBFILES_ASIDE },
+	{ "a job that runs", two, OLD, 1, false, JOBFILES_RUNNING },
+	{ "a job that may run", two, OLD, -1, false, JOBFILES_RUNNING },
+	{ "... with force", two, OLD, -1, true, JOBFILES_ASIDE },
+	{ "this very job", two, "1000", 0, false, JOBFILES_OURS },
+	{ "... with force", two, "1000", 0, true, JOBFILES_OURS },
+	{ "no owner", SAVED("7"), OLD, 1, false, JOBFILES_REMOVED },
+	{ "damaged", "", OLD, 1, false, JOBFILES_ASIDE },
 };
 
 static void
@@ -250,9 +237,15 @@ test_prepare(void)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct prepare_case *c = &cases[i];
+		const bool kept =
+			c->left == JOBFILES_OURS || c->left == JOBFILES_RUNNING;
 		struct jobfiles_prepared p;
 		struct error err = ERROR_INIT;
 		int runs = c->runs;
+		const struct jobfiles_job job = { .id = c->job_id,
+						  .runs = answer,
+						  .arg = &runs,
+						  .force = c->force };
 		const char *flush = fmt("%s/.scr/%s", root, FLUSH_FILE);
 
 		scratch_dir(root, sizeof(root));
@@ -264,20 +257,14 @@ test_prepare(void)
 				 "DSET>1>COMPLETE>1\nDSET>1>DSET>ID>1\n"
 				 "DSET>1>DSET>NAME>a\nDSET>1>DSET>CKPT>1\n"
 				 "DSET>1>DSET>CREATED>2000\nNAME>a>DSET>1\n");
-		const struct jobfiles_job job = { .id = c->job_id,
-						  .runs = answer,
-						  .arg = &runs,
-						  .force = c->force };
-
 		is_int(jobfiles_prepare(root, &job, &p, &err), 0, c->name);
 		is_int(p.left, c->left, "... is seen");
-		ok(exists(flush) == c->kept &&
-			   exists(fmt("%s.bak", flush)) == c->aside,
+		ok(exists(flush) == kept && exists(fmt("%s.bak", flush)) ==
+						    (c->left == JOBFILES_ASIDE),
 		   "... flush file");
-		ok(exists(fmt("%s/.scr/nodes.scr", root)) == c->nodes,
+		ok(exists(fmt("%s/.scr/nodes.scr", root)) == kept,
 		   "... nodes file");
-		ok(exists(fmt("%s/.scr/halt.scr", root)),
-		   "... the halt file stays");
+		ok(exists(fmt("%s/.scr/halt.scr", root)), "... halt stays");
 		ok(p.may_run == (c->runs < 0 && !c->force),
 		   "... whether it is certain");
 	}
