@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/wait.h>
 
+#include "conf.h"
 #include "scratch.h"
 
 static char root[256];
@@ -58,6 +59,13 @@ set(const char *reason, const char *key, int64_t value, unsigned flags,
 	return halt_update(at("p"), flags, wish, &w, &s, err);
 }
 
+/* Set a reason, a number, or both. */
+static void
+must_set(const char *reason, const char *key, int64_t value)
+{
+	must(set(reason, key, value, HALT_CREATE, NULL) == 0);
+}
+
 /* Make an empty prefix, or one in which a job ran. */
 static void
 fresh(void)
@@ -75,9 +83,6 @@ test_first(void)
 	ok(load(&err) == 0 && !s.exists && !s.damaged &&
 		   s.is.checkpoints_left == -1,
 	   "before the first run there is nothing");
-	ok(set(NULL, "ExitAfter", -1, 0, &err) == 0 && !s.exists &&
-		   !exists(at("p/.scr")),
-	   "nothing to take back, nothing is made");
 	ok(set("why not", NULL, 0, HALT_CREATE | HALT_DRY_RUN, &err) == 0 &&
 		   s.exists && !exists(at("p/.scr")),
 	   "a dry run makes nothing");
@@ -95,7 +100,6 @@ test_first(void)
 	is_int(halt_load(at("none"), &s, &err), -1, "no such prefix");
 	ok(err.kind == ERROR_ABSENT && says(&err, "none: cannot open"),
 	   "... is told");
-	is_int(set(NULL, NULL, 0, 0, NULL), 0, "no struct to tell");
 }
 
 /* A job keeps the file open and locked, so a change must keep the inode. */
@@ -108,14 +112,12 @@ test_in_place(void)
 	struct error err = ERROR_INIT;
 
 	fresh();
-	must(set("first", "ExitAfter", 5, HALT_CREATE, NULL) == 0);
+	must_set("first", "ExitAfter", 5);
 	must(stat(at(FILE_AT), &a) == 0);
-	read_whole(at(FILE_AT), &old);
 	must(set(NULL, "ExitAfter", -1, 0, NULL) == 0);
 	ok(stat(at(FILE_AT), &b) == 0 && a.st_ino == b.st_ino &&
 		   b.st_size < a.st_size,
 	   "rewritten in place, and cut");
-	must(set(NULL, "ExitAfter", 5, 0, NULL) == 0);
 	read_whole(at(FILE_AT), &old);
 	halt_state_free(&s);
 	is_int(halt_update(at("p"), HALT_CREATE, wish, &w, &s, &err), -1,
@@ -137,6 +139,14 @@ test_damaged(void)
 {
 	struct error err = ERROR_INIT;
 	struct buf raw = BUF_INIT;
+	const struct {
+		off_t size;
+		bool damaged;
+		const char *what;
+	} sizes[] = {
+		{ -1, true, "one byte short" },
+		{ 9, false, "bytes behind the image" },
+	};
 
 	fresh();
 	write_text(at(FILE_AT), "junk\n");
@@ -146,25 +156,24 @@ test_damaged(void)
 	is_int(set("x", NULL, 0, HALT_CREATE, &err), -1,
 	       "... and is not changed");
 	ok(err.kind == ERROR_CORRUPT && says(&err, "not changed"), "... so");
-	read_whole(at(FILE_AT), &raw);
-	is_str(raw.data, "junk\n", "... really");
 	ok(set("x", NULL, 0, HALT_CREATE | HALT_FORCE, &err) == 0 &&
 		   !s.damaged && !s.created,
 	   "by force it is");
 	is_str(s.is.reason, "x", "... with the new condition");
 	read_whole(at(FILE_AT ".bak"), &raw);
 	is_str(raw.data, "junk\n", "... and is kept aside");
-	/* An invalid value. */
-	must(set("y", "ExitAfter", 7, 0, NULL) == 0);
+	must_set("y", "ExitAfter", 7);
 	read_whole(at(FILE_AT), &raw);
 	flip(at(FILE_AT), -1);
 	ok(load(NULL) == 0 && s.damaged, "a wrong checksum");
-	write_file(at(FILE_AT), raw.data, raw.len);
-	must(truncate(at(FILE_AT), (off_t)raw.len + 9) == 0);
-	ok(load(NULL) == 0 && !s.damaged && s.is.exit_after == 7,
-	   "bytes behind the image are not");
-	must(truncate(at(FILE_AT), (off_t)raw.len - 1) == 0);
-	ok(load(NULL) == 0 && s.damaged, "one byte short is");
+	for (size_t i = 0; i < 2; i++) {
+		write_file(at(FILE_AT), raw.data, raw.len);
+		must(truncate(at(FILE_AT), (off_t)raw.len + sizes[i].size) ==
+		     0);
+		ok(load(NULL) == 0 && s.damaged == sizes[i].damaged &&
+			   s.is.exit_after == (s.damaged ? -1 : 7),
+		   sizes[i].what);
+	}
 	must(truncate(at(FILE_AT), 0) == 0);
 	ok(load(NULL) == 0 && s.exists && !s.damaged, "an empty file is not");
 	ok(set("z", NULL, 0, HALT_CREATE, NULL) == 0 && s.created,
@@ -185,21 +194,18 @@ bad_value(struct kvtree *t, void *arg)
 static void
 test_bad_value(void)
 {
-	struct error err = ERROR_INIT;
 	char key[] = "ExitBefore";
 
 	fresh();
-	must(set("x", NULL, 0, HALT_CREATE, NULL) == 0);
+	must_set("x", NULL, 0);
 	edit_tree(at(FILE_AT), bad_value, key);
 	ok(load(NULL) == 0 && s.damaged && says(&s.why, "ExitBefore"),
 	   "a value that is none is damage");
-	is_int(set(NULL, "ExitAfter", 1, HALT_CREATE, &err), -1,
-	       "... is not kept");
-	ok(set(NULL, "ExitAfter", 1, HALT_CREATE | HALT_FORCE, &err) == 0,
-	   "... but by force");
+	is_int(set(NULL, "ExitAfter", 1, HALT_CREATE, NULL), -1, "... kept");
+	must(set(NULL, "ExitAfter", 1, HALT_CREATE | HALT_FORCE, NULL) == 0);
 	ok(load(NULL) == 0 && !s.damaged && s.is.exit_after == 1 &&
 		   s.is.reason == NULL,
-	   "... thrown away");
+	   "... thrown away by force");
 }
 
 static void
@@ -213,16 +219,16 @@ test_odd_files(void)
 	is_int(load(&err), -1, "a symbolic link");
 	ok(err.kind == ERROR_UNSAFE && says(&err, at(FILE_AT)),
 	   "... is unsafe");
-	is_int(set("x", NULL, 0, HALT_CREATE, &err), -1, "... to write, too");
-	is_int(err.kind, ERROR_UNSAFE, "... so");
+	ok(set("x", NULL, 0, HALT_CREATE, &err) < 0 && err.kind == ERROR_UNSAFE,
+	   "... to write, too");
 	must(unlink(at(FILE_AT)) == 0 && mkdir(at(FILE_AT), 0777) == 0);
 	ok(load(&err) == 0 && s.damaged, "a directory is damage");
 	is_int(set("x", NULL, 0, HALT_CREATE, &err), -1, "... to write, too");
 	must(rmdir(at(FILE_AT)) == 0 && rmdir(at("p/.scr")) == 0);
 	write_text(at("p/.scr"), "no directory");
 	is_int(load(&err), -1, ".scr is a file");
-	is_int(set("x", NULL, 0, HALT_CREATE, &err), -1, "... to write, too");
-	ok(says(&err, "/.scr"), "... is told");
+	ok(set("x", NULL, 0, HALT_CREATE, &err) < 0 && says(&err, "/.scr"),
+	   "... to write, too");
 }
 
 /* Another user's halt file. */
@@ -235,7 +241,7 @@ test_foreign(void)
 	int status = 0;
 
 	fresh();
-	must(set("x", NULL, 0, HALT_CREATE, NULL) == 0);
+	must_set("x", NULL, 0);
 	must(chmod(at(FILE_AT), 0444) == 0 && chmod(root, 0755) == 0 &&
 	     chmod(at("p/.scr"), 0555) == 0);
 	pid = fork();
@@ -270,7 +276,7 @@ test_held(void)
 	int fd = -1;
 
 	fresh();
-	must(set("x", NULL, 0, HALT_CREATE, NULL) == 0);
+	must_set("x", NULL, 0);
 	fd = open(at(FILE_AT), O_RDWR | O_CLOEXEC);
 	must(fd >= 0 && flock(fd, LOCK_SH) == 0);
 	ok(load(NULL) == 0 && s.is.reason != NULL,
@@ -278,31 +284,213 @@ test_held(void)
 	close(fd);
 }
 
+/* scr_halt.bats removes files; here, what a command does not meet. */
 static void
 test_remove(void)
 {
 	bool was = true;
-	struct error err = ERROR_INIT;
 
 	fresh();
-	ok(halt_remove(at("p"), false, &was, &err) == 0 && !was,
+	ok(halt_remove(at("p"), false, &was, NULL) == 0 && !was,
 	   "nothing to remove, not even .scr");
-	must(set("x", NULL, 0, HALT_CREATE, NULL) == 0);
-	ok(halt_remove(at("p"), true, &was, &err) == 0 && was &&
+	must_set("x", NULL, 0);
+	ok(halt_remove(at("p"), true, &was, NULL) == 0 && was &&
 		   exists(at(FILE_AT)),
 	   "a dry run removes nothing");
-	ok(halt_remove(at("p"), false, &was, &err) == 0 && was &&
+	must(unlink(at(FILE_AT)) == 0 &&
+	     symlink("/nonexistent/x", at(FILE_AT)) == 0);
+	ok(halt_remove(at("p"), false, &was, NULL) == 0 && was &&
 		   !exists(at(FILE_AT)),
-	   "it is removed");
-	ok(halt_remove(at("p"), false, &was, &err) == 0 && !was, "... once");
-	write_text(at(FILE_AT), "junk");
-	ok(halt_remove(at("p"), false, &was, &err) == 0 && !exists(at(FILE_AT)),
-	   "junk, too");
-	must(symlink("/nonexistent/x", at(FILE_AT)) == 0);
-	ok(halt_remove(at("p"), false, &was, &err) == 0 && !exists(at(FILE_AT)),
 	   "a symbolic link, itself");
-	is_int(halt_remove(at("none"), false, &was, &err), -1,
-	       "but no prefix is an error");
+	is_int(halt_remove(at("none"), false, &was, NULL), -1,
+	       "no prefix is an error");
+}
+
+/* --- Evaluating --- */
+
+static const struct {
+	const char *name;
+	const char *reason; /* of the halt file, and its four numbers */
+	int64_t left, before, after, halt_seconds;
+	int64_t now, remaining;
+	uint64_t seconds;
+	int count;
+	const char *line; /* one of the lines */
+} cases[] = {
+	{ "a reason", "SCR_FINALIZE_CALLED", -1, -1, -1, -1, 1000, -1, 0, 1,
+	  "HALT RUN: Reason: SCR_FINALIZE_CALLED.\n" },
+	{ "an empty reason", "", -1, -1, -1, -1, 1, -1, 0, 0, NULL },
+	{ "one checkpoint left", NULL, 1, -1, -1, -1, 1, -1, 0, 0, NULL },
+	{ "none left", NULL, 0, -1, -1, -1, 1, -1, 0, 1,
+	  "HALT RUN: No checkpoints remaining.\n" },
+	{ "a second before", NULL, -1, 1000, -1, 100, 899, -1, 0, 0, NULL },
+	{ "in time before", NULL, -1, 1000, -1, 100, 900, -1, 7, 1,
+	  "HALT RUN: Current time (Thu Jan  1 00:15:00 1970) is past "
+	  "ExitBefore-HaltSeconds time (Thu Jan  1 00:15:00 1970).\n" },
+	{ "by the parameter", NULL, -1, 1000, -1, -1, 900, -1, 100, 1,
+	  "ExitBefore-HaltSeconds" },
+	{ "which the file overrides", NULL, -1, 1000, -1, 0, 900, -1, 100, 0,
+	  NULL },
+	{ "more seconds than there were", NULL, -1, 5, -1, 100, 0, -1, 0, 1,
+	  "(Thu Jan  1 00:00:00 1970)" },
+	{ "not yet after", NULL, -1, -1, 5000000000, -1, 4999999999, -1, 0, 0,
+	  NULL },
+	{ "after, beyond 2038", NULL, -1, -1, 5000000000, -1, 5000000001, -1, 0,
+	  1,
+	  "HALT RUN: Current time (Fri Jun 11 08:53:21 2128) is past "
+	  "ExitAfter time (Fri Jun 11 08:53:20 2128).\n" },
+	{ "little time left", NULL, -1, -1, -1, -1, 1, 49, 100, 1,
+	  "HALT RUN: Reached time limit: (seconds remaining = 49) <= "
+	  "(SCR_HALT_SECONDS = 100).\n" },
+	{ "enough left", NULL, -1, -1, -1, -1, 1, 101, 100, 0, NULL },
+	{ "all at once", "a\nb", 0, 10, 10, 5, 10, 5, 0, 5,
+	  "Reason: a\\nb.\n" },
+	{ "numbers without end", NULL, -1, INT64_MAX, INT64_MAX, INT64_MAX, 0,
+	  -1, UINT64_MAX, 1, "1970" },
+};
+
+static void
+test_due(void)
+{
+	struct buf why = BUF_INIT;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct halt h = { cases[i].reason, cases[i].left,
+					cases[i].before, cases[i].after,
+					cases[i].halt_seconds };
+
+		buf_clear(&why);
+		is_int(halt_due(&h, cases[i].now, cases[i].remaining,
+				cases[i].seconds, &why, NULL),
+		       cases[i].count, cases[i].name);
+		if (cases[i].line != NULL)
+			ok(strstr(why.data, cases[i].line) != NULL,
+			   cases[i].line);
+	}
+	buf_free(&why);
+}
+
+/* --- A running job --- */
+
+static int64_t
+end_of(void *arg)
+{
+	return *(const int64_t *)arg;
+}
+
+static void
+test_running(void)
+{
+	static const struct {
+		struct halt h;
+		int64_t end;
+		const char *want, *what;
+	} jobs[] = {
+		{ { NULL, -1, -1, -1, -1 }, 0, NULL, "the end is unknown" },
+		{ { NULL, -1, -1, -1, -1 }, -1, NULL, "no end" },
+		{ { NULL, -1, -1, -1, -1 }, 1101, NULL, "time is left" },
+		{ { NULL, -1, -1, -1, -1 }, 1100, HALT_TIME_LIMIT, "little" },
+		{ { NULL, -1, -1, -1, -1 }, 900, HALT_TIME_LIMIT, "none left" },
+		{ { NULL, -1, -1, -1, 0 }, 1001, NULL, "no halt seconds" },
+		{ { HALT_FINISHED, -1, -1, -1, -1 }, 0, NULL, "another job's" },
+		{ { NULL, 0, -1, -1, -1 }, 0, HALT_NO_CHECKPOINTS, "the last" },
+		{ { NULL, -1, 1050, -1, -1 }, 0, HALT_EXIT_BEFORE, "before" },
+		{ { NULL, -1, -1, 999, -1 }, 0, HALT_EXIT_AFTER, "after" },
+		{ { "mine", 0, 10, 10, -1 }, 0, "mine", "several: the first" },
+	};
+	const size_t njobs = sizeof(jobs) / sizeof(jobs[0]);
+	struct buf why = BUF_INIT;
+
+	for (size_t i = 0; i <= njobs; i++) {
+		int64_t end = i < njobs ? jobs[i].end : 0;
+		const char *want = i < njobs ? jobs[i].want : HALT_DAMAGED;
+		const struct halt_job j = { .now = 1000,
+					    .halt_seconds = 100,
+					    .end = end_of,
+					    .arg = &end };
+		struct halt_state is = { .damaged = i == njobs };
+		const char *reason = "";
+
+		if (i < njobs)
+			is.is = jobs[i].h;
+		must(buf_add_str(&is.path, "p/halt.scr") == 0);
+		buf_clear(&why);
+		is_int(halt_running(&is, &j, &reason, &why, NULL), want != NULL,
+		       i < njobs ? jobs[i].what : "damaged");
+		is_str(reason, want, "... the reason");
+		ok((why.len == 0) == (want == NULL), "... and why");
+		buf_free(&is.path);
+	}
+	ok(strstr(why.data, "p/halt.scr: damaged") != NULL, why.data);
+	buf_free(&why);
+}
+
+/* The result and a line of a check. */
+static void
+check(const struct conf *c, bool want, const char *line, const char *what)
+{
+	struct buf lines = BUF_INIT;
+	struct error err = ERROR_INIT;
+	bool stop = !want;
+
+	ok(halt_check(at("p"), c, 1000, &stop, &lines, &err) == 0 &&
+		   stop == want &&
+		   strstr(lines.len > 0 ? lines.data : "", line) != NULL,
+	   what);
+	buf_free(&lines);
+}
+
+static void
+test_check(void)
+{
+	static const struct {
+		const char *seconds, *end;
+		bool stop;
+		const char *line;
+	} limits[] = {
+		{ "100", "0", true, "ExitBefore-HaltSeconds" },
+		{ "60", "1060", true, "(seconds remaining = 60)" },
+		{ "60", "900", true, "(seconds remaining = 0)" },
+		{ "60", "-1", false, "" },
+	};
+	const char *const no_file = "CONTINUE RUN: No halt file found.\n";
+	struct conf_where where = { .prefix = root };
+	struct conf *c = NULL;
+	struct error err = ERROR_INIT;
+	bool stop = false;
+
+	fresh();
+	check(NULL, false, no_file, "no halt file");
+	must(rmdir(at("p")) == 0);
+	check(NULL, true, "cannot open the prefix",
+	      "no prefix: unknown, so stop");
+	must(mkdir(at("p"), 0777) == 0);
+	must_set("X", NULL, 0);
+	check(NULL, true, "HALT RUN: Reason: X.\n", "a condition that is met");
+	must_set(NULL, "ExitBefore", 1100);
+	edit_tree(at(FILE_AT), (void (*)(struct kvtree *, void *))kvtree_remove,
+		  (char[]){ "ExitReason" });
+	check(NULL, false, "", "one that is not");
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		setenv("SCR_HALT_SECONDS", limits[i].seconds, 1);
+		setenv("SCR_END_TIME", limits[i].end, 1);
+		c = conf_open(&where, NULL);
+		check(c, limits[i].stop, limits[i].line, "... a parameter");
+		conf_close(c);
+	}
+	setenv("SCR_HALT_SECONDS", "some", 1);
+	c = conf_open(&where, NULL);
+	is_int(halt_check(at("p"), c, 1000, &stop, NULL, &err), -1,
+	       "a parameter that is not a number");
+	ok(stop && err.kind == ERROR_USAGE && says(&err, "SCR_HALT_SECONDS"),
+	   "... is told, and means stop");
+	conf_close(c);
+	unsetenv("SCR_HALT_SECONDS");
+	unsetenv("SCR_END_TIME");
+	write_text(at(FILE_AT), "junk");
+	check(NULL, true, "halt.scr: damaged: ", "a damaged file means stop");
+	must(unlink(at(FILE_AT)) == 0 && symlink("x", at(FILE_AT)) == 0);
+	check(NULL, true, "HALT RUN: ", "so does one that cannot be read");
 }
 
 /* --- Memory --- */
@@ -354,6 +542,8 @@ text_it(void *arg, struct error *err)
 		rc = halt_text(&mine, &text, err);
 		halt_state_free(&mine);
 	}
+	if (rc == 0)
+		must(strstr(text.data, "ExitReason:      line\\nbreak\n"));
 	buf_free(&text);
 	return rc;
 }
@@ -362,17 +552,19 @@ static void
 test_memory(void)
 {
 	fresh();
-	must(set("X", "ExitBefore", 5, HALT_CREATE, NULL) == 0);
+	must_set("line\nbreak", "ExitBefore", 5);
+	ok(fails_well(text_it, NULL, at("p")), "no memory to list");
 	ok(fails_well(load_it, NULL, at("p")), "no memory to read");
 	ok(fails_well(update_it, NULL, at("p")), "no memory to change");
 	ok(fails_well(check_it, NULL, at("p")), "no memory to check: stop");
-	ok(fails_well(text_it, NULL, at("p")), "no memory to list");
 }
 
 int
 main(void)
 {
 	setenv("TZ", "UTC", 1);
+	unsetenv("SCR_HALT_SECONDS");
+	unsetenv("SCR_END_TIME");
 	test_first();
 	test_in_place();
 	test_damaged();
@@ -381,6 +573,9 @@ main(void)
 	test_foreign();
 	test_held();
 	test_remove();
+	test_due();
+	test_running();
+	test_check();
 	test_memory();
 	halt_state_free(&s);
 	remove_tree(root);

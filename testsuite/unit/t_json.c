@@ -2,12 +2,8 @@
 #include "json.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "error.h"
-#include "mem.h"
-#include "tap.h"
+#include "scratch.h"
 
 #define BAD "\xef\xbf\xbd" /* U+FFFD */
 
@@ -58,24 +54,15 @@ make_document(void)
 	return doc;
 }
 
-static const char document[] = "{\n"
-			       "  \"zeta\": \"first\",\n"
-			       "  \"alpha\": \"quote \\\" slash / back \\\\ "
-			       "tab \\t end\",\n"
-			       "  \"size\": 9007199254740993,\n"
-			       "  \"least\": -9223372036854775808,\n"
-			       "  \"good\": true,\n"
-			       "  \"bad\": false,\n"
-			       "  \"nothing\": null,\n"
-			       "  \"files\": [\n"
-			       "    \"a\",\n"
-			       "    {\n"
-			       "      \"name\": null\n"
-			       "    },\n"
-			       "    []\n"
-			       "  ],\n"
-			       "  \"empty\": {}\n"
-			       "}\n";
+static const char document[] =
+	"{\n  \"zeta\": \"first\",\n"
+	"  \"alpha\": \"quote \\\" slash / back \\\\ tab \\t end\",\n"
+	"  \"size\": 9007199254740993,\n"
+	"  \"least\": -9223372036854775808,\n"
+	"  \"good\": true,\n  \"bad\": false,\n  \"nothing\": null,\n"
+	"  \"files\": [\n    \"a\",\n"
+	"    {\n      \"name\": null\n    },\n"
+	"    []\n  ],\n  \"empty\": {}\n}\n";
 
 static void
 test_document(void)
@@ -102,57 +89,48 @@ static const struct {
 	const char *bytes, *text, *hex; /* hex NULL: valid UTF-8 */
 } strings[] = {
 	{ "", "", NULL },
-	{ "\xc3\xa4", "\xc3\xa4", NULL },
 	{ "\xdf\xbf", "\xdf\xbf", NULL },
 	{ "\xe0\xa0\x80", "\xe0\xa0\x80", NULL },
 	{ "\xed\x9f\xbf", "\xed\x9f\xbf", NULL },
-	{ "\xee\x80\x80", "\xee\x80\x80", NULL },
 	{ "\xf0\x90\x80\x80", "\xf0\x90\x80\x80", NULL },
 	{ "\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf", NULL },
 	{ "a\xff", "a" BAD, "61ff" },
 	{ "\x80z", BAD "z", "807a" },
 	{ "\xc3", BAD, "c3" },
-	{ "\xc3z", BAD "z", "c37a" },
-	{ "\xc0\xaf", BAD BAD, "c0af" },	   /* overlong */
 	{ "\xc1\xbf", BAD BAD, "c1bf" },	   /* overlong */
 	{ "\xe0\x9f\xbf", BAD BAD BAD, "e09fbf" }, /* overlong */
 	{ "\xed\xa0\x80", BAD BAD BAD, "eda080" }, /* a surrogate */
-	{ "\xe2\x82", BAD BAD, "e282" },
 	{ "\xe2\x82z", BAD BAD "z", "e2827a" },
 	{ "\xf0\x8f\xbf\xbf", BAD BAD BAD BAD, "f08fbfbf" },
 	{ "\xf4\x90\x80\x80", BAD BAD BAD BAD, "f4908080" },
 	{ "\xf0\x9f\x98", BAD BAD BAD, "f09f98" },
-	{ "\xf0\x9f\x98z", BAD BAD BAD "z", "f09f987a" },
 	{ "\xf5\x80\x80\x80", BAD BAD BAD BAD, "f5808080" },
 };
 
 static void
 test_strings(void)
 {
-	char want[256];
-	size_t i;
-
-	for (i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
+	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
 		struct json *doc = json_new_object(), *list = json_new_array();
-		bool valid = strings[i].hex == NULL;
+		const char *bytes = strings[i].bytes, *text = strings[i].text;
+		const char *hex = strings[i].hex;
 
-		json_set_str(doc, "k", strings[i].bytes);
-		snprintf(want, sizeof(want), "{\n  \"k\": \"%s\"%s%s%s\n}\n",
-			 strings[i].text, valid ? "" : ",\n  \"k_hex\": \"",
-			 valid ? "" : strings[i].hex, valid ? "" : "\"");
-		check(doc, want, "a string and its bytes");
-
-		json_push_str(list, strings[i].bytes);
-		snprintf(want, sizeof(want), "[\n  \"%s\"\n]\n",
-			 strings[i].text);
-		check(list, want, "in an array, without them");
-
+		json_set_str(doc, "k", bytes);
+		check(doc,
+		      hex == NULL ? fmt("{\n  \"k\": \"%s\"\n}\n", text)
+				  : fmt("{\n  \"k\": \"%s\",\n"
+					"  \"k_hex\": \"%s\"\n}\n",
+					text, hex),
+		      "a string and its bytes");
+		json_push_str(list, bytes);
+		check(list, fmt("[\n  \"%s\"\n]\n", text),
+		      "in an array, without them");
 		doc = json_new_object();
-		json_set_bool(doc, strings[i].bytes, true);
-		snprintf(want, sizeof(want), "{\n  \"%s%s%s\": true\n}\n",
-			 strings[i].text, valid ? "" : "_hex_",
-			 valid ? "" : strings[i].hex);
-		check(doc, want, "as a key");
+		json_set_bool(doc, bytes, true);
+		check(doc,
+		      fmt("{\n  \"%s%s%s\": true\n}\n", text,
+			  hex == NULL ? "" : "_hex_", hex == NULL ? "" : hex),
+		      "as a key");
 	}
 }
 
@@ -189,30 +167,16 @@ test_all_bytes(void)
 	free(got);
 }
 
-/* A large document, and one deeper than any kvtree (KVTREE_MAX_DEPTH). */
+/* A document deeper than any kvtree (KVTREE_MAX_DEPTH). */
 static void
-test_large(void)
+test_deep(void)
 {
-	struct json *doc = json_new_array(), *inner = NULL, *top = NULL;
-	char *got = NULL, *line = NULL;
-	int i, lines = 0;
+	struct json *inner = json_new_array(), *top = NULL;
+	char *got = NULL;
 
-	for (i = 0; i < 20000; i++) {
-		struct json *entry = json_new_object();
-
-		json_set_u64(entry, "id", (uint64_t)i);
-		json_set_str(entry, "name", "checkpoint");
-		json_push(doc, entry);
-	}
-	got = print(doc, NULL);
-	for (line = got; line != NULL && *line != '\0'; line++)
-		lines += *line == '\n';
-	is_int(lines, 20000 * 4 + 2, "20000 objects");
-	free(got);
-
-	for (i = 0; i < 300; i++) {
+	for (int i = 0; i < 300; i++) {
 		top = json_new_object();
-		json_set(top, "in", inner != NULL ? inner : json_new_array());
+		json_set(top, "in", inner);
 		inner = top;
 	}
 	got = print(top, NULL);
@@ -220,34 +184,28 @@ test_large(void)
 	free(got);
 }
 
+static char *made;
+
+static int
+make_it(void *arg, struct error *err)
+{
+	struct json *doc = make_document();
+
+	(void)arg;
+	json_set_str(doc, "odd\xff", "\xff");
+	made = print(doc, err);
+	return made != NULL ? 0 : -1;
+}
+
 static void
 test_no_memory(void)
 {
 	struct error err = ERROR_INIT;
-	bool kinds_good = true;
-	char *got = NULL;
-	long n;
 
-	for (n = 0; n < 1000; n++) {
-		struct json *doc = NULL;
-
-		mem_fail_after(n);
-		doc = make_document();
-		json_set_str(doc, "odd\xff", "\xff");
-		error_clear(&err);
-		got = print(doc, &err);
-		mem_fail_after(-1);
-		if (got != NULL)
-			break;
-		if (err.kind != ERROR_NOMEM)
-			kinds_good = false;
-	}
-	ok(kinds_good, "too little memory is told");
-	ok(n > 10 && n < 1000, "until there is enough");
-	ok(got != NULL && strstr(got, "\"odd" BAD "_hex_6f6464ff_hex\": "
-				      "\"ff\"") != NULL,
+	ok(fail_each_alloc(make_it, NULL) > 10, "too little memory is told");
+	ok(strstr(made, "\"odd" BAD "_hex_6f6464ff_hex\": \"ff\"") != NULL,
 	   "and then nothing is missing");
-	free(got);
+	free(made);
 	is_int(json_print(NULL, stdout, &err), -1, "NULL is not printed");
 	is_int(err.kind, ERROR_NOMEM, "but taken for lack of memory");
 }
@@ -304,7 +262,7 @@ main(void)
 	test_document();
 	test_strings();
 	test_all_bytes();
-	test_large();
+	test_deep();
 	test_no_memory();
 	test_forgiving();
 	test_full_disk();

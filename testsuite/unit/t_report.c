@@ -6,8 +6,7 @@
 #include "buf.h"
 #include "error.h"
 #include "json.h"
-#include "mem.h"
-#include "report/condition.h"
+#include "nomem.h"
 #include "report/hint.h"
 #include "report/plan_json.h"
 #include "report/plan_text.h"
@@ -115,89 +114,41 @@ has(const struct buf *b, const char *text)
 	return b->data != NULL && strstr(b->data, text) != NULL;
 }
 
+/* What a prefix with such a plan does not show: scr_inspect.bats has the
+ * rest. */
 static void
-test_whole(void)
+test_odd(void)
 {
-	struct sample s;
-	struct buf b = BUF_INIT;
-	char text[256];
-
-	sample_init(&s);
-	is_str(report_spare(&s.p, false, text, sizeof(text)),
-	       "the loss of any 1 rank in each set", "spare of a whole set");
-	is_str(report_scheme(&s.p, text, sizeof(text)), "XOR, 1 set of 4",
-	       "scheme");
-	is_str(report_lacks(&s.p, text, sizeof(text)), "nothing", "lacks");
-	report_summary(&s.p, NULL, NULL, plan_data_status(&s.p), &b);
-	ok(has(&b, "dataset 7\n") && has(&b, "state       whole\n"), "summary");
-	buf_clear(&b);
-	report_files(&s.p, false, 0, &b);
-	ok(b.len == 0, "no list of problems");
-	report_files(&s.p, true, 0, &b);
-	ok(has(&b, "a/\\x1b[1m") && !has(&b, "\033"),
-	   "names are made printable");
-	buf_clear(&b);
-	report_files(&s.p, true, 3, &b);
-	ok(has(&b, "... and 5 more"), "a limit");
-	is_int(plan_data_status(&s.p), STATUS_OK, "status");
-	sample_fini(&s);
-	buf_free(&b);
-}
-
-static void
-test_damaged(void)
-{
-	const struct style plain = { .width = 20 };
-	struct sample s;
-	struct buf b = BUF_INIT;
-	char text[256];
-
-	sample_init(&s);
-	lose(&s, 2, FATE_REBUILD);
-	is_str(report_spare(&s.p, false, text, sizeof(text)), "no loss",
-	       "spare now");
-	is_str(report_spare(&s.p, true, text, sizeof(text)),
-	       "the loss of any 1 rank in each set", "spare after a rebuild");
-	is_str(report_lacks(&s.p, text, sizeof(text)),
-	       "1 file (1.0 KiB) and 1 redundancy file", "lacks");
-	report_map(&s.p, &plain, &b);
-	ok(has(&b, "2 o\n") && has(&b, "3 #\n"),
-	   "map, a cell a line where it is narrow");
-	buf_clear(&b);
-	report_actions(&s.p, &b);
-	ok(has(&b, "XOR over the files: rank 2"), "actions");
-	buf_clear(&b);
-	report_sets(&s.p, &b);
-	ok(has(&b, "0 of 1") && has(&b, "can be rebuilt"), "sets");
-	is_int(plan_data_status(&s.p), STATUS_DAMAGED, "status");
-	sample_fini(&s);
-	buf_free(&b);
-}
-
-static void
-test_lost(void)
-{
+	const struct style narrow = { .width = 20 };
 	const struct style utf8 = { .utf8 = true, .color = true };
 	struct sample s;
 	struct buf b = BUF_INIT;
+	char text[256];
+
+	sample_init(&s);
+	report_files(&s.p, true, 3, &b);
+	ok(has(&b, "a/\\x1b[1m") && !has(&b, "\033"),
+	   "names are made printable");
+	ok(has(&b, "... and 5 more"), "a limit");
+	lose(&s, 2, FATE_REBUILD);
+	is_str(report_spare(&s.p, true, text, sizeof(text)),
+	       "the loss of any 1 rank in each set", "spare after a rebuild");
+	buf_clear(&b);
+	report_map(&s.p, &narrow, &b);
+	ok(has(&b, "2 o\n") && has(&b, "3 #\n"),
+	   "map, a cell a line where it is narrow");
+	is_int(plan_data_status(&s.p), STATUS_DAMAGED, "status");
+	sample_fini(&s);
 
 	sample_init(&s);
 	lose(&s, 1, FATE_LOST);
 	lose(&s, 3, FATE_LOST);
+	buf_clear(&b);
 	report_summary(&s.p, NULL, NULL, plan_data_status(&s.p), &b);
 	ok(has(&b, "state       lost: ranks 1 3 lack 2 files") &&
 		   has(&b, "ranks are missing"),
 	   "summary");
-	buf_clear(&b);
-	report_map(&s.p, &utf8, &b);
-	ok(has(&b, "1 \033[31m\u00d7\033[0m"), "map in colours");
 	is_int(plan_data_status(&s.p), STATUS_LOST, "status");
-	/* All redundancy is lost, but no data. */
-	s.files[1].fate = s.files[3].fate = FATE_KEEP;
-	s.files[1].state = s.files[3].state = FILE_PRESENT;
-	s.p.files_lost = s.p.files_missing = 0;
-	is_int(plan_data_status(&s.p), STATUS_DAMAGED,
-	       "lost redundancy is damage");
 	/* A set without any remaining file. */
 	s.set.n = 0;
 	buf_clear(&b);
@@ -212,23 +163,29 @@ test_lost(void)
 static void
 test_command(void)
 {
+	static const struct {
+		const char *verb, *prefix, *name, *want;
+	} list[] = {
+		{ "scr_rebuild", ".", "5", "scr_rebuild 5" },
+		{ "scr_index --build", "/p/a b", "5",
+		  "scr_index -p '/p/a b' --build 5" },
+		{ "scr_index --build", "it's", "5",
+		  "scr_index -p 'it'\\''s' --build 5" },
+		{ "scr_container list", ".", "a'b c",
+		  "scr_container list 'a'\\''b c'" },
+		{ "scr_rebuild", ".", "", "scr_rebuild ''" },
+	};
 	char t[128];
 
-	is_str(report_command("scr_rebuild", ".", "5", t, sizeof(t)),
-	       "scr_rebuild 5", "in the working directory");
-	is_str(report_command("scr_index --build", "/p/a b", "5", t, sizeof(t)),
-	       "scr_index -p '/p/a b' --build 5", "quoted for the shell");
-	is_str(report_command("scr_index --build", "it's", "5", t, sizeof(t)),
-	       "scr_index -p 'it'\\''s' --build 5", "a quote inside");
-	is_str(report_command("scr_container list", ".", "a'b c", t, sizeof(t)),
-	       "scr_container list 'a'\\''b c'", "a word with both");
-	is_str(report_command("scr_rebuild", ".", "", t, sizeof(t)),
-	       "scr_rebuild ''", "an empty word");
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+		is_str(report_command(list[i].verb, list[i].prefix,
+				      list[i].name, t, sizeof(t)),
+		       list[i].want, "a command, quoted for the shell");
 	is_str(report_state(99), "unknown", "no such state");
 }
 
 static int
-all_reports(struct sample *s, struct buf *b, struct error *err)
+all_reports(void *arg, struct error *err)
 {
 	const struct style style = { .utf8 = true };
 	const struct rebuild_result r = { .files = 1,
@@ -238,50 +195,33 @@ all_reports(struct sample *s, struct buf *b, struct error *err)
 	const struct deep_result d = { .sets_checked = 1,
 				       .nfindings = 1,
 				       .findings = &found };
-
-	report_summary(&s->p, NULL, NULL, plan_data_status(&s->p), b);
-	report_sets(&s->p, b);
-	report_files(&s->p, true, 0, b);
-	report_map(&s->p, &style, b);
-	report_actions(&s->p, b);
-	report_rebuilt(&r, b);
-	report_deep(&s->p, &d, b);
-	return buf_check(b, err);
-}
-
-static void
-test_memory(void)
-{
-	struct sample s;
+	struct sample *s = arg;
 	struct buf b = BUF_INIT;
-	struct error err = ERROR_INIT;
-	bool good = true;
-	long n = 0;
 	int rc = -1;
 
-	sample_init(&s);
-	lose(&s, 2, FATE_REBUILD);
-	for (; rc < 0 && n < 10000; n++) {
-		error_clear(&err);
-		buf_free(&b);
-		mem_fail_after(n);
-		rc = all_reports(&s, &b, &err);
-		mem_fail_after(-1);
-		good = good && (rc == 0 || err.kind == ERROR_NOMEM);
-	}
-	ok(good && rc == 0 && n > 5, "each allocation may fail");
-	json_free(plan_json(&s.p, true));
-	sample_fini(&s);
+	report_summary(&s->p, NULL, NULL, plan_data_status(&s->p), &b);
+	report_sets(&s->p, &b);
+	report_files(&s->p, true, 0, &b);
+	report_map(&s->p, &style, &b);
+	report_actions(&s->p, &b);
+	report_rebuilt(&r, &b);
+	report_deep(&s->p, &d, &b);
+	rc = buf_check(&b, err);
 	buf_free(&b);
+	return rc;
 }
 
 int
 main(void)
 {
-	test_whole();
-	test_damaged();
-	test_lost();
+	struct sample s;
+
+	test_odd();
 	test_command();
-	test_memory();
+	sample_init(&s);
+	lose(&s, 2, FATE_REBUILD);
+	ok(fail_each_alloc(all_reports, &s) > 4, "each allocation may fail");
+	json_free(plan_json(&s.p, true));
+	sample_fini(&s);
 	return tap_done();
 }
