@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "hostlist.h"
+#include "json.h"
 #include "remote/remote.h"
 #include "scratch.h"
 #include "site/job.h"
@@ -242,6 +243,7 @@ test_nodes(void)
 	is_str(text.data, "full1,worse1,odd1,refuse1,dead1,good2,dead2,good3",
 	       "those that are no good");
 	buf_clear(&text);
+	json_free(health_json(&s.h, &s.job.nodes, HEALTH_RUN));
 	is_int(health_reasons(&s.h, &s.job.nodes, HEALTH_READ, &text, NULL), 0,
 	       "reasons");
 	ok(strstr(text.data, "good3: Specified as down\n") != NULL &&

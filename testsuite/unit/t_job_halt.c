@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "conf.h"
+#include "json.h"
 #include "scratch.h"
 
 static char root[256];
@@ -540,6 +541,7 @@ text_it(void *arg, struct error *err)
 
 	if (rc == 0) {
 		rc = halt_text(&mine, &text, err);
+		json_free(halt_json(arg, &mine, 5));
 		halt_state_free(&mine);
 	}
 	if (rc == 0)

@@ -4,6 +4,7 @@
  * of each byte.
  */
 #include "ctrtest.h"
+#include "json.h"
 #include "rescue/plan.h"
 
 /* --- States --- */
@@ -262,6 +263,7 @@ survey_all(void *arg, struct error *err)
 		rc = condition_check_containers(s, &sums, &h, err);
 	if (rc == 0) {
 		report_detail(&h, &choice, &b);
+		json_free(condition_json(&h, true, true));
 		rc = buf_check(&b, err);
 	}
 	condition_fini(&h);
@@ -272,6 +274,7 @@ survey_all(void *arg, struct error *err)
 static void
 no_memory_left(void)
 {
+	struct condition h;
 	struct overview s;
 
 	small();
@@ -280,6 +283,9 @@ no_memory_left(void)
 	ok(fails_well(everything, NULL, NULL), "each allocation may fail");
 	must(overview_init(&s, ctr_place, NULL) == 0);
 	ok(fails_well(survey_all, NULL, &s), "those of a survey, too");
+	ok(condition_check_old(&s, "nothing", &ctr_options, &h, NULL) < 0,
+	   "no dataset of the old layout");
+	condition_fini(&h);
 	overview_fini(&s);
 	containers_free(NULL);
 }

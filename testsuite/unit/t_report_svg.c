@@ -3,6 +3,7 @@
  * t_report_svg.c - containers as a line, a table and pictures.
  */
 #include "ctrtest.h"
+#include "report/picture.h"
 
 /* --- For the terminal --- */
 
@@ -307,6 +308,21 @@ svg_many(void)
 	}
 }
 
+static void
+svg_saved(void)
+{
+	struct buf svg = BUF_INIT, got = BUF_INIT;
+	const char *path = fmt("%s/x.svg", ctr_place);
+
+	must(buf_add_str(&svg, "<svg/>") == 0);
+	ok(picture_save(path, &svg, NULL) == 0, "saved");
+	read_whole(path, &got);
+	is_str(got.data, "<svg/>", "as it is");
+	is_int(picture_save(ctr_place, &svg, NULL), -1, "not as a directory");
+	buf_free(&svg);
+	buf_free(&got);
+}
+
 int
 main(void)
 {
@@ -316,6 +332,7 @@ main(void)
 	svg_small();
 	svg_names();
 	svg_many();
+	svg_saved();
 	remove_tree(ctr_place);
 	return tap_done();
 }
