@@ -45,17 +45,30 @@ static const struct app_info info = {
 	.notes = "Exit status: 0 done.",
 };
 
+/* Report an error of this kind. */
+static int
+report(int status, enum error_kind kind, const char *text)
+{
+	struct error err = ERROR_INIT;
+
+	error_set(&err, kind, "%s", text);
+	status = app_report(status, &err);
+	if (err.kind != ERROR_NONE || err.text[0] != '\0')
+		printf("the error is not cleared\n");
+	return status;
+}
+
 /* Run one word of the dummy's command line. */
 static int
 obey(const char *word, int status)
 {
-	struct error err = ERROR_INIT;
-	int i;
+	struct error none = ERROR_INIT;
+	char text[10001];
 
 	if (strcmp(word, "print") == 0)
 		printf("hello\n");
 	else if (strcmp(word, "much") == 0)
-		for (i = 0; i < 20000; i++)
+		for (int i = 0; i < 20000; i++)
 			printf("%d\n", i);
 	else if (strcmp(word, "speak") == 0) {
 		app_error("error %d", app_verbosity());
@@ -65,8 +78,6 @@ obey(const char *word, int status)
 	} else if (strcmp(word, "odd") == 0)
 		app_error("%s", "a\nb\tc\033[31m\x7f\xff\xc3\xa4\\n\\");
 	else if (strcmp(word, "long") == 0) {
-		char text[10001];
-
 		memset(text, '\001', sizeof(text) - 1);
 		text[sizeof(text) - 1] = '\0';
 		app_error("%s", text);
@@ -74,18 +85,14 @@ obey(const char *word, int status)
 		errno = EXDEV;
 		app_error("x");
 		printf("%d\n", errno == EXDEV);
-	} else if (strcmp(word, "corrupt") == 0) {
-		error_set(&err, ERROR_CORRUPT, "file: broken");
-		status = app_report(status, &err);
-		printf("%d\n", err.kind == ERROR_NONE && err.text[0] == '\0');
-	} else if (strcmp(word, "lost") == 0) {
-		error_set(&err, ERROR_LOST, "gone");
-		status = app_report(status, &err);
-	} else if (strcmp(word, "damaged") == 0) {
-		error_set(&err, ERROR_DAMAGED, "bent");
-		status = app_report(status, &err);
-	} else if (strcmp(word, "nothing") == 0)
-		status = app_report(status, &err);
+	} else if (strcmp(word, "corrupt") == 0)
+		return report(status, ERROR_CORRUPT, "file: broken");
+	else if (strcmp(word, "lost") == 0)
+		return report(status, ERROR_LOST, "gone");
+	else if (strcmp(word, "damaged") == 0)
+		return report(status, ERROR_DAMAGED, "bent");
+	else if (strcmp(word, "nothing") == 0)
+		return app_report(status, &none);
 	else if (strcmp(word, "usage") == 0)
 		app_usage("too many %s", "words");
 	else if (strcmp(word, "fd") == 0)
@@ -249,14 +256,10 @@ static const struct {
 	const char *out, *err;
 } runs[] = {
 	{ "", 0, "", "" },
-	{ "print", 0, "hello\n", "" },
-	{ "--list", 0, "verb 1 -\n", "" },
 	{ "--bu=7 print", 0, "verb 2 7\nhello\n", "" },
 	{ "--help", 0, HELP, "" },
-	{ "-h print", 0, HELP, "" },
 	{ "--he --version", 0, HELP, "" },
 	{ "--version", 0, VERSION, "" },
-	{ "-V", 0, VERSION, "" },
 	{ "--dump-options", 0,
 	  "l\tlist\t-\tany\tshown\tlist\n"
 	  "b\tbuild\tID\tany\tshown\tbuild\n"
@@ -276,8 +279,6 @@ static const struct {
 	  "scr_dummy: options '--list' and '--build' cannot be used together\n" TRY },
 	{ "usage", 2, "", "scr_dummy: too many words\n" TRY },
 	{ "--help --foo", 0, HELP, "" },
-	{ "--foo --help", 2, "",
-	  "scr_dummy: unrecognized option '--foo'\n" TRY },
 	/* verbosity */
 	{ "speak", 0, "", "scr_dummy: error 0\nscr_dummy: warning\n" },
 	{ "-q speak", 0, "", "scr_dummy: error -1\n" },
@@ -291,8 +292,7 @@ static const struct {
 	  "scr_dummy: a\\nb\\tc\\x1b[31m\\x7f\\xff\xc3\xa4\\n\\\n" },
 	{ "errno", 0, "1\n", "scr_dummy: x\n" },
 	/* errors and statuses */
-	{ "corrupt", 1, "1\n", "scr_dummy: file: broken\n" },
-	{ "corrupt lost damaged", 4, "1\n",
+	{ "corrupt lost damaged", 4, "",
 	  "scr_dummy: file: broken\nscr_dummy: gone\nscr_dummy: bent\n" },
 	{ "damaged nothing", 3, "", "scr_dummy: bent\n" },
 	{ "signals", 0, "0 1 1\n", "" },
@@ -303,28 +303,20 @@ static void
 test_runs(void)
 {
 	char what[300];
-	size_t i;
+	struct run r;
 
-	for (i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
-		struct run r = run(runs[i].words);
-
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		r = run(runs[i].words);
 		snprintf(what, sizeof(what), "'%s'", runs[i].words);
 		is_int(r.status, runs[i].status, what);
 		is_str(r.out, runs[i].out, "on stdout");
 		is_str(r.err, runs[i].err, "on stderr");
 	}
-}
-
-static void
-test_long_message(void)
-{
-	struct run r = run("long");
-	size_t len = strlen(r.err);
-
-	is_int(r.status, 0, "a message of 10000 control characters");
-	ok(len > 4 * 4000 && strchr(r.err, '\n') == r.err + len - 1 &&
+	r = run("long");
+	ok(strlen(r.err) > 4 * 4000 &&
+		   strchr(r.err, '\n') == r.err + strlen(r.err) - 1 &&
 		   strchr(r.err, '\001') == NULL,
-	   "is one line");
+	   "10000 control characters are one line");
 }
 
 static void
@@ -363,20 +355,14 @@ test_output(void)
 		int status;
 		const char *err;
 	} ends[] = {
-		{ OUT_FULL, "print", 1, CANNOT ": No space left on device\n" },
 		{ OUT_FULL, "lost print", 4,
 		  "scr_dummy: gone\n" CANNOT ": No space left on device\n" },
 		{ OUT_FULL, "much", 1, CANNOT ": No space left on device\n" },
-		{ OUT_FULL, "--help", 1, CANNOT ": No space left on device\n" },
 		{ OUT_FULL, "", 0, "" },
 		/* The reader has what it wanted. */
-		{ OUT_PIPE, "print", 0, "" },
 		{ OUT_PIPE, "lost print", 4, "scr_dummy: gone\n" },
 		{ OUT_PIPE, "much", 0, "" },
-		{ OUT_PIPE, "--version", 0, "" },
 		{ OUT_CLOSED, "print", 1, CANNOT ": Bad file descriptor\n" },
-		{ OUT_CLOSED, "--dump-options", 1,
-		  CANNOT ": Bad file descriptor\n" },
 		{ OUT_CLOSED, "", 0, "" },
 	};
 	struct run r;
@@ -460,7 +446,6 @@ main(void)
 {
 	unsetenv("TERM");
 	test_runs();
-	test_long_message();
 	test_own_options();
 	test_output();
 	test_terminal();
