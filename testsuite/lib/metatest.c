@@ -85,6 +85,28 @@ tree_same(const struct kvtree *a, const struct kvtree *b, bool sorted)
 	return same;
 }
 
+bool
+tree_says(const struct kvtree *t, const char *text)
+{
+	struct kvtree *want = tree_of(text);
+	bool same = tree_same(t, want, false);
+
+	kvtree_free(want);
+	return same;
+}
+
+char *
+json_text(struct json *j)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (f == NULL || json_print(j, f, NULL) < 0 || fclose(f) != 0)
+		abort();
+	return text;
+}
+
 size_t
 tree_flip_each(const struct kvtree *t,
 	       void (*fn)(const struct kvtree *t, void *arg), void *arg)
@@ -153,6 +175,58 @@ tree_drop_each(const struct kvtree *t,
 		if (node == NULL)
 			return i;
 	}
+}
+
+void
+trees_refused(const char *const *bad, size_t count, TREE_READER(read))
+{
+	for (size_t i = 0; i < count; i++) {
+		struct kvtree *t = tree_of(bad[i]);
+		struct error err = ERROR_INIT;
+
+		ok(read(t, &err) < 0 && err.kind == ERROR_CORRUPT,
+		   label(bad[i]));
+		printf("# %s\n", err.text);
+		kvtree_free(t);
+	}
+}
+
+struct reading {
+	TREE_READER(read);
+	const struct kvtree *t;
+	size_t odd;
+};
+
+static void
+read_damaged(const struct kvtree *t, void *arg)
+{
+	struct reading *r = arg;
+	struct error err = ERROR_INIT;
+
+	r->odd += r->read(t, &err) < 0 && err.kind != ERROR_CORRUPT;
+}
+
+static int
+read_whole_tree(void *arg, struct error *err)
+{
+	const struct reading *r = arg;
+
+	return r->read(r->t, err);
+}
+
+void
+tree_damaged(const char *text, size_t flipped, size_t dropped,
+	     TREE_READER(read))
+{
+	struct kvtree *t = tree_of(text);
+	struct reading r = { read, t, 0 };
+
+	ok(tree_flip_each(t, read_damaged, &r) > flipped, "flipped bytes");
+	is_int((int64_t)tree_drop_each(t, read_damaged, &r), (int64_t)dropped,
+	       "missing keys");
+	is_int((int64_t)r.odd, 0, "... are read or corrupt");
+	ok(fail_each_alloc(read_whole_tree, &r) >= 0, "no memory to read");
+	kvtree_free(t);
 }
 
 bool

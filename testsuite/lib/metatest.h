@@ -12,6 +12,7 @@
 #include "buf.h"
 #include "error.h"
 #include "io.h"
+#include "json.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
 #include "nomem.h"
@@ -37,6 +38,12 @@ bool tree_is(const struct kvtree *t, const void *data, size_t len);
 /* Do both trees have the same keys in the same order (in any, if `sorted`)? */
 bool tree_same(const struct kvtree *a, const struct kvtree *b, bool sorted);
 
+/* tree_same() as tree_of(text), in the same order. */
+bool tree_says(const struct kvtree *t, const char *text);
+
+/* `j` as text, for free(); frees `j`. */
+char *json_text(struct json *j);
+
 /*
  * Flip each byte of the image of `t` in turn, correct the checksum, and call
  * fn(tree, arg) for each image that can be decoded.  fn must not crash, and
@@ -51,6 +58,18 @@ size_t tree_flip_each(const struct kvtree *t,
  */
 size_t tree_drop_each(const struct kvtree *t,
 		      void (*fn)(const struct kvtree *t, void *arg), void *arg);
+
+/* A reader of metadata: 0, or -1 and an error. */
+#define TREE_READER(name) int (*name)(const struct kvtree *t, struct error *err)
+
+/* Check that read() reports each of these trees as ERROR_CORRUPT. */
+void trees_refused(const char *const *bad, size_t count, TREE_READER(read));
+
+/* Check that read() accepts each damaged copy of the tree, or reports it as
+ * ERROR_CORRUPT: more than `flipped` with a flipped byte, and the `dropped`
+ * ones without a node.  Then read the tree without memory. */
+void tree_damaged(const char *text, size_t flipped, size_t dropped,
+		  TREE_READER(read));
 
 /* Are these the complete golden data, not only the project's selection?  For
  * checks of cases that only the former have. */
