@@ -16,8 +16,6 @@
 /* Unpacking more of one input finds nothing new. */
 #define READ_MAX ((size_t)8 << 20)
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static void
 read_all(struct ark_in *in)
 {

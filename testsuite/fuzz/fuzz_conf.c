@@ -11,8 +11,6 @@
 #include "conf_impl.h"
 #include "fuzz_tree.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct conf *
 read_conf(const void *data, size_t size)
 {
@@ -78,9 +76,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	two = read_conf(a.data, a.len);
 	fuzz_require(conf_notice(two) == NULL);
 	write_conf(&b, &two->sources[CONF_USER]);
-	fuzz_require(a.len == b.len && memcmp(a.data, b.data, a.len) == 0);
-	buf_free(&a);
-	buf_free(&b);
+	fuzz_same(&a, &b);
 	conf_close(two);
 	conf_close(one);
 	return 0;

@@ -14,8 +14,6 @@
 #include "ftibytes.h"
 #include "fuzz_tree.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* The pieces of each variable have its size, and lie in the file. */
 static void
 check_sound(const struct fti_content *c)

@@ -13,8 +13,6 @@
 #include "ftibytes.h"
 #include "fuzz_tree.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static void
 check_content(const struct fti_file *f, const struct fti_source *s)
 {

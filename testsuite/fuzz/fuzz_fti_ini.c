@@ -13,8 +13,6 @@
 #include "path.h"
 #include "str.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct fti_ini *
 parse(const void *data, size_t size)
 {

@@ -11,8 +11,6 @@
 #include "fuzz_tree.h"
 #include "path.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static void
 check(const struct fti_rewind *r)
 {

@@ -13,8 +13,6 @@
 #include "ftitest.h"
 #include "fuzz_tree.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* Larger files, with reserved bytes, are only planned. */
 #define LARGEST ((uint64_t)1 << 20)
 

@@ -9,8 +9,6 @@
 #include "fuzz_tree.h"
 #include "hostlist.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* Longer lists are slow and find nothing new. */
 #define ROOM ((size_t)2000)
 

@@ -13,8 +13,6 @@
 #include "meta/haltfile.h"
 #include "meta/index.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static void
 check_flush(const struct kvtree *t)
 {

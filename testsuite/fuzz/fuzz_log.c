@@ -10,8 +10,6 @@
 #include "fuzz_tree.h"
 #include "meta/log.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static void
 check(struct buf *line)
 {

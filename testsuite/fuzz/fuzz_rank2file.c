@@ -17,8 +17,6 @@
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static const char *const names[8] = {
 	"rank2file",	 "rank2file.0.0", "rank2file.0.1", "rank2file.0.2",
 	"rank2file.1.0", "rank2file.1.2", "rank2file.scr", "rank2file.0.0.scr",

@@ -8,8 +8,6 @@
 #include "fuzz_tree.h"
 #include "meta/redset.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* The input as a name: one that can be parsed is formatted the same. */
 static void
 try_name(const uint8_t *data, size_t size)

@@ -16,8 +16,6 @@
 #include "mem.h"
 #include "meta/rank2file.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define RANKS 64
 
 /* Read the ranks of the part; those beyond RANKS are ignored. */

@@ -10,8 +10,6 @@
 #include "fuzz_tree.h"
 #include "when.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* One hour of local time occurs twice a year; it is parsed as the first. */
 #define TWICE 3600
 

@@ -56,7 +56,6 @@ int
 place_open(struct gen *g, struct error *err)
 {
 	char path[PATH_MAX];
-	uint32_t node = 0;
 
 	/* The prefix is always made, because flush.scr is below it. */
 	snprintf(path, sizeof(path), ".scr/scr.dataset.%" PRId64, g->id);
@@ -67,7 +66,7 @@ place_open(struct gen *g, struct error *err)
 		return 0;
 	if (open_root(g->nodes_dir, &g->nodes_fd, err) < 0)
 		return -1;
-	for (node = 0; node < g->nnodes; node++) {
+	for (uint32_t node = 0; node < g->nnodes; node++) {
 		if (g->lost[node])
 			continue;
 		cache_path(path, g, node, "/.scr");

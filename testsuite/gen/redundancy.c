@@ -107,20 +107,19 @@ write_set(struct work *w, struct arena *arena, struct error *err)
 		.read = read_string,
 		.write = write_part,
 	};
-	uint32_t m = 0;
 	int rc = 0;
 
 	red.members = w->members = arena_alloc(arena, n, sizeof(*w->members));
 	w->files = arena_alloc(arena, n, sizeof(*w->files));
 	if (w->members == NULL || w->files == NULL)
 		return error_set(err, ERROR_NOMEM, "out of memory");
-	for (m = 0; rc == 0 && m < n; m++)
+	for (uint32_t m = 0; rc == 0 && m < n; m++)
 		rc = list_files(w, m, arena, err);
 	if (rc == 0)
 		rc = redwrite(&red, err);
-	for (m = 0; rc == 0 && m < n; m++)
+	for (uint32_t m = 0; rc == 0 && m < n; m++)
 		rc = place_done(&w->files[m], NULL, err);
-	for (m = 0; m < n; m++)
+	for (uint32_t m = 0; m < n; m++)
 		place_abort(&w->files[m]);
 	return rc;
 }

@@ -35,3 +35,12 @@ fuzz_require(bool promise)
 	if (!promise)
 		__builtin_trap();
 }
+
+void
+fuzz_same(struct buf *a, struct buf *b)
+{
+	fuzz_require(a->len == b->len &&
+		     (a->len == 0 || memcmp(a->data, b->data, a->len) == 0));
+	buf_free(a);
+	buf_free(b);
+}

@@ -21,4 +21,10 @@ struct kvtree *fuzz_tree(const uint8_t *data, size_t size);
 /* Abort if the library broke a promise. */
 void fuzz_require(bool promise);
 
+/* Require that both have the same bytes; frees them. */
+void fuzz_same(struct buf *a, struct buf *b);
+
+/* The target: each file of testsuite/fuzz has one. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 #endif /* FUZZ_TREE_H */

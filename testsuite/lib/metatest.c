@@ -291,9 +291,7 @@ find_files(const char *dir)
 void
 forget_files(void)
 {
-	size_t i = 0;
-
-	for (i = 0; i < found.count; i++)
+	for (size_t i = 0; i < found.count; i++)
 		mem_free(found.paths[i]);
 	mem_free(found.paths);
 }

@@ -357,17 +357,16 @@ time_changes(int n)
 	char name[32];
 	size_t count = 0;
 	bool good = true;
-	int i = 0;
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
-	for (i = 1; i <= n; i++) {
+	for (int i = 1; i <= n; i++) {
 		snprintf(name, sizeof(name), "ckpt.%d", i);
 		good = good && add(ix, i, name, true, 1) == 0;
 	}
 	good = good && index_set_current(ix, name, NULL) == 0;
 	e = index_entries(ix, &count, NULL);
 	good = good && count == (size_t)n;
-	for (i = 0; good && i < n; i++)
+	for (int i = 0; good && i < n; i++)
 		good = index_remove(ix, e[i].name, NULL) == 0;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
 	ok(good && index_current(ix) == NULL && index_count(ix) == 0,

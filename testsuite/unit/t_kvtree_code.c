@@ -24,9 +24,7 @@ static const unsigned char empty[] = {
 static void
 put_be32(char *p, uint32_t v)
 {
-	int i = 0;
-
-	for (i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++)
 		p[i] = (char)(v >> (24 - 8 * i));
 }
 
@@ -171,13 +169,12 @@ test_truncated(void)
 {
 	struct buf b = BUF_INIT, c = BUF_INIT;
 	bool good = true;
-	size_t len = 0;
 
 	sample(&b);
-	for (len = 0; len < b.len; len++)
+	for (size_t len = 0; len < b.len; len++)
 		good = good && *complaint(b.data, len) != '\0';
 	ok(good, "no truncated image is decoded");
-	for (len = KVTREE_HEADER_SIZE; len < b.len - 4; len++) {
+	for (size_t len = KVTREE_HEADER_SIZE; len < b.len - 4; len++) {
 		wrap(&c, b.data + KVTREE_HEADER_SIZE, len - KVTREE_HEADER_SIZE);
 		good = good && *complaint(c.data, c.len) != '\0';
 	}
@@ -194,7 +191,6 @@ test_flipped(void)
 	struct kvtree *t = NULL;
 	bool good = true, same = true, all = getenv("SCRKIT_SLOW") != NULL;
 	size_t at = 0, decoded = 0;
-	int flip = 0;
 
 	sample(&b);
 	for (at = 0; at < b.len; at++) {
@@ -206,7 +202,8 @@ test_flipped(void)
 	}
 	ok(good, "no image with a flipped bit is decoded");
 	for (at = 20; at < b.len - 4; at++)
-		for (flip = 1; flip < 256; flip = all ? flip + 1 : 2 * flip) {
+		for (int flip = 1; flip < 256;
+		     flip = all ? flip + 1 : 2 * flip) {
 			buf_clear(&c);
 			buf_add(&c, b.data, b.len);
 			c.data[at] = (char)(c.data[at] ^ flip);
@@ -255,9 +252,8 @@ static void
 test_sentences(void)
 {
 	char b[sizeof(nodes)];
-	size_t i = 0;
 
-	for (i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
 		memcpy(b, nodes, sizeof(b));
 		put_be32(b + headers[i].at, headers[i].value);
 		put_be32(b + 40, crc_update(0, b, 40));
@@ -285,10 +281,9 @@ test_keys(void)
 {
 	struct buf b = BUF_INIT, tree = BUF_INIT;
 	bool good = true;
-	size_t len = 0;
 
 	/* Every length of a last key, with and without its NUL. */
-	for (len = 0; len < 40; len++) {
+	for (size_t len = 0; len < 40; len++) {
 		buf_clear(&tree);
 		bigend_add32(&tree, 1);
 		buf_add(&tree, "0123456789abcdefghijklmnopqrstuvwxyzABCDEF",
@@ -345,10 +340,9 @@ test_twice(void)
 	struct kvtree *t = NULL, *model = NULL;
 	bool good = true;
 	char what[64];
-	size_t i = 0;
 	int round = 0;
 
-	for (i = 0; i < sizeof(alphabets) / sizeof(alphabets[0]); i++) {
+	for (size_t i = 0; i < sizeof(alphabets) / sizeof(alphabets[0]); i++) {
 		for (round = 0, good = true; round < 60 && good; round++) {
 			model = kvtree_new(NULL);
 			buf_clear(&tree);
@@ -378,14 +372,13 @@ static void
 deep(struct buf *b, int levels, int lean)
 {
 	struct buf tree = BUF_INIT;
-	int i = 0;
 
-	for (i = levels; i > 0; i--) {
+	for (int i = levels; i > 0; i--) {
 		bigend_add32(&tree, i > lean ? 2 : 1);
 		buf_add(&tree, "d", 2);
 	}
 	bigend_add32(&tree, 0);
-	for (i = lean; i < levels; i++) {
+	for (int i = lean; i < levels; i++) {
 		buf_add(&tree, "e", 2);
 		bigend_add32(&tree, 0);
 	}
@@ -424,9 +417,8 @@ test_promises(void)
 {
 	struct buf tree = BUF_INIT, b = BUF_INIT;
 	char filler[5000] = { 0 };
-	int i = 0;
 
-	for (i = 0; i < 200; i++) {
+	for (int i = 0; i < 200; i++) {
 		bigend_add32(&tree, 900);
 		buf_add(&tree, "d", 2);
 	}
@@ -469,9 +461,8 @@ test_memory(void)
 	struct kvtree *t = kvtree_new(NULL);
 	struct buf b = BUF_INIT, tree = BUF_INIT;
 	char key[32];
-	int i = 0;
 
-	for (i = 0; i < 5000; i++) {
+	for (int i = 0; i < 5000; i++) {
 		snprintf(key, sizeof(key), "key %d", i);
 		kvtree_set(t, key, "1", NULL);
 	}

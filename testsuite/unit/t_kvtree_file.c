@@ -79,9 +79,8 @@ test_memory(void)
 {
 	struct kvtree *t = kvtree_new(NULL);
 	char key[32], name[] = "large.kv";
-	int i = 0;
 
-	for (i = 0; i < 5000; i++) {
+	for (int i = 0; i < 5000; i++) {
 		snprintf(key, sizeof(key), "key %d", i);
 		kvtree_set(t, key, "1", NULL);
 	}

@@ -62,9 +62,8 @@ test_get_numbers(void)
 	uint64_t u = 77;
 	int64_t n = 77;
 	char what[64];
-	size_t i = 0;
 
-	for (i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		kvtree_set(t, "K", values[i].value, NULL);
 		u = 77;
 		n = 77;

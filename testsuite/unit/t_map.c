@@ -43,25 +43,24 @@ test_many(void)
 	const char **keys = mem_calloc(KEYS, sizeof(*keys));
 	bool put = true, got = true, none = true, replaced = true;
 	char other[64];
-	size_t i = 0;
 
-	for (i = 0; i < KEYS; i++)
+	for (size_t i = 0; i < KEYS; i++)
 		keys[i] = i % 2 ? arena_printf(a, "rank_%zu.ckpt", i)
 				: arena_printf(a, "ckpt/0000/rank_%zu", i);
-	for (i = 0; i < KEYS; i++)
+	for (size_t i = 0; i < KEYS; i++)
 		put = put && map_put(m, keys[i], i) == 0 &&
 		      map_count(m) == i + 1;
 	ok(put, "many keys are put");
-	for (i = 0; i < KEYS; i++) {
+	for (size_t i = 0; i < KEYS; i++) {
 		snprintf(other, sizeof(other), "rank_%zu.ckpt", i);
 		got = got && map_get(m, keys[i]) == i;
 		none = none && map_get(m, other) == (i % 2 ? i : MAP_NONE);
 	}
 	ok(got, "each is found");
 	ok(none, "others are not");
-	for (i = 0; i < KEYS; i += 3)
+	for (size_t i = 0; i < KEYS; i += 3)
 		replaced = replaced && map_put(m, keys[i], i + KEYS) == 0;
-	for (i = 0; i < KEYS; i++)
+	for (size_t i = 0; i < KEYS; i++)
 		replaced = replaced &&
 			   map_get(m, keys[i]) == (i % 3 ? i : i + KEYS);
 	ok(replaced, "every third is replaced");
@@ -78,12 +77,11 @@ test_lengths(void)
 	static char text[100];
 	struct map *m = map_new();
 	bool good = true;
-	size_t i = 0;
 
 	memset(text, 'x', sizeof(text) - 1);
-	for (i = 0; i < 99; i++)
+	for (size_t i = 0; i < 99; i++)
 		good = good && map_put(m, text + i, i) == 0;
-	for (i = 0; i < 99; i++)
+	for (size_t i = 0; i < 99; i++)
 		good = good && map_get(m, text + i) == i;
 	ok(good && map_count(m) == 99, "keys of 1 to 99 equal bytes");
 	map_free(m);

@@ -164,10 +164,9 @@ descriptor_same(const struct one *set, uint32_t n, uint32_t m)
 	char path[4096], text[512], stem[256];
 	struct kvtree *t = NULL;
 	size_t len = 0;
-	uint32_t i = 0;
 	bool good = false;
 
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		descs[i] = set[i].header.desc;
 	redset_name_parse(long_name, &name, &len);
 	snprintf(stem, sizeof(stem), "%.*s", (int)len, long_name);
@@ -301,9 +300,8 @@ check_filemap(const struct kvtree *t, struct error *err)
 	struct kvtree *copy = kvtree_new(NULL);
 	struct filemap map;
 	bool same = filemap_read(t, arena, &map, err) == 0;
-	size_t i = 0;
 
-	for (i = 0; same && i < map.nfiles; i++)
+	for (size_t i = 0; same && i < map.nfiles; i++)
 		same = filemap_add(copy, &map.files[i], err) == 0;
 	/* After a fetch the library puts COMPLETE first, so ignore the
 	 * order. */
