@@ -5,7 +5,6 @@
  * libarchive allocate gigabytes (ark.h).
  */
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -4,9 +4,7 @@
  * written and read again is the same.
  */
 #include <stdio.h>
-#include <string.h>
 
-#include "buf.h"
 #include "conf.h"
 #include "conf_impl.h"
 #include "fuzz_tree.h"

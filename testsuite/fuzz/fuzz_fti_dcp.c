@@ -3,14 +3,9 @@
  * Layers of FTI's differential checkpoints.  The input is the metadata, a NUL
  * byte, and the file.
  */
-#include <string.h>
-
 #include "error.h"
 #include "fti/check.h"
-#include "fti/content.h"
 #include "fti/dcp.h"
-#include "fti/input.h"
-#include "fti/posix.h"
 #include "ftibytes.h"
 #include "fuzz_tree.h"
 

@@ -3,13 +3,9 @@
  * FTI-FF files: any bytes are read and judged; the variables of a file that is
  * usable can be read, and lie in the file.
  */
-#include <string.h>
-
 #include "error.h"
 #include "fti/check.h"
-#include "fti/content.h"
 #include "fti/file.h"
-#include "fti/input.h"
 #include "ftibytes.h"
 #include "fuzz_tree.h"
 

@@ -3,9 +3,6 @@
  * FTI's ini files: any bytes can be read; an edit changes the one value and
  * nothing else.
  */
-#include <string.h>
-
-#include "buf.h"
 #include "error.h"
 #include "fti/ini.h"
 #include "ftijob/config.h"

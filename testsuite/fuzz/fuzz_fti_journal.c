@@ -3,8 +3,6 @@
  * The journal of a restart: whatever it says, all paths stay below the root,
  * and what is renamed goes to directories of our own.
  */
-#include <string.h>
-
 #include "arena.h"
 #include "error.h"
 #include "ftijob/rewind.h"

@@ -3,15 +3,9 @@
  * Metadata of FTI's POSIX checkpoints, with a data file of 4096 bytes:
  * variables lie in the file; what was written and read again is the same.
  */
-#include <string.h>
-
-#include "buf.h"
 #include "error.h"
 #include "fti/check.h"
-#include "fti/content.h"
 #include "fti/file.h"
-#include "fti/input.h"
-#include "fti/posix.h"
 #include "ftibytes.h"
 #include "fuzz_tree.h"
 

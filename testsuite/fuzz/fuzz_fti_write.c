@@ -3,9 +3,6 @@
  * Writing FTI-FF files from any bytes: what is proven becomes an intact file
  * with the same variables, in each layout and repaired; headers of NumPy files.
  */
-#include <string.h>
-
-#include "error.h"
 #include "fti/change.h"
 #include "fti/draft.h"
 #include "fti/npy.h"

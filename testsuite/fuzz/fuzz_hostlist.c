@@ -3,9 +3,6 @@
  * Node lists: a list that was read, written and read again has the same nodes,
  * and each name alone is a list of one node.
  */
-#include <string.h>
-
-#include "buf.h"
 #include "fuzz_tree.h"
 #include "hostlist.h"
 

@@ -3,9 +3,6 @@
  * The tables of datasets: index.scr, flush.scr, cindex.scrinfo, halt.scr and
  * nodes.scr.  Each reader gets the same tree.
  */
-#include <string.h>
-
-#include "buf.h"
 #include "fuzz_tree.h"
 #include "mem.h"
 #include "meta/cindex.h"

@@ -5,14 +5,11 @@
  * and look-up.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "bigend.h"
-#include "buf.h"
 #include "crc.h"
 #include "fuzz_tree.h"
 #include "json.h"
-#include "kvtree/kvtree.h"
 
 /* Every child is found by its key, and their number is the count. */
 static void

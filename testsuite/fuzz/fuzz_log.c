@@ -4,9 +4,7 @@
  * again, and is then formatted the same.
  */
 #include <math.h>
-#include <string.h>
 
-#include "buf.h"
 #include "fuzz_tree.h"
 #include "meta/log.h"
 

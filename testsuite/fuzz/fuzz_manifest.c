@@ -4,10 +4,8 @@
  * after it was written and read again.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "archive/manifest.h"
-#include "buf.h"
 #include "fuzz_tree.h"
 #include "path.h"
 

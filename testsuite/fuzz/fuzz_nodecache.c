@@ -4,9 +4,6 @@
  * bounds, and an answer that was parsed, formatted and parsed again is the
  * same.
  */
-#include <string.h>
-
-#include "buf.h"
 #include "fuzz_tree.h"
 #include "scavenge/nodecache.h"
 

@@ -6,7 +6,6 @@
  * map.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "arena.h"
 #include "container/segmap.h"

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "buf.h"
 #include "fuzz_tree.h"
 #include "when.h"
 

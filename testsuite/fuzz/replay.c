@@ -9,10 +9,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "tap.h"

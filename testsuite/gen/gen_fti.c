@@ -13,8 +13,6 @@
 #include "buf.h"
 #include "error.h"
 #include "fti/draft.h"
-#include "fti/input.h"
-#include "fti/write.h"
 #include "ftibytes.h"
 #include "io.h"
 #include "num.h"

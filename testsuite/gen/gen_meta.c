@@ -4,16 +4,10 @@
  * many datasets, a tree with many entries on one level.  (For datasets of many
  * ranks or files see gen_dataset --type NONE.)
  */
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "app.h"
-#include "error.h"
-#include "kvtree/kvtree.h"
 #include "meta/dataset.h"
 #include "meta/index.h"
 #include "metatest.h"

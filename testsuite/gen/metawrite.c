@@ -3,19 +3,12 @@
  * metawrite.c - write filemaps, and the small files that list the datasets
  * (formats.md 3.5, 3.7, 4.1, 4.2, 7).
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "crc.h"
-#include "error.h"
 #include "gen/gen.h"
-#include "kvtree/kvtree.h"
 #include "meta/cindex.h"
 #include "meta/dataset.h"
 #include "meta/filemap.h"

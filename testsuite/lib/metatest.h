@@ -38,7 +38,7 @@ bool tree_is(const struct kvtree *t, const void *data, size_t len);
 /* Do both trees have the same keys in the same order (in any, if `sorted`)? */
 bool tree_same(const struct kvtree *a, const struct kvtree *b, bool sorted);
 
-/* tree_same() as tree_of(text), in the same order. */
+/* Is the image of `t` that of tree_of(text)? */
 bool tree_says(const struct kvtree *t, const char *text);
 
 /* `j` as text, for free(); frees `j`. */

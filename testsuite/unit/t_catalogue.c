@@ -2,10 +2,7 @@
 /*
  * t_catalogue.c - the index of a prefix: read, changed, rebuilt.
  */
-#include <fcntl.h>
-
 #include "cattest.h"
-#include "kvtree/kvtree.h"
 #include "report/list.h"
 #include "report/results.h"
 

@@ -5,7 +5,6 @@
  */
 #include "meta/rank2file.h"
 #include "par.h"
-#include "scene.h"
 
 #include "cattest.h"
 

@@ -4,12 +4,10 @@
  * selecting what to prune; and the lock of a dataset.
  */
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "cattest.h"
-#include "json.h"
 #include "lock.h"
 #include "report/list.h"
 

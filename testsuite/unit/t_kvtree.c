@@ -3,21 +3,9 @@
  * Trees in memory: order, changes, merging, sorting, depth.  t_kvtree_value.c
  * tests values and printing, t_kvtree_code.c the file format.
  */
-#include <stdlib.h>
-
-#include "json.h"
 #include "kvtree/kvtree_impl.h"
 #include "metatest.h"
-
-/* A small generator; the same series in every run. */
-static uint32_t
-roll(uint32_t below)
-{
-	static uint64_t state = 12345;
-
-	state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
-	return (uint32_t)(state >> 33) % below;
-}
+#include "scratch.h"
 
 /* The keys of `t` in order, each followed by a blank; borrowed. */
 static const char *
@@ -39,22 +27,20 @@ keys(const struct kvtree *t)
 static void
 test_order(void)
 {
-	struct kvtree *t = kvtree_new(NULL), *a = NULL;
+	struct kvtree *t = kvtree_new(NULL), *a = NULL, *b = NULL;
 
 	is_str(kvtree_key(t), "", "the root has the key \"\"");
 	is_int(kvtree_count(t), 0, "and no children");
 	ok(kvtree_first(t) == NULL && kvtree_get(t, "a") == NULL, "really");
 	a = kvtree_put(t, "a", NULL);
-	kvtree_put(t, "b", NULL);
+	b = kvtree_put(t, "b", NULL);
 	kvtree_put_first(t, "c", NULL);
 	is_str(keys(t), "c a b ", "put appends, put_first prepends");
-	ok(kvtree_put(t, "a", NULL) == a, "put finds what is there");
-	ok(kvtree_put_first(t, "b", NULL) == kvtree_get(t, "b"), "so does "
-								 "put_first");
-	is_str(keys(t), "c a b ", "and does not move it");
+	ok(kvtree_put(t, "a", NULL) == a && kvtree_put_first(t, "b", NULL) == b,
+	   "both find what is there");
 	kvtree_set(t, "a", "1", NULL);
 	kvtree_set(t, "d", "2", NULL);
-	is_str(keys(t), "c a b d ", "set keeps the place, or appends");
+	is_str(keys(t), "c a b d ", "set and put keep the place, or append");
 	kvtree_put(a, "3", NULL);
 	is_str(keys(a), "1 3 ", "two values");
 	ok(kvtree_value(t, "a") == NULL, "are not one");
@@ -76,8 +62,7 @@ test_order(void)
 	   "keys are any bytes, or none");
 	ok(kvtree_get2(t, "b", "q") == NULL && kvtree_get2(t, "q", "b") == NULL,
 	   "get2 of what is not there");
-	kvtree_put(kvtree_get(t, "b"), "q", NULL);
-	ok(kvtree_get2(t, "b", "q") == kvtree_first(kvtree_get(t, "b")),
+	ok(kvtree_put(b, "q", NULL) == kvtree_get2(t, "b", "q"),
 	   "get2 of what is");
 	ok(kvtree_get(NULL, "a") == NULL && kvtree_first(NULL) == NULL &&
 		   kvtree_next(NULL) == NULL && kvtree_value(NULL, "a") == NULL,
@@ -90,25 +75,22 @@ test_order(void)
 static void
 test_long_keys(void)
 {
-	struct kvtree *t = kvtree_new(NULL);
+	struct kvtree *t = kvtree_new(NULL), *n = NULL;
 	char *key = malloc(100001);
 	bool good = true;
-	size_t len = 0;
 
 	memset(key, 'k', 100000);
-	for (len = 0; len <= 100000; len += len < 5000 ? 97 : 10007) {
-		key[len] = '\0';
-		good = good && kvtree_put(t, key, NULL) != NULL;
-		key[len] = 'k';
-	}
-	ok(good, "keys of up to 100,000 bytes");
-	for (len = 0; len <= 100000; len += len < 5000 ? 97 : 10007) {
-		key[len] = '\0';
-		good = good && kvtree_get(t, key) != NULL &&
-		       strlen(kvtree_key(kvtree_get(t, key))) == len;
-		key[len] = 'k';
-	}
-	ok(good, "are all found");
+	for (int again = 0; again < 2; again++)
+		for (size_t len = 0; len <= 100000;
+		     len += len < 5000 ? 97 : 10007) {
+			key[len] = '\0';
+			n = again ? kvtree_get(t, key)
+				  : kvtree_put(t, key, NULL);
+			good = good && n != NULL &&
+			       strlen(kvtree_key(n)) == len;
+			key[len] = 'k';
+		}
+	ok(good, "keys of up to 100,000 bytes are put and found");
 	free(key);
 	kvtree_free(t);
 }
@@ -125,29 +107,26 @@ static struct {
 static int
 model_find(int key)
 {
-	int i = 0;
-
-	for (i = 0; i < model.count; i++)
+	for (int i = 0; i < model.count; i++)
 		if (model.order[i] == key)
 			return i;
 	return -1;
 }
 
+/* Move what begins at `from` to `to`, one place up or down. */
 static void
-model_insert(int at, int key)
+model_move(int from, int to)
 {
-	memmove(model.order + at + 1, model.order + at,
-		(size_t)(model.count - at) * sizeof(int));
-	model.order[at] = key;
-	model.count++;
+	memmove(model.order + to, model.order + from,
+		(size_t)(model.count - from) * sizeof(int));
+	model.count += to - from;
 }
 
 static void
-model_remove(int at)
+model_insert(int at, int key)
 {
-	model.count--;
-	memmove(model.order + at, model.order + at + 1,
-		(size_t)(model.count - at) * sizeof(int));
+	model_move(at, at + 1);
+	model.order[at] = key;
 }
 
 static bool
@@ -170,32 +149,31 @@ model_agrees(const struct kvtree *t)
 static void
 model_step(struct kvtree *t, int range)
 {
-	int key = (int)roll((uint32_t)range), at = model_find(key);
+	int key = (int)below((uint32_t)range), at = model_find(key);
 	char text[16];
 
 	snprintf(text, sizeof(text), "key%d", key);
-	switch (roll(6)) {
+	switch (below(6)) {
 	case 0:
 	case 1:
 		kvtree_put(t, text, NULL);
-		if (at < 0)
-			model_insert(model.count, key);
 		break;
 	case 2:
 		kvtree_put_first(t, text, NULL);
 		if (at < 0)
 			model_insert(0, key);
-		break;
+		return;
 	case 3:
 		kvtree_set(t, text, "v", NULL);
-		if (at < 0)
-			model_insert(model.count, key);
 		break;
 	default:
 		kvtree_remove(t, text);
 		if (at >= 0)
-			model_remove(at);
+			model_move(at + 1, at);
+		return;
 	}
+	if (at < 0)
+		model_insert(model.count, key);
 }
 
 static void
@@ -203,72 +181,52 @@ test_model(void)
 {
 	static const int ranges[] = { 3, 16, 17, 20, 60, 300 };
 	struct kvtree *t = kvtree_new(NULL);
-	char what[64];
-	bool good = true;
-	size_t i = 0;
-	int step = 0;
 
-	for (i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		bool good = true;
+
 		tree_clear(t);
 		model.count = 0;
-		for (good = true, step = 0; good && step < 1500; step++) {
+		for (int step = 0; good && step < 1500; step++) {
 			model_step(t, ranges[i]);
 			if (step % 8 == 0 || step > 1450)
 				good = model_agrees(t);
 		}
-		snprintf(what, sizeof(what), "random changes, %d keys",
-			 ranges[i]);
-		ok(good, what);
+		ok(good, fmt("random changes, %d keys", ranges[i]));
 	}
 	kvtree_free(t);
 }
 
 /* --- Large levels --- */
 
-static size_t
-large(void)
-{
-	return getenv("SCRKIT_SLOW") != NULL ? 1000000 : 20000;
-}
-
 static void
 test_large(void)
 {
-	const size_t count = large();
+	const size_t count = getenv("SCRKIT_SLOW") != NULL ? 1000000 : 20000;
 	struct kvtree *t = kvtree_new(NULL);
-	char key[32];
 	bool good = true;
-	size_t i = 0;
 
-	for (i = 0; i < count; i++) {
-		snprintf(key, sizeof(key), "%zu", i);
-		good = good && kvtree_put(t, key, NULL) != NULL;
-	}
+	for (size_t i = 0; i < count; i++)
+		good &= kvtree_put(t, fmt("%zu", i), NULL) != NULL;
 	ok(good, "put a large level");
 	is_int(kvtree_count(t), (int64_t)count, "it has all");
-	for (i = 0; i < count; i++) {
-		snprintf(key, sizeof(key), "%zu", i);
-		good = good && kvtree_get(t, key) != NULL;
-	}
+	for (size_t i = 0; i < count; i++)
+		good &= kvtree_get(t, fmt("%zu", i)) != NULL;
 	ok(good, "all are found");
 	ok(kvtree_get(t, "x") == NULL && kvtree_get(t, "") == NULL,
 	   "others are not");
-	for (i = 0; i < count; i += 2) {
-		snprintf(key, sizeof(key), "%zu", i);
-		kvtree_remove(t, key);
-	}
+	for (size_t i = 0; i < count; i += 2)
+		kvtree_remove(t, fmt("%zu", i));
 	is_int(kvtree_count(t), (int64_t)(count / 2), "remove half of it");
 	is_str(kvtree_key(kvtree_first(t)), "1", "the first one was removed");
 	ok(kvtree_sort(t, NULL) == 0, "sort it");
 	is_str(kvtree_key(kvtree_next(kvtree_first(t))),
 	       count > 100000 ? "100001" : "10001", "by bytes, not numbers");
-	for (i = 0; i < count; i++) {
-		snprintf(key, sizeof(key), "%zu", i);
-		good = good && (kvtree_get(t, key) != NULL) == (i % 2 == 1);
-	}
+	for (size_t i = 0; i < count; i++)
+		good &= (kvtree_get(t, fmt("%zu", i)) != NULL) == (i % 2 == 1);
 	ok(good, "the index is right after that");
 	/* Keys that were removed must not fill the index. */
-	for (i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		kvtree_put(t, "again", NULL);
 		kvtree_remove(t, "again");
 	}
@@ -277,22 +235,6 @@ test_large(void)
 }
 
 /* --- Merging and sorting --- */
-
-/* Is `t` equal to `text`, in the same order? */
-static bool
-tree_says(const struct kvtree *t, const char *text)
-{
-	struct kvtree *want = tree_of(text);
-	struct buf b = BUF_INIT;
-	bool same = false;
-
-	if (kvtree_encode(want, &b, NULL) < 0)
-		abort();
-	same = tree_is(t, b.data, b.len);
-	buf_free(&b);
-	kvtree_free(want);
-	return same;
-}
 
 static void
 test_merge(void)
@@ -330,18 +272,14 @@ test_sort(void)
 		tree_of("b>2\nb>10\nb>1\na\nB\nabcdefghZ\nabcdefghA\n"
 			"abcdefgh\n\xff\n\x01\n>x\n");
 	struct kvtree *n = NULL;
-	char key[16];
-	int i = 0;
 
 	ok(kvtree_sort(t, NULL) == 0, "sort");
 	is_str(keys(t), " \x01 B a abcdefgh abcdefghA abcdefghZ b \xff ",
 	       "by bytes");
 	is_str(keys(kvtree_get(t, "b")), "1 10 2 ", "at all levels");
 	ok(kvtree_sort(kvtree_get(t, "a"), NULL) == 0, "a leaf is sorted");
-	for (i = 99; i >= 10; i--) {
-		snprintf(key, sizeof(key), "%d", i);
-		kvtree_put(kvtree_get(t, "B"), key, NULL);
-	}
+	for (int i = 99; i >= 10; i--)
+		kvtree_put(kvtree_get(t, "B"), fmt("%d", i), NULL);
 	ok(kvtree_sort(t, NULL) == 0, "sort with a larger level inside");
 	n = kvtree_get(t, "B");
 	ok(strcmp(kvtree_key(kvtree_first(n)), "10") == 0 &&
@@ -441,22 +379,17 @@ static int
 try_change(void *arg, struct error *err)
 {
 	struct kvtree *t = kvtree_new(err);
-	char key[32];
-	int i = 0, rc = -1;
+	int i = 0, rc = 0;
 
 	(void)arg;
 	if (t == NULL)
 		return -1;
-	for (i = 0; i < 3000; i++) { /* several segments and slabs */
-		snprintf(key, sizeof(key), "key%d", i);
-		if (kvtree_put_first(t, key, err) == NULL)
-			goto out;
-	}
-	if (kvtree_set_u64(kvtree_first(t), "a", 1, err) < 0 ||
+	while (i < 3000 && /* several segments and slabs */
+	       kvtree_put_first(t, fmt("key%d", i), err) != NULL)
+		i++;
+	if (i < 3000 || kvtree_set_u64(kvtree_first(t), "a", 1, err) < 0 ||
 	    kvtree_sort(t, err) < 0)
-		goto out;
-	rc = 0;
-out:
+		rc = -1;
 	if (kvtree_count(t) != (size_t)i) /* changed in part */
 		error_set(err, ERROR_CORRUPT, "%zu keys, not %d",
 			  kvtree_count(t), i);
@@ -495,11 +428,10 @@ static void
 test_memory(void)
 {
 	struct kvtree *from = tree_of(many);
-	char key[32];
-	int i = 0;
 
-	for (i = 0; i < 300; i++) {
-		snprintf(key, sizeof(key), "new%d", i);
+	for (int i = 0; i < 300; i++) {
+		const char *key = fmt("new%d", i);
+
 		kvtree_put(kvtree_get(from, "L"), key, NULL);
 		kvtree_set(kvtree_put(from, "N", NULL), key, "1", NULL);
 	}

@@ -2,11 +2,10 @@
 /*
  * Encoded trees (formats.md 1.1, 1.2): round trips, damage, duplicate keys.
  */
-#include <stdlib.h>
-
 #include "bigend.h"
 #include "crc.h"
 #include "metatest.h"
+#include "scratch.h"
 
 /* formats.md 1.2: NODES = 4. */
 static const unsigned char nodes[] = {
@@ -24,8 +23,8 @@ static const unsigned char empty[] = {
 static void
 put_be32(char *p, uint32_t v)
 {
-	for (int i = 0; i < 4; i++)
-		p[i] = (char)(v >> (24 - 8 * i));
+	v = htobe32(v);
+	memcpy(p, &v, sizeof(v));
 }
 
 /* Correct size and checksum of an image. */
@@ -102,27 +101,25 @@ test_round_trips(void)
 {
 	struct kvtree *t = kvtree_new(NULL), *u = NULL, *n = NULL;
 	struct buf b = BUF_INIT;
-	char key[48], what[64];
-	int count = 0, i = 0;
+	const char *key = "";
 
-	for (count = 0; count < 5000; count += count < 40 ? 1 : 977) {
+	for (int count = 0; count < 5000; count += count < 40 ? 1 : 977) {
 		tree_clear(t);
 		n = kvtree_put(kvtree_put(t, "top", NULL), "below", NULL);
-		for (i = 0; i < count; i++) {
-			snprintf(key, sizeof(key), "%.*s%d", i % 23,
-				 "a common start of keys", i);
+		for (int i = 0; i < count; i++) {
+			key = fmt("%.*s%d", i % 23, "a common start of keys",
+				  i);
 			kvtree_set(n, key, key, NULL);
 		}
 		buf_clear(&b);
 		kvtree_encode(t, &b, NULL);
 		u = kvtree_decode(b.data, b.len, NULL, NULL);
-		snprintf(what, sizeof(what), "round trip, level of %d", count);
 		n = kvtree_get2(u, "top", "below");
 		ok(tree_is(u, b.data, b.len) &&
 			   kvtree_count(n) == (size_t)count &&
 			   (count == 0 || kvtree_value(n, key) != NULL) &&
 			   kvtree_get(n, "no such") == NULL,
-		   what);
+		   fmt("round trip, level of %d", count));
 		kvtree_free(u);
 	}
 	buf_free(&b);
@@ -272,6 +269,9 @@ test_sentences(void)
 	b[19] = 0;
 	b[15] = 40;
 	is_str(complaint(b, 40), "", "no checksum, none expected");
+	b[15] = 20;
+	is_str(complaint(b, 20), "size 20 at byte 8 is too small, at least 24",
+	       "... no tree");
 }
 
 /* --- Keys --- */
@@ -304,28 +304,19 @@ test_keys(void)
 
 /* --- Duplicate keys --- */
 
-static uint32_t
-roll(uint32_t below)
-{
-	static uint64_t state = 4711;
-
-	state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
-	return (uint32_t)(state >> 33) % below;
-}
-
 /* Write a random tree with keys from `names`, most of them twice or more, and
  * build in `t` the tree that decoding must give. */
 static void
 random_tree(struct buf *out, struct kvtree *t, uint32_t names, int depth)
 {
-	uint32_t count = depth == 0 || roll(3) == 0 ? 0 : roll(2 * names);
+	uint32_t count = depth == 0 || below(3) == 0 ? 0 : below(2 * names);
 	struct kvtree *n = NULL;
 	char key[32];
 
 	bigend_add32(out, count);
 	while (count-- > 0) {
 		snprintf(key, sizeof(key), "%s%u", depth % 2 ? "rank " : "",
-			 (unsigned int)roll(names));
+			 (unsigned int)below(names));
 		n = kvtree_put(t, key, NULL);
 		buf_add(out, key, strlen(key) + 1);
 		random_tree(out, n, names, depth - 1);
@@ -338,12 +329,11 @@ test_twice(void)
 	static const uint32_t alphabets[] = { 1, 2, 5, 8, 12, 20, 40 };
 	struct buf tree = BUF_INIT, image = BUF_INIT, want = BUF_INIT;
 	struct kvtree *t = NULL, *model = NULL;
-	bool good = true;
-	char what[64];
-	int round = 0;
 
 	for (size_t i = 0; i < sizeof(alphabets) / sizeof(alphabets[0]); i++) {
-		for (round = 0, good = true; round < 60 && good; round++) {
+		bool good = true;
+
+		for (int round = 0; round < 60 && good; round++) {
 			model = kvtree_new(NULL);
 			buf_clear(&tree);
 			buf_clear(&want);
@@ -356,9 +346,7 @@ test_twice(void)
 			kvtree_free(t);
 			kvtree_free(model);
 		}
-		snprintf(what, sizeof(what), "merged, keys out of %u",
-			 (unsigned int)alphabets[i]);
-		ok(good, what);
+		ok(good, fmt("merged, keys out of %u", alphabets[i]));
 	}
 	buf_free(&want);
 	buf_free(&image);
@@ -389,24 +377,27 @@ deep(struct buf *b, int levels, int lean)
 static void
 test_depth(void)
 {
+	static const char deeper[] =
+		"nested deeper than 256 levels at byte 1556";
+	static const struct {
+		int levels, lean;
+		const char *says;
+	} cases[] = {
+		{ KVTREE_MAX_DEPTH, KVTREE_MAX_DEPTH, "" },
+		{ KVTREE_MAX_DEPTH + 1, KVTREE_MAX_DEPTH + 1, deeper },
+		{ 1000000, 1000000, deeper },
+		{ KVTREE_MAX_DEPTH, 0, "" },
+		{ KVTREE_MAX_DEPTH + 1, 0, deeper },
+		{ KVTREE_MAX_DEPTH + 2, 1, deeper },
+	};
 	struct buf b = BUF_INIT;
 
-	deep(&b, KVTREE_MAX_DEPTH, KVTREE_MAX_DEPTH);
-	is_str(complaint(b.data, b.len), "", "256 levels");
-	deep(&b, KVTREE_MAX_DEPTH + 1, KVTREE_MAX_DEPTH + 1);
-	is_str(complaint(b.data, b.len),
-	       "nested deeper than 256 levels at byte 1556", "257 levels");
-	deep(&b, 1000000, 1000000);
-	is_str(complaint(b.data, b.len),
-	       "nested deeper than 256 levels at byte 1556", "many more");
-	deep(&b, KVTREE_MAX_DEPTH, 0);
-	is_str(complaint(b.data, b.len), "", "256 levels of two");
-	deep(&b, KVTREE_MAX_DEPTH + 1, 0);
-	is_str(complaint(b.data, b.len),
-	       "nested deeper than 256 levels at byte 1556", "257 of two");
-	deep(&b, KVTREE_MAX_DEPTH + 2, 1);
-	is_str(complaint(b.data, b.len),
-	       "nested deeper than 256 levels at byte 1556", "and more");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		deep(&b, cases[i].levels, cases[i].lean);
+		is_str(complaint(b.data, b.len), cases[i].says,
+		       fmt("%d levels, %d of one key", cases[i].levels,
+			   cases[i].lean));
+	}
 	buf_free(&b);
 }
 
@@ -460,12 +451,9 @@ test_memory(void)
 {
 	struct kvtree *t = kvtree_new(NULL);
 	struct buf b = BUF_INIT, tree = BUF_INIT;
-	char key[32];
 
-	for (int i = 0; i < 5000; i++) {
-		snprintf(key, sizeof(key), "key %d", i);
-		kvtree_set(t, key, "1", NULL);
-	}
+	for (int i = 0; i < 5000; i++)
+		kvtree_set(t, fmt("key %d", i), "1", NULL);
 	kvtree_encode(t, &b, NULL);
 	ok(fail_each_alloc(try_decode, &b) > 4, "decode survives ENOMEM");
 	ok(fail_each_alloc(try_encode, t) > 0, "encode does");
@@ -473,7 +461,7 @@ test_memory(void)
 	buf_clear(&tree);
 	bigend_add32(&tree, 5001);
 	buf_add(&tree, b.data + 24, b.len - 28);
-	buf_add(&tree, key, strlen(key) + 1);
+	buf_add(&tree, "key 4999", 9);
 	bigend_add32(&tree, 0);
 	wrap(&b, tree.data, tree.len);
 	ok(fail_each_alloc(try_decode, &b) > 4, "decode of keys twice does");

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "archive/manifest.h"
 
-#include <stdint.h>
-
 #include "hash.h"
 #include "scratch.h"
 

@@ -19,7 +19,6 @@
 #include "meta/redset.h"
 #include "meta/summary.h"
 #include "metatest.h"
-#include "str.h"
 
 /* This file has a flipped bit. */
 #define DAMAGED \

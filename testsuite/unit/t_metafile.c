@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Single metadata files: detecting their type, and printing them. */
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "error.h"
