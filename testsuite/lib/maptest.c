@@ -135,6 +135,28 @@ read_map(struct segmap *m, const char *table, const char *files,
 	must_be(segmap_read(m, &s->r, &err) == 0, err.text);
 }
 
+/* --- Files --- */
+
+char map_root[96];
+int map_dir = -1;
+
+void
+map_enter(void)
+{
+	if (map_dir >= 0)
+		close(map_dir);
+	scratch_dir(map_root, sizeof(map_root));
+	map_dir = open(map_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	must(map_dir >= 0);
+}
+
+void
+map_leave(void)
+{
+	close(map_dir);
+	remove_tree(map_root);
+}
+
 /* --- Generated maps --- */
 
 void

@@ -40,6 +40,17 @@ void source_fini(struct source *s);
 void read_map(struct segmap *m, const char *table, const char *files,
 	      struct source *s);
 
+/* --- Files --- */
+
+extern char map_root[96];
+extern int map_dir; /* the same, open */
+
+/* Empty the scratch directory, and open it. */
+void map_enter(void);
+
+/* Remove it. */
+void map_leave(void);
+
 /* --- Generated maps --- */
 
 /* Add a file to a map that has room for it. */

@@ -9,19 +9,6 @@
 
 #include "maptest.h"
 
-static char root[96];
-static int rootfd = -1;
-
-static void
-enter(void)
-{
-	if (rootfd >= 0)
-		close(rootfd);
-	scratch_dir(root, sizeof(root));
-	rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	must(rootfd >= 0);
-}
-
 /* --- Scenes --- */
 
 /* A dataset with packed metadata files. */
@@ -158,26 +145,27 @@ round_trip(size_t nranks, size_t nfiles, const uint32_t *ranks, size_t n,
 	struct hidden got, again;
 	struct rank2file w;
 
-	enter();
+	map_enter();
 	scene_init(&s, nranks, nfiles, ranks, n);
 	s.r.generation = generation;
-	is_int(hidden_store(&s.h, rootfd, &s.m, &s.r, &err), 0,
+	is_int(hidden_store(&s.h, map_dir, &s.m, &s.r, &err), 0,
 	       fmt("%zu ranks stored", nranks));
 	is_int((int64_t)kvtree_count(kvtree_get(s.r.containers, "HIDDEN")),
 	       (int64_t)parts, "... all parts listed");
-	is_int((int64_t)parts_there(root), (int64_t)parts, "... and there");
-	is_int(hidden_load(&got, rootfd, &s.r, &s.m, &err), 0, "... loaded");
+	is_int((int64_t)parts_there(map_root), (int64_t)parts, "... and there");
+	is_int(hidden_load(&got, map_dir, &s.r, &s.m, &err), 0, "... loaded");
 	ok(same_hidden(&s.h, &got), "... and the same");
 
 	/* Storing the loaded metadata in the next generation gives the same
 	 * parts. */
 	must(segmap_write(&s.m, nranks, false, &w, NULL) == 0);
 	w.generation = generation + 1;
-	is_int(hidden_store(&got, rootfd, &s.m, &w, &err), 0, "again");
-	is_int((int64_t)parts_there(root), 2 * (int64_t)parts, "... beside it");
-	is_int(hidden_sweep(rootfd, &w, &err), 0, "... instead of it");
-	is_int((int64_t)parts_there(root), (int64_t)parts, "... alone");
-	is_int(hidden_load(&again, rootfd, &w, &s.m, &err), 0, "... loaded");
+	is_int(hidden_store(&got, map_dir, &s.m, &w, &err), 0, "again");
+	is_int((int64_t)parts_there(map_root), 2 * (int64_t)parts,
+	       "... beside it");
+	is_int(hidden_sweep(map_dir, &w, &err), 0, "... instead of it");
+	is_int((int64_t)parts_there(map_root), (int64_t)parts, "... alone");
+	is_int(hidden_load(&again, map_dir, &w, &s.m, &err), 0, "... loaded");
 	ok(same_hidden(&s.h, &again), "... and the same");
 	rank2file_free(&w);
 	hidden_free(&again);
@@ -194,7 +182,7 @@ images(size_t nranks, size_t nfiles)
 	struct buf with[2] = { BUF_INIT, BUF_INIT }, without = BUF_INIT;
 	struct scene s;
 
-	enter();
+	map_enter();
 	scene_init(&s, nranks, nfiles, NULL, 0);
 	if (nfiles > 2) {
 		s.h.attrs[1].has_owner = false;
@@ -202,11 +190,11 @@ images(size_t nranks, size_t nfiles)
 	}
 	for (int distinct = 0; distinct < 2; distinct++) {
 		s.r.distinct = distinct;
-		must(hidden_store(&s.h, rootfd, &s.m, &s.r, NULL) == 0);
+		must(hidden_store(&s.h, map_dir, &s.m, &s.r, NULL) == 0);
 		for (size_t i = 0; i <= (nranks - 1) / 8192; i++) {
 			struct buf *to = distinct ? &without : &with[i];
 
-			must(io_read_file(rootfd, parts[i], SIZE_MAX, to,
+			must(io_read_file(map_dir, parts[i], SIZE_MAX, to,
 					  NULL) == 0);
 			ok(with[i].len > 0 && to->len == with[i].len &&
 				   memcmp(to->data, with[i].data, to->len) == 0,
@@ -224,7 +212,7 @@ images(size_t nranks, size_t nfiles)
 static const char *
 part_with(const char *table, const char *name)
 {
-	DIR *dir = opendir(root);
+	DIR *dir = opendir(map_root);
 	const struct dirent *e = NULL;
 	const char *in = "";
 
@@ -233,7 +221,7 @@ part_with(const char *table, const char *name)
 		struct kvtree *t =
 			str_starts(e->d_name, "copy.")
 				? NULL
-				: kvtree_read_file(rootfd, e->d_name, NULL);
+				: kvtree_read_file(map_dir, e->d_name, NULL);
 
 		if (t != NULL && kvtree_get2(t, table, name) != NULL)
 			in = fmt("%s%s", in, e->d_name);
@@ -266,21 +254,21 @@ places(void)
 	struct rank2file w;
 	struct scene s;
 
-	enter();
+	map_enter();
 	scene_init(&s, 16385, 200, ranks, 7);
 	s.r.generation = 3;
-	must(hidden_store(&s.h, rootfd, &s.m, &s.r, NULL) == 0);
+	must(hidden_store(&s.h, map_dir, &s.m, &s.r, NULL) == 0);
 	for (size_t i = 0; i < sizeof(where) / sizeof(where[0]); i++)
 		is_str(part_with(where[i].table, where[i].name), where[i].part,
 		       where[i].name);
-	must(hidden_load(&got, rootfd, &s.r, &s.m, NULL) == 0);
+	must(hidden_load(&got, map_dir, &s.r, &s.m, NULL) == 0);
 	is_int(hidden_find(&got, "filemap_8191")->rank, 0,
 	       "a file is of the first rank of its part");
 	is_int(hidden_find(&got, "red 8192.er")->rank, 8192, "... the next");
-	enter();
+	map_enter();
 	must(segmap_write(&s.m, 16385, false, &w, NULL) == 0);
 	w.generation = 3;
-	must(hidden_store(&got, rootfd, &s.m, &w, NULL) == 0);
+	must(hidden_store(&got, map_dir, &s.m, &w, NULL) == 0);
 	for (size_t i = 0; i < sizeof(where) / sizeof(where[0]); i++)
 		is_str(part_with(where[i].table, where[i].name), where[i].part,
 		       "... and stays where it was");
@@ -322,10 +310,10 @@ damaged(void)
 	struct scene s;
 	int fd = -1;
 
-	enter();
+	map_enter();
 	scene_init(&s, 2, 3, ranks, 2);
-	must(hidden_store(&s.h, rootfd, &s.m, &s.r, NULL) == 0);
-	fd = openat(rootfd, "packed.0.scr", O_RDWR | O_CLOEXEC);
+	must(hidden_store(&s.h, map_dir, &s.m, &s.r, NULL) == 0);
+	fd = openat(map_dir, "packed.0.scr", O_RDWR | O_CLOEXEC);
 	must(io_read_fd(fd, "packed", SIZE_MAX, &raw, NULL) == 0);
 	for (size_t i = 0; i < raw.len; i++) {
 		struct error err = ERROR_INIT;
@@ -333,16 +321,16 @@ damaged(void)
 		int rc = 0;
 
 		must(pwrite(fd, &flipped, 1, (off_t)i) == 1);
-		rc = hidden_load(&got, rootfd, &s.r, &s.m, &err);
+		rc = hidden_load(&got, map_dir, &s.r, &s.m, &err);
 		odd += rc < 0 || got.unread || got.nfiles != s.h.nfiles;
 		loaded += rc == 0 && got.flaw == NULL;
 		hidden_free(&got);
 		must(pwrite(fd, raw.data + i, 1, (off_t)i) == 1);
 	}
-	must(unlinkat(rootfd, "copy.packed.0.scr", 0) == 0);
+	must(unlinkat(map_dir, "copy.packed.0.scr", 0) == 0);
 	for (size_t i = raw.len; i-- > 0;) {
 		must(ftruncate(fd, (off_t)i) == 0);
-		odd += hidden_load(&got, rootfd, &s.r, &s.m, NULL) < 0 ||
+		odd += hidden_load(&got, map_dir, &s.r, &s.m, NULL) < 0 ||
 		       !got.unread || got.nfiles != 0 ||
 		       got.incomplete != (s.h.nfiles > 0);
 		hidden_free(&got);
@@ -362,8 +350,8 @@ load_tree(const struct kvtree *t, void *arg)
 	struct error err = ERROR_INIT;
 	struct hidden got;
 
-	must(kvtree_write_file(t, rootfd, "packed.0.scr", NULL) == 0);
-	if (hidden_load(&got, rootfd, &s->r, &s->m, &err) == 0) {
+	must(kvtree_write_file(t, map_dir, "packed.0.scr", NULL) == 0);
+	if (hidden_load(&got, map_dir, &s->r, &s->m, &err) == 0) {
 		for (size_t i = 0; i < got.nfiles; i++)
 			must(strchr(got.files[i].name, '/') == NULL &&
 			     hidden_find(&got, got.files[i].name) ==
@@ -383,10 +371,10 @@ changed(void)
 	struct kvtree *t = NULL;
 	struct scene s;
 
-	enter();
+	map_enter();
 	scene_init(&s, 2, 1, ranks, 2);
-	must(hidden_store(&s.h, rootfd, &s.m, &s.r, NULL) == 0);
-	t = kvtree_read_file(rootfd, "packed.0.scr", NULL);
+	must(hidden_store(&s.h, map_dir, &s.m, &s.r, NULL) == 0);
+	t = kvtree_read_file(map_dir, "packed.0.scr", NULL);
 	ok(tree_flip_each(t, load_tree, &s) > 100 &&
 		   tree_drop_each(t, load_tree, &s) > 40,
 	   "changed trees are read or refused");
@@ -397,27 +385,21 @@ changed(void)
 /* --- No memory, no space --- */
 
 static int
-fail_store(void *arg, struct error *err)
+fail_all(void *arg, struct error *err)
 {
 	struct scene *s = arg;
+	struct hidden got;
 	struct rank2file w;
 	int rc = segmap_write(&s->m, s->r.nranks, false, &w, err);
 
 	if (rc < 0)
 		return -1;
-	rc = hidden_store(&s->h, rootfd, &s->m, &w, err);
+	rc = hidden_store(&s->h, map_dir, &s->m, &w, err);
 	rank2file_free(&w);
-	return rc;
-}
-
-static int
-fail_load(void *arg, struct error *err)
-{
-	struct scene *s = arg;
-	struct hidden got;
-	int rc = hidden_load(&got, rootfd, &s->r, &s->m, err);
-
-	hidden_free(&got);
+	if (rc == 0)
+		rc = hidden_load(&got, map_dir, &s->r, &s->m, err);
+	if (rc == 0)
+		hidden_free(&got);
 	return rc;
 }
 
@@ -431,11 +413,10 @@ no_memory(void)
 
 	for (uint32_t i = 0; i < 70; i++)
 		ranks[i] = i;
-	enter();
+	map_enter();
 	scene_init(&s, 70, 5, ranks, 70);
-	must(hidden_store(&s.h, rootfd, &s.m, &s.r, NULL) == 0);
-	ok(fail_each_alloc(fail_store, &s) > 10, "no memory to store");
-	ok(fail_each_alloc(fail_load, &s) > 10, "no memory to load");
+	must(hidden_store(&s.h, map_dir, &s.m, &s.r, NULL) == 0);
+	ok(fail_each_alloc(fail_all, &s) > 20, "no memory");
 	ok(hidden_store(&s.h, proc, &s.m, &s.r, &err) < 0 &&
 		   says(&err, "packed.0.scr"),
 	   "a directory that takes no files");
@@ -463,7 +444,6 @@ main(void)
 	damaged();
 	changed();
 	no_memory();
-	close(rootfd);
-	remove_tree(root);
+	map_leave();
 	return tap_done();
 }

@@ -10,43 +10,21 @@
 #include "maptest.h"
 #include "meta/dataset_dir.h"
 
-static char root[96];
-static int rootfd = -1;
-
-static void
-enter(void)
-{
-	if (rootfd >= 0)
-		close(rootfd);
-	scratch_dir(root, sizeof(root));
-	rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	must(rootfd >= 0);
-}
-
 static void
 names(void)
 {
-	static const struct {
-		const char *name;
-		bool is;
-	} cases[] = {
-		{ "packed.0.scr", true },
-		{ "packed.8192.scr", true },
-		{ "packed.00.scr", false },
-		{ "packed.-1.scr", false },
-		{ "packed..scr", false },
-		{ "packed.1", false },
-		{ "packed.1.scr.bak", false },
-		{ "packed.99999999999999999999.scr", false },
-		{ "Packed.1.scr", false },
-		{ "packed.1.scr/x", false },
-		{ "../packed.1.scr", false },
-		{ "", false },
+	static const char *const bad[] = {
+		"packed.00.scr",    "packed.-1.scr",
+		"packed..scr",	    "packed.1",
+		"packed.1.scr.bak", "packed.99999999999999999999.scr",
+		"Packed.1.scr",	    "packed.1.scr/x",
+		"../packed.1.scr",  "",
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		ok((dataset_dir_packed(cases[i].name) >= 0) == cases[i].is,
-		   label(cases[i].name));
+	is_int(dataset_dir_packed("packed.0.scr"), 0, "the first part");
+	is_int(dataset_dir_packed("packed.8192.scr"), 8192, "another");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ok(dataset_dir_packed(bad[i]) < 0, label(bad[i]));
 }
 
 /* Only old parts are removed from the metadata directory. */
@@ -60,22 +38,22 @@ sweeping(void)
 	struct error err = ERROR_INIT;
 	bool good = true;
 
-	enter();
+	map_enter();
 	for (size_t i = 0; i < 4; i++)
-		write_text(fmt("%s/%s", root, stay[i]), "");
-	write_text(fmt("%s/packed.1.scr", root), "");
-	write_text(fmt("%s/packed.8192.scr", root), "");
-	is_int(hidden_sweep(rootfd, &r, &err), 0, "swept");
+		write_text(fmt("%s/%s", map_root, stay[i]), "");
+	write_text(fmt("%s/packed.1.scr", map_root), "");
+	write_text(fmt("%s/packed.8192.scr", map_root), "");
+	is_int(hidden_sweep(map_dir, &r, &err), 0, "swept");
 	for (size_t i = 0; i < 4; i++)
-		good &= exists(fmt("%s/%s", root, stay[i]));
-	ok(good && !exists(fmt("%s/packed.1.scr", root)) &&
-		   !exists(fmt("%s/packed.8192.scr", root)),
+		good &= exists(fmt("%s/%s", map_root, stay[i]));
+	ok(good && !exists(fmt("%s/packed.1.scr", map_root)) &&
+		   !exists(fmt("%s/packed.8192.scr", map_root)),
 	   "old parts go, all else stays");
 	r.containers = NULL;
-	is_int(hidden_sweep(rootfd, &r, &err), 0, "swept");
-	is_int((int64_t)parts_there(root), 0, "none listed: all go");
-	must(mkdir(fmt("%s/packed.1.scr", root), 0777) == 0);
-	ok(hidden_sweep(rootfd, &r, &err) < 0 && err.kind == ERROR_SYSTEM &&
+	is_int(hidden_sweep(map_dir, &r, &err), 0, "swept");
+	is_int((int64_t)parts_there(map_root), 0, "none listed: all go");
+	must(mkdir(fmt("%s/packed.1.scr", map_root), 0777) == 0);
+	ok(hidden_sweep(map_dir, &r, &err) < 0 && err.kind == ERROR_SYSTEM &&
 		   says(&err, "packed.1.scr"),
 	   "what cannot be removed is named");
 	ok(hidden_sweep(-1, &r, &err) < 0, "no directory");
@@ -99,13 +77,13 @@ load(struct hidden *h, const char *first, const char *second, struct error *err)
 		struct kvtree *t = tree_of(text[i]);
 		const char *name = i == 0 ? "packed.0.scr" : "packed.8192.scr";
 
-		must(kvtree_write_file(t, rootfd, name, NULL) == 0);
+		must(kvtree_write_file(t, map_dir, name, NULL) == 0);
 		must(kvtree_put(kvtree_get(table, "HIDDEN"), name, NULL));
 		kvtree_free(t);
 	}
 	must(segmap_init(&m, 1, NULL) == 0);
 	add_file(&m, 0, "f", 5);
-	rc = hidden_load(h, rootfd, &r, &m, err);
+	rc = hidden_load(h, map_dir, &r, &m, err);
 	segmap_free(&m);
 	kvtree_free(table);
 	return rc;
@@ -155,7 +133,7 @@ refused(void)
 		  "packed.0.scr: FILE: SIZE:", ERROR_CORRUPT },
 	};
 
-	enter();
+	map_enter();
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct error err = ERROR_INIT;
 		struct hidden h;
@@ -176,7 +154,7 @@ accepted(void)
 	struct rank2file r = { .nranks = 0 };
 	struct segmap m;
 
-	enter();
+	map_enter();
 	is_int(load(&h,
 		    "FILE>g>SIZE>x\nFILE>f>MODE>5\nFILE>f>UID>1\n"
 		    "FILE>f>GID>2\nFUTURE>x\nMETA>empty>TREE\n",
@@ -190,7 +168,7 @@ accepted(void)
 	       "... a file of no bytes");
 	hidden_free(&h);
 	must(segmap_init(&m, 0, NULL) == 0);
-	is_int(hidden_load(&h, rootfd, &r, &m, &err), 0, "no list");
+	is_int(hidden_load(&h, map_dir, &r, &m, &err), 0, "no list");
 	ok(h.nattrs == 0 && h.nfiles == 0 && hidden_find(&h, "a") == NULL,
 	   "... is none");
 	hidden_free(&h);
@@ -216,12 +194,12 @@ odd_files(void)
 	};
 	struct segmap m;
 
-	enter();
+	map_enter();
 	must(segmap_init(&m, 0, NULL) == 0);
-	must(mkdir(fmt("%s/packed.2.scr", root), 0777) == 0);
-	must(symlink("/dev/zero", fmt("%s/packed.3.scr", root)) == 0);
-	must(mkfifo(fmt("%s/packed.4.scr", root), 0666) == 0);
-	write_text(fmt("%s/packed.5.scr", root), "no tree");
+	must(mkdir(fmt("%s/packed.2.scr", map_root), 0777) == 0);
+	must(symlink("/dev/zero", fmt("%s/packed.3.scr", map_root)) == 0);
+	must(mkfifo(fmt("%s/packed.4.scr", map_root), 0666) == 0);
+	write_text(fmt("%s/packed.5.scr", map_root), "no tree");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct kvtree *table = kvtree_new(NULL);
 		struct rank2file r = { .containers = table };
@@ -231,7 +209,7 @@ odd_files(void)
 		int rc = 0;
 
 		must(kvtree_set(table, "HIDDEN", cases[i].part, NULL) == 0);
-		rc = hidden_load(&h, rootfd, &r, &m, &err);
+		rc = hidden_load(&h, map_dir, &r, &m, &err);
 		text = rc == 0 && h.flaw != NULL ? h.flaw : err.text;
 		ok(err.kind == cases[i].kind && (rc < 0 || h.unread) &&
 			   strstr(text, cases[i].says) != NULL,
@@ -254,7 +232,6 @@ main(void)
 	refused();
 	accepted();
 	odd_files();
-	close(rootfd);
-	remove_tree(root);
+	map_leave();
 	return tap_done();
 }

@@ -5,9 +5,6 @@
 #include "map.h"
 #include "maptest.h"
 
-static char root[96];
-static int rootfd = -1;
-
 /* --- Cutting --- */
 
 /* The example of containers.md 1. */
@@ -260,14 +257,13 @@ round_trip(size_t nranks, size_t nfiles, bool mixed, const char *base,
 	struct rank2file w, r;
 	struct segmap m, got;
 
-	scratch_dir(root, sizeof(root));
-	rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	map_enter();
 	make_map(&m, nranks, nfiles, mixed);
 	m.moving = generation > 0;
 	must(segmap_write(&m, nranks, false, &w, NULL) == 0);
 	w.generation = generation;
-	must(rank2file_store(rootfd, base, &w, NULL) == 0);
-	must_be(rank2file_load(rootfd, base, &r, &err) == 0, err.text);
+	must(rank2file_store(map_dir, base, &w, NULL) == 0);
+	must_be(rank2file_load(map_dir, base, &r, &err) == 0, err.text);
 	is_int(segmap_read(&got, &r, &err), 0, "what was written is read");
 	ok(r.nranks == nranks && segmap_is_packed(&r) &&
 		   (mixed ? same_files(&m, &got) : same_map(&m, &got)),
@@ -281,7 +277,6 @@ round_trip(size_t nranks, size_t nfiles, bool mixed, const char *base,
 	segmap_free(&m);
 	rank2file_free(&w);
 	rank2file_free(&r);
-	close(rootfd);
 }
 
 static void
@@ -534,7 +529,7 @@ main(void)
 	round_trip(6, 40, true, "rank2file.scr", 0);
 	round_trip(8195, 400, false, "rank2file", 8191);
 	round_trip(20000, 200, true, "rank2file.scr", 5);
-	remove_tree(root);
+	map_leave();
 	writing();
 	by_path();
 	damaged();
