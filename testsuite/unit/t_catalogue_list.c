@@ -11,6 +11,8 @@
 #include "lock.h"
 #include "report/list.h"
 
+#define NOON "2026-11-20T12:00:00"
+
 /* --- Ids --- */
 
 static void
@@ -53,256 +55,10 @@ test_ids(void)
 	catalogue_close(c);
 }
 
-static void
-test_prune(void)
-{
-	static const struct {
-		size_t keep, count;
-		bool outputs;
-		int64_t first, last;
-	} cases[] = {
-		/* checkpoints 1 3 5 7 9, outputs 2 4 6 8, current 3 */
-		{ 1, 3, false, 1, 7 }, { 2, 2, false, 1, 5 },
-		{ 5, 0, false, 0, 0 }, { 6, 0, false, 0, 0 },
-		{ 1, 6, true, 1, 7 },  { 3, 2, true, 1, 2 },
-	};
-	const struct catalogue_keep one = { .last = 1 };
-	struct error err = ERROR_INIT;
-	struct catalogue_edit e;
-	struct catalogue *c = NULL;
-	struct index *ix = NULL;
-	size_t n = 0;
+/* --- Pruning --- */
 
-	make_prefix(9, true, false);
-	c = open_prefix();
-	must(edit(c, CATALOGUE_CURRENT, "set.3", &e, NULL) == 0);
-	ix = catalogue_read(c, NULL);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct catalogue_keep keep = {
-			.last = cases[i].keep,
-			.outputs = cases[i].outputs,
-		};
-		int64_t *ids = catalogue_prune(c, ix, &keep, &n, NULL);
-		bool good = n == cases[i].count;
-
-		if (good && n > 0)
-			good = ids[0] == cases[i].first &&
-			       ids[n - 1] == cases[i].last;
-		for (size_t k = 0; good && k < n; k++)
-			good = ids[k] != 3;
-		ok(good, fmt("prune, keep %zu%s", cases[i].keep,
-			     cases[i].outputs ? " and outputs" : ""));
-		mem_free(ids);
-	}
-	index_free(ix);
-	catalogue_close(c);
-
-	make_prefix(9, false, true);
-	c = open_prefix();
-	ix = catalogue_read(c, NULL);
-	ok(ix != NULL && catalogue_prune(c, ix, &one, &n, &err) == NULL &&
-		   n == (size_t)-1 && err.kind == ERROR_DAMAGED,
-	   "nothing is pruned by a guess");
-	index_free(ix);
-	catalogue_close(c);
-}
-
-/* --- Lists --- */
-
-static struct buf listed;
-
-static int
-collect(struct buf *text)
-{
-	must(buf_add(&listed, text->data, text->len) == 0);
-	buf_clear(text);
-	return 0;
-}
-
-/* The output of list_print(), for mem_free(). */
-static char *
-list_text(const struct index_entry *e, size_t n, const struct list_filter *f,
-	  const struct list_look *look)
-{
-	char *text = NULL;
-
-	buf_clear(&listed);
-	must(list_print(&(struct list_rows){ NULL, e, n }, f, look, collect,
-			NULL) == 0);
-	text = mem_strdup(listed.len > 0 ? listed.data : "");
-	must(text != NULL);
-	return text;
-}
-
-static const struct index_entry rows[] = {
-	{ .id = 123456,
-	  .name = "long id",
-	  .complete = 1,
-	  .flushed = "2026-11-20T23:00:34",
-	  .current = true,
-	  .desc = { .is_ckpt = true, .files = 3, .bytes = 1536 } },
-	{ .id = 7,
-	  .name = "bad\nname",
-	  .complete = 0,
-	  .desc = { .is_ckpt = true, .is_output = true, .files = -1 } },
-	{ .id = 6,
-	  .name = NULL,
-	  .complete = 1,
-	  .failed = "2026-11-20T23:00:42",
-	  .flushed = "x",
-	  .desc = { .is_output = true, .files = 0 } },
-};
-
-static void
-test_list(void)
-{
-	const struct list_filter all = { .valid = false };
-	const struct list_look llnl = { .style = LIST_LLNL };
-	const struct list_look wide = { .style = LIST_WIDE };
-	const struct list_look names = { .style = LIST_NAMES };
-	struct list_filter f = all;
-	char *text = list_text(rows, 3, &all, &llnl);
-
-	is_str(text,
-	       "DSET VALID FLUSHED             CUR NAME\n"
-	       "123456 YES   2026-11-20T23:00:34   * long id\n"
-	       "   7 NO                            bad\\nname\n"
-	       "   6 NO    x     UNKNOWN_NAME\n",
-	       "LLNL's table");
-	mem_free(text);
-	text = list_text(rows, 3, &all, &wide);
-	is_str(text,
-	       "DSET VALID FLUSHED             CUR KIND     FILES       SIZE "
-	       "NAME         REASON\n"
-	       "123456 YES   2026-11-20T23:00:34   * ckpt         3    1.5 KiB "
-	       "long id\n"
-	       "   7 NO                            both         -          - "
-	       "bad\\nname    never completed\n"
-	       "   6 NO    x     output       0        0 B UNKNOWN_NAME last "
-	       "fetch failed 2026-11-20T23:00:42\n",
-	       "the wide table");
-	mem_free(text);
-	text = list_text(rows, 3, &all, &names);
-	is_str(text, "long id\nbad\\nname\n", "names");
-	mem_free(text);
-	text = list_text(rows, 0, &all, &llnl);
-	is_str(text, "DSET VALID FLUSHED             CUR NAME\n",
-	       "an empty table");
-	mem_free(text);
-
-	f.valid = true;
-	ok(list_match(&f, &rows[0]) && !list_match(&f, &rows[1]) &&
-		   !list_match(&f, &rows[2]),
-	   "valid ones");
-	f = (struct list_filter){ .checkpoints = true };
-	ok(list_match(&f, &rows[1]) && !list_match(&f, &rows[2]),
-	   "checkpoints");
-	f = (struct list_filter){ .outputs = true };
-	ok(list_match(&f, &rows[1]) && !list_match(&f, &rows[0]), "outputs");
-	f = (struct list_filter){ .after = "2026-11-20" };
-	ok(list_match(&f, &rows[0]) && !list_match(&f, &rows[1]),
-	   "after a day; without a stamp never");
-	f = (struct list_filter){ .before = "2026-11-20T23:00:34" };
-	ok(!list_match(&f, &rows[0]), "before is before");
-}
-
-static void
-test_json(void)
-{
-	struct list_filter f = { .checkpoints = true };
-	struct catalogue *c = NULL;
-	struct index_entry *e = NULL;
-	struct index *ix = NULL;
-	FILE *to = tmpfile();
-	char text[8192] = "";
-	size_t n = 0;
-
-	make_prefix(3, true, false);
-	c = open_prefix();
-	ix = catalogue_read(c, NULL);
-	e = index_entries(ix, &n, NULL);
-	must(to != NULL && e != NULL);
-	ok(json_print(list_json(c, ix, e, n, &f), to, NULL) == 0,
-	   "a list as JSON");
-	rewind(to);
-	must(fread(text, 1, sizeof(text) - 1, to) > 0);
-	ok(strstr(text, "\"name\": \"set.3\"") != NULL &&
-		   strstr(text, "\"set.2\"") == NULL &&
-		   strstr(text, "\"current\": null") != NULL &&
-		   strstr(text, "\"valid\": true") != NULL,
-	   "... of those that match");
-	fclose(to);
-	mem_free(e);
-	index_free(ix);
-	catalogue_close(c);
-}
-
-static void
-test_columns(void)
-{
-	const struct list_filter all = { .valid = false };
-	struct list_look look = { .bytes = true };
-	struct index_entry list[3];
-	struct error err = ERROR_INIT;
-	char words[COLUMNS_WORDS], *text = NULL;
-
-	look.style = LIST_CHOSEN;
-	list_column_words(words);
-	is_int(columns_choose(&look.chosen, words,
-			      "name,size,reason,id,fetches", NULL),
-	       0, "columns");
-	text = list_text(rows, 3, &all, &look);
-	is_str(text,
-	       "NAME         SIZE REASON                                  "
-	       "DSET FETCHES\n"
-	       "long id      1536 -                                     "
-	       "123456       0\n"
-	       "bad\\nname       - never completed                       "
-	       "     7       0\n"
-	       "UNKNOWN_NAME    0 last fetch failed 2026-11-20T23:00:42 "
-	       "     6       0\n",
-	       "... as wide as their cells, and none is empty");
-	mem_free(text);
-	ok(columns_choose(&look.chosen, words, "id,colour", &err) == -1 &&
-		   err.kind == ERROR_USAGE &&
-		   says(&err, "unknown column 'colour': one of id, valid"),
-	   "no column");
-	error_clear(&err);
-	ok(columns_choose(&look.chosen, words, "id,", &err) == -1, "nothing");
-	error_clear(&err);
-	ok(columns_choose(&look.chosen, words,
-			  "id,id,id,id,id,id,id,id,id,id,id,id,id,id,"
-			  "id,id,id",
-			  &err) == -1 &&
-		   says(&err, "more than 16 columns"),
-	   "too many");
-
-	memcpy(list, rows, sizeof(rows));
-	must(columns_sort(&look.chosen, words, "size", NULL) == 0);
-	must(list_sort(NULL, list, 3, &look, NULL) == 0);
-	ok(list[0].id == 6 && list[1].id == 123456 && list[2].id == 7,
-	   "by size, unknown ones last");
-	must(columns_sort(&look.chosen, words, "-size", NULL) == 0);
-	must(list_sort(NULL, list, 3, &look, NULL) == 0);
-	ok(list[0].id == 123456 && list[1].id == 6 && list[2].id == 7,
-	   "... also in descending order");
-	must(columns_sort(&look.chosen, words, "reason", NULL) == 0);
-	must(list_sort(NULL, list, 3, &look, NULL) == 0);
-	ok(list[0].id == 6 && list[1].id == 7 && list[2].id == 123456,
-	   "by a text that is composed");
-	must(columns_sort(&look.chosen, words, "valid", NULL) == 0);
-	must(list_sort(NULL, list, 3, &look, NULL) == 0);
-	ok(list[0].id == 7 && list[1].id == 6 && list[2].id == 123456,
-	   "newer ones first among equals");
-	error_clear(&err);
-	ok(columns_sort(&look.chosen, words, "-", &err) == -1 &&
-		   err.kind == ERROR_USAGE,
-	   "no order");
-}
-
-/* The index of an empty prefix, in memory: newest first a checkpoint that is
- * still being written, then one or two of each of three days, and two that were
- * never completed. */
+/* Newest first a checkpoint that is still being written, then one or two of each
+ * of three days, and two that were never completed. */
 static struct index *
 make_days(void)
 {
@@ -330,46 +86,224 @@ make_days(void)
 	return ix;
 }
 
+struct keeping {
+	struct catalogue_keep keep;
+	const char *gone, *name;
+};
+
+/* The datasets that go. */
 static void
-test_keep(void)
+prunes(struct catalogue *c, const struct index *ix, const struct keeping *k)
 {
-	static const struct {
-		struct catalogue_keep keep;
-		const char *gone, *name;
-	} cases[] = {
+	size_t n = 0;
+	int64_t *ids = catalogue_prune(c, ix, &k->keep, &n, NULL);
+	char *gone = fmt("%s", "");
+
+	for (size_t i = 0; i < n; i++)
+		gone = fmt("%s %d", gone, (int)ids[i]);
+	is_str(gone, k->gone, k->name);
+	mem_free(ids);
+}
+
+static void
+test_prune(void)
+{
+	/* checkpoints 1 3 5 7 9, outputs 2 4 6 8, current 3 */
+	static const struct keeping kinds[] = {
+		{ { .last = 1 }, " 1 5 7", "keep 1" },
+		{ { .last = 2 }, " 1 5", "keep 2" },
+		{ { .last = 5 }, "", "keep 5" },
+		{ { .last = 6 }, "", "keep 6" },
+		{ { .last = 1, .outputs = true },
+		  " 1 2 4 5 6 7",
+		  "1, outputs" },
+		{ { .last = 3, .outputs = true }, " 1 2", "3, outputs" },
+	};
+	static const struct keeping ages[] = {
 		{ { .daily = 2 }, " 1 2 3 4 6", "keep two days" },
 		{ { .last = 2, .daily = 2 }, " 1 2 3 4", "... and two more" },
 		{ { .daily = 9 }, " 1 3 4 6", "... more than there are" },
-		{ { .since = "2026-11-20T12:00:00" },
-		  " 1 2 3 4",
-		  "keep since then" },
-		{ { .daily = 3, .since = "2026-11-20T12:00:00" },
-		  " 1 3 4",
-		  "... and three days" },
+		{ { .since = NOON }, " 1 2 3 4", "keep since then" },
+		{ { .daily = 3, .since = NOON }, " 1 3 4", "... and 3 days" },
 		{ { .since = "2026-12-01T00:00:00" },
 		  " 1 2 3 4 5 6",
 		  "the newest valid one stays" },
 		{ { .last = 9, .daily = 1 }, "", "too few valid ones" },
 	};
-	struct index *ix = make_days();
+	struct error err = ERROR_INIT;
+	struct catalogue_edit e;
 	struct catalogue *c = NULL;
+	struct index *ix = NULL;
+	size_t n = 0;
 
-	make_prefix(0, false, false);
+	make_prefix(9, true, false);
 	c = open_prefix();
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct buf gone = BUF_INIT;
-		size_t n = 0;
-		int64_t *ids = catalogue_prune(c, ix, &cases[i].keep, &n, NULL);
-
-		must(buf_add_str(&gone, "") == 0);
-		for (size_t k = 0; k < n; k++)
-			must(buf_printf(&gone, " %d", (int)ids[k]) == 0);
-		is_str(gone.data, cases[i].gone, cases[i].name);
-		buf_free(&gone);
-		mem_free(ids);
-	}
+	must(edit(c, CATALOGUE_CURRENT, "set.3", &e, NULL) == 0);
+	ix = catalogue_read(c, NULL);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		prunes(c, ix, &kinds[i]);
 	index_free(ix);
 	catalogue_close(c);
+
+	make_prefix(9, false, true);
+	c = open_prefix();
+	ix = make_days();
+	for (size_t i = 0; i < sizeof(ages) / sizeof(ages[0]); i++)
+		prunes(c, ix, &ages[i]);
+	index_free(ix);
+	ix = catalogue_read(c, NULL);
+	ok(ix != NULL &&
+		   catalogue_prune(c, ix, &ages[0].keep, &n, &err) == NULL &&
+		   n == (size_t)-1 && err.kind == ERROR_DAMAGED,
+	   "nothing is pruned by a guess");
+	index_free(ix);
+	catalogue_close(c);
+}
+
+/* --- Lists --- */
+
+static struct buf listed;
+
+static int
+collect(struct buf *text)
+{
+	must(buf_add(&listed, text->data, text->len) == 0);
+	buf_clear(text);
+	return 0;
+}
+
+static const struct index_entry rows[] = {
+	{ .id = 123456,
+	  .name = "long id",
+	  .complete = 1,
+	  .flushed = "2026-11-20T23:00:34",
+	  .current = true,
+	  .desc = { .is_ckpt = true, .files = 3, .bytes = 1536 } },
+	{ .id = 7,
+	  .name = "bad\nname",
+	  .complete = 0,
+	  .desc = { .is_ckpt = true, .is_output = true, .files = -1 } },
+	{ .id = 6,
+	  .name = NULL,
+	  .complete = 1,
+	  .failed = "2026-11-20T23:00:42",
+	  .flushed = "x",
+	  .desc = { .is_output = true, .files = 0 } },
+};
+
+static void
+lists(size_t n, const struct list_look *look, const char *want,
+      const char *what)
+{
+	const struct list_filter all = { .valid = false };
+
+	buf_clear(&listed);
+	must(list_print(&(struct list_rows){ NULL, rows, n }, &all, look,
+			collect, NULL) == 0);
+	is_str(listed.data, want, what);
+}
+
+static void
+test_list(void)
+{
+	const struct list_look llnl = { .style = LIST_LLNL };
+	const struct list_look wide = { .style = LIST_WIDE };
+	const struct list_look names = { .style = LIST_NAMES };
+
+	lists(3, &llnl,
+	      "DSET VALID FLUSHED             CUR NAME\n"
+	      "123456 YES   2026-11-20T23:00:34   * long id\n"
+	      "   7 NO                            bad\\nname\n"
+	      "   6 NO    x     UNKNOWN_NAME\n",
+	      "LLNL's table");
+	lists(3, &wide,
+	      "DSET VALID FLUSHED             CUR KIND     FILES       SIZE "
+	      "NAME         REASON\n"
+	      "123456 YES   2026-11-20T23:00:34   * ckpt         3    1.5 KiB "
+	      "long id\n"
+	      "   7 NO                            both         -          - "
+	      "bad\\nname    never completed\n"
+	      "   6 NO    x     output       0        0 B UNKNOWN_NAME last "
+	      "fetch failed 2026-11-20T23:00:42\n",
+	      "the wide table");
+	lists(3, &names, "long id\nbad\\nname\n", "names");
+	lists(0, &llnl, "DSET VALID FLUSHED             CUR NAME\n",
+	      "an empty table");
+}
+
+static void
+test_filters(void)
+{
+	static const struct {
+		struct list_filter f;
+		bool match[3];
+		const char *what;
+	} cases[] = {
+		{ { .valid = true }, { true, false, false }, "valid" },
+		{ { .checkpoints = true }, { true, true, false }, "ckpt" },
+		{ { .outputs = true }, { false, true, true }, "outputs" },
+		/* never without a stamp */
+		{ { .after = "2026-11-20" }, { true, false, true }, "after" },
+		{ { .before = "2026-11-20T23:00:34" },
+		  { false, false, false },
+		  "before is before" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (size_t k = 0; k < 3; k++)
+			is_int(list_match(&cases[i].f, &rows[k]),
+			       cases[i].match[k],
+			       fmt("%s: row %zu", cases[i].what, k));
+}
+
+static void
+test_columns(void)
+{
+	static const struct {
+		const char *by;
+		int64_t ids[3];
+	} orders[] = {
+		{ "size", { 6, 123456, 7 } },	/* unknown ones last */
+		{ "-size", { 123456, 6, 7 } },	/* ... too */
+		{ "reason", { 6, 7, 123456 } }, /* a text that is composed */
+		{ "valid", { 7, 6, 123456 } },	/* newer ones first */
+	};
+	struct list_look look = { .bytes = true, .style = LIST_CHOSEN };
+	struct error err = ERROR_INIT;
+	char words[COLUMNS_WORDS];
+
+	list_column_words(words);
+	is_int(columns_choose(&look.chosen, words,
+			      "name,size,reason,id,fetches", NULL),
+	       0, "columns");
+	lists(3, &look,
+	      "NAME         SIZE REASON                                  "
+	      "DSET FETCHES\n"
+	      "long id      1536 -                                     "
+	      "123456       0\n"
+	      "bad\\nname       - never completed                       "
+	      "     7       0\n"
+	      "UNKNOWN_NAME    0 last fetch failed 2026-11-20T23:00:42 "
+	      "     6       0\n",
+	      "... as wide as their cells, and none is empty");
+	ok(columns_choose(&look.chosen, words, "id,", &err) == -1, "nothing");
+	error_clear(&err);
+	ok(columns_choose(&look.chosen, words,
+			  "id,id,id,id,id,id,id,id,id,id,id,id,id,id,"
+			  "id,id,id",
+			  &err) == -1 &&
+		   says(&err, "more than 16 columns"),
+	   "too many");
+	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+		struct index_entry list[3];
+
+		memcpy(list, rows, sizeof(rows));
+		must(columns_sort(&look.chosen, words, orders[i].by, NULL) ==
+		     0);
+		must(list_sort(NULL, list, 3, &look, NULL) == 0);
+		for (size_t k = 0; k < 3; k++)
+			is_int(list[k].id, orders[i].ids[k], orders[i].by);
+	}
 }
 
 static void
@@ -489,9 +423,8 @@ main(void)
 	test_ids();
 	test_prune();
 	test_list();
-	test_json();
+	test_filters();
 	test_columns();
-	test_keep();
 	test_times();
 	test_lock();
 	remove_tree(place);
