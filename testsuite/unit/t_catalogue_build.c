@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * t_catalogue_build.c - builds of datasets, and the sources of their
- * descriptors.
+ * descriptors.  Second builds, dry runs and losses: cmd/scr_index.bats.
  */
 #include "scene.h"
 
@@ -41,30 +41,6 @@ test_build(void)
 	   "... its entry");
 	ok(index_current(ix) == NULL, "... which is not the restart point");
 	index_free(ix);
-
-	scene_keep(&xor4);
-	ok(build(scene_prefix(&xor4), &r, &err) == 0 && r.rebuild.files == 0 &&
-		   scene_same(&xor4),
-	   "a second build changes nothing");
-	scene_lose_data(&xor4, 1);
-	scene_lose_data(&xor4, 2);
-	scene_keep(&xor4);
-	ok(build(scene_prefix(&xor4), &r, &err) == -1 &&
-		   err.kind == ERROR_LOST && r.status == STATUS_LOST &&
-		   says(&err, "ranks 1 2") && scene_same(&xor4),
-	   "two lost are too many, and nothing changes");
-	options.work.dry_run = true;
-	ok(build(scene_prefix(&xor4), &r, &err) == -1 && r.dry_run &&
-		   scene_same(&xor4),
-	   "... nor without need to");
-	scene_make(&xor4);
-	scene_lose_data(&xor4, 1);
-	scene_keep(&xor4);
-	ok(build(scene_prefix(&xor4), &r, &err) == 0 &&
-		   r.status == STATUS_DAMAGED && r.rebuild.files == 2 &&
-		   scene_same(&xor4),
-	   "a dry run says what would be done");
-	options.work.dry_run = false;
 }
 
 static void

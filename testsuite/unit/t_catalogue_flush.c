@@ -231,23 +231,8 @@ test_sums(void)
 	ok(build(scene_prefix(&xor4), &r, &err) == -1,
 	   "what is rebuilt is compared, too");
 
-	make_flushed("3");
-	must(build(place, &r, NULL) == 0);
-	ok(verify(place, &v, &t) == 0 && v.status == STATUS_OK &&
-		   v.crc_checked == 3 && v.unchecked == 0,
-	   "sums of a flushed dataset");
-	flip(fmt("%s/d/f2", place), 0);
-	ok(verify(place, &v, &t) == 0 && v.status == STATUS_LOST &&
-		   strstr(t.last, "wrong checksum") != NULL,
-	   "... a wrong one");
 	par_free(options.work.par);
 	options.work.par = NULL;
-	options.checksums = false;
-	/* A build that does not read checksums keeps them. */
-	must(build(place, &r, NULL) == 0);
-	options.checksums = true;
-	ok(verify(place, &v, &t) == 0 && v.crc_checked == 2,
-	   "... kept by a quick build");
 	options.checksums = false;
 }
 
@@ -292,24 +277,6 @@ test_delete(void)
 {
 	struct error err = ERROR_INIT;
 	struct delete_result r;
-	struct index_entry e;
-
-	flushed_anew(NULL);
-	options.work.dry_run = true;
-	ok(delete_once(&r, &err) == 0 && r.files == 3 && r.dirs == 2 &&
-		   r.bytes == 3 && exists(fmt("%s/d/f1", place)),
-	   "a dry run deletes nothing");
-	options.work.dry_run = false;
-	ok(delete_once(&r, &err) == 0 && r.files == 3 && r.dirs == 2 &&
-		   r.bytes == 3 && r.kept == 0,
-	   "a dataset is deleted");
-	ok(!exists(fmt("%s/d", place)) &&
-		   !exists(fmt("%s/.scr/scr.dataset.7", place)) &&
-		   exists(place),
-	   "... all of it");
-	index_free(entry(place, &e));
-	is_int(e.id, 0, "... and its entry");
-	ok(delete_once(&r, &err) == -1 && err.kind == ERROR_ABSENT, "... once");
 
 	/* A file with two names: deleting it frees no space. */
 	flushed_anew(NULL);
@@ -317,14 +284,6 @@ test_delete(void)
 	must(unlink(fmt("%s/d/f1", place)) == 0);
 	ok(delete_once(&r, &err) == 0 && r.files == 2 && r.bytes == 1,
 	   "what is freed");
-
-	/* The index has the dataset, but its metadata are missing. */
-	flushed_anew(NULL);
-	remove_tree(fmt("%s/.scr/scr.dataset.7", place));
-	ok(delete_once(&r, &err) == 0 && r.files == 0 &&
-		   heard("metadata are missing"),
-	   "a dataset without metadata");
-	ok(exists(fmt("%s/d/f1", place)), "... keeps its files");
 
 	options.work.log = be_deaf;
 	ok(fails_well(delete_once, flushed_anew, &r),
