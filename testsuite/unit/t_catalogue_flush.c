@@ -285,6 +285,14 @@ test_delete(void)
 	ok(delete_once(&r, &err) == 0 && r.files == 2 && r.bytes == 1,
 	   "what is freed");
 
+	/* The index has the dataset, but its metadata are missing. */
+	flushed_anew(NULL);
+	remove_tree(fmt("%s/.scr/scr.dataset.7", place));
+	ok(delete_once(&r, &err) == 0 && r.files == 0 &&
+		   heard("metadata are missing") &&
+		   exists(fmt("%s/d/f1", place)),
+	   "a dataset without metadata keeps its files");
+
 	options.work.log = be_deaf;
 	ok(fails_well(delete_once, flushed_anew, &r),
 	   "deleting without memory");
