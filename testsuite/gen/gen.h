@@ -6,6 +6,8 @@
  * Everything follows from the options, contents, times and modes included.  So
  * a run with lost nodes and one without differ only in the lost files, and
  * `diff -r` shows whether a rebuild was right.
+ *
+ * Without memory the program ends: see must() of scratch.h.
  */
 #ifndef GEN_GEN_H
 #define GEN_GEN_H
@@ -75,6 +77,11 @@ struct gen {
 	int prefix_fd, nodes_fd; /* -1: no files are written there */
 };
 
+/* Memory of g->arena. */
+void *gen_alloc(const struct gen *g, size_t count, size_t size);
+__attribute__((format(printf, 2, 3))) const char *
+gen_printf(const struct gen *g, const char *format, ...);
+
 /* --- sets.c --- */
 
 /* Assign ranks to nodes and sets (formats.md 6); ERROR_USAGE if a set is too
@@ -99,7 +106,7 @@ int place_open(struct gen *g, struct error *err);
 void place_close(struct gen *g);
 
 /* A file that is being written in up to two places; in none if its node is
- * lost. */
+ * lost.  After an error it stays open: the program ends. */
 struct place_file {
 	int n;
 	int fd[2];
@@ -116,7 +123,6 @@ int place_write(struct place_file *f, const void *data, size_t len,
 /* Close the file.  `attr`, if not NULL, sets mode and times. */
 int place_done(struct place_file *f, const struct attr *attr,
 	       struct error *err);
-void place_abort(struct place_file *f);
 
 /* Write a whole metadata file. */
 int place_meta(const struct gen *g, uint32_t rank, const char *name,
@@ -132,7 +138,7 @@ int place_node_file(const struct gen *g, uint32_t node, const char *dir,
 /* --- metawrite.c: all files except data and redundancy --- */
 
 /* Fill in ranks[].files and their attributes, except the CRC. */
-int metawrite_plan(struct gen *g, struct error *err);
+void metawrite_plan(struct gen *g);
 
 /* Encode and write all filemaps. */
 int metawrite_filemaps(struct gen *g, struct error *err);

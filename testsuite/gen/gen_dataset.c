@@ -81,9 +81,7 @@ parse_lost(struct gen *g, const char *text, struct error *err)
 	uint64_t node = 0;
 	char number[32];
 
-	g->lost = arena_alloc(g->arena, g->nnodes, sizeof(*g->lost));
-	if (g->lost == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
+	g->lost = gen_alloc(g, g->nnodes, sizeof(*g->lost));
 	for (; text != NULL && *text != '\0'; text = *end ? end + 1 : end) {
 		end = strchrnul(text, ',');
 		snprintf(number, sizeof(number), "%.*s", (int)(end - text),
@@ -119,10 +117,10 @@ find_places(struct gen *g, const struct settings *s, struct error *err)
 		return error_sys(err, "%s", s->prefix);
 	if (path_real(s->prefix, &real, err) < 0)
 		return -1;
-	g->prefix = arena_strdup(g->arena, real.data);
+	g->prefix = gen_printf(g, "%s", real.data);
 	buf_free(&real);
 	g->recorded = s->recorded != NULL ? s->recorded : g->prefix;
-	if (g->prefix == NULL || g->recorded[0] != '/')
+	if (g->recorded[0] != '/')
 		return error_set(err, ERROR_USAGE,
 				 "%s: the recorded prefix must be absolute",
 				 s->recorded);
@@ -130,17 +128,15 @@ find_places(struct gen *g, const struct settings *s, struct error *err)
 	g->nodes_dir =
 		s->nodes_dir != NULL
 			? s->nodes_dir
-			: arena_printf(g->arena, "%.*s/nodes",
-				       (int)(slash - g->prefix), g->prefix);
+			: gen_printf(g, "%.*s/nodes", (int)(slash - g->prefix),
+				     g->prefix);
 	slash = strrchr(g->recorded, '/');
 	g->cache_dir =
-		arena_printf(g->arena,
-			     "%.*s/local/cache/" GEN_USER "/scr." GEN_JOB
-			     "/scr.dataset.%" PRId64,
-			     (int)(slash - g->recorded), g->recorded, g->id);
-	return g->nodes_dir == NULL || g->cache_dir == NULL
-		       ? error_set(err, ERROR_NOMEM, "out of memory")
-		       : 0;
+		gen_printf(g,
+			   "%.*s/local/cache/" GEN_USER "/scr." GEN_JOB
+			   "/scr.dataset.%" PRId64,
+			   (int)(slash - g->recorded), g->recorded, g->id);
+	return 0;
 }
 
 static int
@@ -163,12 +159,9 @@ apply_settings(struct gen *g, const struct settings *s, struct error *err)
 	g->is_output = s->output;
 	g->is_ckpt = s->ckpt || !s->output;
 	g->crc = s->crc;
-	g->name = s->name != NULL
-			  ? s->name
-			  : arena_printf(g->arena, "ckpt.%" PRId64, g->id);
-	g->ranks = arena_alloc(g->arena, g->nranks, sizeof(*g->ranks));
-	if (g->name == NULL || g->ranks == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
+	g->name = s->name != NULL ? s->name
+				  : gen_printf(g, "ckpt.%" PRId64, g->id);
+	g->ranks = gen_alloc(g, g->nranks, sizeof(*g->ranks));
 	g->dir = s->dir != NULL ? s->dir : g->name;
 	g->seed = s->seed;
 	if (!dataset_name_ok(g->name) || !path_is_clean(g->dir))
@@ -202,10 +195,8 @@ write_data_file(const struct gen *g, uint32_t rank, uint32_t number,
 		content_fill(g->seed, rank, number, off, len, block);
 		if (g->crc)
 			f->crc = crc_update(f->crc, block, len);
-		if (place_write(&out, block, len, off, err) < 0) {
-			place_abort(&out);
+		if (place_write(&out, block, len, off, err) < 0)
 			return -1;
-		}
 	}
 	return place_done(&out, &f->attr, err);
 }
@@ -303,25 +294,21 @@ static const struct app_info info = {
 static int
 run(const struct settings *s, struct error *err)
 {
-	static const struct gen none = { .prefix_fd = -1, .nodes_fd = -1 };
-	unsigned char *block = NULL;
-	struct gen g = none;
+	struct gen g = {
+		.prefix_fd = -1,
+		.nodes_fd = -1,
+		.arena = arena_new(),
+	};
+	unsigned char *block = gen_alloc(&g, 1, GEN_BLOCK);
 	int status = STATUS_OK;
 
-	g.arena = arena_new();
-	block = g.arena == NULL ? NULL : arena_alloc(g.arena, 1, GEN_BLOCK);
-	if (block == NULL) {
-		error_set(err, ERROR_NOMEM, "out of memory");
-		goto out;
+	if (apply_settings(&g, s, err) == 0 && sets_assign(&g, err) == 0) {
+		metawrite_plan(&g);
+		if (s->check)
+			status = check(&g, block);
+		else
+			make(&g, block, err);
 	}
-	if (apply_settings(&g, s, err) < 0 || sets_assign(&g, err) < 0 ||
-	    metawrite_plan(&g, err) < 0)
-		goto out;
-	if (s->check)
-		status = check(&g, block);
-	else
-		make(&g, block, err);
-out:
 	place_close(&g);
 	arena_free(g.arena);
 	return app_report(status, err);

@@ -15,11 +15,30 @@
 #include "meta/flush.h"
 #include "metatest.h"
 #include "path.h"
+#include "scratch.h"
 
-static int
-no_memory(struct error *err)
+void *
+gen_alloc(const struct gen *g, size_t count, size_t size)
 {
-	return error_set(err, ERROR_NOMEM, "out of memory");
+	void *p = arena_alloc(g->arena, count, size);
+
+	must(p != NULL || count == 0);
+	return p;
+}
+
+const char *
+gen_printf(const struct gen *g, const char *format, ...)
+{
+	char text[PATH_MAX];
+	char *copy = NULL;
+	va_list ap;
+
+	va_start(ap, format);
+	must(vsnprintf(text, sizeof(text), format, ap) < PATH_MAX);
+	va_end(ap);
+	copy = arena_strdup(g->arena, text);
+	must(copy != NULL);
+	return copy;
 }
 
 /* --- Files and their attributes --- */
@@ -54,53 +73,36 @@ plan_size(const struct gen *g, uint32_t rank, uint32_t number)
 	return g->size + (g->spread > 0 ? x % (g->spread + 1) : 0);
 }
 
-static int
-plan_rank(struct gen *g, uint32_t rank, struct error *err)
+void
+metawrite_plan(struct gen *g)
 {
-	struct gen_rank *r = &g->ranks[rank];
+	for (uint32_t rank = 0; rank < g->nranks; rank++) {
+		struct gen_rank *r = &g->ranks[rank];
 
-	r->files = arena_alloc(g->arena, g->nfiles, sizeof(*r->files));
-	r->map_path = arena_printf(g->arena, "%s/.scr/filemap_%" PRIu32,
-				   g->cache_dir, rank);
-	if ((g->nfiles > 0 && r->files == NULL) || r->map_path == NULL)
-		return no_memory(err);
-	for (uint32_t i = 0; i < g->nfiles; i++) {
-		struct gen_file *f = &r->files[i];
+		r->files = gen_alloc(g, g->nfiles, sizeof(*r->files));
+		r->map_path = gen_printf(g, "%s/.scr/filemap_%" PRIu32,
+					 g->cache_dir, rank);
+		for (uint32_t i = 0; i < g->nfiles; i++) {
+			struct gen_file *f = &r->files[i];
+			char number[16] = "";
 
-		f->rel = g->nfiles == 1
-				 ? arena_printf(g->arena,
-						"%s/rank_%" PRIu32 ".ckpt",
-						g->dir, rank)
-				 : arena_printf(g->arena,
-						"%s/rank_%" PRIu32 "_%" PRIu32
-						".ckpt",
-						g->dir, rank, i);
-		if (f->rel == NULL)
-			return no_memory(err);
-		f->base = path_base(f->rel);
-		f->cache_path =
-			arena_printf(g->arena, "%s/%s", g->cache_dir, f->base);
-		if (f->cache_path == NULL)
-			return no_memory(err);
-		plan_attr(g, rank, i, plan_size(g, rank, i), &f->attr);
+			if (g->nfiles > 1)
+				snprintf(number, sizeof(number), "_%" PRIu32,
+					 i);
+			f->rel = gen_printf(g, "%s/rank_%" PRIu32 "%s.ckpt",
+					    g->dir, rank, number);
+			f->base = path_base(f->rel);
+			f->cache_path =
+				gen_printf(g, "%s/%s", g->cache_dir, f->base);
+			plan_attr(g, rank, i, plan_size(g, rank, i), &f->attr);
+		}
 	}
-	return 0;
-}
-
-int
-metawrite_plan(struct gen *g, struct error *err)
-{
-	for (uint32_t r = 0; r < g->nranks; r++)
-		if (plan_rank(g, r, err) < 0)
-			return -1;
-	return 0;
 }
 
 /* --- Filemaps --- */
 
-static int
-add_file(const struct gen *g, struct kvtree *t, const struct gen_file *f,
-	 struct error *err)
+static void
+add_file(const struct gen *g, struct kvtree *t, const struct gen_file *f)
 {
 	struct filemap_file entry = {
 		.cache_path = f->cache_path,
@@ -111,20 +113,15 @@ add_file(const struct gen *g, struct kvtree *t, const struct gen_file *f,
 		.has_crc = g->crc,
 		.crc = f->crc,
 	};
-	struct buf orig = BUF_INIT, dir = BUF_INIT;
-	int rc = -1;
+	char orig[PATH_MAX], dir[PATH_MAX];
 
-	if (path_join(&orig, g->recorded, f->rel, err) < 0 ||
-	    path_join(&dir, g->recorded, f->rel, err) < 0)
-		goto out;
-	*strrchr(dir.data, '/') = '\0';
-	entry.orig = orig.data;
-	entry.dir = dir.data;
-	rc = filemap_add(t, &entry, err);
-out:
-	buf_free(&dir);
-	buf_free(&orig);
-	return rc;
+	must(snprintf(orig, sizeof(orig), "%s/%s", g->recorded, f->rel) <
+	     PATH_MAX);
+	strcpy(dir, orig);
+	*strrchr(dir, '/') = '\0';
+	entry.orig = orig;
+	entry.dir = dir;
+	must(filemap_add(t, &entry, NULL) == 0);
 }
 
 /* Encode and write the filemap of one rank.  The file that was routed last
@@ -139,13 +136,9 @@ write_filemap(struct gen *g, uint32_t rank, struct kvtree *t, struct buf *out,
 	tree_clear(t);
 	buf_clear(out);
 	for (uint32_t i = g->nfiles; i-- > 0;)
-		if (add_file(g, t, &r->files[i], err) < 0)
-			return -1;
-	if (kvtree_encode(t, out, err) < 0)
-		return -1;
-	r->map = arena_alloc(g->arena, 1, out->len);
-	if (r->map == NULL)
-		return no_memory(err);
+		add_file(g, t, &r->files[i]);
+	must(kvtree_encode(t, out, NULL) == 0);
+	r->map = gen_alloc(g, 1, out->len);
 	memcpy(r->map, out->data, out->len);
 	plan_attr(g, rank, g->nfiles, out->len, &r->map_attr);
 	r->map_attr.mode = S_IFREG | (g->mode != 0 ? g->mode : 0644);
@@ -156,9 +149,9 @@ write_filemap(struct gen *g, uint32_t rank, struct kvtree *t, struct buf *out,
 int
 metawrite_filemaps(struct gen *g, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err);
+	struct kvtree *t = kvtree_new(NULL);
 	struct buf out = BUF_INIT;
-	int rc = t == NULL ? -1 : 0;
+	int rc = 0;
 
 	for (uint32_t r = 0; rc == 0 && r < g->nranks; r++)
 		rc = write_filemap(g, r, t, &out, err);
@@ -170,9 +163,8 @@ metawrite_filemaps(struct gen *g, struct error *err)
 /* --- Lists of datasets --- */
 
 /* Add the descriptor below `key` of `t`. */
-static int
-add_descriptor(const struct gen *g, struct kvtree *t, const char *key,
-	       struct error *err)
+static void
+add_descriptor(const struct gen *g, struct kvtree *t, const char *key)
 {
 	struct dataset d = {
 		.id = g->id,
@@ -188,54 +180,52 @@ add_descriptor(const struct gen *g, struct kvtree *t, const char *key,
 		.files = (int64_t)g->nranks * g->nfiles,
 		.complete = 1,
 	};
-	struct kvtree *node = kvtree_put(t, key, err);
 
 	for (uint32_t r = 0; r < g->nranks; r++)
 		for (uint32_t i = 0; i < g->nfiles; i++)
 			d.bytes += g->ranks[r].files[i].attr.size;
-	return node == NULL ? -1 : dataset_write(node, &d, err);
+	must(dataset_write(kvtree_put(t, key, NULL), &d, NULL) == 0);
 }
 
-/* Read the tree in file `name` below `dir`; an empty tree if the file is
- * missing. */
+/* Read the tree in file `name` below `dir`, if it exists, and make the dataset
+ * the first entry of `table`. */
 static struct kvtree *
-read_or_new(int dir, const char *name, struct error *err)
+read_table(const struct gen *g, int dir, const char *name, const char *table,
+	   struct kvtree **entry, struct error *err)
 {
-	if (faccessat(dir, name, F_OK, 0) < 0)
-		return kvtree_new(err);
-	return kvtree_read_file(dir, name, err);
-}
-
-/* Add `id` as the first child of `table`. */
-static struct kvtree *
-new_entry(const struct gen *g, struct kvtree *t, const char *table,
-	  struct error *err)
-{
-	struct kvtree *entries = kvtree_put(t, table, err);
+	struct kvtree *t = faccessat(dir, name, F_OK, 0) < 0
+				   ? kvtree_new(err)
+				   : kvtree_read_file(dir, name, err);
+	struct kvtree *entries = NULL;
 	char id[32];
 
-	if (entries == NULL)
+	if (t == NULL)
 		return NULL;
+	entries = kvtree_put(t, table, NULL);
 	snprintf(id, sizeof(id), "%" PRId64, g->id);
 	kvtree_remove(entries, id);
-	return kvtree_put_first(entries, id, err);
+	*entry = kvtree_put_first(entries, id, NULL);
+	add_descriptor(g, *entry, "DSETDESC");
+	return t;
 }
 
 static int
 write_flush(const struct gen *g, struct error *err)
 {
-	struct kvtree *t = read_or_new(g->prefix_fd, ".scr/" FLUSH_FILE, err);
-	struct kvtree *e = t == NULL ? NULL : new_entry(g, t, "DATASET", err);
+	struct kvtree *e = NULL;
+	struct kvtree *t = read_table(g, g->prefix_fd, ".scr/" FLUSH_FILE,
+				      "DATASET", &e, err);
 	int rc = -1;
 
-	if (e == NULL || add_descriptor(g, e, "DSETDESC", err) < 0 ||
-	    (g->is_output && kvtree_set_u64(e, "OUTPUT", 1, err) < 0) ||
-	    (g->is_ckpt && kvtree_set_u64(e, "CKPT", 1, err) < 0) ||
-	    kvtree_set(e, "LOCATION", "CACHE", err) < 0 ||
-	    kvtree_set(e, "NAME", g->name, err) < 0)
-		goto out;
+	if (t == NULL)
+		return -1;
+	if (g->is_output)
+		kvtree_set(e, "OUTPUT", "1", NULL);
+	if (g->is_ckpt)
+		kvtree_set(e, "CKPT", "1", NULL);
+	kvtree_set(e, "LOCATION", "CACHE", NULL);
+	kvtree_set(e, "NAME", g->name, NULL);
 	rc = kvtree_write_file(t, g->prefix_fd, ".scr/" FLUSH_FILE, err);
-out:
 	kvtree_free(t);
 	return rc;
 }
@@ -243,12 +233,26 @@ out:
 static int
 write_nodes(const struct gen *g, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err);
-	int rc = -1;
+	struct kvtree *t = kvtree_new(NULL);
+	int rc = 0;
 
-	if (t != NULL && kvtree_set_u64(t, "NODES", g->nnodes, err) == 0)
-		rc = kvtree_write_file(t, g->prefix_fd, ".scr/" NODES_FILE,
-				       err);
+	kvtree_set_u64(t, "NODES", g->nnodes, NULL);
+	rc = kvtree_write_file(t, g->prefix_fd, ".scr/" NODES_FILE, err);
+	kvtree_free(t);
+	return rc;
+}
+
+/* Write `t` into a directory of the node, and free it. */
+static int
+write_tree(const struct gen *g, uint32_t node, const char *dir,
+	   const char *name, struct kvtree *t, struct error *err)
+{
+	struct buf out = BUF_INIT;
+	int rc = 0;
+
+	must(kvtree_encode(t, &out, NULL) == 0);
+	rc = place_node_file(g, node, dir, name, out.data, out.len, err);
+	buf_free(&out);
 	kvtree_free(t);
 	return rc;
 }
@@ -259,23 +263,15 @@ write_cindex(const struct gen *g, uint32_t node, struct error *err)
 	const char *dir = "cntl/" GEN_USER "/scr." GEN_JOB;
 	char path[PATH_MAX];
 	struct kvtree *t = NULL, *e = NULL;
-	struct buf out = BUF_INIT;
-	int rc = -1;
 
 	snprintf(path, sizeof(path), "node%" PRIu32 "/%s/" CINDEX_FILE, node,
 		 dir);
-	t = read_or_new(g->nodes_fd, path, err);
-	e = t == NULL ? NULL : new_entry(g, t, "DSET", err);
-	if (e == NULL || add_descriptor(g, e, "DSETDESC", err) < 0 ||
-	    kvtree_set_u64(e, "BYPASS", 0, err) < 0 ||
-	    kvtree_set(e, "PATH", g->cache_dir, err) < 0 ||
-	    kvtree_encode(t, &out, err) < 0)
-		goto out;
-	rc = place_node_file(g, node, dir, CINDEX_FILE, out.data, out.len, err);
-out:
-	buf_free(&out);
-	kvtree_free(t);
-	return rc;
+	t = read_table(g, g->nodes_fd, path, "DSET", &e, err);
+	if (t == NULL)
+		return -1;
+	kvtree_set(e, "BYPASS", "0", NULL);
+	kvtree_set(e, "PATH", g->cache_dir, NULL);
+	return write_tree(g, node, dir, CINDEX_FILE, t, err);
 }
 
 /* --- Other files in a node's cache (formats.md 7) --- */
@@ -283,9 +279,9 @@ out:
 /* List the files of one rank that a set over the filemaps, or over the data,
  * protects, and the files of the set.  The library lists those of the node's
  * first rank in order and those of its other ranks in reverse. */
-static int
+static void
 list_shuffle(const struct gen *g, uint32_t rank, bool map, bool first,
-	     struct kvtree *to, struct error *err)
+	     struct kvtree *to)
 {
 	const struct gen_rank *r = &g->ranks[rank];
 	const uint32_t own = map ? 1 : g->nfiles;
@@ -310,80 +306,42 @@ list_shuffle(const struct gen *g, uint32_t rank, bool map, bool first,
 			file = map ? r->map_path : r->files[i].cache_path;
 		else
 			file = path;
-		if (kvtree_put(to, file, err) == NULL)
-			return -1;
+		must(kvtree_put(to, file, NULL) != NULL);
 	}
-	return 0;
-}
-
-static int
-shuffle_rank(const struct gen *g, uint32_t rank, bool map, bool first,
-	     struct kvtree *ranks, struct error *err)
-{
-	struct kvtree *node = NULL, *files = NULL;
-	const uint64_t count = (map ? 1 : g->nfiles) + 2;
-	char text[32];
-
-	snprintf(text, sizeof(text), "%" PRIu32, rank);
-	node = kvtree_put(ranks, text, err);
-	if (node == NULL ||
-	    (first && kvtree_set_u64(node, "FILES", count, err) < 0))
-		return -1;
-	files = kvtree_put(node, "FILE", err);
-	if (files == NULL || list_shuffle(g, rank, map, first, files, err) < 0)
-		return -1;
-	return first ? 0 : kvtree_set_u64(node, "FILES", count, err);
-}
-
-/* Write `t` into the metadata directory of the node's cache. */
-static int
-write_cache_tree(const struct gen *g, uint32_t node, const char *name,
-		 const struct kvtree *t, struct error *err)
-{
-	char dir[PATH_MAX];
-	struct buf out = BUF_INIT;
-	int rc = kvtree_encode(t, &out, err);
-
-	snprintf(dir, sizeof(dir),
-		 "cache/" GEN_USER "/scr." GEN_JOB "/scr.dataset.%" PRId64
-		 "/.scr",
-		 g->id);
-	if (rc == 0)
-		rc = place_node_file(g, node, dir, name, out.data, out.len,
-				     err);
-	buf_free(&out);
-	return rc;
 }
 
 static int
 write_shuffle(const struct gen *g, uint32_t node, bool map, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err), *state = kvtree_new(err);
-	struct kvtree *ranks = t == NULL ? NULL : kvtree_put(t, "RANK", err);
+	struct kvtree *t = kvtree_new(NULL), *state = kvtree_new(NULL);
+	struct kvtree *ranks = kvtree_put(t, "RANK", NULL);
+	const uint64_t count = (map ? 1 : g->nfiles) + 2;
+	char name[64], dir[PATH_MAX];
 	bool first = true;
-	int rc = -1;
+	int rc = 0;
 
-	if (ranks == NULL || state == NULL ||
-	    kvtree_set_u64(state, "STATE", 2, err) < 0)
-		goto out;
 	for (uint32_t r = 0; r < g->nranks; r++) {
+		struct kvtree *e = NULL;
+
 		if (g->ranks[r].node != node)
 			continue;
-		if (shuffle_rank(g, r, map, first, ranks, err) < 0)
-			goto out;
+		snprintf(name, sizeof(name), "%" PRIu32, r);
+		e = kvtree_put(ranks, name, NULL);
+		if (first)
+			kvtree_set_u64(e, "FILES", count, NULL);
+		list_shuffle(g, r, map, first, kvtree_put(e, "FILE", NULL));
+		kvtree_set_u64(e, "FILES", count, NULL);
 		first = false;
 	}
-	if (write_cache_tree(g, node,
-			     map ? "reddescmap.er.er" : "reddesc.er.er", state,
-			     err) < 0)
-		goto out;
-	rc = write_cache_tree(
-		g, node, map ? "reddescmap.er.shuffile" : "reddesc.er.shuffile",
-		t, err);
-out:
-	kvtree_free(state);
-	kvtree_free(t);
-	return rc;
+	kvtree_set(state, "STATE", "2", NULL);
+	snprintf(dir, sizeof(dir),
+		 "cache/" GEN_USER "/scr." GEN_JOB "/scr.dataset.%" PRId64
+		 "/.scr",
+		 g->id);
+	snprintf(name, sizeof(name), "reddesc%s.er.er", map ? "map" : "");
+	rc = write_tree(g, node, dir, name, state, err);
+	snprintf(name, sizeof(name), "reddesc%s.er.shuffile", map ? "map" : "");
+	return write_tree(g, node, dir, name, t, err) < 0 ? -1 : rc;
 }
 
 int

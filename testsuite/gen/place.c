@@ -124,19 +124,16 @@ place_create(const struct gen *g, uint32_t rank, const char *rel,
 			 g->id, base);
 		if (add_place(out, g->prefix_fd, rel != NULL ? rel : path,
 			      err) < 0)
-			goto fail;
+			return -1;
 	}
 	if (g->in_cache) {
 		snprintf(tail, sizeof(tail), "/%s%s",
 			 rel != NULL ? "" : ".scr/", base);
 		cache_path(path, g, node, tail);
 		if (add_place(out, g->nodes_fd, path, err) < 0)
-			goto fail;
+			return -1;
 	}
 	return 0;
-fail:
-	place_abort(out);
-	return -1;
 }
 
 int
@@ -177,13 +174,6 @@ place_done(struct place_file *f, const struct attr *attr, struct error *err)
 	return rc;
 }
 
-void
-place_abort(struct place_file *f)
-{
-	for (; f->n > 0; f->n--)
-		close(f->fd[f->n - 1]);
-}
-
 int
 place_meta(const struct gen *g, uint32_t rank, const char *name,
 	   const void *data, size_t len, const struct attr *attr,
@@ -191,12 +181,9 @@ place_meta(const struct gen *g, uint32_t rank, const char *name,
 {
 	struct place_file f;
 
-	if (place_create(g, rank, NULL, name, &f, err) < 0)
+	if (place_create(g, rank, NULL, name, &f, err) < 0 ||
+	    place_write(&f, data, len, 0, err) < 0)
 		return -1;
-	if (place_write(&f, data, len, 0, err) < 0) {
-		place_abort(&f);
-		return -1;
-	}
 	return place_done(&f, attr, err);
 }
 
@@ -209,11 +196,8 @@ place_node_file(const struct gen *g, uint32_t node, const char *dir,
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "node%" PRIu32 "/%s/%s", node, dir, name);
-	if (add_place(&f, g->nodes_fd, path, err) < 0)
+	if (add_place(&f, g->nodes_fd, path, err) < 0 ||
+	    place_write(&f, data, len, 0, err) < 0)
 		return -1;
-	if (place_write(&f, data, len, 0, err) < 0) {
-		place_abort(&f);
-		return -1;
-	}
 	return place_done(&f, NULL, err);
 }

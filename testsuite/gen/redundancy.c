@@ -11,6 +11,7 @@
 #include "error.h"
 #include "gen/gen.h"
 #include "redwrite.h"
+#include "scratch.h"
 
 /* A set that is being written. */
 struct work {
@@ -75,9 +76,8 @@ write_part(void *arg, uint32_t member, bool descriptor, uint64_t off,
 	return place_write(&w->files[member], data, len, off, err);
 }
 
-static int
-list_files(struct work *w, uint32_t member, struct arena *arena,
-	   struct error *err)
+static void
+list_files(struct work *w, uint32_t member, struct arena *arena)
 {
 	const struct gen_rank *r = &w->g->ranks[w->set->ranks[member]];
 	struct redset_member *m = &w->members[member];
@@ -86,15 +86,13 @@ list_files(struct work *w, uint32_t member, struct arena *arena,
 	sets_desc(w->g, r->set, member, &m->desc);
 	m->nfiles = w->map ? 1 : w->g->nfiles;
 	m->files = arena_alloc(arena, m->nfiles, sizeof(*m->files));
-	if (m->nfiles > 0 && m->files == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
+	must(m->nfiles == 0 || m->files != NULL);
 	for (size_t i = 0; i < m->nfiles; i++) {
 		m->files[i].path =
 			w->map ? r->map_path : r->files[i].cache_path;
 		m->files[i].attr = w->map ? r->map_attr : r->files[i].attr;
 		m->bytes += m->files[i].attr.size;
 	}
-	return 0;
 }
 
 static int
@@ -111,16 +109,12 @@ write_set(struct work *w, struct arena *arena, struct error *err)
 
 	red.members = w->members = arena_alloc(arena, n, sizeof(*w->members));
 	w->files = arena_alloc(arena, n, sizeof(*w->files));
-	if (w->members == NULL || w->files == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
-	for (uint32_t m = 0; rc == 0 && m < n; m++)
-		rc = list_files(w, m, arena, err);
-	if (rc == 0)
-		rc = redwrite(&red, err);
+	must(w->members != NULL && w->files != NULL);
+	for (uint32_t m = 0; m < n; m++)
+		list_files(w, m, arena);
+	rc = redwrite(&red, err);
 	for (uint32_t m = 0; rc == 0 && m < n; m++)
 		rc = place_done(&w->files[m], NULL, err);
-	for (uint32_t m = 0; m < n; m++)
-		place_abort(&w->files[m]);
 	return rc;
 }
 
@@ -130,8 +124,7 @@ redundancy_write(const struct gen *g, bool map, struct error *err)
 	struct arena *arena = arena_new();
 	int rc = 0;
 
-	if (arena == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
+	must(arena != NULL);
 	for (uint32_t s = 0; rc == 0 && s < g->nsets; s++) {
 		struct work w = { .g = g, .set = &g->sets[s], .map = map };
 

@@ -51,8 +51,6 @@
 
 #include "shared.h"
 
-static int rank;
-
 /* Rank 0 reports; all ranks must have the same result. */
 static int
 report(const char *call, int step, int rc, const int *flag)
@@ -329,10 +327,7 @@ print_peak(void)
 int
 main(int argc, char **argv)
 {
-	set_options(argc, argv);
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	start(argc, argv);
 	report("init", 0, SCR_Init(), NULL);
 	for (int step = 1; step <= number("steps", 1); step++)
 		if (run_step(step))

@@ -41,6 +41,8 @@
 
 #include "scr.h"
 
+#include "shared.h"
+
 #include "shim/calls.h"
 #include "shim/openat2.h"
 
@@ -54,6 +56,7 @@ static const char *const counter_names[N] = {
 
 #define CALLS_MAX 32
 
+static int size, nfiles = 2;
 static uint64_t now[N];
 static struct {
 	const char *name;
@@ -64,10 +67,10 @@ static int ncalls;
 static void
 add(enum counter c, int count, MPI_Datatype type)
 {
-	int size = 0;
+	int bytes = 0;
 
-	PMPI_Type_size(type, &size);
-	now[c] += (uint64_t)count * (uint64_t)size;
+	PMPI_Type_size(type, &bytes);
+	now[c] += (uint64_t)count * (uint64_t)bytes;
 }
 
 static void
@@ -79,9 +82,14 @@ begin(void)
 static void
 end(const char *name)
 {
+	if (name == NULL)
+		return;
 	calls[ncalls].name = name;
 	memcpy(calls[ncalls++].count, now, sizeof(now));
 }
+
+/* Make a call of SCR, and report what it costs under this name. */
+#define MEASURE(name, call) (begin(), need(SCR_##call, name), end(name))
 
 /* --- What is counted: MPI --- */
 
@@ -114,64 +122,43 @@ MPI_Iallgather(const void *from, int nfrom, MPI_Datatype tfrom, void *to,
 	return PMPI_Iallgather(from, nfrom, tfrom, to, nto, tto, comm, request);
 }
 
-int
-MPI_Barrier(MPI_Comm comm)
-{
-	now[COLLECTIVES]++;
-	return PMPI_Barrier(comm);
-}
+#define COLLECTIVE(name, params, args) \
+	int name params \
+	{ \
+		now[COLLECTIVES]++; \
+		return P##name args; \
+	}
 
-int
-MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
-{
-	now[COLLECTIVES]++;
-	return PMPI_Ibarrier(comm, request);
-}
+COLLECTIVE(MPI_Barrier, (MPI_Comm comm), (comm))
+COLLECTIVE(MPI_Ibarrier, (MPI_Comm comm, MPI_Request *request), (comm, request))
+COLLECTIVE(MPI_Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *out),
+	   (comm, color, key, out))
+COLLECTIVE(MPI_Comm_dup, (MPI_Comm comm, MPI_Comm *out), (comm, out))
 
-int
-MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *out)
-{
-	now[COLLECTIVES]++;
-	return PMPI_Comm_split(comm, color, key, out);
-}
+#define MESSAGE(name, params, args) \
+	int name params \
+	{ \
+		now[MESSAGES]++; \
+		add(MSGBYTES, count, type); \
+		return P##name args; \
+	}
 
-int
-MPI_Comm_dup(MPI_Comm comm, MPI_Comm *out)
-{
-	now[COLLECTIVES]++;
-	return PMPI_Comm_dup(comm, out);
-}
-
-static void
-message(int count, MPI_Datatype type)
-{
-	now[MESSAGES]++;
-	add(MSGBYTES, count, type);
-}
-
-int
-MPI_Send(const void *data, int count, MPI_Datatype type, int to, int tag,
-	 MPI_Comm comm)
-{
-	message(count, type);
-	return PMPI_Send(data, count, type, to, tag, comm);
-}
-
-int
-MPI_Isend(const void *data, int count, MPI_Datatype type, int to, int tag,
-	  MPI_Comm comm, MPI_Request *request)
-{
-	message(count, type);
-	return PMPI_Isend(data, count, type, to, tag, comm, request);
-}
-
-int
-MPI_Issend(const void *data, int count, MPI_Datatype type, int to, int tag,
-	   MPI_Comm comm, MPI_Request *request)
-{
-	message(count, type);
-	return PMPI_Issend(data, count, type, to, tag, comm, request);
-}
+MESSAGE(MPI_Send,
+	(const void *data, int count, MPI_Datatype type, int to, int tag,
+	 MPI_Comm comm),
+	(data, count, type, to, tag, comm))
+MESSAGE(MPI_Isend,
+	(const void *data, int count, MPI_Datatype type, int to, int tag,
+	 MPI_Comm comm, MPI_Request *request),
+	(data, count, type, to, tag, comm, request))
+MESSAGE(MPI_Issend,
+	(const void *data, int count, MPI_Datatype type, int to, int tag,
+	 MPI_Comm comm, MPI_Request *request),
+	(data, count, type, to, tag, comm, request))
+MESSAGE(MPI_Mrecv,
+	(void *data, int count, MPI_Datatype type, MPI_Message *m,
+	 MPI_Status *status),
+	(data, count, type, m, status))
 
 /* The size of a receive is that of its buffer: the sender counts the bytes. */
 int
@@ -180,14 +167,6 @@ MPI_Irecv(void *data, int count, MPI_Datatype type, int from, int tag,
 {
 	now[MESSAGES]++;
 	return PMPI_Irecv(data, count, type, from, tag, comm, request);
-}
-
-int
-MPI_Mrecv(void *data, int count, MPI_Datatype type, MPI_Message *m,
-	  MPI_Status *status)
-{
-	message(count, type);
-	return PMPI_Mrecv(data, count, type, m, status);
 }
 
 /* --- What is counted: files --- */
@@ -227,7 +206,7 @@ syscall(long number, ...)
 /* --- The table --- */
 
 static void
-report(int rank, int size)
+report(void)
 {
 	uint64_t mine[N], *all = calloc((size_t)size, sizeof(mine));
 
@@ -250,17 +229,6 @@ report(int rank, int size)
 
 /* --- The application --- */
 
-static int rank, size, nfiles = 2;
-
-static void
-need(int rc, const char *call)
-{
-	if (rc == SCR_SUCCESS)
-		return;
-	fprintf(stderr, "rank %d: %s failed\n", rank, call);
-	MPI_Abort(MPI_COMM_WORLD, 99);
-}
-
 static void
 file_name(char *to, size_t room, const char *dataset, int file)
 {
@@ -279,24 +247,21 @@ write_dataset(int step, const char *start, const char *route,
 	snprintf(dataset, sizeof(dataset), "ckpt.%d", step);
 	begin();
 	need(SCR_Start_output(dataset, SCR_FLAG_CHECKPOINT), "Start_output");
-	if (start != NULL)
-		end(start);
+	end(start);
 	for (int i = 0; i < nfiles; i++) {
 		FILE *f = NULL;
 
 		file_name(name, sizeof(name), dataset, i);
 		begin();
 		need(SCR_Route_file(name, path), "Route_file");
-		if (route != NULL && i == nfiles - 1)
-			end(route);
+		end(i == nfiles - 1 ? route : NULL);
 		f = fopen(path, "w");
 		if (f == NULL || fprintf(f, "%s\n", name) < 0 || fclose(f) != 0)
 			need(1, path);
 	}
 	begin();
 	need(SCR_Complete_output(1), "Complete_output");
-	if (complete != NULL)
-		end(complete);
+	end(complete);
 }
 
 static void
@@ -304,22 +269,14 @@ write_all(void)
 {
 	int flag = 0;
 
-	begin();
-	need(SCR_Init(), "Init");
-	end("Init_fresh");
+	MEASURE("Init_fresh", Init());
 	write_dataset(1, NULL, NULL, NULL);
 	write_dataset(2, NULL, NULL, NULL);
-	begin();
-	need(SCR_Need_checkpoint(&flag), "Need_checkpoint");
-	end("Need_checkpoint");
+	MEASURE("Need_checkpoint", Need_checkpoint(&flag));
 	write_dataset(3, "Start_output", "Route_file", "Complete_output");
-	begin();
-	need(SCR_Should_exit(&flag), "Should_exit");
-	end("Should_exit");
+	MEASURE("Should_exit", Should_exit(&flag));
 	write_dataset(4, NULL, NULL, "with_flush");
-	begin();
-	need(SCR_Finalize(), "Finalize");
-	end("Finalize");
+	MEASURE("Finalize", Finalize());
 }
 
 static void
@@ -347,29 +304,20 @@ restart(void)
 	char dataset[SCR_MAX_FILENAME];
 	int flag = 0;
 
-	begin();
-	need(SCR_Init(), "Init");
-	end("Init");
-	begin();
-	need(SCR_Have_restart(&flag, dataset), "Have_restart");
-	end("Have_restart");
+	MEASURE("Init", Init());
+	MEASURE("Have_restart", Have_restart(&flag, dataset));
 	if (!flag)
 		need(1, "no restart");
-	begin();
-	need(SCR_Start_restart(dataset), "Start_restart");
-	end("Start_restart");
+	MEASURE("Start_restart", Start_restart(dataset));
 	read_files(dataset);
-	begin();
-	need(SCR_Complete_restart(1), "Complete_restart");
-	end("Complete_restart");
+	MEASURE("Complete_restart", Complete_restart(1));
 	need(SCR_Finalize(), "Finalize");
 }
 
 int
 main(int argc, char **argv)
 {
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	start(argc, argv);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	if (argc > 2)
 		nfiles = atoi(argv[2]);
@@ -377,7 +325,7 @@ main(int argc, char **argv)
 		restart();
 	else
 		write_all();
-	report(rank, size);
+	report();
 	MPI_Finalize();
 	return 0;
 }

@@ -39,29 +39,11 @@
 
 #include "scr.h"
 
+#include "shared.h"
+
 #define HEAD 64
 
-static int rank, nargs, journal = -1;
-static char **args;
-
-static const char *
-text(const char *option, const char *otherwise)
-{
-	const size_t len = strlen(option);
-
-	for (int i = 3; i < nargs; i++)
-		if (strncmp(args[i], option, len) == 0 && args[i][len] == '=')
-			return args[i] + len + 1;
-	return otherwise;
-}
-
-static long
-number(const char *option, long otherwise)
-{
-	const char *value = text(option, NULL);
-
-	return value == NULL ? otherwise : atol(value);
-}
+static int this_round, journal = -1;
 
 static void __attribute__((format(printf, 1, 2))) note(const char *fmt, ...)
 {
@@ -132,7 +114,7 @@ static int
 write_file(const char *path, int step, int file)
 {
 	char *data = room();
-	const size_t len = contents(data, step, atoi(args[1]), file);
+	const size_t len = contents(data, step, this_round, file);
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
 	int right = fd >= 0;
 
@@ -179,11 +161,11 @@ verify_file(const char *path, int step, int file, int *round)
 
 /* The launcher may drop messages if the job is aborted: end it in order. */
 static void
-need(int rc, const char *call)
+call(int rc, const char *name)
 {
 	if (all_say(rc == SCR_SUCCESS))
 		return;
-	note("failed %s", call);
+	note("failed %s", name);
 	MPI_Finalize();
 	exit(99);
 }
@@ -199,7 +181,7 @@ verify(int step)
 		int one = -1;
 
 		name_of(name, sizeof(name), step, i);
-		need(SCR_Route_file(name, path), "SCR_Route_file");
+		call(SCR_Route_file(name, path), "SCR_Route_file");
 		right = verify_file(path, step, i, &one) && right;
 		if (round >= 0 && one != round)
 			right = 0;
@@ -219,19 +201,19 @@ restart(void)
 	char name[SCR_MAX_FILENAME];
 	int flag = 0, step = 0, round = 0;
 
-	need(SCR_Have_restart(&flag, name), "SCR_Have_restart");
+	call(SCR_Have_restart(&flag, name), "SCR_Have_restart");
 	if (!flag) {
 		note("restart none");
 		return 0;
 	}
-	need(SCR_Start_restart(name), "SCR_Start_restart");
+	call(SCR_Start_restart(name), "SCR_Start_restart");
 	step = atoi(strrchr(name, '.') + 1);
 	round = verify(step);
 	if (round < 0) {
 		note("wrong %d", step);
 		MPI_Abort(MPI_COMM_WORLD, 97);
 	}
-	need(SCR_Complete_restart(1), "SCR_Complete_restart");
+	call(SCR_Complete_restart(1), "SCR_Complete_restart");
 	note("restart %d %d", step, round);
 	return step;
 }
@@ -305,7 +287,7 @@ write_step(int step, int nth)
 	note("begin %d", step);
 	die_at_path(nth);
 	snprintf(name, sizeof(name), "ckpt.%d", step);
-	need(SCR_Start_output(name, SCR_FLAG_CHECKPOINT), "SCR_Start_output");
+	call(SCR_Start_output(name, SCR_FLAG_CHECKPOINT), "SCR_Start_output");
 	for (int i = 0; i < number("files", 2); i++) {
 		name_of(name, sizeof(name), step, i);
 		right = SCR_Route_file(name, path) == SCR_SUCCESS &&
@@ -323,24 +305,22 @@ main(int argc, char **argv)
 	struct timespec wait = { 0, 0 };
 	int step = 0, leave = 0;
 
-	args = argv;
-	nargs = argc;
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	start(argc, argv);
+	this_round = atoi(argv[1]);
 	if (rank == 0)
-		journal = open(args[2], O_WRONLY | O_CREAT | O_APPEND, 0666);
-	note("round %s", args[1]);
+		journal = open(argv[2], O_WRONLY | O_CREAT | O_APPEND, 0666);
+	note("round %s", argv[1]);
 	wait.tv_sec = number("pause", 0) / 1000;
 	wait.tv_nsec = number("pause", 0) % 1000 * 1000000;
-	need(SCR_Init(), "SCR_Init");
+	call(SCR_Init(), "SCR_Init");
 	step = restart();
 	for (int nth = 1; nth <= number("steps", 1000000) && !leave; nth++) {
 		nanosleep(&wait, NULL);
 		write_step(++step, nth);
 		if (number("exit", 0))
-			need(SCR_Should_exit(&leave), "SCR_Should_exit");
+			call(SCR_Should_exit(&leave), "SCR_Should_exit");
 	}
-	need(SCR_Finalize(), "SCR_Finalize");
+	call(SCR_Finalize(), "SCR_Finalize");
 	MPI_Finalize();
 	note("end");
 	return 0;

@@ -32,17 +32,6 @@
 
 #include "shared.h"
 
-static int rank;
-
-static void
-need(int rc, const char *call)
-{
-	if (rc == SCR_SUCCESS)
-		return;
-	fprintf(stderr, "rank %d: %s failed\n", rank, call);
-	MPI_Abort(MPI_COMM_WORLD, 99);
-}
-
 /* --- Files --- */
 
 static int
@@ -231,10 +220,7 @@ run(int more)
 int
 main(int argc, char **argv)
 {
-	set_options(argc, argv);
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	start(argc, argv);
 	for (long i = number("again", 1); i > 0; i--)
 		run(atoi(argv[1]));
 	MPI_Finalize();

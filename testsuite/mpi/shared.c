@@ -1,18 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shared.h"
 
+#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "scr/scr.h"
+
+int rank;
 
 static int nargs;
 static char **args;
 
 void
-set_options(int argc, char **argv)
+start(int argc, char **argv)
 {
 	nargs = argc;
 	args = argv;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+}
+
+void
+need(int rc, const char *call)
+{
+	if (rc == SCR_SUCCESS)
+		return;
+	fprintf(stderr, "rank %d: %s failed\n", rank, call);
+	MPI_Abort(MPI_COMM_WORLD, 99);
 }
 
 const char *

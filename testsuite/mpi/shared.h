@@ -7,8 +7,14 @@
 #ifndef MPI_SHARED_H
 #define MPI_SHARED_H
 
-/* The command line, which must stay valid.  Called first in main(). */
-void set_options(int argc, char **argv);
+extern int rank;
+
+/* Call first in main(): MPI_Init(), the rank, lines that are printed at once,
+ * and the options of the command line. */
+void start(int argc, char **argv);
+
+/* Abort the job if a call of SCR failed. */
+void need(int rc, const char *call);
 
 /* The value of the first argument OPTION=VALUE (borrowed), or `otherwise`. */
 const char *text(const char *option, const char *otherwise);
