@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "app.h"
+#include "bigend.h"
 #include "buf.h"
 #include "crc.h"
 #include "error.h"
@@ -92,42 +93,22 @@ from_printout(FILE *in, struct buf *out, struct error *err)
 
 /* --- Trees that cannot be printed --- */
 
-static void
-put_be(struct buf *out, uint64_t value, int bytes)
-{
-	unsigned char b[8];
-
-	for (int i = 0; i < bytes; i++)
-		b[i] = (unsigned char)(value >> (8 * (bytes - 1 - i)));
-	buf_add(out, b, (size_t)bytes);
-}
-
-/* Put header and checksum (formats.md 1.1) around a packed tree.  `size`
- * overrides the length in the header. */
-static void
-envelope(const struct buf *packed, uint64_t size, struct buf *out)
-{
-	uint64_t real = KVTREE_HEADER_SIZE + packed->len + 4;
-
-	put_be(out, 0x951fc3f500010001, 8);
-	put_be(out, size > 0 ? size : real, 8);
-	put_be(out, 1, 4);
-	buf_add(out, packed->data, packed->len);
-	put_be(out, crc_update(0, out->data, out->len), 4);
-}
-
+/* Keys in each other, and a count of keys that are not there, in an envelope
+ * (formats.md 1.1).  --size overrides the length in the header. */
 static void
 beyond_reason(const struct settings *s, struct buf *out)
 {
-	struct buf packed = BUF_INIT;
+	const uint64_t size = KVTREE_HEADER_SIZE + 6 * s->nest + 4 + 4;
 
+	bigend_add64(out, 0x951fc3f500010001);
+	bigend_add64(out, s->size > 0 ? s->size : size);
+	bigend_add32(out, 1);
 	for (uint64_t i = 0; i < s->nest; i++) {
-		put_be(&packed, 1, 4);
-		buf_add(&packed, "d", 2);
+		bigend_add32(out, 1);
+		buf_add(out, "d", 2);
 	}
-	put_be(&packed, s->count, 4);
-	envelope(&packed, s->size, out);
-	buf_free(&packed);
+	bigend_add32(out, (uint32_t)s->count);
+	bigend_add32(out, crc_update(0, out->data, out->len));
 }
 
 /* --- main --- */

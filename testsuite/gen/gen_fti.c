@@ -63,10 +63,9 @@ write_config(int dir, const char *root, uint64_t nodes, struct error *err)
 	for (uint64_t n = 0; n < nodes; n++)
 		buf_printf(&b, "%d = node%d\n", (int)n, (int)n);
 	snprintf(path, sizeof(path), "%s/Meta/%s", root, EXEC);
-	if (rc == 0)
-		rc = io_make_dirs(path, 0777, err);
-	if (rc == 0)
-		rc = write_text(dir, "Meta/" EXEC "/Topology.fti", &b, err);
+	if (rc < 0 || io_make_dirs(path, 0777, err) < 0 ||
+	    write_text(dir, "Meta/" EXEC "/Topology.fti", &b, err) < 0)
+		rc = -1;
 	buf_free(&b);
 	return rc;
 }
@@ -105,17 +104,13 @@ main(int argc, char **argv)
 
 	if (argc != 5)
 		return 2;
-	rc = num_u64(argv[2], 2, 31, &nodes, &err);
-	if (rc == 0)
-		rc = num_u64(argv[3], 1, UINT64_C(1) << 50, &size, &err);
-	if (rc == 0)
-		rc = fti_layout_parse(argv[4], &layout, &err);
-	if (rc == 0)
-		rc = io_make_dirs(argv[1], 0777, &err);
-	if (rc == 0)
+	if (num_u64(argv[2], 2, 31, &nodes, &err) == 0 &&
+	    num_u64(argv[3], 1, UINT64_C(1) << 50, &size, &err) == 0 &&
+	    fti_layout_parse(argv[4], &layout, &err) == 0 &&
+	    io_make_dirs(argv[1], 0777, &err) == 0) {
 		dir = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (rc == 0)
 		rc = write_config(dir, argv[1], nodes, &err);
+	}
 	for (unsigned r = 0; r < nodes && rc == 0; r++)
 		rc = write_rank(dir, r, size, layout, &err);
 	if (rc < 0)

@@ -5,6 +5,7 @@
  * ranks or files see gen_dataset --type NONE.)
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <sys/stat.h>
 
 #include "app.h"
@@ -12,53 +13,44 @@
 #include "meta/index.h"
 #include "metatest.h"
 #include "opt.h"
+#include "scratch.h"
 
 #define BASE_TIME 1700000000
 
-/* Add the descriptor of dataset `id` to `t`: every seventh is an output, the
- * others are checkpoints. */
-static int
-describe(struct kvtree *t, int64_t id, const char *name, struct error *err)
+/* Make an index of `count` datasets: every seventh is an output, the others are
+ * checkpoints; every tenth is unfinished. */
+static struct index *
+make_index(uint64_t count)
 {
-	struct dataset d = {
-		.id = id,
-		.name = name,
-		.is_ckpt = id % 7 != 0,
-		.is_output = id % 7 == 0,
-		.ckpt_id = id % 7 != 0 ? id : -1,
-		.created_us = (BASE_TIME + 60 * id) * 1000000,
-		.user = "genuser",
-		.job_name = "genjob",
-		.job_id = "1000",
-		.cluster = "gencluster",
-		.files = 8,
-		.bytes = (uint64_t)id * 4096,
-		.complete = 1,
-	};
-
-	return dataset_write(t, &d, err);
-}
-
-/* Make an index of `count` datasets; every tenth is unfinished. */
-static struct kvtree *
-make_index(uint64_t count, struct index **owner, struct error *err)
-{
-	struct index *ix = index_new(err);
-	struct kvtree *desc = kvtree_new(err);
+	struct index *ix = index_new(NULL);
+	struct kvtree *desc = kvtree_new(NULL);
 	char stamp[INDEX_STAMP_SIZE], name[64];
-	int rc = ix == NULL || desc == NULL ? -1 : 0;
 
-	for (uint64_t id = 1; rc == 0 && id <= count; id++) {
+	for (int64_t id = 1; id <= (int64_t)count; id++) {
+		const struct dataset d = {
+			.id = id,
+			.name = name,
+			.is_ckpt = id % 7 != 0,
+			.is_output = id % 7 == 0,
+			.ckpt_id = id % 7 != 0 ? id : -1,
+			.created_us = (BASE_TIME + 60 * id) * 1000000,
+			.user = "genuser",
+			.job_name = "genjob",
+			.job_id = "1000",
+			.cluster = "gencluster",
+			.files = 8,
+			.bytes = (uint64_t)id * 4096,
+			.complete = 1,
+		};
+
 		tree_clear(desc);
-		snprintf(name, sizeof(name), "ckpt.%" PRIu64, id);
-		index_stamp(stamp, BASE_TIME + 60 * (int64_t)id);
-		rc = describe(desc, (int64_t)id, name, err);
-		if (rc == 0)
-			rc = index_add(ix, desc, id % 10 != 0, stamp, err);
+		snprintf(name, sizeof(name), "ckpt.%" PRId64, id);
+		index_stamp(stamp, BASE_TIME + 60 * id);
+		must(dataset_write(desc, &d, NULL) == 0 &&
+		     index_add(ix, desc, id % 10 != 0, stamp, NULL) == 0);
 	}
 	kvtree_free(desc);
-	*owner = ix;
-	return rc < 0 ? NULL : index_tree(ix);
+	return ix;
 }
 
 /* Write PREFIX/.scr/index.scr. */
@@ -66,25 +58,16 @@ static int
 write_index(const char *prefix, uint64_t count, struct error *err)
 {
 	struct index *ix = NULL;
-	struct kvtree *t = NULL;
-	int fd = -1, rc = -1;
+	char path[PATH_MAX];
+	int rc = -1;
 
-	if (mkdir(prefix, 0777) < 0 && access(prefix, F_OK) < 0)
-		return error_sys(err, "%s", prefix);
-	fd = open(prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return error_sys(err, "%s", prefix);
-	if (mkdirat(fd, ".scr", 0777) < 0 &&
-	    faccessat(fd, ".scr", F_OK, 0) < 0) {
-		error_sys(err, "%s/.scr", prefix);
-		goto out;
-	}
-	t = make_index(count, &ix, err);
-	if (t != NULL)
-		rc = kvtree_write_file(t, fd, ".scr/index.scr", err);
-out:
+	snprintf(path, sizeof(path), "%s/.scr", prefix);
+	if (io_make_dirs(path, 0777, err) < 0)
+		return -1;
+	snprintf(path, sizeof(path), "%s/.scr/index.scr", prefix);
+	ix = make_index(count);
+	rc = kvtree_write_file(index_tree(ix), AT_FDCWD, path, err);
 	index_free(ix);
-	close(fd);
 	return rc;
 }
 
@@ -92,16 +75,15 @@ out:
 static int
 write_flat(const char *file, uint64_t count, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err);
-	int rc = t == NULL ? -1 : 0;
+	struct kvtree *t = kvtree_new(NULL);
+	int rc = 0;
 	char key[32];
 
-	for (uint64_t i = 0; rc == 0 && i < count; i++) {
+	for (uint64_t i = 0; i < count; i++) {
 		snprintf(key, sizeof(key), "key.%" PRIu64, i);
-		rc = kvtree_set_u64(t, key, i, err);
+		must(kvtree_set_u64(t, key, i, NULL) == 0);
 	}
-	if (rc == 0)
-		rc = kvtree_write_file(t, AT_FDCWD, file, err);
+	rc = kvtree_write_file(t, AT_FDCWD, file, err);
 	kvtree_free(t);
 	return rc;
 }

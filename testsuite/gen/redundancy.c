@@ -5,10 +5,8 @@
  * content.c can compute any part of a file, so the parity covers the files of
  * lost nodes, too, and no file is read back.
  */
-#include <string.h>
 
 #include "arena.h"
-#include "error.h"
 #include "gen/gen.h"
 #include "redwrite.h"
 #include "scratch.h"
