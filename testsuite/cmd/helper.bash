@@ -73,12 +73,22 @@ attempt()
 	set "-$flags"
 }
 
-# The same; what it answers in JSON has to follow the schema.
+# The same; what it answers in JSON has to follow the schema.  Python is slow to
+# start: teardown_file looks at all answers of a file at once.
 try()
 {
+	local to=$BATS_FILE_TMPDIR/answer.$BATS_TEST_NUMBER.$BASHPID
+
 	attempt "$@"
 	[[ " $* " != *" --json "* || $output != "{"* ]] ||
-		json_follows_schema "$output"
+		printf '%s\n' "$output" >"$to.$((answers++))"
+}
+
+teardown_file()
+{
+	local all=("$BATS_FILE_TMPDIR/answer."*)
+
+	[[ ! -e ${all[0]} ]] || json_check "${all[@]}"
 }
 
 # become USER: a command before others, in the array `as`, with which user and
@@ -122,15 +132,6 @@ json_python()
 	done
 }
 
-# The answer $1 follows share/schema/scrkit.json.
-json_follows_schema()
-{
-	local flaws
-
-	json_python
-	flaws=$(json_check - <<<"$1") || failed "JSON: $flaws"
-}
-
 # Fail the test, with the expectation and the output of the command.
 failed()
 {
@@ -145,6 +146,42 @@ failed()
 assert_status()
 {
 	((status == $1)) || failed "expected status $1"
+}
+
+# ends STATUS COMMAND...: run it like `try`; it has to end with STATUS.
+ends()
+{
+	try "${@:2}"
+	((status == $1)) || failed "${*:2}: expected status $1"
+}
+
+# prints TEXT COMMAND...: it succeeds, and stdout is TEXT.
+prints()
+{
+	ends 0 "${@:2}"
+	assert_output_is "$1"
+}
+
+# shows TEXT COMMAND...: it succeeds, and stdout contains TEXT.
+shows()
+{
+	ends 0 "${@:2}"
+	assert_output_has "$1"
+}
+
+# complains STATUS TEXT COMMAND...: it ends with STATUS, and stderr is one line
+# that contains TEXT.
+complains()
+{
+	ends "$1" "${@:3}"
+	assert_stderr_one_line "$2"
+}
+
+# misused TEXT COMMAND...: a usage error, whose message contains TEXT.
+misused()
+{
+	try "${@:2}"
+	assert_usage_error "$1"
 }
 
 # stdout has N lines.
@@ -220,6 +257,12 @@ assert_usage_error()
 	assert_stderr_has "Try '" "--help' for more information." "$@"
 }
 
+# damage FILE OFFSET [TEXT]: write TEXT (Z) over the bytes there.
+damage()
+{
+	printf %s "${3-Z}" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
 # The contents of all files below a directory: "SHA256  NAME", sorted.
 tree_sha()
 {
@@ -250,4 +293,36 @@ in_no_job()
 	for name in ${!SLURM*} ${!LSB*} ${!FLUX*} ${!PBS*} ${!SCR_*}; do
 		unset "$name"
 	done
+}
+
+# stub NAME: a mock command in stub/, which is first in PATH, from stdin.
+stub()
+{
+	mkdir -p stub
+	cat >"stub/$1"
+	chmod +x "stub/$1"
+	[[ $PATH == "$PWD/stub:"* ]] || PATH=$PWD/stub:$PATH
+}
+
+# A mock ssh whose nodes are this machine: dead* hang, gone* refuse.
+stub_ssh()
+{
+	stub ssh <<-'END'
+		#!/bin/sh
+		while :; do
+			case $1 in
+			-o | -l | -p) shift 2 ;;
+			-*) shift ;;
+			*) break ;;
+			esac
+		done
+		case $1 in
+		gone*)
+			echo "ssh: connect to host $1 port 22: No route" >&2
+			exit 255 ;;
+		dead*) exec sleep 60 ;;
+		esac
+		shift
+		exec sh -c "$*"
+	END
 }
