@@ -5,43 +5,15 @@
 # unsafe) and D (rough).  scrkit must do the right thing.  D1 to D15 need nodes:
 # testsuite/cluster/defects.bats.
 #
-# Defects of scr_run, its launchers, SCR_RUNS and scr_have_restart have no
-# tests, because scrkit has no such commands.
+# Those that the tests of a command prove are not repeated here.  Defects of
+# scr_run, its launchers, SCR_RUNS and scr_have_restart have no tests, because
+# scrkit has no such commands.
 
 load helper
 
 : "${GEN:=$BIN/../gen}"
 
 setup() { in_no_job; }
-
-# Make a mock command NAME in stub/, which is first in PATH, from stdin.
-stub() {
-	mkdir -p stub
-	cat >"stub/$1"
-	chmod +x "stub/$1"
-	[[ $PATH == "$PWD/stub:"* ]] || PATH=$PWD/stub:$PATH
-}
-
-# A mock ssh: every node is this machine; gone* cannot be reached.
-stub_ssh() {
-	stub ssh <<-'END'
-		#!/bin/sh
-		while :; do
-			case $1 in
-			-o | -l | -p) shift 2 ;;
-			-*) shift ;;
-			*) break ;;
-			esac
-		done
-		case $1 in
-		gone*)
-			echo "ssh: connect to host $1 port 22: No route" >&2
-			exit 255 ;;
-		esac
-		shift
-		exec sh -c "$*"
-	END
-}
 
 # cached OPTION...: make prefix p with its dataset in the cache of a node, which
 # is this machine; set the variables of the job.
@@ -61,59 +33,25 @@ saved() {
 
 # --- B ---
 
-@test "B: scr_prerun without pdsh" {
-	try env PATH="$PWD/nothing" "$BIN/scr_prerun" -p p
-	assert_status 0
-	assert_stderr_empty
-	[[ -d p/.scr ]]
-}
-
 @test "B: no resource manager: SCR_NODELIST, SCR_JOB_ID, SCR_USER_NAME" {
 	cached
-	try scr_env -u -j -n
-	assert_output_is $'genuser\n1000\nlocalhost'
-	try scr_list_dir control
-	assert_output_is "$SCR_CNTL_BASE/genuser/scr.1000"
-	try scr_postrun -p p --resource-manager none
-	assert_status 0
+	prints $'genuser\n1000\nlocalhost' scr_env -u -j -n
+	prints "$SCR_CNTL_BASE/genuser/scr.1000" scr_list_dir control
+	ends 0 scr_postrun -p p --resource-manager none
 	assert_output_has "ckpt.1 (dataset 1) is saved"
-}
-
-@test "B: no resource manager, and no nodes named: an error with advice" {
-	try scr_postrun -p .
-	assert_status 1
-	assert_stderr_one_line "--nodes" SCR_NODELIST
-	assert_output_is ''
 }
 
 # LLNL's scr_scavenge.py -j NODES -i ID -f CNTLDIR -p PREFIX.
 @test "B: scr_scavenge: one dataset of a job by itself" {
 	cached
 	unset SCR_NODELIST SCR_CNTL_BASE SCR_CACHE_BASE
-	try scr_postrun -p p --nodes localhost --id 1 \
+	ends 0 scr_postrun -p p --nodes localhost --id 1 \
 		--cntldir nodes/node0/cntl --cachedir nodes/node0/cache
-	assert_status 0
 	"$GEN/gen_dataset" --prefix p --nodes 1 --ranks 4 --size 1000 --crc \
 		--type SINGLE --layout cache --recorded-prefix "$PWD/p" --check
-	try scr_postrun -p p --nodes localhost --id 2 \
+	ends 1 scr_postrun -p p --nodes localhost --id 2 \
 		--cntldir nodes/node0/cntl --cachedir nodes/node0/cache
-	assert_status 1
 	assert_stderr_one_line "dataset 2"
-}
-
-@test "B: scr_kill_jobstep: a job's step is stopped" {
-	mkdir p
-	stub squeue <<-'END'
-		#!/bin/sh
-		[ -e stopped ] || echo 77.0
-	END
-	stub scancel <<-'END'
-		#!/bin/sh
-		echo "$*" >stopped
-	END
-	try scr_halt --immediate --job-id 77 --resource-manager slurm p
-	assert_status 0
-	[[ $(cat stopped) == "--signal=TERM 77.0" ]]
 }
 
 # LLNL's scr_poststage.py completes what the job's flush started.
@@ -121,8 +59,7 @@ saved() {
 	cached
 	mkdir p/ckpt.1
 	cp "$CACHE"/rank_[0-2].ckpt p/ckpt.1
-	try scr_postrun -p p
-	assert_status 0
+	ends 0 scr_postrun -p p
 	grep -q '"adopted":3,' p/.scr/scr.dataset.1/scavenge.o1000
 	try scr_index -p p
 	assert_output_has "1 YES" "* ckpt.1"
@@ -130,56 +67,17 @@ saved() {
 
 @test "B: scr_inspect: what could still be saved, before it is" {
 	saved --lose 1
-	try scr_inspect p
-	assert_status 3
+	ends 3 scr_inspect p
 	assert_output_has "can be rebuilt" "scr_index -p p --build 1"
 	rm -r p
 	saved --lose 1,2
-	try scr_inspect p
-	assert_status 4
+	ends 4 scr_inspect p
 	assert_output_has "cannot be rebuilt" "set 1 of 2"
 	# The same in the caches.
 	cached --id 2
-	try scr_postrun -p p --plan
-	assert_status 0
+	ends 0 scr_postrun -p p --plan
 	assert_output_has "complete" "4/4"
 	[[ ! -e p/.scr/scr.dataset.2 ]]
-}
-
-@test "B: scr_ckpt_interval: numbers, from what the log tells" {
-	local at=2026-11-20T line
-
-	mkdir -p p/.scr
-	for line in "00:00:00: host=n, jobid=1, event=START, procs=4, nodes=4" \
-		"00:10:08: host=n, jobid=1, event=CHECKPOINT_END, secs=8.0" \
-		"00:20:08: host=n, jobid=1, event=CHECKPOINT_END, secs=8.0" \
-		"01:00:00: host=n, jobid=1, event=START, procs=4, nodes=4" \
-		"01:30:00: host=n, jobid=1, event=CHECKPOINT_END, secs=8.0"; do
-		echo "$at$line"
-	done >p/.scr/log
-	try scr_ckpt_interval --prefix p
-	assert_status 0
-	[[ $output =~ ^[1-9][0-9]+$ ]] || failed "seconds"
-	line=$output
-	try scr_ckpt_interval --prefix p --model young
-	[[ $output =~ ^[1-9][0-9]+$ && $output != "$line" ]] || failed "young"
-	try scr_ckpt_interval --prefix p --percent
-	[[ $output =~ ^[0-9]+\.[0-9]$ && $output != 10.0 ]] || failed "percent"
-}
-
-@test "B: scr_halt before the first run" {
-	mkdir p
-	try scr_halt --checkpoints 3 p
-	assert_status 0
-	try scr_halt --list p
-	assert_output_has "CheckpointsLeft: 3"
-}
-
-@test "B: scr_halt -r without a halt file" {
-	mkdir p
-	try scr_halt -r p
-	assert_status 0
-	assert_stderr_one_line "no halt file"
 }
 
 @test "B: USER unset" {
@@ -188,12 +86,8 @@ saved() {
 	me=$(id -un)
 	cached
 	unset USER SCR_USER_NAME
-	try scr_list_dir control
-	assert_status 0
-	assert_output_is "$SCR_CNTL_BASE/$me/scr.1000"
-	try scr_postrun -p p --user genuser
-	assert_status 0
-	assert_output_has "is saved"
+	prints "$SCR_CNTL_BASE/$me/scr.1000" scr_list_dir control
+	shows "is saved" scr_postrun -p p --user genuser
 }
 
 @test "B: without ping no node counts as down" {
@@ -201,52 +95,10 @@ saved() {
 	# PATH has only the commands that the mock needs.
 	ln -s "$(command -v sh)" stub
 	export SCR_CNTL_BASE=$PWD/cntl SCR_CACHE_BASE=$PWD/cache
-	try env "PATH=$BIN:$PWD/stub" scr_list_down_nodes -r --remote ssh n1 n2
-	assert_status 0
+	ends 0 env "PATH=$BIN:$PWD/stub" scr_list_down_nodes -r --remote ssh n1 \
+		n2
 	assert_output_is ''
 	assert_stderr_empty
-}
-
-# --- C: scr_halt ---
-
-@test "C: scr_halt -i stops what runs" {
-	local pid
-
-	mkdir p
-	setsid sleep 60 3>&- &
-	pid=$!
-	try scr_halt -i --pid "$pid" --grace 5 p
-	assert_status 0
-	! kill -0 "$pid" 2>/dev/null || ! wait "$pid"
-	run kill -0 "$pid"
-	[[ $status != 0 ]]
-}
-
-@test "C: scr_halt -c 0 and -s 0 are not 'halt at the next checkpoint'" {
-	mkdir p
-	try scr_halt -c 0 p
-	assert_output_has "CheckpointsLeft: 0"
-	assert_output_lacks JOB_HALTED
-	scr_halt -q -r p
-	try scr_halt -s 0 p
-	assert_output_has "HaltSeconds:     0"
-	assert_output_lacks JOB_HALTED
-}
-
-@test "C: scr_halt -l with settings keeps the settings" {
-	mkdir p
-	try scr_halt -l -c 7 p
-	assert_status 0
-	try scr_halt -l p
-	assert_output_has "CheckpointsLeft: 7"
-}
-
-@test "C: scr_halt: options after a directory are options" {
-	mkdir p
-	try scr_halt p --checkpoints 7 --verbose
-	assert_status 0
-	assert_output_has "CheckpointsLeft: 7"
-	assert_output_lacks "--verbose"
 }
 
 # --- C: scr_index ---
@@ -254,8 +106,7 @@ saved() {
 @test "C: scr_index -c NAME is --current" {
 	saved --layout both
 	scr_index -q -p p --build 1
-	try scr_index -p p -c ckpt.1
-	assert_status 0
+	ends 0 scr_index -p p -c ckpt.1
 	try scr_index -p p
 	assert_output_has "* ckpt.1"
 }
@@ -271,8 +122,7 @@ saved() {
 
 @test "C: scr_index --build abc is not --build 0" {
 	mkdir p
-	try scr_index -p p --build abc
-	assert_usage_error 'abc: no dataset of this name'
+	misused 'abc: no dataset of this name' scr_index -p p --build abc
 	[[ ! -e p/.scr ]]
 }
 
@@ -304,24 +154,11 @@ saved() {
 
 # --- C: scr_should_exit, scr_retries_halt ---
 
-@test "C: scr_should_exit: an internal error is no 'keep going'" {
-	mkdir p
-	try scr_should_exit -p p --down n1 # the nodes of the job are unknown
-	assert_status 2
-	assert_stderr_one_line SCR_NODELIST
-	mkdir p/.scr
-	echo junk >p/.scr/nodes.scr
-	SCR_NODELIST='n[1-3]' try scr_should_exit -p p --down n1
-	assert_status 2
-	assert_stderr_one_line nodes.scr
-}
-
 @test "C: scr_should_exit -p: the configuration is that of the prefix" {
 	mkdir p
 	echo SCR_MIN_NODES=1 >.scrconf
 	echo SCR_MIN_NODES=3 >p/.scrconf
-	SCR_NODELIST='n[1-3]' try scr_should_exit -p p --down n1
-	assert_status 0
+	SCR_NODELIST='n[1-3]' ends 0 scr_should_exit -p p --down n1
 	assert_output_is 'nodes_remaining=2 < nodes_needed=3'
 }
 
@@ -359,15 +196,6 @@ saved() {
 	END
 }
 
-@test "C: optional arguments are optional: scr_log_event, scr_log_transfer" {
-	mkdir -p p
-	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
-	scr_log_event -p p -T RUN_START
-	scr_log_transfer -p p -T FLUSH_SYNC
-	grep -q 'event=RUN_START' p/.scr/log
-	grep -q 'xfer=FLUSH_SYNC' p/.scr/log
-}
-
 @test "C: large numbers are exact, or refused" {
 	mkdir -p p/.scr
 	SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 scr_log_transfer -p p -T X \
@@ -378,12 +206,9 @@ saved() {
 	try scr_retries_halt --dir p
 	assert_status 1 # not yet
 	# 4294967297 must not be truncated to 1.
-	try scr_halt -c 4294967297 p
-	assert_usage_error 4294967297
-	try scr_flush_file --dir p --location 4294967297
-	assert_usage_error 4294967297
-	try scr_index -p p --build 4294967297
-	assert_usage_error 4294967297
+	misused 4294967297 scr_halt -c 4294967297 p
+	misused 4294967297 scr_flush_file --dir p --location 4294967297
+	misused 4294967297 scr_index -p p --build 4294967297
 }
 
 # --- C: settings ---
@@ -391,11 +216,9 @@ saved() {
 @test "C: settings in the prefix's file: SCR_ENABLE" {
 	cached
 	echo SCR_ENABLE=0 >p/.scrconf
-	try scr_prerun -p p -v
-	assert_status 0
+	ends 0 scr_prerun -p p -v
 	[[ -e p/.scr/flush.scr ]]
-	try scr_postrun -p p
-	assert_status 0
+	ends 0 scr_postrun -p p
 	[[ ! -e p/.scr/scr.dataset.1 ]]
 }
 
@@ -405,18 +228,13 @@ saved() {
 		'SCR_NODELIST=n[1-4]' 'SCR_EXCLUDE_NODES=n2' \
 		'SCR_NODE_TESTS=echo' 'SCR_MIN_NODES=4' \
 		'SCR_CNTL_BASE=/cntl' 'SCR_CACHE_BASE=/ssd' >p/.scrconf
-	try scr_env -p p -u -j -n
-	assert_output_is $'you\n55\nn1,n2,n3,n4'
-	try scr_list_dir -p p cache
-	assert_output_is /ssd/you/scr.55
-	try scr_should_exit -p p --down n1
-	assert_status 0
+	prints $'you\n55\nn1,n2,n3,n4' scr_env -p p -u -j -n
+	prints /ssd/you/scr.55 scr_list_dir -p p cache
+	ends 0 scr_should_exit -p p --down n1
 	assert_output_is 'nodes_remaining=3 < nodes_needed=4'
 	stub_ssh
 	# /cntl is missing, but with named tests it is not checked.
-	try scr_list_down_nodes -p p --remote ssh
-	assert_status 0
-	assert_output_is n2
+	prints n2 scr_list_down_nodes -p p --remote ssh
 }
 
 @test "C: settings in the prefix's file: log, halt, buffer" {
@@ -426,11 +244,9 @@ saved() {
 	scr_log_event -p p -T RUN_START
 	grep -q RUN_START p/.scr/log
 	scr_halt -q -b now+5m p
-	try scr_retries_halt --dir p
-	assert_status 0
+	ends 0 scr_retries_halt --dir p
 	echo SCR_FILE_BUF_SIZE=few >>p/.scrconf
-	try scr_postrun -p p
-	assert_status 2
+	ends 2 scr_postrun -p p
 	assert_stderr_one_line SCR_FILE_BUF_SIZE few p/.scrconf
 	[[ ! -e p/.scr/scr.dataset.1 ]]
 }
@@ -439,35 +255,15 @@ saved() {
 
 @test "C: a second scr_postrun copies nothing, and the flush file knows" {
 	cached
-	try scr_flush_file --dir p --need-flush 1
-	assert_status 0
-	try scr_postrun -p p
-	assert_status 0
-	assert_output_has copied
-	try scr_flush_file --dir p --need-flush 1
-	assert_status 1
-	try scr_env flush-file -p p --location 1
-	assert_output_is 'PFS CACHE'
+	ends 0 scr_flush_file --dir p --need-flush 1
+	shows copied scr_postrun -p p
+	ends 1 scr_flush_file --dir p --need-flush 1
+	prints 'PFS CACHE' scr_env flush-file -p p --location 1
 	find p -name 'rank_*' -printf '%p %i %C@\n' | sort >before
 	[[ -s before ]]
-	try scr_postrun -p p
-	assert_status 0
+	ends 0 scr_postrun -p p
 	assert_output_lacks copied
 	find p -name 'rank_*' -printf '%p %i %C@\n' | sort | diff before -
-}
-
-@test "C: scr_prerun of a second job keeps the files of the first" {
-	cached
-	stub squeue <<-'END'
-		#!/bin/sh
-		echo "7 R"
-		echo "1000 R"
-	END
-	export SCR_JOB_ID=7 SLURM_JOB_ID=7 SLURM_JOBID=7
-	try scr_prerun -p p
-	assert_status 0
-	assert_stderr_has "job 1000 runs"
-	[[ -e p/.scr/flush.scr && -e p/.scr/nodes.scr ]]
 }
 
 @test "C: errors are on stderr, and stdout is empty" {
@@ -537,8 +333,7 @@ saved() {
 	for remote in local ssh pdsh; do
 		[[ $remote != pdsh ]] || command -v pdsh >/dev/null || continue
 		cp -r p q
-		try scr_postrun -p q --moved-from "$PWD/p" -w n1 -r $remote
-		assert_status 4
+		ends 4 scr_postrun -p q --moved-from "$PWD/p" -w n1 -r $remote
 		assert_stderr_has "n1: dataset 1: scr_copy: rank 2: rank_2.ckpt"
 		rm -r q
 	done
@@ -552,9 +347,8 @@ saved() {
 	strace -f -o /dev/null true 2>/dev/null || skip "may not trace"
 	"$GEN/gen_dataset" --prefix p --ranks 32 --nodes 32 --set-size 4 \
 		--size 1000 --lose 0,4,8,12,16,20,24,28
-	try env PATH="$PATH" strace -qq -f -e trace=process -o calls \
+	ends 0 env PATH="$PATH" strace -qq -f -e trace=process -o calls \
 		"$BIN/scr_index" -p p --build 1 --jobs 2
-	assert_status 0
 	assert_stderr_has "rebuilt 8 files"
 	(($(grep -c 'execve(' calls) == 1)) || failed "$(cat calls)"
 	# The number of live threads: started less ended.
@@ -567,62 +361,18 @@ saved() {
 @test "C: all nodes unreachable, and no flush file" {
 	mkdir p
 	stub_ssh
-	try scr_postrun -p p -w gone1,gone2 -r ssh
-	assert_status 1
+	ends 1 scr_postrun -p p -w gone1,gone2 -r ssh
 	assert_output_is ''
 	assert_stderr_has "none of 2 nodes answered"
 }
 
 # --- D ---
 
-@test "D: scr_list_down_nodes: no output if no node is down" {
-	stub_ssh
-	SCR_NODE_TESTS="echo" try scr_list_down_nodes --remote ssh n1 n2
-	assert_status 0
-	SCR_NODE_TESTS="echo" scr_list_down_nodes --remote ssh n1 n2 >out
-	[[ ! -s out ]]
-	SCR_NODE_TESTS="echo" scr_list_down_nodes --remote ssh n1 gone1 >out
-	[[ $(cat out) == gone1 && $(wc -l <out) == 1 ]]
-}
-
-@test "D: scr_env: each value is a line" {
-	SCR_JOB_ID=5 SCR_NODELIST=n1 scr_env -u -j -n >out
-	[[ $(wc -l <out) == 3 ]]
-	printf 'me\n5\nn1\n' | cmp - out
-}
-
-@test "D: scr_flush_file: two operations are refused, an empty list is one" {
-	cached
-	try scr_flush_file --dir p --latest --list-ckpt
-	assert_usage_error --latest --list-ckpt
-	try scr_env flush-file -p p --list-output
-	assert_status 0
-	assert_output_is ''
-}
-
-@test "D: scr_flush_file --location: all places" {
-	cached
-	scr_postrun -q -p p
-	try scr_env flush-file -p p --location 1
-	assert_output_is 'PFS CACHE'
-}
-
-@test "D: scr_check_node: sizes with units" {
-	try scr_check_node --cntl "$PWD/a:1K" --cache "$PWD/b:4096"
-	assert_status 0
-	try scr_check_node --cntl "$PWD/a:900PB"
-	assert_status 1
-	assert_output_has iB "900.0 PiB needed"
-}
-
 @test "D: scr_env -v prints the nodes, too" {
-	SCR_NODELIST='n[1-3]' try scr_env user -v
-	assert_status 0
-	assert_output_is me
+	SCR_NODELIST='n[1-3]' prints me scr_env user -v
 	assert_stderr_has 'nodes: 3: n[1-3] (SCR_NODELIST from environment)'
 	# Without -v, missing nodes are not reported.
-	try scr_env user -v
-	assert_status 0
+	ends 0 scr_env user -v
 	assert_stderr_has "prefix: "
 	[[ $stderr != *"nodes: "* ]]
 }

@@ -30,40 +30,32 @@ slurm() {
 }
 
 @test "usage errors" {
-	try scr_prerun extra
-	assert_usage_error "extra: unexpected argument"
-	try scr_prerun --resource-manager condor
-	assert_status 2
-	assert_stderr_one_line condor
+	misused "extra: unexpected argument" scr_prerun extra
+	complains 2 condor scr_prerun --resource-manager condor
 }
 
 @test "makes the prefix, needs neither pdsh nor a resource manager" {
-	try env PATH="$BIN" "$BIN/scr_prerun" -p "a new/one"
-	assert_status 0
+	ends 0 env PATH="$BIN" "$BIN/scr_prerun" -p "a new/one"
 	assert_stderr_empty
 	assert_output_is ''
 	[ -d "a new/one/.scr" ]
-	SCR_PREFIX=two try scr_prerun
-	assert_status 0
+	SCR_PREFIX=two ends 0 scr_prerun
 	[ -d two/.scr ]
 }
 
 @test "SCR_ENABLE=0, also from a file: nothing is done" {
-	SCR_ENABLE=0 try scr_prerun -p p
-	assert_status 0
+	SCR_ENABLE=0 ends 0 scr_prerun -p p
 	[ ! -e p ]
 	mkdir q
 	echo SCR_ENABLE=0 >q/.scrconf
-	try scr_prerun -p q
-	assert_status 0
+	ends 0 scr_prerun -p q
 	[ ! -e q/.scr ]
 }
 
 @test "files of a job that has ended go, halt and index stay" {
 	prefix saved
 	slurm '7 R'
-	try scr_prerun -p p
-	assert_status 0
+	ends 0 scr_prerun -p p
 	assert_stderr_empty
 	[ ! -e p/.scr/flush.scr ]
 	[ ! -e p/.scr/nodes.scr ]
@@ -76,8 +68,7 @@ slurm() {
 	prefix unsaved
 	cp p/.scr/flush.scr old
 	slurm '7 R'
-	try scr_prerun -p p
-	assert_status 0
+	ends 0 scr_prerun -p p
 	assert_stderr_one_line flush.scr.bak
 	[ ! -e p/.scr/flush.scr ]
 	cmp old p/.scr/flush.scr.bak
@@ -86,8 +77,7 @@ slurm() {
 @test "C: a second job on the prefix keeps the first one's files" {
 	prefix unsaved
 	slurm $'7 R\n1000 R'
-	try scr_prerun -p p
-	assert_status 0
+	ends 0 scr_prerun -p p
 	assert_stderr_one_line "job 1000 runs"
 	[ -e p/.scr/flush.scr ]
 	[ -e p/.scr/nodes.scr ]
@@ -104,8 +94,7 @@ slurm() {
 	for found in saved unsaved; do
 		prefix $found
 		(cd p && find . -exec stat -c '%n %s %y %z' {} +) >before
-		try scr_prerun -n -p p
-		assert_status 0
+		ends 0 scr_prerun -n -p p
 		assert_stderr_empty
 		case $found in
 		saved) assert_output_has "flush file of job 1000 would be removed" ;;
@@ -114,9 +103,7 @@ slurm() {
 		esac
 		(cd p && find . -exec stat -c '%n %s %y %z' {} +) | diff before -
 	done
-	try scr_prerun --dry-run -p new
-	assert_status 0
-	assert_output_has "nothing left by an earlier job"
+	shows "nothing left by an earlier job" scr_prerun --dry-run -p new
 	[ ! -e new ]
 	prefix saved
 	scr_halt -q --reason SCR_FINALIZE_CALLED p
@@ -129,17 +116,14 @@ slurm() {
 
 @test "unknown whether the job runs: kept, unless forced" {
 	prefix unsaved
-	try scr_prerun -p p --job-id 7
-	assert_status 0
+	ends 0 scr_prerun -p p --job-id 7
 	assert_stderr_one_line "job 1000, which may still run" --force
 	[ -e p/.scr/flush.scr ]
 	# --force is about other jobs: the file of this one stays.
-	try scr_prerun -p p --job-id 1000 --force
-	assert_status 0
+	ends 0 scr_prerun -p p --job-id 1000 --force
 	[ -e p/.scr/flush.scr ]
 	[ -e p/.scr/nodes.scr ]
-	try scr_prerun -p p --job-id 7 --force
-	assert_status 0
+	ends 0 scr_prerun -p p --job-id 7 --force
 	[ ! -e p/.scr/flush.scr ]
 	[ -e p/.scr/flush.scr.bak ]
 }
@@ -148,8 +132,7 @@ slurm() {
 	prefix unsaved
 	slurm '7 R'
 	unset SLURM_JOB_ID SLURM_JOBID
-	try scr_prerun -p p --job-id 8
-	assert_status 0
+	ends 0 scr_prerun -p p --job-id 8
 	assert_stderr_one_line "of job 1000 was never saved"
 	prefix unsaved
 	slurm $'7 R\n1000 R'
@@ -170,8 +153,7 @@ slurm() {
 		prefix unsaved
 		printf '#!/bin/sh\necho "1000 %s"\n' "$2" >"stub/$1"
 		chmod +x "stub/$1"
-		try scr_prerun -p p --resource-manager "$3" --job-id 7
-		assert_status 0
+		ends 0 scr_prerun -p p --resource-manager "$3" --job-id 7
 		assert_stderr_one_line "never saved"
 	done
 }
@@ -179,8 +161,7 @@ slurm() {
 @test "a halt file that stops the job at once is named, with the remedy" {
 	mkdir "p q"
 	try scr_halt --reason "stop it" "p q"
-	try scr_prerun -p "p q"
-	assert_status 0
+	ends 0 scr_prerun -p "p q"
 	assert_stderr_one_line "stops this job at once (Reason: stop it" "stop it" "scr_halt -r 'p q'"
 	try sh -c "scr_halt -r ${stderr##*scr_halt -r}"
 	try scr_prerun -p "p q"
@@ -196,8 +177,7 @@ slurm() {
 
 @test "this very job's files are kept: a script may prepare twice" {
 	prefix unsaved
-	SCR_JOB_ID=1000 try scr_prerun -p p
-	assert_status 0
+	SCR_JOB_ID=1000 ends 0 scr_prerun -p p
 	assert_stderr_empty
 	[ -e p/.scr/flush.scr ]
 	[ -e p/.scr/nodes.scr ]
@@ -229,45 +209,33 @@ slurm() {
 @test "a damaged flush file is kept aside" {
 	prefix saved
 	echo junk >p/.scr/flush.scr
-	try scr_prerun -p p
-	assert_status 0
+	ends 0 scr_prerun -p p
 	assert_stderr_one_line flush.scr.bak
 	[ "$(cat p/.scr/flush.scr.bak)" = junk ]
 }
 
 @test "a prefix that cannot be made" {
 	: >file
-	try scr_prerun -p file
-	assert_status 1
-	assert_stderr_one_line file
+	complains 1 file scr_prerun -p file
 	[ "$(id -u)" != 0 ] || skip "root may write anywhere"
 	mkdir ro
 	chmod 500 ro
-	try scr_prerun -p ro/p
-	assert_status 1
-	assert_stderr_one_line ro/p
+	complains 1 ro/p scr_prerun -p ro/p
 }
 
 # The library ignores that reason when it starts, but a loop of runs would not.
 @test "the job before had finished: its reason to halt goes, others stay" {
 	mkdir p
-	try scr_halt --reason SCR_FINALIZE_CALLED --checkpoints 5 p
-	assert_status 0
-	try scr_retries_halt --dir p
-	assert_status 0
-	try scr_prerun -v -p p
-	assert_status 0
+	ends 0 scr_halt --reason SCR_FINALIZE_CALLED --checkpoints 5 p
+	ends 0 scr_retries_halt --dir p
+	ends 0 scr_prerun -v -p p
 	assert_stderr_has "previous job finished"
-	try scr_retries_halt --dir p
-	assert_status 1
+	ends 1 scr_retries_halt --dir p
 	try scr_halt --list p
 	assert_output_has "CheckpointsLeft"
 	try scr_halt --reason "stop it" p
-	try scr_prerun -p p
-	assert_status 0
-	try scr_retries_halt --dir p
-	assert_status 0
-	assert_output_has "stop it"
+	ends 0 scr_prerun -p p
+	shows "stop it" scr_retries_halt --dir p
 }
 
 # held SECONDS: as a scavenge that works on p for so long.
@@ -280,8 +248,7 @@ held() {
 
 @test "a scavenge works here: it is waited for, and said once" {
 	held 1
-	try scr_prerun -p p
-	assert_status 0
+	ends 0 scr_prerun -p p
 	assert_stderr_one_line "the scavenge of job 41 on here" "waiting" "600 s"
 	[ -z "$(cat p/.scr/scavenge.lock)" ] || rm p/.scr/scavenge.lock
 	try scr_prerun -p p
@@ -291,12 +258,10 @@ held() {
 @test "a scavenge still works here after --wait: status 1, nothing is put away" {
 	prefix unsaved
 	held 3
-	try scr_prerun -p p --wait 0
-	assert_status 1
+	ends 1 scr_prerun -p p --wait 0
 	assert_stderr_one_line "the scavenge of job 41 on here" --wait
 	[ -e p/.scr/flush.scr ]
-	try scr_prerun -p p --wait 1
-	assert_status 1
+	ends 1 scr_prerun -p p --wait 1
 	assert_stderr_has "waiting for it, at most 1 s" "run this again"
 	wait
 }
@@ -305,8 +270,7 @@ held() {
 	mkdir -p p/.scr
 	flock -s p/.scr/scavenge.lock sleep 2 3>&- &
 	sleep 0.2
-	try scr_prerun -p p --wait 0
-	assert_status 0
+	ends 0 scr_prerun -p p --wait 0
 	wait
 }
 
@@ -335,8 +299,7 @@ small() {
 		mkdir p/.scr; : >p/data; scr_prerun -p p'
 	assert_status 1
 	assert_stderr_one_line p "no inode free"
-	try unshare -rm sh in_small size=64k scr_prerun -p p
-	assert_status 0
+	ends 0 unshare -rm sh in_small size=64k scr_prerun -p p
 	assert_stderr_empty
 }
 
@@ -353,8 +316,7 @@ small() {
 	setpriv --reuid 65534 --clear-groups "$BIN/scr_prerun" --version ||
 		skip "another user cannot run it here"
 	mkdir -p p/.scr
-	try setpriv --reuid 65534 --clear-groups "$BIN/scr_prerun" -p p
-	assert_status 1
+	ends 1 setpriv --reuid 65534 --clear-groups "$BIN/scr_prerun" -p p
 	assert_stderr_one_line p "Permission denied"
 }
 
@@ -367,13 +329,10 @@ small() {
 		head -c 3000 /dev/zero >"ssd/$job/rank_0"
 	done
 	ln -s /etc ssd/me/scr.42/link
-	try scr_prerun -p p
-	assert_status 0
+	ends 0 scr_prerun -p p
 	assert_stderr_one_line "$PWD/ssd/me: 2 caches of other jobs, 5.9 KiB" \
 		scr.41 scr.42 --clean
-	try scr_check_node --cache "$PWD/ssd"
-	assert_status 0
-	assert_output_is "scr_check_node: PASS"
+	prints "scr_check_node: PASS" scr_check_node --cache "$PWD/ssd"
 	assert_stderr_one_line "2 caches of other jobs, 5.9 KiB"
 	rm -r ssd/me/scr.4?
 	try scr_prerun -p p

@@ -31,38 +31,26 @@ assert_whole() {
 # --- Usage -------------------------------------------------------------------
 
 @test "usage errors: no dataset, two schemes, unknown options" {
-	try scr_rebuild
-	assert_usage_error "no dataset given"
-	try scr_rebuild --xor --rs file
-	assert_usage_error --rs
-	try scr_rebuild --nonsense 1
-	assert_usage_error nonsense
-	try scr_rebuild --memory 1K 1
-	assert_usage_error 1K
+	misused "no dataset given" scr_rebuild
+	misused --rs scr_rebuild --xor --rs file
+	misused nonsense scr_rebuild --nonsense 1
+	misused 1K scr_rebuild --memory 1K 1
 }
 
 @test "--help and --version exit 0" {
-	try scr_rebuild --help
-	assert_status 0
+	ends 0 scr_rebuild --help
 	assert_output_has "Usage: scr_rebuild" --dry-run --partner "Exit status"
-	try scr_rebuild --version
-	assert_status 0
+	ends 0 scr_rebuild --version
 }
 
 @test "missing datasets: one line with advice" {
 	mkdir -p p/.scr
-	try scr_rebuild -p p 1
-	assert_status 1
+	ends 1 scr_rebuild -p p 1
 	assert_stderr_one_line 1 scr_inspect
-	try scr_rebuild -p p nothing
-	assert_status 1
+	ends 1 scr_rebuild -p p nothing
 	assert_stderr_one_line nothing scr_inspect
-	try scr_rebuild -p nowhere 1
-	assert_status 1
-	assert_stderr_one_line nowhere
-	try scr_rebuild a b
-	assert_status 2
-	assert_stderr_one_line "of one dataset"
+	complains 1 nowhere scr_rebuild -p nowhere 1
+	complains 2 "of one dataset" scr_rebuild a b
 }
 
 # --- Rebuilding --------------------------------------------------------------
@@ -71,8 +59,7 @@ assert_whole() {
 	for case in XOR:2 PARTNER:1 PARTNER:0,2 RS:0,3 RS:1; do
 		rm -rf p p.*
 		make p --type "${case%:*}" --lose "${case#*:}"
-		try scr_rebuild -p p 1
-		assert_status 0
+		ends 0 scr_rebuild -p p 1
 		assert_stderr_empty
 		assert_output_has "rebuilt: " "scr_index -p p --build 1"
 		assert_whole p
@@ -85,19 +72,15 @@ assert_whole() {
 	make p --lose 1
 	scr_rebuild -q -p p 1
 	before=$(tree_stat p)
-	try scr_rebuild -p p 1
-	assert_status 0
-	assert_output_has "nothing to rebuild"
+	shows "nothing to rebuild" scr_rebuild -p p 1
 	[ "$before" = "$(tree_stat p)" ]
 }
 
 @test "--verify reads all of it again" {
 	make p --lose 1
-	try scr_rebuild --verify -p p ckpt.1
-	assert_status 0
+	ends 0 scr_rebuild --verify -p p ckpt.1
 	assert_output_has "verified: 4 sets" "agree"
-	try scr_rebuild --verify -p p ckpt.1
-	assert_status 0
+	ends 0 scr_rebuild --verify -p p ckpt.1
 	assert_output_has "nothing to rebuild" "verified: 4 sets"
 }
 
@@ -121,13 +104,11 @@ assert_whole() {
 				rm p/ckpt.1/rank_3_* $dir/*.er.3.* \
 					$dir/filemap_3
 			fi
-			try scr_rebuild -n --json -p p 1
-			assert_status 3
+			ends 3 scr_rebuild -n --json -p p 1
 			promised=$(jq -c '.plan.totals | [.bytes_to_read,
 				.bytes_to_write]' <<<"$output")
 			find p -type f >before
-			try scr_rebuild --json -p p 1
-			assert_status 0
+			ends 0 scr_rebuild --json -p p 1
 			[ "$promised" = "$(jq -c '.rebuilt | [.bytes_read,
 				.bytes_written]' <<<"$output")" ] ||
 				failed "promised: $promised"
@@ -145,17 +126,14 @@ assert_whole() {
 @test "--dry-run reports what would be done, exit status 3, and does nothing" {
 	make p --lose 2
 	before=$(tree_stat p)
-	try scr_rebuild -n -p p 1
-	assert_status 3
+	ends 3 scr_rebuild -n -p p 1
 	assert_output_has "set 1 of 2, XOR over the files: rank 4, computed from ranks 0 2 6" \
 		"ckpt.1/rank_4_0.ckpt" "to be read: "
 	[ "$before" = "$(tree_stat p)" ]
-	try scr_rebuild -n --json -p p 1
-	assert_status 3
+	ends 3 scr_rebuild -n --json -p p 1
 	assert_output_has '"plan": {' '"status": 3'
 	scr_rebuild -q -p p 1
-	try scr_rebuild -n -p p 1
-	assert_status 0
+	ends 0 scr_rebuild -n -p p 1
 }
 
 @test "too much is lost: refused with set and ranks, exit 4, nothing changed" {
@@ -163,8 +141,7 @@ assert_whole() {
 	before=$(tree_stat p)
 	for more in "" --dry-run --verify --json; do
 		# shellcheck disable=SC2086 # may be nothing
-		try scr_rebuild $more -p p 1
-		assert_status 4
+		ends 4 scr_rebuild $more -p p 1
 	done
 	[ "$before" = "$(tree_stat p | grep -v scrkit.lock)" ] ||
 		diff <(echo "$before") <(tree_stat p | grep -v scrkit.lock)
@@ -176,11 +153,9 @@ assert_whole() {
 	make p --lose ""
 	rm p/ckpt.1/rank_{0,2}_*.ckpt p/ckpt.1/rank_1_0.ckpt
 	rm p/.scr/scr.dataset.1/reddesc.er.{0,2}.xor*
-	try scr_rebuild -p p 1
-	assert_status 4
+	ends 4 scr_rebuild -p p 1
 	[ ! -e p/ckpt.1/rank_1_0.ckpt ]
-	try scr_rebuild --partial -p p 1
-	assert_status 4
+	ends 4 scr_rebuild --partial -p p 1
 	assert_stderr_has "set 1 of 2"
 	cmp p/ckpt.1/rank_1_0.ckpt p.whole/ckpt.1/rank_1_0.ckpt
 	[ ! -e p/ckpt.1/rank_0_0.ckpt ]
@@ -215,15 +190,12 @@ assert_whole() {
 				for rank in $lost; do
 					rm $red/reddesc.er."$rank".*.grp*
 				done
-				try scr_index -p p --verify 1
-				assert_status 3
-				try scr_inspect -p p 1
-				assert_status 3
+				ends 3 scr_index -p p --verify 1
+				ends 3 scr_inspect -p p 1
 				assert_output_has "ranks $lost lack" \
 					"all of it can be rebuilt" \
 					"next:       scr_rebuild -p p 1"
-				try scr_rebuild -p p 1
-				assert_status 0
+				ends 0 scr_rebuild -p p 1
 				diff -r -x .scrkit.lock $red right
 			done
 		done
@@ -262,18 +234,14 @@ assert_whole() {
 		scr_index -q -p p --build 1
 		cp -a $red right
 		eval "rm $red/$lost"
-		try scr_inspect -p p 1
-		assert_status 3
+		ends 3 scr_inspect -p p 1
 		assert_output_has "next:       scr_rebuild -p p 1"
-		try scr_rebuild -p p 1
-		assert_status 0
+		ends 0 scr_rebuild -p p 1
 		# Headers over filemaps have their times.
 		diff -r -x .scrkit.lock -x 'reddescmap*' $red right
-		try scr_index -p p --verify --deep 1
-		assert_status 0
+		ends 0 scr_index -p p --verify --deep 1
 		rm p/ckpt.1/rank_0_* p/ckpt.1/rank_5_* $red/filemap_[05]
-		try scr_rebuild -p p 1
-		assert_status 0
+		ends 0 scr_rebuild -p p 1
 		diff -r p/ckpt.1 p.whole/ckpt.1
 	done
 }
@@ -283,8 +251,7 @@ assert_whole() {
 	# The first file of one member and the second of another: different
 	# bytes of their data.
 	rm p/ckpt.1/rank_0_0.ckpt
-	try scr_rebuild --verify -p p 1
-	assert_status 0
+	ends 0 scr_rebuild --verify -p p 1
 	assert_whole p
 }
 
@@ -292,18 +259,13 @@ assert_whole() {
 	make p --crc --lose ""
 	printf Z | dd of=p/ckpt.1/rank_3_0.ckpt bs=1 seek=77 conv=notrunc \
 		status=none
-	try scr_rebuild -p p 1
-	assert_status 0
-	assert_output_has "nothing to rebuild"
-	try scr_rebuild --checksums -p p 1
-	assert_status 0
-	assert_output_has "rebuilt: 1 file"
+	shows "nothing to rebuild" scr_rebuild -p p 1
+	shows "rebuilt: 1 file" scr_rebuild --checksums -p p 1
 	assert_whole p
 	make q --crc --lose 2 --type RS
 	printf Z | dd of=q/ckpt.1/rank_0_0.ckpt bs=1 seek=77 conv=notrunc \
 		status=none
-	try scr_rebuild --verify -p q 1
-	assert_status 0
+	ends 0 scr_rebuild --verify -p q 1
 	assert_stderr_has "rank_0_0.ckpt"
 	assert_whole q
 }
@@ -312,60 +274,50 @@ assert_whole() {
 	make p --type RS --lose ""
 	printf Z | dd of=p/ckpt.1/rank_3_1.ckpt bs=1 seek=77 conv=notrunc \
 		status=none
-	try scr_rebuild --deep --verify -p p 1
-	assert_status 0
+	ends 0 scr_rebuild --deep --verify -p p 1
 	assert_stderr_has "rank_3_1.ckpt"
 	assert_whole p
 	make x --lose ""
 	printf Z | dd of=x/ckpt.1/rank_3_1.ckpt bs=1 seek=77 conv=notrunc \
 		status=none
 	before=$(tree_sha x)
-	try scr_rebuild --deep -p x 1
-	assert_status 3
+	ends 3 scr_rebuild --deep -p x 1
 	assert_stderr_has "is inconsistent"
 	[ "$before" = "$(tree_sha x | grep -v scrkit.lock)" ]
 }
 
 @test "JSON of a rebuild" {
 	make p --lose 2
-	try scr_rebuild --json --verify -p p 1
-	assert_status 0
+	ends 0 scr_rebuild --json --verify -p p 1
 	assert_output_has '"file_count": 4' '"filemap_count": 2' '"redundancy_file_count": 4' \
 		'"findings": []' '"status": 0'
 	make q --lose 1,2
-	try scr_rebuild --json -p q 1
-	assert_status 4
+	ends 4 scr_rebuild --json -p q 1
 	assert_output_has '"dataset 1: set' '"status": 4'
 }
 
 @test "-q prints only errors" {
 	make p --lose 2
-	try scr_rebuild -q --verify -p p 1
-	assert_status 0
-	assert_output_is ""
+	prints "" scr_rebuild -q --verify -p p 1
 	assert_stderr_empty
 }
 
 @test "the directory of a dataset, and SCR_PREFIX" {
 	make p --lose 2
-	try scr_rebuild p/.scr/scr.dataset.1
-	assert_status 0
+	ends 0 scr_rebuild p/.scr/scr.dataset.1
 	assert_whole p
 	make q --lose 2
-	SCR_PREFIX=q try scr_rebuild ckpt.1
-	assert_status 0
+	SCR_PREFIX=q ends 0 scr_rebuild ckpt.1
 	assert_whole q
 }
 
 @test "the caches of the surviving nodes" {
 	make p --layout cache --lose 2
-	try scr_rebuild --verify p.nodes/*/cache/*/scr.1000/scr.dataset.1
-	assert_status 0
+	ends 0 scr_rebuild --verify p.nodes/*/cache/*/scr.1000/scr.dataset.1
 	# Without shuffile files LLNL's library does not find them.
 	assert_output_has "not for a restart" scr_postrun
 	assert_output_has "rebuilt: 4 files, 2 filemaps"
-	try scr_inspect p.nodes
-	assert_status 0
+	ends 0 scr_inspect p.nodes
 	for rank in 4 5; do
 		for file in rank_${rank}_0.ckpt rank_${rank}_1.ckpt; do
 			cmp "$(find p.nodes -name "$file")" \
@@ -373,9 +325,7 @@ assert_whole() {
 		done
 	done
 	make p --layout cache --id 2 --lose 2
-	try scr_rebuild p.nodes
-	assert_status 2
-	assert_stderr_one_line "2 datasets"
+	complains 2 "2 datasets" scr_rebuild p.nodes
 }
 
 @test "an interrupted rebuild leaves whole files only, and can be run again" {
@@ -387,8 +337,7 @@ assert_whole() {
 			cmp "$f" "p.whole/${f#p/}"
 		done
 	done
-	try scr_rebuild --verify -p p 1
-	assert_status 0
+	ends 0 scr_rebuild --verify -p p 1
 	assert_whole p
 }
 
@@ -409,16 +358,14 @@ assert_whole() {
 	make p --lose 2
 	cd p/.scr/scr.dataset.1
 	for set in 1 2; do
-		try scr_rebuild --xor map reddescmap.er.*.xor.grp_${set}_of_2.*
-		assert_status 0
+		ends 0 scr_rebuild --xor map \
+			reddescmap.er.*.xor.grp_${set}_of_2.*
 		assert_output_has "1 filemap"
 	done
-	try scr_rebuild --xor xor reddesc.er.*.xor.grp_1_of_2.*
-	assert_status 0
+	ends 0 scr_rebuild --xor xor reddesc.er.*.xor.grp_1_of_2.*
 	[ -e ../../ckpt.1/rank_4_0.ckpt ]
 	[ ! -e ../../ckpt.1/rank_5_0.ckpt ]
-	try scr_rebuild --xor --verify reddesc.er.*.xor.grp_2_of_2.*
-	assert_status 0
+	ends 0 scr_rebuild --xor --verify reddesc.er.*.xor.grp_2_of_2.*
 	cd ../../..
 	assert_whole p
 }
@@ -442,24 +389,17 @@ assert_whole() {
 	make p --lose 2
 	cd p/.scr/scr.dataset.1
 	before=$(tree_sha .)
-	try scr_rebuild --xor reddesc.er.*.xor.grp_1_of_2.*
-	assert_status 4
-	assert_stderr_one_line filemap
+	complains 4 filemap scr_rebuild --xor reddesc.er.*.xor.grp_1_of_2.*
 	[ "$before" = "$(tree_sha . | grep -v scrkit.lock)" ]
 }
 
 @test "files given by hand: wrong type, wrong name, none" {
 	make p --lose ""
 	f=p/.scr/scr.dataset.1/reddesc.er.0.xor.grp_1_of_2.mem_1_of_4.redset
-	try scr_rebuild --rs $f
-	assert_status 2
-	assert_stderr_one_line "type XOR, not RS"
-	try scr_rebuild --xor p/ckpt.1/rank_0_0.ckpt
-	assert_status 2
+	complains 2 "type XOR, not RS" scr_rebuild --rs $f
+	ends 2 scr_rebuild --xor p/ckpt.1/rank_0_0.ckpt
 	assert_stderr_one_line "not the name of a redundancy file"
-	try scr_rebuild --xor map
-	assert_status 2
-	assert_stderr_one_line "no redundancy file given"
+	complains 2 "no redundancy file given" scr_rebuild --xor map
 }
 
 @test "bare redundancy files, with the paths in their headers" {
@@ -469,9 +409,8 @@ assert_whole() {
 	cd r
 	names=(rank_*/*.rs.grp*)
 	rm rank_1/* rank_3/a_3.dat rank_3/*.rs.grp*
-	try scr_rebuild --rs --verify --moved-from /tmp/scrgold/redset_rs/n5_k3 \
-		"${names[@]}"
-	assert_status 0
+	ends 0 scr_rebuild --rs --verify --moved-from \
+		/tmp/scrgold/redset_rs/n5_k3 "${names[@]}"
 	rm -f .scrkit.lock
 	diff -r . "$dir"
 }
@@ -499,9 +438,7 @@ assert_whole() {
 		cp older/reddesc.er.$node.* "${dirs[node]}/.scr"
 	done
 	rm "${dirs[2]}"/rank_2.*
-	try scr_rebuild "${dirs[@]}"
-	assert_status 4
-	assert_stderr_one_line "another dataset"
+	complains 4 "another dataset" scr_rebuild "${dirs[@]}"
 	[[ -z $(ls "${dirs[2]}") ]]
 	# Its own redundancy restores it.
 	for node in 0 1 2 3; do

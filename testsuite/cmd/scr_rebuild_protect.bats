@@ -31,30 +31,22 @@ whole()
 }
 
 @test "usage errors" {
-	try scr_rebuild --protect
-	assert_usage_error
-	try scr_rebuild --protect partner 1
-	assert_usage_error
-	try scr_rebuild --set-size 4 1
-	assert_usage_error
-	try scr_rebuild --protect xor --failures 2 1
-	assert_usage_error
-	try scr_rebuild --protect rs --deep 1
-	assert_usage_error
-	try scr_rebuild --protect rs --set-size 1 1
-	assert_usage_error
+	misused '' scr_rebuild --protect
+	misused '' scr_rebuild --protect partner 1
+	misused '' scr_rebuild --set-size 4 1
+	misused '' scr_rebuild --protect xor --failures 2 1
+	misused '' scr_rebuild --protect rs --deep 1
+	misused '' scr_rebuild --protect rs --set-size 1 1
 }
 
 @test "XOR: any one rank of each set" {
 	flushed 20
-	try scr_rebuild -p p --protect xor --verify 1
-	assert_status 0
+	ends 0 scr_rebuild -p p --protect xor --verify 1
 	assert_output_has "protected by 40 redundancy files"
 	scr_index -q -p p --build 1
 	scr_index -q -p p --verify --deep
 	rm p/ckpt.1/rank_3_* p/ckpt.1/rank_8_* "$D/filemap_3"
-	try scr_rebuild -p p --verify 1
-	assert_status 0
+	ends 0 scr_rebuild -p p --verify 1
 	whole
 }
 
@@ -64,12 +56,10 @@ whole()
 	run find "$D" -name 'reddesc.er.*.rs.*'
 	assert_line_count 12
 	rm p/ckpt.1/rank_[357]_*
-	try scr_rebuild -p p 1
-	assert_status 0
+	ends 0 scr_rebuild -p p 1
 	whole
 	rm p/ckpt.1/rank_[3578]_*
-	try scr_rebuild -p p 1
-	assert_status 4
+	ends 4 scr_rebuild -p p 1
 	assert_stderr_has "members (ranks 3 5 7 8) are missing; RS can restore 3"
 }
 
@@ -79,10 +69,8 @@ whole()
 	scr_rebuild -q -p p --protect rs --failures 2 1
 	scr_container -q -p p verify 1
 	rm "$D/.scr/ctr.1.scr"
-	try scr_container -p p verify 1
-	assert_status 3
-	try scr_rebuild -p p 1
-	assert_status 0
+	ends 3 scr_container -p p verify 1
+	ends 0 scr_rebuild -p p 1
 	scr_container -q -p p verify 1
 	scr_container -q -p p unpack 1
 	whole
@@ -93,8 +81,7 @@ whole()
 	scr_rebuild -q -p p --protect rs --failures 2 1
 	find "$D" -name '*.redset' -exec sha256sum {} + | sort >before
 	rm "$D"/reddesc.er.[345].rs.*
-	try scr_rebuild -p p --verify 1
-	assert_status 0
+	ends 0 scr_rebuild -p p --verify 1
 	diff before <(find "$D" -name '*.redset' -exec sha256sum {} + | sort)
 }
 
@@ -103,11 +90,9 @@ whole()
 	scr_rebuild -q -p p --protect xor 1
 	find "$D" -name '*.redset' -exec sha256sum {} + | sort >before
 	rm "$D"/reddesc.er.[0-3].*
-	try scr_rebuild -p p --protect xor 1
-	assert_status 0
+	ends 0 scr_rebuild -p p --protect xor 1
 	diff before <(find "$D" -name '*.redset' -exec sha256sum {} + | sort)
-	try scr_rebuild -p p --protect rs 1
-	assert_status 2
+	ends 2 scr_rebuild -p p --protect rs 1
 	assert_stderr_has "has redundancy already (XOR)"
 }
 
@@ -121,8 +106,7 @@ whole()
 	assert_output_is ""
 	rm -rf p whole
 	flushed 2
-	try scr_rebuild -p p --protect rs --failures 2 1
-	assert_status 2
+	ends 2 scr_rebuild -p p --protect rs --failures 2 1
 	assert_stderr_has "cannot tolerate 2 failures"
 }
 
@@ -130,8 +114,7 @@ whole()
 	"$GEN/gen_dataset" -q -p p -n 8 -m 8 -t NONE -s 5K
 	scr_index -q -p p --build 1
 	find p -type f | sort >before
-	try scr_rebuild -p p --protect xor --dry-run 1
-	assert_status 0
+	ends 0 scr_rebuild -p p --protect xor --dry-run 1
 	assert_output_has "would be protected by 16 redundancy files"
 	diff before <(find p -type f | sort)
 }
@@ -143,12 +126,10 @@ whole()
 		rm -rf p
 		"$GEN/gen_dataset" -q -p p -n 8 -m 8 -f 2 -t NONE -s 5K,300
 		scr_index -q -p p --build 1
-		try scr_rebuild -p p --json --protect $type --dry-run 1
-		assert_status 0
+		ends 0 scr_rebuild -p p --json --protect $type --dry-run 1
 		promised=$output
 		touch before
-		try scr_rebuild -p p --json --protect $type 1
-		assert_output_is "$promised"
+		prints "$promised" scr_rebuild -p p --json --protect $type 1
 		written=$(find p -newer before -name '*.redset' -printf '%s+')
 		[ "$(jq .protected.bytes_written <<<"$output")" = \
 			"$((${written}0))" ]

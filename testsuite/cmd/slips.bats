@@ -36,8 +36,7 @@ setup()
 		assert_stderr_has "ckpt.7: no dataset of this name in p3"
 		[[ $stderr != *"mean"* ]] || failed "$command"
 	done
-	try scr_index -p p3 --build ckp.1
-	assert_usage_error "did you mean ckpt.1?"
+	misused "did you mean ckpt.1?" scr_index -p p3 --build ckp.1
 }
 
 @test "a prefix in the place of a dataset, or as an argument: -p" {
@@ -48,8 +47,7 @@ setup()
 	for command in scr_index scr_postrun scr_prerun; do
 		try "$command" p3
 		assert_usage_error "p3: unexpected argument: name a prefix with -p p3"
-		try "$command" p4
-		assert_usage_error "p4: unexpected argument"
+		misused "p4: unexpected argument" "$command" p4
 	done
 }
 
@@ -58,16 +56,13 @@ setup()
 	assert_usage_error "unknown column 'sizee': did you mean size? one of id,"
 	try scr_index -p p3 --sort xyzzyx
 	assert_usage_error "unknown column 'xyzzyx': one of id,"
-	try scr_inspect -p p3 -o nam
-	assert_usage_error "did you mean name?"
+	misused "did you mean name?" scr_inspect -p p3 -o nam
 }
 
 @test "an archive and JSON do not share standard output" {
-	try scr_archive -p p3 export --json 12
-	assert_status 2
+	ends 2 scr_archive -p p3 export --json 12
 	[[ $(jq -r '.errors[0]' <<<"$output") == *"use --output FILE" ]]
-	try scr_archive -p p3 export --json -o ar 12
-	assert_status 0
+	ends 0 scr_archive -p p3 export --json -o ar 12
 	tar -tf ar >/dev/null
 	[[ $(jq .status <<<"$output") == 0 ]]
 }
@@ -87,8 +82,7 @@ setup()
 }
 
 @test "the page of a dataset: the whole path of the prefix, when and by which version" {
-	try scr_inspect -p p3 --html page.html 12
-	assert_status 0
+	ends 0 scr_inspect -p p3 --html page.html 12
 	grep -q "<dd>$PWD/p3</dd>" page.html
 	grep -qE "<dt>reported</dt><dd>20[0-9]{2}-[^<]* UTC, by scrkit [0-9]" page.html
 }
