@@ -56,31 +56,25 @@ other() {
 says() {
 	local status_wanted=$1 state=$2 text=$3 kept
 
-	try scr_index -p p --verify
-	assert_status "$status_wanted"
+	ends "$status_wanted" scr_index -p p --verify
 	assert_output_has " $state"
 	assert_stderr_has "$text"
-	try scr_inspect -p p
-	assert_status "$status_wanted"
+	ends "$status_wanted" scr_inspect -p p
 	assert_output_has "  $state" "$text"
-	try scr_inspect -p p -d 1
-	assert_status "$status_wanted"
+	ends "$status_wanted" scr_inspect -p p -d 1
 	assert_output_has "  state       $state" "$text"
 	kept=$(tree_sha p/.scr)
-	try scr_index -p p --current ckpt.1
-	assert_status "$status_wanted"
+	ends "$status_wanted" scr_index -p p --current ckpt.1
 	assert_stderr_one_line ckpt.1 "$text" --force
 	diff <(echo "$kept") <(tree_sha p/.scr)
 }
 
 @test "whole: all agree, and --current takes it" {
 	saved
-	try scr_inspect -p p
-	assert_status 0
+	ends 0 scr_inspect -p p
 	scr_index -p p --current ckpt.1
 	as_flushed
-	try scr_index -p p --verify
-	assert_status 0
+	ends 0 scr_index -p p --verify
 	scr_index -p p --uncurrent
 	scr_index -p p --current ckpt.1
 }
@@ -175,11 +169,9 @@ with_ranks() {
 @test "postrun: rank2file is one that LLNL's library refuses: written again" {
 	scavenged 1 2
 	with_ranks 1 p/.scr/scr.dataset.2/rank2file.0.0
-	try scr_postrun "${args[@]}"
-	assert_status 0
+	ends 0 scr_postrun "${args[@]}"
 	assert_stderr_has "dataset 2: repaired on the prefix: rank2file.0.0"
-	try scr_index -p p --verify
-	assert_status 0
+	ends 0 scr_index -p p --verify
 }
 
 @test "rank2file is that of a job with other ranks, or names other files" {
@@ -223,18 +215,15 @@ with_ranks() {
 	scr_index -p p --current ckpt.1 --force
 	try scr_index -p p
 	assert_output_has " * ckpt.1"
-	try scr_index -p p --uncurrent --force
-	assert_usage_error --force
+	misused --force scr_index -p p --uncurrent --force
 }
 
 @test "packed: whole, but no job can fetch it" {
 	saved
 	scr_container -q pack -p p 1
-	try scr_index -p p --verify
-	assert_status 0
+	ends 0 scr_index -p p --verify
 	assert_output_has whole packed
-	try scr_index -p p --current ckpt.1
-	assert_status 3
+	ends 3 scr_index -p p --current ckpt.1
 	assert_stderr_one_line "in containers" "scr_container -p p unpack 1"
 	scr_container -q unpack -p p 1
 	scr_index -p p --current ckpt.1
@@ -257,8 +246,7 @@ with_ranks() {
 	try scr_index -p p --verify --checksums
 	assert_output_has "sizes, checksums of 3.9 KiB"
 	rm "$meta"/rank2file*
-	try scr_index -p p --verify
-	assert_status 4
+	ends 4 scr_index -p p --verify
 	assert_output_has nothing
 }
 
@@ -266,21 +254,18 @@ with_ranks() {
 	saved
 	scr_index -p p --drop ckpt.1
 	rm "$meta/rank2file.0.0"
-	try scr_index -p p --add ckpt.1
-	assert_status 3
+	ends 3 scr_index -p p --add ckpt.1
 	assert_stderr_one_line "scr.dataset.1: not added: rank2file" \
 		rank2file.0.0 "repair it with --build 1"
 	as_flushed
-	try scr_index -p p --add ckpt.1
-	assert_status 4
+	ends 4 scr_index -p p --add ckpt.1
 }
 
 # --- scr_postrun ---
 
 @test "postrun: an intact dataset on the prefix is saved" {
 	scavenged 1 2
-	try scr_postrun "${args[@]}"
-	assert_status 0
+	ends 0 scr_postrun "${args[@]}"
 	assert_output_has "newest checkpoint ckpt.2 (dataset 2) is saved"
 }
 
@@ -290,25 +275,20 @@ with_ranks() {
 	try scr_postrun "${args[@]}" --plan
 	assert_stderr_has "dataset 2: in the index, but damaged: summary.scr"
 	[[ ! -e p/.scr/scr.dataset.2/summary.scr ]]
-	try scr_postrun "${args[@]}"
-	assert_status 0
+	ends 0 scr_postrun "${args[@]}"
 	assert_stderr_has "dataset 2: repaired on the prefix: summary.scr"
-	try scr_index -p p --verify
-	assert_status 0
+	ends 0 scr_index -p p --verify
 	# As LLNL's library flushes: no filemaps.
 	rm p/.scr/scr.dataset.2/{filemap,reddesc}* \
 		p/.scr/scr.dataset.2/summary.scr
-	try scr_postrun "${args[@]}"
-	assert_status 0
-	try scr_index -p p --verify
-	assert_status 0
+	ends 0 scr_postrun "${args[@]}"
+	ends 0 scr_index -p p --verify
 }
 
 @test "postrun: a data file is gone: the older checkpoint, status 3" {
 	scavenged 1 2
 	rm p/ckpt.2/rank_1.ckpt
-	try scr_postrun "${args[@]}"
-	assert_status 3
+	ends 3 scr_postrun "${args[@]}"
 	assert_output_has "OLDER checkpoint ckpt.1"
 	assert_stderr_has "dataset 2: in the index, but lost: ckpt.2/rank_1.ckpt"
 	try scr_index -p p
@@ -319,8 +299,7 @@ with_ranks() {
 	scavenged 1 2
 	truncate -s 10 p/ckpt.1/rank_0.ckpt
 	rm p/.scr/scr.dataset.2/*
-	try scr_postrun "${args[@]}"
-	assert_status 4
+	ends 4 scr_postrun "${args[@]}"
 	assert_output_has LOST
 	assert_stderr_has "dataset 1: in the index, but lost" \
 		"dataset 2: in the index, but lost"
@@ -332,11 +311,9 @@ with_ranks() {
 		-t SINGLE -s 1000 --lose "" -i 2 --ckpt \
 		--recorded-prefix "$PWD/p"
 	rm -r p/ckpt.2
-	try scr_postrun "${args[@]}"
-	assert_status 0
+	ends 0 scr_postrun "${args[@]}"
 	assert_output_has "newest checkpoint ckpt.2 (dataset 2) is saved"
-	try scr_index -p p --verify
-	assert_status 0
+	ends 0 scr_index -p p --verify
 }
 
 @test "postrun: the index has another dataset with that number" {
@@ -345,8 +322,7 @@ with_ranks() {
 		-t SINGLE -s 1000 --lose "" -i 2 --ckpt --time 1800000000 \
 		--recorded-prefix "$PWD/p"
 	truncate -s 10 local/cache/genuser/scr.1000/scr.dataset.2/rank_1.ckpt
-	try scr_postrun "${args[@]}"
-	assert_status 3
+	ends 3 scr_postrun "${args[@]}"
 	assert_output_has "OLDER checkpoint ckpt.1"
 }
 
@@ -357,8 +333,7 @@ with_ranks() {
 	chmod -R o+rwX p/.scr/index* p .
 	chmod 000 p/.scr/scr.dataset.2 p/.scr/scr.dataset.1
 	chmod 755 "$BATS_TEST_TMPDIR"
-	try setpriv --reuid=65534 --regid=65534 --clear-groups \
+	ends 1 setpriv --reuid=65534 --regid=65534 --clear-groups \
 		scr_postrun "${args[@]}"
-	assert_status 1
 	assert_stderr_has "dataset 2: in the index, but unknown" "Permission"
 }

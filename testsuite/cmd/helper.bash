@@ -51,13 +51,28 @@ pick()
 	((${#picked[@]} > 0)) || picked=("$1")
 }
 
+# untraced: from here on bats notes only which line of a test it runs, not those of
+# functions: that takes a millisecond for each command there, most of the time of
+# the tests.  BATS_TRACED: all, to see where in a function a test fails.
+untraced()
+{
+	[[ -n ${BATS_TRACED-} || $- != *T* ]] || {
+		set +T
+		# They end the trace at a failure.
+		declare -ft bats_error_trap bats_check_status_from_trap \
+			2>/dev/null || true
+	}
+}
+
 # Run a command like `run --separate-stderr`, which starts five processes for
 # each and took most of the time of the tests.
 attempt()
 {
 	local out=$BATS_FILE_TMPDIR/out.$BASHPID err=$BATS_FILE_TMPDIR/err.$BASHPID
-	local flags=$-
+	local flags
 
+	untraced
+	flags=$-
 	set +eET
 	if declare -F "$1" >"$out"; then
 		("$@") >"$out" 2>"$err"
@@ -288,6 +303,7 @@ in_no_job()
 {
 	local name
 
+	untraced
 	cd "$BATS_TEST_TMPDIR" || return 1
 	export TZ=UTC USER=me SCRKIT_SYSTEM_CONF=/nonexistent
 	for name in ${!SLURM*} ${!LSB*} ${!FLUX*} ${!PBS*} ${!SCR_*}; do

@@ -66,8 +66,7 @@ each_hint()
 		try eval "$hint"
 		assert_status "${want:-0}"
 		[[ -n ${want-} ]] || {
-			try scr_index -p "$dir" --verify id:2
-			assert_status 0
+			ends 0 scr_index -p "$dir" --verify id:2
 		}
 	done <<<"$all"
 }

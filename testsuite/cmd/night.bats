@@ -83,15 +83,13 @@ chase() {
 
 # whole ID: a job can restart from it, and its bytes are right.
 whole() {
-	try scr_index -p "$P" --verify --checksums "id:$1"
-	assert_status 0
+	ends 0 scr_index -p "$P" --verify --checksums "id:$1"
 	diff -r "right.$1/ckpt.$1" "$P/ckpt.$1" || failed "wrong bytes"
 }
 
 # given_up ID: neither in the index nor on the prefix.
 given_up() {
-	try scr_inspect -p "$P" "id:$1"
-	assert_status 1
+	ends 1 scr_inspect -p "$P" "id:$1"
 	[[ ! -e $P/ckpt.$1 ]] || failed "files are left"
 }
 
@@ -111,8 +109,7 @@ restarts_from() {
 	# the nodes may have the filemaps.
 	scr_index -q -p "$P" --drop 1
 	rm "$P"/.scr/scr.dataset.1/{rank2file*,summary.scr}
-	try scr_inspect -p "$P" 1
-	assert_status 4
+	ends 4 scr_inspect -p "$P" 1
 	[[ $(next_line) == "scr_postrun -p $P" ]] || failed "$(next_line)"
 }
 
@@ -127,11 +124,9 @@ restarts_from() {
 	indexed 1 2
 	printf 'garbage' | dd of="$P/.scr/index.scr" bs=1 seek=20 conv=notrunc \
 		status=none
-	try scr_inspect -p "$P"
-	assert_status 3
+	ends 3 scr_inspect -p "$P"
 	bash -c "$(next_line)"
-	try scr_inspect -p "$P"
-	assert_status 0
+	ends 0 scr_inspect -p "$P"
 	whole 1
 	whole 2
 }
@@ -176,21 +171,18 @@ restarts_from() {
 	file=$(echo "$P"/.scr/scr.dataset.1/reddesc.er.1.xor.*)
 	printf '\377' | dd of="$file" bs=1 conv=notrunc status=none \
 		seek=$(($(stat -c %s "$file") - 9))
-	try scr_inspect -p "$P" --deep --checksums 1
-	assert_status 3
+	ends 3 scr_inspect -p "$P" --deep --checksums 1
 	assert_output_has "mem_2_of_4.redset: its contents are damaged"
 	bash -c "$(next_line)"
-	try scr_inspect -p "$P" --deep --checksums 1
-	assert_status 0
+	ends 0 scr_inspect -p "$P" --deep --checksums 1
 	whole 1
 }
 
 @test "8: the disk is full" {
 	indexed 1
 	rm "$P/ckpt.1/rank_2.ckpt"
-	try env LD_PRELOAD="$BIN/../profile.so" PROFILE=quota \
+	ends 1 env LD_PRELOAD="$BIN/../profile.so" PROFILE=quota \
 		PROFILE_PATH="$P" scr_rebuild -p "$P" 1
-	assert_status 1
 	assert_stderr_has quota
 	bash -c "$(next_line)"
 	whole 1
@@ -201,8 +193,7 @@ restarts_from() {
 	indexed 1
 	chmod 700 "$P"
 	chmod 755 "$BATS_TEST_TMPDIR" || true
-	try "${as[@]}" scr_inspect -p "$P" 1
-	assert_status 1
+	ends 1 "${as[@]}" scr_inspect -p "$P" 1
 	[[ "$output$stderr" != *[Ll]ost* ]]
 	assert_stderr_has "Permission denied"
 	follow 1
@@ -232,8 +223,7 @@ restarts_from() {
 	restarts_from ckpt.2
 	try scr_inspect -p "$P" id:3
 	bash -c "$(next_line)"
-	try scr_inspect -p "$P" id:3
-	assert_status 1
+	ends 1 scr_inspect -p "$P" id:3
 	whole 2
 	whole 1
 }
@@ -247,8 +237,7 @@ restarts_from() {
 	follow 1
 	follow 7
 	for id in 1 7; do
-		try scr_index -p "$P" --verify "id:$id"
-		assert_status 0
+		ends 0 scr_index -p "$P" --verify "id:$id"
 	done
 }
 
@@ -273,11 +262,9 @@ restarts_from() {
 			printf '\377' | dd of="$bytes" bs=1 seek=100 \
 				conv=notrunc status=none
 			# shellcheck disable=SC2086 # several words
-			try $look -p "$P" 1
-			assert_status 3
+			ends 3 $look -p "$P" 1
 			bash -c "$(next_line)" || failed "$look: $(next_line)"
-			try scr_inspect -p "$P" --checksums --deep 1
-			assert_status 0
+			ends 0 scr_inspect -p "$P" --checksums --deep 1
 			[[ $kind = unpacked ]] ||
 				scr_container -q -p "$P" unpack 1
 			whole 1
@@ -303,8 +290,7 @@ made() {
 ends_whole() {
 	follow 2
 	[[ ${#taken[@]} == 1 ]]
-	try scr_inspect -p "$P" 2
-	assert_status 0
+	ends 0 scr_inspect -p "$P" 2
 }
 
 @test "a container is too long, packed redundancy is lost: nothing is given up" {
@@ -324,24 +310,19 @@ ends_whole() {
 @test "prune keeps the last checkpoint that is whole" {
 	made XOR
 	rm -r "$P/ckpt.2"
-	try scr_index -p "$P" --prune --keep 1
-	assert_status 3
+	ends 3 scr_index -p "$P" --prune --keep 1
 	assert_stderr_has "no checkpoint that would be kept is whole, ckpt.2"
 	[[ -e $P/ckpt.1/rank_0.ckpt ]]
-	try scr_index -p "$P" --prune --keep 1 --dry-run
-	assert_status 3
+	ends 3 scr_index -p "$P" --prune --keep 1 --dry-run
 	scr_index -q -p "$P" --delete ckpt.2
-	try scr_index -p "$P" --prune --keep 1
-	assert_status 0
+	ends 0 scr_index -p "$P" --prune --keep 1
 	[[ -e $P/ckpt.1/rank_0.ckpt ]]
 }
 
 @test "redundancy of the filemaps alone tolerates no loss" {
 	made XOR
 	rm "$P"/.scr/scr.dataset.2/reddesc.er.*grp*
-	try scr_inspect -p "$P" 2
-	assert_status 0
-	assert_output_has "tolerates   no loss"
+	shows "tolerates   no loss" scr_inspect -p "$P" 2
 }
 
 @test "an index that cannot be read: unknown, not absent" {
@@ -369,13 +350,11 @@ cached() {
 	chase scr_inspect ../there/nodes
 	[[ ${#taken[@]} == 1 && ${taken[0]} == "scr_rebuild "*" ../there/"* ]] ||
 		failed "${taken[*]}"
-	try scr_inspect nodes
-	assert_status 0
+	ends 0 scr_inspect nodes
 	rm -r nodes && cached XOR 1 1
 	chase scr_rebuild --dry-run nodes
 	[[ ${#taken[@]} == 1 ]]
-	try scr_inspect nodes
-	assert_status 0
+	ends 0 scr_inspect nodes
 	# Too much is lost here: other nodes may have it.
 	rm -r nodes && cached XOR 1 1,2
 	chase scr_rebuild nodes
@@ -419,8 +398,7 @@ cached() {
 	rm "$P/d1/rank_1.ckpt"
 	chase scr_inspect -p "$P" id:1
 	[[ ${taken[*]} == "scr_rebuild -p $P 1" ]] || failed "${taken[*]}"
-	try scr_inspect -p "$P" id:1
-	assert_status 0
+	ends 0 scr_inspect -p "$P" id:1
 	# If the newer one is dropped, the older one is added.
 	scr_index -q -p "$P" --drop ck
 	try scr_inspect -p "$P" id:1
@@ -450,8 +428,7 @@ cached() {
 			[[ -d $P/$at.old1/kept ]]
 			rm -r "$P/$at.old" "$P/$at.old1"
 			whole 1
-			try scr_inspect -p "$P" 1
-			assert_status 0
+			ends 0 scr_inspect -p "$P" 1
 		done
 	done
 }
@@ -499,8 +476,7 @@ cached() {
 	for command in "--build 2 --dry-run" "--build 2" "--add 2" \
 		"--current ckpt.2"; do
 		# shellcheck disable=SC2086 # several words
-		try scr_index -p "$P" $command
-		assert_status 4
+		ends 4 scr_index -p "$P" $command
 		[[ $(next_line) == "scr_inspect -p $P 2" ]] ||
 			failed "$(next_line)"
 		# shellcheck disable=SC2086 # several words
@@ -515,8 +491,7 @@ cached() {
 	rm "$P/ckpt.1/rank_1.ckpt"
 	for command in "--build 1 --dry-run" "--add 1" "--current 1"; do
 		# shellcheck disable=SC2086 # several words
-		try scr_index -p "$P" $command
-		assert_status 3
+		ends 3 scr_index -p "$P" $command
 		[[ $(next_line) == "scr_index -p $P --build 1" ]] ||
 			failed "$(next_line)"
 	done
@@ -551,14 +526,12 @@ cached() {
 		rm -rf "$P" right.*
 		indexed 1 2
 		$damage "$P/.scr/index.scr"
-		try scr_inspect -p "$P" 1
-		assert_status 3
+		ends 3 scr_inspect -p "$P" 1
 		[[ $(next_line) == "scr_index -p $P --build 1" ]] ||
 			failed "$(next_line)"
 		bash -c "$(next_line)"
 		# Entries of other datasets, and the damaged file, are kept.
-		try scr_inspect -p "$P"
-		assert_status 0
+		ends 0 scr_inspect -p "$P"
 		[[ $(scr_index -p "$P" --json | jq -c '[.datasets[].id]') == \
 		"[2,1]" ]]
 		[[ -e $P/.scr/index.scr.bak ]]
@@ -579,8 +552,7 @@ cached() {
 			# shellcheck disable=SC2086 # several words
 			chase $command -p "$P"
 			((${#taken[@]} >= 1)) || failed "$state, $command: none"
-			try scr_index -p "$P"
-			assert_status 0
+			ends 0 scr_index -p "$P"
 			if [[ $state == lost ]]; then
 				restarts_from ckpt.1
 			else
@@ -610,8 +582,8 @@ cached() {
 		cp -a wrong "$P"
 		# shellcheck disable=SC2086 # several words
 		for want in "--current 1" ""; do
-			try ${command%% *} -p "$P" ${command#"${command%% *}"} 2
-			assert_status 3
+			ends 3 ${command%% *} -p "$P" ${command#"${command%% *}"} \
+				2
 			[[ "$output$stderr" == *"its data or its parity"* ]] ||
 				failed "$command: facts"
 			[[ $(next_line) == "${want:+scr_index -p $P $want}" ]] ||

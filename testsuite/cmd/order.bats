@@ -121,8 +121,7 @@ same_number() {
 		cp -a p before
 		for more in --plan "" "--id 1"; do
 			# shellcheck disable=SC2086 # several words
-			try scr_postrun "${args[@]}" $more
-			assert_status 1
+			ends 1 scr_postrun "${args[@]}" $more
 			assert_stderr_has "dataset 1: not saved; it is still in" \
 				"an older dataset of this number, t1" \
 				"scr_index -p p --delete id:1"
@@ -133,8 +132,7 @@ same_number() {
 		diff -r -x "scavenge.*" before p
 		rm -rf before
 		scr_index -q -p p --delete id:1
-		try scr_postrun "${args[@]}"
-		assert_status 0
+		ends 0 scr_postrun "${args[@]}"
 		truth "after --delete"
 		[[ $(valid) == "1* " ]]
 		scr_index -p p --names-only --valid | grep -qx t5
@@ -163,16 +161,14 @@ same_number() {
 		rm p/.scr/flush.scr
 		cp -a p before
 		generate 1 1 --layout cache
-		try scr_postrun "${args[@]}"
-		assert_status 0
+		ends 0 scr_postrun "${args[@]}"
 		assert_stderr_has "a newer one of this number"
 		[[ -z $(find p -name "rank_*" -newer before/.scr/index.scr) ]]
 		diff -r before/latest p/latest
 		scr_index -q -p p --verify t5
 		# Damaged, it is not filled up with the older one.
 		rm p/latest/rank_2.ckpt
-		try scr_postrun "${args[@]}"
-		assert_status 4
+		ends 4 scr_postrun "${args[@]}"
 		[[ ! -e p/latest/rank_2.ckpt ]]
 		rm -rf before
 	done
@@ -292,8 +288,7 @@ meanwhile() {
 		tree_sha p/.scr/scr.dataset.1 >before
 		for command in "--verify 1" "--build 1" "--build 1 --checksums"; do
 			read -ra words <<<"$command"
-			try scr_index -p p "${words[@]}"
-			assert_status 4
+			ends 4 scr_index -p p "${words[@]}"
 			assert_stderr_has "cannot be rebuilt"
 		done
 		# The older one is not given up for it.
@@ -394,20 +389,17 @@ free_pages() {
 		marked)
 			diff -r -x ".scrkit-*" right.1/latest p/latest
 			[[ $(valid) == "" ]]
-			try scr_index -p p --verify 1
-			assert_status 3
+			ends 3 scr_index -p p --verify 1
 			[[ $path != latest/ ]] ||
 				assert_stderr_has "and replaced none"
 			assert_stderr_has "next: scr_index -p p --build 1"
-			try scr_inspect -p p 1
-			assert_status 3
+			ends 3 scr_inspect -p p 1
 			scr_index -q -p p --build 1
 			[[ $(valid) == "1 " ]]
 			;;
 		replaced)
 			[[ $(valid) == "" ]]
-			try scr_index -p p --build 1
-			assert_status 4
+			ends 4 scr_index -p p --build 1
 			assert_stderr_has "dataset 2 replaced its files"
 			;;
 		esac
@@ -431,8 +423,7 @@ free_pages() {
 	env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_PATH=latest/ SHIM_KILL_AT=1 \
 		scr_postrun "${args[@]}" >out 2>&1 || true
 	cp -a p q
-	try scr_index -p q --build 1
-	assert_status 4
+	ends 4 scr_index -p q --build 1
 	scr_index -q -p p --build 1
 }
 
@@ -460,10 +451,8 @@ free_pages() {
 		scr_postrun "${args[@]}"
 		[[ $(valid) == "2* " ]]
 		truth "saved"
-		try scr_index -p p --add 1
-		assert_status 3
-		try scr_index -p p --build 1
-		assert_status 4
+		ends 3 scr_index -p p --add 1
+		ends 4 scr_index -p p --build 1
 		assert_stderr_has "dataset 2 replaced its files"
 	done
 }
@@ -474,8 +463,7 @@ free_pages() {
 	scr_index -q -p p --current t1
 	rm p/latest/rank_2.ckpt
 	dir=elsewhere generate 2 2 --layout cache
-	try scr_postrun "${args[@]}"
-	assert_status 0
+	ends 0 scr_postrun "${args[@]}"
 	assert_stderr_has "dataset 1: valid again"
 	[[ $(valid) == "2* 1 " ]]
 	scr_index -q -p p --build 1
@@ -487,10 +475,9 @@ free_pages() {
 	with_archive
 	cp -a p before
 	for at in 1 2; do
-		try env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_PATH=latest/ \
+		ends 1 env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_PATH=latest/ \
 			SHIM_FAIL_AT=$at SHIM_ERRNO=ENOSPC \
 			scr_archive -p p import --force archive
-		assert_status 1
 		if ((at == 1)); then
 			diff -r right.1/latest p/latest
 			[[ $(valid) == "1* " ]]
@@ -527,8 +514,7 @@ copy_from() {
 	prepare -m 4 -t XOR
 	scr_index -p p --drop t1
 	copy_from 0 3
-	try scr_index -p p --build 2
-	assert_status 4
+	ends 4 scr_index -p p --build 2
 	[[ $(valid) == "" ]]
 }
 
@@ -536,15 +522,13 @@ copy_from() {
 	prepare
 	set -- --cntldir local/cntl/genuser/scr.1000 \
 		--cachedir local/cache/genuser/scr.1000 --id 2 --prefix p
-	try scr_copy "$@"
-	assert_status 3
+	ends 3 scr_copy "$@"
 	assert_output_has '"copied":16,' '"taken":4,' '{"taken":"latest/rank_0.ckpt"}'
 	assert_stderr_has "rank 3: latest/rank_3.ckpt: exists with other contents"
 	diff -r right.1/latest p/latest
 	# No filemap may name files that are not there.
 	[[ ! -e p/.scr/scr.dataset.2/filemap_0 ]]
-	try scr_copy "$@" --replace
-	assert_status 0
+	ends 0 scr_copy "$@" --replace
 	diff -r right.2/latest p/latest
 }
 
@@ -557,8 +541,7 @@ copy_from() {
 		cp "right.2/latest/rank_1.ckpt" p/latest/
 		cp -p right.1/latest/rank_[023].ckpt p/latest/
 		read -ra words <<<"$cmd"
-		try "${words[@]}"
-		assert_status 3
+		ends 3 "${words[@]}"
 		assert_stderr_has "dataset 2 (t2)" "would replace files"
 		cmp right.2/latest/rank_1.ckpt p/latest/rank_1.ckpt
 	done
@@ -573,8 +556,7 @@ refused() {
 	local wanted=$1
 
 	shift
-	try "$@"
-	assert_status "$wanted"
+	ends "$wanted" "$@"
 	[[ $output$stderr == *"dataset 2 replaced its files"* ]] ||
 		failed "$*: no reason"
 	rm -rf after && cp -a p after && rm -f after/.scr/index.{lock,spare}
@@ -662,16 +644,14 @@ refused() {
 			grep "dataset 1: repaired on the prefix" out
 			[[ $(valid) == "1* " ]]
 		else
-			try scr_index -p p --build 1
-			assert_status 4
+			ends 4 scr_index -p p --build 1
 			[[ $(valid) == "" ]]
 		fi
 	done
 	# All files replaced: the checksums tell.
 	rm -rf p && cp -a saved p
 	scr_postrun "${args[@]}"
-	try scr_index -p p --build 1
-	assert_status 4
+	ends 4 scr_index -p p --build 1
 	[[ $(valid) == "2* " ]]
 	# Its own files come back: proved as well.
 	scr_index -p p --drop t2
@@ -714,8 +694,7 @@ two_valid() {
 	scr_rebuild -p p 2
 	diff -r right.2/latest p/latest
 	# Its summary knows.
-	try scr_index -p p --add 1
-	assert_status 3
+	ends 3 scr_index -p p --add 1
 	assert_stderr_has "dataset 2 replaced its files"
 }
 
@@ -732,8 +711,7 @@ with_archive() {
 @test "import --force: valid is what has its bytes, killed at every rename" {
 	[[ -e $SHIM ]] || skip "no fault shim"
 	with_archive
-	try scr_archive -p p import archive
-	assert_status 1
+	ends 1 scr_archive -p p import archive
 	truth "import without --force"
 	[[ $(valid) == "1* " ]]
 	killed_at_each import scr_archive -p p import --force archive
@@ -761,8 +739,7 @@ with_archive() {
 	# What LLNL's library leaves: it retires nobody.
 	generate 1 1 --layout prefix
 	scr_index -p p --build 1 --checksums
-	try scr_index -p p --verify
-	assert_status 0
+	ends 0 scr_index -p p --verify
 	cp -a p/.scr/index.scr p/.scr/scr.dataset.1 .
 	rm -r p/latest
 	generate 2 2 --layout prefix
@@ -771,24 +748,20 @@ with_archive() {
 	cp -a scr.dataset.1 p/.scr
 	scr_index -p p --add 1
 	[[ $(scr_index -p p --all --valid | grep -c ' t[12]$') == 2 ]]
-	try scr_index -p p --verify 2
-	assert_status 3
+	ends 3 scr_index -p p --verify 2
 	assert_stderr_has "t2: latest/rank_" \
 		"dataset 1 has this file, too (4 files in all)"
-	try scr_index -p p --verify --json
-	assert_status 3
+	ends 3 scr_index -p p --verify --json
 	assert_output_has "dataset 2 has this file, too" \
 		"dataset 1 has this file, too"
 	# Without checksums nobody can tell, and it is said.
 	scr_index -p p --drop 2
 	rm p/.scr/scr.dataset.2/rank2file*
 	scr_index -p p --build 2
-	try scr_index -p p --verify 2
-	assert_status 0
+	ends 0 scr_index -p p --verify 2
 	assert_stderr_has "dataset 1 has this file, too (4 files in all); without checksums"
 	scr_index -p p --drop 1
-	try scr_index -p p --verify
-	assert_status 0
+	ends 0 scr_index -p p --verify
 	assert_stderr_empty
 }
 
@@ -801,8 +774,7 @@ with_archive() {
 		scr_index -p p --build $id
 	done
 	cp -a p/latest files
-	try scr_container -p p pack 2 --json
-	assert_status 0
+	ends 0 scr_container -p p pack 2 --json
 	assert_output_has '"shared": 4' '"removed": 0'
 	assert_stderr_has "t2: 4 files belong to another dataset, too: kept"
 	diff -r files p/latest

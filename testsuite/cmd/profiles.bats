@@ -149,8 +149,7 @@ all_fail() {
 	start_over
 	fails_clean "$1" postrun "${post[@]}"
 	has 1
-	try "${post[@]}"
-	assert_status 0
+	ends 0 "${post[@]}"
 	has 1 2
 	rm pfs/.scr/index.scr
 	fails_clean "$1" build scr_index -p pfs --build 1

@@ -55,52 +55,38 @@ in_namespace() {
 # --- Usage -------------------------------------------------------------------
 
 @test "usage errors: where, what, twice" {
-	try scr_copy --id 1
-	assert_usage_error --cntldir
-	try scr_copy --cntldir x
-	assert_usage_error --id
-	try scr_copy --cntldir x --id 0
-	assert_usage_error
-	try scr_copy --cntldir x --id 1x
-	assert_usage_error 1x
-	try scr_copy --cntldir x --id 1 more
-	assert_usage_error "unexpected argument"
-	try scr_copy --cntldir x --id 1 --ranks 1 --assign y
-	assert_usage_error --assign
-	try scr_copy --cntldir x --id 1 --buf 1
-	assert_usage_error
-	try scr_copy --help
-	assert_status 0
+	misused --cntldir scr_copy --id 1
+	misused --id scr_copy --cntldir x
+	misused '' scr_copy --cntldir x --id 0
+	misused 1x scr_copy --cntldir x --id 1x
+	misused "unexpected argument" scr_copy --cntldir x --id 1 more
+	misused --assign scr_copy --cntldir x --id 1 --ranks 1 --assign y
+	misused '' scr_copy --cntldir x --id 1 --buf 1
+	ends 0 scr_copy --help
 	assert_output_has "Usage: scr_copy" --assign --heartbeat "Exit status"
 }
 
 @test "LLNL's options, its line at the end" {
 	make
-	try scr_copy -c nodes/node1/cntl/genuser/scr.1000 \
+	ends 0 scr_copy -c nodes/node1/cntl/genuser/scr.1000 \
 		--cachedir nodes/node1/cache/genuser/scr.1000 -i 1 \
 		-d "p q" -b 1MB -r
-	assert_status 0
 	assert_output_has "scr_copy: $host: Return code: 0"
 	[[ ${output##*$'\n'} == "scr_copy: $host: Return code: 0" ]]
 }
 
 @test "missing files are reported in one line" {
 	make
-	try copy 0 --id 7
-	assert_status 1
+	ends 1 copy 0 --id 7
 	assert_stderr_one_line "dataset 7" "not in the cache"
 	assert_output_has "Return code: 1"
-	try copy 0 --prefix nowhere
-	assert_status 1
+	ends 1 copy 0 --prefix nowhere
 	assert_stderr_one_line nowhere
-	try scr_copy --cntldir nowhere --id 1 --prefix "p q"
-	assert_status 1
+	ends 1 scr_copy --cntldir nowhere --id 1 --prefix "p q"
 	assert_stderr_one_line nowhere/cindex.scrinfo
-	try copy 0 --ranks 1-
-	assert_status 2
+	ends 2 copy 0 --ranks 1-
 	assert_stderr_one_line '"1-"'
-	try copy 0 --assign nofile
-	assert_status 1
+	ends 1 copy 0 --assign nofile
 	assert_stderr_one_line nofile
 }
 
@@ -110,9 +96,8 @@ in_namespace() {
 	local r bytes ranks=''
 
 	make --size 1000 --type RS
-	try scr_copy --list --cntldir nodes/node1/cntl/genuser/scr.1000 \
+	ends 0 scr_copy --list --cntldir nodes/node1/cntl/genuser/scr.1000 \
 		--cachedir nodes/node1/cache/genuser/scr.1000
-	assert_status 0
 	assert_stderr_empty
 	assert_line_count 1
 	[[ $output =~ \"store\":\"([0-9]+:[0-9.]+)\" ]]
@@ -144,16 +129,14 @@ in_namespace() {
 		)\"place\":\"$PWD/p q/ckpt.1\",$(
 		)\"store\":\"S\",\"ranks\":[$ranks],$(
 		)\"problem\":null}],\"problem\":null}"
-	try scr_copy --list --cntldir nowhere
-	assert_status 0
+	ends 0 scr_copy --list --cntldir nowhere
 	assert_output_has '"datasets":[],"problem":"nowhere/cindex.scrinfo'
 }
 
 @test "--dry-run changes nothing" {
 	make --size 1000
 	before=$(tree_stat "p q")
-	try copy 0 --dry-run
-	assert_status 0
+	ends 0 copy 0 --dry-run
 	(($(result copied) == 12 && $(result bytes) > 4000))
 	[[ $(tree_stat "p q") == "$before" ]]
 }
@@ -165,8 +148,7 @@ in_namespace() {
 		rm -rf "p q" nodes
 		make --type $type --size 100000,5000
 		for n in 0 1 2 3; do
-			try copy $n
-			assert_status 0
+			ends 0 copy $n
 			assert_stderr_empty
 			(($(result bad) == 0))
 			(($(result copied) == $(result files)))
@@ -174,12 +156,10 @@ in_namespace() {
 		no_temps
 		assert_right --type $type --size 100000,5000
 		before=$(tree_stat "p q")
-		try copy 2
-		assert_status 0
+		ends 0 copy 2
 		(($(result copied) == 0 && $(result bytes) == 0))
 		[[ $(tree_stat "p q") == "$before" ]]
-		try scr_index -p "p q" --build 1
-		assert_status 0
+		ends 0 scr_index -p "p q" --build 1
 	done
 }
 
@@ -202,8 +182,7 @@ in_namespace() {
 	(($(find "p q" -name 'copied_*.scr' | wc -l) == 200))
 	(($(find "p q" -name 'filemap_*' | wc -l) == 200))
 	no_temps
-	try copy 0
-	assert_status 0
+	ends 0 copy 0
 	[[ $(result copied),$(result adopted),$(result bad) == 0,0,0 ]]
 }
 
@@ -211,13 +190,11 @@ in_namespace() {
 @test "a record that cannot be written does not affect other ranks" {
 	make --ranks 100 --nodes 1 --type SINGLE --size 300
 	mkdir -p "p q/.scr/scr.dataset.1/filemap_7/x"
-	try copy 0
-	assert_status 1
+	ends 1 copy 0
 	assert_stderr_has filemap_7
 	no_temps
 	rm -r "p q/.scr/scr.dataset.1/filemap_7"
-	try copy 0
-	assert_status 0
+	ends 0 copy 0
 	assert_right --ranks 100 --nodes 1 --type SINGLE --size 300
 	(($(find "p q" -name 'filemap_*' | wc -l) == 100))
 }
@@ -225,8 +202,7 @@ in_namespace() {
 @test "a node lost: the others' copies are enough" {
 	make --size 100000,5000
 	for n in 0 1 3; do copy $n; done
-	try scr_index -p "p q" --build 1
-	assert_status 0
+	ends 0 scr_index -p "p q" --build 1
 	assert_right --size 100000,5000
 }
 
@@ -248,8 +224,7 @@ golden_copy() {
 	done
 	diff -r -x 'copied_*' -x 'scavenge.*' -x log -x halt.scr \
 		p theirs/prefix
-	try scr_index -p p --moved-from "/tmp/scrgold/$case/prefix" --build 1
-	assert_status 0
+	ends 0 scr_index -p p --moved-from "/tmp/scrgold/$case/prefix" --build 1
 	(cd p && sed -n 's|  \(\./\)\{0,1\}prefix/ckpt|  ckpt|p' \
 		"$SCRKIT_GOLDEN/scr3/$case/rebuilt.sha256" |
 		grep '  ckpt' | sha256sum -c --quiet)
@@ -268,12 +243,10 @@ golden_copy() {
 @test "several nodes with one cache: each copies its share" {
 	make --size 1000
 	printf '%s\n' "other 0" "$host 1" >"p q/shares"
-	try copy 0 --assign shares
-	assert_status 0
+	ends 0 copy 0 --assign shares
 	[[ -e "p q/.scr/scr.dataset.1/filemap_1" ]]
 	[[ ! -e "p q/.scr/scr.dataset.1/filemap_0" ]]
-	try copy 0 --ranks 0
-	assert_status 0
+	ends 0 copy 0 --ranks 0
 	[[ -e "p q/.scr/scr.dataset.1/filemap_0" ]]
 }
 
@@ -300,15 +273,13 @@ golden_copy() {
 	printf xxxx | dd of=$dir/rank_2_0.ckpt bs=1 seek=77 conv=notrunc \
 		status=none
 	rm $dir/rank_3_1.ckpt
-	try copy 1
-	assert_status 3
+	ends 3 copy 1
 	assert_output_has "Return code: 3"
 	assert_stderr_has "rank 2: rank_2_0.ckpt: checksum" \
 		"rank 3: rank_3_1.ckpt: cannot open"
 	(($(result bad) == 2))
 	for n in 0 2 3; do copy $n; done
-	try scr_index -p "p q" --build 1
-	assert_status 0
+	ends 0 scr_index -p "p q" --build 1
 	assert_right --size 10000 --crc
 }
 
@@ -448,15 +419,13 @@ copy_slowly() {
 	LD_PRELOAD=${SHIM%/*}/slow.so SLOW_PATH=rank_0_0.ckpt SLOW_USEC=800000 \
 		"${cmd[@]}" >other &
 	sleep 0.4
-	try copy 0
-	assert_status 0
+	ends 0 copy 0
 	assert_output_has "scr_copy: $host: progress "
 	(($(result copied) == 0))
 	wait
 	grep -q '"copied":1,' other
 	no_temps
-	try copy 0 --quiet
-	assert_status 0
+	ends 0 copy 0 --quiet
 	assert_output_lacks progress
 }
 
@@ -488,14 +457,13 @@ copy_slowly() {
 	on 1
 	for why in ENOSPC EDQUOT; do
 		for n in 1 2 3 4; do
-			try env LD_PRELOAD="$SHIM" SHIM_PATH="p q/" SHIM_STICKY=1 \
+			ends 1 env LD_PRELOAD="$SHIM" SHIM_PATH="p q/" \
+				SHIM_STICKY=1 \
 				SHIM_FAIL_AT=$n SHIM_ERRNO=$why "${cmd[@]}"
-			assert_status 1
 			assert_stderr_one_line "p q: full: " "make room"
 		done
 	done
-	try "${cmd[@]}"
-	assert_status 0
+	ends 0 "${cmd[@]}"
 }
 
 @test "a read-only prefix: one line, exit 1" {

@@ -35,47 +35,36 @@ settings()
 		'-i --pid 1' '-i --pid 77 --job-id 5' \
 		'-i --unset-reason' '--frobnicate' '-c'; do
 		# shellcheck disable=SC2086 # words
-		try scr_halt p $bad
-		assert_usage_error
+		misused '' scr_halt p $bad
 		[[ ! -e p/.scr ]] || failed "$bad made something"
 	done
-	try scr_halt p --reason ''
-	assert_usage_error --reason
+	misused --reason scr_halt p --reason ''
 	try scr_halt p -b '2026-13-01T00:00:00'
 	assert_usage_error --before "2026-13-01T00:00:00"
-	try scr_halt -i p
-	assert_status 2
-	assert_stderr_one_line "--pid"
-	try scr_halt -i p --resource-manager quux
-	assert_status 2
-	assert_stderr_one_line quux
+	complains 2 "--pid" scr_halt -i p
+	complains 2 quux scr_halt -i p --resource-manager quux
 	[[ ! -e p/.scr ]]
 }
 
 @test "the prefix is named with and without --prefix, as in other commands" {
-	try scr_halt -p p -c 3
-	assert_status 0
+	ends 0 scr_halt -p p -c 3
 	[[ $(settings p) == *3* ]] || failed "$(settings p)"
 	[[ $(scr_halt --list -p p) == "$(scr_halt --list p)" ]]
 	SCR_PREFIX=$PWD/nothing scr_halt --prefix=p --remove
 	[[ ! -e p/.scr/halt.scr ]]
-	try scr_halt -p p p
-	assert_usage_error
+	misused '' scr_halt -p p p
 }
 
 @test "help and version" {
-	try scr_halt --help
-	assert_status 0
+	ends 0 scr_halt --help
 	assert_output_has --checkpoints --immediate --unset-before --remove
-	try scr_halt --version
-	assert_status 0
+	ends 0 scr_halt --version
 }
 
 # --- Setting ---
 
 @test "without a condition: after the next checkpoint, before the first run" {
-	try scr_halt p
-	assert_status 0
+	ends 0 scr_halt p
 	assert_stderr_one_line "no job has run with this prefix yet"
 	assert_output_is "Setting ExitReason
 
@@ -137,12 +126,10 @@ Halt file settings for $FILE:
 	[[ ! -e p/.scr ]]
 	mkdir p/.scr
 	touch p/.scr/nodes.scr # a job has run
-	try scr_halt -l -c 7 p
-	assert_status 0
+	ends 0 scr_halt -l -c 7 p
 	assert_stderr_empty
 	assert_output_has "Setting CheckpointsLeft" "CheckpointsLeft: 7"
-	try scr_halt -q -c 8 p
-	assert_output_is ""
+	prints "" scr_halt -q -c 8 p
 	assert_stderr_empty
 	try scr_halt -n -r p
 	assert_stderr_one_line "would be removed"
@@ -153,8 +140,7 @@ Halt file settings for $FILE:
 	mkdir q
 	scr_halt -q p q -c 2
 	[[ -e $FILE && -e q/.scr/halt.scr ]]
-	try scr_halt -l p none q
-	assert_status 1
+	ends 1 scr_halt -l p none q
 	assert_stderr_one_line "none: cannot open the prefix directory"
 	assert_output_has "for $FILE:" "for $PWD/q/.scr/halt.scr:"
 	scr_halt -q -c 3
@@ -172,17 +158,14 @@ Halt file settings for $FILE:
 }
 
 @test "nothing to unset: no file is made, for a file changes what a job does" {
-	try scr_halt p --unset-reason
-	assert_status 0
-	assert_output_has "  None"
+	shows "  None" scr_halt p --unset-reason
 	[[ ! -e p/.scr ]]
 }
 
 @test "SCR_HALT_SECONDS is reported if a halt file overrides it" {
 	mkdir p/.scr
 	touch p/.scr/nodes.scr
-	SCR_HALT_SECONDS=3600 try scr_halt p -c 5
-	assert_status 0
+	SCR_HALT_SECONDS=3600 ends 0 scr_halt p -c 5
 	assert_stderr_one_line "LLNL's library ignores SCR_HALT_SECONDS=3600" \
 		"libscr of scrkit does not" "--seconds 3600"
 	SCR_HALT_SECONDS=3600 try scr_halt p -c 4
@@ -200,12 +183,10 @@ Halt file settings for $FILE:
 
 @test "the file is removed; a missing file is not an error" {
 	scr_halt -q p
-	try scr_halt --remove p
-	assert_status 0
+	ends 0 scr_halt --remove p
 	assert_stderr_empty
 	[[ ! -e $FILE ]]
-	try scr_halt --remove p
-	assert_status 0
+	ends 0 scr_halt --remove p
 	assert_stderr_one_line "p: no halt file"
 	try scr_halt -r -l p
 	assert_output_has "  None"
@@ -214,14 +195,12 @@ Halt file settings for $FILE:
 # --- Listing ---
 
 @test "a list of nothing, and JSON" {
-	try scr_halt -l p
-	assert_status 0
+	ends 0 scr_halt -l p
 	assert_output_is "Halt file settings for $FILE:
   None"
 	[[ ! -e p/.scr ]]
 	scr_halt -q p -b 2033-05-18T03:33:20 -s 600
-	try scr_halt --json -l p
-	assert_status 0
+	ends 0 scr_halt --json -l p
 	printf '%s' "$output" | perl -MJSON::PP -e '
 		my $all = decode_json(join "", <STDIN>);
 		my $p = $$all{prefixes}[0];
@@ -240,26 +219,21 @@ Halt file settings for $FILE:
 @test "a damaged file is reported, means stop, and changes only by force" {
 	mkdir p/.scr
 	echo junk >"$FILE"
-	try scr_halt -l p
-	assert_status 3
+	ends 3 scr_halt -l p
 	assert_output_is "Halt file settings for $FILE:
   Damaged"
 	assert_stderr_one_line "$FILE: damaged" "will stop" "--remove" "--force"
-	try scr_halt -l --json p
-	assert_status 3
+	ends 3 scr_halt -l --json p
 	assert_output_has '"due": true' '"damage": "not a kvtree file'
-	try scr_halt -c 5 p
-	assert_status 1
+	ends 1 scr_halt -c 5 p
 	assert_stderr_one_line "$FILE: damaged" "--force"
 	[[ $(cat "$FILE") == junk ]]
-	try scr_halt -c 5 --force p
-	assert_status 0
+	ends 0 scr_halt -c 5 --force p
 	[[ $(cat "$FILE.bak") == junk ]]
 	run settings
 	assert_output_is "  CheckpointsLeft: 5"
 	echo junk >"$FILE"
-	try scr_halt -r p
-	assert_status 0
+	ends 0 scr_halt -r p
 	[[ ! -e $FILE ]]
 }
 
@@ -371,16 +345,14 @@ slurm()
 
 @test "--immediate writes the condition, then stops the steps" {
 	slurm
-	try scr_halt -i p
-	assert_status 0
+	ends 0 scr_halt -i p
 	assert_stderr_has "stopping step 77.0" "stopped 1 step" "allocation"
 	assert_output_has "ExitReason:      JOB_HALTED"
 	run -0 ls steps
 	assert_output_is $'77.batch\n77.extern'
 	[[ $(cat calls) == "--signal=TERM 77.0" ]]
 	cmp halt.seen "$FILE" # written before the signal
-	try scr_halt -i p
-	assert_status 0
+	ends 0 scr_halt -i p
 	assert_stderr_one_line "no process of the job is running"
 }
 
@@ -388,9 +360,7 @@ slurm()
 	slurm
 	unset SLURM_JOB_ID
 	echo KILL >steps/77.0
-	try scr_halt -i p --job-id 77 --grace 1 -R 'bad node' \
-		--unset-seconds
-	assert_status 0
+	ends 0 scr_halt -i p --job-id 77 --grace 1 -R 'bad node' --unset-seconds
 	assert_stderr_has "killing step 77.0" "by SIGKILL"
 	run settings
 	assert_output_is "  ExitReason:      bad node"
@@ -401,12 +371,10 @@ slurm()
 	slurm
 	mkdir p/.scr
 	echo junk >"$FILE"
-	try scr_halt -i p
-	assert_status 1
+	ends 1 scr_halt -i p
 	assert_stderr_has "--force" "was not stopped"
 	[[ -e steps/77.0 && ! -e calls ]]
-	try scr_halt -i --dry-run -f p
-	assert_status 0
+	ends 0 scr_halt -i --dry-run -f p
 	assert_stderr_has "would stop step 77.0"
 	[[ -e steps/77.0 && $(cat "$FILE") == junk ]]
 }
@@ -415,8 +383,7 @@ slurm()
 	slurm
 	printf '#!/bin/sh\necho "scancel: error: Access denied" >&2\nexit 1\n' \
 		>bin/scancel
-	try scr_halt -i --grace 1 p
-	assert_status 1
+	ends 1 scr_halt -i --grace 1 p
 	assert_stderr_has "Access denied" "the halt condition stays set" \
 		"a reason holds only until a job calls SCR_Finalize"
 	run settings
@@ -429,13 +396,11 @@ slurm()
 	setsid -w bash -c 'echo $$ >pid; sleep 60 & wait' &
 	until [[ -s pid ]]; do sleep 0.05; done
 	pid=$(cat pid)
-	try scr_halt -i --pid "$pid" --grace 5 p
-	assert_status 0
+	ends 0 scr_halt -i --pid "$pid" --grace 5 p
 	assert_stderr_has "stopping process $pid" "stopped 1 process"
 	run kill -0 "$pid"
 	((status != 0))
-	try scr_halt -i --pid "$pid" p
-	assert_status 1
+	ends 1 scr_halt -i --pid "$pid" p
 	assert_stderr_has "process $pid: no such process" \
 		"the halt condition stays set"
 }

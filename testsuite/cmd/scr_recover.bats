@@ -27,8 +27,7 @@ make()
 same()
 {
 	"$GEN/gen_dataset" "${gen[@]}" --check
-	try scr_index -p p --verify --deep --checksums 1
-	assert_status 0
+	ends 0 scr_index -p p --verify --deep --checksums 1
 }
 
 # The same with filemaps and redundancy in containers.
@@ -59,8 +58,7 @@ flip()
 		for f in "$D"/*.er.[123].*mem_*; do
 			: >"$f"
 		done
-		try scr_inspect -p p 1
-		assert_status 3
+		ends 3 scr_inspect -p p 1
 		scr_rebuild -q -p p 1
 		same
 		rm -rf p whole
@@ -70,8 +68,7 @@ flip()
 @test "containers of redundancy are lost, the data whole: unpack" {
 	make_packed 6 XOR
 	rm "$D"/.scr/red.*
-	try scr_container -p p unpack 1
-	assert_status 0
+	ends 0 scr_container -p p unpack 1
 	assert_stderr_one_line "12 redundancy files were lost"
 	diff -r p/ckpt.1 whole/ckpt.1
 	scr_rebuild -q -p p --protect xor 1
@@ -86,18 +83,13 @@ flip()
 		again
 		# shellcheck disable=SC2086 # a pattern
 		(cd "$D/.scr" && rm $lost)
-		try scr_container -p p verify 1
-		assert_status 3
+		ends 3 scr_container -p p verify 1
 		assert_output_has "scr_rebuild"
-		try scr_rebuild -p p --deep 1
-		assert_status 0
-		try scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt
-		assert_status 0
-		try scr_rebuild -p p --deep --dry-run 1
-		assert_status 0
+		ends 0 scr_rebuild -p p --deep 1
+		ends 0 scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt
+		ends 0 scr_rebuild -p p --deep --dry-run 1
 		rm "$D/.scr/ctr.1.scr"
-		try scr_rebuild -p p 1
-		assert_status 0
+		ends 0 scr_rebuild -p p 1
 		scr_container -q -p p unpack 1
 		diff -r p/ckpt.1 whole/ckpt.1
 	done
@@ -106,11 +98,9 @@ flip()
 # sound: nothing is wrong, for anybody.
 sound()
 {
-	try scr_container -p p verify 1
-	assert_status 0
+	ends 0 scr_container -p p verify 1
 	assert_stderr_empty
-	try scr_index -p p --verify --deep --checksums 1
-	assert_status 0
+	ends 0 scr_index -p p --verify --deep --checksums 1
 	assert_stderr_empty
 	[[ ! -e $D/rebuild.scr ]]
 }
@@ -141,8 +131,7 @@ sound()
 		scr_rebuild -q -p p 1
 		sound
 		# Unpack: nothing is said to be lost.
-		try scr_container -p p unpack 1
-		assert_status 0
+		ends 0 scr_container -p p unpack 1
 		assert_stderr_empty
 		diff -r p/ckpt.1 whole/ckpt.1
 		sound
@@ -183,19 +172,14 @@ sound()
 	make_packed 6 RS
 	printf '  %s\n' FILE '  .scr/red.0.scr' '    0' '      LENGTH' \
 		'        100' | "$GEN/gen_craft" --output "$D/rebuild.scr"
-	try scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt
-	assert_status 0
-	try scr_container -p p extract -C out 1
-	assert_status 0
+	ends 0 scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt
+	ends 0 scr_container -p p extract -C out 1
 	diff -r out/ckpt.1 whole/ckpt.1
 	printf '  %s\n' FILE '  .scr/ctr.0.scr' '    0' '      LENGTH' \
 		'        100' | "$GEN/gen_craft" --output "$D/rebuild.scr"
-	try scr_container -p p extract -C out2 1
-	assert_status 3
-	assert_stderr_one_line "interrupted"
+	complains 3 "interrupted" scr_container -p p extract -C out2 1
 	last=$(scr_container -p p list 1 | awk '/rank_/ { f = $3 } END { print f }')
-	try scr_container -p p extract -C out2 1 "$last"
-	assert_status 0
+	ends 0 scr_container -p p extract -C out2 1 "$last"
 	scr_rebuild -q -p p 1
 	scr_container -q -p p unpack 1
 	diff -r p whole
@@ -208,10 +192,8 @@ sound()
 		for ((at = 700; at < $(stat -c %s "$red"); at += 1500)); do
 			flip "$red" $at
 		done
-		try scr_rebuild -p p --deep 1
-		assert_status 0
-		try scr_container -p p verify 1
-		assert_status 0
+		ends 0 scr_rebuild -p p --deep 1
+		ends 0 scr_container -p p verify 1
 		scr_container -q -p p unpack 1
 		same
 		rm -rf p
@@ -224,8 +206,7 @@ sound()
 	# The bodies of the redundancy files are at their ends.
 	flip "$D/.scr/red.0.scr" 5200
 	rm "$D/.scr/ctr.2.scr"
-	try scr_rebuild -p p 1
-	assert_status 0
+	ends 0 scr_rebuild -p p 1
 	scr_container -q -p p unpack 1
 	diff -r p/ckpt.1 whole/ckpt.1
 }
@@ -234,8 +215,7 @@ sound()
 	for type in XOR RS PARTNER; do
 		make 6 $type
 		rm "$D"/filemap_[1234] p/ckpt.1/rank_2_*
-		try scr_inspect -p p 1
-		assert_status 3
+		ends 3 scr_inspect -p p 1
 		scr_index -q -p p --build 1
 		same
 		# New filemaps and their redundancy are like others.
@@ -252,8 +232,7 @@ sound()
 	for type in XOR RS PARTNER SINGLE; do
 		make 6 $type
 		rm "$D"/filemap_* "$D"/summary.scr
-		try scr_index -p p --verify 1
-		assert_status 3
+		ends 3 scr_index -p p --verify 1
 		scr_index -q -p p --build 1
 		"$GEN/gen_dataset" "${gen[@]}" --check
 		scr_index -p p --verify --checksums 1
@@ -263,8 +242,7 @@ sound()
 	make 6 XOR
 	scr_container -q -p p pack 1
 	rm "$D"/filemap_[0-4] "$D"/summary.scr
-	try scr_index -p p --verify 1
-	assert_status 3
+	ends 3 scr_index -p p --verify 1
 	scr_index -q -p p --build 1
 	scr_container -q -p p unpack 1
 	"$GEN/gen_dataset" "${gen[@]}" --check
@@ -280,8 +258,7 @@ sound()
 			scr_index -q -p q --build 1
 			cp q/.scr/index.scr p/.scr
 		fi
-		try scr_index -p p --build 1
-		assert_status 4
+		ends 4 scr_index -p p --build 1
 	done
 }
 
@@ -296,16 +273,14 @@ sound()
 	for type in XOR RS; do
 		make 6 $type
 		rm "$D"/filemap_[1234] "$D"/rank2file* "$D"/summary.scr
-		try scr_inspect -p p 1
-		assert_status 3
+		ends 3 scr_inspect -p p 1
 		scr_index -q -p p --build 1
 		same
 		diff -r p/ckpt.1 whole/ckpt.1
 		# With one of these files missing nothing tells where it was.
 		rm "$D"/filemap_[1234] "$D"/rank2file* "$D"/summary.scr
 		rm p/ckpt.1/rank_2_0.ckpt
-		try scr_index -p p --build 1
-		assert_status 4
+		ends 4 scr_index -p p --build 1
 		rm -rf p whole
 	done
 }
@@ -313,16 +288,12 @@ sound()
 @test "the same without redundancy: the data are whole" {
 	make 4 SINGLE
 	rm "$D"/filemap_[12] "$D"/rank2file*
-	try scr_index -p p --verify 1
-	assert_status 3
+	ends 3 scr_index -p p --verify 1
 	scr_index -q -p p --build 1
-	try scr_index -p p --verify 1
-	assert_status 0
+	ends 0 scr_index -p p --verify 1
 	assert_stderr_empty
 	rm "$D"/filemap_[03]
-	try scr_inspect -p p 1
-	assert_status 0
+	ends 0 scr_inspect -p p 1
 	rm p/ckpt.1/rank_2_0.ckpt
-	try scr_inspect -p p 1
-	assert_status 4
+	ends 4 scr_inspect -p p 1
 }

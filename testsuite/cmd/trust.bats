@@ -55,8 +55,7 @@ give() {
 	make --lose 1
 	mkdir q x
 	give p q x
-	try scr_index -p p --build 1
-	assert_status 0
+	ends 0 scr_index -p p --build 1
 	assert_his p
 	scr_container -q -p p pack --size 20000 --with-redundancy 1
 	assert_his p
@@ -89,10 +88,9 @@ give() {
 	mkdir -p p/.scr
 	rm p/.scr/nodes.scr
 	chown 1234:4321 p
-	try env SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 scr_postrun -p p \
+	ends 0 env SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 scr_postrun -p p \
 		-r local -w "$HOSTNAME" -J 1000 --cachedir local/cache \
 		--cntldir local/cntl
-	assert_status 0
 	rest=$(foreign p)
 	[[ $rest == ".scr "* && $rest != *$'\n'* ]] ||
 		failed "not the user's:" "$rest"
@@ -244,14 +242,12 @@ write_import_tar() {
 	mkdir -p p/.scr
 	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
 	ln -s "$PWD/canary" p/.scr/log
-	try timeout -k 1 20 scr_env log-event -p p -T NOTE -N x
-	assert_status 1
+	ends 1 timeout -k 1 20 scr_env log-event -p p -T NOTE -N x
 	assert_stderr_one_line "p/.scr/log" "symbolic link"
 	[[ ! -e canary ]]
 	rm p/.scr/log
 	mkfifo p/.scr/log
-	try timeout -k 1 20 scr_env log-event -p p -T NOTE -N x
-	assert_status 1
+	ends 1 timeout -k 1 20 scr_env log-event -p p -T NOTE -N x
 	assert_stderr_one_line "p/.scr/log" "not a regular file"
 }
 
@@ -304,9 +300,7 @@ add_to_archive() {
 		echo SCR_DEBUG=1 >"extra/$file"
 		add_to_archive ar bad "$file"
 		mkdir q
-		try scr_archive -p q import bad
-		assert_status 1
-		assert_stderr_one_line "$file"
+		complains 1 "$file" scr_archive -p q import bad
 		[[ -z $(find q -mindepth 1) ]] || failed "left:" "$(find q)"
 		rmdir q
 	done
@@ -322,8 +316,7 @@ add_to_archive() {
 	for at in 0 512 1000 $((size / 2)) $((size - 12000)); do
 		head -c "$at" ar >bad
 		mkdir q
-		try scr_archive -p q import bad
-		assert_status 1
+		ends 1 scr_archive -p q import bad
 		[[ -z $(find q -mindepth 1) ]] || failed "left:" "$(find q)"
 		rmdir q
 	done
@@ -331,9 +324,7 @@ add_to_archive() {
 	mkdir -p q/ckpt.1 q/.scr
 	echo precious >q/ckpt.1/rank_3_1.ckpt
 	tree_stat q >before
-	try scr_archive -p q import ar
-	assert_status 1
-	assert_stderr_one_line ckpt.1/rank_3_1.ckpt
+	complains 1 ckpt.1/rank_3_1.ckpt scr_archive -p q import ar
 	diff before <(tree_stat q)
 }
 
@@ -406,9 +397,8 @@ add_to_archive() {
 		"${BATS_TEST_TMPDIR%/*/*}" 2>/dev/null || true
 	setpriv --reuid 1234 --regid 4321 --clear-groups test -r p/.scr/index.scr ||
 		skip "another user cannot get here"
-	try setpriv --reuid 1234 --regid 4321 --clear-groups \
+	ends 0 setpriv --reuid 1234 --regid 4321 --clear-groups \
 		"$BIN/scr_archive" -p p export -o out/ar 1
-	assert_status 0
 }
 
 # All entries with all times, and of the directories, too.
@@ -622,8 +612,7 @@ used() {
 		as_user=(setpriv --reuid 1234 --regid 4321 --clear-groups)
 		"${as_user[@]}" test -r ar || return 0
 	fi
-	try "${as_user[@]}" "$BIN/scr_archive" -p q3 import ar
-	assert_status 1
+	ends 1 "${as_user[@]}" "$BIN/scr_archive" -p q3 import ar
 	[[ ! -e q3/run ]] || failed "left:" "$(find q3)"
 }
 
@@ -637,20 +626,16 @@ used() {
 	rm -f $meta/filemap_* $meta/*.redset
 	scr_container -q -p p pack --size 20000 1
 	in_map ckpt.1/rank_2_0.ckpt ckpt.1/rank_1_0.ckpt
-	try scr_index -p p --verify
-	assert_status 3
+	ends 3 scr_index -p p --verify
 	[[ $output$stderr == *"$text"* ]] || failed "$text"
 	try scr_container -p p verify 1
 	((status == 3 || status == 4)) || failed "status"
 	[[ $output$stderr == *"$text"* ]] || failed "$text"
 	tree_stat p >before
-	try scr_container -p p unpack 1
-	assert_status 3
-	assert_stderr_one_line "$text: cannot be unpacked"
+	complains 3 "$text: cannot be unpacked" scr_container -p p unpack 1
 	diff before <(tree_stat p)
 	unpack=$stderr
-	try scr_container -p p extract -C out 1
-	assert_status 3
+	ends 3 scr_container -p p extract -C out 1
 	[[ $stderr == "$unpack" ]] || failed "expected" "$unpack"
 	[[ ! -d out || -z $(find out -type f) ]]
 	# What is not concerned can be had.

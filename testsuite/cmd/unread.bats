@@ -365,8 +365,7 @@ each_fails() {
 			"Input/output error"
 		assert_output_lacks LOST "is saved"
 	done
-	try scr_postrun "${args[@]}"
-	assert_status 0
+	ends 0 scr_postrun "${args[@]}"
 }
 
 # What the next job or an operator would need of a cache that cannot be read.
@@ -388,8 +387,7 @@ each_fails() {
 		[[ -s p/ckpt.1/rank_$rank.ckpt ]] || failed "rank $rank"
 	done
 	[[ ! -e p/ckpt.1/rank_2.ckpt ]]
-	try scr_postrun "${args[@]}"
-	assert_status 0
+	ends 0 scr_postrun "${args[@]}"
 	assert_output_has "newest checkpoint ckpt.1 (dataset 1) is saved"
 	scr_index -p p --verify
 	# Filemaps and the dataset directory.
@@ -418,10 +416,8 @@ each_fails() {
 	assert_output_has "UNKNOWN: the checkpoints cannot be read"
 	assert_stderr_has "to save it: --id 1"
 	rm local/cntl/genuser/scr.1000/cindex.scrinfo
-	try scr_postrun "${args[@]}"
-	assert_status 1
-	try scr_postrun --id 1 "${args[@]}"
-	assert_status 0
+	ends 1 scr_postrun "${args[@]}"
+	ends 0 scr_postrun --id 1 "${args[@]}"
 	scr_index -p p --verify
 }
 

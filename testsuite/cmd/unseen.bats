@@ -135,8 +135,7 @@ unknown() {
 			stranger scr_inspect --json -p p -d 1
 			[[ $(grep -c '"state": "unknown"' <<<"$output") == 2 ]]
 			diff <(echo "$kept") <(tree_sha p)
-			try scr_inspect -p p -d 1
-			assert_status 0
+			ends 0 scr_inspect -p p -d 1
 		done
 		# Redundancy does not replace it, either.
 		rm p/ckpt.1/rank_2.ckpt
@@ -205,20 +204,16 @@ unknown() {
 	saved 4
 	saved 5
 	mv p/.scr/scr.dataset.4 p/.scr/scr.dataset.4.old
-	try scr_index -p p --verify
-	assert_status 3
+	ends 3 scr_index -p p --verify
 	assert_stderr_one_line ckpt.4 scr.dataset.4.old "rename it back"
-	try scr_inspect -p p
-	assert_status 3
+	ends 3 scr_inspect -p p
 	assert_output_has scr.dataset.4.old
 	assert_output_lacks lost
 	mv p/.scr/scr.dataset.4.old p/.scr/kept
-	try scr_index -p p --verify 4
-	assert_status 3
+	ends 3 scr_index -p p --verify 4
 	assert_stderr_one_line ckpt.4 kept
 	rm -r p/.scr/kept
-	try scr_index -p p --verify
-	assert_status 4
+	ends 4 scr_index -p p --verify
 }
 
 @test "a renamed directory of data is named, and counts as damage" {
@@ -226,65 +221,54 @@ unknown() {
 	saved 5
 	for like in ckpt.4.old save-ckpt.4; do
 		mv p/ckpt.4 "p/$like"
-		try scr_index -p p --verify
-		assert_status 3
+		ends 3 scr_index -p p --verify
 		assert_stderr_one_line "ckpt.4: missing, with 4 files" \
 			"$like looks like it"
-		try scr_inspect -p p
-		assert_status 3
+		ends 3 scr_inspect -p p
 		assert_output_has "$like looks like it"
 		assert_output_lacks " lost"
 		mv "p/$like" p/ckpt.4
 	done
 	rm "$meta"/../scr.dataset.4/{filemap,reddesc}*
 	mv p/ckpt.4 p/ckpt.4.old
-	try scr_index -p p --verify
-	assert_status 3
-	assert_stderr_one_line "ckpt.4: missing, with 4 files"
+	complains 3 "ckpt.4: missing, with 4 files" scr_index -p p --verify
 	truncate -s 1 p/ckpt.4.old/rank_0.ckpt
 	rm p/ckpt.4.old/rank_*
-	try scr_index -p p --verify
-	assert_status 4
+	ends 4 scr_index -p p --verify
 	# The directory of another dataset with files of these names.
 	mv p/ckpt.5 p/ckpt.40
 	mkdir p/ckpt.5
-	try scr_index -p p --verify 4
-	assert_status 4
+	ends 4 scr_index -p p --verify 4
 }
 
 @test "a directory of data with a new name is found by its files" {
 	saved 4 -t SINGLE
 	saved 5
 	mv p/ckpt.4 p/before-the-upgrade
-	try scr_index -p p --verify
-	assert_status 3
+	ends 3 scr_index -p p --verify
 	assert_stderr_one_line "ckpt.4: missing, with 4 files" \
 		"before-the-upgrade looks like it: rename it back"
 	for detail in "" "-d 4"; do
 		# shellcheck disable=SC2086 # words
-		try scr_inspect -p p $detail
-		assert_status 3
+		ends 3 scr_inspect -p p $detail
 		assert_output_has "before-the-upgrade looks like it"
 		assert_output_lacks " lost"
 	done
 	# One file of it is gone: not all of it is found again.
 	cp -a p/before-the-upgrade kept
 	rm p/before-the-upgrade/rank_{2,3}.ckpt
-	try scr_index -p p --verify 4
-	assert_status 4
+	ends 4 scr_index -p p --verify 4
 	assert_stderr_has "ckpt.4: missing, with 2 files" \
 		"rank_2.ckpt: missing (rank 2): lost"
 	# Another directory with files of these names, sizes, but not these times.
 	touch kept/*
 	rm -r p/before-the-upgrade
 	cp -a kept p/before-the-upgrade
-	try scr_index -p p --verify 4
-	assert_status 4
+	ends 4 scr_index -p p --verify 4
 	assert_stderr_lacks looks
 	# Nor is it the directory of another dataset.
 	rm -r p/before-the-upgrade
-	try scr_index -p p --verify
-	assert_status 4
+	ends 4 scr_index -p p --verify
 	assert_stderr_lacks looks
 }
 
@@ -294,28 +278,24 @@ unknown() {
 	scr_index -q -p p --build 4 --checksums
 	rm p/.scr/scr.dataset.4/{filemap,reddesc}*
 	mv p/ckpt.4 p/before-the-upgrade
-	try scr_index -p p --verify
-	assert_status 3
+	ends 3 scr_index -p p --verify
 	assert_stderr_one_line "ckpt.4: missing, with 4 files" \
 		"before-the-upgrade looks like it: rename it back"
 	# The files of dataset 5 have the same names and sizes.
 	rm -r p/before-the-upgrade
-	try scr_index -p p --verify
-	assert_status 4
+	ends 4 scr_index -p p --verify
 	assert_stderr_lacks looks
 }
 
 @test "a loss names what is lost, and counts the ranks of unknown files" {
 	saved 1 -t SINGLE
 	rm "$meta"/filemap_{1,2} "$meta"/rank2file* p/ckpt.1/rank_{1,2}*
-	try scr_index -p p --verify
-	assert_status 4
+	ends 4 scr_index -p p --verify
 	assert_stderr_has "filemaps of ranks 1 2: lost" \
 		"the files of 2 ranks are unknown"
 	[[ $stderr != *"ranks are lost"* && $stderr != *"rank_0.ckpt"* ]] ||
 		failed "calls more lost than is"
-	try scr_inspect -p p
-	assert_status 4
+	ends 4 scr_inspect -p p
 	assert_output_has "the files of 2 of 4 ranks are unknown"
 }
 
@@ -324,16 +304,12 @@ unknown() {
 		--recorded-prefix "$PWD/p"
 	printf Z | dd of=p/ckpt.1/rank_1.ckpt bs=1 seek=100 conv=notrunc \
 		status=none
-	try scr_inspect -p p --deep
-	assert_status 3
+	ends 3 scr_inspect -p p --deep
 	assert_output_has "ranks 0 1"
 	assert_output_lacks "scr_index --build" "puts it"
-	try scr_inspect -p p -d 1 --deep
-	assert_status 3
+	ends 3 scr_inspect -p p -d 1 --deep
 	assert_output_lacks --build
-	try scr_index -p p --build 1 --deep
-	assert_status 3
-	assert_stderr_one_line "ranks 0 1"
+	complains 3 "ranks 0 1" scr_index -p p --build 1 --deep
 	try scr_index -p p
 	assert_output_lacks ckpt.1
 }
