@@ -12,25 +12,29 @@ load golden
 
 setup()
 {
+	local kept=$BATS_FILE_TMPDIR/canary
+
 	base=$BATS_TEST_TMPDIR/p
 	at=$base/prefix
 	meta=$at/.scr/scr.dataset.1
 	canary=$BATS_TEST_TMPDIR/canary
 	snapshot xor_4 scavenged "$base"
-	mkdir -p "$canary/ckpt.1"
-	cp -a "$at/ckpt.1/." "$canary/ckpt.1"
-	cp -a "$meta" "$canary/scr.dataset.1"
-	echo "nobody's business" >"$canary/secret"
-	head -c 24110 /dev/zero >"$canary/rank_1.ckpt"
+	if [[ ! -e $kept ]]; then
+		mkdir "$kept"
+		cp -a "$at/ckpt.1" "$meta" "$kept"
+		echo "nobody's business" >"$kept/secret"
+		head -c 24110 /dev/zero >"$kept/rank_1.ckpt"
+	fi
+	cp -a "$kept" "$canary"
 	canary_was=$(canary_now)
 	inner='reddesc.er.2.xor.grp_1_of_1.mem_3_of_4.redset'
 	outer='reddescmap.er.2.xor.grp_1_of_1.mem_3_of_4.redset'
 }
 
+# The time of the last change tells of contents, too.
 canary_now()
 {
-	tree_sha "$canary"
-	tree_stat "$canary"
+	find "$canary" -printf '%P %y %m %U %G %s %T@ %C@\n' | sort
 }
 
 # craft FILE SED...: edit a metadata file as text; bytes behind the metadata are
@@ -43,7 +47,7 @@ craft()
 	tree "$file" | sed "$@" >"$BATS_TEST_TMPDIR/printout"
 	"$GEN/gen_craft" --output "$file.new" --body "$file" \
 		<"$BATS_TEST_TMPDIR/printout"
-	run ! cmp -s "$file" "$file.new"
+	! cmp -s "$file" "$file.new" || failed "$file: not edited"
 	mv "$file.new" "$file"
 }
 
@@ -71,6 +75,13 @@ teardown()
 	[[ -n $BATS_TEST_SKIPPED ]] || canary_lives
 }
 
+# harmless TEXT: a terminal does not act on it.
+harmless()
+{
+	[[ $1 != *[$CONTROL]* && $1 != *$'\xc2\x9b'* ]] ||
+		failed "control characters: ${1@Q}"
+}
+
 # guarded COMMAND...: run with 1 GiB of address space and 5 seconds of processor
 # time.  The status must be below 5, the output safe for a terminal, and no
 # system call may touch the canary.
@@ -84,11 +95,11 @@ guarded()
 	try bash -c 'ulimit -v 1048576 -t 5 && exec "$@"' - \
 		"${tracer[@]}" timeout 60 "$@"
 	((status <= 4)) || failed "$*"
-	[[ $output$stderr != *[$CONTROL]* && $output$stderr != *$'\xc2\x9b'* ]] ||
-		failed "$*: control characters"
+	harmless "$output$stderr"
 	# Reading a link does not follow it.
-	[[ ! -e $trace ]] || ! grep -F "$canary" "$trace" |
-		grep -Ev ' = -1 E|readlink|execve' || failed "$*: canary touched"
+	[[ ! -e $trace ]] || awk -v at="$canary" '
+		index($0, at) && !/ = -1 E|readlink|execve/ { print; bad = 1 }
+		END { exit bad }' "$trace" >&2 || failed "$*: canary touched"
 }
 
 # refused STATUS COMMAND...: fails with one line, or a second one that names the
@@ -106,22 +117,33 @@ refused()
 		failed "expected a line or two"
 }
 
+# For sh: run a command whose status has to be below 5.
+OK='ok() { "$@" || [ $? -le 4 ] || exit 9; }'
+
+# survived SCRIPT: guarded, with `ok` and "$p", the prefix.
+survived()
+{
+	guarded sh -c "$OK"$'\n'"$1" sh "$at"
+}
+
 # attack STATUS [PATTERN]: run commands that read all of dataset 1, and --build
-# last, with this status ("1 4": either).  If the build succeeds, the dataset
-# must be whole except for files that match; "-": do not compare.
+# last, with this status ("1 4": either), below one strace.  If the build
+# succeeds, the dataset must be whole except for files that match; "-": do not
+# compare.
 attack()
 {
-	# The worst status of the three, below one strace.
+	local said=$BATS_TEST_TMPDIR/said
+
 	# shellcheck disable=SC2016 # for sh
-	guarded sh -c '
-		worst=0
-		scr_inspect -p "$0" -d 1 --map --files --deep || worst=$?
-		scr_index -p "$0" --verify 1 --deep --checksums ||
-			worst=$(($? > worst ? $? : worst))
-		scr_index -p "$0" --add ckpt.1 ||
-			worst=$(($? > worst ? $? : worst))
-		exit $worst' "$at"
-	refused "$1" scr_index --prefix "$at" --build 1
+	refused "$1" sh -c "$OK"'
+		{
+			ok scr_index -p "$1"
+			ok scr_inspect -p "$1" -d 1 --map --files --deep
+			ok scr_index -p "$1" --verify 1 --deep --checksums
+			ok scr_index -p "$1" --add ckpt.1
+		} >"$2" 2>&1
+		exec scr_index --prefix "$1" --build 1' sh "$at" "$said"
+	harmless "$(tr -d '\0' <"$said")"
 	[[ $status != 0 || ${2-} == - ]] || xor_4_whole "$at" "${2-}"
 	[[ -z $(find "$at" -name '.scrkit-*' -type f) ]] || failed "left behind"
 	canary_lives
@@ -134,13 +156,26 @@ again()
 	snapshot xor_4 scavenged "$base"
 }
 
+# again_built: restore it as a build leaves it, kept for all tests.
+again_built()
+{
+	local built=$BATS_FILE_TMPDIR/built
+
+	rm -rf "$at"
+	if [[ ! -d $built ]]; then
+		snapshot xor_4 scavenged "$base"
+		refused 0 scr_index --prefix "$at" --build 1
+		cp -a "$at" "$built"
+	fi
+	[[ -d $at ]] || cp -a "$built" "$at"
+}
+
 # again_open: restore it with all filemaps but without redundancy for them
 # (otherwise an edited filemap would just be damaged), and without a data file
 # of rank 2.
 again_open()
 {
-	again
-	scr_index --quiet --prefix "$at" --build 1
+	again_built
 	rm "$meta"/reddescmap.* "$meta/summary.scr" "$meta"/rank2file* \
 		"$at/.scr/index.scr" "$at/ckpt.1/nested/dir level 2/data file 2.bin"
 }
@@ -150,6 +185,33 @@ again_flushed()
 {
 	rm -rf "$at"
 	snapshot xor_4 flushed "$base"
+}
+
+# deleted: without its index the dataset is listed, added and deleted.
+deleted()
+{
+	rm -f "$at/.scr/index.scr"
+	# shellcheck disable=SC2016 # for sh
+	survived 'ok scr_index -p "$1"
+		ok scr_index -p "$1" --add ckpt.1
+		ok scr_index -p "$1" --delete 1'
+	canary_lives
+}
+
+# forged STEP AGAIN FILE EDIT STATUS PATTERN WORD...: attack with each STEP-th
+# word in the place of @ in this edit of a metadata file, restored by AGAIN; and
+# with DELETE delete it.
+forged()
+{
+	local word
+
+	pick "$1" "${@:7}"
+	for word in "${picked[@]}"; do
+		"$2"
+		craft "$meta/$3" "${4%@*}$word${4##*@}"
+		attack "$5" "$6"
+		[[ -z ${DELETE-} ]] || deleted
+	done
 }
 
 @test "strace is there to look on" {
@@ -165,40 +227,28 @@ again_flushed()
 # --- Paths in filemaps --------------------------------------------------------
 
 @test "filemap: PATH outside the prefix, or with .. in it" {
-	local was='/tmp/scrgold/xor_4/prefix/ckpt\.1' path
+	local edit='s,^\(          \)/tmp/scrgold/xor_4/prefix/ckpt\.1$,\1@,'
+	local was=/tmp/scrgold/xor_4/prefix
+	local paths=("$canary/ckpt.1" "$was/ckpt.1/../../canary/ckpt.1"
+		"$was/../canary" "/" "" "." ".." "../canary"
+		"${was}es/ckpt.1" "$was/ckpt.1/../../.." "/etc")
 
-	pick 3 "$canary/ckpt.1" "&/../../canary/ckpt.1" \
-		"/tmp/scrgold/xor_4/prefix/../canary" "/" "" "." ".." \
-		"../canary" "/tmp/scrgold/xor_4/prefixes/ckpt.1" \
-		"&/../../.." "/etc"
-	for path in "${picked[@]}"; do
-		again_open
-		craft "$meta/filemap_0" "s,^          $was\$,          $path,"
-		# All paths may have another common root.
-		attack "1 2 4"
-		again
-		craft "$meta/filemap_0" "s,^          $was\$,          $path,"
-		attack "1 4"
-	done
+	# All paths may have another common root.
+	forged 5 again_open filemap_0 "$edit" "1 2 4" "" "${paths[@]}"
+	forged 5 again filemap_0 "$edit" "1 4" "" "${paths[@]}"
 	# The old name of the prefix is given, so a path outside it is refused.
 	again_open
-	craft "$meta/filemap_0" "s,^          $was\$,          $canary/ckpt.1,"
+	craft "$meta/filemap_0" "${edit/@/$canary/ckpt.1}"
 	refused 1 scr_index --prefix "$at" --build 1 \
-		--moved-from /tmp/scrgold/xor_4/prefix
+		--moved-from "$was"
 	assert_stderr_has "outside of the prefix"
 }
 
 @test "filemap: NAME that is a path" {
-	local name
-
-	pick 2 "../../canary/secret" "$canary/secret" ".." "." "" "a/b" \
-		"/etc/passwd"
-	for name in "${picked[@]}"; do
-		again_open
-		craft "$meta/filemap_0" "s,^          rank_0.ckpt\$,          $name,"
-		# The headers of the redundancy name its files, too.
-		attack "0 1 4" "filemap_0|reddescmap"
-	done
+	# The headers of the redundancy name its files, too.
+	forged 4 again_open filemap_0 's,^          rank_0.ckpt$,          @,' \
+		"0 1 4" "filemap_0|reddescmap" "../../canary/secret" \
+		"$canary/secret" ".." "." "" "a/b" "/etc/passwd"
 }
 
 @test "filemap: every PATH outside, so that the moved prefix is guessed" {
@@ -263,40 +313,33 @@ again_flushed()
 @test "links in the place of files: those that are there, those to be written" {
 	local file
 
-	for file in rank_1.ckpt rank_1.empty rank_0.ckpt; do
-		ln -sf "$canary/rank_1.ckpt" "$at/ckpt.1/$file"
-		attack "0 1 4"
+	pick 3 {"$canary/rank_1.ckpt","$canary/nothing",../../../canary/secret}\
+,rank_{0.ckpt,1.{ckpt,empty}}
+	for file in "${picked[@]}"; do
 		again
-		ln -sf "$canary/nothing" "$at/ckpt.1/$file"
+		ln -sf "${file%,*}" "$at/ckpt.1/${file##*,}"
 		attack "0 1 4"
-		[[ ! -e $canary/nothing ]]
-		again
-		ln -sf ../../../canary/secret "$at/ckpt.1/$file"
-		attack "0 1 4"
-		again
 	done
 }
 
 @test "links in the place of metadata" {
 	local file
 
-	for file in filemap_0 "$inner" "$outer"; do
-		ln -sf "$canary/scr.dataset.1/$file" "$meta/$file"
-		attack "0 1 4"
-		again
-	done
-	pick 3 filemap_0 filemap_1 "$inner" "$outer" summary.scr rank2file \
-		rank2file.0.0 reddesc.er.1.redset \
-		reddesc.er.1.xor.grp_1_of_1.mem_2_of_4.redset
+	pick 5 "$canary/scr.dataset.1/"{filemap_0,"$inner","$outer"} \
+		../../../../canary/secret/{filemap_{0,1},"$inner","$outer"} \
+		../../../../canary/secret/{summary.scr,rank2file{,.0.0}} \
+		../../../../canary/secret/reddesc.er.1.redset \
+		../../../../canary/secret/"${inner/er.2*mem_3/er.1.xor.grp_1_of_1.mem_2}"
 	for file in "${picked[@]}"; do
-		ln -sf ../../../../canary/secret "$meta/$file"
-		attack "0 1 4"
 		again
+		ln -sf "${file/secret\/*/secret}" "$meta/${file##*/}"
+		attack "0 1 4"
 	done
-	for file in flush.scr index.lock index.scr.bak; do
+	pick 2 flush.scr index.lock index.scr.bak
+	for file in "${picked[@]}"; do
+		again
 		ln -sf "$canary/secret" "$at/.scr/$file"
 		attack "0 1 4"
-		again
 	done
 }
 
@@ -314,7 +357,7 @@ again_flushed()
 @test "links under the names of temporary files and locks" {
 	local name dir
 
-	pick 2 ckpt.1/rank_1.ckpt ckpt.1/extra/tiny_1 \
+	pick 4 ckpt.1/rank_1.ckpt ckpt.1/extra/tiny_1 \
 		".scr/scr.dataset.1/filemap_1" \
 		".scr/scr.dataset.1/summary.scr" ".scr/index.scr" \
 		".scr/scr.dataset.1/rank2file.0.0" \
@@ -355,28 +398,19 @@ again_flushed()
 # --- Numbers -----------------------------------------------------------------
 
 @test "filemap: sizes beyond all reason, and none" {
-	local size
-
-	pick 2 9223372036854775808 18446744073709551615 \
-		9223372036854775807 -1 1e9 ""
-	for size in "${picked[@]}"; do
-		again_open
-		craft "$meta/filemap_0" "s,^          20011\$,          $size,"
-		attack "0 1 4" 'filemap_0|reddescmap|rank2file'
-	done
+	forged 4 again_open filemap_0 's,^          20011$,          @,' \
+		"0 1 4" 'filemap_0|reddescmap|rank2file' 9223372036854775808 \
+		18446744073709551615 9223372036854775807 -1 1e9 ""
 }
 
 @test "filemap: ranks beyond all reason" {
 	local n file
 
-	pick 2 4294967296 9223372036854775807 0 -1 3
-	for n in "${picked[@]}"; do
-		again_open
-		craft "$meta/filemap_0" "s,^          4\$,          $n,"
-		attack "0 1 4" "filemap_0|reddescmap"
-	done
+	forged 4 again_open filemap_0 's,^          4$,          @,' "0 1 4" \
+		"filemap_0|reddescmap" 4294967296 9223372036854775807 0 -1 3
 	# The same number in all files.
-	for n in 2147483647 100000; do
+	pick 2 2147483647 100000
+	for n in "${picked[@]}"; do
 		again_open
 		for file in "$meta"/filemap_*; do
 			craft "$file" "s,^          4\$,          $n,"
@@ -389,23 +423,20 @@ again_flushed()
 }
 
 @test "redundancy headers: every number in turn is absurd" {
-	local key n values=(18446744073709551615)
+	local n values=(18446744073709551615)
 
 	[[ -z ${SCRKIT_SLOW-} ]] || values+=(4294967296 0 x)
-	pick 3 CHUNK GROUPS RANKS WRANKS RANK FILES SIZE MODE GROUP
-	for key in "${picked[@]}"; do
-		for n in "${values[@]}"; do
-			craft "$meta/$inner" "/^ *$key\$/{n;s/[^ ].*/$n/}"
-			attack "0 1 4" "$inner|rank2file|reddesc.er.1"
-			again
-		done
+	for n in "${values[@]}"; do
+		forged 4 again "$inner" "/^ *@\$/{n;s/[^ ].*/$n/}" "0 1 4" \
+			"$inner|rank2file|reddesc.er.1" CHUNK GROUPS RANKS \
+			WRANKS RANK FILES SIZE MODE GROUP
 	done
 }
 
 @test "headers of all survivors agree on an absurd chunk or size" {
 	local n file
 
-	pick 3 18446744073709551615 9223372036854775807 1152921504606846976 \
+	pick 4 18446744073709551615 9223372036854775807 1152921504606846976 \
 		68719476736 0 1
 	for n in "${picked[@]}"; do
 		for file in "$meta"/reddesc.er.*.xor.*; do
@@ -425,7 +456,7 @@ again_flushed()
 @test "names of redundancy files with absurd numbers" {
 	local name
 
-	pick 3 reddesc.er.2.xor.grp_1_of_1.mem_3_of_4294967295.redset \
+	pick 6 reddesc.er.2.xor.grp_1_of_1.mem_3_of_4294967295.redset \
 		reddesc.er.2.xor.grp_1_of_4294967295.mem_3_of_4.redset \
 		reddesc.er.4294967295.xor.grp_1_of_1.mem_1_of_4.redset \
 		reddesc.er.2147483647.xor.grp_1_of_1.mem_1_of_4.redset \
@@ -456,38 +487,30 @@ each_file()
 {
 	local file
 
-	pick 4 "${METADATA[@]}"
+	pick 8 "${METADATA[@]}"
 	for file in "${picked[@]}"; do
-		again
-		refused 0 scr_index --prefix "$at" --build 1
+		again_built
 		rm -f "$at/.scr/$file"
 		cp -a "$bad" "$at/.scr/$file"
 		[[ $file == index.scr ]] || rm "$at/.scr/index.scr"
 		guarded scr_inspect "$at/.scr/$file"
 		[[ $status == 1 ]] || failed "inspect $file"
 		assert_stderr_one_line
-		guarded scr_index --prefix "$at"
 		attack "$1" "${2-${file##*/}}"
 	done
 }
 
-@test "nested a million levels deep" {
+# huge OPTION NUMBER: each_file with such a file of gen_craft.
+huge()
+{
 	bad=$BATS_TEST_TMPDIR/bad
-	"$GEN/gen_craft" --nest 1000000 --output "$bad"
+	"$GEN/gen_craft" "$1" "$2" --output "$bad"
 	each_file "0 1 4"
 }
 
-@test "four billion keys announced, none there" {
-	bad=$BATS_TEST_TMPDIR/bad
-	"$GEN/gen_craft" --count 4294967295 --output "$bad"
-	each_file "0 1 4"
-}
-
-@test "exabytes announced" {
-	bad=$BATS_TEST_TMPDIR/bad
-	"$GEN/gen_craft" --size 4611686018427387904 --output "$bad"
-	each_file "0 1 4"
-}
+@test "nested a million levels deep" { huge --nest 1000000; }
+@test "four billion keys announced, none there" { huge --count 4294967295; }
+@test "exabytes announced" { huge --size 4611686018427387904; }
 
 @test "eight terabytes of nothing" {
 	bad=$BATS_TEST_TMPDIR/bad
@@ -504,9 +527,10 @@ each_file()
 	bad=$BATS_TEST_TMPDIR/bad
 	mkfifo "$bad"
 	each_file "0 1 4"
-	for file in ckpt.1/rank_0.ckpt ckpt.1/rank_1.ckpt ckpt.1/rank_1.empty \
+	pick 2 ckpt.1/rank_0.ckpt ckpt.1/rank_1.ckpt ckpt.1/rank_1.empty \
 		.scr/index.lock .scr/scr.dataset.1/.scrkit.lock \
-		"ckpt.1/$("$GEN/gen_craft" --temp-name rank_1.ckpt)"; do
+		"ckpt.1/$("$GEN/gen_craft" --temp-name rank_1.ckpt)"
+	for file in "${picked[@]}"; do
 		again
 		rm -f "$at/$file"
 		mkfifo "$at/$file"
@@ -553,27 +577,26 @@ EVIL='a\\nb\\x1b[31m\\x1b]0;x\\x07\\xc2\\x9bm\\x7f\\x80z'
 	guarded scr_index --prefix "$at"
 	# The header and one line.
 	assert_line_count 2
-	for args in --all --names-only --json; do
-		guarded scr_index --prefix "$at" $args
-		assert_status 0
-	done
-	guarded scr_index --prefix "$at" --verify --deep
-	guarded scr_inspect "$at"
-	guarded scr_inspect --dataset 1 --prefix "$at"
-	guarded scr_index --prefix "$at" --drop nosuch$'\x1b'[31m
-	assert_status 1
-	guarded scr_index --prefix "$at" --drop-after $'a\nb'
-	assert_status 1
-	guarded scr_index --prefix "$at" --current $'\x9b31m'
-	guarded scr_inspect $'/nosuch\x1b[31m\n'
-	guarded scr_rebuild --prefix "$at" $'nosuch\x1b[31m\n'
-	guarded scr_index --$'\x1b[31m'
-	assert_status 2
-	guarded scr_index --prefix $'/nosuch\x1b[31m\n'
-	guarded scr_index --prefix "$at" --build $'1\x1b[31m'
-	assert_status 2
-	guarded scr_index --prefix "$at" --delete 1
-	assert_status 0
+	while IFS='|' read -r want line; do
+		eval "guarded $line"
+		[[ " ${want:-0 1 2 3 4} " == *" $status "* ]] || failed "$line"
+	done <<-'END'
+		0|scr_index --prefix "$at" --all
+		0|scr_index --prefix "$at" --names-only
+		0|scr_index --prefix "$at" --json
+		|scr_index --prefix "$at" --verify --deep
+		|scr_inspect "$at"
+		|scr_inspect --dataset 1 --prefix "$at"
+		1|scr_index --prefix "$at" --drop nosuch$'\x1b'[31m
+		1|scr_index --prefix "$at" --drop-after $'a\nb'
+		|scr_index --prefix "$at" --current $'\x9b31m'
+		|scr_inspect $'/nosuch\x1b[31m\n'
+		|scr_rebuild --prefix "$at" $'nosuch\x1b[31m\n'
+		2|scr_index --$'\x1b[31m'
+		|scr_index --prefix $'/nosuch\x1b[31m\n'
+		2|scr_index --prefix "$at" --build $'1\x1b[31m'
+		0|scr_index --prefix "$at" --delete 1
+	END
 }
 
 @test "file names with newlines and escape sequences are printed safely" {
@@ -605,119 +628,86 @@ EVIL='a\\nb\\x1b[31m\\x1b]0;x\\x07\\xc2\\x9bm\\x7f\\x80z'
 # --- Flushed datasets: rank2file and summary ---------------------------------
 
 @test "rank2file: paths that leave the prefix are neither checked nor deleted" {
-	local path
-
-	pick 3 ../../canary/secret "$canary/secret" \
-		ckpt.1/../../../canary/secret . .. "" "ckpt.1/" "./ckpt.1" \
-		"ckpt.1//rank_0.ckpt" /etc/passwd
-	for path in "${picked[@]}"; do
-		again_flushed
-		craft "$meta/rank2file.0.0" "s,ckpt.1/rank_0.ckpt,$path,"
-		attack "1 4" '\.scr/'
-		guarded scr_index --prefix "$at" --delete 1
-		[[ -e $canary/secret ]]
-	done
+	DELETE=1 forged 4 again_flushed rank2file.0.0 \
+		's,ckpt.1/rank_0.ckpt,@,' "1 4" '\.scr/' ../../canary/secret \
+		"$canary/secret" ckpt.1/../../../canary/secret . .. "" \
+		"ckpt.1/" "./ckpt.1" "ckpt.1//rank_0.ckpt" /etc/passwd
 }
 
-@test "rank2file: directories on the way are links that lead out" {
+@test "rank2file: a deletion does not follow links of directories or files" {
 	again_flushed
 	mv "$at/ckpt.1" "$at/away"
 	ln -s "$canary/ckpt.1" "$at/ckpt.1"
 	attack "1 4" '\.scr/'
-	guarded scr_index --prefix "$at" --delete 1
-	[[ -e $canary/ckpt.1/rank_0.ckpt ]]
-}
-
-@test "rank2file: files that are links are not followed by a deletion" {
+	deleted
 	again_flushed
 	ln -sf "$canary/ckpt.1/rank_0.ckpt" "$at/ckpt.1/rank_0.ckpt"
 	attack "1 4" '\.scr/'
-	guarded scr_index --prefix "$at" --delete 1
-	[[ -e $canary/ckpt.1/rank_0.ckpt ]]
+	deleted
 }
 
 @test "rank2file: parts whose names lead out, absurd ranks and sizes" {
-	local n
+	local ranks=(4294967296 -1 0 1000000000000 "")
 
-	for n in "/../../../canary/secret" "../../canary/secret" \
-		".0.4294967295" "" "$canary/secret"; do
-		again_flushed
-		craft "$meta/rank2file" "s,\\.0\\.0\$,$n,"
-		attack "0 1 4" '\.scr/'
-	done
-	pick 2 4294967296 -1 0 1000000000000 ""
-	for n in "${picked[@]}"; do
-		again_flushed
-		craft "$meta/rank2file" "/RANKS/{n;s/4/$n/}"
-		attack "1 4" '\.scr/'
-		again_flushed
-		craft "$meta/rank2file.0.0" "/RANKS/{n;s/4/$n/}"
-		attack "0 1 4" '\.scr/'
-	done
+	forged 4 again_flushed rank2file 's,\.0\.0$,@,' "0 1 4" '\.scr/' \
+		"/../../../canary/secret" "../../canary/secret" \
+		".0.4294967295" "" "$canary/secret"
+	forged 4 again_flushed rank2file '/RANKS/{n;s/4/@/}' "1 4" '\.scr/' \
+		"${ranks[@]}"
+	forged 4 again_flushed rank2file.0.0 '/RANKS/{n;s/4/@/}' "0 1 4" \
+		'\.scr/' "${ranks[@]}"
 }
 
 @test "summary: absurd numbers, names of other datasets" {
-	local edit
-
-	for edit in '/ID$/{n;s/1/99999999999999999999/}' '/ID$/{n;s/1/2/}' \
-		'/FILES$/{n;s/14/-1/}' '/SIZE$/{n;s/158686/18446744073709551616/}' \
-		's/ckpt\.1/../' 's/ckpt\.1//' 's,ckpt\.1,../../canary/secret,' \
-		'/CKPT$/{n;s/1/x/}' 's/^    6$/    7/' '/CREATED/,+1d'; do
-		again_flushed
-		craft "$meta/summary.scr" "$edit"
-		attack "0 1 4" '\.scr/'
-		rm -f "$at/.scr/index.scr"
-		guarded scr_index --prefix "$at"
-		guarded scr_index --prefix "$at" --add ckpt.1
-		guarded scr_index --prefix "$at" --delete 1
-	done
+	DELETE=1 forged 4 again_flushed summary.scr @ "0 1 4" '\.scr/' \
+		'/ID$/{n;s/1/99999999999999999999/}' '/ID$/{n;s/1/2/}' \
+		'/FILES$/{n;s/14/-1/}' 's/ckpt\.1/../' 's/ckpt\.1//' \
+		'/SIZE$/{n;s/158686/18446744073709551616/}' \
+		's,ckpt\.1,../../canary/secret,' '/CKPT$/{n;s/1/x/}' \
+		's/^    6$/    7/' '/CREATED/,+1d'
 }
 
 @test "index: absurd ids and names do not lead out" {
 	local edit
 
-	for edit in 's/^    1$/    ..\/..\/canary/' 's/^        1$/        -1/' \
+	pick 2 's/^    1$/    ..\/..\/canary/' 's/^        1$/        -1/' \
 		's/^    1$/    99999999999999999999/' \
 		's,ckpt\.1,../../canary,' '/ROOT/{n;s,[^ ].*,/,}' \
-		'/ROOT/{n;s,[^ ].*,../..,}'; do
-		again
-		refused 0 scr_index --prefix "$at" --build 1
+		'/ROOT/{n;s,[^ ].*,../..,}'
+	for edit in "${picked[@]}"; do
+		again_built
 		craft "$at/.scr/index.scr" "$edit"
-		guarded scr_index --prefix "$at" --all
-		guarded scr_index --prefix "$at" --verify
-		guarded scr_index --prefix "$at" --delete 1
-		guarded scr_index --prefix "$at" --delete ../../canary
-		guarded scr_index --prefix "$at" --build 1
+		# shellcheck disable=SC2016 # for sh
+		survived 'ok scr_index -p "$1" --all
+			ok scr_index -p "$1" --verify
+			ok scr_index -p "$1" --delete 1
+			ok scr_index -p "$1" --delete ../../canary
+			ok scr_index -p "$1" --build 1'
 	done
 }
 
 # --- scr_rebuild: caches, and files given by hand ----------------------------
 
 @test "cache: filemaps and headers that lead out of it" {
-	local dir=$BATS_TEST_TMPDIR/c/scr.dataset.1 cached path
+	local dir=$BATS_TEST_TMPDIR/c/scr.dataset.1 cached path what
 	local cache=/tmp/scrgold/xor_4/local/cache/golduser/scr.1000/scr.dataset.1
 
 	snapshot xor_4 cache "$BATS_TEST_TMPDIR/cache"
-	for path in "$canary" "$cache/../../../canary" ".." "$cache/sub" ""; do
-		rm -rf "$BATS_TEST_TMPDIR/c"
-		mkdir -p "$dir"
-		for cached in 0 2 3; do
-			cp -a "$BATS_TEST_TMPDIR/cache/nodes/node$cached/$IN_CACHE/." "$dir"
+	pick 2 "$canary" "$cache/../../../canary" ".." "$cache/sub" ""
+	for path in "${picked[@]}"; do
+		for what in filemap_0 'reddesc*.er.*.xor.*'; do
+			rm -rf "$BATS_TEST_TMPDIR/c"
+			mkdir -p "$dir"
+			for cached in 0 2 3; do
+				cp -a "$BATS_TEST_TMPDIR/cache/nodes/node$cached/$IN_CACHE/." "$dir"
+			done
+			# shellcheck disable=SC2086 # a pattern
+			for cached in "$dir"/.scr/$what; do
+				craft "$cached" "s,$cache,$path,"
+			done
+			guarded scr_inspect "$dir" --files
+			refused "0 1 3 4" scr_rebuild "$dir"
 		done
-		craft "$dir/.scr/filemap_0" "s,$cache,$path,"
-		guarded scr_inspect "$dir" --files
-		refused "0 1 3 4" scr_rebuild "$dir"
-		rm -rf "$dir"
-		mkdir -p "$dir"
-		for cached in 0 2 3; do
-			cp -a "$BATS_TEST_TMPDIR/cache/nodes/node$cached/$IN_CACHE/." "$dir"
-		done
-		for cached in "$dir"/.scr/reddesc.er.*.xor.* \
-			"$dir"/.scr/reddescmap.er.*.xor.*; do
-			craft "$cached" "s,$cache,$path,"
-		done
-		guarded scr_inspect "$dir" --files
-		refused "0 1 3 4" scr_rebuild "$dir"
 	done
 }
 
@@ -726,7 +716,8 @@ EVIL='a\\nb\\x1b[31m\\x1b]0;x\\x07\\xc2\\x9bm\\x7f\\x80z'
 	local cache=/tmp/scrgold/xor_4/local/cache/golduser/scr.1000/scr.dataset.1
 
 	snapshot xor_4 cache "$BATS_TEST_TMPDIR/cache"
-	for path in "$canary" "$cache/../../../canary" "../canary" ".." ""; do
+	pick 2 "$canary" "$cache/../../../canary" "../canary" ".." ""
+	for path in "${picked[@]}"; do
 		rm -rf "$dir"
 		mkdir -p "$dir"
 		for rank in 0 2 3; do
