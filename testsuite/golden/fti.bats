@@ -6,12 +6,7 @@
 
 load golden
 
-setup()
-{
-	FTI=$SCRKIT_GOLDEN/fti
-	[ -d "$FTI" ] || skip "no golden data of FTI"
-	cd "$BATS_TEST_TMPDIR" || return 1
-}
+setup() { fti_setup; }
 
 # verdict FILE: what scr_fti verify says of it, without its name.
 verdict()
@@ -162,13 +157,6 @@ judged()
 }
 
 # copy SET: a copy of golden files that can be changed: DIR/c.
-copy()
-{
-	rm -rf c
-	cp -R "$FTI/$1" c
-	chmod -R u+w c
-}
-
 @test "scan: a directory with several files of a rank" {
 	mkdir d
 	cp -R "$FTI/levels-E-v1.6/L3" d/a

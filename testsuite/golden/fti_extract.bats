@@ -6,11 +6,7 @@
 
 load golden
 
-setup() {
-	FTI=$SCRKIT_GOLDEN/fti
-	[ -d "$FTI" ] || skip "no golden data of FTI"
-	cd "$BATS_TEST_TMPDIR" || return 1
-}
+setup() { fti_setup; }
 
 # one SET NAME: the path of the first file of this name in the set.
 one() {

@@ -5,11 +5,7 @@
 
 load golden
 
-setup() {
-	FTI=$SCRKIT_GOLDEN/fti
-	[ -d "$FTI" ] || skip "no golden data of FTI"
-	cd "$BATS_TEST_TMPDIR" || return 1
-}
+setup() { fti_setup; }
 
 # boxes FILE: each rectangle of containers in the picture: its shares of the
 # width, reserved and in use, and the first line of its tooltip.  Fails if the

@@ -7,19 +7,7 @@
 
 load golden
 
-setup()
-{
-	FTI=$SCRKIT_GOLDEN/fti
-	[ -d "$FTI" ] || skip "no golden data of FTI"
-	cd "$BATS_TEST_TMPDIR" || return 1
-}
-
-copy()
-{
-	rm -rf c
-	cp -R "$FTI/$1" c
-	chmod -R u+w c
-}
+setup() { fti_setup; }
 
 # lower SET LEVEL TO: c is SET, whose checkpoint of LEVEL is one of level TO (1
 # or 4) without copies and parity.

@@ -6,20 +6,7 @@
 
 load golden
 
-setup()
-{
-	FTI=$SCRKIT_GOLDEN/fti
-	[ -d "$FTI" ] || skip "no golden data of FTI"
-	cd "$BATS_TEST_TMPDIR" || return 1
-}
-
-# copy SET: SET as the directory c, which can be changed.
-copy()
-{
-	rm -rf c
-	cp -R "$FTI/$1" c
-	chmod -R u+w c
-}
+setup() { fti_setup; }
 
 # Bytes of the record behind the parity; its time and two unused fields are no
 # longer known.

@@ -39,6 +39,22 @@ attributes()
 	done <"$2"
 }
 
+# The fixture of the tests of scr_fti: $FTI has the files that FTI wrote.
+fti_setup()
+{
+	FTI=$SCRKIT_GOLDEN/fti
+	[ -d "$FTI" ] || skip "no golden data of FTI"
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# copy SET: SET of these files as the directory c, which can be changed.
+copy()
+{
+	rm -rf c
+	cp -R "$FTI/$1" c
+	chmod -R u+w c
+}
+
 # Are these the complete golden data, not the project's selection?
 whole_collection()
 {
