@@ -2,8 +2,7 @@
 #include <errno.h>
 
 #include "arena.h"
-#include "mem.h"
-#include "tap.h"
+#include "scratch.h"
 
 static bool
 is_zero(const unsigned char *p, size_t len)
@@ -36,9 +35,8 @@ fill(struct arena *a, size_t count, const char *what)
 	char **strings = mem_calloc(count, sizeof(*strings));
 	bool zeroed = true, aligned = true, apart = true;
 	char text[256];
-	size_t i = 0, j = 0;
 
-	for (i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		objects[i] = arena_alloc(a, 1, size_of(i));
 		zeroed = zeroed && is_zero(objects[i], size_of(i));
 		aligned = aligned && (uintptr_t)objects[i] % 16 == 0;
@@ -46,17 +44,15 @@ fill(struct arena *a, size_t count, const char *what)
 		memset(text, (int)(i % 255 + 1), i % 255);
 		strings[i] = arena_strndup(a, text, i % 255);
 	}
-	for (i = 0; i < count; i++) {
-		for (j = 0; j < size_of(i); j++)
+	for (size_t i = 0; i < count; i++) {
+		for (size_t j = 0; j < size_of(i); j++)
 			apart = apart && objects[i][j] == i % 255 + 1;
-		for (j = 0; j < i % 255; j++)
-			apart = apart &&
-				(unsigned char)strings[i][j] == i % 255 + 1;
-		apart = apart && strings[i][j] == '\0';
+		memset(text, (int)(i % 255 + 1), i % 255);
+		apart = apart && memcmp(strings[i], text, i % 255) == 0 &&
+			strings[i][i % 255] == '\0';
 	}
-	ok(zeroed, what);
-	ok(aligned, "and aligned");
-	ok(apart, "and do not overlap");
+	ok(zeroed && aligned && apart,
+	   fmt("objects are zeroed, aligned and disjoint%s", what));
 	mem_free(strings);
 	mem_free(objects);
 }
@@ -67,16 +63,16 @@ test_fill(void)
 	struct arena *a = arena_new();
 	size_t before = 0;
 
-	fill(a, 1200, "objects are zeroed");
+	fill(a, 1200, "");
 	before = arena_bytes(a);
 	ok(before > 1200 / 12 * 78000, "arena_bytes() counts what is held");
 	arena_reset(a);
 	ok(arena_bytes(a) < before, "arena_reset() gives memory back");
 	ok(arena_bytes(a) >= (size_t)1 << 20, "but keeps the largest chunk");
-	fill(a, 1200, "objects are zeroed after a reset");
+	fill(a, 1200, " after a reset");
 	arena_reset(a);
 	arena_reset(a);
-	fill(a, 5, "objects are zeroed after two resets");
+	fill(a, 5, " after two resets");
 	arena_free(a);
 	arena_free(NULL);
 }
@@ -86,34 +82,31 @@ test_fill(void)
 static void
 test_reset(void)
 {
+	const size_t large = (size_t)3 << 20;
 	struct arena *a = arena_new();
-	char *p = NULL;
+	unsigned char *p = NULL;
 
 	arena_reset(a);
 	ok(arena_alloc(a, 1, 1) != NULL, "an empty arena can be reset");
-	p = arena_alloc(a, 300, 1);
-	memset(p, 1, 300);
+	memset(arena_alloc(a, 300, 1), 1, 300);
 	arena_strdup(a, "some text");
 	arena_reset(a);
 	p = arena_alloc(a, 256, 16);
-	ok(is_zero((unsigned char *)p, 4096), "few objects are wiped");
-	p = arena_alloc(a, 1, (size_t)3 << 20);
-	memset(p, 1, (size_t)3 << 20);
+	ok(is_zero(p, 4096), "few objects are wiped");
+	memset(arena_alloc(a, 1, large), 1, large);
 	arena_reset(a);
-	ok(arena_bytes(a) > (size_t)3 << 20, "a large object's chunk is kept");
-	p = arena_alloc(a, 1, (size_t)3 << 20);
-	ok(is_zero((unsigned char *)p, (size_t)3 << 20), "and wiped");
+	ok(arena_bytes(a) > large, "a large object's chunk is kept");
+	p = arena_alloc(a, 1, large);
+	ok(is_zero(p, large), "and wiped");
 	arena_free(a);
 
 	a = arena_new();
-	p = arena_alloc(a, 1, 100000);
-	memset(p, 1, 100000);
+	memset(arena_alloc(a, 1, 100000), 1, 100000);
 	p = arena_alloc(a, 1, 100);
-	ok(is_zero((unsigned char *)p, 100),
-	   "an arena may begin with a large object");
+	ok(is_zero(p, 100), "an arena may begin with a large object");
 	arena_reset(a);
 	p = arena_alloc(a, 1, 100000);
-	ok(is_zero((unsigned char *)p, 100000), "and be reset after it");
+	ok(is_zero(p, 100000), "and be reset after it");
 	arena_free(a);
 }
 
@@ -123,9 +116,9 @@ test_waste(void)
 {
 	struct arena *a = arena_new();
 	bool good = true;
-	size_t i = 0, net = 0;
+	size_t net = 0;
 
-	for (i = 0; i < 100000; i++) {
+	for (size_t i = 0; i < 100000; i++) {
 		good = good && arena_alloc(a, 3, 16) != NULL &&
 		       arena_strdup(a, "rank_123") != NULL;
 		net += 48 + 9;
@@ -139,27 +132,33 @@ static void
 test_strings(void)
 {
 	struct arena *a = arena_new();
-	char long_text[5000], *s = NULL, *t = NULL;
-	size_t len = 0;
+	char long_text[5000] = "", *s = arena_strdup(a, "");
 	bool same = true;
 
-	s = arena_strdup(a, "");
-	t = arena_strdup(a, "word");
+	is_str(arena_strdup(a, "word"), "word", "arena_strdup()");
 	is_str(s, "", "arena_strdup() of nothing");
-	is_str(t, "word", "arena_strdup()");
 	is_str(arena_strndup(a, "word", 2), "wo", "arena_strndup()");
 	is_mem(arena_strndup(a, "a\0b", 3), "a\0b", 4,
 	       "arena_strndup() copies any bytes, and a NUL");
 	is_str(arena_strndup(a, NULL, 0), "", "arena_strndup() of no bytes");
 	is_str(arena_printf(a, "%s-%d", "x", 5), "x-5", "arena_printf()");
-	for (len = 100; len < 4999; len += len < 200 ? 1 : 499) {
+	for (size_t len = 100; len < 4999; len += len < 200 ? 1 : 499) {
 		memset(long_text, 'y', len);
-		long_text[len] = '\0';
 		s = arena_printf(a, "%s", long_text);
 		same = same && s != NULL && strcmp(s, long_text) == 0;
 	}
 	ok(same, "arena_printf() of any length");
 	arena_free(a);
+}
+
+/* Did the allocation fail with ENOMEM? */
+static bool
+fails(const void *p)
+{
+	bool good = p == NULL && errno == ENOMEM;
+
+	errno = 0;
+	return good;
 }
 
 static void
@@ -168,18 +167,11 @@ test_misuse(void)
 	struct arena *a = arena_new();
 
 	errno = 0;
-	ok(arena_alloc(a, SIZE_MAX, 2) == NULL, "a product that wraps");
-	is_int(errno, ENOMEM, "is ENOMEM");
-	errno = 0;
-	ok(arena_alloc(a, 1, SIZE_MAX) == NULL, "a size near the end");
-	is_int(errno, ENOMEM, "is ENOMEM");
-	errno = 0;
-	ok(arena_alloc(a, 1, SIZE_MAX - 20) == NULL,
+	ok(fails(arena_alloc(a, SIZE_MAX, 2)), "a product that wraps");
+	ok(fails(arena_alloc(a, 1, SIZE_MAX)), "a size near the end");
+	ok(fails(arena_alloc(a, 1, SIZE_MAX - 20)),
 	   "a size that leaves no room for the chunk");
-	is_int(errno, ENOMEM, "is ENOMEM");
-	errno = 0;
-	ok(arena_strndup(a, "", SIZE_MAX) == NULL, "a string of all memory");
-	is_int(errno, ENOMEM, "is ENOMEM");
+	ok(fails(arena_strndup(a, "", SIZE_MAX)), "a string of all memory");
 	ok(arena_alloc(a, 1, 10) != NULL, "the arena still works");
 	arena_free(a);
 }
@@ -188,39 +180,37 @@ test_misuse(void)
 static bool
 use(struct arena *a)
 {
-	char text[300];
+	char text[4200] = "";
 
-	memset(text, 'x', 299);
-	text[299] = '\0';
+	memset(text, 'x', sizeof(text) - 1);
 	return arena_alloc(a, 10, 10) != NULL &&
 	       arena_alloc(a, 1, 5000) != NULL &&
 	       arena_strdup(a, "abc") != NULL &&
 	       arena_alloc(a, 60, 60) != NULL &&
-	       arena_printf(a, "%s%s%s%s%s%s%s%s%s%s%s%s%s%s", text, text, text,
-			    text, text, text, text, text, text, text, text,
-			    text, text, text) != NULL &&
+	       arena_printf(a, "%s", text) != NULL &&
 	       arena_strndup(a, text, 200) != NULL;
 }
 
 static void
 test_nomem(void)
 {
-	struct arena *a = NULL;
-	bool failed = true, told = true;
+	bool failed = true, good = true;
 	long n = 0;
 
 	for (n = 0; failed && n < 100; n++) {
+		struct arena *a = NULL;
+
 		mem_fail_after(n);
 		errno = 0;
 		a = arena_new();
 		failed = a == NULL || !use(a);
-		told = told && (!failed || errno == ENOMEM);
+		good = good && (!failed || errno == ENOMEM);
 		mem_fail_after(-1);
-		ok(a == NULL || use(a), "works after a failure");
+		good = good && (a == NULL || use(a));
 		arena_free(a);
 	}
 	ok(n > 3 && !failed, "the n-th allocation fails, until none does");
-	ok(told, "each failure is ENOMEM");
+	ok(good, "each failure is ENOMEM, and the arena works after it");
 }
 
 int

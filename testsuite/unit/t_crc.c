@@ -7,7 +7,7 @@
 
 #define SIZE 70000
 
-static unsigned char data[SIZE], copy[SIZE];
+static unsigned char data[SIZE];
 
 static void
 test_known(void)
@@ -31,12 +31,12 @@ static void
 test_zlib(void)
 {
 	bool same = true, continued = true;
-	size_t at = 0, len = 0;
-	uint32_t want = 0;
 
-	for (at = 0; at < 16; at++) {
-		for (len = 0; len < 600; len++) {
-			want = (uint32_t)crc32(0, data + at, (uInt)len);
+	for (size_t at = 0; at < 16; at++) {
+		for (size_t len = 0; len < 600; len++) {
+			uint32_t want =
+				(uint32_t)crc32(0, data + at, (uInt)len);
+
 			same = same && crc_update(0, data + at, len) == want;
 			continued = continued &&
 				    crc_update(want, data + 1000, len) ==
@@ -54,13 +54,11 @@ test_flips(void)
 {
 	const uint32_t sum = crc_update(0, data, 64);
 	bool seen = true;
-	size_t i = 0;
 
-	memcpy(copy, data, 64);
-	for (i = 0; i < 64 * 8; i++) {
-		copy[i / 8] ^= (unsigned char)(1 << i % 8);
-		seen = seen && crc_update(0, copy, 64) != sum;
-		copy[i / 8] ^= (unsigned char)(1 << i % 8);
+	for (size_t i = 0; i < 64 * 8; i++) {
+		data[i / 8] ^= (unsigned char)(1 << i % 8);
+		seen = seen && crc_update(0, data, 64) != sum;
+		data[i / 8] ^= (unsigned char)(1 << i % 8);
 	}
 	ok(seen, "each single flipped bit changes the sum");
 }
@@ -70,12 +68,11 @@ test_shift(void)
 {
 	const uint32_t sum = crc_update(0, data, SIZE);
 	bool good = true;
-	uint32_t a = 0, b = 0;
-	size_t at = 0;
 
-	for (at = 0; at <= SIZE; at += at < 300 ? 1 : 997) {
-		a = crc_update(0, data, at);
-		b = crc_update(0, data + at, SIZE - at);
+	for (size_t at = 0; at <= SIZE; at += at < 300 ? 1 : 997) {
+		uint32_t a = crc_update(0, data, at);
+		uint32_t b = crc_update(0, data + at, SIZE - at);
+
 		good = good && (crc_shift(a, SIZE - at) ^ b) == sum;
 	}
 	ok(good, "two parts combine, wherever the cut is");
@@ -87,22 +84,19 @@ test_shift(void)
 static void
 test_far(void)
 {
-	static const uint64_t lens[] = {
-		1,
-		4096,
-		UINT32_MAX,
-		UINT64_C(1) << 32,
-		UINT64_C(1) << 40,
-		INT64_MAX,
-		UINT64_C(1) << 63,
-		UINT64_MAX - 5,
-		UINT64_MAX - 1,
-	};
+	static const uint64_t lens[] = { 1,
+					 4096,
+					 UINT32_MAX,
+					 UINT32_MAX + 1ull,
+					 1ull << 40,
+					 INT64_MAX,
+					 1ull << 63,
+					 UINT64_MAX - 5,
+					 UINT64_MAX - 1 };
 	const uint32_t sum = 0xdeadbeef;
 	bool good = true;
-	size_t i = 0;
 
-	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++)
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++)
 		good = good && crc_shift(crc_shift(sum, lens[i]), 1) ==
 				       crc_shift(sum, lens[i] + 1);
 	ok(good, "a shift by n and 1 is a shift by n + 1");

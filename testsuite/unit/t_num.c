@@ -100,13 +100,15 @@ test_tables(void)
 						     ? NULL
 						     : fmt("\"%s\": ", text);
 			uint64_t out = MARK;
-			int rc = parse(bad[i].form, text, bad[i].max, &out,
+			char *copy = mem_strdup(text); /* ends where it ends */
+			int rc = parse(bad[i].form, copy, bad[i].max, &out,
 				       &err);
 
 			ok(fails_as(rc, &err, ERROR_USAGE, quoted) &&
 				   out == MARK,
 			   fmt("not %s: %s", forms[bad[i].form],
 			       quoted != NULL ? quoted : "strange"));
+			mem_free(copy);
 		}
 	}
 }

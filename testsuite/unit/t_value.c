@@ -1,35 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "kvtree/value.h"
-#include "num.h"
 
 #include "metatest.h"
+#include "num.h"
+#include "scratch.h"
 
 /* Numbers as keys and in names have exactly one spelling. */
 static void
 test_number(void)
 {
-	static const char *const bad[] = {
-		"",
-		"-1",
-		"+1",
-		" 1",
-		"1 ",
-		"01",
-		"00",
-		"0x1",
-		"1x",
-		"a",
-		"18446744073709551616",
-		"99999999999999999999999",
-		"1\n",
-	};
-	char text[NUM_TEXT];
+	static const char bad[] = "|-1|+1| 1|1 |01|00|0x1|1x|a|1\n|"
+				  "18446744073709551616|"
+				  "99999999999999999999999";
+	char text[NUM_TEXT], *rest = fmt("%s", bad), *word = NULL;
 	uint64_t n = 7;
-	size_t i = 0;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ok(!value_number(bad[i], UINT64_MAX, &n) && n == 7,
-		   label(bad[i]));
+	while ((word = strsep(&rest, "|")) != NULL)
+		ok(!value_number(word, UINT64_MAX, &n) && n == 7, label(word));
 	ok(value_number("0", 0, &n) && n == 0, "0");
 	ok(value_number("18446744073709551615", UINT64_MAX, &n) &&
 		   n == UINT64_MAX,
@@ -47,33 +34,32 @@ test_values(void)
 {
 	struct kvtree *t = tree_of("a>1\nb>0x10\nc>1\nc>2\nd\ne>x y\nf>0\n"
 				   "g>4294967296\nk\x01\x1b>x\n");
+	const struct kvtree *a = kvtree_get(t, "a"), *b = kvtree_get(t, "b");
 	struct error err = ERROR_INIT;
 	const char *s = NULL;
 	uint64_t n = 0;
 	uint32_t u = 0;
 	bool flag = true;
 
-	ok(value_u64(kvtree_get(t, "a"), 1, &n, &err) == 0 && n == 1, "u64");
-	ok(value_u64(kvtree_get(t, "b"), 16, &n, &err) == 0 && n == 16,
-	   "hexadecimal");
-	is_int(value_u64(kvtree_get(t, "b"), 15, &n, &err), -1, "too large");
-	is_str(err.text, "b: \"0x10\" is not a number from 0 to 15",
-	       "... says so");
-	is_int(value_u64(kvtree_get(t, "c"), 15, &n, &err), -1, "two values");
-	is_int(err.kind, ERROR_CORRUPT, err.text);
+	ok(value_u64(a, 1, &n, &err) == 0 && n == 1, "u64");
+	ok(value_u64(b, 16, &n, &err) == 0 && n == 16, "hexadecimal");
+	is_error(value_u64(b, 15, &n, &err), &err, ERROR_CORRUPT,
+		 "b: \"0x10\" is not a number from 0 to 15", "too large");
+	is_error(value_u64(kvtree_get(t, "c"), 15, &n, &err), &err,
+		 ERROR_CORRUPT, NULL, "two values");
 	is_int(value_u64(kvtree_get(t, "d"), 15, &n, &err), -1, "no value");
 	is_int(value_str(kvtree_get(t, "d"), &s, &err), -1, "... as text");
-	ok(value_str(kvtree_get(t, "e"), &s, &err) == 0, "text");
+	is_int(value_str(kvtree_get(t, "e"), &s, &err), 0, "text");
 	is_str(s, "x y", "... with a blank");
-	ok(value_flag(kvtree_get(t, "a"), &flag, &err) == 0 && flag, "true");
+	ok(value_flag(a, &flag, &err) == 0 && flag, "true");
 	ok(value_flag(kvtree_get(t, "f"), &flag, &err) == 0 && !flag, "false");
-	is_int(value_flag(kvtree_get(t, "b"), &flag, &err), -1, "neither");
-	ok(value_u32(kvtree_get(t, "a"), 5, &u, &err) == 0 && u == 1, "u32");
+	is_int(value_flag(b, &flag, &err), -1, "neither");
+	ok(value_u32(a, 5, &u, &err) == 0 && u == 1, "u32");
 	is_int(value_u32(kvtree_get(t, "g"), UINT32_MAX, &u, &err), -1,
 	       "too large for 32 bits");
-	is_int(value_u64(kvtree_get(t, "k\x01\x1b"), 5, &n, &err), -1,
-	       "a key that drives terminals");
-	ok(strchr(err.text, '\x1b') == NULL, "... is made harmless");
+	ok(value_u64(kvtree_get(t, "k\x01\x1b"), 5, &n, &err) < 0 &&
+		   strchr(err.text, '\x1b') == NULL,
+	   "a key that drives terminals is made harmless");
 	kvtree_free(t);
 }
 

@@ -45,23 +45,20 @@ test_parse(void)
 	struct word w;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const bool id = cases[i].id > 0;
+		const char *text = cases[i].text, *name = cases[i].name;
+		const bool id = cases[i].id > 0, marked = cases[i].marked;
 
-		word_parse(cases[i].text, &w);
-		ok(w.id == cases[i].id && w.marked == cases[i].marked &&
-			   (cases[i].name == NULL
-				    ? w.name == NULL
-				    : w.name != NULL &&
-					      str_eq(w.name, cases[i].name)),
-		   fmt("\"%s\"", cases[i].text));
-		error_clear(&err);
-		if (word_parse_id(cases[i].text, &w, &err) < 0)
-			ok(!id && !cases[i].marked && err.kind == ERROR_USAGE,
-			   "... is no id");
-		else
-			ok(id ? w.name == NULL && w.id == cases[i].id
-			      : w.marked && w.name != NULL,
-			   "... as an id");
+		word_parse(text, &w);
+		ok(w.id == cases[i].id && w.marked == marked &&
+			   (w.name == NULL) == (name == NULL) &&
+			   (name == NULL || str_eq(w.name, name)),
+		   fmt("\"%s\"", text));
+		ok(id || marked ? word_parse_id(text, &w, &err) == 0 &&
+					  w.id == cases[i].id &&
+					  (w.name == NULL) == id
+				: fails_as(word_parse_id(text, &w, &err), &err,
+					   ERROR_USAGE, NULL),
+		   "... as an id");
 	}
 }
 
@@ -164,6 +161,8 @@ test_resolve(void)
 static void
 test_words(void)
 {
+	static const char *const names[] = { "name:2", "name:3", "3x",
+					     "name:name:y" };
 	char word[WORD_ID_SIZE];
 	struct buf scratch = BUF_INIT;
 	struct catalogue *c = open_prefix();
@@ -175,14 +174,11 @@ test_words(void)
 	is_str(catalogue_word(c, ix, 4, word), "id:4",
 	       "one that is not in the index is named 4");
 	is_str(catalogue_word_now(c, 3, word), "id:3", "read now");
-	must(index_find_id(ix, 1, &e, NULL) == 0);
-	is_str(catalogue_name_word(c, ix, &e, &scratch), "name:2",
-	       "a name that is another's number");
-	must(index_find_id(ix, 3, &e, NULL) == 0);
-	is_str(catalogue_name_word(c, ix, &e, &scratch), "3x", "a name");
-	must(index_find_id(ix, 4, &e, NULL) == 0);
-	is_str(catalogue_name_word(c, ix, &e, &scratch), "name:name:y",
-	       "a name with a mark");
+	for (int i = 0; i < 4; i++) {
+		must(index_find_id(ix, i + 1, &e, NULL) == 0);
+		is_str(catalogue_name_word(c, ix, &e, &scratch), names[i],
+		       "a name, with a mark if it is like a number or a mark");
+	}
 	buf_free(&scratch);
 	index_free(ix);
 	catalogue_close(c);
