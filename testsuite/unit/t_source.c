@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "team/source.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "crc.h"
-#include "error.h"
-#include "mem.h"
-#include "nomem.h"
-#include "tap.h"
+#include "scratch.h"
 #include "team/redundancy.h"
 
 #define FILES 70 /* more than are kept open */
 
-static char names[FILES][32];
+static char root[96];
 static struct redundancy_file files[FILES];
 static char all[FILES * FILES];
 static size_t total;
@@ -24,18 +16,15 @@ static size_t total;
 static void
 make_files(void)
 {
+	scratch_dir(root, sizeof(root));
 	for (size_t i = 0; i < FILES; i++) {
 		const size_t len = i % 5 == 0 ? 0 : i;
-		FILE *f = NULL;
 
-		snprintf(names[i], sizeof(names[i]), "file.%zu", i);
-		f = fopen(names[i], "w");
 		for (size_t k = 0; k < len; k++)
 			all[total + k] = (char)(i * 31 + k * 7);
-		fwrite(all + total, 1, len, f);
-		fclose(f);
-		files[i].path = names[i];
+		files[i].path = fmt("%s/file.%zu", root, i);
 		files[i].attr.size = len;
+		write_file(files[i].path, all + total, len);
 		total += len;
 	}
 }
@@ -71,14 +60,11 @@ test_order(void)
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
 		for (int back = 0; back < 2; back++) {
-			char what[64];
-
-			snprintf(what, sizeof(what), "pieces of %zu%s",
-				 steps[i], back ? ", backwards" : "");
 			ok(source_open(&s, files, FILES, NULL) == 0 &&
 				   source_bytes(&s) == total &&
 				   reads(&s, steps[i], back != 0),
-			   what);
+			   fmt("pieces of %zu%s", steps[i],
+			       back ? ", backwards" : ""));
 			source_close(&s);
 		}
 }
@@ -94,31 +80,26 @@ test_errors(void)
 		   source_read(&s, 0, data, 0, &err) == 0,
 	   "no files");
 	source_close(&s);
-	(void)source_open(&s, files, FILES, &err);
-	is_int(truncate(names[8], 3), 0, "a file gets shorter");
-	is_int(source_read(&s, 0, data, 40, &err), -1, "... it is not read");
-	is_int(err.kind, ERROR_CORRUPT, err.text);
-	unlink(names[9]);
-	is_int(source_read(&s, 28, data, 20, &err), -1, "a file that is gone");
+	must(source_open(&s, files, FILES, NULL) == 0 &&
+	     truncate(files[8].path, 3) == 0 && unlink(files[9].path) == 0);
+	is_error(source_read(&s, 0, data, 40, &err), &err, ERROR_CORRUPT,
+		 "file.8", "a file that got shorter");
+	is_error(source_read(&s, 31, data, 9, &err), &err, ERROR_ABSENT,
+		 "file.9", "a file that is gone");
 	source_close(&s);
 	mem_fail_after(0);
-	is_int(source_open(&s, files, FILES, &err), -1, "no memory");
+	is_error(source_open(&s, files, FILES, &err), &err, ERROR_NOMEM, NULL,
+		 "no memory");
 	mem_fail_after(-1);
-	is_int(err.kind, ERROR_NOMEM, err.text);
 	source_close(&s);
 }
 
 int
 main(void)
 {
-	const char *dir = getenv("TMPDIR");
-
-	if (dir == NULL || chdir(dir) < 0)
-		return 1;
 	make_files();
 	test_order();
 	test_errors();
-	for (size_t i = 0; i < FILES; i++)
-		unlink(names[i]);
+	remove_tree(root);
 	return tap_done();
 }

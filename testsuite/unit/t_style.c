@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "style.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
-#include "buf.h"
-#include "mem.h"
-#include "tap.h"
+#include "scratch.h"
 
 static const struct {
 	const char *name;
@@ -78,59 +72,57 @@ test_dress(void)
 	}
 }
 
-static void
-test_memory(void)
+static int
+dress(void *arg, struct error *err)
 {
-	const struct style style = { .color = true };
-	bool good = true;
-	int rc = -1;
-	long n = 0;
+	struct buf text = BUF_INIT;
+	int rc = buf_add_str(&text, "   1 whole\n");
 
-	for (n = 0; n < 10 && rc < 0; n++) {
-		struct buf text = BUF_INIT;
-
-		buf_add_str(&text, "   1 whole\n");
-		mem_fail_after(n);
-		rc = style_dress(&style, &text);
-		mem_fail_after(-1);
-		good = good && text.failed == (rc < 0);
-		buf_free(&text);
-	}
-	ok(good && n > 1 && rc == 0, "out of memory");
+	rc = rc < 0 ? rc : style_dress(arg, &text);
+	if (text.failed != (rc < 0))
+		rc = error_set(err, ERROR_USAGE, "not told");
+	buf_free(&text);
+	return rc < 0 && err->kind == ERROR_NONE ? error_no_memory(err) : rc;
 }
 
 static void
 test_terminal(void)
 {
+	static const struct {
+		const char *term, *no_color;
+		bool color;
+	} terms[] = {
+		{ "xterm", NULL, true },
+		{ "xterm", "", true },
+		{ "xterm", "1", false },
+		{ "dumb", NULL, false },
+	};
 	const struct winsize size = { .ws_row = 24, .ws_col = 44 };
 	int fds[2] = { -1, -1 }, master = posix_openpt(O_RDWR | O_NOCTTY);
 	int slave = -1;
 	struct style s;
 
-	if (pipe(fds) == 0) {
-		s = style_of(fds[1]);
-		ok(!s.color && s.width == 0, "a pipe");
-		close(fds[0]);
-		close(fds[1]);
-	}
+	must(pipe(fds) == 0);
+	s = style_of(fds[1]);
+	ok(!s.color && s.width == 0, "a pipe");
+	close(fds[0]);
+	close(fds[1]);
 	if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0 ||
 	    (slave = open(ptsname(master), O_RDWR | O_NOCTTY)) < 0) {
 		skip("a terminal", "no pseudo terminal to be had");
 		return;
 	}
 	ioctl(slave, TIOCSWINSZ, &size);
-	setenv("TERM", "xterm", 1);
-	unsetenv("NO_COLOR");
-	s = style_of(slave);
-	ok(s.color && s.width == 44, "a terminal");
-	setenv("NO_COLOR", "", 1);
-	ok(style_of(slave).color, "NO_COLOR is empty");
-	setenv("NO_COLOR", "1", 1);
-	s = style_of(slave);
-	ok(!s.color && s.width == 44, "NO_COLOR");
-	unsetenv("NO_COLOR");
-	setenv("TERM", "dumb", 1);
-	ok(!style_of(slave).color, "a dumb terminal");
+	for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
+		setenv("TERM", terms[i].term, 1);
+		unsetenv("NO_COLOR");
+		if (terms[i].no_color != NULL)
+			setenv("NO_COLOR", terms[i].no_color, 1);
+		s = style_of(slave);
+		ok(s.color == terms[i].color && s.width == 44,
+		   fmt("TERM=%s NO_COLOR=%s", terms[i].term,
+		       terms[i].no_color ? terms[i].no_color : "(unset)"));
+	}
 	close(slave);
 	close(master);
 }
@@ -138,8 +130,10 @@ test_terminal(void)
 int
 main(void)
 {
+	const struct style style = { .color = true };
+
 	test_dress();
-	test_memory();
+	ok(fail_each_alloc(dress, (void *)&style) > 1, "out of memory");
 	test_terminal();
 	return tap_done();
 }
