@@ -96,10 +96,10 @@ test_dry_run(void)
 static void
 test_adopt(void)
 {
-	const char *outside = fmt("%s/outside", cache.root);
-	char junk[1100];
+	char outside[128], junk[1100];
 
 	cache_make(&cache);
+	snprintf(outside, sizeof(outside), "%s/outside", cache.root);
 	must(run_copy() == 0);
 	for (int i = 0; i < CACHE_RANKS; i++)
 		must(unlink(at(fmt(META "/copied_%d.scr", i))) == 0);
@@ -224,11 +224,12 @@ test_waiting(void)
 static void
 test_left_over(void)
 {
-	const char *temp = NULL, *victim = fmt("%s/victim", cache.root);
-	char name[TEMP_NAME_MAX];
+	char temp[256], victim[128], name[TEMP_NAME_MAX];
 
 	cache_make(&cache);
-	temp = at(fmt("ckpt/0/%s", temp_name(name, cache_name(1, 0))));
+	snprintf(victim, sizeof(victim), "%s/victim", cache.root);
+	temp_name(name, cache_name(1, 0));
+	snprintf(temp, sizeof(temp), "%s/ckpt/0/%s", cache.prefix, name);
 	write_text(victim, "somebody's");
 	write_file(temp, log_text, 2000);
 	ok(run_copy() == 0 && all_right() && no_temps(),

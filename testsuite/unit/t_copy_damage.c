@@ -130,13 +130,13 @@ set_prefix(struct kvtree *t, void *arg)
 static void
 test_moved(void)
 {
-	const char *old = NULL, *now = NULL;
+	char old[128], now[128];
 
 	cache_make(&cache);
-	old = fmt("%s", cache.prefix);
-	now = fmt("%s/moved", cache.root);
+	snprintf(old, sizeof(old), "%s", cache.prefix);
+	snprintf(now, sizeof(now), "%s/moved", cache.root);
 	must(rename(old, now) == 0);
-	snprintf(cache.prefix, sizeof(cache.prefix), "%s", now);
+	memcpy(cache.prefix, now, sizeof(now));
 	is_error(run_copy(), &failure, ERROR_USAGE, "--moved-from",
 		 "a moved prefix: nobody knows");
 	ok(run_with((struct copy_options){ .moved_from = old }) == 0 &&
@@ -144,7 +144,7 @@ test_moved(void)
 	   "... but who is told");
 	ok(copies(0, 0, FILES, 0), "... and who sees the files there");
 	remove_tree(at("ckpt"));
-	edit_tree(map_of(1), set_prefix, fmt("%s", old));
+	edit_tree(map_of(1), set_prefix, old);
 	ok(run_copy() == 0 && all_right(), "... or reads it in a filemap");
 
 	for (int link = 0; link < 2; link++) {

@@ -8,6 +8,7 @@
 #define FILES 70 /* more than are kept open */
 
 static char root[96];
+static char names[FILES][128];
 static struct redundancy_file files[FILES];
 static char all[FILES * FILES];
 static size_t total;
@@ -22,7 +23,8 @@ make_files(void)
 
 		for (size_t k = 0; k < len; k++)
 			all[total + k] = (char)(i * 31 + k * 7);
-		files[i].path = fmt("%s/file.%zu", root, i);
+		snprintf(names[i], sizeof(names[i]), "%s/file.%zu", root, i);
+		files[i].path = names[i];
 		files[i].attr.size = len;
 		write_file(files[i].path, all + total, len);
 		total += len;
