@@ -3,9 +3,7 @@
 #include "team/cores.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "error.h"
 #include "scratch.h"
 
 #define RANKS 9

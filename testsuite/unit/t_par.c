@@ -13,7 +13,7 @@
 #define ITEMS_MAX 5000
 #define THREADS_MAX 8
 
-struct job {
+static struct job {
 	unsigned char seen[ITEMS_MAX]; /* number of calls for each item */
 	size_t calls[THREADS_MAX];     /* for each worker, without a lock */
 	pthread_t thread[THREADS_MAX];
@@ -21,120 +21,94 @@ struct job {
 	atomic_size_t total;
 	size_t fail_at; /* this item and all after it fail */
 	unsigned threads;
-};
-
-static struct job *
-job_new(unsigned threads)
-{
-	struct job *job = mem_calloc(1, sizeof(*job));
-
-	job->fail_at = SIZE_MAX;
-	job->threads = threads;
-	return job;
-}
+} job;
 
 static int
 work(void *arg, size_t i, unsigned worker, struct error *err)
 {
-	struct job *job = arg;
-
-	if (worker >= job->threads)
+	(void)arg;
+	if (worker >= job.threads)
 		return error_set(err, ERROR_LOST, "no such worker");
-	if (job->calls[worker]++ == 0)
-		job->thread[worker] = pthread_self();
-	else if (!pthread_equal(job->thread[worker], pthread_self()))
-		job->strayed = true;
-	atomic_fetch_add(&job->total, 1);
-	if (i >= job->fail_at)
+	if (job.calls[worker]++ == 0)
+		job.thread[worker] = pthread_self();
+	else if (!pthread_equal(job.thread[worker], pthread_self()))
+		job.strayed = true;
+	job.total++;
+	if (i >= job.fail_at)
 		return error_set(err, ERROR_CORRUPT, "item %zu", i);
-	job->seen[i % ITEMS_MAX]++;
+	job.seen[i % ITEMS_MAX]++;
 	return 0;
 }
 
+/* par_for(), with a new job of which items from `fail_at` on fail. */
+static int
+run(struct par *p, size_t count, size_t batch, size_t fail_at,
+    struct error *err)
+{
+	memset(&job, 0, sizeof(job));
+	job.threads = par_threads(p);
+	job.fail_at = fail_at;
+	return par_for(p, count, batch, work, NULL, err);
+}
+
 static bool
-each_once(const struct job *job, size_t count)
+each_once(size_t count)
 {
 	for (size_t i = 0; i < ITEMS_MAX; i++)
-		if (job->seen[i] != (i < count))
+		if (job.seen[i] != (i < count))
 			return false;
-	return true;
+	return !job.strayed;
 }
+
+/* 0: no pool, which is one thread. */
+static const unsigned threads[] = { 0, 1, 2, 3, 8 };
 
 static void
 test_all_items(void)
 {
-	static const unsigned threads[] = { 1, 2, 3, 8 };
 	static const size_t counts[] = { 0, 1, 2, 7, 100, ITEMS_MAX };
 	static const size_t batches[] = { 0, 1, 3, 64, ITEMS_MAX, SIZE_MAX };
 
-	for (size_t t = 0; t < 4; t++) {
-		struct par *p = par_new(threads[t], NULL);
-		bool good = par_threads(p) == threads[t], calm = true;
+	for (size_t t = 0; t < 5; t++) {
+		struct par *p = threads[t] ? par_new(threads[t], NULL) : NULL;
+		bool good = par_threads(p) == (threads[t] ? threads[t] : 1);
 
-		for (size_t i = 0; i < 36; i++) {
-			struct job *job = job_new(threads[t]);
-
+		for (size_t i = 0; i < 36; i++)
 			good = good &&
-			       par_for(p, counts[i / 6], batches[i % 6], work,
-				       job, NULL) == 0 &&
-			       each_once(job, counts[i / 6]);
-			calm = calm && !job->strayed;
-			mem_free(job);
-		}
-		ok(good, "each item once, whatever the batch");
-		ok(calm, "a worker's number belongs to one thread");
+			       run(p, counts[i / 6], batches[i % 6], SIZE_MAX,
+				   NULL) == 0 &&
+			       each_once(counts[i / 6]);
+		ok(good, fmt("%u threads: each item once, whatever the batch; "
+			     "a worker's number belongs to one",
+			     threads[t]));
 		par_free(p);
 	}
 }
 
 static void
-test_no_pool(void)
-{
-	struct error err = ERROR_INIT;
-	struct job *job = job_new(1);
-
-	is_int(par_threads(NULL), 1, "no pool is one thread");
-	ok(par_for(NULL, 7, 0, work, job, NULL) == 0 && each_once(job, 7),
-	   "which does each item once");
-	job->fail_at = 2;
-	is_error(par_for(NULL, 7, 0, work, job, &err), &err, ERROR_CORRUPT,
-		 "item 2", "and stops");
-	is_int((int64_t)job->total, 10, "at the first error");
-	mem_free(job);
-}
-
-static void
 test_errors(void)
 {
-	static const unsigned threads[] = { 1, 2, 8 };
-
-	for (size_t t = 0; t < 3; t++) {
-		struct par *p = par_new(threads[t], NULL);
-		struct job *job = job_new(threads[t]);
+	for (size_t t = 0; t < 5; t++) {
+		struct par *p = threads[t] ? par_new(threads[t], NULL) : NULL;
 		struct error err = ERROR_INIT;
 		unsigned long item = 0;
 		char *end = NULL;
 
-		job->fail_at = 40;
-		ok(par_for(p, SIZE_MAX, 2, work, job, &err) < 0 &&
+		ok(run(p, SIZE_MAX, 2, 40, &err) < 0 &&
 			   err.kind == ERROR_CORRUPT &&
 			   strncmp(err.text, "item ", 5) == 0,
 		   "an item fails: its error comes out");
 		item = strtoul(err.text + 5, &end, 10);
 		ok(*end == '\0' && item >= 40 &&
-			   item < (threads[t] == 1 ? 41 : 40 + 2 * THREADS_MAX),
+			   item < (threads[t] < 2 ? 41 : 40 + 2 * THREADS_MAX),
 		   "that of the first, if alone");
-		ok(job->total <= 40 + threads[t], "and the others stop");
-		is_int(par_for(p, SIZE_MAX, 0, work, job, NULL), -1,
-		       "nobody asks why");
+		ok(job.total <= 40 + job.threads, "and the others stop");
+		is_int(run(p, SIZE_MAX, 0, 40, NULL), -1, "nobody asks why");
 
-		mem_free(job);
-		job = job_new(threads[t]);
 		error_clear(&err);
-		ok(par_for(p, 100, 0, work, job, &err) == 0 &&
-			   each_once(job, 100) && err.kind == ERROR_NONE,
+		ok(run(p, 100, 0, SIZE_MAX, &err) == 0 && each_once(100) &&
+			   err.kind == ERROR_NONE,
 		   "the pool works on as if nothing had happened");
-		mem_free(job);
 		par_free(p);
 	}
 }
@@ -335,7 +309,6 @@ main(void)
 {
 	test_no_threads();
 	test_all_items();
-	test_no_pool();
 	test_errors();
 	test_misuse();
 	test_no_memory();

@@ -46,10 +46,9 @@ struct set {
 	struct put *p;
 	char paths[FILES][32];
 	struct attr attrs[FILES];
-	uint64_t sizes[FILES];
-	struct stripe_part from[1], to[FILES];
+	struct stripe_part to[FILES];
 	struct stripe_sum sums[FILES];
-	struct stripe in, out;
+	struct stripe out;
 	uint64_t len;
 };
 
@@ -81,7 +80,7 @@ start_set(struct set *s, size_t files, struct par *par)
 				   .tv_nsec = 5 },
 		};
 		what.path = s->paths[i];
-		what.size = s->sizes[i] = s->sums[i].size = size;
+		what.size = s->sums[i].size = size;
 		what.attr = &s->attrs[i];
 		s->to[s->out.nparts] = (struct stripe_part){
 			.start = s->len,
@@ -93,12 +92,6 @@ start_set(struct set *s, size_t files, struct par *par)
 		s->len += size;
 	}
 	must(s->len <= BYTES);
-	s->from[0] = (struct stripe_part){
-		.len = s->len,
-		.mem = data,
-		.sum = STRIPE_NO_SUM,
-	};
-	s->in = (struct stripe){ 1, s->from };
 }
 
 static int
@@ -106,8 +99,12 @@ fill(struct set *s, struct par *par, struct error *err)
 {
 	const struct work work = { .par = par };
 	const struct transfer_options o = { .work = &work, .sums_to = s->sums };
+	struct stripe_part from = { .len = s->len,
+				    .mem = data,
+				    .sum = STRIPE_NO_SUM };
+	const struct stripe in = { 1, &from };
 
-	return transfer(&s->in, &s->out, s->len, &o, err);
+	return transfer(&in, &s->out, s->len, &o, err);
 }
 
 /* Are all files right: content, mode, time and checksum? */
@@ -117,8 +114,8 @@ all_right(const struct set *s)
 	bool good = counts(put_count(s->p), 0);
 	uint64_t at = 0;
 
-	for (size_t i = 0; i < put_count(s->p); at += s->sizes[i++]) {
-		const size_t size = s->sizes[i];
+	for (size_t i = 0; i < put_count(s->p); at += s->sums[i++].size) {
+		const size_t size = s->sums[i].size;
 		struct stat st;
 
 		good &= fstatat(rootfd, s->paths[i], &st, 0) == 0 &&

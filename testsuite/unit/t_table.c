@@ -4,11 +4,7 @@
  */
 #include "report/table.h"
 
-#include "buf.h"
-#include "error.h"
-#include "nomem.h"
 #include "scratch.h"
-#include "tap.h"
 
 static const struct table_column columns[] = {
 	{ "id", ">ID" },     { "current", "" }, { "name", "NAME" },
