@@ -63,8 +63,7 @@ test_parts(void)
 			is_str(kvtree_value(copy, cases[i].key), cases[i].value,
 			       "... as it was");
 		else
-			is_int((int64_t)kvtree_count(copy), 0,
-			       "... as nothing");
+			is_int((int64_t)kvtree_count(copy), 0, "... nothing");
 		kvtree_free(t);
 		kvtree_free(copy);
 	}
@@ -221,8 +220,7 @@ test_apply(void)
 	struct stat st;
 	int fd = scratch_file();
 
-	is_int(apply(&a, fd, none, &st), 0751,
-	       "attributes are applied without set-id bits");
+	is_int(apply(&a, fd, none, &st), 0751, "applied without set-id bits");
 	attr_from_stat(&got, &st);
 	ok(got.has_size && got.has_owner && got.has_times &&
 		   got.mode == (S_IFREG | 0751) &&

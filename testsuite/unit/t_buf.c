@@ -23,7 +23,7 @@ test_add(void)
 	ok(b.cap > 0, "and keeps the memory");
 	buf_free(&b);
 	ok(b.data == NULL && b.len == 0 && b.cap == 0,
-	   "buf_free() goes back to the start");
+	   "buf_free(): back to start");
 }
 
 /* Append one byte at a time, and texts of every length. */
@@ -71,10 +71,8 @@ test_reserve(void)
 	memset(b.data, 'x', 1000);
 	b.len = 1000;
 	b.data[1000] = '\0';
-	ok(buf_reserve(&b, 0) == 0 && b.data == data,
-	   "no more is needed, so nothing moves");
-	ok(buf_reserve(&b, 1) == 0 && b.cap >= 2002,
-	   "one more is needed, so it doubles");
+	ok(buf_reserve(&b, 0) == 0 && b.data == data, "no more: nothing moves");
+	ok(buf_reserve(&b, 1) == 0 && b.cap >= 2002, "one more: it doubles");
 	for (size_t i = 0; i < 2; i++) {
 		errno = 0;
 		ok(buf_reserve(&b, SIZE_MAX - 1000 * i) == -1 &&

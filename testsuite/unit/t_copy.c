@@ -41,14 +41,11 @@ test_copy(void)
 	ok(same_files(at(fmt(META "/%s", reddesc)),
 		      fmt("%s/.scr/%s", cache.dataset, reddesc)),
 	   "redundancy");
-	ok(copies(0, 0, FILES, 0) && result.bytes == 0,
-	   "again: nothing is copied");
+	ok(copies(0, 0, FILES, 0) && result.bytes == 0, "again: nothing");
 	must(unlink(target(1, 0)) == 0);
-	ok(copies(1, 0, FILES - 1, 0) && all_right(),
-	   "what is gone is copied again");
+	ok(copies(1, 0, FILES - 1, 0) && all_right(), "gone: copied again");
 	flip(target(2, 0), 7);
-	ok(copies(0, 0, FILES, 0),
-	   "(what was changed without a trace is not seen)");
+	ok(copies(0, 0, FILES, 0), "(a change without a trace is not seen)");
 	must(utimensat(AT_FDCWD, target(2, 0), NULL, 0) == 0);
 	ok(copies(0, 0, FILES - 2, 0) && result.taken == 1,
 	   "what was changed is not replaced");
@@ -86,8 +83,7 @@ test_dry_run(void)
 	write_text(target(0, 1), "");
 	how.dry_run = true;
 	ok(run_copy() == 0, "a dry run");
-	ok(counts(FILES - CACHE_RANKS - 1, 1, 0, 0),
-	   "... counts, filemaps apart");
+	ok(counts(FILES - CACHE_RANKS - 1, 1, 0, 0), "... without filemaps");
 	ok(!exists(at(".scr")) && !exists(target(0, 0)), "... changes nothing");
 }
 
@@ -120,8 +116,7 @@ test_adopt(void)
 	ok(run_with((struct copy_options){ .replace = true }) == 0 &&
 		   counts(6, 0, FILES - 6, 0) && all_right(),
 	   "... and replaced if that is allowed");
-	ok(file_holds(outside, "not ours", 8),
-	   "... the link, and not where it leads to");
+	ok(file_holds(outside, "not ours", 8), "... the link, not its target");
 	must(unlink(target(3, 0)) == 0 && mkdir(target(3, 0), 0777) == 0);
 	ok(copies(0, 0, FILES - 1, 1) && logged("a directory"),
 	   "a directory stays, and is told");
@@ -216,8 +211,7 @@ test_waiting(void)
 			   0 &&
 		   looks > 25 && early,
 	   "a rank does not wait for all others");
-	ok(file_right(0, 0) && file_right(1, 1) && no_temps(),
-	   "... and all get there");
+	ok(file_right(0, 0) && file_right(1, 1) && no_temps(), "... all do");
 	arena_free(a);
 }
 

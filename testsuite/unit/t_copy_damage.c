@@ -53,7 +53,7 @@ test_damage(void)
 	edit_tree(map_of(2), set_incomplete, NULL);
 	must(unlink(fmt("%s/.scr/reddesc.er.3.redset", cache.dataset)) == 0);
 	ok(copies(FILES - 4, 0, 0, 3),
-	   "gone, short, never completed; redundancy gone");
+	   "gone, short, incomplete; no redundancy");
 	ok(logged("rank 0: rank 0.0: cannot open") &&
 		   logged("5 bytes, expected 1100") &&
 		   logged("never completed"),
@@ -173,8 +173,7 @@ test_bypass(void)
 	must(filemap_add(t, &f, NULL) == 0 &&
 	     kvtree_write_file(t, AT_FDCWD, map_of(1), NULL) == 0);
 	kvtree_free(t);
-	ok(copies(FILES - 2, 0, 1, 0),
-	   "what the job wrote to the prefix is only looked at");
+	ok(copies(FILES - 2, 0, 1, 0), "what the job wrote to the prefix");
 	must(truncate(target(1, 0), 9) == 0);
 	ok(run_copy() == 0 && result.bad == 1 && logged("9 bytes, expected"),
 	   "... and is told if it is short");
@@ -194,8 +193,7 @@ test_cannot(void)
 	is_error(run_with((struct copy_options){ .prefix = "/nowhere/at all" }),
 		 &failure, ERROR_ABSENT, NULL, "no such prefix");
 	remove_tree(cache.dataset);
-	is_error(run_copy(), &failure, ERROR_ABSENT, NULL,
-		 "the directory is gone");
+	is_error(run_copy(), &failure, ERROR_ABSENT, NULL, "no directory");
 }
 
 int

@@ -65,8 +65,7 @@ main(void)
 	is_str(shares("0 1 2 3"), "0 1 2 3", "none is free");
 	is_str(shares("0-3 0-3"), "0-1 2-3", "two bound to the same cores");
 	is_str(shares("0-1 2-3 4"), "0-1 2-3 4-7", "each its own, and free");
-	is_str(shares("4 0-7"), "4 0-3,5-7",
-	       "a bound one, and one that is not");
+	is_str(shares("4 0-7"), "4 0-3,5-7", "one bound, one that is not");
 
 	node("numa:1 core:2 pu:2");
 	is_str(shares("0-3"), "0,2", "one unit of each core");

@@ -98,7 +98,7 @@ test_long(void)
 	errno = ENOSPC;
 	error_sys(&err, "%s: cannot write", long_path(a, PATH_MAX - 1));
 	is_int((int64_t)strlen(err.text), ERROR_TEXT_MAX - 1,
-	       "a long path fills the room");
+	       "it fills the room");
 	ok(ends(err.text, "aaz: cannot write: No space left on device"),
 	   "the end of the path and the reason stay");
 	ok(strncmp(err.text, "/aaa", 4) == 0, "so does its start");
@@ -125,11 +125,9 @@ test_long(void)
 
 	errno = EIO;
 	error_sys(&err, "%s", long_path(a, LONG));
-	ok(ends(err.text, ": Input/output error"),
-	   "the reason survives any argument");
+	ok(ends(err.text, ": Input/output error"), "the reason stays always");
 	error_set(&err, ERROR_CORRUPT, "%.*s: longer than %% a key", LONG, a);
-	ok(ends(err.text, "aaa... a key"),
-	   "so does the end of the sentence itself");
+	ok(ends(err.text, "aaa... a key"), "so does the end of a sentence");
 	error_set(&err, ERROR_CORRUPT, "%s", a);
 	ok(strlen(err.text) < ERROR_TEXT_MAX, "a sentence of one argument");
 }
@@ -214,8 +212,7 @@ test_status(void)
 				error_worse_status(order[i], order[j]) ==
 					order[i > j ? i : j];
 	ok(right, "the worse of two exit statuses, all pairs");
-	is_int(error_worse_status(9, STATUS_USAGE), 9,
-	       "a foreign status counts as failed");
+	is_int(error_worse_status(9, STATUS_USAGE), 9, "a foreign one: failed");
 	is_int(error_worse_status(9, STATUS_LOST), STATUS_LOST,
 	       "but is not worse than lost");
 }

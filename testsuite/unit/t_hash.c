@@ -38,8 +38,7 @@ main(void)
 	ok(sums(h, "abc", 3, 1, abc_sum), "the sum of abc");
 	must(hash_update(h, "a", 1, NULL) == 0);
 	ok(sums(h, "bc", 2, 1, abc_sum), "the parts do not matter");
-	ok(sums(h, thousand, 1000, 1000, million_sum),
-	   "the sum of a million a");
+	ok(sums(h, thousand, 1000, 1000, million_sum), "that of a million a");
 	hash_free(h);
 	hash_free(NULL);
 	mem_fail_after(0);

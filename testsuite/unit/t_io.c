@@ -159,8 +159,7 @@ test_temp_name(void)
 	ok(temp_name(to, "index.scr") == to && temp_is(to) && strlen(to) == 28,
 	   "temp_is() knows what temp_name() makes");
 	is_str(temp_name(other, "a/b/index.scr"), to, "whatever the directory");
-	ok(strcmp(temp_name(other, "index.scs"), to) != 0,
-	   "another for another name");
+	ok(strcmp(temp_name(other, "index.scs"), to) != 0, "not of another");
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		ok(!temp_is(others[i]), others[i]);
 }
@@ -278,13 +277,11 @@ test_replace_fails(int dir)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		is_error(io_replace(dir, cases[i].name, "x", 1, 0666, &err),
 			 &err, cases[i].how, NULL, cases[i].what);
-		ok(!temp_exists(dir, cases[i].name),
-		   "... no temporary file is left");
+		ok(!temp_exists(dir, cases[i].name), "... no temporary file");
 	}
 	is_error(io_replace(dir, "d", "x", 1, 0666, &err), &err, ERROR_SYSTEM,
 		 "d: cannot replace: Is a directory", "... is told");
-	is_int(io_replace(dir, "d", "x", 1, 0666, NULL), -1,
-	       "... if there is a struct");
+	is_int(io_replace(dir, "d", "x", 1, 0666, NULL), -1, "... or not");
 	is_error(io_replace(-1, "f", "x", 1, 0666, &err), &err, -EBADF, NULL,
 		 "in nothing");
 

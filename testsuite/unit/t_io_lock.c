@@ -113,7 +113,7 @@ test_wait(int dir)
 	setitimer(ITIMER_REAL, &often, NULL);
 	fd = io_lock(dir, "wait", true, NULL, &err);
 	ok(fd >= 0 && exists_at(dir, "released"),
-	   "io_lock() waits, whatever signals arrive");
+	   "io_lock() waits despite signals");
 	setitimer(ITIMER_REAL, &off, NULL);
 	is_int(wait_for(pid), 0, "the child is done");
 	close(fd);
@@ -130,8 +130,7 @@ test_rewrite(int dir)
 	mode_t old = umask(022);
 	int fd = io_open_locked(dir, "halt", true, 10, &err);
 
-	ok(fd >= 0 && mode_of(dir, "halt") == 0644,
-	   "io_open_locked() makes the file");
+	ok(fd >= 0 && mode_of(dir, "halt") == 0644, "makes the file");
 	is_int(io_trylock(dir, "halt", false, &err), -1, "and locks it");
 	fstat(fd, &a);
 	for (size_t i = 0; i < 3; i++)

@@ -165,10 +165,9 @@ test_long(void)
 	buf_add_str(&out, "before\n");
 	is_int(log_format(&l, &out), 0, "a long line");
 	is_int((int64_t)out.len, 7 + LOG_LINE_MAX + 1, "... is cut");
-	ok(strstr(out.data, "xxx???xx") != NULL,
-	   "... without control characters");
+	ok(strstr(out.data, "xxx???xx") != NULL, "... no control characters");
 	ok(strchr(out.data + 7, '\n') == out.data + out.len - 1,
-	   "... one line, and ended");
+	   "... one line");
 	buf_free(&out);
 }
 

@@ -219,7 +219,7 @@ test_arithmetic(void)
 	ok(num_mul(&a, MOST / 19) == -1 && a == 20, "num_mul() does not wrap");
 	ok(num_add(&a, MOST - 19) == -1 && a == 20, "num_add() does not wrap");
 	ok(num_add(&a, MOST - 20) == 0 && a == MOST,
-	   "num_add() reaches the largest number");
+	   "num_add() to the largest");
 	ok(num_mul(&a, 0) == 0 && a == 0, "num_mul() by 0");
 }
 

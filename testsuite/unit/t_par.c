@@ -185,8 +185,7 @@ make_pool(void *arg, struct error *err)
 static void
 test_no_memory(void)
 {
-	is_int(fail_each_alloc(make_pool, NULL), 2,
-	       "a pool takes two allocations");
+	is_int(fail_each_alloc(make_pool, NULL), 2, "a pool: two allocations");
 	mem_fail_after(0);
 	ok(par_cpus() >= 1, "without memory there still is a processor");
 	mem_fail_after(-1);

@@ -144,8 +144,7 @@ test_real(const char *scratch)
 	is_int(path_real(fmt("%s/top/./to_sub/../sub/file", scratch), &out,
 			 &err),
 	       0, "path_real()");
-	is_str(out.data, fmt("%s/top/sub/file", real),
-	       "resolves links and dots");
+	is_str(out.data, fmt("%s/top/sub/file", real), "links, dots");
 	is_int(path_real(".", &out, &err), 0, "path_real() of .");
 	is_str(out.data, cwd, "is the working directory");
 	is_error(path_real("/no/such/path", &out, &err), &err, ERROR_ABSENT,

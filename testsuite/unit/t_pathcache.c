@@ -70,8 +70,7 @@ test_stat(int root)
 			is_int(err.kind, ERROR_UNSAFE, "a link that leads out");
 	}
 	for (size_t i = 0; i < 3; i++)
-		is_int(pathcache_stat(c, bad[i], &st, NULL), -1,
-		       "no struct to tell");
+		is_int(pathcache_stat(c, bad[i], &st, NULL), -1, "no struct");
 	pathcache_free(c);
 }
 
@@ -170,7 +169,7 @@ test_two(int root)
 		   pathcache_pair_at(&two, sub) == b,
 	   "... the same ones again");
 	ok(find_all(a, DIRS, 1) && open_files() - before <= 2 + 16,
-	   "... which are small");
+	   "... are small");
 	ok(pathcache_pair_at(&two, other) != NULL &&
 		   pathcache_pair_at(&two, sub) == b &&
 		   open_files() - before <= 2,
@@ -198,8 +197,7 @@ test_nomem(int root)
 	is_error(pathcache_stat(c, "sub/file", &st, &err), &err, ERROR_NOMEM,
 		 NULL, "no memory for a directory");
 	mem_fail_after(-1);
-	is_int(pathcache_stat(c, "sub/file", &st, &err), 0,
-	       "it works afterwards");
+	is_int(pathcache_stat(c, "sub/file", &st, &err), 0, "then it works");
 	pathcache_free(c);
 }
 
@@ -247,7 +245,7 @@ main(void)
 
 		tests[i](root);
 		is_int((int64_t)open_files(), (int64_t)before,
-		       "no descriptor is left open");
+		       "no file left open");
 	}
 	remove_tree(scratch);
 	return tap_done();

@@ -204,15 +204,14 @@ test_terminal(const char *term, bool quiet, bool drawn)
 		/* 23 of 24 columns, because the last would wrap */
 		read_until(master, text, sizeof(text), "\033[K\r", 5000);
 		is_str(text, "\r  50 % 1.0 KiB of 2.0 K\033[K\r",
-		       "a line after a second");
+		       "after a second");
 	} else {
 		is_str(read_until(master, text, sizeof(text), NULL, 1100), "",
 		       "no line");
 	}
 	kill(getpid(), SIGUSR1);
 	read_until(master, text, sizeof(text), drawn ? "\033[K\r" : "\n", 5000);
-	ok(strstr(text, " 50 % 1.0 KiB of 2.0 K") != NULL,
-	   "SIGUSR1 shows it at once");
+	ok(strstr(text, " 50 % 1.0 KiB of 2.0 K") != NULL, "SIGUSR1: at once");
 	progress_end(p);
 	read_until(master, text, sizeof(text), drawn ? "K" : NULL, 50);
 	is_str(text, drawn ? "\r\033[K" : "", "erased at the end");

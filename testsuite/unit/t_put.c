@@ -37,8 +37,7 @@ round_trip(unsigned threads)
 	puttest_make(put_at(p, 2));
 	put_set_size(put_at(p, 1), 20); /* not all of them are written yet */
 	ok(put_check_room(p, "them", NULL) == 0, "there is room");
-	ok(put_write(put_at(p, 1), "-twelve-more", 12, 8, NULL) == 0,
-	   "written to");
+	ok(put_write(put_at(p, 1), "-twelve-more", 12, 8, NULL) == 0, "write");
 	ok(puttest_holds("old", "what was there before") &&
 		   !exists_at(puttest_fd, "a/b/c/file") &&
 		   exists_at(puttest_fd, puttest_temp("a/b/c/file")),
@@ -48,8 +47,7 @@ round_trip(unsigned threads)
 		good &= puttest_holds(files[i].path, files[i].want);
 	ok(good && puttest_count() == 6,
 	   "all have their contents, no temporary file is left");
-	is_int(mode_of(puttest_fd, "a/b/c/file"), 0644,
-	       "mode as the umask says");
+	is_int(mode_of(puttest_fd, "a/b/c/file"), 0644, "mode by the umask");
 	ok(put_commit(p, NULL) == 0, "a second commit does nothing");
 	put_free(p);
 	is_int((int64_t)puttest_count(), 6, "what is in place stays");
@@ -201,7 +199,7 @@ leftovers(void)
 	static const char *const what[] = {
 		"a temporary file left over does not matter",
 		"a link in its place is not followed",
-		"nor a hard link written to",
+		"nor a hard link write",
 		"nor does a directory matter",
 		"a dangling link that stands for the file is replaced",
 	};
@@ -345,7 +343,7 @@ at_once(void)
 	   "one waits for others");
 	nanosleep(&t, NULL);
 	ok(put_settle(p, PUT_SECONDS, NULL) == 0 && placed == 101,
-	   "but not for ever");
+	   "but not long");
 	ok(put_sync(p, NULL, NULL) == 0 && put_sync(p, NULL, NULL) == 0,
 	   "directories");
 	put_free(p);

@@ -78,7 +78,7 @@ existing_dirs(void)
 	write_text(fmt("%s/1", old), "old");
 	must(put_new_dirs(p, NULL) == 0);
 	ok(!exists(puttest_temp("up/new")) && all_in_place(p),
-	   "one that exists is kept");
+	   "an old one stays");
 
 	p = start_new(false);
 	must(mkdirat(puttest_fd, "up", 0777) == 0 && mkdir(old, 0777) == 0 &&

@@ -5,8 +5,7 @@
 static void
 test_questions(void)
 {
-	ok(str_eq("a", "a") && !str_eq("a", "A") && !str_eq("a", ""),
-	   "str_eq()");
+	ok(str_eq("a", "a") && !str_eq("a", "A") && !str_eq("a", ""), "equal");
 	ok(str_starts("abc", "ab") && str_starts("abc", "") &&
 		   str_starts("abc", "abc") && !str_starts("abc", "abcd") &&
 		   !str_starts("", "a"),

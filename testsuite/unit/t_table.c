@@ -78,7 +78,7 @@ test_choice(void)
 	struct buf out = BUF_INIT;
 
 	is_str(table_words(columns, words), "id|current|name|size",
-	       "words of the columns");
+	       "the words");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct columns how = { .count = 0 };
 
