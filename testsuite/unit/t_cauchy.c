@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Recipes against a plain implementation, and against parity that FTI wrote
- * ($SCRKIT_GOLDEN/fti).
+ * Recipes against a plain implementation.  (t_fti_recover: parity that FTI
+ * wrote.)
  */
 #include "encode/cauchy.h"
 
-#include <fts.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "error.h"
 #include "field16_plain.h"
 #include "nomem.h"
-#include "tap.h"
+#include "scratch.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
@@ -164,7 +162,6 @@ test_patterns(unsigned k)
 {
 	struct group g;
 	unsigned bad = 0;
-	char what[64];
 
 	group_init(&g, k, 66);
 	for (unsigned set = 0; set < 1U << 2 * k; set++) {
@@ -173,17 +170,13 @@ test_patterns(unsigned k)
 
 		for (unsigned m = 0; m < 2 * k; m++)
 			lost[m] = set >> m & 1;
-		for (unsigned m = 0; set != 0; m++)
-			if (lost[m]) {
-				first[m] = true;
-				break;
-			}
+		if (set != 0)
+			first[__builtin_ctz(set)] = true;
 		bad += !recipe_right(&g, lost, lost);
 		bad += !recipe_right(&g, lost, first);
 	}
 	group_fini(&g);
-	snprintf(what, sizeof(what), "k = %u: all losses", k);
-	is_int(bad, 0, what);
+	is_int(bad, 0, fmt("k = %u: all losses", k));
 }
 
 /* Random sets of lost members, and of wanted ones, lost or not. */
@@ -193,7 +186,6 @@ test_random(unsigned k, unsigned times)
 	struct group g;
 	uint32_t state = 1;
 	unsigned bad = 0;
-	char what[64];
 
 	group_init(&g, k, 130);
 	for (unsigned i = 0; i < times; i++) {
@@ -216,8 +208,7 @@ test_random(unsigned k, unsigned times)
 		bad += !recipe_right(&g, lost, lost);
 	}
 	group_fini(&g);
-	snprintf(what, sizeof(what), "k = %u: random losses", k);
-	is_int(bad, 0, what);
+	is_int(bad, 0, fmt("k = %u: random losses", k));
 }
 
 static void
@@ -230,13 +221,10 @@ test_limits(void)
 	struct cauchy *c = NULL;
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		char what[64];
-
 		error_clear(&err);
-		snprintf(what, sizeof(what), "no group of %u", bad[i]);
 		ok(cauchy_new(bad[i], none, none, &err) == NULL &&
 			   err.kind == ERROR_CORRUPT,
-		   what);
+		   fmt("no group of %u", bad[i]));
 	}
 	error_clear(&err);
 	ok(cauchy_new(2, lost, none, &err) == NULL && err.kind == ERROR_LOST,
@@ -262,149 +250,9 @@ make_one(void *arg, struct error *err)
 	return c != NULL ? 0 : -1;
 }
 
-/* --- Parity written by FTI --- */
-
-#define GOLDEN_K 4 /* nodes, of two processes; rank r is in group r % 2 */
-
-struct run {
-	const char *name;
-	size_t footer;	/* of a parity file */
-	size_t trailer; /* the size at the end of the data that are encoded */
-};
-
-/* The data and parity files of a group. */
-struct files {
-	unsigned char *bytes[2 * GOLDEN_K];
-	size_t len[2 * GOLDEN_K];
-	unsigned count;
-};
-
-static unsigned char *
-read_all(const char *path, size_t *len)
-{
-	FILE *f = need(fopen(path, "rb"));
-	unsigned char *p = need(malloc(1 << 20));
-
-	*len = fread(p, 1, 1 << 20, f);
-	fclose(f);
-	return p;
-}
-
-static void
-read_files(char *dir, unsigned group, struct files *files)
-{
-	char *const roots[] = { dir, NULL };
-	FTS *walk = need(fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL));
-
-	memset(files, 0, sizeof(*files));
-	for (FTSENT *e = NULL; (e = fts_read(walk)) != NULL;) {
-		unsigned rank = 0, m = 0;
-
-		if (sscanf(e->fts_name, "Ckpt3-RSed%u.fti", &rank) == 1)
-			m = GOLDEN_K;
-		else if (sscanf(e->fts_name, "Ckpt3-Rank%u.fti", &rank) != 1)
-			continue;
-		m += rank / 2;
-		if (rank % 2 != group || rank / 2 >= GOLDEN_K ||
-		    files->bytes[m] != NULL)
-			continue;
-		files->bytes[m] = read_all(e->fts_path, &files->len[m]);
-		files->count++;
-	}
-	fts_close(walk);
-}
-
-/* The members as FTI encodes them: data with zeros to the longest, and the size
- * at the end.  Free with group_fini(). */
-static bool
-prepare(const struct files *files, const struct run *run, struct group *g)
-{
-	size_t longest = 0;
-	bool right = true;
-
-	for (unsigned m = 0; m < GOLDEN_K; m++)
-		if (files->len[m] > longest)
-			longest = files->len[m];
-	longest += run->trailer;
-	g->k = GOLDEN_K;
-	g->len = longest + longest % 2;
-	for (unsigned m = 0; m < 2 * GOLDEN_K; m++) {
-		size_t len = files->len[m] - (m < GOLDEN_K ? 0 : run->footer);
-
-		right &= m < GOLDEN_K || len == longest;
-		g->member[m] = need(calloc(1, g->len));
-		memcpy(g->member[m], files->bytes[m],
-		       len < longest ? len : longest);
-		for (size_t b = 0; m < GOLDEN_K && b < run->trailer; b++)
-			g->member[m][longest - run->trailer + b] =
-				(unsigned char)((uint64_t)len >> 8 * b & 0xff);
-	}
-	return right;
-}
-
-static void
-check_golden(const struct files *files, const struct run *run, const char *what)
-{
-	struct group g;
-	bool parity[2 * GOLDEN_K] = { false };
-	bool none[2 * GOLDEN_K] = { false };
-	unsigned bad = 0;
-	char name[128];
-
-	snprintf(name, sizeof(name), "%s: length of the parity", what);
-	ok(prepare(files, run, &g), name);
-	memset(parity + GOLDEN_K, true, GOLDEN_K);
-	snprintf(name, sizeof(name), "%s: FTI's parity", what);
-	ok(recipe_right(&g, none, parity), name);
-	for (unsigned set = 0; set < 1U << 2 * GOLDEN_K; set++) {
-		bool lost[2 * GOLDEN_K] = { false };
-
-		for (unsigned m = 0; m < 2 * GOLDEN_K; m++)
-			lost[m] = set >> m & 1;
-		bad += !recipe_right(&g, lost, lost);
-	}
-	snprintf(name, sizeof(name), "%s: all losses", what);
-	is_int(bad, 0, name);
-	group_fini(&g);
-}
-
-static void
-test_golden(const char *root, const struct run *run)
-{
-	char dir[4096];
-
-	snprintf(dir, sizeof(dir), "%s/fti/%s/L3", root, run->name);
-	if (access(dir, R_OK) < 0) {
-		skip(run->name, "not among the golden data");
-		return;
-	}
-	for (unsigned group = 0; group < 2; group++) {
-		struct files files;
-		char what[64];
-
-		read_files(dir, group, &files);
-		snprintf(what, sizeof(what), "%s, group %u", run->name, group);
-		if (files.count == 2 * GOLDEN_K)
-			check_golden(&files, run, what);
-		else if (files.count == 0)
-			skip(what, "not among the golden data");
-		else
-			ok(false, what);
-		for (unsigned m = 0; m < 2 * GOLDEN_K; m++)
-			free(files.bytes[m]);
-	}
-}
-
 int
 main(void)
 {
-	static const struct run runs[] = {
-		{ "levels-A-v1.1", 96, 0 },  { "levels-B-v1.2", 90, 0 },
-		{ "levels-C-v1.3", 110, 8 }, { "levels-E-v1.6", 82, 8 },
-		{ "levels-F-even", 106, 8 }, { "levels-F-odd", 106, 8 },
-	};
-	const char *root = getenv("SCRKIT_GOLDEN");
-
 	for (unsigned k = CAUCHY_MIN; k <= 5; k++)
 		test_patterns(k);
 	test_random(8, 300);
@@ -412,10 +260,5 @@ main(void)
 	test_random(CAUCHY_MAX, 20);
 	test_limits();
 	is_int(fail_each_alloc(make_one, NULL), 2, "allocations fail");
-	for (size_t i = 0; i < COUNT(runs) && root != NULL && *root != '\0';
-	     i++)
-		test_golden(root, &runs[i]);
-	if (root == NULL || *root == '\0')
-		skip("parity written by FTI", "SCRKIT_GOLDEN is not set");
 	return tap_done();
 }

@@ -2,7 +2,7 @@
 /*
  * t_compute.c - running jobs: the same bytes for any number of threads, memory
  * limit and block size; and errors on the way.  (t_solve tests which jobs a
- * loss needs.)
+ * loss needs, t_rebuild progress and failing allocations.)
  */
 #include "scheme/compute.h"
 
@@ -13,7 +13,6 @@
 #include "arena.h"
 #include "crc.h"
 #include "par.h"
-#include "progress.h"
 #include "scheme/solve.h"
 #include "scratch.h"
 #include "work.h"
@@ -128,6 +127,15 @@ solved(struct set *s)
 				     s->out_body };
 }
 
+/* XOR of three, one lost; solved. */
+static struct compute_set
+one_lost(struct set *s, uint64_t bytes)
+{
+	make(s, REDSET_XOR, 3, 1, bytes);
+	lose(s, 0);
+	return solved(s);
+}
+
 static bool
 came_back(const struct set *s)
 {
@@ -227,21 +235,6 @@ many_replicas(void)
 	end(&s);
 }
 
-static void
-nothing_to_do(void)
-{
-	static struct set s;
-	const struct compute_options o = { .work = NULL };
-	struct compute_set set;
-
-	ok(compute(NULL, 0, &o, NULL) == 0, "no sets: nothing to do");
-	make(&s, REDSET_XOR, 3, 1, 100);
-	set = solved(&s);
-	ok(s.solution.njobs == 0 && compute(&set, 1, &o, NULL) == 0,
-	   "no losses: nothing to do");
-	end(&s);
-}
-
 static atomic_int calls;
 
 static bool
@@ -264,35 +257,14 @@ stopping(unsigned threads)
 	struct compute_set set;
 
 	calls = 0;
-	make(&s, REDSET_XOR, 3, 1, 600000);
-	lose(&s, 0);
-	set = solved(&s);
-	ok(compute(&set, 1, &o, &err) < 0, "asked to stop, it stops");
-	is_int(err.kind, ERROR_SYSTEM, "that is an error");
-	is_int(err.errnum, EINTR, "of a kind that can be told");
+	set = one_lost(&s, 600000);
+	ok(compute(&set, 1, &o, &err) < 0 && err.kind == ERROR_SYSTEM &&
+		   err.errnum == EINTR,
+	   "asked to stop, it stops");
 	ok(calls > 10 && calls < 20, "it stops soon");
 	ok(!came_back(&s), "before the end");
 	end(&s);
 	par_free(par);
-}
-
-static void
-progress(void)
-{
-	static struct set s;
-	struct progress *p = progress_start("test", true);
-	const struct compute_options o = {
-		.work = &(struct work){ .progress = p },
-	};
-	struct compute_set set;
-
-	make(&s, REDSET_XOR, 3, 1, 1000);
-	lose(&s, 0);
-	set = solved(&s);
-	ok(compute(&set, 1, &o, NULL) == 0 && came_back(&s),
-	   "somebody may watch");
-	progress_end(p);
-	end(&s);
 }
 
 static void
@@ -307,9 +279,7 @@ bad_files(void)
 
 	scratch_dir(root, sizeof(root));
 	fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	make(&s, REDSET_XOR, 3, 1, 1000);
-	lose(&s, 0);
-	set = solved(&s);
+	set = one_lost(&s, 1000);
 	s.parts[0][1].mem = NULL;
 	s.parts[0][1].dirfd = fd;
 	s.parts[0][1].path = "input";
@@ -346,36 +316,12 @@ descriptors(void)
 		now = old;
 		now.rlim_cur = i < 2 ? limits[i] : old.rlim_max;
 		must(setrlimit(RLIMIT_NOFILE, &now) == 0);
-		make(&s, REDSET_XOR, 3, 1, 1000);
-		lose(&s, 0);
-		set = solved(&s);
+		set = one_lost(&s, 1000);
 		good &= compute(&set, 1, &o, NULL) == 0 && came_back(&s);
 		end(&s);
 	}
 	must(setrlimit(RLIMIT_NOFILE, &old) == 0);
 	ok(good, "the limit of open files does not matter");
-}
-
-static int
-run(void *arg, struct error *err)
-{
-	const struct compute_options o = { .work = NULL };
-
-	return compute(arg, 1, &o, err);
-}
-
-static void
-no_memory(void)
-{
-	static struct set s;
-	struct compute_set set;
-
-	make(&s, REDSET_XOR, 3, 1, 1000);
-	lose(&s, 0);
-	set = solved(&s);
-	ok(fails_well(run, NULL, &set), "every allocation may fail");
-	ok(came_back(&s), "and with all of them it is computed");
-	end(&s);
 }
 
 int
@@ -385,12 +331,9 @@ main(void)
 	shapes(1);
 	shapes(4);
 	many_replicas();
-	nothing_to_do();
 	stopping(1);
 	stopping(4);
-	progress();
 	bad_files();
 	descriptors();
-	no_memory();
 	return tap_done();
 }
