@@ -4,18 +4,12 @@
  * random ranges.  Ranges that the solution calls computable must be computed
  * correctly; ranges it calls lost must exceed what the code tolerates.
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include "arena.h"
 #include "encode/code.h"
-#include "error.h"
-#include "mem.h"
 #include "par.h"
 #include "scheme/compute.h"
 #include "scheme/scheme.h"
 #include "scheme/solve.h"
-#include "tap.h"
+#include "scratch.h"
 #include "transfer/stripe.h"
 #include "work.h"
 
@@ -203,17 +197,23 @@ strings(struct world *w)
 	}
 }
 
-/* Solve and compute.  True if everything that is not called lost is right. */
-static bool
-run(struct world *w, struct par *par, size_t *nlost)
+static struct solve_set
+set_of(const struct world *w)
 {
-	const struct solve_set set = {
+	return (struct solve_set){
 		.type = w->type,
 		.n = w->n,
 		.failures = w->k,
 		.chunk = w->chunk,
 		.member = w->member,
 	};
+}
+
+/* Solve and compute.  True if everything that is not called lost is right. */
+static bool
+run(struct world *w, struct par *par, size_t *nlost)
+{
+	const struct solve_set set = set_of(w);
 	struct error err = ERROR_INIT;
 	struct solution s;
 	struct compute_set cs = { .solution = &s };
@@ -234,21 +234,18 @@ run(struct world *w, struct par *par, size_t *nlost)
 		good = false;
 	for (size_t i = 0; i < s.nlost; i++) {
 		const struct solve_lost *l = &s.lost[i];
-		uint64_t from = l->range.from, to = l->range.to;
+		const uint64_t size =
+			l->body ? w->body_len[l->member] : w->bytes[l->member];
+		const uint64_t from = l->range.from;
+		const uint64_t to = l->range.to < size ? l->range.to : size;
 
 		/* Lost bytes are not compared. */
-		if (l->body && to > w->body_len[l->member])
-			to = w->body_len[l->member];
-		if (!l->body && to > w->bytes[l->member])
-			to = w->bytes[l->member];
-		for (; from < to; from++) {
-			if (l->body)
-				w->left_body[l->member][from] =
-					w->body[l->member][from];
-			else
-				w->left[l->member][from] =
-					w->data[l->member][from];
-		}
+		if (from < to && l->body)
+			memcpy(w->left_body[l->member] + from,
+			       w->body[l->member] + from, to - from);
+		else if (from < to)
+			memcpy(w->left[l->member] + from,
+			       w->data[l->member] + from, to - from);
 	}
 	*nlost = s.nlost;
 	for (unsigned m = 0; m < w->n; m++)
@@ -257,16 +254,6 @@ run(struct world *w, struct par *par, size_t *nlost)
 				0;
 	solution_free(&s);
 	return good;
-}
-
-static unsigned
-bits(unsigned x)
-{
-	unsigned n = 0;
-
-	for (; x; x &= x - 1)
-		n++;
-	return n;
 }
 
 /* Can PARTNER restore these members?  By definition of the scheme. */
@@ -290,32 +277,28 @@ every_pattern(struct par *par, enum redset_type type, unsigned n, unsigned k)
 	static struct world w;
 	bool right = true, verdicts = true;
 	size_t nlost = 0;
-	char what[80];
 
 	for (unsigned lost = 1; lost < 1u << n; lost++) {
 		/* Short strings have padding, which cannot be lost.  So more
 		 * than k lost members are always too many only if all chunks
 		 * are full. */
-		bool full = lost % 2, expect = false;
+		const bool full = lost % 2;
+		const bool few = (unsigned)__builtin_popcount(lost) <= k;
 
 		make(&w, type, n, k, full ? 120 * (n - k) : 0);
 		for (unsigned m = 0; m < n; m++)
 			if (lost >> m & 1)
 				lose_member(&w, m);
 		right &= run(&w, par, &nlost);
-		expect = type == REDSET_PARTNER ? partner_survives(&w, lost)
-						: bits(lost) <= k;
-		if (type == REDSET_PARTNER || bits(lost) <= k)
-			verdicts &= (nlost == 0) == expect;
-		else if (full)
-			verdicts &= nlost > 0;
+		if (type == REDSET_PARTNER)
+			verdicts &= (nlost == 0) == partner_survives(&w, lost);
+		else if (few || full)
+			verdicts &= (nlost == 0) == few;
 	}
-	snprintf(what, sizeof(what), "%s n=%u k=%u: every pattern of members",
-		 redset_type_name(type), n, k);
-	ok(right, what);
-	snprintf(what, sizeof(what), "%s n=%u k=%u: every verdict",
-		 redset_type_name(type), n, k);
-	ok(verdicts, what);
+	ok(right, fmt("%s n=%u k=%u: every pattern of members",
+		      redset_type_name(type), n, k));
+	ok(verdicts,
+	   fmt("%s n=%u k=%u: every verdict", redset_type_name(type), n, k));
 }
 
 static void
@@ -324,7 +307,6 @@ random_ranges(struct par *par, enum redset_type type, unsigned n, unsigned k)
 	static struct world w;
 	bool right = true;
 	size_t nlost = 0, saved = 0;
-	char what[80];
 
 	for (int round = 0; round < 300; round++) {
 		make(&w, type, n, k, 0);
@@ -343,12 +325,10 @@ random_ranges(struct par *par, enum redset_type type, unsigned n, unsigned k)
 		right &= run(&w, par, &nlost);
 		saved += nlost == 0;
 	}
-	snprintf(what, sizeof(what), "%s n=%u k=%u: random ranges come back",
-		 redset_type_name(type), n, k);
-	ok(right, what);
-	snprintf(what, sizeof(what), "%s n=%u k=%u: some sets are saved whole",
-		 redset_type_name(type), n, k);
-	ok(saved > 0 || k == 1, what);
+	ok(right, fmt("%s n=%u k=%u: random ranges come back",
+		      redset_type_name(type), n, k));
+	ok(saved > 0 || k == 1, fmt("%s n=%u k=%u: some sets are saved whole",
+				    redset_type_name(type), n, k));
 }
 
 /* Two members of an XOR set lack different bytes, and all can be computed. */
@@ -370,27 +350,26 @@ two_small_losses(struct par *par)
 static void
 spares(void)
 {
+	static const struct {
+		enum redset_type type;
+		unsigned n, k, lost, spare;
+	} cases[] = {
+		{ REDSET_RS, 6, 3, 0, 3 },	{ REDSET_RS, 6, 3, 1, 2 },
+		{ REDSET_RS, 6, 3, 3, 0 },	{ REDSET_PARTNER, 4, 1, 0, 1 },
+		{ REDSET_PARTNER, 4, 1, 1, 0 },
+	};
 	static struct world w;
-	struct solve_set set = { .member = w.member };
+	struct solve_set set;
 
-	make(&w, REDSET_RS, 6, 3, 0);
-	set.type = REDSET_RS;
-	set.n = 6;
-	set.failures = 3;
-	is_int(scheme_of(set.type)->spare(&set), 3,
-	       "RS k=3, all there: 3 to spare");
-	w.member[2].body_lost = true;
-	is_int(scheme_of(set.type)->spare(&set), 2,
-	       "one member lacks something: 2");
-	w.member[3].body_lost = w.member[4].body_lost = true;
-	is_int(scheme_of(set.type)->spare(&set), 0, "three: none");
-	make(&w, REDSET_PARTNER, 4, 1, 0);
-	set.type = REDSET_PARTNER;
-	set.n = 4;
-	set.failures = 1;
-	is_int(scheme_of(set.type)->spare(&set), 1, "PARTNER, all there: 1");
-	w.member[1].body_lost = true;
-	is_int(scheme_of(set.type)->spare(&set), 0, "one copy gone: none");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		make(&w, cases[i].type, cases[i].n, cases[i].k, 0);
+		for (unsigned m = 1; m <= cases[i].lost; m++)
+			w.member[m].body_lost = true;
+		set = set_of(&w);
+		is_int(scheme_of(set.type)->spare(&set), cases[i].spare,
+		       fmt("%s, %u missing: spare", redset_type_name(set.type),
+			   cases[i].lost));
+	}
 	set.type = REDSET_SINGLE;
 	is_int(scheme_of(set.type)->spare(&set), 0, "SINGLE: none");
 }
@@ -398,52 +377,52 @@ spares(void)
 static void
 misuse(void)
 {
+	static const struct {
+		unsigned n, k;
+		const char *what;
+	} cases[] = {
+		{ 200, 200, "k >= n is refused" },
+		{ 300, 2, "a set beyond the field is refused" },
+	};
 	static struct world w;
-	struct solve_set set = { .type = REDSET_RS,
-				 .n = 200,
-				 .failures = 200,
-				 .chunk = 1,
-				 .member = w.member };
-	struct error err = ERROR_INIT;
-	struct solution s;
 
-	ok(solve(&set, &s, &err) < 0 && err.kind == ERROR_CORRUPT,
-	   "k >= n is refused");
-	set.n = 300;
-	set.failures = 2;
-	ok(solve(&set, &s, &err) < 0 && err.kind == ERROR_CORRUPT,
-	   "a set beyond the field is refused");
+	for (size_t i = 0; i < 2; i++) {
+		struct solve_set set = { .type = REDSET_RS,
+					 .n = cases[i].n,
+					 .failures = cases[i].k,
+					 .chunk = 1,
+					 .member = w.member };
+		struct error err = ERROR_INIT;
+		struct solution s;
+
+		ok(solve(&set, &s, &err) < 0 && err.kind == ERROR_CORRUPT,
+		   cases[i].what);
+	}
+}
+
+static int
+solve_once(void *arg, struct error *err)
+{
+	struct solution s;
+	int rc = solve(arg, &s, err);
+
+	if (rc == 0)
+		solution_free(&s);
+	return rc;
 }
 
 static void
 no_memory(void)
 {
 	static struct world w;
-	struct solve_set set = { .member = w.member };
-	struct error err = ERROR_INIT;
-	struct solution s;
-	bool good = true;
-	long n = 0;
+	struct solve_set set;
 
 	make(&w, REDSET_RS, 5, 2, 0);
 	lose_member(&w, 1);
 	lose_member(&w, 3);
-	set.type = w.type;
-	set.n = w.n;
-	set.failures = w.k;
-	set.chunk = w.chunk;
-	for (;; n++) {
-		int rc = 0;
-
-		mem_fail_after(n);
-		rc = solve(&set, &s, &err);
-		mem_fail_after(-1);
-		if (rc == 0)
-			break;
-		good &= err.kind == ERROR_NOMEM;
-	}
-	solution_free(&s);
-	ok(good && n > 3, "every allocation that fails is reported");
+	set = set_of(&w);
+	ok(fail_each_alloc(solve_once, &set) > 3,
+	   "every allocation that fails is reported");
 }
 
 int
