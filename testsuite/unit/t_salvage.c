@@ -77,6 +77,16 @@ fill(struct salvage *p, const struct job *j, int64_t id)
 			add_rank(p, j, id, n, n * j->per + r, 0);
 }
 
+/* The dataset's verdict after these nodes, digits in a string, are lost. */
+static struct salvage_dataset *
+verdict(struct salvage *p, int64_t id, const char *gone)
+{
+	for (; *gone != '\0'; gone++)
+		salvage_lose(p, (uint32_t)(*gone - '0'));
+	must(salvage_plan(p, NULL) == 0);
+	return salvage_find(p, id);
+}
+
 /* --- Verdicts --- */
 
 static void
@@ -84,46 +94,30 @@ verdicts(void)
 {
 	static const struct {
 		struct job job;
-		uint32_t gone[4]; /* lost nodes, each plus 1; 0 ends the list */
+		const char *gone; /* lost nodes */
 		enum salvage_state want;
 		const char *says;
 	} cases[] = {
-		{ { 4, 2, 4, REDSET_XOR, 1 }, { 0 }, SALVAGE_COMPLETE, "" },
-		{ { 4, 2, 4, REDSET_XOR, 1 }, { 3 }, SALVAGE_RECOVERABLE, "" },
-		{ { 4, 2, 4, REDSET_XOR, 1 },
-		  { 2, 3 },
-		  SALVAGE_LOST,
+#define JOB(type, per, size, failures) { 4, per, size, REDSET_##type, failures }
+		{ JOB(XOR, 2, 4, 1), "", SALVAGE_COMPLETE, "" },
+		{ JOB(XOR, 2, 4, 1), "2", SALVAGE_RECOVERABLE, "" },
+		{ JOB(XOR, 2, 4, 1), "12", SALVAGE_LOST,
 		  "set 1 of 2 (XOR, filemaps): 2 of 4 members are missing" },
-		{ { 4, 2, 2, REDSET_XOR, 1 },
-		  { 1, 3 },
-		  SALVAGE_RECOVERABLE,
-		  "" },
-		{ { 4, 2, 2, REDSET_XOR, 1 },
-		  { 1, 2 },
-		  SALVAGE_LOST,
-		  "ranks 0 1 2 3 (filemaps): no redundancy is left that could rebuild all" },
-		{ { 4, 2, 4, REDSET_RS, 2 },
-		  { 1, 4 },
-		  SALVAGE_RECOVERABLE,
-		  "" },
-		{ { 4, 1, 4, REDSET_RS, 2 },
-		  { 1, 2, 4 },
-		  SALVAGE_LOST,
+		{ JOB(XOR, 2, 2, 1), "02", SALVAGE_RECOVERABLE, "" },
+		{ JOB(XOR, 2, 2, 1), "01", SALVAGE_LOST,
+		  "ranks 0 1 2 3 (filemaps): no redundancy is left that could "
+		  "rebuild all" },
+		{ JOB(RS, 2, 4, 2), "03", SALVAGE_RECOVERABLE, "" },
+		{ JOB(RS, 1, 4, 2), "013", SALVAGE_LOST,
 		  "set 1 of 1 (RS, filemaps): 3 of 4 members are missing" },
-		{ { 4, 2, 4, REDSET_PARTNER, 1 },
-		  { 1, 3 },
-		  SALVAGE_RECOVERABLE,
-		  "" },
-		{ { 4, 2, 4, REDSET_PARTNER, 1 }, { 4, 1 }, SALVAGE_LOST, "" },
-		{ { 4, 2, 4, REDSET_PARTNER, 2 },
-		  { 4, 1 },
-		  SALVAGE_RECOVERABLE,
-		  "" },
-		{ { 4, 1, 1, REDSET_SINGLE, 0 }, { 0 }, SALVAGE_COMPLETE, "" },
-		{ { 4, 1, 1, REDSET_SINGLE, 0 },
-		  { 2 },
-		  SALVAGE_LOST,
-		  "rank 1 (filemaps): no redundancy is left that could rebuild it" },
+		{ JOB(PARTNER, 2, 4, 1), "02", SALVAGE_RECOVERABLE, "" },
+		{ JOB(PARTNER, 2, 4, 1), "30", SALVAGE_LOST, "" },
+		{ JOB(PARTNER, 2, 4, 2), "30", SALVAGE_RECOVERABLE, "" },
+		{ JOB(SINGLE, 1, 1, 0), "", SALVAGE_COMPLETE, "" },
+		{ JOB(SINGLE, 1, 1, 0), "1", SALVAGE_LOST,
+		  "rank 1 (filemaps): no redundancy is left that could rebuild "
+		  "it" },
+#undef JOB
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -131,10 +125,7 @@ verdicts(void)
 		const struct salvage_dataset *d = NULL;
 
 		fill(&p, &cases[i].job, 7);
-		for (int k = 0; k < 4 && cases[i].gone[k] > 0; k++)
-			salvage_lose(&p, cases[i].gone[k] - 1);
-		must(salvage_plan(&p, NULL) == 0);
-		d = salvage_find(&p, 7);
+		d = verdict(&p, 7, cases[i].gone);
 		is_str(salvage_state_name(d->state),
 		       salvage_state_name(cases[i].want), fmt("case %zu", i));
 		ok((d->why == NULL) == (d->state != SALVAGE_LOST) &&
@@ -151,59 +142,44 @@ static void
 bad_files(void)
 {
 	const struct job j = { 4, 1, 4, REDSET_XOR, 1 };
-	struct salvage p;
+	struct salvage p, bare, mixed;
 	const struct salvage_dataset *d = NULL;
 
 	must(salvage_init(&p, 4, NULL) == 0);
-	for (uint32_t n = 0; n < 4; n++)
-		add_rank(&p, &j, 1, n, n, n == 2);
-	must(salvage_plan(&p, NULL) == 0);
-	d = salvage_find(&p, 1);
-	ok(d->state == SALVAGE_RECOVERABLE && d->missing == 1 &&
-		   d->files == 7 && d->bytes == 7400,
-	   "one short file comes back, the rest is copied");
-	salvage_lose(&p, 0);
-	must(salvage_plan(&p, NULL) == 0);
-	ok(d->state == SALVAGE_RECOVERABLE && d->missing == 2,
-	   "with a dead node it may still");
-	salvage_lose(&p, 1);
-	must(salvage_plan(&p, NULL) == 0);
-	ok(d->state == SALVAGE_LOST && d->missing == 3, "with two it cannot");
-	is_str(d->why, "set 1 of 1 (XOR, filemaps): 2 of 4 members are missing",
-	       "... so");
-	salvage_free(&p);
-
-	/* Redundancy files are lost, data are not. */
-	must(salvage_init(&p, 4, NULL) == 0);
+	must(salvage_init(&bare, 4, NULL) == 0);
+	must(salvage_init(&mixed, 4, NULL) == 0);
 	for (uint32_t n = 0; n < 4; n++) {
 		struct nodecache_rank f = { .rank = n, .map = true };
 
-		must(salvage_found(&p, dataset(&p, 1, 4), n, &f, NULL) == 0);
-	}
-	must(salvage_plan(&p, NULL) == 0);
-	ok(salvage_find(&p, 1)->state == SALVAGE_COMPLETE,
-	   "without redundancy files, but with all data: complete");
-	salvage_free(&p);
-
-	/* One rank lost its data, another only its redundancy file, so the set
-	 * of the latter is unknown. */
-	must(salvage_init(&p, 4, NULL) == 0);
-	for (uint32_t n = 0; n < 4; n++) {
-		struct nodecache_rank f = {
-			.rank = n,
-			.map = true,
-			.red = seat_of(&j, n),
-			.mapred = seat_of(&j, n),
-			.bad = n == 1,
-		};
-
+		add_rank(&p, &j, 1, n, n, n == 2);
+		must(salvage_found(&bare, dataset(&bare, 1, 4), n, &f, NULL) ==
+		     0);
+		/* One rank lost its data, another only its redundancy file, so
+		 * the set of the latter is unknown. */
+		f.red = f.mapred = seat_of(&j, n);
+		f.bad = n == 1;
 		f.red.there = n != 2;
-		must(salvage_found(&p, dataset(&p, 1, 4), n, &f, NULL) == 0);
+		must(salvage_found(&mixed, dataset(&mixed, 1, 4), n, &f,
+				   NULL) == 0);
 	}
-	must(salvage_plan(&p, NULL) == 0);
-	ok(salvage_find(&p, 1)->state == SALVAGE_RECOVERABLE,
+	d = verdict(&p, 1, "");
+	ok(d->state == SALVAGE_RECOVERABLE && d->missing == 1 &&
+		   d->files == 7 && d->bytes == 7400,
+	   "one short file comes back, the rest is copied");
+	d = verdict(&p, 1, "0");
+	ok(d->state == SALVAGE_RECOVERABLE && d->missing == 2,
+	   "with a dead node it may still");
+	d = verdict(&p, 1, "1");
+	ok(d->state == SALVAGE_LOST && d->missing == 3, "with two it cannot");
+	is_str(d->why, "set 1 of 1 (XOR, filemaps): 2 of 4 members are missing",
+	       "... so");
+	ok(verdict(&bare, 1, "")->state == SALVAGE_COMPLETE,
+	   "without redundancy files, but with all data: complete");
+	ok(verdict(&mixed, 1, "")->state == SALVAGE_RECOVERABLE,
 	   "where it cannot be told, it is tried");
 	salvage_free(&p);
+	salvage_free(&bare);
+	salvage_free(&mixed);
 }
 
 /* --- Assignment of copies --- */
@@ -223,8 +199,7 @@ shared(void)
 	for (uint32_t n = 0; n < 4; n++)
 		for (uint32_t r = 0; r < 16; r++)
 			add_rank(&p, &j, 3, n, r, 0);
-	must(salvage_plan(&p, NULL) == 0);
-	d = salvage_find(&p, 3);
+	d = verdict(&p, 3, "");
 	ok(d->state == SALVAGE_COMPLETE && d->bytes == 33600,
 	   "copied once, whoever has it");
 	must(salvage_nodes(&p, d, &nodes, &count, NULL) == 0);
@@ -237,8 +212,7 @@ shared(void)
 		copied += ranks == 4;
 	}
 	is_int((int64_t)copied, 4, "each as much as the others");
-	salvage_lose(&p, 1);
-	must(salvage_plan(&p, NULL) == 0);
+	d = verdict(&p, 3, "1");
 	must(salvage_nodes(&p, d, &nodes, &count, NULL) == 0);
 	ok(count == 3 && nodes[0] == 0 && nodes[1] == 2 && nodes[2] == 3 &&
 		   d->state == SALVAGE_COMPLETE,
@@ -246,17 +220,14 @@ shared(void)
 	salvage_free(&p);
 
 	fill(&p, &j, 3);
-	must(salvage_plan(&p, NULL) == 0);
-	d = salvage_find(&p, 3);
-	salvage_ranks(d, 2, &text);
+	salvage_ranks(verdict(&p, 3, ""), 2, &text);
 	is_str(text.data, "8-11", "a node's ranks");
 	salvage_free(&p);
 	must(salvage_init(&p, 2, NULL) == 0);
 	for (uint32_t r = 0; r < 9; r++)
 		add_rank(&p, &j, 3, r % 3 == 1, r, 0);
-	must(salvage_plan(&p, NULL) == 0);
 	buf_clear(&text);
-	salvage_ranks(salvage_find(&p, 3), 0, &text);
+	salvage_ranks(verdict(&p, 3, ""), 0, &text);
 	is_str(text.data, "0,2-3,5-6,8", "... in stretches");
 	buf_free(&text);
 	salvage_free(&p);
@@ -267,7 +238,6 @@ shared(void)
 static void
 odd(void)
 {
-	const struct job j = { 4, 1, 4, REDSET_XOR, 1 };
 	struct error err = ERROR_INIT;
 	struct salvage p;
 	struct salvage_dataset *d = NULL;
@@ -307,13 +277,12 @@ odd(void)
 	must(salvage_plan(&p, NULL) == 0);
 	ok(d->state == SALVAGE_RECOVERABLE, "sets that cannot be say nothing");
 	d = dataset(&p, 2, -1);
-	must(d != NULL && salvage_plan(&p, NULL) == 0);
-	d = salvage_find(&p, 2);
+	must(d != NULL);
+	d = verdict(&p, 2, "");
 	ok(d->state == SALVAGE_LOST && d->why != NULL,
 	   "nobody knows how many ranks: lost, and why");
 	buf_free(&text);
 	salvage_free(&p);
-	(void)j;
 }
 
 static void
@@ -328,9 +297,7 @@ reports(void)
 	fill(&p, &j, 5);
 	for (uint32_t r = 0; r < 8; r++)
 		add_rank(&p, &j, 12, r / 2, r, 0);
-	salvage_lose(&p, 3);
-	must(salvage_plan(&p, NULL) == 0);
-	d = salvage_find(&p, 5);
+	d = verdict(&p, 5, "3");
 	d->done = true;
 	report_salvage(&p, 100, &text);
 	is_str(text.data,
