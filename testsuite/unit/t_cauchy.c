@@ -15,19 +15,12 @@
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
 static void *
-need(void *p)
+need(size_t len)
 {
-	if (p == NULL)
-		abort();
-	return p;
-}
+	void *p = malloc(len);
 
-/* Reproducible pseudo-random numbers. */
-static unsigned
-noise(uint32_t *state)
-{
-	*state = *state * 1664525 + 1013904223;
-	return *state >> 16;
+	must(p != NULL);
+	return p;
 }
 
 /* --- The code by definition --- */
@@ -77,14 +70,12 @@ plain_parity(const struct group *g, unsigned i, unsigned char *parity)
 static void
 group_init(struct group *g, unsigned k, size_t len)
 {
-	uint32_t state = k;
-
 	g->k = k;
 	g->len = len;
 	for (unsigned m = 0; m < 2 * k; m++) {
-		g->member[m] = need(malloc(len));
+		g->member[m] = need(len);
 		for (size_t b = 0; m < k && b < len; b++)
-			g->member[m][b] = (unsigned char)(noise(&state) & 0xff);
+			g->member[m][b] = (unsigned char)below(256);
 	}
 	for (unsigned i = 0; i < k; i++)
 		plain_parity(g, i, g->member[k + i]);
@@ -125,7 +116,7 @@ computes(const struct cauchy *c, const struct group *g)
 	for (unsigned i = 0; i < c->nin; i++)
 		in[i] = g->member[c->in[i]];
 	for (unsigned o = 0; o < c->nout; o++)
-		out[o] = need(malloc(g->len));
+		out[o] = need(g->len);
 	cauchy_run(c, g->len, in, out);
 	for (unsigned o = 0; o < c->nout; o++) {
 		right &= memcmp(out[o], g->member[c->out[o]], g->len) == 0;
@@ -184,7 +175,6 @@ static void
 test_random(unsigned k, unsigned times)
 {
 	struct group g;
-	uint32_t state = 1;
 	unsigned bad = 0;
 
 	group_init(&g, k, 130);
@@ -192,11 +182,11 @@ test_random(unsigned k, unsigned times)
 		bool lost[CAUCHY_MEMBERS_MAX] = { false };
 		bool wanted[CAUCHY_MEMBERS_MAX] = { false };
 
-		for (unsigned n = noise(&state) % (k + 2); n > 0; n--) {
-			unsigned m = noise(&state) % (2 * k);
+		for (unsigned n = below(k + 2); n > 0; n--) {
+			unsigned m = below(2 * k);
 
-			lost[m] = noise(&state) % 4 != 0;
-			wanted[m] = !lost[m] || noise(&state) % 4 != 0;
+			lost[m] = below(4) != 0;
+			wanted[m] = !lost[m] || below(4) != 0;
 		}
 		bad += !recipe_right(&g, lost, wanted);
 		bad += !recipe_right(&g, lost, lost);
@@ -232,7 +222,8 @@ test_limits(void)
 	is_str(err.text,
 	       "group of 2: 1 of 4 members left to compute from: 2 are needed",
 	       "it says why");
-	c = need(cauchy_new(2, none, none, &err));
+	c = cauchy_new(2, none, none, &err);
+	must(c != NULL);
 	ok(c->nin == 0 && c->nout == 0, "nothing wanted");
 	cauchy_run(c, 64, NULL, NULL);
 	cauchy_free(c);
