@@ -3,8 +3,6 @@
 #include "encode/code.h"
 
 #include "code_plain.h"
-#include "error.h"
-#include "tap.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
@@ -101,65 +99,54 @@ test_check(void)
 static void
 test_chunk_size(void)
 {
-	const struct code x = { CODE_XOR, 4, 1 }, two = { CODE_XOR, 2, 1 };
-	const struct code rs = { CODE_RS, 8, 3 };
+	static const struct {
+		struct code c;
+		uint64_t longest, chunk;
+	} t[] = {
+		{ { CODE_XOR, 4, 1 }, 0, 1 },
+		{ { CODE_XOR, 4, 1 }, 1, 1 },
+		{ { CODE_XOR, 4, 1 }, 46988, 15663 }, /* rounded up */
+		{ { CODE_XOR, 4, 1 }, 46989, 15663 },
+		{ { CODE_RS, 8, 3 }, 11, 3 },
+		/* These do not wrap. */
+		{ { CODE_XOR, 2, 1 }, UINT64_MAX, UINT64_MAX },
+		{ { CODE_XOR, 4, 1 }, UINT64_MAX, UINT64_MAX / 3 },
+	};
 
-	is_int((int64_t)code_data_chunks(&rs), 5, "data chunks");
-	is_int((int64_t)code_chunk_size(&x, 0), 1, "chunk of an empty set");
-	is_int((int64_t)code_chunk_size(&x, 1), 1, "chunk of one byte");
-	is_int((int64_t)code_chunk_size(&x, 46988), 15663, "chunk rounded up");
-	is_int((int64_t)code_chunk_size(&x, 46989), 15663, "chunk that fits");
-	is_int((int64_t)code_chunk_size(&rs, 11), 3, "chunk of 5 + 3");
-	ok(code_chunk_size(&two, UINT64_MAX) == UINT64_MAX,
-	   "largest chunk does not wrap");
-	ok(code_chunk_size(&x, UINT64_MAX) == UINT64_MAX / 3,
-	   "large chunk does not wrap");
+	is_int((int64_t)code_data_chunks(&t[4].c), 5, "data chunks");
+	for (size_t i = 0; i < COUNT(t); i++)
+		ok(code_chunk_size(&t[i].c, t[i].longest) == t[i].chunk,
+		   fmt("chunk of %llu bytes in a set of %u",
+		       (unsigned long long)t[i].longest, t[i].c.n));
 }
 
+/* All stripes, "|" behind each. */
 static void
 test_layout(void)
 {
 	static const struct {
 		struct code c;
-		unsigned stripe;
-		const char *slots, *name; /* by member */
+		const char *slots; /* by member */
 	} t[] = {
-		{ { CODE_XOR, 4, 1 }, 0, "P0 D0 D0 D0 ", "XOR 4, stripe 0" },
-		{ { CODE_XOR, 4, 1 }, 1, "D0 P0 D1 D1 ", "XOR 4, stripe 1" },
-		{ { CODE_XOR, 4, 1 }, 2, "D1 D1 P0 D2 ", "XOR 4, stripe 2" },
-		{ { CODE_XOR, 4, 1 }, 3, "D2 D2 D2 P0 ", "XOR 4, stripe 3" },
-		{ { CODE_RS, 4, 1 }, 0, "P0 D0 D0 D0 ", "RS 4,1, stripe 0" },
-		{ { CODE_RS, 4, 1 }, 1, "D0 P0 D1 D1 ", "RS 4,1, stripe 1" },
-		{ { CODE_RS, 4, 1 }, 2, "D1 D1 P0 D2 ", "RS 4,1, stripe 2" },
-		{ { CODE_RS, 4, 1 }, 3, "D2 D2 D2 P0 ", "RS 4,1, stripe 3" },
-		{ { CODE_RS, 4, 2 }, 0, "P0 D0 D0 P1 ", "RS 4,2, stripe 0" },
-		{ { CODE_RS, 4, 2 }, 1, "P1 P0 D1 D0 ", "RS 4,2, stripe 1" },
-		{ { CODE_RS, 4, 2 }, 2, "D0 P1 P0 D1 ", "RS 4,2, stripe 2" },
-		{ { CODE_RS, 4, 2 }, 3, "D1 D1 P1 P0 ", "RS 4,2, stripe 3" },
-		{ { CODE_RS, 8, 3 },
-		  0,
-		  "P0 D0 D0 D0 D0 D0 P2 P1 ",
-		  "RS 8,3, stripe 0" },
-		{ { CODE_RS, 8, 3 },
-		  1,
-		  "P1 P0 D1 D1 D1 D1 D0 P2 ",
-		  "RS 8,3, stripe 1" },
-		{ { CODE_RS, 8, 3 },
-		  7,
-		  "D4 D4 D4 D4 D4 P2 P1 P0 ",
-		  "RS 8,3, stripe 7" },
+		{ { CODE_XOR, 4, 1 },
+		  "P0 D0 D0 D0 |D0 P0 D1 D1 |D1 D1 P0 D2 |D2 D2 D2 P0 |" },
+		{ { CODE_RS, 4, 1 },
+		  "P0 D0 D0 D0 |D0 P0 D1 D1 |D1 D1 P0 D2 |D2 D2 D2 P0 |" },
+		{ { CODE_RS, 4, 2 },
+		  "P0 D0 D0 P1 |P1 P0 D1 D0 |D0 P1 P0 D1 |D1 D1 P1 P0 |" },
 	};
 
 	for (size_t i = 0; i < COUNT(t); i++) {
-		char text[4 * 16] = "";
+		char text[128] = "";
 
-		for (unsigned m = 0; m < t[i].c.n; m++) {
-			struct code_slot s = code_slot(&t[i].c, m, t[i].stripe);
+		for (unsigned at = 0; at < 16; at++) {
+			struct code_slot s = code_slot(&t[i].c, at % 4, at / 4);
 
-			snprintf(text + 3 * m, sizeof(text) - 3 * m, "%c%u ",
-				 s.check ? 'P' : 'D', s.index);
+			snprintf(text + strlen(text), 8, "%c%u %s",
+				 s.check ? 'P' : 'D', s.index,
+				 at % 4 == 3 ? "|" : "");
 		}
-		is_str(text, t[i].slots, t[i].name);
+		is_str(text, t[i].slots, fmt("layout %zu", i));
 	}
 }
 
@@ -198,9 +185,9 @@ test_slots(void)
 			bad += !slots_right(&(struct code){ CODE_RS, n, k });
 	}
 	is_int(bad, 0, "slots and stripes are inverse, n <= 16");
-	ok(slots_right(&(struct code){ CODE_RS, 200, 56 }), "the same, 200,56");
-	ok(slots_right(&(struct code){ CODE_RS, 129, 127 }),
-	   "the same, 129,127");
+	ok(slots_right(&(struct code){ CODE_RS, 200, 56 }) &&
+		   slots_right(&(struct code){ CODE_RS, 129, 127 }),
+	   "the same, 200,56 and 129,127");
 }
 
 /* --- The matrix --- */
@@ -231,34 +218,25 @@ test_matrix_values(void)
 		struct code c;
 		unsigned row;
 		unsigned char want[8];
-		const char *name;
 	} t[] = {
-		{ { CODE_XOR, 3, 1 }, 0, { 1, 1, 1 }, "XOR 3" },
-		{ { CODE_RS, 3, 2 }, 0, { 1, 1, 1 }, "3,2 row 0" },
-		{ { CODE_RS, 3, 2 }, 1, { 15, 8, 6 }, "3,2 row 1" },
-		{ { CODE_RS, 4, 1 }, 0, { 27, 28, 18, 20 }, "4,1 row 0" },
-		{ { CODE_RS, 4, 2 }, 1, { 28, 27, 20, 18 }, "4,2 row 1" },
-		{ { CODE_RS, 4, 3 }, 0, { 27, 28, 18, 20 }, "4,3 row 0" },
-		{ { CODE_RS, 4, 3 }, 1, { 28, 27, 20, 18 }, "4,3 row 1" },
-		{ { CODE_RS, 4, 3 }, 2, { 18, 20, 27, 28 }, "4,3 row 2" },
-		{ { CODE_RS, 5, 2 }, 0, { 7, 7, 6, 6, 1 }, "5,2 row 0" },
-		{ { CODE_RS, 5, 2 }, 1, { 9, 8, 9, 8, 1 }, "5,2 row 1" },
-		{ { CODE_RS, 8, 1 },
-		  0,
-		  { 26, 132, 186, 51, 231, 16, 198, 39 },
-		  "8,1 row 0" },
+		{ { CODE_XOR, 3, 1 }, 0, { 1, 1, 1 } },
+		{ { CODE_RS, 3, 2 }, 0, { 1, 1, 1 } },
+		{ { CODE_RS, 3, 2 }, 1, { 15, 8, 6 } },
+		{ { CODE_RS, 4, 1 }, 0, { 27, 28, 18, 20 } },
+		{ { CODE_RS, 4, 3 }, 0, { 27, 28, 18, 20 } },
+		{ { CODE_RS, 4, 3 }, 1, { 28, 27, 20, 18 } },
+		{ { CODE_RS, 4, 3 }, 2, { 18, 20, 27, 28 } },
+		{ { CODE_RS, 5, 2 }, 0, { 7, 7, 6, 6, 1 } },
+		{ { CODE_RS, 5, 2 }, 1, { 9, 8, 9, 8, 1 } },
 		{ { CODE_RS, 8, 3 },
 		  0,
-		  { 26, 132, 186, 51, 231, 16, 198, 39 },
-		  "8,3 row 0" },
+		  { 26, 132, 186, 51, 231, 16, 198, 39 } },
 		{ { CODE_RS, 8, 3 },
 		  1,
-		  { 132, 26, 51, 186, 16, 231, 39, 198 },
-		  "8,3 row 1" },
+		  { 132, 26, 51, 186, 16, 231, 39, 198 } },
 		{ { CODE_RS, 8, 3 },
 		  2,
-		  { 186, 51, 26, 132, 198, 39, 231, 16 },
-		  "8,3 row 2" },
+		  { 186, 51, 26, 132, 198, 39, 231, 16 } },
 	};
 
 	for (size_t i = 0; i < COUNT(t); i++) {
@@ -266,7 +244,8 @@ test_matrix_values(void)
 
 		for (unsigned m = 0; m < t[i].c.n; m++)
 			got[m] = coefficient(&t[i].c, t[i].row, m);
-		is_mem(got, t[i].want, sizeof(got), t[i].name);
+		is_mem(got, t[i].want, sizeof(got),
+		       fmt("%u,%u row %u", t[i].c.n, t[i].c.k, t[i].row));
 	}
 }
 
@@ -292,10 +271,10 @@ test_matrix(void)
 		for (unsigned k = 1; k < n; k++)
 			bad += !matrix_right(&(struct code){ CODE_RS, n, k });
 	is_int(bad, 0, "matrix is the plain one, n <= 24");
-	ok(matrix_right(&(struct code){ CODE_RS, 200, 8 }), "the same, 200,8");
-	ok(matrix_right(&(struct code){ CODE_RS, 255, 1 }), "the same, 255,1");
-	ok(matrix_right(&(struct code){ CODE_RS, 129, 127 }),
-	   "the same, 129,127");
+	ok(matrix_right(&(struct code){ CODE_RS, 200, 8 }) &&
+		   matrix_right(&(struct code){ CODE_RS, 255, 1 }) &&
+		   matrix_right(&(struct code){ CODE_RS, 129, 127 }),
+	   "the same, 200,8, 255,1 and 129,127");
 }
 
 /* --- Losses --- */
@@ -306,7 +285,6 @@ all_patterns(enum code_type type, unsigned n, unsigned k)
 	const struct code c = { type, n, k };
 	unsigned char *rows = plain_rows(&c);
 	unsigned bad = 0;
-	char name[64];
 
 	for (unsigned number = 0; number < n; number++) {
 		struct stripe s;
@@ -321,9 +299,9 @@ all_patterns(enum code_type type, unsigned n, unsigned k)
 		}
 		stripe_fini(&s);
 	}
-	snprintf(name, sizeof(name), "all losses of all stripes, %s %u,%u",
-		 type == CODE_XOR ? "XOR" : "RS", n, k);
-	is_int(bad, 0, name);
+	is_int(bad, 0,
+	       fmt("all losses of all stripes, %s %u,%u",
+		   type == CODE_XOR ? "XOR" : "RS", n, k));
 	free(rows);
 }
 
@@ -379,13 +357,13 @@ test_large(void)
 		const unsigned stripes[] = { 0, t[i].n / 2, t[i].n - 1 };
 		unsigned char *rows = plain_rows(&t[i]);
 		unsigned bad = 0;
-		char name[64];
 
 		for (size_t j = 0; j < COUNT(stripes); j++)
 			bad += random_losses(&t[i], rows, stripes[j], &state);
-		snprintf(name, sizeof(name), "random losses, %s %u,%u",
-			 t[i].type == CODE_XOR ? "XOR" : "RS", t[i].n, t[i].k);
-		is_int(bad, 0, name);
+		is_int(bad, 0,
+		       fmt("random losses, %s %u,%u",
+			   t[i].type == CODE_XOR ? "XOR" : "RS", t[i].n,
+			   t[i].k));
 		free(rows);
 	}
 }

@@ -7,9 +7,6 @@
 #include <unistd.h>
 
 #include "code_plain.h"
-#include "error.h"
-#include "mem.h"
-#include "tap.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
@@ -187,36 +184,21 @@ test_buffers(void)
 		{ true, 64, 0 }, { true, 32, 32 },
 	};
 
-	for (size_t i = 0; i < COUNT(cases); i++)
-		is_int(count_wrong(i, lens, COUNT(lens), at, COUNT(at)), 0,
-		       cases[i].name);
-}
-
-/* Longer than the block size of the computation, and not a multiple of it. */
-static void
-test_long(void)
-{
-	static const size_t lens[] = { 300001 };
-	static const struct placing at[] = { { false, 0, 0 }, { true, 0, 0 } };
-	unsigned bad = 0;
-
-	for (size_t i = 0; i < COUNT(cases); i++)
-		bad += count_wrong(i, lens, COUNT(lens), at, COUNT(at));
-	is_int(bad, 0, "long buffers");
-}
-
-static void
-test_all_ones(void)
-{
-	unsigned bad = 0;
+	/* Longer than the block size of the computation, and not a multiple of
+	 * it. */
+	static const size_t long_one[] = { 300001 };
+	static const struct placing ends[] = { { false, 0, 0 },
+					       { true, 0, 0 } };
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct recipe *r = need(case_recipe(i, NULL));
 
-		bad += r->all_ones != cases[i].all_ones;
+		is_int(count_wrong(i, lens, COUNT(lens), at, COUNT(at)) +
+			       count_wrong(i, long_one, 1, ends, COUNT(ends)),
+		       0, cases[i].name);
+		ok(r->all_ones == cases[i].all_ones, "rows of ones are found");
 		recipe_free(r);
 	}
-	is_int(bad, 0, "rows of ones are found");
 }
 
 static void
@@ -244,50 +226,36 @@ test_nothing_lost(void)
 	recipe_free(NULL);
 }
 
-static void
-test_no_memory(void)
+static int
+new_once(void *arg, struct error *err)
+{
+	struct recipe *r = case_recipe(COUNT(cases) - 1, err);
+
+	(void)arg;
+	recipe_free(r);
+	return r != NULL ? 0 : -1;
+}
+
+static int
+from_once(void *arg, struct error *err)
 {
 	static const unsigned char in[] = { 0, 1 }, out[] = { 3 };
-	const struct code c = { CODE_RS, 4, 2 };
-	unsigned failures = 0, bad = 0;
-	struct recipe *r = NULL;
+	struct recipe *r = recipe_from(
+		arg, 0, &(struct recipe_members){ in, 2, out, 1 }, err);
 
-	for (long after = 0; r == NULL && after < 100; after++) {
-		struct error err = ERROR_INIT;
-
-		mem_fail_after(after);
-		r = case_recipe(COUNT(cases) - 1, &err);
-		mem_fail_after(-1);
-		failures += r == NULL;
-		bad += r == NULL && err.kind != ERROR_NOMEM;
-	}
-	ok(r != NULL && failures > 0 && bad == 0, "recipe_new() out of memory");
 	recipe_free(r);
-	r = NULL;
-	failures = 0;
-	for (long after = 0; r == NULL && after < 100; after++) {
-		struct error err = ERROR_INIT;
-
-		mem_fail_after(after);
-		r = recipe_from(
-			&c, 0, &(struct recipe_members){ in, 2, out, 1 }, &err);
-		mem_fail_after(-1);
-		failures += r == NULL;
-		bad += r == NULL && err.kind != ERROR_NOMEM;
-	}
-	ok(r != NULL && failures > 0 && bad == 0,
-	   "recipe_from() out of memory");
-	recipe_free(r);
+	return r != NULL ? 0 : -1;
 }
 
 int
 main(void)
 {
+	struct code c = { CODE_RS, 4, 2 };
+
 	fill_product();
 	test_buffers();
-	test_long();
-	test_all_ones();
 	test_nothing_lost();
-	test_no_memory();
+	ok(fail_each_alloc(new_once, NULL) > 0, "recipe_new() out of memory");
+	ok(fail_each_alloc(from_once, &c) > 0, "recipe_from() out of memory");
 	return tap_done();
 }
