@@ -52,8 +52,9 @@ bool holds(enum made format, const char *name);
 int write_to(int fd, enum ark_filter filter, enum made format,
 	     const struct file *files, size_t count, struct error *err);
 
-/* Can archives of that pair be made on this machine?  If so, make one. */
-bool can_make(size_t pair);
+/* Is this pair left out, because it cannot be made on this machine, or because
+ * compression is slow under valgrind?  Otherwise make an archive of it. */
+bool is_left_out(size_t pair);
 void write_archive(size_t pair, const struct file *files, size_t count);
 
 /* --- Reading --- */

@@ -38,14 +38,6 @@ is_brief(void)
 	return getenv("SCRKIT_VALGRIND") != NULL;
 }
 
-/* Is this pair left out of a brief run? */
-static bool
-is_left_out(size_t pair)
-{
-	return (is_brief() && pairs[pair].filter != ARK_NONE) ||
-	       !can_make(pair);
-}
-
 /* The number of names of all_kinds that the format can hold. */
 static size_t
 held(enum made format)
