@@ -215,8 +215,9 @@ craft(void)
 	end();
 }
 
+/* The metadata of these variables; `s`: the file that was made. */
 static struct fti_posix *
-described(const char *vars)
+described(const char *vars, struct fti_source *s)
 {
 	struct error err = ERROR_INIT;
 	struct buf all = BUF_INIT;
@@ -227,27 +228,27 @@ described(const char *vars)
 	p = fti_posix_parse("x", all.data, all.len, &err);
 	must_be(p != NULL, err.text);
 	buf_free(&all);
+	fti_source_memory(s, file.data, file.len, "f");
 	return p;
 }
 
-#define SAME "var0_id = 3\nvar0_size = 1100\nvar1_id = 5\nvar1_size = 512\n"
+#define VAR0 "var0_id = 3\nvar0_size = "
+#define SAME VAR0 "1100\nvar1_id = 5\nvar1_size = 512\n"
 
 /* What the content after the layer is: for each variable its id and the runs of
  * its bytes, as "3:a512c512a76 5:b512". */
 static const char *
 state(const char *vars, size_t layer)
 {
-	struct fti_posix *p = described(vars);
 	struct error err = ERROR_INIT;
 	struct buf out = BUF_INIT;
 	struct fti_content c = { .source = NULL };
 	struct fti_source s;
+	struct fti_posix *p = described(vars, &s);
 	struct fti_dcp d;
 	const char *shown = NULL;
-	int rc = 0;
+	int rc = fti_dcp_read(&d, &p->files[0], &s, &err);
 
-	fti_source_memory(&s, file.data, file.len, "f");
-	rc = fti_dcp_read(&d, &p->files[0], &s, &err);
 	if (rc == 0)
 		rc = fti_content_dcp(&c, &d, layer, &err);
 	if (rc < 0)
@@ -279,24 +280,19 @@ test_states(void)
 	is_str(state(SAME, 2), "3:d512e512a76 5:f512", "layer 2");
 	is_str(state(SAME, FTI_DCP_LAST), "3:d512e512a76 5:f512", "the last");
 	is_str(state(SAME, 3), "f: has layers 0 to 2", "no such layer");
-	is_str(state("var0_id = 3\nvar0_size = 600\n", FTI_DCP_LAST),
-	       "3:d512e88", "a variable shrank, another one is gone");
-	is_str(state("var0_id = 3\nvar0_size = 600\nvar1_id = 5\n"
-		     "var1_size = 512\n",
-		     1),
+	is_str(state(VAR0 "600\n", FTI_DCP_LAST), "3:d512e88",
+	       "a variable shrank, another one is gone");
+	is_str(state(VAR0 "600\nvar1_id = 5\nvar1_size = 512\n", 1),
 	       "5:b512 ...", "its size is not known for a layer between");
-	is_str(state("var0_id = 3\nvar0_size = 1537\n", FTI_DCP_LAST),
+	is_str(state(VAR0 "1537\n", FTI_DCP_LAST),
 	       "f: variable 3: block 3 is in no layer", "a block is missing");
 	is_str(state(SAME "var2_id = 6\nvar2_size = 0\n", FTI_DCP_LAST),
 	       "3:d512e512a76 5:f512 6:", "a variable without bytes");
 	is_str(state(SAME "var2_id = 6\nvar2_size = 1\n", FTI_DCP_LAST),
 	       "f: variable 6: block 0 is in no layer", "an unknown variable");
-	is_str(state("var0_id = 3\nvar0_size = 1100\nvar1_id = 3\n"
-		     "var1_size = 512\n",
-		     FTI_DCP_LAST),
+	is_str(state(VAR0 "1100\nvar1_id = 3\nvar1_size = 512\n", FTI_DCP_LAST),
 	       "f: variable 3 occurs twice", "an id twice");
-	is_str(state("var0_id = 3\nvar0_size = 9223372036854775807\n",
-		     FTI_DCP_LAST),
+	is_str(state(VAR0 "9223372036854775807\n", FTI_DCP_LAST),
 	       "f: variable 3 has 9223372036854775807 bytes, more than there "
 	       "are blocks",
 	       "a size beyond the file");
@@ -312,8 +308,7 @@ test_sums(void)
 
 		by_crc = i == 1;
 		craft();
-		p = described(SAME);
-		fti_source_memory(&s, file.data, file.len, "f");
+		p = described(SAME, &s);
 		is_int(verdict_of(&p->files[0], &s), FTI_INTACT,
 		       by_crc ? "sums by CRC-32" : "sums by MD5");
 		for (size_t n = 40; n < file.len; n += 111) {
@@ -357,8 +352,7 @@ test_order(void)
 		add_record(cases[i].id, cases[i].block, 'g');
 		add_record(3, cases[i].next, 'h');
 		end();
-		p = described(SAME);
-		fti_source_memory(&s, file.data, file.len, "f");
+		p = described(SAME, &s);
 		is_int(verdict_of(&p->files[0], &s), cases[i].verdict,
 		       cases[i].name);
 		fti_posix_free(p);
@@ -375,8 +369,7 @@ test_flips(void)
 	size_t read = 0;
 
 	craft();
-	p = described(SAME);
-	fti_source_memory(&s, file.data, file.len, "f");
+	p = described(SAME, &s);
 	for (size_t n = 0; n < file.len; n++)
 		for (int bit = 0; bit < 8; bit++) {
 			struct fti_dcp d;
@@ -425,6 +418,7 @@ int
 main(void)
 {
 	struct fti_posix *p = NULL;
+	struct fti_source s;
 
 	sum = hash_new(HASH_MD5, NULL);
 	test_states();
@@ -432,7 +426,7 @@ main(void)
 	test_order();
 	test_flips();
 	craft();
-	p = described(SAME);
+	p = described(SAME, &s);
 	ok(fails_well(use_all, NULL, p), "each allocation fails");
 	fti_posix_free(p);
 	test_golden();

@@ -4,11 +4,21 @@
 
 #include "error.h"
 #include "fti/layout.h"
-#include "fti/name.h"
 #include "scratch.h"
 #include "tap.h"
 
-/* --- Records --- */
+static bool
+same_fields(const struct fti_format *f, int first, int last, const void *a,
+	    const void *b)
+{
+	bool same = true;
+
+	for (int k = first; k <= last; k++)
+		same = same && memcmp((const char *)a + f->fields[k].at,
+				      (const char *)b + f->fields[k].at,
+				      f->fields[k].size) == 0;
+	return same;
+}
 
 /* All records of a layout, filled with bytes that differ, are the same after
  * they were read and written, but for bytes of no field. */
@@ -26,19 +36,13 @@ round_trip(enum fti_layout l)
 		was[i] = (unsigned char)(7 * i + 1);
 	fti_meta_read(l, was, &m);
 	fti_meta_write(l, &m, is);
-	for (int k = FTI_CHECKSUM; k <= FTI_TIMESTAMP; k++)
-		same = same &&
-		       memcmp(was + f->fields[k].at, is + f->fields[k].at,
-			      f->fields[k].size) == 0;
+	same = same_fields(f, FTI_CHECKSUM, FTI_TIMESTAMP, was, is);
 	fti_block_read(l, was, &b);
 	fti_block_write(l, &b, is);
 	same = same && memcmp(was, is, f->block) == 0;
 	fti_container_read(l, was, &c);
 	fti_container_write(l, &c, is);
-	for (int k = FTI_ID; k <= FTI_CHUNK_HASH; k++)
-		same = same &&
-		       memcmp(was + f->fields[k].at, is + f->fields[k].at,
-			      f->fields[k].size) == 0;
+	same = same && same_fields(f, FTI_ID, FTI_CHUNK_HASH, was, is);
 	ok(same, fmt("%s: records are the same after a round trip", f->letter));
 }
 
@@ -69,65 +73,11 @@ test_fields(void)
 	   "none, two");
 }
 
-/* --- Names --- */
-
-static void
-test_names(void)
-{
-	static const char *const good[] = {
-		"Ckpt3-Rank0.fti",   "Ckpt12-Pcof345.fti",
-		"Ckpt1-RSed7.fti",   "dCPFile-Rank2.fti",
-		"dcp-id0-rank1.fti", "sector0-group11.fti",
-		"Topology.fti",	     "Checkpoint.fti",
-	};
-	static const char *const bad[] = {
-		"",
-		"Ckpt3-Rank0.ft",
-		"Ckpt3-Rank0.fti~",
-		"Ckpt-Rank0.fti",
-		"Ckpt03-Rank0.fti",
-		"Ckpt3-Rank.fti",
-		"Ckpt-1-Rank0.fti",
-		"ckpt3-rank0.fti",
-		"node0",
-		"Ckpt2147483648-Rank0.fti",
-		"Ckpt99999999999999999999999-Rank0.fti",
-	};
-	char text[FTI_NAME_MAX];
-	struct fti_name n;
-	uint32_t node = 0;
-	bool all = true;
-
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		n = fti_name_parse(good[i]);
-		all = all && n.kind != FTI_NAME_OTHER &&
-		      strcmp(fti_name_format(&n, text), good[i]) == 0;
-	}
-	ok(all, "names, and back");
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		all = all && fti_name_parse(bad[i]).kind == FTI_NAME_OTHER;
-	ok(all, "others");
-	n = fti_name_parse("Ckpt12-Pcof345.fti");
-	ok(n.kind == FTI_NAME_COPY && n.id == 12 && n.rank == 345,
-	   "id and rank");
-	n = fti_name_parse("sector5-group6.fti");
-	ok(n.sector == 5 && n.rank == 6, "sector and group");
-	ok(fti_level_parse("l3") == FTI_L3 &&
-		   fti_level_parse("L3") == FTI_NO_LEVEL &&
-		   fti_level_parse(fti_level_dir(FTI_ARCHIVE)) == FTI_ARCHIVE,
-	   "directories of levels");
-	ok(fti_name_node("node17", &node) && node == 17 &&
-		   !fti_name_node("node", &node) &&
-		   !fti_name_node("node017", &node),
-	   "directories of nodes");
-}
-
 int
 main(void)
 {
 	for (int l = 0; l < FTI_LAYOUTS; l++)
 		round_trip((enum fti_layout)l);
 	test_fields();
-	test_names();
 	return tap_done();
 }

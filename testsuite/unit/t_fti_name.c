@@ -29,6 +29,39 @@ holds(const char *name)
 		n.rank <= INT32_MAX && n.sector <= INT32_MAX);
 }
 
+/* Names of no kind. */
+static const char *const others[] = {
+	"Ckpt3-Rank0.fti~",
+	"Ckpt-Rank0.fti",
+	"Ckpt03-Rank0.fti",
+	"Ckpt3-Rank.fti",
+	"Ckpt-1-Rank0.fti",
+	"ckpt3-rank0.fti",
+	"node0",
+	"Ckpt2147483648-Rank0.fti",
+	"Ckpt99999999999999999999999-Rank0.fti",
+};
+
+static void
+test_parts(void)
+{
+	struct fti_name n = fti_name_parse("Ckpt12-Pcof345.fti");
+	uint32_t node = 0;
+
+	ok(n.kind == FTI_NAME_COPY && n.id == 12 && n.rank == 345,
+	   "id and rank");
+	n = fti_name_parse("sector5-group6.fti");
+	ok(n.sector == 5 && n.rank == 6, "sector and group");
+	ok(fti_level_parse("l3") == FTI_L3 &&
+		   fti_level_parse("L3") == FTI_NO_LEVEL &&
+		   fti_level_parse(fti_level_dir(FTI_ARCHIVE)) == FTI_ARCHIVE,
+	   "directories of levels");
+	ok(fti_name_node("node17", &node) && node == 17 &&
+		   !fti_name_node("node", &node) &&
+		   !fti_name_node("node017", &node),
+	   "directories of nodes");
+}
+
 int
 main(void)
 {
@@ -54,5 +87,8 @@ main(void)
 		ok(cut, fmt("%s: each truncation", names[i]));
 		ok(changed, fmt("%s: each changed byte", names[i]));
 	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		ok(fti_name_parse(others[i]).kind == FTI_NAME_OTHER, others[i]);
+	test_parts();
 	return tap_done();
 }
