@@ -14,14 +14,13 @@ test_round_trip(size_t n, const char *base, const char *last)
 	is_int(rank2file_store(dirfd_, base, &job, &err), 0, "a job stored");
 	ok(exists_at(dirfd_, base) && exists_at(dirfd_, last),
 	   "... in its files");
-	is_int(rank2file_load(dirfd_, base, &got, &err), 0, "... loaded");
-	ok(same_job(&job, &got), "... is the same");
-	is_int(rank2file_store(dirfd_, base, &got, &err), 0,
-	       "what was loaded is stored");
-	rank2file_free(&got);
-	is_int(rank2file_load(dirfd_, base, &got, &err), 0, "... loaded");
-	ok(same_job(&job, &got), "... is the same");
-	rank2file_free(&got);
+	for (int i = 0; i < 2; i++) {
+		is_int(rank2file_load(dirfd_, base, &got, &err), 0, err.text);
+		ok(same_job(&job, &got), "... is loaded");
+		is_int(rank2file_store(dirfd_, base, &got, &err), 0,
+		       "... stored again");
+		rank2file_free(&got);
+	}
 	rank2file_free(&job);
 }
 
@@ -143,19 +142,17 @@ test_forms(void)
 static void
 test_foreign(void)
 {
+	static const char top[] =
+		"RANKS>2\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>0\n";
 	static const struct {
 		const char *top, *part, *why;
 	} all[] = {
-		{ "RANKS>2\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>0\n",
-		  "RANKS>2\nLEVEL>0\nRANK>0\nRANK>1\n", NULL },
-		{ "RANKS>2\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>0\n",
-		  "RANKS>1\nLEVEL>0\nRANK>0\nRANK>1\n",
+		{ top, "RANKS>2\nLEVEL>0\nRANK>0\nRANK>1\n", NULL },
+		{ top, "RANKS>1\nLEVEL>0\nRANK>0\nRANK>1\n",
 		  "m.0.0: says that the job had 1 ranks, not 2" },
-		{ "RANKS>2\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>0\n",
-		  "LEVEL>0\nRANK>0\nRANK>1\n",
+		{ top, "LEVEL>0\nRANK>0\nRANK>1\n",
 		  "m.0.0: says that the job had 0 ranks, not 2" },
-		{ "RANKS>2\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>0\n",
-		  "RANKS>1\nLEVEL>0\nRANK>0>X>odd\nRANK>1\n",
+		{ top, "RANKS>1\nLEVEL>0\nRANK>0>X>odd\nRANK>1\n",
 		  "m.0.0: says that the job had 1 ranks, not 2" },
 		{ "RANKS>2\nLEVEL>1\nRANK>0>FILE>.0.0\n",
 		  "RANKS>2\nLEVEL>0\nRANK>0\nRANK>1\n",
@@ -194,9 +191,8 @@ test_offset(void)
 	is_int(rank2file_load(dirfd_, "m", &r, &err), 0, "an offset");
 	is_str(r.ranks[0].files[0].path, "a", "... is heeded");
 	rank2file_free(&r);
-	put_job_file(
-		"m",
-		"RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>1000\n");
+	put_job_file("m", "RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\n"
+			  "RANK>0>OFFSET>1000\n");
 	is_int(rank2file_load(dirfd_, "m", &r, &err), -1, "one too far");
 	is_int(err.kind, ERROR_CORRUPT, err.text);
 	buf_free(&raw);
@@ -205,7 +201,8 @@ test_offset(void)
 	drop("m");
 }
 
-#define TOP "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.0\n"
+#define TOP_OF(part) "RANKS>4\nLEVEL>1\nRANK>0>FILE>" part "\n"
+#define TOP TOP_OF(".0.0")
 
 /* The start of the keys of a file's first segment. */
 #define SEG "RANK>1>FILE>a>SEG>"
@@ -224,13 +221,10 @@ test_refused(void)
 		{ "more ranks than bytes", "RANKS>99999999\nLEVEL>1\n", "" },
 		{ "no FILE", "RANKS>4\nLEVEL>1\nRANK>0>OFFSET>0\n", "" },
 		{ "two FILEs", TOP "RANK>0>FILE>.0.1\n", "LEVEL>0\n" },
-		{ "no part", "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.7\n", "" },
-		{ "a name that climbs",
-		  "RANKS>4\nLEVEL>1\nRANK>0>FILE>/../x.0.0\n", "" },
-		{ "a name of another form",
-		  "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.0.scr\n", "" },
-		{ "a name with a zero too many",
-		  "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.00\n", "" },
+		{ "no part", TOP_OF(".0.7"), "" },
+		{ "a name that climbs", TOP_OF("/../x.0.0"), "" },
+		{ "a name of another form", TOP_OF(".0.0.scr"), "" },
+		{ "a name with a zero too many", TOP_OF(".0.00"), "" },
 		{ "a part of the wrong level by name",
 		  "RANKS>4\nLEVEL>2\nRANK>0>FILE>.0.0\n", "LEVEL>0\n" },
 		{ "a part of the wrong level", TOP, "RANKS>4\nLEVEL>1\n" },
@@ -268,9 +262,8 @@ test_refused(void)
 	};
 	struct rank2file r;
 	struct error err = ERROR_INIT;
-	size_t i = 0;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		error_clear(&err);
 		put_job_file("m", bad[i].top);
 		put_job_file("m.0.0", bad[i].part);
@@ -283,7 +276,7 @@ test_refused(void)
 	put_job_file("m.0.2", "RANKS>4\nLEVEL>0\nRANK>1>FILE>a\n");
 	is_int(rank2file_load(dirfd_, "m", &r, &err), -1, "a rank twice");
 	is_str(err.text, "m.0.2: rank 1: 1: rank in two parts", err.text);
-	put_job_file("m.scr", "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.0\n");
+	put_job_file("m.scr", TOP);
 	is_int(rank2file_load(dirfd_, "m.scr", &r, &err), -1,
 	       "a new name among old ones");
 	is_int(rank2file_load(dirfd_, "nosuch", &r, &err), -1, "no file");
