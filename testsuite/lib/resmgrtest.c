@@ -3,6 +3,8 @@
 
 char resmgr_root[128];
 
+struct resmgr *rm;
+
 const char *
 file(const char *name)
 {
@@ -12,6 +14,8 @@ file(const char *name)
 void
 clean(void)
 {
+	resmgr_close(rm);
+	rm = NULL;
 	clearenv();
 	scratch_dir(resmgr_root, sizeof(resmgr_root));
 	must(mkdir(file("bin"), 0777) == 0);
@@ -53,20 +57,26 @@ called(const char *name, const char *words)
 	return good;
 }
 
-struct resmgr *
-open_as(const char *name)
+void
+open_with(const struct conf *c, const char *name)
 {
 	struct error err = ERROR_INIT;
-	struct resmgr *r = resmgr_open(NULL, name, &err);
 
-	if (r == NULL)
+	resmgr_close(rm);
+	rm = resmgr_open(c, name, &err);
+	if (rm == NULL)
 		printf("# %s\n", err.text);
-	must(r != NULL);
-	return r;
+	must(rm != NULL);
+}
+
+void
+open_as(const char *name)
+{
+	open_with(NULL, name);
 }
 
 const char *
-nodes_of(struct resmgr *r)
+nodes_of(void)
 {
 	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
@@ -74,7 +84,7 @@ nodes_of(struct resmgr *r)
 	const char *got = NULL;
 
 	h = (struct hostlist)HOSTLIST_INIT;
-	if (resmgr_nodes(r, &h, &err) < 0) {
+	if (resmgr_nodes(rm, &h, &err) < 0) {
 		got = fmt("!%s", err.text);
 		ok(err.kind == ERROR_ABSENT, "an honest error");
 	} else {
@@ -87,7 +97,7 @@ nodes_of(struct resmgr *r)
 }
 
 const char *
-down_of(struct resmgr *r, const char *among)
+down_of(const char *among)
 {
 	struct hostlist nodes, down;
 	struct buf text = BUF_INIT;
@@ -97,7 +107,7 @@ down_of(struct resmgr *r, const char *among)
 	down = (struct hostlist)HOSTLIST_INIT;
 	must(hostlist_add(&nodes, among, NULL) == 0);
 	must(hostlist_add(&down, "stale", NULL) == 0);
-	must(resmgr_down(r, &nodes, &down, NULL) == 0);
+	must(resmgr_down(rm, &nodes, &down, NULL) == 0);
 	must(hostlist_plain(&down, ",", &text, NULL) == 0);
 	got = fmt("%s", text.len > 0 ? text.data : "");
 	buf_free(&text);
@@ -107,11 +117,11 @@ down_of(struct resmgr *r, const char *among)
 }
 
 int64_t
-end_of(struct resmgr *r)
+end_of(void)
 {
 	int64_t epoch = 77;
 
-	must(resmgr_end_time(r, &epoch, NULL) == 0);
+	must(resmgr_end_time(rm, &epoch, NULL) == 0);
 	return epoch;
 }
 
@@ -123,9 +133,9 @@ from_now(int64_t epoch, int64_t seconds)
 }
 
 bool
-notes(const struct resmgr *r, const char *words)
+notes(const char *words)
 {
-	const char *text = resmgr_notice(r);
+	const char *text = resmgr_notice(rm);
 
 	if (text != NULL && strstr(text, words) != NULL)
 		return true;

@@ -8,6 +8,7 @@
 
 #include <time.h>
 
+#include "conf.h"
 #include "hostlist.h"
 #include "scratch.h"
 #include "site/resmgr.h"
@@ -30,22 +31,25 @@ void prints(const char *name, const char *text);
 /* Was the mock called with these words among its arguments? */
 bool called(const char *name, const char *words);
 
-/* Open the resource manager of that name; close with resmgr_close(). */
-struct resmgr *open_as(const char *name);
+/* Open the resource manager of that name, by a configuration or without;
+ * clean() or the next one closes it. */
+extern struct resmgr *rm;
+void open_with(const struct conf *c, const char *name);
+void open_as(const char *name);
 
 /* The nodes as a plain list, or "!" and the error message. */
-const char *nodes_of(struct resmgr *r);
+const char *nodes_of(void);
 
 /* The nodes of `among` that are down, as a plain list. */
-const char *down_of(struct resmgr *r, const char *among);
+const char *down_of(const char *among);
 
 /* The end of the job, in seconds since the epoch. */
-int64_t end_of(struct resmgr *r);
+int64_t end_of(void);
 
 /* Is `epoch` about `seconds` from now? */
 bool from_now(int64_t epoch, int64_t seconds);
 
 /* Does resmgr_notice() contain these words? */
-bool notes(const struct resmgr *r, const char *words);
+bool notes(const char *words);
 
 #endif /* RESMGRTEST_H */

@@ -14,19 +14,15 @@
 static void
 is_found(const char *want, const char *what)
 {
-	struct resmgr *r = open_as(NULL);
-
-	is_str(resmgr_name(r), want, what);
-	resmgr_close(r);
+	open_as(NULL);
+	is_str(resmgr_name(rm), want, what);
 }
 
 static void
 test_detection(void)
 {
 	struct error err = ERROR_INIT;
-	struct resmgr *r = NULL;
 	struct conf *c = NULL;
-	struct conf_where w = { .prefix = resmgr_root };
 
 	clean();
 	is_found("none", "no job");
@@ -35,9 +31,8 @@ test_detection(void)
 	setenv("SLURM_JOBID", "7", 1);
 	is_found("slurm", "SLURM_JOBID");
 	setenv("SLURM_JOB_ID", "8", 1);
-	r = open_as(NULL);
-	is_str(resmgr_job_id(r), "8", "SLURM_JOB_ID is asked first");
-	resmgr_close(r);
+	open_as(NULL);
+	is_str(resmgr_job_id(rm), "8", "SLURM_JOB_ID is asked first");
 	setenv("FLUX_URI", "local:///run/flux", 1);
 	is_found("slurm", "Flux without its command is no use");
 	command("flux", "exit 1");
@@ -51,31 +46,24 @@ test_detection(void)
 	clean();
 	setenv("PBS_JOBID", "10.server", 1);
 	is_found("pbs", "PBS");
-	r = open_as("none");
-	is_str(resmgr_name(r), "none", "a name beats what is found");
-	resmgr_close(r);
-	r = open_as("SLURM");
-	is_str(resmgr_name(r), "slurm", "... in either case");
-	ok(resmgr_job_id(r) == NULL, "... it knows of no job then");
-	resmgr_close(r);
-	r = open_as("aprun");
-	is_str(resmgr_name(r), "pbs", "LLNL's name");
-	resmgr_close(r);
+	open_as("none");
+	is_str(resmgr_name(rm), "none", "a name beats what is found");
+	open_as("SLURM");
+	is_str(resmgr_name(rm), "slurm", "... in either case");
+	ok(resmgr_job_id(rm) == NULL, "... it knows of no job then");
+	open_as("aprun");
+	is_str(resmgr_name(rm), "pbs", "LLNL's name");
 	ok(resmgr_open(NULL, "loadleveler", &err) == NULL &&
 		   err.kind == ERROR_USAGE && says(&err, "loadleveler"),
 	   "an unknown name");
 
 	setenv("SCRKIT_SYSTEM_CONF", file("none"), 1);
 	write_text(file(".scrconf"), "SCR_RESOURCE_MANAGER=lsf\n");
-	c = conf_open(&w, NULL);
-	r = resmgr_open(c, NULL, &err);
-	must(r != NULL);
-	is_str(resmgr_name(r), "lsf", "named in a file");
-	resmgr_close(r);
-	r = resmgr_open(c, "auto", &err);
-	must(r != NULL);
-	is_str(resmgr_name(r), "pbs", "auto looks after all");
-	resmgr_close(r);
+	c = conf_open(&(struct conf_where){ .prefix = resmgr_root }, NULL);
+	open_with(c, NULL);
+	is_str(resmgr_name(rm), "lsf", "named in a file");
+	open_with(c, "auto");
+	is_str(resmgr_name(rm), "pbs", "auto looks after all");
 	conf_close(c);
 	resmgr_close(NULL);
 }
@@ -83,16 +71,13 @@ test_detection(void)
 static void
 test_none(void)
 {
-	struct resmgr *r = NULL;
-
 	clean();
-	r = open_as("none");
-	ok(resmgr_job_id(r) == NULL, "none: no id");
-	ok(nodes_of(r)[0] == '!', "... no nodes");
-	is_str(down_of(r, "a,b"), "", "... none down");
-	is_int(end_of(r), RESMGR_END_UNKNOWN, "... no end");
-	ok(resmgr_notice(r) == NULL, "... nothing to say about it");
-	resmgr_close(r);
+	open_as("none");
+	ok(resmgr_job_id(rm) == NULL, "none: no id");
+	ok(nodes_of()[0] == '!', "... no nodes");
+	is_str(down_of("a,b"), "", "... none down");
+	is_int(end_of(), RESMGR_END_UNKNOWN, "... no end");
+	ok(resmgr_notice(rm) == NULL, "... nothing to say about it");
 }
 
 /* --- SLURM --- */
@@ -104,7 +89,7 @@ test_none(void)
 	"ExcNodeList=(null) NodeList=" nodes " BatchHost=node1 NumNodes=3 " \
 	"WorkDir=/a b EndTime=x\n"
 
-static struct resmgr *
+static void
 slurm(const char *scontrol)
 {
 	clean();
@@ -112,91 +97,81 @@ slurm(const char *scontrol)
 	setenv("SLURM_JOB_NODELIST", "node[1-4]", 1);
 	if (scontrol != NULL)
 		prints("scontrol", scontrol);
-	return open_as(NULL);
+	open_as(NULL);
 }
 
 static void
 test_slurm_nodes(void)
 {
-	struct resmgr *r = NULL;
-
-	r = slurm(JOB("42", "node[1-2,4]", "01:00:00", "2026-11-21T10:00:00"));
+	slurm(JOB("42", "node[1-2,4]", "01:00:00", "2026-11-21T10:00:00"));
 	setenv("SLURM_TIME_FORMAT", "relative", 1);
-	is_str(nodes_of(r), "node1,node2,node4",
+	is_str(nodes_of(), "node1,node2,node4",
 	       "scontrol knows which nodes are left");
-	is_int(end_of(r), 1795255200, "... and the end");
+	is_int(end_of(), 1795255200, "... and the end");
 	ok(called("scontrol", "--oneliner show job 42"), "... of our job");
-	ok(resmgr_notice(r) == NULL, "... all is well");
-	resmgr_close(r);
+	ok(resmgr_notice(rm) == NULL, "... all is well");
 
-	r = slurm(JOB("41", "a1", "1", "Unknown") JOB(
-		"42", "node08,node09,x1000c0s0b0n[0-1]", "UNLIMITED", "Unknown")
-			  JOB("43", "c1", "1", "Unknown"));
-	is_str(nodes_of(r), "node08,node09,x1000c0s0b0n0,x1000c0s0b0n1",
+	slurm(JOB("41", "a1", "1", "Unknown")
+		      JOB("42", "node08,node09,x1000c0s0b0n[0-1]", "UNLIMITED",
+			  "Unknown") JOB("43", "c1", "1", "Unknown"));
+	is_str(nodes_of(), "node08,node09,x1000c0s0b0n0,x1000c0s0b0n1",
 	       "the line with our id, any names");
-	is_int(end_of(r), RESMGR_END_NEVER, "no limit");
-	resmgr_close(r);
+	is_int(end_of(), RESMGR_END_NEVER, "no limit");
 
-	r = slurm(JOB("41", "a1", "1", "2026-11-21T10:00:00"));
-	is_str(nodes_of(r), "node1,node2,node3,node4",
+	slurm(JOB("41", "a1", "1", "2026-11-21T10:00:00"));
+	is_str(nodes_of(), "node1,node2,node3,node4",
 	       "of another job: the environment's");
-	ok(notes(r, "no record of job 42"), "... and it is told");
-	resmgr_close(r);
+	ok(notes("no record of job 42"), "... and it is told");
 
-	r = slurm(JOB("42", "(null)", "1:00", "NONE"));
-	is_str(nodes_of(r), "node1,node2,node3,node4", "not a list");
-	is_int(end_of(r), RESMGR_END_NEVER, "an end that is none");
-	resmgr_close(r);
+	slurm(JOB("42", "(null)", "1:00", "NONE"));
+	is_str(nodes_of(), "node1,node2,node3,node4", "not a list");
+	is_int(end_of(), RESMGR_END_NEVER, "an end that is none");
 
-	r = slurm(NULL);
-	is_str(nodes_of(r), "node1,node2,node3,node4", "without scontrol");
-	is_int(end_of(r), RESMGR_END_UNKNOWN, "... the end is unknown");
+	slurm(NULL);
+	is_str(nodes_of(), "node1,node2,node3,node4", "without scontrol");
+	is_int(end_of(), RESMGR_END_UNKNOWN, "... the end is unknown");
 	setenv("SLURM_JOB_END_TIME", "1800000000", 1);
-	is_int(end_of(r), 1800000000, "... unless the environment has it");
+	is_int(end_of(), 1800000000, "... unless the environment has it");
 	unsetenv("SLURM_JOB_NODELIST");
 	setenv("SLURM_NODELIST", "old[1-2]", 1);
-	is_str(nodes_of(r), "old1,old2", "... the older variable");
+	is_str(nodes_of(), "old1,old2", "... the older variable");
 	unsetenv("SLURM_NODELIST");
-	ok(nodes_of(r)[0] == '!', "... nothing at all");
+	ok(nodes_of()[0] == '!', "... nothing at all");
 	setenv("SLURM_NODELIST", "bad[1-", 1);
-	ok(nodes_of(r)[0] == '!', "... no list");
-	resmgr_close(r);
+	ok(nodes_of()[0] == '!', "... no list");
 
-	r = slurm("");
+	slurm("");
 	command("scontrol", "echo sorry; exit 1");
-	is_str(nodes_of(r), "node1,node2,node3,node4", "scontrol fails");
-	ok(notes(r, "scontrol: failed") && notes(r, "SLURM_JOB_NODELIST"),
+	is_str(nodes_of(), "node1,node2,node3,node4", "scontrol fails");
+	ok(notes("scontrol: failed") && notes("SLURM_JOB_NODELIST"),
 	   "... and it is told");
-	resmgr_close(r);
 }
 
 static void
 test_slurm_down(void)
 {
-	struct resmgr *r = slurm(NULL);
-
-	is_str(down_of(r, "node[1-4]"), "", "without sinfo none is down");
+	slurm(NULL);
+	is_str(down_of("node[1-4]"), "", "without sinfo none is down");
 	prints("sinfo", "node1 idle\nnode2 down*\nnode3 drained\nnode4 "
 			"drained*\nnode5 DOWN\nnode6 fail\nnode7 failing\n"
 			"node8 mixed*\nnode9 idle~\nnode10 powered_down\n"
 			"node11 allocated\nnode12 downhill\nother down\n"
 			"node2 down*\n");
 	setenv("SINFO_FORMAT", "%all", 1);
-	is_str(down_of(r, "node12,node[1-11]"), "node2,node5,node9,node10",
+	is_str(down_of("node12,node[1-11]"), "node2,node5,node9,node10",
 	       "dead or switched off, in our order");
 	ok(called("sinfo", "--nodes=node[12,1-11]"), "... those asked for");
 	/* sinfo prints ranges of nodes. */
 	prints("sinfo", "node[2-3,07]\n");
-	is_str(down_of(r, "node[1-4],node07"), "node2,node3,node07",
+	is_str(down_of("node[1-4],node07"), "node2,node3,node07",
 	       "ranges are expanded");
 	prints("sinfo", "node[2-3] down*\n");
-	is_str(down_of(r, "node[1-4]"), "node2,node3", "... with a state");
+	is_str(down_of("node[1-4]"), "node2,node3", "... with a state");
 	prints("sinfo", "node[2- down\nnode1 down\n");
-	is_str(down_of(r, "node[1-4]"), "node1", "nonsense costs its line");
-	ok(resmgr_notice(r) != NULL, "... and is told");
+	is_str(down_of("node[1-4]"), "node1", "nonsense costs its line");
+	ok(resmgr_notice(rm) != NULL, "... and is told");
 	prints("sinfo", "");
-	is_str(down_of(r, "node[1-4]"), "", "no node");
-	resmgr_close(r);
+	is_str(down_of("node[1-4]"), "", "no node");
 }
 
 /* --- Commands that misbehave --- */
@@ -204,28 +179,26 @@ test_slurm_down(void)
 static void
 test_commands(void)
 {
-	struct resmgr *r = slurm(NULL);
-
+	slurm(NULL);
 	command("sinfo", "echo node1 down; kill -9 $$");
-	is_str(down_of(r, "node[1-4]"), "", "killed: nothing is believed");
+	is_str(down_of("node[1-4]"), "", "killed: nothing is believed");
 	command("sinfo", "echo node1 down; echo oops >&2");
-	is_str(down_of(r, "node[1-4]"), "node1", "what is on stderr is not");
+	is_str(down_of("node[1-4]"), "node1", "what is on stderr is not");
 	command("sinfo", "read x && echo $x; echo \"node3 down\"");
-	is_str(down_of(r, "node[1-4]"), "node3", "input is empty");
+	is_str(down_of("node[1-4]"), "node3", "input is empty");
 	command("sinfo", "echo \"node2 down $LC_ALL\" | grep -q 'down C$' && "
 			 "echo node2 down");
 	setenv("LC_ALL", "xx_XX", 1);
 	setenv("LANG", "xx_XX", 1);
-	is_str(down_of(r, "node[1-4]"), "node2", "the locale is C");
+	is_str(down_of("node[1-4]"), "node2", "the locale is C");
 	command("sinfo", "env | grep -q '^SINFO_' || echo node2 down");
 	setenv("SINFO_FORMAT", "%all", 1);
-	is_str(down_of(r, "node[1-4]"), "node2", "the user's formats are not");
+	is_str(down_of("node[1-4]"), "node2", "the user's formats are not");
 	command("sinfo", "sleep 60 </dev/null >/dev/null & echo node4 down");
-	is_str(down_of(r, "node[1-4]"), "node4", "a child left behind");
+	is_str(down_of("node[1-4]"), "node4", "a child left behind");
 	write_text(file("bin/sinfo"), "junk");
 	must(chmod(file("bin/sinfo"), 0644) == 0);
-	is_str(down_of(r, "node[1-4]"), "", "not executable");
-	resmgr_close(r);
+	is_str(down_of("node[1-4]"), "", "not executable");
 }
 
 /* Does the process end within a second?  It may still be a zombie. */
@@ -246,18 +219,17 @@ is_gone(const char *number)
 	return gone;
 }
 
-static struct resmgr *
-impatient(struct conf **c)
+/* Commands have a second. */
+static void
+impatient(void)
 {
-	struct conf_where w = { .prefix = resmgr_root };
-	struct resmgr *r = NULL;
+	struct conf *c = NULL;
 
 	setenv("SCR_RESOURCE_MANAGER_TIMEOUT", "1", 1);
-	*c = conf_open(&w, NULL);
-	must(*c != NULL);
-	r = resmgr_open(*c, NULL, NULL);
-	must(r != NULL);
-	return r;
+	c = conf_open(&(struct conf_where){ .prefix = resmgr_root }, NULL);
+	must(c != NULL);
+	open_with(c, NULL);
+	conf_close(c);
 }
 
 /* In a separate process, to test both time-outs at once: sinfo closes its
@@ -265,8 +237,6 @@ impatient(struct conf **c)
 static pid_t
 sinfo_hangs(void)
 {
-	struct resmgr *r = NULL;
-	struct conf *c = NULL;
 	pid_t pid = -1;
 	bool good = false;
 
@@ -276,11 +246,10 @@ sinfo_hangs(void)
 	must(pid >= 0);
 	if (pid > 0)
 		return pid;
-	r = impatient(&c);
-	good = str_eq(down_of(r, "node[1-4]"), "") &&
-	       notes(r, "sinfo: no answer in time");
-	resmgr_close(r);
-	conf_close(c);
+	impatient();
+	good = str_eq(down_of("node[1-4]"), "") &&
+	       notes("sinfo: no answer in time");
+	resmgr_close(rm);
 	_exit(good ? 0 : 1);
 }
 
@@ -289,35 +258,30 @@ static void
 test_slurm_hangs(void)
 {
 	struct timespec a, b;
-	struct resmgr *r = NULL;
-	struct conf *c = NULL;
 	struct buf text = BUF_INIT;
 	double seconds = 0;
 	pid_t pid = -1;
 	int status = -1;
 
-	resmgr_close(slurm(NULL));
+	slurm(NULL);
 	command("scontrol",
 		fmt("sleep 60 & echo $! >>%s\nsleep 60", file("pid")));
 	pid = sinfo_hangs();
-	r = impatient(&c);
+	impatient();
 	clock_gettime(CLOCK_MONOTONIC, &a);
-	is_str(nodes_of(r), "node1,node2,node3,node4", "scontrol hangs");
-	is_int(end_of(r), RESMGR_END_UNKNOWN, "... the end is unknown");
+	is_str(nodes_of(), "node1,node2,node3,node4", "scontrol hangs");
+	is_int(end_of(), RESMGR_END_UNKNOWN, "... the end is unknown");
 	clock_gettime(CLOCK_MONOTONIC, &b);
 	seconds = (double)(b.tv_sec - a.tv_sec) +
 		  (double)(b.tv_nsec - a.tv_nsec) / 1e9;
 	read_whole(file("pid"), &text);
 	ok(seconds >= 1 && seconds < 30, "... for a second");
-	ok(strchr(text.data, '\n') == text.data + text.len - 1,
-	   "... and is asked once");
-	ok(notes(r, "no answer in time"), "... and it is told");
+	ok(strchr(text.data, '\n') == text.data + text.len - 1, "... once");
+	ok(notes("no answer in time"), "... and it is told");
 	ok(is_gone(text.data), "... what it started is gone");
 	ok(waitpid(pid, &status, 0) == pid && status == 0,
 	   "sinfo closes its output and hangs");
 	buf_free(&text);
-	resmgr_close(r);
-	conf_close(c);
 }
 
 static void
@@ -347,6 +311,7 @@ main(void)
 	test_commands();
 	test_slurm_hangs();
 	test_time_limit();
+	clean();
 	remove_tree(resmgr_root);
 	return tap_done();
 }
