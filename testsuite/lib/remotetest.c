@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdatomic.h>
 #include <time.h>
 
 #include "remotetest.h"
@@ -77,6 +78,10 @@ static const char remote_stub[] =
 
 char remote_root[128];
 
+/* All runs so far, also those of several threads. */
+static struct scene_run runs[256];
+static atomic_size_t nruns;
+
 void
 remote_setup(void)
 {
@@ -135,6 +140,7 @@ int
 run_on(struct scene_run *s, const char *nodes, const char *const *argv)
 {
 	double from = seconds();
+	size_t at = 0;
 	int rc = -1;
 
 	s->nodes = (struct hostlist)HOSTLIST_INIT;
@@ -144,7 +150,21 @@ run_on(struct scene_run *s, const char *nodes, const char *const *argv)
 	error_clear(&s->err);
 	rc = remote_run(&s->nodes, argv, &s->o, s->r, &s->err);
 	s->seconds = seconds() - from;
+	at = nruns++;
+	must(at < sizeof(runs) / sizeof(runs[0]));
+	runs[at] = *s;
 	return rc;
+}
+
+void
+remote_leave(void)
+{
+	for (size_t i = 0; i < nruns; i++) {
+		remote_results_free(runs[i].r, runs[i].nodes.count);
+		mem_free(runs[i].r);
+		hostlist_free(&runs[i].nodes);
+	}
+	remove_tree(remote_root);
 }
 
 int
@@ -153,15 +173,6 @@ run_line(struct scene_run *s, const char *nodes, const char *line)
 	const char *const argv[] = { "/bin/sh", "-c", line, NULL };
 
 	return run_on(s, nodes, argv);
-}
-
-void
-run_free(struct scene_run *s)
-{
-	remote_results_free(s->r, s->nodes.count);
-	mem_free(s->r);
-	hostlist_free(&s->nodes);
-	s->r = NULL;
 }
 
 const char *

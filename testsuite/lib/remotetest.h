@@ -23,8 +23,10 @@
 
 extern char remote_root[128];
 
-/* Put the scripts first in PATH. */
+/* Put the scripts first in PATH; at last, free all results and remove the
+ * scripts. */
 void remote_setup(void);
+void remote_leave(void);
 
 /* Let this script play program `name`, or the one of remote_setup() again. */
 void remote_play(const char *name, const char *script);
@@ -45,12 +47,11 @@ struct scene_run {
 	double seconds;
 };
 
-/* Run a command on nodes; free with run_free(). */
+/* Run a command on nodes.  The results stay until remote_leave(). */
 int run_on(struct scene_run *s, const char *nodes, const char *const *argv);
 
 /* Run a line of /bin/sh on nodes. */
 int run_line(struct scene_run *s, const char *nodes, const char *line);
-void run_free(struct scene_run *s);
 
 /* The stdout and the stderr of a node's command. */
 const char *out_of(const struct remote_result *r);

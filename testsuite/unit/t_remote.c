@@ -155,7 +155,6 @@ test_faults(void)
 		must(pthread_join(trials[i].thread, NULL) == 0);
 		is_int(trials[i].rc, 0, ways[i].name);
 		check_faults(&ways[i], &trials[i].s, &trials[i].h);
-		run_free(&trials[i].s);
 	}
 }
 
@@ -175,7 +174,6 @@ check_names(struct scene_run *s)
 			       s->nodes.names[i]);
 	ok(came(&s->r[7], REMOTE_NOT_STARTED, -1, "':'"), "one it cannot take");
 	ok(came(&s->r[9], REMOTE_NOT_STARTED, -1, "zeros"), "and another");
-	run_free(s);
 }
 
 /* Arguments and number of the pdsh processes. */
@@ -206,7 +204,6 @@ test_pdsh(void)
 	s.o.module = "nonsense";
 	is_int(run_line(&s, "a,b", "echo"), 0, "a module that is not there");
 	ok(came(&s.r[1], REMOTE_NOT_STARTED, -1, "nonsense"), "pdsh says so");
-	run_free(&s);
 
 	/* pdsh drops the part of a line after 128 KiB. */
 	s.o.module = NULL;
@@ -216,7 +213,6 @@ test_pdsh(void)
 	       0, "a very long line");
 	ok(!s.r[0].cut && s.r[1].cut, "is known to be cut");
 	ok(came(&s.r[1], REMOTE_DONE, 0, NULL), "and the command's end known");
-	run_free(&s);
 }
 
 static void
@@ -228,13 +224,11 @@ test_flux(void)
 	is_str(out_of(&s.r[0]), "rank2\n", "its rank");
 	is_str(out_of(&s.r[1]), "rank0\n", "and of another");
 	ok(came(&s.r[2], REMOTE_NOT_STARTED, -1, "Flux"), "not of it");
-	run_free(&s);
 	remote_play("flux", "#!/bin/sh\nexit 1\n");
 	is_int(run_line(&s, "b2", "echo"), -1, "outside of Flux");
 	remote_play_no_more("flux");
 	ok(s.err.kind == ERROR_ABSENT && says(&s.err, "getattr hostlist"),
 	   "it says so");
-	run_free(&s);
 }
 
 static void
@@ -252,7 +246,6 @@ test_srun(void)
 	ok(strstr(log.data, " --immediate=5 --jobid=77 --nodelist=n1 ") != NULL,
 	   "its options");
 	buf_free(&log);
-	run_free(&s);
 }
 
 static void
@@ -269,21 +262,16 @@ test_local(void)
 	for (size_t i = 0; i < 3; i++)
 		is_str(out_of(&s.r[i]), "<a  b>\n<$HOME>\n<it's>\n<>\n",
 		       "without a shell");
-	run_free(&s);
 	is_int(run_line(&s, "a", "cat; kill -9 $$"), 0, "a signal");
 	ok(came(&s.r[0], REMOTE_KILLED, -1, "killed by signal 9"), "is told");
-	run_free(&s);
 	is_int(run_on(&s, "a", nothing), 0, "no such program");
 	/* (valgrind's fork does not report why exec failed.) */
 	if (getenv("SCRKIT_VALGRIND") == NULL)
 		ok(came(&s.r[0], REMOTE_NOT_STARTED, -1, "No such file"),
 		   "is told");
-	run_free(&s);
 	is_int(run_on(&s, "a", empty), -1, "no command");
 	is_int(s.err.kind, ERROR_USAGE, "is misuse");
-	run_free(&s);
 	is_int(run_on(&s, "", words), 0, "no nodes: nothing to do");
-	run_free(&s);
 }
 
 static void
@@ -416,7 +404,6 @@ test_absent(void)
 			   came(&s.r[1], REMOTE_NOT_STARTED, -1,
 				"nothing was tried"),
 		   "nothing was done");
-		run_free(&s);
 	}
 	setenv("PATH", path, 1);
 }
@@ -448,6 +435,6 @@ main(void)
 	test_flux();
 	test_pdsh();
 	test_faults();
-	remove_tree(remote_root);
+	remote_leave();
 	return tap_done();
 }

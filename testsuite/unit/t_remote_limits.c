@@ -126,7 +126,6 @@ check_dead(struct trial *t)
 	is_int((int64_t)done, 8, "all that live did it");
 	is_int((int64_t)late, 3, "the dead are known");
 	ok(t->s.seconds < 10, "soon");
-	run_free(&t->s);
 }
 
 /* All living nodes run the command, although dead ones occupy all slots
@@ -175,7 +174,6 @@ test_limit(void)
 	   "its time is over");
 	ok(s.r[1].seconds >= 0.8 && s.seconds < 4, "at once");
 	ok(strstr(out_of(&s.r[1]), "\n\n") != NULL, "it did say things");
-	run_free(&s);
 }
 
 static int stops;
@@ -206,12 +204,10 @@ test_stop(enum remote_kind kind)
 	ok(s.seconds < 6, "soon");
 	ok(no_children() && open_files() == before, "nothing is left");
 	ok(is_gone("dead3") && is_gone("stop2"), "no process either");
-	run_free(&s);
 
 	stops = 100;
 	is_int(run_line(&s, "a,b", "echo"), -1, "at once");
 	ok(came(&s.r[0], REMOTE_NOT_STARTED, -1, "stopped"), "nothing begins");
-	run_free(&s);
 	sigaction(SIGCHLD, NULL, &usual);
 	ok(usual.sa_handler == SIG_DFL, "signals are as they were");
 }
@@ -246,7 +242,6 @@ test_files(rlim_t more)
 	else
 		is_int((int64_t)failed, 12, "none can be started");
 	ok(open_files() == have && no_children(), "nothing is left");
-	run_free(&s);
 }
 
 /* No processes can be created.  Not as root, for whom the limit does not
@@ -288,7 +283,6 @@ test_sigchld(void)
 	sigaction(SIGCHLD, NULL, &now);
 	ok(now.sa_handler == SIG_IGN, "it still is ignored");
 	signal(SIGCHLD, SIG_DFL);
-	run_free(&s);
 }
 
 /* Children have default signal handling and none of our descriptors. */
@@ -320,7 +314,6 @@ test_surroundings(void)
 		ok(strstr(out_of(&s.r[0]),
 			  "SigBlk:0000000\nSigIgn:0000000\n") != NULL,
 		   "signals; files are passed on, with this C library");
-	run_free(&s);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	close(fd);
@@ -394,7 +387,6 @@ test_thousand(enum remote_kind kind)
 	ok(s.seconds < s.o.connect + 10, "within the limit and ten seconds");
 	printf("# %s: %.1f s\n", remote_kind_name(kind), s.seconds);
 	remote_play_no_more("ssh");
-	run_free(&s);
 	buf_free(&b);
 }
 
@@ -419,6 +411,6 @@ main(void)
 		if (have_pdsh())
 			test_thousand(REMOTE_PDSH);
 	}
-	remove_tree(remote_root);
+	remote_leave();
 	return tap_done();
 }

@@ -75,7 +75,6 @@ check(struct scene_run *s, const char *what, bool newline)
 		       "all bytes");
 		is_str(out_of(&s->r[i]), want.data, "all arguments arrive");
 	}
-	run_free(s);
 	buf_free(&want);
 }
 
@@ -106,7 +105,6 @@ test_glue(void)
 					 fmt("%s.2\n%s.3\n", name, name));
 	}
 	ok(whole, "and the others lose nothing");
-	run_free(&s);
 }
 
 int
@@ -149,6 +147,6 @@ main(void)
 	}
 	if (have_pdsh())
 		test_glue();
-	remove_tree(remote_root);
+	remote_leave();
 	return tap_done();
 }

@@ -68,14 +68,12 @@ test_next_way(void)
 	ok(s.seconds < 4 * 0.9 + 3 + 3, fmt("all side by side: %f", s.seconds));
 	is_int((int64_t)logged("--nodelist=nosrun1"), 2, "srun asked twice");
 	first = s.seconds;
-	run_free(&s);
 
 	write_text(getenv("STUB_LOG"), "");
 	is_int(run_line(&s, "ok1,nosrun1", "echo hi"), 0, "again");
 	ok(came(&s.r[1], REMOTE_DONE, 0, NULL), "ssh reaches it");
 	is_int((int64_t)logged("--nodelist=nosrun1"), 0, "at once");
 	ok(s.seconds < 1 && first > 1, "without a pause");
-	run_free(&s);
 	remote_forget(&s.o);
 }
 
@@ -89,14 +87,12 @@ test_once_more(void)
 	ok(came(&s.r[0], REMOTE_DONE, 0, NULL), "it is asked once more");
 	ok(came(&s.r[1], REMOTE_REFUSED, -1, "ssh: connect to host refuse1"),
 	   "a reason without the name of the only way");
-	run_free(&s);
 	is_int(run_line(&s, "broken1", "echo x; kill -9 $PPID"), 0,
 	       "one that began");
 	ok(came(&s.r[0], REMOTE_KILLED, -1, "cut off") && s.r[0].begun &&
 		   !remote_is_dead(&s.r[0]),
 	   "is not started again");
 	is_str(out_of(&s.r[0]), "x\n", "what it did say");
-	run_free(&s);
 	remote_forget(&s.o);
 }
 
@@ -111,11 +107,9 @@ test_old(void)
 	resolve(&s);
 	is_int(run_line(&s, "a", "echo hi"), 0, "srun without --overlap");
 	is_str(out_of(&s.r[0]), "hi\n", "runs");
-	run_free(&s);
 	write_text(getenv("STUB_LOG"), "");
 	is_int(run_line(&s, "a", "echo hi"), 0, "again");
 	is_int((int64_t)logged("--overlap"), 0, "that is remembered");
-	run_free(&s);
 	remote_forget(&s.o);
 	unsetenv("OLD_SRUN");
 
@@ -136,7 +130,6 @@ test_old(void)
 	is_int(run_line(&p, "a,b", "echo hi"), 0, "pdsh without its module");
 	is_str(out_of(&p.r[1]), "hi\n", "runs by its module ssh");
 	remote_play_no_more("pdsh");
-	run_free(&p);
 	remote_forget(&p.o);
 }
 
@@ -164,7 +157,6 @@ test_talk(enum remote_kind kind)
 	ok(s.r[2].err.len <= 20000 && s.r[2].cut, "not what is between");
 	ok(came(&s.r[3], REMOTE_DONE, 0, NULL), "the others do it");
 	ok(s.seconds < 8, "soon");
-	run_free(&s);
 }
 
 int
@@ -178,6 +170,6 @@ main(void)
 	test_talk(REMOTE_SRUN);
 	if (have_pdsh())
 		test_talk(REMOTE_PDSH);
-	remove_tree(remote_root);
+	remote_leave();
 	return tap_done();
 }
