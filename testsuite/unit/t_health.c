@@ -157,16 +157,25 @@ script(const char *name, const char *text)
 	must(chmod(fmt("%s/%s", root, name), 0755) == 0);
 }
 
-struct scene {
+/* The job and its nodes, and what came of the check. */
+static struct {
 	struct job job;
 	struct health_options o;
 	struct remote_options remote;
 	struct hostlist down;
 	struct health h;
-};
+} s;
 
 static void
-open_scene(struct scene *s, const char *nodes)
+close_scene(void)
+{
+	health_free(&s.h);
+	hostlist_free(&s.down);
+	job_close(&s.job);
+}
+
+static void
+open_scene(const char *nodes)
 {
 	const struct job_where w = { .prefix = root,
 				     .nodes = nodes,
@@ -174,23 +183,23 @@ open_scene(struct scene *s, const char *nodes)
 				     .job_id = "1",
 				     .resmgr = "none" };
 
-	memset(s, 0, sizeof(*s));
-	must(job_open(&s->job, &w, NULL) == 0);
-	must(job_nodes(&s->job, NULL) == 0);
-	s->down = (struct hostlist)HOSTLIST_INIT;
-	s->remote.kind = REMOTE_SSH;
-	s->remote.limit = s->remote.connect = 1;
-	s->o = (struct health_options){ .down = &s->down,
-					.helper = fmt("%s/helper", root),
-					.remote = &s->remote };
+	close_scene();
+	memset(&s, 0, sizeof(s));
+	must(job_open(&s.job, &w, NULL) == 0);
+	must(job_nodes(&s.job, NULL) == 0);
+	s.remote.kind = REMOTE_SSH;
+	s.remote.limit = s.remote.connect = 1;
+	s.o = (struct health_options){ .down = &s.down,
+				       .helper = fmt("%s/helper", root),
+				       .remote = &s.remote };
 }
 
-static void
-close_scene(struct scene *s)
+static int
+ask(void *arg, struct error *err)
 {
-	health_free(&s->h);
-	hostlist_free(&s->down);
-	job_close(&s->job);
+	(void)arg;
+	health_free(&s.h);
+	return health_check(&s.job, &s.job.nodes, &s.o, &s.h, err);
 }
 
 static void
@@ -219,15 +228,13 @@ test_nodes(void)
 	const size_t count = sizeof(want) / sizeof(want[0]);
 	struct buf asked = BUF_INIT, text = BUF_INIT;
 	struct hostlist bad;
-	struct scene s;
 	struct timespec from, to;
 
-	open_scene(&s, "good1,full1,worse1,odd1,refuse1,dead1,good2,dead2,"
-		       "good3");
+	open_scene("good1,full1,worse1,odd1,refuse1,dead1,good2,dead2,"
+		   "good3");
 	must(hostlist_add(&s.down, "good3", NULL) == 0);
 	clock_gettime(CLOCK_MONOTONIC, &from);
-	is_int(health_check(&s.job, &s.job.nodes, &s.o, &s.h, NULL), 0,
-	       "nodes are asked");
+	is_int(ask(NULL, NULL), 0, "nodes are asked");
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	ok(to.tv_sec - from.tv_sec < 8, "... a dead one holds nobody up");
 	for (size_t i = 0; i < count; i++) {
@@ -256,10 +263,8 @@ test_nodes(void)
 	ok(strstr(asked.data, "good2") == NULL &&
 		   strstr(asked.data, "good3") == NULL,
 	   "those known to be bad are not asked");
-	health_free(&s.h);
 	s.o.use = HEALTH_READ;
-	is_int(health_check(&s.job, &s.job.nodes, &s.o, &s.h, NULL), 0,
-	       "asked for reading");
+	is_int(ask(NULL, NULL), 0, "asked for reading");
 	for (size_t i = 0; i < count; i++)
 		is_int(s.h.nodes[i].state, want[i].to_read, want[i].node);
 	ok(strncmp(s.h.nodes[7].why, "User excluded via SCR_EXCLUDE_NODES; ",
@@ -268,30 +273,23 @@ test_nodes(void)
 	hostlist_free(&bad);
 	buf_free(&asked);
 	buf_free(&text);
-	close_scene(&s);
 }
 
 static void
 test_errors(void)
 {
 	struct error err = ERROR_INIT;
-	struct scene s;
 
 	setenv("SCR_EXCLUDE_NODES", "a[1-", 1);
-	open_scene(&s, "good1");
-	is_int(health_check(&s.job, &s.job.nodes, &s.o, &s.h, &err), -1,
-	       "an exclude list that is none");
-	ok(err.kind == ERROR_USAGE &&
+	open_scene("good1");
+	ok(ask(NULL, &err) < 0 && err.kind == ERROR_USAGE &&
 		   says(&err, "SCR_EXCLUDE_NODES from environment"),
-	   err.text);
-	close_scene(&s);
+	   "an exclude list that is none");
 	unsetenv("SCR_EXCLUDE_NODES");
-	open_scene(&s, "good1");
+	open_scene("good1");
 	setenv("PATH", "/nonexistent", 1);
-	is_int(health_check(&s.job, &s.job.nodes, &s.o, &s.h, &err), -1,
-	       "no way to reach nodes");
-	is_int(err.kind, ERROR_ABSENT, err.text);
-	close_scene(&s);
+	ok(ask(NULL, &err) < 0 && err.kind == ERROR_ABSENT,
+	   "no way to reach nodes");
 	setenv("PATH", fmt("%s:/usr/bin:/bin", root), 1);
 }
 
@@ -308,23 +306,9 @@ test_words(void)
 		ok(health_word((enum health_state)i) != NULL, "a word");
 }
 
-static int
-check(void *arg, struct error *err)
-{
-	struct scene *s = arg;
-	int rc = health_check(&s->job, &s->job.nodes, &s->o, &s->h, err);
-
-	/* A command that cannot be started counts against its node only, not as
-	 * an error. */
-	health_free(&s->h);
-	return rc;
-}
-
 int
 main(void)
 {
-	struct scene s;
-
 	setenv("SCRKIT_SYSTEM_CONF", "/nonexistent", 1);
 	scratch_dir(root, sizeof(root));
 	setenv("PATH", fmt("%s:/usr/bin:/bin", root), 1);
@@ -340,10 +324,10 @@ main(void)
 	unsetenv("SCR_CNTL_BASE");
 	unsetenv("SCR_CACHE_BASE");
 	test_errors();
-	open_scene(&s, "good1");
+	open_scene("good1");
 	s.o.down = &s.job.nodes; /* so no node is probed */
-	ok(fails_well(check, NULL, &s), "no memory");
-	close_scene(&s);
+	ok(fails_well(ask, NULL, NULL), "no memory");
+	close_scene();
 	remove_tree(root);
 	return tap_done();
 }

@@ -9,6 +9,10 @@
 
 static char root[128];
 
+static struct interval_stats stats;
+static struct interval found;
+static struct error why;
+
 /* Read a log of these lines, "TIME REST": the date, host and job are added. */
 static int
 read_log(const char *const *lines, size_t count, struct interval_stats *s)
@@ -87,51 +91,50 @@ test_rate(void)
 		"00:00:20 xfer=FLUSH_SYNC, dset=2, secs=2.0, bytes=2000.0",
 		"00:09:00 xfer=SCAVENGE, to=/p, dset=3, secs=50.0, bytes=100.0",
 	};
-	struct interval_stats s;
 
-	is_int(READ(flushes, &s), 0, "transfers are read");
-	ok(near(interval_scavenge_rate(&s), 2200.0 / 4.0),
+	is_int(READ(flushes, &stats), 0, "transfers are read");
+	ok(near(interval_scavenge_rate(&stats), 2200.0 / 4.0),
 	   "the rate of flushes");
-	is_int(READ(scavenge, &s), 0, "a scavenge is read");
-	ok(near(interval_scavenge_rate(&s), 2), "the rate of a scavenge");
-	ok(near(s.runs.secs, 22), "... makes no run longer");
-	is_int(READ(two_runs, &s), 0, "transfers without bytes are read");
-	ok(interval_scavenge_rate(&s) <= 0, "... and tell no rate");
+	is_int(READ(scavenge, &stats), 0, "a scavenge is read");
+	ok(near(interval_scavenge_rate(&stats), 2), "the rate of a scavenge");
+	ok(near(stats.runs.secs, 22), "... makes no run longer");
+	is_int(READ(two_runs, &stats), 0, "transfers without bytes are read");
+	ok(interval_scavenge_rate(&stats) <= 0, "... and tell no rate");
 }
 
 static void
 test_sums(void)
 {
-	struct interval_stats s;
-	struct interval i;
-	struct error err = ERROR_INIT;
 	const double c = 10, m = 800, x = c / (2 * m);
 
-	is_int(READ(two_runs, &s), 0, "a log is read");
-	ok(s.lines == 21 && s.unreadable == 1, "... its lines");
-	ok(s.runs.count == 2 && near(s.runs.secs, 1600),
+	is_int(READ(two_runs, &stats), 0, "a log is read");
+	ok(stats.lines == 21 && stats.unreadable == 1, "... its lines");
+	ok(stats.runs.count == 2 && near(stats.runs.secs, 1600),
 	   "... runs, to their last line, without what scripts did after");
-	ok(s.checkpoint.count == 4 && near(s.checkpoint.secs, 32),
+	ok(stats.checkpoint.count == 4 && near(stats.checkpoint.secs, 32),
 	   "... checkpoints");
-	ok(s.flush.count == 2 && near(s.flush.secs, 8),
+	ok(stats.flush.count == 2 && near(stats.flush.secs, 8),
 	   "... flushes of checkpoints");
-	ok(s.output_flush.count == 1 && near(s.output_flush.secs, 50) &&
-		   s.output.count == 1 && s.async_flush.count == 1,
+	ok(stats.output_flush.count == 1 && near(stats.output_flush.secs, 50) &&
+		   stats.output.count == 1 && stats.async_flush.count == 1,
 	   "... other flushes apart");
-	ok(s.fetch.count == 1 && s.rebuild.count == 1 && s.restart == 1 &&
-		   s.halts == 1,
+	ok(stats.fetch.count == 1 && stats.rebuild.count == 1 &&
+		   stats.restart == 1 && stats.halts == 1,
 	   "... other events");
-	is_int(interval_compute(&s, INTERVAL_YOUNG, &i, &err), 0, "Young");
-	ok(near(i.cost, c) && near(i.mtbi, m), "... cost and interrupts");
-	ok(near(i.seconds, sqrt(2 * c * m)), "... interval");
-	ok(near(i.percent, 100 * c / (i.seconds + c)), "... percent");
-	is_int(interval_compute(&s, INTERVAL_DALY, &i, &err), 0, "Daly");
-	ok(near(i.seconds, sqrt(2 * c * m) * (1 + sqrt(x) / 3 + x / 9) - c),
+	is_int(interval_compute(&stats, INTERVAL_YOUNG, &found, &why), 0,
+	       "Young");
+	ok(near(found.cost, c) && near(found.mtbi, m),
+	   "... cost and interrupts");
+	ok(near(found.seconds, sqrt(2 * c * m)), "... interval");
+	ok(near(found.percent, 100 * c / (found.seconds + c)), "... percent");
+	is_int(interval_compute(&stats, INTERVAL_DALY, &found, &why), 0,
+	       "Daly");
+	ok(near(found.seconds, sqrt(2 * c * m) * (1 + sqrt(x) / 3 + x / 9) - c),
 	   "... interval");
-	s.runs.secs = 8; /* mtbi 4, cost 10 */
-	is_int(interval_compute(&s, INTERVAL_DALY, &i, &err), 0,
+	stats.runs.secs = 8; /* mtbi 4, cost 10 */
+	is_int(interval_compute(&stats, INTERVAL_DALY, &found, &why), 0,
 	       "interrupts that come faster than checkpoints");
-	ok(near(i.seconds, 4), "... one checkpoint each");
+	ok(near(found.seconds, 4), "... one checkpoint each");
 }
 
 static void
@@ -147,19 +150,16 @@ test_without_data(void)
 		{ { START, "00:00:00 event=CHECKPOINT_END, secs=0.0" },
 		  "no time" },
 	};
-	struct interval_stats s;
-	struct interval i;
-	struct error err = ERROR_INIT;
 
-	is_int(interval_read(AT_FDCWD, fmt("%s/none", root), &s, &err), -1,
+	is_int(interval_read(AT_FDCWD, fmt("%s/none", root), &stats, &why), -1,
 	       "no log");
-	ok(err.kind == ERROR_ABSENT && says(&err, "none"), "... is said");
+	ok(why.kind == ERROR_ABSENT && says(&why, "none"), "... is said");
 	for (size_t k = 0; k < sizeof(logs) / sizeof(logs[0]); k++) {
-		error_clear(&err);
-		is_int(READ(logs[k].lines, &s), 0, logs[k].says);
-		ok(interval_compute(&s, INTERVAL_DALY, &i, &err) < 0 &&
-			   err.kind == ERROR_ABSENT && says(&err, logs[k].says),
-		   err.text);
+		error_clear(&why);
+		is_int(READ(logs[k].lines, &stats), 0, logs[k].says);
+		ok(interval_compute(&stats, INTERVAL_DALY, &found, &why) < 0 &&
+			   why.kind == ERROR_ABSENT && says(&why, logs[k].says),
+		   why.text);
 	}
 }
 
@@ -167,7 +167,6 @@ test_without_data(void)
 static void
 test_odd(void)
 {
-	struct interval_stats s;
 	char big[4096];
 	const char *lines[] = {
 		START,
@@ -179,12 +178,12 @@ test_odd(void)
 	};
 
 	snprintf(big, sizeof(big), "00:00:00 event=HALT, note=%04000d", 0);
-	is_int(READ(lines, &s), 0, "an odd log");
-	ok(s.lines == 5 && s.unreadable == 0 && s.halts == 1,
+	is_int(READ(lines, &stats), 0, "an odd log");
+	ok(stats.lines == 5 && stats.unreadable == 0 && stats.halts == 1,
 	   "a line that is too long counts once");
-	ok(s.checkpoint.count == 2 && s.checkpoint.secs == 0,
+	ok(stats.checkpoint.count == 2 && stats.checkpoint.secs == 0,
 	   "times that cannot be are left out");
-	ok(s.runs.count == 1 && s.runs.secs == 0,
+	ok(stats.runs.count == 1 && stats.runs.secs == 0,
 	   "... and a run that took centuries");
 }
 
@@ -207,16 +206,14 @@ tell(void *arg, struct error *err)
 int
 main(void)
 {
-	struct interval_stats s;
-
 	setenv("TZ", "UTC", 1);
 	scratch_dir(root, sizeof(root));
 	test_sums();
 	test_rate();
 	test_without_data();
 	test_odd();
-	must(READ(two_runs, &s) == 0);
-	ok(fail_each_alloc(tell, &s) > 0, "no memory for the text");
+	must(READ(two_runs, &stats) == 0);
+	ok(fail_each_alloc(tell, &stats) > 0, "no memory for the text");
 	remove_tree(root);
 	return tap_done();
 }

@@ -24,6 +24,10 @@ note(void *arg, const char *line)
 		 line);
 }
 
+/* What the last call did, or why not. */
+static struct step_result did;
+static struct error why;
+
 /* --- Mock commands --- */
 
 /*
@@ -155,11 +159,9 @@ test_here(void)
 static void
 test_slurm(void)
 {
-	struct step_result r;
-	struct error err = ERROR_INIT;
-
 	fresh();
-	ok(step_stop(&slurm, &r, &err) == 0 && r.found == 0, "nothing runs");
+	ok(step_stop(&slurm, &did, &why) == 0 && did.found == 0,
+	   "nothing runs");
 	step("77.0", "TERM");
 	step("77.1", "any");
 	step("77.batch", "any");
@@ -169,7 +171,8 @@ test_slurm(void)
 	step("177.3", "any");
 	setenv("SLURM_JOB_ID", "77", 1);
 	setenv("SLURM_STEP_ID", "3", 1);
-	ok(step_stop(&slurm, &r, &err) == 0 && r.found == 3 && r.killed == 0,
+	ok(step_stop(&slurm, &did, &why) == 0 && did.found == 3 &&
+		   did.killed == 0,
 	   "steps are stopped");
 	ok(!is_step("77.0") && !is_step("77.1"), "... all");
 	ok(is_step("77.batch") && is_step("77.extern") &&
@@ -188,34 +191,32 @@ test_slurm(void)
 static void
 test_stubborn(void)
 {
-	struct step_result r;
-	struct error err = ERROR_INIT;
 	struct step_where w = slurm;
 
 	fresh();
 	step("77+1.0", "KILL");
 	step("77_4.1", "TERM");
 	w.dry_run = true;
-	ok(step_stop(&w, &r, &err) == 0 && r.found == 2 && is_step("77+1.0") &&
-		   is_step("77_4.1"),
+	ok(step_stop(&w, &did, &why) == 0 && did.found == 2 &&
+		   is_step("77+1.0") && is_step("77_4.1"),
 	   "a dry run stops nothing");
 	is_str(said, "would stop step 77+1.0\nwould stop step 77_4.1\n",
 	       "... but tells");
-	ok(step_stop(&slurm, &r, &err) == 0 && r.found == 2 && r.killed == 1 &&
-		   !is_step("77+1.0"),
+	ok(step_stop(&slurm, &did, &why) == 0 && did.found == 2 &&
+		   did.killed == 1 && !is_step("77+1.0"),
 	   "who ignores SIGTERM is killed");
 	ok(called("scancel --signal=KILL 77+1.0\n"), "... it alone");
 	step("77.5", "nothing");
-	is_int(step_stop(&slurm, &r, &err), -1, "who survives that");
-	ok(says(&err, "step 77.5: still runs"), "... is named");
+	is_int(step_stop(&slurm, &did, &why), -1, "who survives that");
+	ok(says(&why, "step 77.5: still runs"), "... is named");
 	step("77.5", "KILL");
 	w = slurm;
 	w.grace = 0;
-	ok(step_stop(&w, &r, &err) == 0 && r.killed == 1, "without grace");
+	ok(step_stop(&w, &did, &why) == 0 && did.killed == 1, "without grace");
 	fresh();
 	for (int i = 0; i < 300; i++)
 		step(fmt("77.%d", i), "any");
-	ok(step_stop(&slurm, &r, &err) == 0 && r.found == 300,
+	ok(step_stop(&slurm, &did, &why) == 0 && did.found == 300,
 	   "300 steps at once");
 }
 
@@ -228,23 +229,21 @@ give_up(void)
 static void
 test_silent(void)
 {
-	struct step_result r;
-	struct error err = ERROR_INIT;
 	struct step_where w = slurm;
 
 	fresh();
 	w.answer = 0.3;
 	step("77.0", "nothing");
 	write_text(fmt("%s/mute", root), "");
-	is_int(step_stop(&w, &r, &err), -1, "a manager that does not answer");
-	ok(err.kind == ERROR_SYSTEM && says(&err, "squeue: "), "... is told");
+	is_int(step_stop(&w, &did, &why), -1, "a manager that does not answer");
+	ok(why.kind == ERROR_SYSTEM && says(&why, "squeue: "), "... is told");
 	remove(fmt("%s/mute", root));
 	write_text(fmt("%s/refuses", root), "");
-	is_int(step_stop(&slurm, &r, &err), -1, "one that refuses");
-	ok(says(&err, "scancel: error: no access"), "... is told");
+	is_int(step_stop(&slurm, &did, &why), -1, "one that refuses");
+	ok(says(&why, "scancel: error: no access"), "... is told");
 	write_text(fmt("%s/over", root), "");
-	ok(step_stop(&slurm, &r, &err) < 0 && err.kind == ERROR_ABSENT &&
-		   says(&err, "job 77: slurm has no record of it"),
+	ok(step_stop(&slurm, &did, &why) < 0 && why.kind == ERROR_ABSENT &&
+		   says(&why, "job 77: slurm has no record of it"),
 	   "a job that the manager does not know");
 	remove(fmt("%s/over", root));
 	remove(fmt("%s/refuses", root));
@@ -252,22 +251,22 @@ test_silent(void)
 	write_text(fmt("%s/complains", root), "");
 	step("77.0", "KILL");
 	step("77.1", "TERM");
-	error_clear(&err);
-	ok(step_stop(&slurm, &r, &err) == 0 && r.found == 2 && r.killed == 1 &&
-		   !is_step("77.0") && !is_step("77.1"),
+	error_clear(&why);
+	ok(step_stop(&slurm, &did, &why) == 0 && did.found == 2 &&
+		   did.killed == 1 && !is_step("77.0") && !is_step("77.1"),
 	   "a manager that signals, and reports errors all the same");
 	step("77.0", "nothing");
-	ok(step_stop(&slurm, &r, &err) < 0 &&
-		   says(&err, "step 77.0: still runs") &&
-		   says(&err, "Kill job error"),
+	ok(step_stop(&slurm, &did, &why) < 0 &&
+		   says(&why, "step 77.0: still runs") &&
+		   says(&why, "Kill job error"),
 	   "... and a step that stays is reported with its error");
 	remove(fmt("%s/complains", root));
 	w.stop = give_up;
-	is_int(step_stop(&w, &r, &err), -1, "the user gives up");
-	is_int(err.errnum, EINTR, "... which is told");
+	is_int(step_stop(&w, &did, &why), -1, "the user gives up");
+	is_int(why.errnum, EINTR, "... which is told");
 	remove(fmt("%s/bin/squeue", root));
-	is_int(step_stop(&slurm, &r, &err), -1, "no squeue at all");
-	ok(says(&err, "squeue: "), "... is told");
+	is_int(step_stop(&slurm, &did, &why), -1, "no squeue at all");
+	ok(says(&why, "squeue: "), "... is told");
 }
 
 /* --- Flux and others --- */
@@ -275,8 +274,6 @@ test_silent(void)
 static void
 test_flux(void)
 {
-	struct step_result r;
-	struct error err = ERROR_INIT;
 	struct step_where w = slurm;
 
 	fresh();
@@ -284,12 +281,12 @@ test_flux(void)
 	step("11", "TERM");
 	step("12", "KILL");
 	step("13", "any");
-	is_int(step_stop(&w, &r, &err), -1, "outside of Flux");
-	ok(err.kind == ERROR_USAGE && is_step("11"), "... nothing is touched");
+	is_int(step_stop(&w, &did, &why), -1, "outside of Flux");
+	ok(why.kind == ERROR_USAGE && is_step("11"), "... nothing is touched");
 	w.job.around = false;
 	setenv("FLUX_JOB_ID", "\xc6\x92x13", 1);
-	ok(step_stop(&w, &r, &err) == 0 && r.found == 2 && r.killed == 1 &&
-		   is_step("13"),
+	ok(step_stop(&w, &did, &why) == 0 && did.found == 2 &&
+		   did.killed == 1 && is_step("13"),
 	   "another job, and not ourselves");
 	ok(called("flux proxy 77 flux jobs -n -f running -o {id.dec} {id.f58}"),
 	   "... through its proxy");
@@ -300,7 +297,8 @@ test_flux(void)
 	setenv("FLUX_ENCLOSING_ID", "f77", 1);
 	w.job.around = true;
 	step("11", "TERM");
-	ok(step_stop(&w, &r, &err) == 0 && r.found == 1, "the job around us");
+	ok(step_stop(&w, &did, &why) == 0 && did.found == 1,
+	   "the job around us");
 	ok(called("flux job kill --signal=SIGTERM 11\n") && !called("proxy"),
 	   "... directly");
 	unsetenv("FLUX_ENCLOSING_ID");
@@ -310,23 +308,21 @@ test_flux(void)
 static void
 test_lsf(void)
 {
-	struct step_result r;
-	struct error err = ERROR_INIT;
 	struct step_where w = slurm;
 
 	fresh();
 	w.manager = manager("lsf");
 	step("1", "TERM");
 	step("2", "KILL");
-	ok(step_stop(&w, &r, &err) == 0 && r.found == 2 && r.killed == 1,
+	ok(step_stop(&w, &did, &why) == 0 && did.found == 2 && did.killed == 1,
 	   "steps of jsrun");
 	ok(called("jskill 1 2\n") && called("jskill -s KILL 2\n"),
 	   "... by jskill");
 	w.job.around = false;
-	is_int(step_stop(&w, &r, &err), -1, "another job");
-	ok(err.kind == ERROR_USAGE && says(&err, "job 77"), "... is refused");
+	is_int(step_stop(&w, &did, &why), -1, "another job");
+	ok(why.kind == ERROR_USAGE && says(&why, "job 77"), "... is refused");
 	setenv("LSB_JOBID", "77", 1);
-	is_int(step_stop(&w, &r, &err), 0, "unless it is this one");
+	is_int(step_stop(&w, &did, &why), 0, "unless it is this one");
 	unsetenv("LSB_JOBID");
 	resmgr_close(w.manager);
 }
@@ -334,8 +330,6 @@ test_lsf(void)
 static void
 test_alps(void)
 {
-	struct step_result r;
-	struct error err = ERROR_INIT;
 	struct step_where w = slurm;
 
 	fresh();
@@ -344,8 +338,8 @@ test_alps(void)
 	step("41", "TERM");
 	step("42", "KILL");
 	step("51", "any");
-	ok(step_stop(&w, &r, &err) == 0 && r.found == 2 && r.killed == 1 &&
-		   is_step("51"),
+	ok(step_stop(&w, &did, &why) == 0 && did.found == 2 &&
+		   did.killed == 1 && is_step("51"),
 	   "applications of aprun, of this job alone");
 	ok(called("apkill -15 41 42\n") && called("apkill -9 42\n"),
 	   "... by apkill");
@@ -388,59 +382,57 @@ static void
 test_process(void)
 {
 	struct step_where w = { .grace = 0.2, .log = note };
-	struct step_result r;
-	struct error err = ERROR_INIT;
 	int status = 0, life = -1;
 	char byte = 0;
 
 	said[0] = '\0';
 	w.pid = child(false, false, &life);
 	w.dry_run = true;
-	ok(step_stop(&w, &r, &err) == 0 && r.found == 1 &&
+	ok(step_stop(&w, &did, &why) == 0 && did.found == 1 &&
 		   kill((pid_t)w.pid, 0) == 0,
 	   "a dry run stops no process");
 	w.dry_run = false;
-	ok(step_stop(&w, &r, &err) == 0 && r.killed == 0, "a process");
+	ok(step_stop(&w, &did, &why) == 0 && did.killed == 0, "a process");
 	ok(waitpid((pid_t)w.pid, &status, 0) == w.pid && WIFSIGNALED(status) &&
 		   WTERMSIG(status) == SIGTERM,
 	   "... is stopped");
-	is_int(step_stop(&w, &r, &err), -1, "... once");
-	is_int(err.kind, ERROR_ABSENT, "... then it is absent");
+	is_int(step_stop(&w, &did, &why), -1, "... once");
+	is_int(why.kind, ERROR_ABSENT, "... then it is absent");
 	close(life);
 	w.pid = child(true, true, &life);
-	ok(step_stop(&w, &r, &err) == 0 && r.killed == 1, "a stubborn group");
+	ok(step_stop(&w, &did, &why) == 0 && did.killed == 1,
+	   "a stubborn group");
 	ok(waitpid((pid_t)w.pid, &status, 0) == w.pid && WIFSIGNALED(status) &&
 		   WTERMSIG(status) == SIGKILL,
 	   "... is killed");
 	is_int(read(life, &byte, 1), 0, "... all of it");
 	close(life);
 	w.pid = getpid();
-	is_int(step_stop(&w, &r, &err), -1, "ourselves");
-	is_int(err.kind, ERROR_USAGE, "... are refused");
+	is_int(step_stop(&w, &did, &why), -1, "ourselves");
+	is_int(why.kind, ERROR_USAGE, "... are refused");
 	w.pid = getppid();
-	is_int(step_check(&w, &err), -1, "so is who started us");
+	is_int(step_check(&w, &why), -1, "so is who started us");
 	w.pid = 1;
-	is_int(step_check(&w, &err), -1, "and init");
+	is_int(step_check(&w, &why), -1, "and init");
 	w.pid = INT64_C(1) << 40;
-	is_int(step_check(&w, &err), -1, "and what is no process id");
+	is_int(step_check(&w, &why), -1, "and what is no process id");
 }
 
 static void
 test_check(void)
 {
-	struct error err = ERROR_INIT;
 	struct step_where w = slurm;
 
-	is_int(step_check(&w, &err), 0, "SLURM and a job");
+	is_int(step_check(&w, &why), 0, "SLURM and a job");
 	w.job.id = NULL;
-	is_int(step_check(&w, &err), -1, "no job");
-	ok(err.kind == ERROR_USAGE && says(&err, "no job"), "... is told");
+	is_int(step_check(&w, &why), -1, "no job");
+	ok(why.kind == ERROR_USAGE && says(&why, "no job"), "... is told");
 	w.job.id = "--all";
-	is_int(step_check(&w, &err), -1, "a job that is an option");
+	is_int(step_check(&w, &why), -1, "a job that is an option");
 	w.job.id = "77";
 	w.manager = manager("none");
-	is_int(step_check(&w, &err), -1, "no manager");
-	ok(err.kind == ERROR_USAGE && says(&err, "no resource manager"),
+	is_int(step_check(&w, &why), -1, "no manager");
+	ok(why.kind == ERROR_USAGE && says(&why, "no resource manager"),
 	   "... is told");
 	resmgr_close(w.manager);
 }
@@ -449,9 +441,7 @@ test_check(void)
 static int
 stop_it(void *arg, struct error *err)
 {
-	struct step_result r;
-
-	return step_stop(arg, &r, err);
+	return step_stop(arg, &did, err);
 }
 
 static void
