@@ -43,6 +43,9 @@ wish(struct kvtree *t, void *arg, struct error *err)
 /* The result of the last load() or set(). */
 static struct halt_state s;
 
+/* The last error. */
+static struct error why;
+
 static int
 load(struct error *err)
 {
@@ -78,28 +81,26 @@ fresh(void)
 static void
 test_first(void)
 {
-	struct error err = ERROR_INIT;
-
 	fresh();
-	ok(load(&err) == 0 && !s.exists && !s.damaged &&
+	ok(load(&why) == 0 && !s.exists && !s.damaged &&
 		   s.is.checkpoints_left == -1,
 	   "before the first run there is nothing");
-	ok(set("why not", NULL, 0, HALT_CREATE | HALT_DRY_RUN, &err) == 0 &&
+	ok(set("why not", NULL, 0, HALT_CREATE | HALT_DRY_RUN, &why) == 0 &&
 		   s.exists && !exists(at("p/.scr")),
 	   "a dry run makes nothing");
 	is_str(s.is.reason, "why not", "... but tells");
-	ok(set("why not", NULL, 0, HALT_CREATE, &err) == 0 && s.created,
+	ok(set("why not", NULL, 0, HALT_CREATE, &why) == 0 && s.created,
 	   "a first condition makes directory and file");
 	is_str(s.path.data, at(FILE_AT), "... at its place");
-	ok(set(NULL, "CheckpointsLeft", 0, HALT_CREATE, &err) == 0 &&
+	ok(set(NULL, "CheckpointsLeft", 0, HALT_CREATE, &why) == 0 &&
 		   !s.created && s.is.checkpoints_left == 0,
 	   "a second one is added");
-	ok(load(&err) == 0 && s.exists && s.is.checkpoints_left == 0,
+	ok(load(&why) == 0 && s.exists && s.is.checkpoints_left == 0,
 	   "both are read");
 	is_str(s.is.reason, "why not", "... the first, too");
 	halt_state_free(&s);
-	is_int(halt_load(at("none"), &s, &err), -1, "no such prefix");
-	ok(err.kind == ERROR_ABSENT && says(&err, "none: cannot open"),
+	is_int(halt_load(at("none"), &s, &why), -1, "no such prefix");
+	ok(why.kind == ERROR_ABSENT && says(&why, "none: cannot open"),
 	   "... is told");
 }
 
@@ -110,7 +111,6 @@ test_in_place(void)
 	struct buf old = BUF_INIT, new = BUF_INIT;
 	struct stat a, b;
 	struct wish w = { "later", NULL, 0, 1 };
-	struct error err = ERROR_INIT;
 
 	fresh();
 	must_set("first", "ExitAfter", 5);
@@ -121,9 +121,9 @@ test_in_place(void)
 	   "rewritten in place, and cut");
 	read_whole(at(FILE_AT), &old);
 	halt_state_free(&s);
-	is_int(halt_update(at("p"), HALT_CREATE, wish, &w, &s, &err), -1,
+	is_int(halt_update(at("p"), HALT_CREATE, wish, &w, &s, &why), -1,
 	       "a change that fails");
-	is_str(err.text, "not so", "... says why");
+	is_str(why.text, "not so", "... says why");
 	read_whole(at(FILE_AT), &new);
 	ok(old.len == new.len &&memcmp(old.data, new.data, old.len) == 0,
 	   "... leaves the file");
@@ -138,7 +138,6 @@ test_in_place(void)
 static void
 test_damaged(void)
 {
-	struct error err = ERROR_INIT;
 	struct buf raw = BUF_INIT;
 	const struct {
 		off_t size;
@@ -151,13 +150,13 @@ test_damaged(void)
 
 	fresh();
 	write_text(at(FILE_AT), "junk\n");
-	ok(load(&err) == 0 && s.exists && s.damaged &&
+	ok(load(&why) == 0 && s.exists && s.damaged &&
 		   s.why.kind == ERROR_CORRUPT && s.is.reason == NULL,
 	   "junk is damaged");
-	is_int(set("x", NULL, 0, HALT_CREATE, &err), -1,
+	is_int(set("x", NULL, 0, HALT_CREATE, &why), -1,
 	       "... and is not changed");
-	ok(err.kind == ERROR_CORRUPT && says(&err, "not changed"), "... so");
-	ok(set("x", NULL, 0, HALT_CREATE | HALT_FORCE, &err) == 0 &&
+	ok(why.kind == ERROR_CORRUPT && says(&why, "not changed"), "... so");
+	ok(set("x", NULL, 0, HALT_CREATE | HALT_FORCE, &why) == 0 &&
 		   !s.damaged && !s.created,
 	   "by force it is");
 	is_str(s.is.reason, "x", "... with the new condition");
@@ -212,23 +211,21 @@ test_bad_value(void)
 static void
 test_odd_files(void)
 {
-	struct error err = ERROR_INIT;
-
 	fresh();
 	must(mkdir(at("p/.scr"), 0777) == 0 &&
 	     symlink("/nonexistent/x", at(FILE_AT)) == 0);
-	is_int(load(&err), -1, "a symbolic link");
-	ok(err.kind == ERROR_UNSAFE && says(&err, at(FILE_AT)),
+	is_int(load(&why), -1, "a symbolic link");
+	ok(why.kind == ERROR_UNSAFE && says(&why, at(FILE_AT)),
 	   "... is unsafe");
-	ok(set("x", NULL, 0, HALT_CREATE, &err) < 0 && err.kind == ERROR_UNSAFE,
+	ok(set("x", NULL, 0, HALT_CREATE, &why) < 0 && why.kind == ERROR_UNSAFE,
 	   "... to write, too");
 	must(unlink(at(FILE_AT)) == 0 && mkdir(at(FILE_AT), 0777) == 0);
-	ok(load(&err) == 0 && s.damaged, "a directory is damage");
-	is_int(set("x", NULL, 0, HALT_CREATE, &err), -1, "... to write, too");
+	ok(load(&why) == 0 && s.damaged, "a directory is damage");
+	is_int(set("x", NULL, 0, HALT_CREATE, &why), -1, "... to write, too");
 	must(rmdir(at(FILE_AT)) == 0 && rmdir(at("p/.scr")) == 0);
 	write_text(at("p/.scr"), "no directory");
-	is_int(load(&err), -1, ".scr is a file");
-	ok(set("x", NULL, 0, HALT_CREATE, &err) < 0 && says(&err, "/.scr"),
+	is_int(load(&why), -1, ".scr is a file");
+	ok(set("x", NULL, 0, HALT_CREATE, &why) < 0 && says(&why, "/.scr"),
 	   "... to write, too");
 }
 
@@ -236,7 +233,6 @@ test_odd_files(void)
 static void
 test_foreign(void)
 {
-	struct error err = ERROR_INIT;
 	struct stat st;
 	pid_t pid = -1;
 	int status = 0;
@@ -256,8 +252,8 @@ test_foreign(void)
 			_exit(77);
 		if (load(NULL) < 0 || s.damaged || s.is.reason == NULL)
 			_exit(1);
-		if (set("y", NULL, 0, HALT_CREATE, &err) == 0 ||
-		    err.errnum != EACCES || !says(&err, at(FILE_AT)))
+		if (set("y", NULL, 0, HALT_CREATE, &why) == 0 ||
+		    why.errnum != EACCES || !says(&why, at(FILE_AT)))
 			_exit(2);
 		_exit(0);
 	}
@@ -353,22 +349,22 @@ static const struct {
 static void
 test_due(void)
 {
-	struct buf why = BUF_INIT;
+	struct buf lines = BUF_INIT;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct halt h = { cases[i].reason, cases[i].left,
 					cases[i].before, cases[i].after,
 					cases[i].halt_seconds };
 
-		buf_clear(&why);
+		buf_clear(&lines);
 		is_int(halt_due(&h, cases[i].now, cases[i].remaining,
-				cases[i].seconds, &why, NULL),
+				cases[i].seconds, &lines, NULL),
 		       cases[i].count, cases[i].name);
 		if (cases[i].line != NULL)
-			ok(strstr(why.data, cases[i].line) != NULL,
+			ok(strstr(lines.data, cases[i].line) != NULL,
 			   cases[i].line);
 	}
-	buf_free(&why);
+	buf_free(&lines);
 }
 
 /* --- A running job --- */
@@ -400,7 +396,7 @@ test_running(void)
 		{ { "mine", 0, 10, 10, -1 }, 0, "mine", "several: the first" },
 	};
 	const size_t njobs = sizeof(jobs) / sizeof(jobs[0]);
-	struct buf why = BUF_INIT;
+	struct buf lines = BUF_INIT;
 
 	for (size_t i = 0; i <= njobs; i++) {
 		int64_t end = i < njobs ? jobs[i].end : 0;
@@ -415,15 +411,15 @@ test_running(void)
 		if (i < njobs)
 			is.is = jobs[i].h;
 		must(buf_add_str(&is.path, "p/halt.scr") == 0);
-		buf_clear(&why);
-		is_int(halt_running(&is, &j, &reason, &why, NULL), want != NULL,
-		       i < njobs ? jobs[i].what : "damaged");
+		buf_clear(&lines);
+		is_int(halt_running(&is, &j, &reason, &lines, NULL),
+		       want != NULL, i < njobs ? jobs[i].what : "damaged");
 		is_str(reason, want, "... the reason");
-		ok((why.len == 0) == (want == NULL), "... and why");
+		ok((lines.len == 0) == (want == NULL), "... and why");
 		buf_free(&is.path);
 	}
-	ok(strstr(why.data, "p/halt.scr: damaged") != NULL, why.data);
-	buf_free(&why);
+	ok(strstr(lines.data, "p/halt.scr: damaged") != NULL, lines.data);
+	buf_free(&lines);
 }
 
 /* The result and a line of a check. */
@@ -431,10 +427,9 @@ static void
 check(const struct conf *c, bool want, const char *line, const char *what)
 {
 	struct buf lines = BUF_INIT;
-	struct error err = ERROR_INIT;
 	bool stop = !want;
 
-	ok(halt_check(at("p"), c, 1000, &stop, &lines, &err) == 0 &&
+	ok(halt_check(at("p"), c, 1000, &stop, &lines, &why) == 0 &&
 		   stop == want &&
 		   strstr(lines.len > 0 ? lines.data : "", line) != NULL,
 	   what);
@@ -457,7 +452,6 @@ test_check(void)
 	const char *const no_file = "CONTINUE RUN: No halt file found.\n";
 	struct conf_where where = { .prefix = root };
 	struct conf *c = NULL;
-	struct error err = ERROR_INIT;
 	bool stop = false;
 
 	fresh();
@@ -481,9 +475,9 @@ test_check(void)
 	}
 	setenv("SCR_HALT_SECONDS", "some", 1);
 	c = conf_open(&where, NULL);
-	is_int(halt_check(at("p"), c, 1000, &stop, NULL, &err), -1,
+	is_int(halt_check(at("p"), c, 1000, &stop, NULL, &why), -1,
 	       "a parameter that is not a number");
-	ok(stop && err.kind == ERROR_USAGE && says(&err, "SCR_HALT_SECONDS"),
+	ok(stop && why.kind == ERROR_USAGE && says(&why, "SCR_HALT_SECONDS"),
 	   "... is told, and means stop");
 	conf_close(c);
 	unsetenv("SCR_HALT_SECONDS");

@@ -16,6 +16,9 @@
 
 static char root[128];
 
+/* The last error. */
+static struct error why;
+
 static const char two[] = "DATASET>7>DSETDESC>ID>7\n"
 			  "DATASET>7>DSETDESC>JOBID>1000\n"
 			  "DATASET>7>CKPT>1\nDATASET>7>LOCATION>CACHE\n"
@@ -67,13 +70,12 @@ test_flush(void)
 		{ 8, false, "NONE" },
 	};
 	struct jobfiles_flush f = { .count = 0 };
-	struct error err = ERROR_INIT;
 
-	is_int(jobfiles_flush_read(root, &f, &err), -1, "no flush file");
-	is_int(err.kind, ERROR_ABSENT, err.text);
+	is_int(jobfiles_flush_read(root, &f, &why), -1, "no flush file");
+	is_int(why.kind, ERROR_ABSENT, why.text);
 	jobfiles_flush_free(&f);
 	put(FLUSH_FILE, two);
-	is_int(jobfiles_flush_read(root, &f, &err), 0, "a flush file");
+	is_int(jobfiles_flush_read(root, &f, &why), 0, "a flush file");
 	ok(f.count == 2 && f.all[0].id == 3, "... its entries");
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		is_str(where(jobfiles_flush_find(&f, places[i].id),
@@ -83,27 +85,26 @@ test_flush(void)
 	jobfiles_flush_free(&f);
 	for (int i = 0; i < 2; i++) {
 		put(FLUSH_FILE, i == 0 ? NULL : "DATASET>x>CKPT>1\n");
-		is_int(jobfiles_flush_read(root, &f, &err), -1, "damaged");
-		ok(err.kind == ERROR_CORRUPT && says(&err, FLUSH_FILE),
-		   err.text);
+		is_int(jobfiles_flush_read(root, &f, &why), -1, "damaged");
+		ok(why.kind == ERROR_CORRUPT && says(&why, FLUSH_FILE),
+		   why.text);
 	}
 }
 
 static void
 test_nodes(void)
 {
-	struct error err = ERROR_INIT;
 	int64_t n = -1;
 
-	is_int(jobfiles_nodes(root, &n, &err), -1, "no nodes file");
-	is_int(err.kind, ERROR_ABSENT, err.text);
+	is_int(jobfiles_nodes(root, &n, &why), -1, "no nodes file");
+	is_int(why.kind, ERROR_ABSENT, why.text);
 	put("nodes.scr", "NODES>4\n");
-	ok(jobfiles_nodes(root, &n, &err) == 0 && n == 4, "nodes");
+	ok(jobfiles_nodes(root, &n, &why) == 0 && n == 4, "nodes");
 	put("nodes.scr", "OTHER>4\n");
-	ok(jobfiles_nodes(root, &n, &err) == 0 && n == 0, "no number");
+	ok(jobfiles_nodes(root, &n, &why) == 0 && n == 0, "no number");
 	put("nodes.scr", "NODES>many\n");
-	is_int(jobfiles_nodes(root, &n, &err), -1, "nonsense");
-	is_int(err.kind, ERROR_CORRUPT, err.text);
+	is_int(jobfiles_nodes(root, &n, &why), -1, "nonsense");
+	is_int(why.kind, ERROR_CORRUPT, why.text);
 }
 
 /* The last text passed to syslog(), which replaces that of the C library. */
@@ -137,21 +138,20 @@ test_log(void)
 			      .files = -1,
 			      .secs = 1.5,
 			      .bytes = -1 };
-	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
 	struct conf *c = conf_open(&w, NULL);
 	struct stat st;
 
 	must(c != NULL);
-	is_int(eventlog_add(root, c, &l, &err), 0, "logging is off");
+	is_int(eventlog_add(root, c, &l, &why), 0, "logging is off");
 	ok(!exists(fmt("%s/.scr/log", root)), "... and leaves no log");
 	conf_close(c);
 	write_text(fmt("%s/.scrconf", root),
 		   "SCR_LOG_ENABLE=1\nSCR_LOG_SYSLOG_ENABLE=0\n");
 	c = conf_open(&w, NULL);
 	must(c != NULL);
-	is_int(eventlog_add(root, c, &l, &err), 0, "a line");
-	is_int(eventlog_add(root, c, &l, &err), 0, "another");
+	is_int(eventlog_add(root, c, &l, &why), 0, "a line");
+	is_int(eventlog_add(root, c, &l, &why), 0, "another");
 	read_whole(fmt("%s/.scr/log", root), &text);
 	is_str(text.data,
 	       "1970-01-01T00:00:00: host=n1, jobid=7, event=NODE_FAIL, "
@@ -168,7 +168,7 @@ test_log(void)
 	c = conf_open(&w, NULL);
 	must(c != NULL);
 	l.user = "me";
-	is_int(eventlog_add(root, c, &l, &err), 0, "a line for syslog");
+	is_int(eventlog_add(root, c, &l, &why), 0, "a line for syslog");
 	is_str(sent,
 	       fmt("user=me, jobid=7, prefix=%s, event=NODE_FAIL, "
 		   "note=\"n2: dead\", secs=1.500000",
@@ -178,14 +178,14 @@ test_log(void)
 	must(gethostname(host, sizeof(host) - 1) == 0);
 	l.host = NULL;
 	l.time = -1;
-	is_int(eventlog_add(root, c, &l, &err), 0, "without host and time");
+	is_int(eventlog_add(root, c, &l, &why), 0, "without host and time");
 	read_whole(fmt("%s/.scr/log", root), &text);
 	last = strstr(text.data, fmt("host=%s, ", host));
 	ok(last != NULL && strncmp(last - 21, "20", 2) == 0,
 	   "... they are this host and now");
-	is_int(eventlog_add(fmt("%s/none", root), c, &l, &err), -1,
+	is_int(eventlog_add(fmt("%s/none", root), c, &l, &why), -1,
 	       "no prefix");
-	ok(err.kind == ERROR_ABSENT && says(&err, "none"), err.text);
+	ok(why.kind == ERROR_ABSENT && says(&why, "none"), why.text);
 	conf_close(c);
 	buf_free(&text);
 }
@@ -240,7 +240,6 @@ test_prepare(void)
 		const bool kept =
 			c->left == JOBFILES_OURS || c->left == JOBFILES_RUNNING;
 		struct jobfiles_prepared p;
-		struct error err = ERROR_INIT;
 		int runs = c->runs;
 		const struct jobfiles_job job = { .id = c->job_id,
 						  .runs = answer,
@@ -257,7 +256,7 @@ test_prepare(void)
 				 "DSET>1>COMPLETE>1\nDSET>1>DSET>ID>1\n"
 				 "DSET>1>DSET>NAME>a\nDSET>1>DSET>CKPT>1\n"
 				 "DSET>1>DSET>CREATED>2000\nNAME>a>DSET>1\n");
-		is_int(jobfiles_prepare(root, &job, &p, &err), 0, c->name);
+		is_int(jobfiles_prepare(root, &job, &p, &why), 0, c->name);
 		is_int(p.left, c->left, "... is seen");
 		ok(exists(flush) == kept && exists(fmt("%s.bak", flush)) ==
 						    (c->left == JOBFILES_ASIDE),
@@ -275,16 +274,15 @@ test_prepare_new(void)
 {
 	const struct jobfiles_job job = { .id = "7" };
 	struct jobfiles_prepared p;
-	struct error err = ERROR_INIT;
 
 	scratch_dir(root, sizeof(root));
-	is_int(jobfiles_prepare(fmt("%s/new one/two", root), &job, &p, &err), 0,
+	is_int(jobfiles_prepare(fmt("%s/new one/two", root), &job, &p, &why), 0,
 	       "a prefix that is not there");
 	ok(exists(fmt("%s/new one/two/.scr", root)), "... is made");
 	write_text(fmt("%s/file", root), "");
-	is_int(jobfiles_prepare(fmt("%s/file", root), &job, &p, &err), -1,
+	is_int(jobfiles_prepare(fmt("%s/file", root), &job, &p, &why), -1,
 	       "one that is a file");
-	ok(err.kind == ERROR_SYSTEM && says(&err, "file"), err.text);
+	ok(why.kind == ERROR_SYSTEM && says(&why, "file"), why.text);
 }
 
 static int
