@@ -39,22 +39,6 @@ test_lines(void)
 	buf_free(&out);
 }
 
-static void
-test_many(void)
-{
-	struct complaints c = { .count = 0 };
-	struct buf out = BUF_INIT;
-
-	for (int i = 1; i <= 3000; i++)
-		note(&c, fmt("node%d", i),
-		     fmt("ssh: connect to host node%d port 22: timed out", i));
-	must(complaints_take(&c, &out, NULL) == 0);
-	is_str(out.data,
-	       "node[1-3000]: ssh: connect to host NODE port 22: timed out\n",
-	       "one line for 3000 nodes");
-	buf_free(&out);
-}
-
 static int
 once(void *arg, struct error *err)
 {
@@ -77,7 +61,6 @@ int
 main(void)
 {
 	test_lines();
-	test_many();
 	ok(fails_well(once, NULL, NULL), "no memory");
 	return tap_done();
 }

@@ -386,8 +386,7 @@ test_unreadable(void)
 	w.user_file = NULL;
 	setenv("SCR_CONF_FILE", file("not.there"), 1);
 	read_at(&w);
-	ok(strstr(notice(), "not.there") != NULL,
-	   "one that the environment names is told");
+	ok(strstr(notice(), "not.there") != NULL, "one from SCR_CONF_FILE");
 	unsetenv("SCR_CONF_FILE");
 	must(mkdir(file(".scrconf"), 0777) == 0);
 	setenv("SCR_SET_SIZE", "5", 1);

@@ -119,14 +119,11 @@ test_defaults(void)
 	open_job(in_root());
 	is_str(j.prefix, root, "the prefix as given");
 	is_str(j.user, "me", "USER");
-	ok(j.outside && strncmp(j.id, path_base(root), 8) == 0,
-	   "no job: an id that is made of the prefix");
+	ok(j.outside && strncmp(j.id, path_base(root), 8) == 0, "invented id");
 	want = fmt("/dev/shm/me/scr.%s", j.id);
 	is_str(j.cntl_dir, want, "control directory");
-	is_str(dirs(j.caches, j.ncaches), fmt("%s+0-", want),
-	       "cache directory, that nobody named");
-	ok(!j.nodes_known && strstr(nodes_of(), "SCR_NODELIST"),
-	   "no nodes, and what to do");
+	is_str(dirs(j.caches, j.ncaches), fmt("%s+0-", want), "cache");
+	ok(!j.nodes_known && strstr(nodes_of(), "SCR_NODELIST"), "no nodes");
 	job_close(&j);
 	ok(j.prefix == NULL && j.conf == NULL, "closed");
 	job_close(&j);
@@ -217,8 +214,7 @@ test_prefix(void)
 	open_job(&w);
 	is_str(j.prefix_real, file("run 5"), "SCR_PREFIX in a file");
 	is_str(j.user, "u", "... the file is still the user's");
-	is_str(conf_get(j.conf, "SCR_JOB_NAME"), "app",
-	       "... what the application set is read there");
+	is_str(conf_get(j.conf, "SCR_JOB_NAME"), "app", "... application's");
 	ok(strstr(j.prefix_from, "SCR_PREFIX from ./.scrconf"), "... told");
 	unlink("../here/.scrconf");
 	w.prefix = "not/../there/";
@@ -255,8 +251,7 @@ test_cntl(void)
 	   "a size that is none is told");
 	w.cntl_base = "/opt";
 	open_job(&w);
-	is_str(dirs(j.cntls, j.ncntls), "/opt/me/scr.1+0",
-	       "an option stands alone");
+	is_str(dirs(j.cntls, j.ncntls), "/opt/me/scr.1+0", "an option alone");
 	is_str(j.cntl_dir, "/opt/me/scr.1", "... and is the one");
 	w.cntl_base = "/";
 	open_job(&w);
@@ -283,11 +278,10 @@ test_caches(void)
 	       "/b/me/scr.1+0SN /a/me/scr.1+4096 /c/me/scr.1+0S /e/me/scr.1+0",
 	       "an option comes first, and hides no line");
 	open_conf("STORE=/dev/shm ENABLED=0\nSTORE=/a\n");
-	is_str(dirs(j.caches, j.ncaches), "/a/me/scr.1+0",
-	       "the built-in one can be switched off");
+	is_str(dirs(j.caches, j.ncaches), "/a/me/scr.1+0", "switched off");
 	open_conf("STORE=/dev/shm ENABLED=0\nSCR_CACHE_BASE=/dev/shm\n");
 	is_str(dirs(j.caches, j.ncaches), "/dev/shm/me/scr.1+0",
-	       "... unless it is asked for");
+	       "... asked for");
 }
 
 /* --- Nodes and time --- */

@@ -153,8 +153,7 @@ test_damaged(void)
 	ok(load(&why) == 0 && s.exists && s.damaged &&
 		   s.why.kind == ERROR_CORRUPT && s.is.reason == NULL,
 	   "junk is damaged");
-	is_int(set("x", NULL, 0, HALT_CREATE, &why), -1,
-	       "... and is not changed");
+	is_int(set("x", NULL, 0, HALT_CREATE, &why), -1, "... not changed");
 	ok(why.kind == ERROR_CORRUPT && says(&why, "not changed"), "... so");
 	ok(set("x", NULL, 0, HALT_CREATE | HALT_FORCE, &why) == 0 &&
 		   !s.damaged && !s.created,
@@ -176,12 +175,10 @@ test_damaged(void)
 	}
 	must(truncate(at(FILE_AT), 0) == 0);
 	ok(load(NULL) == 0 && s.exists && !s.damaged, "an empty file is not");
-	ok(set("z", NULL, 0, HALT_CREATE, NULL) == 0 && s.created,
-	   "... and takes a condition");
+	ok(set("z", NULL, 0, HALT_CREATE, NULL) == 0 && s.created, "... used");
 	must(truncate(at(FILE_AT), 2 << 20) == 0);
 	ok(load(NULL) == 0 && s.damaged, "2 MiB of zeros are");
-	ok(set("z", NULL, 0, HALT_CREATE | HALT_FORCE, NULL) == 0,
-	   "... and replaced by force");
+	ok(set("z", NULL, 0, HALT_CREATE | HALT_FORCE, NULL) == 0, "forced");
 	buf_free(&raw);
 }
 
@@ -215,8 +212,7 @@ test_odd_files(void)
 	must(mkdir(at("p/.scr"), 0777) == 0 &&
 	     symlink("/nonexistent/x", at(FILE_AT)) == 0);
 	is_int(load(&why), -1, "a symbolic link");
-	ok(why.kind == ERROR_UNSAFE && says(&why, at(FILE_AT)),
-	   "... is unsafe");
+	ok(why.kind == ERROR_UNSAFE && says(&why, at(FILE_AT)), "... unsafe");
 	ok(set("x", NULL, 0, HALT_CREATE, &why) < 0 && why.kind == ERROR_UNSAFE,
 	   "... to write, too");
 	must(unlink(at(FILE_AT)) == 0 && mkdir(at(FILE_AT), 0777) == 0);
@@ -276,8 +272,7 @@ test_held(void)
 	must_set("x", NULL, 0);
 	fd = open(at(FILE_AT), O_RDWR | O_CLOEXEC);
 	must(fd >= 0 && flock(fd, LOCK_SH) == 0);
-	ok(load(NULL) == 0 && s.is.reason != NULL,
-	   "a file that stays locked is read all the same");
+	ok(load(NULL) == 0 && s.is.reason != NULL, "locked, and still read");
 	close(fd);
 }
 
@@ -288,8 +283,7 @@ test_remove(void)
 	bool was = true;
 
 	fresh();
-	ok(halt_remove(at("p"), false, &was, NULL) == 0 && !was,
-	   "nothing to remove, not even .scr");
+	ok(halt_remove(at("p"), false, &was, NULL) == 0 && !was, "no .scr");
 	must_set("x", NULL, 0);
 	ok(halt_remove(at("p"), true, &was, NULL) == 0 && was &&
 		   exists(at(FILE_AT)),
@@ -299,8 +293,7 @@ test_remove(void)
 	ok(halt_remove(at("p"), false, &was, NULL) == 0 && was &&
 		   !exists(at(FILE_AT)),
 	   "a symbolic link, itself");
-	is_int(halt_remove(at("none"), false, &was, NULL), -1,
-	       "no prefix is an error");
+	is_int(halt_remove(at("none"), false, &was, NULL), -1, "no prefix");
 }
 
 /* --- Evaluating --- */

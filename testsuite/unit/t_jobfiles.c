@@ -181,8 +181,7 @@ test_log(void)
 	is_int(eventlog_add(root, c, &l, &why), 0, "without host and time");
 	read_whole(fmt("%s/.scr/log", root), &text);
 	last = strstr(text.data, fmt("host=%s, ", host));
-	ok(last != NULL && strncmp(last - 21, "20", 2) == 0,
-	   "... they are this host and now");
+	ok(last != NULL && strncmp(last - 21, "20", 2) == 0, "... here, now");
 	is_int(eventlog_add(fmt("%s/none", root), c, &l, &why), -1,
 	       "no prefix");
 	ok(why.kind == ERROR_ABSENT && says(&why, "none"), why.text);
@@ -264,8 +263,7 @@ test_prepare(void)
 		ok(exists(fmt("%s/.scr/nodes.scr", root)) == kept,
 		   "... nodes file");
 		ok(exists(fmt("%s/.scr/halt.scr", root)), "... halt stays");
-		ok(p.may_run == (c->runs < 0 && !c->force),
-		   "... whether it is certain");
+		ok(p.may_run == (c->runs < 0 && !c->force), "... certain?");
 	}
 }
 

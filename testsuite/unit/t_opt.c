@@ -391,8 +391,7 @@ main(void)
 	test_numbers();
 	test_misuse();
 	test_texts();
-	is_int(fail_each_alloc(parse_list, NULL), 1,
-	       "three items take one allocation");
+	is_int(fail_each_alloc(parse_list, NULL), 1, "three items: once");
 	ok(fails_well(texts, NULL, NULL), "no memory for help and dump");
 	return tap_done();
 }

@@ -153,8 +153,7 @@ test_dead(void)
 	ok(no_children(), "no child is left");
 	ok(open_files() == before, "no file is left open");
 	for (int i = 0; i < 3; i++)
-		ok(is_gone(fmt("dead%d", i)),
-		   "one that ignores TERM is killed");
+		ok(is_gone(fmt("dead%d", i)), "who ignores TERM is killed");
 }
 
 /* --- Time limit --- */

@@ -127,16 +127,14 @@ test_odd(void)
 
 	sample_init(&s);
 	report_files(&s.p, true, 3, &b);
-	ok(has(&b, "a/\\x1b[1m") && !has(&b, "\033"),
-	   "names are made printable");
+	ok(has(&b, "a/\\x1b[1m") && !has(&b, "\033"), "printable names");
 	ok(has(&b, "... and 5 more"), "a limit");
 	lose(&s, 2, FATE_REBUILD);
 	is_str(report_spare(&s.p, true, text, sizeof(text)),
 	       "the loss of any 1 rank in each set", "spare after a rebuild");
 	buf_clear(&b);
 	report_map(&s.p, &narrow, &b);
-	ok(has(&b, "2 o\n") && has(&b, "3 #\n"),
-	   "map, a cell a line where it is narrow");
+	ok(has(&b, "2 o\n") && has(&b, "3 #\n"), "a narrow map");
 	is_int(plan_data_status(&s.p), STATUS_DAMAGED, "status");
 	sample_fini(&s);
 

@@ -17,8 +17,7 @@ test_lsf_nodes(void)
 	setenv("LSB_DJOB_HOSTFILE", file("hosts"), 1);
 	ok(nodes_of()[0] == '!', "... or none there");
 	write_text(file("hosts"), "batch1\nh3\nh3\nh1\nh1\nh2\nh2\n");
-	is_str(nodes_of(), "h3,h1,h2",
-	       "without the launch node, each once, in order");
+	is_str(nodes_of(), "h3,h1,h2", "each once, in order");
 	write_text(file("hosts"), "batch1\nh1\nh2\n");
 	is_str(nodes_of(), "h1,h2", "... with one slot each");
 	write_text(file("hosts"), "h1\nh1\nh2\nh2");
@@ -107,8 +106,7 @@ test_pbs_nodes(void)
 	prints("pbsnodes", "r1i0n4   offline,down   bad disk\n"
 			   "r1i0n3   offline        down for tea\n"
 			   "n9 state-unknown,down\n");
-	is_str(down_of("r1i0n[3-4]"), "r1i0n4",
-	       "a node that is offline is not down");
+	is_str(down_of("r1i0n[3-4]"), "r1i0n4", "offline is not down");
 }
 
 static void

@@ -113,10 +113,8 @@ test_changes(void)
 	       "CKPT=0 TYPE=XOR\nCKPT=1 TYPE=RS\n", "a key with many values");
 	is_str(after("CKPT=0 TYPE=XOR|CKPT=0 SET_SIZE=4 TYPE=RS"),
 	       "CKPT=0 TYPE=RS SET_SIZE=4\n", "properties are merged");
-	is_str(after("STORE=/a COUNT=1|STORE=/b|STORE="), "",
-	       "all values are unset");
-	is_str(after("A=1 B=2|A=2|A=1"), "A=1\n",
-	       "a replaced value has lost its properties");
+	is_str(after("STORE=/a COUNT=1|STORE=/b|STORE="), "", "all are unset");
+	is_str(after("A=1 B=2|A=2|A=1"), "A=1\n", "properties go, too");
 }
 
 /* A value that is set and written as text is read back unchanged. */

@@ -28,6 +28,15 @@ note(void *arg, const char *line)
 static struct step_result did;
 static struct error why;
 
+#define stops(w, n, k, what) \
+	ok(step_stop((w), &did, &why) == 0 && did.found == (n) && \
+		   did.killed == (k), \
+	   (what))
+#define fails(w, is, words, what) \
+	ok(step_stop((w), &did, &why) < 0 && why.kind == (is) && \
+		   says(&why, (words)), \
+	   (what))
+
 /* --- Mock commands --- */
 
 /*
@@ -160,8 +169,7 @@ static void
 test_slurm(void)
 {
 	fresh();
-	ok(step_stop(&slurm, &did, &why) == 0 && did.found == 0,
-	   "nothing runs");
+	stops(&slurm, 0, 0, "nothing runs");
 	step("77.0", "TERM");
 	step("77.1", "any");
 	step("77.batch", "any");
@@ -171,9 +179,7 @@ test_slurm(void)
 	step("177.3", "any");
 	setenv("SLURM_JOB_ID", "77", 1);
 	setenv("SLURM_STEP_ID", "3", 1);
-	ok(step_stop(&slurm, &did, &why) == 0 && did.found == 3 &&
-		   did.killed == 0,
-	   "steps are stopped");
+	stops(&slurm, 3, 0, "steps are stopped");
 	ok(!is_step("77.0") && !is_step("77.1"), "... all");
 	ok(is_step("77.batch") && is_step("77.extern") &&
 		   is_step("77.interactive"),
@@ -202,13 +208,12 @@ test_stubborn(void)
 	   "a dry run stops nothing");
 	is_str(said, "would stop step 77+1.0\nwould stop step 77_4.1\n",
 	       "... but tells");
-	ok(step_stop(&slurm, &did, &why) == 0 && did.found == 2 &&
-		   did.killed == 1 && !is_step("77+1.0"),
-	   "who ignores SIGTERM is killed");
-	ok(called("scancel --signal=KILL 77+1.0\n"), "... it alone");
+	stops(&slurm, 2, 1, "who ignores SIGTERM is killed");
+	ok(!is_step("77+1.0") && called("scancel --signal=KILL 77+1.0\n"),
+	   "... it alone");
 	step("77.5", "nothing");
-	is_int(step_stop(&slurm, &did, &why), -1, "who survives that");
-	ok(says(&why, "step 77.5: still runs"), "... is named");
+	fails(&slurm, ERROR_SYSTEM, "step 77.5: still runs",
+	      "who survives that");
 	step("77.5", "KILL");
 	w = slurm;
 	w.grace = 0;
@@ -216,8 +221,7 @@ test_stubborn(void)
 	fresh();
 	for (int i = 0; i < 300; i++)
 		step(fmt("77.%d", i), "any");
-	ok(step_stop(&slurm, &did, &why) == 0 && did.found == 300,
-	   "300 steps at once");
+	stops(&slurm, 300, 0, "300 steps at once");
 }
 
 static bool
@@ -235,12 +239,11 @@ test_silent(void)
 	w.answer = 0.3;
 	step("77.0", "nothing");
 	write_text(fmt("%s/mute", root), "");
-	is_int(step_stop(&w, &did, &why), -1, "a manager that does not answer");
-	ok(why.kind == ERROR_SYSTEM && says(&why, "squeue: "), "... is told");
+	fails(&w, ERROR_SYSTEM, "squeue: ", "a manager that does not answer");
 	remove(fmt("%s/mute", root));
 	write_text(fmt("%s/refuses", root), "");
-	is_int(step_stop(&slurm, &did, &why), -1, "one that refuses");
-	ok(says(&why, "scancel: error: no access"), "... is told");
+	fails(&slurm, ERROR_SYSTEM, "scancel: error: no access",
+	      "one that refuses");
 	write_text(fmt("%s/over", root), "");
 	ok(step_stop(&slurm, &did, &why) < 0 && why.kind == ERROR_ABSENT &&
 		   says(&why, "job 77: slurm has no record of it"),
@@ -252,9 +255,8 @@ test_silent(void)
 	step("77.0", "KILL");
 	step("77.1", "TERM");
 	error_clear(&why);
-	ok(step_stop(&slurm, &did, &why) == 0 && did.found == 2 &&
-		   did.killed == 1 && !is_step("77.0") && !is_step("77.1"),
-	   "a manager that signals, and reports errors all the same");
+	stops(&slurm, 2, 1, "it signals, and reports errors all the same");
+	ok(!is_step("77.0") && !is_step("77.1"), "... both are stopped");
 	step("77.0", "nothing");
 	ok(step_stop(&slurm, &did, &why) < 0 &&
 		   says(&why, "step 77.0: still runs") &&
@@ -265,8 +267,7 @@ test_silent(void)
 	is_int(step_stop(&w, &did, &why), -1, "the user gives up");
 	is_int(why.errnum, EINTR, "... which is told");
 	remove(fmt("%s/bin/squeue", root));
-	is_int(step_stop(&slurm, &did, &why), -1, "no squeue at all");
-	ok(says(&why, "squeue: "), "... is told");
+	fails(&slurm, ERROR_SYSTEM, "squeue: ", "no squeue at all");
 }
 
 /* --- Flux and others --- */
@@ -285,9 +286,8 @@ test_flux(void)
 	ok(why.kind == ERROR_USAGE && is_step("11"), "... nothing is touched");
 	w.job.around = false;
 	setenv("FLUX_JOB_ID", "\xc6\x92x13", 1);
-	ok(step_stop(&w, &did, &why) == 0 && did.found == 2 &&
-		   did.killed == 1 && is_step("13"),
-	   "another job, and not ourselves");
+	stops(&w, 2, 1, "another job, and not ourselves");
+	ok(is_step("13"), "... which stays");
 	ok(called("flux proxy 77 flux jobs -n -f running -o {id.dec} {id.f58}"),
 	   "... through its proxy");
 	ok(called("flux proxy 77 flux job kill --signal=SIGTERM 11 12\n"),
@@ -297,8 +297,7 @@ test_flux(void)
 	setenv("FLUX_ENCLOSING_ID", "f77", 1);
 	w.job.around = true;
 	step("11", "TERM");
-	ok(step_stop(&w, &did, &why) == 0 && did.found == 1,
-	   "the job around us");
+	stops(&w, 1, 0, "the job around us");
 	ok(called("flux job kill --signal=SIGTERM 11\n") && !called("proxy"),
 	   "... directly");
 	unsetenv("FLUX_ENCLOSING_ID");
@@ -314,13 +313,11 @@ test_lsf(void)
 	w.manager = manager("lsf");
 	step("1", "TERM");
 	step("2", "KILL");
-	ok(step_stop(&w, &did, &why) == 0 && did.found == 2 && did.killed == 1,
-	   "steps of jsrun");
+	stops(&w, 2, 1, "steps of jsrun");
 	ok(called("jskill 1 2\n") && called("jskill -s KILL 2\n"),
 	   "... by jskill");
 	w.job.around = false;
-	is_int(step_stop(&w, &did, &why), -1, "another job");
-	ok(why.kind == ERROR_USAGE && says(&why, "job 77"), "... is refused");
+	fails(&w, ERROR_USAGE, "job 77", "another job");
 	setenv("LSB_JOBID", "77", 1);
 	is_int(step_stop(&w, &did, &why), 0, "unless it is this one");
 	unsetenv("LSB_JOBID");
@@ -338,9 +335,8 @@ test_alps(void)
 	step("41", "TERM");
 	step("42", "KILL");
 	step("51", "any");
-	ok(step_stop(&w, &did, &why) == 0 && did.found == 2 &&
-		   did.killed == 1 && is_step("51"),
-	   "applications of aprun, of this job alone");
+	stops(&w, 2, 1, "applications of aprun, of this job alone");
+	ok(is_step("51"), "... the other stays");
 	ok(called("apkill -15 41 42\n") && called("apkill -9 42\n"),
 	   "... by apkill");
 	resmgr_close(w.manager);
