@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdatomic.h>
-#include <time.h>
 
+#include "clock.h"
 #include "remotetest.h"
 
 static const char remote_stub[] =
@@ -127,19 +127,10 @@ have_pdsh(void)
 	return access(places[0], X_OK) == 0 || access(places[1], X_OK) == 0;
 }
 
-double
-seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 int
 run_on(struct scene_run *s, const char *nodes, const char *const *argv)
 {
-	double from = seconds();
+	double from = clock_seconds();
 	size_t at = 0;
 	int rc = -1;
 
@@ -149,7 +140,7 @@ run_on(struct scene_run *s, const char *nodes, const char *const *argv)
 	must(s->r != NULL);
 	error_clear(&s->err);
 	rc = remote_run(&s->nodes, argv, &s->o, s->r, &s->err);
-	s->seconds = seconds() - from;
+	s->seconds = clock_seconds() - from;
 	at = nruns++;
 	must(at < sizeof(runs) / sizeof(runs[0]));
 	runs[at] = *s;

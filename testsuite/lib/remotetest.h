@@ -35,9 +35,6 @@ void remote_play_no_more(const char *name);
 /* Is a real pdsh installed? */
 bool have_pdsh(void);
 
-/* The time since an arbitrary moment, in seconds. */
-double seconds(void);
-
 /* One run: nodes, options and results. */
 struct scene_run {
 	struct hostlist nodes;
