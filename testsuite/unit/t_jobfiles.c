@@ -121,70 +121,47 @@ syslog(int priority, const char *fmt, ...)
 	va_end(ap);
 }
 
+/* scr_env.bats has the lines; here, their file and what syslog gets. */
 static void
 test_log(void)
 {
-	const char *last = NULL;
-	char host[256] = "";
 	const struct conf_where w = { .prefix = root };
-	struct log_line l = { .time = 0,
-			      .host = "n1",
-			      .job_id = "7",
-			      .event = "NODE_FAIL",
-			      .note = "n2: dead",
-			      .dataset = -1,
-			      .procs = -1,
-			      .nodes = -1,
-			      .files = -1,
-			      .secs = 1.5,
-			      .bytes = -1 };
+	struct log_line l = { LOG_LINE_NONE };
+	const char *log = fmt("%s/.scr/log", root), *last = NULL;
+	char host[256] = "";
 	struct buf text = BUF_INIT;
-	struct conf *c = conf_open(&w, NULL);
+	struct conf *c = NULL;
 	struct stat st;
 
-	must(c != NULL);
-	is_int(eventlog_add(root, c, &l, &why), 0, "logging is off");
-	ok(!exists(fmt("%s/.scr/log", root)), "... and leaves no log");
-	conf_close(c);
-	write_text(fmt("%s/.scrconf", root),
-		   "SCR_LOG_ENABLE=1\nSCR_LOG_SYSLOG_ENABLE=0\n");
-	c = conf_open(&w, NULL);
-	must(c != NULL);
-	is_int(eventlog_add(root, c, &l, &why), 0, "a line");
-	is_int(eventlog_add(root, c, &l, &why), 0, "another");
-	read_whole(fmt("%s/.scr/log", root), &text);
-	is_str(text.data,
-	       "1970-01-01T00:00:00: host=n1, jobid=7, event=NODE_FAIL, "
-	       "note=\"n2: dead\", secs=1.500000\n"
-	       "1970-01-01T00:00:00: host=n1, jobid=7, event=NODE_FAIL, "
-	       "note=\"n2: dead\", secs=1.500000\n",
-	       "... are in the log");
-	ok(stat(fmt("%s/.scr/log", root), &st) == 0 &&
-		   (st.st_mode & 0777) == 0600,
-	   "... which is for its owner");
-	is_str(sent, "", "nothing is sent to syslog");
-	setenv("SCR_LOG_SYSLOG_ENABLE", "1", 1);
-	conf_close(c);
-	c = conf_open(&w, NULL);
-	must(c != NULL);
 	l.user = "me";
-	is_int(eventlog_add(root, c, &l, &why), 0, "a line for syslog");
-	is_str(sent,
-	       fmt("user=me, jobid=7, prefix=%s, event=NODE_FAIL, "
-		   "note=\"n2: dead\", secs=1.500000",
-		   root),
-	       "... says who and where, without time and host");
-	unsetenv("SCR_LOG_SYSLOG_ENABLE");
+	l.job_id = "7";
+	l.event = "NODE_FAIL";
+	l.note = "n2: dead";
+	l.secs = 1.5;
 	must(gethostname(host, sizeof(host) - 1) == 0);
-	l.host = NULL;
-	l.time = -1;
-	is_int(eventlog_add(root, c, &l, &why), 0, "without host and time");
-	read_whole(fmt("%s/.scr/log", root), &text);
+	for (int on = 0; on < 2; on++) {
+		write_text(fmt("%s/.scrconf", root),
+			   fmt("SCR_LOG_ENABLE=1\nSCR_LOG_SYSLOG_ENABLE=%d\n",
+			       on));
+		conf_close(c);
+		c = conf_open(&w, NULL);
+		must(c != NULL);
+		is_int(eventlog_add(root, c, &l, &why), 0, "a line");
+		is_str(sent,
+		       on == 0 ? ""
+			       : fmt("user=me, jobid=7, prefix=%s, "
+				     "event=NODE_FAIL, note=\"n2: dead\", "
+				     "secs=1.500000",
+				     root),
+		       "... syslog has who and where, not the time and host");
+	}
+	read_whole(log, &text);
 	last = strstr(text.data, fmt("host=%s, ", host));
 	ok(last != NULL && strncmp(last - 21, "20", 2) == 0, "... here, now");
-	is_int(eventlog_add(fmt("%s/none", root), c, &l, &why), -1,
-	       "no prefix");
-	ok(why.kind == ERROR_ABSENT && says(&why, "none"), why.text);
+	ok(stat(log, &st) == 0 && (st.st_mode & 0777) == 0600, "... private");
+	ok(eventlog_add(fmt("%s/none", root), c, &l, &why) < 0 &&
+		   why.kind == ERROR_ABSENT && says(&why, "none"),
+	   "no prefix");
 	conf_close(c);
 	buf_free(&text);
 }
