@@ -92,59 +92,36 @@ verify_shared(const char *path, int step)
 	return is == step;
 }
 
+/* Write all files, or (`from` is not NULL) read and verify them; `from` receives
+ * the path of the first one. */
 static int
-write_file(const char *path, int step, int file)
-{
-	return write_bytes(path, seed_of(step, file), size_of(step, file));
-}
-
-static int
-verify_file(const char *path, int step, int file)
-{
-	return verify_bytes(path, seed_of(step, file), size_of(step, file));
-}
-
-static int
-write_files(int step)
+each_file(int step, char *from)
 {
 	char name[512], path[SCR_MAX_FILENAME];
 	int valid = 1;
 
 	for (int i = 0; i < file_count(); i++) {
-		name_of(name, sizeof(name), step, i);
-		valid = SCR_Route_file(name, path) == SCR_SUCCESS &&
-			write_file(path, step, i) && valid;
-	}
-	if (number("shared", 0)) {
-		snprintf(name, sizeof(name), "ckpt.%d/shared", step);
-		valid = SCR_Route_file(name, path) == SCR_SUCCESS &&
-			write_shared(path, step) && valid;
-	}
-	return valid;
-}
-
-/* Read and verify all files; `from` receives the path of the first one. */
-static int
-read_files(int step, char from[SCR_MAX_FILENAME])
-{
-	char name[512], path[SCR_MAX_FILENAME];
-	int valid = 1;
-
-	for (int i = 0; i < file_count(); i++) {
+		const unsigned seed = seed_of(step, i);
 		const char *ask = name;
 
 		name_of(name, sizeof(name), step, i);
-		if (number("base", 0))
+		if (from != NULL && number("base", 0))
 			ask = strrchr(name, '/') + 1;
 		valid = SCR_Route_file(ask, path) == SCR_SUCCESS &&
-			verify_file(path, step, i) && valid;
-		if (i == 0)
+			(from == NULL
+				 ? write_bytes(path, seed, size_of(step, i))
+				 : verify_bytes(path, seed,
+						size_of(step, i))) &&
+			valid;
+		if (from != NULL && i == 0)
 			strcpy(from, path);
 	}
 	if (number("shared", 0)) {
 		snprintf(name, sizeof(name), "ckpt.%d/shared", step);
 		valid = SCR_Route_file(name, path) == SCR_SUCCESS &&
-			verify_shared(path, step) && valid;
+			(from == NULL ? write_shared(path, step)
+				      : verify_shared(path, step)) &&
+			valid;
 	}
 	return valid;
 }
@@ -168,7 +145,7 @@ restart(void)
 		if (strcmp(name, again) != 0)
 			MPI_Abort(MPI_COMM_WORLD, 98);
 		step = atoi(strrchr(name, '.') + 1);
-		valid = read_files(step, from);
+		valid = each_file(step, from);
 		if (number("die", 0)) {
 			MPI_Barrier(MPI_COMM_WORLD);
 			kill(getpid(), SIGKILL);
@@ -196,7 +173,7 @@ write_step(int step)
 	need(pair ? SCR_Start_checkpoint()
 		  : SCR_Start_output(name, SCR_FLAG_CHECKPOINT),
 	     "SCR_Start_output");
-	rc = write_files(step);
+	rc = each_file(step, NULL);
 	rc = pair ? SCR_Complete_checkpoint(rc) : SCR_Complete_output(rc);
 	if (rank == 0)
 		printf("complete %d %d\n", step, rc);

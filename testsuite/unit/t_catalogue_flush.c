@@ -9,6 +9,7 @@
 #include "cattest.h"
 
 #define FLUSH "DATASET>7>DSETDESC>"
+#define FLUSHED FLUSH "ID>7\n" FLUSH "NAME>x\n"
 
 static int
 add(const char *prefix, const char *name, int64_t *id, struct error *err)
@@ -26,46 +27,30 @@ add(const char *prefix, const char *name, int64_t *id, struct error *err)
 	return rc;
 }
 
+enum damage { MISSING, LONGER, A_DIR, LINK_OUT, NO_PARENT, NO_RANK, DOTDOT };
+
 /* Damage a flushed dataset. */
 static void
-flush_missing(void)
+damage(enum damage how)
 {
-	must(unlink(fmt("%s/d/f1", place)) == 0);
-}
-static void
-flush_longer(void)
-{
-	write_text(fmt("%s/d/f1", place), "xx");
-}
-static void
-flush_dir(void)
-{
-	flush_missing();
-	must(mkdir(fmt("%s/d/f1", place), 0777) == 0);
-}
-static void
-flush_link_out(void)
-{
-	flush_missing();
-	must(symlink("/etc/passwd", fmt("%s/d/f1", place)) == 0);
-}
-static void
-flush_no_parent(void)
-{
-	remove_tree(fmt("%s/d", place));
-	write_text(fmt("%s/d", place), "x");
-}
-static void
-flush_no_rank(void)
-{
-	put_tree(fmt("%s/.scr/scr.dataset.7/rank2file.0.0", place),
-		 "RANKS>2\nLEVEL>0\nRANK>0>FILE>d/f1\n");
-}
-static void
-flush_dotdot(void)
-{
-	put_tree(fmt("%s/.scr/scr.dataset.7/rank2file.0.0", place),
-		 "RANKS>2\nLEVEL>0\nRANK>1\nRANK>0>FILE>d/../../f\n");
+	char *file = fmt("%s/d/f1", place), *dir = fmt("%s/d", place);
+	char *part = fmt("%s/.scr/scr.dataset.7/rank2file.0.0", place);
+
+	if (how == LONGER) {
+		write_text(file, "xx");
+	} else if (how == NO_PARENT) {
+		remove_tree(dir);
+		write_text(dir, "x");
+	} else if (how == NO_RANK) {
+		put_tree(part, "RANKS>2\nLEVEL>0\nRANK>0>FILE>d/f1\n");
+	} else if (how == DOTDOT) {
+		put_tree(part, "RANKS>2\nLEVEL>0\nRANK>1\n"
+			       "RANK>0>FILE>d/../../f\n");
+	} else {
+		must(unlink(file) == 0);
+		must(how != A_DIR || mkdir(file, 0777) == 0);
+		must(how != LINK_OUT || symlink("/etc/passwd", file) == 0);
+	}
 }
 
 static void
@@ -73,18 +58,16 @@ test_flushed(void)
 {
 	static const struct {
 		const char *what, *words;
-		void (*damage)(void);
+		enum damage damage;
 		enum error_kind kind;
 	} cases[] = {
-		{ "missing", "d/f1: missing", flush_missing, ERROR_LOST },
-		{ "longer", "add up to 4 bytes", flush_longer, ERROR_LOST },
-		{ "a directory", "d/f1: not a file", flush_dir, ERROR_LOST },
-		{ "a link out", "d/f1", flush_link_out, ERROR_UNSAFE },
-		{ "a file in the way", "3 of 3 files", flush_no_parent,
-		  ERROR_LOST },
-		{ "a rank missing", "rank 1 of 2", flush_no_rank, ERROR_LOST },
-		{ "a path that leaves", "d/../../f", flush_dotdot,
-		  ERROR_UNSAFE },
+		{ "missing", "d/f1: missing", MISSING, ERROR_LOST },
+		{ "longer", "add up to 4 bytes", LONGER, ERROR_LOST },
+		{ "a directory", "d/f1: not a file", A_DIR, ERROR_LOST },
+		{ "a link out", "d/f1", LINK_OUT, ERROR_UNSAFE },
+		{ "a file in the way", "3 of 3 files", NO_PARENT, ERROR_LOST },
+		{ "a rank missing", "rank 1 of 2", NO_RANK, ERROR_LOST },
+		{ "a path that leaves", "d/../../f", DOTDOT, ERROR_UNSAFE },
 	};
 	struct error err = ERROR_INIT;
 	struct build_result r;
@@ -104,7 +87,7 @@ test_flushed(void)
 	   "... checked");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		make_flushed("3");
-		cases[i].damage();
+		damage(cases[i].damage);
 		ok(build(place, &r, &err) == -1 && err.kind == cases[i].kind &&
 			   says(&err, cases[i].words),
 		   cases[i].what);
@@ -120,17 +103,16 @@ test_flushed(void)
 	must(unlink(fmt("%s/.scr/scr.dataset.7/summary.scr", place)) == 0);
 	ok(build(place, &r, &err) == -1 && err.kind == ERROR_ABSENT,
 	   "without a descriptor");
-	put_tree(fmt("%s/.scr/flush.scr", place),
-		 FLUSH "ID>7\n" FLUSH "NAME>x\n");
+	put_tree(fmt("%s/.scr/flush.scr", place), FLUSHED);
 	ok(build(place, &r, &err) == -1 && err.kind == ERROR_LOST &&
 		   says(&err, "they cannot be checked"),
 	   "without a summary or a size");
-	put_tree(fmt("%s/.scr/flush.scr", place), FLUSH
-		 "ID>7\n" FLUSH "NAME>x\n" FLUSH "FILES>4\n" FLUSH "SIZE>3\n");
+	put_tree(fmt("%s/.scr/flush.scr", place),
+		 FLUSHED FLUSH "FILES>4\n" FLUSH "SIZE>3\n");
 	ok(build(place, &r, &err) == -1 && says(&err, "counts 4"),
 	   "without a summary, another count");
-	put_tree(fmt("%s/.scr/flush.scr", place), FLUSH
-		 "ID>7\n" FLUSH "NAME>x\n" FLUSH "FILES>3\n" FLUSH "SIZE>3\n");
+	put_tree(fmt("%s/.scr/flush.scr", place),
+		 FLUSHED FLUSH "FILES>3\n" FLUSH "SIZE>3\n");
 	ok(build(place, &r, &err) == 0, "without a summary, but it adds up");
 }
 

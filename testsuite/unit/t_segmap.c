@@ -7,29 +7,6 @@
 
 /* --- Cutting --- */
 
-/* The example of containers.md 1. */
-static void
-cut_example(void)
-{
-	struct segmap m;
-
-	must(segmap_init(&m, 3, NULL) == 0);
-	add_file(&m, 0, "rank_0.ckpt", 524295);
-	add_file(&m, 2, "rank_2.ckpt", 524296);
-	add_file(&m, 3, "rank_3.ckpt", 524297);
-	is_int(segmap_cut(&m, SEGMAP_DATA, 300000, 0, NULL), 0, "cut");
-	is_str(segs_text(&m, 0),
-	       " .scr/ctr.0.scr 0+300000 .scr/ctr.1.scr 0+224295",
-	       "the first file");
-	is_str(segs_text(&m, 1),
-	       " .scr/ctr.1.scr 224295+75705 .scr/ctr.2.scr 0+300000"
-	       " .scr/ctr.3.scr 0+148591",
-	       "the second");
-	ok(m.ncontainers == 6 && m.containers[5].size == 72888,
-	   "six containers, the last is short");
-	segmap_free(&m);
-}
-
 /* Is each byte of each file in the right place, counted one by one? */
 static bool
 bytes_right(const struct segmap *m, uint64_t size)
@@ -519,7 +496,6 @@ no_memory(void)
 int
 main(void)
 {
-	cut_example();
 	cut_random();
 	cut_limits();
 	reading();
@@ -538,6 +514,7 @@ main(void)
 	if (!golden_enter("segment maps of SCR 1.1.8"))
 		return tap_done();
 	golden("many", 100000, 10, 10);
+	/* The example of containers.md 1. */
 	golden("seed_example", 300000, 3, 6);
 	return tap_done();
 }
