@@ -209,36 +209,22 @@ test_dir(void)
 	   "what a rebuild starts from");
 }
 
+/* What is known: cmd/scr_index.bats. */
 static void
 test_json(void)
 {
-	static const struct {
-		bool full;
-		const char *says;
-	} cases[] = {
-		{ true, "\"id\": 7" },
-		{ true, "\"name\": \"ckpt.7\"" },
-		{ true, "\"checkpoint\": true" },
-		{ true, "\"bytes\": 158686" },
-		{ true, "\"complete\": true" },
-		{ false, "\"id\": null" },
-		{ false, "\"bytes\": null" },
-		{ false, "\"complete\": null" },
-	};
-	struct kvtree *t = tree_of(full);
+	struct json *obj = json_new_object();
+	struct dataset d;
+	char *text = NULL;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct json *obj = json_new_object();
-		struct dataset d;
-		char *text = NULL;
-
-		dataset_read(cases[i].full ? t : NULL, &d, NULL);
-		dataset_json(&d, obj);
-		text = json_text(obj);
-		ok(strstr(text, cases[i].says) != NULL, cases[i].says);
-		free(text);
-	}
-	kvtree_free(t);
+	dataset_read(NULL, &d, NULL);
+	dataset_json(&d, obj);
+	text = json_text(obj);
+	ok(strstr(text, "\"id\": null") != NULL &&
+		   strstr(text, "\"bytes\": null") != NULL &&
+		   strstr(text, "\"complete\": null") != NULL,
+	   "JSON of nothing known");
+	free(text);
 }
 
 int
