@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Single metadata files: detecting their type, and printing them. */
+/*
+ * Single metadata files: detecting their type, and printing them.  Damaged trees:
+ * t_kvtree_code.c.
+ */
 #include "report/metafile.h"
 
 #include "metatest.h"
@@ -116,29 +119,6 @@ test_refused(void)
 	   "no file");
 }
 
-/* Every truncation and every flipped byte is refused.  The decoder accepts
- * unknown flags (formats.md 1.1), but they are part of the checksum. */
-static void
-test_damage(void)
-{
-	struct buf raw = BUF_INIT;
-	struct metafile f;
-	size_t cut = 0, flipped = 0;
-
-	sample(&raw);
-	for (size_t i = 0; i < raw.len; i++) {
-		put("cut", raw.data, i);
-		cut += metafile_read(path, &f, NULL) < 0;
-		raw.data[i] ^= 0x20;
-		put("flip", raw.data, raw.len);
-		flipped += metafile_read(path, &f, NULL) < 0;
-		raw.data[i] ^= 0x20;
-	}
-	is_int((int64_t)cut, (int64_t)raw.len, "every truncation is refused");
-	is_int((int64_t)flipped, (int64_t)raw.len, "every flipped bit, too");
-	buf_free(&raw);
-}
-
 static int
 read_and_print(void *arg, struct error *err)
 {
@@ -174,7 +154,6 @@ main(void)
 	test_print();
 	test_log();
 	test_refused();
-	test_damage();
 	test_memory();
 	remove_tree(dir);
 	return tap_done();
