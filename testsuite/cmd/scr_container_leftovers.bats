@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
+# shellcheck disable=SC2086,SC2154,SC2030,SC2031 # words; bats sets them
 # What interrupted runs leave: unpack and extract fill a directory under a
 # temporary name; whatever is run next leaves nothing of it.
 
@@ -8,11 +8,10 @@ load helper
 
 : "${GEN:=$BIN/../gen}" "${SHIM:=$BIN/../shim.so}"
 
-setup()
+setup_file()
 {
-	cd "$BATS_TEST_TMPDIR" || return 1
+	cd "$BATS_FILE_TMPDIR" || return 1
 	umask 022
-	[[ -e $SHIM ]] || skip "no fault shim"
 	"$GEN/gen_dataset" -q --prefix plain --ranks 2 --nodes 2 --files 12 \
 		--size 1000,500 --recorded-prefix /job/p
 	scr_index -q -p plain --build 1 --checksums
@@ -22,9 +21,36 @@ setup()
 	cp -a plain/ckpt.1 whole/
 }
 
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	umask 022
+	[[ -e $SHIM ]] || skip "no fault shim"
+	ln -s "$BATS_FILE_TMPDIR"/{plain,whole} .
+	cp -a "$BATS_FILE_TMPDIR/packed" .
+}
+
 temps()
 {
 	find "$1" -name '.scrkit-*.tmp' | sort
+}
+
+# at_each_kill THEN: kill unpack at a sample of its operations; then the function
+# THEN is called, and leaves no temporary file.
+at_each_kill()
+{
+	local n
+	local unpack=(scr_container -q -j 1 -p p unpack 1)
+
+	rmdir packed/ckpt.1
+	cp -a packed p
+	for n in $(moments "$(operations "${unpack[@]}")" 6); do
+		rm -rf p
+		cp -a packed p
+		killed "$n" "${unpack[@]}"
+		"$1"
+		[[ -z $(temps p) ]] || failed "operation $n: $(temps p)"
+	done
 }
 
 # killed OPERATION COMMAND...: run it, and kill it there.
@@ -42,53 +68,39 @@ operations()
 }
 
 @test "unpack is killed, and pack is run instead" {
-	local n seen=0 total
+	local seen=0
 
-	rmdir packed/ckpt.1
-	cp -a packed p
-	total=$(operations scr_container -q -j 1 -p p unpack 1)
-	for n in $(moments "$total"); do
-		rm -rf p
-		cp -a packed p
-		killed "$n" scr_container -q -j 1 -p p unpack 1
+	pack_instead() {
 		[[ -z $(find p -path '*/.scrkit-*.tmp/*') ]] || seen=1
 		scr_container -q -p p pack 1
 		scr_container -q -p p verify 1
-		[[ -z $(temps p) ]] || failed "operation $n: $(temps p)"
+		[[ -z $(temps p) ]] || failed "left: $(temps p)"
 		scr_container -q -p p unpack 1
 		diff -r plain/ckpt.1 p/ckpt.1
-	done
+	}
+	at_each_kill pack_instead
 	((seen)) || failed "no kill left a temporary directory"
 }
 
 @test "unpack is killed, and the dataset deleted" {
-	local n total
-
-	rmdir packed/ckpt.1
-	cp -a packed p
-	total=$(operations scr_container -q -j 1 -p p unpack 1)
-	for n in $(moments "$total"); do
-		rm -rf p
-		cp -a packed p
-		killed "$n" scr_container -q -j 1 -p p unpack 1
+	delete_it() {
 		scr_index -q -p p --delete 1
 		[[ ! -e p/ckpt.1 && ! -e p/.scr/scr.dataset.1 ]]
-		[[ -z $(temps p) ]] || failed "operation $n: $(temps p)"
-	done
+	}
+	at_each_kill delete_it
 }
 
 @test "extract is killed, and run again" {
 	local n seen=0 total
+	local extract=(scr_container -q -j 1 -p packed extract -C out 1)
 
-	total=$(operations scr_container -q -j 1 -p packed extract -C out 1)
-	for n in $(moments "$total"); do
+	total=$(operations "${extract[@]}")
+	for n in $(moments "$total" 6); do
 		rm -rf out
-		killed "$n" scr_container -q -j 1 -p packed extract -C out 1
+		killed "$n" "${extract[@]}"
 		[[ -z $(find out -path '*/.scrkit-*.tmp/*') ]] || seen=1
 		# Each file has its name with all its bytes, or not at all.
-		for file in out/ckpt.1/*; do
-			[[ ! -e $file ]] || cmp "$file" "plain/ckpt.1/${file##*/}"
-		done
+		run ! grep differ <(diff -rq out whole)
 		scr_container -q -f -p packed extract -f -C out 1
 		diff -r whole out
 	done
