@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2155,SC2164,SC2030,SC2031 # bats sets them; plain names
+# shellcheck disable=SC2086,SC2154,SC2164,SC2030,SC2031 # bats sets them; plain names
 # Datasets as archives: scr_container export and import, by scr_archive.
 
 load helper
@@ -13,57 +13,62 @@ setup()
 : "${GEN:=$BIN/../gen}"
 
 # Make p: four ranks with four files each, some with unusual names; indexed.
-dataset()
+setup_file()
 {
+	cd "$BATS_FILE_TMPDIR" || return 1
 	"$GEN/gen_dataset" -q -p p -n 4 -f 4 -s 3K,900
 	scr_index -q -p p --build 1
+	scr_container -q -p p export -o ar 1
+}
+
+dataset()
+{
+	cp -a "$BATS_FILE_TMPDIR/p" .
+}
+
+# no_file_below PREFIX
+no_file_below()
+{
+	prints "" find "$1" -type f
+}
+
+# refused ARCHIVE: import ends with 1, and leaves nothing on prefix q.
+refused()
+{
+	rm -rf q
+	mkdir q
+	ends 1 scr_container -p q import "$1"
+	no_file_below q
 }
 
 # All user files below $1: hash, mode, time, name.
 files_of()
 {
 	(cd "$1" && find ckpt.1 -type f -exec sha256sum {} + | sort &&
-		find ckpt.1 -type f -exec stat -c '%n %a %u %g %Y' {} + | sort)
+		find ckpt.1 -type f -printf '%p %m %U %G %T@\n' | sort)
 }
 
 @test "usage errors" {
-	try scr_archive
-	assert_usage_error
-	try scr_archive frob 1
-	assert_usage_error
-	try scr_archive export
-	assert_usage_error
-	try scr_archive import
-	assert_usage_error
-	try scr_archive export 1 2
-	assert_usage_error
-	try scr_archive export --force 1
-	assert_usage_error
-	try scr_archive import --compress zstd x
-	assert_usage_error
+	for args in "" "frob 1" export import "export 1 2" "export --force 1" \
+		"import --compress zstd x" "-p p export -o x --format zip 1" \
+		"export -n -p p 1"; do
+		try scr_archive $args
+		assert_usage_error
+	done
+	assert_stderr_has "--force and --dry-run"
 	dataset
-	try scr_archive -p p export -o x --compress lzma 1
-	assert_status 2
+	ends 2 scr_archive -p p export -o x --compress lzma 1
 	assert_stderr_has "lzma"
-	# Only pax archives are written.
-	try scr_archive -p p export -o x --format zip 1
-	assert_usage_error
 	[[ ! -e x ]]
 }
 
 @test "no such dataset, no such archive, not an archive" {
 	dataset
-	try scr_container -p p export -o x 7
-	assert_status 1
+	ends 1 scr_container -p p export -o x 7
 	assert_stderr_has "no dataset"
-	try scr_container -p p import nothing
-	assert_status 1
+	ends 1 scr_container -p p import nothing
 	echo "this is no archive" >text
-	mkdir q
-	try scr_container -p q import text
-	assert_status 1
-	run find q -type f
-	assert_output_is ""
+	refused text
 }
 
 @test "every compression: export, plain tools, import" {
@@ -75,9 +80,7 @@ files_of()
 		scr_container -q -p p export --compress "$filter" \
 			--with-redundancy -o ar 1
 		mkdir q t
-		try scr_container -p q import ar
-		assert_status 0
-		assert_output_has "imported"
+		shows "imported" scr_container -p q import ar
 		scr_index -q -p q --verify --checksums --deep
 		diff before <(files_of q)
 		# Other tools can read it.
@@ -96,27 +99,18 @@ files_of()
 	dataset
 	files_of p >before
 	scr_container -q -p p export --with-redundancy -o pax 1
-	while IFS= read -r how; do
+	pick 2 ustar "gnutar --gzip" cpio "cpio --zstd" newc zip \
+		"zip --options zip:compression=store" \
+		"7zip --options 7zip:compression=copy" \
+		"7zip --options 7zip:compression=lzma2"
+	for how in "${picked[@]}"; do
 		rm -rf ar q
 		mkdir q
-		# shellcheck disable=SC2086 # words on purpose
 		bsdtar -c --format=$how -f ar @pax
-		try scr_container -p q import ar
-		assert_status 0
-		assert_output_has "imported"
+		shows "imported" scr_container -p q import ar
 		scr_index -q -p q --verify --checksums --deep
 		diff <(cut -d ' ' -f 1 before) <(files_of q | cut -d ' ' -f 1)
-	done <<-'END'
-		ustar
-		gnutar --gzip
-		cpio
-		cpio --zstd
-		newc
-		zip --options zip:compression=store
-		zip
-		7zip --options 7zip:compression=copy
-		7zip --options 7zip:compression=lzma2
-	END
+	done
 }
 
 @test "tar alone makes a dataset of it" {
@@ -127,8 +121,7 @@ files_of()
 	scr_container -q -p p export 1 | tar xf - -C t
 	(cd t && sha256sum --quiet -c .scr/scr.dataset.1/manifest.sha256)
 	diff before <(files_of t)
-	try scr_index -p t --build 1
-	assert_status 0
+	ends 0 scr_index -p t --build 1
 	scr_index -q -p t --verify --checksums
 }
 
@@ -145,12 +138,11 @@ files_of()
 
 @test "one flipped byte, a cut: refused, and nothing gets a name" {
 	dataset
-	scr_container -q -p p export -o ar 1
+	cp "$BATS_FILE_TMPDIR/ar" .
 	size=$(stat -c %s ar)
 	for at in 700 2500 9000 $((size / 2)); do
 		cp ar bad
-		printf '\377' | dd of=bad bs=1 seek="$at" conv=notrunc \
-			status=none
+		damage bad "$at" $'\377'
 		cmp -s ar bad && continue
 		rm -rf q
 		mkdir q
@@ -161,17 +153,11 @@ files_of()
 			continue
 		fi
 		assert_status 1
-		run find q -type f
-		assert_output_is ""
+		no_file_below q
 	done
 	for cut in 0 1 511 512 5000 $((size / 2)) $((size - 12000)); do
 		head -c "$cut" ar >bad
-		rm -rf q
-		mkdir q
-		try scr_container -p q import bad
-		assert_status 1
-		run find q -type f
-		assert_output_is ""
+		refused bad
 	done
 }
 
@@ -198,83 +184,61 @@ files_of()
 	cp t/.scr/scr.dataset.1/summary.scr x/.scr/index.scr
 	tar cf index.tar -C x .scr
 	for a in up more less link index; do
-		rm -rf q
-		mkdir -p q
-		try scr_container -p q import "$a.tar"
-		assert_status 1
-		run find q -type f
-		assert_output_is ""
+		refused "$a.tar"
 		[[ ! -s outside && ! -e rank_0_0.ckpt ]]
 	done
 }
 
 @test "import -n checks the archive, and changes nothing" {
-	"$BIN/../gen/gen_dataset" -q -p p -n 4 -m 4 -t XOR --set-size 4
-	scr_index -q -p p --build 1
+	dataset
 	scr_archive export -q -p p --with-redundancy -o ar 1
 	mkdir q
 	find q -exec stat -c '%n %s' {} + >before
-	try scr_archive import -n -p q ar
-	assert_status 0
-	assert_output_has "ar: dataset 1, 4 files" "can be imported"
+	ends 0 scr_archive import -n -p q ar
+	assert_output_has "ar: dataset 1, 16 files" "can be imported"
 	find q -exec stat -c '%n %s' {} + | diff before -
 	cp ar cut
-	printf X | dd of=cut bs=1 seek=3000 conv=notrunc status=none
-	try scr_archive import --dry-run -p q cut
-	assert_status 1
+	damage cut 3000 X
+	ends 1 scr_archive import --dry-run -p q cut
 	find q -exec stat -c '%n %s' {} + | diff before -
-	try scr_container -p p import -n ar
-	assert_status 1
+	ends 1 scr_container -p p import -n ar
 	assert_stderr_has "has a dataset 1 already"
-	try scr_container -p p import -n -f ar
-	assert_status 0
-	assert_output_has "can be imported"
-	try scr_archive export -n -p p 1
-	assert_usage_error "--force and --dry-run"
+	shows "can be imported" scr_container -p p import -n -f ar
 }
 
 @test "existing files: equal ones are adopted, others not replaced" {
 	dataset
 	scr_container -q -p p export -o ar 1
-	try scr_container -p p import ar
-	assert_status 1
+	ends 1 scr_container -p p import ar
 	assert_stderr_one_line "the index has a dataset 1 already (--force replaces it)"
 	[[ $stderr != *"File exists"* ]]
 	mkdir -p q/ckpt.1
 	cp p/ckpt.1/rank_2_1.ckpt q/ckpt.1/
-	try scr_container -p q import ar
-	assert_status 0
+	ends 0 scr_container -p q import ar
 	rm -rf q
 	mkdir -p q/ckpt.1
 	echo other >q/ckpt.1/rank_2_1.ckpt
-	try scr_container -p q import ar
-	assert_status 1
+	ends 1 scr_container -p q import ar
 	assert_stderr_has "rank_2_1.ckpt: exists"
 	[[ $stderr != *"File exists"* ]]
 	[[ $(cat q/ckpt.1/rank_2_1.ckpt) == other ]]
-	try scr_container -p q import --force ar
-	assert_status 0
+	ends 0 scr_container -p q import --force ar
 	cmp q/ckpt.1/rank_2_1.ckpt p/ckpt.1/rank_2_1.ckpt
-	try scr_container -p q import --force ar
-	assert_status 0
+	ends 0 scr_container -p q import --force ar
 }
 
 @test "a damaged dataset is not exported" {
 	dataset
 	scr_container -q -p p pack --size 5000 1
-	printf X | dd of=p/.scr/scr.dataset.1/.scr/ctr.1.scr bs=1 seek=77 \
-		conv=notrunc status=none
-	try scr_container -p p export -o ar 1
-	assert_status 3
+	damage p/.scr/scr.dataset.1/.scr/ctr.1.scr 77 X
+	ends 3 scr_container -p p export -o ar 1
 	[[ ! -e ar && ! -e ar.part ]]
 }
 
 @test "a dataset that is not in the index has the name of its summary" {
 	dataset
 	scr_index -q -p p --drop ckpt.1
-	try scr_archive -p p export -o ar 1
-	assert_status 0
-	assert_output_has "ckpt.1: 16 files"
+	shows "ckpt.1: 16 files" scr_archive -p p export -o ar 1
 	[[ $output != *scr.dataset* ]]
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
+# shellcheck disable=SC2086,SC2154,SC2030,SC2031 # words; bats sets them
 # LLNL's library of today fetches files only: an unpacked dataset can be fetched
 # again, and those of SCR 1.1.8 have a way to it.
 
@@ -30,7 +30,7 @@ mark_failed()
 # name, below FROM.
 fetchable()
 {
-	local dir=$1/.scr/scr.dataset.$2 path hash size name
+	local dir=$1/.scr/scr.dataset.$2
 
 	scr_index -p "$1" --list --json >list
 	grep -q '"checkpoint": true' list
@@ -44,31 +44,22 @@ fetchable()
 	run ! grep -q SEG part
 	sed -n '/^      FILE$/,/^    [^ ]/s/^        \([^ ].*\)/\1/p' \
 		part >paths
-	while IFS= read -r path; do
-		[[ -f $1/$path && -r $1/$path ]] || failed "no $path"
-	done <paths
-	[[ $(wc -l <paths) -eq $(wc -l <"$3") ]]
-	while read -r hash size name; do
-		grep -qx -- "$4$name" paths || failed "not in the map: $name"
-		[[ $(stat -c %s "$1/$4$name") == "$size" ]]
-		[[ $(sha256sum <"$1/$4$name") == "$hash  -" ]]
-	done <"$3"
+	diff <(sort paths) <(sed "s,^\S* \S* ,${4-}," "$3" | sort)
+	sed -E 's/^(\S+) \S+ /\1  /' "$3" >sums
+	(cd "$1/${4-}" && sha256sum --quiet -c) <sums
 }
 
 # The files below a directory: hash, size, name.
 sums()
 {
-	local name
+	(cd "$1" && find . -path ./.scr -prune -o -type f -printf '%P\0' |
+		sort -z | xargs -0 sha256sum | sed 's/  / ? /')
+}
 
-	(
-		cd "$1" || exit
-		find . -name .scr -prune -o -type f -printf '%P\n' | sort |
-			while IFS= read -r name; do
-				printf '%s %s %s\n' \
-					"$(sha256sum <"$name" | cut -c 1-64)" \
-					"$(stat -c %s "$name")" "$name"
-			done
-	)
+# Is dataset 1 on prefix p marked by a fetch that failed?
+is_marked()
+{
+	scr_index -p p --list --json | grep -q '"fetch_failed": "2026-11-22T03'
 }
 
 @test "unpack: the mark of the failed fetch goes" {
@@ -78,45 +69,37 @@ sums()
 	fetchable p 1 want
 	scr_container -q -p p pack 1
 	mark_failed p
-	scr_index -p p --list --json | grep -q '"fetch_failed": "2026-11-22T03:00:00Z"'
+	is_marked
 	try scr_container -p p unpack -n 1
-	scr_index -p p --list --json | grep -q '"fetch_failed": "2026'
-	try scr_container -p p unpack 1
-	assert_status 0
+	is_marked
+	ends 0 scr_container -p p unpack 1
 	assert_stderr_has "mark of the failed fetch"
 	fetchable p 1 want
 	# An interrupted run may have left it: the next one removes it.
 	mark_failed p
-	try scr_container -p p unpack 1
-	assert_status 0
+	ends 0 scr_container -p p unpack 1
 	fetchable p 1 want
 	# It stays when a file is missing.
 	mark_failed p
 	rm p/ckpt.1/rank_2.ckpt
 	try scr_container -p p unpack 1
-	scr_index -p p --list --json | grep -q '"fetch_failed": "2026'
+	is_marked
 }
 
 @test "pack says that the next job restarts from it" {
-	"$GEN/gen_dataset" -q --prefix p --recorded-prefix /x --id 1
-	"$GEN/gen_dataset" -q --prefix p --recorded-prefix /x --id 2
-	scr_index -q -p p --build 1
-	scr_index -q -p p --build 2
+	for id in 1 2; do
+		"$GEN/gen_dataset" -q -p p --recorded-prefix /x --id $id
+		scr_index -q -p p --build $id
+	done
 	scr_index -q -p p --current 1
 	for opt in -n --with-redundancy ""; do
-		# shellcheck disable=SC2086 # or none
-		try scr_container -p p pack $opt 1
-		assert_status 0
+		ends 0 scr_container -p p pack $opt 1
 		assert_stderr_one_line "ckpt.1: the next job restarts from it" \
 			"scr_container -p p unpack 1"
 	done
 	# Quiet, kept, of the old layout, and not the restart point.
-	try scr_container -p p -q pack 1
-	assert_stderr_empty
-	for opt in "--layout 1" --keep ""; do
-		# shellcheck disable=SC2086
-		try scr_container -p p pack $opt 2
-		assert_status 0
+	for opt in "-q 1" "--layout 1 2" "--keep 2" 2; do
+		ends 0 scr_container -p p pack $opt
 		assert_stderr_empty
 	done
 	# None is marked as current: it is the newest valid checkpoint.
@@ -124,8 +107,8 @@ sums()
 	scr_index -q -p p --uncurrent
 	try scr_container -p p pack 1
 	assert_stderr_empty
-	try scr_container -p p pack 2
-	assert_stderr_one_line "ckpt.2: the next job restarts from it"
+	complains 0 "ckpt.2: the next job restarts from it" \
+		scr_container -p p pack 2
 }
 
 # old CASE: a dataset of SCR 1.1.8 on prefix p.
@@ -147,22 +130,18 @@ into_3()
 	assert_stderr_one_line "unpack it first"
 	[[ ! -e p/.scr/scr.dataset.1 ]]
 	scr_container -q -p p unpack 1
-	try scr_index -p p --add scr.dataset.1
-	assert_status 0
+	ends 0 scr_index -p p --add scr.dataset.1
 	fetchable p 1 "$from" scr.dataset.1/
 	scr_index -p p --list | grep -q "scr.dataset.1"
-	try scr_index -p p --verify --checksums
-	assert_status 0
+	ends 0 scr_index -p p --verify --checksums
 	# Once more: nothing to do.
 	was=$(tree_sha p/.scr/scr.dataset.1)
-	try scr_index -p p --add scr.dataset.1
-	assert_status 0
+	ends 0 scr_index -p p --add scr.dataset.1
 	diff <(tree_sha p/.scr/scr.dataset.1) - <<<"$was"
 	# From now on it is one dataset, by each of its names.
 	scr_container -q -p p pack 1
 	[[ -e p/.scr/scr.dataset.1/.scr/ctr.0.scr ]]
-	try scr_container -p p unpack scr.dataset.1
-	assert_status 0
+	ends 0 scr_container -p p unpack scr.dataset.1
 	fetchable p 1 "$from" scr.dataset.1/
 }
 
@@ -173,28 +152,22 @@ into_3()
 	old seed_example
 	scr_container -q -p p unpack 1
 	truncate -s 5 p/scr.dataset.1/rank_2.ckpt
-	try scr_index -p p --add scr.dataset.1
-	assert_status 3
+	ends 3 scr_index -p p --add scr.dataset.1
 	assert_stderr_has "not added"
 	[[ ! -e p/.scr/scr.dataset.1 ]]
 }
 
-@test "1.1.8: export and import" {
+@test "1.1.8: export and import, packed and unpacked" {
 	for case in seed_example many; do
 		rm -rf p q
 		old $case
-		try scr_container -p p export -o a.tar 1
-		assert_status 0
-		mkdir q
-		try scr_container -p q import a.tar
-		assert_status 0
-		fetchable q 1 "$from" scr.dataset.1/
-		# Unpacked, the same.
-		rm -rf q a.tar
-		scr_container -q -p p unpack 1
-		scr_container -q -p p export -o a.tar 1
-		mkdir q
-		scr_container -q -p q import a.tar
-		fetchable q 1 "$from" scr.dataset.1/
+		for _ in packed unpacked; do
+			rm -rf q a.tar
+			mkdir q
+			scr_container -q -p p export -o a.tar 1
+			scr_container -q -p q import a.tar
+			fetchable q 1 "$from" scr.dataset.1/
+			scr_container -q -p p unpack 1
+		done
 	done
 }
