@@ -13,13 +13,6 @@ setup() {
 	in_no_job
 	export SCR_USER_NAME=genuser
 	P=$PWD/p
-	mkdir answers
-	count=0
-}
-
-# All answers of the test, at once.
-teardown() {
-	((count == 0)) || json_check answers/*
 }
 
 # dataset ID OPTION...: a dataset of four ranks, in the index.
@@ -30,32 +23,24 @@ dataset() {
 }
 
 # answers STATUS COMMAND...: the command exits so, and its answer names the
-# command, and has the status and the messages of stderr.  teardown() compares
+# command, and has the status and the messages of stderr.  teardown_file() compares
 # it with the schema.
 answers() {
-	local name=$2
+	local name=$2 messages
 
 	[[ $name != scr_env && $name != scr_fti ]] || name+=" $3"
-	attempt "${@:2}" --json
-	assert_status "$1"
-	keep
-	[[ $(jq -r '.command, .status' <<<"$output") == "$name"$'\n'"$1" ]] ||
-		failed "expected command $name, status $1"
-	[[ $(jq -r '(.errors + .warnings)[]' <<<"$output" | sort) == \
-		$(sed -n "s/^$2: //p" <<<"$stderr" | sort) ]] ||
-		failed "the messages are not those of stderr"
-}
-
-# Keep the answer for teardown().
-keep() {
-	count=$((count + 1))
-	printf '%s\n' "$output" >"answers/$count"
+	ends "$1" "${@:2}" --json
+	messages=$(sed -n "s/^$2: //p" <<<"$stderr" | sort)
+	says '.command, .status, ((.errors + .warnings) | sort | .[])' \
+		"$name"$'\n'"$1${messages:+$'\n'$messages}"
 }
 
 # says FILTER TEXT: a value in the answer.
 says() {
-	diff <(echo "$2") <(jq -rc "$1" <<<"$output") ||
-		failed "expected $1 to be $2"
+	local value
+
+	value=$(jq -rc "$1" <<<"$output")
+	[[ $value == "$2" ]] || failed "$1: expected $2" "not $value"
 }
 
 @test "the schema is valid, and a name has one type" {
@@ -71,11 +56,9 @@ says() {
 	jq '.datasets[0].flushed = "2026-11-21T10:00:00"' good >zone
 	jq '.verdict = "fine"' good >place
 	jq 'del(.status)' good >missing
-	for flaw in kind member zone place missing; do
-		run json_check "$flaw"
-		assert_status 1
-		assert_line_count 1
-	done
+	ends 1 json_check kind member zone place missing
+	[[ $(cut -d : -f 1 <<<"$output" | xargs) == \
+		"kind member zone place missing" ]]
 }
 
 @test "scr_index" {
@@ -160,8 +143,7 @@ says() {
 	says '.prefixes[0].datasets[0].packed' true
 	answers 0 scr_container extract -p "$P" -C "$PWD" 1
 	answers 2 scr_container cat -p "$P" 1 ckpt.1/rank_0.ckpt
-	printf x | dd of="$(find p -name 'ctr.0.scr')" bs=1 seek=7 \
-		conv=notrunc status=none
+	damage "$(find p -name 'ctr.0.scr')" 7 x
 	answers 3 scr_container verify -p "$P" 1
 	says '.datasets[0].problems[0].path' ckpt.1/rank_0.ckpt
 	answers 0 scr_archive export -p "$P" -o a.tar 2
@@ -226,33 +208,7 @@ says() {
 	answers 1 scr_fti verify none "$bad/good.fti"
 	says '.checkpoint_files | length' 1
 	answers 2 scr_fti verify
-	try scr_fti dump --json "$bad"/*.fti
-	assert_status 4
-}
-
-@test "scr_fti: verbs that write checkpoint files" {
-	local good=$TESTSUITE/data/golden/fti/bad-F/good.fti
-
-	cp "$good" Ckpt4-Rank3.fti
-	answers 0 scr_fti repair -n --id 9 Ckpt4-Rank3.fti
-	says '.dry_run, .bytes_written, .files[0].action, .files[0].rank' \
-		$'true\n0\nwrite\n3'
-	says '.answer[1]' "  byte 3035: ckptId: 4 -> 9"
-	answers 0 scr_fti compact -o out/ Ckpt4-Rank3.fti
-	says '.dry_run, .bytes_written, .files[0].path, .files[0].size,
-		.files[0].from' \
-		$'false\n3092\nout/Ckpt4-Rank3.fti\n3092\nCkpt4-Rank3.fti'
-	answers 2 scr_fti compact -o out/ Ckpt4-Rank3.fti
-	answers 0 scr_fti convert --to A -o a Ckpt4-Rank3.fti
-	answers 0 scr_fti convert --to posix -o p \
-		"$TESTSUITE/data/golden/fti/levels-A-v1.1/L3"
-	says '(.files | length), .next' $'8\nscr_fti rebuild p'
-	answers 0 scr_fti pack --to F --id 3 -o f 1=a
-	says '.files[0].path' f
-	answers 3 scr_fti convert --to A -o b \
-		"${good%/*}/data-flip.fti"
-	says '.files[0].action, .next' \
-		$'refuse\n'"scr_fti scan --checksums ${good%/*}"
+	ends 4 scr_fti dump --json "$bad"/*.fti
 }
 
 @test "scr_fti restart and archive" {
@@ -287,26 +243,37 @@ says() {
 
 @test "scr_fti: verbs that write" {
 	local fti=$TESTSUITE/data/golden/fti
-	local bad=$fti/bad-F
+	local bad=$fti/bad-F one=Ckpt4-Rank3.fti
 
-	cp "$bad/good.fti" Ckpt4-Rank1.fti
+	cp "$bad/good.fti" $one
 	cp "$bad/chunkhash-flip.fti" refused.fti
-	answers 0 scr_fti repair -n refused.fti
-	says '.dry_run, .bytes_written, .files[0].action' $'true\n0\nwrite'
-	answers 0 scr_fti repair --in-place Ckpt4-Rank1.fti refused.fti
+	answers 0 scr_fti repair -n --id 9 $one
+	says '.dry_run, .bytes_written, (.files[0] | .action, .rank)' \
+		$'true\n0\nwrite\n3'
+	says '.answer[1]' "  byte 3035: ckptId: 4 -> 9"
+	answers 0 scr_fti repair --in-place $one refused.fti
 	says '.bytes_written, (.files[] | .action)' $'3092\nkeep\nwrite'
-	answers 3 scr_fti compact -o small/ Ckpt4-Rank1.fti "$bad/data-flip.fti"
+	answers 0 scr_fti compact -o out/ $one
+	says '.dry_run, .bytes_written, (.files[0] | .path, .size, .from)' \
+		$'false\n3092\nout/Ckpt4-Rank3.fti\n3092\nCkpt4-Rank3.fti'
+	answers 2 scr_fti compact -o out/ $one
+	answers 3 scr_fti compact -o small/ $one "$bad/data-flip.fti"
 	says '[.files[].action] | join(" ")' 'keep refuse'
-	answers 0 scr_fti convert --to E -o e/ Ckpt4-Rank1.fti
-	says '.files[0] | .path, .from, .size' $'e/Ckpt4-Rank1.fti\nCkpt4-Rank1.fti\n3040'
-	answers 0 scr_fti extract -o vars Ckpt4-Rank1.fti
+	answers 0 scr_fti convert --to E -o e/ $one
+	says '.files[0] | .path, .from, .size' "e/$one"$'\n'"$one"$'\n3040'
+	answers 0 scr_fti convert --to posix -o p "$fti/levels-A-v1.1/L3"
+	says '(.files | length), .next' $'8\nscr_fti rebuild p'
+	answers 3 scr_fti convert --to A -o b "$bad/data-flip.fti"
+	says '.files[0].action, .next' \
+		$'refuse\n'"scr_fti scan --checksums $bad"
+	answers 0 scr_fti extract -o vars $one
 	says '[.files[].size] | join(" ")' '800 1600 400'
 	answers 0 scr_fti pack --to F --id 3 -o new 1=vars/var1.bin
 	says '.files[0] | .path, .action' $'new\nwrite'
-	answers 3 scr_fti diff Ckpt4-Rank1.fti new
-	says '[.variables[].state] | join(" ")' 'same removed removed'
-	answers 0 scr_fti diff Ckpt4-Rank1.fti refused.fti
 	answers 2 scr_fti pack new
+	answers 3 scr_fti diff $one new
+	says '[.variables[].state] | join(" ")' 'same removed removed'
+	answers 0 scr_fti diff $one refused.fti
 	cp -R "$fti/levels-E-v1.6/L3" job
 	chmod -R u+w job
 	rm -r job/Local/node2
@@ -364,18 +331,16 @@ says() {
 			says '.answer[]' genuser
 			;;
 		down-nodes)
-			attempt scr_env "$verb" -p "$P" --json \
+			try scr_env "$verb" -p "$P" --json \
 				--free --nodes "$(hostname)"
-			keep
 			;;
 		interval)
 			answers 1 scr_env "$verb" -p "$P"
 			says '.interval_seconds' null
 			;;
 		*)
-			attempt scr_env "$verb" -p "$P" --json
+			try scr_env "$verb" -p "$P" --json
 			[[ -n $output ]] || failed "$verb answers nothing"
-			keep
 			;;
 		esac
 	done
