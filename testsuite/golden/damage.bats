@@ -162,26 +162,19 @@ flip()
 	build 0
 	sha=$(tree_sha "$at")
 
-	try scr_inspect --deep "$at"
-	assert_status 3
+	exits 3 scr_inspect --deep "$at"
 	assert_output_has "XOR"
-	try scr_inspect --deep "$at" --dataset 1
-	assert_status 3
-	try scr_index --prefix "$at" --verify 1 --deep
-	assert_status 3
+	exits 3 scr_inspect --deep "$at" --dataset 1
+	exits 3 scr_index --prefix "$at" --verify 1 --deep
 	assert_stderr_has "ckpt.1" "set 1 of 1"
-	try scr_index --prefix "$at" --verify --deep
-	assert_status 3
-	try scr_rebuild --prefix "$at" --deep 1
-	assert_status 3
+	exits 3 scr_index --prefix "$at" --verify --deep
+	exits 3 scr_rebuild --prefix "$at" --deep 1
 	build 3 --deep
 	assert_stderr_has "set 1 of 1"
 
 	# Without --deep the data are not read.
-	try scr_index --prefix "$at" --verify 1
-	assert_status 0
-	try scr_inspect "$at"
-	assert_status 0
+	exits 0 scr_index --prefix "$at" --verify 1
+	exits 0 scr_inspect "$at"
 	same_but "$sha" "$(tree_sha "$at")" "$LOCKS"
 }
 
@@ -191,25 +184,21 @@ flip()
 	cp "$BATS_TEST_TMPDIR/cache/nodes/node1/$IN_CACHE/rank_1.ckpt" \
 		"$at/ckpt.1/"
 	build 0
-	try scr_index --prefix "$at" --verify 1 --deep
-	assert_status 0
+	exits 0 scr_index --prefix "$at" --verify 1 --deep
 	flip "$meta/reddesc.er.2.xor.grp_1_of_1.mem_3_of_4.redset" 9000
-	try scr_index --prefix "$at" --verify 1 --deep
-	assert_status 3
+	exits 3 scr_index --prefix "$at" --verify 1 --deep
 }
 
 @test "checksums tell which file is wrong: repaired from XOR" {
 	snapshot xor_4 scavenged "$BATS_TEST_TMPDIR/elsewhere"
 	build 0 --checksums
 	flip "$at/ckpt.1/nested/dir level 2/data file 3.bin" 777
-	try scr_index --prefix "$at" --verify 1 --checksums
-	assert_status 3
-	assert_stderr_has "data file 3.bin"
+	fails 3 "data file 3.bin" \
+		scr_index --prefix "$at" --verify 1 --checksums
 	build 0 --checksums
 	assert_mtimes
 	assert_whole rank2file
-	try scr_index --prefix "$at" --verify 1 --checksums --deep
-	assert_status 0
+	exits 0 scr_index --prefix "$at" --verify 1 --checksums --deep
 }
 
 @test "Reed-Solomon with redundancy to spare tells which member is wrong" {
@@ -222,9 +211,7 @@ flip()
 		"$meta/reddesc.er.0.rs.grp_1_of_1.mem_1_of_4.redset"; do
 		flip "$file" $(($(stat -c %s "$file") - 2))
 		run ! same_but "$sha" "$(tree_sha "$at")" "$INDEX"
-		try scr_index --prefix "$at" --verify 1 --deep
-		assert_status 3
-		assert_stderr_has "${file##*/}"
+		fails 3 "${file##*/}" scr_index --prefix "$at" --verify 1 --deep
 		build 0 --deep
 		same_but "$sha" "$(tree_sha "$at")" "$INDEX"
 	done
@@ -284,12 +271,10 @@ flip()
 		[[ $status == 3 ]] || failed "$file"
 		assert_output_has "   1 YES" "ckpt.1"
 		cmp "$file" "$at/.scr/index.scr"
-		try timeout 5 scr_index --prefix "$at" --current ckpt.1
-		assert_status 0
+		exits 0 timeout 5 scr_index --prefix "$at" --current ckpt.1
 		# The damaged index is kept beside the new one.
 		cmp "$file" "$at/.scr/index.scr.bak"
-		try scr_index --prefix "$at"
-		assert_status 0
+		exits 0 scr_index --prefix "$at"
 		assert_output_has "   1 YES" "  * ckpt.1"
 	done
 }
@@ -388,8 +373,7 @@ same_index()
 	same_index s1
 	for args in "--current out.2" "--current nosuch" "--drop nosuch"; do
 		# shellcheck disable=SC2086
-		try scr_index --prefix "$at" $args
-		assert_status 1
+		exits 1 scr_index --prefix "$at" $args
 		assert_stderr_one_line "${args##* }"
 	done
 	same_list s2
@@ -403,12 +387,10 @@ same_index()
 		<(scr_index --prefix "$at" | sed "$stamp")
 	for args in "--add nosuch" "--build 99"; do
 		# shellcheck disable=SC2086
-		try scr_index --prefix "$at" $args
-		assert_status 1
+		exits 1 scr_index --prefix "$at" $args
 		assert_stderr_one_line
 	done
-	try scr_index --prefix "$at" --build abc
-	assert_status 2
+	exits 2 scr_index --prefix "$at" --build abc
 
 	# Start with the state after the failed fetch.
 	cp "$root/s6_fetch_failed/index.scr" "$at/.scr/index.scr"

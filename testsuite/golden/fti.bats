@@ -55,12 +55,10 @@ verdict()
 }
 
 @test "the damaged field is named, with its offset" {
-	run scr_fti verify "$FTI/bad-F/containerid-flip.fti"
-	[ "$status" = 3 ]
-	[[ $output == *"byte 2874: container 1: containerid is 64, expected 0"* ]]
-	run scr_fti verify "$FTI/bad-F/data-flip.fti"
-	[ "$status" = 4 ]
-	[[ $output == *"container 0: its data differ from their sum (variable 1)"* ]]
+	answers 3 "byte 2874: container 1: containerid is 64, expected 0" \
+		scr_fti verify "$FTI/bad-F/containerid-flip.fti"
+	answers 4 "container 0: its data differ from their sum (variable 1)" \
+		scr_fti verify "$FTI/bad-F/data-flip.fti"
 }
 
 # The fields that nothing protects: hasCkpt and id of a container, ckptId, the
@@ -75,8 +73,7 @@ verdict()
 			status=none
 		cmp -s "$good" "bytes/$i.fti" && rm "bytes/$i.fti"
 	done
-	run scr_fti verify bytes/*.fti
-	[ "$status" = 4 ]
+	answers 4 "" scr_fti verify bytes/*.fti
 	sed -n 's|^bytes/\([0-9]*\).fti: intact$|\1|p' <<<"$output" >unnoticed
 	# Block record 12 bytes, three containers of 58: id 0-3, hasCkpt 9.  The
 	# metadata record: ckptId 49-52, pad 105.
@@ -99,8 +96,7 @@ verdict()
 	for ((i = 1; i < 3092; i += 7)); do
 		head -c $i "$good" >cut/$i.fti
 	done
-	run scr_fti verify cut/*.fti
-	[ "$status" = 4 ]
+	answers 4 "" scr_fti verify cut/*.fti
 	[[ $output != *": intact"* ]]
 }
 
@@ -183,9 +179,8 @@ judged()
 	elif ! "${limited[@]}" true; then
 		skip "root may read everything"
 	fi
-	run "${limited[@]}" scr_fti scan L3
-	[ "$status" = 3 ] || failed "$output"
-	[[ $output == *"1 of 8 ranks lack a good file, 1 of them cannot be read"* ]]
+	answers 3 "1 of 8 ranks lack a good file, 1 of them cannot be read" \
+		"${limited[@]}" scr_fti scan L3
 }
 
 @test "scan: POSIX files, by the metadata of their group" {
@@ -203,23 +198,16 @@ judged()
 	FTI=. judged c rebuildable 3
 	[[ $output == *"1 of 8 ranks lack a good file"* ]]
 	truncate -s -1 "$file"
-	run scr_fti scan --files c
-	[ "$status" = 3 ]
-	[[ $output == *"has 3160 bytes, expected 3161"* ]]
+	answers 3 "has 3160 bytes, expected 3161" scr_fti scan --files c
 	sector=$(echo c/Meta/*/l3/sector0-group1.fti)
 	rm "$sector"
-	run scr_fti scan c
-	[ "$status" = 1 ]
+	answers 1 "" scr_fti scan c
 	[[ $output == *" unknown "*"4 of 8 ranks lack their metadata"* ]]
 	echo '[0]' >"$sector"
-	run scr_fti scan c
-	[ "$status" = 1 ]
-	[[ $output == *"describes no checkpoint file"* ]]
+	answers 1 "describes no checkpoint file" scr_fti scan c
 	# Without all metadata nothing says that these are POSIX files.
 	rm -r c/Meta
-	run scr_fti scan c
-	[ "$status" = 1 ]
-	[[ $output == *"no file is of FTI-FF"* ]]
+	answers 1 "no file is of FTI-FF" scr_fti scan c
 	judged dcp-posix/ckpt3 whole 0
 	judged l4archive-posix whole 0
 	judged posix-levels-odd/L1 whole 0
@@ -227,9 +215,8 @@ judged()
 }
 
 @test "scan finds all levels, heads and differential checkpoints" {
-	run scr_fti scan "$FTI/head-F/L4"
-	[ "$status" = 0 ]
-	[[ $output == *"4 nodes of 3 ranks, the first one a head, groups of 4"* ]]
+	answers 0 "4 nodes of 3 ranks, the first one a head, groups of 4" \
+		scr_fti scan "$FTI/head-F/L4"
 	[[ $output == *"FTI restarts from L4, checkpoint 4"* ]]
 	[ -d "$FTI/loss" ] || skip "the others are in the complete data"
 	judged dcp-F/ckpt3 whole 0
@@ -237,26 +224,16 @@ judged()
 }
 
 @test "usage, and files that cannot be read" {
-	run scr_fti
-	[ "$status" = 2 ]
-	run scr_fti verfy x
-	[ "$status" = 2 ]
-	[[ $output == *"did you mean verify"* ]]
-	run scr_fti verify
-	[ "$status" = 2 ]
-	run scr_fti verify --layout G "$FTI/bad-F/good.fti"
-	[ "$status" = 2 ]
-	run scr_fti verify nothing "$FTI/bad-F/good.fti"
-	[ "$status" = 1 ]
+	answers 2 "" scr_fti
+	answers 2 "did you mean verify" scr_fti verfy x
+	answers 2 "" scr_fti verify
+	answers 2 "" scr_fti verify --layout G "$FTI/bad-F/good.fti"
+	answers 1 "" scr_fti verify nothing "$FTI/bad-F/good.fti"
 	[[ $output == *nothing* && $output == *"good.fti: intact"* ]]
 	mkdir empty
-	run scr_fti scan empty
-	[ "$status" = 1 ]
-	[[ $output == *"no checkpoint files of FTI"* ]]
-	run scr_fti list "$FTI/bad-F/good.fti"
-	[ "$status" = 0 ]
+	answers 1 "no checkpoint files of FTI" scr_fti scan empty
+	answers 0 "" scr_fti list "$FTI/bad-F/good.fti"
 	[[ $output == *VARIABLE* && $output != *HASCONTENT* ]]
-	run scr_fti dump "$FTI/bad-F/good.fti"
-	[ "$status" = 0 ]
+	answers 0 "" scr_fti dump "$FTI/bad-F/good.fti"
 	[[ $output == *HASCONTENT* && $output == *"checkpoint 4"* ]]
 }

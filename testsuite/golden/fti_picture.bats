@@ -75,8 +75,7 @@ rows() {
 }
 
 @test "a damaged container is marked" {
-	run scr_fti dump --svg p.svg "$FTI/bad-F/data-flip.fti"
-	[ "$status" = 4 ]
+	answers 4 "" scr_fti dump --svg p.svg "$FTI/bad-F/data-flip.fti"
 	grep -q 'class="alarm"[^>]*>damaged<' p.svg
 	# Once in the legend, once in the block.
 	[[ $(grep -c 'class="bad live"' p.svg) == 2 ]]

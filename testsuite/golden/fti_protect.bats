@@ -121,8 +121,7 @@ same()
 			[ "$status" = 0 ] || failed "$set: $output"
 			grep -q "^  L$level .* whole *$" <<<"$output" ||
 				failed "$set: $output"
-			run scr_fti protect --level "$level" c
-			[[ $status = 0 && $output == *"already"* ]]
+			answers 0 "already" scr_fti protect --level "$level" c
 			cp -R c/Local saved
 			rm -rf c/Local/node2
 			run scr_fti rebuild c
@@ -137,26 +136,20 @@ same()
 
 @test "protect: usage, and what it refuses" {
 	copy head-F/L4
-	run scr_fti protect c
-	[[ $status = 2 && $output == *"no level given"* ]]
-	run scr_fti protect --level 1 c
-	[ "$status" = 2 ]
-	run scr_fti protect --level 2 --id 3 c
-	[[ $status = 1 && $output == *"no such checkpoint"* ]]
-	run scr_fti protect --level 2 c
-	[ "$status" = 0 ]
+	answers 2 "no level given" scr_fti protect c
+	answers 2 "" scr_fti protect --level 1 c
+	answers 1 "no such checkpoint" scr_fti protect --level 2 --id 3 c
+	answers 0 "" scr_fti protect --level 2 c
 	# Files of another checkpoint at the level: FTI could take either.
 	for file in c/Local/node*/*/l2/*; do
 		mv "$file" "${file/Ckpt4/Ckpt3}"
 	done
-	run scr_fti protect --level 2 c
-	[[ $status = 2 && $output == *"L2 has checkpoint 3 already"* ]]
+	answers 2 "L2 has checkpoint 3 already" scr_fti protect --level 2 c
 	# A checkpoint that lacks a file.
 	copy head-F/L4
 	rm c/Global/*/l4/Ckpt4-Rank5.fti
 	find c | sort >before
-	run scr_fti protect --level 3 c
-	[ "$status" = 4 ] || failed "$output"
+	answers 4 "" scr_fti protect --level 3 c
 	diff before <(find c | sort)
 	# Damaged data get no parity.
 	copy head-F/L4

@@ -75,8 +75,7 @@ back()
 	same "$1"
 	run scr_fti scan --checksums c
 	[ "$status" = 0 ] || failed "$1: $output"
-	run scr_fti rebuild c
-	[[ $status = 0 && $output == *"nothing to rebuild"* ]]
+	answers 0 "nothing to rebuild" scr_fti rebuild c
 }
 
 # refused SET NODES: beyond what can be computed; nothing changes.
@@ -187,11 +186,8 @@ run_next()
 	other=$(cd c && echo Local/node1/*/l3/Ckpt3-RSed2.fti)
 	flip "c/$file" 2000
 	flip "c/$other" 100
-	run scr_fti rebuild c
-	[[ $status = 0 && $output == *"nothing to rebuild"* ]]
-	run scr_fti rebuild --checksums c
-	[[ $status = 0 && $output == *"1 data, 1 parity"* ]] ||
-		failed "$output"
+	answers 0 "nothing to rebuild" scr_fti rebuild c
+	answers 0 "1 data, 1 parity" scr_fti rebuild --checksums c
 	same "$set"
 	# The damaged file is used before its checksum is compared: what is
 	# computed from it has another one, and nothing changes.
@@ -227,8 +223,7 @@ flip()
 @test "scan's next line rebuilds; nothing follows" {
 	copy levels-E-v1.6/L3
 	lose "1 2"
-	run scr_fti scan c
-	[ "$status" = 3 ]
+	answers 3 "" scr_fti scan c
 	run_next
 	[ "$status" = 0 ]
 	same levels-E-v1.6/L3
@@ -236,8 +231,7 @@ flip()
 	[[ $status = 0 && $output != *next:* ]]
 	# Parity alone: all data are there.
 	find c -name '*RSed*' -delete
-	run scr_fti scan c
-	[[ $status = 0 && $output == *"8 of 8 parity files are missing"* ]]
+	answers 0 "8 of 8 parity files are missing" scr_fti scan c
 	run_next
 	[ "$status" = 0 ]
 	same levels-E-v1.6/L3
@@ -250,31 +244,22 @@ flip()
 	dir=$(echo c/Local/node1/*/l3)
 	mv "$dir/Ckpt3-Rank2.fti" elsewhere
 	ln -s /etc/passwd "$dir/Ckpt3-Rank2.fti"
-	run scr_fti rebuild c
-	[[ $status = 2 && $output == *"exists"* ]] || failed "$output"
+	answers 2 "exists" scr_fti rebuild c
 	[ -L "$dir/Ckpt3-Rank2.fti" ]
 	rm "$dir/Ckpt3-Rank2.fti"
-	run scr_fti rebuild --id 4 c
-	[[ $status = 1 && $output == *"no such checkpoint"* ]]
-	run scr_fti rebuild --level 2 c
-	[ "$status" = 1 ]
-	run scr_fti rebuild --level 4 c
-	[ "$status" = 2 ]
-	run scr_fti rebuild --exec other c
-	[ "$status" = 1 ]
-	run scr_fti rebuild --exec "$(basename "$(dirname "$dir")")" c
-	[ "$status" = 0 ]
+	answers 1 "no such checkpoint" scr_fti rebuild --id 4 c
+	answers 1 "" scr_fti rebuild --level 2 c
+	answers 2 "" scr_fti rebuild --level 4 c
+	answers 1 "" scr_fti rebuild --exec other c
+	answers 0 "" scr_fti rebuild --exec "$(basename "$(dirname "$dir")")" c
 	same levels-E-v1.6/L3
-	run scr_fti rebuild c c
-	[ "$status" = 2 ]
+	answers 2 "" scr_fti rebuild c c
 	run scr_fti rebuild -q c
 	[[ $status = 0 && -z $output ]]
 	# Without config.fti the size of the groups is not known.
 	rm "$dir/Ckpt3-Rank2.fti" c/config.fti
-	run scr_fti rebuild c
-	[[ $status = 1 && $output == *"--group-size"* ]] || failed "$output"
-	run scr_fti rebuild --group-size 4 c
-	[ "$status" = 0 ] || failed "$output"
+	answers 1 "--group-size" scr_fti rebuild c
+	answers 0 "" scr_fti rebuild --group-size 4 c
 	[ -e "$dir/Ckpt3-Rank2.fti" ]
 }
 
@@ -303,8 +288,6 @@ flip()
 	lose 1
 	rm c/Meta/*/l3/sector0-group1.fti
 	tree_stat c >before
-	run scr_fti rebuild c
-	[[ $status = 1 && $output == *"lack their metadata"* ]] ||
-		failed "$output"
+	answers 1 "lack their metadata" scr_fti rebuild c
 	diff before <(tree_stat c)
 }

@@ -39,6 +39,29 @@ attributes()
 	done <"$2"
 }
 
+# exits STATUS COMMAND...: `try`, with this status.
+exits()
+{
+	try "${@:2}"
+	assert_status "$1"
+}
+
+# fails STATUS TEXT COMMAND...: and TEXT is on stderr.
+fails()
+{
+	exits "$1" "${@:3}"
+	assert_stderr_has "$2"
+}
+
+# answers STATUS TEXT COMMAND...: `run`, with this status, and TEXT is printed.
+answers()
+{
+	run "${@:3}"
+	stderr=
+	assert_status "$1"
+	assert_output_has "$2"
+}
+
 # The fixture of the tests of scr_fti: $FTI has the files that FTI wrote.
 fti_setup()
 {
