@@ -52,8 +52,9 @@ job_setup()
 
 	missing=$(job_missing)
 	[[ -z $missing ]] || skip "$missing"
-	export NODES=$BATS_TEST_TMPDIR/nodes SSD=$BATS_TEST_TMPDIR/ssd
-	export PREFIX=$BATS_TEST_TMPDIR/prefix
+	: "${JOB_BASE:=$BATS_TEST_TMPDIR}"
+	export NODES=$JOB_BASE/nodes SSD=$JOB_BASE/ssd PREFIX=$JOB_BASE/prefix
+	rm -rf "$NODES" "$SSD" "$PREFIX"
 	mkdir -p "$NODES" "$SSD" "$PREFIX"
 	cd "$PREFIX" || return
 	export USER=tester SCR_JOB_ID=j1 SCRKIT_SYSTEM_CONF=/dev/null
@@ -80,6 +81,35 @@ job()
 		mpiexec -n "${#words[@]}" "$TESTSUITE/scr/node.sh" "$map" \
 		"${command[@]}" "$program" "$@" \
 		</dev/null 3>&-
+}
+
+# once COMMAND...: the command begins with empty nodes and an empty prefix, but for
+# hidden files.  If a test of this file has run it with the same settings, what it
+# left and answered is brought back: set JOB_BASE, so that paths are the same.
+once()
+{
+	local kept
+
+	kept=$({
+		printf '%s\n' "$*"
+		env | grep ^SCR_ | sort
+		cat .scrconf
+	} 2>/dev/null | md5sum)
+	kept=$BATS_FILE_TMPDIR/once.${kept%% *}
+	rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*
+	if [[ -e $kept ]]; then
+		cp -a "$kept/nodes" "$JOB_BASE"
+		cp -a "$kept/prefix/." "$PREFIX"
+		status=$(<"$kept.status") output=$(<"$kept.output")
+		stderr=$(<"$kept.stderr")
+		return
+	fi
+	"$@"
+	echo "$status" >"$kept.status"
+	echo "$output" >"$kept.output"
+	echo "$stderr" >"$kept.stderr"
+	mkdir "$kept"
+	cp -a "$NODES" "$PREFIX" "$kept"
 }
 
 # An ssh that reaches the pretend nodes; a node without storage is dead.

@@ -8,13 +8,24 @@ load helper
 
 CACHE=tester/scr.j1
 SCHEMES="SINGLE PARTNER XOR RS"
+JOB_BASE=$BATS_FILE_TMPDIR/job
+
+# Two of all schemes, and one or two of those that protect: others in each test.
+setup()
+{
+	job_setup
+	pick 2 PARTNER XOR RS
+	SOME=${picked[*]}
+	# shellcheck disable=SC2086 # a list
+	pick 2 $SCHEMES
+	SCHEMES=${picked[*]}
+}
 
 # fresh [MAP [ARG]...]: nothing is left of earlier jobs; then ckpt.1 to 3 are
 # written.
 fresh()
 {
-	rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*
-	job "${1:-0 1 2 3}" app_restart 3 files=2 "${@:2}"
+	once job "${1:-0 1 2 3}" app_restart 3 files=2 "${@:2}"
 	assert_status 0
 	assert_line "complete 3 0"
 }
@@ -23,15 +34,12 @@ fresh()
 # verified, and writes nothing more.
 restarts()
 {
-	local map=$1 name=$2
-
-	shift 2
-	job "$map" app_restart 0 files=2 "$@"
+	job "$1" app_restart 0 files=2 "${@:3}"
 	assert_status 0
-	if [[ $name == none ]]; then
+	if [[ $2 == none ]]; then
 		assert_line none
 	else
-		assert_line "restart $name"
+		assert_line "restart $2"
 	fi
 	assert_line end
 }

@@ -13,6 +13,7 @@ setup()
 	job_setup
 	(($(nproc) >= 2)) || skip "one processor"
 	export SCR_FLUSH=1 SCR_FLUSH_TYPE=PTHREAD SCR_COPY_TYPE=SINGLE
+	export REAL_CORES=1
 }
 
 # A rank that is not bound shares the cores with the others of its node.
