@@ -11,14 +11,24 @@ load helper
 : "${GEN:=$BIN/../gen}"
 DOCS=$TESTSUITE/..
 
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return 1
-	export W=$PWD HOME=$PWD/home USER=alice TZ=UTC
+# All tests work in one directory: $W; the datasets know its name.
+setup_file() {
+	export W=$BATS_FILE_TMPDIR/w HOME=$BATS_FILE_TMPDIR/w/home USER=alice TZ=UTC
 	unset SCR_JOB_ID SCR_NODELIST SLURM_JOB_ID
-	mkdir -p home fake p q pfs tape dev tmp mnt
-	PATH=$W/fake:$PATH
+	mkdir -p "$W"/{home,fake,p/run7,q,pfs,tape,dev,tmp,mnt}
+	cd "$W" || return 1
 	printf '#!/bin/sh\ncat >/dev/null\n' >fake/h5dump
 	chmod +x fake/h5dump
+	run7
+	cp -a "$W" "$BATS_FILE_TMPDIR/run7"
+}
+
+setup() {
+	untraced
+	PATH=$W/fake:$PATH
+	cd "$W" || return 1
+	rm -rf -- *
+	cp -a "$BATS_FILE_TMPDIR/run7/." .
 }
 
 # --- What the examples speak of ---
@@ -35,7 +45,6 @@ run7()
 {
 	local id
 
-	mkdir -p p/run7
 	for id in 3 4 9; do
 		dataset "$id"
 		scr_index -q -p p/run7 --build "$id"
@@ -53,42 +62,53 @@ alike()
 
 # --- Running them ---
 
-# Is command $1 run elsewhere?  Prints where.
+# Is command $1 run elsewhere?  Where:
 elsewhere()
 {
 	case $1 in
-	*mpiexec* | *srun* | *sbatch* | "mpicc "*) echo cluster/examples.bats ;;
-	"make "*) echo install.bats ;;
-	*scr_halt*--immediate*) echo cluster/halt.bats ;;
-	*pdsh*) echo cluster/ways.bats ;;
-	scr_postrun* | "echo \$?") echo cluster/postrun.bats ;;
+	*mpiexec* | *srun* | *sbatch* | "mpicc "*) ;; # cluster/examples.bats
+	"make "*) ;;				      # install.bats
+	*scr_halt*--immediate*) ;;		      # cluster/halt.bats
+	*pdsh*) ;;				      # cluster/ways.bats
+	scr_postrun* | "echo \$?") ;;		      # cluster/postrun.bats
 	*) return 1 ;;
 	esac
 }
 
-# run_docs FILE [STATUS=PATTERN]...: run each example of FILE in a fresh world.
-# Every command has to succeed, but those that contain PATTERN end with STATUS.
+# A command of an example, in a shell of its own.
+typed() { eval "$1"; }
+
+# run_docs FILE [STATUS=PATTERN]...: run each example of FILE in a fresh world:
+# what setup() and the test have made.  Every command has to succeed, but those
+# that contain PATTERN end with STATUS.
 run_docs()
 {
-	local file=$DOCS/$1 number command want rule count=0 expected=() line
+	local file=$DOCS/$1 number command want rule count=0 expected='' line said
+	local world=$BATS_TEST_TMPDIR/world all
 
 	shift
+	cp -a "$W" "$world"
+	all=(*)
+	touch "$world.at"
 	while IFS=$'\t' read -r number command; do
 		if [[ -z $number ]]; then
 			cd "$W" || return 1
-			rm -rf p q pfs tape dev tmp mnt nodes.*
-			mkdir -p p q pfs tape dev tmp mnt
-			world
+			# Most examples change nothing.
+			[[ -n $(find . -cnewer "$world.at" -print -quit) ]] ||
+				continue
+			rm -rf -- "${all[@]}"
+			cp -a "$world/." .
+			touch "$world.at"
 			continue
 		fi
 		if [[ $number = "=" ]]; then
-			expected+=("$(alike <<<"$command")")
+			expected+=$command$'\n'
 			continue
 		fi
 		printf '# %s:%s: %s\n' "${file##*/}" "$number" "$command" >&3
 		count=$((count + 1))
-		if elsewhere "$command" >/dev/null; then
-			expected=()
+		if elsewhere "$command"; then
+			expected=
 			continue
 		fi
 		want=0
@@ -98,74 +118,53 @@ run_docs()
 		# Absolute paths are those of this world.
 		command=$(sed -E "s#(^|[ <>='\"])/(p|q|pfs|tape|dev|tmp|mnt)/#\1$W/\2/#g" \
 			<<<"${command//\\n/$'\n'}")
-		run --separate-stderr eval "$command"
+		attempt typed "$command"
 		[[ $status = "$want" ]] || failed "$number: $command"
 		[[ $stderr != *"not found"* ]] || failed "$number: $command"
 		[[ $command != "cd "* ]] || eval "$command"
-		for line in "${expected[@]}"; do
-			alike <<<"$output"$'\n'"$stderr" | grep -qxF -e "$line" ||
+		[[ -z $expected ]] || said=$'\n'$(alike <<<"$output"$'\n'"$stderr")$'\n'
+		while IFS= read -r line; do
+			[[ $said == *$'\n'"$line"$'\n'* ]] ||
 				failed "$number: $command" "expected: $line"
-		done
-		expected=()
+		done < <([[ -z $expected ]] || alike <<<"${expected%$'\n'}")
+		expected=
 	done < <(echo; python3 "$TESTSUITE/cmd/doc_commands.py" "$file")
 	((count > 0)) || failed "$file: no examples"
 }
 
 @test "README.md" {
 	export LC_ALL=C.UTF-8
-	world() {
-		local id
-
-		run7
-		scr_index -q -p p/run7 --delete ckpt.9
-	}
+	scr_index -q -p p/run7 --delete ckpt.9
 	run_docs README.md 3=scr_inspect
 }
 
-@test "scr_index(1)" {
-	world() { run7; }
-	run_docs man/scr_index.1
-}
-
 @test "scr_container(1)" {
-	world() {
-		run7
-		scr_index -q -p p/run7 --build 5
-	}
+	scr_index -q -p p/run7 --build 5
 	run_docs man/scr_container.1
 }
 
 @test "scr_rebuild(1)" {
-	world() {
-		local n
+	local n
 
-		run7
-		"$GEN/gen_dataset" -q -p p/run7 --nodes-dir nodes.6 -n 8 -m 4 \
-			-t NONE -i 6 --ckpt
-		scr_index -q -p p/run7 --build 6
-		# Dataset 5 in the caches of the nodes that are left.
-		dataset 5 --lose 2 --layout cache --nodes-dir mnt
-		for n in 0 1 3; do
-			mv "mnt/node$n/cache/genuser" "mnt/node$n/cache/alice"
-		done
-	}
+	"$GEN/gen_dataset" -q -p p/run7 --nodes-dir nodes.6 -n 8 -m 4 \
+		-t NONE -i 6 --ckpt
+	scr_index -q -p p/run7 --build 6
+	# Dataset 5 in the caches of the nodes that are left.
+	dataset 5 --lose 2 --layout cache --nodes-dir mnt
+	for n in 0 1 3; do
+		mv "mnt/node$n/cache/genuser" "mnt/node$n/cache/alice"
+	done
 	run_docs man/scr_rebuild.1 "3=--dry-run"
 }
 
 @test "scrkit(7)" {
-	world() {
-		run7
-		echo SCR_CACHE_BYPASS=0 >p/run7/.scrconf
-	}
+	echo SCR_CACHE_BYPASS=0 >p/run7/.scrconf
 	run_docs man/scrkit.7 3=scr_inspect
 }
 
 @test "scrkit.conf(5)" {
-	world() {
-		run7
-		printf '%s\n' SCR_CACHE_BYPASS=0 SCR_FLUSH=5 \
-			"# The nodes' disks" "STORE=/ssd COUNT=2" >p/run7/.scrconf
-	}
+	printf '%s\n' SCR_CACHE_BYPASS=0 SCR_FLUSH=5 \
+		"# The nodes' disks" "STORE=/ssd COUNT=2" >p/run7/.scrconf
 	run_docs man/scrkit.conf.5
 }
 
@@ -175,144 +174,88 @@ run_docs()
 	export SCRKIT_SYSTEM_CONF=/nonexistent
 	SCR_END_TIME=$(($(date +%s) + 3600))
 	export SCR_END_TIME
-	world() {
-		run7
-		mkdir dev/shm
-		printf '%s\n' "SCR_CNTL_BASE=$W/dev/shm" \
-			"SCR_CACHE_BASE=$W/dev/shm" >p/run7/.scrconf
-		scr_env log-event -p p/run7 -T START
-		scr_env log-event -p p/run7 -T CHECKPOINT_END --dset 3 \
-			--start "$SCR_END_TIME" -L 5
-	}
+	mkdir dev/shm
+	printf '%s\n' "SCR_CNTL_BASE=$W/dev/shm" \
+		"SCR_CACHE_BASE=$W/dev/shm" >p/run7/.scrconf
+	scr_env log-event -p p/run7 -T START
+	scr_env log-event -p p/run7 -T CHECKPOINT_END --dset 3 \
+		--start "$SCR_END_TIME" -L 5
 	run_docs man/scr_env.1 "1=retries-halt"
 }
 
 # The third node was down when number 5 was scavenged.
 @test "scr_copy(1)" {
-	world() {
-		run7
-		mkdir -p dev/shm/alice q/run7
-		dataset 5 --layout cache
-		mv nodes.5/node2 p/local
-		mv p/local/cntl/genuser/scr.1000 dev/shm/alice/
-		ln -s "$W/p/local/cache/genuser" tmp/alice
-	}
+	mkdir -p dev/shm/alice q/run7
+	dataset 5 --layout cache
+	mv nodes.5/node2 p/local
+	mv p/local/cntl/genuser/scr.1000 dev/shm/alice/
+	ln -s "$W/p/local/cache/genuser" tmp/alice
 	run_docs man/scr_copy.1
 }
 
 @test "scr_archive(1)" {
-	world() {
-		run7
-		mkdir q/run8
-	}
+	mkdir q/run8
 	run_docs man/scr_archive.1
 }
 
-# job: an FTI job that lost node 2.
-fti_job()
-{
-	local dir
+# job: an FTI job that lost node 2; saved: one whose checkpoint is of level 1.
+@test "scr_fti(1)" {
+	local at=rescue/node0/a5be2627/l1 fti=$TESTSUITE/data/golden/fti dir
 
-	rm -rf job
-	cp -R "$TESTSUITE/data/golden/fti/levels-E-v1.6/L3" job
-	chmod -R u+w job
+	mkdir -p "$at"
+	cp "$fti/bad-F/good.fti" "$at/Ckpt4-Rank0.fti"
+	tee temperature >pressure <<<"raw bytes"
+	cp -R "$fti/dcp-F/ckpt4" fti
+	cp -R "$fti/levels-E-v1.6/L3" job
+	cp -R job saved
+	cp -R "$fti/head-F/L4" run
+	chmod -R u+w job saved run
 	rm -r job/Local/node2
-	# saved: one whose checkpoint is of level 1.
-	rm -rf saved
-	cp -R "$TESTSUITE/data/golden/fti/levels-E-v1.6/L3" saved
-	chmod -R u+w saved
 	find saved -name '*RSed*' -delete
 	for dir in saved/Local/node*/*/l3; do
 		mv "$dir" "${dir%3}1"
 	done
-}
-
-@test "scr_fti(1)" {
-	world() {
-		local at=rescue/node0/a5be2627/l1
-
-		mkdir -p "$at"
-		cp "$TESTSUITE/data/golden/fti/bad-F/good.fti" \
-			"$at/Ckpt4-Rank0.fti"
-		rm -rf fti Ckpt7-Rank0.fti
-		tee temperature >pressure <<<"raw bytes"
-		cp -R "$TESTSUITE/data/golden/fti/dcp-F/ckpt4" fti
-		fti_job
-		rm -rf run
-		cp -R "$TESTSUITE/data/golden/fti/head-F/L4" run
-		chmod -R u+w run
-		sed -i 's/^failure .*/failure = 0/' run/config.fti
-	}
+	sed -i 's/^failure .*/failure = 0/' run/config.fti
 	run_docs man/scr_fti.1 "3=scan job" "3=rebuild -n job"
 }
 
 @test "scr_inspect(1)" {
-	world() {
-		local id n
+	local id n
 
-		run7
-		scr_container -q -p p/run7 pack --size 100KB --with-redundancy 9
-		for id in 6 7; do
-			"$GEN/gen_dataset" -q -p pfs --nodes-dir nodes.cache \
-				--layout cache -n 8 -m 4 -t XOR --set-size 4 \
-				--ckpt -i "$id"
-		done
-		for n in 0 1 2 3; do
-			mkdir -p "mnt/node$n/tmp"
-			mv "nodes.cache/node$n/cache/genuser" \
-				"mnt/node$n/tmp/user"
-		done
-	}
+	scr_container -q -p p/run7 pack --size 100KB --with-redundancy 9
+	for id in 6 7; do
+		"$GEN/gen_dataset" -q -p pfs --nodes-dir nodes.cache \
+			--layout cache -n 8 -m 4 -t XOR --set-size 4 \
+			--ckpt -i "$id"
+	done
+	for n in 0 1 2 3; do
+		mkdir -p "mnt/node$n/tmp"
+		mv "nodes.cache/node$n/cache/genuser" \
+			"mnt/node$n/tmp/user"
+	done
 	run_docs man/scr_inspect.1 "3=scr_inspect /p/run7" "3=--map 5" "3=.html 5"
 }
 
 @test "kvtree(5)" {
-	world() {
-		run7
-		ln -sf "$BIN/scr_inspect" fake/kvtree_print
-		ln -sf "$BIN/scr_inspect" fake/scr_print
-	}
+	ln -sf "$BIN/scr_inspect" fake/kvtree_print
+	ln -sf "$BIN/scr_inspect" fake/scr_print
 	run_docs man/kvtree.5 "1=scr_inspect /tmp/cut"
 }
 
 @test "scr-redset(5)" {
-	world() {
-		run7
-		"$GEN/gen_dataset" -q -p p/run7 --nodes-dir nodes.7 -n 8 -m 4 \
-			-t PARTNER --set-size 4 --ckpt -i 7 --lose 0
-	}
+	"$GEN/gen_dataset" -q -p p/run7 --nodes-dir nodes.7 -n 8 -m 4 \
+		-t PARTNER --set-size 4 --ckpt -i 7 --lose 0
 	run_docs man/scr-redset.5
 }
 
 @test "scr-dataset(5)" {
-	world() {
-		run7
-		ln -sf "$BIN/scr_inspect" fake/scr_print
-	}
+	ln -sf "$BIN/scr_inspect" fake/scr_print
 	run_docs man/scr-dataset.5
 }
 
-@test "container-format(5)" {
-	world() { run7; }
-	run_docs man/container-format.5
-}
-
-@test "scrkit-json(5)" {
-	world() { run7; }
-	run_docs man/scrkit-json.5
-}
-
-@test "scr_postrun(1)" {
-	world() { run7; }
-	run_docs man/scr_postrun.1
-}
-
-@test "scr_halt(1)" {
-	world() { run7; }
-	run_docs man/scr_halt.1
-}
-
-@test "scr_prerun(1)" {
-	world() { run7; }
-	run_docs man/scr_prerun.1
-}
+@test "scr_index(1)" { run_docs man/scr_index.1; }
+@test "container-format(5)" { run_docs man/container-format.5; }
+@test "scrkit-json(5)" { run_docs man/scrkit-json.5; }
+@test "scr_postrun(1)" { run_docs man/scr_postrun.1; }
+@test "scr_halt(1)" { run_docs man/scr_halt.1; }
+@test "scr_prerun(1)" { run_docs man/scr_prerun.1; }

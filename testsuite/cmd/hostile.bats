@@ -32,8 +32,7 @@ identity() {
 			plant "$kind" out/file
 			identity out out/* >before
 			read -ra cmd <<<"$line"
-			try timeout 20 "${cmd[@]}"
-			assert_status 2
+			ends 2 timeout 20 "${cmd[@]}"
 			assert_stderr_one_line out/file "not a regular file" \
 				"standard output"
 			diff before <(identity out out/*) ||
@@ -69,8 +68,7 @@ identity() {
 			plant "$kind" q/ckpt.1/rank_1_0.ckpt
 			identity q/ckpt.1/* >before
 			read -ra cmd <<<"$line"
-			try timeout 20 "${cmd[@]}"
-			assert_status 1
+			ends 1 timeout 20 "${cmd[@]}"
 			assert_stderr_one_line rank_1_0.ckpt
 			diff before <(identity q/ckpt.1/*) ||
 				failed "$kind: $line"
@@ -91,6 +89,22 @@ silent() {
 	mkfifo pipe
 	exec 8<>pipe
 	[[ ! -s $1 ]] || head -c 30000 "$1" >pipe
+}
+
+# The signals, each with a part of COMMAND..., and TERM with all of them; with
+# SLOW=1 each.  Lines "SIGNAL COMMAND".
+each_signal() {
+	local i command signals=(TERM INT HUP QUIT)
+
+	for ((i = 0; i < $#; i++)); do
+		command=${*:i+1:1}
+		if [[ -n ${SCRKIT_SLOW-} ]]; then
+			printf "%s $command\n" "${signals[@]}"
+		else
+			echo "TERM $command"
+			echo "${signals[i % 3 + 1]} $command"
+		fi
+	done
 }
 
 # ends_on SIGNAL COMMAND...: started without input from here, it waits; after the
@@ -121,29 +135,28 @@ ends_on() {
 }
 
 @test "an archive that never comes: a signal ends import, nothing is left" {
-	local sig part
+	local sig part line
+	local -a cmd
 
 	make
 	scr_archive -q -p p export --with-redundancy -o whole 1
 	: >none
 	gzip -c whole >packed
 	mkdir q
-	for sig in TERM INT HUP QUIT; do
-		rm -f fifo
-		mkfifo fifo # no writer at all
-		ends_on $sig scr_archive -p q import fifo
-		for part in none whole packed; do
-			silent $part
-			ends_on $sig scr_archive -p q import - <pipe
-			exec 8>&-
-			silent $part
-			ends_on $sig scr_archive -p q import pipe
-			ends_on $sig scr_env crc32 pipe
-			exec 8>&-
-			[[ -z $(find q -mindepth 1) ]] ||
-				failed "$sig, $part: left" "$(find q)"
-		done
-	done
+	mkfifo fifo # no writer at all
+	while read -r sig part line; do
+		silent "$part"
+		read -ra cmd <<<"$line"
+		ends_on "$sig" "${cmd[@]}" <pipe
+		exec 8>&-
+		[[ -z $(find q -mindepth 1) ]] ||
+			failed "$sig, $part: left" "$(find q)"
+	done < <(each_signal "none scr_archive -p q import fifo" \
+		"none scr_archive -p q import -" \
+		"none scr_archive -p q import pipe" \
+		"whole scr_archive -p q import -" \
+		"packed scr_archive -p q import pipe" \
+		"whole scr_env crc32 pipe")
 	# A slow writer is waited for.
 	{ head -c 9000 whole; sleep 0.6; tail -c +9001 whole; } |
 		scr_archive -q -p q import -
@@ -155,28 +168,20 @@ ends_on() {
 }
 
 @test "a pipe that nobody reads: a signal ends the command" {
-	local sig line id
+	local sig line
 	local -a cmd
 
 	make -s 90000,1
-	"$GEN/gen_dataset" -q -p big -n 4 -m 1 -t SINGLE -s 100 -i 1 --name t1
-	scr_index -q -p big --build 1
-	for id in {2..900}; do
-		cp -a big/.scr/scr.dataset.1 "big/.scr/scr.dataset.$id"
-	done
-	for sig in TERM INT HUP; do
-		silent /dev/null
-		while IFS= read -r line; do
-			read -ra cmd <<<"$line"
-			ends_on $sig "${cmd[@]}" >pipe
-		done <<-'END'
-			scr_archive -p p export 1
-			scr_archive -p p export --compress gzip 1
-			scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt
-			scr_index -p big --verify --json
-		END
-		exec 8>&-
-	done
+	"$GEN/gen_meta" --index 500 -p big
+	silent /dev/null
+	while read -r sig line; do
+		read -ra cmd <<<"$line"
+		ends_on "$sig" "${cmd[@]}" >pipe
+	done < <(each_signal "scr_archive -p p export 1" \
+		"scr_archive -p p export --compress gzip 1" \
+		"scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt" \
+		"scr_index -p big --all --json")
+	exec 8>&-
 	# A reader that takes its time gets all of it.
 	scr_archive -p p export 1 | { sleep 0.5; cat; } >slow
 	scr_archive -q -p p export -o fast 1
@@ -190,26 +195,20 @@ ends_on() {
 	make
 	scr_archive -q -p p export -o ar 1
 	mkdir -p q/.scr
-	for sig in TERM INT HUP; do
-		exec 8<>p/.scr/index.lock 9<>q/.scr/index.lock
-		flock 8
-		flock 9
-		tree_stat p | grep -v index.lock >before
-		while IFS= read -r line; do
-			read -ra cmd <<<"$line"
-			ends_on $sig "${cmd[@]}" 9>&-
-		done <<-'END'
-			scr_index -p p --drop ckpt.1
-			scr_index -p p --build 1
-			scr_index -p p --current ckpt.1
-			scr_index -p p --delete ckpt.1
-			scr_archive -p q import ar
-		END
-		exec 8>&- 9>&-
-		diff before <(tree_stat p | grep -v index.lock)
-		[[ $(find q -type f) == q/.scr/index.lock ]] ||
-			failed "left:" "$(find q)"
-	done
+	exec 8<>p/.scr/index.lock 9<>q/.scr/index.lock
+	flock 8
+	flock 9
+	tree_stat p | grep -v index.lock >before
+	while read -r sig line; do
+		read -ra cmd <<<"$line"
+		ends_on "$sig" "${cmd[@]}" 9>&-
+	done < <(each_signal "scr_index -p p --drop ckpt.1" \
+		"scr_index -p p --build 1" "scr_index -p p --current ckpt.1" \
+		"scr_index -p p --delete ckpt.1" "scr_archive -p q import ar")
+	exec 8>&- 9>&-
+	diff before <(tree_stat p | grep -v index.lock)
+	[[ $(find q -type f) == q/.scr/index.lock ]] ||
+		failed "left:" "$(find q)"
 }
 
 @test "a FIFO as any argument: refused, never waited for" {
@@ -301,15 +300,13 @@ ends_on() {
 	: >other
 	chown 1234:4321 other
 	ln other q/.scr/log
-	try scr_env log-event -p q -T NOTE -N x
-	assert_status 0
+	ends 0 scr_env log-event -p q -T NOTE -N x
 	[[ -s other ]]
 }
 
 @test "an endless log is not read" {
 	make
 	truncate -s 1T p/.scr/log 2>/dev/null || skip "no large files here"
-	try timeout 10 scr_env interval -p p
-	assert_status 1
+	ends 1 timeout 10 scr_env interval -p p
 	assert_stderr_one_line p/.scr/log "longer than the limit"
 }

@@ -7,6 +7,7 @@
 : "${GEN:=$BIN/../gen}"
 
 setup() {
+	untraced
 	cd "$BATS_TEST_TMPDIR" || return 1
 	umask 022
 	export SCR_USER_NAME=genuser
