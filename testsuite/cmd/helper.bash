@@ -342,3 +342,10 @@ stub_ssh()
 		exec sh -c "$*"
 	END
 }
+
+# poke FILE OFFSET [BYTES]: overwrite bytes, by default one, not the size.
+poke()
+{
+	printf '%b' "${3-\\377}" |
+		dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}

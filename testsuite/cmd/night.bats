@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
+# shellcheck disable=SC2053,SC2086,SC2154,SC2030,SC2031 # bats sets them
 # Thirteen prefixes as an operator meets them at 3 a.m.  Only the `next:` lines of
 # the commands are followed, and at most three of them, until the dataset is whole
 # or given up.
@@ -43,6 +43,14 @@ next_line() {
 		sed -n 's/^\([a-z_]*:\)\{0,1\} *next: *//p')
 	[[ $lines != *$'\n'* ]] || failed "several next steps: $lines"
 	echo "$lines"
+}
+
+# next_is COMMAND: it is what the last `try` named.
+next_is() { [[ $(next_line) == "$1" ]] || failed "next: $(next_line)"; }
+
+# took PATTERN: all the commands that were run.
+took() {
+	[[ ${taken[*]} == $1 ]] || failed "took: ${taken[*]}"
 }
 
 # follow ID: look at the dataset, and run what is named until nothing is.  Sets
@@ -110,7 +118,7 @@ restarts_from() {
 	scr_index -q -p "$P" --drop 1
 	rm "$P"/.scr/scr.dataset.1/{rank2file*,summary.scr}
 	ends 4 scr_inspect -p "$P" 1
-	[[ $(next_line) == "scr_postrun -p $P" ]] || failed "$(next_line)"
+	next_is "scr_postrun -p $P"
 }
 
 @test "2: no flush.scr, and the scavenge was interrupted before its summary" {
@@ -122,8 +130,7 @@ restarts_from() {
 
 @test "3: the index is corrupt" {
 	indexed 1 2
-	printf 'garbage' | dd of="$P/.scr/index.scr" bs=1 seek=20 conv=notrunc \
-		status=none
+	poke "$P/.scr/index.scr" 20 garbage
 	ends 3 scr_inspect -p "$P"
 	bash -c "$(next_line)"
 	ends 0 scr_inspect -p "$P"
@@ -169,8 +176,7 @@ restarts_from() {
 	local file
 
 	file=$(echo "$P"/.scr/scr.dataset.1/reddesc.er.1.xor.*)
-	printf '\377' | dd of="$file" bs=1 conv=notrunc status=none \
-		seek=$(($(stat -c %s "$file") - 9))
+	poke "$file" $(($(stat -c %s "$file") - 9))
 	ends 3 scr_inspect -p "$P" --deep --checksums 1
 	assert_output_has "mem_2_of_4.redset: its contents are damaged"
 	bash -c "$(next_line)"
@@ -259,9 +265,7 @@ restarts_from() {
 			cp -a $kind "$P"
 			bytes=$P/.scr/scr.dataset.1/.scr/ctr.0.scr
 			[[ $kind = packed ]] || bytes=$P/ckpt.1/rank_0.ckpt
-			printf '\377' | dd of="$bytes" bs=1 seek=100 \
-				conv=notrunc status=none
-			# shellcheck disable=SC2086 # several words
+			poke "$bytes" 100
 			ends 3 $look -p "$P" 1
 			bash -c "$(next_line)" || failed "$look: $(next_line)"
 			ends 0 scr_inspect -p "$P" --checksums --deep 1
@@ -358,7 +362,7 @@ cached() {
 	# Too much is lost here: other nodes may have it.
 	rm -r nodes && cached XOR 1 1,2
 	chase scr_rebuild nodes
-	[[ ${taken[*]: -1} == scr_postrun ]] || failed "${taken[*]}"
+	took "*scr_postrun"
 	try scr_inspect -p "$P" --json nodes
 	[[ $(jq -r '.caches[0].next' <<<"$output") == "scr_postrun -p $P" ]]
 	# More directories than fit into a command.
@@ -366,7 +370,7 @@ cached() {
 	"$GEN/gen_dataset" -q -p "$P" --nodes-dir nodes --layout cache -n 40 \
 		-m 40 -s 30 -t XOR --set-size 4 -i 1 --lose 1
 	try scr_inspect nodes
-	[[ $(next_line) == scr_postrun ]] || failed "$(next_line)"
+	next_is scr_postrun
 }
 
 @test "two datasets of one name: the newer one stays in the index" {
@@ -397,12 +401,12 @@ cached() {
 	# Damage of the older one is repaired; the index stays.
 	rm "$P/d1/rank_1.ckpt"
 	chase scr_inspect -p "$P" id:1
-	[[ ${taken[*]} == "scr_rebuild -p $P 1" ]] || failed "${taken[*]}"
+	took "scr_rebuild -p $P 1"
 	ends 0 scr_inspect -p "$P" id:1
 	# If the newer one is dropped, the older one is added.
 	scr_index -q -p "$P" --drop ck
 	try scr_inspect -p "$P" id:1
-	[[ $(next_line) == "scr_index -p $P --build 1" ]]
+	next_is "scr_index -p $P --build 1"
 }
 
 @test "a directory in the place of a file: moved away first" {
@@ -420,7 +424,6 @@ cached() {
 			indexed 1
 			rm "$P/$at"
 			mkdir -p "$P/$at/kept" "$P/$at.old"
-			# shellcheck disable=SC2086 # several words
 			chase $command 1
 			[[ ${#taken[@]} == 1 ]] || failed "$command: ${taken[*]}"
 			[[ ${taken[0]} == "mv $P/$at $P/$at.old1 && scr_"* ]] ||
@@ -449,8 +452,7 @@ cached() {
 	done
 	truncate -s 10 $cache/scr.dataset.2/rank_1.ckpt
 	chase scr_inspect -p p 2
-	[[ "${taken[*]}" == "scr_postrun -p p scr_index -p p" ]] ||
-		failed "${taken[*]}"
+	took "scr_postrun -p p scr_index -p p"
 	assert_output_has ckpt.1
 	# Nothing at all is left.
 	scr_index -q -p p --delete ckpt.1
@@ -462,8 +464,7 @@ cached() {
 	scr_postrun -p p --id 2 2>/dev/null || true
 	rm p/.scr/scr.dataset.2/filemap_1
 	chase scr_inspect -p p 2
-	[[ ${taken[*]} == "scr_postrun -p p"*"scr_index -p p --delete 2" ]] ||
-		failed "${taken[*]}"
+	took "scr_postrun -p p*scr_index -p p --delete 2"
 	[[ ! -e p/.scr/scr.dataset.2 ]]
 }
 
@@ -475,11 +476,8 @@ cached() {
 	rm "$P"/ckpt.2/*
 	for command in "--build 2 --dry-run" "--build 2" "--add 2" \
 		"--current ckpt.2"; do
-		# shellcheck disable=SC2086 # several words
 		ends 4 scr_index -p "$P" $command
-		[[ $(next_line) == "scr_inspect -p $P 2" ]] ||
-			failed "$(next_line)"
-		# shellcheck disable=SC2086 # several words
+		next_is "scr_inspect -p $P 2"
 		try scr_index -p "$P" --json $command
 		[[ $output == *'"next": "scr_inspect -p '* ]] || failed json
 	done
@@ -490,10 +488,8 @@ cached() {
 	# What can be rebuilt.
 	rm "$P/ckpt.1/rank_1.ckpt"
 	for command in "--build 1 --dry-run" "--add 1" "--current 1"; do
-		# shellcheck disable=SC2086 # several words
 		ends 3 scr_index -p "$P" $command
-		[[ $(next_line) == "scr_index -p $P --build 1" ]] ||
-			failed "$(next_line)"
+		next_is "scr_index -p $P --build 1"
 	done
 	chase scr_index -p "$P" --current 1
 	whole 1
@@ -508,10 +504,8 @@ cached() {
 	rm -r "$P/.scr/scr.dataset.2"
 	for command in scr_rebuild "scr_rebuild -n" "scr_index --build" \
 		"scr_index --add" "scr_index --current"; do
-		# shellcheck disable=SC2086 # several words
 		try ${command%% *} -p "$P" ${command#"${command%% *}"} 2
-		[[ $(next_line) == "scr_inspect -p $P 2" ]] ||
-			failed "$command: $(next_line)"
+		next_is "scr_inspect -p $P 2"
 	done
 	chase scr_rebuild -p "$P" 2
 	[[ ${taken[1]} == "scr_index -p $P --current 1" ]] || failed "${taken[*]}"
@@ -527,8 +521,7 @@ cached() {
 		indexed 1 2
 		$damage "$P/.scr/index.scr"
 		ends 3 scr_inspect -p "$P" 1
-		[[ $(next_line) == "scr_index -p $P --build 1" ]] ||
-			failed "$(next_line)"
+		next_is "scr_index -p $P --build 1"
 		bash -c "$(next_line)"
 		# Entries of other datasets, and the damaged file, are kept.
 		ends 0 scr_inspect -p "$P"
@@ -549,7 +542,6 @@ cached() {
 			truncate -s 40 "$P/.scr/index.scr"
 			[[ $state == whole ]] || rm "$P/ckpt.2/rank_1.ckpt"
 			[[ $state != lost ]] || rm "$P/ckpt.2/rank_2.ckpt"
-			# shellcheck disable=SC2086 # several words
 			chase $command -p "$P"
 			((${#taken[@]} >= 1)) || failed "$state, $command: none"
 			ends 0 scr_index -p "$P"
@@ -572,22 +564,19 @@ cached() {
 	rm "$P/.scr/flush.scr"
 	scr_index -q -p "$P" --current ckpt.2
 	file=$(echo "$P"/.scr/scr.dataset.2/reddesc.er.1.xor.*)
-	printf '\377\376\375' | dd of="$file" bs=1 conv=notrunc status=none \
-		seek=$(($(stat -c %s "$file") - 9))
+	poke "$file" $(($(stat -c %s "$file") - 9)) '\377\376\375'
 	cp -a "$P" wrong
 	for command in "scr_inspect --deep" "scr_index --deep --verify" \
 		"scr_index --deep --build" "scr_rebuild --deep" \
 		"scr_rebuild -n --deep"; do
 		rm -r "$P"
 		cp -a wrong "$P"
-		# shellcheck disable=SC2086 # several words
 		for want in "--current 1" ""; do
 			ends 3 ${command%% *} -p "$P" ${command#"${command%% *}"} \
 				2
 			[[ "$output$stderr" == *"its data or its parity"* ]] ||
 				failed "$command: facts"
-			[[ $(next_line) == "${want:+scr_index -p $P $want}" ]] ||
-				failed "$command: $want: $(next_line)"
+			next_is "${want:+scr_index -p $P $want}"
 			bash -c "$(next_line)" 2>/dev/null
 		done
 		restarts_from ckpt.1
@@ -629,10 +618,8 @@ saved() {
 			[[ $state != dropped ]] || scr_index -q -p "$P" --drop 2
 			[[ $state != listed ]] || rm "$P"/.scr/*.2/*map*
 			rm "$P/ckpt.2/rank_1.ckpt"
-			# shellcheck disable=SC2086 # several words
 			chase ${command%% *} -p "$P" ${command#"${command%% *}"} 2
-			[[ ${taken[*]: -1} == "scr_postrun -p $P" ]] ||
-				failed "$state, $command: ${taken[*]}"
+			took "*scr_postrun -p $P"
 			restarts_from ckpt.2
 			whole 2
 		done
@@ -642,12 +629,9 @@ saved() {
 		for command in "scr_inspect" "scr_index --verify"; do
 			saved 1 2
 			[[ $state != listed ]] || rm "$P"/.scr/*.2/*map*
-			printf '\377' | dd of="$P/ckpt.2/rank_1.ckpt" bs=1 \
-				seek=100 conv=notrunc status=none
-			# shellcheck disable=SC2086 # several words
+			poke "$P/ckpt.2/rank_1.ckpt" 100
 			chase $command --checksums -p "$P" 2
-			[[ ${taken[*]} == "mv $P/ckpt.2/rank_1.ckpt "*" && scr_postrun -p $P" ]] ||
-				failed "$state, $command: ${taken[*]}"
+			took "mv $P/ckpt.2/rank_1.ckpt * && scr_postrun -p $P"
 			rm "$P"/ckpt.2/*.old
 			whole 2
 		done
@@ -661,14 +645,12 @@ saved() {
 	rm "$P/ckpt.2/rank_1.ckpt"
 	rm -r nodes/node0/cache/genuser/scr.1000/scr.dataset.2
 	chase scr_inspect -p "$P" 2
-	[[ ${taken[*]} == "scr_postrun -p $P scr_index -p $P --"* ]] ||
-		failed "${taken[*]}"
+	took "scr_postrun -p $P scr_index -p $P --*"
 	restarts_from ckpt.1
 	for ((k = 0; k < 3; k++)); do
 		[[ -e $P/.scr/scr.dataset.2 ]] || break
 		chase scr_inspect -p "$P" 2
-		[[ ${taken[*]} == "scr_postrun -p $P scr_index -p $P --d"* ]] ||
-			failed "${taken[*]}"
+		took "scr_postrun -p $P scr_index -p $P --d*"
 	done
 	[[ ! -e $P/.scr/scr.dataset.2 && ! -e $P/ckpt.2 ]]
 	restarts_from ckpt.1
@@ -677,7 +659,7 @@ saved() {
 	mv "$P/ckpt.2" "$P/old.2"
 	rm -r nodes/node0/cache/genuser/scr.1000/scr.dataset.2
 	chase scr_postrun -p "$P"
-	[[ ${taken[*]} == "mv $P/old.2 $P/ckpt.2" ]] || failed "${taken[*]}"
+	took "mv $P/old.2 $P/ckpt.2"
 	whole 2
 }
 
@@ -689,9 +671,8 @@ saved() {
 	cached XOR 3 1
 	scr_index -q -p "$P" --build 1 2>/dev/null || true
 	for look in "" "1 2 3"; do
-		# shellcheck disable=SC2086 # several words
 		try scr_inspect -p "$P" $look
-		[[ $(next_line) == "scr_postrun -p $P" ]] || failed "$look"
+		next_is "scr_postrun -p $P"
 		[[ ${lines[*]: -1} == "  next:       scr_postrun -p $P" ]] ||
 			failed "$look: not last"
 	done
@@ -703,7 +684,7 @@ saved() {
 	cached XOR 1 1,2
 	cached XOR 2 1,2
 	try scr_inspect nodes
-	[[ $(next_line) == scr_postrun ]]
+	next_is scr_postrun
 	try scr_inspect -d 1 -d 2 nodes
-	[[ $(next_line) == scr_postrun ]]
+	next_is scr_postrun
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
+# shellcheck disable=SC2086,SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
 # The index tells the truth while files of one dataset replace those of another:
 # an application that always writes the same names.  At every moment each
 # dataset that the index calls valid has its own bytes.
@@ -123,7 +123,6 @@ same_number() {
 		same_number
 		cp -a p before
 		for more in --plan "" "--id 1"; do
-			# shellcheck disable=SC2086 # several words
 			ends 1 scr_postrun "${args[@]}" $more
 			assert_stderr_has "dataset 1: not saved; it is still in" \
 				"an older dataset of this number, t1" \
@@ -268,7 +267,6 @@ meanwhile() {
 		saved 1 1
 		scr_container -q -p p pack 1
 		generate 1 5 --layout cache
-		# shellcheck disable=SC2086 # a pattern
 		rm -f local/cache/genuser/scr.1000/scr.dataset.1/rank_$lost.ckpt
 		try scr_copy --cntldir local/cntl/genuser/scr.1000 --prefix p \
 			--cachedir local/cache/genuser/scr.1000 --id 1
@@ -427,7 +425,6 @@ free_pages() {
 	for lost in "rank_*" rank_2.ckpt; do
 		rm -rf p nodes/* right.*
 		prepare
-		# shellcheck disable=SC2086 # a pattern
 		rm p/latest/$lost
 		cp -a p saved
 		# Killed when N new files have their names.  Others of the same
@@ -656,11 +653,11 @@ refused() {
 # leaves them (it retires nobody); the bytes are those of t2.  $sums: of --build.
 two_valid() {
 	generate 1 1 --layout prefix "$@"
-	scr_index -p p --build 1 ${sums-}
+	scr_index -p p --build 1 ${sums:+"$sums"}
 	cp -a p/.scr/scr.dataset.1 .
 	rm -r p/latest
 	generate 2 2 --layout prefix "$@"
-	scr_index -p p --build 2 ${sums-}
+	scr_index -p p --build 2 ${sums:+"$sums"}
 	rm -r p/.scr/scr.dataset.1
 	cp -a scr.dataset.1 p/.scr
 	scr_index -p p --add 1

@@ -270,8 +270,7 @@ golden_copy() {
 @test "a damaged file: reported, not committed, exit 3" {
 	make --size 10000 --crc
 	dir=nodes/node1/cache/genuser/scr.1000/scr.dataset.1
-	printf xxxx | dd of=$dir/rank_2_0.ckpt bs=1 seek=77 conv=notrunc \
-		status=none
+	poke $dir/rank_2_0.ckpt 77 xxxx
 	rm $dir/rank_3_1.ckpt
 	ends 3 copy 1
 	assert_output_has "Return code: 3"
@@ -388,7 +387,7 @@ copy_slowly() {
 
 @test "a file that changes while it is copied is copied again" {
 	copy_slowly
-	printf XXXX | dd of=$file bs=1 conv=notrunc status=none
+	poke $file 0 XXXX
 	wait $pid || failed "$(cat err)"
 	cmp $file "p q/ckpt.1/rank_0_0.ckpt"
 	no_temps

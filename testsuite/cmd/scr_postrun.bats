@@ -54,7 +54,7 @@ flip() {
 	local file=local/cache/genuser/scr.1000/scr.dataset.$1/rank_$2.ckpt
 
 	touch -r "$file" time
-	printf '\377' | dd of="$file" bs=1 seek=1234 conv=notrunc status=none
+	poke "$file" 1234
 	touch -r time "$file"
 }
 

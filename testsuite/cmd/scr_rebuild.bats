@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2086 # several words, a pattern
 
 load helper
 
@@ -92,7 +93,6 @@ assert_whole() {
 	for type in XOR "RS --failures 2" PARTNER; do
 		for packed in false true; do
 			rm -rf p p.nodes
-			# shellcheck disable=SC2086 # words
 			"$GEN/gen_dataset" -q -p p -n 8 -m 8 -f 2 -s 5K,300 \
 				--type $type
 			scr_index -q -p p --build 1
@@ -140,7 +140,6 @@ assert_whole() {
 	make p --lose 1,2
 	before=$(tree_stat p)
 	for more in "" --dry-run --verify --json; do
-		# shellcheck disable=SC2086 # may be nothing
 		ends 4 scr_rebuild $more -p p 1
 	done
 	[ "$before" = "$(tree_stat p | grep -v scrkit.lock)" ] ||
@@ -181,7 +180,6 @@ assert_whole() {
 		for lost in "0 2 4" "0 2 4 6"; do
 			for packed in "" yes; do
 				rm -rf p p.*
-				# shellcheck disable=SC2086 # words
 				make p -t $type
 				scr_index -q -p p --build 1
 				[[ -z $packed ]] ||
@@ -257,14 +255,12 @@ assert_whole() {
 
 @test "a wrong checksum is an erasure: with --checksums, or when it is read" {
 	make p --crc --lose ""
-	printf Z | dd of=p/ckpt.1/rank_3_0.ckpt bs=1 seek=77 conv=notrunc \
-		status=none
+	poke p/ckpt.1/rank_3_0.ckpt 77 Z
 	shows "nothing to rebuild" scr_rebuild -p p 1
 	shows "rebuilt: 1 file" scr_rebuild --checksums -p p 1
 	assert_whole p
 	make q --crc --lose 2 --type RS
-	printf Z | dd of=q/ckpt.1/rank_0_0.ckpt bs=1 seek=77 conv=notrunc \
-		status=none
+	poke q/ckpt.1/rank_0_0.ckpt 77 Z
 	ends 0 scr_rebuild --verify -p q 1
 	assert_stderr_has "rank_0_0.ckpt"
 	assert_whole q
@@ -272,14 +268,12 @@ assert_whole() {
 
 @test "--deep repairs identified damage, and refuses to guess" {
 	make p --type RS --lose ""
-	printf Z | dd of=p/ckpt.1/rank_3_1.ckpt bs=1 seek=77 conv=notrunc \
-		status=none
+	poke p/ckpt.1/rank_3_1.ckpt 77 Z
 	ends 0 scr_rebuild --deep --verify -p p 1
 	assert_stderr_has "rank_3_1.ckpt"
 	assert_whole p
 	make x --lose ""
-	printf Z | dd of=x/ckpt.1/rank_3_1.ckpt bs=1 seek=77 conv=notrunc \
-		status=none
+	poke x/ckpt.1/rank_3_1.ckpt 77 Z
 	before=$(tree_sha x)
 	ends 3 scr_rebuild --deep -p x 1
 	assert_stderr_has "is inconsistent"

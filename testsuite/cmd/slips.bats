@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats sets them
+# shellcheck disable=SC2086,SC2154 # bats sets them
 # Slips of an operator: a misspelled name, a prefix in the place of a dataset, an
 # answer that cannot be given.  Each message says what to type.
 
@@ -23,14 +23,12 @@ setup()
 		"scr_inspect -p p3" "scr_container -p p3 list"; do
 		# Number 1 is not in the index, number 12 is.
 		for name in 1 12; do
-			# shellcheck disable=SC2086 # several words
 			try $command "chkpt.$name"
 			((status == 1))
 			[[ $stderr == *"did you mean ckpt.$name?"* ]] ||
 				failed "$command"
 		done
 		# A number that does not exist is no misspelling.
-		# shellcheck disable=SC2086
 		try $command ckpt.7
 		((status == 1))
 		assert_stderr_has "ckpt.7: no dataset of this name in p3"
@@ -71,10 +69,8 @@ setup()
 	local command
 
 	for command in "scr_postrun" "scr_env doctor"; do
-		# shellcheck disable=SC2086
 		$command --dump-options | grep -q $'remote\t[^\t]*pdsh|ssh|srun' ||
 			failed "$command --remote"
-		# shellcheck disable=SC2086
 		$command --dump-options |
 			grep -q $'resource-manager\t[^\t]*slurm|flux' ||
 			failed "$command --resource-manager"

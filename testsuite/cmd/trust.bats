@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
+# shellcheck disable=SC2086,SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
 # What commands that root runs on a user's prefix make and follow: owners, modes,
 # links, FIFOs and devices in the places of files.
 
@@ -341,7 +341,6 @@ add_to_archive() {
 			cp -a good p
 			in_map ckpt.1/rank_2_0.ckpt "$bad"
 			(cd p && tree_stat .) >before
-			# shellcheck disable=SC2086 # words on purpose
 			cd p && try scr_container $how 1
 			cd ..
 			assert_status 1
@@ -376,7 +375,6 @@ add_to_archive() {
 		"scr_index -p ro --verify --checksums --deep" \
 		"scr_index -p ro" "scr_inspect ro" "scr_inspect -p ro -d 1" \
 		"scr_rebuild -p ro -n 1" "scr_halt -l ro"; do
-		# shellcheck disable=SC2086 # words on purpose
 		try $cmd
 		((status == 0)) || umount ro
 		assert_status 0
@@ -654,11 +652,9 @@ used() {
 	scr_container -q -p packed pack --size 200000 2
 	# The reader is gone before the first byte, or after the first line.
 	while IFS= read -r line; do
-		# shellcheck disable=SC2086 # words on purpose
 		run $line
 		want=$status
 		for reader in true "head -1"; do
-			# shellcheck disable=SC2086
 			{
 				{ [[ $reader != true ]] || sleep 0.3
 				rc=0

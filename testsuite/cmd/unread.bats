@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
+# shellcheck disable=SC2086,SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
 # I/O errors while a dataset is looked at: what a verdict would need to have
 # read is unknown (status 1), neither lost nor whole nor saved.  A rebuild does
 # without it where the rest suffices, and says so.
@@ -168,8 +168,7 @@ assert_stderr_lacks() {
 	"$GEN/gen_dataset" -q -p p -n 4 --set-size 2 -s 1000 --id 2 \
 		--recorded-prefix "$PWD/p"
 	scr_index -q -p p --build 2
-	printf Z | dd of=p/ckpt.1/rank_3.ckpt bs=1 seek=20 conv=notrunc \
-		status=none
+	poke p/ckpt.1/rank_3.ckpt 20 Z
 	eio ckpt.1/rank_0.ckpt scr_index -p p --deep --verify
 	assert_status 1
 	assert_stderr_has "$bad" "unknown" "$wrong"
@@ -187,7 +186,6 @@ assert_stderr_lacks() {
 	kept=$(tree_sha p)
 	for command in "scr_rebuild -p p --deep 1" \
 		"scr_index -p p --deep --build 1"; do
-		# shellcheck disable=SC2086 # words
 		eio ckpt.1/rank_0.ckpt $command
 		[[ $status == [13] ]] || failed "$command"
 	done
@@ -206,8 +204,7 @@ assert_stderr_lacks() {
 	mended rank_2.ckpt "rank_2.ckpt: cannot be read" --checksums
 	# Its redundancy is wrong: what is computed is not taken.
 	was=$(sha256sum p/ckpt.1/rank_2.ckpt)
-	printf Z | dd of="$meta/reddesc.er.3.xor.grp_2_of_2.mem_2_of_2.redset" \
-		bs=1 seek=2000 conv=notrunc status=none
+	poke "$meta/reddesc.er.3.xor.grp_2_of_2.mem_2_of_2.redset" 2000 Z
 	eio rank_2.ckpt scr_rebuild -p p 1 --checksums
 	assert_status 1
 	assert_stderr_has "rank_2.ckpt: cannot be read" "cannot be rebuilt"
@@ -266,7 +263,6 @@ each_fails() {
 	local name wanted=0
 
 	for name in "${@:2}"; do
-		# shellcheck disable=SC2086 # a pattern
 		rm $1
 		SHIM_FROM=$([[ $name == reddesc* ]] && echo 3000) rebuilt "$name" ""
 		[[ -z $stderr ]] || {

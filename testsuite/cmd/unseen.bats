@@ -302,8 +302,7 @@ unknown() {
 @test "--deep names the ranks that may be wrong, and does not advise to index" {
 	"$GEN/gen_dataset" -q -p p -n 4 --set-size 2 -s 1000 \
 		--recorded-prefix "$PWD/p"
-	printf Z | dd of=p/ckpt.1/rank_1.ckpt bs=1 seek=100 conv=notrunc \
-		status=none
+	poke p/ckpt.1/rank_1.ckpt 100 Z
 	ends 3 scr_inspect -p p --deep
 	assert_output_has "ranks 0 1"
 	assert_output_lacks "scr_index --build" "puts it"
