@@ -303,7 +303,7 @@ lint: ## format, static analysis, layering, names, man pages, options
 	@scripts/lint.sh build/plain
 
 change-requests: ## carry out five typical changes in copies of the tree
-	@scripts/deps.sh build check
+	@scripts/deps.sh build change-requests
 	@scripts/change_requests.py
 
 html: ## the handbook: README and all pages, build/html/index.html

@@ -192,6 +192,10 @@ group() {
 		;;
 	mpi) mpi ;;
 	messages) tool python3 python3 ;;
+	change-requests)
+		tool python3 python3
+		tool strace strace
+		;;
 	bench)
 		bed
 		mpi
