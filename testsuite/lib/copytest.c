@@ -12,6 +12,7 @@ struct par *one; /* a pool of one thread */
 
 char log_text[4096];
 struct work how;
+struct copy_options with;
 
 static void
 keep_log(void *arg, const char *line)
@@ -32,27 +33,22 @@ logged(const char *words)
 }
 
 int
-run_with(struct copy_options o)
+run_copy(void)
 {
 	const struct nodecache_where w = { .cntl = cache.cntl };
 	int rc = -1;
 
 	error_clear(&failure);
 	log_text[0] = '\0';
-	o.prefix = o.prefix != NULL ? o.prefix : cache.prefix;
+	with.prefix = with.prefix != NULL ? with.prefix : cache.prefix;
 	how.par = how.par != NULL ? how.par : one;
 	how.log = keep_log;
-	o.id = 5;
-	o.work = &how;
-	rc = copy_run(&w, &o, &result, &failure);
+	with.id = with.id > 0 ? with.id : 5;
+	with.work = &how;
+	rc = copy_run(&w, &with, &result, &failure);
 	how = (struct work){ .par = NULL };
+	with = (struct copy_options){ .prefix = NULL };
 	return rc;
-}
-
-int
-run_copy(void)
-{
-	return run_with((struct copy_options){ .prefix = NULL });
 }
 
 const char *

@@ -23,15 +23,13 @@ extern struct error failure;
 extern struct par *one; /* a pool of one thread */
 extern char log_text[4096];
 extern struct work how; /* of the next run */
+extern struct copy_options with;
 
 /* Does the log of the last copy contain these words? */
 bool logged(const char *words);
 
-/* Copy the cache with these options and those that all tests share.  `result`
- * and `failure` hold the outcome. */
-int run_with(struct copy_options o);
-
-/* Copy the cache with only the options that all tests share. */
+/* Copy the cache, with `with` and `how`, which are forgotten then.  `result` and
+ * `failure` hold the outcome. */
 int run_copy(void);
 
 /* at(): a path below the prefix.  The others: the target and the source of a

@@ -49,8 +49,8 @@ test_copy(void)
 	must(utimensat(AT_FDCWD, target(2, 0), NULL, 0) == 0);
 	ok(copies(0, 0, FILES - 2, 0) && result.taken == 1,
 	   "what was changed is not replaced");
-	ok(run_with((struct copy_options){ .replace = true }) == 0 &&
-		   counts(1, 0, FILES - 1, 0) && all_right(),
+	with.replace = true;
+	ok(copies(1, 0, FILES - 1, 0) && all_right(),
 	   "... unless that is allowed");
 	par_free(par);
 }
@@ -58,22 +58,16 @@ test_copy(void)
 static void
 test_ranks(void)
 {
-	struct arena *a = arena_new();
-	struct copy_ranks some;
+	static struct copy_range ranges[] = { { 1, 1 }, { 3, 3 } };
+	const struct copy_ranks some = { 2, ranges }, none = { 0, ranges };
 
 	cache_make(&cache);
-	must(copy_ranks_parse("1,3", a, &some, NULL) == 0);
-	ok(run_with((struct copy_options){ .ranks = &some }) == 0 &&
-		   counts(14, 0, 0, 0),
+	with.ranks = &some;
+	ok(copies(14, 0, 0, 0) && file_right(1, 0) && file_right(3, 0) &&
+		   !exists(target(0, 0)) && !exists(at(META "/filemap_0")),
 	   "only some ranks");
-	ok(file_right(1, 0) && file_right(3, 0) && !exists(target(0, 0)) &&
-		   !exists(at(META "/filemap_0")),
-	   "... are copied");
-	must(copy_ranks_parse("", a, &some, NULL) == 0);
-	ok(run_with((struct copy_options){ .ranks = &some }) == 0 &&
-		   counts(0, 0, 0, 0),
-	   "none");
-	arena_free(a);
+	with.ranks = &none;
+	ok(copies(0, 0, 0, 0), "none");
 }
 
 static void
@@ -82,8 +76,7 @@ test_dry_run(void)
 	cache_make(&cache);
 	write_text(target(0, 1), "");
 	how.dry_run = true;
-	ok(run_copy() == 0, "a dry run");
-	ok(counts(FILES - CACHE_RANKS - 1, 1, 0, 0), "... without filemaps");
+	ok(copies(FILES - CACHE_RANKS - 1, 1, 0, 0), "a dry run: no filemaps");
 	ok(!exists(at(".scr")) && !exists(target(0, 0)), "... changes nothing");
 }
 
@@ -113,8 +106,8 @@ test_adopt(void)
 	must(symlink(outside, target(2, 0)) == 0);
 	ok(copies(FILES - 3 - 3, 0, 0, 0) && result.taken == 3,
 	   "what is there but wrong is kept: short, other bytes, a link");
-	ok(run_with((struct copy_options){ .replace = true }) == 0 &&
-		   counts(6, 0, FILES - 6, 0) && all_right(),
+	with.replace = true;
+	ok(copies(6, 0, FILES - 6, 0) && all_right(),
 	   "... and replaced if that is allowed");
 	ok(file_holds(outside, "not ours", 8), "... the link, not its target");
 	must(unlink(target(3, 0)) == 0 && mkdir(target(3, 0), 0777) == 0);
@@ -138,8 +131,9 @@ test_generations(void)
 	flip(source(1, 0), 3);
 	edit_tree(fmt("%s/.scr/filemap_1", cache.dataset), set_time,
 		  fmt("%s", source(1, 0)));
-	ok(run_with((struct copy_options){ .replace = true }) == 0 &&
-		   result.copied == 2 && same_files(source(1, 0), target(1, 0)),
+	with.replace = true;
+	ok(run_copy() == 0 && result.copied == 2 &&
+		   same_files(source(1, 0), target(1, 0)),
 	   "a newer dataset of the same number is not taken for the old one");
 }
 
@@ -164,7 +158,8 @@ test_stop(void)
 		stop_after = n;
 		runs++;
 		how.stop = stop;
-		if (run_with((struct copy_options){ .block = 512 }) == 0)
+		with.block = 512;
+		if (run_copy() == 0)
 			break;
 		good = good && failure.kind == ERROR_SYSTEM &&
 		       says(&failure, "stopped") && no_temps();
@@ -201,18 +196,16 @@ dawdle(void)
 static void
 test_waiting(void)
 {
-	struct arena *a = arena_new();
-	struct copy_ranks some;
+	static struct copy_range range = { 0, 1 };
+	const struct copy_ranks some = { 1, &range };
 
 	cache_make(&cache);
-	must(copy_ranks_parse("0-1", a, &some, NULL) == 0);
 	how.stop = dawdle;
-	ok(run_with((struct copy_options){ .ranks = &some, .block = 512 }) ==
-			   0 &&
-		   looks > 25 && early,
+	with.ranks = &some;
+	with.block = 512;
+	ok(run_copy() == 0 && looks > 25 && early,
 	   "a rank does not wait for all others");
 	ok(file_right(0, 0) && file_right(1, 1) && no_temps(), "... all do");
-	arena_free(a);
 }
 
 static void
@@ -291,11 +284,10 @@ put_right(void *arg)
 static int
 run_all(void *arg, struct error *e)
 {
-	struct copy_range first = { 0, 0 };
-	const struct copy_ranks ranks = { 1, &first };
-	int rc = run_with((struct copy_options){ .ranks = &ranks });
+	int rc = 0;
 
-	(void)arg;
+	with.ranks = arg;
+	rc = run_copy();
 	*e = failure;
 	return rc;
 }
@@ -350,6 +342,9 @@ test_lists(void)
 int
 main(void)
 {
+	struct copy_range first = { 0, 0 };
+	struct copy_ranks ranks = { 1, &first };
+
 	begin_copies();
 	test_copy();
 	test_ranks();
@@ -362,6 +357,6 @@ main(void)
 	test_other();
 	cache_make(&cache);
 	test_lists();
-	ok(fails_well(run_all, put_right, NULL), "no memory");
+	ok(fails_well(run_all, put_right, &ranks), "no memory");
 	return end_copies();
 }

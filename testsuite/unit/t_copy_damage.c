@@ -139,9 +139,8 @@ test_moved(void)
 	memcpy(cache.prefix, now, sizeof(now));
 	is_error(run_copy(), &failure, ERROR_USAGE, "--moved-from",
 		 "a moved prefix: nobody knows");
-	ok(run_with((struct copy_options){ .moved_from = old }) == 0 &&
-		   all_right(),
-	   "... but who is told");
+	with.moved_from = old;
+	ok(run_copy() == 0 && all_right(), "... but who is told");
 	ok(copies(0, 0, FILES, 0), "... and who sees the files there");
 	remove_tree(at("ckpt"));
 	edit_tree(map_of(1), set_prefix, old);
@@ -152,8 +151,8 @@ test_moved(void)
 		must(link ? symlink(cache.prefix, now) == 0
 			  : rename(cache.prefix, now) == 0 &&
 				     symlink(now, cache.prefix) == 0);
-		ok(run_with((struct copy_options){ .prefix = now }) == 0 &&
-			   counts(FILES, 0, 0, 0) && all_right(),
+		with.prefix = now;
+		ok(copies(FILES, 0, 0, 0) && all_right(),
 		   link ? "another name of the prefix"
 			: "recorded by another name");
 	}
@@ -182,16 +181,12 @@ test_bypass(void)
 static void
 test_cannot(void)
 {
-	const struct nodecache_where w = { .cntl = cache.cntl };
-	const struct work one_thread = { .par = one };
-	struct copy_options o = { .work = &one_thread, .id = 6 };
-
 	cache_make(&cache);
-	o.prefix = cache.prefix;
-	is_error(copy_run(&w, &o, &result, &failure), &failure, ERROR_ABSENT,
-		 "dataset 6", "no such dataset");
-	is_error(run_with((struct copy_options){ .prefix = "/nowhere/at all" }),
-		 &failure, ERROR_ABSENT, NULL, "no such prefix");
+	with.id = 6;
+	is_error(run_copy(), &failure, ERROR_ABSENT, "dataset 6",
+		 "no such dataset");
+	with.prefix = "/nowhere/at all";
+	is_error(run_copy(), &failure, ERROR_ABSENT, NULL, "no such prefix");
 	remove_tree(cache.dataset);
 	is_error(run_copy(), &failure, ERROR_ABSENT, NULL, "no directory");
 }
