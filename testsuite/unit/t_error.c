@@ -3,6 +3,7 @@
 #include <limits.h>
 
 #include "scratch.h"
+#include "str.h"
 
 #define LONG 20000
 
@@ -15,14 +16,6 @@ long_path(char *to, size_t len)
 	to[len - 1] = 'z';
 	to[len] = '\0';
 	return to;
-}
-
-static bool
-ends(const char *s, const char *end)
-{
-	size_t len = strlen(s), n = strlen(end);
-
-	return len >= n && strcmp(s + len - n, end) == 0;
 }
 
 static void
@@ -99,7 +92,7 @@ test_long(void)
 	error_sys(&err, "%s: cannot write", long_path(a, PATH_MAX - 1));
 	is_int((int64_t)strlen(err.text), ERROR_TEXT_MAX - 1,
 	       "it fills the room");
-	ok(ends(err.text, "aaz: cannot write: No space left on device"),
+	ok(str_ends(err.text, "aaz: cannot write: No space left on device"),
 	   "the end of the path and the reason stay");
 	ok(strncmp(err.text, "/aaa", 4) == 0, "so does its start");
 	ok(strstr(err.text, "a...a") != NULL, "dots are in its middle");
@@ -108,26 +101,27 @@ test_long(void)
 		  long_path(a, PATH_MAX - 1), long_path(b, PATH_MAX - 1));
 	ok(strlen(err.text) < ERROR_TEXT_MAX, "two long paths fit");
 	ok(strstr(err.text, "aaaz: leads out of /aaa") != NULL &&
-		   ends(err.text, "aaaz: why"),
+		   str_ends(err.text, "aaaz: why"),
 	   "both keep their ends, and all words stay");
 
 	errno = EIO;
 	error_sys(&err, "f: cannot read");
 	error_wrap(&err, "%s", long_path(a, LONG));
-	ok(ends(err.text, ": f: cannot read: Input/output error"),
+	ok(str_ends(err.text, ": f: cannot read: Input/output error"),
 	   "wrapping with a long path cuts the path");
 	error_sys(&err, "%s: cannot open", long_path(a, PATH_MAX - 1));
 	error_wrap(&err, "%s", long_path(b, PATH_MAX - 1));
 	error_wrap(&err, "checkpoint 7");
 	ok(strncmp(err.text, "checkpoint 7: /a", 16) == 0 &&
-		   ends(err.text, "z: cannot open: Input/output error"),
+		   str_ends(err.text, "z: cannot open: Input/output error"),
 	   "wrapping twice keeps both ends");
 
 	errno = EIO;
 	error_sys(&err, "%s", long_path(a, LONG));
-	ok(ends(err.text, ": Input/output error"), "the reason stays always");
+	ok(str_ends(err.text, ": Input/output error"),
+	   "the reason stays always");
 	error_set(&err, ERROR_CORRUPT, "%.*s: longer than %% a key", LONG, a);
-	ok(ends(err.text, "aaa... a key"), "so does the end of a sentence");
+	ok(str_ends(err.text, "aaa... a key"), "so does the end of a sentence");
 	error_set(&err, ERROR_CORRUPT, "%s", a);
 	ok(strlen(err.text) < ERROR_TEXT_MAX, "a sentence of one argument");
 }
@@ -155,7 +149,7 @@ test_limit(void)
 			a[i] = ' ';
 		errno = EIO;
 		error_sys(&err, "%s", a);
-		reason = reason && ends(err.text, ": Input/output error") &&
+		reason = reason && str_ends(err.text, ": Input/output error") &&
 			 strlen(err.text) < ERROR_TEXT_MAX;
 	}
 	ok(reason, "the reason survives a path with spaces");
@@ -186,7 +180,8 @@ test_utf8(void)
 	ok(whole, "no UTF-8 character is cut in two");
 	memset(a, 0x80, 6000);
 	error_set(&err, ERROR_LOST, "%s: why", a);
-	ok(strlen(err.text) > ERROR_TEXT_MAX - 10 && ends(err.text, ": why"),
+	ok(strlen(err.text) > ERROR_TEXT_MAX - 10 &&
+		   str_ends(err.text, ": why"),
 	   "bytes that are no characters are cut like others");
 }
 
