@@ -5,7 +5,7 @@
  */
 #include "scavenge/nodecache.h"
 
-#include <inttypes.h>
+#include <fnmatch.h>
 
 #include "cachetest.h"
 
@@ -70,45 +70,39 @@ test_whole(void)
 	nodecache_free(&n);
 }
 
-/* Damage, and the expected message. */
+#define RED_1 "er.1.partner.grp_1_of_1.mem_2_of_4.redset"
+
+/* Damage to rank 1, what is told of it then, and why.  Without a filemap, files
+ * and bad count those that the header lists: one, which is not there. */
 static const struct damage {
 	const char *what, *file; /* below the dataset directory */
 	enum { GONE, SHORT, LINK, JUNK, DIRECTORY } how;
-	int rank;
-	bool map;
-	uint64_t files, bad;
-	bool red, mapred;
-	const char *problem;
-	/* Without a filemap, files and bad count those that the header lists:
-	 * one, which is not there. */
+	const char *state, *problem;
 } damages[] = {
-	{ "a file gone", "rank 1.0", GONE, 1, true, 1, 1, true, true,
+	{ "a file gone", "rank 1.0", GONE, "map, 1 files, 1 bad, red, mapred",
 	  "No such file" },
-	{ "a file short", "rank 1.0", SHORT, 1, true, 1, 1, true, true,
+	{ "a file short", "rank 1.0", SHORT, "map, 1 files, 1 bad, red, mapred",
 	  "50 bytes, expected 1100" },
-	{ "a file a link", "rank 1.0", LINK, 1, true, 1, 1, true, true,
+	{ "a file a link", "rank 1.0", LINK, "map, 1 files, 1 bad, red, mapred",
 	  "symbolic link" },
-	{ "a file a directory", "rank 1.0", DIRECTORY, 1, true, 1, 1, true,
-	  true, "not a regular file" },
-	{ "a filemap gone", ".scr/filemap_1", GONE, 1, false, 0, 1, true, true,
-	  "(none)" },
-	{ "a filemap short", ".scr/filemap_1", SHORT, 1, false, 0, 1, true,
-	  true, "filemap_1" },
-	{ "a filemap junk", ".scr/filemap_1", JUNK, 1, false, 0, 1, true, true,
-	  "filemap_1" },
-	{ "a filemap a link", ".scr/filemap_1", LINK, 1, false, 0, 1, true,
-	  true, "symbolic link" },
-	{ "redundancy gone",
-	  ".scr/reddesc.er.1.partner.grp_1_of_1.mem_2_of_4.redset", GONE, 1,
-	  true, 2, 0, false, true, "(none)" },
-	{ "redundancy without a body",
-	  ".scr/reddesc.er.1.partner.grp_1_of_1.mem_2_of_4.redset", SHORT, 1,
-	  true, 2, 0, false, true, "reddesc.er.1.partner" },
-	{ "redundancy of the map junk",
-	  ".scr/reddescmap.er.1.partner.grp_1_of_1.mem_2_of_4.redset", JUNK, 1,
-	  true, 2, 0, true, false, "reddescmap.er.1.partner" },
-	{ "a descriptor gone", ".scr/reddesc.er.1.redset", GONE, 1, true, 2, 0,
-	  true, true, "(none)" },
+	{ "a file a directory", "rank 1.0", DIRECTORY,
+	  "map, 1 files, 1 bad, red, mapred", "not a regular file" },
+	{ "a filemap gone", ".scr/filemap_1", GONE,
+	  "listed, 0 files, 1 bad, red, mapred", "(none)" },
+	{ "a filemap short", ".scr/filemap_1", SHORT,
+	  "listed, 0 files, 1 bad, red, mapred", "filemap_1" },
+	{ "a filemap junk", ".scr/filemap_1", JUNK,
+	  "listed, 0 files, 1 bad, red, mapred", "filemap_1" },
+	{ "a filemap a link", ".scr/filemap_1", LINK,
+	  "listed, 0 files, 1 bad, red, mapred", "symbolic link" },
+	{ "redundancy gone", ".scr/reddesc." RED_1, GONE,
+	  "map, 2 files, 0 bad, mapred", "(none)" },
+	{ "redundancy without a body", ".scr/reddesc." RED_1, SHORT,
+	  "map, 2 files, 0 bad, mapred", "reddesc.er.1.partner" },
+	{ "redundancy of the map junk", ".scr/reddescmap." RED_1, JUNK,
+	  "map, 2 files, 0 bad, red", "reddescmap.er.1.partner" },
+	{ "a descriptor gone", ".scr/reddesc.er.1.redset", GONE,
+	  "map, 2 files, 0 bad, red, mapred", "(none)" },
 };
 
 static void
@@ -116,20 +110,27 @@ do_damage(const struct damage *d)
 {
 	const char *path = fmt("%s/%s", cache.dataset, d->file);
 
-	switch (d->how) {
-	case SHORT:
+	if (d->how == SHORT) {
 		must(truncate(path, 50) == 0);
 		return;
-	case JUNK:
-		write_text(path, "junk, but long enough to be looked at");
-		return;
-	default:
-		must(unlink(path) == 0);
 	}
-	if (d->how == LINK)
+	must(unlink(path) == 0);
+	if (d->how == JUNK)
+		write_text(path, "junk, but long enough to be looked at");
+	else if (d->how == LINK)
 		must(symlink("/etc/passwd", path) == 0);
 	else if (d->how == DIRECTORY)
 		must(mkdir(path, 0777) == 0);
+}
+
+/* "map" or that the files are listed in a header; files; redundancy. */
+static const char *
+state_of(const struct nodecache_rank *r)
+{
+	return fmt("%s%s, %llu files, %llu bad%s%s", r->map ? "map" : "",
+		   r->listed ? "listed" : "", (unsigned long long)r->files,
+		   (unsigned long long)r->bad, r->red.there ? ", red" : "",
+		   r->mapred.there ? ", mapred" : "");
 }
 
 static void
@@ -144,15 +145,12 @@ test_damaged(void)
 		do_damage(d);
 		look(&n, NULL);
 		must(n.ndatasets == 1 && n.datasets[0].nranks == CACHE_RANKS);
-		r = &n.datasets[0].ranks[d->rank];
-		ok(r->map == d->map && r->files == d->files &&
-			   r->bad == d->bad && r->red.there == d->red &&
-			   r->mapred.there == d->mapred,
-		   d->what);
-		ok(told(r->problem, d->problem), "... is told");
-		ok(r->listed == !d->map, "... and its header lists files");
-		r = &n.datasets[0].ranks[0];
-		ok(r->files == 2 && r->red.there && r->problem == NULL,
+		r = n.datasets[0].ranks;
+		is_str(state_of(&r[1]), d->state, d->what);
+		ok(told(r[1].problem, d->problem), "... is told");
+		ok(r[0].problem == NULL &&
+			   strcmp(state_of(&r[0]),
+				  "map, 2 files, 0 bad, red, mapred") == 0,
 		   "... and the others are as they were");
 		nodecache_free(&n);
 	}
@@ -196,55 +194,57 @@ test_contradictions(void)
 	nodecache_free(&n);
 }
 
-/* Datasets found without the index, or missing in it. */
+#define INDEX "shm/u/scr.1/" CINDEX_FILE
+#define JOB "ssd/u/scr.1"
+
+/* Datasets found without the index, or missing in it: changes by the shell in
+ * the scratch directory, the cache's directory, and a pattern for "problem of
+ * the node; number of datasets; id, ranks, name: problem". */
+static const struct {
+	const char *what, *change, *cachedir, *want;
+} searches[] = {
+	{ "no index", "rm " INDEX, NULL, "*No such file*; 0;*" },
+	{ "the directory is found without it", ":", JOB,
+	  "*; 1; 5, 4, (none): *" },
+	{ "an index of junk", "echo junk, and no tree of keys >" INDEX, JOB,
+	  "*" CINDEX_FILE "*; 1; *" },
+	{ "what both know comes once, with its name", "mv saved " INDEX, JOB,
+	  "*; 1; 5, 4, ckpt 5: *" },
+	{ "the index knows what is gone",
+	  "cd " JOB " && mv scr.dataset.5 node.3 && mkdir v", JOB,
+	  "*; 1; *: *cannot open*" },
+	{ "and it is found in a view of a node",
+	  "cd " JOB " && mv node.3 v/scr.dataset.5 && mv v node.3", JOB,
+	  "*; 1; 5, 4, ckpt 5: (none)" },
+	{ "a cache that is not there is empty", ":", "nowhere", "(none); *" },
+};
+
 static void
 test_lost_index(void)
 {
-	const char *index = NULL, *job = NULL;
-	struct nodecache n;
-
 	cache_make(&cache);
-	index = fmt("%s/" CINDEX_FILE, cache.cntl);
-	job = fmt("%s/ssd/u/scr.1", cache.root);
-	must(unlink(index) == 0);
-	look(&n, NULL);
-	ok(n.ndatasets == 0 && told(n.problem, "No such file"), "no index");
-	nodecache_free(&n);
-	look(&n, job);
-	ok(n.ndatasets == 1 && n.datasets[0].id == 5 &&
-		   n.datasets[0].nranks == CACHE_RANKS &&
-		   n.datasets[0].name == NULL,
-	   "the directory is found without it");
-	nodecache_free(&n);
-	write_text(index, "junk, and no tree of keys at all");
-	look(&n, job);
-	ok(n.ndatasets == 1 && told(n.problem, CINDEX_FILE),
-	   "an index of junk");
-	nodecache_free(&n);
-	cache_index(&cache);
-	look(&n, job);
-	is_int((int64_t)n.ndatasets, 1, "what both know comes once");
-	is_str(n.datasets[0].name, "ckpt 5", "... with its name");
-	nodecache_free(&n);
-	must(rename(cache.dataset, fmt("%s/node.3", job)) == 0);
-	must(mkdir(fmt("%s/v", job), 0777) == 0);
-	look(&n, job);
-	ok(n.ndatasets == 1 && told(n.datasets[0].problem, "cannot open"),
-	   "the index knows what is gone");
-	nodecache_free(&n);
-	must(rename(fmt("%s/node.3", job), fmt("%s/v/x", job)) == 0);
-	must(rename(fmt("%s/v", job), fmt("%s/node.3", job)) == 0);
-	must(rename(fmt("%s/node.3/x", job),
-		    fmt("%s/node.3/scr.dataset.5", job)) == 0);
-	look(&n, job);
-	ok(n.ndatasets == 1 && n.datasets[0].problem == NULL &&
-		   n.datasets[0].nranks == CACHE_RANKS,
-	   "... and it is found in a view of a node");
-	is_str(n.datasets[0].name, "ckpt 5", "... and keeps its name");
-	nodecache_free(&n);
-	look(&n, fmt("%s/nowhere", cache.root));
-	ok(n.problem == NULL, "a cache that is not there is empty");
-	nodecache_free(&n);
+	must(system(fmt("cd %s && cp " INDEX " saved", cache.root)) == 0);
+	for (size_t i = 0; i < sizeof(searches) / sizeof(searches[0]); i++) {
+		const char *dir = searches[i].cachedir;
+		const char *text = NULL;
+		struct nodecache n;
+
+		must(system(fmt("cd %s && %s", cache.root,
+				searches[i].change)) == 0);
+		look(&n, dir != NULL ? fmt("%s/%s", cache.root, dir) : NULL);
+		text = fmt("%s; %zu;", n.problem ? n.problem : "(none)",
+			   n.ndatasets);
+		if (n.ndatasets > 0) {
+			const struct nodecache_dataset *d = n.datasets;
+
+			text = fmt("%s %d, %zu, %s: %s", text, (int)d->id,
+				   d->nranks, d->name ? d->name : "(none)",
+				   d->problem ? d->problem : "(none)");
+		}
+		printf("# %s\n", text);
+		ok(fnmatch(searches[i].want, text, 0) == 0, searches[i].what);
+		nodecache_free(&n);
+	}
 }
 
 /* --- JSON --- */
@@ -364,90 +364,73 @@ test_json(void)
 	buf_free(&line);
 }
 
-#define HEAD "{\"format\":1,\"host\":\"a\",\"datasets\":["
-#define SET "{\"id\":1,\"bypass\":false,\"ckpt\":true,\"output\":false,"
-#define FILES "{\"rank\":3,\"map\":true,\"files\":1,\"bytes\":1,\"bad\":0"
-#define RANK FILES ",\"redundancy\":9"
-#define RED \
-	"{\"type\":\"XOR\",\"set\":1,\"sets\":1,\"member\":1,\"members\":2," \
-	"\"failures\":1}"
-#define SIZED \
-	"{\"type\":\"XOR\",\"set\":1,\"sets\":1,\"member\":1,\"members\":2," \
-	"\"failures\":1,\"chunk\":5,\"bytes\":10,"
+#define HEAD "{'format':1,'host':'a','datasets':["
+#define SET HEAD "{'id':1,'bypass':false,'ckpt':true,'output':false,'world':4,"
+#define FILES "{'rank':3,'map':true,'files':1,'bytes':1,'bad':0"
+#define RANK FILES ",'redundancy':9"
+#define RANKS SET "'ranks':["
+#define RED "{'type':'XOR','set':1,'sets':1,'member':1,'members':2,'failures':1"
+#define SIZED RED ",'chunk':5,'bytes':10,"
+#define LOST(ranges) RANKS RANK ",'red':" SIZED "'lost':[" ranges "]}}]}]}"
 
 static void
 test_refused(void)
 {
+	/* With ' for ". */
 	static const struct {
-		const char *text, *says;
-	} bad[] = {
+		const char *text, *says; /* NULL: it is read */
+	} cases[] = {
 		{ "", "JSON" },
 		{ "[]", "format" },
 		{ "{}", "format" },
 		{ "null", "JSON" },
-		{ "{\"format\":2,\"host\":\"a\",\"datasets\":[]}", "format" },
-		{ "{\"format\":1,\"datasets\":[]}", "host" },
-		{ "{\"format\":1,\"host\":1,\"datasets\":[]}", "host" },
-		{ "{\"format\":1,\"host\":\"a\"}", "datasets" },
-		{ "{\"format\":1,\"format\":1,\"host\":\"a\"}", "JSON" },
-		{ "{\"format\":1,\"host\":\"a\\u0000b\",\"datasets\":[]}",
-		  "JSON" },
+		{ "{'format':2,'host':'a','datasets':[]}", "format" },
+		{ "{'format':1,'datasets':[]}", "host" },
+		{ "{'format':1,'host':1,'datasets':[]}", "host" },
+		{ "{'format':1,'host':'a'}", "datasets" },
+		{ "{'format':1,'format':1,'host':'a'}", "JSON" },
+		{ "{'format':1,'host':'a\\u0000b','datasets':[]}", "JSON" },
 		{ HEAD "null]}", "id" },
-		{ HEAD "{\"id\":0}]}", "id" },
-		{ HEAD "{\"id\":2147483648}]}", "id" },
-		{ HEAD "{\"id\":1,\"bypass\":0}]}", "bypass" },
-		{ HEAD SET "\"world\":-2}]}", "world" },
-		{ HEAD SET "\"world\":4,\"name\":[]}]}", "name" },
-		{ HEAD SET "\"world\":4,\"ranks\":[{\"rank\":-1}]}]}", "rank" },
-		{ HEAD SET "\"world\":4,\"ranks\":[" RANK "}," RANK "}]}]}",
-		  "rank" },
-		{ HEAD SET "\"world\":4,\"ranks\":[" FILES "}]}]}",
-		  "redundancy" },
-		{ HEAD SET "\"world\":4,\"ranks\":[" RANK
-			   ",\"red\":{\"type\":\"RAID\"}}]}]}",
-		  "type" },
-		{ HEAD SET "\"world\":4,\"ranks\":[" RANK
-			   ",\"red\":{\"type\":\"XOR\",\"sets\":1,\"set\":2}}]}"
-			   "]}",
+		{ HEAD "{'id':0}]}", "id" },
+		{ HEAD "{'id':2147483648}]}", "id" },
+		{ HEAD "{'id':1,'bypass':0}]}", "bypass" },
+		{ HEAD "{'id':1,'bypass':false,'ckpt':true,'output':false,"
+		       "'world':-2}]}",
+		  "world" },
+		{ SET "'name':[]}]}", "name" },
+		{ RANKS "{'rank':-1}]}]}", "rank" },
+		{ RANKS RANK "}," RANK "}]}]}", "rank" },
+		{ RANKS FILES "}]}]}", "redundancy" },
+		{ RANKS RANK ",'red':{'type':'RAID'}}]}]}", "type" },
+		{ RANKS RANK ",'red':{'type':'XOR','sets':1,'set':2}}]}]}",
 		  "set" },
-		{ HEAD SET "\"world\":4,\"name\":\"x\",\"name_hex\":\"6\"}]}",
-		  "name" },
-		{ HEAD SET "\"world\":4,\"name\":\"x\",\"name_hex\":\"00\"}]}",
-		  "name" },
+		{ SET "'name':'x','name_hex':'6'}]}", "name" },
+		{ SET "'name':'x','name_hex':'00'}]}", "name" },
+		{ LOST("{'from':0,'to':11}"), "lost" },
+		{ LOST("{'from':3,'to':3}"), "lost" },
+		{ LOST("{}"), "lost" },
+		{ LOST("{'from':0,'to':5},{'from':4,'to':6}"), "lost" },
+		{ RANKS RANK ",'red':" RED "}}]}]}", NULL },
 	};
-	static const char *const ranges[] = {
-		"{\"from\":0,\"to\":11}", "{\"from\":3,\"to\":3}", "{}",
-		"{\"from\":0,\"to\":5},{\"from\":4,\"to\":6}"
-	};
-	static const char good[] = HEAD SET "\"world\":-1,\"ranks\":[" RANK
-					    ",\"red\":" RED "}]}]}";
-	struct nodecache n;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = fmt("%s", cases[i].text);
 		struct error err = ERROR_INIT;
+		struct nodecache n;
+		int rc = 0;
 
-		ok(nodecache_parse(&n, bad[i].text, strlen(bad[i].text), &err) <
-				   0 &&
-			   err.kind == ERROR_CORRUPT && says(&err, bad[i].says),
-		   bad[i].text[0] ? bad[i].text : "nothing at all");
+		for (char *p = text; (p = strchr(p, '\'')) != NULL;)
+			*p = '"';
+		rc = nodecache_parse(&n, text, strlen(text), &err);
+		if (cases[i].says == NULL)
+			ok(rc == 0 && n.datasets[0].ranks[0].red.there,
+			   "what may be missing");
+		else
+			ok(rc < 0 && err.kind == ERROR_CORRUPT &&
+				   says(&err, cases[i].says),
+			   text[0] ? text : "nothing at all");
 		nodecache_free(&n);
 	}
-	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
-		const char *text =
-			fmt(HEAD SET "\"world\":4,\"ranks\":[" RANK
-				     ",\"red\":" SIZED "\"lost\":[%s]}}]}]}",
-			    ranges[i]);
-		struct error err = ERROR_INIT;
-
-		ok(nodecache_parse(&n, text, strlen(text), &err) < 0 &&
-			   says(&err, "lost"),
-		   ranges[i]);
-		nodecache_free(&n);
-	}
-	ok(nodecache_parse(&n, good, strlen(good), NULL) == 0 &&
-		   n.datasets[0].ranks[0].red.there,
-	   "what may be missing");
-	nodecache_free(&n);
 }
 
 /* --- No memory --- */
