@@ -25,9 +25,9 @@ scene_edit_node(struct kvtree *t, const char *path, const char *value)
 		}
 		return;
 	}
-	must(kvtree_get(t, key) != NULL || (rest == NULL && value != NULL));
+	must(value != NULL || kvtree_get(t, key) != NULL);
 	if (rest != NULL)
-		scene_edit_node(kvtree_get(t, key), rest + 1, value);
+		scene_edit_node(kvtree_put(t, key, NULL), rest + 1, value);
 	else if (value == NULL)
 		kvtree_remove(t, key);
 	else
@@ -199,31 +199,42 @@ scene_tell_set(struct buf *to, const struct plan_set *s)
 }
 
 static void
-scene_tell(struct buf *to, const struct plan *p, bool cache)
+scene_tell(struct buf *to, const struct plan *p, const struct scene *s)
 {
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 
 		if (f->state == FILE_PRESENT && f->fate == FATE_KEEP)
 			continue;
-		buf_printf(to, "%s %s%s", strrchr(f->cache_path, '/') + 1,
-			   file_state_name(f->state), scene_fate(f->fate));
-		buf_printf(to, cache ? ", at %u\n" : "\n", f->place);
+		buf_printf(to, "%s %s", strrchr(f->cache_path, '/') + 1,
+			   file_state_name(f->state));
+		if (f->state == FILE_WRONG_SIZE)
+			buf_printf(to, " %llu",
+				   (unsigned long long)f->found_size);
+		buf_add_str(to, scene_fate(f->fate));
+		buf_printf(to, s->cache ? ", at %u\n" : "\n", f->place);
 	}
 	for (int64_t r = 0; r < p->nranks; r++) {
 		const struct plan_meta *m = &p->ranks[r].map;
 
+		const bool wrong =
+			m->fate == FATE_REBUILD &&
+			(m->image_size != s->maps[r].len ||
+			 memcmp(m->image, s->maps[r].data, m->image_size) != 0);
+
 		if (m->why != NULL || m->fate != FATE_KEEP)
 			buf_printf(to, "m%lld %s%s\n", (long long)r, m->why,
-				   scene_fate(m->fate));
+				   wrong ? ", with wrong contents"
+					 : scene_fate(m->fate));
 	}
 	for (size_t i = 0; i < p->nsets; i++)
 		scene_tell_set(to, &p->sets[i]);
 	buf_printf(to,
 		   "%zu files, %zu maps, %zu reds missing; "
-		   "%zu files, %zu maps, %zu ranks lost\n",
+		   "%zu files, %zu maps, %zu ranks lost; %llu bytes to write\n",
 		   p->files_missing, p->maps_missing, p->red_missing,
-		   p->files_lost, p->maps_lost, p->ranks_lost);
+		   p->files_lost, p->maps_lost, p->ranks_lost,
+		   (unsigned long long)p->bytes_written);
 }
 
 const char *
@@ -250,7 +261,7 @@ scene_told(const struct scene *s, unsigned flags)
 		error_clear(&err);
 		plan_error(p, &err);
 		buf_printf(&b, "%s: %s\n", verdicts[status], err.text);
-		scene_tell(&b, p, s->cache);
+		scene_tell(&b, p, s);
 	} else {
 		buf_printf(&b, "refused %s: %s\n", kinds[err.kind], err.text);
 	}

@@ -21,8 +21,8 @@
  *     copy FILES FILES    the contents of the first one
  *     tree FILES FILES    all below the first directory
  *     set FILES KEY>KEY... [VALUE]
- *                         the node at this path gets this value, or is
- *                         removed; "*" stands for each child
+ *                         the node at this path is made and gets this value,
+ *                         or is removed; "*" stands for each child
  * RANKS: "3" or "0-3".  FILES: the files of these ranks; "f3.0" data file 0,
  * "m3" filemap, "r3" redundancy file, "d3" its descriptor, "R3" and "D3" those
  * over filemaps; "@/x" file or VALUE x below the prefix.
@@ -36,11 +36,12 @@ bool scene_has(const struct scene *s, const char *files, bool yes);
  * A new plan as text, valid until the next call.  The first line is the error,
  * as "refused corrupt: ...", or the verdict, as "lost: ...".  Lines for what is
  * not all right follow, as
- *     rank_1_0.dat wrong size, rebuild
+ *     rank_1_0.dat wrong size 5, rebuild
  *     m3 missing, lost
  *     r2 damaged, rebuild: its problem
  *     set 1: 2 missing, 0 spare, salvage, flaw: ..., lost: ...
- *     3 files, 1 maps, 2 reds missing; 1 files, 0 maps, 2 ranks lost
+ *     3 files, 1 maps, 2 reds missing; 1 files, 0 maps, 2 ranks lost; 9 bytes
+ *     to write
  */
 const char *scene_told(const struct scene *s, unsigned flags);
 

@@ -89,13 +89,15 @@ absent(void)
 
 /* --- Files --- */
 
-#define ONE_FILE "set 1: 1 missing, 0 spare\n1 files, 0 maps, 0 reds missing"
+#define ONE_FILE \
+	"set 1: 1 missing, 0 spare\n1 files, 0 maps, 0 reds missing; " \
+	"0 files, 0 maps, 0 ranks lost; 337 bytes to write"
 
 static const struct scene_step file_steps[] = {
-	{ "a file too short", "new; cut f1.0 5",
-	  "damaged: |rank_1_0.dat wrong size, rebuild|" ONE_FILE },
+	{ "a file too short", "new; copy f1.0 @/ckpt/dir_0/copy; cut f1.0 5",
+	  "damaged: |rank_1_0.dat wrong size 5, rebuild|" ONE_FILE },
 	{ "a file too long", "cut f1.0 5000",
-	  "damaged: |rank_1_0.dat wrong size, rebuild|" ONE_FILE },
+	  "damaged: |rank_1_0.dat wrong size 5000, rebuild|" ONE_FILE },
 	{ "a missing file", "rm f1.0",
 	  "damaged: |rank_1_0.dat missing, rebuild|" ONE_FILE },
 	{ "a directory", "dir f1.0",
@@ -116,37 +118,13 @@ static const struct scene_step file_steps[] = {
 	  "damaged: |2 files, 0 maps, 0 reds missing; 0 files" },
 	{ "an empty file that is missing comes back", "new; rm f1.1",
 	  "damaged: |1 file, 0 filemaps and 0 redundancy files|"
-	  "rank_1_1.dat missing, rebuild" },
+	  "rank_1_1.dat missing, rebuild|; 0 bytes to write" },
 	{ "a file that was never completed is lost",
 	  "new; set m2 FILE>/cache/scr.dataset.7/rank_2_1.dat>META>COMPLETE 0",
 	  "lost: |a file was never completed|rank_2_1.dat never completed, lost|"
 	  "1 files, 0 maps, 1 ranks lost" },
 	{ "and parity over it is worth nothing", "data 1", "lost: " },
 };
-
-static void
-files(void)
-{
-	struct plan *p = NULL;
-	const char *copy = NULL;
-
-	scene_make(&xor4);
-	scene_steps(&xor4, 0, file_steps, 1);
-	p = scene_plan(&xor4, 0, NULL);
-	is_int((int64_t)scene_find(p, 1, 0)->found_size, 5, "its size");
-	ok(p->files_rebuild == 1 && p->bytes_written > 0, "it will be written");
-	plan_free(p);
-	copy = fmt("%s/ckpt/dir_0/copy", scene_prefix(&xor4));
-	write_text(copy, "");
-	must(truncate(copy, (off_t)scene_default_size(1, 0)) == 0);
-	scene_steps(&xor4, 0, file_steps + 1,
-		    sizeof(file_steps) / sizeof(file_steps[0]) - 1);
-	scene_do(&xor4, "new; rm f1.1");
-	must(scene_default_size(1, 1) == 0);
-	p = scene_plan(&xor4, 0, NULL);
-	is_int((int64_t)p->bytes_written, 0, "no byte of an empty file");
-	plan_free(p);
-}
 
 static uint64_t
 sizes_apart(unsigned rank, unsigned file)
@@ -198,26 +176,6 @@ static const struct scene_step map_steps[] = {
 	  "damaged: |m1 not as long as its redundancy set says, rebuild" },
 };
 
-static void
-filemaps(void)
-{
-	for (size_t i = 0; i < sizeof(map_steps) / sizeof(map_steps[0]); i++) {
-		struct plan *p = NULL;
-		const struct plan_meta *m = NULL;
-
-		scene_steps(&xor4, PLAN_HEADERS, &map_steps[i], 1);
-		p = scene_plan(&xor4, PLAN_HEADERS, NULL);
-		m = p != NULL ? &p->ranks[1].map : NULL;
-		ok(m != NULL && m->fate == FATE_REBUILD &&
-			   p->ranks[1].map_known &&
-			   m->image_size == xor4.maps[1].len &&
-			   memcmp(m->image, xor4.maps[1].data, m->image_size) ==
-				   0,
-		   "it is rebuilt in memory");
-		plan_free(p);
-	}
-}
-
 static const struct scene_step contradictions[] = {
 	{ "a link to the filemap beside it will do",
 	  "new; copy m1 @/.scr/scr.dataset.7/real; link m1 real", "whole: " },
@@ -234,46 +192,19 @@ static const struct scene_step contradictions[] = {
 };
 
 /* The filemap lists more files than the redundancy covers. */
-static void
-add_entry(struct kvtree *t, void *arg)
-{
-	struct scene *s = arg;
-	struct filemap_file f = {
-		.cache_path = "/cache/scr.dataset.7/extra",
-		.dir = fmt("%s/ckpt/dir_1", scene_prefix(s)),
-		.name = "extra",
-		.attr = { .has_size = true, .size = 4 },
-		.complete = true,
-		.ranks = 4,
-	};
+#define EXTRA "set m1 FILE>/cache/scr.dataset.7/extra>META>"
 
-	must(filemap_add(t, &f, NULL) == 0);
-}
-
-static void
-unprotected(void)
-{
-	struct error err = ERROR_INIT;
-	struct plan *p = NULL;
-	const char *extra = NULL;
-
-	scene_make(&xor4);
-	edit_tree(scene_map(&xor4, 1), add_entry, &xor4);
-	extra = fmt("%s/ckpt/dir_1/extra", scene_prefix(&xor4));
-	write_text(extra, "more");
-	is_int(scene_status(&xor4, 0, &err), STATUS_OK,
-	       "a file that nothing protects, but is there");
-	must(unlink(extra) == 0);
-	is_int(scene_status(&xor4, 0, &err), STATUS_LOST,
-	       "it is missing: lost");
-	ok(says(&err, "dir_1/extra of rank 1: missing"), "it is named");
+static const struct scene_step unprotected[] = {
+	{ "a file that nothing protects, but is there",
+	  "new; " EXTRA "SIZE 4; " EXTRA "PATH @/ckpt/dir_1; " EXTRA
+	  "NAME extra; " EXTRA "COMPLETE 1; text @/ckpt/dir_1/extra more",
+	  "whole: " },
+	{ "it is missing: lost", "rm @/ckpt/dir_1/extra",
+	  "lost: |dir_1/extra of rank 1: missing" },
 	/* The damaged set must not hide the lost file. */
-	must(unlink(scene_data(&xor4, 2, 0)) == 0);
-	p = scene_plan(&xor4, 0, &err);
-	ok(p != NULL && p->files_lost >= 1 && plan_status(p) == STATUS_LOST,
-	   "and so it stays when the set can be rebuilt");
-	plan_free(p);
-}
+	{ "and so it stays when the set can be rebuilt", "rm f2.0",
+	  "lost: |extra missing, lost" },
+};
 
 static const struct scene_step without_files[] = {
 	{ "a dataset without files", "new", "whole: |0 files" },
@@ -382,11 +313,11 @@ main(void)
 	umask(022);
 	whole();
 	absent();
-	files();
+	SCENE_STEPS(&xor4, 0, file_steps);
 	two_small_losses();
-	filemaps();
+	SCENE_STEPS(&xor4, PLAN_HEADERS, map_steps);
 	SCENE_STEPS(&xor4, 0, contradictions);
-	unprotected();
+	SCENE_STEPS(&xor4, 0, unprotected);
 	ranks_without_files();
 	words();
 	marking();
