@@ -25,12 +25,16 @@ static struct checked
 check_with(const struct scene *s, struct par *par, uint64_t memory)
 {
 	struct checked c = { .err = ERROR_INIT, .rc = -1 };
+	struct progress *progress = progress_start("test", true);
 
 	c.p = scene_plan(s, PLAN_HEADERS, &c.err);
 	if (c.p != NULL)
-		c.rc = deep_check(
-			c.p, &(struct work){ .par = par, .memory = memory },
-			&c.r, &c.err);
+		c.rc = deep_check(c.p,
+				  &(struct work){ .par = par,
+						  .memory = memory,
+						  .progress = progress },
+				  &c.r, &c.err);
+	progress_end(progress);
 	if (c.rc < 0)
 		printf("# %s\n", c.err.text);
 	return c;
@@ -88,7 +92,8 @@ repaired(struct scene *s, struct checked *c, const char *what)
 }
 
 /* What a check finds after changes: all findings, with the number of bytes
- * where it is not one, and a part of the message of the first. */
+ * where it is not one, and a part of the message of the first; or how many sets
+ * agree. */
 struct found {
 	const char *what, *change, *all, *words;
 	bool repair; /* put it right from the findings */
@@ -111,6 +116,10 @@ finds(struct scene *s, const struct found *f, size_t n)
 					  (unsigned long long)c.r.findings[i]
 						  .bytes);
 		}
+		if (c.rc == 0 && c.r.nfindings == 0)
+			all = fmt("%zu agree, %zu skipped",
+				  (size_t)c.r.sets_checked,
+				  (size_t)c.r.sets_skipped);
 		is_str(all, f->all, f->what);
 		if (c.r.nfindings > 0)
 			ok(deep_error(c.p, &c.r.findings[0], &c.err) < 0 &&
@@ -175,9 +184,9 @@ one_byte(const struct kind *t, bool crc)
 	       crc ? " with checksums" : "");
 	scene_make(&s);
 	c = check_with(&s, NULL, 0);
-	ok(c.rc == 0 && c.r.nfindings == 0, "agrees");
-	ok(c.r.sets_checked == 2 && c.r.sets_skipped == 0,
-	   "all sets are checked");
+	ok(c.rc == 0 && c.r.nfindings == 0 && c.r.sets_checked == 2 &&
+		   c.r.sets_skipped == 0,
+	   "all sets are checked and agree");
 	for (size_t i = 0; i < 2 * s.ranks; i++) {
 		const struct plan_member *m = &c.p->sets[i % 2].members[i / 2];
 
@@ -330,72 +339,52 @@ nothing(unsigned rank, unsigned file)
 	return 0;
 }
 
+static const struct found last_byte = { "the last byte of several stretches",
+					"new; flip f0.0 -1",
+					"5242879 in rank_0_0.dat",
+					"byte 5242879", false };
+
+static const struct found empty = { "empty files agree", "new",
+				    "2 agree, 0 skipped", "", false };
+
+static const struct found lacks_file = { "a set that lacks a file is skipped",
+					 "new; rm f3.0", "3 agree, 1 skipped",
+					 "", false };
+
+static const struct found no_redundancy = { "SINGLE has nothing to be checked",
+					    "new", "0 agree, 0 skipped", "",
+					    false };
+
 static void
-long_and_empty(void)
+sizes_and_sets(void)
 {
-	static const struct found last = { "the last byte of several stretches",
-					   "new; flip f0.0 -1",
-					   "5242879 in rank_0_0.dat",
-					   "byte 5242879", false };
 	struct scene s = { SCENE(PARTNER, 3, 1, 2, 1), .size = five_mib };
-	struct progress *progress = progress_start("test", true);
+	struct scene xor = { SCENE(XOR, 8, 2, 1, 2) };
+	struct scene single = { SCENE(SINGLE, 8, 8, 0, 2) };
 	struct error err = ERROR_INIT;
 	struct deep_result r;
 	struct plan *p = NULL;
 
-	finds(&s, &last, 1);
+	finds(&s, &last_byte, 1);
 	for (unsigned i = 0; i < 6; i++) {
 		struct scene e = schemes[i].s;
 
 		e.files = 1;
 		e.size = nothing;
-		scene_make(&e);
-		p = scene_plan(&e, PLAN_HEADERS, &err);
-		ok(p != NULL &&
-			   deep_check(p, &(struct work){ .progress = progress },
-				      &r, &err) == 0 &&
-			   r.nfindings == 0 && r.sets_checked == 2,
-		   fmt("%s: empty files agree", redset_type_name(e.type)));
-		deep_free(&r);
-		plan_free(p);
+		finds(&e, &empty, 1);
 		scene_end(&e);
 	}
-	progress_end(progress);
-	scene_end(&s);
-}
-
-/* --- Files that are not checked --- */
-
-static void
-skipped(void)
-{
-	struct scene s = { SCENE(XOR, 8, 2, 1, 2) };
-	struct error err = ERROR_INIT;
-	struct deep_result r;
-	struct plan *p = NULL;
-	struct checked c;
-
-	scene_do(&s, "new; rm f3.0");
-	c = check_with(&s, NULL, 0);
-	ok(c.rc == 0 && c.r.sets_checked == 3 && c.r.sets_skipped == 1,
-	   "a set that lacks a file is not checked");
-	done(&c);
-	p = scene_plan(&s, 0, &err);
+	finds(&xor, &lacks_file, 1);
+	p = scene_plan(&xor, 0, &err);
 	ok(deep_check(p, NULL, &r, &err) == 0 && r.sets_checked == 0 &&
 		   r.sets_skipped == 4,
 	   "nor are those whose headers were not read");
 	deep_free(&r);
 	plan_free(p);
+	finds(&single, &no_redundancy, 1);
 	scene_end(&s);
-
-	s.type = REDSET_SINGLE;
-	s.sets = 8;
-	scene_make(&s);
-	c = check_with(&s, NULL, 0);
-	ok(c.rc == 0 && c.r.sets_checked + c.r.sets_skipped == 0,
-	   "SINGLE has nothing to be checked");
-	done(&c);
-	scene_end(&s);
+	scene_end(&xor);
+	scene_end(&single);
 }
 
 static void
@@ -467,8 +456,7 @@ main(void)
 	more_bytes();
 	blocks(1);
 	blocks(4);
-	long_and_empty();
-	skipped();
+	sizes_and_sets();
 	reading_fails();
 	no_memory();
 	return tap_done();

@@ -8,7 +8,6 @@
 
 #include "path.h"
 #include "rescue/rebuild.h"
-#include "rescue/rescue_impl.h"
 #include "steps.h"
 
 /* --- Too many members missing --- */
@@ -86,7 +85,7 @@ static const struct scene_step mixed_partner[] = {
 	  "of its data" },
 	{ "a redundancy file alone is missing", "new; rm r2",
 	  "damaged: |r2 missing, rebuild: |set 1: 1 missing, 0 spare|"
-	  "0 files, 0 maps, 1 reds missing" },
+	  "0 files, 0 maps, 1 reds missing|back" },
 };
 
 static const struct scene_step mixed_single[] = {
@@ -97,27 +96,6 @@ static const struct scene_step mixed_single[] = {
 	{ "or without both", "rm r1",
 	  "lost: |rank_1_0.dat of rank 1: missing, and no redundancy is left" },
 };
-
-static void
-mixed_losses(void)
-{
-	struct scene s = { SCENE(PARTNER, 4, 1, 1, 2) };
-	struct plan *p = NULL;
-
-	SCENE_STEPS(&s, 0, mixed_partner);
-	p = scene_plan(&s, 0, NULL);
-	is_str(p->sets[1].members[2].name,
-	       strrchr(scene_red(&s, 2, false, false), '/') + 1,
-	       "its name is known");
-	is_str(p->sets[1].members[2].red->descriptor.name,
-	       strrchr(scene_red(&s, 2, false, true), '/') + 1,
-	       "and that of its descriptor");
-	plan_free(p);
-	scene_end(&s);
-	s = (struct scene){ SCENE(SINGLE, 4, 4, 0, 2) };
-	SCENE_STEPS(&s, 0, mixed_single);
-	scene_end(&s);
-}
 
 /* --- Sets without any remaining file --- */
 
@@ -143,16 +121,6 @@ static const struct scene_step vanished[] = {
 	  "lost: |the filemap of rank 7 is lost (missing) and no redundancy is "
 	  "left that could rebuild it" },
 };
-
-static void
-sets_vanished(void)
-{
-	struct scene s = { SCENE(XOR, 12, 3, 1, 1) };
-
-	SCENE_STEPS(&s, 0, vanished);
-	scene_steps(&s, PLAN_HEADERS, vanished, 1);
-	scene_end(&s);
-}
 
 /* --- Files of an earlier attempt --- */
 
@@ -359,10 +327,19 @@ main(void)
 		{ REDSET_RS, 1, 3, 0x07 },  { REDSET_PARTNER, 1, 1, 0x06 },
 	};
 
+	struct scene partner = { SCENE(PARTNER, 4, 1, 1, 2) };
+	struct scene single = { SCENE(SINGLE, 4, 4, 0, 2) };
+	struct scene xor12 = { SCENE(XOR, 12, 3, 1, 1) };
+
 	umask(022);
 	each_scheme();
-	mixed_losses();
-	sets_vanished();
+	SCENE_STEPS(&partner, 0, mixed_partner);
+	SCENE_STEPS(&single, 0, mixed_single);
+	SCENE_STEPS(&xor12, 0, vanished);
+	scene_steps(&xor12, PLAN_HEADERS, vanished, 1);
+	scene_end(&partner);
+	scene_end(&single);
+	scene_end(&xor12);
 	for (size_t i = 0; i < sizeof(older) / sizeof(older[0]); i++)
 		older_attempt(older[i].type, older[i].sets, older[i].failures,
 			      older[i].mask);
