@@ -208,48 +208,27 @@ misuse(void)
 	static const char red[] =
 		"reddesc.er.0.xor.grp_1_of_2.mem_1_of_4.redset";
 	char dir[200], prefix[200];
-	const char *const all[] = { red };
-	const char *const map[] = { "filemap_3" };
-	const char *const up[] = { fmt("../%s", red) };
-	const char *const out[] = { fmt("out/%s", red) };
 	const struct {
-		const char *what;
-		struct plan_by_hand h;
+		const char *what, *dir, *prefix;
+		const char *name; /* or NULL: none */
 		enum error_kind kind;
 		const char *says;
 	} cases[] = {
-		{ "no name and no prefix",
-		  { dir, NULL, NULL, 0, false },
-		  ERROR_ABSENT,
+		{ "no name and no prefix", dir, NULL, NULL, ERROR_ABSENT, "" },
+		{ "no such directory", "/nonexistent", prefix, red,
+		  ERROR_ABSENT, "" },
+		{ "no such prefix", dir, "/nonexistent", red, ERROR_ABSENT,
 		  "" },
-		{ "no such directory",
-		  { "/nonexistent", prefix, all, 1, false },
-		  ERROR_ABSENT,
-		  "" },
-		{ "no such prefix",
-		  { dir, "/nonexistent", all, 1, false },
-		  ERROR_ABSENT,
-		  "" },
-		{ "headers name files elsewhere",
-		  { dir, NULL, all, 1, false },
-		  ERROR_UNSAFE,
+		{ "headers name files elsewhere", dir, NULL, red, ERROR_UNSAFE,
 		  OLD },
-		{ "... what to do",
-		  { dir, NULL, all, 1, false },
-		  ERROR_UNSAFE,
+		{ "... what to do", dir, NULL, red, ERROR_UNSAFE,
 		  "--moved-from" },
-		{ "not the name of a redundancy file",
-		  { dir, prefix, map, 1, false },
-		  ERROR_USAGE,
-		  "filemap_3" },
-		{ "a name that leaves the directory",
-		  { dir, prefix, up, 1, false },
-		  ERROR_UNSAFE,
-		  "" },
-		{ "or is in one that does",
-		  { dir, prefix, out, 1, false },
-		  ERROR_UNSAFE,
-		  "" },
+		{ "not the name of a redundancy file", dir, prefix, "filemap_3",
+		  ERROR_USAGE, "filemap_3" },
+		{ "a name that leaves the directory", dir, prefix,
+		  fmt("../%s", red), ERROR_UNSAFE, "" },
+		{ "or is in one that does", dir, prefix, fmt("out/%s", red),
+		  ERROR_UNSAFE, "" },
 	};
 	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
@@ -258,11 +237,19 @@ misuse(void)
 	snprintf(dir, sizeof(dir), "%s", scene_meta(&xor8, 0));
 	snprintf(prefix, sizeof(prefix), "%s", scene_prefix(&xor8));
 	must(symlink("/etc", fmt("%s/out", dir)) == 0);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		ok(plan_files(&cases[i].h, NULL, &err) == NULL &&
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct plan_by_hand h = {
+			.dir = cases[i].dir,
+			.prefix = cases[i].prefix,
+			.names = &cases[i].name,
+			.nnames = cases[i].name != NULL,
+		};
+
+		ok(plan_files(&h, NULL, &err) == NULL &&
 			   err.kind == cases[i].kind &&
 			   says(&err, cases[i].says),
 		   cases[i].what);
+	}
 	p = plan_files(&(struct plan_by_hand){ dir, prefix, NULL, 0, false },
 		       NULL, &err);
 	ok(p != NULL && plan_status(p) == STATUS_OK, "no name at all");
