@@ -111,7 +111,8 @@ scene_attr(unsigned rank, unsigned file, uint64_t size)
 	return a;
 }
 
-void
+/* Write a file with the attributes `a`, except that the size is `len`. */
+static void
 scene_put(const char *path, const void *data, const struct attr *a)
 {
 	const struct timespec times[2] = { a->atime, a->mtime };
@@ -314,12 +315,8 @@ scene_clear(struct scene *s)
 	tree_free(&s->kept);
 	for (unsigned r = 0; s->maps != NULL && r < s->ranks; r++)
 		buf_free(&s->maps[r]);
-	mem_free(s->maps);
-	mem_free(s->lists[0]);
-	mem_free(s->lists[1]);
 	arena_free(s->arena);
 	s->maps = NULL;
-	s->lists[0] = s->lists[1] = NULL;
 	s->arena = NULL;
 }
 
@@ -330,9 +327,10 @@ scene_make(struct scene *s)
 	scratch_dir(s->root, sizeof(s->root));
 	must(s->ranks <= SCENE_RANKS && s->ranks % s->sets == 0);
 	s->arena = arena_new();
-	s->maps = mem_calloc(s->ranks, sizeof(*s->maps));
+	s->maps = arena_alloc(s->arena, s->ranks, sizeof(*s->maps));
 	for (int i = 0; i < 2; i++)
-		s->lists[i] = mem_calloc(s->ranks, sizeof(*s->lists[i]));
+		s->lists[i] =
+			arena_alloc(s->arena, s->ranks, sizeof(*s->lists[i]));
 	for (unsigned r = 0; r < s->ranks; r++)
 		scene_make_rank(s, r);
 	for (unsigned g = 0; g < s->sets && !s->bare; g++) {
@@ -415,19 +413,6 @@ scene_status(const struct scene *s, unsigned flags, struct error *err)
 	}
 	plan_free(p);
 	return status;
-}
-
-bool
-scene_refused(const struct scene *s, enum error_kind kind, const char *words)
-{
-	struct error err = ERROR_INIT;
-	struct plan *p = scene_plan(s, 0, &err);
-	bool good = p == NULL && err.kind == kind && says(&err, words);
-
-	if (!good)
-		printf("# %s\n", err.text);
-	plan_free(p);
-	return good;
 }
 
 struct planned {

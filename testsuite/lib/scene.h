@@ -68,9 +68,6 @@ char *scene_red(const struct scene *s, unsigned rank, bool map,
 /* The size of a file if scene.size is NULL. */
 uint64_t scene_default_size(unsigned rank, unsigned file);
 
-/* Write a file with the attributes `a`, except that the size is `len`. */
-void scene_put(const char *path, const void *data, const struct attr *a);
-
 /* --- Comparing --- */
 
 /* Keep the current state of all files for scene_same(). */
@@ -106,10 +103,6 @@ struct plan *scene_plan(const struct scene *s, unsigned flags,
 
 /* The status of a new plan, STATUS_FAILED if there is none; its message. */
 int scene_status(const struct scene *s, unsigned flags, struct error *err);
-
-/* Does the plan fail with an error of this kind and these words? */
-bool scene_refused(const struct scene *s, enum error_kind kind,
-		   const char *words);
 
 /* Can each allocation of a plan with this status fail? */
 bool scene_plan_fails_well(const struct scene *s, unsigned flags, int status);

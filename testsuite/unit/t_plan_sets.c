@@ -271,49 +271,25 @@ twice(void)
 	scene_end(&s);
 }
 
-/* Give the first file of a filemap another path, in the bypass also of its
- * directory. */
-static void
-set_key(struct kvtree *t, void *arg)
-{
-	struct kvtree *table = kvtree_get(t, "FILE");
-	struct kvtree *meta = kvtree_get(kvtree_first(table), "META");
-	struct kvtree *new = kvtree_put(table, arg, NULL);
-
-	new = kvtree_put(new, "META", NULL);
-	must(kvtree_merge(new, meta, NULL) == 0);
-	kvtree_remove(table, kvtree_key(kvtree_first(table)));
-	if (strcmp(arg, "/lustre/run/file.dat") == 0)
-		must(kvtree_set(new, "PATH", "/lustre/run", NULL) == 0);
-}
-
 /* Bypass: data files were written directly to the prefix, without
  * redundancy. */
-static void
-bypass(void)
-{
-	static struct scene s = { SCENE(XOR, 4, 1, 1, 1), .cache = true };
-	static const char *const bad[] = { "file.dat", "/cache/..", "/cache/" };
-	struct error err = ERROR_INIT;
-	struct plan *p = NULL;
+#define BYPASS "set m0-3 FILE>/lustre/run/file.dat>META>"
+#define KEY(name) \
+	"new; set m1 FILE>" name ">META>SIZE 4; set m1 FILE>" name \
+	">META>COMPLETE 1"
 
-	scene_do(&s, "new; reds 0-3; mapreds 0-3; data 0-3");
-	for (unsigned r = 0; r < 4; r++)
-		edit_tree(scene_map(&s, r), set_key,
-			  (void *)(uintptr_t) "/lustre/run/file.dat");
-	p = scene_plan(&s, PLAN_CHECKSUMS, &err);
-	ok(p != NULL && plan_status(p) == STATUS_OK && p->nfiles == 4 &&
-		   p->files[0].state == FILE_ELSEWHERE && p->files_missing == 0,
-	   "files that were never in the cache are not missed there");
-	plan_free(p);
-	for (size_t i = 0; i < 3; i++) {
-		scene_make(&s);
-		edit_tree(scene_map(&s, 1), set_key, (void *)(uintptr_t)bad[i]);
-		ok(scene_refused(&s, ERROR_UNSAFE, bad[i]),
-		   fmt("%s is no file of a cache", bad[i]));
-	}
-	scene_end(&s);
-}
+static const struct scene_step bypass[] = {
+	{ "files that were never in the cache are not missed there",
+	  "new; reds 0-3; mapreds 0-3; data 0-3; set m0-3 FILE; " BYPASS
+	  "SIZE 4; " BYPASS "COMPLETE 1; " BYPASS "PATH /lustre/run; " BYPASS
+	  "CRC 0x1",
+	  "whole: |file.dat not in cache, at 3|0 files, 0 maps, 0 reds missing" },
+	{ "a relative path is no file of a cache", KEY("file.dat"),
+	  "refused unsafe: |file.dat" },
+	{ "nor is a directory", KEY("/cache/.."),
+	  "refused unsafe: |/cache/.." },
+	{ "nor is no name", KEY("/cache/"), "refused unsafe: |/cache/" },
+};
 
 int
 main(void)
@@ -329,6 +305,7 @@ main(void)
 
 	struct scene partner = { SCENE(PARTNER, 4, 1, 1, 2) };
 	struct scene single = { SCENE(SINGLE, 4, 4, 0, 2) };
+	struct scene cached = { SCENE(XOR, 4, 1, 1, 1), .cache = true };
 	struct scene xor12 = { SCENE(XOR, 12, 3, 1, 1) };
 
 	umask(022);
@@ -345,6 +322,7 @@ main(void)
 			      older[i].mask);
 	caches();
 	twice();
-	bypass();
+	SCENE_STEPS(&cached, PLAN_CHECKSUMS, bypass);
+	scene_end(&cached);
 	return tap_done();
 }
