@@ -42,6 +42,12 @@ scene_edit(struct kvtree *t, void *arg)
 	scene_edit_node(t, e->path, e->value);
 }
 
+void
+edit_keys(const char *file, const char *path, const char *value)
+{
+	edit_tree(file, scene_edit, &(struct scene_edit){ path, value });
+}
+
 /* The path of a file as scene_do() names it, of another rank. */
 static const char *
 scene_file(const struct scene *s, const char *name, unsigned rank)
@@ -69,7 +75,7 @@ scene_do_one(struct scene *s, char *const *word, const char *path,
 	     unsigned rank)
 {
 	const char *verb = word[0];
-	struct scene_edit e = { word[2], word[2] ? word[3] : NULL };
+	const char *value = word[2] != NULL ? word[3] : NULL;
 	struct stat st;
 	struct buf b = BUF_INIT;
 
@@ -89,18 +95,18 @@ scene_do_one(struct scene *s, char *const *word, const char *path,
 		must(stat(path, &st) == 0);
 		must(truncate(path, size < 0 ? st.st_size + size : size) == 0);
 	} else if (strcmp(verb, "set") == 0) {
-		if (e.value != NULL && e.value[0] == '@')
-			e.value = scene_file(s, e.value, rank);
-		edit_tree(path, scene_edit, &e);
+		if (value != NULL && value[0] == '@')
+			value = scene_file(s, value, rank);
+		edit_keys(path, word[2], value);
 	} else if (strcmp(verb, "copy") == 0) {
 		read_whole(path, &b);
 		write_file(scene_file(s, word[2], (unsigned)atoi(word[2] + 1)),
 			   b.data, b.len);
 		buf_free(&b);
 	} else if (strcmp(verb, "tree") == 0) {
-		e.value = scene_file(s, word[2], 0);
-		must(system(fmt("mkdir -p '%s' && cp -a '%s/.' '%s'", e.value,
-				path, e.value)) == 0);
+		value = scene_file(s, word[2], 0);
+		must(system(fmt("mkdir -p '%s' && cp -a '%s/.' '%s'", value,
+				path, value)) == 0);
 	} else {
 		remove_tree(path);
 		if (strcmp(verb, "text") == 0)

@@ -8,6 +8,10 @@
 
 #include "scene.h"
 
+/* In the tree at the start of a file, make the node KEY>KEY... with this value,
+ * or remove it (NULL); "*" stands for each child. */
+void edit_keys(const char *file, const char *path, const char *value);
+
 /*
  * Change files by commands, separated by "; ":
  *     new                 make the scene anew
@@ -21,8 +25,7 @@
  *     copy FILES FILES    the contents of the first one
  *     tree FILES FILES    all below the first directory
  *     set FILES KEY>KEY... [VALUE]
- *                         the node at this path is made and gets this value,
- *                         or is removed; "*" stands for each child
+ *                         edit_keys()
  * RANKS: "3" or "0-3".  FILES: the files of these ranks; "f3.0" data file 0,
  * "m3" filemap, "r3" redundancy file, "d3" its descriptor, "R3" and "D3" those
  * over filemaps; "@/x" file or VALUE x below the prefix.

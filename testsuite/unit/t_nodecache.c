@@ -8,6 +8,7 @@
 #include <fnmatch.h>
 
 #include "cachetest.h"
+#include "steps.h"
 
 static struct cache cache;
 
@@ -34,6 +35,16 @@ told(const char *problem, const char *words)
 	return says(&e, words);
 }
 
+/* "map" or that the files are listed in a header; files; redundancy. */
+static const char *
+state_of(const struct nodecache_rank *r)
+{
+	return fmt("%s%s, %llu files, %llu bad%s%s", r->map ? "map" : "",
+		   r->listed ? "listed" : "", (unsigned long long)r->files,
+		   (unsigned long long)r->bad, r->red.there ? ", red" : "",
+		   r->mapred.there ? ", mapred" : "");
+}
+
 static void
 test_whole(void)
 {
@@ -47,26 +58,25 @@ test_whole(void)
 	gethostname(host, sizeof(host) - 1);
 	is_str(n.host, host, "host");
 	is_str(n.cntl, cache.cntl, "control directory");
-	ok(n.problem == NULL, "no problem");
-	is_int((int64_t)n.ndatasets, 1, "one dataset");
+	must(n.ndatasets == 1);
 	d = n.datasets;
-	ok(d->id == 5 && d->ckpt && !d->output && !d->bypass, "... its kind");
-	is_str(d->name, "ckpt 5", "... name");
+	is_str(fmt("%d %s: %s%s%s, %d of %d ranks", (int)d->id, d->name,
+		   d->ckpt ? "ckpt" : "", d->output ? "output" : "",
+		   d->bypass ? "bypass" : "", (int)d->nranks, (int)d->world),
+	       "5 ckpt 5: ckpt, 4 of 4 ranks", "one dataset");
 	is_str(d->dir, cache.dataset, "... directory");
-	is_int(d->world, CACHE_RANKS, "... ranks of the job");
 	ok(d->store != NULL && strchr(d->store, ':') != NULL, "... store");
-	ok(d->problem == NULL, "... no problem");
-	is_int((int64_t)d->nranks, CACHE_RANKS, "... ranks");
 	r = &d->ranks[2];
-	ok(r->rank == 2 && r->map && r->files == 2 && r->bytes == 1200 &&
-		   r->bad == 0 && r->problem == NULL,
-	   "files of a rank");
-	ok(r->red.there && r->mapred.there, "redundancy is there");
-	ok(r->red.type == REDSET_PARTNER && r->red.set == 1 &&
-		   r->red.sets == 1 && r->red.member == 3 &&
-		   r->red.members == 4 && r->red.failures == 1,
-	   "... and where it belongs");
-	ok(r->redundancy > 1000, "... with the copy of another rank");
+	ok(n.problem == NULL && d->problem == NULL && r->problem == NULL,
+	   "no problem");
+	is_str(state_of(r), "map, 2 files, 0 bad, red, mapred",
+	       "files of a rank");
+	ok(r->rank == 2 && r->bytes == 1200 && r->redundancy > 1000,
+	   "... with the copy of another rank");
+	is_str(fmt("%s %u/%u, %u/%u, %u", redset_type_name(r->red.type),
+		   r->red.set, r->red.sets, r->red.member, r->red.members,
+		   r->red.failures),
+	       "PARTNER 1/1, 3/4, 1", "... and where it belongs");
 	nodecache_free(&n);
 }
 
@@ -123,16 +133,6 @@ do_damage(const struct damage *d)
 		must(mkdir(path, 0777) == 0);
 }
 
-/* "map" or that the files are listed in a header; files; redundancy. */
-static const char *
-state_of(const struct nodecache_rank *r)
-{
-	return fmt("%s%s, %llu files, %llu bad%s%s", r->map ? "map" : "",
-		   r->listed ? "listed" : "", (unsigned long long)r->files,
-		   (unsigned long long)r->bad, r->red.there ? ", red" : "",
-		   r->mapred.there ? ", mapred" : "");
-}
-
 static void
 test_damaged(void)
 {
@@ -157,33 +157,15 @@ test_damaged(void)
 }
 
 static void
-set_world(struct kvtree *t, void *arg)
-{
-	struct kvtree *k = NULL;
-
-	(void)arg;
-	kvtree_foreach (k, kvtree_get(t, "FILE"))
-		kvtree_set(kvtree_get(k, "META"), "RANKS", "8", NULL);
-}
-
-static void
-set_incomplete(struct kvtree *t, void *arg)
-{
-	struct kvtree *k = kvtree_first(kvtree_get(t, "FILE"));
-
-	(void)arg;
-	kvtree_set(kvtree_get(k, "META"), "COMPLETE", "0", NULL);
-}
-
-static void
 test_contradictions(void)
 {
 	struct nodecache n;
 
 	cache_make(&cache);
-	edit_tree(fmt("%s/.scr/filemap_3", cache.dataset), set_world, NULL);
-	edit_tree(fmt("%s/.scr/filemap_2", cache.dataset), set_incomplete,
-		  NULL);
+	edit_keys(fmt("%s/.scr/filemap_3", cache.dataset), "FILE>*>META>RANKS",
+		  "8");
+	edit_keys(fmt("%s/.scr/filemap_2", cache.dataset),
+		  fmt("FILE>%s/rank 2.0>META>COMPLETE", cache.dataset), "0");
 	look(&n, NULL);
 	is_int(n.datasets[0].world, CACHE_RANKS, "the first number is kept");
 	ok(told(n.datasets[0].problem, "written by 8 ranks"), "... and told");

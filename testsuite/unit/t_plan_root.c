@@ -47,15 +47,6 @@ finds(struct scene *s, const struct find *f, size_t n)
 #define FINDS(s, list) finds(s, list, sizeof(list) / sizeof((list)[0]))
 #define OLD "/old/place/prefix"
 
-static void
-set_path(struct kvtree *t, void *arg)
-{
-	struct kvtree *f = NULL;
-
-	kvtree_foreach (f, kvtree_get(t, "FILE"))
-		must(kvtree_set(kvtree_get(f, "META"), "PATH", arg, NULL) == 0);
-}
-
 /* --- Inferred, given, or recorded --- */
 
 static const struct scene_step all_there[] = {
@@ -228,7 +219,7 @@ unsafe_paths(void)
 		scene_make(&s);
 		snprintf(path, sizeof(path), "%s%s",
 			 paths[i].below ? prefix : "", paths[i].path);
-		edit_tree(scene_map(&s, 1), set_path, path);
+		edit_keys(scene_map(&s, 1), "FILE>*>META>PATH", path);
 		finds(&s,
 		      &(struct find){ "", prefix, NULL, ERROR_UNSAFE,
 				      "filemap_1: " },
