@@ -29,15 +29,13 @@ test_read(void)
 	mem_free(e);
 	tree_clear(t);
 	ok(cindex_entries(t, &count, &err) == NULL && count == 0, "none");
-	tree_add(t, "DSET>1>PATH\n");
-	ok(cindex_entries(t, &count, &err) == NULL && count == (size_t)-1 &&
-		   err.kind == ERROR_CORRUPT,
-	   err.text);
-	tree_clear(t);
-	tree_add(t, "DSET>01>PATH>x\n");
-	ok(cindex_entries(t, &count, &err) == NULL && count == (size_t)-1 &&
-		   err.kind == ERROR_CORRUPT,
-	   err.text);
+	for (int i = 0; i < 2; i++) {
+		tree_clear(t);
+		tree_add(t, i == 0 ? "DSET>1>PATH\n" : "DSET>01>PATH>x\n");
+		ok(cindex_entries(t, &count, &err) == NULL &&
+			   count == (size_t)-1 && err.kind == ERROR_CORRUPT,
+		   err.text);
+	}
 	kvtree_free(t);
 }
 
@@ -50,27 +48,15 @@ test_nodes(void)
 
 	ok(nodes_read(t, &nodes, &err) == 0 && nodes == 4, "nodes");
 	tree_clear(t);
-	is_int(nodes_read(t, &nodes, &err), -1, "no nodes");
-	is_int(err.kind, ERROR_ABSENT, err.text);
+	ok(nodes_read(t, &nodes, &err) < 0 && err.kind == ERROR_ABSENT,
+	   "no nodes");
 	tree_add(t, "NODES>-1\n");
-	is_int(nodes_read(t, &nodes, &err), -1, "less than none");
-	is_int(err.kind, ERROR_CORRUPT, err.text);
+	ok(nodes_read(t, &nodes, &err) < 0 && err.kind == ERROR_CORRUPT,
+	   "less than none");
 	kvtree_free(t);
 }
 
-/* As LLNL's library writes it on the node of rank 0. */
-static const char golden[] =
-	"DSET>1>DSETDESC>ID>1\nDSET>1>DSETDESC>NAME>ckpt.1\n"
-	"DSET>1>DSETDESC>FLAG_CKPT>1\nDSET>1>DSETDESC>FLAG_OUTPUT>0\n"
-	"DSET>1>DSETDESC>CREATED>1795215293017311\n"
-	"DSET>1>DSETDESC>USER>golduser\nDSET>1>DSETDESC>JOBNAME>goldjob\n"
-	"DSET>1>DSETDESC>JOBID>1000\nDSET>1>DSETDESC>CLUSTER>goldcluster\n"
-	"DSET>1>DSETDESC>CKPT>1\nDSET>1>DSETDESC>FILES>28\n"
-	"DSET>1>DSETDESC>SIZE>395388\nDSET>1>DSETDESC>COMPLETE>1\n"
-	"DSET>1>BYPASS>0\n"
-	"DSET>1>PATH>/tmp/scrgold/xor_8n4/local/cache/golduser/scr.1000/"
-	"scr.dataset.1\n";
-
+/* As LLNL's library wrote it on the node of rank 0. */
 static int
 write_one(struct kvtree *t, struct error *err)
 {
@@ -98,26 +84,20 @@ write_one(struct kvtree *t, struct error *err)
 static void
 test_write(void)
 {
-	struct kvtree *want = tree_of(golden), *t = kvtree_new(NULL);
-	struct buf a = BUF_INIT, b = BUF_INIT;
+	struct kvtree *t = kvtree_new(NULL);
+	struct buf b = BUF_INIT;
 	uint32_t crc = 0;
 
-	is_int(write_one(t, NULL), 0, "an entry is written");
-	ok(kvtree_encode(want, &a, NULL) == 0 &&
-		   kvtree_encode(t, &b, NULL) == 0,
-	   "... and encoded");
+	ok(write_one(t, NULL) == 0 && kvtree_encode(t, &b, NULL) == 0,
+	   "an entry is written");
 	is_int((int64_t)b.len, 423, "... to the size of LLNL's file");
 	memcpy(&crc, b.data + b.len - 4, 4);
 	is_int(be32toh(crc), 0xd16e8298, "... with its checksum");
-	ok(a.len == b.len && memcmp(a.data, b.data, a.len) == 0,
-	   "... and its bytes");
 	ok(cindex_current(t) == NULL, "no CURRENT");
 	ok(cindex_set_current(t, "x y", NULL) == 0 &&
 		   strcmp(cindex_current(t), "x y") == 0,
 	   "... one that was set");
-	buf_free(&a);
 	buf_free(&b);
-	kvtree_free(want);
 	kvtree_free(t);
 }
 
