@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdlib.h>
-#include <string.h>
+#include "redwrite.h"
 
 #include "arena.h"
-#include "buf.h"
 #include "code_plain.h"
-#include "error.h"
-#include "kvtree/kvtree.h"
-#include "redwrite.h"
 
 /* Bytes encoded at once. */
 #define BLOCK ((size_t)128 << 10)
@@ -15,11 +10,13 @@
 /* A set that is being encoded. */
 struct work {
 	const struct redwrite *w;
+	struct error *err;
 	struct code code;
 	uint64_t chunk;
 	uint64_t *body;	     /* offset of the body in each redundancy file */
 	unsigned char *data; /* BLOCK bytes */
 	unsigned char *sums; /* BLOCK bytes for each check row */
+	int rc;		     /* -1: a file could not be written */
 };
 
 /* Read `len` bytes at `off` of a member's data string into x->data, padded with
@@ -35,50 +32,50 @@ read_padded(const struct work *x, uint32_t member, uint64_t off, size_t len)
 	memset(x->data + have, 0, len - have);
 }
 
-/* Encode `t`, write it as the descriptor or header of a member, and free it. */
-static int
-write_tree(const struct work *x, uint32_t member, bool descriptor,
-	   struct kvtree *t, struct error *err)
+/* Write to a redundancy file, unless an earlier write failed. */
+static void
+write_red(struct work *x, uint32_t member, uint64_t off, const void *data,
+	  size_t len)
 {
-	struct buf out = BUF_INIT;
-	int rc = -1;
-
-	if (t != NULL && kvtree_encode(t, &out, err) == 0)
-		rc = x->w->write(x->w->arg, member, descriptor, 0, out.data,
-				 out.len, err);
-	if (!descriptor)
-		x->body[member] = out.len;
-	buf_free(&out);
-	kvtree_free(t);
-	return rc;
+	if (x->rc == 0)
+		x->rc = x->w->write(x->w->arg, member, false, off, data, len,
+				    x->err);
 }
 
-static int
-write_trees(const struct work *x, struct arena *arena, struct error *err)
+/* Write the descriptor and the header of each member. */
+static void
+write_trees(struct work *x)
 {
 	const struct redwrite *w = x->w;
 	const uint32_t *ranks = x->chunk > 0 ? w->ranks : NULL;
-	struct redset_desc *d = arena_alloc(arena, x->code.n, sizeof(*d));
+	struct redset_desc *d = need(calloc(x->code.n, sizeof(*d)));
+	struct buf out = BUF_INIT;
 
-	if (d == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
 	for (uint32_t m = 0; m < x->code.n; m++)
 		d[m] = w->members[m].desc;
-	for (uint32_t m = 0; m < x->code.n; m++)
-		if (write_tree(x, m, true, redset_descriptor_build(d, m, err),
-			       err) < 0 ||
-		    write_tree(x, m, false,
-			       redset_header_build(w->members, ranks, x->chunk,
-						   m, err),
-			       err) < 0)
-			return -1;
-	return 0;
+	for (uint32_t m = 0; m < x->code.n && x->rc == 0; m++) {
+		struct kvtree *desc = redset_descriptor_build(d, m, NULL);
+		struct kvtree *head = redset_header_build(w->members, ranks,
+							  x->chunk, m, NULL);
+
+		must(kvtree_encode(need(desc), &out, NULL) == 0);
+		x->rc = w->write(w->arg, m, true, 0, out.data, out.len, x->err);
+		buf_clear(&out);
+		must(kvtree_encode(need(head), &out, NULL) == 0);
+		write_red(x, m, 0, out.data, out.len);
+		x->body[m] = out.len;
+		buf_clear(&out);
+		kvtree_free(desc);
+		kvtree_free(head);
+	}
+	buf_free(&out);
+	free(d);
 }
 
 /* Write copies of the data strings of the left neighbours, end to end
  * (formats.md 5.5). */
-static int
-copy_partners(const struct work *x, uint32_t member, struct error *err)
+static void
+copy_partners(struct work *x, uint32_t member)
 {
 	const struct redset_desc *desc = &x->w->members[member].desc;
 	uint64_t to = x->body[member];
@@ -92,18 +89,15 @@ copy_partners(const struct work *x, uint32_t member, struct error *err)
 			len = bytes - off < BLOCK ? (size_t)(bytes - off)
 						  : BLOCK;
 			read_padded(x, from, off, len);
-			if (x->w->write(x->w->arg, member, false, to, x->data,
-					len, err) < 0)
-				return -1;
+			write_red(x, member, to, x->data, len);
 		}
 	}
-	return 0;
 }
 
 /* Encode `len` bytes at `off` of each check chunk of a stripe (5.6, 5.7). */
-static int
-encode_block(const struct work *x, const unsigned char *rows, unsigned stripe,
-	     uint64_t off, size_t len, struct error *err)
+static void
+encode_block(struct work *x, const unsigned char *rows, unsigned stripe,
+	     uint64_t off, size_t len)
 {
 	const unsigned n = x->code.n, k = x->code.k;
 
@@ -121,64 +115,47 @@ encode_block(const struct work *x, const unsigned char *rows, unsigned stripe,
 	for (unsigned row = 0; row < k; row++) {
 		unsigned m = (stripe + n - row) % n;
 
-		if (x->w->write(x->w->arg, m, false,
-				x->body[m] + row * x->chunk + off,
-				x->sums + row * BLOCK, len, err) < 0)
-			return -1;
+		write_red(x, m, x->body[m] + row * x->chunk + off,
+			  x->sums + row * BLOCK, len);
 	}
-	return 0;
-}
-
-static int
-write_bodies(const struct work *x, struct error *err)
-{
-	unsigned char *rows = NULL;
-	size_t len = 0;
-	int rc = 0;
-
-	if (x->w->members[0].desc.type == REDSET_PARTNER)
-		for (uint32_t m = 0; rc == 0 && m < x->code.n; m++)
-			rc = copy_partners(x, m, err);
-	if (x->chunk == 0)
-		return rc;
-	rows = plain_rows(&x->code);
-	for (unsigned s = 0; s < x->code.n; s++)
-		for (uint64_t off = 0; rc == 0 && off < x->chunk; off += len) {
-			len = x->chunk - off < BLOCK ? (size_t)(x->chunk - off)
-						     : BLOCK;
-			rc = encode_block(x, rows, s, off, len, err);
-		}
-	free(rows);
-	return rc;
 }
 
 int
 redwrite(const struct redwrite *w, struct error *err)
 {
 	const struct redset_desc *d = &w->members[0].desc;
-	const bool coded = d->type == REDSET_XOR || d->type == REDSET_RS;
-	struct arena *arena = arena_new();
-	struct work x = { .w = w, .code = { .n = d->members, .k = 1 } };
+	const bool rs = d->type == REDSET_RS;
+	struct arena *arena = need(arena_new());
+	struct work x = {
+		.w = w,
+		.err = err,
+		.code = { rs ? CODE_RS : CODE_XOR, d->members,
+			  rs ? d->failures : 1 },
+	};
+	unsigned char *rows = NULL;
 	uint64_t longest = 1;
-	int rc = -1;
+	size_t len = 0;
 
-	x.code.type = d->type == REDSET_RS ? CODE_RS : CODE_XOR;
-	if (d->type == REDSET_RS)
-		x.code.k = d->failures;
 	for (uint32_t m = 0; m < d->members; m++)
 		if (w->members[m].bytes > longest)
 			longest = w->members[m].bytes;
-	if (coded)
+	if (rs || d->type == REDSET_XOR)
 		x.chunk = (longest - 1) / (x.code.n - x.code.k) + 1;
-	if (arena != NULL) {
-		x.body = arena_alloc(arena, x.code.n, sizeof(*x.body));
-		x.data = arena_alloc(arena, 1, BLOCK);
-		x.sums = arena_alloc(arena, x.code.k, BLOCK);
-	}
-	if (x.body == NULL || x.data == NULL || x.sums == NULL)
-		error_set(err, ERROR_NOMEM, "out of memory");
-	else if (write_trees(&x, arena, err) == 0)
-		rc = write_bodies(&x, err);
+	x.body = need(arena_alloc(arena, x.code.n, sizeof(*x.body)));
+	x.data = need(arena_alloc(arena, 1, BLOCK));
+	x.sums = need(arena_alloc(arena, x.code.k, BLOCK));
+	write_trees(&x);
+	for (uint32_t m = 0; d->type == REDSET_PARTNER && m < x.code.n; m++)
+		copy_partners(&x, m);
+	if (x.chunk > 0)
+		rows = plain_rows(&x.code);
+	for (unsigned s = 0; x.chunk > 0 && s < x.code.n; s++)
+		for (uint64_t off = 0; off < x.chunk && x.rc == 0; off += len) {
+			len = x.chunk - off < BLOCK ? (size_t)(x.chunk - off)
+						    : BLOCK;
+			encode_block(&x, rows, s, off, len);
+		}
+	free(rows);
 	arena_free(arena);
-	return rc;
+	return x.rc;
 }

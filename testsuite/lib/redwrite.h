@@ -27,7 +27,7 @@ struct redwrite {
 };
 
 /* Write the set described by members[0].desc.  Returns 0, or -1 with the error
- * of write() or ERROR_NOMEM. */
+ * of write(). */
 int redwrite(const struct redwrite *w, struct error *err);
 
 #endif /* REDWRITE_H */

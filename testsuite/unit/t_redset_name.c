@@ -1,51 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/redset.h"
 #include "metatest.h"
+#include "scratch.h"
 
 static void
 test_good_names(void)
 {
-	static const char name[] =
-		"reddesc.er.12.xor.grp_3_of_4.mem_2_of_8.redset";
-	struct redset_name n;
-	char text[256];
-	size_t stem = 0;
+	static const struct {
+		const char *name;
+		const char *stem; /* if any is allowed, else NULL */
+		const char *parts;
+	} names[] = {
+		{ "reddesc.er.12.xor.grp_3_of_4.mem_2_of_8.redset", NULL,
+		  "rank 12, XOR 3/4 2/8" },
+		{ "reddesc.er.12.xor.grp_3_of_4.mem_2_of_8.redset",
+		  "reddesc.er", "rank 12, XOR 3/4 2/8" },
+		{ "reddescmap.er.0.redset", NULL, "map, rank 0" },
+		{ "reddescmap.er.0.redset", "reddescmap.er", "map, rank 0" },
+		{ "red.3.7.rs.grp_1_of_1.mem_1_of_4.redset", "red.3",
+		  "rank 7, RS 1/1 1/4" },
+		{ "red.3.7.redset", "red.3", "rank 7" },
+		{ "a.1.single.grp_2_of_4.mem_1_of_1.redset", "a",
+		  "rank 1, SINGLE 2/4 1/1" },
+		{ "a.1.partner.grp_2_of_4.mem_1_of_2.redset", "a",
+		  "rank 1, PARTNER 2/4 1/2" },
+	};
 
-	ok(redset_name_parse(name, &n, NULL), "a name");
-	ok(!n.map && !n.descriptor && n.rank == 12 && n.type == REDSET_XOR &&
-		   n.set == 3 && n.sets == 4 && n.member == 2 && n.members == 8,
-	   "... all of it");
-	is_str(redset_name_format(text, sizeof(text), &n, NULL), name,
-	       "... and back");
-	ok(redset_name_parse(name, &n, &stem) && stem == 10,
-	   "... its stem too");
-	ok(redset_name_parse("reddescmap.er.0.redset", &n, NULL) && n.map &&
-		   n.descriptor && n.rank == 0,
-	   "a descriptor of filemaps");
-	is_str(redset_name_format(text, sizeof(text), &n, NULL),
-	       "reddescmap.er.0.redset", "... and back");
-	ok(redset_name_parse("reddescmap.er.0.redset", &n, &stem) && n.map &&
-		   stem == 13,
-	   "... its stem too");
-	ok(redset_name_parse("red.3.7.rs.grp_1_of_1.mem_1_of_4.redset", &n,
-			     &stem) &&
-		   stem == 5 && n.rank == 7 && n.type == REDSET_RS && !n.map,
-	   "a bare one, whose stem has dots");
-	is_str(redset_name_format(text, sizeof(text), &n, "red.3"),
-	       "red.3.7.rs.grp_1_of_1.mem_1_of_4.redset", "... and back");
-	ok(redset_name_parse("red.3.7.redset", &n, &stem) && stem == 5 &&
-		   n.rank == 7 && n.descriptor,
-	   "... its descriptor");
-	ok(redset_name_parse("a.1.single.grp_2_of_4.mem_1_of_1.redset", &n,
-			     &stem) &&
-		   n.type == REDSET_SINGLE,
-	   "single");
-	ok(redset_name_parse("a.1.partner.grp_2_of_4.mem_1_of_2.redset", &n,
-			     &stem) &&
-		   n.type == REDSET_PARTNER,
-	   "partner");
-	is_str(redset_type_name(REDSET_PARTNER), "PARTNER",
-	       "... as descriptors say it");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *stem = names[i].stem, *parts = NULL;
+		struct redset_name n;
+		char again[256];
+		size_t len = 0;
+
+		ok(redset_name_parse(names[i].name, &n, stem ? &len : NULL) &&
+			   (stem == NULL || len == strlen(stem)),
+		   names[i].name);
+		parts = fmt("%srank %u", n.map ? "map, " : "", n.rank);
+		if (!n.descriptor)
+			parts = fmt("%s, %s %u/%u %u/%u", parts,
+				    redset_type_name(n.type), n.set, n.sets,
+				    n.member, n.members);
+		is_str(parts, names[i].parts, "... all of it");
+		is_str(redset_name_format(again, sizeof(again), &n, stem),
+		       names[i].name, "... and back");
+	}
 }
 
 static void
