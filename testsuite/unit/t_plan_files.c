@@ -39,165 +39,129 @@ name_reds(struct names *n, const struct scene *s, unsigned ranks, bool map,
 			add_name(n, dir, scene_red(s, r, map, false));
 }
 
-static struct plan *
-plan_by_hand(const char *dir, const char *prefix, const struct names *n,
-	     bool map, struct error *err)
+static struct scene bare8 = { SCENE(RS, 8, 2, 2, 2) };
+
+/* Where the files of a scene are: with filemaps below a prefix, or in one
+ * directory with nothing but headers. */
+struct where {
+	char dir[128], prefix[128], sub[32];
+};
+
+static void
+locate(struct where *w, const struct scene *s, bool map)
 {
+	const bool bare = s->flat != NULL;
+
+	snprintf(w->dir, sizeof(w->dir), "%s",
+		 bare && !map ? scene_node(s, 0) : scene_meta(s, 0));
+	snprintf(w->prefix, sizeof(w->prefix), "%s",
+		 bare ? "" : scene_prefix(s));
+	snprintf(w->sub, sizeof(w->sub), "%s", bare && !map ? s->flat : "");
+}
+
+static struct plan *
+plan_by_hand(const struct where *w, const struct names *n, bool map,
+	     struct error *err)
+{
+	const char *prefix = w->prefix[0] != '\0' ? w->prefix : NULL;
 	const struct plan_options o = {
 		.moved_from = prefix == NULL ? OLD : NULL,
 	};
 
-	return plan_files(
-		&(struct plan_by_hand){ dir, prefix, n->list, n->count, map },
-		&o, err);
+	return plan_files(&(struct plan_by_hand){ w->dir, prefix, n->list,
+						  n->count, map },
+			  &o, err);
 }
 
-/* Plan and rebuild: the status of the plan, or STATUS_FAILED. */
-static int
-by_hand(const char *dir, const char *prefix, const struct names *n, bool map)
-{
-	struct error err = ERROR_INIT;
-	struct plan *p = plan_by_hand(dir, prefix, n, map, &err);
-	int status = p ? plan_status(p) : STATUS_FAILED;
+/* --- Plans and rebuilds after losses --- */
 
-	if (p == NULL || rebuild(p, NULL, NULL, &err) < 0)
-		printf("# %s\n", err.text);
-	plan_free(p);
-	return status;
-}
+#define WITH_DESCRIPTOR 0x100 /* of rank 0 */
 
-/* --- With a prefix --- */
+static const struct {
+	const char *what;
+	struct scene *s;
+	const char *flat, *change;
+	unsigned ranks; /* whose files are named */
+	bool map;
+	int status;
+	const char *back, *gone; /* NULL: all is as it was */
+} cases[] = {
+	{ "whole", &xor8, NULL, "new", 0xff, false, STATUS_OK, NULL, NULL },
+	{ "first the filemaps", &xor8, NULL, "lose 2 5", 0xff, true,
+	  STATUS_DAMAGED, "m2 R5 D5", "f2.0" },
+	{ "then the files", &xor8, NULL, "", 0xff, false, STATUS_DAMAGED, NULL,
+	  NULL },
+	/* A named file that is missing counts as lost. */
+	{ "a name of a file that is not there", &xor8, NULL, "reds 3", 0xff,
+	  false, STATUS_DAMAGED, NULL, NULL },
+	/* LLNL's helpers are called once for each set. */
+	{ "one set of two, the other is damaged as well", &xor8, NULL,
+	  "new; data 2 3", 0x51, false, STATUS_DAMAGED, "f2.0", "f3.0" },
+	{ "then the other", &xor8, NULL, "", 0xaa, false, STATUS_DAMAGED, NULL,
+	  NULL },
+	{ "one set over filemaps of two", &xor8, NULL, "rm m2 m3", 0x55, true,
+	  STATUS_DAMAGED, "m2", "m3" },
+	{ "and then the other", &xor8, NULL, "", 0xaa, true, STATUS_DAMAGED,
+	  NULL, NULL },
+	{ "headers alone: whole", &bare8, "", "new", 0xff, false, STATUS_OK,
+	  NULL, NULL },
+	{ "three ranks lost", &bare8, "", "data 2 4 7; reds 2 4 7", 0xff, false,
+	  STATUS_DAMAGED, NULL, NULL },
+	{ "headers in another directory", &bare8, "deep/down/", "new", 0xff,
+	  false, STATUS_OK, NULL, NULL },
+	{ "three ranks lost", &bare8, "deep/down/", "data 2 4 7; reds 2 4 7",
+	  0xff, false, STATUS_DAMAGED, NULL, NULL },
+	/* Files that are not named are missing, but are written to the
+	 * directory of the others. */
+	{ "two names of the four of one set, and a descriptor", &bare8, "",
+	  "new; data 2 6; reds 2 6", 0x11 | WITH_DESCRIPTOR, false,
+	  STATUS_DAMAGED, NULL, NULL },
+	{ "one set of two, the missing file named, too", &bare8, "",
+	  "data 2; reds 2", 0x55, false, STATUS_DAMAGED, NULL, NULL },
+	{ "three are lost", &bare8, "", "data 0 2 4; reds 0 2 4", 0x55, false,
+	  STATUS_LOST, "", "f0.0 f2.0 f4.0" },
+	/* Filemaps are beside the named files. */
+	{ "a set over filemaps alone: whole", &bare8, ".scr", "new", 0x55, true,
+	  STATUS_OK, NULL, NULL },
+	{ "what the other one has lost is of no concern", &bare8, ".scr",
+	  "rm m3", 0x55, true, STATUS_OK, "", "m3" },
+	{ "both lost one", &bare8, ".scr", "rm m4", 0xff, true, STATUS_DAMAGED,
+	  NULL, NULL },
+	{ "ranks 0 2 4 6) are missing; RS can restore 2", &bare8, ".scr",
+	  "rm m0 m2 m4 m6 R0", 0xff, true, STATUS_LOST, "", "m0 m2 m4 m6" },
+};
 
-/* Plans and rebuilds after losses; LLNL's helpers are called once for each
- * set. */
 static void
-with_prefix(void)
+losses(void)
 {
-	static const struct {
-		const char *what, *change;
-		unsigned ranks; /* whose files are named */
-		bool map;
-		const char *back, *gone; /* NULL: all is as it was */
-	} cases[] = {
-		{ "first the filemaps", "lose 2 5", 0xff, true, "m2 R5 D5",
-		  "f2.0" },
-		{ "then the files", "", 0xff, false, NULL, NULL },
-		/* A named file that is missing counts as lost. */
-		{ "a name of a file that is not there", "reds 3", 0xff, false,
-		  NULL, NULL },
-		{ "one set of two, the other is damaged as well",
-		  "new; data 2 3", 0x51, false, "f2.0", "f3.0" },
-		{ "then the other", "", 0xaa, false, NULL, NULL },
-		{ "one set over filemaps of two", "rm m2 m3", 0x55, true, "m2",
-		  "m3" },
-		{ "and then the other", "", 0xaa, true, NULL, NULL },
-	};
-	char dir[200], prefix[200];
-
-	scene_make(&xor8);
-	snprintf(dir, sizeof(dir), "%s", scene_meta(&xor8, 0));
-	snprintf(prefix, sizeof(prefix), "%s", scene_prefix(&xor8));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct scene *s = cases[i].s;
 		struct names n = { .count = 0 };
+		struct error err = ERROR_INIT;
+		struct plan *p = NULL;
+		struct where w;
 
-		name_reds(&n, &xor8, cases[i].ranks, cases[i].map, "");
-		scene_do(&xor8, cases[i].change);
-		is_int(by_hand(dir, prefix, &n, cases[i].map), STATUS_DAMAGED,
-		       cases[i].what);
+		s->flat = cases[i].flat;
+		scene_do(s, cases[i].change);
+		locate(&w, s, cases[i].map);
+		name_reds(&n, s, cases[i].ranks, cases[i].map, w.sub);
+		if (cases[i].ranks & WITH_DESCRIPTOR)
+			add_name(&n, w.sub, scene_red(s, 0, false, true));
+		p = plan_by_hand(&w, &n, cases[i].map, &err);
+		must(p != NULL);
+		is_int(plan_status(p), cases[i].status, cases[i].what);
+		ok((rebuild(p, NULL, NULL, &err) < 0) ==
+			   (cases[i].status == STATUS_LOST),
+		   "... rebuilt if nothing is lost");
+		if (i + 1 == sizeof(cases) / sizeof(cases[0]))
+			ok(says(&err, cases[i].what), "... they are named");
 		ok(cases[i].gone == NULL
-			   ? scene_same(&xor8)
-			   : scene_has(&xor8, cases[i].back, true) &&
-				     scene_has(&xor8, cases[i].gone, false),
+			   ? scene_same(s)
+			   : scene_has(s, cases[i].back, true) &&
+				     scene_has(s, cases[i].gone, false),
 		   "... these files come back, and no others");
+		plan_free(p);
 	}
-}
-
-/* --- With only the headers --- */
-
-static struct scene bare8 = { SCENE(RS, 8, 2, 2, 2) };
-
-static void
-bare(const char *sub)
-{
-	struct names n = { .count = 0 };
-	struct error err = ERROR_INIT;
-	struct plan *p = NULL;
-	char dir[128];
-
-	bare8.flat = sub;
-	scene_make(&bare8);
-	snprintf(dir, sizeof(dir), "%s", scene_node(&bare8, 0));
-	name_reds(&n, &bare8, 0xff, false, sub);
-	is_int(by_hand(dir, NULL, &n, false), STATUS_OK,
-	       fmt("headers alone, in \"%s\": whole", sub));
-	scene_do(&bare8, "data 2 4 7; reds 2 4 7");
-	p = plan_by_hand(dir, NULL, &n, false, &err);
-	ok(p != NULL && plan_status(p) == STATUS_DAMAGED &&
-		   p->files_rebuild == 6 && p->nfiles == 16 &&
-		   p->maps_missing == 0,
-	   "three ranks lost");
-	plan_free(p);
-	is_int(by_hand(dir, NULL, &n, false), STATUS_DAMAGED, "rebuilt");
-	ok(scene_same(&bare8), "as it was");
-}
-
-/* Files that are not named are missing, but are written to the directory of the
- * others. */
-static void
-bare_fewer_names(void)
-{
-	struct names n = { .count = 0 };
-	char dir[128];
-
-	bare8.flat = "";
-	scene_do(&bare8, "new; data 2 6; reds 2 6");
-	snprintf(dir, sizeof(dir), "%s", scene_node(&bare8, 0));
-	name_reds(&n, &bare8, 0x11, false, "");
-	add_name(&n, "", scene_red(&bare8, 0, false, true));
-	is_int(by_hand(dir, NULL, &n, false), STATUS_DAMAGED,
-	       "two names of the four of one set, and a descriptor");
-	ok(scene_same(&bare8), "bring the other two back");
-	scene_do(&bare8, "data 2; reds 2");
-	n.count = 0;
-	name_reds(&n, &bare8, 0x55, false, "");
-	is_int(by_hand(dir, NULL, &n, false), STATUS_DAMAGED,
-	       "one set of two, the missing file named, too");
-	ok(scene_same(&bare8), "it comes back");
-	scene_do(&bare8, "data 0 2 4; reds 0 2 4");
-	is_int(by_hand(dir, NULL, &n, false), STATUS_LOST, "three are lost");
-}
-
-/* Filemaps are beside the named files. */
-static void
-maps_alone(void)
-{
-	struct names n = { .count = 0 };
-	struct error err = ERROR_INIT;
-	struct plan *p = NULL;
-	char dir[128];
-
-	bare8.flat = ".scr";
-	scene_make(&bare8);
-	snprintf(dir, sizeof(dir), "%s", scene_meta(&bare8, 0));
-	name_reds(&n, &bare8, 0x55, true, "");
-	is_int(by_hand(dir, NULL, &n, true), STATUS_OK,
-	       "a set over filemaps alone: whole");
-	scene_do(&bare8, "rm m3");
-	is_int(by_hand(dir, NULL, &n, true), STATUS_OK,
-	       "what the other one has lost is of no concern");
-	scene_do(&bare8, "rm m4");
-	n.count = 0;
-	name_reds(&n, &bare8, 0xff, true, "");
-	is_int(by_hand(dir, NULL, &n, true), STATUS_DAMAGED, "both lost one");
-	ok(scene_same(&bare8), "they come back");
-
-	scene_do(&bare8, "rm m0 m2 m4 m6 R0");
-	p = plan_by_hand(dir, NULL, &n, true, &err);
-	ok(p != NULL && plan_status(p) == STATUS_LOST, "too many are lost");
-	plan_error(p, &err);
-	ok(says(&err, "members (ranks 0 2 4 6) are missing; RS can restore 2"),
-	   "they are named");
-	plan_free(p);
 }
 
 /* --- Misuse --- */
@@ -213,7 +177,7 @@ misuse(void)
 		const char *name; /* or NULL: none */
 		enum error_kind kind;
 		const char *says;
-	} cases[] = {
+	} wrong[] = {
 		{ "no name and no prefix", dir, NULL, NULL, ERROR_ABSENT, "" },
 		{ "no such directory", "/nonexistent", prefix, red,
 		  ERROR_ABSENT, "" },
@@ -237,18 +201,18 @@ misuse(void)
 	snprintf(dir, sizeof(dir), "%s", scene_meta(&xor8, 0));
 	snprintf(prefix, sizeof(prefix), "%s", scene_prefix(&xor8));
 	must(symlink("/etc", fmt("%s/out", dir)) == 0);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		const struct plan_by_hand h = {
-			.dir = cases[i].dir,
-			.prefix = cases[i].prefix,
-			.names = &cases[i].name,
-			.nnames = cases[i].name != NULL,
+			.dir = wrong[i].dir,
+			.prefix = wrong[i].prefix,
+			.names = &wrong[i].name,
+			.nnames = wrong[i].name != NULL,
 		};
 
 		ok(plan_files(&h, NULL, &err) == NULL &&
-			   err.kind == cases[i].kind &&
-			   says(&err, cases[i].says),
-		   cases[i].what);
+			   err.kind == wrong[i].kind &&
+			   says(&err, wrong[i].says),
+		   wrong[i].what);
 	}
 	p = plan_files(&(struct plan_by_hand){ dir, prefix, NULL, 0, false },
 		       NULL, &err);
@@ -259,7 +223,7 @@ misuse(void)
 /* --- Memory --- */
 
 struct planned {
-	const char *dir, *prefix;
+	struct where w;
 	struct names n;
 };
 
@@ -267,7 +231,7 @@ static int
 plan_once(void *arg, struct error *err)
 {
 	const struct planned *x = arg;
-	struct plan *p = plan_by_hand(x->dir, x->prefix, &x->n, false, err);
+	struct plan *p = plan_by_hand(&x->w, &x->n, false, err);
 	bool good = p != NULL && plan_status(p) == STATUS_DAMAGED;
 
 	plan_free(p);
@@ -275,18 +239,13 @@ plan_once(void *arg, struct error *err)
 }
 
 static void
-no_memory(struct scene *s, bool bare_files)
+no_memory(struct scene *s)
 {
-	struct planned x = { .prefix = NULL };
-	char dir[200], prefix[200];
+	struct planned x = { .n = { .count = 0 } };
 
-	scene_make(s);
-	scene_lose_data(s, 1);
-	snprintf(dir, sizeof(dir), "%s", scene_meta(s, 0));
-	snprintf(prefix, sizeof(prefix), "%s", scene_prefix(s));
-	x.dir = dir;
-	x.prefix = bare_files ? NULL : prefix;
-	name_reds(&x.n, s, 0xff, false, "");
+	scene_do(s, "new; data 1");
+	locate(&x.w, s, false);
+	name_reds(&x.n, s, 0xff, false, x.w.sub);
 	ok(fails_well(plan_once, NULL, &x), "every allocation may fail");
 }
 
@@ -294,15 +253,11 @@ int
 main(void)
 {
 	umask(022);
-	with_prefix();
-	bare("");
-	bare("deep/down/");
-	bare_fewer_names();
-	maps_alone();
+	losses();
 	misuse();
 	bare8.flat = "";
-	no_memory(&bare8, true);
-	no_memory(&xor8, false);
+	no_memory(&bare8);
+	no_memory(&xor8);
 	scene_end(&xor8);
 	scene_end(&bare8);
 	return tap_done();
