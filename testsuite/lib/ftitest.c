@@ -11,6 +11,7 @@
 #include "ftibytes.h"
 #include "hash.h"
 #include "path.h"
+#include "puttest.h"
 
 const char *
 ftitest_root(void)
@@ -213,13 +214,13 @@ ftitest_holds(const struct fti_content *c, const struct ftitest_golden *g,
 /* --- Files --- */
 
 void
-ftitest_open(struct ftitest *t, const char *path, enum fti_layout layout)
+ftitest_open(struct ftitest *t, const char *path)
 {
 	*t = (struct ftitest){ .path = mem_strdup(path) };
 	must(t->path != NULL &&
 	     fti_source_open(&t->source, AT_FDCWD, t->path, NULL) == 0);
 	t->checked.source = &t->source;
-	t->checked.file = fti_file_read(&t->source, layout, NULL);
+	t->checked.file = fti_file_read(&t->source, FTI_LAYOUTS, NULL);
 	must(t->checked.file != NULL &&
 	     fti_check(&t->checked, 1, true, NULL, NULL) == 0);
 	if (t->checked.file->usable)
@@ -235,6 +236,34 @@ ftitest_close(struct ftitest *t)
 	fti_file_free(t->checked.file);
 	fti_source_close(&t->source);
 	mem_free(t->path);
+}
+
+int
+ftitest_write(struct fti_draft *d, const char *name, bool replace,
+	      struct error *err)
+{
+	const struct fti_job job = { .draft = d,
+				     .dirfd = puttest_fd,
+				     .path = name,
+				     .replace = replace };
+	const int rc = fti_write(&job, 1, NULL, err);
+
+	fti_draft_fini(d);
+	return rc;
+}
+
+int
+ftitest_pack(const struct fti_raw *raw, size_t count, unsigned room,
+	     enum fti_layout layout, const char *name, struct error *err)
+{
+	struct fti_draft d;
+
+	if (fti_describe_pack(&d, raw, count, room, layout, err) < 0) {
+		fti_draft_fini(&d);
+		return -1;
+	}
+	d.ckpt_id = 1;
+	return ftitest_write(&d, name, true, err);
 }
 
 /* --- Files in memory --- */

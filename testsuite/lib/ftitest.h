@@ -45,11 +45,20 @@ struct ftitest {
 	struct fti_content content; /* empty if the file is not usable */
 };
 
-void ftitest_open(struct ftitest *t, const char *path, enum fti_layout layout);
+void ftitest_open(struct ftitest *t, const char *path);
 void ftitest_close(struct ftitest *t);
 
 struct buf;
 struct fti_draft;
+struct fti_raw;
+
+/* Write the draft to `name` below puttest_root, and free it. */
+int ftitest_write(struct fti_draft *d, const char *name, bool replace,
+		  struct error *err);
+
+/* Write a file of checkpoint 1 of these variables, with so much room. */
+int ftitest_pack(const struct fti_raw *raw, size_t count, unsigned room,
+		 enum fti_layout layout, const char *name, struct error *err);
 
 /* The file that the draft describes, in memory; its sums are set first. */
 void ftitest_image(struct fti_draft *d, struct buf *out);

@@ -47,11 +47,6 @@ make_file(struct group *g, unsigned m, size_t size)
 	struct fti_source sources[2];
 	const struct fti_raw raw[2] = { { 1, &sources[0] },
 					{ 2, &sources[1] } };
-	struct fti_draft d;
-	const struct fti_job job = { .draft = &d,
-				     .dirfd = puttest_fd,
-				     .path = "file",
-				     .replace = true };
 
 	fill(&bytes[0], 40 + 4 * m, m);
 	fill(&bytes[1], size, m + 9);
@@ -61,11 +56,7 @@ make_file(struct group *g, unsigned m, size_t size)
 	if (g->layout == POSIX) {
 		fill(&g->files[m], 40 + 4 * m + size, m);
 	} else {
-		must(fti_describe_pack(&d, raw, 2, 0, g->layout, NULL) == 0);
-		d.ckpt_id = 3;
-		d.max_fs = 12345;
-		must(fti_write(&job, 1, NULL, NULL) == 0);
-		fti_draft_fini(&d);
+		must(ftitest_pack(raw, 2, 0, g->layout, "file", NULL) == 0);
 		read_whole(fmt("%s/file", puttest_root), &g->files[m]);
 	}
 	buf_free(&bytes[0]);

@@ -29,18 +29,9 @@ make_inputs(size_t count)
 	const struct fti_raw raw = { 5, &s };
 
 	fti_source_memory(&s, bytes, sizeof(bytes), "raw");
-	for (size_t i = 0; i < count; i++) {
-		struct fti_draft d;
-		const char *name = fmt("in%zu", i);
-		const struct fti_job job = { .draft = &d,
-					     .dirfd = puttest_fd,
-					     .path = name };
-
-		must(fti_describe_pack(&d, &raw, 1, 50, FTI_D, NULL) == 0);
-		d.ckpt_id = 2;
-		must(fti_write(&job, 1, NULL, NULL) == 0);
-		fti_draft_fini(&d);
-	}
+	for (size_t i = 0; i < count; i++)
+		must(ftitest_pack(&raw, 1, 50, FTI_D, fmt("in%zu", i), NULL) ==
+		     0);
 }
 
 struct test {
@@ -175,8 +166,7 @@ are_good(size_t count, size_t but)
 
 		if (i == but)
 			continue;
-		ftitest_open(&t, fmt("%s/out/%zu", puttest_root, i),
-			     FTI_LAYOUTS);
+		ftitest_open(&t, fmt("%s/out/%zu", puttest_root, i));
 		good = t.checked.verdict == FTI_INTACT &&
 		       t.content.nvars == 1 &&
 		       t.content.vars[0].size == sizeof(bytes);

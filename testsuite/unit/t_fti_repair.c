@@ -20,18 +20,15 @@ repair(const struct ftitest *t, const char *name, int64_t id, bool replace,
 {
 	struct fti_draft d;
 	struct error err = ERROR_INIT;
-	const struct fti_job job = { .draft = &d,
-				     .dirfd = puttest_fd,
-				     .path = name,
-				     .replace = replace };
 
-	if (fti_describe_repair(&d, &t->checked, &err) == 0) {
-		*unproven = d.unproven;
-		if (id >= 0)
-			d.ckpt_id = id;
-		(void)fti_write(&job, 1, NULL, &err);
+	if (fti_describe_repair(&d, &t->checked, &err) < 0) {
+		fti_draft_fini(&d);
+		return err.kind;
 	}
-	fti_draft_fini(&d);
+	*unproven = d.unproven;
+	if (id >= 0)
+		d.ckpt_id = id;
+	(void)ftitest_write(&d, name, replace, &err);
 	return err.kind;
 }
 
@@ -110,7 +107,7 @@ test_flip(const char *root, size_t i)
 	enum error_kind kind = ERROR_NONE;
 
 	puttest_root_new();
-	ftitest_open(&t, fmt("%s/bad-F/%s.fti", root, name), FTI_LAYOUTS);
+	ftitest_open(&t, fmt("%s/bad-F/%s.fti", root, name));
 	kind = repair(&t, "out", ID, false, &unproven);
 	ftitest_close(&t);
 	if (flips[i].outcome == NOT) {
@@ -120,7 +117,7 @@ test_flip(const char *root, size_t i)
 	}
 	if (!ok(kind == ERROR_NONE, fmt("%s: repaired", name)))
 		return;
-	ftitest_open(&after, out, FTI_LAYOUTS);
+	ftitest_open(&after, out);
 	ok(after.checked.verdict == FTI_INTACT, fmt("%s: intact", name));
 	ftitest_close(&after);
 	if (flips[i].outcome == GOOD)
@@ -142,7 +139,7 @@ renew_empty(const char *path, const char *to)
 
 	must(h != NULL && hash_sum(h, none, NULL) == 0);
 	hash_free(h);
-	ftitest_open(&t, path, FTI_LAYOUTS);
+	ftitest_open(&t, path);
 	read_whole(path, &b);
 	for (size_t i = 0; i < t.checked.file->ncontainers; i++) {
 		const struct fti_file_container *c =
@@ -171,7 +168,7 @@ make_stale(const char *path)
 	struct fti_file *f = NULL;
 	char *record = NULL;
 
-	ftitest_open(&t, path, FTI_LAYOUTS);
+	ftitest_open(&t, path);
 	read_whole(path, &b);
 	must(h != NULL && t.checked.file->empty > 0);
 	f = t.checked.file;
@@ -200,12 +197,12 @@ check_refused(const char *path, const char *what)
 	struct ftitest t, after;
 	bool unproven = false;
 
-	ftitest_open(&t, path, FTI_LAYOUTS);
+	ftitest_open(&t, path);
 	ok(t.checked.verdict == FTI_REFUSED, fmt("%s: FTI refuses it", what));
 	ok(repair(&t, "repaired", -1, true, &unproven) == ERROR_NONE &&
 		   !unproven,
 	   fmt("%s: repaired", what));
-	ftitest_open(&after, fmt("%s/repaired", puttest_root), FTI_LAYOUTS);
+	ftitest_open(&after, fmt("%s/repaired", puttest_root));
 	ok(after.checked.verdict == FTI_INTACT &&
 		   after.checked.file->layout == t.checked.file->layout &&
 		   after.checked.file->meta.ckpt_id ==
@@ -222,13 +219,9 @@ write_as(const struct ftitest *t, enum fti_layout layout)
 {
 	struct fti_draft d;
 	const char *name = fmt("as%d", layout);
-	const struct fti_job job = {
-		.draft = &d, .dirfd = puttest_fd, .path = name, .replace = true
-	};
 
 	must(fti_describe_same(&d, &t->checked, layout, NULL) == 0 &&
-	     fti_write(&job, 1, NULL, NULL) == 0);
-	fti_draft_fini(&d);
+	     ftitest_write(&d, name, true, NULL) == 0);
 	return fmt("%s/%s", puttest_root, name);
 }
 
@@ -247,7 +240,7 @@ test_shrunk(const char *root)
 
 		if (list[i].ckpt != 7)
 			continue;
-		ftitest_open(&t, list[i].path, FTI_LAYOUTS);
+		ftitest_open(&t, list[i].path);
 		if (!fti_format(t.checked.file->layout)->footer) {
 			ftitest_close(&t);
 			continue;
@@ -290,7 +283,7 @@ test_in_place(const char *root)
 	read_whole(bad, &b);
 	write_file(path, b.data, b.len);
 	buf_free(&b);
-	ftitest_open(&t, path, FTI_LAYOUTS);
+	ftitest_open(&t, path);
 	ok(repair(&t, "Ckpt4-Rank1.fti", -1, false, &unproven) == ERROR_USAGE &&
 		   same_files(path, bad),
 	   "a file that exists is not replaced");

@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 
+#include "arena.h"
 #include "fti/draft.h"
 #include "fti/write.h"
 #include "ftibytes.h"
@@ -20,55 +21,42 @@
 #define PACK (FTI_LAYOUTS + 2)
 
 static struct work work;
+static struct arena *arena; /* what a set of files needs */
 
 /* The path of an output of golden file `i`. */
 static const char *
-name_of(size_t i, unsigned output, bool back)
-{
-	return fmt("%zu.%u%s", i, output, back ? ".back" : "");
-}
-
-static const char *
 path_of(size_t i, unsigned output, bool back)
 {
-	return fmt("%s/%s", puttest_root, name_of(i, output, back));
+	return fmt("%s/%zu.%u%s", puttest_root, i, output, back ? ".back" : "");
 }
 
-/* Jobs whose drafts and paths are freed after writing. */
-struct batch {
-	struct fti_job *jobs;
-	size_t count, room;
-};
+static struct fti_job *jobs;
+static size_t njobs;
 
 static struct fti_draft *
-add(struct batch *b, const char *name)
+add(const char *path)
 {
-	struct fti_draft *d = mem_calloc(1, sizeof(*d));
+	struct fti_draft *d = arena_alloc(arena, 1, sizeof(*d));
 
-	must(MEM_ROOM(b->jobs, b->count, b->room));
-	b->jobs[b->count] = (struct fti_job){ .draft = d,
-					      .dirfd = puttest_fd,
-					      .path = mem_strdup(name) };
-	must(d != NULL && b->jobs[b->count].path != NULL);
-	b->count++;
+	jobs[njobs++] = (struct fti_job){
+		.draft = d,
+		.dirfd = puttest_fd,
+		.path = arena_strdup(arena, strrchr(path, '/') + 1),
+	};
+	must(d != NULL);
 	return d;
 }
 
 static void
-write_batch(struct batch *b, const char *what)
+write_all(const char *what)
 {
 	struct error err = ERROR_INIT;
 
-	ok(fti_write(b->jobs, b->count, &work, &err) == 0, what);
+	ok(fti_write(jobs, njobs, &work, &err) == 0, what);
 	if (err.kind != ERROR_NONE)
 		printf("# %s\n", err.text);
-	for (size_t i = 0; i < b->count; i++) {
-		fti_draft_fini(b->jobs[i].draft);
-		mem_free(b->jobs[i].draft);
-		mem_free((void *)(uintptr_t)b->jobs[i].path);
-	}
-	mem_free(b->jobs);
-	*b = (struct batch){ NULL, 0, 0 };
+	while (njobs > 0)
+		fti_draft_fini(jobs[--njobs].draft);
 }
 
 /* --- One golden file --- */
@@ -77,52 +65,35 @@ struct item {
 	const struct ftitest_golden *golden;
 	size_t i;
 	struct ftitest from, outputs[OUTPUTS];
-	/* For PACK. */
-	struct fti_content_var *vars;
-	struct fti_source *sources;
-	struct fti_raw *raw;
-	void **bytes;
 };
 
 static void
 describe_pack(struct item *it, struct fti_draft *d)
 {
 	const struct fti_content *c = &it->from.content;
+	struct fti_source *sources =
+		arena_alloc(arena, c->nvars, sizeof(*sources));
+	struct fti_raw *raw = arena_alloc(arena, c->nvars, sizeof(*raw));
 
-	it->sources = mem_calloc(c->nvars, sizeof(*it->sources));
-	it->raw = mem_calloc(c->nvars, sizeof(*it->raw));
-	it->bytes = mem_calloc(c->nvars, sizeof(*it->bytes));
-	must(it->sources != NULL && it->raw != NULL && it->bytes != NULL);
 	for (size_t i = 0; i < c->nvars; i++) {
 		const size_t size = (size_t)c->vars[i].size;
+		void *bytes = arena_alloc(arena, size + 1, 1);
 
-		it->bytes[i] = mem_alloc(size + 1, 1);
-		must(it->bytes[i] != NULL &&
-		     fti_content_read(c, &c->vars[i], it->bytes[i], size, 0,
-				      NULL) == 0);
-		fti_source_memory(&it->sources[i], it->bytes[i], size, "raw");
-		it->raw[i] = (struct fti_raw){ c->vars[i].id, &it->sources[i] };
+		must(fti_content_read(c, &c->vars[i], bytes, size, 0, NULL) ==
+		     0);
+		fti_source_memory(&sources[i], bytes, size, "raw");
+		raw[i] = (struct fti_raw){ c->vars[i].id, &sources[i] };
 	}
-	must(fti_describe_pack(d, it->raw, c->nvars, 0, FTI_F, NULL) == 0);
+	must(fti_describe_pack(d, raw, c->nvars, 0, FTI_F, NULL) == 0);
 }
 
 static void
-free_pack(struct item *it)
-{
-	for (size_t i = 0; i < it->from.content.nvars; i++)
-		mem_free(it->bytes[i]);
-	mem_free(it->bytes);
-	mem_free(it->raw);
-	mem_free(it->sources);
-}
-
-static void
-describe_all(struct item *it, struct batch *b)
+describe_all(struct item *it)
 {
 	const enum fti_layout own = it->from.checked.file->layout;
 
 	for (unsigned l = 0; l < OUTPUTS; l++) {
-		struct fti_draft *d = add(b, name_of(it->i, l, false));
+		struct fti_draft *d = add(path_of(it->i, l, false));
 		int rc = 0;
 
 		if (l < FTI_LAYOUTS)
@@ -206,12 +177,17 @@ same_bytes(const struct item *it)
 
 /* --- All files of a set --- */
 
-struct result {
-	bool converted, compact, room, pack, same, back, bytes;
-};
+enum check { CONVERTED, SAME, BYTES, BACK, COMPACTED, ROOMY, PACKED, CHECKS };
+static const char *const checks[CHECKS] = { "intact in each layout",
+					    "with the same containers",
+					    "its own layout has the same bytes",
+					    "converted back",
+					    "compacted",
+					    "compacted with room",
+					    "packed" };
 
 static void
-check_outputs(struct item *it, struct result *r)
+check_outputs(struct item *it, bool *good_all)
 {
 	const struct fti_file *from = it->from.checked.file;
 	const struct fti_file *f = NULL;
@@ -223,31 +199,32 @@ check_outputs(struct item *it, struct result *r)
 							 : from->layout;
 		bool good = false;
 
-		ftitest_open(&it->outputs[l], path_of(it->i, l, false),
-			     FTI_LAYOUTS);
+		ftitest_open(&it->outputs[l], path_of(it->i, l, false));
 		good = is_good(&it->outputs[l], it, want);
 		f = it->outputs[l].checked.file;
 		if (l < FTI_LAYOUTS) {
-			r->converted &= good;
-			r->same &= same_containers(from, f);
+			good_all[CONVERTED] &= good;
+			good_all[SAME] &= same_containers(from, f);
 		} else if (l == COMPACT) {
-			r->compact &= good && f->live == f->allocated &&
-				      f->live == from->live;
+			good_all[COMPACTED] &= good &&
+					       f->live == f->allocated &&
+					       f->live == from->live;
 		} else if (l == ROOM) {
-			r->room &= good && f->allocated == f->live * 5 / 4;
+			good_all[ROOMY] &=
+				good && f->allocated == f->live * 5 / 4;
 		} else {
-			r->pack &= good && f->live == from->live;
+			good_all[PACKED] &= good && f->live == from->live;
 		}
 	}
-	r->bytes &= same_bytes(it);
+	good_all[BYTES] &= same_bytes(it);
 }
 
 /* Convert each output back to the layout of the original. */
 static void
-describe_back(struct item *it, struct batch *b)
+describe_back(struct item *it)
 {
 	for (unsigned l = 0; l < FTI_LAYOUTS; l++) {
-		struct fti_draft *d = add(b, name_of(it->i, l, true));
+		struct fti_draft *d = add(path_of(it->i, l, true));
 
 		must(fti_describe_same(d, &it->outputs[l].checked,
 				       it->from.checked.file->layout,
@@ -257,13 +234,13 @@ describe_back(struct item *it, struct batch *b)
 }
 
 static void
-check_back(struct item *it, struct result *r)
+check_back(struct item *it, bool *good_all)
 {
 	for (unsigned l = 0; l < FTI_LAYOUTS; l++) {
 		struct ftitest t;
 
-		ftitest_open(&t, path_of(it->i, l, true), FTI_LAYOUTS);
-		r->back &=
+		ftitest_open(&t, path_of(it->i, l, true));
+		good_all[BACK] &=
 			is_good(&t, it, it->from.checked.file->layout) &&
 			same_containers(it->from.checked.file, t.checked.file);
 		ftitest_close(&t);
@@ -273,40 +250,36 @@ check_back(struct item *it, struct result *r)
 static void
 test_set(const struct ftitest_golden *g, size_t count)
 {
-	struct item *items = mem_calloc(count, sizeof(*items));
-	struct result r = { true, true, true, true, true, true, true };
+	struct item *items = NULL;
+	bool good[CHECKS] = { true, true, true, true, true, true, true };
 	const char *set = strrchr(g->set, '/') + 1;
-	struct batch b = { NULL, 0, 0 };
 
-	must(items != NULL);
+	arena = arena_new();
+	items = arena_alloc(arena, count, sizeof(*items));
+	jobs = arena_alloc(arena, count * OUTPUTS, sizeof(*jobs));
+	must(items != NULL && jobs != NULL);
 	puttest_root_new();
 	for (size_t i = 0; i < count; i++) {
 		items[i].golden = &g[i];
 		items[i].i = i;
-		ftitest_open(&items[i].from, g[i].path, FTI_LAYOUTS);
-		describe_all(&items[i], &b);
+		ftitest_open(&items[i].from, g[i].path);
+		describe_all(&items[i]);
 	}
-	write_batch(&b, fmt("%s: %zu files are written", set, count));
+	write_all(fmt("%s: %zu files are written", set, count));
 	for (size_t i = 0; i < count; i++) {
-		check_outputs(&items[i], &r);
-		describe_back(&items[i], &b);
+		check_outputs(&items[i], good);
+		describe_back(&items[i]);
 	}
-	write_batch(&b, fmt("%s: and back", set));
+	write_all(fmt("%s: and back", set));
 	for (size_t i = 0; i < count; i++) {
-		check_back(&items[i], &r);
-		free_pack(&items[i]);
+		check_back(&items[i], good);
 		for (unsigned l = 0; l < OUTPUTS; l++)
 			ftitest_close(&items[i].outputs[l]);
 		ftitest_close(&items[i].from);
 	}
-	mem_free(items);
-	ok(r.converted, fmt("%s: intact in each layout", set));
-	ok(r.same, fmt("%s: with the same containers", set));
-	ok(r.bytes, fmt("%s: its own layout has the same bytes", set));
-	ok(r.back, fmt("%s: converted back", set));
-	ok(r.compact, fmt("%s: compacted", set));
-	ok(r.room, fmt("%s: compacted with room", set));
-	ok(r.pack, fmt("%s: packed", set));
+	arena_free(arena);
+	for (int i = 0; i < CHECKS; i++)
+		ok(good[i], fmt("%s: %s", set, checks[i]));
 }
 
 int

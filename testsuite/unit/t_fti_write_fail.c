@@ -33,26 +33,16 @@ make_vars(void)
 	}
 }
 
-static struct fti_job
-job_of(struct fti_draft *d, const char *name)
-{
-	return (struct fti_job){ .draft = d,
-				 .dirfd = puttest_fd,
-				 .path = name };
-}
-
 static int
 pack(const char *name, enum fti_layout layout, unsigned room, struct error *err)
 {
-	struct fti_draft d;
-	const struct fti_job job = job_of(&d, name);
-	int rc = fti_describe_pack(&d, raw, VARS, room, layout, err);
+	return ftitest_pack(raw, VARS, room, layout, name, err);
+}
 
-	d.ckpt_id = 1;
-	if (rc == 0)
-		rc = fti_write(&job, 1, NULL, err);
-	fti_draft_fini(&d);
-	return rc;
+static void
+open_it(struct ftitest *t, const char *name)
+{
+	ftitest_open(t, fmt("%s/%s", puttest_root, name));
 }
 
 static bool
@@ -85,8 +75,7 @@ test_layouts(void)
 			struct ftitest t;
 
 			must(pack(name, (enum fti_layout)l, room, NULL) == 0);
-			ftitest_open(&t, fmt("%s/%s", puttest_root, name),
-				     FTI_LAYOUTS);
+			open_it(&t, name);
 			ok(t.checked.verdict == FTI_INTACT &&
 				   t.checked.file->nfindings == 0 &&
 				   (int)t.checked.file->layout == l,
@@ -179,7 +168,7 @@ test_large(void)
 		if (l == FTI_A || l == FTI_E)
 			continue;
 		must(pack(name, (enum fti_layout)l, 800000, NULL) == 0);
-		ftitest_open(&t, fmt("%s/%s", puttest_root, name), FTI_LAYOUTS);
+		open_it(&t, name);
 		ok(t.checked.verdict == FTI_INTACT && holds_vars(&t.content) &&
 			   t.source.size > UINT64_C(1) << 32,
 		   fmt("layout %d: more than 4 GiB", l));
@@ -194,13 +183,15 @@ test_posix(void)
 {
 	struct ftitest t;
 	struct fti_draft d;
-	const struct fti_job job = job_of(&d, "posix");
+	const struct fti_job job = { .draft = &d,
+				     .dirfd = puttest_fd,
+				     .path = "posix" };
 	struct hash *h = hash_new(HASH_MD5, NULL);
 	struct buf got = BUF_INIT;
 	char sum[HASH_TEXT];
 
 	must(pack("ff", FTI_D, 20, NULL) == 0);
-	ftitest_open(&t, fmt("%s/ff", puttest_root), FTI_LAYOUTS);
+	open_it(&t, "ff");
 	ok(fti_describe_posix(&d, &t.content, NULL) == 0 &&
 		   fti_write(&job, 1, NULL, NULL) == 0,
 	   "a POSIX file");
@@ -273,7 +264,7 @@ start(struct ftitest *t, struct buf *from)
 {
 	puttest_root_new();
 	must(pack("from", FTI_F, 10, NULL) == 0);
-	ftitest_open(t, fmt("%s/from", puttest_root), FTI_LAYOUTS);
+	open_it(t, "from");
 	buf_clear(from);
 	read_whole(t->path, from);
 }
@@ -328,7 +319,7 @@ test_changed(void)
 		   is_untouched(&from),
 	   "a file that changed after its check is not converted");
 	ftitest_close(&t);
-	ftitest_open(&t, fmt("%s/from", puttest_root), FTI_LAYOUTS);
+	open_it(&t, "from");
 	error_clear(&err);
 	ok(convert(&t, NULL, &err) < 0 && err.kind == ERROR_CORRUPT &&
 		   says(&err, "differ from their sum") && is_untouched(&from),
