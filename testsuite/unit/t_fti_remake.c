@@ -148,9 +148,12 @@ run(struct test *t, size_t count, const struct work *w, struct error *err)
 	return rc;
 }
 
+/* A test with new files. */
 static struct test
-new_test(void)
+new_test(size_t count)
 {
+	puttest_root_new();
+	make_inputs(count);
 	return (struct test){ .skip = SIZE_MAX,
 			      .change = SIZE_MAX,
 			      .damaged = SIZE_MAX };
@@ -182,18 +185,15 @@ are_good(size_t count, size_t but)
 static void
 test_many(void)
 {
-	struct test t = new_test();
+	struct test t = new_test(MANY);
 	struct work w = { .dry_run = true };
 	struct error err = ERROR_INIT;
 
-	puttest_root_new();
-	make_inputs(MANY);
 	t.skip = 70;
 	ok(run(&t, MANY, &w, NULL) == 0 && t.planned == MANY &&
 		   t.written == 0 && puttest_count() == MANY,
 	   "a dry run plans all, and writes nothing");
-	t = new_test();
-	t.skip = 70;
+	t.planned = 0;
 	ok(run(&t, MANY, NULL, &err) == 0 && t.planned == MANY &&
 		   t.written == MANY - 1 && are_good(MANY, 70) &&
 		   puttest_holds("note", "text\n"),
@@ -201,8 +201,6 @@ test_many(void)
 	if (err.kind != ERROR_NONE)
 		printf("# %s\n", err.text);
 	ok(puttest_count() == 2 * MANY, "no other files are left");
-	t = new_test();
-	t.skip = 70;
 	t.exists = true;
 	ok(run(&t, MANY, NULL, &err) < 0 && err.kind == ERROR_USAGE &&
 		   says(&err, "note: exists already") && t.refused == MANY - 1,
@@ -212,11 +210,9 @@ test_many(void)
 static void
 test_changed(size_t at)
 {
-	struct test t = new_test();
+	struct test t = new_test(MANY);
 	struct error err = ERROR_INIT;
 
-	puttest_root_new();
-	make_inputs(MANY);
 	t.change = at;
 	ok(run(&t, MANY, NULL, &err) < 0 && err.kind == ERROR_CORRUPT &&
 		   says(&err, "changed after it was checked") &&
@@ -229,10 +225,8 @@ test_changed(size_t at)
 static void
 test_damaged(size_t at)
 {
-	struct test t = new_test();
+	struct test t = new_test(MANY);
 
-	puttest_root_new();
-	make_inputs(MANY);
 	flip(in_of(at), 100);
 	t.damaged = at;
 	ok(run(&t, MANY, NULL, NULL) == 1 && t.refused == 1 &&
@@ -253,17 +247,16 @@ stop(void)
 static void
 test_stop(void)
 {
+	const struct test new = new_test(3);
 	struct work w = { .stop = stop };
 	struct error err = ERROR_INIT;
 	bool untouched = true;
 	int rc = -1;
 	long n = 0;
 
-	puttest_root_new();
-	make_inputs(3);
 	must(work_start(&w, 1, NULL) == 0);
 	for (n = 0; rc < 0 && n < 1000; n++) {
-		struct test t = new_test();
+		struct test t = new;
 
 		error_clear(&err);
 		stop_after = n;
@@ -280,18 +273,13 @@ test_stop(void)
 static int
 run_nomem(void *arg, struct error *err)
 {
-	struct test t = new_test();
-
-	(void)arg;
-	return run(&t, 2, NULL, err);
+	return run(arg, 2, NULL, err);
 }
 
 static void
 redo(void *arg)
 {
-	(void)arg;
-	puttest_root_new();
-	make_inputs(2);
+	*(struct test *)arg = new_test(2);
 }
 
 int
@@ -305,7 +293,7 @@ main(void)
 	test_damaged(3);
 	test_damaged(149);
 	test_stop();
-	ok(fails_well(run_nomem, redo, NULL), "without memory");
+	ok(fails_well(run_nomem, redo, &(struct test){ 0 }), "without memory");
 	buf_free(&text);
 	remove_tree(puttest_root);
 	return tap_done();
