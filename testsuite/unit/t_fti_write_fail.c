@@ -39,10 +39,22 @@ pack(const char *name, enum fti_layout layout, unsigned room, struct error *err)
 	return ftitest_pack(raw, VARS, room, layout, name, err);
 }
 
+/* The file that was opened last. */
+static struct ftitest t;
+
 static void
-open_it(struct ftitest *t, const char *name)
+close_it(void)
 {
-	ftitest_open(t, fmt("%s/%s", puttest_root, name));
+	if (t.path != NULL)
+		ftitest_close(&t);
+	t.path = NULL;
+}
+
+static void
+open_it(const char *name)
+{
+	close_it();
+	ftitest_open(&t, fmt("%s/%s", puttest_root, name));
 }
 
 static bool
@@ -72,16 +84,14 @@ test_layouts(void)
 	for (int l = 0; l < FTI_LAYOUTS; l++)
 		for (unsigned room = 0; room <= 50; room += 50) {
 			const char *name = fmt("%d-%u", l, room);
-			struct ftitest t;
 
 			must(pack(name, (enum fti_layout)l, room, NULL) == 0);
-			open_it(&t, name);
+			open_it(name);
 			ok(t.checked.verdict == FTI_INTACT &&
 				   t.checked.file->nfindings == 0 &&
 				   (int)t.checked.file->layout == l,
 			   fmt("layout %d, room %u: intact", l, room));
 			ok(holds_vars(&t.content), "with all variables");
-			ftitest_close(&t);
 		}
 }
 
@@ -162,17 +172,15 @@ test_large(void)
 {
 	for (int l = 0; l < FTI_LAYOUTS; l++) {
 		const char *name = fmt("large%d", l);
-		struct ftitest t;
 
 		/* A sums all zeros: that takes time. */
 		if (l == FTI_A || l == FTI_E)
 			continue;
 		must(pack(name, (enum fti_layout)l, 800000, NULL) == 0);
-		open_it(&t, name);
+		open_it(name);
 		ok(t.checked.verdict == FTI_INTACT && holds_vars(&t.content) &&
 			   t.source.size > UINT64_C(1) << 32,
 		   fmt("layout %d: more than 4 GiB", l));
-		ftitest_close(&t);
 	}
 }
 
@@ -181,7 +189,6 @@ test_large(void)
 static void
 test_posix(void)
 {
-	struct ftitest t;
 	struct fti_draft d;
 	const struct fti_job job = { .draft = &d,
 				     .dirfd = puttest_fd,
@@ -191,7 +198,7 @@ test_posix(void)
 	char sum[HASH_TEXT];
 
 	must(pack("ff", FTI_D, 20, NULL) == 0);
-	open_it(&t, "ff");
+	open_it("ff");
 	ok(fti_describe_posix(&d, &t.content, NULL) == 0 &&
 		   fti_write(&job, 1, NULL, NULL) == 0,
 	   "a POSIX file");
@@ -204,7 +211,6 @@ test_posix(void)
 	   "its bytes");
 	is_int((int64_t)d.containers[2].c.fptr, 600000, "offset of a variable");
 	fti_draft_fini(&d);
-	ftitest_close(&t);
 	hash_free(h);
 	buf_free(&got);
 }
@@ -219,11 +225,23 @@ stop(void)
 	return stop_after-- <= 0;
 }
 
+/* The bytes of the file "from". */
+static struct buf from;
+
+static void
+start(void)
+{
+	puttest_root_new();
+	must(pack("from", FTI_F, 10, NULL) == 0);
+	open_it("from");
+	read_whole(t.path, &from);
+}
+
 /* Convert "from" in place to layout A, and to B beside it. */
 static int
-convert(const struct ftitest *t, const struct work *w, struct error *err)
+convert(const struct work *w, struct error *err)
 {
-	struct fti_draft a, b;
+	struct fti_draft a, b = { .nown = 0 };
 	const struct fti_job jobs[] = {
 		{ .draft = &a,
 		  .dirfd = puttest_fd,
@@ -231,12 +249,10 @@ convert(const struct ftitest *t, const struct work *w, struct error *err)
 		  .replace = true },
 		{ .draft = &b, .dirfd = puttest_fd, .path = "to/b" },
 	};
-	int rc = fti_describe_same(&a, &t->checked, FTI_A, err);
+	int rc = fti_describe_same(&a, &t.checked, FTI_A, err);
 
 	if (rc == 0)
-		rc = fti_describe_repair(&b, &t->checked, err);
-	else
-		b = (struct fti_draft){ .nown = 0 };
+		rc = fti_describe_repair(&b, &t.checked, err);
 	if (rc == 0)
 		rc = fti_write(jobs, 2, w, err);
 	fti_draft_fini(&a);
@@ -244,107 +260,81 @@ convert(const struct ftitest *t, const struct work *w, struct error *err)
 	return rc;
 }
 
-/* Is "from" as pack() made it, and alone? */
+/* Has "from" its bytes, and is it alone? */
 static bool
-is_untouched(const struct buf *from)
+is_untouched(void)
 {
 	struct buf now = BUF_INIT;
 	bool same = false;
 
 	read_whole(fmt("%s/from", puttest_root), &now);
-	same = now.len == from->len &&
-	       memcmp(now.data, from->data, now.len) == 0 &&
+	same = now.len == from.len &&
+	       memcmp(now.data, from.data, now.len) == 0 &&
 	       puttest_count() == 1;
 	buf_free(&now);
 	return same;
 }
 
 static void
-start(struct ftitest *t, struct buf *from)
-{
-	puttest_root_new();
-	must(pack("from", FTI_F, 10, NULL) == 0);
-	open_it(t, "from");
-	buf_clear(from);
-	read_whole(t->path, from);
-}
-
-static void
 test_stop(void)
 {
 	struct work w = { .stop = stop };
-	struct ftitest t;
-	struct buf from = BUF_INIT;
 	struct error err = ERROR_INIT;
 	bool untouched = true;
 	long n = 0;
 	int rc = -1;
 
 	must(work_start(&w, 1, NULL) == 0);
-	start(&t, &from);
+	start();
 	for (n = 0; rc < 0 && n < 1000; n++) {
 		error_clear(&err);
 		stop_after = n;
-		rc = convert(&t, &w, &err);
+		rc = convert(&w, &err);
 		if (rc < 0)
-			untouched &= err.errnum == EINTR && is_untouched(&from);
+			untouched &= err.errnum == EINTR && is_untouched();
 	}
 	ok(n > 15 && untouched,
 	   "when stopped at any time, all files are as before");
 	ok(rc == 0 && puttest_count() == 2, "without a stop, all are written");
-	ftitest_close(&t);
 	work_end(&w);
 
-	start(&t, &from);
+	start();
 	w = (struct work){ .dry_run = true };
-	ok(convert(&t, &w, NULL) == 0 && is_untouched(&from),
+	ok(convert(&w, NULL) == 0 && is_untouched(),
 	   "a dry run writes nothing");
-	ftitest_close(&t);
-	buf_free(&from);
 }
 
 static void
 test_changed(void)
 {
-	struct ftitest t;
-	struct buf from = BUF_INIT;
-	struct error err = ERROR_INIT;
+	static const char *const says_so[] = { "changed after it was checked",
+					       "differ from their sum" };
 
-	start(&t, &from);
+	start();
 	flip(t.path, 300000);
-	buf_clear(&from);
 	read_whole(t.path, &from);
-	ok(convert(&t, NULL, &err) < 0 && err.kind == ERROR_CORRUPT &&
-		   says(&err, "changed after it was checked") &&
-		   is_untouched(&from),
-	   "a file that changed after its check is not converted");
-	ftitest_close(&t);
-	open_it(&t, "from");
-	error_clear(&err);
-	ok(convert(&t, NULL, &err) < 0 && err.kind == ERROR_CORRUPT &&
-		   says(&err, "differ from their sum") && is_untouched(&from),
-	   "nor is one with damaged data");
-	ftitest_close(&t);
-	buf_free(&from);
-}
+	for (int i = 0; i < 2; i++) {
+		struct error err = ERROR_INIT;
 
-static struct ftitest nomem_from;
-static struct buf nomem_bytes = BUF_INIT;
+		ok(convert(NULL, &err) < 0 && err.kind == ERROR_CORRUPT &&
+			   says(&err, says_so[i]) && is_untouched(),
+		   fmt("a damaged file is not converted: %s", says_so[i]));
+		open_it("from");
+	}
+}
 
 static int
 convert_nomem(void *arg, struct error *err)
 {
 	(void)arg;
-	return convert(&nomem_from, NULL, err);
+	return convert(NULL, err);
 }
 
 static void
 redo(void *arg)
 {
 	(void)arg;
-	if (nomem_from.path != NULL)
-		ftitest_close(&nomem_from);
-	start(&nomem_from, &nomem_bytes);
+	start();
 }
 
 static int
@@ -361,15 +351,6 @@ redo_pack(void *arg)
 	puttest_root_new();
 }
 
-static void
-test_nomem(void)
-{
-	ok(fails_well(pack_nomem, redo_pack, NULL), "pack without memory");
-	ok(fails_well(convert_nomem, redo, NULL), "convert without memory");
-	ftitest_close(&nomem_from);
-	buf_free(&nomem_bytes);
-}
-
 int
 main(void)
 {
@@ -381,7 +362,10 @@ main(void)
 	test_posix();
 	test_stop();
 	test_changed();
-	test_nomem();
+	ok(fails_well(convert_nomem, redo, NULL), "convert without memory");
+	ok(fails_well(pack_nomem, redo_pack, NULL), "pack without memory");
+	close_it();
+	buf_free(&from);
 	remove_tree(puttest_root);
 	return tap_done();
 }
