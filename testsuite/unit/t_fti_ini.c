@@ -264,47 +264,38 @@ test_beneath(void)
 
 /* --- Golden files --- */
 
-static bool
-has(const struct fti_ini *ini, const char *section, const char *key,
-    const char *value)
-{
-	const char *text = fti_ini_get(ini, section, key);
-
-	return text != NULL && str_eq(text, value);
-}
-
+/* Each golden configuration is read, and an edit and back gives its bytes. */
 static void
 look_at_config(const char *path)
 {
-	struct fti_geometry g = { .head = -1 };
+	static const char *const values[] = { "3", "1", "2" };
 	struct fti_config c;
 	struct error err = ERROR_INIT;
-	struct buf text = BUF_INIT, out = BUF_INIT, again = BUF_INIT;
-	struct fti_ini_value v = { "restart", "failure", "3" };
+	struct buf was = BUF_INIT, is = BUF_INIT, out = BUF_INIT;
 	bool good = fti_config_open(&c, AT_FDCWD, path, &err) == 0 &&
 		    c.node_size > 0 && c.group_size > 1 && c.head >= 0 &&
 		    c.local_test == 1 && c.exec_id != NULL &&
 		    str_eq(c.ckpt_dir, "./Local") &&
-		    str_eq(c.glbl_dir, "./Global") &&
-		    has(c.ini, "basic", "meta_dir", "./Meta") &&
-		    has(c.ini, "basic", "dcp_block_size", "1024");
+		    str_eq(c.glbl_dir, "./Global");
+	size_t same = 0;
 
-	/* An edit and back gives the same bytes. */
-	read_whole(path, &text);
-	good = good && set_in(text.data, text.len, &v, &out, &err) == 0 &&
-	       out.len == text.len && memcmp(out.data, text.data, out.len) != 0;
-	v.value = good && has(c.ini, "restart", "failure", "2") ? "2" : "1";
-	good = good && set_in(out.data, out.len, &v, &again, &err) == 0 &&
-	       again.len == text.len &&
-	       memcmp(again.data, text.data, text.len) == 0 &&
-	       fti_config_read(AT_FDCWD, path, &g, &err) == 0 &&
-	       g.node_size == c.node_size && g.group_size == c.group_size &&
-	       g.head == c.head;
-	ok(good, path);
+	read_whole(path, &was);
+	read_whole(path, &is);
+	for (size_t i = 0; i < 3; i++) {
+		const struct fti_ini_value v = { "restart", "failure",
+						 values[i] };
+
+		good = good && set_in(is.data, is.len, &v, &out, &err) == 0;
+		buf_clear(&is);
+		must(buf_add(&is, out.data, out.len) == 0);
+		same += is.len == was.len &&
+			memcmp(is.data, was.data, was.len) == 0;
+	}
+	ok(good && same == 1, path);
 	fti_config_close(&c);
-	buf_free(&again);
 	buf_free(&out);
-	buf_free(&text);
+	buf_free(&is);
+	buf_free(&was);
 }
 
 static void
@@ -319,11 +310,11 @@ test_golden(void)
 
 		if (str_eq(base_name(found.paths[i]), "config.fti"))
 			look_at_config(found.paths[i]);
-		if (!str_eq(base_name(found.paths[i]), "Topology.fti"))
-			continue;
-		ok(fti_topology_read(AT_FDCWD, found.paths[i], &g, &err) == 0 &&
-			   g.nodes >= 2,
-		   found.paths[i]);
+		if (str_eq(base_name(found.paths[i]), "Topology.fti"))
+			ok(fti_topology_read(AT_FDCWD, found.paths[i], &g,
+					     &err) == 0 &&
+				   g.nodes >= 2,
+			   found.paths[i]);
 	}
 	forget_files();
 }
