@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Differential checkpoints of FTI with POSIX I/O: layers, content, sums. */
+/* Differential checkpoints of FTI with POSIX I/O: layers, content, sums.  For
+ * golden files see t_fti_rankfile. */
 #include "fti/dcp.h"
 
 #include <endian.h>
@@ -10,12 +11,9 @@
 #include "fti/content.h"
 #include "fti/file.h"
 #include "fti/input.h"
-#include "fti/name.h"
 #include "fti/posix.h"
 #include "ftibytes.h"
-#include "ftitest.h"
 #include "hash.h"
-#include "metatest.h"
 #include "scratch.h"
 
 static enum fti_verdict
@@ -29,92 +27,6 @@ verdict_of(const struct fti_posix_file *f, const struct fti_source *s)
 	fti_checked_fini(&c);
 	return v;
 }
-
-/* --- Golden files: t_fti_rankfile looks at each with its own metadata --- */
-
-/* The number of variables after `layer` that hold what they must. */
-static size_t
-good_vars(const struct fti_dcp *d, size_t layer, uint32_t ckpt, uint32_t rank)
-{
-	struct fti_content c;
-	const struct ftitest_golden g = { NULL, "dcp-posix", ckpt, rank };
-	const int rc = fti_content_dcp(&c, d, layer, NULL);
-	size_t n = 0;
-
-	must(rc >= 0);
-	if (!ftitest_holds(&c, &g, &n) || (rc == 0 && n != 2))
-		n = 0;
-	fti_content_fini(&c);
-	return n;
-}
-
-/* The newest file with the metadata of each checkpoint gives each state. */
-static void
-look_at_ini(const char *ini, const char *newest)
-{
-	struct fti_posix *p = fti_posix_read(AT_FDCWD, ini, NULL);
-	uint32_t id = 0;
-
-	must(p != NULL && p->layered && p->id > 0);
-	id = (uint32_t)p->id;
-	for (size_t i = 0; i < p->nfiles; i++) {
-		const struct fti_posix_file *f = &p->files[i];
-		const struct fti_name n = fti_name_parse(f->name);
-		const char *path = NULL;
-		struct fti_source s;
-		struct fti_dcp d;
-
-		for (size_t k = 0; k < found.count; k++)
-			if (strncmp(found.paths[k], newest, strlen(newest)) ==
-				    0 &&
-			    strcmp(base_name(found.paths[k]), f->name) == 0)
-				path = found.paths[k];
-		if (path == NULL)
-			continue;
-		must(fti_source_open(&s, AT_FDCWD, path, NULL) == 0);
-		must(fti_dcp_read(&d, f, &s, NULL) == 0);
-		ok(d.nlayers == id && d.block == 1024 && d.nvars == 2 &&
-			   n.kind == FTI_NAME_LAYERS,
-		   fmt("%s, %s", ini, f->name));
-		is_int((int64_t)good_vars(&d, FTI_DCP_LAST, id, n.rank), 2,
-		       "the newest state");
-		is_int((int64_t)good_vars(&d, 0, 1, n.rank), 2, "the oldest");
-		for (size_t l = 1; l + 1 < d.nlayers; l++)
-			is_int((int64_t)good_vars(&d, l, (uint32_t)l + 1,
-						  n.rank),
-			       id == 2 ? 2 : 1,
-			       "one between: the variable that kept its size");
-		ok(fti_dcp_id(&d, d.nlayers - 1) == -1 &&
-			   (d.nlayers == 1 || fti_dcp_id(&d, 0) == 1) &&
-			   fti_dcp_id(&d, SIZE_MAX) == -1,
-		   "ids");
-		fti_dcp_fini(&d);
-		fti_source_close(&s);
-	}
-	fti_posix_free(p);
-}
-
-static void
-test_golden(void)
-{
-	size_t count = 0;
-
-	if (!ftitest_enter("golden differential checkpoints"))
-		return;
-	must(find_files("dcp-posix"));
-	for (size_t i = 0; i < found.count; i++) {
-		const char *path = found.paths[i];
-
-		if (fti_name_parse(base_name(path)).kind != FTI_NAME_SECTOR)
-			continue;
-		look_at_ini(path, "dcp-posix/ckpt5/");
-		count++;
-	}
-	forget_files();
-	ok(count >= 2, "differential checkpoints were found");
-}
-
-/* --- A crafted file --- */
 
 #define BLOCK 512
 #define META \
@@ -238,16 +150,14 @@ described(const char *vars, struct fti_source *s)
 /* What the content after the layer is: for each variable its id and the runs of
  * its bytes, as "3:a512c512a76 5:b512". */
 static const char *
-state(const char *vars, size_t layer)
+state_of(const struct fti_posix *p, const struct fti_source *s, size_t layer)
 {
 	struct error err = ERROR_INIT;
 	struct buf out = BUF_INIT;
 	struct fti_content c = { .source = NULL };
-	struct fti_source s;
-	struct fti_posix *p = described(vars, &s);
 	struct fti_dcp d;
 	const char *shown = NULL;
-	int rc = fti_dcp_read(&d, &p->files[0], &s, &err);
+	int rc = fti_dcp_read(&d, &p->files[0], s, &err);
 
 	if (rc == 0)
 		rc = fti_content_dcp(&c, &d, layer, &err);
@@ -265,10 +175,52 @@ state(const char *vars, size_t layer)
 		buf_add_str(&out, " ...");
 	fti_content_fini(&c);
 	fti_dcp_fini(&d);
-	fti_posix_free(p);
 	shown = fmt("%s", out.data);
 	buf_free(&out);
 	return shown;
+}
+
+static const char *
+state(const char *vars, size_t layer)
+{
+	struct fti_source s;
+	struct fti_posix *p = described(vars, &s);
+	const char *shown = state_of(p, &s, layer);
+
+	fti_posix_free(p);
+	return shown;
+}
+
+/* The layers, and metadata that are older than the file. */
+static void
+test_layers(void)
+{
+	struct fti_source s;
+	struct fti_posix *p = NULL;
+	struct fti_dcp d;
+
+	craft();
+	p = described(SAME, &s);
+	must(fti_dcp_read(&d, &p->files[0], &s, NULL) == 0);
+	ok(d.nlayers == 3 && d.block == BLOCK && d.nvars == 2, "three layers");
+	ok(fti_dcp_id(&d, 0) == 4 && fti_dcp_id(&d, 1) == 7 &&
+		   fti_dcp_id(&d, 2) == -1 && fti_dcp_id(&d, SIZE_MAX) == -1,
+	   "their checkpoints, as the next one names them");
+	fti_dcp_fini(&d);
+	begin(9, 2);
+	add_record(3, 0, 'g');
+	end();
+	fti_source_memory(&s, file.data, file.len, "f");
+	is_str(state_of(p, &s, FTI_DCP_LAST), "3:d512e512a76 5:f512",
+	       "a file with a newer layer");
+	fti_posix_free(p);
+	begin(10, 2);
+	add_record(3, 3, 'h');
+	end();
+	begin(11, 2);
+	add_record(3, 1, 'i');
+	end();
+	is_str(state(SAME, 4), "5:f512 ...", "a variable that grew and shrank");
 }
 
 static void
@@ -421,6 +373,7 @@ main(void)
 	struct fti_source s;
 
 	sum = hash_new(HASH_MD5, NULL);
+	test_layers();
 	test_states();
 	test_sums();
 	test_order();
@@ -429,7 +382,6 @@ main(void)
 	p = described(SAME, &s);
 	ok(fails_well(use_all, NULL, p), "each allocation fails");
 	fti_posix_free(p);
-	test_golden();
 	hash_free(sum);
 	buf_free(&text);
 	buf_free(&file);
