@@ -2,6 +2,7 @@
 /* Checkpoint files of a rank in all forms: metadata found, content, proofs. */
 #include "fti/rankfile.h"
 
+#include <glob.h>
 #include <string.h>
 
 #include "fti/file.h"
@@ -149,28 +150,21 @@ look_at_set(const char *set)
 static void
 test_golden(void)
 {
-	static const char *const sets[] = {
-		"dcp-F",	   "dcp-posix",
-		"head-F",	   "icp-F",
-		"keeplast-F",	   "l4archive-F-hang",
-		"l4archive-posix", "levels-A-v1.1",
-		"levels-B-v1.2",   "levels-C-v1.3",
-		"levels-D-v1.4",   "levels-E-v1.6",
-		"levels-F-even",   "levels-F-odd",
-		"posix-levels",	   "posix-levels-odd",
-		"seed7-A-v1.1",	   "seed7-B-v1.2",
-		"seed7-C-v1.3",	   "seed7-D-v1.4",
-		"seed7-E-v1.6",	   "seed7-F-master",
-	};
+	glob_t sets;
 	size_t seen = 0;
 
 	if (!ftitest_enter("golden files"))
 		return;
-	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
-		if (exists(fmt("%s/EXPECTED.tsv", sets[i]))) {
-			look_at_set(sets[i]);
-			seen++;
-		}
+	must(glob("*/EXPECTED.tsv", 0, NULL, &sets) == 0);
+	for (size_t i = 0; i < sets.gl_pathc; i++) {
+		/* Its files are large, and like those of seed7-F-master. */
+		if (str_starts(sets.gl_pathv[i], "seed7-realsize/"))
+			continue;
+		*strchr(sets.gl_pathv[i], '/') = '\0';
+		look_at_set(sets.gl_pathv[i]);
+		seen++;
+	}
+	globfree(&sets);
 	ok(seen > 0, "sets were looked at");
 }
 
