@@ -435,6 +435,7 @@ test_check(void)
 	bool stop = false;
 
 	fresh();
+	check(NULL, false, "CONTINUE RUN: No halt file found.\n", "no file");
 	must(rmdir(at("p")) == 0);
 	check(NULL, true, "cannot open the prefix",
 	      "no prefix: unknown, so stop");
@@ -460,6 +461,8 @@ test_check(void)
 	conf_close(c);
 	unsetenv("SCR_HALT_SECONDS");
 	unsetenv("SCR_END_TIME");
+	write_text(at(FILE_AT), "junk");
+	check(NULL, true, "halt.scr: damaged: ", "damaged: stop");
 	must(unlink(at(FILE_AT)) == 0 && symlink("x", at(FILE_AT)) == 0);
 	check(NULL, true, "HALT RUN: ", "so does one that cannot be read");
 }
@@ -525,6 +528,7 @@ test_memory(void)
 {
 	fresh();
 	must_set("line\nbreak", "ExitBefore", 5);
+	must_set(NULL, "HaltSeconds", 3600);
 	ok(fails_well(text_it, NULL, at("p")), "no memory to list");
 	ok(fails_well(load_it, NULL, at("p")), "no memory to read");
 	ok(fails_well(update_it, NULL, at("p")), "no memory to change");

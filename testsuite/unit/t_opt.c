@@ -143,6 +143,7 @@ static const struct line {
 	{ "--drop-a x", " verb=3 arg=x" },
 	/* hidden options work, and are matched last */
 	{ "--secret", " secret" },
+	{ "--sec", " secret" },
 	{ "--remove x", " verb=2 arg=x" },
 	/* the last value counts, except for verbs */
 	{ "-p a -p b", " prefix=b" },
