@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
-#include <time.h>
 
 #include "buf.h"
 #include "error.h"
@@ -8,10 +7,6 @@
 #include "mem.h"
 #include "nomem.h"
 #include "tap.h"
-
-#define HOSTS ((size_t)100000)
-/* The goal is half of this; the machine may be busy. */
-#define SECONDS 1.0
 
 #define LONG_50 "a2345678901234567890123456789012345678901234567890"
 #define LONG_250 LONG_50 LONG_50 LONG_50 LONG_50 LONG_50
@@ -412,58 +407,6 @@ test_nomem_unchanged(void)
 	hostlist_free(&other);
 }
 
-static double
-now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* The time to expand `text`, compress it, expand the result and subtract one
- * list from the other. */
-static void
-time_list(const char *text, const char *what)
-{
-	struct buf out = BUF_INIT;
-	const double start = now();
-	struct hostlist h = list(text), again;
-	double took = 0;
-
-	hostlist_text(&h, &out, NULL);
-	again = list(out.data);
-	is_int((int64_t)again.count, HOSTS, what);
-	ok(strcmp(h.names[HOSTS / 2], again.names[HOSTS / 2]) == 0 &&
-		   strcmp(h.names[HOSTS - 1], again.names[HOSTS - 1]) == 0,
-	   "expand, compress, expand");
-	hostlist_minus(&h, &again, NULL);
-	is_int((int64_t)h.count, 0, "nothing is left of it");
-	took = now() - start;
-	printf("# %s: %.3f s, %zu bytes\n", what, took, out.len);
-	ok(took < SECONDS || !tap_timed(), "in no time");
-	hostlist_free(&h);
-	hostlist_free(&again);
-	buf_free(&out);
-}
-
-/* No step takes time that grows with the square of the names; bench_hostlist
- * has other lists. */
-static void
-test_scale(void)
-{
-	struct buf b = BUF_INIT;
-
-	for (size_t i = 0; i < HOSTS; i++)
-		buf_printf(&b, "%c%zu-host%zu.site%c,",
-			   (char)('a' + i * 7 % 26), i * 7919 % HOSTS,
-			   i * 104729 % HOSTS, (char)('a' + i % 26));
-	time_list(b.data, "100,000 nodes that have nothing in common");
-	time_list("x[1000-1009]c[0-9]s[0-9]b[0-9]n[0-9]",
-		  "100,000 nodes of five numbers");
-	buf_free(&b);
-}
-
 int
 main(void)
 {
@@ -475,6 +418,5 @@ main(void)
 	test_nth();
 	ok(fail_each_alloc(all_of_it, NULL) > 10, "no memory");
 	test_nomem_unchanged();
-	test_scale();
 	return tap_done();
 }
