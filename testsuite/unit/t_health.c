@@ -50,8 +50,6 @@ test_dirs(void)
 		  "no file system is that large" },
 		{ dir, exa, HEALTH_READ, HEALTH_OK, "", "... for a reader" },
 		{ file, 0, HEALTH_RUN, HEALTH_MISSING, "", "a file" },
-		{ fmt("%s/x", file), 0, HEALTH_RUN, HEALTH_MISSING, "",
-		  "a file above it" },
 		{ "a/b", 0, HEALTH_RUN, HEALTH_MISSING, "not an absolute path",
 		  "a relative path" },
 		{ "/proc/none/x", 0, HEALTH_RUN, HEALTH_MISSING, "",

@@ -120,7 +120,7 @@ test_round_trip(void)
 					      "#1",	"a\\b",	 "a\tb\rc",
 					      "a\nB=2", "\"q\"", "a\\ " };
 	struct buf text = BUF_INIT;
-	char set[64], what[64];
+	char set[64];
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		struct settings *s = settings_new(NULL);
@@ -131,18 +131,17 @@ test_round_trip(void)
 		buf_clear(&text);
 		snprintf(set, sizeof(set), "STORE=%s NAME=%s", values[i],
 			 values[i]);
-		snprintf(what, sizeof(what), "round trip %zu", i);
 		ok(setting_parse(set, arena, &is, NULL) == 0 &&
 			   settings_change(s, &is, NULL) == 0 &&
 			   settings_text(s, &text) == 0 &&
 			   conf_add_bytes(c, CONF_APP, "app", text.data,
-					  text.len, NULL) == 0,
-		   what);
-		is_int((int64_t)conf_groups(c, "STORE", &g), 1, "... one line");
+					  text.len, NULL) == 0 &&
+			   conf_groups(c, "STORE", &g) == 1 &&
+			   conf_notice(c) == NULL,
+		   "one line, and nothing to complain about");
 		is_str(g->value, is.value, "... value");
 		is_str(conf_property(g, "NAME"), is.pairs[0].value,
 		       "... property");
-		ok(conf_notice(c) == NULL, "... nothing to complain about");
 		conf_close(c);
 		settings_free(s);
 	}
