@@ -61,10 +61,16 @@ stand_in(const char *name, const char *script)
 	must(chmod(path, 0755) == 0);
 }
 
+/* Let these steps "ID=SIGNAL ..." run; without a signal any ends a step. */
 static void
-step(const char *id, const char *ends)
+steps(const char *list)
 {
-	write_text(fmt("%s/steps/%s", root, id), ends);
+	char *rest = fmt("%s", list), *id = NULL, *ends = NULL;
+
+	while ((ends = strsep(&rest, " ")) != NULL) {
+		id = strsep(&ends, "=");
+		write_text(fmt("%s/steps/%s", root, id), ends ? ends : "any");
+	}
 }
 
 static bool
@@ -170,13 +176,7 @@ test_slurm(void)
 {
 	fresh();
 	stops(&slurm, 0, 0, "nothing runs");
-	step("77.0", "TERM");
-	step("77.1", "any");
-	step("77.batch", "any");
-	step("77.extern", "any");
-	step("77.interactive", "any");
-	step("77.3", "any");
-	step("177.3", "any");
+	steps("77.0=TERM 77.1 77.batch 77.extern 77.interactive 77.3 177.3");
 	setenv("SLURM_JOB_ID", "77", 1);
 	setenv("SLURM_STEP_ID", "3", 1);
 	stops(&slurm, 3, 0, "steps are stopped");
@@ -200,8 +200,7 @@ test_stubborn(void)
 	struct step_where w = slurm;
 
 	fresh();
-	step("77+1.0", "KILL");
-	step("77_4.1", "TERM");
+	steps("77+1.0=KILL 77_4.1=TERM");
 	w.dry_run = true;
 	ok(step_stop(&w, &did, &why) == 0 && did.found == 2 &&
 		   is_step("77+1.0") && is_step("77_4.1"),
@@ -211,16 +210,16 @@ test_stubborn(void)
 	stops(&slurm, 2, 1, "who ignores SIGTERM is killed");
 	ok(!is_step("77+1.0") && called("scancel --signal=KILL 77+1.0\n"),
 	   "... it alone");
-	step("77.5", "nothing");
+	steps("77.5=nothing");
 	fails(&slurm, ERROR_SYSTEM, "step 77.5: still runs",
 	      "who survives that");
-	step("77.5", "KILL");
+	steps("77.5=KILL");
 	w = slurm;
 	w.grace = 0;
 	ok(step_stop(&w, &did, &why) == 0 && did.killed == 1, "without grace");
 	fresh();
 	for (int i = 0; i < 300; i++)
-		step(fmt("77.%d", i), "any");
+		steps(fmt("77.%d", i));
 	stops(&slurm, 300, 0, "300 steps at once");
 }
 
@@ -237,7 +236,7 @@ test_silent(void)
 
 	fresh();
 	w.answer = 0.3;
-	step("77.0", "nothing");
+	steps("77.0=nothing");
 	write_text(fmt("%s/mute", root), "");
 	fails(&w, ERROR_SYSTEM, "squeue: ", "a manager that does not answer");
 	remove(fmt("%s/mute", root));
@@ -252,12 +251,11 @@ test_silent(void)
 	remove(fmt("%s/refuses", root));
 	/* Errors of scancel do not end the sequence. */
 	write_text(fmt("%s/complains", root), "");
-	step("77.0", "KILL");
-	step("77.1", "TERM");
+	steps("77.0=KILL 77.1=TERM");
 	error_clear(&why);
 	stops(&slurm, 2, 1, "it signals, and reports errors all the same");
 	ok(!is_step("77.0") && !is_step("77.1"), "... both are stopped");
-	step("77.0", "nothing");
+	steps("77.0=nothing");
 	ok(step_stop(&slurm, &did, &why) < 0 &&
 		   says(&why, "step 77.0: still runs") &&
 		   says(&why, "Kill job error"),
@@ -279,9 +277,7 @@ test_flux(void)
 
 	fresh();
 	w.manager = manager("flux");
-	step("11", "TERM");
-	step("12", "KILL");
-	step("13", "any");
+	steps("11=TERM 12=KILL 13");
 	is_int(step_stop(&w, &did, &why), -1, "outside of Flux");
 	ok(why.kind == ERROR_USAGE && is_step("11"), "... nothing is touched");
 	w.job.around = false;
@@ -296,7 +292,7 @@ test_flux(void)
 	fresh();
 	setenv("FLUX_ENCLOSING_ID", "f77", 1);
 	w.job.around = true;
-	step("11", "TERM");
+	steps("11=TERM");
 	stops(&w, 1, 0, "the job around us");
 	ok(called("flux job kill --signal=SIGTERM 11\n") && !called("proxy"),
 	   "... directly");
@@ -311,8 +307,7 @@ test_lsf(void)
 
 	fresh();
 	w.manager = manager("lsf");
-	step("1", "TERM");
-	step("2", "KILL");
+	steps("1=TERM 2=KILL");
 	stops(&w, 2, 1, "steps of jsrun");
 	ok(called("jskill 1 2\n") && called("jskill -s KILL 2\n"),
 	   "... by jskill");
@@ -332,9 +327,7 @@ test_alps(void)
 	fresh();
 	w.manager = manager("pbs");
 	w.job.id = "77.other-name";
-	step("41", "TERM");
-	step("42", "KILL");
-	step("51", "any");
+	steps("41=TERM 42=KILL 51");
 	stops(&w, 2, 1, "applications of aprun, of this job alone");
 	ok(is_step("51"), "... the other stays");
 	ok(called("apkill -15 41 42\n") && called("apkill -9 42\n"),
@@ -444,7 +437,7 @@ static void
 again(void *arg)
 {
 	(void)arg;
-	step("77.0", "any");
+	steps("77.0");
 }
 
 int
