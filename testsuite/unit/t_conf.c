@@ -324,42 +324,33 @@ test_environment(void)
 static void
 test_where(void)
 {
-	static const struct {
-		const char *option, *env; /* the prefix */
-		const char *by;		  /* what names the file "mine" */
-		const char *want, *what;
-	} places[] = {
-		{ "p", NULL, "", "p", "below the prefix given" },
-		{ NULL, NULL, "", "here", "below the working directory" },
-		{ NULL, "p", "", "p", "below SCR_PREFIX" },
-		{ NULL, "p", "environment", "mine", "SCR_CONF_FILE" },
-		{ NULL, "p", "app", "mine", "... as the application set it" },
-		{ NULL, "p", "user", "p", "... not as the user's file does" },
-	};
-	struct conf_where w = { .prefix = NULL };
+	const char *set = fmt("SCR_CONF_FILE=%s\n", file("mine"));
+	struct conf_where w = { .prefix = file("p") };
 
 	clean();
+	write_text(file("p/.scrconf"), "SCR_JOB_NAME=prefix\n");
 	write_text(file("here/.scrconf"), "SCR_JOB_NAME=here\n");
 	write_text(file("mine"), "SCR_JOB_NAME=mine\n");
 	must(chdir(file("here")) == 0);
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		const char *by = places[i].by;
-		const char *line = fmt("SCR_CONF_FILE=%s\n", file("mine"));
-
-		write_text(file("p/.scr/app.conf"),
-			   str_eq(by, "app") ? line : "");
-		write_text(file("p/.scrconf"),
-			   fmt("SCR_JOB_NAME=p\n%s",
-			       str_eq(by, "user") ? line : ""));
-		unsetenv("SCR_CONF_FILE");
-		if (str_eq(by, "environment"))
-			setenv("SCR_CONF_FILE", file("mine"), 1);
-		if (places[i].env != NULL)
-			setenv("SCR_PREFIX", file(places[i].env), 1);
-		w.prefix = places[i].option ? file(places[i].option) : NULL;
-		read_at(&w);
-		value_is("SCR_JOB_NAME", places[i].want, places[i].what);
-	}
+	read_at(&w);
+	value_is("SCR_JOB_NAME", "prefix", "below the prefix given");
+	w.prefix = NULL;
+	read_at(&w);
+	value_is("SCR_JOB_NAME", "here", "below the working directory");
+	setenv("SCR_PREFIX", file("p"), 1);
+	read_at(&w);
+	value_is("SCR_JOB_NAME", "prefix", "below SCR_PREFIX");
+	setenv("SCR_CONF_FILE", file("mine"), 1);
+	read_at(&w);
+	value_is("SCR_JOB_NAME", "mine", "SCR_CONF_FILE");
+	unsetenv("SCR_CONF_FILE");
+	write_text(file("p/.scr/app.conf"), set);
+	read_at(&w);
+	value_is("SCR_JOB_NAME", "mine", "... as the application set it");
+	write_text(file("p/.scr/app.conf"), "");
+	write_text(file("p/.scrconf"), fmt("SCR_JOB_NAME=prefix\n%s", set));
+	read_at(&w);
+	value_is("SCR_JOB_NAME", "prefix", "... not as the user's file does");
 	ok(!conf_is_set(c, "SCR_CONF_FILE"), "... which is not in force");
 	ok(strstr(notice(), "p/.scrconf:2: SCR_CONF_FILE is left out: only the "
 			    "environment and SCR_Config can set it") != NULL,

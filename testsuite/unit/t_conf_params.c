@@ -7,20 +7,29 @@
 
 static char root[128];
 
-/* A configuration with this text as the user's file, and nothing else. */
-static struct conf *
-conf_text(const char *text)
+/* The configuration, and the last value. */
+static struct conf *c;
+static union conf_value v;
+
+/* Read a configuration with this text as the user's file, and nothing else. */
+static void
+read_text(const char *text)
 {
 	struct conf_where w = { .prefix = root };
-	struct conf *c = NULL;
 
+	conf_close(c);
 	clearenv();
 	scratch_dir(root, sizeof(root));
 	must(setenv("SCRKIT_SYSTEM_CONF", fmt("%s/none.conf", root), 1) == 0);
 	write_text(fmt("%s/.scrconf", root), text);
 	c = conf_open(&w, NULL);
 	must(c != NULL);
-	return c;
+}
+
+static bool
+in_force(const char *key)
+{
+	return conf_in_force(c, conf_param(key), &v);
 }
 
 static void
@@ -28,12 +37,10 @@ test_table(void)
 {
 	const struct conf_param *p = NULL;
 	bool sorted = true, found = true, parses = true, units = true;
-	union conf_value v;
 	const char *before = "";
-	struct conf *c = NULL;
 	size_t n = 0;
 
-	c = conf_text("");
+	read_text("");
 	for (; (p = conf_param_at(n)) != NULL; n++) {
 		sorted = sorted && strcmp(before, p->name) < 0;
 		found = found && conf_param(p->name) == p &&
@@ -48,53 +55,38 @@ test_table(void)
 	ok(units, "numbers have a unit");
 	ok(conf_param("SCR_FLUHS") == NULL && conf_param("") == NULL,
 	   "no such parameter");
-	conf_close(c);
 }
 
 /* Values by the kind of their parameter, and what replaces bad ones. */
 static void
 test_in_force(void)
 {
-	struct conf *c = NULL;
-	union conf_value v;
-
-	c = conf_text("SCR_FLUSH=3\nSCR_SET_SIZE=0\nSCR_ENABLE=no\n"
-		      "SCR_MPI_BUF_SIZE=2K\nSCR_RUNS=-1\nSCR_RETRIES=x\n"
-		      "SCR_CHECKPOINT_OVERHEAD=2.5\nSCR_FLUSH_TYPE=pthread\n"
-		      "SCR_GROUP=POWER\nSCR_FILE_BUF_SIZE=4\n");
-	ok(conf_in_force(c, conf_param("SCR_FLUSH"), &v) && v.count == 3,
-	   "a number");
-	ok(conf_in_force(c, conf_param("SCR_ENABLE"), &v) && !v.on, "no");
-	ok(conf_in_force(c, conf_param("SCR_MPI_BUF_SIZE"), &v) &&
-		   v.count == 2048,
-	   "bytes");
-	ok(conf_in_force(c, conf_param("SCR_RUNS"), &v) && v.number == -1,
-	   "below 0");
-	ok(conf_in_force(c, conf_param("SCR_CHECKPOINT_OVERHEAD"), &v) &&
-		   v.percent == 2.5,
-	   "percent");
-	ok(conf_in_force(c, conf_param("SCR_FLUSH_TYPE"), &v) &&
-		   str_eq(v.text, "PTHREAD"),
+	read_text("SCR_FLUSH=3\nSCR_SET_SIZE=0\nSCR_ENABLE=no\n"
+		  "SCR_MPI_BUF_SIZE=2K\nSCR_RUNS=-1\nSCR_RETRIES=x\n"
+		  "SCR_CHECKPOINT_OVERHEAD=2.5\nSCR_FLUSH_TYPE=pthread\n"
+		  "SCR_GROUP=POWER\nSCR_FILE_BUF_SIZE=4\n");
+	ok(in_force("SCR_FLUSH") && v.count == 3, "a number");
+	ok(in_force("SCR_ENABLE") && !v.on, "no");
+	ok(in_force("SCR_MPI_BUF_SIZE") && v.count == 2048, "bytes");
+	ok(in_force("SCR_RUNS") && v.number == -1, "below 0");
+	ok(in_force("SCR_CHECKPOINT_OVERHEAD") && v.percent == 2.5, "percent");
+	ok(in_force("SCR_FLUSH_TYPE") && str_eq(v.text, "PTHREAD"),
 	   "a word, as in the table");
-	ok(conf_in_force(c, conf_param("SCR_GROUP"), &v) &&
-		   str_eq(v.text, "POWER"),
-	   "a text");
-	ok(conf_in_force(c, conf_param("SCR_CURRENT"), &v) && v.text == NULL,
+	ok(in_force("SCR_GROUP") && str_eq(v.text, "POWER"), "a text");
+	ok(in_force("SCR_CURRENT") && v.text == NULL,
 	   "not set, and without a default");
 	ok(conf_notice(c) == NULL, "... no notice so far");
-	ok(!conf_in_force(c, conf_param("SCR_SET_SIZE"), &v) && v.count == 8,
+	ok(!in_force("SCR_SET_SIZE") && v.count == 8,
 	   "below the least: the built-in value");
 	is_str(conf_notice(c),
 	       fmt("SCR_SET_SIZE from %s:2: \"0\": expected a whole number "
 		   "from 1 to 4294967295; 8 is used instead\n",
 		   fmt("%s/.scrconf", root)),
 	       "... which a notice says, with file and line");
-	ok(!conf_in_force(c, conf_param("SCR_RETRIES"), &v) && v.count == 0,
+	ok(!in_force("SCR_RETRIES") && v.count == 0,
 	   "no number, and nothing is built in");
-	ok(!conf_in_force(c, conf_param("SCR_FILE_BUF_SIZE"), &v) &&
-		   v.count == 32 << 20,
+	ok(!in_force("SCR_FILE_BUF_SIZE") && v.count == 32 << 20,
 	   "too few bytes");
-	conf_close(c);
 }
 
 /* Properties of a line as numbers and booleans. */
@@ -104,12 +96,11 @@ test_properties(void)
 	const char *bad = "STORE=/ssd: GROUP: \"WORLD\": ";
 	const struct conf_group *g = NULL;
 	struct error err = ERROR_INIT;
-	struct conf *c = NULL;
 	bool yes = true;
 	uint64_t n = 0;
 
-	c = conf_text("STORE=/dev/shm COUNT=1 MKDIR=off\n"
-		      "STORE=/ssd GROUP=WORLD\n");
+	read_text("STORE=/dev/shm COUNT=1 MKDIR=off\n"
+		  "STORE=/ssd GROUP=WORLD\n");
 	must(conf_groups(c, "STORE", &g) == 2);
 	ok(conf_property_u64(&g[0], "COUNT", 7, &n, &err) == 0 && n == 1,
 	   "a number");
@@ -125,7 +116,6 @@ test_properties(void)
 	ok(conf_property_bool(&g[1], "GROUP", true, &yes, &err) == -1 && yes &&
 		   str_starts(err.text, bad),
 	   err.text);
-	conf_close(c);
 }
 
 int
@@ -134,6 +124,7 @@ main(void)
 	test_table();
 	test_in_force();
 	test_properties();
+	conf_close(c);
 	remove_tree(root);
 	return tap_done();
 }

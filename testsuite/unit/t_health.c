@@ -20,82 +20,57 @@ static char root[128];
 
 /* --- On the node --- */
 
-static int
-test_one(const char *path, uint64_t bytes, bool spare, enum health_use use,
-	 struct buf *out)
+/* What the last test of a directory said. */
+static struct buf said;
+
+/* Is this the state of a directory?  `spare`: so much must be free. */
+static void
+state_is(const char *path, uint64_t bytes, bool spare, enum health_use use,
+	 enum health_state want, const char *what)
 {
 	const struct health_dir d = { .path = path, .bytes = bytes };
 	const struct health_test t = { .free = spare, .use = use };
 
-	buf_clear(out);
-	return health_test_dir(&t, &d, out);
+	buf_clear(&said);
+	is_int(health_test_dir(&t, &d, &said), want, what);
 }
+
+#define RUN HEALTH_RUN
+#define READ HEALTH_READ
 
 static void
 test_dirs(void)
 {
 	const uint64_t exa = UINT64_C(1) << 60;
 	const char *dir = fmt("%s/a/b", root), *file = fmt("%s/file", root);
-	const struct {
-		const char *path;
-		uint64_t bytes;
-		enum health_use use;
-		enum health_state want;
-		const char *says, *what;
-	} dirs[] = {
-		{ dir, 0, HEALTH_READ, HEALTH_MISSING,
-		  "missing: ", "nothing to be read from what is not there" },
-		{ dir, 1 << 20, HEALTH_RUN, HEALTH_OK, "", "a run makes it" },
-		{ dir, exa, HEALTH_RUN, HEALTH_SMALL, "1.0 EiB needed",
-		  "no file system is that large" },
-		{ dir, exa, HEALTH_READ, HEALTH_OK, "", "... for a reader" },
-		{ file, 0, HEALTH_RUN, HEALTH_MISSING, "", "a file" },
-		{ "a/b", 0, HEALTH_RUN, HEALTH_MISSING, "not an absolute path",
-		  "a relative path" },
-		{ "/proc/none/x", 0, HEALTH_RUN, HEALTH_MISSING, "",
-		  "where nothing can be made" },
-		{ "/proc/self", 0, HEALTH_READ, HEALTH_OK, "", "read-only" },
-		{ "/sys/kernel", 0, HEALTH_RUN, HEALTH_UNWRITABLE, "",
-		  "... but not written" },
-	};
-	struct buf out = BUF_INIT;
 
+	state_is(dir, 0, false, READ, HEALTH_MISSING, "nothing to be read");
+	ok(!exists(dir), "... which is not made");
+	is_str(said.data,
+	       fmt(HEALTH_FAIL "missing: %s: No such file or directory\n", dir),
+	       "... why");
+	state_is(dir, 1 << 20, false, RUN, HEALTH_OK, "for a run it is made");
+	ok(exists(dir), "... and stays");
+	ok(rmdir(dir) == 0 && mkdir(dir, 0700) == 0, "... empty");
+	state_is(dir, exa, false, RUN, HEALTH_SMALL, "nothing is that large");
+	ok(strstr(said.data, "1.0 EiB needed") != NULL, "... it is said");
+	state_is(dir, exa, false, READ, HEALTH_OK, "... no harm to a reader");
+	state_is(dir, 1, true, RUN, HEALTH_OK, "a byte is free");
 	write_text(file, "");
-	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
-		is_int(test_one(dirs[i].path, dirs[i].bytes, false, dirs[i].use,
-				&out),
-		       dirs[i].want, dirs[i].what);
-		ok((out.len > 0) == (dirs[i].want != HEALTH_OK) &&
-			   strstr(out.len > 0 ? out.data : "", dirs[i].says),
-		   "... why");
-		is_int(exists(dir), i > 0, "... only a run makes it");
-	}
-	ok(rmdir(dir) == 0, "... empty");
-	is_int(test_one(root, 1, true, HEALTH_RUN, &out), HEALTH_OK,
-	       "a byte is free");
-	buf_free(&out);
+	state_is(file, 0, false, RUN, HEALTH_MISSING, "a file in its place");
+	state_is("a/b", 0, false, RUN, HEALTH_MISSING, "a relative path");
+	ok(strstr(said.data, "not an absolute path") != NULL, "... it is said");
+	state_is("/proc/none/x", 0, false, RUN, HEALTH_MISSING, "no directory");
+	state_is("/proc/self", 0, false, READ, HEALTH_OK, "read-only");
+	state_is("/sys/kernel", 0, false, RUN, HEALTH_UNWRITABLE, "... write");
 }
 
 /* A small file system that runs full; root only. */
 static void
 test_full(void)
 {
-	static const struct {
-		uint64_t bytes;
-		bool spare;
-		enum health_state want;
-		size_t write; /* so many KiB before it is asked */
-		const char *what;
-	} cases[] = {
-		{ 200 << 10, false, HEALTH_OK, 0, "small, large enough" },
-		{ 1 << 20, false, HEALTH_SMALL, 0, "... not large enough" },
-		{ 200 << 10, false, HEALTH_OK, 192, "a part is taken" },
-		{ 200 << 10, true, HEALTH_FULL, 0, "... that must be free" },
-		{ 200 << 10, false, HEALTH_FULL, 64, "a full one" },
-	};
 	const char *dir = fmt("%s/small", root);
 	static char block[1 << 20];
-	struct buf out = BUF_INIT;
 
 	must(mkdir(dir, 0777) == 0);
 	if (mount("none", dir, "tmpfs", 0, "size=256k") < 0) {
@@ -103,22 +78,18 @@ test_full(void)
 		rmdir(dir);
 		return;
 	}
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (cases[i].write > 0)
-			write_file(fmt("%s/%zu", dir, i), block,
-				   cases[i].write << 10);
-		is_int(test_one(dir, cases[i].bytes, cases[i].spare, HEALTH_RUN,
-				&out),
-		       cases[i].want, cases[i].what);
-	}
-	ok(strstr(out.data, "No space left on device") != NULL, "... why");
-	is_int(test_one(dir, 200 << 10, false, HEALTH_READ, &out), HEALTH_OK,
-	       "... can be read");
+	state_is(dir, 200 << 10, false, RUN, HEALTH_OK, "small, large enough");
+	state_is(dir, 1 << 20, false, RUN, HEALTH_SMALL, "... not enough");
+	write_file(fmt("%s/x", dir), block, 192 << 10);
+	state_is(dir, 200 << 10, false, RUN, HEALTH_OK, "a part is taken");
+	state_is(dir, 200 << 10, true, RUN, HEALTH_FULL, "... must be free");
+	write_file(fmt("%s/y", dir), block, 64 << 10);
+	state_is(dir, 200 << 10, false, RUN, HEALTH_FULL, "a full one");
+	ok(strstr(said.data, "No space left on device") != NULL, "... why");
+	state_is(dir, 200 << 10, false, READ, HEALTH_OK, "... can be read");
 	must(mount("none", dir, "tmpfs", MS_REMOUNT | MS_RDONLY, "") == 0);
-	is_int(test_one(dir, 0, false, HEALTH_RUN, &out), HEALTH_UNWRITABLE,
-	       "a read-only one");
+	state_is(dir, 0, false, RUN, HEALTH_UNWRITABLE, "a read-only one");
 	must(umount(dir) == 0);
-	buf_free(&out);
 }
 
 /* --- Many nodes --- */
@@ -325,6 +296,7 @@ main(void)
 	s.o.down = &s.job.nodes; /* so no node is probed */
 	ok(fails_well(ask, NULL, NULL), "no memory");
 	close_scene();
+	buf_free(&said);
 	remove_tree(root);
 	return tap_done();
 }
