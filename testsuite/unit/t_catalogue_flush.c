@@ -3,7 +3,6 @@
  * t_catalogue_flush.c - datasets that are described only by a rank2file: built,
  * listed and verified, with checksums.
  */
-#include "meta/rank2file.h"
 #include "par.h"
 
 #include "cattest.h"
@@ -126,9 +125,6 @@ test_add(void)
 	int64_t id = 0;
 
 	make_flushed("3");
-	ok(add(place, "f", &id, &err) == -1 && err.kind == ERROR_ABSENT &&
-		   id == -1,
-	   "add what is not there");
 	put_tree(fmt("%s/.scr/scr.dataset.7/summary.scr", place),
 		 "DSET>ID>7\nDSET>NAME>fl\n");
 	ok(add(place, "fl", &id, &err) == -1 && err.kind == ERROR_DAMAGED,
@@ -167,37 +163,18 @@ test_add(void)
 	catalogue_close(c);
 }
 
-/* --- Checksums --- */
+/* --- Checksums (one wrong file: cmd/scr_index.bats) --- */
 
 static void
 test_sums(void)
 {
 	struct error err = ERROR_INIT;
 	struct build_result r;
-	struct verify_result v;
-	struct told t;
-	struct rank2file r2f;
-	int dir = -1;
 
 	options.checksums = true;
 	options.work.par = par_new(2, NULL);
 	scene_make(&xor4);
 	must(build(scene_prefix(&xor4), &r, NULL) == 0);
-	dir = open(scene_meta(&xor4, 0), O_RDONLY | O_DIRECTORY);
-	must(rank2file_load(dir, "rank2file", &r2f, NULL) == 0);
-	ok(r2f.ranks[1].files[0].has_crc && r2f.ranks[1].files[1].has_size,
-	   "sums are recorded");
-	rank2file_free(&r2f);
-	close(dir);
-	flip(scene_data(&xor4, 1, 0), 5);
-	ok(verify(scene_prefix(&xor4), &v, &t) == 0 &&
-		   v.status == STATUS_DAMAGED && v.bad_files == 1 &&
-		   v.crc_checked == 8 && t.count == 1,
-	   "a wrong one is found");
-	ok(build(scene_prefix(&xor4), &r, &err) == 0 && r.rebuild.files == 1,
-	   "... and rebuilt");
-	ok(verify(scene_prefix(&xor4), &v, &t) == 0 && v.status == STATUS_OK,
-	   "... to what it was");
 	scene_lose_data(&xor4, 2);
 	flip(scene_data(&xor4, 1, 0), 5);
 	ok(build(scene_prefix(&xor4), &r, &err) == -1 && err.kind == ERROR_LOST,
