@@ -94,8 +94,6 @@ compare(const struct buf *image)
 	rank2file_free(&b);
 }
 
-/* --- The target --- */
-
 /* Write the files of the input. */
 static void
 unpack(int dirfd, const uint8_t *data, size_t size)

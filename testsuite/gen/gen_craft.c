@@ -111,8 +111,6 @@ beyond_reason(const struct settings *s, struct buf *out)
 	bigend_add32(out, crc_update(0, out->data, out->len));
 }
 
-/* --- main --- */
-
 /* Append the bytes that follow the metadata in `file`: the body of a redundancy
  * file. */
 static int

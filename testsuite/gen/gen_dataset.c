@@ -283,8 +283,6 @@ check(struct gen *g, unsigned char *block)
 	return status == STATUS_OK ? STATUS_OK : STATUS_FAILED;
 }
 
-/* --- main --- */
-
 static const struct app_info info = {
 	.name = "gen_dataset",
 	.summary = "make a dataset on pretend nodes",

@@ -53,8 +53,6 @@ edit(struct catalogue *c, enum catalogue_edit_kind kind, const char *name,
 	return catalogue_edit(c, e, err);
 }
 
-/* --- Datasets --- */
-
 struct scene xor4 = {
 	.type = REDSET_XOR,
 	.ranks = 4,

@@ -25,8 +25,6 @@ struct catalogue *open_prefix(void);
 int edit(struct catalogue *c, enum catalogue_edit_kind kind, const char *name,
 	 struct catalogue_edit *e, struct error *err);
 
-/* --- Datasets --- */
-
 extern struct scene xor4;
 
 /* All lines that were logged. */

@@ -6,8 +6,6 @@ char ctr_place[128];
 
 const struct catalogue_options ctr_options = { .work = { .memory = 1 << 20 } };
 
-/* --- Datasets --- */
-
 /* The byte at offset `at` of all files end to end. */
 static unsigned char
 byte_at(uint64_t at)

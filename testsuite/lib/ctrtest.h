@@ -16,8 +16,6 @@
 extern char ctr_place[128];
 extern const struct catalogue_options ctr_options;
 
-/* --- Datasets --- */
-
 /* Write containers of `size` bytes for the files of `m`, with all checksums.
  * `wrong`: every other file is recorded longer than its segments. */
 void store(struct segmap *m, uint64_t size, size_t nranks, bool wrong);

@@ -259,8 +259,6 @@ base_name(const char *path)
 	return slash == NULL ? path : slash + 1;
 }
 
-/* --- Lists of files --- */
-
 struct found found;
 
 static int

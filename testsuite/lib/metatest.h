@@ -81,8 +81,6 @@ bool golden_enter(const char *what);
 /* The last component of a path. */
 const char *base_name(const char *path);
 
-/* --- Lists of files --- */
-
 /* The result of find_files(). */
 extern struct found {
 	char **paths;

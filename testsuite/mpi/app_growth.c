@@ -203,8 +203,6 @@ syscall(long number, ...)
 
 #pragma GCC visibility pop
 
-/* --- The table --- */
-
 static void
 report(void)
 {

@@ -416,8 +416,6 @@ coding(void)
 	return is;
 }
 
-/* --- Parts --- */
-
 /* Measure the parts one after the other.  As in a cache, each part reuses the
  * memory that the removal of the previous `to` has freed. */
 static void

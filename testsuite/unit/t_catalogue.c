@@ -6,8 +6,6 @@
 #include "cattest.h"
 #include "report/list.h"
 
-/* --- Opening and reading --- */
-
 static void
 test_open(void)
 {
@@ -129,8 +127,6 @@ test_summaries(void)
 	}
 }
 
-/* --- Changes --- */
-
 static int
 change_as_told(struct index *ix, void *arg, struct error *err)
 {
@@ -186,8 +182,6 @@ test_change(void)
 	   "no index is made where nothing is to be written");
 	catalogue_close(c);
 }
-
-/* --- Out of memory --- */
 
 static int
 drop(struct buf *text)

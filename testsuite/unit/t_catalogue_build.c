@@ -8,8 +8,6 @@
 #include "cattest.h"
 #include "report/results.h"
 
-/* --- Build --- */
-
 static void
 test_build(void)
 {
@@ -104,8 +102,6 @@ test_moved(void)
 	options.moved_from = NULL;
 	scene_end(&moved);
 }
-
-/* --- Descriptors --- */
 
 #define FLUSH "DATASET>7>DSETDESC>"
 
@@ -265,8 +261,6 @@ test_cache_paths(void)
 		index_free(ix);
 	}
 }
-
-/* --- Out of memory --- */
 
 static int
 build_once(void *arg, struct error *err)

@@ -195,8 +195,6 @@ test_sums(void)
 	options.checksums = false;
 }
 
-/* --- Delete --- */
-
 static void
 take_result(void *arg, int64_t id, const struct delete_result *r,
 	    const struct error *why)

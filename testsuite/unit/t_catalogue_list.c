@@ -11,8 +11,6 @@
 
 #define NOON "2026-11-20T12:00:00"
 
-/* --- Ids --- */
-
 static void
 test_ids(void)
 {
@@ -157,8 +155,6 @@ test_prune(void)
 	index_free(ix);
 	catalogue_close(c);
 }
-
-/* --- Lists --- */
 
 static struct buf listed;
 

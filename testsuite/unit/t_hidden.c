@@ -134,8 +134,6 @@ same_hidden(const struct hidden *a, const struct hidden *b)
 	return same;
 }
 
-/* --- Round trips --- */
-
 static void
 round_trip(size_t nranks, size_t nfiles, const uint32_t *ranks, size_t n,
 	   unsigned generation, size_t parts)
@@ -297,8 +295,6 @@ adding(void)
 	hidden_free(&h);
 }
 
-/* --- Damage --- */
-
 /* Flip each byte, and cut the file at each. */
 static void
 damaged(void)
@@ -381,8 +377,6 @@ changed(void)
 	kvtree_free(t);
 	scene_fini(&s);
 }
-
-/* --- No memory, no space --- */
 
 static int
 fail_all(void *arg, struct error *err)

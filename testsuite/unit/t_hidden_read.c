@@ -60,8 +60,6 @@ sweeping(void)
 	kvtree_free(table);
 }
 
-/* --- Invalid parts --- */
-
 /* Load these parts, packed.0.scr and (unless NULL) packed.8192.scr, for a map
  * with the file "f". */
 static int

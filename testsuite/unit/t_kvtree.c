@@ -22,8 +22,6 @@ keys(const struct kvtree *t)
 	return text;
 }
 
-/* --- Order --- */
-
 static void
 test_order(void)
 {
@@ -197,8 +195,6 @@ test_model(void)
 	kvtree_free(t);
 }
 
-/* --- Large levels --- */
-
 static void
 test_large(void)
 {
@@ -233,8 +229,6 @@ test_large(void)
 	is_int(kvtree_count(t), (int64_t)(count / 2), "put and remove in turn");
 	kvtree_free(t);
 }
-
-/* --- Merging and sorting --- */
 
 static void
 test_merge(void)
@@ -296,8 +290,6 @@ test_sort(void)
 	kvtree_free(t);
 }
 
-/* --- Depth --- */
-
 /* Make `levels` levels below `t`, each of one key. */
 static struct kvtree *
 chain(struct kvtree *t, int levels)
@@ -346,8 +338,6 @@ test_depth(void)
 	kvtree_free(u);
 	kvtree_free(t);
 }
-
-/* --- Memory --- */
 
 static const char many[] =
 	"A>1\nB>C>D\nE\nL>1\nL>2\nL>3\nL>4\nL>5\nL>6\nL>7\n"

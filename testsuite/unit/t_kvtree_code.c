@@ -274,8 +274,6 @@ test_sentences(void)
 	       "... no tree");
 }
 
-/* --- Keys --- */
-
 static void
 test_keys(void)
 {
@@ -301,8 +299,6 @@ test_keys(void)
 	buf_free(&tree);
 	buf_free(&b);
 }
-
-/* --- Duplicate keys --- */
 
 /* Write a random tree with keys from `names`, most of them twice or more, and
  * build in `t` the tree that decoding must give. */
@@ -352,8 +348,6 @@ test_twice(void)
 	buf_free(&image);
 	buf_free(&tree);
 }
-
-/* --- Depth and memory --- */
 
 /* `levels` levels, each with a second key except `lean` of them. */
 static void
@@ -421,8 +415,6 @@ test_promises(void)
 	buf_free(&b);
 	buf_free(&tree);
 }
-
-/* --- Allocation fails --- */
 
 static int
 try_decode(void *arg, struct error *err)

@@ -5,8 +5,6 @@
 #include "metatest.h"
 #include "scratch.h"
 
-/* --- Values --- */
-
 static void
 test_set_numbers(void)
 {
@@ -113,8 +111,6 @@ test_get_nothing(void)
 	   "nor in NULL");
 	kvtree_free(t);
 }
-
-/* --- Printing --- */
 
 static void
 test_print(void)

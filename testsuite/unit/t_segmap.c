@@ -5,8 +5,6 @@
 #include "map.h"
 #include "maptest.h"
 
-/* --- Cutting --- */
-
 /* Is each byte of each file in the right place, counted one by one? */
 static bool
 bytes_right(const struct segmap *m, uint64_t size)
@@ -116,8 +114,6 @@ cut_limits(void)
 	}
 }
 
-/* --- Reading --- */
-
 #define MAX63 "9223372036854775807"
 
 static void
@@ -203,8 +199,6 @@ refused(void)
 		source_fini(&s);
 	}
 }
-
-/* --- Writing --- */
 
 /* Is each file of `b` in `a`, with the same segments? */
 static bool
@@ -368,8 +362,6 @@ golden(const char *name, uint64_t size, size_t nfiles, size_t ncontainers)
 	close(meta);
 	close(fd);
 }
-
-/* --- Damage, size, memory --- */
 
 /* If a damaged tree can be read, the segments of the map are sound. */
 static void

@@ -7,8 +7,6 @@
 
 #include "maptest.h"
 
-/* --- Flaws --- */
-
 struct verdict {
 	const struct segmap *m;
 	struct buf text;
@@ -168,8 +166,6 @@ flaw_room(void)
 	segmap_free(&m);
 	source_fini(&s);
 }
-
-/* --- Sorting --- */
 
 static void
 sorting(void)
