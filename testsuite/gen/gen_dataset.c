@@ -221,49 +221,37 @@ make(struct gen *g, unsigned char *block, struct error *err)
 
 /* --- Checking --- */
 
-/* Return 0 if the file has the right bytes, size, mode and time. */
+/* Return 0 if the file has the right bytes, size, mode and time.  `block` is two
+ * blocks. */
 static int
 check_file(const struct gen *g, uint32_t rank, uint32_t number,
 	   unsigned char *block, struct error *err)
 {
 	const struct gen_file *f = &g->ranks[rank].files[number];
-	unsigned char want[4096];
+	unsigned char *want = block + GEN_BLOCK;
 	struct stat st;
-	size_t len = 0, part = 0;
+	size_t len = 0;
 	int fd = openat(g->prefix_fd, f->rel, O_RDONLY | O_CLOEXEC);
-	int rc = -1;
+	int rc = 0;
 
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		error_sys(err, "%s", f->rel);
-		goto out;
-	}
-	if ((uint64_t)st.st_size != f->attr.size ||
-	    st.st_mode != f->attr.mode ||
-	    st.st_mtim.tv_sec != f->attr.mtime.tv_sec ||
-	    st.st_mtim.tv_nsec != f->attr.mtime.tv_nsec) {
-		error_set(err, ERROR_DAMAGED, "%s: size, mode or time differs",
-			  f->rel);
-		goto out;
-	}
-	for (uint64_t off = 0; off < f->attr.size; off += len) {
+	if (fd < 0 || fstat(fd, &st) < 0)
+		rc = error_sys(err, "%s", f->rel);
+	else if ((uint64_t)st.st_size != f->attr.size ||
+		 st.st_mode != f->attr.mode ||
+		 st.st_mtim.tv_sec != f->attr.mtime.tv_sec ||
+		 st.st_mtim.tv_nsec != f->attr.mtime.tv_nsec)
+		rc = error_set(err, ERROR_DAMAGED,
+			       "%s: size, mode or time differs", f->rel);
+	for (uint64_t off = 0; rc == 0 && off < f->attr.size; off += len) {
 		len = f->attr.size - off < GEN_BLOCK
 			      ? (size_t)(f->attr.size - off)
 			      : GEN_BLOCK;
-		if (io_pread(fd, f->rel, block, len, off, err) < 0)
-			goto out;
-		for (size_t i = 0; i < len; i += part) {
-			part = len - i < sizeof(want) ? len - i : sizeof(want);
-			content_fill(g->seed, rank, number, off + i, part,
-				     want);
-			if (memcmp(block + i, want, part) != 0) {
-				error_set(err, ERROR_DAMAGED,
-					  "%s: contents differ", f->rel);
-				goto out;
-			}
-		}
+		content_fill(g->seed, rank, number, off, len, want);
+		rc = io_pread(fd, f->rel, block, len, off, err);
+		if (rc == 0 && memcmp(block, want, len) != 0)
+			rc = error_set(err, ERROR_DAMAGED,
+				       "%s: contents differ", f->rel);
 	}
-	rc = 0;
-out:
 	if (fd >= 0)
 		close(fd);
 	return rc;
@@ -297,7 +285,7 @@ run(const struct settings *s, struct error *err)
 		.nodes_fd = -1,
 		.arena = arena_new(),
 	};
-	unsigned char *block = gen_alloc(&g, 1, GEN_BLOCK);
+	unsigned char *block = gen_alloc(&g, 2, GEN_BLOCK);
 	int status = STATUS_OK;
 
 	if (apply_settings(&g, s, err) == 0 && sets_assign(&g, err) == 0) {

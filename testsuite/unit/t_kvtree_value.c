@@ -154,20 +154,14 @@ static int
 try_print(void *arg, struct error *err)
 {
 	struct buf b = BUF_INIT;
-	int rc = kvtree_print(arg, KVTREE_TREE, &b, err);
-
-	if (rc < 0 && b.len != 0)
-		error_set(err, ERROR_CORRUPT, "half a print");
-	buf_free(&b);
-	return rc;
-}
-
-static int
-try_json(void *arg, struct error *err)
-{
 	FILE *null = fopen("/dev/null", "w");
 	int rc = json_print(kvtree_json(arg), null, err);
 
+	if (rc == 0)
+		rc = kvtree_print(arg, KVTREE_TREE, &b, err);
+	if (rc < 0 && b.len != 0)
+		error_set(err, ERROR_CORRUPT, "half a print");
+	buf_free(&b);
 	fclose(null);
 	return rc;
 }
@@ -177,8 +171,7 @@ test_memory(void)
 {
 	struct kvtree *t = tree_of("A>1\nB>x>y\nB>z\nC>1\nC>2>3>4\nD\n");
 
-	ok(fail_each_alloc(try_print, t) > 0, "print survives ENOMEM\n");
-	ok(fail_each_alloc(try_json, t) > 5, "JSON does");
+	ok(fail_each_alloc(try_print, t) > 5, "no memory to print");
 	kvtree_free(t);
 }
 
