@@ -9,8 +9,8 @@
  *   fetch             print "fetched ID NAME" or "fetched nothing"; then compare
  *                     its files with what was written
  *   flip=ID           change a byte of each rank in the caches
- *   finalize, restart, purge
- *   current=NAME, drop=NAME, delete=NAME, evict=ID, failed=ID
+ *   finalize, restart
+ *   current=NAME, drop=NAME, delete=NAME, failed=ID
  *   held              print the datasets in the caches
  *
  * Rank 0 prints "STEP -> ok", or "STEP -> failed" and says why on stderr.
@@ -200,8 +200,6 @@ step(const char *arg, struct error *err)
 		return flushing_finalize(run) ? 0 : -1;
 	if (strncmp(arg, "restart", n) == 0)
 		return flushing_restart(run) ? 0 : -1;
-	if (strncmp(arg, "purge", n) == 0)
-		return onprefix_purge(run, err);
 	if (strncmp(arg, "current", n) == 0)
 		return onprefix_current(run, value, err);
 	if (strncmp(arg, "drop", n) == 0)
@@ -210,8 +208,6 @@ step(const char *arg, struct error *err)
 		return onprefix_delete(run, value, err);
 	if (strncmp(arg, "failed", n) == 0)
 		return onprefix_failed(run, id, err);
-	if (strncmp(arg, "evict", n) == 0)
-		return held_remove(run, id, err);
 	if (strncmp(arg, "flip", n) == 0)
 		return flip(id, err);
 	if (strncmp(arg, "held", n) == 0)
