@@ -126,15 +126,15 @@ put_tree(const char *path, const char *text)
 }
 
 void
-make_flushed(const char *size)
+make_flushed(void *arg)
 {
+	(void)arg;
 	scratch_dir(place, sizeof(place));
 	for (int i = 0; i < 3; i++)
 		write_text(fmt("%s/d/f%d", place, i), "x");
 	put_tree(fmt("%s/.scr/scr.dataset.7/summary.scr", place),
-		 fmt("DSET>ID>7\nDSET>NAME>fl\nDSET>FLAG_CKPT>1\nDSET>CKPT>1\n"
-		     "DSET>FILES>3\nDSET>SIZE>%s\nCOMPLETE>1\nVERSION>6\n",
-		     size));
+		 "DSET>ID>7\nDSET>NAME>fl\nDSET>FLAG_CKPT>1\nDSET>CKPT>1\n"
+		 "DSET>FILES>3\nDSET>SIZE>3\nCOMPLETE>1\nVERSION>6\n");
 	put_tree(fmt("%s/.scr/scr.dataset.7/rank2file", place),
 		 "RANKS>2\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>0\n");
 	put_tree(fmt("%s/.scr/scr.dataset.7/rank2file.0.0", place),

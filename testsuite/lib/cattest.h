@@ -50,8 +50,9 @@ struct index *entry(const char *prefix, struct index_entry *e);
 /* Write a tree, given as text for tree_of(), and make the directories above. */
 void put_tree(const char *path, const char *text);
 
-/* Make a flushed dataset of two ranks with three files of one byte. */
-void make_flushed(const char *size);
+/* Make a flushed dataset of two ranks with three files of one byte.  The
+ * argument is that of fails_well(). */
+void make_flushed(void *arg);
 
 struct told {
 	int count;

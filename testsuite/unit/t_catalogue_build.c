@@ -297,17 +297,10 @@ cached_anew(void *arg)
 }
 
 static void
-flushed_anew(void *arg)
-{
-	(void)arg;
-	make_flushed("3");
-}
-
-static void
 test_memory(void)
 {
 	options.work.log = be_deaf;
-	ok(fails_well(build_once, flushed_anew, NULL),
+	ok(fails_well(build_once, make_flushed, NULL),
 	   "a flushed dataset without memory");
 	options.checksums = true;
 	ok(fails_well(verify_once, NULL, NULL), "... checked");

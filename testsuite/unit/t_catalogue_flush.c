@@ -74,7 +74,7 @@ test_flushed(void)
 	struct told t;
 	int64_t id = 0;
 
-	make_flushed("3");
+	make_flushed(NULL);
 	ok(build(place, &r, &err) == 0 && r.ranks == 2 && r.files == 3 &&
 		   r.bytes == 3,
 	   "a flushed dataset");
@@ -85,7 +85,7 @@ test_flushed(void)
 		   v.crc_checked == 0,
 	   "... checked");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		make_flushed("3");
+		make_flushed(NULL);
 		damage(cases[i].damage);
 		ok(build(place, &r, &err) == -1 && err.kind == cases[i].kind &&
 			   says(&err, cases[i].words),
@@ -98,7 +98,7 @@ test_flushed(void)
 		   "... told");
 		ok(!exists(fmt("%s/.scr/index.scr", place)), "... no index");
 	}
-	make_flushed("3");
+	make_flushed(NULL);
 	must(unlink(fmt("%s/.scr/scr.dataset.7/summary.scr", place)) == 0);
 	ok(build(place, &r, &err) == -1 && err.kind == ERROR_ABSENT,
 	   "without a descriptor");
@@ -124,7 +124,7 @@ test_add(void)
 	struct build_result r;
 	int64_t id = 0;
 
-	make_flushed("3");
+	make_flushed(NULL);
 	put_tree(fmt("%s/.scr/scr.dataset.7/summary.scr", place),
 		 "DSET>ID>7\nDSET>NAME>fl\n");
 	ok(add(place, "fl", &id, &err) == -1 && err.kind == ERROR_DAMAGED,
@@ -133,7 +133,7 @@ test_add(void)
 		 "DSET>ID>8\nDSET>NAME>fl\nCOMPLETE>1\n");
 	ok(add(place, "fl", &id, &err) == -1 && err.kind == ERROR_CORRUPT,
 	   "add with another's summary");
-	make_flushed("3");
+	make_flushed(NULL);
 	must(unlink(fmt("%s/.scr/scr.dataset.7/rank2file", place)) == 0);
 	ok(add(place, "fl", &id, &err) == -1 && err.kind == ERROR_LOST &&
 		   says(&err, "scr.dataset.7: not added: ") &&
@@ -225,7 +225,7 @@ flushed_anew(void *arg)
 	struct build_result r;
 
 	(void)arg;
-	make_flushed("3");
+	make_flushed(NULL);
 	must(build(place, &r, NULL) == 0);
 }
 
