@@ -105,88 +105,78 @@ test_moved(void)
 
 #define FLUSH "DATASET>7>DSETDESC>"
 
+#define LINE "2026-11-20T22:53:38: host=n, jobid=1, event="
+
+/* The descriptor is that of flush.scr, else of a summary; without them it is
+ * inferred from the log, else from the files. */
 static void
 test_sources(void)
 {
 	static const struct {
-		const char *what, *flush, *name, *words;
+		const char *what, *flush, *log, *name, *words;
+		bool output;
 	} cases[] = {
 		{ "flush.scr",
 		  FLUSH "ID>7\n" FLUSH "NAME>by flush\n" FLUSH "FILES>8\n" FLUSH
 			"SIZE>1\n",
-		  "by flush", "its descriptor says" },
+		  NULL, "by flush", "its descriptor says", false },
 		{ "the name beside the descriptor",
-		  FLUSH "ID>7\nDATASET>7>NAME>beside\n", "beside", NULL },
+		  FLUSH "ID>7\nDATASET>7>NAME>beside\n", NULL, "beside", "",
+		  false },
 		{ "another number in flush.scr",
-		  FLUSH "ID>8\n" FLUSH "NAME>x\n", "by summary", "dataset 8" },
-		{ "no name in flush.scr", FLUSH "ID>7\n", "by summary",
-		  "no NAME" },
+		  FLUSH "ID>8\n" FLUSH "NAME>x\n", NULL, "by summary",
+		  "dataset 8", false },
+		{ "no name in flush.scr", FLUSH "ID>7\n", NULL, "by summary",
+		  "no NAME", false },
 		{ "a bad name in flush.scr", FLUSH "ID>7\n" FLUSH "NAME>a\tb\n",
-		  "by summary", "a\\tb" },
-		{ "an entry of a fetch", "DATASET>7>LOCATION>CACHE\n",
-		  "by summary", NULL },
-		{ "a number that is none", FLUSH "ID>7x\n", "by summary",
-		  "flush.scr" },
-		{ "no flush.scr", NULL, "by summary", NULL },
-	};
-	struct build_result r;
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		scene_make(&xor4);
-		put_tree(fmt("%s/summary.scr", scene_meta(&xor4, 0)),
-			 "DSET>NAME>by summary\nDSET>ID>7\n");
-		if (cases[i].flush != NULL)
-			put_tree(fmt("%s/.scr/flush.scr", scene_prefix(&xor4)),
-				 cases[i].flush);
-		must(build(scene_prefix(&xor4), &r, NULL) == 0);
-		is_str(r.name, cases[i].name, cases[i].what);
-		ok(!r.descriptor_guessed, "... not guessed");
-		if (cases[i].words != NULL)
-			ok(heard(cases[i].words), "... and why");
-	}
-}
-
-/* Descriptors inferred from other files. */
-static void
-test_traces(void)
-{
-	static const struct {
-		const char *what, *log, *name;
-		bool is_ckpt;
-	} cases[] = {
-		{ "a checkpoint in the log",
-		  "2026-11-20T22:53:38: host=n, jobid=1, "
-		  "event=CHECKPOINT_START, note=\"/x\", dset=7, "
-		  "name=\"in, log\"\n",
-		  "in, log", true },
-		{ "an output in the log",
-		  "2026-11-20T22:53:38: host=n, jobid=1, event=OUTPUT_END, "
-		  "dset=7, name=\"out\", secs=1.0\n",
-		  "out", false },
-		{ "another dataset in the log",
-		  "2026-11-20T22:53:38: host=n, jobid=1, "
-		  "event=CHECKPOINT_END, dset=77, name=\"x\"\nrubbish\n",
-		  "ckpt", true },
-		{ "the later of two lines",
-		  "2026-11-20T22:53:38: host=n, jobid=1, "
-		  "event=CHECKPOINT_END, dset=7, name=\"old\"\n"
-		  "2026-11-20T22:53:39: host=n, jobid=2, "
-		  "event=CHECKPOINT_END, dset=7, name=\"new\"\n",
-		  "new", true },
-		{ "a log without lines", "", "ckpt", true },
+		  NULL, "by summary", "a\\tb", false },
+		{ "an entry of a fetch", "DATASET>7>LOCATION>CACHE\n", NULL,
+		  "by summary", "", false },
+		{ "a number that is none", FLUSH "ID>7x\n", NULL, "by summary",
+		  "flush.scr", false },
+		{ "no flush.scr", NULL, NULL, "by summary", "", false },
+		{ "a checkpoint in the log", NULL,
+		  LINE "CHECKPOINT_START, note=\"/x\", dset=7, "
+		       "name=\"in, log\"\n",
+		  "in, log", "", false },
+		{ "an output in the log", NULL,
+		  LINE "OUTPUT_END, dset=7, name=\"out\", secs=1.0\n", "out",
+		  "", true },
+		{ "another dataset in the log", NULL,
+		  LINE "CHECKPOINT_END, dset=77, name=\"x\"\nrubbish\n", "ckpt",
+		  "", false },
+		{ "the later of two lines", NULL,
+		  LINE "CHECKPOINT_END, dset=7, name=\"old\"\n"
+		       "2026-11-20T22:53:39: host=n, jobid=2, "
+		       "event=CHECKPOINT_END, dset=7, name=\"new\"\n",
+		  "new", "", false },
+		{ "a log without lines", NULL, "", "ckpt", "", false },
 	};
 	struct build_result r;
 	struct index_entry e;
 	struct buf longer = BUF_INIT;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const bool guess = cases[i].log != NULL;
+
 		scene_make(&xor4);
-		write_text(fmt("%s/.scr/log", scene_prefix(&xor4)),
-			   cases[i].log);
+		if (guess)
+			write_text(fmt("%s/.scr/log", scene_prefix(&xor4)),
+				   cases[i].log);
+		else
+			put_tree(fmt("%s/summary.scr", scene_meta(&xor4, 0)),
+				 "DSET>NAME>by summary\nDSET>ID>7\n");
+		if (cases[i].flush != NULL)
+			put_tree(fmt("%s/.scr/flush.scr", scene_prefix(&xor4)),
+				 cases[i].flush);
 		must(build(scene_prefix(&xor4), &r, NULL) == 0);
 		is_str(r.name, cases[i].name, cases[i].what);
 		index_free(entry(scene_prefix(&xor4), &e));
-		ok(r.descriptor_guessed, "... guessed");
+		ok(r.descriptor_guessed == guess &&
+			   (!guess || e.desc.is_output == cases[i].output),
+		   "... guessed or not");
+		if (*cases[i].words != '\0')
+			ok(heard(cases[i].words), "... and why");
 	}
 	/* A log with lines longer than any block that is read. */
 	scene_make(&xor4);
@@ -318,7 +308,6 @@ main(void)
 	test_refused();
 	test_moved();
 	test_sources();
-	test_traces();
 	test_cache_paths();
 	test_memory();
 	buf_free(&said);
