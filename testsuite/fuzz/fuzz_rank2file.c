@@ -7,14 +7,10 @@
  * both readers: if the one without a tree accepts a file, the other must accept
  * it, too, with the same result.
  */
-#include <fcntl.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "arena.h"
 #include "fuzz_tree.h"
+#include "jobtest.h"
 #include "kvtree/kvstream.h"
-#include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
 
 static const char *const names[8] = {
@@ -31,32 +27,6 @@ start(struct rank2file *r)
 {
 	*r = (struct rank2file){ .nranks = RANKS, .arena = arena_new() };
 	r->ranks = arena_alloc(r->arena, RANKS, sizeof(*r->ranks));
-}
-
-static bool
-same_file(const struct rank2file_file *a, const struct rank2file_file *b)
-{
-	bool same = strcmp(a->path, b->path) == 0 &&
-		    a->has_size == b->has_size && a->has_crc == b->has_crc &&
-		    a->size == b->size && a->crc == b->crc &&
-		    a->nsegs == b->nsegs;
-
-	for (size_t i = 0; same && i < a->nsegs; i++)
-		same = strcmp(a->segs[i].file, b->segs[i].file) == 0 &&
-		       a->segs[i].off == b->segs[i].off &&
-		       a->segs[i].len == b->segs[i].len;
-	return same;
-}
-
-static bool
-same_rank(const struct rank2file_rank *a, const struct rank2file_rank *b)
-{
-	bool same = a->present == b->present && a->nfiles == b->nfiles &&
-		    (!a->present || a->expected == b->expected);
-
-	for (size_t i = 0; same && i < a->nfiles; i++)
-		same = same_file(&a->files[i], &b->files[i]);
-	return same;
 }
 
 static void
@@ -87,8 +57,10 @@ compare(const struct buf *image)
 			     x == y);
 	}
 	/* A reader that fails must leave the ranks empty. */
+	fuzz_require(same_job(&a, &b));
 	for (size_t i = 0; i < RANKS; i++)
-		fuzz_require(same_rank(&a.ranks[i], &b.ranks[i]));
+		fuzz_require(!a.ranks[i].present ||
+			     a.ranks[i].expected == b.ranks[i].expected);
 	kvtree_free(t);
 	rank2file_free(&a);
 	rank2file_free(&b);

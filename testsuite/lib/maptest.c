@@ -143,18 +143,7 @@ int map_dir = -1;
 void
 map_enter(void)
 {
-	if (map_dir >= 0)
-		close(map_dir);
-	scratch_dir(map_root, sizeof(map_root));
-	map_dir = open(map_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	must(map_dir >= 0);
-}
-
-void
-map_leave(void)
-{
-	close(map_dir);
-	remove_tree(map_root);
+	map_dir = scratch_open(map_root, sizeof(map_root));
 }
 
 /* --- Generated maps --- */

@@ -45,11 +45,8 @@ void read_map(struct segmap *m, const char *table, const char *files,
 extern char map_root[96];
 extern int map_dir; /* the same, open */
 
-/* Empty the scratch directory, and open it. */
+/* scratch_open() it. */
 void map_enter(void);
-
-/* Remove it. */
-void map_leave(void);
 
 /* --- Generated maps --- */
 

@@ -438,6 +438,6 @@ main(void)
 	damaged();
 	changed();
 	no_memory();
-	map_leave();
+	remove_tree(map_root);
 	return tap_done();
 }

@@ -230,6 +230,6 @@ main(void)
 	refused();
 	accepted();
 	odd_files();
-	map_leave();
+	remove_tree(map_root);
 	return tap_done();
 }

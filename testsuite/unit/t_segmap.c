@@ -497,7 +497,7 @@ main(void)
 	round_trip(6, 40, true, "rank2file.scr", 0);
 	round_trip(8195, 400, false, "rank2file", 8191);
 	round_trip(20000, 200, true, "rank2file.scr", 5);
-	map_leave();
+	remove_tree(map_root);
 	writing();
 	by_path();
 	damaged();
