@@ -77,8 +77,8 @@ struct gen {
 	int prefix_fd, nodes_fd; /* -1: no files are written there */
 };
 
-/* Memory of g->arena. */
-void *gen_alloc(const struct gen *g, size_t count, size_t size);
+/* arena_alloc() that does not fail; a text in g->arena. */
+void *gen_alloc(struct arena *arena, size_t count, size_t size);
 __attribute__((format(printf, 2, 3))) const char *
 gen_printf(const struct gen *g, const char *format, ...);
 

@@ -81,7 +81,7 @@ parse_lost(struct gen *g, const char *text, struct error *err)
 	uint64_t node = 0;
 	char number[32];
 
-	g->lost = gen_alloc(g, g->nnodes, sizeof(*g->lost));
+	g->lost = gen_alloc(g->arena, g->nnodes, sizeof(*g->lost));
 	for (; text != NULL && *text != '\0'; text = *end ? end + 1 : end) {
 		end = strchrnul(text, ',');
 		snprintf(number, sizeof(number), "%.*s", (int)(end - text),
@@ -161,7 +161,7 @@ apply_settings(struct gen *g, const struct settings *s, struct error *err)
 	g->crc = s->crc;
 	g->name = s->name != NULL ? s->name
 				  : gen_printf(g, "ckpt.%" PRId64, g->id);
-	g->ranks = gen_alloc(g, g->nranks, sizeof(*g->ranks));
+	g->ranks = gen_alloc(g->arena, g->nranks, sizeof(*g->ranks));
 	g->dir = s->dir != NULL ? s->dir : g->name;
 	g->seed = s->seed;
 	if (!dataset_name_ok(g->name) || !path_is_clean(g->dir))
@@ -221,8 +221,8 @@ make(struct gen *g, unsigned char *block, struct error *err)
 
 /* --- Checking --- */
 
-/* Return 0 if the file has the right bytes, size, mode and time.  `block` is two
- * blocks. */
+/* Return 0 if the file has the right bytes, size, mode and time.  `block` has
+ * two blocks. */
 static int
 check_file(const struct gen *g, uint32_t rank, uint32_t number,
 	   unsigned char *block, struct error *err)
@@ -285,7 +285,7 @@ run(const struct settings *s, struct error *err)
 		.nodes_fd = -1,
 		.arena = arena_new(),
 	};
-	unsigned char *block = gen_alloc(&g, 2, GEN_BLOCK);
+	unsigned char *block = gen_alloc(g.arena, 2, GEN_BLOCK);
 	int status = STATUS_OK;
 
 	if (apply_settings(&g, s, err) == 0 && sets_assign(&g, err) == 0) {

@@ -18,9 +18,9 @@
 #include "scratch.h"
 
 void *
-gen_alloc(const struct gen *g, size_t count, size_t size)
+gen_alloc(struct arena *arena, size_t count, size_t size)
 {
-	void *p = arena_alloc(g->arena, count, size);
+	void *p = arena_alloc(arena, count, size);
 
 	must(p != NULL || count == 0);
 	return p;
@@ -79,7 +79,7 @@ metawrite_plan(struct gen *g)
 	for (uint32_t rank = 0; rank < g->nranks; rank++) {
 		struct gen_rank *r = &g->ranks[rank];
 
-		r->files = gen_alloc(g, g->nfiles, sizeof(*r->files));
+		r->files = gen_alloc(g->arena, g->nfiles, sizeof(*r->files));
 		r->map_path = gen_printf(g, "%s/.scr/filemap_%" PRIu32,
 					 g->cache_dir, rank);
 		for (uint32_t i = 0; i < g->nfiles; i++) {
@@ -138,7 +138,7 @@ write_filemap(struct gen *g, uint32_t rank, struct kvtree *t, struct buf *out,
 	for (uint32_t i = g->nfiles; i-- > 0;)
 		add_file(g, t, &r->files[i]);
 	must(kvtree_encode(t, out, NULL) == 0);
-	r->map = gen_alloc(g, 1, out->len);
+	r->map = gen_alloc(g->arena, 1, out->len);
 	memcpy(r->map, out->data, out->len);
 	plan_attr(g, rank, g->nfiles, out->len, &r->map_attr);
 	r->map_attr.mode = S_IFREG | (g->mode != 0 ? g->mode : 0644);

@@ -83,8 +83,7 @@ list_files(struct work *w, uint32_t member, struct arena *arena)
 	m->known = true;
 	sets_desc(w->g, r->set, member, &m->desc);
 	m->nfiles = w->map ? 1 : w->g->nfiles;
-	m->files = arena_alloc(arena, m->nfiles, sizeof(*m->files));
-	must(m->nfiles == 0 || m->files != NULL);
+	m->files = gen_alloc(arena, m->nfiles, sizeof(*m->files));
 	for (size_t i = 0; i < m->nfiles; i++) {
 		m->files[i].path =
 			w->map ? r->map_path : r->files[i].cache_path;
@@ -105,9 +104,8 @@ write_set(struct work *w, struct arena *arena, struct error *err)
 	};
 	int rc = 0;
 
-	red.members = w->members = arena_alloc(arena, n, sizeof(*w->members));
-	w->files = arena_alloc(arena, n, sizeof(*w->files));
-	must(w->members != NULL && w->files != NULL);
+	red.members = w->members = gen_alloc(arena, n, sizeof(*w->members));
+	w->files = gen_alloc(arena, n, sizeof(*w->files));
 	for (uint32_t m = 0; m < n; m++)
 		list_files(w, m, arena);
 	rc = redwrite(&red, err);

@@ -15,7 +15,7 @@ add_set(struct gen *g, const uint32_t *ranks, uint32_t count)
 	struct gen_set *set = &g->sets[g->nsets++];
 
 	set->n = count;
-	set->ranks = gen_alloc(g, count, sizeof(*ranks));
+	set->ranks = gen_alloc(g->arena, count, sizeof(*ranks));
 	memcpy(set->ranks, ranks, count * sizeof(*ranks));
 }
 
@@ -51,7 +51,7 @@ by_first_rank(const void *a, const void *b)
 static void
 make_sets(struct gen *g, uint32_t *across, uint32_t *local)
 {
-	uint32_t *on_node = gen_alloc(g, g->nnodes, sizeof(*on_node));
+	uint32_t *on_node = gen_alloc(g->arena, g->nnodes, sizeof(*on_node));
 	uint32_t count = 0, most = 0;
 
 	for (uint32_t r = 0; r < g->nranks; r++) {
@@ -88,14 +88,14 @@ int
 sets_assign(struct gen *g, struct error *err)
 {
 	uint32_t *scratch =
-		gen_alloc(g, 2 * (size_t)g->nranks, sizeof(*scratch));
+		gen_alloc(g->arena, 2 * (size_t)g->nranks, sizeof(*scratch));
 
 	for (uint32_t r = 0; r < g->nranks; r++)
 		g->ranks[r].node = g->cyclic
 					   ? r % g->nnodes
 					   : (uint32_t)((uint64_t)r *
 							g->nnodes / g->nranks);
-	g->sets = gen_alloc(g, g->nranks, sizeof(*g->sets));
+	g->sets = gen_alloc(g->arena, g->nranks, sizeof(*g->sets));
 	if (g->type == REDSET_SINGLE || g->none)
 		for (uint32_t r = 0; r < g->nranks; r++)
 			add_set(g, &r, 1);

@@ -92,8 +92,8 @@ verify_shared(const char *path, int step)
 	return is == step;
 }
 
-/* Write all files, or (`from` is not NULL) read and verify them; `from` receives
- * the path of the first one. */
+/* Write all files, or (`from` is not NULL) read and verify them; `from`
+ * receives the path of the first one. */
 static int
 each_file(int step, char *from)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_catalogue.c - the index of a prefix: read, changed, rebuilt.  The verbs that
- * edit it, and what is kept of a damaged one: cmd/scr_index.bats.
+ * t_catalogue.c - the index of a prefix: read, changed, rebuilt.  The verbs
+ * that edit it, and what is kept of a damaged one: cmd/scr_index.bats.
  */
 #include "cattest.h"
 #include "report/list.h"

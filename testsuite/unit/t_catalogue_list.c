@@ -53,8 +53,8 @@ test_ids(void)
 
 /* --- Pruning --- */
 
-/* Newest first a checkpoint that is still being written, then one or two of each
- * of three days, and two that were never completed. */
+/* Newest first a checkpoint that is still being written, then one or two of
+ * each of three days, and two that were never completed. */
 static struct index *
 make_days(void)
 {

@@ -116,8 +116,8 @@ out:
 	return good;
 }
 
-/* Rebuild the header of set[m] from those of the others, from its own only if no
- * other member has its list (SINGLE), and its descriptor file. */
+/* Rebuild the header of set[m] from those of the others, from its own only if
+ * no other member has its list (SINGLE), and its descriptor file. */
 static bool
 rebuilds(const struct one *set, uint32_t n, uint32_t m)
 {
@@ -167,8 +167,8 @@ rebuilds(const struct one *set, uint32_t n, uint32_t m)
 	return good;
 }
 
-/* The set of a redundancy file: case, dataset, kind and number.  Its members are
- * on different nodes.  "": none, or not in a cache. */
+/* The set of a redundancy file: case, dataset, kind and number.  Its members
+ * are on different nodes.  "": none, or not in a cache. */
 static const char *
 set_of(const char *path, struct redset_name *name)
 {

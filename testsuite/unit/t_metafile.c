@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Single metadata files: detecting their type, and printing them.  Damaged trees:
- * t_kvtree_code.c.
+ * Single metadata files: detecting their type, and printing them.  Damaged
+ * trees: t_kvtree_code.c.
  */
 #include "report/metafile.h"
 
