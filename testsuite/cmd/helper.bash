@@ -232,6 +232,12 @@ assert_output_lacks()
 	done
 }
 
+# A line of stdout matches the extended regular expression.
+assert_line()
+{
+	grep -Eq -- "$1" <<<"$output" || failed "expected a line: $1"
+}
+
 # After `try`: stderr is empty.
 assert_stderr_empty()
 {
