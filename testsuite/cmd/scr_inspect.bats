@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2086,SC2154,SC2030,SC2031 # words; bats sets them
 
 load helper
 
@@ -20,44 +21,26 @@ make() {
 		"$@"
 }
 
-# A line of stdout matches the extended regular expression.
-assert_line() {
-	grep -Eq -- "$1" <<<"$output" || failed "expected a line: $1"
-}
-
 # --- Usage -------------------------------------------------------------------
 
-@test "usage errors: an unknown option, a bad mode, a bad number" {
-	try scr_inspect --nonsense
-	assert_usage_error nonsense
-	try scr_inspect -m xml file
-	assert_usage_error xml
-	try scr_inspect -j 0 file
-	assert_usage_error 0
-}
-
-@test "--help and --version exit 0 and write to stdout" {
-	try scr_inspect --help
-	assert_status 0
+@test "usage errors: an unknown option, a bad mode, a bad number; --help" {
+	misused nonsense scr_inspect --nonsense
+	misused xml scr_inspect -m xml file
+	misused 0 scr_inspect -j 0 file
+	ends 0 scr_inspect --help
 	assert_output_has "Usage: scr_inspect" --map --deep "Exit status"
 	assert_stderr_empty
-	try scr_inspect --version
-	assert_status 0
-	assert_output_has scrkit
+	shows scrkit scr_inspect --version
 }
 
 @test "missing and foreign files give one line and exit status 1" {
 	mkdir empty
 	printf 'hello\n' >text
 	for arg in nowhere empty text; do
-		try scr_inspect "$arg"
-		assert_status 1
-		assert_stderr_one_line "$arg"
+		complains 1 "$arg" scr_inspect "$arg"
 		assert_output_is ""
 	done
-	try scr_inspect
-	assert_status 1
-	assert_stderr_one_line "no index and no datasets"
+	complains 1 "no index and no datasets" scr_inspect
 }
 
 # --- Metadata files -----------------------------------------------------------
@@ -87,13 +70,10 @@ assert_line() {
 	for name in badcrc badmagic badtype badversion deep2000 extra_in_body \
 		hugecount hugesize nonul short_header size19 size20 \
 		size20_noflag size22 truncated zero_length; do
-		try scr_inspect "$dir/$name.kv"
-		assert_status 1
-		assert_stderr_one_line "$name.kv: "
+		complains 1 "$name.kv: " scr_inspect "$dir/$name.kv"
 	done
 	for name in good dupkeys noflag_nocrc unknown_flag; do
-		try scr_inspect "$dir/$name.kv"
-		assert_status 0
+		ends 0 scr_inspect "$dir/$name.kv"
 		assert_stderr_empty
 		assert_output_has "  A"
 	done
@@ -103,9 +83,7 @@ assert_line() {
 	make p
 	cp p/.scr/nodes.scr longer
 	printf behind >>longer
-	try scr_inspect longer
-	assert_status 0
-	assert_output_is "  NODES = 4"
+	prints "  NODES = 4" scr_inspect longer
 	assert_stderr_one_line "6 bytes after the metadata"
 	try scr_inspect -q longer
 	assert_stderr_empty
@@ -114,8 +92,7 @@ assert_line() {
 @test "of a redundancy file the header is printed, and the size of its body" {
 	make p
 	f=p/.scr/scr.dataset.1/reddesc.er.0.xor.grp_1_of_2.mem_1_of_4.redset
-	try scr_inspect "$f"
-	assert_status 0
+	ends 0 scr_inspect "$f"
 	assert_stderr_empty
 	chunk=$(sed -n 's/^  CHUNK = //p' <<<"$output")
 	[ "$chunk" -gt 0 ]
@@ -127,11 +104,9 @@ assert_line() {
 
 @test "JSON of a metadata file" {
 	make p
-	try scr_inspect --json p/.scr/nodes.scr
-	assert_status 0
+	ends 0 scr_inspect --json p/.scr/nodes.scr
 	assert_output_has '"format": "kvtree"' '"NODES": "4"' '"status": 0'
-	try scr_inspect --json p/.scr/nodes.scr nowhere
-	assert_status 1
+	ends 1 scr_inspect --json p/.scr/nodes.scr nowhere
 	assert_output_has '"NODES": "4"' '"errors": [' nowhere '"status": 1'
 }
 
@@ -142,8 +117,7 @@ assert_line() {
 	nonsense
 	END
 	scr_inspect log | cmp - log
-	try scr_inspect --json log
-	assert_status 0
+	ends 0 scr_inspect --json log
 	assert_output_has '"event": "START"' '"process_count": 4' '"name": "a, b"' \
 		'"seconds": 1.5' '"unparsed": "nonsense"'
 }
@@ -152,8 +126,7 @@ assert_line() {
 
 @test "a whole dataset: exit status 0, and what could be lost next" {
 	make p
-	try scr_inspect p
-	assert_status 0
+	ends 0 scr_inspect p
 	assert_output_has "prefix p" "XOR, 2 sets of 4" \
 		"the loss of any 1 rank in each set" "scr_index -p p --build 1"
 	assert_line "^ +1 +ckpt.1 .* whole "
@@ -164,11 +137,9 @@ assert_line() {
 
 @test "a lost node: exit status 3, the ranks, the files, the command to run" {
 	make p --lose 2 --files 2
-	try scr_inspect p
-	assert_status 3
+	ends 3 scr_inspect p
 	assert_output_has "4 files (" "2 filemaps" "4 redundancy files" damaged
-	try scr_inspect -p p ckpt.1
-	assert_status 3
+	ends 3 scr_inspect -p p ckpt.1
 	assert_output_has "ranks 4 5 lack 4 files" \
 		"next:       scr_index -p p --build 1" \
 		"after a rebuild the loss of any 1 rank in each set"
@@ -179,8 +150,7 @@ assert_line() {
 
 @test "two lost nodes: exit status 4, and why" {
 	make p --lose 1,2
-	try scr_inspect p
-	assert_status 4
+	ends 4 scr_inspect p
 	assert_line "^ +1  ckpt.1 .* lost *$"
 	assert_output_has "cannot be rebuilt: ranks 2 4"
 	assert_output_has "next:       scr_postrun -p p"
@@ -188,14 +158,11 @@ assert_line() {
 
 @test "what could be lost is told only of data that are there" {
 	make p --lose 1,2
-	try scr_inspect p
-	assert_status 4
+	ends 4 scr_inspect p
 	assert_output_lacks "any 1 rank" "no loss"
-	try scr_inspect -p p 1
-	assert_status 4
+	ends 4 scr_inspect -p p 1
 	assert_output_lacks "tolerates"
-	try scr_inspect --json -p p 1
-	assert_status 4
+	ends 4 scr_inspect --json -p p 1
 	assert_output_has '"state": "lost"'
 	# Of the sets, too, only those that are not lost.
 	(($(grep -o '"tolerance_left": [0-9]*' <<<"$output" | wc -l) <
@@ -211,18 +178,15 @@ assert_line() {
 	for sums in "" --checksums; do
 		rm -rf p
 		make p -t RS
-		# shellcheck disable=SC2086 # none or one
 		[[ -z $sums ]] || scr_index -q -p p $sums --build 1
 		rm p/.scr/*/reddescmap.*
 		lost="no loss"
 		# rank2file has the sizes, and restores filemaps.
 		[[ -z $sums ]] || lost="the loss of any 2 ranks in each set"
-		try scr_inspect -p p -d 1
-		assert_status 0
+		ends 0 scr_inspect -p p -d 1
 		assert_line "tolerates   $lost\$"
 		rm p/.scr/*/filemap_5 p/.scr/*/*.er.5.* p/ckpt.1/rank_5.ckpt
-		try scr_inspect -p p -d 1
-		assert_status $((${#sums} > 0 ? 3 : 4))
+		ends $((${#sums} > 0 ? 3 : 4)) scr_inspect -p p -d 1
 	done
 	make q -t RS --layout cache
 	rm q.nodes/node*/cache/*/*/*/.scr/reddescmap.*
@@ -238,8 +202,7 @@ assert_line() {
 	scr_index -q -p p --build 1
 	printf junk | tee -a p/.scr/*/filemap_2 >>"$(echo p/.scr/*/filemap_3)"
 	for deep in "" --deep; do
-		try scr_inspect -p p -d 1 ${deep:+"$deep"}
-		assert_status 0
+		ends 0 scr_inspect -p p -d 1 ${deep:+"$deep"}
 		assert_line "state       whole"
 		assert_line "tolerates   the loss of any 1 rank in each set"
 	done
@@ -251,61 +214,47 @@ assert_line() {
 	# Redundancy made now protects the bytes as they are.
 	rm p/.scr/*/reddescmap.er.*.grp_2_of_2.*
 	scr_index -q -p p --build 1
-	try scr_inspect -p p -d 1 --deep
-	assert_status 0
+	ends 0 scr_inspect -p p -d 1 --deep
 	assert_line "deep check  4 sets read"
 }
 
 @test "ranks whose files are unknown are counted" {
 	make p
 	rm p/.scr/scr.dataset.1/{filemap_{0,2},reddesc*.er.*}
-	try scr_inspect -p p 1
-	assert_status 4
+	ends 4 scr_inspect -p p 1
 	assert_output_has "; the files of 2 ranks are unknown" \
 		"ranks 0 2 lack 2 filemaps"
 }
 
 @test "RS survives two nodes, PARTNER two that are not neighbours" {
-	make rs --type RS --failures 2 --lose 0,1
-	try scr_inspect rs
-	assert_status 3
-	assert_output_has "RS k=2, 2 sets of 4"
-	make partner --type PARTNER --lose 0,2
-	try scr_inspect partner
-	assert_status 3
-	make partner2 --type PARTNER --lose 0,1
-	try scr_inspect partner2
-	assert_status 4
-	make single --type SINGLE --lose 3
-	try scr_inspect single
-	assert_status 4
-	assert_output_has SINGLE
+	while read -r name code text options; do
+		make "$name" $options
+		ends "$code" scr_inspect "$name"
+		assert_output_has "$text"
+	done <<-'END'
+		rs 3 k=2, --type RS --failures 2 --lose 0,1
+		partner 3 PARTNER, --type PARTNER --lose 0,2
+		partner2 4 PARTNER, --type PARTNER --lose 0,1
+		single 4 SINGLE --type SINGLE --lose 3
+	END
 }
 
 @test "a wrong size, a directory instead of a file, a damaged header" {
 	make p
 	printf x >>p/ckpt.1/rank_0.ckpt
-	try scr_inspect -p p 1
-	assert_status 3
+	ends 3 scr_inspect -p p 1
 	assert_output_has "wrong size"
 	rm p/ckpt.1/rank_0.ckpt
 	mkdir p/ckpt.1/rank_0.ckpt
-	try scr_inspect -p p 1
-	assert_status 3
-	assert_output_has "not a file"
-	make q
-	printf x | dd of=q/.scr/scr.dataset.1/filemap_3 bs=1 seek=40 \
-		conv=notrunc status=none
-	try scr_inspect -p q 1
-	assert_status 3
-	assert_output_has "checksum mismatch"
+	damage p/.scr/scr.dataset.1/filemap_3 40 x
+	ends 3 scr_inspect -p p 1
+	assert_output_has "not a file" "checksum mismatch"
 }
 
 @test "lost redundancy of data that are there is damage, not loss" {
 	make p
 	rm p/.scr/scr.dataset.1/reddesc.er.{0,2}.xor.*
-	try scr_inspect -p p 1
-	assert_status 3
+	ends 3 scr_inspect -p p 1
 	assert_output_has damaged
 	rm p/.scr/scr.dataset.1/reddesc*
 	try scr_inspect -p p 1
@@ -315,29 +264,22 @@ assert_line() {
 
 @test "--checksums finds a flipped bit where a checksum is recorded" {
 	make p --crc
-	printf Z | dd of=p/ckpt.1/rank_1.ckpt bs=1 seek=500 conv=notrunc \
-		status=none
-	try scr_inspect p
-	assert_status 0
-	try scr_inspect -p p --checksums 1
-	assert_status 3
+	damage p/ckpt.1/rank_1.ckpt 500
+	ends 0 scr_inspect p
+	ends 3 scr_inspect -p p --checksums 1
 	assert_output_has "wrong checksum"
 }
 
 @test "--deep finds a flipped bit without checksums; RS tells where" {
 	for type in XOR RS; do
 		make $type --type $type
-		printf Z | dd of=$type/ckpt.1/rank_1.ckpt bs=1 seek=500 \
-			conv=notrunc status=none
-		try scr_inspect $type
-		assert_status 0
-		try scr_inspect -p $type --deep 1
-		assert_status 3
+		damage $type/ckpt.1/rank_1.ckpt 500
+		ends 0 scr_inspect $type
+		ends 3 scr_inspect -p $type --deep 1
 		assert_output_has "set 2 of 2"
 	done
 	assert_output_has "rank_1.ckpt of rank 1" "byte 500"
-	try scr_inspect -p RS --deep --json 1
-	assert_status 3
+	ends 3 scr_inspect -p RS --deep --json 1
 	assert_output_has '"findings": [' '"path": "ckpt.1/rank_1.ckpt"' \
 		'"path_offset": 500'
 }
@@ -345,35 +287,28 @@ assert_line() {
 @test "what filemaps tolerate does not hide that the data tolerate nothing" {
 	make X --type XOR --ranks 4 --set-size 4
 	rm X/ckpt.1/rank_1*
-	try scr_inspect -p X 1
-	assert_status 3
+	ends 3 scr_inspect -p X 1
 	assert_line "tolerates   no loss; after a rebuild the loss of any 1 rank"
 }
 
 @test "--deep: the damage counts in what is tolerated" {
 	make XOR --type XOR
-	printf Z | dd of=XOR/ckpt.1/rank_1.ckpt bs=1 seek=500 conv=notrunc \
-		status=none
-	try scr_inspect -p XOR --deep 1
-	assert_status 3
+	damage XOR/ckpt.1/rank_1.ckpt 500
+	ends 3 scr_inspect -p XOR --deep 1
 	assert_line "  tolerates   no loss in some sets, 1 rank in others"
 	make RS --type RS
 	cp -a RS packed
-	printf Z | dd of=RS/ckpt.1/rank_1.ckpt bs=1 seek=500 conv=notrunc \
-		status=none
-	try scr_inspect -p RS --deep 1
-	assert_status 3
+	damage RS/ckpt.1/rank_1.ckpt 500
+	ends 3 scr_inspect -p RS --deep 1
 	assert_output_has "state       damaged: rank 1 lacks 1 file" \
 		"tolerates   the loss of any 1 rank in each set, up to 2 in some; after a rebuild the loss of any 2 ranks"
 	scr_index -q -p packed --build 1
 	scr_container pack -q -p packed --size 1MB --with-redundancy 1
-	printf Z | dd of=packed/.scr/scr.dataset.1/.scr/ctr.0.scr bs=1 \
-		seek=500 conv=notrunc status=none
+	damage packed/.scr/scr.dataset.1/.scr/ctr.0.scr 500
 	try scr_inspect -p packed 1
 	assert_line "  tolerates   the loss of any 2 containers"
 	for how in --deep --checksums; do
-		try scr_inspect -p packed $how 1
-		assert_status 3
+		ends 3 scr_inspect -p packed $how 1
 		assert_output_has "  tolerates   the loss of any 1 container; after a rebuild the loss of any 2 containers"
 	done
 }
@@ -384,8 +319,7 @@ assert_line() {
 	try scr_inspect -p p 1
 	assert_status 3 # computed again from whole data
 	rm p/ckpt.1/rank_1.ckpt
-	try scr_inspect -p p 1
-	assert_status 4
+	ends 4 scr_inspect -p p 1
 	assert_line " lost +no redundancy file of it survived"
 	try scr_inspect -p p 1 --json
 	[[ $(jq -c '[.prefixes[0].datasets[0].plan.sets[].state]' <<<"$output") == \
@@ -400,11 +334,9 @@ assert_line() {
 		rm -rf p
 		cp -R "$dir/before" p
 		chmod -R u+w p
-		try scr_inspect p
-		assert_status "${case#*:}"
+		ends "${case#*:}" scr_inspect p
 		[ "$case" != flipped_bit:0 ] || {
-			try scr_inspect --deep p
-			assert_status 3
+			ends 3 scr_inspect --deep p
 			assert_output_has "is inconsistent"
 		}
 	done
@@ -419,16 +351,12 @@ assert_line() {
 		mkdir -p "$(dirname "${path/#prefix/p}")"
 		cp "$dir/$same" "${path/#prefix/p}"
 	done < <(cat "$dir/flushed.dedup.txt" 2>/dev/null)
-	try scr_inspect p
-	assert_status 0
-	assert_output_has "restart from ckpt.1"
+	shows "restart from ckpt.1" scr_inspect p
 	assert_line "^ +1  \*  ckpt.1 .* none +whole"
 	rm p/ckpt.1/rank_2.ckpt
-	try scr_inspect p
-	assert_status 4
+	ends 4 scr_inspect p
 	assert_output_has "rank_2.ckpt: missing"
-	try scr_inspect -p p 1
-	assert_status 4
+	ends 4 scr_inspect -p p 1
 	assert_output_has "checked by its rank2file" "rank_2.ckpt: missing"
 }
 
@@ -449,10 +377,9 @@ assert_line() {
 @test "a damaged index is reported, and the datasets are found all the same" {
 	make p
 	scr_index -q -p p --build 1
-	printf x | dd of=p/.scr/index.scr bs=1 seek=50 conv=notrunc status=none
+	damage p/.scr/index.scr 50 x
 	sum=$(sha256sum <p/.scr/index.scr)
-	try scr_inspect p
-	assert_status 3
+	ends 3 scr_inspect p
 	assert_stderr_has index.scr "checksum mismatch"
 	assert_line "^ +1 .* whole"
 	[ "$sum" = "$(sha256sum <p/.scr/index.scr)" ]
@@ -462,19 +389,14 @@ assert_line() {
 	make p --name first
 	for args in "-p p first" "-p p 1" "-p p -d first" "p -d 1" \
 		p/.scr/scr.dataset.1; do
-		# shellcheck disable=SC2086 # words
-		try scr_inspect $args
-		assert_status 0
+		ends 0 scr_inspect $args
 		[[ $output == "dataset 1  first"* ]]
 	done
-	SCR_PREFIX=p try scr_inspect first
-	assert_status 0
-	try scr_inspect -p p second
-	assert_status 1
+	SCR_PREFIX=p ends 0 scr_inspect first
+	ends 1 scr_inspect -p p second
 	assert_stderr_has second
 	cd p/.scr/scr.dataset.1
-	try scr_inspect .
-	assert_status 0
+	ends 0 scr_inspect .
 	[[ $output == "dataset 1  first"* ]]
 }
 
@@ -483,11 +405,9 @@ assert_line() {
 	try scr_inspect -p p 1
 	assert_output_has "it was written as /job/p"
 	rm -r p/ckpt.1
-	try scr_inspect -p p 1
-	assert_status 1
+	ends 1 scr_inspect -p p 1
 	assert_output_has --moved-from
-	try scr_inspect -p p --moved-from /job/p 1
-	assert_status 4
+	ends 4 scr_inspect -p p --moved-from /job/p 1
 }
 
 # --- Pictures and lists ------------------------------------------------------
@@ -501,8 +421,7 @@ assert_line() {
 		scr_index -q -p p --build $id
 	done
 	rm p/ckpt.2/rank_1.ckpt
-	try scr_inspect -p p -o id,state,name
-	assert_status 3
+	ends 3 scr_inspect -p p -o id,state,name
 	assert_output_is "ID  STATE    NAME
  1  whole    ckpt.1
  2  damaged  ckpt.2
@@ -511,20 +430,16 @@ assert_line() {
 	assert_output_is $'NAME\nckpt.1\nckpt.2\nckpt.10'
 	try scr_inspect -p p -o id,current --sort-by name
 	assert_output_is $'ID  CURRENT\n 1  -\n 2  -\n10  -'
-	try scr_inspect -p p --sort-by -id
-	assert_status 3
+	ends 3 scr_inspect -p p --sort-by -id
 	assert_output_has "prefix p" "next: "
 	[[ $(grep -o ' ckpt\.[0-9]*' <<<"$output" | xargs) == \
 		"ckpt.10 ckpt.2 ckpt.1" ]]
 	try scr_inspect -p p -o id,colour
 	assert_usage_error "unknown column 'colour': one of id, current, name"
 	for more in "-d 1" --json --map --files "--svg x"; do
-		# shellcheck disable=SC2086 # words
-		try scr_inspect -p p -o id $more
-		assert_usage_error "cannot be used together"
+		misused "cannot be used together" scr_inspect -p p -o id $more
 	done
-	try scr_inspect -p p --sort-by id 2
-	assert_status 2
+	ends 2 scr_inspect -p p --sort-by id 2
 	assert_stderr_one_line "2: --columns and --sort-by are for the list"
 	# Of caches, too, also of one dataset.
 	"$GEN/gen_dataset" -q -p c --nodes-dir nodes -n 4 -m 4 -s 100 \
@@ -554,13 +469,10 @@ assert_line() {
 
 @test "many whole sets share a line" {
 	"$GEN/gen_dataset" --prefix p --ranks 64 --nodes 4 --set-size 4 --size 10
-	try scr_inspect -p p --map 1
-	assert_status 0
-	assert_output_has "1-16 of 16"
+	shows "1-16 of 16" scr_inspect -p p --map 1
 	assert_line "^  sets 1-16 +# all of them$"
 	rm p/ckpt.1/rank_33.ckpt
-	try scr_inspect -p p --map 1
-	assert_status 3
+	ends 3 scr_inspect -p p --map 1
 	assert_line "^  set [0-9]+ .*33 o"
 }
 
@@ -587,88 +499,72 @@ assert_line() {
 	make p --name $'bad' --lose 2
 	mv p/.scr/scr.dataset.1 p/.scr/keep
 	mkdir $'e\e[31mvil'
-	try scr_inspect $'e\e[31mvil'
-	assert_status 1
+	ends 1 scr_inspect $'e\e[31mvil'
 	[[ ${stderr-} != *$'\e'* ]]
 }
 
 @test "JSON of a prefix, brief and with the plan" {
 	make p --lose 2
-	try scr_inspect --json p
-	assert_status 3
+	ends 3 scr_inspect --json p
 	assert_output_has '"status": 3' '"prefix": "p"' '"state": "damaged"' \
 		'"tolerates": "no loss"' '"indexed": false'
 	assert_output_lacks '"plan"'
-	try scr_inspect --json -p p 1
-	assert_status 3
+	ends 3 scr_inspect --json -p p 1
 	assert_output_has '"plan": {' '"files_to_rebuild": 2' \
 		'"scheme": "XOR"' '"action": "rebuild"' \
 		'"recorded_root": "/job/p"'
 	assert_output_lacks rank_0.ckpt
 	try scr_inspect --json --files -p p 1
 	assert_output_has rank_0.ckpt
-	command -v python3 >/dev/null || return 0
-	python3 -c 'import json,sys; json.load(sys.stdin)' <<<"$output"
 }
 
 # --- Caches ------------------------------------------------------------------
 
 @test "caches of several nodes are judged as one" {
 	make p --layout cache
-	try scr_inspect p.nodes
-	assert_status 0
+	ends 0 scr_inspect p.nodes
 	assert_output_has "4 directories" "XOR, 2 sets of 4" "state       whole"
-	try scr_inspect p.nodes/*/cache/*/scr.1000/scr.dataset.1
-	assert_status 0
+	ends 0 scr_inspect p.nodes/*/cache/*/scr.1000/scr.dataset.1
 	rm -r p.nodes/node1
-	try scr_inspect p.nodes/*
-	assert_status 3
+	ends 3 scr_inspect p.nodes/*
 	assert_output_has "3 directories" "ranks 2 3 lack"
-	try scr_inspect p.nodes/node0
-	assert_status 4
+	ends 4 scr_inspect p.nodes/node0
 	assert_output_has "caches of other nodes can be named"
 }
 
 @test "several datasets in caches: a table; one of them by number" {
 	make p --layout cache
 	make p --layout cache --id 2 --lose 3
-	try scr_inspect p.nodes
-	assert_status 3
+	ends 3 scr_inspect p.nodes
 	assert_line "^ +1 +scr.1000 +4 directories .* whole"
 	assert_line "^ +2 +scr.1000 +3 directories .* damaged"
-	try scr_inspect -d 1 p.nodes
-	assert_status 0
+	ends 0 scr_inspect -d 1 p.nodes
 	[[ $output == "dataset 1"* ]]
-	try scr_inspect -d 7 p.nodes
-	assert_status 1
-	assert_stderr_one_line 7
-	try scr_inspect --json p.nodes
-	assert_status 3
+	complains 1 7 scr_inspect -d 7 p.nodes
+	ends 3 scr_inspect --json p.nodes
 	assert_output_has '"caches": [' '"job_id": "scr.1000"'
 }
 
 @test "caches without filemaps: redundancy headers name the files" {
 	local type maps
 
-	for type in XOR SINGLE; do
-		for maps in filemap_* 'filemap_[357]'; do
-			rm -rf p*
-			make p -t $type --layout cache
-			# shellcheck disable=SC2086 # a pattern
-			rm p.nodes/node*/cache/*/*/*/.scr/$maps
-			try scr_inspect --map p.nodes/node*/cache/*/*/scr.dataset.1
-			assert_status 3
-			assert_line "size        8 ranks, 8 files, [0-9.]+ KiB\$"
-			assert_line "state       damaged: ranks .* filemaps; no data are lost"
-			assert_line "because     .* filemaps are lost: redundancy headers name the files, but nothing tells where they belong"
-			try scr_inspect --json p.nodes/node*/cache/*/*/scr.dataset.1
-			assert_output_has '"filemaps_unplaced": '$((${#maps} > 9 ? 3 : 8)) \
-				'"files_lost": 0'
-			try scr_rebuild p.nodes/node*/cache/*/*/scr.dataset.1
-			assert_status 3
-			assert_stderr_one_line "filemaps are lost: redundancy headers name"
-			assert_output_lacks scr_postrun
-		done
+	for type in "XOR filemap_* 8" "XOR filemap_[357] 3" \
+		"SINGLE filemap_[357] 3"; do
+		read -r type maps count <<<"$type"
+		rm -rf p*
+		make p -t $type --layout cache
+		rm p.nodes/node*/cache/*/*/*/.scr/$maps
+		ends 3 scr_inspect --map p.nodes/node*/cache/*/*/scr.dataset.1
+		assert_line "size        8 ranks, 8 files, [0-9.]+ KiB\$"
+		assert_line "state       damaged: ranks .* filemaps; no data are lost"
+		assert_line "because     .* filemaps are lost: redundancy headers name the files, but nothing tells where they belong"
+		try scr_inspect --json p.nodes/node*/cache/*/*/scr.dataset.1
+		assert_output_has '"filemaps_unplaced": '"$count" \
+			'"files_lost": 0'
+		complains 3 "filemaps are lost: redundancy headers name" \
+			scr_rebuild p.nodes/node*/cache/*/*/scr.dataset.1
+		assert_output_lacks scr_postrun
+		[[ $count == 3 ]] || continue
 		rm p.nodes/node*/cache/*/*/*/rank_1.ckpt
 		try scr_inspect p.nodes/node*/cache/*/*/scr.dataset.1
 		assert_status $((${#type} > 3 ? 4 : 3))
@@ -680,8 +576,7 @@ assert_line() {
 		scr_rebuild -q p.nodes/node*/cache/*/*/scr.dataset.1 || true
 		[[ -s $(echo p.nodes/node0/cache/*/*/*/rank_1.ckpt) ]]
 		rm p.nodes/node*/cache/*/*/*/rank_[13].ckpt
-		try scr_inspect p.nodes/node*/cache/*/*/scr.dataset.1
-		assert_status 4
+		ends 4 scr_inspect p.nodes/node*/cache/*/*/scr.dataset.1
 		assert_line "because     .*\(XOR\) cannot be rebuilt"
 	done
 }
@@ -690,9 +585,7 @@ assert_line() {
 	dir=$(golden scr3/xor_4_bypass)
 	mapfile -t dirs < <(find "$dir" -type d -name 'scr.dataset.*' \
 		-path '*/cache/*' ! -path '*/.scr/*')
-	try scr_inspect "${dirs[@]}"
-	assert_status 0
-	assert_output_has "over the filemaps only"
+	shows "over the filemaps only" scr_inspect "${dirs[@]}"
 }
 
 # As the pages say.
@@ -702,21 +595,15 @@ assert_line() {
 	in_no_job
 	for member in 1 2; do
 		rm -rf p
-		"${GEN:-$BIN/../gen}/gen_dataset" -q -p p -n 4 --set-size 2
+		"$GEN/gen_dataset" -q -p p -n 4 --set-size 2
 		scr_index -q -p p --build 1
-		printf Z | dd bs=1 seek=60 conv=notrunc status=none \
-			of="$(ls p/.scr/*/reddesc.er.*.grp_1_of_2.mem_${member}_*)"
+		damage "$(ls p/.scr/*/reddesc.er.*.grp_1_of_2.mem_${member}_*)" 60
 		wanted=$((member == 1 ? 3 : 0))
 		for deep in "" --deep; do
-			# shellcheck disable=SC2086 # none or one
-			{
-				try scr_inspect -p p -d 1 $deep
-				assert_status "$wanted"
-				try scr_rebuild -p p -n 1 $deep
-				assert_status "$wanted"
-				try scr_index -p p --verify $deep
-				assert_status $((${#deep} > 0 ? 3 : 0))
-			}
+			ends "$wanted" scr_inspect -p p -d 1 $deep
+			ends "$wanted" scr_rebuild -p p -n 1 $deep
+			ends $((${#deep} > 0 ? 3 : 0)) \
+				scr_index -p p --verify $deep
 			wanted=3
 		done
 	done
