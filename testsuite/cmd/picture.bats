@@ -79,7 +79,7 @@ measure() {
 @test "a lost node is a row of holes; what must not be lost next is marked" {
 	dataset p -n 8 -m 4 -t XOR --lose 2
 	page p 3
-	cat p.html.rows | diff - <(
+	diff p.html.rows <(
 		cat <<-'END'
 			node 2: r4 ○ r5 ○
 			node 0!: w0 w1
@@ -101,19 +101,19 @@ measure() {
 @test "lost ranks, and a scheme without redundancy" {
 	dataset p -n 8 -m 4 -t XOR --lose 1,2
 	page p 4
-	[[ $(cat p.html.rows | sed -n 2p) == "node 2: l4 ✕ l5 ✕" ]]
+	[[ $(sed -n 2p p.html.rows) == "node 2: l4 ✕ l5 ✕" ]]
 	grep -q 'class="state l">lost<' p.html
 	dataset q -n 4 -m 4 -t SINGLE
 	page q 0
-	cat q.html.rows | diff - <(echo 'each by itself: w0 w1 w2 w3')
+	diff q.html.rows <(echo 'each by itself: w0 w1 w2 w3')
 }
 
 @test "caches: a row for each node, with its name" {
 	dataset p -n 4 -m 2 -t XOR --layout cache --nodes-dir nodes
 	ends 0 scr_inspect -q --html p.html nodes
 	well_formed p.html
-	[[ $(cat p.html.rows | wc -l) == 2 ]]
-	cat p.html.rows | grep -q '/.*: w0 w1'
+	[[ $(wc -l <p.html.rows) == 2 ]]
+	grep -q '/.*: w0 w1' p.html.rows
 }
 
 @test "names that look like HTML, and a log with them" {
@@ -173,8 +173,8 @@ measure() {
 	[[ -z ${SCRKIT_SLOW-} ]] || n=10000
 	dataset p -n $n -m $((n / 8)) -t XOR --set-size 10 -s 20 --lose 17
 	page p 3
-	[[ $(cat p.html.rows | wc -l) == 10 ]]
-	cat p.html.rows | grep -q "sets 17-$((n / 10)): w$((n - 160)) ranks, all whole"
+	[[ $(wc -l <p.html.rows) == 10 ]]
+	grep -q "sets 17-$((n / 10)): w$((n - 160)) ranks, all whole" p.html.rows
 	(($(stat -c %s p.html) < 100000))
 }
 
@@ -197,6 +197,6 @@ measure() {
 			failed "page $n: $width pixels wide, not $want"
 		((height > 300 && height < 40000)) ||
 			failed "page $n: $height pixels high"
-		((lines == $(cat "${pages[n / 2]}.rows" | wc -l)))
+		((lines == $(wc -l <"${pages[n / 2]}.rows")))
 	done
 }
