@@ -118,9 +118,12 @@ real_commands()
 	((${#commands[@]} > 0)) || skip "no commands in $BIN"
 }
 
-# The candidates of bash at the end of the line $1, one on a line.
+# The candidates of bash at the end of the line $1, one on a line.  In a subshell,
+# without the trap of bats, which makes each command slow.
 complete_bash()
 {
+	set +T
+	trap - DEBUG
 	# shellcheck disable=SC1091 # made just now
 	source "$SHARE/scrkit.bash"
 	COMP_LINE=$1
@@ -128,6 +131,13 @@ complete_bash()
 	COMPREPLY=()
 	_scrkit
 	((${#COMPREPLY[@]} == 0)) || printf '%s\n' "${COMPREPLY[@]}"
+}
+
+# completes LINE [CANDIDATE...]: bash offers these at the end of the line.
+completes()
+{
+	output=$(complete_bash "$1")
+	assert_output_is "$(printf '%s\n' "${@:2}")"
 }
 
 # Print each line of $2 as a real $1 completes it when TAB is pressed at its
@@ -194,120 +204,76 @@ scr_index --prefix man/
 scr_nothing fake/'
 
 @test "completions: bash completes names of options" {
-	run complete_bash "scr_index --bu"
-	assert_output_is --build
-	run complete_bash "scr_index -"
-	assert_output_is "$(printf '%s\n' --build --add --prefix --format \
-		--xor -j --quiet)"
-	run complete_bash "/usr/bin/scr_index x --q"
-	assert_output_is --quiet
-	run complete_bash "$PWD/fake/scr_index x --q"
-	assert_output_is --quiet
-	run complete_bash "scr_index -- --q"
-	assert_output_is ""
+	completes "scr_index --bu" --build
+	completes "scr_index -" --build --add --prefix --format --xor -j --quiet
+	completes "/usr/bin/scr_index x --q" --quiet
+	completes "$PWD/fake/scr_index x --q" --quiet
+	completes "scr_index -- --q"
 }
 
 @test "completions: bash completes values" {
-	run complete_bash "scr_index --format "
-	assert_output_is "$(printf '%s\n' tree json text)"
-	run complete_bash "scr_index --format=t"
-	assert_output_is "$(printf '%s\n' tree text)"
-	run complete_bash "scr_index --add ckpt"
-	assert_output_is "$(printf '%s\n' ckpt.5 'ckpt.\$\(touch\ pwned\)')"
-	run complete_bash "scr_index --add="
+	completes "scr_index --format " tree json text
+	completes "scr_index --format=t" tree text
+	completes "scr_index --add ckpt" ckpt.5 'ckpt.\$\(touch\ pwned\)'
+	output=$(complete_bash "scr_index --add=")
 	assert_output_has 'a\ b'
 	# readline replaces what stands behind the colon
-	run complete_bash "scr_index --add na"
-	assert_output_is name:7
-	run complete_bash "scr_index --add name:"
-	assert_output_is 7
-	run complete_bash "scr_index --add=name:"
-	assert_output_is 7
-	run complete_bash "scr_index --prefix=/there --add "
-	assert_output_is ckpt.there
-	run complete_bash "scr_index -p /there --add ckpt"
-	assert_output_is ckpt.there
-	run complete_bash "scr_index -qp/there --add ckpt"
-	assert_output_is ckpt.there
+	completes "scr_index --add na" name:7
+	completes "scr_index --add name:" 7
+	completes "scr_index --add=name:" 7
+	completes "scr_index --prefix=/there --add " ckpt.there
+	completes "scr_index -p /there --add ckpt" ckpt.there
+	completes "scr_index -qp/there --add ckpt" ckpt.there
 	[[ ! -e pwned ]]
 	# a number: no candidates, and no options
-	run complete_bash "scr_index -j --"
-	assert_output_is ""
+	completes "scr_index -j --"
 }
 
 # shellcheck disable=SC2016 # characters that shells care for
 @test "completions: bash, blanks and quotes" {
-	run complete_bash "scr_index -p '/a b'\\'c --add "
-	assert_output_is ckpt.quoted
-	run complete_bash 'scr_index --prefix="/a b'"'"'c" --add ckpt'
-	assert_output_is ckpt.quoted
-	run complete_bash "scr_index --prefix=/a\\ b\\'c --add ckpt"
-	assert_output_is ckpt.quoted
-	run complete_bash "scr_index --add 'ckpt.\$"
-	assert_output_is 'ckpt.$(touch pwned)'
-	run complete_bash 'scr_index --add "ckpt.\$'
-	assert_output_is 'ckpt.\$(touch pwned)'
-	run complete_bash 'scr_index --add a\ '
-	assert_output_is 'a\ b'
+	completes "scr_index -p '/a b'\\'c --add " ckpt.quoted
+	completes 'scr_index --prefix="/a b'"'"'c" --add ckpt' ckpt.quoted
+	completes "scr_index --prefix=/a\\ b\\'c --add ckpt" ckpt.quoted
+	completes "scr_index --add 'ckpt.\$" 'ckpt.$(touch pwned)'
+	completes 'scr_index --add "ckpt.\$' 'ckpt.\$(touch pwned)'
+	completes 'scr_index --add a\ ' 'a\ b'
 	[[ ! -e pwned ]]
 }
 
 @test "completions: bash completes verbs, and what is behind them" {
-	run complete_bash "scr_container "
-	assert_output_is "$(printf '%s\n' pack unpack cat)"
-	run complete_bash "scr_container --json --prefix=pack un"
-	assert_output_is unpack
-	run complete_bash "scr_container -"
-	assert_output_is "$(printf '%s\n' --prefix --json)"
-	run complete_bash "scr_container pack --j"
-	assert_output_is --json
-	run complete_bash "scr_container pack a"
-	assert_output_is 'a\ b'
-	run complete_bash "scr_container --prefix /there pack one "
-	assert_output_is ckpt.there
-	run complete_bash "scr_container --prefix /there cat ckpt.there out/"
-	assert_output_is "$(printf '%s\n' out/a 'out/b\ \$\(touch\ pwned\)')"
-	run complete_bash "scr_container cat --prefix=/there ckpt.there out/a ot"
-	assert_output_is other
-	run complete_bash "scr_container --prefix /there cat one ck"
-	assert_output_is ""
+	completes "scr_container " pack unpack cat
+	completes "scr_container --json --prefix=pack un" unpack
+	completes "scr_container -" --prefix --json
+	completes "scr_container pack --j" --json
+	completes "scr_container pack a" 'a\ b'
+	completes "scr_container --prefix /there pack one " ckpt.there
+	completes "scr_container --prefix /there cat ckpt.there out/" \
+		out/a 'out/b\ \$\(touch\ pwned\)'
+	completes "scr_container cat --prefix=/there ckpt.there out/a ot" other
+	completes "scr_container --prefix /there cat one ck"
 	[[ ! -e pwned ]]
 	# a value, not a verb
-	run complete_bash "scr_container --prefix pa"
-	assert_output_is ""
-	run complete_bash "scr_container -- -"
-	assert_output_is ""
-	run complete_bash "scr_container -- pack ckpt.5"
-	assert_output_is ckpt.5
-	run complete_bash "scr_index pa"
-	assert_output_is ""
+	completes "scr_container --prefix pa"
+	completes "scr_container -- -"
+	completes "scr_container -- pack ckpt.5" ckpt.5
+	completes "scr_index pa"
 }
 
 @test "completions: bash completes verbs, and their own options" {
-	run complete_bash "scr_env "
-	assert_output_is "$(printf '%s\n' job-id nodes)"
-	run complete_bash "scr_env -"
-	assert_output_is --user
-	run complete_bash "scr_env nodes -"
-	assert_output_is "$(printf '%s\n' --count --model)"
-	run complete_bash "scr_env nodes --model "
-	assert_output_is "$(printf '%s\n' a b)"
-	run complete_bash "scr_env job-id --"
-	assert_output_is --prefix
+	completes "scr_env " job-id nodes
+	completes "scr_env -" --user
+	completes "scr_env nodes -" --count --model
+	completes "scr_env nodes --model " a b
+	completes "scr_env job-id --" --prefix
 	# readline completes files; no verbs or datasets
-	run complete_bash "scr_env nodes j"
-	assert_output_is ""
-	run complete_bash "scr_env nodes t"
-	assert_output_is two
+	completes "scr_env nodes j"
+	completes "scr_env nodes t" two
 }
 
 @test "completions: bash, a command that is missing or fails" {
-	run complete_bash "scr_other --q"
-	assert_output_is ""
-	run complete_bash "scr_env nothing --q"
-	assert_output_is ""
-	run complete_bash "/no/such/scr_other x"
-	assert_output_is ""
+	completes "scr_other --q"
+	completes "scr_env nothing --q"
+	completes "/no/such/scr_other x"
 }
 
 @test "completions: every command, in every shell" {
@@ -318,8 +284,7 @@ scr_nothing fake/'
 	for command in "${commands[@]}"; do
 		command=${command##*/}
 		complete -p "$command"
-		run complete_bash "$command --versi"
-		assert_output_is --version
+		completes "$command --versi" --version
 		head -n 1 "$SHARE/_scrkit" | grep -qw -- "$command"
 		grep -qw -- "$command" <(sed -n '/^for command/,$p' \
 			"$SHARE/scrkit.fish")
@@ -340,49 +305,45 @@ scr_nothing fake/'
 	assert_output_is "$tabbed"
 }
 
+# shellcheck disable=SC2016 # characters that shells care for
 @test "completions: fish" {
 	type fish >/dev/null || skip "fish is not installed"
 	cp "$SHARE/scrkit.fish" out
 	fish -n out
-	run fish -c 'source out; complete -C "scr_env n"'
-	assert_output_is "$(printf '%s\t%s' nodes "the nodes")"
-	run fish -c 'source out; complete -C "scr_env --"'
-	assert_output_is "$(printf '%s\t%s' --user "the user")"
-	run fish -c 'source out; complete -C "scr_env nodes --c"'
-	assert_output_is "$(printf '%s\t%s' --count "how many")"
-	run fish -c 'source out; complete -C "scr_env nodes --model "'
-	assert_output_is "$(printf '%s\n' a b)"
-	run fish -c 'source out; complete -C "scr_env nodes --model="'
-	assert_output_is "$(printf -- '--model=%s\n' a b)"
-	run fish -c 'source out; complete -C "scr_container --prefix=x u"'
-	assert_output_is unpack
-	run fish -c 'source out; complete -C "scr_container --prefix=/there cat ckpt."'
-	assert_output_is ckpt.there
-	run fish -c 'source out; complete -C "scr_container --prefix=/there cat ckpt.there ot"'
-	assert_output_is other
-	run fish -c 'source out; complete -C "scr_index --bu"'
-	# shellcheck disable=SC2016
-	assert_output_is "$(printf '%s\t%s' --build \
-		'build: it'\''s [one] \ $HOME `x`')"
-	run fish -c 'source out; complete -C "scr_index --prefix=/there --add ckpt.t"'
-	assert_output_has ckpt.there
-	run fish -c 'source out; complete -C "scr_other fak"'
-	assert_output_has fake/
+	diff <(fish -c 'source out; for line in $argv; complete -C $line; end' \
+		"scr_env n" "scr_env --" "scr_env nodes --c" \
+		"scr_env nodes --model " "scr_env nodes --model=" \
+		"scr_container --prefix=x u" \
+		"scr_container --prefix=/there cat ckpt." \
+		"scr_container --prefix=/there cat ckpt.there ot" \
+		"scr_index --bu") - <<-'END'
+		nodes	the nodes
+		--user	the user
+		--count	how many
+		a
+		b
+		--model=a
+		--model=b
+		unpack
+		ckpt.there
+		other
+		--build	build: it's [one] \ $HOME `x`
+	END
+	output=$(fish -c 'source out; for line in $argv; complete -C $line; end' \
+		"scr_index --prefix=/there --add ckpt.t" "scr_other fak")
+	assert_output_has ckpt.there fake/
 	[[ ! -e pwned ]]
 }
 
 @test "check-options: a page with all options" {
-	try "$SCRIPTS/check-options.sh" man fake/scr_index
-	assert_status 0
-	assert_output_is ""
+	prints "" "$SCRIPTS/check-options.sh" man fake/scr_index
 	assert_stderr_empty
 }
 
 @test "check-options: options that the page lacks, or has too many" {
 	sed -i -e '/quiet/d' -e '/Fl j/d' man/scr_index.1
 	printf '.It Fl %s\n' '-remove Ar NAME' 'z , -zeal' >>man/scr_index.1
-	try "$SCRIPTS/check-options.sh" man fake/scr_index
-	assert_status 1
+	ends 1 "$SCRIPTS/check-options.sh" man fake/scr_index
 	page=man/scr_index.1
 	none="which the command does not have"
 	assert_output_is "$(printf 'scr_index: %s\n' \
@@ -393,13 +354,10 @@ scr_nothing fake/'
 
 @test "check-options: no page, no command" {
 	rm man/scr_index.1
-	try "$SCRIPTS/check-options.sh" man fake/scr_index
-	assert_status 1
+	ends 1 "$SCRIPTS/check-options.sh" man fake/scr_index
 	assert_output_is "scr_index: man/scr_index.1 is missing"
-	try "$SCRIPTS/check-options.sh" man fake/scr_nothing
-	assert_status 1
-	try "$SCRIPTS/check-options.sh" man
-	assert_status 2
+	ends 1 "$SCRIPTS/check-options.sh" man fake/scr_nothing
+	ends 2 "$SCRIPTS/check-options.sh" man
 }
 
 @test "check-options: all commands" {
