@@ -7,10 +7,18 @@
 
 load helper
 
+setup_file() {
+	root=$(cd "$TESTSUITE/.." && pwd)
+	tree=$(cd "$BIN/.." && pwd)
+	to=$BATS_FILE_TMPDIR/to
+	make_in install
+}
+
 setup() {
 	root=$(cd "$TESTSUITE/.." && pwd)
 	tree=$(cd "$BIN/.." && pwd)
 	to=$BATS_TEST_TMPDIR/to
+	installed=$BATS_FILE_TMPDIR/to
 }
 
 # Keep the flags that the tree was built with.
@@ -20,38 +28,30 @@ make_in() {
 }
 
 @test "install, use, uninstall" {
-	local name at=$to/opt/scr page
+	local name at=$to/opt/scr
 
-	run make_in install
-	((status == 0))
+	cp -a "$installed" "$to"
 	for name in "$BIN"/*; do
 		name=${name##*/}
 		[[ -x $at/bin/$name && -e $at/share/man/man1/$name.1 ]]
 		[[ -e $at/share/bash-completion/completions/$name ]]
 		[[ -e $at/share/fish/vendor_completions.d/$name.fish ]]
-		run env PATH="$at/bin:/usr/bin:/bin" "$name" --help
-		((status == 0))
-		grep -q "$name" <<<"$output"
+		shows "$name" env PATH="$at/bin:/usr/bin:/bin" "$name" --help
 	done
 	[[ -e $at/share/zsh/site-functions/_scrkit ]]
-	for page in "$root"/man/*; do
-		cmp "$page" "$at/share/man/man${page##*.}/${page##*/}"
-	done
+	(cd "$root/man" && md5sum -- *) | sed -E 's,  (.*\.(.))$,  man\2/\1,' |
+		(cd "$at/share/man" && md5sum --quiet -c)
 	# Installing over an installation works, too.
-	run make_in install
-	((status == 0))
-	run make_in uninstall
-	((status == 0))
+	ends 0 make_in install
+	ends 0 make_in uninstall
 	[[ -z $(find "$to" ! -type d) ]]
 }
 
 # --- libscr ---
 
-# install_libscr [SETTING]...: or skip if the tree was built without MPI.
-install_libscr() {
+# use_libscr: that in $to; or skip if the tree was built without MPI.
+use_libscr() {
 	[[ -e $tree/libscr.so ]] || skip "built without MPI"
-	try make_in install "$@"
-	assert_status 0
 	lib=$to/opt/scr/lib
 	# As if the files were where they say they are.
 	pc=(pkg-config "--define-variable=prefix=$to/opt/scr" --print-errors)
@@ -67,9 +67,8 @@ compiles() {
 
 	read -ra flags < <("${pc[@]}" --cflags scr)
 	read -ra libs < <("${pc[@]}" "${static[@]}" --libs scr)
-	try "${@:1:$#-1}" -Wall -Wextra -Werror -pedantic "${flags[@]}" \
+	ends 0 "${@:1:$#-1}" -Wall -Wextra -Werror -pedantic "${flags[@]}" \
 		-o "$BATS_TEST_TMPDIR/program" "$source" "${libs[@]}"
-	assert_status 0
 	assert_stderr_empty
 }
 
@@ -77,9 +76,7 @@ compiles() {
 counts() {
 	cd "$BATS_TEST_TMPDIR" || return
 	export USER=tester SCR_CNTL_BASE=$PWD/c SCR_CACHE_BASE=$PWD/c
-	try timeout 60 ./program
-	assert_status 0
-	assert_output_is "counting from $1"
+	prints "counting from $1" timeout 60 ./program
 }
 
 # The names that a library defines for others.
@@ -87,8 +84,11 @@ exported() {
 	nm "$@" | awk 'NF == 3 { print $3 }' | sort -u
 }
 
-@test "libscr: files, modes, links" {
-	install_libscr
+@test "libscr: files, modes, links; only the functions of scr.h are exported" {
+	local want
+
+	to=$installed
+	use_libscr
 	try env -C "$to/opt/scr" find include lib -printf '%p %y%m>%l\n'
 	output=$(sort <<<"$output")
 	assert_output_is "include d755>
@@ -102,23 +102,6 @@ lib/pkgconfig d755>
 lib/pkgconfig/scr.pc f644>"
 	cmp "$root/lib/scr/scr.h" "$to/opt/scr/include/scr.h"
 	[[ $(objdump -p "$lib/libscr.so") == *SONAME*libscr.so.3$'\n'* ]]
-}
-
-@test "libscr: LIBDIR and INCLUDEDIR" {
-	install_libscr LIBDIR=/opt/scr/lib64/mpi INCLUDEDIR=/usr/include/scr
-	[[ -e $to/opt/scr/lib64/mpi/libscr.so.3 && -e $to/usr/include/scr/scr.h ]]
-	export PKG_CONFIG_PATH=$to/opt/scr/lib64/mpi/pkgconfig
-	try "${pc[@]}" --libs --cflags scr
-	assert_output_has "-L$to/opt/scr/lib64/mpi -lscr" "-I/usr/include/scr"
-	try make_in uninstall LIBDIR=/opt/scr/lib64/mpi \
-		INCLUDEDIR=/usr/include/scr
-	[[ -z $(find "$to" ! -type d) ]]
-}
-
-@test "libscr: the functions of scr.h are exported, and nothing else" {
-	local want
-
-	install_libscr
 	want=$(grep -oE 'SCR_[A-Z][a-z]\w*\(' "$root/lib/scr/scr.h" | tr -d '(' |
 		sort -u)
 	[[ $(wc -l <<<"$want") -eq 18 ]]
@@ -126,10 +109,24 @@ lib/pkgconfig/scr.pc f644>"
 	[[ $(exported -g --defined-only "$lib/libscr.a") == "$want" ]]
 }
 
+@test "libscr: LIBDIR and INCLUDEDIR" {
+	local places=(LIBDIR=/opt/scr/lib64/mpi INCLUDEDIR=/usr/include/scr)
+
+	use_libscr
+	ends 0 make_in install "${places[@]}"
+	[[ -e $to/opt/scr/lib64/mpi/libscr.so.3 && -e $to/usr/include/scr/scr.h ]]
+	export PKG_CONFIG_PATH=$to/opt/scr/lib64/mpi/pkgconfig
+	try "${pc[@]}" --libs --cflags scr
+	assert_output_has "-L$to/opt/scr/lib64/mpi -lscr" "-I/usr/include/scr"
+	ends 0 make_in uninstall "${places[@]}"
+	[[ -z $(find "$to" ! -type d) ]]
+}
+
 @test "libscr: an application in C99 and in C++11" {
 	local version
 
-	install_libscr
+	to=$installed
+	use_libscr
 	version=$("${pc[@]}" --modversion scr)
 	grep -qx "#define SCR_VERSION \"v$version\"" "$root/lib/scr/scr.h"
 	compiles cc -std=c99 "$root/examples/minimal.c"
@@ -147,7 +144,8 @@ lib/pkgconfig/scr.pc f644>"
 }
 
 @test "libscr.a: --static; names of the application do not clash" {
-	install_libscr
+	cp -a "$installed" "$to"
+	use_libscr
 	rm "$lib"/libscr.so*
 	# The application has functions that the library has inside, too.
 	exported -g --defined-only "$tree/libcore.a" | grep -E '^(buf|io|path)_' |
@@ -162,14 +160,12 @@ lib/pkgconfig/scr.pc f644>"
 }
 
 @test "without MPI: the commands are installed, and libscr left out" {
-	try make_in install MPI_CFLAGS= MPI_LIBS=
-	assert_status 0
+	ends 0 make_in install MPI_CFLAGS= MPI_LIBS=
 	[[ -x $to/opt/scr/bin/scr_postrun ]]
 	[[ ! -e $to/opt/scr/lib && ! -e $to/opt/scr/include ]]
 	# What `make` would do, for it must not be done in the tree under test.
-	try make -n -C "$root" --no-print-directory O="$tree" MPI_CFLAGS= \
+	ends 0 make -n -C "$root" --no-print-directory O="$tree" MPI_CFLAGS= \
 		MPI_LIBS= all
-	assert_status 0
 	[[ $(grep -c "libscr is left out: no MPI" <<<"$output") -eq 1 ]]
 	assert_output_lacks libscr.so
 	try make -n -C "$root" --no-print-directory O="$tree" all
@@ -200,32 +196,22 @@ everywhere=(BINDIR=/x/bin MANDIR=/x/man DOCDIR=/x/doc LIBEXECDIR=/x/exec
 	SYSCONFDIR=/x/etc LIBDIR=/x/lib INCLUDEDIR=/x/include)
 
 @test "each directory can be chosen; examples, licence and a sample scr.conf" {
-	local file
+	local file conf=$BATS_TEST_TMPDIR/conf
 
-	try make_in install "${everywhere[@]}"
-	assert_status 0
+	ends 0 make_in install "${everywhere[@]}"
 	[[ -x $to/x/bin/scr_postrun && -e $to/x/man/man1/scr_postrun.1 ]]
 	for file in LICENSE README.md NEWS.md scr.conf examples/slurm.sbatch; do
 		[[ -e $to/x/doc/$file ]] || failed "no $file"
 	done
 	# The sample has valid lines only, with the built-in values.
-	sed -n 's/^#\(SCR_[A-Z_]*=\)/\1/p' "$to/x/doc/scr.conf" \
-		>"$BATS_TEST_TMPDIR/conf"
-	(($(wc -l <"$BATS_TEST_TMPDIR/conf") > 8))
-	try env SCRKIT_SYSTEM_CONF=/dev/null SCR_CONF_FILE="$BATS_TEST_TMPDIR/conf" \
-		"$BIN/scr_env" conf
-	assert_status 0
-	assert_stderr_empty
-	output=$(cut -f 1 <<<"$output")
-	while read -r file; do
-		grep -qxF -- "$file" <<<"$output" || failed "$file"
-	done <"$BATS_TEST_TMPDIR/conf"
-	try env SCRKIT_SYSTEM_CONF=/dev/null SCR_CONF_FILE=/dev/null \
-		"$BIN/scr_env" conf
-	output=$(cut -f 1 <<<"$output")
-	while read -r file; do
-		grep -qxF -- "$file" <<<"$output" || failed "not built in: $file"
-	done <"$BATS_TEST_TMPDIR/conf"
+	sed -n 's/^#\(SCR_[A-Z_]*=\)/\1/p' "$to/x/doc/scr.conf" >"$conf"
+	(($(wc -l <"$conf") > 8))
+	for file in "$conf" /dev/null; do
+		ends 0 env SCRKIT_SYSTEM_CONF=/dev/null SCR_CONF_FILE="$file" \
+			"$BIN/scr_env" conf
+		assert_stderr_empty
+		run ! grep -vxF -f <(cut -f 1 <<<"$output") "$conf"
+	done
 	try make_in uninstall "${everywhere[@]}"
 	[[ -z $(find "$to" ! -type d) ]]
 }
@@ -240,9 +226,8 @@ everywhere=(BINDIR=/x/bin MANDIR=/x/man DOCDIR=/x/doc LIBEXECDIR=/x/exec
 }
 
 @test "LLNL's names: scr_print, kvtree_print, scr_rebuild_xor" {
-	local at=$to/opt/scr/bin file=$BATS_TEST_TMPDIR/p/.scr/index.scr
+	local at=$installed/opt/scr/bin file=$BATS_TEST_TMPDIR/p/.scr/index.scr
 
-	try make_in install
 	"$tree/gen/gen_dataset" -q -p "$BATS_TEST_TMPDIR/p" -n 4
 	scr_index -q -p "$BATS_TEST_TMPDIR/p" --build 1
 	cmp <("$at/scr_print" "$file") <(scr_inspect -m keyval --sort "$file")
@@ -255,8 +240,7 @@ everywhere=(BINDIR=/x/bin MANDIR=/x/man DOCDIR=/x/doc LIBEXECDIR=/x/exec
 @test "PROGRAM_PREFIX: beside LLNL's commands, with pages and completions" {
 	local at=$to/opt/scr name
 
-	try make_in install PROGRAM_PREFIX=sk-
-	assert_status 0
+	ends 0 make_in install PROGRAM_PREFIX=sk-
 	[[ -z $(find "$at/bin" "$at/share/man/man1" -name 'scr_*') ]]
 	for name in scr_index scr_hostlist scr_print scr_rebuild_rs; do
 		[[ -L $at/bin/sk-$name && -e $at/share/man/man1/sk-$name.1 ]]
@@ -272,10 +256,9 @@ everywhere=(BINDIR=/x/bin MANDIR=/x/man DOCDIR=/x/doc LIBEXECDIR=/x/exec
 	"$tree/gen/gen_dataset" -q -p p -n 2 -m 1 --nodes-dir nodes -t SINGLE \
 		--layout cache --recorded-prefix "$PWD/p"
 	# scr_copy is found beside scr_postrun, and not another one in PATH.
-	try env PATH="$at/bin:/usr/bin:/bin" sk-scr_postrun -p p -r local \
+	ends 0 env PATH="$at/bin:/usr/bin:/bin" sk-scr_postrun -p p -r local \
 		-w "$(uname -n)" -J 1000 --cachedir nodes/node0/cache \
 		--cntldir nodes/node0/cntl
-	assert_status 0
 	[[ $(env PATH="$at/bin:/usr/bin:/bin" sk-scr_hostlist -e 'n[1-3]') == n1* ]]
 	# Commands that are named have the same beginning.
 	try env PATH="$at/bin:/usr/bin:/bin" sk-scr_env doctor -p p --remote \
@@ -290,10 +273,10 @@ everywhere=(BINDIR=/x/bin MANDIR=/x/man DOCDIR=/x/doc LIBEXECDIR=/x/exec
 
 	git -C "$root" rev-parse 2>/dev/null || skip "no checkout"
 	archive=$(make -s -C "$root" dist | tail -n 1)
-	tar -C "$BATS_TEST_TMPDIR" -xzf "$root/$archive"
+	tar -C "$BATS_TEST_TMPDIR" --exclude '*/testsuite/data/*' \
+		-xzf "$root/$archive"
 	cd "$BATS_TEST_TMPDIR"/scrkit-* || return
 	[[ ! -e .git ]]
-	try env GIT_DIR=/none make -n all
-	assert_status 0
+	ends 0 env GIT_DIR=/none make -n all
 	[[ -x scripts/demo.sh && -e testsuite/run.sh && -e LICENSE ]]
 }
