@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2164 # bats sets them; plain names
+# shellcheck disable=SC2054,SC2086,SC2154,SC2164 # words; bats sets them
 # Metadata of another dataset: filemaps and redundancy count only if they belong
 # to the dataset that summary and rank2file describe.
 
@@ -81,29 +81,33 @@ build_of_b()
 refused()
 {
 	tree_sha p >before
-	try scr_inspect -p p 4
-	assert_status 4
-	assert_stderr_one_line "another dataset"
+	complains 4 "another dataset" scr_inspect -p p 4
 	assert_output_lacks "any 1 rank" "can be rebuilt" "--build"
-	try scr_rebuild -p p 4
-	assert_status 1
+	ends 1 scr_rebuild -p p 4
 	assert_stderr_has "another dataset"
-	try scr_index -p p --build 4
-	assert_status 4
+	ends 4 scr_index -p p --build 4
 	assert_stderr_has "another dataset" "ckpt.4/rank_2.ckpt"
-	try scr_index -p p --verify 4
-	assert_status 4
+	ends 4 scr_index -p p --verify 4
 	assert_stderr_has "another dataset"
+	tree_sha p | diff before -
+}
+
+# damaged TEXT...: build and rebuild say that data are damaged, and change nothing.
+damaged()
+{
+	tree_sha p >before
+	for cmd in "scr_index -p p --build 4" "scr_rebuild -p p 4"; do
+		ends 4 $cmd
+		assert_stderr_has "$@"
+	done
 	tree_sha p | diff before -
 }
 
 @test "redundancy of another job's dataset 4: nothing is rebuilt from it" {
 	scavenge_of_a 4 XOR
 	flush_of_b 4 2000
-	try scr_index -p p --verify 4
-	assert_status 0
-	try scr_inspect -p p 4
-	assert_status 0
+	ends 0 scr_index -p p --verify 4
+	ends 0 scr_inspect -p p 4
 	assert_output_lacks "any 1 rank"
 	assert_stderr_one_line "filemaps" "another dataset"
 	((${#stderr} < 130)) || failed "a long line"
@@ -111,19 +115,17 @@ refused()
 	refused
 }
 
-@test "the same when jobs have no id, with checksums, and with RS" {
+@test "the same when jobs have no id, with checksums, and other schemes" {
 	scavenge_of_a 4 RS
 	build_of_b 4 1000
 	rm p/ckpt.4/rank_2.ckpt
 	refused
-}
-
-@test "job A had more ranks than job B" {
+	# Job A had more ranks than job B.
+	rm -r p
 	scavenge_of_a 6 PARTNER
 	rm p/ckpt.4/rank_[45].ckpt
 	flush_of_b 4 1000
-	try scr_index -p p --verify 4
-	assert_status 0
+	ends 0 scr_index -p p --verify 4
 	rm p/ckpt.4/rank_2.ckpt
 	refused
 }
@@ -132,58 +134,52 @@ refused()
 	scavenge_of_a 4 XOR
 	build_of_b 4 2000
 	cp p/ckpt.4/rank_2.ckpt want
-	try scr_rebuild -p p --protect xor --set-size 4 4
-	assert_status 0
-	try scr_inspect -p p 4
-	assert_status 0
+	ends 0 scr_rebuild -p p --protect xor --set-size 4 4
+	ends 0 scr_inspect -p p 4
 	assert_stderr_empty
 	rm p/ckpt.4/rank_2.ckpt
 	scr_index -q -p p --build 4
 	cmp want p/ckpt.4/rank_2.ckpt
 }
 
-# B is scavenged over the remains of A; node 3 of B is lost, so filemap, data and
-# redundancy of rank 3 are those of A, and so are summary and rank2file.
+# B, 4 ranks, is scavenged over the remains of A, $2 ranks.
 scavenge_of_b_over_a()
 {
-	scavenge_of_a 4 "$1"
+	rm -rf p b
+	scavenge_of_a "$2" "$1"
 	rm p/.scr/index.scr p/.scr/flush.scr
-	"$GEN/gen_dataset" -q -p b -i 4 -n 4 -t "$1" -s 6000,300 \
-		--time 1731536000 --recorded-prefix "$PWD/p"
-	rm b/.scr/scr.dataset.4/*map_3 b/.scr/scr.dataset.4/reddesc*.er.3.* \
-		b/ckpt.4/rank_3.ckpt
-	cp -a b/. p/
+	b=("$GEN/gen_dataset" -q -i 4 -n 4 -t "$1" -s 6000,300
+		--time 1731536000)
+	"${b[@]}" -p b --recorded-prefix "$PWD/p"
 }
 
+# The dataset on the prefix is built, and is B.
+builds_b()
+{
+	scr_index -q -p p --build 4
+	"${b[@]}" -p p --check
+	ends 0 scr_index -p p --verify --deep 4
+}
+
+# Node 3 of B is lost, so filemap, data and redundancy of rank 3 are those of A,
+# and so are summary and rank2file.
 @test "a lost node's files of the dataset before: rebuilt, not used" {
 	for type in XOR RS PARTNER; do
-		scavenge_of_b_over_a $type
-		try scr_inspect -p p 4
-		assert_status 3
+		scavenge_of_b_over_a $type 4
+		rm b/.scr/scr.dataset.4/*map_3 b/ckpt.4/rank_3.ckpt \
+			b/.scr/scr.dataset.4/reddesc*.er.3.*
+		cp -a b/. p/
+		ends 3 scr_inspect -p p 4
 		assert_stderr_one_line "1 filemap and 2 redundancy" "another dataset"
 		assert_output_has "rank 3"
-		scr_index -q -p p --build 4
-		"$GEN/gen_dataset" -q -p p -i 4 -n 4 -t "$type" -s 6000,300 \
-			--time 1731536000 --check
-		try scr_index -p p --verify --deep 4
-		assert_status 0
+		builds_b
 		assert_stderr_empty
-		rm -rf p b
 	done
-}
-
-@test "the same, and of the dataset before another number of ranks" {
-	scavenge_of_a 7 XOR
-	rm p/.scr/index.scr p/.scr/flush.scr
-	"$GEN/gen_dataset" -q -p b -i 4 -n 4 -t XOR -s 6000,300 \
-		--time 1731536000 --recorded-prefix "$PWD/p"
+	# Of another number of ranks.
+	scavenge_of_b_over_a XOR 7
 	rm b/ckpt.4/rank_1.ckpt p/ckpt.4/rank_1.ckpt
 	cp -a b/. p/
-	scr_index -q -p p --build 4
-	"$GEN/gen_dataset" -q -p p -i 4 -n 4 -t XOR -s 6000,300 \
-		--time 1731536000 --check
-	try scr_index -p p --verify --deep 4
-	assert_status 0
+	builds_b
 }
 
 @test "a node whose clock is slow: its files confirm its filemap" {
@@ -193,8 +189,7 @@ scavenge_of_b_over_a()
 	# Clocks differ a little, or much.
 	for t in 1700000004 1700000090; do
 		edit "p/.scr/flush.scr" -e "/CREATED/{n;s/17[0-9]*/${t}000000/}"
-		try scr_inspect -p p 4
-		assert_status 3
+		ends 3 scr_inspect -p p 4
 		assert_stderr_empty
 	done
 	scr_index -q -p p --build 4
@@ -227,34 +222,20 @@ build_of_b_by_other_clocks()
 @test "times and sizes show nothing: checksums in rank2file do" {
 	build_of_b_by_other_clocks no
 	rm p/ckpt.4/rank_2.ckpt
-	tree_sha p >before
-	for cmd in "scr_index -p p --build 4" "scr_rebuild -p p 4"; do
-		# shellcheck disable=SC2086 # words
-		try $cmd
-		assert_status 4
-		assert_stderr_has "reddesc.er" "contents are damaged"
-		tree_sha p | diff before -
-	done
+	damaged "reddesc.er" "contents are damaged"
 }
 
 @test "what a scavenge recorded when it copied a file is compared as well" {
+	local file=p/ckpt.4/rank_2.ckpt time
+
 	"$GEN/gen_dataset" -q -p p -i 4 -n 4 -t XOR -s 5000,300
-	ids="$(stat -c '%Y %y' p/ckpt.4/rank_2.ckpt)"
-	nsecs=${ids#*.}
+	time=$(stat -c %.9Y $file)
 	printf '  %s\n' FILE '  ckpt.4/rank_2.ckpt' '    SIZE' \
-		"      $(stat -c %s p/ckpt.4/rank_2.ckpt)" '    CRC' \
-		'      0x12345678' '    MTIME_SECS' "      ${ids%% *}" \
-		'    MTIME_NSECS' "      $((10#${nsecs%% *}))" |
-		craft "$D/copied_2.scr"
-	rm p/ckpt.4/rank_2.ckpt
-	tree_sha p >before
-	for cmd in "scr_index -p p --build 4" "scr_rebuild -p p 4"; do
-		# shellcheck disable=SC2086 # words
-		try $cmd
-		assert_status 4
-		assert_stderr_has "ckpt.4/rank_2.ckpt" 0x12345678
-		tree_sha p | diff before -
-	done
+		"      $(stat -c %s $file)" '    CRC' '      0x12345678' \
+		'    MTIME_SECS' "      ${time%.*}" '    MTIME_NSECS' \
+		"      $((10#${time#*.}))" | craft "$D/copied_2.scr"
+	rm $file
+	damaged "ckpt.4/rank_2.ckpt" 0x12345678
 }
 
 @test "a --moved-from that does not match: refused in one line, nothing changes" {
@@ -271,15 +252,13 @@ build_of_b_by_other_clocks()
 			for cmd in "rebuild " "rebuild -n" "rebuild --protect xor" \
 				"index --build" "index --verify" \
 				"index --current"; do
-				# shellcheck disable=SC2086 # words
 				try scr_${cmd/ / -p p --moved-from $from } 4
 				[[ $status -eq 1 || $status -eq 2 ]] ||
 					failed "$cmd"
 				assert_stderr_one_line \
 					"--moved-from $from does not match"
 			done
-			try scr_inspect -p p --moved-from $from 4
-			assert_status 1
+			ends 1 scr_inspect -p p --moved-from $from 4
 			assert_output_has "--moved-from $from does not match"
 			assert_stderr_empty
 		done
@@ -312,8 +291,7 @@ build_of_b_by_other_clocks()
 		cp "$D/rank2file.0.0" good
 		cp "$D/filemap_2" "$D/filemap_1"
 		cp -a p damaged
-		try scr_index -p p --build 4
-		assert_status 0
+		ends 0 scr_index -p p --build 4
 		run scr_index -p p --verify --deep 4
 		assert_status 0
 		diff <(scr_inspect -m tree good) \
