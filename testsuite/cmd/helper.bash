@@ -359,3 +359,22 @@ poke()
 	printf '%b' "${3-\\377}" |
 		dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
+
+# one_node: a job whose node is this machine; `args` for scr_postrun.
+one_node()
+{
+	export SCR_USER_NAME=genuser
+	unset SCR_JOB_ID SCR_NODELIST
+	# The path of the node's storage in the generator's metadata.
+	ln -sfn nodes/node0 local
+	args=(-p p -r local -w "$(uname -n)" -J 1000 --cachedir local/cache
+		--cntldir local/cntl)
+}
+
+# in_cache OPTION...: a checkpoint of two ranks in its cache.
+in_cache()
+{
+	"${GEN:-$BIN/../gen}/gen_dataset" -q -p p -n 2 -m 1 --layout cache \
+		--nodes-dir nodes -t SINGLE -s 1000 --lose "" \
+		--recorded-prefix "$PWD/p" "$@"
+}

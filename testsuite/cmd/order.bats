@@ -12,10 +12,7 @@ load helper
 
 setup() {
 	in_no_job
-	export SCR_USER_NAME=genuser
-	ln -s nodes/node0 local
-	args=(-p p -r local -w "$(uname -n)" -J 1000 --cachedir local/cache
-		--cntldir local/cntl)
+	one_node
 	size=5000
 	dir=latest
 }

@@ -3,7 +3,7 @@
 # shellcheck disable=SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
 # scr_fti rebuild and protect, killed at any moment or with any file operation
 # failing: originals stay, no file with a name is wrong, and another run
-# completes the work.  SCRKIT_KILLS: how often they are killed (20; with
+# completes the work.  SCRKIT_KILLS: how often they are killed (9; with
 # SCRKIT_SLOW 200).
 
 load helper
@@ -14,7 +14,7 @@ setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	[[ -e $SHIM ]] || skip "no fault shim"
-	kills=${SCRKIT_KILLS:-${SCRKIT_SLOW:+200}}
+	kills=${SCRKIT_KILLS:-$((${#SCRKIT_SLOW} > 0 ? 200 : 9))}
 	cp -R "$TESTSUITE/data/golden/fti/levels-E-v1.6/L3" right
 	chmod -R u+w right
 	# Rebuilt parity has another time in its record.
@@ -75,7 +75,7 @@ count_operations()
 	local round n when
 
 	count_operations SHIM_ALL=1
-	for ((round = 0; round < ${kills:-20}; round++)); do
+	for ((round = 0; round < kills; round++)); do
 		n=$((RANDOM % total + 1))
 		when=KILL_AT
 		((RANDOM % 2)) || when=KILL_AFTER
@@ -92,7 +92,7 @@ count_operations()
 
 	count_operations
 	for errno in EIO ENOSPC; do
-		for n in $(moments "$total"); do
+		for n in $(moments "$total" 5); do
 			fresh
 			try env LD_PRELOAD="$SHIM" SHIM_FAIL_AT="$n" \
 				SHIM_ERRNO=$errno scr_fti rebuild -q -j 1 c
@@ -112,7 +112,7 @@ count_operations()
 	local n
 
 	count_operations SHIM_OP=pread SHIM_READS=1
-	for n in $(moments "$total"); do
+	for n in $(moments "$total" 5); do
 		fresh
 		try env LD_PRELOAD="$SHIM" SHIM_OP=pread SHIM_READS=1 \
 			SHIM_FAIL_AT="$n" scr_fti rebuild -q -j 1 c
@@ -153,7 +153,7 @@ count_operations()
 	env LD_PRELOAD="$SHIM" SHIM_ALL=1 SHIM_COUNT_FILE="$PWD/count" \
 		scr_fti protect -q --level 3 -j 1 c
 	total=$(tail -n 1 count)
-	for ((round = 0; round < ${kills:-20} / 3; round++)); do
+	for ((round = 0; round < kills / 3; round++)); do
 		n=$((RANDOM % total + 1))
 		rm -rf c
 		cp -R from c

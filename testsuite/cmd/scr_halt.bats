@@ -9,10 +9,7 @@ load helper
 setup()
 {
 	: "${GEN:=$TESTSUITE/../build/plain/gen}"
-	cd "$BATS_TEST_TMPDIR" || return 1
-	export TZ=UTC
-	unset SLURM_JOB_ID SLURM_STEP_ID FLUX_ENCLOSING_ID LSB_JOBID PBS_JOBID \
-		FLUX_URI FLUX_JOB_ID "${!SCR_@}"
+	in_no_job
 	mkdir p
 	FILE=$PWD/p/.scr/halt.scr
 }
@@ -53,12 +50,6 @@ settings()
 	SCR_PREFIX=$PWD/nothing scr_halt --prefix=p --remove
 	[[ ! -e p/.scr/halt.scr ]]
 	misused '' scr_halt -p p p
-}
-
-@test "help and version" {
-	ends 0 scr_halt --help
-	assert_output_has --checkpoints --immediate --unset-before --remove
-	ends 0 scr_halt --version
 }
 
 # --- Setting ---
@@ -254,7 +245,7 @@ Halt file settings for $FILE:
 # --- Concurrency with a running job ---
 
 @test "two commands and a running job lose no changes" {
-	local rounds=60 start=1000000 i pids=()
+	local rounds=20 start=1000000 i pids=()
 
 	[[ -z ${SCRKIT_SLOW-} ]] || rounds=1000
 	scr_halt -q p -c "$start"
@@ -284,7 +275,7 @@ Halt file settings for $FILE:
 }
 
 @test "a job whose library locks by fcntl() loses no changes, either" {
-	local rounds=40 i pid
+	local rounds=15 i pid
 
 	scr_halt -q p -c 1000
 	"$GEN/gen_halt_update" --fcntl --rounds "$rounds" "$FILE" &
@@ -303,7 +294,7 @@ Halt file settings for $FILE:
 	local round
 
 	scr_halt -q p -c 1000
-	for ((round = 0; round < 30; round++)); do
+	for ((round = 0; round < 15; round++)); do
 		bash -c 'timeout -s KILL "0.00$1" scr_halt -q p -c "$2"' - \
 			"$((1 + round % 9))" "$round" 2>/dev/null || true
 		try scr_halt -l p

@@ -10,12 +10,7 @@ load helper
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
-	unset SCR_JOB_ID SCR_NODELIST
-	export SCR_USER_NAME=genuser
-	# The path of the node's storage in the generator's metadata.
-	ln -s nodes/node0 local
-	args=(-p p -r local -w "$(uname -n)" -J 1000 --cachedir local/cache
-		--cntldir local/cntl)
+	one_node
 }
 
 # checkpoints ID..., outputs ID...: make datasets in the cache of this node.
@@ -24,9 +19,8 @@ datasets() {
 
 	shift 2
 	for id; do
-		"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache \
-			--nodes-dir nodes -t SINGLE -s 1000 --lose "" -i "$id" \
-			--time $((1700000000 + 1000 * id)) "--$kind" --name "$name.$id" --recorded-prefix "$PWD/p"
+		in_cache -i "$id" --time $((1700000000 + 1000 * id)) "--$kind" \
+			--name "$name.$id"
 	done
 }
 # protected TYPE ID [OPTION]...: a checkpoint of four ranks, protected by TYPE,

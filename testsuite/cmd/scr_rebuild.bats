@@ -38,12 +38,6 @@ assert_whole() {
 	misused 1K scr_rebuild --memory 1K 1
 }
 
-@test "--help and --version exit 0" {
-	ends 0 scr_rebuild --help
-	assert_output_has "Usage: scr_rebuild" --dry-run --partner "Exit status"
-	ends 0 scr_rebuild --version
-}
-
 @test "missing datasets: one line with advice" {
 	mkdir -p p/.scr
 	ends 1 scr_rebuild -p p 1
@@ -175,29 +169,33 @@ assert_whole() {
 @test "lost redundancy of data that are whole is computed again, bit for bit" {
 	local type lost rank packed red=p/.scr/scr.dataset.1
 
-	for type in "XOR --set-size 4" "RS --set-size 4 -k 2" \
-		"PARTNER --set-size 4" "PARTNER --set-size 4 -k 2"; do
-		for lost in "0 2 4" "0 2 4 6"; do
-			for packed in "" yes; do
-				rm -rf p p.*
-				make p -t $type
-				scr_index -q -p p --build 1
-				[[ -z $packed ]] ||
-					scr_container -q -p p pack --size 8000 1
-				rm -rf right && cp -a $red right
-				for rank in $lost; do
-					rm $red/reddesc.er."$rank".*.grp*
-				done
-				ends 3 scr_index -p p --verify 1
-				ends 3 scr_inspect -p p 1
-				assert_output_has "ranks $lost lack" \
-					"all of it can be rebuilt" \
-					"next:       scr_rebuild -p p 1"
-				ends 0 scr_rebuild -p p 1
-				diff -r -x .scrkit.lock $red right
-			done
+	while IFS='|' read -r packed lost type; do
+		rm -rf p p.* right
+		"$GEN/gen_dataset" --prefix p "${args[@]}" --set-size 4 -t $type
+		scr_index -q -p p --build 1
+		[[ -z $packed ]] || scr_container -q -p p pack --size 8000 1
+		cp -a $red right
+		for rank in $lost; do
+			rm $red/reddesc.er."$rank".*.grp*
 		done
-	done
+		ends 3 scr_index -p p --verify 1
+		ends 3 scr_inspect -p p 1
+		assert_output_has "ranks $lost lack" "all of it can be rebuilt" \
+			"next:       scr_rebuild -p p 1"
+		ends 0 scr_rebuild -p p 1
+		diff -r -x .scrkit.lock $red right
+	done <<-END
+		|0 2 4|XOR
+		|0 2 4 6|XOR
+		packed|0 2 4 6|XOR
+		|0 2 4|RS -k 2
+		packed|0 2 4|RS -k 2
+		|0 2 4 6|RS -k 2
+		|0 2 4|PARTNER
+		packed|0 2 4 6|PARTNER
+		packed|0 2 4|PARTNER -k 2
+		|0 2 4 6|PARTNER -k 2
+	END
 }
 
 # Names can claim more than a scheme can do: that is no reason to fail.
@@ -242,15 +240,6 @@ assert_whole() {
 		ends 0 scr_rebuild -p p 1
 		diff -r p/ckpt.1 p.whole/ckpt.1
 	done
-}
-
-@test "two members can each have lost different bytes" {
-	make p --lose ""
-	# The first file of one member and the second of another: different
-	# bytes of their data.
-	rm p/ckpt.1/rank_0_0.ckpt
-	ends 0 scr_rebuild --verify -p p 1
-	assert_whole p
 }
 
 @test "a wrong checksum is an erasure: with --checksums, or when it is read" {
@@ -323,20 +312,19 @@ assert_whole() {
 }
 
 @test "an interrupted rebuild leaves whole files only, and can be run again" {
-	make p --lose 2 --size 2000000
-	for i in 1 2 3 4 5 6; do
+	make p --lose 2 --size 1000000
+	for i in 1 2 3 4; do
 		timeout -s TERM "0.0$i" scr_rebuild -q -j 1 -p p 1 2>/dev/null ||
 			true
-		for f in p/ckpt.1/*.ckpt; do
-			cmp "$f" "p.whole/${f#p/}"
-		done
+		! diff -rq p/ckpt.1 p.whole/ckpt.1 | grep -v "^Only in" ||
+			failed "a file is not whole"
 	done
 	ends 0 scr_rebuild --verify -p p 1
 	assert_whole p
 }
 
 @test "concurrent rebuilds do not disturb each other" {
-	make p --lose 2 --size 1000000
+	make p --lose 2 --size 300000
 	scr_rebuild -p p 1 >a 2>&1 &
 	scr_rebuild -p p 1 >b 2>&1 &
 	wait

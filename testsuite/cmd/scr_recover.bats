@@ -157,9 +157,9 @@ sound()
 	env LD_PRELOAD="$SHIM" SHIM_COUNT_FILE=count \
 		scr_rebuild -q -j 1 -p p 1
 	total=$(cat count)
-	for ((n = 1; n <= total; n += total / 30 + 1)); do
+	for n in $(moments "$total"); do
 		again
-		try env LD_PRELOAD="$SHIM" SHIM_KILL_AT=$n \
+		try env LD_PRELOAD="$SHIM" SHIM_KILL_AT="$n" \
 			scr_rebuild -q -j 1 -p p 1
 		scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt |
 			cmp - whole/ckpt.1/rank_0_0.ckpt

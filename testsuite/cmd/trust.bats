@@ -82,15 +82,12 @@ give() {
 
 @test "root: a scavenge into a user's prefix, whose metadata root made before" {
 	as_root
-	"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache --nodes-dir nodes \
-		-t SINGLE -s 1000 --lose "" --recorded-prefix "$PWD/p"
-	ln -sfn nodes/node0 local
+	one_node
+	in_cache
 	mkdir -p p/.scr
 	rm p/.scr/nodes.scr
 	chown 1234:4321 p
-	ends 0 env SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 scr_postrun -p p \
-		-r local -w "$HOSTNAME" -J 1000 --cachedir local/cache \
-		--cntldir local/cntl
+	SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 ends 0 scr_postrun "${args[@]}"
 	rest=$(foreign p)
 	[[ $rest == ".scr "* && $rest != *$'\n'* ]] ||
 		failed "not the user's:" "$rest"
@@ -505,9 +502,8 @@ used() {
 }
 
 @test "scr_copy: sparse files stay sparse" {
-	"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache --nodes-dir nodes \
-		-t SINGLE -s 4000000 --lose "" --recorded-prefix "$PWD/p"
-	ln -sfn nodes/node0 local
+	one_node
+	in_cache -s 4000000
 	for file in local/cache/genuser/scr.1000/scr.dataset.1/*.ckpt; do
 		size=$(stat -c %s "$file")
 		truncate -s 4096 "$file"

@@ -346,12 +346,8 @@ each_fails() {
 }
 
 @test "postrun calls nothing saved or lost that it could not read" {
-	export SCR_USER_NAME=genuser
-	ln -s nodes/node0 local
-	"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache --nodes-dir nodes \
-		-t SINGLE -s 1000 --lose "" --ckpt --recorded-prefix "$PWD/p"
-	args=(-p p -r local -w "$(uname -n)" -J 1000 --cachedir local/cache
-		--cntldir local/cntl)
+	one_node
+	in_cache
 	scr_postrun "${args[@]}" >/dev/null
 	rm -r local/cache
 	for file in "$meta/summary.scr" "$meta/rank2file.0.0"; do
@@ -366,12 +362,8 @@ each_fails() {
 
 # What the next job or an operator would need of a cache that cannot be read.
 @test "postrun: files in the caches of nodes that cannot be read" {
-	export SCR_USER_NAME=genuser
-	ln -s nodes/node0 local
-	"$GEN/gen_dataset" -q -p p -n 4 -m 1 --layout cache --nodes-dir nodes \
-		-t SINGLE -s 1000 --lose "" --ckpt --recorded-prefix "$PWD/p"
-	args=(-p p -r local -w "$(uname -n)" -J 1000 --cachedir local/cache
-		--cntldir local/cntl)
+	one_node
+	in_cache -n 4
 	eio cache/genuser/scr.1000/scr.dataset.1/rank_2.ckpt \
 		scr_postrun "${args[@]}"
 	assert_status 1
@@ -418,24 +410,16 @@ each_fails() {
 }
 
 @test "postrun: what redundancy restores, and an older checkpoint" {
-	export SCR_USER_NAME=genuser
-	ln -s nodes/node0 local
-	for id in 1 2; do
-		"$GEN/gen_dataset" -q -p p -n 4 -m 1 --layout cache -s 1000 \
-			--nodes-dir nodes -t SINGLE --lose "" --ckpt -i $id \
-			--name ckpt.$id --recorded-prefix "$PWD/p"
-	done
-	args=(-p p -r local -w "$(uname -n)" -J 1000 --cachedir local/cache
-		--cntldir local/cntl)
+	one_node
+	in_cache -n 4 -i 1 --name ckpt.1
+	in_cache -n 4 -i 2 --name ckpt.2
 	eio_any scr.dataset.2/rank_2.ckpt scr_postrun "${args[@]}"
 	assert_status 3
 	assert_output_has "OLDER checkpoint ckpt.1 (dataset 1) is saved"
 	assert_stderr_has "dataset 2 ckpt.2: cannot be read: "
 	rm -rf p local nodes
 	ln -s nodes/node0 local
-	"$GEN/gen_dataset" -q -p p -n 4 -m 4 --layout cache -s 1000 \
-		--nodes-dir nodes -t XOR --lose "" --ckpt \
-		--recorded-prefix "$PWD/p"
+	in_cache -n 4 -m 4 -t XOR
 	cache=cache/genuser/scr.1000/scr.dataset.1
 	cp -a nodes/node[123]/$cache/. nodes/node0/$cache
 	# Data, redundancy, and a header: computed again, and right.
@@ -458,9 +442,7 @@ each_fails() {
 	# An output cannot be read: later checkpoints are not saved either.
 	rm -rf p nodes
 	for kind in output ckpt; do
-		"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache -s 1000 \
-			--nodes-dir nodes -t SINGLE --lose "" --$kind \
-			-i $((++n)) --name $kind.$n --recorded-prefix "$PWD/p"
+		in_cache --$kind -i $((++n)) --name $kind.$n
 	done
 	eio_any scr.dataset.1/rank_0.ckpt scr_postrun "${args[@]}"
 	assert_status 1

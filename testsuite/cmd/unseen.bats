@@ -159,20 +159,15 @@ unknown() {
 	local dir=nodes/node0/cache/genuser/scr.1000/scr.dataset.1 plan
 
 	((EUID == 0)) || skip "needs root to become somebody else"
-	export SCR_USER_NAME=genuser
-	ln -s nodes/node0 local
-	"$GEN/gen_dataset" -q -p p -n 4 -m 1 -t SINGLE -s 1000 \
-		--layout cache --nodes-dir nodes --lose "" \
-		--recorded-prefix "$PWD/p"
+	one_node
+	in_cache -n 4
 	chmod 0 $dir/rank_1.ckpt
 	chown -R 65534 .
 	stranger scr_inspect $dir
 	assert_status 1
 	assert_output_has "rank_1.ckpt: cannot read: Permission denied"
 	for plan in --plan ""; do
-		stranger scr_postrun -p p -r local -w "$(uname -n)" \
-			-J 1000 --cachedir local/cache \
-			--cntldir local/cntl ${plan:+"$plan"}
+		stranger scr_postrun "${args[@]}" ${plan:+"$plan"}
 		assert_status 1
 		assert_output_has UNKNOWN
 		assert_output_lacks LOST
