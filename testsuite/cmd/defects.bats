@@ -327,7 +327,7 @@ saved() {
 	local remote
 
 	cached
-	poke "$CACHE/rank_2.ckpt" 77 xxxx
+	damage "$CACHE/rank_2.ckpt" 77 xxxx
 	stub_ssh
 	for remote in local ssh pdsh; do
 		[[ $remote != pdsh ]] || command -v pdsh >/dev/null || continue

@@ -130,6 +130,7 @@ with_ranks() {
 }
 
 @test "parts of a rank2file that LLNL's library refuses: more than 8192 ranks" {
+	[[ -n ${SCRKIT_SLOW-} ]] || skip "slow; the next is like it"
 	saved -n 8200 -s 10 -t SINGLE
 	as_flushed
 	with_ranks 8192 "$meta/rank2file.0.0"

@@ -282,10 +282,10 @@ assert_usage_error()
 	assert_stderr_has "Try '" "--help' for more information." "$@"
 }
 
-# damage FILE OFFSET [TEXT]: write TEXT (Z) over the bytes there.
+# damage FILE OFFSET [TEXT]: write TEXT (Z), with escapes, over the bytes there.
 damage()
 {
-	printf %s "${3-Z}" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+	printf %b "${3-Z}" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
 # The contents of all files below a directory: "SHA256  NAME", sorted.
@@ -351,13 +351,6 @@ stub_ssh()
 		shift
 		exec sh -c "$*"
 	END
-}
-
-# poke FILE OFFSET [BYTES]: overwrite bytes, by default one, not the size.
-poke()
-{
-	printf '%b' "${3-\\377}" |
-		dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
 # one_node: a job whose node is this machine; `args` for scr_postrun.

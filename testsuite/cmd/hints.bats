@@ -108,7 +108,7 @@ each_hint()
 }
 
 @test "files and containers are missing or wrong" {
-	local rubbish='poke d2/rank_1.ckpt 50 X'
+	local rubbish='damage d2/rank_1.ckpt 50 X'
 
 	each_hint "rm $meta/.scr/ctr.1.scr" scr_container -p "$dir" \
 		extract -C out id:2

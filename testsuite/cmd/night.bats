@@ -130,7 +130,7 @@ restarts_from() {
 
 @test "3: the index is corrupt" {
 	indexed 1 2
-	poke "$P/.scr/index.scr" 20 garbage
+	damage "$P/.scr/index.scr" 20 garbage
 	ends 3 scr_inspect -p "$P"
 	bash -c "$(next_line)"
 	ends 0 scr_inspect -p "$P"
@@ -176,7 +176,7 @@ restarts_from() {
 	local file
 
 	file=$(echo "$P"/.scr/scr.dataset.1/reddesc.er.1.xor.*)
-	poke "$file" $(($(stat -c %s "$file") - 9))
+	damage "$file" $(($(stat -c %s "$file") - 9))
 	ends 3 scr_inspect -p "$P" --deep --checksums 1
 	assert_output_has "mem_2_of_4.redset: its contents are damaged"
 	bash -c "$(next_line)"
@@ -265,7 +265,7 @@ restarts_from() {
 			cp -a $kind "$P"
 			bytes=$P/.scr/scr.dataset.1/.scr/ctr.0.scr
 			[[ $kind = packed ]] || bytes=$P/ckpt.1/rank_0.ckpt
-			poke "$bytes" 100
+			damage "$bytes" 100
 			ends 3 $look -p "$P" 1
 			bash -c "$(next_line)" || failed "$look: $(next_line)"
 			ends 0 scr_inspect -p "$P" --checksums --deep 1
@@ -564,7 +564,7 @@ cached() {
 	rm "$P/.scr/flush.scr"
 	scr_index -q -p "$P" --current ckpt.2
 	file=$(echo "$P"/.scr/scr.dataset.2/reddesc.er.1.xor.*)
-	poke "$file" $(($(stat -c %s "$file") - 9)) '\377\376\375'
+	damage "$file" $(($(stat -c %s "$file") - 9)) '\377\376\375'
 	cp -a "$P" wrong
 	for command in "scr_inspect --deep" "scr_index --deep --verify" \
 		"scr_index --deep --build" "scr_rebuild --deep" \
@@ -629,7 +629,7 @@ saved() {
 		for command in "scr_inspect" "scr_index --verify"; do
 			saved 1 2
 			[[ $state != listed ]] || rm "$P"/.scr/*.2/*map*
-			poke "$P/ckpt.2/rank_1.ckpt" 100
+			damage "$P/ckpt.2/rank_1.ckpt" 100
 			chase $command --checksums -p "$P" 2
 			took "mv $P/ckpt.2/rank_1.ckpt * && scr_postrun -p $P"
 			rm "$P"/ckpt.2/*.old

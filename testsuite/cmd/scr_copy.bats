@@ -270,7 +270,7 @@ golden_copy() {
 @test "a damaged file: reported, not committed, exit 3" {
 	make --size 10000 --crc
 	dir=nodes/node1/cache/genuser/scr.1000/scr.dataset.1
-	poke $dir/rank_2_0.ckpt 77 xxxx
+	damage $dir/rank_2_0.ckpt 77 xxxx
 	rm $dir/rank_3_1.ckpt
 	ends 3 copy 1
 	assert_output_has "Return code: 3"
@@ -387,7 +387,7 @@ copy_slowly() {
 
 @test "a file that changes while it is copied is copied again" {
 	copy_slowly
-	poke $file 0 XXXX
+	damage $file 0 XXXX
 	wait $pid || failed "$(cat err)"
 	cmp $file "p q/ckpt.1/rank_0_0.ckpt"
 	no_temps

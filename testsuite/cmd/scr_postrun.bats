@@ -48,7 +48,7 @@ flip() {
 	local file=local/cache/genuser/scr.1000/scr.dataset.$1/rank_$2.ckpt
 
 	touch -r "$file" time
-	poke "$file" 1234
+	damage "$file" 1234
 	touch -r time "$file"
 }
 

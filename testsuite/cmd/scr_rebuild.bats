@@ -244,12 +244,12 @@ assert_whole() {
 
 @test "a wrong checksum is an erasure: with --checksums, or when it is read" {
 	make p --crc --lose ""
-	poke p/ckpt.1/rank_3_0.ckpt 77 Z
+	damage p/ckpt.1/rank_3_0.ckpt 77
 	shows "nothing to rebuild" scr_rebuild -p p 1
 	shows "rebuilt: 1 file" scr_rebuild --checksums -p p 1
 	assert_whole p
 	make q --crc --lose 2 --type RS
-	poke q/ckpt.1/rank_0_0.ckpt 77 Z
+	damage q/ckpt.1/rank_0_0.ckpt 77
 	ends 0 scr_rebuild --verify -p q 1
 	assert_stderr_has "rank_0_0.ckpt"
 	assert_whole q
@@ -257,12 +257,12 @@ assert_whole() {
 
 @test "--deep repairs identified damage, and refuses to guess" {
 	make p --type RS --lose ""
-	poke p/ckpt.1/rank_3_1.ckpt 77 Z
+	damage p/ckpt.1/rank_3_1.ckpt 77
 	ends 0 scr_rebuild --deep --verify -p p 1
 	assert_stderr_has "rank_3_1.ckpt"
 	assert_whole p
 	make x --lose ""
-	poke x/ckpt.1/rank_3_1.ckpt 77 Z
+	damage x/ckpt.1/rank_3_1.ckpt 77
 	before=$(tree_sha x)
 	ends 3 scr_rebuild --deep -p x 1
 	assert_stderr_has "is inconsistent"

@@ -168,7 +168,7 @@ assert_stderr_lacks() {
 	"$GEN/gen_dataset" -q -p p -n 4 --set-size 2 -s 1000 --id 2 \
 		--recorded-prefix "$PWD/p"
 	scr_index -q -p p --build 2
-	poke p/ckpt.1/rank_3.ckpt 20 Z
+	damage p/ckpt.1/rank_3.ckpt 20
 	eio ckpt.1/rank_0.ckpt scr_index -p p --deep --verify
 	assert_status 1
 	assert_stderr_has "$bad" "unknown" "$wrong"
@@ -204,7 +204,7 @@ assert_stderr_lacks() {
 	mended rank_2.ckpt "rank_2.ckpt: cannot be read" --checksums
 	# Its redundancy is wrong: what is computed is not taken.
 	was=$(sha256sum p/ckpt.1/rank_2.ckpt)
-	poke "$meta/reddesc.er.3.xor.grp_2_of_2.mem_2_of_2.redset" 2000 Z
+	damage "$meta/reddesc.er.3.xor.grp_2_of_2.mem_2_of_2.redset" 2000
 	eio rank_2.ckpt scr_rebuild -p p 1 --checksums
 	assert_status 1
 	assert_stderr_has "rank_2.ckpt: cannot be read" "cannot be rebuilt"

@@ -297,7 +297,7 @@ unknown() {
 @test "--deep names the ranks that may be wrong, and does not advise to index" {
 	"$GEN/gen_dataset" -q -p p -n 4 --set-size 2 -s 1000 \
 		--recorded-prefix "$PWD/p"
-	poke p/ckpt.1/rank_1.ckpt 100 Z
+	damage p/ckpt.1/rank_1.ckpt 100
 	ends 3 scr_inspect -p p --deep
 	assert_output_has "ranks 0 1"
 	assert_output_lacks "scr_index --build" "puts it"
