@@ -37,29 +37,30 @@ scavenged() {
 	rm -r local/cache
 }
 
-# other FILE [WHAT]: replace FILE of dataset 1 by that of another dataset with
-# the same number.
+# other NAME OPTION...: the metadata of another dataset with the same number.
 other() {
 	"$GEN/gen_dataset" -q -p o -n 4 --set-size 2 -s 1000 \
-		--recorded-prefix "$PWD/o" --time 1800000000
+		--recorded-prefix "$PWD/o" "${@:2}"
 	scr_index -q -p o --build 1
-	cp "o/.scr/scr.dataset.1/$1" "$meta/$1"
+	mv o/.scr/scr.dataset.1 "$1"
+	rm -r o
 }
 
-# says STATUS STATE TEXT: all that judge dataset 1 agree.
+# says STATUS TEXT: all that judge dataset 1 agree.
 says() {
-	local status_wanted=$1 state=$2 text=$3 kept
+	local state=damaged kept
 
-	ends "$status_wanted" scr_index -p p --verify
+	(($1 == 3)) || state=lost
+	ends "$1" scr_index -p p --verify
 	assert_output_has " $state"
-	assert_stderr_has "$text"
-	ends "$status_wanted" scr_inspect -p p
-	assert_output_has "  $state" "$text"
-	ends "$status_wanted" scr_inspect -p p -d 1
-	assert_output_has "  state       $state" "$text"
+	assert_stderr_has "$2"
+	ends "$1" scr_inspect -p p
+	assert_output_has "  $state" "$2"
+	ends "$1" scr_inspect -p p -d 1
+	assert_output_has "  state       $state" "$2"
 	kept=$(tree_sha p/.scr)
-	ends "$status_wanted" scr_index -p p --current ckpt.1
-	assert_stderr_one_line ckpt.1 "$text" --force
+	ends "$1" scr_index -p p --current ckpt.1
+	assert_stderr_one_line ckpt.1 "$2" --force
 	diff <(echo "$kept") <(tree_sha p/.scr)
 }
 
@@ -73,11 +74,48 @@ says() {
 	scr_index -p p --current ckpt.1
 }
 
-@test "no summary: damaged, --build writes it again" {
+# Each row: of a dataset as a flush leaves it or with filemaps, what is done to its
+# metadata, and what all say.
+@test "summary, rank2file or files are missing, broken or another dataset's" {
 	saved
+	cp -a p good
+	other o.time --time 1800000000
+	other o.ranks -n 8
+	other o.files --files 2
+	while IFS='|' read -r flushed want text damage; do
+		echo "$flushed: $damage"
+		rm -r p
+		cp -a good p
+		[[ -z $flushed ]] || as_flushed
+		(cd $meta && eval "$damage")
+		says "$want" "$text"
+		[[ $text != "add up"* ]] || [[ $(scr_index -p p --verify \
+			2>/dev/null | awk '{ print $4 }') == $'BAD\n?' ]]
+		[[ $want == 3 && $text != another* ]] || continue
+		scr_index -q -p p --build 1
+		scr_index -p p --verify
+	done <<-'END'
+		|3|summary.scr: missing|rm summary.scr
+		flushed|3|summary.scr: missing|rm summary.scr
+		|3|summary.scr: |truncate -s 40 summary.scr
+		|3|summary.scr: no descriptor|cp rank2file summary.scr
+		flushed|3|summary.scr: no descriptor|cp rank2file summary.scr
+		|3|another dataset|cp ../../../o.time/summary.scr .
+		flushed|3|another dataset|cp ../../../o.time/summary.scr .
+		|3|rank2file: |rm rank2file
+		|3|rank2file: |echo "no tree" >rank2file
+		|3|rank2file.0.0: |rm rank2file.0.0
+		|3|rank2file.0.0: |echo "no tree" >rank2file.0.0
+		flushed|4|rank2file.0.0: |rm rank2file.0.0
+		|3|rank2file: has 8 ranks|cp ../../../o.ranks/rank2file* .
+		|3|rank2file: names other files of rank 0|cp ../../../o.files/rank2file* .
+		flushed|4|add up to|truncate -s 500 ../../ckpt.1/rank_2.ckpt
+		flushed|4|rank_2.ckpt|rm ../../ckpt.1/rank_2.ckpt
+	END
+	# What is said of it, and what to do.
+	rm -r p
+	mv good p
 	rm "$meta/summary.scr"
-	says 3 damaged "summary.scr: missing"
-	assert_stderr_has "scr_index -p p --build 1"
 	try scr_index -p p --verify
 	assert_stderr_one_line "summary.scr: missing"
 	assert_stderr_has "next: scr_index -p p --build 1"
@@ -87,40 +125,6 @@ says() {
 	try scr_inspect -p p -d 1
 	assert_output_has "because     summary.scr: missing" \
 		"next:       scr_index -p p --build 1"
-	scr_index -q -p p --build 1
-	scr_index -p p --verify
-	as_flushed
-	rm "$meta/summary.scr"
-	says 3 damaged "summary.scr: missing"
-	scr_index -q -p p --build 1
-	scr_index -p p --verify
-}
-
-@test "a broken or incomplete summary" {
-	saved
-	truncate -s 40 "$meta/summary.scr"
-	says 3 damaged "summary.scr: "
-	cp "$meta/rank2file" "$meta/summary.scr"
-	says 3 damaged "summary.scr: no descriptor"
-	as_flushed
-	says 3 damaged "summary.scr: no descriptor"
-	scr_index -q -p p --build 1
-	scr_index -p p --verify
-}
-
-@test "no rank2file, or a part of it: damaged if there are filemaps" {
-	saved
-	for file in rank2file rank2file.0.0; do
-		mv "$meta/$file" away
-		says 3 damaged "$file: "
-		printf 'no tree' >"$meta/$file"
-		says 3 damaged "$file: "
-		scr_index -q -p p --build 1
-		scr_index -p p --verify
-	done
-	as_flushed
-	rm "$meta/rank2file.0.0"
-	says 4 lost "rank2file.0.0: "
 }
 
 # with_ranks N FILE: let a file of rank2file say that the job had N ranks.
@@ -135,7 +139,7 @@ with_ranks() {
 	as_flushed
 	with_ranks 8192 "$meta/rank2file.0.0"
 	with_ranks 8 "$meta/rank2file.0.8192"
-	says 3 damaged "says that the job had 8 ranks, not 8200"
+	says 3 "says that the job had 8 ranks, not 8200"
 	scr_index -q -p p --build 1
 	scr_index -p p --verify
 }
@@ -154,7 +158,7 @@ with_ranks() {
 	done
 	scr_index -p p --verify
 	with_ranks 2 "$meta/rank2file.0.2"
-	says 3 damaged "rank2file.0.2: says that the job had 2 ranks, not 4"
+	says 3 "rank2file.0.2: says that the job had 2 ranks, not 4"
 	scr_index -q -p p --build 1
 	scr_index -p p --verify
 }
@@ -166,41 +170,6 @@ with_ranks() {
 	assert_stderr_has "dataset 2: repaired on the prefix: rank2file.0.0"
 	ends 0 scr_index -p p --verify
 }
-
-@test "rank2file is that of a job with other ranks, or names other files" {
-	saved
-	"$GEN/gen_dataset" -q -p o -n 8 --set-size 2 --recorded-prefix "$PWD/o"
-	scr_index -q -p o --build 1
-	cp o/.scr/scr.dataset.1/rank2file* "$meta"
-	says 3 damaged "rank2file: has 8 ranks"
-	rm -r o
-	"$GEN/gen_dataset" -q -p o -n 4 --set-size 2 --recorded-prefix "$PWD/o" \
-		--files 2
-	scr_index -q -p o --build 1
-	cp o/.scr/scr.dataset.1/rank2file* "$meta"
-	says 3 damaged "rank2file: names other files of rank 0"
-	scr_index -q -p p --build 1
-	scr_index -p p --verify
-}
-
-@test "the summary is that of another dataset with the same number" {
-	saved
-	other summary.scr
-	says 3 damaged "another dataset"
-	as_flushed
-	says 3 damaged "another dataset"
-}
-
-@test "a file is missing or short, beside a good flush" {
-	saved
-	as_flushed
-	truncate -s 500 p/ckpt.1/rank_2.ckpt
-	says 4 lost "add up to"
-	[ "$(scr_index -p p --verify 2>err | awk '{ print $4 }')" = $'BAD\n?' ]
-	rm p/ckpt.1/rank_2.ckpt
-	says 4 lost "rank_2.ckpt"
-}
-
 
 @test "--current --force takes any checkpoint" {
 	saved
@@ -253,8 +222,6 @@ with_ranks() {
 	as_flushed
 	ends 4 scr_index -p p --add ckpt.1
 }
-
-# --- scr_postrun ---
 
 @test "postrun: an intact dataset on the prefix is saved" {
 	scavenged 1 2

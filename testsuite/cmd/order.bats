@@ -257,8 +257,6 @@ meanwhile() {
 }
 
 @test "--build: what an older dataset has in containers is not the new one's" {
-	local lost command words
-
 	for lost in 1 "[0-3]" none; do
 		rm -rf p nodes right.*
 		saved 1 1
@@ -357,8 +355,6 @@ free_pages() {
 }
 
 @test "killed before the first file is replaced: --build takes the mark back" {
-	local path kill want
-
 	[[ -e $SHIM ]] || skip "no fault shim"
 	prepare
 	# A rename, and what is there if the process is killed at it: t1 as it
@@ -416,8 +412,6 @@ free_pages() {
 }
 
 @test "files deleted by hand: new ones of the same names are not theirs" {
-	local lost n
-
 	[[ -e $SHIM ]] || skip "no fault shim"
 	for lost in "rank_*" rank_2.ckpt; do
 		rm -rf p nodes/* right.*
@@ -550,8 +544,6 @@ refused() {
 }
 
 @test "a replaced dataset does not come back by its sizes" {
-	local dropped
-
 	prepare
 	scr_postrun "${args[@]}"
 	cp -a p before && rm -f before/.scr/index.{lock,spare}
@@ -591,8 +583,7 @@ refused() {
 	[[ -e $SHIM ]] || skip "no fault shim"
 	prepare
 	LD_PRELOAD=$SHIM SHIM_PATH=scr.dataset.1/.scrkit- SHIM_FAIL_AT=1 \
-		SHIM_ERRNO=ENOSPC SHIM_TRACE=$PWD/trace \
-		scr_postrun "${args[@]}"
+		SHIM_ERRNO=ENOSPC SHIM_TRACE=$PWD/trace scr_postrun "${args[@]}"
 	grep -q "open.*scr.dataset.1/.scrkit-" trace
 	scr_index -p p --drop t1
 	cp -a p before && rm -f before/.scr/index.{lock,spare}
@@ -600,8 +591,6 @@ refused() {
 }
 
 @test "recorded checksums prove what a replaced dataset has left" {
-	local n
-
 	[[ -e $SHIM ]] || skip "no fault shim"
 	generate 1 1 --layout prefix -t XOR -m 4
 	scr_index -p p --build 1 --checksums
@@ -738,8 +727,6 @@ with_archive() {
 }
 
 @test "pack leaves the files that another valid dataset has, too" {
-	local id
-
 	for id in 1 2; do
 		"$GEN/gen_dataset" -q -p p -n 4 -m 1 -s 5000 --dir latest \
 			-i $id --name t$id -t SINGLE

@@ -206,8 +206,6 @@ agree() {
 }
 
 @test "--plan looks at files that the job wrote to the prefix itself" {
-	local id dir cache plan
-
 	for id in 1 2; do
 		datasets ckpt ckpt $id
 		dir=nodes/node0/cache/genuser/scr.1000/scr.dataset.$id
@@ -314,8 +312,6 @@ agree() {
 }
 
 @test "files with recorded checksums are not read again to be compared" {
-	local crc
-
 	for crc in "" --crc; do
 		rm -rf p nodes calls
 		protected XOR 1 $crc
@@ -424,8 +420,6 @@ agree() {
 # Whatever fails while a dataset is built and indexed, it is in the caches: also
 # if only the newest fails, and the older one is saved.
 @test "building fails: unknown, not lost; the next run saves it" {
-	local error op path want
-
 	checkpoints 1 2
 	cp -a p saved
 	while read -r error op path; do
@@ -509,8 +503,6 @@ agree() {
 }
 
 @test "--keep: a window of checkpoints, as with SCR_PREFIX_SIZE" {
-	local id
-
 	for id in 1 2 3; do
 		checkpoints "$id"
 		post 0
@@ -540,8 +532,6 @@ agree() {
 }
 
 @test "--keep: an index that is remade from summaries is not pruned by" {
-	local how
-
 	for how in missing damaged entry; do
 		rm -rf p nodes
 		checkpoints 1 2
@@ -570,8 +560,6 @@ agree() {
 # Another job has used the prefix since: its dataset 5 is a checkpoint, written
 # earlier or later than the output 5 in the caches of this job.
 @test "flush.scr of another job: kind and name are those of the caches" {
-	local time
-
 	for time in 1690000000 1710000000; do
 		rm -rf p nodes other other.nodes
 		outputs 5

@@ -67,8 +67,6 @@ give() {
 	chown -R 1234:4321 "$@"
 }
 
-# --- Owners ------------------------------------------------------------------
-
 @test "root: what is made belongs to the owner of the prefix" {
 	as_root
 	make --lose 1
@@ -222,8 +220,6 @@ write_import_tar() {
 }
 
 @test "root: set-id bits, sticky bits and owners that are asked for are not given" {
-	local how bad
-
 	as_root
 	for how in scavenge postrun rebuild build caches extract \
 		extract_packed unpack import import_tar; do
@@ -247,8 +243,6 @@ write_import_tar() {
 	done
 }
 
-# --- Links, FIFOs, directories, devices -----------------------------------------
-
 @test "the log: a link or a FIFO is refused in one line" {
 	mkdir -p p/.scr
 	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
@@ -271,8 +265,6 @@ in_map() {
 	"$GEN/gen_craft" --output "$part" <<<"${tree//"$1"/$2}"
 }
 
-# --- Archives and maps ------------------------------------------------------------
-
 # add_to_archive FROM TO FILE...: add files of directory extra to an archive, and
 # to its manifest.
 add_to_archive() {
@@ -293,8 +285,6 @@ add_to_archive() {
 }
 
 @test "import: only files that the archive's own rank2file names" {
-	local file
-
 	command -v bsdtar >/dev/null || skip "bsdtar is not installed"
 	indexed
 	scr_archive -q -p p export -o ar 1
@@ -317,8 +307,6 @@ add_to_archive() {
 }
 
 @test "import: a failure leaves nothing" {
-	local size at
-
 	indexed
 	scr_archive -q -p p export --with-redundancy -o ar 1
 	size=$(stat -c %s ar)
@@ -338,8 +326,6 @@ add_to_archive() {
 }
 
 @test "unpack, extract: a map that names .scrconf or metadata" {
-	local bad how
-
 	indexed
 	scr_container -q -p p pack --size 20000 1
 	cp -a p good
@@ -358,11 +344,7 @@ add_to_archive() {
 	done
 }
 
-# --- Read-only prefixes, and plans ------------------------------------------------
-
 @test "a read-only prefix: everything that only reads" {
-	local cmd
-
 	as_root
 	indexed
 	mkdir ro out
@@ -410,9 +392,6 @@ snapshot() {
 }
 
 @test "plans and dry runs change nothing" {
-	local line
-	local -a cmd
-
 	two
 	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
 	mkdir empty
@@ -451,16 +430,12 @@ snapshot() {
 	END
 }
 
-# --- Holes, modes, times ---------------------------------------------------------
-
 # Bytes on disk below $1.
 used() {
 	du -s --block-size=1 "$1" | cut -f 1
 }
 
 @test "sparse files stay sparse" {
-	local file
-
 	make --lose "" -s 4000000,1
 	# 16 files of 4 MB: a page at the start, one in the middle.
 	for file in p/ckpt.1/* nodes/*/cache/genuser/scr.1000/scr.dataset.1/*.ckpt; do
@@ -545,8 +520,6 @@ used() {
 }
 
 @test "extract, import: modes and times of directories survive" {
-	local how
-
 	indexed --name run/a/ckpt.1
 	chmod 750 p/run p/run/a
 	chmod 2711 p/run/a/ckpt.1
@@ -610,8 +583,6 @@ used() {
 	[[ ! -e q3/run ]] || failed "left:" "$(find q3)"
 }
 
-# --- A path twice, closed pipes, signals --------------------------------------------
-
 @test "one path twice in a map: verify says so, extract and unpack refuse" {
 	local text="ckpt.1/rank_1_0.ckpt: is a file of rank 1 and of rank 2"
 
@@ -636,8 +607,6 @@ used() {
 }
 
 @test "a closed pipe is no failure: nothing is said, the verdict stays" {
-	local line
-
 	two
 	# The reader is gone before the first byte, or after the first line.
 	while IFS= read -r line; do
@@ -671,8 +640,6 @@ used() {
 }
 
 @test "SIGHUP, SIGQUIT: temporary files are removed, as after SIGTERM" {
-	local sig
-
 	indexed -s 400000,1
 	[[ -e ${SHIM-}/ || -e ${SHIM%/*}/slow.so ]] || skip "no slow shim"
 	tree_stat p | grep -v '^\.scr/index' >before

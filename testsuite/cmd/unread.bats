@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2086,SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
+# shellcheck disable=SC2053,SC2086,SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
 # I/O errors while a dataset is looked at: what a verdict would need to have
 # read is unknown (status 1), neither lost nor whole nor saved.  A rebuild does
 # without it where the rest suffices, and says so.
@@ -21,22 +21,15 @@ saved() {
 	scr_index -q -p p --build 1
 }
 
-# eio PATH COMMAND...: reading files whose path contains PATH fails.
-eio() {
-	local path=$1
-
-	shift
-	SHIM_READS=1 SHIM_OP=pread SHIM_PATH=$path SHIM_FAIL_AT=1 \
-		SHIM_STICKY=1 LD_PRELOAD=$SHIM try "$@"
-}
+# eio STATUS PATH COMMAND...: reading files whose path contains PATH fails; it
+# ends with STATUS, a pattern.
+eio() { SHIM_OP=pread eio_any "$@"; }
 
 # The same for every read, or for the operation in $SHIM_OP.
 eio_any() {
-	local path=$1
-
-	shift
-	SHIM_READS=1 SHIM_OP=${SHIM_OP-} SHIM_PATH=$path SHIM_FAIL_AT=1 \
-		SHIM_STICKY=1 LD_PRELOAD=$SHIM try "$@"
+	SHIM_READS=1 SHIM_OP=${SHIM_OP-} SHIM_PATH=$2 SHIM_FAIL_AT=1 \
+		SHIM_STICKY=1 LD_PRELOAD=$SHIM try "${@:3}"
+	[[ $status == $1 ]] || failed "${*:3}: expected status $1"
 }
 
 # unknown PATH TEXT [OPTION]: while PATH cannot be read, all call dataset 1
@@ -46,27 +39,21 @@ unknown() {
 
 	shift 2
 	kept=$(tree_sha p)
-	eio "$path" scr_index -p p --verify "$@"
-	assert_status 1
+	eio 1 "$path" scr_index -p p --verify "$@"
 	assert_output_has unknown
 	assert_stderr_has "$text"
 	assert_stderr_lacks ": lost"
-	eio "$path" scr_inspect -p p "$@"
-	assert_status 1
+	eio 1 "$path" scr_inspect -p p "$@"
 	assert_output_has unknown "$text"
 	assert_output_lacks lost
-	eio "$path" scr_inspect -p p -d 1 "$@"
-	assert_status 1
+	eio 1 "$path" scr_inspect -p p -d 1 "$@"
 	assert_output_has "state       unknown" "$text"
 	assert_output_lacks lost
-	eio "$path" scr_inspect -p p -d 1 --map --json "$@"
-	assert_status 1
+	eio 1 "$path" scr_inspect -p p -d 1 --map --json "$@"
 	assert_output_lacks '"lost"'
-	eio "$path" scr_index -p p --build 1 "$@"
-	assert_status 1
+	eio 1 "$path" scr_index -p p --build 1 "$@"
 	assert_stderr_has "$text"
-	eio "$path" scr_rebuild -p p 1 "$@"
-	assert_status 1
+	eio 1 "$path" scr_rebuild -p p 1 "$@"
 	assert_stderr_has "$text"
 	diff <(echo "$kept") <(tree_sha p)
 }
@@ -78,16 +65,12 @@ mended() {
 
 	shift 2
 	kept=$(tree_sha p)
-	eio "$path" scr_index -p p --verify "$@"
-	assert_status 3
+	eio 3 "$path" scr_index -p p --verify "$@"
 	assert_stderr_has "$text"
-	eio "$path" scr_inspect -p p "$@"
-	assert_status 3
-	eio "$path" scr_rebuild -p p 1 --dry-run "$@"
-	assert_status 3
+	eio 3 "$path" scr_inspect -p p "$@"
+	eio 3 "$path" scr_rebuild -p p 1 --dry-run "$@"
 	assert_output_has "cannot" "can be rebuilt"
-	eio "$path" scr_rebuild -p p 1 "$@"
-	assert_status 0
+	eio 0 "$path" scr_rebuild -p p 1 "$@"
 	assert_stderr_has "$text" "treated as lost"
 	diff <(echo "$kept") <(tree_sha p)
 }
@@ -99,8 +82,7 @@ assert_stderr_lacks() {
 @test "a filemap that nothing can restore" {
 	saved -t SINGLE
 	# A good rank2file is enough.
-	eio filemap_2 scr_index -p p --verify
-	assert_status 0
+	eio 0 filemap_2 scr_index -p p --verify
 	rm "$meta"/rank2file* "$meta"/reddesc*
 	unknown filemap_2 "filemap_2: cannot read: Input/output error"
 }
@@ -124,19 +106,16 @@ assert_stderr_lacks() {
 	unknown rank_2.ckpt "rank_2.ckpt: cannot be read (I/O error)" \
 		--checksums
 	rm "$meta"/{filemap,reddesc}*
-	eio rank_2.ckpt scr_index -p p --verify --checksums
-	assert_status 1
+	eio 1 rank_2.ckpt scr_index -p p --verify --checksums
 	assert_output_has unknown
 }
 
 @test "summary and rank2file" {
 	saved
 	for file in summary.scr rank2file rank2file.0.0; do
-		eio "$meta/$file" scr_index -p p --verify
-		assert_status 1
+		eio 1 "$meta/$file" scr_index -p p --verify
 		assert_output_has unknown
-		eio "$meta/$file" scr_index -p p --current ckpt.1
-		assert_status 1
+		eio 1 "$meta/$file" scr_index -p p --current ckpt.1
 	done
 }
 
@@ -145,8 +124,7 @@ assert_stderr_lacks() {
 	scr_index -q -p p --build 1 --checksums
 	rm p/ckpt.1/rank_0.ckpt
 	for file in summary.scr rank2file rank2file.0.0; do
-		eio "$meta/$file" scr_rebuild -p p 1
-		assert_status 1
+		eio 1 "$meta/$file" scr_rebuild -p p 1
 		assert_stderr_one_line "$file" "Input/output error"
 		[[ ! -e p/ckpt.1/rank_0.ckpt ]]
 	done
@@ -169,25 +147,20 @@ assert_stderr_lacks() {
 		--recorded-prefix "$PWD/p"
 	scr_index -q -p p --build 2
 	damage p/ckpt.1/rank_3.ckpt 20
-	eio ckpt.1/rank_0.ckpt scr_index -p p --deep --verify
-	assert_status 1
+	eio 1 ckpt.1/rank_0.ckpt scr_index -p p --deep --verify
 	assert_stderr_has "$bad" "unknown" "$wrong"
 	assert_output_has " 1 unknown " " 2 whole "
-	eio ckpt.1/rank_0.ckpt scr_inspect -p p --deep
-	assert_status 1
+	eio 1 ckpt.1/rank_0.ckpt scr_inspect -p p --deep
 	assert_output_has "$bad" "whole"
-	eio ckpt.1/rank_0.ckpt scr_inspect -p p --deep 1
-	assert_status 1
+	eio 1 ckpt.1/rank_0.ckpt scr_inspect -p p --deep 1
 	assert_output_has "state       unknown" "$bad" "$wrong"
-	eio ckpt.1/rank_0.ckpt scr_inspect -p p --deep --json 1
-	assert_status 1
+	eio 1 ckpt.1/rank_0.ckpt scr_inspect -p p --deep --json 1
 	assert_output_has '"unknown": true' "$wrong"
 	# Nothing is rebuilt by guess, and the index is not told.
 	kept=$(tree_sha p)
 	for command in "scr_rebuild -p p --deep 1" \
 		"scr_index -p p --deep --build 1"; do
-		eio ckpt.1/rank_0.ckpt $command
-		[[ $status == [13] ]] || failed "$command"
+		eio "[13]" ckpt.1/rank_0.ckpt $command
 	done
 	diff <(echo "$kept") <(tree_sha p)
 	# A redundancy file whose header can be read.
@@ -205,8 +178,7 @@ assert_stderr_lacks() {
 	# Its redundancy is wrong: what is computed is not taken.
 	was=$(sha256sum p/ckpt.1/rank_2.ckpt)
 	damage "$meta/reddesc.er.3.xor.grp_2_of_2.mem_2_of_2.redset" 2000
-	eio rank_2.ckpt scr_rebuild -p p 1 --checksums
-	assert_status 1
+	eio 1 rank_2.ckpt scr_rebuild -p p 1 --checksums
 	assert_stderr_has "rank_2.ckpt: cannot be read" "cannot be rebuilt"
 	[[ $was == "$(sha256sum p/ckpt.1/rank_2.ckpt)" ]]
 }
@@ -217,8 +189,7 @@ rebuilt() {
 	local path=$1 text=$2
 
 	shift 2
-	eio "$path" scr_rebuild -p p 1 "$@"
-	assert_status 0
+	eio 0 "$path" scr_rebuild -p p 1 "$@"
 	assert_stderr_has "$text"
 	diff <(echo "$whole") <(tree_sha p) || failed "$path: other bytes"
 }
@@ -228,10 +199,8 @@ rebuilt() {
 	whole=$(tree_sha p)
 	rm p/ckpt.1/rank_0.ckpt
 	export SHIM_BELOW=100
-	eio "${part##*/}" scr_inspect -p p
-	assert_status 3
-	eio "${part##*/}" scr_index -p p --verify
-	assert_status 3
+	eio 3 "${part##*/}" scr_inspect -p p
+	eio 3 "${part##*/}" scr_index -p p --verify
 	rebuilt "${part##*/}" "${part##*/}: header: cannot read at byte 0"
 	assert_stderr_has "header was damaged and is rewritten"
 	# The checksum of what is computed proves the body.
@@ -240,8 +209,7 @@ rebuilt() {
 	rm p/ckpt.1/rank_0.ckpt
 	printf Z | dd of="$part" bs=1 seek=$(($(stat -c %s "$part") - 500)) \
 		conv=notrunc status=none
-	eio "${part##*/}" scr_rebuild -p p 1
-	assert_status 4
+	eio 4 "${part##*/}" scr_rebuild -p p 1
 	assert_stderr_has "cannot be rebuilt" "its contents are damaged"
 	[[ ! -e p/ckpt.1/rank_0.ckpt ]]
 }
@@ -281,11 +249,9 @@ each_fails() {
 	each_fails p/ckpt.1/rank_0.ckpt reddesc.er.{0,1,2,3}.rs.
 	# Two lost, and a third that cannot be read.
 	rm p/ckpt.1/rank_[03].ckpt "$meta"/reddesc.er.[03].rs.*
-	eio rank_2.ckpt scr_rebuild -p p 1
-	assert_status 1
+	eio 1 rank_2.ckpt scr_rebuild -p p 1
 	assert_stderr_has "rank_2.ckpt: cannot be read (I/O error); without it"
-	SHIM_FROM=3000 eio reddesc.er.1.rs. scr_rebuild -p p 1
-	assert_status 1
+	SHIM_FROM=3000 eio 1 reddesc.er.1.rs. scr_rebuild -p p 1
 	assert_stderr_has "mem_2_of_4.redset: cannot be read (I/O error); without"
 	# What can be computed without it is.
 	diff <(echo "$whole") <(tree_sha p) | grep "^>" && failed "wrong bytes"
@@ -297,8 +263,7 @@ each_fails() {
 	whole=$(tree_sha p)
 	each_fails p/ckpt.1/rank_0.ckpt reddesc.er.{1,2}.partner.
 	rm p/ckpt.1/rank_0.ckpt
-	SHIM_FROM=3000 eio .partner. scr_rebuild -p p 1
-	assert_status 1
+	SHIM_FROM=3000 eio 1 .partner. scr_rebuild -p p 1
 	assert_stderr_has "cannot be read (I/O error); without it"
 	[[ ! -e p/ckpt.1/rank_0.ckpt ]]
 }
@@ -311,7 +276,7 @@ each_fails() {
 	for name in rank_3 rank_5 rank_7 reddesc.er.3. reddesc.er.; do
 		rm -rf p
 		cp -a lossy p
-		SHIM_FROM=50000 eio "$name" scr_rebuild -p p 1
+		SHIM_FROM=50000 eio '*' "$name" scr_rebuild -p p 1
 		((status == 0)) || break
 		diff <(echo "$whole") <(tree_sha p) || failed "$name: other bytes"
 	done
@@ -322,8 +287,6 @@ each_fails() {
 }
 
 @test "a filemap that fails after it was read" {
-	local n reads
-
 	saved -t RS --set-size 4 --failures 2
 	whole=$(tree_sha p)
 	rm "$meta"/filemap_0 "$meta"/reddescmap.er.1.* "$meta"/rank2file*
@@ -351,8 +314,7 @@ each_fails() {
 	scr_postrun "${args[@]}" >/dev/null
 	rm -r local/cache
 	for file in "$meta/summary.scr" "$meta/rank2file.0.0"; do
-		eio "$file" scr_postrun "${args[@]}"
-		assert_status 1
+		eio 1 "$file" scr_postrun "${args[@]}"
 		assert_stderr_has "dataset 1: in the index, but unknown" \
 			"Input/output error"
 		assert_output_lacks LOST "is saved"
@@ -364,9 +326,8 @@ each_fails() {
 @test "postrun: files in the caches of nodes that cannot be read" {
 	one_node
 	in_cache -n 4
-	eio cache/genuser/scr.1000/scr.dataset.1/rank_2.ckpt \
+	eio 1 cache/genuser/scr.1000/scr.dataset.1/rank_2.ckpt \
 		scr_postrun "${args[@]}"
-	assert_status 1
 	assert_output_has "UNKNOWN: the checkpoints cannot be read"
 	assert_output_lacks LOST
 	assert_stderr_has "rank 2: rank_2.ckpt: cannot read"
@@ -381,26 +342,22 @@ each_fails() {
 	# Filemaps and the dataset directory.
 	for file in scr.dataset.1/.scr/filemap_2 scr.dataset.1/.scr/; do
 		rm -rf p/ckpt.1 p/.scr/{scr.dataset.1,index*}
-		eio_any "cache/genuser/scr.1000/$file" \
+		eio_any 1 "cache/genuser/scr.1000/$file" \
 			scr_postrun "${args[@]}"
-		assert_status 1
 		assert_output_has "UNKNOWN: the checkpoints cannot be read"
 		assert_output_lacks LOST
 		assert_stderr_has "Input/output error"
 	done
-	eio_any cache/genuser/scr.1000/scr.dataset.1/.scr/filemap_2 \
+	eio_any 1 cache/genuser/scr.1000/scr.dataset.1/.scr/filemap_2 \
 		scr_postrun --plan "${args[@]}"
-	assert_status 1
 	assert_output_has unknown
 	# The index of the cache.
 	rm -rf p/ckpt.1 p/.scr/{scr.dataset.1,index*}
-	eio_any cindex.scrinfo scr_postrun "${args[@]}"
-	assert_status 0
+	eio_any 0 cindex.scrinfo scr_postrun "${args[@]}"
 	assert_output_has "newest checkpoint ckpt.1 (dataset 1) is saved"
 	assert_stderr_has "cindex.scrinfo: cannot open: Input/output error"
 	rm -rf p/ckpt.1 p/.scr/{scr.dataset.1,index*,flush.scr}
-	eio_any cindex.scrinfo scr_postrun "${args[@]}"
-	assert_status 1
+	eio_any 1 cindex.scrinfo scr_postrun "${args[@]}"
 	assert_output_has "UNKNOWN: the checkpoints cannot be read"
 	assert_stderr_has "to save it: --id 1"
 	rm local/cntl/genuser/scr.1000/cindex.scrinfo
@@ -413,8 +370,7 @@ each_fails() {
 	one_node
 	in_cache -n 4 -i 1 --name ckpt.1
 	in_cache -n 4 -i 2 --name ckpt.2
-	eio_any scr.dataset.2/rank_2.ckpt scr_postrun "${args[@]}"
-	assert_status 3
+	eio_any 3 scr.dataset.2/rank_2.ckpt scr_postrun "${args[@]}"
 	assert_output_has "OLDER checkpoint ckpt.1 (dataset 1) is saved"
 	assert_stderr_has "dataset 2 ckpt.2: cannot be read: "
 	rm -rf p local nodes
@@ -425,8 +381,7 @@ each_fails() {
 	# Data, redundancy, and a header: computed again, and right.
 	for file in rank_2.ckpt .scr/filemap_2 .scr/reddesc.er.3.xor; do
 		rm -rf p/ckpt.1 p/.scr/{scr.dataset.1,index*}
-		eio_any "$cache/$file" scr_postrun "${args[@]}"
-		assert_status 0
+		eio_any 0 "$cache/$file" scr_postrun "${args[@]}"
 		assert_stderr_has "Input/output error"
 		scr_index -p p --verify --deep
 		for rank in 0 1 2 3; do
@@ -436,16 +391,14 @@ each_fails() {
 	done
 	# More than XOR restores: unknown, neither lost nor saved.
 	rm -rf p/ckpt.1 p/.scr/{scr.dataset.1,index*}
-	eio_any "$cache/rank_" scr_postrun "${args[@]}"
-	assert_status 1
+	eio_any 1 "$cache/rank_" scr_postrun "${args[@]}"
 	assert_output_lacks LOST
 	# An output cannot be read: later checkpoints are not saved either.
 	rm -rf p nodes
 	for kind in output ckpt; do
 		in_cache --$kind -i $((++n)) --name $kind.$n
 	done
-	eio_any scr.dataset.1/rank_0.ckpt scr_postrun "${args[@]}"
-	assert_status 1
+	eio_any 1 scr.dataset.1/rank_0.ckpt scr_postrun "${args[@]}"
 	assert_output_lacks LOST
 	assert_output_has "1 dataset could not be read" \
 		"output: 0 of 1 saved, 1 could not be judged"
