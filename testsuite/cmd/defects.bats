@@ -31,8 +31,6 @@ saved() {
 	"$GEN/gen_dataset" --prefix p --ranks 8 --nodes 4 --size 1000 "$@"
 }
 
-# --- B ---
-
 @test "B: no resource manager: SCR_NODELIST, SCR_JOB_ID, SCR_USER_NAME" {
 	cached
 	prints $'genuser\n1000\nlocalhost' scr_env -u -j -n
@@ -81,8 +79,6 @@ saved() {
 }
 
 @test "B: USER unset" {
-	local me
-
 	me=$(id -un)
 	cached
 	unset USER SCR_USER_NAME
@@ -100,8 +96,6 @@ saved() {
 	assert_output_is ''
 	assert_stderr_empty
 }
-
-# --- C: scr_index ---
 
 @test "C: scr_index -c NAME is --current" {
 	saved --layout both
@@ -143,16 +137,13 @@ saved() {
 }
 
 @test "C: scr_index's manual page is about this program" {
-	local page=$TESTSUITE/../man/scr_index.1
-
+	page=$TESTSUITE/../man/scr_index.1
 	scr_index --dump-options | awk -F'\t' '
 		$5 == "shown" && $2 != "-" { print $2 }' | sort >has
 	sed -n '/^\.Sh DESCRIPTION/,/^\.Sh EXIT/s/^\.It //p' "$page" |
 		grep -o 'Fl -[a-z-]*' | sed 's/^Fl -//' | sort -u >told
 	diff has told
 }
-
-# --- C: scr_should_exit, scr_retries_halt ---
 
 @test "C: scr_should_exit -p: the configuration is that of the prefix" {
 	mkdir p
@@ -163,8 +154,6 @@ saved() {
 }
 
 @test "C: scr_retries_halt is the same wherever it is called" {
-	local there
-
 	mkdir p elsewhere
 	scr_halt -q -b now+50s p
 	echo SCR_HALT_SECONDS=1000 >p/.scrconf
@@ -173,8 +162,6 @@ saved() {
 		(cd "$there" && scr_retries_halt --dir "$BATS_TEST_TMPDIR/p")
 	done
 }
-
-# --- C: values ---
 
 @test "C: a value that is missing is a usage error, not a crash" {
 	bash <<-'END'
@@ -210,8 +197,6 @@ saved() {
 	misused 4294967297 scr_flush_file --dir p --location 4294967297
 	misused 4294967297 scr_index -p p --build 4294967297
 }
-
-# --- C: settings ---
 
 @test "C: settings in the prefix's file: SCR_ENABLE" {
 	cached
@@ -251,8 +236,6 @@ saved() {
 	[[ ! -e p/.scr/scr.dataset.1 ]]
 }
 
-# --- C: scavenge ---
-
 @test "C: a second scr_postrun copies nothing, and the flush file knows" {
 	cached
 	ends 0 scr_flush_file --dir p --need-flush 1
@@ -267,8 +250,6 @@ saved() {
 }
 
 @test "C: errors are on stderr, and stdout is empty" {
-	local line
-
 	mkdir -p p/.scr
 	echo junk >p/.scr/index.scr
 	echo junk >junk
@@ -308,8 +289,6 @@ saved() {
 }
 
 @test "C: no tables of redundancy in summary.scr, whatever the ranks" {
-	local small
-
 	saved --type RS -k 2 --lose 1
 	scr_index -q -p p --build 1
 	try scr_inspect -m tree p/.scr/scr.dataset.1/summary.scr
@@ -324,8 +303,6 @@ saved() {
 }
 
 @test "C: stderr of the nodes is printed, through pdsh, too" {
-	local remote
-
 	cached
 	damage "$CACHE/rank_2.ckpt" 77 xxxx
 	stub_ssh
@@ -364,8 +341,6 @@ saved() {
 	assert_output_is ''
 	assert_stderr_has "none of 2 nodes answered"
 }
-
-# --- D ---
 
 @test "D: scr_env -v prints the nodes, too" {
 	SCR_NODELIST='n[1-3]' prints me scr_env user -v

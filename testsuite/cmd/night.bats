@@ -248,8 +248,6 @@ restarts_from() {
 }
 
 @test "13: a byte of a file is wrong, packed or not, found in three ways" {
-	local look bytes kind
-
 	indexed 1
 	scr_index -q -p "$P" --checksums --build 1
 	cp -a "$P" unpacked
@@ -275,8 +273,6 @@ restarts_from() {
 		done
 	done
 }
-
-# --- Found by trying what operators do ---
 
 # made TYPE: datasets 1 and 2 are whole and in the index; a job restarts from 2.
 made() {
@@ -338,8 +334,6 @@ ends_whole() {
 	[[ $output != *--build* ]]
 }
 
-# --- Ends of circles ---
-
 # cached TYPE ID LOST...: a checkpoint in the caches of four nodes.
 cached() {
 	"$GEN/gen_dataset" -q -p "$P" --nodes-dir nodes --layout cache -n 8 -m 4 \
@@ -374,8 +368,6 @@ cached() {
 }
 
 @test "two datasets of one name: the newer one stays in the index" {
-	local id k
-
 	for id in 1 2; do
 		"$GEN/gen_dataset" -q -p "$P" -n 4 -s 3000 --dir "d$id" -i "$id" \
 			--name ck --seed "$id" -t XOR -m 4
@@ -410,8 +402,6 @@ cached() {
 }
 
 @test "a directory in the place of a file: moved away first" {
-	local at command
-
 	export SCR_PREFIX=$P
 	for at in ckpt.1/rank_1.ckpt .scr/scr.dataset.1/filemap_1 \
 		.scr/scr.dataset.1/reddesc.er.1.xor.grp_1_of_1.mem_2_of_4.redset; do
@@ -437,8 +427,7 @@ cached() {
 }
 
 @test "lost in the caches alone: the scavenge does not send back to the report" {
-	local id cache=local/cache/genuser/scr.1000
-
+	cache=local/cache/genuser/scr.1000
 	export SCR_JOB_ID=1000 SCR_REMOTE=local SCR_CACHE_BASE=local/cache \
 		SCR_CNTL_BASE=local/cntl
 	SCR_NODELIST=$(uname -n)
@@ -469,8 +458,6 @@ cached() {
 }
 
 @test "build, add and current of lost data: what is done about them" {
-	local command
-
 	indexed 1 2
 	rm "$P/.scr/flush.scr"
 	rm "$P"/ckpt.2/*
@@ -496,8 +483,6 @@ cached() {
 }
 
 @test "the metadata directory was deleted: each command leads on" {
-	local command
-
 	indexed 1 2
 	rm "$P/.scr/flush.scr"
 	scr_index -q -p "$P" --current ckpt.2
@@ -514,8 +499,6 @@ cached() {
 }
 
 @test "a damaged index: the report of one dataset, too, names what writes it" {
-	local damage
-
 	for damage in "truncate -s 0" "truncate -s 40"; do
 		rm -rf "$P" right.*
 		indexed 1 2
@@ -532,8 +515,6 @@ cached() {
 }
 
 @test "a damaged index, and datasets that are whole, damaged or lost: one step" {
-	local state command
-
 	for state in whole damaged lost; do
 		for command in scr_inspect scr_index "scr_index --verify"; do
 			rm -rf "$P" right.*
@@ -558,8 +539,6 @@ cached() {
 }
 
 @test "data or parity is wrong: no job restarts from it, but it is kept" {
-	local file
-
 	indexed 1 2
 	rm "$P/.scr/flush.scr"
 	scr_index -q -p "$P" --current ckpt.2
@@ -607,8 +586,6 @@ saved() {
 }
 
 @test "lost on the prefix, perhaps still in the caches: a scavenge before --delete" {
-	local command state
-
 	for state in indexed dropped listed; do
 		for command in "scr_inspect" "scr_index --verify" \
 			"scr_index --build" "scr_rebuild"; do
@@ -639,8 +616,6 @@ saved() {
 }
 
 @test "lost on the prefix and in the caches: given up, step by step" {
-	local k
-
 	saved 1 2
 	rm "$P/ckpt.2/rank_1.ckpt"
 	rm -r nodes/node0/cache/genuser/scr.1000/scr.dataset.2
@@ -664,8 +639,6 @@ saved() {
 }
 
 @test "several datasets in the caches alone: one scavenge, named last" {
-	local look
-
 	cached XOR 1 1
 	cached XOR 2 1
 	cached XOR 3 1

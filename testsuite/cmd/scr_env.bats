@@ -22,8 +22,6 @@ storage() {
 	export SCR_CNTL_BASE=$PWD/shm SCR_CACHE_BASE=$PWD/ssd
 }
 
-# --- Common to all verbs ---
-
 @test "usage errors" {
 	misused "no verb given" scr_env
 	misused "frobnicate: no such verb" scr_env frobnicate
@@ -41,8 +39,6 @@ storage() {
 }
 
 @test "--help lists the verbs; the page has each with every option" {
-	local verb verbs option page
-
 	verbs=$(scr_env --help | sed -n 's/^  \([a-z][a-z0-9-]*\)  .*/\1/p')
 	(($(wc -w <<<"$verbs") >= 18))
 	page=$(<"$TESTSUITE/../man/scr_env.1")
@@ -58,8 +54,6 @@ storage() {
 }
 
 @test "LLNL's names work, and appear in messages" {
-	local name
-
 	for name in check_node ckpt_interval crc32 flush_file hostlist \
 		list_dir list_down_nodes log_event log_transfer nodes_file \
 		retries_halt should_exit; do
@@ -70,8 +64,6 @@ storage() {
 	ln -s "$BIN/scr_env" scr_hostlist.py
 	prints 'n[1-2]' ./scr_hostlist.py 'n[1-2]'
 }
-
-# --- The job ---
 
 @test "who, which, when: one line each, with a newline" {
 	prints me scr_env user
@@ -138,8 +130,7 @@ storage() {
 }
 
 @test "conf: all in force, with unit, file and line" {
-	local at=$PWD/.scrconf
-
+	at=$PWD/.scrconf
 	printf '%s\n' '# mine' '' 'SCR_FLUSH=7' 'SCR_FLUSH=8' 'CKPT=0 TYPE=XOR' \
 		'SCR_FLUSH_POSTSTAGE=1' 'SCR_GROUP=POWER' >.scrconf
 	export SCR_HALT_SECONDS=60 SCR_JOB_ID=9
@@ -184,8 +175,6 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 		failed "scr_prerun"
 }
 
-# --- Node lists ---
-
 @test "hostlist: any name, nothing lost" {
 	try scr_hostlist x1000c0s0b0n0,x1000c0s0b0n1 vm ip-10-0-0-1
 	assert_output_is 'x1000c0s0b0n[0-1],vm,ip-10-0-0-1'
@@ -207,8 +196,6 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	ends 2 scr_hostlist 'n[3-1]'
 	assert_stderr_one_line
 }
-
-# --- Healthy nodes ---
 
 @test "down-nodes: no output if all nodes are healthy" {
 	stub_ssh
@@ -278,13 +265,10 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	ends 1 scr_check_node --cache "$PWD/c:900PB" --cntl /proc/none
 	assert_line_count 2
 	assert_output_has "scr_check_node: FAIL: small: $PWD/c: " \
-		"900.0 PiB needed" \
-		"scr_check_node: FAIL: missing: /proc/none: "
+		"900.0 PiB needed" "scr_check_node: FAIL: missing: /proc/none: "
 	ends 1 scr_env check-node --read --cache "$PWD/d"
 	[ ! -e d ]
 }
-
-# --- Exit or continue ---
 
 @test "should-exit: 0 stop, 1 go on, 2 cannot tell" {
 	mkdir -p p
@@ -334,8 +318,6 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	ends 0 scr_retries_halt -d p
 	ends 0 scr_should_exit -p p
 }
-
-# --- Files of a prefix ---
 
 @test "flush-file: lists, places, names" {
 	saved
@@ -416,8 +398,6 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 }
 
 @test "interval: Daly, Young, percent, from a real log" {
-	local daly young percent
-
 	saved
 	daly=$(scr_env interval -p p)
 	young=$(scr_ckpt_interval --prefix p --model young)
@@ -459,8 +439,6 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	[[ $output == *"cannot write"* ]]
 }
 
-# --- doctor ------------------------------------------------------------------
-
 # healthy STATUS OPTION...: doctor of a job on this machine.
 healthy() {
 	SCR_CHECKPOINT_SECONDS=0 SCR_JOB_ID=7 SCR_END_TIME=$((EPOCHSECONDS + 600)) \
@@ -482,8 +460,6 @@ healthy() {
 }
 
 @test "doctor: each thing that is wrong has its remedy" {
-	local node
-
 	node=$(uname -n)
 	mkdir -p p c
 	ends 0 scr_env doctor -p p --nodes "$node" --remote local

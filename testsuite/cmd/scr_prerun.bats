@@ -22,10 +22,7 @@ prefix() {
 
 # A mock SLURM in which these jobs run, given with their states.
 slurm() {
-	mkdir -p stub
-	printf '#!/bin/sh\ncat <<END\n%s\nEND\n' "$1" >stub/squeue
-	chmod +x stub/squeue
-	PATH=$PWD/stub:$PATH
+	stub squeue <<<$'#!/bin/sh\ncat <<END\n'"$1"$'\nEND'
 	export SLURM_JOB_ID=7 SLURM_JOBID=7
 }
 
@@ -52,44 +49,55 @@ slurm() {
 	[ ! -e q/.scr ]
 }
 
-@test "files of a job that has ended go, halt and index stay" {
-	prefix saved
-	slurm '7 R'
-	ends 0 scr_prerun -p p
-	assert_stderr_empty
-	[ ! -e p/.scr/flush.scr ]
-	[ ! -e p/.scr/nodes.scr ]
-	[ ! -e p/.scr/flush.scr.bak ]
-	[ -e p/.scr/halt.scr ]
-	[ -e p/.scr/index.scr ]
+# Each row: the datasets of job 1000, the jobs that run, our own id and options; what
+# is said, and which files of that job are left.
+@test "files of a job that has ended go or are kept aside; of others they stay" {
+	while IFS='|' read -r found jobs own options said left; do
+		echo "$found, $jobs, $own $options"
+		prefix "${found/junk/saved}"
+		cp p/.scr/flush.scr old
+		[[ $found != junk ]] || echo junk | tee old >p/.scr/flush.scr
+		slurm "${jobs//,/$'\n'}"
+		[[ $own == 7 ]] || unset SLURM_JOB_ID SLURM_JOBID
+		[[ -n $jobs ]] || rm stub/squeue
+		# shellcheck disable=SC2086 # several words
+		ends 0 scr_prerun -p p $options
+		[[ -n $said ]] || assert_stderr_empty
+		[[ -z $said ]] || assert_stderr_one_line "$said"
+		[[ $(cd p/.scr && shopt -s nullglob &&
+			echo flush.* nodes.*) == "$left" ]]
+		[[ $left != *bak* ]] || cmp old p/.scr/flush.scr.bak
+		[[ $found == unsaved || -e p/.scr/halt.scr && -e p/.scr/index.scr ]]
+	done <<-'END'
+		saved|7 R|7|||
+		unsaved|7 R|7||flush.scr.bak|flush.scr.bak
+		junk|7 R|7||flush.scr.bak|flush.scr.bak
+		unsaved|7 R,1000 R|7||job 1000 runs|flush.scr nodes.scr
+		unsaved|7 R,1000 CG|7||never saved|flush.scr.bak
+		unsaved|||--job-id 7|job 1000, which may still run|flush.scr nodes.scr
+		unsaved|||--job-id 7 --force|flush.scr.bak|flush.scr.bak
+		unsaved|||--job-id 1000 --force||flush.scr nodes.scr
+		unsaved|||--job-id 1000||flush.scr nodes.scr
+		unsaved|7 R||--job-id 8|of job 1000 was never saved|flush.scr.bak
+		unsaved|7 R,1000 R||--job-id 8|job 1000 runs|flush.scr nodes.scr
+		unsaved|7 R||--job-id 8 --resource-manager none|which may still run|flush.scr nodes.scr
+	END
 }
 
-@test "files that were never saved are kept aside" {
-	prefix unsaved
-	cp p/.scr/flush.scr old
-	slurm '7 R'
-	ends 0 scr_prerun -p p
-	assert_stderr_one_line flush.scr.bak
-	[ ! -e p/.scr/flush.scr ]
-	cmp old p/.scr/flush.scr.bak
-}
-
-@test "C: a second job on the prefix keeps the first one's files" {
-	prefix unsaved
-	slurm $'7 R\n1000 R'
-	ends 0 scr_prerun -p p
-	assert_stderr_one_line "job 1000 runs"
-	[ -e p/.scr/flush.scr ]
-	[ -e p/.scr/nodes.scr ]
-	# A job in state CG (completing) has ended.
-	slurm $'7 R\n1000 CG'
-	try scr_prerun -p p
-	[ ! -e p/.scr/flush.scr ]
+@test "states of jobs that have ended" {
+	while read -r program state manager; do
+		prefix unsaved
+		stub "$program" <<<"#!/bin/sh"$'\n'"echo '1000 $state'"
+		ends 0 scr_prerun -p p --resource-manager "$manager" --job-id 7
+		assert_stderr_one_line "never saved"
+	done <<-'END'
+		bjobs EXIT lsf
+		squeue TO slurm
+		squeue OOM slurm
+	END
 }
 
 @test "-n reports what would be done, and changes nothing" {
-	local found
-
 	slurm '7 R'
 	for found in saved unsaved; do
 		prefix $found
@@ -114,50 +122,6 @@ slurm() {
 	[ -e p/.scr/flush.scr ]
 }
 
-@test "unknown whether the job runs: kept, unless forced" {
-	prefix unsaved
-	ends 0 scr_prerun -p p --job-id 7
-	assert_stderr_one_line "job 1000, which may still run" --force
-	[ -e p/.scr/flush.scr ]
-	# --force is about other jobs: the file of this one stays.
-	ends 0 scr_prerun -p p --job-id 1000 --force
-	[ -e p/.scr/flush.scr ]
-	[ -e p/.scr/nodes.scr ]
-	ends 0 scr_prerun -p p --job-id 7 --force
-	[ ! -e p/.scr/flush.scr ]
-	[ -e p/.scr/flush.scr.bak ]
-}
-
-@test "the job has ended, by the manager that is installed here" {
-	prefix unsaved
-	slurm '7 R'
-	unset SLURM_JOB_ID SLURM_JOBID
-	ends 0 scr_prerun -p p --job-id 8
-	assert_stderr_one_line "of job 1000 was never saved"
-	prefix unsaved
-	slurm $'7 R\n1000 R'
-	unset SLURM_JOB_ID SLURM_JOBID
-	try scr_prerun -p p --job-id 8
-	assert_stderr_one_line "job 1000 runs"
-	# Named, it is asked, and nobody else.
-	try scr_prerun -p p --job-id 8 --resource-manager none
-	assert_stderr_one_line "job 1000, which may still run"
-}
-
-@test "states of jobs that have ended" {
-	mkdir stub
-	PATH=$PWD/stub:$PATH
-	for state in "bjobs EXIT lsf" "squeue TO slurm" "squeue OOM slurm"; do
-		# shellcheck disable=SC2086 # three words
-		set -- $state
-		prefix unsaved
-		printf '#!/bin/sh\necho "1000 %s"\n' "$2" >"stub/$1"
-		chmod +x "stub/$1"
-		ends 0 scr_prerun -p p --resource-manager "$3" --job-id 7
-		assert_stderr_one_line "never saved"
-	done
-}
-
 @test "a halt file that stops the job at once is named, with the remedy" {
 	mkdir "p q"
 	try scr_halt --reason "stop it" "p q"
@@ -175,24 +139,15 @@ slurm() {
 	assert_stderr_one_line damaged "scr_halt -r"
 }
 
-@test "this very job's files are kept: a script may prepare twice" {
-	prefix unsaved
-	SCR_JOB_ID=1000 ends 0 scr_prerun -p p
-	assert_stderr_empty
-	[ -e p/.scr/flush.scr ]
-	[ -e p/.scr/nodes.scr ]
-}
-
 @test "LSF, PBS and Flux say whether a job runs" {
-	mkdir stub
-	PATH=$PWD/stub:$PATH
-	printf '#!/bin/sh\necho "1000 RUN"\necho "7 RUN"\n' >stub/bjobs
-	printf '%s\n' '#!/bin/sh' \
-		'echo "Job id  Name  User  Time Use S Queue"' \
-		'echo "------- ----- ----- -------- - -----"' \
-		'echo "1000.srv  a   me    00:00:00 R batch"' >stub/qstat
-	printf '#!/bin/sh\necho "f1000 1000"\n' >stub/flux
-	chmod +x stub/*
+	stub bjobs <<<$'#!/bin/sh\necho "1000 RUN"; echo "7 RUN"'
+	stub qstat <<-'END'
+		#!/bin/sh
+		echo "Job id  Name  User  Time Use S Queue"
+		echo "------- ----- ----- -------- - -----"
+		echo "1000.srv  a   me    00:00:00 R batch"
+	END
+	stub flux <<<$'#!/bin/sh\necho "f1000 1000"'
 	prefix unsaved
 	LSB_JOBID=7 try scr_prerun -p p --resource-manager lsf --job-id 7
 	assert_stderr_has "job 1000 runs"
@@ -200,18 +155,10 @@ slurm() {
 	assert_stderr_has "job 1000 runs"
 	FLUX_JOB_ID=f7 try scr_prerun -p p --resource-manager flux --job-id 7
 	assert_stderr_has "job 1000 runs"
-	printf '#!/bin/sh\necho "7 RUN"\necho "1000 DONE"\n' >stub/bjobs
+	stub bjobs <<<$'#!/bin/sh\necho "7 RUN"; echo "1000 DONE"'
 	# an old name of the option
 	LSB_JOBID=7 try scr_prerun -p p --resmgr lsf --job-id 7
 	[ ! -e p/.scr/flush.scr ]
-}
-
-@test "a damaged flush file is kept aside" {
-	prefix saved
-	echo junk >p/.scr/flush.scr
-	ends 0 scr_prerun -p p
-	assert_stderr_one_line flush.scr.bak
-	[ "$(cat p/.scr/flush.scr.bak)" = junk ]
 }
 
 @test "a prefix that cannot be made" {
