@@ -13,25 +13,6 @@ setup()
 	export SCR_FLUSH=1
 }
 
-# whole ID...: the commands call these datasets whole, with checksums.
-whole()
-{
-	local id
-
-	for id; do
-		try scr_index --prefix "$PREFIX" --verify --checksums "$id"
-		assert_status 0
-	done
-}
-
-# ids VALID: ids of the datasets in the index, valid ones (true) or others.
-ids()
-{
-	scr_index --prefix "$PREFIX" --list --json |
-		jq -r ".datasets[] | select(.valid==$1) | .id" | sort -n |
-		paste -sd ' '
-}
-
 # The dataset to restart from.
 current()
 {
@@ -52,7 +33,7 @@ no_litter()
 	assert_status 0
 	whole 2 4 6
 	[[ $(cd "$PREFIX" && echo ckpt.*) == "ckpt.2 ckpt.4 ckpt.6" ]]
-	[[ $(ids true) == "2 4 6" && -z $(ids false) ]]
+	[[ $(ids .valid) == "2 4 6" && -z $(ids ".valid == false") ]]
 	[[ $(current) == ckpt.6 ]]
 	cmp "$PREFIX/ckpt.6/rank_1" \
 		"$NODES/1/tester/scr.j1/scr.dataset.6/rank_1"
@@ -69,19 +50,19 @@ no_litter()
 	SCR_FLUSH=10 job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 finalize
 	assert_status 0
 	whole 2
-	[[ $(ids true) == 2 && ! -e $PREFIX/ckpt.1 ]]
+	[[ $(ids .valid) == 2 && ! -e $PREFIX/ckpt.1 ]]
 	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.3 finalize
 	assert_status 0
-	[[ $(ids true) == 2 && ! -e $PREFIX/ckpt.3 ]]
+	[[ $(ids .valid) == 2 && ! -e $PREFIX/ckpt.3 ]]
 }
 
 @test "after a restart: what was not flushed is; all if asked for" {
 	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2
 	SCR_FLUSH=2 job "$NODE_MAP" prefix restart
 	assert_status 0
-	[[ $(ids true) == 2 ]]
+	[[ $(ids .valid) == 2 ]]
 	SCR_FLUSH=0 SCR_FLUSH_ON_RESTART=1 job "$NODE_MAP" prefix restart
-	[[ $(ids true) == "1 2" ]]
+	[[ $(ids .valid) == "1 2" ]]
 	whole 1 2
 }
 
@@ -95,7 +76,7 @@ no_litter()
 	[[ $stderr == *"dataset 2: not flushed, stays in the cache: "*sub* ]]
 	assert_line "flush=2 -> failed"
 	# It is neither called complete nor evicted, and the next ones are.
-	[[ $(ids true) == "1 3 4" && $(ids false) == 2 ]]
+	[[ $(ids .valid) == "1 3 4" && $(ids ".valid == false") == 2 ]]
 	grep -q "held:.* ckpt.2!" <<<"$output"
 	[[ ! -e $PREFIX/ckpt.2/rank_0 ]]
 	no_litter
@@ -113,7 +94,7 @@ no_litter()
 		write=ckpt.3:1:1000
 	local full=$stderr rc=$status held=$output
 	whole 1 3
-	[[ $(ids true) == "1 3" && $(ids false) == 2 ]]
+	[[ $(ids .valid) == "1 3" && $(ids ".valid == false") == 2 ]]
 	cd / && umount "$PREFIX"
 	((rc == 0))
 	[[ $full == *"dataset 2: not flushed"*"No space left"* ]]
@@ -146,7 +127,7 @@ no_litter()
 		write=ckpt.2
 	assert_status 0
 	whole 1 2
-	[[ $(ids true) == "1 2" ]]
+	[[ $(ids .valid) == "1 2" ]]
 	[[ -z $(find "$NODES" -name 'rank_*') ]]
 }
 
@@ -155,7 +136,7 @@ no_litter()
 		write=both.3:3 finalize
 	assert_status 0
 	whole 1 3
-	[[ $(ids true) == "1 3" && ! -e $PREFIX/ckpt.2 ]]
+	[[ $(ids .valid) == "1 3" && ! -e $PREFIX/ckpt.2 ]]
 	[[ $(current) == both.3 ]]
 	SCR_FLUSH=0 job "$NODE_MAP" prefix delete=both.3 fetch
 	assert_line "fetched nothing"
@@ -173,12 +154,12 @@ no_litter()
 
 @test "files of an older dataset are replaced, which is retired first" {
 	job "$NODE_MAP" prefix write=same
-	[[ $(ids true) == 1 ]]
+	[[ $(ids .valid) == 1 ]]
 	cp "$PREFIX/same/rank_1" "$BATS_TEST_TMPDIR/link"
 	ln "$PREFIX/same/rank_1" "$BATS_TEST_TMPDIR/old"
 	job "$NODE_MAP" prefix write=same:1:5000
 	assert_status 0
-	[[ $(ids true) == 2 && -z $(ids false) ]]
+	[[ $(ids .valid) == 2 && -z $(ids ".valid == false") ]]
 	whole 2
 	# By a rename, not in place.
 	cmp "$BATS_TEST_TMPDIR/old" "$BATS_TEST_TMPDIR/link"
@@ -194,7 +175,7 @@ no_litter()
 	[[ $stderr == *"dataset 2: not flushed"* ]]
 	rm "$PREFIX/same/sub/2"
 	mv "$PREFIX/two" "$PREFIX/same/sub/2"
-	[[ $(ids true) == 1 ]]
+	[[ $(ids .valid) == 1 ]]
 	whole 1
 }
 
@@ -215,7 +196,7 @@ renames()
 		[[ $stderr == *"dataset 1 (one): marked unfinished"* &&
 			$stderr == *"dataset 1: valid again"* ]] ||
 			failed "messages"
-		[[ $(ids true) == 1 && $(current) == one ]] || failed "index"
+		[[ $(ids .valid) == 1 && $(current) == one ]] || failed "index"
 		whole 1
 		lose 0 1 2 3
 		job "$NODE_MAP" prefix fetch # its contents are others
@@ -228,11 +209,11 @@ renames()
 	LD_PRELOAD=$SHIM SHIM_OP=rename SHIM_KILL_AT=1 SHIM_PATH=/same/ \
 		job "$NODE_MAP" prefix write=same:1:5000
 	((status != 0))
-	[[ -z $(ids true) ]] || failed "not retired"
+	[[ -z $(ids .valid) ]] || failed "not retired"
 	lose 0 1 2 3
 	job "$NODE_MAP" prefix fetch
 	assert_line "fetched 1 same"
-	[[ $(ids true) == 1 && $(current) == same ]] || failed "index"
+	[[ $(ids .valid) == 1 && $(current) == same ]] || failed "index"
 	whole 1
 }
 
@@ -244,14 +225,14 @@ renames()
 	((status != 0))
 	[[ $stderr == *"dataset 1 (same): marked unfinished"* ]] ||
 		failed "message"
-	[[ -z $(ids true) ]] || failed "index"
+	[[ -z $(ids .valid) ]] || failed "index"
 }
 
 @test "a flipped byte in the cache is not flushed" {
 	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.1 flip=1 flush=1
 	assert_line "flush=1 -> failed"
 	[[ $stderr == *"rank_0: checksum"* ]]
-	[[ -z $(ids true) ]]
+	[[ -z $(ids .valid) ]]
 }
 
 @test "a prefix that refuses modes and times is flushed to" {

@@ -22,11 +22,13 @@ rows()
 }
 
 # count RANKS FILES: counts of a first run, of a restart from the caches, of one
-# after a lost node, and of one from the prefix, into $BATS_TEST_TMPDIR/RANKS.FILES.
+# after a lost node, and of one from the prefix, into RANKS.FILES below
+# $BATS_FILE_TMPDIR; not again for another test.
 count()
 {
-	local map out=$BATS_TEST_TMPDIR/$1.$2 nodes=$(($1 / 2))
+	local map out=$BATS_FILE_TMPDIR/$1.$2 nodes=$(($1 / 2))
 
+	[[ ! -e $out ]] || return 0
 	map=$(seq 0 $(($1 - 1)) | awk '{ print int($1 / 2) }' | xargs)
 	rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/*
 	job "$map" app_growth write "$2"
@@ -56,7 +58,7 @@ sizes()
 	local n
 
 	for n; do
-		sed "s/^/$n /" "$BATS_TEST_TMPDIR/$n"
+		sed "s/^/$n /" "$BATS_FILE_TMPDIR/$n"
 	done
 }
 
@@ -141,7 +143,7 @@ grows()
 		check("rank 0", $3, a)
 		check("another rank", $4, b)
 	}
-	END { exit bad }' "$BATS_TEST_TMPDIR/$1" "$BATS_TEST_TMPDIR/$2"
+	END { exit bad }' "$BATS_FILE_TMPDIR/$1" "$BATS_FILE_TMPDIR/$2"
 }
 
 # crosses RANKS RANKS FILES FILES: what more files of each rank cost a rank does
@@ -194,14 +196,11 @@ crosses()
 	}'
 }
 
-@test "4, 16 and 64 ranks: no rank does more in the larger job" {
+@test "4 and 32 ranks: no rank does more in the larger job" {
 	count 4 2
-	count 16 2
-	count 64 2
-	table 4.2 16.2 64.2
-	try grows 4.2 16.2
-	assert_status 0
-	try grows 4.2 64.2
+	count 32 2
+	table 4.2 32.2
+	try grows 4.2 32.2
 	assert_status 0
 }
 
@@ -215,12 +214,14 @@ crosses()
 	assert_status 0
 }
 
-@test "256 ranks, too" {
+@test "64 and 256 ranks, too" {
 	[[ -n ${SCRKIT_SLOW-} ]] || skip "slow"
 	count 4 2
 	count 64 2
 	count 256 2
 	table 4.2 64.2 256.2
+	try grows 4.2 64.2
+	assert_status 0
 	try grows 64.2 256.2
 	assert_status 0
 }

@@ -5,13 +5,6 @@
 
 load helper
 
-# The datasets in the cache of node K, as "1 2".
-datasets()
-{
-	find "$NODES/$1" -name 'scr.dataset.*' | sed 's/.*\.//' | sort -n |
-		paste -sd ' '
-}
-
 # Two committed checkpoints on two nodes.
 two()
 {
@@ -26,7 +19,7 @@ two()
 	assert_line "0: 2=ckpt.2+ 3=ckpt.3"
 	assert_line "0: 2=ckpt.2+ 3=ckpt.3+"
 	assert_line "2: 3=ckpt.3+ 4=ckpt.4+"
-	[[ $(datasets 0) == "3 4" && $(datasets 1) == "3 4" ]]
+	[[ $(cached 0) == "3 4" && $(cached 1) == "3 4" ]]
 	[[ -f $NODES/1/tester/scr.j1/scr.dataset.4/rank_2 ]]
 	[[ -d $NODES/1/tester/scr.j1/scr.dataset.4/.scr ]]
 }
@@ -39,7 +32,7 @@ two()
 		start=4 commit=4 held
 	assert_status 0
 	assert_line "0: 1=ckpt.1+ 3=ckpt.3+ 4=ckpt.4+"
-	[[ $(datasets 1/a) == 4 ]]
+	[[ $(cached 1/a) == 4 ]]
 }
 
 @test "what was not committed is removed at the next start" {
@@ -49,11 +42,11 @@ two()
 	mkdir -p "$PREFIX/keep"
 	ln -s "$PREFIX/keep" "$NODES/1/tester/scr.j1/scr.dataset.9"
 	touch "$PREFIX/keep/me"
-	[[ $(datasets 0) == "2 3" ]]
+	[[ $(cached 0) == "2 3" ]]
 	job "0 0 1" parts held
 	assert_status 0
 	assert_line "0: 2=ckpt.2+"
-	[[ $(datasets 0) == 2 && $(datasets 1) == "x 2" ]]
+	[[ $(cached 0) == 2 && $(cached 1) == "x 2" ]]
 	[[ -f $PREFIX/keep/me ]]
 }
 
@@ -73,7 +66,7 @@ two()
 	assert_line "1: 2=ckpt.2"
 	assert_line "2: 2=ckpt.2"
 	grep -q "cindex.scrinfo: .*: treated as missing" <<<"$stderr"
-	[[ $(datasets 1) == 2 ]]
+	[[ $(cached 1) == 2 ]]
 }
 
 @test "no cindex can be read: the job starts afresh" {
@@ -83,7 +76,7 @@ two()
 	assert_status 0
 	assert_line "0:"
 	assert_line "2: 1=ckpt.1+"
-	[[ $(datasets 0) == 1 && $(datasets 1) == 1 ]]
+	[[ $(cached 0) == 1 && $(cached 1) == 1 ]]
 }
 
 @test "an entry elsewhere than in the job's cache is left out" {
@@ -96,7 +89,7 @@ two()
 	assert_line "0:"
 	grep -q "dataset 1: left out: not in a cache directory of this job" \
 		<<<"$stderr"
-	[[ $(datasets 0/tester/scr.j1) == "1 2" ]]
+	[[ $(cached 0/tester/scr.j1) == "1 2" ]]
 }
 
 @test "the only good copy is kept, and so is the newest checkpoint" {
@@ -117,5 +110,5 @@ two()
 	assert_status 0
 	job "0 7 1" parts purge held
 	assert_line "1: current ckpt.2"
-	[[ -z $(datasets 0) && -z $(datasets 1) ]]
+	[[ -z $(cached 0) && -z $(cached 1) ]]
 }

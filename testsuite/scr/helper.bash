@@ -146,6 +146,52 @@ lose()
 	done
 }
 
+# saved ID [NODE]...: these nodes (0 to 3) are saved, and the dataset is whole, also
+# by its bytes.
+saved()
+{
+	local id=$1 k
+
+	shift
+	(($# > 0)) || set -- 0 1 2 3
+	for k; do
+		PMI_RANK=0 try "$TESTSUITE/scr/node.sh" "$k" scr_copy --id "$id" \
+			--cntldir "$SSD/tester/scr.j1" --prefix "$PREFIX"
+		assert_status 0
+	done
+	try scr_index --prefix "$PREFIX" --build "$id"
+	assert_status 0
+	try scr_inspect --prefix "$PREFIX" --deep --checksums --dataset "$id"
+	assert_status 0
+}
+
+# The ids of the datasets in the cache of node K, as "1 2".
+cached()
+{
+	find "$NODES/$1" -name 'scr.dataset.*' | sed 's/.*\.//' | sort -n |
+		paste -sd ' '
+}
+
+# whole DATASET...: the commands call these datasets whole, with checksums.
+whole()
+{
+	local id
+
+	for id; do
+		try scr_index --prefix "$PREFIX" --verify --checksums "$id"
+		assert_status 0
+	done
+}
+
+# ids FILTER: ids of the datasets in the index for which this filter of jq is
+# true, as "1 2".
+ids()
+{
+	scr_index --prefix "$PREFIX" --list --json |
+		jq -r "[.datasets[] | select($1) | .id] | sort |
+			map(tostring) | join(\" \")"
+}
+
 # stdout has exactly this line.
 assert_line()
 {

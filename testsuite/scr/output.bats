@@ -20,32 +20,6 @@ completed()
 	grep -qx end <<<"$output" || failed "no end"
 }
 
-# The ids of the datasets in the cache of node K, as "1 2".
-cached()
-{
-	find "$NODES/$1/$CACHE" -maxdepth 1 -name 'scr.dataset.*' |
-		sed 's/.*\.//' | sort -n | paste -sd ' '
-}
-
-# whole ID [NODE]...: when these nodes are saved (0 to 3), dataset ID is whole,
-# also by its bytes.
-whole()
-{
-	local id=$1 k
-
-	shift
-	[[ $# -gt 0 ]] || set -- 0 1 2 3
-	for k; do
-		PMI_RANK=0 try "$TESTSUITE/scr/node.sh" "$k" scr_copy \
-			--id "$id" --cntldir "$SSD/$CACHE" --prefix "$PREFIX"
-		assert_status 0
-	done
-	try scr_index --prefix "$PREFIX" --build "$id"
-	assert_status 0
-	try scr_inspect --prefix "$PREFIX" --deep --checksums --dataset "$id"
-	assert_status 0
-}
-
 # fresh: nothing is left of earlier jobs.
 fresh() { rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*; }
 
@@ -55,9 +29,9 @@ fresh() { rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*; }
 		SCR_COPY_TYPE=$scheme job "0 1 2 3" app_ckpt steps=2 files=2
 		completed 1 2
 		[[ $(cached 2) == "1 2" ]] || failed "cached: $(cached 2)"
-		whole 2
+		saved 2
 		[[ $scheme == SINGLE ]] || lose 1
-		[[ $scheme == SINGLE ]] || whole 1 0 2 3
+		[[ $scheme == SINGLE ]] || saved 1 0 2 3
 	done
 }
 
@@ -66,7 +40,7 @@ fresh() { rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*; }
 	completed 1 2 3 4 5 6 7 8 9 10
 	[[ $(cached 0) == "9 10" && $(cached 1) == "9 10" ]] ||
 		failed "cached: $(cached 0), $(cached 1)"
-	whole 10 0 1
+	saved 10 0 1
 	SCR_CACHE_SIZE=1 job "0 0 1 1" app_ckpt
 	completed 1
 	[[ $(cached 0) == 11 ]] || failed "cached: $(cached 0)"
@@ -82,7 +56,7 @@ fresh() { rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*; }
 	job "0 1" app_ckpt
 	[[ $(cached 0) == 4 ]] || failed "flush file: $(cached 0)"
 	# Only the index.
-	whole 4 0 1
+	saved 4 0 1
 	lose 0 1
 	rm -rf .scr/flush.scr .scr/scr.dataset.4
 	job "0 1" app_ckpt
@@ -136,7 +110,7 @@ bypass mode"* ]] || failed "message"
 	try scr_env flush-file --dir "$PREFIX" --list-ckpt
 	[[ $(xargs -n 1 <<<"$output" | sort -n | paste -sd ' ') == "1 3" ]] ||
 		failed "checkpoints"
-	whole 3 0 1
+	saved 3 0 1
 	run scr_inspect -m keyval .scr/flush.scr
 	[[ $output == *"CKPT = 2"* ]] || failed "checkpoint number"
 }
@@ -174,12 +148,12 @@ bypass mode"* ]] || failed "message"
 			size=100000
 		completed 1
 		lose 0
-		whole 1 1 2 3
+		saved 1 1 2 3
 		fresh
 		SCR_COPY_TYPE=$scheme job "0 1 2 3" app_ckpt files=none3 size=0
 		completed 1
 		lose 2
-		whole 1 0 1 3
+		saved 1 0 1 3
 	done
 }
 
@@ -187,7 +161,7 @@ bypass mode"* ]] || failed "message"
 	job "0 1 2 3" app_ckpt equal=1 files=3
 	completed 1
 	lose 3
-	whole 1 0 1 2
+	saved 1 0 1 2
 	[[ $(find ckpt.1 -type f | wc -l) -eq 12 ]] || failed "12 files"
 	cmp -s ckpt.1/0/f.3 ckpt.1/1/f.3 && failed "the same contents"
 	:
@@ -200,7 +174,7 @@ bypass mode"* ]] || failed "message"
 	[[ $(grep -c 'ERROR: rank 0 .*SCR_Complete_output: rank 1 reported its files' \
 		<<<"$stderr") -eq 1 ]] || failed "message"
 	[[ $(cached 0) == 2 && $(cached 1) == 2 ]] || failed "cached"
-	whole 2 0 1
+	saved 2 0 1
 	run scr_inspect -m keyval .scr/flush.scr
 	[[ $output != *ckpt.1* ]] || failed "flush file"
 }
@@ -233,7 +207,7 @@ bypass mode"* ]] || failed "message"
 	completed 1 2
 	try scr_inspect -m keyval .scr/flush.scr
 	[[ $output == *"NAME = scr.dataset.2"* ]] || failed "name"
-	whole 2 0 1
+	saved 2 0 1
 }
 
 @test "a device without room: the dataset fails, the next is complete" {
@@ -307,13 +281,7 @@ traced()
 	SCR_CACHE_BYPASS=1 traced 8 4 14 13
 }
 
-# The ids that the index has as valid, as "1 2".
-valid()
-{
-	scr_index --prefix "$PREFIX" --list --json |
-		jq -r '[.datasets[] | select(.valid) | .id] | sort |
-			map(tostring) | join(" ")'
-}
+valid() { ids .valid; }
 
 @test "bypass over the files of an older dataset: the index knows it before" {
 	export SCR_CACHE_BYPASS=1

@@ -32,16 +32,6 @@ touched()
 	[[ -s $PROFILE_FILE ]] || failed "no call was changed"
 }
 
-whole()
-{
-	local id
-
-	for id; do
-		try scr_index --prefix "$PREFIX" --verify --checksums "$id"
-		assert_status 0
-	done
-}
-
 # round PROFILE WHERE: write, protect and flush, restart from the cache with a
 # node lost, write again, restart from the prefix.
 round()

@@ -47,13 +47,6 @@ restarts()
 # The directory of a dataset on node K.
 dataset() { echo "$NODES/$1/$CACHE/scr.dataset.$2"; }
 
-# The ids of the datasets in the cache of node K, as "1 2".
-cached()
-{
-	find "$NODES/$1/$CACHE" -maxdepth 1 -name 'scr.dataset.*' |
-		sed 's/.*\.//' | sort -n | paste -sd ' '
-}
-
 # flip FILE OFFSET: change a byte, and keep the times.
 flip()
 {
