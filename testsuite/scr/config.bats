@@ -81,8 +81,7 @@ says()
 		failed "SCR_FLUHS, after queries"
 	grep -q 'SCR_SET_SIZE from .*\.scrconf:1: "many"' <<<"$stderr" ||
 		failed "file and line"
-	try scr_env conf
-	assert_status 0
+	exits 0 scr_env conf
 	grep -q 'unknown parameter SCR_FLUHS; did you mean SCR_FLUSH?' \
 		<<<"$stderr" || failed "scr_env"
 }
@@ -133,8 +132,7 @@ SCR_JOB_NAME=a\\=b" ]] || failed "app.conf"
 }
 
 @test "nodes.scr counts the nodes" {
-	job "0 0 2" app_calls init finalize
-	assert_status 0
+	ends "0 0 2" app_calls init finalize
 	try scr_env nodes-file
 	[[ $output == 2 ]] || failed "nodes"
 }

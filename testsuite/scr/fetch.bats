@@ -1,18 +1,18 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats sets them
+# shellcheck disable=SC2034,SC2154 # bats and others use them
 # From the prefix to the caches.
 
 load helper
 
 NODE_MAP="0 1 2 3"
+JOB_BASE=$BATS_FILE_TMPDIR/job
 
 setup()
 {
 	job_setup
 	export SCR_FLUSH=1
-	job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 write=ckpt.3
-	assert_status 0
+	once ends "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 write=ckpt.3
 	lose 0 1 2 3
 }
 
@@ -25,55 +25,9 @@ valid()
 
 fetched()
 {
-	job "$NODE_MAP" prefix fetch held
-	assert_status 0
+	ends "$NODE_MAP" prefix fetch held
 	assert_line "fetch -> ok"
 	assert_line "fetched $1"
-}
-
-@test "all nodes lost: the newest is fetched, and protected (24)" {
-	fetched "3 ckpt.3"
-	assert_line "held: ckpt.3"
-	[[ -n $(find "$NODES/2" -name '*xor*') ]]
-	cmp "$PREFIX/ckpt.3/rank_1" \
-		"$NODES/1/tester/scr.j1/scr.dataset.3/rank_1"
-	run scr_inspect -m keyval "$PREFIX/.scr/flush.scr"
-	[[ $output == *CACHE* && $output == *PFS* ]]
-	job "$NODE_MAP" prefix held write=ckpt.4
-	assert_line "held: ckpt.3"
-	[[ -d $PREFIX/.scr/scr.dataset.4 ]]
-}
-
-@test "a file is missing: ckpt.2, and not tried again (26, 27)" {
-	rm "$PREFIX/ckpt.3/rank_1"
-	fetched "2 ckpt.2"
-	[[ $stderr == *"ckpt.3"*"not fetched"*"ckpt.3/rank_1"* ]]
-	[[ $(valid 3) == false && $(valid 2) == true ]]
-	lose 0 1 2 3
-	fetched "2 ckpt.2"
-	[[ $stderr != *ckpt.3* ]]
-	# Asked for, it is tried again.
-	lose 0 1 2 3
-	scr_index --prefix "$PREFIX" --current ckpt.3 || true
-	cp "$PREFIX/ckpt.2/rank_1" "$PREFIX/ckpt.3/rank_1"
-	fetched "2 ckpt.2"
-}
-
-@test "a file is truncated, or has a flipped byte (26)" {
-	truncate -s 500 "$PREFIX/ckpt.3/rank_2"
-	fetched "2 ckpt.2"
-	[[ $stderr == *"ckpt.3/rank_2: has 500 bytes, expected 1000"* ]]
-	[[ $(valid 3) == false ]]
-	lose 0 1 2 3
-	printf x | dd of="$PREFIX/ckpt.2/rank_0" bs=1 seek=77 conv=notrunc \
-		status=none
-	fetched "1 ckpt.1"
-	[[ $stderr == *"ckpt.2/rank_0: checksum"* ]]
-	[[ $(valid 2) == false ]]
-	lose 0 1 2 3
-	rm -r "$PREFIX/ckpt.1"
-	fetched "nothing"
-	assert_line "held:"
 }
 
 @test "the summary is missing: written again; rank2file: not (26)" {
@@ -119,18 +73,6 @@ fetched()
 	done
 }
 
-@test "in place: SCR_FETCH_BYPASS=1, SCR_CACHE_BYPASS=1; SCR_FETCH=0 (32)" {
-	SCR_FETCH_BYPASS=1 fetched "3 ckpt.3 in place"
-	[[ -z $(find "$NODES" -name 'rank_*') ]]
-	lose 0 1 2 3
-	SCR_CACHE_BYPASS=1 fetched "3 ckpt.3 in place"
-	lose 0 1 2 3
-	SCR_FETCH=0 fetched "nothing"
-	lose 0 1 2 3
-	truncate -s 1 "$PREFIX/ckpt.3/rank_3"
-	SCR_FETCH_BYPASS=1 fetched "2 ckpt.2 in place"
-}
-
 @test "another number of ranks is refused, not marked (17)" {
 	NODE_MAP="0 1 2" fetched "nothing"
 	[[ $stderr == *"ckpt.3"*"written by 4 ranks, but this job has 3"* ]]
@@ -138,19 +80,10 @@ fetched()
 	fetched "3 ckpt.3"
 }
 
-@test "global restart: all goes to the prefix, and is read there (31)" {
-	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.4
-	SCR_FLUSH=0 SCR_GLOBAL_RESTART=1 job "$NODE_MAP" prefix held fetch
-	assert_status 0
-	assert_line "held:"
-	assert_line "fetched 4 ckpt.4 in place"
-}
-
 @test "what a rebuild on the prefix can save is rebuilt" {
 	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.4
 	saved 4
-	try scr_index --prefix "$PREFIX" --current ckpt.4
-	assert_status 0
+	exits 0 scr_index --prefix "$PREFIX" --current ckpt.4
 	rm "$PREFIX/ckpt.4/rank_2" "$PREFIX/ckpt.4/sub/2/b"
 	lose 0 1 2 3
 	fetched "4 ckpt.4"

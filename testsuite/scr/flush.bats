@@ -28,9 +28,8 @@ no_litter()
 }
 
 @test "what is due is on the prefix (34)" {
-	SCR_FLUSH=2 job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 \
+	SCR_FLUSH=2 ends "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 \
 		write=ckpt.3 write=ckpt.4 write=ckpt.5 write=ckpt.6
-	assert_status 0
 	whole 2 4 6
 	[[ $(cd "$PREFIX" && echo ckpt.*) == "ckpt.2 ckpt.4 ckpt.6" ]]
 	[[ $(ids .valid) == "2 4 6" && -z $(ids ".valid == false") ]]
@@ -42,24 +41,20 @@ no_litter()
 	no_litter
 	try scr_flush_file --dir "$PREFIX" --need-flush 6
 	assert_status 1
-	try scr_flush_file --dir "$PREFIX" --need-flush 5
-	assert_status 0
+	exits 0 scr_flush_file --dir "$PREFIX" --need-flush 5
 }
 
 @test "at the end the newest is flushed, unless SCR_FLUSH is 0 (34)" {
-	SCR_FLUSH=10 job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 finalize
-	assert_status 0
+	SCR_FLUSH=10 ends "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 finalize
 	whole 2
 	[[ $(ids .valid) == 2 && ! -e $PREFIX/ckpt.1 ]]
-	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.3 finalize
-	assert_status 0
+	SCR_FLUSH=0 ends "$NODE_MAP" prefix write=ckpt.3 finalize
 	[[ $(ids .valid) == 2 && ! -e $PREFIX/ckpt.3 ]]
 }
 
 @test "after a restart: what was not flushed is; all if asked for" {
 	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2
-	SCR_FLUSH=2 job "$NODE_MAP" prefix restart
-	assert_status 0
+	SCR_FLUSH=2 ends "$NODE_MAP" prefix restart
 	[[ $(ids .valid) == 2 ]]
 	SCR_FLUSH=0 SCR_FLUSH_ON_RESTART=1 job "$NODE_MAP" prefix restart
 	[[ $(ids .valid) == "1 2" ]]
@@ -70,9 +65,8 @@ no_litter()
 	job "$NODE_MAP" prefix write=ckpt.1
 	mkdir "$PREFIX/ckpt.2"
 	touch "$PREFIX/ckpt.2/sub"
-	job "$NODE_MAP" prefix write=ckpt.2 write=ckpt.3 write=ckpt.4 held \
+	ends "$NODE_MAP" prefix write=ckpt.2 write=ckpt.3 write=ckpt.4 held \
 		flush=2
-	assert_status 0
 	[[ $stderr == *"dataset 2: not flushed, stays in the cache: "*sub* ]]
 	assert_line "flush=2 -> failed"
 	# It is neither called complete nor evicted, and the next ones are.
@@ -81,8 +75,7 @@ no_litter()
 	[[ ! -e $PREFIX/ckpt.2/rank_0 ]]
 	no_litter
 	rm "$PREFIX/ckpt.2/sub"
-	job "$NODE_MAP" prefix restart
-	assert_status 0
+	ends "$NODE_MAP" prefix restart
 	whole 1 2 3 4
 }
 
@@ -103,53 +96,11 @@ no_litter()
 }
 
 @test "unknown SCR_FLUSH_TYPE, SCR_FLUSH_ASYNC=1: one warning each (42)" {
-	SCR_FLUSH_TYPE=NOPE SCR_FLUSH_ASYNC=1 job "$NODE_MAP" prefix \
+	SCR_FLUSH_TYPE=NOPE SCR_FLUSH_ASYNC=1 ends "$NODE_MAP" prefix \
 		write=ckpt.1
-	assert_status 0
 	[[ $(grep -c 'SCR_FLUSH_TYPE .*"NOPE"' <<<"$stderr") -eq 1 ]]
 	[[ $(grep -c "SCR_FLUSH_ASYNC=1: not supported" <<<"$stderr") -eq 1 ]]
 	whole 1
-}
-
-@test "SCR_FLUSH_WIDTH=1 and a bandwidth" {
-	export SCR_LOG_ENABLE=1
-	SCR_FLUSH_WIDTH=1 SCR_FLUSH_ASYNC_BW=400000 job "$NODE_MAP" prefix \
-		write=ckpt.1:1:100000
-	assert_status 0
-	whole 1
-	# 400 KB at 400 KB/s, one rank at a time.
-	awk -F'secs=' '/FLUSH_SUCCESS/ { exit !($2 >= 0.9 && $2 < 3) }' \
-		"$PREFIX/.scr/log"
-}
-
-@test "with bypass all is on the prefix at once (43)" {
-	SCR_FLUSH=0 SCR_CACHE_BYPASS=1 job "$NODE_MAP" prefix write=ckpt.1 \
-		write=ckpt.2
-	assert_status 0
-	whole 1 2
-	[[ $(ids .valid) == "1 2" ]]
-	[[ -z $(find "$NODES" -name 'rank_*') ]]
-}
-
-@test "output is flushed whatever SCR_FLUSH is (45)" {
-	SCR_FLUSH=0 job "$NODE_MAP" prefix write=out.1:2 write=ckpt.2:1 \
-		write=both.3:3 finalize
-	assert_status 0
-	whole 1 3
-	[[ $(ids .valid) == "1 3" && ! -e $PREFIX/ckpt.2 ]]
-	[[ $(current) == both.3 ]]
-	SCR_FLUSH=0 job "$NODE_MAP" prefix delete=both.3 fetch
-	assert_line "fetched nothing"
-}
-
-@test "a descriptor with OUTPUT=1 takes output, and evicts no checkpoint (46)" {
-	printf '%s\n' "CKPT=0 INTERVAL=1 TYPE=XOR" \
-		"CKPT=1 INTERVAL=1000 TYPE=SINGLE OUTPUT=1" >.scrconf
-	SCR_COPY_TYPE=FILE job "$NODE_MAP" prefix write=ckpt.1 write=out.2:2 \
-		write=out.3:2 held
-	assert_status 0
-	assert_line "held: ckpt.1 out.3"
-	[[ -n $(find "$NODES/0" -path '*dataset.3*' -name '*single*') ]]
 }
 
 @test "files of an older dataset are replaced, which is retired first" {
@@ -157,8 +108,7 @@ no_litter()
 	[[ $(ids .valid) == 1 ]]
 	cp "$PREFIX/same/rank_1" "$BATS_TEST_TMPDIR/link"
 	ln "$PREFIX/same/rank_1" "$BATS_TEST_TMPDIR/old"
-	job "$NODE_MAP" prefix write=same:1:5000
-	assert_status 0
+	ends "$NODE_MAP" prefix write=same:1:5000
 	[[ $(ids .valid) == 2 && -z $(ids ".valid == false") ]]
 	whole 2
 	# By a rename, not in place.

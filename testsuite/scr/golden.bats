@@ -39,8 +39,7 @@ restored()
 
 	from=$(golden "scr3/$1/cache")
 	caches "$1" "$from/nodes" "$3"
-	job "$map" app_restart 0 skip=1
-	assert_status 0
+	ends "$map" app_restart 0 skip=1
 	[[ $stderr != *WARNING* ]] || failed "$stderr"
 	# The lists of a node have another order.
 	(cd "$NODES" && grep -v -e shuffile -e cindex "$from.sha256" |
@@ -88,8 +87,7 @@ restored()
 
 	from=$(golden scr3/single_4_lost/cache)
 	caches single_4_lost "$from/nodes" 2
-	job "0 1 2 3" app_calls init have_restart finalize
-	assert_status 0
+	ends "0 1 2 3" app_calls init have_restart finalize
 	assert_line "have_restart -> 0 0"
 	[[ -z $(find "$NODES" -name 'rank_*') ]]
 }
@@ -131,10 +129,9 @@ same_caches()
 	for k in 0 3; do
 		caches xor_4_bypass "$from/nodes" $k
 		cp -a "$from/prefix/." .
-		job "0 1 2 3" "$PWD/in_place" "$MPI/app_calls" init \
+		ends "0 1 2 3" "$PWD/in_place" "$MPI/app_calls" init \
 			have_restart start_restart \
 			route_file=ckpt.1/rank_0.ckpt complete_restart finalize
-		assert_status 0
 		assert_line "have_restart -> 0 1 ckpt.1"
 		[[ $output == *"rank_0.ckpt -> 0 /tmp/scrgold/xor_4_bypass/"* ]]
 		same_caches "$from/nodes" "$k"

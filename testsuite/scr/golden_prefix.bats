@@ -68,8 +68,7 @@ flushed()
 	local f
 
 	snapshot "$@"
-	job "$2" app_ckpt from="$BATS_TEST_TMPDIR/from"
-	assert_status 0
+	ends "$2" app_ckpt from="$BATS_TEST_TMPDIR/from"
 	assert_line "complete 1 0"
 	diff <(listing "$BATS_TEST_TMPDIR/from") <(listing "$PREFIX")
 	diff <(metadata "$BATS_TEST_TMPDIR/from") <(metadata "$PREFIX")
@@ -87,8 +86,7 @@ fetched()
 
 	snapshot "$@"
 	cp -a "$BATS_TEST_TMPDIR/from/." "$PREFIX"
-	job "$2" app_calls init have_restart finalize
-	assert_status 0
+	ends "$2" app_calls init have_restart finalize
 	assert_line "have_restart -> 0 1 ckpt.1"
 	[[ $stderr != *WARNING* ]] || failed "$stderr"
 	rank=0
@@ -99,8 +97,7 @@ fetched()
 		done <"$BATS_TEST_TMPDIR/from.$rank"
 		rank=$((rank + 1))
 	done
-	try scr_index --prefix "$PREFIX" --verify 1
-	assert_status 0
+	exits 0 scr_index --prefix "$PREFIX" --verify 1
 	# And what was fetched can be lost.
 	if [[ $3 != SINGLE ]]; then
 		rm "$PREFIX/.scr/index.scr"

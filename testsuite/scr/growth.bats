@@ -31,23 +31,19 @@ count()
 	[[ ! -e $out ]] || return 0
 	map=$(seq 0 $(($1 - 1)) | awk '{ print int($1 / 2) }' | xargs)
 	rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/*
-	job "$map" app_growth write "$2"
-	assert_status 0
+	ends "$map" app_growth write "$2"
 	printf '%s\n' "$output" >"$out"
-	job "$map" app_growth restart "$2"
-	assert_status 0
+	ends "$map" app_growth restart "$2"
 	rows Init Init_cached
 	rows Have_restart Have_restart
 	rows Start_restart Start_restart
 	rows Complete_restart Complete_restart
 	lose 0
-	job "$map" app_growth restart "$2"
-	assert_status 0
+	ends "$map" app_growth restart "$2"
 	rows Init Init_rebuild
 	# shellcheck disable=SC2046 # numbers
 	lose $(seq 0 $((nodes - 1)))
-	job "$map" app_growth restart "$2"
-	assert_status 0
+	ends "$map" app_growth restart "$2"
 	rows Have_restart Have_restart_fetch
 }
 
@@ -200,8 +196,7 @@ crosses()
 	count 4 2
 	count 32 2
 	table 4.2 32.2
-	try grows 4.2 32.2
-	assert_status 0
+	exits 0 grows 4.2 32.2
 }
 
 @test "2 and 32 files of a rank: no cost grows with ranks times files" {
@@ -210,8 +205,7 @@ crosses()
 	count 16 2
 	count 16 32
 	table 4.2 4.32 16.2 16.32
-	try crosses 4 16 2 32
-	assert_status 0
+	exits 0 crosses 4 16 2 32
 }
 
 @test "64 and 256 ranks, too" {
@@ -220,8 +214,6 @@ crosses()
 	count 64 2
 	count 256 2
 	table 4.2 64.2 256.2
-	try grows 4.2 64.2
-	assert_status 0
-	try grows 64.2 256.2
-	assert_status 0
+	exits 0 grows 4.2 64.2
+	exits 0 grows 64.2 256.2
 }

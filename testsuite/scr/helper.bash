@@ -83,6 +83,20 @@ job()
 		</dev/null 3>&-
 }
 
+# ends MAP PROGRAM [ARG]...: `job`, with status 0.
+ends()
+{
+	job "$@"
+	assert_status 0
+}
+
+# exits STATUS COMMAND...: `try`, with this status.
+exits()
+{
+	try "${@:2}"
+	assert_status "$1"
+}
+
 # once COMMAND...: the command begins with empty nodes and an empty prefix, but for
 # hidden files.  If a test of this file has run it with the same settings, what it
 # left and answered is brought back: set JOB_BASE, so that paths are the same.
@@ -155,12 +169,10 @@ saved()
 	shift
 	(($# > 0)) || set -- 0 1 2 3
 	for k; do
-		PMI_RANK=0 try "$TESTSUITE/scr/node.sh" "$k" scr_copy --id "$id" \
-			--cntldir "$SSD/tester/scr.j1" --prefix "$PREFIX"
-		assert_status 0
+		PMI_RANK=0 exits 0 "$TESTSUITE/scr/node.sh" "$k" scr_copy --id \
+			"$id" --cntldir "$SSD/tester/scr.j1" --prefix "$PREFIX"
 	done
-	try scr_index --prefix "$PREFIX" --build "$id"
-	assert_status 0
+	exits 0 scr_index --prefix "$PREFIX" --build "$id"
 	try scr_inspect --prefix "$PREFIX" --deep --checksums --dataset "$id"
 	assert_status 0
 }
@@ -178,8 +190,7 @@ whole()
 	local id
 
 	for id; do
-		try scr_index --prefix "$PREFIX" --verify --checksums "$id"
-		assert_status 0
+		exits 0 scr_index --prefix "$PREFIX" --verify --checksums "$id"
 	done
 }
 

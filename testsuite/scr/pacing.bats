@@ -50,8 +50,7 @@ reason()
 }
 
 @test "by what checkpoints cost (55)" {
-	SCR_CHECKPOINT_OVERHEAD=50 job "0 1" app_ckpt need=1 steps=3 pause=600
-	assert_status 0
+	SCR_CHECKPOINT_OVERHEAD=50 ends "0 1" app_ckpt need=1 steps=3 pause=600
 	[[ $(flags need) == "1 "* ]] || failed "the first: $(flags need)"
 	# A cost that time has not outweighed yet.
 	SCR_CHECKPOINT_OVERHEAD=0.0001 job "0 1" app_ckpt need=1 steps=3
@@ -132,14 +131,12 @@ reason()
 
 @test "ExitBefore and ExitAfter (56d)" {
 	export SCR_HALT_EXIT=1
-	try scr_halt --before @$(($(date +%s) + 50)) --seconds 100 "$PREFIX"
-	assert_status 0
+	exits 0 scr_halt --before @$(($(date +%s) + 50)) --seconds 100 "$PREFIX"
 	SCR_END_TIME=0 job "0 1" app_ckpt
 	leaves 'Current time \(.*\) is past ExitBefore-HaltSeconds time \(.*\)\.' \
 		EXIT_BEFORE_TIME
 	rm .scr/halt.scr
-	try scr_halt --after @$(($(date +%s) - 1)) "$PREFIX"
-	assert_status 0
+	exits 0 scr_halt --after @$(($(date +%s) - 1)) "$PREFIX"
 	job "0 1" app_ckpt
 	leaves 'Current time \(.*\) is past ExitAfter time \(.*\)\.' \
 		EXIT_AFTER_TIME
@@ -164,8 +161,7 @@ reason()
 	echo garbage >.scr/halt.scr
 	job "0 1" app_ckpt exit=1 finalize=0
 	answers exit 1
-	SCR_HALT_EXIT=1 job "0 1" app_ckpt
-	assert_status 0
+	SCR_HALT_EXIT=1 ends "0 1" app_ckpt
 	grep -q 'Job exiting: .*halt.scr: damaged' <<<"$stderr" || failed "why"
 	[[ $(cat .scr/halt.scr) == garbage ]] || failed "it was changed"
 }

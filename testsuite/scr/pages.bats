@@ -15,9 +15,8 @@ compile()
 		>program.c
 	read -ra mpi < <(pkg-config --cflags --libs mpich 2>/dev/null ||
 		pkg-config --cflags --libs ompi-c)
-	try cc -Wall -Wextra -Werror -I "$TESTSUITE/../lib/scr" -o program \
+	exits 0 cc -Wall -Wextra -Werror -I "$TESTSUITE/../lib/scr" -o program \
 		program.c -L "$MPI/.." -lscr "-Wl,-rpath,$MPI/.." "${mpi[@]}"
-	assert_status 0
 }
 
 @test "the program of scr(3) checkpoints, and restarts on a spare node" {
@@ -25,13 +24,11 @@ compile()
 	compile
 	# The page promises a program that is read in a minute.
 	[[ $(wc -l <program.c) -le 75 ]] || failed "it is long"
-	SCR_CHECKPOINT_INTERVAL=30 job "0 1 2" "$PWD/program"
-	assert_status 0
+	SCR_CHECKPOINT_INTERVAL=30 ends "0 1 2" "$PWD/program"
 	[[ -z $stderr ]] || failed "no messages"
 	[[ -e $NODES/1/tester/scr.j1/scr.dataset.3/rank.1 ]] || failed "ckpt.90"
 	lose 1
-	SCR_CHECKPOINT_INTERVAL=1 SCR_DEBUG=1 job "0 3 2" "$PWD/program"
-	assert_status 0
+	SCR_CHECKPOINT_INTERVAL=1 SCR_DEBUG=1 ends "0 3 2" "$PWD/program"
 	[[ $output == *"Starting dataset 4 \`ckpt.91'"* ]] || failed "step 91"
 	[[ $output != *"dataset 14 "* ]] || failed "10 steps"
 	grep -qx 100 "$NODES/3/tester/scr.j1/scr.dataset.13/rank.1" ||
@@ -60,8 +57,7 @@ example()
 
 	(
 		example 1
-		job "0 1" app_ckpt steps=4
-		assert_status 0
+		ends "0 1" app_ckpt steps=4
 		[[ -z $stderr ]] || failed "messages"
 		[[ $(find "$NODES/1/disk" -name 'scr.dataset.*' | wc -l) -eq 3 ]] ||
 			failed "COUNT=3"
@@ -69,8 +65,7 @@ example()
 	rm -rf "${NODES:?}"/* .scr
 	(
 		example 2
-		job "0 1 2 3" app_ckpt steps=5
-		assert_status 0
+		ends "0 1 2 3" app_ckpt steps=5
 		[[ -z $stderr ]] || failed "messages"
 		[[ -n $(find "$NODES/1/memory/$cache/scr.dataset.4" -name '*.xor.*') &&
 			-n $(find "$NODES/1/disk/$cache/scr.dataset.5" -name '*.rs.*') ]] ||
@@ -82,8 +77,7 @@ example()
 	rm -rf "${NODES:?}"/* .scr
 	(
 		example 3
-		job "1 2 3 4" parts levels
-		assert_status 0
+		ends "1 2 3 4" parts levels
 		assert_line "0: 0/1 XOR(XOR1) 0,2"
 		[[ -z $stderr ]] || failed "messages"
 	)

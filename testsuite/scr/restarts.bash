@@ -34,8 +34,7 @@ fresh()
 # verified, and writes nothing more.
 restarts()
 {
-	job "$1" app_restart 0 files=2 "${@:3}"
-	assert_status 0
+	ends "$1" app_restart 0 files=2 "${@:3}"
 	if [[ $2 == none ]]; then
 		assert_line none
 	else
