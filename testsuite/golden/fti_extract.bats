@@ -38,12 +38,14 @@ holds() {
 }
 
 @test "each variable of each file has the bytes that the application wrote" {
-	local set file name ckpt compared=0 rc
+	local set file name ckpt compared=0 rc n=0
 
 	for set in "$FTI"/*/EXPECTED.tsv; do
 		set=${set%/*} set=${set##*/}
 		[[ $set != seed7-realsize ]] || continue
 		while read -r file; do
+			# Of some sets other ranks than of others.
+			((n++ % 5 == 0)) || [[ -n ${SCRKIT_SLOW-} ]] || continue
 			name=${file##*/}
 			ckpt=${name#Ckpt}
 			ckpt=${ckpt%%-*}
@@ -62,9 +64,9 @@ holds() {
 	done
 	echo "$compared variables" >&2
 	if [[ -d $FTI/seed7-A-v1.1 ]]; then
-		((compared > 800))
+		((compared > 160))
 	else
-		((compared > 30))
+		((compared > 6))
 	fi
 }
 

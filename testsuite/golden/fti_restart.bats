@@ -368,7 +368,7 @@ disturbed() {
 	total=$(operations scr_fti "${args[@]}" j)
 	result j >after
 	((total > 40))
-	for n in $(moments "$total" "${SCRKIT_KILLS-20}"); do
+	for n in $(moments "$total" "${SCRKIT_KILLS-8}"); do
 		rm -rf j again
 		cp -Rp fresh j
 		run env LD_PRELOAD="$SHIM" "$1=$n" scr_fti "${args[@]}" j
@@ -385,6 +385,14 @@ disturbed() {
 	done
 }
 
+# archived DIR: a job whose checkpoint 4 only the archive has whole.
+archived() {
+	[[ -e $SHIM ]] || skip "no fault shim"
+	job "$1"
+	scr_fti archive -q "$1"
+	rm "$1/Global/$E/l4/Ckpt4-Rank1.fti"
+}
+
 @test "restart killed at any moment" {
 	[[ -e $SHIM ]] || skip "no fault shim"
 	job fresh
@@ -392,35 +400,26 @@ disturbed() {
 }
 
 @test "restart from the archive killed at any moment" {
-	[[ -e $SHIM ]] || skip "no fault shim"
-	job fresh
-	scr_fti archive -q fresh
-	rm "fresh/Global/$E/l4/Ckpt4-Rank1.fti"
+	archived fresh
 	disturbed SHIM_KILL_AT
 }
 
 @test "restart with any operation failing" {
-	[[ -e $SHIM ]] || skip "no fault shim"
-	job fresh
-	scr_fti archive -q fresh
-	rm "fresh/Global/$E/l4/Ckpt4-Rank1.fti"
+	archived fresh
 	disturbed SHIM_FAIL_AT
 }
 
 @test "undoing killed at any moment" {
 	local n total
 
-	[[ -e $SHIM ]] || skip "no fault shim"
-	job fresh
-	scr_fti archive -q fresh
-	rm "fresh/Global/$E/l4/Ckpt4-Rank1.fti"
+	archived fresh
 	state fresh >before
 	scr_fti restart -q --select 4 fresh
 	cp -Rp fresh j
 	total=$(operations scr_fti restart -q --undo j)
 	state j | diff before -
 	((total > 20))
-	for n in $(moments "$total" "${SCRKIT_KILLS-20}"); do
+	for n in $(moments "$total" "${SCRKIT_KILLS-8}"); do
 		rm -rf j
 		cp -Rp fresh j
 		run env LD_PRELOAD="$SHIM" SHIM_KILL_AT="$n" \
@@ -442,7 +441,7 @@ disturbed() {
 	total=$(operations scr_fti archive -q -j 1 --copy --keep 1 j)
 	state j >after
 	((total > 20))
-	for n in $(moments "$total" "${SCRKIT_KILLS-20}"); do
+	for n in $(moments "$total" "${SCRKIT_KILLS-8}"); do
 		rm -rf j
 		cp -Rp fresh j
 		run env LD_PRELOAD="$SHIM" SHIM_KILL_AT="$n" \

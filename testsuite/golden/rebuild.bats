@@ -85,7 +85,7 @@ check_attributes()
 	assert_output_is ""
 }
 
-# rebuilds CASE: the test of all main cases except one.
+# rebuilds CASE: the test of all main cases but single_4_lost.
 rebuilds()
 {
 	local at=$BATS_TEST_TMPDIR/elsewhere sha stat lost_maps=() r
@@ -115,35 +115,32 @@ rebuilds()
 	exits 0 scr_index --prefix "$at/prefix" --verify --deep
 }
 
-# Detects a case of the golden data without a test.
-@test "all main cases have their test" {
-	local root
+# rebuilds_all SCHEME...: the cases of these schemes; without SCRKIT_SLOW every
+# other one.
+rebuilds_all()
+{
+	local scheme case cases=()
 
-	root=$(golden scr3)
-	run comm -23 <(cd "$root" && ls -d -- */scavenged | sed 's,/.*,,' | sort) \
-		<(grep -Eo '^@test "[a-z0-9_]+"' "$BATS_TEST_FILENAME" |
-			cut -d '"' -f 2 | sort)
-	assert_output_is ""
+	cd "$(golden scr3)"
+	for scheme; do
+		for case in "$scheme"*/scavenged; do
+			[[ ! -e $case/../rebuilt.index_list.txt ||
+				$case == single_4_lost/* ]] ||
+				cases+=("${case%/*}")
+		done
+	done
+	((${#cases[@]} > 0)) || skip "no golden data"
+	pick 2 "${cases[@]}"
+	for case in "${picked[@]}"; do
+		echo "$case"
+		rm -rf "$BATS_TEST_TMPDIR/elsewhere"
+		rebuilds "$case"
+	done
 }
 
-@test "single_4" { rebuilds single_4; }
-@test "single_8n4" { rebuilds single_8n4; }
-@test "partner_4" { rebuilds partner_4; }
-@test "partner_8n4" { rebuilds partner_8n4; }
-@test "partner_4_uneven" { rebuilds partner_4_uneven; }
-@test "xor_4" { rebuilds xor_4; }
-@test "xor_8n4" { rebuilds xor_8n4; }
-@test "xor_8" { rebuilds xor_8; }
-@test "xor_7_set3" { rebuilds xor_7_set3; }
-@test "xor_4_uneven" { rebuilds xor_4_uneven; }
-@test "xor_4_allempty" { rebuilds xor_4_allempty; }
-@test "xor_4_big" { rebuilds xor_4_big; }
-@test "rs1_4" { rebuilds rs1_4; }
-@test "rs2_4" { rebuilds rs2_4; }
-@test "rs2_8n4" { rebuilds rs2_8n4; }
-@test "rs2_4_uneven" { rebuilds rs2_4_uneven; }
-@test "rs3_4" { rebuilds rs3_4; }
-@test "rs3_8" { rebuilds rs3_8; }
+@test "SINGLE and PARTNER" { rebuilds_all single partner; }
+@test "XOR" { rebuilds_all xor; }
+@test "Reed-Solomon" { rebuilds_all rs; }
 
 # --- Refusals ---------------------------------------------------------------
 
@@ -176,8 +173,9 @@ not_sticky()
 {
 	local case=$1 text=$2 at=$BATS_TEST_TMPDIR/elsewhere r away
 
-	snapshot "$case" scavenged "$at"
 	away=$BATS_TEST_TMPDIR/away
+	rm -rf "$at" "$away"
+	snapshot "$case" scavenged "$at"
 	cp -a "$at" "$away"
 	shift 2
 	for r; do
@@ -191,14 +189,10 @@ not_sticky()
 	check_contents "$case" "$at"
 }
 
-@test "a failed build has no after-effects: XOR" {
+@test "a failed build has no after-effects: XOR, PARTNER, Reed-Solomon" {
 	not_sticky xor_4 "set 1 of 1 (XOR over filemaps)" 3
-}
-@test "a failed build has no after-effects: PARTNER" {
-	not_sticky partner_4 "set 1 of 1 (PARTNER over filemaps)" 1
-}
-@test "a failed build has no after-effects: Reed-Solomon" {
 	not_sticky rs2_8n4 "ranks 0 2 6 are missing" 6 7
+	not_sticky partner_4 "set 1 of 1 (PARTNER over filemaps)" 1
 }
 
 @test "a summary that LLNL's failed build left does not make a build fail" {
@@ -236,8 +230,10 @@ cache_survives()
 	local case=$1 snap=$2 at=$BATS_TEST_TMPDIR/nodes node dirs want first
 
 	first=$(golden "scr3/$case")/cache.sha256
+	rm -rf "$at.whole"
 	snapshot "$case" "$snap" "$at.whole"
-	for node in "$at.whole/nodes"/*; do
+	pick 2 "$at.whole/nodes"/*
+	for node in "${picked[@]}"; do
 		node=${node##*/}
 		rm -rf "$at"
 		cp -a "$at.whole" "$at"
@@ -254,22 +250,20 @@ cache_survives()
 	done
 }
 
-@test "caches of XOR: any node lost and rebuilt" {
+@test "caches: any node lost and rebuilt" {
 	cache_survives xor_8n4 cache
-}
-@test "caches of PARTNER: any node lost and rebuilt" {
+	cache_survives rs2_8n4 cache
 	cache_survives partner_8n4 cache
 }
-@test "caches of Reed-Solomon: any node lost and rebuilt" {
-	cache_survives rs2_8n4 cache
-}
-@test "caches after a restart, XOR" { cache_survives xor_4 restart; }
-@test "caches after a restart, XOR, two ranks a node" {
+
+@test "caches after a restart, XOR" {
+	cache_survives xor_4 restart
 	cache_survives xor_8n4 restart
 }
-@test "caches after a restart, PARTNER" { cache_survives partner_4 restart; }
-@test "caches after a restart, Reed-Solomon" {
+
+@test "caches after a restart, Reed-Solomon, PARTNER" {
 	cache_survives rs2_8n4 restart
+	cache_survives partner_4 restart
 }
 
 # Lay the caches of a restarted job on a prefix as a scavenge would, without one
