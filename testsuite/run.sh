@@ -43,7 +43,8 @@
 #     SCRKIT_GOLDEN   golden data: all of it, or the project's selection
 #     SCRKIT_VALGRIND set under valgrind, to shorten tests that take minutes
 #     SCRKIT_SLOW     set unless slow cases should be skipped (--quick)
-#     TMPDIR          a directory for this test; unit tests must leave it empty
+#     TMPDIR          a directory for this test; unit tests must leave it empty.  That
+#                     of run.sh, else in /dev/shm (--quick), else in /tmp
 # A program that crashes, runs longer than TEST_TIMEOUT seconds (900; with slow
 # cases 3600), prints no plan or fewer results than planned counts as one more
 # failure.  Needs bash 5.1.
@@ -107,6 +108,26 @@ unset "${!SCR_@}"
 umask 022
 limit=${TEST_TIMEOUT:-${slow:+3600}}
 : "${limit:=900}"
+# in_memory DIRECTORY: is it one, with 2 GB, in which programs can be run?
+in_memory() {
+	local file=$1/scrkit-check.$$
+
+	[ "$(stat -f -c %T "$1" 2>/dev/null)" = tmpfs ] &&
+		[ "$(df -k --output=avail "$1" | tail -n 1)" -gt 2000000 ] &&
+		cp /bin/true "$file" 2>/dev/null || return 1
+	"$file" 2>/dev/null
+	set -- $?
+	rm -f "$file"
+	return "$1"
+}
+
+# The commands sync all that they write: on a disk that is most of the time of the
+# tests.  The slow cases are for a disk, and the pretend nodes have a /dev/shm of
+# their own.
+if [ -z "${TMPDIR-}" ] && [ -z "$slow" ] && [[ $* != *cluster:* ]] &&
+	in_memory /dev/shm; then
+	TMPDIR=/dev/shm
+fi
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/scrkit-check.XXXXXX") || exit 1
 : >"$scratch/results"
 trap 'chmod -R u+rwx "$scratch" 2>/dev/null; rm -rf "$scratch" "$open"' EXIT
