@@ -66,9 +66,10 @@ fails(const void *p)
 }
 
 static void
-test_overflow(void)
+test_sizes(void)
 {
 	char *p = mem_strdup("abc"), *q = NULL;
+	bool good = true;
 
 	errno = 0;
 	ok(fails(mem_alloc(SIZE_MAX / 2, 3)), "mem_alloc() of too much");
@@ -78,16 +79,8 @@ test_overflow(void)
 	ok(fails(q), "mem_realloc() of too much");
 	is_str(p, "abc", "leaves the old memory alone");
 	mem_free(p);
-}
-
-static void
-test_aligned(void)
-{
-	bool good = true;
-
 	for (size_t align = 1; align <= 1 << 20; align *= 2) {
-		char *p = mem_aligned(align, 100);
-
+		p = mem_aligned(align, 100);
 		good = good && p != NULL && (uintptr_t)p % align == 0;
 		if (p != NULL)
 			memset(p, 1, 100);
@@ -152,8 +145,7 @@ main(void)
 {
 	test_alloc();
 	test_room();
-	test_overflow();
-	test_aligned();
+	test_sizes();
 	test_fail();
 	test_threads();
 	return tap_done();

@@ -5,6 +5,10 @@
 static void
 test_questions(void)
 {
+	static const char *const lines[] = { "one", "", "three" };
+	const char *text = "one\n\nthree", *none = NULL, *empty = "";
+	size_t len = 0;
+
 	ok(str_eq("a", "a") && !str_eq("a", "A") && !str_eq("a", ""), "equal");
 	ok(str_starts("abc", "ab") && str_starts("abc", "") &&
 		   str_starts("abc", "abc") && !str_starts("abc", "abcd") &&
@@ -18,9 +22,22 @@ test_questions(void)
 		   str_glob("a/b", "a*b") && !str_glob("ckpt.10", "ckpt") &&
 		   !str_glob("a", "[!a]"),
 	   "str_glob()");
+	ok(str_is_digit('0') && str_is_digit('9') && !str_is_digit('a') &&
+		   !str_is_digit('/') && !str_is_digit(':'),
+	   "str_is_digit()");
 	is_str(str_plural(1, "file"), "file", "one file");
 	is_str(str_plural(0, "file"), "files", "no files");
 	is_str(str_plural(2, "file"), "files", "two files");
+	for (size_t i = 0; i < 3; i++) {
+		const char *line = str_line(&text, &len);
+
+		ok(line != NULL && len == strlen(lines[i]) &&
+			   strncmp(line, lines[i], len) == 0,
+		   "str_line(): the first, an empty one, one without newline");
+	}
+	ok(str_line(&text, &len) == NULL && str_line(&none, &len) == NULL &&
+		   str_line(&empty, &len) == NULL,
+	   "then none, nor of nothing");
 }
 
 static const struct {
@@ -163,28 +180,6 @@ test_bytes(void)
 }
 
 static void
-test_lines(void)
-{
-	static const char *const lines[] = { "one", "", "three" };
-	const char *text = "one\n\nthree", *none = NULL, *empty = "";
-	size_t len = 0;
-
-	for (size_t i = 0; i < 3; i++) {
-		const char *line = str_line(&text, &len);
-
-		ok(line != NULL && len == strlen(lines[i]) &&
-			   strncmp(line, lines[i], len) == 0,
-		   "str_line(): the first, an empty one, one without newline");
-	}
-	ok(str_line(&text, &len) == NULL && str_line(&none, &len) == NULL &&
-		   str_line(&empty, &len) == NULL,
-	   "then none, nor of nothing");
-	ok(str_is_digit('0') && str_is_digit('9') && !str_is_digit('a') &&
-		   !str_is_digit('/') && !str_is_digit(':'),
-	   "str_is_digit()");
-}
-
-static void
 test_distance(void)
 {
 	static const struct {
@@ -214,7 +209,6 @@ int
 main(void)
 {
 	test_questions();
-	test_lines();
 	test_distance();
 	test_printable();
 	test_room();
