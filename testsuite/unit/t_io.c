@@ -179,7 +179,7 @@ test_replace(int dir)
 	char long_name[NAME_MAX + 1];
 	struct error err = ERROR_INIT;
 	mode_t old = umask(027);
-	int path = -1;
+	int path = -1, cwd = open(".", O_RDONLY | O_DIRECTORY);
 
 	ok(replaces(dir, "r", "one"), "io_replace() of nothing");
 	is_int(mode_of(dir, "r"), 0640, "with mode and umask");
@@ -207,19 +207,11 @@ test_replace(int dir)
 	ok(!temp_exists(dir, "r") && !temp_exists(dir, long_name),
 	   "no temporary file is left");
 	umask(old);
-}
-
-static void
-test_cwd(int dir)
-{
-	struct error err = ERROR_INIT;
-	int cwd = open(".", O_RDONLY | O_DIRECTORY);
-
 	must(cwd >= 0 && fchdir(dir) == 0);
-	ok(io_replace(AT_FDCWD, "c", "one", 3, 0666, &err) == 0 &&
-		   io_replace(AT_FDCWD, "sub/c", "two", 3, 0666, &err) == 0 &&
-		   io_replace(AT_FDCWD, "./c", "four", 4, 0666, &err) == 0 &&
-		   holds_at(dir, "c", "four") && holds_at(dir, "sub/c", "two"),
+	ok(replaces(AT_FDCWD, "c", "one") &&
+		   replaces(AT_FDCWD, "sub/c", "two") &&
+		   replaces(AT_FDCWD, "./c", "four") &&
+		   holds_at(dir, "c", "four"),
 	   "in the working directory, below it, and with a dot");
 	must(fchdir(cwd) == 0);
 	close(cwd);
@@ -369,7 +361,6 @@ main(void)
 	test_pread(dir);
 	test_temp_name();
 	test_replace(dir);
-	test_cwd(dir);
 	test_stale(dir);
 	test_replace_fails(dir);
 	test_two_writers(dir);

@@ -184,9 +184,10 @@ test_two(int root)
 }
 
 static void
-test_nomem(int root)
+test_special(int root)
 {
 	struct error err = ERROR_INIT;
+	int cwd = open(".", O_RDONLY | O_DIRECTORY);
 	struct pathcache *c = NULL;
 	struct stat st;
 
@@ -199,21 +200,12 @@ test_nomem(int root)
 	mem_fail_after(-1);
 	is_int(pathcache_stat(c, "sub/file", &st, &err), 0, "then it works");
 	pathcache_free(c);
-}
-
-/* The working directory as the root. */
-static void
-test_cwd(int root)
-{
-	struct error err = ERROR_INIT;
-	int cwd = open(".", O_RDONLY | O_DIRECTORY);
-	struct pathcache *c = pathcache_new(AT_FDCWD);
-	struct stat st;
 
 	must(cwd >= 0 && fchdir(root) == 0);
+	c = pathcache_new(AT_FDCWD);
 	ok(pathcache_stat(c, "file", &st, &err) == 0 &&
 		   pathcache_stat(c, "sub/file", &st, &err) == 0,
-	   "pathcache_stat() below the working directory");
+	   "below the working directory");
 	is_error(pathcache_stat(c, "none", &st, &err), &err, ERROR_ABSENT, NULL,
 		 "no file there");
 	must(fchdir(cwd) == 0);
@@ -225,8 +217,8 @@ int
 main(void)
 {
 	static void (*const tests[])(int root) = {
-		test_parent, test_stat,	 test_kept, test_many_dirs,
-		test_two,    test_nomem, test_cwd,
+		test_parent,	test_stat, test_kept,
+		test_many_dirs, test_two,  test_special,
 	};
 	char scratch[128] = "";
 	int root = scratch_open(scratch, sizeof(scratch));

@@ -80,6 +80,9 @@ giving_up(void)
 	must(put_open(f, NULL) >= 0);
 	put_drop(f);
 	is_int((int64_t)puttest_count(), 0, "dropped");
+	put_set_size(f, UINT64_C(1) << 60);
+	is_error(put_check_room(p, "them", &err), &err, -ENOSPC, NULL,
+		 "an exabyte has no room");
 	put_free(p);
 }
 
@@ -282,19 +285,6 @@ commit_fails(void)
 	}
 }
 
-static void
-room(void)
-{
-	struct error err = ERROR_INIT;
-	struct put *p = puttest_start(one);
-
-	puttest_add(p, PUT_FILE, "small", "x");
-	put_set_size(puttest_add(p, PUT_FILE, "large", "x"), UINT64_C(1) << 60);
-	is_error(put_check_room(p, "them", &err), &err, -ENOSPC, NULL,
-		 "an exabyte has no room");
-	put_free(p);
-}
-
 /* --- At once --- */
 
 static size_t placed;
@@ -408,7 +398,6 @@ main(void)
 	attributes();
 	leftovers();
 	commit_fails();
-	room();
 	at_once();
 	ok(fails_well(fill_again, begin_again, NULL), "no memory");
 	put_free(again);
