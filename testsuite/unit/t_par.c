@@ -142,6 +142,16 @@ check_mask(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
+static int
+make_pool(void *arg, struct error *err)
+{
+	struct par *p = par_new(2, err);
+
+	(void)arg;
+	par_free(p);
+	return p != NULL ? 0 : -1;
+}
+
 static void
 test_misuse(void)
 {
@@ -170,21 +180,7 @@ test_misuse(void)
 	       "the greatest number in the greatest batches");
 	is_int((int64_t)zeros, 1, "does not wrap around");
 	par_free(p);
-}
 
-static int
-make_pool(void *arg, struct error *err)
-{
-	struct par *p = par_new(2, err);
-
-	(void)arg;
-	par_free(p);
-	return p != NULL ? 0 : -1;
-}
-
-static void
-test_no_memory(void)
-{
 	is_int(fail_each_alloc(make_pool, NULL), 2, "a pool: two allocations");
 	mem_fail_after(0);
 	ok(par_cpus() >= 1, "without memory there still is a processor");
@@ -310,7 +306,6 @@ main(void)
 	test_all_items();
 	test_errors();
 	test_misuse();
-	test_no_memory();
 	test_quota();
 	test_cpus();
 	return tap_done();

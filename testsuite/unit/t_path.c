@@ -83,9 +83,9 @@ test_normal(void)
 }
 
 static void
-test_below(void)
+test_join(void)
 {
-	static const char *const v[][3] = {
+	static const char *const below[][3] = {
 		{ "/a/b", "/a", "b" },	 { "/a/b/c", "/a", "b/c" },
 		{ "/a", "/a", "" },	 { "/", "/", "" },
 		{ "/a/b", "/", "a/b" },	 { "/ab", "/a", NULL },
@@ -97,27 +97,21 @@ test_below(void)
 		{ "/a", ".", NULL },	 { "../a", "..", "a" },
 		{ "../..", "..", NULL }, { "../../a", "..", NULL },
 	};
-
-	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
-		is_str(path_below(v[i][0], v[i][1]), v[i][2],
-		       fmt("%s below %s", v[i][0], v[i][1]));
-}
-
-static void
-test_join(void)
-{
-	static const char *const v[][3] = {
-		{ "a", "b", "a/b" },
-		{ "", "b", "b" },
-		{ "/", "b", "/b" },
-		{ "x/", "b", "x/b" },
+	static const char *const joined[][2] = {
+		{ "a", "a/b" },
+		{ "", "b" },
+		{ "/", "/b" },
+		{ "x/", "x/b" },
 	};
 	struct error err = ERROR_INIT;
 	struct buf out = BUF_INIT;
 
-	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
-		must(path_join(&out, v[i][0], v[i][1], &err) == 0);
-		is_str(out.data, v[i][2], fmt("%s and b", v[i][0]));
+	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++)
+		is_str(path_below(below[i][0], below[i][1]), below[i][2],
+		       fmt("%s below %s", below[i][0], below[i][1]));
+	for (size_t i = 0; i < sizeof(joined) / sizeof(joined[0]); i++) {
+		must(path_join(&out, joined[i][0], "b", &err) == 0);
+		is_str(out.data, joined[i][1], fmt("%s and b", joined[i][0]));
 	}
 	path_join(&out, out.data, "c/d", &err);
 	is_str(out.data, "x/b/c/d", "onto what `out` held");
@@ -473,7 +467,6 @@ main(void)
 	root = make_tree(scratch);
 	test_clean();
 	test_normal();
-	test_below();
 	test_join();
 	test_real(scratch);
 	test_sentence(root, scratch);
