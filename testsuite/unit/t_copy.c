@@ -10,7 +10,6 @@
 #include "copytest.h"
 #include "lock.h"
 #include "progress.h"
-#include "temp.h"
 
 /* --- Whole caches --- */
 
@@ -208,29 +207,6 @@ test_waiting(void)
 	ok(file_right(0, 0) && file_right(1, 1) && no_temps(), "... all do");
 }
 
-static void
-test_left_over(void)
-{
-	char temp[256], victim[128], name[TEMP_NAME_MAX];
-
-	cache_make(&cache);
-	snprintf(victim, sizeof(victim), "%s/victim", cache.root);
-	temp_name(name, cache_name(1, 0));
-	snprintf(temp, sizeof(temp), "%s/ckpt/0/%s", cache.prefix, name);
-	write_text(victim, "somebody's");
-	write_file(temp, log_text, 2000);
-	ok(run_copy() == 0 && all_right() && no_temps(),
-	   "a longer temporary file of a dead run");
-	for (int hard = 0; hard < 2; hard++) {
-		remove_tree(at("ckpt"));
-		make_parents(temp);
-		must((hard ? link(victim, temp) : symlink(victim, temp)) == 0);
-		ok(run_copy() == 0 && all_right() &&
-			   file_holds(victim, "somebody's", 10),
-		   hard ? "a planted hard link" : "a planted link");
-	}
-}
-
 /* Another process copies the same rank: wait, and take what it made. */
 static void
 test_other(void)
@@ -353,7 +329,6 @@ main(void)
 	test_generations();
 	test_stop();
 	test_waiting();
-	test_left_over();
 	test_other();
 	cache_make(&cache);
 	test_lists();
