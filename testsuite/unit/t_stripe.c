@@ -82,29 +82,13 @@ sums_right(void)
 static void
 reading(void)
 {
-	static const size_t lens[] = { 1, 60, 999, 5000, WHOLE };
 	static unsigned char got[WHOLE];
-	struct stripe_cache *c = NULL;
-	bool good = true;
+	struct stripe_cache *c = stripe_cache_new(4, false, NULL);
 
 	fill();
-	c = stripe_cache_new(4, false, NULL);
-	for (uint64_t off = 0; off < WHOLE; off += 61) {
-		for (size_t i = 0; i < 5; i++) {
-			size_t len = lens[i];
-
-			if (off + len > WHOLE)
-				len = WHOLE - off;
-			memset(got, 0xee, sizeof(got));
-			good &= stripe_read(&t.s, c, off, got, len, NULL) == 0;
-			good &= memcmp(got, t.whole + off, len) == 0;
-			good &= len == WHOLE || got[len] == 0xee;
-		}
-	}
-	ok(good, "any stretch reads as the whole, gaps as zero bytes");
-	memset(got, 0xee, 8);
+	memset(got, 0xee, sizeof(got));
 	ok(stripe_read(&t.s, c, UINT64_MAX - 9, got, 8, NULL) == 0 &&
-		   memcmp(got, "\0\0\0\0\0\0\0\0", 8) == 0,
+		   memcmp(got, "\0\0\0\0\0\0\0\0\xee", 9) == 0,
 	   "far behind the end there are zero bytes");
 	got[0] = 0xee;
 	ok(stripe_read(&t.s, c, 5, got, 0, NULL) == 0 && got[0] == 0xee &&
@@ -112,10 +96,13 @@ reading(void)
 			       NULL) == 0 &&
 		   got[0] == 0,
 	   "no bytes; a string without parts is all padding");
-	stripe_cache_drop(c);
-	ok(stripe_read(&t.s, c, 0, got, WHOLE, NULL) == 0 &&
-		   memcmp(got, t.whole, WHOLE) == 0,
-	   "a cache can be used on after it was dropped");
+	for (int i = 0; i < 2; i++) {
+		memset(got, 0xee, sizeof(got));
+		ok(stripe_read(&t.s, c, 61, got, WHOLE - 61, NULL) == 0 &&
+			   memcmp(got, t.whole + 61, WHOLE - 61) == 0,
+		   "the whole, gaps as zero bytes; again after a drop");
+		stripe_cache_drop(c);
+	}
 	stripe_cache_free(c);
 	stripe_cache_free(NULL);
 }
