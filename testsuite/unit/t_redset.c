@@ -96,7 +96,6 @@ test_desc(void)
 struct set {
 	struct redset_member members[MEMBERS];
 	struct redset_file files[MEMBERS][2];
-	char paths[MEMBERS][2][64];
 	uint32_t ranks[MEMBERS];
 	uint64_t chunk;
 };
@@ -104,31 +103,28 @@ struct set {
 static void
 make_set(struct set *s, enum redset_type type, uint32_t failures)
 {
-	uint32_t m = 0, i = 0;
+	static const char *const paths[MEMBERS][2] = {
+		{ "/c/0.0", "/c/0.1" },
+		{ "/c/1.0", "/c/1.1" },
+		{ NULL, NULL },
+		{ "/c/3.0", "/c/3.1" },
+	};
 
-	memset(s, 0, sizeof(*s));
-	for (m = 0; m < MEMBERS; m++) {
+	*s = (struct set){ .chunk = type == REDSET_XOR	? 2001
+				    : type == REDSET_RS ? 3001
+							: 0 };
+	for (uint32_t m = 0; m < MEMBERS; m++) {
 		struct redset_member *to = &s->members[m];
 
 		s->ranks[m] = 2 * m + 1;
 		to->known = true;
-		to->desc = (struct redset_desc){
-			.type = type,
-			.enabled = true,
-			.set = 1,
-			.sets = 2,
-			.member = m,
-			.members = MEMBERS,
-			.rank = 2 * m + 1,
-			.ranks = 8,
-			.failures = failures,
-		};
+		to->desc =
+			(struct redset_desc){ type,    true,	  1, 2,	      m,
+					      MEMBERS, 2 * m + 1, 8, failures };
 		to->nfiles = m == 2 ? 0 : 2;
 		to->files = s->files[m];
-		for (i = 0; i < to->nfiles; i++) {
-			snprintf(s->paths[m][i], sizeof(s->paths[m][i]),
-				 "/c/%u.%u", m, i);
-			s->files[m][i].path = s->paths[m][i];
+		for (uint32_t i = 0; i < to->nfiles; i++) {
+			s->files[m][i].path = paths[m][i];
 			s->files[m][i].attr = (struct attr){
 				.size = 1000 * m + i,
 				.has_size = true,
@@ -138,18 +134,16 @@ make_set(struct set *s, enum redset_type type, uint32_t failures)
 			to->bytes += 1000 * m + i;
 		}
 	}
-	s->chunk = type == REDSET_XOR ? 2001 : type == REDSET_RS ? 3001 : 0;
 }
 
 static bool
 same_member(const struct redset_member *a, const struct redset_member *b)
 {
-	size_t i = 0;
 	bool same = a->known && b->known && a->nfiles == b->nfiles &&
 		    a->bytes == b->bytes &&
 		    memcmp(&a->desc, &b->desc, sizeof(a->desc)) == 0;
 
-	for (i = 0; same && i < a->nfiles; i++)
+	for (size_t i = 0; same && i < a->nfiles; i++)
 		same = strcmp(a->files[i].path, b->files[i].path) == 0 &&
 		       a->files[i].attr.size == b->files[i].attr.size &&
 		       a->files[i].attr.mode == b->files[i].attr.mode;
@@ -163,10 +157,9 @@ check_type(enum redset_type type, uint32_t failures,
 {
 	struct arena *arena = arena_new();
 	struct set s;
-	uint32_t m = 0, j = 0;
 
 	make_set(&s, type, failures);
-	for (m = 0; m < MEMBERS; m++) {
+	for (uint32_t m = 0; m < MEMBERS; m++) {
 		struct kvtree *t = redset_header_build(s.members, s.ranks,
 						       s.chunk, m, NULL);
 		struct redset_header h;
@@ -175,18 +168,18 @@ check_type(enum redset_type type, uint32_t failures,
 
 		is_int(redset_header_read(t, 77, UINT32_MAX, arena, &h, NULL),
 		       0, redset_type_name(type));
-		ok(h.desc.member == m && h.chunk == s.chunk && h.size == 77,
-		   "... owner, chunk, size");
-		for (j = 0; j < MEMBERS; j++)
-			same = same && ((m + MEMBERS - j) % MEMBERS <= failures
-						? same_member(&h.members[j],
-							      &s.members[j])
-						: !h.members[j].known);
+		ok(h.desc.member == m && h.chunk == s.chunk && h.size == 77 &&
+			   (type == REDSET_PARTNER
+				    ? h.ranks == NULL
+				    : memcmp(h.ranks, s.ranks,
+					     sizeof(s.ranks)) == 0),
+		   "... owner, chunk, size, ranks");
+		for (uint32_t j = 0; j < MEMBERS; j++)
+			same &= (m + MEMBERS - j) % MEMBERS <= failures
+					? same_member(&h.members[j],
+						      &s.members[j])
+					: !h.members[j].known;
 		ok(same, "... the owner's list and its neighbours'");
-		ok(type == REDSET_PARTNER
-			   ? h.ranks == NULL
-			   : memcmp(h.ranks, s.ranks, sizeof(s.ranks)) == 0,
-		   "... ranks");
 		ok(redset_body_size(h.members, h.chunk, m, &body, NULL) == 0 &&
 			   body == bodies[m],
 		   "... size of the body");
@@ -471,11 +464,10 @@ read_all(void *arg, struct error *err)
 {
 	struct arena *arena = arena_new();
 	struct redset_header h;
-	int rc = -1;
+	int rc = arena == NULL ? error_no_memory(err)
+			       : redset_header_read(arg, 9, UINT32_MAX, arena,
+						    &h, err);
 
-	if (arena == NULL)
-		return error_set(err, ERROR_NOMEM, "arena");
-	rc = redset_header_read(arg, 9, UINT32_MAX, arena, &h, err);
 	arena_free(arena);
 	return rc;
 }
