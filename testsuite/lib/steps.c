@@ -56,7 +56,7 @@ scene_file(const struct scene *s, const char *name, unsigned rank)
 
 	switch (name[0]) {
 	case '@':
-		return fmt("%s%s", scene_prefix(s), name + 1);
+		return fmt("%s%s", scene_node(s, 0), name + 1);
 	case 'f':
 		must(dot != NULL);
 		return scene_data(s, rank, (unsigned)atoi(dot + 1));

@@ -28,7 +28,8 @@ void edit_keys(const char *file, const char *path, const char *value);
  *                         edit_keys()
  * RANKS: "3" or "0-3".  FILES: the files of these ranks; "f3.0" data file 0,
  * "m3" filemap, "r3" redundancy file, "d3" its descriptor, "R3" and "D3" those
- * over filemaps; "@/x" file or VALUE x below the prefix.
+ * over filemaps; "@/x" file or VALUE x below the prefix, or in the
+ * first cache.
  */
 void scene_do(struct scene *s, const char *commands);
 

@@ -207,21 +207,16 @@ test_nothing_lost(void)
 	static const struct code c = { CODE_RS, 4, 2 };
 	static const bool lost[4];
 	static const unsigned char in[] = { 1, 2 };
-	struct recipe *r = recipe_new(&c, 1, lost, NULL);
+	struct recipe *none = need(recipe_new(&c, 1, lost, NULL));
+	struct recipe *r = need(recipe_from(
+		&c, 1, &(struct recipe_members){ in, 2, NULL, 0 }, NULL));
 
-	ok(r != NULL && r->nin == 0 && r->nout == 0,
-	   "a recipe for no losses needs nothing");
-	if (r != NULL)
-		recipe_run(r, 100, NULL, NULL);
-	recipe_free(r);
-	r = recipe_from(&c, 1, &(struct recipe_members){ in, 2, NULL, 0 },
-			NULL);
-	ok(r != NULL && r->nin == 2 && r->nout == 0,
-	   "a chosen recipe without outputs");
-	if (r != NULL) {
-		recipe_run(r, 100, NULL, NULL);
-		recipe_add(r, 1, 100, NULL, NULL);
-	}
+	ok(none->nin == 0 && none->nout == 0 && r->nin == 2 && r->nout == 0,
+	   "recipes for no losses, and without outputs");
+	recipe_run(none, 100, NULL, NULL);
+	recipe_run(r, 100, NULL, NULL);
+	recipe_add(r, 1, 100, NULL, NULL);
+	recipe_free(none);
 	recipe_free(r);
 	recipe_free(NULL);
 }
