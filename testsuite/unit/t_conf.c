@@ -144,8 +144,8 @@ test_notices(void)
 		".scrconf:3: \"SCR_FLUSH\" is left out",
 		".scrconf:5: \"FOO\"",
 		".scrconf:6: \"b\"\" is left out",
-		".scrconf:8: SCR_PREFIX_SIZE is left out: environment variable "
-		"NOSUCHVAR is not set",
+		".scrconf:8: SCR_PREFIX_SIZE is left out: environment ",
+		"environment variable NOSUCHVAR is not set",
 		"\nA is odd\n",
 	};
 
@@ -324,10 +324,12 @@ test_environment(void)
 static void
 test_where(void)
 {
-	const char *set = fmt("SCR_CONF_FILE=%s\n", file("mine"));
-	struct conf_where w = { .prefix = file("p") };
+	struct conf_where w = { .prefix = NULL };
+	const char *set = NULL;
 
 	clean();
+	set = fmt("SCR_CONF_FILE=%s\n", file("mine"));
+	w.prefix = file("p");
 	write_text(file("p/.scrconf"), "SCR_JOB_NAME=prefix\n");
 	write_text(file("here/.scrconf"), "SCR_JOB_NAME=here\n");
 	write_text(file("mine"), "SCR_JOB_NAME=mine\n");
