@@ -188,6 +188,27 @@ shows()
 	assert_output_has "$1"
 }
 
+# finds STATUS TEXT COMMAND...: it ends with STATUS, and stdout contains TEXT.
+finds()
+{
+	ends "$1" "${@:3}"
+	assert_output_has "$2"
+}
+
+# warns STATUS TEXT COMMAND...: the same of stderr.
+warns()
+{
+	ends "$1" "${@:3}"
+	assert_stderr_has "$2"
+}
+
+# rejects COMMAND...: it does not succeed.
+rejects()
+{
+	try "$@"
+	((status != 0)) || failed "$*: expected a failure"
+}
+
 # complains STATUS TEXT COMMAND...: it ends with STATUS, and stderr is one line
 # that contains TEXT.
 complains()

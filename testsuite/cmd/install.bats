@@ -139,8 +139,7 @@ lib/pkgconfig/scr.pc f644>"
 	int main() { return std::puts(SCR_Get_version()) < 0; }
 	END
 	compiles c++ -std=c++11 "$BATS_TEST_TMPDIR/version.cc"
-	try "$BATS_TEST_TMPDIR/program"
-	assert_output_is "v$version"
+	prints "v$version" "$BATS_TEST_TMPDIR/program"
 }
 
 @test "libscr.a: --static; names of the application do not clash" {

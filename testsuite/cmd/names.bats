@@ -177,8 +177,7 @@ assert_both_readings() {
 @test "scr_index --delete id:4 and name:4 delete what they name" {
 	steps
 	rm p/.scr/flush.scr # which says that dataset 2 is in the caches
-	ends 0 scr_index -p p --delete name:4
-	assert_stderr_has "dataset 2 (4): deleted"
+	warns 0 "dataset 2 (4): deleted" scr_index -p p --delete name:4
 	[[ $(index) == "1=2 3=6 4=8 5=10 6=12" ]]
 	[[ ! -e p/4 && -e p/8/rank_0.ckpt && -e p/2/rank_0.ckpt ]]
 	ends 0 scr_index -p p --delete id:6
@@ -209,10 +208,8 @@ assert_both_readings() {
 	[[ $(index) == "1=2 2=4 3=6 4=8 5=10" ]]
 	scr_index -q -p p --drop-after name:4
 	[[ $(index) == "1=2 2=4" ]]
-	ends 0 scr_index -p p --build name:6
-	assert_stderr_has "dataset 3 (6)"
-	ends 0 scr_index -p p --build id:4
-	assert_stderr_has "dataset 4 (8)"
+	warns 0 "dataset 3 (6)" scr_index -p p --build name:6
+	warns 0 "dataset 4 (8)" scr_index -p p --build id:4
 	[[ $(index) == "1=2 2=4 3=6 4=8" ]]
 	shows "   4 whole" scr_index -p p --verify id:4
 	ends 0 scr_index -p p --verify name:4 --json
@@ -249,10 +246,8 @@ assert_both_readings() {
 	[[ ! -e p/8/rank_0.ckpt && -e p/4/rank_0.ckpt ]]
 	scr_container -q -p p pack name:4
 	[[ ! -e p/4/rank_0.ckpt ]]
-	try scr_container -p p list name:4
-	assert_output_has 4/rank_0.ckpt
-	try scr_container -p p list id:4
-	assert_output_has 8/rank_0.ckpt
+	shows 4/rank_0.ckpt scr_container -p p list name:4
+	shows 8/rank_0.ckpt scr_container -p p list id:4
 	for verb in verify repack; do
 		ends 0 scr_container -p p $verb id:4 name:4
 	done
@@ -403,8 +398,7 @@ assert_both_readings() {
 		ends 0 scr_env flush-file -p p $verb name:4
 		ends 1 scr_env flush-file -p p $verb name:6
 	done
-	try scr_env flush-file -p p --list-ckpt --before id:4
-	assert_output_is 2
+	prints 2 scr_env flush-file -p p --list-ckpt --before id:4
 	# LLNL's scripts pass numbers.
 	prints 8 scr_flush_file -d p --name 4
 	for word in abc id:x 0; do
@@ -417,15 +411,11 @@ assert_both_readings() {
 @test "printed commands name the dataset that they speak of" {
 	steps
 	rm p/8/rank_1.ckpt p/10/rank_1.ckpt
-	ends 3 scr_inspect -p p id:4
-	assert_output_has "next:       scr_rebuild -p p id:4"
-	try scr_inspect -p p id:5
-	assert_output_has "next:       scr_rebuild -p p 5"
+	finds 3 "next:       scr_rebuild -p p id:4" scr_inspect -p p id:4
+	finds 3 "next:       scr_rebuild -p p 5" scr_inspect -p p id:5
 	scr_index -q -p p --drop id:4
-	ends 3 scr_index -p p --add id:4
-	assert_stderr_has "--build id:4"
-	try scr_inspect -p p
-	assert_output_has "next:       scr_index -p p --build id:4"
+	warns 3 "--build id:4" scr_index -p p --add id:4
+	finds 3 "next:       scr_index -p p --build id:4" scr_inspect -p p
 	# The command as it is printed.
 	hint=$(scr_inspect -p p id:4 |
 		sed -n 's/^ *next: *//p') || :
@@ -445,8 +435,7 @@ assert_both_readings() {
 	ends 0 scr_index -p p --drop name:6
 	assert_stderr_one_line "the restart point is name:4 now"
 	rm p/4/rank_0.ckpt p/4/rank_1.ckpt
-	ends 4 scr_index -p p --verify name:4
-	assert_stderr_has "scr_index: name:4: "
+	warns 4 "scr_index: name:4: " scr_index -p p --verify name:4
 }
 
 @test "hints about packed datasets, too" {

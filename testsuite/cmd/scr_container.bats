@@ -269,8 +269,7 @@ containers_are() {
 		assert_output_is ""
 		assert_stderr_one_line "1: no dataset of this name or number"
 	done
-	ends 1 scr_container -p p list nothing
-	assert_stderr_has nothing
+	warns 1 nothing scr_container -p p list nothing
 	complains 1 nowhere scr_container -p nowhere list 1
 	ends 1 scr_container --json -p p list nothing
 	assert_json .datasets "[]"
@@ -411,12 +410,10 @@ round() {
 	}
 	make p --type XOR --cyclic
 	scr_container -q -p p pack --size 1MB 1
-	run ranks
-	assert_output_is "0 4 1 5 2 6 3 7"
+	prints "0 4 1 5 2 6 3 7" ranks
 	scr_container -q -p p unpack 1
 	scr_container -q -p p pack --size 1MB --order rank 1
-	run ranks
-	assert_output_is "0 1 2 3 4 5 6 7"
+	prints "0 1 2 3 4 5 6 7" ranks
 }
 
 @test "files that end at the border of a container, or a byte beside it" {
@@ -455,11 +452,9 @@ round() {
 	make p
 	size=$(cat p/ckpt.1/* | wc -c)
 	scr_container -q -p p pack 1
-	run ls $ctr
-	assert_output_is ctr.0.scr
+	prints ctr.0.scr ls $ctr
 	[ "$(stat -c %s $ctr/ctr.0.scr)" -eq "$size" ]
-	try scr_container -p p list 1
-	assert_output_has "in 1 container of 100.0 GiB"
+	shows "in 1 container of 100.0 GiB" scr_container -p p list 1
 }
 
 @test "names with blanks, newlines and worse" {
@@ -649,8 +644,7 @@ round() {
 	scr_container -q -p p pack --size 5000 1
 	mkdir out canary
 	ln -s ../canary out/ckpt.1
-	try scr_container -p p extract -f -C out 1
-	[ "$status" -ne 0 ]
+	rejects scr_container -p p extract -f -C out 1
 	[ -z "$(ls canary)" ]
 	rm out/ckpt.1
 	mkdir out/ckpt.1
@@ -696,15 +690,13 @@ round() {
 @test "list: not more than 200 files, verify: than 20 flaws, without -v" {
 	files p 1=f{1..210}
 	scr_container -q -p p pack 1
-	try scr_container -p p list 1
-	assert_output_has "... and 10 more (-v: all)"
+	shows "... and 10 more (-v: all)" scr_container -p p list 1
 	assert_output_lacks " f210 "
 	try scr_container -v -p p list 1
 	assert_output_lacks more
 	assert_output_has " f210 "
 	rm $ctr/ctr.0.scr
-	ends 4 scr_container -p p verify 1
-	assert_stderr_has "(-v shows all)"
+	warns 4 "(-v shows all)" scr_container -p p verify 1
 	[ "$(wc -l <<<"$stderr")" -eq 21 ]
 	try scr_container -v -p p verify 1
 	[ "$(grep -c 'f[0-9]* (rank' <<<"$stderr")" -eq 210 ]
@@ -887,8 +879,7 @@ round() {
 	for how in "mkdir" "ln -s ../../canary"; do
 		for force in "" --force; do
 			$how p/ckpt.1/rank_6_1.ckpt
-			try scr_container -p p unpack $force 1
-			[ "$status" -ne 0 ]
+			rejects scr_container -p p unpack $force 1
 			assert_stderr_one_line ckpt.1/rank_6_1.ckpt
 			rm -d p/ckpt.1/rank_6_1.ckpt
 		done
@@ -901,8 +892,7 @@ round() {
 	rmdir p/ckpt.1
 	mkdir other
 	ln -s ../other p/ckpt.1
-	try scr_container -p p unpack --force 1
-	[ "$status" -ne 0 ]
+	rejects scr_container -p p unpack --force 1
 	[ -z "$(ls other)" ]
 	rm p/ckpt.1
 	# Directories are restored.
@@ -914,8 +904,7 @@ round() {
 	files p 100=a 250=c
 	chmod 600 p/a p/c
 	scr_container -q -p p pack --size 140 1
-	run stat -c %a $ctr/ctr.0.scr
-	assert_output_is 600
+	prints 600 stat -c %a $ctr/ctr.0.scr
 }
 
 # --- Refusals ----------------------------------------------------------------
@@ -1009,8 +998,7 @@ teardown() {
 		assert_stderr_one_line "needed for the files" free
 		assert_state "$packed"
 	done
-	ends 1 scr_container -p p extract -C p/out 1
-	assert_stderr_has "No space left on device"
+	warns 1 "No space left on device" scr_container -p p extract -C p/out 1
 	[ -z "$(find p/out -type f 2>/dev/null)" ]
 	rm -rf p/ballast p/out
 	scr_container -q -p p unpack 1
@@ -1040,12 +1028,10 @@ damaged() {
 	[[ $output == *": damaged: "* || $output == *": lost: "* ]]
 	assert_stderr_has "${@:2}"
 	for verb in "extract -C out" cat; do
-		try scr_container -p p $verb 1 b
-		[ "$status" -ne 0 ]
+		rejects scr_container -p p $verb 1 b
 	done
 	[ -z "$(find out -type f)" ]
-	try scr_container -p p unpack 1
-	[ "$status" -ne 0 ]
+	rejects scr_container -p p unpack 1
 	assert_state "$was"
 }
 
@@ -1088,11 +1074,9 @@ damaged() {
 	copy packed
 	mv $one x
 	ln -s ../../../../x $one
-	try scr_container -p p verify 1
-	[ "$status" -ne 0 ]
+	rejects scr_container -p p verify 1
 	assert_stderr_has .scr/ctr.1.scr
-	try scr_container -p p cat 1 b
-	[ "$status" -ne 0 ]
+	rejects scr_container -p p cat 1 b
 	assert_output_is ""
 }
 
@@ -1115,8 +1099,7 @@ damaged() {
 		rm -rf p
 		cp -a whole p
 		$how
-		try scr_container -p p verify 1
-		[ "$status" -ne 0 ]
+		rejects scr_container -p p verify 1
 		assert_stderr_has red.0.scr
 	done
 	# It is not lost when it cannot be unpacked.
@@ -1163,8 +1146,7 @@ damaged() {
 		cp -a whole p
 		$how $meta/{,copy.}packed.*
 		for verb in unpack pack repack verify; do
-			ends 3 scr_container -p p $verb 1
-			assert_stderr_has "packed."
+			warns 3 "packed." scr_container -p p $verb 1
 		done
 		assert_stderr_one_line "packed."
 		complains 0 "packed." scr_container -p p list 1
@@ -1243,8 +1225,7 @@ part() {
 		copy packed
 		edit "$(part)" sed "s,^        b\$,        $path,"
 		for verb in "extract -C out" unpack; do
-			try scr_container -p p $verb 1
-			[ "$status" -ne 0 ]
+			rejects scr_container -p p $verb 1
 			assert_stderr_has "$path"
 		done
 		[ "$(cat canary)" = canary ]
@@ -1334,8 +1315,7 @@ abandoned() {
 	diff <(cd "$BATS_FILE_TMPDIR/small" && state .) <(cd p && state .)
 	# Of another size: no old container is left.
 	scr_container -q -p q pack --size 1MB 1
-	run ls q/.scr/scr.dataset.1/.scr
-	assert_output_is ctr.0.scr
+	prints ctr.0.scr ls q/.scr/scr.dataset.1/.scr
 }
 
 @test "the disk becomes full while it is packed: nothing is left of it" {

@@ -39,8 +39,7 @@ each_container_can_go()
 	for one in $(moments ${#all[@]} 3); do
 		one=${all[one - 1]}
 		rm "$one"
-		ends 3 scr_container -p p verify 1
-		assert_output_has "scr_rebuild"
+		finds 3 "scr_rebuild" scr_container -p p verify 1
 		ends 3 scr_inspect -p p 1
 		scr_rebuild -q -p p 1 || failed "without $one: not rebuilt"
 		ends 0 scr_container -p p verify 1
@@ -60,8 +59,7 @@ each_container_can_go()
 		[[ $type != *7 ]] || break
 		[[ $(ls $ctr/ctr.*.scr | wc -l) -eq 4 ]]
 		each_container_can_go
-		try scr_inspect -p p 1
-		assert_output_has "tolerates   the loss of any "
+		shows "tolerates   the loss of any " scr_inspect -p p 1
 		assert_output_lacks "of each set" "no container"
 	done
 	# Sets of different sizes.
@@ -93,8 +91,7 @@ each_container_can_go()
 		esac
 		ends 0 scr_container -p p pack $options 1
 		assert_output_has "losing one container may lose the dataset"
-		try scr_inspect -p p 1
-		assert_output_has "tolerates   no loss: each of 1"
+		shows "tolerates   no loss: each of 1" scr_inspect -p p 1
 		assert_output_lacks "of each set"
 	done
 	# Packed with its redundancy, it can be spread later.
@@ -110,8 +107,7 @@ each_container_can_go()
 	rm plain/.scr/scr.dataset.1/*redset plain/.scr/scr.dataset.1/filemap_*
 	rm -rf p
 	cp -a plain p
-	try scr_container -p p pack 1
-	assert_output_has "losing one container loses the dataset"
+	shows "losing one container loses the dataset" scr_container -p p pack 1
 	ends 0 scr_container -p p --json list 1
 	rm $ctr/ctr.0.scr
 	ends 4 scr_container -p p verify 1

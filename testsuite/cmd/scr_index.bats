@@ -191,8 +191,7 @@ current() {
 
 @test "a full disk at the end of stdout is an error" {
 	multi
-	ends 1 bash -c 'scr_index -p p >/dev/full'
-	assert_stderr_has "cannot write"
+	warns 1 "cannot write" bash -c 'scr_index -p p >/dev/full'
 }
 
 # --- Lists ---
@@ -453,8 +452,7 @@ ckpt.1    1 20666 -"
 	ends 1 scr_index -p p --drop nosuch
 	cmp rubbish p/.scr/index.scr
 	[ ! -e p/.scr/index.scr.bak ]
-	ends 0 scr_index -p p --current both.3
-	assert_stderr_has index.scr.bak
+	warns 0 index.scr.bak scr_index -p p --current both.3
 	cmp rubbish p/.scr/index.scr.bak
 	ends 0 scr_index -p p --all
 	assert_stderr_empty
@@ -476,12 +474,10 @@ ckpt.1    1 20666 -"
 @test "an index of another version is damaged, one cut short too" {
 	multi
 	printf '  %s\n' VERSION '  3' | kvtree p/.scr/index.scr
-	ends 3 scr_index -p p
-	assert_stderr_has VERSION
+	warns 3 VERSION scr_index -p p
 	multi_index=$(golden scr3/index_multi/prefix_after_run/.scr/index.scr)
 	head -c 300 "$multi_index" >p/.scr/index.scr
-	ends 3 scr_index -p p
-	assert_output_has ckpt.5
+	finds 3 ckpt.5 scr_index -p p
 }
 
 @test "an index with an entry that cannot be read is damaged" {
@@ -599,8 +595,7 @@ ckpt.1    1 20666 -"
 @test "without flush.scr the descriptor is inferred, and that is reported" {
 	dir=$(golden scr3/dmg_no_flush_file)
 	snapshot "$dir" before p
-	ends 0 scr_index -p p --build 1 --json
-	assert_stderr_has "no descriptor"
+	warns 0 "no descriptor" scr_index -p p --build 1 --json
 	assert_output_has '"descriptor_guessed": true' '"name": "ckpt.1"'
 	try scr_index -p p --json
 	assert_output_has '"user": "golduser"' '"job_id": "1000"' \
@@ -625,8 +620,7 @@ ckpt.1    1 20666 -"
 	dir=$(golden scr3/dmg_corrupt_redset)
 	snapshot "$dir" after p
 	[ -e p/.scr/scr.dataset.1/summary.scr ]
-	ends 3 scr_index -p p
-	assert_stderr_has "dataset 1:"
+	warns 3 "dataset 1:" scr_index -p p
 	scr_index -q -p p --build 1
 	ends 0 scr_index -p p
 	assert_output_has "YES" ckpt.1
@@ -670,8 +664,7 @@ ckpt.1    1 20666 -"
 
 @test "a build clears the mark of a failed fetch" {
 	multi s6_fetch_failed
-	ends 0 scr_index -p p --build 5
-	assert_stderr_has "failed fetch"
+	warns 0 "failed fetch" scr_index -p p --build 5
 	[ "$(scr_index -p p -n --valid | head -n 1)" = ckpt.5 ]
 	[ "$(current)" = both.3 ]
 }
@@ -739,8 +732,7 @@ ckpt.1    1 20666 -"
 	scr_index -q -p p --build 1
 	tree_sha p >before
 	damage p/ckpt.1/rank_3.ckpt 77
-	ends 3 scr_index -p p --verify --deep
-	assert_stderr_has rank_3.ckpt
+	warns 3 rank_3.ckpt scr_index -p p --verify --deep
 	scr_index -q -p p --build 1 --deep
 	tree_sha p | grep -v index.scr | diff <(grep -v index.scr before) -
 	# The same with a redundancy file.
@@ -748,8 +740,7 @@ ckpt.1    1 20666 -"
 	size=$(stat -c %s "${red[0]}")
 	printf ZZ | dd of="${red[0]}" bs=1 seek=$((size - 50)) conv=notrunc \
 		status=none
-	ends 0 scr_index -p p --build 1 --deep
-	assert_stderr_has reddesc.er.4
+	warns 0 reddesc.er.4 scr_index -p p --build 1 --deep
 	tree_sha p | grep -v index.scr | diff <(grep -v index.scr before) -
 }
 
@@ -770,8 +761,7 @@ ckpt.1    1 20666 -"
 	exec 9>p/.scr/scr.dataset.1/.scrkit.lock
 	flock 9
 	# Ctrl-C ends the wait.
-	try timeout -s INT 0.3 "$BIN/scr_index" -q -p p --build 1 9>&-
-	[ "$status" -ne 0 ]
+	rejects timeout -s INT 0.3 "$BIN/scr_index" -q -p p --build 1 9>&-
 	scr_index -p p --build 1 >out 2>&1 3>&- 9>&- &
 	until grep -q waiting out; do
 		sleep 0.02
@@ -825,8 +815,7 @@ ckpt.1    1 20666 -"
 	assert_stderr_one_line id:3 id:7
 	scr_index -q -p p --build 3
 	[ "$(scr_index -p p --all | awk '/same/ { print $1 }')" = 3 ]
-	ends 0 scr_index -p p --build 7
-	assert_stderr_has "dataset 3"
+	warns 0 "dataset 3" scr_index -p p --build 7
 	[ "$(scr_index -p p --all | awk '/same/ { print $1 }')" = 7 ]
 }
 
@@ -896,19 +885,15 @@ ckpt.1    1 20666 -"
 	ends 4 scr_index -p p --verify two
 	# scr_inspect has the same word, in JSON, too.
 	rm -r p/.scr/scr.dataset.2
-	try scr_inspect -p p 2
-	assert_output_has "  state       unfinished"
-	try scr_inspect -p p 2 --json
-	assert_output_has '"state": "unfinished"'
+	shows "  state       unfinished" scr_inspect -p p 2
+	shows '"state": "unfinished"' scr_inspect -p p 2 --json
 }
 
 @test "--verify: a dataset that is not in the index has its recorded name" {
 	"$GEN/gen_dataset" -q -p p -n 4 -m 4 -s 100 -i 5
-	ends 3 scr_index -p p --verify 5
-	assert_output_has " ckpt.5"
+	finds 3 " ckpt.5" scr_index -p p --verify 5
 	assert_stderr_has "scr_index: ckpt.5: not in the index"
-	try scr_index -p p --verify 5 --json
-	assert_output_has '"name": "ckpt.5"'
+	finds 3 '"name": "ckpt.5"' scr_index -p p --verify 5 --json
 	# Nothing records it.
 	rm p/.scr/flush.scr
 	try scr_index -p p --verify 5
@@ -999,8 +984,7 @@ ckpt.1    1 20666 -"
 	assert_stderr_one_line "dataset 2" --drop
 	tree_sha p | diff before -
 	scr_index -q -p p --drop two
-	ends 0 scr_index -p p --delete one
-	assert_stderr_has "dataset 2"
+	warns 0 "dataset 2" scr_index -p p --delete one
 	[ ! -e p/f1 ]
 	[ -e p/f2 ]
 }
@@ -1081,8 +1065,7 @@ ckpt.1    1 20666 -"
 @test "--prune counts valid ones only; newer ones that are not stay" {
 	multi s6_fetch_failed
 	# 5 is marked NO, so 3 is the newest valid one, and the restart point.
-	try scr_index -p p --prune --keep 1 --dry-run
-	assert_output_has ckpt.1
+	shows ckpt.1 scr_index -p p --prune --keep 1 --dry-run
 	assert_output_lacks ckpt.5 both.3 out.2
 	scr_index -q -p p --prune --keep 1
 	[ "$(names | xargs)" = "ckpt.5 both.3 out.2" ]
@@ -1223,8 +1206,7 @@ pruned_later() {
 	try scr_index -p p
 	assert_line_count 2
 	assert_output_has 'a\nb'
-	try scr_index -p p -n
-	assert_output_is 'a\nb'
+	prints 'a\nb' scr_index -p p -n
 	scr_index -q -p p --drop $'a\nb'
 	[ -z "$(names)" ]
 }
@@ -1243,8 +1225,7 @@ pruned_later() {
 	ends 1 scr_index -p p --build 7
 	ends 4 scr_index -p p --verify 7
 	[ "$(names)" = neighbour ]
-	ends 0 scr_index -p p --delete 7
-	assert_stderr_has "not removed"
+	warns 0 "not removed" scr_index -p p --delete 7
 	[ "$(cat out/f)" = precious ]
 	[ "$(cat p/dir/file)" = o ]
 	[ -L p/flink ] && [ -L p/link ] && [ -L p/dlink ]
@@ -1269,8 +1250,7 @@ pruned_later() {
 	multi
 	rm p/.scr/index.scr p/.scr/flush.scr p/.scr/scr.dataset.2/summary.scr
 	mkfifo p/.scr/index.scr p/.scr/flush.scr p/.scr/scr.dataset.2/summary.scr
-	ends 3 timeout 10 scr_index -p p
-	assert_output_has ckpt.5
+	finds 3 ckpt.5 timeout 10 scr_index -p p
 	ends 0 timeout 10 scr_index -p p --build 5
 	[ -p p/.scr/index.scr.bak ]
 }
@@ -1280,7 +1260,6 @@ pruned_later() {
 	flushed p 1 one f1
 	for file in "$dir"/*.kv; do
 		cp "$file" p/.scr/index.scr
-		ends 3 scr_index -p p
-		assert_output_has one
+		finds 3 one scr_index -p p
 	done
 }

@@ -162,14 +162,12 @@ make() {
 	assert_output_lacks "any 1 rank" "no loss"
 	ends 4 scr_inspect -p p 1
 	assert_output_lacks "tolerates"
-	ends 4 scr_inspect --json -p p 1
-	assert_output_has '"state": "lost"'
+	finds 4 '"state": "lost"' scr_inspect --json -p p 1
 	# Of the sets, too, only those that are not lost.
 	(($(grep -o '"tolerance_left": [0-9]*' <<<"$output" | wc -l) <
 	$(grep -o '"tolerance":' <<<"$output" | wc -l)))
 	make single --type SINGLE
-	try scr_inspect -p single 1
-	assert_output_has "tolerates   no loss"
+	shows "tolerates   no loss" scr_inspect -p single 1
 }
 
 @test "redundancy of the data alone: the loss of a rank loses its filemap" {
@@ -229,8 +227,7 @@ make() {
 @test "RS survives two nodes, PARTNER two that are not neighbours" {
 	while read -r name code text options; do
 		make "$name" $options
-		ends "$code" scr_inspect "$name"
-		assert_output_has "$text"
+		finds "$code" "$text" scr_inspect "$name"
 	done <<-'END'
 		rs 3 k=2, --type RS --failures 2 --lose 0,1
 		partner 3 PARTNER, --type PARTNER --lose 0,2
@@ -242,8 +239,7 @@ make() {
 @test "a wrong size, a directory instead of a file, a damaged header" {
 	make p
 	printf x >>p/ckpt.1/rank_0.ckpt
-	ends 3 scr_inspect -p p 1
-	assert_output_has "wrong size"
+	finds 3 "wrong size" scr_inspect -p p 1
 	rm p/ckpt.1/rank_0.ckpt
 	mkdir p/ckpt.1/rank_0.ckpt
 	damage p/.scr/scr.dataset.1/filemap_3 40 x
@@ -254,11 +250,9 @@ make() {
 @test "lost redundancy of data that are there is damage, not loss" {
 	make p
 	rm p/.scr/scr.dataset.1/reddesc.er.{0,2}.xor.*
-	ends 3 scr_inspect -p p 1
-	assert_output_has damaged
+	finds 3 damaged scr_inspect -p p 1
 	rm p/.scr/scr.dataset.1/reddesc*
-	try scr_inspect -p p 1
-	assert_output_has "redundancy  none"
+	shows "redundancy  none" scr_inspect -p p 1
 	[ "$status" -ne 4 ]
 }
 
@@ -266,8 +260,7 @@ make() {
 	make p --crc
 	damage p/ckpt.1/rank_1.ckpt 500
 	ends 0 scr_inspect p
-	ends 3 scr_inspect -p p --checksums 1
-	assert_output_has "wrong checksum"
+	finds 3 "wrong checksum" scr_inspect -p p --checksums 1
 }
 
 @test "--deep finds a flipped bit without checksums; RS tells where" {
@@ -275,8 +268,7 @@ make() {
 		make $type --type $type
 		damage $type/ckpt.1/rank_1.ckpt 500
 		ends 0 scr_inspect $type
-		ends 3 scr_inspect -p $type --deep 1
-		assert_output_has "set 2 of 2"
+		finds 3 "set 2 of 2" scr_inspect -p $type --deep 1
 	done
 	assert_output_has "rank_1.ckpt of rank 1" "byte 500"
 	ends 3 scr_inspect -p RS --deep --json 1
@@ -336,8 +328,7 @@ make() {
 		chmod -R u+w p
 		ends "${case#*:}" scr_inspect p
 		[ "$case" != flipped_bit:0 ] || {
-			ends 3 scr_inspect --deep p
-			assert_output_has "is inconsistent"
+			finds 3 "is inconsistent" scr_inspect --deep p
 		}
 	done
 }
@@ -354,8 +345,7 @@ make() {
 	shows "restart from ckpt.1" scr_inspect p
 	assert_line "^ +1  \*  ckpt.1 .* none +whole"
 	rm p/ckpt.1/rank_2.ckpt
-	ends 4 scr_inspect p
-	assert_output_has "rank_2.ckpt: missing"
+	finds 4 "rank_2.ckpt: missing" scr_inspect p
 	ends 4 scr_inspect -p p 1
 	assert_output_has "checked by its rank2file" "rank_2.ckpt: missing"
 }
@@ -393,8 +383,7 @@ make() {
 		[[ $output == "dataset 1  first"* ]]
 	done
 	SCR_PREFIX=p ends 0 scr_inspect first
-	ends 1 scr_inspect -p p second
-	assert_stderr_has second
+	warns 1 second scr_inspect -p p second
 	cd p/.scr/scr.dataset.1
 	ends 0 scr_inspect .
 	[[ $output == "dataset 1  first"* ]]
@@ -402,11 +391,9 @@ make() {
 
 @test "a moved prefix: reported, and --moved-from if it cannot be inferred" {
 	make p
-	try scr_inspect -p p 1
-	assert_output_has "it was written as /job/p"
+	shows "it was written as /job/p" scr_inspect -p p 1
 	rm -r p/ckpt.1
-	ends 1 scr_inspect -p p 1
-	assert_output_has --moved-from
+	finds 1 --moved-from scr_inspect -p p 1
 	ends 4 scr_inspect -p p --moved-from /job/p 1
 }
 
@@ -444,8 +431,7 @@ make() {
 	# Of caches, too, also of one dataset.
 	"$GEN/gen_dataset" -q -p c --nodes-dir nodes -n 4 -m 4 -s 100 \
 		--layout cache
-	try scr_inspect -o id,ranks nodes/*/cache
-	assert_output_is $'ID  RANKS\n 1      4'
+	prints $'ID  RANKS\n 1      4' scr_inspect -o id,ranks nodes/*/cache
 }
 
 @test "--map draws lost nodes as a column, in ASCII where UTF-8 is not" {
@@ -487,8 +473,7 @@ make() {
 
 @test "--files lists all; without it many problems are cut short" {
 	make p --files 20 --lose 2
-	try scr_inspect -p p 1
-	assert_output_has "... and "
+	finds 3 "... and " scr_inspect -p p 1
 	assert_output_lacks rank_0_0.ckpt
 	try scr_inspect -p p --files 1
 	assert_output_lacks "... and "
@@ -514,8 +499,7 @@ make() {
 		'"scheme": "XOR"' '"action": "rebuild"' \
 		'"recorded_root": "/job/p"'
 	assert_output_lacks rank_0.ckpt
-	try scr_inspect --json --files -p p 1
-	assert_output_has rank_0.ckpt
+	finds 3 rank_0.ckpt scr_inspect --json --files -p p 1
 }
 
 # --- Caches ------------------------------------------------------------------
@@ -528,8 +512,7 @@ make() {
 	rm -r p.nodes/node1
 	ends 3 scr_inspect p.nodes/*
 	assert_output_has "3 directories" "ranks 2 3 lack"
-	ends 4 scr_inspect p.nodes/node0
-	assert_output_has "caches of other nodes can be named"
+	finds 4 "caches of other nodes can be named" scr_inspect p.nodes/node0
 }
 
 @test "several datasets in caches: a table; one of them by number" {
