@@ -140,8 +140,7 @@ completes()
 	assert_output_is "$(printf '%s\n' "${@:2}")"
 }
 
-# Print each line of $2 as a real $1 completes it when TAB is pressed at its
-# end.  A key binding prints and clears the line.
+# Print each line of $tabbed as a real $1 completes it when TAB is pressed.  A key binding prints and clears the line.
 press_tab()
 {
 	local line i
@@ -174,34 +173,24 @@ press_tab()
 				[[ $(wc -l <lines) != "$i" ]] || break
 				sleep 0.05
 			done
-		done <<<"$2"
+		done < <(sed 's/|.*//' <<<"$tabbed")
 		printf 'exit\n'
-	} | ZDOTDIR=$PWD TERM=dumb timeout 60 script -qec "$3" /dev/null >log 2>&1
+	} | ZDOTDIR=$PWD TERM=dumb timeout 60 script -qec "$2" /dev/null >log 2>&1
 	sed -E 's/[ =]$//' lines
 }
 
-typed='scr_index --bu
-scr_index --format=tr
-scr_index --prefix=/there --add ck
-scr_container --json un
-scr_container --prefix /there cat ckpt.there ot
-scr_container pack '"'"'a
-scr_env nodes --mo
-scr_env nodes tw
-nothing; scr_env jo
-scr_index --prefix ma
-scr_nothing fak'
-tabbed='scr_index --build
-scr_index --format=tree
-scr_index --prefix=/there --add ckpt.there
-scr_container --json unpack
-scr_container --prefix /there cat ckpt.there other
-scr_container pack '"'a b'"'
-scr_env nodes --model
-scr_env nodes two
-nothing; scr_env job-id
-scr_index --prefix man/
-scr_nothing fake/'
+# Lines, and what TAB adds at their ends.
+tabbed="scr_index --bu|ild
+scr_index --format=tr|ee
+scr_index --prefix=/there --add ck|pt.there
+scr_container --json un|pack
+scr_container --prefix /there cat ckpt.there ot|her
+scr_container pack 'a| b'
+scr_env nodes --mo|del
+scr_env nodes tw|o
+nothing; scr_env jo|b-id
+scr_index --prefix ma|n/
+scr_nothing fak|e/"
 
 @test "completions: bash completes names of options" {
 	completes "scr_index --bu" --build
@@ -292,17 +281,17 @@ scr_nothing fake/'
 }
 
 @test "completions: a real bash" {
-	run press_tab bash "$typed" "bash --noprofile --rcfile .bashrc -i"
+	run press_tab bash "bash --noprofile --rcfile .bashrc -i"
 	((status == 0)) || skip "$output"
-	assert_output_is "$tabbed"
+	assert_output_is "${tabbed//|/}"
 }
 
 @test "completions: a real zsh" {
 	type zsh >/dev/null || skip "zsh is not installed"
 	zsh -n "$SHARE/_scrkit"
-	run press_tab zsh "$typed" "zsh -i"
+	run press_tab zsh "zsh -i"
 	((status == 0)) || skip "$output"
-	assert_output_is "$tabbed"
+	assert_output_is "${tabbed//|/}"
 }
 
 # shellcheck disable=SC2016 # characters that shells care for

@@ -100,7 +100,8 @@ keep_answer()
 {
 	local to=$BATS_FILE_TMPDIR/answer.$BATS_TEST_NUMBER.$BASHPID
 
-	printf '%s\n' "$output" >"$to.$((answer_count++))"
+	answer_count=$((answer_count + 1))
+	printf '%s\n' "$output" >"$to.$answer_count"
 }
 
 teardown_file()

@@ -84,27 +84,11 @@ files() {
 	mkdir -p "$dir"
 	rank_files "$root" "$@" | craft "$dir/rank2file.0.0"
 	top "$#" .0.0 | craft "$dir/rank2file"
-	craft "$root/.scr/index.scr" <<-'END'
-		  VERSION
-		    2
-		  NAME
-		    few
-		      DSET
-		        1
-		  DSET
-		    1
-		      COMPLETE
-		        1
-		      FLUSHED
-		        2026-11-21T16:00:00
-		      DSET
-		        ID
-		          1
-		        NAME
-		          few
-		        COMPLETE
-		          1
-	END
+	printf '  %s\n' VERSION '  2' NAME '  few' '    DSET' '      1' DSET \
+		'  1' '    COMPLETE' '      1' '    FLUSHED' \
+		'      2026-11-21T16:00:00' '    DSET' '      ID' '        1' \
+		'      NAME' '        few' '      COMPLETE' '        1' |
+		craft "$root/.scr/index.scr"
 }
 
 # The same in the layout of SCR 1.1.8; ROOT is the dataset's directory.

@@ -71,6 +71,14 @@ flushed() {
 	done
 }
 
+# index_of ID NAME COMPLETE: an index that has this checkpoint alone.
+index_of() {
+	printf '  %s\n' VERSION '  2' NAME "  $2" '    DSET' "      $1" \
+		DSET "  $1" '    COMPLETE' "      $3" '    DSET' '      ID' \
+		"        $1" '      NAME' "        $2" '      FLAG_CKPT' \
+		'        1' | kvtree p/.scr/index.scr
+}
+
 # added DIR ID NAME FILE...: the same, in the index.
 added() {
 	flushed "$@"
@@ -376,38 +384,12 @@ ckpt.1    1 20666 -"
 
 @test "keys that we do not know survive a change" {
 	mkdir -p p/.scr
-	kvtree p/.scr/index.scr <<-'END'
-		  VERSION
-		    2
-		  THEIRS
-		    kept
-		  NAME
-		    a
-		      DSET
-		        1
-		    b
-		      DSET
-		        2
-		  DSET
-		    2
-		      COMPLETE
-		        1
-		      THEIRS
-		        kept as well
-		      DSET
-		        ID
-		          2
-		        NAME
-		          b
-		    1
-		      COMPLETE
-		        1
-		      DSET
-		        ID
-		          1
-		        NAME
-		          a
-	END
+	printf '  %s\n' VERSION '  2' THEIRS '  kept' NAME '  a' '    DSET' \
+		'      1' '  b' '    DSET' '      2' DSET '  2' \
+		'    COMPLETE' '      1' '    THEIRS' '      kept as well' \
+		'    DSET' '      ID' '        2' '      NAME' '        b' \
+		'  1' '    COMPLETE' '      1' '    DSET' '      ID' \
+		'        1' '      NAME' '        a' | kvtree p/.scr/index.scr
 	scr_index -q -p p --drop a
 	[ "$(grep -ac kept p/.scr/index.scr)" -ge 1 ]
 	[ "$(tr '\0' '\n' <p/.scr/index.scr | grep -ac kept)" -eq 2 ]
@@ -861,25 +843,7 @@ ckpt.1    1 20666 -"
 	added p 2 two f2
 	# The state after an interrupted deletion.
 	scr_index -q -p p --delete two --dry-run >/dev/null
-	kvtree p/.scr/index.scr <<-'END'
-		  VERSION
-		    2
-		  NAME
-		    two
-		      DSET
-		        2
-		  DSET
-		    2
-		      COMPLETE
-		        0
-		      DSET
-		        ID
-		          2
-		        NAME
-		          two
-		        FLAG_CKPT
-		          1
-	END
+	index_of 2 two 0
 	rm p/f2 p/.scr/scr.dataset.2/summary.scr
 	shows unfinished scr_index -p p --verify
 	ends 4 scr_index -p p --verify two
@@ -1184,25 +1148,7 @@ pruned_later() {
 	scr_index -q -p p --delete /abs/x
 	[ -z "$(names)" ]
 	# A newline in a foreign index does not break the line.
-	kvtree p/.scr/index.scr <<-'END'
-		  VERSION
-		    2
-		  NAME
-		    a\nb
-		      DSET
-		        4
-		  DSET
-		    4
-		      COMPLETE
-		        1
-		      DSET
-		        ID
-		          4
-		        NAME
-		          a\nb
-		        FLAG_CKPT
-		          1
-	END
+	index_of 4 'a\nb' 1
 	try scr_index -p p
 	assert_line_count 2
 	assert_output_has 'a\nb'
