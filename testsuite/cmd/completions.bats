@@ -140,7 +140,8 @@ completes()
 	assert_output_is "$(printf '%s\n' "${@:2}")"
 }
 
-# Print each line of $tabbed as a real $1 completes it when TAB is pressed.  A key binding prints and clears the line.
+# Print each line of $tabbed as a real $1 completes it when TAB is pressed.  A
+# key binding prints and clears the line.
 press_tab()
 {
 	local line i
@@ -166,14 +167,14 @@ press_tab()
 			sleep 0.1
 		done
 		i=0
-		while IFS= read -r line; do
+		while IFS='|' read -r line _; do
 			printf '%s\t\030w' "$line"
 			i=$((i + 1))
 			for ((k = 0; k < 100; k++)); do
 				[[ $(wc -l <lines) != "$i" ]] || break
 				sleep 0.05
 			done
-		done < <(sed 's/|.*//' <<<"$tabbed")
+		done <<<"$tabbed"
 		printf 'exit\n'
 	} | ZDOTDIR=$PWD TERM=dumb timeout 60 script -qec "$2" /dev/null >log 2>&1
 	sed -E 's/[ =]$//' lines
