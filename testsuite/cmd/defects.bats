@@ -11,8 +11,6 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
-
 setup() { in_no_job; }
 
 # cached OPTION...: make prefix p with its dataset in the cache of a node, which
@@ -97,23 +95,6 @@ saved() {
 	assert_stderr_empty
 }
 
-@test "C: scr_index -c NAME is --current" {
-	saved --layout both
-	scr_index -q -p p --build 1
-	ends 0 scr_index -p p -c ckpt.1
-	try scr_index -p p
-	assert_output_has "* ckpt.1"
-}
-
-@test "C: scr_index --drop x --add y does not do one of the two" {
-	saved
-	scr_index -q -p p --build 1
-	scr_index -p p >before
-	try scr_index -p p --drop ckpt.1 --add ckpt.1
-	assert_usage_error "--drop" "--add"
-	scr_index -p p | diff before -
-}
-
 @test "C: scr_index --build abc is not --build 0" {
 	mkdir p
 	misused 'abc: no dataset of this name' scr_index -p p --build abc
@@ -134,15 +115,6 @@ saved() {
 			[[ $(wc -l <out) == 2 && ! -s err ]]
 		done
 	END
-}
-
-@test "C: scr_index's manual page is about this program" {
-	page=$TESTSUITE/../man/scr_index.1
-	scr_index --dump-options | awk -F'\t' '
-		$5 == "shown" && $2 != "-" { print $2 }' | sort >has
-	sed -n '/^\.Sh DESCRIPTION/,/^\.Sh EXIT/s/^\.It //p' "$page" |
-		grep -o 'Fl -[a-z-]*' | sed 's/^Fl -//' | sort -u >told
-	diff has told
 }
 
 @test "C: scr_should_exit -p: the configuration is that of the prefix" {

@@ -8,7 +8,6 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
 DOCS=$TESTSUITE/..
 
 # All tests work in one directory: $W; the datasets know its name.
@@ -30,8 +29,6 @@ setup() {
 	rm -rf -- *
 	cp -a "$BATS_FILE_TMPDIR/run7/." .
 }
-
-# --- What the examples speak of ---
 
 dataset() # ID OPTION...: 8 ranks on 4 nodes below /p/run7, with XOR
 {
@@ -59,8 +56,6 @@ alike()
 	sed -E -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}/TIME/g' \
 		-e 's/by [a-z]+, job/by USER, job/' -e "s#$W##g"
 }
-
-# --- Running them ---
 
 # Is command $1 run elsewhere?  Where:
 elsewhere()
@@ -144,8 +139,6 @@ run_docs()
 }
 
 @test "scr_rebuild(1)" {
-	local n
-
 	"$GEN/gen_dataset" -q -p p/run7 --nodes-dir nodes.6 -n 8 -m 4 \
 		-t NONE -i 6 --ckpt
 	scr_index -q -p p/run7 --build 6
@@ -220,8 +213,6 @@ run_docs()
 }
 
 @test "scr_inspect(1)" {
-	local id n
-
 	scr_container -q -p p/run7 pack --size 100KB --with-redundancy 9
 	for id in 6 7; do
 		"$GEN/gen_dataset" -q -p pfs --nodes-dir nodes.cache \
@@ -230,8 +221,7 @@ run_docs()
 	done
 	for n in 0 1 2 3; do
 		mkdir -p "mnt/node$n/tmp"
-		mv "nodes.cache/node$n/cache/genuser" \
-			"mnt/node$n/tmp/user"
+		mv "nodes.cache/node$n/cache/genuser" "mnt/node$n/tmp/user"
 	done
 	run_docs man/scr_inspect.1 "3=scr_inspect /p/run7" "3=--map 5" "3=.html 5"
 }

@@ -21,8 +21,6 @@ compile() {
 }
 
 @test "the examples in the pages of section 3 compile" {
-	local page count i
-
 	for page in "$MAN/scr.3" "$MAN"/SCR_*.3; do
 		[[ ! -L $page ]] || continue
 		count=$(python3 "$TESTSUITE/cmd/doc_c.py" "$page")

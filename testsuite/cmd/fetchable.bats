@@ -7,7 +7,6 @@
 load helper
 
 setup() {
-	: "${GEN:=$BIN/../gen}"
 	in_no_job
 	one_node
 }

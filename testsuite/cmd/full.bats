@@ -5,8 +5,6 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
-: "${SHIM:=$BIN/../shim.so}"
 export GEN SHIM
 
 # All tests work in one directory, for the datasets know its name: t1 to t3, t3
@@ -73,8 +71,6 @@ inside() {
 }
 
 @test "delete, drop, prune and current work without a byte or an inode" {
-	local what verb ids
-
 	while IFS='|' read -r verb ids; do
 		# The last one: without the reserve, and without locks of our own.
 		for what in bytes inodes bytes,inodes bytes,inodes,spare; do
@@ -135,8 +131,6 @@ inside() {
 
 # Each writer, with room for some of what it writes, or for no file.
 @test "every command that writes says which file system is full" {
-	local what line
-
 	for what in bytes inodes; do
 		while IFS= read -r line; do
 			inside 'make
@@ -219,8 +213,6 @@ END
 }
 
 @test "scavenge, rebuild and build: what is short, nothing half, then again" {
-	local scene full
-
 	scenes
 	for scene in postrun rebuild build record; do
 		for full in bytes inodes bytes,inodes; do
@@ -275,8 +267,6 @@ END
 }
 
 @test "an index of 10,000 datasets: the reserve suffices" {
-	local full verb left kind
-
 	for full in ${SCRKIT_SLOW:+bytes} bytes,inodes; do
 		while read -r left kind verb; do
 			inside 'mount -t tmpfs -o size=40m,nr_inodes=200 none mnt

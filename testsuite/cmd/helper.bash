@@ -11,6 +11,7 @@ bats_require_minimum_version 1.5.0
 TESTSUITE=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 : "${BIN:=$TESTSUITE/../build/plain/bin}"
 export TESTSUITE BIN
+: "${GEN:=$BIN/../gen}" "${SHIM:=$BIN/../shim.so}"
 PATH=$BIN:$PATH
 
 # Tests must not depend on the caller's environment.
@@ -389,7 +390,7 @@ one_node()
 # in_cache OPTION...: a checkpoint of two ranks in its cache.
 in_cache()
 {
-	"${GEN:-$BIN/../gen}/gen_dataset" -q -p p -n 2 -m 1 --layout cache \
+	"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache \
 		--nodes-dir nodes -t SINGLE -s 1000 --lose "" \
 		--recorded-prefix "$PWD/p" "$@"
 }

@@ -7,8 +7,6 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
-
 dir="it's p"
 meta=.scr/scr.dataset.2
 
@@ -72,9 +70,6 @@ each_hint()
 }
 
 @test "the map of the containers is damaged: each command names the next" {
-	local damage said
-	local -a words
-
 	for damage in "rm $meta/rank2file $meta/rank2file.*" \
 		"rm $meta/packed.*.scr" "rm $meta/rank2file"; do
 		each_hint "$damage" scr_index -p "$dir" --verify id:2
@@ -100,8 +95,7 @@ each_hint()
 }
 
 @test "what the map alone had is lost: a forced unpack" {
-	local damage="rm $meta/*packed.*.scr"
-
+	damage="rm $meta/*packed.*.scr"
 	each_hint "$damage" scr_index -p "$dir" --verify id:2
 	each_hint "$damage" scr_container -p "$dir" verify id:2
 	each_hint "$damage" scr_container -p "$dir" list id:2

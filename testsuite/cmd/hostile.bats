@@ -18,12 +18,7 @@ identity() {
 	stat -c '%n %F %a %u %g %t:%T %i %Z' "$@"
 }
 
-# --- Outputs -------------------------------------------------------------------
-
 @test "output: a device, a pipe or a directory is refused and stays as it is" {
-	local kind line
-	local -a cmd
-
 	make
 	cp -a p packed
 	scr_container -q -p packed pack --size 20000 1
@@ -53,9 +48,6 @@ identity() {
 }
 
 @test "output: what is no file is not replaced by --force either" {
-	local kind line
-	local -a cmd
-
 	make
 	scr_archive -q -p p export -o ar 1
 	cp -a p packed
@@ -68,8 +60,7 @@ identity() {
 			plant "$kind" q/ckpt.1/rank_1_0.ckpt
 			identity q/ckpt.1/* >before
 			read -ra cmd <<<"$line"
-			ends 1 timeout 20 "${cmd[@]}"
-			assert_stderr_one_line rank_1_0.ckpt
+			complains 1 rank_1_0.ckpt timeout 20 "${cmd[@]}"
 			diff before <(identity q/ckpt.1/*) ||
 				failed "$kind: $line"
 		done <<-'END'
@@ -79,8 +70,6 @@ identity() {
 		END
 	done
 }
-
-# --- Inputs that do not come, outputs that nobody takes, locks that are held -----
 
 # silent FILE: a pipe that somebody holds open, and neither writes nor reads, with
 # the beginning of the file already in it.
@@ -135,9 +124,6 @@ ends_on() {
 }
 
 @test "an archive that never comes: a signal ends import, nothing is left" {
-	local sig part line
-	local -a cmd
-
 	make
 	scr_archive -q -p p export --with-redundancy -o whole 1
 	: >none
@@ -168,9 +154,6 @@ ends_on() {
 }
 
 @test "a pipe that nobody reads: a signal ends the command" {
-	local sig line
-	local -a cmd
-
 	make -s 90000,1
 	"$GEN/gen_meta" --index 500 -p big
 	silent /dev/null
@@ -189,9 +172,6 @@ ends_on() {
 }
 
 @test "a lock that somebody holds: a signal ends who waits for it" {
-	local sig line
-	local -a cmd
-
 	make
 	scr_archive -q -p p export -o ar 1
 	mkdir -p q/.scr
@@ -212,9 +192,6 @@ ends_on() {
 }
 
 @test "a FIFO as any argument: refused, never waited for" {
-	local line
-	local -a cmd
-
 	make
 	mkfifo fifo
 	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
@@ -257,12 +234,7 @@ ends_on() {
 	END
 }
 
-# --- What a user can put in the places of files ----------------------------------
-
 @test "root: a file of somebody else, linked into the prefix, is not changed" {
-	local name line was
-	local -a cmd
-
 	((EUID == 0)) || skip "root may change any file"
 	make
 	scr_index -q -p p --build 1

@@ -7,8 +7,6 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
-: "${SHIM:=$BIN/../shim.so}"
 WITHOUT=$BIN/../without
 
 setup() {
@@ -35,10 +33,8 @@ again() {
 }
 
 @test "unit tests, without any of these calls" {
-	local test
-
-	for test in path path_walk pathcache io io_lock put put_new put_fill pump \
-		transfer copy remote rebuild hidden; do
+	for test in path path_walk io io_lock put put_new pump transfer copy \
+		remote ${SCRKIT_SLOW:+pathcache put_fill rebuild hidden}; do
 		try "$WITHOUT" all "$BIN/../test/t_$test"
 		((status == 0)) || failed "t_$test: $status" \
 			"$(grep -A 3 '^not ok' <<<"$output")"
@@ -48,13 +44,10 @@ again() {
 @test "links, without openat2" {
 	again openat2 cmd/trust.bats "a link|belongs to the owner of|scavenge"
 	again openat2 cmd/hostile.bats "linked"
-	[[ -z ${SCRKIT_GOLDEN-} ]] || again openat2 golden/security.bats \
-		links
+	[[ -z ${SCRKIT_GOLDEN-} ]] || again openat2 golden/security.bats links
 }
 
 @test "a link that stays inside the prefix: the newest checkpoint is saved" {
-	local call
-
 	export SCR_USER_NAME=genuser
 	for call in statx openat2; do
 		rm -rf p nodes real
@@ -88,8 +81,6 @@ again() {
 }
 
 @test "each call alone, and all the tests of what a user can plant" {
-	local call file
-
 	[[ -n ${SCRKIT_SLOW-} ]] || skip "slow"
 	for call in openat2 statx renameat2 close_range pidfd_open \
 		copy_file_range clone3 faccessat2 all; do

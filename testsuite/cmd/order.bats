@@ -7,9 +7,6 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
-: "${SHIM:=$BIN/../shim.so}"
-
 setup() {
 	in_no_job
 	one_node
@@ -139,8 +136,7 @@ same_number() {
 }
 
 @test "scavenge: another dataset with the same number takes the place of a dropped one" {
-	local to=1
-
+	to=1
 	for dir in latest elsewhere; do
 		same_number
 		scr_index -q -p p --drop t1
@@ -241,8 +237,7 @@ meanwhile() {
 }
 
 @test "--build: the older dataset with the same number goes first" {
-	local to=1 copied
-
+	to=1
 	saved 1 1 -t XOR -m 4
 	dir=elsewhere generate 1 5 --layout cache
 	# So far only flush.scr tells of t5: what is there is t1.

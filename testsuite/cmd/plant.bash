@@ -4,8 +4,6 @@
 # plant.bash - a dataset and its caches, and what a user can put in the place of
 # a file; for hostile.bats and planted.bats.  Loaded after helper.bash.
 
-: "${GEN:=$BIN/../gen}"
-
 setup() {
 	untraced
 	cd "$BATS_TEST_TMPDIR" || return 1

@@ -7,7 +7,6 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
 PROFILES=${SHIM%/*}/profile.so
 
 setup() {
@@ -20,8 +19,7 @@ setup() {
 		local/cache --cntldir local/cntl)
 	mkdir saved
 	(cd saved && generate 1 --layout prefix -t XOR -m 4 &&
-		generate 2 --layout cache &&
-		scr_index -q -p pfs --build 1)
+		generate 2 --layout cache && scr_index -q -p pfs --build 1)
 	said=$PWD/said
 }
 

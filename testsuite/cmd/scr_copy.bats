@@ -52,8 +52,6 @@ in_namespace() {
 	unshare -m --propagation private "$@"
 }
 
-# --- Usage -------------------------------------------------------------------
-
 @test "usage errors: where, what, twice" {
 	misused --cntldir scr_copy --id 1
 	misused --id scr_copy --cntldir x
@@ -80,17 +78,12 @@ in_namespace() {
 	ends 1 copy 0 --id 7
 	assert_stderr_one_line "dataset 7" "not in the cache"
 	assert_output_has "Return code: 1"
-	ends 1 copy 0 --prefix nowhere
-	assert_stderr_one_line nowhere
+	complains 1 nowhere copy 0 --prefix nowhere
 	ends 1 scr_copy --cntldir nowhere --id 1 --prefix "p q"
 	assert_stderr_one_line nowhere/cindex.scrinfo
-	ends 2 copy 0 --ranks 1-
-	assert_stderr_one_line '"1-"'
-	ends 1 copy 0 --assign nofile
-	assert_stderr_one_line nofile
+	complains 2 '"1-"' copy 0 --ranks 1-
+	complains 1 nofile copy 0 --assign nofile
 }
-
-# --- Listing -----------------------------------------------------------------
 
 @test "--list: one line of JSON" {
 	local r bytes ranks=''
@@ -141,8 +134,6 @@ in_namespace() {
 	[[ $(tree_stat "p q") == "$before" ]]
 }
 
-# --- Copying -----------------------------------------------------------------
-
 @test "all nodes, every scheme: all files are copied, by a second run none" {
 	for type in XOR PARTNER RS SINGLE; do
 		rm -rf "p q" nodes
@@ -166,8 +157,6 @@ in_namespace() {
 # With more ranks than are committed at once, directories are synced once for
 # each group of ranks, not for each rank.
 @test "200 ranks of a node: all recorded, few syncs of directories" {
-	local dirs
-
 	make --ranks 200 --nodes 1 --type SINGLE --size 300
 	on 0
 	if command -v strace >/dev/null && strace true 2>/dev/null; then
@@ -222,8 +211,7 @@ golden_copy() {
 			--cachedir "$n/cache/$user" --id 1 --prefix p \
 			--moved-from "/tmp/scrgold/$case/prefix"
 	done
-	diff -r -x 'copied_*' -x 'scavenge.*' -x log -x halt.scr \
-		p theirs/prefix
+	diff -r -x 'copied_*' -x 'scavenge.*' -x log -x halt.scr p theirs/prefix
 	ends 0 scr_index -p p --moved-from "/tmp/scrgold/$case/prefix" --build 1
 	(cd p && sed -n 's|  \(\./\)\{0,1\}prefix/ckpt|  ckpt|p' \
 		"$SCRKIT_GOLDEN/scr3/$case/rebuilt.sha256" |
@@ -264,8 +252,6 @@ golden_copy() {
 	for n in 1 2 3; do copy $n; done
 	assert_right --size 3000000 --crc
 }
-
-# --- Faults ------------------------------------------------------------------
 
 @test "a damaged file: reported, not committed, exit 3" {
 	make --size 10000 --crc
@@ -347,8 +333,7 @@ golden_copy() {
 }
 
 @test "many nodes at once: at most 40 more calls of each on the prefix" {
-	local files=0
-
+	files=0
 	case ${SCRKIT_WITHOUT-} in
 	openat2 | all) skip "the walk in place of openat2 takes more calls" ;;
 	esac
@@ -394,8 +379,7 @@ copy_slowly() {
 }
 
 @test "a file that does not stop changing is bad" {
-	local status=0
-
+	status=0
 	copy_slowly
 	while kill -0 $pid 2>/dev/null; do
 		touch $file
@@ -418,8 +402,7 @@ copy_slowly() {
 	LD_PRELOAD=${SHIM%/*}/slow.so SLOW_PATH=rank_0_0.ckpt SLOW_USEC=800000 \
 		"${cmd[@]}" >other &
 	sleep 0.4
-	ends 0 copy 0
-	assert_output_has "scr_copy: $host: progress "
+	shows "scr_copy: $host: progress " copy 0
 	(($(result copied) == 0))
 	wait
 	grep -q '"copied":1,' other

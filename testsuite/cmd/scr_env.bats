@@ -38,18 +38,11 @@ storage() {
 	misused "best is neither daly nor young" scr_env interval --model best
 }
 
-@test "--help lists the verbs; the page has each with every option" {
+@test "--help lists the verbs, and each has its own" {
 	verbs=$(scr_env --help | sed -n 's/^  \([a-z][a-z0-9-]*\)  .*/\1/p')
 	(($(wc -w <<<"$verbs") >= 18))
-	page=$(<"$TESTSUITE/../man/scr_env.1")
 	for verb in $verbs; do
 		shows "Usage: scr_env $verb" scr_env "$verb" --help
-		[[ $page == *$'\n.It Cm '"$verb"* ]] || failed "no $verb"
-		for option in $(scr_env "$verb" --dump-options |
-			awk -F'\t' '$5 == "shown" && $2 != "-" { print $2 }'); do
-			[[ $page =~ Fl\ -"$option"[^a-z-] ]] ||
-				failed "$verb --$option is not in the page"
-		done
 	done
 }
 

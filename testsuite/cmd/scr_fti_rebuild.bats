@@ -8,8 +8,6 @@
 
 load helper
 
-: "${SHIM:=$BIN/../shim.so}"
-
 setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return 1
@@ -72,8 +70,6 @@ count_operations()
 }
 
 @test "rebuild killed at random moments: originals whole, run again completes" {
-	local round n when
-
 	count_operations SHIM_ALL=1
 	for ((round = 0; round < kills; round++)); do
 		n=$((RANDOM % total + 1))
@@ -88,8 +84,6 @@ count_operations()
 }
 
 @test "rebuild with each file operation failing in turn" {
-	local n errno
-
 	count_operations
 	for errno in EIO ENOSPC; do
 		for n in $(moments "$total" 5); do
@@ -109,8 +103,6 @@ count_operations()
 }
 
 @test "rebuild with each read failing in turn" {
-	local n
-
 	count_operations SHIM_OP=pread SHIM_READS=1
 	for n in $(moments "$total" 5); do
 		fresh
@@ -139,8 +131,6 @@ count_operations()
 }
 
 @test "protect killed at random moments: run again completes" {
-	local round n total
-
 	find right -name '*RSed*' -delete
 	for dir in right/Local/node*/*/l3; do
 		mv "$dir" "${dir%3}1"

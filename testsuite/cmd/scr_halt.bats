@@ -8,7 +8,6 @@ load helper
 
 setup()
 {
-	: "${GEN:=$TESTSUITE/../build/plain/gen}"
 	in_no_job
 	mkdir p
 	FILE=$PWD/p/.scr/halt.scr
@@ -20,11 +19,13 @@ settings()
 	scr_halt --list "${1:-p}" | sed 1d
 }
 
-# --- Usage ---
+settings_are()
+{
+	attempt settings "${@:2}"
+	assert_output_is "$1"
+}
 
 @test "what makes no sense is refused, and nothing is written" {
-	local bad
-
 	for bad in '-c x' '-c -1' '-c 1.5' '-c 2147483648' '-b soonish' \
 		'-a 25:00' '-s never' '-s 2147483648' '--remove -c 1' \
 		'-r --immediate' '-c 1 --unset-checkpoints' '--force -l' \
@@ -52,8 +53,6 @@ settings()
 	misused '' scr_halt -p p p
 }
 
-# --- Setting ---
-
 @test "without a condition: after the next checkpoint, before the first run" {
 	ends 0 scr_halt p
 	assert_stderr_one_line "no job has run with this prefix yet"
@@ -66,8 +65,7 @@ Halt file settings for $FILE:
 
 @test "zero is zero" {
 	scr_halt -q p -c 0 -s 0
-	run settings
-	assert_output_is "  CheckpointsLeft: 0
+	settings_are "  CheckpointsLeft: 0
   HaltSeconds:     0"
 }
 
@@ -75,26 +73,22 @@ Halt file settings for $FILE:
 	scr_halt -q p --checkpoints 10
 	scr_halt -q p --before 2033-05-18T03:33:20
 	scr_halt p --quiet -R 'disk full' -s 1h
-	run settings
-	assert_output_is "  ExitReason:      disk full
+	settings_are "  ExitReason:      disk full
   CheckpointsLeft: 10
   ExitBefore:      Wed May 18 03:33:20 2033
   HaltSeconds:     3600
   ExitBefore - HaltSeconds: Wed May 18 02:33:20 2033"
 	scr_halt -q p --unset-reason --unset-before -c 3
-	run settings
-	assert_output_is "  CheckpointsLeft: 3
+	settings_are "  CheckpointsLeft: 3
   HaltSeconds:     3600"
 }
 
 @test "the times that the guide promises, and those beyond 2038" {
-	local now soon
-
 	scr_halt -q p -a '12:00pm today'
-	run settings
+	attempt settings
 	assert_output_has "$(date +%Y)" "12:00:00"
 	scr_halt -q p -a '8:30am tomorrow'
-	run settings
+	attempt settings
 	assert_output_has "$(LC_ALL=C date -d tomorrow '+%a %b %e') 08:30:00"
 	now=$(date +%s)
 	scr_halt -q p -a now+2h
@@ -103,8 +97,7 @@ Halt file settings for $FILE:
 	((soon >= now + 7200 && soon <= now + 7205))
 	scr_halt -q p -a 'in 30m'
 	scr_halt -q p -a 2138-11-19T09:46:40
-	run settings
-	assert_output_is "  ExitAfter:       Wed Nov 19 09:46:40 2138"
+	settings_are "  ExitAfter:       Wed Nov 19 09:46:40 2138"
 	run -0 scr_inspect -m tree "$FILE"
 	assert_output_has "$(date -d 2138-11-19T09:46:40 +%s)"
 }
@@ -137,8 +130,7 @@ Halt file settings for $FILE:
 	scr_halt -q -c 3
 	[[ -e .scr/halt.scr ]]
 	SCR_PREFIX=$PWD/q scr_halt -q -c 4
-	run settings q
-	assert_output_is "  CheckpointsLeft: 4"
+	settings_are "  CheckpointsLeft: 4" q
 }
 
 @test "a prefix with blanks and quotes" {
@@ -170,8 +162,6 @@ Halt file settings for $FILE:
 	assert_stderr_empty
 }
 
-# --- Removing ---
-
 @test "the file is removed; a missing file is not an error" {
 	scr_halt -q p
 	ends 0 scr_halt --remove p
@@ -182,8 +172,6 @@ Halt file settings for $FILE:
 	try scr_halt -r -l p
 	assert_output_has "  None"
 }
-
-# --- Listing ---
 
 @test "a list of nothing, and JSON" {
 	ends 0 scr_halt -l p
@@ -205,8 +193,6 @@ Halt file settings for $FILE:
 	assert_output_has "HALT RUN: No checkpoints remaining."
 }
 
-# --- Damage ---
-
 @test "a damaged file is reported, means stop, and changes only by force" {
 	mkdir p/.scr
 	echo junk >"$FILE"
@@ -221,8 +207,7 @@ Halt file settings for $FILE:
 	[[ $(cat "$FILE") == junk ]]
 	ends 0 scr_halt -c 5 --force p
 	[[ $(cat "$FILE.bak") == junk ]]
-	run settings
-	assert_output_is "  CheckpointsLeft: 5"
+	settings_are "  CheckpointsLeft: 5"
 	echo junk >"$FILE"
 	ends 0 scr_halt -r p
 	[[ ! -e $FILE ]]
@@ -241,8 +226,6 @@ Halt file settings for $FILE:
 	assert_stderr_one_line small/.scr/halt.scr "No space left"
 	[[ ! -s left ]]
 }
-
-# --- Concurrency with a running job ---
 
 @test "two commands and a running job lose no changes" {
 	local rounds=20 start=1000000 i pids=()
@@ -267,7 +250,7 @@ Halt file settings for $FILE:
 	for i in "${pids[@]}"; do
 		wait "$i" || failed "one of three lost something"
 	done
-	run settings
+	attempt settings
 	assert_output_has "CheckpointsLeft: $((start - rounds))" \
 		"HaltSeconds:     $rounds"
 	run -0 scr_inspect -m tree "$FILE"
@@ -275,8 +258,7 @@ Halt file settings for $FILE:
 }
 
 @test "a job whose library locks by fcntl() loses no changes, either" {
-	local rounds=15 i pid
-
+	rounds=15
 	scr_halt -q p -c 1000
 	"$GEN/gen_halt_update" --fcntl --rounds "$rounds" "$FILE" &
 	pid=$!
@@ -284,15 +266,12 @@ Halt file settings for $FILE:
 		scr_halt -q p -s "$i"
 	done
 	wait "$pid"
-	run settings
-	assert_output_is "  CheckpointsLeft: $((1000 - rounds))
+	settings_are "  CheckpointsLeft: $((1000 - rounds))
   HaltSeconds:     $rounds"
 }
 
 # (bats uses $i itself.)
 @test "killed at any moment, the file is old or new, or reported as damaged" {
-	local round
-
 	scr_halt -q p -c 1000
 	for ((round = 0; round < 15; round++)); do
 		bash -c 'timeout -s KILL "0.00$1" scr_halt -q p -c "$2"' - \
@@ -303,8 +282,6 @@ Halt file settings for $FILE:
 	done
 	scr_halt -q p -c 5
 }
-
-# --- --immediate ---
 
 # Mock commands of SLURM: a step is a file in steps/ that contains the signal
 # that ends it.
@@ -353,8 +330,7 @@ slurm()
 	echo KILL >steps/77.0
 	ends 0 scr_halt -i p --job-id 77 --grace 1 -R 'bad node' --unset-seconds
 	assert_stderr_has "killing step 77.0" "by SIGKILL"
-	run settings
-	assert_output_is "  ExitReason:      bad node"
+	settings_are "  ExitReason:      bad node"
 	[[ ! -e steps/77.0 ]]
 }
 
@@ -377,13 +353,11 @@ slurm()
 	ends 1 scr_halt -i --grace 1 p
 	assert_stderr_has "Access denied" "the halt condition stays set" \
 		"a reason holds only until a job calls SCR_Finalize"
-	run settings
+	attempt settings
 	assert_output_has JOB_HALTED # everything possible was done
 }
 
 @test "--immediate with --pid: a process here, and those it started" {
-	local pid
-
 	setsid -w bash -c 'echo $$ >pid; sleep 60 & wait' &
 	until [[ -s pid ]]; do sleep 0.05; done
 	pid=$(cat pid)

@@ -1,12 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats sets them
+# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
 # Which datasets are saved, in which order, and the exit status; on a single
 # node, this machine.  Tests with several nodes: testsuite/cluster.
 
 load helper
-
-: "${GEN:=$BIN/../gen}"
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
@@ -60,7 +58,7 @@ post() { ends "$1" scr_postrun "${args[@]}" "${@:2}"; }
 
 # failing STATUS [OPTION]...: the same, while what the variables SHIM_* tell fails.
 failing() {
-	SHIM_FAIL_AT=1 SHIM_STICKY=1 LD_PRELOAD=${SHIM:-$BIN/../shim.so} \
+	SHIM_FAIL_AT=1 SHIM_STICKY=1 LD_PRELOAD=$SHIM \
 		post "$@"
 }
 
@@ -104,16 +102,30 @@ indexed() {
 	shows "nothing to save" scr_postrun "${args[@]}"
 }
 
-@test "all is well: output and the newest checkpoint" {
+# lost: the status, what is said, and what is in the index.
+@test "output and the newest checkpoint; an output is lost: the checkpoint before it" {
 	checkpoints 2 4 5 7
 	outputs 3 6
-	post 0 --plan
-	assert_output_has "newest checkpoint ckpt.7 (dataset 7) can be saved" \
-		"; output: 2 of 2 can be saved"
-	post 0
-	assert_output_has "newest checkpoint ckpt.7" "output: 2 of 2 saved"
-	[[ $(indexed) == "7* 6 3 " ]]
-	[[ ! -e p/ckpt.5 ]]
+	cp -a . "$BATS_TEST_TMPDIR.made"
+	while IFS='|' read -r lost want said output_said ids; do
+		rm -rf p nodes
+		cp -a "$BATS_TEST_TMPDIR.made/." .
+		[[ -z $lost ]] || lose "$lost"
+		post "$want"
+		assert_output_has "$said" "output: $output_said"
+		[[ $(indexed) == "$ids " ]]
+		[[ $ids == 7* ]] || continue
+		[[ ! -e p/ckpt.5 ]]
+		rm -rf p nodes
+		cp -a "$BATS_TEST_TMPDIR.made/." .
+		post 0 --plan
+		assert_output_has "newest checkpoint ckpt.7 (dataset 7) can be" \
+			"; output: 2 of 2 can be saved"
+	done <<-'END'
+		|0|newest checkpoint ckpt.7|2 of 2 saved|7* 6 3
+		6|4|OLDER checkpoint ckpt.5|1 of 2 saved, 1 LOST|5* 3
+		3|4|OLDER checkpoint ckpt.2|0 of 2 saved, 2 LOST|2*
+	END
 }
 
 # agree STATUS: --plan says what the run then does.
@@ -123,8 +135,7 @@ agree() {
 }
 
 @test "--plan looks at the files: what is gone from the caches is not saved" {
-	local type lost want dir=local/cache/genuser/scr.1000/scr.dataset.2
-
+	dir=local/cache/genuser/scr.1000/scr.dataset.2
 	# type: ranks of which all files are gone ("_F": only file F), status
 	while read -r type lost want; do
 		rm -rf p nodes
@@ -167,8 +178,7 @@ agree() {
 
 # Redundancy headers name the files; only filemaps tell their places on the prefix.
 @test "no filemap is left: restored, or left in the caches, but not lost" {
-	local type older dir=local/cache/genuser/scr.1000/scr.dataset.2
-
+	dir=local/cache/genuser/scr.1000/scr.dataset.2
 	while read -r type older; do
 		rm -rf p nodes
 		[[ -z $older ]] || checkpoints 1
@@ -235,24 +245,6 @@ agree() {
 	cp -a whole p
 	rm p/ckpt.?/rank_1.ckpt
 	agree 4
-}
-
-@test "an output is lost: the checkpoint before it, status 4" {
-	checkpoints 2 4 5 7
-	outputs 3 6
-	lose 6
-	post 4
-	assert_output_has "OLDER checkpoint ckpt.5" "output: 1 of 2 saved, 1 LOST"
-	[[ $(indexed) == "5* 3 " ]]
-}
-
-@test "the first output is lost: no later one is tried" {
-	checkpoints 2 4 5 7
-	outputs 3 6
-	lose 3
-	post 4
-	assert_output_has "OLDER checkpoint ckpt.2" "output: 0 of 2 saved, 2 LOST"
-	[[ $(indexed) == "2* " ]]
 }
 
 @test "the newest is lost: an older one, status 3" {
@@ -557,6 +549,21 @@ agree() {
 	done
 }
 
+# Output 5 and checkpoint 4 are saved as such; so is 5 if the nodes copy it, and the
+# user builds it.
+output_and_checkpoint() {
+	try scr_index -p p --all -o id,kind,name
+	[[ $output =~ 5\ +output\ +out\.5 && $output =~ 4\ +ckpt\ +ckpt\.4 ]] ||
+		failed "kinds"
+	ends 0 scr_index -p p --verify
+	rm -r p/.scr/scr.dataset.5 p/.scr/index.scr p/out.5
+	scr_copy -d p -i 5 --cntldir local/cntl/genuser/scr.1000
+	[[ -e p/.scr/scr.dataset.5/copied_0.scr ]]
+	ends 0 scr_index -p p --build 5
+	try scr_index -p p --json --outputs
+	assert_output_has '"name": "out.5"' '"checkpoint": false'
+}
+
 # Another job has used the prefix since: its dataset 5 is a checkpoint, written
 # earlier or later than the output 5 in the caches of this job.
 @test "flush.scr of another job: kind and name are those of the caches" {
@@ -572,17 +579,7 @@ agree() {
 		try scr_postrun "${args[@]}" --plan
 		assert_output_lacks theirs.5
 		shows "output: 1 of 1 saved" scr_postrun "${args[@]}"
-		try scr_index -p p --all -o id,kind,name
-		[[ $output =~ 5\ +output\ +out\.5 && $output =~ 4\ +ckpt\ +ckpt\.4 ]] ||
-			failed "flush.scr of $time"
-		ends 0 scr_index -p p --verify
-		# The nodes copy it, and the user builds it.
-		rm -r p/.scr/scr.dataset.5 p/.scr/index.scr p/out.5
-		scr_copy -d p -i 5 --cntldir local/cntl/genuser/scr.1000
-		[[ -e p/.scr/scr.dataset.5/copied_0.scr ]]
-		ends 0 scr_index -p p --build 5
-		try scr_index -p p --all -o id,kind,name
-		[[ $output =~ 5\ +output\ +out\.5 ]] || failed "built"
+		output_and_checkpoint
 	done
 }
 
@@ -592,16 +589,7 @@ agree() {
 	rm p/.scr/flush.scr
 	shows "output: 1 of 1 saved" scr_postrun "${args[@]}"
 	[[ $stderr != *identified* ]]
-	try scr_index -p p --all -o id,kind,name
-	[[ $output =~ 5\ +output\ +out\.5 && $output =~ 4\ +ckpt\ +ckpt\.4 ]] ||
-		failed "$output"
-	# The nodes copy it, and the user builds it.
-	rm -r p/.scr/scr.dataset.5 p/.scr/index.scr
-	scr_copy -d p -i 5 --cntldir local/cntl/genuser/scr.1000
-	[[ -e p/.scr/scr.dataset.5/copied_0.scr ]]
-	ends 0 scr_index -p p --build 5
-	try scr_index -p p --json --outputs
-	assert_output_has '"name": "out.5"' '"checkpoint": false'
+	output_and_checkpoint
 }
 
 @test "--json, before and after" {
@@ -711,8 +699,7 @@ agree() {
 }
 
 @test "--clean: what is whole on the prefix goes from the caches, the rest stays" {
-	local cache=local/cache/genuser/scr.1000
-
+	cache=local/cache/genuser/scr.1000
 	checkpoints 1 2 3 4
 	lose 3
 	# Not by default, and not by a plan.
@@ -737,8 +724,7 @@ agree() {
 }
 
 @test "--clean: damaged on the prefix, or another dataset: it stays in the cache" {
-	local cache=local/cache/genuser/scr.1000
-
+	cache=local/cache/genuser/scr.1000
 	checkpoints 5
 	post 0
 	# The copy is undone behind its back: a file is cut, and cannot be written.

@@ -4,8 +4,6 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
-
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	args=(--ranks 8 --nodes 4 --size "10000,5000" --files 2
@@ -29,8 +27,6 @@ assert_whole() {
 	diff -r -x .scrkit.lock -x flush.scr "$1" "$1.whole"
 }
 
-# --- Usage -------------------------------------------------------------------
-
 @test "usage errors: no dataset, two schemes, unknown options" {
 	misused "no dataset given" scr_rebuild
 	misused --rs scr_rebuild --xor --rs file
@@ -47,8 +43,6 @@ assert_whole() {
 	complains 1 nowhere scr_rebuild -p nowhere 1
 	complains 2 "of one dataset" scr_rebuild a b
 }
-
-# --- Rebuilding --------------------------------------------------------------
 
 @test "every scheme: lost files are restored bit for bit" {
 	for case in XOR:2 PARTNER:1 PARTNER:0,2 RS:0,3 RS:1; do
@@ -82,8 +76,7 @@ assert_whole() {
 # Lose a rank of the dataset, or two containers, and compare the bytes that the
 # plan promises, those of the result, and those on disk.
 @test "--dry-run has the bytes of the run" {
-	local type packed dir=p/.scr/scr.dataset.1
-
+	dir=p/.scr/scr.dataset.1
 	for type in XOR "RS --failures 2" PARTNER; do
 		for packed in false true; do
 			rm -rf p p.nodes
@@ -154,21 +147,10 @@ assert_whole() {
 	[ ! -e p/ckpt.1/rank_0_0.ckpt ]
 }
 
-@test "lost redundancy alone: the rest is restored, exit status 3" {
-	make p --lose ""
-	rm p/.scr/scr.dataset.1/reddesc.er.*.xor.grp_1_of_2.*
-	rm p/.scr/scr.dataset.1/reddesc.er.1.xor.*
-	try scr_rebuild -p p 1
-	[ -e p/.scr/scr.dataset.1/reddesc.er.1.xor.grp_2_of_2.mem_1_of_4.redset ]
-	try scr_inspect -p p 1
-	[ "$status" -ne 4 ]
-}
-
 # Redundancy that is lost is computed again from the data: of a part of a set,
 # and of a set without a file.
 @test "lost redundancy of data that are whole is computed again, bit for bit" {
-	local type lost rank packed red=p/.scr/scr.dataset.1
-
+	red=p/.scr/scr.dataset.1
 	while IFS='|' read -r packed lost type; do
 		rm -rf p p.* right
 		"$GEN/gen_dataset" --prefix p "${args[@]}" --set-size 4 -t $type
@@ -200,8 +182,6 @@ assert_whole() {
 
 # Names can claim more than a scheme can do: that is no reason to fail.
 @test "the members of a lost set would be too many: the rest is used" {
-	local file
-
 	make p --ranks 520 --files 1 --size 100 -t RS --set-size 4 -k 2
 	scr_index -q -p p --build 1
 	cd p/.scr/scr.dataset.1
@@ -221,8 +201,7 @@ assert_whole() {
 # Of PARTNER, no file that is left may name the ranks of the members.  They are
 # those of the set over the filemaps, or any that are in no set.
 @test "PARTNER, members whose ranks are unknown: computed again" {
-	local lost red=p/.scr/scr.dataset.1
-
+	red=p/.scr/scr.dataset.1
 	for lost in "reddesc.er.{0,1,2}.*" "reddesc.er.{0,1,2,3}.*" \
 		"reddesc{,map}.er.{0,1,2,4,5}.*" "reddescmap.er.{0,1,5,6}.*"; do
 		rm -rf p p.* right
@@ -334,8 +313,6 @@ assert_whole() {
 	assert_whole p
 }
 
-# --- Files given by hand -----------------------------------------------------
-
 @test "as LLNL's helpers: map first, then the data" {
 	make p --lose 2
 	cd p/.scr/scr.dataset.1
@@ -403,7 +380,7 @@ assert_whole() {
 	in_no_job
 	# shellcheck disable=SC2154 # bats sets it
 	make_caches() {
-		"${GEN:-$BIN/../gen}/gen_dataset" -q -p p -n 4 --layout cache \
+		"$GEN/gen_dataset" -q -p p -n 4 --layout cache \
 			--nodes-dir nodes -s 3000 --lose "" "$@"
 	}
 	make_caches --time 1700000000 --seed 1

@@ -5,8 +5,6 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
-
 setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return 1
@@ -120,8 +118,6 @@ whole()
 }
 
 @test "--dry-run has the numbers of the run, which are those on disk" {
-	local type
-
 	for type in xor rs; do
 		rm -rf p
 		"$GEN/gen_dataset" -q -p p -n 8 -m 8 -f 2 -t NONE -s 5K,300
@@ -142,7 +138,7 @@ whole()
 	for n in 3 20 50 90 130 170 210 250 300; do
 		rm -rf p
 		cp -a whole p
-		SHIM_KILL_AT=$n LD_PRELOAD=${SHIM:-$BIN/../shim.so} \
+		SHIM_KILL_AT=$n LD_PRELOAD=$SHIM \
 			scr_rebuild -q -p p --protect xor 1 || true
 		whole
 		scr_rebuild -q -p p --protect xor 1

@@ -6,7 +6,6 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}" "${SHIM:=$BIN/../shim.so}"
 D=p/.scr/scr.dataset.1
 
 setup()
@@ -147,15 +146,12 @@ sound()
 }
 
 @test "the same, killed at any moment, and run again" {
-	local n total
-
 	[[ -e $SHIM ]] || skip "no fault shim"
 	make_packed 4 XOR
 	rm "$D"/.scr/red.*
 	rm -rf packed
 	cp -a p packed
-	env LD_PRELOAD="$SHIM" SHIM_COUNT_FILE=count \
-		scr_rebuild -q -j 1 -p p 1
+	env LD_PRELOAD="$SHIM" SHIM_COUNT_FILE=count scr_rebuild -q -j 1 -p p 1
 	total=$(cat count)
 	for n in $(moments "$total"); do
 		again
@@ -227,8 +223,6 @@ sound()
 }
 
 @test "all filemaps and the summary are lost: the index tells of rank2file" {
-	local type
-
 	for type in XOR RS PARTNER SINGLE; do
 		make 6 $type
 		rm "$D"/filemap_* "$D"/summary.scr

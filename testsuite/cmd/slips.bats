@@ -6,8 +6,6 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
-
 setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return
@@ -17,8 +15,6 @@ setup()
 }
 
 @test "a misspelled dataset: what may be meant, of the index or not" {
-	local command
-
 	for command in "scr_index -p p3 --verify" "scr_rebuild -p p3" \
 		"scr_inspect -p p3" "scr_container -p p3 list"; do
 		# Number 1 is not in the index, number 12 is.
@@ -66,8 +62,6 @@ setup()
 }
 
 @test "the words of options with a few values are offered" {
-	local command
-
 	for command in "scr_postrun" "scr_env doctor"; do
 		$command --dump-options | grep -q $'remote\t[^\t]*pdsh|ssh|srun' ||
 			failed "$command --remote"

@@ -6,8 +6,6 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
-
 setup() {
 	# Other users may not reach the directory of the test.
 	HERE=$(mktemp -d /var/tmp/scrkit-small.XXXXXX)

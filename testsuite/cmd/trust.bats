@@ -6,10 +6,6 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
-
-bats_require_minimum_version 1.5.0
-
 meta=p/.scr/scr.dataset.1
 
 setup() {
@@ -584,8 +580,7 @@ used() {
 }
 
 @test "one path twice in a map: verify says so, extract and unpack refuse" {
-	local text="ckpt.1/rank_1_0.ckpt: is a file of rank 1 and of rank 2"
-
+	text="ckpt.1/rank_1_0.ckpt: is a file of rank 1 and of rank 2"
 	indexed
 	rm -f $meta/filemap_* $meta/*.redset
 	scr_container -q -p p pack --size 20000 1

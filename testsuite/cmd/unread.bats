@@ -8,7 +8,6 @@
 load helper
 
 setup() {
-	: "${GEN:=$BIN/../gen}" "${SHIM:=$BIN/../shim.so}"
 	in_no_job
 	meta=p/.scr/scr.dataset.1
 	part=$meta/reddesc.er.1.xor.grp_1_of_2.mem_2_of_2.redset

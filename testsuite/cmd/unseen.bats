@@ -7,7 +7,6 @@
 load helper
 
 setup() {
-	: "${GEN:=$BIN/../gen}"
 	in_no_job
 	# A directory that a stranger can reach.
 	place=$(mktemp -d /tmp/scrkit-unseen.XXXXXX)
@@ -127,8 +126,7 @@ flushed() { rm p/.scr/scr.dataset.1/{filemap,reddesc}*; }
 }
 
 @test "a file in a cache that this user may not read" {
-	local dir=nodes/node0/cache/genuser/scr.1000/scr.dataset.1 plan
-
+	dir=nodes/node0/cache/genuser/scr.1000/scr.dataset.1
 	((EUID == 0)) || skip "needs root to become somebody else"
 	one_node
 	in_cache -n 4
