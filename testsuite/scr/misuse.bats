@@ -20,57 +20,45 @@ aborts()
 	grep -qF ": $text @ " <<<"$stderr" || failed "expected: $text"
 }
 
-@test "calls before SCR_Init (57)" {
-	aborts "Must call SCR_Init() before SCR_Finalize()" finalize
-	aborts "Must call SCR_Init() before SCR_Start_output()" \
-		start_output=a
-	aborts "Must call SCR_Init() before SCR_Need_checkpoint()" \
-		need_checkpoint
-	aborts "Must call SCR_Init() before SCR_Should_exit()" should_exit
-	aborts "Must call SCR_Init() before SCR_Have_restart()" have_restart
-	aborts "Must call SCR_Init() before SCR_Start_restart()" start_restart
-	aborts "Must call SCR_Init() before SCR_Current()" current=a
-}
+@test "calls in the wrong state (57)" {
+	local text calls start="Must call SCR_Start_"
 
-@test "calls after SCR_Finalize, and SCR_Init twice" {
-	aborts "Must call SCR_Init() before SCR_Drop()" init finalize drop=a
-	aborts "Must call SCR_Init() before SCR_Delete()" init finalize delete=a
-	aborts "Called SCR_Init() when already initialized" init init
-}
-
-@test "ends without a beginning" {
-	aborts "Must call SCR_Start_output() before SCR_Complete_output()" \
-		init complete_output
-	aborts "Must call SCR_Start_checkpoint() before SCR_Complete_checkpoint()" \
-		init complete_checkpoint
-	aborts "Must call SCR_Start_restart() before SCR_Complete_restart()" \
-		init complete_restart
+	while IFS=: read -r text calls; do
+		# shellcheck disable=SC2086 # words
+		aborts "$text" $calls
+	done <<-END
+		Must call SCR_Init() before SCR_Finalize():finalize
+		Must call SCR_Init() before SCR_Start_output():start_output=a
+		Must call SCR_Init() before SCR_Need_checkpoint():need_checkpoint
+		Must call SCR_Init() before SCR_Should_exit():should_exit
+		Must call SCR_Init() before SCR_Have_restart():have_restart
+		Must call SCR_Init() before SCR_Start_restart():start_restart
+		Must call SCR_Init() before SCR_Current():current=a
+		Must call SCR_Init() before SCR_Drop():init finalize drop=a
+		Must call SCR_Init() before SCR_Delete():init finalize delete=a
+		Called SCR_Init() when already initialized:init init
+		${start}output() before SCR_Complete_output():init complete_output
+		${start}checkpoint() before SCR_Complete_checkpoint():init complete_checkpoint
+		${start}restart() before SCR_Complete_restart():init complete_restart
+		${start}checkpoint() before SCR_Complete_checkpoint():init start_output=a complete_checkpoint
+		${start}output() before SCR_Complete_output():init start_checkpoint complete_output
+		Called SCR_Config() from invalid state 1:init config=SCR_DEBUG=1
+	END
 	aborts "Can only call SCR_Start_restart() if SCR_Have_restart() indicates a checkpoint is available" \
 		init start_restart
 }
 
-@test "the two pairs mixed" {
-	aborts "Must call SCR_Start_checkpoint() before SCR_Complete_checkpoint()" \
-		init start_output=a complete_checkpoint
-	aborts "Must call SCR_Start_output() before SCR_Complete_output()" \
-		init start_checkpoint complete_output
-}
+@test "names, flags and SCR_Config that differ between ranks, nonsense" {
+	local differ="must be identical on all processes"
 
-@test "SCR_Config in the wrong state, with different texts, with nonsense" {
-	aborts "Called SCR_Config() from invalid state 1" \
-		init config=SCR_DEBUG=1
-	aborts "SCR_Config string must be identical on all processes" config=@
+	aborts "SCR_Config string $differ" config=@
 	aborts "SCR_Config: C has no value: a text either sets properties or queries one" \
 		"config=A=1 B=2 C"
-}
-
-@test "names and flags that differ" {
-	aborts "Dataset name provided to SCR_Start_output must be identical on all processes" \
+	aborts "Dataset name provided to SCR_Start_output $differ" \
 		init start_output=@
-	aborts "Dataset flags provided to SCR_Start_output must be identical on all processes" \
+	aborts "Dataset flags provided to SCR_Start_output $differ" \
 		init flags=@
-	aborts "Dataset name provided to SCR_Current must be identical on all processes" \
-		init current=@
+	aborts "Dataset name provided to SCR_Current $differ" init current=@
 }
 
 @test "a file name that is too long" {
