@@ -12,8 +12,8 @@
 static struct scene moved = { SCENE(XOR, 4, 1, 1, 2),
 			      .was = "/old/place/prefix" };
 
-/* After changes, the plan finds `root`, with the files below it.  NULL: it fails
- * with this kind of error and the words `what`. */
+/* After changes, the plan finds `root`, with the files below it.  NULL: it
+ * fails with this kind of error and the words `what`. */
 struct find {
 	const char *change, *from, *root;
 	enum error_kind kind;

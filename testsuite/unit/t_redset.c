@@ -240,8 +240,8 @@ test_descriptor_files(void)
 	kvtree_free(want);
 }
 
-/* Read the header of the owner `name` (UINT32_MAX: any); it is that of `member`,
- * or is refused (-1). */
+/* Read the header of the owner `name` (UINT32_MAX: any); it is that of
+ * `member`, or is refused (-1). */
 static void
 reads(struct kvtree *t, uint32_t name, int member, const char *what)
 {
