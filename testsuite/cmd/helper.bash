@@ -305,6 +305,21 @@ assert_usage_error()
 	assert_stderr_has "Try '" "--help' for more information." "$@"
 }
 
+# waits_for LOCK COMMAND...: while this file is locked, the command says that it
+# waits; then it succeeds.
+waits_for()
+{
+	exec 9>"$1"
+	flock 9
+	"${@:2}" >waiting.out 2>&1 3>&- 9>&- &
+	until grep -q waiting waiting.out; do
+		kill -0 $!
+		sleep 0.02
+	done
+	exec 9>&-
+	wait $!
+}
+
 # damage FILE OFFSET [TEXT]: write TEXT (Z), with escapes, over the bytes there.
 damage()
 {

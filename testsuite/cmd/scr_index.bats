@@ -720,8 +720,7 @@ ckpt.1    1 20666 -"
 	# The same with a redundancy file.
 	red=(p/.scr/scr.dataset.1/reddesc.er.4.rs.*)
 	size=$(stat -c %s "${red[0]}")
-	printf ZZ | dd of="${red[0]}" bs=1 seek=$((size - 50)) conv=notrunc \
-		status=none
+	damage "${red[0]}" $((size - 50)) ZZ
 	warns 0 reddesc.er.4 scr_index -p p --build 1 --deep
 	tree_sha p | grep -v index.scr | diff <(grep -v index.scr before) -
 }
@@ -740,16 +739,10 @@ ckpt.1    1 20666 -"
 @test "a lock held by another process: reported, and waited for" {
 	command -v flock >/dev/null || skip "no flock(1)"
 	"$GEN/gen_dataset" -q --prefix p --ranks 2 --type XOR
-	exec 9>p/.scr/scr.dataset.1/.scrkit.lock
-	flock 9
+	lock=p/.scr/scr.dataset.1/.scrkit.lock
 	# Ctrl-C ends the wait.
-	rejects timeout -s INT 0.3 "$BIN/scr_index" -q -p p --build 1 9>&-
-	scr_index -p p --build 1 >out 2>&1 3>&- 9>&- &
-	until grep -q waiting out; do
-		sleep 0.02
-	done
-	exec 9>&-
-	wait $!
+	rejects flock $lock timeout -s INT 0.3 scr_index -q -p p --build 1
+	waits_for $lock scr_index -p p --build 1
 }
 
 @test "killed at any moment: the index is readable, a second run succeeds" {
@@ -779,15 +772,6 @@ ckpt.1    1 20666 -"
 	mv away p/both.3_rank_0.dat
 	shows '"id": 3' scr_index -p p --add both.3 --json
 	[ "$(current)" = ckpt.5 ]
-}
-
-@test "--add: damaged, but it can be rebuilt: exit 3 and what to do" {
-	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --size 5000
-	scr_index -q -p p --build 1
-	scr_index -q -p p --drop ckpt.1
-	rm p/ckpt.1/rank_1.ckpt
-	complains 3 "--build 1" scr_index -p p --add ckpt.1
-	[ -z "$(names)" ]
 }
 
 @test "--add: two datasets of one name" {
@@ -824,7 +808,7 @@ ckpt.1    1 20666 -"
 	complains 1 4 scr_index -p p --verify 4
 }
 
-@test "--verify: a dataset that can be rebuilt is damaged, exit 3" {
+@test "--verify, --add: a dataset that can be rebuilt is damaged, exit 3" {
 	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --size 5000
 	scr_index -q -p p --build 1
 	rm p/ckpt.1/rank_2.ckpt
@@ -836,6 +820,10 @@ ckpt.1    1 20666 -"
 	assert_stderr_has "filemap of rank 1" reddesc.er.3.xor
 	scr_index -q -p p --build 1
 	ends 0 scr_index -p p --verify
+	scr_index -q -p p --drop ckpt.1
+	rm p/ckpt.1/rank_1.ckpt
+	complains 3 "--build 1" scr_index -p p --add ckpt.1
+	[ -z "$(names)" ]
 }
 
 @test "--verify: unfinished datasets only if asked for" {
