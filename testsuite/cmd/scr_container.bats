@@ -360,11 +360,6 @@ round() {
 	[ -e out/ckpt.1/rank_7_1.ckpt ]
 }
 
-@test "a dataset with nothing but one byte" {
-	files p 1=x
-	round --size 1
-}
-
 @test "checksums are recorded, and were before: --checksums" {
 	make p
 	scr_index -q -p p --build 1 --checksums
@@ -419,6 +414,9 @@ round() {
 }
 
 @test "containers of one byte: of few bytes yes, of many no" {
+	files p 1=x
+	round --size 1
+	rm -rf p
 	files p 3=a 0=b 7=c
 	round --size 1
 	scr_container -q -p p pack --size 1 1
@@ -432,12 +430,12 @@ round() {
 	assert_state "$was"
 }
 
-@test "one container for all: by default" {
-	make p
-	size=$(cat p/ckpt.1/* | wc -c)
+@test "one container for all by default, no more readable than the files" {
+	files p 100=a 250=c
+	chmod 600 p/a p/c
 	scr_container -q -p p pack 1
 	prints ctr.0.scr ls $ctr
-	[ "$(stat -c %s $ctr/ctr.0.scr)" -eq "$size" ]
+	prints "350 600" stat -c "%s %a" $ctr/ctr.0.scr
 	shows "in 1 container of 100.0 GiB" scr_container -p p list 1
 }
 
@@ -884,13 +882,6 @@ round() {
 	assert_state "$was"
 }
 
-@test "containers are no more readable than the files in them" {
-	files p 100=a 250=c
-	chmod 600 p/a p/c
-	scr_container -q -p p pack --size 140 1
-	prints 600 stat -c %a $ctr/ctr.0.scr
-}
-
 # --- Refusals ----------------------------------------------------------------
 
 # refused STATUS TEXT...: packing p fails with one line and changes nothing.
@@ -1117,23 +1108,6 @@ damaged() {
 			[ ! -e $ctr ]
 		done
 		[[ $how = *red.*red.* ]] || scr_rebuild -q -p p 1
-	done
-}
-
-# More of this: scr_container_map.bats.
-@test "the metadata beside the map are damaged or missing" {
-	make p --type XOR
-	scr_container -q -p p pack --size 1MB --with-redundancy 1
-	cp -a p whole
-	for how in rm "truncate -s 50"; do
-		rm -rf p
-		cp -a whole p
-		$how $meta/{,copy.}packed.*
-		for verb in unpack pack repack verify; do
-			warns 3 "packed." scr_container -p p $verb 1
-		done
-		assert_stderr_one_line "packed."
-		complains 0 "packed." scr_container -p p list 1
 	done
 }
 

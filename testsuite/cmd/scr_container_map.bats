@@ -315,14 +315,19 @@ named_a_loss()
 }
 
 @test "packed filemaps are lost, both copies: unpack and repack refuse" {
-	packed --with-redundancy
-	rm $meta/{,copy.}packed.*
-	reads 3
-	was=$(tree_sha p)
-	for verb in unpack repack pack; do
-		warns 3 "packed metadata are lost" scr_container -p p $verb 1
+	for how in "truncate -s 50" rm; do
+		packed --with-redundancy
+		$how $meta/{,copy.}packed.*
+		reads 3
+		assert_stderr_one_line "packed."
+		was=$(tree_sha p)
+		for verb in unpack repack pack; do
+			warns 3 "packed." scr_container -p p $verb 1
+		done
+		diff <(tree_sha p) - <<<"$was"
+		complains 0 "packed." scr_container -p p list 1
 	done
-	diff <(tree_sha p) - <<<"$was"
+	warns 3 "packed metadata are lost" scr_container -p p unpack 1
 	scr_container -q -p p unpack -f 1
 	diff -r plain/ckpt.1 p/ckpt.1
 }
