@@ -222,7 +222,7 @@ each_fault()
 	mapfile -t list <"$BATS_TEST_TMPDIR/trace.list"
 	count=${FAULTS:-${SCRKIT_SLOW:+${#list[@]}}}
 	echo "${#list[@]} faults"
-	for ((n = 0; n < ${count:=4}; n++)); do
+	for ((n = 0; n < ${count:=3}; n++)); do
 		# The next card of a shuffled pack.
 		at=$((n + (RANDOM * 32768 + RANDOM) % (${#list[@]} - n)))
 		read -ra words <<<"${list[at]}"

@@ -49,7 +49,7 @@ traces()
 	local width
 
 	traces
-	for width in 1 2 256; do
+	for width in 2 256; do
 		rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/ckpt.*
 		SCR_FLUSH=1 SCR_FLUSH_WIDTH=$width SCR_COPY_TYPE=SINGLE \
 			at_once "$PREFIX/ckpt.1/" write=ckpt.1:1:2000000
@@ -63,7 +63,7 @@ traces()
 
 	traces
 	SCR_FLUSH=1 job "$NODE_MAP" prefix write=ckpt.1:1:2000000
-	for width in 1 2 256; do
+	for width in 2 256; do
 		lose 0 1 2 3
 		SCR_FETCH_WIDTH=$width SCR_COPY_TYPE=SINGLE \
 			at_once "$PREFIX/ckpt.1/" fetch

@@ -36,7 +36,7 @@ each_step()
 	shift
 	kills_bring_back
 	operations "$rank" "$@"
-	[[ -n ${SCRKIT_SLOW-} ]] || step=$((operations / 2 + 1))
+	[[ -n ${SCRKIT_SLOW-} ]] || step=$operations
 	echo "rank $rank: $operations operations"
 	for ((n = RANDOM % step + 1; n <= operations; n += step)); do
 		kills_bring_back
