@@ -49,8 +49,8 @@ class Tree:
 
     def make(self, *commands):
         jobs = f"-j{os.cpu_count()}"
-        subprocess.run(["make", "-s", jobs] + [f"{BUILD}/{c}" for c in commands],
-                       cwd=self.top, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["make", jobs] + [f"{BUILD}/{c}" for c in commands],
+                       cwd=self.top, check=True)
 
     def run(self, *words, env=None, status=0):
         path = f"{self.top / BUILD}/bin:{self.top / BUILD}/gen:{os.environ['PATH']}"
@@ -192,9 +192,8 @@ REQUESTS = {"scheme": scheme, "column": column, "resmgr": resmgr,
 def main(names):
     bad = False
 
-    subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "programs",
-                    f"{BUILD}/gen/gen_dataset"], cwd=TOP, check=True,
-                   stdout=subprocess.DEVNULL)
+    subprocess.run(["make", f"-j{os.cpu_count()}", "programs",
+                    f"{BUILD}/gen/gen_dataset"], cwd=TOP, check=True)
     for name in names or REQUESTS:
         with tempfile.TemporaryDirectory() as work:
             tree = Tree(pathlib.Path(work) / "tree")

@@ -156,7 +156,8 @@ caches()
 @test "no process can be started here: unknown, not lost" {
 	bed_lay xor_8n4
 	chmod -R a+rwX "$lay_pfs"
-	run on login env "${lay_env[@]}" setpriv --reuid=4711 --clear-groups \
+	run on login env "${lay_env[@]}" PATH="${OPEN_BIN-$BIN}:$PATH" \
+		setpriv --reuid=4711 --clear-groups \
 		sh -c 'ulimit -u 1; exec scr_postrun -r ssh -t 2 "$@"' - --jobs 1
 	assert_status 1
 	[[ $output != *LOST* ]]
