@@ -118,8 +118,8 @@ real_commands()
 	((${#commands[@]} > 0)) || skip "no commands in $BIN"
 }
 
-# The candidates of bash at the end of the line $1, one on a line.  In a subshell,
-# without the trap of bats, which makes each command slow.
+# The candidates of bash at the end of the line $1, one on a line.  In a
+# subshell, without the trap of bats, which makes each command slow.
 complete_bash()
 {
 	set +T

@@ -177,7 +177,8 @@ instructions() {
 			--set-size "$n"
 		scr_index -q -p p --build 1
 		rm p/ckpt.1/rank_3.ckpt
-		for command in "scr_rebuild -n 1" ${SCRKIT_SLOW:+"scr_inspect 1"}; do
+		for command in "scr_rebuild -n 1" \
+			${SCRKIT_SLOW:+"scr_inspect 1"}; do
 			instructions ${command/ / -j1 -p p }
 			echo "$n $command: $((count / n)) a member"
 			if ((n == 60)); then

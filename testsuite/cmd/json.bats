@@ -23,8 +23,8 @@ dataset() {
 }
 
 # answers STATUS COMMAND...: the command exits so, and its answer names the
-# command, and has the status and the messages of stderr.  teardown_file() compares
-# it with the schema.
+# command, and has the status and the messages of stderr.  teardown_file()
+# compares it with the schema.
 answers() {
 	local name=$2 messages
 

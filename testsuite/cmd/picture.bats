@@ -24,9 +24,9 @@ page() {
 	well_formed "$1.html"
 }
 
-# Elements are closed, there are no scripts, and nothing is loaded.  The lines of
-# the map go to FILE.rows, as "NAME: CELL CELL ...", a cell being the class and
-# the text.
+# Elements are closed, there are no scripts, and nothing is loaded.  The lines
+# of the map go to FILE.rows, as "NAME: CELL CELL ...", a cell being the class
+# and the text.
 well_formed() {
 	python3 - "$1" >"$1.rows" <<-'END'
 		import sys, xml.etree.ElementTree as tree
@@ -174,7 +174,8 @@ measure() {
 	dataset p -n $n -m $((n / 8)) -t XOR --set-size 10 -s 20 --lose 17
 	page p 3
 	[[ $(wc -l <p.html.rows) == 10 ]]
-	grep -q "sets 17-$((n / 10)): w$((n - 160)) ranks, all whole" p.html.rows
+	grep -q "sets 17-$((n / 10)): w$((n - 160)) ranks, all whole" \
+		p.html.rows
 	(($(stat -c %s p.html) < 100000))
 }
 

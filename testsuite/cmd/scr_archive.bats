@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2086,SC2154,SC2164,SC2030,SC2031 # bats sets them; plain names
+# shellcheck disable=SC2030,SC2031,SC2086,SC2154,SC2164 # bats sets them; words
 # Datasets as archives: scr_container export and import, by scr_archive.
 
 load helper

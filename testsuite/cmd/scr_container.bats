@@ -43,8 +43,8 @@ copy() {
 # --- Datasets ----------------------------------------------------------------
 
 # make NAME OPTION...: make dataset 1 on prefix NAME, 8 ranks on 4 nodes, as
-# after a scavenge and `scr_index --build`, with various modes and owners.  It has
-# no redundancy if no scheme is given.
+# after a scavenge and `scr_index --build`, with various modes and owners.  It
+# has no redundancy if no scheme is given.
 make() {
 	local at=$1/ckpt.1
 

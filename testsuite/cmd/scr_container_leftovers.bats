@@ -35,8 +35,8 @@ temps()
 	find "$1" -name '.scrkit-*.tmp' | sort
 }
 
-# at_each_kill THEN: kill unpack at a sample of its operations; then the function
-# THEN is called, and leaves no temporary file.
+# at_each_kill THEN: kill unpack at a sample of its operations; then the
+# function THEN is called, and leaves no temporary file.
 at_each_kill()
 {
 	local n

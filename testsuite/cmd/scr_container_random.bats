@@ -61,7 +61,8 @@ tree()
 	    table += [b'      FILE'] if of[r] else []
 	    table += [b'        ' + n.replace(b'\\', b'\\\\').replace(
 	        b'\n', b'\\n') for n in of[r]]
-	save('rank2file.0.0', pairs(2, RANKS=ranks, LEVEL=0), [b'  RANK'], table)
+	save('rank2file.0.0', pairs(2, RANKS=ranks, LEVEL=0), [b'  RANK'],
+	     table)
 	save('rank2file', pairs(2, RANKS=ranks, LEVEL=1, RANK=0),
 	     pairs(6, OFFSET=0, FILE='.0.0'))
 	save('summary.scr', pairs(2, VERSION=6, COMPLETE=1), [b'  DSET'],

@@ -90,7 +90,8 @@ refused()
 	tree_sha p | diff before -
 }
 
-# damaged TEXT...: build and rebuild say that data are damaged, and change nothing.
+# damaged TEXT...: build and rebuild say that data are damaged, and change
+# nothing.
 damaged()
 {
 	tree_sha p >before

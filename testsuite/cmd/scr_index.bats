@@ -86,8 +86,8 @@ added() {
 }
 
 # disturb HOW THEN COMMAND...: a sample of the operations of the command fails
-# (HOW is SHIM_FAIL_AT), or the command is killed there (SHIM_KILL_AT), each time
-# on a copy p of `fresh`.  Then the function THEN looks.
+# (HOW is SHIM_FAIL_AT), or the command is killed there (SHIM_KILL_AT), each
+# time on a copy p of `fresh`.  Then the function THEN looks.
 disturb() {
 	local how=$1 then=$2 n total
 

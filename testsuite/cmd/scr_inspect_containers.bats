@@ -269,18 +269,23 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	printf '  %s\n' RANKS '  3000' LEVEL '  1' RANK '  0' '    OFFSET' \
 		'      0' '    FILE' '      .scr/rank2file.0.0.scr' |
 		"$GEN/gen_craft" --output $o/rank2file.scr
-	awk 'BEGIN {
+	awk 'function put(key, value) {
+		print at key "\n" at "  " value
+	}
+	BEGIN {
 		print "  RANKS\n    3000\n  LEVEL\n    0\n  RANK"
 		for (r = 0; r < 3000; r++) {
 			print "    " r "\n      FILE"
-			for (f = 0; f < 8; f++)
-				print "        f" r "_" f "\n          SIZE\n" \
-					"            10\n          SEG\n" \
-					"            0\n              LENGTH\n" \
-					"                10\n              FILE\n" \
-					"                .scr/ctr.0.scr\n" \
-					"              OFFSET\n                " \
-					80 * r + 10 * f
+			for (f = 0; f < 8; f++) {
+				print "        f" r "_" f
+				at = "          "
+				put("SIZE", 10)
+				put("SEG", 0)
+				at = at "    "
+				put("LENGTH", 10)
+				put("FILE", ".scr/ctr.0.scr")
+				put("OFFSET", 80 * r + 10 * f)
+			}
 		}
 	}' | "$GEN/gen_craft" --output $o/rank2file.0.0.scr
 	truncate -s 240000 $o/ctr.0.scr
