@@ -160,8 +160,8 @@ is_foreign(struct scavenge *s, uint32_t node, const struct nodecache_dataset *v,
 		rc = scavenge_complain(s, node, err,
 				       "dataset %" PRId64
 				       ": not saved: it is of the prefix %s; "
-				       "run scr_postrun -p %s for it",
-				       v->id, other.data, other.data);
+				       "save it with that one (-p)",
+				       v->id, other.data);
 		if (rc == 0)
 			rc = add_other(s, v, err);
 	}

@@ -440,7 +440,7 @@ give_way(struct run *run, int64_t id, struct error *err)
 	if (e != NULL && held_leads(run) && !flushed)
 		rc = error_set(err, ERROR_USAGE,
 			       "%s: %s: is of another prefix, and keeps its "
-			       "place: save it with scr_postrun -p %s, or set "
+			       "place: save it with the prefix %s, or set "
 			       "another SCR_JOB_ID",
 			       run->host, e->set.dir, str_shown(whose.data));
 	rc = team_agree(&run->world, rc, err);

@@ -28,8 +28,8 @@ extern struct copy_options with;
 /* Does the log of the last copy contain these words? */
 bool logged(const char *words);
 
-/* Copy the cache, with `with` and `how`, which are forgotten then.  `result` and
- * `failure` hold the outcome. */
+/* Copy the cache, with `with` and `how`, which are forgotten then.  `result`
+ * and `failure` hold the outcome. */
 int run_copy(void);
 
 /* at(): a path below the prefix.  The others: the target and the source of a
