@@ -332,7 +332,8 @@ golden_copy() {
 	assert_right --type SINGLE --size 1000
 }
 
-@test "many nodes at once: at most 40 more calls of each on the prefix" {
+# Up to 45 if all of them run at the same moment, with files in memory.
+@test "many nodes at once: at most 50 more calls of each on the prefix" {
 	files=0
 	case ${SCRKIT_WITHOUT-} in
 	openat2 | all) skip "the walk in place of openat2 takes more calls" ;;
@@ -354,7 +355,7 @@ golden_copy() {
 	done
 	((files == 8 * 6))
 	calls=$(awk '{ sum += $2 } END { print sum }' calls)
-	((calls > files && calls <= files * 7 + 8 * 40)) ||
+	((calls > files && calls <= files * 7 + 8 * 50)) ||
 		failed "$calls" "$(sort calls)"
 }
 
