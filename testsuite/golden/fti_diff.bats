@@ -34,26 +34,26 @@ posix() {
 @test "the same data in two forms do not differ" {
 	[[ -d $FTI/loss ]] || skip "in the complete data"
 	for n in 1 3 4 5; do
-		exits 0 scr_fti diff "$(one "dcp-F/ckpt$n" dCPFile-Rank1.fti)" \
+		ends 0 scr_fti diff "$(one "dcp-F/ckpt$n" dCPFile-Rank1.fti)" \
 			"$(one "dcp-posix/ckpt$n" dcp-id0-rank1.fti)"
 		assert_output_is ""
 	done
 	for n in A-v1.1 B-v1.2 D-v1.4 E-v1.6; do
-		exits 0 scr_fti diff "$(one "seed7-$n/ckpt5" Ckpt5-Rank0.fti)" \
+		ends 0 scr_fti diff "$(one "seed7-$n/ckpt5" Ckpt5-Rank0.fti)" \
 			"$(one seed7-F-master/ckpt5 Ckpt5-Rank0.fti)"
 	done
 }
 
 @test "what the differential checkpoints changed" {
 	[[ -d $FTI/loss ]] || skip "in the complete data"
-	exits 3 scr_fti diff "$(one dcp-F/ckpt1 dCPFile-Rank0.fti)" \
+	ends 3 scr_fti diff "$(one dcp-F/ckpt1 dCPFile-Rank0.fti)" \
 		"$(one dcp-posix/ckpt2 dcp-id0-rank0.fti)"
 	assert_output_is "variable 1: bytes 20 to 23
 variable 1: 4 bytes in 1 range changed
 variable 2: bytes 23996 to 23999
 variable 2: 4 bytes in 1 range changed
 2 of 2 variables differ"
-	exits 3 scr_fti diff "$(one dcp-F/ckpt2 dCPFile-Rank0.fti)" \
+	ends 3 scr_fti diff "$(one dcp-F/ckpt2 dCPFile-Rank0.fti)" \
 		"$(one dcp-F/ckpt3 dCPFile-Rank0.fti)"
 	assert_output_is "variable 2: size was 24000, is 36000 bytes; no byte of those that both have changed
 1 of 2 variables differ"
@@ -63,11 +63,11 @@ variable 2: 4 bytes in 1 range changed
 	local file
 
 	file=$(one dcp-posix 'ckpt5/*/dcp-id0-rank0.fti')
-	exits 0 scr_fti diff "$file" "$file"
-	exits 2 scr_fti diff --layer 7 "$file" "$file"
-	exits 0 scr_fti list --layer 0 "$file"
+	ends 0 scr_fti diff "$file" "$file"
+	ends 2 scr_fti diff --layer 7 "$file" "$file"
+	ends 0 scr_fti list --layer 0 "$file"
 	assert_output_has "POSIX, differential, checkpoint 1" "2  24000  int"
-	exits 0 scr_fti dump "$file"
+	ends 0 scr_fti dump "$file"
 	assert_output_has "5 of blocks of 1024 bytes" \
 		"LAYER  CHECKPOINT  BYTES  BLOCKS  BLOCKS AT" \
 		"1           2   2068       2      36912" \
@@ -80,21 +80,21 @@ variable 2: 4 bytes in 1 range changed
 	a=$(printf 'a%.0s' {1..8}; printf 'b%.0s' {1..8})
 	posix a "$a"
 	posix b "aXXaaaXa${a:8}"
-	exits 3 scr_fti diff a/Ckpt1-Rank0.fti b/Ckpt1-Rank0.fti
+	ends 3 scr_fti diff a/Ckpt1-Rank0.fti b/Ckpt1-Rank0.fti
 	assert_output_is "variable 1: bytes 1 to 6
 variable 1: 3 bytes in 1 range changed
 1 of 2 variables differ"
-	exits 3 scr_fti diff -q a/Ckpt1-Rank0.fti b/Ckpt1-Rank0.fti
+	ends 3 scr_fti diff -q a/Ckpt1-Rank0.fti b/Ckpt1-Rank0.fti
 	assert_output_is ""
-	exits 0 scr_fti diff -v 2 a/Ckpt1-Rank0.fti b/Ckpt1-Rank0.fti
+	ends 0 scr_fti diff -v 2 a/Ckpt1-Rank0.fti b/Ckpt1-Rank0.fti
 	assert_output_is ""
-	exits 1 scr_fti diff -v 2 -v 3 a/Ckpt1-Rank0.fti b/Ckpt1-Rank0.fti
+	ends 1 scr_fti diff -v 2 -v 3 a/Ckpt1-Rank0.fti b/Ckpt1-Rank0.fti
 	assert_stderr_one_line "neither file has variable 3"
 	posix c "$a${a:8}"
-	exits 3 scr_fti diff a/Ckpt1-Rank0.fti c/Ckpt1-Rank0.fti
+	ends 3 scr_fti diff a/Ckpt1-Rank0.fti c/Ckpt1-Rank0.fti
 	assert_output_is "variable 3: added, 8 bytes
 1 of 3 variables differ"
-	exits 3 scr_fti diff c/Ckpt1-Rank0.fti b/Ckpt1-Rank0.fti
+	ends 3 scr_fti diff c/Ckpt1-Rank0.fti b/Ckpt1-Rank0.fti
 	assert_output_has "variable 3: removed, 8 bytes" "2 of 3 variables differ"
 	# Many ranges: a byte in each 40.
 	mkdir m n
@@ -114,13 +114,13 @@ variable 1: 3 bytes in 1 range changed
 			var0_size = 4000
 		END
 	done
-	exits 3 scr_fti diff m/Ckpt1-Rank0.fti n/Ckpt1-Rank0.fti
+	ends 3 scr_fti diff m/Ckpt1-Rank0.fti n/Ckpt1-Rank0.fti
 	assert_line_count 22
 	assert_output_has "variable 1: bytes 760
 variable 1: 100 bytes in 100 ranges changed (20 are listed; --all lists all)"
-	exits 3 scr_fti diff --all m/Ckpt1-Rank0.fti n/Ckpt1-Rank0.fti
+	ends 3 scr_fti diff --all m/Ckpt1-Rank0.fti n/Ckpt1-Rank0.fti
 	assert_line_count 102
-	exits 3 scr_fti diff --json m/Ckpt1-Rank0.fti n/Ckpt1-Rank0.fti
+	ends 3 scr_fti diff --json m/Ckpt1-Rank0.fti n/Ckpt1-Rank0.fti
 	assert_output_has '"range_count": 100' '"state": "changed"' \
 		'"bytes_changed": 100'
 }
@@ -128,17 +128,17 @@ variable 1: 100 bytes in 100 ranges changed (20 are listed; --all lists all)"
 @test "damage is named, and what cannot be compared" {
 	local good=$FTI/bad-F/good.fti
 
-	exits 0 scr_fti diff "$good" "$FTI/bad-F/pad-flip.fti"
-	exits 4 scr_fti diff "$good" "$FTI/bad-F/data-flip.fti"
+	ends 0 scr_fti diff "$good" "$FTI/bad-F/pad-flip.fti"
+	ends 4 scr_fti diff "$good" "$FTI/bad-F/data-flip.fti"
 	assert_output_has "variable 1: bytes "
 	assert_stderr_has "data-flip.fti: damaged" "differ from their sum"
-	exits 4 scr_fti diff "$good" "$FTI/bad-F/numvars-flip.fti"
+	ends 4 scr_fti diff "$good" "$FTI/bad-F/numvars-flip.fti"
 	assert_output_is ""
-	exits 4 scr_fti diff "$good" "$FTI/bad-F/empty.fti"
-	exits 1 scr_fti diff "$good" none
+	ends 4 scr_fti diff "$good" "$FTI/bad-F/empty.fti"
+	ends 1 scr_fti diff "$good" none
 	assert_stderr_one_line "none: cannot open"
-	exits 2 scr_fti diff "$good"
-	exits 2 scr_fti diff "$good" "$good" "$good"
+	ends 2 scr_fti diff "$good"
+	ends 2 scr_fti diff "$good" "$good" "$good"
 }
 
 @test "more files than can be open at a time, and all of a directory" {
@@ -150,18 +150,18 @@ variable 1: 100 bytes in 100 ranges changed (20 are listed; --all lists all)"
 			cp "$FTI/bad-F/good.fti" "job/Local/E/l1/Ckpt4-Rank$i.fti"
 	done 2>log
 	cp "$FTI/bad-F/good.fti" job/Local/E/l1/other
-	exits 0 bash -c 'ulimit -n 300; scr_fti verify job/Local/E/l1/Ckpt*'
+	ends 0 bash -c 'ulimit -n 300; scr_fti verify job/Local/E/l1/Ckpt*'
 	assert_line_count 400
-	exits 0 scr_fti verify job
+	ends 0 scr_fti verify job
 	assert_line_count 400
 	assert_output_has "job/Local/E/l1/Ckpt4-Rank399.fti: intact"
 	rm job/Local/E/l1/Ckpt4-Rank7.fti
 	cp "$FTI/bad-F/data-flip.fti" job/Local/E/l1/Ckpt4-Rank7.fti
-	exits 4 scr_fti verify -q job/ "$FTI/bad-F/good.fti" none
+	ends 4 scr_fti verify -q job/ "$FTI/bad-F/good.fti" none
 	assert_output_has "job/Local/E/l1/Ckpt4-Rank7.fti: damaged"
 	assert_stderr_one_line "none: cannot open"
 	mkdir empty
-	exits 1 scr_fti verify empty
+	ends 1 scr_fti verify empty
 	assert_stderr_one_line "empty: no checkpoint files of FTI"
 	try scr_fti list job
 	[ "$(grep -c '^  VARIABLE' <<<"$output")" = 400 ]
@@ -178,7 +178,7 @@ variable 1: 100 bytes in 100 ranges changed (20 are listed; --all lists all)"
 	done >files
 	[ -s files ]
 	mapfile -t files <files
-	exits 0 scr_fti verify "${files[@]}"
+	ends 0 scr_fti verify "${files[@]}"
 	assert_line_count ${#files[@]}
 	assert_output_lacks damaged unknown "not an"
 	posix p 0123456789abcdef
@@ -188,13 +188,13 @@ variable 1: 100 bytes in 100 ranges changed (20 are listed; --all lists all)"
 		printf X | dd of="p$i/Ckpt1-Rank0.fti" bs=1 seek=$i conv=notrunc \
 			status=none
 	done
-	exits 4 scr_fti verify p*/Ckpt1-Rank0.fti
+	ends 4 scr_fti verify p*/Ckpt1-Rank0.fti
 	(($(grep -c "fti: damaged" <<<"$output") == 16))
 	(($(grep -c "fti: intact" <<<"$output") == 1))
 	truncate -s 15 p/Ckpt1-Rank0.fti
-	exits 4 scr_fti verify p/Ckpt1-Rank0.fti
+	ends 4 scr_fti verify p/Ckpt1-Rank0.fti
 	assert_output_has "has 15 bytes, expected 16"
-	exits 4 scr_fti list p/Ckpt1-Rank0.fti
+	ends 4 scr_fti list p/Ckpt1-Rank0.fti
 	assert_output_has "variables   unknown: " "ends at byte 15"
 	try scr_fti dump --svg x p/Ckpt1-Rank0.fti
 	assert_stderr_has "FTI-FF only"

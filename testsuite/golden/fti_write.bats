@@ -97,13 +97,13 @@ same_but_pad()
 	for name in data-flip numvars-flip fptr-flip chunksize-flip \
 		containersize-flip datasize-flip truncated-half trailing-5 \
 		all-zero empty footer-only; do
-		fails 3 "$name.fti: " scr_fti repair --id 4 -o "$name.fti" \
+		warns 3 "$name.fti: " scr_fti repair --id 4 -o "$name.fti" \
 			"$FTI/bad-F/$name.fti"
 		assert_stderr_has "next: scr_fti scan "
 		[ ! -e "$name.fti" ] || failed "$name: written"
 	done
 	for name in $same $unproven; do
-		exits 0 scr_fti repair --id 4 -o "$name.fti" \
+		ends 0 scr_fti repair --id 4 -o "$name.fti" \
 			"$FTI/bad-F/$name.fti"
 		[[ $unproven == *"$name"* ]] ||
 			same_but_pad "$name.fti" "$good" ||
@@ -164,7 +164,7 @@ same_but_pad()
 	[ -n "$file" ] || file=$(find "$FTI" -path '*/L3/*' \
 		-name 'Ckpt*-Rank*.fti' ! -path '*posix*' | head -n 1)
 	cp "$file" a.fti
-	exits 0 scr_fti repair --in-place a.fti
+	ends 0 scr_fti repair --in-place a.fti
 	for verb in "repair --id 77" "compact --room 10"; do
 		[ "$verb" != "repair --id 77" ] ||
 			scr_fti list a.fti | grep -q checkpoint || continue
@@ -221,18 +221,18 @@ same_but_pad()
 	cp "$good" b.fti
 	chmod u+w b.fti
 	echo mine >x.fti
-	exits 2 scr_fti compact -o x.fti a.fti
+	ends 2 scr_fti compact -o x.fti a.fti
 	[[ $stderr == "scr_fti: x.fti: exists already; --replace replaces it" ]]
 	[ "$(cat x.fti)" = mine ]
 	# One of the files is refused: none is written.
 	printf '\125' | dd of=b.fti bs=1 seek=100 conv=notrunc status=none
-	fails 3 "b.fti: container 0: its data differ" \
+	warns 3 "b.fti: container 0: its data differ" \
 		scr_fti compact -o out a.fti b.fti
 	[ ! -e out ]
 	# An input is no output.
-	fails 2 "a.fti: is one of the files to read" \
+	warns 2 "a.fti: is one of the files to read" \
 		scr_fti compact --replace -o a.fti a.fti
-	fails 2 "two files would get this name" \
+	warns 2 "two files would get this name" \
 		scr_fti compact -o out a.fti ./a.fti
 	for args in "" "a.fti" "-o out" "--in-place -o out a.fti" \
 		"--replace --in-place a.fti" "--room x -o out a.fti" \
@@ -241,11 +241,11 @@ same_but_pad()
 		try scr_fti compact $args
 		[ "$status" = 2 ] || failed "$args: $status"
 	done
-	exits 1 scr_fti compact -o out nothing a.fti
+	ends 1 scr_fti compact -o out nothing a.fti
 	ln -s a.fti link.fti
-	exits 2 scr_fti compact --in-place --room 9 link.fti
+	ends 2 scr_fti compact --in-place --room 9 link.fti
 	mkfifo pipe
-	exits 1 scr_fti compact -o out pipe
+	ends 1 scr_fti compact -o out pipe
 	[ ! -e out ]
 	cmp "$good" a.fti
 	scr_fti compact --replace -o x.fti a.fti
@@ -267,7 +267,7 @@ same_but_pad()
 	chmod u+w in/Ckpt4-Rank99.fti
 	printf '\125' | dd of=in/Ckpt4-Rank99.fti bs=1 seek=9 conv=notrunc \
 		status=none
-	exits 3 scr_fti compact -o out2 in/*.fti
+	ends 3 scr_fti compact -o out2 in/*.fti
 	[ ! -e out2 ]
 }
 
@@ -351,7 +351,7 @@ posix_variables()
 	scr_fti convert --to F --id 6 -o g Ckpt5-Rank0.fti >said
 	scr_fti list g | grep "checkpoint 6"
 	cp Ckpt5-Rank0.fti nameless
-	fails 2 "nameless: neither the file nor its name has the id" \
+	warns 2 "nameless: neither the file nor its name has the id" \
 		scr_fti convert --to F -o h nameless
 	[ ! -e h ]
 	# The full time is kept where there is room for it.
@@ -380,7 +380,7 @@ posix_variables()
 		scr_fti list $layer.fti | grep "checkpoint $((layer + 1))"
 	done
 	# A variable grew and shrank later: no file has its size of that time.
-	fails 3 "sizes of some variables are not recorded" \
+	warns 3 "sizes of some variables are not recorded" \
 		scr_fti convert --layer 2 --to F -o 2.fti "$file"
 }
 
@@ -518,15 +518,15 @@ tree_files()
 		[[ $stderr == *"give another directory"* ]]
 	done
 	mv "$(find s/Global -name 'Ckpt4-Rank5.fti')" gone
-	fails 3 "L4, checkpoint 4: rank 5 has no file" \
+	warns 3 "L4, checkpoint 4: rank 5 has no file" \
 		scr_fti convert --to A -o a s
 	[[ $stderr == *"next: scr_fti scan --checksums s" ]]
 	[ ! -e a ]
 	cp gone "$(dirname "$(find s/Global -name 'Ckpt4-Rank4.fti')")/Ckpt4-Rank5.fti"
 	scr_fti repair --id 9 --replace -o "$(find s/Global -name 'Ckpt4-Rank5.fti')" gone
-	fails 3 "is of checkpoint 9, expected 4" scr_fti convert --to A -o a s
+	warns 3 "is of checkpoint 9, expected 4" scr_fti convert --to A -o a s
 	[ ! -e a ]
-	exits 1 scr_fti convert --to A --checkpoint 7 -o a s
+	ends 1 scr_fti convert --to A --checkpoint 7 -o a s
 	for args in "" "--to A" "--to A -o a" "--to G -o a s" \
 		"--to A -o a s s" "--to A --ini x -o a gone" \
 		"--to A --id 3 -o a s" "--to A --checkpoint 4 -o a gone"; do
@@ -650,11 +650,11 @@ npy()
 		[ "$status" = 2 ] || failed "$args: $status"
 		[ ! -e f ]
 	done
-	exits 1 scr_fti pack --to F --id 1 -o f 1=nothing
+	ends 1 scr_fti pack --to F --id 1 -o f 1=nothing
 	scr_fti pack -n --to F --id 1 -o f 1=raw | grep "would be written"
 	[ ! -e f ]
 	scr_fti pack --to A -o f 1=raw
-	exits 2 scr_fti pack --to A -o f 1=raw
+	ends 2 scr_fti pack --to A -o f 1=raw
 	[[ $stderr == *"f: exists already; --replace replaces it" ]]
 }
 

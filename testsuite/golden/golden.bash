@@ -39,20 +39,6 @@ attributes()
 	done <"$2"
 }
 
-# exits STATUS COMMAND...: `try`, with this status.
-exits()
-{
-	try "${@:2}"
-	assert_status "$1"
-}
-
-# fails STATUS TEXT COMMAND...: and TEXT is on stderr.
-fails()
-{
-	exits "$1" "${@:3}"
-	assert_stderr_has "$2"
-}
-
 # answers STATUS TEXT COMMAND...: `run`, with this status, and TEXT is printed.
 answers()
 {

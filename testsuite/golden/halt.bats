@@ -28,7 +28,7 @@ step()
 	local n=$1
 
 	shift
-	exits 0 scr_halt p "$@"
+	ends 0 scr_halt p "$@"
 	assert_output_is "$(theirs "$n" | sed "s,for halt\.scr:,for $FILE:,")"
 	[[ ! -e $GOLD/step_$n.halt.scr ]] ||
 		cmp "$FILE" "$GOLD/step_$n.halt.scr"
@@ -63,7 +63,7 @@ step()
 	done
 	for n in 13 14; do
 		cp "$GOLD/step_$n.halt.scr" "$FILE"
-		exits 0 scr_halt p -l
+		ends 0 scr_halt p -l
 		assert_output_is "$(theirs "$n" | sed -n '/^Halt file/,$p' |
 			sed "s,for halt\.scr:,for $FILE:,")"
 	done
@@ -96,7 +96,7 @@ step()
 		rm -rf q
 		mkdir -p q/.scr
 		cp "$file" q/.scr/halt.scr
-		exits 0 scr_halt q -l
+		ends 0 scr_halt q -l
 		assert_output_has "ExitReason:      SCR_FINALIZE_CALLED"
 	done < <(find "$(golden scr3)" -path '*/.scr/halt.scr' | head -n 20)
 }

@@ -95,7 +95,7 @@ rebuilds()
 		[[ -e $at/prefix/.scr/scr.dataset.1/filemap_$r ]] ||
 			lost_maps+=("filemap_$r")
 	done
-	exits 0 scr_index --prefix "$at/prefix" --build 1
+	ends 0 scr_index --prefix "$at/prefix" --build 1
 	assert_output_is ""
 	check_contents "$1" "$at"
 	check_trees "$1" "$at"
@@ -106,13 +106,13 @@ rebuilds()
 
 	# A second build changes only the time in the index.
 	sha=$(tree_sha "$at") stat=$(tree_stat "$at")
-	exits 0 scr_index --prefix "$at/prefix" --build 1
+	ends 0 scr_index --prefix "$at/prefix" --build 1
 	same_but "$sha" "$(tree_sha "$at")" "$INDEX"
 	same_but "$stat" "$(tree_stat "$at")" "$INDEX|/ d "
 	check_trees "$1" "$at"
 
 	# The dataset passes --verify, redundancy included.
-	exits 0 scr_index --prefix "$at/prefix" --verify --deep
+	ends 0 scr_index --prefix "$at/prefix" --verify --deep
 }
 
 # rebuilds_all SCHEME...: the cases of these schemes; without SCRKIT_SLOW every
@@ -152,7 +152,7 @@ refused()
 
 	shift
 	sha=$(tree_sha "$at") stat=$(tree_stat "$at")
-	exits 4 scr_index --prefix "$at" --build 1
+	ends 4 scr_index --prefix "$at" --build 1
 	assert_output_is ""
 	assert_stderr_one_line "$@"
 	same_but "$sha" "$(tree_sha "$at")" "$LOCKS"
@@ -185,7 +185,7 @@ not_sticky()
 	done
 	refused "$at/prefix" "$text"
 	cp -a "$away/." "$at"
-	exits 0 scr_index --prefix "$at/prefix" --build 1
+	ends 0 scr_index --prefix "$at/prefix" --build 1
 	check_contents "$case" "$at"
 }
 
@@ -207,7 +207,7 @@ not_sticky()
 	cp -a "$BATS_TEST_TMPDIR/flushed/prefix/ckpt.1" "$at/prefix"
 	cp -a "$BATS_TEST_TMPDIR/cache/nodes/node2/$IN_CACHE/.scr/"* \
 		"$at/prefix/.scr/scr.dataset.1"
-	exits 0 scr_index --prefix "$at/prefix" --build 1
+	ends 0 scr_index --prefix "$at/prefix" --build 1
 	tree "$at/$summary" | grep -q '^  COMPLETE$'
 }
 
@@ -240,7 +240,7 @@ cache_survives()
 		rm -rf "$at/nodes/$node/$IN_CACHE"
 		mapfile -t dirs < <(ls -d "$at/nodes"/*/"$IN_CACHE")
 		want=$(cached "$at.whole")
-		exits 0 scr_rebuild --verify "${dirs[@]}"
+		ends 0 scr_rebuild --verify "${dirs[@]}"
 		# Each file is as in this snapshot or as in the first run.
 		diff <(cut -c 67- <<<"$want") <(cached "$at" | cut -c 67-)
 		run comm -23 <(cached "$at" | sort) \
@@ -299,7 +299,7 @@ caches_survive()
 					-name "tiny_$r" -o \
 					-name "data file $r.bin" \) -delete
 			done
-			exits 0 scr_index --prefix "$at" --build 1
+			ends 0 scr_index --prefix "$at" --build 1
 			diff -r "$BATS_TEST_TMPDIR/$case.flushed/prefix/ckpt.1" \
 				"$at/ckpt.1"
 		done
@@ -328,7 +328,7 @@ prints()
 	cd "$2"
 	scr_inspect -m tree "${paths[@]}" | diff "$want" -
 	for path in "${bad[@]}"; do
-		exits 1 scr_inspect -m tree "$path"
+		ends 1 scr_inspect -m tree "$path"
 		assert_output_is ""
 		assert_stderr_one_line "$path"
 	done
@@ -370,7 +370,7 @@ prints()
 
 	root=$(golden scr3/async)
 	while IFS= read -r file; do
-		exits 0 scr_inspect -m tree "$file"
+		ends 0 scr_inspect -m tree "$file"
 		assert_stderr_empty
 		count=$((count + 1))
 	done < <(find "$root/prefix/.scr" -type f \

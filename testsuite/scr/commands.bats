@@ -27,7 +27,7 @@ verified()
 	for name; do
 		try scr_index --prefix "$PREFIX" --verify --checksums "$name"
 		assert_status 0
-		exits 0 scr_inspect --prefix "$PREFIX" --deep --checksums \
+		ends 0 scr_inspect --prefix "$PREFIX" --deep --checksums \
 			--dataset "$name"
 	done
 }
@@ -71,7 +71,7 @@ verified()
 		export SCR_COPY_TYPE=$scheme SCR_JOB_ID=j1
 		fresh
 		lose 1
-		exits 0 scr_postrun -p "$PREFIX" -w 'node[0-3]' -r ssh
+		ends 0 scr_postrun -p "$PREFIX" -w 'node[0-3]' -r ssh
 		verified ckpt.3
 		elsewhere
 		restarts "0 1 2 3" ckpt.3
@@ -93,10 +93,10 @@ verified()
 	fresh
 	rm .scr/index.scr .scr/scr.dataset.3/summary.scr
 	for k in 0 1 2 3; do
-		PMI_RANK=0 exits 0 "$TESTSUITE/scr/node.sh" "$k" scr_copy --id \
+		PMI_RANK=0 ends 0 "$TESTSUITE/scr/node.sh" "$k" scr_copy --id \
 			3 --cntldir "$SSD/$CACHE" --prefix "$PREFIX"
 	done
-	exits 0 scr_index --prefix "$PREFIX" --build 3
+	ends 0 scr_index --prefix "$PREFIX" --build 3
 	verified ckpt.3
 	elsewhere
 	restarts "0 1 2 3" ckpt.3
@@ -108,13 +108,13 @@ verified()
 	verified ckpt.1 ckpt.2 ckpt.3
 	rm .scr/index.scr
 	for k in 1 2 3; do
-		exits 0 scr_index --prefix "$PREFIX" --add ckpt.$k
+		ends 0 scr_index --prefix "$PREFIX" --add ckpt.$k
 	done
-	exits 0 scr_index --prefix "$PREFIX" --drop ckpt.3
+	ends 0 scr_index --prefix "$PREFIX" --drop ckpt.3
 	elsewhere
 	restarts "0 1 2 3" ckpt.2
-	exits 0 scr_index --prefix "$PREFIX" --add ckpt.3
-	exits 0 scr_index --prefix "$PREFIX" --current ckpt.3
+	ends 0 scr_index --prefix "$PREFIX" --add ckpt.3
+	ends 0 scr_index --prefix "$PREFIX" --current ckpt.3
 	lose 0 1 2 3
 	restarts "0 1 2 3" ckpt.3
 }
@@ -123,9 +123,9 @@ verified()
 	for scheme in PARTNER XOR RS; do
 		export SCR_COPY_TYPE=$scheme SCR_JOB_ID=j1
 		fresh
-		exits 0 scr_postrun -p "$PREFIX" -w 'node[0-3]' -r ssh
+		ends 0 scr_postrun -p "$PREFIX" -w 'node[0-3]' -r ssh
 		rm ckpt.3/d2/rank_2.*
-		exits 0 scr_rebuild --prefix "$PREFIX" ckpt.3
+		ends 0 scr_rebuild --prefix "$PREFIX" ckpt.3
 		verified ckpt.3
 		elsewhere
 		restarts "0 1 2 3" ckpt.3
@@ -135,16 +135,16 @@ verified()
 @test "scr_container: packed, verified, unpacked; a job restarts from it" {
 	export SCR_FLUSH=1
 	fresh
-	exits 0 scr_container pack --prefix "$PREFIX" ckpt.3
+	ends 0 scr_container pack --prefix "$PREFIX" ckpt.3
 	[[ ! -e ckpt.3/d1/rank_1.0 ]] || failed "not packed"
-	exits 0 scr_container verify --prefix "$PREFIX" ckpt.3
+	ends 0 scr_container verify --prefix "$PREFIX" ckpt.3
 	try scr_container list --prefix "$PREFIX" ckpt.3
 	[[ $output == *ckpt.3/d1/rank_1.0* ]] || failed "list"
 	# libscr says what to do, and takes the older one.
 	elsewhere
 	restarts "0 1 2 3" ckpt.2
 	[[ $stderr == *"ckpt.3"*"in containers: unpack the dataset first"* ]]
-	exits 0 scr_container unpack --prefix "$PREFIX" ckpt.3
+	ends 0 scr_container unpack --prefix "$PREFIX" ckpt.3
 	verified ckpt.3
 	try scr_index --prefix "$PREFIX" --current ckpt.3
 	lose 0 1 2 3
@@ -154,10 +154,10 @@ verified()
 @test "scr_container: exported, imported elsewhere; a job restarts there" {
 	export SCR_FLUSH=1
 	fresh
-	exits 0 scr_container export --prefix "$PREFIX" -o all.tar ckpt.3
+	ends 0 scr_container export --prefix "$PREFIX" -o all.tar ckpt.3
 	tar -tf all.tar | grep -q 'd3/rank_3.0$' || failed "archive"
 	mkdir other
-	exits 0 scr_container import --prefix "$PREFIX/other" all.tar
+	ends 0 scr_container import --prefix "$PREFIX/other" all.tar
 	elsewhere
 	cd other
 	restarts "0 1 2 3" ckpt.3

@@ -81,7 +81,7 @@ says()
 		failed "SCR_FLUHS, after queries"
 	grep -q 'SCR_SET_SIZE from .*\.scrconf:1: "many"' <<<"$stderr" ||
 		failed "file and line"
-	exits 0 scr_env conf
+	ends 0 scr_env conf
 	grep -q 'unknown parameter SCR_FLUHS; did you mean SCR_FLUSH?' \
 		<<<"$stderr" || failed "scr_env"
 }
@@ -132,7 +132,7 @@ SCR_JOB_NAME=a\\=b" ]] || failed "app.conf"
 }
 
 @test "nodes.scr counts the nodes" {
-	ends "0 0 2" app_calls init finalize
+	works "0 0 2" app_calls init finalize
 	try scr_env nodes-file
 	[[ $output == 2 ]] || failed "nodes"
 }

@@ -49,7 +49,7 @@ harmless()
 }
 
 @test "a disabled library leaves an application alone that skips the end" {
-	SCR_ENABLE=0 ends "0 1" app_calls init start_output=a start_output=b \
+	SCR_ENABLE=0 works "0 1" app_calls init start_output=a start_output=b \
 		finalize
 }
 
@@ -57,7 +57,7 @@ harmless()
 	job "0 1" app_config -- SCR_USER_NAME
 	[[ $output == *"SCR_USER_NAME -> tester"* ]] || failed "USER"
 	unset USER LOGNAME HOME
-	ends "0 1" app_config -- SCR_USER_NAME
+	works "0 1" app_config -- SCR_USER_NAME
 	[[ $output == *"SCR_USER_NAME -> $(id -un)"* ]] || failed "account"
 	[[ -d $NODES/0/$(id -un)/scr.j1 ]] || failed "directory"
 }

@@ -120,7 +120,7 @@ goes_on()
 	((step >= cached)) || grep -qx "failed $cached" "$JOURNAL" ||
 		failed "scr_inspect: step $cached is there" || return
 	check_prefix || failed "prefix, then" "$output$stderr" || return
-	exits 0 scr_inspect --deep --checksums "$NODES"/*/tester/scr.j1
+	ends 0 scr_inspect --deep --checksums "$NODES"/*/tester/scr.j1
 }
 
 # fault RANKS KIND ERRNO NTH STICKY OPTION...: a round in which it happens, and

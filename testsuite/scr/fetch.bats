@@ -12,7 +12,7 @@ setup()
 {
 	job_setup
 	export SCR_FLUSH=1
-	once ends "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 write=ckpt.3
+	once works "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 write=ckpt.3
 	lose 0 1 2 3
 }
 
@@ -25,7 +25,7 @@ valid()
 
 fetched()
 {
-	ends "$NODE_MAP" prefix fetch held
+	works "$NODE_MAP" prefix fetch held
 	assert_line "fetch -> ok"
 	assert_line "fetched $1"
 }
@@ -83,7 +83,7 @@ fetched()
 @test "what a rebuild on the prefix can save is rebuilt" {
 	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.4
 	saved 4
-	exits 0 scr_index --prefix "$PREFIX" --current ckpt.4
+	ends 0 scr_index --prefix "$PREFIX" --current ckpt.4
 	rm "$PREFIX/ckpt.4/rank_2" "$PREFIX/ckpt.4/sub/2/b"
 	lose 0 1 2 3
 	fetched "4 ckpt.4"

@@ -75,7 +75,7 @@ walk()
 	sed -n '/^    #!\/bin\/bash/,/^    scr_postrun/s/^    //p' \
 		"$TESTSUITE/../README.md" |
 		sed "s,=/p/lustre/,=$there/,;s,=/ssd,=$there/ssd," >"$there/job"
-	exits 0 env PATH="$there/bin:$PATH" SCR_JOB_ID=1 SCR_NODELIST='n[1-5]' \
+	ends 0 env PATH="$there/bin:$PATH" SCR_JOB_ID=1 SCR_NODELIST='n[1-5]' \
 		SCR_REMOTE=local SCR_CNTL_BASE="$there/cntl" bash "$there/job"
 	[[ $(<"$there/run7/runs") == "-K -N 4 ./my_app
 -K -N 4 --exclude n2 ./my_app" ]] || failed "the runs"

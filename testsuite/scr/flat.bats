@@ -10,7 +10,7 @@ load helper
 
 	[[ -v SCRKIT_SLOW ]] || skip "slow: SLOW=1 runs it"
 	export SCR_FLUSH=20 SCR_PREFIX_SIZE=2
-	JOB_LIMIT=600 ends "0 1 2 3" app_ckpt steps=1000 files=2 usage=100
+	JOB_LIMIT=600 works "0 1 2 3" app_ckpt steps=1000 files=2 usage=100
 	[[ $(grep -c '^complete .* 0$' <<<"$output") -eq 1000 ]]
 	# Of all ranks, the most.
 	read -r _ step first_kib first_bytes first_fds \

@@ -28,7 +28,7 @@ no_litter()
 }
 
 @test "what is due is on the prefix (34)" {
-	SCR_FLUSH=2 ends "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 \
+	SCR_FLUSH=2 works "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 \
 		write=ckpt.3 write=ckpt.4 write=ckpt.5 write=ckpt.6
 	whole 2 4 6
 	[[ $(cd "$PREFIX" && echo ckpt.*) == "ckpt.2 ckpt.4 ckpt.6" ]]
@@ -41,20 +41,20 @@ no_litter()
 	no_litter
 	try scr_flush_file --dir "$PREFIX" --need-flush 6
 	assert_status 1
-	exits 0 scr_flush_file --dir "$PREFIX" --need-flush 5
+	ends 0 scr_flush_file --dir "$PREFIX" --need-flush 5
 }
 
 @test "at the end the newest is flushed, unless SCR_FLUSH is 0 (34)" {
-	SCR_FLUSH=10 ends "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 finalize
+	SCR_FLUSH=10 works "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 finalize
 	whole 2
 	[[ $(ids .valid) == 2 && ! -e $PREFIX/ckpt.1 ]]
-	SCR_FLUSH=0 ends "$NODE_MAP" prefix write=ckpt.3 finalize
+	SCR_FLUSH=0 works "$NODE_MAP" prefix write=ckpt.3 finalize
 	[[ $(ids .valid) == 2 && ! -e $PREFIX/ckpt.3 ]]
 }
 
 @test "after a restart: what was not flushed is; all if asked for" {
 	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2
-	SCR_FLUSH=2 ends "$NODE_MAP" prefix restart
+	SCR_FLUSH=2 works "$NODE_MAP" prefix restart
 	[[ $(ids .valid) == 2 ]]
 	SCR_FLUSH=0 SCR_FLUSH_ON_RESTART=1 job "$NODE_MAP" prefix restart
 	[[ $(ids .valid) == "1 2" ]]
@@ -65,7 +65,7 @@ no_litter()
 	job "$NODE_MAP" prefix write=ckpt.1
 	mkdir "$PREFIX/ckpt.2"
 	touch "$PREFIX/ckpt.2/sub"
-	ends "$NODE_MAP" prefix write=ckpt.2 write=ckpt.3 write=ckpt.4 held \
+	works "$NODE_MAP" prefix write=ckpt.2 write=ckpt.3 write=ckpt.4 held \
 		flush=2
 	[[ $stderr == *"dataset 2: not flushed, stays in the cache: "*sub* ]]
 	assert_line "flush=2 -> failed"
@@ -75,7 +75,7 @@ no_litter()
 	[[ ! -e $PREFIX/ckpt.2/rank_0 ]]
 	no_litter
 	rm "$PREFIX/ckpt.2/sub"
-	ends "$NODE_MAP" prefix restart
+	works "$NODE_MAP" prefix restart
 	whole 1 2 3 4
 }
 
@@ -96,7 +96,7 @@ no_litter()
 }
 
 @test "unknown SCR_FLUSH_TYPE, SCR_FLUSH_ASYNC=1: one warning each (42)" {
-	SCR_FLUSH_TYPE=NOPE SCR_FLUSH_ASYNC=1 ends "$NODE_MAP" prefix \
+	SCR_FLUSH_TYPE=NOPE SCR_FLUSH_ASYNC=1 works "$NODE_MAP" prefix \
 		write=ckpt.1
 	[[ $(grep -c 'SCR_FLUSH_TYPE .*"NOPE"' <<<"$stderr") -eq 1 ]]
 	[[ $(grep -c "SCR_FLUSH_ASYNC=1: not supported" <<<"$stderr") -eq 1 ]]
@@ -108,7 +108,7 @@ no_litter()
 	[[ $(ids .valid) == 1 ]]
 	cp "$PREFIX/same/rank_1" "$BATS_TEST_TMPDIR/link"
 	ln "$PREFIX/same/rank_1" "$BATS_TEST_TMPDIR/old"
-	ends "$NODE_MAP" prefix write=same:1:5000
+	works "$NODE_MAP" prefix write=same:1:5000
 	[[ $(ids .valid) == 2 && -z $(ids ".valid == false") ]]
 	whole 2
 	# By a rename, not in place.

@@ -39,7 +39,7 @@ restored()
 
 	from=$(golden "scr3/$1/cache")
 	caches "$1" "$from/nodes" "$3"
-	ends "$map" app_restart 0 skip=1
+	works "$map" app_restart 0 skip=1
 	[[ $stderr != *WARNING* ]] || failed "$stderr"
 	# The lists of a node have another order.
 	(cd "$NODES" && grep -v -e shuffile -e cindex "$from.sha256" |
@@ -87,7 +87,7 @@ restored()
 
 	from=$(golden scr3/single_4_lost/cache)
 	caches single_4_lost "$from/nodes" 2
-	ends "0 1 2 3" app_calls init have_restart finalize
+	works "0 1 2 3" app_calls init have_restart finalize
 	assert_line "have_restart -> 0 0"
 	[[ -z $(find "$NODES" -name 'rank_*') ]]
 }
@@ -129,7 +129,7 @@ same_caches()
 	for k in 0 3; do
 		caches xor_4_bypass "$from/nodes" $k
 		cp -a "$from/prefix/." .
-		ends "0 1 2 3" "$PWD/in_place" "$MPI/app_calls" init \
+		works "0 1 2 3" "$PWD/in_place" "$MPI/app_calls" init \
 			have_restart start_restart \
 			route_file=ckpt.1/rank_0.ckpt complete_restart finalize
 		assert_line "have_restart -> 0 1 ckpt.1"

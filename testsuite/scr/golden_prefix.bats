@@ -68,7 +68,7 @@ flushed()
 	local f
 
 	snapshot "$@"
-	ends "$2" app_ckpt from="$BATS_TEST_TMPDIR/from"
+	works "$2" app_ckpt from="$BATS_TEST_TMPDIR/from"
 	assert_line "complete 1 0"
 	diff <(listing "$BATS_TEST_TMPDIR/from") <(listing "$PREFIX")
 	diff <(metadata "$BATS_TEST_TMPDIR/from") <(metadata "$PREFIX")
@@ -86,7 +86,7 @@ fetched()
 
 	snapshot "$@"
 	cp -a "$BATS_TEST_TMPDIR/from/." "$PREFIX"
-	ends "$2" app_calls init have_restart finalize
+	works "$2" app_calls init have_restart finalize
 	assert_line "have_restart -> 0 1 ckpt.1"
 	[[ $stderr != *WARNING* ]] || failed "$stderr"
 	rank=0
@@ -97,7 +97,7 @@ fetched()
 		done <"$BATS_TEST_TMPDIR/from.$rank"
 		rank=$((rank + 1))
 	done
-	exits 0 scr_index --prefix "$PREFIX" --verify 1
+	ends 0 scr_index --prefix "$PREFIX" --verify 1
 	# And what was fetched can be lost.
 	if [[ $3 != SINGLE ]]; then
 		rm "$PREFIX/.scr/index.scr"

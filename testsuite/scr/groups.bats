@@ -6,7 +6,7 @@
 load helper
 
 @test "ranks of one host are a group, whatever their order" {
-	ends "1 0 1 0" parts groups
+	works "1 0 1 0" parts groups
 	assert_line "0: NODE=0/2 WORLD=0/1"
 	assert_line "1: NODE=1/2 WORLD=0/1"
 	assert_line "2: NODE=0/2 WORLD=0/1"
@@ -20,7 +20,7 @@ load helper
 	GROUPS=node2 POWER=b SWITCH=x
 	GROUPS=node2 CABLE=1
 	END
-	ends "0 1 2" parts groups
+	works "0 1 2" parts groups
 	assert_line "0: NODE=0/3 WORLD=0/1 POWER=0/2 SWITCH=0/2"
 	assert_line "1: NODE=1/3 WORLD=0/1 POWER=0/2 SWITCH=1/2"
 	assert_line "2: NODE=2/3 WORLD=0/1 POWER=2/2 SWITCH=0/2"
@@ -29,7 +29,7 @@ load helper
 @test "a group that one host does not define is left out, with one warning" {
 	printf '%s\n' "GROUPS=node0 POWER=a RACK=1" "GROUPS=node1 RACK=1" \
 		>.scrconf
-	ends "0 1 2" parts groups
+	works "0 1 2" parts groups
 	assert_line "2: NODE=2/3 WORLD=0/1"
 	[[ $(grep -c "group POWER: left out: no GROUPS line defines it for the host of rank 1" \
 		<<<"$stderr") -eq 1 ]]
@@ -40,6 +40,6 @@ load helper
 @test "a line cannot define NODE or WORLD" {
 	printf '%s\n' "GROUPS=node0 NODE=a WORLD=1" \
 		"GROUPS=node1 NODE=a WORLD=2" >.scrconf
-	ends "0 1" parts groups
+	works "0 1" parts groups
 	assert_line "1: NODE=1/2 WORLD=0/1"
 }

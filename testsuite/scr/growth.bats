@@ -31,19 +31,19 @@ count()
 	[[ ! -e $out ]] || return 0
 	map=$(seq 0 $(($1 - 1)) | awk '{ print int($1 / 2) }' | xargs)
 	rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/*
-	ends "$map" app_growth write "$2"
+	works "$map" app_growth write "$2"
 	printf '%s\n' "$output" >"$out"
-	ends "$map" app_growth restart "$2"
+	works "$map" app_growth restart "$2"
 	rows Init Init_cached
 	rows Have_restart Have_restart
 	rows Start_restart Start_restart
 	rows Complete_restart Complete_restart
 	lose 0
-	ends "$map" app_growth restart "$2"
+	works "$map" app_growth restart "$2"
 	rows Init Init_rebuild
 	# shellcheck disable=SC2046 # numbers
 	lose $(seq 0 $((nodes - 1)))
-	ends "$map" app_growth restart "$2"
+	works "$map" app_growth restart "$2"
 	rows Have_restart Have_restart_fetch
 }
 
@@ -196,7 +196,7 @@ crosses()
 	count 4 2
 	count 32 2
 	table 4.2 32.2
-	exits 0 grows 4.2 32.2
+	ends 0 grows 4.2 32.2
 }
 
 @test "2 and 32 files of a rank: no cost grows with ranks times files" {
@@ -205,7 +205,7 @@ crosses()
 	count 16 2
 	count 16 32
 	table 4.2 4.32 16.2 16.32
-	exits 0 crosses 4 16 2 32
+	ends 0 crosses 4 16 2 32
 }
 
 @test "64 and 256 ranks, too" {
@@ -214,6 +214,6 @@ crosses()
 	count 64 2
 	count 256 2
 	table 4.2 64.2 256.2
-	exits 0 grows 4.2 64.2
-	exits 0 grows 64.2 256.2
+	ends 0 grows 4.2 64.2
+	ends 0 grows 64.2 256.2
 }

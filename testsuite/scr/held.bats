@@ -8,12 +8,12 @@ load helper
 # Two committed checkpoints on two nodes.
 two()
 {
-	ends "0 0 1" parts start=1 commit=1 start=2 commit=2
+	works "0 0 1" parts start=1 commit=1 start=2 commit=2
 }
 
 @test "never more than COUNT, the oldest goes first (54)" {
 	two
-	ends "0 0 1" parts start=3 held commit=3 held start=4 commit=4 held
+	works "0 0 1" parts start=3 held commit=3 held start=4 commit=4 held
 	assert_line "0: 2=ckpt.2+ 3=ckpt.3"
 	assert_line "0: 2=ckpt.2+ 3=ckpt.3+"
 	assert_line "2: 3=ckpt.3+ 4=ckpt.4+"
@@ -26,7 +26,7 @@ two()
 	printf '%s\n' "STORE=$SSD/a COUNT=1" "STORE=$SSD COUNT=2" \
 		"CKPT=0 STORE=$SSD" "CKPT=1 STORE=$SSD/a INTERVAL=2" >.scrconf
 	export SCR_COPY_TYPE=FILE
-	ends "0 1" parts start=1 commit=1 start=2 commit=2 start=3 commit=3 \
+	works "0 1" parts start=1 commit=1 start=2 commit=2 start=3 commit=3 \
 		start=4 commit=4 held
 	assert_line "0: 1=ckpt.1+ 3=ckpt.3+ 4=ckpt.4+"
 	[[ $(cached 1/a) == 4 ]]
@@ -40,7 +40,7 @@ two()
 	ln -s "$PREFIX/keep" "$NODES/1/tester/scr.j1/scr.dataset.9"
 	touch "$PREFIX/keep/me"
 	[[ $(cached 0) == "2 3" ]]
-	ends "0 0 1" parts held
+	works "0 0 1" parts held
 	assert_line "0: 2=ckpt.2+"
 	[[ $(cached 0) == 2 && $(cached 1) == "x 2" ]]
 	[[ -f $PREFIX/keep/me ]]
@@ -49,13 +49,13 @@ two()
 @test "a lost node, a new node, a damaged cindex: what the others list stays" {
 	two
 	lose 0
-	ends "0 0 1" parts held
+	works "0 0 1" parts held
 	assert_line "0: 1=ckpt.1 2=ckpt.2"
 	assert_line "2: 1=ckpt.1+ 2=ckpt.2+"
 	job "0 0 1" parts place=2 commit=2 remove=1 held
 	assert_line "1: 2=ckpt.2+"
 	echo garbage >"$NODES/1/tester/scr.j1/cindex.scrinfo"
-	ends "0 5 1" parts held
+	works "0 5 1" parts held
 	assert_line "0: 2=ckpt.2+"
 	assert_line "1: 2=ckpt.2"
 	assert_line "2: 2=ckpt.2"
@@ -66,7 +66,7 @@ two()
 @test "no cindex can be read: the job starts afresh" {
 	two
 	truncate -s 40 "$NODES"/*/tester/scr.j1/cindex.scrinfo
-	ends "0 0 1" parts held start=1 commit=1 held
+	works "0 0 1" parts held start=1 commit=1 held
 	assert_line "0:"
 	assert_line "2: 1=ckpt.1+"
 	[[ $(cached 0) == 1 && $(cached 1) == 1 ]]
@@ -77,7 +77,7 @@ two()
 	SCR_JOB_ID=j2 job "0 0 1" parts held
 	assert_line "0:"
 	cp "$NODES/0/tester/scr.j1/cindex.scrinfo" "$NODES/0/tester/scr.j2/"
-	SCR_JOB_ID=j2 ends "0 0 1" parts held
+	SCR_JOB_ID=j2 works "0 0 1" parts held
 	assert_line "0:"
 	grep -q "dataset 1: left out: not in a cache directory of this job" \
 		<<<"$stderr"
@@ -98,7 +98,7 @@ two()
 	two
 	job "0 0 1" parts current=ckpt.2 held
 	assert_line "2: 1=ckpt.1+ 2=ckpt.2+ current ckpt.2"
-	exits 0 scr_inspect --json "$NODES/1/tester/scr.j1/cindex.scrinfo"
+	ends 0 scr_inspect --json "$NODES/1/tester/scr.j1/cindex.scrinfo"
 	job "0 7 1" parts purge held
 	assert_line "1: current ckpt.2"
 	[[ -z $(cached 0) && -z $(cached 1) ]]

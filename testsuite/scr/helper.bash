@@ -83,18 +83,11 @@ job()
 		</dev/null 3>&-
 }
 
-# ends MAP PROGRAM [ARG]...: `job`, with status 0.
-ends()
+# works MAP PROGRAM [ARG]...: `job`, with status 0.
+works()
 {
 	job "$@"
 	assert_status 0
-}
-
-# exits STATUS COMMAND...: `try`, with this status.
-exits()
-{
-	try "${@:2}"
-	assert_status "$1"
 }
 
 # once COMMAND...: the command begins with empty nodes and an empty prefix, but for
@@ -169,10 +162,10 @@ saved()
 	shift
 	(($# > 0)) || set -- 0 1 2 3
 	for k; do
-		PMI_RANK=0 exits 0 "$TESTSUITE/scr/node.sh" "$k" scr_copy --id \
+		PMI_RANK=0 ends 0 "$TESTSUITE/scr/node.sh" "$k" scr_copy --id \
 			"$id" --cntldir "$SSD/tester/scr.j1" --prefix "$PREFIX"
 	done
-	exits 0 scr_index --prefix "$PREFIX" --build "$id"
+	ends 0 scr_index --prefix "$PREFIX" --build "$id"
 	try scr_inspect --prefix "$PREFIX" --deep --checksums --dataset "$id"
 	assert_status 0
 }
@@ -190,7 +183,7 @@ whole()
 	local id
 
 	for id; do
-		exits 0 scr_index --prefix "$PREFIX" --verify --checksums "$id"
+		ends 0 scr_index --prefix "$PREFIX" --verify --checksums "$id"
 	done
 }
 

@@ -169,5 +169,5 @@ check_prefix()
 	[[ -e $PREFIX/.scr/index.scr ]] || return 0
 	[[ -n $(scr_index -p "$PREFIX" --list --json |
 		jq -r '.datasets[] | select(.valid) | .id') ]] || return 0
-	exits 0 scr_index -p "$PREFIX" --verify --deep --checksums
+	ends 0 scr_index -p "$PREFIX" --verify --deep --checksums
 }

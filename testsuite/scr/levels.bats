@@ -16,7 +16,7 @@ warned()
 @test "a group of hosts that share power fails together (12)" {
 	printf '%s\n' "GROUPS=node"{0,1}" POWER=a" "GROUPS=node"{2,3}" POWER=b" \
 		>.scrconf
-	SCR_GROUP=POWER ends "0 1 2 3" parts levels
+	SCR_GROUP=POWER works "0 1 2 3" parts levels
 	assert_line "0: 0/1 XOR(XOR1) 0,2"
 	assert_line "3: 0/1 XOR(XOR1) 1,3"
 	[[ -z $stderr ]]
@@ -29,7 +29,7 @@ warned()
 	CKPT=1 TYPE=RS SET_FAILURES=1 OUTPUT=1 INTERVAL=2
 	CKPT=3 TYPE=XOR ENABLED=0
 	END
-	SCR_COPY_TYPE=FILE ends "0 1 2 3" parts levels
+	SCR_COPY_TYPE=FILE works "0 1 2 3" parts levels
 	assert_line "2: 0/1 XOR(XOR1) 2,3 1/2o XOR(XOR1) 0,1,2,3 \
 2/4 PARTNER(PARTNER1) 0,1,2,3"
 	[[ -z $stderr ]]
@@ -41,7 +41,7 @@ warned()
 	CKPT=2 TYPE=SINGLE OUTPUT=1
 	CKPT=10 TYPE=PARTNER OUTPUT=1
 	END
-	SCR_COPY_TYPE=FILE ends "0 1" parts levels
+	SCR_COPY_TYPE=FILE works "0 1" parts levels
 	assert_line "0: 0/1 XOR(XOR1) 0,1 10/1o PARTNER(PARTNER1) 0,1 \
 2/1o SINGLE(SINGLE0) 0"
 	warned "CKPT=2: OUTPUT=1 is ignored: CKPT=10 has it, and sorts first as text"
@@ -54,9 +54,9 @@ warned()
 	CKPT=1 TYPE=PARTNER INTERVAL=2
 	CKPT=0 TYPE=SINGLE SET_SIZE=2 OUTPUT=1
 	END
-	SCR_COPY_TYPE=FILE ends "0 1 2 3" parts levels
+	SCR_COPY_TYPE=FILE works "0 1 2 3" parts levels
 	assert_line "0: 0/1o XOR(XOR1) 0,1 1/2 PARTNER(PARTNER1) 0,1,2,3"
-	SCR_COPY_TYPE=FILE ends "0 1 2 3" app_calls init finalize
+	SCR_COPY_TYPE=FILE works "0 1 2 3" app_calls init finalize
 	warned "/.scrconf:3: CKPT=0: line 1 has this word, too: only properties that it lacks are taken from here"
 	[[ $(wc -l <<<"$stderr") -eq 1 ]]
 }
@@ -65,27 +65,27 @@ warned()
 	local type
 
 	for type in XOR PARTNER RS; do
-		SCR_COPY_TYPE=$type ends "0 0 0 1" parts levels
+		SCR_COPY_TYPE=$type works "0 0 0 1" parts levels
 		warned "2 of 4 ranks are not protected by $type"
 		grep -q "^3: .* 0,3$" <<<"$output"
 	done
-	ends "0 0 1 1 2" parts levels
+	works "0 0 1 1 2" parts levels
 	assert_line "4: 0/1 XOR(XOR1) 0,2,4"
 	assert_line "1: 0/1 XOR(XOR1) 1,3"
 	[[ -z $stderr ]]
 }
 
 @test "fewer nodes than losses to survive; one node (15)" {
-	SCR_COPY_TYPE=RS ends "0 1" parts levels
+	SCR_COPY_TYPE=RS works "0 1" parts levels
 	assert_line "0: 0/1 RS(XOR1) 0,1"
 	warned "2 of 2 ranks tolerate fewer than 2 losses"
-	SCR_COPY_TYPE=PARTNER ends "0 0" parts levels
+	SCR_COPY_TYPE=PARTNER works "0 0" parts levels
 	assert_line "1: 0/1 SINGLE(SINGLE0) 1"
 	warned "no rank is protected by PARTNER"
 }
 
 @test "a node fewer at the restart (16)" {
-	ends "0 1 2 2" parts levels
+	works "0 1 2 2" parts levels
 	assert_line "0: 0/1 XOR(XOR1) 0,1,2"
 	assert_line "3: 0/1 XOR(SINGLE0) 3"
 	warned "1 of 4 ranks are not protected by XOR"
@@ -102,7 +102,7 @@ warned()
 	CKPT=6 SET_SIZE=x
 	CKPT=7 TYPE=RAID ENABLED=0
 	END
-	SCR_COPY_TYPE=FILE ends "0 1" parts levels
+	SCR_COPY_TYPE=FILE works "0 1" parts levels
 	assert_line "0: 0/1 XOR(XOR1) 0,1"
 	warned 'CKPT=1: TYPE: "RAID"'
 	warned 'CKPT=2: STORE: "/nowhere": no such store'
@@ -115,7 +115,7 @@ warned()
 
 @test "an unknown property is named, with the one it may be meant for" {
 	printf '%s\n' 'CKPT=0 TYEP=SINGLE' >.scrconf
-	SCR_COPY_TYPE=FILE ends "0 1" app_calls init finalize
+	SCR_COPY_TYPE=FILE works "0 1" app_calls init finalize
 	warned "/.scrconf:1: CKPT=0: unknown property TYEP; did you mean TYPE?"
 	[[ $(wc -l <<<"$stderr") -eq 1 ]]
 }
@@ -123,24 +123,24 @@ warned()
 @test "SCR_GROUP that is not there, and a store that is not used" {
 	echo "STORE=$SSD/x GROUP=NONE" >.scrconf
 	echo "CKPT=0 STORE=$SSD/x" >>.scrconf
-	SCR_GROUP=NOSUCH ends "0 1" parts levels
+	SCR_GROUP=NOSUCH works "0 1" parts levels
 	assert_line "0: 0/1 XOR(XOR1) 0,1"
 	warned 'SCR_GROUP: "NOSUCH": no such group: NODE is used'
 	warned "1 CKPT line is ignored: SCR_COPY_TYPE=FILE uses them"
-	SCR_COPY_TYPE=FILE ends "0 1" parts levels
+	SCR_COPY_TYPE=FILE works "0 1" parts levels
 	warned "CKPT=0: STORE: \"$SSD/x\": this store is not used"
 	warned "no usable CKPT line has INTERVAL=1: XOR is used"
 }
 
 @test "SCR_COPY_TYPE=FILE without lines: the default, with a warning" {
-	SCR_COPY_TYPE=FILE ends "0 1" parts levels
+	SCR_COPY_TYPE=FILE works "0 1" parts levels
 	assert_line "1: 0/1 XOR(XOR1) 0,1"
 	warned "SCR_COPY_TYPE=FILE: no usable CKPT line has INTERVAL=1"
 }
 
 @test "a store that all nodes share needs no redundancy" {
 	echo "STORE=$PREFIX/all GROUP=WORLD" >.scrconf
-	SCR_CACHE_BASE=$PREFIX/all ends "0 1" parts levels
+	SCR_CACHE_BASE=$PREFIX/all works "0 1" parts levels
 	assert_line "0: 0/1 SINGLE(SINGLE0) 0"
 	[[ -z $stderr ]]
 }

@@ -30,7 +30,7 @@ logged()
 }
 
 @test "a checkpoint, as LLNL's library logs it (64)" {
-	ends "0 0 1" app_ckpt files=2 size=100
+	works "0 0 1" app_ckpt files=2 size=100
 	set=$SSD/tester/scr.j1/scr.dataset.1
 	logged <<-END
 	event=START, procs=3, nodes=2
@@ -48,7 +48,7 @@ logged()
 }
 
 @test "output, a dataset that fails, a job that is halted; one START a run (64)" {
-	ends "0 1" app_ckpt flags=2 size=0 invalid=1 steps=2 flags2=2
+	works "0 1" app_ckpt flags=2 size=0 invalid=1 steps=2 flags2=2
 	set=$SSD/tester/scr.j1/scr.dataset.2
 	logged <<-END
 	event=START, procs=2, nodes=2
@@ -70,21 +70,21 @@ logged()
 	event=HALT, note="SCR_FINALIZE_CALLED"
 	END
 	try scr_halt --reason STOP "$PREFIX"
-	SCR_HALT_EXIT=1 ends "0 1" app_ckpt
+	SCR_HALT_EXIT=1 works "0 1" app_ckpt
 	[[ $(grep -c event=START .scr/log) -eq 2 ]] || failed "START"
 	[[ $(tail -n 1 .scr/log) == *'event=HALT, note="STOP"' ]] ||
 		failed "$(tail -n 1 .scr/log)"
 }
 
 @test "switched off in parts" {
-	SCR_LOG_TXT_ENABLE=0 ends "0 1" app_ckpt
-	SCR_LOG_ENABLE=0 ends "0 1" app_ckpt
+	SCR_LOG_TXT_ENABLE=0 works "0 1" app_ckpt
+	SCR_LOG_ENABLE=0 works "0 1" app_ckpt
 	[[ ! -e .scr/log ]] || failed "a log"
 }
 
 @test "a log that cannot be written is no failure" {
 	mkdir -p .scr/log
-	ends "0 1" app_ckpt
+	works "0 1" app_ckpt
 	[[ $output == *"complete 1 0"* ]] || failed "complete"
 	[[ $(grep -c "WARNING: rank 0 .*event log: .*/.scr/log" \
 		<<<"$stderr") -eq 1 ]] || failed "one warning"

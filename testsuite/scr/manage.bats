@@ -25,7 +25,7 @@ names()
 @test "delete: files, directories, metadata, caches; foreign files stay (51)" {
 	job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2
 	touch "$PREFIX/ckpt.2/mine"
-	ends "$NODE_MAP" prefix held delete=ckpt.2 held
+	works "$NODE_MAP" prefix held delete=ckpt.2 held
 	assert_line "delete=ckpt.2 -> ok"
 	assert_line "held: ckpt.1"
 	[[ $(names) == "ckpt.1*" ]]
@@ -39,13 +39,13 @@ names()
 }
 
 @test "drop: the index entry only; current moves (51)" {
-	ends "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 drop=ckpt.2
+	works "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 drop=ckpt.2
 	[[ $(names) == "ckpt.1*" && -s $PREFIX/ckpt.2/rank_0 ]]
 	[[ -e $PREFIX/.scr/scr.dataset.2/summary.scr ]]
 }
 
 @test "unknown names are failures with a message (51)" {
-	ends "$NODE_MAP" "$MPI/app_calls" init current=none drop=none \
+	works "$NODE_MAP" "$MPI/app_calls" init current=none drop=none \
 		delete=none finalize
 	assert_line "current=none -> 1"
 	assert_line "drop=none -> 1"
@@ -56,7 +56,7 @@ names()
 }
 
 @test "a name that is the number of another dataset" {
-	ends "$NODE_MAP" prefix write=2 write=1 delete=2
+	works "$NODE_MAP" prefix write=2 write=1 delete=2
 	[[ $(names) == "1*" && -e $PREFIX/1/rank_0 && ! -e $PREFIX/2 ]]
 	job "$NODE_MAP" prefix drop=1
 	assert_line "drop=1 -> ok"
@@ -73,20 +73,20 @@ names()
 }
 
 @test "the sliding window (52)" {
-	SCR_PREFIX_SIZE=2 ends "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 \
+	SCR_PREFIX_SIZE=2 works "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 \
 		write=ckpt.3:3 write=ckpt.4 write=ckpt.5 write=ckpt.6
 	[[ $(names) == "ckpt.3 ckpt.5 ckpt.6*" ]]
 	[[ ! -e $PREFIX/ckpt.1 && ! -e $PREFIX/ckpt.4 && -e $PREFIX/ckpt.3 ]]
 }
 
 @test "the sliding window with bypass (52)" {
-	SCR_CACHE_BYPASS=1 SCR_PREFIX_SIZE=2 ends "$NODE_MAP" prefix \
+	SCR_CACHE_BYPASS=1 SCR_PREFIX_SIZE=2 works "$NODE_MAP" prefix \
 		write=ckpt.1 write=ckpt.2 write=ckpt.3
 	[[ $(names) == "ckpt.2 ckpt.3*" && ! -e $PREFIX/ckpt.1 ]]
 }
 
 @test "SCR_PREFIX_PURGE (53)" {
 	job "$NODE_MAP" prefix write=ckpt.1 write=out.2:2 write=ckpt.3
-	SCR_PREFIX_PURGE=1 ends "$NODE_MAP" prefix held
+	SCR_PREFIX_PURGE=1 works "$NODE_MAP" prefix held
 	[[ -z $(names) && ! -e $PREFIX/ckpt.3 && ! -e $PREFIX/out.2 ]]
 }

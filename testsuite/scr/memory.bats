@@ -14,7 +14,7 @@ setup()
 # peak SIZE STEPS: run a job; $peak is what a rank had resident at most, in KiB.
 peak()
 {
-	ends "0 1 2 3" app_ckpt size="$1" steps="$2" sparse=1 peak=1
+	works "0 1 2 3" app_ckpt size="$1" steps="$2" sparse=1 peak=1
 	peak=$(awk '$1 == "peak" { print $2 }' <<<"$output")
 	[[ -n $peak ]]
 }

@@ -179,7 +179,7 @@ bypass mode"* ]] || failed "message"
 
 @test "a name that cannot be: SCR_Start_output fails, the next does not" {
 	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
-	ends "0 1" app_calls init start_output=$'a\nb' \
+	works "0 1" app_calls init start_output=$'a\nb' \
 		start_output="$(printf '%01024d' 0)" start_output=fine \
 		complete_output finalize
 	[[ $(grep -c ' -> 1$' <<<"$output") -eq 2 ]] || failed "2 failures"

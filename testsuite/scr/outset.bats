@@ -47,7 +47,7 @@ bypass mode"* ]]
 	for r in 0 1 2 3; do
 		list $r "ckpt.1/shared 20" "ckpt.1/d/own.$r 10"
 	done
-	BYPASS=1 SHOW=2 ends "0 1 2 3" dataset XOR 1 8 "$LISTS"
+	BYPASS=1 SHOW=2 works "0 1 2 3" dataset XOR 1 8 "$LISTS"
 	[[ $output == *"ckpt.1/shared -> $PREFIX/ckpt.1/shared"* ]]
 	[[ -s $PREFIX/ckpt.1/d/own.3 ]]
 	run scr_inspect "$NODES/0/$DATASET/.scr/filemap_0"
@@ -67,7 +67,7 @@ bypass mode"* ]]
 			"ckpt.1/$r/a/x 1000" "ckpt.1/$r/c/x 0" \
 			"ckpt.1/$r/x.$r.3 3" "ckpt.1/$r/d/x 4"
 	done
-	SHOW=1 ends "0 1 2 3" dataset XOR 1 8 "$LISTS"
+	SHOW=1 works "0 1 2 3" dataset XOR 1 8 "$LISTS"
 	[[ $(grep -c "/a/x -> $SSD/$DATASET/x\$" <<<"$output") -eq 2 ]]
 	grep -qE "1/b/x -> $SSD/$DATASET/x\.[0-9a-f]{16}\$" <<<"$output"
 	[[ -z $(find "$NODES" -name 'claim.*') ]]
@@ -83,7 +83,7 @@ bypass mode"* ]]
 	for r in 0 1 2 3; do
 		list $r "ckpt.1/$r/x 1${r}0" "ckpt.1/$r/sub/x 2${r}0"
 	done
-	ends "0 0 1 1" dataset XOR 1 8 "$LISTS"
+	works "0 0 1 1" dataset XOR 1 8 "$LISTS"
 	[[ $(find "$NODES/0/$DATASET" -maxdepth 1 -name 'x*' | wc -l) -eq 4 ]]
 	saved 1 0 1
 	for r in 0 1 2 3; do
@@ -96,7 +96,7 @@ bypass mode"* ]]
 	for r in 0 1 2 3; do
 		list $r "ckpt.1/shared 20" "ckpt.1/own.$r 10"
 	done
-	WORLD=1 ends "0 0 0 0" dataset SINGLE 0 8 "$LISTS"
+	WORLD=1 works "0 0 0 0" dataset SINGLE 0 8 "$LISTS"
 	run scr_inspect "$NODES/0/$DATASET/.scr/filemap_0"
 	[[ $output == *"/shared"* ]]
 	run scr_inspect "$NODES/0/$DATASET/.scr/filemap_3"
@@ -104,7 +104,7 @@ bypass mode"* ]]
 	# There, two files of one name, too.
 	list 2 "ckpt.1/a/x 20" "ckpt.1/b/x 10"
 	rm -rf "$NODES"
-	WORLD=1 ends "0 0 0 0" dataset SINGLE 0 8 "$LISTS"
+	WORLD=1 works "0 0 0 0" dataset SINGLE 0 8 "$LISTS"
 	[[ $(find "$NODES/0/$DATASET" -maxdepth 1 -name 'x*' | wc -l) -eq 2 ]]
 }
 
@@ -150,7 +150,7 @@ SCR_PREFIX \`$PREFIX'"* ]]
 @test "checksums are those of the files" {
 	list 0 "ckpt.1/a.0 2500000" "ckpt.1/b.0 77"
 	list 1 "ckpt.1/a.1 400000"
-	SLICE=4096 ends "0 1 2 3" dataset RS 2 8 "$LISTS"
+	SLICE=4096 works "0 1 2 3" dataset RS 2 8 "$LISTS"
 	run scr_inspect -m keyval "$NODES/0/$DATASET/.scr/filemap_0"
 	for f in a.0 b.0; do
 		sum=$(gzip -c "$NODES/0/$DATASET/$f" | tail -c 8 |
@@ -169,7 +169,7 @@ SCR_PREFIX \`$PREFIX'"* ]]
 			-o "$BATS_TEST_TMPDIR/trace.\$PMI_RANK" "$MPI/dataset" "\$@"
 	EOF
 	chmod +x "$BATS_TEST_TMPDIR/traced"
-	ends "0 0 1 1" "$BATS_TEST_TMPDIR/traced" XOR 1 8 "$LISTS"
+	works "0 0 1 1" "$BATS_TEST_TMPDIR/traced" XOR 1 8 "$LISTS"
 	for r in 0 1 2 3; do
 		opens=$(grep -E "($SSD|\.redset|\.er\.er|shuffile|filemap_|scrinfo|flush\.scr)" \
 			"$BATS_TEST_TMPDIR/trace.$r" | grep -cE 'O_(WRONLY|RDWR)')

@@ -50,7 +50,7 @@ reason()
 }
 
 @test "by what checkpoints cost (55)" {
-	SCR_CHECKPOINT_OVERHEAD=50 ends "0 1" app_ckpt need=1 steps=3 pause=600
+	SCR_CHECKPOINT_OVERHEAD=50 works "0 1" app_ckpt need=1 steps=3 pause=600
 	[[ $(flags need) == "1 "* ]] || failed "the first: $(flags need)"
 	# A cost that time has not outweighed yet.
 	SCR_CHECKPOINT_OVERHEAD=0.0001 job "0 1" app_ckpt need=1 steps=3
@@ -131,12 +131,12 @@ reason()
 
 @test "ExitBefore and ExitAfter (56d)" {
 	export SCR_HALT_EXIT=1
-	exits 0 scr_halt --before @$(($(date +%s) + 50)) --seconds 100 "$PREFIX"
+	ends 0 scr_halt --before @$(($(date +%s) + 50)) --seconds 100 "$PREFIX"
 	SCR_END_TIME=0 job "0 1" app_ckpt
 	leaves 'Current time \(.*\) is past ExitBefore-HaltSeconds time \(.*\)\.' \
 		EXIT_BEFORE_TIME
 	rm .scr/halt.scr
-	exits 0 scr_halt --after @$(($(date +%s) - 1)) "$PREFIX"
+	ends 0 scr_halt --after @$(($(date +%s) - 1)) "$PREFIX"
 	job "0 1" app_ckpt
 	leaves 'Current time \(.*\) is past ExitAfter time \(.*\)\.' \
 		EXIT_AFTER_TIME
@@ -161,7 +161,7 @@ reason()
 	echo garbage >.scr/halt.scr
 	job "0 1" app_ckpt exit=1 finalize=0
 	answers exit 1
-	SCR_HALT_EXIT=1 ends "0 1" app_ckpt
+	SCR_HALT_EXIT=1 works "0 1" app_ckpt
 	grep -q 'Job exiting: .*halt.scr: damaged' <<<"$stderr" || failed "why"
 	[[ $(cat .scr/halt.scr) == garbage ]] || failed "it was changed"
 }

@@ -15,7 +15,7 @@ compile()
 		>program.c
 	read -ra mpi < <(pkg-config --cflags --libs mpich 2>/dev/null ||
 		pkg-config --cflags --libs ompi-c)
-	exits 0 cc -Wall -Wextra -Werror -I "$TESTSUITE/../lib/scr" -o program \
+	ends 0 cc -Wall -Wextra -Werror -I "$TESTSUITE/../lib/scr" -o program \
 		program.c -L "$MPI/.." -lscr "-Wl,-rpath,$MPI/.." "${mpi[@]}"
 }
 
@@ -24,11 +24,11 @@ compile()
 	compile
 	# The page promises a program that is read in a minute.
 	[[ $(wc -l <program.c) -le 75 ]] || failed "it is long"
-	SCR_CHECKPOINT_INTERVAL=30 ends "0 1 2" "$PWD/program"
+	SCR_CHECKPOINT_INTERVAL=30 works "0 1 2" "$PWD/program"
 	[[ -z $stderr ]] || failed "no messages"
 	[[ -e $NODES/1/tester/scr.j1/scr.dataset.3/rank.1 ]] || failed "ckpt.90"
 	lose 1
-	SCR_CHECKPOINT_INTERVAL=1 SCR_DEBUG=1 ends "0 3 2" "$PWD/program"
+	SCR_CHECKPOINT_INTERVAL=1 SCR_DEBUG=1 works "0 3 2" "$PWD/program"
 	[[ $output == *"Starting dataset 4 \`ckpt.91'"* ]] || failed "step 91"
 	[[ $output != *"dataset 14 "* ]] || failed "10 steps"
 	grep -qx 100 "$NODES/3/tester/scr.j1/scr.dataset.13/rank.1" ||
@@ -43,8 +43,8 @@ example()
 		here && show { print }
 		here && /^\.Bd/ { show = ++k == n }
 		' "$TESTSUITE/../man/scrkit.conf.5" |
-		sed "s|=/ssd|=$SSD/disk|; s|=/dev/shm|=$SSD/memory|; s|=/p/scratch|=$PREFIX/all|" \
-			>.scrconf
+		sed "s|=/dev/shm|=$SSD/memory|; s|=/ssd|=$SSD/disk|
+			s|=/p/scratch|=$PREFIX/all|" >.scrconf
 	[[ -s .scrconf ]] || failed "no example $1"
 	unset SCR_CACHE_BYPASS SCR_CACHE_SIZE SCR_CACHE_BASE SCR_FLUSH
 	# What is built in, /dev/shm, belongs to all pretend nodes.
@@ -57,7 +57,7 @@ example()
 
 	(
 		example 1
-		ends "0 1" app_ckpt steps=4
+		works "0 1" app_ckpt steps=4
 		[[ -z $stderr ]] || failed "messages"
 		[[ $(find "$NODES/1/disk" -name 'scr.dataset.*' | wc -l) -eq 3 ]] ||
 			failed "COUNT=3"
@@ -65,7 +65,7 @@ example()
 	rm -rf "${NODES:?}"/* .scr
 	(
 		example 2
-		ends "0 1 2 3" app_ckpt steps=5
+		works "0 1 2 3" app_ckpt steps=5
 		[[ -z $stderr ]] || failed "messages"
 		[[ -n $(find "$NODES/1/memory/$cache/scr.dataset.4" -name '*.xor.*') &&
 			-n $(find "$NODES/1/disk/$cache/scr.dataset.5" -name '*.rs.*') ]] ||
@@ -77,7 +77,7 @@ example()
 	rm -rf "${NODES:?}"/* .scr
 	(
 		example 3
-		ends "1 2 3 4" parts levels
+		works "1 2 3 4" parts levels
 		assert_line "0: 0/1 XOR(XOR1) 0,2"
 		[[ -z $stderr ]] || failed "messages"
 	)

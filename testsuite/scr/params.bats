@@ -25,7 +25,7 @@ at_once()
 			-o "$BATS_TEST_TMPDIR/trace.\$PMI_RANK" "$MPI/prefix" "\$@"
 	END
 	chmod +x traced
-	JOB_LIMIT=60 ends "$NODE_MAP" "$PWD/traced" "$@"
+	JOB_LIMIT=60 works "$NODE_MAP" "$PWD/traced" "$@"
 	most=$(awk -v text="$text" '
 		index($0, text) {
 			at = $1 ~ /[.]/ ? $1 : $2
@@ -78,7 +78,7 @@ traces()
 	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 SCR_FLUSH=1
 	for bw in 0 400000; do
 		rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/ckpt.*
-		SCR_FLUSH_ASYNC_BW=$bw ends "$NODE_MAP" prefix \
+		SCR_FLUSH_ASYNC_BW=$bw works "$NODE_MAP" prefix \
 			write=ckpt.1:1:200000
 		secs=$(sed -n 's/.*FLUSH_SUCCESS.*secs=//p' .scr/log)
 		# 800 KB take 2 seconds.
@@ -91,7 +91,7 @@ traces()
 @test "SET_SIZE of a CKPT line" {
 	printf '%s\n' 'CKPT=0 TYPE=XOR SET_SIZE=2' \
 		'CKPT=1 TYPE=XOR INTERVAL=2' >.scrconf
-	SCR_COPY_TYPE=FILE ends "$NODE_MAP" app_ckpt steps=2
+	SCR_COPY_TYPE=FILE works "$NODE_MAP" app_ckpt steps=2
 	[[ -n $(find "$NODES/3/$CACHE/scr.dataset.1" -name 'reddesc.*grp_2_of_2.mem_2_of_2*') ]] ||
 		failed "sets of 2"
 	[[ -n $(find "$NODES/3/$CACHE/scr.dataset.2" -name 'reddesc.*grp_1_of_1.mem_4_of_4*') ]] ||
@@ -101,7 +101,7 @@ traces()
 @test "SCR_CACHE_PURGE=1: nothing of an earlier run is left" {
 	job "0 1" app_restart 2
 	assert_line "complete 2 0"
-	SCR_CACHE_PURGE=1 ends "0 1" app_restart 0
+	SCR_CACHE_PURGE=1 works "0 1" app_restart 0
 	assert_line none
 	[[ -z $(find "$NODES" -name 'scr.dataset.*') ]] || failed "datasets"
 }

@@ -124,7 +124,7 @@ files_of()
 	try scr_postrun -p b -w 'node[0-1]' -r ssh
 	assert_stderr_has "is of the prefix $PREFIX/a: save it with that one (-p)"
 	[[ ! -e b/ckpt.2 ]]
-	exits 0 scr_postrun -p a -w 'node[0-1]' -r ssh
+	ends 0 scr_postrun -p a -w 'node[0-1]' -r ssh
 	assert_output_has "newest checkpoint ckpt.2 (dataset 2) is saved"
 }
 
@@ -195,12 +195,12 @@ files_of()
 	pretend_ssh
 	starts a none
 	unset SCR_JOB_ID
-	exits 0 scr_postrun -p a -w 'node[0-1]' -r ssh
+	ends 0 scr_postrun -p a -w 'node[0-1]' -r ssh
 	assert_output_has "newest checkpoint ckpt.2 (dataset 2) is saved"
 }
 
 @test "no interval is set: one line, and a checkpoint every ten minutes" {
-	ends "0 1" app_ckpt need=1 steps=3
+	works "0 1" app_ckpt need=1 steps=3
 	[[ $(grep -c "SCR_CHECKPOINT_SECONDS is not set: a checkpoint is due every 600 seconds" \
 		<<<"$stderr") -eq 1 ]]
 	[[ $(awk '$1 == "need" { print $4 }' <<<"$output" | paste -sd ' ') == "0 0 0" ]]

@@ -97,7 +97,7 @@ failing()
 	[[ "$output$stderr" == *"$2"* ]] || failed "reason missing: $stderr"
 	try scr_index --prefix "$PREFIX" --verify 1
 	((status != 0)) || failed "called whole"
-	SCR_FLUSH=0 ends "0 1 2 3" app_restart 1 files=rank size=20000
+	SCR_FLUSH=0 works "0 1 2 3" app_restart 1 files=rank size=20000
 	assert_line "restart ckpt.1"
 }
 

@@ -36,7 +36,7 @@ like()
 	local -i files=0
 
 	from=$(golden "scr3/$1/cache")
-	ends "$map" dataset "$3" "$4" "$5" "$from"
+	works "$map" dataset "$3" "$4" "$5" "$from"
 	for node in "$from"/nodes/node*; do
 		for file in "$node"/cache/golduser/scr.1000/scr.dataset.1/.scr/*; do
 			name=$NODES/${node##*/node}/$DATASET/.scr/${file##*/}
@@ -75,7 +75,7 @@ rebuilt()
 	done
 	try scr_inspect --prefix "$PREFIX" --dataset ckpt.1
 	assert_status 3
-	exits 0 scr_rebuild --prefix "$PREFIX" ckpt.1
+	ends 0 scr_rebuild --prefix "$PREFIX" ckpt.1
 	diff -r --exclude=index.scr --exclude='summary.scr' \
 		--exclude='rank2file*' "$BATS_TEST_TMPDIR/old" "$PREFIX"
 	try scr_inspect --prefix "$PREFIX" --deep --checksums --dataset ckpt.1
@@ -144,7 +144,7 @@ protected()
 	printf 'ckpt.1/a.r0 100000\nckpt.1/b.r0 0\nckpt.1/c.r0 1\n' >"$lists/list.0"
 	printf 'ckpt.1/a.r1 0\nckpt.1/b.r1 2500000\nckpt.1/c.r1 0\n' >"$lists/list.1"
 	printf 'ckpt.1/a.r3 1\n' >"$lists/list.3"
-	ends "0 1 2 3" dataset "$1" "$2" 8 "$lists"
+	works "0 1 2 3" dataset "$1" "$2" 8 "$lists"
 }
 
 @test "each member of XOR can be computed again" {

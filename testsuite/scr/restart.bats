@@ -11,7 +11,7 @@ load restarts
 	fresh
 	[[ $(scr_flush_file --dir "$PREFIX" --list-ckpt) == "3 2" ]]
 	rm "$(dataset 2 3)/rank_2.0"
-	ends "0 1 2 3" app_restart 0 files=2 skip=1
+	works "0 1 2 3" app_restart 0 files=2 skip=1
 	[[ $(cached 2) == 2 ]]
 	[[ $(scr_flush_file --dir "$PREFIX" --list-ckpt) == 2 ]]
 	# The numbers of what this start removes are not used again.
@@ -222,7 +222,7 @@ read_bytes()
 		for lost in "" 3; do
 			fresh "$map" size=100000
 			[[ -z $lost ]] || lose "$lost"
-			ends "$map" "$BATS_TEST_TMPDIR/traced" init finalize
+			works "$map" "$BATS_TEST_TMPDIR/traced" init finalize
 			for k in 0 1 2; do
 				size=$(stat -c %s "$(dataset $k 3)/rank_$k.0")
 				echo "$scheme, lost: $lost, rank $k"
@@ -290,7 +290,7 @@ read_bytes()
 
 @test "a rank rejects a checkpoint: the next older one (28)" {
 	fresh
-	ends "0 1 2 3" app_restart 2 files=2 reject=1
+	works "0 1 2 3" app_restart 2 files=2 reject=1
 	assert_line "rejected ckpt.3"
 	assert_line "restart ckpt.2"
 	assert_line "complete 4 0"
@@ -299,7 +299,7 @@ read_bytes()
 
 @test "a checkpoint that was evicted is not offered again" {
 	fresh
-	SCR_CACHE_SIZE=1 ends "0 1 2 3" app_calls init have_restart flags=1 \
+	SCR_CACHE_SIZE=1 works "0 1 2 3" app_calls init have_restart flags=1 \
 		complete_output have_restart start_restart \
 		complete_restart finalize
 	assert_line "have_restart -> 0 1 ckpt.3"
@@ -318,7 +318,7 @@ read_bytes()
 	# With and without SCR_Complete_restart().
 	for complete in "" complete_restart; do
 		fresh
-		ends "0 1 2 3" app_calls init have_restart "unlink=$f" \
+		works "0 1 2 3" app_calls init have_restart "unlink=$f" \
 			start_restart $complete \
 			have_restart start_restart complete_restart finalize
 		assert_line "start_restart -> 1 ckpt.3"
@@ -400,7 +400,7 @@ read_bytes()
 	scr_index -q -p "$PREFIX" --delete id:2
 	rm "$PREFIX/.scr/flush.scr"
 	lose 1
-	ends "0 1 2 3" app_restart 0
+	works "0 1 2 3" app_restart 0
 	assert_line "rejected ckpt.1"
 	[[ $output != *ckpt.3* ]]
 	[[ $stderr == *"dataset 2 \`ckpt.2'"*"removed from the cache"* ]]

@@ -34,7 +34,7 @@ fresh()
 # verified, and writes nothing more.
 restarts()
 {
-	ends "$1" app_restart 0 files=2 "${@:3}"
+	works "$1" app_restart 0 files=2 "${@:3}"
 	if [[ $2 == none ]]; then
 		assert_line none
 	else

@@ -112,7 +112,7 @@ schemes()
 		export SCR_COPY_TYPE=$scheme
 		fresh
 		lose 3
-		ends "0 1 2 2" app_restart 1 files=2
+		works "0 1 2 2" app_restart 1 files=2
 		assert_line "restart ckpt.3"
 		assert_line "complete 4 0"
 		restarts "0 1 2 2" ckpt.4
@@ -225,7 +225,7 @@ schemes()
 	restarts "0 1 2 3" ckpt.2
 	[[ $stderr != *ckpt.3* ]]
 	lose 0 1 2 3
-	exits 0 scr_index --prefix "$PREFIX" --current ckpt.3
+	ends 0 scr_index --prefix "$PREFIX" --current ckpt.3
 	restarts "0 1 2 3" ckpt.3
 }
 
@@ -234,7 +234,7 @@ schemes()
 	fresh
 	lose 0 1 2 3
 	restarts "0 1 2 3" ckpt.3 # alone in cache
-	ends "0 1 2 3" app_restart 0 files=2 reject=1
+	works "0 1 2 3" app_restart 0 files=2 reject=1
 	assert_line "rejected ckpt.3"
 	assert_line "restart ckpt.2"
 	[[ $(names) == "ckpt.1 ckpt.2 ckpt.3!" ]]
@@ -337,7 +337,7 @@ schemes()
 }
 
 @test "output is on the prefix at once, and no checkpoint (45)" {
-	ends "0 1 2 3" app_ckpt steps=4 name=set.%d flags=2 finalize=0
+	works "0 1 2 3" app_ckpt steps=4 name=set.%d flags=2 finalize=0
 	[[ $(names) == "set.1 set.2 set.3 set.4" && -s set.4/rank_2.0 ]]
 	restarts "0 1 2 3" none
 	lose 0 1 2 3
@@ -367,7 +367,7 @@ schemes()
 
 @test "CheckpointsLeft: the last one is on the prefix (56)" {
 	try scr_halt --checkpoints 2 "$PREFIX"
-	SCR_FLUSH=10 SCR_HALT_EXIT=1 ends "0 1 2 3" app_ckpt steps=9
+	SCR_FLUSH=10 SCR_HALT_EXIT=1 works "0 1 2 3" app_ckpt steps=9
 	[[ $stderr == *"Job exiting: No more checkpoints remaining."* ]]
 	[[ $(names) == ckpt.2 && -s ckpt.2/rank_3.0 ]]
 }
@@ -377,7 +377,7 @@ schemes()
 
 	for bypass in 0 1; do
 		rm -rf "${NODES:?}" .scr ckpt.*
-		SCR_CACHE_BYPASS=$bypass SCR_FLUSH=1 ends "0 1 2 3" app_ckpt \
+		SCR_CACHE_BYPASS=$bypass SCR_FLUSH=1 works "0 1 2 3" app_ckpt \
 			steps=1 invalid=1
 		assert_line "complete 1 1"
 		[[ -z $(cached 0) && $(names) != *ckpt.1 ]]

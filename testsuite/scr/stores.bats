@@ -7,7 +7,7 @@ load helper
 
 @test "without lines there is one, made on each node for the user's group" {
 	umask 027
-	ends "0 0 1" parts stores
+	works "0 0 1" parts stores
 	assert_line "0: $SSD/tester/scr.j1 2 of 2 control"
 	assert_line "2: $SSD/tester/scr.j1 2 of 1 control"
 	[[ $(stat -c %a "$NODES/1/tester/scr.j1") == 750 ]]
@@ -18,7 +18,7 @@ load helper
 	printf '%s\n' "STORE=$SSD/a/ COUNT=7 GROUP=WORLD" \
 		"STORE=$SSD COUNT=3" "STORE=$SSD/off ENABLED=0" >.scrconf
 	export SCR_CNTL_BASE=$SSD/control
-	ends "0 1" parts stores
+	works "0 1" parts stores
 	assert_line "0: $SSD/a/tester/scr.j1 7 of 2 $SSD/tester/scr.j1 3 of 1 \
 $SSD/off off $SSD/control/tester/scr.j1 0 of 1 control"
 	# One rank makes what all share.
@@ -29,7 +29,7 @@ $SSD/off off $SSD/control/tester/scr.j1 0 of 1 control"
 @test "VIEW=GLOBAL: a directory for each node, numbered by host name" {
 	echo "STORE=$PREFIX/all VIEW=GLOBAL GROUP=WORLD" >.scrconf
 	export SCR_CACHE_BASE=$PREFIX/all
-	ends "3 1 3" parts stores
+	works "3 1 3" parts stores
 	assert_line "0: $PREFIX/all/tester/scr.j1/node.1 2 of 2 \
 $SSD/tester/scr.j1 0 of 2 control"
 	assert_line "1: $PREFIX/all/tester/scr.j1/node.0 2 of 1 \
@@ -41,7 +41,7 @@ $SSD/tester/scr.j1 0 of 1 control"
 	mkdir -p "$NODES/1"
 	echo >"$NODES/1/file"
 	echo "STORE=$SSD/file" >.scrconf
-	ends "0 1" parts stores
+	works "0 1" parts stores
 	assert_line "0: $SSD/file off $SSD/tester/scr.j1 2 of 1 control"
 	assert_line "1: $SSD/file off $SSD/tester/scr.j1 2 of 1 control"
 	[[ $(grep -c "store $SSD/file: not used: node1: " <<<"$stderr") -eq 1 ]]
@@ -60,7 +60,7 @@ $SSD/tester/scr.j1 0 of 1 control"
 @test "FLUSH is a word that SCR_FLUSH_TYPE may have" {
 	printf '%s\n' "STORE=$SSD/a FLUSH=pthread" "STORE=$SSD/b FLUSH=NOPE" \
 		>.scrconf
-	ends "0 1" parts stores
+	works "0 1" parts stores
 	[[ $(grep -c "STORE=$SSD/b: FLUSH: \"NOPE\": expected SYNC, .*the default is used" \
 		<<<"$stderr") -eq 1 && $(wc -l <<<"$stderr") -eq 1 ]] ||
 		failed "one warning"
@@ -70,7 +70,7 @@ $SSD/tester/scr.j1 0 of 1 control"
 	printf '%s\n' "STORE=$SSD/a GROUP=NONE" "STORE=$SSD/b COUNT=many" \
 		"STORE=$SSD/c MKDIR=0" "STORE=$SSD/d VIEW=GLOBAL MKDIR=0" \
 		"STORE=d" >.scrconf
-	ends "0" parts stores
+	works "0" parts stores
 	assert_line "0: $SSD/a off $SSD/b/tester/scr.j1 2 of 1 $SSD/c off \
 $SSD/d off d off $SSD/tester/scr.j1 2 of 1 control"
 	grep -q "store $SSD/a: not used: no such GROUP" <<<"$stderr"

@@ -19,7 +19,7 @@ setup()
 # A rank that is not bound shares the cores with the others of its node.
 write_one() # MAP
 {
-	SCR_DEBUG=1 ends "$1" app_ckpt size=$SIZE files=2
+	SCR_DEBUG=1 works "$1" app_ckpt size=$SIZE files=2
 	grep -qx "complete 1 0" <<<"$output" || failed "complete"
 }
 
@@ -40,7 +40,7 @@ on processing units "([0-9,-]+) ]] ||
 		BASH_REMATCH[1] - 1)) || failed "threads are bound"
 	(($(grep -E '^[0-9]+ +pwrite64.* = 262144' "$BATS_TEST_TMPDIR/calls" |
 		cut -d ' ' -f 1 | sort -u | wc -l) >= 2)) || failed "two threads write"
-	exits 0 scr_index --prefix "$PREFIX" --verify --checksums 1
+	ends 0 scr_index --prefix "$PREFIX" --verify --checksums 1
 	for f in "$NODES"/0/tester/scr.j1/scr.dataset.1/rank_0.*; do
 		cmp "$f" "$PREFIX/ckpt.1/${f##*/}"
 	done
@@ -61,20 +61,20 @@ on processing units "([0-9,-]+) ]] ||
 	map=$(yes 0 | head -n "$(nproc)" | paste -sd ' ')
 	write_one "$map"
 	[[ $output != *[2-9]" threads copy"* ]]
-	exits 0 scr_index --prefix "$PREFIX" --verify --checksums 1
+	ends 0 scr_index --prefix "$PREFIX" --verify --checksums 1
 }
 
 @test "fetched with threads: the same bytes; one byte flipped, and it is refused" {
-	ends "0 1" app_restart 2 size=$SIZE
+	works "0 1" app_restart 2 size=$SIZE
 	lose 0 1
-	ends "0 1" app_restart 1 size=$SIZE
+	works "0 1" app_restart 1 size=$SIZE
 	grep -qx "restart ckpt.2" <<<"$output" || failed "the newest"
 	lose 0 1
 	# In the last piece of a file.
 	find "$PREFIX/ckpt.3" -name "rank_1*" -type f | grep . | while read -r f; do
 		printf '\377' | dd of="$f" bs=1 seek=19000000 conv=notrunc status=none
 	done
-	ends "0 1" app_restart 0 size=$SIZE
+	works "0 1" app_restart 0 size=$SIZE
 	grep -qx "restart ckpt.2" <<<"$output" || failed "the one before"
 	[[ $stderr == *"ckpt.3"*"not fetched"*"checksum 0x"* ]]
 }
@@ -84,7 +84,7 @@ on processing units "([0-9,-]+) ]] ||
 	echo "STORE=$SSD FLUSH=PTHREAD" >.scrconf
 	write_one 0
 	[[ $output == *" threads copy "* ]]
-	exits 0 scr_index --prefix "$PREFIX" --verify --checksums 1
+	ends 0 scr_index --prefix "$PREFIX" --verify --checksums 1
 }
 
 @test "no room on the prefix: the dataset stays in cache" {
