@@ -87,8 +87,8 @@ int mode_of(int dir, const char *name);
 /* Does the error's text contain these words? */
 bool says(const struct error *err, const char *words);
 
-/* Did a call that returned `rc` fail, `how` being the kind of its error or minus
- * its errno, with a text that contains these words (NULL: any)?  Clears
+/* Did a call that returned `rc` fail, `how` being the kind of its error or
+ * minus its errno, with a text that contains these words (NULL: any)?  Clears
  * the error. */
 bool fails_as(int rc, struct error *err, int how, const char *words);
 
