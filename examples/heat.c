@@ -203,6 +203,7 @@ main(int argc, char **argv)
 	/* Files go to the cache of the node first, and each tenth step is a
 	 * checkpoint.  The environment can change both: config.c. */
 	SCR_Config("SCR_CACHE_BYPASS=0");
+	SCR_Config("SCR_CACHE_SIZE=2"); /* the output must not replace it */
 	SCR_Config("SCR_CHECKPOINT_INTERVAL=10");
 	if (SCR_Init() != SCR_SUCCESS) {
 		MPI_Abort(MPI_COMM_WORLD, 1);
