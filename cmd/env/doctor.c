@@ -359,16 +359,43 @@ check_nodes(struct doctor *d, struct job *j)
 
 /* --- The verbs --- */
 
+/* The scavenge of this job, with the options that choose it. */
+static void
+name_scavenge(const struct doctor *d, const struct job *j, char *to,
+	      size_t size)
+{
+	const struct {
+		const char *option, *value;
+	} given[] = {
+		{ " --job-id ", d->where.job_id },
+		{ " --user ", d->where.user },
+		{ " --nodes ", d->where.nodes },
+		{ " --resource-manager ", d->where.resmgr },
+		{ " --conf ", d->where.conf_file },
+		{ " --remote ", d->how.remote },
+	};
+	struct buf command = BUF_INIT;
+
+	buf_add_str(&command, "scr_postrun --plan");
+	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
+		if (given[i].value != NULL)
+			report_add_quoted(&command, given[i].option,
+					  given[i].value);
+	to[0] = '\0';
+	if (buf_check(&command, NULL) == 0)
+		report_command(command.data, j->prefix_real, NULL, to, size);
+	buf_free(&command);
+}
+
 static int
 finish(struct doctor *d, const struct job *j)
 {
 	const bool nodes = j->nodes.count > 0; /* scr_postrun needs them */
 	struct json *out = NULL;
-	char next[1024];
+	char next[16384];
 	int rc = STATUS_OK;
 
-	report_command("scr_postrun --plan", j->prefix_real, NULL, next,
-		       sizeof(next));
+	name_scavenge(d, j, next, sizeof(next));
 	if (app_json()) {
 		out = json_new_object();
 		json_set(out, "checks", d->list);

@@ -445,7 +445,12 @@ healthy() {
 	assert_stderr_empty
 	[[ $(grep -c '^ok ' <<<"$output") -eq 8 ]] || failed "$output"
 	[[ $output != *warning* && $output != *failed* ]]
-	assert_output_has "1 of 1 answered" "next: scr_postrun -p $PWD/p --plan"
+	assert_output_has "1 of 1 answered"
+	[[ $output =~ next:\ (scr_postrun.*) ]]
+	next=${BASH_REMATCH[1]}
+	[[ $next == "scr_postrun -p $PWD/p --plan --nodes $(uname -n) --remote local" ]]
+	SCR_JOB_ID=7 SCR_CACHE_BASE=$PWD/c SCR_CNTL_BASE=$PWD/c shows \
+		"nothing to save: no node has $PWD/c/" bash -c "$next"
 	[[ -z $(find p -type f) ]] || failed "files are left"
 	healthy 0 --json
 	[[ $(jq -r '.status, (.checks | length), .next' <<<"$output" |
