@@ -454,7 +454,7 @@ healthy() {
 	[[ -z $(find p -type f) ]] || failed "files are left"
 	healthy 0 --json
 	[[ $(jq -r '.status, (.checks | length), .next' <<<"$output" |
-		paste -sd ' ') == "0 8 scr_postrun -p $PWD/p --plan" ]]
+		paste -sd ' ') == "0 8 $next" ]]
 }
 
 @test "doctor: each thing that is wrong has its remedy" {
