@@ -122,7 +122,7 @@ files_of()
 	pretend_ssh
 	starts a none
 	try scr_postrun -p b -w 'node[0-1]' -r ssh
-	assert_stderr_has "is of the prefix $PREFIX/a: save it with that one (-p)"
+	assert_stderr_has "is of the prefix $PREFIX/a; save it with that one (-p)"
 	[[ ! -e b/ckpt.2 ]]
 	ends 0 scr_postrun -p a -w 'node[0-1]' -r ssh
 	assert_output_has "newest checkpoint ckpt.2 (dataset 2) is saved"
@@ -170,7 +170,7 @@ files_of()
 	pretend_ssh
 	in_prefix a job "0 1" app_restart 2 files=rank
 	try scr_postrun -p b -w 'node[0-1]' -r ssh
-	assert_stderr_has "is of the prefix $PREFIX/a: save it with that one (-p)"
+	assert_stderr_has "is of the prefix $PREFIX/a; save it with that one (-p)"
 	! grep -qE "lost|UNKNOWN|--moved-from" <<<"$output$stderr" ||
 		failed "it tried"
 	[[ ! -e b/ckpt.2 ]]
