@@ -697,6 +697,29 @@ ckpt.1    1 20666 -"
 	ends 3 scr_index -p p --verify --checksums
 }
 
+@test "--build --checksums: no checksum of data that its redundancy contradicts" {
+	for type in "XOR" "RS -k 2" "PARTNER"; do
+		rm -rf p
+		# shellcheck disable=SC2086 # two words
+		"$GEN/gen_dataset" -q --prefix p --ranks 6 --type $type --size 5000
+		scr_index -q -p p --build 1
+		cp p/ckpt.1/rank_2.ckpt good
+		damage p/ckpt.1/rank_2.ckpt 100
+		tree_sha p >before
+		if [[ $type == RS* ]]; then
+			# It tells which one is wrong.
+			warns 0 rank_2.ckpt scr_index -p p --build 1 --checksums
+			cmp good p/ckpt.1/rank_2.ckpt
+		else
+			ends 3 scr_index -p p --build 1 --checksums
+			tree_sha p | diff before -
+			cp good p/ckpt.1/rank_2.ckpt
+			ends 0 scr_index -p p --build 1 --checksums
+		fi
+		ends 0 scr_index -p p --verify --deep --checksums
+	done
+}
+
 @test "--checksums of a flushed dataset" {
 	multi
 	scr_index -q -p p --build 1 --checksums

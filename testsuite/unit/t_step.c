@@ -265,7 +265,8 @@ test_silent(void)
 	is_int(step_stop(&w, &did, &why), -1, "the user gives up");
 	is_int(why.errnum, EINTR, "... which is told");
 	remove(fmt("%s/bin/squeue", root));
-	fails(&slurm, ERROR_SYSTEM, "squeue: ", "no squeue at all");
+	/* Or that of this machine, which knows no such job. */
+	is_int(step_stop(&slurm, &did, &why), -1, "no squeue at all");
 }
 
 /* --- Flux and others --- */
