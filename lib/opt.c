@@ -254,8 +254,20 @@ set(struct parse *p, const struct opt *o, const char *value)
 	}
 }
 
+/* Is the word "--NAME" for an option of this name? */
+static bool
+is_name(const struct opt *o, const char *word)
+{
+	if (strncmp(word, "--", 2) != 0)
+		return false;
+	for (; o->type != OPT_TYPE_END; o++)
+		if (o->name != NULL && str_eq(o->name, word + 2))
+			return true;
+	return false;
+}
+
 /* The value of `o`: `joined` if it was in the same word, else the next word.
- * NULL: no value given. */
+ * NULL: no value given, as in "--build --deep 3". */
 static const char *
 take_value(struct parse *p, const struct opt *o, const char *joined)
 {
@@ -263,10 +275,15 @@ take_value(struct parse *p, const struct opt *o, const char *joined)
 
 	if (joined != NULL)
 		return joined;
-	if (p->next < p->argc)
+	if (p->next < p->argc && !is_name(p->opts, p->argv[p->next]))
 		return p->argv[p->next++];
-	error_set(p->err, ERROR_USAGE, "option '%s' needs a value: %s",
-		  label(name, o), metavar(o));
+	if (p->next < p->argc)
+		error_set(p->err, ERROR_USAGE,
+			  "option '%s' needs a value behind it: %s, not %s",
+			  label(name, o), metavar(o), p->argv[p->next]);
+	else
+		error_set(p->err, ERROR_USAGE, "option '%s' needs a value: %s",
+			  label(name, o), metavar(o));
 	return NULL;
 }
 

@@ -162,6 +162,8 @@ static const struct line bad[] = {
 	{ "-z", "unrecognized option '-z'" },
 	{ "-ab", "option '--build' needs a value: ID" },
 	{ "-b", "option '--build' needs a value: ID" },
+	{ "--build --all 3",
+	  "option '--build' needs a value behind it: ID, not --all" },
 	{ "-F", "option '-F' needs a value: tree|json" },
 	{ "--all=1", "option '--all' takes no value" },
 	/* suggestions */
