@@ -384,6 +384,7 @@ install: ## completions, examples (DESTDIR, PREFIX and the other directories)
 	$Qfor n in $(NAMES); do ln -sf $(P_)scrkit "$D/$(BASHDIR)/$(P_)$$n" && \
 		ln -sf $(P_)scrkit.fish "$D/$(FISHDIR)/$(P_)$$n.fish" || exit 1; done
 	$Qinstall -m 644 LICENSE README.md NEWS.md share/scr.conf "$(DDOC)"
+	$Qinstall -Dm 644 share/rescue.svg "$(DDOC)/share/rescue.svg"
 	$Qinstall -Dm 644 share/schema/scrkit.json "$D/share/scrkit/json-schema.json"
 	$Qfor f in examples/*; do case $$f in *.[ch]) m=644;; *) m=755;; esac; \
 		install -m $$m "$$f" "$(DDOC)/examples" || exit 1; done
@@ -415,9 +416,10 @@ uninstall: ## remove what install put there
 		rm -f "$(DMAN)/man$${m##*.}/$$m"; done
 	$Qfor f in $(notdir $(wildcard examples/*)); do \
 		rm -f "$(DDOC)/examples/$$f"; done
-	$Qfor f in LICENSE README.md NEWS.md scr.conf; do rm -f "$(DDOC)/$$f"; done
+	$Qfor f in LICENSE README.md NEWS.md scr.conf share/rescue.svg; do \
+		rm -f "$(DDOC)/$$f"; done
 	$Qrm -f "$D/share/scrkit/json-schema.json"
-	$Qrmdir "$(DDOC)/examples" "$(DDOC)" "$D/share/scrkit" $(if $(P_),"$(DEXE)") 2>/dev/null || :
+	$Qrmdir "$(DDOC)/examples" "$(DDOC)/share" "$(DDOC)" "$D/share/scrkit" $(if $(P_),"$(DEXE)") 2>/dev/null || :
 	$Qrm -f "$(DINC)/scr.h" "$(DLIB)/pkgconfig/scr.pc" "$(DLIB)/libscr.a" \
 		"$(DLIB)/libscr.so" "$(DLIB)/$(SONAME)" \
 		"$(DLIB)/libscr.so.$(SCR_VERSION)"
