@@ -170,23 +170,26 @@ test_read(void)
 	       "... entries, newest first");
 	mem_free(e);
 
-	is_int(index_find_name(ix, "b", &one, NULL), 0, "found by name");
-	ok(one.id == 20 && one.current, "... it is");
-	is_int(index_find_id(ix, 1, &one, NULL), 0, "found by id");
-	is_str(one.name, "a", "... it is");
-	is_int(index_find_name(ix, "x", &one, &err), -1, "no such name");
-	is_int(err.kind, ERROR_ABSENT, err.text);
-	is_int(index_find_id(ix, 2, &one, &err), -1, "no such id");
-	is_int(err.kind, ERROR_ABSENT, err.text);
-	is_int(index_find_id(ix, -5, &one, &err), -1, "no id at all");
+	ok(index_find_name(ix, "b", &one, NULL) == 0 && one.id == 20 &&
+		   one.current,
+	   "found by name");
+	ok(index_find_id(ix, 1, &one, NULL) == 0 && strcmp(one.name, "a") == 0,
+	   "found by id");
+	is_error(index_find_name(ix, "x", &one, &err), &err, ERROR_ABSENT, NULL,
+		 "no such name");
+	for (int id = 2; id > -6; id -= 7)
+		is_error(index_find_id(ix, id, &one, &err), &err, ERROR_ABSENT,
+			 NULL, fmt("no id %d", id));
 	is_str(index_extra(ix, 20, "OURS"), "x", "an extra key");
 	ok(index_extra(ix, 30, "OURS") == NULL &&
 		   index_extra(ix, 2, "OURS") == NULL,
 	   "... others do not have");
-	is_int(index_set_extra(ix, 30, "OURS", "y", NULL), 0, "... set it");
-	is_str(index_extra(ix, 30, "OURS"), "y", "... now one has");
-	is_int(index_set_extra(ix, 30, "OURS", NULL, NULL), 0, "... unset it");
-	ok(index_extra(ix, 30, "OURS") == NULL, "... gone again");
+	for (int i = 0; i < 2; i++) {
+		const char *value = i == 0 ? "y" : NULL;
+
+		is_int(index_set_extra(ix, 30, "OURS", value, NULL), 0, "set");
+		is_str(index_extra(ix, 30, "OURS"), value, "... is what it is");
+	}
 	is_int(index_set_extra(ix, 2, "OURS", "y", &err), -1, "no such id");
 	index_free(ix);
 	index_free(NULL);
@@ -222,123 +225,106 @@ test_nameless(void)
 	index_free(ix);
 }
 
-static void
-is_index(struct index *ix, const char *text, const char *what)
-{
-	ok(tree_says(index_tree(ix), text), what);
-}
-
 #define ENTRY(id, name) \
 	"DSET>" id ">FLUSHED>" STAMP "\nDSET>" id ">COMPLETE>1\nDSET>" id \
 	">DSET>ID>" id "\nDSET>" id ">DSET>NAME>" name "\nDSET>" id \
 	">DSET>FLAG_CKPT>1\nDSET>" id ">DSET>NEW>x>y\n"
 
+/* Changes, and the index then (NULL: not compared).  A word is "+ID" and a name
+ * to add a complete checkpoint, "~ID" an unfinished one, "-" to remove, "!" to
+ * make a name the restart point; "?" if the name is absent, "#" if it is no
+ * checkpoint; "=" and the restart point afterwards. */
+static const struct {
+	const char *from, *words, *is;
+} changes[] = {
+	/* Newest first, as in scr_index. */
+	{ "VERSION>2\n", "+1a= +2b=",
+	  "VERSION>2\nNAME>b>DSET>2\nNAME>a>DSET>1\n" ENTRY("2", "b")
+		  ENTRY("1", "a") },
+	/* The same name, then the same id: in the place of the old one. */
+	{ "VERSION>2\n", "+1a= +2b= !a=a +3a=a",
+	  "CURRENT>a\nVERSION>2\nNAME>a>DSET>3\n"
+	  "NAME>b>DSET>2\n" ENTRY("3", "a") ENTRY("2", "b") },
+	{ "VERSION>2\n", "+2b= +3a= !a=a +3c=a",
+	  "CURRENT>a\nVERSION>2\nNAME>c>DSET>3\n"
+	  "NAME>b>DSET>2\n" ENTRY("3", "c") ENTRY("2", "b") },
+	/* Old entries without a name are removed by their ids. */
+	{ "VERSION>2\nNAME>o>DSET>5\nDSET>5>COMPLETE>1\n",
+	  "+5n=", "VERSION>2\nNAME>n>DSET>5\n" ENTRY("5", "n") },
+	{ full, "!c=c !c=c !a#=c !x?=c !=", NULL },
+	/* The latest complete one before it follows a removed restart point;
+	 * no empty table is left. */
+	{ full, "-x?=b +10j=b ~15k=b +50l=b -b=j -l=j -j= -a= -c= -d= -k=",
+	  "VERSION>2\n" },
+	{ full, "!c=c -c=b", NULL }, /* the last fetch of c failed */
+};
+
+/* Carry out one word. */
 static void
-test_add(void)
+change(struct index *ix, char *word)
+{
+	const char *what = fmt("%s", word), *now = index_current(ix);
+	struct error err = ERROR_INIT;
+	char *name = NULL, *end = NULL;
+	int id = (int)strtol(word + 1, &name, 10), rc = -1;
+	int fails = ERROR_NONE;
+
+	end = strchr(name, '=');
+	*end++ = '\0';
+	if (strpbrk(name, "?#") != NULL)
+		fails = name[1] == '?' ? ERROR_ABSENT : ERROR_USAGE;
+	name[name[0] != '\0'] = '\0';
+	/* The name may be a string of the index itself. */
+	if (now == NULL || strcmp(now, name) != 0)
+		now = name[0] != '\0' ? name : NULL;
+	if (word[0] == '-')
+		rc = index_remove(ix, now, &err);
+	else if (word[0] == '!')
+		rc = index_set_current(ix, now, &err);
+	else
+		rc = add(ix, id, name, true, word[0] == '+');
+	ok((rc < 0) == (fails != ERROR_NONE) && (int)err.kind == fails, what);
+	is_str(index_current(ix), end[0] != '\0' ? end : NULL, "... current");
+}
+
+static void
+test_changes(void)
+{
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		struct index *ix = from(changes[i].from);
+		char *rest = fmt("%s", changes[i].words), *word = NULL;
+
+		while ((word = strsep(&rest, " ")) != NULL)
+			change(ix, word);
+		if (changes[i].is != NULL)
+			ok(tree_says(index_tree(ix), changes[i].is),
+			   changes[i].words);
+		index_free(ix);
+	}
+}
+
+/* What must be in a descriptor, and what need not be. */
+static void
+test_desc(void)
 {
 	struct index *ix = index_new(NULL);
+	struct kvtree *t = desc_of(9, "i", false);
 	struct error err = ERROR_INIT;
-	struct kvtree *t = NULL;
 
-	is_index(ix, "VERSION>2\n", "a new index");
-	is_int(add(ix, 1, "a", true, 1), 0, "one is added");
-	is_index(ix, "VERSION>2\nNAME>a>DSET>1\n" ENTRY("1", "a"),
-		 "... in the order of scr_index");
-	is_int(add(ix, 2, "b", true, 1), 0, "another");
-	is_index(ix,
-		 "VERSION>2\nNAME>b>DSET>2\nNAME>a>DSET>1\n" ENTRY("2", "b")
-			 ENTRY("1", "a"),
-		 "... newest first");
-	is_int(index_set_current(ix, "a", NULL), 0, "make one current");
-	is_int(add(ix, 3, "a", true, 1), 0, "the same name again");
-	is_index(ix,
-		 "CURRENT>a\nVERSION>2\nNAME>a>DSET>3\n"
-		 "NAME>b>DSET>2\n" ENTRY("3", "a") ENTRY("2", "b"),
-		 "... takes the old one's place, and stays current");
-	is_int(add(ix, 3, "c", true, 1), 0, "the same id again");
-	is_index(ix,
-		 "CURRENT>a\nVERSION>2\nNAME>c>DSET>3\n"
-		 "NAME>b>DSET>2\n" ENTRY("3", "c") ENTRY("2", "b"),
-		 "... takes the old one's place");
-	t = desc_of(9, "i", false);
-	is_int(index_add(ix, t, -1, NULL, NULL), 0, "one that says less");
-	ok(kvtree_get2(kvtree_get(index_tree(ix), "DSET"), "9", "FLUSHED") ==
-			   NULL &&
-		   kvtree_get2(kvtree_get(index_tree(ix), "DSET"), "9",
-			       "COMPLETE") == NULL,
+	ok(tree_says(index_tree(ix), "VERSION>2\n"), "a new index");
+	is_int(index_add(ix, t, -1, NULL, NULL), 0, "an entry that says less");
+	ok(tree_says(kvtree_get(index_tree(ix), "DSET"),
+		     "9>DSET>ID>9\n9>DSET>NAME>i\n9>DSET>FLAG_CKPT>0\n"
+		     "9>DSET>NEW>x>y\n"),
 	   "... has no more");
 	kvtree_remove(t, "NAME");
-	is_int(index_add(ix, t, 1, NULL, &err), -1, "no name");
-	is_int(err.kind, ERROR_CORRUPT, err.text);
+	is_error(index_add(ix, t, 1, NULL, &err), &err, ERROR_CORRUPT, NULL,
+		 "no name");
 	tree_clear(t);
 	tree_add(t, "NAME>x\n");
-	is_int(index_add(ix, t, 1, NULL, &err), -1, "no id");
-	is_int(err.kind, ERROR_CORRUPT, err.text);
+	is_error(index_add(ix, t, 1, NULL, &err), &err, ERROR_CORRUPT, NULL,
+		 "no id");
 	kvtree_free(t);
-	index_free(ix);
-	/* Old entries without a name are removed by their ids. */
-	ix = from("VERSION>2\nNAME>o>DSET>5\nDSET>5>COMPLETE>1\n");
-	is_int(add(ix, 5, "n", true, 1), 0, "the id of a nameless one");
-	is_index(ix, "VERSION>2\nNAME>n>DSET>5\n" ENTRY("5", "n"),
-		 "... takes its place");
-	index_free(ix);
-}
-
-static void
-test_current(void)
-{
-	struct index *ix = from(full);
-	struct error err = ERROR_INIT;
-
-	is_int(index_set_current(ix, "c", NULL), 0, "another restart point");
-	is_str(index_current(ix), "c", "... is set");
-	is_str(kvtree_key(kvtree_first(index_tree(ix))), "CURRENT",
-	       "... first");
-	is_int(index_set_current(ix, index_current(ix), NULL), 0,
-	       "the same again");
-	is_str(index_current(ix), "c", "... is set");
-	is_int(index_set_current(ix, "a", &err), -1, "no checkpoint");
-	is_int(err.kind, ERROR_USAGE, err.text);
-	is_int(index_set_current(ix, "x", &err), -1, "no such name");
-	is_int(err.kind, ERROR_ABSENT, err.text);
-	is_int(index_set_current(ix, NULL, NULL), 0, "none");
-	ok(index_current(ix) == NULL, "... is set");
-	index_free(ix);
-}
-
-static void
-test_remove(void)
-{
-	struct index *ix = from(full);
-	struct error err = ERROR_INIT;
-
-	is_int(index_remove(ix, "x", &err), -1, "no such name");
-	is_int(err.kind, ERROR_ABSENT, err.text);
-	add(ix, 10, "j", true, 1);
-	add(ix, 15, "k", true, 0);
-	add(ix, 50, "l", true, 1);
-	is_str(index_current(ix), "b", "adding leaves the restart point");
-	is_int(index_remove(ix, index_current(ix), NULL), 0,
-	       "the restart point is removed");
-	is_str(index_current(ix), "j",
-	       "... the latest before it that is complete follows");
-	is_int((int64_t)index_count(ix), 6, "... one less");
-	is_int(index_remove(ix, "l", NULL), 0, "another is removed");
-	is_str(index_current(ix), "j", "... which it was not");
-	is_int(index_remove(ix, "j", NULL), 0, "the last checkpoint");
-	ok(index_current(ix) == NULL, "... nothing follows");
-	is_int(index_remove(ix, "a", NULL), 0, "and on");
-	is_int(index_remove(ix, "c", NULL), 0, "and on");
-	is_int(index_remove(ix, "d", NULL), 0, "and on");
-	is_int(index_remove(ix, "k", NULL), 0, "to the end");
-	is_index(ix, "VERSION>2\n", "... no empty table is left");
-	is_int((int64_t)index_count(ix), 0, "... nothing");
-	index_free(ix);
-
-	ix = from(full);
-	index_set_current(ix, "c", NULL);
-	is_int(index_remove(ix, "c", NULL), 0, "the one that failed");
-	is_str(index_current(ix), "b", "... is followed by a good one");
 	index_free(ix);
 	/* LLNL's --drop-after can leave a restart point without a dataset. */
 	ix = from("VERSION>2\nCURRENT>gone\n");
@@ -393,18 +379,23 @@ test_growth(void)
 static void
 test_stamp(void)
 {
+	static const struct {
+		int64_t time;
+		const char *stamp;
+	} times[] = {
+		{ 0, "1970-01-01T00:00:00" },
+		{ 1795215218, "2026-11-20T22:53:38" },
+		{ INT64_MAX, "9999-12-31T23:59:59" },
+		{ 253402300800, "9999-12-31T23:59:59" }, /* the year 10000 */
+	};
 	char stamp[INDEX_STAMP_SIZE], now[INDEX_STAMP_SIZE];
 
-	is_str(index_stamp(stamp, 0), "1970-01-01T00:00:00", "a stamp");
-	is_str(index_stamp(stamp, 1795215218), "2026-11-20T22:53:38",
-	       "another");
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		is_str(index_stamp(stamp, times[i].time), times[i].stamp,
+		       "a stamp");
 	index_stamp(stamp, time(NULL));
 	index_stamp(now, -1);
 	ok(strcmp(stamp, now) <= 0 && strlen(now) == 19, "now");
-	is_str(index_stamp(stamp, INT64_MAX), "9999-12-31T23:59:59",
-	       "beyond all years");
-	is_str(index_stamp(stamp, 253402300800), "9999-12-31T23:59:59",
-	       "the year 10000");
 }
 
 /* Call all functions that allocate memory. */
@@ -485,9 +476,8 @@ main(void)
 	test_read();
 	test_old();
 	test_nameless();
-	test_add();
-	test_current();
-	test_remove();
+	test_changes();
+	test_desc();
 	test_growth();
 	test_stamp();
 	test_damage();

@@ -32,10 +32,8 @@ static struct error why;
 	ok(step_stop((w), &did, &why) == 0 && did.found == (n) && \
 		   did.killed == (k), \
 	   (what))
-#define fails(w, is, words, what) \
-	ok(step_stop((w), &did, &why) < 0 && why.kind == (is) && \
-		   says(&why, (words)), \
-	   (what))
+#define fails(w, how, words, what) \
+	is_error(step_stop((w), &did, &why), &why, (how), (words), (what))
 
 /* --- Mock commands --- */
 
@@ -202,9 +200,8 @@ test_stubborn(void)
 	fresh();
 	steps("77+1.0=KILL 77_4.1=TERM");
 	w.dry_run = true;
-	ok(step_stop(&w, &did, &why) == 0 && did.found == 2 &&
-		   is_step("77+1.0") && is_step("77_4.1"),
-	   "a dry run stops nothing");
+	stops(&w, 2, 0, "a dry run");
+	ok(is_step("77+1.0") && is_step("77_4.1"), "... stops nothing");
 	is_str(said, "would stop step 77+1.0\nwould stop step 77_4.1\n",
 	       "... but tells");
 	stops(&slurm, 2, 1, "who ignores SIGTERM is killed");
@@ -216,7 +213,7 @@ test_stubborn(void)
 	steps("77.5=KILL");
 	w = slurm;
 	w.grace = 0;
-	ok(step_stop(&w, &did, &why) == 0 && did.killed == 1, "without grace");
+	stops(&w, 1, 1, "without grace");
 	fresh();
 	for (int i = 0; i < 300; i++)
 		steps(fmt("77.%d", i));
@@ -229,41 +226,41 @@ give_up(void)
 	return true;
 }
 
+/* Trouble with the commands: a file changes what the mock ones do. */
 static void
 test_silent(void)
 {
+	static const struct {
+		const char *file, *steps;
+		enum error_kind kind;
+		const char *says;
+	} cases[] = {
+		{ "mute", "77.0=nothing", ERROR_SYSTEM, "squeue: " },
+		{ "refuses", "77.0", ERROR_SYSTEM,
+		  "scancel: error: no access" },
+		{ "over", "77.0", ERROR_ABSENT,
+		  "job 77: slurm has no record of it" },
+		{ "complains", "77.0=nothing", ERROR_SYSTEM,
+		  "step 77.0: still runs" },
+		{ "complains", "77.0=nothing", ERROR_SYSTEM, "Kill job error" },
+	};
 	struct step_where w = slurm;
 
-	fresh();
 	w.answer = 0.3;
-	steps("77.0=nothing");
-	write_text(fmt("%s/mute", root), "");
-	fails(&w, ERROR_SYSTEM, "squeue: ", "a manager that does not answer");
-	remove(fmt("%s/mute", root));
-	write_text(fmt("%s/refuses", root), "");
-	fails(&slurm, ERROR_SYSTEM, "scancel: error: no access",
-	      "one that refuses");
-	write_text(fmt("%s/over", root), "");
-	ok(step_stop(&slurm, &did, &why) < 0 && why.kind == ERROR_ABSENT &&
-		   says(&why, "job 77: slurm has no record of it"),
-	   "a job that the manager does not know");
-	remove(fmt("%s/over", root));
-	remove(fmt("%s/refuses", root));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		fresh();
+		steps(cases[i].steps);
+		write_text(fmt("%s/%s", root, cases[i].file), "");
+		fails(i == 0 ? &w : &slurm, cases[i].kind, cases[i].says,
+		      cases[i].says);
+	}
 	/* Errors of scancel do not end the sequence. */
-	write_text(fmt("%s/complains", root), "");
 	steps("77.0=KILL 77.1=TERM");
-	error_clear(&why);
-	stops(&slurm, 2, 1, "it signals, and reports errors all the same");
+	stops(&slurm, 2, 1, "scancel signals, and reports errors all the same");
 	ok(!is_step("77.0") && !is_step("77.1"), "... both are stopped");
 	steps("77.0=nothing");
-	ok(step_stop(&slurm, &did, &why) < 0 &&
-		   says(&why, "step 77.0: still runs") &&
-		   says(&why, "Kill job error"),
-	   "... and a step that stays is reported with its error");
-	remove(fmt("%s/complains", root));
 	w.stop = give_up;
-	is_int(step_stop(&w, &did, &why), -1, "the user gives up");
-	is_int(why.errnum, EINTR, "... which is told");
+	fails(&w, -EINTR, NULL, "the user gives up");
 	remove(fmt("%s/bin/squeue", root));
 	/* Or that of this machine, which knows no such job. */
 	is_int(step_stop(&slurm, &did, &why), -1, "no squeue at all");
@@ -279,8 +276,8 @@ test_flux(void)
 	fresh();
 	w.manager = manager("flux");
 	steps("11=TERM 12=KILL 13");
-	is_int(step_stop(&w, &did, &why), -1, "outside of Flux");
-	ok(why.kind == ERROR_USAGE && is_step("11"), "... nothing is touched");
+	fails(&w, ERROR_USAGE, NULL, "outside of Flux");
+	ok(is_step("11"), "... nothing is touched");
 	w.job.around = false;
 	setenv("FLUX_JOB_ID", "\xc6\x92x13", 1);
 	stops(&w, 2, 1, "another job, and not ourselves");
@@ -368,63 +365,66 @@ child(bool leads, bool stubborn, int *life)
 	return pid;
 }
 
+/* Has the child ended by this signal? */
+static bool
+ended(int64_t pid, int signal)
+{
+	int status = 0;
+
+	return waitpid((pid_t)pid, &status, 0) == pid && WIFSIGNALED(status) &&
+	       WTERMSIG(status) == signal;
+}
+
 static void
 test_process(void)
 {
 	struct step_where w = { .grace = 0.2, .log = note };
-	int status = 0, life = -1;
+	const int64_t refused[] = { getpid(), getppid(), 1, INT64_C(1) << 40 };
+	int life = -1;
 	char byte = 0;
 
-	said[0] = '\0';
 	w.pid = child(false, false, &life);
 	w.dry_run = true;
-	ok(step_stop(&w, &did, &why) == 0 && did.found == 1 &&
-		   kill((pid_t)w.pid, 0) == 0,
-	   "a dry run stops no process");
+	stops(&w, 1, 0, "a dry run");
+	ok(kill((pid_t)w.pid, 0) == 0, "... stops no process");
 	w.dry_run = false;
-	ok(step_stop(&w, &did, &why) == 0 && did.killed == 0, "a process");
-	ok(waitpid((pid_t)w.pid, &status, 0) == w.pid && WIFSIGNALED(status) &&
-		   WTERMSIG(status) == SIGTERM,
-	   "... is stopped");
-	is_int(step_stop(&w, &did, &why), -1, "... once");
-	is_int(why.kind, ERROR_ABSENT, "... then it is absent");
+	stops(&w, 1, 0, "a process");
+	ok(ended(w.pid, SIGTERM), "... is stopped");
+	fails(&w, ERROR_ABSENT, NULL, "... once");
 	close(life);
 	w.pid = child(true, true, &life);
-	ok(step_stop(&w, &did, &why) == 0 && did.killed == 1,
-	   "a stubborn group");
-	ok(waitpid((pid_t)w.pid, &status, 0) == w.pid && WIFSIGNALED(status) &&
-		   WTERMSIG(status) == SIGKILL,
-	   "... is killed");
+	stops(&w, 1, 1, "a stubborn group");
+	ok(ended(w.pid, SIGKILL), "... is killed");
 	is_int(read(life, &byte, 1), 0, "... all of it");
 	close(life);
-	w.pid = getpid();
-	is_int(step_stop(&w, &did, &why), -1, "ourselves");
-	is_int(why.kind, ERROR_USAGE, "... are refused");
-	w.pid = getppid();
-	is_int(step_check(&w, &why), -1, "so is who started us");
-	w.pid = 1;
-	is_int(step_check(&w, &why), -1, "and init");
-	w.pid = INT64_C(1) << 40;
-	is_int(step_check(&w, &why), -1, "and what is no process id");
+	/* Ourselves, who started us, init, and what is no process id. */
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		w.pid = refused[i];
+		is_error(step_check(&w, &why), &why, ERROR_USAGE, NULL,
+			 fmt("process %zu is refused", i));
+	}
 }
 
 static void
 test_check(void)
 {
+	static const struct {
+		const char *id, *manager, *says;
+	} cases[] = {
+		{ NULL, "slurm", "no job" },
+		{ "--all", "slurm", "no job is named" },
+		{ "77", "none", "no resource manager" },
+	};
 	struct step_where w = slurm;
 
 	is_int(step_check(&w, &why), 0, "SLURM and a job");
-	w.job.id = NULL;
-	is_int(step_check(&w, &why), -1, "no job");
-	ok(why.kind == ERROR_USAGE && says(&why, "no job"), "... is told");
-	w.job.id = "--all";
-	is_int(step_check(&w, &why), -1, "a job that is an option");
-	w.job.id = "77";
-	w.manager = manager("none");
-	is_int(step_check(&w, &why), -1, "no manager");
-	ok(why.kind == ERROR_USAGE && says(&why, "no resource manager"),
-	   "... is told");
-	resmgr_close(w.manager);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		w.job.id = cases[i].id;
+		w.manager = manager(cases[i].manager);
+		is_error(step_check(&w, &why), &why, ERROR_USAGE, cases[i].says,
+			 cases[i].says);
+		resmgr_close(w.manager);
+	}
 }
 
 /* If any allocation fails, the error is reported and nothing leaks. */
