@@ -28,9 +28,8 @@ const struct file few[] = {
 	{ "MANIFEST", 77 },
 };
 
-char root[128], path[140]; /* scratch directory; the archive inside it */
-
-unsigned char *content, *back; /* 10 MiB each */
+char root[128], path[140];
+unsigned char *content, *back;
 
 void
 fill(size_t i, size_t size)

@@ -1,16 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copytest.h - shared by the tests of copying: a cache, and one call of
- * copy_run() with its result.
+ * copytest.h - shared by the tests of nodecache and copy: the cache of one node
+ * as the SCR library leaves it, with two files a rank and PARTNER redundancy;
+ * and one call of copy_run() with its result.
  */
 #ifndef COPYTEST_H
 #define COPYTEST_H
 
-#include "cachetest.h"
+#include "arena.h"
+#include "meta/cindex.h"
 #include "meta/copied.h"
 #include "par.h"
 #include "scavenge/copy.h"
+#include "scavenge/nodecache.h"
+#include "scratch.h"
 #include "work.h"
+
+#define CACHE_RANKS 4
+
+struct cache {
+	char root[64]; /* scratch directory */
+	char dataset[128], cntl[128], prefix[128];
+	bool crc; /* filemaps have checksums */
+};
+
+/* Write data file `k` of a rank and describe it in *f. */
+void cache_data(const struct cache *c, int rank, int k, struct filemap_file *f);
+
+/* Write the files of a rank. */
+void cache_rank(const struct cache *c, int rank);
+
+/* Remove the cache, if there is one, and write it again. */
+void cache_make(struct cache *c);
 
 /* Each rank has two data files, four redundancy files and a filemap. */
 #define FILES ((uint64_t)CACHE_RANKS * 7)

@@ -14,8 +14,7 @@ read_count(const char *path)
 	unsigned long count = 0;
 	FILE *f = fopen(path, "r");
 
-	if (f == NULL || fscanf(f, "%lu", &count) != 1)
-		bail_out("the shim counted nothing");
+	must(f != NULL && fscanf(f, "%lu", &count) == 1);
 	fclose(f);
 	unlink(path);
 	return count;
@@ -30,8 +29,7 @@ read_trace(struct scene *s, const char *path)
 	FILE *f = fopen(path, "r");
 
 	s->transfers = mem_calloc(s->count + 1, 1);
-	if (f == NULL || s->transfers == NULL)
-		bail_out("no trace");
+	must(f != NULL && s->transfers != NULL);
 	while (fgets(line, sizeof(line), f) != NULL)
 		if (sscanf(line, "%lu %63s", &number, what) == 2 &&
 		    number <= s->count)
@@ -288,8 +286,7 @@ crash_main(void (*tests)(void))
 		tmp = "/dev/shm";
 	snprintf(crash_dir, sizeof(crash_dir), "%s/t_crash.XXXXXX",
 		 tmp != NULL ? tmp : "/tmp");
-	if (mkdtemp(crash_dir) == NULL)
-		bail_out("no scratch directory");
+	must(mkdtemp(crash_dir) != NULL);
 	must(chdir(crash_dir) == 0);
 	snprintf(prefix, sizeof(prefix), "%s/prefix", crash_dir);
 	setenv("SCR_PREFIX", prefix, 1);

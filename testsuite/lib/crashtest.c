@@ -14,10 +14,7 @@
 #define TELL_MAX 5
 
 char crash_dir[512], prefix[600];
-
-bool slow; /* try every operation, and random kills */
-
-bool slower; /* try all kinds of faults in the large scenes, too */
+bool slow, slower;
 
 /* --- Running a command --- */
 
@@ -91,14 +88,12 @@ run_command(const char *command, const struct fault *f)
 	pid = fork();
 	if (pid == 0)
 		execute(command, f);
-	if (pid < 0)
-		bail_out("fork");
+	must(pid > 0);
 	if (f->kill_after > 0) {
 		nanosleep(&(struct timespec){ 0, f->kill_after * 1000 }, NULL);
 		kill(pid, SIGKILL);
 	}
-	if (waitpid(pid, &status, 0) != pid)
-		bail_out("waitpid");
+	must(waitpid(pid, &status, 0) == pid);
 	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -132,7 +127,8 @@ is_index(const char *path)
 	return strcmp(path, ".scr/index.scr") == 0;
 }
 
-bool
+/* Is it a lock or a mark?  They may appear and disappear. */
+static bool
 is_lock(const char *path)
 {
 	const char *base = path_base(path);
@@ -239,7 +235,8 @@ on_the_way(struct scene *s, const struct tree_entry *now)
 	return good;
 }
 
-bool
+/* Is it a temporary file, or in a temporary directory? */
+static bool
 is_temporary(const char *path)
 {
 	char name[256];

@@ -90,13 +90,7 @@ void show_run(const struct scene *s, const struct fault *f, int status);
 
 /* --- Comparing --- */
 
-/* Is it a lock or a mark?  They may appear and disappear. */
-bool is_lock(const char *path);
 bool is_metadata(const char *path);
-
-/* Is it a temporary file, or in a temporary directory? */
-bool is_temporary(const char *path);
-
 bool same_item(const struct scene *s, const struct tree_entry *a,
 	       const struct tree_entry *b);
 

@@ -14,16 +14,14 @@ put_job_file(const char *name, const char *text)
 {
 	struct kvtree *t = tree_of(text);
 
-	if (kvtree_write_file(t, dirfd_, name, NULL) < 0)
-		abort();
+	must(kvtree_write_file(t, dirfd_, name, NULL) == 0);
 	kvtree_free(t);
 }
 
 void
 drop(const char *name)
 {
-	if (unlinkat(dirfd_, name, 0) < 0 && errno != ENOENT)
-		abort();
+	must(unlinkat(dirfd_, name, 0) == 0 || errno == ENOENT);
 }
 
 /* Give rank `i` up to 14 segments: with more than ten, their numbers are not in

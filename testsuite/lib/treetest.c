@@ -23,11 +23,9 @@ tree_visit(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 	(void)ftw;
 	if (strlen(path) <= tree_skip)
 		return 0;
-	if (flag == FTW_DNR || flag == FTW_NS)
-		bail_out(path);
+	must_be(flag != FTW_DNR && flag != FTW_NS, path);
 	t->list = mem_realloc(t->list, t->count + 1, sizeof(*t->list));
-	if (t->list == NULL)
-		bail_out("out of memory");
+	must(t->list != NULL);
 	e = &t->list[t->count++];
 	*e = (struct tree_entry){
 		.path = mem_strdup(path + tree_skip),
@@ -36,11 +34,9 @@ tree_visit(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 		.gid = st->st_gid,
 		.mtime = st->st_mtim,
 	};
-	if (e->path == NULL)
-		bail_out("out of memory");
-	if (S_ISREG(st->st_mode) &&
-	    io_read_file(AT_FDCWD, path, (size_t)1 << 30, &e->data, NULL) < 0)
-		bail_out(path);
+	must(e->path != NULL);
+	if (S_ISREG(st->st_mode))
+		read_whole(path, &e->data);
 	return 0;
 }
 
@@ -51,8 +47,7 @@ tree_load(const char *root)
 
 	tree_into = &t;
 	tree_skip = strlen(root) + 1;
-	if (nftw(root, tree_visit, 16, FTW_PHYS) != 0)
-		bail_out(root);
+	must_be(nftw(root, tree_visit, 16, FTW_PHYS) == 0, root);
 	if (t.count > 0)
 		qsort(t.list, t.count, sizeof(*t.list), tree_compare);
 	tree_into = NULL;
@@ -105,16 +100,19 @@ tree_write(int root, const struct tree_entry *e)
 	int fd = -1;
 
 	if (S_ISDIR(e->mode)) {
-		if (mkdirat(root, e->path, 0777) < 0 ||
-		    fchmodat(root, e->path, e->mode & 07777, 0) < 0)
-			bail_out(e->path);
+		must_be(mkdirat(root, e->path, 0777) == 0 &&
+				fchmodat(root, e->path, e->mode & 07777, 0) ==
+					0,
+			e->path);
 		return;
 	}
 	fd = openat(root, e->path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-	if (fd < 0 || !S_ISREG(e->mode) ||
-	    io_pwrite(fd, e->path, e->data.data, e->data.len, 0, NULL) < 0 ||
-	    fchmod(fd, e->mode & 07777) < 0 || futimens(fd, times) < 0)
-		bail_out(e->path);
+	must_be(fd >= 0 && S_ISREG(e->mode) &&
+			io_pwrite(fd, e->path, e->data.data, e->data.len, 0,
+				  NULL) == 0 &&
+			fchmod(fd, e->mode & 07777) == 0 &&
+			futimens(fd, times) == 0,
+		e->path);
 	close(fd);
 }
 
@@ -123,8 +121,7 @@ tree_restore(const char *root, const struct tree *now, const struct tree *want)
 {
 	int fd = open(root, O_RDONLY | O_DIRECTORY);
 
-	if (fd < 0)
-		bail_out(root);
+	must_be(fd >= 0, root);
 	/* Backwards, so that the files in a directory are removed before it. */
 	for (size_t i = now->count; i-- > 0;) {
 		const struct tree_entry *e = &now->list[i];

@@ -3,14 +3,10 @@
  * t_nodecache.c - the report of a node on its cache, whole and damaged; written
  * as JSON and read again.
  */
-#include "scavenge/nodecache.h"
-
 #include <fnmatch.h>
 
-#include "cachetest.h"
+#include "copytest.h"
 #include "steps.h"
-
-static struct cache cache;
 
 static void
 look(struct nodecache *n, const char *cachedir)
@@ -348,8 +344,8 @@ test_json(void)
 
 #define HEAD "{'format':1,'host':'a','datasets':["
 #define SET HEAD "{'id':1,'bypass':false,'ckpt':true,'output':false,'world':4,"
-#define FILES "{'rank':3,'map':true,'files':1,'bytes':1,'bad':0"
-#define RANK FILES ",'redundancy':9"
+#define COUNTED "{'rank':3,'map':true,'files':1,'bytes':1,'bad':0"
+#define RANK COUNTED ",'redundancy':9"
 #define RANKS SET "'ranks':["
 #define RED "{'type':'XOR','set':1,'sets':1,'member':1,'members':2,'failures':1"
 #define SIZED RED ",'chunk':5,'bytes':10,"
@@ -382,7 +378,7 @@ test_refused(void)
 		{ SET "'name':[]}]}", "name" },
 		{ RANKS "{'rank':-1}]}]}", "rank" },
 		{ RANKS RANK "}," RANK "}]}]}", "rank" },
-		{ RANKS FILES "}]}]}", "redundancy" },
+		{ RANKS COUNTED "}]}]}", "redundancy" },
 		{ RANKS RANK ",'red':{'type':'RAID'}}]}]}", "type" },
 		{ RANKS RANK ",'red':{'type':'XOR','sets':1,'set':2}}]}]}",
 		  "set" },
