@@ -389,40 +389,6 @@ test_unreadable(void)
 	conf_close(NULL);
 }
 
-/* One process reads the files, another gets their bytes. */
-static void
-test_bytes(void)
-{
-	static const enum conf_level files[] = { CONF_FILES };
-	struct conf_where w = { .prefix = root };
-	struct conf *one = NULL, *two = NULL;
-	const char *path = NULL;
-	struct buf b = BUF_INIT;
-
-	clean();
-	must(mkdir(file(".scr"), 0777) == 0);
-	write_text(file(".scr/app.conf"),
-		   fmt("SCR_CONF_FILE=%s\nSCR_RUNS=7\n", file("mine.conf")));
-	write_text(file("mine.conf"), "STORE=/a\nbad\n");
-	one = conf_new(NULL);
-	two = conf_new(NULL);
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		must(conf_fetch(one, &w, files[i], &b, NULL) == 0);
-		path = conf_file(one, files[i]);
-		must(conf_add_bytes(one, files[i], path, b.data, b.len, NULL) ==
-			     0 &&
-		     conf_add_bytes(two, files[i], path, b.data, b.len, NULL) ==
-			     0);
-	}
-	is_str(conf_source(two, "STORE"), file("mine.conf"), "bytes of a file");
-	is_str(conf_get(two, "SCR_RUNS"), "7", "... of another");
-	ok(conf_notice(two) != NULL && strstr(conf_notice(two), "mine.conf:2"),
-	   "... are told of by file and line");
-	conf_close(one);
-	conf_close(two);
-	buf_free(&b);
-}
-
 /* --- Values --- */
 
 static void
@@ -489,7 +455,6 @@ main(void)
 	test_environment();
 	test_where();
 	test_unreadable();
-	test_bytes();
 	test_numbers();
 	test_memory();
 	conf_close(c);
