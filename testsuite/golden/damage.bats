@@ -144,8 +144,7 @@ flip()
 	build 0
 	sha=$(tree_sha "$at")
 
-	ends 3 scr_inspect --deep "$at"
-	assert_output_has "XOR"
+	finds 3 "XOR" scr_inspect --deep "$at"
 	ends 3 scr_inspect --deep "$at" --dataset 1
 	ends 3 scr_index --prefix "$at" --verify 1 --deep
 	assert_stderr_has "ckpt.1" "set 1 of 1"
@@ -356,8 +355,7 @@ same_index()
 	same_index s1
 	for args in "--current out.2" "--current nosuch" "--drop nosuch"; do
 		# shellcheck disable=SC2086
-		ends 1 scr_index --prefix "$at" $args
-		assert_stderr_one_line "${args##* }"
+		complains 1 "${args##* }" scr_index --prefix "$at" $args
 	done
 	same_list s2
 	same_index s2

@@ -259,8 +259,7 @@ numpy() {
 
 	mkdir out
 	echo old >out/var2.bin
-	ends 2 scr_fti extract -o out "$file"
-	assert_stderr_one_line "var2.bin: exists already"
+	complains 2 "var2.bin: exists already" scr_fti extract -o out "$file"
 	[ "$(ls out)" = var2.bin ]
 	ends 2 scr_fti extract -n -o out "$file"
 	ends 2 scr_fti extract --force -o out "$file"
@@ -280,8 +279,7 @@ numpy() {
 	ends 0 scr_fti extract -v 1 -o single "$file"
 	cmp single <(head -c 800 "$file")
 	try scr_fti extract -v 7 -o out "$file"
-	ends 0 scr_fti extract -v 7 --replace -o out "$file"
-	assert_output_has out/var7.bin
+	shows out/var7.bin scr_fti extract -v 7 --replace -o out "$file"
 	ends 1 scr_fti extract -v 1 -o none/single "$file"
 	ends 0 scr_fti extract --json --replace -v 7 -o out "$file"
 	[[ $output == *'"path": "out/var7.bin"'* ]]

@@ -139,8 +139,7 @@ same_but_pad()
 		cp "$file" "$n.fti"
 		chmod u+w "$n.fti"
 		variables "$n.fti" >before
-		try scr_fti repair "$n.fti"
-		[ "$status" = 2 ] || failed "in place without being asked"
+		ends 2 scr_fti repair "$n.fti"
 		cmp "$file" "$n.fti"
 		scr_fti repair --in-place "$n.fti" >changed
 		grep -q 'checksum: [0-9a-f]* -> [0-9a-f]*$' changed
@@ -169,8 +168,7 @@ same_but_pad()
 		[ "$verb" != "repair --id 77" ] ||
 			scr_fti list a.fti | grep -q checkpoint || continue
 		# shellcheck disable=SC2086
-		try scr_fti $verb --in-place a.fti
-		[ "$status" = 2 ] || failed "$verb: $status $output"
+		ends 2 scr_fti $verb --in-place a.fti
 		[[ $stderr == *"parity of its group"* ]]
 		cmp "$file" a.fti
 	done
@@ -238,8 +236,7 @@ same_but_pad()
 		"--replace --in-place a.fti" "--room x -o out a.fti" \
 		"--layout Z -o out a.fti"; do
 		# shellcheck disable=SC2086
-		try scr_fti compact $args
-		[ "$status" = 2 ] || failed "$args: $status"
+		ends 2 scr_fti compact $args
 	done
 	ends 1 scr_fti compact -o out nothing a.fti
 	ln -s a.fti link.fti
@@ -513,8 +510,7 @@ tree_files()
 	copy head-F/L4
 	mv c s
 	for out in s s/x .; do
-		try scr_fti convert --to A -o $out s
-		[ "$status" = 2 ] || failed "$out: $status"
+		ends 2 scr_fti convert --to A -o $out s
 		[[ $stderr == *"give another directory"* ]]
 	done
 	mv "$(find s/Global -name 'Ckpt4-Rank5.fti')" gone
@@ -531,8 +527,7 @@ tree_files()
 		"--to A -o a s s" "--to A --ini x -o a gone" \
 		"--to A --id 3 -o a s" "--to A --checkpoint 4 -o a gone"; do
 		# shellcheck disable=SC2086
-		try scr_fti convert $args
-		[ "$status" = 2 ] || failed "$args: $status"
+		ends 2 scr_fti convert $args
 	done
 	[ ! -e a ]
 }
@@ -627,8 +622,7 @@ npy()
 	npy "<i4" "(60,)" raw >good.npy
 	for ((at = 0; at < 128; at += 11)); do
 		head -c $at good.npy >cut.npy
-		try scr_fti pack --numpy --to F --id 1 -o g 3=cut.npy
-		[ "$status" = 1 ] || failed "cut at $at: $status"
+		ends 1 scr_fti pack --numpy --to F --id 1 -o g 3=cut.npy
 		cp good.npy bad.npy
 		printf '\001' | dd of=bad.npy bs=1 seek=$at conv=notrunc status=none
 		try scr_fti pack --numpy --to F --id 1 --replace -o g 3=bad.npy
@@ -646,8 +640,7 @@ npy()
 		"--to X --id 1 -o f 1=raw" "--to F --id 1 --ini x -o f 1=raw" \
 		"--to posix --id 1 --room 3 -o f 1=raw"; do
 		# shellcheck disable=SC2086
-		try scr_fti pack $args
-		[ "$status" = 2 ] || failed "$args: $status"
+		ends 2 scr_fti pack $args
 		[ ! -e f ]
 	done
 	ends 1 scr_fti pack --to F --id 1 -o f 1=nothing

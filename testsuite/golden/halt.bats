@@ -57,8 +57,7 @@ step()
 	mkdir -p p/.scr
 	cp "$GOLD/step_12.halt.scr" "$FILE"
 	for bad in -1 abc; do
-		try scr_halt p -c "$bad"
-		assert_usage_error "$bad"
+		misused "$bad" scr_halt p -c "$bad"
 		cmp "$FILE" "$GOLD/step_12.halt.scr"
 	done
 	for n in 13 14; do
@@ -96,7 +95,6 @@ step()
 		rm -rf q
 		mkdir -p q/.scr
 		cp "$file" q/.scr/halt.scr
-		ends 0 scr_halt q -l
-		assert_output_has "ExitReason:      SCR_FINALIZE_CALLED"
+		shows "ExitReason:      SCR_FINALIZE_CALLED" scr_halt q -l
 	done < <(find "$(golden scr3)" -path '*/.scr/halt.scr' | head -n 20)
 }

@@ -240,8 +240,7 @@ forged()
 	# The old name of the prefix is given, so a path outside it is refused.
 	again_open
 	craft "$meta/filemap_0" "${edit/@/$canary/ckpt.1}"
-	refused 1 scr_index --prefix "$at" --build 1 \
-		--moved-from "$was"
+	refused 1 scr_index --prefix "$at" --build 1 --moved-from "$was"
 	assert_stderr_has "outside of the prefix"
 }
 
