@@ -488,7 +488,15 @@ if [ $# -eq 0 ]; then
 fi
 status=0
 for check; do
-	if output=$("check_$check" 2>&1); then
+	# The analysers take minutes.
+	while sleep 15 >/dev/null 2>&1; do
+		echo "     ... $check"
+	done &
+	ticker=$!
+	output=$("check_$check" 2>&1)
+	rc=$?
+	kill "$ticker"
+	if [ "$rc" = 0 ]; then
 		echo "ok   $check"
 	else
 		echo "FAIL $check"
