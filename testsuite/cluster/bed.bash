@@ -89,60 +89,47 @@ on()
 	timeout -k 2 "${BED_LIMIT:-60}" "$BED" exec "$@" 3>&-
 }
 
+# await CMD...: until it succeeds, for at most 30 s.
+await()
+{
+	local i
+
+	for ((i = 0; i < 300; i++)); do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	failed "in vain: $*"
+}
+
 # bed_each CMD NODE...: run a command of bed.sh for each of these nodes.
 bed_each()
 {
-	local command=$1 node
-
-	shift
-	for node; do
-		"$BED" "$command" "$node" || return
-	done
-}
-
-# Kill nodes silently, like a power cut: they no longer answer.
-bed_kill() { bed_each kill "$@"; }
-
-# Kill nodes such that peers see their connections closed.
-bed_kill_soft()
-{
 	local node
 
-	for node; do
-		"$BED" kill "$node" soft || return
+	for node in "${@:2}"; do
+		"$BED" "$1" "$node" || return
 	done
 }
 
-# Start dead nodes again, with empty storage.
+# The faults of bed.sh: those of NODE...
+bed_kill() { bed_each kill "$@"; }
+bed_kill_soft() { bed_each kill-soft "$@"; }
 bed_revive() { bed_each revive "$@"; }
-
-# Stop all processes of these nodes; resume them.
 bed_freeze() { bed_each freeze "$@"; }
 bed_thaw() { bed_each thaw "$@"; }
-
-# Cut these nodes off the network; connect them again.
 bed_unplug() { bed_each unplug "$@"; }
 bed_plug() { bed_each plug "$@"; }
-
-# Their sshd refuses connections; does not answer.
 bed_refuse() { bed_each refuse "$@"; }
 bed_accept() { bed_each accept "$@"; }
-bed_mute() { bed_each mute "$@"; }
-bed_unmute() { bed_each unmute "$@"; }
 
-# NODE [DIR], DIR is /ssd: fill the file system; free it again.
+# Those of NODE [DIR].
 bed_fill() { "$BED" fill "$@"; }
 bed_drain() { "$BED" drain "$@"; }
-
-# NODE [DIR]: make the file system read-only; writable again.
 bed_readonly() { "$BED" readonly "$@"; }
 bed_writable() { "$BED" writable "$@"; }
 
-# bed_slow NODE BYTES_PER_SECOND [DIR [FSYNC_MS]]; bed_broken NODE BYTES ERRNO
-# [DIR]: writes of a process fail after that many bytes; bed_fast NODE: undo
-# both.
+# bed_slow NODE BYTES_PER_SECOND [DIR]; bed_fast NODE undoes it.
 bed_slow() { "$BED" slow "$@"; }
-bed_broken() { "$BED" broken "$@"; }
 bed_fast() { "$BED" fast "$@"; }
 
 # bed_heal: undo all faults.  bed_wipe: also empty all storage and undo bed_lay.
@@ -164,6 +151,7 @@ bed_wipe()
 # So faults of /ssd affect the cache, and a revived node has these directories,
 # but empty.  With -s all nodes share one cache in /pfs/CASE/local.  Sets
 #
+#     lay_case     CASE
 #     lay_prefix   the prefix on the nodes, as recorded
 #     lay_pfs      the same, seen from the machine
 #     lay_cache, lay_cntl   the base directories
@@ -199,6 +187,7 @@ bed_lay()
 			on "node$i" tar -C "$root/local" --no-overwrite-dir -xf -
 	done
 	cp -a "$snap/prefix/." "$BED_DIR/pfs/${2:-$case/prefix}"
+	lay_case=$case
 	lay_prefix=$root/prefix
 	lay_pfs=$BED_DIR/pfs/${2:-$case/prefix}
 	lay_cache=$root/local/cache
@@ -210,13 +199,13 @@ bed_lay()
 		"SCR_NODELIST=$(IFS=, && echo "${nodes[*]}")")
 }
 
-# assert_saved CASE: the prefix has exactly the files of this case's job, as
-# LLNL's tools rebuilt them.
+# The prefix has exactly the files of the job that was laid out, as LLNL's tools
+# rebuilt them.
 assert_saved()
 {
 	local from
 
-	from=$(golden "scr3/$1")
+	from=$(golden "scr3/$lay_case")
 	grep -E ' [^ ]*prefix/' "$from/rebuilt.sha256" |
 		grep -v '/\.scr/' | sed 's|  .*prefix/|  |' >"$BATS_TEST_TMPDIR/want"
 	[[ -s $BATS_TEST_TMPDIR/want ]]
@@ -227,15 +216,23 @@ assert_saved()
 # through $remote (pdsh).
 post()
 {
-	on login env "${lay_env[@]}" scr_postrun -r "${remote:-pdsh}" -t 2 \
-		--node-timeout 5 "$@"
+	on login env "${lay_env[@]}" scr_postrun -r "${remote:-pdsh}" -t 1 \
+		--node-timeout 3 "$@"
+}
+
+# saves ARG...: `post` succeeds, and all of the job's files are on the prefix.
+saves()
+{
+	run post "$@"
+	assert_status 0
+	assert_saved
 }
 
 # post_in_slurm "NODE..." ARG...: the same in an allocation of all nodes, in
 # which these nodes die; through $remote (srun).
 post_in_slurm()
 {
-	local dead i status=0
+	local dead status=0
 
 	IFS=' ' read -ra dead <<<"$1"
 	shift
@@ -244,12 +241,9 @@ post_in_slurm()
 		salloc -Q -N4 --no-kill sh -c '
 			touch /pfs/ready
 			while [ ! -e /pfs/go ]; do sleep 0.1; done
-			exec scr_postrun -t 5 --node-timeout 5 -r "$@"' - \
+			exec scr_postrun -t 2 --node-timeout 3 -r "$@"' - \
 		"${remote:-srun}" "$@" 3>&- &
-	for ((i = 0; i < 100; i++)); do
-		[[ ! -e $BED_DIR/pfs/ready ]] || break
-		sleep 0.1
-	done
+	await test -e "$BED_DIR/pfs/ready"
 	bed_kill "${dead[@]}"
 	[[ -z ${lost-} ]] || bed_slurm_lost "${dead[@]}"
 	touch "$BED_DIR/pfs/go"

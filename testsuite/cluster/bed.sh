@@ -14,21 +14,17 @@
 #     bed.sh switch CMD...       run a command in the network of the bridge
 #
 # Faults.  heal undoes them all; each has a command that undoes it:
-#     kill NODE [hard|soft]      hard: silent, like a power cut; soft: peers see
-#                                their connections closed
+#     kill NODE                  silent, like a power cut
+#     kill-soft NODE             peers see their connections closed
 #     revive NODE                start it with the same address, empty storage
 #     freeze | thaw NODE         stop all its processes; the kernel still answers
 #     unplug | plug NODE         cut it off the network; its processes run
 #     refuse | accept NODE       stop sshd: connections are refused
-#     mute | unmute NODE         drop all packets to sshd: connections hang
 #     fill | drain NODE [DIR]    fill DIR (/ssd); /pfs for all nodes
 #     readonly | writable NODE [DIR]
 #                                make DIR (/ssd) read-only; /pfs for this node
-#     slow NODE RATE [DIR [FSYNC_MS]]
+#     slow NODE RATE [DIR] | fast NODE
 #                                RATE bytes per second from and to DIR (/ssd)
-#     broken NODE BYTES ERRNO [DIR]
-#                                writes of each process fail after BYTES bytes
-#     fast NODE                  undoes slow and broken
 #     heal                       undoes all of these
 #     wipe                       heal, then empty all storage, /pfs too
 #
@@ -40,10 +36,7 @@
 #                  path, read-only; BED_WRITE: the same, writable
 #     BED_PATH     directories that come first in PATH on all nodes
 #     BED_PRELOAD  directory of slowdisk.so
-#     BED_SHM, BED_SSD, BED_PFS   size of /dev/shm (512m), /ssd (256m), and of
-#                  /pfs, which all nodes share (2g)
-#     BED_CPUS     processors of each node according to SLURM (4)
-#     BED_SLURMD_TIMEOUT   least seconds until SLURM marks a silent node down (10)
+#     BED_SSD, BED_PFS   size of /ssd (256m), and of /pfs, which all share (2g)
 # Below BED_DIR, `pfs` is the nodes' /pfs and `log` holds the logs of the nodes.
 # Exit status: 0, that of the command, or 1 with a message.
 set -u
@@ -171,12 +164,10 @@ leave_up() {
 # Save the settings of `up` for later commands.
 settings() {
 	printf '%s=%q\n' \
-		BED_SHM "${BED_SHM:-512m}" BED_SSD "${BED_SSD:-256m}" \
-		BED_PFS "${BED_PFS:-2g}" BED_SHARE "${BED_SHARE-}" \
-		BED_WRITE "${BED_WRITE-}" BED_PATH "${BED_PATH-}" BED_CPUS "${BED_CPUS:-4}" \
-		BED_PRELOAD "${BED_PRELOAD-}" BED_LIFE "${BED_LIFE:-1800}" \
-		BED_TIE "${BED_TIE-}" \
-		BED_SLURMD_TIMEOUT "${BED_SLURMD_TIMEOUT:-10}"
+		BED_SSD "${BED_SSD:-256m}" BED_PFS "${BED_PFS:-2g}" \
+		BED_SHARE "${BED_SHARE-}" BED_WRITE "${BED_WRITE-}" \
+		BED_PATH "${BED_PATH-}" BED_PRELOAD "${BED_PRELOAD-}" \
+		BED_LIFE "${BED_LIFE:-1800}" BED_TIE "${BED_TIE-}"
 }
 
 # Become the parent of the outer init, in a new session and without inherited
@@ -222,9 +213,9 @@ switch)
 	shift
 	in_outer "$@"
 	;;
-status | bind | kill | revive | freeze | thaw | unplug | plug | refuse | \
-	accept | mute | unmute | fill | drain | readonly | writable | slow | \
-	broken | fast | heal | wipe | slurm-up)
+status | bind | kill | kill-soft | revive | freeze | thaw | unplug | plug | \
+	refuse | accept | fill | drain | readonly | writable | slow | fast | \
+	heal | wipe | slurm-up)
 	inside "$@"
 	;;
 exec)

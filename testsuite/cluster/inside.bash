@@ -250,7 +250,7 @@ node_root() {
 		mount --rbind /dev "$root/dev" &&
 		mount -t devpts -o newinstance,mode=620,ptmxmode=666,gid=5 devpts \
 			"$root/dev/pts" &&
-		mount -t tmpfs -o "mode=1777,size=$BED_SHM" shm "$root/dev/shm" &&
+		mount -t tmpfs -o "mode=1777,size=512m" shm "$root/dev/shm" &&
 		mount -t tmpfs -o mode=755,size=16m run "$root/run" &&
 		mount -t tmpfs -o mode=1777,size=64m tmp "$root/tmp" &&
 		mount -t tmpfs -o mode=700,size=16m home "$root/root" &&
@@ -374,20 +374,23 @@ healed() {
 }
 
 do_kill() {
-	local name=$1 how=${2:-hard} pid i
+	local name=$1 pid i
 
 	need_up "$name"
-	case $how in hard | soft) ;; *) die "kill: hard or soft, not $how" ;; esac
 	read -r pid <"$ns/pid/$name"
-	[ "$how" != hard ] || ip link del "v-$name"
+	[ -n "${soft-}" ] || ip link del "v-$name"
 	kill -KILL "$pid"
 	for ((i = 0; i < 500; i++)); do
 		[ -d "/proc/$pid" ] || break
 		sleep 0.01
 	done
 	rm -f "$ns/pid/$name" "$ns/faults/$name"
-	[ "$how" != soft ] || ip link del "v-$name" 2>/dev/null
+	[ -z "${soft-}" ] || ip link del "v-$name" 2>/dev/null
 	fault "$name" revive
+}
+
+do_kill_soft() {
+	soft=1 do_kill "$1"
 }
 
 do_revive() {
@@ -447,18 +450,6 @@ do_accept() {
 	healed "$1" accept
 }
 
-do_mute() {
-	need_up "$1"
-	on_node "$1" iptables -A INPUT -p tcp --dport 22 -j DROP || exit 1
-	fault "$1" unmute
-}
-
-do_unmute() {
-	need_up "$1"
-	on_node "$1" iptables -F INPUT
-	healed "$1" unmute
-}
-
 # Shrink the tmpfs to its contents: full, but without using memory.
 do_fill() {
 	local dir=${2:-/ssd}
@@ -508,8 +499,8 @@ do_writable() {
 	healed "$1" writable "${2:-/ssd}"
 }
 
-# preload NODE LINE: preload slowdisk.so into all new processes of the node.
-preload() {
+# Preload slowdisk.so into all new processes of the node.
+do_slow() {
 	need_up "$1"
 	[ -e "$BED_PRELOAD/slowdisk.so" ] ||
 		die "no slowdisk.so in BED_PRELOAD ($BED_PRELOAD)"
@@ -518,17 +509,9 @@ preload() {
 	on_node "$1" sh -c '
 		echo "$1" >/etc/slowdisk && cat >/usr/lib/slowdisk.so.new &&
 		mv /usr/lib/slowdisk.so.new /usr/lib/slowdisk.so &&
-		echo /usr/lib/slowdisk.so >/etc/ld.so.preload' - "$2" \
-		<"$BED_PRELOAD/slowdisk.so" || exit 1
+		echo /usr/lib/slowdisk.so >/etc/ld.so.preload' - \
+		"${3:-/ssd} ${2?}" <"$BED_PRELOAD/slowdisk.so" || exit 1
 	fault "$1" fast
-}
-
-do_slow() {
-	preload "$1" "${3:-/ssd} ${2?} ${4:-0}"
-}
-
-do_broken() {
-	preload "$1" "${4:-/ssd} 0 0 ${2?} ${3?}"
 }
 
 do_fast() {

@@ -116,16 +116,7 @@ job_cached()
 }
 
 # job_await FILE: wait until /pfs/FILE exists.
-job_await()
-{
-	local i
-
-	for ((i = 0; i < ${2:-300}; i++)); do
-		[[ ! -e $BED_DIR/pfs/$1 ]] || return 0
-		sleep 0.1
-	done
-	failed "/pfs/$1 did not appear"
-}
+job_await() { await test -e "$BED_DIR/pfs/$1"; }
 
 # --- Jobs run by the batch scripts of examples/ ------------------------------
 

@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * slowdisk.c - preloaded into all programs of one node, makes files below one
- * directory slow, or makes writes to them fail.  Each program reads a line from
- * /etc/slowdisk when it starts:
+ * directory slow.  Each program reads a line from /etc/slowdisk when it starts:
  *
- *   DIR BYTES_PER_SECOND FSYNC_MS [FAIL_AFTER_BYTES ERRNO]
+ *   DIR BYTES_PER_SECOND
  *
- * A rate of 0 is no limit.  Each process has that rate for itself, and may
- * write FAIL_AFTER_BYTES bytes before all its writes fail with ERRNO (a
- * number).
+ * Each process has that rate for itself.
  *
- * Covered: read, pread, write, pwrite, their vector forms, fsync, fdatasync.
- * copy_file_range and sendfile fail as in an old kernel, so that programs fall
- * back to those.  Not covered: mmap, calls inside the C library (stdio), static
- * programs.  System calls are made without the C library, so that builds with
- * and without large files behave the same.
+ * Covered: read, pread, write, pwrite, their vector forms.  copy_file_range and
+ * sendfile fail as in an old kernel, so that programs fall back to those.  Not
+ * covered: mmap, calls inside the C library (stdio), static programs.  System
+ * calls are made without the C library, so that builds with and without large
+ * files behave the same.
  */
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,12 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static char dir[256]; /* empty: no limits */
+static char dir[256]; /* empty: no limit */
 static double rate;
-static long sync_ms;
-static long fail_after = -1; /* -1: never */
-static int fail_errno = EIO;
-static atomic_long written;
 
 __attribute__((constructor)) static void
 init(void)
@@ -45,8 +37,7 @@ init(void)
 	f = fopen("/etc/slowdisk", "re");
 	if (f == NULL)
 		return;
-	if (fscanf(f, "%255s %lf %ld %ld %d", dir, &rate, &sync_ms, &fail_after,
-		   &fail_errno) < 2)
+	if (fscanf(f, "%255s %lf", dir, &rate) < 2)
 		dir[0] = '\0';
 	fclose(f);
 }
@@ -72,155 +63,62 @@ slow(int fd)
 	       (path[len] == '/' || path[len] == '\0');
 }
 
-static void
-nap(double seconds)
-{
-	struct timespec t = { .tv_sec = (time_t)seconds };
-
-	t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
-	nanosleep(&t, NULL);
-}
-
 /* Wait as long as a transfer of `n` bytes takes; returns `n` (-1: error). */
 static ssize_t
 done(int fd, ssize_t n)
 {
+	struct timespec t;
+	double seconds;
 	int saved = errno;
 
-	if (n > 0 && rate > 0 && slow(fd))
-		nap((double)n / rate);
+	if (n > 0 && slow(fd)) {
+		seconds = (double)n / rate;
+		t.tv_sec = (time_t)seconds;
+		t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
+		nanosleep(&t, NULL);
+	}
 	errno = saved;
 	return n;
 }
 
-/* Called before `n` bytes are written to `fd`: -1 with errno if it must
- * fail. */
-static int
-allowed(int fd, size_t n)
-{
-	if (fail_after < 0 || !slow(fd))
-		return 0;
-	if (atomic_fetch_add(&written, (long)n) + (long)n <= fail_after)
-		return 0;
-	errno = fail_errno;
-	return -1;
-}
+#define TRANSFER(name, params, ...) \
+	ssize_t name params \
+	{ \
+		return done(fd, syscall(__VA_ARGS__)); \
+	}
 
-static size_t
-sum(const struct iovec *v, int count)
-{
-	size_t n = 0;
+typedef const struct iovec *vector;
 
-	for (int i = 0; i < count; i++)
-		n += v[i].iov_len;
-	return n;
-}
+TRANSFER(read, (int fd, void *p, size_t n), SYS_read, fd, p, n)
+TRANSFER(pread, (int fd, void *p, size_t n, off_t at), SYS_pread64, fd, p, n,
+	 at)
+TRANSFER(pread64, (int fd, void *p, size_t n, off64_t at), SYS_pread64, fd, p,
+	 n, at)
+TRANSFER(readv, (int fd, vector v, int n), SYS_readv, fd, v, n)
+TRANSFER(preadv, (int fd, vector v, int n, off_t at), SYS_preadv, fd, v, n, at,
+	 0L)
+TRANSFER(write, (int fd, const void *p, size_t n), SYS_write, fd, p, n)
+TRANSFER(pwrite, (int fd, const void *p, size_t n, off_t at), SYS_pwrite64, fd,
+	 p, n, at)
+TRANSFER(pwrite64, (int fd, const void *p, size_t n, off64_t at), SYS_pwrite64,
+	 fd, p, n, at)
+TRANSFER(writev, (int fd, vector v, int n), SYS_writev, fd, v, n)
+TRANSFER(pwritev, (int fd, vector v, int n, off_t at), SYS_pwritev, fd, v, n,
+	 at, 0L)
 
-ssize_t
-read(int fd, void *data, size_t n)
-{
-	return done(fd, syscall(SYS_read, fd, data, n));
-}
+#define REFUSED(name, params, ...) \
+	ssize_t name params; \
+	ssize_t name params \
+	{ \
+		if (!slow(from) && !slow(to)) \
+			return syscall(__VA_ARGS__); \
+		errno = ENOSYS; \
+		return -1; \
+	}
 
-ssize_t
-pread(int fd, void *data, size_t n, off_t at)
-{
-	return done(fd, syscall(SYS_pread64, fd, data, n, at));
-}
-
-ssize_t
-pread64(int fd, void *data, size_t n, off64_t at)
-{
-	return pread(fd, data, n, at);
-}
-
-ssize_t
-readv(int fd, const struct iovec *v, int count)
-{
-	return done(fd, syscall(SYS_readv, fd, v, count));
-}
-
-ssize_t
-preadv(int fd, const struct iovec *v, int count, off_t at)
-{
-	return done(fd, syscall(SYS_preadv, fd, v, count, at, 0L));
-}
-
-ssize_t
-write(int fd, const void *data, size_t n)
-{
-	if (allowed(fd, n) < 0)
-		return -1;
-	return done(fd, syscall(SYS_write, fd, data, n));
-}
-
-ssize_t
-pwrite(int fd, const void *data, size_t n, off_t at)
-{
-	if (allowed(fd, n) < 0)
-		return -1;
-	return done(fd, syscall(SYS_pwrite64, fd, data, n, at));
-}
-
-ssize_t
-pwrite64(int fd, const void *data, size_t n, off64_t at)
-{
-	return pwrite(fd, data, n, at);
-}
-
-ssize_t
-writev(int fd, const struct iovec *v, int count)
-{
-	if (allowed(fd, sum(v, count)) < 0)
-		return -1;
-	return done(fd, syscall(SYS_writev, fd, v, count));
-}
-
-ssize_t
-pwritev(int fd, const struct iovec *v, int count, off_t at)
-{
-	if (allowed(fd, sum(v, count)) < 0)
-		return -1;
-	return done(fd, syscall(SYS_pwritev, fd, v, count, at, 0L));
-}
-
-int
-fsync(int fd)
-{
-	if (sync_ms > 0 && slow(fd))
-		nap((double)sync_ms / 1e3);
-	return (int)syscall(SYS_fsync, fd);
-}
-
-int
-fdatasync(int fd)
-{
-	if (sync_ms > 0 && slow(fd))
-		nap((double)sync_ms / 1e3);
-	return (int)syscall(SYS_fdatasync, fd);
-}
-
-ssize_t copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at,
-			size_t n, unsigned flags);
-
-ssize_t
-copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at, size_t n,
-		unsigned flags)
-{
-	if (!slow(from) && !slow(to))
-		return syscall(SYS_copy_file_range, from, from_at, to, to_at, n,
-			       flags);
-	errno = ENOSYS;
-	return -1;
-}
-
-ssize_t sendfile(int to, int from, off_t *at, size_t n);
-
-ssize_t
-sendfile(int to, int from, off_t *at, size_t n)
-{
-	if (!slow(from) && !slow(to))
-		return syscall(SYS_sendfile, to, from, at, n);
-	errno = ENOSYS;
-	return -1;
-}
+REFUSED(copy_file_range,
+	(int from, off64_t *from_at, int to, off64_t *to_at, size_t n,
+	 unsigned flags),
+	SYS_copy_file_range, from, from_at, to, to_at, n, flags)
+REFUSED(sendfile, (int to, int from, off_t *at, size_t n), SYS_sendfile, to,
+	from, at, n)

@@ -56,7 +56,7 @@ slurm_conf() {
 		SchedulerParameters=sched_interval=1,bf_interval=1,sched_min_interval=10000
 		SlurmdParameters=config_overrides
 		ReturnToService=2
-		SlurmdTimeout=$BED_SLURMD_TIMEOUT
+		SlurmdTimeout=10
 		SlurmctldTimeout=10
 		MessageTimeout=5
 		TCPTimeout=2
@@ -66,7 +66,7 @@ slurm_conf() {
 		MinJobAge=3600
 		UnkillableStepTimeout=10
 		ResumeTimeout=10
-		NodeName=node[1-$1] CPUs=$BED_CPUS RealMemory=1000 State=UNKNOWN
+		NodeName=node[1-$1] CPUs=4 RealMemory=1000 State=UNKNOWN
 		PartitionName=batch Nodes=node[1-$1] Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO
 	END
 }

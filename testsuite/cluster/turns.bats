@@ -9,39 +9,36 @@ load job
 
 setup_file() { bed_up 4; }
 
-# A scavenge of job 1000 that takes some seconds, in the background.
-slow_scavenge()
+# A scavenge of job 1000 that takes some seconds, in the background, by a command.
+slow_scavenge() # COMMAND...
 {
 	bed_lay xor_8n4
 	bed_slow node1 30000 /tmp/scrgold
-	post >"$BATS_TEST_TMPDIR/first" 2>&1 3>&- &
+	"$@" >"$BATS_TEST_TMPDIR/first" 2>&1 3>&- &
 	first=$!
-	until grep -qs "job 1000" "$lay_pfs/.scr/scavenge.lock"; do sleep 0.1; done
+	await grep -qs "job 1000" "$lay_pfs/.scr/scavenge.lock"
 }
 
 # The first scavenge has saved its dataset.
 assert_first()
 {
-	local status=0
-
-	wait "$first" || status=$?
-	((status == 0)) || failed "the first scavenge" "$(cat "$BATS_TEST_TMPDIR/first")"
-	assert_saved xor_8n4
+	wait "$first" || failed "the first scavenge" "$(<"$BATS_TEST_TMPDIR/first")"
+	assert_saved
 }
 
 @test "a second job starts too early: it waits, and finds what was saved" {
-	slow_scavenge
+	slow_scavenge post
 	run on login env "${lay_env[@]}" SCR_JOB_ID=1001 scr_prerun
 	assert_status 0
 	assert_output_has "scavenge of job 1000 on login" "waiting"
 	grep -q "is saved" "$BATS_TEST_TMPDIR/first"
-	run on login scr_index -p "$lay_prefix"
-	assert_output_has "1 YES" "*"
+	answers 0 "1 YES" on login scr_index -p "$lay_prefix"
+	assert_output_has "*"
 	assert_first
 }
 
 @test "a second job starts too early and does not wait: status 1" {
-	slow_scavenge
+	slow_scavenge post
 	run on node4 env "${lay_env[@]}" SCR_JOB_ID=1001 scr_prerun --wait 0
 	assert_status 1
 	assert_output_has "scavenge of job 1000 on login" "--wait"
@@ -50,33 +47,24 @@ assert_first()
 }
 
 @test "a second scavenge waits for its turn" {
-	slow_scavenge
-	run post
-	assert_status 0
-	assert_output_has "waiting" "is saved"
+	slow_scavenge post
+	answers 1 "scavenge of job 1000 on login" post --wait 1
+	assert_output_has "is working here"
+	answers 0 waiting post
+	assert_output_has "is saved"
 	assert_first
-	bed_slow node1 30000 /tmp/scrgold
-	rm -r "$lay_pfs"/.scr/scr.dataset.1 "$lay_pfs"/.scr/index.scr "$lay_pfs"/ckpt.1
-	post >/dev/null 2>&1 3>&- &
-	until grep -qs "job 1000" "$lay_pfs/.scr/scavenge.lock"; do sleep 0.1; done
-	run post --wait 1
-	assert_status 1
-	assert_output_has "scavenge of job 1000 on login"
-	wait $!
 }
 
 @test "a scavenge that was killed holds nobody up" {
-	slow_scavenge
+	slow_scavenge post
 	on login sh -c 'kill -9 $(sed "s/.*process \([0-9]*\).*/\1/" \
 		"$1/.scr/scavenge.lock")' - "$lay_prefix"
 	run on login env "${lay_env[@]}" SCR_JOB_ID=1001 scr_prerun
 	assert_status 0
-	[[ $output != *waiting* ]]
+	assert_output_lacks waiting
 	wait "$first" || true
 	bed_fast node1
-	run post
-	assert_status 0
-	assert_saved xor_8n4
+	saves
 	# What the killed one has started on the node.
 	while on node1 pgrep -x scr_copy >/dev/null; do sleep 0.2; done
 }
@@ -84,12 +72,7 @@ assert_first()
 # In two allocations of real SLURM, as batch scripts do it.
 @test "under SLURM: the next job's script waits for the scavenge of the last" {
 	bed_slurm_up
-	bed_lay xor_8n4
-	bed_slow node1 30000 /tmp/scrgold
-	on login env "${lay_env[@]}" env -u SCR_NODELIST salloc -Q -N4 \
-		scr_postrun -r srun >"$BATS_TEST_TMPDIR/first" 2>&1 3>&- &
-	first=$!
-	until grep -qs "job 1000" "$lay_pfs/.scr/scavenge.lock"; do sleep 0.1; done
+	slow_scavenge post_in_slurm ""
 	run on login env "${lay_env[@]}" env -u SCR_JOB_ID -u SCR_NODELIST \
 		salloc -Q -N1 scr_prerun
 	assert_status 0
@@ -103,23 +86,19 @@ assert_first()
 
 	bed_lay xor_8n4
 	bed_kill node3
-	run post --clean
-	assert_status 0
+	saves --clean
 	assert_output_has "removed from the caches: 1: "
 	for node in node1 node2 node4; do
 		[[ -z $(on "$node" find "$lay_cache/" -name "scr.dataset.*") ]]
 	done
-	assert_saved xor_8n4
 	run post
 	assert_status 0
 	bed_wipe
 	bed_lay -s xor_8n4
-	run post --clean
-	assert_status 0
+	saves --clean
 	assert_output_has "removed from the caches: 1: "
-	[[ $output != *"not cleaned"* ]]
+	assert_output_lacks "not cleaned"
 	[[ -z $(on node1 find "$lay_cache/" -name "scr.dataset.*") ]]
-	assert_saved xor_8n4
 }
 
 @test "after a job that ended well scr_prerun has nothing to say" {

@@ -19,12 +19,8 @@ cached()
 	bed_lay xor_8n4
 	on node1 rm "$(cached node1 filemap_0)"
 	on node2 rm "$(cached node2 rank_2.ckpt)"
-	run post --plan
-	assert_status 0
-	assert_output_has recoverable
-	run post
-	assert_status 0
-	assert_saved xor_8n4
+	answers 0 recoverable post --plan
+	saves
 }
 
 @test "the plan after an interrupted run says what the next run copies" {
@@ -44,7 +40,7 @@ cached()
 	assert_status 0
 	run=$(sed -n 's/.*"bytes_copied": *\([0-9]*\).*/\1/p' <<<"$output")
 	((plan == run && run > 0)) || failed "plan $plan, run $run"
-	assert_saved xor_8n4
+	assert_saved
 }
 
 @test "--cachedir hides no STORE line of the configuration" {
@@ -55,25 +51,18 @@ cached()
 		mkdir "$d/node.0" && mv "$d/scr.dataset.1" "$d/node.0"' - \
 		"$lay_cache"
 	lay_env+=(SCR_CONF_FILE=/pfs/conf)
-	run post --cachedir /ssd --plan
-	assert_status 0
-	assert_output_has complete 8/8
-	run post --cachedir /ssd
-	assert_status 0
-	assert_saved xor_8n4
+	answers 0 complete post --cachedir /ssd --plan
+	assert_output_has 8/8
+	saves --cachedir /ssd
 }
 
 # in_vain ALIVE OPTION...: it looks in the wrong place, says where, and calls
 # nothing lost.
 in_vain()
 {
-	local alive=$1
-
-	shift
-	run on login env -u SCR_JOB_ID -u SCR_USER_NAME \
-		"${lay_env[@]:2}" scr_postrun -t 2 "$@"
-	assert_status 1
-	assert_output_has "none of $alive nodes has" "--job-id, --user"
+	answers 1 "none of $1 nodes has" on login env -u SCR_JOB_ID \
+		-u SCR_USER_NAME "${lay_env[@]:2}" scr_postrun -t 1 "${@:2}"
+	assert_output_has "--job-id, --user"
 }
 
 @test "the wrong job, user or directory: nothing is called lost" {
@@ -90,7 +79,7 @@ in_vain()
 	# Neither is given: flush.scr names both.
 	run on login env "${lay_env[@]:2}" scr_postrun -t 2
 	assert_status 0
-	assert_saved xor_8n4
+	assert_saved
 }
 
 @test "the wrong job, user or directory, and dead nodes: nothing is called lost" {
@@ -100,9 +89,8 @@ in_vain()
 	# nodes.scr has four nodes: the job ran on those that answer.
 	in_vain 2 --cachedir /dev/shm --cntldir /dev/shm
 	# The right place: two of a set of four are lost.
-	run post
-	assert_status 4
-	assert_output_has LOST "2 of 4 nodes dead"
+	answers 4 LOST post
+	assert_output_has "2 of 4 nodes dead"
 }
 
 @test "without flush.scr: a job has run, and no node has its caches" {
@@ -112,18 +100,17 @@ in_vain()
 	assert_output_has "a job has run here, but left no flush.scr"
 	# No job has run since scr_prerun.
 	rm "$lay_pfs/.scr/nodes.scr"
-	run on login env "${lay_env[@]}" SCR_JOB_ID=4711 scr_postrun -t 2
-	assert_status 0
-	assert_output_has "nothing to save: no node has" "job 4711 of user golduser"
+	answers 0 "nothing to save: no node has" \
+		on login env "${lay_env[@]}" SCR_JOB_ID=4711 scr_postrun -t 2
+	assert_output_has "job 4711 of user golduser"
 }
 
 @test "only a spare node is alive: the caches of the job are lost" {
 	bed_lay xor_8n4
 	bed_kill node1 node2 node3 node4
 	lay_env+=("SCR_NODELIST=node[1-5]")
-	run post
-	assert_status 4
-	assert_output_has LOST "golduser/scr.1000 exists on 0 of 1 nodes" \
+	answers 4 LOST post
+	assert_output_has "golduser/scr.1000 exists on 0 of 1 nodes" \
 		"4 of 5 nodes dead"
 }
 
@@ -131,9 +118,8 @@ in_vain()
 	bed_lay xor_8n4
 	on node2 rm -rf "$lay_cntl/golduser" "$lay_cache/golduser"
 	on node3 rm -rf "$lay_cntl/golduser" "$lay_cache/golduser"
-	run post
-	assert_status 4
-	assert_output_has LOST "golduser/scr.1000 exists on 2 of 4 nodes"
+	answers 4 LOST post
+	assert_output_has "golduser/scr.1000 exists on 2 of 4 nodes"
 }
 
 # crash NODE ID: on NODE, the cache of LLNL's library as a crash leaves it while
@@ -173,14 +159,10 @@ crash()
 		on node1 sh -c '! grep -aq SIZE.20011 \
 			"$1"/golduser/scr.1000/scr.dataset.2/.scr/filemap_0' - \
 			"$lay_cache"
-		run post --plan
-		assert_status 0
-		assert_output_has "unfinished"
-		run post
-		assert_status 0
+		answers 0 unfinished post --plan
+		saves
 		assert_output_has "newest checkpoint ckpt.1 (dataset 1) is saved" \
 			"ckpt.2 (dataset 2) is unfinished"
-		assert_saved $case
 		bed_wipe
 	done
 }
@@ -191,9 +173,7 @@ crash()
 		crash $node 1
 	done
 	rm "$lay_pfs/.scr/flush.scr"
-	run post
-	assert_status 0
-	assert_output_has "no checkpoint was completed" \
-		"ckpt.1 (dataset 1) is unfinished"
+	answers 0 "no checkpoint was completed" post
+	assert_output_has "ckpt.1 (dataset 1) is unfinished"
 	[[ ! -e $lay_pfs/ckpt.1 ]]
 }

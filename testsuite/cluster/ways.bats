@@ -59,11 +59,11 @@ caches()
 	bed_slurm_up
 	bed_lay xor_8n4
 	bed_refuse node1 node2
-	remote=auto run post_in_slurm "" -v
-	assert_status 0
-	assert_output_has "by srun, then by pdsh with ssh" "is saved"
-	[[ $output != *dead* ]]
-	assert_saved xor_8n4
+	remote=auto answers 0 "by srun, then by pdsh with ssh" \
+		post_in_slurm "" -v
+	assert_output_has "is saved"
+	assert_output_lacks dead
+	assert_saved
 }
 
 @test "in a job of SLURM: srun is broken, ssh saves, and is asked at once" {
@@ -72,9 +72,8 @@ caches()
 	program srun 'echo x >>/pfs/tried
 		echo "srun: error: Unable to create step for job 1: Requested nodes are busy" >&2
 		exit 1'
-	remote=auto run post_in_slurm "" -v
-	assert_status 0
-	assert_saved xor_8n4
+	remote=auto answers 0 "is saved" post_in_slurm "" -v
+	assert_saved
 	# Twice for each node, when it is asked, and not again for the copy.
 	[[ $(wc -l <"$BED_DIR/pfs/tried") == 8 ]]
 }
@@ -84,11 +83,10 @@ caches()
 
 	bed_slurm_up
 	bed_lay xor_8n4
-	remote=auto run post_in_slurm "node1 node2" -v
-	assert_status 4
-	assert_output_has "LOST" "2 of 4 nodes dead"
-	# Two attempts by srun (5 s), two by ssh, three pauses.
-	((SECONDS - start < 35))
+	remote=auto answers 4 LOST post_in_slurm "node1 node2" -v
+	assert_output_has "2 of 4 nodes dead"
+	# Two attempts by srun (2 s), two by ssh, three pauses.
+	((SECONDS - start < 30))
 }
 
 @test "an srun older than --overlap is used without it" {
@@ -104,9 +102,8 @@ caches()
 			set -- "$@" "$a"
 		done
 		exec /usr/bin/srun "$@"'
-	remote=srun run post_in_slurm ""
-	assert_status 0
-	assert_saved xor_8n4
+	remote=srun answers 0 "is saved" post_in_slurm ""
+	assert_saved
 }
 
 @test "wrong host keys of two nodes: unknown, the caches stay; mended: saved" {
@@ -120,37 +117,27 @@ caches()
 		done >/tmp/wrong'
 	ssh_config "node1 node2" "StrictHostKeyChecking yes" \
 		"UserKnownHostsFile /tmp/wrong"
-	remote=auto run post
-	assert_status 1
-	assert_output_has "Host key verification failed" "node[1-2]" \
-		"UNKNOWN" "make them reachable"
-	[[ $output != *LOST* && $output != *dead* ]]
+	remote=auto answers 1 "Host key verification failed" post
+	assert_output_has "node[1-2]" "UNKNOWN" "make them reachable"
+	assert_output_lacks LOST dead
 	[[ $(caches) == "$before" ]]
-	run post --plan --json
-	assert_status 1
-	assert_output_has '"state": "unreachable"' '"status": 1'
+	answers 1 '"state": "unreachable"' post --plan --json
+	assert_output_has '"status": 1'
 
 	# Where the redundancy suffices all goes on.
 	ssh_config "node1" "StrictHostKeyChecking yes" \
 		"UserKnownHostsFile /tmp/wrong"
-	remote=auto run post
-	assert_status 0
-	assert_output_has "node1"
+	remote=auto answers 0 node1 post
 	ssh_config_back
-	remote=auto run post
-	assert_status 0
-	assert_saved xor_8n4
+	remote=auto saves
 }
 
 @test "the user says that unreachable nodes are gone: lost" {
 	bed_lay xor_8n4
 	bed_refuse node1 node2
-	run post
-	assert_status 1
-	assert_output_has "UNKNOWN" "--down"
-	run post --down "node[1-2]"
-	assert_status 4
-	assert_output_has "LOST"
+	answers 1 UNKNOWN post
+	assert_output_has "--down"
+	answers 4 LOST post --down "node[1-2]"
 }
 
 @test "no process can be started here: unknown, not lost" {
@@ -160,10 +147,8 @@ caches()
 		setpriv --reuid=4711 --clear-groups \
 		sh -c 'ulimit -u 1; exec scr_postrun -r ssh -t 2 "$@"' - --jobs 1
 	assert_status 1
-	[[ $output != *LOST* ]]
-	run post
-	assert_status 0
-	assert_saved xor_8n4
+	assert_output_lacks LOST
+	saves
 
 	# Or not by ssh, which has a process of its own for some nodes.
 	bed_wipe
@@ -173,9 +158,8 @@ caches()
 			exit 255 ;;
 		esac
 		exec /usr/bin/ssh "$@"'
-	remote=ssh run post
-	assert_status 1
-	assert_output_has "UNKNOWN" "node[1-2]"
+	remote=ssh answers 1 UNKNOWN post
+	assert_output_has "node[1-2]"
 }
 
 @test "pdsh without its module exec, and a master connection that hangs" {
@@ -185,9 +169,7 @@ caches()
 			exit 1 ;;
 		esac
 		exec /usr/bin/pdsh "$@"'
-	remote=auto run post
-	assert_status 0
-	assert_saved xor_8n4
+	remote=auto saves
 
 	bed_wipe
 	bed_lay xor_8n4
@@ -200,39 +182,34 @@ caches()
 		run post
 		assert_status 0
 	done
-	ssh_config_back
-	on login rm -f /tmp/master
-	assert_saved xor_8n4
+	assert_saved
 }
 
 @test "a node that prints without end is ended, and rebuilt from the others" {
+	talks 50 "exec yes" "printed more than"
+	talks 20 "while :; do echo; sleep 0.1; done" "not done within 2 s" --limit 2
+}
+
+# talks SECONDS COMMAND COMPLAINT OPTION...: what node2 does in place of scr_copy.
+talks()
+{
 	local start=$SECONDS
 
 	bed_lay xor_8n4
-	program talk '[ "$(hostname)" != node2 ] || exec yes
-		exec scr_copy "$@"'
-	remote=ssh run post --copy-program /pfs/bin/talk
-	assert_status 0
-	assert_output_has "node2: printed more than"
-	((SECONDS - start < 50))
-	assert_saved xor_8n4
-
-	bed_wipe
-	bed_lay xor_8n4
-	start=$SECONDS
 	program talk '[ "$(hostname)" != node2 ] ||
-			while :; do echo; sleep 0.1; done
+			'"$2"'
 		exec scr_copy "$@"'
-	remote=ssh run post --copy-program /pfs/bin/talk --limit 4
-	assert_status 0
-	assert_output_has "node2: not done within 4 s"
-	((SECONDS - start < 20))
-	assert_saved xor_8n4
+	remote=ssh saves --copy-program /pfs/bin/talk "${@:4}"
+	assert_output_has "node2: $3"
+	((SECONDS - start < $1))
+	bed_wipe
 }
 
-# cut_off TIMES: the connection to node2 ends TIMES times while it copies.
+# cut_off TIMES STATUS TEXT: the connection to node2 ends TIMES times while it
+# copies.
 cut_off()
 {
+	bed_lay single_4
 	program ssh 'case " $* " in *" node2 "*"--prefix"*)
 			[ "$(wc -l <"/pfs/cuts")" = '"$1"' ] || {
 				echo x >>/pfs/cuts
@@ -243,43 +220,30 @@ cut_off()
 		exec /usr/bin/ssh "$@"'
 	: >"$BED_DIR/pfs/cuts"
 	bed_slow node2 10000 /tmp/scrgold
+	remote=ssh answers "$2" "$3" post
+	bed_fast node2
+	[[ $(wc -l <"$BED_DIR/pfs/cuts") == "$1" ]]
 }
 
 @test "a node that is cut off while it copies is asked once more" {
-	bed_lay single_4
-	cut_off 1
-	remote=ssh run post
-	bed_fast node2
-	[[ $(wc -l <"$BED_DIR/pfs/cuts") == 1 ]]
-	assert_status 0
-	assert_output_has "node2: dataset 1: cut off before the command ended"
-	[[ $output != *"not reached"* ]]
-	assert_saved single_4
+	cut_off 1 0 "node2: dataset 1: cut off before the command ended"
+	assert_output_lacks "not reached"
+	assert_saved
 
 	# Twice: it may live, and nothing is called lost.
 	bed_wipe
-	bed_lay single_4
-	cut_off 2
-	remote=ssh run post
-	bed_fast node2
-	[[ $(wc -l <"$BED_DIR/pfs/cuts") == 2 ]]
-	assert_status 1
-	assert_output_has UNKNOWN "not reached, and maybe alive: node2"
-	run post
-	assert_status 0
-	assert_saved single_4
+	cut_off 2 1 "not reached, and maybe alive: node2"
+	assert_output_has UNKNOWN
+	saves
 }
 
 @test "the same complaint of several nodes is one line" {
 	bed_lay rs2_8n4
 	bed_refuse node2 node3 node4
-	remote=ssh run post
-	assert_status 1
-	assert_output_has "node[2-4]: ssh: connect to host NODE port 22"
-	run on login env "${lay_env[@]}" scr_env down-nodes --reason \
+	remote=ssh answers 1 "node[2-4]: ssh: connect to host NODE port 22" post
+	answers 0 "node[2-4]: Failed to echo UP: ssh: connect to host NODE port 22" \
+		on login env "${lay_env[@]}" scr_env down-nodes --reason \
 		--remote ssh
-	assert_status 0
-	assert_output_has "node[2-4]: Failed to echo UP: ssh: connect to host NODE port 22"
 	[[ $(grep -c refused <<<"$output") == 1 ]]
 }
 
@@ -295,15 +259,13 @@ cut_off()
 
 @test "doctor: four nodes; one dead, one that refuses" {
 	bed_lay xor_8n4
-	run on login env "${lay_env[@]}" scr_env doctor
-	assert_status 0
-	assert_output_has "ok       nodes       4 of 4 answered" \
-		"directories writable on 4 of 4 nodes"
+	answers 0 "ok       nodes       4 of 4 answered" \
+		on login env "${lay_env[@]}" scr_env doctor
+	assert_output_has "directories writable on 4 of 4 nodes"
 	bed_unplug node3
 	bed_refuse node2
-	run on login env "${lay_env[@]}" scr_env doctor --timeout 4
-	assert_status 1
-	assert_output_has "failed   node        node2: " \
-		"failed   node        node3: " "2 of 4 answered" \
+	answers 1 "failed   node        node2: " \
+		on login env "${lay_env[@]}" scr_env doctor --timeout 2
+	assert_output_has "failed   node        node3: " "2 of 4 answered" \
 		"writable on 2 of 4 nodes"
 }
