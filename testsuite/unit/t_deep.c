@@ -296,10 +296,10 @@ uneven(unsigned rank, unsigned file)
 }
 
 static void
-blocks(unsigned threads)
+blocks(void)
 {
 	static const uint64_t memory[] = { 1, 0, 200000, UINT64_C(1) << 50 };
-	struct par *par = par_new(threads, NULL);
+	struct par *par = par_new(4, NULL);
 	struct scene s = schemes[3].s; /* RS k=3, n=7 */
 	struct checked c;
 	bool good = true;
@@ -318,8 +318,7 @@ blocks(unsigned threads)
 				c.r.findings[0].bytes == 3;
 		done(&c);
 	}
-	ok(good, fmt("blocks of any size agree and disagree alike, %u threads",
-		     threads));
+	ok(good, "blocks of any size agree and disagree alike");
 	scene_end(&s);
 	par_free(par);
 }
@@ -339,21 +338,15 @@ nothing(unsigned rank, unsigned file)
 	return 0;
 }
 
-static const struct found last_byte = { "the last byte of several stretches",
-					"new; flip f0.0 -1",
-					"5242879 in rank_0_0.dat",
-					"byte 5242879", false };
-
-static const struct found empty = { "empty files agree", "new",
-				    "2 agree, 0 skipped", "", false };
-
-static const struct found lacks_file = { "a set that lacks a file is skipped",
-					 "new; rm f3.0", "3 agree, 1 skipped",
-					 "", false };
-
-static const struct found no_redundancy = { "SINGLE has nothing to be checked",
-					    "new", "0 agree, 0 skipped", "",
-					    false };
+static const struct found agree[] = {
+	{ "the last byte of several stretches", "new; flip f0.0 -1",
+	  "5242879 in rank_0_0.dat", "byte 5242879", false },
+	{ "empty files agree", "new", "2 agree, 0 skipped", "", false },
+	{ "a set that lacks a file is skipped", "new; rm f3.0",
+	  "3 agree, 1 skipped", "", false },
+	{ "SINGLE has nothing to be checked", "new", "0 agree, 0 skipped", "",
+	  false },
+};
 
 static void
 sizes_and_sets(void)
@@ -365,23 +358,23 @@ sizes_and_sets(void)
 	struct deep_result r;
 	struct plan *p = NULL;
 
-	finds(&s, &last_byte, 1);
+	finds(&s, &agree[0], 1);
 	for (unsigned i = 0; i < 6; i++) {
 		struct scene e = schemes[i].s;
 
 		e.files = 1;
 		e.size = nothing;
-		finds(&e, &empty, 1);
+		finds(&e, &agree[1], 1);
 		scene_end(&e);
 	}
-	finds(&xor, &lacks_file, 1);
+	finds(&xor, &agree[2], 1);
 	p = scene_plan(&xor, 0, &err);
 	ok(deep_check(p, NULL, &r, &err) == 0 && r.sets_checked == 0 &&
 		   r.sets_skipped == 4,
 	   "nor are those whose headers were not read");
 	deep_free(&r);
 	plan_free(p);
-	finds(&single, &no_redundancy, 1);
+	finds(&single, &agree[3], 1);
 	scene_end(&s);
 	scene_end(&xor);
 	scene_end(&single);
@@ -512,8 +505,7 @@ main(void)
 		one_byte(&schemes[i], true);
 	}
 	more_bytes();
-	blocks(1);
-	blocks(4);
+	blocks();
 	sizes_and_sets();
 	reading_fails();
 	no_memory();
