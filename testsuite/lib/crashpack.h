@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * crashpack.h - rules of crashtest.h for commands that convert a dataset
+ * crashpack.h - rules of crashsweep.h for commands that convert a dataset
  * between containers and files, or repair its containers: names may differ in
  * the number of the generation, and the dataset must be valid in one form or
  * the other.

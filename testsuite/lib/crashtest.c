@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "crashtest.h"
+#include "crashsweep.h"
 
 #include "catalogue/catalogue.h"
 #include "meta/index.h"
