@@ -20,15 +20,12 @@ look(struct nodecache *n, const char *cachedir)
 	must(nodecache_read(n, &w, NULL) == 0);
 }
 
+/* Does the problem contain these words?  "(none)": there is none. */
 static bool
 told(const char *problem, const char *words)
 {
-	struct error e = ERROR_INIT;
-
-	if (problem == NULL)
-		problem = "(none)";
-	snprintf(e.text, sizeof(e.text), "%s", problem);
-	return says(&e, words);
+	printf("# %s\n", problem != NULL ? problem : "(none)");
+	return strstr(problem != NULL ? problem : "(none)", words) != NULL;
 }
 
 /* "map" or that the files are listed in a header; files; redundancy. */
@@ -63,8 +60,7 @@ test_whole(void)
 	is_str(d->dir, cache.dataset, "... directory");
 	ok(d->store != NULL && strchr(d->store, ':') != NULL, "... store");
 	r = &d->ranks[2];
-	ok(n.problem == NULL && d->problem == NULL && r->problem == NULL,
-	   "no problem");
+	ok(!n.problem && !d->problem && !r->problem, "no problem");
 	is_str(state_of(r), "map, 2 files, 0 bad, red, mapred",
 	       "files of a rank");
 	ok(r->rank == 2 && r->bytes == 1200 && r->redundancy > 1000,
@@ -319,26 +315,21 @@ test_json(void)
 		   n.datasets[0].ranks[2].mapred.there,
 	   "... redundancy");
 	nodecache_free(&n);
-	for (size_t len = 0; len < line.len; len++) {
+	for (size_t i = 0; i < 2 * line.len; i++) {
+		const bool cut = i < line.len;
+		const size_t at = i % line.len;
 		struct error err = ERROR_INIT;
+		int rc = -1;
 
-		odd += nodecache_parse(&n, line.data, len, &err) == 0 ||
-		       err.kind != ERROR_CORRUPT;
+		line.data[at] ^= !cut;
+		rc = nodecache_parse(&n, line.data, cut ? at : line.len, &err);
+		odd += rc == 0 ? cut : err.kind != ERROR_CORRUPT;
+		read += rc == 0;
 		nodecache_free(&n);
+		line.data[at] ^= !cut;
 	}
-	is_int((int64_t)odd, 0, "cut anywhere it is refused");
-	for (size_t i = 0; i < line.len; i++) {
-		struct error err = ERROR_INIT;
-
-		line.data[i] ^= 1;
-		if (nodecache_parse(&n, line.data, line.len, &err) == 0)
-			read++;
-		else
-			odd += err.kind != ERROR_CORRUPT;
-		nodecache_free(&n);
-		line.data[i] ^= 1;
-	}
-	ok(odd == 0 && read > 0, "each bit flipped: read, or corrupt");
+	is_int((int64_t)odd, 0, "cut anywhere, any bit flipped: corrupt");
+	ok(read > 0, "... or read with another value");
 	buf_free(&line);
 }
 
