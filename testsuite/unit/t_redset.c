@@ -333,6 +333,8 @@ test_lost(void)
 	uint64_t body = 0;
 
 	make_set(&s, REDSET_PARTNER, 2);
+	ok(redset_body_size(s.members, 0, 3, &body, NULL) == 0 && body == 2001,
+	   "the body is as large as the data of two neighbours");
 	s.members[3].known = false;
 	for (uint32_t owner = 1; owner < 4; owner += 2) {
 		ok(redset_header_build(s.members, NULL, 0, owner, &err) ==
@@ -347,6 +349,8 @@ test_lost(void)
 	is_error(redset_body_size(s.members, 0, 1, &body, &err), &err,
 		 ERROR_CORRUPT, NULL, "a body too large");
 	make_set(&s, REDSET_RS, 3);
+	ok(redset_body_size(s.members, 100, 1, &body, NULL) == 0 && body == 300,
+	   "... as three chunks");
 	is_error(redset_body_size(s.members, UINT64_MAX / 2, 1, &body, &err),
 		 &err, ERROR_CORRUPT, NULL, "chunks too large");
 }

@@ -352,11 +352,15 @@ test_process(void)
 	char byte = 0;
 
 	w.pid = group(&life);
+	w.dry_run = true;
+	stops(&w, 1, 0, "a dry run stops no process");
+	w.dry_run = false;
 	stops(&w, 1, 1, "a stubborn group");
 	ok(waitpid((pid_t)w.pid, &status, 0) == w.pid && WIFSIGNALED(status) &&
 		   WTERMSIG(status) == SIGKILL,
 	   "... is killed");
 	is_int(read(life, &byte, 1), 0, "... all of it");
+	fails(&w, ERROR_ABSENT, "no such process", "... once");
 	close(life);
 	/* Ourselves, who started us, init, and what is no process id. */
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
