@@ -190,30 +190,12 @@ scene_make_rank(struct scene *s, unsigned rank)
 	kvtree_free(t);
 }
 
-/* Read from the data string of a rank: its files end to end, or its filemap. */
-static void
-scene_string(const struct scene *s, unsigned rank, bool map, unsigned char **to)
-{
-	const struct redset_member *m = &s->lists[map][rank];
-	uint64_t at = 0;
-
-	if (map) {
-		*to = (unsigned char *)s->maps[rank].data;
-		return;
-	}
-	*to = arena_alloc(s->arena, m->bytes + 1, 1);
-	for (unsigned i = 0; i < s->files; i++) {
-		scene_bytes(rank, i, *to + at, m->files[i].attr.size);
-		at += m->files[i].attr.size;
-	}
-}
-
 /* A redundancy set that is being written. */
 struct scene_set {
 	const struct scene *s;
 	bool map;
 	uint32_t ranks[SCENE_RANKS];
-	unsigned char *strings[SCENE_RANKS];
+	unsigned char *strings[SCENE_RANKS]; /* files end to end, or filemap */
 };
 
 static void
@@ -254,9 +236,22 @@ scene_make_set(struct scene *s, unsigned set, bool map)
 	};
 
 	for (unsigned i = 0; i < s->ranks / s->sets; i++) {
-		x.ranks[i] = i * s->sets + set;
-		members[i] = s->lists[map][x.ranks[i]];
-		scene_string(s, x.ranks[i], map, &x.strings[i]);
+		const unsigned rank = i * s->sets + set;
+		unsigned char *to = NULL;
+
+		x.ranks[i] = rank;
+		members[i] = s->lists[map][rank];
+		x.strings[i] = (unsigned char *)s->maps[rank].data;
+		if (map)
+			continue;
+		x.strings[i] = to =
+			arena_alloc(s->arena, members[i].bytes + 1, 1);
+		for (unsigned k = 0; k < s->files; k++) {
+			const size_t size = members[i].files[k].attr.size;
+
+			scene_bytes(rank, k, to, size);
+			to += size;
+		}
 	}
 	must(redwrite(&w, NULL) == 0);
 }

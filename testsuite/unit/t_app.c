@@ -322,26 +322,26 @@ test_runs(void)
 static void
 test_own_options(void)
 {
-	struct run r = run_to(stubborn, OUT_FILE, "--help");
+	static const char *const own[][2] = {
+		{ "--help",
+		  "Usage: scr_stubborn [FILE]\n\nBe different.\n\nIts own:\n"
+		  "  -h, --host=NAME         a host\n"
+		  "  -z, --quiet             quiet in its way\n"
+		  "\n"
+		  "Common options:\n"
+		  "  -q                      no warnings and no progress, only "
+		  "errors\n"
+		  "  -v, --verbose           more messages; -vv: still more\n"
+		  "      --help              show this help and exit\n"
+		  "      --json              print JSON: scrkit-json(5)\n" },
+		{ "-h x -v", "x 0 1\n" },
+		{ "--quiet", "- 1 0\n" },
+		{ "-q --version", "- 1 -1\n" }, /* -q is the common one */
+	};
 
-	is_str(r.out,
-	       "Usage: scr_stubborn [FILE]\n\nBe different.\n\nIts own:\n"
-	       "  -h, --host=NAME         a host\n"
-	       "  -z, --quiet             quiet in its way\n"
-	       "\n"
-	       "Common options:\n"
-	       "  -q                      no warnings and no progress, only "
-	       "errors\n"
-	       "  -v, --verbose           more messages; -vv: still more\n"
-	       "      --help              show this help and exit\n"
-	       "      --json              print JSON: scrkit-json(5)\n",
-	       "the command's own options come first");
-	r = run_to(stubborn, OUT_FILE, "-h x -v");
-	is_str(r.out, "x 0 1\n", "-h is its own");
-	r = run_to(stubborn, OUT_FILE, "--quiet");
-	is_str(r.out, "- 1 0\n", "--quiet is its own");
-	r = run_to(stubborn, OUT_FILE, "-q --version");
-	is_str(r.out, "- 1 -1\n", "-q is the common one");
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		is_str(run_to(stubborn, OUT_FILE, own[i][0]).out, own[i][1],
+		       own[i][0]);
 }
 
 #define CANNOT "scr_dummy: standard output: cannot write"

@@ -319,6 +319,14 @@ test_environment(void)
 
 /* --- Files --- */
 
+/* Read the configuration at *w: does it have this name of the job? */
+static void
+named(const struct conf_where *w, const char *want, const char *what)
+{
+	read_at(w);
+	value_is("SCR_JOB_NAME", want, what);
+}
+
 /* The user's file is found relative to the prefix, not to the working
  * directory. */
 static void
@@ -334,33 +342,35 @@ test_where(void)
 	write_text(file("here/.scrconf"), "SCR_JOB_NAME=here\n");
 	write_text(file("mine"), "SCR_JOB_NAME=mine\n");
 	must(chdir(file("here")) == 0);
-	read_at(&w);
-	value_is("SCR_JOB_NAME", "prefix", "below the prefix given");
+	named(&w, "prefix", "below the prefix given");
 	w.prefix = NULL;
-	read_at(&w);
-	value_is("SCR_JOB_NAME", "here", "below the working directory");
+	named(&w, "here", "below the working directory");
 	setenv("SCR_PREFIX", file("p"), 1);
-	read_at(&w);
-	value_is("SCR_JOB_NAME", "prefix", "below SCR_PREFIX");
+	named(&w, "prefix", "below SCR_PREFIX");
 	setenv("SCR_CONF_FILE", file("mine"), 1);
-	read_at(&w);
-	value_is("SCR_JOB_NAME", "mine", "SCR_CONF_FILE");
+	named(&w, "mine", "SCR_CONF_FILE");
 	unsetenv("SCR_CONF_FILE");
 	write_text(file("p/.scr/app.conf"), set);
-	read_at(&w);
-	value_is("SCR_JOB_NAME", "mine", "... as the application set it");
+	named(&w, "mine", "... as the application set it");
 	write_text(file("p/.scr/app.conf"), "");
 	write_text(file("p/.scrconf"), fmt("SCR_JOB_NAME=prefix\n%s", set));
-	read_at(&w);
-	value_is("SCR_JOB_NAME", "prefix", "... not as the user's file does");
+	named(&w, "prefix", "... not as the user's file does");
 	ok(!conf_is_set(c, "SCR_CONF_FILE"), "... which is not in force");
 	ok(strstr(notice(), "p/.scrconf:2: SCR_CONF_FILE is left out: only the "
 			    "environment and SCR_Config can set it") != NULL,
 	   "... and reported");
 	w.user_file = "../here/.scrconf";
-	read_at(&w);
-	value_is("SCR_JOB_NAME", "here", "a file that is given");
+	named(&w, "here", "a file that is given");
 	must(chdir("/") == 0);
+}
+
+static int
+open_once(void *arg, struct error *why)
+{
+	struct conf *one = conf_open(arg, why);
+
+	conf_close(one);
+	return one != NULL ? 0 : -1;
 }
 
 static void
@@ -372,10 +382,9 @@ test_unreadable(void)
 	read_at(&w);
 	is_str(notice(), "", "no files are no error");
 	w.user_file = file("not.there");
-	ok(conf_open(&w, &err) == NULL && err.kind == ERROR_ABSENT &&
-		   says(&err, "not.there"),
-	   "but for one that is given");
-	ok(conf_open(&w, NULL) == NULL, "... also if nobody asks why");
+	is_error(open_once(&w, &err), &err, ERROR_ABSENT, "not.there",
+		 "but for one that is given");
+	is_int(open_once(&w, NULL), -1, "... also if nobody asks why");
 	w.user_file = NULL;
 	setenv("SCR_CONF_FILE", file("not.there"), 1);
 	read_at(&w);
@@ -413,25 +422,15 @@ test_numbers(void)
 	ok(conf_bool(c, "OFF", true, &b, &err) == 0 && !b, "off");
 	ok(conf_bool(c, "TWO", false, &b, &err) == 0 && b, "a number");
 	ok(conf_bool(c, "NONE", true, &b, &err) == 0 && b, "... none");
-	ok(conf_u64(c, "JUNK", 5, &u, &err) < 0 && err.kind == ERROR_USAGE &&
-		   says(&err, "JUNK from ") &&
-		   says(&err, ".scrconf:9: \"12x\""),
-	   "a wrong number: key, source and value");
+	is_error(conf_u64(c, "JUNK", 5, &u, &err), &err, ERROR_USAGE,
+		 fmt("JUNK from %s:9: \"12x\"", file(".scrconf")),
+		 "a wrong number: key, source and value");
 	ok(conf_i64(c, "JUNK", 5, &i, &err) < 0, "... signed");
 	ok(conf_bytes(c, "JUNK", 5, &u, &err) < 0, "... bytes");
 	ok(conf_bool(c, "JUNK", true, &b, &err) < 0, "... yes or no");
 }
 
 /* --- Faults --- */
-
-static int
-open_once(void *arg, struct error *why)
-{
-	struct conf *one = conf_open(arg, why);
-
-	conf_close(one);
-	return one != NULL ? 0 : -1;
-}
 
 static void
 test_memory(void)
