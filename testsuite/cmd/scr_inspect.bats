@@ -23,14 +23,10 @@ make() {
 
 # --- Usage -------------------------------------------------------------------
 
-@test "usage errors: an unknown option, a bad mode, a bad number; --help" {
+@test "usage errors: an unknown option, a bad mode, a bad number" {
 	misused nonsense scr_inspect --nonsense
 	misused xml scr_inspect -m xml file
 	misused 0 scr_inspect -j 0 file
-	ends 0 scr_inspect --help
-	assert_output_has "Usage: scr_inspect" --map --deep "Exit status"
-	assert_stderr_empty
-	shows scrkit scr_inspect --version
 }
 
 @test "missing and foreign files give one line and exit status 1" {
@@ -44,40 +40,6 @@ make() {
 }
 
 # --- Metadata files -----------------------------------------------------------
-
-@test "every printout of kvtree_print and scr_print is repeated byte for byte" {
-	dir=$(golden scr3/kvtree_samples)
-	cd "$dir"
-	mapfile -t files < <(sed -n 's/^##### //p' print_tree.txt)
-	scr_inspect -q -m tree "${files[@]}" | cmp - print_tree.txt
-	mapfile -t files < <(sed -n 's/^##### //p' print_keyval.txt)
-	scr_inspect -q -m keyval "${files[@]}" | cmp - print_keyval.txt
-	mapfile -t files < <(sed -n 's/^##### //p' scr_print_default.txt)
-	scr_inspect -q -m keyval --sort "${files[@]}" |
-		cmp - scr_print_default.txt
-}
-
-@test "all metadata files of a run print as kvtree_print does" {
-	dir=$(golden scr3/conf_crc)
-	cd "$dir"
-	mapfile -t files < <(sed -n 's/^##### //p' print.txt)
-	[ "${#files[@]}" -gt 10 ]
-	scr_inspect -m tree "${files[@]}" | cmp - print.txt
-}
-
-@test "malformed files: one clear line each, no crash" {
-	dir=$(golden scr3/kvtree_bad)
-	for name in badcrc badmagic badtype badversion deep2000 extra_in_body \
-		hugecount hugesize nonul short_header size19 size20 \
-		size20_noflag size22 truncated zero_length; do
-		complains 1 "$name.kv: " scr_inspect "$dir/$name.kv"
-	done
-	for name in good dupkeys noflag_nocrc unknown_flag; do
-		ends 0 scr_inspect "$dir/$name.kv"
-		assert_stderr_empty
-		assert_output_has "  A"
-	done
-}
 
 @test "bytes behind an image are reported, the image is printed" {
 	make p
@@ -318,30 +280,10 @@ make() {
 		'["whole","whole","whole","lost"]' ]]
 }
 
-@test "the golden datasets that were damaged by hand end as they should" {
-	for case in corrupt_redset:3 flipped_bit:0 missing_datafile:3 \
-		missing_filemap:3 missing_redset:3 no_flush_file:3 \
-		truncated_datafile:3; do
-		dir=$(golden "scr3/dmg_${case%:*}")
-		rm -rf p
-		cp -R "$dir/before" p
-		chmod -R u+w p
-		ends "${case#*:}" scr_inspect p
-		[ "$case" != flipped_bit:0 ] || {
-			finds 3 "is inconsistent" scr_inspect --deep p
-		}
-	done
-}
-
 @test "a flushed dataset is checked by its rank2file" {
 	dir=$(golden scr3/xor_4)
 	cp -R "$dir/flushed/prefix" p
 	chmod -R u+w p
-	mkdir -p p/ckpt.1
-	while IFS=$'\t' read -r path same; do
-		mkdir -p "$(dirname "${path/#prefix/p}")"
-		cp "$dir/$same" "${path/#prefix/p}"
-	done < <(cat "$dir/flushed.dedup.txt" 2>/dev/null)
 	shows "restart from ckpt.1" scr_inspect p
 	assert_line "^ +1  \*  ckpt.1 .* none +whole"
 	rm p/ckpt.1/rank_2.ckpt
@@ -480,12 +422,6 @@ make() {
 	try scr_inspect -p p --files 1
 	assert_output_lacks "... and "
 	assert_line "rank_0_0.ckpt .* present$"
-}
-
-@test "names that could drive the terminal are made visible" {
-	mkdir $'e\e[31mvil'
-	complains 1 'vil' scr_inspect $'e\e[31mvil'
-	[[ $stderr != *$'\e'* ]]
 }
 
 @test "JSON of a prefix, brief and with the plan" {

@@ -25,8 +25,7 @@ verified()
 	local name
 
 	for name; do
-		try scr_index --prefix "$PREFIX" --verify --checksums "$name"
-		assert_status 0
+		ends 0 scr_index --prefix "$PREFIX" --verify --checksums "$name"
 		ends 0 scr_inspect --prefix "$PREFIX" --deep --checksums \
 			--dataset "$name"
 	done

@@ -42,8 +42,7 @@ says()
 	printf '%s' $'# a comment\r\n\tSCR_SET_SIZE = 9\r\n' \
 		$'SCR_GROUP=NODE#x # a comment\n' \
 		$'SCR_JOB_NAME=$PLACE/a\nSCR_CLUSTER_NAME=${PLACE}b\\$c\n' \
-		$'CKPT=0 TYPE=XOR SET_SIZE=$SIZE2\n' \
-		$'scr_flush=8' >.scrconf
+		$'CKPT=0 TYPE=XOR SET_SIZE=$SIZE2\n' $'scr_flush=8' >.scrconf
 	job "0 1" app_config SCR_SET_SIZE SCR_GROUP SCR_JOB_NAME \
 		SCR_CLUSTER_NAME "CKPT=0 TYPE" "CKPT=0 SET_SIZE" SCR_FLUSH
 	says "SCR_SET_SIZE -> 9" "SCR_GROUP -> NODE#x" \

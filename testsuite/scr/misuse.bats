@@ -56,8 +56,7 @@ aborts()
 		"config=A=1 B=2 C"
 	aborts "Dataset name provided to SCR_Start_output $differ" \
 		init start_output=@
-	aborts "Dataset flags provided to SCR_Start_output $differ" \
-		init flags=@
+	aborts "Dataset flags provided to SCR_Start_output $differ" init flags=@
 	aborts "Dataset name provided to SCR_Current $differ" init current=@
 }
 

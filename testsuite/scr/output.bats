@@ -108,8 +108,7 @@ bypass mode"* ]] || failed "message"
 	mkdir "$BATS_TEST_TMPDIR/o"
 	printf '%s\n' SCR_COPY_TYPE=FILE "STORE=$SSD GROUP=NODE COUNT=2" \
 		"CKPT=0 INTERVAL=1 STORE=$SSD TYPE=XOR" \
-		"CKPT=1 INTERVAL=100 STORE=$SSD TYPE=PARTNER OUTPUT=1" \
-		>.scrconf
+		"CKPT=1 INTERVAL=100 STORE=$SSD TYPE=PARTNER OUTPUT=1" >.scrconf
 	job "0 1" app_ckpt steps=4 flags=1 flags2=2
 	completed 1 2 3 4
 	# The newest checkpoint stays beside the newest output.
@@ -328,8 +327,7 @@ valid() { ids .valid; }
 	cp -a latest kept
 	lose 0 1
 	SHIM_ALL=1 SHIM_RANKS=all SHIM_OP=fstatat SHIM_PATH=latest/rank_0.0 \
-		SHIM_FAIL_AT=1 SHIM_STICKY=1 \
-		job 0 app_ckpt name=b.%d dir=latest
+		SHIM_FAIL_AT=1 SHIM_STICKY=1 job 0 app_ckpt name=b.%d dir=latest
 	[[ $stderr == *"latest/rank_0.0: Input/output error"* ]] ||
 		failed "message"
 	diff -r latest kept

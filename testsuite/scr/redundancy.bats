@@ -73,8 +73,7 @@ rebuilt()
 		find "$PREFIX" -name "*.er.$k.*" ! -name "*.er.$k.redset" -delete
 		find "$PREFIX" \( -name "filemap_$k" -o -name "*.r$k" \) -delete
 	done
-	try scr_inspect --prefix "$PREFIX" --dataset ckpt.1
-	assert_status 3
+	ends 3 scr_inspect --prefix "$PREFIX" --dataset ckpt.1
 	ends 0 scr_rebuild --prefix "$PREFIX" ckpt.1
 	diff -r --exclude=index.scr --exclude='summary.scr' \
 		--exclude='rank2file*' "$BATS_TEST_TMPDIR/old" "$PREFIX"

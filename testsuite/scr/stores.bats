@@ -76,6 +76,5 @@ $SSD/d off d off $SSD/tester/scr.j1 2 of 1 control"
 	grep -q "store $SSD/a: not used: no such GROUP" <<<"$stderr"
 	grep -q "STORE=$SSD/b: COUNT: .*the default is used" <<<"$stderr"
 	grep -q "store d: not used: not an absolute path" <<<"$stderr"
-	grep -q "store $SSD/d: not used: VIEW=GLOBAL needs MKDIR=1" \
-		<<<"$stderr"
+	grep -q "store $SSD/d: not used: VIEW=GLOBAL needs MKDIR=1" <<<"$stderr"
 }
