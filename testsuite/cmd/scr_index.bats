@@ -1011,12 +1011,3 @@ pruned_later() {
 	ends 1 scr_index -p q --delete 1
 	tree_sha elsewhere | diff before -
 }
-
-@test "a FIFO in the place of a metadata file does not hang" {
-	multi
-	rm p/.scr/index.scr p/.scr/flush.scr p/.scr/scr.dataset.2/summary.scr
-	mkfifo p/.scr/index.scr p/.scr/flush.scr p/.scr/scr.dataset.2/summary.scr
-	finds 3 ckpt.5 timeout 10 scr_index -p p
-	ends 0 timeout 10 scr_index -p p --build 5
-	[ -p p/.scr/index.scr.bak ]
-}

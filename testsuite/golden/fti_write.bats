@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
 # The verbs of scr_fti that write checkpoint files, on files that the real FTI
-# wrote: repair, compact, convert, pack.
+# wrote: repair, compact, convert, pack.  Each of those in each layout: t_fti_write.c.
 
 load golden
 
@@ -62,15 +62,6 @@ ff_files()
 	find "$FTI" \( -name 'Ckpt*-Rank*.fti' -o -name 'Ckpt*-Pcof*.fti' -o \
 		-name 'dCPFile*.fti' \) ! -path '*/bad-F/*' ! -path '*posix*' |
 		sort
-}
-
-# all_files: data files of all kinds with expectations.
-all_files()
-{
-	find "$FTI" \( -name 'Ckpt*-Rank*.fti' -o -name 'Ckpt*-Pcof*.fti' -o \
-		-name 'dCPFile*.fti' -o -name 'dcp-id*.fti' \) \
-		! -path '*/bad-F/*' ! -path '*/loss*' ! -path '*/repaired-F/*' \
-		! -path '*-hang/*' ! -path '*/lL4Dir/*' | sort
 }
 
 # intact FILE...: all of them are.
@@ -174,24 +165,6 @@ same_but_pad()
 	done
 }
 
-@test "compact: one container for each variable, all variables the same" {
-	local file n=0
-
-	while read -r file; do
-		n=$((n + 1))
-		scr_fti compact -o "$n.fti" "$file" >said || failed "$file"
-		variables "$file" >want
-		same_variables "$n.fti" || failed "$file: variables"
-		scr_fti dump "$n.fti" | awk '
-			on && NF >= 9 && ($7 != $8 || $3 != 0) { bad = 1 }
-			$1 == "BLOCK" { on = $2 == "ID" } END { exit bad }'
-		grep -q "saves $(($(stat -c %s "$file") - \
-			$(stat -c %s "$n.fti"))) bytes\|takes" said
-	done < <(ff_files | forms)
-	((n > 0))
-	intact ./*.fti
-}
-
 @test "compact: room in the containers, in place, several files, nothing to do" {
 	local one size
 
@@ -269,72 +242,6 @@ same_but_pad()
 }
 
 # --- convert ---
-
-# expected FILE: "ID SHA256" of each variable, as FTI's application wrote it.
-expected()
-{
-	local set=$1 id rank app
-
-	while [ ! -e "$set/EXPECTED.tsv" ]; do set=${set%/*}; done
-	id=$(sed -n 's/.*Ckpt\([0-9]*\)-.*/\1/p' <<<"${1##*/}")
-	[ -n "$id" ] || id=$(sed -n 's|.*/ckpt\([0-9]*\)/.*|\1|p' <<<"$1")
-	rank=$(sed -n 's/.*[kf]\([0-9]*\)\.fti/\1/p' <<<"${1##*/}")
-	app=$rank
-	# The first rank of three is a head.
-	[[ $1 != */head-F/* ]] || app=$((rank - rank / 3 - 1))
-	# The left neighbour of two ranks on each of four nodes has the data.
-	[[ $1 != *Pcof* ]] || [[ $1 == */head-F/* ]] ||
-		app=$(((rank + 6) % 8))
-	[[ $1 != *Pcof* ]] || [[ $1 != */head-F/* ]] ||
-		app=$(((app + 6) % 8))
-	awk -v c="$id" -v r="$app" \
-		'$1 == c && $2 == r { print $3, $5 }' "$set/EXPECTED.tsv" |
-		sort -n
-}
-
-# posix_variables FILE: the same as variables, by the metadata beside the file.
-posix_variables()
-{
-	awk -v name="${1##*/}" '
-		/^\[/ { on = 0 }
-		$1 == "ckpt_file_name" { on = $3 == name }
-		on && $1 ~ /_id$/ { id = $3 }
-		on && $1 ~ /_size$/ && $1 ~ /^var/ && $1 !~ /type/ { size = $3 }
-		on && $1 ~ /_pos$/ { print id, $3, size, path }' \
-		path="$1" "${1%/*}/sector0-group0.fti" |
-		python3 "$TESTSUITE/golden/fti_parts.py" | cut -d ' ' -f 2-
-}
-
-@test "convert: every file to each layout, to POSIX, and back, with all variables" {
-	local file to n=0
-
-	while read -r file; do
-		expected "$file" >want
-		[ -s want ] || failed "$file: no expectations"
-		mkdir w
-		for to in A B C D E F; do
-			scr_fti convert --id 4 --to $to -o w/$to.fti "$file" \
-				>said || failed "$file to $to"
-			grep -q " -> $to, " said
-		done
-		scr_fti convert --to posix --id 4 -o w/p/Ckpt4-Rank0.fti \
-			"$file" >said || failed "$file to posix"
-		posix_variables w/p/Ckpt4-Rank0.fti | diff want -
-		scr_fti convert --to D -o w/pD.fti w/p/Ckpt4-Rank0.fti >said
-		scr_fti convert --to F --id 4 -o w/AF.fti w/A.fti >said
-		scr_fti convert --to C -o w/EC.fti w/E.fti >said
-		scr_fti convert --to posix --id 4 -o w/q/Ckpt4-Rank0.fti \
-			w/B.fti >said
-		cmp w/q/Ckpt4-Rank0.fti w/p/Ckpt4-Rank0.fti
-		cmp w/q/sector0-group0.fti w/p/sector0-group0.fti ||
-			[[ $file == *posix* ]]
-		same_variables w/*.fti || failed "$file: variables"
-		scr_fti verify -q w/*.fti
-		rm -rf w
-		n=$((n + 1))
-	done < <(all_files | forms)
-	((n > 6))
-}
 
 @test "convert: what a layout lacks comes from the name, an option, the time of the file, and is said" {
 	local good=$FTI/bad-F/good.fti
@@ -534,39 +441,19 @@ tree_files()
 
 # --- pack ---
 
-# raw_variables FILE DIR: write each variable to DIR/ID, and list ID=DIR/ID.
-raw_variables()
-{
-	local id fptr size
+@test "pack: the variables of another file, in each layout" {
+	local to list=(1=raw/var1.bin 2=raw/var2.bin 7=raw/var7.bin)
 
-	mkdir -p "$2"
-	scr_fti dump "$1" >"$BATS_TEST_TMPDIR/dumped" || true
-	awk 'on && NF >= 9 { print $2, $6, $7 } $1 == "BLOCK" { on = $2 == "ID" }' \
-		"$BATS_TEST_TMPDIR/dumped" | while read -r id fptr size; do
-		tail -c +$((fptr + 1)) "$1" | head -c "$size" >>"$2/$id"
+	variables "$FTI/bad-F/good.fti" >want
+	scr_fti extract -q -o raw "$FTI/bad-F/good.fti"
+	for to in A B C D E F; do
+		scr_fti pack --to $to --id 8 -o $to.fti "${list[@]}"
 	done
-	find "$2" -type f -printf "%f=$2/%f\n" | sort -n
-}
-
-@test "pack: a file of the variables of another verifies, in each layout" {
-	local file to list n=0
-
-	while read -r file; do
-		variables "$file" >want
-		mapfile -t list < <(raw_variables "$file" raw)
-		for to in A B C D E F; do
-			scr_fti pack --to $to --id 8 -o $to.fti "${list[@]}"
-		done
-		scr_fti pack --to posix --id 8 -o p/Ckpt8-Rank0.fti "${list[@]}"
-		posix_variables p/Ckpt8-Rank0.fti | diff want -
-		scr_fti convert --to F -o back p/Ckpt8-Rank0.fti
-		scr_fti pack --to F --id 8 -o room.fti --room 30 "${list[@]}"
-		same_variables ./*.fti || failed "$file: variables"
-		intact ./*.fti
-		rm -rf raw p back ./*.fti
-		n=$((n + 1))
-	done < <(ff_files | forms)
-	((n > 0))
+	scr_fti pack --to posix --id 8 -o p/Ckpt8-Rank0.fti "${list[@]}"
+	scr_fti convert --to F -o back.fti p/Ckpt8-Rank0.fti
+	scr_fti pack --to F --id 8 -o room.fti --room 30 "${list[@]}"
+	same_variables ./*.fti
+	intact ./*.fti
 }
 
 # npy TYPE SHAPE FILE: a NumPy file with these raw bytes.

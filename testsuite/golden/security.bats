@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154,SC2012,SC2030,SC2031 # bats sets them; plain names
-# Forged metadata, and other types of files in place of files: they are refused
-# with a message, in bounded memory and time, and nothing outside the prefix is
-# read or written.
+# Forged metadata, and links in place of files: they are refused with a message, in
+# bounded memory and time, and nothing outside the prefix is read or written.
+# Other types of files: planted.bats.
 #
 # $canary is outside.  Its files and times are compared, and no system call may
 # open or name it successfully.
@@ -481,12 +481,13 @@ METADATA=(index.scr flush.scr scr.dataset.1/filemap_0
 	scr.dataset.1/reddesc.er.2.xor.grp_1_of_1.mem_3_of_4.redset
 	scr.dataset.1/reddescmap.er.2.xor.grp_1_of_1.mem_3_of_4.redset)
 
-# each_file STATUS [-]: put the file $bad in place of each of these in turn, in
-# a dataset that is otherwise whole.
-each_file()
+# huge OPTION NUMBER: put such a file of gen_craft in place of each of these in
+# turn, in a dataset that is otherwise whole.
+huge()
 {
-	local file
+	local file bad=$BATS_TEST_TMPDIR/bad
 
+	"$GEN/gen_craft" "$1" "$2" --output "$bad"
 	pick 8 "${METADATA[@]}"
 	for file in "${picked[@]}"; do
 		again_built
@@ -496,76 +497,13 @@ each_file()
 		guarded scr_inspect "$at/.scr/$file"
 		[[ $status == 1 ]] || failed "inspect $file"
 		assert_stderr_one_line
-		attack "$1" "${2-${file##*/}}"
+		attack "0 1 4" "${file##*/}"
 	done
-}
-
-# huge OPTION NUMBER: each_file with such a file of gen_craft.
-huge()
-{
-	bad=$BATS_TEST_TMPDIR/bad
-	"$GEN/gen_craft" "$1" "$2" --output "$bad"
-	each_file "0 1 4"
 }
 
 @test "nested a million levels deep" { huge --nest 1000000; }
 @test "four billion keys announced, none there" { huge --count 4294967295; }
 @test "exabytes announced" { huge --size 4611686018427387904; }
-
-@test "eight terabytes of nothing" {
-	bad=$BATS_TEST_TMPDIR/bad
-	truncate -s 8T "$bad" || skip "no such large files here"
-	# cp would read it.
-	cp() { if [[ $2 == "$bad" ]]; then truncate -s 8T "$3"; else
-		command cp "$@"; fi; }
-	each_file "0 1 4" -
-}
-
-@test "a FIFO in the place of a file does not hang" {
-	local file
-
-	bad=$BATS_TEST_TMPDIR/bad
-	mkfifo "$bad"
-	each_file "0 1 4"
-	pick 2 ckpt.1/rank_0.ckpt ckpt.1/rank_1.ckpt ckpt.1/rank_1.empty \
-		.scr/index.lock .scr/scr.dataset.1/.scrkit.lock \
-		"ckpt.1/$("$GEN/gen_craft" --temp-name rank_1.ckpt)"
-	for file in "${picked[@]}"; do
-		again
-		rm -f "$at/$file"
-		mkfifo "$at/$file"
-		attack "0 1 4"
-	done
-}
-
-@test "a device in the place of a file does not hang" {
-	bad=$BATS_TEST_TMPDIR/bad
-	mknod "$bad" c 1 5 && head -c 1 "$bad" >/dev/null ||
-		skip "devices cannot be made here"
-	each_file "0 1 4"
-	again
-	rm "$at/ckpt.1/rank_0.ckpt"
-	cp -a "$bad" "$at/ckpt.1/rank_0.ckpt"
-	attack "0 1 4"
-}
-
-@test "directories in the place of files" {
-	local file
-
-	pick 3 ckpt.1/rank_0.ckpt ckpt.1/rank_1.ckpt \
-		.scr/scr.dataset.1/filemap_0 .scr/scr.dataset.1/filemap_1 \
-		".scr/scr.dataset.1/$inner" .scr/index.scr .scr/flush.scr \
-		.scr/scr.dataset.1/summary.scr
-	for file in "${picked[@]}"; do
-		again
-		rm -f "$at/$file"
-		mkdir -p "$at/$file/precious"
-		attack "0 1 4" "rank_0.ckpt"
-		# A damaged index is moved aside, whatever its type.
-		[[ -d $at/$file/precious || -d $at/$file.bak/precious ]] ||
-			failed "$file: removed"
-	done
-}
 
 # --- Names -------------------------------------------------------------------
 
