@@ -13,15 +13,6 @@ warned()
 		failed "expected once on stderr: $1"
 }
 
-@test "a group of hosts that share power fails together (12)" {
-	printf '%s\n' "GROUPS=node"{0,1}" POWER=a" "GROUPS=node"{2,3}" POWER=b" \
-		>.scrconf
-	SCR_GROUP=POWER works "0 1 2 3" parts levels
-	assert_line "0: 0/1 XOR(XOR1) 0,2"
-	assert_line "3: 0/1 XOR(XOR1) 1,3"
-	[[ -z $stderr ]]
-}
-
 @test "several descriptors, SET_SIZE of each line counts (13)" {
 	cat >.scrconf <<-END
 	CKPT=2 TYPE=PARTNER INTERVAL=4
@@ -73,22 +64,6 @@ warned()
 	assert_line "4: 0/1 XOR(XOR1) 0,2,4"
 	assert_line "1: 0/1 XOR(XOR1) 1,3"
 	[[ -z $stderr ]]
-}
-
-@test "fewer nodes than losses to survive; one node (15)" {
-	SCR_COPY_TYPE=RS works "0 1" parts levels
-	assert_line "0: 0/1 RS(XOR1) 0,1"
-	warned "2 of 2 ranks tolerate fewer than 2 losses"
-	SCR_COPY_TYPE=PARTNER works "0 0" parts levels
-	assert_line "1: 0/1 SINGLE(SINGLE0) 1"
-	warned "no rank is protected by PARTNER"
-}
-
-@test "a node fewer at the restart (16)" {
-	works "0 1 2 2" parts levels
-	assert_line "0: 0/1 XOR(XOR1) 0,1,2"
-	assert_line "3: 0/1 XOR(SINGLE0) 3"
-	warned "1 of 4 ranks are not protected by XOR"
 }
 
 @test "unknown names are left out, with a warning each (63)" {

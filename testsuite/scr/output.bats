@@ -73,24 +73,6 @@ fresh() { rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*; }
 	done
 }
 
-@test "a file of two ranks: refused in a cache of nodes, else possible (44)" {
-	job "0 1" app_ckpt shared=1
-	((status != 0 && status != 124)) || failed "status"
-	[[ $stderr == *"ABORT: "*"Shared file access detected while not in \
-bypass mode"* ]] || failed "message"
-	fresh
-	SCR_CACHE_BYPASS=1 job "0 1" app_ckpt shared=1
-	completed 1
-	[[ -s ckpt.1/shared && -s ckpt.1/rank_1.0 ]] || failed "files"
-	[[ -z $(find "$NODES" -name shared) ]] || failed "in cache"
-	fresh
-	# A node's cache that is declared to be of all ranks.
-	echo "STORE=$SSD GROUP=WORLD COUNT=2" >.scrconf
-	job "0 0" app_ckpt shared=1
-	completed 1
-	[[ -s $NODES/0/$CACHE/scr.dataset.1/shared ]] || failed "not shared"
-}
-
 @test "output is no checkpoint, and does not count as one (45, 47)" {
 	SCR_CACHE_SIZE=3 job "0 1" app_ckpt steps=3 flags=1 flags2=2
 	completed 1 2 3
@@ -145,16 +127,6 @@ bypass mode"* ]] || failed "message"
 	done
 }
 
-@test "equal names in different directories (54)" {
-	job "0 1 2 3" app_ckpt equal=1 files=3
-	completed 1
-	lose 3
-	saved 1 0 1 2
-	[[ $(find ckpt.1 -type f | wc -l) -eq 12 ]] || failed "12 files"
-	cmp -s ckpt.1/0/f.3 ckpt.1/1/f.3 && failed "the same contents"
-	:
-}
-
 @test "one rank says that its files are not valid (58)" {
 	job "0 1" app_ckpt steps=2 invalid=1
 	completed 2
@@ -205,6 +177,8 @@ traced()
 {
 	local r opens syncs
 
+	command -v strace >/dev/null || skip "no strace"
+	not_sanitized strace
 	cat >traced <<-EOF
 		#!/bin/sh
 		exec strace -f -e trace=openat,open,creat,fsync,fdatasync,syncfs,sync_file_range \
@@ -238,8 +212,6 @@ traced()
 #
 # LLNL's: 20 opens and 27 syncs, rank 0: 23 and 33.
 @test "at most half of the opens and a third of the syncs of LLNL's library" {
-	command -v strace >/dev/null || skip "no strace"
-	not_sanitized strace
 	traced 10 4 11 6
 }
 
@@ -247,16 +219,12 @@ traced()
 # opens more than half: a cindex when the old dataset goes, and flush.scr once for
 # the caches and once for the prefix, as LLNL's scripts read it in between.
 @test "with a flush of each dataset: a third of the syncs" {
-	command -v strace >/dev/null || skip "no strace"
-	not_sanitized strace
 	SCR_FLUSH=1 traced 11 8 18 17
 }
 
 # LLNL's: 13 and 19, rank 0: 25 and 41.  A third of the syncs, but two opens more
 # than half: each rank leads a node here, and the format alone needs seven files.
 @test "with bypass: a third of the syncs" {
-	command -v strace >/dev/null || skip "no strace"
-	not_sanitized strace
 	SCR_CACHE_BYPASS=1 traced 8 4 14 13
 }
 

@@ -88,16 +88,6 @@ traces()
 	done
 }
 
-@test "SET_SIZE of a CKPT line" {
-	printf '%s\n' 'CKPT=0 TYPE=XOR SET_SIZE=2' \
-		'CKPT=1 TYPE=XOR INTERVAL=2' >.scrconf
-	SCR_COPY_TYPE=FILE works "$NODE_MAP" app_ckpt steps=2
-	[[ -n $(find "$NODES/3/$CACHE/scr.dataset.1" -name 'reddesc.*grp_2_of_2.mem_2_of_2*') ]] ||
-		failed "sets of 2"
-	[[ -n $(find "$NODES/3/$CACHE/scr.dataset.2" -name 'reddesc.*grp_1_of_1.mem_4_of_4*') ]] ||
-		failed "a set of 4"
-}
-
 @test "SCR_CACHE_PURGE=1: nothing of an earlier run is left" {
 	job "0 1" app_restart 2
 	assert_line "complete 2 0"

@@ -139,6 +139,7 @@ protected()
 {
 	local lists=$BATS_TEST_TMPDIR/lists
 
+	rm -rf "$lists" "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/*
 	mkdir "$lists"
 	printf 'ckpt.1/a.r0 100000\nckpt.1/b.r0 0\nckpt.1/c.r0 1\n' >"$lists/list.0"
 	printf 'ckpt.1/a.r1 0\nckpt.1/b.r1 2500000\nckpt.1/c.r1 0\n' >"$lists/list.1"
@@ -146,26 +147,20 @@ protected()
 	works "0 1 2 3" dataset "$1" "$2" 8 "$lists"
 }
 
-@test "each member of XOR can be computed again" {
-	protected XOR 1
-	pick 2 0 1 2 3
-	for k in "${picked[@]}"; do
-		rebuilt "$k"
-	done
-}
+@test "each member of XOR can be computed again, of PARTNER and RS two" {
+	local type failures all lost
 
-@test "each member of PARTNER, and two" {
-	protected PARTNER 1
-	pick 2 0 1 2 3
-	for k in "${picked[@]}"; do
-		rebuilt "$k"
-	done
-	rebuilt 0 2
-}
-
-@test "each two members of RS" {
-	protected RS 2
-	rebuilt 0 1
-	rebuilt 2 3
-	rebuilt 0
+	while IFS=: read -r type failures all; do
+		protected "$type" "$failures"
+		IFS=, read -ra all <<<"$all"
+		pick 2 "${all[@]}"
+		for lost in "${picked[@]}"; do
+			# shellcheck disable=SC2086 # ranks
+			rebuilt $lost
+		done
+	done <<-'END'
+		XOR:1:0,1,2,3
+		PARTNER:1:0,1,2,3,0 2,1 3
+		RS:2:0 1,2 3,0,0 2,1 3,3
+	END
 }
