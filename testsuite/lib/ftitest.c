@@ -10,6 +10,7 @@
 #include "fti/name.h"
 #include "ftibytes.h"
 #include "hash.h"
+#include "metatest.h"
 #include "path.h"
 #include "puttest.h"
 
@@ -35,9 +36,6 @@ ftitest_enter(const char *what)
 
 /* --- The golden files --- */
 
-static struct ftitest_golden *found;
-static size_t nfound, room_found, root_len;
-
 static bool
 is_ff_set(const char *set)
 {
@@ -52,50 +50,44 @@ is_ff_set(const char *set)
 	return false;
 }
 
-static int
-add_golden(const char *path, const struct stat *st, int type, struct FTW *ftw)
+/* Is this such a data file?  `set`: the part of `path` below the root. */
+static bool
+golden_file(struct ftitest_golden *g, const char *path, const char *set)
 {
-	const char *set = path + root_len + 1, *dir = NULL;
-	const struct fti_name n = fti_name_parse(path + ftw->base);
-	struct ftitest_golden g = { .ckpt = n.id, .rank = n.rank };
+	const struct fti_name n = fti_name_parse(base_name(path));
+	const char *dir = strstr(set, "/ckpt");
 
-	(void)st;
-	if (type != FTW_F || strlen(path) < root_len || !is_ff_set(set) ||
+	if (!is_ff_set(set) ||
 	    (n.kind != FTI_NAME_RANK && n.kind != FTI_NAME_DCP))
-		return 0;
-	dir = strstr(set, "/ckpt");
+		return false;
+	*g = (struct ftitest_golden){ .ckpt = n.id, .rank = n.rank };
 	if (n.kind == FTI_NAME_DCP && dir != NULL)
-		g.ckpt = (uint32_t)atoi(dir + 5);
+		g->ckpt = (uint32_t)atoi(dir + 5);
 	if (strncmp(set, "head-F/", 7) == 0) /* one of three is a head */
-		g.rank = n.rank / 3 * 2 + n.rank % 3 - 1;
-	must(MEM_ROOM(found, nfound, room_found));
-	g.path = mem_strdup(path);
-	g.set = mem_strdup(fmt("%.*s", (int)(strchr(set, '/') - path), path));
-	must(g.path != NULL && g.set != NULL);
-	found[nfound++] = g;
-	return 0;
-}
-
-static int
-by_path(const void *a, const void *b)
-{
-	return strcmp(((const struct ftitest_golden *)a)->path,
-		      ((const struct ftitest_golden *)b)->path);
+		g->rank = n.rank / 3 * 2 + n.rank % 3 - 1;
+	g->path = mem_strdup(path);
+	g->set = mem_strdup(fmt("%.*s", (int)(strchr(set, '/') - path), path));
+	must(g->path != NULL && g->set != NULL);
+	return true;
 }
 
 size_t
 ftitest_list(struct ftitest_golden **out)
 {
 	const char *root = ftitest_root();
+	size_t n = 0;
 
-	found = NULL;
-	nfound = room_found = 0;
-	root_len = root != NULL ? strlen(root) : 0;
-	must(root == NULL || nftw(root, add_golden, 16, FTW_PHYS) == 0);
-	if (nfound > 0)
-		qsort(found, nfound, sizeof(*found), by_path);
-	*out = found;
-	return nfound;
+	*out = NULL;
+	if (root == NULL)
+		return 0;
+	must(find_files(root));
+	*out = mem_calloc(found.count + 1, sizeof(**out));
+	must(*out != NULL);
+	for (size_t i = 0; i < found.count; i++)
+		n += golden_file(&(*out)[n], found.paths[i],
+				 found.paths[i] + strlen(root) + 1);
+	forget_files();
+	return n;
 }
 
 void

@@ -256,7 +256,7 @@ note_file(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	(void)st;
 	(void)ftw;
-	if (type != FTW_F)
+	if (type == FTW_D)
 		return 0;
 	found.paths =
 		mem_realloc(found.paths, found.count + 1, sizeof(*found.paths));

@@ -87,7 +87,7 @@ extern struct found {
 	size_t count;
 } found;
 
-/* Find all regular files below `dir`, sorted, into `found`. */
+/* Find all below `dir` but directories, sorted, into `found`. */
 bool find_files(const char *dir);
 
 /* Free the result of find_files(). */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "metatest.h"
 #include "temp.h"
 
 char puttest_root[96];
@@ -65,22 +66,12 @@ puttest_temp(const char *path)
 		   temp_name(temp, base));
 }
 
-static size_t files_seen;
-
-static int
-count_file(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)path, (void)st, (void)ftw;
-	files_seen += type != FTW_D;
-	return 0;
-}
-
 size_t
 puttest_count(void)
 {
-	files_seen = 0;
-	must(nftw(puttest_root, count_file, 16, FTW_PHYS) == 0);
-	return files_seen;
+	must(find_files(puttest_root));
+	forget_files();
+	return found.count;
 }
 
 bool
