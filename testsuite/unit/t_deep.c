@@ -95,44 +95,39 @@ repaired(struct scene *s, struct checked *c, const char *what)
  * where it is not one, and a part of the message of the first; or how many sets
  * agree. */
 struct found {
+	const struct scene *scene; /* NULL: that of the caller */
 	const char *what, *change, *all, *words;
 	bool repair; /* put it right from the findings */
 };
 
 static void
-finds(struct scene *s, const struct found *f, size_t n)
+finds(struct scene *s, const struct found *f)
 {
-	for (; n-- > 0; f++) {
-		struct checked c;
-		const char *all = "";
+	const char *all = "";
+	struct checked c;
 
-		scene_do(s, f->change);
-		c = check_with(s, NULL, 0);
-		for (size_t i = 0; c.rc == 0 && i < c.r.nfindings; i++) {
-			all = fmt("%s%s%s", all, i > 0 ? "; " : "",
-				  told(&c, i));
-			if (c.r.findings[i].bytes != 1)
-				all = fmt("%s (%llu)", all,
-					  (unsigned long long)c.r.findings[i]
-						  .bytes);
-		}
-		if (c.rc == 0 && c.r.nfindings == 0)
-			all = fmt("%zu agree, %zu skipped",
-				  (size_t)c.r.sets_checked,
-				  (size_t)c.r.sets_skipped);
-		is_str(all, f->all, f->what);
-		if (c.r.nfindings > 0)
-			ok(deep_error(c.p, &c.r.findings[0], &c.err) < 0 &&
-				   c.err.kind == ERROR_DAMAGED &&
-				   says(&c.err, f->words),
-			   fmt("%s: in words", f->what));
-		if (f->repair)
-			repaired(s, &c, f->what);
-		done(&c);
+	scene_do(s, f->change);
+	c = check_with(s, NULL, 0);
+	for (size_t i = 0; c.rc == 0 && i < c.r.nfindings; i++) {
+		const unsigned long long bytes = c.r.findings[i].bytes;
+
+		all = fmt("%s%s%s", all, i > 0 ? "; " : "", told(&c, i));
+		if (bytes != 1)
+			all = fmt("%s (%llu)", all, bytes);
 	}
+	if (c.rc == 0 && c.r.nfindings == 0)
+		all = fmt("%zu agree, %zu skipped", (size_t)c.r.sets_checked,
+			  (size_t)c.r.sets_skipped);
+	is_str(all, f->all, f->what);
+	if (c.r.nfindings > 0)
+		ok(deep_error(c.p, &c.r.findings[0], &c.err) < 0 &&
+			   c.err.kind == ERROR_DAMAGED &&
+			   says(&c.err, f->words),
+		   fmt("%s: in words", f->what));
+	if (f->repair)
+		repaired(s, &c, f->what);
+	done(&c);
 }
-
-#define FINDS(s, list) finds(s, list, sizeof(list) / sizeof((list)[0]))
 
 /* --- One byte, every scheme --- */
 
@@ -151,18 +146,20 @@ static const struct kind {
 /* The last byte of a file, a body, and redundancy over filemaps, which have no
  * recorded checksums. */
 static const struct found named[] = {
-	{ "a file", "flip f2.0 -1", "373 in rank_2_0.dat",
+	{ NULL, "a file", "flip f2.0 -1", "373 in rank_2_0.dat",
 	  "rank_2_0.dat of rank 2: its contents are damaged, the first "
 	  "difference is at byte 373",
 	  true },
-	{ "a body", "flip r3 -5", "body of 3", "mem_4_of_", true },
-	{ "over filemaps", "flip R1 -1", "body of 1", "over filemaps", false },
+	{ NULL, "a body", "flip r3 -5", "body of 3", "mem_4_of_", true },
+	{ NULL, "over filemaps", "flip R1 -1", "body of 1", "over filemaps",
+	  false },
 };
 
 static const struct found unnamed[] = {
-	{ "a file", "new; flip f2.0 -1", "nobody in set 1", "", false },
-	{ "a body", "new; flip r3 -5", "nobody in set 1", "unknown", false },
-	{ "over filemaps", "new; flip R1 -1", "nobody in map 1",
+	{ NULL, "a file", "new; flip f2.0 -1", "nobody in set 1", "", false },
+	{ NULL, "a body", "new; flip r3 -5", "nobody in set 1", "unknown",
+	  false },
+	{ NULL, "over filemaps", "new; flip R1 -1", "nobody in map 1",
 	  "over filemaps", false },
 };
 
@@ -194,93 +191,95 @@ one_byte(const struct kind *t, bool crc)
 	}
 	is_int((int64_t)c.r.bytes_read, (int64_t)bytes, "all bytes are read");
 	done(&c);
-	finds(&s, &file, 1);
-	finds(&s, names ? &named[1] : &unnamed[1], 1);
-	finds(&s, t->names ? &named[2] : &unnamed[2], 1);
+	finds(&s, &file);
+	finds(&s, names ? &named[1] : &unnamed[1]);
+	finds(&s, t->names ? &named[2] : &unnamed[2]);
 	scene_end(&s);
 }
 
-/* --- Several bytes --- */
+/* --- Several bytes, and sets --- */
 
-/* RS k=2, n=6. */
-static const struct found several[] = {
+static uint64_t
+five_mib(unsigned rank, unsigned file)
+{
+	(void)file;
+	return rank == 0 ? (uint64_t)5 << 20 : 100;
+}
+
+static const struct scene rs2 = { SCENE(RS, 6, 1, 2, 2) };
+static const struct scene rs2_sums = { SCENE(RS, 6, 1, 2, 2), .crc = true };
+static const struct scene xor_sums = { SCENE(XOR, 4, 1, 1, 2), .crc = true };
+static const struct scene copies2 = { SCENE(PARTNER, 6, 1, 2, 1) };
+static const struct scene copies3 = { SCENE(PARTNER, 6, 1, 3, 1) };
+static const struct scene sums3 = { SCENE(PARTNER, 6, 1, 3, 1), .crc = true };
+static const struct scene large = { SCENE(PARTNER, 3, 1, 2, 1),
+				    .size = five_mib };
+static const struct scene two_sets = { SCENE(XOR, 8, 2, 1, 2) };
+static const struct scene single = { SCENE(SINGLE, 8, 8, 0, 2) };
+
+static const struct found more[] = {
 	/* Several wrong bytes of one file give one finding, at the first. */
-	{ "three bytes", "new; flip f5.1 100 7 101", "7 in rank_5_1.dat (3)",
-	  "", true },
+	{ &rs2, "three bytes", "new; flip f5.1 100 7 101",
+	  "7 in rank_5_1.dat (3)", "", true },
 	/* Culprits in different stripes are distinguished... */
-	{ "data and a body", "flip f1.0 5; flip r4 -1",
+	{ &rs2, "data and a body", "new; flip f1.0 5; flip r4 -1",
 	  "5 in rank_1_0.dat; body of 4", "", true },
 	/* ...but not in the same block of one stripe: members 2 and 3 both have
 	 * data in stripe 0. */
-	{ "two members in one block cannot be told apart",
-	  "flip f2.0 50; flip f3.0 60", "nobody in set 1 (2)",
+	{ &rs2, "two members in one block cannot be told apart",
+	  "new; flip f2.0 50; flip f3.0 60", "nobody in set 1 (2)",
 	  "2 bytes differ, the first at offset 50 of stripe 0", false },
+	{ &rs2_sums, "with checksums one of them can be told",
+	  "new; flip f2.0 50; flip f3.0 60", "50 in rank_2_0.dat (2)",
+	  "rank_2_0.dat of rank 2", false },
 	/* A well-formed filemap that differs from the protected one. */
-	{ "a filemap that was changed", "new; set m2 FILE>*>META>MODE 33262",
-	  "rank 2 (10)",
+	{ &rs2, "a filemap that was changed",
+	  "new; set m2 FILE>*>META>MODE 33262", "rank 2 (10)",
 	  "rank 2: its contents are damaged: set 1 of 1 (RS over filemaps)",
 	  false },
-};
-
-/* XOR: the file proved wrong is not the one at the first mismatch.  The last
- * bytes of rank 2 are in a later stripe than the first of rank 3. */
-static const struct found two_files = { "two files of two members",
-					"new; flip f3.0 5; flip f2.1 -1",
-					"0 in rank_2_1.dat (2)",
-					"rank_2_1.dat of rank 2", false };
-
-/* PARTNER, two copies.  The body of rank 3 has the data of ranks 2 and 1; the
- * body of rank 4 ends with the last bytes of rank 2. */
-static const struct found copies[] = {
-	{ "two copies of different data", "new; flip r4 -1; flip r3 -1",
-	  "body of 3; body of 4", "", true },
+	/* The file proved wrong is not the one at the first mismatch.  The last
+	 * bytes of rank 2 are in a later stripe than the first of rank 3. */
+	{ &xor_sums, "two files of two members",
+	  "new; flip f3.0 5; flip f2.1 -1", "0 in rank_2_1.dat (2)",
+	  "rank_2_1.dat of rank 2", false },
+	/* The body of rank 3 has the data of ranks 2 and 1; the body of rank 4
+	 * ends with the last bytes of rank 2, which has 374. */
+	{ &copies2, "two copies of different data",
+	  "new; flip r4 -1; flip r3 -1", "body of 3; body of 4", "", true },
 	/* Both copies of rank 2's data at different offsets. */
-	{ "two copies that differ from the data and each other",
-	  "flip r4 -1; flip r3 -347", "nobody in set 1 (2)",
-	  "the data of rank 2 and their copy at rank 3 differ from byte 364 on",
+	{ &copies2, "two copies that differ from the data and each other",
+	  "new; flip r4 -1; flip r3 -347", "nobody in set 1 (2)",
+	  "the data of rank 2 and their copy at rank 3 differ from byte 364",
 	  false },
-	{ "two copies that agree", "new; flip f2.0 364", "364 in rank_2_0.dat",
-	  "rank_2_0.dat of rank 2", false },
-};
-
-/* Three copies: two differ from the other two. */
-static const struct found three_copies[] = {
-	{ "one of four", "new; flip f2.0 9", "9 in rank_2_0.dat",
+	{ &copies2, "two copies that agree", "new; flip f2.0 364",
+	  "364 in rank_2_0.dat", "rank_2_0.dat of rank 2", false },
+	/* Three copies: two differ from the other two. */
+	{ &copies3, "one of four", "new; flip f2.0 9", "9 in rank_2_0.dat",
 	  "rank_2_0.dat", false },
-	{ "a copy of three", "flip f2.0 9; flip r5 -1", "body of 5",
+	{ &copies3, "a copy of three", "new; flip r5 -1", "body of 5",
 	  "mem_6_of_6", false },
-	{ "two of three", "flip r4 -338", "nobody in set 1",
-	  "the data of rank 2 and their copy at rank 4", false },
+	{ &copies3, "two of three", "new; flip r5 -1; flip r4 -338",
+	  "nobody in set 1", "the data of rank 2 and their copy at rank 4",
+	  false },
+	{ &sums3, "a checksum speaks for the data",
+	  "new; flip r5 -1; flip r4 -338", "body of 4", "mem_5_of_6", false },
+	{ &large, "the last byte of several stretches", "new; flip f0.0 -1",
+	  "5242879 in rank_0_0.dat", "byte 5242879", false },
+	{ &two_sets, "a set that lacks a file is skipped", "new; rm f3.0",
+	  "3 agree, 1 skipped", "", false },
+	{ &single, "SINGLE has nothing to be checked", "new",
+	  "0 agree, 0 skipped", "", false },
 };
-
-static const struct found with_sum = { "a checksum speaks for the data",
-				       "new; flip r5 -1; flip r4 -338",
-				       "body of 4", "mem_5_of_6", false };
 
 static void
 more_bytes(void)
 {
-	struct scene rs = schemes[2].s, xor = schemes[0].s;
-	struct scene partner = { SCENE(PARTNER, 6, 1, 2, 1) };
-	struct checked c;
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+		struct scene s = *more[i].scene;
 
-	FINDS(&rs, several);
-	rs.crc = xor.crc = true;
-	scene_do(&rs, "new; flip f2.0 50; flip f3.0 60");
-	c = check_with(&rs, NULL, 0);
-	ok(str_starts(told(&c, 0), "50 in rank_2_0.dat"),
-	   "with checksums one of two members in a block can be told");
-	done(&c);
-	finds(&xor, &two_files, 1);
-	must(scene_default_size(1, 0) == 337);
-	FINDS(&partner, copies);
-	partner.failures = 3;
-	FINDS(&partner, three_copies);
-	partner.crc = true;
-	finds(&partner, &with_sum, 1);
-	scene_end(&rs);
-	scene_end(&xor);
-	scene_end(&partner);
+		finds(&s, &more[i]);
+		scene_end(&s);
+	}
 }
 
 /* --- Sizes --- */
@@ -324,13 +323,6 @@ blocks(void)
 }
 
 static uint64_t
-five_mib(unsigned rank, unsigned file)
-{
-	(void)file;
-	return rank == 0 ? (uint64_t)5 << 20 : 100;
-}
-
-static uint64_t
 nothing(unsigned rank, unsigned file)
 {
 	(void)rank;
@@ -338,46 +330,32 @@ nothing(unsigned rank, unsigned file)
 	return 0;
 }
 
-static const struct found agree[] = {
-	{ "the last byte of several stretches", "new; flip f0.0 -1",
-	  "5242879 in rank_0_0.dat", "byte 5242879", false },
-	{ "empty files agree", "new", "2 agree, 0 skipped", "", false },
-	{ "a set that lacks a file is skipped", "new; rm f3.0",
-	  "3 agree, 1 skipped", "", false },
-	{ "SINGLE has nothing to be checked", "new", "0 agree, 0 skipped", "",
-	  false },
-};
-
 static void
-sizes_and_sets(void)
+empty_and_unread(void)
 {
-	struct scene s = { SCENE(PARTNER, 3, 1, 2, 1), .size = five_mib };
-	struct scene xor = { SCENE(XOR, 8, 2, 1, 2) };
-	struct scene single = { SCENE(SINGLE, 8, 8, 0, 2) };
+	static const struct found empty = { NULL,  "empty files agree",
+					    "new", "2 agree, 0 skipped",
+					    "",	   false };
+	struct scene s = two_sets;
 	struct error err = ERROR_INIT;
 	struct deep_result r;
 	struct plan *p = NULL;
 
-	finds(&s, &agree[0], 1);
-	for (unsigned i = 0; i < 6; i++) {
-		struct scene e = schemes[i].s;
-
-		e.files = 1;
-		e.size = nothing;
-		finds(&e, &agree[1], 1);
-		scene_end(&e);
-	}
-	finds(&xor, &agree[2], 1);
-	p = scene_plan(&xor, 0, &err);
+	scene_make(&s);
+	p = scene_plan(&s, 0, &err);
 	ok(deep_check(p, NULL, &r, &err) == 0 && r.sets_checked == 0 &&
 		   r.sets_skipped == 4,
-	   "nor are those whose headers were not read");
+	   "sets whose headers were not read are skipped");
 	deep_free(&r);
 	plan_free(p);
-	finds(&single, &agree[3], 1);
 	scene_end(&s);
-	scene_end(&xor);
-	scene_end(&single);
+	for (unsigned i = 0; i < 6; i++) {
+		s = schemes[i].s;
+		s.files = 1;
+		s.size = nothing;
+		finds(&s, &empty);
+		scene_end(&s);
+	}
 }
 
 static void
@@ -506,7 +484,7 @@ main(void)
 	}
 	more_bytes();
 	blocks();
-	sizes_and_sets();
+	empty_and_unread();
 	reading_fails();
 	no_memory();
 	any_order();
