@@ -438,16 +438,6 @@ assert_both_readings() {
 	warns 4 "scr_index: name:4: " scr_index -p p --verify name:4
 }
 
-@test "hints about packed datasets, too" {
-	steps
-	scr_container -q -p p pack id:4 5
-	for word in id:4 5; do
-		damage p/.scr/scr.dataset.${word#id:}/.scr/ctr.0.scr 100 damaged
-		try scr_container -p p verify $word
-		grep -q "scr_rebuild.* $word\$" <<<"$output"
-	done
-}
-
 @test "hints quote names for the shell" {
 	ends 2 scr_container cat "a'b c"
 	# shellcheck disable=SC2028 # as it is printed

@@ -268,8 +268,7 @@ meanwhile() {
 		fi
 		tree_sha p/.scr/scr.dataset.1 >before
 		for command in "--verify 1" "--build 1" "--build 1 --checksums"; do
-			read -ra words <<<"$command"
-			warns 4 "cannot be rebuilt" scr_index -p p "${words[@]}"
+			warns 4 "cannot be rebuilt" scr_index -p p $command
 		done
 		# The older one is not given up for it.
 		tree_sha p/.scr/scr.dataset.1 | diff before -
@@ -511,8 +510,7 @@ copy_from() {
 	for cmd in "scr_rebuild -p p 1" "scr_index -p p --build 1"; do
 		cp "right.2/latest/rank_1.ckpt" p/latest/
 		cp -p right.1/latest/rank_[023].ckpt p/latest/
-		read -ra words <<<"$cmd"
-		ends 3 "${words[@]}"
+		ends 3 $cmd
 		assert_stderr_has "dataset 2 (t2)" "would replace files"
 		cmp right.2/latest/rank_1.ckpt p/latest/rank_1.ckpt
 	done
@@ -648,9 +646,8 @@ two_valid() {
 		"scr_index -p ../../../p --build 2" \
 		"scr_rebuild --xor $(basename -a p/.scr/scr.dataset.2/*c.er.*.xor.* |
 			tr '\n' ' ')"; do
-		read -ra words <<<"$command"
 		cd p/.scr/scr.dataset.2
-		try "${words[@]}"
+		try $command
 		cd ../../..
 		assert_status 3
 		assert_stderr_has "dataset 1 (t1)"

@@ -252,6 +252,13 @@ write_import_tar() {
 	assert_stderr_one_line "p/.scr/log" "not a regular file"
 }
 
+# through NAME: dataset 1 of p in the archive NAME.ar, imported to the prefix NAME.
+through() {
+	scr_archive -q -p p export -o "$1.ar" 1
+	mkdir "$1"
+	scr_archive -q -p "$1" import "$1.ar"
+}
+
 # in_map OLD NEW: change a path in the map of p.
 in_map() {
 	local part tree
@@ -300,25 +307,6 @@ add_to_archive() {
 		[[ -z $(find q -mindepth 1) ]] || failed "left:" "$(find q)"
 		rmdir q
 	done
-}
-
-@test "import: a failure leaves nothing" {
-	indexed
-	scr_archive -q -p p export --with-redundancy -o ar 1
-	size=$(stat -c %s ar)
-	for at in 0 512 1000 $((size / 2)) $((size - 12000)); do
-		head -c "$at" ar >bad
-		mkdir q
-		ends 1 scr_archive -p q import bad
-		[[ -z $(find q -mindepth 1) ]] || failed "left:" "$(find q)"
-		rmdir q
-	done
-	# A prefix with another dataset stays as it is.
-	mkdir -p q/ckpt.1 q/.scr
-	echo precious >q/ckpt.1/rank_3_1.ckpt
-	tree_stat q >before
-	complains 1 ckpt.1/rank_3_1.ckpt scr_archive -p q import ar
-	diff before <(tree_stat q)
 }
 
 @test "unpack, extract: a map that names .scrconf or metadata" {
@@ -456,9 +444,7 @@ used() {
 		(($(used "$1/ckpt.1") < 4000000)) ||
 			failed "$2: $(used "$1/ckpt.1") bytes on disk"
 	}
-	scr_archive -q -p p export -o ar 1
-	mkdir q
-	scr_archive -q -p q import ar
+	through q
 	check q import
 	cp -a p packed
 	scr_container -q -p packed pack --size 10000000 1
@@ -500,16 +486,12 @@ used() {
 	modes p >before
 	scr_container -q -p p extract -C plain 1
 	diff before <(modes plain)
-	scr_archive -q -p p export -o ar 1
-	mkdir q
-	scr_archive -q -p q import ar
+	through q
 	diff before <(modes q)
 	scr_container -q -p p pack --size 20000 1
 	scr_container -q -p p extract -C out 1
 	diff before <(modes out)
-	scr_archive -q -p p export -o ar2 1
-	mkdir q2
-	scr_archive -q -p q2 import ar2
+	through q2
 	diff before <(modes q2)
 	scr_container -q -p p unpack 1
 	diff before <(modes p)
@@ -525,23 +507,21 @@ used() {
 	dirs() { (cd "$1" && find run -type d -printf '%p %m %T@\n' | sort); }
 	# Set-id bits are none requested.
 	dirs p | sed 's/ 2711 / 711 /' >before
-	scr_archive -q -p p export -o ar 1
+	through q
 	scr_container -q -p p extract -C plain 1
 	scr_container -q -p p extract -C some 1 run/a/ckpt.1/rank_3_0.ckpt
-	mkdir q
-	scr_archive -q -p q import ar
 	for how in plain some q; do
 		diff before <(dirs $how) || failed "$how"
 	done
 	if command -v bsdtar >/dev/null; then
 		mkdir tar
-		bsdtar -xpf ar -C tar
+		bsdtar -xpf q.ar -C tar
 		diff <(dirs p) <(dirs tar) || failed tar
 	fi
 	# A directory that was there stays as it is, but for its time.
 	mkdir q2
 	mkdir -m 700 q2/run q2/run/a
-	scr_archive -q -p q2 import ar
+	scr_archive -q -p q2 import q.ar
 	diff <(sed 's/ [^ ]*$//; s/ 750/ 700/' before | sort) \
 		<(dirs q2 | sed 's/ [^ ]*$//')
 	diff <(grep ckpt before) <(dirs q2 | grep ckpt)

@@ -38,6 +38,7 @@ lose()
 {
 	local node
 
+	echo "without nodes $1"
 	for node in $1; do
 		rm -r "c/Local/node$node"
 	done
@@ -50,17 +51,14 @@ back()
 
 	copy "$1"
 	lose "$2"
-	run scr_fti rebuild -n c
-	[ "$status" = 3 ] || failed "$1: $output"
+	answers 3 "" scr_fti rebuild -n c
 	plan=$(counted "$output")
 	find c >before
 	diff before <(find c) || failed "a dry run changes nothing"
-	run scr_fti rebuild c
-	[ "$status" = 0 ] || failed "$1, $2: $output"
+	answers 0 "" scr_fti rebuild c
 	[ "$(counted "$output")" = "$plan" ] || failed "not as planned: $plan"
 	same "$1"
-	run scr_fti scan --checksums c
-	[ "$status" = 0 ] || failed "$1: $output"
+	answers 0 "" scr_fti scan --checksums c
 	answers 0 "nothing to rebuild" scr_fti rebuild c
 }
 
@@ -119,8 +117,7 @@ refused()
 	[ -d "$FTI/loss" ] || skip "needs all golden data"
 	while read -r loss of; do
 		copy "loss/$loss"
-		run scr_fti rebuild c
-		[ "$status" = 0 ] || failed "$loss: $output"
+		answers 0 "" scr_fti rebuild c
 		same "$of"
 	done <<-'END'
 		l2-node1-lost levels-F-even/L2
@@ -145,10 +142,9 @@ refused()
 	mapfile -t files < <(cd c && find Local -type f | sort)
 	pick 3 "${files[@]}"
 	for file in "${picked[@]}"; do
+		echo "$file"
 		rm "c/$file"
-		run scr_fti rebuild c
-		[ "$status" = 0 ] || failed "$file: $output"
-		[[ $output == *": rebuilt 1 file: "* ]] || failed "$file"
+		answers 0 ": rebuilt 1 file: " scr_fti rebuild c
 		same "$set"
 	done
 }

@@ -344,9 +344,9 @@ kept() {
 
 # --- Interruptions -----------------------------------------------------------
 
-# result DIR: state, but for the time at which two files were written.
-result() {
-	state "$1" | sed '/scr_fti\.restart/d; s|\(config.fti 644\) .*|\1|'
+# Of a state: all but the time at which two files were written.
+plain() {
+	sed '/scr_fti\.restart/d; s|\(config.fti 644\) .*|\1|'
 }
 
 # operations COMMAND...: the number of its file operations.
@@ -356,33 +356,46 @@ operations() {
 	cat count
 }
 
-# disturbed HOW: prepare a restart from checkpoint 4 in copies of `fresh`.
-# Whenever it fails or is killed, no checkpoint is lost; the command run again
-# completes it, and --undo restores everything.
+# disturbed HOW LOOK ARG...: scr_fti ARG... in copies j of `fresh`, at some of its
+# operations.  After each failure or kill the function LOOK does what follows.
 disturbed() {
-	local n total args=(restart -q -j 1 --select 4)
+	local how=$1 look=$2 n total
 
+	cp -Rp fresh j
+	total=$(operations scr_fti "${@:3}")
+	state j >after
+	((total > 20))
+	for n in $(moments "$total" "${SCRKIT_KILLS-8}"); do
+		rm -rf j
+		cp -Rp fresh j
+		run env LD_PRELOAD="$SHIM" "$how=$n" scr_fti "${@:3}"
+		echo "operation $n: status $status"
+		[[ $status != 0 || $how == SHIM_FAIL_AT || $look == undone ]]
+		"$look"
+	done
+}
+
+# prepared HOW: prepare a restart from checkpoint 4.  No checkpoint is lost; the
+# command run again completes it, and --undo restores everything.
+prepared() {
 	state fresh >before
 	contents fresh >data
-	cp -Rp fresh j
-	total=$(operations scr_fti "${args[@]}" j)
-	result j >after
-	((total > 40))
-	for n in $(moments "$total" "${SCRKIT_KILLS-8}"); do
-		rm -rf j again
-		cp -Rp fresh j
-		run env LD_PRELOAD="$SHIM" "$1=$n" scr_fti "${args[@]}" j
-		[[ $status != 0 || $1 == SHIM_FAIL_AT ]] ||
-			failed "operation $n: not killed"
-		contents j | comm -23 data - | grep . &&
-			failed "operation $n: a checkpoint is gone"
-		cp -Rp j again
-		scr_fti "${args[@]}" again || failed "operation $n: not again"
-		result again | diff after - ||
-			failed "operation $n: another result"
-		run scr_fti restart -q --undo j
-		state j | diff before - || failed "operation $n: not undone"
-	done
+	disturbed "$1" again restart -q -j 1 --select 4 j
+}
+
+again() {
+	[[ -z $(contents j | comm -23 data -) ]] || failed "a checkpoint is gone"
+	rm -rf again
+	cp -Rp j again
+	scr_fti restart -q -j 1 --select 4 again
+	diff <(plain <after) <(state again | plain)
+	run scr_fti restart -q --undo j
+	state j | diff before -
+}
+
+undone() {
+	run scr_fti restart -q --undo j
+	state j | diff before -
 }
 
 # archived DIR: a job whose checkpoint 4 only the archive has whole.
@@ -396,63 +409,40 @@ archived() {
 @test "restart killed at any moment" {
 	[[ -e $SHIM ]] || skip "no fault shim"
 	job fresh
-	disturbed SHIM_KILL_AT
+	prepared SHIM_KILL_AT
 }
 
 @test "restart from the archive killed at any moment" {
 	archived fresh
-	disturbed SHIM_KILL_AT
+	prepared SHIM_KILL_AT
 }
 
 @test "restart with any operation failing" {
 	archived fresh
-	disturbed SHIM_FAIL_AT
+	prepared SHIM_FAIL_AT
 }
 
 @test "undoing killed at any moment" {
-	local n total
-
 	archived fresh
 	state fresh >before
 	scr_fti restart -q --select 4 fresh
-	cp -Rp fresh j
-	total=$(operations scr_fti restart -q --undo j)
-	state j | diff before -
-	((total > 20))
-	for n in $(moments "$total" "${SCRKIT_KILLS-8}"); do
-		rm -rf j
-		cp -Rp fresh j
-		run env LD_PRELOAD="$SHIM" SHIM_KILL_AT="$n" \
-			scr_fti restart -q --undo j
-		run scr_fti restart -q --undo j
-		state j | diff before - || failed "operation $n: not undone"
-	done
+	disturbed SHIM_KILL_AT undone restart -q --undo j
+	diff before after
 }
 
 @test "archive killed at any moment" {
-	local n total
-
+	# At any moment a whole one is there.
+	kept_one() {
+		[[ $(scr_fti archive --list j) == *whole* ]]
+		scr_fti archive -q --copy --keep 1 j
+		state j | diff after -
+	}
 	[[ -e $SHIM ]] || skip "no fault shim"
 	job j
 	generations 7 8
 	rm -r "j/fti_archive/$E/Ckpt_8"
 	mv j fresh
-	cp -Rp fresh j
-	total=$(operations scr_fti archive -q -j 1 --copy --keep 1 j)
-	state j >after
-	((total > 20))
-	for n in $(moments "$total" "${SCRKIT_KILLS-8}"); do
-		rm -rf j
-		cp -Rp fresh j
-		run env LD_PRELOAD="$SHIM" SHIM_KILL_AT="$n" \
-			scr_fti archive -q -j 1 --copy --keep 1 j
-		[[ $status != 0 ]] || failed "operation $n: not killed"
-		# At any moment a whole one is there.
-		[[ $(scr_fti archive --list j) == *whole* ]] ||
-			failed "operation $n: none is whole"
-		scr_fti archive -q --copy --keep 1 j
-		state j | diff after - || failed "operation $n: not as it should be"
-	done
+	disturbed SHIM_KILL_AT kept_one archive -q -j 1 --copy --keep 1 j
 }
 
 # --- Untrusted input ---------------------------------------------------------

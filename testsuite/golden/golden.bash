@@ -59,6 +59,7 @@ fti_setup()
 # copy SET: SET of these files as the directory c, which can be changed.
 copy()
 {
+	echo "$1"
 	rm -rf c
 	cp -R "$FTI/$1" c
 	chmod -R u+w c
