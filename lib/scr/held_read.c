@@ -342,7 +342,7 @@ leave_foreign(const struct run *run, struct held *h, int64_t id,
 		foreign = is_foreign(run, &e->set, &whose);
 	first = team_least(&run->world, foreign ? run->world.rank : UINT64_MAX);
 	*left = first != UINT64_MAX;
-	if (*left && first == run->world.rank)
+	if (foreign && first == run->world.rank)
 		say_warn("dataset %lld `%s' in the cache is of the prefix %s: "
 			 "left alone",
 			 (long long)id, e->set.d.name, whose.data);
