@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include "clock.h"
 #include "scratch.h"
 
 /* --- Every operation --- */
@@ -140,30 +141,22 @@ sweep(struct scene *s, const struct mode *m, unsigned few)
 static long
 now_us(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000 + t.tv_nsec / 1000;
+	return (long)(clock_seconds() * 1e6);
 }
 
-/* Time of an undisturbed run: the median of five. */
+/* Time of an undisturbed run. */
 static long
 duration(struct scene *s)
 {
-	long times[5], t = 0;
+	long time = 0;
 
 	for (int i = 0; i < 5; i++) {
 		set_back(s);
-		times[i] = now_us();
+		time -= now_us();
 		(void)run_command(s->command, NULL);
-		times[i] = now_us() - times[i];
-		for (int j = i; j > 0 && times[j - 1] > times[j]; j--) {
-			t = times[j];
-			times[j] = times[j - 1];
-			times[j - 1] = t;
-		}
+		time += now_us();
 	}
-	return times[2];
+	return time / 5;
 }
 
 void
