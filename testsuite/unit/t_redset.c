@@ -348,6 +348,9 @@ test_lost(void)
 	s.members[3].bytes = s.members[0].bytes = INT64_MAX;
 	is_error(redset_body_size(s.members, 0, 1, &body, &err), &err,
 		 ERROR_CORRUPT, NULL, "a body too large");
+	make_set(&s, REDSET_SINGLE, 0);
+	ok(redset_body_size(s.members, 0, 1, &body, NULL) == 0 && body == 0,
+	   "SINGLE has no body");
 	make_set(&s, REDSET_RS, 3);
 	ok(redset_body_size(s.members, 100, 1, &body, NULL) == 0 && body == 300,
 	   "... as three chunks");

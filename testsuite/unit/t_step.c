@@ -197,6 +197,9 @@ test_stubborn(void)
 
 	fresh();
 	steps("77+1.0=KILL 77_4.1=TERM");
+	w.dry_run = true;
+	stops(&w, 2, 0, "a dry run stops nothing");
+	w.dry_run = false;
 	stops(&slurm, 2, 1, "who ignores SIGTERM is killed");
 	ok(!is_step("77+1.0") && called("scancel --signal=KILL 77+1.0\n"),
 	   "... it alone");
