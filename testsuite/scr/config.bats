@@ -63,10 +63,8 @@ says()
 	export SCR_CHECKPOINT_OVERHEAD=1.5.2 SCR_FLUSH_TYPE=NOPE SCR_QQQQQ=1
 	job "0 1" app_config -- SCR_FLUSH
 	says "init 0"
-	[[ $(grep -c 'SCR_SET_SIZE from .*"many".*8 is used' <<<"$stderr") -eq 1 ]] ||
-		failed "SCR_SET_SIZE"
-	[[ $(grep -c 'unknown parameter SCR_FLUHS; did you mean SCR_FLUSH?' \
-		<<<"$stderr") -eq 1 ]] || failed "SCR_FLUHS"
+	warned 'SCR_SET_SIZE from .*"many".*8 is used'
+	warned 'unknown parameter SCR_FLUHS; did you mean SCR_FLUSH?'
 	grep -q 'environment: unknown parameter SCR_QQQQQ$' <<<"$stderr" ||
 		failed "SCR_QQQQQ"
 	grep -q 'OVERHEAD from environment: "1.5.2".*0.0 is used' <<<"$stderr" ||
@@ -76,8 +74,7 @@ says()
 	# Queries before SCR_Init() do not repeat it, and give what is used.
 	job "0 1" app_config SCR_FLUSH SCR_SET_SIZE -- SCR_FLUSH SCR_FLUSH_TYPE
 	says "SCR_FLUSH -> 10" "SCR_SET_SIZE -> 8" "SCR_FLUSH_TYPE -> SYNC"
-	[[ $(grep -c 'unknown parameter SCR_FLUHS' <<<"$stderr") -eq 1 ]] ||
-		failed "SCR_FLUHS, after queries"
+	warned 'unknown parameter SCR_FLUHS'
 	grep -q 'SCR_SET_SIZE from .*\.scrconf:1: "many"' <<<"$stderr" ||
 		failed "file and line"
 	ends 0 scr_env conf

@@ -139,8 +139,7 @@ split()
 
 @test "a damaged part of rank2file: the next older dataset" {
 	split 0 2
-	printf x | dd of="$PREFIX/.scr/scr.dataset.3/rank2file.0.2" bs=1 \
-		seek=90 conv=notrunc status=none
+	damage "$PREFIX/.scr/scr.dataset.3/rank2file.0.2" 90 x
 	fetched "2 ckpt.2"
 	[[ $stderr == *"ckpt.3"*"not fetched: rank2file.0.2: "* ]]
 	[[ $(valid 3) == false ]]

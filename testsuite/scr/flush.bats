@@ -96,8 +96,8 @@ no_litter()
 @test "unknown SCR_FLUSH_TYPE, SCR_FLUSH_ASYNC=1: one warning each (42)" {
 	SCR_FLUSH_TYPE=NOPE SCR_FLUSH_ASYNC=1 works "$NODE_MAP" prefix \
 		write=ckpt.1
-	[[ $(grep -c 'SCR_FLUSH_TYPE .*"NOPE"' <<<"$stderr") -eq 1 ]]
-	[[ $(grep -c "SCR_FLUSH_ASYNC=1: not supported" <<<"$stderr") -eq 1 ]]
+	warned 'SCR_FLUSH_TYPE .*"NOPE"'
+	warned "SCR_FLUSH_ASYNC=1: not supported"
 	whole 1
 }
 
@@ -188,8 +188,7 @@ renames()
 
 	for call in fchmod futimens; do
 		LD_PRELOAD=$SHIM SHIM_OP=$call SHIM_FAIL_AT=1 SHIM_STICKY=1 \
-			SHIM_ERRNO=EPERM job "$NODE_MAP" prefix write=ckpt.1
-		assert_status 0
+			SHIM_ERRNO=EPERM works "$NODE_MAP" prefix write=ckpt.1
 		whole 1
 		rm -rf "$PREFIX" && mkdir "$PREFIX" && cd "$PREFIX"
 		lose 0 1 2 3

@@ -90,6 +90,13 @@ works()
 	assert_status 0
 }
 
+# warned TEXT: a line of stderr matches, one whatever the number of ranks.
+warned()
+{
+	[[ $(grep -c -- "$1" <<<"$stderr") -eq 1 ]] ||
+		failed "expected once on stderr: $1"
+}
+
 # once COMMAND...: the command begins with empty nodes and an empty prefix, but for
 # hidden files.  If a test of this file has run it with the same settings, what it
 # left and answered is brought back: set JOB_BASE, so that paths are the same.

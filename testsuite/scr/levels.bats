@@ -6,13 +6,6 @@
 
 load helper
 
-# The line of a warning appears once, whatever the number of ranks.
-warned()
-{
-	[[ $(grep -c -- "$1" <<<"$stderr") -eq 1 ]] ||
-		failed "expected once on stderr: $1"
-}
-
 @test "several descriptors, SET_SIZE of each line counts (13)" {
 	cat >.scrconf <<-END
 	CKPT=2 TYPE=PARTNER INTERVAL=4

@@ -6,8 +6,6 @@
 
 load helper
 
-CACHE=tester/scr.j1
-
 # completed STEP...: these steps, and no others, were written.
 completed()
 {
@@ -131,8 +129,7 @@ fresh() { rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*; }
 	job "0 1" app_ckpt steps=2 invalid=1
 	completed 2
 	grep -qx "complete 1 1" <<<"$output" || failed "step 1"
-	[[ $(grep -c 'ERROR: rank 0 .*SCR_Complete_output: rank 1 reported its files' \
-		<<<"$stderr") -eq 1 ]] || failed "message"
+	warned 'ERROR: rank 0 .*SCR_Complete_output: rank 1 reported its files'
 	[[ $(cached 0) == 2 && $(cached 1) == 2 ]] || failed "cached"
 	saved 2 0 1
 	run scr_inspect -m keyval .scr/flush.scr
@@ -237,8 +234,7 @@ valid() { ids .valid; }
 	[[ $(valid) == "1 2" ]] || failed "valid: $(valid)"
 	job "0 0 1 1" app_ckpt name=b.%d dir=latest files=2 die=1
 	((status != 0)) || failed "not killed"
-	[[ $(grep -c 'dataset 2 (a.1): marked unfinished: dataset 3 replaces' \
-		<<<"$stderr") -eq 1 ]] || failed "message, once"
+	warned 'dataset 2 (a.1): marked unfinished: dataset 3 replaces'
 	[[ $(valid) == 1 ]] || failed "valid: $(valid)"
 	# Its filemaps in the cache are right, but its files may be mixed.
 	job "0 0 1 1" app_ckpt steps=0

@@ -7,7 +7,6 @@
 load helper
 
 NODE_MAP="0 1 2 3"
-CACHE=tester/scr.j1
 
 # at_once TEXT STEP...: `prefix STEP...`, with each read and write of a file
 # taking 50 ms more.  Sets `most` to the ranks that at the same time were busy

@@ -31,8 +31,7 @@ in_prefix()
 # writes two checkpoints more.
 starts()
 {
-	in_prefix "$1" job "0 1" app_restart 2
-	assert_status 0
+	in_prefix "$1" works "0 1" app_restart 2
 	[[ $(grep -cE "^(restart $2|$2)\$" <<<"$output") -eq 1 ]] ||
 		failed "id '$id', $1: expected $2"
 	echo "$stderr" >"$BATS_TEST_TMPDIR/said.$1"
@@ -81,8 +80,7 @@ files_of()
 	ln -s a link
 	starts a none
 	starts link ckpt.2
-	SCR_PREFIX=$PREFIX/link/../a/. in_prefix b job "0 1" app_restart 0
-	assert_status 0
+	SCR_PREFIX=$PREFIX/link/../a/. in_prefix b works "0 1" app_restart 0
 	assert_line "restart ckpt.4"
 	[[ $(find "$NODES/0" -name 'scr.a-*' | wc -l) -eq 1 ]]
 	[[ $(cd a && scr_env job-id) == "$(scr_env job-id -p link)" ]]
@@ -201,8 +199,7 @@ files_of()
 
 @test "no interval is set: one line, and a checkpoint every ten minutes" {
 	works "0 1" app_ckpt need=1 steps=3
-	[[ $(grep -c "SCR_CHECKPOINT_SECONDS is not set: a checkpoint is due every 600 seconds" \
-		<<<"$stderr") -eq 1 ]]
+	warned "SCR_CHECKPOINT_SECONDS is not set: a checkpoint is due every 600 seconds"
 	[[ $(awk '$1 == "need" { print $4 }' <<<"$output" | paste -sd ' ') == "0 0 0" ]]
 	SCR_CHECKPOINT_SECONDS=0 job "0 1" app_ckpt need=1 steps=1
 	! grep -q "not set" <<<"$stderr" || failed "0 is set"

@@ -44,7 +44,7 @@ $SSD/tester/scr.j1 0 of 1 control"
 	works "0 1" parts stores
 	assert_line "0: $SSD/file off $SSD/tester/scr.j1 2 of 1 control"
 	assert_line "1: $SSD/file off $SSD/tester/scr.j1 2 of 1 control"
-	[[ $(grep -c "store $SSD/file: not used: node1: " <<<"$stderr") -eq 1 ]]
+	warned "store $SSD/file: not used: node1: "
 }
 
 @test "a link in place of the user's directory is refused" {

@@ -72,7 +72,7 @@ on processing units "([0-9,-]+) ]] ||
 	lose 0 1
 	# In the last piece of a file.
 	find "$PREFIX/ckpt.3" -name "rank_1*" -type f | grep . | while read -r f; do
-		printf '\377' | dd of="$f" bs=1 seek=19000000 conv=notrunc status=none
+		damage "$f" 19000000 '\377'
 	done
 	works "0 1" app_restart 0 size=$SIZE
 	grep -qx "restart ckpt.2" <<<"$output" || failed "the one before"

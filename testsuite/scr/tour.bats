@@ -8,10 +8,10 @@ load restarts
 
 export JOB_LIMIT=120
 
-# A sanitizer's report is on stderr, or the status says it.
+# clean MAP PROGRAM [ARG]...: `works`, and no sanitizer reports anything.
 clean()
 {
-	assert_status 0
+	works "$@"
 	[[ $stderr != *"Sanitizer"* && $stderr != *"runtime error:"* ]] ||
 		failed "$stderr"
 }
@@ -29,13 +29,11 @@ lost_and_found()
 {
 	export SCR_COPY_TYPE=$1 SCR_MPI_BUF_SIZE=4096
 
-	job "0 1 2 3" app_restart 2 files=rank size=50000
-	clean
+	clean "0 1 2 3" app_restart 2 files=rank size=50000
 	assert_line "complete 2 0"
 	[[ -z $2 ]] || flip "$(dataset 3 2)/rank_3.0" 100
 	lose 2
-	job "3 4 1 0" app_restart 1 files=rank size=50000
-	clean
+	clean "3 4 1 0" app_restart 1 files=rank size=50000
 	assert_line "restart ckpt.2"
 	assert_line "complete 3 0"
 }
@@ -50,16 +48,13 @@ lost_and_found()
 	fi
 }
 
-@test "RS: a node lost, a byte flipped" {
-	lost_and_found RS flip
-}
+@test "RS: a node lost, a byte flipped" { lost_and_found RS flip; }
 
 @test "XOR: a node lost, then another one" {
 	long
 	lost_and_found XOR ''
 	lose 1
-	job "3 4 1 0" app_restart 0 files=rank size=50000
-	clean
+	clean "3 4 1 0" app_restart 0 files=rank size=50000
 	assert_line "restart ckpt.3"
 }
 
@@ -69,41 +64,33 @@ lost_and_found()
 }
 
 @test "flushed, lost, fetched" {
-	SCR_FLUSH=1 SCR_PREFIX_SIZE=2 job "0 1 2 3" app_restart 3 files=2
-	clean
+	SCR_FLUSH=1 SCR_PREFIX_SIZE=2 clean "0 1 2 3" app_restart 3 files=2
 	lose 0 1 2 3
-	job "0 1 2 3" app_restart 0 files=2
-	clean
+	clean "0 1 2 3" app_restart 0 files=2
 	assert_line "restart ckpt.3"
 }
 
 @test "not fetched, deleted, dropped" {
 	long
-	SCR_FLUSH=1 job "0 1 2 3" app_restart 3 files=2
-	clean
+	SCR_FLUSH=1 clean "0 1 2 3" app_restart 3 files=2
 	truncate -s 10 ckpt.3/d1/rank_1.0
 	lose 0 1 2 3
-	job "0 1 2 3" app_restart 0 files=2
-	clean
+	clean "0 1 2 3" app_restart 0 files=2
 	assert_line "restart ckpt.2"
-	job "0 1 2 3" app_calls init current=ckpt.2 drop=ckpt.3 delete=ckpt.2 \
+	clean "0 1 2 3" app_calls init current=ckpt.2 drop=ckpt.3 delete=ckpt.2 \
 		should_exit need_checkpoint have_restart finalize
-	clean
 	assert_line "delete=ckpt.2 -> 0"
 	assert_line "have_restart -> 0 1 ckpt.1"
 }
 
 @test "bypass, output, what fails, a second life in one process" {
 	long
-	SCR_CACHE_BYPASS=1 job "0 0 1 1" app_restart 1 files=2 again=2 shared=1
-	clean
+	SCR_CACHE_BYPASS=1 clean "0 0 1 1" app_restart 1 files=2 again=2 shared=1
 	assert_line "restart ckpt.1"
 	rm -rf "${NODES:?}" .scr
-	job "0 0 1 1" app_ckpt steps=3 invalid=1 flags2=2 files=2 need=0
-	clean
+	clean "0 0 1 1" app_ckpt steps=3 invalid=1 flags2=2 files=2 need=0
 	assert_line "complete 1 1"
 	assert_line "complete 3 0"
-	job "0 1 2" app_restart 0
-	clean
+	clean "0 1 2" app_restart 0
 	assert_line none
 }
