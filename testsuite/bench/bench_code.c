@@ -18,6 +18,7 @@
 
 #include <isa-l.h>
 
+#include "common.h"
 #include "encode/code.h"
 #include "encode/field.h"
 #include "encode/field16.h"
@@ -58,7 +59,7 @@ struct work {
 };
 
 static double
-now(void)
+spent(void)
 {
 	struct timespec t;
 
@@ -115,11 +116,11 @@ typedef void run_fn(const struct work *w);
 static double
 rate(run_fn *run, const struct work *w, long times)
 {
-	double start = now(), seconds = 0;
+	double start = spent(), seconds = 0;
 
 	for (long i = 0; i < times; i++)
 		run(w);
-	seconds = now() - start;
+	seconds = spent() - start;
 	return (double)times * (double)w->block * w->nin / seconds * 1e-9;
 }
 
@@ -130,29 +131,14 @@ calibrate(run_fn *run, const struct work *w)
 	long times = 1;
 
 	for (;;) {
-		double start = now();
+		double start = spent();
 
 		for (long i = 0; i < times; i++)
 			run(w);
-		if (now() - start >= SAMPLE_SECONDS)
+		if (spent() - start >= SAMPLE_SECONDS)
 			return times;
 		times *= 2;
 	}
-}
-
-static int
-compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double
-median(double *v)
-{
-	qsort(v, PAIRS, sizeof(*v), compare);
-	return v[PAIRS / 2];
 }
 
 static void
@@ -171,7 +157,8 @@ measure(const char *name, const struct work *w, run_fn *run, run_fn *other)
 		noise[i] /= rate(other, w, times);
 	}
 	printf("%s\t%zu\t%.1f\t%.1f\t%.3f\t%.3f\n", name, w->block,
-	       median(ours), median(raw), median(ratio), median(noise));
+	       median(ours, PAIRS), median(raw, PAIRS), median(ratio, PAIRS),
+	       median(noise, PAIRS));
 	fflush(stdout);
 }
 
@@ -283,7 +270,7 @@ bench_recipe(unsigned n, unsigned k, struct error *err)
 {
 	const struct code c = { CODE_RS, n, k };
 	bool lost[CODE_MAX] = { false };
-	double start = now(), seconds = 0;
+	double start = spent(), seconds = 0;
 	long times = 0;
 
 	memset(lost, true, k);
@@ -294,7 +281,7 @@ bench_recipe(unsigned n, unsigned k, struct error *err)
 			return -1;
 		recipe_free(r);
 		times++;
-		seconds = now() - start;
+		seconds = spent() - start;
 	} while (seconds < SAMPLE_SECONDS * PAIRS);
 	printf("# recipe_new n=%u k=%u\t%.2f us\n", n, k,
 	       seconds / (double)times * 1e6);

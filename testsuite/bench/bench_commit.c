@@ -9,24 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common.h"
 #include "error.h"
 #include "io.h"
 
 #define BATCH 100
 
 static char data[4096];
-
-static double
-now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static void
 die(const char *what)
@@ -69,14 +60,6 @@ bare(int dir)
 	return now() - start;
 }
 
-static int
-compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -95,8 +78,8 @@ main(int argc, char **argv)
 		ratio[i] = a / b;
 		noise[i] = bare(dir) / bare(dir);
 	}
-	qsort(ratio, (size_t)rounds, sizeof(*ratio), compare);
-	qsort(noise, (size_t)rounds, sizeof(*noise), compare);
+	median(ratio, rounds);
+	median(noise, rounds);
 	printf("commit\t%.6f\t%.6f\t%.2f\t%.2f..%.2f\t-\t1.2\t%s\n", a / BATCH,
 	       b / BATCH, ratio[rounds / 2], ratio[0], ratio[rounds - 1],
 	       ratio[rounds / 2] <= 1.2 ? "met" : "MISSED");

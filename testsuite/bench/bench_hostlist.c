@@ -6,22 +6,13 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "buf.h"
+#include "common.h"
 #include "error.h"
 #include "hostlist.h"
 
 #define HOSTS 100000
-
-static double
-now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static void
 check(int rc, const struct error *err)

@@ -18,10 +18,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "buf.h"
+#include "common.h"
 #include "crc.h"
 #include "error.h"
 #include "io.h"
@@ -36,15 +36,6 @@ static struct error err = ERROR_INIT;
 
 /* Keeps the compiler from optimizing the work away. */
 static volatile uint64_t sink;
-
-static double
-now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
-}
 
 static void
 check(int good)
@@ -206,14 +197,6 @@ time_way(enum way way, int dirfd, const struct buf *image)
 	return took;
 }
 
-static int
-by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 /* Median of a[i] / b[i]; the two run in turn. */
 static void
 compare(const char *name, enum way a, enum way b, int dirfd,
@@ -228,7 +211,7 @@ compare(const char *name, enum way a, enum way b, int dirfd,
 		y = time_way(b, dirfd, image);
 		ratio[i] = x / y;
 	}
-	qsort(ratio, PAIRS, sizeof(ratio[0]), by_value);
+	median(ratio, PAIRS);
 	snprintf(remark, sizeof(remark), "%.3f..%.3f; last: %.1f / %.1f ms",
 		 ratio[0], ratio[PAIRS - 1], 1e3 * x, 1e3 * y);
 	report(name, ratio[PAIRS / 2], remark);

@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "catalogue/catalogue.h"
+#include "common.h"
 #include "container/extract.h"
 #include "container/packed.h"
 #include "container/segmap.h"
@@ -28,15 +28,6 @@
 #include "par.h"
 
 #define FILE_BYTES ((uint64_t)100 << 10)
-
-static double
-now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static int
 die(const struct error *err)
