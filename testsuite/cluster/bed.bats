@@ -75,9 +75,7 @@ gone()
 	[[ $stderr == 'a "b" $c' ]]
 	cd "$BIN"
 	[[ $(on node1 pwd) == "$(pwd)" ]]
-	try on node9 true
-	assert_status 1
-	assert_stderr_one_line node9
+	complains 1 node9 on node9 true
 }
 
 @test "pdsh over ssh reaches all nodes, and has the commands of this build" {
@@ -85,16 +83,14 @@ gone()
 	assert_status 0
 	diff <(printf "node%s: $(cd "$BIN" && pwd)/scr_index\n" 1 2 3 4) \
 		<(sort <<<"$output")
-	try on node2 ssh node4 'scr_index --version && hostname'
-	assert_status 0
-	assert_output_has scr_index node4
+	shows node4 on node2 ssh node4 'scr_index --version && hostname'
+	assert_output_has scr_index
 }
 
 @test "storage: a node's own, and shared by all" {
 	for dir in /ssd /dev/shm /tmp /root /etc; do
 		on node2 sh -c "echo mine >$dir/bed.test"
-		try on node1 ls "$dir/bed.test"
-		assert_status 2
+		ends 2 on node1 ls "$dir/bed.test"
 		[[ ! -e $dir/bed.test ]]
 	done
 	on node2 sh -c 'echo ours >/pfs/f'
@@ -115,9 +111,7 @@ gone()
 	assert_output_is "node1: node1"
 	assert_stderr_has "node2" "timed out"
 	kill -0 $! || failed "ssh noticed"
-	try on node2 true
-	assert_status 1
-	assert_stderr_one_line "node2 is down"
+	complains 1 "node2 is down" on node2 true
 	"$BED" status | grep -qx "node2 down, to be healed by: revive"
 	bed_revive node2
 	[[ -z $(on login ssh node2 find /ssd /dev/shm -type f) ]]
@@ -152,17 +146,13 @@ gone()
 	done
 }
 
-@test "cut off, refusing, silent, frozen; and healed" {
+@test "cut off, refusing, frozen; and healed" {
 	ssh=(on login ssh -o ConnectTimeout=1 node3 true)
-	for fault in unplug:'timed out' refuse:refused mute:'timed out' \
-		freeze:'timed out'; do
+	for fault in unplug:'timed out' refuse:refused freeze:'timed out'; do
 		"bed_${fault%:*}" node3
-		try "${ssh[@]}"
-		assert_status 255
-		assert_stderr_has "${fault#*:}"
+		warns 255 "${fault#*:}" "${ssh[@]}"
 		bed_heal
-		try "${ssh[@]}"
-		assert_status 0
+		ends 0 "${ssh[@]}"
 	done
 	bed_unplug node1 node2
 	bed_plug node1 node2
@@ -170,8 +160,6 @@ gone()
 	bed_thaw node1
 	bed_refuse node1
 	bed_accept node1
-	bed_mute node1
-	bed_unmute node1
 	on login ssh node1 true
 	[[ $("$BED" status) != *healed* ]]
 }
@@ -182,11 +170,8 @@ gone()
 	on node1 sh -c 'head -c 100000 /dev/zero >/ssd/f'
 	bed_fill node1
 	bed_fill node1 /pfs
-	try on node1 dd if=/dev/zero of=/ssd/g bs=4k count=1
-	assert_status 1
-	assert_stderr_has "No space left"
-	try on node2 dd if=/dev/zero of=/pfs/g bs=4k count=1
-	assert_stderr_has "No space left"
+	warns 1 "No space left" on node1 dd if=/dev/zero of=/ssd/g bs=4k count=1
+	warns 1 "No space left" on node2 dd if=/dev/zero of=/pfs/g bs=4k count=1
 	on node2 sh -c 'echo x >/ssd/f'
 	[[ $(on node1 stat -c %s /ssd/f) == 100000 ]]
 	bed_drain node1
@@ -198,27 +183,20 @@ gone()
 @test "read-only: the node's own storage, or its view of the shared" {
 	for dir in /ssd /pfs; do
 		bed_readonly node1 "$dir"
-		try on node1 touch "$dir/f"
-		assert_status 1
-		assert_stderr_has "Read-only"
+		warns 1 Read-only on node1 touch "$dir/f"
 		on node2 touch "$dir/f"
 		bed_writable node1 "$dir"
 		on node1 touch "$dir/f"
 	done
 }
 
-@test "slow or broken storage" {
+@test "slow storage" {
 	on node1 dd if=/dev/zero of=/ssd/f bs=1M count=1
 	bed_slow node1 1000000
 	[[ $(seconds on node1 cp /ssd/f /tmp/f) -ge 1 ]]
 	[[ $(seconds on node1 cp /tmp/f /pfs/f) -le 1 ]]
-	bed_broken node1 1500000 5
-	try on node1 dd if=/dev/zero of=/ssd/f bs=1M count=2
-	assert_status 1
-	assert_stderr_has "Input/output error"
-	on login ssh node1 true
 	bed_fast node1
-	on node1 dd if=/dev/zero of=/ssd/f bs=1M count=2
+	[[ $(seconds on node1 cp /ssd/f /tmp/f) -le 1 ]]
 }
 
 # --- Golden caches ---------------------------------------------------------------
@@ -279,23 +257,14 @@ laid()
 	diff <(printf "node%s $(cd "$BIN" && pwd)/scr_index\n" 1 2 3 4) \
 		<(sort <<<"$output")
 	bed_kill node4
-	try on login srun -N3 -x node4 hostname
-	assert_status 0
+	ends 0 on login srun -N3 -x node4 hostname
 	assert_line_count 3
 	# SLURM alone takes more than 15 seconds to notice it.
-	if [[ -n ${SCRKIT_SLOW-} ]]; then
-		for ((i = 0; i < 100; i++)); do
-			[[ $(on login sinfo -h -n node4 -N -o %t) != down* ]] ||
-				break
-			sleep 0.3
-		done
-	else
-		bed_slurm_lost node4
-	fi
-	[[ $(on login sinfo -h -t down -N -o %n) == node4 ]]
+	down() { [[ $(on login sinfo -h -t down -N -o %n) == node4 ]]; }
+	[[ -n ${SCRKIT_SLOW-} ]] || bed_slurm_lost node4
+	await down
 	bed_revive node4
-	try on login srun -N4 hostname
-	assert_status 0
+	ends 0 on login srun -N4 hostname
 	assert_line_count 4
 }
 
@@ -327,16 +296,14 @@ laid()
 # --- No traces ---------------------------------------------------------------
 
 @test "two beds at once, with the same addresses" {
-	BED_DIR=$BATS_TEST_TMPDIR/two BED_TIE=$$ "$BED" up 2
-	BED_DIR=$BATS_TEST_TMPDIR/two "$BED" exec node1 touch /pfs/two /ssd/two
-	BED_DIR=$BATS_TEST_TMPDIR/two "$BED" exec login ssh node1 test -e /pfs/two
-	try on login ssh node1 ls /pfs/two /ssd/two
-	assert_status 2
-	try "$BED" up 2
-	assert_status 1
-	assert_stderr_one_line "up already"
-	all=$(BED_DIR=$BATS_TEST_TMPDIR/two processes "$BATS_TEST_TMPDIR/two")
-	BED_DIR=$BATS_TEST_TMPDIR/two "$BED" down
+	two() { BED_DIR=$BATS_TEST_TMPDIR/two BED_TIE=$$ "$BED" "$@"; }
+	two up 2
+	two exec node1 touch /pfs/two /ssd/two
+	two exec login ssh node1 test -e /pfs/two
+	ends 2 on login ssh node1 ls /pfs/two /ssd/two
+	complains 1 "up already" "$BED" up 2
+	all=$(processes "$BATS_TEST_TMPDIR/two")
+	two down
 	gone "$BATS_TEST_TMPDIR/two" "$all" ""
 	on login ssh node4 true
 }
@@ -368,7 +335,7 @@ laid()
 	all=$(processes "$BED_DIR")
 	kill $!
 	gone "$BED_DIR" "$all" ""
-	BED_LIFE=10 BED_TIE=$$ "$BED" up 1
+	BED_LIFE=7 BED_TIE=$$ "$BED" up 1
 	all=$(processes "$BED_DIR")
 	"$BED" exec node1 true
 	gone "$BED_DIR" "$all" ""
@@ -383,12 +350,7 @@ laid()
 		# On a fast machine `up` may have finished before the kill.
 		kill -s "${at%:*}" $! || "$BED" down
 		wait $! || true
-		for ((i = 0; i < 30; i++)); do
-			grep -qsF "$BED_DIR" /proc/[0-9]*/mountinfo ||
-				break
-			sleep 0.1
-		done
-		((i < 30)) || failed "mounts left after $at"
+		await eval '! grep -qsF "$BED_DIR" /proc/[0-9]*/mountinfo'
 		! grep -lszxF "BED_DIR=$BED_DIR" /proc/[0-9]*/environ ||
 			failed "processes left after $at"
 		"$BED" down

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154,SC2034 # bats, bed_lay and we set them, for bed.bash
 # shellcheck disable=SC2119,SC2120 # post takes options, and mostly has none
-# The known defects D1 to D15 of LLNL's tools, reproduced on the bed: scrkit must
-# do the right thing.  Not repeated here: D3 (postrun.bats), D8 and D10
+# The known defects D1 to D15 of LLNL's tools, reproduced on the bed: scrkit
+# must do the right thing.  Not repeated here: D3 (postrun.bats), D8 and D10
 # (scr_index.bats and scr_env.bats of testsuite/cmd), D12 (scr_env.bats), D15
 # (verdict.bats).
 
@@ -22,7 +22,7 @@ flip()
 		"$lay_cache/golduser/scr.1000/scr.dataset.1/rank_$2.ckpt"
 }
 
-@test "D1, D5: a failed build does not stick: lost, and when a node is back, saved" {
+@test "D1, D5: a failed build does not stick: lost; a node is back: saved" {
 	bed_lay xor_8n4
 	bed_unplug node1 node2
 	# All available files are copied, but the dataset cannot be built.
@@ -74,6 +74,8 @@ flip()
 	assert_output_has "ranks 6 7" "1 of 4 nodes dead"
 	# No file was copied in vain.
 	[[ ! -e $lay_pfs/ckpt.1/rank_0.ckpt ]]
+	# The dataset that is asked for is copied all the same.
+	answers 4 rank post --id 1
 	answers 4 rank on login scr_index -p "$lay_prefix" --build 1
 }
 

@@ -30,11 +30,12 @@ job()
 step() { [[ $(steps) == *".$1"* ]]; }
 no_step() { [[ -z $(steps) ]]; }
 
-# stops TEXT OPTION...: scr_halt --immediate stops a step, and says TEXT; the job
-# goes on without steps.
+# stops TEXT OPTION...: scr_halt --immediate stops a step, and says TEXT; the
+# job goes on.
 stops()
 {
-	warns 0 "$1" on login scr_halt --immediate --job-id "$job" "${@:2}" /pfs/run
+	warns 0 "$1" on login scr_halt --immediate --job-id "$job" "${@:2}" \
+		/pfs/run
 	assert_stderr_has "stopped 1 step"
 	[[ $(state) == RUNNING ]]
 }

@@ -9,7 +9,7 @@ load job
 
 setup_file() { bed_up 4; }
 
-# A scavenge of job 1000 that takes some seconds, in the background, by a command.
+# A scavenge of job 1000 by a command, in the background, for some seconds.
 slow_scavenge() # COMMAND...
 {
 	bed_lay xor_8n4
@@ -22,7 +22,8 @@ slow_scavenge() # COMMAND...
 # The first scavenge has saved its dataset.
 assert_first()
 {
-	wait "$first" || failed "the first scavenge" "$(<"$BATS_TEST_TMPDIR/first")"
+	wait "$first" ||
+		failed "the first scavenge" "$(<"$BATS_TEST_TMPDIR/first")"
 	assert_saved
 }
 

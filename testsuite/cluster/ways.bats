@@ -187,10 +187,12 @@ caches()
 
 @test "a node that prints without end is ended, and rebuilt from the others" {
 	talks 50 "exec yes" "printed more than"
-	talks 20 "while :; do echo; sleep 0.1; done" "not done within 2 s" --limit 2
+	talks 20 "while :; do echo; sleep 0.1; done" "not done within 2 s" \
+		--limit 2
 }
 
-# talks SECONDS COMMAND COMPLAINT OPTION...: what node2 does in place of scr_copy.
+# talks SECONDS COMMAND COMPLAINT OPTION...: COMMAND is run on node2 in place of
+# scr_copy.
 talks()
 {
 	local start=$SECONDS
