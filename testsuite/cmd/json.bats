@@ -35,6 +35,12 @@ answers() {
 		"$name"$'\n'"$1${messages:+$'\n'$messages}"
 }
 
+# gives STATUS FILTER TEXT COMMAND...: the same, and a value in the answer.
+gives() {
+	answers "$1" "${@:4}"
+	says "$2" "$3"
+}
+
 # says FILTER TEXT: a value in the answer.
 says() {
 	local value
@@ -43,9 +49,7 @@ says() {
 	[[ $value == "$2" ]] || failed "$1: expected $2" "not $value"
 }
 
-@test "the schema is valid, and a name has one type" {
-	json_check --itself
-}
+@test "the schema is valid, and a name has one type" { json_check --itself; }
 
 @test "an answer that does not follow the schema is found" {
 	dataset 1
@@ -70,17 +74,13 @@ says() {
 	answers 0 scr_index -p "$P" --verify
 	answers 0 scr_index -p "$P" --build 2
 	answers 0 scr_index -p "$P" --build 2 --dry-run
-	answers 0 scr_index -p "$P" --current 2
-	says .current ckpt.2
+	gives 0 .current ckpt.2 scr_index -p "$P" --current 2
 	answers 0 scr_index -p "$P" --uncurrent
-	answers 0 scr_index -p "$P" --drop 3
-	says '.dropped[]' ckpt.3
-	answers 0 scr_index -p "$P" --add 3
-	says '.datasets[0].id' 3
+	gives 0 '.dropped[]' ckpt.3 scr_index -p "$P" --drop 3
+	gives 0 '.datasets[0].id' 3 scr_index -p "$P" --add 3
 	answers 0 scr_index -p "$P" --drop-after 2
 	answers 0 scr_index -p "$P" --prune --keep 1 --dry-run
-	answers 0 scr_index -p "$P" --delete 2
-	says '.datasets[0].deleted' true
+	gives 0 '.datasets[0].deleted' true scr_index -p "$P" --delete 2
 	rm p/ckpt.1/rank_1.ckpt
 	answers 3 scr_index -p "$P" --verify
 	says '.datasets[] | select(.id == 1) | .state, .next' \
@@ -116,16 +116,14 @@ says() {
 	answers 4 scr_inspect -p "$P" id:1
 	answers 1 scr_inspect -p "$P" id:7
 	scr_halt -q -c 3 -b 'tomorrow' -s 60 "$P"
-	answers 4 scr_inspect -p "$P"
-	says '.prefixes[0].halt.checkpoints_left' 3
+	gives 4 '.prefixes[0].halt.checkpoints_left' 3 scr_inspect -p "$P"
 }
 
 @test "scr_rebuild" {
 	dataset 1
 	rm p/ckpt.1/rank_1.ckpt
 	answers 3 scr_rebuild -p "$P" --dry-run 1
-	answers 0 scr_rebuild -p "$P" --verify 1
-	says .rebuilt.file_count 1
+	gives 0 .rebuilt.file_count 1 scr_rebuild -p "$P" --verify 1
 	answers 0 scr_rebuild -p "$P" 1
 	rm p/ckpt.1/rank_[01].ckpt
 	answers 4 scr_rebuild -p "$P" 1
@@ -148,8 +146,7 @@ says() {
 	says '.datasets[0].problems[0].path' ckpt.1/rank_0.ckpt
 	answers 0 scr_archive export -p "$P" -o a.tar 2
 	mkdir q
-	answers 0 scr_archive import -p q a.tar
-	says '.datasets[0].id' 2
+	gives 0 '.datasets[0].id' 2 scr_archive import -p q a.tar
 	answers 1 scr_archive import -p q a.tar
 	answers 0 scr_archive import --force -p q a.tar
 	answers 2 scr_archive export -p "$P" 2
@@ -158,16 +155,14 @@ says() {
 @test "scr_halt" {
 	dataset 1
 	answers 0 scr_halt -c 3 -b tomorrow -a now+1h -s 60 -R why "$P"
-	answers 0 scr_halt --list "$P"
-	says '.prefixes[0].checkpoints_left' 3
+	gives 0 '.prefixes[0].checkpoints_left' 3 scr_halt --list "$P"
 	answers 0 scr_halt --remove "$P"
 	echo broken >p/.scr/halt.scr
 	answers 3 scr_halt --list "$P"
 }
 
 @test "scr_prerun and scr_postrun" {
-	answers 0 scr_prerun -p "$PWD" --job-id 7
-	says .job_id 7
+	gives 0 .job_id 7 scr_prerun -p "$PWD" --job-id 7
 	SCR_ENABLE=0 answers 0 scr_prerun -p "$PWD"
 	says .enabled false
 	dataset 1
@@ -231,8 +226,7 @@ says() {
 	rm -r "j/Global/$e"
 	answers 0 scr_fti restart --select 4 -n j
 	says '[.files[].action] | unique | join(" ")' put
-	answers 0 scr_fti restart --select 4 j
-	says '.files | length' 8
+	gives 0 '.files | length' 8 scr_fti restart --select 4 j
 	answers 0 scr_fti restart --undo j
 	answers 1 scr_fti restart --select 3 j
 	rm "j/fti_archive/$e/Ckpt_4/Global/$e/l4/Ckpt4-Rank1.fti"
@@ -247,9 +241,8 @@ says() {
 
 	cp "$bad/good.fti" $one
 	cp "$bad/chunkhash-flip.fti" refused.fti
-	answers 0 scr_fti repair -n --id 9 $one
-	says '.dry_run, .bytes_written, (.files[0] | .action, .rank)' \
-		$'true\n0\nwrite\n3'
+	gives 0 '.dry_run, .bytes_written, (.files[0] | .action, .rank)' \
+		$'true\n0\nwrite\n3' scr_fti repair -n --id 9 $one
 	says '.answer[1]' "  byte 3035: ckptId: 4 -> 9"
 	answers 0 scr_fti repair --in-place $one refused.fti
 	says '.bytes_written, (.files[] | .action)' $'3092\nkeep\nwrite'
@@ -277,8 +270,7 @@ says() {
 	cp -R "$fti/levels-E-v1.6/L3" job
 	chmod -R u+w job
 	rm -r job/Local/node2
-	answers 3 scr_fti rebuild -n job
-	says .dry_run true
+	gives 3 .dry_run true scr_fti rebuild -n job
 	answers 0 scr_fti rebuild job
 	says '[.files[].action] | unique | join(" ")' rebuild
 }
@@ -327,16 +319,14 @@ says() {
 			says '.answer[]' 1
 			;;
 		user)
-			answers 0 scr_env "$verb"
-			says '.answer[]' genuser
+			gives 0 '.answer[]' genuser scr_env "$verb"
 			;;
 		down-nodes)
 			try scr_env "$verb" -p "$P" --json \
 				--free --nodes "$(hostname)"
 			;;
 		interval)
-			answers 1 scr_env "$verb" -p "$P"
-			says '.interval_seconds' null
+			gives 1 '.interval_seconds' null scr_env "$verb" -p "$P"
 			;;
 		*)
 			try scr_env "$verb" -p "$P" --json

@@ -425,19 +425,29 @@ cached() {
 	done
 }
 
-@test "lost in the caches alone: the scavenge does not send back to the report" {
-	cache=local/cache/genuser/scr.1000
+# job_here: the job's one node is this machine, with storage in local.
+job_here() {
 	export SCR_JOB_ID=1000 SCR_REMOTE=local SCR_CACHE_BASE=local/cache \
 		SCR_CNTL_BASE=local/cntl
 	SCR_NODELIST=$(uname -n)
 	export SCR_NODELIST
+	rm -rf local nodes "$P" right.*
 	ln -s nodes/node0 local
-	for id in 1 2; do
-		"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache \
-			--nodes-dir nodes -t SINGLE -s 1000 --lose "" -i $id \
-			--time $((1700000000 + 1000 * id)) --name ckpt.$id \
-			--recorded-prefix "$PWD/p"
-	done
+}
+
+# in_caches ID: a checkpoint there, of two ranks.
+in_caches() {
+	"$GEN/gen_dataset" -q -p "$P" -n 2 -m 1 --layout cache \
+		--nodes-dir nodes -t SINGLE -s 1000 --lose "" -i "$1" \
+		--time $((1700000000 + 1000 * $1)) --name "ckpt.$1" \
+		--seed "$1" --recorded-prefix "$P"
+}
+
+@test "lost in the caches alone: the scavenge does not send back to the report" {
+	cache=local/cache/genuser/scr.1000
+	job_here
+	in_caches 1
+	in_caches 2
 	truncate -s 10 $cache/scr.dataset.2/rank_1.ckpt
 	chase scr_inspect -p p 2
 	took "scr_postrun -p p scr_index -p p"
@@ -562,21 +572,13 @@ cached() {
 	done
 }
 
-# saved ID...: checkpoints of the job's one node, in its cache and on the prefix.
+# saved ID...: checkpoints in the caches and on the prefix.
 saved() {
 	local id
 
-	export SCR_JOB_ID=1000 SCR_REMOTE=local SCR_CACHE_BASE=local/cache \
-		SCR_CNTL_BASE=local/cntl
-	SCR_NODELIST=$(uname -n)
-	export SCR_NODELIST
-	rm -rf local nodes "$P" right.*
-	ln -s nodes/node0 local
+	job_here
 	for id; do
-		"$GEN/gen_dataset" -q -p "$P" -n 2 -m 1 --layout cache \
-			--nodes-dir nodes -t SINGLE -s 1000 --lose "" -i "$id" \
-			--time $((1700000000 + 1000 * id)) --name "ckpt.$id" \
-			--seed "$id" --recorded-prefix "$P"
+		in_caches "$id"
 		scr_postrun -q -p "$P" --id "$id"
 		scr_index -q -p "$P" --checksums --build "$id"
 		mkdir "right.$id"

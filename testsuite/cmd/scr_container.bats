@@ -139,7 +139,6 @@ flip() {
 	local byte
 
 	byte=$(od -An -tu1 -j "$2" -N 1 "$1")
-	# shellcheck disable=SC2059 # the format is the byte
 	printf "\\x$(printf %x $((byte ^ 0x20)))" |
 		dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }

@@ -563,7 +563,6 @@ ckpt.1    1 20666 -"
 @test "--build --checksums: no checksum of data that its redundancy contradicts" {
 	for type in "XOR" "RS -k 2" "PARTNER"; do
 		rm -rf p
-		# shellcheck disable=SC2086 # two words
 		"$GEN/gen_dataset" -q --prefix p --ranks 6 --type $type --size 5000
 		scr_index -q -p p --build 1
 		cp p/ckpt.1/rank_2.ckpt good
@@ -822,8 +821,7 @@ ckpt.1    1 20666 -"
 	multi
 	tree_sha p >before
 	for name in nosuch 4 99 ckpt; do
-		ends 1 scr_index -p p --delete $name
-		assert_stderr_one_line $name
+		complains 1 $name scr_index -p p --delete $name
 	done
 	tree_sha p | diff before -
 }

@@ -191,7 +191,7 @@ there_and_back()
 	local file=$BATS_TEST_TMPDIR/many/scr.dataset.1/.scr/ctr.3.scr
 
 	scratch many
-	printf '\xff' | dd of="$file" bs=1 seek=51000 conv=notrunc status=none
+	damage "$file" 51000 '\xff'
 	finds 4 "lost: 1 of 10 files" scr_container -p "$at" verify 1
 	assert_stderr_one_line "e.dat (rank 1): checksum is 0x"
 	scr_container -p "$at" cat 1 f.dat |

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2012 # bats sets them; plain names
+# shellcheck disable=SC2086,SC2154,SC2012 # words; bats sets them; plain names
 # Damaged datasets, malformed files and the history of an index: each has its
 # right outcome, which sometimes differs from that of LLNL's tools.
 
@@ -125,18 +125,6 @@ repaired()
 }
 
 # --- Damage that only the redundancy shows ---
-
-# flip FILE OFFSET: flip one bit; keep the file's time.
-flip()
-{
-	local byte
-
-	touch -r "$1" "$BATS_TEST_TMPDIR/time"
-	byte=$(od -An -tu1 -j "$2" -N 1 "$1")
-	printf '%b' "\\x$(printf %x $((byte ^ 4)))" |
-		dd of="$1" bs=1 seek="$2" conv=notrunc status=none
-	touch -r "$BATS_TEST_TMPDIR/time" "$1"
-}
 
 @test "flipped_bit: a plain build does not see it, --deep reports it" {
 	local sha
@@ -329,7 +317,6 @@ same_index()
 	same_list s1
 	same_index s1
 	for args in "--current out.2" "--current nosuch" "--drop nosuch"; do
-		# shellcheck disable=SC2086
 		complains 1 "${args##* }" scr_index --prefix "$at" $args
 	done
 	same_list s2
@@ -342,7 +329,6 @@ same_index()
 	diff <(sed "/^rc=/d; $stamp" "$root"/s4_*/list.txt) \
 		<(scr_index --prefix "$at" | sed "$stamp")
 	for args in "--add nosuch" "--build 99"; do
-		# shellcheck disable=SC2086
 		ends 1 scr_index --prefix "$at" $args
 		assert_stderr_one_line
 	done

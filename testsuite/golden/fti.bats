@@ -164,7 +164,7 @@ judged()
 	copy posix-levels-odd/L3
 	FTI=. judged c whole 0
 	file=$(echo c/Local/node2/*/l3/Ckpt3-Rank4.fti)
-	printf x | dd of="$file" bs=1 seek=1000 conv=notrunc status=none
+	damage "$file" 1000 x
 	run scr_fti scan c
 	[ "$status" = 0 ] # sizes only
 	FTI=. judged c rebuildable 3

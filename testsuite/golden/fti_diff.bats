@@ -100,8 +100,7 @@ variable 1: 3 bytes in 1 range changed
 	head -c 4000 /dev/zero | tr '\0' a >m/Ckpt1-Rank0.fti
 	cp m/Ckpt1-Rank0.fti n
 	for ((i = 0; i < 4000; i += 40)); do
-		printf b | dd of=n/Ckpt1-Rank0.fti bs=1 seek=$i conv=notrunc \
-			status=none
+		damage n/Ckpt1-Rank0.fti $i b
 	done
 	for b in m n; do
 		cat >$b/sector0-group0.fti <<-END
@@ -182,8 +181,7 @@ variable 1: 100 bytes in 100 ranges changed (20 are listed; --all lists all)"
 	for ((i = 0; i < 16; i++)); do
 		mkdir "p$i"
 		cp p/* "p$i"
-		printf X | dd of="p$i/Ckpt1-Rank0.fti" bs=1 seek=$i conv=notrunc \
-			status=none
+		damage "p$i/Ckpt1-Rank0.fti" $i X
 	done
 	ends 4 scr_fti verify p*/Ckpt1-Rank0.fti
 	(($(grep -c "fti: damaged" <<<"$output") == 16))

@@ -244,7 +244,7 @@ numpy() {
 	file=$(find ckpt5 -name dcp-id0-rank0.fti)
 	scr_fti extract -q --layer 0 -o before "$file"
 	# The block of layer 1 at byte 36918.
-	printf X | dd of="$file" bs=1 seek=37000 conv=notrunc status=none
+	damage "$file" 37000 X
 	warns 4 "variable 1 is damaged: bytes 0 to 1023" \
 		scr_fti extract -v 1 "$file"
 	scr_fti extract -v 1 --layer 0 "$file" | cmp - before/var1.bin
@@ -317,7 +317,7 @@ numpy() {
 	file=$(find l3 -name Ckpt3-Rank2.fti)
 	scr_fti extract -q -o want "$file"
 	# Damaged.
-	printf X | dd of="$file" bs=1 seek=100 conv=notrunc status=none
+	damage "$file" 100 X
 	ends 0 scr_fti extract -o out "$file"
 	assert_stderr_one_line "damaged; its bytes come from the parity"
 	diff -r want out
@@ -328,8 +328,7 @@ numpy() {
 	diff -r want out
 	# Another file of the group is damaged, which only its sum says: four
 	# of eight are enough.
-	printf X | dd of="$(find l3 -name Ckpt3-RSed4.fti)" bs=1 seek=9 \
-		conv=notrunc status=none
+	damage "$(find l3 -name Ckpt3-RSed4.fti)" 9 X
 	rm -rf out
 	ends 0 scr_fti extract -o out "$file"
 	diff -r want out
@@ -430,8 +429,7 @@ numpy() {
 	[[ -n ${SCRKIT_SLOW-} ]] || skip "slow"
 	mkdir flat
 	truncate -s $size flat/Ckpt1-Rank0.fti
-	printf END | dd of=flat/Ckpt1-Rank0.fti bs=1 seek=$((size - 3)) \
-		conv=notrunc status=none
+	damage flat/Ckpt1-Rank0.fti $((size - 3)) END
 	sum=$(md5sum <flat/Ckpt1-Rank0.fti)
 	cat >flat/sector0-group0.fti <<-END
 		[0]

@@ -146,8 +146,7 @@ same()
 	diff before <(find c | sort)
 	# Damaged data get no parity.
 	copy head-F/L4
-	printf x | dd of="$(echo c/Global/*/l4/Ckpt4-Rank5.fti)" bs=1 seek=99 \
-		conv=notrunc status=none
+	damage "$(echo c/Global/*/l4/Ckpt4-Rank5.fti)" 99 x
 	run scr_fti protect --level 3 c
 	[[ $status != 0 && $output == *"Ckpt4-Rank5.fti"* ]] ||
 		failed "$output"

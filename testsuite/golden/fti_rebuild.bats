@@ -194,14 +194,6 @@ run_next()
 	same "$set"
 }
 
-# flip FILE OFFSET: change a byte, with the same time.
-flip()
-{
-	touch -r "$1" stamp
-	printf '\252' | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
-	touch -r stamp "$1"
-}
-
 @test "scan's next line rebuilds; nothing follows" {
 	copy levels-E-v1.6/L3
 	lose "1 2"

@@ -132,8 +132,7 @@ chosen() {
 	# A byte of the data: only a look at all of them finds it.
 	truncate -s +1 "j/Global/$E/l4/Ckpt4-Rank1.fti"
 	cp "$FTI/head-F/L4/Global/$E/l4/Ckpt4-Rank1.fti" "j/Global/$E/l4"
-	printf '\377' | dd of="j/Global/$E/l4/Ckpt4-Rank1.fti" bs=1 seek=7 \
-		conv=notrunc status=none
+	damage "j/Global/$E/l4/Ckpt4-Rank1.fti" 7 '\377'
 	[[ $(scr_fti scan j) == *"L4"*"whole"* ]]
 	state j >before
 	run -4 scr_fti restart --select 4 j
@@ -322,7 +321,7 @@ kept() {
 	scr_fti archive j
 	# Damage the newest, and the one at level 4 which is linked to it.
 	cp --remove-destination "j/Global/$E/l4/Ckpt9-Rank1.fti" x
-	printf '\377' | dd of=x bs=1 seek=7 conv=notrunc status=none
+	damage x 7 '\377'
 	cp -p --remove-destination x \
 		"j/fti_archive/$E/Ckpt_9/Global/$E/l4/Ckpt9-Rank1.fti"
 	answers 2 "has another checkpoint Ckpt_9" scr_fti archive --keep 1 j

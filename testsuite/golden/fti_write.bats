@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
+# shellcheck disable=SC2086,SC2154,SC2030,SC2031 # words; bats sets them
 # The verbs of scr_fti that write checkpoint files, on files that the real FTI
-# wrote: repair, compact, convert, pack.  Each of those in each layout: t_fti_write.c.
+# wrote: repair, compact, convert, pack.  Each of them in each layout: t_fti_write.
 
 load golden
 
@@ -158,7 +158,6 @@ same_but_pad()
 	for verb in "repair --id 77" "compact --room 10"; do
 		[ "$verb" != "repair --id 77" ] ||
 			scr_fti list a.fti | grep -q checkpoint || continue
-		# shellcheck disable=SC2086
 		ends 2 scr_fti $verb --in-place a.fti
 		[[ $stderr == *"parity of its group"* ]]
 		cmp "$file" a.fti
@@ -196,7 +195,7 @@ same_but_pad()
 	[[ $stderr == "scr_fti: x.fti: exists already; --replace replaces it" ]]
 	[ "$(cat x.fti)" = mine ]
 	# One of the files is refused: none is written.
-	printf '\125' | dd of=b.fti bs=1 seek=100 conv=notrunc status=none
+	damage b.fti 100 '\125'
 	warns 3 "b.fti: container 0: its data differ" \
 		scr_fti compact -o out a.fti b.fti
 	[ ! -e out ]
@@ -208,7 +207,6 @@ same_but_pad()
 	for args in "" "a.fti" "-o out" "--in-place -o out a.fti" \
 		"--replace --in-place a.fti" "--room x -o out a.fti" \
 		"--layout Z -o out a.fti"; do
-		# shellcheck disable=SC2086
 		ends 2 scr_fti compact $args
 	done
 	ends 1 scr_fti compact -o out nothing a.fti
@@ -235,8 +233,7 @@ same_but_pad()
 	scr_fti verify -q out/*.fti
 	# The last one is damaged: no file is written.
 	chmod u+w in/Ckpt4-Rank99.fti
-	printf '\125' | dd of=in/Ckpt4-Rank99.fti bs=1 seek=9 conv=notrunc \
-		status=none
+	damage in/Ckpt4-Rank99.fti 9 '\125'
 	ends 3 scr_fti compact -o out2 in/*.fti
 	[ ! -e out2 ]
 }
@@ -433,7 +430,6 @@ tree_files()
 	for args in "" "--to A" "--to A -o a" "--to G -o a s" \
 		"--to A -o a s s" "--to A --ini x -o a gone" \
 		"--to A --id 3 -o a s" "--to A --checkpoint 4 -o a gone"; do
-		# shellcheck disable=SC2086
 		ends 2 scr_fti convert $args
 	done
 	[ ! -e a ]
@@ -442,7 +438,7 @@ tree_files()
 # --- pack ---
 
 @test "pack: the variables of another file, in each layout" {
-	local to list=(1=raw/var1.bin 2=raw/var2.bin 7=raw/var7.bin)
+	local to list=("1=raw/var1.bin" "2=raw/var2.bin" "7=raw/var7.bin")
 
 	variables "$FTI/bad-F/good.fti" >want
 	scr_fti extract -q -o raw "$FTI/bad-F/good.fti"
@@ -511,7 +507,7 @@ npy()
 		head -c $at good.npy >cut.npy
 		ends 1 scr_fti pack --numpy --to F --id 1 -o g 3=cut.npy
 		cp good.npy bad.npy
-		printf '\001' | dd of=bad.npy bs=1 seek=$at conv=notrunc status=none
+		damage bad.npy $at '\001'
 		try scr_fti pack --numpy --to F --id 1 --replace -o g 3=bad.npy
 		((status < 3)) || failed "byte $at: $status"
 		rm -f g
@@ -526,7 +522,6 @@ npy()
 		"--to F --id -1 -o f 1=raw" "--to F --id 1 -o f -1=raw" \
 		"--to X --id 1 -o f 1=raw" "--to F --id 1 --ini x -o f 1=raw" \
 		"--to posix --id 1 --room 3 -o f 1=raw"; do
-		# shellcheck disable=SC2086
 		ends 2 scr_fti pack $args
 		[ ! -e f ]
 	done
@@ -628,19 +623,16 @@ check_disturbed()
 	echo "seed ${SCRKIT_SEED:-$$}"
 	export SHIM_ALL=1
 	while read -r name args; do
-		# shellcheck disable=SC2086
 		undisturbed $args
 		for ((k = 0; k < kills; k++)); do
 			moment=$((RANDOM * 32768 + RANDOM))
 			moment=$((moment % total + 1))
 			rm -rf w
 			cp -a fresh w
-			# shellcheck disable=SC2086
 			try env SHIM_KILL_AT=$moment LD_PRELOAD="$SHIM" \
 				scr_fti $args
 			[ "$status" = 137 ] || [ "$status" = 0 ] ||
 				failed "$name $moment: $status"
-			# shellcheck disable=SC2086
 			check_disturbed "$name, operation $moment" $args
 		done
 	done < <(cases)
@@ -653,13 +645,11 @@ fails_at()
 
 	disturbed_setup
 	while read -r name args; do
-		# shellcheck disable=SC2086
 		undisturbed $args
 		[ -n "${SCRKIT_SLOW-}" ] || step=$((total / 4 + 1))
 		for ((at = 1; at <= total; at += step)); do
 			rm -rf w
 			cp -a fresh w
-			# shellcheck disable=SC2086
 			try env SHIM_FAIL_AT=$at SHIM_ERRNO="$1" \
 				${2:+SHIM_STICKY=$2} LD_PRELOAD="$SHIM" \
 				scr_fti $args
@@ -667,7 +657,6 @@ fails_at()
 			[ "$status" = 1 ] || diff -r "done" w >differs ||
 				failed "$name, operation $at: $status $stderr"
 			[ "$status" = 0 ] || [ -n "$stderr" ]
-			# shellcheck disable=SC2086
 			check_disturbed "$name, operation $at" $args
 		done
 	done < <(cases)

@@ -79,47 +79,18 @@ rescue()
 	repaired "$1"
 }
 
-# flip FILE OFFSET: change a byte.
-flip()
-{
-	local byte
-
-	byte=$(od -An -tu1 -j "$2" -N 1 "$1")
-	printf '%b' "\\x$(printf %x $((byte ^ 1)))" |
-		dd of="$1" bs=1 seek="$2" conv=notrunc status=none
-}
-
-@test "XOR: a container of data" {
-	rescue xor_8n4 30000 ctr.2.scr
-}
-
-@test "XOR: a container of redundancy" {
-	rescue xor_8n4 1000 red.3.scr
-}
-
-@test "XOR: small containers" {
-	rescue xor_8n4 1000 ctr.0.scr ctr.20.scr
-}
-
-@test "XOR, uneven sets" {
-	rescue xor_7_set3 9000 ctr.1.scr
-}
-
-@test "Reed-Solomon, two losses" {
-	rescue rs2_8n4 30000 ctr.1.scr red.0.scr
-}
+@test "XOR: a container of data" { rescue xor_8n4 30000 ctr.2.scr; }
+@test "XOR: a container of redundancy" { rescue xor_8n4 1000 red.3.scr; }
+@test "XOR: small containers" { rescue xor_8n4 1000 ctr.0.scr ctr.20.scr; }
+@test "XOR, uneven sets" { rescue xor_7_set3 9000 ctr.1.scr; }
+@test "Reed-Solomon, two losses" { rescue rs2_8n4 30000 ctr.1.scr red.0.scr; }
 
 @test "Reed-Solomon, three losses" {
 	rescue rs3_8 20000 ctr.0.scr ctr.1.scr red.1.scr
 }
 
-@test "Reed-Solomon, four nodes" {
-	rescue rs2_4 9000 ctr.0.scr ctr.3.scr
-}
-
-@test "PARTNER" {
-	rescue partner_8n4 20000 ctr.0.scr
-}
+@test "Reed-Solomon, four nodes" { rescue rs2_4 9000 ctr.0.scr ctr.3.scr; }
+@test "PARTNER" { rescue partner_8n4 20000 ctr.0.scr; }
 
 @test "one flipped byte in each of three containers" {
 	packed rs2_8n4 60000

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2012,SC2030,SC2031 # bats sets them; plain names
+# shellcheck disable=SC2016,SC2154,SC2012,SC2030,SC2031 # for sh; bats sets them
 # Forged metadata, and links in place of files: they are refused with a message, in
 # bounded memory and time, and nothing outside the prefix is read or written.
 # Other types of files: planted.bats.
@@ -135,7 +135,6 @@ attack()
 {
 	local said=$BATS_TEST_TMPDIR/said
 
-	# shellcheck disable=SC2016 # for sh
 	refused "$1" sh -c "$OK"'
 		{
 			ok scr_index -p "$1"
@@ -192,7 +191,6 @@ again_flushed()
 deleted()
 {
 	rm -f "$at/.scr/index.scr"
-	# shellcheck disable=SC2016 # for sh
 	survived 'ok scr_index -p "$1"
 		ok scr_index -p "$1" --add ckpt.1
 		ok scr_index -p "$1" --delete 1'
@@ -614,7 +612,6 @@ EVIL='a\\nb\\x1b[31m\\x1b]0;x\\x07\\xc2\\x9bm\\x7f\\x80z'
 	for edit in "${picked[@]}"; do
 		again_built
 		craft "$at/.scr/index.scr" "$edit"
-		# shellcheck disable=SC2016 # for sh
 		survived 'ok scr_index -p "$1" --all
 			ok scr_index -p "$1" --verify
 			ok scr_index -p "$1" --delete 1
