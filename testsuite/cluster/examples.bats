@@ -14,72 +14,13 @@ load job
 setup_file() { bed_up 5; }
 teardown() { batch_stop; }
 
-clean_end() # WAY NODES
-{
-	SET=(SCR_RUNS=-1)
-	batch "$@" steps=2
-	batch_end
-	assert_status 0
-	assert_output_has "ckpt.2 (dataset 2) is saved" \
-		"ended with 0, scr_postrun with 0"
-	[[ $(grep -c round "$JOURNAL") -eq 1 ]]
-}
-
-# It is started again, gets one step further, and aborts again.
-abort()
-{
-	SET=(SCR_RUNS=2)
-	batch "$@" abort=2:1
-	batch_end
-	((status != 0))
-	grep -qx "restart 1 1" "$JOURNAL"
-	assert_output_has "ckpt.2 (dataset 2) is saved" \
-		"ended with $status, scr_postrun with 0"
-}
-
-# With a spare node the job goes on, else it must end.
-dead_node()
-{
-	SET=(SCR_RUNS=2)
-	batch "$@" steps=2 hold=2:/pfs/held
-	job_await held
-	batch_lose -s node2
-	batch_go_on
-	batch_end
-	if ((4 / PPN < $2)); then
-		assert_status 0
-		grep -qx "restart 1 1" "$JOURNAL"
-		assert_output_has "ckpt.3 (dataset 3) is saved" \
-			"ended with 0, scr_postrun with 0"
-	else
-		((status != 0))
-		assert_output_has "no further run" \
-			"ckpt.1 (dataset 1) is saved" \
-			"ended with $status, scr_postrun with 0"
-	fi
-	bed_revive node2
-}
-
-halt()
-{
-	SET=(SCR_RUNS=2)
-	batch "$@" exit=1 hold=2:/pfs/held
-	job_await held
-	on login scr_halt /pfs/run
-	batch_go_on
-	batch_end
-	assert_status 0
-	assert_output_has "ckpt.2 (dataset 2) is saved" \
-		"ended with 0, scr_postrun with 0"
-}
-
 # The application leaves at a checkpoint in time before the end.
 halt_seconds()
 {
 	if [[ $1 == slurm ]]; then
 		MINUTES=1 SET=(SCR_HALT_SECONDS=50) SBATCH=(--signal=B:USR1@1)
 	else
-		SET=(SCR_END_TIME=$(($(date +%s) + 60)) SCR_HALT_SECONDS=52
+		SET=(SCR_END_TIME=$(($(date +%s) + 60)) SCR_HALT_SECONDS=54
 			GRACE=5)
 	fi
 	batch "$@" exit=1 pause=300
@@ -88,23 +29,9 @@ halt_seconds()
 	assert_output_has "is saved" "ended with 0, scr_postrun with 0"
 }
 
-time_limit()
-{
-	if [[ $1 == slurm ]]; then
-		MINUTES=1 SBATCH=(--signal=B:USR1@40)
-	else
-		SET=(SCR_END_TIME=$(($(date +%s) + 12)) GRACE=5
-			SCR_HALT_SECONDS=0)
-	fi
-	batch "$@" pause=300
-	batch_end
-	((status != 0))
-	assert_output_has "is saved" "ended with $status, scr_postrun with 0"
-}
-
 # The application succeeds.  Then two nodes lose their caches of checkpoint 3, and
 # so does the job's status.
-lost_after() # WAY NODES
+lost_after()
 {
 	mkdir -p "$BED_DIR/pfs/bin"
 	cat >"$BED_DIR/pfs/bin/scr_postrun" <<-EOF
@@ -123,42 +50,12 @@ lost_after() # WAY NODES
 		"ended with 0, scr_postrun with 3"
 }
 
-# A node falls silent, which the script itself has to notice.
-silent_node() # WAY NODES
-{
-	batch "$@" hold=3:/pfs/held
-	job_await held
-	batch_lose node2
-	batch_end
-	((status != 0 && status != 124))
-	assert_output_has "ckpt.2 (dataset 2) is saved" \
-		"ended with $status, scr_postrun with 0"
-	bed_revive node2
-}
-
-# each WAY PPN NODES END...: a job for each end.
-each()
-{
-	local way=$1 end start
-
-	PPN=$2
-	for end in "${@:4}"; do
-		start=$SECONDS
-		MINUTES='' SET=() SBATCH=() LAY=()
-		"$end" "$way" "$3"
-		echo "# $way, $PPN ranks a node, $3 nodes, $end: status" \
-			"$status, $((SECONDS - start)) s" >&3
-		batch_left_nothing
-		batch_stop
-	done
+@test "ssh: two ranks a node, with a spare node" {
+	each ssh 2 3 abort dead_node halt_seconds
 }
 
 @test "SLURM: two ranks a node, with a spare node" {
-	each slurm 2 3 clean_end abort dead_node halt halt_seconds
-}
-
-@test "ssh: two ranks a node, with a spare node" {
-	each ssh 2 3 clean_end abort dead_node halt halt_seconds
+	each slurm 2 3 abort dead_node halt_seconds
 }
 
 @test "all of them: the application succeeds, and its last checkpoint is lost" {

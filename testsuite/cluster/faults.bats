@@ -30,7 +30,8 @@ assert_whole()
 		await test -d "$lay_pfs/ckpt.1"
 		await on "$node" pgrep -x scr_copy
 		"bed_$fault" "$node"
-		wait $! || failed "$fault: status $?" "$(<"$BATS_TEST_TMPDIR/out")"
+		wait $! ||
+			failed "$fault: status $?" "$(<"$BATS_TEST_TMPDIR/out")"
 		# It answered the probe and died later.
 		grep "$node: dataset 1: " "$BATS_TEST_TMPDIR/out"
 		bed_heal

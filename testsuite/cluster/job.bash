@@ -228,6 +228,21 @@ batch_left_nothing()
 		failed "left: $(find "$BED_DIR/pfs/run" -path '*/ckpt.*/.*')"
 }
 
+# ended ok|failed STEP: the job ends, and scr_postrun has saved checkpoint STEP.
+ended()
+{
+	batch_end
+	if [[ $1 == ok ]]; then
+		assert_status 0
+	else
+		((status != 0)) || failed "expected a failure"
+	fi
+	assert_output_has "checkpoint ckpt.$2 (dataset $2) is saved" \
+		"ended with $status, scr_postrun with 0"
+	batch_left_nothing
+	bed_heal
+}
+
 # Teardown: a job that hangs must not disturb the next test.
 batch_stop()
 {
@@ -247,4 +262,114 @@ batch_stop()
 			pkill -KILL -x scr_postrun' || true
 	done
 	bed_wipe
+}
+
+# --- Ends of a job, for each(): WAY NODES ------------------------------------
+
+# each WAY PPN NODES END...: a job for each end.
+each()
+{
+	local way=$1 end start
+
+	PPN=$2
+	for end in "${@:4}"; do
+		start=$SECONDS
+		MINUTES='' SET=() SBATCH=() LAY=() SIZE=''
+		NODES=$((4 / PPN)) "$end" "$way" "$3"
+		echo "# $way, $PPN ranks a node, $3 nodes, $end: status" \
+			"$status, $((SECONDS - start)) s" >&3
+		batch_stop
+	done
+}
+
+# restarts STEP: the next job does; not with the stand-ins, as mpiexec obeys the
+# environment of their managers.
+restarts()
+{
+	[[ $way != slurm && $way != ssh ]] || job_restarts "$1" 1
+}
+
+clean_end()
+{
+	SET=(SCR_RUNS=-1)
+	batch "$@" steps=3
+	ended ok 3
+	[[ $(grep -c round "$JOURNAL") -eq 1 ]]
+	restarts 3
+}
+
+# It is started again, gets one step further, and aborts again.
+abort()
+{
+	SET=(SCR_RUNS=2)
+	batch "$@" abort=2:1
+	ended failed 2
+	grep -qx "restart 1 1" "$JOURNAL"
+	restarts 2
+}
+
+# A node falls silent, which the script itself has to notice.
+silent_node()
+{
+	batch "$@" hold=3:/pfs/held
+	job_await held
+	batch_lose node2
+	ended failed 2
+	restarts 2
+}
+
+# With a spare node the job goes on, and restarts from what is rebuilt in the
+# caches; else it must end.
+dead_node()
+{
+	SET=(SCR_RUNS=2)
+	batch "$@" steps=3 hold=3:/pfs/held
+	job_await held
+	batch_lose -s node2
+	batch_go_on
+	if ((4 / PPN < $2)); then
+		ended ok 5
+		grep -qx "restart 2 1" "$JOURNAL"
+		restarts 5
+	else
+		ended failed 2
+		assert_output_has "no further run"
+	fi
+}
+
+halt()
+{
+	SET=(SCR_RUNS=2)
+	batch "$@" exit=1 hold=3:/pfs/held
+	job_await held
+	ends 0 on login scr_halt --checkpoints 1 /pfs/run
+	batch_go_on
+	ended ok 3
+	ends 0 on login scr_halt --remove /pfs/run
+	restarts 3
+}
+
+# The application does not look at the time: the script stops it.
+time_limit()
+{
+	local try
+
+	if [[ $1 == slurm ]]; then
+		MINUTES=1 SBATCH=(--signal=B:USR1@40)
+	else
+		SET=(SCR_END_TIME=$(($(date +%s) + 9)) GRACE=5
+			SCR_HALT_SECONDS=0)
+	fi
+	# SLURM may send the signal a minute early, before the first checkpoint.
+	for try in 1 2 3 4; do
+		JOB_LIMIT=120 batch "$@" pause=300
+		batch_end
+		[[ $output == *"caches hold no dataset"* ]] || break
+		batch_stop
+	done
+	((status != 0))
+	assert_output_has "is saved" "ended with $status, scr_postrun with 0"
+	batch_left_nothing
+	restarts "$(sed -n 's/^complete \([0-9]*\).*/\1/p' "$JOURNAL" |
+		tail -n 1)"
 }
