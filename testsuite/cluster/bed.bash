@@ -216,8 +216,8 @@ assert_saved()
 # through $remote (pdsh).
 post()
 {
-	on login env "${lay_env[@]}" scr_postrun -r "${remote:-pdsh}" -t 1 \
-		--node-timeout 3 "$@"
+	on login env "${lay_env[@]}" scr_postrun -r "${remote:-pdsh}" -t 2 \
+		--node-timeout 5 "$@"
 }
 
 # saves ARG...: `post` succeeds, and all of the job's files are on the prefix.
@@ -241,7 +241,7 @@ post_in_slurm()
 		salloc -Q -N4 --no-kill sh -c '
 			touch /pfs/ready
 			while [ ! -e /pfs/go ]; do sleep 0.1; done
-			exec scr_postrun -t 2 --node-timeout 3 -r "$@"' - \
+			exec scr_postrun -t 2 --node-timeout 5 -r "$@"' - \
 		"${remote:-srun}" "$@" 3>&- &
 	await test -e "$BED_DIR/pfs/ready"
 	bed_kill "${dead[@]}"

@@ -91,7 +91,7 @@ assert_whole()
 		status=0
 		on login env "${lay_env[@]}" timeout -s KILL \
 			"$(printf '%d.%03d' $((ms / 1000)) $((ms % 1000)))" \
-			scr_postrun -r pdsh -t 1 --node-timeout 4 || status=$?
+			scr_postrun -r pdsh -t 2 --node-timeout 5 || status=$?
 		((status == 0)) || killed=$((killed + 1))
 		# LLNL's tool of the same name finds no unfinished dataset in
 		# the index: it prints YES only for whole ones.

@@ -91,7 +91,7 @@ job_post()
 {
 	try on login env "${job_env[@]}" SCR_JOB_ID="${job_id:-j1}" \
 		"SCR_NODELIST=node[1-${NODES:-4}]" \
-		scr_postrun -t 1 --node-timeout 3 "$@"
+		scr_postrun -t 2 --node-timeout 5 "$@"
 }
 
 # job_restarts STEP ROUND: a new job, on nodes without caches, restarts from

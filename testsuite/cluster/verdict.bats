@@ -61,7 +61,7 @@ cached()
 in_vain()
 {
 	answers 1 "none of $1 nodes has" on login env -u SCR_JOB_ID \
-		-u SCR_USER_NAME "${lay_env[@]:2}" scr_postrun -t 1 "${@:2}"
+		-u SCR_USER_NAME "${lay_env[@]:2}" scr_postrun -t 2 "${@:2}"
 	assert_output_has "--job-id, --user"
 }
 
