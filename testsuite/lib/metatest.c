@@ -277,7 +277,8 @@ find_files(const char *dir)
 	found.paths = NULL;
 	if (nftw(dir, note_file, 32, FTW_PHYS) < 0)
 		return false;
-	qsort(found.paths, found.count, sizeof(*found.paths), by_name);
+	if (found.count > 0)
+		qsort(found.paths, found.count, sizeof(*found.paths), by_name);
 	return true;
 }
 
