@@ -82,6 +82,7 @@ export_one(struct settings *s, struct catalogue *c, const char *what)
 	/* Locked, so that no other process packs it while it is read. */
 	if (catalogue_packed_open(c, what, true, &s->look, &p, &err) == 0) {
 		if (catalogue_packed_refuse(c, &p, &s->look, &err) < 0 ||
+		    catalogue_packed_prove(c, &p, &s->look, &err) < 0 ||
 		    export_packed(s, &p, &err) < 0)
 			(void)packed_blame(&p, &err);
 		packed_close(&p);

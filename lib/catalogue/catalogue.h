@@ -315,6 +315,13 @@ int catalogue_packed_refuse(struct catalogue *c, const struct packed *p,
 			    const struct catalogue_options *o,
 			    struct error *err);
 
+/* Before a dataset that is not packed is copied, with checksums of what is
+ * there.  ERROR_DAMAGED: its redundancy contradicts what no checksum proves,
+ * and the copy would look right. */
+int catalogue_packed_prove(struct catalogue *c, const struct packed *p,
+			   const struct catalogue_options *o,
+			   struct error *err);
+
 /*
  * If a fetch of dataset `id` has failed, and all its files are right now,
  * remove the FAILED stamp from its index entry, so that LLNL's library tries

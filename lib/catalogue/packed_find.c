@@ -3,12 +3,15 @@
  * packed_find.c - open packed datasets by words, and determine what their
  * redundancy can repair.
  */
+#include <inttypes.h>
+
 #include "catalogue/catalogue_impl.h"
 #include "container/packed.h"
 #include "error.h"
 #include "map.h"
 #include "meta/dataset.h"
 #include "meta/index.h"
+#include "rescue/deep.h"
 #include "rescue/plan.h"
 #include "str.h"
 
@@ -127,6 +130,27 @@ catalogue_packed_refuse(struct catalogue *c, const struct packed *p,
 	return p->is_packed || p->layout == 1
 		       ? 0
 		       : catalogue_refuse_replaced(c, p->id, o, err);
+}
+
+int
+catalogue_packed_prove(struct catalogue *c, const struct packed *p,
+		       const struct catalogue_options *o, struct error *err)
+{
+	struct deep_result r = { .nfindings = 0 };
+	struct plan *plan = NULL;
+	int rc = 0;
+
+	if (!p->is_packed && p->layout != 1)
+		plan = catalogue_plan(c, p->id, PLAN_HEADERS, o, NULL);
+	if (plan != NULL && !plan_provable(plan))
+		rc = deep_check(plan, &o->work, &r, err);
+	if (rc == 0 && r.nfindings > 0) {
+		deep_error(plan, &r.findings[0], err);
+		rc = error_wrap(err, "dataset %" PRId64, p->id);
+	}
+	deep_free(&r);
+	plan_free(plan);
+	return rc;
 }
 
 int

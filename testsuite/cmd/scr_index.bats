@@ -568,6 +568,11 @@ ckpt.1    1 20666 -"
 		cp p/ckpt.1/rank_2.ckpt good
 		damage p/ckpt.1/rank_2.ckpt 100
 		tree_sha p >before
+		# Nor in a container or an archive.
+		ends 3 scr_container -p p pack 1
+		ends 3 scr_archive -p p export -o out.tar 1
+		[[ ! -e out.tar ]]
+		tree_sha p | diff before -
 		if [[ $type == RS* ]]; then
 			# It tells which one is wrong.
 			warns 0 rank_2.ckpt scr_index -p p --build 1 --checksums
