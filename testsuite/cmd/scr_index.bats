@@ -568,8 +568,7 @@ ckpt.1    1 20666 -"
 		cp p/ckpt.1/rank_2.ckpt good
 		damage p/ckpt.1/rank_2.ckpt 100
 		tree_sha p >before
-		# Nor in a container or an archive.
-		ends 3 scr_container -p p pack 1
+		# Nor in an archive.
 		ends 3 scr_archive -p p export -o out.tar 1
 		[[ ! -e out.tar ]]
 		tree_sha p | diff before -
