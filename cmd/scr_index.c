@@ -471,6 +471,8 @@ do_build(struct settings *s, struct catalogue *c)
 			app_warn("%s", text.data);
 	}
 	buf_free(&text);
+	if (r.left[0] != '\0' && err.kind == ERROR_NONE && r.map == MEND_NONE)
+		app_warn("dataset %" PRId64 ": not repaired: %s", id, r.left);
 	if (r.map != MEND_NONE)
 		app_warn("dataset %" PRId64 ": %s; next: %s", id, r.map_flaw,
 			 report_next(report_mend(r.map, false, false), c, id,

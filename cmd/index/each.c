@@ -116,6 +116,7 @@ find_next(struct each *w, int64_t id, int status, const struct verify_result *r,
 		.status = status,
 		.mend = report_mend(r->mend, w->s->o.deep, w->s->o.checksums),
 		.undecided = r->undecided,
+		.nameless = r->nameless,
 		.obstacle = r->obstacle,
 		.was = r->was,
 		.is = r->is,
@@ -287,7 +288,8 @@ verbs_each(struct settings *s, struct catalogue *c)
 			      : catalogue_ids(c, ix, s->word, &count, &err);
 	}
 	if (s->verb == VERB_PRUNE && count != (size_t)-1 &&
-	    catalogue_prune_check(c, ix, ids, count, &s->o, &err) < 0)
+	    catalogue_prune_check(c, ix, ids, count, &s->rules, &s->o, &err) <
+		    0)
 		count = (size_t)-1;
 	if (count != (size_t)-1) {
 		index_newest(ix, w.newest);

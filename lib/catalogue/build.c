@@ -17,7 +17,6 @@
 #include "mem.h"
 #include "meta/index.h"
 #include "rescue/deep.h"
-#include "rescue/listed.h"
 #include "rescue/plan_sums.h"
 #include "str.h"
 #include "work.h"
@@ -65,39 +64,14 @@ fail:
 	return error_pass(err, &why);
 }
 
-/* Make a plan.  If there are no filemaps and no redundancy files, but a
- * rank2file, b->plan stays NULL. */
-static int
-make_plan(struct build *b, struct error *err)
-{
-	struct error why = ERROR_INIT;
-
-	b->plan = catalogue_plan_as(b->c, b->dir.id, b->o, &why);
-	if (b->plan != NULL || (why.kind == ERROR_ABSENT && b->have_old))
-		return 0;
-	return error_pass(err, &why);
-}
-
-static void
-forget_plan(struct build *b)
-{
-	mem_free(b->sums);
-	plan_free(b->plan);
-	b->sums = NULL;
-	b->plan = NULL;
-}
-
 /* Make a plan, and add the checksums in rank2file. */
 static int
 look(struct build *b, struct error *err)
 {
-	if (make_plan(b, err) < 0)
-		return -1;
+	b->plan = catalogue_plan_as(b->c, b->dir.id, b->o, err);
 	if (b->plan == NULL)
-		return 0;
-	b->sums = plan_sums(b->plan,
-			    b->have_old && !b->plan->outdated ? &b->old : NULL,
-			    err);
+		return -1;
+	b->sums = plan_sums(b->plan, err);
 	if (b->sums == NULL ||
 	    (b->plan->copied && plan_sums_copied(b->plan, b->sums, err) < 0))
 		return -1;
@@ -242,6 +216,41 @@ mend(struct build *b, struct error *err)
 	if (!b->o->checksums)
 		return 0;
 	return plan_sums_read(b->plan, b->sums, true, &b->o->work, err);
+}
+
+/* Does nothing but rank2file name the files? */
+static bool
+is_flushed(const struct plan *p)
+{
+	for (int64_t i = 0; i < p->nranks; i++)
+		if (!p->ranks[i].composed)
+			return false;
+	return true;
+}
+
+/* Add the checksums that were computed to rank2file.  True: there was one that
+ * is not recorded. */
+static bool
+add_sums(struct build *b)
+{
+	const struct plan *p = b->plan;
+	bool news = false;
+
+	for (size_t i = 0; i < b->old.nranks; i++) {
+		for (size_t k = 0; k < b->old.ranks[i].nfiles; k++) {
+			const size_t at = p->ranks[i].first_file + k;
+			struct rank2file_file *to = &b->old.ranks[i].files[k];
+
+			if (!b->sums[at].known || (to->has_size && to->has_crc))
+				continue;
+			news = true;
+			to->node = NULL; /* `to` has all keys of the node */
+			to->has_size = to->has_crc = true;
+			to->size = p->files[at].attr.size;
+			to->crc = b->sums[at].crc;
+		}
+	}
+	return news;
 }
 
 /* Make the rank2file of the plan.  Files are in the order of the filemaps, as
@@ -389,8 +398,13 @@ build_plan(struct build *b, struct error *err)
 		return -1;
 	if (mend(b, err) < 0)
 		return -1;
-	/* For a packed dataset, rank2file is the map of the containers: keep
-	 * it. */
+	/* For a packed dataset, rank2file is the map of the containers.  For a
+	 * flushed one, it is the witness. */
+	if (b->have_old && !p->packed && is_flushed(p)) {
+		b->have_old = !add_sums(b);
+		return record(b, &b->old, p->moved ? p->recorded_root : NULL,
+			      err);
+	}
 	if (p->packed && b->have_old)
 		return record(b, &b->old, p->moved ? p->recorded_root : NULL,
 			      err);
@@ -399,70 +413,6 @@ build_plan(struct build *b, struct error *err)
 	if (rc == 0 && p->copied)
 		sweep(b);
 	rank2file_free(&r);
-	return rc;
-}
-
-/* --- Datasets with only a rank2file --- */
-
-/* Add the computed checksums to rank2file.  *news: one was not recorded yet. */
-static void
-add_sums(struct rank2file *r, const struct listed *f, bool *news)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < r->nranks; i++) {
-		for (size_t k = 0; k < r->ranks[i].nfiles; k++, n++) {
-			struct rank2file_file *to = &r->ranks[i].files[k];
-
-			if (!f->list[n].summed || (to->has_size && to->has_crc))
-				continue;
-			*news = true;
-			to->node = NULL; /* `to` has all keys of the node */
-			to->has_size = to->has_crc = true;
-			to->size = f->list[n].found_size;
-			to->crc = f->list[n].found_crc;
-		}
-	}
-}
-
-static int
-build_flushed(struct build *b, struct error *err)
-{
-	struct listed files = { .list = NULL };
-	struct catalogue_desc s = { .tree = NULL };
-	struct listed_tally t;
-	int rc = -1;
-	bool news = false;
-
-	/* Only the summary shows whether the flush completed. */
-	(void)catalogue_read_summary(&b->dir, &s, NULL);
-	catalogue_desc_free(&s);
-	if (describe(b, err) < 0 ||
-	    listed_from(&b->old, b->dir.fd, &files, err) < 0 ||
-	    listed_check(b->c->prefix_fd, &files, b->o->checksums, &b->o->work,
-			 err) < 0)
-		goto out;
-	listed_tally(&files, &t);
-	b->out->ranks = b->old.nranks;
-	b->out->files = t.files;
-	b->out->bytes = t.bytes;
-	if (b->replaced > 0 && !listed_all_summed(&b->old)) {
-		catalogue_unproved(b->dir.id, b->replaced, err);
-		goto out;
-	}
-	if (listed_whole(&b->old, &t, &b->desc.view, s.complete != 1, err) <
-	    0) {
-		error_wrap(err, "%s", b->subject);
-		goto out;
-	}
-	rc = 0;
-	if (b->o->work.dry_run)
-		goto out;
-	add_sums(&b->old, &files, &news);
-	b->have_old = !news; /* write it if there is anything new */
-	rc = record(b, &b->old, NULL, err);
-out:
-	listed_free(&files);
 	return rc;
 }
 
@@ -485,12 +435,8 @@ build(struct build *b, int64_t id, struct error *err)
 		return -1;
 	b->out->map = catalogue_map_flaw(b->plan, b->out->map_flaw,
 					 sizeof(b->out->map_flaw));
-	if (b->plan != NULL && b->have_old &&
-	    catalogue_flush_knows(&b->dir, b->plan))
-		forget_plan(b);
-	if (b->plan == NULL)
-		return build_flushed(b, err);
-	if (b->plan->barred > 0 && b->plan->verdict != SET_LOST)
+	if (b->plan->flaw != NULL ||
+	    (b->plan->barred > 0 && b->plan->verdict != SET_LOST))
 		return plan_error(b->plan, err);
 	if (catalogue_refuse_unproved(b->plan, b->replaced, err) < 0)
 		return -1;
@@ -498,6 +444,36 @@ build(struct build *b, int64_t id, struct error *err)
 	    look_deep(b, err) < 0)
 		return -1;
 	return build_plan(b, err);
+}
+
+static void
+note_left(void *arg, const char *what)
+{
+	struct build_result *out = arg;
+
+	if (out->left[0] == '\0')
+		snprintf(out->left, sizeof(out->left), "%s", what);
+}
+
+/* Look at what was built.  A job must be able to restart from it; other damage
+ * that is left is told. */
+static int
+look_after(struct build *b, struct error *err)
+{
+	struct catalogue_options quiet = { .work = b->o->work,
+					   .moved_from = b->o->moved_from };
+	const struct verify_listener left = { note_left, b->out };
+	const struct index_entry e = { .id = b->dir.id, .complete = -1 };
+	struct verify_result r;
+
+	quiet.work.log = quiet.work.detail = NULL;
+	quiet.work.progress = NULL;
+	if (catalogue_verify(b->c, &e, &quiet, &left, &r, err) < 0)
+		return -1;
+	b->out->status = r.status;
+	return fetchable_error(&r.fetch, err) < 0
+		       ? error_wrap(err, "%s: after the build", b->subject)
+		       : 0;
 }
 
 int
@@ -521,12 +497,15 @@ catalogue_build(struct catalogue *c, int64_t id,
 	out->dry_run = o->work.dry_run;
 	c->building = id;
 	rc = build(&b, id, &why);
+	if (rc == 0 && !o->work.dry_run)
+		rc = look_after(&b, &why);
 	c->building = 0;
 	if (rc < 0)
 		out->status = error_status(why.kind);
 	if (b.plan != NULL)
 		plan_obstacle(b.plan, out->obstacle, sizeof(out->obstacle));
-	forget_plan(&b);
+	mem_free(b.sums);
+	plan_free(b.plan);
 	catalogue_desc_free(&b.desc);
 	rank2file_free(&b.old);
 	index_free(b.ix);

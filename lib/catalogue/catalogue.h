@@ -185,8 +185,9 @@ enum verify_mend {
 
 struct build_result {
 	char name[1024]; /* of the dataset */
-	int status;	 /* STATUS_OK, else not indexed.  In a dry run,
-			    STATUS_DAMAGED if a rebuild is needed */
+	int status;	 /* STATUS_OK.  STATUS_DAMAGED: see `left`; in a dry
+			    run, a rebuild is needed.  After a failure: not
+			    indexed */
 	size_t ranks, files;
 	uint64_t bytes;
 	struct rebuild_result rebuild; /* in a dry run: what would be rebuilt */
@@ -198,14 +199,17 @@ struct build_result {
 	/* data and redundancy differ, and it is unknown which is wrong */
 	bool undecided;
 	char obstacle[RENAMED_MAX]; /* of plan_obstacle() */
+	/* the first damage that the build could not repair, of what no restart
+	 * needs; "": none */
+	char left[ERROR_TEXT_MAX];
 	bool dry_run;
 };
 
 /*
  * scr_index --build: make a plan, rebuild what is missing, write rank2file and
  * summary, and add the dataset to the index.  A repeated build changes nothing;
- * a failed build leaves nothing behind.  A flushed dataset without filemaps is
- * checked against its rank2file instead.  ERROR_ABSENT; ERROR_LOST;
+ * a failed build leaves nothing behind. 
+ * ERROR_ABSENT; ERROR_LOST;
  * ERROR_DAMAGED: the deep check failed and cannot be repaired; ...
  */
 int catalogue_build(struct catalogue *c, int64_t id,
@@ -236,7 +240,6 @@ struct verify_result {
 	 * read */
 	struct fetchable fetch;
 	enum verify_mend mend;
-	bool listed; /* verified by rank2file alone, without filemaps */
 	size_t files, bad_files;
 	uint64_t bytes; /* of the files present */
 	/* What was compared.  Unless a file is missing: */
@@ -250,6 +253,7 @@ struct verify_result {
 	char was[RENAMED_MAX], is[RENAMED_MAX];
 	char obstacle[RENAMED_MAX]; /* of plan_obstacle() */
 	bool undecided;		    /* of deep_undecided() */
+	bool nameless; /* nothing names the files of some ranks */
 };
 
 /* Called with a sentence for each problem. */
@@ -461,10 +465,12 @@ int64_t *catalogue_prune(const struct catalogue *c, const struct index *ix,
 			 const struct catalogue_keep *keep, size_t *count,
 			 struct error *err);
 
-/* Before these are deleted: ERROR_DAMAGED if valid checkpoints are kept, but
- * none of them is whole. */
+/* Before these are deleted: ERROR_DAMAGED if fewer than keep->last of the
+ * checkpoints that are kept are whole.  Their checksums and redundancy are
+ * compared: all bytes are read. */
 int catalogue_prune_check(struct catalogue *c, const struct index *ix,
 			  const int64_t *ids, size_t count,
+			  const struct catalogue_keep *keep,
 			  const struct catalogue_options *o, struct error *err);
 
 /* --- Words that name a dataset (word.h) --- */

@@ -23,6 +23,16 @@ catalogue_is_verdict(const struct error *why)
 
 /* --- The names in the metadata of one dataset --- */
 
+/* rank2file is damaged: are the files of all ranks known nevertheless? */
+static int
+all_named(const struct plan *p, const char *flaw, struct error *why)
+{
+	for (int64_t i = 0; i < p->nranks; i++)
+		if (!p->ranks[i].map_known)
+			return error_set(why, ERROR_CORRUPT, "%s", flaw);
+	return 0;
+}
+
 int
 catalogue_names_read(struct catalogue *c, const struct catalogue_dir *d,
 		     bool both, const struct catalogue_options *o,
@@ -31,14 +41,25 @@ catalogue_names_read(struct catalogue *c, const struct catalogue_dir *d,
 	struct error local = ERROR_INIT;
 
 	memset(n, 0, sizeof(*n));
-	n->have_ranks =
-		rank2file_load(d->fd, RANK2FILE_FILE, &n->r2f, why) == 0;
-	if (n->have_ranks ? !both : !catalogue_is_verdict(why))
-		return n->have_ranks ? 0 : -1;
-	n->plan = catalogue_plan(c, d->id, 0, o, &local);
+	if (both)
+		n->plan = catalogue_plan(c, d->id, 0, o, &local);
+	if (n->plan != NULL) {
+		n->r2f = plan_rank2file(n->plan, NULL);
+		return n->r2f != NULL && n->r2f->flaw != NULL
+			       ? all_named(n->plan, n->r2f->flaw, why)
+			       : 0;
+	}
 	if (!catalogue_is_verdict(&local))
 		return error_pass(why, &local);
-	if (n->have_ranks || n->plan != NULL)
+	if (rank2file_load(d->fd, RANK2FILE_FILE, &n->own, why) == 0)
+		n->r2f = &n->own;
+	if (n->r2f != NULL || !catalogue_is_verdict(why))
+		return n->r2f != NULL ? 0 : -1;
+	if (!both)
+		n->plan = catalogue_plan(c, d->id, 0, o, &local);
+	if (!catalogue_is_verdict(&local))
+		return error_pass(why, &local);
+	if (n->plan != NULL)
 		return 0;
 	if (local.kind != ERROR_ABSENT && (both || why->kind == ERROR_ABSENT))
 		*why = local;
@@ -49,15 +70,15 @@ void
 catalogue_names_free(struct catalogue_names *n)
 {
 	plan_free(n->plan);
-	rank2file_free(&n->r2f);
+	rank2file_free(&n->own);
 }
 
 int
 catalogue_names_each(const struct catalogue_names *n, catalogue_names_fn fn,
 		     void *arg, struct error *err)
 {
-	for (size_t i = 0; n->have_ranks && i < n->r2f.nranks; i++) {
-		const struct rank2file_rank *r = &n->r2f.ranks[i];
+	for (size_t i = 0; n->r2f != NULL && i < n->r2f->nranks; i++) {
+		const struct rank2file_rank *r = &n->r2f->ranks[i];
 
 		for (size_t f = 0; f < r->nfiles; f++)
 			if (fn(arg, &r->files[f], err) < 0)

@@ -15,8 +15,8 @@ struct map;
 
 /* The metadata that name the files of a dataset. */
 struct catalogue_names {
-	struct rank2file r2f;
-	bool have_ranks;
+	const struct rank2file *r2f; /* of the plan, or `own`; NULL: none */
+	struct rank2file own;
 	struct plan *plan; /* NULL: none */
 };
 

@@ -12,7 +12,7 @@
 #include "container/segmap.h"
 #include "map.h"
 #include "meta/index.h"
-#include "rescue/listed.h"
+#include "rescue/plan.h"
 #include "rescue/plan_sums.h"
 #include "str.h"
 #include "work.h"
@@ -124,17 +124,22 @@ check_ranks(const struct rank2file *r, struct error *why)
 
 static int
 read_ranks(struct catalogue_fetch *f, const struct catalogue_dir *d,
-	   const struct work *work, struct error *err)
+	   const struct plan *p, struct error *err)
 {
 	struct error *why = &f->no_ranks;
 
-	if (rank2file_load_some(d->fd, RANK2FILE_FILE,
-				work_waiting(work, d->fd), NULL, &f->ranks,
-				why) < 0)
+	if (p != NULL)
+		f->ranks = plan_rank2file(p, why);
+	else if (rank2file_load(d->fd, RANK2FILE_FILE, &f->own, why) == 0)
+		f->ranks = &f->own;
+	if (f->ranks == NULL)
 		return unusable(why, RANK2FILE_FILE, err);
-	f->have_ranks = true;
-	f->packed = segmap_is_packed(&f->ranks);
-	check_ranks(&f->ranks, why);
+	f->packed = segmap_is_packed(f->ranks);
+	/* Copies stand in for damaged files of a packed map. */
+	if (f->ranks->flaw != NULL && !f->packed)
+		error_set(why, ERROR_CORRUPT, "%s", f->ranks->flaw);
+	else
+		check_ranks(f->ranks, why);
 	return 0;
 }
 
@@ -154,13 +159,13 @@ judge_replaced(struct catalogue_fetch *f, bool proved)
 
 int
 catalogue_fetch_read(struct catalogue_fetch *f, const struct catalogue_dir *d,
-		     const struct index_entry *e, const struct work *work,
+		     const struct index_entry *e, const struct plan *p,
 		     struct error *err)
 {
 	*f = (struct catalogue_fetch){ .packed = false };
-	if (read_summary(f, d, e, err) < 0 || read_ranks(f, d, work, err) < 0)
+	if (read_summary(f, d, e, err) < 0 || read_ranks(f, d, p, err) < 0)
 		return -1;
-	judge_replaced(f, f->have_ranks && listed_all_summed(&f->ranks));
+	judge_replaced(f, false);
 	return 0;
 }
 
@@ -178,9 +183,9 @@ catalogue_fetch_spared(struct catalogue_fetch *f)
 void
 catalogue_fetch_free(struct catalogue_fetch *f)
 {
-	rank2file_free(&f->ranks);
+	rank2file_free(&f->own);
 	catalogue_desc_free(&f->desc);
-	f->have_ranks = false;
+	f->ranks = NULL;
 }
 
 /* --- rank2file and filemaps --- */
@@ -231,22 +236,22 @@ catalogue_fetch_match(struct catalogue_fetch *f, const struct plan *p,
 
 	if (f->unproved && plan_sums_all(p))
 		judge_replaced(f, true);
-	if (!f->have_ranks || why->kind != ERROR_NONE || p->nranks <= 0)
+	if (f->ranks == NULL || why->kind != ERROR_NONE || p->nranks <= 0)
 		return 0;
 	if (p->outdated) {
 		flaw(why, RANK2FILE_FILE,
 		     "belongs to an older dataset, whose files were replaced");
 		return 0;
 	}
-	if (f->ranks.nranks != (size_t)p->nranks) {
+	if (f->ranks->nranks != (size_t)p->nranks) {
 		error_set(why, ERROR_CORRUPT,
 			  RANK2FILE_FILE ": has %zu ranks, the filemaps have "
 					 "%" PRId64,
-			  f->ranks.nranks, p->nranks);
+			  f->ranks->nranks, p->nranks);
 		return 0;
 	}
-	for (size_t i = 0; same > 0 && i < f->ranks.nranks; i++) {
-		const struct rank2file_rank *r = &f->ranks.ranks[i];
+	for (size_t i = 0; same > 0 && i < f->ranks->nranks; i++) {
+		const struct rank2file_rank *r = &f->ranks->ranks[i];
 		const struct plan_rank *k = &p->ranks[i];
 
 		if (!k->map_known)

@@ -164,41 +164,62 @@ is_among(const int64_t *ids, size_t count, int64_t id)
 	return false;
 }
 
+/* What the strongest check says of a checkpoint: STATUS_... */
+static int
+ask(struct catalogue *c, const struct index_entry *e,
+    const struct catalogue_options *o, struct error *err)
+{
+	struct verify_result r = { .status = STATUS_OK };
+	struct error why = ERROR_INIT;
+
+	if (catalogue_verify(c, e, o, NULL, &r, &why) == 0)
+		/* Redundancy is of no use to a job that restarts. */
+		return r.status == STATUS_DAMAGED && !r.undecided
+			       ? r.fetch.status
+			       : r.status;
+	if (why.kind != ERROR_NOMEM && !work_stopped(&o->work))
+		return STATUS_FAILED;
+	error_pass(err, &why);
+	return -1;
+}
+
 int
 catalogue_prune_check(struct catalogue *c, const struct index *ix,
 		      const int64_t *ids, size_t count,
+		      const struct catalogue_keep *keep,
 		      const struct catalogue_options *o, struct error *err)
 {
-	struct catalogue_options quiet = *o;
-	struct fetchable f = { .status = STATUS_OK };
+	struct catalogue_options strong = *o;
 	char shown[256] = "";
 	bool unknown = false;
-	size_t n = 0;
+	size_t n = 0, whole = 0, left = keep->last > 0 ? keep->last : 1;
 	struct index_entry *list = index_entries(ix, &n, err);
 	int rc = n == (size_t)-1 ? -1 : 0;
 
-	quiet.work.log = NULL;
-	for (size_t i = n; count > 0 && rc == 0 && i-- > 0;) {
+	strong.checksums = strong.deep = true;
+	strong.work.log = NULL;
+	for (size_t i = n; count > 0 && rc >= 0 && left > 0 && i-- > 0;) {
 		if (!index_entry_valid(&list[i]) || !list[i].desc.is_ckpt ||
 		    is_among(ids, count, list[i].id))
 			continue;
-		rc = catalogue_fetchable(c, &list[i], &quiet, &f, err);
-		if (f.status == STATUS_OK)
-			break;
-		unknown |= f.status == STATUS_FAILED;
-		if (shown[0] == '\0')
+		rc = ask(c, &list[i], &strong, err);
+		left -= rc == STATUS_OK;
+		whole += rc == STATUS_OK;
+		unknown |= rc == STATUS_FAILED;
+		if (rc > STATUS_OK && shown[0] == '\0')
 			str_printable(shown, sizeof(shown),
 				      list[i].name != NULL ? list[i].name
 							   : "?");
 	}
 	mem_free(list);
-	if (rc == 0 && f.status != STATUS_OK)
-		rc = error_set(err, unknown ? ERROR_SYSTEM : ERROR_DAMAGED,
-			       "no checkpoint that would be kept is whole, %s "
-			       "is the newest: verify it, and delete it if it "
-			       "is lost",
-			       shown);
-	return rc;
+	/* Fewer than the rule says are not in the index at all. */
+	if (rc >= 0 && shown[0] != '\0' && left > 0)
+		return error_set(err, unknown ? ERROR_SYSTEM : ERROR_DAMAGED,
+				 "only %zu of the checkpoints that would be kept "
+				 "%s whole, %s is not: verify it with --deep "
+				 "--checksums, and delete it if it is lost",
+				 whole, whole == 1 ? "is" : "are", shown);
+	return rc < 0 ? -1 : 0;
 }
 
 int64_t *

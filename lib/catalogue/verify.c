@@ -2,9 +2,8 @@
 /*
  * verify.c - scr_index --verify: is a dataset whole?  Change nothing.
  *
- * The files are checked by the filemaps if there are any (a plan), else by
- * rank2file.  Then the metadata are judged that the library reads at a restart
- * (fetchable.c): without them no job restarts from the files.
+ * A plan checks the files.  Then the metadata are judged that the library reads
+ * at a restart (fetchable.c): without them no job restarts from the files.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +14,7 @@
 #include "container/packed.h"
 #include "error.h"
 #include "meta/index.h"
-#include "rescue/listed.h"
+#include "rescue/plan.h"
 #include "str.h"
 
 void
@@ -43,11 +42,11 @@ verify_report_map(struct verify *v, const struct plan *p)
 {
 	char text[ERROR_TEXT_MAX];
 
-	if (v->map_looked || (p == NULL && !v->fetch.have_ranks))
+	if (v->map_looked || (p == NULL && v->fetch.ranks == NULL))
 		return;
 	v->map_looked = p == NULL || p->packed;
 	v->map = p != NULL ? catalogue_map_flaw(p, text, sizeof(text))
-			   : catalogue_map_flaw_of(&v->fetch.ranks, v->dir.fd,
+			   : catalogue_map_flaw_of(v->fetch.ranks, v->dir.fd,
 						   text, sizeof(text));
 	if (v->map != MEND_NONE)
 		verify_report(v, STATUS_DAMAGED, "%s", text);
@@ -94,68 +93,6 @@ verify_report_astray(struct verify *v)
 		      str_shown(v->renamed.to));
 }
 
-/* --- With a rank2file alone --- */
-
-static void
-report_listed(struct verify *v, const struct listed_file *f)
-{
-	const struct attr attr = { .has_size = f->has_size, .size = f->size };
-	char text[ERROR_TEXT_MAX];
-
-	v->out->fetch.unsafe = v->out->fetch.unsafe || f->unsafe;
-	if (f->state == FILE_PRESENT && f->unreadable)
-		verify_report(v, STATUS_FAILED, "%s: unknown",
-			      listed_problem(f, text, sizeof(text)));
-	else if (f->state == FILE_WRONG_CRC && f->nsegs == 0 &&
-		 v->out->obstacle[0] == '\0')
-		snprintf(v->out->obstacle, sizeof(v->out->obstacle), "%s/%s",
-			 catalogue_path(v->c), f->path);
-	if (f->state != FILE_PRESENT &&
-	    !(f->state == FILE_MISSING && f->nsegs == 0 &&
-	      verify_is_astray(v, f->path, &attr)))
-		verify_report(v, STATUS_LOST, "%s: lost",
-			      listed_problem(f, text, sizeof(text)));
-}
-
-static int
-verify_listed(struct verify *v, struct error *err)
-{
-	struct listed files = { .list = NULL };
-	const struct dataset *view = v->fetch.desc.tree != NULL
-					     ? &v->fetch.desc.view
-				     : v->e->desc.id > 0 ? &v->e->desc
-							 : NULL;
-	const bool vouched = v->fetch.no_summary.kind == ERROR_NONE;
-	struct error why = ERROR_INIT;
-	struct listed_tally t;
-	int rc = -1;
-
-	if (listed_from(&v->fetch.ranks, v->dir.fd, &files, err) < 0 ||
-	    listed_check(v->c->prefix_fd, &files, v->o->checksums, &v->o->work,
-			 err) < 0)
-		goto out;
-	rc = 0;
-	for (size_t i = 0; i < files.count; i++)
-		report_listed(v, &files.list[i]);
-	verify_report_astray(v);
-	listed_tally(&files, &t);
-	v->out->files = t.files;
-	v->out->bad_files = t.bad;
-	v->out->unchecked = t.unchecked;
-	v->out->crc_checked = t.summed;
-	v->out->crc_bytes = t.summed_bytes;
-	v->out->bytes = t.bytes;
-	v->out->listed = true;
-	v->out->total_compared =
-		t.bad == 0 && view != NULL && view->files == (int64_t)t.files;
-	if (t.bad == 0 && v->fetch.no_ranks.kind == ERROR_NONE &&
-	    listed_whole(&v->fetch.ranks, &t, view, !vouched, &why) < 0)
-		verify_report(v, STATUS_LOST, "%s", why.text);
-out:
-	listed_free(&files);
-	return rc;
-}
-
 /* --- What the library reads first --- */
 
 /* Judge the index entry. */
@@ -187,8 +124,8 @@ report_fetch(struct verify *v, bool has_plan)
 	verify_report_map(v, NULL);
 	/* No library fetches a packed dataset, and unpacking writes its
 	 * rank2file again. */
-	if (f->have_ranks && f->ranks.refused != NULL && !f->packed)
-		verify_report(v, STATUS_DAMAGED, "%s", f->ranks.refused);
+	if (f->ranks != NULL && f->ranks->refused != NULL && !f->packed)
+		verify_report(v, STATUS_DAMAGED, "%s", f->ranks->refused);
 	if (f->no_ranks.kind != ERROR_NONE)
 		verify_report(v,
 			      again && has_plan ? STATUS_DAMAGED : STATUS_LOST,
@@ -281,11 +218,11 @@ verify_gone(struct verify *v, struct error *err)
 static void
 report_twins(struct verify *v)
 {
-	const struct rank2file *r = &v->fetch.ranks;
+	const struct rank2file *r = v->fetch.ranks;
 	struct error why = ERROR_INIT;
 	struct segmap m;
 
-	if (!v->fetch.have_ranks || !segmap_is_packed(r) ||
+	if (r == NULL || !segmap_is_packed(r) ||
 	    segmap_read(&m, r, NULL) < 0)
 		return;
 	if (segmap_refuse_twins(&m, NULL, ERROR_DAMAGED, "the map is damaged",
@@ -300,11 +237,11 @@ report_twins(struct verify *v)
 
 /* Read summary and rank2file. */
 static int
-read_meta(struct verify *v, const struct work *work, struct error *err)
+read_meta(struct verify *v, const struct plan *p, struct error *err)
 {
 	int64_t by = 0;
 
-	if (catalogue_fetch_read(&v->fetch, &v->dir, v->e, work, err) < 0)
+	if (catalogue_fetch_read(&v->fetch, &v->dir, v->e, p, err) < 0)
 		return -1;
 	if (v->fetch.replaced > 0 &&
 	    catalogue_replaced(v->c, v->e->id, v->o, &by, NULL) == 0 && by == 0)
@@ -316,6 +253,7 @@ static int
 verify(struct verify *v, struct error *err)
 {
 	struct error why = ERROR_INIT;
+	struct plan *p = NULL;
 	int rc = -1;
 
 	if (catalogue_dir_open(v->c, v->e->id, &v->dir, &why) < 0) {
@@ -323,21 +261,26 @@ verify(struct verify *v, struct error *err)
 			return verify_gone(v, err);
 		return error_pass(err, &why);
 	}
-	if (read_meta(v, &v->o->work, err) < 0)
-		return -1;
-	rc = verify_by_plan(v, err);
-	if (rc < 0)
-		return -1;
-	if (rc > 0 && v->fetch.have_ranks && verify_listed(v, err) < 0)
-		return -1;
-	report_fetch(v, rc == 0);
-	report_twins(v);
-	if (rc > 0 && !v->fetch.have_ranks)
+	p = catalogue_plan_as(v->c, v->dir.id, v->o, &why);
+	if (p == NULL && why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
+	rc = read_meta(v, p, err);
+	if (rc == 0 && p != NULL)
+		rc = verify_by_plan(v, p, err);
+	if (rc == 0) {
+		report_fetch(v, p != NULL);
+		report_twins(v);
+	}
+	v->out->nameless = v->out->nameless || p == NULL;
+	if (rc == 0 && p == NULL)
 		verify_report(
-			v, STATUS_LOST,
+			v, STATUS_FAILED,
 			"no filemaps and no good rank2file: its files are "
 			"unknown");
-	return 0;
+	/* The plan has the rank2file. */
+	v->fetch.ranks = NULL;
+	plan_free(p);
+	return rc;
 }
 
 static void
@@ -354,7 +297,7 @@ static int
 verify_meta(struct verify *v, const struct plan *p, struct error *err)
 {
 	if (catalogue_dir_open(v->c, v->e->id, &v->dir, err) < 0 ||
-	    read_meta(v, NULL, err) < 0 ||
+	    read_meta(v, p, err) < 0 ||
 	    catalogue_fetch_match(&v->fetch, p, err) < 0)
 		return -1;
 	verify_report_names(v, p);

@@ -51,9 +51,7 @@ void verify_report_astray(struct verify *v);
 
 /* --- verify_plan.c --- */
 
-/* Verify by the filemaps. 1: rank2file is needed instead, because there are no
- * filemaps, or a flushed dataset has too few. */
-int verify_by_plan(struct verify *v, struct error *err);
+int verify_by_plan(struct verify *v, struct plan *p, struct error *err);
 
 /* Report what else plan `p` shows, which the caller judges: renamed
  * directories, and files that the job cannot read. */

@@ -16,17 +16,17 @@
 static const char *
 fate_words(const struct plan *p, enum fate f)
 {
-	return f == FATE_REBUILD ? "can be rebuilt"
-	       : p->unread > 0	 ? "unknown"
-				 : "lost";
+	return f == FATE_REBUILD		   ? "can be rebuilt"
+	       : plan_status(p) == STATUS_FAILED ? "unknown"
+						   : "lost";
 }
 
 static int
 fate_status(const struct plan *p, enum fate f)
 {
-	return f == FATE_REBUILD ? STATUS_DAMAGED
-	       : p->unread > 0	 ? STATUS_FAILED
-				 : STATUS_LOST;
+	return f == FATE_REBUILD		   ? STATUS_DAMAGED
+	       : plan_status(p) == STATUS_FAILED ? STATUS_FAILED
+						   : STATUS_LOST;
 }
 
 static bool
@@ -78,6 +78,8 @@ static void
 report_files(struct verify *v, const struct plan *p)
 {
 	v->out->files = p->nfiles;
+	v->out->total_compared = p->total_compared;
+	v->out->nameless = p->maps_lost > 0;
 	plan_obstacle(p, v->out->obstacle, sizeof(v->out->obstacle));
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
@@ -133,8 +135,9 @@ report_set(struct verify *v, const struct plan_set *s)
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct plan_member *m = &s->members[i];
 
-		if (m->fate == FATE_KEEP && m->state != RED_DAMAGED &&
-		    m->state != RED_HEADER_DAMAGED)
+		if (!redset_is_redundant(s->type) ||
+		    (m->fate == FATE_KEEP && m->state != RED_DAMAGED &&
+		     m->state != RED_HEADER_DAMAGED))
 			continue;
 		verify_report_spare(
 			v,
@@ -155,8 +158,10 @@ report_verdict(struct verify *v, const struct plan *p)
 {
 	struct error why = ERROR_INIT;
 
-	if (plan_error(p, &why) == 0 ||
-	    (why.kind == ERROR_DAMAGED && v->reported > 0) ||
+	/* A lost file that no set protects has been reported. */
+	if (plan_error(p, &why) == 0 || (why.kind == ERROR_DAMAGED && v->reported > 0) ||
+	    (v->reported > 0 && p->flaw == NULL && p->nsets == 0 &&
+	     p->maps_lost == 0) ||
 	    (v->astray_lost > 0 && v->astray_lost == p->files_lost))
 		return;
 	if (catalogue_data_whole(p) && why.kind != ERROR_SYSTEM)
@@ -201,9 +206,7 @@ verify_deep(struct verify *v, struct plan *p, struct error *err)
 static int
 verify_sums(struct verify *v, struct plan *p, struct error *err)
 {
-	struct plan_sum *sums = plan_sums(
-		p, v->fetch.have_ranks && !p->outdated ? &v->fetch.ranks : NULL,
-		err);
+	struct plan_sum *sums = plan_sums(p, err);
 	int rc = -1;
 
 	if (sums != NULL)
@@ -222,32 +225,18 @@ verify_sums(struct verify *v, struct plan *p, struct error *err)
 }
 
 int
-verify_by_plan(struct verify *v, struct error *err)
+verify_by_plan(struct verify *v, struct plan *p, struct error *err)
 {
-	struct error why = ERROR_INIT;
-	struct plan *p = catalogue_plan_as(v->c, v->dir.id, v->o, &why);
-	int rc = 0;
+	int rc = v->o->checksums ? verify_sums(v, p, err) : 0;
 
-	if (p == NULL && why.kind == ERROR_ABSENT)
-		return 1;
-	if (p == NULL)
-		return error_pass(err, &why);
-	if (v->fetch.have_ranks && catalogue_flush_knows(&v->dir, p)) {
-		rc = 1;
-		goto out;
-	}
-	if (v->o->checksums)
-		rc = verify_sums(v, p, err);
 	if (rc == 0)
 		rc = report_plan(v, p, err);
 	if (rc == 0 && v->o->deep)
 		rc = verify_deep(v, p, err);
 	if (rc == 0)
 		rc = catalogue_fetch_match(&v->fetch, p, err);
-out:
-	if (rc >= 0)
+	if (rc == 0)
 		verify_report_map(v, p);
-	plan_free(p);
 	return rc;
 }
 

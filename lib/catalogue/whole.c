@@ -149,20 +149,8 @@ all_mapped(const struct plan *p)
 }
 
 bool
-catalogue_flush_knows(const struct catalogue_dir *d, const struct plan *p)
-{
-	struct catalogue_desc s = { .tree = NULL };
-
-	if (p->outdated || p->verdict != SET_LOST || !all_present(p) ||
-	    all_mapped(p))
-		return false;
-	(void)catalogue_read_summary(d, &s, NULL);
-	catalogue_desc_free(&s);
-	return s.complete == 1;
-}
-
-bool
 catalogue_data_whole(const struct plan *p)
 {
-	return p->nranks > 0 && all_mapped(p) && all_present(p);
+	return p->flaw == NULL && p->nranks > 0 && all_mapped(p) &&
+	       all_present(p);
 }

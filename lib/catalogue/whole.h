@@ -20,20 +20,13 @@ struct plan *catalogue_plan_as(struct catalogue *c, int64_t id,
 /* Does `p` list all files of all ranks, and are all of them right? */
 bool catalogue_data_whole(const struct plan *p);
 
-/*
- * Is rank2file more complete than `p`? This happens if a dataset was flushed,
- * and a scavenge added the filemaps of some ranks only.  All files in the plan
- * must be right.
- */
-bool catalogue_flush_knows(const struct catalogue_dir *d, const struct plan *p);
-
 /* --- fetchable.c --- */
 
 /* The metadata that LLNL's library reads before the files. */
 struct catalogue_fetch {
-	bool have_ranks;
+	const struct rank2file *ranks; /* of the plan, or `own`; NULL: none */
+	struct rank2file own;
 	bool packed; /* rank2file has files in containers */
-	struct rank2file ranks;
 	struct catalogue_desc desc; /* of the summary; no tree: unusable */
 	/* Why the library would refuse each of them; ERROR_NONE: good. */
 	struct error no_ranks, no_summary;
@@ -41,13 +34,14 @@ struct catalogue_fetch {
 	bool unproved;	  /* and not all checksums are recorded */
 };
 
-/* Read summary and rank2file of dataset e->id in `d`, and compare the summary
- * with the index entry `e`, if that has a descriptor.  A flaw of them is a
+/* Read summary and rank2file of dataset e->id in `d`, the latter from its plan
+ * `p` (NULL: none), and compare the summary with the index entry `e`, if that
+ * has a descriptor.  A flaw of them is a
  * result.  -1: they could not be read.  Call catalogue_fetch_free() also on
  * failure. */
 int catalogue_fetch_read(struct catalogue_fetch *f,
 			 const struct catalogue_dir *d,
-			 const struct index_entry *e, const struct work *work,
+			 const struct index_entry *e, const struct plan *p,
 			 struct error *err);
 void catalogue_fetch_free(struct catalogue_fetch *f);
 

@@ -255,9 +255,17 @@ load_map(struct rank2file_loader *l, int dirfd, const struct kvtree *map,
 {
 	const struct kvtree *k = NULL;
 
-	kvtree_foreach (k, kvtree_get(map, "RANK"))
-		if (load_part(l, dirfd, k, level, err) < 0)
-			return -1;
+	kvtree_foreach (k, kvtree_get(map, "RANK")) {
+		struct error why = ERROR_INIT;
+
+		if (load_part(l, dirfd, k, level, &why) == 0)
+			continue;
+		if (!l->left || why.errnum == EIO ||
+		    !rank2file_is_damage(&why))
+			return error_pass(err, &why);
+		if (l->out->flaw == NULL)
+			l->out->flaw = arena_strdup(l->out->arena, why.text);
+	}
 	return 0;
 }
 
@@ -296,6 +304,11 @@ read_top(struct rank2file_loader *l, int dirfd, struct error *err)
 				      : rank2file_make_top(&l->base, dirfd);
 			l->out->instead = "its parts were read";
 		}
+	}
+	if (top == NULL && l->left && why.errnum != EIO &&
+	    rank2file_is_damage(&why)) {
+		top = rank2file_make_plain_top(&l->base, dirfd);
+		l->out->instead = "its parts were read";
 	}
 	if (top == NULL)
 		error_pass(err, &why);
@@ -403,6 +416,21 @@ rank2file_load_some(int dirfd, const char *base, struct par *par,
 		.dirfd = dirfd,
 		.par = par,
 		.wanted = wanted,
+	};
+
+	return load(&l, base, err);
+}
+
+int
+rank2file_load_left(int dirfd, const char *base, struct par *par,
+		    struct rank2file *out, struct error *err)
+{
+	struct rank2file_loader l = {
+		.out = out,
+		.raw = BUF_INIT,
+		.dirfd = dirfd,
+		.par = par,
+		.left = true,
 	};
 
 	return load(&l, base, err);

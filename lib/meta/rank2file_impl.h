@@ -48,6 +48,11 @@ struct kvtree;
  * `dirfd`, or from packed.N.scr.  NULL: these do not contain enough. */
 struct kvtree *rank2file_make_top(const struct rank2file_base *base, int dirfd);
 
+/* Make the top file of a map without containers from all parts of level 0 that
+ * can be read, whatever ranks they have.  NULL: there is none. */
+struct kvtree *rank2file_make_plain_top(const struct rank2file_base *base,
+					int dirfd);
+
 /* Is `top`, the second copy of a packed dataset's top file, left over?  It is
  * if another program has written a map since: parts of that are there. */
 bool rank2file_is_left_over(const struct rank2file_base *base, int dirfd,
@@ -119,6 +124,7 @@ struct rank2file_part {
 	const char *flaw, *instead;
 	uint64_t said;	/* its RANKS; 0: none */
 	bool irregular; /* not in plain form: read it as a tree */
+	bool lost;	/* left out: see rank2file_load_left() */
 };
 
 struct rank2file_loader {
@@ -134,6 +140,7 @@ struct rank2file_loader {
 	struct map *by_name;		       /* of `given` */
 	struct par *par;		       /* NULL: one thread */
 	const struct rank2file_filter *wanted; /* NULL: all files */
+	bool left;	       /* rank2file_load_left() */
 	atomic_uchar *claimed; /* by rank: set if a part has the rank */
 	struct map *seen;      /* names of all files read: each is read only
 				  once, so a loop or fan-out cannot multiply the

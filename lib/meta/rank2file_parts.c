@@ -2,6 +2,7 @@
 /*
  * rank2file_parts.c - the parts of a rank2file, read by several threads.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -172,6 +173,12 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 	if (rank2file_is_damage(&why) && (read_copy(l, im, arena, &why) == 0 ||
 					  read_spare(l, im, arena, &why) == 0))
 		return 0;
+	if (l->left && why.errnum != EIO && rank2file_is_damage(&why)) {
+		im->flaw = arena_strdup(arena, why.text);
+		im->instead = "the other parts were read";
+		im->lost = true;
+		return im->flaw == NULL ? error_no_memory(err) : 0;
+	}
 	/* ABSENT is reserved for a missing top file. */
 	if (why.kind == ERROR_ABSENT)
 		why.kind = ERROR_CORRUPT;
@@ -230,6 +237,8 @@ scan_image(void *arg, size_t i, unsigned worker, struct error *err)
 	struct kvstream from;
 	int rc = l->wanted != NULL ? scan_file(l, im, &to) : 1;
 
+	if (im->lost)
+		return 0;
 	if (rc > 0) {
 		if (im->data == NULL && read_image(l, i, worker, err) < 0)
 			return -1;
@@ -309,7 +318,7 @@ scan_images(struct rank2file_loader *l, struct error *err)
 		}
 		if (im->irregular && read_irregular(l, im, err) < 0)
 			return error_wrap(err, "%s", im->name);
-		if (check_said(l, im, err) < 0)
+		if (!im->lost && check_said(l, im, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -227,3 +227,67 @@ rank2file_make_top(const struct rank2file_base *base, int dirfd)
 	kvtree_free(top);
 	return NULL;
 }
+
+struct plain {
+	const struct rank2file_base *base;
+	int dirfd;
+	struct kvtree *top;
+	uint64_t nranks;
+	bool mixed; /* two parts begin with the same rank */
+};
+
+/* Add part `name` to the top file, by the first of its ranks.  A part that
+ * cannot be read is left out. */
+static int
+add_plain(void *arg, const char *name, struct error *err)
+{
+	struct plain *p = arg;
+	uint64_t level = 0, writer = 0, n = 0, first = RANK2FILE_MAX_RANKS;
+	struct kvtree *part = NULL, *k = NULL;
+	const struct kvtree *rank = NULL;
+	int rc = 0;
+
+	if (!rank2file_part_scan(p->base, name, &level, &writer) || level > 0)
+		return 0;
+	part = kvtree_read_beneath(p->dirfd, name, NULL, NULL);
+	kvtree_foreach (rank, kvtree_get(part, "RANK")) {
+		if (num_u64(kvtree_key(rank), 0, RANK2FILE_MAX_RANKS - 1, &n,
+			    NULL) < 0)
+			continue;
+		first = n < first ? n : first;
+		p->nranks = n >= p->nranks ? n + 1 : p->nranks;
+	}
+	if (kvtree_u64(part, "RANKS", RANK2FILE_MAX_RANKS, &n, NULL) == 0 &&
+	    n > p->nranks)
+		p->nranks = n;
+	if (first < RANK2FILE_MAX_RANKS) {
+		k = kvtree_put(p->top, "RANK", err);
+		p->mixed |= kvtree_get(k, num_str(first)) != NULL;
+		k = k == NULL ? NULL : kvtree_put(k, num_str(first), err);
+		rc = k == NULL || kvtree_set_u64(k, "OFFSET", 0, err) < 0 ||
+				     kvtree_set(k, "FILE",
+						name + p->base->stem, err) < 0
+			     ? -1
+			     : 0;
+	}
+	kvtree_free(part);
+	return rc;
+}
+
+struct kvtree *
+rank2file_make_plain_top(const struct rank2file_base *base, int dirfd)
+{
+	struct plain p = { .base = base, .dirfd = dirfd };
+
+	if (*base->suffix != '\0')
+		return NULL;
+	p.top = kvtree_new(NULL);
+	if (p.top != NULL &&
+	    dir_each(dirfd, base->base, add_plain, &p, NULL) == 0 &&
+	    p.nranks > 0 && !p.mixed &&
+	    kvtree_set_u64(p.top, "RANKS", p.nranks, NULL) == 0 &&
+	    kvtree_set_u64(p.top, "LEVEL", 1, NULL) == 0)
+		return p.top;
+	kvtree_free(p.top);
+	return NULL;
+}

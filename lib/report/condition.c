@@ -207,41 +207,23 @@ condition_check_containers(struct overview *s,
 
 /* --- On a prefix --- */
 
-/* Without a plan, check the files that rank2file lists.  Bytes in containers
- * are read once, for the checksums of both files and containers. */
+/* Verify the dataset: it may be less, or more, than its plan shows. */
 static int
 check_files(struct overview *s, const struct catalogue_options *o,
 	    struct condition *h, struct error *err)
 {
-	struct catalogue_options quick = *o;
-	const struct containers_look look = {
-		.o = o,
-		.report = add_problem,
-		.arg = h,
-	};
 	const struct verify_listener problems = { add_problem, h };
 	const struct index_entry e = entry_of(s, h->id);
 	struct error why = ERROR_INIT;
-	size_t before = 0;
 
 	buf_clear(&h->problems);
 	h->why[0] = '\0';
-	if (o->checksums && open_containers(s, o, h, err) < 0)
-		return -1;
-	if (h->containers != NULL)
-		quick.checksums = false;
-	if (catalogue_verify(s->catalogue, &e, &quick, &problems, &h->verify,
+	if (catalogue_verify(s->catalogue, &e, o, &problems, &h->verify,
 			     &why) < 0)
 		return could_not(h, o, &why, err);
 	h->status = h->verify.status;
 	h->mend = report_mend(h->verify.mend, o->deep, o->checksums);
 	h->packed = h->verify.fetch.packed;
-	before = h->problems.len;
-	if (h->containers != NULL) {
-		if (containers_look(h->containers, &look, err) < 0)
-			return -1;
-		judge_containers(h, h->problems.len > before);
-	}
 	first_problem(h);
 	return 0;
 }
@@ -305,11 +287,10 @@ check_dir(struct overview *s, const struct overview_entry *e,
 		return check_metadata(s, e, o, h, err) < 0
 			       ? -1
 			       : check_deep(h, o, err);
-	/* A complete flush may lie beside the remains of a scavenge, or a
-	 * directory was renamed: check the files before reporting a loss. */
+	/* A directory may have been renamed: check before reporting a loss. */
 	if (check_files(s, &quiet, h, err) < 0)
 		return -1;
-	if (h->status != plan_data_status(h->plan) || h->verify.listed) {
+	if (h->status != plan_data_status(h->plan)) {
 		plan_free(h->plan);
 		h->plan = NULL;
 		return 0;

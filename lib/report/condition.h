@@ -37,7 +37,8 @@ struct condition {
 	 * does */
 	const char *mend;
 	int64_t namesake;  /* catalogue_namesake(), of a whole dataset; or 0 */
-	struct plan *plan; /* NULL: its files are known from a rank2file only */
+	struct plan *plan; /* NULL: nothing names its files, or it could not be
+			      made */
 	struct verify_result verify; /* valid without a plan */
 	struct buf problems;	     /* its problems, one line each */
 	struct deep_result deep;     /* valid if deep_done */
@@ -49,8 +50,7 @@ struct condition {
 };
 
 /*
- * Check dataset `e`. If it has filemaps, make a plan with all headers; else
- * check the files that rank2file lists. o->checksums and o->deep also read the
+ * Check dataset `e`: make its plan.  o->checksums and o->deep also read the
  * data.  Problems of the dataset go to *out. -1: no memory, or a failed read.
  * Call condition_fini() also on failure.  `e` is borrowed until then.
  */

@@ -24,16 +24,13 @@ is_superseded(const struct overview *s, const struct condition *h)
 	       s->newest[0] > h->id && e->desc.is_ckpt && !e->desc.is_output;
 }
 
-/* Does a scavenge look for the files?  Nothing is deleted while they are not
- * even known: nodes may come back. */
+/* Does a scavenge look for the files? */
 static bool
 is_elsewhere(const struct overview *s, const struct condition *h)
 {
 	const struct overview_entry *e = h->entry;
 
-	return !s->searched && ((h->absent && (e->in_cache || e->flushing)) ||
-				(h->status == STATUS_LOST && !e->indexed &&
-				 h->plan != NULL && h->plan->maps_lost > 0));
+	return !s->searched && h->absent && (e->in_cache || e->flushing);
 }
 
 /* Note whether the step is for other datasets, too. */
@@ -67,6 +64,9 @@ condition_next(const struct overview *s, struct condition *h)
 		.mend = h->mend,
 		.undecided = deep_undecided(&h->deep),
 		.searched = s->searched,
+		.inspected = true,
+		.nameless = h->plan != NULL ? h->plan->maps_lost > 0
+					    : h->verify.nameless,
 		.was = h->verify.was,
 		.is = h->verify.is,
 		.obstacle = h->plan != NULL ? obstacle : h->verify.obstacle,

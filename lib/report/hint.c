@@ -281,6 +281,11 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	}
 	if (!indexed)
 		e = (struct index_entry){ .id = id, .complete = -1 };
+	if (n->nameless && !n->searched &&
+	    (n->status == STATUS_FAILED ||
+	     (n->status == STATUS_LOST && !indexed)))
+		return report_scavenge(catalogue_path(c), n->obstacle, to,
+				       size);
 	if (n->absent)
 		command = indexed ? "scr_index --drop" : "scr_index --delete";
 	else if (n->kept && command == NULL)
@@ -297,7 +302,7 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	else if (n->rebuild != NULL && command != NULL && e.complete == 1)
 		command = n->rebuild;
 	else if (n->status == STATUS_FAILED && command == NULL)
-		command = "scr_inspect";
+		command = n->inspected || n->nameless ? NULL : "scr_inspect";
 	else if (n->status == STATUS_OK && command == NULL &&
 		 (!indexed || !index_entry_valid(&e)))
 		command = "scr_index --build";

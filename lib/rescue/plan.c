@@ -252,7 +252,7 @@ check_any(const struct planner *w, struct error *err)
 {
 	struct error why = { .kind = ERROR_ABSENT };
 
-	if (w->nmaps + w->p.nsets > 0)
+	if (w->nmaps + w->p.nsets > 0 || plan_record_usable(w))
 		return 0;
 	if (w->packed == NULL && !w->p.places[0].cache &&
 	    packed_map_lost(w->p.places[0].meta_fd, &why))
@@ -277,12 +277,12 @@ find_files(struct planner *w, struct error *err)
 			return -1;
 		plan_place_packed(w);
 		if ((!w->reported && plan_stat_files(w, 0, err) < 0) ||
-		    plan_record_load(w, &dropped, err) < 0 ||
+		    plan_contradictions(w, &dropped, err) < 0 ||
 		    plan_compose_maps(w, &composed, err) < 0 ||
 		    plan_compose_from_headers(w, &found, err) < 0)
 			return -1;
 	} while (dropped + composed + found > 0);
-	return plan_record_sums(w, err);
+	return plan_unsized(w, err) < 0 ? -1 : plan_record_sums(w, err);
 }
 
 static int
@@ -313,7 +313,12 @@ make(struct planner *w, struct error *err)
 	plan_finish(w);
 	if (checks && plan_check_reds(w, err) < 0)
 		return -1;
-	return plan_renew_gone(w, err);
+	if (plan_renew_gone(w, err) < 0)
+		return -1;
+	return w->record != NULL && w->p.maps_lost > w->p.maps_unplaced &&
+			       !w->p.packed
+		       ? plan_ask_unclaimed(w, err)
+		       : 0;
 }
 
 int
@@ -340,8 +345,14 @@ plan_provable(const struct plan *p)
 int
 plan_status(const struct plan *p)
 {
+	if (p->flaw != NULL)
+		return p->flaw_status;
 	if (p->verdict == SET_LOST)
-		return p->unread > 0 ? STATUS_FAILED : STATUS_LOST;
+		return p->unread > 0 ||
+				       (p->unclaimed != NULL &&
+					p->files_lost == 0)
+			       ? STATUS_FAILED
+			       : STATUS_LOST;
 	if (p->barred > 0)
 		return STATUS_FAILED;
 	return p->verdict == SET_REBUILDABLE ? STATUS_DAMAGED : STATUS_OK;
@@ -350,7 +361,7 @@ plan_status(const struct plan *p)
 int
 plan_data_status(const struct plan *p)
 {
-	if (p->verdict != SET_LOST)
+	if (p->verdict != SET_LOST || p->flaw != NULL)
 		return plan_status(p);
 	for (int64_t i = 0; i < p->nranks; i++)
 		if (!p->ranks[i].map_known)

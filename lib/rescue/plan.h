@@ -33,6 +33,7 @@
 struct arena;
 struct error;
 struct json;
+struct rank2file;
 struct plan_red; /* opaque */
 struct solution;
 struct stat;
@@ -119,6 +120,7 @@ struct plan_rank {
 	bool map_known;		    /* read, or rebuilt in memory: its files are
 				       valid */
 	bool composed;		    /* its filemap is made from rank2file */
+	bool unsized;		    /* which has not the sizes of all files */
 	bool unplaced;		    /* its filemap is lost; its files in the
 				       cache are known from redundancy headers,
 				       but not their paths on the prefix */
@@ -218,6 +220,12 @@ struct plan {
 	bool copied;   /* the directory has copied_R.scr of a scavenge */
 	bool outdated; /* summary and rank2file are those of an older dataset,
 			  whose files have been replaced */
+	/* What is wrong with the dataset as a whole, although no file is known
+	 * to be; NULL: nothing.  STATUS_FAILED: witnesses contradict each
+	 * other, so that its state is unknown; or STATUS_LOST. */
+	const char *flaw;
+	int flaw_status;
+	bool total_compared; /* sizes are not recorded, but their total is */
 	bool exposed;  /* nothing restores a lost filemap: no redundancy, and no
 			  rank2file with the sizes of all files */
 
@@ -227,6 +235,9 @@ struct plan {
 	size_t maps_missing, maps_lost; /* filemaps */
 	size_t maps_unplaced;		/* of the lost ones: the rank is */
 	size_t ranks_lost;		/* ranks with a lost file or filemap */
+	/* Where files of ranks without a filemap may be, as a clause: then it
+	 * is unknown whether they are lost.  NULL: they are nowhere. */
+	const char *unclaimed;
 	size_t red_missing;		/* redundancy files to be rebuilt */
 	/* Files that could not be read because of an I/O error.  A rebuild
 	 * treats them as lost, but they may be intact. */
@@ -359,6 +370,10 @@ struct plan_red_image {
 
 /* Borrowed from the plan. */
 void plan_red_image(const struct plan_member *m, struct plan_red_image *out);
+
+/* What is left of the rank2file of a dataset on a prefix (see `flaw`); NULL:
+ * *why. */
+const struct rank2file *plan_rank2file(const struct plan *p, struct error *why);
 
 void plan_free(struct plan *p); /* NULL is allowed */
 

@@ -22,10 +22,10 @@ struct check {
 	uint64_t len;		 /* of that string */
 };
 
-/* List the files to be read: those of look[], by file, whose checksum can be
- * compared. */
+/* List the files to be read: those of look[], by file; unless `all`, only those
+ * whose checksum can be compared. */
 static int
-list_files(struct check *c, bool *look, struct error *err)
+list_files(struct check *c, bool *look, bool all, struct error *err)
 {
 	const struct plan *p = c->p;
 	size_t n = 0;
@@ -40,7 +40,7 @@ list_files(struct check *c, bool *look, struct error *err)
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 
-		look[i] &= f->state == FILE_PRESENT && f->has_crc;
+		look[i] &= all || (f->state == FILE_PRESENT && f->has_crc);
 		if (!look[i])
 			continue;
 		c->sums[i].size = f->attr.size;
@@ -68,7 +68,7 @@ note_unreadable(void *arg, const struct stripe_part *part,
 
 int
 plan_check_files(struct plan *p, const struct work *work, bool *look,
-		 struct error *err)
+		 uint32_t *crcs, struct error *err)
 {
 	struct check c = { .p = p };
 	struct transfer_options t = {
@@ -76,7 +76,7 @@ plan_check_files(struct plan *p, const struct work *work, bool *look,
 		.unreadable = note_unreadable,
 		.arg = &c,
 	};
-	int rc = list_files(&c, look, err);
+	int rc = list_files(&c, look, crcs != NULL, err);
 
 	if (rc == 0) {
 		t.sums = c.sums;
@@ -84,9 +84,13 @@ plan_check_files(struct plan *p, const struct work *work, bool *look,
 		rc = transfer(&c.files, NULL, c.len, &t, err);
 	}
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
-		look[i] = look[i] && (c.sums[i].seen != p->files[i].attr.size ||
-				      c.sums[i].crc != p->files[i].crc);
-		p->files[i].unread = p->files[i].unread || c.unread[i];
+		struct plan_file *f = &p->files[i];
+
+		if (crcs != NULL && look[i])
+			crcs[i] = c.sums[i].crc;
+		look[i] = look[i] && (c.sums[i].seen != f->attr.size ||
+				      (f->has_crc && c.sums[i].crc != f->crc));
+		f->unread = f->unread || c.unread[i];
 	}
 	mem_free(c.unread);
 	mem_free(c.sums);
@@ -103,7 +107,7 @@ plan_check_all(struct planner *w, struct error *err)
 	if (look == NULL)
 		return error_no_memory(err);
 	memset(look, true, w->p.nfiles);
-	rc = plan_check_files(&w->p, w->work, look, err);
+	rc = plan_check_files(&w->p, w->work, look, NULL, err);
 	for (size_t i = 0; rc == 0 && i < w->p.nfiles; i++)
 		if (look[i])
 			w->p.files[i].state = w->p.files[i].unread

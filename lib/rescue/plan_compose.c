@@ -9,6 +9,7 @@
  * A composed filemap has the contents, but not the bytes of the lost one.  So
  * the redundancy over the filemaps of its set is computed again.
  */
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -17,8 +18,10 @@
 #include "error.h"
 #include "kvtree/kvtree.h"
 #include "map.h"
+#include "meta/dataset_dir.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
+#include "str.h"
 
 /* --- From rank2file --- */
 
@@ -51,12 +54,17 @@ compose_map(struct planner *w, uint32_t rank, const struct rank2file_rank *from,
 		const char *base = path_base(f->path);
 		struct filemap_file *to = &m->files[i];
 
+		if (!path_is_clean(f->path) || !dataset_dir_is_data(f->path))
+			return error_set(err, ERROR_UNSAFE,
+					 "rank2file: %s is not a file of a job "
+					 "below the prefix (rank %" PRIu32 ")",
+					 str_shown(f->path), rank);
 		*to = (struct filemap_file){
 			.cache_path = base,
 			.dir = arena_printf(a, "%s/%.*s", root,
 					    (int)(base - f->path), f->path),
 			.name = base,
-			.attr = { .has_size = true, .size = f->size },
+			.attr = { .has_size = f->has_size, .size = f->size },
 			.complete = true,
 			.ranks = w->p.nranks,
 			.has_crc = f->has_crc,
@@ -64,6 +72,7 @@ compose_map(struct planner *w, uint32_t rank, const struct rank2file_rank *from,
 		};
 		if (to->dir == NULL)
 			return error_no_memory(err);
+		r->unsized = r->unsized || !f->has_size;
 	}
 	r->map_known = r->composed = true;
 	return plan_name_map(w, rank, err);
@@ -76,7 +85,7 @@ plan_compose_maps(struct planner *w, size_t *count, struct error *err)
 	int rc = 0;
 
 	*count = 0;
-	for (int64_t i = 0; rc == 0 && w->p.nsets > 0 && i < w->p.nranks; i++) {
+	for (int64_t i = 0; rc == 0 && i < w->p.nranks; i++) {
 		const struct rank2file_rank *from =
 			plan_record_rank(w, (uint32_t)i);
 
@@ -366,19 +375,44 @@ renew_set(struct planner *w, struct plan_set *s, struct error *err)
 }
 
 /* Nothing needs the composed filemaps of a set without redundancy: rank2file
- * has the same files.  So they do not count as missing. */
+ * has the same files.  So they do not count as missing; nor do those that lack
+ * sizes, of which none can be written. */
 static int
 do_without(struct planner *w, struct plan_set *s, struct error *err)
 {
 	for (uint32_t i = 0; i < s->n; i++)
 		w->p.ranks[s->members[i].rank].map.fate = FATE_KEEP;
-	return plan_solve_set(w, s, w->p.arena, err);
+	if (!redset_is_redundant(s->type))
+		return plan_solve_set(w, s, w->p.arena, err);
+	plan_forget_solution(s);
+	s->verdict = SET_WHOLE;
+	s->missing = 0;
+	for (uint32_t i = 0; i < s->n; i++)
+		s->members[i].fate = FATE_KEEP;
+	return 0;
+}
+
+/* Does a rank lack sizes that rank2file and the headers of its set do not
+ * have? */
+static bool
+lacks_sizes(const struct planner *w, struct plan_rank *r)
+{
+	for (size_t i = 0; r->unsized && i < r->nfiles; i++)
+		if (!w->p.files[r->first_file + i].attr.has_size)
+			return true;
+	r->unsized = false;
+	return false;
 }
 
 static int
 finish_set(struct planner *w, struct plan_set *s, struct error *err)
 {
-	if (!redset_is_redundant(s->type))
+	bool unsized = !redset_is_redundant(s->type);
+
+	for (uint32_t i = 0; i < s->n; i++)
+		unsized = unsized ||
+			  lacks_sizes(w, &w->p.ranks[s->members[i].rank]);
+	if (unsized)
 		return do_without(w, s, err);
 	for (uint32_t i = 0; i < s->n; i++) {
 		const uint32_t rank = s->members[i].rank;

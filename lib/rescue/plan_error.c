@@ -132,7 +132,7 @@ lost_outside(const struct plan *p, struct error *err)
 					"dataset %lld: %s of rank %lld: %s, "
 					"and no redundancy is left that could "
 					"rebuild it",
-					(long long)p->id, pf->path,
+					(long long)p->id, str_shown(pf->path),
 					(long long)i,
 					file_state_name(pf->state));
 		}
@@ -229,6 +229,22 @@ unplaced_error(const struct plan *p, struct error *err)
 			 p->maps_lost == 1 ? "filemap is" : "filemaps are");
 }
 
+/* No file is known to be lost, but nothing names those of some ranks. */
+static int
+unclaimed_error(const struct plan *p, struct error *err)
+{
+	int64_t rank = 0;
+
+	while (p->ranks[rank].map.fate != FATE_LOST)
+		rank++;
+	return error_set(err, ERROR_SYSTEM,
+			 "dataset %lld: nothing names the files of %zu of %lld "
+			 "ranks (filemap_%lld: %s): %s",
+			 (long long)p->id, p->maps_lost - p->maps_unplaced,
+			 (long long)p->nranks, (long long)rank,
+			 p->ranks[rank].map.why, p->unclaimed);
+}
+
 static int
 lost_error(const struct plan *p, struct error *err)
 {
@@ -262,12 +278,20 @@ barred_error(const struct plan *p, struct error *err)
 			 str_count(p->barred - 1, "file"));
 	errno = EACCES;
 	return error_sys(err, "dataset %lld: %s%s: cannot read",
-			 (long long)p->id, f->path, more);
+			 (long long)p->id, str_shown(f->path), more);
 }
 
 int
 plan_error(const struct plan *p, struct error *err)
 {
+	if (p->flaw != NULL)
+		return error_set(err,
+				 p->flaw_status == STATUS_LOST ? ERROR_LOST
+							       : ERROR_SYSTEM,
+				 "dataset %lld: %s", (long long)p->id, p->flaw);
+	if (p->verdict == SET_LOST && p->unread == 0 &&
+	    plan_status(p) == STATUS_FAILED)
+		return unclaimed_error(p, err);
 	if (p->verdict == SET_LOST)
 		return p->unread > 0 ? unread_error(p, err)
 				     : lost_error(p, err);

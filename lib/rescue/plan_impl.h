@@ -7,6 +7,8 @@
  *   plan_scan.c    names of metadata files, contents of filemaps
  *   plan_owner.c   which of these belong to the dataset
  *   plan_record.c  what rank2file and copied_R.scr record of the files
+ *   plan_contradict.c  where filemaps and rank2file differ
+ *   plan_unclaimed.c  whether files of lost filemaps may be on the prefix
  *   plan_compose.c filemaps from rank2file
  *   plan_packed.c  the same for packed datasets
  *   plan_root.c    recorded paths -> paths below the root
@@ -116,6 +118,7 @@ struct planner {
 	bool by_hand;	  /* only sets of the named files are considered */
 	bool maps_only;	  /* and these sets protect filemaps */
 	bool searched;	  /* for files that headers name */
+	bool compared;	  /* filemaps with rank2file */
 };
 
 /* --- plan_scan.c --- */
@@ -168,6 +171,10 @@ void plan_owner_maps(struct planner *w);
 /* Mark the filemap of a rank as that of another dataset. plan_owner_sweep()
  * then removes all marked filemaps from maps[]. */
 void plan_owner_forget(struct planner *w, int64_t rank);
+
+/* Is the filemap of the rank not older than the dataset? */
+bool plan_owner_dates(const struct planner *w, uint32_t rank);
+
 void plan_owner_sweep(struct planner *w);
 
 /* Remove sets with ranks that the job of the filemaps did not have. */
@@ -186,10 +193,20 @@ void plan_owner_say(const struct planner *w);
 
 /* --- plan_record.c --- */
 
-/* If something is missing, or a check of the contents needs checksums, read
- * rank2file and drop the filemaps that contradict it; *dropped is their
- * number. */
-int plan_record_load(struct planner *w, size_t *dropped, struct error *err);
+/* Read what is left of rank2file. */
+int plan_record_load(struct planner *w, struct error *err);
+bool plan_record_usable(const struct planner *w);
+void plan_record_drop(struct planner *w); /* do without it */
+
+/* Does the summary, or the index, say that it names all files? */
+bool plan_record_vouched(const struct planner *w);
+
+/* The size of the job in rank2file; 0: there is none. */
+int64_t plan_record_ranks(const struct planner *w);
+
+/* The entry of a file of the plan; NULL: none. */
+const struct rank2file_file *plan_record_find(const struct planner *w,
+					      const struct plan_file *f);
 
 /* Does rank2file contradict that the rank has the files of this list? */
 bool plan_record_denies(const struct planner *w, const struct redset_member *l);
@@ -199,11 +216,24 @@ bool plan_record_denies(const struct planner *w, const struct redset_member *l);
 int plan_record_sums(struct planner *w, struct error *err);
 void plan_record_free(struct plan_record *r); /* NULL is allowed */
 
-/* The entry of the rank in rank2file, if it has the sizes of all its files;
- * NULL: none. */
+/* The entry of the rank in rank2file; NULL: none. */
 const struct rank2file_rank *plan_record_rank(const struct planner *w,
 					      uint32_t rank);
-bool plan_record_has_all(const struct planner *w); /* ... of all ranks */
+/* Does rank2file have the sizes of all files of all ranks? */
+bool plan_record_has_all(const struct planner *w);
+
+/* --- plan_contradict.c --- */
+
+/* Drop the filemaps that rank2file contradicts, if other witnesses agree with
+ * it; *dropped is their number.  If these do not decide, set p.flaw. */
+int plan_contradictions(struct planner *w, size_t *dropped, struct error *err);
+
+/* If sizes are not recorded, compare the total: may set p.flaw. */
+int plan_unsized(struct planner *w, struct error *err);
+
+/* Do both the rank2file and the filemap of its rank, as far as they are known,
+ * contradict this list in a header? */
+bool plan_denies_list(const struct planner *w, const struct redset_member *l);
 
 /* --- plan_compose.c --- */
 
@@ -218,6 +248,11 @@ int plan_compose_from_headers(struct planner *w, size_t *count,
 /* When all sets over files are solved: encode these filemaps, and solve their
  * sets again. */
 int plan_compose_finish(struct planner *w, struct error *err);
+
+/* --- plan_unclaimed.c --- */
+
+/* Filemaps are lost: set p.unclaimed. */
+int plan_ask_unclaimed(struct planner *w, struct error *err);
 
 /* --- plan_packed.c --- */
 

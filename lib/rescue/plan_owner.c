@@ -51,9 +51,10 @@ take_desc(struct planner *w, const struct kvtree *desc, struct plan_said *out,
 	struct dataset d;
 
 	if (desc == NULL || dataset_read(desc, &d, NULL) < 0 ||
-	    d.id != w->p.id || d.created_us <= 0)
+	    d.id != w->p.id)
 		return 0;
-	out->created = d.created_us;
+	if (d.created_us > 0)
+		out->created = d.created_us;
 	out->files = d.files;
 	out->bytes = d.bytes;
 	if (d.job_id == NULL)
@@ -83,7 +84,8 @@ ask_summary(struct planner *w, struct plan_said *out, struct error *err)
 
 	if (t != NULL && summary_read(t, &s, NULL) == 0) {
 		rc = take_desc(w, s.desc, out, err);
-		w->owner.complete = s.complete == 1;
+		/* Files of a complete dataset may have been replaced. */
+		w->owner.complete = s.complete == 1 || s.replaced > 0;
 		w->owner.summary = true;
 	}
 	kvtree_free(t);
@@ -174,7 +176,8 @@ adopt(struct planner *w, const struct plan_said *s)
 int
 plan_owner_load(struct planner *w, struct error *err)
 {
-	struct plan_said summary = { .created = -1 }, flush = { .created = -1 };
+	struct plan_said summary = { .created = -1, .files = -1 };
+	struct plan_said flush = summary;
 	struct error why = ERROR_INIT;
 
 	w->owner.later.created = -1;
@@ -185,6 +188,8 @@ plan_owner_load(struct planner *w, struct error *err)
 		adopt(w, &summary);
 	else if (flush.created > 0)
 		adopt(w, &flush);
+	else
+		w->owner.is = summary.files >= 0 ? summary : flush;
 	if (summary.created > 0 && flush.created > summary.created) {
 		w->owner.later = flush;
 		w->owner.later.files = -1;
@@ -340,8 +345,16 @@ choose_descriptor(struct planner *w)
 		w->owner.complete = false;
 		w->p.outdated = true;
 		w->p.packed = false; /* the containers are the older one's */
+		plan_record_drop(w);
 		return;
 	}
+}
+
+bool
+plan_owner_dates(const struct planner *w, uint32_t rank)
+{
+	return w->owner.known &&
+	       newest_of_map(&w->filemaps[rank]) >= w->owner.is.created;
 }
 
 void
@@ -434,7 +447,7 @@ plan_owner_set(const struct planner *w, struct plan_set *s)
 		const bool old = is_older(w, newest);
 
 		if (!old && !(h != NULL && !s->map &&
-			      plan_record_denies(w, &h->members[i]))) {
+			      plan_denies_list(w, &h->members[i]))) {
 			ours += newest >= 0;
 			continue;
 		}

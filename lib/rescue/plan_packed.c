@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "buf.h"
@@ -338,15 +339,26 @@ plan_hidden_image(const struct plan *p, const struct hidden_file *f,
 /* --- Files --- */
 
 /* Look up a file in the segment map.  Ranks do not share files, so the rank
- * must match. */
+ * must match; a damaged map may list a path twice. */
 static const struct segmap_file *
 find_file(const struct plan_packed *k, const struct plan_file *f)
 {
 	size_t at = map_get(k->by_path, f->path);
 
-	if (at == MAP_NONE || k->map.files[at].rank != f->rank)
-		return NULL;
-	return &k->map.files[at];
+	if (at == MAP_NONE || k->map.files[at].rank == f->rank)
+		return at == MAP_NONE ? NULL : &k->map.files[at];
+	/* They are in the order of their ranks. */
+	for (size_t end = k->map.nfiles, mid = at = 0; at < end;) {
+		mid = at + (end - at) / 2;
+		if (k->map.files[mid].rank < f->rank)
+			at = mid + 1;
+		else
+			end = mid;
+	}
+	for (; at < k->map.nfiles && k->map.files[at].rank == f->rank; at++)
+		if (strcmp(k->map.files[at].path, f->path) == 0)
+			return &k->map.files[at];
+	return NULL;
 }
 
 void

@@ -4,8 +4,7 @@
  * often sizes and checksums; copied_R.scr has the checksums of files that a
  * scavenge copied.
  *
- * Both are read only if a file is missing or wrong, or if checksums are to be
- * compared: a rebuilt file must match all records.
+ * A rebuilt file must match all records.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -22,8 +21,12 @@
 
 struct plan_record {
 	struct rank2file own;	       /* read for this record */
-	const struct rank2file *ranks; /* `own`, or that of the containers */
+	const struct rank2file *ranks; /* `own`, or that of the containers;
+					  NULL: see `why` */
+	struct error why;
+	bool usable; /* false: the plan does without it */
 	struct plan_paths paths;       /* of `ranks` */
+	bool vouched; /* summary or index say that the dataset is complete */
 };
 
 /* --- Files by path --- */
@@ -77,134 +80,89 @@ plan_record_free(struct plan_record *r)
 
 /* --- rank2file --- */
 
-/* Does a file of one rank have the place of another one's?  Then one of the
- * filemaps may be a copy of the other. */
+/* Read what is left of rank2file.  If it is damaged or missing, r->why says so:
+ * then it counts as empty. */
 static int
-find_overlap(const struct planner *w, const struct plan_file **one,
-	     const struct plan_file **other, struct error *err)
+load(struct planner *w, struct plan_record *r, struct error *err)
 {
-	struct map *places = map_new();
-	int rc = places == NULL ? -1 : 0;
-
-	*one = *other = NULL;
-	for (size_t i = 0; rc == 0 && *one == NULL && i < w->p.nfiles; i++) {
-		const struct plan_file *f = &w->p.files[i];
-		const size_t at = map_get(places, f->path);
-
-		if (at == MAP_NONE) {
-			rc = map_put(places, f->path, i);
-		} else if (w->p.files[at].rank != f->rank) {
-			*one = &w->p.files[at];
-			*other = f;
-		}
-	}
-	map_free(places);
-	return rc < 0 ? error_no_memory(err) : 0;
-}
-
-static bool
-has_record(const struct planner *w)
-{
-	return !w->p.places[0].cache && !w->bare && !w->by_hand && !w->reported;
-}
-
-/* Are these records needed?  If data and redundancy differ, only a checksum may
- * show which file is wrong.  Without redundancy over the filemaps, rank2file
- * may restore them. */
-static bool
-needed(const struct planner *w)
-{
-	if ((w->o->flags & (PLAN_CHECKSUMS | PLAN_HEADERS)) ||
-	    plan_maps_alone(w))
-		return true;
-	for (int64_t i = 0; i < w->p.nranks; i++)
-		if (!w->p.ranks[i].map_known)
-			return true;
-	for (size_t i = 0; i < w->p.nfiles; i++)
-		if (plan_file_lost(&w->p.files[i]))
-			return true;
-	return false;
-}
-
-/* Read rank2file, if it is that of a complete dataset.  A damaged one counts as
- * empty. */
-static int
-load(struct planner *w, struct error *err)
-{
-	struct plan_record *r = NULL;
-	struct error why = ERROR_INIT;
-	bool complete = false;
-
-	if (plan_owner_is_complete(w, &complete, err) < 0)
-		return -1;
-	if (!complete)
+	r->ranks = plan_packed_ranks(&w->p);
+	if (r->ranks != NULL)
 		return 0;
-	r = mem_calloc(1, sizeof(*r));
+	if (rank2file_load_left(w->p.places[0].meta_fd, RANK2FILE_FILE, NULL,
+				&r->own, &r->why) == 0)
+		r->ranks = &r->own;
+	else if (r->why.kind != ERROR_ABSENT && !plan_blames_file(&r->why))
+		return error_pass(err, &r->why);
+	return 0;
+}
+
+/* Only the rank2file of a complete dataset names all its files.  Where nothing
+ * else names any, that of an unfinished flush is better than nothing. */
+int
+plan_record_load(struct planner *w, struct error *err)
+{
+	struct plan_record *r = mem_calloc(1, sizeof(*r));
+
 	if (r == NULL)
 		return error_no_memory(err);
-	r->ranks = plan_packed_ranks(&w->p);
-	if (r->ranks == NULL &&
-	    rank2file_load_some(w->p.places[0].meta_fd, RANK2FILE_FILE, w->par,
-				NULL, &r->own, &why) == 0)
-		r->ranks = &r->own;
-	if (r->ranks != NULL) {
-		w->record = r;
-		return 0;
-	}
-	plan_record_free(r);
-	if (why.kind == ERROR_ABSENT || plan_blames_file(&why))
-		return 0;
-	return error_pass(err, &why);
+	w->record = r;
+	if (plan_owner_is_complete(w, &r->vouched, err) < 0 ||
+	    load(w, r, err) < 0)
+		return -1;
+	r->usable = r->ranks != NULL &&
+		    (r->vouched || w->nmaps + w->nreds == 0);
+	return r->ranks != NULL ? plan_paths(r->ranks, false, &r->paths, err)
+				: 0;
+}
+
+bool
+plan_record_usable(const struct planner *w)
+{
+	return w->record != NULL && w->record->usable;
+}
+
+const struct rank2file *
+plan_rank2file(const struct plan *p, struct error *why)
+{
+	const struct planner *w = (const struct planner *)p;
+
+	if (w->record != NULL && w->record->ranks != NULL)
+		return w->record->ranks;
+	if (w->record != NULL)
+		(void)error_pass(why, &w->record->why);
+	return NULL;
+}
+
+int64_t
+plan_record_ranks(const struct planner *w)
+{
+	return plan_record_usable(w) ? (int64_t)w->record->ranks->nranks : 0;
+}
+
+bool
+plan_record_vouched(const struct planner *w)
+{
+	return plan_record_usable(w) && w->record->vouched;
+}
+
+void
+plan_record_drop(struct planner *w)
+{
+	w->record->usable = false;
 }
 
 /* The entry of a file of the plan; NULL: none. */
-static const struct rank2file_file *
-find(const struct plan_record *r, const struct plan_file *f)
+const struct rank2file_file *
+plan_record_find(const struct planner *w, const struct plan_file *f)
 {
-	size_t at = map_get(r->paths.by_path, f->path);
+	const struct plan_record *r = w->record;
+	size_t at = MAP_NONE;
 
+	if (r != NULL && r->ranks != NULL && !w->p.outdated && f->path != NULL)
+		at = map_get(r->paths.by_path, f->path);
 	if (at == MAP_NONE || r->paths.entries[at].rank != f->rank)
 		return NULL;
 	return r->paths.entries[at].file;
-}
-
-/* Is rank2file right about the files of this rank, and the filemap wrong? */
-static bool
-contradicts(const struct planner *w, uint32_t rank)
-{
-	const struct plan_record *r = w->record;
-	const struct plan_rank *pr = &w->p.ranks[rank];
-
-	if (!pr->map_known || rank >= r->ranks->nranks ||
-	    !r->ranks->ranks[rank].present)
-		return pr->map_known && rank >= r->ranks->nranks;
-	if (r->ranks->ranks[rank].nfiles != pr->nfiles)
-		return true;
-	for (size_t i = 0; i < pr->nfiles; i++) {
-		const struct plan_file *f = &w->p.files[pr->first_file + i];
-		const struct rank2file_file *is = find(r, f);
-
-		if (is == NULL || (is->has_size && is->size != f->attr.size) ||
-		    (is->has_crc && f->has_crc && is->crc != f->crc))
-			return true;
-	}
-	return false;
-}
-
-/* Do the filemaps together name another number of files than the descriptor? */
-static bool
-totals_differ(const struct planner *w)
-{
-	uint64_t bytes = 0;
-
-	for (int64_t i = 0; i < w->p.nranks; i++)
-		if (!w->p.ranks[i].map_known)
-			return false;
-	for (size_t i = 0; i < w->p.nfiles; i++)
-		bytes += w->p.files[i].attr.size;
-	return w->owner.known && w->owner.is.files >= 0 &&
-	       ((uint64_t)w->owner.is.files != w->p.nfiles ||
-		w->owner.is.bytes != bytes);
 }
 
 /* Take the checksums in rank2file. */
@@ -217,63 +175,13 @@ take_sums(struct planner *w)
 
 		if (f->has_crc)
 			continue;
-		is = find(w->record, f);
-		if (is == NULL || !is->has_crc)
+		is = plan_record_find(w, f);
+		if (is == NULL || !is->has_crc ||
+		    (is->has_size && is->size != f->attr.size))
 			continue;
 		f->has_crc = true;
 		f->crc = is->crc;
 	}
-}
-
-/* Two filemaps name a file, rank2file is lost, and the descriptor tells of
- * others. */
-static int
-refuse_overlap(const struct plan_file *one, const struct plan_file *other,
-	       struct error *err)
-{
-	return error_set(err, ERROR_DAMAGED,
-			 "filemaps of ranks %" PRIu32 " and %" PRIu32
-			 " both name %s: one of them is a copy: remove it, so "
-			 "that it is rebuilt",
-			 one->rank, other->rank, str_shown(one->path));
-}
-
-int
-plan_record_load(struct planner *w, size_t *dropped, struct error *err)
-{
-	const struct plan_file *one = NULL, *other = NULL;
-	bool all = false;
-
-	*dropped = 0;
-	if (w->record != NULL || !has_record(w))
-		return 0;
-	if (find_overlap(w, &one, &other, err) < 0)
-		return -1;
-	if (one == NULL && !needed(w))
-		return 0;
-	if (load(w, err) < 0)
-		return -1;
-	if (w->record == NULL)
-		return one != NULL && totals_differ(w)
-			       ? refuse_overlap(one, other, err)
-			       : 0;
-	if (plan_paths(w->record->ranks, false, &w->record->paths, err) < 0)
-		return -1;
-	/* A copy spoils the totals, too. */
-	all = one == NULL && totals_differ(w);
-	for (int64_t i = 0; i < w->p.nranks; i++) {
-		if (!all && !contradicts(w, (uint32_t)i))
-			continue;
-		plan_owner_forget(w, i);
-		(*dropped)++;
-	}
-	if (*dropped == 0)
-		return 0;
-	plan_owner_sweep(w);
-	for (size_t i = 0; all && i < w->p.nsets; i++)
-		w->p.sets[i].foreign = true;
-	plan_owner_drop_sets(w);
-	return plan_count_ranks(w, err);
 }
 
 const struct rank2file_rank *
@@ -281,21 +189,25 @@ plan_record_rank(const struct planner *w, uint32_t rank)
 {
 	const struct rank2file_rank *r = NULL;
 
-	if (w->record == NULL || rank >= w->record->ranks->nranks)
+	if (rank >= (uint64_t)plan_record_ranks(w))
 		return NULL;
 	r = &w->record->ranks->ranks[rank];
-	for (size_t i = 0; i < r->nfiles; i++)
-		if (!r->files[i].has_size)
-			return NULL;
 	return r->present ? r : NULL;
 }
 
 bool
 plan_record_has_all(const struct planner *w)
 {
-	for (int64_t i = 0; i < w->p.nranks; i++)
-		if (plan_record_rank(w, (uint32_t)i) == NULL)
+	for (int64_t i = 0; i < w->p.nranks; i++) {
+		const struct rank2file_rank *r =
+			plan_record_rank(w, (uint32_t)i);
+
+		if (r == NULL)
 			return false;
+		for (size_t k = 0; k < r->nfiles; k++)
+			if (!r->files[k].has_size)
+				return false;
+	}
 	return true;
 }
 
@@ -319,7 +231,7 @@ plan_record_denies(const struct planner *w, const struct redset_member *l)
 {
 	const struct rank2file_rank *r = NULL;
 
-	if (w->record == NULL || !l->known)
+	if (!plan_record_usable(w) || !l->known)
 		return false;
 	if (l->desc.rank >= w->record->ranks->nranks)
 		return true;
@@ -407,10 +319,9 @@ plan_record_sums(struct planner *w, struct error *err)
 	struct arena *arena = NULL;
 	int rc = 0;
 
-	if (w->record != NULL)
-		take_sums(w);
-	if (!has_record(w))
+	if (w->record == NULL)
 		return 0;
+	take_sums(w);
 	arena = arena_new();
 	if (arena == NULL)
 		return error_no_memory(err);

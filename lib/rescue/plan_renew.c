@@ -82,7 +82,7 @@ has_map(const struct planner *w, const struct plan_set *s,
 {
 	const struct plan_rank *r = plan_rank_of(&w->p, m);
 
-	return r != NULL && r->map_known &&
+	return r != NULL && r->map_known && !r->unsized &&
 	       (!s->map || (r->map.name != NULL &&
 			    (r->composed || r->map.fate == FATE_KEEP)));
 }

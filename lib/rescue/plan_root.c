@@ -399,7 +399,7 @@ map_rank(struct planner *w, int64_t rank, struct mapper *mapper,
 			.state = f->complete ? FILE_MISSING : FILE_INCOMPLETE,
 		};
 
-		if (!f->attr.has_size)
+		if (!f->attr.has_size && !r->composed)
 			return error_set(err, ERROR_CORRUPT,
 					 "filemap_%lld: %s has no SIZE",
 					 (long long)rank, f->cache_path);
@@ -528,7 +528,9 @@ stat_file(void *arg, size_t i, unsigned worker, struct error *err)
 	}
 	f->found_size = (uint64_t)st.st_size;
 	f->unreadable = (st.st_mode & S_IRUSR) == 0;
-	f->state = file_state_of(&st, &f->attr.size);
+	f->state = file_state_of(&st, f->attr.has_size ? &f->attr.size : NULL);
+	if (!f->attr.has_size)
+		f->attr.size = f->found_size;
 	if (f->state == FILE_PRESENT)
 		f->barred = is_barred(w, f, &st);
 	return 0;

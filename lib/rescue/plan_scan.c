@@ -335,8 +335,11 @@ agree_on_ranks(struct planner *w, struct error *err)
 int
 plan_count_ranks(struct planner *w, struct error *err)
 {
+	const int64_t said =
+		w->said_ranks >= 0 ? w->said_ranks : plan_record_ranks(w);
+
 	w->p.nranks = 0;
-	if (w->said_ranks >= 0 && plan_need_ranks(w, w->said_ranks, err) < 0)
+	if (plan_need_ranks(w, said, err) < 0)
 		return -1;
 	for (size_t i = 0; i < w->nmaps; i++)
 		if (plan_need_ranks(w, w->maps[i].rank + 1, err) < 0)

@@ -89,7 +89,10 @@ static void
 complete_file(struct plan_file *f, const struct redset_file *from)
 {
 	f->cache_path = from->path;
-	if (f->attr.size == from->attr.size)
+	if (!f->attr.has_size && f->state == FILE_PRESENT &&
+	    f->found_size != from->attr.size)
+		f->state = FILE_WRONG_SIZE;
+	if (!f->attr.has_size || f->attr.size == from->attr.size)
 		f->attr = from->attr;
 }
 
@@ -333,9 +336,9 @@ judge(struct planner *w, struct plan_set *s, const struct solve_member *losses,
 		enum red_state st = s->members[i].state;
 
 		/* losses[i].body_lost is not set if try_solve() has not run. */
-		s->missing += any[i] || st == RED_HEADER_DAMAGED ||
+		s->missing += any[i] ||
 			      (redset_is_redundant(s->type) &&
-			       (st == RED_MISSING || st == RED_DAMAGED));
+			       st != RED_PRESENT && st != RED_UNCHECKED);
 	}
 	if (s->missing == 0) {
 		s->reason = NULL;

@@ -123,7 +123,7 @@ plan_prefix(const struct plan_dataset *d, const struct plan_options *o,
 	w->p.id = d->id;
 	if (add_open_place(w, d, err) == 0 && plan_owner_load(w, err) == 0 &&
 	    plan_load_packed(w, err) == 0 && plan_scan_dir(w, 0, err) == 0 &&
-	    plan_scan_packed(w, err) == 0)
+	    plan_scan_packed(w, err) == 0 && plan_record_load(w, err) == 0)
 		rc = plan_make(w, err);
 	return made(w, rc);
 }

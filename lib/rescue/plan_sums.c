@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rescue/plan_sums.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,8 +16,8 @@
 #include "meta/dataset_dir.h"
 #include "meta/rank2file.h"
 #include "path.h"
-#include "rescue/listed.h"
-#include "rescue/rescue_impl.h"
+#include "rescue/plan_impl.h"
+#include "str.h"
 
 /* Set a recorded checksum in plan file `f`. */
 static void
@@ -44,44 +45,31 @@ plan_sums_forget(struct plan *p, size_t file, struct plan_sum *sum)
 
 /* --- Checksums in rank2file --- */
 
-/* Set the checksum recorded in rank2file, if it is that of plan file `f`. */
-static void
-carry(const struct plan_paths *old, struct plan_file *f, struct plan_sum *sum)
-{
-	const struct rank2file_file *r = NULL;
-	size_t at = f->path == NULL ? MAP_NONE : map_get(old->by_path, f->path);
-
-	if (at == MAP_NONE)
-		return;
-	r = old->entries[at].file;
-	/* With another size, the checksum is that of an older file. */
-	if (r->has_size && r->size != f->attr.size)
-		return;
-	if (f->has_crc && f->crc != r->crc)
-		return; /* the filemap takes precedence: the job wrote it */
-	take(f, sum, r->crc);
-}
-
 struct plan_sum *
-plan_sums(struct plan *p, const struct rank2file *old, struct error *err)
+plan_sums(struct plan *p, struct error *err)
 {
-	struct plan_paths from = { .by_path = NULL };
 	struct plan_sum *sums = mem_calloc(p->nfiles + 1, sizeof(*sums));
-	int rc = 0;
 
 	if (sums == NULL) {
 		error_no_memory(err);
 		return NULL;
 	}
-	if (old != NULL)
-		rc = plan_paths(old, true, &from, err);
-	for (size_t i = 0; rc == 0 && from.count > 0 && i < p->nfiles; i++)
-		carry(&from, &p->files[i], &sums[i]);
-	plan_paths_free(&from);
-	if (rc == 0)
-		return sums;
-	mem_free(sums);
-	return NULL;
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+		const struct rank2file_file *r =
+			plan_record_find((const struct planner *)p, f);
+
+		/* With another size, the checksum is that of an older file; of
+		 * two checksums that of the filemap is right, which the job
+		 * wrote. */
+		if (r == NULL || !r->has_crc || !f->has_crc ||
+		    r->crc != f->crc ||
+		    (r->has_size && r->size != f->attr.size))
+			continue;
+		sums[i].known = true;
+		sums[i].crc = f->crc;
+	}
+	return sums;
 }
 
 /* --- Read files --- */
@@ -96,23 +84,26 @@ note(struct plan_sum *sum, uint32_t crc)
 /* Use the checksums of the files that were read.  A wrong file is marked in the
  * plan, or if it was rebuilt, an error. */
 static int
-use_read(struct plan *p, struct plan_sum *sums, const struct listed *files,
-	 bool rebuilt, struct error *err)
+use_read(struct plan *p, struct plan_sum *sums, const bool *wrong,
+	 const uint32_t *crcs, bool rebuilt, struct error *err)
 {
-	char text[ERROR_TEXT_MAX / 2];
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
 
-	for (size_t i = 0; i < files->count; i++) {
-		const struct listed_file *f = &files->list[i];
-
-		if (f->state == FILE_PRESENT)
-			note(&sums[f->number], f->found_crc);
+		if (!sums[i].wanted || f->nsegs > 0)
+			continue;
+		if (!wrong[i])
+			note(&sums[i], crcs[i]);
 		else if (rebuilt)
 			return error_set(
 				err, ERROR_DAMAGED,
-				"%s: rebuilt from redundancy: the redundancy "
+				"%s: wrong checksum (rank %" PRIu32
+				"): rebuilt from redundancy: the redundancy "
 				"or the record of it is wrong",
-				listed_problem(f, text, sizeof(text)));
-		else if (plan_mark(p, f->number, f->state, err) < 0)
+				str_shown(f->path), f->rank);
+		else if (plan_mark(p, i,
+				   f->unread ? FILE_UNREAD : FILE_WRONG_CRC,
+				   err) < 0)
 			return -1;
 	}
 	return 0;
@@ -122,34 +113,22 @@ int
 plan_sums_read(struct plan *p, struct plan_sum *sums, bool rebuilt,
 	       const struct work *work, struct error *err)
 {
-	struct listed files = { .list = NULL };
-	int rc = 0;
+	bool *look = mem_calloc(p->nfiles + 1, sizeof(*look));
+	uint32_t *crcs = mem_calloc(p->nfiles + 1, sizeof(*crcs));
+	bool any = false;
+	int rc = look == NULL || crcs == NULL ? error_no_memory(err) : 0;
 
-	files.list = mem_calloc(p->nfiles + 1, sizeof(*files.list));
-	if (files.list == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < p->nfiles; i++) {
-		const struct plan_file *f = &p->files[i];
-
-		/* Packed files got their checksums when they were packed. */
-		if (!sums[i].wanted || f->nsegs > 0)
-			continue;
-		files.list[files.count++] = (struct listed_file){
-			.path = f->path,
-			.number = i,
-			.rank = f->rank,
-			.has_size = f->attr.has_size,
-			.size = f->attr.size,
-			.has_crc = f->has_crc,
-			.crc = f->crc,
-		};
+	/* Packed files got their checksums when they were packed. */
+	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
+		look[i] = sums[i].wanted && p->files[i].nsegs == 0;
+		any = any || look[i];
 	}
-	if (files.count > 0)
-		rc = listed_check(p->places[0].root_fd, &files, true, work,
-				  err);
+	if (rc == 0 && any)
+		rc = plan_check_files(p, work, look, crcs, err);
 	if (rc == 0)
-		rc = use_read(p, sums, &files, rebuilt, err);
-	listed_free(&files);
+		rc = use_read(p, sums, look, crcs, rebuilt, err);
+	mem_free(look);
+	mem_free(crcs);
 	return rc;
 }
 

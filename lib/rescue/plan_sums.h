@@ -16,7 +16,6 @@
 
 struct error;
 struct plan;
-struct rank2file;
 struct work;
 
 /* The checksum of one file, to be recorded in rank2file. */
@@ -27,10 +26,9 @@ struct plan_sum {
 	uint32_t crc;
 };
 
-/* Take the checksums from `old` (may be NULL), and set them in the plan.
- * Return an array with the sum of each file of the plan, for mem_free(). */
-struct plan_sum *plan_sums(struct plan *p, const struct rank2file *old,
-			   struct error *err);
+/* Return an array with the checksum that rank2file has of each file of the plan,
+ * for mem_free(). */
+struct plan_sum *plan_sums(struct plan *p, struct error *err);
 
 /*
  * If copied_R.scr in the dataset's directory records checksums, use those of

@@ -491,7 +491,8 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 	if (p->verdict == SET_REBUILDABLE || r.o.partial)
 		report_unread(&r, p->first_unread, p->unread);
 	for (int i = 0; rc == 1 && i < REBUILD_ROUNDS; i++) {
-		if (p->verdict == SET_LOST ? !r.o.partial : p->barred > 0)
+		if (p->flaw != NULL ||
+		    (p->verdict == SET_LOST ? !r.o.partial : p->barred > 0))
 			rc = plan_error(p, err);
 		else if (plan_status(p) == STATUS_OK)
 			rc = 0;

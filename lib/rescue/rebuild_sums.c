@@ -81,7 +81,7 @@ look_again(struct rebuild_run *r, bool *look, struct error *err)
 {
 	long marked = 0;
 
-	if (plan_check_files(r->p, r->work, look, err) < 0)
+	if (plan_check_files(r->p, r->work, look, NULL, err) < 0)
 		return -1;
 	for (size_t i = 0; i < r->p->nfiles; i++) {
 		if (look[i] && mark_damaged(r, i, err) < 0)

@@ -211,7 +211,7 @@ scavenge_prune(struct scavenge *s)
 	int rc = ix == NULL || count == (size_t)-1 ? -1 : 0;
 
 	if (rc == 0)
-		rc = catalogue_prune_check(s->prefix, ix, ids, count,
+		rc = catalogue_prune_check(s->prefix, ix, ids, count, &keep,
 					   s->o->catalogue, &err);
 	if (rc == 0)
 		rc = catalogue_delete_all(s->prefix, ids, count,

@@ -52,7 +52,7 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	if (scavenge_stop(s))
 		return error_set(err, ERROR_SYSTEM,
 				 "stopped; run it again to resume");
-	if (rc < 0 || r.status != STATUS_OK) {
+	if (rc < 0) {
 		if (why.kind == ERROR_NOMEM)
 			return error_no_memory(err);
 		if (s->blocked != NULL)
@@ -70,9 +70,7 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 		d->state = SALVAGE_LOST;
 		d->unbuilt = !proves_loss(&why);
 		d->why = arena_printf(
-			s->arena, "%s%s",
-			rc < 0 ? scavenge_without_id(why.text, d->id)
-			       : "cannot be rebuilt",
+			s->arena, "%s%s", scavenge_without_id(why.text, d->id),
 			r.undecided ? "; --no-compare saves it as it is" : "");
 		if (d->found == STATUS_DAMAGED) /* and cannot be mended */
 			d->found = d->unread || d->unbuilt ? STATUS_FAILED

@@ -124,7 +124,7 @@ each_hint()
 	each_hint "rm $meta/summary.scr" scr_index -p "$dir" --current id:2
 	each_hint "scr_index -q -p . --drop id:2" scr_inspect -p "$dir"
 	renew plain
-	rm -f "$dir/$meta"/{filemap,redd}*
+	rm -f "$dir/$meta"/{filemap,redd,rank2}*
 	try scr_rebuild -p "$dir" id:2
 	assert_stderr_has "scr_index -p 'it'\\''s p' --verify id:2"
 	try scr_rebuild -p "$dir" id:7

@@ -114,7 +114,7 @@ restarts_from() {
 	# Without rank2file, too, nothing names the files.  They are not deleted:
 	# the nodes may have the filemaps.
 	scr_index -q -p "$P" --drop 1
-	rm "$P"/.scr/scr.dataset.1/{rank2file*,summary.scr}
+	rm "$P"/.scr/scr.dataset.1/{filemap_*,rank2file*,summary.scr}
 	ends 4 scr_inspect -p "$P" 1
 	next_is "scr_postrun -p $P"
 }
@@ -310,7 +310,7 @@ ends_whole() {
 	made XOR
 	rm -r "$P/ckpt.2"
 	ends 3 scr_index -p "$P" --prune --keep 1
-	assert_stderr_has "no checkpoint that would be kept is whole, ckpt.2"
+	assert_stderr_has "only 0 of the checkpoints that would be kept" ckpt.2
 	[[ -e $P/ckpt.1/rank_0.ckpt ]]
 	ends 3 scr_index -p "$P" --prune --keep 1 --dry-run
 	scr_index -q -p "$P" --delete ckpt.2

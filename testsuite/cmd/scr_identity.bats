@@ -83,7 +83,7 @@ refused()
 	tree_sha p >before
 	complains 4 "another dataset" scr_inspect -p p 4
 	assert_output_lacks "any 1 rank" "can be rebuilt" "--build"
-	warns 1 "another dataset" scr_rebuild -p p 4
+	warns 4 "another dataset" scr_rebuild -p p 4
 	ends 4 scr_index -p p --build 4
 	assert_stderr_has "another dataset" "ckpt.4/rank_2.ckpt"
 	warns 4 "another dataset" scr_index -p p --verify 4

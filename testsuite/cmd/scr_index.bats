@@ -656,7 +656,7 @@ ckpt.1    1 20666 -"
 	truncate -s 10 p/ckpt.1_rank_0.dat
 	ends 4 scr_index -p p --verify
 	assert_stderr_has "out.2: out.2_rank_3.dat: missing (rank 3): lost" \
-		"ckpt.1: its 4 files add up to"
+		"its 4 files add up to"
 	ends 0 scr_index -p p --verify both.3
 	assert_line_count 2
 	ends 4 scr_index -p p --verify 2 --json
@@ -787,7 +787,7 @@ ckpt.1    1 20666 -"
 @test "--delete: the files are unknown, so nothing is removed" {
 	added p 1 one f1
 	added p 2 two f2
-	echo rubbish >p/.scr/scr.dataset.2/rank2file
+	echo rubbish >p/.scr/scr.dataset.2/rank2file.0.0
 	tree_sha p >before
 	complains 1 rank2file scr_index -p p --delete two
 	ends 1 scr_index -p p --delete one
@@ -991,7 +991,7 @@ pruned_later() {
 		.scr/scr.dataset.1/summary.scr plain dir/../plain
 	ends 1 scr_index -p p --add evil
 	ends 1 scr_index -p p --build 7
-	ends 4 scr_index -p p --verify 7
+	ends 1 scr_index -p p --verify 7
 	[ "$(names)" = neighbour ]
 	warns 0 "not removed" scr_index -p p --delete 7
 	[ "$(cat out/f)" = precious ]

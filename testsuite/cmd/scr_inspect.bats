@@ -287,9 +287,8 @@ make() {
 	shows "restart from ckpt.1" scr_inspect p
 	assert_line "^ +1  \*  ckpt.1 .* none +whole"
 	rm p/ckpt.1/rank_2.ckpt
-	finds 4 "rank_2.ckpt: missing" scr_inspect p
-	ends 4 scr_inspect -p p 1
-	assert_output_has "checked by its rank2file" "rank_2.ckpt: missing"
+	finds 4 "rank_2.ckpt of rank 2: missing" scr_inspect p
+	finds 4 "rank_2.ckpt of rank 2: missing" scr_inspect -p p 1
 }
 
 @test "halt conditions, nodes, restart point, datasets in the index only" {

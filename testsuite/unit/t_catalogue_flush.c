@@ -60,12 +60,12 @@ test_flushed(void)
 		enum damage damage;
 		enum error_kind kind;
 	} cases[] = {
-		{ "missing", "d/f1: missing", MISSING, ERROR_LOST },
+		{ "missing", "d/f1 of rank 0: missing", MISSING, ERROR_LOST },
 		{ "longer", "add up to 4 bytes", LONGER, ERROR_LOST },
-		{ "a directory", "d/f1: not a file", A_DIR, ERROR_LOST },
+		{ "a directory", "d/f1 of rank 0: not a file", A_DIR, ERROR_LOST },
 		{ "a link out", "d/f1", LINK_OUT, ERROR_UNSAFE },
-		{ "a file in the way", "3 of 3 files", NO_PARENT, ERROR_LOST },
-		{ "a rank missing", "rank 1 of 2", NO_RANK, ERROR_LOST },
+		{ "a file in the way", "of rank 0: missing", NO_PARENT, ERROR_LOST },
+		{ "a rank missing", "rank 1", NO_RANK, ERROR_LOST },
 		{ "a path that leaves", "d/../../f", DOTDOT, ERROR_UNSAFE },
 	};
 	struct error err = ERROR_INIT;
@@ -93,22 +93,24 @@ test_flushed(void)
 		ok(add(place, "fl", &id, &err) == -1 &&
 			   err.kind == cases[i].kind,
 		   "... not added");
-		ok(verify(place, &v, &t) == 0 && v.status == STATUS_LOST &&
-			   t.count > 0,
+		ok(cases[i].kind == ERROR_UNSAFE
+			   ? verify(place, &v, &t) < 0
+			   : verify(place, &v, &t) == 0 &&
+				     v.status == STATUS_LOST && t.count > 0,
 		   "... told");
 		ok(!exists(fmt("%s/.scr/index.scr", place)), "... no index");
 	}
 	make_flushed(NULL);
 	must(unlink(fmt("%s/.scr/scr.dataset.7/summary.scr", place)) == 0);
-	ok(build(place, &r, &err) == -1 && err.kind == ERROR_ABSENT,
+	ok(build(place, &r, &err) == -1 && err.kind == ERROR_SYSTEM,
 	   "without a descriptor");
 	put_tree(fmt("%s/.scr/flush.scr", place), FLUSHED);
-	ok(build(place, &r, &err) == -1 && err.kind == ERROR_LOST &&
+	ok(build(place, &r, &err) == -1 && err.kind == ERROR_SYSTEM &&
 		   says(&err, "they cannot be checked"),
 	   "without a summary or a size");
 	put_tree(fmt("%s/.scr/flush.scr", place),
 		 FLUSHED FLUSH "FILES>4\n" FLUSH "SIZE>3\n");
-	ok(build(place, &r, &err) == -1 && says(&err, "counts 4"),
+	ok(build(place, &r, &err) == -1 && says(&err, "cannot be checked"),
 	   "without a summary, another count");
 	put_tree(fmt("%s/.scr/flush.scr", place),
 		 FLUSHED FLUSH "FILES>3\n" FLUSH "SIZE>3\n");
@@ -135,8 +137,12 @@ test_add(void)
 	   "add with another's summary");
 	make_flushed(NULL);
 	must(unlink(fmt("%s/.scr/scr.dataset.7/rank2file", place)) == 0);
-	ok(add(place, "fl", &id, &err) == -1 && err.kind == ERROR_LOST &&
+	ok(add(place, "fl", &id, &err) == -1 && err.kind == ERROR_DAMAGED &&
 		   says(&err, "scr.dataset.7: not added: ") &&
+		   says(&err, "--build"),
+	   "add without the top of rank2file");
+	must(unlink(fmt("%s/.scr/scr.dataset.7/rank2file.0.0", place)) == 0);
+	ok(add(place, "fl", &id, &err) == -1 && err.kind == ERROR_SYSTEM &&
 		   !says(&err, "--build"),
 	   "add without rank2file: no build can help");
 	scene_make(&xor4);

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_contradict.c - filemap and rank2file name different files of a rank:
+ * which of them is right?
+ *
+ * Either can be left over from an older dataset, or be that of another one, put
+ * there by mistake.  None decides alone.  The headers of the redundancy, the
+ * times of the files, the files on disk and the totals of the descriptor are
+ * asked; if they do not decide, the dataset is unknown.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "error.h"
+#include "map.h"
+#include "path.h"
+#include "rescue/plan_impl.h"
+#include "str.h"
+
+/* Does a file of one rank have the place of another one's?  Then one of the
+ * filemaps may be a copy of the other. */
+static int
+find_overlap(const struct planner *w, const struct plan_file **one,
+	     const struct plan_file **other, struct error *err)
+{
+	struct map *places = map_new();
+	int rc = places == NULL ? -1 : 0;
+
+	*one = *other = NULL;
+	for (size_t i = 0; rc == 0 && *one == NULL && i < w->p.nfiles; i++) {
+		const struct plan_file *f = &w->p.files[i];
+		const size_t at = map_get(places, f->path);
+
+		if (at == MAP_NONE) {
+			rc = map_put(places, f->path, i);
+		} else if (w->p.files[at].rank != f->rank) {
+			*one = &w->p.files[at];
+			*other = f;
+		}
+	}
+	map_free(places);
+	return rc < 0 ? error_no_memory(err) : 0;
+}
+
+/* Do filemap and rank2file contradict each other? */
+static bool
+contradicts(const struct planner *w, uint32_t rank)
+{
+	const struct rank2file_rank *r = plan_record_rank(w, rank);
+	const struct plan_rank *pr = &w->p.ranks[rank];
+
+	if (!pr->map_known || pr->composed)
+		return false;
+	if (r == NULL)
+		return (int64_t)rank >= plan_record_ranks(w);
+	if (r->nfiles != pr->nfiles)
+		return true;
+	for (size_t i = 0; i < pr->nfiles; i++) {
+		const struct plan_file *f = &w->p.files[pr->first_file + i];
+		const struct rank2file_file *is = plan_record_find(w, f);
+
+		if (is == NULL || (is->has_size && is->size != f->attr.size) ||
+		    (is->has_crc && f->has_crc && is->crc != f->crc))
+			return true;
+	}
+	return false;
+}
+
+/* --- What the other witnesses say --- */
+
+/* Number of files and bytes, compared with the descriptor. */
+enum totals { TOTALS_UNKNOWN, TOTALS_EQUAL, TOTALS_DIFFER };
+
+static enum totals
+compare_totals(const struct planner *w, size_t files, uint64_t bytes)
+{
+	if (w->owner.is.files < 0)
+		return TOTALS_UNKNOWN;
+	return (uint64_t)w->owner.is.files == files && w->owner.is.bytes == bytes
+		       ? TOTALS_EQUAL
+		       : TOTALS_DIFFER;
+}
+
+static enum totals
+totals_of_maps(const struct planner *w)
+{
+	uint64_t bytes = 0;
+
+	for (int64_t i = 0; i < w->p.nranks; i++)
+		if (!w->p.ranks[i].map_known)
+			return TOTALS_UNKNOWN;
+	for (size_t i = 0; i < w->p.nfiles; i++)
+		bytes += w->p.files[i].attr.size;
+	return compare_totals(w, w->p.nfiles, bytes);
+}
+
+/* Is a file of rank2file there?  *size: as recorded, else as found. */
+static bool
+is_there(const struct planner *w, const struct rank2file_file *f,
+	 uint64_t *size)
+{
+	struct stat st;
+
+	*size = f->size;
+	if (f->nsegs > 0)
+		return plan_packed_knows(&w->p, f->path, f->size);
+	if (!path_is_clean(f->path) ||
+	    path_stat_beneath(w->p.places[0].root_fd, f->path, &st, NULL) < 0)
+		return false;
+	if (!f->has_size)
+		*size = (uint64_t)st.st_size;
+	return file_state_of(&st, size) == FILE_PRESENT;
+}
+
+/* Are all files of a rank there, as rank2file has them?  Adds up their
+ * bytes. */
+static bool
+record_fits(const struct planner *w, const struct rank2file_rank *r,
+	    uint64_t *bytes)
+{
+	bool fits = true;
+
+	for (size_t i = 0; i < r->nfiles; i++) {
+		uint64_t size = 0;
+
+		fits = is_there(w, &r->files[i], &size) && fits;
+		*bytes += size;
+	}
+	return fits;
+}
+
+static enum totals
+totals_of_record(const struct planner *w)
+{
+	uint64_t bytes = 0;
+	size_t files = 0;
+
+	for (int64_t i = 0; i < plan_record_ranks(w); i++) {
+		const struct rank2file_rank *r =
+			plan_record_rank(w, (uint32_t)i);
+
+		if (r == NULL)
+			return TOTALS_UNKNOWN;
+		files += r->nfiles;
+		(void)record_fits(w, r, &bytes);
+	}
+	return compare_totals(w, files, bytes);
+}
+
+static bool
+map_fits(const struct planner *w, const struct plan_rank *r)
+{
+	for (size_t i = 0; i < r->nfiles; i++)
+		if (plan_file_lost(&w->p.files[r->first_file + i]))
+			return false;
+	return true;
+}
+
+/* Does the filemap of a rank name the files of the list in a header? */
+static bool
+map_has_list(const struct planner *w, const struct plan_rank *r,
+	     const struct redset_member *l)
+{
+	if (!r->map_known || r->composed || r->nfiles != l->nfiles)
+		return false;
+	for (size_t i = 0; i < l->nfiles; i++) {
+		/* Mostly in reverse order. */
+		const size_t guess = l->nfiles - 1 - i;
+		size_t k = 0;
+
+		for (; k < r->nfiles; k++) {
+			const struct plan_file *f =
+				&w->p.files[r->first_file +
+					    (guess + k) % r->nfiles];
+
+			if (f->attr.size == l->files[i].attr.size &&
+			    strcmp(f->cache_path, l->files[i].path) == 0)
+				break;
+		}
+		if (k == r->nfiles)
+			return false;
+	}
+	return true;
+}
+
+bool
+plan_denies_list(const struct planner *w, const struct redset_member *l)
+{
+	return plan_record_denies(w, l) &&
+	       !(l->desc.rank < w->p.nranks &&
+		 map_has_list(w, &w->p.ranks[l->desc.rank], l));
+}
+
+/* The list of files of a rank in the headers of its set; NULL: none is
+ * known. */
+static int
+list_of(struct planner *w, const struct plan_rank *r,
+	const struct redset_member **out, struct error *err)
+{
+	struct plan_set *s = NULL;
+
+	*out = NULL;
+	if (r->data_set == PLAN_NONE)
+		return 0;
+	s = &w->p.sets[r->data_set];
+	if (s->n == 0 ||
+	    (!s->opened && plan_open_set(w, s, w->p.arena, err) < 0))
+		return s->n == 0 ? 0 : -1;
+	if (!s->foreign && s->members[r->data_member].list.known)
+		*out = &s->members[r->data_member].list;
+	return 0;
+}
+
+/* --- The verdict --- */
+
+/* Who is right about a rank?  > 0: the filemap; < 0: rank2file. */
+static int
+weigh(struct planner *w, uint32_t rank, enum totals maps, enum totals record,
+      int *out, struct error *err)
+{
+	const struct plan_rank *pr = &w->p.ranks[rank];
+	const struct rank2file_rank *r = plan_record_rank(w, rank);
+	const struct redset_member *list = NULL;
+	uint64_t bytes = 0;
+
+	if (list_of(w, pr, &list, err) < 0)
+		return -1;
+	/* Of these, only the descriptor was written by neither.  Headers came
+	 * with the filemaps, but there are several for each list.  Files that
+	 * fit can be those of another dataset. */
+	*out = 4 * ((maps == TOTALS_EQUAL) - (record == TOTALS_EQUAL));
+	if (list != NULL)
+		*out += 2 * map_has_list(w, pr, list) -
+			2 * !plan_record_denies(w, list);
+	*out += plan_owner_dates(w, rank) + map_fits(w, pr) -
+		(r != NULL && record_fits(w, r, &bytes));
+	return 0;
+}
+
+static int
+set_flaw(struct planner *w, int status, const char *text, struct error *err)
+{
+	w->p.flaw = text;
+	w->p.flaw_status = status;
+	return text == NULL ? error_no_memory(err) : 0;
+}
+
+static int
+undecided(struct planner *w, uint32_t rank, struct error *err)
+{
+	return set_flaw(w, STATUS_FAILED,
+			arena_printf(w->p.arena,
+				     "filemap_%" PRIu32 " and rank2file name "
+				     "different files of rank %" PRIu32
+				     ", and nothing shows which of them is "
+				     "right",
+				     rank, rank),
+			err);
+}
+
+/* Two filemaps name a file, rank2file is lost, and the descriptor counts
+ * others. */
+static int
+refuse_overlap(const struct plan_file *one, const struct plan_file *other,
+	       struct error *err)
+{
+	return error_set(err, ERROR_DAMAGED,
+			 "filemaps of ranks %" PRIu32 " and %" PRIu32
+			 " both name %s: one of them is a copy: remove it, so "
+			 "that it is rebuilt",
+			 one->rank, other->rank, str_shown(one->path));
+}
+
+/* Drop the filemaps that were found to be wrong, and the headers that agree
+ * with these alone.  `all`: because the totals are those of rank2file. */
+static int
+drop(struct planner *w, bool all, struct error *err)
+{
+	plan_owner_sweep(w);
+	for (size_t i = 0; i < w->p.nsets; i++) {
+		struct plan_set *s = &w->p.sets[i];
+		uint32_t gone = 0;
+
+		if (s->opened && !s->map)
+			plan_owner_set(w, s);
+		for (uint32_t m = 0; s->map && m < s->n; m++)
+			gone += plan_rank_of(&w->p, &s->members[m]) != NULL &&
+				w->p.ranks[s->members[m].rank].map.name == NULL;
+		s->foreign = s->foreign || all || (gone > 0 && gone == s->n);
+	}
+	plan_owner_drop_sets(w);
+	return plan_count_ranks(w, err);
+}
+
+int
+plan_contradictions(struct planner *w, size_t *dropped, struct error *err)
+{
+	const struct plan_file *one = NULL, *other = NULL;
+	enum totals maps = TOTALS_UNKNOWN, record = TOTALS_UNKNOWN;
+	bool all = false, any = false;
+
+	*dropped = 0;
+	if (w->compared || w->record == NULL)
+		return 0;
+	w->compared = true;
+	if (find_overlap(w, &one, &other, err) < 0)
+		return -1;
+	maps = totals_of_maps(w);
+	if (!plan_record_usable(w))
+		return one != NULL && maps == TOTALS_DIFFER
+			       ? refuse_overlap(one, other, err)
+			       : 0;
+	for (int64_t i = 0; i < w->p.nranks && !any; i++)
+		any = contradicts(w, (uint32_t)i);
+	if (any || maps == TOTALS_DIFFER)
+		record = totals_of_record(w);
+	/* A copy spoils the totals, too. */
+	all = one == NULL && maps == TOTALS_DIFFER && record == TOTALS_EQUAL;
+	for (int64_t i = 0; i < w->p.nranks; i++) {
+		int balance = 0;
+
+		if (!(all && w->p.ranks[i].map_known) &&
+		    !contradicts(w, (uint32_t)i))
+			continue;
+		if (weigh(w, (uint32_t)i, maps, record, &balance, err) < 0)
+			return -1;
+		if (balance > 0 || (balance == 0 && !contradicts(w, (uint32_t)i)))
+			continue;
+		if (balance == 0)
+			return undecided(w, (uint32_t)i, err);
+		plan_owner_forget(w, i);
+		(*dropped)++;
+	}
+	return *dropped > 0 ? drop(w, all, err) : 0;
+}
+
+/* LLNL's flush records no sizes.  Then the total must be that of the
+ * descriptor.  Only a rank2file that the summary vouches for needs no total. */
+int
+plan_unsized(struct planner *w, struct error *err)
+{
+	uint64_t bytes = 0;
+	size_t unsized = 0;
+
+	for (size_t i = 0; i < w->p.nfiles; i++) {
+		const struct plan_file *f = &w->p.files[i];
+
+		if (plan_file_lost(f))
+			return 0;
+		unsized += !f->attr.has_size;
+		bytes += f->attr.size;
+	}
+	if (unsized == 0 || w->p.flaw != NULL)
+		return 0;
+	if (w->owner.is.files != (int64_t)w->p.nfiles)
+		return plan_record_vouched(w)
+			       ? 0
+			       : set_flaw(w, STATUS_FAILED,
+					  "nothing records the size of its "
+					  "files, so they cannot be checked",
+					  err);
+	w->p.total_compared = w->owner.is.bytes == bytes;
+	if (w->p.total_compared)
+		return 0;
+	return set_flaw(w, STATUS_LOST,
+			arena_printf(w->p.arena,
+				     "its %zu %s add up to %" PRIu64
+				     " bytes, the descriptor says %" PRIu64
+				     ": one was cut or overwritten",
+				     str_count(w->p.nfiles, "file"), bytes,
+				     w->owner.is.bytes),
+			err);
+}
