@@ -340,7 +340,9 @@ next_after(const struct settings *s, struct catalogue *c, int64_t id,
 	const char *command = NULL;
 
 	next[0] = '\0';
-	if (why->errnum == EACCES)
+	/* What cannot be read says so; what is not known needs a look. */
+	if (why->errnum == EACCES ||
+	    (why->kind == ERROR_SYSTEM && why->errnum == 0))
 		command = "scr_inspect";
 	else if (why->kind == ERROR_LOST ||
 		 (why->kind == ERROR_ABSENT && catalogue_may_list(c, id)))

@@ -471,6 +471,9 @@ look_after(struct build *b, struct error *err)
 	if (catalogue_verify(b->c, &e, &quiet, &left, &r, err) < 0)
 		return -1;
 	b->out->status = r.status;
+	/* The map of the containers is mended by another command. */
+	if (r.mend == MEND_MAP || r.mend == MEND_UNPACK)
+		return 0;
 	return fetchable_error(&r.fetch, err) < 0
 		       ? error_wrap(err, "%s: after the build", b->subject)
 		       : 0;

@@ -59,8 +59,12 @@ catalogue_names_read(struct catalogue *c, const struct catalogue_dir *d,
 		n->plan = catalogue_plan(c, d->id, 0, o, &local);
 	if (!catalogue_is_verdict(&local))
 		return error_pass(why, &local);
-	if (n->plan != NULL)
-		return 0;
+	if (n->plan != NULL) {
+		local = *why;
+		return local.kind == ERROR_ABSENT
+			       ? 0
+			       : all_named(n->plan, local.text, why);
+	}
 	if (local.kind != ERROR_ABSENT && (both || why->kind == ERROR_ABSENT))
 		*why = local;
 	return why->kind == ERROR_ABSENT ? 0 : why->kind == ERROR_LOST ? 1 : -1;

@@ -116,7 +116,8 @@ report_maps(struct verify *v, struct plan *p, struct error *err)
 				": %s: can be rebuilt",
 				i, r->map.why != NULL ? r->map.why : "missing");
 	}
-	if (n > 0)
+	/* The verdict tells of those that are unknown. */
+	if (n > 0 && plan_status(p) != STATUS_FAILED)
 		verify_report(
 			v, fate_status(p, FATE_LOST),
 			"%s of %s %s: %s, so the files of %zu %s are unknown",

@@ -11,6 +11,7 @@
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
+#include "meta/rank2file.h"
 #include "num.h"
 #include "rescue/plan.h"
 #include "rescue/plan_impl.h"
@@ -233,16 +234,22 @@ unplaced_error(const struct plan *p, struct error *err)
 static int
 unclaimed_error(const struct plan *p, struct error *err)
 {
+	struct error why = ERROR_INIT;
+	const struct rank2file *r = plan_rank2file(p, &why);
+	const char *flaw = r != NULL	   ? r->flaw
+			   : why.text[0] != '\0' ? why.text
+						 : "rank2file: missing";
 	int64_t rank = 0;
 
 	while (p->ranks[rank].map.fate != FATE_LOST)
 		rank++;
 	return error_set(err, ERROR_SYSTEM,
 			 "dataset %lld: nothing names the files of %zu of %lld "
-			 "ranks (filemap_%lld: %s): %s",
+			 "ranks (filemap_%lld: %s%s%s): %s",
 			 (long long)p->id, p->maps_lost - p->maps_unplaced,
 			 (long long)p->nranks, (long long)rank,
-			 p->ranks[rank].map.why, p->unclaimed);
+			 p->ranks[rank].map.why, flaw != NULL ? "; " : "",
+			 flaw != NULL ? flaw : "", p->unclaimed);
 }
 
 static int

@@ -220,7 +220,7 @@ with_ranks() {
 	assert_stderr_one_line "scr.dataset.1: not added: rank2file" \
 		rank2file.0.0 "repair it with --build 1"
 	as_flushed
-	ends 4 scr_index -p p --add ckpt.1
+	ends 1 scr_index -p p --add ckpt.1
 }
 
 @test "postrun: an intact dataset on the prefix is saved" {

@@ -129,6 +129,7 @@ each_hint()
 	assert_stderr_has "scr_index -p 'it'\\''s p' --verify id:2"
 	try scr_rebuild -p "$dir" id:7
 	assert_stderr_has "scr_inspect -p 'it'\\''s p' "
+	renew plain
 	scr_index -q -p "$dir" --current id:2
 	try scr_container -p "$dir" pack id:2
 	assert_stderr_has "no job can" \

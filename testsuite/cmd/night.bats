@@ -115,7 +115,7 @@ restarts_from() {
 	# the nodes may have the filemaps.
 	scr_index -q -p "$P" --drop 1
 	rm "$P"/.scr/scr.dataset.1/{filemap_*,rank2file*,summary.scr}
-	ends 4 scr_inspect -p "$P" 1
+	ends 1 scr_inspect -p "$P" 1
 	next_is "scr_postrun -p $P"
 }
 
