@@ -74,6 +74,12 @@ int fti_pass_add(struct fti_pass *p, const void *data, size_t len,
 int fti_pass_end(struct fti_pass *p, struct error *err);
 void fti_pass_free(struct fti_pass *p); /* NULL is ignored */
 
+/* Are its bytes those that FTI wrote, although it may refuse them?  Can repair
+ * (draft.h) make a file of them that FTI takes?  Both as far as data were
+ * read. */
+bool fti_checked_exact(const struct fti_checked *c);
+bool fti_repairable(const struct fti_checked *c);
+
 /* The checksum of a file of C to F as FTI's reader computes it: over the sums
  * of the containers with content.  Text of HASH_MD5_TEXT bytes. */
 int fti_reader_checksum(const struct fti_file *f,

@@ -60,6 +60,26 @@ is_redundant(const struct fti_finding *n)
 	}
 }
 
+/* The finding that cannot be repaired, or NULL. */
+static const struct fti_finding *
+worst_finding(const struct fti_file *f)
+{
+	const struct fti_finding *n = f->findings;
+
+	while (n != NULL &&
+	       (n->rule < FTI_RULE_DATA || n->rule == FTI_RULE_META ||
+		(n->rule == FTI_RULE_STRUCTURE && is_redundant(n))))
+		n = n->next;
+	return n;
+}
+
+bool
+fti_repairable(const struct fti_checked *c)
+{
+	return c->posix == NULL && c->unread == NULL && c->data_good &&
+	       c->file->kind == FTI_KIND_DATA && worst_finding(c->file) == NULL;
+}
+
 int
 fti_proven(const struct fti_checked *c, struct error *err)
 {
@@ -72,13 +92,12 @@ fti_proven(const struct fti_checked *c, struct error *err)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: is a parity file: it holds no variables",
 				 f->name);
-	for (n = f->findings; n != NULL; n = n->next)
-		if (n->rule >= FTI_RULE_DATA && n->rule != FTI_RULE_META &&
-		    (n->rule != FTI_RULE_STRUCTURE || !is_redundant(n)))
-			return error_set(err, ERROR_CORRUPT, "%s: %s", f->name,
-					 n->text);
-	if (c->data_read && c->data_good)
+	if (c->data_read && fti_repairable(c))
 		return 0;
+	n = worst_finding(f);
+	if (n != NULL)
+		return error_set(err, ERROR_CORRUPT, "%s: %s", f->name,
+				 n->text);
 	n = f->findings;
 	return error_set(err, ERROR_CORRUPT, "%s: its data are not proven%s%s",
 			 f->name, n != NULL ? ": " : "",

@@ -204,6 +204,15 @@ fti_fits(enum fti_layout l, enum fti_field f, uint64_t value)
 	return bits == 0 || value <= (UINT64_C(1) << (bits - 1)) - 1;
 }
 
+int64_t
+fti_written(enum fti_layout l, const struct fti_meta *m)
+{
+	return formats[l].fields[FTI_TIMESTAMP].size < 8 ||
+			       m->timestamp > INT64_MAX
+		       ? -1
+		       : (int64_t)(m->timestamp / 1000000000);
+}
+
 static void
 get_bytes(enum fti_layout l, enum fti_field f, const void *record, void *to)
 {

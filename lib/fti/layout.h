@@ -114,6 +114,10 @@ int64_t fti_get(enum fti_layout l, enum fti_field f, const void *record);
 /* Can the layout hold the number? */
 bool fti_fits(enum fti_layout l, enum fti_field f, uint64_t value);
 
+/* When the file was written, in seconds since 1970; -1: E and F keep only the
+ * low 32 bits of the nanoseconds. */
+int64_t fti_written(enum fti_layout l, const struct fti_meta *m);
+
 /* Read and write records of the size that the format gives.  Bytes between
  * fields are written as 0. */
 void fti_meta_read(enum fti_layout l, const void *record, struct fti_meta *m);

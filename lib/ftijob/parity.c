@@ -2,11 +2,14 @@
 #include "ftijob/parity.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "error.h"
 #include "ftijob/parity_impl.h"
 #include "mem.h"
+#include "par.h"
+#include "work.h"
 
 /* Bytes of each member that are computed at a time. */
 #define STEP ((size_t)64 << 10)
@@ -157,6 +160,81 @@ make_computed(struct fti_parity *p, unsigned member, const bool *lost,
 		.recipe = cauchy_new(p->k, lost, wanted, err),
 	};
 	return c->recipe == NULL ? -1 : 0;
+}
+
+/* --- Contradictions --- */
+
+struct comparison {
+	const struct fti_parity *p;
+	const struct work *w;
+	struct cauchy *recipe;
+	uint64_t from, end;
+	unsigned char *memory; /* of each worker: nin + nout + 1 buffers */
+	atomic_bool differs;
+};
+
+static int
+compare_step(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct comparison *c = arg;
+	const unsigned n = c->recipe->nin + c->recipe->nout;
+	unsigned char *at = c->memory + worker * (n + 1) * STEP;
+	void *buffers[2 * CAUCHY_MAX];
+	const uint64_t off = c->from + i * STEP;
+	const struct fti_slice s = {
+		.off = off,
+		.len = c->end - off < STEP ? (size_t)(c->end - off) : STEP,
+		.in = buffers,
+		.out = buffers + c->recipe->nin,
+	};
+
+	if (atomic_load(&c->differs))
+		return 0;
+	for (unsigned b = 0; b < n; b++, at += STEP)
+		buffers[b] = at;
+	if (work_go_on(c->w, err) < 0 ||
+	    fti_parity_run(c->p, c->recipe, &s, err) < 0)
+		return -1;
+	for (unsigned o = 0; o < c->recipe->nout; o++) {
+		if (read_member(c->p, c->recipe->out[o], at, s.len, off, err) <
+		    0)
+			return -1;
+		if (memcmp(at, s.out[o], s.len) != 0)
+			atomic_store(&c->differs, true);
+	}
+	return 0;
+}
+
+int
+fti_parity_agrees(const struct fti_parity *p, uint64_t from, uint64_t end,
+		  const struct work *w, struct error *err)
+{
+	struct comparison c = { .p = p, .w = work_or_default(w), .from = from };
+	bool lost[CAUCHY_MEMBERS_MAX], wanted[CAUCHY_MEMBERS_MAX] = { false };
+	unsigned left = 0;
+	int rc = -1;
+
+	c.end = end < p->length ? end : p->length;
+	fti_parity_lost(p, lost);
+	for (unsigned m = 0; m < 2 * p->k; m++)
+		wanted[m] = !lost[m] && left++ >= p->k;
+	if (left <= p->k || from >= c.end)
+		return 1;
+	c.recipe = cauchy_new(p->k, lost, wanted, err);
+	if (c.recipe == NULL)
+		return -1;
+	c.memory = mem_aligned(FIELD16_ALIGN,
+			       par_threads(c.w->par) *
+				       (c.recipe->nin + c.recipe->nout + 1) *
+				       STEP);
+	rc = c.memory == NULL
+		     ? error_no_memory(err)
+		     : par_for(c.w->par,
+			       (size_t)((c.end - from + STEP - 1) / STEP), 1,
+			       compare_step, &c, err);
+	mem_free(c.memory);
+	cauchy_free(c.recipe);
+	return rc < 0 ? -1 : !atomic_load(&c.differs);
 }
 
 /* --- Sizes --- */

@@ -28,6 +28,7 @@
 #include "fti/layout.h"
 
 struct error;
+struct work;
 
 #define FTI_SIZE_UNKNOWN UINT64_MAX
 
@@ -87,6 +88,12 @@ struct fti_slice {
  * of their file are computed, too. */
 int fti_parity_run(const struct fti_parity *p, const struct cauchy *c,
 		   const struct fti_slice *s, struct error *err);
+
+/* Do the members that are left agree with each other in bytes `from` ... `end` -
+ * 1?  `from` is even.  1, 0 or -1.  If only k are left nothing contradicts
+ * them. */
+int fti_parity_agrees(const struct fti_parity *p, uint64_t from, uint64_t end,
+		      const struct work *w, struct error *err);
 
 /* Are the `len` bytes at `off` what stands behind a data file of `size` bytes:
  * zeros, and in C to F its size? */

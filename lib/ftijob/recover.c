@@ -16,6 +16,7 @@ struct fti_recover {
 	unsigned count;
 	struct fti_source files[CAUCHY_MAX][FTI_PARTS]; /* fd -1: not open */
 	struct fti_parity parity;
+	bool aside[CAUCHY_MEMBERS_MAX]; /* members that are not used */
 	struct error why; /* why nothing can be computed */
 	struct arena *arena;
 };
@@ -58,16 +59,26 @@ open_files(struct fti_recover *r, const struct fti_sets *s, struct error *err)
 static const struct fti_source *
 exact(const struct fti_recover *r, unsigned m, enum fti_part part)
 {
-	return r->ranks[m]->parts[part].exact ? &r->files[m][part] : NULL;
+	const unsigned member = part == FTI_PARITY ? r->count + m : m;
+
+	return r->ranks[m]->parts[part].exact && !r->aside[member]
+		       ? &r->files[m][part]
+		       : NULL;
 }
 
 static const char *
 name_of(struct fti_recover *r, unsigned m, enum fti_part part)
 {
+	const struct fti_member *of = &r->parity.members[m];
+	const char *known =
+		part == FTI_PARITY ? of->parity_name : of->data_name;
 	char name[FTI_NAME_MAX];
 
-	return arena_strdup(r->arena,
-			    fti_part_name(r->set, r->ranks[m], part, name));
+	return known != NULL
+		       ? known
+		       : arena_strdup(r->arena, fti_part_name(r->set,
+							      r->ranks[m], part,
+							      name));
 }
 
 /* All files must agree on the length of the parity.  -1: they do not. */
@@ -80,7 +91,8 @@ agree_on_length(struct fti_recover *r, unsigned m, struct error *err)
 	for (int p = 0; p < FTI_PARTS; p++) {
 		if (r->set->posix)
 			length = of->posix == NULL ? 0 : of->posix->max_size;
-		else if (p != FTI_COPY && of->parts[p].exact)
+		else if (p != FTI_COPY &&
+			 exact(r, m, (enum fti_part)p) != NULL)
 			length = (uint64_t)of->parts[p].meta.max_fs;
 		else
 			continue;
@@ -132,6 +144,7 @@ open_parity(struct fti_recover *r, struct error *err)
 	p->k = r->count;
 	p->posix = r->set->posix;
 	p->layout = r->set->layout;
+	p->length = 0;
 	for (unsigned m = 0; m < r->count; m++)
 		if (set_member(r, m, err) < 0)
 			return -1;
@@ -210,6 +223,19 @@ fti_recover_parity(const struct fti_recover *r, struct error *err)
 	else
 		error_set(err, ERROR_LOST, "the checkpoint has no parity");
 	return NULL;
+}
+
+int
+fti_recover_without(struct fti_recover *r, const bool *aside, struct error *err)
+{
+	for (unsigned m = 0; m < 2 * r->count; m++)
+		r->aside[m] = aside != NULL && aside[m];
+	fti_parity_close(&r->parity);
+	error_clear(&r->why);
+	if (open_parity(r, &r->why) == 0)
+		return 0;
+	error_pass(err, &r->why);
+	return -1;
 }
 
 const struct fti_source *

@@ -41,6 +41,11 @@ const struct fti_source *fti_recover_source(const struct fti_recover *r,
 const struct fti_parity *fti_recover_parity(const struct fti_recover *r,
 					    struct error *err);
 
+/* Do without some members of an L3 group, as cauchy.h numbers them; NULL: with
+ * all.  0; -1 as fti_recover_parity(). */
+int fti_recover_without(struct fti_recover *r, const bool *aside,
+			struct error *err);
+
 /* Write the name that a file of the rank has.  Returns `to`. */
 char *fti_part_name(struct fti_set *set, const struct fti_rank *of,
 		    enum fti_part part, char to[static FTI_NAME_MAX]);

@@ -216,10 +216,7 @@ renew_end_out(struct renew_out *o, const struct fti_rebuild *r,
 		if (fti_pass_end(o->pass, err) < 0)
 			return -1;
 		/* Files that FTI itself wrote may be refused: see STALE. */
-		return o->checked.verdict == FTI_INTACT ||
-				       (o->checked.verdict == FTI_REFUSED &&
-					o->checked.file->worst <=
-						FTI_RULE_STALE)
+		return fti_checked_exact(&o->checked)
 			       ? 0
 			       : differs(o, o->checked.file->findings->text,
 					 err);

@@ -39,6 +39,7 @@ fti_state_name(enum fti_state s)
 		[FTI_STATE_DAMAGED] = "damaged",
 		[FTI_STATE_MISSING] = "missing",
 		[FTI_STATE_UNKNOWN] = "unknown",
+		[FTI_STATE_FOREIGN] = "foreign",
 	};
 
 	return names[s];

@@ -42,6 +42,7 @@ enum fti_state {
 	FTI_STATE_DAMAGED,
 	FTI_STATE_MISSING,
 	FTI_STATE_UNKNOWN, /* could not be read */
+	FTI_STATE_FOREIGN, /* intact, but not of this checkpoint */
 };
 
 enum fti_part { FTI_OWN, FTI_COPY, FTI_PARITY, FTI_PARTS };
@@ -86,7 +87,9 @@ struct fti_set {
 	size_t nranks, groups;
 	size_t found;	 /* ranks with a file of their own */
 	uint64_t bytes;	 /* of all files */
-	int64_t written; /* the newest file, seconds since 1970 */
+	/* Seconds since 1970: the newest record, or if records have no time, the
+	 * newest file. */
+	int64_t written;
 	/* A file left out, as a rank has another one; NULL: none. */
 	const struct fti_entry *left_out;
 	/* After fti_set_examine(). */
@@ -94,6 +97,7 @@ struct fti_set {
 	enum fti_set_state state;
 	size_t bad;	     /* ranks without a good file of their own */
 	size_t unprotected;  /* copies or parity files that are not good */
+	const char *conflict; /* which files contradict each other, or NULL */
 	const char *reason;  /* why it is not whole and protected, or NULL */
 	const char *refusal; /* why FTI would not restart from it, or NULL */
 	size_t first, count; /* entries of the tree */
@@ -125,8 +129,8 @@ int fti_sets_open(struct fti_sets *s, const char *root,
 		  struct error *err);
 void fti_sets_free(struct fti_sets *s);
 
-/* Read the files of a checkpoint, with `data` also their contents, and judge
- * it.  -1: ERROR_NOMEM, or stopped. */
+/* Read the files of a checkpoint, with `data` also their contents, compare them
+ * with their partners, and judge it.  -1: ERROR_NOMEM, or stopped. */
 int fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 		    const struct work *w, struct error *err);
 

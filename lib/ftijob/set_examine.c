@@ -64,14 +64,14 @@ check_label(struct fti_sets *s, const struct fti_set *set,
 	/* FTI leaves the id of parity unset when it rebuilds it. */
 	if (n->kind == FTI_NAME_PARITY || n->kind == FTI_NAME_DCP ||
 	    !fti_has(set->layout, FTI_CKPT_ID) ||
-	    to->meta.ckpt_id == (int64_t)n->id || to->state != FTI_STATE_GOOD)
+	    to->meta.ckpt_id == (int64_t)n->id || !to->data_good)
 		return 0;
 	snprintf(text, sizeof(text),
 		 "ckptId is %" PRId64 ", not that of its "
 		 "name",
 		 to->meta.ckpt_id);
-	to->state = FTI_STATE_REFUSED;
-	to->exact = false;
+	to->state = FTI_STATE_FOREIGN;
+	to->exact = to->data_good = false;
 	return set_problem(s, to, text, err);
 }
 
@@ -94,7 +94,7 @@ check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
 		set->layout = f->layout;
 		set->layout_known = true;
 	}
-	return to->problem == NULL ? check_label(s, set, to, err) : 0;
+	return check_label(s, set, to, err);
 }
 
 static int
@@ -114,9 +114,9 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 	to->problem = NULL;
 	to->state = states[c->verdict];
 	to->data_good = c->data_good;
-	to->exact =
-		c->verdict == FTI_INTACT ||
-		(c->verdict == FTI_REFUSED && r->ff->worst <= FTI_RULE_STALE);
+	to->exact = fti_checked_exact(c);
+	if (c->verdict == FTI_DAMAGED && fti_repairable(c))
+		to->state = FTI_STATE_REFUSED;
 	if (problem == NULL && c->file->findings != NULL)
 		problem = c->file->findings->text;
 	if (problem != NULL && set_problem(s, to, problem, err) < 0)
@@ -272,13 +272,33 @@ read_all_metadata(struct fti_sets *s, struct fti_set *set, struct error *err)
 
 /* --- A whole checkpoint --- */
 
+/* When it was written: as its records say. */
+static void
+find_time(struct fti_set *set)
+{
+	int64_t newest = -1;
+
+	for (size_t i = 0; i < set->nranks && !set->posix; i++) {
+		const struct fti_part_file *p = &set->ranks[i].parts[FTI_OWN];
+		const int64_t at = fti_written(set->layout, &p->meta);
+
+		if (p->exact && at > newest)
+			newest = at;
+	}
+	if (newest > 0)
+		set->written = newest;
+}
+
 int
 fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 		const struct work *w, struct error *err)
 {
 	set->data_read = data;
+	set->conflict = set->reason = NULL;
 	if ((set->posix && read_all_metadata(s, set, err) < 0) ||
-	    read_files(s, set, data, w, err) < 0)
+	    read_files(s, set, data, w, err) < 0 ||
+	    fti_set_confront(s, set, w, err) < 0)
 		return -1;
+	find_time(set);
 	return fti_set_judge(s, set, err);
 }

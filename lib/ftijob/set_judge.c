@@ -19,83 +19,106 @@ fti_part_usable(const struct fti_part_file *p)
 }
 
 struct tally {
-	size_t bad, refused, lost, unknown;
+	/* Ranks whose file is computed from others; that FTI refuses, or that
+	 * is repaired first; that nothing gives; of these, where a file could
+	 * not be read, or contradicts others. */
+	size_t mend, refused, lost, unknown;
 	const struct fti_rank *first; /* that is lost */
 };
 
-/* A rank without a usable file, which nothing can give. */
-static void
-add_lost(struct tally *t, const struct fti_rank *r)
+/* Is there a file of the rank that may be right? */
+static bool
+is_open(const struct fti_rank *r)
 {
-	t->lost++;
-	if (t->first == NULL || r->rank < t->first->rank)
-		t->first = r;
 	for (int p = 0; p < FTI_PARTS; p++)
-		if (r->parts[p].state == FTI_STATE_UNKNOWN) {
-			t->unknown++;
-			return;
-		}
+		if (r->parts[p].state == FTI_STATE_UNKNOWN ||
+		    r->parts[p].state == FTI_STATE_FOREIGN)
+			return true;
+	return false;
 }
 
-static void
-tally_ranks(struct fti_set *set, struct tally *t)
+/* The files of group `g` from which nothing can be computed, and those that FTI
+ * does not take. */
+struct lack {
+	uint32_t exact, good;
+	bool open; /* some could not be read, or contradict others */
+};
+
+static struct lack
+lack_of(struct fti_set *set, uint32_t g)
 {
-	for (size_t i = 0; i < set->nranks; i++) {
-		const struct fti_rank *r = &set->ranks[i];
+	struct lack l = { 0, 0, false };
 
-		t->refused += r->parts[FTI_OWN].state == FTI_STATE_REFUSED;
-		if (set->level == FTI_L2)
-			set->unprotected += !r->parts[FTI_COPY].exact;
-		else if (set->level == FTI_L3)
-			set->unprotected += !r->parts[FTI_PARITY].exact;
-		if (fti_part_usable(&r->parts[FTI_OWN]))
-			continue;
-		t->bad++;
-		if (set->level == FTI_L2 &&
-		    fti_part_usable(&r->parts[FTI_COPY]))
-			continue;
-		add_lost(t, r);
-	}
-}
-
-/* Files and parities of group `g` from which nothing can be computed. */
-static uint32_t
-count_lacking(struct fti_set *set, uint32_t g, bool *unknown)
-{
-	uint32_t lacking = 0;
-
-	*unknown = false;
 	for (uint32_t m = 0; m < set->geometry.group_size; m++) {
 		const struct fti_rank *r = fti_set_member(set, g, m);
 
-		lacking += r == NULL ? 2
-				     : !r->parts[FTI_OWN].exact +
-					       !r->parts[FTI_PARITY].exact;
-		if (r != NULL &&
-		    (r->parts[FTI_OWN].state == FTI_STATE_UNKNOWN ||
-		     r->parts[FTI_PARITY].state == FTI_STATE_UNKNOWN))
-			*unknown = true;
+		for (int p = FTI_OWN; p <= FTI_PARITY; p += FTI_PARITY) {
+			l.exact += r == NULL || !r->parts[p].exact;
+			l.good += r == NULL ||
+				  r->parts[p].state != FTI_STATE_GOOD;
+		}
+		l.open = l.open || (r != NULL && is_open(r));
 	}
-	return lacking;
+	return l;
 }
 
+/* Count the rank; `computed`: others give its file; `open`: perhaps. */
 static void
-tally_groups(struct fti_set *set, struct tally *t)
+tally_rank(struct fti_set *set, struct tally *t, const struct fti_rank *r,
+	   bool computed, bool open)
 {
-	bool unknown = false;
+	const struct fti_part_file *own = &r->parts[FTI_OWN];
+	const bool from_copy = set->level == FTI_L2 &&
+			       fti_part_usable(&r->parts[FTI_COPY]);
 
-	t->lost = t->unknown = 0;
-	t->first = NULL;
-	for (uint32_t g = 0; g < set->groups; g++) {
-		if (count_lacking(set, g, &unknown) <= set->geometry.group_size)
-			continue;
-		for (uint32_t m = 0; m < set->geometry.group_size; m++) {
-			const struct fti_rank *r = fti_set_member(set, g, m);
+	t->refused += own->state == FTI_STATE_REFUSED;
+	if (own->exact)
+		return;
+	t->mend += computed;
+	if (!computed && fti_part_usable(own))
+		return;
+	set->bad++;
+	if (computed)
+		return;
+	if (from_copy) {
+		t->refused++;
+		return;
+	}
+	t->lost++;
+	t->unknown += open;
+	if (t->first == NULL || r->rank < t->first->rank)
+		t->first = r;
+}
 
-			if (r != NULL && !fti_part_usable(&r->parts[FTI_OWN])) {
-				add_lost(t, r);
-				t->unknown += unknown;
-			}
+/* Sets *taken: does FTI restart, although it refuses some of the files? */
+static void
+tally_all(struct fti_set *set, struct tally *t, bool *taken)
+{
+	const uint32_t k = set->geometry.group_size;
+	const bool coded = k > 1 && set->geometry.node_size > 0 &&
+			   (set->level == FTI_L2 || set->level == FTI_L3);
+
+	set->bad = set->unprotected = 0;
+	*taken = true;
+	for (size_t i = 0; i < set->nranks; i++) {
+		const struct fti_rank *r = &set->ranks[i];
+		const struct fti_part_file *p = r->parts;
+		const bool good = p[FTI_OWN].state == FTI_STATE_GOOD;
+		struct lack l = { 0, 0, false };
+
+		if (!coded) {
+			tally_rank(set, t, r, false, is_open(r));
+			*taken = *taken && good;
+		} else if (set->level == FTI_L2) {
+			tally_rank(set, t, r, p[FTI_COPY].exact, is_open(r));
+			set->unprotected += !p[FTI_COPY].exact;
+			*taken = *taken && (good || p[FTI_COPY].state ==
+							    FTI_STATE_GOOD);
+		} else {
+			l = lack_of(set, r->group);
+			tally_rank(set, t, r, l.exact <= k, l.open);
+			set->unprotected += !p[FTI_PARITY].exact;
+			*taken = *taken && l.good <= k;
 		}
 	}
 }
@@ -130,13 +153,23 @@ has_odd_loss(const struct fti_set *set)
 static const char *
 unread_text(struct fti_sets *s, const struct fti_set *set)
 {
-	size_t n = 0;
+	size_t unread = 0, foreign = 0;
 
-	for (size_t i = 0; i < set->nranks; i++)
-		n += set->ranks[i].parts[FTI_OWN].state == FTI_STATE_UNKNOWN;
-	return n == 0 ? ""
-		      : arena_printf(s->arena, ", %zu of them cannot be read",
-				     n);
+	for (size_t i = 0; i < set->nranks; i++) {
+		const enum fti_state state = set->ranks[i].parts[FTI_OWN].state;
+
+		unread += state == FTI_STATE_UNKNOWN;
+		foreign += state == FTI_STATE_FOREIGN;
+	}
+	if (unread > 0)
+		return arena_printf(s->arena, ", %zu of them cannot be read",
+				    unread);
+	return foreign == 0
+		       ? ""
+		       : arena_printf(s->arena,
+				      ", %zu of them have one that does not "
+				      "belong to this checkpoint",
+				      foreign);
 }
 
 static const char *
@@ -150,6 +183,8 @@ reason_of(struct fti_sets *s, const struct fti_set *set, const struct tally *t)
 				    "also %s: scan the directories one by one",
 				    set->left_out->name.rank,
 				    set->left_out->path);
+	if (set->conflict != NULL)
+		return set->conflict;
 	if (set->undescribed > 0)
 		return arena_printf(
 			s->arena,
@@ -162,6 +197,13 @@ reason_of(struct fti_sets *s, const struct fti_set *set, const struct tally *t)
 	if (!set->posix && !set->layout_known)
 		return "no file is of FTI-FF; if they are POSIX files, their "
 		       "metadata (sector files) is missing";
+	if (set->state == FTI_SET_WHOLE && t->refused > 0)
+		return arena_printf(s->arena,
+				    "FTI refuses %zu of %zu files, and takes "
+				    "what %s gives",
+				    t->refused, set->nranks,
+				    set->level == FTI_L2 ? "their copies"
+							 : "the parity");
 	if (set->state == FTI_SET_WHOLE)
 		return arena_printf(s->arena,
 				    "%zu of %zu %s are missing or "
@@ -180,10 +222,10 @@ reason_of(struct fti_sets *s, const struct fti_set *set, const struct tally *t)
 				    "%zu of %zu ranks lack their file; the "
 				    "size of the groups is not known "
 				    "(--group-size)",
-				    t->bad, set->nranks);
+				    set->bad, set->nranks);
 	return arena_printf(
-		s->arena, "%zu of %zu ranks lack a good file%s%s%s%s", t->bad,
-		set->nranks, unread_text(s, set),
+		s->arena, "%zu of %zu ranks lack a good file%s%s%s%s%s%s",
+		set->bad, set->nranks, unread_text(s, set),
 		t->lost == 0 && has_odd_loss(set)
 			? "; FTI itself would get the last byte of an odd size "
 			  "wrong"
@@ -191,64 +233,72 @@ reason_of(struct fti_sets *s, const struct fti_set *set, const struct tally *t)
 		t->lost > 0 ? "; cannot be rebuilt: rank " : "",
 		t->first == NULL
 			? ""
-			: arena_printf(s->arena, "%" PRIu32, t->first->rank));
+			: arena_printf(s->arena, "%" PRIu32, t->first->rank),
+		t->lost > 0 && s->tree.unread != NULL
+			? "; it may be in a directory that cannot be read: "
+			: "",
+		t->lost > 0 && s->tree.unread != NULL ? s->tree.unread : "");
 }
 
 static enum fti_set_state
-state_of(const struct fti_set *set, const struct tally *t)
+state_of(const struct fti_sets *s, const struct fti_set *set,
+	 const struct tally *t, bool taken)
 {
 	const bool coded = set->level == FTI_L2 || set->level == FTI_L3;
 
-	if (t->bad == 0)
-		return t->refused > 0 ? FTI_SET_REFUSED : FTI_SET_WHOLE;
-	if (t->lost == 0)
-		return FTI_SET_REBUILDABLE;
-	if (t->unknown > 0 || (coded && set->geometry.group_size < 2) ||
-	    (!set->posix && !set->layout_known && set->found > 0))
+	if (set->conflict != NULL)
 		return FTI_SET_UNKNOWN;
-	return FTI_SET_LOST;
+	if (t->lost > 0)
+		return t->unknown > 0 || s->tree.unread != NULL ||
+				       set->undescribed > 0 ||
+				       set->left_out != NULL ||
+				       (coded &&
+					set->geometry.group_size < 2) ||
+				       (!set->posix && !set->layout_known &&
+					set->found > 0)
+			       ? FTI_SET_UNKNOWN
+			       : FTI_SET_LOST;
+	if (t->mend > 0)
+		return set->left_out != NULL ? FTI_SET_UNKNOWN
+					     : FTI_SET_REBUILDABLE;
+	return t->refused > 0 && (!taken || set->bad > 0) ? FTI_SET_REFUSED
+							  : FTI_SET_WHOLE;
 }
 
 /* Why FTI would not restart from it. */
-static void
-judge_as_fti(struct fti_set *set)
+static const char *
+refusal_of(const struct fti_sets *s, const struct fti_set *set,
+	   const struct tally *t, bool taken)
 {
-	if (set->undescribed > 0)
-		set->refusal = "it finds no metadata";
-	else if (set->state == FTI_SET_REFUSED)
-		set->refusal = "it refuses a file";
-	else if (set->state == FTI_SET_LOST)
-		set->refusal = "files are lost";
-	else if (set->state == FTI_SET_UNKNOWN)
-		set->refusal = "not known";
-	else if (set->level > FTI_L4 && set->level != FTI_DCP)
-		set->refusal = "it does not look there";
-	for (size_t i = 0; set->refusal == NULL && i < set->nranks; i++)
+	for (size_t i = 0; i < set->nranks; i++)
 		for (int p = 0; p < FTI_PARTS; p++)
-			if (set->ranks[i].parts[p].state == FTI_STATE_REFUSED)
-				set->refusal = "it refuses a file";
+			if (set->ranks[i].parts[p].state == FTI_STATE_FOREIGN)
+				return "its files do not belong together";
+	if (set->conflict != NULL)
+		return "its files do not belong together";
+	if (set->undescribed > 0)
+		return "it finds no metadata";
+	if (set->state == FTI_SET_LOST)
+		return "files are lost";
+	if (set->state == FTI_SET_UNKNOWN)
+		return "not known";
+	if (set->level > FTI_L4 && set->level != FTI_DCP)
+		return "it does not look there";
+	(void)s;
+	return t->refused > 0 && !taken ? "it refuses a file" : NULL;
 }
 
 int
 fti_set_judge(struct fti_sets *s, struct fti_set *set, struct error *err)
 {
-	struct tally t = { .bad = 0 };
-	const bool coded = (set->level == FTI_L2 || set->level == FTI_L3) &&
-			   set->geometry.group_size > 1;
+	struct tally t = { .mend = 0 };
+	bool taken = true;
 
-	set->unprotected = 0;
-	tally_ranks(set, &t);
-	if (set->level == FTI_L3 && coded)
-		tally_groups(set, &t);
-	if (!coded)
-		set->unprotected = 0;
-	set->bad = t.bad;
-	set->state = state_of(set, &t);
-	/* Perhaps the files that were left out are the good ones. */
-	if (set->left_out != NULL && set->state != FTI_SET_WHOLE)
-		set->state = FTI_SET_UNKNOWN;
-	judge_as_fti(set);
-	if (set->state == FTI_SET_WHOLE && set->unprotected == 0)
+	tally_all(set, &t, &taken);
+	set->state = state_of(s, set, &t, taken);
+	set->refusal = refusal_of(s, set, &t, taken);
+	if (set->state == FTI_SET_WHOLE && set->unprotected == 0 &&
+	    t.refused == 0)
 		return 0;
 	set->reason = reason_of(s, set, &t);
 	return set->reason == NULL ? error_no_memory(err) : 0;

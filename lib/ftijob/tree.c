@@ -115,10 +115,14 @@ enter_dir(struct walk *d, const char *name, struct error *err)
 	in.depth++;
 	enter(&in.above, in.last, d->last);
 	fd = dir_open_plain(d->fd, name);
+	/* Others may have all files. */
+	if (fd < 0 && errno == EACCES && d->t->unread == NULL)
+		d->t->unread = in.path;
 	if (fd < 0)
-		return errno == ENOENT ? 0
-				       : error_sys(err, "%s/%s: cannot open",
-						   d->t->root, in.path);
+		return errno == ENOENT || errno == EACCES
+			       ? 0
+			       : error_sys(err, "%s/%s: cannot open",
+					   d->t->root, in.path);
 	in.fd = fd;
 	rc = read_dir(&in, err);
 	close(fd);

@@ -37,11 +37,11 @@ struct fti_tree {
 	struct fti_entry *list; /* by exec, level, id, kind, rank, path */
 	size_t count, room;
 	const char *config; /* the config.fti that was found, or NULL */
+	const char *unread; /* the first directory that cannot be read, or NULL */
 	struct arena *arena;
 };
 
-/* Read the names below `root`.  ERROR_ABSENT, ERROR_SYSTEM: it, or a directory
- * below it, cannot be read.  Call fti_tree_close() also after a failure; one
+/* Read the names below `root`.  ERROR_ABSENT, ERROR_SYSTEM: it cannot be read.  Call fti_tree_close() also after a failure; one
  * that is all 0 is ignored. */
 int fti_tree_open(struct fti_tree *t, const char *root, const struct work *w,
 		  struct error *err);

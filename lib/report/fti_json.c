@@ -82,13 +82,10 @@ static void
 set_variables(struct json *j, const struct fti_file *f)
 {
 	struct json *list = NULL;
+	const int64_t written = fti_written(f->layout, &f->meta);
 
-	/* E and F keep only the low 32 bits of the time. */
-	if (f->kind == FTI_KIND_DATA &&
-	    fti_format(f->layout)->fields[FTI_TIMESTAMP].size == 8 &&
-	    f->meta.timestamp <= INT64_MAX)
-		json_set_time(j, "written",
-			      (int64_t)(f->meta.timestamp / 1000000000));
+	if (f->kind == FTI_KIND_DATA && written >= 0)
+		json_set_time(j, "written", written);
 	json_set_u64(j, "size", f->size);
 	if (f->kind != FTI_KIND_DATA)
 		return;

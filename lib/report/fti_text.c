@@ -65,20 +65,11 @@ report_fti_verdict(const struct fti_rankfile *r, struct buf *out)
 /* --- Sizes and variables --- */
 
 static void
-add_time(const struct fti_file *f, struct buf *out)
-{
-	const int64_t secs = (int64_t)(f->meta.timestamp / 1000000000);
-	char text[WHEN_TEXT];
-
-	/* E and F keep only the low 32 bits of the nanoseconds. */
-	if (fti_format(f->layout)->fields[FTI_TIMESTAMP].size >= 8)
-		buf_printf(out, ", written %s UTC",
-			   when_shown(text, secs, true));
-}
-
-static void
 add_head(const struct fti_file *f, struct buf *out)
 {
+	const int64_t written = fti_written(f->layout, &f->meta);
+	char when[WHEN_TEXT];
+
 	if (f->kind == FTI_KIND_NONE)
 		return;
 	buf_printf(out, "  layout      %s (FTI %s)",
@@ -93,7 +84,9 @@ add_head(const struct fti_file *f, struct buf *out)
 	}
 	if (fti_has(f->layout, FTI_CKPT_ID))
 		buf_printf(out, ", checkpoint %" PRId64, f->meta.ckpt_id);
-	add_time(f, out);
+	if (written >= 0)
+		buf_printf(out, ", written %s UTC",
+			   when_shown(when, written, true));
 	buf_printf(out, "\n  size        %s (%" PRIu64 " bytes)\n",
 		   str_size(f->size), f->size);
 	buf_printf(out,

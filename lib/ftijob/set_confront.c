@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * set_confront.c - every file of a checkpoint against its partners: a copy
+ * against its original, parity against the data of its group, and all against
+ * the others.
+ *
+ * The sums of a file prove that it is intact, not that it belongs to this
+ * checkpoint: it may be that of another rank, or of a run with the same ids.
+ * Files that contradict each other are set aside if exactly one choice of
+ * others gives a complete group: more of them agree than are needed to compute
+ * the rest, or the sums of what is computed prove them.  If several choices do,
+ * or none, nobody knows which files are right, and set->conflict says so.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "encode/cauchy.h"
+#include "error.h"
+#include "fti/file.h"
+#include "fti/input.h"
+#include "fti/posix.h"
+#include "fti/rankfile.h"
+#include "ftijob/parity.h"
+#include "ftijob/recover.h"
+#include "ftijob/set.h"
+#include "ftijob/set_impl.h"
+#include "mem.h"
+#include "when.h"
+#include "work.h"
+
+/* All ranks write a checkpoint together: their times are not so many seconds
+ * apart. */
+#define SPREAD 3600
+
+/* Choices that are tried for a group, and bytes that are compared first. */
+#define CHOICES 5000
+#define PROBE 4096
+
+struct confrontation {
+	struct fti_sets *s;
+	struct fti_set *set;
+	const struct work *w;
+	/* Of the group that is looked at: all files of a choice are open. */
+	struct fti_recover *from;
+	unsigned k;
+	uint64_t left;	/* members with an exact file, as bits */
+	uint64_t found; /* those that the one choice does without */
+	unsigned choices, tries;
+};
+
+static int
+set_aside(struct confrontation *c, struct fti_part_file *p, const char *why,
+	  struct error *err)
+{
+	p->state = FTI_STATE_FOREIGN;
+	p->data_good = p->exact = false;
+	p->problem = arena_strdup(c->s->arena, why);
+	return p->problem == NULL ? error_no_memory(err) : 0;
+}
+
+/* Nobody knows which of some files are right.  The first reason is kept. */
+__attribute__((format(printf, 3, 4))) static int
+contradict(struct confrontation *c, struct error *err, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	if (c->set->conflict != NULL)
+		return 0;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	c->set->conflict = arena_strdup(c->s->arena, text);
+	return c->set->conflict == NULL ? error_no_memory(err) : 0;
+}
+
+/* --- Level 3 --- */
+
+static struct fti_part_file *
+member_file(const struct confrontation *c, uint32_t group, unsigned m)
+{
+	struct fti_rank *r = fti_set_member(c->set, group, m % c->k);
+
+	return r == NULL ? NULL
+			 : &r->parts[m < c->k ? FTI_OWN : FTI_PARITY];
+}
+
+static unsigned
+count_bits(uint64_t bits)
+{
+	unsigned n = 0;
+
+	for (; bits != 0; bits &= bits - 1)
+		n++;
+	return n;
+}
+
+/* Do their sums prove the data that are computed?  Without `data` only their
+ * records are looked at. */
+static int
+proves_computed(const struct confrontation *c, uint32_t group,
+		const struct fti_parity *p, bool data, struct error *err)
+{
+	struct fti_rankfile files[CAUCHY_MAX];
+	unsigned count = 0;
+	int rc = 0;
+
+	for (unsigned m = 0; m < p->k && rc == 0; m++) {
+		const struct fti_source *s = fti_parity_source(p, m);
+		const struct fti_rankfile_options o = {
+			.computed = s,
+			.known = true,
+			.layout = p->layout,
+			.posix = fti_set_member(c->set, group, m)->posix,
+		};
+
+		if (p->members[m].data == NULL)
+			rc = fti_rankfile_open(&files[count++], s->name, &o,
+					       err);
+	}
+	if (rc == 0)
+		rc = fti_rankfiles_check(files, count, data, c->w, err);
+	for (unsigned i = 0; i < count; i++) {
+		const struct fti_rankfile *f = &files[i];
+
+		if (rc == 0 &&
+		    (!fti_checked_exact(&f->checked) ||
+		     (f->ff != NULL && fti_has(p->layout, FTI_CKPT_ID) &&
+		      f->ff->meta.ckpt_id != (int64_t)c->set->id)))
+			rc = 1;
+		fti_rankfile_close(&files[i]);
+	}
+	return rc < 0 ? -1 : rc == 0;
+}
+
+/* Do the members of the group without those `aside` agree, and give the data
+ * that are missing?  Without `all` some bytes are looked at.  1, 0, -1. */
+static int
+fits(struct confrontation *c, uint32_t group, uint64_t aside, bool all,
+     struct error *err)
+{
+	const struct fti_parity *p = NULL;
+	bool without[CAUCHY_MEMBERS_MAX] = { false };
+	struct error why = ERROR_INIT;
+	int rc = 1;
+
+	for (unsigned m = 0; m < 2 * c->k; m++)
+		without[m] = (aside >> m & 1) != 0;
+	if (fti_recover_without(c->from, without, &why) < 0)
+		return why.kind == ERROR_CORRUPT || why.kind == ERROR_LOST
+			       ? 0
+			       : error_pass(err, &why);
+	p = fti_recover_parity(c->from, NULL);
+	if (all)
+		rc = fti_parity_agrees(p, 0, p->length, c->w, err);
+	else
+		rc = fti_parity_agrees(p, 0, PROBE, c->w, err);
+	return rc == 1 ? proves_computed(c, group, p, all, err) : rc;
+}
+
+/* Try what is left without the members `aside`.  All data without a parity that
+ * fits them are no proof. */
+static int
+try_choice(struct confrontation *c, uint32_t group, uint64_t aside,
+	   struct error *err)
+{
+	const uint64_t data = (UINT64_C(1) << c->k) - 1;
+	const uint64_t rest = c->left & ~aside;
+	int rc = 0;
+
+	if (count_bits(rest) < c->k || rest == data || c->tries >= CHOICES)
+		return 0;
+	c->tries++;
+	rc = fits(c, group, aside, false, err);
+	if (rc == 1)
+		rc = fits(c, group, aside, true, err);
+	if (rc == 1 && (c->choices == 0 || aside != c->found)) {
+		c->found = aside;
+		c->choices++;
+	}
+	return rc < 0 ? -1 : 0;
+}
+
+/* Try all choices of `count` more files, from member `from` on; `nodes`: of all
+ * files of so many nodes. */
+static int
+try_choices(struct confrontation *c, uint32_t group, uint64_t aside,
+	    unsigned from, unsigned count, bool nodes, struct error *err)
+{
+	int rc = 0;
+
+	if (count == 0)
+		return try_choice(c, group, aside, err);
+	for (unsigned m = from; rc == 0 && m < (nodes ? c->k : 2 * c->k); m++) {
+		uint64_t bits = UINT64_C(1) << m;
+
+		if (nodes)
+			bits |= bits << c->k;
+		if ((c->left & bits) != 0)
+			rc = try_choices(c, group, aside | (bits & c->left),
+					 m + 1, count - 1, nodes, err);
+	}
+	return rc;
+}
+
+/* The length of the parity, as the file has it. */
+static uint64_t
+length_of(const struct confrontation *c, uint32_t group, unsigned m)
+{
+	const struct fti_rank *r = fti_set_member(c->set, group, m % c->k);
+
+	return c->set->posix
+		       ? r->posix->max_size
+		       : (uint64_t)member_file(c, group, m)->meta.max_fs;
+}
+
+/* The files must be of the same length of parity: set aside those that are
+ * not, if all others are enough.  1: they are; 0; -1. */
+static int
+agree_on_length(struct confrontation *c, uint32_t group)
+{
+	unsigned choices = 0;
+
+	for (unsigned m = 0; m < 2 * c->k; m++) {
+		uint64_t others = 0, first = 0;
+
+		for (unsigned i = 2 * c->k; i-- > 0;) {
+			if ((c->left >> i & 1) == 0)
+				continue;
+			if (length_of(c, group, i) !=
+			    ((c->left >> m & 1) == 0 ? 0
+						     : length_of(c, group, m)))
+				others |= UINT64_C(1) << i;
+			else
+				first = i;
+		}
+		if ((c->left >> m & 1) == 0 || first != m)
+			continue;
+		if (others == 0)
+			return 1;
+		if (count_bits(c->left & ~others) >= c->k) {
+			c->found = others;
+			choices++;
+		}
+	}
+	c->choices = choices;
+	return 0;
+}
+
+/* Name the group in a conflict. */
+static int
+contradict_group(struct confrontation *c, uint32_t group, struct error *err)
+{
+	const uint32_t first = fti_set_member(c->set, group, 0)->rank;
+	const uint32_t last = fti_set_member(c->set, group, c->k - 1)->rank;
+
+	return contradict(c, err,
+			  "data and parity of the group of ranks %" PRIu32
+			  " to %" PRIu32
+			  " contradict each other, and %s choice of them fits%s",
+			  first, last, c->choices > 1 ? "more than one" : "no",
+			  c->set->data_read ? "" : " (without --checksums)");
+}
+
+static int
+confront_group(struct confrontation *c, uint32_t group, struct error *err)
+{
+	int rc = 0;
+
+	c->left = c->found = 0;
+	c->choices = c->tries = 0;
+	for (unsigned m = 0; m < 2 * c->k; m++) {
+		const struct fti_part_file *p = member_file(c, group, m);
+
+		if (p == NULL)
+			return 0;
+		if (p->exact)
+			c->left |= UINT64_C(1) << m;
+	}
+	if (count_bits(c->left) < c->k)
+		return 0;
+	if (agree_on_length(c, group) == 1 && !c->set->data_read)
+		return 0;
+	if (c->set->data_read) {
+		const uint64_t lengths = c->choices == 1 ? c->found : 0;
+
+		c->from = fti_recover_new(c->s, c->set,
+					  fti_set_member(c->set, group, 0),
+					  err);
+		if (c->from == NULL)
+			return -1;
+		rc = fits(c, group, lengths, true, err);
+		if (rc == 0) {
+			const unsigned spare = count_bits(c->left) - c->k;
+
+			c->choices = 0;
+			for (unsigned e = 1;
+			     rc == 0 && e <= spare && c->choices == 0; e++)
+				rc = try_choices(c, group, 0, 0, e, false, err);
+			c->tries = 0;
+			for (unsigned e = 1;
+			     rc == 0 && e <= c->k / 2 && c->choices == 0; e++)
+				rc = try_choices(c, group, 0, 0, e, true, err);
+		} else if (rc == 1) {
+			c->found = lengths;
+			c->choices = 1;
+			rc = 0;
+		}
+		fti_recover_free(c->from);
+	}
+	if (rc < 0)
+		return -1;
+	if (c->choices != 1)
+		return contradict_group(c, group, err);
+	for (unsigned m = 0; m < 2 * c->k && rc == 0; m++)
+		if ((c->found >> m & 1) != 0)
+			rc = set_aside(c, member_file(c, group, m),
+				       "is intact, but does not fit the other "
+				       "files of its group",
+				       err);
+	return rc;
+}
+
+/* --- Level 2 --- */
+
+/* Is it the same file: a copy, or perhaps one that was repaired after it was
+ * copied?  Then only the sums in its records differ.  1, 0, -1. */
+static int
+same_file(const struct confrontation *c, const struct fti_part_file *a,
+	  const struct fti_part_file *b, struct error *err)
+{
+	const bool repaired = a->state != b->state;
+	const struct fti_part_file *files[2] = { a, b };
+	struct fti_source s[2] = { { .fd = -1 }, { .fd = -1 } };
+	unsigned char *bytes[2] = { NULL, NULL };
+	uint64_t end = 0;
+	int rc = 1;
+
+	if (a->meta.fs != b->meta.fs || a->meta.pt_fs != b->meta.pt_fs ||
+	    a->meta.timestamp != b->meta.timestamp ||
+	    (!repaired && memcmp(a->meta.hash, b->meta.hash, HASH_MD5_SIZE)))
+		return 0;
+	for (int i = 0; i < 2 && rc == 1 && c->set->data_read; i++) {
+		bytes[i] = mem_alloc(PROBE * 16, 1);
+		if (bytes[i] == NULL)
+			rc = error_no_memory(err);
+		else
+			rc = fti_source_open(&s[i], c->s->tree.fd,
+					     files[i]->entry->path, err) < 0
+				     ? -1
+				     : 1;
+	}
+	end = s[0].size;
+	if (rc == 1 && c->set->data_read && s[0].size != s[1].size)
+		rc = 0;
+	if (repaired && a->meta.data_size > 0)
+		end = (uint64_t)a->meta.data_size;
+	for (uint64_t at = 0; rc == 1 && c->set->data_read && at < end;) {
+		const size_t n = end - at < PROBE * 16 ? (size_t)(end - at)
+						       : PROBE * 16;
+
+		if (work_go_on(c->w, err) < 0 ||
+		    fti_source_read(&s[0], bytes[0], n, at, err) < 0 ||
+		    fti_source_read(&s[1], bytes[1], n, at, err) < 0)
+			rc = -1;
+		else
+			rc = memcmp(bytes[0], bytes[1], n) == 0;
+		at += n;
+	}
+	for (int i = 0; i < 2; i++) {
+		fti_source_close(&s[i]);
+		mem_free(bytes[i]);
+	}
+	return rc;
+}
+
+enum pair { PAIR_NONE, PAIR_FITS, PAIR_BAD };
+
+/* Do file and copy of a rank contradict each other on both sides of the node,
+ * and on no side fit? */
+static bool
+is_alien(struct fti_set *set, const enum pair *pairs, uint32_t node)
+{
+	bool left = false, right = false;
+
+	for (size_t i = 0; i < set->nranks; i++) {
+		const struct fti_rank *r = &set->ranks[i];
+		const struct fti_rank *n = fti_set_neighbour(set, r, false);
+
+		if (r->node != node && n->node != node)
+			continue;
+		if (pairs[i] == PAIR_FITS)
+			return false;
+		right = right || (pairs[i] == PAIR_BAD && r->node == node);
+		left = left || (pairs[i] == PAIR_BAD && n->node == node);
+	}
+	return left && right && set->geometry.group_size > 2;
+}
+
+static bool
+same_record(const struct fti_part_file *a, const struct fti_part_file *b)
+{
+	return a->exact && b->exact && a->meta.timestamp != 0 &&
+	       a->meta.fs == b->meta.fs &&
+	       a->meta.timestamp == b->meta.timestamp &&
+	       memcmp(a->meta.hash, b->meta.hash, HASH_MD5_SIZE) == 0;
+}
+
+/* Do other files contradict this one of `r`? */
+static bool
+is_suspect(struct fti_set *set, const enum pair *pairs, struct fti_rank *r,
+	   enum fti_part part)
+{
+	const struct fti_part_file *p = &r->parts[part];
+	const struct fti_rank *left = fti_set_neighbour(set, r, true);
+	const struct fti_rank *right = fti_set_neighbour(set, r, false);
+	const struct fti_part_file *before = &left->parts[FTI_OWN];
+	const struct fti_part_file *after = &right->parts[FTI_OWN];
+
+	if (pairs[right - set->ranks] == PAIR_FITS &&
+	    after->meta.pt_fs != p->meta.fs)
+		return true;
+	if (pairs[left - set->ranks] == PAIR_FITS &&
+	    p->meta.pt_fs != before->meta.fs)
+		return true;
+	for (size_t i = 0; i < set->nranks; i++)
+		if (&set->ranks[i] != r && pairs[i] == PAIR_FITS &&
+		    same_record(p, &set->ranks[i].parts[FTI_OWN]))
+			return true;
+	return is_alien(set, pairs, part == FTI_OWN ? r->node : right->node);
+}
+
+static int
+settle_pair(struct confrontation *c, const enum pair *pairs, struct fti_rank *r,
+	    struct error *err)
+{
+	const bool own = is_suspect(c->set, pairs, r, FTI_OWN);
+	const bool copy = is_suspect(c->set, pairs, r, FTI_COPY);
+
+	if (own == copy)
+		return contradict(c, err,
+				  "rank %" PRIu32
+				  ": its file and the copy are both intact, but "
+				  "differ",
+				  r->rank);
+	return own ? set_aside(c, &r->parts[FTI_OWN],
+			       "is intact, but not the original of its copy",
+			       err)
+		   : set_aside(c, &r->parts[FTI_COPY],
+			       "is intact, but not a copy of its original",
+			       err);
+}
+
+static int
+confront_copies(struct confrontation *c, struct error *err)
+{
+	struct fti_set *set = c->set;
+	enum pair *pairs = mem_calloc(set->nranks + 1, sizeof(*pairs));
+	int rc = pairs == NULL ? error_no_memory(err) : 0;
+
+	for (size_t i = 0; i < set->nranks && rc >= 0; i++) {
+		const struct fti_part_file *p = set->ranks[i].parts;
+
+		if (!p[FTI_OWN].exact || !p[FTI_COPY].exact)
+			continue;
+		rc = same_file(c, &p[FTI_OWN], &p[FTI_COPY], err);
+		pairs[i] = rc == 1 ? PAIR_FITS : PAIR_BAD;
+	}
+	rc = rc < 0 ? -1 : 0;
+	for (size_t i = 0; i < set->nranks && rc == 0; i++)
+		if (pairs[i] == PAIR_BAD)
+			rc = settle_pair(c, pairs, &set->ranks[i], err);
+	/* The record of a file has the size of the one that is copied to its
+	 * node. */
+	for (size_t i = 0; i < set->nranks && rc == 0; i++) {
+		const struct fti_rank *r = &set->ranks[i];
+		const struct fti_rank *right = fti_set_neighbour(set, r, false);
+		const int64_t size = right->parts[FTI_OWN].meta.pt_fs;
+
+		for (int p = FTI_OWN; p <= FTI_COPY && rc == 0; p++)
+			if (r->parts[p].exact && right->parts[FTI_OWN].exact &&
+			    r->parts[p].meta.fs != size)
+				rc = contradict(
+					c, err,
+					"rank %" PRIu32 " has %" PRIi64
+					" bytes, but the record of rank %"
+					PRIu32 " (ptFs) says %" PRIi64,
+					r->rank, r->parts[p].meta.fs,
+					right->rank, size);
+	}
+	mem_free(pairs);
+	return rc;
+}
+
+/* --- All ranks --- */
+
+static int
+by_record(const void *a, const void *b)
+{
+	const struct fti_rank *x = *(struct fti_rank *const *)a;
+	const struct fti_rank *y = *(struct fti_rank *const *)b;
+	const int rc = memcmp(x->parts[FTI_OWN].meta.hash,
+			      y->parts[FTI_OWN].meta.hash, HASH_MD5_SIZE);
+
+	return rc != 0 ? rc : x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* No file is that of two ranks. */
+static int
+find_twins(struct confrontation *c, struct error *err)
+{
+	struct fti_set *set = c->set;
+	struct fti_rank **list = mem_calloc(set->nranks + 1, sizeof(*list));
+	size_t n = 0;
+	int rc = 0;
+
+	if (list == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < set->nranks; i++)
+		if (set->ranks[i].parts[FTI_OWN].exact)
+			list[n++] = &set->ranks[i];
+	if (n > 0)
+		qsort(list, n, sizeof(struct fti_rank *), by_record);
+	for (size_t i = 1; i < n && rc == 0; i++)
+		if (same_record(&list[i - 1]->parts[FTI_OWN],
+				&list[i]->parts[FTI_OWN]))
+			rc = contradict(c, err,
+					"ranks %" PRIu32 " and %" PRIu32
+					" have the same file, written at the "
+					"same nanosecond: one of them has lost "
+					"its own",
+					list[i - 1]->rank, list[i]->rank);
+	mem_free(list);
+	return rc;
+}
+
+/* All ranks write a checkpoint at one time, and know its number. */
+static int
+confront_ranks(struct confrontation *c, struct error *err)
+{
+	const struct fti_set *set = c->set;
+	const struct fti_rank *first = NULL, *last = NULL, *other = NULL;
+	char from[WHEN_TEXT], to[WHEN_TEXT];
+	int64_t times[2];
+
+	for (size_t i = 0; i < set->nranks; i++) {
+		const struct fti_rank *r = &set->ranks[i];
+		const struct fti_meta *m = &r->parts[FTI_OWN].meta;
+
+		if (!r->parts[FTI_OWN].exact)
+			continue;
+		if (first == NULL ||
+		    m->timestamp < first->parts[FTI_OWN].meta.timestamp)
+			first = r;
+		if (last == NULL ||
+		    m->timestamp > last->parts[FTI_OWN].meta.timestamp)
+			last = r;
+		if (fti_has(set->layout, FTI_CKPT_ID) &&
+		    m->ckpt_id != first->parts[FTI_OWN].meta.ckpt_id)
+			other = r;
+	}
+	if (first == NULL)
+		return 0;
+	if (other != NULL && set->level == FTI_DCP &&
+	    contradict(c, err,
+		       "rank %" PRIu32 " has checkpoint %" PRIi64
+		       ", rank %" PRIu32 " checkpoint %" PRIi64,
+		       first->rank, first->parts[FTI_OWN].meta.ckpt_id,
+		       other->rank, other->parts[FTI_OWN].meta.ckpt_id) < 0)
+		return -1;
+	times[0] = fti_written(set->layout, &first->parts[FTI_OWN].meta);
+	times[1] = fti_written(set->layout, &last->parts[FTI_OWN].meta);
+	if (times[0] <= 0 || times[1] - times[0] <= SPREAD)
+		return 0;
+	return contradict(c, err,
+			  "rank %" PRIu32 " was written %s, rank %" PRIu32
+			  " %s: files of two runs",
+			  first->rank, when_shown(from, times[0], false),
+			  last->rank, when_shown(to, times[1], false));
+}
+
+int
+fti_set_confront(struct fti_sets *s, struct fti_set *set, const struct work *w,
+		 struct error *err)
+{
+	struct confrontation c = {
+		.s = s,
+		.set = set,
+		.w = w,
+		.k = set->geometry.group_size,
+	};
+	const bool grouped = c.k >= CAUCHY_MIN && c.k <= CAUCHY_MAX &&
+			     set->geometry.node_size > 0;
+
+	for (uint32_t g = 0; grouped && set->level == FTI_L3 && g < set->groups;
+	     g++)
+		if (work_go_on(w, err) < 0 || confront_group(&c, g, err) < 0)
+			return -1;
+	if (set->posix)
+		return 0;
+	if (grouped && set->level == FTI_L2 && confront_copies(&c, err) < 0)
+		return -1;
+	return find_twins(&c, err) < 0 ? -1 : confront_ranks(&c, err);
+}
