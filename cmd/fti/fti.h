@@ -115,6 +115,11 @@ void fti_next_rebuild(const struct fti_next *n, const struct fti_sets *s,
 bool fti_next_repair(const struct fti_next *n, const struct fti_set *set,
 		     char to[static FTI_NEXT_MAX]);
 
+/* The command that makes the file that FTI stops without, of a whole
+ * checkpoint.  false: it is there, or its place is not known. */
+bool fti_next_topology(const struct fti_next *n, const struct fti_set *set,
+		       char to[static FTI_NEXT_MAX]);
+
 /* The command to run next for the checkpoints, or "". */
 void fti_next(const struct fti_next *n, const struct fti_sets *s,
 	      char to[static FTI_NEXT_MAX]);

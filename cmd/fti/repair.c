@@ -25,13 +25,15 @@ struct repair {
 
 /* --- The plan --- */
 
-/* The parity of a group is over the bytes of its files as they are: if one of
- * them changes, no other one can be rebuilt. */
+/* The parity of a group is over the bytes of its files as FTI wrote them: if one
+ * of them changes, no other one can be rebuilt.  A damaged record changes back,
+ * if its sum proves that. */
 static int
 check_parity(const struct repair *c, const struct fti_rankfile *r,
-	     struct error *err)
+	     const struct fti_draft *d, struct error *err)
 {
-	if (c->o.out != NULL || r->ff->meta.max_fs < 0)
+	if (c->o.out != NULL || r->ff->meta.max_fs < 0 ||
+	    (!r->checked.exact && !d->unproven && c->id < 0))
 		return 0;
 	return error_set(err, ERROR_USAGE,
 			 "%s: the parity of its group is over its bytes as "
@@ -84,7 +86,7 @@ describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
 	if (c->o.out == NULL && r->checked.verdict == FTI_INTACT &&
 	    !fti_changes_matter(c->changes, c->nchanges))
 		return 1;
-	return check_parity(c, r, err);
+	return check_parity(c, r, d, err);
 }
 
 /* --- The answer --- */

@@ -50,7 +50,7 @@ print_text(const struct scan *c, const struct fti_sets *s)
 	if (c->next[0] != '\0')
 		buf_printf(&out, "next: %s\n", c->next);
 	(void)style_dress(&style, &out);
-	return app_print(&out);
+	return app_print_unless_quiet(&out);
 }
 
 /* A restart that was interrupted comes first. */
@@ -85,8 +85,13 @@ status_of(const struct fti_sets *s)
 	};
 	int status = STATUS_OK;
 
-	for (size_t i = 0; i < s->count; i++)
-		status = error_worse_status(status, statuses[s->list[i].state]);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct fti_set *set = &s->list[i];
+
+		status = error_worse_status(status, statuses[set->state]);
+		if (set->no_topology != NULL)
+			status = error_worse_status(status, STATUS_DAMAGED);
+	}
 	return status;
 }
 

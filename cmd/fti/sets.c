@@ -83,15 +83,19 @@ fti_next_repair(const struct fti_next *n, const struct fti_set *set,
 		char to[static FTI_NEXT_MAX])
 {
 	struct buf command = BUF_INIT, path = BUF_INIT;
-	bool fits = set->state == FTI_SET_REFUSED && set->level != FTI_L3;
+	bool fits = set->state == FTI_SET_REFUSED && !set->posix;
 	bool any = false;
 
 	to[0] = '\0';
 	buf_add_str(&command, "scr_fti repair --in-place");
 	for (size_t i = 0; fits && i < set->nranks; i++) {
-		const struct fti_part_file *f = &set->ranks[i].parts[FTI_OWN];
+		const struct fti_part_file *f = set->ranks[i].parts;
 
-		if (f->entry == NULL || f->state != FTI_STATE_REFUSED)
+		/* Without its own file, a rank has that of its copy. */
+		if (!fti_part_usable(f))
+			f = &f[FTI_COPY];
+		if (f->state != FTI_STATE_REFUSED ||
+		    (set->level == FTI_L3 && f->exact))
 			continue;
 		fits = path_join(&path, n->dir, f->entry->path, NULL) == 0 &&
 		       command.len + 5 * path.len + 64 < FTI_NEXT_MAX;
@@ -103,6 +107,21 @@ fti_next_repair(const struct fti_next *n, const struct fti_set *set,
 		report_command(command.data, NULL, NULL, to, FTI_NEXT_MAX);
 	buf_free(&path);
 	buf_free(&command);
+	return to[0] != '\0';
+}
+
+bool
+fti_next_topology(const struct fti_next *n, const struct fti_set *set,
+		  char to[static FTI_NEXT_MAX])
+{
+	struct buf path = BUF_INIT;
+
+	to[0] = '\0';
+	if (set->no_topology != NULL && set->state == FTI_SET_WHOLE &&
+	    path_join(&path, n->dir, set->no_topology, NULL) == 0)
+		report_command("install -D -m 644 /dev/null", NULL, path.data,
+			       to, FTI_NEXT_MAX);
+	buf_free(&path);
 	return to[0] != '\0';
 }
 
@@ -126,9 +145,10 @@ fti_next(const struct fti_next *n, const struct fti_sets *s,
 	}
 	if (best != NULL)
 		fti_next_rebuild(n, s, best, to);
-	for (size_t i = 0; best == NULL && i < s->count; i++)
-		if (fti_next_repair(n, &s->list[i], to))
-			return;
+	for (size_t i = 0; to[0] == '\0' && i < s->count; i++)
+		(void)fti_next_repair(n, &s->list[i], to);
+	for (size_t i = 0; to[0] == '\0' && i < s->count; i++)
+		(void)fti_next_topology(n, &s->list[i], to);
 }
 
 int
@@ -146,7 +166,8 @@ fti_refuse(const struct fti_next *n, const struct fti_sets *s,
 
 	if (set->state == FTI_SET_REBUILDABLE)
 		fti_next_rebuild(n, s, set, next);
-	else if (!fti_next_repair(n, set, next))
+	else if (!fti_next_repair(n, set, next) &&
+		 !fti_next_topology(n, set, next))
 		report_command("scr_fti scan --checksums --files", NULL, n->dir,
 			       next, FTI_NEXT_MAX);
 	return error_set(err, kinds[set->state],

@@ -43,15 +43,6 @@ fti_verdict_name(enum fti_verdict v)
 	return names[v];
 }
 
-bool
-fti_checked_exact(const struct fti_checked *c)
-{
-	if (c->posix != NULL)
-		return c->data_good;
-	return c->verdict == FTI_INTACT || (c->verdict == FTI_REFUSED &&
-					    c->file->worst <= FTI_RULE_STALE);
-}
-
 /* --- Sums --- */
 
 /* Are the bytes in use a part of the file? */

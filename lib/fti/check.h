@@ -42,6 +42,8 @@ struct fti_checked {
 	enum fti_verdict verdict;
 	bool data_read; /* else only the records */
 	bool data_good; /* sums prove all data, whatever else is wrong */
+	/* Its bytes are those that FTI wrote, although FTI may refuse them. */
+	bool exact;
 	/* For each container the sum of its bytes in use, as they are now. */
 	unsigned char (*sums)[HASH_MD5_SIZE];
 	char *unread; /* why it cannot be read, or NULL */
@@ -74,10 +76,8 @@ int fti_pass_add(struct fti_pass *p, const void *data, size_t len,
 int fti_pass_end(struct fti_pass *p, struct error *err);
 void fti_pass_free(struct fti_pass *p); /* NULL is ignored */
 
-/* Are its bytes those that FTI wrote, although it may refuse them?  Can repair
- * (draft.h) make a file of them that FTI takes?  Both as far as data were
- * read. */
-bool fti_checked_exact(const struct fti_checked *c);
+/* Can repair (draft.h) make a file of it that FTI takes, as far as data were
+ * read? */
 bool fti_repairable(const struct fti_checked *c);
 
 /* The checksum of a file of C to F as FTI's reader computes it: over the sums

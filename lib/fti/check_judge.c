@@ -169,6 +169,8 @@ conclude(struct fti_checked *c)
 		c->verdict = FTI_REFUSED;
 	else
 		c->verdict = FTI_DAMAGED;
+	c->exact = c->verdict == FTI_INTACT ||
+		   (c->verdict == FTI_REFUSED && f->worst <= FTI_RULE_STALE);
 }
 
 int

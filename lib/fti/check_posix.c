@@ -29,6 +29,21 @@ struct one {
 	struct error why;	/* why the bytes cannot be read */
 };
 
+/* So many digits of two sums that differ are never the same: the stored one is
+ * damaged, and proves the data all the same. */
+#define DIGITS_ALIKE 24
+
+static bool
+is_alike(const char *stored, const char *sum)
+{
+	const size_t len = strlen(sum);
+	unsigned same = 0;
+
+	for (size_t i = 0; i < len && strlen(stored) == len; i++)
+		same += stored[i] == sum[i];
+	return same >= DIGITS_ALIKE;
+}
+
 /* Compare a sum with the stored one, which is any text. */
 static int
 compare(const struct one *o, const char *key, const char *stored,
@@ -37,10 +52,15 @@ compare(const struct one *o, const char *key, const char *stored,
 	char shown[2 * HASH_MD5_TEXT];
 
 	if (stored == NULL)
-		return fti_find(o->c->file, FTI_RULE_SUM, o->where, err,
+		return fti_find(o->c->file, FTI_RULE_DATA, o->where, err,
 				"%s is missing", key);
 	if (str_eq(stored, sum))
 		return 0;
+	if (is_alike(stored, sum))
+		return fti_find(o->c->file, FTI_RULE_SUM, o->where, err,
+				"%s is damaged: %s, and the data have %s", key,
+				str_printable(shown, sizeof(shown), stored),
+				sum);
 	return fti_find(o->c->file, FTI_RULE_DATA, o->where, err,
 			"%s is %s, but the data have %s", key,
 			str_printable(shown, sizeof(shown), stored), sum);
@@ -195,31 +215,51 @@ check_size(const struct one *o, struct error *err)
 			c->source->size, want);
 }
 
+/* The sum decides whether a file of another size, or other variables, is
+ * damaged, or its metadata are. */
 static int
-check_all(struct one *o, struct error *err)
+check_plain(struct one *o, struct error *err)
 {
-	const struct fti_checked *c = o->c;
-	int rc = check_size(o, err);
+	struct fti_checked *c = o->c;
+	int rc = c->parity ? 0 : check_vars(o, err);
+	const bool vars_good = c->file->nfindings == 0;
+	bool size_good = false, sum_good = true;
 
-	if (rc == 0 && c->posix->nlayers > 0)
-		return check_layers(o, err);
-	if (rc == 0 && !c->parity)
-		rc = check_vars(o, err);
-	return rc == 0 && c->data_read ? check_sum(o, err) : rc;
+	if (rc == 0)
+		rc = check_size(o, err);
+	size_good = c->file->nfindings == !vars_good;
+	if (rc == 0 && (c->data_read || !size_good)) {
+		rc = check_sum(o, err);
+		for (const struct fti_finding *n = c->file->findings; n != NULL;
+		     n = n->next)
+			sum_good = sum_good && n->rule != FTI_RULE_DATA;
+	}
+	c->exact = rc == 0 && sum_good;
+	c->data_good = c->exact && vars_good;
+	return rc;
 }
 
 int
 fti_check_posix(struct fti_checked *c, const struct work *w, struct error *err)
 {
 	struct one o = { .c = c, .w = w, .where = FTI_FILE_ITSELF };
-	const int rc = check_all(&o, err);
+	const bool layers = c->posix->nlayers > 0;
+	int rc = 0;
 
+	if (layers)
+		rc = check_size(&o, err);
+	if (layers && rc == 0)
+		rc = check_layers(&o, err);
+	else if (!layers)
+		rc = check_plain(&o, err);
 	if (rc < 0)
 		return -1;
-	c->verdict = rc > 0		       ? FTI_UNREAD
+	if (layers)
+		c->exact = c->data_good = rc == 0 && c->file->nfindings == 0;
+	c->verdict = rc > 0			 ? FTI_UNREAD
 		     : c->file->nfindings == 0 ? FTI_INTACT
-					       : FTI_DAMAGED;
-	c->data_good = c->verdict == FTI_INTACT;
+		     : c->exact		 ? FTI_REFUSED
+					 : FTI_DAMAGED;
 	if (rc > 0)
 		c->unread = mem_strdup(o.why.text);
 	return rc > 0 && c->unread == NULL ? error_no_memory(err) : 0;

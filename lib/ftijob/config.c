@@ -55,6 +55,7 @@ static const struct text {
 	{ RESTART, "exec_id", MEMBER(exec_id) },
 	{ BASIC, "ckpt_dir", MEMBER(ckpt_dir) },
 	{ BASIC, "glbl_dir", MEMBER(glbl_dir) },
+	{ BASIC, "meta_dir", MEMBER(meta_dir) },
 };
 
 /* exec_id is the name of a directory. */

@@ -25,7 +25,7 @@ struct fti_config {
 	int64_t local_test; /* 1: directories node<k> below ckpt_dir */
 	const char *exec_id;
 	/* As they are written.  Untrusted: see fti_config_beneath(). */
-	const char *ckpt_dir, *glbl_dir;
+	const char *ckpt_dir, *glbl_dir, *meta_dir;
 	struct fti_ini *ini;
 };
 

@@ -81,31 +81,34 @@ name_of(struct fti_recover *r, unsigned m, enum fti_part part)
 							      name));
 }
 
-/* All files must agree on the length of the parity.  -1: they do not. */
+/* All files must agree on the length of the parity.  The metadata of POSIX
+ * files have it for each member, and it is the size of the largest file.  -1:
+ * they do not. */
 static int
 agree_on_length(struct fti_recover *r, unsigned m, struct error *err)
 {
 	const struct fti_rank *of = r->ranks[m];
+	const struct fti_part_file *own = &of->parts[FTI_OWN];
 	uint64_t length = 0;
 
-	for (int p = 0; p < FTI_PARTS; p++) {
-		if (r->set->posix)
-			length = of->posix == NULL ? 0 : of->posix->max_size;
-		else if (p != FTI_COPY &&
-			 exact(r, m, (enum fti_part)p) != NULL)
-			length = (uint64_t)of->parts[p].meta.max_fs;
-		else
+	if (r->set->posix) {
+		length = own->exact ? own->size : of->posix->size;
+		if (length > r->parity.length)
+			r->parity.length = length;
+		return 0;
+	}
+	for (int p = FTI_OWN; p <= FTI_PARITY; p += FTI_PARITY) {
+		if (exact(r, m, (enum fti_part)p) == NULL)
 			continue;
+		length = (uint64_t)of->parts[p].meta.max_fs;
 		if (r->parity.length == 0)
 			r->parity.length = length;
 		if (length != r->parity.length)
 			return error_set(err, ERROR_CORRUPT,
 					 "rank %" PRIu32
 					 ": the size of its parity is %" PRIu64
-					 " bytes, that of rank %" PRIu32
-					 " is %" PRIu64,
-					 of->rank, length, r->ranks[0]->rank,
-					 r->parity.length);
+					 " bytes, that of other ranks is %" PRIu64,
+					 of->rank, length, r->parity.length);
 	}
 	return 0;
 }

@@ -216,7 +216,7 @@ renew_end_out(struct renew_out *o, const struct fti_rebuild *r,
 		if (fti_pass_end(o->pass, err) < 0)
 			return -1;
 		/* Files that FTI itself wrote may be refused: see STALE. */
-		return fti_checked_exact(&o->checked)
+		return o->checked.exact
 			       ? 0
 			       : differs(o, o->checked.file->findings->text,
 					 err);

@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "arena.h"
+#include "buf.h"
 #include "error.h"
 #include "fti/posix.h"
 #include "ftijob/config.h"
 #include "mem.h"
+#include "path.h"
 #include "str.h"
 
 /* No job is larger; a larger rank in a name is not believed. */
@@ -61,6 +63,37 @@ fits_nodes(const struct fti_tree *t, size_t first, size_t end, uint32_t size)
 	return true;
 }
 
+/* Does a node of `size` ranks have one directory, whatever its name, and each
+ * directory of a level one node? */
+static bool
+fits_dirs(const struct fti_tree *t, size_t first, size_t end, uint32_t size)
+{
+	const struct fti_entry *last = NULL;
+	bool several = false;
+
+	for (size_t i = first; i < end; i++) {
+		const struct fti_entry *e = &t->list[i];
+		const size_t len = (size_t)(path_base(e->path) - e->path);
+		bool same = false;
+
+		if (e->level > FTI_L3 || !fti_name_is_of_rank(e->name.kind))
+			continue;
+		if (last != NULL && last->level == e->level &&
+		    last->name.id == e->name.id &&
+		    last->name.kind == e->name.kind) {
+			same = len == (size_t)(path_base(last->path) -
+					       last->path) &&
+			       strncmp(last->path, e->path, len) == 0;
+			if (same != (last->name.rank / size ==
+				     e->name.rank / size))
+				return false;
+			several = several || !same;
+		}
+		last = e;
+	}
+	return several;
+}
+
 /* Infer from the files first ... end - 1 of an execution what is not known. */
 static void
 infer(const struct fti_tree *t, size_t first, size_t end,
@@ -84,6 +117,10 @@ infer(const struct fti_tree *t, size_t first, size_t end,
 	/* The largest size that fits: files of a node may be missing. */
 	for (uint32_t s = top + 1; g->node_size == 0 && node > 0 && s > 0; s--)
 		if (fits_nodes(t, first, end, s))
+			g->node_size = s;
+	/* The smallest: some node has all its files. */
+	for (uint32_t s = 1; g->node_size == 0 && node < 0 && s <= top; s++)
+		if (fits_dirs(t, first, end, s))
 			g->node_size = s;
 	if (g->node_size == 0 && node <= 0 && g->nodes > 0)
 		g->node_size = (top + g->nodes) / g->nodes;
@@ -303,8 +340,10 @@ add_set(struct fti_sets *s, size_t first, size_t end,
 		return -1;
 	find_metadata(set, levels);
 	for (size_t i = first; i < end; i++)
-		if (fti_name_is_of_rank(list[i].name.kind))
+		if (fti_name_is_of_rank(list[i].name.kind)) {
 			place_file(set, &list[i]);
+			set->flat = set->flat || list[i].flat;
+		}
 	s->count++;
 	return 0;
 }
@@ -317,12 +356,21 @@ add_exec(struct fti_sets *s, size_t first, size_t end,
 	const struct fti_entry *list = s->tree.list;
 	struct span levels[FTI_NO_LEVEL + 1] = { { .first = 0 } };
 	struct fti_geometry g = *given;
+	const size_t before = s->count;
+	const char *topology = NULL;
 
 	find_levels(&s->tree, first, end, levels);
 	for (size_t i = first; i < end; i++)
-		if (list[i].name.kind == FTI_NAME_TOPOLOGY &&
-		    fti_topology_read(s->tree.fd, list[i].path, &g, err) < 0)
-			return -1;
+		if (list[i].name.kind == FTI_NAME_TOPOLOGY) {
+			struct error why = ERROR_INIT;
+
+			/* One that is empty is enough for FTI. */
+			topology = list[i].path;
+			if (fti_topology_read(s->tree.fd, topology, &g, &why) <
+				    0 &&
+			    why.kind == ERROR_NOMEM)
+				return error_pass(err, &why);
+		}
 	infer(&s->tree, first, end, &g);
 	for (size_t i = first, k = first; i < end; i = k) {
 		while (k < end && same_set(&list[i], &list[k]))
@@ -330,7 +378,42 @@ add_exec(struct fti_sets *s, size_t first, size_t end,
 		if (add_set(s, i, k, &g, levels, err) < 0)
 			return -1;
 	}
+	for (size_t i = before; i < s->count; i++)
+		s->list[i].has_topology = topology != NULL;
+	if (topology != NULL || s->count == before || s->meta_dir == NULL)
+		return 0;
+	topology = arena_printf(s->arena, "%s/%s/Topology.fti", s->meta_dir,
+				list[first].exec);
+	if (topology == NULL)
+		return error_no_memory(err);
+	for (size_t i = before; i < s->count; i++)
+		s->list[i].no_topology = topology;
 	return 0;
+}
+
+/* Find the directory of metadata, if it is below the root. */
+static int
+find_meta_dir(struct fti_sets *s, struct error *err)
+{
+	const struct fti_tree *t = &s->tree;
+	struct fti_config c = { .ini = NULL };
+	struct buf dir = BUF_INIT;
+	struct error why = ERROR_INIT;
+	int rc = fti_config_open(&c, t->fd, t->config, err);
+
+	if (rc == 0 && c.meta_dir != NULL && c.meta_dir[0] != '/') {
+		const char *at = fti_tree_dir(s->arena, t->config);
+
+		if (at != NULL && fti_config_beneath(c.meta_dir, &dir, &why) == 0)
+			s->meta_dir = arena_printf(s->arena, "%s%s%s", at,
+						   at[0] == '\0' ? "" : "/",
+						   dir.data);
+		if (s->meta_dir == NULL && why.kind != ERROR_UNSAFE)
+			rc = error_no_memory(err);
+	}
+	fti_config_close(&c);
+	buf_free(&dir);
+	return rc;
 }
 
 int
@@ -347,7 +430,9 @@ fti_sets_open(struct fti_sets *s, const char *root,
 	s->arena = arena_new();
 	if (s->arena == NULL)
 		return error_no_memory(err);
-	if (t->config != NULL && fti_config_read(t->fd, t->config, &g, err) < 0)
+	if (t->config != NULL &&
+	    (fti_config_read(t->fd, t->config, &g, err) < 0 ||
+	     find_meta_dir(s, err) < 0))
 		return -1;
 	for (size_t i = 0, k = 0; i < t->count; i = k) {
 		while (k < t->count && str_eq(t->list[i].exec, t->list[k].exec))

@@ -53,7 +53,8 @@ struct fti_part_file {
 	enum fti_state state;
 	bool data_good; /* its data are proven, whatever the state */
 	bool exact; /* it is as FTI wrote it: others can be computed from it */
-	struct fti_meta meta; /* unless missing or foreign */
+	uint64_t size;	      /* in bytes */
+	struct fti_meta meta; /* unless missing or damaged; FTI-FF */
 	const char *problem;  /* the first, or NULL */
 };
 
@@ -90,6 +91,11 @@ struct fti_set {
 	/* Seconds since 1970: the newest record, or if records have no time, the
 	 * newest file. */
 	int64_t written;
+	bool flat; /* its files are in no directory of a level */
+	/* FTI stops without its Topology.fti: it is there; or, unless its
+	 * place is not known, where it is missing. */
+	bool has_topology;
+	const char *no_topology;
 	/* A file left out, as a rank has another one; NULL: none. */
 	const struct fti_entry *left_out;
 	/* After fti_set_examine(). */
@@ -114,6 +120,7 @@ struct fti_sets {
 	size_t count, room;
 	struct fti_posix **inis; /* metadata of the POSIX checkpoints */
 	size_t ninis, room_inis;
+	const char *meta_dir; /* of FTI, below the root; NULL: not known */
 	struct arena *arena;
 };
 

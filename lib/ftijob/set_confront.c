@@ -128,7 +128,7 @@ proves_computed(const struct confrontation *c, uint32_t group,
 		const struct fti_rankfile *f = &files[i];
 
 		if (rc == 0 &&
-		    (!fti_checked_exact(&f->checked) ||
+		    (!f->checked.exact ||
 		     (f->ff != NULL && fti_has(p->layout, FTI_CKPT_ID) &&
 		      f->ff->meta.ckpt_id != (int64_t)c->set->id)))
 			rc = 1;
@@ -207,48 +207,36 @@ try_choices(struct confrontation *c, uint32_t group, uint64_t aside,
 	return rc;
 }
 
-/* The length of the parity, as the file has it. */
-static uint64_t
-length_of(const struct confrontation *c, uint32_t group, unsigned m)
-{
-	const struct fti_rank *r = fti_set_member(c->set, group, m % c->k);
-
-	return c->set->posix
-		       ? r->posix->max_size
-		       : (uint64_t)member_file(c, group, m)->meta.max_fs;
-}
-
-/* The files must be of the same length of parity: set aside those that are
- * not, if all others are enough.  1: they are; 0; -1. */
-static int
+/* The files of FTI-FF have the length of the parity in their records: those
+ * with another one do not belong to the group, if all others are enough. */
+static bool
 agree_on_length(struct confrontation *c, uint32_t group)
 {
-	unsigned choices = 0;
+	bool agree = true;
 
-	for (unsigned m = 0; m < 2 * c->k; m++) {
-		uint64_t others = 0, first = 0;
+	for (unsigned m = 0; m < 2 * c->k && !c->set->posix; m++) {
+		const int64_t length = member_file(c, group, m)->meta.max_fs;
+		uint64_t others = 0;
+		unsigned first = m;
 
+		if ((c->left >> m & 1) == 0)
+			continue;
 		for (unsigned i = 2 * c->k; i-- > 0;) {
 			if ((c->left >> i & 1) == 0)
 				continue;
-			if (length_of(c, group, i) !=
-			    ((c->left >> m & 1) == 0 ? 0
-						     : length_of(c, group, m)))
+			if (member_file(c, group, i)->meta.max_fs != length)
 				others |= UINT64_C(1) << i;
 			else
 				first = i;
 		}
-		if ((c->left >> m & 1) == 0 || first != m)
+		agree = agree && others == 0;
+		if (first != m || length <= 0 ||
+		    count_bits(c->left & ~others) < c->k)
 			continue;
-		if (others == 0)
-			return 1;
-		if (count_bits(c->left & ~others) >= c->k) {
-			c->found = others;
-			choices++;
-		}
+		c->found = others;
+		c->choices++;
 	}
-	c->choices = choices;
-	return 0;
+	return agree;
 }
 
 /* Name the group in a conflict. */
@@ -283,7 +271,7 @@ confront_group(struct confrontation *c, uint32_t group, struct error *err)
 	}
 	if (count_bits(c->left) < c->k)
 		return 0;
-	if (agree_on_length(c, group) == 1 && !c->set->data_read)
+	if (agree_on_length(c, group) && !c->set->data_read)
 		return 0;
 	if (c->set->data_read) {
 		const uint64_t lengths = c->choices == 1 ? c->found : 0;

@@ -94,6 +94,9 @@ check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
 		set->layout = f->layout;
 		set->layout_known = true;
 	}
+	/* The names of differential checkpoints have no id. */
+	if (set->level == FTI_DCP && to->exact && f->meta.ckpt_id > 0)
+		set->id = (uint32_t)f->meta.ckpt_id;
 	return check_label(s, set, to, err);
 }
 
@@ -112,9 +115,10 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 	const char *problem = c->unread;
 
 	to->problem = NULL;
+	to->size = r->source->size;
 	to->state = states[c->verdict];
 	to->data_good = c->data_good;
-	to->exact = fti_checked_exact(c);
+	to->exact = c->exact;
 	if (c->verdict == FTI_DAMAGED && fti_repairable(c))
 		to->state = FTI_STATE_REFUSED;
 	if (problem == NULL && c->file->findings != NULL)
@@ -241,6 +245,8 @@ read_metadata(struct fti_sets *s, struct fti_set *set,
 	p = fti_posix_read(s->tree.fd, e->path, &why);
 	if (p != NULL) {
 		s->inis[s->ninis++] = p;
+		if (set->level == FTI_DCP && p->layered && p->id > 0)
+			set->id = (uint32_t)p->id;
 		take_members(set, p);
 		return 0;
 	}

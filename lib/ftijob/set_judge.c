@@ -267,8 +267,7 @@ state_of(const struct fti_sets *s, const struct fti_set *set,
 
 /* Why FTI would not restart from it. */
 static const char *
-refusal_of(const struct fti_sets *s, const struct fti_set *set,
-	   const struct tally *t, bool taken)
+refusal_of(const struct fti_set *set, const struct tally *t, bool taken)
 {
 	for (size_t i = 0; i < set->nranks; i++)
 		for (int p = 0; p < FTI_PARTS; p++)
@@ -282,9 +281,10 @@ refusal_of(const struct fti_sets *s, const struct fti_set *set,
 		return "files are lost";
 	if (set->state == FTI_SET_UNKNOWN)
 		return "not known";
-	if (set->level > FTI_L4 && set->level != FTI_DCP)
+	if (set->flat || (set->level > FTI_L4 && set->level != FTI_DCP))
 		return "it does not look there";
-	(void)s;
+	if (set->no_topology != NULL)
+		return "it stops without its Topology.fti";
 	return t->refused > 0 && !taken ? "it refuses a file" : NULL;
 }
 
@@ -296,7 +296,7 @@ fti_set_judge(struct fti_sets *s, struct fti_set *set, struct error *err)
 
 	tally_all(set, &t, &taken);
 	set->state = state_of(s, set, &t, taken);
-	set->refusal = refusal_of(s, set, &t, taken);
+	set->refusal = refusal_of(set, &t, taken);
 	if (set->state == FTI_SET_WHOLE && set->unprotected == 0 &&
 	    t.refused == 0)
 		return 0;

@@ -181,6 +181,11 @@ enter_root(struct walk *d, struct error *err)
 		parent = name;
 	}
 	d->last = parent;
+	/* Those of a level lie in it, unless they are archived. */
+	if (d->above.id == 0 && fti_level_parse(parent) == FTI_NO_LEVEL) {
+		d->above.level = FTI_NO_LEVEL;
+		d->above.exec = "";
+	}
 	return rc;
 }
 
@@ -203,6 +208,44 @@ compare(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
+/* The level of files outside of a directory of one: that of their kinds.  All
+ * parts of a checkpoint have one id. */
+static void
+infer_levels(struct fti_tree *t)
+{
+	enum fti_level all = FTI_NO_LEVEL;
+
+	for (size_t i = 0, end = 0; i < t->count; i = end) {
+		const struct fti_entry *e = &t->list[i];
+		enum fti_level level = FTI_L1;
+
+		for (end = i; end < t->count &&
+			      t->list[end].level == e->level &&
+			      str_eq(t->list[end].exec, e->exec) &&
+			      t->list[end].name.id == e->name.id;
+		     end++) {
+			const enum fti_name_kind kind = t->list[end].name.kind;
+
+			if (kind == FTI_NAME_PARITY)
+				level = FTI_L3;
+			else if (kind == FTI_NAME_COPY && level != FTI_L3)
+				level = FTI_L2;
+		}
+		if (e->level != FTI_NO_LEVEL)
+			continue;
+		for (size_t k = i; k < end; k++)
+			if (fti_name_is_of_rank(t->list[k].name.kind)) {
+				t->list[k].flat = true;
+				t->list[k].level = all = level;
+			}
+	}
+	/* Metadata have no id. */
+	for (size_t i = 0; i < t->count; i++)
+		if (t->list[i].level == FTI_NO_LEVEL &&
+		    t->list[i].name.kind == FTI_NAME_SECTOR)
+			t->list[i].level = all;
+}
+
 int
 fti_tree_open(struct fti_tree *t, const char *root, const struct work *w,
 	      struct error *err)
@@ -223,6 +266,9 @@ fti_tree_open(struct fti_tree *t, const char *root, const struct work *w,
 	d.fd = t->fd;
 	if (enter_root(&d, err) < 0 || read_dir(&d, err) < 0)
 		return -1;
+	if (t->count > 0)
+		qsort(t->list, t->count, sizeof(*t->list), compare);
+	infer_levels(t);
 	if (t->count > 0)
 		qsort(t->list, t->count, sizeof(*t->list), compare);
 	return 0;

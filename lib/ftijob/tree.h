@@ -11,6 +11,7 @@
 #ifndef FTIJOB_TREE_H
 #define FTIJOB_TREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ struct work;
 struct fti_entry {
 	const char *exec; /* the execution's id; "" if no directory names it */
 	enum fti_level level;
+	bool flat; /* no directory says so: it was inferred from the names */
 	/* The id of metadata is that of an archived checkpoint, else 0. */
 	struct fti_name name;
 	int64_t node;	  /* of a directory node<k>; -1: none */

@@ -343,7 +343,7 @@ set_json(const struct fti_set *set, bool chosen, bool files)
 	struct json *j = json_new_object();
 
 	json_set_str(j, "level", fti_level_name(set->level));
-	if (set->level != FTI_DCP)
+	if (set->id != 0)
 		json_set_u64(j, "checkpoint_id", set->id);
 	if (set->posix || set->layout_known)
 		json_set_str(j, "format", set->posix ? "POSIX" : "FTI-FF");

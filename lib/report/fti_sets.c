@@ -28,7 +28,7 @@ format_text(const struct fti_set *set, char to[static 16])
 static const char *
 id_text(const struct fti_set *set, char to[static 16])
 {
-	if (set->level == FTI_DCP)
+	if (set->id == 0)
 		return "";
 	snprintf(to, 16, "%" PRIu32, set->id);
 	return to;
@@ -63,13 +63,15 @@ add_skipped(const struct fti_set *set, const struct fti_set *best,
 	    struct buf *out)
 {
 	const bool passed = best != NULL && set->level != best->level;
+	const bool mixed = set->refusal != NULL && set->conflict != NULL;
 	char id[16];
 
 	if (set == best || set->level == FTI_ARCHIVE ||
 	    (set->refusal == NULL && !passed))
 		return;
-	buf_printf(out, "  FTI skips %s%s%s: ", fti_level_name(set->level),
-		   set->level == FTI_DCP ? "" : ", checkpoint ",
+	buf_printf(out, "  FTI %s %s%s%s: ", mixed ? "may mix up" : "skips",
+		   fti_level_name(set->level),
+		   set->id == 0 ? "" : ", checkpoint ",
 		   id_text(set, id));
 	if (set->refusal != NULL)
 		buf_printf(out, "%s\n", set->refusal);
@@ -96,8 +98,9 @@ add_choice(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
 	else
 		buf_printf(
 			out,
-			"  FTI restarts from %s, checkpoint %" PRIu32 "%s\n",
+			"  FTI restarts from %s, checkpoint %" PRIu32 "%s%s\n",
 			fti_level_name(best->level), best->id,
+			best->has_topology ? "" : ", if it finds Topology.fti",
 			same > 1
 				? ", or any rank from another one of this level: "
 				  "its directories have several"
