@@ -11,12 +11,15 @@
 
 #include "arena.h"
 #include "error.h"
+#include "fti/ini.h"
 #include "fti/input.h"
 #include "fti/posix.h"
 #include "ftijob/parity.h"
 #include "ftijob/recover.h"
 #include "ftijob/renew.h"
 #include "mem.h"
+#include "num.h"
+#include "path.h"
 #include "str.h"
 #include "work.h"
 
@@ -30,26 +33,22 @@ node_of(struct fti_set *set, const struct fti_rank *r, enum fti_part part)
 				: r->node;
 }
 
-/* `dir` with the directory of another node: node<k> instead of node<from>.
- * NULL: it has no such part, or no memory. */
+/* `dir` with the directory `to` instead of `from`.  NULL: it has no such part,
+ * or no memory. */
 static const char *
-other_node(struct arena *a, const char *dir, int64_t from, uint32_t to)
+other_node(struct arena *a, const char *dir, const char *from, const char *to)
 {
-	char name[32];
+	const size_t len = strlen(from);
 	const char *at = dir;
-	size_t len = 0;
 
-	snprintf(name, sizeof(name), "node%" PRIi64, from);
-	len = strlen(name);
-	while (strncmp(at, name, len) != 0 ||
+	while (strncmp(at, from, len) != 0 ||
 	       (at[len] != '/' && at[len] != '\0')) {
 		at = strchr(at, '/');
 		if (at == NULL)
 			return NULL;
 		at++;
 	}
-	return arena_printf(a, "%.*snode%" PRIu32 "%s", (int)(at - dir), dir,
-			    to, at + len);
+	return arena_printf(a, "%.*s%s%s", (int)(at - dir), dir, to, at + len);
 }
 
 /* Where the files of the nodes are. */
@@ -108,6 +107,31 @@ find_places(struct planning *p, struct error *err)
 	return 0;
 }
 
+/* The same as the directory `dir` of node `from`, for `to`: by the names of
+ * their hosts, which Topology.fti has.  NULL: not known. */
+static const char *
+host_dir(const struct planning *p, const char *dir, uint32_t from, uint32_t to)
+{
+	const struct fti_tree *t = &p->r->sets->tree;
+	struct fti_ini *ini = NULL;
+	const char *found = NULL;
+
+	for (size_t i = 0; i < t->count && ini == NULL; i++)
+		if (t->list[i].name.kind == FTI_NAME_TOPOLOGY &&
+		    str_eq(t->list[i].exec, p->r->set->exec))
+			ini = fti_ini_read(t->fd, t->list[i].path, NULL);
+	if (ini != NULL) {
+		const char *a = fti_ini_get(ini, "topology", num_str(from));
+		const char *b = fti_ini_get(ini, "topology", num_str(to));
+
+		if (a != NULL && b != NULL && strchr(b, '/') == NULL &&
+		    path_is_clean(b))
+			found = other_node(p->r->sets->arena, dir, a, b);
+	}
+	fti_ini_free(ini);
+	return found;
+}
+
 /* The directory of files of `node`, as FTI names it. */
 static const char *
 find_dir(const struct planning *p, uint32_t node, struct error *err)
@@ -118,17 +142,24 @@ find_dir(const struct planning *p, uint32_t node, struct error *err)
 
 	if (dir != NULL)
 		return dir;
-	if (at->any != NULL)
+	if (at->any != NULL && at->any->node >= 0) {
+		char from[32], to[32];
+
+		snprintf(from, sizeof(from), "node%" PRIi64, at->any->node);
+		snprintf(to, sizeof(to), "node%" PRIu32, node);
 		dir = fti_tree_dir(a, at->any->path);
-	if (dir != NULL && at->any->node >= 0)
-		dir = other_node(a, dir, at->any->node, node);
-	else if (!at->one)
-		dir = NULL;
+		dir = dir == NULL ? NULL : other_node(a, dir, from, to);
+	} else if (at->any != NULL && at->one) {
+		dir = fti_tree_dir(a, at->any->path);
+	}
+	for (uint32_t n = 0; n < at->count && dir == NULL; n++)
+		if (at->dirs[n] != NULL)
+			dir = host_dir(p, at->dirs[n], n, node);
 	if (dir == NULL)
 		error_set(err, ERROR_ABSENT,
 			  "the directory of node %" PRIu32
 			  " is not known: the directories of the other nodes "
-			  "are not called node<k>",
+			  "are not called node<k>, nor as in Topology.fti",
 			  node);
 	return dir;
 }
