@@ -46,6 +46,9 @@ static int
 set_id(const struct repair *c, const struct fti_rankfile *r,
        struct fti_draft *d, struct error *err)
 {
+	/* That of a file that is cut is in its name only. */
+	if (c->id < 0 && d->ckpt_id < 0 && r->label.kind == FTI_NAME_RANK)
+		d->ckpt_id = r->label.id;
 	if (c->id < 0)
 		return 0;
 	if (!fti_has(d->layout, FTI_CKPT_ID))

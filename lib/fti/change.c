@@ -170,7 +170,7 @@ int
 fti_changes(const struct fti_checked *c, const struct fti_draft *d,
 	    struct fti_change **list, size_t *count, struct error *err)
 {
-	unsigned char before[FTI_META_MAX], after[FTI_META_MAX];
+	unsigned char before[FTI_META_MAX] = { 0 }, after[FTI_META_MAX];
 	struct list l = { .layout = d->layout };
 	const struct pair meta = {
 		.first = FTI_CHECKSUM,
@@ -187,7 +187,8 @@ fti_changes(const struct fti_checked *c, const struct fti_draft *d,
 	for (size_t b = 0; rc == 0 && b < d->nblocks; b++)
 		rc = compare_block(&l, c, d, b, err);
 	if (rc == 0)
-		rc = fti_source_read(c->source, before, meta.size, meta.at,
+		rc = fti_source_read(c->source, before,
+				     (size_t)meta.size - c->file->cut, meta.at,
 				     err);
 	if (rc == 0) {
 		fti_meta_write(d->layout, &d->meta, after);

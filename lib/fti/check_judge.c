@@ -138,7 +138,7 @@ judge_checksum(struct fti_checked *c, enum match match, size_t wrong,
 	struct fti_file *f = c->file;
 	const struct fti_where where = FTI_META_FIELD(FTI_CHECKSUM);
 
-	if (match == MATCH_READER)
+	if (match == MATCH_READER || f->cut > 0)
 		return 0;
 	if (match == MATCH_WRITER && f->empty > 0)
 		return fti_find(f, FTI_RULE_STALE, where, err,

@@ -180,7 +180,7 @@ fti_describe_same(struct fti_draft *d, const struct fti_checked *c,
 	 * out empty containers at its end. */
 	if (fti_draft_plan(d, &why) < 0 && why.kind != ERROR_USAGE)
 		return error_pass(err, &why);
-	if (d->size != f->size && (f->layout != FTI_B || d->size < f->size ||
+	if (d->size != f->size + f->cut && (f->layout != FTI_B || d->size < f->size ||
 				   (d->size != (uint64_t)f->meta.fs &&
 				    d->size != (uint64_t)f->meta.ckpt_size)))
 		return error_set(err, ERROR_CORRUPT,

@@ -17,6 +17,9 @@
 /* Records are read in steps of so many bytes. */
 #define WINDOW 65536
 
+/* Records are looked for in so many last bytes of a file that is cut. */
+#define TAIL ((size_t)1 << 20)
+
 struct reader {
 	const struct fti_source *s;
 	unsigned char window[WINDOW];
@@ -156,7 +159,7 @@ walk_footer(struct fti_file *f, struct reader *r, enum fti_layout l,
 	    const struct fti_meta *m, struct error *err)
 {
 	const struct fti_format *format = fti_format(l);
-	const uint64_t end = f->size - format->meta;
+	const uint64_t end = f->size + f->cut - format->meta;
 	int rc = 1;
 
 	forget(f);
@@ -286,13 +289,100 @@ choose(struct fti_file *f, struct reader *r, enum fti_layout only,
 	return rc;
 }
 
+/* --- A file that is cut in its metadata record --- */
+
+static uint64_t
+little(const unsigned char *from, unsigned size)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < size; i++)
+		n |= (uint64_t)from[i] << (8 * i);
+	return n;
+}
+
+/* Where the records begin that end behind the `len` bytes, the last ones before
+ * byte `end` of the file; 0: there are none.  The blocks before them have as
+ * many bytes as they say. */
+static uint64_t
+find_records(const struct fti_format *format, const unsigned char *tail,
+	     size_t len, uint64_t end)
+{
+	const struct fti_place *vars = &format->fields[FTI_NUMVARS];
+	const struct fti_place *size = &format->fields[FTI_DBSIZE];
+	uint64_t data = 0;
+
+	for (size_t at = len, n = 1; at >= format->block + n * format->container;
+	     n++) {
+		const unsigned char *b =
+			tail + at - format->block - n * format->container;
+		const uint64_t bytes = little(b + size->at, size->size);
+
+		if (little(b + vars->at, vars->size) != n || bytes > end - data)
+			continue;
+		data += bytes;
+		at = (size_t)(b - tail);
+		n = 0;
+		if (end - len + at == data)
+			return data;
+	}
+	return 0;
+}
+
+/* Find the layout of which the end of the record, or all of it, is missing. */
+static int
+find_cut(struct fti_file *f, const struct fti_source *s, enum fti_layout only,
+	 struct candidate *best, struct error *err)
+{
+	const size_t len = f->size < TAIL ? (size_t)f->size : TAIL;
+	unsigned char *tail = mem_alloc(len + 1, 1);
+	int rc = tail == NULL ? error_no_memory(err)
+			      : fti_source_read(s, tail, len, f->size - len,
+						err);
+
+	for (int l = FTI_F; rc == 0 && l >= FTI_C; l--) {
+		const struct fti_format *format = fti_format(l);
+
+		for (uint8_t cut = format->meta; cut > 0 && best->score == 0;
+		     cut--) {
+			const size_t rest = (size_t)format->meta - cut;
+			uint64_t start = 0;
+
+			if (len < rest ||
+			    (only != FTI_LAYOUTS && (int)only != l))
+				continue;
+			start = find_records(format, tail, len - rest,
+					     f->size - rest);
+			if (start == 0)
+				continue;
+			best->layout = (enum fti_layout)l;
+			best->at = f->size - rest;
+			best->score = 1;
+			f->cut = cut;
+			best->meta = (struct fti_meta){
+				.ckpt_id = -1,
+				.ckpt_size = (int64_t)(f->size + cut),
+				.fs = (int64_t)(f->size + cut),
+				.data_size = (int64_t)start,
+				.meta_size = (int64_t)(f->size + cut - start),
+				.max_fs = -1,
+				.pt_fs = -1,
+			};
+		}
+	}
+	mem_free(tail);
+	return rc;
+}
+
 static int
 read_all(struct fti_file *f, struct reader *r, enum fti_layout only,
 	 struct error *err)
 {
-	struct candidate c;
+	struct candidate c = { .score = 0 };
 	int rc = choose(f, r, only, &c, err);
 
+	if (rc == 0 && c.score == 0)
+		rc = find_cut(f, r->s, only, &c, err);
 	forget(f);
 	if (rc < 0)
 		return -1;

@@ -83,6 +83,9 @@ struct fti_file {
 	enum fti_kind kind;
 	enum fti_layout layout; /* unless kind is NONE */
 	bool meta_good;		/* myHash is right */
+	/* The file ends so many bytes too early, in its metadata record: of
+	 * that only sizes are known. */
+	uint8_t cut;
 	bool usable;		/* structure is consistent: data can be read */
 	uint64_t meta_at;	/* offset of the metadata record */
 	struct fti_meta meta;

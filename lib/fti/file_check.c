@@ -47,6 +47,11 @@ check_meta(struct fti_file *f, struct error *err)
 	const int64_t size = (int64_t)f->size;
 	int64_t records = 0, data = 0;
 
+	if (f->cut > 0)
+		return fti_find(f, FTI_RULE_META, FTI_FILE_ITSELF, err,
+				"the file is cut: of its metadata record the "
+				"last %u bytes are missing",
+				f->cut);
 	if (!f->meta_good &&
 	    fti_find(f, FTI_RULE_META, FTI_META_FIELD(FTI_HASH), err,
 		     "the metadata record differs from its sum "

@@ -46,7 +46,7 @@ verdict()
 		ckptid-flip intact
 		pad-flip intact
 		footer-only damaged
-		truncated-100 not an FTI-FF file
+		truncated-100 damaged; its data are intact
 		truncated-half not an FTI-FF file
 		trailing-5 not an FTI-FF file
 		empty not an FTI-FF file
