@@ -23,6 +23,7 @@ struct settings {
 	bool checksums;
 	struct fti_answer answer;
 	struct fti_next next;
+	size_t written; /* files, and sums in metadata */
 	char line[FTI_NEXT_MAX];
 };
 
@@ -33,9 +34,16 @@ print_plan(const struct settings *s, const struct fti_rebuild *r)
 	const bool dry = s->work.dry_run;
 	struct buf out = BUF_INIT;
 
-	if (r->count > 0) {
+	if (r->count > 0)
 		report_fti_plan(r, !dry, &out);
-	} else {
+	if (r->sums > 0) {
+		report_fti_name(r->set, &out);
+		buf_printf(&out, ": %zu damaged %s %s the metadata%s\n",
+			   str_count(r->sums, "checksum"),
+			   dry ? "in" : "corrected in",
+			   dry ? " to correct" : "");
+	}
+	if (r->count + r->sums == 0) {
 		report_fti_name(r->set, &out);
 		buf_add_str(&out, ": nothing to rebuild\n");
 	}
@@ -87,13 +95,39 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 				  str_count(r.unread, "file"), r.why);
 			status = report(status, set, &err);
 		}
-		if (s->work.dry_run && r.count > 0)
+		if (s->work.dry_run && r.count + r.sums > 0)
 			status = error_worse_status(status, STATUS_DAMAGED);
-		if (s->work.dry_run && r.count > 0 && s->line[0] == '\0')
+		if (s->work.dry_run && r.count + r.sums > 0 && s->line[0] == '\0')
 			fti_next_rebuild(&s->next, sets, set, s->line);
 	}
+	s->written += s->work.dry_run ? 0 : r.count + r.sums;
 	fti_rebuild_fini(&r);
 	return status;
+}
+
+/* Look at all checkpoints again: what FTI still refuses is no success. */
+static int
+confirm(struct settings *s, struct error *err)
+{
+	struct fti_sets sets = { .count = 0 };
+	int status = STATUS_OK;
+	int rc = fti_open_sets(&sets, s->next.dir, &s->o, &s->work, err);
+
+	for (size_t i = 0; rc == 0 && i < sets.count; i++) {
+		struct fti_set *set = &sets.list[i];
+		struct error why = ERROR_INIT;
+
+		if (!fti_selects(&s->select, set) ||
+		    (set->level != FTI_L2 && set->level != FTI_L3))
+			continue;
+		rc = fti_set_examine(&sets, set, s->checksums, &s->work, err);
+		if (rc == 0 && set->state != FTI_SET_WHOLE) {
+			fti_refuse(&s->next, &sets, set, s->line, &why);
+			status = app_report(status, &why);
+		}
+	}
+	fti_sets_free(&sets);
+	return rc < 0 ? app_report(status, err) : status;
 }
 
 static int
@@ -117,6 +151,8 @@ run(struct settings *s, struct error *err)
 		rc = error_set(err, ERROR_ABSENT,
 			       "%s: no such checkpoint of level 2 or 3",
 			       s->next.dir);
+	if (rc == 0 && status == STATUS_OK && !s->work.dry_run)
+		status = confirm(s, err);
 	if (rc == 0 && !app_json() && s->line[0] != '\0') {
 		if (status == STATUS_DAMAGED && s->work.dry_run)
 			printf("next: %s\n", s->line);

@@ -44,6 +44,8 @@ struct fti_checked {
 	bool data_good; /* sums prove all data, whatever else is wrong */
 	/* Its bytes are those that FTI wrote, although FTI may refuse them. */
 	bool exact;
+	/* POSIX: the sum of the file, if the stored one is damaged, else "". */
+	char right_sum[HASH_MD5_TEXT];
 	/* For each container the sum of its bytes in use, as they are now. */
 	unsigned char (*sums)[HASH_MD5_SIZE];
 	char *unread; /* why it cannot be read, or NULL */
@@ -75,6 +77,10 @@ int fti_pass_add(struct fti_pass *p, const void *data, size_t len,
 		 struct error *err);
 int fti_pass_end(struct fti_pass *p, struct error *err);
 void fti_pass_free(struct fti_pass *p); /* NULL is ignored */
+
+/* Do two sums in text differ so little that one of them is damaged, and both are
+ * of the same bytes? */
+bool fti_sums_alike(const char *a, const char *b);
 
 /* Can repair (draft.h) make a file of it that FTI takes, as far as data were
  * read? */

@@ -29,18 +29,17 @@ struct one {
 	struct error why;	/* why the bytes cannot be read */
 };
 
-/* So many digits of two sums that differ are never the same: the stored one is
- * damaged, and proves the data all the same. */
+/* So many digits of sums of different bytes are never the same. */
 #define DIGITS_ALIKE 24
 
-static bool
-is_alike(const char *stored, const char *sum)
+bool
+fti_sums_alike(const char *a, const char *b)
 {
-	const size_t len = strlen(sum);
+	const size_t len = strlen(a);
 	unsigned same = 0;
 
-	for (size_t i = 0; i < len && strlen(stored) == len; i++)
-		same += stored[i] == sum[i];
+	for (size_t i = 0; i < len && strlen(b) == len; i++)
+		same += a[i] == b[i];
 	return same >= DIGITS_ALIKE;
 }
 
@@ -56,11 +55,13 @@ compare(const struct one *o, const char *key, const char *stored,
 				"%s is missing", key);
 	if (str_eq(stored, sum))
 		return 0;
-	if (is_alike(stored, sum))
+	if (fti_sums_alike(stored, sum)) {
+		memcpy(o->c->right_sum, sum, strlen(sum) + 1);
 		return fti_find(o->c->file, FTI_RULE_SUM, o->where, err,
 				"%s is damaged: %s, and the data have %s", key,
 				str_printable(shown, sizeof(shown), stored),
 				sum);
+	}
 	return fti_find(o->c->file, FTI_RULE_DATA, o->where, err,
 			"%s is %s, but the data have %s", key,
 			str_printable(shown, sizeof(shown), stored), sum);

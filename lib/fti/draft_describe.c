@@ -73,11 +73,27 @@ worst_finding(const struct fti_file *f)
 	return n;
 }
 
+/* Do containers and records have the size of the file? */
+static bool
+has_size(const struct fti_file *f)
+{
+	const struct fti_format *format = fti_format(f->layout);
+	const uint64_t size = format->meta + f->nblocks * format->block +
+			      f->ncontainers * format->container + f->allocated;
+
+	/* B leaves out empty containers at its end. */
+	return size == f->size + f->cut ||
+	       (f->layout == FTI_B && size > f->size &&
+		(size == (uint64_t)f->meta.fs ||
+		 size == (uint64_t)f->meta.ckpt_size));
+}
+
 bool
 fti_repairable(const struct fti_checked *c)
 {
 	return c->posix == NULL && c->unread == NULL && c->data_good &&
-	       c->file->kind == FTI_KIND_DATA && worst_finding(c->file) == NULL;
+	       c->file->kind == FTI_KIND_DATA &&
+	       worst_finding(c->file) == NULL && has_size(c->file);
 }
 
 int
@@ -98,6 +114,11 @@ fti_proven(const struct fti_checked *c, struct error *err)
 	if (n != NULL)
 		return error_set(err, ERROR_CORRUPT, "%s: %s", f->name,
 				 n->text);
+	if (!has_size(f))
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: its containers and records do not have "
+				 "its size",
+				 f->name);
 	n = f->findings;
 	return error_set(err, ERROR_CORRUPT, "%s: its data are not proven%s%s",
 			 f->name, n != NULL ? ": " : "",
@@ -171,22 +192,10 @@ fti_describe_same(struct fti_draft *d, const struct fti_checked *c,
 		  enum fti_layout layout, struct error *err)
 {
 	const struct fti_file *f = c->file;
-	struct error why = ERROR_INIT;
 
 	start(d, f->layout);
 	if (fti_proven(c, err) < 0 || copy_structure(d, c, err) < 0)
 		return -1;
-	/* Do the sizes of the containers give the size of the file?  B leaves
-	 * out empty containers at its end. */
-	if (fti_draft_plan(d, &why) < 0 && why.kind != ERROR_USAGE)
-		return error_pass(err, &why);
-	if (d->size != f->size + f->cut && (f->layout != FTI_B || d->size < f->size ||
-				   (d->size != (uint64_t)f->meta.fs &&
-				    d->size != (uint64_t)f->meta.ckpt_size)))
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: has %" PRIu64
-				 " bytes, its containers and records %" PRIu64,
-				 f->name, f->size, d->size);
 	d->layout = layout;
 	d->ckpt_id = f->meta.ckpt_id;
 	d->timestamp = f->meta.timestamp;

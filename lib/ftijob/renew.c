@@ -379,7 +379,7 @@ fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 	int lock = -2, rc = 0;
 
 	r.w = work_or_default(w);
-	if (plan->count == 0)
+	if (plan->count + plan->sums == 0)
 		return 0;
 	/* Restart, archive or another rebuild would write the same files. */
 	if (!r.w->dry_run)
@@ -392,8 +392,8 @@ fti_rebuild_run(const struct fti_rebuild *plan, const struct work *w,
 	pthread_mutex_init(&r.lock, NULL);
 	pthread_cond_init(&r.turn, NULL);
 	r.put = put_new(&o, err);
-	r.files = mem_calloc(plan->count, sizeof(struct put_file *));
-	r.sums = mem_calloc(plan->count, sizeof(*r.sums));
+	r.files = mem_calloc(plan->count + 1, sizeof(struct put_file *));
+	r.sums = mem_calloc(plan->count + 1, sizeof(*r.sums));
 	if (r.put == NULL)
 		rc = -1;
 	else if (r.files == NULL || r.sums == NULL)

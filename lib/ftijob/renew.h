@@ -38,6 +38,8 @@ struct fti_rebuild {
 	size_t count, room;
 	size_t parts[FTI_PARTS]; /* how many of `files` are of each part */
 	uint64_t bytes_read, bytes_written;
+	/* POSIX: damaged sums in the metadata of files that are right. */
+	size_t sums;
 	/* Files that could not be read stay as they are. */
 	size_t unread;
 	const char *why; /* the reason of the first one */

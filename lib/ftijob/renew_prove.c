@@ -4,6 +4,8 @@
  * behind it, and that of a checkpoint that is protected for the first time has
  * none.
  */
+#include <string.h>
+
 #include "buf.h"
 #include "encode/cauchy.h"
 #include "error.h"
@@ -111,32 +113,30 @@ renew_prove_inputs(const struct fti_rebuild *r, const struct work *w,
 	return 0;
 }
 
-/* --- Sums of POSIX parity --- */
+/* --- Sums of POSIX files --- */
 
-/* Set the sums of members of `p` in the text of its file.  Sets *changed. */
+/* Set the sum of a file of a rank in the text of metadata `p`, unless it is
+ * there.  Sets *changed. */
 static int
-edit(const struct fti_rebuild *r, const struct fti_posix *p,
-     char (*sums)[HASH_TEXT], struct buf *text, bool *changed,
-     struct error *err)
+set_sum(const struct fti_posix *p, const struct fti_rank *r, enum fti_part part,
+	const char *sum, struct buf *text, bool *changed, struct error *err)
 {
+	const struct fti_posix_file *of = r->posix;
+	const bool parity = part == FTI_PARITY;
+	const char *old = parity ? of->parity_sum : of->sum;
 	char section[NUM_TEXT];
-	int rc = 0;
+	const struct fti_ini_value v = {
+		.section = section,
+		.key = parity ? "rsed_checksum" : "ckpt_checksum",
+		.value = sum,
+	};
 
-	for (size_t i = 0; i < r->count && rc == 0; i++) {
-		const struct fti_rebuild_file *f = &r->files[i];
-		const struct fti_posix_file *of = f->rank->posix;
-		const struct fti_ini_value v = { .section = section,
-						 .key = "rsed_checksum",
-						 .value = sums[i] };
-
-		if (f->part != FTI_PARITY || of < p->files ||
-		    of >= p->files + p->nfiles || of->parity_sum != NULL)
-			continue;
-		num_text(section, (uint64_t)(of - p->files));
-		rc = fti_ini_set(text, &v, err);
-		*changed = true;
-	}
-	return rc;
+	if (sum == NULL || (old != NULL && strcmp(old, sum) == 0) ||
+	    of < p->files || of >= p->files + p->nfiles)
+		return 0;
+	num_text(section, (uint64_t)(of - p->files));
+	*changed = true;
+	return fti_ini_set(text, &v, err);
 }
 
 int
@@ -144,18 +144,25 @@ renew_record_sums(const struct fti_rebuild *r, char (*sums)[HASH_TEXT],
 		  struct error *err)
 {
 	const int fd = r->sets->tree.fd;
+	const struct fti_set *set = r->set;
 	int rc = 0;
 
-	if (!r->set->posix || r->set->level != FTI_L3)
-		return 0;
-	for (size_t i = 0; i < r->sets->ninis && rc == 0; i++) {
+	for (size_t i = 0; i < r->sets->ninis && rc == 0 && set->posix; i++) {
 		const struct fti_posix *p = r->sets->inis[i];
 		struct buf text = BUF_INIT;
 		bool changed = false;
 
 		rc = io_read_file(fd, p->name, FTI_INI_MAX, &text, err);
-		if (rc == 0)
-			rc = edit(r, p, sums, &text, &changed, err);
+		for (size_t k = 0; k < r->count && rc == 0; k++)
+			rc = set_sum(p, r->files[k].rank, r->files[k].part,
+				     sums[k], &text, &changed, err);
+		for (size_t k = 0; k < set->nranks * FTI_PARTS && rc == 0; k++) {
+			const struct fti_rank *of = &set->ranks[k / FTI_PARTS];
+
+			rc = set_sum(p, of, (enum fti_part)(k % FTI_PARTS),
+				     of->parts[k % FTI_PARTS].right_sum, &text,
+				     &changed, err);
+		}
 		if (rc == 0 && changed)
 			rc = io_replace(fd, p->name, text.data, text.len, 0666,
 					err);

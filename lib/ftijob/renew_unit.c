@@ -191,7 +191,7 @@ compare_sum(const struct renew_out *o, struct error *err)
 				 "%s: the metadata of its group (sector file) "
 				 "have no checksum of it",
 				 o->file->path);
-	return strcmp(o->sum, want) == 0 ? 0 : differs(o, "checksum", err);
+	return fti_sums_alike(o->sum, want) ? 0 : differs(o, "checksum", err);
 }
 
 /* Write the record behind the parity. */

@@ -55,6 +55,7 @@ struct fti_part_file {
 	bool exact; /* it is as FTI wrote it: others can be computed from it */
 	uint64_t size;	      /* in bytes */
 	struct fti_meta meta; /* unless missing or damaged; FTI-FF */
+	const char *right_sum; /* POSIX: if that of the metadata is damaged */
 	const char *problem;  /* the first, or NULL */
 };
 

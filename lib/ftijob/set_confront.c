@@ -29,6 +29,7 @@
 #include "ftijob/set.h"
 #include "ftijob/set_impl.h"
 #include "mem.h"
+#include "path.h"
 #include "when.h"
 #include "work.h"
 
@@ -368,12 +369,12 @@ same_file(const struct confrontation *c, const struct fti_part_file *a,
 
 enum pair { PAIR_NONE, PAIR_FITS, PAIR_BAD };
 
-/* Do file and copy of a rank contradict each other on both sides of the node,
- * and on no side fit? */
+/* Do files and copies of several ranks contradict each other on both sides of
+ * the node, and on no side fit?  Two are perhaps wrong copies. */
 static bool
 is_alien(struct fti_set *set, const enum pair *pairs, uint32_t node)
 {
-	bool left = false, right = false;
+	unsigned left = 0, right = 0;
 
 	for (size_t i = 0; i < set->nranks; i++) {
 		const struct fti_rank *r = &set->ranks[i];
@@ -383,10 +384,21 @@ is_alien(struct fti_set *set, const enum pair *pairs, uint32_t node)
 			continue;
 		if (pairs[i] == PAIR_FITS)
 			return false;
-		right = right || (pairs[i] == PAIR_BAD && r->node == node);
-		left = left || (pairs[i] == PAIR_BAD && n->node == node);
+		right += pairs[i] == PAIR_BAD && r->node == node;
+		left += pairs[i] == PAIR_BAD && n->node == node;
 	}
-	return left && right && set->geometry.group_size > 2;
+	return left > 1 && right > 1 && set->geometry.group_size > 2;
+}
+
+/* Seconds between the times of two files; 0: not known. */
+static uint64_t
+apart(const struct fti_set *set, const struct fti_part_file *a,
+      const struct fti_part_file *b)
+{
+	const int64_t x = fti_written(set->layout, &a->meta);
+	const int64_t y = fti_written(set->layout, &b->meta);
+
+	return x <= 0 || y <= 0 ? 0 : (uint64_t)(x > y ? x - y : y - x);
 }
 
 static bool
@@ -415,10 +427,13 @@ is_suspect(struct fti_set *set, const enum pair *pairs, struct fti_rank *r,
 	if (pairs[left - set->ranks] == PAIR_FITS &&
 	    p->meta.pt_fs != before->meta.fs)
 		return true;
-	for (size_t i = 0; i < set->nranks; i++)
+	for (size_t i = 0; i < set->nranks; i++) {
+		const struct fti_part_file *q = &set->ranks[i].parts[FTI_OWN];
+
 		if (&set->ranks[i] != r && pairs[i] == PAIR_FITS &&
-		    same_record(p, &set->ranks[i].parts[FTI_OWN]))
+		    (same_record(p, q) || apart(set, p, q) > SPREAD))
 			return true;
+	}
 	return is_alien(set, pairs, part == FTI_OWN ? r->node : right->node);
 }
 
@@ -531,44 +546,43 @@ static int
 confront_ranks(struct confrontation *c, struct error *err)
 {
 	const struct fti_set *set = c->set;
-	const struct fti_rank *first = NULL, *last = NULL, *other = NULL;
-	char from[WHEN_TEXT], to[WHEN_TEXT];
-	int64_t times[2];
+	const struct fti_part_file *first = NULL;
 
 	for (size_t i = 0; i < set->nranks; i++) {
-		const struct fti_rank *r = &set->ranks[i];
-		const struct fti_meta *m = &r->parts[FTI_OWN].meta;
+		const struct fti_part_file *p = set->ranks[i].parts;
+		char from[WHEN_TEXT], to[WHEN_TEXT];
+		int rc = 0;
 
-		if (!r->parts[FTI_OWN].exact)
+		if (!p->exact && p[FTI_COPY].exact)
+			p = &p[FTI_COPY];
+		if (!p->exact)
 			continue;
-		if (first == NULL ||
-		    m->timestamp < first->parts[FTI_OWN].meta.timestamp)
-			first = r;
-		if (last == NULL ||
-		    m->timestamp > last->parts[FTI_OWN].meta.timestamp)
-			last = r;
-		if (fti_has(set->layout, FTI_CKPT_ID) &&
-		    m->ckpt_id != first->parts[FTI_OWN].meta.ckpt_id)
-			other = r;
+		first = first == NULL ? p : first;
+		if (set->level == FTI_DCP && fti_has(set->layout, FTI_CKPT_ID) &&
+		    p->meta.ckpt_id != first->meta.ckpt_id)
+			rc = contradict(
+				c, err, "%s has checkpoint %" PRIi64
+				", %s checkpoint %" PRIi64,
+				path_base(first->entry->path),
+				first->meta.ckpt_id, path_base(p->entry->path),
+				p->meta.ckpt_id);
+		if (rc == 0 && apart(set, p, first) > SPREAD)
+			rc = contradict(
+				c, err,
+				"%s was written %s, %s %s: files of two runs",
+				path_base(first->entry->path),
+				when_shown(from,
+					   fti_written(set->layout,
+						       &first->meta),
+					   false),
+				path_base(p->entry->path),
+				when_shown(to,
+					   fti_written(set->layout, &p->meta),
+					   false));
+		if (rc < 0)
+			return -1;
 	}
-	if (first == NULL)
-		return 0;
-	if (other != NULL && set->level == FTI_DCP &&
-	    contradict(c, err,
-		       "rank %" PRIu32 " has checkpoint %" PRIi64
-		       ", rank %" PRIu32 " checkpoint %" PRIi64,
-		       first->rank, first->parts[FTI_OWN].meta.ckpt_id,
-		       other->rank, other->parts[FTI_OWN].meta.ckpt_id) < 0)
-		return -1;
-	times[0] = fti_written(set->layout, &first->parts[FTI_OWN].meta);
-	times[1] = fti_written(set->layout, &last->parts[FTI_OWN].meta);
-	if (times[0] <= 0 || times[1] - times[0] <= SPREAD)
-		return 0;
-	return contradict(c, err,
-			  "rank %" PRIu32 " was written %s, rank %" PRIu32
-			  " %s: files of two runs",
-			  first->rank, when_shown(from, times[0], false),
-			  last->rank, when_shown(to, times[1], false));
+	return 0;
 }
 
 int

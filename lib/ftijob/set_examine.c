@@ -90,7 +90,9 @@ check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
 				   parity ? "holds no parity"
 					  : "holds parity, not a checkpoint",
 				   err);
-	if (!set->layout_known) {
+	/* A damaged file of C looks like one of D. */
+	if (!set->layout_known &&
+	    (to->exact || to->state == FTI_STATE_REFUSED)) {
 		set->layout = f->layout;
 		set->layout_known = true;
 	}
@@ -127,6 +129,11 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 		return -1;
 	if (r->ff != NULL)
 		return check_ff(s, set, r->ff, to, err);
+	if (to->exact && c->right_sum[0] != '\0') {
+		to->right_sum = arena_strdup(s->arena, c->right_sum);
+		if (to->right_sum == NULL)
+			return error_no_memory(err);
+	}
 	/* FTI needs it; an interrupted fti_protect_run() leaves it out. */
 	if (r->parity && c->unread == NULL &&
 	    r->described.file->parity_sum == NULL)
