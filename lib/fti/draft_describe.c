@@ -254,8 +254,22 @@ prove_meta(struct fti_draft *d, const struct fti_checked *c, struct hash *h,
 		if (count_same(d->meta.hash, old->hash) >= HASH_MD5_SIZE / 2)
 			return 0;
 	}
+	/* Perhaps one byte of a field is damaged. */
+	for (unsigned i = 0; i < 3 * 8 * 256; i++) {
+		const uint64_t flip = (uint64_t)(i % 256) << (i / 256 % 8 * 8);
+
+		d->max_fs = old->max_fs ^ (int64_t)(i < 2048 ? flip : 0);
+		d->pt_fs = old->pt_fs ^
+			   (int64_t)(i >= 2048 && i < 4096 ? flip : 0);
+		d->timestamp = old->timestamp ^ (i >= 4096 ? flip : 0);
+		if (fti_draft_meta(d, right, h, err) < 0)
+			return -1;
+		if (memcmp(d->meta.hash, old->hash, HASH_MD5_SIZE) == 0)
+			return 0;
+	}
 	d->max_fs = old->max_fs;
 	d->pt_fs = old->pt_fs;
+	d->timestamp = old->timestamp;
 	d->unproven = true;
 	return 0;
 }
@@ -265,10 +279,14 @@ fti_describe_repair(struct fti_draft *d, const struct fti_checked *c,
 		    struct error *err)
 {
 	struct hash *h = NULL;
+	struct error why = ERROR_INIT;
 	int rc = fti_describe_same(d, c, c->file->layout, err);
 
 	if (rc < 0 || c->file->meta_good)
 		return rc;
+	/* The sizes; damaged fields are impossible yet. */
+	if (fti_draft_plan(d, &why) < 0 && why.kind != ERROR_USAGE)
+		return error_pass(err, &why);
 	h = hash_new(HASH_MD5, err);
 	rc = h == NULL ? -1 : prove_meta(d, c, h, err);
 	hash_free(h);

@@ -123,7 +123,9 @@ set_sum(const struct fti_posix *p, const struct fti_rank *r, enum fti_part part,
 {
 	const struct fti_posix_file *of = r->posix;
 	const bool parity = part == FTI_PARITY;
-	const char *old = parity ? of->parity_sum : of->sum;
+	const char *old = of == NULL ? NULL
+			  : parity  ? of->parity_sum
+				    : of->sum;
 	char section[NUM_TEXT];
 	const struct fti_ini_value v = {
 		.section = section,
@@ -131,7 +133,7 @@ set_sum(const struct fti_posix *p, const struct fti_rank *r, enum fti_part part,
 		.value = sum,
 	};
 
-	if (sum == NULL || (old != NULL && strcmp(old, sum) == 0) ||
+	if (sum == NULL || of == NULL || (old != NULL && strcmp(old, sum) == 0) ||
 	    of < p->files || of >= p->files + p->nfiles)
 		return 0;
 	num_text(section, (uint64_t)(of - p->files));

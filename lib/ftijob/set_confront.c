@@ -265,7 +265,9 @@ confront_group(struct confrontation *c, uint32_t group, struct error *err)
 	for (unsigned m = 0; m < 2 * c->k; m++) {
 		const struct fti_part_file *p = member_file(c, group, m);
 
-		if (p == NULL)
+		if (p == NULL ||
+		    (c->set->posix &&
+		     fti_set_member(c->set, group, m % c->k)->posix == NULL))
 			return 0;
 		if (p->exact)
 			c->left |= UINT64_C(1) << m;

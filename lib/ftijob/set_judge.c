@@ -58,6 +58,9 @@ lack_of(struct fti_set *set, uint32_t g)
 				  r->parts[p].state != FTI_STATE_GOOD;
 		}
 		l.open = l.open || (r != NULL && is_open(r));
+		/* Without its metadata, nothing of the group is computed. */
+		if (set->posix && r != NULL && r->posix == NULL)
+			l.exact += 2 * set->geometry.group_size;
 	}
 	return l;
 }
