@@ -16,6 +16,7 @@ static const struct form {
 	{ FTI_NAME_COPY, "Ckpt#-Pcof@.fti" },
 	{ FTI_NAME_PARITY, "Ckpt#-RSed@.fti" },
 	{ FTI_NAME_LAYERS, "dcp-id#-rank@.fti" },
+	{ FTI_NAME_MPIIO, "Ckpt#-mpiio.fti" },
 	{ FTI_NAME_SECTOR, "sector%-group@.fti" },
 	{ FTI_NAME_TOPOLOGY, "Topology.fti" },
 	{ FTI_NAME_HISTORY, "Checkpoint.fti" },

@@ -18,6 +18,8 @@ enum fti_name_kind {
 	FTI_NAME_PARITY,   /* Ckpt<id>-RSed<r>.fti */
 	FTI_NAME_DCP,	   /* dCPFile-Rank<r>.fti: differential, FTI-FF */
 	FTI_NAME_LAYERS,   /* dcp-id<n>-rank<r>.fti: differential, POSIX */
+	FTI_NAME_MPIIO,	   /* Ckpt<id>-mpiio.fti: those of all ranks, one after
+			      the other; described as POSIX files */
 	FTI_NAME_SECTOR,   /* sector<s>-group<g>.fti: metadata of POSIX files */
 	FTI_NAME_TOPOLOGY, /* Topology.fti */
 	FTI_NAME_HISTORY,  /* Checkpoint.fti */

@@ -101,7 +101,8 @@ list_files(struct keeping *k, const struct fti_set *set, struct error *err)
 	int rc = 0;
 
 	for (size_t i = 0; i < set->nranks && rc == 0; i++)
-		if (set->ranks[i].parts[FTI_OWN].entry != NULL)
+		if (set->ranks[i].parts[FTI_OWN].entry != NULL &&
+		    (i == 0 || set->whole == NULL))
 			rc = add_file(k, set->ranks[i].parts[FTI_OWN].entry,
 				      err);
 	for (size_t i = 0; i < set->nmetadata && rc == 0; i++) {

@@ -218,6 +218,11 @@ check_from(const struct fti_set *from, enum fti_level level, struct error *err)
 		return error_set(err, ERROR_USAGE,
 				 "only checkpoints of L1 and L4 can be "
 				 "protected");
+	if (from->whole != NULL)
+		return error_set(err, ERROR_USAGE,
+				 "%s: one file of all ranks (MPI-IO) cannot be "
+				 "protected",
+				 from->whole->path);
 	if (level != FTI_L2 && level != FTI_L3)
 		return error_set(err, ERROR_USAGE,
 				 "%s has neither copies nor parity",

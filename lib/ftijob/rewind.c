@@ -220,7 +220,8 @@ plan_putting(struct fti_rewind *r, const struct fti_set *set,
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < set->nranks; i++)
-		if (set->ranks[i].parts[FTI_OWN].entry != NULL)
+		if (set->ranks[i].parts[FTI_OWN].entry != NULL &&
+		    (i == 0 || set->whole == NULL))
 			rc = put_file(r, from,
 				      set->ranks[i].parts[FTI_OWN].entry, err);
 	for (size_t i = 0; rc == 0 && i < set->nmetadata; i++) {

@@ -100,18 +100,30 @@ infer(const struct fti_tree *t, size_t first, size_t end,
       struct fti_geometry *g)
 {
 	uint32_t top = 0, groups = 0, last = 0, only = 0;
+	uint32_t sectors = 0, members = 0;
 	int64_t node = -1;
 	bool any = false, heads = true;
 
 	for (size_t i = first; i < end; i++) {
 		const struct fti_entry *e = &t->list[i];
 
+		/* Of MPI-IO only metadata say how many ranks there are. */
+		if (e->name.kind == FTI_NAME_SECTOR && g->group_size > 0 &&
+		    e->name.sector < RANKS_MAX / g->group_size &&
+		    (e->name.sector + 1) * g->group_size > sectors)
+			sectors = (e->name.sector + 1) * g->group_size;
+		if (e->name.kind == FTI_NAME_SECTOR && e->name.rank >= members)
+			members = e->name.rank + 1;
 		if (!fti_name_is_of_rank(e->name.kind))
 			continue;
 		any = true;
 		top = e->name.rank > top ? e->name.rank : top;
 		node = e->node > node ? e->node : node;
 	}
+	if (!any && g->node_size == 0 && members < RANKS_MAX)
+		g->node_size = members + (g->head > 0);
+	if (!any && g->nodes == 0)
+		g->nodes = sectors;
 	if (!any || top >= RANKS_MAX)
 		return;
 	/* The largest size that fits: files of a node may be missing. */
@@ -312,18 +324,21 @@ add_set(struct fti_sets *s, size_t first, size_t end,
 	struct error *err)
 {
 	const struct fti_entry *list = s->tree.list;
+	const struct fti_entry *whole = NULL;
 	struct fti_set *set = NULL;
 	uint32_t top = 0;
 	bool any = false;
 
 	for (size_t i = first; i < end; i++)
-		if (fti_name_is_of_rank(list[i].name.kind) &&
+		if (list[i].name.kind == FTI_NAME_MPIIO)
+			whole = &list[i];
+		else if (fti_name_is_of_rank(list[i].name.kind) &&
 		    list[i].name.rank < RANKS_MAX) {
 			any = true;
 			if (list[i].name.rank > top)
 				top = list[i].name.rank;
 		}
-	if (!any)
+	if (!any && whole == NULL)
 		return 0;
 	if (!MEM_ROOM(s->list, s->count, s->room))
 		return error_no_memory(err);
@@ -339,6 +354,12 @@ add_set(struct fti_sets *s, size_t first, size_t end,
 	if (make_ranks(s, set, top, err) < 0)
 		return -1;
 	find_metadata(set, levels);
+	if (!any) {
+		set->whole = whole;
+		set->bytes = whole->size;
+		set->written = whole->mtime;
+		set->found = set->nranks;
+	}
 	for (size_t i = first; i < end; i++)
 		if (fti_name_is_of_rank(list[i].name.kind)) {
 			place_file(set, &list[i]);

@@ -50,6 +50,7 @@ enum fti_part { FTI_OWN, FTI_COPY, FTI_PARITY, FTI_PARTS };
 /* One file of a checkpoint, as it was found. */
 struct fti_part_file {
 	const struct fti_entry *entry; /* NULL: missing */
+	uint64_t at; /* where it begins in the file of all ranks */
 	enum fti_state state;
 	bool data_good; /* its data are proven, whatever the state */
 	bool exact; /* it is as FTI wrote it: others can be computed from it */
@@ -92,6 +93,7 @@ struct fti_set {
 	/* Seconds since 1970: the newest record, or if records have no time, the
 	 * newest file. */
 	int64_t written;
+	const struct fti_entry *whole; /* MPI-IO: the file of all ranks */
 	bool flat; /* its files are in no directory of a level */
 	/* FTI stops without its Topology.fti: it is there; or, unless its
 	 * place is not known, where it is missing. */

@@ -9,6 +9,7 @@
 #include "arena.h"
 #include "error.h"
 #include "fti/file.h"
+#include "fti/input.h"
 #include "fti/posix.h"
 #include "fti/rankfile.h"
 #include "ftijob/set.h"
@@ -18,8 +19,15 @@
 /* Files that are open at the same time. */
 #define BATCH 64
 
+/* The part of a file that has those of all ranks. */
+struct window {
+	struct fti_source file, part;
+	uint64_t at;
+};
+
 struct batch {
 	struct fti_rankfile files[BATCH];
+	struct window windows[BATCH]; /* of those of MPI-IO */
 	struct fti_part_file *to[BATCH];
 	size_t count;
 };
@@ -27,9 +35,41 @@ struct batch {
 static void
 end_batch(struct batch *b)
 {
-	for (size_t i = 0; i < b->count; i++)
+	for (size_t i = 0; i < b->count; i++) {
 		fti_rankfile_close(&b->files[i]);
+		if (b->windows[i].part.arg != NULL)
+			fti_source_close(&b->windows[i].file);
+		b->windows[i].part.arg = NULL;
+	}
 	b->count = 0;
+}
+
+static int
+read_window(const struct fti_source *s, void *to, size_t len, uint64_t off,
+	    struct error *err)
+{
+	const struct window *w = s->arg;
+
+	return fti_source_read(&w->file, to, len, w->at + off, err);
+}
+
+static int
+open_window(struct window *w, int dirfd, const struct fti_part_file *p,
+	    uint64_t size, struct error *err)
+{
+	if (fti_source_open(&w->file, dirfd, p->entry->path, err) < 0)
+		return -1;
+	w->at = p->at;
+	w->part = (struct fti_source){
+		.size = w->file.size <= p->at	       ? 0
+			: w->file.size - p->at < size ? w->file.size - p->at
+						      : size,
+		.name = p->entry->path,
+		.read = read_window,
+		.arg = w,
+		.fd = -1,
+	};
+	return 0;
 }
 
 /* --- One file --- */
@@ -164,7 +204,8 @@ add_file(struct fti_sets *s, struct fti_set *set, struct batch *b,
 {
 	struct fti_part_file *to = &rank->parts[part];
 	struct fti_rankfile *r = &b->files[b->count];
-	const struct fti_rankfile_options o = {
+	struct window *window = &b->windows[b->count];
+	struct fti_rankfile_options o = {
 		.dirfd = s->tree.fd,
 		.below = to->entry->path,
 		.layout = set->layout_known ? set->layout : FTI_LAYOUTS,
@@ -178,8 +219,17 @@ add_file(struct fti_sets *s, struct fti_set *set, struct batch *b,
 		error_set(&why, ERROR_ABSENT,
 			  "the metadata of its group is missing: size and "
 			  "checksum are not known");
-	else if (fti_rankfile_open(r, to->entry->path, &o, &why) < 0)
+	else if (set->whole != NULL &&
+		 open_window(window, s->tree.fd, to, rank->posix->size, &why) ==
+			 0)
+		o.computed = &window->part;
+	if (why.kind == ERROR_NONE &&
+	    fti_rankfile_open(r, to->entry->path, &o, &why) < 0) {
 		fti_rankfile_close(r);
+		if (set->whole != NULL)
+			fti_source_close(&window->file);
+		window->part.arg = NULL;
+	}
 	if (why.kind == ERROR_NONE) {
 		b->to[b->count++] = to;
 		return 0;
@@ -269,8 +319,10 @@ static int
 read_all_metadata(struct fti_sets *s, struct fti_set *set, struct error *err)
 {
 	const struct fti_entry *list = s->tree.list;
+	uint64_t at = 0;
 	int rc = 0;
 
+	set->undescribed = 0;
 	for (size_t i = 0; i < set->count && rc == 0; i++)
 		rc = read_metadata(s, set, &list[set->first + i], err);
 	for (size_t i = 0; i < set->nmetadata && rc == 0; i++)
@@ -278,8 +330,20 @@ read_all_metadata(struct fti_sets *s, struct fti_set *set, struct error *err)
 		    set->metadata + i >= set->first + set->count)
 			rc = read_metadata(s, set, &list[set->metadata + i],
 					   err);
-	for (size_t i = 0; i < set->nranks; i++)
-		set->undescribed += set->ranks[i].posix == NULL;
+	for (size_t i = 0; i < set->nranks; i++) {
+		struct fti_rank *r = &set->ranks[i];
+
+		/* Behind a rank of unknown size nobody knows where a file
+		 * begins. */
+		if (set->whole != NULL && set->undescribed > 0)
+			r->posix = NULL;
+		set->undescribed += r->posix == NULL;
+		if (set->whole == NULL)
+			continue;
+		r->parts[FTI_OWN].entry = set->whole;
+		r->parts[FTI_OWN].at = at;
+		at += r->posix == NULL ? 0 : r->posix->size;
+	}
 	return rc;
 }
 

@@ -345,8 +345,11 @@ set_json(const struct fti_set *set, bool chosen, bool files)
 	json_set_str(j, "level", fti_level_name(set->level));
 	if (set->id != 0)
 		json_set_u64(j, "checkpoint_id", set->id);
-	if (set->posix || set->layout_known)
-		json_set_str(j, "format", set->posix ? "POSIX" : "FTI-FF");
+	if (set->whole != NULL || set->posix || set->layout_known)
+		json_set_str(j, "format",
+			     set->whole != NULL ? "MPI-IO"
+			     : set->posix	? "POSIX"
+						: "FTI-FF");
 	if (!set->posix && set->layout_known)
 		set_layout(j, set->layout);
 	json_set_str(j, "state", fti_set_state_name(set->state));

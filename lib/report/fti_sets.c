@@ -17,7 +17,9 @@
 static void
 format_text(const struct fti_set *set, char to[static 16])
 {
-	if (set->posix)
+	if (set->whole != NULL)
+		snprintf(to, 16, "MPI-IO");
+	else if (set->posix)
 		snprintf(to, 16, "POSIX");
 	else if (set->layout_known)
 		snprintf(to, 16, "FTI-FF %s", fti_format(set->layout)->letter);
