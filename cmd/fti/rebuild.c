@@ -100,12 +100,18 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 		if (s->work.dry_run && r.count + r.sums > 0 && s->line[0] == '\0')
 			fti_next_rebuild(&s->next, sets, set, s->line);
 	}
+	/* What FTI still refuses is no success. */
+	if (status == STATUS_OK && r.count + r.sums == 0 &&
+	    set->state != FTI_SET_WHOLE) {
+		fti_refuse(&s->next, sets, set, s->line, &err);
+		status = app_report(status, &err);
+	}
 	s->written += s->work.dry_run ? 0 : r.count + r.sums;
 	fti_rebuild_fini(&r);
 	return status;
 }
 
-/* Look at all checkpoints again: what FTI still refuses is no success. */
+/* Look at all checkpoints again that were rebuilt. */
 static int
 confirm(struct settings *s, struct error *err)
 {
@@ -151,7 +157,7 @@ run(struct settings *s, struct error *err)
 		rc = error_set(err, ERROR_ABSENT,
 			       "%s: no such checkpoint of level 2 or 3",
 			       s->next.dir);
-	if (rc == 0 && status == STATUS_OK && !s->work.dry_run)
+	if (rc == 0 && status == STATUS_OK && s->written > 0)
 		status = confirm(s, err);
 	if (rc == 0 && !app_json() && s->line[0] != '\0') {
 		if (status == STATUS_DAMAGED && s->work.dry_run)

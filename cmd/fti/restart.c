@@ -199,6 +199,19 @@ choose(struct restart *c, const struct fti_set **set,
 	}
 	*set = best;
 	*from = &in->tree;
+	for (size_t i = 0; i < c->here.count; i++) {
+		const struct fti_set *h = &c->here.list[i];
+
+		if (best->state != FTI_SET_WHOLE || h->no_topology == NULL ||
+		    !str_eq(h->exec, best->exec))
+			continue;
+		n.dir = c->dir;
+		(void)fti_next_topology(&n, h, c->next);
+		return error_set(err, ERROR_DAMAGED,
+				 "%s/%s: missing, and FTI stops without it; an "
+				 "empty file is enough",
+				 c->dir, h->no_topology);
+	}
 	n.dir = in->tree.root;
 	return best->state == FTI_SET_WHOLE
 		       ? 0

@@ -117,7 +117,7 @@ fti_next_topology(const struct fti_next *n, const struct fti_set *set,
 	struct buf path = BUF_INIT;
 
 	to[0] = '\0';
-	if (set->no_topology != NULL && set->state == FTI_SET_WHOLE &&
+	if (set->no_topology != NULL &&
 	    path_join(&path, n->dir, set->no_topology, NULL) == 0)
 		report_command("install -D -m 644 /dev/null", NULL, path.data,
 			       to, FTI_NEXT_MAX);
@@ -135,8 +135,9 @@ fti_next(const struct fti_next *n, const struct fti_sets *s,
 	for (size_t i = 0; i < s->count; i++) {
 		const struct fti_set *set = &s->list[i];
 		const bool mend = set->state == FTI_SET_REBUILDABLE;
+		const bool coded = set->level == FTI_L2 || set->level == FTI_L3;
 
-		if (!mend &&
+		if (!mend && !(coded && set->sums > 0) &&
 		    (set->state != FTI_SET_WHOLE || set->unprotected == 0))
 			continue;
 		if (best == NULL ||
@@ -148,7 +149,8 @@ fti_next(const struct fti_next *n, const struct fti_sets *s,
 	for (size_t i = 0; to[0] == '\0' && i < s->count; i++)
 		(void)fti_next_repair(n, &s->list[i], to);
 	for (size_t i = 0; to[0] == '\0' && i < s->count; i++)
-		(void)fti_next_topology(n, &s->list[i], to);
+		if (s->list[i].state == FTI_SET_WHOLE)
+			(void)fti_next_topology(n, &s->list[i], to);
 }
 
 int
@@ -166,8 +168,7 @@ fti_refuse(const struct fti_next *n, const struct fti_sets *s,
 
 	if (set->state == FTI_SET_REBUILDABLE)
 		fti_next_rebuild(n, s, set, next);
-	else if (!fti_next_repair(n, set, next) &&
-		 !fti_next_topology(n, set, next))
+	else if (!fti_next_repair(n, set, next))
 		report_command("scr_fti scan --checksums --files", NULL, n->dir,
 			       next, FTI_NEXT_MAX);
 	return error_set(err, kinds[set->state],

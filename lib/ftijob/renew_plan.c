@@ -332,10 +332,7 @@ fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 	if (check_set(set, err) < 0)
 		return -1;
 	rc = find_places(&p, err);
-	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++)
-		r->sums += set->ranks[i / FTI_PARTS]
-				   .parts[i % FTI_PARTS]
-				   .right_sum != NULL;
+	r->sums = set->sums;
 	for (uint32_t g = 0; g < set->groups && rc == 0; g++) {
 		rc = work_go_on(w, err);
 		if (rc == 0 && fti_set_member(set, g, 0) != NULL)

@@ -83,7 +83,7 @@ struct fti_set {
 	enum fti_level level;
 	uint32_t id;
 	bool posix; /* files without structure, described by sector files */
-	bool layout_known;
+	bool layout_known, layout_guessed; /* guessed: by damaged files */
 	enum fti_layout layout;
 	struct fti_geometry geometry;
 	struct fti_rank *ranks; /* ascending; of all that should have files */
@@ -105,6 +105,7 @@ struct fti_set {
 	bool data_read; /* else only records and sizes are proven */
 	enum fti_set_state state;
 	size_t bad;	     /* ranks without a good file of their own */
+	size_t sums;	     /* POSIX: damaged ones in its metadata */
 	size_t unprotected;  /* copies or parity files that are not good */
 	const char *conflict; /* which files contradict each other, or NULL */
 	const char *reason;  /* why it is not whole and protected, or NULL */

@@ -182,6 +182,9 @@ try_choice(struct confrontation *c, uint32_t group, uint64_t aside,
 	if (rc == 1 && (c->choices == 0 || aside != c->found)) {
 		c->found = aside;
 		c->choices++;
+		/* Parity alone is not better than all data alone. */
+		if ((rest & data) == 0 && (c->left & data) == data)
+			c->choices++;
 	}
 	return rc < 0 ? -1 : 0;
 }

@@ -130,16 +130,17 @@ check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
 				   parity ? "holds no parity"
 					  : "holds parity, not a checkpoint",
 				   err);
-	/* A damaged file of C looks like one of D. */
-	if (!set->layout_known &&
-	    (to->exact || to->state == FTI_STATE_REFUSED)) {
+	/* A damaged file of C looks like one of D: others know better. */
+	if (!set->layout_known) {
 		set->layout = f->layout;
-		set->layout_known = true;
+		set->layout_known = to->exact ||
+				    to->state == FTI_STATE_REFUSED;
+		set->layout_guessed = true;
 	}
 	/* The names of differential checkpoints have no id. */
 	if (set->level == FTI_DCP && to->exact && f->meta.ckpt_id > 0)
 		set->id = (uint32_t)f->meta.ckpt_id;
-	return check_label(s, set, to, err);
+	return f->cut > 0 ? 0 : check_label(s, set, to, err);
 }
 
 static int
@@ -173,6 +174,16 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 		to->right_sum = arena_strdup(s->arena, c->right_sum);
 		if (to->right_sum == NULL)
 			return error_no_memory(err);
+	}
+	/* Nothing says what it should be. */
+	if (!r->parity && r->form == FTI_FORM_POSIX &&
+	    r->described.file->sum == NULL) {
+		to->state = FTI_STATE_UNKNOWN;
+		to->exact = to->data_good = false;
+		return set_problem(s, to,
+				   "the metadata of its group have no checksum "
+				   "of it",
+				   err);
 	}
 	/* FTI needs it; an interrupted fti_protect_run() leaves it out. */
 	if (r->parity && c->unread == NULL &&
@@ -376,6 +387,7 @@ fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 	    read_files(s, set, data, w, err) < 0 ||
 	    fti_set_confront(s, set, w, err) < 0)
 		return -1;
+	set->layout_known = set->layout_known || set->layout_guessed;
 	find_time(set);
 	return fti_set_judge(s, set, err);
 }

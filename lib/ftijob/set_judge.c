@@ -101,7 +101,7 @@ tally_all(struct fti_set *set, struct tally *t, bool *taken)
 	const bool coded = k > 1 && set->geometry.node_size > 0 &&
 			   (set->level == FTI_L2 || set->level == FTI_L3);
 
-	set->bad = set->unprotected = 0;
+	set->bad = set->unprotected = set->sums = 0;
 	*taken = true;
 	for (size_t i = 0; i < set->nranks; i++) {
 		const struct fti_rank *r = &set->ranks[i];
@@ -109,6 +109,8 @@ tally_all(struct fti_set *set, struct tally *t, bool *taken)
 		const bool good = p[FTI_OWN].state == FTI_STATE_GOOD;
 		struct lack l = { 0, 0, false };
 
+		for (int k = 0; k < FTI_PARTS; k++)
+			set->sums += p[k].right_sum != NULL;
 		if (!coded) {
 			tally_rank(set, t, r, false, is_open(r));
 			*taken = *taken && good;
@@ -200,6 +202,12 @@ reason_of(struct fti_sets *s, const struct fti_set *set, const struct tally *t)
 	if (!set->posix && !set->layout_known)
 		return "no file is of FTI-FF; if they are POSIX files, their "
 		       "metadata (sector files) is missing";
+	if (set->state == FTI_SET_WHOLE && set->sums > 0)
+		return arena_printf(s->arena,
+				    "%zu damaged %s in the metadata (sector "
+				    "files)",
+				    set->sums,
+				    set->sums == 1 ? "checksum" : "checksums");
 	if (set->state == FTI_SET_WHOLE && t->refused > 0)
 		return arena_printf(s->arena,
 				    "FTI refuses %zu of %zu files, and takes "
@@ -301,7 +309,7 @@ fti_set_judge(struct fti_sets *s, struct fti_set *set, struct error *err)
 	set->state = state_of(s, set, &t, taken);
 	set->refusal = refusal_of(set, &t, taken);
 	if (set->state == FTI_SET_WHOLE && set->unprotected == 0 &&
-	    t.refused == 0)
+	    t.refused + set->sums == 0)
 		return 0;
 	set->reason = reason_of(s, set, &t);
 	return set->reason == NULL ? error_no_memory(err) : 0;

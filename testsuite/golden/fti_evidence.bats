@@ -1,0 +1,218 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them
+# What scr_fti says of a checkpoint follows from all evidence: every file must fit
+# its partners.  The combinations of witnesses are in campaign/fti.py.
+
+load golden
+
+setup() { fti_setup; }
+
+# judged STATE STATUS DIR: scan with checksums says so of the only checkpoint.
+judged()
+{
+	run scr_fti scan --checksums "$3"
+	[ "$status" = "$2" ] || failed "$3: status $status: $output"
+	grep -qE "^  (L[1-4]|dCP) .* $1( |$)" <<<"$output" || failed "$3: $output"
+}
+
+# follow: the command of the line "next: ".
+follow()
+{
+	local command
+
+	command=$(sed -n 's/^\(scr_fti: \)\?next: //p' <<<"$output")
+	[ -n "$command" ] || failed "no next line: $output"
+	# shellcheck disable=SC2086 # it has no quotes
+	run $command
+}
+
+@test "33.5, 33.21: every combination of right, missing, damaged and foreign files" {
+	run -0 python3 "$SCRKIT_ROOT/testsuite/campaign/fti.py" --table
+	[[ $output == *" combinations, 0 wrong" ]] || failed "$output"
+}
+
+@test "33: random damages of life" {
+	run python3 "$SCRKIT_ROOT/testsuite/campaign/fti.py" \
+		--cases $((${#SCRKIT_SLOW} > 0 ? 1000 : 100)) --seed $((RANDOM))
+	[ "$status" = 0 ] || failed "$output"
+}
+
+@test "33.5: a rank's file copied over another's is not whole, and comes back" {
+	local set dir
+
+	for set in levels-A-v1.1/L3 levels-E-v1.6/L3; do
+		copy $set
+		dir=$(echo c/Local/node1/*/l3)
+		cp "$dir/Ckpt3-Rank2.fti" "$dir/Ckpt3-Rank3.fti"
+		judged rebuildable 3 c
+		follow
+		[ "$status" = 0 ] || failed "$output"
+		cmp "$dir/Ckpt3-Rank3.fti" "$FTI/$set/${dir#c/}/Ckpt3-Rank3.fti"
+		judged whole 0 c
+	done
+	# No other file tells which of the two is right.
+	copy head-F/L4
+	dir=$(echo c/Global/*/l4)
+	cp "$dir/Ckpt4-Rank1.fti" "$dir/Ckpt4-Rank2.fti"
+	judged unknown 1 c
+	[[ $output == *"ranks 1 and 2 have the same file"* ]] || failed "$output"
+	answers 1 "" scr_fti restart -n --select 4 c
+	answers 1 "" scr_fti archive -n c
+}
+
+@test "33.13: damage that repair mends is not lost" {
+	local name
+
+	for name in checksum myhash ckptsize metasize fs maxfs ptfs timestamp dbsize \
+		dptr containerid hascontent; do
+		copy head-F/L4
+		cp "$FTI/bad-F/$name-flip.fti" c/Global/*/l4/Ckpt4-Rank1.fti
+		judged refused 3 c
+		follow
+		[ "$status" = 0 ] || failed "$name: $output"
+		# The pad byte of a record has no value.
+		cmp -n 3091 c/Global/*/l4/Ckpt4-Rank1.fti "$FTI/bad-F/good.fti" ||
+			failed "$name"
+		judged whole 0 c
+	done
+}
+
+@test "33.13, 33.15: a wrong character in POSIX metadata loses no file" {
+	local sector=l3/sector0-group1.fti sum
+
+	copy posix-levels-odd/L3
+	sector=$(echo c/Meta/*/$sector)
+	sum=$(sed -n 's/^ckpt_checksum *= *//p' "$sector" | head -n 1)
+	sed -i "s/$sum/x${sum:1}/" "$sector"
+	judged whole 0 c || judged refused 3 c
+	follow
+	[ "$status" = 0 ] || failed "$output"
+	diff -r -x .scrkit.lock c "$FTI/posix-levels-odd/L3" || failed "not as before"
+	# Alone, at level 4: its sum proves the file all the same.
+	copy posix-levels-odd/L4
+	sector=$(echo c/Meta/*/l4/sector0-group1.fti)
+	sum=$(sed -n 's/^ckpt_checksum *= *//p' "$sector" | head -n 1)
+	sed -i "s/$sum/x${sum:1}/" "$sector"
+	judged refused 3 c
+	copy posix-levels-odd/L4
+	sed -i '0,/^ckpt_file_size *= .*/s//ckpt_file_size = 77/' \
+		c/Meta/*/l4/sector0-group1.fti
+	run scr_fti scan c
+	[[ $status != 4 && $status != 0 ]] || failed "$output"
+}
+
+@test "33.13: MPI-IO, one file of all ranks" {
+	local dir r
+
+	copy posix-levels-odd/L4
+	dir=$(echo c/Global/*/l4)
+	for r in 0 1 2 3 4 5 6 7; do
+		cat "$dir/Ckpt4-Rank$r.fti"
+	done >all
+	rm "$dir"/*
+	mv all "$dir/Ckpt4-mpiio.fti"
+	judged whole 0 c
+	[[ $output == *"MPI-IO"*"FTI restarts from L4, checkpoint 4"* ]]
+	flip "$dir/Ckpt4-mpiio.fti" 5000
+	judged lost 4 c
+	[[ $output == *"1 of 8 ranks lack a good file"* ]]
+}
+
+@test "33.13: flat files, and directories with the names of nodes" {
+	local set=levels-E-v1.6/L3 n=0 host
+
+	copy $set
+	mkdir flat
+	cp c/Local/*/*/l3/*.fti flat
+	judged whole 0 flat
+	rm flat/Ckpt3-Rank[01].fti
+	answers 0 "rebuilt 2 files" \
+		scr_fti rebuild --node-size 2 --group-size 4 flat
+	cmp flat/Ckpt3-Rank1.fti "$FTI/$set"/Local/node0/*/l3/Ckpt3-Rank1.fti
+	for host in nid0007 nid0009 nid0100 nid0101; do
+		mv "c/Local/node$n" "c/Local/$host"
+		sed -i "s/node$((n++))/$host/" c/Meta/*/Topology.fti
+	done
+	rm c/Local/nid0009/*/l3/*
+	rmdir -p c/Local/nid0009/*/l3 || true
+	sed -i '/node_size/d' c/config.fti
+	judged rebuildable 3 c
+	follow
+	[ "$status" = 0 ] || failed "$output"
+	cmp c/Local/nid0009/*/l3/Ckpt3-Rank2.fti \
+		"$FTI/$set"/Local/node1/*/l3/Ckpt3-Rank2.fti
+}
+
+@test "33.17: FTI stops without Topology.fti; an empty one is enough" {
+	copy levels-E-v1.6/L3
+	rm c/Meta/*/Topology.fti
+	judged whole 3 c
+	[[ $output == *"it stops without its Topology.fti"* ]] || failed "$output"
+	answers 3 "" scr_fti restart --select 3 c
+	follow
+	judged whole 0 c
+	[[ $output == *"FTI restarts from L3, checkpoint 3" ]] || failed "$output"
+}
+
+@test "33.17: compacted files of level 3 do not fit the parity" {
+	local set=levels-E-v1.6/L3 file
+
+	copy $set
+	for file in c/Local/*/*/l3/*Rank*.fti; do
+		scr_fti compact -q --room 5 -o x "$file"
+		mv x "$file"
+	done
+	answers 3 rebuildable scr_fti scan c
+	follow
+	[[ $status = 0 && $output != *18446744073709551615* ]] || failed "$output"
+	cmp c/Local/node0/*/l3/Ckpt3-Rank0.fti "$FTI/$set"/Local/node0/*/l3/Ckpt3-Rank0.fti
+}
+
+@test "33.17: a differential checkpoint has its id" {
+	answers 3 "" scr_fti scan "$FTI/dcp-F/ckpt4"
+	[[ $output == *"dCP     4  FTI-FF F"* ]] || failed "$output"
+	answers 0 "FTI restarts from dCP, checkpoint 5" \
+		scr_fti scan "$FTI/dcp-posix/ckpt5"
+}
+
+@test "33.23: what cannot be read is named only if it matters" {
+	local as=(setpriv --bounding-set "-dac_override,-dac_read_search")
+
+	if [ "$(id -u)" != 0 ]; then
+		as=()
+	elif ! "${as[@]}" true; then
+		skip "root may read everything"
+	fi
+	copy head-F/L4
+	mkdir -m 700 c/Global/stash
+	chmod 0 c/Global/stash
+	answers 0 whole "${as[@]}" scr_fti scan c
+	rm c/Global/*/l4/Ckpt4-Rank1.fti
+	answers 1 "directory that cannot be read: Global/stash" \
+		"${as[@]}" scr_fti scan c
+	rmdir c/Global/stash
+	answers 4 lost "${as[@]}" scr_fti scan c
+}
+
+@test "33.23: a file that is cut in its last record has all its data" {
+	copy head-F/L4
+	cp "$FTI/bad-F/good.fti" cut.fti
+	truncate -s -50 cut.fti
+	answers 3 "of its metadata record the last 50 bytes are missing" \
+		scr_fti verify cut.fti
+	scr_fti extract -q -o cut cut.fti
+	scr_fti extract -q -o good "$FTI/bad-F/good.fti"
+	diff -r cut good
+	truncate -s -50 c/Global/*/l4/Ckpt4-Rank1.fti
+	judged refused 3 c
+	follow
+	[ "$status" = 0 ] || failed "$output"
+	judged whole 0 c
+}
+
+@test "33.24: the time of a checkpoint is that of its records; -q prints no table" {
+	answers 0 "2026-11-20 23:01:42" scr_fti scan "$FTI/levels-A-v1.1/L3"
+	run -0 scr_fti scan -q "$FTI/levels-A-v1.1/L3"
+	[ -z "$output" ]
+}
