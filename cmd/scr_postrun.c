@@ -398,7 +398,7 @@ run(const struct settings *set, struct job *job, struct error *err)
 	if ((set->down != NULL && hostlist_add(&down, set->down, err) < 0) ||
 	    fill_options(set, job, &o, err) < 0)
 		goto out;
-	if (job_nodes(job, err) < 0) {
+	if (job_began(job, err) < 0) {
 		if (err->kind == ERROR_ABSENT)
 			app_advise(err, "or give --nodes");
 		goto out;

@@ -12,6 +12,9 @@
 /* Bytes of a clause for messages. */
 #define WHY 256
 
+/* No login has more bytes to say. */
+#define GREETING ((size_t)1 << 20)
+
 /* Let the node wait for the next attempt, as if it had not been asked. */
 static void
 wait_again(struct remote_run *run, struct remote_node *n)
@@ -20,7 +23,8 @@ wait_again(struct remote_run *run, struct remote_node *n)
 	buf_clear(&n->result->err);
 	n->result->cut = false;
 	buf_clear(&n->words);
-	n->complained = false;
+	n->complained = n->heard = false;
+	n->bytes = 0;
 	n->proc = NULL;
 	n->phase = REMOTE_WAITING;
 	n->due = clock_seconds() + REMOTE_PAUSE;
@@ -28,16 +32,20 @@ wait_again(struct remote_run *run, struct remote_node *n)
 	remote_queue(run, n);
 }
 
-/* Record the clause for messages: `why`, after those of the ways before. */
+/* Record the clause for messages: `why`, after those of the ways before, and of
+ * the attempt that decided. */
 static void
 explain(struct remote_run *run, struct remote_node *n, const char *why)
 {
+	const char *kind = remote_kind_name(run->ways[n->way].kind);
 	struct buf *to = &n->result->text;
 
 	buf_clear(to);
+	if (n->sign.len > 0 && !str_ends(n->sign.data, why) &&
+	    (n->before.len == 0 || !strstr(n->before.data, n->sign.data)))
+		buf_printf(&n->before, "%s; ", n->sign.data);
 	if (n->before.len > 0)
-		buf_printf(to, "%s%s: ", n->before.data,
-			   remote_kind_name(run->ways[n->way].kind));
+		buf_printf(to, "%s%s: ", n->before.data, kind);
 	n->result->why = buf_add_str(to, why) == 0 ? to->data : "out of memory";
 }
 
@@ -65,6 +73,8 @@ remote_node_end(struct remote_run *run, struct remote_node *n,
 	if (n->proc != NULL)
 		n->proc->open--;
 	if (!begun && !run->ending) {
+		if (n->heard && state > REMOTE_REFUSED)
+			state = REMOTE_REFUSED;
 		if (remote_way_next(run, n, state, why)) {
 			wait_again(run, n);
 			return;
@@ -82,6 +92,7 @@ remote_node_end(struct remote_run *run, struct remote_node *n,
 	n->phase = REMOTE_ENDED;
 	buf_free(&n->words);
 	buf_free(&n->before);
+	buf_free(&n->sign);
 }
 
 /* Append output to `b`, up to run->keep bytes. */
@@ -127,18 +138,23 @@ keep_ends(struct remote_run *run, struct remote_node *n, const char *text,
 		run->failed = true;
 }
 
-/* The node printed so many bytes more.  End one that does not stop. */
+/* The node printed so many bytes more.  End one that does not stop: a login that
+ * does not come to the command, sooner. */
 static void
 count(struct remote_run *run, struct remote_node *n, size_t bytes)
 {
+	const size_t most = n->phase == REMOTE_STARTING && run->talk > GREETING
+				    ? GREETING
+				    : run->talk;
+
 	n->last = clock_seconds();
 	n->bytes += bytes;
-	if (n->phase != REMOTE_RUNNING || n->bytes <= run->talk)
+	if (n->bytes <= most)
 		return;
 	if (n->proc != NULL)
 		n->proc->overdue = true;
 	remote_node_end(run, n, REMOTE_KILLED, -1,
-			"printed more than %zu KiB: ended", run->talk >> 10);
+			"printed more than %zu KiB: ended", most >> 10);
 }
 
 /* Keep a line that may explain a failure. */
@@ -176,15 +192,15 @@ remote_node_out(struct remote_run *run, struct remote_node *n, char *text,
 
 	if (n->phase == REMOTE_ENDED)
 		return;
+	n->heard = n->heard || len > 0; /* see WRAP of command.c */
 	count(run, n, len + whole);
-	if (n->phase == REMOTE_ENDED)
+	if (n->phase == REMOTE_ENDED || n->phase == REMOTE_WAITING)
 		return;
 	if (run->ways[n->way].kind != REMOTE_LOCAL)
 		mark = memmem(text, len, run->token, token);
 	if (n->phase == REMOTE_STARTING) {
 		if (mark != NULL && mark[token] == '+') {
 			n->phase = REMOTE_RUNNING;
-			n->bytes = 0;
 			remote_way_reached(run, n);
 		} else {
 			remember(run, n, text, len, false);

@@ -25,12 +25,6 @@ remote_result_free(struct remote_result *r)
 	memset(r, 0, sizeof(*r));
 }
 
-bool
-remote_is_dead(const struct remote_result *r)
-{
-	return r->state == REMOTE_TIMEOUT && !r->begun;
-}
-
 void
 remote_results_free(struct remote_result *r, size_t count)
 {
@@ -163,6 +157,7 @@ fini(struct remote_run *run)
 	for (size_t i = 0; run->nodes != NULL && i < run->count; i++) {
 		buf_free(&run->nodes[i].words);
 		buf_free(&run->nodes[i].before);
+		buf_free(&run->nodes[i].sign);
 	}
 	map_free(run->ranks);
 	hostlist_free(&run->brokers);

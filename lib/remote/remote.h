@@ -92,12 +92,15 @@ struct remote_options {
 	void *arg;
 };
 
-/* Of several ways that did not reach the node the first in this list counts: a
- * refusal is a sign of life. */
+/* Of several attempts that did not begin the command the first in this list
+ * counts: a sign of life outweighs all others, silence proves nothing. */
 enum remote_state {
-	REMOTE_DONE,	/* the command ended; `status` is set */
-	REMOTE_REFUSED, /* the node, or something before it, refused */
-	REMOTE_TIMEOUT, /* a limit was exceeded, or the node is silent */
+	REMOTE_DONE, /* the command ended; `status` is set */
+	/* The node, or something before it, refused; or it took the connection,
+	 * or printed a byte, and came to no command. */
+	REMOTE_REFUSED,
+	REMOTE_DEAD,	/* nobody took the connection */
+	REMOTE_TIMEOUT, /* a limit was exceeded: it is not known why */
 	/* It was ended by a signal, a lost connection, stop(), or because it
 	 * printed without end. */
 	REMOTE_KILLED,
@@ -116,9 +119,6 @@ struct remote_result {
 	const char *why;
 	struct buf text;
 };
-
-/* Is the node dead, as far as can be told: no way had any sign of life? */
-bool remote_is_dead(const struct remote_result *r);
 
 /* Free what *r holds, and empty it.  A struct that is all zero is allowed. */
 void remote_result_free(struct remote_result *r);

@@ -71,10 +71,12 @@ struct remote_node {
 	bool ssh;	   /* one by ssh failed */
 	struct buf before; /* why the ways before this one failed */
 	enum remote_state sofar;  /* of the failed attempts */
+	struct buf sign;	  /* what the attempt said that this is from */
 	struct remote_node *next; /* WAITING: in run->queue */
 	double due;		  /* WAITING: not before */
 	double start, last;	  /* times: start of its process, last output */
-	size_t bytes;		  /* that the command printed */
+	size_t bytes;		  /* that this attempt printed, on both */
+	bool heard;		  /* one of them came from the node */
 	struct buf words;	  /* last line that may explain a failure */
 	bool complained; /* `words` is from stderr, not output of a login */
 	struct remote_proc *proc; /* of the present attempt */

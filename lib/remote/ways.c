@@ -211,11 +211,14 @@ remote_way_next(struct remote_run *run, struct remote_node *n,
 
 	if (err->len > 0 && strstr(err->data, "--overlap") != NULL)
 		run->known->old_srun = true;
+	if (state < n->sofar) {
+		n->sofar = state;
+		buf_clear(&n->sign);
+		buf_printf(&n->sign, "%s: %s", remote_kind_name(was->kind),
+			   why);
+	}
 	if (++n->tries < run->known->tries)
 		return true;
-	/* Of each way the last attempt counts, whose reason is told. */
-	if (state < n->sofar)
-		n->sofar = state;
 	n->ssh = n->ssh || (is_by_ssh(was) && state != REMOTE_NOT_STARTED);
 	do {
 		at = (at + 1) % run->known->count;
@@ -232,45 +235,43 @@ remote_way_next(struct remote_run *run, struct remote_node *n,
 
 /* --- What a failure tells --- */
 
-static bool
-has_any(const char *text, const char *const *words)
-{
-	for (; *words != NULL; words++)
-		if (strstr(text, *words) != NULL)
-			return true;
-	return false;
-}
-
 enum remote_state
 remote_way_told(const char *words)
 {
-	/* The launcher failed before it came to the node. */
-	static const char *const ours[] = {
-		"No such rcmd module",
-		"slurm controller",
-		"Invalid job id",
-		"Unable to confirm allocation",
-		"Could not resolve host",
-		"cannot fork",
-		"fork: ",
-		"Resource temporarily unavailable",
-		"--overlap",
-		NULL,
-	};
-	/* The node is silent, or the resource manager calls it down. */
-	static const char *const silent[] = {
-		"Timeout, server",
-		"timed out",
-		"timeout",
-		"No route to host",
-		"Host is down",
-		"not available (down",
-		"Communication connection failure",
-		"Node not responding",
-		NULL,
+	/* The first row both of whose words occur. */
+	static const struct {
+		const char *words, *also;
+		enum remote_state state;
+	} told[] = {
+		/* The launcher failed before it came to the node. */
+		{ "No such rcmd module", "", REMOTE_NOT_STARTED },
+		{ "slurm controller", "", REMOTE_NOT_STARTED },
+		{ "Unable to create step", "", REMOTE_NOT_STARTED },
+		{ "Invalid job id", "", REMOTE_NOT_STARTED },
+		{ "Unable to confirm allocation", "", REMOTE_NOT_STARTED },
+		{ "Could not resolve host", "", REMOTE_NOT_STARTED },
+		{ "cannot fork", "", REMOTE_NOT_STARTED },
+		{ "fork: ", "", REMOTE_NOT_STARTED },
+		{ "Resource temporarily unavailable", "", REMOTE_NOT_STARTED },
+		{ "--overlap", "", REMOTE_NOT_STARTED },
+		/* ssh: nobody took the connection, "connect to host ..."; or it
+		 * was there: "Connection to ..." */
+		{ "connect", "timed out", REMOTE_DEAD },
+		{ "connect", "No route to host", REMOTE_DEAD },
+		{ "connect", "Host is down", REMOTE_DEAD },
+		{ "Connection to", "timed out", REMOTE_REFUSED },
+		{ "banner exchange", "", REMOTE_REFUSED },
+		{ "Timeout, server", "", REMOTE_REFUSED },
+		/* srun: its daemon there is silent, or was ended */
+		{ "Communication connection failure", "", REMOTE_TIMEOUT },
+		{ "Node not responding", "", REMOTE_TIMEOUT },
+		{ "timed out", "", REMOTE_TIMEOUT },
+		{ "timeout", "", REMOTE_TIMEOUT },
 	};
 
-	return has_any(words, ours)	? REMOTE_NOT_STARTED
-	       : has_any(words, silent) ? REMOTE_TIMEOUT
-					: REMOTE_REFUSED;
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+		if (strstr(words, told[i].words) != NULL &&
+		    strstr(words, told[i].also) != NULL)
+			return told[i].state;
+	return REMOTE_REFUSED;
 }

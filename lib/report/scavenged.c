@@ -245,14 +245,18 @@ put_all(const struct scavenge *s, struct buf *out)
 			   "%s of user %s",
 			   s->job->cntl_dir, s->job->id, s->job->user);
 	else if (s->plan.count == 0)
-		buf_add_str(out, "nothing to save: the caches hold no dataset");
+		buf_add_str(out, scavenge_status(s) == STATUS_OK
+					 ? "nothing to save: the caches hold "
+					   "no dataset"
+					 : "UNKNOWN: the nodes that answered "
+					   "hold no dataset");
 	else if (o.saved == 0 && o.unknown > 0)
 		buf_add_str(
 			out,
 			left > 0 ? "NO checkpoint of the caches is saved"
-			: s->unread > 0
-				? "UNKNOWN: some nodes with the checkpoints "
-				  "cannot be reached"
+			: s->plan.hidden
+				? "UNKNOWN: not all nodes that may have the "
+				  "checkpoints answered"
 				: "UNKNOWN: the checkpoints cannot be read");
 	else if (o.newest == 0 && o.gone == 0)
 		buf_add_str(out, o.unfinished > 0
@@ -304,25 +308,41 @@ put_places(const struct scavenge *s, struct buf *out)
 	}
 }
 
-/* The nodes that may live, and what to do if they have what is missing. */
+/* The nodes that may have what is missing, and what to do if they have it. */
 static void
-put_unread(const struct scavenge *s, struct buf *out)
+put_hiding(const struct scavenge *s, struct buf *out)
 {
-	struct hostlist list = HOSTLIST_INIT;
+	const int status = scavenge_status(s);
+	const bool open = status == STATUS_FAILED;
 
-	for (size_t i = 0; i < s->job->nodes.count && !out->failed; i++)
-		if ((s->nodes[i].state == SCAVENGE_NODE_UNREACHABLE ||
-		     s->nodes[i].state == SCAVENGE_NODE_INVALID) &&
-		    hostlist_add_name(&list, s->nodes[i].name, NULL) < 0)
-			out->failed = true;
-	buf_add_str(out, "; not reached, and maybe alive: ");
-	if (hostlist_text(&list, out, NULL) < 0)
-		out->failed = true;
-	if (scavenge_status(s) == STATUS_FAILED)
-		buf_add_str(out,
-			    ": make them reachable, or name them with --down, "
-			    "and run it again");
-	hostlist_free(&list);
+	for (int alive = 0; alive < 2; alive++) {
+		struct hostlist list = HOSTLIST_INIT;
+
+		for (size_t i = 0; i < s->job->nodes.count; i++)
+			if (s->nodes[i].hides &&
+			    (s->nodes[i].state == SCAVENGE_NODE_ALIVE) ==
+				    (alive != 0) &&
+			    hostlist_add_name(&list, s->nodes[i].name, NULL) <
+				    0)
+				out->failed = true;
+		if (list.count > 0) {
+			buf_add_str(out, alive ? "; caches not readable on "
+					       : "; not reached, and maybe "
+						 "alive: ");
+			if (hostlist_text(&list, out, NULL) < 0)
+				out->failed = true;
+		}
+		hostlist_free(&list);
+	}
+	if (s->hiding > 0 && open)
+		buf_add_str(out, ": repair that, or name them with --down, and "
+				 "run it again");
+	if (s->unasked > 0 && status != STATUS_OK)
+		buf_printf(out,
+			   "; the job ran on %zu nodes, and %zu were not asked"
+			   "%s",
+			   s->job->nodes.count + s->unasked, s->unasked,
+			   open ? ": name all of them with --nodes" : "");
 }
 
 void
@@ -339,8 +359,7 @@ report_verdict(const struct scavenge *s, struct buf *out)
 			   s->job->nodes.count);
 	if (s->plan.count > 0 && scavenge_status(s) != STATUS_OK)
 		put_places(s, out);
-	if (s->unread > 0)
-		put_unread(s, out);
+	put_hiding(s, out);
 }
 
 static const char *

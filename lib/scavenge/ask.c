@@ -18,36 +18,145 @@
 #include "scavenge/scavenge_impl.h"
 #include "site/job.h"
 #include "site/jobfiles.h"
+#include "site/resmgr.h"
 #include "str.h"
 
-/* The nodes not specified as down: *count numbers in *which. */
+/* --- The state of a node --- */
+
+enum scavenge_node_state
+scavenge_conclude(const struct scavenge_witness *w)
+{
+	enum { NO, YES, ANY };
+	/* The first row that all witnesses fit. */
+	static const struct {
+		int user, survey, answer, life, unheard, manager;
+		enum scavenge_node_state state;
+	} rows[] = {
+		{ YES, ANY, ANY, ANY, ANY, ANY, SCAVENGE_NODE_SKIPPED },
+		{ NO, YES, ANY, ANY, ANY, ANY, SCAVENGE_NODE_ALIVE },
+		{ NO, NO, YES, ANY, ANY, ANY, SCAVENGE_NODE_INVALID },
+		{ NO, NO, NO, YES, ANY, ANY, SCAVENGE_NODE_UNREACHABLE },
+		{ NO, NO, NO, NO, YES, ANY, SCAVENGE_NODE_DEAD },
+		{ NO, NO, NO, NO, NO, YES, SCAVENGE_NODE_DEAD },
+		{ NO, NO, NO, NO, NO, NO, SCAVENGE_NODE_UNREACHABLE },
+	};
+	size_t i = 0;
+
+#define FITS(what) (rows[i].what == ANY || rows[i].what == w->what)
+	while (!FITS(user) || !FITS(survey) || !FITS(answer) || !FITS(life) ||
+	       !FITS(unheard) || !FITS(manager))
+		i++;
+#undef FITS
+	return rows[i].state;
+}
+
+/* Does the resource manager call the node down?  After each call it is asked
+ * again, once. */
+static int
+ask_manager(struct scavenge *s, const char *name, bool *down, struct error *err)
+{
+	if (!s->manager_asked &&
+	    resmgr_down(s->job->rm, &s->job->nodes, &s->reported, err) < 0)
+		return -1;
+	s->manager_asked = true;
+	for (size_t i = 0; i < s->reported.count; i++)
+		*down = *down || str_eq(s->reported.names[i], name);
+	return 0;
+}
+
+/* The node may have datasets, or files of them, that nobody has seen. */
+static void
+hides(struct scavenge *s, uint32_t node)
+{
+	s->nodes[node].hides = true;
+	s->hiding++;
+	s->plan.hidden = true;
+}
+
+/* Set the state of a node that has no survey.  Its cache is not used; it may
+ * have what is missing, unless it is gone. */
+static int
+mark(struct scavenge *s, uint32_t node, const struct scavenge_witness *w,
+     const char *why, struct error *err)
+{
+	struct scavenge_node *n = &s->nodes[node];
+
+	n->state = scavenge_conclude(w);
+	n->why = w->manager && n->state == SCAVENGE_NODE_DEAD
+			 ? arena_printf(s->arena, "%s calls it down; %s",
+					resmgr_name(s->job->rm), why)
+			 : arena_strdup(s->arena, why);
+	if (n->why == NULL)
+		return error_no_memory(err);
+	if (n->state == SCAVENGE_NODE_UNREACHABLE ||
+	    n->state == SCAVENGE_NODE_INVALID)
+		hides(s, node);
+	else
+		s->dead++;
+	salvage_lose(&s->plan, node);
+	return 0;
+}
+
+int
+scavenge_unreached(struct scavenge *s, uint32_t node,
+		   const struct remote_result *r, struct error *err)
+{
+	struct scavenge_witness w = {
+		.life = r->begun || r->state == REMOTE_REFUSED,
+		.unheard = r->state == REMOTE_DEAD,
+	};
+
+	if (!w.life && !w.unheard &&
+	    ask_manager(s, s->nodes[node].name, &w.manager, err) < 0)
+		return -1;
+	return mark(s, node, &w, r->why != NULL ? r->why : "does not answer",
+		    err);
+}
+
+/* --- Asking --- */
+
+/*
+ * The nodes to ask: *count numbers in *which.  Not those that the user calls
+ * down, nor those that the resource manager has taken from the job and calls
+ * down.
+ */
 static int
 choose_nodes(struct scavenge *s, uint32_t **which, size_t *count,
 	     struct error *err)
 {
 	const struct hostlist *all = &s->job->nodes;
 	struct map *down = hostlist_map(s->o->down, err);
+	int rc = -1;
 
 	*which = arena_alloc(s->arena, all->count + 1, sizeof(**which));
 	if (down == NULL || *which == NULL) {
-		map_free(down);
-		return error_no_memory(err);
+		error_no_memory(err);
+		goto out;
 	}
 	for (size_t i = 0; i < all->count; i++) {
-		struct scavenge_node *n = &s->nodes[i];
+		struct scavenge_witness w = { .user = false };
 
-		n->name = all->names[i];
-		if (map_get(down, n->name) == MAP_NONE) {
+		s->nodes[i].name = all->names[i];
+		w.user = map_get(down, all->names[i]) != MAP_NONE;
+		if (!w.user && i >= s->job->present &&
+		    ask_manager(s, all->names[i], &w.manager, err) < 0)
+			goto out;
+		if (!w.user && !w.manager)
 			(*which)[(*count)++] = (uint32_t)i;
-			continue;
-		}
-		n->state = SCAVENGE_NODE_SKIPPED;
-		n->why = "Specified as down";
-		s->dead++;
-		salvage_lose(&s->plan, (uint32_t)i);
+		else if (mark(s, (uint32_t)i, &w,
+			      w.user ? "Specified as down"
+				     : "it is no more in the job",
+			      err) < 0 ||
+			 (w.manager &&
+			  scavenge_complain(s, (uint32_t)i, err, "%s",
+					    s->nodes[i].why) < 0))
+			goto out;
 	}
+	s->manager_asked = false;
+	rc = 0;
+out:
 	map_free(down);
-	return 0;
+	return rc;
 }
 
 int
@@ -85,34 +194,6 @@ scavenge_reason(const struct remote_result *r, char *to, size_t size)
 	snprintf(to, size, "%.*s", (int)strcspn(r->err.data, "\n"),
 		 r->err.data);
 	return to;
-}
-
-enum scavenge_node_state
-scavenge_unreached(const struct remote_result *r)
-{
-	return remote_is_dead(r) ? SCAVENGE_NODE_DEAD
-				 : SCAVENGE_NODE_UNREACHABLE;
-}
-
-int
-scavenge_mark_failed(struct scavenge *s, uint32_t node,
-		     enum scavenge_node_state state, const char *why,
-		     struct error *err)
-{
-	struct scavenge_node *n = &s->nodes[node];
-
-	n->state = state;
-	n->why = arena_strdup(s->arena, why);
-	if (n->why == NULL)
-		return error_no_memory(err);
-	if (state == SCAVENGE_NODE_DEAD) {
-		s->dead++;
-	} else {
-		s->unread++;
-		s->plan.hidden = true;
-	}
-	salvage_lose(&s->plan, node);
-	return 0;
 }
 
 /* The files of other nodes have shown that it belongs to another prefix. */
@@ -204,23 +285,15 @@ take_dataset(struct scavenge *s, uint32_t node,
 	return scavenge_complain(s, node, err, "%s", why.text);
 }
 
-/* The node did not do what it was asked. */
-static int
-mark_silent(struct scavenge *s, uint32_t node, enum scavenge_node_state state,
-	    const char *why, struct error *err)
-{
-	return scavenge_mark_failed(s, node, state, why, err) < 0
-		       ? -1
-		       : scavenge_complain(s, node, err, "%s", why);
-}
-
 static int
 take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
 	    struct error *err)
 {
+	const struct scavenge_witness w = { .answer = true };
 	struct scavenge_node *n = &s->nodes[node];
 	struct error why = ERROR_INIT;
 	struct nodecache v;
+	char text[512];
 	int rc = 0;
 
 	if (nodecache_parse(&v, r->out.data == NULL ? "" : r->out.data,
@@ -228,8 +301,13 @@ take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
 		nodecache_free(&v);
 		if (why.kind == ERROR_NOMEM)
 			return error_no_memory(err);
-		return mark_silent(s, node, SCAVENGE_NODE_INVALID,
-				   r->why != NULL ? r->why : why.text, err);
+		return mark(s, node, &w,
+			    r->why != NULL || r->err.len > 0
+				    ? scavenge_reason(r, text, sizeof(text))
+				    : why.text,
+			    err) < 0
+			       ? -1
+			       : scavenge_complain(s, node, err, "%s", n->why);
 	}
 	n->state = SCAVENGE_NODE_ALIVE;
 	n->host = arena_strdup(s->arena, v.host != NULL ? v.host : n->name);
@@ -237,9 +315,12 @@ take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
 		rc = error_no_memory(err);
 	s->alive++;
 	scavenge_count_places(s, &v);
+	if (v.unread)
+		hides(s, node);
 	/* A spare node has no cache: not worth a line in the log. */
 	if (v.problem != NULL &&
-	    (v.ndatasets > 0 || !str_ends(v.problem, strerror(ENOENT))) &&
+	    (v.unread || v.ndatasets > 0 ||
+	     !str_ends(v.problem, strerror(ENOENT))) &&
 	    rc == 0)
 		rc = scavenge_complain(s, node, err, "%s", v.problem);
 	for (size_t i = 0; rc == 0 && i < v.ndatasets; i++)
@@ -257,10 +338,11 @@ take_answers(struct scavenge *s, const struct remote_result *r, size_t count,
 
 		if (r[i].state == REMOTE_DONE)
 			rc = take_survey(s, which[i], &r[i], err);
+		else if (scavenge_unreached(s, which[i], &r[i], err) == 0)
+			rc = scavenge_complain(s, which[i], err, "%s",
+					       s->nodes[which[i]].why);
 		else
-			rc = mark_silent(
-				s, which[i], scavenge_unreached(&r[i]),
-				r[i].why ? r[i].why : "does not answer", err);
+			rc = -1;
 		if (rc < 0)
 			return -1;
 	}
@@ -290,9 +372,10 @@ scavenge_call_init(struct scavenge_call *c, struct scavenge *s,
 }
 
 int
-scavenge_call_run(struct scavenge_call *c, const struct scavenge *s,
+scavenge_call_run(struct scavenge_call *c, struct scavenge *s,
 		  const uint32_t *nodes, size_t count, struct error *err)
 {
+	s->manager_asked = false;
 	for (size_t i = 0; i < count; i++)
 		if (hostlist_add_name(&c->hosts, s->nodes[nodes[i]].name, err) <
 		    0)

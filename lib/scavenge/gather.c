@@ -170,13 +170,13 @@ read_result(struct copying *c, const struct remote_result *r,
 }
 
 /*
- * A node did not come to the end, and `why` was reported.  One that began is
+ * A node did not come to the end, which was reported.  One that began is
  * asked once more, as what cut it off may be over; then it is dead if no way
  * reaches it now.
  */
 static int
 take_cut(struct copying *c, uint32_t node, const struct remote_result *r,
-	 const char *why, struct error *err)
+	 struct error *err)
 {
 	if (r->begun && !c->cut[node]) {
 		c->cut[node] = c->retry = true;
@@ -184,8 +184,7 @@ take_cut(struct copying *c, uint32_t node, const struct remote_result *r,
 	}
 	c->unsure = true;
 	c->s->alive--;
-	return scavenge_mark_failed(c->s, node, scavenge_unreached(r), why,
-				    err);
+	return scavenge_unreached(c->s, node, r, err);
 }
 
 /* Say once what nodes warn of that have copied everything. */
@@ -252,7 +251,7 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 			continue;
 		}
 		*again = true;
-		if (take_cut(c, c->nodes[i], &r[i], why, err) < 0)
+		if (take_cut(c, c->nodes[i], &r[i], err) < 0)
 			return -1;
 	}
 	pass_warning(c, r);

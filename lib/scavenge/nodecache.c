@@ -32,19 +32,12 @@ struct looking {
 	struct buf raw;
 };
 
-/* What this user may not read is not lost. */
-static bool
-is_unread(const struct error *why)
-{
-	return error_is_unread(why) || why->errnum == EACCES;
-}
-
 /* Note a problem of the dataset or of a rank. */
 static int
 problem(struct looking *l, const char **to, const struct error *why,
 	struct error *err)
 {
-	if (is_unread(why) &&
+	if (nodecache_hides(why) &&
 	    nodecache_note(l->arena, &l->d->unread, why, err) < 0)
 		return -1;
 	return nodecache_note(l->arena, to, why, err);
@@ -116,7 +109,7 @@ look_at_list(struct looking *l, const struct redset_member *m,
 		if (fd < 0 && f.attr.size > 0)
 			lost[r->red.nlost++] =
 				(struct solve_range){ at, at + f.attr.size };
-		if (fd < 0 && is_unread(&why) &&
+		if (fd < 0 && nodecache_hides(&why) &&
 		    problem(l, &r->problem, &why, err) < 0)
 			return -1;
 		at += f.attr.size;
@@ -331,6 +324,12 @@ look_at_dataset(struct looking *l, struct nodecache_dataset *d,
 	return rc;
 }
 
+static bool
+may_exist(const char *path)
+{
+	return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
 int
 nodecache_read(struct nodecache *n, const struct nodecache_where *w,
 	       struct error *err)
@@ -349,10 +348,9 @@ nodecache_read(struct nodecache *n, const struct nodecache_where *w,
 	n->cntl = w->cntl == NULL ? NULL : arena_strdup(n->arena, w->cntl);
 	if (n->host == NULL || (w->cntl != NULL && n->cntl == NULL))
 		goto no_memory;
-	n->there = w->cntl != NULL && access(w->cntl, F_OK) == 0;
+	n->there = w->cntl != NULL && may_exist(w->cntl);
 	for (size_t i = 0; i < w->ncachedirs && i < 62; i++)
-		n->there |= (uint64_t)(access(w->cachedirs[i], F_OK) == 0)
-			    << (i + 1);
+		n->there |= (uint64_t)may_exist(w->cachedirs[i]) << (i + 1);
 	rc = nodecache_dirs(n, w, err);
 	for (size_t i = 0; i < n->ndatasets && rc == 0; i++)
 		rc = look_at_dataset(&l, &n->datasets[i], err);

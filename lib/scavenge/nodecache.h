@@ -148,12 +148,15 @@ struct nodecache {
 	size_t ndatasets;
 	struct nodecache_dataset *datasets; /* ids ascending */
 	const char *problem;
+	/* an I/O error or lack of permission, named in `problem`, may hide
+	 * datasets */
+	bool unread;
 };
 
 /*
  * List the dataset directories in n->datasets, sorted by id, then path, without
- * looking into them; n->arena must be set.  n->problem: the first problem with
- * the cache index or a cache directory.  -1: ERROR_NOMEM.
+ * looking into them; n->arena must be set.  n->problem and n->unread: of the
+ * cache index or a cache directory.  -1: ERROR_NOMEM.
  */
 int nodecache_dirs(struct nodecache *n, const struct nodecache_where *w,
 		   struct error *err);

@@ -33,12 +33,30 @@ nodecache_note(struct arena *a, const char **problem, const struct error *why,
 	return *problem == NULL ? error_no_memory(err) : 0;
 }
 
+bool
+nodecache_hides(const struct error *why)
+{
+	return why->kind == ERROR_SYSTEM && why->errnum != ENOTDIR;
+}
+
 struct finding {
 	struct arena *arena;
 	struct nodecache_dataset *list;
 	size_t count, cap;
 	const char *problem;
+	bool unread;
 };
+
+/* Note a problem of a directory or of the index.  One that hides datasets is
+ * told rather than another. */
+static int
+note(struct finding *f, const struct error *why, struct error *err)
+{
+	if (nodecache_hides(why) && !f->unread)
+		f->problem = NULL;
+	f->unread = f->unread || nodecache_hides(why);
+	return nodecache_note(f->arena, &f->problem, why, err);
+}
 
 static struct nodecache_dataset *
 add_dataset(struct finding *f, int64_t id, struct error *err)
@@ -124,7 +142,7 @@ read_index(struct finding *f, const char *cntl, struct error *err)
 	if (count == SIZE_MAX) {
 		if (t != NULL)
 			error_wrap(&why, "%s", path.data);
-		rc = nodecache_note(f->arena, &f->problem, &why, err);
+		rc = note(f, &why, err);
 		goto out;
 	}
 	rc = 0;
@@ -145,7 +163,13 @@ add_dir(struct finding *f, int64_t id, const char *path, struct error *err)
 	struct nodecache_dataset *lost = NULL;
 	struct stat here, there;
 
-	if (stat(path, &here) < 0 || !S_ISDIR(here.st_mode))
+	if (stat(path, &here) < 0) {
+		struct error why = ERROR_INIT;
+
+		error_sys(&why, "%s: cannot read", path);
+		return errno == ENOENT ? 0 : note(f, &why, err);
+	}
+	if (!S_ISDIR(here.st_mode))
 		return 0;
 	for (size_t i = 0; i < f->count; i++) {
 		struct nodecache_dataset *e = &f->list[i];
@@ -182,7 +206,7 @@ scan_cache(struct finding *f, const char *path, bool nodes, struct error *err)
 		return 0; /* a node that never cached anything */
 	if (dir == NULL) {
 		error_sys(&why, "%s: cannot read", path);
-		return nodecache_note(f->arena, &f->problem, &why, err);
+		return note(f, &why, err);
 	}
 	while (rc == 0 && (de = readdir(dir)) != NULL) {
 		id = dataset_dir_id(de->d_name);
@@ -218,6 +242,7 @@ nodecache_dirs(struct nodecache *n, const struct nodecache_where *w,
 	for (size_t i = 0; i < w->ncachedirs && rc == 0; i++)
 		rc = scan_cache(&f, w->cachedirs[i], true, err);
 	n->problem = f.problem;
+	n->unread = f.unread;
 	n->datasets = arena_alloc(n->arena, f.count + 1, sizeof(*f.list));
 	if (n->datasets == NULL) {
 		rc = error_no_memory(err);

@@ -10,4 +10,8 @@
 int nodecache_note(struct arena *a, const char **problem,
 		   const struct error *why, struct error *err);
 
+/* May what could not be read be there, and whole?  Missing or damaged it is
+ * only if it could be read. */
+bool nodecache_hides(const struct error *why);
+
 #endif /* SCAVENGE_NODECACHE_IMPL_H */

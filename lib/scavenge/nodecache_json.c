@@ -155,6 +155,8 @@ nodecache_json(const struct nodecache *n, struct buf *out, struct error *err)
 	json_set_str(j, "host", n->host);
 	json_set_str(j, "cntl", n->cntl);
 	json_set_u64(j, "there", n->there);
+	if (n->unread)
+		json_set_bool(j, "unread", true);
 	for (size_t i = 0; i < n->ndatasets; i++)
 		json_push(list, dataset_object(&n->datasets[i]));
 	json_set(j, "datasets", list);
@@ -335,6 +337,7 @@ parse_node(const struct json_value *v, struct nodecache *n, struct error *err)
 		return -1;
 	n->there = UINT64_MAX;
 	(void)json_get_u64(v, "there", UINT64_MAX, &n->there);
+	(void)json_get_bool(v, "unread", &n->unread);
 	if (n->host == NULL)
 		return bad(err, "host");
 	if (list == NULL)

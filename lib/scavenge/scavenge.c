@@ -16,6 +16,7 @@
 #include "scavenge/scavenge_impl.h"
 #include "scavenge/turn.h"
 #include "site/job.h"
+#include "site/jobfiles.h"
 
 bool
 scavenge_stop(struct scavenge *s)
@@ -96,6 +97,7 @@ scavenge_open(struct scavenge *s, struct job *job,
 	      const struct scavenge_options *o, struct error *err)
 {
 	const double start = clock_seconds();
+	int64_t ran = 0;
 
 	*s = (struct scavenge){
 		.job = job,
@@ -117,8 +119,15 @@ scavenge_open(struct scavenge *s, struct job *job,
 	if (s->prefix == NULL)
 		return -1;
 	catalogue_stop_on(s->prefix, s->work->stop);
-	if (take_lock(s, err) < 0 || scavenge_ask(s, err) < 0 ||
-	    scavenge_add_known(s, err) < 0)
+	if (take_lock(s, err) < 0)
+		return -1;
+	/* nodes.scr has the number of nodes of the last run. */
+	if (jobfiles_nodes(job->prefix, &ran, NULL) == 0 &&
+	    ran > (int64_t)job->nodes.count) {
+		s->unasked = (size_t)ran - job->nodes.count;
+		s->plan.hidden = true;
+	}
+	if (scavenge_ask(s, err) < 0 || scavenge_add_known(s, err) < 0)
 		return -1;
 	s->seconds[SCAVENGE_ASK] = clock_seconds() - start;
 	if (scavenge_check_places(s, err) < 0)
@@ -152,6 +161,7 @@ scavenge_close(struct scavenge *s)
 {
 	salvage_free(&s->plan);
 	complaints_free(&s->complaints);
+	hostlist_free(&s->reported);
 	catalogue_entries_free(&s->known);
 	if (s->prefix != NULL)
 		catalogue_close(s->prefix);
@@ -347,7 +357,9 @@ scavenge_status(const struct scavenge *s)
 {
 	const struct scavenge_outlook o = scavenge_outlook(s);
 
-	if (s->stopped)
+	/* Without flush.scr only the nodes know the datasets of the job. */
+	if (s->stopped ||
+	    (s->plan.count == 0 && s->plan.hidden && !s->flush_ours))
 		return STATUS_FAILED;
 	if (s->o->only > 0)
 		return status_of(salvage_find(&s->plan, s->o->only));

@@ -16,12 +16,12 @@
 #include <stdint.h>
 
 #include "catalogue/catalogue.h"
+#include "hostlist.h"
 #include "remote/complaints.h"
 #include "remote/remote.h"
 #include "scavenge/salvage.h"
 
 struct error;
-struct hostlist;
 struct job;
 
 struct scavenge_options {
@@ -46,7 +46,7 @@ struct scavenge_options {
 enum scavenge_node_state {
 	SCAVENGE_NODE_SKIPPED, /* listed in `down` */
 	SCAVENGE_NODE_ALIVE,
-	SCAVENGE_NODE_DEAD,    /* no sign of life */
+	SCAVENGE_NODE_DEAD,    /* see scavenge_conclude() */
 	SCAVENGE_NODE_INVALID, /* answered, but no survey could be read */
 	/* it, or something before it, refused; or it was cut off */
 	SCAVENGE_NODE_UNREACHABLE,
@@ -57,6 +57,7 @@ struct scavenge_node {
 	const char *host; /* its own host name; NULL: unknown */
 	enum scavenge_node_state state;
 	const char *why; /* why it is not alive or did not finish; NULL */
+	bool hides;	 /* it may have what nobody has seen */
 };
 
 enum scavenge_phase {
@@ -86,7 +87,11 @@ struct scavenge {
 	/* Nodes that have the control directory, and each cache directory of
 	 * the job: 1 + job->ncaches counts. */
 	size_t *there;
-	size_t unread; /* nodes that may live, and whose cache is unknown */
+	size_t hiding;		  /* nodes that may have what nobody has seen */
+	size_t unasked;		  /* nodes of the job that nobody has named */
+	struct hostlist reported; /* nodes that the resource manager called
+				     down, when it was asked last */
+	bool manager_asked;	  /* ... since the last call */
 	struct complaints complaints; /* not reported yet */
 	struct scavenge_other *others;
 	struct arena *arena;

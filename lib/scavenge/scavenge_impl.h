@@ -64,14 +64,27 @@ int scavenge_report(struct scavenge *s, struct error *err);
 const char *scavenge_reason(const struct remote_result *r, char *to,
 			    size_t size);
 
-/* The state of a node on which the command did not end. */
-enum scavenge_node_state scavenge_unreached(const struct remote_result *r);
+/* What is known of a node. */
+struct scavenge_witness {
+	bool user;    /* the user calls it down */
+	bool survey;  /* its survey could be read */
+	bool answer;  /* it answered something else */
+	bool life;    /* it, or something before it, took a connection, refused,
+			 or printed something */
+	bool unheard; /* nobody took the connection */
+	bool manager; /* the resource manager calls it down */
+};
 
-/* Mark a node failed: its cache is not used.  It may have what is missing,
- * unless it is dead. */
-int scavenge_mark_failed(struct scavenge *s, uint32_t node,
-			 enum scavenge_node_state state, const char *why,
-			 struct error *err);
+/*
+ * The state of a node.  Dead is only a node that nobody has heard, and that took
+ * no connection or is called down; what hangs or is silent may live.
+ */
+enum scavenge_node_state scavenge_conclude(const struct scavenge_witness *w);
+
+/* The command did not end on the node: conclude its state.  Its cache is not
+ * used.  It may have what is missing, unless it is dead. */
+int scavenge_unreached(struct scavenge *s, uint32_t node,
+		       const struct remote_result *r, struct error *err);
 
 /* A call of scr_copy on many nodes. */
 /* Without a limit of the user, a node may take so many seconds to list its
@@ -93,7 +106,7 @@ struct scavenge_call {
 int scavenge_call_init(struct scavenge_call *c, struct scavenge *s,
 		       struct error *err);
 /* Run it on `count` nodes, given by their numbers. */
-int scavenge_call_run(struct scavenge_call *c, const struct scavenge *s,
+int scavenge_call_run(struct scavenge_call *c, struct scavenge *s,
 		      const uint32_t *nodes, size_t count, struct error *err);
 void scavenge_call_end(struct scavenge_call *c);
 

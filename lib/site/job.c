@@ -348,7 +348,20 @@ job_nodes(struct job *j, struct error *err)
 		j->nodes_from = resmgr_name(j->rm);
 	}
 	j->nodes_known = true;
+	j->present = j->nodes.count;
 	return 0;
+}
+
+int
+job_began(struct job *j, struct error *err)
+{
+	if (job_nodes(j, err) < 0)
+		return -1;
+	return str_eq(j->nodes_from, resmgr_name(j->rm)) &&
+			       (resmgr_began(j->rm, &j->nodes, err) < 0 ||
+				hostlist_uniq(&j->nodes, err) < 0)
+		       ? -1
+		       : 0;
 }
 
 int

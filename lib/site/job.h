@@ -55,6 +55,9 @@ struct job {
 	struct conf *conf;
 	struct resmgr *rm;
 	struct hostlist nodes; /* after job_nodes() */
+	/* of them, those of the job now; the resource manager has taken the
+	 * rest from it, see job_began() */
+	size_t present;
 	bool nodes_known;
 	/* Control directory: below SCR_CNTL_BASE, as in SCR's library, if that
 	 * is set; else below the first CNTLDIR, as in LLNL's scripts; else
@@ -96,6 +99,10 @@ void job_close(struct job *j);
  * list.
  */
 int job_nodes(struct job *j, struct error *err);
+
+/* The same with, behind them, nodes that the resource manager has taken from the
+ * job since it began: they may have files of it.  Not if the user names nodes. */
+int job_began(struct job *j, struct error *err);
 
 /* The end time in seconds since the epoch, from SCR_END_TIME or the resource
  * manager.  0: unknown, -1: no limit.  ERROR_USAGE: SCR_END_TIME is not a

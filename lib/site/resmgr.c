@@ -201,6 +201,12 @@ out:
 }
 
 int
+resmgr_began(struct resmgr *r, struct hostlist *out, struct error *err)
+{
+	return r->ops->began != NULL ? r->ops->began(r, out, err) : 0;
+}
+
+int
 resmgr_down(struct resmgr *r, const struct hostlist *nodes,
 	    struct hostlist *out, struct error *err)
 {

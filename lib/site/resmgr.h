@@ -76,6 +76,10 @@ const char *resmgr_job_id(const struct resmgr *r);
  */
 int resmgr_nodes(struct resmgr *r, struct hostlist *out, struct error *err);
 
+/* Add the nodes with which the job began, and which the manager may have taken
+ * from it since, because they died (SLURM, --no-kill). */
+int resmgr_began(struct resmgr *r, struct hostlist *out, struct error *err);
+
 /*
  * Set `out` (initialised; its contents are replaced) to those of `nodes` that
  * the manager reports as down: dead or switched off.  A node that is drained,

@@ -62,6 +62,9 @@ struct resmgr_ops {
 
 	/* Add the nodes to `out`.  -1: unknown, *err says why. */
 	int (*nodes)(struct resmgr *r, struct hostlist *out, struct error *err);
+	/* Add the nodes that the job began with, if the manager takes nodes
+	 * from a job. */
+	int (*began)(struct resmgr *r, struct hostlist *out, struct error *err);
 	/* Add those of `nodes` that are down to `out`.  Other nodes may be
 	 * added, too. */
 	int (*down)(struct resmgr *r, const struct hostlist *nodes,
@@ -92,8 +95,9 @@ struct resmgr {
 	double seconds;	    /* time limit of a command */
 	bool (*stop)(void); /* true: end the command; may be NULL */
 	struct buf notice;
-	bool asked;	 /* SLURM: scontrol was queried for the job */
-	const char *job; /* its answer, or NULL */
+	bool asked;	   /* SLURM: scontrol was queried for the job */
+	const char *job;   /* its answer, or NULL */
+	const char *nodes; /* ... on the nodes of all components, or NULL */
 };
 
 /* --- resmgr_ask.c --- */

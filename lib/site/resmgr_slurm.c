@@ -3,6 +3,7 @@
  * resmgr_slurm.c - SLURM: scontrol for the job, sinfo for its nodes, squeue and
  * scancel for its steps.
  */
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -17,44 +18,45 @@
 /* Most bytes of an argument of a command; the kernel's limit is 128 KiB. */
 #define ARGUMENT_MAX ((size_t)100 << 10)
 
-/*
- * The value of " KEY=" in a line of `scontrol --oneliner`, ended with NUL in
- * place of the next blank.  NULL: not found.  Values with blanks are not
- * supported.
- */
+/* The value of " KEY=" in a line of `scontrol --oneliner`, up to the next blank.
+ * NULL: not found, or no memory.  Values with blanks are not supported. */
 static const char *
-field(char *line, const char *key)
+field(struct resmgr *r, const char *line, const char *key)
 {
 	const size_t len = strlen(key);
-	char *p = line;
 
-	while (p != NULL && *p != '\0') {
+	for (const char *p = line; p != NULL; p = strchr(p, ' ')) {
 		p += strspn(p, " ");
-		if (strncmp(p, key, len) == 0 && p[len] == '=') {
-			p += len + 1;
-			p[strcspn(p, " ")] = '\0';
-			return p;
-		}
-		p = strchr(p, ' ');
+		if (strncmp(p, key, len) == 0 && p[len] == '=')
+			return arena_strndup(r->arena, p + len + 1,
+					     strcspn(p + len + 1, " "));
 	}
 	return NULL;
 }
 
-/* For a job array or a heterogeneous job scontrol prints a line per part.  Keep
- * the line with our id. */
+/* For a job array scontrol prints a line per job, for a heterogeneous job one per
+ * component.  Keep the line with our id, and the nodes of all components. */
 static int
 job_line(struct resmgr *r, char *text, void *arg, struct error *err)
 {
-	char *copy = arena_strdup(r->arena, text);
-	const char *id = NULL;
+	const char *id = field(r, text, "JobId");
+	const char *het = field(r, text, "HetJobId");
+	const char *nodes = field(r, text, "NodeList");
+	const bool own = id != NULL && str_eq(id, r->id);
 
 	(void)arg;
-	if (copy == NULL)
-		return error_no_memory(err);
-	id = field(text, "JobId");
-	if (r->job == NULL && id != NULL && str_eq(id, r->id))
-		r->job = copy;
-	return 0;
+	if (own && r->job == NULL) {
+		r->job = arena_strdup(r->arena, text);
+		if (r->job == NULL)
+			return error_no_memory(err);
+	}
+	if ((!own && (het == NULL || !str_eq(het, r->id))) || nodes == NULL ||
+	    *nodes == '\0' || *nodes == '(')
+		return 0;
+	r->nodes = r->nodes == NULL
+			   ? nodes
+			   : arena_printf(r->arena, "%s,%s", r->nodes, nodes);
+	return r->nodes == NULL ? error_no_memory(err) : 0;
 }
 
 /* Query the job with scontrol, once.  The answer is one line in r->job. */
@@ -74,22 +76,24 @@ ask_job(struct resmgr *r, struct error *err)
 	return rc < 0 ? -1 : 0;
 }
 
-/* A field of the job.  *value is NULL if it is unknown. */
+/* The nodes at the start of the job: those of each component of a heterogeneous
+ * job, whose first one SLURM_JOB_NODELIST has. */
 static int
-job_field(struct resmgr *r, const char *key, const char **value,
-	  struct error *err)
+slurm_began(struct resmgr *r, struct hostlist *out, struct error *err)
 {
-	char *copy = NULL;
+	const char *text = resmgr_env("SLURM_JOB_NODELIST");
+	char name[64];
 
-	*value = NULL;
-	if (ask_job(r, err) < 0)
-		return -1;
-	if (r->job == NULL)
-		return 0;
-	copy = arena_strdup(r->arena, r->job);
-	if (copy == NULL)
-		return error_no_memory(err);
-	*value = field(copy, key);
+	(void)r;
+	if (text == NULL)
+		text = resmgr_env("SLURM_NODELIST");
+	for (unsigned i = 0; text != NULL; i++) {
+		if (hostlist_add(out, text, err) < 0)
+			return -1;
+		snprintf(name, sizeof(name), "SLURM_JOB_NODELIST_HET_GROUP_%u",
+			 i);
+		text = resmgr_env(name);
+	}
 	return 0;
 }
 
@@ -98,22 +102,19 @@ job_field(struct resmgr *r, const char *key, const char **value,
 static int
 slurm_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 {
-	const char *text = NULL;
-
-	if (job_field(r, "NodeList", &text, err) < 0)
+	if (ask_job(r, err) < 0)
 		return -1;
-	if (text != NULL && *text != '\0' && *text != '(')
-		return hostlist_add(out, text, err);
-	text = resmgr_env("SLURM_JOB_NODELIST");
-	if (text == NULL)
-		text = resmgr_env("SLURM_NODELIST");
-	if (text == NULL)
+	if (r->nodes != NULL)
+		return hostlist_add(out, r->nodes, err);
+	if (slurm_began(r, out, err) < 0)
+		return -1;
+	if (out->count == 0)
 		return error_set(err, ERROR_ABSENT,
 				 "slurm: scontrol reports no nodes, and "
 				 "SLURM_JOB_NODELIST is not set");
 	resmgr_note(r, "nodes are those the job began with "
 		       "(SLURM_JOB_NODELIST)");
-	return hostlist_add(out, text, err);
+	return 0;
 }
 
 /*
@@ -179,9 +180,10 @@ slurm_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 	const char *rest = NULL;
 	time_t at = 0;
 
-	if (job_field(r, "EndTime", &text, err) < 0 ||
-	    job_field(r, "TimeLimit", &limit, err) < 0)
+	if (ask_job(r, err) < 0)
 		return -1;
+	text = field(r, r->job, "EndTime");
+	limit = field(r, r->job, "TimeLimit");
 	if (limit != NULL && str_eq(limit, "UNLIMITED")) {
 		*epoch = RESMGR_END_NEVER;
 		return 0;
@@ -250,6 +252,7 @@ const struct resmgr_ops resmgr_slurm = {
 	.name = "slurm",
 	.id_variables = { "SLURM_JOB_ID", "SLURM_JOBID" },
 	.nodes = slurm_nodes,
+	.began = slurm_began,
 	.down = slurm_down,
 	.end_time = slurm_end_time,
 	.jobs = { { "squeue", "-h", "-o", "%A %t" },

@@ -118,7 +118,7 @@ caches()
 	ssh_config "node1 node2" "StrictHostKeyChecking yes" \
 		"UserKnownHostsFile /tmp/wrong"
 	remote=auto answers 1 "Host key verification failed" post
-	assert_output_has "node[1-2]" "UNKNOWN" "make them reachable"
+	assert_output_has "node[1-2]" "UNKNOWN" "repair that, or name them with --down"
 	assert_output_lacks LOST dead
 	[[ $(caches) == "$before" ]]
 	answers 1 '"state": "unreachable"' post --plan --json

@@ -32,6 +32,7 @@ protected() {
 	for k in 1 2 3; do
 		cp -a "nodes/node$k/cache/." nodes/node0/cache/
 	done
+	rm p/.scr/nodes.scr # this node has all of them
 }
 
 # unchanged TYPE ID: its files on the prefix are those of the job.

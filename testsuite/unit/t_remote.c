@@ -28,7 +28,7 @@ static const struct {
 	{ "ok1", REMOTE_DONE, 0, NULL, "I am ok1\n" },
 	{ "status3", REMOTE_DONE, 3, NULL, "I am status3\n" },
 	{ "refuse1", REMOTE_REFUSED, -1, "Connection refused", "" },
-	{ "late1", REMOTE_TIMEOUT, -1, "timed out", "" },
+	{ "late1", REMOTE_DEAD, -1, "timed out", "" },
 	{ "nologin1", REMOTE_REFUSED, -1, "This account is not available.",
 	  NULL },
 	{ "chatty1", REMOTE_DONE, 0, NULL, "I am chatty1\n" },

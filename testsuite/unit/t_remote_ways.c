@@ -58,12 +58,10 @@ test_next_way(void)
 		have_pdsh() ? "; pdsh: ssh: connect" : "; ssh: ssh: connect"),
 	   "nor ssh");
 	for (size_t i = 3; i < 6; i++)
-		ok(came(&s.r[i], REMOTE_TIMEOUT, -1, "no answer") &&
-			   remote_is_dead(&s.r[i]),
-		   "no sign of life: dead");
-	ok(came(&s.r[6], REMOTE_REFUSED, -1, "Permission denied") &&
-		   !remote_is_dead(&s.r[6]),
-	   "one sign of life: not dead");
+		ok(came(&s.r[i], REMOTE_TIMEOUT, -1, "no answer"),
+		   "silence proves nothing");
+	ok(came(&s.r[6], REMOTE_REFUSED, -1, "Permission denied"),
+	   "one sign of life");
 	/* Two attempts by each of two ways, with three pauses. */
 	ok(s.seconds < 4 * 0.9 + 3 + 3, fmt("all side by side: %f", s.seconds));
 	is_int((int64_t)logged("--nodelist=nosrun1"), 2, "srun asked twice");
@@ -89,10 +87,38 @@ test_once_more(void)
 	   "a reason without the name of the only way");
 	is_int(run_line(&s, "broken1", "echo x; kill -9 $PPID"), 0,
 	       "one that began");
-	ok(came(&s.r[0], REMOTE_KILLED, -1, "cut off") && s.r[0].begun &&
-		   !remote_is_dead(&s.r[0]),
+	ok(came(&s.r[0], REMOTE_KILLED, -1, "cut off") && s.r[0].begun,
 	   "is not started again");
 	is_str(out_of(&s.r[0]), "x\n", "what it did say");
+	remote_forget(&s.o);
+}
+
+/* 33.6: what is known of a node by two attempts, and what is said. */
+static void
+test_signs(void)
+{
+	static const struct {
+		const char *node;
+		enum remote_state state;
+		const char *words;
+	} nodes[] = {
+		{ "late1", REMOTE_DEAD, "ssh: connect to host late1" },
+		{ "fade1", REMOTE_REFUSED,
+		  "timed out during banner exchange; ssh: ssh: connect to" },
+		{ "greet1", REMOTE_REFUSED, "no answer within 0.6 s" },
+		{ "mute1", REMOTE_TIMEOUT, "no answer within 0.6 s" },
+		{ "flood1", REMOTE_REFUSED, "printed more than 1024 KiB" },
+		{ "shout1", REMOTE_KILLED, "printed more than 1024 KiB" },
+	};
+	struct scene_run s = { .o = { .kind = REMOTE_SSH, .connect = 0.6 } };
+
+	resolve(&s);
+	is_int(run_line(&s, "late1,fade1,greet1,mute1,flood1,shout1",
+			"echo hi"),
+	       0, "nodes that are not reached");
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+		ok(came(&s.r[i], nodes[i].state, -1, nodes[i].words),
+		   nodes[i].node);
 	remote_forget(&s.o);
 }
 
@@ -298,6 +324,7 @@ main(void)
 	remote_setup();
 	test_next_way();
 	test_once_more();
+	test_signs();
 	test_old();
 	test_talk(REMOTE_SSH);
 	test_talk(REMOTE_SRUN);
