@@ -76,8 +76,8 @@ ask_job(struct resmgr *r, struct error *err)
 	return rc < 0 ? -1 : 0;
 }
 
-/* The nodes at the start of the job: those of each component of a heterogeneous
- * job, whose first one SLURM_JOB_NODELIST has. */
+/* The nodes at the start of the job; those of each component, if it is
+ * heterogeneous. */
 static int
 slurm_began(struct resmgr *r, struct hostlist *out, struct error *err)
 {
@@ -87,8 +87,8 @@ slurm_began(struct resmgr *r, struct hostlist *out, struct error *err)
 	(void)r;
 	if (text == NULL)
 		text = resmgr_env("SLURM_NODELIST");
-	for (unsigned i = 0; text != NULL; i++) {
-		if (hostlist_add(out, text, err) < 0)
+	for (unsigned i = 0; text != NULL || i == 0; i++) {
+		if (text != NULL && hostlist_add(out, text, err) < 0)
 			return -1;
 		snprintf(name, sizeof(name), "SLURM_JOB_NODELIST_HET_GROUP_%u",
 			 i);

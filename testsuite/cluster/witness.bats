@@ -108,3 +108,11 @@ as_other()
 	# Three of four suffice; then it is known.
 	answers 0 "can be saved" post -w "node[1-3]" --plan
 }
+
+@test "33.8 under SLURM: all components of a heterogeneous job are asked" {
+	bed_slurm_up
+	bed_lay xor_8n4
+	answers 0 complete on login env "${lay_env[@]}" env -u SCR_NODELIST \
+		salloc -Q -N2 : -N2 scr_postrun -t 2 -v --plan
+	assert_output_has "nodes: 4:" "8/8"
+}

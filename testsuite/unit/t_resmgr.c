@@ -286,6 +286,28 @@ test_slurm_nodes(void)
 	   "... told");
 }
 
+/* 33.8 */
+static void
+test_slurm_components(void)
+{
+	struct hostlist h = HOSTLIST_INIT;
+
+	slurm("JobId=42 HetJobId=42 HetJobOffset=0 NodeList=a[1-2]\n"
+	      "JobId=43 HetJobId=42 HetJobOffset=1 NodeList=b1\n"
+	      "JobId=44 HetJobId=40 NodeList=c1\n");
+	is_str(nodes_of(), "a1,a2,b1", "the nodes of all components");
+	setenv("SLURM_JOB_NODELIST_HET_GROUP_0", "node[1-4]", 1);
+	setenv("SLURM_JOB_NODELIST_HET_GROUP_1", "x,y", 1);
+	must(resmgr_began(rm, &h, NULL) == 0);
+	is_str(hostlist_nth(&h, -1), "y", "... those that it began with");
+	hostlist_free(&h);
+	slurm(NULL);
+	unsetenv("SLURM_JOB_NODELIST");
+	setenv("SLURM_JOB_NODELIST_HET_GROUP_0", "a", 1);
+	setenv("SLURM_JOB_NODELIST_HET_GROUP_1", "b", 1);
+	is_str(nodes_of(), "a,b", "... without scontrol");
+}
+
 static void
 test_slurm_down(void)
 {
@@ -582,6 +604,7 @@ main(void)
 {
 	test_detection();
 	test_slurm_nodes();
+	test_slurm_components();
 	test_slurm_down();
 	test_commands();
 	test_slurm_hangs();
