@@ -30,7 +30,7 @@
 #define HEARTBEAT_MAX 86400
 
 struct settings {
-	const char *cntl, *prefix, *ranks, *assign, *moved_from;
+	const char *cntl, *prefix, *ranks, *assign, *moved_from, *sees;
 	struct opt_list cachedirs;
 	const char *dataset; /* as given */
 	struct word word;    /* what it means */
@@ -330,6 +330,9 @@ main(int argc, char **argv)
 			   "the working directory)"),
 		OPT_STRING(0, "moved-from", &s.moved_from, "DIR", OPT_DIR,
 			   "path of the prefix when the job wrote it"),
+		OPT_STRING(0, "sees", &s.sees, "FILE", OPT_FILE,
+			   "fail if this node does not see FILE: the prefix is "
+			   "another directory here"),
 		OPT_FLAG(0, "replace", &s.replace,
 			 "replace files with other contents: first drop the "
 			 "dataset that has them from the index"),
@@ -378,7 +381,18 @@ main(int argc, char **argv)
 	w.cntl = s.cntl;
 	w.cachedirs = s.cachedirs.items;
 	w.ncachedirs = s.cachedirs.count;
-	status = s.list ? list(&w) : s.clean > 0 ? clean(&s, &w) : run(&s, &w);
+	if (s.sees != NULL && access(s.sees, F_OK) < 0) {
+		error_sys(&err,
+			  "%s: not seen on this node: another directory "
+			  "than where scr_postrun runs: mount the file "
+			  "system of the prefix here",
+			  s.sees);
+		status = app_report(STATUS_FAILED, &err);
+	} else {
+		status = s.list	       ? list(&w)
+			 : s.clean > 0 ? clean(&s, &w)
+				       : run(&s, &w);
+	}
 	opt_list_free(&s.cachedirs);
 	return app_finish(status);
 }

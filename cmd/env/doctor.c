@@ -23,12 +23,14 @@
 #include "json.h"
 #include "lock.h"
 #include "mem.h"
+#include "path.h"
 #include "remote/remote.h"
 #include "report/hint.h"
 #include "room.h"
 #include "site/health.h"
 #include "site/interval.h"
 #include "str.h"
+#include "token.h"
 
 /* Descriptors that a scavenge needs: two for each of 64 nodes, and files. */
 #define DESCRIPTORS 256
@@ -39,6 +41,9 @@
 /* Nodes that are named in a line. */
 #define NAMED 8
 
+/* The answer of a node that does not see the file it was asked for. */
+#define ELSEWHERE " elsewhere"
+
 enum verdict { GOOD, WARNING, BAD };
 
 struct doctor {
@@ -46,7 +51,8 @@ struct doctor {
 	struct env_remote how;
 	struct json *list; /* of checks; NULL: lines in `out` */
 	struct buf out;
-	bool bad; /* a check has failed */
+	bool bad;   /* a check has failed */
+	int prefix; /* a descriptor; -1: cannot be opened */
 };
 
 /* --- Results --- */
@@ -169,11 +175,10 @@ static void
 check_prefix(struct doctor *d, const struct job *j)
 {
 	char next[1024];
-	const int fd = dir_open(AT_FDCWD, j->prefix_real);
 
-	if (fd >= 0) {
-		check_prefix_fd(d, j, fd);
-		close(fd);
+	d->prefix = dir_open(AT_FDCWD, j->prefix_real);
+	if (d->prefix >= 0) {
+		check_prefix_fd(d, j, d->prefix);
 		return;
 	}
 	report_command("scr_prerun", j->prefix_real, NULL, next, sizeof(next));
@@ -198,10 +203,10 @@ name_nodes(const struct hostlist *nodes, const bool *which, struct buf *out)
 		buf_printf(out, " (and %zu more)", n - NAMED);
 }
 
-/* What a node answered: "VERSION SECONDS". */
+/* What a node answered: "VERSION SECONDS", and perhaps ELSEWHERE. */
 static bool
 read_probe(const struct remote_result *r, char *version, size_t size,
-	   int64_t *clock)
+	   int64_t *clock, bool *elsewhere)
 {
 	const char *text =
 		r->state == REMOTE_DONE && r->status == 0 ? r->out.data : NULL;
@@ -210,6 +215,7 @@ read_probe(const struct remote_result *r, char *version, size_t size,
 	if (space == NULL || (size_t)(space - text) >= size)
 		return false;
 	snprintf(version, size, "%.*s", (int)(space - text), text);
+	*elsewhere = strstr(space, ELSEWHERE) != NULL;
 	return sscanf(space, "%" SCNd64, clock) == 1;
 }
 
@@ -247,8 +253,8 @@ judge_probes(struct doctor *d, const struct hostlist *nodes,
 	     const struct remote_result *r, int64_t before, int64_t after,
 	     struct error *err)
 {
-	bool *bad = mem_calloc(3 * nodes->count + 1, sizeof(*bad));
-	bool *old = NULL, *late = NULL;
+	bool *bad = mem_calloc(4 * nodes->count + 1, sizeof(*bad));
+	bool *old = NULL, *late = NULL, *elsewhere = NULL;
 	double fast = 1e9, slow = 0;
 	char version[64];
 	size_t count = 0;
@@ -258,8 +264,10 @@ judge_probes(struct doctor *d, const struct hostlist *nodes,
 		return error_no_memory(err);
 	old = bad + nodes->count;
 	late = old + nodes->count;
+	elsewhere = late + nodes->count;
 	for (size_t i = 0; i < nodes->count; i++) {
-		bad[i] = !read_probe(&r[i], version, sizeof(version), &clock);
+		bad[i] = !read_probe(&r[i], version, sizeof(version), &clock,
+				     &elsewhere[i]);
 		if (bad[i] && shows(i + 1 - count))
 			add(d, BAD, "node", "make it reachable, or exclude it",
 			    "%s: %s", nodes->names[i], why_bad(&r[i]));
@@ -282,6 +290,10 @@ judge_probes(struct doctor *d, const struct hostlist *nodes,
 		  "set the clock: it differs by more than 2 s from this "
 		  "machine's",
 		  nodes, late);
+	add_nodes(d, BAD, "prefix",
+		  "the prefix is another directory there: mount its file "
+		  "system, or exclude the node",
+		  nodes, elsewhere);
 	mem_free(bad);
 	return 0;
 }
@@ -290,15 +302,22 @@ static int
 probe_all(struct doctor *d, struct job *j, const struct remote_options *o,
 	  struct error *err)
 {
-	const char *const argv[] = { d->how.helper, "probe", NULL };
+	const char *argv[] = { d->how.helper, "probe", NULL, NULL };
 	struct remote_result *r = mem_calloc(j->nodes.count + 1, sizeof(*r));
 	const int64_t before = clock_now();
+	struct token token = TOKEN_INIT;
+	struct buf path = BUF_INIT;
 	int rc = -1;
 
 	if (r == NULL)
 		return error_no_memory(err);
+	if (d->prefix >= 0 && token_make(&token, d->prefix) == 0 &&
+	    path_join(&path, j->prefix_real, token.name, NULL) == 0)
+		argv[2] = path.data;
 	if (remote_run(&j->nodes, argv, o, r, err) == 0)
 		rc = judge_probes(d, &j->nodes, r, before, clock_now(), err);
+	token_end(&token);
+	buf_free(&path);
 	remote_results_free(r, j->nodes.count);
 	mem_free(r);
 	return rc;
@@ -412,7 +431,7 @@ finish(struct doctor *d, const struct job *j)
 int
 env_doctor(const struct env_call *c)
 {
-	struct doctor d = { .how.timeout = ENV_ANSWER_SECS };
+	struct doctor d = { .how.timeout = ENV_ANSWER_SECS, .prefix = -1 };
 	struct error err = ERROR_INIT;
 	const struct opt opts[] = {
 		OPT_GROUP("How to ask"),
@@ -435,6 +454,7 @@ env_doctor(const struct env_call *c)
 	check_limits(&d);
 	check_nodes(&d, &j);
 	status = finish(&d, &j);
+	io_close(d.prefix);
 	job_close(&j);
 	return status;
 }
@@ -444,8 +464,11 @@ env_probe(const struct env_call *c)
 {
 	const struct opt opts[] = { OPT_END };
 	struct buf out = BUF_INIT;
+	int count = 0;
+	char **args = env_start(c, opts, &count);
+	const bool seen = count == 0 || access(args[0], F_OK) == 0;
 
-	env_options(c, opts);
-	buf_printf(&out, "%s %" PRId64 "\n", SCRKIT_VERSION, clock_now());
+	buf_printf(&out, "%s %" PRId64 "%s\n", SCRKIT_VERSION, clock_now(),
+		   seen ? "" : ELSEWHERE);
 	return app_print(&out);
 }

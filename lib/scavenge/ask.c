@@ -354,7 +354,7 @@ scavenge_call_init(struct scavenge_call *c, struct scavenge *s,
 		   struct error *err)
 {
 	const struct job *j = s->job;
-	const size_t max = 2 * j->ncaches + 3 + SCAVENGE_ARGS + 1;
+	const size_t max = 2 * j->ncaches + 5 + SCAVENGE_ARGS + 1;
 
 	*c = (struct scavenge_call){ .remote = s->o->remote };
 	c->remote.keep = c->remote.talk = NODECACHE_MAX;
@@ -364,6 +364,10 @@ scavenge_call_init(struct scavenge_call *c, struct scavenge *s,
 	c->argv[c->argc++] = s->o->copy;
 	c->argv[c->argc++] = "--cntldir";
 	c->argv[c->argc++] = j->cntl_dir;
+	if (s->sees != NULL) {
+		c->argv[c->argc++] = "--sees";
+		c->argv[c->argc++] = s->sees;
+	}
 	for (size_t i = 0; i < j->ncaches; i++) {
 		c->argv[c->argc++] = "--cachedir";
 		c->argv[c->argc++] = j->caches[i].dir;

@@ -10,6 +10,7 @@
 #include "arena.h"
 #include "clock.h"
 #include "error.h"
+#include "meta/dataset_dir.h"
 #include "meta/flush.h"
 #include "meta/index.h"
 #include "room.h"
@@ -104,6 +105,7 @@ scavenge_open(struct scavenge *s, struct job *job,
 		.o = o,
 		.work = &o->catalogue->work,
 		.lock = -1,
+		.token = TOKEN_INIT,
 	};
 	s->arena = arena_new();
 	if (s->arena == NULL)
@@ -121,6 +123,12 @@ scavenge_open(struct scavenge *s, struct job *job,
 	catalogue_stop_on(s->prefix, s->work->stop);
 	if (take_lock(s, err) < 0)
 		return -1;
+	/* A plan makes no directory.  A full prefix is no reason to stop here:
+	 * files may be there already. */
+	if (catalogue_scr_fd(s->prefix) >= 0 &&
+	    token_make(&s->token, catalogue_scr_fd(s->prefix)) == 0)
+		s->sees = arena_printf(s->arena, "%s/" SCR_DIR "/%s",
+				       job->prefix_real, s->token.name);
 	/* nodes.scr has the number of nodes of the last run. */
 	if (jobfiles_nodes(job->prefix, &ran, NULL) == 0 &&
 	    ran > (int64_t)job->nodes.count) {
@@ -163,11 +171,12 @@ scavenge_close(struct scavenge *s)
 	complaints_free(&s->complaints);
 	hostlist_free(&s->reported);
 	catalogue_entries_free(&s->known);
+	token_end(&s->token);
 	if (s->prefix != NULL)
 		catalogue_close(s->prefix);
 	turn_end(s->lock);
 	arena_free(s->arena);
-	*s = (struct scavenge){ .lock = -1 };
+	*s = (struct scavenge){ .lock = -1, .token = TOKEN_INIT };
 }
 
 /* --- Order of saving --- */

@@ -20,6 +20,7 @@
 #include "remote/complaints.h"
 #include "remote/remote.h"
 #include "scavenge/salvage.h"
+#include "token.h"
 
 struct error;
 struct job;
@@ -96,8 +97,10 @@ struct scavenge {
 	struct scavenge_other *others;
 	struct arena *arena;
 	int lock;
-	bool flush_known; /* flush.scr could be read */
-	bool flush_ours;  /* ... and is of this job, or has no dataset */
+	struct token token; /* in PREFIX/.scr */
+	const char *sees;   /* its path; NULL: it cannot be made */
+	bool flush_known;   /* flush.scr could be read */
+	bool flush_ours;    /* ... and is of this job, or has no dataset */
 	const struct scavenge_node *blocked; /* alive, but could not copy */
 	/* The checkpoint of the index from which the next job restarts, if the
 	 * caches and flush.scr know of none that is saved; else NULL. */

@@ -116,3 +116,29 @@ as_other()
 		salloc -Q -N2 : -N2 scr_postrun -t 2 -v --plan
 	assert_output_has "nodes: 4:" "8/8"
 }
+
+@test "33.9 the prefix is another directory on some nodes: unknown, and nothing is written there" {
+	local node
+
+	bed_lay xor_8n4
+	for node in node1 node2; do
+		on $node sh -c 'umount "$1" && mkdir -p "$1"' - "$lay_prefix"
+	done
+	for plan in --plan ''; do
+		# shellcheck disable=SC2086 # none
+		answers 1 UNKNOWN post $plan
+		assert_output_has "node[1-2]: " "another directory than where" \
+			"maybe alive: node[1-2]"
+	done
+	[[ -z $(on node1 ls -A "$lay_prefix") ]]
+	[[ ! -e $lay_pfs/ckpt.1 && -z $(ls -A "$lay_pfs"/.scr/.scrkit*) ]]
+	answers 1 "failed   prefix      node1,node2: the prefix is another" \
+		on login env "${lay_env[@]}" scr_env doctor
+	# One of four: the redundancy of the others suffices.
+	on node2 mount --bind "/pfs/xor_8n4/prefix" "$lay_prefix"
+	saves
+	assert_output_has "maybe alive: node1"
+	for node in node1; do
+		on $node mount --bind "/pfs/xor_8n4/prefix" "$lay_prefix"
+	done
+}

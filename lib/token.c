@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "token.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+int
+token_make(struct token *t, int dirfd)
+{
+	char host[HOST_NAME_MAX + 1] = "";
+	int fd = -1, rc = 0;
+
+	*t = (struct token)TOKEN_INIT;
+	(void)gethostname(host, sizeof(host) - 1);
+	snprintf(t->base, sizeof(t->base), "token.%s.%ld.%.9f", host,
+		 (long)getpid(), clock_seconds());
+	temp_name(t->name, t->base);
+	fd = temp_make(dirfd, t->base, 0644, create_owner(dirfd));
+	if (fd < 0)
+		return -1;
+	t->dirfd = dirfd;
+	rc = fsync(fd);
+	if (close(fd) == 0 && rc == 0)
+		return 0;
+	rc = errno;
+	token_end(t);
+	errno = rc;
+	return -1;
+}
+
+void
+token_end(struct token *t)
+{
+	if (t->dirfd >= 0)
+		(void)temp_remove(t->dirfd, t->base);
+	t->dirfd = -1;
+}
