@@ -280,7 +280,7 @@ put_all(const struct scavenge *s, struct buf *out)
 		put_name(s, o.unfinished, out);
 		buf_add_str(out, " is unfinished");
 	}
-	if (o.saved == 0 && s->restart != NULL)
+	if (s->restart != NULL)
 		buf_printf(out, "; the next job restarts from %s", s->restart);
 	if (o.outputs > 0)
 		put_outputs(s, &o, out);

@@ -57,7 +57,7 @@ scavenge_check_number(struct scavenge *s, struct salvage_dataset *d,
 		return error_pass(err, &why);
 	if (ix != NULL && index_find_id(ix, d->id, &e, NULL) == 0 &&
 	    is_another(&e, d)) {
-		older = e.desc.created_us < (int64_t)d->created;
+		older = !scavenge_is_later(s, &e, d);
 		str_printable(shown, sizeof(shown), e.name ? e.name : "?");
 		snprintf(text, sizeof(text),
 			 "the prefix has %s dataset of this number, %s",
@@ -90,24 +90,29 @@ scavenge_mark_flushed(const struct scavenge *s, int64_t id)
 	kvtree_free(t);
 }
 
-/* Is the restart point of the index, as it was before this run, bad? */
-static int
-is_broken(struct scavenge *s, struct index_entry *was, bool *broken,
-	  struct error *err)
+/* The restart point of the index before this run; false: there was none. */
+static bool
+find_current(const struct scavenge *s, struct index_entry *was)
 {
 	const char *name =
 		s->known.index == NULL ? NULL : index_current(s->known.index);
-	struct salvage_dataset *d = NULL;
 
-	*broken = false;
-	if (name != NULL &&
-	    index_find_name(s->known.index, name, was, NULL) == 0)
-		d = salvage_find(&s->plan, was->id);
-	if (d == NULL)
-		return 0;
-	if (scavenge_look(s, d, err) < 0)
+	return name != NULL &&
+	       index_find_name(s->known.index, name, was, NULL) == 0;
+}
+
+/* Is it bad, or not later than `d`? */
+static int
+yields(struct scavenge *s, const struct index_entry *was,
+       const struct salvage_dataset *d, bool *yields, struct error *err)
+{
+	struct salvage_dataset *k = salvage_find(&s->plan, was->id);
+
+	if (k != NULL && scavenge_look(s, k, err) < 0)
 		return -1;
-	*broken = d->looked && !d->done && !scavenge_is_unknown(d);
+	*yields =
+		!scavenge_is_later(s, was, d) ||
+		(k != NULL && k->looked && !k->done && !scavenge_is_unknown(k));
 	return 0;
 }
 
@@ -122,12 +127,12 @@ scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 		.forward = true,
 	};
 	struct index_entry was;
-	bool broken = false;
+	bool yield = false;
 
 	snprintf(word, sizeof(word), WORD_ID_FMT, d->id);
-	if (is_broken(s, &was, &broken, err) < 0)
+	if (find_current(s, &was) && yields(s, &was, d, &yield, err) < 0)
 		return -1;
-	if (broken)
+	if (yield)
 		e.broken = &was;
 	if (catalogue_edit(s->prefix, &e, err) < 0)
 		return -1;
@@ -152,15 +157,29 @@ is_restart(struct scavenge *s, const struct index_entry *e, struct error *err)
 	return f.status == STATUS_OK;
 }
 
+/* The restart point, if a checkpoint is or can be saved: does it stay another
+ * one? */
+static bool
+is_other_restart(const struct scavenge *s, const struct index_entry *e)
+{
+	const int64_t saved = scavenge_outlook(s).saved;
+	const struct salvage_dataset *d = salvage_find(&s->plan, saved);
+
+	return e->current && index_entry_valid(e) && d != NULL &&
+	       e->id != saved &&
+	       (!s->work->dry_run || scavenge_is_later(s, e, d));
+}
+
 int
 scavenge_find_restart(struct scavenge *s, struct error *err)
 {
+	const bool saved = scavenge_outlook(s).saved > 0;
 	struct catalogue_entries all;
 	struct error why = ERROR_INIT;
 	char shown[256];
 	int rc = 0;
 
-	if (s->stopped || s->o->only > 0 || scavenge_outlook(s).saved > 0)
+	if (s->stopped || s->o->only > 0)
 		return 0;
 	/* As in scavenge_add_known(). */
 	if (catalogue_entries(s->prefix, &all, &why) < 0 &&
@@ -171,8 +190,9 @@ scavenge_find_restart(struct scavenge *s, struct error *err)
 		const struct index_entry *e =
 			&all.list[i < all.count ? i : i - all.count];
 
-		if (e->current != (i < all.count) ||
-		    (rc = is_restart(s, e, err)) <= 0)
+		if (saved ? !is_other_restart(s, e)
+			  : e->current != (i < all.count) ||
+				    (rc = is_restart(s, e, err)) <= 0)
 			continue;
 		str_printable(shown, sizeof(shown), e->name ? e->name : "?");
 		s->restart = arena_printf(s->arena, "%s (dataset %" PRId64 ")",

@@ -71,9 +71,11 @@ add_flushed(struct scavenge *s, const struct flush_entry *e, struct error *err)
 	     !index_entry_valid(&k)))
 		return 0;
 	d = salvage_dataset(&s->plan, &like, err);
-	if (d != NULL)
-		d->listed = true;
-	return d == NULL ? -1 : 0;
+	if (d == NULL)
+		return -1;
+	d->listed = true;
+	d->ours = is_ours(s, e);
+	return 0;
 }
 
 static int
@@ -100,6 +102,38 @@ add_flush(struct scavenge *s, struct error *err)
 	return rc;
 }
 
+bool
+scavenge_is_later(const struct scavenge *s, const struct index_entry *e,
+		  const struct salvage_dataset *d)
+{
+	const int64_t at = e->desc.created_us, dt = (int64_t)d->created;
+
+	if (d->ours && e->desc.job_id != NULL &&
+	    !str_eq(e->desc.job_id, s->job->id))
+		return false;
+	if (d->ours && e->desc.job_id != NULL && e->id != d->id)
+		return e->id > d->id;
+	return at > 0 && dt > 0 ? at > dt : e->id > d->id;
+}
+
+/* Are there checkpoints in the caches, and is `e` later than all of them? */
+static bool
+is_newest(const struct scavenge *s, const struct index_entry *e)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < s->plan.count; i++) {
+		const struct salvage_dataset *d = &s->plan.datasets[i];
+
+		if (!d->ckpt || !(d->cached || d->listed) || d->created == 0)
+			continue;
+		if (!scavenge_is_later(s, e, d))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
 /*
  * Add the checkpoints of the index that are newer than all datasets in the
  * caches: a later job wrote them.  The restart point must not move back to an
@@ -108,15 +142,7 @@ add_flush(struct scavenge *s, struct error *err)
 static int
 add_newer(struct scavenge *s, struct error *err)
 {
-	uint64_t newest = 0;
-
-	for (size_t i = 0; i < s->plan.count; i++) {
-		const struct salvage_dataset *d = &s->plan.datasets[i];
-
-		if (d->ckpt && d->created > newest)
-			newest = d->created;
-	}
-	for (size_t i = 0; newest > 0 && i < s->known.count; i++) {
+	for (size_t i = 0; i < s->known.count; i++) {
 		const struct index_entry *e = &s->known.list[i];
 		const struct nodecache_dataset like = {
 			.id = e->id,
@@ -128,8 +154,7 @@ add_newer(struct scavenge *s, struct error *err)
 		};
 
 		if (index_entry_valid(e) && e->desc.is_ckpt &&
-		    e->desc.created_us > (int64_t)newest &&
-		    salvage_find(&s->plan, e->id) == NULL &&
+		    is_newest(s, e) && salvage_find(&s->plan, e->id) == NULL &&
 		    salvage_dataset(&s->plan, &like, err) == NULL)
 			return -1;
 	}
@@ -180,7 +205,7 @@ take_claims(struct scavenge *s, struct error *err)
 			     created == e.desc.created_us;
 		if (d->claimed)
 			continue;
-		if (created < e.desc.created_us) {
+		if (scavenge_is_later(s, &e, d)) {
 			if (leave_older(s, d, &e, err) < 0)
 				return -1;
 			continue;

@@ -79,6 +79,9 @@ struct salvage_dataset {
 	/* Set by the caller: in a cache; listed in flush.scr, so the job
 	 * completed it; or never completed by the job, and so no loss. */
 	bool cached, listed, unfinished;
+	/* Set by the caller: flush.scr lists it as one of this job, which is
+	 * thus the last that ran on the prefix. */
+	bool ours;
 	/* Set by the caller, of a dataset that is in the index: */
 	bool claimed, looked; /* the entry is valid; the dataset was verified */
 	int found;	      /* its status (fetchable.h) */

@@ -5,7 +5,9 @@
  */
 #include "scavenge/scavenge.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "clock.h"
@@ -93,6 +95,30 @@ take_lock(struct scavenge *s, struct error *err)
 	return s->lock == -1 ? -1 : 0;
 }
 
+/*
+ * Choose the file that shows a node that its prefix is ours.  A plan makes none:
+ * it takes one that is no more there if nothing is mounted.  Without room for one
+ * the nodes are asked all the same, as files may be on the prefix already.
+ */
+static int
+show(struct scavenge *s, struct error *err)
+{
+	const int scr = catalogue_scr_fd(s->prefix);
+	const char *name = s->token.name;
+
+	if (s->work->dry_run)
+		name = scr < 0 || faccessat(scr, FLUSH_FILE, F_OK, 0) < 0
+			       ? NULL
+			       : FLUSH_FILE;
+	else if (token_make(&s->token, scr) < 0)
+		name = NULL;
+	if (name == NULL)
+		return 0;
+	s->sees = arena_printf(s->arena, "%s/" SCR_DIR "/%s",
+			       s->job->prefix_real, name);
+	return s->sees == NULL ? error_no_memory(err) : 0;
+}
+
 int
 scavenge_open(struct scavenge *s, struct job *job,
 	      const struct scavenge_options *o, struct error *err)
@@ -121,14 +147,8 @@ scavenge_open(struct scavenge *s, struct job *job,
 	if (s->prefix == NULL)
 		return -1;
 	catalogue_stop_on(s->prefix, s->work->stop);
-	if (take_lock(s, err) < 0)
+	if (take_lock(s, err) < 0 || show(s, err) < 0)
 		return -1;
-	/* A plan makes no directory.  A full prefix is no reason to stop here:
-	 * files may be there already. */
-	if (catalogue_scr_fd(s->prefix) >= 0 &&
-	    token_make(&s->token, catalogue_scr_fd(s->prefix)) == 0)
-		s->sees = arena_printf(s->arena, "%s/" SCR_DIR "/%s",
-				       job->prefix_real, s->token.name);
 	/* nodes.scr has the number of nodes of the last run. */
 	if (jobfiles_nodes(job->prefix, &ran, NULL) == 0 &&
 	    ran > (int64_t)job->nodes.count) {

@@ -102,8 +102,8 @@ struct scavenge {
 	bool flush_known;   /* flush.scr could be read */
 	bool flush_ours;    /* ... and is of this job, or has no dataset */
 	const struct scavenge_node *blocked; /* alive, but could not copy */
-	/* The checkpoint of the index from which the next job restarts, if the
-	 * caches and flush.scr know of none that is saved; else NULL. */
+	/* The checkpoint of the index from which the next job restarts, if that
+	 * is not the one that is saved; else NULL. */
 	const char *restart;
 	/* Results. */
 	size_t saved_now; /* datasets saved by this run */

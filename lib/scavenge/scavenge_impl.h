@@ -142,12 +142,21 @@ int scavenge_check_number(struct scavenge *s, struct salvage_dataset *d,
  * the job's library does not flush it again. */
 void scavenge_mark_flushed(const struct scavenge *s, int64_t id);
 
+/*
+ * Is the dataset `e` of the index later than `d`?  A job that flush.scr names is
+ * the last that ran on the prefix, and its own datasets are in the order of their
+ * numbers.  Only if it is not known which job `d` is of, the clocks decide.
+ */
+bool scavenge_is_later(const struct scavenge *s, const struct index_entry *e,
+		       const struct salvage_dataset *d);
+
 /* Mark `d` in the index as the checkpoint to restart from. */
 int scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 			  struct error *err);
 
-/* Set s->restart: without a checkpoint that is or can be saved, the verdict
- * names the one of the index that is whole. */
+/* Set s->restart: the verdict names the restart point if it is not the
+ * checkpoint that is or can be saved; without one, that of the index which is
+ * whole. */
 int scavenge_find_restart(struct scavenge *s, struct error *err);
 
 /* Delete checkpoints older than the newest s->o->keep.  If that fails, nothing

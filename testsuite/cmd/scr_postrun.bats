@@ -361,6 +361,37 @@ agree() {
 	[[ $(indexed) == "5 2* " ]]
 }
 
+# The job restarts from 3 and writes 4 to 6, on nodes whose clocks are behind.
+@test "33.16 clocks are behind: the order of the jobs counts" {
+	checkpoints 3
+	scr_postrun "${args[@]}"
+	rm -r nodes p/.scr/flush.scr
+	for id in 4 5 6; do
+		in_cache -i $id --ckpt --name ckpt.$id --time $((1700002000 + id))
+	done
+	scr_inspect -m tree p/.scr/index.scr >index
+	sed 's/^\( *\)1000$/\1999/' index | "$GEN/gen_craft" -o p/.scr/index.scr
+	cp -a . "$BATS_TEST_TMPDIR.made"
+	post 0 --plan
+	assert_output_has "newest checkpoint ckpt.6 (dataset 6) can be saved"
+	assert_output_lacks restarts
+	post 0
+	assert_output_has "newest checkpoint ckpt.6 (dataset 6) is saved"
+	assert_output_lacks restarts
+	[[ $(indexed) == "3 6* " || $(indexed) == "6* 3 " ]]
+	# Nothing proves it: the later clock counts, and the verdict says so.
+	rm -rf p nodes
+	cp -a "$BATS_TEST_TMPDIR.made/." .
+	rm p/.scr/flush.scr
+	for plan in --plan ''; do
+		# shellcheck disable=SC2086 # none
+		post 0 $plan
+		assert_output_has "ckpt.6 (dataset 6)" \
+			"; the next job restarts from ckpt.3 (dataset 3)"
+	done
+	[[ $(indexed) == "3* 6 " || $(indexed) == "6 3* " ]]
+}
+
 @test "nothing describes a newer dataset: the checkpoint is not called newest" {
 	checkpoints 1
 	cp -a p/.scr/flush.scr local/cntl/genuser/scr.1000/cindex.scrinfo .
