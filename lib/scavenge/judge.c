@@ -41,9 +41,17 @@ struct judge {
 	const char *why;
 };
 
+/* Has the prefix the files of the rank, or a cache all of them? */
 static bool
-is_whole(const struct judge *j, const struct salvage_rank *r)
+is_whole(const struct judge *j, int64_t rank)
 {
+	const struct salvage_rank *r = NULL;
+
+	if (rank < j->d->nhere && j->d->here[rank].whole)
+		return true;
+	if (rank >= j->d->nranks)
+		return false;
+	r = &j->d->ranks[rank];
 	if (r->best == NULL ||
 	    !(r->best->found.map || (!j->map && r->best->found.listed)))
 		return false;
@@ -119,7 +127,7 @@ set_losses(const struct seat *s, size_t n, bool gone, struct solve_member *m,
 	for (size_t i = 0; i < n; i++)
 		m[s[i].red->member - 1] = (struct solve_member){
 			.bytes = s[i].red->bytes,
-			.nlost = s[i].red->nlost,
+			.nlost = s[i].whole ? 0 : s[i].red->nlost,
 			.lost = s[i].red->lost,
 		};
 	for (size_t i = 0; gone && i < n; i++) {
@@ -199,7 +207,7 @@ explain_ranks(struct judge *j, struct error *err)
 	uint32_t named = 0;
 
 	for (int64_t i = 0; i < j->d->world && named <= RANKS_NAMED; i++) {
-		if (i < j->d->nranks && is_whole(j, &j->d->ranks[i]))
+		if (is_whole(j, i))
 			continue;
 		if (named++ < RANKS_NAMED)
 			buf_printf(&list, " %" PRId64, i);
@@ -217,30 +225,42 @@ explain_ranks(struct judge *j, struct error *err)
 	return j->why == NULL ? error_no_memory(err) : 0;
 }
 
+/* The redundancy file of the rank in a cache, or on the prefix; NULL: none. */
+static const struct nodecache_red *
+find_seat(const struct judge *j, uint32_t rank)
+{
+	const struct salvage_dataset *d = j->d;
+	const struct nodecache_red *red = NULL;
+
+	if (rank < d->nranks && d->ranks[rank].best != NULL)
+		red = j->map ? &d->ranks[rank].best->found.mapred
+			     : &d->ranks[rank].best->found.red;
+	if ((red == NULL || !red->there) && rank < d->nhere)
+		red = j->map ? &d->here[rank].mapred : &d->here[rank].red;
+	return red != NULL && red->there ? red : NULL;
+}
+
 static int
 look_at_ranks(struct judge *j, uint32_t *alone, struct error *err)
 {
 	const struct salvage_dataset *d = j->d;
+	const uint32_t most = d->nranks > d->nhere ? d->nranks : d->nhere;
 
 	*alone = 0;
-	j->seats = mem_alloc((size_t)d->nranks + 1, sizeof(*j->seats));
+	j->seats = mem_alloc((size_t)most + 1, sizeof(*j->seats));
 	if (j->seats == NULL)
 		return error_no_memory(err);
-	for (uint32_t i = 0; i < d->nranks; i++) {
-		const struct salvage_rank *r = &d->ranks[i];
-		const struct nodecache_red *red = NULL;
+	for (uint32_t i = 0; i < most; i++) {
+		const struct nodecache_red *red = find_seat(j, i);
 
-		if (r->best == NULL)
-			continue;
-		red = j->map ? &r->best->found.mapred : &r->best->found.red;
-		if (red->there)
+		if (red != NULL)
 			j->seats[j->nseats++] =
-				(struct seat){ red, is_whole(j, r) };
+				(struct seat){ red, is_whole(j, i) };
 		else
-			*alone += is_whole(j, r);
+			*alone += is_whole(j, i);
 	}
 	for (int64_t i = 0; i < d->world; i++)
-		j->lost += i >= d->nranks || !is_whole(j, &d->ranks[i]);
+		j->lost += !is_whole(j, i);
 	return 0;
 }
 

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* known.c - datasets that flush.scr and the index of the prefix list. */
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset.h"
+#include "meta/dataset_dir.h"
 #include "meta/flush.h"
 #include "meta/index.h"
+#include "rescue/plan.h"
 #include "scavenge/nodecache.h"
 #include "scavenge/scavenge_impl.h"
 #include "site/job.h"
@@ -24,6 +29,20 @@ is_ours(const struct scavenge *s, const struct flush_entry *e)
 
 	return e->desc != NULL && dataset_read(e->desc, &d, NULL) == 0 &&
 	       d.job_id != NULL && str_eq(d.job_id, s->job->id);
+}
+
+/* The job of this entry, if that is another one; else NULL.  It may be in
+ * `scratch`. */
+static const char *
+other_job(const struct scavenge *s, const struct flush_entry *e,
+	  char scratch[static 128])
+{
+	struct dataset d;
+
+	if (e->desc == NULL || dataset_read(e->desc, &d, NULL) < 0 ||
+	    d.job_id == NULL || str_eq(d.job_id, s->job->id))
+		return NULL;
+	return str_printable(scratch, 128, d.job_id);
 }
 
 /* Is it that of another dataset of this number than the caches have? */
@@ -60,16 +79,29 @@ add_flushed(struct scavenge *s, const struct flush_entry *e, struct error *err)
 		.world = -1,
 	};
 	struct salvage_dataset *d = salvage_find(&s->plan, e->id);
+	const char *job = NULL;
+	char scratch[128];
 	struct index_entry k;
+	const bool indexed = ix != NULL &&
+			     index_find_id(ix, e->id, &k, NULL) == 0 &&
+			     index_entry_valid(&k);
 
 	if (d != NULL && is_other(d, e)) {
 		d->listed = is_ours(s, e);
 		return 0;
 	}
-	if (d == NULL && !flush_needed(e) &&
-	    (ix == NULL || index_find_id(ix, e->id, &k, NULL) < 0 ||
-	     !index_entry_valid(&k)))
+	if (d == NULL && !flush_needed(e) && !indexed)
 		return 0;
+	/* The caches of another job have it, which are not asked. */
+	job = d == NULL && !indexed ? other_job(s, e, scratch) : NULL;
+	if (job != NULL) {
+		s->others_listed++;
+		work_say(s->work,
+			 "dataset %" PRId64
+			 ": of job %s: not looked for; see --job-id %s",
+			 e->id, job, job);
+		return 0;
+	}
 	d = salvage_dataset(&s->plan, &like, err);
 	if (d == NULL)
 		return -1;
@@ -216,6 +248,110 @@ take_claims(struct scavenge *s, struct error *err)
 	return 0;
 }
 
+/* The place of a rank in a set, if its redundancy file is on the prefix. */
+static struct nodecache_red
+place_in(const struct plan *p, uint32_t set, uint32_t member)
+{
+	const struct plan_set *t = set == PLAN_NONE ? NULL : &p->sets[set];
+	const struct plan_member *m =
+		t != NULL && t->opened ? &t->members[member] : NULL;
+
+	if (m == NULL || m->state != RED_PRESENT || !m->list.known)
+		return (struct nodecache_red){ .there = false };
+	return (struct nodecache_red){
+		.there = true,
+		.type = t->type,
+		.set = t->number,
+		.sets = t->sets,
+		.member = member + 1,
+		.members = t->n,
+		.failures = t->failures,
+		.chunk = t->chunk,
+		.bytes = m->list.bytes,
+		.left = UINT64_MAX,
+	};
+}
+
+/* Note what the prefix has of each rank. */
+static int
+look_for_ranks(struct scavenge *s, struct salvage_dataset *d,
+	       const struct catalogue_options *o, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct plan *p =
+		catalogue_plan(s->prefix, d->id, PLAN_HEADERS, o, &why);
+	struct salvage_here *here = NULL;
+	int rc = -1;
+
+	/* What cannot be planned is of no use. */
+	if (p == NULL || p->nranks < 0 ||
+	    (d->world >= 0 && p->nranks != d->world)) {
+		plan_free(p);
+		return why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
+	}
+	here = arena_alloc(s->arena, (size_t)p->nranks + 1, sizeof(*here));
+	for (int64_t i = 0; here != NULL && i < p->nranks; i++) {
+		const struct plan_rank *r = &p->ranks[i];
+
+		here[i].whole = r->map.fate == FATE_KEEP;
+		for (size_t k = 0; k < r->nfiles; k++)
+			here[i].whole =
+				here[i].whole &&
+				p->files[r->first_file + k].fate == FATE_KEEP;
+		here[i].red = place_in(p, r->data_set, r->data_member);
+		here[i].mapred = place_in(p, r->map_set, r->map_member);
+	}
+	if (here == NULL) {
+		error_no_memory(err);
+	} else {
+		d->world = p->nranks;
+		d->here = here;
+		d->nhere = (uint32_t)p->nranks;
+		rc = scavenge_judge(&s->plan, d, err);
+	}
+	plan_free(p);
+	return rc;
+}
+
+/*
+ * The index does not list the dataset, and the caches have lost it.  A flush or
+ * a scavenge that was interrupted may have left all of it on the prefix, or a
+ * part that together with the caches is enough.
+ */
+static int
+look_for_rest(struct scavenge *s, struct salvage_dataset *d, struct error *err)
+{
+	struct catalogue_options o = *s->o->catalogue;
+	enum catalogue_identity is = CATALOGUE_SAME;
+	struct error why = ERROR_INIT;
+	struct build_result r;
+	char dir[DATASET_DIR_NAME];
+
+	snprintf(dir, sizeof(dir), DATASET_DIR_FMT, d->id);
+	if (d->state != SALVAGE_LOST || d->unfinished || d->looked ||
+	    d->taken != SALVAGE_FREE || catalogue_scr_fd(s->prefix) < 0 ||
+	    faccessat(catalogue_scr_fd(s->prefix), dir, F_OK, 0) < 0)
+		return 0;
+	d->looked = true;
+	if (catalogue_identify(s->prefix, d->id, (int64_t)d->created, &is,
+			       err) < 0)
+		return -1;
+	if (is == CATALOGUE_ANOTHER)
+		return 0;
+	o.work.dry_run = true;
+	o.work.log = NULL;
+	o.compare = false;
+	if (catalogue_build(s->prefix, d->id, &o, &r, &why) == 0 &&
+	    (r.status == STATUS_OK || r.status == STATUS_DAMAGED)) {
+		d->found = STATUS_DAMAGED;
+		d->flaw = "on the prefix, but not in the index";
+		return 0;
+	}
+	d->found = STATUS_LOST;
+	return why.kind == ERROR_NOMEM ? error_pass(err, &why)
+				       : look_for_ranks(s, d, &o, err);
+}
+
 int
 scavenge_look(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 {
@@ -227,7 +363,9 @@ scavenge_look(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	struct index_entry e;
 	struct fetchable f;
 
-	if (!d->claimed || d->looked)
+	if (!d->claimed)
+		return look_for_rest(s, d, err);
+	if (d->looked)
 		return 0;
 	d->looked = true;
 	if (index_find_id(s->known.index, d->id, &e, err) < 0 ||

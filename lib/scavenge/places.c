@@ -93,7 +93,8 @@ scavenge_check_places(const struct scavenge *s, struct error *err)
 	int64_t ran = 0;
 
 	if (is_anywhere(s) || s->alive == 0 ||
-	    (s->flush_known && scavenge_status(s) == STATUS_OK))
+	    (s->flush_known && s->others_listed == 0 &&
+	     scavenge_status(s) == STATUS_OK))
 		return 0;
 	if (jobfiles_nodes(s->job->prefix, &ran, NULL) < 0 || ran < 0)
 		ran = 0;

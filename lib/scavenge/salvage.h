@@ -37,6 +37,11 @@ struct salvage_rank {
 	const struct salvage_holder *best; /* the one that copies; NULL: none */
 };
 
+struct salvage_here {
+	bool whole; /* all of its files, and its filemap */
+	struct nodecache_red red, mapred;
+};
+
 enum salvage_state {
 	SALVAGE_COMPLETE,    /* no rank misses anything */
 	SALVAGE_RECOVERABLE, /* the rest can be rebuilt */
@@ -76,6 +81,9 @@ struct salvage_dataset {
 	 * are not there, or damaged. */
 	bool astray;
 	bool done; /* verified on the prefix; set by the caller */
+	/* Set by the caller: by rank, what the prefix has already. */
+	const struct salvage_here *here;
+	uint32_t nhere;
 	/* Set by the caller: in a cache; listed in flush.scr, so the job
 	 * completed it; or never completed by the job, and so no loss. */
 	bool cached, listed, unfinished;

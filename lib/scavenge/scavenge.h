@@ -97,10 +97,11 @@ struct scavenge {
 	struct scavenge_other *others;
 	struct arena *arena;
 	int lock;
-	struct token token; /* in PREFIX/.scr */
-	const char *sees;   /* its path; NULL: it cannot be made */
-	bool flush_known;   /* flush.scr could be read */
-	bool flush_ours;    /* ... and is of this job, or has no dataset */
+	struct token token;   /* in PREFIX/.scr */
+	const char *sees;     /* its path; NULL: it cannot be made */
+	bool flush_known;     /* flush.scr could be read */
+	bool flush_ours;      /* ... and is of this job, or has no dataset */
+	size_t others_listed; /* datasets of other jobs that flush.scr lists */
 	const struct scavenge_node *blocked; /* alive, but could not copy */
 	/* The checkpoint of the index from which the next job restarts, if that
 	 * is not the one that is saved; else NULL. */

@@ -361,6 +361,60 @@ agree() {
 	[[ $(indexed) == "5 2* " ]]
 }
 
+@test "33.10 what the prefix has is no loss: whole but not in the index; a part, and the caches the rest" {
+	cache=local/cache/genuser/scr.1000/scr.dataset
+	checkpoints 1
+	cp -a p/.scr/flush.scr .
+	post 0
+	scr_index -p p --drop 1
+	cp flush.scr p/.scr
+	rm -r $cache.1
+	agree 0
+	assert_output_has "newest checkpoint ckpt.1 (dataset 1) is saved"
+	[[ $(indexed) == "1* " ]]
+
+	# An interrupted scavenge; then the nodes of ranks 0 and 1 die.
+	rm -rf p nodes flush.scr
+	protected XOR 2
+	scr_copy -d p -i 2 --cntldir local/cntl/genuser/scr.1000 \
+		--cachedir local/cache/genuser/scr.1000 --ranks 0-1 >/dev/null
+	rm $cache.2/rank_[01]* $cache.2/.scr/*{_[01],.er.[01].*}
+	agree 0
+	unchanged XOR 2
+	# A rank less is still enough, two are lost.
+	rm -rf p nodes
+	protected XOR 2
+	scr_copy -d p -i 2 --cntldir local/cntl/genuser/scr.1000 \
+		--cachedir local/cache/genuser/scr.1000 --ranks 0 >/dev/null
+	rm $cache.2/rank_[01]* $cache.2/.scr/*{_[01],.er.[01].*}
+	cp -a . "$BATS_TEST_TMPDIR.made"
+	agree 0
+	unchanged XOR 2
+	rm -rf p nodes
+	cp -a "$BATS_TEST_TMPDIR.made/." .
+	rm $cache.2/rank_2* $cache.2/.scr/*{_2,.er.2.*}
+	post 4
+}
+
+@test "33.10 datasets of another job that flush.scr lists are not lost ones of this job" {
+	checkpoints 1
+	cp local/cntl/genuser/scr.1000/cindex.scrinfo .
+	checkpoints 7
+	cp cindex.scrinfo local/cntl/genuser/scr.1000
+	rm -r local/cache/genuser/scr.1000/scr.dataset.7
+	scr_inspect -m tree p/.scr/flush.scr >flush
+	awk '/ckpt.7/ { seven = 1 } seven && /^ *1000$/ { sub(1000, 2000) } 1' \
+		flush | "$GEN/gen_craft" -o p/.scr/flush.scr
+	agree 0
+	assert_output_has "newest checkpoint ckpt.1 (dataset 1) is saved"
+	assert_stderr_has "dataset 7: of job 2000: not looked for" "--job-id 2000"
+	# With none of our own: we look for the wrong job.
+	rm -r local/cache/genuser local/cntl/genuser
+	rm p/.scr/index.scr
+	post 1
+}
+
+
 # The job restarts from 3 and writes 4 to 6, on nodes whose clocks are behind.
 @test "33.16 clocks are behind: the order of the jobs counts" {
 	checkpoints 3
