@@ -68,6 +68,15 @@ start_up() { on "$1" sh -c 'echo "$1" >/root/.bashrc' - "$2"; }
 	wait $!
 }
 
+@test "33.24 under SLURM: --down, and a node that SLURM has taken from the job, are counted" {
+	bed_slurm_up
+	bed_lay xor_8n4
+	lost=1 answers 4 "3 of 4 nodes dead" \
+		post_in_slurm node3 --plan --down "node[1-2,9]"
+	assert_output_has "3 of 4 members are missing" \
+		"--down: node9: not among the nodes of the job"
+}
+
 # as_other NODE...: on these, scr_copy runs as a user who may not read the caches.
 as_other()
 {
