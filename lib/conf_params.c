@@ -114,6 +114,7 @@ static const struct conf_param params[] = {
 	SIGNED("SCR_RUNS", "runs", IS("1"))
 	NUMBER("SCR_SET_FAILURES", "members", IS("2"), MIN_MAX(1, 255))
 	NUMBER("SCR_SET_SIZE", "ranks", IS("8"), MIN_MAX(1, UINT32_MAX))
+	BOOL("SCR_START_OVER", IS("0"))
 	TEXT("SCR_USER_NAME")
 	BOOL("SCR_USE_CONTAINERS", IS("0"))
 	BOOL("SCR_WATCHDOG", IS("0"), IGNORED)

@@ -95,12 +95,17 @@ leave(void)
 
 /* --- Failures --- */
 
-/* Rank 0 reports why a call failed on all ranks. */
+/* Rank 0 reports why a call failed on all ranks.  The others wait: they may end
+ * the job next. */
 static int
 fail(const char *call, const struct error *err)
 {
-	if (lib.run == NULL || lib.run->world.rank == 0)
+	int rank = 0;
+
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	if (rank == 0)
 		say_error("%s: %s", call, err->text);
+	MPI_Barrier(MPI_COMM_WORLD);
 	return FAILURE;
 }
 
@@ -152,12 +157,8 @@ SCR_Init(void)
 		say_abort("Must call MPI_Init() before SCR_Init()");
 	lib.state = IDLE;
 	lib.run = run_begin(lib.settings, &err);
-	if (lib.run == NULL) {
-		int rank = 0;
-
-		MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-		return rank == 0 ? fail("SCR_Init", &err) : FAILURE;
-	}
+	if (lib.run == NULL)
+		return fail("SCR_Init", &err);
 	if (!enabled())
 		return FAILURE;
 	leave_if_halted();

@@ -25,9 +25,10 @@
 
 struct search {
 	struct run *run;
-	struct catalogue *c; /* rank 0 */
-	int64_t last;	     /* id of the last one tried; 0: none */
-	int64_t unread;	     /* one that could not be read; 0: none */
+	struct catalogue *c;  /* rank 0 */
+	int64_t last;	      /* id of the last one tried; 0: none */
+	struct error refused; /* why the newest that may be whole was */
+	bool no_stamps;	      /* the index cannot be written */
 };
 
 /* Choose the next dataset to try, or NULL.  CURRENT is tried even if it has
@@ -190,8 +191,12 @@ attempt(struct run *run, const struct dataset *d, struct error *err)
 
 /* --- Rebuilding on the prefix --- */
 
-/* Rank 0: rebuild missing files of a dataset on the prefix, if possible. */
-static bool
+/*
+ * Rank 0: rebuild missing files of a dataset on the prefix, if possible.  Only
+ * what a rebuild calls lost is bad: if it could not look at a file, the dataset
+ * may be whole.
+ */
+static enum fetch_verdict
 rebuild_it(struct catalogue *c, int64_t id)
 {
 	struct error why = ERROR_INIT;
@@ -200,24 +205,32 @@ rebuild_it(struct catalogue *c, int64_t id)
 
 	onprefix_options(&o);
 	o.checksums = true;
-	if (catalogue_build(c, id, &o, &r, &why) < 0) {
+	if (catalogue_build(c, id, &o, &r, &why) < 0)
 		say_debug("dataset %" PRId64 ": not rebuilt: %s", id, why.text);
-		return false;
-	}
-	return r.status == STATUS_OK;
+	if (r.status == STATUS_OK)
+		return FETCH_DONE;
+	return why.kind == ERROR_SYSTEM || why.kind == ERROR_UNSAFE ||
+			       why.kind == ERROR_NOMEM
+		       ? FETCH_REFUSED
+		       : FETCH_BAD;
 }
 
 /* --- The loop --- */
 
-static int
-stamp(const struct search *s, int64_t id, enum catalogue_stamp what,
-      struct error *err)
+/* Rank 0 notes in the index what happens; the fetch does not need it. */
+static void
+stamp(struct search *s, int64_t id, enum catalogue_stamp what)
 {
-	int rc = 0;
+	struct error why = ERROR_INIT;
 
-	if (s->run->world.rank == 0)
-		rc = catalogue_stamp(s->c, id, what, err);
-	return team_agree(&s->run->world, rc, err);
+	if (s->run->world.rank != 0 ||
+	    catalogue_stamp(s->c, id, what, &why) == 0)
+		return;
+	if (!s->no_stamps)
+		say_warn("dataset %" PRId64
+			 ": the fetch is not noted in the index: %s",
+			 id, why.text);
+	s->no_stamps = true;
 }
 
 /* Try one dataset, and try it again if a rebuild helps. */
@@ -227,17 +240,15 @@ try_one(struct search *s, const struct dataset *d, struct error *err)
 	const struct team *world = &s->run->world;
 	enum fetch_verdict v = FETCH_BROKEN;
 	struct error first = ERROR_INIT;
-	bool built = false;
 
 	say_debug_first("Attempting fetch: %s", d->name);
-	if (stamp(s, d->id, CATALOGUE_FETCHED, err) < 0)
-		return FETCH_BROKEN;
+	stamp(s, d->id, CATALOGUE_FETCHED);
 	v = attempt(s->run, d, err);
 	if (v != FETCH_BAD)
 		return v;
-	if (world->rank == 0)
-		built = rebuild_it(s->c, d->id);
-	if (!team_any(world, built))
+	v = world->rank == 0 ? rebuild_it(s->c, d->id) : FETCH_DONE;
+	v = (enum fetch_verdict)team_most(world, (uint64_t)v);
+	if (v != FETCH_DONE)
 		return v;
 	error_pass(&first, err);
 	error_clear(err);
@@ -248,21 +259,22 @@ try_one(struct search *s, const struct dataset *d, struct error *err)
 
 /* Report why the dataset was not fetched.  A bad one is marked failed, so that
  * it is not tried again. */
-static int
+static void
 pass_over(struct search *s, const struct dataset *d, enum fetch_verdict v,
-	  const struct error *why, struct error *err)
+	  const struct error *why)
 {
 	say_warn_first("dataset %" PRId64 " (%s): not fetched: %s", d->id,
 		       d->name, why->text);
-	if (why->kind == ERROR_SYSTEM)
-		s->unread = d->id;
-	return v == FETCH_BAD ? stamp(s, d->id, CATALOGUE_FAILED, err) : 0;
+	if (v == FETCH_REFUSED && s->refused.kind == ERROR_NONE)
+		error_as(&s->refused, why, "dataset %" PRId64 " (%s): %s",
+			 d->id, d->name, why->text);
+	if (v == FETCH_BAD)
+		stamp(s, d->id, CATALOGUE_FAILED);
 }
 
 /* The fetch took `secs`. */
-static int
-succeed(struct search *s, const struct dataset *d, double secs,
-	struct error *err)
+static void
+succeed(struct search *s, const struct dataset *d, double secs)
 {
 	struct run *run = s->run;
 	const struct held_set *is = held_find(run->held, d->id);
@@ -270,12 +282,10 @@ succeed(struct search *s, const struct dataset *d, double secs,
 		events_transfer(&is->d, "FETCH", run->p.prefix, is->dir, secs);
 
 	events_add(run, &l);
-	if (stamp(s, d->id, CATALOGUE_RESTARTED, err) < 0 ||
-	    onprefix_note(run, &is->d, true, err) < 0)
-		return -1;
+	stamp(s, d->id, CATALOGUE_RESTARTED);
+	onprefix_note(run, &is->d, true);
 	run->restart_id = d->id;
 	output_raise(run, d->id, d->ckpt_id);
-	return 0;
 }
 
 /* 1: fetched, or no candidate is left; 0: try the next one; -1: error. */
@@ -293,20 +303,20 @@ step(struct search *s, struct error *err)
 		kvtree_free(t);
 		return rc < 0 ? -1 : 1;
 	}
-	rc = -1;
 	events_dataset(s->run, &d, "FETCH_START", -1);
 	v = try_one(s, &d, &why);
 	s->last = d.id;
 	since = clock_seconds() - since;
 	events_dataset(s->run, &d,
 		       v == FETCH_DONE ? "FETCH_SUCCESS" : "FETCH_FAIL", since);
+	rc = v == FETCH_BROKEN ? -1 : v == FETCH_DONE;
 	if (v == FETCH_BROKEN)
 		error_as(err, &why, "dataset %" PRId64 " (%s): %s", d.id,
 			 d.name, why.text);
 	else if (v == FETCH_DONE)
-		rc = succeed(s, &d, since, err) < 0 ? -1 : 1;
+		succeed(s, &d, since);
 	else
-		rc = pass_over(s, &d, v, &why, err);
+		pass_over(s, &d, v, &why);
 	kvtree_free(t);
 	return rc;
 }
@@ -330,20 +340,6 @@ honour_current(struct run *run, struct error *err)
 	return 0;
 }
 
-/* A job that starts from the beginning would in time replace the unread
- * dataset. */
-static int
-unread(int64_t id, const char *where, const char *anew, struct error *err)
-{
-	return error_set(
-		err, ERROR_SYSTEM,
-		"dataset %" PRId64
-		": cannot be read from %s, and no other checkpoint "
-		"exists: start the job again, or set %s to start from the "
-		"beginning",
-		id, where, anew);
-}
-
 /* Rank 0: restore datasets that a killed job had retired without replacing any
  * of their files. */
 static void
@@ -362,9 +358,10 @@ take_back(struct catalogue *c)
 	catalogue_entries_free(&all);
 }
 
-/* Fetch the newest usable checkpoint. */
+/* Fetch the newest usable checkpoint; *refused: why another one was not
+ * fetched, though it may be whole. */
 static int
-search(struct run *run, struct error *err)
+search(struct run *run, struct error *refused, struct error *err)
 {
 	struct search s = { .run = run };
 	int rc = 0;
@@ -381,31 +378,46 @@ search(struct run *run, struct error *err)
 	if (s.c != NULL)
 		say_warn_lines(catalogue_notice(s.c));
 	catalogue_close(s.c);
-	if (rc == 1 && run->restart_id == 0 && s.unread != 0)
-		rc = unread(s.unread, "the prefix", "SCR_FETCH=0", err);
+	error_pass(refused, &s.refused);
 	return rc < 0 ? -1 : 0;
 }
 
-/* Is there a checkpoint in the caches that may be right? */
+/* A job that starts from the beginning would in time replace checkpoints that
+ * may be whole: it must want that. */
 static int
-check_caches(const struct run *run, struct error *err)
+start_over(const struct run *run, const struct error *refused,
+	   struct error *err)
 {
-	for (size_t i = 0; i < held_count(run->held); i++) {
+	const char *why = refused->kind != ERROR_NONE ? refused->text : NULL;
+	struct error held = ERROR_INIT;
+
+	for (size_t i = held_count(run->held); why == NULL && i-- > 0;) {
 		const struct held_set *s = held_at(run->held, i);
 
-		if (s->d.is_ckpt && s->unread)
-			return unread(s->d.id, "the caches",
-				      "SCR_CACHE_PURGE=1", err);
+		if (!s->d.is_ckpt || s->refused == NULL)
+			continue;
+		error_set(&held, ERROR_SYSTEM,
+			  "dataset %" PRId64 " (%s): in the caches: %s",
+			  s->d.id, s->d.name, s->refused);
+		why = held.text;
 	}
-	return 0;
+	if (why == NULL || run->p.start_over)
+		return 0;
+	return error_set(err, ERROR_SYSTEM,
+			 "%s; no other checkpoint can be used; to start from "
+			 "the beginning instead, set SCR_START_OVER=1",
+			 why);
 }
 
 int
 fetching_latest(struct run *run, struct error *err)
 {
+	struct error refused = ERROR_INIT;
+
 	run->restart_id = 0;
-	if (run->p.fetch && (honour_current(run, err) < 0 ||
-			     (run->restart_id == 0 && search(run, err) < 0)))
+	if (run->p.fetch &&
+	    (honour_current(run, err) < 0 ||
+	     (run->restart_id == 0 && search(run, &refused, err) < 0)))
 		return -1;
-	return run->restart_id == 0 ? check_caches(run, err) : 0;
+	return run->restart_id == 0 ? start_over(run, &refused, err) : 0;
 }

@@ -39,13 +39,17 @@ fetching_agree(const struct team *t, enum fetch_verdict v, struct error *err)
 }
 
 /* The verdict for an error of a file.  Missing and damaged files make the
- * dataset bad; a file that cannot be read may be right. */
+ * dataset bad; a file that cannot be read, or that the library does not open
+ * (a link), may be right. */
 static enum fetch_verdict
 blame(const struct error *err)
 {
 	if (err->kind == ERROR_NOMEM)
 		return FETCH_BROKEN;
-	return err->kind == ERROR_SYSTEM ? FETCH_REFUSED : FETCH_BAD;
+	return err->kind == ERROR_ABSENT || err->kind == ERROR_DAMAGED ||
+			       err->kind == ERROR_CORRUPT
+		       ? FETCH_BAD
+		       : FETCH_REFUSED;
 }
 
 /* --- The list --- */
@@ -95,7 +99,7 @@ fetching_list(const struct run *run, const struct dataset *d, struct arena *a,
 		return v;
 	if (lists_read(run, d->id, a, out, err) == 0)
 		return FETCH_DONE;
-	return err->kind == ERROR_USAGE ? FETCH_REFUSED : blame(err);
+	return blame(err);
 }
 
 /* --- Copying --- */

@@ -156,14 +156,32 @@ held_keep(struct held *h, int64_t id, bool keep)
 }
 
 void
-held_bar(struct held *h, int64_t id, bool unread)
+held_bar(struct held *h, int64_t id, const char *why)
 {
 	struct entry *e = find(h, id);
 
 	if (e == NULL)
 		return;
 	e->set.barred = true;
-	e->set.unread = unread;
+	if (why != NULL && (why = arena_strdup(e->arena, why)) == NULL)
+		why = "out of memory";
+	e->set.refused = why;
+}
+
+void
+held_due(struct held *h, int64_t id, bool on_pfs)
+{
+	struct entry *e = find(h, id);
+
+	if (e != NULL)
+		e->set.due = on_pfs ? DUE_PFS : DUE_CACHE;
+}
+
+void
+held_due_done(struct held *h)
+{
+	for (size_t i = 0; i < h->count; i++)
+		h->list[i]->set.due = DUE_NOTHING;
 }
 
 const char *

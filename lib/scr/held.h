@@ -39,9 +39,11 @@ struct held_set {
 	bool here; /* listed by the cindex of this node */
 	/* the cindex lists an older dataset with this id: removed */
 	bool older;
-	bool kept;   /* held_keep() */
-	bool barred; /* held_bar() */
-	bool unread; /* barred because it could not be read: it may be whole */
+	bool kept;	     /* held_keep() */
+	bool barred;	     /* held_bar() */
+	const char *refused; /* why it is barred, if it may be whole; or NULL */
+	/* Rank 0: what flush.scr lacks: its place. */
+	enum { DUE_NOTHING, DUE_CACHE, DUE_PFS } due;
 };
 
 /*
@@ -105,9 +107,13 @@ int held_purge(struct run *run, struct error *err); /* remove all datasets */
  * so the cache has the only good copy.  To be called on all ranks. */
 void held_keep(struct held *h, int64_t id, bool keep);
 
-/* Record that this job does not restart from dataset `id`; `unread`: because it
- * could not be read.  To be called on all ranks. */
-void held_bar(struct held *h, int64_t id, bool unread);
+/* Record that this job does not restart from dataset `id`; `why`: although it
+ * may be whole; or NULL.  To be called on all ranks. */
+void held_bar(struct held *h, int64_t id, const char *why);
+
+/* Rank 0: the place of dataset `id` is to be noted in flush.scr; all are. */
+void held_due(struct held *h, int64_t id, bool on_pfs);
+void held_due_done(struct held *h);
 
 /* Get the value of SCR_CURRENT that this job has honoured already, or NULL; and
  * store it, for later runs too. */

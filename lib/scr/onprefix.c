@@ -2,15 +2,18 @@
 #include "scr/onprefix.h"
 
 #include <inttypes.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "buf.h"
 #include "catalogue/catalogue.h"
 #include "catalogue/written.h"
 #include "error.h"
+#include "io.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
+#include "meta/cindex.h"
 #include "meta/dataset.h"
+#include "meta/dataset_dir.h"
 #include "meta/flush.h"
 #include "meta/index.h"
 #include "num.h"
@@ -145,7 +148,8 @@ onprefix_complete(struct run *run, const struct dataset *d, struct error *err)
 	if (on_rank0(run, write_entry, &w, err) < 0)
 		return -1;
 	run->begun = 0;
-	return onprefix_note(run, d, true, err);
+	onprefix_note(run, d, true);
+	return 0;
 }
 
 /* --- Delete --- */
@@ -241,7 +245,8 @@ onprefix_purge(struct run *run, struct error *err)
 
 	if (on_rank0(run, delete_chosen, &none, err) < 0)
 		return -1;
-	return onprefix_note(run, NULL, false, err);
+	onprefix_note(run, NULL, false);
+	return 0;
 }
 
 /* --- Calls of the application --- */
@@ -289,7 +294,8 @@ remove_newer(struct run *run, int64_t id, struct error *err)
 		if (held_remove(run, is, err) < 0)
 			return -1;
 	}
-	return onprefix_note(run, NULL, false, err);
+	onprefix_note(run, NULL, false);
+	return 0;
 }
 
 int
@@ -344,7 +350,9 @@ remove_named(struct run *run, const char *name, bool *found, struct error *err)
 		if (held_remove(run, id, err) < 0)
 			return -1;
 	}
-	return *found ? onprefix_note(run, NULL, false, err) : 0;
+	if (*found)
+		onprefix_note(run, NULL, false);
+	return 0;
 }
 
 int
@@ -375,10 +383,15 @@ mark_failed(struct catalogue *c, void *arg, struct error *err)
 	return catalogue_stamp(c, *id, CATALOGUE_FAILED, err);
 }
 
-int
-onprefix_failed(struct run *run, int64_t id, struct error *err)
+void
+onprefix_failed(struct run *run, int64_t id)
 {
-	return on_rank0(run, mark_failed, &id, err);
+	struct error why = ERROR_INIT;
+
+	if (on_rank0(run, mark_failed, &id, &why) < 0)
+		say_warn_first("dataset %" PRId64
+			       ": not marked failed in the index: %s",
+			       id, why.text);
 }
 
 /* --- flush.scr --- */
@@ -418,53 +431,105 @@ prune(const struct run *run, struct kvtree *t, struct error *err)
 	return any;
 }
 
+/* Put in the entries that are due.  Returns how many, or -1. */
 static int
-write_note(const struct run *run, const struct dataset *d, bool on_pfs,
-	   struct error *err)
+put_due(const struct run *run, struct kvtree *t, bool *sync, struct error *err)
 {
-	struct flush_entry e = { .in_cache = true, .on_pfs = on_pfs };
-	const int fd = jobfiles_open(run->p.prefix, true, err);
-	struct kvtree *t = fd < 0 ? NULL : read_flush(fd, err);
-	int rc = -1;
+	int count = 0;
 
-	if (t != NULL)
-		rc = run->held != NULL ? prune(run, t, err) : 0;
-	if (rc >= 0 && d != NULL) {
-		e.id = d->id;
-		rc = flush_put(t, &e, d, err) < 0 ? -1 : 1;
+	for (size_t i = 0; i < held_count(run->held); i++) {
+		const struct held_set *s = held_at(run->held, i);
+		const struct flush_entry e = { .id = s->d.id,
+					       .in_cache = true,
+					       .on_pfs = s->due == DUE_PFS };
+
+		if (s->due == DUE_NOTHING)
+			continue;
+		if (flush_put(t, &e, &s->d, err) < 0)
+			return -1;
+		*sync |= e.on_pfs;
+		count++;
 	}
+	return count;
+}
+
+static int
+write_flush(const struct run *run, int fd, struct error *err)
+{
+	struct kvtree *t = read_flush(fd, err);
+	bool sync = false;
+	int pruned = t != NULL ? prune(run, t, err) : -1;
+	int rc = pruned < 0 ? -1 : put_due(run, t, &sync, err);
+
 	/* The index lists the datasets on the prefix, too: without this record
 	 * they would only be flushed again. */
-	if (rc > 0)
-		rc = kvtree_write(t, fd, FLUSH_FILE, on_pfs, err);
+	if (rc + pruned > 0)
+		rc = kvtree_write(t, fd, FLUSH_FILE, sync, err);
 	kvtree_free(t);
-	if (fd >= 0)
-		close(fd);
 	return rc;
 }
 
-int
-onprefix_note(const struct run *run, const struct dataset *d, bool on_pfs,
-	      struct error *err)
+/* app.conf and nodes.scr, once. */
+static int
+write_job(struct run *run, int fd, struct error *err)
 {
-	int rc = 0;
+	if (!run->job_due)
+		return 0;
+	if (io_replace(fd, "app.conf", run->app_conf, strlen(run->app_conf),
+		       0666, err) < 0 ||
+	    nodes_write(fd, run->nodes, err) < 0)
+		return -1;
+	run->job_due = false;
+	return 0;
+}
 
-	if (run->world.rank == 0)
-		rc = write_note(run, d, on_pfs, err);
-	return team_agree(&run->world, rc, err);
+/* Rank 0: write what is due.  Only the commands read these files. */
+static void
+write_note(struct run *run)
+{
+	struct error why = ERROR_INIT;
+	const int fd = jobfiles_open(run->p.prefix, true, &why);
+	int rc = fd < 0 ? -1 : write_job(run, fd, &why);
+
+	if (fd >= 0 && run->held != NULL) {
+		if (write_flush(run, fd, rc == 0 ? &why : NULL) < 0)
+			rc = -1;
+		else
+			held_due_done(run->held);
+	}
+	io_close(fd);
+	if (rc < 0 && !run->notes_fail)
+		say_warn("%s/" SCR_DIR ": %s: the job continues; scr_postrun "
+			 "and other commands do not know of its datasets until "
+			 "it can write this file",
+			 run->p.prefix, why.text);
+	run->notes_fail = rc < 0;
+}
+
+void
+onprefix_note(struct run *run, const struct dataset *d, bool on_pfs)
+{
+	if (run->world.rank == 0) {
+		if (d != NULL)
+			held_due(run->held, d->id, on_pfs);
+		write_note(run);
+	}
+	/* A rank that goes on may end the job. */
+	(void)team_agree(&run->world, 0, NULL);
 }
 
 bool
 onprefix_has(const struct run *run, int64_t id)
 {
+	const struct held_set *s = held_find(run->held, id);
 	struct jobfiles_flush f = { .count = 0 };
 	const struct flush_entry *e = NULL;
-	bool has = false;
+	bool has = s != NULL && s->due == DUE_PFS;
 
 	if (run->world.rank == 0 &&
 	    jobfiles_flush_read(run->p.prefix, &f, NULL) == 0)
 		e = jobfiles_flush_find(&f, id);
-	has = team_any(&run->world, e != NULL && e->on_pfs);
+	has = team_any(&run->world, has || (e != NULL && e->on_pfs));
 	jobfiles_flush_free(&f);
 	return has;
 }

@@ -63,17 +63,20 @@ int onprefix_delete(struct run *run, const char *name, struct error *err);
 /*
  * Mark a dataset failed in the index, because it is bad or the application
  * refused it (SCR_Complete_restart(0)).  If it is CURRENT, remove CURRENT.  A
- * dataset that is not in the index is no error.
+ * dataset that is not in the index is no error; if the index cannot be written,
+ * that is a warning.
  */
-int onprefix_failed(struct run *run, int64_t id, struct error *err);
+void onprefix_failed(struct run *run, int64_t id);
 
 /*
- * Record in flush.scr where dataset `d` is (NULL: only update the rest).
- * Datasets that are no longer in the caches are removed from it.  If nothing
- * changes, the file is not written.
+ * Record in flush.scr where the held dataset `d` is (NULL: only update the
+ * rest).  Datasets that are no longer in the caches are removed from it.  If
+ * nothing changes, the file is not written.
+ *
+ * This file, app.conf and nodes.scr are for the commands: if they cannot be
+ * written, that is one warning, and they are due until a later call.
  */
-int onprefix_note(const struct run *run, const struct dataset *d, bool on_pfs,
-		  struct error *err);
+void onprefix_note(struct run *run, const struct dataset *d, bool on_pfs);
 
 /* Does flush.scr list dataset `id` as on the prefix?  An unreadable file lists
  * none. */

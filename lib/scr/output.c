@@ -278,7 +278,7 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 	/* With bypass its files are in no cache: the flush that follows records
 	 * their place. */
 	if (rc == 0 && !s->bypass)
-		rc = onprefix_note(run, &s->d, false, err);
+		onprefix_note(run, &s->d, false);
 	note_end(run, s, written, rc == 0);
 	if (rc < 0) {
 		if (s->bypass) {
@@ -293,7 +293,7 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 		say_debug_first("Completed dataset %lld `%s'",
 				(long long)s->d.id, s->d.name);
 		if (!flushing_output(run, s->d.id) && s->bypass)
-			(void)onprefix_note(run, &s->d, false, NULL);
+			onprefix_note(run, &s->d, false);
 	}
 	events_compute(run, true);
 	return rc;

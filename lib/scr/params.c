@@ -49,6 +49,7 @@ static const struct field {
 	FIELD("SCR_FETCH_BYPASS", fetch_bypass),
 	FIELD("SCR_FETCH_WIDTH", fetch_width),
 	FIELD("SCR_RESTART_ATTEMPTS", restart_attempts),
+	FIELD("SCR_START_OVER", start_over),
 	FIELD("SCR_FLUSH_ON_RESTART", flush_on_restart),
 	FIELD("SCR_GLOBAL_RESTART", global_restart),
 	FIELD("SCR_CURRENT", current),

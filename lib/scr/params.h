@@ -32,6 +32,7 @@ struct params {
 	bool copy_metadata;
 	/* Restart and fetch. */
 	bool distribute, fetch, fetch_bypass, flush_on_restart, global_restart;
+	bool start_over; /* although checkpoints exist */
 	uint32_t fetch_width, restart_attempts;
 	const char *current; /* SCR_CURRENT; NULL: not set */
 	bool drop_after_current;

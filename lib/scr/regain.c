@@ -63,8 +63,9 @@ check_ranks(const struct regain *g, struct error *err)
 	if (other == 0)
 		return 0;
 	return error_set(err, ERROR_USAGE,
-			 "written by %" PRIu64 " ranks, but this job has %u",
-			 other, world->size);
+			 "written by %" PRIu64 " ranks, but this job has %u: "
+			 "start %" PRIu64 " ranks",
+			 other, world->size, other);
 }
 
 /* Rank 0, for a dataset in bypass: has a newer dataset replaced its files? */
@@ -307,7 +308,7 @@ regain_next(struct run *run, const struct held_set *s, struct outcome *o,
 			    : "removed from the cache");
 	if (!kept)
 		return held_remove(run, id, err);
-	held_bar(run->held, id, why.kind != ERROR_USAGE);
+	held_bar(run->held, id, why.text);
 	return 0;
 }
 

@@ -132,8 +132,8 @@ find(struct run *run, struct error *err)
 			       "failed: removed from the cache",
 			       (long long)s->d.id, s->d.name,
 			       (unsigned long long)n);
-		if (onprefix_failed(run, s->d.id, err) < 0 ||
-		    held_remove(run, s->d.id, err) < 0)
+		onprefix_failed(run, s->d.id);
+		if (held_remove(run, s->d.id, err) < 0)
 			return -1;
 		run->restart_id = newest(run);
 	}
@@ -146,7 +146,8 @@ restart_find(struct run *run, struct error *err)
 	if (find(run, err) < 0)
 		return -1;
 	/* The commands read the contents of the caches there. */
-	return onprefix_note(run, NULL, false, err);
+	onprefix_note(run, NULL, false);
+	return 0;
 }
 
 /* --- Begin --- */
@@ -283,13 +284,9 @@ reject(struct run *run)
 	const int64_t id = run->restart_id;
 	struct error why = ERROR_INIT;
 
-	if (onprefix_failed(run, id, &why) < 0)
-		say_warn_first(
-			"dataset %lld: not marked failed in the index: %s",
-			(long long)id, why.text);
-	error_clear(&why);
+	onprefix_failed(run, id);
 	if (held_remove(run, id, &why) < 0) {
-		held_bar(run->held, id, false);
+		held_bar(run->held, id, NULL);
 		say_warn_first("dataset %lld: not removed from the cache: %s",
 			       (long long)id, why.text);
 	}

@@ -61,27 +61,18 @@ find_params(struct run *run, const struct settings *s, struct error *err)
 	return 0;
 }
 
-/* Rank 0: make PREFIX/.scr, and the files from which commands learn about this
- * run. */
+/* The future contents of app.conf. */
 static int
-make_files(const struct run *run, const struct settings *s, struct error *err)
+find_app_conf(struct run *run, const struct settings *s, struct error *err)
 {
 	struct buf text = BUF_INIT;
-	const int fd = jobfiles_open(run->p.prefix, true, err);
-	int rc = fd < 0 ? -1 : 0;
 
-	if (rc == 0 && s != NULL && settings_text(s, &text) < 0)
-		rc = error_no_memory(err);
-	if (rc == 0)
-		rc = io_replace(fd, "app.conf", text.len > 0 ? text.data : "",
-				text.len, 0666, err);
-	if (rc == 0)
-		rc = nodes_write(fd, run->nodes, err);
-	if (rc < 0)
-		error_wrap(err, "%s/.scr", run->p.prefix);
-	io_close(fd);
+	if (s == NULL || settings_text(s, &text) == 0)
+		run->app_conf =
+			arena_strdup(run->arena, text.len > 0 ? text.data : "");
 	buf_free(&text);
-	return rc;
+	run->job_due = true;
+	return run->app_conf != NULL ? 0 : error_no_memory(err);
 }
 
 /* Find groups, and the ranks of this host. */
@@ -97,9 +88,12 @@ find_ranks(struct run *run, const struct settings *s, struct error *err)
 	node = groups_find(&run->groups, GROUPS_NODE);
 	run->nodes = node->count;
 	rc = groups_team(node, &run->world, run->arena, &run->node, err);
-	if (rc == 0 && run->world.rank == 0)
-		rc = make_files(run, s, err);
-	return team_agree(&run->world, rc, err);
+	if (rc == 0)
+		rc = find_app_conf(run, s, err);
+	if (team_agree(&run->world, rc, err) < 0)
+		return -1;
+	onprefix_note(run, NULL, false);
+	return 0;
 }
 
 /* The first line of this run in the log. */
@@ -124,7 +118,8 @@ move_to_prefix(struct run *run, struct error *err)
 	run->restart_id = 0;
 	if (held_purge(run, err) < 0)
 		return -1;
-	return onprefix_note(run, NULL, false, err);
+	onprefix_note(run, NULL, false);
+	return 0;
 }
 
 /* Find cores for threads, if a store has any. */

@@ -51,6 +51,10 @@ struct run {
 	int64_t writes_time;
 	struct pacing pace;
 	bool no_log; /* the log of events cannot be written */
+	/* Rank 0: the contents of app.conf; it and nodes.scr are not written
+	 * yet; the last onprefix_note() failed. */
+	const char *app_conf;
+	bool job_due, notes_fail;
 	/* The dataset to restart from, and that of the last onprefix_begin()
 	 * that was not completed; 0: none. */
 	int64_t restart_id, begun;

@@ -28,10 +28,11 @@
 #include "meta/cindex.h"
 #include "meta/dataset.h"
 #include "meta/filemap.h"
+#include "meta/flush.h"
 #include "path.h"
-#include "scr/onprefix.h"
 #include "scr/outset.h"
 #include "scr/run.h"
+#include "site/jobfiles.h"
 #include "team/say.h"
 
 static struct error err;
@@ -193,6 +194,7 @@ commit(const struct run *run, const struct level *l)
 {
 	struct kvtree *t = kvtree_new(&err), *e = kvtree_put(t, "DSET", &err);
 	int fd = open(base, O_RDONLY | O_DIRECTORY);
+	const struct flush_entry in_cache = { .id = set.id, .in_cache = true };
 
 	e = kvtree_put(e, "1", &err);
 	need(dataset_write(kvtree_put(e, "DSETDESC", &err), &set, &err));
@@ -202,7 +204,13 @@ commit(const struct run *run, const struct level *l)
 		need(kvtree_write_file(t, fd, CINDEX_FILE, &err));
 	close(fd);
 	kvtree_free(t);
-	need(onprefix_note(run, &set, false, &err));
+	t = kvtree_new(&err);
+	fd = jobfiles_open(run->p.prefix, true, &err);
+	need(flush_put(t, &in_cache, &set, &err));
+	if (run->world.rank == 0)
+		need(kvtree_write_file(t, fd, FLUSH_FILE, &err));
+	kvtree_free(t);
+	close(fd);
 }
 
 int

@@ -207,7 +207,7 @@ step(const char *arg, struct error *err)
 	if (strncmp(arg, "delete", n) == 0)
 		return onprefix_delete(run, value, err);
 	if (strncmp(arg, "failed", n) == 0)
-		return onprefix_failed(run, id, err);
+		return onprefix_failed(run, id), 0;
 	if (strncmp(arg, "flip", n) == 0)
 		return flip(id, err);
 	if (strncmp(arg, "held", n) == 0)

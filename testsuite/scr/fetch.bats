@@ -74,10 +74,37 @@ fetched()
 }
 
 @test "another number of ranks is refused, not marked (17)" {
-	NODE_MAP="0 1 2" fetched "nothing"
+	SCR_START_OVER=1 NODE_MAP="0 1 2" fetched "nothing"
 	[[ $stderr == *"ckpt.3"*"written by 4 ranks, but this job has 3"* ]]
 	[[ $(valid 3) == true ]]
 	fetched "3 ckpt.3"
+}
+
+# A job of MAP fails in SCR_Have_restart(), because of `why`, and marks nothing; who
+# wants it starts over.
+refused()
+{
+	job "$1" app_calls init have_restart finalize
+	assert_line "have_restart -> 1 0"
+	warned "ERROR: .*SCR_Have_restart: dataset 3 .*$2.*SCR_START_OVER=1"
+	[[ $(ids .valid) == "1 2 3" ]]
+	SCR_START_OVER=1 works "$1" app_calls init have_restart finalize
+	assert_line "have_restart -> 0 0"
+}
+
+@test "33.4: checkpoints that cannot be used are no reason to start over" {
+	local id
+
+	refused "0 1 2" "written by 4 ranks, but this job has 3"
+	scr_container pack --prefix "$PREFIX" 1 2 3
+	refused "$NODE_MAP" "in containers"
+	scr_container unpack --prefix "$PREFIX" 1 2 3
+	for id in 1 2 3; do
+		mv "ckpt.$id" "$BATS_TEST_TMPDIR"
+		ln -s "$BATS_TEST_TMPDIR/ckpt.$id" .
+	done
+	chmod 777 . # anybody's link
+	refused "$NODE_MAP" "leads out"
 }
 
 @test "what a rebuild on the prefix can save is rebuilt" {

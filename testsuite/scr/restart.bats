@@ -118,14 +118,45 @@ load restarts
 	restarts "0 0 1 1 2 2" ckpt.3
 }
 
-@test "another number of ranks is refused, and the caches stay (17)" {
+@test "another number of ranks is refused, and the caches stay (17, 33.4)" {
 	fresh
-	restarts "0 1 2" none
-	[[ $stderr == *"dataset 3 \`ckpt.3': written by 4 ranks, but this job \
-has 3; not used for this restart, stays in the cache"* ]]
-	restarts "0 1 2 3 4" none
+	job "0 1 2" app_restart 0 files=2
+	[[ $status -ne 0 && $stderr == *"dataset 3 \`ckpt.3': written by 4 ranks, but \
+this job has 3: start 4 ranks; not used for this restart, stays in the cache"* ]]
+	warned "SCR_Have_restart: dataset 3 .*, but this job has 3: .*SCR_START_OVER=1"
+	SCR_START_OVER=1 restarts "0 1 2 3 4" none
 	[[ $stderr == *"written by 4 ranks, but this job has 5"* ]]
 	restarts "0 1 2 3" ckpt.3
+}
+
+# unwritable OP PATH ERRNO STICKY ARG...: rank 0 fails to do this with files of PATH,
+# once or always.
+unwritable()
+{
+	SHIM_RANKS=0 SHIM_OP=$1 SHIM_PATH=$2 SHIM_ERRNO=$3 SHIM_FAIL_AT=1 \
+		SHIM_STICKY=$4 works "0 1 2 3" app_restart "${@:5}"
+	warned "WARNING: .*/\.scr: .*: the job continues"
+}
+
+@test "33.19: files for the commands are no condition of success" {
+	local file
+
+	fresh
+	unwritable open:w "$PREFIX" ENOSPC 1 2 files=2
+	assert_line "restart ckpt.3"
+	assert_line "complete 5 0"
+	restarts "0 1 2 3" ckpt.5
+	SCR_FLUSH=1 fresh
+	lose 0 1 2 3
+	unwritable open:w "$PREFIX" EROFS 1 0 files=2
+	assert_line "restart ckpt.3"
+	# Once it is possible, the job writes them.
+	for file in flush.scr app.conf nodes.scr; do
+		rm -rf "${NODES:?}" .scr
+		unwritable rename "$PREFIX/.scr/$file" ENOSPC 0 2 files=2
+		[[ -e .scr/app.conf && -e .scr/nodes.scr ]]
+		[[ $(scr_inspect -m tree .scr/flush.scr | grep -c CACHE) -eq 2 ]]
+	done
 }
 
 @test "a file removed, truncated, extended (18)" {
@@ -429,7 +460,7 @@ read_bytes()
 @test "equal names that meet on one node: not taken, and not damaged" {
 	fresh "0 1 2 3" equal=1
 	lose 1
-	restarts "0 0 2 3" none equal=1
+	SCR_START_OVER=1 restarts "0 0 2 3" none equal=1
 	[[ $stderr == *": f: two ranks on node node0 have a file of this name"* ]] ||
 		failed "message"
 	[[ $stderr == *"stays in the cache"* ]] || failed "kept"

@@ -91,6 +91,6 @@ lost_and_found()
 	clean "0 0 1 1" app_ckpt steps=3 invalid=1 flags2=2 files=2 need=0
 	assert_line "complete 1 1"
 	assert_line "complete 3 0"
-	clean "0 1 2" app_restart 0
+	SCR_START_OVER=1 clean "0 1 2" app_restart 0
 	assert_line none
 }
