@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "clock.h"
 #include "conf.h"
 #include "create.h"
 #include "dir.h"
@@ -21,6 +23,7 @@
 #include "scr/run.h"
 #include "str.h"
 #include "team/say.h"
+#include "temp.h"
 
 /* Gives the user's group access. */
 #define STORE_MODE 0770
@@ -326,6 +329,69 @@ prepare(struct store *st, struct run *run, uint32_t node, struct error *err)
 	return 0;
 }
 
+/* Does this rank represent those that share the store? */
+static bool
+leads(const struct store *st)
+{
+	return st->enabled && st->sharers.rank == 0;
+}
+
+/* With the file that rank 0 makes in its directory of the store: */
+enum token { MAKE, LOOK, REMOVE };
+
+/* Returns whether it exists (LOOK). */
+static bool
+token(const struct store *st, enum token what, const char *base)
+{
+	const int dir = dir_open(AT_FDCWD, st->dir);
+	char name[TEMP_NAME_MAX];
+	struct stat is;
+	bool found = false;
+
+	if (dir >= 0 && what == MAKE)
+		io_close(temp_make(dir, base, 0600, create_owner(dir)));
+	else if (dir >= 0 && what == REMOVE)
+		(void)temp_remove(dir, base);
+	else if (dir >= 0)
+		found = dir_stat(dir, temp_name(name, base), &is, 0) == 0;
+	io_close(dir);
+	return found;
+}
+
+/*
+ * If nodes see one directory where each should have its own, they replace each
+ * other's files.  Rank 0 makes a file there whose name no other run has.
+ */
+static int
+check_private(const struct stores *s, const struct run *run, struct error *err)
+{
+	const bool first = run->world.rank == 0;
+	char base[64];
+	uint64_t at = 0; /* 1 + the first store that is not private */
+
+	snprintf(base, sizeof(base), "%lx.%a", (long)getpid(), clock_seconds());
+	for (size_t i = 0; first && i < s->count; i++)
+		if (leads(&s->list[i]))
+			(void)token(&s->list[i], MAKE, base);
+	team_bytes(&run->world, 0, base, sizeof(base));
+	for (size_t i = s->count; !first && i > 0; i--)
+		if (leads(&s->list[i - 1]) &&
+		    token(&s->list[i - 1], LOOK, base))
+			at = i;
+	at = team_most(&run->world, at);
+	for (size_t i = 0; first && i < s->count; i++)
+		if (leads(&s->list[i]))
+			(void)token(&s->list[i], REMOVE, base);
+	if (at == 0)
+		return 0;
+	return error_set(err, ERROR_USAGE,
+			 "%s: other nodes see the directory of %s, but each "
+			 "needs its own: set in %s/.scrconf: STORE=%s "
+			 "VIEW=GLOBAL",
+			 s->list[at - 1].base, run->host, run->p.prefix,
+			 s->list[at - 1].base);
+}
+
 static bool
 any_global(const struct stores *s)
 {
@@ -371,6 +437,8 @@ stores_make(struct stores *s, struct run *run, struct error *err)
 	rc = team_agree(&run->world, read_all(&r), err);
 	if (rc == 0)
 		rc = prepare_all(s, run, err);
+	if (rc == 0 && run->nodes > 1)
+		rc = check_private(s, run, err);
 	if (rc == 0 && !s->control->enabled)
 		rc = error_set(err, ERROR_USAGE,
 			       "%s: no control directory can be made here: set "

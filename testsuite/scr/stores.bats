@@ -37,6 +37,18 @@ $SSD/tester/scr.j1 0 of 1 control"
 	[[ -d all/tester/scr.j1/node.0 && -d all/tester/scr.j1/node.1 ]]
 }
 
+@test "33.20: one directory for all nodes: its cause and its cure" {
+	export SCR_CACHE_BASE=$PREFIX/all
+	job "0 1 1" app_restart 1
+	[[ $status -ne 0 ]]
+	warned "SCR_Init: $SCR_CACHE_BASE: .* in $PREFIX/.scrconf: STORE="
+	sed -n 's/.*: \(STORE=.*\)/\1/p' <<<"$stderr" >.scrconf
+	[[ -z $(find all -type f) ]]
+	works "0 1 1" app_restart 1
+	works "0 1 1" app_restart 0
+	assert_line "restart ckpt.1"
+}
+
 @test "a store that one node cannot make is disabled on all" {
 	mkdir -p "$NODES/1"
 	echo >"$NODES/1/file"
