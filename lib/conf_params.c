@@ -61,7 +61,7 @@ static const struct conf_param params[] = {
 	TEXT("SCR_COPY_TYPE", IS("XOR"))
 	BOOL("SCR_CRC_ON_COPY", IS("0"), IGNORED)
 	BOOL("SCR_CRC_ON_DELETE", IS("0"), IGNORED)
-	BOOL("SCR_CRC_ON_FLUSH", IS("1"), IGNORED)
+	BOOL("SCR_CRC_ON_FLUSH", IS("1"))
 	TEXT("SCR_CURRENT")
 	NUMBER("SCR_DEBUG", "level", IS("0"), .max = INT_MAX)
 	BOOL("SCR_DISTRIBUTE", IS("1"))

@@ -27,6 +27,7 @@
 #include "team/names.h"
 #include "team/say.h"
 #include "team/shared.h"
+#include "team/source.h"
 
 #define MODE_DIR 0777
 
@@ -262,6 +263,7 @@ find_owners(struct outset *o, struct error *err)
 	mem_free(paths);
 	if (rc < 0)
 		return -1;
+	o->shared = shared;
 	if (!shared || may_share(o))
 		return 0;
 	for (size_t i = 0; i < o->nfiles; i++)
@@ -366,6 +368,34 @@ check(struct outset *o, bool valid, struct dataset *d, struct error *err)
 	return 0;
 }
 
+/*
+ * Take the checksums of files on the prefix, which the kernel still has in
+ * memory.  Not of a dataset with shared files: another node may have the newest
+ * bytes, and one rank would read what all have written.
+ */
+static int
+sum(struct outset *o, struct error *err)
+{
+	const size_t room = (size_t)1 << 20;
+	struct source s = { .nfiles = 0 };
+	char *to = mem_alloc(room, 1);
+	int rc = to == NULL ? error_no_memory(err) : 0;
+
+	if (rc == 0)
+		rc = source_open(&s, o->owned, o->nowned, err);
+	for (uint64_t at = 0, n = 0; rc == 0 && at < source_bytes(&s);
+	     at += n) {
+		n = source_bytes(&s) - at;
+		n = n < room ? n : room;
+		rc = source_read(&s, at, to, (size_t)n, err);
+	}
+	for (size_t i = 0; rc == 0 && i < o->nowned; i++)
+		o->owned[i].has_crc = true;
+	source_close(&s);
+	mem_free(to);
+	return rc;
+}
+
 int
 outset_complete(struct outset *o, bool valid, struct dataset *d,
 		struct error *err)
@@ -395,6 +425,8 @@ outset_complete(struct outset *o, bool valid, struct dataset *d,
 	data.files = o->owned;
 	if (!o->level->bypass)
 		rc = redundancy_files(&data, err);
+	else if (run->p.crc_on_flush && !o->shared)
+		rc = sum(o, err);
 	if (rc == 0)
 		rc = outset_write_filemap(o, &filemap, err);
 	if (team_agree(&run->world, rc, err) < 0)

@@ -35,6 +35,7 @@ struct outset {
 	size_t nfiles, cap;
 	struct outset_file *files; /* in order of routing */
 	/* Set by outset_complete(): */
+	bool shared; /* ranks share a file of the dataset */
 	size_t nowned;
 	struct redundancy_file *owned;
 	size_t *routed; /* for each of `owned`: its place in `files` */

@@ -29,7 +29,7 @@ filemap_tree(const struct outset *o, struct error *err)
 			.attr = o->owned[i].attr,
 			.complete = true,
 			.ranks = o->run->world.size,
-			.has_crc = !o->level->bypass,
+			.has_crc = !o->level->bypass || o->owned[i].has_crc,
 			.crc = o->owned[i].crc,
 		};
 

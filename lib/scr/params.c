@@ -44,6 +44,7 @@ static const struct field {
 	FIELD("SCR_SET_FAILURES", set_failures),
 	FIELD("SCR_MPI_BUF_SIZE", mpi_buf_size),
 	FIELD("SCR_COPY_METADATA", copy_metadata),
+	FIELD("SCR_CRC_ON_FLUSH", crc_on_flush),
 	FIELD("SCR_DISTRIBUTE", distribute),
 	FIELD("SCR_FETCH", fetch),
 	FIELD("SCR_FETCH_BYPASS", fetch_bypass),

@@ -30,6 +30,7 @@ struct params {
 	uint32_t set_size, set_failures;
 	uint64_t mpi_buf_size; /* bytes */
 	bool copy_metadata;
+	bool crc_on_flush; /* sums of files that bypass the cache */
 	/* Restart and fetch. */
 	bool distribute, fetch, fetch_bypass, flush_on_restart, global_restart;
 	bool start_over; /* although checkpoints exist */

@@ -263,6 +263,24 @@ schemes()
 	[[ -z $(cached 0)$(cached 1) ]]
 }
 
+@test "33.18: bypass: a flipped byte does not reach the application" {
+	local gone
+
+	export SCR_CACHE_BYPASS=1
+	for gone in "" "0 1 2 3"; do
+		fresh
+		flip ckpt.3/d1/rank_1.0 500
+		# shellcheck disable=SC2086 # a list
+		lose $gone
+		restarts "0 1 2 3" ckpt.2
+	done
+	whole 1 2
+	# Shared files have none, and who wants none has none.
+	fresh "0 1 2 3" shared=1
+	SCR_CRC_ON_FLUSH=0 fresh
+	! scr_inspect -m tree .scr/scr.dataset.3/rank2file.0.0 | grep CRC
+}
+
 @test "restarts in a row, between jobs and in one process (1, 33)" {
 	for scheme in $SCHEMES; do
 		export SCR_COPY_TYPE=$scheme
