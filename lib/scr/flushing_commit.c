@@ -19,6 +19,7 @@
 #include "scr/onprefix.h"
 #include "scr/owned.h"
 #include "scr/run.h"
+#include "team/say.h"
 #include "transfer/put.h"
 
 /* Send the list of this rank to its part leader. */
@@ -52,6 +53,13 @@ gather(struct flushing *f, struct team_mail *in, struct error *err)
 
 /* --- Files that are replaced --- */
 
+static void
+warn_retired(void *arg, const char *line)
+{
+	*(bool *)arg = true;
+	say_warn("%s", line);
+}
+
 static int
 make_way(struct flushing *f, const struct team_mail *in, struct error *err)
 {
@@ -81,6 +89,9 @@ make_way(struct flushing *f, const struct team_mail *in, struct error *err)
 	}
 	w.paths = paths;
 	onprefix_options(&o);
+	/* If each dataset replaces the one before, one warning will do. */
+	o.work.log = f->run->replaces ? NULL : warn_retired;
+	o.work.log_arg = &f->run->replaces;
 	c = catalogue_open(f->run->p.prefix, err);
 	if (c != NULL)
 		rc = owners_make_way(c, &w, &o, err);

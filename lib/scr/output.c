@@ -167,6 +167,8 @@ agree_on(struct run *run, const char *name, int flags, struct kvtree **t,
 	if (output_share(run, rc, first ? &mine : NULL, t, d, err) < 0)
 		return -1;
 	run->numbered = true;
+	if (run->first_id == 0)
+		run->first_id = d->id;
 	output_raise(run, d->id, d->ckpt_id);
 	return 0;
 }

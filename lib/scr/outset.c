@@ -41,12 +41,10 @@ outset_begin(const struct run *run, const struct level *level, const char *dir,
 	     int64_t id, struct error *err)
 {
 	struct outset *o = mem_calloc(1, sizeof(*o));
-	char *cwd = getcwd(NULL, 0);
+	struct error why = ERROR_INIT;
 
-	if (o == NULL || cwd == NULL) {
-		error_sys(err, "working directory");
-		mem_free(o);
-		mem_free(cwd);
+	if (o == NULL) {
+		error_no_memory(err);
 		return NULL;
 	}
 	o->run = run;
@@ -57,14 +55,15 @@ outset_begin(const struct run *run, const struct level *level, const char *dir,
 	o->paths = map_new();
 	o->dirs = map_new();
 	if (o->arena != NULL) {
-		o->cwd = arena_strdup(o->arena, cwd);
+		(void)naming_begin(&o->naming, run->p.prefix, o->arena, &why);
 		o->dir = arena_strdup(o->arena, dir);
 		o->meta = arena_printf(o->arena, "%s/" SCR_DIR, dir);
 	}
-	mem_free(cwd);
-	if (o->cwd == NULL || o->dir == NULL || o->meta == NULL ||
-	    o->paths == NULL || o->dirs == NULL) {
-		error_no_memory(err);
+	if (why.kind == ERROR_NONE && (o->dir == NULL || o->meta == NULL ||
+				       o->paths == NULL || o->dirs == NULL))
+		error_no_memory(&why);
+	if (why.kind != ERROR_NONE) {
+		error_pass(err, &why);
 		outset_free(o);
 		return NULL;
 	}
@@ -91,8 +90,7 @@ static const char *
 on_prefix(struct outset *o, const char *name, struct error *err)
 {
 	const char *below = NULL;
-	const char *path = path_normal_in(
-		o->arena, name[0] == '/' ? "" : o->cwd, name, err);
+	const char *path = naming_path(&o->naming, o->arena, name, err);
 
 	if (path == NULL)
 		return NULL;

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "scr/naming.h"
 #include "team/redundancy.h"
 
 struct arena;
@@ -28,7 +29,7 @@ struct outset {
 	const char *dir, *meta; /* in cache: of the dataset, and its .scr */
 	int64_t id;		/* 0: it is being fetched */
 	int metafd;		/* of `meta`; -1: not open */
-	const char *cwd;
+	struct naming naming;
 	struct arena *arena;
 	struct map *paths; /* file on the prefix: its place in `files` */
 	struct map *dirs;  /* directories that were made */

@@ -258,12 +258,17 @@ replaced_by(const struct owned *o, int64_t id)
 /* Mark the dataset, unless another rank has.  *by: the dataset that replaces
  * its files. */
 static int
-mark(struct catalogue *c, int64_t id, int64_t *by, struct error *err)
+mark(const struct run *run, struct catalogue *c, int64_t id, int64_t *by,
+     struct error *err)
 {
 	struct catalogue_options o;
 	int64_t done = 0;
 
 	onprefix_options(&o);
+	/* If each dataset of a run replaces the one before, one warning will
+	 * do. */
+	if (run->first_id != 0 && id > run->first_id)
+		o.work.log = NULL;
 	if (catalogue_replaced(c, id, &o, &done, err) < 0)
 		return -1;
 	if (done == 0)
@@ -291,7 +296,7 @@ retire(const struct run *run, int64_t id, int64_t *by, struct error *err)
 	else if (why.kind != ERROR_ABSENT)
 		(void)error_pass(err, &why);
 	if (lock != -1 && (fd >= 0 || why.kind == ERROR_ABSENT))
-		rc = mark(c, id, by, err);
+		rc = mark(run, c, id, by, err);
 	if (fd >= 0) {
 		lock_give(fd, lock);
 		close(fd);

@@ -293,8 +293,8 @@ regain_next(struct run *run, const struct held_set *s, struct outcome *o,
 	events_dataset(run, &s->d, whole ? "REBUILD_SUCCESS" : "REBUILD_FAIL",
 		       clock_seconds() - since);
 	if (whole) {
-		say_debug("Rebuilt dataset %lld `%s'", (long long)id,
-			  s->d.name);
+		say_debug_first("Rebuilt dataset %lld `%s'", (long long)id,
+				s->d.name);
 		if (s->d.is_ckpt && !o->output_lost)
 			o->best = id;
 		return 0;

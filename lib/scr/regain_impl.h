@@ -74,6 +74,7 @@ struct regain {
 	bool doubted; /* a file that the set rebuilt was wrong */
 	bool damaged; /* since the last plan, a file of this rank turned out to
 			 be damaged or unreadable */
+	bool told;    /* that one is */
 	unsigned temps;
 };
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,6 +24,7 @@
 #include "scr/held.h"
 #include "scr/run.h"
 #include "str.h"
+#include "team/say.h"
 #include "transfer/pump.h"
 
 #define TEMP_STEM ".regain."
@@ -400,6 +402,14 @@ regain_mark(struct regain *g, size_t file, enum file_state state)
 {
 	struct regain_part *p = &g->parts[0];
 
+	/* Once for a rank: a bad device may have damaged all files. */
+	if (state != FILE_PRESENT && !g->told)
+		say_warn("dataset %" PRId64 ": %s: %s: rebuilt if the "
+			 "redundancy suffices; check this device",
+			 g->set->d.id, p->fm.files[file].cache_path,
+			 state == FILE_WRONG_CRC ? "its checksum is wrong"
+						 : "cannot be read");
+	g->told |= state != FILE_PRESENT;
 	p->states[file] = state;
 	p->verified[file] = true;
 	p->unread |= state == FILE_UNREAD;

@@ -16,6 +16,7 @@
 #include "meta/filemap.h"
 #include "path.h"
 #include "scr/held.h"
+#include "scr/naming.h"
 #include "scr/onprefix.h"
 #include "scr/run.h"
 #include "site/jobfiles.h"
@@ -26,7 +27,7 @@
 struct restart {
 	struct arena *arena;
 	const struct held_set *set;
-	const char *cwd;
+	struct naming naming;
 	struct filemap fm;
 	/* path on the prefix, and its last component: index in fm.files */
 	struct map *paths, *bases;
@@ -179,7 +180,6 @@ static struct restart *
 begin(struct run *run, struct error *err)
 {
 	struct restart *r = mem_calloc(1, sizeof(*r));
-	char *cwd = getcwd(NULL, 0);
 
 	if (r != NULL) {
 		r->set = held_find(run->held, run->restart_id);
@@ -187,22 +187,16 @@ begin(struct run *run, struct error *err)
 		r->paths = map_new();
 		r->bases = map_new();
 	}
-	if (r != NULL && r->arena != NULL && cwd != NULL)
-		r->cwd = arena_strdup(r->arena, cwd);
-	if (cwd == NULL)
-		error_sys(err, "working directory");
-	else if (r == NULL || r->cwd == NULL || r->paths == NULL ||
-		 r->bases == NULL)
+	if (r == NULL || r->arena == NULL || r->paths == NULL ||
+	    r->bases == NULL)
 		error_no_memory(err);
-	else if (held_filemap(r->set, run->world.rank, r->arena, &r->fm, err) ==
+	else if (naming_begin(&r->naming, run->p.prefix, r->arena, err) == 0 &&
+		 held_filemap(r->set, run->world.rank, r->arena, &r->fm, err) ==
 			 0 &&
 		 list_files(r, err) == 0)
-		goto out;
+		return r;
 	restart_free(r);
-	r = NULL;
-out:
-	mem_free(cwd);
-	return r;
+	return NULL;
 }
 
 struct restart *
@@ -258,8 +252,7 @@ int
 restart_route(const struct restart *r, const char *name,
 	      char file[static SCR_MAX_FILENAME], struct error *err)
 {
-	const char *path = path_normal_in(
-		r->arena, name[0] == '/' ? "" : r->cwd, name, err);
+	const char *path = naming_path(&r->naming, r->arena, name, err);
 	size_t i = MAP_NONE;
 	int rc = 0;
 

@@ -42,6 +42,7 @@ struct run {
 	/* Numbers of the last dataset and of the last checkpoint; `numbered`:
 	 * no number on the prefix is higher. */
 	int64_t dataset_id, ckpt_id;
+	int64_t first_id; /* of the first dataset that this run wrote, or 0 */
 	bool numbered;
 	/*
 	 * Times at which the application began to compute, and to write a
@@ -55,6 +56,7 @@ struct run {
 	 * yet; the last onprefix_note() failed. */
 	const char *app_conf;
 	bool job_due, notes_fail;
+	bool replaces; /* a flush has warned that older datasets are retired */
 	/* The dataset to restart from, and that of the last onprefix_begin()
 	 * that was not completed; 0: none. */
 	int64_t restart_id, begun;

@@ -266,6 +266,19 @@ valid() { ids .valid; }
 	[[ -z $(valid) ]] || failed "valid: $(valid)"
 }
 
+@test "33.24: fixed file names, flushed; a prefix named through a link" {
+	SCR_FLUSH=1 job "0 1" app_ckpt dir=latest steps=4
+	completed 1 2 3 4
+	warned "marked unfinished"
+	lose 0 1
+	rm -r .scr
+	ln -s "$PREFIX" "$BATS_TEST_TMPDIR/link"
+	SCR_FLUSH=1 SCR_PREFIX=$BATS_TEST_TMPDIR/link works "0 1" app_restart 1
+	SCR_PREFIX=$BATS_TEST_TMPDIR/link works "0 1" app_restart 0
+	assert_line "restart ckpt.1"
+	[[ -s ckpt.1/d1/rank_1.0 ]]
+}
+
 @test "bypass over files that another rank of the job has written" {
 	local step
 
@@ -303,6 +316,7 @@ valid() { ids .valid; }
 	job "0 1" app_ckpt dir=latest steps=3
 	completed 1 2 3
 	[[ $(valid) == 3 ]] || failed "valid: $(valid)"
+	warned "marked unfinished" # 33.24
 	lose 0 1
 	job "0 1" app_ckpt dir=latest steps=1
 	[[ $(valid) == 4 ]] || failed "valid: $(valid)"
