@@ -267,6 +267,13 @@ weekly: ## units under valgrind (hours)
 	@$(MAKE) --no-print-directory check SLOW=1
 	@$(MAKE) --no-print-directory check-cluster SLOW=1
 
+campaign: ## damaged prefixes, whose truth is known: CASES=20000 SEED=1
+	@scripts/deps.sh build check
+	@$(MAKE) --no-print-directory $(JOBS) programs $(GENS)
+	@python3 testsuite/campaign/campaign.py --cases $(or $(CASES),1000) \
+		--seed $(or $(SEED),1) --shrink --bin $O/bin --gen $O/gen \
+		--expected testsuite/campaign/expected
+
 check-portable: ## build and test for systems unlike this one: Debian 11, musl,
 check-portable: ## other processors; what cannot be had is skipped
 	@scripts/deps.sh portable || echo "going on with what there is"
@@ -455,7 +462,7 @@ help: ## this list
 	@echo; sed -n '/^# Settings/,/^$$/s/^# \{0,1\}//p' Makefile
 
 FORCE:
-.PHONY: all programs tests deps check quick quick-programs weekly check-cluster change-requests coverage bench bench-programs fuzz fuzz-programs \
+.PHONY: all programs tests deps check campaign quick quick-programs weekly check-cluster change-requests coverage bench bench-programs fuzz fuzz-programs \
 	html lint messages picture ci demo dist deb rpm check-portable install install-libscr uninstall no-mpi clean distclean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is true of a damaged dataset, from its original bytes, what the scheme
+tolerates, and what is left."""
+import meta
+import shape as shapes
+import tree as trees
+
+
+class Truth:
+    """Of one dataset in one tree.
+
+    right    all bytes of all files are there
+    solvable they are, or follow from what is left and provably right
+    known    which files it has follows from filemaps or rank2file
+    caught   files with other bytes that a witness contradicts
+    missed   those that no witness contradicts
+    """
+
+    def __init__(self, ds, was, tree):
+        self.ds, self.was, self.tree = ds, was, tree
+        now = {p: ds.bytes_now(tree, p) for p in ds.data}
+        self.now = now
+        self.bad = {p for p in ds.data if now[p] != ds.data[p]}
+        self.other = {p for p in self.bad if now[p] is not None and
+                      len(now[p]) == len(ds.data[p])}
+        self.gone = self.bad - self.other
+        self.right = not self.bad
+        self.summed = {p for p in self.other if self.has_sum(p)}
+        self.contradicted = self.find_contradictions()
+        self.caught = {p for p in self.other if p in self.summed or
+                       p in self.contradicted}
+        self.missed = self.other - self.caught
+        self.solvable = self.moved() or (
+            all(self.set_solvable(i) for i in range(len(ds.sets)))
+            if ds.sets else self.right)
+        self.known = self.names_known()
+
+    def moved(self):
+        """Are all files in a directory that somebody renamed?"""
+        at = self.ds.name + ".old"
+        return at in self.tree and all(
+            (e := self.tree.get(at + p[len(self.ds.name):])) and
+            e.data == self.ds.data[p] for p in self.bad)
+
+    def unsure(self):
+        """Is there anything wrong that no witness tells from what is right, so that
+        files computed from it may be wrong?"""
+        ds = self.ds
+        return self.missed or any(
+            self.red(r) == "other" and any(p in self.gone for q in ranks for p in ds.of[q])
+            for ranks in ds.sets for r in ranks)
+
+    def intact(self, path):
+        return path in self.tree and self.tree[path] == self.was.get(path)
+
+    def has_sum(self, path):
+        return any(self.intact(m) for m in self.ds.crcs.get(path, ()))
+
+    def red(self, rank, is_map=False):
+        """The redundancy file of a rank: "right"; "gone": it is not there, or shows
+        that it is damaged; "other": only its body is."""
+        path = self.ds.type.get((rank, is_map))
+        if self.ds.opts["pack"] and path not in self.was:
+            return "right" if self.all_meta_intact() else "gone"
+        if self.intact(path):
+            return "right"
+        e, was = self.tree.get(path), self.was.get(path)
+        if e is None or was is None or e.kind != "f" or len(e.data) != len(was.data):
+            return "gone"
+        end = meta.image(was.data)
+        return "other" if e.data[:end] == was.data[:end] else "gone"
+
+    def all_meta_intact(self):
+        return all(self.intact(p) for p in self.ds.files)
+
+    def set_solvable(self, number):
+        """Certainly: by whole members."""
+        ds = self.ds
+        ranks = ds.sets[number]
+        if not any(p in self.bad for r in ranks for p in ds.of[r]):
+            return True
+        lost, doubt = set(), set()
+        for r in ranks:
+            for p in ds.of[r]:
+                if p in self.gone or p in self.summed:
+                    lost.add(r)
+                elif p in self.other:
+                    doubt.add(r)
+        data_lost = set(lost)
+        for r in ranks:
+            lost |= {r} if self.red(r) == "gone" else set()
+            doubt |= {r} if self.red(r) == "other" else set()
+        if ds.scheme == "SINGLE":
+            return False
+        if ds.scheme == "PARTNER":
+            n = len(ranks)
+            return not doubt and all(
+                any(self.red(ranks[(m + d) % n]) == "right"
+                    for d in range(1, ds.k + 1))
+                for m in range(n) if ranks[m] in data_lost)
+        doubt -= lost
+        return len(lost) + 2 * len(doubt) <= ds.k
+
+    def find_contradictions(self):
+        """Files with other bytes in a stripe that shows it."""
+        ds, found = self.ds, set()
+        if not self.other or ds.opts["pack"]:
+            return found
+        for i, ranks in enumerate(ds.sets):
+            if ds.scheme == "PARTNER":
+                n = len(ranks)
+                for m in range(n):
+                    wrong = [p for p in ds.of[ranks[m]] if p in self.other]
+                    whole = not any(p in self.gone for p in ds.of[ranks[m]])
+                    if wrong and whole and any(
+                            self.red(ranks[(m + d) % n]) == "right"
+                            for d in range(1, ds.k + 1)):
+                        found.update(wrong)
+            elif ds.scheme in ("XOR", "RS"):
+                found |= self.stripe_contradictions(ranks, ds.chunks[i, False])
+        return found
+
+    def stripe_contradictions(self, ranks, chunk):
+        ds, found = self.ds, set()
+        n = len(ranks)
+        red = [self.red(r) for r in ranks]
+        for pieces in meta.stripes(ds.scheme, n, ds.k, chunk):
+            lost, wrong, xor = 0, set(), 0
+            for m, is_red, off, length in pieces:
+                if is_red:
+                    lost += red[m] == "gone"
+                    if ds.scheme == "XOR" and red[m] == "other":
+                        path = ds.type[ranks[m], False]
+                        xor ^= diff(self.was[path].data, self.tree[path].data,
+                                    meta.image(self.was[path].data) + off, length)
+                    continue
+                at = 0
+                for p in ds.of[ranks[m]]:
+                    size = len(ds.data[p])
+                    lo, hi = max(off, at), min(off + length, at + size)
+                    if lo < hi and p in self.gone:
+                        lost += 1
+                        break
+                    if lo < hi and p in self.other:
+                        d = diff(ds.data[p], self.now[p], lo - at, hi - lo)
+                        if d:
+                            wrong.add(p)
+                        xor ^= d << 8 * (lo - off)
+                    at += size
+            # An equation is left; that of XOR may hold by accident, as when two
+            # pieces of a stripe changed places.
+            if lost < ds.k and wrong and (ds.scheme != "XOR" or xor):
+                found |= wrong
+        return found
+
+    def names_known(self):
+        ds = self.ds
+        part = ds.meta + "rank2file"
+        listed = [p for p in self.was if p.startswith(part)]
+        if listed and all(self.intact(p) for p in listed):
+            return True
+        if ds.opts["pack"]:
+            copies = [p for p in self.was if p.startswith(ds.meta + "copy.")]
+            return bool(copies) and all(self.intact(p) for p in copies)
+        maps = {r for r in ds.of if self.intact(ds.filemap(r))}
+        if not ds.sets:
+            return len(maps) == ds.n
+        for ranks in ds.sets:
+            lost = {r for r in ranks if r not in maps}
+            if not lost:
+                continue
+            bad = {r for r in ranks if self.red(r, True) != "right"}
+            if ds.scheme == "PARTNER":
+                n = len(ranks)
+                if not all(any(ranks[(m + d) % n] not in bad
+                               for d in range(1, ds.k + 1))
+                           for m in range(n) if ranks[m] in lost):
+                    return False
+            elif len(lost | bad) > ds.k:
+                return False
+        return True
+
+    def described(self):
+        return any(self.intact(p) for p in (
+            self.ds.meta + "summary.scr", ".scr/flush.scr", ".scr/index.scr"))
+
+    def recoverable(self):
+        return self.known and self.solvable
+
+    def listed_right(self):
+        """Does rank2file, from which the library fetches, name the right files?"""
+        ds = self.ds
+        return shapes.recorded(self.tree, ds) == {
+            r: sorted(f) for r, f in ds.of.items()}
+
+
+def diff(a, b, off, length):
+    x = int.from_bytes(a[off:off + length], "little")
+    return x ^ int.from_bytes(b[off:off + length], "little")

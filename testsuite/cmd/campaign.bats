@@ -1,0 +1,13 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats sets them
+# Random prefixes, damaged as in life: testsuite/campaign.
+
+load helper
+
+@test "33: a thousand damaged prefixes: no grave word without evidence" {
+	cd "$BATS_TEST_TMPDIR"
+	chmod 755 . .. ../..
+	TMPDIR=$PWD python3 "$TESTSUITE/campaign/campaign.py" --cases 1000 \
+		--seconds 100 --expected "$TESTSUITE/campaign/expected"
+}
