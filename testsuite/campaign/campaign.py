@@ -17,10 +17,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections import namedtuple
 from multiprocessing import Pool
 
+sys.dont_write_bytecode = True
 import damage as damages
+import meta
 import shape as shapes
 import tree as trees
 from truth import Truth
@@ -164,8 +167,6 @@ class Case:
             self.find("g does not end", line)
         elif answer.status not in (0, 1, 2, 3, 4):
             self.find("g crash", line, "status %d" % answer.status)
-        elif answer.status == 2 and line.startswith("scr_"):
-            self.find("g usage", line, answer.err)
         return answer, after
 
     # --- Looking ---
@@ -187,7 +188,7 @@ class Case:
                               changes(self.tree, after))
                 said[line] = a
                 self.judge(ds, t, line, a, strong)
-            self.agree(ds, said)
+            self.agree(ds, said, opts)
 
     def judge(self, ds, t, line, a, strong):
         if a.status == 4:
@@ -195,6 +196,9 @@ class Case:
                 self.find("b lost, all bytes are there", line, a.err)
             elif t.recoverable():
                 self.find("b lost, can be recovered", line, a.err)
+        if a.status in (3, 4) and "--dry-run" not in line and not next_lines(a) and \
+                not t.doubtful():
+            self.find("e names no command", line, a.out + a.err)
         if a.status == 0 and "--dry-run" not in line:
             if t.gone and not t.recoverable():
                 self.find("a whole, bytes are gone", line, name_some(t.gone))
@@ -203,26 +207,41 @@ class Case:
             elif "verify" in line and not ds.opts["pack"] and not t.listed_right():
                 self.find("a whole, not what a job fetches", line)
 
-    def agree(self, ds, said):
+    def agree(self, ds, said, opts):
         """The four commands give one verdict."""
-        words = {}
-        for line, a in said.items():
-            if "unfinished" in a.out:
-                continue
-            words[line] = a.status
-        inspect, verify, rebuild, build = [words.get(x) for x in said]
-        indexed = ds.opts["state"] != "raw"
-        lines = list(said)
-        for one, other, i in ((inspect, verify, 1), (inspect, rebuild, 2),
-                              (inspect, build, 3), (verify, build, 3)):
-            if one is None or other is None or one == other:
-                continue
-            # Not in the index: nothing is damaged, but a build is needed.
-            if {one, other} == {0, 3} and (not indexed or i == 2):
-                continue
-            self.find("f %s, %s" % tuple(WORDS.get(x, str(x)) for x in (one, other)),
-                      "%s : %s" % (verb(lines[0 if one is inspect else 1]),
-                                   verb(lines[i])))
+        words = dict(zip(("inspect", "verify", "rebuild", "build"), said.values()))
+        status = {w: a.status for w, a in words.items() if "unfinished" not in a.out}
+        o, t = ds.opts, self.truth[ds.id]
+        if o["state"] == "raw" or "index drop" in self.hit:
+            # In no index: nothing is damaged, but it has to be built.
+            ready = {0 if x == 3 else x for x in status.values()}
+            if len(ready) == 1:
+                return
+        if o["state"] in ("flushed", "bare") and status["rebuild"] == 1:
+            del status["rebuild"]  # it has nothing to go by, and says so
+        elif status["rebuild"] == 0 and t.right and all(
+                t.intact(p) for p in ds.files if damages.role(p, ds) not in (
+                    "data", "summary.scr", "rank2file", "part")):
+            del status["rebuild"]  # its part is whole
+        if len(set(status.values())) > 1:
+            self.find("f " + " ".join("%s=%s" % (w, WORDS.get(x, x))
+                                      for w, x in status.items()), opts.strip() or "-")
+
+    def overview(self, ds):
+        """What is said of all datasets is what is said of each."""
+        if len(self.shape.sets) > 1:
+            return
+        for all_, one in (("scr_inspect -p p", "scr_inspect -p p -d 1"),
+                          ("scr_index -p p --verify", "scr_index -p p --verify id:1")):
+            a, after = self.do(all_, self.tree)
+            b, _ = self.do(one, self.tree)
+            if after is not self.tree:
+                self.find("c a look changes something", all_, changes(self.tree, after))
+            listed = ds.opts["state"] != "raw" and "index drop" not in self.hit
+            if a.status != b.status and (listed or "--verify" not in all_):
+                self.find("f all datasets %s, this one %s" % (
+                    WORDS.get(a.status, a.status), WORDS.get(b.status, b.status)), all_,
+                    a.err)
 
     # --- Acting ---
 
@@ -232,6 +251,11 @@ class Case:
                  "scr_index -p p --build %d --deep --checksums", "scr_rebuild -p p %d",
                  "scr_rebuild -p p %d --deep --checksums"]
         some = self.rng.sample(lines, 2)
+        if ds.opts["pack"]:
+            some += ["scr_container -p p unpack %d"]
+        if not ds.opts["pack"] and self.rng.random() < 0.3:
+            some += [self.rng.choice(["scr_rebuild -p p --protect xor %d",
+                                      "scr_index -p p --current %d"])]
         others = [o.id for o in self.shape.sets if o is not ds]
         some += [self.rng.choice(["scr_index -p p --delete %d", "scr_index -p p --drop %d",
                                   "scr_index -p p --prune --keep 1"])]
@@ -264,37 +288,43 @@ class Case:
                                                     "altered"), line, p)
                     break
             for p in ds.files:
-                if p in ds.data or not was.intact(p) or p in after and \
-                        after[p].data == before[p].data:
+                if p in ds.data or not was.intact(p):
+                    continue
+                new = trees.resolve(after, p)
+                if new is not None and new.data == trees.resolve(before, p).data:
                     continue
                 r = damages.role(p, ds)
+                if r.startswith("map-red") and not was.maps_solvable():
+                    continue  # of new filemaps
                 # Written anew, perhaps under another name, or not needed.
                 if r in ("part", "rank2file", "summary.scr", "copy", "segmap") and \
                         now.recoverable() or "scr_container" in line and now.right:
                     continue
                 if r in ("filemap", "red", "map-red", "red-desc", "map-red-desc",
-                         "container", "red-container") or p not in after:
-                    self.find("c right %s %s" % (r, "altered" if p in after
-                                                 else "deleted"), line, p)
+                         "container", "red-container") or new is None:
+                    self.find("c right %s %s" % (r, "altered" if new else "deleted"),
+                              line, p)
                     break
-            # Checksums that are new are right.
-            if not now.missed:
-                for p, e in after.items():
-                    if p.startswith(ds.meta + "rank2file.") and e.kind == "f" and \
-                            before.get(p) != e:
-                        bad = wrong_sums(ds, e.data)
-                        if bad:
-                            self.find("c wrong checksum recorded", line, bad)
-        if good and not left and doomed != good[0]:
+            # Checksums that are new are right, unless nothing can tell.
+            for p, e in after.items():
+                if p.startswith(ds.meta + "rank2file.") and e.kind == "f" and \
+                        before.get(p) != e:
+                    bad = wrong_sums(ds, e.data) - was.missed
+                    if bad and not (was.unsure() and bad <= was.gone):
+                        self.find("c wrong checksum recorded", line, name_some(bad))
+        if good and not left and doomed != good[0] and not all(
+                self.truth_of(d, after).missed for d in self.shape.sets
+                if d.name in after):
             self.find("c the last good dataset is gone", line)
 
     def built(self, line, a, ds, before, after):
-        if a.status != 0 or not re.search(r"--build|scr_rebuild", line) or \
-                "--dry-run" in line:
+        if a.status != 0 or "--dry-run" in line or not re.search(
+                r"--build|scr_rebuild|unpack|--current", line):
             return
         was, now = self.truth_of(ds, before), self.truth_of(ds, after)
         wrong = now.gone | {p for p in now.other if p in was.caught and
-                            "--checksums" in line and "--deep" in line or
+                            ("--checksums" in line and "--deep" in line or
+                             "--protect" in line and p in was.summed) or
                             p in was.gone and not was.unsure()}
         if wrong:
             self.find("d status 0, bytes are wrong", line, name_some(wrong))
@@ -347,6 +377,9 @@ class Case:
                     self.find("e advice deletes what can be had", origin,
                               " ; ".join(taken))
                     return
+            if a.status == 2:
+                self.find("e advice is a usage error", origin, step + "\n" + a.err)
+                return
             self.kept(step, a, tree, after)
             self.built(step, a, ds, tree, after)
             tree, steps = after, next_lines(a)
@@ -354,7 +387,8 @@ class Case:
             if step is None:  # who acts at night looks again
                 b, _ = self.do("scr_inspect -p p -d %d --deep --checksums" % ds.id, tree)
                 step = next(iter(next_lines(b)), None)
-        if not (t.recoverable() and t.described()) or "mode" in self.hit:
+        if not (t.recoverable() and t.described()) or \
+                self.hit & {"mode", "modedir", "link", "dirlink"}:
             return
         now = self.truth_of(ds, tree)
         check = "scr_index -p p --verify id:%d --deep --checksums" % ds.id
@@ -374,6 +408,7 @@ class Case:
 
     def run(self, ds):
         self.look(ds)
+        self.overview(ds)
         self.acts(ds)
         self.follow(ds)
 
@@ -392,13 +427,10 @@ def name_some(paths):
 
 
 def wrong_sums(ds, data):
-    import zlib
-    import meta
-    for name, attrs in shapes.named(meta.decode(data)):
-        if name in ds.data and "CRC" in attrs and \
-                int(meta.value(attrs, "CRC"), 0) != zlib.crc32(ds.data[name]):
-            return name
-    return None
+    """Files of which a part of rank2file has a checksum of other bytes."""
+    return {name for name, attrs in shapes.named(meta.decode(data))
+            if name in ds.data and "CRC" in attrs and
+            int(meta.value(attrs, "CRC"), 0) != zlib.crc32(ds.data[name])}
 
 
 # --- The campaign -----------------------------------------------------------------
@@ -428,44 +460,53 @@ def try_case(shape, ds, list_, tools, number, seed):
     for d in list_:
         if not damages.apply(d, shape, tree, tools):
             return None
-    if os.getuid() == 0 and any(d[0] == "mode" for d in list_):
+    if os.getuid() == 0 and any(d[0].startswith("mode") for d in list_):
         tools.user = USER
-        shutil.rmtree("p", ignore_errors=True)
+        clear()
         os.mkdir("p")
         os.chown("p", USER, USER)
-    case = Case(tools, shape, tree, {d[0] for d in list_},
+    case = Case(tools, shape, tree, {d[0] for d in list_} | {words_of(d, ds) for d in list_},
                 random_of(seed, "acts", number))
     case.run(ds)
     if tools.user:
-        shutil.rmtree("p")
+        clear()
         os.mkdir("p")
         tools.user = None
     return case
 
 
+def clear():
+    shutil.rmtree("p", ignore_errors=True)
+    shutil.rmtree("beside", ignore_errors=True)
+
+
 def shrink(shape, ds, list_, tools, number, seed, wanted):
-    """The fewest of the damages that break the same rule in the same command."""
+    """The fewest of the damages that break the same rule."""
     small = list(list_)
     for d in list_:
         if len(small) > 1:
             rest = [x for x in small if x is not d]
             case = try_case(shape, ds, rest, tools, number, seed)
-            if case and any(f[:2] == wanted[:2] for f in case.findings):
+            if case and any(f.rule == wanted.rule for f in case.findings):
                 small = rest
     return small
 
 
 def words_of(damage, ds):
     """A damage by the role of its file, to group what is alike."""
-    if damage[0] in ("rank", "olddata", "moved", "index", "flush"):
-        return damage[0] + (" " + str(damage[1]) if damage[0] in ("index", "flush") else "")
+    if damage[0] in ("index", "flush"):
+        return "%s %s" % damage[:2]
+    if damage[0] in ("rank", "olddata", "moved"):
+        return damage[0]
+    if damage[0] in ("dirlink", "modedir"):
+        return damage[0] + {ds.name: " data", ds.meta[:-1]: " meta"}.get(damage[1], " .scr")
     return "%s %s" % (damage[0], damages.role(damage[1], ds))
 
 
 def run_shape(job):
     options, number, cases = job
     tools = Tools(options.bin, options.gen, options.work + "/%d" % os.getpid())
-    shutil.rmtree("p", ignore_errors=True)
+    clear()
     shape = shapes.Shape(number, random_of(options.seed, "shape", number), tools,
                          tools.work)
     results = []
@@ -477,13 +518,18 @@ def run_shape(job):
         found = {}
         for f in case.findings:
             found.setdefault(f[:2], f)
-        out = []
-        for key, f in found.items():
+        out, shrunk = [], {}
+        for f in found.values():
             small = list_
             if options.shrink:
-                small = shrink(shape, ds, list_, tools, n, options.seed, f)
+                if f.rule not in shrunk:
+                    shrunk[f.rule] = shrink(shape, ds, list_, tools, n, options.seed, f)
+                small = shrunk[f.rule]
             kinds = " + ".join(sorted(words_of(d, ds) for d in small))
             out.append((f.rule, f.command, kinds, shape.words(), ds.id, small, f.text))
+        if options.verbose:
+            case.log[:0] = [shape.words()] + ["dataset %d: %s" % (
+                ds.id, " ".join(map(str, d))) for d in list_] + ["%r\n" % case.truth[ds.id]]
         results.append((n, out, case.log if options.verbose else []))
     return results, tools.count
 
@@ -562,16 +608,40 @@ def read_expected(path):
 
 
 def describe(kinds, o):
-    out = []
+    """A paragraph for each rule and kind of damages: the commands that break it, and
+    the smallest case."""
+    groups = {}
+    for (rule, command, what), cases in kinds.items():
+        g = groups.setdefault((rule, what), ({}, []))
+        g[0][command] = len(cases)
+        g[1].extend(cases)
+    out, last = [], None
+
     def size(item):
-        return item[0][0], len(item[1][0][3]), -len(item[1])
-    for (rule, command, what), cases in sorted(kinds.items(), key=size):
+        (rule, what), (_, cases) = item
+        return rule[0], len(what.split(" + ")), rule, -len(cases), what
+    for (rule, what), (commands, cases) in sorted(groups.items(), key=size):
         n, shape, ident, list_, text = min(cases, key=lambda c: (len(c[3]), c[0]))
-        out.append("%s: %s: %s (%d times)\n    --seed %d --case %d: %s; dataset %d: %s\n" % (
-            rule, command, what, len(cases), o.seed, n, shape, ident,
-            ", ".join(" ".join(map(str, d)) for d in list_)))
-        out += ["        " + line + "\n" for line in text.strip().split("\n")[:4] if line]
+        if last != rule[0]:
+            last = rule[0]
+            out.append("\n## %s\n\n" % RULES[last])
+        out.append("- **%s**: %s (%d cases)\n" % (rule, what, len({c[0] for c in cases})))
+        out += ["  - %s\n" % c for c in sorted(commands)]
+        out.append("  - `--seed %d --case %d`: %s; dataset %d: %s\n" % (
+            o.seed, n, shape, ident, ", ".join(" ".join(map(str, d)) for d in list_)))
+        out += ["    | " + line + "\n" for line in text.strip().split("\n")[:5] if line]
     return "".join(out)
+
+
+RULES = {
+    "a": "(a) whole, or status 0, with other bytes",
+    "b": "(b) lost, though it can be had",
+    "c": "(c) something right altered or deleted",
+    "d": "(d) status 0 of a building command, and not right",
+    "e": "(e) next: loops, is too long, or does not reach what can be reached",
+    "f": "(f) inspect, verify and dry runs contradict one another",
+    "g": "(g) sanitizers, crashes, hangs, usage errors",
+}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What happens to prefixes.  A damage is a tuple of words and numbers, so that a case
 can be printed and repeated without its random numbers."""
+import os
+
 import tree as trees
 
 Entry = trees.Entry
@@ -27,7 +29,8 @@ WEIGHTS = {"data": 10, "filemap": 4, "map-red": 2, "map-red-desc": 1, "red": 5,
 KINDS = ["delete"] * 5 + ["cut"] * 2 + ["flip"] * 5 + ["older"] * 3 + ["swap"] * 2 + [
     "foreign"] * 3 + ["garbage"] * 2 + ["empty", "dir", "link", "dangling", "mode",
                                         "longer", "rank", "rank", "index", "index",
-                                        "flush", "olddata", "moved"]
+                                        "flush", "olddata", "moved", "dirlink",
+                                        "modedir", "swapmeta"]
 
 
 def pick_file(rng, tree, ds):
@@ -36,13 +39,15 @@ def pick_file(rng, tree, ds):
         if p in tree and tree[p].kind == "f":
             by.setdefault(role(p, ds), []).append(p)
     roles = [r for r in by if r in WEIGHTS]
-    return rng.choice(by[rng.choices(roles, [WEIGHTS[r] for r in roles])[0]])
+    return roles and rng.choice(by[rng.choices(roles, [WEIGHTS[r] for r in roles])[0]])
 
 
 def invent(rng, shape, tree, ds):
     """A random damage of this dataset, or None."""
     kind = rng.choice(KINDS)
     path = pick_file(rng, tree, ds)
+    if not path:
+        return None
     size = len(tree[path].data)
     if kind in ("delete", "dir", "link", "dangling", "mode", "empty"):
         return kind, path
@@ -81,12 +86,21 @@ def invent(rng, shape, tree, ds):
         return "olddata", ds.id, rng.choice([-1, rng.randrange(ds.n)])
     if kind == "moved":
         return "moved", ds.name
+    if kind == "dirlink":
+        return "dirlink", rng.choice([ds.name, ds.name, ds.meta[:-1], ".scr"])
+    if kind == "modedir":
+        return "modedir", rng.choice([ds.name, ds.meta[:-1]])
+    if kind == "swapmeta":
+        others = [p for p in ds.files if p != path and role(p, ds) == role(path, ds)]
+        return ("swap", path, rng.choice(others)) if others else None
 
 
 def apply(damage, shape, tree, tools):
     """Do it to a tree; False: it cannot be, after the others."""
     kind, path = damage[0], damage[1]
     by_id = {d.id: d for d in shape.sets}
+    if kind.startswith("mode") and os.getuid() != 0:
+        return False  # this program has to read it
     if kind in ("delete", "dir", "link", "dangling", "mode", "empty", "cut", "longer",
                 "flip", "garbage", "older", "swap", "foreign"):
         e = tree.get(path)
@@ -173,6 +187,21 @@ def apply(damage, shape, tree, tools):
     elif kind == "moved":
         if path not in tree:
             return False
-        for p in [p for p in tree if p == path or p.startswith(path + "/")]:
-            tree[path + ".old" + p[len(path):]] = tree.pop(p)
+        move(tree, path, path + ".old")
+    elif kind == "dirlink":  # to another file system, as a user does who has no space
+        if path not in tree or tree[path].kind != "d":
+            return False
+        to = trees.BESIDE + "/" + path.replace("/", "_")
+        tree[trees.BESIDE] = Entry("d", 0o755, b"", 0)
+        move(tree, path, to)
+        tree[path] = Entry("l", 0, "../" * path.count("/") + to, 0)
+    elif kind == "modedir":
+        if path not in tree or tree[path].kind != "d":
+            return False
+        tree[path] = tree[path]._replace(mode=0)
     return True
+
+
+def move(tree, path, to):
+    for p in [p for p in tree if p == path or p.startswith(path + "/")]:
+        tree[to + p[len(path):]] = tree.pop(p)

@@ -27,6 +27,7 @@ class Dataset:
         self.desc = {}  # the same of the descriptor
         self.extents = {}  # path -> [(container, offset, length)], if packed
         self.crcs = {}  # path -> metadata files with its checksum
+        self.sizes = {}  # path -> metadata files with its size
         for path in self.data:
             self.of[self.rank(path)].append(path)
         if self.scheme != "NONE":
@@ -75,9 +76,11 @@ class Dataset:
         for path in self.files:
             if not path.startswith(self.meta):
                 continue
-            for name, attrs in named(meta.decode(tree[path].data)):
+            for name, attrs in named(meta.decode(tree[path].data), self.name):
                 if name not in self.data:
                     continue
+                if "SIZE" in attrs:
+                    self.sizes.setdefault(name, []).append(path)
                 if "CRC" in attrs:
                     self.crcs.setdefault(name, []).append(path)
                 if "SEG" in attrs and "/rank2file." in path:
@@ -104,11 +107,15 @@ class Dataset:
         return out
 
 
-def named(tree):
-    """The files that a filemap or a part of rank2file names, and what it says of
-    them."""
+def named(tree, dir=""):
+    """The files that a filemap, a part of rank2file or a redundancy file names, and
+    what it says of them."""
     if tree is None:
         return
+    for member in tree.get("DESC", {}).values():
+        for names in member.get("FILE", {}).values():
+            for name, sub in names.items():
+                yield dir + name[name.rindex("/"):], sub
     for name, sub in tree.get("FILE", {}).items():
         m = sub.get("META")
         if m is not None and meta.value(m, "PATH") is not None:
@@ -121,14 +128,12 @@ def named(tree):
 
 def recorded(tree, ds):
     """What rank2file lists: {rank: names}; None: it is incomplete."""
-    top = tree.get(ds.meta + "rank2file")
-    top = meta.decode(top.data) if top and top.kind == "f" else None
-    if not top:
-        return None
+    def load(suffix):
+        e = trees.resolve(tree, ds.meta + "rank2file" + suffix)
+        return meta.decode(e.data) if e else None
     out = {}
-    for w, sub in top.get("RANK", {}).items():
-        part = tree.get(ds.meta + "rank2file" + (meta.value(sub, "FILE") or ""))
-        part = meta.decode(part.data) if part and part.kind == "f" else None
+    for sub in (load("") or {}).get("RANK", {}).values():
+        part = load(meta.value(sub, "FILE") or "")
         if not part:
             return None
         for r, t in part.get("RANK", {}).items():

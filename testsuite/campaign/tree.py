@@ -5,27 +5,32 @@ import stat
 from collections import namedtuple
 
 # kind: "f", "d", "l"; data: the bytes of a file, the target of a link.
+BESIDE = "../beside"
 Entry = namedtuple("Entry", "kind mode data mtime")
 
 
 def scan(root):
-    """The tree below a directory; what cannot be read is an error: the program runs
-    as root, or the modes are mended before."""
-    tree, todo = {}, [""]
-    while todo:
-        at = todo.pop()
-        with os.scandir(os.path.join(root, at)) as entries:
-            for e in entries:
-                path = at + e.name
-                st = e.stat(follow_symlinks=False)
-                mode = stat.S_IMODE(st.st_mode)
-                if stat.S_ISDIR(st.st_mode):
-                    tree[path] = Entry("d", mode, b"", 0)
-                    todo.append(path + "/")
-                elif stat.S_ISLNK(st.st_mode):
-                    tree[path] = Entry("l", 0, os.readlink(e.path), 0)
-                else:
-                    tree[path] = Entry("f", mode, read(e.path), st.st_mtime_ns)
+    """The tree below a directory, and that beside it to which links may lead.  All of it
+    can be read: this is root, or nothing has mode 0 but files of its own."""
+    tree = {}
+    for top in ("", BESIDE + "/"):
+        todo = [top] if os.path.isdir(os.path.join(root, top)) else []
+        if top and todo:
+            tree[BESIDE] = Entry("d", 0o755, b"", 0)
+        while todo:
+            at = todo.pop()
+            with os.scandir(os.path.join(root, at)) as entries:
+                for e in entries:
+                    path = at + e.name
+                    st = e.stat(follow_symlinks=False)
+                    mode = stat.S_IMODE(st.st_mode)
+                    if stat.S_ISDIR(st.st_mode):
+                        tree[path] = Entry("d", mode, b"", 0)
+                        todo.append(path + "/")
+                    elif stat.S_ISLNK(st.st_mode):
+                        tree[path] = Entry("l", 0, os.readlink(e.path), 0)
+                    else:
+                        tree[path] = Entry("f", mode, read(e.path), st.st_mtime_ns)
     return tree
 
 
@@ -80,9 +85,7 @@ def resolve(tree, path):
         if part in ("", "."):
             continue
         if part == "..":
-            if not at:
-                return None
-            at = at.rpartition("/")[0]
+            at = at.rpartition("/")[0] if at else ".."
             continue
         here = at + "/" + part if at else part
         e = tree.get(here)

@@ -24,6 +24,11 @@ class Truth:
         self.other = {p for p in self.bad if now[p] is not None and
                       len(now[p]) == len(ds.data[p])}
         self.gone = self.bad - self.other
+        # A size that no witness knows, but for the total.
+        if sum(len(x or b"") for x in now.values()) == sum(map(len, ds.data.values())):
+            self.other |= {p for p in self.gone if now[p] is not None and not any(
+                self.intact(m) for m in ds.sizes.get(p, ()))}
+            self.gone = self.bad - self.other
         self.right = not self.bad
         self.summed = {p for p in self.other if self.has_sum(p)}
         self.contradicted = self.find_contradictions()
@@ -50,8 +55,15 @@ class Truth:
             self.red(r) == "other" and any(p in self.gone for q in ranks for p in ds.of[q])
             for ranks in ds.sets for r in ranks)
 
+    def doubtful(self):
+        """Do data and redundancy differ, and nothing tells which is right?"""
+        return bool(self.other - self.summed) or any(
+            self.red(r) == "other" for r in self.ds.of if self.ds.sets)
+
     def intact(self, path):
-        return path in self.tree and self.tree[path] == self.was.get(path)
+        """Is this file of the dataset as it was, perhaps behind a link?"""
+        now = trees.resolve(self.tree, path)
+        return now is not None and now == self.was.get(path)
 
     def has_sum(self, path):
         return any(self.intact(m) for m in self.ds.crcs.get(path, ()))
@@ -64,7 +76,7 @@ class Truth:
             return "right" if self.all_meta_intact() else "gone"
         if self.intact(path):
             return "right"
-        e, was = self.tree.get(path), self.was.get(path)
+        e, was = trees.resolve(self.tree, path), self.was.get(path)
         if e is None or was is None or e.kind != "f" or len(e.data) != len(was.data):
             return "gone"
         end = meta.image(was.data)
@@ -74,32 +86,58 @@ class Truth:
         return all(self.intact(p) for p in self.ds.files)
 
     def set_solvable(self, number):
-        """Certainly: by whole members."""
-        ds = self.ds
+        """Do all files of the set follow, byte by byte, from what is known to be right?"""
+        ds, n = self.ds, len(self.ds.sets[number])
         ranks = ds.sets[number]
         if not any(p in self.bad for r in ranks for p in ds.of[r]):
             return True
-        lost, doubt = set(), set()
-        for r in ranks:
-            for p in ds.of[r]:
-                if p in self.gone or p in self.summed:
-                    lost.add(r)
-                elif p in self.other:
-                    doubt.add(r)
-        data_lost = set(lost)
-        for r in ranks:
-            lost |= {r} if self.red(r) == "gone" else set()
-            doubt |= {r} if self.red(r) == "other" else set()
         if ds.scheme == "SINGLE":
             return False
+        red = [self.red(r) for r in ranks]
         if ds.scheme == "PARTNER":
-            n = len(ranks)
-            return not doubt and all(
-                any(self.red(ranks[(m + d) % n]) == "right"
-                    for d in range(1, ds.k + 1))
-                for m in range(n) if ranks[m] in data_lost)
-        doubt -= lost
-        return len(lost) + 2 * len(doubt) <= ds.k
+            return "other" not in red and all(
+                p not in self.bad or (p in self.gone or p in self.summed) and any(
+                    red[(m + d) % n] == "right" for d in range(1, ds.k + 1))
+                for m in range(n) for p in ds.of[ranks[m]])
+        lost = {r for r, x in zip(ranks, red) if x == "gone"}
+        doubt = {r for r, x in zip(ranks, red) if x == "other"}
+        for r in ranks:
+            for p in ds.of[r]:
+                if p in self.other:
+                    (lost if p in self.summed else doubt).add(r)
+        if red.count("gone") > ds.k or doubt and len(lost) + 2 * len(doubt - lost) > ds.k:
+            return False
+        chunk = ds.chunks[number, False]
+        for pieces in meta.stripes(ds.scheme, n, ds.k, chunk):
+            # What is lost counts once, what is wrong somewhere twice.
+            weight = bytearray(chunk)
+            for m, is_red, off, length in pieces:
+                if is_red:
+                    add(weight, 0, length, {"gone": 1, "other": 2}.get(red[m], 0))
+                    continue
+                for p, lo, hi in self.within(ranks[m], off, length):
+                    add(weight, lo, hi, 0 if p not in self.bad else
+                        1 if p in self.gone or p in self.summed else 2)
+            if max(weight) > ds.k:
+                return False
+        return True
+
+    def within(self, rank, off, length):
+        """The files in a piece of a rank's data, and where in the piece they are."""
+        at = 0
+        for p in self.ds.of[rank]:
+            size = len(self.ds.data[p])
+            lo, hi = max(off, at), min(off + length, at + size)
+            if lo < hi:
+                yield p, lo - off, hi - off
+            at += size
+
+    def __repr__(self):
+        return ("bad %s, summed %s, caught %s, missed %s; solvable %s, known %s, "
+                "described %s, unsure %s" % (
+                    sorted(self.bad), sorted(self.summed), sorted(self.caught),
+                    sorted(self.missed), self.solvable, self.known, self.described(),
+                    bool(self.unsure())))
 
     def find_contradictions(self):
         """Files with other bytes in a stripe that shows it."""
@@ -131,7 +169,8 @@ class Truth:
                     lost += red[m] == "gone"
                     if ds.scheme == "XOR" and red[m] == "other":
                         path = ds.type[ranks[m], False]
-                        xor ^= diff(self.was[path].data, self.tree[path].data,
+                        xor ^= diff(self.was[path].data,
+                                    trees.resolve(self.tree, path).data,
                                     meta.image(self.was[path].data) + off, length)
                     continue
                 at = 0
@@ -155,6 +194,8 @@ class Truth:
 
     def names_known(self):
         ds = self.ds
+        if self.maps_solvable():
+            return True
         part = ds.meta + "rank2file"
         listed = [p for p in self.was if p.startswith(part)]
         if listed and all(self.intact(p) for p in listed):
@@ -162,6 +203,11 @@ class Truth:
         if ds.opts["pack"]:
             copies = [p for p in self.was if p.startswith(ds.meta + "copy.")]
             return bool(copies) and all(self.intact(p) for p in copies)
+        return False
+
+    def maps_solvable(self):
+        """Do all filemaps follow from what is left of them?"""
+        ds = self.ds
         maps = {r for r in ds.of if self.intact(ds.filemap(r))}
         if not ds.sets:
             return len(maps) == ds.n
@@ -192,6 +238,11 @@ class Truth:
         ds = self.ds
         return shapes.recorded(self.tree, ds) == {
             r: sorted(f) for r, f in ds.of.items()}
+
+
+def add(weight, lo, hi, what):
+    if what:
+        weight[lo:hi] = bytes(min(x + what, 200) for x in weight[lo:hi])
 
 
 def diff(a, b, off, length):
