@@ -296,9 +296,12 @@ class Case:
                 r = damages.role(p, ds)
                 if r.startswith("map-red") and not was.maps_solvable():
                     continue  # of new filemaps
-                # Written anew, perhaps under another name, or not needed.
-                if r in ("part", "rank2file", "summary.scr", "copy", "segmap") and \
-                        now.recoverable() or "scr_container" in line and now.right:
+                if "red" in r and "--protect" in line:
+                    continue  # asked for
+                # Written anew, perhaps under another name.
+                if r in ("part", "rank2file", "summary.scr", "copy", "segmap") and (
+                        now.recoverable() or now.listed_right()) or \
+                        "scr_container" in line and now.right:
                     continue
                 if r in ("filemap", "red", "map-red", "red-desc", "map-red-desc",
                          "container", "red-container") or new is None:
@@ -321,6 +324,8 @@ class Case:
         if a.status != 0 or "--dry-run" in line or not re.search(
                 r"--build|scr_rebuild|unpack|--current", line):
             return
+        m = re.search(r" (?:id:|ckpt\.)?(\d+)(?: |$)", line)
+        ds = next((d for d in self.shape.sets if m and d.id == int(m.group(1))), ds)
         was, now = self.truth_of(ds, before), self.truth_of(ds, after)
         wrong = now.gone | {p for p in now.other if p in was.caught and
                             ("--checksums" in line and "--deep" in line or
@@ -444,7 +449,8 @@ def make_case(shape, number, seed, tools):
     rng = random_of(seed, "case", number)
     ds = rng.choice(shape.sets)
     tree, list_ = dict(shape.tree), []
-    for _ in range(rng.choice([1, 1, 1, 2, 2, 3, 4])):
+    # One of each shape is not damaged: nothing may be said of it.
+    for _ in range(rng.choice([1, 1, 1, 2, 2, 3, 4]) if number % PER_SHAPE else 0):
         for _ in range(20):
             d = damages.invent(rng, shape, tree, ds)
             if d and damages.apply(d, shape, tree, tools):
@@ -525,7 +531,7 @@ def run_shape(job):
                 if f.rule not in shrunk:
                     shrunk[f.rule] = shrink(shape, ds, list_, tools, n, options.seed, f)
                 small = shrunk[f.rule]
-            kinds = " + ".join(sorted(words_of(d, ds) for d in small))
+            kinds = " + ".join(sorted(words_of(d, ds) for d in small)) or "no damage"
             out.append((f.rule, f.command, kinds, shape.words(), ds.id, small, f.text))
         if options.verbose:
             case.log[:0] = [shape.words()] + ["dataset %d: %s" % (
