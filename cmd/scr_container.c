@@ -340,6 +340,9 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 	if (s->verb != VERB_LIST && s->verb != VERB_VERIFY &&
 	    catalogue_packed_refuse(c, &p, &s->look, &err) < 0)
 		goto out;
+	if (s->verb == VERB_PACK &&
+	    catalogue_packed_prove(c, &p, &s->look, &err) < 0)
+		goto out;
 	switch (s->verb) {
 	case VERB_PACK:
 	case VERB_UNPACK:

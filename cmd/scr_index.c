@@ -19,6 +19,7 @@
 #include "opt.h"
 #include "report/hint.h"
 #include "report/list.h"
+#include "report/packing.h"
 #include "report/results.h"
 #include "str.h"
 
@@ -475,6 +476,10 @@ do_build(struct settings *s, struct catalogue *c)
 	buf_free(&text);
 	if (r.left[0] != '\0' && err.kind == ERROR_NONE && r.map == MEND_NONE)
 		app_warn("dataset %" PRId64 ": not repaired: %s", id, r.left);
+	if (r.undecided) {
+		error_remedy(&err, REMEDY_CHOOSE);
+		report_remedy(&err, c, id);
+	}
 	if (r.map != MEND_NONE)
 		app_warn("dataset %" PRId64 ": %s; next: %s", id, r.map_flaw,
 			 report_next(report_mend(r.map, false, false), c, id,

@@ -85,6 +85,8 @@ mark_deep(const struct settings *s, struct plan *p, bool *undecided,
 			app_warn("%s", why.text);
 		else
 			rc = error_pass(err, &why);
+		if (rc < 0 && r.findings[i].unread == NULL)
+			error_remedy(err, REMEDY_CHOOSE);
 	}
 	if (rc == 0)
 		rc = deep_mark(p, &r, err);

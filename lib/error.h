@@ -33,6 +33,8 @@ enum error_remedy {
 	REMEDY_INDEX,	  /* build the dataset's index entry */
 	REMEDY_REBUILD,	  /* rebuild the dataset */
 	REMEDY_CHECKSUMS, /* the same, after comparing checksums */
+	REMEDY_DEEP,	  /* the same, after comparing redundancy with data */
+	REMEDY_CHOOSE,	  /* the user says which file is wrong */
 	REMEDY_VERIFY,	  /* list the damage */
 };
 

@@ -155,7 +155,8 @@ int packed_attr(const struct packed *p, size_t file, struct pathcache *parents,
 		struct attr *out, struct error *err);
 
 /* Call fn with each existing directory that holds one of the files
- * (`only` by file; NULL: all), and each above it up to the prefix. */
+ * (`only` by file; NULL: all), and each above it up to the prefix.  Of all of
+ * them none may be unreadable: its attributes would be missing in a copy. */
 int packed_each_dir(const struct packed *p, const bool *only, struct par *par,
 		    int (*fn)(void *arg, const char *path,
 			      const struct attr *attr, struct error *err),

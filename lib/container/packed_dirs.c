@@ -4,6 +4,7 @@
  * place, but changes their times when it removes the files: the previous times
  * are recorded (hidden.h).
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -23,6 +24,7 @@ struct dir {
 
 struct dirs {
 	int rootfd;
+	bool may_miss;
 	const struct hidden *hidden;
 	struct arena *arena;
 	struct map *known;
@@ -80,12 +82,15 @@ look(void *arg, size_t i, unsigned worker, struct error *err)
 	const struct dirs *d = arg;
 	struct dir *at = &d->list[i];
 	const struct attr *was = NULL;
+	struct error why = ERROR_INIT;
 	struct stat st;
 
 	(void)worker;
-	(void)err;
-	at->is = path_stat_beneath(d->rootfd, at->path, &st, NULL) == 0 &&
+	at->is = path_stat_beneath(d->rootfd, at->path, &st, &why) == 0 &&
 		 S_ISDIR(st.st_mode);
+	if (!d->may_miss && why.errnum != ENOTDIR &&
+	    (why.kind == ERROR_SYSTEM || why.kind == ERROR_NOMEM))
+		return error_pass(err, &why);
 	if (!at->is)
 		return 0;
 	attr_from_stat(&at->attr, &st);
@@ -105,6 +110,7 @@ packed_each_dir(const struct packed *p, const bool *only, struct par *par,
 {
 	struct dirs d = {
 		.rootfd = p->file_fd,
+		.may_miss = only != NULL,
 		.hidden = &p->hidden,
 		.arena = arena_new(),
 		.known = map_new(),

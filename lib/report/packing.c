@@ -27,6 +27,8 @@ report_remedy(struct error *err, struct catalogue *c, int64_t id)
 		[REMEDY_INDEX] = "scr_index --build",
 		[REMEDY_REBUILD] = "scr_rebuild",
 		[REMEDY_CHECKSUMS] = "scr_rebuild --checksums",
+		[REMEDY_DEEP] = "scr_rebuild --deep",
+		[REMEDY_CHOOSE] = "scr_rebuild",
 		[REMEDY_VERIFY] = "scr_container verify",
 	};
 	const struct error why = *err;
@@ -36,7 +38,10 @@ report_remedy(struct error *err, struct catalogue *c, int64_t id)
 	 * need. */
 	if (why.remedy == REMEDY_NONE || id <= 0)
 		return;
-	error_as(err, &why, "%s: %s", why.text,
+	error_as(err, &why, "%s%s: %s", why.text,
+		 why.remedy == REMEDY_CHOOSE
+			 ? "; to rebuild a file that you distrust, move it away"
+			 : "",
 		 report_next(commands[why.remedy], c, id, next, sizeof(next)));
 }
 

@@ -568,7 +568,13 @@ ckpt.1    1 20666 -"
 		cp p/ckpt.1/rank_2.ckpt good
 		damage p/ckpt.1/rank_2.ckpt 100
 		tree_sha p >before
-		# Nor in an archive.
+		# Nor in a container or an archive.
+		ends 3 scr_container -p p pack 1
+		if [[ $type == RS* ]]; then
+			assert_stderr_one_line "dataset 1: ckpt.1/rank_2.ckpt of rank 2:" "scr_rebuild -p p --deep 1"
+		else
+			assert_stderr_one_line "unknown" "a file that you distrust, move it away: scr_rebuild -p p 1"
+		fi
 		ends 3 scr_archive -p p export -o out.tar 1
 		[[ ! -e out.tar ]]
 		tree_sha p | diff before -
@@ -579,7 +585,9 @@ ckpt.1    1 20666 -"
 		else
 			ends 3 scr_index -p p --build 1 --checksums
 			tree_sha p | diff before -
-			cp good p/ckpt.1/rank_2.ckpt
+			mv p/ckpt.1/rank_2.ckpt .
+			ends 0 scr_rebuild -p p 1
+			cmp good p/ckpt.1/rank_2.ckpt
 			ends 0 scr_index -p p --build 1 --checksums
 		fi
 		ends 0 scr_index -p p --verify --deep --checksums
