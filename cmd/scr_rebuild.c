@@ -63,12 +63,13 @@ static const struct app_info info = {
 struct outcome {
 	struct next_case next;
 	char obstacle[RENAMED_MAX];
+	size_t sets; /* that --deep compared */
 };
 
 /* Mark damage found by --deep as lost, so that it is rebuilt.  Fails if the
  * damaged file cannot be identified. */
 static int
-mark_deep(const struct settings *s, struct plan *p, bool *undecided,
+mark_deep(const struct settings *s, struct plan *p, struct outcome *o,
 	  struct error *err)
 {
 	struct deep_result r = { .nfindings = 0 };
@@ -76,7 +77,8 @@ mark_deep(const struct settings *s, struct plan *p, bool *undecided,
 
 	if (deep_check(p, &s->look.work, &r, err) < 0)
 		return -1;
-	*undecided = deep_undecided(&r);
+	o->next.undecided = deep_undecided(&r);
+	o->sets = r.sets_checked;
 	for (size_t i = 0; rc == 0 && i < r.nfindings; i++) {
 		struct error why = ERROR_INIT;
 
@@ -236,6 +238,31 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	return STATUS_OK;
 }
 
+/* There is nothing to rebuild, as far as was compared. */
+static void
+say_nothing(const struct settings *s, const struct plan *p, bool sums,
+	    size_t sets)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < p->nfiles; i++)
+		known += p->files[i].has_crc;
+	printf("nothing to rebuild: all files, filemaps and redundancy files "
+	       "are present");
+	if (sums)
+		printf("; checksums of %zu of %zu files compared", known,
+		       p->nfiles);
+	if (s->deep)
+		printf(sets > 0 ? "; data and redundancy agree"
+				: "; no redundancy to compare the data with");
+	if (!sums || !s->deep)
+		printf("; not compared: %s%s%s",
+		       sums ? "" : "checksums (--checksums)",
+		       sums || s->deep ? "" : ", ",
+		       s->deep ? "" : "redundancy (--deep)");
+	printf("\n");
+}
+
 /* `c` is that of the prefix, NULL if the dataset is in caches. */
 static int
 work_on(const struct settings *s, struct subject *t, struct catalogue *c,
@@ -245,11 +272,13 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	int64_t replaced = 0;
 	int status = STATUS_OK;
 	char word[WORD_ID_SIZE];
+	bool sums = false;
 
 	if (c != NULL &&
 	    catalogue_replaced(c, t->id, &s->look, &replaced, err) < 0)
 		return error_status(err->kind);
-	p = subject_plan(t, s->checksums || replaced > 0, &s->look, err);
+	sums = s->checksums || replaced > 0;
+	p = subject_plan(t, sums, &s->look, err);
 	if (p == NULL) {
 		if (err->kind == ERROR_ABSENT && t->kind == SUBJECT_PREFIX)
 			advise(err, "scr_index --verify", t->prefix,
@@ -258,7 +287,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 		return error_status(err->kind);
 	}
 	if (catalogue_refuse_unproved(p, replaced, err) < 0 ||
-	    (s->deep && mark_deep(s, p, &o->next.undecided, err) < 0)) {
+	    (s->deep && mark_deep(s, p, o, err) < 0)) {
 		status = error_status(err->kind);
 		goto out;
 	}
@@ -272,8 +301,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	warn_of_map(p, c, t->id);
 	if (status == STATUS_OK) {
 		if (!app_json() && app_verbosity() >= 0)
-			printf("nothing to rebuild: all files, filemaps and "
-			       "redundancy files are present\n");
+			say_nothing(s, p, sums, o->sets);
 	} else if (s->dry_run && show_plan(p, j) != STATUS_OK) {
 		status = STATUS_FAILED;
 	} else {

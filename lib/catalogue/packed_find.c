@@ -147,10 +147,10 @@ catalogue_packed_prove(struct catalogue *c, const struct packed *p,
 	if (rc == 0 && r.nfindings > 0) {
 		deep_error(plan, &r.findings[0], err);
 		error_wrap(err, "dataset %" PRId64, p->id);
-		rc = error_remedy(err, r.findings[0].unread != NULL ? REMEDY_NONE
-				       : deep_is_located(&r.findings[0])
-					       ? REMEDY_DEEP
-					       : REMEDY_CHOOSE);
+		rc = error_remedy(
+			err, r.findings[0].unread != NULL      ? REMEDY_NONE
+			     : deep_is_located(&r.findings[0]) ? REMEDY_DEEP
+							       : REMEDY_CHOOSE);
 	}
 	deep_free(&r);
 	plan_free(plan);

@@ -65,6 +65,21 @@ assert_whole() {
 	[ "$before" = "$(tree_stat p)" ]
 }
 
+@test "33.24 nothing to rebuild: what was compared, and what was not" {
+	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --crc
+	"$GEN/gen_dataset" -q --prefix q --ranks 4 --type SINGLE
+	while IFS=: read -r prefix options words; do
+		ends 0 scr_rebuild -p "$prefix" $options 1
+		assert_line "^nothing to rebuild: all files, filemaps and redundancy files are present; $words\$"
+	done <<-\END
+		p::not compared: checksums [(]--checksums[)], redundancy [(]--deep[)]
+		p:--deep:data and redundancy agree; not compared: checksums [(]--checksums[)]
+		p:--checksums:checksums of 4 of 4 files compared; not compared: redundancy [(]--deep[)]
+		p:--checksums --deep:checksums of 4 of 4 files compared; data and redundancy agree
+		q:--checksums --deep:checksums of 0 of 4 files compared; no redundancy to compare the data with
+	END
+}
+
 @test "--verify reads all of it again" {
 	make p --lose 1
 	ends 0 scr_rebuild --verify -p p ckpt.1
