@@ -35,7 +35,8 @@ static const struct app_info info = {
 	.notes = "DATASET is a name or number on the prefix, name:NAME or "
 		 "id:NUMBER; ARCHIVE a\nfile, or - for standard input.\n"
 		 "Exit status: 0 done; 1 failed; 2 usage; 3 the dataset "
-		 "is damaged.",
+		 "is damaged,\nand redundancy can repair it; 4 data are "
+		 "lost.",
 };
 
 static bool
@@ -83,8 +84,10 @@ export_one(struct settings *s, struct catalogue *c, const char *what)
 	if (catalogue_packed_open(c, what, true, &s->look, &p, &err) == 0) {
 		if (catalogue_packed_refuse(c, &p, &s->look, &err) < 0 ||
 		    catalogue_packed_prove(c, &p, &s->look, &err) < 0 ||
-		    export_packed(s, &p, &err) < 0)
+		    export_packed(s, &p, &err) < 0) {
 			(void)packed_blame(&p, &err);
+			catalogue_packed_judge(c, &p, &s->look, &err);
+		}
 		packed_close(&p);
 	}
 	report_remedy(&err, c, p.id);

@@ -367,6 +367,7 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 out:
 	if (err.kind != ERROR_NONE) {
 		(void)packed_blame(&p, &err);
+		catalogue_packed_judge(c, &p, &s->look, &err);
 		status = error_status(err.kind);
 	}
 	packed_close(&p);

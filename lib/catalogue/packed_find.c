@@ -162,6 +162,7 @@ catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 			 const struct packed_health *h,
 			 const struct catalogue_options *o, struct error *err)
 {
+	struct error why = ERROR_INIT;
 	struct plan *plan = NULL;
 	struct map *by = NULL;
 	int status = STATUS_LOST, rc = 0;
@@ -169,7 +170,11 @@ catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 	if (h->files_bad == 0 && h->map_flaws == 0)
 		return STATUS_DAMAGED; /* all data are present */
 	if (p->layout == 3 && h->map_flaws == 0)
-		plan = catalogue_plan(c, p->id, PLAN_HEADERS, o, NULL);
+		plan = catalogue_plan(c, p->id, PLAN_HEADERS, o, &why);
+	if (why.kind != ERROR_NONE && why.kind != ERROR_ABSENT) {
+		error_pass(err, &why);
+		return error_status(why.kind);
+	}
 	by = plan == NULL ? NULL : segmap_by_path(&p->map);
 	for (size_t i = 0; by != NULL && i < plan->nfiles && rc == 0; i++) {
 		size_t at = map_get(by, plan->files[i].path);
@@ -186,6 +191,38 @@ catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 						   : plan_status(plan);
 	plan_free(plan);
 	return status;
+}
+
+void
+catalogue_packed_judge(struct catalogue *c, const struct packed *p,
+		       const struct catalogue_options *o, struct error *err)
+{
+	const struct error was = *err;
+	struct error why = ERROR_INIT;
+	struct plan *plan = NULL;
+	bool lost = false;
+
+	if (was.kind != ERROR_DAMAGED ||
+	    (was.remedy != REMEDY_REBUILD && was.remedy != REMEDY_CHECKSUMS &&
+	     was.remedy != REMEDY_VERIFY))
+		return;
+	if (p->layout == 3)
+		plan = catalogue_plan(c, p->id, PLAN_HEADERS, o, &why);
+	if (plan == NULL)
+		lost = why.kind == ERROR_NONE || why.kind == ERROR_ABSENT;
+	else
+		lost = plan_status(plan) == STATUS_LOST;
+	/* Which file has the wrong checksum is in the sentence only. */
+	if (plan != NULL && !lost && was.remedy == REMEDY_CHECKSUMS) {
+		lost = true;
+		for (size_t i = 0; i < plan->nsets && lost; i++)
+			lost = plan->sets[i].map || plan->sets[i].spare == 0;
+	}
+	plan_free(plan);
+	if (!lost)
+		return;
+	error_as(err, &was, "%s: no redundancy can restore it", was.text);
+	err->kind = ERROR_LOST;
 }
 
 int64_t

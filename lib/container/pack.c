@@ -116,8 +116,9 @@ cache_of(const struct packing *w, unsigned worker, int root, struct error *err)
 static int
 bad_file(const struct segmap_file *f, const char *why, struct error *err)
 {
-	return error_set(err, ERROR_DAMAGED, "%s (rank %" PRIu32 "): %s",
-			 str_shown(f->path), f->rank, why);
+	error_set(err, ERROR_DAMAGED, "%s (rank %" PRIu32 "): %s",
+		  str_shown(f->path), f->rank, why);
+	return error_remedy(err, REMEDY_REBUILD);
 }
 
 /* stat one file, which must be a regular file of the recorded size; no link is
@@ -137,9 +138,10 @@ look_at(void *arg, size_t i, unsigned worker, struct error *err)
 	if (pathcache_lstat(dirs, f->path, st, &why) < 0)
 		return why.kind == ERROR_ABSENT ? bad_file(f, "missing", err)
 						: error_pass(err, &why);
-	if (!S_ISREG(st->st_mode))
-		return bad_file(f, "not a plain file: it cannot be packed",
-				err);
+	if (!S_ISREG(st->st_mode)) {
+		bad_file(f, "not a plain file: it cannot be packed", err);
+		return error_remedy(err, REMEDY_NONE);
+	}
 	if (f->has_size && f->size != (uint64_t)st->st_size) {
 		snprintf(text, sizeof(text),
 			 "%" PRIu64 " bytes long, should be %" PRIu64,

@@ -32,17 +32,22 @@ report_remedy(struct error *err, struct catalogue *c, int64_t id)
 		[REMEDY_VERIFY] = "scr_container verify",
 	};
 	const struct error why = *err;
+	const struct next_case lost = { .status = STATUS_LOST };
 	char next[1024];
 
 	/* A dataset of SCR 1.1.8 may have no number, which all remedies
 	 * need. */
 	if (why.remedy == REMEDY_NONE || id <= 0)
 		return;
+	if (why.kind == ERROR_LOST)
+		report_next_now(c, id, &lost, next, sizeof(next));
+	else
+		report_next(commands[why.remedy], c, id, next, sizeof(next));
 	error_as(err, &why, "%s%s: %s", why.text,
 		 why.remedy == REMEDY_CHOOSE
 			 ? "; to rebuild a file that you distrust, move it away"
 			 : "",
-		 report_next(commands[why.remedy], c, id, next, sizeof(next)));
+		 next);
 }
 
 /* --- The map --- */

@@ -659,7 +659,7 @@ round() {
 		assert_stderr_empty
 	done
 	rm p/ckpt.1/rank_0_0.ckpt
-	ends 3 scr_container -q -p p pack 1
+	ends 4 scr_container -q -p p pack 1
 	assert_output_is ""
 	assert_stderr_one_line rank_0_0.ckpt
 }
@@ -834,25 +834,25 @@ refused() {
 }
 
 @test "pack: originals that are missing or not as recorded" {
-	local file=p/ckpt.1/rank_3_0.ckpt name=ckpt.1/rank_3_0.ckpt what texts
+	local file=p/ckpt.1/rank_3_0.ckpt name=ckpt.1/rank_3_0.ckpt status what texts
 
 	make whole
 	scr_index -q -p whole --build 1 --checksums
 	chmod u+w "whole/$name"
-	while IFS='|' read -r what texts; do
+	while IFS='|' read -r status what texts; do
 		rm -rf p
 		cp -a whole p
 		eval "$what"
 		IFS='|' read -ra texts <<<"$texts"
-		refused 3 ckpt.1/rank_ "${texts[@]}"
+		refused $status ckpt.1/rank_ "${texts[@]}"
 	done <<-END
-		rm $file|$name|rank 3|missing
-		rm -r p/ckpt.1|missing
-		truncate -s -1 $file|$name|bytes long, should be
-		truncate -s +1 $file|$name|bytes long, should be
-		flip $file 77|$name|rank 3|checksum is 0x|should be 0x
-		mv $file away; ln -s ../../away $file|$name|not a plain file
-		rm $file; mkdir $file|$name|not a plain file
+		4|rm $file|$name|rank 3|missing
+		4|rm -r p/ckpt.1|missing
+		4|truncate -s -1 $file|$name|bytes long, should be
+		4|truncate -s +1 $file|$name|bytes long, should be
+		4|flip $file 77|$name|rank 3|checksum is 0x|should be 0x
+		3|mv $file away; ln -s ../../away $file|$name|not a plain file
+		3|rm $file; mkdir $file|$name|not a plain file
 	END
 }
 
@@ -958,7 +958,31 @@ damaged() {
 		ends 0 scr_container -p p verify --fast 1
 	done
 	for command in "cat -p p 1 b" "unpack -p p 1"; do
-		complains 3 "b (rank 1): checksum is 0x" scr_container $command
+		complains 4 "b (rank 1): checksum is 0x" scr_container $command
+	done
+}
+
+@test "33.24 damage that no redundancy can repair is called lost by every verb, with the next step" {
+	local one=$ctr/ctr.0.scr status whole what verb
+
+	"$GEN/gen_dataset" -q --prefix x --ranks 4 --type XOR --size 5000
+	"$GEN/gen_dataset" -q --prefix s --ranks 4 --type SINGLE --size 5000
+	for what in "4 x rm $one" "4 x truncate -s 100 $one" "3 x flip $one 2000" \
+		"4 s rm $one" "4 s flip $one 2000"; do
+		read -r status whole what <<<"$what"
+		rm -rf p out
+		cp -a $whole p
+		scr_index -q -p p --build 1
+		scr_container -q -p p pack 1
+		$what
+		for verb in "verify 1" "unpack 1" "repack --size 4000 1" \
+			"extract -C out 1" "cat 1 ckpt.1/rank_0.ckpt"; do
+			ends $status scr_container -p p $verb
+			[[ $verb == verify* ]] || ((status == 3)) ||
+				assert_stderr_one_line "no redundancy can restore it: scr_postrun -p p"
+		done
+		ends $status scr_archive -p p export -o out.tar 1
+		ends $status scr_rebuild -p p --checksums -n 1
 	done
 }
 
