@@ -166,8 +166,13 @@ catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 	struct plan *plan = NULL;
 	struct map *by = NULL;
 	int status = STATUS_LOST, rc = 0;
+	bool data = h->map_flaws > 0;
 
-	if (h->files_bad == 0 && h->map_flaws == 0)
+	/* An empty file has no data, whatever is in its place. */
+	for (size_t i = 0; i < p->map.nfiles; i++)
+		data = data || (h->bad[i] && !(p->map.files[i].has_size &&
+					       p->map.files[i].size == 0));
+	if (!data)
 		return STATUS_DAMAGED; /* all data are present */
 	if (p->layout == 3 && h->map_flaws == 0)
 		plan = catalogue_plan(c, p->id, PLAN_HEADERS, o, &why);
@@ -218,11 +223,17 @@ catalogue_packed_judge(struct catalogue *c, const struct packed *p,
 		for (size_t i = 0; i < plan->nsets && lost; i++)
 			lost = plan->sets[i].map || plan->sets[i].spare == 0;
 	}
+	if (lost) {
+		error_as(err, &was, "%s: no redundancy can restore it",
+			 was.text);
+		err->kind = ERROR_LOST;
+	} else if (plan == NULL) {
+		error_as(err, &why,
+			 "%s: whether it can be repaired is "
+			 "unknown: %s",
+			 was.text, why.text);
+	}
 	plan_free(plan);
-	if (!lost)
-		return;
-	error_as(err, &was, "%s: no redundancy can restore it", was.text);
-	err->kind = ERROR_LOST;
 }
 
 int64_t

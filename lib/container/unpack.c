@@ -57,10 +57,10 @@ look_at(struct unpacking *u, size_t i, bool *have, bool *other,
 	if (*have || (u->w.po->force && S_ISREG(st.st_mode)))
 		return 0;
 	return error_set(
-		err, ERROR_SYSTEM,
-		"%s: exists, and differs from the packed file (--force "
-		"replaces it)",
-		str_shown(f->path));
+		err, ERROR_SYSTEM, "%s: exists, and %s", str_shown(f->path),
+		S_ISREG(st.st_mode) ? "differs from the packed file (--force "
+				      "replaces it)"
+				    : "is not a regular file: move it away");
 }
 
 /* Add file `i` to the files to be written. */

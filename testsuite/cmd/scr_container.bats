@@ -986,6 +986,40 @@ damaged() {
 	done
 }
 
+@test "33.24 what stands in the place of an empty file loses no data" {
+	local file what layout
+
+	"$GEN/gen_dataset" -q --prefix whole --ranks 2 --type SINGLE --files 2 --size 0,500
+	scr_index -q -p whole --build 1 --checksums
+	scr_container -q -p whole pack --layout 1 1
+	scr_container -q -p whole pack 1
+	for layout in 1 3; do
+		file=p/ckpt.1/rank_0_0.ckpt
+		((layout == 3)) || file=p/scr.dataset.1/ckpt.1/rank_0_0.ckpt
+		while IFS=: read -r what problem; do
+			rm -rf p out
+			cp -a whole p
+			[[ -f $file ]]
+			rm $file
+			eval "$what"
+			if ((layout == 1)); then
+				try scr_container -p p verify scr.dataset.1
+			else
+				try scr_container -p p verify 1
+			fi
+			((status == ${problem:+3}+0)) || failed "expected ${problem:+3}"
+			assert_stderr_has "$problem"
+		done <<-\END
+			:
+			ln -s nowhere $file:
+			ln -s /nowhere $file:leaves the prefix
+			ln -s /etc/passwd $file:leaves the prefix
+			mkdir $file:not a file
+			echo more >$file:5 bytes long, should be 0
+		END
+	done
+}
+
 @test "a container that is too short, too long, missing, swapped, no file" {
 	local one=$ctr/ctr.1.scr two=$ctr/ctr.2.scr
 
