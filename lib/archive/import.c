@@ -212,13 +212,15 @@ take_small(struct importing *x, const struct ark_entry *e, uint64_t *size,
 
 /* Write a file that is not small, or of unknown size, step by step. */
 static int
-stream(struct importing *x, struct imported *f, uint64_t *size,
+stream(struct importing *x, struct imported *f, uint64_t room, uint64_t *size,
        struct error *err)
 {
 	const int fd = put_open(f->put, err);
 	size_t got = 0;
 
-	if (fd < 0)
+	/* A sparse entry of any size fits into a small archive. */
+	if (fd < 0 ||
+	    room_check(catalogue_prefix_fd(x->c), room, f->path, err) < 0)
 		return -1;
 	do {
 		if (read_block(x, 0, STEP, &got, err) < 0 ||
@@ -287,7 +289,8 @@ take_bytes(struct importing *x, const struct ark_entry *e, struct error *err)
 	int rc = take_small(x, e, &f->size, err);
 
 	if (rc == 0 && write_all_small(x, err) == 0)
-		rc = stream(x, f, &f->size, err) == 0;
+		rc = stream(x, f, e->attr.has_size ? e->attr.size : 0, &f->size,
+			    err) == 0;
 	else if (rc == 0)
 		rc = -1;
 	if (rc < 1)
@@ -360,13 +363,18 @@ read_all(struct importing *x, struct error *err)
 static int
 compare(struct importing *x, struct error *err)
 {
-	size_t matched = 0;
+	size_t left = 0;
+	bool *seen = NULL;
 
 	if (x->manifest == NULL)
 		return error_set(err, ERROR_CORRUPT,
 				 "has no %s: not an archive of a dataset, or "
 				 "cut off",
 				 DATASET_DIR_MANIFEST);
+	left = manifest_count(x->manifest);
+	seen = arena_alloc(x->arena, left + 1, sizeof(*seen));
+	if (seen == NULL)
+		return error_no_memory(err);
 	for (size_t i = 0; i < x->count; i++) {
 		const struct imported *f = &x->list[i];
 		size_t at = manifest_find(x->manifest, f->path);
@@ -382,14 +390,16 @@ compare(struct importing *x, struct error *err)
 				err, ERROR_CORRUPT,
 				"%s: differs from the manifest: SHA-256 is %s",
 				str_shown(f->path), f->sum);
-		matched++;
+		if (seen[at])
+			return error_set(err, ERROR_CORRUPT, "%s: occurs twice",
+					 str_shown(f->path));
+		seen[at] = true;
+		left--;
 	}
-	if (matched == manifest_count(x->manifest))
-		return 0;
-	return error_set(err, ERROR_CORRUPT,
-			 "%zu files of the manifest are missing from it, or "
-			 "some occur twice",
-			 manifest_count(x->manifest) - matched);
+	return left == 0 ? 0
+			 : error_set(err, ERROR_CORRUPT,
+				     "lacks %zu %s of its manifest",
+				     str_count(left, "file"));
 }
 
 /* --- Existing files --- */

@@ -360,7 +360,8 @@ list_pieces(const struct checker *c, struct stripe *from, struct stripe *to)
 		const struct segmap_file *f = &m->files[i];
 		struct stripe_part sink = { .start = at.start, .dirfd = -1 };
 
-		if (!is_summed(f))
+		/* The recorded length of a bad file may be any number. */
+		if (!is_summed(f) || c->bad[i])
 			continue;
 		at.start += packed_string(c->p, m, f, at, from);
 		sink.sum = f->nsegs > 0 ? f->first : m->nsegs + i;

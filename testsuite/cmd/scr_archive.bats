@@ -32,12 +32,14 @@ no_file_below()
 	prints "" find "$1" -type f
 }
 
-# refused ARCHIVE: import ends with 1, and leaves nothing on prefix q.
+# refused ARCHIVE [TEXT]: import ends with 1 and a message with TEXT, and leaves
+# nothing on prefix q.
 refused()
 {
 	rm -rf q
 	mkdir q
 	ends 1 scr_container -p q import "$1"
+	assert_stderr_has "${@:2}"
 	no_file_below q
 }
 
@@ -180,10 +182,36 @@ files_of()
 	mkdir -p x/.scr
 	cp t/.scr/scr.dataset.1/summary.scr x/.scr/index.scr
 	tar cf index.tar -C x .scr
-	for a in up more less link index; do
-		refused "$a.tar"
+	# 33.24: a file that occurs again.
+	scr_container -q -p p export -o twice.tar 1
+	tar rf twice.tar -C p ckpt.1/rank_0_0.ckpt ckpt.1/rank_1_1.ckpt
+	# 33.24: a hole of 2^50 bytes.
+	python3 - huge.tar <<-'END'
+		import struct, sys, tarfile
+		name, size = b"ckpt.1/rank_0_0.ckpt", 1 << 50
+		pax = b"".join(b"%d %s\n" % (len(r) + 4, r) for r in (
+		    b"GNU.sparse.major=1", b"GNU.sparse.minor=0",
+		    b"GNU.sparse.name=" + name, b"GNU.sparse.realsize=%d" % size))
+		out = b""
+		for kind, data in (b"x", pax), (b"0", b"0\n".ljust(512, b"\0")):
+		    t = tarfile.TarInfo("x")
+		    t.size, t.type = len(data), kind
+		    out += t.tobuf(tarfile.USTAR_FORMAT)
+		    out += data.ljust(-len(data) // 512 * -512, b"\0")
+		open(sys.argv[1], "wb").write(out + bytes(1024))
+	END
+	while IFS=: read -r a text; do
+		refused "$a.tar" "$text"
 		[[ ! -s outside && ! -e rank_0_0.ckpt ]]
-	done
+	done <<-END
+		up:not a clean relative path
+		more:more: is not in the manifest
+		less:lacks 1 file of its manifest
+		link:a link
+		index:unexpected file
+		twice:ckpt.1/rank_0_0.ckpt: occurs twice
+		huge:needed for ckpt.1/rank_0_0.ckpt
+	END
 }
 
 @test "import -n checks the archive, and changes nothing" {
