@@ -217,6 +217,33 @@ majority(const struct plan_set *s)
 	return best;
 }
 
+/* Is the chunk no longer than the data need, or does a redundancy file have its
+ * length?  If not, all headers are wrong: nothing is computed, or written, over
+ * a length that no file has. */
+static bool
+chunk_fits(const struct plan_set *s)
+{
+	const struct solve_set of = plan_solve_of(s, NULL);
+	uint64_t longest = 0, need = 0;
+
+	if (redset_format(s->type)->body != REDSET_BODY_CHUNKS)
+		return true;
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+		const struct redset_header *h = m->red->read;
+
+		if (h != NULL &&
+		    m->file_size >= m->red->body_start + s->failures * s->chunk)
+			return true;
+		for (uint32_t k = 0; h != NULL && k < s->n; k++)
+			if (h->members[k].known &&
+			    h->members[k].bytes > longest)
+				longest = h->members[k].bytes;
+	}
+	return scheme_of(s->type)->chunk(&of, longest, &need, NULL) < 0 ||
+	       s->chunk <= need;
+}
+
 /* Take the facts of the set from the majority of headers; mark members that
  * contradict it as damaged. */
 static void
@@ -227,6 +254,8 @@ agree(struct plan_set *s)
 	if (right != NULL) {
 		s->failures = right->desc.failures;
 		s->chunk = right->chunk;
+		if (!chunk_fits(s))
+			right = NULL;
 	}
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct plan_member *m = &s->members[i];
@@ -234,7 +263,9 @@ agree(struct plan_set *s)
 		if (m->red->read == NULL ||
 		    (right != NULL && same_set(m->red->read, right)))
 			continue;
-		bad_member_text(m, "contradicts the rest of its set");
+		bad_member_text(m, right != NULL
+					   ? "contradicts the rest of its set"
+					   : "its chunk size fits no file");
 		m->red->read = NULL;
 		m->list.known = false;
 	}
