@@ -166,7 +166,7 @@ catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 	struct plan *plan = NULL;
 	struct map *by = NULL;
 	int status = STATUS_LOST, rc = 0;
-	bool data = h->map_flaws > 0;
+	bool data = false;
 
 	/* An empty file has no data, whatever is in its place. */
 	for (size_t i = 0; i < p->map.nfiles; i++)
@@ -174,8 +174,11 @@ catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 					       p->map.files[i].size == 0));
 	if (!data)
 		return STATUS_DAMAGED; /* all data are present */
-	if (p->layout == 3 && h->map_flaws == 0)
+	if (p->layout == 3)
 		plan = catalogue_plan(c, p->id, PLAN_HEADERS, o, &why);
+	/* The bytes may be there, but where? */
+	if (plan == NULL && h->map_flaws > 0)
+		return STATUS_FAILED;
 	if (why.kind != ERROR_NONE && why.kind != ERROR_ABSENT) {
 		error_pass(err, &why);
 		return error_status(why.kind);

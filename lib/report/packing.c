@@ -335,11 +335,12 @@ report_health_text(const struct packed *p, const struct packed_health *h,
 		   int status, struct buf *out)
 {
 	const size_t flaws = h->map_flaws + h->map_damaged;
-	const char *outlook = status == STATUS_LOST ? "redundancy cannot "
-						      "repair the data"
-			      : h->files_bad == 0   ? "no data are missing"
-						    : "redundancy can repair "
-						      "the data";
+	const char *outlook =
+		status == STATUS_LOST ? "redundancy cannot repair the data"
+		: h->files_bad == 0   ? "no data are missing"
+		: status == STATUS_FAILED
+			? "whether the data can be repaired is unknown"
+			: "redundancy can repair the data";
 
 	buf_printf(out, "%s: ", str_shown(p->name));
 	if (packed_healthy(h)) {
@@ -383,7 +384,8 @@ report_health_next(struct catalogue *c, const struct packed *p,
 	if (status == STATUS_DAMAGED && (data || h->map_damaged))
 		report_packed_command(data ? "scr_rebuild --checksums" : NULL,
 				      c, p, next, sizeof(next));
-	else if (status != STATUS_OK && p->layout != 1)
+	else if (status != STATUS_OK && p->layout != 1 &&
+		 (status != STATUS_FAILED || h->map_flaws == 0))
 		report_next_step(c, ix, p->id, &n, next, sizeof(next));
 	if (next[0] != '\0')
 		buf_printf(out, "next: %s\n", next);

@@ -87,6 +87,36 @@ has_containers(const struct place *pl)
 	       S_ISDIR(st.st_mode);
 }
 
+/* The first flaw of a map; a gap is only lost space. */
+struct map_flaw {
+	const struct segmap *map;
+	char text[ERROR_TEXT_MAX];
+};
+
+static int
+take_flaw(void *arg, const struct segmap_finding *f)
+{
+	struct map_flaw *to = arg;
+
+	if (f->flaw == SEGMAP_GAP)
+		return 0;
+	segmap_flaw_text(to->map, f, to->text, sizeof(to->text));
+	return 1;
+}
+
+/* Nothing is rebuilt into places that the map itself contradicts, such as
+ * offset 2^62 of a container of 1 MB. */
+static int
+refuse_flaws(const struct segmap *m, struct error *err)
+{
+	struct map_flaw flaw = { .map = m };
+	const int rc = segmap_check(m, take_flaw, &flaw, err);
+
+	return rc > 0 ? error_set(err, ERROR_CORRUPT,
+				  "rank2file contradicts itself: %s", flaw.text)
+		      : rc;
+}
+
 static int
 load(struct planner *w, struct plan_packed *k, struct error *err)
 {
@@ -102,6 +132,7 @@ load(struct planner *w, struct plan_packed *k, struct error *err)
 	if (!segmap_is_packed(&k->r2f))
 		return 1;
 	if (segmap_read(&k->map, &k->r2f, err) < 0 ||
+	    refuse_flaws(&k->map, err) < 0 ||
 	    hidden_load(&k->hidden, pl->meta_fd, &k->r2f, &k->map, err) < 0 ||
 	    marks_load(&k->marks, pl->meta_fd, err) < 0 ||
 	    make_view(k, &k->data, &k->map, pl->meta_fd, err) < 0 ||
