@@ -439,12 +439,14 @@ next_of_build(const struct settings *s, struct catalogue *c, int64_t id,
 		.status = STATUS_DAMAGED,
 		.undecided = r->undecided,
 		.obstacle = r->obstacle,
+		.was = r->was,
+		.is = r->is,
 		.mend = r->undecided ? NULL
 				     : report_check(REPORT_CHECK_BUILD,
 						    s->o.deep, s->o.checksums),
 	};
 
-	if (!r->undecided &&
+	if (!r->undecided && r->was[0] == '\0' &&
 	    (why->kind != ERROR_SYSTEM || why->errnum == EACCES) &&
 	    !(r->dry_run && r->status == STATUS_DAMAGED)) {
 		next_after(s, c, id, why, "scr_inspect", next);
@@ -475,7 +477,8 @@ do_build(struct settings *s, struct catalogue *c)
 	}
 	buf_free(&text);
 	if (r.left[0] != '\0' && err.kind == ERROR_NONE && r.map == MEND_NONE)
-		app_warn("dataset %" PRId64 ": not repaired: %s", id, r.left);
+		app_warn("dataset %" PRId64 ": %s: %s", id,
+			 r.dry_run ? "to be repaired" : "not repaired", r.left);
 	if (r.undecided) {
 		error_remedy(&err, REMEDY_CHOOSE);
 		report_remedy(&err, c, id);

@@ -63,6 +63,7 @@ static const struct app_info info = {
 struct outcome {
 	struct next_case next;
 	char obstacle[RENAMED_MAX];
+	struct verify_result renamed; /* names of a directory */
 	size_t sets; /* that --deep compared */
 };
 
@@ -203,7 +204,7 @@ warn_of_map(const struct plan *p, struct catalogue *c, int64_t id)
  * errors go to *err. */
 static int
 carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
-	  struct plan *p, struct json *j, struct error *err)
+	  struct plan *p, struct json *j, struct outcome *o, struct error *err)
 {
 	struct rebuild_result r = { .files = 0 };
 	int status = plan_data_status(p), rc = 0;
@@ -219,8 +220,12 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	};
 
 	if (p->verdict == SET_LOST && !ro.partial) {
-		if (!s->dry_run) /* else the plan says so */
-			plan_error(p, err);
+		plan_error(p, err);
+		if (c != NULL && catalogue_only_renamed(c, t->id, &s->look,
+							&o->renamed, err))
+			return STATUS_DAMAGED;
+		if (s->dry_run) /* the plan says so */
+			error_clear(err);
 		return status;
 	}
 	w.detail = w.log; /* report damage found while reading */
@@ -305,7 +310,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	} else if (s->dry_run && show_plan(p, j) != STATUS_OK) {
 		status = STATUS_FAILED;
 	} else {
-		status = carry_out(s, t, c, p, j, err);
+		status = carry_out(s, t, c, p, j, o, err);
 	}
 	if (status == STATUS_OK && s->verify && !s->dry_run &&
 	    (subject_add_rebuilt(t, p, err) < 0 || verify(s, t, j, err) < 0))
@@ -354,7 +359,7 @@ make_safe(const struct settings *s, const struct subject *t,
  * rebuild. */
 static void
 find_next(const struct settings *s, const struct subject *t,
-	  struct catalogue *c, struct next_case n, enum error_kind why,
+	  struct catalogue *c, struct next_case n, const struct error *why,
 	  char next[static ERROR_TEXT_MAX])
 {
 	const char *command = NULL;
@@ -369,13 +374,14 @@ find_next(const struct settings *s, const struct subject *t,
 	/* What was found, what stopped a rebuild, as a full disk, or what
 	 * --protect needs first. */
 	if (!n.barred && !n.undecided &&
-	    (s->dry_run || n.status == STATUS_FAILED ||
+	    ((s->dry_run && n.status != STATUS_FAILED) ||
+	     (n.status == STATUS_FAILED && why->errnum != 0) ||
 	     (s->protect != NULL && n.status == STATUS_DAMAGED)))
 		command = report_check(REPORT_CHECK_REBUILD, s->deep,
 				       s->checksums);
 	/* A report also knows the records that no rebuild uses, and other
 	 * nodes. */
-	if (n.status == STATUS_LOST || why == ERROR_ABSENT ||
+	if (n.status == STATUS_LOST || why->kind == ERROR_ABSENT ||
 	    (t->kind == SUBJECT_CACHES && command == NULL))
 		command = report_check(REPORT_CHECK_INSPECT, s->deep,
 				       s->checksums);
@@ -384,7 +390,7 @@ find_next(const struct settings *s, const struct subject *t,
 	if (t->kind == SUBJECT_CACHES && n.status != STATUS_OK) {
 		report_next_dirs(command, &at, next, ERROR_TEXT_MAX);
 	} else if (c != NULL &&
-		   (n.status == STATUS_LOST || why == ERROR_ABSENT)) {
+		   (n.status == STATUS_LOST || why->kind == ERROR_ABSENT)) {
 		report_next(command, c, t->id, next, ERROR_TEXT_MAX);
 	} else if (c != NULL) {
 		n.mend = command;
@@ -414,7 +420,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	struct subject t;
 	struct catalogue *c = NULL;
 	struct outcome o = { .next.status = STATUS_FAILED };
-	enum error_kind why = ERROR_NONE;
+	struct error why = ERROR_INIT;
 	char next[ERROR_TEXT_MAX];
 	int status = STATUS_FAILED;
 	int rc = s->by_hand >= 0
@@ -443,17 +449,19 @@ run(struct settings *s, const char *const *args, size_t count)
 	app_work_end(&s->look.work);
 	if (c != NULL)
 		report_remedy(&err, c, t.id);
-	why = err.kind;
+	why = err;
 	/* The status is that of the data, the error that of a set. */
 	o.next.kept = status == STATUS_DAMAGED && err.kind == ERROR_LOST;
 	o.next.status = status;
 	o.next.obstacle = o.obstacle;
+	o.next.was = o.renamed.was;
+	o.next.is = o.renamed.is;
 	o.next.barred = err.errnum == EACCES;
 	/* With --partial the status is not the one of the error. */
 	app_report(status, &err);
 	if (t.kind != SUBJECT_FILES) {
-		find_next(s, &t, c, o.next, why, next);
-		print_next(next, j, why != ERROR_NONE);
+		find_next(s, &t, c, o.next, &why, next);
+		print_next(next, j, why.kind != ERROR_NONE);
 	}
 	if (j != NULL)
 		app_answer(j);

@@ -455,22 +455,44 @@ note_left(void *arg, const char *what)
 		snprintf(out->left, sizeof(out->left), "%s", what);
 }
 
-/* Look at what was built.  A job must be able to restart from it; other damage
- * that is left is told. */
+/* Does the dataset claim to be complete?  Then what it lacks is damage. */
+static bool
+is_claimed(const struct build *b, struct index_entry *e)
+{
+	struct catalogue_desc s = { .tree = NULL };
+
+	*e = (struct index_entry){ .id = b->dir.id, .complete = -1 };
+	if (b->ix != NULL)
+		return index_find_id(b->ix, b->dir.id, e, NULL) == 0 &&
+		       e->complete == 1;
+	(void)catalogue_read_summary(&b->dir, &s, NULL);
+	catalogue_desc_free(&s);
+	return s.complete == 1;
+}
+
+/* Look at what was built, or in a dry run at what is there.  A job must be able
+ * to restart from it; other damage that is left is told. */
 static int
 look_after(struct build *b, struct error *err)
 {
 	struct catalogue_options quiet = { .work = b->o->work,
 					   .moved_from = b->o->moved_from };
 	const struct verify_listener left = { note_left, b->out };
-	const struct index_entry e = { .id = b->dir.id, .complete = -1 };
+	struct index_entry e = { .id = b->dir.id, .complete = -1 };
 	struct verify_result r;
 
+	if (b->out->dry_run && !is_claimed(b, &e))
+		return 0;
 	quiet.work.log = quiet.work.detail = NULL;
 	quiet.work.progress = NULL;
 	if (catalogue_verify(b->c, &e, &quiet, &left, &r, err) < 0)
 		return -1;
-	b->out->status = r.status;
+	b->out->status = error_worse_status(b->out->status, r.status);
+	if (b->out->dry_run && b->ix == NULL)
+		b->out->status = error_worse_status(b->out->status,
+						    STATUS_DAMAGED);
+	if (b->out->dry_run)
+		return 0;
 	/* The map of the containers is mended by another command. */
 	if (r.mend == MEND_MAP || r.mend == MEND_UNPACK)
 		return 0;
@@ -485,6 +507,7 @@ catalogue_build(struct catalogue *c, int64_t id,
 		struct error *err)
 {
 	struct error why = ERROR_INIT;
+	struct verify_result r;
 	struct build b = {
 		.c = c,
 		.o = &b.strict,
@@ -500,9 +523,13 @@ catalogue_build(struct catalogue *c, int64_t id,
 	out->dry_run = o->work.dry_run;
 	c->building = id;
 	rc = build(&b, id, &why);
-	if (rc == 0 && !o->work.dry_run)
+	if (rc == 0)
 		rc = look_after(&b, &why);
 	c->building = 0;
+	if (rc < 0 && catalogue_only_renamed(c, id, o, &r, &why)) {
+		memcpy(out->was, r.was, sizeof(out->was));
+		memcpy(out->is, r.is, sizeof(out->is));
+	}
 	if (rc < 0)
 		out->status = error_status(why.kind);
 	if (b.plan != NULL)

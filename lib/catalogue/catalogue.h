@@ -202,6 +202,7 @@ struct build_result {
 	/* the first damage that the build could not repair, of what no restart
 	 * needs; "": none */
 	char left[ERROR_TEXT_MAX];
+	char was[RENAMED_MAX], is[RENAMED_MAX]; /* as in verify_result */
 	bool dry_run;
 };
 
@@ -280,6 +281,12 @@ int catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 			  const struct plan *p,
 			  const struct verify_listener *problems,
 			  struct verify_result *out, struct error *err);
+
+/* Dataset `id` seems to be lost (*err).  Is a directory of it only renamed?  Then
+ * r->was and r->is are its names, and *err says so: ERROR_DAMAGED. */
+bool catalogue_only_renamed(struct catalogue *c, int64_t id,
+			    const struct catalogue_options *o,
+			    struct verify_result *r, struct error *err);
 
 /* --- Packed datasets --- */
 

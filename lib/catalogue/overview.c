@@ -141,8 +141,9 @@ read_index(struct overview *s, struct error *err)
 	if (catalogue_notice(s->catalogue) == NULL)
 		return take_index(s, err);
 	/* After a scavenge, a prefix may have no index yet.  This is no damage,
-	 * and each dataset is reported as not indexed. */
-	s->remade = catalogue_damaged(s->catalogue);
+	 * and each dataset is reported as not indexed; but no dataset has a
+	 * summary then. */
+	s->remade = catalogue_damaged(s->catalogue) || s->newest[0] > 0;
 	if (s->remade) {
 		note(s, catalogue_notice(s->catalogue));
 		return take_index(s, err);

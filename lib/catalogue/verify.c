@@ -5,6 +5,7 @@
  * A plan checks the files.  Then the metadata are judged that the library reads
  * at a restart (fetchable.c): without them no job restarts from the files.
  */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -329,6 +330,27 @@ catalogue_verify(struct catalogue *c, const struct index_entry *e,
 	struct verify v = { c, e, o, out, problems, .dir = CATALOGUE_DIR_INIT };
 
 	return verify_with(&v, NULL, err);
+}
+
+bool
+catalogue_only_renamed(struct catalogue *c, int64_t id,
+		       const struct catalogue_options *o,
+		       struct verify_result *r, struct error *err)
+{
+	struct catalogue_options quiet = { .work = o->work, .index = o->index };
+	const struct index_entry e = { .id = id, .complete = -1 };
+
+	if (err->kind != ERROR_LOST)
+		return false;
+	quiet.work.log = quiet.work.detail = NULL;
+	if (catalogue_verify(c, &e, &quiet, NULL, r, NULL) < 0 ||
+	    r->was[0] == '\0')
+		return false;
+	error_set(err, ERROR_DAMAGED,
+		  "dataset %" PRId64 ": %s: missing; %s looks like it: rename "
+		  "it back",
+		  id, r->was, r->is);
+	return true;
 }
 
 int

@@ -79,7 +79,7 @@ catalogue_plan_as(struct catalogue *c, int64_t id,
 		  const struct catalogue_options *o, struct error *err)
 {
 	return catalogue_plan(c, id,
-			      (o->deep ? PLAN_HEADERS : 0u) |
+			      (o->deep ? PLAN_HEADERS : PLAN_SCHEMES) |
 				      (o->compare ? PLAN_UNPROVED : 0u) |
 				      (o->checksums ? PLAN_CHECKSUMS : 0u),
 			      o, err);

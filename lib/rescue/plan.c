@@ -264,8 +264,8 @@ check_any(const struct planner *w, struct error *err)
 			 w->p.places[0].meta);
 }
 
-/* Make the list of files, and look for them.  If filemaps turn out to be those
- * of another dataset, do it again without them. */
+/* Make the list of files, and look for them.  Sets w->again if filemaps turn out
+ * to be those of another dataset. */
 static int
 find_files(struct planner *w, struct error *err)
 {
@@ -277,12 +277,26 @@ find_files(struct planner *w, struct error *err)
 			return -1;
 		plan_place_packed(w);
 		if ((!w->reported && plan_stat_files(w, 0, err) < 0) ||
-		    plan_contradictions(w, &dropped, err) < 0 ||
-		    plan_compose_maps(w, &composed, err) < 0 ||
+		    plan_contradictions(w, &dropped, err) < 0)
+			return -1;
+		w->again = dropped > 0;
+		if (w->again)
+			return 0;
+		if (plan_compose_maps(w, &composed, err) < 0 ||
 		    plan_compose_from_headers(w, &found, err) < 0)
 			return -1;
-	} while (dropped + composed + found > 0);
+	} while (composed + found > 0);
 	return plan_unsized(w, err) < 0 ? -1 : plan_record_sums(w, err);
+}
+
+/* Files have other numbers when the plan is made again. */
+static void
+forget_links(struct planner *w)
+{
+	for (size_t i = 0; w->again && i < w->p.nsets; i++)
+		for (uint32_t m = 0; m < w->p.sets[i].n; m++)
+			w->p.sets[i].members[m].files = NULL;
+	w->again = false;
 }
 
 static int
@@ -296,19 +310,26 @@ make(struct planner *w, struct error *err)
 	    plan_make_sets(w, err) < 0 || plan_owner_names(w, err) < 0 ||
 	    check_any(w, err) < 0)
 		return -1;
-	if (!w->bare && (plan_solve_sets(w, true, err) < 0 ||
-			 (!reported && plan_restore_maps(w, err) < 0)))
-		return -1;
-	if (w->maps_only) {
-		plan_finish(w);
-		return 0;
-	}
-	if (!w->bare && find_files(w, err) < 0)
-		return -1;
-	if (checks && plan_check_all(w, err) < 0)
-		return -1;
-	if (plan_solve_sets(w, false, err) < 0 ||
-	    plan_compose_finish(w, err) < 0 || check_any(w, err) < 0)
+	do {
+		forget_links(w);
+		if (!w->bare &&
+		    (plan_solve_sets(w, true, err) < 0 ||
+		     (!reported && plan_restore_maps(w, err) < 0)))
+			return -1;
+		if (w->maps_only) {
+			plan_finish(w);
+			return 0;
+		}
+		if (!w->bare && find_files(w, err) < 0)
+			return -1;
+		if (w->again)
+			continue;
+		if (checks && plan_check_all(w, err) < 0)
+			return -1;
+		if (plan_solve_sets(w, false, err) < 0)
+			return -1;
+	} while (w->again);
+	if (plan_compose_finish(w, err) < 0 || check_any(w, err) < 0)
 		return -1;
 	plan_finish(w);
 	if (checks && plan_check_reds(w, err) < 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_contradict.c - filemap and rank2file name different files of a rank:
- * which of them is right?
+ * plan_contradict.c - filemap, rank2file and the headers of redundancy files name
+ * different files of a rank: which of them is right?
  *
- * Either can be left over from an older dataset, or be that of another one, put
+ * Each can be left over from an older dataset, or be that of another one, put
  * there by mistake.  None decides alone.  The headers of the redundancy, the
  * times of the files, the files on disk and the totals of the descriptor are
  * asked; if they do not decide, the dataset is unknown.
@@ -15,6 +15,7 @@
 #include "arena.h"
 #include "error.h"
 #include "map.h"
+#include "mem.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
 #include "str.h"
@@ -192,6 +193,111 @@ plan_denies_list(const struct planner *w, const struct redset_member *l)
 	       !(l->desc.rank < w->p.nranks &&
 		 map_has_list(w, &w->p.ranks[l->desc.rank], l));
 }
+
+/* --- Headers of one set --- */
+
+static bool
+same_list(const struct redset_member *a, const struct redset_member *b)
+{
+	if (a->nfiles != b->nfiles)
+		return false;
+	for (size_t i = 0; i < a->nfiles; i++)
+		if (a->files[i].attr.size != b->files[i].attr.size ||
+		    strcmp(a->files[i].path, b->files[i].path) != 0)
+			return false;
+	return true;
+}
+
+/* Count for each member the lists of its header that others contradict: their
+ * own headers, and if there are any, the filemap of its rank. */
+static void
+count_disputes(const struct planner *w, const struct plan_set *s,
+	       uint32_t *disputes)
+{
+	memset(disputes, 0, s->n * sizeof(*disputes));
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct redset_header *h = s->members[i].red->read;
+
+		for (uint32_t d = 1; h != NULL && d < s->n &&
+				     d <= redset_neighbours(&h->desc);
+		     d++) {
+			const uint32_t j = redset_left(&h->desc, i, d);
+			const struct redset_header *g = s->members[j].red->read;
+
+			if (g == NULL || !h->members[j].known ||
+			    same_list(&h->members[j], &g->members[j]))
+				continue;
+			disputes[i]++;
+			disputes[j]++;
+		}
+	}
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+		const struct plan_rank *r = plan_rank_of(&w->p, m);
+
+		disputes[i] += disputes[i] > 0 && !s->map && r != NULL &&
+			       r->map_known && !r->composed &&
+			       !map_has_list(w, r, &m->red->read->members[i]);
+	}
+}
+
+int
+plan_outvote_headers(const struct planner *w, struct plan_set *s,
+		     struct error *err)
+{
+	uint32_t *disputes = mem_calloc(s->n, sizeof(*disputes));
+	bool one = disputes != NULL;
+
+	while (one) {
+		uint32_t worst = 0;
+
+		count_disputes(w, s, disputes);
+		for (uint32_t i = 1; i < s->n; i++)
+			if (disputes[i] > disputes[worst])
+				worst = i;
+		one = disputes[worst] > 0;
+		for (uint32_t i = 0; i < s->n; i++)
+			one = one && (i == worst ||
+				      disputes[i] < disputes[worst]);
+		if (!one)
+			break;
+		s->members[worst].state = RED_DAMAGED;
+		s->members[worst].problem = "belongs to another dataset";
+		s->members[worst].red->foreign = true;
+		s->members[worst].red->read = NULL;
+		s->members[worst].list.known = false;
+	}
+	mem_free(disputes);
+	return disputes == NULL ? error_no_memory(err) : 0;
+}
+
+bool
+plan_outvote_maps(struct planner *w, const struct plan_set *s)
+{
+	uint32_t agree = 0, contradict = 0;
+
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t i = 0; i < s->n; i++) {
+			const struct plan_member *m = &s->members[i];
+			const struct plan_rank *r = plan_rank_of(&w->p, m);
+
+			if (r == NULL || !r->map_known || r->composed ||
+			    !m->list.known)
+				continue;
+			if (map_has_list(w, r, &m->list))
+				agree += pass == 0;
+			else if (pass == 0)
+				contradict++;
+			else if (agree > contradict)
+				plan_owner_forget(w, m->rank);
+		}
+	if (contradict == 0 || agree <= contradict)
+		return false;
+	plan_owner_sweep(w);
+	return true;
+}
+
+/* --- Filemaps and rank2file --- */
 
 /* The list of files of a rank in the headers of its set; NULL: none is
  * known. */

@@ -119,6 +119,8 @@ struct planner {
 	bool maps_only;	  /* and these sets protect filemaps */
 	bool searched;	  /* for files that headers name */
 	bool compared;	  /* filemaps with rank2file */
+	bool again;	  /* filemaps were found to be wrong: plan without
+			     them */
 };
 
 /* --- plan_scan.c --- */
@@ -230,6 +232,15 @@ int plan_contradictions(struct planner *w, size_t *dropped, struct error *err);
 
 /* If sizes are not recorded, compare the total: may set p.flaw. */
 int plan_unsized(struct planner *w, struct error *err);
+
+/* Mark members of an opened set whose headers contradict more of the others
+ * than these each other. */
+int plan_outvote_headers(const struct planner *w, struct plan_set *s,
+			 struct error *err);
+
+/* The headers of a set and filemaps name different files.  If most filemaps
+ * agree with the headers, forget the others: true. */
+bool plan_outvote_maps(struct planner *w, const struct plan_set *s);
 
 /* Do both the rank2file and the filemap of its rank, as far as they are known,
  * contradict this list in a header? */

@@ -549,6 +549,8 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	if (s->foreign)
 		return 0;
 	agree(s);
+	if (plan_outvote_headers(w, s, err) < 0)
+		return -1;
 	inherit_lists(s);
 	take_ranks(s);
 	if (plan_renew_lists(w, s, arena, err) < 0)

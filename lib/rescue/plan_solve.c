@@ -474,6 +474,10 @@ link_members(struct planner *w, size_t set, struct error *err)
 			check_map(w, &s->members[m]);
 		else if (link_member(w, s, &s->members[m], err) < 0)
 			return -1;
+	if (s->flaw != NULL && !s->map && !w->bare && plan_outvote_maps(w, s)) {
+		s->flaw = NULL;
+		w->again = true;
+	}
 	return 0;
 }
 
