@@ -342,8 +342,7 @@ next_after(const struct settings *s, struct catalogue *c, int64_t id,
 
 	next[0] = '\0';
 	/* What cannot be read says so; what is not known needs a look. */
-	if (why->errnum == EACCES ||
-	    (why->kind == ERROR_SYSTEM && why->errnum == 0))
+	if (why->kind == ERROR_SYSTEM && !error_may_pass(why))
 		command = "scr_inspect";
 	else if (why->kind == ERROR_LOST ||
 		 (why->kind == ERROR_ABSENT && catalogue_may_list(c, id)))
@@ -447,7 +446,7 @@ next_of_build(const struct settings *s, struct catalogue *c, int64_t id,
 	};
 
 	if (!r->undecided && r->was[0] == '\0' &&
-	    (why->kind != ERROR_SYSTEM || why->errnum == EACCES) &&
+	    !error_may_pass(why) &&
 	    !(r->dry_run && r->status == STATUS_DAMAGED)) {
 		next_after(s, c, id, why, "scr_inspect", next);
 		return;

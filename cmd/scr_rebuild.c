@@ -375,7 +375,7 @@ find_next(const struct settings *s, const struct subject *t,
 	 * --protect needs first. */
 	if (!n.barred && !n.undecided &&
 	    ((s->dry_run && n.status != STATUS_FAILED) ||
-	     (n.status == STATUS_FAILED && why->errnum != 0) ||
+	     (n.status == STATUS_FAILED && error_may_pass(why)) ||
 	     (s->protect != NULL && n.status == STATUS_DAMAGED)))
 		command = report_check(REPORT_CHECK_REBUILD, s->deep,
 				       s->checksums);

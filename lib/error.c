@@ -276,6 +276,25 @@ error_clear(struct error *err)
 }
 
 bool
+error_may_pass(const struct error *e)
+{
+	switch (e->kind == ERROR_SYSTEM ? e->errnum : 0) {
+	case EAGAIN:
+	case EBUSY:
+	case EDQUOT:
+	case EINTR:
+	case EMFILE:
+	case ENFILE:
+	case ENOSPC:
+	case EROFS:
+	case ETIMEDOUT:
+		return true;
+	default:
+		return error_is_unread(e);
+	}
+}
+
+bool
 error_is_unread(const struct error *e)
 {
 	return e->kind == ERROR_SYSTEM &&

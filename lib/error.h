@@ -93,6 +93,9 @@ int error_no_memory(struct error *err);
 /* Forget the error. */
 void error_clear(struct error *err);
 
+/* May the same call succeed later, as when a file system was full? */
+bool error_may_pass(const struct error *e);
+
 /* Is it an I/O error?  Then the bytes are unknown: do not report them as lost,
  * even if the work can continue without them. */
 bool error_is_unread(const struct error *e);

@@ -335,7 +335,11 @@ condition_check(struct overview *s, const struct overview_entry *e,
 {
 	struct error why = ERROR_INIT;
 
-	*out = (struct condition){ .id = e->id, .entry = e };
+	*out = (struct condition){
+		.id = e->id,
+		.entry = e,
+		.checksums = o->checksums,
+	};
 	out->prefix = catalogue_path(s->catalogue);
 	catalogue_word(s->catalogue, s->index, e->id, out->word);
 	if (check_entry(s, e, o, out, &why) < 0 &&

@@ -42,7 +42,7 @@ struct condition {
 	struct verify_result verify; /* valid without a plan */
 	struct buf problems;	     /* its problems, one line each */
 	struct deep_result deep;     /* valid if deep_done */
-	bool deep_done;
+	bool deep_done, checksums; /* of the options */
 	struct containers *containers; /* NULL: not packed, or not checked */
 	char why[ERROR_TEXT_MAX];      /* one sentence if status is not OK */
 	char next[ERROR_TEXT_MAX];     /* the command to run next, or "" */

@@ -54,8 +54,11 @@ condition_next(const struct overview *s, struct condition *h)
 		.status = h->status,
 		.absent = h->absent,
 		/* A rebuild does not write a damaged index. */
-		.rebuild = plan != NULL && !s->remade ? report_rebuild(plan)
-						      : NULL,
+		.rebuild = plan != NULL && !s->remade &&
+					   plan_status(plan) == STATUS_DAMAGED
+				   ? report_check(REPORT_CHECK_REBUILD,
+						  h->deep_done, h->checksums)
+				   : NULL,
 		.kept = h->status == STATUS_DAMAGED && h->deep.nfindings == 0 &&
 			(h->plan != NULL
 				 ? plan_data_status(h->plan) != STATUS_LOST

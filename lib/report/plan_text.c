@@ -441,21 +441,6 @@ report_summary(struct plan *p, const struct dataset *d,
 
 /* --- Rebuilds and deep checks --- */
 
-const char *
-report_rebuild(const struct plan *p)
-{
-	bool wrong = false;
-
-	if (plan_status(p) != STATUS_DAMAGED)
-		return NULL;
-	for (size_t i = 0; i < p->nfiles && !wrong; i++)
-		wrong = p->files[i].state == FILE_WRONG_CRC;
-	for (size_t i = 0; i < p->nsets; i++)
-		for (uint32_t m = 0; m < p->sets[i].n && !wrong; m++)
-			wrong = p->sets[i].members[m].wrong_sum;
-	return report_check(REPORT_CHECK_REBUILD, false, wrong);
-}
-
 void
 report_rebuilt(const struct rebuild_result *r, struct buf *out)
 {

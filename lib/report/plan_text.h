@@ -47,10 +47,6 @@ void report_map(const struct plan *p, const struct style *style,
 /* What a rebuild would compute, from which ranks. */
 void report_actions(struct plan *p, struct buf *out);
 
-/* The command that rebuilds what is missing or wrong, NULL if nothing is: a
- * rebuild has to compare checksums if they alone show the damage. */
-const char *report_rebuild(const struct plan *p);
-
 /* The result of a rebuild: one line. */
 void report_rebuilt(const struct rebuild_result *r, struct buf *out);
 

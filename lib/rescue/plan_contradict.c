@@ -406,6 +406,8 @@ plan_contradictions(struct planner *w, size_t *dropped, struct error *err)
 	const struct plan_file *one = NULL, *other = NULL;
 	enum totals maps = TOTALS_UNKNOWN, record = TOTALS_UNKNOWN;
 	bool all = false, any = false;
+	int64_t sum = 0;
+	int *balance = NULL, rc = 0;
 
 	*dropped = 0;
 	if (w->compared || w->record == NULL)
@@ -424,21 +426,35 @@ plan_contradictions(struct planner *w, size_t *dropped, struct error *err)
 		record = totals_of_record(w);
 	/* A copy spoils the totals, too. */
 	all = one == NULL && maps == TOTALS_DIFFER && record == TOTALS_EQUAL;
-	for (int64_t i = 0; i < w->p.nranks; i++) {
-		int balance = 0;
-
-		if (!(all && w->p.ranks[i].map_known) &&
-		    !contradicts(w, (uint32_t)i))
-			continue;
-		if (weigh(w, (uint32_t)i, maps, record, &balance, err) < 0)
-			return -1;
-		if (balance > 0 || (balance == 0 && !contradicts(w, (uint32_t)i)))
-			continue;
-		if (balance == 0)
-			return undecided(w, (uint32_t)i, err);
-		plan_owner_forget(w, i);
-		(*dropped)++;
+	balance = any || all ? mem_calloc((size_t)w->p.nranks + 1,
+					  sizeof(*balance))
+			     : NULL;
+	if (balance == NULL)
+		return any || all ? error_no_memory(err) : 0;
+	for (int64_t i = 0; rc == 0 && i < w->p.nranks; i++) {
+		if ((all && w->p.ranks[i].map_known) ||
+		    contradicts(w, (uint32_t)i))
+			rc = weigh(w, (uint32_t)i, maps, record, &balance[i],
+				   err);
+		sum += balance[i];
 	}
+	/* Filemaps are many files, a part of rank2file is one. */
+	for (int64_t i = 0; rc == 0 && i < w->p.nranks; i++) {
+		const bool differ = contradicts(w, (uint32_t)i);
+
+		if (balance[i] == 0 && differ && sum == 0)
+			rc = undecided(w, (uint32_t)i, err);
+		else if (balance[i] < 0 ||
+			 (balance[i] == 0 && differ && sum < 0)) {
+			plan_owner_forget(w, i);
+			(*dropped)++;
+		}
+		if (w->p.flaw != NULL)
+			break;
+	}
+	mem_free(balance);
+	if (rc < 0)
+		return -1;
 	return *dropped > 0 ? drop(w, all, err) : 0;
 }
 

@@ -80,8 +80,11 @@ struct plan_owner {
 	struct plan_said is;
 	int64_t floor; /* metadata with older times belong to an older
 			  dataset */
-	bool complete; /* it comes from a summary with COMPLETE = 1 */
-	bool summary;  /* there is one */
+	/* The summary, or without one the index, says that the dataset is
+	 * complete: then rank2file names all its files. */
+	bool complete;
+	bool summary; /* there is one */
+	bool listed;  /* in the index, as complete */
 	/* The descriptor in flush.scr, if that is a later dataset than the one
 	 * in the summary. */
 	struct plan_said later;
@@ -161,10 +164,6 @@ int plan_count_ranks(struct planner *w, struct error *err);
 
 /* Read the descriptor of a dataset on a prefix. */
 int plan_owner_load(struct planner *w, struct error *err);
-
-/* Does the summary, or without one the index, say that the dataset is complete?
- * Then rank2file names all its files. */
-int plan_owner_is_complete(struct planner *w, bool *out, struct error *err);
 
 /* Drop the filemaps of another dataset.  Called when all are read, before their
  * contents are used. */

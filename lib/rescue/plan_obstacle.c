@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "meta/rank2file.h"
+#include "meta/summary.h"
 #include "path.h"
 #include "rescue/plan.h"
 
@@ -33,6 +35,13 @@ meta_obstacle(const struct plan *p, uint32_t place, const char *name, char *to,
 bool
 plan_obstacle(const struct plan *p, char *to, size_t size)
 {
+	static const char *const names[] = { SUMMARY_FILE, RANK2FILE_FILE,
+					     RANK2FILE_FILE ".0.0" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!p->places[0].cache &&
+		    meta_obstacle(p, 0, names[i], to, size))
+			return true;
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 		const struct place *at = &p->places[f->place];

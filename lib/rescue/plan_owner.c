@@ -43,24 +43,32 @@
 
 /* --- The descriptor --- */
 
-/* Take the descriptor `desc` if it is that of the plan's dataset. */
+/* Take a descriptor if it is that of the plan's dataset. */
+static int
+take(struct planner *w, const struct dataset *d, struct plan_said *out,
+     struct error *err)
+{
+	if (d->id != w->p.id)
+		return 0;
+	if (d->created_us > 0)
+		out->created = d->created_us;
+	out->files = d->files;
+	out->bytes = d->bytes;
+	if (d->job_id == NULL)
+		return 0;
+	out->job = arena_strdup(w->p.arena, d->job_id);
+	return out->job == NULL ? error_no_memory(err) : 0;
+}
+
 static int
 take_desc(struct planner *w, const struct kvtree *desc, struct plan_said *out,
 	  struct error *err)
 {
 	struct dataset d;
 
-	if (desc == NULL || dataset_read(desc, &d, NULL) < 0 ||
-	    d.id != w->p.id)
-		return 0;
-	if (d.created_us > 0)
-		out->created = d.created_us;
-	out->files = d.files;
-	out->bytes = d.bytes;
-	if (d.job_id == NULL)
-		return 0;
-	out->job = arena_strdup(w->p.arena, d.job_id);
-	return out->job == NULL ? error_no_memory(err) : 0;
+	return desc == NULL || dataset_read(desc, &d, NULL) < 0
+		       ? 0
+		       : take(w, &d, out, err);
 }
 
 /* Read a metadata file.  NULL without an error: it is missing or damaged. */
@@ -92,30 +100,29 @@ ask_summary(struct planner *w, struct plan_said *out, struct error *err)
 	return rc;
 }
 
-/* Without a summary, the index tells whether the dataset is complete: its entry
- * is written after all else. */
-int
-plan_owner_is_complete(struct planner *w, bool *out, struct error *err)
+/* Without a summary, ask the index: its entry is written after all else. */
+static int
+ask_index(struct planner *w, struct plan_said *out, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct kvtree *t = NULL;
 	struct index *ix = NULL;
 	struct index_entry e;
+	int rc = 0;
 
-	*out = w->owner.complete;
-	if (w->owner.summary)
-		return 0;
 	t = read_tree(w->p.places[0].root_fd, SCR_DIR "/" INDEX_FILE, &why);
 	if (t == NULL && why.kind != ERROR_NONE)
 		return error_pass(err, &why);
 	ix = t == NULL ? NULL : index_from_tree(t, &why);
 	if (ix == NULL && why.kind == ERROR_NOMEM)
 		return error_pass(err, &why);
-	*out = ix != NULL && index_find_id(ix, w->p.id, &e, NULL) == 0 &&
-	       e.complete == 1 && e.desc.created_us > 0 &&
-	       (!w->owner.known || w->owner.is.created == e.desc.created_us);
+	if (ix != NULL && index_find_id(ix, w->p.id, &e, NULL) == 0 &&
+	    e.desc.created_us > 0) {
+		w->owner.listed = e.complete == 1 || e.replaced > 0;
+		rc = take(w, &e.desc, out, err);
+	}
 	index_free(ix);
-	return 0;
+	return rc;
 }
 
 static int
@@ -177,19 +184,27 @@ int
 plan_owner_load(struct planner *w, struct error *err)
 {
 	struct plan_said summary = { .created = -1, .files = -1 };
-	struct plan_said flush = summary;
+	struct plan_said flush = summary, index = summary;
 	struct error why = ERROR_INIT;
 
 	w->owner.later.created = -1;
 	if (ask_summary(w, &summary, &why) < 0 ||
-	    ask_flush(w, &flush, &why) < 0 || ask_copied(w, &flush, &why) < 0)
+	    ask_flush(w, &flush, &why) < 0 ||
+	    ask_copied(w, &flush, &why) < 0 ||
+	    (!w->owner.summary && ask_index(w, &index, &why) < 0))
 		return error_pass(err, &why);
 	if (summary.created > 0)
 		adopt(w, &summary);
 	else if (flush.created > 0)
 		adopt(w, &flush);
+	else if (index.created > 0)
+		adopt(w, &index);
 	else
 		w->owner.is = summary.files >= 0 ? summary : flush;
+	/* The index lists the dataset here, unless a later one came. */
+	if (!w->owner.summary)
+		w->owner.complete = w->owner.listed &&
+				    w->owner.is.created == index.created;
 	if (summary.created > 0 && flush.created > summary.created) {
 		w->owner.later = flush;
 		w->owner.later.files = -1;

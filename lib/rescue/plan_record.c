@@ -106,8 +106,8 @@ plan_record_load(struct planner *w, struct error *err)
 	if (r == NULL)
 		return error_no_memory(err);
 	w->record = r;
-	if (plan_owner_is_complete(w, &r->vouched, err) < 0 ||
-	    load(w, r, err) < 0)
+	r->vouched = w->owner.complete;
+	if (load(w, r, err) < 0)
 		return -1;
 	r->usable = r->ranks != NULL &&
 		    (r->vouched || w->nmaps + w->nreds == 0);
