@@ -302,29 +302,49 @@ little(const unsigned char *from, unsigned size)
 }
 
 /* Where the records begin that end behind the `len` bytes, the last ones before
- * byte `end` of the file; 0: there are none.  The blocks before them have as
- * many bytes as they say. */
+ * byte `end` of the file; 0: there are none.  The containers of each block have
+ * as many bytes as it says, without gaps, from the begin of the file. */
 static uint64_t
-find_records(const struct fti_format *format, const unsigned char *tail,
-	     size_t len, uint64_t end)
+find_records(enum fti_layout l, const unsigned char *tail, size_t len,
+	     uint64_t end)
 {
+	const struct fti_format *format = fti_format(l);
 	const struct fti_place *vars = &format->fields[FTI_NUMVARS];
-	const struct fti_place *size = &format->fields[FTI_DBSIZE];
-	uint64_t data = 0;
+	uint64_t next = UINT64_MAX; /* where the block behind begins */
+	uint64_t total = 0;
 
 	for (size_t at = len, n = 1; at >= format->block + n * format->container;
 	     n++) {
 		const unsigned char *b =
 			tail + at - format->block - n * format->container;
-		const uint64_t bytes = little(b + size->at, size->size);
+		uint64_t first = 0, data = 0;
+		struct fti_block block;
+		bool fits = little(b + vars->at, vars->size) == n;
 
-		if (little(b + vars->at, vars->size) != n || bytes > end - data)
+		for (size_t i = 0; fits && i < n; i++) {
+			struct fti_container c;
+
+			fti_container_read(l, b + format->block +
+						      i * format->container,
+					   &c);
+			first = i == 0 ? c.fptr : first;
+			fits = c.size >= 0 && c.used >= 0 && c.used <= c.size &&
+			       c.fptr - first == data &&
+			       (uint64_t)c.size <= end;
+			data += (uint64_t)c.size;
+		}
+		if (!fits)
 			continue;
-		data += bytes;
+		fti_block_read(l, b, &block);
+		if ((uint64_t)block.dbsize != data ||
+		    (next != UINT64_MAX && first + data != next))
+			continue;
+		total = next == UINT64_MAX ? first + data : total;
+		next = first;
 		at = (size_t)(b - tail);
 		n = 0;
-		if (end - len + at == data)
-			return data;
+		if (first == 0)
+			return end - len + at == total ? total : 0;
 	}
 	return 0;
 }
@@ -351,7 +371,8 @@ find_cut(struct fti_file *f, const struct fti_source *s, enum fti_layout only,
 			if (len < rest ||
 			    (only != FTI_LAYOUTS && (int)only != l))
 				continue;
-			start = find_records(format, tail, len - rest,
+			start = find_records((enum fti_layout)l, tail,
+					     len - rest,
 					     f->size - rest);
 			if (start == 0)
 				continue;

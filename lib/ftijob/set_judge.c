@@ -109,8 +109,8 @@ tally_all(struct fti_set *set, struct tally *t, bool *taken)
 		const bool good = p[FTI_OWN].state == FTI_STATE_GOOD;
 		struct lack l = { 0, 0, false };
 
-		for (int k = 0; k < FTI_PARTS; k++)
-			set->sums += p[k].right_sum != NULL;
+		for (int part = 0; part < FTI_PARTS; part++)
+			set->sums += p[part].right_sum != NULL;
 		if (!coded) {
 			tally_rank(set, t, r, false, is_open(r));
 			*taken = *taken && good;

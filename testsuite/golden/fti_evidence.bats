@@ -34,7 +34,7 @@ follow()
 
 @test "33: random damages of life" {
 	run python3 "$SCRKIT_ROOT/testsuite/campaign/fti.py" \
-		--cases $((${#SCRKIT_SLOW} > 0 ? 1000 : 100)) --seed $((RANDOM))
+		--cases $((${#SCRKIT_SLOW} > 0 ? 1000 : 60)) --seed $((RANDOM))
 	[ "$status" = 0 ] || failed "$output"
 }
 

@@ -201,11 +201,11 @@ test_damage(void)
 	fti_posix_free(p);
 	p = good_one();
 	p->files[0].vars[1].at = 3;
-	is_int(verdict_of(&p->files[0], &s, true), FTI_DAMAGED,
+	is_int(verdict_of(&p->files[0], &s, true), FTI_REFUSED,
 	       "variables that overlap");
 	p->files[0].vars[1].at = 4;
 	p->files[0].vars[1].size = 5;
-	is_int(verdict_of(&p->files[0], &s, true), FTI_DAMAGED,
+	is_int(verdict_of(&p->files[0], &s, true), FTI_REFUSED,
 	       "bytes of no variable");
 	fti_posix_free(p);
 }
