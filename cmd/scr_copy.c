@@ -15,6 +15,7 @@
 #include "buf.h"
 #include "catalogue/word.h"
 #include "clock.h"
+#include "dir.h"
 #include "error.h"
 #include "json.h"
 #include "meta/dataset.h"
@@ -381,7 +382,7 @@ main(int argc, char **argv)
 	w.cntl = s.cntl;
 	w.cachedirs = s.cachedirs.items;
 	w.ncachedirs = s.cachedirs.count;
-	if (s.sees != NULL && access(s.sees, F_OK) < 0) {
+	if (s.sees != NULL && dir_access(AT_FDCWD, s.sees, F_OK) < 0) {
 		error_sys(&err,
 			  "%s: not seen on this node: another directory "
 			  "than where scr_postrun runs: mount the file "

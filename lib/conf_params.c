@@ -103,6 +103,7 @@ static const struct conf_param params[] = {
 	TEXT("SCR_NODELIST")
 	TEXT("SCR_NODE_TESTS")
 	TEXT("SCR_NODE_TESTS_FILE", IGNORED)
+	NUMBER("SCR_NODE_TIMEOUT", "seconds", IS("20"), MIN_MAX(1, 86400))
 	TEXT("SCR_PREFIX")
 	BOOL("SCR_PREFIX_PURGE", IS("0"))
 	NUMBER("SCR_PREFIX_SIZE", "checkpoints", IS("0"))

@@ -431,7 +431,7 @@ finish(struct doctor *d, const struct job *j)
 int
 env_doctor(const struct env_call *c)
 {
-	struct doctor d = { .how.timeout = ENV_ANSWER_SECS, .prefix = -1 };
+	struct doctor d = { .prefix = -1 };
 	struct error err = ERROR_INIT;
 	const struct opt opts[] = {
 		OPT_GROUP("How to ask"),
@@ -466,7 +466,8 @@ env_probe(const struct env_call *c)
 	struct buf out = BUF_INIT;
 	int count = 0;
 	char **args = env_start(c, opts, &count);
-	const bool seen = count == 0 || access(args[0], F_OK) == 0;
+	const bool seen =
+		count == 0 || dir_access(AT_FDCWD, args[0], F_OK) == 0;
 
 	buf_printf(&out, "%s %" PRId64 "%s\n", SCRKIT_VERSION, clock_now(),
 		   seen ? "" : ELSEWHERE);

@@ -111,13 +111,14 @@ int env_put_nodes(const struct hostlist *h, const struct env_look *l,
 /* How commands are run on the nodes. */
 struct env_remote {
 	const char *remote, *launcher; /* its name; LLNL's option */
-	uint64_t timeout, fanout;      /* seconds; nodes at a time */
+	uint64_t timeout, fanout;      /* seconds (0: SCR_NODE_TIMEOUT); nodes
+					  at a time */
 	const char *helper;	       /* scr_env on the nodes; NULL: as here */
 	char beside[PATH_MAX];	       /* where it is here */
 	const char *job_id;
 };
 
-/* Default of `timeout`, seconds. */
+/* Default of SCR_NODE_TIMEOUT, seconds. */
 #define ENV_ANSWER_SECS 20
 
 #define ENV_REMOTE_OPTIONS(h) \
@@ -126,7 +127,7 @@ struct env_remote {
 		OPT_U64(0, "fanout", &(h).fanout, "N", 1, REMOTE_FANOUT_MAX, \
 			"nodes at the same time (default 64)"), \
 		OPT_U64(0, "timeout", &(h).timeout, "SECONDS", 1, 86400, \
-			"time-out for a node (default 20)"), \
+			"time-out for a node (default SCR_NODE_TIMEOUT)"), \
 		OPT_STRING(0, "helper", &(h).helper, "FILE", OPT_FILE, \
 			   "scr_env as the nodes have it (default: as here)")
 

@@ -102,7 +102,10 @@ env_set_remote(struct job *j, struct env_remote *r, struct remote_options *o,
 		name = r->launcher;
 	if (name == NULL)
 		name = conf_get(j->conf, "SCR_REMOTE");
-	if (remote_choose(name, o, err) < 0)
+	if (remote_choose(name, o, err) < 0 ||
+	    (r->timeout == 0 &&
+	     conf_u64(j->conf, "SCR_NODE_TIMEOUT", ENV_ANSWER_SECS, &r->timeout,
+		      err) < 0))
 		return -1;
 	o->fanout = (unsigned)r->fanout;
 	o->limit = (double)r->timeout;
@@ -204,7 +207,7 @@ down_nodes(struct down_request *r, char **args, double secs)
 int
 env_down_nodes(const struct env_call *c)
 {
-	struct down_request r = { .how.timeout = ENV_ANSWER_SECS };
+	struct down_request r = { .down = NULL };
 	uint64_t secs = UINT64_MAX;
 	const struct opt opts[] = {
 		OPT_FLAG('r', "reason", &r.reason, "lines with NODES: REASON"),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* known.c - datasets that flush.scr and the index of the prefix list. */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "arena.h"
+#include "dir.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset.h"
@@ -330,7 +330,7 @@ look_for_rest(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	snprintf(dir, sizeof(dir), DATASET_DIR_FMT, d->id);
 	if (d->state != SALVAGE_LOST || d->unfinished || d->looked ||
 	    d->taken != SALVAGE_FREE || catalogue_scr_fd(s->prefix) < 0 ||
-	    faccessat(catalogue_scr_fd(s->prefix), dir, F_OK, 0) < 0)
+	    dir_access(catalogue_scr_fd(s->prefix), dir, F_OK) < 0)
 		return 0;
 	d->looked = true;
 	if (catalogue_identify(s->prefix, d->id, (int64_t)d->created, &is,

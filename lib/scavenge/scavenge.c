@@ -5,12 +5,12 @@
  */
 #include "scavenge/scavenge.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "clock.h"
+#include "dir.h"
 #include "error.h"
 #include "meta/dataset_dir.h"
 #include "meta/flush.h"
@@ -107,7 +107,7 @@ show(struct scavenge *s, struct error *err)
 	const char *name = s->token.name;
 
 	if (s->work->dry_run)
-		name = scr < 0 || faccessat(scr, FLUSH_FILE, F_OK, 0) < 0
+		name = scr < 0 || dir_access(scr, FLUSH_FILE, F_OK) < 0
 			       ? NULL
 			       : FLUSH_FILE;
 	else if (token_make(&s->token, scr) < 0)

@@ -208,7 +208,8 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	prints 'n[2,4],dead[1-3],gone1' scr_list_down_nodes --remote ssh \
 		--timeout 2 -d n2 'n[1-4],dead[1-3],gone1'
 	((SECONDS < 9))
-	try scr_list_down_nodes -r --remote ssh --timeout 2 -d n2 'n[1-4],gone1'
+	SCR_NODE_TIMEOUT=2 try scr_list_down_nodes -r --remote ssh -d n2 \
+		'n[1-4],gone1'
 	assert_line_count 3
 	assert_output_has 'n2: Specified as down' \
 		'n4: User excluded via SCR_EXCLUDE_NODES' 'gone1: ' 'No route'
