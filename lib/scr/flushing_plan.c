@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "buf.h"
 #include "clock.h"
 #include "dir.h"
 #include "error.h"
@@ -24,6 +25,7 @@
 #include "scr/owned.h"
 #include "scr/run.h"
 #include "team/cores.h"
+#include "token.h"
 #include "transfer/pump.h"
 #include "transfer/put.h"
 
@@ -163,6 +165,35 @@ begin(struct flushing *f, const struct held_set *s, struct error *err)
 	return read_files(f, s, err);
 }
 
+/* At the first flush: is the prefix the same directory on all nodes?  Without
+ * room for the file that shows it, the flush goes on, and fails by itself. */
+static int
+see_prefix(const struct flushing *f, struct error *err)
+{
+	struct run *run = f->run;
+	struct token token = TOKEN_INIT;
+	struct buf name = BUF_INIT;
+	int rc = 0;
+
+	if (run->one_prefix || run->nodes < 2)
+		return 0;
+	if (run->world.rank == 0 && token_make(&token, f->prefix_fd) == 0 &&
+	    buf_add_str(&name, token.name) < 0)
+		rc = error_no_memory(err);
+	rc = team_share(&run->world, 0, rc, &name, err);
+	if (rc == 0 && name.len > 0 && run->node.rank == 0 &&
+	    dir_access(f->prefix_fd, name.data, F_OK) < 0)
+		rc = error_set(err, ERROR_SYSTEM,
+			       "%s on %s: another directory than on the other "
+			       "nodes: mount its file system there",
+			       run->p.prefix, run->host);
+	rc = team_agree(&run->world, rc, err);
+	run->one_prefix = rc == 0 && name.len > 0;
+	token_end(&token);
+	buf_free(&name);
+	return rc;
+}
+
 struct flushing *
 flushing_plan(struct run *run, const struct held_set *s, struct error *err)
 {
@@ -177,6 +208,8 @@ flushing_plan(struct run *run, const struct held_set *s, struct error *err)
 		rc = begin(f, s, err);
 	}
 	rc = team_agree(&run->world, rc, err);
+	if (rc == 0)
+		rc = see_prefix(f, err);
 	if (rc == 0)
 		rc = onprefix_begin(run, &s->d, err);
 	if (rc == 0 && !s->bypass)

@@ -57,6 +57,7 @@ struct run {
 	const char *app_conf;
 	bool job_due, notes_fail;
 	bool replaces; /* a flush has warned that older datasets are retired */
+	bool one_prefix; /* all nodes have the same one: flushing_plan.c */
 	/* The dataset to restart from, and that of the last onprefix_begin()
 	 * that was not completed; 0: none. */
 	int64_t restart_id, begun;

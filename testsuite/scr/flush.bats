@@ -50,6 +50,17 @@ no_litter()
 	[[ $(ids .valid) == 2 && ! -e $PREFIX/ckpt.3 ]]
 }
 
+@test "33.9 the prefix is another directory on one node: nothing is flushed" {
+	ELSEWHERE=2 job "$NODE_MAP" prefix write=ckpt.1
+	assert_stderr_has "on node2: another directory than on the other nodes"
+	[[ ! -e $PREFIX/ckpt.1 && -z $(find "$NODES/2/pfs" -name 'rank_*') ]]
+	[[ -z $(ids .valid) ]]
+	works "$NODE_MAP" prefix restart
+	[[ $(ids .valid) == 1 ]]
+	no_litter
+	[[ -z $(find "$PREFIX" -maxdepth 1 -name '.scrkit*') ]]
+}
+
 @test "after a restart: what was not flushed is; all if asked for" {
 	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2
 	SCR_FLUSH=2 works "$NODE_MAP" prefix restart

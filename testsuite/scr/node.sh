@@ -4,7 +4,7 @@
 # node: rank R is on node K if K is the R-th word of MAP (from 0).  A node has
 # its own host name, nodeK, and its own storage: $NODES/K, seen at $SSD.
 # RANK_PRELOAD is preloaded, before LD_PRELOAD; into the ranks of SHIM_RANKS, or
-# "all", the fault shim, too.
+# "all", the fault shim, too.  On node ELSEWHERE the prefix is another directory.
 # It needs root, or a namespace in which the user is root; ranks that share
 # memory are in one.  job() of helper.bash calls it.
 map=$1
@@ -29,6 +29,8 @@ mkdir -p "$NODES/$k" "$SSD" || exit 1
 # shellcheck disable=SC2016 # for the shell there
 exec unshare -m -u sh -c '
 	hostname "node$0" && mount --bind "$NODES/$0" "$SSD" &&
+	{ [ "$0" != "${ELSEWHERE-}" ] || { mkdir -p "$NODES/$0/pfs" &&
+		mount --bind "$NODES/$0/pfs" "$PREFIX"; }; } &&
 	exec ${RANK_PRELOAD:+env \
 		LD_PRELOAD="$RANK_PRELOAD${LD_PRELOAD:+:$LD_PRELOAD}"} "$@"' \
 	"$k" "$@"
