@@ -204,8 +204,10 @@ refuse(int rootfd, const char *rel, const char *what, struct error *err)
 		n = readlink(link, root, sizeof(root) - 1);
 	}
 	root[n > 0 ? n : 0] = '\0';
-	return error_set(err, ERROR_UNSAFE, "%s: leads out of %s", rel,
-			 n > 0 ? root : "its directory");
+	return error_set(err, ERROR_UNSAFE,
+			 "%s: leads out of %s by a link that others may have "
+			 "made",
+			 rel, n > 0 ? root : "its directory");
 }
 
 static int
@@ -249,9 +251,10 @@ open_beneath(int rootfd, const char *rel, int flags, mode_t mode)
 	while (fd < 0 && (errno == EINTR || (errno == ESTALE && stale++ == 0) ||
 			  (errno == EAGAIN && again++ < AGAIN_MAX)));
 	/* EPERM: some container sandboxes return it for unknown calls.  If it
-	 * is genuine, the walk fails with it, too. */
-	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-		return path_walk(rootfd, rel, flags | O_CLOEXEC, mode);
+	 * is genuine, the walk fails with it, too.  EXDEV: the link that leads
+	 * out may be a trusted one. */
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EXDEV))
+		return path_walk(rootfd, rel, flags | O_CLOEXEC, mode, false);
 	return (int)fd;
 }
 
@@ -304,6 +307,13 @@ int
 path_open_dir(int rootfd, const char *rel, struct error *err)
 {
 	return path_open_beneath(rootfd, rel, O_RDONLY | O_DIRECTORY, 0, err);
+}
+
+int
+path_open_trusted(int rootfd, const char *rel)
+{
+	return path_walk(rootfd, rel[0] != '\0' ? rel : ".",
+			 O_PATH | O_DIRECTORY | O_CLOEXEC, 0, true);
 }
 
 int

@@ -5,9 +5,16 @@
  *
  * Paths in metadata are untrusted.  The `*_beneath` functions resolve a
  * relative path below an open directory.  "..", an absolute path and a symbolic
- * link that leads out are ERROR_UNSAFE.  They use openat2 with RESOLVE_BENEATH
- * | RESOLVE_NO_MAGICLINKS, or path_impl.h if the kernel has no openat2, with
- * the same results.
+ * link that leads out are ERROR_UNSAFE, except for trusted links: owners spread
+ * a prefix over file systems with them.
+ *
+ * A link is trusted if it and the directory that holds it belong to the owner
+ * of the root, or to the superuser, and nobody else may write to that
+ * directory.  If the owner is neither the superuser nor the caller, what is
+ * opened has to belong to the owner, too: else a user could send root anywhere.
+ *
+ * They use openat2 with RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS; then, for
+ * links that lead out or without openat2, path_impl.h.
  */
 #ifndef PATH_H
 #define PATH_H
@@ -68,7 +75,12 @@ int path_open_beneath(int rootfd, const char *rel, int flags, mode_t mode,
 /* The same of a directory, for reading. */
 int path_open_dir(int rootfd, const char *rel, struct error *err);
 
-/* stat(2) of rel beneath rootfd.  Only links that stay beneath are followed. */
+/* Open the directory `rel` ("": the root) to remove files in it.  Only trusted
+ * links that lead out are followed: another one may be a second name of files
+ * that something else owns.  -1 with errno: ELOOP for such a link. */
+int path_open_trusted(int rootfd, const char *rel);
+
+/* stat(2) of rel beneath rootfd. */
 int path_stat_beneath(int rootfd, const char *rel, struct stat *st,
 		      struct error *err);
 

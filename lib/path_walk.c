@@ -7,6 +7,8 @@
  * for "..": the path of a directory below the root has no links once it was
  * resolved, so its parent is opened by that path.  Whatever others rename
  * meanwhile, no directory is entered but those below one that was.
+ *
+ * A trusted link may lead out of the root: go_out() has the rule.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +26,12 @@
 
 struct walk {
 	int root;
-	int dir;	     /* the root, or a descriptor to close */
+	bool strict;  /* follow only trusted links that lead out */
+	uid_t owner;  /* of the root */
+	bool out;     /* a link led out of the root: `at` is meaningless */
+	bool doubted; /* a link that is not trusted was followed */
+	bool foreign; /* ... out by a link that is not root's or the caller's */
+	int dir;      /* the root, or a descriptor to close */
 	char at[PATH_MAX];   /* its path below the root, without links */
 	char rest[PATH_MAX]; /* to be resolved below it */
 	unsigned links;	     /* followed so far */
@@ -78,6 +85,46 @@ cut_name(const char *path, char name[static NAME_MAX + 1])
 	return path + n + strspn(path + n, "/");
 }
 
+/*
+ * Leave the root for `dir`, "/" or "..", which a link names.
+ *
+ * This is how an owner spreads a prefix over file systems.  Nobody else must be
+ * able to: a link leads out only if it and its directory belong to the owner of
+ * the root, or to the superuser, and nobody else may write to this directory.
+ */
+static int
+go_out(struct walk *w, const char *dir)
+{
+	int fd = -1;
+
+	if (w->doubted || w->links == 0)
+		return fail(EXDEV);
+	fd = openat(w->dir, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	enter(w, fd);
+	w->out = true;
+	return 0;
+}
+
+/* Note whom the link `name` belongs to. */
+static int
+weigh(struct walk *w, const char *name)
+{
+	struct stat link, dir;
+
+	if (fstatat(w->dir, name, &link, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    fstatat(w->dir, ".", &dir, 0) < 0)
+		return -1;
+	w->doubted |= (link.st_uid != w->owner && link.st_uid != 0) ||
+		      (dir.st_uid != w->owner && dir.st_uid != 0) ||
+		      (dir.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+	w->foreign |= link.st_uid != 0 && link.st_uid != geteuid();
+	if (!w->doubted)
+		return 0;
+	return w->strict ? fail(ELOOP) : w->out ? fail(EXDEV) : 0;
+}
+
 /* Enter the parent of the current directory, from the root. */
 static int
 go_up(struct walk *w)
@@ -85,8 +132,8 @@ go_up(struct walk *w)
 	char name[NAME_MAX + 1], *slash = strrchr(w->at, '/');
 	const char *path = w->at;
 
-	if (w->at[0] == '\0')
-		return fail(EXDEV);
+	if (w->out || w->at[0] == '\0')
+		return go_out(w, "..");
 	*(slash != NULL ? slash : w->at) = '\0';
 	enter(w, w->root);
 	while (*path != '\0') {
@@ -110,6 +157,8 @@ go_down(struct walk *w, const char *name)
 	if (dir < 0)
 		return -1;
 	enter(w, dir);
+	if (w->out)
+		return 0;
 	if (len + 1 + n >= sizeof(w->at))
 		return fail(ENAMETOOLONG);
 	snprintf(w->at + len, sizeof(w->at) - len, "%s%s", len > 0 ? "/" : "",
@@ -142,7 +191,9 @@ follow(struct walk *w, const char *name, const char *rest)
 	if (n == sizeof(text))
 		return fail(ENAMETOOLONG);
 	text[n] = '\0';
-	return text[0] == '/' ? fail(EXDEV) : go_on(w, text, rest);
+	if (weigh(w, name) < 0 || (text[0] == '/' && go_out(w, "/") < 0))
+		return -1;
+	return go_on(w, text + strspn(text, "/"), rest);
 }
 
 static bool
@@ -214,19 +265,72 @@ step(struct walk *w, int flags, mode_t mode)
 	return *rest != '\0' ? go_on(w, rest, "") : openat(w->dir, ".", flags);
 }
 
-int
-path_walk(int rootfd, const char *rel, int flags, mode_t mode)
+/* Is the directory `fd` the root or below it?  True, too, if that is unknown. */
+static bool
+is_inside(int rootfd, int fd)
 {
-	struct walk w = { .root = rootfd, .dir = rootfd };
+	const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+	struct stat root, at, up;
+	bool known = fstatat(rootfd, ".", &root, 0) == 0, inside = false;
+	int dir = openat(fd, ".", flags);
+
+	known = known && fstatat(dir, ".", &at, 0) == 0;
+	while (known && !inside) {
+		const int above = openat(dir, "..", flags);
+
+		inside = at.st_dev == root.st_dev && at.st_ino == root.st_ino;
+		known = above >= 0 && fstat(above, &up) == 0;
+		io_close(dir);
+		dir = above;
+		if (known && up.st_dev == at.st_dev && up.st_ino == at.st_ino)
+			break; /* "/" */
+		at = up;
+	}
+	io_close(dir);
+	return inside || !known;
+}
+
+/*
+ * Somebody else's links must not make us read or change what is not theirs:
+ * root works on the prefixes of users.  And what is removed must not be another
+ * name of something in the root.
+ */
+static int
+check(const struct walk *w, int fd)
+{
+	struct stat is;
+	int error = 0;
+
+	if (w->out && w->foreign &&
+	    (fstat(fd, &is) < 0 || is.st_uid != w->owner))
+		error = EXDEV;
+	if (w->strict && w->links > 0 && (!w->out || is_inside(w->root, fd)))
+		error = ELOOP;
+	if (error == 0)
+		return fd;
+	close(fd);
+	return fail(error);
+}
+
+int
+path_walk(int rootfd, const char *rel, int flags, mode_t mode, bool strict)
+{
+	struct walk w = { .root = rootfd, .dir = rootfd, .strict = strict };
+	struct stat root;
 	int fd = -1;
 
 	if (rel[0] == '/')
 		return fail(EXDEV);
 	if (rel[0] == '\0')
 		return fail(ENOENT);
+	if (fstatat(rootfd, ".", &root, 0) < 0)
+		return -1;
+	w.owner = root.st_uid;
 	fd = go_on(&w, rel, "");
 	while (fd < 0 && errno == 0)
 		fd = step(&w, flags, mode);
+	if (fd >= 0)
+		fd = check(&w, fd);
 	enter(&w, rootfd);
 	return fd;
 }

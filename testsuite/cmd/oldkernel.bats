@@ -67,6 +67,7 @@ again() {
 		# One that leads out is refused as before.
 		rm p/data
 		ln -s ../real p/data
+		chmod 777 p # anybody's
 		ends 1 "$WITHOUT" $call scr_index -p p --verify
 		assert_stderr_has "leads out of"
 		ends 1 env -C "$PWD" "$WITHOUT" $call scr_index -p p --build 1

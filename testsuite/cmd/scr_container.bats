@@ -562,10 +562,11 @@ round() {
 	scr_container -q -p p pack --size 5000 1
 	mkdir out canary
 	ln -s ../canary out/ckpt.1
+	chmod 777 out # anybody's link
 	rejects scr_container -p p extract -f -C out 1
 	[ -z "$(ls canary)" ]
 	rm out/ckpt.1
-	mkdir out/ckpt.1
+	mkdir -m 777 out/ckpt.1
 	touch canary/file
 	ln -s ../../canary/file out/ckpt.1/rank_0_0.ckpt
 	ends 1 scr_container -p p extract -C out 1
@@ -810,6 +811,7 @@ round() {
 	rmdir p/ckpt.1
 	mkdir other
 	ln -s ../other p/ckpt.1
+	chmod 777 p # anybody's link
 	rejects scr_container -p p unpack --force 1
 	[ -z "$(ls other)" ]
 	rm p/ckpt.1
@@ -1045,6 +1047,7 @@ damaged() {
 	copy packed
 	mv $one x
 	ln -s ../../../../x $one
+	chmod 777 $ctr # anybody's link
 	rejects scr_container -p p verify 1
 	assert_stderr_has .scr/ctr.1.scr
 	rejects scr_container -p p cat 1 b

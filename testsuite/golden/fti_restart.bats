@@ -469,6 +469,7 @@ archived() {
 	cp journal j/scr_fti.restart.1
 	mv "j/Local/node0/$E/scr_fti.hidden.1" outside/stolen
 	ln -s "$PWD/outside/stolen" "j/Local/node0/$E/scr_fti.hidden.1"
+	chmod 777 "j/Local/node0/$E" # anybody's link
 	run scr_fti restart --undo j
 	[[ $status != 0 ]]
 	[ -d outside/stolen/l1 ]

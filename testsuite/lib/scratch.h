@@ -62,6 +62,10 @@ void edit_tree(const char *path, void (*fn)(struct kvtree *t, void *arg),
 /* Remove a file or directory recursively; it may be missing. */
 void remove_tree(const char *path);
 
+/* Make a link in a directory that anybody may write to from now on: the code
+ * under test must not trust it. */
+void link_by_anyone(const char *to, const char *path);
+
 /* Make a scratch directory in the first call, empty it in later ones. */
 void scratch_dir(char *root, size_t size);
 

@@ -116,7 +116,7 @@ scene_do_one(struct scene *s, char *const *word, const char *path,
 		else if (strcmp(verb, "dir") == 0)
 			must(mkdir(path, 0777) == 0);
 		else if (strcmp(verb, "link") == 0)
-			must(symlink(word[2], path) == 0);
+			link_by_anyone(word[2], path);
 		else
 			must(strcmp(verb, "rm") == 0);
 	}

@@ -177,6 +177,8 @@ make_tree(const char *scratch)
 	symlinkat(fmt("%s/top/file", scratch), root, "absolute");
 	symlinkat("loop", root, "loop");
 	symlinkat("not/there", root, "dangling");
+	/* Others may have made the links. */
+	must(fchmod(root, 0777) == 0);
 	return root;
 }
 
@@ -281,10 +283,6 @@ test_flags(int root)
 	is_error(path_open_beneath(-1, "sub/file", O_RDONLY, 0, &err), &err,
 		 -EBADF, NULL, "no directory");
 
-	fd = open("/proc/self", O_PATH | O_DIRECTORY);
-	is_error(path_open_beneath(fd, "root/etc", O_PATH, 0, &err), &err,
-		 ERROR_UNSAFE, NULL, "a magic link of the kernel");
-	close(fd);
 	fd = path_open_beneath(root, "sub", O_RDWR | O_TMPFILE, 0600, &err);
 	ok(fd >= 0 || err.errnum == EOPNOTSUPP, "O_TMPFILE");
 	io_close(fd);
@@ -431,7 +429,10 @@ main(void)
 	if (have_openat2()) {
 		test_all(root, "open");
 		path_open_beneath(root, "up/secret", O_RDONLY, 0, &err);
-		is_str(err.text, fmt("up/secret: leads out of %s/top", real),
+		is_str(err.text,
+		       fmt("up/secret: leads out of %s/top by a link that "
+			   "others may have made",
+			   real),
 		       "the sentence names the root");
 	} else {
 		skip("with openat2", "there is none");

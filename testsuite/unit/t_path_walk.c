@@ -94,7 +94,7 @@ static int
 compare(int root, const char *rel, int flags)
 {
 	int theirs = kernel_open(root, rel, flags, 0), theirs_errno = errno;
-	int ours = path_walk(root, rel, flags, 0), ours_errno = errno;
+	int ours = path_walk(root, rel, flags, 0, false), ours_errno = errno;
 	struct stat a, b;
 	int opened = -1;
 
@@ -184,14 +184,16 @@ test_create(const char *scratch)
 	mkdirat(root, "sub", 0777);
 	(void)symlinkat("sub", root, "to_sub");
 	(void)symlinkat("../out", root, "out");
-	fd = path_walk(root, "to_sub/new", O_WRONLY | O_CREAT | O_EXCL, 0640);
+	fd = path_walk(root, "to_sub/new", O_WRONLY | O_CREAT | O_EXCL, 0640,
+		       false);
 	ok(fd >= 0 && exists_at(root, "sub/new"),
 	   "a file is created behind a link that stays inside");
 	close(fd);
-	ok(path_walk(root, "out", O_WRONLY | O_CREAT | O_EXCL, 0600) < 0 &&
+	ok(path_walk(root, "out", O_WRONLY | O_CREAT | O_EXCL, 0600, false) <
+			   0 &&
 		   errno == EEXIST,
 	   "none in the place of a link, which exists");
-	ok(path_walk(root, "out", O_WRONLY | O_CREAT, 0600) < 0 &&
+	ok(path_walk(root, "out", O_WRONLY | O_CREAT, 0600, false) < 0 &&
 		   errno == EXDEV && !exists_at(root, "../out"),
 	   "none behind a link that leads out");
 	close(root);
@@ -233,7 +235,7 @@ test_race(const char *scratch)
 	for (unsigned i = 0; i < ROUNDS || (in == 0 && i < 1000 * ROUNDS);
 	     i++) {
 		fd = path_walk(root, i % 2 == 0 ? "d/f" : "d/e/../f",
-			       O_RDONLY | O_CLOEXEC, 0);
+			       O_RDONLY | O_CLOEXEC, 0, false);
 		if (fd < 0) {
 			other++;
 			continue;
@@ -251,12 +253,77 @@ test_race(const char *scratch)
 	close(root);
 }
 
+/* --- Trusted links (33.11) --- */
+
+/* Does `up/over/f` open, and if it exists through `up` beneath, strictly? */
+static void
+test_trust(const char *scratch)
+{
+	static const struct {
+		mode_t mode;		   /* of the root, which has the link */
+		uid_t root, link, over, f; /* owners */
+		int error;		   /* of path_walk() */
+		const char *what;
+	} v[] = {
+		{ 0755, 0, 0, 0, 0, 0, "the owner's link" },
+		{ 0775, 0, 0, 0, 0, EXDEV, "the group may write there" },
+		{ 01777, 0, 0, 0, 0, EXDEV, "all may" },
+		{ 0755, 0, 1, 0, 0, EXDEV, "somebody's link" },
+		{ 0755, 1, 2, 1, 1, EXDEV, "another user's link" },
+		{ 0755, 1, 0, 2, 2, 0, "root's link" },
+		{ 0755, 1, 1, 1, 1, 0, "a user's link to files of the user" },
+		{ 0755, 1, 1, 1, 0, EXDEV, "... to a file of another" },
+		{ 0755, 1, 1, 0, 1, 0, "... in a directory of another" },
+	};
+	const char *top = fmt("%s/trust", scratch);
+	char base[160];
+	int root = -1;
+
+	snprintf(base, sizeof(base), "%s", top);
+	must(mkdir(base, 0755) == 0 && mkdir(fmt("%s/root", base), 0755) == 0 &&
+	     mkdir(fmt("%s/over", base), 0755) == 0);
+	write_text(fmt("%s/over/f", base), "f");
+	must(symlink("../over", fmt("%s/root/rel", base)) == 0 &&
+	     symlink(fmt("%s/over", base), fmt("%s/root/abs", base)) == 0 &&
+	     symlink("rel", fmt("%s/root/twice", base)) == 0);
+	root = open(fmt("%s/root", base), O_RDONLY | O_DIRECTORY);
+	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+		static const char *const to[] = { "rel", "abs", "twice" };
+
+		if (geteuid() != 0 && i > 2)
+			break;
+		for (int k = 0; k < 3; k++) {
+			const char *rel = fmt("%s/f", to[k]);
+			int fd = -1, error = 0;
+
+			if (geteuid() == 0)
+				must(fchown(root, v[i].root, -1) == 0 &&
+				     fchownat(root, to[k], v[i].link, -1,
+					      AT_SYMLINK_NOFOLLOW) == 0 &&
+				     chown(fmt("%s/over", base), v[i].over,
+					   -1) == 0 &&
+				     chown(fmt("%s/over/f", base), v[i].f,
+					   -1) == 0);
+			must(fchmod(root, v[i].mode) == 0);
+			fd = path_walk(root, rel, O_RDONLY, 0, false);
+			error = fd < 0 ? errno : 0;
+			is_int(error, v[i].error,
+			       fmt("%s: %s", rel, v[i].what));
+			if (fd >= 0)
+				close(fd);
+		}
+	}
+	close(root);
+}
+
 int
 main(void)
 {
 	char scratch[128] = "";
 
+	umask(0); /* others may make links, so none leads out */
 	scratch_dir(scratch, sizeof(scratch));
+	test_trust(scratch);
 	if (kernel_open(AT_FDCWD, ".", O_PATH, 0) >= 0) {
 		test_trees(scratch);
 		test_edges(scratch);

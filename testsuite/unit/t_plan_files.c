@@ -204,7 +204,7 @@ misuse(void)
 	scene_make(&xor8);
 	snprintf(dir, sizeof(dir), "%s", scene_meta(&xor8, 0));
 	snprintf(prefix, sizeof(prefix), "%s", scene_prefix(&xor8));
-	must(symlink("/etc", fmt("%s/out", dir)) == 0);
+	link_by_anyone("/etc", fmt("%s/out", dir));
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		const struct plan_by_hand h = {
 			.dir = wrong[i].dir,
