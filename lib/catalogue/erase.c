@@ -20,6 +20,7 @@
 #include "io.h"
 #include "map.h"
 #include "mem.h"
+#include "path.h"
 #include "str.h"
 #include "transfer/put.h"
 #include "work.h"
@@ -39,33 +40,6 @@ struct eraser {
 
 /* --- Parent directories --- */
 
-/* Open directory `dir` ("": the root) without following links.  Return a
- * descriptor, or -1 with errno; ENOTDIR if a link is in the way. */
-static int
-open_dir(int root, const char *dir)
-{
-	const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	char name[NAME_MAX + 1];
-	int fd = dir_open_file(root, ".", flags, 0), next = -1;
-	size_t n = 0;
-
-	while (fd >= 0 && *dir != '\0') {
-		n = strcspn(dir, "/");
-		if (n > NAME_MAX) {
-			close(fd);
-			errno = ENAMETOOLONG;
-			return -1;
-		}
-		memcpy(name, dir, n);
-		name[n] = '\0';
-		next = dir_open_file(fd, name, flags, 0);
-		close(fd);
-		fd = next;
-		dir += n + (dir[n] == '/');
-	}
-	return fd;
-}
-
 /* Return the directory of `path`, borrowed, and its last component in *base. */
 static int
 parent(struct eraser *e, const char *path, const char **base)
@@ -79,7 +53,7 @@ parent(struct eraser *e, const char *path, const char **base)
 	io_close(e->fd);
 	memcpy(e->last, path, n); /* a clean path is shorter than PATH_MAX */
 	e->last[n] = '\0';
-	e->fd = open_dir(e->root, e->last);
+	e->fd = path_open_trusted(e->root, e->last);
 	return e->fd;
 }
 
@@ -127,7 +101,7 @@ doom(struct eraser *e, const char *path, struct error *err)
 	return 0;
 }
 
-/* Erase `path` (clean) if it is a regular file not reached through a link.  A
+/* Erase `path` (clean) if it is a regular file not reached through a link that is not trusted.  A
  * missing file is no error.  Anything else is kept and reported. */
 static int
 erase(struct eraser *e, const char *path, struct error *err)
@@ -200,7 +174,7 @@ static int
 pretend(struct eraser *e, const char *dir, struct error *err)
 {
 	struct emptiness m = { .e = e, .dir = dir };
-	int fd = open_dir(e->root, dir), rc = 1;
+	int fd = path_open_trusted(e->root, dir), rc = 1;
 
 	if (fd < 0)
 		return 0;

@@ -994,6 +994,7 @@ pruned_later() {
 	ln -s ../out p/link
 	ln -s dir/file p/flink
 	ln -s dir p/dlink
+	chmod 777 p # anybody's links
 	added p 1 neighbour dir/file
 	flushed p 7 evil ../out/f "$PWD/out/f" link/f flink dlink/file \
 		.scr/scr.dataset.1/summary.scr plain dir/../plain
@@ -1008,12 +1009,21 @@ pruned_later() {
 	[ ! -e p/plain ]
 	[ ! -e p/.scr/scr.dataset.7 ]
 	scr_index -q -p p --verify
+	# The owner's links (33.11), but not to files of another dataset.
+	chmod 755 p
+	ln -s "$PWD/p/dir" p/back
+	flushed p 8 linked link/f dlink/file back/file
+	warns 0 "not removed" scr_index -p p --delete 8
+	[ ! -e out/f ]
+	scr_index -q -p p --verify
 }
 
 @test "a .scr or a dataset directory that is a link out is refused" {
 	flushed elsewhere 1 one f
 	mkdir p q q/.scr
 	ln -s ../elsewhere/.scr p/.scr
+	complains 3 "" scr_index -p p # the owner's (33.11)
+	chmod 777 p
 	complains 1 p scr_index -p p
 	ln -s ../../elsewhere/.scr/scr.dataset.1 q/.scr/scr.dataset.1
 	tree_sha elsewhere >before

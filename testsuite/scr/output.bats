@@ -279,6 +279,28 @@ valid() { ids .valid; }
 	[[ -s ckpt.1/d1/rank_1.0 ]]
 }
 
+@test "33.11: an owner's link to another file system, for writer, reader and delete" {
+	local bypass
+
+	for bypass in 0 1; do
+		export SCR_CACHE_BYPASS=$bypass SCR_FLUSH=1
+		rm -rf "${NODES:?}"/* .scr out "$BATS_TEST_TMPDIR"/away*
+		mkdir "$BATS_TEST_TMPDIR"/away{,.scr}
+		ln -s "$BATS_TEST_TMPDIR/away" out
+		ln -s "$BATS_TEST_TMPDIR/away.scr" .scr
+		works "0 1" app_ckpt dir=out/d steps=1
+		[[ -s $BATS_TEST_TMPDIR/away/d/rank_1.0 && -z $stderr ]] ||
+			failed "written"
+		lose 0 1
+		works "0 1" app_calls init have_restart finalize
+		assert_line "have_restart -> 0 1 ckpt.1"
+		whole 1
+		ends 0 scr_index --prefix "$PREFIX" --delete 1
+		[[ -z $(find "$BATS_TEST_TMPDIR/away/" -type f) ]] ||
+			failed "left behind"
+	done
+}
+
 @test "bypass over files that another rank of the job has written" {
 	local step
 
