@@ -25,6 +25,7 @@ class Dataset:
         self.chunks = {}  # (set number, map?) -> CHUNK
         self.type = {}  # (rank, map?) -> path of the redundancy file
         self.desc = {}  # the same of the descriptor
+        self.code = {}  # the bytes of redundancy files
         self.extents = {}  # path -> [(container, offset, length)], if packed
         self.crcs = {}  # path -> metadata files with its checksum
         self.sizes = {}  # path -> metadata files with its size
@@ -50,6 +51,7 @@ class Dataset:
                 self.desc[rank, is_map] = path
                 continue
             self.type[rank, is_map] = path
+            self.code[path] = e.data
             head = meta.decode(e.data)
             member = meta.value(head, "RANK")
             own = head["DESC"][member]
@@ -77,19 +79,20 @@ class Dataset:
             if not path.startswith(self.meta):
                 continue
             for name, attrs in named(meta.decode(tree[path].data), self.name):
-                if name not in self.data:
+                if name not in self.data and self.meta + name not in self.code:
                     continue
+                name = name if name in self.data else self.meta + name
                 if "SIZE" in attrs:
                     self.sizes.setdefault(name, []).append(path)
                 if "CRC" in attrs:
                     self.crcs.setdefault(name, []).append(path)
-                if "SEG" in attrs and "/rank2file." in path:
-                    self.extents[name] = [
-                        (self.meta + meta.value(s, "FILE"),
-                         int(meta.value(s, "OFFSET")),
-                         int(meta.value(s, "LENGTH")))
-                        for _, s in sorted(attrs["SEG"].items(),
-                                           key=lambda x: int(x[0]))]
+                if "SEG" in attrs:
+                    self.extents[name] = self.segments(attrs)
+
+    def segments(self, attrs):
+        return [(self.meta + meta.value(s, "FILE"), int(meta.value(s, "OFFSET")),
+                 int(meta.value(s, "LENGTH")))
+                for _, s in sorted(attrs["SEG"].items(), key=lambda x: int(x[0]))]
 
     def bytes_now(self, tree, path):
         """The bytes of a file as they can be had, from a file or its containers;
@@ -116,6 +119,8 @@ def named(tree, dir=""):
         for names in member.get("FILE", {}).values():
             for name, sub in names.items():
                 yield dir + name[name.rindex("/"):], sub
+    for name, sub in tree.get("META", {}).items():
+        yield name, sub
     for name, sub in tree.get("FILE", {}).items():
         m = sub.get("META")
         if m is not None and meta.value(m, "PATH") is not None:

@@ -62,8 +62,9 @@ class Truth:
 
     def intact(self, path):
         """Is this file of the dataset as it was, perhaps behind a link?"""
-        now = trees.resolve(self.tree, path)
-        return now is not None and now == self.was.get(path)
+        now, was = trees.resolve(self.tree, path), self.was.get(path)
+        return now is not None and was is not None and now.data == was.data and \
+            now.mode & 0o400 != 0
 
     def has_sum(self, path):
         return any(self.intact(m) for m in self.ds.crcs.get(path, ()))
@@ -72,18 +73,13 @@ class Truth:
         """The redundancy file of a rank: "right"; "gone": it is not there, or shows
         that it is damaged; "other": only its body is."""
         path = self.ds.type.get((rank, is_map))
-        if self.ds.opts["pack"] and path not in self.was:
-            return "right" if self.all_meta_intact() else "gone"
-        if self.intact(path):
+        was, now = self.ds.code.get(path), self.ds.bytes_now(self.tree, path)
+        if was == now:
             return "right"
-        e, was = trees.resolve(self.tree, path), self.was.get(path)
-        if e is None or was is None or e.kind != "f" or len(e.data) != len(was.data):
+        if was is None or now is None or len(was) != len(now) or self.has_sum(path):
             return "gone"
-        end = meta.image(was.data)
-        return "other" if e.data[:end] == was.data[:end] else "gone"
-
-    def all_meta_intact(self):
-        return all(self.intact(p) for p in self.ds.files)
+        end = meta.image(was)
+        return "other" if was[:end] == now[:end] else "gone"
 
     def set_solvable(self, number):
         """Do all files of the set follow, byte by byte, from what is known to be right?"""
@@ -142,7 +138,7 @@ class Truth:
     def find_contradictions(self):
         """Files with other bytes in a stripe that shows it."""
         ds, found = self.ds, set()
-        if not self.other or ds.opts["pack"]:
+        if not self.other:
             return found
         for i, ranks in enumerate(ds.sets):
             if ds.scheme == "PARTNER":
@@ -169,9 +165,9 @@ class Truth:
                     lost += red[m] == "gone"
                     if ds.scheme == "XOR" and red[m] == "other":
                         path = ds.type[ranks[m], False]
-                        xor ^= diff(self.was[path].data,
-                                    trees.resolve(self.tree, path).data,
-                                    meta.image(self.was[path].data) + off, length)
+                        was = ds.code[path]
+                        xor ^= diff(was, ds.bytes_now(self.tree, path),
+                                    meta.image(was) + off, length)
                     continue
                 at = 0
                 for p in ds.of[ranks[m]]:
@@ -209,6 +205,10 @@ class Truth:
         """Do all filemaps follow from what is left of them?"""
         ds = self.ds
         maps = {r for r in ds.of if self.intact(ds.filemap(r))}
+        if ds.filemap(0) not in self.was and any(
+                self.intact(p) for p in self.was if "packed." in p and
+                p.startswith(ds.meta)):
+            return True  # they are in the map of the containers
         if not ds.sets:
             return len(maps) == ds.n
         for ranks in ds.sets:
