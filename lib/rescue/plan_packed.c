@@ -107,13 +107,13 @@ take_flaw(void *arg, const struct segmap_finding *f)
 /* Nothing is rebuilt into places that the map itself contradicts, such as
  * offset 2^62 of a container of 1 MB. */
 static int
-refuse_flaws(const struct segmap *m, struct error *err)
+refuse_flaws(const struct segmap *m, const char *name, struct error *err)
 {
 	struct map_flaw flaw = { .map = m };
 	const int rc = segmap_check(m, take_flaw, &flaw, err);
 
 	return rc > 0 ? error_set(err, ERROR_CORRUPT,
-				  "rank2file contradicts itself: %s", flaw.text)
+				  "%s contradicts itself: %s", name, flaw.text)
 		      : rc;
 }
 
@@ -132,8 +132,9 @@ load(struct planner *w, struct plan_packed *k, struct error *err)
 	if (!segmap_is_packed(&k->r2f))
 		return 1;
 	if (segmap_read(&k->map, &k->r2f, err) < 0 ||
-	    refuse_flaws(&k->map, err) < 0 ||
+	    refuse_flaws(&k->map, "rank2file", err) < 0 ||
 	    hidden_load(&k->hidden, pl->meta_fd, &k->r2f, &k->map, err) < 0 ||
+	    refuse_flaws(&k->hidden.red, "packed.N.scr", err) < 0 ||
 	    marks_load(&k->marks, pl->meta_fd, err) < 0 ||
 	    make_view(k, &k->data, &k->map, pl->meta_fd, err) < 0 ||
 	    make_view(k, &k->red, &k->hidden.red, pl->meta_fd, err) < 0)
