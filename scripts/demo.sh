@@ -18,6 +18,8 @@ if [ "$(id -u)" -ne 0 ] && unshare -r -m -u true 2>/dev/null; then
 	exec unshare -r "$source/scripts/demo.sh" "$tree"
 fi
 
+# The flags of pkg-config are words: no blank in a path.
+[[ ${TMPDIR-} != *[[:space:]]* ]] || TMPDIR=/tmp
 work=$(mktemp -d "${TMPDIR:-/tmp}/scrkit-demo.XXXXXX")
 trap leave EXIT
 trap 'exit 130' INT TERM

@@ -22,9 +22,10 @@ stand_in()
 	chmod +x "$BATS_TEST_TMPDIR/bin/$1"
 }
 
+# demo [TMPDIR]
 demo()
 {
-	TMPDIR=$BATS_TEST_TMPDIR try timeout -k 5 300 \
+	TMPDIR=${1-$BATS_TEST_TMPDIR} try timeout -k 5 300 \
 		"$TESTSUITE/../scripts/demo.sh" "$tree" </dev/null 3>&-
 	[[ -z $(find "$BATS_TEST_TMPDIR" -name 'scrkit-demo.*') ]] ||
 		failed "it left its directory behind"
@@ -55,12 +56,13 @@ demo()
 	assert_output_lacks "5. The machine"
 }
 
-@test "without namespaces it says what it leaves out" {
+@test "without namespaces it says what it leaves out; 33.E a blank in TMPDIR" {
 	stand_in unshare <<-'END'
 	#!/bin/sh
 	exit 1
 	END
-	demo
+	mkdir "$BATS_TEST_TMPDIR/a b"
+	demo "$BATS_TEST_TMPDIR/a b"
 	assert_status 0
 	assert_output_has "The tour leaves out the death of nodes" \
 		"The result of these three runs is"
