@@ -92,8 +92,8 @@ verified()
 	fresh
 	rm .scr/index.scr .scr/scr.dataset.3/summary.scr
 	for k in 0 1 2 3; do
-		PMI_RANK=0 ends 0 "$TESTSUITE/scr/node.sh" "$k" scr_copy --id \
-			3 --cntldir "$SSD/$CACHE" --prefix "$PREFIX"
+		ends 0 on_node "$k" scr_copy --id 3 --cntldir "$SSD/$CACHE" \
+			--prefix "$PREFIX"
 	done
 	ends 0 scr_index --prefix "$PREFIX" --build 3
 	verified ckpt.3

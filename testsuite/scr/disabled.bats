@@ -58,8 +58,9 @@ harmless()
 	[[ $output == *"SCR_USER_NAME -> tester"* ]] || failed "USER"
 	unset USER LOGNAME HOME
 	works "0 1" app_config -- SCR_USER_NAME
-	[[ $output == *"SCR_USER_NAME -> $(id -un)"* ]] || failed "account"
-	[[ -d $NODES/0/$(id -un)/scr.j1 ]] || failed "directory"
+	user=$("${as_root[@]}" id -un)
+	[[ $output == *"SCR_USER_NAME -> $user"* ]] || failed "account"
+	[[ -d $NODES/0/$user/scr.j1 ]] || failed "directory"
 }
 
 @test "a base that is no directory: one clear line, and Init fails (62)" {

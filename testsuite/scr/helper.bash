@@ -83,6 +83,12 @@ job()
 		</dev/null 3>&-
 }
 
+# on_node K COMMAND...: on this pretend node.
+on_node()
+{
+	PMI_RANK=0 "${as_root[@]}" "$TESTSUITE/scr/node.sh" "$@"
+}
+
 # works MAP PROGRAM [ARG]...: `job`, with status 0.
 works()
 {
@@ -138,7 +144,7 @@ pretend_ssh()
 		node=\$2
 		shift 2
 		[ -d "$NODES/\${node#node}" ] || exit 255
-		exec "$TESTSUITE/scr/node.sh" "\${node#node}" sh -c "\$*"
+		exec ${as_root[*]} "$TESTSUITE/scr/node.sh" "\${node#node}" sh -c "\$*"
 	END
 	chmod +x "$BATS_TEST_TMPDIR/bin/ssh"
 	PATH=$BATS_TEST_TMPDIR/bin:$PATH
@@ -169,8 +175,8 @@ saved()
 	shift
 	(($# > 0)) || set -- 0 1 2 3
 	for k; do
-		PMI_RANK=0 ends 0 "$TESTSUITE/scr/node.sh" "$k" scr_copy --id \
-			"$id" --cntldir "$SSD/tester/scr.j1" --prefix "$PREFIX"
+		ends 0 on_node "$k" scr_copy --id "$id" \
+			--cntldir "$SSD/tester/scr.j1" --prefix "$PREFIX"
 	done
 	ends 0 scr_index --prefix "$PREFIX" --build "$id"
 	ends 0 scr_inspect --prefix "$PREFIX" --deep --checksums --dataset "$id"
