@@ -12,6 +12,7 @@
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
 #include "path.h"
+#include "rescue/deep.h"
 #include "rescue/plan.h"
 
 /* The prefix path recorded in the index, for mem_free(); NULL: none. */
@@ -69,6 +70,11 @@ catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 		mem_free(root);
 	}
 	close(d.meta_fd);
+	if (p != NULL && (flags & PLAN_CHECKSUMS) &&
+	    deep_doubt_record(p, &o->work, &why) < 0) {
+		plan_free(p);
+		p = NULL;
+	}
 	if (p == NULL)
 		error_pass(err, &why);
 	return p;

@@ -13,9 +13,11 @@
 
 #include "arena.h"
 #include "error.h"
+#include "mem.h"
 #include "par.h"
 #include "progress.h"
 #include "rescue/deep_impl.h"
+#include "str.h"
 #include "work.h"
 
 bool
@@ -189,6 +191,75 @@ deep_check(struct plan *p, const struct work *work, struct deep_result *out,
 	finish(&d);
 	if (rc < 0)
 		deep_free(out);
+	return rc;
+}
+
+/* The first file of look[] whose set is whole and has no finding; nfiles: none. */
+static size_t
+first_agreed(const struct plan *p, const struct deep_result *r,
+	     const bool *look)
+{
+	size_t i = 0;
+
+	for (; i < p->nfiles; i++) {
+		const uint32_t set = p->ranks[p->files[i].rank].data_set;
+		bool agrees = look[i] && deep_can_check(&p->sets[set]);
+
+		for (size_t f = 0; f < r->nfindings && agrees; f++)
+			agrees = r->findings[f].set != set;
+		if (agrees)
+			break;
+	}
+	return i;
+}
+
+int
+deep_doubt_record(struct plan *p, const struct work *work, struct error *err)
+{
+	bool *look = mem_calloc(p->nfiles + 1, sizeof(*look));
+	struct deep_result r = { .nfindings = 0 };
+	size_t n = 0, right = 0, at = 0;
+	int rc = look == NULL ? error_no_memory(err) : 0;
+
+	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		look[i] = f->state == FILE_WRONG_CRC && f->record_crc &&
+			  p->ranks[f->rank].data_set != PLAN_NONE;
+		n += look[i];
+		right += f->state == FILE_PRESENT && f->record_crc;
+	}
+	if (rc == 0 && n > 0) {
+		rc = plan_mark_all(p, look, FILE_PRESENT, err);
+		if (rc == 0)
+			rc = deep_check(p, work, &r, err);
+		at = rc == 0 ? first_agreed(p, &r, look) : p->nfiles;
+		if (rc == 0)
+			rc = plan_mark_all(p, look, FILE_WRONG_CRC, err);
+		deep_free(&r);
+		/* An older rank2file is less rare than damage of each file. */
+		if (rc == 0 && (at < p->nfiles || (n > 1 && right == 0))) {
+			const char *path =
+				at < p->nfiles ? p->files[at].path : "";
+
+			p->flaw_status = STATUS_FAILED;
+			p->flaw = at == p->nfiles
+					  ? "rank2file has other checksums of "
+					    "all files that were read: it may "
+					    "be an older one"
+					  : arena_printf(
+						    p->arena,
+						    "rank2file has another "
+						    "checksum of %s%s, whose "
+						    "bytes agree with their "
+						    "redundancy: one of the "
+						    "two is wrong",
+						    str_shown(path),
+						    n > 1 ? " and others" : "");
+			rc = p->flaw == NULL ? error_no_memory(err) : 0;
+		}
+	}
+	mem_free(look);
 	return rc;
 }
 

@@ -85,6 +85,7 @@ struct plan_file {
 	const char *cache_path; /* its path in filemap and redundancy headers */
 	struct attr attr;	/* as recorded */
 	bool has_crc;
+	bool record_crc; /* from rank2file: one file has those of all */
 	bool copy_crc; /* computed when the file was copied from a cache: it
 			  proves nothing about the content before that */
 	uint32_t crc;
@@ -382,6 +383,10 @@ void plan_free(struct plan *p); /* NULL is allowed */
  * error. */
 int plan_mark(struct plan *p, size_t file, enum file_state state,
 	      struct error *err);
+
+/* The same for all files i with look[i]. */
+int plan_mark_all(struct plan *p, const bool *look, enum file_state state,
+		  struct error *err);
 
 /* The same for a member's redundancy file whose body is damaged. */
 int plan_mark_body(struct plan *p, uint32_t set, uint32_t member,

@@ -55,6 +55,19 @@ plan_mark(struct plan *p, size_t file, enum file_state state, struct error *err)
 }
 
 int
+plan_mark_all(struct plan *p, const bool *look, enum file_state state,
+	      struct error *err)
+{
+	struct planner *w = (struct planner *)p;
+
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (look[i] && mark_file(w, i, state, err) < 0)
+			return -1;
+	plan_finish(w);
+	return 0;
+}
+
+int
 plan_mark_body(struct plan *p, uint32_t set, uint32_t member, struct error *err)
 {
 	struct planner *w = (struct planner *)p;

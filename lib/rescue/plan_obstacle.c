@@ -46,7 +46,8 @@ plan_obstacle(const struct plan *p, char *to, size_t size)
 		const struct plan_file *f = &p->files[i];
 		const struct place *at = &p->places[f->place];
 
-		if (f->fate == FATE_LOST && f->state == FILE_WRONG_CRC &&
+		if (p->flaw == NULL && f->fate == FATE_LOST &&
+		    f->state == FILE_WRONG_CRC &&
 		    !f->packed &&
 		    snprintf(to, size, "%s/%s", at->root, f->path) < (int)size)
 			return true;

@@ -179,7 +179,7 @@ take_sums(struct planner *w)
 		if (is == NULL || !is->has_crc ||
 		    (is->has_size && is->size != f->attr.size))
 			continue;
-		f->has_crc = true;
+		f->has_crc = f->record_crc = true;
 		f->crc = is->crc;
 	}
 }
