@@ -121,9 +121,16 @@ make_plan(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	  struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct plan *p = catalogue_plan(c, id, PLAN_HEADERS, o, &why);
+	struct plan *p = catalogue_plan(c, id, PLAN_HEADERS | PLAN_CHECKSUMS,
+					o, &why);
 	bool some = p == NULL && why.kind == ERROR_ABSENT;
 
+	/* No redundancy is made of what is known to be wrong. */
+	if (p != NULL && plan_data_status(p) != STATUS_OK &&
+	    plan_error(p, err) < 0) {
+		plan_free(p);
+		return NULL;
+	}
 	for (int64_t i = 0; p != NULL && p->nsets == 0 && i < p->nranks; i++)
 		some = some || !p->ranks[i].map_known || p->ranks[i].composed;
 	if (!some) {

@@ -129,7 +129,9 @@ report_fetch(struct verify *v, bool has_plan)
 		verify_report(v, STATUS_DAMAGED, "%s", f->ranks->refused);
 	if (f->no_ranks.kind != ERROR_NONE)
 		verify_report(v,
-			      again && has_plan ? STATUS_DAMAGED : STATUS_LOST,
+			      !has_plan ? STATUS_FAILED
+			      : again	? STATUS_DAMAGED
+					: STATUS_LOST,
 			      "%s", f->no_ranks.text);
 	if (f->no_summary.kind != ERROR_NONE)
 		verify_report(v,
@@ -137,7 +139,8 @@ report_fetch(struct verify *v, bool has_plan)
 					catalogue_fetch_described(v->c, &v->dir,
 								  v->e))
 				      ? STATUS_DAMAGED
-				      : STATUS_LOST,
+			      : has_plan ? STATUS_LOST
+					 : STATUS_FAILED,
 			      "%s", f->no_summary.text);
 	report_entry(v);
 }

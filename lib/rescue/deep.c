@@ -219,6 +219,7 @@ deep_doubt_record(struct plan *p, const struct work *work, struct error *err)
 	bool *look = mem_calloc(p->nfiles + 1, sizeof(*look));
 	struct deep_result r = { .nfindings = 0 };
 	size_t n = 0, right = 0, at = 0;
+	bool checked = false;
 	int rc = look == NULL ? error_no_memory(err) : 0;
 
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
@@ -233,12 +234,19 @@ deep_doubt_record(struct plan *p, const struct work *work, struct error *err)
 		rc = plan_mark_all(p, look, FILE_PRESENT, err);
 		if (rc == 0)
 			rc = deep_check(p, work, &r, err);
+		for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
+			checked = checked ||
+				  (look[i] &&
+				   deep_can_check(
+					   &p->sets[p->ranks[p->files[i].rank]
+							    .data_set]));
 		at = rc == 0 ? first_agreed(p, &r, look) : p->nfiles;
 		if (rc == 0)
 			rc = plan_mark_all(p, look, FILE_WRONG_CRC, err);
 		deep_free(&r);
 		/* An older rank2file is less rare than damage of each file. */
-		if (rc == 0 && (at < p->nfiles || (n > 1 && right == 0))) {
+		if (rc == 0 && (at < p->nfiles || 
+			   (n > 1 && right == 0 && !checked))) {
 			const char *path =
 				at < p->nfiles ? p->files[at].path : "";
 

@@ -290,7 +290,7 @@ END
 		done <<-'END'
 			9000 . --drop ckpt.77
 			9000 . --delete t
-			100 ckpt --prune --keep 100
+			1 ckpt --prune --keep 1
 			90 . --drop-after ckpt.100
 		END
 	done

@@ -479,12 +479,13 @@ copy_from() {
 	scr_index -p p --build 2
 	truth "after a scavenge without node 2"
 	[[ $(valid) == "2 " ]]
-	# Of two dead nodes it is lost, and the files do not hide that.
+	# Of two dead nodes it is not whole, and the files do not hide that: nothing
+	# says that they are not its own.
 	rm -r p right.*
 	prepare -m 4 -t XOR
 	scr_index -p p --drop t1
 	copy_from 0 3
-	ends 4 scr_index -p p --build 2
+	ends 1 scr_index -p p --build 2
 	[[ $(valid) == "" ]]
 }
 

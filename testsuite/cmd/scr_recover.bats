@@ -252,7 +252,7 @@ sound()
 			scr_index -q -p q --build 1
 			cp q/.scr/index.scr p/.scr
 		fi
-		ends 4 scr_index -p p --build 1
+		ends 1 scr_index -p p --build 1
 	done
 }
 
@@ -274,7 +274,7 @@ sound()
 		# With one of these files missing nothing tells where it was.
 		rm "$D"/filemap_[1234] "$D"/rank2file* "$D"/summary.scr
 		rm p/ckpt.1/rank_2_0.ckpt
-		ends 4 scr_index -p p --build 1
+		ends 1 scr_index -p p --build 1
 		rm -rf p whole
 	done
 }

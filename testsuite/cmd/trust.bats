@@ -565,7 +565,7 @@ used() {
 	rm -f $meta/filemap_* $meta/*.redset
 	scr_container -q -p p pack --size 20000 1
 	in_map ckpt.1/rank_2_0.ckpt ckpt.1/rank_1_0.ckpt
-	ends 3 scr_index -p p --verify
+	ends 1 scr_index -p p --verify
 	[[ $output$stderr == *"$text"* ]] || failed "$text"
 	try scr_container -p p verify 1
 	((status == 3 || status == 4)) || failed "status"

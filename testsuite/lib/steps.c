@@ -255,6 +255,7 @@ scene_told(const struct scene *s, unsigned flags)
 		[STATUS_OK] = "whole",
 		[STATUS_DAMAGED] = "damaged",
 		[STATUS_LOST] = "lost",
+		[STATUS_FAILED] = "unknown",
 	};
 	static char text[8192];
 	struct error err = ERROR_INIT;

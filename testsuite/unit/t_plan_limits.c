@@ -54,7 +54,7 @@ crafted_names(void)
 		p = scene_plan(&scene, PLAN_HEADERS, &err);
 		getrusage(RUSAGE_SELF, &v);
 		if (names[i].says == NULL)
-			ok(p != NULL && plan_status(p) == STATUS_LOST,
+			ok(p != NULL && plan_status(p) == STATUS_FAILED,
 			   names[i].name);
 		else
 			ok(p == NULL && err.kind == names[i].kind &&

@@ -113,13 +113,12 @@ static const struct scene_step vanished[] = {
 	{ "filemaps are all there",
 	  "new; mapreds 0 2 3 5 6 8 9 11; mapreds 2 4", "damaged: " },
 	{ "one is not", "rm m5",
-	  "lost: |no member is left of set 1 of 3 (XOR over filemaps), to which "
-	  "rank 5 belongs|map 2: |lost: no redundancy file of it survived\nmap 3: "
+	  "unknown: |nothing names the files of 1 of 12 ranks|map 2: |lost: no redundancy file of it survived\nmap 3: "
 	  "|1 maps, 1 ranks lost" },
 	{ "no redundancy, no loss", "new; reds 0-11; mapreds 0-11", "whole: " },
 	{ "no filemap, a loss", "rm m7",
-	  "lost: |the filemap of rank 7 is lost (missing) and no redundancy is "
-	  "left that could rebuild it" },
+	  "unknown: |nothing names the files of 1 of 12 ranks (filemap_7: "
+	  "missing|may be one of them" },
 };
 
 /* --- Files of an earlier attempt --- */
