@@ -97,7 +97,8 @@ rebuild(struct settings *s, struct fti_sets *sets, struct fti_set *set)
 		}
 		if (s->work.dry_run && r.count + r.sums > 0)
 			status = error_worse_status(status, STATUS_DAMAGED);
-		if (s->work.dry_run && r.count + r.sums > 0 && s->line[0] == '\0')
+		if (s->work.dry_run && r.count + r.sums > 0 &&
+		    s->line[0] == '\0')
 			fti_next_rebuild(&s->next, sets, set, s->line);
 	}
 	/* What FTI still refuses is no success. */

@@ -257,10 +257,10 @@ fti_check_posix(struct fti_checked *c, const struct work *w, struct error *err)
 		return -1;
 	if (layers)
 		c->exact = c->data_good = rc == 0 && c->file->nfindings == 0;
-	c->verdict = rc > 0			 ? FTI_UNREAD
+	c->verdict = rc > 0		       ? FTI_UNREAD
 		     : c->file->nfindings == 0 ? FTI_INTACT
-		     : c->exact		 ? FTI_REFUSED
-					 : FTI_DAMAGED;
+		     : c->exact		       ? FTI_REFUSED
+					       : FTI_DAMAGED;
 	if (rc > 0)
 		c->unread = mem_strdup(o.why.text);
 	return rc > 0 && c->unread == NULL ? error_no_memory(err) : 0;

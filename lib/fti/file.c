@@ -313,8 +313,8 @@ find_records(enum fti_layout l, const unsigned char *tail, size_t len,
 	uint64_t next = UINT64_MAX; /* where the block behind begins */
 	uint64_t total = 0;
 
-	for (size_t at = len, n = 1; at >= format->block + n * format->container;
-	     n++) {
+	for (size_t at = len, n = 1;
+	     at >= format->block + n * format->container; n++) {
 		const unsigned char *b =
 			tail + at - format->block - n * format->container;
 		uint64_t first = 0, data = 0;
@@ -324,9 +324,9 @@ find_records(enum fti_layout l, const unsigned char *tail, size_t len,
 		for (size_t i = 0; fits && i < n; i++) {
 			struct fti_container c;
 
-			fti_container_read(l, b + format->block +
-						      i * format->container,
-					   &c);
+			fti_container_read(
+				l, b + format->block + i * format->container,
+				&c);
 			first = i == 0 ? c.fptr : first;
 			fits = c.size >= 0 && c.used >= 0 && c.used <= c.size &&
 			       c.fptr - first == data &&
@@ -356,9 +356,9 @@ find_cut(struct fti_file *f, const struct fti_source *s, enum fti_layout only,
 {
 	const size_t len = f->size < TAIL ? (size_t)f->size : TAIL;
 	unsigned char *tail = mem_alloc(len + 1, 1);
-	int rc = tail == NULL ? error_no_memory(err)
-			      : fti_source_read(s, tail, len, f->size - len,
-						err);
+	int rc = tail == NULL
+			 ? error_no_memory(err)
+			 : fti_source_read(s, tail, len, f->size - len, err);
 
 	for (int l = FTI_F; rc == 0 && l >= FTI_C; l--) {
 		const struct fti_format *format = fti_format(l);
@@ -372,8 +372,7 @@ find_cut(struct fti_file *f, const struct fti_source *s, enum fti_layout only,
 			    (only != FTI_LAYOUTS && (int)only != l))
 				continue;
 			start = find_records((enum fti_layout)l, tail,
-					     len - rest,
-					     f->size - rest);
+					     len - rest, f->size - rest);
 			if (start == 0)
 				continue;
 			best->layout = (enum fti_layout)l;

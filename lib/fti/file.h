@@ -86,8 +86,8 @@ struct fti_file {
 	/* The file ends so many bytes too early, in its metadata record: of
 	 * that only sizes are known. */
 	uint8_t cut;
-	bool usable;		/* structure is consistent: data can be read */
-	uint64_t meta_at;	/* offset of the metadata record */
+	bool usable;	  /* structure is consistent: data can be read */
+	uint64_t meta_at; /* offset of the metadata record */
 	struct fti_meta meta;
 	struct fti_file_block *blocks;
 	size_t nblocks;

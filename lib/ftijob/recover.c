@@ -17,7 +17,7 @@ struct fti_recover {
 	struct fti_source files[CAUCHY_MAX][FTI_PARTS]; /* fd -1: not open */
 	struct fti_parity parity;
 	bool aside[CAUCHY_MEMBERS_MAX]; /* members that are not used */
-	struct error why; /* why nothing can be computed */
+	struct error why;		/* why nothing can be computed */
 	struct arena *arena;
 };
 
@@ -74,11 +74,10 @@ name_of(struct fti_recover *r, unsigned m, enum fti_part part)
 		part == FTI_PARITY ? of->parity_name : of->data_name;
 	char name[FTI_NAME_MAX];
 
-	return known != NULL
-		       ? known
-		       : arena_strdup(r->arena, fti_part_name(r->set,
-							      r->ranks[m], part,
-							      name));
+	return known != NULL ? known
+			     : arena_strdup(r->arena,
+					    fti_part_name(r->set, r->ranks[m],
+							  part, name));
 }
 
 /* All files must agree on the length of the parity.  The metadata of POSIX
@@ -104,11 +103,12 @@ agree_on_length(struct fti_recover *r, unsigned m, struct error *err)
 		if (r->parity.length == 0)
 			r->parity.length = length;
 		if (length != r->parity.length)
-			return error_set(err, ERROR_CORRUPT,
-					 "rank %" PRIu32
-					 ": the size of its parity is %" PRIu64
-					 " bytes, that of other ranks is %" PRIu64,
-					 of->rank, length, r->parity.length);
+			return error_set(
+				err, ERROR_CORRUPT,
+				"rank %" PRIu32
+				": the size of its parity is %" PRIu64
+				" bytes, that of other ranks is %" PRIu64,
+				of->rank, length, r->parity.length);
 	}
 	return 0;
 }

@@ -115,17 +115,21 @@ renew_prove_inputs(const struct fti_rebuild *r, const struct work *w,
 
 /* --- Sums of POSIX files --- */
 
-/* Set the sum of a file of a rank in the text of metadata `p`, unless it is
- * there.  Sets *changed. */
+/* The text of a file of metadata while sums are corrected. */
+struct correction {
+	const struct fti_posix *p;
+	struct buf text;
+	bool changed;
+};
+
+/* Set the sum of a file of a rank, if it is in these metadata, and another. */
 static int
-set_sum(const struct fti_posix *p, const struct fti_rank *r, enum fti_part part,
-	const char *sum, struct buf *text, bool *changed, struct error *err)
+set_sum(struct correction *c, const struct fti_rank *r, enum fti_part part,
+	const char *sum, struct error *err)
 {
 	const struct fti_posix_file *of = r->posix;
 	const bool parity = part == FTI_PARITY;
-	const char *old = of == NULL ? NULL
-			  : parity  ? of->parity_sum
-				    : of->sum;
+	const char *old = of == NULL ? NULL : parity ? of->parity_sum : of->sum;
 	char section[NUM_TEXT];
 	const struct fti_ini_value v = {
 		.section = section,
@@ -133,12 +137,13 @@ set_sum(const struct fti_posix *p, const struct fti_rank *r, enum fti_part part,
 		.value = sum,
 	};
 
-	if (sum == NULL || of == NULL || (old != NULL && strcmp(old, sum) == 0) ||
-	    of < p->files || of >= p->files + p->nfiles)
+	if (sum == NULL || of == NULL ||
+	    (old != NULL && strcmp(old, sum) == 0) || of < c->p->files ||
+	    of >= c->p->files + c->p->nfiles)
 		return 0;
-	num_text(section, (uint64_t)(of - p->files));
-	*changed = true;
-	return fti_ini_set(text, &v, err);
+	num_text(section, (uint64_t)(of - c->p->files));
+	c->changed = true;
+	return fti_ini_set(&c->text, &v, err);
 }
 
 int
@@ -150,25 +155,24 @@ renew_record_sums(const struct fti_rebuild *r, char (*sums)[HASH_TEXT],
 	int rc = 0;
 
 	for (size_t i = 0; i < r->sets->ninis && rc == 0 && set->posix; i++) {
-		const struct fti_posix *p = r->sets->inis[i];
-		struct buf text = BUF_INIT;
-		bool changed = false;
+		struct correction c = { .p = r->sets->inis[i],
+					.text = BUF_INIT };
 
-		rc = io_read_file(fd, p->name, FTI_INI_MAX, &text, err);
+		rc = io_read_file(fd, c.p->name, FTI_INI_MAX, &c.text, err);
 		for (size_t k = 0; k < r->count && rc == 0; k++)
-			rc = set_sum(p, r->files[k].rank, r->files[k].part,
-				     sums[k], &text, &changed, err);
-		for (size_t k = 0; k < set->nranks * FTI_PARTS && rc == 0; k++) {
+			rc = set_sum(&c, r->files[k].rank, r->files[k].part,
+				     sums[k], err);
+		for (size_t k = 0; k < set->nranks * FTI_PARTS && rc == 0;
+		     k++) {
 			const struct fti_rank *of = &set->ranks[k / FTI_PARTS];
 
-			rc = set_sum(p, of, (enum fti_part)(k % FTI_PARTS),
-				     of->parts[k % FTI_PARTS].right_sum, &text,
-				     &changed, err);
+			rc = set_sum(&c, of, (enum fti_part)(k % FTI_PARTS),
+				     of->parts[k % FTI_PARTS].right_sum, err);
 		}
-		if (rc == 0 && changed)
-			rc = io_replace(fd, p->name, text.data, text.len, 0666,
-					err);
-		buf_free(&text);
+		if (rc == 0 && c.changed)
+			rc = io_replace(fd, c.p->name, c.text.data, c.text.len,
+					0666, err);
+		buf_free(&c.text);
 	}
 	return rc;
 }

@@ -84,8 +84,8 @@ fits_dirs(const struct fti_tree *t, size_t first, size_t end, uint32_t size)
 			same = len == (size_t)(path_base(last->path) -
 					       last->path) &&
 			       strncmp(last->path, e->path, len) == 0;
-			if (same != (last->name.rank / size ==
-				     e->name.rank / size))
+			if (same !=
+			    (last->name.rank / size == e->name.rank / size))
 				return false;
 			several = several || !same;
 		}
@@ -333,7 +333,7 @@ add_set(struct fti_sets *s, size_t first, size_t end,
 		if (list[i].name.kind == FTI_NAME_MPIIO)
 			whole = &list[i];
 		else if (fti_name_is_of_rank(list[i].name.kind) &&
-		    list[i].name.rank < RANKS_MAX) {
+			 list[i].name.rank < RANKS_MAX) {
 			any = true;
 			if (list[i].name.rank > top)
 				top = list[i].name.rank;
@@ -425,7 +425,8 @@ find_meta_dir(struct fti_sets *s, struct error *err)
 	if (rc == 0 && c.meta_dir != NULL && c.meta_dir[0] != '/') {
 		const char *at = fti_tree_dir(s->arena, t->config);
 
-		if (at != NULL && fti_config_beneath(c.meta_dir, &dir, &why) == 0)
+		if (at != NULL &&
+		    fti_config_beneath(c.meta_dir, &dir, &why) == 0)
 			s->meta_dir = arena_printf(s->arena, "%s%s%s", at,
 						   at[0] == '\0' ? "" : "/",
 						   dir.data);

@@ -53,11 +53,12 @@ struct fti_part_file {
 	uint64_t at; /* where it begins in the file of all ranks */
 	enum fti_state state;
 	bool data_good; /* its data are proven, whatever the state */
+	bool cut;	/* FTI-FF: the sizes of others in its record are gone */
 	bool exact; /* it is as FTI wrote it: others can be computed from it */
-	uint64_t size;	      /* in bytes */
-	struct fti_meta meta; /* unless missing or damaged; FTI-FF */
+	uint64_t size;	       /* in bytes */
+	struct fti_meta meta;  /* unless missing or damaged; FTI-FF */
 	const char *right_sum; /* POSIX: if that of the metadata is damaged */
-	const char *problem;  /* the first, or NULL */
+	const char *problem;   /* the first, or NULL */
 };
 
 struct fti_rank {
@@ -88,8 +89,8 @@ struct fti_set {
 	struct fti_geometry geometry;
 	struct fti_rank *ranks; /* ascending; of all that should have files */
 	size_t nranks, groups;
-	size_t found;	 /* ranks with a file of their own */
-	uint64_t bytes;	 /* of all files */
+	size_t found;	/* ranks with a file of their own */
+	uint64_t bytes; /* of all files */
 	/* Seconds since 1970: the newest record, or if records have no time, the
 	 * newest file. */
 	int64_t written;
@@ -104,13 +105,13 @@ struct fti_set {
 	/* After fti_set_examine(). */
 	bool data_read; /* else only records and sizes are proven */
 	enum fti_set_state state;
-	size_t bad;	     /* ranks without a good file of their own */
-	size_t sums;	     /* POSIX: damaged ones in its metadata */
-	size_t unprotected;  /* copies or parity files that are not good */
+	size_t bad;	      /* ranks without a good file of their own */
+	size_t sums;	      /* POSIX: damaged ones in its metadata */
+	size_t unprotected;   /* copies or parity files that are not good */
 	const char *conflict; /* which files contradict each other, or NULL */
-	const char *reason;  /* why it is not whole and protected, or NULL */
-	const char *refusal; /* why FTI would not restart from it, or NULL */
-	size_t first, count; /* entries of the tree */
+	const char *reason;   /* why it is not whole and protected, or NULL */
+	const char *refusal;  /* why FTI would not restart from it, or NULL */
+	size_t first, count;  /* entries of the tree */
 	/* POSIX: entries, some of which are sector files of the level; the
 	 * first problem with one, or NULL; ranks that none describes. */
 	size_t metadata, nmetadata;

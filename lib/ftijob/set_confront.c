@@ -41,11 +41,15 @@
 #define CHOICES 5000
 #define PROBE 4096
 
+/* Bytes of two files that are compared at a time. */
+#define STEP ((size_t)64 << 10)
+
 struct confrontation {
 	struct fti_sets *s;
 	struct fti_set *set;
 	const struct work *w;
-	/* Of the group that is looked at: all files of a choice are open. */
+	/* The group that is looked at: all files of a choice are open. */
+	uint32_t group;
 	struct fti_recover *from;
 	unsigned k;
 	uint64_t left;	/* members with an exact file, as bits */
@@ -82,12 +86,11 @@ contradict(struct confrontation *c, struct error *err, const char *fmt, ...)
 /* --- Level 3 --- */
 
 static struct fti_part_file *
-member_file(const struct confrontation *c, uint32_t group, unsigned m)
+member_file(const struct confrontation *c, unsigned m)
 {
-	struct fti_rank *r = fti_set_member(c->set, group, m % c->k);
+	struct fti_rank *r = fti_set_member(c->set, c->group, m % c->k);
 
-	return r == NULL ? NULL
-			 : &r->parts[m < c->k ? FTI_OWN : FTI_PARITY];
+	return r == NULL ? NULL : &r->parts[m < c->k ? FTI_OWN : FTI_PARITY];
 }
 
 static unsigned
@@ -103,8 +106,8 @@ count_bits(uint64_t bits)
 /* Do their sums prove the data that are computed?  Without `data` only their
  * records are looked at. */
 static int
-proves_computed(const struct confrontation *c, uint32_t group,
-		const struct fti_parity *p, bool data, struct error *err)
+proves_computed(const struct confrontation *c, const struct fti_parity *p,
+		bool data, struct error *err)
 {
 	struct fti_rankfile files[CAUCHY_MAX];
 	unsigned count = 0;
@@ -116,7 +119,7 @@ proves_computed(const struct confrontation *c, uint32_t group,
 			.computed = s,
 			.known = true,
 			.layout = p->layout,
-			.posix = fti_set_member(c->set, group, m)->posix,
+			.posix = fti_set_member(c->set, c->group, m)->posix,
 		};
 
 		if (p->members[m].data == NULL)
@@ -141,8 +144,7 @@ proves_computed(const struct confrontation *c, uint32_t group,
 /* Do the members of the group without those `aside` agree, and give the data
  * that are missing?  Without `all` some bytes are looked at.  1, 0, -1. */
 static int
-fits(struct confrontation *c, uint32_t group, uint64_t aside, bool all,
-     struct error *err)
+fits(struct confrontation *c, uint64_t aside, bool all, struct error *err)
 {
 	const struct fti_parity *p = NULL;
 	bool without[CAUCHY_MEMBERS_MAX] = { false };
@@ -156,18 +158,14 @@ fits(struct confrontation *c, uint32_t group, uint64_t aside, bool all,
 			       ? 0
 			       : error_pass(err, &why);
 	p = fti_recover_parity(c->from, NULL);
-	if (all)
-		rc = fti_parity_agrees(p, 0, p->length, c->w, err);
-	else
-		rc = fti_parity_agrees(p, 0, PROBE, c->w, err);
-	return rc == 1 ? proves_computed(c, group, p, all, err) : rc;
+	rc = fti_parity_agrees(p, 0, all ? p->length : PROBE, c->w, err);
+	return rc == 1 ? proves_computed(c, p, all, err) : rc;
 }
 
 /* Try what is left without the members `aside`.  All data without a parity that
  * fits them are no proof. */
 static int
-try_choice(struct confrontation *c, uint32_t group, uint64_t aside,
-	   struct error *err)
+try_choice(struct confrontation *c, uint64_t aside, struct error *err)
 {
 	const uint64_t data = (UINT64_C(1) << c->k) - 1;
 	const uint64_t rest = c->left & ~aside;
@@ -176,9 +174,9 @@ try_choice(struct confrontation *c, uint32_t group, uint64_t aside,
 	if (count_bits(rest) < c->k || rest == data || c->tries >= CHOICES)
 		return 0;
 	c->tries++;
-	rc = fits(c, group, aside, false, err);
+	rc = fits(c, aside, false, err);
 	if (rc == 1)
-		rc = fits(c, group, aside, true, err);
+		rc = fits(c, aside, true, err);
 	if (rc == 1 && (c->choices == 0 || aside != c->found)) {
 		c->found = aside;
 		c->choices++;
@@ -192,21 +190,21 @@ try_choice(struct confrontation *c, uint32_t group, uint64_t aside,
 /* Try all choices of `count` more files, from member `from` on; `nodes`: of all
  * files of so many nodes. */
 static int
-try_choices(struct confrontation *c, uint32_t group, uint64_t aside,
-	    unsigned from, unsigned count, bool nodes, struct error *err)
+try_choices(struct confrontation *c, uint64_t aside, unsigned from,
+	    unsigned count, bool nodes, struct error *err)
 {
 	int rc = 0;
 
 	if (count == 0)
-		return try_choice(c, group, aside, err);
+		return try_choice(c, aside, err);
 	for (unsigned m = from; rc == 0 && m < (nodes ? c->k : 2 * c->k); m++) {
 		uint64_t bits = UINT64_C(1) << m;
 
 		if (nodes)
 			bits |= bits << c->k;
 		if ((c->left & bits) != 0)
-			rc = try_choices(c, group, aside | (bits & c->left),
-					 m + 1, count - 1, nodes, err);
+			rc = try_choices(c, aside | (bits & c->left), m + 1,
+					 count - 1, nodes, err);
 	}
 	return rc;
 }
@@ -214,12 +212,12 @@ try_choices(struct confrontation *c, uint32_t group, uint64_t aside,
 /* The files of FTI-FF have the length of the parity in their records: those
  * with another one do not belong to the group, if all others are enough. */
 static bool
-agree_on_length(struct confrontation *c, uint32_t group)
+agree_on_length(struct confrontation *c)
 {
 	bool agree = true;
 
 	for (unsigned m = 0; m < 2 * c->k && !c->set->posix; m++) {
-		const int64_t length = member_file(c, group, m)->meta.max_fs;
+		const int64_t length = member_file(c, m)->meta.max_fs;
 		uint64_t others = 0;
 		unsigned first = m;
 
@@ -228,7 +226,7 @@ agree_on_length(struct confrontation *c, uint32_t group)
 		for (unsigned i = 2 * c->k; i-- > 0;) {
 			if ((c->left >> i & 1) == 0)
 				continue;
-			if (member_file(c, group, i)->meta.max_fs != length)
+			if (member_file(c, i)->meta.max_fs != length)
 				others |= UINT64_C(1) << i;
 			else
 				first = i;
@@ -243,62 +241,46 @@ agree_on_length(struct confrontation *c, uint32_t group)
 	return agree;
 }
 
-/* Name the group in a conflict. */
 static int
-contradict_group(struct confrontation *c, uint32_t group, struct error *err)
-{
-	const uint32_t first = fti_set_member(c->set, group, 0)->rank;
-	const uint32_t last = fti_set_member(c->set, group, c->k - 1)->rank;
-
-	return contradict(c, err,
-			  "data and parity of the group of ranks %" PRIu32
-			  " to %" PRIu32
-			  " contradict each other, and %s choice of them fits%s",
-			  first, last, c->choices > 1 ? "more than one" : "no",
-			  c->set->data_read ? "" : " (without --checksums)");
-}
-
-static int
-confront_group(struct confrontation *c, uint32_t group, struct error *err)
+confront_group(struct confrontation *c, struct error *err)
 {
 	int rc = 0;
 
 	c->left = c->found = 0;
 	c->choices = c->tries = 0;
 	for (unsigned m = 0; m < 2 * c->k; m++) {
-		const struct fti_part_file *p = member_file(c, group, m);
+		const struct fti_part_file *p = member_file(c, m);
 
 		if (p == NULL ||
 		    (c->set->posix &&
-		     fti_set_member(c->set, group, m % c->k)->posix == NULL))
+		     fti_set_member(c->set, c->group, m % c->k)->posix == NULL))
 			return 0;
 		if (p->exact)
 			c->left |= UINT64_C(1) << m;
 	}
 	if (count_bits(c->left) < c->k)
 		return 0;
-	if (agree_on_length(c, group) && !c->set->data_read)
+	if (agree_on_length(c) && !c->set->data_read)
 		return 0;
 	if (c->set->data_read) {
 		const uint64_t lengths = c->choices == 1 ? c->found : 0;
 
-		c->from = fti_recover_new(c->s, c->set,
-					  fti_set_member(c->set, group, 0),
-					  err);
+		c->from = fti_recover_new(
+			c->s, c->set, fti_set_member(c->set, c->group, 0), err);
 		if (c->from == NULL)
 			return -1;
-		rc = fits(c, group, lengths, true, err);
+		rc = fits(c, lengths, true, err);
 		if (rc == 0) {
 			const unsigned spare = count_bits(c->left) - c->k;
 
 			c->choices = 0;
 			for (unsigned e = 1;
 			     rc == 0 && e <= spare && c->choices == 0; e++)
-				rc = try_choices(c, group, 0, 0, e, false, err);
+				rc = try_choices(c, 0, 0, e, false, err);
 			c->tries = 0;
 			for (unsigned e = 1;
 			     rc == 0 && e <= c->k / 2 && c->choices == 0; e++)
-				rc = try_choices(c, group, 0, 0, e, true, err);
+				rc = try_choices(c, 0, 0, e, true, err);
 		} else if (rc == 1) {
 			c->found = lengths;
 			c->choices = 1;
@@ -309,10 +291,18 @@ confront_group(struct confrontation *c, uint32_t group, struct error *err)
 	if (rc < 0)
 		return -1;
 	if (c->choices != 1)
-		return contradict_group(c, group, err);
+		return contradict(
+			c, err,
+			"data and parity of the group of ranks %" PRIu32
+			" to %" PRIu32
+			" contradict each other, and %s choice of them fits%s",
+			fti_set_member(c->set, c->group, 0)->rank,
+			fti_set_member(c->set, c->group, c->k - 1)->rank,
+			c->choices > 1 ? "more than one" : "no",
+			c->set->data_read ? "" : " (without --checksums)");
 	for (unsigned m = 0; m < 2 * c->k && rc == 0; m++)
 		if ((c->found >> m & 1) != 0)
-			rc = set_aside(c, member_file(c, group, m),
+			rc = set_aside(c, member_file(c, m),
 				       "is intact, but does not fit the other "
 				       "files of its group",
 				       err);
@@ -328,47 +318,38 @@ same_file(const struct confrontation *c, const struct fti_part_file *a,
 	  const struct fti_part_file *b, struct error *err)
 {
 	const bool repaired = a->state != b->state;
-	const struct fti_part_file *files[2] = { a, b };
-	struct fti_source s[2] = { { .fd = -1 }, { .fd = -1 } };
-	unsigned char *bytes[2] = { NULL, NULL };
-	uint64_t end = 0;
+	const uint64_t end = repaired && a->meta.data_size > 0
+				     ? (uint64_t)a->meta.data_size
+				     : a->size;
+	struct fti_source x = { .fd = -1 }, y = { .fd = -1 };
+	unsigned char *bytes = NULL;
 	int rc = 1;
 
-	if (a->meta.fs != b->meta.fs || a->meta.pt_fs != b->meta.pt_fs ||
+	if (a->size != b->size || a->meta.pt_fs != b->meta.pt_fs ||
 	    a->meta.timestamp != b->meta.timestamp ||
 	    (!repaired && memcmp(a->meta.hash, b->meta.hash, HASH_MD5_SIZE)))
 		return 0;
-	for (int i = 0; i < 2 && rc == 1 && c->set->data_read; i++) {
-		bytes[i] = mem_alloc(PROBE * 16, 1);
-		if (bytes[i] == NULL)
-			rc = error_no_memory(err);
-		else
-			rc = fti_source_open(&s[i], c->s->tree.fd,
-					     files[i]->entry->path, err) < 0
-				     ? -1
-				     : 1;
-	}
-	end = s[0].size;
-	if (rc == 1 && c->set->data_read && s[0].size != s[1].size)
-		rc = 0;
-	if (repaired && a->meta.data_size > 0)
-		end = (uint64_t)a->meta.data_size;
-	for (uint64_t at = 0; rc == 1 && c->set->data_read && at < end;) {
-		const size_t n = end - at < PROBE * 16 ? (size_t)(end - at)
-						       : PROBE * 16;
+	if (!c->set->data_read)
+		return 1;
+	bytes = mem_alloc(2 * STEP, 1);
+	if (bytes == NULL)
+		return error_no_memory(err);
+	if (fti_source_open(&x, c->s->tree.fd, a->entry->path, err) < 0 ||
+	    fti_source_open(&y, c->s->tree.fd, b->entry->path, err) < 0)
+		rc = -1;
+	for (uint64_t at = 0; rc == 1 && at < end; at += STEP) {
+		const size_t n = end - at < STEP ? (size_t)(end - at) : STEP;
 
 		if (work_go_on(c->w, err) < 0 ||
-		    fti_source_read(&s[0], bytes[0], n, at, err) < 0 ||
-		    fti_source_read(&s[1], bytes[1], n, at, err) < 0)
+		    fti_source_read(&x, bytes, n, at, err) < 0 ||
+		    fti_source_read(&y, bytes + STEP, n, at, err) < 0)
 			rc = -1;
 		else
-			rc = memcmp(bytes[0], bytes[1], n) == 0;
-		at += n;
+			rc = memcmp(bytes, bytes + STEP, n) == 0;
 	}
-	for (int i = 0; i < 2; i++) {
-		fti_source_close(&s[i]);
-		mem_free(bytes[i]);
-	}
+	fti_source_close(&x);
+	fti_source_close(&y);
+	mem_free(bytes);
 	return rc;
 }
 
@@ -450,11 +431,12 @@ settle_pair(struct confrontation *c, const enum pair *pairs, struct fti_rank *r,
 	const bool copy = is_suspect(c->set, pairs, r, FTI_COPY);
 
 	if (own == copy)
-		return contradict(c, err,
-				  "rank %" PRIu32
-				  ": its file and the copy are both intact, but "
-				  "differ",
-				  r->rank);
+		return contradict(
+			c, err,
+			"rank %" PRIu32
+			": its file and the copy are both intact, but "
+			"differ",
+			r->rank);
 	return own ? set_aside(c, &r->parts[FTI_OWN],
 			       "is intact, but not the original of its copy",
 			       err)
@@ -495,8 +477,8 @@ confront_copies(struct confrontation *c, struct error *err)
 				rc = contradict(
 					c, err,
 					"rank %" PRIu32 " has %" PRIi64
-					" bytes, but the record of rank %"
-					PRIu32 " (ptFs) says %" PRIi64,
+					" bytes, but the record of rank %" PRIu32
+					" (ptFs) says %" PRIi64,
 					r->rank, r->parts[p].meta.fs,
 					right->rank, size);
 	}
@@ -563,23 +545,25 @@ confront_ranks(struct confrontation *c, struct error *err)
 		if (!p->exact)
 			continue;
 		first = first == NULL ? p : first;
-		if (set->level == FTI_DCP && fti_has(set->layout, FTI_CKPT_ID) &&
+		if (set->level == FTI_DCP &&
+		    fti_has(set->layout, FTI_CKPT_ID) &&
 		    p->meta.ckpt_id != first->meta.ckpt_id)
-			rc = contradict(
-				c, err, "%s has checkpoint %" PRIi64
-				", %s checkpoint %" PRIi64,
-				path_base(first->entry->path),
-				first->meta.ckpt_id, path_base(p->entry->path),
-				p->meta.ckpt_id);
+			rc = contradict(c, err,
+					"%s has checkpoint %" PRIi64
+					", %s checkpoint %" PRIi64,
+					path_base(first->entry->path),
+					first->meta.ckpt_id,
+					path_base(p->entry->path),
+					p->meta.ckpt_id);
 		if (rc == 0 && apart(set, p, first) > SPREAD)
 			rc = contradict(
 				c, err,
 				"%s was written %s, %s %s: files of two runs",
 				path_base(first->entry->path),
-				when_shown(from,
-					   fti_written(set->layout,
-						       &first->meta),
-					   false),
+				when_shown(
+					from,
+					fti_written(set->layout, &first->meta),
+					false),
 				path_base(p->entry->path),
 				when_shown(to,
 					   fti_written(set->layout, &p->meta),
@@ -603,9 +587,10 @@ fti_set_confront(struct fti_sets *s, struct fti_set *set, const struct work *w,
 	const bool grouped = c.k >= CAUCHY_MIN && c.k <= CAUCHY_MAX &&
 			     set->geometry.node_size > 0;
 
-	for (uint32_t g = 0; grouped && set->level == FTI_L3 && g < set->groups;
-	     g++)
-		if (work_go_on(w, err) < 0 || confront_group(&c, g, err) < 0)
+	for (c.group = 0;
+	     grouped && set->level == FTI_L3 && c.group < set->groups;
+	     c.group++)
+		if (work_go_on(w, err) < 0 || confront_group(&c, err) < 0)
 			return -1;
 	if (set->posix)
 		return 0;

@@ -61,7 +61,7 @@ open_window(struct window *w, int dirfd, const struct fti_part_file *p,
 		return -1;
 	w->at = p->at;
 	w->part = (struct fti_source){
-		.size = w->file.size <= p->at	       ? 0
+		.size = w->file.size <= p->at	      ? 0
 			: w->file.size - p->at < size ? w->file.size - p->at
 						      : size,
 		.name = p->entry->path,
@@ -133,14 +133,14 @@ check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
 	/* A damaged file of C looks like one of D: others know better. */
 	if (!set->layout_known) {
 		set->layout = f->layout;
-		set->layout_known = to->exact ||
-				    to->state == FTI_STATE_REFUSED;
+		set->layout_known = to->exact || to->state == FTI_STATE_REFUSED;
 		set->layout_guessed = true;
 	}
 	/* The names of differential checkpoints have no id. */
 	if (set->level == FTI_DCP && to->exact && f->meta.ckpt_id > 0)
 		set->id = (uint32_t)f->meta.ckpt_id;
-	return f->cut > 0 ? 0 : check_label(s, set, to, err);
+	to->cut = f->cut > 0;
+	return to->cut ? 0 : check_label(s, set, to, err);
 }
 
 static int

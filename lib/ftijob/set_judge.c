@@ -71,8 +71,8 @@ tally_rank(struct fti_set *set, struct tally *t, const struct fti_rank *r,
 	   bool computed, bool open)
 {
 	const struct fti_part_file *own = &r->parts[FTI_OWN];
-	const bool from_copy = set->level == FTI_L2 &&
-			       fti_part_usable(&r->parts[FTI_COPY]);
+	const bool from_copy =
+		set->level == FTI_L2 && fti_part_usable(&r->parts[FTI_COPY]);
 
 	t->refused += own->state == FTI_STATE_REFUSED;
 	if (own->exact)
@@ -117,8 +117,8 @@ tally_all(struct fti_set *set, struct tally *t, bool *taken)
 		} else if (set->level == FTI_L2) {
 			tally_rank(set, t, r, p[FTI_COPY].exact, is_open(r));
 			set->unprotected += !p[FTI_COPY].exact;
-			*taken = *taken && (good || p[FTI_COPY].state ==
-							    FTI_STATE_GOOD);
+			*taken = *taken &&
+				 (good || p[FTI_COPY].state == FTI_STATE_GOOD);
 		} else {
 			l = lack_of(set, r->group);
 			tally_rank(set, t, r, l.exact <= k, l.open);

@@ -219,10 +219,10 @@ infer_levels(struct fti_tree *t)
 		const struct fti_entry *e = &t->list[i];
 		enum fti_level level = FTI_L1;
 
-		for (end = i; end < t->count &&
-			      t->list[end].level == e->level &&
-			      str_eq(t->list[end].exec, e->exec) &&
-			      t->list[end].name.id == e->name.id;
+		for (end = i;
+		     end < t->count && t->list[end].level == e->level &&
+		     str_eq(t->list[end].exec, e->exec) &&
+		     t->list[end].name.id == e->name.id;
 		     end++) {
 			const enum fti_name_kind kind = t->list[end].name.kind;
 

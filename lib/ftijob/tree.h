@@ -39,7 +39,8 @@ struct fti_tree {
 	struct fti_entry *list; /* by exec, level, id, kind, rank, path */
 	size_t count, room;
 	const char *config; /* the config.fti that was found, or NULL */
-	const char *unread; /* the first directory that cannot be read, or NULL */
+	const char
+		*unread; /* the first directory that cannot be read, or NULL */
 	struct arena *arena;
 };
 

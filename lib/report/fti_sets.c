@@ -73,8 +73,7 @@ add_skipped(const struct fti_set *set, const struct fti_set *best,
 		return;
 	buf_printf(out, "  FTI %s %s%s%s: ", mixed ? "may mix up" : "skips",
 		   fti_level_name(set->level),
-		   set->id == 0 ? "" : ", checkpoint ",
-		   id_text(set, id));
+		   set->id == 0 ? "" : ", checkpoint ", id_text(set, id));
 	if (set->refusal != NULL)
 		buf_printf(out, "%s\n", set->refusal);
 	else
