@@ -140,10 +140,13 @@ fti_next(const struct fti_next *n, const struct fti_sets *s,
 	for (size_t i = 0; i < s->count; i++) {
 		const struct fti_set *set = &s->list[i];
 		const bool mend = set->state == FTI_SET_REBUILDABLE;
-		const bool coded = set->level == FTI_L2 || set->level == FTI_L3;
+		const bool sums =
+			set->sums > 0 && set->state == FTI_SET_REFUSED &&
+			(set->level == FTI_L2 || set->level == FTI_L3);
 
-		if (!mend && !(coded && set->sums > 0) &&
-		    (set->state != FTI_SET_WHOLE || set->unprotected == 0))
+		if (!mend && !sums &&
+		    (set->state != FTI_SET_WHOLE ||
+		     set->unprotected + set->sums == 0))
 			continue;
 		if (best == NULL ||
 		    (mend && best->state != FTI_SET_REBUILDABLE))
