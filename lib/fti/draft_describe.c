@@ -267,8 +267,8 @@ prove_meta(struct fti_draft *d, const struct fti_checked *c, struct hash *h,
 		if (memcmp(d->meta.hash, old->hash, HASH_MD5_SIZE) == 0)
 			return 0;
 	}
-	d->max_fs = old->max_fs;
-	d->pt_fs = old->pt_fs;
+	d->max_fs = old->max_fs < 0 ? -1 : old->max_fs;
+	d->pt_fs = old->pt_fs < 0 ? -1 : old->pt_fs;
 	d->timestamp = old->timestamp;
 	d->unproven = true;
 	return 0;

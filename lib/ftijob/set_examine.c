@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "arena.h"
 #include "error.h"
@@ -175,9 +176,11 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 		if (to->right_sum == NULL)
 			return error_no_memory(err);
 	}
-	/* Nothing says what it should be. */
-	if (!r->parity && r->form == FTI_FORM_POSIX &&
-	    r->described.file->sum == NULL) {
+	/* Nothing says what it should be: what is no sum proves no damage. */
+	if (!r->parity && r->form == FTI_FORM_POSIX && !to->exact &&
+	    (r->described.file->sum == NULL ||
+	     strspn(r->described.file->sum, "0123456789abcdef") !=
+		     HASH_MD5_TEXT - 1)) {
 		to->state = FTI_STATE_UNKNOWN;
 		to->exact = to->data_good = false;
 		return set_problem(s, to,

@@ -474,7 +474,7 @@ class Case:
                 subprocess.run(words, check=True)
             now = self.kept()
             state, following, status = self.scan("--checksums")
-        if first in ("rebuildable", "whole") and t.recoverable():
+        if first in ("rebuildable", "whole") and t.recoverable() and t.meta:
             self.check(state == "whole" and t.all_right(now if seen else None),
                        "next: ends with " + state)
         return first
