@@ -138,8 +138,8 @@ keep_ends(struct remote_run *run, struct remote_node *n, const char *text,
 		run->failed = true;
 }
 
-/* The node printed so many bytes more.  End one that does not stop: a login that
- * does not come to the command, sooner. */
+/* The node printed so many bytes more.  End one that does not stop: sooner, if
+ * it has not come to the command. */
 static void
 count(struct remote_run *run, struct remote_node *n, size_t bytes)
 {

@@ -96,9 +96,10 @@ take_lock(struct scavenge *s, struct error *err)
 }
 
 /*
- * Choose the file that shows a node that its prefix is ours.  A plan makes none:
- * it takes one that is no more there if nothing is mounted.  Without room for one
- * the nodes are asked all the same, as files may be on the prefix already.
+ * Choose the file that shows a node that its prefix is ours.  A plan makes
+ * none: it takes flush.scr, which is missing where nothing is mounted.  Without
+ * room for a file the nodes are asked all the same, as the prefix may have the
+ * files of the job already.
  */
 static int
 show(struct scavenge *s, struct error *err)

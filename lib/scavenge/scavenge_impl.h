@@ -76,8 +76,8 @@ struct scavenge_witness {
 };
 
 /*
- * The state of a node.  Dead is only a node that nobody has heard, and that took
- * no connection or is called down; what hangs or is silent may live.
+ * The state of a node.  Dead is only a node that nobody has heard, and that
+ * took no connection or is called down; what hangs or is silent may live.
  */
 enum scavenge_node_state scavenge_conclude(const struct scavenge_witness *w);
 
@@ -143,9 +143,9 @@ int scavenge_check_number(struct scavenge *s, struct salvage_dataset *d,
 void scavenge_mark_flushed(const struct scavenge *s, int64_t id);
 
 /*
- * Is the dataset `e` of the index later than `d`?  A job that flush.scr names is
- * the last that ran on the prefix, and its own datasets are in the order of their
- * numbers.  Only if it is not known which job `d` is of, the clocks decide.
+ * Is the dataset `e` of the index later than `d`?  If flush.scr lists `d` as
+ * one of this job, the job is the last that ran on the prefix, and its datasets are
+ * in the order of their numbers.  Only otherwise the clocks decide.
  */
 bool scavenge_is_later(const struct scavenge *s, const struct index_entry *e,
 		       const struct salvage_dataset *d);

@@ -100,8 +100,9 @@ void job_close(struct job *j);
  */
 int job_nodes(struct job *j, struct error *err);
 
-/* The same with, behind them, nodes that the resource manager has taken from the
- * job since it began: they may have files of it.  Not if the user names nodes. */
+/* The same, and behind them the nodes that the resource manager has taken from
+ * the job since it began: they may have files of it.  Not if the user names
+ * nodes. */
 int job_began(struct job *j, struct error *err);
 
 /* The end time in seconds since the epoch, from SCR_END_TIME or the resource

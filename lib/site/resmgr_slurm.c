@@ -34,8 +34,9 @@ field(struct resmgr *r, const char *line, const char *key)
 	return NULL;
 }
 
-/* For a job array scontrol prints a line per job, for a heterogeneous job one per
- * component.  Keep the line with our id, and the nodes of all components. */
+/* For a job array scontrol prints a line per job, for a heterogeneous job one
+ * per component.  Keep the line with our id, and the nodes of all components.
+ */
 static int
 job_line(struct resmgr *r, char *text, void *arg, struct error *err)
 {

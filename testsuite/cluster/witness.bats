@@ -13,14 +13,14 @@ teardown()
 	local node
 
 	for node in node1 node2 node3 node4; do
-		on "$node" rm -f /root/.bashrc 2>/dev/null || true
+		on "$node" sh -c 'rm -f ~/.bashrc' 2>/dev/null || true
 	done
 	bed_wipe
 }
 
 # start_up NODE COMMAND: what the login shell of NODE does before it does what it
 # is asked.
-start_up() { on "$1" sh -c 'echo "$1" >/root/.bashrc' - "$2"; }
+start_up() { on "$1" sh -c 'echo "$1" >~/.bashrc' - "$2"; }
 
 # A set of four tolerates one loss, and two nodes do not answer.
 @test "33.6 hung nodes are unknown, not dead: stopped sshd, endless or slow logins" {
@@ -147,7 +147,5 @@ as_other()
 	on node2 mount --bind "/pfs/xor_8n4/prefix" "$lay_prefix"
 	saves
 	assert_output_has "maybe alive: node1"
-	for node in node1; do
-		on $node mount --bind "/pfs/xor_8n4/prefix" "$lay_prefix"
-	done
+	on node1 mount --bind "/pfs/xor_8n4/prefix" "$lay_prefix"
 }

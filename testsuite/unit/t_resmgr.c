@@ -88,10 +88,9 @@ nodes_of(void)
 {
 	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
-	struct hostlist h;
+	struct hostlist h = HOSTLIST_INIT;
 	const char *got = NULL;
 
-	h = (struct hostlist)HOSTLIST_INIT;
 	if (resmgr_nodes(rm, &h, &err) < 0) {
 		got = fmt("!%s", err.text);
 		ok(err.kind == ERROR_ABSENT, "an honest error");
@@ -108,12 +107,10 @@ nodes_of(void)
 static const char *
 down_of(const char *among)
 {
-	struct hostlist nodes, down;
+	struct hostlist nodes = HOSTLIST_INIT, down = HOSTLIST_INIT;
 	struct buf text = BUF_INIT;
 	const char *got = NULL;
 
-	nodes = (struct hostlist)HOSTLIST_INIT;
-	down = (struct hostlist)HOSTLIST_INIT;
 	must(hostlist_add(&nodes, among, NULL) == 0);
 	must(hostlist_add(&down, "stale", NULL) == 0);
 	must(resmgr_down(rm, &nodes, &down, NULL) == 0);
@@ -261,6 +258,9 @@ test_slurm_nodes(void)
 	is_str(nodes_of(), "node08,node09,x1000c0s0b0n0,x1000c0s0b0n1",
 	       "the line with our id, any names");
 	is_int(end_of(), RESMGR_END_NEVER, "no limit");
+	slurm("JobId=42 HetJobId=42 NodeList=a[1-2]\nJobId=43 HetJobId=42 "
+	      "NodeList=b1\nJobId=44 HetJobId=40 NodeList=c1\n");
+	is_str(nodes_of(), "a1,a2,b1", "33.8 all components of a job");
 	slurm(JOB("41", "a1", "1", "2026-11-21T10:00:00"));
 	is_str(nodes_of(), ALL, "of another job: the environment's");
 	ok(notes("no record of job 42"), "... and it is told");
@@ -277,6 +277,10 @@ test_slurm_nodes(void)
 	is_str(nodes_of(), "old1,old2", "... the older variable");
 	unsetenv("SLURM_NODELIST");
 	ok(nodes_of()[0] == '!', "... nothing at all");
+	setenv("SLURM_JOB_NODELIST_HET_GROUP_0", "a[1-2]", 1);
+	setenv("SLURM_JOB_NODELIST_HET_GROUP_1", "b1", 1);
+	is_str(nodes_of(), "a1,a2,b1", "... by the environment");
+	unsetenv("SLURM_JOB_NODELIST_HET_GROUP_0");
 	setenv("SLURM_NODELIST", "bad[1-", 1);
 	ok(nodes_of()[0] == '!', "... no list");
 	slurm("");
@@ -284,28 +288,6 @@ test_slurm_nodes(void)
 	is_str(nodes_of(), ALL, "scontrol fails");
 	ok(notes("scontrol: failed") && notes("SLURM_JOB_NODELIST"),
 	   "... told");
-}
-
-/* 33.8 */
-static void
-test_slurm_components(void)
-{
-	struct hostlist h = HOSTLIST_INIT;
-
-	slurm("JobId=42 HetJobId=42 HetJobOffset=0 NodeList=a[1-2]\n"
-	      "JobId=43 HetJobId=42 HetJobOffset=1 NodeList=b1\n"
-	      "JobId=44 HetJobId=40 NodeList=c1\n");
-	is_str(nodes_of(), "a1,a2,b1", "the nodes of all components");
-	setenv("SLURM_JOB_NODELIST_HET_GROUP_0", "node[1-4]", 1);
-	setenv("SLURM_JOB_NODELIST_HET_GROUP_1", "x,y", 1);
-	must(resmgr_began(rm, &h, NULL) == 0);
-	is_str(hostlist_nth(&h, -1), "y", "... those that it began with");
-	hostlist_free(&h);
-	slurm(NULL);
-	unsetenv("SLURM_JOB_NODELIST");
-	setenv("SLURM_JOB_NODELIST_HET_GROUP_0", "a", 1);
-	setenv("SLURM_JOB_NODELIST_HET_GROUP_1", "b", 1);
-	is_str(nodes_of(), "a,b", "... without scontrol");
 }
 
 static void
@@ -330,8 +312,6 @@ test_slurm_down(void)
 	prints("sinfo", "node[2- down\nnode1 down\n");
 	is_str(down_of("node[1-4]"), "node1", "nonsense costs its line");
 	ok(resmgr_notice(rm) != NULL, "... and is told");
-	prints("sinfo", "");
-	is_str(down_of("node[1-4]"), "", "no node");
 }
 
 /* --- Commands that misbehave --- */
@@ -604,7 +584,6 @@ main(void)
 {
 	test_detection();
 	test_slurm_nodes();
-	test_slurm_components();
 	test_slurm_down();
 	test_commands();
 	test_slurm_hangs();
