@@ -144,8 +144,8 @@ void scavenge_mark_flushed(const struct scavenge *s, int64_t id);
 
 /*
  * Is the dataset `e` of the index later than `d`?  If flush.scr lists `d` as
- * one of this job, the job is the last that ran on the prefix, and its datasets are
- * in the order of their numbers.  Only otherwise the clocks decide.
+ * one of this job, the job is the last that ran on the prefix, and its datasets
+ * are in the order of their numbers.  Only otherwise the clocks decide.
  */
 bool scavenge_is_later(const struct scavenge *s, const struct index_entry *e,
 		       const struct salvage_dataset *d);
