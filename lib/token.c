@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "token.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "clock.h"
-
 int
-token_make(struct token *t, int dirfd)
+token_make(struct token *t, int dirfd, const char *use)
 {
-	char host[HOST_NAME_MAX + 1] = "";
 	int fd = -1;
 
 	*t = (struct token)TOKEN_INIT;
-	(void)gethostname(host, sizeof(host) - 1);
-	snprintf(t->base, sizeof(t->base), "token.%s.%ld.%.9f", host,
-		 (long)getpid(), clock_seconds());
+	snprintf(t->base, sizeof(t->base), "token.%s", use);
 	temp_name(t->name, t->base);
 	fd = temp_make(dirfd, t->base, 0644, create_owner(dirfd));
 	if (fd < 0)

@@ -311,7 +311,7 @@ probe_all(struct doctor *d, struct job *j, const struct remote_options *o,
 
 	if (r == NULL)
 		return error_no_memory(err);
-	if (d->prefix >= 0 && token_make(&token, d->prefix) == 0 &&
+	if (d->prefix >= 0 && token_make(&token, d->prefix, "doctor") == 0 &&
 	    path_join(&path, j->prefix_real, token.name, NULL) == 0)
 		argv[2] = path.data;
 	if (remote_run(&j->nodes, argv, o, r, err) == 0)

@@ -111,7 +111,7 @@ show(struct scavenge *s, struct error *err)
 		name = scr < 0 || dir_access(scr, FLUSH_FILE, F_OK) < 0
 			       ? NULL
 			       : FLUSH_FILE;
-	else if (token_make(&s->token, scr) < 0)
+	else if (token_make(&s->token, scr, "scavenge") < 0)
 		name = NULL;
 	if (name == NULL)
 		return 0;

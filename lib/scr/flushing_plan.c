@@ -177,7 +177,8 @@ see_prefix(const struct flushing *f, struct error *err)
 
 	if (run->one_prefix || run->nodes < 2)
 		return 0;
-	if (run->world.rank == 0 && token_make(&token, f->prefix_fd) == 0 &&
+	if (run->world.rank == 0 &&
+	    token_make(&token, f->prefix_fd, "flush") == 0 &&
 	    buf_add_str(&name, token.name) < 0)
 		rc = error_no_memory(err);
 	rc = team_share(&run->world, 0, rc, &name, err);
