@@ -133,6 +133,8 @@ app_answer_print(int status)
 		json_append(j, answer.facts);
 	if (answer.lines != NULL)
 		json_set(j, "answer", answer.lines);
-	json_print(j, stdout, &err);
-	return app_report(STATUS_OK, &err);
+	/* app_finish() reports what cannot be written. */
+	return json_print(j, stdout, &err) < 0 && !ferror(stdout)
+		       ? app_report(STATUS_OK, &err)
+		       : STATUS_OK;
 }

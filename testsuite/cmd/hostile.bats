@@ -123,6 +123,18 @@ ends_on() {
 	(($(wc -l <err) <= 1)) || failed "$sig: $*:" "$(<err)"
 }
 
+@test "33.E a signal while JSON waits for its reader: one line" {
+	"$GEN/gen_dataset" -q --prefix p --ranks 300 --type SINGLE --size 10
+	scr_index -q -p p --build 1
+	mkfifo pipe
+	exec 8<>pipe
+	head -c 65000 /dev/zero >pipe
+	ends_on TERM scr_container -p p list --json 1 >pipe
+	exec 8>&-
+	assert_status 1
+	grep -q "standard output: cannot write" err
+}
+
 @test "an archive that never comes: a signal ends import, nothing is left" {
 	make
 	scr_archive -q -p p export --with-redundancy -o whole 1
