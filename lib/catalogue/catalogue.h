@@ -342,8 +342,8 @@ int catalogue_forgive(struct catalogue *c, int64_t id,
 		      const struct catalogue_options *o, struct error *err);
 
 /* Can redundancy repair the damage in `h`?  Return STATUS_DAMAGED (also if no
- * data are damaged) or STATUS_LOST.  If the check itself fails, or whether there
- * is redundancy is unknown, return the status of *err. */
+ * data are damaged), STATUS_LOST, or STATUS_FAILED: the map contradicts itself.
+ * If the check itself fails, return the status of *err. */
 int catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 			     const struct packed_health *h,
 			     const struct catalogue_options *o,

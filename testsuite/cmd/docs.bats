@@ -252,6 +252,7 @@ run_docs()
 
 @test "33.E batch scripts: no run starts while it is unknown which nodes are up" {
 	mkdir fakes
+	# shellcheck disable=SC2016 # for the script
 	printf '#!/bin/sh\necho "${0##*/} $*" >>%s/calls\n' "$W" >fakes/srun
 	for name in mpiexec flux jsrun mpirun; do
 		cp fakes/srun fakes/$name
