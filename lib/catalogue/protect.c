@@ -126,7 +126,7 @@ make_plan(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	bool some = p == NULL && why.kind == ERROR_ABSENT;
 
 	/* No redundancy is made of what is known to be wrong. */
-	if (p != NULL && plan_data_status(p) != STATUS_OK &&
+	if (p != NULL && (p->flaw != NULL || p->files_missing > 0) &&
 	    plan_error(p, err) < 0) {
 		plan_free(p);
 		return NULL;
