@@ -17,7 +17,7 @@ for k in $map; do
 done
 case " ${SHIM_RANKS-} " in
 *" $rank "* | " all ")
-	export RANK_PRELOAD="$SHIM${RANK_PRELOAD:+:$RANK_PRELOAD}"
+	export RANK_PRELOAD="${RANK_PRELOAD:+$RANK_PRELOAD:}$SHIM"
 	;;
 esac
 # Under MPICH no rank explores the machine, which takes a quarter of
