@@ -375,7 +375,8 @@ find_next(const struct settings *s, const struct subject *t,
 	 * --protect needs first. */
 	if (!n.barred && !n.undecided &&
 	    ((s->dry_run && n.status != STATUS_FAILED) ||
-	     (n.status == STATUS_FAILED && error_may_pass(why)) ||
+	     (n.status == STATUS_FAILED &&
+	      (error_may_pass(why) || n.obstacle[0] != '\0')) ||
 	     (s->protect != NULL && n.status == STATUS_DAMAGED)))
 		command = report_check(REPORT_CHECK_REBUILD, s->deep,
 				       s->checksums);

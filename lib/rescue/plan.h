@@ -122,6 +122,7 @@ struct plan_rank {
 				       valid */
 	bool composed;		    /* its filemap is made from rank2file */
 	bool unsized;		    /* which has not the sizes of all files */
+	bool doubted;		    /* its filemap was set aside once */
 	bool unplaced;		    /* its filemap is lost; its files in the
 				       cache are known from redundancy headers,
 				       but not their paths on the prefix */

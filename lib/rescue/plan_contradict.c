@@ -159,10 +159,11 @@ map_fits(const struct planner *w, const struct plan_rank *r)
 	return true;
 }
 
-/* Does the filemap of a rank name the files of the list in a header? */
+/* Does the filemap of a rank name the files of the list in a header, and with
+ * `sizes`, of the same sizes? */
 static bool
-map_has_list(const struct planner *w, const struct plan_rank *r,
-	     const struct redset_member *l)
+map_names_list(const struct planner *w, const struct plan_rank *r,
+	       const struct redset_member *l, bool sizes)
 {
 	if (!r->map_known || r->composed || r->nfiles != l->nfiles)
 		return false;
@@ -176,7 +177,7 @@ map_has_list(const struct planner *w, const struct plan_rank *r,
 				&w->p.files[r->first_file +
 					    (guess + k) % r->nfiles];
 
-			if (f->attr.size == l->files[i].attr.size &&
+			if ((!sizes || f->attr.size == l->files[i].attr.size) &&
 			    strcmp(f->cache_path, l->files[i].path) == 0)
 				break;
 		}
@@ -184,6 +185,13 @@ map_has_list(const struct planner *w, const struct plan_rank *r,
 			return false;
 	}
 	return true;
+}
+
+static bool
+map_has_list(const struct planner *w, const struct plan_rank *r,
+	     const struct redset_member *l)
+{
+	return map_names_list(w, r, l, true);
 }
 
 bool
@@ -275,23 +283,28 @@ bool
 plan_outvote_maps(struct planner *w, const struct plan_set *s)
 {
 	uint32_t agree = 0, contradict = 0;
+	bool once = true;
 
 	for (int pass = 0; pass < 2; pass++)
 		for (uint32_t i = 0; i < s->n; i++) {
 			const struct plan_member *m = &s->members[i];
-			const struct plan_rank *r = plan_rank_of(&w->p, m);
+			struct plan_rank *r = plan_rank_of(&w->p, m);
 
 			if (r == NULL || !r->map_known || r->composed ||
 			    !m->list.known)
 				continue;
-			if (map_has_list(w, r, &m->list))
+			if (map_names_list(w, r, &m->list, false)) {
 				agree += pass == 0;
-			else if (pass == 0)
+			} else if (pass == 0) {
 				contradict++;
-			else if (agree > contradict)
+				/* Its own redundancy made it again. */
+				once = once && !r->doubted;
+			} else if (agree > contradict && once) {
+				r->doubted = true;
 				plan_owner_forget(w, m->rank);
+			}
 		}
-	if (contradict == 0 || agree <= contradict)
+	if (contradict == 0 || agree <= contradict || !once)
 		return false;
 	plan_owner_sweep(w);
 	return true;

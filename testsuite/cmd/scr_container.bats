@@ -1003,6 +1003,7 @@ damaged() {
 			cp -a whole p
 			[[ -f $file ]]
 			rm $file
+			chmod o+w "${file%/*}" # whose links are not trusted
 			eval "$what"
 			if ((layout == 1)); then
 				try scr_container -p p verify scr.dataset.1

@@ -520,8 +520,7 @@ make() {
 		for deep in "" --deep; do
 			ends "$wanted" scr_inspect -p p -d 1 $deep
 			ends "$wanted" scr_rebuild -p p -n 1 $deep
-			ends $((${#deep} > 0 ? 3 : 0)) \
-				scr_index -p p --verify $deep
+			ends "$wanted" scr_index -p p --verify $deep
 			wanted=3
 		done
 	done

@@ -568,7 +568,7 @@ used() {
 	ends 1 scr_index -p p --verify
 	[[ $output$stderr == *"$text"* ]] || failed "$text"
 	try scr_container -p p verify 1
-	((status == 3 || status == 4)) || failed "status"
+	((status == 1 || status == 3 || status == 4)) || failed "status"
 	[[ $output$stderr == *"$text"* ]] || failed "$text"
 	tree_stat p >before
 	complains 3 "$text: cannot be unpacked" scr_container -p p unpack 1

@@ -327,7 +327,7 @@ each_fails() {
 	in_cache -n 4
 	eio 1 cache/genuser/scr.1000/scr.dataset.1/rank_2.ckpt \
 		scr_postrun "${args[@]}"
-	assert_output_has "UNKNOWN: " "caches not readable"
+	assert_output_has "UNKNOWN: the checkpoints cannot be read"
 	assert_output_lacks LOST
 	assert_stderr_has "rank 2: rank_2.ckpt: cannot read"
 	# The rest is saved, and what could not be read the next time.
@@ -357,7 +357,7 @@ each_fails() {
 	assert_stderr_has "cindex.scrinfo: cannot open: Input/output error"
 	rm -rf p/ckpt.1 p/.scr/{scr.dataset.1,index*,flush.scr}
 	eio_any 1 cindex.scrinfo scr_postrun "${args[@]}"
-	assert_output_has "UNKNOWN: the checkpoints cannot be read"
+	assert_output_has "UNKNOWN: " "caches not readable"
 	assert_stderr_has "to save it: --id 1"
 	rm local/cntl/genuser/scr.1000/cindex.scrinfo
 	ends 1 scr_postrun "${args[@]}"

@@ -151,10 +151,10 @@ static const struct scene_step flaws[] = {
 static const struct scene_step map_sets[] = {
 	{ "parity that is wrong gives no filemap",
 	  "new; rm m2; flip R1 -1 -40; flip R0 -20; flip R3 -60",
-	  "lost: |rebuilt, but not a valid filemap: " },
-	{ "a set over filemaps that does not list them: lost",
+	  "unknown: |rebuilt, but not a valid filemap: " },
+	{ "a set over filemaps that does not list them: unknown",
 	  "new; rm m2; set R2-3 DESC>2>FILES 0; set R2-3 DESC>2>FILE>0",
-	  "lost: " },
+	  "unknown: " },
 	{ "a filemap of 300 MB is none",
 	  "new; set R0-3 CHUNK 100000000; set R2-3 DESC>2>FILE>0>*>SIZE "
 	  "300000000; cut R0-3 100010000; rm m2",

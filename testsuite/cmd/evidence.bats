@@ -1,0 +1,173 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats sets them
+# What a dataset is called follows from all evidence: no witness alone says whole or
+# lost, and what was not asked is unknown.
+
+load helper
+
+setup() {
+	in_no_job
+	one_node
+	D=p/.scr/scr.dataset.1
+}
+
+# dataset [OPTION]...: dataset 1 of 4 ranks on prefix p, not built.
+dataset() {
+	rm -rf p
+	"$GEN/gen_dataset" -q -p p -n 4 -s 8K --recorded-prefix "$PWD/p" "$@"
+}
+
+# all STATUS: what inspect, verify and the dry runs say of dataset 1.
+all() {
+	ends "$1" scr_inspect -p p -d 1
+	ends "$1" scr_index -p p --verify 1
+	ends "$1" scr_index -p p --dry-run --build 1
+}
+
+@test "33.1 a part of rank2file keeps its checksums without the first file" {
+	for type in XOR SINGLE; do
+		dataset -t $type
+		scr_index -q -p p --checksums --build 1
+		printf XXXX | dd of=p/ckpt.1/rank_0.ckpt conv=notrunc status=none
+		rm $D/rank2file
+		[[ $type == SINGLE ]] || rm p/ckpt.1/rank_2.ckpt
+		cp -a p kept
+		ends 4 scr_index -p p --checksums --build 1
+		ends 4 scr_index -p p --verify --deep --checksums 1
+		diff -r p/ckpt.1 kept/ckpt.1
+		rm -r kept
+	done
+}
+
+@test "33.2 a lost filemap without redundancy: its file may be there" {
+	dataset -t NONE
+	rm $D/filemap_2
+	ends 1 scr_index -p p --verify 1
+	assert_stderr_has "ckpt.1/rank_2.ckpt may be one of them" \
+		"next: scr_postrun -p p"
+	ends 1 scr_inspect -p p -d 1
+	assert_output_has "next:       scr_postrun -p p"
+	ends 1 scr_index -p p --build 1
+	ends 1 scr_rebuild -p p 1
+	# Nothing is there that could be: lost.
+	rm p/ckpt.1/rank_2.ckpt
+	ends 4 scr_index -p p --verify 1
+	ends 4 scr_inspect -p p -d 1
+}
+
+@test "33.3 --prune counts what the strongest check calls whole" {
+	for id in 1 2; do
+		"$GEN/gen_dataset" -q -p p -i $id -n 4 -s 8K -t SINGLE \
+			--recorded-prefix "$PWD/p"
+		scr_index -q -p p --checksums --build $id
+	done
+	printf XXXX | dd of=p/ckpt.2/rank_1.ckpt conv=notrunc status=none
+	complains 3 ckpt.2 scr_index -p p --prune --keep 1
+	[[ -e p/ckpt.1/rank_0.ckpt ]]
+	scr_index -q -p p --delete 2
+	ends 0 scr_index -p p --prune --keep 1
+	[[ -e p/ckpt.1/rank_0.ckpt ]]
+}
+
+@test "33.12 the same data, the same word" {
+	# NONE, SINGLE: rank2file has what a lost filemap had.
+	for type in NONE SINGLE; do
+		dataset -t $type
+		scr_index -q -p p --build 1
+		rm $D/filemap_1
+		all 0
+		ends 0 scr_rebuild --dry-run -p p 1
+	done
+	# All filemaps of XOR, and the summary.
+	dataset -t XOR
+	scr_index -q -p p --build 1
+	rm $D/filemap_* $D/summary.scr
+	all 3
+	scr_index -q -p p --build 1
+	all 0
+	# A directory in the place of a file.
+	rm p/ckpt.1/rank_1.ckpt
+	mkdir p/ckpt.1/rank_1.ckpt
+	all 3
+	# The index.
+	dataset -t XOR
+	scr_index -q -p p --build 1
+	rm p/.scr/index.scr
+	all 3
+}
+
+@test "33.14 metadata of another dataset are outvoted" {
+	for damage in rank2file.0.0 filemap_1 \
+		reddesc.er.2.xor.grp_1_of_1.mem_3_of_4.redset; do
+		dataset -t XOR --set-size 4
+		"$GEN/gen_dataset" -q -p p -i 2 -n 4 -s 8K -t XOR --set-size 4 \
+			--recorded-prefix "$PWD/p"
+		scr_index -q -p p --build 1
+		scr_index -q -p p --build 2
+		cp -a p whole
+		cp p/.scr/scr.dataset.2/$damage $D/
+		rm p/ckpt.1/rank_2.ckpt
+		if [[ $damage == redd* ]]; then
+			rm -r p/ckpt.1 && cp -a whole/ckpt.1 p/
+		fi
+		ends 3 scr_inspect --deep -p p -d 1
+		scr_index -q -p p --deep --build 1
+		diff -r whole/ckpt.1 p/ckpt.1
+		diff <(cd whole/.scr/scr.dataset.1 && sha256sum filemap_* redd*) \
+			<(cd $D && sha256sum filemap_* redd*)
+		rm -r whole
+	done
+}
+
+@test "33.14 checksums of an older rank2file: unknown, not lost" {
+	dataset -t XOR
+	scr_index -q -p p --checksums --build 1
+	cp $D/rank2file.0.0 older
+	dataset -t XOR --seed 5
+	scr_index -q -p p --checksums --build 1
+	cp older $D/rank2file.0.0
+	ends 1 scr_index -p p --verify --checksums 1
+	assert_stderr_has "agree with their redundancy"
+	cp -a p kept
+	ends 1 scr_index -p p --checksums --build 1
+	diff -r p/ckpt.1 kept/ckpt.1
+}
+
+@test "33.15 a build looks at its result" {
+	dataset -t XOR
+	scr_index -q -p p --build 1
+	scr_container -q -p p pack --size 4000 1
+	rm $D/rank2file
+	ends 3 scr_index -p p --build 1
+	assert_stderr_has "scr_container -p p repack 1"
+	# The header of a file that restores nothing is no damage.
+	dataset -t SINGLE
+	scr_index -q -p p --build 1
+	truncate -s 20 $D/reddesc.er.1.single.*
+	all 0
+}
+
+@test "33.22 no command advises itself, and options are kept" {
+	dataset -t RS
+	scr_index -q -p p --build 1
+	printf XXXX | dd of="$(echo $D/reddescmap.er.2.rs.*)" bs=1 seek=40 \
+		conv=notrunc status=none
+	ends 3 scr_inspect --deep -p p -d 1
+	assert_output_has "next:       scr_rebuild -p p --deep 1"
+	# A directory that was renamed.
+	dataset -t NONE
+	scr_index -q -p p --build 1
+	mv p/ckpt.1 p/ckpt.1.old
+	for command in "scr_index --build" scr_rebuild "scr_index --verify"; do
+		read -ra words <<<"$command"
+		ends 3 "${words[0]}" -p p "${words[@]:1}" 1
+		assert_stderr_has "next: mv p/ckpt.1.old p/ckpt.1"
+	done
+	# A directory in the place of metadata.
+	mv p/ckpt.1.old p/ckpt.1
+	rm $D/summary.scr
+	mkdir $D/summary.scr
+	ends 3 scr_inspect -p p -d 1
+	assert_output_has "mv p/.scr/scr.dataset.1/summary.scr p"
+}
