@@ -30,7 +30,7 @@ setup_file() {
 setup() {
 	in_no_job
 	cd "$BATS_FILE_TMPDIR" || return 1
-	unshare -m true 2>/dev/null || skip "may not make a mount namespace"
+	own_mounts
 	rm -rf mnt/* nodes local whole
 	cat >functions <<'END'
 # On a small file system: the three datasets.
@@ -67,7 +67,7 @@ inside() {
 	local script=$1
 
 	shift
-	unshare -m --propagation private bash -c ". ./functions; $script" "$@"
+	"${own[@]}" bash -c ". ./functions; $script" "$@"
 }
 
 @test "delete, drop, prune and current work without a byte or an inode" {

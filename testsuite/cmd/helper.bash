@@ -116,12 +116,70 @@ teardown_file()
 # group USER run them.  Skips the test if that cannot be.
 become()
 {
-	((EUID == 0)) || skip "needs root to become somebody else"
-	command -v setpriv >/dev/null || skip "no setpriv"
 	as=(setpriv "--reuid=$1" "--regid=$1" --clear-groups
 		env PATH="${OPEN_BIN-$BIN}:$PATH")
-	"${as[@]}" test -x "${OPEN_BIN-$BIN}/scr_index" ||
-		skip "another user does not reach ${OPEN_BIN-$BIN}"
+	"${as[@]}" true 2>/dev/null || skip "may not become another user"
+	"${as[@]}" test -x "${OPEN_BIN-$BIN}/scr_index" -a -r . ||
+		skip "another user does not reach ${OPEN_BIN-$BIN}, or this directory"
+}
+
+# restricted: a command before others, in the array `as`: the modes of files hold
+# for them, whoever runs them.
+restricted()
+{
+	as=()
+	: >closed && chmod 0 closed
+	! cat closed 2>/dev/null ||
+		as=(setpriv --bounding-set "-dac_override,-dac_read_search")
+	"${as[@]}" true && ! "${as[@]}" cat closed 2>/dev/null ||
+		skip "root may read everything"
+	rm -f closed
+}
+
+# may_give: may files be given to somebody else?
+may_give()
+{
+	local file=$BATS_FILE_TMPDIR/given.$BASHPID rc=0
+
+	: >"$file"
+	chown 1234:4321 "$file" 2>/dev/null || rc=1
+	rm "$file"
+	return $rc
+}
+
+# gives: the test needs that.
+gives()
+{
+	may_give || skip "may not give files to others"
+}
+
+# own_mounts: a command before others, in the array `own`: they see their own
+# mounts, and may mount.
+own_mounts()
+{
+	local try=(mount -t tmpfs none "$BATS_TEST_TMPDIR")
+
+	own=(unshare -m)
+	"${own[@]}" "${try[@]}" 2>/dev/null || own=(unshare -rm)
+	"${own[@]}" "${try[@]}" 2>/dev/null || skip "may not mount"
+}
+
+# A test that mounts begins with `privately && return`: it is run once more, in a
+# process of its own, which may do that.
+privately()
+{
+	local script=$BATS_FILE_TMPDIR/privately
+
+	[[ -z ${PRIVATELY-} ]] || return 1
+	own_mounts
+	# All that can be set again.  Setup was done.
+	declare -p | grep -Ev '^declare -([a-zA-Z]*r|[-a-zA-Z]+ (BASH|FUNC|DIRS|PIPE))' \
+		>"$script"
+	declare -f >>"$script"
+	# shellcheck disable=SC2016 # for the shell there
+	PRIVATELY=1 "${own[@]}" bash -c '. "$0"; bats_test_begin() { :; }; set -eE
+		trap "echo \"failed: \$BASH_COMMAND\" >&2" ERR; "$1"' \
+		"$script" "$BATS_TEST_NAME" || exit 1
 }
 
 # moments COUNT [SOME]: numbers up to COUNT of the operations to disturb: SOME

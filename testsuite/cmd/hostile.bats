@@ -10,7 +10,8 @@ load plant
 # Kinds of what is no regular file.  Only root makes a device.
 kinds() {
 	echo fifo socket dir link_fifo
-	((EUID != 0)) || echo sink link_sink
+	[[ ! -e sink ]] && ! mknod -m 666 sink c 1 3 2>/dev/null ||
+		echo sink link_sink
 }
 
 # Type, mode, owner, device, inode and time of status change.
@@ -247,7 +248,7 @@ ends_on() {
 }
 
 @test "root: a file of somebody else, linked into the prefix, is not changed" {
-	((EUID == 0)) || skip "root may change any file"
+	gives
 	make
 	scr_index -q -p p --build 1
 	cp -a p packed

@@ -280,21 +280,24 @@ meanwhile() {
 
 # On a small file system: scavenge t2 over t1 with each amount of room, in pages
 # and in inodes, then again with enough.
-with_little_room() {
+@test "scavenge: valid is what has its bytes when the file system is full" {
 	local room step=6 replaced=0 failures=0 marked=0
 
-	mkdir p && mount -t tmpfs -o size=2m,nr_inodes=300 none p || return
-	size=40000 saved 1 1 || return
+	privately && return
+	mkdir p
+	mount -t tmpfs -o size=2m,nr_inodes=300 none p
+	size=40000 saved 1 1
 	# Each file is larger than the one that it replaces.
-	size=60000 generate 2 2 --layout cache || return
-	cp -a p saved || return
+	size=60000 generate 2 2 --layout cache
+	cp -a p saved
 	[[ -z ${SCRKIT_SLOW-} ]] || step=2
 	for room in $(seq 0 $step 60) $(seq 1000 $step 1050); do
-		find p -mindepth 1 -delete && cp -a saved/. p || return
+		find p -mindepth 1 -delete
+		cp -a saved/. p
 		if ((room < 1000)); then
 			truncate -s 2m p/filler
-			fallocate -l $(($(free_pages) * 4096 - room * 4096)) \
-				p/filler || return
+			fallocate -l $((($(stat -f -c %a p) - room) * 4096)) \
+				p/filler
 		else
 			mkdir p/inodes
 			for ((n = $(stat -f -c %d p); n > room - 1000; n--)); do
@@ -302,49 +305,29 @@ with_little_room() {
 			done
 		fi
 		if scr_postrun "${args[@]}" >out 2>&1; then
-			truth "saved with $room" || return
-			[[ $(valid) == 2* ]] || return
+			truth "saved with $room"
+			[[ $(valid) == 2* ]]
 			continue
 		fi
 		failures=$((failures + 1))
-		truth "full with $room: $(cat out)" || return
+		truth "full with $room: $(cat out)"
 		if ! diff -rq right.1/latest p/latest >differ; then
 			replaced=$((replaced + 1))
-			! scr_index -p p --names-only --valid | grep -qx t1 ||
-				return
+			[[ $(scr_index -p p --names-only --valid) != *t1* ]]
 		else
 			# It was marked, perhaps, and that is taken back.
 			marked=$((marked + $(grep -c "valid again" out)))
-			[[ $(valid) == "1* " ]] || {
-				cat out
-				return 1
-			}
-			scr_index -p p --verify 1 || return
+			[[ $(valid) == "1* " ]] || failed "$(cat out)"
+			scr_index -p p --verify 1
 		fi
 		rm -rf p/filler p/inodes
-		scr_postrun "${args[@]}" >out 2>&1 || {
-			cat out
-			return 1
-		}
-		truth "again after $room" || return
-		[[ $(valid) == "2* " ]] || return
+		ends 0 scr_postrun "${args[@]}"
+		truth "again after $room"
+		[[ $(valid) == "2* " ]]
 	done
 	echo "# $failures failures, $replaced of them with files replaced," \
 		"$marked with the mark taken back" >&3
 	((failures > 5 && replaced > 2 && marked > 0))
-}
-
-free_pages() {
-	stat -f -c %a p
-}
-
-@test "scavenge: valid is what has its bytes when the file system is full" {
-	unshare -m true 2>/dev/null || skip "may not make a mount namespace"
-	export -f with_little_room free_pages generate saved valid truth failed
-	export size dir GEN
-	declare -p args >declared
-	unshare -m --propagation private bash -c \
-		'. ./declared; with_little_room'
 }
 
 @test "killed before the first file is replaced: --build takes the mark back" {

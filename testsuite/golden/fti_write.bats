@@ -693,17 +693,11 @@ fails_at()
 @test "a disk without room is noticed before the first byte is written" {
 	local k
 
-	unshare -m true 2>/dev/null || skip "may not make a mount namespace"
+	privately && return
 	mkdir small
 	for k in 1 2 3 4; do cp "$FTI/bad-F/good.fti" $k.fti; done
-	# shellcheck disable=SC2016 # for the shell inside
-	try unshare -m --propagation private bash -c '
-		mount -t tmpfs -o size=16k none small || exit 9
-		head -c 12288 /dev/zero >small/filler
-		scr_fti compact -o small/out ?.fti
-		status=$?
-		[ "$(find small -type f)" = small/filler ] || exit 8
-		exit $status'
-	[ "$status" = 1 ] || failed "$status: $stderr"
-	[[ $stderr == *"the files"* ]] || failed "$stderr"
+	mount -t tmpfs -o size=16k none small
+	head -c 12288 /dev/zero >small/filler
+	warns 1 "the files" scr_fti compact -o small/out [1-4].fti
+	[ "$(find small -type f)" = small/filler ]
 }

@@ -89,18 +89,15 @@ no_litter()
 }
 
 @test "a full prefix: nothing is called complete, nothing is lost (41)" {
-	mount -t tmpfs -o size=300k none "$PREFIX" 2>/dev/null ||
-		skip "cannot mount"
+	privately && return
+	mount -t tmpfs -o size=300k none "$PREFIX"
 	cd "$PREFIX"
-	job "$NODE_MAP" prefix write=ckpt.1:1:1000 write=ckpt.2:1:200000 held \
+	works "$NODE_MAP" prefix write=ckpt.1:1:1000 write=ckpt.2:1:200000 held \
 		write=ckpt.3:1:1000
-	local full=$stderr rc=$status held=$output
+	[[ $stderr == *"dataset 2: not flushed"*"No space left"* ]]
+	grep -q "held:.* ckpt.2!" <<<"$output"
 	whole 1 3
 	[[ $(ids .valid) == "1 3" && $(ids ".valid == false") == 2 ]]
-	cd / && umount "$PREFIX"
-	((rc == 0))
-	[[ $full == *"dataset 2: not flushed"*"No space left"* ]]
-	grep -q "held:.* ckpt.2!" <<<"$held"
 	[[ -s $NODES/3/tester/scr.j1/scr.dataset.2/rank_3 ]]
 }
 

@@ -159,11 +159,10 @@ fresh() { rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*; }
 }
 
 @test "a device without room: the dataset fails, the next is complete" {
+	privately && return
 	mkdir -p "$NODES/1"
-	mount -t tmpfs -o size=600k none "$NODES/1" || skip "cannot mount"
-	SCR_CACHE_SIZE=1 job "0 1" app_ckpt size=400000
-	umount "$NODES/1"
-	assert_status 0
+	mount -t tmpfs -o size=600k none "$NODES/1"
+	SCR_CACHE_SIZE=1 works "0 1" app_ckpt size=400000
 	grep -qx "complete 1 1" <<<"$output" || failed "complete"
 	grep -q "ERROR: rank 0 .*No space left" <<<"$stderr" || failed "message"
 }

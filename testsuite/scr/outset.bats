@@ -112,8 +112,9 @@ SCR_PREFIX \`$PREFIX'"* ]]
 }
 
 @test "the application finds no room: the message names the device" {
+	privately && return
 	mkdir -p "$NODES/1"
-	mount -t tmpfs -o size=320k none "$NODES/1" || skip "cannot mount"
+	mount -t tmpfs -o size=320k none "$NODES/1"
 	job "0 1" app_ckpt size=600000
 	umount "$NODES/1"
 	grep -q "rank 1 reported its files of dataset 1 .* as not valid: $SSD: .*free.*: free space there, or choose another SCR_CACHE_BASE" \

@@ -88,10 +88,10 @@ on processing units "([0-9,-]+) ]] ||
 }
 
 @test "no room on the prefix: the dataset stays in cache" {
-	mkdir ckpt.1 && mount -t tmpfs -o size=30m none ckpt.1 || skip "cannot mount"
-	job 0 app_ckpt size=$SIZE files=2
-	umount ckpt.1
-	assert_status 0
+	privately && return
+	mkdir ckpt.1
+	mount -t tmpfs -o size=30m none ckpt.1
+	works 0 app_ckpt size=$SIZE files=2
 	[[ $stderr == *"dataset 1: not flushed"*"No space left"* ]]
 	[[ -s $NODES/0/tester/scr.j1/scr.dataset.1/rank_0.1 ]]
 }
