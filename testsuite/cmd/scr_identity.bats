@@ -301,12 +301,7 @@ build_of_b_by_other_clocks()
 		rm -rf p
 		mv damaged p
 		rm "$D"/rank2file* "$D"/summary.scr
-		if [[ $scheme == SINGLE ]]; then
-			rejects scr_index -p p --build 4
-			[[ ! -e $D/rank2file ]]
-			continue
-		fi
-		# The redundancy over the filemaps has that of rank 1.
+		# The headers of the redundancy name the files of rank 1.
 		scr_index -q -p p --build 4
 		ends 0 scr_index -p p --verify --deep 4
 		diff <(scr_inspect -m tree good | grep ckpt.4/ | sort) \
