@@ -329,7 +329,8 @@ make(struct planner *w, struct error *err)
 		if (plan_solve_sets(w, false, err) < 0)
 			return -1;
 	} while (w->again);
-	if (plan_compose_finish(w, err) < 0 || check_any(w, err) < 0)
+	if (plan_refuse_overlap(w, err) < 0 ||
+	    plan_compose_finish(w, err) < 0 || check_any(w, err) < 0)
 		return -1;
 	plan_finish(w);
 	if (checks && plan_check_reds(w, err) < 0)

@@ -379,12 +379,17 @@ undecided(struct planner *w, uint32_t rank, struct error *err)
 			err);
 }
 
-/* Two filemaps name a file, rank2file is lost, and the descriptor counts
- * others. */
-static int
-refuse_overlap(const struct plan_file *one, const struct plan_file *other,
-	       struct error *err)
+int
+plan_refuse_overlap(const struct planner *w, struct error *err)
 {
+	const struct plan_file *one = NULL, *other = NULL;
+
+	if (w->record == NULL || plan_record_usable(w))
+		return 0;
+	if (find_overlap(w, &one, &other, err) < 0)
+		return -1;
+	if (one == NULL || totals_of_maps(w) != TOTALS_DIFFER)
+		return 0;
 	return error_set(err, ERROR_DAMAGED,
 			 "filemaps of ranks %" PRIu32 " and %" PRIu32
 			 " both name %s: one of them is a copy: remove it, so "
@@ -428,11 +433,10 @@ plan_contradictions(struct planner *w, size_t *dropped, struct error *err)
 	w->compared = true;
 	if (find_overlap(w, &one, &other, err) < 0)
 		return -1;
+	w->overlap = one != NULL;
 	maps = totals_of_maps(w);
 	if (!plan_record_usable(w))
-		return one != NULL && maps == TOTALS_DIFFER
-			       ? refuse_overlap(one, other, err)
-			       : 0;
+		return 0;
 	for (int64_t i = 0; i < w->p.nranks && !any; i++)
 		any = contradicts(w, (uint32_t)i);
 	if (any || maps == TOTALS_DIFFER)

@@ -122,6 +122,8 @@ struct planner {
 	bool maps_only;	  /* and these sets protect filemaps */
 	bool searched;	  /* for files that headers name */
 	bool compared;	  /* filemaps with rank2file */
+	bool overlap;	  /* two filemaps name a file: headers may show which
+			     of them is wrong */
 	bool again;	  /* filemaps were found to be wrong: plan without
 			     them */
 };
@@ -228,6 +230,10 @@ bool plan_record_has_all(const struct planner *w);
 /* Drop the filemaps that rank2file contradicts, if other witnesses agree with
  * it; *dropped is their number.  If these do not decide, set p.flaw. */
 int plan_contradictions(struct planner *w, size_t *dropped, struct error *err);
+
+/* Without rank2file: ERROR_DAMAGED if two filemaps name a file, and the descriptor
+ * counts others. */
+int plan_refuse_overlap(const struct planner *w, struct error *err);
 
 /* If sizes are not recorded, compare the total: may set p.flaw. */
 int plan_unsized(struct planner *w, struct error *err);

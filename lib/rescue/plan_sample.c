@@ -128,7 +128,7 @@ take_sample(struct planner *w, size_t set, struct error *err)
 bool
 plan_wants_headers(const struct planner *w, bool map)
 {
-	return (w->o->flags & PLAN_HEADERS) ||
+	return (w->o->flags & PLAN_HEADERS) || w->overlap ||
 	       (!map && (w->o->flags & PLAN_UNPROVED) && !plan_provable(&w->p));
 }
 
