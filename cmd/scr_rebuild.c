@@ -64,7 +64,7 @@ struct outcome {
 	struct next_case next;
 	char obstacle[RENAMED_MAX];
 	struct verify_result renamed; /* names of a directory */
-	size_t sets; /* that --deep compared */
+	size_t sets;		      /* that --deep compared */
 };
 
 /* Mark damage found by --deep as lost, so that it is rebuilt.  Fails if the

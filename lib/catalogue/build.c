@@ -489,8 +489,8 @@ look_after(struct build *b, struct error *err)
 		return -1;
 	b->out->status = error_worse_status(b->out->status, r.status);
 	if (b->out->dry_run && b->ix == NULL)
-		b->out->status = error_worse_status(b->out->status,
-						    STATUS_DAMAGED);
+		b->out->status =
+			error_worse_status(b->out->status, STATUS_DAMAGED);
 	if (b->out->dry_run)
 		return 0;
 	/* The map of the containers is mended by another command. */

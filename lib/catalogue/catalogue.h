@@ -254,7 +254,7 @@ struct verify_result {
 	char was[RENAMED_MAX], is[RENAMED_MAX];
 	char obstacle[RENAMED_MAX]; /* of plan_obstacle() */
 	bool undecided;		    /* of deep_undecided() */
-	bool nameless; /* nothing names the files of some ranks */
+	bool nameless;		    /* nothing names the files of some ranks */
 };
 
 /* Called with a sentence for each problem. */

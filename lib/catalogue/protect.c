@@ -121,8 +121,8 @@ make_plan(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	  struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct plan *p = catalogue_plan(c, id, PLAN_HEADERS | PLAN_CHECKSUMS,
-					o, &why);
+	struct plan *p =
+		catalogue_plan(c, id, PLAN_HEADERS | PLAN_CHECKSUMS, o, &why);
 	bool some = p == NULL && why.kind == ERROR_ABSENT;
 
 	/* No redundancy is made of what is known to be wrong. */

@@ -214,11 +214,12 @@ catalogue_prune_check(struct catalogue *c, const struct index *ix,
 	mem_free(list);
 	/* Fewer than the rule says are not in the index at all. */
 	if (rc >= 0 && shown[0] != '\0' && left > 0)
-		return error_set(err, unknown ? ERROR_SYSTEM : ERROR_DAMAGED,
-				 "only %zu of the checkpoints that would be kept "
-				 "%s whole, %s is not: verify it with --deep "
-				 "--checksums, and delete it if it is lost",
-				 whole, whole == 1 ? "is" : "are", shown);
+		return error_set(
+			err, unknown ? ERROR_SYSTEM : ERROR_DAMAGED,
+			"only %zu of the checkpoints that would be kept "
+			"%s whole, %s is not: verify it with --deep "
+			"--checksums, and delete it if it is lost",
+			whole, whole == 1 ? "is" : "are", shown);
 	return rc < 0 ? -1 : 0;
 }
 

@@ -226,8 +226,7 @@ report_twins(struct verify *v)
 	struct error why = ERROR_INIT;
 	struct segmap m;
 
-	if (r == NULL || !segmap_is_packed(r) ||
-	    segmap_read(&m, r, NULL) < 0)
+	if (r == NULL || !segmap_is_packed(r) || segmap_read(&m, r, NULL) < 0)
 		return;
 	if (segmap_refuse_twins(&m, NULL, ERROR_DAMAGED, "the map is damaged",
 				&why) < 0) {

@@ -16,17 +16,17 @@
 static const char *
 fate_words(const struct plan *p, enum fate f)
 {
-	return f == FATE_REBUILD		   ? "can be rebuilt"
+	return f == FATE_REBUILD		 ? "can be rebuilt"
 	       : plan_status(p) == STATUS_FAILED ? "unknown"
-						   : "lost";
+						 : "lost";
 }
 
 static int
 fate_status(const struct plan *p, enum fate f)
 {
-	return f == FATE_REBUILD		   ? STATUS_DAMAGED
+	return f == FATE_REBUILD		 ? STATUS_DAMAGED
 	       : plan_status(p) == STATUS_FAILED ? STATUS_FAILED
-						   : STATUS_LOST;
+						 : STATUS_LOST;
 }
 
 static bool
@@ -160,7 +160,8 @@ report_verdict(struct verify *v, const struct plan *p)
 	struct error why = ERROR_INIT;
 
 	/* A lost file that no set protects has been reported. */
-	if (plan_error(p, &why) == 0 || (why.kind == ERROR_DAMAGED && v->reported > 0) ||
+	if (plan_error(p, &why) == 0 ||
+	    (why.kind == ERROR_DAMAGED && v->reported > 0) ||
 	    (v->reported > 0 && p->flaw == NULL && p->nsets == 0 &&
 	     p->maps_lost == 0) ||
 	    (v->astray_lost > 0 && v->astray_lost == p->files_lost))

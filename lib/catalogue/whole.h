@@ -26,7 +26,7 @@ bool catalogue_data_whole(const struct plan *p);
 struct catalogue_fetch {
 	const struct rank2file *ranks; /* of the plan, or `own`; NULL: none */
 	struct rank2file own;
-	bool packed; /* rank2file has files in containers */
+	bool packed;		    /* rank2file has files in containers */
 	struct catalogue_desc desc; /* of the summary; no tree: unusable */
 	/* Why the library would refuse each of them; ERROR_NONE: good. */
 	struct error no_ranks, no_summary;

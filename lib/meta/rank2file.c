@@ -260,8 +260,7 @@ load_map(struct rank2file_loader *l, int dirfd, const struct kvtree *map,
 
 		if (load_part(l, dirfd, k, level, &why) == 0)
 			continue;
-		if (!l->left || why.errnum == EIO ||
-		    !rank2file_is_damage(&why))
+		if (!l->left || why.errnum == EIO || !rank2file_is_damage(&why))
 			return error_pass(err, &why);
 		if (l->out->flaw == NULL)
 			l->out->flaw = arena_strdup(l->out->arena, why.text);

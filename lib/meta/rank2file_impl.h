@@ -140,7 +140,7 @@ struct rank2file_loader {
 	struct map *by_name;		       /* of `given` */
 	struct par *par;		       /* NULL: one thread */
 	const struct rank2file_filter *wanted; /* NULL: all files */
-	bool left;	       /* rank2file_load_left() */
+	bool left;			       /* rank2file_load_left() */
 	atomic_uchar *claimed; /* by rank: set if a part has the rank */
 	struct map *seen;      /* names of all files read: each is read only
 				  once, so a loop or fan-out cannot multiply the

@@ -265,8 +265,8 @@ add_plain(void *arg, const char *name, struct error *err)
 		p->mixed |= kvtree_get(k, num_str(first)) != NULL;
 		k = k == NULL ? NULL : kvtree_put(k, num_str(first), err);
 		rc = k == NULL || kvtree_set_u64(k, "OFFSET", 0, err) < 0 ||
-				     kvtree_set(k, "FILE",
-						name + p->base->stem, err) < 0
+				     kvtree_set(k, "FILE", name + p->base->stem,
+						err) < 0
 			     ? -1
 			     : 0;
 	}

@@ -218,8 +218,8 @@ check_files(struct overview *s, const struct catalogue_options *o,
 
 	buf_clear(&h->problems);
 	h->why[0] = '\0';
-	if (catalogue_verify(s->catalogue, &e, o, &problems, &h->verify,
-			     &why) < 0)
+	if (catalogue_verify(s->catalogue, &e, o, &problems, &h->verify, &why) <
+	    0)
 		return could_not(h, o, &why, err);
 	h->status = h->verify.status;
 	h->mend = report_mend(h->verify.mend, o->deep, o->checksums);

@@ -39,10 +39,10 @@ struct condition {
 	int64_t namesake;  /* catalogue_namesake(), of a whole dataset; or 0 */
 	struct plan *plan; /* NULL: nothing names its files, or it could not be
 			      made */
-	struct verify_result verify; /* valid without a plan */
-	struct buf problems;	     /* its problems, one line each */
-	struct deep_result deep;     /* valid if deep_done */
-	bool deep_done, checksums; /* of the options */
+	struct verify_result verify;   /* valid without a plan */
+	struct buf problems;	       /* its problems, one line each */
+	struct deep_result deep;       /* valid if deep_done */
+	bool deep_done, checksums;     /* of the options */
 	struct containers *containers; /* NULL: not packed, or not checked */
 	char why[ERROR_TEXT_MAX];      /* one sentence if status is not OK */
 	char next[ERROR_TEXT_MAX];     /* the command to run next, or "" */

@@ -245,8 +245,8 @@ deep_doubt_record(struct plan *p, const struct work *work, struct error *err)
 			rc = plan_mark_all(p, look, FILE_WRONG_CRC, err);
 		deep_free(&r);
 		/* An older rank2file is less rare than damage of each file. */
-		if (rc == 0 && (at < p->nfiles || 
-			   (n > 1 && right == 0 && !checked))) {
+		if (rc == 0 &&
+		    (at < p->nfiles || (n > 1 && right == 0 && !checked))) {
 			const char *path =
 				at < p->nfiles ? p->files[at].path : "";
 

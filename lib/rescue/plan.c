@@ -312,9 +312,8 @@ make(struct planner *w, struct error *err)
 		return -1;
 	do {
 		forget_links(w);
-		if (!w->bare &&
-		    (plan_solve_sets(w, true, err) < 0 ||
-		     (!reported && plan_restore_maps(w, err) < 0)))
+		if (!w->bare && (plan_solve_sets(w, true, err) < 0 ||
+				 (!reported && plan_restore_maps(w, err) < 0)))
 			return -1;
 		if (w->maps_only) {
 			plan_finish(w);
@@ -370,9 +369,8 @@ plan_status(const struct plan *p)
 	if (p->flaw != NULL)
 		return p->flaw_status;
 	if (p->verdict == SET_LOST)
-		return p->unread > 0 ||
-				       (p->unclaimed != NULL &&
-					p->files_lost == 0)
+		return p->unread > 0 || (p->unclaimed != NULL &&
+					 p->files_lost == 0)
 			       ? STATUS_FAILED
 			       : STATUS_LOST;
 	if (p->barred > 0)

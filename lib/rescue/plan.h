@@ -86,7 +86,7 @@ struct plan_file {
 	struct attr attr;	/* as recorded */
 	bool has_crc;
 	bool record_crc; /* from rank2file: one file has those of all */
-	bool copy_crc; /* computed when the file was copied from a cache: it
+	bool copy_crc;	 /* computed when the file was copied from a cache: it
 			  proves nothing about the content before that */
 	uint32_t crc;
 	enum file_state state;
@@ -228,7 +228,7 @@ struct plan {
 	const char *flaw;
 	int flaw_status;
 	bool total_compared; /* sizes are not recorded, but their total is */
-	bool exposed;  /* nothing restores a lost filemap: no redundancy, and no
+	bool exposed; /* nothing restores a lost filemap: no redundancy, and no
 			  rank2file with the sizes of all files */
 
 	/* Totals. */
@@ -240,7 +240,7 @@ struct plan {
 	/* Where files of ranks without a filemap may be, as a clause: then it
 	 * is unknown whether they are lost.  NULL: they are nowhere. */
 	const char *unclaimed;
-	size_t red_missing;		/* redundancy files to be rebuilt */
+	size_t red_missing; /* redundancy files to be rebuilt */
 	/* Files that could not be read because of an I/O error.  A rebuild
 	 * treats them as lost, but they may be intact. */
 	size_t unread;

@@ -79,7 +79,8 @@ compare_totals(const struct planner *w, size_t files, uint64_t bytes)
 {
 	if (w->owner.is.files < 0)
 		return TOTALS_UNKNOWN;
-	return (uint64_t)w->owner.is.files == files && w->owner.is.bytes == bytes
+	return (uint64_t)w->owner.is.files == files &&
+			       w->owner.is.bytes == bytes
 		       ? TOTALS_EQUAL
 		       : TOTALS_DIFFER;
 }
@@ -226,8 +227,8 @@ count_disputes(const struct planner *w, const struct plan_set *s,
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct redset_header *h = s->members[i].red->read;
 
-		for (uint32_t d = 1; h != NULL && d < s->n &&
-				     d <= redset_neighbours(&h->desc);
+		for (uint32_t d = 1;
+		     h != NULL && d < s->n && d <= redset_neighbours(&h->desc);
 		     d++) {
 			const uint32_t j = redset_left(&h->desc, i, d);
 			const struct redset_header *g = s->members[j].red->read;
@@ -265,8 +266,8 @@ plan_outvote_headers(const struct planner *w, struct plan_set *s,
 				worst = i;
 		one = disputes[worst] > 0;
 		for (uint32_t i = 0; i < s->n; i++)
-			one = one && (i == worst ||
-				      disputes[i] < disputes[worst]);
+			one = one &&
+			      (i == worst || disputes[i] < disputes[worst]);
 		if (!one)
 			break;
 		s->members[worst].state = RED_DAMAGED;

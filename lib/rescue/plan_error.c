@@ -236,7 +236,7 @@ unclaimed_error(const struct plan *p, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	const struct rank2file *r = plan_rank2file(p, &why);
-	const char *flaw = r != NULL	   ? r->flaw
+	const char *flaw = r != NULL		 ? r->flaw
 			   : why.text[0] != '\0' ? why.text
 						 : "rank2file: missing";
 	int64_t rank = 0;

@@ -47,8 +47,7 @@ plan_obstacle(const struct plan *p, char *to, size_t size)
 		const struct place *at = &p->places[f->place];
 
 		if (p->flaw == NULL && f->fate == FATE_LOST &&
-		    f->state == FILE_WRONG_CRC &&
-		    !f->packed &&
+		    f->state == FILE_WRONG_CRC && !f->packed &&
 		    snprintf(to, size, "%s/%s", at->root, f->path) < (int)size)
 			return true;
 		if (f->fate != FATE_KEEP && f->state == FILE_WRONG_TYPE &&

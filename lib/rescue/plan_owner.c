@@ -189,8 +189,7 @@ plan_owner_load(struct planner *w, struct error *err)
 
 	w->owner.later.created = -1;
 	if (ask_summary(w, &summary, &why) < 0 ||
-	    ask_flush(w, &flush, &why) < 0 ||
-	    ask_copied(w, &flush, &why) < 0 ||
+	    ask_flush(w, &flush, &why) < 0 || ask_copied(w, &flush, &why) < 0 ||
 	    (!w->owner.summary && ask_index(w, &index, &why) < 0))
 		return error_pass(err, &why);
 	if (summary.created > 0)
@@ -203,8 +202,8 @@ plan_owner_load(struct planner *w, struct error *err)
 		w->owner.is = summary.files >= 0 ? summary : flush;
 	/* The index lists the dataset here, unless a later one came. */
 	if (!w->owner.summary)
-		w->owner.complete = w->owner.listed &&
-				    w->owner.is.created == index.created;
+		w->owner.complete =
+			w->owner.listed && w->owner.is.created == index.created;
 	if (summary.created > 0 && flush.created > summary.created) {
 		w->owner.later = flush;
 		w->owner.later.files = -1;

@@ -24,8 +24,8 @@ struct plan_record {
 	const struct rank2file *ranks; /* `own`, or that of the containers;
 					  NULL: see `why` */
 	struct error why;
-	bool usable; /* false: the plan does without it */
-	struct plan_paths paths;       /* of `ranks` */
+	bool usable;		 /* false: the plan does without it */
+	struct plan_paths paths; /* of `ranks` */
 	bool vouched; /* summary or index say that the dataset is complete */
 };
 
@@ -109,8 +109,8 @@ plan_record_load(struct planner *w, struct error *err)
 	r->vouched = w->owner.complete;
 	if (load(w, r, err) < 0)
 		return -1;
-	r->usable = r->ranks != NULL &&
-		    (r->vouched || w->nmaps + w->nreds == 0);
+	r->usable =
+		r->ranks != NULL && (r->vouched || w->nmaps + w->nreds == 0);
 	return r->ranks != NULL ? plan_paths(r->ranks, false, &r->paths, err)
 				: 0;
 }

@@ -336,9 +336,9 @@ judge(struct planner *w, struct plan_set *s, const struct solve_member *losses,
 		enum red_state st = s->members[i].state;
 
 		/* losses[i].body_lost is not set if try_solve() has not run. */
-		s->missing += any[i] ||
-			      (redset_is_redundant(s->type) &&
-			       st != RED_PRESENT && st != RED_UNCHECKED);
+		s->missing +=
+			any[i] || (redset_is_redundant(s->type) &&
+				   st != RED_PRESENT && st != RED_UNCHECKED);
 	}
 	if (s->missing == 0) {
 		s->reason = NULL;

@@ -65,8 +65,7 @@ look_at(void *arg, const char *name, struct error *err)
 		rc = s->found != NULL ? 1 : error_no_memory(err);
 	} else if (s->below && S_ISDIR(st.st_mode) && s->depth < DEPTH_MAX) {
 		fd = dir_open_plain(s->fd, name);
-		rc = buf_add_char(&s->path, '/') < 0 ? error_no_memory(err)
-						    : 0;
+		rc = buf_add_char(&s->path, '/') < 0 ? error_no_memory(err) : 0;
 		if (rc == 0)
 			rc = look_in(s, fd, err);
 		io_close(fd);

@@ -63,9 +63,11 @@ test_flushed(void)
 	} cases[] = {
 		{ "missing", "d/f1 of rank 0: missing", MISSING, ERROR_LOST },
 		{ "longer", "add up to 4 bytes", LONGER, ERROR_LOST },
-		{ "a directory", "d/f1 of rank 0: not a file", A_DIR, ERROR_LOST },
+		{ "a directory", "d/f1 of rank 0: not a file", A_DIR,
+		  ERROR_LOST },
 		{ "a link out", "d/f1", LINK_OUT, ERROR_UNSAFE },
-		{ "a file in the way", "of rank 0: missing", NO_PARENT, ERROR_LOST },
+		{ "a file in the way", "of rank 0: missing", NO_PARENT,
+		  ERROR_LOST },
 		{ "a rank missing", "filemap_1", NO_RANK, ERROR_SYSTEM },
 		{ "a path that leaves", "d/../../f", DOTDOT, ERROR_UNSAFE },
 	};
