@@ -445,7 +445,8 @@ next_of_build(const struct settings *s, struct catalogue *c, int64_t id,
 						    s->o.deep, s->o.checksums),
 	};
 
-	if (!r->undecided && r->was[0] == '\0' && r->obstacle[0] == '\0' &&
+	if (!r->undecided && r->was[0] == '\0' &&
+	    (r->obstacle[0] == '\0' || why->kind != ERROR_SYSTEM) &&
 	    !error_may_pass(why) &&
 	    !(r->dry_run && r->status == STATUS_DAMAGED)) {
 		next_after(s, c, id, why, "scr_inspect", next);
