@@ -9,6 +9,8 @@ load helper
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	one_node
+	# The fault shim is preloaded before a sanitizer.
+	export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
 }
 
 # checkpoints ID..., outputs ID...: make datasets in the cache of this node.
