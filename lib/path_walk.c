@@ -265,7 +265,8 @@ step(struct walk *w, int flags, mode_t mode)
 	return *rest != '\0' ? go_on(w, rest, "") : openat(w->dir, ".", flags);
 }
 
-/* Is the directory `fd` the root or below it?  True, too, if that is unknown. */
+/* Is the directory `fd` the root or below it?  True, too, if that is unknown.
+ */
 static bool
 is_inside(int rootfd, int fd)
 {

@@ -25,9 +25,9 @@ struct repair {
 
 /* --- The plan --- */
 
-/* The parity of a group is over the bytes of its files as FTI wrote them: if one
- * of them changes, no other one can be rebuilt.  A damaged record changes back,
- * if its sum proves that. */
+/* The parity of a group is over the bytes of its files as FTI wrote them: if
+ * one of them changes, no other one can be rebuilt.  A damaged record changes
+ * back, if its sum proves that. */
 static int
 check_parity(const struct repair *c, const struct fti_rankfile *r,
 	     const struct fti_draft *d, struct error *err)

@@ -209,8 +209,7 @@ struct build_result {
 /*
  * scr_index --build: make a plan, rebuild what is missing, write rank2file and
  * summary, and add the dataset to the index.  A repeated build changes nothing;
- * a failed build leaves nothing behind. 
- * ERROR_ABSENT; ERROR_LOST;
+ * a failed build leaves nothing behind.  ERROR_ABSENT; ERROR_LOST;
  * ERROR_DAMAGED: the deep check failed and cannot be repaired; ...
  */
 int catalogue_build(struct catalogue *c, int64_t id,

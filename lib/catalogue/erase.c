@@ -101,8 +101,9 @@ doom(struct eraser *e, const char *path, struct error *err)
 	return 0;
 }
 
-/* Erase `path` (clean) if it is a regular file not reached through a link that is not trusted.  A
- * missing file is no error.  Anything else is kept and reported. */
+/* Erase `path` (clean) if it is a regular file not reached through a link that
+ * is not trusted.  A missing file is no error.  Anything else is kept and
+ * reported. */
 static int
 erase(struct eraser *e, const char *path, struct error *err)
 {

@@ -78,8 +78,8 @@ int fti_pass_add(struct fti_pass *p, const void *data, size_t len,
 int fti_pass_end(struct fti_pass *p, struct error *err);
 void fti_pass_free(struct fti_pass *p); /* NULL is ignored */
 
-/* Do two sums in text differ so little that one of them is damaged, and both are
- * of the same bytes? */
+/* Do two sums in text differ so little that one of them is damaged, and both
+ * are of the same bytes? */
 bool fti_sums_alike(const char *a, const char *b);
 
 /* Can repair (draft.h) make a file of it that FTI takes, as far as data were

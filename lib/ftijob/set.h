@@ -91,8 +91,8 @@ struct fti_set {
 	size_t nranks, groups;
 	size_t found;	/* ranks with a file of their own */
 	uint64_t bytes; /* of all files */
-	/* Seconds since 1970: the newest record, or if records have no time, the
-	 * newest file. */
+	/* Seconds since 1970: the newest record, or if records have no time,
+	 * the newest file. */
 	int64_t written;
 	const struct fti_entry *whole; /* MPI-IO: the file of all ranks */
 	bool flat; /* its files are in no directory of a level */

@@ -44,8 +44,8 @@ struct fti_tree {
 	struct arena *arena;
 };
 
-/* Read the names below `root`.  ERROR_ABSENT, ERROR_SYSTEM: it cannot be read.  Call fti_tree_close() also after a failure; one
- * that is all 0 is ignored. */
+/* Read the names below `root`.  ERROR_ABSENT, ERROR_SYSTEM: it cannot be read.
+ * Call fti_tree_close() also after a failure; one that is all 0 is ignored. */
 int fti_tree_open(struct fti_tree *t, const char *root, const struct work *w,
 		  struct error *err);
 void fti_tree_close(struct fti_tree *t);

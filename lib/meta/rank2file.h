@@ -122,10 +122,10 @@ int rank2file_load_some(int dirfd, const char *base, struct par *par,
 			struct rank2file *out, struct error *err);
 
 /*
- * Read what is left of a damaged map: as rank2file_load_some() without a filter,
- * but if the top file is missing or damaged, its parts are found by their names,
- * and a part that cannot be read is left out, so that its ranks are not present.
- * out->flaw tells.  ERROR_ABSENT: no file of the map is left.
+ * Read what is left of a damaged map: as rank2file_load_some() without a
+ * filter, but if the top file is missing or damaged, its parts are found by
+ * their names, and a part that cannot be read is left out, so that its ranks
+ * are not present. out->flaw tells.  ERROR_ABSENT: no file of the map is left.
  */
 int rank2file_load_left(int dirfd, const char *base, struct par *par,
 			struct rank2file *out, struct error *err);

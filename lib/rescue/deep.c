@@ -194,7 +194,8 @@ deep_check(struct plan *p, const struct work *work, struct deep_result *out,
 	return rc;
 }
 
-/* The first file of look[] whose set is whole and has no finding; nfiles: none. */
+/* The first file of look[] whose set is whole and has no finding; nfiles: none.
+ */
 static size_t
 first_agreed(const struct plan *p, const struct deep_result *r,
 	     const bool *look)

@@ -264,8 +264,8 @@ check_any(const struct planner *w, struct error *err)
 			 w->p.places[0].meta);
 }
 
-/* Make the list of files, and look for them.  Sets w->again if filemaps turn out
- * to be those of another dataset. */
+/* Make the list of files, and look for them.  Sets w->again if filemaps turn
+ * out to be those of another dataset. */
 static int
 find_files(struct planner *w, struct error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_contradict.c - filemap, rank2file and the headers of redundancy files name
- * different files of a rank: which of them is right?
+ * plan_contradict.c - filemap, rank2file and the headers of redundancy files
+ * name different files of a rank: which of them is right?
  *
  * Each can be left over from an older dataset, or be that of another one, put
  * there by mistake.  None decides alone.  The headers of the redundancy, the

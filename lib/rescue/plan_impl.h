@@ -231,8 +231,8 @@ bool plan_record_has_all(const struct planner *w);
  * it; *dropped is their number.  If these do not decide, set p.flaw. */
 int plan_contradictions(struct planner *w, size_t *dropped, struct error *err);
 
-/* Without rank2file: ERROR_DAMAGED if two filemaps name a file, and the descriptor
- * counts others. */
+/* Without rank2file: ERROR_DAMAGED if two filemaps name a file, and the
+ * descriptor counts others. */
 int plan_refuse_overlap(const struct planner *w, struct error *err);
 
 /* If sizes are not recorded, compare the total: may set p.flaw. */

@@ -26,8 +26,8 @@ struct plan_sum {
 	uint32_t crc;
 };
 
-/* Return an array with the checksum that rank2file has of each file of the plan,
- * for mem_free(). */
+/* Return an array with the checksum that rank2file has of each file of the
+ * plan, for mem_free(). */
 struct plan_sum *plan_sums(struct plan *p, struct error *err);
 
 /*

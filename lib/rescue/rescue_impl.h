@@ -167,10 +167,10 @@ int plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
 
 /* --- Reading and writing them --- */
 
-/* Read each present file i that has a recorded checksum and for which look[i] is
- * set.  On return look[i] is set if the file is wrong, or could not be read:
- * then its `unread` is set, too.  If `crcs` is not NULL, all files of look[] are
- * read, and crcs[i] is the checksum of file i.  States are not changed. */
+/* Read each present file i that has a recorded checksum and for which look[i]
+ * is set.  On return look[i] is set if the file is wrong, or could not be read:
+ * then its `unread` is set, too.  If `crcs` is not NULL, all files of look[]
+ * are read, and crcs[i] is the checksum of file i.  States are not changed. */
 int plan_check_files(struct plan *p, const struct work *work, bool *look,
 		     uint32_t *crcs, struct error *err);
 

@@ -22,8 +22,9 @@ struct run;
  * metadata are.  If there is no dataset, or with SCR_FETCH=0, restart_id
  * becomes 0, which is no error.  Call it when the caches have no checkpoint to
  * restart from.  Collective. -1: the failure is not that of the dataset, but
- * for instance of the cache; or no dataset was fetched, though one on the prefix
- * or in the caches may be whole (ERROR_SYSTEM; not with SCR_START_OVER=1).
+ * for instance of the cache; or no dataset was fetched, though one on the
+ * prefix or in the caches may be whole (ERROR_SYSTEM; not with
+ * SCR_START_OVER=1).
  */
 int fetching_latest(struct run *run, struct error *err);
 
