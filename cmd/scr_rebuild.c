@@ -64,6 +64,7 @@ struct outcome {
 	struct next_case next;
 	char obstacle[RENAMED_MAX];
 	struct verify_result renamed; /* names of a directory */
+	struct json *json;	      /* the answer; or NULL */
 	size_t sets;		      /* that --deep compared */
 };
 
@@ -204,7 +205,7 @@ warn_of_map(const struct plan *p, struct catalogue *c, int64_t id)
  * errors go to *err. */
 static int
 carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
-	  struct plan *p, struct json *j, struct outcome *o, struct error *err)
+	  struct plan *p, struct outcome *o, struct error *err)
 {
 	struct rebuild_result r = { .files = 0 };
 	int status = plan_data_status(p), rc = 0;
@@ -234,7 +235,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 		return error_status(err->kind);
 	if (s->dry_run)
 		return status;
-	if (show_result(t, p, &r, j) != STATUS_OK)
+	if (show_result(t, p, &r, o->json) != STATUS_OK)
 		return STATUS_FAILED;
 	if (p->verdict == SET_LOST) {
 		plan_error(p, err); /* report the part that is lost */
@@ -310,7 +311,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	} else if (s->dry_run && show_plan(p, j) != STATUS_OK) {
 		status = STATUS_FAILED;
 	} else {
-		status = carry_out(s, t, c, p, j, o, err);
+		status = carry_out(s, t, c, p, o, err);
 	}
 	if (status == STATUS_OK && s->verify && !s->dry_run &&
 	    (subject_add_rebuilt(t, p, err) < 0 || verify(s, t, j, err) < 0))
@@ -420,7 +421,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	struct json *j = app_json() ? json_new_object() : NULL;
 	struct subject t;
 	struct catalogue *c = NULL;
-	struct outcome o = { .next.status = STATUS_FAILED };
+	struct outcome o = { .next.status = STATUS_FAILED, .json = j };
 	struct error why = ERROR_INIT;
 	char next[ERROR_TEXT_MAX];
 	int status = STATUS_FAILED;

@@ -288,8 +288,8 @@ verbs_each(struct settings *s, struct catalogue *c)
 			      : catalogue_ids(c, ix, s->word, &count, &err);
 	}
 	if (s->verb == VERB_PRUNE && count != (size_t)-1 &&
-	    catalogue_prune_check(c, ix, ids, count, &s->rules, &s->o, &err) <
-		    0)
+	    catalogue_prune_check(c, ix, &(struct catalogue_goes){ ids, count },
+				  &s->rules, &s->o, &err) < 0)
 		count = (size_t)-1;
 	if (count != (size_t)-1) {
 		index_newest(ix, w.newest);

@@ -487,7 +487,9 @@ look_after(struct build *b, struct error *err)
 	quiet.work.progress = NULL;
 	if (catalogue_verify(b->c, &e, &quiet, &left, &r, err) < 0)
 		return -1;
-	b->out->status = error_worse_status(b->out->status, r.status);
+	/* What could not be read may be right. */
+	b->out->status = error_worse_status(
+		b->out->status, r.unread ? STATUS_FAILED : r.status);
 	if (b->out->dry_run && b->ix == NULL)
 		b->out->status =
 			error_worse_status(b->out->status, STATUS_DAMAGED);

@@ -254,6 +254,7 @@ struct verify_result {
 	char obstacle[RENAMED_MAX]; /* of plan_obstacle() */
 	bool undecided;		    /* of deep_undecided() */
 	bool nameless;		    /* nothing names the files of some ranks */
+	bool unread; /* an I/O error kept something from being read */
 };
 
 /* Called with a sentence for each problem. */
@@ -281,8 +282,8 @@ int catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 			  const struct verify_listener *problems,
 			  struct verify_result *out, struct error *err);
 
-/* Dataset `id` seems to be lost (*err).  Is a directory of it only renamed?  Then
- * r->was and r->is are its names, and *err says so: ERROR_DAMAGED. */
+/* Dataset `id` seems to be lost (*err).  Is a directory of it only renamed?
+ * Then r->was and r->is are its names, and *err says so: ERROR_DAMAGED. */
 bool catalogue_only_renamed(struct catalogue *c, int64_t id,
 			    const struct catalogue_options *o,
 			    struct verify_result *r, struct error *err);
@@ -464,6 +465,12 @@ struct catalogue_keep {
 	bool outputs;	   /* output datasets go, too, counted for themselves */
 };
 
+/* The ids of datasets to be deleted. */
+struct catalogue_goes {
+	const int64_t *ids;
+	size_t count;
+};
+
 /*
  * Return the ids of the datasets that scr_index --prune deletes, oldest first,
  * for mem_free(): the checkpoints, valid or not, that no rule of `keep` keeps,
@@ -481,7 +488,7 @@ int64_t *catalogue_prune(const struct catalogue *c, const struct index *ix,
  * checkpoints that are kept are whole.  Their checksums and redundancy are
  * compared: all bytes are read. */
 int catalogue_prune_check(struct catalogue *c, const struct index *ix,
-			  const int64_t *ids, size_t count,
+			  const struct catalogue_goes *goes,
 			  const struct catalogue_keep *keep,
 			  const struct catalogue_options *o, struct error *err);
 

@@ -185,7 +185,7 @@ ask(struct catalogue *c, const struct index_entry *e,
 
 int
 catalogue_prune_check(struct catalogue *c, const struct index *ix,
-		      const int64_t *ids, size_t count,
+		      const struct catalogue_goes *goes,
 		      const struct catalogue_keep *keep,
 		      const struct catalogue_options *o, struct error *err)
 {
@@ -198,9 +198,9 @@ catalogue_prune_check(struct catalogue *c, const struct index *ix,
 
 	strong.checksums = strong.deep = true;
 	strong.work.log = NULL;
-	for (size_t i = n; count > 0 && rc >= 0 && left > 0 && i-- > 0;) {
+	for (size_t i = n; goes->count > 0 && rc >= 0 && left > 0 && i-- > 0;) {
 		if (!index_entry_valid(&list[i]) || !list[i].desc.is_ckpt ||
-		    is_among(ids, count, list[i].id))
+		    is_among(goes->ids, goes->count, list[i].id))
 			continue;
 		rc = ask(c, &list[i], &strong, err);
 		left -= rc == STATUS_OK;

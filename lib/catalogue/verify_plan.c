@@ -80,6 +80,7 @@ report_files(struct verify *v, const struct plan *p)
 	v->out->files = p->nfiles;
 	v->out->total_compared = p->total_compared;
 	v->out->nameless = p->maps_lost > 0;
+	v->out->unread = p->unread > 0;
 	plan_obstacle(p, v->out->obstacle, sizeof(v->out->obstacle));
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];

@@ -231,8 +231,9 @@ scavenge_prune(struct scavenge *s)
 	int rc = ix == NULL || count == (size_t)-1 ? -1 : 0;
 
 	if (rc == 0)
-		rc = catalogue_prune_check(s->prefix, ix, ids, count, &keep,
-					   s->o->catalogue, &err);
+		rc = catalogue_prune_check(
+			s->prefix, ix, &(struct catalogue_goes){ ids, count },
+			&keep, s->o->catalogue, &err);
 	if (rc == 0)
 		rc = catalogue_delete_all(s->prefix, ids, count,
 					  s->o->catalogue, &listener, &err);
