@@ -16,6 +16,23 @@ must_be(bool good, const char *what)
 		bail_out(what);
 }
 
+void
+become_nobody(void)
+{
+	if (geteuid() == 0 && (setgid(65534) < 0 || setuid(65534) < 0))
+		_exit(77);
+}
+
+bool
+may_give(void)
+{
+	FILE *f = tmpfile();
+	bool may = f != NULL && fchown(fileno(f), 1234, 4321) == 0;
+
+	must(f != NULL && fclose(f) == 0);
+	return may;
+}
+
 uint32_t
 below(uint32_t n)
 {

@@ -32,6 +32,12 @@ uint32_t below(uint32_t n);
 /* Format into one of 250 buffers used in turn. */
 __attribute__((format(printf, 1, 2))) char *fmt(const char *format, ...);
 
+/* In a child: become a user without rights, or end with 77. */
+void become_nobody(void);
+
+/* May this process give files to others? */
+bool may_give(void);
+
 /* --- Files --- */
 
 /* Does the path exist?  A symbolic link is not followed. */

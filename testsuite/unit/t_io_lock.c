@@ -62,18 +62,21 @@ test_foreign_lock(int dir)
 {
 	struct error err = ERROR_INIT;
 	pid_t pid = -1;
+	int rc = -1;
 
 	put_file(dir, "foreign", "");
 	fchmodat(dir, "foreign", 0444, 0);
 	pid = fork();
 	if (pid == 0) {
-		if (geteuid() == 0 &&
-		    (setegid(65534) < 0 || seteuid(65534) < 0))
-			_exit(77);
+		become_nobody();
 		_exit(io_lock(dir, "foreign", true, NULL, &err) < 0 ||
 		      io_trylock(dir, "foreign", true, &err) >= 0);
 	}
-	is_int(wait_for(pid), 0, "a lock file that can only be read");
+	rc = wait_for(pid);
+	if (rc == 77)
+		skip("a lock file that can only be read", "no other user");
+	else
+		is_int(rc, 0, "a lock file that can only be read");
 }
 
 static void

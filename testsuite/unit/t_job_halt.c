@@ -227,9 +227,7 @@ test_foreign(void)
 	     chmod(at("p/.scr"), 0555) == 0);
 	pid = fork();
 	if (pid == 0) {
-		if (geteuid() == 0 &&
-		    (setegid(65534) < 0 || seteuid(65534) < 0))
-			_exit(77);
+		become_nobody();
 		/* The other user may not be able to reach the scratch
 		 * directory. */
 		if (stat(at(FILE_AT), &st) < 0)

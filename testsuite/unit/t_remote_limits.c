@@ -255,9 +255,8 @@ test_processes(void)
 	if (pid == 0) {
 		struct scene_run s = { .o = { .kind = REMOTE_LOCAL } };
 
-		if (setrlimit(RLIMIT_NPROC, &none) < 0 ||
-		    (geteuid() == 0 && setuid(65534) < 0))
-			_exit(77);
+		become_nobody();
+		must(setrlimit(RLIMIT_NPROC, &none) == 0);
 		if (run_line(&s, "a,b", "echo") != 0 ||
 		    !came(&s.r[1], REMOTE_NOT_STARTED, -1, "cannot start"))
 			_exit(1);
