@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dir.h"
 #include "io.h"
 #include "path_impl.h"
 
@@ -57,7 +58,8 @@ static int
 open_dir(int dir, const char *name)
 {
 	struct stat st;
-	int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), error = 0;
+	int fd = dir_open_file(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0),
+	    error = 0;
 
 	if (fd < 0)
 		return -1;
@@ -99,7 +101,7 @@ go_out(struct walk *w, const char *dir)
 
 	if (w->doubted || w->links == 0)
 		return fail(EXDEV);
-	fd = openat(w->dir, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = dir_open_file(w->dir, dir, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
 	enter(w, fd);
@@ -113,8 +115,8 @@ weigh(struct walk *w, const char *name)
 {
 	struct stat link, dir;
 
-	if (fstatat(w->dir, name, &link, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    fstatat(w->dir, ".", &dir, 0) < 0)
+	if (dir_stat(w->dir, name, &link, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    dir_stat(w->dir, ".", &dir, 0) < 0)
 		return -1;
 	w->doubted |= (link.st_uid != w->owner && link.st_uid != 0) ||
 		      (dir.st_uid != w->owner && dir.st_uid != 0) ||
@@ -201,7 +203,7 @@ is_link(int dir, const char *name)
 {
 	struct stat st;
 
-	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	return dir_stat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       S_ISLNK(st.st_mode);
 }
 
@@ -219,7 +221,8 @@ open_last(const struct walk *w, const char *name, int flags, mode_t mode)
 
 	/* A link is opened itself if a path is asked for. */
 	if ((flags & O_PATH) != 0 && through) {
-		fd = openat(w->dir, name, (flags & ~O_DIRECTORY) | O_NOFOLLOW);
+		fd = dir_open_file(w->dir, name,
+				   (flags & ~O_DIRECTORY) | O_NOFOLLOW, 0);
 		if (fd < 0)
 			return -1;
 		if (fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode) &&
@@ -228,7 +231,7 @@ open_last(const struct walk *w, const char *name, int flags, mode_t mode)
 		close(fd);
 		return fail(S_ISLNK(st.st_mode) ? 0 : ENOTDIR);
 	}
-	fd = openat(w->dir, name, flags | O_NOFOLLOW, mode);
+	fd = dir_open_file(w->dir, name, flags | O_NOFOLLOW, mode);
 	/* O_DIRECTORY fails for links with ENOTDIR. */
 	if (fd < 0 && through && (errno == ELOOP || errno == ENOTDIR))
 		errno = is_link(w->dir, name) ? 0 : errno;
@@ -262,7 +265,8 @@ step(struct walk *w, int flags, mode_t mode)
 	}
 	if (fd < 0)
 		return -1;
-	return *rest != '\0' ? go_on(w, rest, "") : openat(w->dir, ".", flags);
+	return *rest != '\0' ? go_on(w, rest, "")
+			     : dir_open_file(w->dir, ".", flags, 0);
 }
 
 /* Is the directory `fd` the root or below it?  True, too, if that is unknown.
@@ -272,12 +276,12 @@ is_inside(int rootfd, int fd)
 {
 	const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
 	struct stat root, at, up;
-	bool known = fstatat(rootfd, ".", &root, 0) == 0, inside = false;
-	int dir = openat(fd, ".", flags);
+	bool known = dir_stat(rootfd, ".", &root, 0) == 0, inside = false;
+	int dir = dir_open_file(fd, ".", flags, 0);
 
-	known = known && fstatat(dir, ".", &at, 0) == 0;
+	known = known && dir_stat(dir, ".", &at, 0) == 0;
 	while (known && !inside) {
-		const int above = openat(dir, "..", flags);
+		const int above = dir_open_file(dir, "..", flags, 0);
 
 		inside = at.st_dev == root.st_dev && at.st_ino == root.st_ino;
 		known = above >= 0 && fstat(above, &up) == 0;
@@ -324,7 +328,7 @@ path_walk(int rootfd, const char *rel, int flags, mode_t mode, bool strict)
 		return fail(EXDEV);
 	if (rel[0] == '\0')
 		return fail(ENOENT);
-	if (fstatat(rootfd, ".", &root, 0) < 0)
+	if (dir_stat(rootfd, ".", &root, 0) < 0)
 		return -1;
 	w.owner = root.st_uid;
 	fd = go_on(&w, rel, "");
