@@ -36,7 +36,8 @@ struct crew {
 
 /* --- One piece --- */
 
-/* The first of its pieces opens a file. */
+/* The first of its pieces opens a file.  Returns as open(); or 2: that failed,
+ * and is reported there. */
 static int
 open_file(struct crew *c, size_t i, struct error *why)
 {
@@ -44,11 +45,11 @@ open_file(struct crew *c, size_t i, struct error *why)
 	int rc = 0;
 
 	pthread_mutex_lock(&f->lock);
+	rc = f->opened == 1 ? 1 : 2;
 	if (f->opened == 2) {
-		f->opened = c->l->open(c->l->arg, i, &f->p, why);
-		f->is_open = f->opened == 1;
+		rc = f->opened = c->l->open(c->l->arg, i, &f->p, why);
+		f->is_open = rc == 1;
 	}
-	rc = f->opened;
 	pthread_mutex_unlock(&f->lock);
 	return rc;
 }
@@ -115,7 +116,7 @@ copy(void *arg, size_t n, unsigned worker, struct error *err)
 	if (rc == 1)
 		return 0;
 	pthread_mutex_lock(&c->lock);
-	if (c->rc == 1) {
+	if (c->rc == 1 && rc != 2) {
 		c->rc = rc;
 		c->error = why;
 	}
