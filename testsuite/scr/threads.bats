@@ -28,7 +28,8 @@ write_one() # MAP
 	not_sanitized strace
 	# shellcheck disable=SC2030,SC2031 # for this test
 	RANK_COMMAND="strace -f -o $BATS_TEST_TMPDIR/calls \
-		-e trace=sched_setaffinity,pwrite64,set_mempolicy" write_one 0
+		-e trace=sched_setaffinity,pwrite64,set_mempolicy \
+		-e inject=pwrite64:delay_enter=3000" write_one 0
 	[[ $output =~ ([0-9]+)" threads copy the files of this rank, \
 on processing units "([0-9,-]+) ]] ||
 		failed "what it says"
@@ -38,7 +39,7 @@ on processing units "([0-9,-]+) ]] ||
 	(($(grep -v "^$rank " "$BATS_TEST_TMPDIR/calls" |
 		grep -cE 'sched_setaffinity\(0, [0-9]+, \[[0-9]+\]') == \
 		BASH_REMATCH[1] - 1)) || failed "threads are bound"
-	(($(grep -E '^[0-9]+ +pwrite64.* = 262144' "$BATS_TEST_TMPDIR/calls" |
+	(($(grep -E 'pwrite64.* = 262144' "$BATS_TEST_TMPDIR/calls" |
 		cut -d ' ' -f 1 | sort -u | wc -l) >= 2)) || failed "two threads write"
 	ends 0 scr_index --prefix "$PREFIX" --verify --checksums 1
 	for f in "$NODES"/0/tester/scr.j1/scr.dataset.1/rank_0.*; do
