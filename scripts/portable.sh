@@ -463,8 +463,11 @@ cross() { # ARCHITECTURE MACHINE TEST...
 		bad "$arch: build: $(grep -m 1 -E 'error|Error' "$o.log")"
 		return
 	}
+	# By the loader, as with -L "/" would be $root.
 	for test; do
-		if timeout 600 "$qemu" -L "$root" "$o/test/$test" >"$o.out" 2>&1; then
+		if timeout 600 "$qemu" "$root/lib/$machine-linux-gnu"/ld*.so.? \
+			--library-path "$root/lib/$machine-linux-gnu:$root/usr/lib/$machine-linux-gnu" \
+			"$o/test/$test" >"$o.out" 2>&1; then
 			good "$arch: $test: $(grep -c '^ok' "$o.out") passed"
 		else
 			bad "$arch: $test: $(grep -m 1 '^not ok' "$o.out" || tail -n 1 "$o.out")"
