@@ -93,10 +93,17 @@ check_replaced(const struct regain *g, struct error *err)
 static int
 rebuild_files(struct regain *g, struct error *err)
 {
+	struct error why = ERROR_INIT;
 	int rc = 0;
 
-	if (!g->set->bypass)
-		return regain_set(g, false, err);
+	if (!g->set->bypass) {
+		do {
+			if (regain_set(g, false, err) < 0)
+				return -1;
+			rc = regain_compare(g, &why);
+		} while (team_any(&g->run->world, g->damaged));
+		return rc == 0 ? 0 : error_pass(err, &why);
+	}
 	regain_verify(g);
 	if (g->run->world.rank == 0)
 		rc = check_replaced(g, err);
@@ -258,7 +265,7 @@ static bool
 stays(enum error_kind kind)
 {
 	return kind == ERROR_USAGE || kind == ERROR_SYSTEM ||
-	       kind == ERROR_NOMEM;
+	       kind == ERROR_DAMAGED || kind == ERROR_NOMEM;
 }
 
 /* Log the end of the restart, if there was a dataset to restart from. */

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arena.h"
 #include "encode/code.h"
 #include "error.h"
 #include "mem.h"
@@ -49,6 +50,8 @@ struct task {
 struct building {
 	struct regain *g;
 	const struct plan_set *s;
+	const struct solution *sol; /* of the set, or `checks` */
+	struct solution checks;	    /* regain_compare(): all redundancy */
 	struct regain_string strings;
 	uint32_t me; /* this rank */
 	MPI_Comm comm;
@@ -61,6 +64,8 @@ struct building {
 	unsigned first, active;
 	char *memory;
 	MPI_Request *requests;
+	char *expected; /* to compare with, on disk */
+	bool differs;
 	int rc;
 	struct error *err;
 };
@@ -78,7 +83,12 @@ move(struct building *b, bool out, const struct task *t,
 			memset(data, 0, t->len);
 		return;
 	}
-	if (out)
+	if (out && b->g->compare) {
+		b->rc = regain_string_read(&b->strings, ref->body,
+					   ref->off + t->off, b->expected,
+					   t->len, b->err);
+		b->differs |= memcmp(b->expected, data, t->len) != 0;
+	} else if (out)
 		b->rc = stripe_write(&b->strings.made[ref->body],
 				     b->strings.out, ref->off + t->off, data,
 				     t->len, b->err);
@@ -116,7 +126,7 @@ takes_part(const struct building *b, const struct solve_job *j)
 static bool
 next_slice(struct building *b, struct task *t)
 {
-	const struct solution *sol = b->s->solution;
+	const struct solution *sol = b->sol;
 
 	for (; b->job < sol->njobs; b->job++, b->off = 0) {
 		const struct solve_job *j = &sol->jobs[b->job];
@@ -247,7 +257,7 @@ run(struct building *b)
 static struct solve_range *
 touched(struct building *b, size_t *count)
 {
-	const struct solution *sol = b->s->solution;
+	const struct solution *sol = b->sol;
 	struct solve_range *list = NULL;
 	size_t n = 0, cap = 0;
 
@@ -306,11 +316,36 @@ read_rest(struct building *b)
 
 /* --- All of it --- */
 
+/* What to compute: what is lost; or to compare, all redundancy. */
+static int
+choose(struct building *b)
+{
+	const struct plan_set *s = b->s;
+	struct solve_member *m = NULL;
+
+	b->sol = s->solution;
+	if (!b->g->compare)
+		return 0;
+	b->sol = &b->checks;
+	m = arena_alloc(b->g->arena, s->n, sizeof(*m));
+	if (m == NULL)
+		return error_no_memory(b->err);
+	for (uint32_t i = 0; i < s->n; i++)
+		m[i] = (struct solve_member){ .bytes = s->members[i].list.bytes,
+					      .body_lost = true };
+	return solve(&(struct solve_set){ .type = s->type,
+					  .n = s->n,
+					  .failures = s->failures,
+					  .chunk = s->chunk,
+					  .member = m },
+		     &b->checks, b->err);
+}
+
 /* Compute the sizes, which are the same for all members, and allocate. */
 static int
 allocate(struct building *b)
 {
-	const struct solution *sol = b->s->solution;
+	const struct solution *sol = b->sol;
 	const uint64_t buffer = b->g->run->p.mpi_buf_size;
 
 	b->width = 1;
@@ -327,8 +362,9 @@ allocate(struct building *b)
 	if (b->slice > SLICE_MOST)
 		b->slice = SLICE_MOST;
 	b->memory = mem_aligned(CODE_ALIGN, LANES * b->width * b->slice);
+	b->expected = mem_alloc(1, b->slice);
 	b->requests = mem_alloc(LANES * b->width, sizeof(*b->requests));
-	if (b->memory == NULL || b->requests == NULL)
+	if (b->memory == NULL || b->requests == NULL || b->expected == NULL)
 		return error_no_memory(b->err);
 	for (unsigned i = 0; i < LANES; i++) {
 		b->lanes[i].block = b->memory + i * b->width * b->slice;
@@ -353,7 +389,8 @@ regain_build(struct regain *g, const struct plan *p, size_t set,
 		return 0;
 	b.strings.m = &b.s->members[b.me];
 	b.strings.map = b.s->map;
-	if (allocate(&b) < 0 || regain_string_open(&b.strings, err) < 0)
+	if (choose(&b) < 0 || allocate(&b) < 0 ||
+	    regain_string_open(&b.strings, err) < 0)
 		say_abort("rebuilding dataset %lld: %s",
 			  (long long)g->set->d.id, err->text);
 	b.rc = regain_string_create(&b.strings, b.s->salvage, err);
@@ -362,7 +399,16 @@ regain_build(struct regain *g, const struct plan *p, size_t set,
 		read_rest(&b);
 	if (b.rc == 0)
 		regain_string_verify(&b.strings);
+	if (b.rc == 0 && b.differs)
+		b.rc = error_set(err, ERROR_DAMAGED,
+				 "its files and the redundancy of set %u of %u "
+				 "(%s) differ, and no checksum tells which of "
+				 "them is wrong",
+				 b.s->number, b.s->sets,
+				 redset_type_name(b.s->type));
 	regain_string_close(&b.strings);
+	solution_free(&b.checks);
+	mem_free(b.expected);
 	mem_free(b.memory);
 	mem_free(b.requests);
 	return b.rc;

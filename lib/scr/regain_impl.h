@@ -75,6 +75,7 @@ struct regain {
 	bool damaged; /* since the last plan, a file of this rank turned out to
 			 be damaged or unreadable */
 	bool told;    /* that one is */
+	bool compare; /* regain_compare() runs */
 	unsigned temps;
 };
 
@@ -120,9 +121,17 @@ int regain_drop(const struct regain *g, struct error *err);
 int regain_set(struct regain *g, bool map, struct error *err);
 
 /*
- * The computation of regain_set(), by the members of set `set` of `p`. Files
- * that are read completely are verified in the same pass.  Collective over the
- * members.  The result is that of this rank.
+ * Compare the files with their redundancy, if some have no checksum: LLNL's
+ * library records none.  Collective.  ERROR_DAMAGED: they differ, and nothing
+ * tells which is wrong.  If a file turned out to be unreadable, g->damaged is
+ * set, and the result means nothing.
+ */
+int regain_compare(struct regain *g, struct error *err);
+
+/*
+ * The computation of regain_set() or regain_compare(), by the members of set
+ * `set` of `p`.  Files that are read completely are verified in the same pass.
+ * Collective over the members.  The result is that of this rank.
  */
 int regain_build(struct regain *g, const struct plan *p, size_t set,
 		 struct regain_builts *out, struct error *err);

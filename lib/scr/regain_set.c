@@ -241,9 +241,21 @@ plan_of(const struct regain *g, const char *at, size_t len, bool map,
 
 /* --- The plan --- */
 
-/* Does the plan require a rebuild?  Returns -1 if a set is lost. */
+/* Do the members of the set have something to compute? */
+static bool
+computes(const struct regain *g, const struct plan_set *s, bool map)
+{
+	if (s->n == 0 || s->map != map)
+		return false;
+	return g->compare
+		       ? s->verdict == SET_WHOLE && redset_is_redundant(s->type)
+		       : s->verdict == SET_REBUILDABLE;
+}
+
+/* Is there something to compute?  Returns -1 if a set is lost. */
 static int
-judge(const struct plan *p, bool map, bool *rebuild, struct error *err)
+judge(const struct regain *g, const struct plan *p, bool map, bool *some,
+      struct error *err)
 {
 	for (size_t i = 0; i < p->nsets; i++) {
 		const struct plan_set *s = &p->sets[i];
@@ -257,18 +269,18 @@ judge(const struct plan *p, bool map, bool *rebuild, struct error *err)
 				"rebuilt: %s",
 				s->number, s->sets, redset_type_name(s->type),
 				map ? " over filemaps" : "", s->reason);
-		*rebuild |= s->verdict == SET_REBUILDABLE;
+		*some |= computes(g, s, map);
 	}
 	return 0;
 }
 
-/* As the keeper: make the plan from the received reports; if a rebuild is
- * needed, the reports are left in *all. */
+/* As the keeper: make the plan from the received reports; if something must be
+ * computed, the reports are left in *all. */
 static int
 keeper_plans(const struct regain *g, bool map, const struct team_mail *in,
 	     struct buf *all, struct error *err)
 {
-	bool rebuild = false;
+	bool some = false;
 	struct plan *p = NULL;
 	int rc = -1;
 
@@ -279,8 +291,8 @@ keeper_plans(const struct regain *g, bool map, const struct team_mail *in,
 	if (buf_check(all, err) == 0)
 		p = plan_of(g, all->data, all->len, map, err);
 	if (p != NULL)
-		rc = judge(p, map, &rebuild, err);
-	if (!rebuild)
+		rc = judge(g, p, map, &some, err);
+	if (!some)
 		buf_clear(all);
 	plan_free(p);
 	return rc;
@@ -288,8 +300,8 @@ keeper_plans(const struct regain *g, bool map, const struct team_mail *in,
 
 /*
  * Send the report `mine` of this rank to its keeper; as a keeper, send all
- * reports to the members of a set that must be rebuilt.  *in receives them.
- * *some: a set must be rebuilt.
+ * reports to the members of a set that must be computed.  *in receives them.
+ * *some: a set must be computed.
  */
 static int
 exchange(struct regain *g, bool map, const struct team_note *mine,
@@ -362,7 +374,7 @@ build(struct regain *g, bool map, const struct team_mail *in,
 	for (size_t i = 0; rc == 0 && i < p->nsets; i++) {
 		const struct plan_set *s = &p->sets[i];
 
-		if (s->n == 0 || s->map != map || s->verdict != SET_REBUILDABLE)
+		if (!computes(g, s, map))
 			continue;
 		rc = regain_build(g, p, i, out, err);
 		for (uint32_t m = 0; rc == 0 && m < s->n; m++)
@@ -533,5 +545,33 @@ regain_set(struct regain *g, bool map, struct error *err)
 	}
 	if (rc == 0)
 		error_clear(err);
+	return rc;
+}
+
+int
+regain_compare(struct regain *g, struct error *err)
+{
+	const struct team *world = &g->run->world;
+	const struct filemap *fm = &g->parts[0].fm;
+	struct regain_builts none = { .count = 0 };
+	struct ranks members = { .count = 0 };
+	struct team_mail in = { 0, NULL };
+	bool some = false;
+	int rc = 0;
+
+	for (size_t i = 0; i < fm->nfiles; i++)
+		some |= !fm->files[i].has_crc;
+	if (!team_any(world, some))
+		return 0;
+	if (look_again(g, err) < 0)
+		return -1;
+	g->compare = true;
+	some = false;
+	rc = find(g, false, &in, &some, err);
+	if (rc == 0 && some)
+		rc = team_agree(
+			world, build(g, false, &in, &none, &members, err), err);
+	g->compare = false;
+	mem_free(members.list);
 	return rc;
 }

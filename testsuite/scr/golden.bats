@@ -82,6 +82,31 @@ restored()
 	((n > 0)) || skip "no golden data"
 }
 
+# LLNL's filemaps have no checksums.
+@test "33.18: a byte of a file, or of its redundancy, flipped: not restarted, not removed" {
+	local case map from file n=0
+
+	for case in "partner_8n4:0 0 1 1 2 2 3 3" "rs2_4_uneven:0 1 2 3" \
+		"xor_8n4:0 0 1 1 2 2 3 3"; do
+		map=${case#*:} case=${case%%:*}
+		[[ -e $SCRKIT_GOLDEN/scr3/$case/cache ]] || continue
+		from=$(golden "scr3/$case/cache")
+		for file in 'rank_*' 'reddesc.er.2.*_*.redset'; do
+			caches "$case" "$from/nodes"
+			file=$(find "$NODES" -name "$file" -size +9c | head -n 1)
+			printf '\377' | dd of="$file" bs=1 conv=notrunc status=none \
+				seek=$(($(stat -c %s "$file") - 5))
+			job "$map" app_calls init have_restart finalize
+			assert_line "have_restart -> 1 0"
+			[[ $stderr == *"differ, and no checksum tells which"*"stays in the cache"* ]] ||
+				failed "$stderr"
+			[[ -e $file ]]
+			n=$((n + 1))
+		done
+	done
+	((n > 0)) || skip "no golden data"
+}
+
 @test "SINGLE, a node lost: nothing is restarted, nothing is left" {
 	local from
 
