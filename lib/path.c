@@ -206,7 +206,8 @@ refuse(int rootfd, const char *rel, const char *what, struct error *err)
 	root[n > 0 ? n : 0] = '\0';
 	return error_set(err, ERROR_UNSAFE,
 			 "%s: leads out of %s by a link that others may have "
-			 "made",
+			 "made: only links of its owner are followed, in "
+			 "directories that nobody else may write",
 			 rel, n > 0 ? root : "its directory");
 }
 

@@ -104,11 +104,16 @@ int owners_mark(struct catalogue *c, int64_t id,
 
 /* --- erase.c --- */
 
+/* May catalogue_erase() reach all files?  ERROR_UNSAFE: not those behind a link
+ * that is not trusted. */
+int catalogue_erasable(int root, const struct catalogue_claims *k,
+		       struct error *err);
+
 /*
  * Erase the files in `k` that no other dataset names, and the directories above
- * them that are empty then.  Anything but a regular file, or a file reached
- * through a link, is kept and reported; a missing file is no error.  In a dry
- * run, only count.  `out` receives the counts.
+ * them that are empty then.  Anything but a regular file is kept and reported;
+ * a missing file is no error.  In a dry run, only count.  `out` receives the
+ * counts.
  */
 int catalogue_erase(int root, const struct catalogue_claims *k,
 		    struct delete_result *out, struct error *err);

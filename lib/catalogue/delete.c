@@ -211,6 +211,8 @@ delete_one(struct deletions *all, struct deletion *d, struct error *err)
 	if (read_claims(d, err) < 0)
 		return -1;
 	take_paths(all, &d->claims);
+	if (catalogue_erasable(d->c->prefix_fd, &d->claims, err) < 0)
+		return -1;
 	d->begun = true;
 	return catalogue_remove(d->c, &d->dir, &d->claims, d->o, &d->out, err);
 }

@@ -101,9 +101,8 @@ doom(struct eraser *e, const char *path, struct error *err)
 	return 0;
 }
 
-/* Erase `path` (clean) if it is a regular file not reached through a link that
- * is not trusted.  A missing file is no error.  Anything else is kept and
- * reported. */
+/* Erase `path` (clean) if it is a regular file.  A missing one is no error.
+ * Anything else is kept and reported. */
 static int
 erase(struct eraser *e, const char *path, struct error *err)
 {
@@ -115,12 +114,9 @@ erase(struct eraser *e, const char *path, struct error *err)
 		return -1;
 	fd = parent(e, path, &base);
 	if (fd < 0 || dir_stat(fd, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		if (errno == ENOENT)
-			return 0;
-		if (errno != ENOTDIR && errno != ELOOP)
-			return error_sys(err, "%s: cannot remove", path);
-		keep(e, path, "a link or a file blocks its path");
-		return 0;
+		return errno == ENOENT || errno == ENOTDIR
+			       ? 0
+			       : error_sys(err, "%s: cannot remove", path);
 	}
 	if (!S_ISREG(st.st_mode)) {
 		keep(e, path, "not a plain file");
@@ -257,6 +253,26 @@ erase_all(struct eraser *e, const struct catalogue_claims *k, struct error *err)
 			return -1;
 	}
 	return erase_dirs(e, err);
+}
+
+int
+catalogue_erasable(int root, const struct catalogue_claims *k,
+		   struct error *err)
+{
+	struct eraser e = { .root = root, .fd = -1 };
+	const char *base = NULL;
+	int rc = 0;
+
+	for (size_t i = 0; i < k->count && rc == 0; i++)
+		if (!k->list[i].shared &&
+		    parent(&e, k->list[i].path, &base) < 0 && errno == ELOOP)
+			rc = error_set(err, ERROR_UNSAFE,
+				       "%s: behind a link that is not followed "
+				       "to delete files: remove the link, or "
+				       "--drop the dataset from the index only",
+				       str_shown(k->list[i].path));
+	io_close(e.fd);
+	return rc;
 }
 
 int

@@ -1002,18 +1002,33 @@ pruned_later() {
 	ends 1 scr_index -p p --build 7
 	ends 1 scr_index -p p --verify 7
 	[ "$(names)" = neighbour ]
+	# What it cannot reach must not be forgotten (33.11).
+	tree_sha p/.scr/scr.dataset.7 >before
+	for dry in --dry-run ""; do
+		# shellcheck disable=SC2086 # none
+		ends 1 scr_index -p p $dry --delete 7
+		assert_stderr_has "link/f: behind a link"
+	done
+	tree_sha p/.scr/scr.dataset.7 | diff before -
+	rm p/link
+	ends 1 scr_index -p p --delete 7
+	assert_stderr_has "dlink/file: behind a link"
+	rm p/dlink
 	warns 0 "not removed" scr_index -p p --delete 7
 	[ "$(cat out/f)" = precious ]
 	[ "$(cat p/dir/file)" = o ]
-	[ -L p/flink ] && [ -L p/link ] && [ -L p/dlink ]
+	[ -L p/flink ]
 	[ ! -e p/plain ]
 	[ ! -e p/.scr/scr.dataset.7 ]
 	scr_index -q -p p --verify
 	# The owner's links (33.11), but not to files of another dataset.
 	chmod 755 p
 	ln -s "$PWD/p/dir" p/back
-	flushed p 8 linked link/f dlink/file back/file
-	warns 0 "not removed" scr_index -p p --delete 8
+	ln -s ../out p/link
+	flushed p 8 linked link/f back/file
+	complains 1 back/file scr_index -p p --delete 8
+	rm p/back
+	scr_index -q -p p --delete 8
 	[ ! -e out/f ]
 	scr_index -q -p p --verify
 }
