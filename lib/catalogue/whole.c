@@ -45,6 +45,7 @@ catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 		.flags = flags,
 		.moved_from = o->moved_from,
 		.work = &o->work,
+		.index = o->index,
 	};
 	struct plan_dataset d = {
 		.prefix = c->path,

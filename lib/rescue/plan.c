@@ -43,6 +43,7 @@ plan_free(struct plan *p)
 	mem_free(p->sets);
 	plan_packed_free(w->packed);
 	plan_record_free(w->record);
+	plan_others_free(w->others);
 	arena_free(w->p.arena);
 	mem_free(w);
 }
@@ -349,6 +350,8 @@ plan_make(struct planner *w, struct error *err)
 
 	if (make(w, &why) == 0 || why.kind == ERROR_ABSENT)
 		plan_owner_say(w);
+	plan_others_free(w->others);
+	w->others = NULL;
 	return why.kind == ERROR_NONE ? 0 : error_pass(err, &why);
 }
 

@@ -32,6 +32,7 @@
 
 struct arena;
 struct error;
+struct index;
 struct json;
 struct rank2file;
 struct plan_red; /* opaque */
@@ -268,9 +269,10 @@ enum {
 
 struct plan_options {
 	unsigned flags;
-	const char *moved_from;	 /* former path of the prefix, given by the
+	const char *moved_from;	   /* former path of the prefix, given by the
 				    user; or NULL */
-	const struct work *work; /* threads; progress of PLAN_CHECKSUMS */
+	const struct work *work;   /* threads; progress of PLAN_CHECKSUMS */
+	const struct index *index; /* of the prefix; NULL: read it if needed */
 };
 
 /* --- Making one --- */

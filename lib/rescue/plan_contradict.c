@@ -98,14 +98,15 @@ totals_of_maps(const struct planner *w)
 	return compare_totals(w, w->p.nfiles, bytes);
 }
 
-/* Is a file of rank2file there?  *size: as recorded, else as found. */
+/* Is a file of rank2file there?  *size: as recorded, else as found;
+ * UINT64_MAX: unknown. */
 static bool
 is_there(const struct planner *w, const struct rank2file_file *f,
 	 uint64_t *size)
 {
 	struct stat st;
 
-	*size = f->size;
+	*size = f->has_size ? f->size : UINT64_MAX;
 	if (f->nsegs > 0)
 		return plan_packed_knows(&w->p, f->path, f->size);
 	if (!path_is_clean(f->path) ||
@@ -116,27 +117,22 @@ is_there(const struct planner *w, const struct rank2file_file *f,
 	return file_state_of(&st, size) == FILE_PRESENT;
 }
 
-/* Are all files of a rank there, as rank2file has them?  Adds up their
- * bytes. */
+/* Are all files of a rank there, as rank2file has them? */
 static bool
-record_fits(const struct planner *w, const struct rank2file_rank *r,
-	    uint64_t *bytes)
+record_fits(const struct planner *w, const struct rank2file_rank *r)
 {
-	bool fits = true;
+	uint64_t size = 0;
 
-	for (size_t i = 0; i < r->nfiles; i++) {
-		uint64_t size = 0;
-
-		fits = is_there(w, &r->files[i], &size) && fits;
-		*bytes += size;
-	}
-	return fits;
+	for (size_t i = 0; i < r->nfiles; i++)
+		if (!is_there(w, &r->files[i], &size))
+			return false;
+	return true;
 }
 
 static enum totals
 totals_of_record(const struct planner *w)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, size = 0;
 	size_t files = 0;
 
 	for (int64_t i = 0; i < plan_record_ranks(w); i++) {
@@ -146,7 +142,12 @@ totals_of_record(const struct planner *w)
 		if (r == NULL)
 			return TOTALS_UNKNOWN;
 		files += r->nfiles;
-		(void)record_fits(w, r, &bytes);
+		for (size_t k = 0; k < r->nfiles; k++) {
+			(void)is_there(w, &r->files[k], &size);
+			if (size == UINT64_MAX)
+				return TOTALS_UNKNOWN;
+			bytes += size;
+		}
 	}
 	return compare_totals(w, files, bytes);
 }
@@ -280,33 +281,46 @@ plan_outvote_headers(const struct planner *w, struct plan_set *s,
 	return disputes == NULL ? error_no_memory(err) : 0;
 }
 
+/* Is the filemap of a rank that of another member? */
+static bool
+is_misplaced(const struct planner *w, const struct plan_set *s,
+	     const struct plan_rank *r)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->members[i].list.known &&
+		    map_has_list(w, r, &s->members[i].list))
+			return true;
+	return false;
+}
+
 bool
 plan_outvote_maps(struct planner *w, const struct plan_set *s)
 {
-	uint32_t agree = 0, contradict = 0;
-	bool once = true;
+	uint32_t agree = 0, contradict = 0, misplaced = 0;
 
-	for (int pass = 0; pass < 2; pass++)
-		for (uint32_t i = 0; i < s->n; i++) {
-			const struct plan_member *m = &s->members[i];
-			struct plan_rank *r = plan_rank_of(&w->p, m);
+	/* First count, then forget. */
+	for (uint32_t i = 0; i < 2 * s->n; i++) {
+		const struct plan_member *m = &s->members[i % s->n];
+		struct plan_rank *r = plan_rank_of(&w->p, m);
 
-			if (r == NULL || !r->map_known || r->composed ||
-			    !m->list.known)
-				continue;
-			if (map_names_list(w, r, &m->list, false)) {
-				agree += pass == 0;
-			} else if (pass == 0) {
-				contradict++;
-				/* Its own redundancy made it again. */
-				once = once && !r->doubted;
-			} else if (agree > contradict && once) {
-				r->doubted = true;
-				plan_owner_forget(w, m->rank);
-			}
+		if (i == s->n && (contradict + misplaced == 0 ||
+				  agree + misplaced <= contradict))
+			return false;
+		if (r == NULL || !r->map_known || r->composed || !m->list.known)
+			continue;
+		if (map_names_list(w, r, &m->list, false)) {
+			agree += i < s->n;
+		} else if (i >= s->n) {
+			r->doubted = true;
+			plan_owner_forget(w, m->rank);
+		} else if (r->doubted) {
+			return false; /* its own redundancy made it again */
+		} else if (is_misplaced(w, s, r)) {
+			misplaced++;
+		} else {
+			contradict++;
 		}
-	if (contradict == 0 || agree <= contradict || !once)
-		return false;
+	}
 	plan_owner_sweep(w);
 	return true;
 }
@@ -343,19 +357,19 @@ weigh(struct planner *w, uint32_t rank, enum totals maps, enum totals record,
 	const struct plan_rank *pr = &w->p.ranks[rank];
 	const struct rank2file_rank *r = plan_record_rank(w, rank);
 	const struct redset_member *list = NULL;
-	uint64_t bytes = 0;
 
 	if (list_of(w, pr, &list, err) < 0)
 		return -1;
 	/* Of these, only the descriptor was written by neither.  Headers came
 	 * with the filemaps, but there are several for each list.  Files that
 	 * fit can be those of another dataset. */
-	*out = 4 * ((maps == TOTALS_EQUAL) - (record == TOTALS_EQUAL));
+	*out = 4 * ((maps == TOTALS_EQUAL && record != TOTALS_UNKNOWN) -
+		    (record == TOTALS_EQUAL));
 	if (list != NULL)
 		*out += 2 * map_has_list(w, pr, list) -
 			2 * !plan_record_denies(w, list);
 	*out += plan_owner_dates(w, rank) + map_fits(w, pr) -
-		(r != NULL && record_fits(w, r, &bytes));
+		(r != NULL && record_fits(w, r));
 	return 0;
 }
 
@@ -419,6 +433,69 @@ drop(struct planner *w, bool all, struct error *err)
 	return plan_count_ranks(w, err);
 }
 
+/* The dataset whose files the filemap of a rank names; 0: this one's. */
+static int
+other_of(struct planner *w, uint32_t rank, int64_t *id, struct error *err)
+{
+	const struct plan_rank *r = &w->p.ranks[rank];
+
+	*id = 0;
+	return !r->map_known || r->composed || r->nfiles == 0
+		       ? 0
+		       : plan_other_of(w, rank, w->p.files[r->first_file].path,
+				       id, err);
+}
+
+/* Drop the filemaps that name files of another dataset.  Without any that does
+ * not, or if the redundancy makes it again, it is unknown whose they are. */
+static int
+drop_others(struct planner *w, size_t *dropped, struct error *err)
+{
+	int64_t id = 0, first = -1, owner = 0;
+	bool undecided = false;
+	size_t ours = 0;
+
+	for (int64_t i = 0; i < w->p.nranks; i++) {
+		const struct plan_rank *r = &w->p.ranks[i];
+
+		if (other_of(w, (uint32_t)i, &id, err) < 0)
+			return -1;
+		if (id == 0) {
+			ours += r->map_known ||
+				plan_record_rank(w, (uint32_t)i) != NULL;
+			continue;
+		}
+		undecided = undecided || r->doubted;
+		owner = first < 0 ? id : owner;
+		first = first < 0 ? i : first;
+	}
+	if (first < 0)
+		return 0;
+	if (undecided || ours == 0)
+		return set_flaw(
+			w, STATUS_FAILED,
+			arena_printf(
+				w->p.arena,
+				"filemap_%" PRId64
+				" names %s, a file of dataset %" PRId64,
+				first,
+				str_shown(
+					w->p.files[w->p.ranks[first].first_file]
+						.path),
+				owner),
+			err);
+	for (int64_t i = first; i < w->p.nranks; i++) {
+		if (other_of(w, (uint32_t)i, &id, err) < 0)
+			return -1;
+		if (id == 0)
+			continue;
+		w->p.ranks[i].doubted = true;
+		plan_owner_forget(w, i);
+		(*dropped)++;
+	}
+	return drop(w, false, err);
+}
+
 int
 plan_contradictions(struct planner *w, size_t *dropped, struct error *err)
 {
@@ -429,7 +506,11 @@ plan_contradictions(struct planner *w, size_t *dropped, struct error *err)
 	int *balance = NULL, rc = 0;
 
 	*dropped = 0;
-	if (w->compared || w->record == NULL)
+	if (w->record == NULL || w->p.flaw != NULL)
+		return 0;
+	if (drop_others(w, dropped, err) < 0)
+		return -1;
+	if (*dropped > 0 || w->p.flaw != NULL || w->compared)
 		return 0;
 	w->compared = true;
 	if (find_overlap(w, &one, &other, err) < 0)

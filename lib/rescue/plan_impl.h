@@ -7,6 +7,7 @@
  *   plan_scan.c    names of metadata files, contents of filemaps
  *   plan_owner.c   which of these belong to the dataset
  *   plan_record.c  what rank2file and copied_R.scr record of the files
+ *   plan_others.c  paths that belong to other datasets
  *   plan_contradict.c  where filemaps and rank2file differ
  *   plan_unclaimed.c  whether files of lost filemaps may be on the prefix
  *   plan_compose.c filemaps from rank2file
@@ -45,6 +46,7 @@
 struct buf;
 struct hidden_file;
 struct kvtree;
+struct plan_others;
 struct plan_packed;
 struct plan_record;
 
@@ -67,11 +69,12 @@ struct red_entry {
 
 /* What a descriptor of the dataset says (plan_owner.c). */
 struct plan_said {
-	int64_t created; /* CREATED, microseconds since the epoch; -1: there is
+	int64_t created;  /* CREATED, microseconds since the epoch; -1: there is
 			    no descriptor */
-	const char *job; /* JOBID, or NULL */
-	int64_t files;	 /* FILES; -1: not recorded */
-	uint64_t bytes;	 /* SIZE, valid if files >= 0 */
+	const char *job;  /* JOBID, or NULL */
+	const char *name; /* NAME, or NULL */
+	int64_t files;	  /* FILES; -1: not recorded */
+	uint64_t bytes;	  /* SIZE, valid if files >= 0 */
 };
 
 /* What belongs to the dataset (plan_owner.c). */
@@ -97,6 +100,7 @@ struct planner {
 	struct plan_packed *packed; /* NULL: no containers */
 	struct plan_owner owner;
 	struct plan_record *record; /* NULL: nothing else is recorded */
+	struct plan_others *others; /* NULL: not needed yet */
 	bool reported; /* made by plan_reports(): files cannot be opened */
 	const struct plan_options *o;
 	const struct work *work;
@@ -169,7 +173,7 @@ int plan_owner_load(struct planner *w, struct error *err);
 
 /* Drop the filemaps of another dataset.  Called when all are read, before their
  * contents are used. */
-void plan_owner_maps(struct planner *w);
+int plan_owner_maps(struct planner *w, struct error *err);
 
 /* Mark the filemap of a rank as that of another dataset. plan_owner_sweep()
  * then removes all marked filemaps from maps[]. */
@@ -224,6 +228,14 @@ const struct rank2file_rank *plan_record_rank(const struct planner *w,
 					      uint32_t rank);
 /* Does rank2file have the sizes of all files of all ranks? */
 bool plan_record_has_all(const struct planner *w);
+
+/* --- plan_others.c --- */
+
+/* *id: the dataset that owns this path, relative to the prefix, as its
+ * directory's name and its own metadata say.  0: none but this one. */
+int plan_other_of(struct planner *w, uint32_t rank, const char *path,
+		  int64_t *id, struct error *err);
+void plan_others_free(struct plan_others *o); /* NULL is allowed */
 
 /* --- plan_contradict.c --- */
 

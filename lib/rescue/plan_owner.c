@@ -54,10 +54,14 @@ take(struct planner *w, const struct dataset *d, struct plan_said *out,
 		out->created = d->created_us;
 	out->files = d->files;
 	out->bytes = d->bytes;
-	if (d->job_id == NULL)
-		return 0;
-	out->job = arena_strdup(w->p.arena, d->job_id);
-	return out->job == NULL ? error_no_memory(err) : 0;
+	if (d->job_id != NULL)
+		out->job = arena_strdup(w->p.arena, d->job_id);
+	if (d->name != NULL)
+		out->name = arena_strdup(w->p.arena, d->name);
+	return (d->job_id != NULL && out->job == NULL) ||
+			       (d->name != NULL && out->name == NULL)
+		       ? error_no_memory(err)
+		       : 0;
 }
 
 static int
@@ -287,15 +291,18 @@ other_job(const struct planner *w, const char *path)
 	       memcmp(at, w->owner.is.job, len) != 0;
 }
 
-/* Does the file on the prefix have the recorded time, to the nanosecond? */
-static bool
-is_as_recorded(const struct planner *w, const char *root,
-	       const struct filemap_file *f)
+/* Does the file on the prefix have the recorded time, to the nanosecond, and
+ * is no other dataset's?  1: yes. */
+static int
+is_as_recorded(struct planner *w, uint32_t rank, const char *root,
+	       const struct filemap_file *f, struct error *err)
 {
 	struct buf path = BUF_INIT;
 	const char *rel = NULL;
 	struct stat st;
 	bool same = false;
+	int64_t other = 0;
+	int rc = 0;
 
 	if (f->dir != NULL && f->name != NULL && f->attr.has_times &&
 	    path_join(&path, f->dir, f->name, NULL) == 0)
@@ -306,21 +313,24 @@ is_as_recorded(const struct planner *w, const char *root,
 		       (uint64_t)st.st_size == f->attr.size &&
 		       st.st_mtim.tv_sec == f->attr.mtime.tv_sec &&
 		       st.st_mtim.tv_nsec == f->attr.mtime.tv_nsec;
+	if (same)
+		rc = plan_other_of(w, rank, rel, &other, err);
 	buf_free(&path);
-	return same;
+	return rc < 0 ? -1 : same && other == 0;
 }
 
 /* Slightly old filemaps may come from a node with a slow clock.  If files on
  * disk match such a filemap exactly, accept times as old as theirs. */
-static void
-allow_for_clocks(struct planner *w)
+static int
+allow_for_clocks(struct planner *w, struct error *err)
 {
 	const int64_t least = w->owner.is.created - SKEW_CONFIRMED;
 	int64_t floor = w->owner.floor;
 	struct buf root = BUF_INIT;
 	const bool found = path_real(w->p.places[0].root, &root, NULL) == 0;
+	int rc = 0;
 
-	for (size_t i = 0; i < w->nmaps; i++) {
+	for (size_t i = 0; i < w->nmaps && rc >= 0; i++) {
 		const struct filemap *m = &w->filemaps[w->maps[i].rank];
 		int64_t newest = newest_of_map(m);
 
@@ -328,13 +338,15 @@ allow_for_clocks(struct planner *w)
 		    !is_older(w, newest) || newest < least || newest >= floor ||
 		    other_job(w, m->files[0].cache_path))
 			continue;
-		for (size_t k = 0; found && k < m->nfiles && newest < floor;
-		     k++)
-			if (is_as_recorded(w, root.data, &m->files[k]))
-				floor = newest;
+		rc = 0;
+		for (size_t k = 0; found && k < m->nfiles && rc == 0; k++)
+			rc = is_as_recorded(w, (uint32_t)w->maps[i].rank,
+					    root.data, &m->files[k], err);
+		floor = rc > 0 ? newest : floor;
 	}
 	w->owner.floor = floor;
 	buf_free(&root);
+	return rc < 0 ? -1 : 0;
 }
 
 /*
@@ -406,15 +418,16 @@ entry_time(const struct planner *w, size_t i)
 	return newest_of_map(&w->filemaps[rank]);
 }
 
-void
-plan_owner_maps(struct planner *w)
+int
+plan_owner_maps(struct planner *w, struct error *err)
 {
 	bool ours = false, foreign = false;
 
 	if (!w->owner.known)
-		return;
+		return 0;
 	choose_descriptor(w);
-	allow_for_clocks(w);
+	if (allow_for_clocks(w, err) < 0)
+		return -1;
 	for (size_t i = 0; i < w->nmaps; i++) {
 		const int64_t newest = entry_time(w, i);
 
@@ -431,6 +444,7 @@ plan_owner_maps(struct planner *w)
 	for (size_t i = 0; foreign && !ours && i < w->nmaps; i++)
 		plan_owner_forget(w, w->maps[i].rank);
 	plan_owner_sweep(w);
+	return 0;
 }
 
 /* --- Redundancy --- */

@@ -96,6 +96,33 @@ load(struct planner *w, struct plan_record *r, struct error *err)
 	return 0;
 }
 
+/* Leave out the ranks whose files are those of another dataset. */
+static int
+sift(struct planner *w, struct rank2file *r, struct error *err)
+{
+	for (size_t i = 0; i < r->nranks; i++) {
+		struct rank2file_rank *k = &r->ranks[i];
+		const char *path = k->nfiles > 0 ? k->files[0].path : NULL;
+		int64_t id = 0;
+
+		if (plan_other_of(w, (uint32_t)i, path, &id, err) < 0)
+			return -1;
+		if (id == 0)
+			continue;
+		if (r->flaw == NULL)
+			r->flaw = arena_printf(w->p.arena,
+					       RANK2FILE_FILE
+					       ": names %s, a file of dataset "
+					       "%" PRId64,
+					       str_shown(path), id);
+		if (r->flaw == NULL)
+			return error_no_memory(err);
+		k->present = false;
+		k->nfiles = 0;
+	}
+	return 0;
+}
+
 /* Only the rank2file of a complete dataset names all its files.  Where nothing
  * else names any, that of an unfinished flush is better than nothing. */
 int
@@ -107,7 +134,8 @@ plan_record_load(struct planner *w, struct error *err)
 		return error_no_memory(err);
 	w->record = r;
 	r->vouched = w->owner.complete;
-	if (load(w, r, err) < 0)
+	if (load(w, r, err) < 0 ||
+	    (r->ranks == &r->own && sift(w, &r->own, err) < 0))
 		return -1;
 	r->usable =
 		r->ranks != NULL && (r->vouched || w->nmaps + w->nreds == 0);

@@ -377,10 +377,9 @@ plan_scan_maps(struct planner *w, struct error *err)
 	job.raws = mem_calloc(w->nworkers, sizeof(*job.raws));
 	if (job.raws == NULL)
 		return error_no_memory(err);
-	if (par_for(w->par, w->nmaps, MAP_BATCH, read_map, &job, err) == 0) {
-		plan_owner_maps(w);
+	if (par_for(w->par, w->nmaps, MAP_BATCH, read_map, &job, err) == 0 &&
+	    plan_owner_maps(w, err) == 0)
 		rc = agree_on_ranks(w, err);
-	}
 	for (unsigned i = 0; i < w->nworkers; i++)
 		buf_free(&job.raws[i]);
 	mem_free(job.raws);

@@ -120,6 +120,71 @@ all() {
 	done
 }
 
+# two TYPE: datasets 1 and 2 of one prefix, in the index.
+two() {
+	dataset -t "$1" --set-size 4
+	"$GEN/gen_dataset" -q -p p -i 2 -n 4 -s 8K -t "$1" --set-size 4 \
+		--recorded-prefix "$PWD/p"
+	scr_index -q -p p --build 1
+	scr_index -q -p p --build 2
+	rm -rf whole
+	cp -a p whole
+}
+
+@test "33.14 metadata that name files of another dataset: no witness of this one" {
+	# Nothing else names its files, as after a flush of LLNL's library.
+	two XOR
+	rm $D/filemap_* $D/redd*
+	all 0
+	cp p/.scr/scr.dataset.2/rank2file.0.0 $D/
+	truncate -s 5 p/ckpt.1/rank_1.ckpt
+	all 1
+	assert_stderr_has "rank2file: names ckpt.2/rank_0.ckpt, a file of dataset 2"
+	ends 1 scr_index -p p --build 1
+	ends 0 scr_index -p p --verify 2
+	# The index knows whose directory it is, too.
+	rm p/.scr/flush.scr
+	all 1
+	# rank2file names the file that is gone, a filemap one that is there.
+	two NONE
+	cp p/.scr/scr.dataset.2/filemap_1 $D/
+	all 0
+	rm p/ckpt.1/rank_1.ckpt
+	all 4
+	# The other way round, newer than the dataset.
+	two NONE
+	rm p/ckpt.2/rank_1.ckpt
+	cp $D/filemap_1 p/.scr/scr.dataset.2/
+	ends 4 scr_index -p p --verify 2
+	# All filemaps are those of another, and nothing contradicts them.
+	two NONE
+	cp p/.scr/scr.dataset.2/filemap_* $D/
+	rm $D/rank2file*
+	all 1
+	assert_stderr_has "filemap_0 names ckpt.2/rank_0.ckpt, a file of dataset 2"
+}
+
+@test "33.14 a foreign or swapped filemap does not stop the rest of its set" {
+	two PARTNER
+	cp p/.scr/scr.dataset.2/filemap_3 $D/
+	rm p/ckpt.1/rank_1.ckpt
+	all 3
+	scr_index -q -p p --build 1
+	diff -r whole/ckpt.1 p/ckpt.1
+	cmp whole/.scr/scr.dataset.1/filemap_3 $D/filemap_3
+	# Without rank2file, and half of the filemaps in the wrong place.
+	two PARTNER
+	rm -r p/.scr/index.scr $D/rank2file* $D/summary.scr p/ckpt.1/rank_0.ckpt
+	mv $D/filemap_1 spare
+	mv $D/filemap_3 $D/filemap_1
+	mv spare $D/filemap_3
+	ends 3 scr_inspect -p p -d 1
+	scr_index -q -p p --build 1
+	diff -r whole/ckpt.1 p/ckpt.1
+	diff <(cd whole/.scr/scr.dataset.1 && sha256sum filemap_* redd*) \
+		<(cd $D && sha256sum filemap_* redd*)
+}
+
 @test "33.14 checksums of an older rank2file: unknown, not lost" {
 	dataset -t XOR
 	scr_index -q -p p --checksums --build 1
