@@ -71,11 +71,10 @@ write_map(struct mapping *m, uint32_t rank, size_t first, size_t end,
 	return rc;
 }
 
-/* Write the filemaps of all ranks.  Those of an interrupted run are written
- * again with the same contents. */
+/* Write the filemaps that the plan has not read: without a plan, all. */
 static int
-write_maps(struct catalogue *c, int64_t id, const struct catalogue_options *o,
-	   struct error *err)
+write_maps(struct catalogue *c, int64_t id, const struct plan *plan,
+	   const struct catalogue_options *o, struct error *err)
 {
 	struct mapping m = { .path = BUF_INIT, .dir = BUF_INIT };
 	struct buf root = BUF_INIT;
@@ -103,7 +102,9 @@ write_maps(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 
 		while (at < p.map.nfiles && p.map.files[at].rank == r)
 			at++;
-		rc = write_map(&m, r, first, at, err);
+		if (plan == NULL || r >= plan->nranks ||
+		    !plan->ranks[r].map_known || plan->ranks[r].composed)
+			rc = write_map(&m, r, first, at, err);
 	}
 out:
 	buf_free(&m.path);
@@ -115,6 +116,21 @@ out:
 
 /* --- Entry point --- */
 
+/* No redundancy is made of what is known to be wrong. */
+static struct plan *
+right_plan(struct catalogue *c, int64_t id, unsigned flags,
+	   const struct catalogue_options *o, struct error *err)
+{
+	struct plan *p = catalogue_plan(c, id, flags, o, err);
+
+	if (p != NULL && (p->flaw != NULL || p->files_missing > 0) &&
+	    plan_error(p, err) < 0) {
+		plan_free(p);
+		p = NULL;
+	}
+	return p;
+}
+
 /* Make a plan; write the filemaps first if any are missing. */
 static struct plan *
 make_plan(struct catalogue *c, int64_t id, const struct catalogue_options *o,
@@ -122,15 +138,9 @@ make_plan(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 {
 	struct error why = ERROR_INIT;
 	struct plan *p =
-		catalogue_plan(c, id, PLAN_HEADERS | PLAN_CHECKSUMS, o, &why);
+		right_plan(c, id, PLAN_HEADERS | PLAN_CHECKSUMS, o, &why);
 	bool some = p == NULL && why.kind == ERROR_ABSENT;
 
-	/* No redundancy is made of what is known to be wrong. */
-	if (p != NULL && (p->flaw != NULL || p->files_missing > 0) &&
-	    plan_error(p, err) < 0) {
-		plan_free(p);
-		return NULL;
-	}
 	for (int64_t i = 0; p != NULL && p->nsets == 0 && i < p->nranks; i++)
 		some = some || !p->ranks[i].map_known || p->ranks[i].composed;
 	if (!some) {
@@ -138,18 +148,16 @@ make_plan(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 			error_pass(err, &why);
 		return p;
 	}
-	plan_free(p);
-	if (o->work.dry_run) {
+	if (o->work.dry_run)
 		error_set(err, ERROR_USAGE,
 			  "dataset %" PRId64
-			  ": has no filemaps: without --dry-run they are "
+			  ": lacks filemaps: without --dry-run they are "
 			  "written first, and then the redundancy",
 			  id);
-		return NULL;
-	}
-	if (write_maps(c, id, o, err) < 0)
-		return NULL;
-	return catalogue_plan(c, id, PLAN_HEADERS, o, err);
+	else
+		some = write_maps(c, id, p, o, err) < 0;
+	plan_free(p);
+	return some ? NULL : right_plan(c, id, PLAN_HEADERS, o, err);
 }
 
 int

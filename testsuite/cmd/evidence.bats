@@ -199,6 +199,28 @@ two() {
 	diff -r p/ckpt.1 kept/ckpt.1
 }
 
+@test "33.14 --protect keeps the filemaps that are there, and refuses wrong files" {
+	dataset -t NONE --crc
+	scr_index -q -p p --build 1
+	rm $D/filemap_2
+	sha256sum $D/filemap_* >sums
+	ends 0 scr_rebuild -p p --protect xor 1
+	sha256sum -c --quiet sums
+	[[ -e $D/filemap_2 ]]
+	# A total size that does not fit, a wrong checksum.
+	for damage in "truncate -s 5 " "dd if=/dev/zero bs=9 count=1 conv=notrunc status=none of="; do
+		dataset -t NONE --crc
+		scr_index -q -p p --checksums --build 1
+		rm $D/filemap_*
+		rm -rf kept
+		cp -a p kept
+		eval "${damage}p/ckpt.1/rank_2.ckpt"
+		try scr_rebuild -p p --protect xor 1
+		((status == 4))
+		diff -r p/.scr kept/.scr
+	done
+}
+
 @test "33.15 a build looks at its result" {
 	dataset -t XOR
 	scr_index -q -p p --build 1
