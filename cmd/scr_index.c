@@ -342,10 +342,9 @@ next_after(const struct settings *s, struct catalogue *c, int64_t id,
 
 	next[0] = '\0';
 	/* What cannot be read says so; what is not known needs a look. */
-	if (why->kind == ERROR_SYSTEM && !error_may_pass(why))
-		command = "scr_inspect";
-	else if (why->kind == ERROR_LOST ||
-		 (why->kind == ERROR_ABSENT && catalogue_may_list(c, id)))
+	if ((why->kind == ERROR_SYSTEM && !error_may_pass(why)) ||
+	    why->kind == ERROR_LOST ||
+	    (why->kind == ERROR_ABSENT && catalogue_may_list(c, id)))
 		command = report_check(REPORT_CHECK_INSPECT, s->o.deep,
 				       s->o.checksums);
 	else if (why->kind == ERROR_SYSTEM || why->kind == ERROR_DAMAGED)
@@ -469,6 +468,7 @@ do_build(struct settings *s, struct catalogue *c)
 
 	if (id >= 0 && verbs_start(s, &err) == 0)
 		catalogue_build(c, id, &s->o, &r, &err);
+	s->o.checksums |= r.compared;
 	app_work_end(&s->o.work);
 	if (err.kind == ERROR_NONE) {
 		results_build_text(id, &r, &text);

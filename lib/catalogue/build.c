@@ -40,6 +40,28 @@ struct build {
 
 /* --- Existing metadata --- */
 
+/* Does what is left of a damaged rank2file have checksums?  They are recorded
+ * anew, so they are compared first.  A dry run only promises what a look
+ * finds. */
+static int
+ask_left(struct build *b, struct error *err)
+{
+	struct rank2file r = { .nranks = 0 };
+	struct error why = ERROR_INIT;
+
+	if (rank2file_load_left(b->dir.fd, RANK2FILE_FILE, NULL, &r, &why) <
+		    0 &&
+	    !catalogue_is_verdict(&why))
+		return error_pass(err, &why);
+	for (size_t i = 0; i < r.nranks && !b->strict.checksums; i++)
+		for (size_t k = 0; k < r.ranks[i].nfiles; k++)
+			b->strict.checksums |= r.ranks[i].files[k].has_crc;
+	b->strict.compare |= b->strict.checksums;
+	b->out->compared = b->strict.checksums;
+	rank2file_free(&r);
+	return 0;
+}
+
 /* Read the index and rank2file, if they are usable. */
 static int
 read_old(struct build *b, struct error *err)
@@ -59,7 +81,7 @@ read_old(struct build *b, struct error *err)
 			 why.text);
 	else if (why.kind != ERROR_ABSENT)
 		goto fail;
-	return 0;
+	return b->o->work.dry_run ? 0 : ask_left(b, err);
 fail:
 	return error_pass(err, &why);
 }

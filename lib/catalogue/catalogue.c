@@ -125,7 +125,7 @@ catalogue_dir_open(struct catalogue *c, int64_t id, struct catalogue_dir *d,
 	snprintf(d->name, sizeof(d->name), DATASET_DIR_FMT, id);
 	if (c->scr_fd >= 0)
 		d->fd = path_open_beneath(c->scr_fd, d->name,
-					  O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+					  O_RDONLY | O_DIRECTORY,
 					  0, &why);
 	if (d->fd >= 0)
 		return 0;

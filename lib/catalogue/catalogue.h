@@ -198,6 +198,7 @@ struct build_result {
 	char map_flaw[ERROR_TEXT_MAX];
 	/* data and redundancy differ, and it is unknown which is wrong */
 	bool undecided;
+	bool compared; /* checksums were compared, also if not asked for */
 	char obstacle[RENAMED_MAX]; /* of plan_obstacle() */
 	/* the first damage that the build could not repair, of what no restart
 	 * needs; "": none */

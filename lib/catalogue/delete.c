@@ -13,6 +13,7 @@
 
 #include "catalogue/claims.h"
 #include "container/packed.h"
+#include "dir.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/index.h"
@@ -144,9 +145,18 @@ static int
 open_dataset(struct deletion *d, bool lock, struct error *err)
 {
 	struct error why = ERROR_INIT;
+	struct stat st;
 
 	if (catalogue_dir_open(d->c, d->id, &d->dir, &why) < 0)
 		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
+	/* It may be that of another prefix. */
+	if (dir_stat(d->c->scr_fd, d->dir.name, &st, AT_SYMLINK_NOFOLLOW) ==
+		    0 &&
+	    S_ISLNK(st.st_mode))
+		return error_set(err, ERROR_UNSAFE,
+				 "%s/%s/%s: a symbolic link: remove the "
+				 "dataset where it leads, then the link",
+				 d->c->path, SCR_DIR, d->dir.name);
 	return lock ? catalogue_dir_lock(d->c, &d->dir, d->o, err) : 0;
 }
 

@@ -594,3 +594,57 @@ plan_unsized(struct planner *w, struct error *err)
 				     w->owner.is.bytes),
 			err);
 }
+
+/* Was the file on disk written at the time that the filemap says (0), or later
+ * (1)?  -1: unknown. */
+static int
+is_later(const struct planner *w, const struct plan_file *f)
+{
+	struct stat st;
+
+	if (!f->attr.has_times ||
+	    path_stat_beneath(w->p.places[f->place].root_fd, f->path, &st,
+			      NULL) < 0 ||
+	    st.st_mtim.tv_sec < f->attr.mtime.tv_sec)
+		return -1;
+	return st.st_mtim.tv_sec > f->attr.mtime.tv_sec;
+}
+
+/* A job writes all filemaps of a dataset within this time, in seconds. */
+#define RUN_MAX 3600
+
+/* The checksums in a filemap are wrong, its file is later, and the filemap is
+ * much older than another, whose file is right: it may be that of an older
+ * run. */
+int
+plan_doubt_maps(struct planner *w, struct error *err)
+{
+	const struct plan_file *wrong = NULL, *right = NULL;
+
+	for (size_t i = 0; i < w->p.nfiles && w->record != NULL; i++) {
+		const struct plan_file *f = &w->p.files[i];
+		const uint32_t set = w->p.ranks[f->rank].data_set;
+
+		if (f->nsegs > 0 || f->record_crc || !f->has_crc ||
+		    (set != PLAN_NONE &&
+		     redset_is_redundant(w->p.sets[set].type)))
+			continue;
+		if (f->state == FILE_WRONG_CRC && wrong == NULL &&
+		    is_later(w, f) > 0)
+			wrong = f;
+		else if (f->state == FILE_PRESENT && right == NULL &&
+			 is_later(w, f) == 0)
+			right = f;
+	}
+	if (wrong == NULL || right == NULL || w->p.flaw != NULL ||
+	    wrong->attr.mtime.tv_sec + RUN_MAX > right->attr.mtime.tv_sec)
+		return 0;
+	return set_flaw(
+		w, STATUS_FAILED,
+		arena_printf(w->p.arena,
+			     "%s has another checksum than filemap_%" PRIu32
+			     " says, and is later: one of the "
+			     "two is that of another run",
+			     str_shown(wrong->path), wrong->rank),
+		err);
+}

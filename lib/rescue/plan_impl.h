@@ -250,6 +250,10 @@ int plan_refuse_overlap(const struct planner *w, struct error *err);
 /* If sizes are not recorded, compare the total: may set p.flaw. */
 int plan_unsized(struct planner *w, struct error *err);
 
+/* When checksums were compared: may a filemap be older than its files?  May set
+ * p.flaw. */
+int plan_doubt_maps(struct planner *w, struct error *err);
+
 /* Mark members of an opened set whose headers contradict more of the others
  * than these each other. */
 int plan_outvote_headers(const struct planner *w, struct plan_set *s,

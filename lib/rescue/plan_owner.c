@@ -91,10 +91,14 @@ static int
 ask_summary(struct planner *w, struct plan_said *out, struct error *err)
 {
 	struct kvtree *t = read_tree(w->p.places[0].meta_fd, SUMMARY_FILE, err);
+	struct dataset d;
 	struct summary s;
 	int rc = err != NULL && err->kind != ERROR_NONE ? -1 : 0;
 
-	if (t != NULL && summary_read(t, &s, NULL) == 0) {
+	/* That of another dataset says nothing of this one. */
+	if (t != NULL && summary_read(t, &s, NULL) == 0 &&
+	    (s.desc == NULL || dataset_read(s.desc, &d, NULL) < 0 ||
+	     d.id == w->p.id)) {
 		rc = take_desc(w, s.desc, out, err);
 		/* Files of a complete dataset may have been replaced. */
 		w->owner.complete = s.complete == 1 || s.replaced > 0;

@@ -221,6 +221,71 @@ two() {
 	done
 }
 
+@test "33.1 what is left of rank2file is compared before it is recorded anew" {
+	dataset -t XOR
+	scr_index -q -p p --checksums --build 1
+	cp $D/rank2file.0.0 older
+	dataset -t XOR --seed 5
+	scr_index -q -p p --checksums --build 1
+	cp older $D/rank2file.0.0
+	rm $D/rank2file
+	ends 3 scr_inspect -p p -d 1
+	ends 1 scr_index -p p --build 1
+	assert_stderr_has "next: scr_inspect -p p --checksums 1"
+	ends 1 scr_inspect -p p --checksums 1
+	[[ ! -e $D/rank2file ]]
+}
+
+@test "33.12 the summary of another dataset does not vouch for this one" {
+	two SINGLE
+	rm $D/filemap_* $D/redd* p/.scr/index.scr p/.scr/flush.scr
+	cp p/.scr/scr.dataset.2/summary.scr $D/
+	printf 12345 >p/ckpt.1/rank_1.ckpt
+	all 1
+	ends 1 scr_index -p p --build 1
+	assert_stderr_has "nothing records the size"
+}
+
+@test "33.11 a link of the owner in the place of the metadata: all follow it" {
+	for type in XOR NONE; do
+		dataset -t $type
+		scr_index -q -p p --build 1
+		rm -rf beside
+		mv $D beside
+		ln -s ../../beside $D
+		all 0
+		ends 0 scr_rebuild -p p --dry-run 1
+		mv p/ckpt.1 p/ckpt.1.old
+		all 3
+		ends 3 scr_rebuild -p p --dry-run 1
+	done
+	# But it may be that of another prefix, too.
+	ends 1 scr_index -p p --delete 1
+	assert_stderr_has "a symbolic link: remove the dataset where it leads"
+	[[ -e beside/summary.scr && -e p/ckpt.1.old/rank_0.ckpt ]]
+}
+
+@test "33.22 an older filemap, and nothing else: no advice to delete" {
+	dataset -t NONE --crc --time 1600000000 --seed 5
+	cp $D/filemap_3 older
+	dataset -t NONE --crc
+	rm p/.scr/flush.scr
+	cp older $D/filemap_3
+	ends 1 scr_inspect -p p --checksums -d 1
+	assert_output_has "one of the two is that of another run"
+	assert_output_lacks "--delete"
+	ends 1 scr_index -p p --checksums --build 1
+	scr_index -q -p p --build 1
+	ends 1 scr_index -p p --verify --checksums 1
+	# The others are as their filemaps say: a flipped bit is no doubt.
+	dataset -t NONE --crc
+	rm p/.scr/flush.scr
+	touch -r p/ckpt.1/rank_3.ckpt time
+	printf X | dd of=p/ckpt.1/rank_3.ckpt conv=notrunc status=none
+	touch -r time p/ckpt.1/rank_3.ckpt
+	ends 4 scr_inspect -p p --checksums -d 1
+}
+
 @test "33.15 a build looks at its result" {
 	dataset -t XOR
 	scr_index -q -p p --build 1

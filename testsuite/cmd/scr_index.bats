@@ -1033,7 +1033,7 @@ pruned_later() {
 	scr_index -q -p p --verify
 }
 
-@test "a .scr or a dataset directory that is a link out is refused" {
+@test "a .scr or a dataset directory that is a link out: the owner's is followed" {
 	flushed elsewhere 1 one f
 	mkdir p q q/.scr
 	ln -s ../elsewhere/.scr p/.scr
@@ -1042,7 +1042,10 @@ pruned_later() {
 	complains 1 p scr_index -p p
 	ln -s ../../elsewhere/.scr/scr.dataset.1 q/.scr/scr.dataset.1
 	tree_sha elsewhere >before
-	ends 1 scr_index -p q --build 1
+	ends 4 scr_index -p q --build 1
 	ends 1 scr_index -p q --delete 1
+	assert_stderr_has "a symbolic link"
+	chmod 777 q/.scr
+	ends 1 scr_index -p q --build 1
 	tree_sha elsewhere | diff before -
 }
