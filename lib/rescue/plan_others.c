@@ -105,7 +105,7 @@ find_name(const struct plan_others *o, const char *name)
 		return e.id;
 	list = o->flush == NULL ? NULL : flush_entries(o->flush, &count, NULL);
 	for (size_t i = 0; list != NULL && i < count; i++)
-		if (str_eq(list[i].name, name))
+		if (list[i].name != NULL && str_eq(list[i].name, name))
 			e.id = list[i].id;
 	mem_free(list);
 	return e.id;
