@@ -104,7 +104,7 @@ flushed() { rm p/.scr/scr.dataset.1/{filemap,reddesc}*; }
 				assert_stderr_has rank_1.ckpt "next: scr_inspect -p p ${deep:+$deep }1"
 			done
 			stranger 1 scr_rebuild -p p 1
-			assert_stderr_has rank_1.ckpt "next: scr_inspect -p p ${deep:+$deep }1"
+			assert_stderr_has rank_1.ckpt "next: scr_inspect -p p 1"
 			stranger 1 scr_inspect --json -p p -d 1
 			[[ $(grep -c '"state": "unknown"' <<<"$output") == 2 ]]
 			diff <(echo "$kept") <(tree_sha p)
