@@ -161,11 +161,22 @@ map_fits(const struct planner *w, const struct plan_rank *r)
 	return true;
 }
 
-/* Does the filemap of a rank name the files of the list in a header, and with
- * `sizes`, of the same sizes? */
+/* How far a filemap agrees with the list in a header. */
+enum agreement { BY_NAME, BY_SIZE, BY_TIME };
+
+/* Are the recorded times those of one version of a file?  Whole seconds: not
+ * all file systems keep more. */
+static bool
+same_time(const struct attr *a, const struct attr *b)
+{
+	return !a->has_times || !b->has_times ||
+	       (a->mtime.tv_sec <= b->mtime.tv_sec + 1 &&
+		b->mtime.tv_sec <= a->mtime.tv_sec + 1);
+}
+
 static bool
 map_names_list(const struct planner *w, const struct plan_rank *r,
-	       const struct redset_member *l, bool sizes)
+	       const struct redset_member *l, enum agreement how)
 {
 	if (!r->map_known || r->composed || r->nfiles != l->nfiles)
 		return false;
@@ -179,7 +190,10 @@ map_names_list(const struct planner *w, const struct plan_rank *r,
 				&w->p.files[r->first_file +
 					    (guess + k) % r->nfiles];
 
-			if ((!sizes || f->attr.size == l->files[i].attr.size) &&
+			if ((how < BY_SIZE ||
+			     f->attr.size == l->files[i].attr.size) &&
+			    (how < BY_TIME ||
+			     same_time(&f->attr, &l->files[i].attr)) &&
 			    strcmp(f->cache_path, l->files[i].path) == 0)
 				break;
 		}
@@ -193,7 +207,7 @@ static bool
 map_has_list(const struct planner *w, const struct plan_rank *r,
 	     const struct redset_member *l)
 {
-	return map_names_list(w, r, l, true);
+	return map_names_list(w, r, l, BY_SIZE);
 }
 
 bool
@@ -213,6 +227,7 @@ same_list(const struct redset_member *a, const struct redset_member *b)
 		return false;
 	for (size_t i = 0; i < a->nfiles; i++)
 		if (a->files[i].attr.size != b->files[i].attr.size ||
+		    !same_time(&a->files[i].attr, &b->files[i].attr) ||
 		    strcmp(a->files[i].path, b->files[i].path) != 0)
 			return false;
 	return true;
@@ -247,7 +262,8 @@ count_disputes(const struct planner *w, const struct plan_set *s,
 
 		disputes[i] += disputes[i] > 0 && !s->map && r != NULL &&
 			       r->map_known && !r->composed &&
-			       !map_has_list(w, r, &m->red->read->members[i]);
+			       !map_names_list(w, r, &m->red->read->members[i],
+					       BY_TIME);
 	}
 }
 
@@ -308,7 +324,7 @@ plan_outvote_maps(struct planner *w, const struct plan_set *s)
 			return false;
 		if (r == NULL || !r->map_known || r->composed || !m->list.known)
 			continue;
-		if (map_names_list(w, r, &m->list, false)) {
+		if (map_names_list(w, r, &m->list, BY_NAME)) {
 			agree += i < s->n;
 		} else if (i >= s->n) {
 			r->doubted = true;

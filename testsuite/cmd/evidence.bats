@@ -183,6 +183,19 @@ two() {
 	diff -r whole/ckpt.1 p/ckpt.1
 	diff <(cd whole/.scr/scr.dataset.1 && sha256sum filemap_* redd*) \
 		<(cd $D && sha256sum filemap_* redd*)
+	# A redundancy file of an older run, of the same names and sizes.
+	local red=reddesc.er.3.partner.grp_1_of_1.mem_4_of_4.redset
+	dataset -t PARTNER --set-size 4 --time 1600000000 --seed 5
+	cp $D/$red older
+	dataset -t PARTNER --set-size 4
+	rm -rf whole
+	cp -a p whole
+	rm p/.scr/flush.scr p/ckpt.1/rank_3.ckpt
+	cp older $D/$red
+	ends 3 scr_inspect -p p -d 1
+	scr_index -q -p p --build 1
+	diff -r whole/ckpt.1 p/ckpt.1
+	cmp whole/.scr/scr.dataset.1/$red $D/$red
 }
 
 @test "33.14 checksums of an older rank2file: unknown, not lost" {
