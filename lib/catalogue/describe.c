@@ -455,7 +455,7 @@ is_later(const struct catalogue_sources *from,
 	 const struct catalogue_desc *found, struct catalogue_desc *there)
 {
 	/* The plan has found files of the later dataset. */
-	if ((from->plan != NULL && from->plan->outdated) ||
+	if ((from->plan != NULL && from->plan->older_summary) ||
 	    catalogue_read_summary(from->dir, there, NULL) < 0)
 		return false;
 	return found->view.created_us > 0 && there->view.created_us > 0 &&

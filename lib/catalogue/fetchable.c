@@ -236,6 +236,9 @@ catalogue_fetch_match(struct catalogue_fetch *f, const struct plan *p,
 
 	if (f->unproved && plan_sums_all(p))
 		judge_replaced(f, true);
+	if (p->older_summary && f->no_summary.kind == ERROR_NONE)
+		flaw(&f->no_summary, SUMMARY_FILE,
+		     "belongs to an older dataset, whose files were replaced");
 	if (f->ranks == NULL || why->kind != ERROR_NONE || p->nranks <= 0)
 		return 0;
 	if (p->outdated) {

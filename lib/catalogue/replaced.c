@@ -257,7 +257,7 @@ catalogue_unproved(int64_t id, int64_t by, struct error *err)
 int
 catalogue_refuse_unproved(const struct plan *p, int64_t by, struct error *err)
 {
-	return by == 0 || p->outdated || plan_sums_all(p)
+	return by == 0 || p->older_summary || plan_sums_all(p)
 		       ? 0
 		       : catalogue_unproved(p->id, by, err);
 }

@@ -274,7 +274,7 @@ find_files(struct planner *w, struct error *err)
 
 	do {
 		w->p.nfiles = 0;
-		if (plan_map_files(w, err) < 0)
+		if (plan_map_files(w, err) < 0 || plan_judge_record(w, err) < 0)
 			return -1;
 		plan_place_packed(w);
 		if ((!w->reported && plan_stat_files(w, 0, err) < 0) ||

@@ -221,8 +221,9 @@ struct plan {
 	bool moved;		   /* the prefix has another path now */
 	bool packed;		   /* its files are in containers */
 	bool copied;   /* the directory has copied_R.scr of a scavenge */
-	bool outdated; /* summary and rank2file are those of an older dataset,
-			  whose files have been replaced */
+	/* The summary is that of an older dataset, whose files have been
+	 * replaced; and so are rank2file and the containers. */
+	bool older_summary, outdated;
 	/* What is wrong with the dataset as a whole, although no file is known
 	 * to be; NULL: nothing.  STATUS_FAILED: witnesses contradict each
 	 * other, so that its state is unknown; or STATUS_LOST. */

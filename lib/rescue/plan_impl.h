@@ -126,6 +126,7 @@ struct planner {
 	bool maps_only;	  /* and these sets protect filemaps */
 	bool searched;	  /* for files that headers name */
 	bool compared;	  /* filemaps with rank2file */
+	bool judged;	  /* by plan_judge_record() */
 	bool overlap;	  /* two filemaps name a file: headers may show which
 			     of them is wrong */
 	bool again;	  /* filemaps were found to be wrong: plan without
@@ -178,6 +179,10 @@ int plan_owner_maps(struct planner *w, struct error *err);
 /* Mark the filemap of a rank as that of another dataset. plan_owner_sweep()
  * then removes all marked filemaps from maps[]. */
 void plan_owner_forget(struct planner *w, int64_t rank);
+
+/* Does `newest`, the newest time (microseconds) in metadata (-1: none), show
+ * that they belong to an older dataset? */
+bool plan_owner_is_older(const struct planner *w, int64_t newest);
 
 /* Is the filemap of the rank not older than the dataset? */
 bool plan_owner_dates(const struct planner *w, uint32_t rank);
@@ -242,6 +247,10 @@ void plan_others_free(struct plan_others *o); /* NULL is allowed */
 /* Drop the filemaps that rank2file contradicts, if other witnesses agree with
  * it; *dropped is their number.  If these do not decide, set p.flaw. */
 int plan_contradictions(struct planner *w, size_t *dropped, struct error *err);
+
+/* If the summary is that of an older dataset: are rank2file and containers,
+ * too?  Sets p.outdated, or p.flaw if nothing shows it. */
+int plan_judge_record(struct planner *w, struct error *err);
 
 /* Without rank2file: ERROR_DAMAGED if two filemaps name a file, and the
  * descriptor counts others. */
@@ -322,6 +331,10 @@ void plan_place_packed(struct planner *w);
 
 /* State of a packed file.  Sets f->found_size. */
 enum file_state plan_packed_state(struct plan_file *f);
+
+/* The newest time in the files of the segment map, in microseconds; -1: none is
+ * recorded. */
+int64_t plan_packed_newest(const struct planner *w);
 
 /* Does the segment map contain a file with this path and size? */
 bool plan_packed_knows(const struct plan *p, const char *path, uint64_t size);

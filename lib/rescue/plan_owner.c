@@ -254,6 +254,12 @@ newest_of_map(const struct filemap *m)
 	return newest;
 }
 
+bool
+plan_owner_is_older(const struct planner *w, int64_t newest)
+{
+	return w->owner.known && newest >= 0 && newest < w->owner.floor;
+}
+
 /* The newest time in the header of a member: that of its own list, and of the
  * lists of its left neighbours. */
 static int64_t
@@ -269,12 +275,6 @@ newest_of_header(const struct redset_header *h, uint32_t member, uint32_t n)
 			raise(&newest, &l->files[i].attr);
 	}
 	return newest;
-}
-
-static bool
-is_older(const struct planner *w, int64_t newest)
-{
-	return w->owner.known && newest >= 0 && newest < w->owner.floor;
 }
 
 /* --- Filemaps --- */
@@ -339,7 +339,7 @@ allow_for_clocks(struct planner *w, struct error *err)
 		int64_t newest = newest_of_map(m);
 
 		if (!w->p.ranks[w->maps[i].rank].map_known ||
-		    !is_older(w, newest) || newest < least || newest >= floor ||
+		    !plan_owner_is_older(w, newest) || newest < least || newest >= floor ||
 		    other_job(w, m->files[0].cache_path))
 			continue;
 		rc = 0;
@@ -355,8 +355,8 @@ allow_for_clocks(struct planner *w, struct error *err)
 
 /*
  * flush.scr describes a later dataset than the summary.  If a filemap is as new
- * as the later dataset, a scavenge has replaced the data, and summary and
- * rank2file are left over.
+ * as the later dataset, the summary is left over.  If a scavenge has replaced
+ * the data, so are rank2file and containers: see plan_judge_record().
  */
 static void
 choose_descriptor(struct planner *w)
@@ -372,10 +372,7 @@ choose_descriptor(struct planner *w)
 		    newest_of_map(&w->filemaps[rank]) < later->created - SKEW)
 			continue;
 		adopt(w, later);
-		w->owner.complete = false;
-		w->p.outdated = true;
-		w->p.packed = false; /* the containers are the older one's */
-		plan_record_drop(w);
+		w->p.older_summary = true;
 		return;
 	}
 }
@@ -435,7 +432,7 @@ plan_owner_maps(struct planner *w, struct error *err)
 	for (size_t i = 0; i < w->nmaps; i++) {
 		const int64_t newest = entry_time(w, i);
 
-		if (!is_older(w, newest)) {
+		if (!plan_owner_is_older(w, newest)) {
 			ours = ours || newest >= 0;
 			continue;
 		}
@@ -476,7 +473,7 @@ plan_owner_set(const struct planner *w, struct plan_set *s)
 		const struct redset_header *h = m->red->read;
 		const int64_t newest =
 			h != NULL ? newest_of_header(h, i, s->n) : -1;
-		const bool old = is_older(w, newest);
+		const bool old = plan_owner_is_older(w, newest);
 
 		if (!old && !(h != NULL && !s->map &&
 			      plan_denies_list(w, &h->members[i]))) {

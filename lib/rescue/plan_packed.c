@@ -425,6 +425,20 @@ plan_packed_state(struct plan_file *f)
 	return plan_segs_good(f->segs, f->nsegs) ? FILE_PRESENT : FILE_MISSING;
 }
 
+int64_t
+plan_packed_newest(const struct planner *w)
+{
+	const struct hidden *h = &w->packed->hidden;
+	int64_t newest = -1;
+
+	for (size_t i = 0; i < h->nattrs; i++)
+		if (h->attrs[i].has_times && h->attrs[i].mtime.tv_sec > newest)
+			newest = h->attrs[i].mtime.tv_sec;
+	return newest < 0 || newest >= INT64_MAX / 1000000
+		       ? newest
+		       : (newest + 1) * 1000000;
+}
+
 bool
 plan_packed_knows(const struct plan *p, const char *path, uint64_t size)
 {

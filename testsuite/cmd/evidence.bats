@@ -40,6 +40,41 @@ all() {
 	done
 }
 
+# older_summary [OPTION]...: dataset 1, built with checksums, has the summary of an
+# earlier run; of the later one flush.scr tells.
+older_summary() {
+	dataset --time 1690000000 "$@"
+	scr_index -q -p p --build 1
+	cp $D/summary.scr older
+	dataset "$@"
+	scr_index -q -p p --checksums --build 1
+	cp -a p whole
+}
+
+@test "33.1 an older summary makes no right file wrong, in containers or not" {
+	for type in XOR RS PARTNER; do
+		for pack in "" pack; do
+			older_summary -t $type
+			[[ -z $pack ]] || scr_container -q -p p pack --size 4000 1
+			cp older $D/summary.scr
+			# Computed from a wrong byte, a file is wrong.
+			red=$(echo $D/reddesc.er.1.*.grp*)
+			printf X | dd of="$red" bs=1 conv=notrunc status=none \
+				seek=$(($(stat -c %s "$red") - 100))
+			find p -name "ctr*" -exec sha256sum {} + >before
+			all 3
+			scr_index -q -p p --build 1
+			find p -name "ctr*" -exec sha256sum {} + | diff before -
+			ends 0 scr_index -p p --verify --checksums 1
+			[[ -z $pack ]] || scr_container -q -p p unpack 1
+			diff -r whole/ckpt.1 p/ckpt.1
+			diff <(scr_inspect $D/summary.scr | grep CREATED) \
+				<(scr_inspect whole/.scr/scr.dataset.1/summary.scr | grep CREATED)
+			rm -r whole
+		done
+	done
+}
+
 @test "33.2 a lost filemap without redundancy: its file may be there" {
 	dataset -t NONE
 	rm $D/filemap_2
