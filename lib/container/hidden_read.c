@@ -303,36 +303,40 @@ load_tree(struct loader *l, const struct buf *raw, struct error *err)
 	return load_files(l, kvtree_get(t, "RED"), true, err);
 }
 
-/* Read the second copy of the part that is listed as `k`. */
-static int
-read_copy(int dirfd, const struct kvtree *k, struct buf *raw)
-{
-	char name[NAME_MAX + 1];
-
-	snprintf(name, sizeof(name), RANK2FILE_COPY "%s", kvtree_key(k));
-	return kvtree_read_sound(dirfd, name, raw, NULL) == 0 &&
-			       rank2file_has_sum(k, raw->data, raw->len)
-		       ? 0
-		       : -1;
-}
-
-/* Read the part that is listed as `k`, or its second copy.  1: neither can be
- * read. */
+/* Read the part that is listed as `k`, or its second copy: the one that
+ * rank2file records, or what both are.  1: neither can be read. */
 static int
 read_any(struct loader *l, int dirfd, const struct kvtree *k, struct buf *raw,
 	 struct error *err)
 {
 	const struct kvtree *meta = kvtree_get(k, "META");
 	struct error why = ERROR_INIT;
+	struct buf copy = BUF_INIT;
+	char name[NAME_MAX + 1];
 	uint64_t count = 0;
+	bool sound = false;
 	int rc = kvtree_read_sound(dirfd, kvtree_key(k), raw, &why);
 
-	if (rc == 0)
+	if (rc == 0 && (kvtree_get(k, "CRC") == NULL ||
+			rank2file_has_sum(k, raw->data, raw->len)))
 		return 0;
-	if (why.kind != ERROR_CORRUPT && why.kind != ERROR_ABSENT &&
-	    why.errnum != EIO)
+	if (rc == 0)
+		error_set(&why, ERROR_CORRUPT,
+			  "%s: not the part that rank2file records",
+			  kvtree_key(k));
+	else if (why.kind != ERROR_CORRUPT && why.kind != ERROR_ABSENT &&
+		 why.errnum != EIO)
 		return error_pass(err, &why);
-	rc = read_copy(dirfd, k, raw);
+	snprintf(name, sizeof(name), RANK2FILE_COPY "%s", kvtree_key(k));
+	sound = kvtree_read_sound(dirfd, name, &copy, NULL) == 0;
+	if (rc == 0 && sound && copy.len == raw->len &&
+	    memcmp(copy.data, raw->data, raw->len) == 0) {
+		buf_free(&copy);
+		return 0;
+	}
+	rc = sound && rank2file_has_sum(k, copy.data, copy.len) ? 0 : -1;
+	buf_free(raw);
+	*raw = copy;
 	if (l->h->flaw == NULL || (rc < 0 && !l->h->unread))
 		l->h->flaw = arena_strdup(l->h->arena, why.text);
 	if (rc == 0)

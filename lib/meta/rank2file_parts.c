@@ -161,13 +161,24 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 	struct rank2file_part *im = &l->images[i];
 	struct arena *arena = l->out->arenas[worker];
 	struct error why = ERROR_INIT;
+	struct rank2file_part own;
 
 	if (read_one(l, im, im->name, arena, &why) == 0) {
+		if (kvtree_get2(l->out->containers, "COPY", im->name) == NULL ||
+		    is_recorded(l, im))
+			return 0;
 		/* A sound part of another map: another program has written
 		 * it, and the copy of the top file is older. */
-		if (l->top_copied && !is_recorded(l, im))
+		if (l->top_copied)
 			return error_set(err, ERROR_CORRUPT, "%s",
 					 l->out->flaw);
+		own = *im;
+		error_set(&why, ERROR_CORRUPT,
+			  "%s: not the part that %s records", im->name,
+			  l->base.base);
+		if (read_copy(l, im, arena, &why) < 0 &&
+		    read_spare(l, im, arena, &why) < 0)
+			*im = own;
 		return 0;
 	}
 	if (rank2file_is_damage(&why) && (read_copy(l, im, arena, &why) == 0 ||

@@ -75,6 +75,31 @@ older_summary() {
 	done
 }
 
+@test "33.1 a part of an older map of containers: its copies are right" {
+	for damage in rank2file.0.1 packed.1.scr; do
+		for type in SINGLE XOR; do
+			dataset -t $type --seed 5
+			scr_index -q -p p --build 1
+			scr_container -q -p p pack --size 4000 --with-redundancy 1
+			cp $D/$damage older
+			dataset -t $type
+			scr_index -q -p p --build 1
+			cp -a p whole
+			scr_container -q -p p pack --size 4000 --with-redundancy 1
+			cp older $D/$damage
+			all 3
+			ends 3 scr_index -p p --verify --deep --checksums 1
+			assert_stderr_has $damage "all data are present" \
+				"next: scr_container -p p repack 1"
+			scr_container -p p repack 1
+			ends 0 scr_index -p p --verify --deep --checksums 1
+			scr_container -q -p p unpack 1
+			diff -r whole/ckpt.1 p/ckpt.1
+			rm -r whole
+		done
+	done
+}
+
 @test "33.2 a lost filemap without redundancy: its file may be there" {
 	dataset -t NONE
 	rm $D/filemap_2
