@@ -39,27 +39,36 @@ file_target(struct rebuild_run *r, uint32_t index, uint64_t at,
 {
 	const struct plan_file *f = &r->p->files[index];
 	const struct place *pl = &r->p->places[f->place];
+	const struct put_what what = {
+		.kind = PUT_FILE,
+		.dirfd = pl->root_fd,
+		.path = f->path,
+		.size = f->attr.size,
+		.attr = &f->attr,
+		.replaces = f->state != FILE_MISSING,
+	};
 	struct put_file *to = NULL;
 
-	if (f->nsegs > 0) { /* in place: the old bytes are useless */
-		r->in_place.files++;
-		out->nparts += plan_file_parts(
+	if (f->nsegs > 0) { /* in place */
+		struct stripe_part *parts = out->parts + out->nparts;
+		const size_t n = plan_file_parts(
 			r->p, index, at, f->has_crc ? index : STRIPE_NO_SUM,
-			out->parts + out->nparts);
+			parts);
+
+		/* Without a checksum, only what is missing is written. */
+		for (size_t i = 0; i < n; i++)
+			if (r->trial || (!f->has_crc && !f->segs[i].gone &&
+					 f->state == FILE_MISSING))
+				parts[i].path = NULL;
+		r->in_place.files++;
+		out->nparts += n;
 		return 0;
 	}
-	to = put_add(r->put,
-		     &(struct put_what){
-			     .kind = PUT_FILE,
-			     .dirfd = pl->root_fd,
-			     .path = f->path,
-			     .size = f->attr.size,
-			     .attr = &f->attr,
-			     .replaces = f->state != FILE_MISSING,
-		     },
-		     err);
-	if (to == NULL)
-		return -1;
+	if (!r->trial) {
+		to = put_add(r->put, &what, err);
+		if (to == NULL)
+			return -1;
+	}
 	if (f->attr.size == 0)
 		return 0;
 	out->parts[out->nparts++] = (struct stripe_part){
@@ -133,7 +142,7 @@ body_target(struct rebuild_run *r, const struct plan_member *m,
 		.image_size = m->red->header_size,
 	};
 
-	if (m->fate != FATE_REBUILD || m->name == NULL)
+	if (m->fate != FATE_REBUILD || m->name == NULL || r->trial)
 		return 0;
 	if (m->red->nsegs > 0)
 		return packed_body_target(r, m, out, err);
@@ -226,7 +235,7 @@ set_targets(struct rebuild_run *r, uint32_t index, struct error *err)
 		const struct plan_member *m = &s->members[i];
 
 		/* Lost filemaps were computed while the plan was made. */
-		if ((s->map ? map_target(r, m, err)
+		if ((s->map ? r->trial ? 0 : map_target(r, m, err)
 			    : data_targets(r, m, &to[i], err)) < 0 ||
 		    body_target(r, m, &to_body[i], err) < 0)
 			return -1;
@@ -402,21 +411,23 @@ attempt(struct rebuild_run *r, struct error *err)
 	bool marked = false;
 	long bad = 0;
 
-	if (put_check_room(r->put, "the rebuilt files", err) < 0)
+	if (!r->trial && put_check_room(r->put, "the rebuilt files", err) < 0)
 		return -1;
 	if (r->work->dry_run) {
 		r->result->bytes_read = r->p->bytes_read;
 		count_results(r);
 		return 0;
 	}
-	if (plan_begin_packed(r->p, &marked, err) < 0 ||
-	    write_headers(r, err) < 0 ||
+	if ((!r->trial && (plan_begin_packed(r->p, &marked, err) < 0 ||
+			   write_headers(r, err) < 0)) ||
 	    compute(r->sets, r->nsets, &co, err) < 0)
 		return -1;
 	r->result->bytes_read += r->p->bytes_read;
 	bad = r->nunread > 0 ? mark_unread(r, err) : rebuild_check_sums(r, err);
 	if (bad != 0)
 		return bad < 0 ? -1 : 1;
+	if (r->trial)
+		return 0;
 	if (put_commit(r->put, err) < 0 ||
 	    (marked && plan_end_packed(r->p, err) < 0))
 		return -1;
@@ -452,6 +463,55 @@ round_once(struct rebuild_run *r, struct error *err)
 	put_free(r->put);
 	arena_free(r->arena);
 	return rc;
+}
+
+static bool
+any_present(const struct plan_seg *segs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!segs[i].gone)
+			return true;
+	return false;
+}
+
+/* Are bytes in containers replaced that are there?  They may be right, until
+ * checksums prove those that are computed.  (Other files are written beside the
+ * old ones.) */
+static bool
+is_contested(const struct rebuild_run *r)
+{
+	const struct plan *p = r->p;
+	bool any = false;
+
+	for (size_t i = 0; !any && i < p->nfiles; i++)
+		any = p->files[i].fate == FATE_REBUILD &&
+		      any_present(p->files[i].segs, p->files[i].nsegs);
+	for (size_t i = 0; i < p->nsets; i++)
+		for (uint32_t m = 0; !any && m < p->sets[i].n; m++) {
+			const struct plan_member *is = &p->sets[i].members[m];
+
+			any = is->fate == FATE_REBUILD &&
+			      any_present(is->red->segs, is->red->nsegs);
+		}
+	return any && !r->work->dry_run;
+}
+
+/* Try it before anything is replaced in its place. */
+static int
+try_and_do(struct rebuild_run *r, struct error *err)
+{
+	const struct rebuild_result before = *r->result;
+	int rc = 0;
+
+	r->trial = is_contested(r);
+	if (r->trial) {
+		rc = round_once(r, err);
+		r->trial = false;
+		if (rc != 0)
+			return rc;
+		*r->result = before;
+	}
+	return round_once(r, err);
 }
 
 int
@@ -497,7 +557,7 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 		else if (plan_status(p) == STATUS_OK)
 			rc = 0;
 		else
-			rc = round_once(&r, err);
+			rc = try_and_do(&r, err);
 	}
 	if (rc == 0 && !r.work->dry_run)
 		rc = rebuild_finish(p, r.work, err);

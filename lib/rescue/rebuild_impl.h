@@ -33,6 +33,7 @@ struct rebuild_run {
 	struct rebuild_unread *unread; /* room for one of each of `sets` */
 	size_t nunread;
 	struct rebuild_result in_place; /* what is written into containers */
+	bool trial; /* compute, compare checksums, and write nothing */
 	struct stripe_sum *sums, *new_sums; /* by file; NULL: no checksums are
 					       recorded */
 	bool *look; /* by file: read it again; NULL like sums */

@@ -100,6 +100,29 @@ older_summary() {
 	done
 }
 
+@test "33.1 right bytes in a container are replaced only by what is proven" {
+	dataset -t XOR
+	scr_index -q -p p --build 1
+	scr_container -q -p p pack --size 4000 1
+	# Rank 0 is in ctr.0 to ctr.2; rank 2 has wrong bytes in ctr.5.
+	truncate -s 100 $D/.scr/ctr.1.scr
+	printf XXXX | dd of=$D/.scr/ctr.5.scr bs=1 seek=500 conv=notrunc status=none
+	cp -a $D before
+	for command in "scr_index -p p --build 1" "scr_rebuild -p p 1"; do
+		ends 4 $command
+		diff -r before $D
+	done
+	# What is proven is written, and all is right.
+	dataset -t XOR
+	scr_index -q -p p --build 1
+	scr_container -q -p p pack --size 4000 1
+	cp -a $D/.scr whole
+	truncate -s 100 $D/.scr/ctr.1.scr
+	printf XXXX | dd of=$D/.scr/ctr.2.scr bs=1 conv=notrunc status=none
+	scr_rebuild -q -p p 1
+	diff -r whole $D/.scr
+}
+
 @test "33.2 a lost filemap without redundancy: its file may be there" {
 	dataset -t NONE
 	rm $D/filemap_2
