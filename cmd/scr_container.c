@@ -333,7 +333,11 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 		report_remedy(&err, c, p.id);
 		return app_report(STATUS_OK, &err);
 	}
-	if (p.flaw != NULL && s->verb != VERB_VERIFY && s->verb != VERB_REPACK)
+	/* Unpacked, it needs no map. */
+	if (p.flaw != NULL && s->verb == VERB_UNPACK && !s->look.work.dry_run)
+		app_warn("%s: %s", p.name, p.flaw);
+	else if (p.flaw != NULL && s->verb != VERB_VERIFY &&
+		 s->verb != VERB_REPACK)
 		app_warn(
 			"%s: %s; next: %s", p.name, p.flaw,
 			report_packed_command(NULL, c, &p, next, sizeof(next)));

@@ -419,3 +419,18 @@ two() {
 	ends 3 scr_inspect -p p -d 1
 	assert_output_has "mv p/.scr/scr.dataset.1/summary.scr p"
 }
+
+@test "33.22 what is unpacked is not to be repacked" {
+	for damage in rank2file.0.1 packed.1.scr rank2file; do
+		dataset -t XOR
+		scr_index -q -p p --build 1
+		scr_container -q -p p pack --size 4000 1
+		: >$D/$damage
+		ends 0 scr_container -p p unpack --dry-run 1
+		assert_stderr_has "next: scr_container -p p repack 1"
+		ends 0 scr_container -p p unpack 1
+		assert_stderr_has $damage
+		[[ $stderr != *next:* ]]
+		all 0
+	done
+}
