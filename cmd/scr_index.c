@@ -470,6 +470,9 @@ do_build(struct settings *s, struct catalogue *c)
 		catalogue_build(c, id, &s->o, &r, &err);
 	s->o.checksums |= r.compared;
 	app_work_end(&s->o.work);
+	/* What a rebuild compared shows only if it is compared. */
+	s->o.checksums = s->o.checksums || r.rebuild.crc_checked > 0 ||
+			 r.rebuild.crc_wrong > 0;
 	if (err.kind == ERROR_NONE) {
 		results_build_text(id, &r, &text);
 		if (buf_check(&text, &err) == 0)
@@ -483,7 +486,11 @@ do_build(struct settings *s, struct catalogue *c)
 		error_remedy(&err, REMEDY_CHOOSE);
 		report_remedy(&err, c, id);
 	}
-	if (r.map != MEND_NONE)
+	/* Files are rebuilt first. */
+	if (r.map != MEND_NONE &&
+	    (err.kind != ERROR_NONE || (r.dry_run && r.rebuild.files > 0)))
+		app_warn("dataset %" PRId64 ": %s", id, r.map_flaw);
+	else if (r.map != MEND_NONE)
 		app_warn("dataset %" PRId64 ": %s; next: %s", id, r.map_flaw,
 			 report_next(report_mend(r.map, false, false), c, id,
 				     next, sizeof(next)));

@@ -66,6 +66,7 @@ struct outcome {
 	struct verify_result renamed; /* names of a directory */
 	struct json *json;	      /* the answer; or NULL */
 	size_t sets;		      /* that --deep compared */
+	bool sums;		      /* the rebuild compared checksums */
 };
 
 /* Mark damage found by --deep as lost, so that it is rebuilt.  Fails if the
@@ -188,14 +189,17 @@ advise(struct error *err, const char *command, const char *prefix,
 	app_advise(err, advice);
 }
 
-/* Warn of a damaged map, which a rebuild does not repair. */
+/* Warn of a damaged map, which a rebuild does not repair.  Files are rebuilt
+ * first. */
 static void
 warn_of_map(const struct plan *p, struct catalogue *c, int64_t id)
 {
 	char flaw[ERROR_TEXT_MAX], next[1024];
 	const enum verify_mend mend = catalogue_map_flaw(p, flaw, sizeof(flaw));
 
-	if (c != NULL && mend != MEND_NONE)
+	if (c != NULL && mend != MEND_NONE && plan_status(p) != STATUS_OK)
+		app_warn("dataset %" PRId64 ": %s", id, flaw);
+	else if (c != NULL && mend != MEND_NONE)
 		app_warn("dataset %" PRId64 ": %s; next: %s", id, flaw,
 			 report_next(report_mend(mend, false, false), c, id,
 				     next, sizeof(next)));
@@ -231,6 +235,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	}
 	w.detail = w.log; /* report damage found while reading */
 	rc = rebuild(p, &ro, &r, err);
+	o->sums = r.crc_checked > 0 || r.crc_wrong > 0;
 	if (rc < 0)
 		return error_status(err->kind);
 	if (s->dry_run)
@@ -462,6 +467,8 @@ run(struct settings *s, const char *const *args, size_t count)
 	/* With --partial the status is not the one of the error. */
 	app_report(status, &err);
 	if (t.kind != SUBJECT_FILES) {
+		/* What the rebuild compared shows only if it is compared. */
+		s->checksums = s->checksums || o.sums;
 		find_next(s, &t, c, o.next, &why, next);
 		print_next(next, j, why.kind != ERROR_NONE);
 	}

@@ -301,6 +301,9 @@ enum verify_mend catalogue_map_flaw(const struct plan *p, char *to,
 enum verify_mend catalogue_map_flaw_of(const struct rank2file *r, int meta_fd,
 				       char *to, size_t size);
 
+/* Are there containers in the directory of the dataset? */
+bool catalogue_in_containers(struct catalogue *c, int64_t id);
+
 /* Call packed_open() for the dataset that `word` names; it can also be a
  * directory of layout 1. */
 int catalogue_packed_open(struct catalogue *c, const char *word, bool lock,

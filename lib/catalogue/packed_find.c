@@ -15,6 +15,17 @@
 #include "rescue/plan.h"
 #include "str.h"
 
+bool
+catalogue_in_containers(struct catalogue *c, int64_t id)
+{
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	const bool any = catalogue_dir_open(c, id, &d, NULL) == 0 &&
+			 packed_has_containers(d.fd);
+
+	catalogue_dir_close(&d);
+	return any;
+}
+
 /* Is dataset `id` in a directory of its own?  In the index of SCR 1.1.8, the
  * name of a dataset is its directory. */
 static bool

@@ -91,6 +91,9 @@ bool packed_old_map_lost(const struct packed *p, struct error *why);
 /* Is there a container in the directory? */
 bool packed_any_container(int dirfd);
 
+/* The same of the directory of a dataset, in which that one is. */
+bool packed_has_containers(int root_fd);
+
 /* Read the map again after it was written. */
 int packed_reload(struct packed *p, const struct work *work, struct error *err);
 

@@ -42,9 +42,8 @@ is_sound(void *arg, const char *name, struct error *err)
 	return t != NULL;
 }
 
-/* Are there containers in the directory? */
-static bool
-has_containers(int root_fd)
+bool
+packed_has_containers(int root_fd)
 {
 	int fd = path_open_dir(root_fd, SEGMAP_DIR, NULL);
 	bool any = false;
@@ -68,7 +67,7 @@ packed_map_lost(int meta_fd, struct error *why)
 {
 	if (!is_damage(why) ||
 	    dir_each(meta_fd, "metadata", is_sound, &meta_fd, NULL) != 0 ||
-	    !has_containers(meta_fd))
+	    !packed_has_containers(meta_fd))
 		return false;
 	error_set(why, ERROR_LOST,
 		  RANK2FILE_FILE
@@ -84,7 +83,7 @@ packed_old_map_lost(const struct packed *p, struct error *why)
 {
 	struct error was = *why;
 
-	if (p->layout != 1 || !is_damage(why) || !has_containers(p->root_fd))
+	if (p->layout != 1 || !is_damage(why) || !packed_has_containers(p->root_fd))
 		return false;
 	error_set(
 		why, ERROR_LOST,

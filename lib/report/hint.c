@@ -311,6 +311,14 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	if (command != NULL) {
 		if (n->status != STATUS_LOST)
 			clear_way(n->obstacle, size, &out);
+		/* Another one becomes current: a job must be able to fetch
+		 * it. */
+		if (id != e.id && catalogue_in_containers(c, id)) {
+			add_command(&out, "scr_container unpack",
+				    catalogue_path(c),
+				    catalogue_word(c, ix, id, word));
+			buf_add_str(&out, " && ");
+		}
 		add_command(&out, command, catalogue_path(c),
 			    catalogue_word(c, ix, id, word));
 	}

@@ -434,3 +434,56 @@ two() {
 		all 0
 	done
 }
+
+# two_datasets OPTION...: datasets 1 and 2, built; 2 is current.
+two_datasets() {
+	rm -rf p
+	for id in 1 2; do
+		"$GEN/gen_dataset" -q -p p -i $id -n 4 -s 8K \
+			--recorded-prefix "$PWD/p" "$@"
+		scr_index -q -p p --checksums --build $id
+	done
+	rm p/.scr/flush.scr
+}
+
+# follow COMMAND...: what the command advises, and so on; $steps has them all.
+follow() {
+	local next=$*
+
+	steps=()
+	while [[ -n $next && ${#steps[@]} -lt 9 ]]; do
+		steps+=("$next")
+		try bash -c "$next"
+		next=$(sed -n '/next:/{s/.*next: *//p;q}' <<<"$output"$'\n'"$stderr")
+	done
+}
+
+@test "33.22 what is lost is left in five steps" {
+	for pack in "" pack; do
+		two_datasets -t XOR
+		for id in $([[ -z $pack ]] || echo 1 2); do
+			scr_container -q -p p pack --size 4000 $id
+		done
+		# Wrong bytes, which only a rebuild and --checksums find, and a loss.
+		if [[ -n $pack ]]; then
+			D2=p/.scr/scr.dataset.2
+			printf XXXX | dd of=$D2/.scr/ctr.3.scr conv=notrunc status=none
+			rm $D2/.scr/ctr.7.scr
+		else
+			printf XXXX | dd of=p/ckpt.2/rank_1.ckpt conv=notrunc status=none
+			rm p/ckpt.2/rank_3.ckpt
+		fi
+		cp -a p damaged
+		for command in "scr_index -p p --build 2" "scr_rebuild -p p 2"; do
+			rm -rf p && cp -a damaged p
+			follow $command
+			[[ ${steps[1]} == "scr_inspect -p p --checksums 2" ]] ||
+				failed "${steps[@]}"
+			[[ ${steps[2]} == *"scr_index -p p --current 1" ]]
+			follow scr_inspect -p p --checksums 2
+			[[ ${steps[*]} == *"scr_index -p p --drop 2"* ]]
+			((${#steps[@]} < 5)) || failed "${steps[@]}"
+		done
+		rm -rf damaged
+	done
+}
