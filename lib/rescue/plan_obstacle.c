@@ -53,6 +53,10 @@ plan_obstacle(const struct plan *p, char *to, size_t size)
 		if (f->fate != FATE_KEEP && f->state == FILE_WRONG_TYPE &&
 		    is_directory(at->root, at->root_fd, f->path, to, size))
 			return true;
+		for (size_t k = 0; f->fate == FATE_REBUILD && k < f->nsegs; k++)
+			if (f->segs[k].gone &&
+			    meta_obstacle(p, 0, f->segs[k].path, to, size))
+				return true;
 	}
 	for (int64_t i = 0; i < p->nranks; i++) {
 		const struct plan_meta *m = &p->ranks[i].map;

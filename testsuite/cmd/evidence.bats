@@ -412,8 +412,19 @@ two() {
 		ends 3 "${words[0]}" -p p "${words[@]:1}" 1
 		assert_stderr_has "next: mv p/ckpt.1.old p/ckpt.1"
 	done
+	# A directory in the place of a container.
+	dataset -t XOR
+	scr_index -q -p p --build 1
+	scr_container -q -p p pack 1 --size 8K
+	rm $D/.scr/ctr.1.scr
+	mkdir $D/.scr/ctr.1.scr
+	for command in "scr_inspect -p p 1" "scr_index -p p --verify 1"; do
+		ends 3 $command
+		[[ $output$stderr == *"mv $D/.scr/ctr.1.scr $D/.scr/ctr.1.scr.old && scr_"* ]]
+	done
 	# A directory in the place of metadata.
-	mv p/ckpt.1.old p/ckpt.1
+	dataset -t NONE
+	scr_index -q -p p --build 1
 	rm $D/summary.scr
 	mkdir $D/summary.scr
 	ends 3 scr_inspect -p p -d 1
