@@ -54,14 +54,12 @@ catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 	};
 	struct error why = ERROR_INIT;
 	struct plan *p = NULL;
-	char name[DATASET_DIR_NAME + sizeof(SCR_DIR "/")], *root = NULL;
+	struct catalogue_dir at = CATALOGUE_DIR_INIT;
+	char *root = NULL;
 
-	snprintf(name, sizeof(name), SCR_DIR "/" DATASET_DIR_FMT, id);
-	d.meta_fd = path_open_dir(c->prefix_fd, name, err);
-	if (d.meta_fd < 0) {
-		error_wrap(err, "%s", c->path);
+	if (catalogue_dir_open(c, id, &at, err) < 0)
 		return NULL;
-	}
+	d.meta_fd = at.fd;
 	p = plan_prefix(&d, &po, &why);
 	if (p == NULL && why.kind == ERROR_USAGE && po.moved_from == NULL)
 		root = remembered_root(c, id, o);

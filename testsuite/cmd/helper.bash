@@ -467,3 +467,17 @@ in_cache()
 		--nodes-dir nodes -t SINGLE -s 1000 --lose "" \
 		--recorded-prefix "$PWD/p" "$@"
 }
+
+# write_part FILE: write the tree on stdin, as printed by scr_inspect, to a
+# metadata file.  Of a part of a packed map, rank2file has the checksum.
+write_part()
+{
+	local top=${1%/*}/rank2file old tree
+
+	old=$(scr_crc32 "$1")
+	"$GEN/gen_craft" --output "$1"
+	[[ $1 == */rank2file.* ]] || return 0
+	tree=$(scr_inspect -m tree "$top")
+	"$GEN/gen_craft" --output "$top" \
+		<<<"${tree//0x${old#0}/0x$(scr_crc32 "$1")}"
+}

@@ -61,18 +61,12 @@ change() {
 	edit "$1" sed "/^ *$2\$/{n;s|^\\( *\\)$3\$|\\1$4|}"
 }
 
-# edit FILE COMMAND...: filter the tree of a metadata file through a command.  Of a
-# part of a map, rank2file records the checksum.
+# edit FILE COMMAND...: filter the tree of a metadata file through a command.
 edit() {
-	local tree old new
+	local tree
 
 	tree=$(scr_inspect -m tree "$1" | "${@:2}")
-	old=$(scr_crc32 "$1")
-	craft "$1" <<<"$tree"
-	[[ $1 == */rank2file.* ]] || return 0
-	new=$(scr_crc32 "$1")
-	scr_inspect -m tree "${1%/*}/rank2file" | sed "s/0x${old##0}/0x$new/" |
-		craft "${1%/*}/rank2file"
+	write_part "$1" <<<"$tree"
 }
 
 # files ROOT SIZE=PATH...: make files of these sizes below ROOT/, one for each

@@ -261,7 +261,7 @@ in_map() {
 
 	part=$(echo $meta/rank2file.0.*)
 	tree=$(scr_inspect -m tree "$part")
-	"$GEN/gen_craft" --output "$part" <<<"${tree//"$1"/$2}"
+	write_part "$part" <<<"${tree//"$1"/$2}"
 }
 
 # add_to_archive FROM TO FILE...: add files of directory extra to an archive, and
