@@ -168,6 +168,20 @@ remove_tree(const char *path)
 		must(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0);
 }
 
+static struct {
+	char path[160];
+	pid_t of;
+} scratches[100];
+static size_t scratch_count;
+
+static void
+forget_scratches(void)
+{
+	for (size_t i = 0; i < scratch_count; i++)
+		if (scratches[i].of == getpid())
+			remove_tree(scratches[i].path);
+}
+
 void
 scratch_dir(char *root, size_t size)
 {
@@ -180,7 +194,10 @@ scratch_dir(char *root, size_t size)
 	}
 	snprintf(root, size, "%s/scratch.XXXXXX",
 		 tmp && strlen(tmp) < 64 ? tmp : "/tmp");
-	must(mkdtemp(root) != NULL);
+	must(mkdtemp(root) != NULL && scratch_count < 100);
+	must(scratch_count > 0 || atexit(forget_scratches) == 0);
+	snprintf(scratches[scratch_count].path, 160, "%s", root);
+	scratches[scratch_count++].of = getpid();
 }
 
 int

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tap.h"
 
+#include <sys/stat.h>
+#include <time.h>
+
+static struct tap_test *tap_tests;
 static int tap_count, tap_failed;
 
 bool
@@ -88,4 +92,26 @@ tap_done(void)
 {
 	printf("1..%d\n", tap_count);
 	return tap_failed > 0;
+}
+
+void
+tap_add(struct tap_test *t)
+{
+	struct tap_test **at = &tap_tests;
+
+	while (*at != NULL && (*at)->line < t->line)
+		at = &(*at)->next;
+	t->next = *at;
+	*at = t;
+}
+
+int
+tap_run(void)
+{
+	umask(022);
+	setenv("TZ", "UTC", 1);
+	tzset();
+	for (const struct tap_test *t = tap_tests; t != NULL; t = t->next)
+		t->run();
+	return tap_done();
 }

@@ -2,7 +2,15 @@
 /*
  * tap.h - print the results of a unit test as TAP (Test Anything Protocol): a
  * line "ok N - what" or "not ok N - what" for each check, the plan at the end.
- * main() ends with `return tap_done();`, which is 1 if a check failed.
+ *
+ *	TEST(name)
+ *	{
+ *		ok(...);
+ *	}
+ *
+ * The tests of a file run in its order.  A main() of its own may prepare them,
+ * and ends with `return tap_run();`, or without TEST with `return tap_done();`:
+ * 1 if a check failed.
  */
 #ifndef TAP_H
 #define TAP_H
@@ -24,6 +32,28 @@
 #ifndef SANITIZED
 #define SANITIZED 0
 #endif
+
+/* A test, with its line. */
+struct tap_test {
+	void (*run)(void);
+	int line;
+	struct tap_test *next;
+};
+
+void tap_add(struct tap_test *t);
+
+#define TEST(name) \
+	static void test_##name(void); \
+	__attribute__((constructor)) static void add_##name(void) \
+	{ \
+		static struct tap_test t = { test_##name, __LINE__, NULL }; \
+\
+		tap_add(&t); \
+	} \
+	static void test_##name(void)
+
+/* Run all tests, with umask 022 and in UTC, and end. */
+int tap_run(void);
 
 /* One check: is `good` true, is `got` equal to `want`?  Prints the values if
  * they differ.  Returns whether the check passed. */

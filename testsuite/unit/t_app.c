@@ -299,8 +299,7 @@ static const struct {
 	{ "term", -SIGTERM, "", "" },
 };
 
-static void
-test_runs(void)
+TEST(runs)
 {
 	char what[300];
 	struct run r;
@@ -319,8 +318,7 @@ test_runs(void)
 	   "10000 control characters are one line");
 }
 
-static void
-test_own_options(void)
+TEST(own_options)
 {
 	static const char *const own[][2] = {
 		{ "--help",
@@ -346,8 +344,7 @@ test_own_options(void)
 
 #define CANNOT "scr_dummy: standard output: cannot write"
 
-static void
-test_output(void)
+TEST(output)
 {
 	static const struct {
 		enum out kind;
@@ -381,8 +378,7 @@ test_output(void)
 }
 
 /* On a terminal, a message clears the rest of a progress line. */
-static void
-test_terminal(void)
+TEST(terminal)
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY), slave = -1, status = -1;
 	const char *want = "scr_dummy: too many words\033[K\r\n";
@@ -416,8 +412,7 @@ test_terminal(void)
 	close(master);
 }
 
-static void
-test_no_memory(void)
+TEST(no_memory)
 {
 	static const char *const words[] = { "print", "--help", "--version",
 					     "--dump-options" };
@@ -445,10 +440,5 @@ int
 main(void)
 {
 	unsetenv("TERM");
-	test_runs();
-	test_own_options();
-	test_output();
-	test_terminal();
-	test_no_memory();
-	return tap_done();
+	return tap_run();
 }

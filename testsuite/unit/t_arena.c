@@ -57,8 +57,7 @@ fill(struct arena *a, size_t count, const char *what)
 	mem_free(objects);
 }
 
-static void
-test_fill(void)
+TEST(fill)
 {
 	struct arena *a = arena_new();
 	size_t before = 0;
@@ -79,8 +78,7 @@ test_fill(void)
 
 /* A reset wipes the used bytes of the chunk that it keeps: the largest, which
  * is not always the newest. */
-static void
-test_reset(void)
+TEST(reset)
 {
 	const size_t large = (size_t)3 << 20;
 	struct arena *a = arena_new();
@@ -111,8 +109,7 @@ test_reset(void)
 }
 
 /* A million nodes and names need little more memory than their own size. */
-static void
-test_waste(void)
+TEST(waste)
 {
 	struct arena *a = arena_new();
 	bool good = true;
@@ -128,8 +125,7 @@ test_waste(void)
 	arena_free(a);
 }
 
-static void
-test_strings(void)
+TEST(strings)
 {
 	struct arena *a = arena_new();
 	char long_text[5000] = "", *s = arena_strdup(a, "");
@@ -161,8 +157,7 @@ fails(const void *p)
 	return good;
 }
 
-static void
-test_misuse(void)
+TEST(misuse)
 {
 	struct arena *a = arena_new();
 
@@ -191,8 +186,7 @@ use(struct arena *a)
 	       arena_strndup(a, text, 200) != NULL;
 }
 
-static void
-test_nomem(void)
+TEST(nomem)
 {
 	bool failed = true, good = true;
 	long n = 0;
@@ -211,16 +205,4 @@ test_nomem(void)
 	}
 	ok(n > 3 && !failed, "the n-th allocation fails, until none does");
 	ok(good, "each failure is ENOMEM, and the arena works after it");
-}
-
-int
-main(void)
-{
-	test_fill();
-	test_reset();
-	test_waste();
-	test_strings();
-	test_misuse();
-	test_nomem();
-	return tap_done();
 }

@@ -10,8 +10,7 @@ static const char full[] = "ATIME_NSECS>935130957\nATIME_SECS>1795215223\n"
 			   "MTIME_NSECS>0\nMTIME_SECS>1795215224\n"
 			   "SIZE>18446744\nUID>10\n";
 
-static void
-test_round_trip(void)
+TEST(round_trip)
 {
 	struct kvtree *t = tree_of(full), *copy = kvtree_new(NULL);
 	struct attr a;
@@ -31,8 +30,7 @@ test_round_trip(void)
 }
 
 /* Attributes that are written and read separately. */
-static void
-test_parts(void)
+TEST(parts)
 {
 	static const struct {
 		const char *text, *what;
@@ -71,8 +69,7 @@ test_parts(void)
 	is_int(attr_read(NULL, &a, NULL), 0, "no tree is no attributes");
 }
 
-static void
-test_refused(void)
+TEST(refused)
 {
 	static const char *const bad[] = {
 		"SIZE>-1\n",
@@ -133,8 +130,7 @@ read_any(const struct kvtree *t, void *arg)
 		++*(int *)arg;
 }
 
-static void
-test_scan(void)
+TEST(scan)
 {
 	static const char *const odd[] = {
 		"SIZE>0x10\n",
@@ -158,8 +154,7 @@ test_scan(void)
 	}
 }
 
-static void
-test_damage(void)
+TEST(damage)
 {
 	struct kvtree *t = tree_of(full);
 	int odd = 0;
@@ -263,21 +258,14 @@ test_apply_foreign(void)
 	close(fd);
 }
 
-int
-main(void)
+TEST(applying)
 {
 	struct kvtree *t = tree_of(full);
 	struct attr a;
 
-	test_round_trip();
-	test_parts();
-	test_refused();
-	test_damage();
-	test_scan();
 	attr_read(t, &a, NULL);
 	ok(fail_each_alloc(write_all, &a) > 0, "no memory to write");
 	kvtree_free(t);
 	test_apply();
 	test_apply_foreign();
-	return tap_done();
 }

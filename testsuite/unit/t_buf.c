@@ -3,8 +3,7 @@
 
 #include "scratch.h"
 
-static void
-test_add(void)
+TEST(add)
 {
 	struct buf b = BUF_INIT;
 
@@ -27,8 +26,7 @@ test_add(void)
 }
 
 /* Append one byte at a time, and texts of every length. */
-static void
-test_growth(void)
+TEST(growth)
 {
 	struct buf b = BUF_INIT;
 	char text[1000];
@@ -58,8 +56,7 @@ test_growth(void)
 	ok(good, "buf_printf() of every length");
 }
 
-static void
-test_reserve(void)
+TEST(reserve)
 {
 	struct buf b = BUF_INIT;
 	char *data = NULL;
@@ -83,8 +80,7 @@ test_reserve(void)
 	buf_free(&b);
 }
 
-static void
-test_nomem(void)
+TEST(nomem)
 {
 	struct error err = ERROR_INIT;
 	struct buf b = BUF_INIT;
@@ -112,14 +108,4 @@ test_nomem(void)
 	ok(buf_printf(&b, "%s", text) == 0 && b.len == 5 + 1 + 199,
 	   "all is well with memory");
 	buf_free(&b);
-}
-
-int
-main(void)
-{
-	test_add();
-	test_growth();
-	test_reserve();
-	test_nomem();
-	return tap_done();
 }

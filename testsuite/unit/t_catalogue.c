@@ -6,8 +6,7 @@
 #include "cattest.h"
 #include "report/list.h"
 
-static void
-test_open(void)
+TEST(open)
 {
 	struct error err = ERROR_INIT;
 	struct catalogue *c = NULL;
@@ -31,8 +30,7 @@ test_open(void)
 
 /* With any truncation or flipped byte, reading gives no error and no crash, but
  * the index or the datasets with summaries. */
-static void
-test_broken(void)
+TEST(broken)
 {
 	struct buf whole = BUF_INIT;
 	struct catalogue *c = NULL;
@@ -83,8 +81,7 @@ test_broken(void)
 }
 
 /* Invalid summaries. */
-static void
-test_summaries(void)
+TEST(summaries)
 {
 	static const struct {
 		const char *what, *tree;
@@ -151,8 +148,7 @@ current_is(struct catalogue *c, const char *name)
 	return same;
 }
 
-static void
-test_change(void)
+TEST(change)
 {
 	struct error err = ERROR_INIT;
 	struct catalogue *c = NULL;
@@ -249,8 +245,7 @@ summary_says(int id, const char *what)
 	return good;
 }
 
-static void
-test_retire(void)
+TEST(retire)
 {
 	struct catalogue *c = NULL;
 	struct index *ix = NULL;
@@ -283,8 +278,7 @@ test_retire(void)
 	catalogue_close(c);
 }
 
-static void
-test_memory(void)
+TEST(memory)
 {
 	bool indexed = true;
 
@@ -296,17 +290,4 @@ test_memory(void)
 	indexed = false;
 	ok(fails_well(drop_one, anew, &indexed),
 	   "changes of a missing index without memory");
-}
-
-int
-main(void)
-{
-	test_open();
-	test_broken();
-	test_summaries();
-	test_change();
-	test_retire();
-	test_memory();
-	remove_tree(place);
-	return tap_done();
 }

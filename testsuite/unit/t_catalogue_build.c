@@ -8,8 +8,7 @@
 #include "cattest.h"
 #include "report/results.h"
 
-static void
-test_build(void)
+TEST(build)
 {
 	struct error err = ERROR_INIT;
 	struct build_result r;
@@ -41,8 +40,7 @@ test_build(void)
 	index_free(ix);
 }
 
-static void
-test_refused(void)
+TEST(refused)
 {
 	struct error err = ERROR_INIT;
 	struct build_result r;
@@ -64,8 +62,7 @@ test_refused(void)
 }
 
 /* A prefix that was moved after the job wrote it. */
-static void
-test_moved(void)
+TEST(moved)
 {
 	struct scene moved = xor4;
 	struct error err = ERROR_INIT;
@@ -109,8 +106,7 @@ test_moved(void)
 
 /* The descriptor is that of flush.scr, else of a summary; without them it is
  * inferred from the log, else from the files. */
-static void
-test_sources(void)
+TEST(sources)
 {
 	static const struct {
 		const char *what, *flush, *log, *name, *words;
@@ -219,8 +215,7 @@ make_cached(const char *cache_path)
 	kvtree_free(t);
 }
 
-static void
-test_cache_paths(void)
+TEST(cache_paths)
 {
 	static const struct {
 		const char *path, *user, *job;
@@ -286,8 +281,7 @@ cached_anew(void *arg)
 	make_cached("/me/scr.1/scr.dataset.7/file");
 }
 
-static void
-test_memory(void)
+TEST(memory)
 {
 	options.work.log = be_deaf;
 	ok(fails_well(build_once, make_flushed, NULL),
@@ -299,19 +293,4 @@ test_memory(void)
 	ok(fails_well(verify_once, NULL, NULL), "... checked");
 	options.checksums = false;
 	options.work.log = hear;
-}
-
-int
-main(void)
-{
-	test_build();
-	test_refused();
-	test_moved();
-	test_sources();
-	test_cache_paths();
-	test_memory();
-	buf_free(&said);
-	remove_tree(place);
-	scene_end(&xor4);
-	return tap_done();
 }

@@ -53,8 +53,7 @@ damage(enum damage how)
 	}
 }
 
-static void
-test_flushed(void)
+TEST(flushed)
 {
 	static const struct {
 		const char *what, *words;
@@ -121,8 +120,7 @@ test_flushed(void)
 	ok(build(place, &r, &err) == 0, "without a summary, but it adds up");
 }
 
-static void
-test_add(void)
+TEST(add)
 {
 	struct error err = ERROR_INIT;
 	struct buf added = BUF_INIT;
@@ -175,8 +173,7 @@ test_add(void)
 
 /* --- Checksums (one wrong file: cmd/scr_index.bats) --- */
 
-static void
-test_sums(void)
+TEST(sums)
 {
 	struct error err = ERROR_INIT;
 	struct build_result r;
@@ -239,8 +236,7 @@ flushed_anew(void *arg)
 	must(build(place, &r, NULL) == 0);
 }
 
-static void
-test_delete(void)
+TEST(delete)
 {
 	struct error err = ERROR_INIT;
 	struct delete_result r;
@@ -264,17 +260,4 @@ test_delete(void)
 	ok(fails_well(delete_once, flushed_anew, &r),
 	   "deleting without memory");
 	options.work.log = hear;
-}
-
-int
-main(void)
-{
-	test_flushed();
-	test_add();
-	test_sums();
-	test_delete();
-	buf_free(&said);
-	remove_tree(place);
-	scene_end(&xor4);
-	return tap_done();
 }

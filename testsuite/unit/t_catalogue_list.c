@@ -11,8 +11,7 @@
 
 #define NOON "2026-11-20T12:00:00"
 
-static void
-test_ids(void)
+TEST(ids)
 {
 	struct error err = ERROR_INIT;
 	struct catalogue *c = NULL;
@@ -101,8 +100,7 @@ prunes(struct catalogue *c, const struct index *ix, const struct keeping *k)
 	mem_free(ids);
 }
 
-static void
-test_prune(void)
+TEST(prune)
 {
 	/* checkpoints 1 3 5 7 9, outputs 2 4 6 8, current 3 */
 	static const struct keeping kinds[] = {
@@ -197,8 +195,7 @@ lists(size_t n, const struct list_look *look, const char *want,
 	is_str(listed.data, want, what);
 }
 
-static void
-test_list(void)
+TEST(list)
 {
 	const struct list_look llnl = { .style = LIST_LLNL };
 	const struct list_look wide = { .style = LIST_WIDE };
@@ -231,8 +228,7 @@ test_list(void)
 	   "without a stamp, it is neither before nor after");
 }
 
-static void
-test_columns(void)
+TEST(columns)
 {
 	static const struct {
 		const char *by;
@@ -281,8 +277,7 @@ test_columns(void)
 	}
 }
 
-static void
-test_times(void)
+TEST(times)
 {
 	static const struct {
 		const char *text, *stamp; /* NULL: refused */
@@ -324,8 +319,7 @@ stop_now(void)
 	return true;
 }
 
-static void
-test_lock(void)
+TEST(lock)
 {
 	struct catalogue_options o = { .work = { .log = be_deaf } };
 	struct error err = ERROR_INIT;
@@ -368,13 +362,5 @@ main(void)
 {
 	setenv("TZ", "UTC0", 1);
 	tzset();
-	test_ids();
-	test_prune();
-	test_list();
-	test_columns();
-	test_times();
-	test_lock();
-	remove_tree(place);
-	buf_free(&listed);
-	return tap_done();
+	return tap_run();
 }

@@ -11,8 +11,7 @@ static const char full[] = "CURRENT>a\nDSET>12>DSETDESC>ID>12\n"
 			   "DSET>2>PATH>/c/scr.dataset.2\nDSET>2>BYPASS>1\n"
 			   "DSET>3>NEW>x\n";
 
-static void
-test_read(void)
+TEST(read)
 {
 	struct kvtree *t = tree_of(full);
 	struct error err = ERROR_INIT;
@@ -39,8 +38,7 @@ test_read(void)
 	kvtree_free(t);
 }
 
-static void
-test_nodes(void)
+TEST(nodes)
 {
 	struct kvtree *t = tree_of("NODES>4\n");
 	struct error err = ERROR_INIT;
@@ -81,8 +79,7 @@ write_one(struct kvtree *t, struct error *err)
 			  err);
 }
 
-static void
-test_write(void)
+TEST(write)
 {
 	struct kvtree *t = kvtree_new(NULL);
 	struct buf b = BUF_INIT;
@@ -132,20 +129,15 @@ read_all(void *arg, struct error *err)
 	return count == (size_t)-1 ? -1 : 0;
 }
 
-int
-main(void)
+TEST(damage)
 {
 	struct kvtree *t = tree_of(full);
 	int odd = 0;
 
-	test_read();
-	test_nodes();
-	test_write();
 	is_int(fail_each_alloc(write_all, NULL), 1, "no memory to write");
 	ok(tree_flip_each(t, read_any, &odd) > 30, "flipped bytes");
 	is_int((int64_t)tree_drop_each(t, read_any, &odd), 19, "missing keys");
 	is_int(odd, 0, "... are read or corrupt");
 	is_int(fail_each_alloc(read_all, t), 1, "no memory to read");
 	kvtree_free(t);
-	return tap_done();
 }

@@ -59,8 +59,7 @@ losses_right(const struct stripe *s, const bool *lost)
 
 /* --- Limits and layout --- */
 
-static void
-test_check(void)
+TEST(check)
 {
 	static const struct {
 		struct code c;
@@ -96,8 +95,7 @@ test_check(void)
 	}
 }
 
-static void
-test_chunk_size(void)
+TEST(chunk_size)
 {
 	static const struct {
 		struct code c;
@@ -144,8 +142,7 @@ slots_right(const struct code *c)
 	return true;
 }
 
-static void
-test_slots(void)
+TEST(slots)
 {
 	unsigned bad = 0;
 
@@ -181,8 +178,7 @@ coefficient(const struct code *c, unsigned row, unsigned member)
 	return found;
 }
 
-static void
-test_matrix_values(void)
+TEST(matrix_values)
 {
 	static const struct {
 		struct code c;
@@ -242,8 +238,7 @@ all_patterns(enum code_type type, unsigned n, unsigned k)
 	free(rows);
 }
 
-static void
-test_patterns(void)
+TEST(patterns)
 {
 	for (unsigned n = 2; n <= 8; n++) {
 		all_patterns(CODE_XOR, n, 1);
@@ -279,8 +274,7 @@ random_losses(const struct code *c, const unsigned char *rows, unsigned number,
 	return bad;
 }
 
-static void
-test_large(void)
+TEST(large)
 {
 	static const struct code t[] = {
 		{ CODE_RS, 16, 5 },   { CODE_RS, 64, 8 },
@@ -331,8 +325,7 @@ chosen_right(const struct stripe *s, unsigned bits)
 	return right;
 }
 
-static void
-test_chosen(void)
+TEST(chosen)
 {
 	unsigned bad = 0, tried = 0;
 
@@ -358,8 +351,7 @@ test_chosen(void)
 	is_int(bad, 0, "all chosen inputs give all others");
 }
 
-static void
-test_chosen_misuse(void)
+TEST(chosen_misuse)
 {
 	static const struct {
 		unsigned char in[8], out[8];
@@ -397,13 +389,5 @@ int
 main(void)
 {
 	fill_product();
-	test_check();
-	test_chunk_size();
-	test_slots();
-	test_matrix_values();
-	test_patterns();
-	test_large();
-	test_chosen();
-	test_chosen_misuse();
-	return tap_done();
+	return tap_run();
 }

@@ -118,8 +118,7 @@ static const struct {
 	{ "a bad line above", "[x]\nnothing\n=\n:\nKEY=v\n", "v" },
 };
 
-static void
-test_lines(void)
+TEST(lines)
 {
 	clean();
 	setenv("WHO", "me", 1);
@@ -137,8 +136,7 @@ test_lines(void)
 }
 
 /* Only the line of the notice is lost. */
-static void
-test_notices(void)
+TEST(notices)
 {
 	static const char *const notices[] = {
 		".scrconf:3: \"SCR_FLUSH\" is left out",
@@ -170,8 +168,7 @@ test_notices(void)
 }
 
 /* As usually built, inih reads at most 199 bytes of a line. */
-static void
-test_long(void)
+TEST(long)
 {
 	struct buf text = BUF_INIT, key = BUF_INIT;
 	const struct conf_group *g = NULL;
@@ -227,8 +224,7 @@ groups(const char *key)
 	return g != NULL ? text : NULL;
 }
 
-static void
-test_groups(void)
+TEST(groups)
 {
 	const struct conf_group *g = NULL;
 
@@ -269,8 +265,7 @@ layers(int from)
 	read_at(&(struct conf_where){ .prefix = root });
 }
 
-static void
-test_precedence(void)
+TEST(precedence)
 {
 	static const char *const names[] = { "environment", "user", "app",
 					     "system" };
@@ -297,8 +292,7 @@ test_precedence(void)
 	is_str(conf_file(c, CONF_SYSTEM), file("system.conf"), "the system's");
 }
 
-static void
-test_environment(void)
+TEST(environment)
 {
 	clean();
 	setenv("WHO", "me", 1);
@@ -329,8 +323,7 @@ named(const struct conf_where *w, const char *want, const char *what)
 
 /* The user's file is found relative to the prefix, not to the working
  * directory. */
-static void
-test_where(void)
+TEST(where)
 {
 	struct conf_where w = { .prefix = NULL };
 	const char *set = NULL;
@@ -373,8 +366,7 @@ open_once(void *arg, struct error *why)
 	return one != NULL ? 0 : -1;
 }
 
-static void
-test_unreadable(void)
+TEST(unreadable)
 {
 	struct conf_where w = { .prefix = root };
 
@@ -400,8 +392,7 @@ test_unreadable(void)
 
 /* --- Values --- */
 
-static void
-test_numbers(void)
+TEST(numbers)
 {
 	uint64_t u = 0;
 	int64_t i = 0;
@@ -432,8 +423,7 @@ test_numbers(void)
 
 /* --- Faults --- */
 
-static void
-test_memory(void)
+TEST(memory)
 {
 	struct conf_where w = { .prefix = root };
 
@@ -441,22 +431,4 @@ test_memory(void)
 	setenv("SCR_GROUP", "$PATH", 1);
 	write_text(file(".scrconf"), "A=1 B=2\nC=3\nC=4 D=$SCR_GROUP\n");
 	ok(fails_well(open_once, NULL, &w), "when there is no memory");
-}
-
-int
-main(void)
-{
-	test_lines();
-	test_notices();
-	test_long();
-	test_groups();
-	test_precedence();
-	test_environment();
-	test_where();
-	test_unreadable();
-	test_numbers();
-	test_memory();
-	conf_close(c);
-	remove_tree(root);
-	return tap_done();
 }

@@ -32,8 +32,7 @@ in_force(const char *key)
 	return conf_in_force(c, conf_param(key), &v);
 }
 
-static void
-test_table(void)
+TEST(table)
 {
 	const struct conf_param *p = NULL;
 	bool sorted = true, found = true, parses = true, units = true;
@@ -58,8 +57,7 @@ test_table(void)
 }
 
 /* Values by the kind of their parameter, and what replaces bad ones. */
-static void
-test_in_force(void)
+TEST(in_force)
 {
 	read_text("SCR_FLUSH=3\nSCR_SET_SIZE=0\nSCR_ENABLE=no\n"
 		  "SCR_MPI_BUF_SIZE=2K\nSCR_RUNS=-1\nSCR_RETRIES=x\n"
@@ -90,8 +88,7 @@ test_in_force(void)
 }
 
 /* Properties of a line as numbers and booleans. */
-static void
-test_properties(void)
+TEST(properties)
 {
 	const char *bad = "STORE=/ssd: GROUP: \"WORLD\": ";
 	const struct conf_group *g = NULL;
@@ -116,15 +113,4 @@ test_properties(void)
 	ok(conf_property_bool(&g[1], "GROUP", true, &yes, &err) == -1 && yes &&
 		   str_starts(err.text, bad),
 	   err.text);
-}
-
-int
-main(void)
-{
-	test_table();
-	test_in_force();
-	test_properties();
-	conf_close(c);
-	remove_tree(root);
-	return tap_done();
 }

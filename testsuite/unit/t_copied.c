@@ -26,8 +26,7 @@ rewrite(struct copied *c, const struct kvtree *desc, struct arena *arena)
 	return t;
 }
 
-static void
-test_round_trip(void)
+TEST(round_trip)
 {
 	struct kvtree *t = tree_of(full), *copy = NULL, *desc = NULL;
 	struct arena *arena = arena_new();
@@ -61,8 +60,7 @@ test_round_trip(void)
 	arena_free(arena);
 }
 
-static void
-test_refused(void)
+TEST(refused)
 {
 	static const char *const bad[] = {
 		"FILES>x\n",
@@ -126,8 +124,7 @@ write_all(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-test_damage(void)
+TEST(damage)
 {
 	struct kvtree *t = tree_of(full);
 	struct arena *arena = arena_new();
@@ -144,8 +141,7 @@ test_damage(void)
 	arena_free(arena);
 }
 
-static void
-test_names(void)
+TEST(names)
 {
 	static const char *const bad[] = {
 		"copied_",	 "copied_1",
@@ -160,14 +156,4 @@ test_names(void)
 	is_int(copied_name_rank("copied_0.scr"), 0, "rank 0");
 	is_int(copied_name_rank("copied_12.scr"), 12, "rank 12");
 	is_str(copied_name(name, 12), "copied_12.scr", "... and back");
-}
-
-int
-main(void)
-{
-	test_round_trip();
-	test_refused();
-	test_damage();
-	test_names();
-	return tap_done();
 }

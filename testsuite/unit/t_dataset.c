@@ -30,8 +30,7 @@ shown(const struct dataset *d)
 
 /* Records are read, and written in the library's order.  Copies of them last
  * longer than the tree. */
-static void
-test_round_trip(void)
+TEST(round_trip)
 {
 	static const struct {
 		const char *text, *shown, *again;
@@ -96,8 +95,7 @@ write_all(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-test_damage(void)
+TEST(damage)
 {
 	static const char *const bad[] = {
 		"ID>x\n",
@@ -126,8 +124,7 @@ test_damage(void)
 	kvtree_free(t);
 }
 
-static void
-test_names(void)
+TEST(names)
 {
 	static const struct {
 		const char *name;
@@ -165,8 +162,7 @@ test_names(void)
 		       label(dirs[i].dir));
 }
 
-static void
-test_dir(void)
+TEST(dir)
 {
 	static const struct {
 		const char *name;
@@ -210,8 +206,7 @@ test_dir(void)
 }
 
 /* What is known: cmd/scr_index.bats. */
-static void
-test_json(void)
+TEST(json)
 {
 	struct json *obj = json_new_object();
 	struct dataset d;
@@ -225,15 +220,4 @@ test_json(void)
 		   strstr(text, "\"complete\": null") != NULL,
 	   "JSON of nothing known");
 	free(text);
-}
-
-int
-main(void)
-{
-	test_round_trip();
-	test_damage();
-	test_names();
-	test_dir();
-	test_json();
-	return tap_done();
 }

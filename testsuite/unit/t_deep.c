@@ -271,8 +271,7 @@ static const struct found more[] = {
 	  "0 agree, 0 skipped", "", false },
 };
 
-static void
-more_bytes(void)
+TEST(more_bytes)
 {
 	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
 		struct scene s = *more[i].scene;
@@ -294,8 +293,7 @@ uneven(unsigned rank, unsigned file)
 	return sizes[(rank * 2 + file) % 7];
 }
 
-static void
-blocks(void)
+TEST(blocks)
 {
 	static const uint64_t memory[] = { 1, 0, 200000, UINT64_C(1) << 50 };
 	struct par *par = par_new(4, NULL);
@@ -330,8 +328,7 @@ nothing(unsigned rank, unsigned file)
 	return 0;
 }
 
-static void
-empty_and_unread(void)
+TEST(empty_and_unread)
 {
 	static const struct found empty = { NULL,  "empty files agree",
 					    "new", "2 agree, 0 skipped",
@@ -358,8 +355,7 @@ empty_and_unread(void)
 	}
 }
 
-static void
-reading_fails(void)
+TEST(reading_fails)
 {
 	for (size_t i = 2; i < 6; i += 3) {
 		struct scene s = schemes[i].s;
@@ -397,8 +393,7 @@ check_once(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-no_memory(void)
+TEST(no_memory)
 {
 	struct error err = ERROR_INIT;
 
@@ -436,8 +431,7 @@ find_many(void *arg, struct error *err)
 }
 
 /* Findings of one culprit, in the order in which threads report them. */
-static void
-any_order(void)
+TEST(any_order)
 {
 	struct scene scene = { SCENE(XOR, 4, 1, 1, 1) };
 	static const uint32_t found[][2] = {
@@ -477,16 +471,9 @@ any_order(void)
 int
 main(void)
 {
-	umask(022);
 	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
 		one_byte(&schemes[i], false);
 		one_byte(&schemes[i], true);
 	}
-	more_bytes();
-	blocks();
-	empty_and_unread();
-	reading_fails();
-	no_memory();
-	any_order();
-	return tap_done();
+	return tap_run();
 }

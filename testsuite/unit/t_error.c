@@ -18,8 +18,7 @@ long_path(char *to, size_t len)
 	return to;
 }
 
-static void
-test_set(void)
+TEST(set)
 {
 	struct error err = ERROR_INIT;
 
@@ -42,8 +41,7 @@ test_set(void)
 	is_int(errno, EBADF, "errno is kept");
 }
 
-static void
-test_sys(void)
+TEST(sys)
 {
 	static const struct {
 		int errnum;
@@ -82,8 +80,7 @@ test_sys(void)
 	is_str(err.text, "alone", "error_wrap() of nothing adds no colon");
 }
 
-static void
-test_long(void)
+TEST(long)
 {
 	static char a[LONG + 1], b[LONG + 1];
 	struct error err = ERROR_INIT;
@@ -127,8 +124,7 @@ test_long(void)
 }
 
 /* Every length around the limit, with and without a text before it. */
-static void
-test_limit(void)
+TEST(limit)
 {
 	static char a[LONG + 1];
 	struct error err = ERROR_INIT;
@@ -156,8 +152,7 @@ test_limit(void)
 }
 
 /* A character is never split: paths of 3-byte characters at each offset. */
-static void
-test_utf8(void)
+TEST(utf8)
 {
 	static char a[6001];
 	struct error err = ERROR_INIT;
@@ -185,8 +180,7 @@ test_utf8(void)
 	   "bytes that are no characters are cut like others");
 }
 
-static void
-test_status(void)
+TEST(status)
 {
 	static const int statuses[] = {
 		[ERROR_NONE] = 0,   [ERROR_USAGE] = 2,	 [ERROR_ABSENT] = 1,
@@ -212,8 +206,7 @@ test_status(void)
 	       "but is not worse than lost");
 }
 
-static void
-test_pass(void)
+TEST(pass)
 {
 	struct error cause = ERROR_INIT, err = ERROR_INIT;
 
@@ -227,17 +220,4 @@ test_pass(void)
 		 -EDQUOT, "p/a/b: cannot create", "with another sentence");
 	is_error(error_as(&cause, &cause, "p/%s", cause.text), &cause, -EDQUOT,
 		 "p/a/b: cannot create", "also in place");
-}
-
-int
-main(void)
-{
-	test_set();
-	test_sys();
-	test_long();
-	test_limit();
-	test_utf8();
-	test_pass();
-	test_status();
-	return tap_done();
 }

@@ -12,8 +12,7 @@ noise(void)
 	return (uint16_t)below(65536);
 }
 
-static void
-test_products(void)
+TEST(products)
 {
 	unsigned bad = 0;
 
@@ -35,8 +34,7 @@ test_products(void)
 	is_int(field16_mul(0x8000, 2), 0x100b, "2^16 = 0x100b");
 }
 
-static void
-test_axioms(void)
+TEST(axioms)
 {
 	unsigned bad[5] = { 0 };
 
@@ -59,8 +57,7 @@ test_axioms(void)
 	is_int(bad[4], 0, "0 a = 0");
 }
 
-static void
-test_inverses(void)
+TEST(inverses)
 {
 	unsigned bad = 0, order = 0;
 	uint16_t power = 1;
@@ -228,14 +225,10 @@ test_same(struct vectors *v)
 	is_int(bad, 0, "both ways give the same bytes");
 }
 
-int
-main(void)
+TEST(any_dot)
 {
 	struct vectors v;
 
-	test_products();
-	test_axioms();
-	test_inverses();
 	vectors_init(&v);
 	test_dot(&v, FIELD16_PLAIN, "plain");
 	if (field16_best() == FIELD16_AVX2) {
@@ -245,5 +238,4 @@ main(void)
 		skip("AVX2", "not on this processor");
 	}
 	vectors_fini(&v);
-	return tap_done();
 }

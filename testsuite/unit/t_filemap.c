@@ -49,8 +49,7 @@ shown(const struct filemap *map)
 	return to;
 }
 
-static void
-test_read(void)
+TEST(read)
 {
 	static const struct {
 		const char *text, *shown;
@@ -90,8 +89,7 @@ test_read(void)
 }
 
 /* A name like "..a" does not leave its directory. */
-static void
-test_odd_names(void)
+TEST(odd_names)
 {
 	static const char *const good[] = { "...", ".a", "..a", " ", "a\n" };
 	struct arena *arena = arena_new();
@@ -142,8 +140,7 @@ write_all(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-test_damage(void)
+TEST(damage)
 {
 	static const char *const bad[] = {
 		"FILES>x\n",
@@ -183,8 +180,7 @@ test_damage(void)
 	arena_free(arena);
 }
 
-static void
-test_names(void)
+TEST(names)
 {
 	static const char *const bad[] = {
 		"filemap_",   "filemap_012",	    "filemap_-1",
@@ -200,14 +196,4 @@ test_names(void)
 	is_int(filemap_name_rank("filemap_12"), 12, "rank 12");
 	is_str(filemap_name(name, sizeof(name), 12), "filemap_12",
 	       "... and back");
-}
-
-int
-main(void)
-{
-	test_read();
-	test_odd_names();
-	test_damage();
-	test_names();
-	return tap_done();
 }

@@ -12,8 +12,7 @@ static const char full[] = "DATASET>7>DSETDESC>ID>7\nDATASET>7>CKPT>1\n"
 			   "DATASET>3>LOCATION>SYNC_FLUSHING\n"
 			   "DATASET>11>LOCATION>CACHE\n";
 
-static void
-test_read(void)
+TEST(read)
 {
 	struct kvtree *t = tree_of(full);
 	struct flush_entry *all = NULL, e;
@@ -62,8 +61,7 @@ find_one(const struct kvtree *t, struct error *err)
 	return flush_find(t, 5, &e, err);
 }
 
-static void
-test_damage(void)
+TEST(damage)
 {
 	static const char *const bad[] = {
 		"DATASET>5>CKPT>no\n",
@@ -103,8 +101,7 @@ put_all(void *arg, struct error *err)
 	return t == NULL ? -1 : 0;
 }
 
-static void
-test_write(void)
+TEST(write)
 {
 	static const char *const files[] = {
 		"scr3/flush_file/dot_scr/flush.scr",
@@ -127,8 +124,7 @@ test_write(void)
 }
 
 /* An entry that is there is replaced, and comes first. */
-static void
-test_replace(void)
+TEST(replace)
 {
 	const struct flush_entry e = { .id = 3, .on_pfs = true };
 	const struct dataset d = { .id = 3,
@@ -147,14 +143,4 @@ test_replace(void)
 			"DATASET>9>LOCATION>CACHE\n"),
 	   "... first, with nothing of the old one");
 	kvtree_free(t);
-}
-
-int
-main(void)
-{
-	test_read();
-	test_damage();
-	test_write();
-	test_replace();
-	return tap_done();
 }

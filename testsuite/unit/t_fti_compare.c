@@ -110,8 +110,7 @@ says_all(const struct file *a, const struct file *b, int32_t skip,
 	}
 }
 
-static void
-test_small(void)
+TEST(small)
 {
 	static const char one[] = "abcdefghijklmnopqrstuvwxyz0123456789----"
 				  "ABCDEFGHIJ";
@@ -168,8 +167,7 @@ bare(const unsigned char *a, const unsigned char *b, size_t n, struct buf *out)
 	buf_printf(out, "ab1=%zu/%zu ", bytes, ranges);
 }
 
-static void
-test_random(void)
+TEST(random)
 {
 	unsigned char *data = mem_calloc(SIZE, 1);
 	struct file a, b;
@@ -223,8 +221,7 @@ read_huge(const struct fti_source *s, void *to, size_t len, uint64_t off,
 	return 0;
 }
 
-static void
-test_huge(void)
+TEST(huge)
 {
 	struct said s = { .skip = 0 };
 	struct file a, b;
@@ -260,8 +257,7 @@ use_all(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-test_failures(void)
+TEST(failures)
 {
 	struct said s = { .give_up = true };
 	struct error err = ERROR_INIT;
@@ -281,14 +277,4 @@ test_failures(void)
 	buf_free(&s.text);
 	unmake(&p.a);
 	unmake(&p.b);
-}
-
-int
-main(void)
-{
-	test_small();
-	test_random();
-	test_huge();
-	test_failures();
-	return tap_done();
 }

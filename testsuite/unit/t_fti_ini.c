@@ -54,8 +54,7 @@ static const struct {
 	{ "nothing", "", NULL },
 };
 
-static void
-test_grammar(void)
+TEST(grammar)
 {
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		struct fti_ini *ini = parse(lines[i].text);
@@ -67,8 +66,7 @@ test_grammar(void)
 }
 
 /* Values beyond what inih keeps of a line. */
-static void
-test_long(void)
+TEST(long)
 {
 	char value[5001], key[FTI_INI_KEY_MAX];
 	struct fti_ini *ini = NULL;
@@ -93,8 +91,7 @@ test_long(void)
 	fti_ini_free(ini);
 }
 
-static void
-test_numbers(void)
+TEST(numbers)
 {
 	const struct fti_ini_range r = { -1, 10 };
 	static const char *const bad[] = { "11", "-2", "1x", "", "0x1", "1 2" };
@@ -163,8 +160,7 @@ set_in(const void *text, size_t len, const struct fti_ini_value *v,
 					   : fti_ini_set(out, v, err);
 }
 
-static void
-test_edits(void)
+TEST(edits)
 {
 	const struct fti_ini_value set = { "a", "k", "new" };
 	static const char *const bad[] = { "a\nb", "a;b", "a#b", " a",
@@ -201,8 +197,7 @@ take(const char *text, struct fti_config *c, struct error *err)
 	return fti_config_take(c, parse(text), err);
 }
 
-static void
-test_config(void)
+TEST(config)
 {
 	static const char *const bad[] = {
 		"[basic]\nhead = 2\n",
@@ -236,8 +231,7 @@ test_config(void)
 	ok(all, "values out of range name section and key");
 }
 
-static void
-test_beneath(void)
+TEST(beneath)
 {
 	static const struct {
 		const char *from, *to;
@@ -298,8 +292,7 @@ look_at_config(const char *path)
 	buf_free(&was);
 }
 
-static void
-test_golden(void)
+TEST(golden)
 {
 	struct error err = ERROR_INIT;
 
@@ -338,8 +331,7 @@ parse_all(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-test_misuse(void)
+TEST(misuse)
 {
 	struct error err = ERROR_INIT;
 
@@ -351,18 +343,4 @@ test_misuse(void)
 		   err.kind == ERROR_ABSENT,
 	   "a missing file");
 	fti_ini_free(NULL);
-}
-
-int
-main(void)
-{
-	test_grammar();
-	test_long();
-	test_numbers();
-	test_edits();
-	test_config();
-	test_beneath();
-	test_misuse();
-	test_golden();
-	return tap_done();
 }

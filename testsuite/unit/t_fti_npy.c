@@ -8,8 +8,7 @@
 #include "fti/posix.h"
 #include "scratch.h"
 
-static void
-test_parse(void)
+TEST(parse)
 {
 	static const struct {
 		const char *text, *is;
@@ -45,8 +44,7 @@ test_parse(void)
 	}
 }
 
-static void
-test_recorded(void)
+TEST(recorded)
 {
 	static const struct {
 		int32_t type, size;
@@ -71,8 +69,7 @@ test_recorded(void)
 	is_str(t.text, "|u1", "none is recorded");
 }
 
-static void
-test_header(void)
+TEST(header)
 {
 	uint64_t dims[] = { 3, 4, 5 };
 	struct fti_posix_var v = { .ndims = 3, .dims = dims };
@@ -113,8 +110,7 @@ test_header(void)
 }
 
 /* Any number of dimensions: the data begin at a multiple of 64. */
-static void
-test_align(void)
+TEST(align)
 {
 	uint64_t dims[64];
 	bool all = true;
@@ -150,13 +146,7 @@ use_all(void *arg, struct error *err)
 	return rc;
 }
 
-int
-main(void)
+TEST(no_memory)
 {
-	test_parse();
-	test_recorded();
-	test_header();
-	test_align();
 	ok(fails_well(use_all, NULL, NULL), "each allocation fails");
-	return tap_done();
 }

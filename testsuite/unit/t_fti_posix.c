@@ -65,8 +65,7 @@ static const struct {
 	  "var0_dim0: missing" },
 };
 
-static void
-test_bad(void)
+TEST(bad)
 {
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct error err = ERROR_INIT;
@@ -80,8 +79,7 @@ test_bad(void)
 
 /* Metadata as old versions of FTI write it: names with capitals, no positions,
  * no types, no section of the checkpoint. */
-static void
-test_old(void)
+TEST(old)
 {
 	static const char old[] =
 		"[0]\nCkpt_file_name = Ckpt5-Rank2.fti\nCkpt_file_size = 7\n"
@@ -133,8 +131,7 @@ good_one(void)
 	return p;
 }
 
-static void
-test_content(void)
+TEST(content)
 {
 	struct fti_posix *p = good_one();
 	struct fti_content c;
@@ -170,8 +167,7 @@ test_content(void)
 
 /* --- Damage --- */
 
-static void
-test_damage(void)
+TEST(damage)
 {
 	struct fti_posix *p = good_one();
 	struct fti_source s;
@@ -221,8 +217,7 @@ fail_read(const struct fti_source *s, void *to, size_t len, uint64_t off,
 	return error_sys(err, "%s: cannot read", s->name);
 }
 
-static void
-test_unread(void)
+TEST(unread)
 {
 	struct fti_posix *p = good_one();
 	struct fti_source s = { .size = 10, .name = "data", .read = fail_read };
@@ -267,8 +262,7 @@ is_sound(const char *text, size_t len)
 	return good;
 }
 
-static void
-test_any(void)
+TEST(any)
 {
 	char text[sizeof(full)];
 	bool all = true;
@@ -314,15 +308,7 @@ use_all(void *arg, struct error *err)
 	return rc;
 }
 
-int
-main(void)
+TEST(no_memory)
 {
-	test_bad();
-	test_old();
-	test_content();
-	test_damage();
-	test_unread();
-	test_any();
 	ok(fails_well(use_all, NULL, NULL), "each allocation fails");
-	return tap_done();
 }

@@ -207,8 +207,7 @@ seen(const char *path, const char *meta)
 }
 
 /* Metadata that describe the file, and some that do not. */
-static void
-test_places(void)
+TEST(places)
 {
 	static const struct {
 		const char *file, *meta;
@@ -255,8 +254,7 @@ test_places(void)
 }
 
 /* Links, damaged metadata, metadata that the user gives. */
-static void
-test_given(void)
+TEST(given)
 {
 	const char *file = NULL, *meta = NULL;
 
@@ -289,8 +287,7 @@ test_given(void)
 	   "damaged ones that are found");
 }
 
-static void
-test_copies(void)
+TEST(copies)
 {
 	struct fti_metas *m = fti_metas_new(NULL);
 	struct fti_rankfile_options o = options(m);
@@ -346,12 +343,8 @@ use_all(void *arg, struct error *err)
 	return rc;
 }
 
-int
-main(void)
+TEST(no_memory)
 {
-	test_places();
-	test_given();
-	test_copies();
 	scratch_dir(root, sizeof(root));
 	write_text(fmt("%s/L/E/l4_archive/Ckpt3-Rank0.fti", root), DATA);
 	write_text(fmt("%s/Meta/E/l4_archive/Ckpt_3/sector0-group0.fti", root),
@@ -361,5 +354,4 @@ main(void)
 	   "each allocation fails");
 	remove_tree(root);
 	test_golden();
-	return tap_done();
 }

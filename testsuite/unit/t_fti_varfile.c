@@ -40,8 +40,7 @@ two_pieces(struct fti_content *c, struct fti_source *s)
 	     fti_content_add_var(c, 2, NULL) == 0);
 }
 
-static void
-test_files(void)
+TEST(files)
 {
 	struct fti_content c;
 	struct fti_source s;
@@ -85,8 +84,7 @@ test_files(void)
 	fti_content_fini(&c);
 }
 
-static void
-test_stream(void)
+TEST(stream)
 {
 	struct fti_content c;
 	struct fti_source s;
@@ -185,14 +183,11 @@ use_all(void *arg, struct error *err)
 	return fti_varfile_stream(open("/dev/null", O_WRONLY), list, NULL, err);
 }
 
-int
-main(void)
+TEST(no_memory)
 {
 	struct fti_content c;
 	struct fti_source s;
 
-	test_files();
-	test_stream();
 	if (getenv("SCRKIT_VALGRIND") != NULL)
 		skip("more than 4 GiB", "under valgrind");
 	else
@@ -200,6 +195,4 @@ main(void)
 	two_pieces(&c, &s);
 	ok(fails_well(use_all, NULL, &c), "each allocation fails");
 	fti_content_fini(&c);
-	remove_tree(root);
-	return tap_done();
 }

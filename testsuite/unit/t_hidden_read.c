@@ -10,8 +10,7 @@
 #include "maptest.h"
 #include "meta/dataset_dir.h"
 
-static void
-names(void)
+TEST(names)
 {
 	static const char *const bad[] = {
 		"packed.00.scr",    "packed.-1.scr",
@@ -28,8 +27,7 @@ names(void)
 }
 
 /* Only old parts are removed from the metadata directory. */
-static void
-sweeping(void)
+TEST(sweeping)
 {
 	static const char *const stay[] = { "packed.0.scr", "packed.01.scr",
 					    "packed.7.scr.bak", "rank2file" };
@@ -91,8 +89,7 @@ load(struct hidden *h, const char *first, const char *second, struct error *err)
 	"RED>r>SIZE>5\nRED>r>SEG>0>FILE>.scr/red.0.scr\n" \
 	"RED>r>SEG>0>OFFSET>0\n"
 
-static void
-refused(void)
+TEST(refused)
 {
 	static const struct {
 		const char *first, *second, *says;
@@ -144,8 +141,7 @@ refused(void)
 	}
 }
 
-static void
-accepted(void)
+TEST(accepted)
 {
 	struct error err = ERROR_INIT;
 	struct hidden h;
@@ -174,8 +170,7 @@ accepted(void)
 }
 
 /* Other types of files in place of a part. */
-static void
-odd_files(void)
+TEST(odd_files)
 {
 	static const struct {
 		const char *part, *says;
@@ -220,16 +215,4 @@ odd_files(void)
 		kvtree_free(table);
 	}
 	segmap_free(&m);
-}
-
-int
-main(void)
-{
-	names();
-	sweeping();
-	refused();
-	accepted();
-	odd_files();
-	remove_tree(map_root);
-	return tap_done();
 }

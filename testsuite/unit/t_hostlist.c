@@ -96,8 +96,7 @@ is_names(const struct hostlist *h, const char *names)
 	return same;
 }
 
-static void
-test_expand(void)
+TEST(expand)
 {
 	struct error err = ERROR_INIT;
 	struct hostlist h;
@@ -135,8 +134,7 @@ test_expand(void)
 }
 
 /* The longest valid names and numbers, to the byte. */
-static void
-test_limits(void)
+TEST(limits)
 {
 	struct hostlist h = list(LONG_250 "[10000-10001]");
 	char name[300];
@@ -166,8 +164,7 @@ test_limits(void)
 	hostlist_free(&h);
 }
 
-static void
-test_add_name(void)
+TEST(add_name)
 {
 	static const char *const names[] = {
 		"",	"a,b",	"a b", "a\nb", "n[1]", "n]",
@@ -217,8 +214,7 @@ static const struct vector texts[] = {
 	  "a1b1c1d1e1f1g1h1i1j1k1l1m1n1o1p1q[1-2]" },
 };
 
-static void
-test_text(void)
+TEST(text)
 {
 	struct buf b = BUF_INIT, c = BUF_INIT;
 	struct hostlist h;
@@ -264,8 +260,7 @@ unite(struct hostlist *h, const struct hostlist *other, struct error *err)
 						    : hostlist_uniq(h, err);
 }
 
-static void
-test_sets(void)
+TEST(sets)
 {
 	static const struct {
 		int (*op)(struct hostlist *h, const struct hostlist *other,
@@ -304,8 +299,7 @@ test_sets(void)
 	is_list(&h, "", "is empty");
 }
 
-static void
-test_nth(void)
+TEST(nth)
 {
 	static const struct {
 		int64_t n;
@@ -394,16 +388,8 @@ test_nomem_unchanged(void)
 	hostlist_free(&other);
 }
 
-int
-main(void)
+TEST(no_memory)
 {
-	test_expand();
-	test_limits();
-	test_add_name();
-	test_text();
-	test_sets();
-	test_nth();
 	ok(fail_each_alloc(all_of_it, NULL) > 10, "no memory");
 	test_nomem_unchanged();
-	return tap_done();
 }

@@ -114,8 +114,7 @@ shown(const struct index_entry *e, size_t n)
 	return to;
 }
 
-static void
-test_old(void)
+TEST(old)
 {
 	static const char *const bad[] = {
 		"VERSION>1\nDIR>one>DSET>x\n",
@@ -146,8 +145,7 @@ test_old(void)
 	trees_refused(bad, 2, read_copy);
 }
 
-static void
-test_read(void)
+TEST(read)
 {
 	struct index *ix = from(full);
 	struct index_entry *e = NULL, one;
@@ -196,8 +194,7 @@ test_read(void)
 }
 
 /* A fetch of an unknown dataset may leave an entry without a descriptor. */
-static void
-test_nameless(void)
+TEST(nameless)
 {
 	struct index *ix =
 		from("VERSION>2\nNAME>a>DSET>5\n"
@@ -287,8 +284,7 @@ change(struct index *ix, char *word)
 	is_str(index_current(ix), end[0] != '\0' ? end : NULL, "... current");
 }
 
-static void
-test_changes(void)
+TEST(changes)
 {
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
 		struct index *ix = from(changes[i].from);
@@ -304,8 +300,7 @@ test_changes(void)
 }
 
 /* What must be in a descriptor, and what need not be. */
-static void
-test_desc(void)
+TEST(desc)
 {
 	struct index *ix = index_new(NULL);
 	struct kvtree *t = desc_of(9, "i", false);
@@ -361,8 +356,7 @@ time_changes(int n)
 	return (double)begun / CLOCKS_PER_SEC;
 }
 
-static void
-test_growth(void)
+TEST(growth)
 {
 	const int n = getenv("SCRKIT_SLOW") != NULL ? 10000 : 1000;
 	double once = 0, four = 0;
@@ -374,8 +368,7 @@ test_growth(void)
 	ok(four < 10 * once, "time grows with their number");
 }
 
-static void
-test_stamp(void)
+TEST(stamp)
 {
 	static const struct {
 		int64_t time;
@@ -423,8 +416,7 @@ out:
 	return rc;
 }
 
-static void
-test_damage(void)
+TEST(damage)
 {
 	static const char *const bad[] = {
 		"",
@@ -469,16 +461,6 @@ test_damage(void)
 int
 main(void)
 {
-	setenv("TZ", "UTC", 1);
 	another = desc_of(30, "a", true);
-	test_read();
-	test_old();
-	test_nameless();
-	test_changes();
-	test_desc();
-	test_growth();
-	test_stamp();
-	test_damage();
-	kvtree_free(another);
-	return tap_done();
+	return tap_run();
 }

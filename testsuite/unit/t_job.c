@@ -110,8 +110,7 @@ dirs(const struct job_cache *list, size_t n)
 
 /* --- User and job --- */
 
-static void
-test_defaults(void)
+TEST(defaults)
 {
 	const char *want = NULL;
 
@@ -129,8 +128,7 @@ test_defaults(void)
 	job_close(&j);
 }
 
-static void
-test_user(void)
+TEST(user)
 {
 	const struct passwd *pw = getpwuid(geteuid());
 	struct job_where w = { .prefix = root };
@@ -156,8 +154,7 @@ test_user(void)
 	refused(&w, ERROR_USAGE, "../you", "a user that leads elsewhere");
 }
 
-static void
-test_id(void)
+TEST(id)
 {
 	static const struct {
 		struct job_where w;
@@ -183,8 +180,7 @@ test_id(void)
 		refused(&bad[i].w, bad[i].kind, bad[i].words, bad[i].words);
 }
 
-static void
-test_prefix(void)
+TEST(prefix)
 {
 	struct job_where w = { .prefix = NULL };
 
@@ -225,8 +221,7 @@ test_prefix(void)
 
 /* --- Directories --- */
 
-static void
-test_cntl(void)
+TEST(cntl)
 {
 	struct job_where w = { .prefix = root };
 
@@ -258,8 +253,7 @@ test_cntl(void)
 	is_str(j.cntl_dir, "/me/scr.1", "the root as a base");
 }
 
-static void
-test_caches(void)
+TEST(caches)
 {
 	struct job_where w = { .prefix = root };
 
@@ -286,8 +280,7 @@ test_caches(void)
 
 /* --- Nodes and time --- */
 
-static void
-test_nodes(void)
+TEST(nodes)
 {
 	struct job_where w = { .prefix = root };
 
@@ -324,8 +317,7 @@ test_nodes(void)
 	   "SLURM knows none");
 }
 
-static void
-test_end(void)
+TEST(end)
 {
 	static const struct {
 		const char *conf;
@@ -359,8 +351,7 @@ test_end(void)
 
 /* --- Output --- */
 
-static void
-test_telling(void)
+TEST(telling)
 {
 	struct buf text = BUF_INIT;
 
@@ -403,8 +394,7 @@ open_once(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-test_memory(void)
+TEST(memory)
 {
 	struct job_where w = { .prefix = "not/there", .nodes = "a[1-3]" };
 
@@ -415,21 +405,4 @@ test_memory(void)
 	must(chdir(root) == 0);
 	ok(fails_well(open_once, NULL, &w), "when there is no memory");
 	must(chdir("/") == 0);
-}
-
-int
-main(void)
-{
-	test_defaults();
-	test_user();
-	test_id();
-	test_prefix();
-	test_cntl();
-	test_caches();
-	test_nodes();
-	test_end();
-	test_telling();
-	test_memory();
-	remove_tree(root);
-	return tap_done();
 }

@@ -78,8 +78,7 @@ fresh(void)
 	must(mkdir(at("p"), 0777) == 0);
 }
 
-static void
-test_first(void)
+TEST(first)
 {
 	fresh();
 	ok(load(&why) == 0 && !s.exists && !s.damaged &&
@@ -103,8 +102,7 @@ test_first(void)
 }
 
 /* A job keeps the file open and locked, so a change must keep the inode. */
-static void
-test_in_place(void)
+TEST(in_place)
 {
 	struct buf old = BUF_INIT, new = BUF_INIT;
 	struct stat a, b;
@@ -134,8 +132,7 @@ test_in_place(void)
 }
 
 /* scr_halt.bats has what is done about damage. */
-static void
-test_damaged(void)
+TEST(damaged)
 {
 	static const struct {
 		off_t more; /* than the file has; -1000: none is left */
@@ -176,8 +173,7 @@ bad_value(struct kvtree *t, void *arg)
 	must(kvtree_set(t, arg, "soon", NULL) == 0);
 }
 
-static void
-test_bad_value(void)
+TEST(bad_value)
 {
 	char key[] = "ExitBefore";
 
@@ -193,8 +189,7 @@ test_bad_value(void)
 	   "... thrown away by force");
 }
 
-static void
-test_odd_files(void)
+TEST(odd_files)
 {
 	fresh();
 	must(mkdir(at("p/.scr"), 0777) == 0 &&
@@ -214,8 +209,7 @@ test_odd_files(void)
 }
 
 /* Another user's halt file. */
-static void
-test_foreign(void)
+TEST(foreign)
 {
 	struct stat st;
 	pid_t pid = -1;
@@ -249,8 +243,7 @@ test_foreign(void)
 }
 
 /* A process that never releases the lock. */
-static void
-test_held(void)
+TEST(held)
 {
 	int fd = -1;
 
@@ -263,8 +256,7 @@ test_held(void)
 }
 
 /* scr_halt.bats removes files; here, what a command does not meet. */
-static void
-test_remove(void)
+TEST(remove)
 {
 	bool was = true;
 
@@ -325,8 +317,7 @@ static const struct {
 	  -1, UINT64_MAX, 1, "1970" },
 };
 
-static void
-test_due(void)
+TEST(due)
 {
 	struct buf lines = BUF_INIT;
 
@@ -354,8 +345,7 @@ end_of(void *arg)
 	return *(const int64_t *)arg;
 }
 
-static void
-test_running(void)
+TEST(running)
 {
 	static const struct {
 		struct halt h;
@@ -415,8 +405,7 @@ check(const struct conf *c, bool want, const char *line, const char *what)
 	buf_free(&lines);
 }
 
-static void
-test_check(void)
+TEST(check)
 {
 	static const struct {
 		const char *seconds, *end;
@@ -521,8 +510,7 @@ text_it(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-test_memory(void)
+TEST(memory)
 {
 	fresh();
 	must_set("line\nbreak", "ExitBefore", 5);
@@ -536,22 +524,7 @@ test_memory(void)
 int
 main(void)
 {
-	setenv("TZ", "UTC", 1);
 	unsetenv("SCR_HALT_SECONDS");
 	unsetenv("SCR_END_TIME");
-	test_first();
-	test_in_place();
-	test_damaged();
-	test_bad_value();
-	test_odd_files();
-	test_foreign();
-	test_held();
-	test_remove();
-	test_due();
-	test_running();
-	test_check();
-	test_memory();
-	halt_state_free(&s);
-	remove_tree(root);
-	return tap_done();
+	return tap_run();
 }

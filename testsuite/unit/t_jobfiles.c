@@ -56,8 +56,7 @@ where(const struct flush_entry *e, bool first)
 	return text;
 }
 
-static void
-test_flush(void)
+TEST(flush)
 {
 	static const struct {
 		uint32_t id;
@@ -91,8 +90,7 @@ test_flush(void)
 	}
 }
 
-static void
-test_nodes(void)
+TEST(nodes)
 {
 	int64_t n = -1;
 
@@ -122,8 +120,7 @@ syslog(int priority, const char *fmt, ...)
 }
 
 /* scr_env.bats has the lines; here, their file and what syslog gets. */
-static void
-test_log(void)
+TEST(log)
 {
 	const struct conf_where w = { .prefix = root };
 	struct log_line l = { LOG_LINE_NONE };
@@ -208,8 +205,7 @@ static const struct prepare_case {
 	{ "damaged", "", OLD, 1, false, JOBFILES_ASIDE },
 };
 
-static void
-test_prepare(void)
+TEST(prepare)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct prepare_case *c = &cases[i];
@@ -244,8 +240,7 @@ test_prepare(void)
 	}
 }
 
-static void
-test_prepare_new(void)
+TEST(prepare_new)
 {
 	const struct jobfiles_job job = { .id = "7" };
 	struct jobfiles_prepared p;
@@ -286,21 +281,18 @@ prepare(void *arg, struct error *err)
 	return jobfiles_prepare(arg, &job, &p, err);
 }
 
-int
-main(void)
+TEST(no_memory)
 {
-	setenv("TZ", "UTC", 1);
-	setenv("SCRKIT_SYSTEM_CONF", "/nonexistent", 1);
-	unsetenv("SCR_LOG_ENABLE");
-	scratch_dir(root, sizeof(root));
-	test_flush();
-	test_nodes();
-	test_log();
-	test_prepare();
-	test_prepare_new();
 	ok(fails_well(prepare, put_two, root), "no memory to prepare");
 	put_two(NULL);
 	ok(fails_well(read_all, NULL, root), "no memory to read");
-	remove_tree(root);
-	return tap_done();
+}
+
+int
+main(void)
+{
+	setenv("SCRKIT_SYSTEM_CONF", "/nonexistent", 1);
+	unsetenv("SCR_LOG_ENABLE");
+	scratch_dir(root, sizeof(root));
+	return tap_run();
 }

@@ -64,8 +64,7 @@ static const char document[] =
 	"    {\n      \"name\": null\n    },\n"
 	"    []\n  ],\n  \"empty\": {}\n}\n";
 
-static void
-test_document(void)
+TEST(document)
 {
 	struct json *doc = NULL;
 
@@ -107,8 +106,7 @@ static const struct {
 	{ "\xf5\x80\x80\x80", BAD BAD BAD BAD, "f5808080" },
 };
 
-static void
-test_strings(void)
+TEST(strings)
 {
 	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
 		struct json *doc = json_new_object(), *list = json_new_array();
@@ -135,8 +133,7 @@ test_strings(void)
 }
 
 /* Parsers refuse strings that are not UTF-8, so all must be converted. */
-static void
-test_all_bytes(void)
+TEST(all_bytes)
 {
 	struct json *list = json_new_array(), *doc = json_new_object();
 	unsigned a, b;
@@ -168,8 +165,7 @@ test_all_bytes(void)
 }
 
 /* A document deeper than any kvtree (KVTREE_MAX_DEPTH). */
-static void
-test_deep(void)
+TEST(deep)
 {
 	struct json *inner = json_new_array(), *top = NULL;
 	char *got = NULL;
@@ -197,8 +193,7 @@ make_it(void *arg, struct error *err)
 	return made != NULL ? 0 : -1;
 }
 
-static void
-test_no_memory(void)
+TEST(no_memory)
 {
 	struct error err = ERROR_INIT;
 
@@ -212,8 +207,7 @@ test_no_memory(void)
 
 /* After a failed allocation the document stays invalid, even if later
  * allocations succeed. */
-static void
-test_forgiving(void)
+TEST(forgiving)
 {
 	struct json *doc = json_new_object(), *part = json_new_object();
 	struct error err = ERROR_INIT;
@@ -237,8 +231,7 @@ test_forgiving(void)
 	ok(print(doc, NULL) == NULL, "a NULL part fails the whole too");
 }
 
-static void
-test_full_disk(void)
+TEST(full_disk)
 {
 	struct error err = ERROR_INIT;
 	FILE *full = fopen("/dev/full", "w");
@@ -254,17 +247,4 @@ test_full_disk(void)
 	is_str(err.text, "JSON output: cannot write: No space left on device",
 	       "in words");
 	fclose(full);
-}
-
-int
-main(void)
-{
-	test_document();
-	test_strings();
-	test_all_bytes();
-	test_deep();
-	test_no_memory();
-	test_forgiving();
-	test_full_disk();
-	return tap_done();
 }

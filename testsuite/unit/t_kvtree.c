@@ -23,8 +23,7 @@ keys(const struct kvtree *t)
 }
 
 /* Beside what test_model() compares. */
-static void
-test_values(void)
+TEST(values)
 {
 	struct kvtree *t = kvtree_new(NULL), *a = kvtree_put(t, "a", NULL);
 	struct kvtree *b = kvtree_put(t, "b", NULL);
@@ -58,8 +57,7 @@ test_values(void)
 }
 
 /* Keys too long for a segment, and many in one segment. */
-static void
-test_long_keys(void)
+TEST(long_keys)
 {
 	struct kvtree *t = kvtree_new(NULL), *n = NULL;
 	char *key = malloc(100001);
@@ -162,8 +160,7 @@ model_step(struct kvtree *t, int range)
 		model_insert(model.count, key);
 }
 
-static void
-test_model(void)
+TEST(model)
 {
 	static const int ranges[] = { 3, 16, 17, 20, 60, 300 };
 	struct kvtree *t = kvtree_new(NULL);
@@ -183,8 +180,7 @@ test_model(void)
 	kvtree_free(t);
 }
 
-static void
-test_large(void)
+TEST(large)
 {
 	const size_t count = getenv("SCRKIT_SLOW") != NULL ? 1000000 : 20000;
 	struct kvtree *t = kvtree_new(NULL);
@@ -218,8 +214,7 @@ test_large(void)
 	kvtree_free(t);
 }
 
-static void
-test_merge(void)
+TEST(merge)
 {
 	struct kvtree *t = tree_of("A>1\nB>C>D\nE\n");
 	struct kvtree *u = tree_of("Z>9\nB>C>F\nB>G\nA>2\nE>1\n");
@@ -247,8 +242,7 @@ test_merge(void)
 	kvtree_free(t);
 }
 
-static void
-test_sort(void)
+TEST(sort)
 {
 	struct kvtree *t =
 		tree_of("b>2\nb>10\nb>1\na\nB\nabcdefghZ\nabcdefghA\n"
@@ -287,8 +281,7 @@ chain(struct kvtree *t, int levels)
 	return t;
 }
 
-static void
-test_depth(void)
+TEST(depth)
 {
 	struct kvtree *t = kvtree_new(NULL), *u = kvtree_new(NULL), *end = NULL;
 	struct buf b = BUF_INIT;
@@ -402,8 +395,7 @@ try_set(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-test_memory(void)
+TEST(memory)
 {
 	struct kvtree *from = tree_of(many);
 
@@ -417,18 +409,4 @@ test_memory(void)
 	ok(fail_each_alloc(try_change, NULL) > 5, "put and sort do");
 	ok(fail_each_alloc(try_set, NULL) > 0, "set does");
 	kvtree_free(from);
-}
-
-int
-main(void)
-{
-	test_values();
-	test_long_keys();
-	test_model();
-	test_large();
-	test_merge();
-	test_sort();
-	test_depth();
-	test_memory();
-	return tap_done();
 }

@@ -70,8 +70,7 @@ complaint(const void *data, size_t len)
 
 /* --- Whole images --- */
 
-static void
-test_known(void)
+TEST(known)
 {
 	struct kvtree *t = kvtree_decode(nodes, sizeof(nodes), NULL, NULL);
 	size_t used = 0, size = 0;
@@ -96,8 +95,7 @@ test_known(void)
 }
 
 /* Levels of all sizes around the threshold of the index. */
-static void
-test_round_trips(void)
+TEST(round_trips)
 {
 	struct kvtree *t = kvtree_new(NULL), *u = NULL, *n = NULL;
 	struct buf b = BUF_INIT;
@@ -126,8 +124,7 @@ test_round_trips(void)
 	kvtree_free(t);
 }
 
-static void
-test_part(void)
+TEST(part)
 {
 	struct kvtree *t = kvtree_decode(nodes, sizeof(nodes), NULL, NULL);
 	struct buf b = BUF_INIT;
@@ -161,8 +158,7 @@ sample(struct buf *b)
 	kvtree_free(t);
 }
 
-static void
-test_truncated(void)
+TEST(truncated)
 {
 	struct buf b = BUF_INIT, c = BUF_INIT;
 	bool good = true;
@@ -181,8 +177,7 @@ test_truncated(void)
 	buf_free(&b);
 }
 
-static void
-test_flipped(void)
+TEST(flipped)
 {
 	struct buf b = BUF_INIT, c = BUF_INIT;
 	struct kvtree *t = NULL;
@@ -245,8 +240,7 @@ static const struct {
 	{ 32, 0x41414141, "count 16705 at byte 30 leaves the image" },
 };
 
-static void
-test_sentences(void)
+TEST(sentences)
 {
 	char b[sizeof(nodes)];
 
@@ -274,8 +268,7 @@ test_sentences(void)
 	       "... no tree");
 }
 
-static void
-test_keys(void)
+TEST(keys)
 {
 	struct buf b = BUF_INIT, tree = BUF_INIT;
 	bool good = true;
@@ -319,8 +312,7 @@ random_tree(struct buf *out, struct kvtree *t, uint32_t names, int depth)
 	}
 }
 
-static void
-test_twice(void)
+TEST(twice)
 {
 	static const uint32_t alphabets[] = { 1, 2, 5, 8, 12, 20, 40 };
 	struct buf tree = BUF_INIT, image = BUF_INIT, want = BUF_INIT;
@@ -368,8 +360,7 @@ deep(struct buf *b, int levels, int lean)
 	buf_free(&tree);
 }
 
-static void
-test_depth(void)
+TEST(depth)
 {
 	static const char deeper[] =
 		"nested deeper than 256 levels at byte 1556";
@@ -397,8 +388,7 @@ test_depth(void)
 
 /* Nested counts, each plausible alone, but not all together.  A decoder that
  * believed them all would allocate 256 times the size of the image. */
-static void
-test_promises(void)
+TEST(promises)
 {
 	struct buf tree = BUF_INIT, b = BUF_INIT;
 	char filler[5000] = { 0 };
@@ -438,8 +428,7 @@ try_encode(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-test_memory(void)
+TEST(memory)
 {
 	struct kvtree *t = kvtree_new(NULL);
 	struct buf b = BUF_INIT, tree = BUF_INIT;
@@ -460,21 +449,4 @@ test_memory(void)
 	buf_free(&tree);
 	buf_free(&b);
 	kvtree_free(t);
-}
-
-int
-main(void)
-{
-	test_known();
-	test_round_trips();
-	test_part();
-	test_truncated();
-	test_flipped();
-	test_sentences();
-	test_keys();
-	test_twice();
-	test_depth();
-	test_promises();
-	test_memory();
-	return tap_done();
 }

@@ -5,8 +5,7 @@
 #include "metatest.h"
 #include "scratch.h"
 
-static void
-test_set_numbers(void)
+TEST(set_numbers)
 {
 	struct kvtree *t = kvtree_new(NULL);
 
@@ -49,8 +48,7 @@ static const struct {
 	{ "-9223372036854775809", false, false, 0 },
 };
 
-static void
-test_get_numbers(void)
+TEST(get_numbers)
 {
 	struct kvtree *t = kvtree_new(NULL);
 	int64_t n = 77;
@@ -76,8 +74,7 @@ test_get_numbers(void)
 	kvtree_free(t);
 }
 
-static void
-test_get_nothing(void)
+TEST(get_nothing)
 {
 	static const struct {
 		const char *key;
@@ -112,8 +109,7 @@ test_get_nothing(void)
 	kvtree_free(t);
 }
 
-static void
-test_print(void)
+TEST(print)
 {
 	struct kvtree *t = tree_of("A>1\nB>x>y\nC>1\nC>2\nD\n>\n");
 	struct buf b = BUF_INIT;
@@ -133,8 +129,7 @@ test_print(void)
 	kvtree_free(t);
 }
 
-static void
-test_json(void)
+TEST(json)
 {
 	struct kvtree *t =
 		tree_of("A>1\nB>x>y\nB>z>q>1\nC>1\nC>2>3>4\nD\n\"\n");
@@ -166,23 +161,10 @@ try_print(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-test_memory(void)
+TEST(memory)
 {
 	struct kvtree *t = tree_of("A>1\nB>x>y\nB>z\nC>1\nC>2>3>4\nD\n");
 
 	ok(fail_each_alloc(try_print, t) > 5, "no memory to print");
 	kvtree_free(t);
-}
-
-int
-main(void)
-{
-	test_set_numbers();
-	test_get_numbers();
-	test_get_nothing();
-	test_print();
-	test_json();
-	test_memory();
-	return tap_done();
 }

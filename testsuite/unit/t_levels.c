@@ -14,8 +14,7 @@ chosen(const struct levels *l, int flags, int64_t ckpt)
 	return is != NULL ? is->word : "none";
 }
 
-static void
-test_choose(void)
+TEST(choose)
 {
 	struct level list[] = {
 		{ .word = "0", .interval = 2 },
@@ -48,8 +47,7 @@ base_of(const struct stores *s, const char *path)
 	return is != NULL ? is->base : "none";
 }
 
-static void
-test_find(void)
+TEST(find)
 {
 	struct store list[] = {
 		{ .base = "/ssd" },
@@ -64,12 +62,4 @@ test_find(void)
 	is_str(base_of(&s, "/ssd/faster"), "/ssd", "whole components");
 	is_str(base_of(&s, "/ssd2/x"), "none", "another directory");
 	is_str(base_of(&s, "x"), "none", "a relative path");
-}
-
-int
-main(void)
-{
-	test_choose();
-	test_find();
-	return tap_done();
 }

@@ -21,8 +21,7 @@ static const char *const lines[] = {
 	"name=\"a, note=\"",
 };
 
-static void
-test_round_trip(void)
+TEST(round_trip)
 {
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		struct buf out = BUF_INIT;
@@ -36,8 +35,7 @@ test_round_trip(void)
 	}
 }
 
-static void
-test_fields(void)
+TEST(fields)
 {
 	static const char head[] = "2026-11-20T22:53:38: event=E";
 	struct log_line l;
@@ -69,8 +67,7 @@ test_fields(void)
 	   "... are not there");
 }
 
-static void
-test_refused(void)
+TEST(refused)
 {
 	static const char *const bad[] = {
 		"",
@@ -124,8 +121,7 @@ stable(char *line)
 }
 
 /* Every prefix of a line, and the line with each byte changed. */
-static void
-test_damage(void)
+TEST(damage)
 {
 	size_t bad = 0, tried = 0;
 
@@ -143,8 +139,7 @@ test_damage(void)
 	ok(tried > 1000, "... many of them");
 }
 
-static void
-test_long(void)
+TEST(long)
 {
 	char note[3000] = "";
 	struct log_line l = {
@@ -183,18 +178,10 @@ format_all(void *arg, struct error *err)
 	return rc < 0 ? error_set(err, ERROR_NOMEM, "buf") : 0;
 }
 
-int
-main(void)
+TEST(no_memory)
 {
 	struct log_line l;
 
-	setenv("TZ", "UTC", 1);
-	test_round_trip();
-	test_fields();
-	test_refused();
-	test_damage();
-	test_long();
 	log_parse(fmt("%s", lines[3]), &l, NULL);
 	ok(fail_each_alloc(format_all, &l) > 0, "no memory to write");
-	return tap_done();
 }

@@ -53,8 +53,7 @@ is_all(const struct manifest *m)
 	return same;
 }
 
-static void
-test_round_trip(void)
+TEST(round_trip)
 {
 	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
@@ -77,8 +76,7 @@ test_round_trip(void)
 	buf_free(&text);
 }
 
-static void
-test_text(void)
+TEST(text)
 {
 	struct buf text = BUF_INIT;
 	struct error err = ERROR_INIT;
@@ -96,8 +94,7 @@ test_text(void)
 	buf_free(&text);
 }
 
-static void
-test_refused(void)
+TEST(refused)
 {
 	static const struct {
 		const char *text;
@@ -148,8 +145,7 @@ test_refused(void)
 }
 
 /* The writer refuses everything that the reader would refuse. */
-static void
-test_misuse(void)
+TEST(misuse)
 {
 	static const struct {
 		const char *sum, *path;
@@ -179,8 +175,7 @@ test_misuse(void)
 
 /* Cut anywhere, only a manifest of whole lines is accepted.  A wrong byte is an
  * error, or gives another name or checksum. */
-static void
-test_damaged(void)
+TEST(damaged)
 {
 	struct buf text = BUF_INIT;
 	struct error err = ERROR_INIT;
@@ -219,8 +214,7 @@ test_damaged(void)
 }
 
 /* sha256sum accepts our manifests. */
-static void
-test_sha256sum(void)
+TEST(sha256sum)
 {
 	static char root[128];
 	struct hash *h = hash_new(HASH_SHA256, NULL);
@@ -268,15 +262,7 @@ add_and_parse(void *arg, struct error *err)
 	return rc;
 }
 
-int
-main(void)
+TEST(no_memory)
 {
-	test_round_trip();
-	test_text();
-	test_refused();
-	test_misuse();
-	test_damaged();
-	test_sha256sum();
 	ok(fails_well(add_and_parse, NULL, NULL), "no memory");
-	return tap_done();
 }

@@ -9,8 +9,7 @@
 /* Enough keys for collisions in 32 bits of their hashes. */
 #define KEYS 200000
 
-static void
-test_small(void)
+TEST(small)
 {
 	struct map *m = map_new();
 	char same[] = "one";
@@ -35,8 +34,7 @@ test_small(void)
 }
 
 /* Keys that differ at one end only, as file names do. */
-static void
-test_many(void)
+TEST(many)
 {
 	struct arena *a = arena_new();
 	struct map *m = map_new();
@@ -71,8 +69,7 @@ test_many(void)
 }
 
 /* Every length up to several words of the hash, and every byte of it. */
-static void
-test_lengths(void)
+TEST(lengths)
 {
 	static char text[100];
 	struct map *m = map_new();
@@ -87,8 +84,7 @@ test_lengths(void)
 	map_free(m);
 }
 
-static void
-test_nomem(void)
+TEST(nomem)
 {
 	static char text[200];
 	struct map *m = NULL;
@@ -118,14 +114,4 @@ test_nomem(void)
 	}
 	ok(done == 199 && n > 5, "the n-th allocation fails, until none does");
 	ok(whole, "a map that could not grow is unchanged");
-}
-
-int
-main(void)
-{
-	test_small();
-	test_many();
-	test_lengths();
-	test_nomem();
-	return tap_done();
 }

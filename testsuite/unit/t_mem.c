@@ -4,8 +4,7 @@
 
 #include "scratch.h"
 
-static void
-test_alloc(void)
+TEST(alloc)
 {
 	static const char zero[300];
 	char *p = mem_calloc(30, 10);
@@ -33,8 +32,7 @@ test_alloc(void)
 	mem_free(p);
 }
 
-static void
-test_room(void)
+TEST(room)
 {
 	size_t count = 0, cap = 0;
 	int *list = NULL;
@@ -65,8 +63,7 @@ fails(const void *p)
 	return good;
 }
 
-static void
-test_sizes(void)
+TEST(sizes)
 {
 	char *p = mem_strdup("abc"), *q = NULL;
 	bool good = true;
@@ -89,8 +86,7 @@ test_sizes(void)
 	ok(good, "mem_aligned() aligns");
 }
 
-static void
-test_fail(void)
+TEST(fail)
 {
 	void *p = NULL, *q = NULL;
 
@@ -122,8 +118,7 @@ allocate(void *count)
 }
 
 /* All threads share one limit, and none exceeds it. */
-static void
-test_threads(void)
+TEST(threads)
 {
 	size_t counts[4] = { 0 }, sum = 0;
 	pthread_t threads[4];
@@ -138,15 +133,4 @@ test_threads(void)
 	}
 	is_int((int64_t)sum, 2500, "as many succeeded as were allowed");
 	is_int(mem_fail_after(-1), 0, "none is left");
-}
-
-int
-main(void)
-{
-	test_alloc();
-	test_room();
-	test_sizes();
-	test_fail();
-	test_threads();
-	return tap_done();
 }

@@ -41,8 +41,7 @@ prints(struct metafile_options o, const char *want)
 	buf_free(&out);
 }
 
-static void
-test_print(void)
+TEST(print)
 {
 	static const struct metafile_options sort = { .sort = true };
 	struct buf raw = BUF_INIT;
@@ -77,8 +76,7 @@ static const char log_text[] =
 	"2026-11-20T22:53:38: host=n, jobid=1, event=START, procs=4\n"
 	"\033[31mno log line\n";
 
-static void
-test_log(void)
+TEST(log)
 {
 	struct metafile f;
 
@@ -91,8 +89,7 @@ test_log(void)
 	metafile_fini(&f);
 }
 
-static void
-test_refused(void)
+TEST(refused)
 {
 	static const struct {
 		const char *name, *text;
@@ -135,8 +132,7 @@ read_and_print(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-test_memory(void)
+TEST(memory)
 {
 	struct buf raw = BUF_INIT;
 	char *file = fmt("%s/a", dir);
@@ -151,10 +147,5 @@ int
 main(void)
 {
 	scratch_dir(dir, sizeof(dir));
-	test_print();
-	test_log();
-	test_refused();
-	test_memory();
-	remove_tree(dir);
-	return tap_done();
+	return tap_run();
 }

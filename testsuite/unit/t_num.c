@@ -78,8 +78,7 @@ parse(enum form form, const char *text, uint64_t max, uint64_t *out,
 			       : num_bytes(text, max, out, err);
 }
 
-static void
-test_tables(void)
+TEST(tables)
 {
 	struct error err = ERROR_INIT;
 
@@ -113,8 +112,7 @@ test_tables(void)
 	}
 }
 
-static void
-test_i64(void)
+TEST(i64)
 {
 	static const struct {
 		const char *text;
@@ -152,8 +150,7 @@ test_i64(void)
 	}
 }
 
-static void
-test_decimal(void)
+TEST(decimal)
 {
 	static const struct {
 		const char *text;
@@ -179,8 +176,7 @@ test_decimal(void)
 	}
 }
 
-static void
-test_sentences(void)
+TEST(sentences)
 {
 	struct error err = ERROR_INIT;
 	char text[3000] = "";
@@ -209,8 +205,7 @@ test_sentences(void)
 	is_int(num_u64("x", 1, 64, &out, NULL), -1, "no struct, no sentence");
 }
 
-static void
-test_arithmetic(void)
+TEST(arithmetic)
 {
 	uint64_t a = 3;
 
@@ -221,15 +216,4 @@ test_arithmetic(void)
 	ok(num_add(&a, MOST - 20) == 0 && a == MOST,
 	   "num_add() to the largest");
 	ok(num_mul(&a, 0) == 0 && a == 0, "num_mul() by 0");
-}
-
-int
-main(void)
-{
-	test_tables();
-	test_i64();
-	test_decimal();
-	test_sentences();
-	test_arithmetic();
-	return tap_done();
 }

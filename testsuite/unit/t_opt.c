@@ -187,8 +187,7 @@ static const struct line bad[] = {
 	{ "--drop a -r b", "option '--remove' given twice, with 'a' and 'b'" },
 };
 
-static void
-test_lines(void)
+TEST(lines)
 {
 	struct buf got = BUF_INIT;
 
@@ -205,8 +204,7 @@ test_lines(void)
 
 /* t_num tests the messages of num.c.  Here: numbers are parsed by it, and
  * errors name the option. */
-static void
-test_numbers(void)
+TEST(numbers)
 {
 	static const char *const lines[] = { "--jobs=0",      "--jobs=65",
 					     "--jobs=12x",    "--jobs=",
@@ -229,8 +227,7 @@ test_numbers(void)
 	buf_free(&got);
 }
 
-static void
-test_misuse(void)
+TEST(misuse)
 {
 	struct opt table[OPT_COUNT_MAX];
 	struct result r = { 0 };
@@ -317,8 +314,7 @@ static const char dump_want[] =
 	"j\tjobs\tN\tany\tshown\tthreads\n"
 	"-\tmemory\tSIZE\tany\tshown\tbound\n";
 
-static void
-test_texts(void)
+TEST(texts)
 {
 	bool flag = false;
 	const struct opt wide[] = {
@@ -387,14 +383,8 @@ texts(void *arg, struct error *err)
 	return rc;
 }
 
-int
-main(void)
+TEST(no_memory)
 {
-	test_lines();
-	test_numbers();
-	test_misuse();
-	test_texts();
 	is_int(fail_each_alloc(parse_list, NULL), 1, "three items: once");
 	ok(fails_well(texts, NULL, NULL), "no memory for help and dump");
-	return tap_done();
 }

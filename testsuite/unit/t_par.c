@@ -63,8 +63,7 @@ each_once(size_t count)
 /* 0: no pool, which is one thread. */
 static const unsigned threads[] = { 0, 1, 2, 3, 8 };
 
-static void
-test_all_items(void)
+TEST(all_items)
 {
 	static const size_t counts[] = { 0, 1, 2, 7, 100, ITEMS_MAX };
 	static const size_t batches[] = { 0, 1, 3, 64, ITEMS_MAX, SIZE_MAX };
@@ -85,8 +84,7 @@ test_all_items(void)
 	}
 }
 
-static void
-test_errors(void)
+TEST(errors)
 {
 	for (size_t t = 0; t < 5; t++) {
 		struct par *p = threads[t] ? par_new(threads[t], NULL) : NULL;
@@ -152,8 +150,7 @@ make_pool(void *arg, struct error *err)
 	return p != NULL ? 0 : -1;
 }
 
-static void
-test_misuse(void)
+TEST(misuse)
 {
 	struct par *p = par_new(0, NULL);
 	atomic_size_t zeros = 0;
@@ -189,8 +186,7 @@ test_misuse(void)
 
 /* Threads cannot be created.  Not as root, for whom the limit does not
  * apply. */
-static void
-test_no_threads(void)
+TEST(no_threads)
 {
 	const struct rlimit none = { 0, 0 };
 	int status = -1;
@@ -253,8 +249,7 @@ static const struct {
 	  "a/cpu.max=700000 100000" },
 };
 
-static void
-test_quota(void)
+TEST(quota)
 {
 	char root[256] = "", files[512], *rest = NULL;
 
@@ -276,8 +271,7 @@ test_quota(void)
 	remove_tree(root);
 }
 
-static void
-test_cpus(void)
+TEST(cpus)
 {
 	unsigned cpus = par_cpus();
 	cpu_set_t old, one;
@@ -296,16 +290,4 @@ test_cpus(void)
 	sched_setaffinity(0, sizeof(one), &one);
 	is_int(par_cpus(), 1, "affinity to one processor");
 	sched_setaffinity(0, sizeof(old), &old);
-}
-
-int
-main(void)
-{
-	test_no_threads();
-	test_all_items();
-	test_errors();
-	test_misuse();
-	test_quota();
-	test_cpus();
-	return tap_done();
 }

@@ -14,8 +14,7 @@ static struct scene xor4 = { SCENE(XOR, 4, 1, 1, 2) };
 
 /* --- Whole datasets --- */
 
-static void
-whole(void)
+TEST(whole)
 {
 	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
@@ -56,8 +55,7 @@ whole(void)
 	plan_free(NULL);
 }
 
-static void
-absent(void)
+TEST(absent)
 {
 	struct error err = ERROR_INIT;
 	const char *none = NULL;
@@ -305,12 +303,8 @@ marking(void)
 	plan_free(p);
 }
 
-int
-main(void)
+TEST(steps)
 {
-	umask(022);
-	whole();
-	absent();
 	SCENE_STEPS(&xor4, 0, file_steps);
 	two_small_losses();
 	SCENE_STEPS(&xor4, PLAN_HEADERS, map_steps);
@@ -319,6 +313,4 @@ main(void)
 	ranks_without_files();
 	words();
 	marking();
-	scene_end(&xor4);
-	return tap_done();
 }

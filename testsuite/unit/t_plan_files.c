@@ -131,8 +131,7 @@ static const struct {
 	  "rm m0 m2 m4 m6 R0", 0xff, true, STATUS_LOST, "", "m0 m2 m4 m6" },
 };
 
-static void
-losses(void)
+TEST(losses)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct scene *s = cases[i].s;
@@ -170,8 +169,7 @@ losses(void)
 
 /* --- Misuse --- */
 
-static void
-misuse(void)
+TEST(misuse)
 {
 	static const char red[] =
 		"reddesc.er.0.xor.grp_1_of_2.mem_1_of_4.redset";
@@ -253,16 +251,9 @@ no_memory(struct scene *s)
 	ok(fails_well(plan_once, NULL, &x), "every allocation may fail");
 }
 
-int
-main(void)
+TEST(no_memory)
 {
-	umask(022);
-	losses();
-	misuse();
 	bare8.flat = "";
 	no_memory(&bare8);
 	no_memory(&xor8);
-	scene_end(&xor8);
-	scene_end(&bare8);
-	return tap_done();
 }

@@ -12,8 +12,7 @@
 
 static struct scene scene = { SCENE(XOR, 4, 1, 1, 2) };
 
-static void
-crafted_names(void)
+TEST(crafted_names)
 {
 	static const struct {
 		const char *name;
@@ -69,8 +68,7 @@ crafted_names(void)
 	}
 }
 
-static void
-no_memory(void)
+TEST(no_memory)
 {
 	static struct scene s = { SCENE(RS, 8, 2, 2, 2), .crc = true };
 
@@ -86,8 +84,7 @@ no_memory(void)
 
 /* Which errors mean a damaged file, which an error of the system, and after
  * which nothing is known of the bytes. */
-static void
-blame(void)
+TEST(blame)
 {
 	static const struct {
 		int errnum;
@@ -114,8 +111,7 @@ blame(void)
 
 /* Sets for a dataset without redundancy, as large as a code allows, and one
  * rank larger.  Too large a set is refused before a file is looked at. */
-static void
-largest_sets(void)
+TEST(largest_sets)
 {
 	static const struct {
 		enum redset_type type;
@@ -160,16 +156,4 @@ largest_sets(void)
 		plan_free(p);
 	}
 	scene_end(&s);
-}
-
-int
-main(void)
-{
-	umask(022);
-	blame();
-	crafted_names();
-	no_memory();
-	largest_sets();
-	scene_end(&scene);
-	return tap_done();
 }

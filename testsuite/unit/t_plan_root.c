@@ -117,8 +117,7 @@ static const struct find contradicted[] = {
 	  "filemaps that contradict themselves" },
 };
 
-static void
-roots(void)
+TEST(roots)
 {
 	struct scene many = { SCENE(SINGLE, 2, 2, 0, 300), .size = small,
 			      .was = "/p" };
@@ -138,8 +137,7 @@ roots(void)
 }
 
 /* The prefix is reached through a symbolic link. */
-static void
-linked(void)
+TEST(linked)
 {
 	struct scene s = { SCENE(XOR, 4, 1, 1, 2) };
 	struct error err = ERROR_INIT;
@@ -187,8 +185,7 @@ static const struct find unsafe[] = {
 	  "files among the metadata" },
 };
 
-static void
-unsafe_paths(void)
+TEST(unsafe_paths)
 {
 	static char long_path[4200], brim[4091], path[5000];
 	static const struct {
@@ -248,8 +245,7 @@ plan_moved(void *arg, struct error *err)
 	return good ? 0 : p == NULL ? -1 : error_set(err, ERROR_DAMAGED, "!");
 }
 
-static void
-no_memory(void)
+TEST(no_memory)
 {
 	scene_make(&moved);
 	scene_lose(&moved, 3);
@@ -257,16 +253,4 @@ no_memory(void)
 	moved.prefix = moved.was;
 	ok(fails_well(plan_moved, NULL, &moved), "also with the root given");
 	moved.prefix = NULL;
-}
-
-int
-main(void)
-{
-	umask(022);
-	roots();
-	linked();
-	unsafe_paths();
-	no_memory();
-	scene_end(&moved);
-	return tap_done();
 }

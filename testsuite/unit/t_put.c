@@ -54,8 +54,7 @@ round_trip(unsigned threads)
 	par_free(pool);
 }
 
-static void
-giving_up(void)
+TEST(giving_up)
 {
 	struct put *p = puttest_start(one);
 	struct error err = ERROR_INIT;
@@ -87,8 +86,7 @@ giving_up(void)
 }
 
 /* Two roots with directories of the same name. */
-static void
-two_roots(void)
+TEST(two_roots)
 {
 	static const char *const paths[] = { "dir/one", "two" };
 	struct put *p = puttest_start(one);
@@ -143,8 +141,7 @@ has(const char *path, const struct attr *a)
 	       st.st_atim.tv_sec == a->atime.tv_sec;
 }
 
-static void
-attributes(void)
+TEST(attributes)
 {
 	static const mode_t modes[] = { 0644, 0640, 0471, 0666, 0777, 04755 };
 	struct attr a[12],
@@ -195,8 +192,7 @@ attributes(void)
 
 /* What an interrupted run left under the temporary name, or another user
  * planted there. */
-static void
-leftovers(void)
+TEST(leftovers)
 {
 	static const char *const what[] = {
 		"a temporary file left over does not matter",
@@ -242,8 +238,7 @@ leftovers(void)
 }
 
 /* Files that cannot be put in place; a later kind is not attempted then. */
-static void
-commit_fails(void)
+TEST(commit_fails)
 {
 	static const struct {
 		const char *path;
@@ -384,23 +379,19 @@ fill_again(void *arg, struct error *err)
 	return put_commit(again, err);
 }
 
+TEST(no_memory)
+{
+	at_once();
+	ok(fails_well(fill_again, begin_again, NULL), "no memory");
+	put_free(again);
+}
+
 int
 main(void)
 {
-	umask(022);
 	one = par_new(1, NULL);
 	must(one != NULL);
 	round_trip(1);
 	round_trip(3);
-	giving_up();
-	two_roots();
-	attributes();
-	leftovers();
-	commit_fails();
-	at_once();
-	ok(fails_well(fill_again, begin_again, NULL), "no memory");
-	put_free(again);
-	remove_tree(puttest_root);
-	par_free(one);
-	return tap_done();
+	return tap_run();
 }

@@ -37,8 +37,7 @@ all_in_place(struct put *p)
 	return good;
 }
 
-static void
-new_dirs(void)
+TEST(new_dirs)
 {
 	struct put *p = start_new(true);
 
@@ -62,8 +61,7 @@ new_dirs(void)
 	   "a directory with others below it is made at once");
 }
 
-static void
-existing_dirs(void)
+TEST(existing_dirs)
 {
 	struct put *p = start_new(false);
 	char old[128];
@@ -97,8 +95,7 @@ existing_dirs(void)
 	is_int((int64_t)puttest_count(), 1, "and no other is left");
 }
 
-static void
-two_processes(void)
+TEST(two_processes)
 {
 	struct put *p = start_new(true), *q = NULL;
 
@@ -121,13 +118,7 @@ two_processes(void)
 int
 main(void)
 {
-	umask(022);
 	one = par_new(1, NULL);
 	must(one != NULL);
-	new_dirs();
-	existing_dirs();
-	two_processes();
-	remove_tree(puttest_root);
-	par_free(one);
-	return tap_done();
+	return tap_run();
 }

@@ -24,8 +24,7 @@ test_round_trip(size_t n, const char *base, const char *last)
 	rank2file_free(&job);
 }
 
-static void
-test_parts(void)
+TEST(parts)
 {
 	struct rank2file job, got;
 	struct kvtree *t = NULL;
@@ -79,8 +78,7 @@ test_parts(void)
 }
 
 /* Files in the formats of LLNL's writers. */
-static void
-test_forms(void)
+TEST(forms)
 {
 	struct rank2file r;
 
@@ -139,8 +137,7 @@ test_forms(void)
 }
 
 /* What LLNL's reader refuses, and ours reads. */
-static void
-test_foreign(void)
+TEST(foreign)
 {
 	static const char top[] =
 		"RANKS>2\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>0\n";
@@ -175,8 +172,7 @@ test_foreign(void)
 }
 
 /* A tree that is not at the start of its file. */
-static void
-test_offset(void)
+TEST(offset)
 {
 	struct kvtree *t = tree_of("RANKS>1\nLEVEL>0\nRANK>0>FILE>a\n");
 	struct buf raw = BUF_INIT;
@@ -208,8 +204,7 @@ test_offset(void)
 #define SEG "RANK>1>FILE>a>SEG>"
 #define SEG0 "LEVEL>0\n" SEG "0>FILE>c\n" SEG "0>OFFSET>0\n" SEG "0>"
 
-static void
-test_refused(void)
+TEST(refused)
 {
 	static const struct {
 		const char *what, *top, *part;
@@ -288,8 +283,7 @@ test_refused(void)
 }
 
 /* Cut the files at each byte, and change each byte. */
-static void
-test_damage(void)
+TEST(damage)
 {
 	static const char *const names[] = { "m", "m.0.0" };
 	struct rank2file job, r;
@@ -349,8 +343,7 @@ load_all(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-test_no_memory(void)
+TEST(no_memory)
 {
 	struct rank2file job;
 	size_t i = 0;
@@ -365,8 +358,7 @@ test_no_memory(void)
 	drop("m.0.0");
 }
 
-static void
-test_unwritable(void)
+TEST(unwritable)
 {
 	struct rank2file job;
 	struct error err = ERROR_INIT;
@@ -380,18 +372,14 @@ test_unwritable(void)
 	close(fd);
 }
 
+TEST(end)
+{
+	job_leave();
+}
+
 int
 main(void)
 {
 	job_enter();
-	test_parts();
-	test_forms();
-	test_foreign();
-	test_offset();
-	test_refused();
-	test_damage();
-	test_no_memory();
-	test_unwritable();
-	job_leave();
-	return tap_done();
+	return tap_run();
 }

@@ -23,8 +23,7 @@ has_copies(struct kvtree *t, const char *part)
 
 /* The table of containers is read as written, also after storing it again, with
  * segments in any order. */
-static void
-test_containers(void)
+TEST(containers)
 {
 	struct kvtree *table = tree_of("SIZE>100\nBYTES>7\nFILE>c>SIZE>7\n"
 				       "HIDDEN>packed.0.scr\nFUTURE>x>y\n");
@@ -111,8 +110,7 @@ next_generation(const char *base, unsigned want, const char *form,
 	rank2file_free(&r);
 }
 
-static void
-test_generations(void)
+TEST(generations)
 {
 	struct rank2file job;
 
@@ -170,8 +168,7 @@ test_generations(void)
 }
 
 /* All parts were written, but not the top file: the old job is still valid. */
-static void
-test_interrupted(void)
+TEST(interrupted)
 {
 	struct rank2file old, new, r;
 	char temp[TEMP_NAME_MAX];
@@ -202,8 +199,7 @@ test_interrupted(void)
 }
 
 /* Without FILES, as written by SCR 1.1.8. */
-static void
-test_uncounted(void)
+TEST(uncounted)
 {
 	struct rank2file job, r;
 	struct kvtree *t = NULL;
@@ -227,8 +223,7 @@ test_uncounted(void)
 }
 
 /* A path that a rank lists twice is one file, with the last attributes. */
-static void
-test_twice(void)
+TEST(twice)
 {
 	struct rank2file job, r;
 	struct rank2file_file *f = NULL;
@@ -254,8 +249,7 @@ test_twice(void)
 }
 
 /* `distinct` skips the search for duplicates; the bytes are the same. */
-static void
-test_distinct(void)
+TEST(distinct)
 {
 	struct buf image[2] = { BUF_INIT, BUF_INIT };
 	struct rank2file job;
@@ -275,16 +269,14 @@ test_distinct(void)
 	rank2file_free(&job);
 }
 
+TEST(end)
+{
+	job_leave();
+}
+
 int
 main(void)
 {
 	job_enter();
-	test_containers();
-	test_generations();
-	test_interrupted();
-	test_uncounted();
-	test_twice();
-	test_distinct();
-	job_leave();
-	return tap_done();
+	return tap_run();
 }

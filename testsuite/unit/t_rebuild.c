@@ -177,8 +177,7 @@ stop_later(void)
 	return ++polls > 2;
 }
 
-static void
-stopped(void)
+TEST(stopped)
 {
 	struct work w = { .stop = stop_at_once, .memory = 1 };
 	const struct rebuild_options o = { .work = &w };
@@ -205,8 +204,7 @@ stopped(void)
 
 /* Files that were as they should be when the plan was made, and when it is
  * carried out are not. */
-static void
-inputs_vanish(void)
+TEST(inputs_vanish)
 {
 	static const struct {
 		const char *what, *before, *after;
@@ -246,8 +244,7 @@ inputs_vanish(void)
 	}
 }
 
-static void
-limits(void)
+TEST(limits)
 {
 	struct rlimit old, low = { 0 };
 	struct error err = ERROR_INIT;
@@ -290,8 +287,7 @@ note(void *arg, const char *what)
 			       : 100;
 }
 
-static void
-events(void)
+TEST(events)
 {
 	int count = 0;
 	const struct rebuild_options o = {
@@ -324,8 +320,7 @@ lose_again(void *arg)
 			      : "lose 2; rm f4.0");
 }
 
-static void
-no_memory(void)
+TEST(no_memory)
 {
 	static struct scene s = { SCENE(RS, 5, 1, 2, 2), .crc = true };
 
@@ -339,18 +334,10 @@ no_memory(void)
 int
 main(void)
 {
-	umask(022);
 	schemes(1);
 	schemes(4);
 	SCENE_ATTEMPTS(&rs6, parts);
 	scene_attempts(&rs6, &in_the_way, 1);
 	lost();
-	stopped();
-	inputs_vanish();
-	limits();
-	events();
-	no_memory();
-	scene_end(&rs6);
-	scene_end(&xor8);
-	return tap_done();
+	return tap_run();
 }

@@ -10,8 +10,7 @@
 static const char rs_desc[] = "CKSUM>2\nENABLED>1\nGROUP>0\nGROUPS>2\n"
 			      "RANK>1\nRANKS>4\nTYPE>RS\nWRANK>2\nWRANKS>8\n";
 
-static void
-test_desc(void)
+TEST(desc)
 {
 	static const struct {
 		const char *key, *value;
@@ -138,8 +137,7 @@ make_set(struct set *s, enum redset_type type, uint32_t failures)
 
 /* t_meta_golden builds the files of LLNL's sets; but with these ranks: "10" is
  * sorted before "8". */
-static void
-test_descriptor_files(void)
+TEST(descriptor_files)
 {
 	static const int order[] = { 2, 0, 1 }; /* 10, 8, 9 */
 	struct redset_desc descs[MEMBERS];
@@ -183,8 +181,7 @@ reads(struct kvtree *t, uint32_t name, int member, const char *what)
 }
 
 /* A set rebuilt by LLNL's library during restart (formats.md 11). */
-static void
-test_rebuilt(void)
+TEST(rebuilt)
 {
 	struct arena *arena = arena_new();
 	struct kvtree *t = NULL, *other = NULL;
@@ -231,8 +228,7 @@ drop(struct kvtree *t, const char *path)
 }
 
 /* Each change of one value of a valid XOR header must be refused. */
-static void
-test_hostile(void)
+TEST(hostile)
 {
 	static const struct {
 		const char *what, *drop, *add;
@@ -297,8 +293,7 @@ test_hostile(void)
 }
 
 /* Memory is bounded for any claimed size of a set. */
-static void
-test_huge(void)
+TEST(huge)
 {
 	struct error err = ERROR_INIT;
 	struct set s;
@@ -325,8 +320,7 @@ test_huge(void)
 	kvtree_free(t);
 }
 
-static void
-test_lost(void)
+TEST(lost)
 {
 	struct error err = ERROR_INIT;
 	struct set s;
@@ -416,8 +410,7 @@ build_all(void *arg, struct error *err)
 	return t == NULL ? -1 : 0;
 }
 
-static void
-test_damage(void)
+TEST(damage)
 {
 	struct kvtree *t = NULL;
 	struct set s;
@@ -434,17 +427,4 @@ test_damage(void)
 	ok(fail_each_alloc(read_all, t) > 1, "no memory to read");
 	ok(fail_each_alloc(build_all, &s) > 1, "no memory to build");
 	kvtree_free(t);
-}
-
-int
-main(void)
-{
-	test_desc();
-	test_descriptor_files();
-	test_rebuilt();
-	test_hostile();
-	test_huge();
-	test_lost();
-	test_damage();
-	return tap_done();
 }

@@ -3,8 +3,7 @@
 #include "metatest.h"
 #include "scratch.h"
 
-static void
-test_good_names(void)
+TEST(good_names)
 {
 	static const struct {
 		const char *name;
@@ -46,8 +45,7 @@ test_good_names(void)
 	}
 }
 
-static void
-test_bad_names(void)
+TEST(bad_names)
 {
 	static const char *const bad[] = {
 		"",
@@ -106,12 +104,4 @@ test_bad_names(void)
 					text) != 0;
 	}
 	is_int((int64_t)wrong, 0, "changed names are refused, or new ones");
-}
-
-int
-main(void)
-{
-	test_good_names();
-	test_bad_names();
-	return tap_done();
 }

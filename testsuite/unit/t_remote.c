@@ -127,8 +127,7 @@ try_way(void *arg)
 }
 
 /* All launchers run at the same time, because most of the time is waiting. */
-static void
-test_faults(void)
+TEST(faults)
 {
 	static struct trial trials[WAYS];
 
@@ -177,8 +176,7 @@ check_names(struct scene_run *s)
 }
 
 /* Arguments and number of the pdsh processes. */
-static void
-test_pdsh(void)
+TEST(pdsh)
 {
 	struct scene_run s = { .o = { .kind = REMOTE_PDSH, .connect = 3 } };
 	struct buf log = BUF_INIT;
@@ -215,8 +213,7 @@ test_pdsh(void)
 	ok(came(&s.r[1], REMOTE_DONE, 0, NULL), "and the command's end known");
 }
 
-static void
-test_flux(void)
+TEST(flux)
 {
 	struct scene_run s = { .o = { .kind = REMOTE_FLUX } };
 
@@ -231,8 +228,7 @@ test_flux(void)
 	   "it says so");
 }
 
-static void
-test_srun(void)
+TEST(srun)
 {
 	struct scene_run s = {
 		.o = { .kind = REMOTE_SRUN, .job_id = "77", .connect = 4.2 },
@@ -248,8 +244,7 @@ test_srun(void)
 	buf_free(&log);
 }
 
-static void
-test_local(void)
+TEST(local)
 {
 	static const char *const words[] = { "printf", "<%s>\\n", "a  b",
 					     "$HOME",  "it's",	  "",
@@ -274,8 +269,7 @@ test_local(void)
 	is_int(run_on(&s, "", words), 0, "no nodes: nothing to do");
 }
 
-static void
-test_choose(void)
+TEST(choose)
 {
 	static const struct {
 		const char *name;
@@ -332,8 +326,7 @@ only(const char *programs)
 #define SRUN REMOTE_SRUN
 #define FLUX REMOTE_FLUX
 
-static void
-test_settle(void)
+TEST(settle)
 {
 	static const struct {
 		const char *nodes, *programs;
@@ -387,8 +380,7 @@ test_settle(void)
 	setenv("PATH", path, 1);
 }
 
-static void
-test_absent(void)
+TEST(absent)
 {
 	static const enum remote_kind kinds[] = { REMOTE_PDSH, REMOTE_SSH,
 						  REMOTE_SRUN, REMOTE_FLUX,
@@ -408,8 +400,7 @@ test_absent(void)
 	setenv("PATH", path, 1);
 }
 
-static void
-test_here(void)
+TEST(here)
 {
 	char name[256] = "";
 
@@ -422,19 +413,14 @@ test_here(void)
 	ok(!remote_is_here(""), "none");
 }
 
+TEST(end)
+{
+	remote_leave();
+}
+
 int
 main(void)
 {
 	remote_setup();
-	test_choose();
-	test_settle();
-	test_absent();
-	test_here();
-	test_local();
-	test_srun();
-	test_flux();
-	test_pdsh();
-	test_faults();
-	remote_leave();
-	return tap_done();
+	return tap_run();
 }

@@ -10,8 +10,7 @@
 
 /* --- States --- */
 
-static void
-seen_whole(void)
+TEST(seen_whole)
 {
 	struct opened o;
 
@@ -41,8 +40,7 @@ seen(const struct plan *p, bool sums, const char *want_states,
 	close_it(&o);
 }
 
-static void
-seen_damaged(void)
+TEST(seen_damaged)
 {
 	small();
 	must(unlink(ctr(1)) == 0 && mkdir(ctr(1), 0777) == 0);
@@ -55,8 +53,7 @@ seen_damaged(void)
 }
 
 /* Truncate each container to every length. */
-static void
-cut_anywhere(void)
+TEST(cut_anywhere)
 {
 	static const char whole[] = "aaaabbbbbb bbbcdddddd dddd ";
 	bool good = true;
@@ -83,8 +80,7 @@ cut_anywhere(void)
 }
 
 /* Flip every byte of every container. */
-static void
-flipped_anywhere(void)
+TEST(flipped_anywhere)
 {
 	static const char whole[] = "aaaabbbbbb bbbcdddddd dddd ";
 	bool good = true, quiet = true, told = true;
@@ -123,8 +119,7 @@ flipped_anywhere(void)
 
 /* The plan's knowledge: segments of d/d that are missing, or its wrong
  * checksum. */
-static void
-asked_plan(void)
+TEST(asked_plan)
 {
 	struct plan_seg segs[2] = { { .len = 6 }, { .off = 0, .len = 4 } };
 	struct plan_file file = {
@@ -160,8 +155,7 @@ asked_plan(void)
 }
 
 /* Malformed maps. */
-static void
-wrong_maps(void)
+TEST(wrong_maps)
 {
 	static const struct {
 		const char *table, *files, *states, *letters;
@@ -208,8 +202,7 @@ wrong_maps(void)
 
 /* --- For the terminal --- */
 
-static void
-text_small(void)
+TEST(text_small)
 {
 	struct opened o;
 	struct buf b = BUF_INIT;
@@ -256,8 +249,7 @@ fits(const char *text, unsigned width)
 	return true;
 }
 
-static void
-text_widths(void)
+TEST(text_widths)
 {
 	struct style style = { .utf8 = true };
 	struct opened o;
@@ -288,8 +280,7 @@ text_widths(void)
 }
 
 /* Many containers: equal neighbours share a row. */
-static void
-text_many(void)
+TEST(text_many)
 {
 	struct opened o;
 	struct buf b = BUF_INIT;
@@ -358,8 +349,7 @@ draw(struct buf *b, const char *what)
 	close_it(&o);
 }
 
-static void
-svg_small(void)
+TEST(svg_small)
 {
 	struct condition h = { .id = 7 };
 	struct error err = ERROR_INIT;
@@ -381,8 +371,7 @@ svg_small(void)
 }
 
 /* Paths with characters that XML forbids. */
-static void
-svg_names(void)
+TEST(svg_names)
 {
 	static const char *const titles[] = {
 		"<title>d/\xef\xbf\xbd\xef\xbf\xbd\n",
@@ -411,8 +400,7 @@ svg_names(void)
 }
 
 /* With many files there are fewer rectangles, but they cover all bytes. */
-static void
-svg_many(void)
+TEST(svg_many)
 {
 	static const struct {
 		size_t nfiles, perrank;
@@ -456,8 +444,7 @@ svg_many(void)
 	}
 }
 
-static void
-svg_saved(void)
+TEST(svg_saved)
 {
 	struct buf svg = BUF_INIT, got = BUF_INIT;
 	const char *path = fmt("%s/x.svg", ctr_place);
@@ -532,8 +519,7 @@ survey_all(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-no_memory_left(void)
+TEST(no_memory_left)
 {
 	struct condition h;
 	struct overview s;
@@ -549,25 +535,4 @@ no_memory_left(void)
 	condition_fini(&h);
 	overview_fini(&s);
 	containers_free(NULL);
-}
-
-int
-main(void)
-{
-	seen_whole();
-	seen_damaged();
-	cut_anywhere();
-	flipped_anywhere();
-	asked_plan();
-	wrong_maps();
-	text_small();
-	text_widths();
-	text_many();
-	svg_small();
-	svg_names();
-	svg_many();
-	svg_saved();
-	no_memory_left();
-	remove_tree(ctr_place);
-	return tap_done();
 }

@@ -159,8 +159,7 @@ is_found(const char *want, const char *what)
 	is_str(resmgr_name(rm), want, what);
 }
 
-static void
-test_detection(void)
+TEST(detection)
 {
 	struct error err = ERROR_INIT;
 	struct conf *c = NULL;
@@ -243,8 +242,7 @@ slurm(const char *scontrol)
 	open_with(NULL, NULL);
 }
 
-static void
-test_slurm_nodes(void)
+TEST(slurm_nodes)
 {
 	slurm(JOB("42", "node[1-2,4]", "01:00:00", "2026-11-21T10:00:00"));
 	setenv("SLURM_TIME_FORMAT", "relative", 1);
@@ -290,8 +288,7 @@ test_slurm_nodes(void)
 	   "... told");
 }
 
-static void
-test_slurm_down(void)
+TEST(slurm_down)
 {
 	slurm(NULL);
 	is_str(down_of("node[1-4]"), "", "without sinfo none is down");
@@ -316,8 +313,7 @@ test_slurm_down(void)
 
 /* --- Commands that misbehave --- */
 
-static void
-test_commands(void)
+TEST(commands)
 {
 	slurm(NULL);
 	command("sinfo", "echo node1 down; kill -9 $$");
@@ -360,8 +356,7 @@ is_gone(const char *number)
 }
 
 /* A controller that does not answer costs one time-out, here a second. */
-static void
-test_slurm_hangs(void)
+TEST(slurm_hangs)
 {
 	struct buf text = BUF_INIT;
 	struct conf *c = NULL;
@@ -391,8 +386,7 @@ test_slurm_hangs(void)
 
 /* --- LSF --- */
 
-static void
-test_lsf_nodes(void)
+TEST(lsf_nodes)
 {
 	clean();
 	setenv("LSB_JOBID", "77", 1);
@@ -416,8 +410,7 @@ test_lsf_nodes(void)
 	is_str(down_of("h1,h2"), "", "LSF: none known to be down");
 }
 
-static void
-test_lsf_end(void)
+TEST(lsf_end)
 {
 	clean();
 	setenv("LSB_JOBID", "77", 1);
@@ -448,8 +441,7 @@ flux(const char *jobid, const char *all, const char *down, const char *left)
 		    jobid, all, down, left));
 }
 
-static void
-test_flux(void)
+TEST(flux)
 {
 	clean();
 	setenv("FLUX_URI", "local:///run/flux", 1);
@@ -476,8 +468,7 @@ test_flux(void)
 
 /* --- PBS --- */
 
-static void
-test_pbs_nodes(void)
+TEST(pbs_nodes)
 {
 	clean();
 	setenv("PBS_JOBID", "12.server", 1);
@@ -494,8 +485,7 @@ test_pbs_nodes(void)
 	is_str(down_of("r1i0n[3-4]"), "r1i0n4", "offline is not down");
 }
 
-static void
-test_pbs_end(void)
+TEST(pbs_end)
 {
 	clean();
 	setenv("PBS_JOBID", "12.server", 1);
@@ -518,8 +508,7 @@ test_pbs_end(void)
 	is_int(end_of(), RESMGR_END_UNKNOWN, "... too many parts");
 }
 
-static void
-test_alps(void)
+TEST(alps)
 {
 	clean();
 	setenv("PBS_JOBID", "12.sdb", 1);
@@ -563,8 +552,7 @@ ask_all(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-test_memory(void)
+TEST(memory)
 {
 	clean();
 	setenv("LSB_JOBID", "77", 1);
@@ -579,22 +567,7 @@ test_memory(void)
 	ok(fails_well(ask_all, NULL, (char[]){ "slurm" }), "SLURM, no memory");
 }
 
-int
-main(void)
+TEST(rest)
 {
-	test_detection();
-	test_slurm_nodes();
-	test_slurm_down();
-	test_commands();
-	test_slurm_hangs();
-	test_lsf_nodes();
-	test_lsf_end();
-	test_flux();
-	test_pbs_nodes();
-	test_pbs_end();
-	test_alps();
-	test_memory();
 	clean();
-	remove_tree(root);
-	return tap_done();
 }

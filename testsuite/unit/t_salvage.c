@@ -89,8 +89,7 @@ verdict(struct salvage *p, int64_t id, const char *gone)
 
 /* --- Verdicts --- */
 
-static void
-verdicts(void)
+TEST(verdicts)
 {
 	static const struct {
 		struct job job;
@@ -138,8 +137,7 @@ verdicts(void)
 }
 
 /* A living node with missing files counts as a missing member. */
-static void
-bad_files(void)
+TEST(bad_files)
 {
 	const struct job j = { 4, 1, 4, REDSET_XOR, 1 };
 	struct salvage p, bare, mixed;
@@ -185,8 +183,7 @@ bad_files(void)
 /* --- Assignment of copies --- */
 
 /* All nodes share one cache. */
-static void
-shared(void)
+TEST(shared)
 {
 	const struct job j = { 4, 4, 4, REDSET_XOR, 1 };
 	struct salvage p;
@@ -235,8 +232,7 @@ shared(void)
 
 /* --- Malformed input --- */
 
-static void
-odd(void)
+TEST(odd)
 {
 	struct error err = ERROR_INIT;
 	struct salvage p;
@@ -286,8 +282,7 @@ odd(void)
 	salvage_free(&p);
 }
 
-static void
-reports(void)
+TEST(reports)
 {
 	const struct job j = { 4, 2, 4, REDSET_XOR, 1 };
 	struct salvage p;
@@ -376,8 +371,7 @@ take(struct salvage *p, uint32_t node, const struct buf *text)
  * memory, as remote_run() returns them; they are read, and the plan is made.
  * (Fewer nodes and no time limit unless SCRKIT_SLOW is set.)
  */
-static void
-many(void)
+TEST(many)
 {
 	const bool all = getenv("SCRKIT_SLOW") != NULL && tap_timed();
 	const uint32_t few = tap_timed() ? 800 : 80;
@@ -417,16 +411,4 @@ many(void)
 	for (uint32_t n = 0; n < j.nodes; n++)
 		buf_free(&texts[n]);
 	free(texts);
-}
-
-int
-main(void)
-{
-	verdicts();
-	bad_files();
-	shared();
-	odd();
-	reports();
-	many();
-	return tap_done();
 }

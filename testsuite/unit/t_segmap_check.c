@@ -39,8 +39,7 @@ ignore(void *arg, const struct segmap_finding *f)
 	return 0;
 }
 
-static void
-judging(void)
+TEST(judging)
 {
 	static const struct {
 		const char *table, *files, *findings;
@@ -100,8 +99,7 @@ judging(void)
 }
 
 /* Random segments in one container, compared to a count of its bytes. */
-static void
-judging_random(void)
+TEST(judging_random)
 {
 	enum { SPAN = 80 };
 	bool good = true;
@@ -144,8 +142,7 @@ judging_random(void)
 }
 
 /* A message is cut to the size of its buffer. */
-static void
-flaw_room(void)
+TEST(flaw_room)
 {
 	const struct segmap_finding f = { .flaw = SEGMAP_OVERLAP,
 					  .other = SIZE_MAX };
@@ -167,8 +164,7 @@ flaw_room(void)
 	source_fini(&s);
 }
 
-static void
-sorting(void)
+TEST(sorting)
 {
 	static const char *const orders[] = {
 		" end only a w b e0 x y", /* without the ranks */
@@ -198,8 +194,7 @@ sorting(void)
 }
 
 /* Files of a rank listed in any order are sorted into the order of cutting. */
-static void
-sorting_random(void)
+TEST(sorting_random)
 {
 	bool good = true;
 
@@ -254,24 +249,11 @@ fail_all(void *arg, struct error *err)
 	return rc < 0 ? -1 : segmap_check(m, ignore, NULL, err);
 }
 
-static void
-no_memory(void)
+TEST(no_memory)
 {
 	struct segmap m;
 
 	make_map(&m, 2, 5, false);
 	is_int(fail_each_alloc(fail_all, &m), 5, "no memory");
 	segmap_free(&m);
-}
-
-int
-main(void)
-{
-	judging();
-	judging_random();
-	flaw_room();
-	sorting();
-	sorting_random();
-	no_memory();
-	return tap_done();
 }

@@ -54,8 +54,7 @@ sets_text(const struct sets_job *j, struct sets_mine *last)
 	return text;
 }
 
-static void
-test_examples(void)
+TEST(examples)
 {
 	static const struct {
 		const char *what, *groups, *sets;
@@ -101,8 +100,7 @@ test_examples(void)
 
 /* Each set of each layout: no two members of a group, and no larger limit than
  * the code has. */
-static void
-test_layouts(void)
+TEST(layouts)
 {
 	struct arena *a = arena_new();
 	size_t bad = 0, tried = 0;
@@ -138,8 +136,7 @@ test_layouts(void)
 	arena_free(a);
 }
 
-static void
-test_limit(void)
+TEST(limit)
 {
 	struct arena *a = arena_new();
 	uint32_t *group = mem_alloc(700, sizeof(*group));
@@ -173,15 +170,10 @@ find_once(void *arg, struct error *err)
 	return rc;
 }
 
-int
-main(void)
+TEST(no_memory)
 {
 	uint32_t group[6] = { 0, 0, 1, 1, 2, 0 };
 	struct sets_job j = { group, 6, REDSET_XOR, 8, 1 };
 
-	test_examples();
-	test_layouts();
-	test_limit();
 	ok(fail_each_alloc(find_once, &j) > 1, "no memory");
-	return tap_done();
 }

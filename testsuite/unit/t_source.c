@@ -14,8 +14,7 @@ static char all[FILES * FILES];
 static size_t total;
 
 /* File i has i bytes, every fifth none. */
-static void
-make_files(void)
+TEST(make_files)
 {
 	scratch_dir(root, sizeof(root));
 	for (size_t i = 0; i < FILES; i++) {
@@ -54,8 +53,7 @@ reads(struct source *s, size_t step, bool back)
 	return true;
 }
 
-static void
-test_order(void)
+TEST(order)
 {
 	static const size_t steps[] = { 1, 7, 64, 1000, sizeof(all) };
 	struct source s;
@@ -71,8 +69,7 @@ test_order(void)
 		}
 }
 
-static void
-test_errors(void)
+TEST(errors)
 {
 	struct error err = ERROR_INIT;
 	struct source s;
@@ -94,14 +91,4 @@ test_errors(void)
 		 "no memory");
 	mem_fail_after(-1);
 	source_close(&s);
-}
-
-int
-main(void)
-{
-	make_files();
-	test_order();
-	test_errors();
-	remove_tree(root);
-	return tap_done();
 }

@@ -2,8 +2,7 @@
 #include "str.h"
 #include "tap.h"
 
-static void
-test_questions(void)
+TEST(questions)
 {
 	static const char *const lines[] = { "one", "", "three" };
 	const char *text = "one\n\nthree", *none = NULL, *empty = "";
@@ -73,8 +72,7 @@ static const struct {
 	{ "FE and FF", "\xfe\xff", "\\xfe\\xff" },
 };
 
-static void
-test_printable(void)
+TEST(printable)
 {
 	char to[64], text[2] = "";
 	bool clean = true;
@@ -92,8 +90,7 @@ test_printable(void)
 }
 
 /* In a small buffer, whole characters and escapes are kept, in order. */
-static void
-test_room(void)
+TEST(room)
 {
 	static const char in[] = "a\n\xe2\x82\xac\033\\z";
 	static const char out[] = "a\\n\xe2\x82\xac\\x1b\\\\z";
@@ -123,8 +120,7 @@ static const char *const natural[] = {
 	"ckpt.11", "ckpt.abc", "\xc3\xa9",
 };
 
-static void
-test_natural(void)
+TEST(natural)
 {
 	const size_t n = sizeof(natural) / sizeof(natural[0]);
 	bool right = true;
@@ -166,8 +162,7 @@ static const struct {
 	{ UINT64_MAX, "16.0 EiB" },
 };
 
-static void
-test_bytes(void)
+TEST(bytes)
 {
 	char to[32];
 
@@ -179,8 +174,7 @@ test_bytes(void)
 	ok(to[4] == '#', "and nothing is written behind it");
 }
 
-static void
-test_distance(void)
+TEST(distance)
 {
 	static const struct {
 		const char *a, *b;
@@ -203,16 +197,4 @@ test_distance(void)
 		   str_distance(word, STR_WORD_MAX + 1, "x") == SIZE_MAX &&
 		   str_distance("x", 1, word) == SIZE_MAX,
 	   "... of words, not of more");
-}
-
-int
-main(void)
-{
-	test_questions();
-	test_distance();
-	test_printable();
-	test_room();
-	test_natural();
-	test_bytes();
-	return tap_done();
 }

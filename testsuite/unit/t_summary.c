@@ -11,8 +11,7 @@ read_one(const struct kvtree *t, struct error *err)
 	return summary_read(t, &s, err);
 }
 
-static void
-test_read(void)
+TEST(read)
 {
 	static const char *const bad[] = { "COMPLETE>2\n", "VERSION>six\n" };
 	static const struct {
@@ -49,8 +48,7 @@ build_all(void *arg, struct error *err)
 	return t == NULL ? -1 : 0;
 }
 
-static void
-test_build(void)
+TEST(build)
 {
 	static const struct {
 		bool described;
@@ -77,12 +75,4 @@ test_build(void)
 	}
 	ok(fail_each_alloc(build_all, desc) > 0, "no memory to build");
 	kvtree_free(desc);
-}
-
-int
-main(void)
-{
-	test_read();
-	test_build();
-	return tap_done();
 }

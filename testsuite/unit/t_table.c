@@ -39,8 +39,7 @@ print(const struct columns *how, size_t most, unsigned indent, struct buf *out)
 	table_end(&t, indent, out);
 }
 
-static void
-test_choice(void)
+TEST(choice)
 {
 	static const struct {
 		const char *columns, *sort;
@@ -94,8 +93,7 @@ test_choice(void)
 	buf_free(&out);
 }
 
-static void
-test_words(void)
+TEST(words)
 {
 	static const char words[] = "id|name";
 	struct columns how = { .count = 0 };
@@ -114,8 +112,7 @@ test_words(void)
 	ok(how.sort == 2 && !how.descending, "ascending");
 }
 
-static void
-test_empty(void)
+TEST(empty)
 {
 	const struct columns how = { { 0 }, 1, 1, false };
 	struct buf out = BUF_INIT;
@@ -154,12 +151,7 @@ print_once(void *arg, struct error *err)
 	return rc;
 }
 
-int
-main(void)
+TEST(no_memory)
 {
-	test_choice();
-	test_words();
-	test_empty();
 	ok(fails_well(print_once, NULL, NULL), "each allocation may fail");
-	return tap_done();
 }

@@ -6,8 +6,7 @@
 #include "scratch.h"
 
 /* Numbers as keys and in names have exactly one spelling. */
-static void
-test_number(void)
+TEST(number)
 {
 	static const char bad[] = "|-1|+1| 1|1 |01|00|0x1|1x|a|1\n|"
 				  "18446744073709551616|"
@@ -29,8 +28,7 @@ test_number(void)
 	ok(value_scan("_of_3", 100, &n) == NULL, "no number");
 }
 
-static void
-test_values(void)
+TEST(values)
 {
 	struct kvtree *t = tree_of("a>1\nb>0x10\nc>1\nc>2\nd\ne>x y\nf>0\n"
 				   "g>4294967296\nk\x01\x1b>x\n");
@@ -61,12 +59,4 @@ test_values(void)
 		   strchr(err.text, '\x1b') == NULL,
 	   "a key that drives terminals is made harmless");
 	kvtree_free(t);
-}
-
-int
-main(void)
-{
-	test_number();
-	test_values();
-	return tap_done();
 }

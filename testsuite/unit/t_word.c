@@ -12,8 +12,7 @@
 
 /* --- Words alone --- */
 
-static void
-test_parse(void)
+TEST(parse)
 {
 	static const struct {
 		const char *text, *name;
@@ -110,8 +109,7 @@ resolved(struct catalogue *c, const struct index *ix, const char *word)
 	return id > 0 ? id : -(int64_t)err.kind;
 }
 
-static void
-test_resolve(void)
+TEST(resolve)
 {
 	static const struct {
 		const char *word;
@@ -158,8 +156,7 @@ test_resolve(void)
 	catalogue_close(c);
 }
 
-static void
-test_words(void)
+TEST(words)
 {
 	static const char *const names[] = { "name:2", "name:3", "3x",
 					     "name:name:y" };
@@ -182,14 +179,4 @@ test_words(void)
 	buf_free(&scratch);
 	index_free(ix);
 	catalogue_close(c);
-}
-
-int
-main(void)
-{
-	test_parse();
-	test_resolve();
-	test_words();
-	remove_tree(place);
-	return tap_done();
 }
