@@ -72,8 +72,8 @@ void remove_tree(const char *path);
  * under test must not trust it. */
 void link_by_anyone(const char *to, const char *path);
 
-/* Make a scratch directory in the first call, empty it in later ones.  The process
- * removes it when it ends. */
+/* Make a scratch directory in the first call, empty it in later ones.  The
+ * process removes it when it ends. */
 void scratch_dir(char *root, size_t size);
 
 /* The same, and open it; the next call closes the descriptor. */
