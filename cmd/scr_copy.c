@@ -94,35 +94,6 @@ beat(void *arg)
 	return NULL;
 }
 
-static void
-start_heartbeat(struct heartbeat *h)
-{
-	pthread_condattr_t attr;
-
-	pthread_mutex_init(&h->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&h->wake, &attr);
-	pthread_condattr_destroy(&attr);
-	/* A terminal shows the more detailed progress line instead. */
-	if (h->s->heartbeat > 0 && app_verbosity() >= 0 &&
-	    !isatty(STDOUT_FILENO))
-		h->running = pthread_create(&h->thread, NULL, beat, h) == 0;
-}
-
-static void
-stop_heartbeat(struct heartbeat *h)
-{
-	pthread_mutex_lock(&h->lock);
-	h->ending = true;
-	pthread_cond_signal(&h->wake);
-	pthread_mutex_unlock(&h->lock);
-	if (h->running)
-		pthread_join(h->thread, NULL);
-	pthread_cond_destroy(&h->wake);
-	pthread_mutex_destroy(&h->lock);
-}
-
 /* --- Verbs --- */
 
 static int
@@ -253,13 +224,30 @@ copy(const struct settings *s, const struct nodecache_where *w,
 	struct heartbeat heart = { .s = s };
 	const double start = clock_seconds();
 	int rc = -1;
+	pthread_condattr_t attr;
 
 	work->progress = progress_start("scr_copy", app_verbosity() < 0);
 	heart.progress = work->progress;
 	/* Started after the progress, which blocks SIGUSR1 in all threads. */
-	start_heartbeat(&heart);
+	pthread_mutex_init(&heart.lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&heart.wake, &attr);
+	pthread_condattr_destroy(&attr);
+	/* A terminal shows the more detailed progress line instead. */
+	if (heart.s->heartbeat > 0 && app_verbosity() >= 0 &&
+	    !isatty(STDOUT_FILENO))
+		heart.running =
+			pthread_create(&heart.thread, NULL, beat, &heart) == 0;
 	rc = copy_run(w, o, &r, err);
-	stop_heartbeat(&heart);
+	pthread_mutex_lock(&heart.lock);
+	heart.ending = true;
+	pthread_cond_signal(&heart.wake);
+	pthread_mutex_unlock(&heart.lock);
+	if (heart.running)
+		pthread_join(heart.thread, NULL);
+	pthread_cond_destroy(&heart.wake);
+	pthread_mutex_destroy(&heart.lock);
 	progress_end(work->progress);
 	/* Print the result also if the copy failed half-way. */
 	if (print_result(s, &r, clock_seconds() - start, rc == 0 ? err : NULL) <

@@ -353,22 +353,6 @@ next_after(const struct settings *s, struct catalogue *c, int64_t id,
 		report_next(command, c, id, next, NEXT_MAX);
 }
 
-/* After --current was refused: what makes the dataset fit for it. */
-static void
-advise_current(const struct settings *s, struct catalogue *c,
-	       const struct catalogue_edit *e, struct error *err,
-	       char next[static NEXT_MAX])
-{
-	next_after(s, c, e->refused, err,
-		   err->kind == ERROR_SYSTEM ? "scr_index --current"
-		   : e->packed		     ? "scr_container unpack"
-					     : "scr_index --build",
-		   next);
-	app_advise(err, err->kind != ERROR_DAMAGED ? "--force makes it current"
-			: e->packed ? "unpack it first, or add --force"
-				    : "repair it first, or add --force");
-}
-
 static int
 do_edit(struct settings *s, struct catalogue *c)
 {
@@ -394,8 +378,19 @@ do_edit(struct settings *s, struct catalogue *c)
 	if (err.kind == ERROR_NONE && catalogue_edit(c, &e, &err) == 0)
 		results_edit_text(&e, &text);
 	app_work_end(&s->o.work);
-	if (e.refused > 0)
-		advise_current(s, c, &e, &err, next);
+	if (e.refused > 0) {
+		/* After --current was refused: what makes the dataset fit for it. */
+		next_after(s, c, e.refused, &err,
+			   err.kind == ERROR_SYSTEM ? "scr_index --current"
+			   : e.packed		    ? "scr_container unpack"
+						    : "scr_index --build",
+			   next);
+		app_advise(&err, err.kind != ERROR_DAMAGED
+					 ? "--force makes it current"
+				 : e.packed
+					 ? "unpack it first, or add --force"
+					 : "repair it first, or add --force");
+	}
 	if (text.len > 0)
 		app_warn("%s", text.data);
 	buf_free(&text);

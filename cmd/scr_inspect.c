@@ -68,16 +68,6 @@ note_shown(struct inspect *in, const struct condition *h)
 	report_next_for_all(h, &in->last);
 }
 
-/* Print the steps that are for several datasets, once. */
-static void
-print_last(struct inspect *in)
-{
-	if (in->last.len > 0 && !app_json() && !lists(in) &&
-	    !inspect_on_stdout(in))
-		printf("%s%s", in->apart ? "\n" : "", in->last.data);
-	buf_free(&in->last);
-}
-
 /* --- Metadata files --- */
 
 static int
@@ -481,17 +471,6 @@ check_drawn(struct inspect *in, char **args, struct error *err)
 				       : locate_caches_init(&in->caches, err);
 }
 
-static void
-print_json(struct inspect *in)
-{
-	struct json *j = json_new_object();
-
-	json_set(j, "metadata_files", in->files);
-	json_set(j, "prefixes", in->prefixes);
-	json_set(j, "caches", in->groups);
-	app_answer(j);
-}
-
 static int
 run(struct inspect *in, char **args)
 {
@@ -515,10 +494,20 @@ run(struct inspect *in, char **args)
 		in->groups = json_new_array();
 	}
 	show_arguments(in, args);
-	print_last(in);
+	/* Print the steps that are for several datasets, once. */
+	if (in->last.len > 0 && !app_json() && !lists(in) &&
+	    !inspect_on_stdout(in))
+		printf("%s%s", in->apart ? "\n" : "", in->last.data);
+	buf_free(&in->last);
 	app_work_end(&in->look.work);
-	if (app_json())
-		print_json(in);
+	if (app_json()) {
+		struct json *j = json_new_object();
+
+		json_set(j, "metadata_files", in->files);
+		json_set(j, "prefixes", in->prefixes);
+		json_set(j, "caches", in->groups);
+		app_answer(j);
+	}
 out:
 	in->status = app_report(in->status, &err);
 	locate_caches_fini(&in->caches);

@@ -153,17 +153,6 @@ parse(struct settings *s, int argc, char **argv)
 			  "together");
 }
 
-/* Report problems of the configuration; with -v, the sources of its values. */
-static void
-report_job(const struct job *job)
-{
-	struct buf text = BUF_INIT;
-
-	if (job_notice(job, app_verbosity() > 0, &text) == 0)
-		app_warn_lines(text.data);
-	buf_free(&text);
-}
-
 /* --- Settings --- */
 
 /* Find the dataset that --id gives; *id is 0 without the option. */
@@ -219,15 +208,6 @@ fill_options(const struct settings *s, const struct job *job,
 }
 
 /* --- Output --- */
-
-static void
-print_times(const struct scavenge *s)
-{
-	app_debug("asking %.3f s, copying %.3f s, rebuilding %.3f s, packing "
-		  "%.3f s",
-		  s->seconds[SCAVENGE_ASK], s->seconds[SCAVENGE_COPY],
-		  s->seconds[SCAVENGE_BUILD], s->seconds[SCAVENGE_PACK]);
-}
 
 /* Is the dataset lost as far as the caches show, and not just unknown? */
 static bool
@@ -323,27 +303,6 @@ print_result(const struct scavenge *s, const struct settings *set,
 	return app_print(&text);
 }
 
-/* Print the command that makes room for each dataset whose number is taken. */
-static void
-print_room(const struct scavenge *s)
-{
-	char word[WORD_ID_SIZE], command[4096 + 64];
-
-	for (size_t i = 0; i < s->plan.count; i++) {
-		const struct salvage_dataset *d = &s->plan.datasets[i];
-
-		if (d->done || d->taken != SALVAGE_TAKEN_OLDER)
-			continue;
-		snprintf(word, sizeof(word), WORD_ID_FMT, d->id);
-		report_command("scr_index --delete", s->job->prefix, word,
-			       command, sizeof(command));
-		app_warn("dataset %" PRId64
-			 ": this deletes the one on the prefix, and the next "
-			 "run saves that of the caches: %s",
-			 d->id, command);
-	}
-}
-
 static int
 work(const struct settings *set, struct job *job,
      const struct scavenge_options *o, struct error *err)
@@ -351,6 +310,8 @@ work(const struct settings *set, struct job *job,
 	struct scavenge s;
 	int rc = scavenge_open(&s, job, o, err), status = STATUS_OK;
 	char next[4096 + 64] = "";
+	char word[WORD_ID_SIZE];
+	char command[4096 + 64];
 
 	if (rc == 0)
 		rc = set->plan ? scavenge_forecast(&s, err)
@@ -361,10 +322,27 @@ work(const struct settings *set, struct job *job,
 		status =
 			error_worse_status(status, print_result(&s, set, next));
 	}
-	print_room(&s);
+	/* Print the command that makes room for each dataset whose number is
+	 * taken. */
+	for (size_t i = 0; i < s.plan.count; i++) {
+		const struct salvage_dataset *d = &s.plan.datasets[i];
+
+		if (d->done || d->taken != SALVAGE_TAKEN_OLDER)
+			continue;
+		snprintf(word, sizeof(word), WORD_ID_FMT, d->id);
+		report_command("scr_index --delete", s.job->prefix, word,
+			       command, sizeof(command));
+		app_warn("dataset %" PRId64
+			 ": this deletes the one on the prefix, and the next "
+			 "run saves that of the caches: %s",
+			 d->id, command);
+	}
 	if (next[0] != '\0' && !app_json())
 		app_warn("next: %s", next);
-	print_times(&s);
+	app_debug("asking %.3f s, copying %.3f s, rebuilding %.3f s, packing "
+		  "%.3f s",
+		  s.seconds[SCAVENGE_ASK], s.seconds[SCAVENGE_COPY],
+		  s.seconds[SCAVENGE_BUILD], s.seconds[SCAVENGE_PACK]);
 	scavenge_close(&s);
 	return status;
 }
@@ -394,6 +372,7 @@ run(const struct settings *set, struct job *job, struct error *err)
 	struct hostlist down = HOSTLIST_INIT;
 	struct buf said = BUF_INIT;
 	int status = STATUS_OK; /* *err overrides it */
+	struct buf text = BUF_INIT;
 
 	if ((set->down != NULL && hostlist_add(&down, set->down, err) < 0) ||
 	    fill_options(set, job, &o, err) < 0)
@@ -407,7 +386,11 @@ run(const struct settings *set, struct job *job, struct error *err)
 		goto out;
 	if (said.len > 0)
 		app_note("%s", said.data);
-	report_job(job);
+	/* Report problems of the configuration; with -v, the sources of its
+	 * values. */
+	if (job_notice(job, app_verbosity() > 0, &text) == 0)
+		app_warn_lines(text.data);
+	buf_free(&text);
 	look.work.dry_run = set->plan;
 	if (set->plan)
 		o.rate = expected_rate(job);

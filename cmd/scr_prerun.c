@@ -214,17 +214,6 @@ run(struct job *j, const struct settings *s, struct error *err)
 	return rc;
 }
 
-static void
-answer(const struct job *j, bool enabled)
-{
-	struct json *facts = json_new_object();
-
-	json_set_str(facts, "prefix", j->prefix);
-	json_set_str(facts, "job_id", j->id);
-	json_set_bool(facts, "enabled", enabled);
-	app_answer(facts);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -265,8 +254,14 @@ main(int argc, char **argv)
 		(void)run(&j, &s, &err);
 	if (!enabled)
 		app_note("SCR_ENABLE is 0: nothing is done");
-	if (app_json())
-		answer(&j, enabled);
+	if (app_json()) {
+		struct json *facts = json_new_object();
+
+		json_set_str(facts, "prefix", j.prefix);
+		json_set_str(facts, "job_id", j.id);
+		json_set_bool(facts, "enabled", enabled);
+		app_answer(facts);
+	}
 	job_close(&j);
 	return app_finish(app_report(STATUS_OK, &err));
 }

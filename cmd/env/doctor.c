@@ -188,21 +188,6 @@ check_prefix(struct doctor *d, const struct job *j)
 
 /* --- The nodes --- */
 
-/* "node1,node7 (and 3 more)" */
-static void
-name_nodes(const struct hostlist *nodes, const bool *which, struct buf *out)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < nodes->count; i++) {
-		if (!which[i] || n++ >= NAMED)
-			continue;
-		buf_printf(out, "%s%s", n > 1 ? "," : "", nodes->names[i]);
-	}
-	if (n > NAMED)
-		buf_printf(out, " (and %zu more)", n - NAMED);
-}
-
 /* What a node answered: "VERSION SECONDS", and perhaps ELSEWHERE. */
 static bool
 read_probe(const struct remote_result *r, char *version, size_t size,
@@ -225,8 +210,16 @@ add_nodes(struct doctor *d, enum verdict v, const char *what,
 	  const char *remedy, const struct hostlist *nodes, const bool *which)
 {
 	struct buf names = BUF_INIT;
+	size_t n = 0;
 
-	name_nodes(nodes, which, &names);
+	/* "node1,node7 (and 3 more)" */
+	for (size_t i = 0; i < nodes->count; i++) {
+		if (!which[i] || n++ >= NAMED)
+			continue;
+		buf_printf(&names, "%s%s", n > 1 ? "," : "", nodes->names[i]);
+	}
+	if (n > NAMED)
+		buf_printf(&names, " (and %zu more)", n - NAMED);
 	if (names.len > 0)
 		add(d, v, what, remedy, "%s", names.data);
 	buf_free(&names);

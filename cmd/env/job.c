@@ -192,23 +192,6 @@ struct shown {
 	const struct conf_param *p; /* NULL: a key that is no parameter */
 };
 
-static void
-put_json(struct json *list, const struct shown *s)
-{
-	struct json *j = json_new_object();
-
-	json_set_str(j, "name", s->name);
-	json_set_str(j, "value", s->value);
-	json_set_str(j, "source", s->source);
-	if (s->line > 0)
-		json_set_u64(j, "line", s->line);
-	if (s->p != NULL && s->p->unit != NULL)
-		json_set_str(j, "unit", s->p->unit);
-	if (s->p != NULL)
-		json_set_bool(j, "ignored", s->p->ignored);
-	json_push(list, j);
-}
-
 /* "NAME=VALUE", the source, and for numbers the unit, with tabs between. */
 static void
 put_shown(struct listing *t, const struct shown *s)
@@ -218,7 +201,18 @@ put_shown(struct listing *t, const struct shown *s)
 					   : s->p->unit;
 
 	if (t->list != NULL) {
-		put_json(t->list, s);
+		struct json *j = json_new_object();
+
+		json_set_str(j, "name", s->name);
+		json_set_str(j, "value", s->value);
+		json_set_str(j, "source", s->source);
+		if (s->line > 0)
+			json_set_u64(j, "line", s->line);
+		if (s->p != NULL && s->p->unit != NULL)
+			json_set_str(j, "unit", s->p->unit);
+		if (s->p != NULL)
+			json_set_bool(j, "ignored", s->p->ignored);
+		json_push(t->list, j);
 		return;
 	}
 	if (t->value) {

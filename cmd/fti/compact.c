@@ -19,22 +19,6 @@ struct compact {
 	uint64_t before, after; /* bytes of all files */
 };
 
-/* Copies and parity are of the file as it is. */
-static int
-check_protected(const struct compact *c, const struct fti_rankfile *r,
-		struct error *err)
-{
-	const struct fti_meta *m = &r->ff->meta;
-
-	if (c->o.out != NULL || (m->max_fs < 0 && m->pt_fs < 0))
-		return 0;
-	return error_set(err, ERROR_USAGE,
-			 "%s: %s of its group fit its bytes as they are (level "
-			 "%d): compact a copy (-o), and protect that",
-			 r->name, m->max_fs < 0 ? "the copies" : "the parity",
-			 m->max_fs < 0 ? 2 : 3);
-}
-
 /* Is the file as it would be written? */
 static bool
 is_compact(const struct fti_rankfile *r, const struct fti_draft *d)
@@ -55,6 +39,7 @@ describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
 	 struct error *err)
 {
 	const struct compact *c = arg;
+	const struct fti_meta *m = NULL;
 
 	(void)i;
 	if (fti_remake_proven(r, err) < 0)
@@ -69,7 +54,15 @@ describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
 	d->timestamp = r->ff->meta.timestamp;
 	if (c->o.out == NULL && is_compact(r, d))
 		return 1;
-	return check_protected(c, r, err);
+	/* Copies and parity are of the file as it is. */
+	m = &r->ff->meta;
+	if (c->o.out != NULL || (m->max_fs < 0 && m->pt_fs < 0))
+		return 0;
+	return error_set(err, ERROR_USAGE,
+			 "%s: %s of its group fit its bytes as they are (level "
+			 "%d): compact a copy (-o), and protect that",
+			 r->name, m->max_fs < 0 ? "the copies" : "the parity",
+			 m->max_fs < 0 ? 2 : 3);
 }
 
 static int

@@ -56,24 +56,14 @@ set_time(struct fti_draft *d, const struct fti_rankfile *r,
 	notes->time = true;
 }
 
-static void
-set_id(struct fti_draft *d, const struct fti_convert *c,
-       const struct fti_rankfile *r, struct fti_convert_notes *notes)
-{
-	const bool holds = d->raw || fti_has(d->layout, FTI_CKPT_ID);
-	const bool has = r->form == FTI_FORM_FF ? r->ff->meta.ckpt_id >= 0
-						: r->described.posix->id >= 0;
-
-	d->ckpt_id = !holds ? -1 : c->id >= 0 ? c->id : r->id;
-	notes->id = holds && c->id < 0 && !has && r->id >= 0;
-}
-
 int
 fti_convert_describe(const struct fti_convert *c, const struct fti_rankfile *r,
 		     const struct attr *attr, struct fti_draft *d,
 		     struct fti_convert_notes *notes, struct error *err)
 {
 	int rc = fti_remake_proven(r, err);
+	bool holds = false;
+	bool has = false;
 
 	if (rc < 0)
 		return -1;
@@ -86,7 +76,11 @@ fti_convert_describe(const struct fti_convert *c, const struct fti_rankfile *r,
 	if (rc < 0)
 		return -1;
 	*notes = (struct fti_convert_notes){ .id = false };
-	set_id(d, c, r, notes);
+	holds = d->raw || fti_has(d->layout, FTI_CKPT_ID);
+	has = r->form == FTI_FORM_FF ? r->ff->meta.ckpt_id >= 0
+				     : r->described.posix->id >= 0;
+	d->ckpt_id = !holds ? -1 : c->id >= 0 ? c->id : r->id;
+	notes->id = holds && c->id < 0 && !has && r->id >= 0;
 	set_time(d, r, attr, notes);
 	if (d->ckpt_id < 0 && (d->raw || fti_has(d->layout, FTI_CKPT_ID)))
 		return error_set(err, ERROR_USAGE,
@@ -206,22 +200,6 @@ convert_files(struct fti_convert *c, char **files, size_t count,
 
 /* --- The verb --- */
 
-static void
-check(struct fti_convert *c, char **args, int count)
-{
-	if (count == 0)
-		app_usage("no file or directory given");
-	fti_output_form(&c->o, c->ini, &c->form);
-	for (int i = 0; i < count && count > 1; i++)
-		if (fti_is_directory(args[i]))
-			app_usage("%s: a directory is converted alone",
-				  args[i]);
-	if (c->form.posix && count > FTI_POSIX_MEMBERS)
-		app_usage("a group has at most %d files: convert their "
-			  "directory",
-			  FTI_POSIX_MEMBERS);
-}
-
 static int
 run(struct fti_convert *c, char **args, size_t count, struct error *err)
 {
@@ -266,7 +244,17 @@ fti_run_convert(const struct fti_call *call)
 	int count = 0, status = STATUS_OK;
 	char **args = fti_start(call, opts, &count);
 
-	check(&c, args, count);
+	if (count == 0)
+		app_usage("no file or directory given");
+	fti_output_form(&c.o, c.ini, &c.form);
+	for (int i = 0; i < count && count > 1; i++)
+		if (fti_is_directory(args[i]))
+			app_usage("%s: a directory is converted alone",
+				  args[i]);
+	if (c.form.posix && count > FTI_POSIX_MEMBERS)
+		app_usage("a group has at most %d files: convert their "
+			  "directory",
+			  FTI_POSIX_MEMBERS);
 	if (fti_id_parse(id, &c.id, &err) < 0)
 		return app_report(STATUS_OK, &err);
 	status = run(&c, args, (size_t)count, &err);

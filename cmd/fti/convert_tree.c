@@ -279,13 +279,21 @@ add_part(struct run *run, struct fti_set *s, struct error *err)
 	return run->c->form.posix ? add_sectors(run, part, err) : 0;
 }
 
-/* Allocate for all sets. */
 static int
-make_lists(struct run *run, struct error *err)
+add_parts(struct run *run, struct error *err)
 {
-	const size_t sets = run->sets.count;
-	size_t ranks = 0, groups = 0, texts = run->sets.tree.count + 1;
+	int64_t id = -1;
+	size_t sets = 0;
+	size_t ranks = 0;
+	size_t groups = 0;
+	size_t texts = 0;
 
+	if (run->c->ckpt != NULL &&
+	    num_i64(run->c->ckpt, 0, INT32_MAX, &id, err) < 0)
+		return error_wrap(err, "--checkpoint");
+	/* Allocate for all sets. */
+	sets = run->sets.count;
+	texts = run->sets.tree.count + 1;
 	for (size_t i = 0; i < sets; i++) {
 		ranks += run->sets.list[i].nranks;
 		groups += run->sets.list[i].groups;
@@ -302,19 +310,6 @@ make_lists(struct run *run, struct error *err)
 	    run->inis == NULL || run->texts == NULL || run->bufs == NULL ||
 	    run->c->out.items == NULL)
 		return error_no_memory(err);
-	return 0;
-}
-
-static int
-add_parts(struct run *run, struct error *err)
-{
-	int64_t id = -1;
-
-	if (run->c->ckpt != NULL &&
-	    num_i64(run->c->ckpt, 0, INT32_MAX, &id, err) < 0)
-		return error_wrap(err, "--checkpoint");
-	if (make_lists(run, err) < 0)
-		return -1;
 	for (size_t i = 0; i < run->sets.count; i++)
 		if (is_wanted(&run->sets.list[i], id) &&
 		    add_part(run, &run->sets.list[i], err) < 0)
@@ -476,22 +471,6 @@ total(void *arg, struct buf *out)
 	buf_printf(out, "next: %s\n", next);
 }
 
-static void
-end(struct run *run)
-{
-	for (size_t i = 0; run->sectors != NULL && i < run->nsectors; i++)
-		fti_sector_fini(&run->sectors[i]);
-	for (size_t i = 0; run->bufs != NULL && i < run->ntexts; i++)
-		buf_free(&run->bufs[i]);
-	mem_free(run->bufs);
-	mem_free(run->texts);
-	mem_free(run->inis);
-	mem_free(run->sectors);
-	mem_free(run->items);
-	mem_free(run->parts);
-	fti_sets_free(&run->sets);
-}
-
 static int
 convert(struct run *run, const char *dir, struct error *err)
 {
@@ -525,6 +504,16 @@ fti_convert_tree(struct fti_convert *c, const char *dir, struct error *err)
 	struct run run = { .c = c, .rootfd = -1 };
 	const int status = convert(&run, dir, err);
 
-	end(&run);
+	for (size_t i = 0; run.sectors != NULL && i < run.nsectors; i++)
+		fti_sector_fini(&run.sectors[i]);
+	for (size_t i = 0; run.bufs != NULL && i < run.ntexts; i++)
+		buf_free(&run.bufs[i]);
+	mem_free(run.bufs);
+	mem_free(run.texts);
+	mem_free(run.inis);
+	mem_free(run.sectors);
+	mem_free(run.items);
+	mem_free(run.parts);
+	fti_sets_free(&run.sets);
 	return status;
 }

@@ -214,12 +214,24 @@ warn_unproven(const struct extract *x, const struct fti_varfile *it)
 			 x->path, it->var->id, n - SHOWN);
 }
 
-/* Do sums prove all bytes that are wanted?  ERROR_LOST. */
+/* --- Where the bytes come from --- */
+
+/* Take the file, or the bytes that are computed in its place, if they can be
+ * given out.  -1: ERROR_LOST; another error is of another kind. */
 static int
-prove(const struct extract *x, struct error *err)
+take(struct extract *x, const struct fti_source *computed, struct error *err)
 {
+	struct fti_rankfile_options how = x->input.how;
 	struct fti_range r;
 
+	forget_items(x);
+	fti_rankfile_close(&x->file);
+	how.computed = computed;
+	if (fti_rankfile_open(&x->file, x->path, &how, err) < 0 ||
+	    fti_rankfiles_check(&x->file, 1, true, &x->w, err) < 0 ||
+	    fti_input_check(&x->file, err) < 0 || choose(x, err) < 0)
+		return -1;
+	/* Do sums prove all bytes that are wanted? ERROR_LOST. */
 	for (size_t i = 0; i < x->count; i++) {
 		const struct fti_varfile *it = &x->items[i];
 
@@ -232,25 +244,6 @@ prove(const struct extract *x, struct error *err)
 				x->path, it->var->id, r.off, r.off + r.len - 1);
 	}
 	return 0;
-}
-
-/* --- Where the bytes come from --- */
-
-/* Take the file, or the bytes that are computed in its place, if they can be
- * given out.  -1: ERROR_LOST; another error is of another kind. */
-static int
-take(struct extract *x, const struct fti_source *computed, struct error *err)
-{
-	struct fti_rankfile_options how = x->input.how;
-
-	forget_items(x);
-	fti_rankfile_close(&x->file);
-	how.computed = computed;
-	if (fti_rankfile_open(&x->file, x->path, &how, err) < 0 ||
-	    fti_rankfiles_check(&x->file, 1, true, &x->w, err) < 0 ||
-	    fti_input_check(&x->file, err) < 0 || choose(x, err) < 0)
-		return -1;
-	return prove(x, err);
 }
 
 /* Take the file from its copy or its group instead. */

@@ -127,20 +127,6 @@ open_root(const char *path, int *fd, struct error *err)
 	}
 }
 
-/* Keep the open directory `fd`, which is that of `kept`. */
-static int
-keep_root(struct fti_output *p, int fd, const char *kept, struct error *err)
-{
-	p->last =
-		arena_strndup(p->arena, kept, (size_t)(path_base(kept) - kept));
-	if (p->last == NULL || !MEM_ROOM(p->roots, p->nroots, p->room_roots)) {
-		close(fd);
-		return error_no_memory(err);
-	}
-	p->roots[p->nroots++] = fd;
-	return 0;
-}
-
 int
 fti_output_place(struct fti_output *p, const char *path, struct fti_job *job,
 		 struct error *err)
@@ -160,8 +146,17 @@ fti_output_place(struct fti_output *p, const char *path, struct fti_job *job,
 	    !str_starts(kept, p->last)) {
 		const char *rest = open_root(kept, &fd, err);
 
-		if (rest == NULL || keep_root(p, fd, kept, err) < 0)
+		if (rest == NULL)
 			return -1;
+		/* Keep the open directory `fd`, which is that of `kept`. */
+		p->last = arena_strndup(p->arena, kept,
+					(size_t)(path_base(kept) - kept));
+		if (p->last == NULL ||
+		    !MEM_ROOM(p->roots, p->nroots, p->room_roots)) {
+			close(fd);
+			return error_no_memory(err);
+		}
+		p->roots[p->nroots++] = fd;
 		p->rest = (size_t)(rest - kept);
 	}
 	if (!path_is_clean(kept + p->rest))

@@ -206,32 +206,6 @@ run(struct pack *c, char **args, size_t count, struct error *err)
 	return rc == 0 ? answer(c) : fti_output_report(err);
 }
 
-static void
-end(struct pack *c)
-{
-	fti_sector_fini(&c->sector);
-	buf_free(&c->text);
-	fti_draft_fini(&c->draft);
-	for (size_t i = 0; c->vars != NULL && i <= c->count; i++)
-		if (c->vars[i].opened)
-			fti_source_close(&c->vars[i].file);
-	mem_free(c->vars);
-	mem_free(c->raw);
-	fti_output_end(&c->out);
-}
-
-static void
-check(struct pack *c, int count)
-{
-	if (count == 0)
-		app_usage("no variable given (ID=FILE)");
-	fti_output_form(&c->o, c->ini, &c->form);
-	if (c->id < 0 && (c->form.posix || fti_has(c->form.to, FTI_CKPT_ID)))
-		app_usage("give --id");
-	if (c->form.posix && c->room > 0)
-		app_usage("--room is for FTI-FF");
-}
-
 int
 fti_run_pack(const struct fti_call *call)
 {
@@ -260,8 +234,22 @@ fti_run_pack(const struct fti_call *call)
 
 	if (fti_id_parse(id, &c.id, &err) < 0)
 		return app_report(STATUS_OK, &err);
-	check(&c, count);
+	if (count == 0)
+		app_usage("no variable given (ID=FILE)");
+	fti_output_form(&c.o, c.ini, &c.form);
+	if (c.id < 0 && (c.form.posix || fti_has(c.form.to, FTI_CKPT_ID)))
+		app_usage("give --id");
+	if (c.form.posix && c.room > 0)
+		app_usage("--room is for FTI-FF");
 	status = run(&c, args, (size_t)count, &err);
-	end(&c);
+	fti_sector_fini(&c.sector);
+	buf_free(&c.text);
+	fti_draft_fini(&c.draft);
+	for (size_t i = 0; c.vars != NULL && i <= c.count; i++)
+		if (c.vars[i].opened)
+			fti_source_close(&c.vars[i].file);
+	mem_free(c.vars);
+	mem_free(c.raw);
+	fti_output_end(&c.out);
 	return status;
 }

@@ -64,47 +64,31 @@ choose(const struct settings *s, struct fti_sets *sets, struct error *err)
 	return found;
 }
 
-/* What FTI restarts from, when the files are there. */
-static void
-add_choice(const struct fti_protect *p, struct buf *out)
-{
-	const struct fti_set *best = fti_sets_choice(p->sets, p->from->exec);
-	const bool other = best != NULL && best->level < p->level;
-
-	buf_printf(out, "FTI restarts from %s, checkpoint %" PRIu32,
-		   fti_level_name(other ? best->level : p->level),
-		   other ? best->id : p->from->id);
-	if (other)
-		buf_printf(out,
-			   "; if files of it are lost, from %s, checkpoint "
-			   "%" PRIu32,
-			   fti_level_name(p->level), p->from->id);
-	buf_add_char(out, '\n');
-}
-
 static int
 print(const struct settings *s, const struct fti_protect *p)
 {
 	const struct style style = style_of(STDOUT_FILENO);
 	struct buf out = BUF_INIT;
+	const struct fti_set *best = NULL;
+	bool other = false;
 
 	report_fti_protect(p, !s->work.dry_run, &out);
 	if (p->count > 0 && (s->work.dry_run || app_verbosity() > 0))
 		report_fti_plan_files(p->files, p->count, false, &out);
-	add_choice(p, &out);
+	/* What FTI restarts from, when the files are there. */
+	best = fti_sets_choice(p->sets, p->from->exec);
+	other = best != NULL && best->level < p->level;
+	buf_printf(&out, "FTI restarts from %s, checkpoint %" PRIu32,
+		   fti_level_name(other ? best->level : p->level),
+		   other ? best->id : p->from->id);
+	if (other)
+		buf_printf(&out,
+			   "; if files of it are lost, from %s, checkpoint "
+			   "%" PRIu32,
+			   fti_level_name(p->level), p->from->id);
+	buf_add_char(&out, '\n');
 	(void)style_dress(&style, &out);
 	return app_print_unless_quiet(&out);
-}
-
-static void
-answer(const struct settings *s, const struct fti_protect *p)
-{
-	struct fti_answer a = { .dry_run = s->work.dry_run,
-				.bytes_read = p->bytes_read,
-				.bytes_written = p->bytes_written };
-
-	fti_answer_plan(&a, "write", p->files, p->count);
-	fti_answer_end(&a);
 }
 
 static int
@@ -129,7 +113,12 @@ run(struct settings *s, struct error *err)
 	if (rc == 0)
 		rc = fti_protect_run(&p, &s->work, err);
 	if (rc == 0) {
-		answer(s, &p);
+		struct fti_answer a = { .dry_run = s->work.dry_run,
+					.bytes_read = p.bytes_read,
+					.bytes_written = p.bytes_written };
+
+		fti_answer_plan(&a, "write", p.files, p.count);
+		fti_answer_end(&a);
 		status = print(s, &p);
 	} else {
 		status = app_report(STATUS_OK, err);

@@ -25,23 +25,6 @@ struct repair {
 
 /* --- The plan --- */
 
-/* The parity of a group is over the bytes of its files as FTI wrote them: if
- * one of them changes, no other one can be rebuilt.  A damaged record changes
- * back, if its sum proves that. */
-static int
-check_parity(const struct repair *c, const struct fti_rankfile *r,
-	     const struct fti_draft *d, struct error *err)
-{
-	if (c->o.out != NULL || r->ff->meta.max_fs < 0 ||
-	    (!r->checked.exact && !d->unproven && c->id < 0))
-		return 0;
-	return error_set(err, ERROR_USAGE,
-			 "%s: the parity of its group is over its bytes as "
-			 "they are (level 3): repair a copy (-o), and protect "
-			 "that",
-			 r->name);
-}
-
 static int
 set_id(const struct repair *c, const struct fti_rankfile *r,
        struct fti_draft *d, struct error *err)
@@ -89,24 +72,20 @@ describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
 	if (c->o.out == NULL && r->checked.verdict == FTI_INTACT &&
 	    !fti_changes_matter(c->changes, c->nchanges))
 		return 1;
-	return check_parity(c, r, d, err);
+	/* The parity of a group is over the bytes of its files as FTI wrote
+	 * them: if one of them changes, no other one can be rebuilt.  A damaged
+	 * record changes back, if its sum proves that. */
+	if (c->o.out != NULL || r->ff->meta.max_fs < 0 ||
+	    (!r->checked.exact && !d->unproven && c->id < 0))
+		return 0;
+	return error_set(err, ERROR_USAGE,
+			 "%s: the parity of its group is over its bytes as "
+			 "they are (level 3): repair a copy (-o), and protect "
+			 "that",
+			 r->name);
 }
 
 /* --- The answer --- */
-
-static void
-add_change(const struct fti_change *n, struct buf *out)
-{
-	buf_printf(out, "  byte %" PRIu64 ": ", n->at);
-	if (n->container != SIZE_MAX)
-		buf_printf(out, "container %zu: ", n->container);
-	else if (n->block != SIZE_MAX)
-		buf_printf(out, "block %zu: ", n->block);
-	buf_printf(out, "%s: %s -> %s\n",
-		   n->field == FTI_PAD ? "bytes of no field"
-				       : fti_field_name(n->field),
-		   n->before, n->after);
-}
 
 static int
 planned(void *arg, size_t i, const struct fti_rankfile *r,
@@ -124,8 +103,19 @@ planned(void *arg, size_t i, const struct fti_rankfile *r,
 		return buf_check(out, err);
 	}
 	fti_output_say(&c->out, i, out);
-	for (size_t k = 0; k < c->nchanges; k++)
-		add_change(&c->changes[k], out);
+	for (size_t k = 0; k < c->nchanges; k++) {
+		buf_printf(out, "  byte %" PRIu64 ": ", c->changes[k].at);
+		if (c->changes[k].container != SIZE_MAX)
+			buf_printf(out,
+				   "container %zu: ", c->changes[k].container);
+		else if (c->changes[k].block != SIZE_MAX)
+			buf_printf(out, "block %zu: ", c->changes[k].block);
+		buf_printf(out, "%s: %s -> %s\n",
+			   c->changes[k].field == FTI_PAD
+				   ? "bytes of no field"
+				   : fti_field_name(c->changes[k].field),
+			   c->changes[k].before, c->changes[k].after);
+	}
 	if (d->size != r->ff->size)
 		buf_printf(out, "  size: %" PRIu64 " -> %" PRIu64 " bytes\n",
 			   r->ff->size, d->size);

@@ -262,29 +262,6 @@ confirm(struct restart *c, struct error *err)
 	return rc < 0 ? -1 : 0;
 }
 
-static void
-warn_place(struct restart *c, const struct fti_set *set)
-{
-	struct error why = ERROR_INIT;
-	struct buf expected = BUF_INIT;
-	const char *path = NULL;
-
-	for (size_t i = 0; path == NULL && i < c->r.count; i++)
-		if (c->r.steps[i].kind == FTI_STEP_PUT)
-			path = c->r.steps[i].to;
-	if (path == NULL && set->ranks[0].parts[FTI_OWN].entry != NULL)
-		path = set->ranks[0].parts[FTI_OWN].entry->path;
-	if (c->r.config == NULL)
-		app_warn("no config.fti below %s: set failure = 1 and "
-			 "exec_id = %s in that of the job",
-			 c->dir, c->r.exec);
-	else if (path != NULL &&
-		 fti_rewind_looks(&c->r, path, &expected, &why) == 0)
-		app_warn("FTI may look elsewhere: %s",
-			 expected.data != NULL ? expected.data : "");
-	buf_free(&expected);
-}
-
 /* --- The verb --- */
 
 static int
@@ -332,6 +309,9 @@ select_new(struct restart *c, struct error *err)
 	const struct fti_tree *from = NULL;
 	unsigned number = c->r.number;
 	int ready = 0;
+	struct error why = ERROR_INIT;
+	struct buf expected = BUF_INIT;
+	const char *path = NULL;
 
 	if (c->r.state == FTI_REWIND_DONE)
 		number++;
@@ -361,7 +341,20 @@ select_new(struct restart *c, struct error *err)
 	}
 	print_steps(c);
 	print_config(c);
-	warn_place(c, set);
+	for (size_t i = 0; path == NULL && i < c->r.count; i++)
+		if (c->r.steps[i].kind == FTI_STEP_PUT)
+			path = c->r.steps[i].to;
+	if (path == NULL && set->ranks[0].parts[FTI_OWN].entry != NULL)
+		path = set->ranks[0].parts[FTI_OWN].entry->path;
+	if (c->r.config == NULL)
+		app_warn("no config.fti below %s: set failure = 1 and "
+			 "exec_id = %s in that of the job",
+			 c->dir, c->r.exec);
+	else if (path != NULL &&
+		 fti_rewind_looks(&c->r, path, &expected, &why) == 0)
+		app_warn("FTI may look elsewhere: %s",
+			 expected.data != NULL ? expected.data : "");
+	buf_free(&expected);
 	return c->dry_run ? 0 : apply(c, err);
 }
 
