@@ -155,17 +155,6 @@ start(struct run *r, struct error *err)
 	return 0;
 }
 
-static void
-end(struct run *r)
-{
-	for (unsigned i = 0; r->hashes != NULL && i < r->nworkers; i++)
-		hash_free(r->hashes[i]);
-	for (size_t i = 0; i < r->count; i++)
-		mem_free(r->tasks[i].unread);
-	mem_free(r->hashes);
-	mem_free(r->tasks);
-}
-
 /* Without `data` believe the stored sums. */
 static int
 add_file(struct run *r, struct fti_checked *c, bool data, struct error *err)
@@ -218,7 +207,12 @@ fti_check(struct fti_checked *files, size_t count, bool data,
 		if (files[i].posix == NULL)
 			rc = fti_judge(&files[i], h, err);
 	hash_free(h);
-	end(&r);
+	for (unsigned i = 0; r.hashes != NULL && i < r.nworkers; i++)
+		hash_free(r.hashes[i]);
+	for (size_t i = 0; i < r.count; i++)
+		mem_free(r.tasks[i].unread);
+	mem_free(r.hashes);
+	mem_free(r.tasks);
 	return rc;
 }
 

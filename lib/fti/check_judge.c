@@ -154,11 +154,22 @@ judge_checksum(struct fti_checked *c, enum match match, size_t wrong,
 			 : judge_records(c, h, err);
 }
 
-static void
-conclude(struct fti_checked *c)
+int
+fti_judge(struct fti_checked *c, struct hash *h, struct error *err)
 {
+	enum match match = MATCH_NONE;
+	size_t wrong = 0;
 	const struct fti_file *f = c->file;
 
+	c->verdict = c->unread != NULL ? FTI_UNREAD : FTI_FOREIGN;
+	if (c->unread != NULL || c->file->kind == FTI_KIND_NONE)
+		return 0;
+	/* Without all records there is nothing to compare. */
+	if ((c->file->complete || c->file->kind == FTI_KIND_PARITY) &&
+	    (match_checksum(c, h, &match, err) < 0 ||
+	     judge_containers(c, match != MATCH_NONE, &wrong, err) < 0 ||
+	     judge_checksum(c, match, wrong, h, err) < 0))
+		return -1;
 	c->data_good = f->usable || f->kind == FTI_KIND_PARITY;
 	for (const struct fti_finding *n = f->findings; n != NULL; n = n->next)
 		if (n->rule == FTI_RULE_DATA)
@@ -171,23 +182,5 @@ conclude(struct fti_checked *c)
 		c->verdict = FTI_DAMAGED;
 	c->exact = c->verdict == FTI_INTACT ||
 		   (c->verdict == FTI_REFUSED && f->worst <= FTI_RULE_STALE);
-}
-
-int
-fti_judge(struct fti_checked *c, struct hash *h, struct error *err)
-{
-	enum match match = MATCH_NONE;
-	size_t wrong = 0;
-
-	c->verdict = c->unread != NULL ? FTI_UNREAD : FTI_FOREIGN;
-	if (c->unread != NULL || c->file->kind == FTI_KIND_NONE)
-		return 0;
-	/* Without all records there is nothing to compare. */
-	if ((c->file->complete || c->file->kind == FTI_KIND_PARITY) &&
-	    (match_checksum(c, h, &match, err) < 0 ||
-	     judge_containers(c, match != MATCH_NONE, &wrong, err) < 0 ||
-	     judge_checksum(c, match, wrong, h, err) < 0))
-		return -1;
-	conclude(c);
 	return 0;
 }

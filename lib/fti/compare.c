@@ -235,27 +235,6 @@ merge(struct run *r, struct error *err)
 }
 
 static int
-start(struct run *r, struct error *err)
-{
-	const size_t workers = par_threads(r->w->par);
-
-	r->most = BATCH * workers;
-	r->parts = mem_calloc(r->most, sizeof(*r->parts));
-	r->memory = mem_alloc(workers, 2 * STEP);
-	return r->parts == NULL || r->memory == NULL ? error_no_memory(err) : 0;
-}
-
-static void
-end(struct run *r)
-{
-	for (size_t i = 0; r->parts != NULL && i < r->most; i++)
-		mem_free(r->parts[i].ranges);
-	mem_free(r->parts);
-	mem_free(r->memory);
-	mem_free(r->list);
-}
-
-static int
 compare_all(struct run *r, struct error *err)
 {
 	uint64_t bytes = 0;
@@ -283,10 +262,21 @@ fti_compare(const struct fti_content *a, const struct fti_content *b,
 	};
 	int rc = merge(&r, err);
 
-	if (rc == 0)
-		rc = start(&r, err);
+	if (rc == 0) {
+		const size_t workers = par_threads(r.w->par);
+
+		r.most = BATCH * workers;
+		r.parts = mem_calloc(r.most, sizeof(*r.parts));
+		r.memory = mem_alloc(workers, 2 * STEP);
+		rc = r.parts == NULL || r.memory == NULL ? error_no_memory(err)
+							 : 0;
+	}
 	if (rc == 0)
 		rc = compare_all(&r, err);
-	end(&r);
+	for (size_t i = 0; r.parts != NULL && i < r.most; i++)
+		mem_free(r.parts[i].ranges);
+	mem_free(r.parts);
+	mem_free(r.memory);
+	mem_free(r.list);
 	return rc;
 }

@@ -105,10 +105,12 @@ check_fits(const struct fti_draft *d, enum fti_field f, int64_t value,
 			 (UINT64_C(1) << (bits - 1)) - 1, value);
 }
 
-/* All sizes in records are at most that of the file. */
-static int
-check_limits(const struct fti_draft *d, struct error *err)
+int
+fti_draft_plan(struct fti_draft *d, struct error *err)
 {
+	if (place_all(d) < 0)
+		return error_set(err, ERROR_USAGE, "it would be too large");
+	/* All sizes in records are at most that of the file. */
 	if (d->size > INT64_MAX)
 		return error_set(err, ERROR_USAGE, "it would be too large");
 	if (d->raw)
@@ -131,14 +133,6 @@ check_limits(const struct fti_draft *d, struct error *err)
 	    check_fits(d, FTI_MAX_FS, d->max_fs, err) < 0)
 		return -1;
 	return check_fits(d, FTI_PT_FS, d->pt_fs, err);
-}
-
-int
-fti_draft_plan(struct fti_draft *d, struct error *err)
-{
-	if (place_all(d) < 0)
-		return error_set(err, ERROR_USAGE, "it would be too large");
-	return check_limits(d, err);
 }
 
 /* --- Records --- */

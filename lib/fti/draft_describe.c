@@ -127,12 +127,26 @@ fti_proven(const struct fti_checked *c, struct error *err)
 
 /* --- The same file --- */
 
-/* Number the containers of each variable, and describe them. */
-static void
-copy_containers(struct fti_draft *d, const struct fti_checked *c)
+static int
+copy_structure(struct fti_draft *d, const struct fti_checked *c,
+	       struct error *err)
 {
 	const struct fti_file *f = c->file;
 
+	d->own = mem_calloc(1, sizeof(*d->own));
+	d->containers = mem_calloc(f->ncontainers, sizeof(*d->containers));
+	if (d->own == NULL || d->containers == NULL)
+		return error_no_memory(err);
+	d->nown = 1;
+	if (fti_content_file(&d->own[0], f, c->source, err) < 0)
+		return -1;
+	for (size_t b = 0; b < f->nblocks; b++) {
+		if (add_block(d, err) < 0)
+			return -1;
+		d->blocks[b].first = f->blocks[b].first;
+	}
+	d->ncontainers = d->room_containers = f->ncontainers;
+	/* Number the containers of each variable, and describe them. */
 	for (size_t v = 0; v < f->nvars; v++) {
 		uint64_t dptr = 0;
 		int32_t part = 0;
@@ -162,28 +176,6 @@ copy_containers(struct fti_draft *d, const struct fti_checked *c)
 			part++;
 		}
 	}
-}
-
-static int
-copy_structure(struct fti_draft *d, const struct fti_checked *c,
-	       struct error *err)
-{
-	const struct fti_file *f = c->file;
-
-	d->own = mem_calloc(1, sizeof(*d->own));
-	d->containers = mem_calloc(f->ncontainers, sizeof(*d->containers));
-	if (d->own == NULL || d->containers == NULL)
-		return error_no_memory(err);
-	d->nown = 1;
-	if (fti_content_file(&d->own[0], f, c->source, err) < 0)
-		return -1;
-	for (size_t b = 0; b < f->nblocks; b++) {
-		if (add_block(d, err) < 0)
-			return -1;
-		d->blocks[b].first = f->blocks[b].first;
-	}
-	d->ncontainers = d->room_containers = f->ncontainers;
-	copy_containers(d, c);
 	return 0;
 }
 
@@ -353,9 +345,11 @@ fti_describe_posix(struct fti_draft *d, const struct fti_content *c,
 	return add_content(d, c, 0, err);
 }
 
-static int
-check_ids(const struct fti_raw *vars, size_t count, struct error *err)
+int
+fti_describe_pack(struct fti_draft *d, const struct fti_raw *vars, size_t count,
+		  unsigned room, enum fti_layout layout, struct error *err)
 {
+	start(d, layout);
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < i; k++)
 			if (vars[i].id == vars[k].id)
@@ -365,16 +359,6 @@ check_ids(const struct fti_raw *vars, size_t count, struct error *err)
 						 vars[i].id,
 						 vars[k].source->name,
 						 vars[i].source->name);
-	return 0;
-}
-
-int
-fti_describe_pack(struct fti_draft *d, const struct fti_raw *vars, size_t count,
-		  unsigned room, enum fti_layout layout, struct error *err)
-{
-	start(d, layout);
-	if (check_ids(vars, count, err) < 0)
-		return -1;
 	d->own = mem_calloc(count + 1, sizeof(*d->own));
 	if (d->own == NULL)
 		return error_no_memory(err);

@@ -96,22 +96,6 @@ fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
 
 /* --- Records --- */
 
-static int
-add_container(struct fti_file *f, enum fti_layout l, const unsigned char *bytes,
-	      uint64_t at, struct error *err)
-{
-	struct fti_file_container *c = NULL;
-
-	if (!MEM_ROOM(f->containers, f->ncontainers, f->room_containers))
-		return error_no_memory(err);
-	c = &f->containers[f->ncontainers++];
-	fti_container_read(l, bytes, &c->c);
-	c->at = at;
-	c->block = f->nblocks - 1;
-	c->next = SIZE_MAX;
-	return 0;
-}
-
 /*
  * Read a block record at `at` and its container records, which end at `end` or
  * before.  Returns 1; 0: numvars cannot be right; -1: an error.
@@ -138,9 +122,19 @@ read_block(struct fti_file *f, struct reader *r, enum fti_layout l, uint64_t at,
 	if (n < 1 || (uint64_t)n > (end - at) / format->container)
 		return 0;
 	for (int64_t i = 0; i < n; i++, at += format->container) {
+		struct fti_file_container *c = NULL;
+
 		bytes = record(r, at, format->container, err);
-		if (bytes == NULL || add_container(f, l, bytes, at, err) < 0)
+		if (bytes == NULL)
 			return -1;
+		if (!MEM_ROOM(f->containers, f->ncontainers,
+			      f->room_containers))
+			return error_no_memory(err);
+		c = &f->containers[f->ncontainers++];
+		fti_container_read(l, bytes, &c->c);
+		c->at = at;
+		c->block = f->nblocks - 1;
+		c->next = SIZE_MAX;
 	}
 	f->records_end = at;
 	return 1;

@@ -265,31 +265,13 @@ var_of(struct fti_file *f, struct map *ids, int32_t id, size_t *room)
 	return &f->vars[f->nvars++];
 }
 
-static int
-check_vars(struct fti_file *f, struct error *err)
-{
-	struct map *ids = map_new();
-	size_t room = 0;
-	int rc = ids == NULL ? error_no_memory(err) : 0;
-
-	for (size_t i = 0; rc == 0 && i < f->ncontainers; i++) {
-		const struct fti_container *c = &f->containers[i].c;
-		struct fti_var *v = var_of(f, ids, c->id, &room);
-
-		rc = v == NULL ? error_no_memory(err)
-			       : add_to_var(f, v, i, err);
-		f->live += (uint64_t)(c->used > 0 ? c->used : 0);
-		f->allocated += (uint64_t)(c->size > 0 ? c->size : 0);
-		f->empty += c->has_content == 0;
-	}
-	map_free(ids);
-	return rc;
-}
-
 int
 fti_file_check(struct fti_file *f, struct error *err)
 {
 	uint64_t at = 0;
+	struct map *ids = NULL;
+	size_t room = 0;
+	int rc = 0;
 
 	if (f->kind == FTI_KIND_NONE)
 		return 0;
@@ -307,5 +289,18 @@ fti_file_check(struct fti_file *f, struct error *err)
 	for (size_t b = 0; b < f->nblocks; b++)
 		if (check_block(f, b, &at, err) < 0)
 			return -1;
-	return check_vars(f, err);
+	ids = map_new();
+	rc = ids == NULL ? error_no_memory(err) : 0;
+	for (size_t i = 0; rc == 0 && i < f->ncontainers; i++) {
+		const struct fti_container *c = &f->containers[i].c;
+		struct fti_var *v = var_of(f, ids, c->id, &room);
+
+		rc = v == NULL ? error_no_memory(err)
+			       : add_to_var(f, v, i, err);
+		f->live += (uint64_t)(c->used > 0 ? c->used : 0);
+		f->allocated += (uint64_t)(c->size > 0 ? c->size : 0);
+		f->empty += c->has_content == 0;
+	}
+	map_free(ids);
+	return rc;
 }

@@ -309,16 +309,6 @@ look_at_line(void *arg, const struct inifile_line *l)
 	return 0;
 }
 
-/* Append the line of a new key, after the line that ends at `after`. */
-static void
-add_key(struct buf *out, const struct fti_ini_value *v, const char *after,
-	const char *data)
-{
-	const bool cr = after > data && after[-1] == '\r';
-
-	buf_printf(out, "\n%-30s = %s%s", v->key, v->value, cr ? "\r" : "");
-}
-
 int
 fti_ini_set(struct buf *text, const struct fti_ini_value *v, struct error *err)
 {
@@ -343,7 +333,11 @@ fti_ini_set(struct buf *text, const struct fti_ini_value *v, struct error *err)
 	if (p.value.at != NULL) {
 		buf_add_str(&out, v->value);
 	} else if (p.section_end != NULL) {
-		add_key(&out, v, cut.at, data);
+		const bool cr = cut.at > data && cut.at[-1] == '\r';
+
+		/* Append the line of a new key, after the line that ends at `after`. */
+		buf_printf(&out, "\n%-30s = %s%s", v->key, v->value,
+			   cr ? "\r" : "");
 	} else {
 		buf_printf(&out, "%s[%s]\n",
 			   len > 0 && end[-1] != '\n' ? "\n" : "", v->section);

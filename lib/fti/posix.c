@@ -113,28 +113,6 @@ get_text(const struct reading *r, const char *key)
 	return text == NULL ? "" : text;
 }
 
-static int
-read_dims(struct reading *r, struct fti_posix_var *v, size_t j,
-	  struct error *err)
-{
-	const int64_t none = 0;
-	int64_t n = 0;
-
-	if (get_number(r, "ndims", (struct fti_ini_range){ 0, DIMS_MAX }, &none,
-		       &n, err) < 0)
-		return -1;
-	v->ndims = (uint32_t)n;
-	v->dims = arena_alloc(r->p->arena, v->ndims + 1, sizeof(*v->dims));
-	if (v->dims == NULL)
-		return error_no_memory(err);
-	for (uint32_t i = 0; i < v->ndims; i++) {
-		set_prefix(r, "var%zu_dim%" PRIu32, j, i);
-		if (get_bytes(r, "", NULL, &v->dims[i], err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* Read variable `j`, which follows byte `end` if the ini does not say where it
  * is. */
 static int
@@ -144,6 +122,8 @@ read_var(struct reading *r, size_t j, uint64_t end, struct error *err)
 	const struct fti_ini_range ids = { INT32_MIN, INT32_MAX };
 	const int64_t after = (int64_t)end;
 	int64_t id = 0;
+	const int64_t none = 0;
+	int64_t n = 0;
 
 	set_prefix(r, "var%zu_", j);
 	if (get_number(r, "id", ids, NULL, &id, err) < 0 ||
@@ -162,7 +142,19 @@ read_var(struct reading *r, size_t j, uint64_t end, struct error *err)
 			"%s: [%s] var%zu: %" PRIu64 " bytes at %" PRIu64
 			", but its file has %" PRIu64 " bytes",
 			r->p->name, r->section, j, v->size, v->at, r->f->size);
-	return read_dims(r, v, j, err);
+	if (get_number(r, "ndims", (struct fti_ini_range){ 0, DIMS_MAX }, &none,
+		       &n, err) < 0)
+		return -1;
+	v->ndims = (uint32_t)n;
+	v->dims = arena_alloc(r->p->arena, v->ndims + 1, sizeof(*v->dims));
+	if (v->dims == NULL)
+		return error_no_memory(err);
+	for (uint32_t i = 0; i < v->ndims; i++) {
+		set_prefix(r, "var%zu_dim%" PRIu32, j, i);
+		if (get_bytes(r, "", NULL, &v->dims[i], err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* The number of the variables or layers, which have this key. */
@@ -175,24 +167,6 @@ count_keys(struct reading *r, const char *begin, const char *end)
 	     set_prefix(r, "%s%zu", begin, ++n))
 		;
 	return n;
-}
-
-static int
-read_vars(struct reading *r, struct error *err)
-{
-	struct fti_posix_file *f = r->f;
-	uint64_t end = 0;
-
-	f->nvars = count_keys(r, "var", "_id");
-	f->vars = arena_alloc(r->p->arena, f->nvars + 1, sizeof(*f->vars));
-	if (f->vars == NULL)
-		return error_no_memory(err);
-	for (size_t j = 0; j < f->nvars; j++) {
-		if (read_var(r, j, end, err) < 0)
-			return -1;
-		end = r->p->layered ? 0 : f->vars[j].at + f->vars[j].size;
-	}
-	return 0;
 }
 
 static int
@@ -219,6 +193,7 @@ read_file(struct reading *r, struct error *err)
 {
 	struct fti_posix_file *f = r->f;
 	const int64_t none = 0;
+	uint64_t end = 0;
 
 	if (fti_ini_text(r->p->ini, r->section, "ckpt_file_name", &f->name,
 			 err) < 0)
@@ -233,8 +208,15 @@ read_file(struct reading *r, struct error *err)
 		return -1;
 	f->sum = get(r, "ckpt_checksum");
 	f->parity_sum = get(r, "rsed_checksum");
-	if (read_vars(r, err) < 0)
-		return -1;
+	f->nvars = count_keys(r, "var", "_id");
+	f->vars = arena_alloc(r->p->arena, f->nvars + 1, sizeof(*f->vars));
+	if (f->vars == NULL)
+		return error_no_memory(err);
+	for (size_t j = 0; j < f->nvars; j++) {
+		if (read_var(r, j, end, err) < 0)
+			return -1;
+		end = r->p->layered ? 0 : f->vars[j].at + f->vars[j].size;
+	}
 	return r->p->layered ? read_layers(r, err) : 0;
 }
 

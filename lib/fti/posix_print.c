@@ -61,19 +61,6 @@ print_var(struct printing *p, const struct fti_posix_var *v, size_t j)
 }
 
 static void
-print_layer(struct printing *p, const struct fti_posix_file *f, size_t l)
-{
-	text(p, number(f->layers[l].size), "dcp_layer%zu_size", l);
-	if (f->layers[l].sum != NULL)
-		text(p, f->layers[l].sum, "dcp_layer%zu_hash", l);
-	for (size_t j = 0; j < f->nvars; j++) {
-		text(p, small(f->vars[j].id), "dcp_layer%zu_var%zu_id", l, j);
-		text(p, number(f->vars[j].size), "dcp_layer%zu_var%zu_size", l,
-		     j);
-	}
-}
-
-static void
 print_file(struct printing *p, const struct fti_posix_file *f, size_t member)
 {
 	buf_printf(p->out, "\n[%zu]\n", member);
@@ -84,8 +71,17 @@ print_file(struct printing *p, const struct fti_posix_file *f, size_t member)
 		text(p, f->sum, "ckpt_checksum");
 	for (size_t j = 0; j < f->nvars; j++)
 		print_var(p, &f->vars[j], j);
-	for (size_t l = 0; l < f->nlayers; l++)
-		print_layer(p, f, l);
+	for (size_t l = 0; l < f->nlayers; l++) {
+		text(p, number(f->layers[l].size), "dcp_layer%zu_size", l);
+		if (f->layers[l].sum != NULL)
+			text(p, f->layers[l].sum, "dcp_layer%zu_hash", l);
+		for (size_t j = 0; j < f->nvars; j++) {
+			text(p, small(f->vars[j].id), "dcp_layer%zu_var%zu_id",
+			     l, j);
+			text(p, number(f->vars[j].size),
+			     "dcp_layer%zu_var%zu_size", l, j);
+		}
+	}
 	if (f->parity_sum != NULL)
 		text(p, f->parity_sum, "rsed_checksum");
 	buf_add_char(p->out, '\n');

@@ -156,21 +156,6 @@ end_blocks(const struct fti_writer *r, struct worker *w, const struct file *f,
 	return rc;
 }
 
-/* The checksum of the file, after end_blocks(). */
-static int
-end_checksum(struct worker *w, const struct fti_draft *d, char *to,
-	     struct error *err)
-{
-	const bool sums = !d->raw && fti_format(d->layout)->footer;
-
-	for (size_t i = 0; sums && i < d->ncontainers; i++)
-		if (d->containers[i].c.has_content != 0 &&
-		    hash_update(w->hash, d->containers[i].c.hash, HASH_MD5_SIZE,
-				err) < 0)
-			return -1;
-	return hash_text(w->hash, to, err);
-}
-
 /* Write the metadata.  A file that would end in a hole gets its last byte. */
 static int
 end_meta(const struct file *f, int fd, struct error *err)
@@ -203,10 +188,20 @@ end_file(const struct fti_writer *r, struct worker *w, struct file *f,
 	struct fti_draft *d = f->job.draft;
 	char checksum[HASH_TEXT];
 	int fd = -1;
+	bool sums = false;
 
-	if (open_file(f, &fd, err) < 0 || end_blocks(r, w, f, fd, err) < 0 ||
-	    end_checksum(w, d, checksum, err) < 0 ||
-	    fti_draft_meta(d, checksum, w->hash, err) < 0 ||
+	if (open_file(f, &fd, err) < 0 || end_blocks(r, w, f, fd, err) < 0)
+		return -1;
+	/* The checksum of the file, after end_blocks(). */
+	sums = !d->raw && fti_format(d->layout)->footer;
+	for (size_t i = 0; sums && i < d->ncontainers; i++)
+		if (d->containers[i].c.has_content != 0 &&
+		    hash_update(w->hash, d->containers[i].c.hash, HASH_MD5_SIZE,
+				err) < 0)
+			return -1;
+	if (hash_text(w->hash, checksum, err) < 0)
+		return -1;
+	if (fti_draft_meta(d, checksum, w->hash, err) < 0 ||
 	    end_meta(f, fd, err) < 0)
 		return -1;
 	return fd < 0 ? 0 : put_wrote(f->put, d->size, err);
@@ -345,23 +340,6 @@ fti_writer_add(struct fti_writer *r, const struct fti_job *j, struct error *err)
 	return 0;
 }
 
-static int
-add_workers(struct fti_writer *r, struct error *err)
-{
-	r->nworkers = par_threads(r->w->par);
-	r->workers = mem_calloc(r->nworkers, sizeof(*r->workers));
-	r->memory = mem_aligned(PAGE, r->nworkers * STEP);
-	if (r->workers == NULL || r->memory == NULL)
-		return error_no_memory(err);
-	for (unsigned i = 0; i < r->nworkers; i++) {
-		r->workers[i].buf = r->memory + i * STEP;
-		r->workers[i].hash = hash_new(HASH_MD5, err);
-		if (r->workers[i].hash == NULL)
-			return -1;
-	}
-	return 0;
-}
-
 struct fti_writer *
 fti_writer_new(const struct work *w, struct error *err)
 {
@@ -405,9 +383,19 @@ start(struct fti_writer *r, struct error *err)
 	if (r->started)
 		return 0;
 	r->started = true;
-	if ((r->put != NULL && fti_writer_room(r, err) < 0) ||
-	    add_workers(r, err) < 0)
+	if ((r->put != NULL && fti_writer_room(r, err) < 0))
 		return -1;
+	r->nworkers = par_threads(r->w->par);
+	r->workers = mem_calloc(r->nworkers, sizeof(*r->workers));
+	r->memory = mem_aligned(PAGE, r->nworkers * STEP);
+	if (r->workers == NULL || r->memory == NULL)
+		return error_no_memory(err);
+	for (unsigned i = 0; i < r->nworkers; i++) {
+		r->workers[i].buf = r->memory + i * STEP;
+		r->workers[i].hash = hash_new(HASH_MD5, err);
+		if (r->workers[i].hash == NULL)
+			return -1;
+	}
 	progress_phase(r->w->progress, r->put != NULL ? "writing" : "summing",
 		       r->bytes);
 	return r->put == NULL ? 0 : put_clear(r->put, err);

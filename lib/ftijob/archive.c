@@ -95,32 +95,6 @@ add_file(struct keeping *k, const struct fti_entry *e, struct error *err)
 	return 0;
 }
 
-static int
-list_files(struct keeping *k, const struct fti_set *set, struct error *err)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < set->nranks && rc == 0; i++)
-		if (set->ranks[i].parts[FTI_OWN].entry != NULL &&
-		    (i == 0 || set->whole == NULL))
-			rc = add_file(k, set->ranks[i].parts[FTI_OWN].entry,
-				      err);
-	for (size_t i = 0; i < set->nmetadata && rc == 0; i++) {
-		const struct fti_entry *e = &k->t->list[set->metadata + i];
-
-		if (e->name.kind == FTI_NAME_SECTOR)
-			rc = add_file(k, e, err);
-	}
-	for (size_t i = 0; i < k->t->count && rc == 0; i++) {
-		const struct fti_entry *e = &k->t->list[i];
-
-		if (e->name.kind == FTI_NAME_TOPOLOGY &&
-		    str_eq(e->exec, set->exec) && e->name.id == 0)
-			rc = add_file(k, e, err);
-	}
-	return rc;
-}
-
 /* Open the directory of an execution.  -2: it is missing, and not made. */
 static int
 open_exec(const struct fti_archive *a, const char *exec, bool make,
@@ -227,7 +201,25 @@ fti_archive_keep(struct fti_archive *a, const struct fti_tree *t,
 			    sizeof(*k.list));
 	if (k.list == NULL)
 		return error_no_memory(err);
-	rc = list_files(&k, set, err);
+	rc = 0;
+	for (size_t i = 0; i < set->nranks && rc == 0; i++)
+		if (set->ranks[i].parts[FTI_OWN].entry != NULL &&
+		    (i == 0 || set->whole == NULL))
+			rc = add_file(&k, set->ranks[i].parts[FTI_OWN].entry,
+				      err);
+	for (size_t i = 0; i < set->nmetadata && rc == 0; i++) {
+		const struct fti_entry *e = &k.t->list[set->metadata + i];
+
+		if (e->name.kind == FTI_NAME_SECTOR)
+			rc = add_file(&k, e, err);
+	}
+	for (size_t i = 0; i < k.t->count && rc == 0; i++) {
+		const struct fti_entry *e = &k.t->list[i];
+
+		if (e->name.kind == FTI_NAME_TOPOLOGY &&
+		    str_eq(e->exec, set->exec) && e->name.id == 0)
+			rc = add_file(&k, e, err);
+	}
 	if (rc == 0)
 		k.dirfd = open_exec(a, set->exec, !dry, err);
 	if (k.dirfd == -1)

@@ -58,18 +58,6 @@ static const struct text {
 	{ BASIC, "meta_dir", MEMBER(meta_dir) },
 };
 
-/* exec_id is the name of a directory. */
-static int
-check_exec(const struct fti_config *c, struct error *err)
-{
-	if (c->exec_id == NULL ||
-	    (path_is_clean(c->exec_id) && strchr(c->exec_id, '/') == NULL))
-		return 0;
-	return error_set(err, ERROR_CORRUPT,
-			 "%s: [" RESTART "] exec_id: not a name of a directory",
-			 fti_ini_name(c->ini));
-}
-
 int
 fti_config_take(struct fti_config *c, struct fti_ini *ini, struct error *err)
 {
@@ -93,7 +81,13 @@ fti_config_take(struct fti_config *c, struct fti_ini *ini, struct error *err)
 		if (text != NULL && text[0] != '\0')
 			memcpy((char *)c + texts[i].at, &text, sizeof(text));
 	}
-	return check_exec(c, err);
+	/* exec_id is the name of a directory. */
+	if (c->exec_id == NULL ||
+	    (path_is_clean(c->exec_id) && strchr(c->exec_id, '/') == NULL))
+		return 0;
+	return error_set(err, ERROR_CORRUPT,
+			 "%s: [" RESTART "] exec_id: not a name of a directory",
+			 fti_ini_name(c->ini));
 }
 
 int

@@ -202,16 +202,25 @@ find_set(struct fti_sets *s, const struct fti_protect *p)
 	return NULL;
 }
 
-static int
-write_redundancy(const struct fti_protect *p, const struct work *w,
-		 struct error *err)
+int
+fti_protect_run(const struct fti_protect *p, const struct work *w,
+		struct error *err)
 {
 	struct fti_rebuild r = { .count = 0 };
 	struct fti_sets s;
 	struct fti_set *set = NULL;
-	int rc = fti_sets_open(&s, p->sets->tree.root, &p->from->geometry, w,
-			       err);
+	int rc = 0;
 
+	if (room_check(p->sets->tree.fd, p->bytes_written,
+		       "the files that protect the checkpoint", err) < 0)
+		return -1;
+	if (work_or_default(w)->dry_run || p->count == 0)
+		return 0;
+	if (p->parts[FTI_OWN] > 0 && write_data(p, w, err) < 0)
+		return -1;
+	if (write_metadata(p, err) < 0)
+		return -1;
+	rc = fti_sets_open(&s, p->sets->tree.root, &p->from->geometry, w, err);
 	if (rc == 0)
 		set = find_set(&s, p);
 	if (rc == 0 && set == NULL)
@@ -226,20 +235,4 @@ write_redundancy(const struct fti_protect *p, const struct work *w,
 	fti_rebuild_fini(&r);
 	fti_sets_free(&s);
 	return rc;
-}
-
-int
-fti_protect_run(const struct fti_protect *p, const struct work *w,
-		struct error *err)
-{
-	if (room_check(p->sets->tree.fd, p->bytes_written,
-		       "the files that protect the checkpoint", err) < 0)
-		return -1;
-	if (work_or_default(w)->dry_run || p->count == 0)
-		return 0;
-	if (p->parts[FTI_OWN] > 0 && write_data(p, w, err) < 0)
-		return -1;
-	if (write_metadata(p, err) < 0)
-		return -1;
-	return write_redundancy(p, w, err);
 }

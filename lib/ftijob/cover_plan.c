@@ -238,10 +238,16 @@ check_from(const struct fti_set *from, enum fti_level level, struct error *err)
 	return 0;
 }
 
-/* FTI takes the first file of a level that it finds, whatever its id. */
-static int
-find_there(struct fti_protect *p, struct error *err)
+int
+fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
+		 struct fti_set *from, enum fti_level level, struct error *err)
 {
+	int rc = 0;
+
+	*p = (struct fti_protect){ .sets = s, .from = from, .level = level };
+	if (check_from(from, level, err) < 0)
+		return -1;
+	/* FTI takes the first file of a level that it finds, whatever its id. */
 	for (size_t i = 0; i < p->sets->count; i++) {
 		struct fti_set *set = &p->sets->list[i];
 
@@ -255,18 +261,7 @@ find_there(struct fti_protect *p, struct error *err)
 					 fti_level_name(p->level), set->id);
 		p->there = set;
 	}
-	return 0;
-}
-
-int
-fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
-		 struct fti_set *from, enum fti_level level, struct error *err)
-{
-	int rc = 0;
-
-	*p = (struct fti_protect){ .sets = s, .from = from, .level = level };
-	if (check_from(from, level, err) < 0 || find_there(p, err) < 0 ||
-	    find_dirs(p, err) < 0)
+	if (find_dirs(p, err) < 0)
 		return -1;
 	for (uint32_t g = 0; g < from->groups && rc == 0; g++)
 		if (fti_set_member(from, g, 0) != NULL)

@@ -159,26 +159,13 @@ open_parity(struct fti_recover *r, struct error *err)
 
 /* --- All --- */
 
-static void
-choose_ranks(struct fti_recover *r, const struct fti_rank *of)
-{
-	const uint32_t k = r->set->geometry.group_size;
-	const bool groups = k >= CAUCHY_MIN && k <= CAUCHY_MAX &&
-			    r->set->geometry.node_size > 0;
-
-	r->count = groups ? k : 1;
-	for (unsigned m = 0; m < r->count; m++)
-		r->ranks[m] =
-			groups ? fti_set_member(r->set, of->group, m) : of;
-	if (!groups)
-		error_set(&r->why, ERROR_SYSTEM, "the groups are not known");
-}
-
 struct fti_recover *
 fti_recover_new(const struct fti_sets *s, struct fti_set *set,
 		const struct fti_rank *of, struct error *err)
 {
 	struct fti_recover *r = mem_calloc(1, sizeof(*r));
+	uint32_t k = 0;
+	bool groups = false;
 
 	if (r != NULL)
 		r->arena = arena_new();
@@ -191,7 +178,15 @@ fti_recover_new(const struct fti_sets *s, struct fti_set *set,
 	for (unsigned m = 0; m < CAUCHY_MAX; m++)
 		for (int p = 0; p < FTI_PARTS; p++)
 			r->files[m][p].fd = -1;
-	choose_ranks(r, of);
+	k = r->set->geometry.group_size;
+	groups = k >= CAUCHY_MIN && k <= CAUCHY_MAX &&
+		 r->set->geometry.node_size > 0;
+	r->count = groups ? k : 1;
+	for (unsigned m = 0; m < r->count; m++)
+		r->ranks[m] =
+			groups ? fti_set_member(r->set, of->group, m) : of;
+	if (!groups)
+		error_set(&r->why, ERROR_SYSTEM, "the groups are not known");
 	if (open_files(r, s, err) == 0) {
 		if (set->level == FTI_L3 && r->why.kind == ERROR_NONE)
 			(void)open_parity(r, &r->why);

@@ -243,14 +243,6 @@ open_units(struct run *r, size_t *at, struct error *err)
 	return 0;
 }
 
-static void
-close_units(struct run *r)
-{
-	for (size_t i = 0; i < r->nunits; i++)
-		renew_close_unit(&r->units[i]);
-	r->nunits = 0;
-}
-
 static int
 run_units(struct run *r, struct error *err)
 {
@@ -267,21 +259,6 @@ run_units(struct run *r, struct error *err)
 	}
 	return par_for(r->w->par, (size_t)most * r->nunits, 1, run_block, r,
 		       err);
-}
-
-static int
-run_all(struct run *r, struct error *err)
-{
-	int rc = 0;
-
-	progress_phase(r->w->progress, "rebuilding", r->r->bytes_written);
-	for (size_t at = 0; at < r->r->count && rc == 0;) {
-		rc = open_units(r, &at, err);
-		if (rc == 0)
-			rc = run_units(r, err);
-		close_units(r);
-	}
-	return rc;
 }
 
 /* --- All --- */
@@ -353,8 +330,18 @@ run(struct run *r, struct error *err)
 	rc = start(r, err);
 	if (rc == 0)
 		rc = renew_prove_inputs(r->r, r->w, err);
-	if (rc == 0)
-		rc = run_all(r, err);
+	if (rc == 0) {
+		progress_phase(r->w->progress, "rebuilding",
+			       r->r->bytes_written);
+		for (size_t at = 0; at < r->r->count && rc == 0;) {
+			rc = open_units(r, &at, err);
+			if (rc == 0)
+				rc = run_units(r, err);
+			for (size_t i = 0; i < r->nunits; i++)
+				renew_close_unit(&r->units[i]);
+			r->nunits = 0;
+		}
+	}
 	if (rc == 0)
 		rc = work_go_on(r->w, err);
 	if (rc == 0)

@@ -166,22 +166,6 @@ find_dir(const struct planning *p, uint32_t node, struct error *err)
 
 /* --- Files --- */
 
-/* A new file must not exist, also not as a link. */
-static int
-check_absent(const struct fti_rebuild *r, const char *path, struct error *err)
-{
-	struct stat st;
-
-	if (fstatat(r->sets->tree.fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		return error_set(err, ERROR_USAGE,
-				 "%s: exists, and is no file of this "
-				 "checkpoint",
-				 path);
-	return errno == ENOENT || errno == ENOTDIR
-		       ? 0
-		       : error_sys(err, "%s: cannot stat", path);
-}
-
 static int
 set_path(const struct planning *p, struct fti_rebuild_file *f,
 	 struct error *err)
@@ -190,6 +174,7 @@ set_path(const struct planning *p, struct fti_rebuild_file *f,
 	const struct fti_rebuild *r = p->r;
 	char name[FTI_NAME_MAX];
 	const char *dir = NULL;
+	struct stat st;
 
 	if (e != NULL) {
 		f->path = e->path;
@@ -204,7 +189,15 @@ set_path(const struct planning *p, struct fti_rebuild_file *f,
 			       dir[0] == '\0' ? "" : "/", name);
 	if (f->path == NULL)
 		return error_no_memory(err);
-	return check_absent(r, f->path, err);
+	/* A new file must not exist, also not as a link. */
+	if (fstatat(r->sets->tree.fd, f->path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return error_set(err, ERROR_USAGE,
+				 "%s: exists, and is no file of this "
+				 "checkpoint",
+				 f->path);
+	return errno == ENOENT || errno == ENOTDIR
+		       ? 0
+		       : error_sys(err, "%s: cannot stat", f->path);
 }
 
 static bool
@@ -304,9 +297,14 @@ add_group(const struct planning *pl, uint32_t group, struct error *err)
 	return rc;
 }
 
-static int
-check_set(const struct fti_set *set, struct error *err)
+int
+fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
+		 struct fti_set *set, const struct work *w, struct error *err)
 {
+	struct planning p = { .r = r };
+	int rc = 0;
+
+	*r = (struct fti_rebuild){ .sets = sets, .set = set };
 	if (set->level != FTI_L2 && set->level != FTI_L3)
 		return error_set(err, ERROR_USAGE,
 				 "%s has neither copies nor parity",
@@ -318,19 +316,6 @@ check_set(const struct fti_set *set, struct error *err)
 	if (set->geometry.group_size < 2 || set->geometry.node_size == 0)
 		return error_set(err, ERROR_SYSTEM,
 				 "the size of nodes or groups is not known");
-	return 0;
-}
-
-int
-fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
-		 struct fti_set *set, const struct work *w, struct error *err)
-{
-	struct planning p = { .r = r };
-	int rc = 0;
-
-	*r = (struct fti_rebuild){ .sets = sets, .set = set };
-	if (check_set(set, err) < 0)
-		return -1;
 	rc = find_places(&p, err);
 	r->sums = set->sums;
 	for (uint32_t g = 0; g < set->groups && rc == 0; g++) {

@@ -194,24 +194,13 @@ compare_sum(const struct renew_out *o, struct error *err)
 	return fti_sums_alike(o->sum, want) ? 0 : differs(o, "checksum", err);
 }
 
-/* Write the record behind the parity. */
-static int
-write_record(struct renew_out *o, enum fti_layout l, struct error *err)
-{
-	unsigned char record[FTI_META_MAX];
-	const uint8_t size = fti_format(l)->meta;
-
-	fti_meta_write(l, &o->meta, record);
-	if (fti_meta_hash(l, record, o->hash, o->meta.hash, err) < 0)
-		return -1;
-	fti_meta_write(l, &o->meta, record);
-	return put_write(o->put, record, size, o->length, err);
-}
-
 int
 renew_end_out(struct renew_out *o, const struct fti_rebuild *r,
 	      struct error *err)
 {
+	unsigned char record[FTI_META_MAX];
+	uint8_t size = 0;
+
 	if (o->pass != NULL) {
 		if (fti_pass_end(o->pass, err) < 0)
 			return -1;
@@ -226,5 +215,12 @@ renew_end_out(struct renew_out *o, const struct fti_rebuild *r,
 	if (r->set->posix)
 		return compare_sum(o, err);
 	memcpy(o->meta.checksum, o->sum, HASH_MD5_TEXT);
-	return write_record(o, r->set->layout, err);
+	/* Write the record behind the parity. */
+	size = fti_format(r->set->layout)->meta;
+	fti_meta_write(r->set->layout, &o->meta, record);
+	if (fti_meta_hash(r->set->layout, record, o->hash, o->meta.hash, err) <
+	    0)
+		return -1;
+	fti_meta_write(r->set->layout, &o->meta, record);
+	return put_write(o->put, record, size, o->length, err);
 }

@@ -288,21 +288,6 @@ struct span {
 	bool sectors, layers; /* they have files of these kinds */
 };
 
-static void
-find_levels(const struct fti_tree *t, size_t first, size_t end,
-	    struct span levels[static FTI_NO_LEVEL + 1])
-{
-	for (size_t i = first; i < end; i++) {
-		struct span *l = &levels[t->list[i].level];
-
-		if (l->end == 0)
-			l->first = i;
-		l->end = i + 1;
-		l->sectors |= t->list[i].name.kind == FTI_NAME_SECTOR;
-		l->layers |= t->list[i].name.kind == FTI_NAME_LAYERS;
-	}
-}
-
 /* Where the sector files of a checkpoint are, if its files are POSIX.  Those of
  * differential checkpoints, and of a head's replica, are at L4. */
 static void
@@ -380,7 +365,15 @@ add_exec(struct fti_sets *s, size_t first, size_t end,
 	const size_t before = s->count;
 	const char *topology = NULL;
 
-	find_levels(&s->tree, first, end, levels);
+	for (size_t i = first; i < end; i++) {
+		struct span *l = &levels[s->tree.list[i].level];
+
+		if (l->end == 0)
+			l->first = i;
+		l->end = i + 1;
+		l->sectors |= s->tree.list[i].name.kind == FTI_NAME_SECTOR;
+		l->layers |= s->tree.list[i].name.kind == FTI_NAME_LAYERS;
+	}
 	for (size_t i = first; i < end; i++)
 		if (list[i].name.kind == FTI_NAME_TOPOLOGY) {
 			struct error why = ERROR_INIT;

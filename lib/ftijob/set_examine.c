@@ -281,26 +281,6 @@ read_files(struct fti_sets *s, struct fti_set *set, bool data,
 
 /* --- The metadata of the groups of a POSIX checkpoint --- */
 
-/* The members of a group describe the files of their ranks. */
-static void
-take_members(struct fti_set *set, const struct fti_posix *p)
-{
-	for (size_t i = 0; i < p->nfiles; i++) {
-		const struct fti_name n = fti_name_parse(p->files[i].name);
-		struct fti_rank *r = fti_set_rank(set, n.rank);
-		const struct fti_entry *own = NULL;
-
-		if (r == NULL || r->posix != NULL)
-			continue;
-		own = r->parts[FTI_OWN].entry;
-		if (n.kind == FTI_NAME_RANK
-			    ? n.id == set->id
-			    : n.kind == FTI_NAME_LAYERS &&
-				      (own == NULL || own->name.id == n.id))
-			r->posix = &p->files[i];
-	}
-}
-
 /* Read a sector file.  A bad one is like a missing one, but says why. */
 static int
 read_metadata(struct fti_sets *s, struct fti_set *set,
@@ -318,7 +298,23 @@ read_metadata(struct fti_sets *s, struct fti_set *set,
 		s->inis[s->ninis++] = p;
 		if (set->level == FTI_DCP && p->layered && p->id > 0)
 			set->id = (uint32_t)p->id;
-		take_members(set, p);
+		/* The members of a group describe the files of their ranks. */
+		for (size_t i = 0; i < p->nfiles; i++) {
+			const struct fti_name n =
+				fti_name_parse(p->files[i].name);
+			struct fti_rank *r = fti_set_rank(set, n.rank);
+			const struct fti_entry *own = NULL;
+
+			if (r == NULL || r->posix != NULL)
+				continue;
+			own = r->parts[FTI_OWN].entry;
+			if (n.kind == FTI_NAME_RANK
+				    ? n.id == set->id
+				    : n.kind == FTI_NAME_LAYERS &&
+					      (own == NULL ||
+					       own->name.id == n.id))
+				r->posix = &p->files[i];
+		}
 		return 0;
 	}
 	if (why.kind == ERROR_NOMEM)
@@ -363,12 +359,20 @@ read_all_metadata(struct fti_sets *s, struct fti_set *set, struct error *err)
 
 /* --- A whole checkpoint --- */
 
-/* When it was written: as its records say. */
-static void
-find_time(struct fti_set *set)
+int
+fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
+		const struct work *w, struct error *err)
 {
 	int64_t newest = -1;
 
+	set->data_read = data;
+	set->conflict = set->reason = NULL;
+	if ((set->posix && read_all_metadata(s, set, err) < 0) ||
+	    read_files(s, set, data, w, err) < 0 ||
+	    fti_set_confront(s, set, w, err) < 0)
+		return -1;
+	set->layout_known = set->layout_known || set->layout_guessed;
+	/* When it was written: as its records say. */
 	for (size_t i = 0; i < set->nranks && !set->posix; i++) {
 		const struct fti_part_file *p = &set->ranks[i].parts[FTI_OWN];
 		const int64_t at = fti_written(set->layout, &p->meta);
@@ -378,19 +382,5 @@ find_time(struct fti_set *set)
 	}
 	if (newest > 0)
 		set->written = newest;
-}
-
-int
-fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
-		const struct work *w, struct error *err)
-{
-	set->data_read = data;
-	set->conflict = set->reason = NULL;
-	if ((set->posix && read_all_metadata(s, set, err) < 0) ||
-	    read_files(s, set, data, w, err) < 0 ||
-	    fti_set_confront(s, set, w, err) < 0)
-		return -1;
-	set->layout_known = set->layout_known || set->layout_guessed;
-	find_time(set);
 	return fti_set_judge(s, set, err);
 }
