@@ -244,23 +244,6 @@ put_containers_map(const struct containers *k, const struct report_choice *c,
 	report_containers_map(k, &c->style, out);
 }
 
-/* If only some nodes were checked, caches of the others may be whole. */
-static void
-hint_nodes(struct buf *out, const struct plan *p)
-{
-	int64_t here = 0;
-
-	for (int64_t r = 0; r < p->nranks; r++)
-		here += p->ranks[r].map.name != NULL &&
-			p->ranks[r].map.fate == FATE_KEEP;
-	if (here > 0 && here < p->nranks)
-		buf_printf(out,
-			   "  note        files of %" PRId64 " of %" PRId64
-			   " ranks were found here; caches of other nodes can "
-			   "be named, too\n",
-			   here, p->nranks);
-}
-
 /* Report the problems of the metadata that a restart needs.  If there are none,
  * report why a dataset is damaged although it lacks no file. */
 static void
@@ -289,8 +272,21 @@ report_planned(struct condition *h, const struct report_choice *c,
 
 	report_summary(p, d, h->containers, h->status, out);
 	report_causes(h, out);
-	if (p->places[0].cache && h->status == STATUS_LOST)
-		hint_nodes(out, p);
+	if (p->places[0].cache && h->status == STATUS_LOST) {
+		int64_t here = 0;
+
+		/* If only some nodes were checked, caches of the others may be whole. */
+		for (int64_t r = 0; r < p->nranks; r++)
+			here += p->ranks[r].map.name != NULL &&
+				p->ranks[r].map.fate == FATE_KEEP;
+		if (here > 0 && here < p->nranks)
+			buf_printf(
+				out,
+				"  note        files of %" PRId64 " of %" PRId64
+				" ranks were found here; caches of other nodes can "
+				"be named, too\n",
+				here, p->nranks);
+	}
 	if (h->deep_done)
 		report_deep(p, &h->deep, out);
 	put_next(h, out);

@@ -88,28 +88,6 @@ collect(struct container_picture *p, const struct containers_part *part,
 	return n;
 }
 
-static int
-list_spans(const struct containers *k, struct container_picture *out,
-	   struct error *err)
-{
-	const size_t segs = k->parts[0].map->nsegs + k->parts[1].map->nsegs;
-	size_t n = 0;
-
-	out->first = mem_calloc(k->count + 2, sizeof(*out->first));
-	out->spans = mem_calloc(2 * segs + 1, sizeof(*out->spans));
-	if (out->first == NULL || out->spans == NULL)
-		return error_no_memory(err);
-	for (int i = 0; i < 2; i++)
-		n = collect(out, &k->parts[i], n);
-	qsort(out->spans, n, sizeof(*out->spans), by_place);
-	for (size_t i = 0, s = 0; i < k->count; i++) {
-		while (s < n && out->spans[s].container == i)
-			s++;
-		out->first[i + 1] = s;
-	}
-	return 0;
-}
-
 static bool
 alike(const struct container *a, const struct container *b)
 {
@@ -122,6 +100,9 @@ int
 container_picture(const struct containers *k, size_t alone, size_t rows,
 		  struct container_picture *out, struct error *err)
 {
+	size_t segs = 0;
+	size_t n = 0;
+
 	*out = (struct container_picture){ .k = k, .room = 1 };
 	out->rows = mem_calloc(rows, sizeof(*out->rows));
 	if (out->rows == NULL)
@@ -143,7 +124,20 @@ container_picture(const struct containers *k, size_t alone, size_t rows,
 				c->redundancy && (i == 0 || !c[-1].redundancy),
 			};
 	}
-	return list_spans(k, out, err);
+	segs = k->parts[0].map->nsegs + k->parts[1].map->nsegs;
+	out->first = mem_calloc(k->count + 2, sizeof(*out->first));
+	out->spans = mem_calloc(2 * segs + 1, sizeof(*out->spans));
+	if (out->first == NULL || out->spans == NULL)
+		return error_no_memory(err);
+	for (int i = 0; i < 2; i++)
+		n = collect(out, &k->parts[i], n);
+	qsort(out->spans, n, sizeof(*out->spans), by_place);
+	for (size_t i = 0, s = 0; i < k->count; i++) {
+		while (s < n && out->spans[s].container == i)
+			s++;
+		out->first[i + 1] = s;
+	}
+	return 0;
 }
 
 void

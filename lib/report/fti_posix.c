@@ -15,35 +15,6 @@
 #include "report/table.h"
 #include "str.h"
 
-static void
-add_head(const struct fti_rankfile *r, struct buf *out)
-{
-	const struct fti_described *d = &r->described;
-
-	buf_printf(out, "  form        %s", fti_form_name(r->form));
-	if (r->copy || r->parity)
-		buf_printf(out, ", %s of %s", r->copy ? "copy" : "parity",
-			   str_shown(d->file->name));
-	if (r->id >= 0)
-		buf_printf(out, ", checkpoint %" PRId64, r->id);
-	buf_printf(out,
-		   "\n  metadata    %s\n  size        %s (%" PRIu64 " bytes)\n",
-		   str_shown(d->path), str_size(r->source->size),
-		   r->source->size);
-	if (r->form == FTI_FORM_LAYERS && r->dcp.nlayers > 0)
-		buf_printf(out,
-			   "  layers      %zu of blocks of %" PRIu32
-			   " bytes; the variables are those after layer %zu\n",
-			   r->dcp.nlayers, r->dcp.block, r->layer);
-	if (r->unusable != NULL)
-		buf_printf(out, "  variables   unknown: %s\n",
-			   str_shown(r->unusable));
-	else if (r->lacks)
-		buf_add_str(out,
-			    "  variables   without those whose size after this "
-			    "layer is not recorded\n");
-}
-
 /* "2 x 3", slowest first. */
 static void
 dims_cell(struct table *t, const struct fti_posix_var *v)
@@ -74,8 +45,30 @@ report_fti_list_posix(const struct fti_rankfile *r, struct buf *out)
 {
 	const struct fti_content *c = &r->content;
 	struct table t;
+	const struct fti_described *d = &r->described;
 
-	add_head(r, out);
+	buf_printf(out, "  form        %s", fti_form_name(r->form));
+	if (r->copy || r->parity)
+		buf_printf(out, ", %s of %s", r->copy ? "copy" : "parity",
+			   str_shown(d->file->name));
+	if (r->id >= 0)
+		buf_printf(out, ", checkpoint %" PRId64, r->id);
+	buf_printf(out,
+		   "\n  metadata    %s\n  size        %s (%" PRIu64 " bytes)\n",
+		   str_shown(d->path), str_size(r->source->size),
+		   r->source->size);
+	if (r->form == FTI_FORM_LAYERS && r->dcp.nlayers > 0)
+		buf_printf(out,
+			   "  layers      %zu of blocks of %" PRIu32
+			   " bytes; the variables are those after layer %zu\n",
+			   r->dcp.nlayers, r->dcp.block, r->layer);
+	if (r->unusable != NULL)
+		buf_printf(out, "  variables   unknown: %s\n",
+			   str_shown(r->unusable));
+	else if (r->lacks)
+		buf_add_str(out,
+			    "  variables   without those whose size after this "
+			    "layer is not recorded\n");
 	if (c->nvars == 0)
 		return;
 	buf_add_char(out, '\n');

@@ -13,20 +13,6 @@
 #include "str.h"
 #include "when.h"
 
-/* "F", "POSIX", "?" */
-static void
-format_text(const struct fti_set *set, char to[static 16])
-{
-	if (set->whole != NULL)
-		snprintf(to, 16, "MPI-IO");
-	else if (set->posix)
-		snprintf(to, 16, "POSIX");
-	else if (set->layout_known)
-		snprintf(to, 16, "FTI-FF %s", fti_format(set->layout)->letter);
-	else
-		snprintf(to, 16, "?");
-}
-
 static const char *
 id_text(const struct fti_set *set, char to[static 16])
 {
@@ -46,7 +32,16 @@ add_exec(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
 	for (size_t i = first; i < end; i++) {
 		const struct fti_set *set = &s->list[i];
 
-		format_text(set, format);
+		/* "F", "POSIX", "?" */
+		if (set->whole != NULL)
+			snprintf(format, 16, "MPI-IO");
+		else if (set->posix)
+			snprintf(format, 16, "POSIX");
+		else if (set->layout_known)
+			snprintf(format, 16, "FTI-FF %s",
+				 fti_format(set->layout)->letter);
+		else
+			snprintf(format, 16, "?");
 		table_cell(&t, "%s", fti_level_name(set->level));
 		table_cell(&t, "%s", id_text(set, id));
 		table_cell(&t, "%s", format);

@@ -139,38 +139,6 @@ report_fti_number(const struct fti_meta *m, enum fti_field field)
 	return numbers[field];
 }
 
-static void
-add_meta(const struct fti_file *f, struct buf *out)
-{
-	char hex[HASH_MD5_TEXT], sum[FTI_CHECKSUM_SIZE + 1] = "";
-
-	memcpy(sum, f->meta.checksum, FTI_CHECKSUM_SIZE);
-	buf_printf(out, "  metadata    at %" PRIu64 ": checksum %s, myHash %s",
-		   f->meta_at, str_shown(sum),
-		   hash_hex(hex, f->meta.hash, HASH_MD5_SIZE));
-	for (enum fti_field i = FTI_CKPT_SIZE; i <= FTI_TIMESTAMP; i++)
-		if (fti_has(f->layout, i))
-			buf_printf(out, ", %s %" PRId64, fti_field_name(i),
-				   report_fti_number(&f->meta, i));
-	buf_add_char(out, '\n');
-}
-
-static void
-add_blocks(const struct fti_file *f, struct buf *out)
-{
-	struct table t;
-
-	buf_add_char(out, '\n');
-	table_start(&t, ">BLOCK|>NUMVARS|>DBSIZE|>RECORD AT");
-	for (size_t i = 0; i < f->nblocks; i++) {
-		table_cell(&t, "%zu", i);
-		table_cell(&t, "%" PRId64, f->blocks[i].b.numvars);
-		table_cell(&t, "%" PRId64, f->blocks[i].b.dbsize);
-		table_cell(&t, "%" PRIu64, f->blocks[i].at);
-	}
-	table_end(&t, 2, out);
-}
-
 const char **
 report_fti_container_states(const struct fti_checked *c)
 {
@@ -231,13 +199,34 @@ static void
 dump_ff(const struct fti_rankfile *r, struct buf *out)
 {
 	const struct fti_file *f = r->ff;
+	char hex[HASH_MD5_TEXT];
+	char sum[FTI_CHECKSUM_SIZE + 1] = "";
 
 	if (f->kind == FTI_KIND_NONE)
 		return;
 	buf_add_char(out, '\n');
-	add_meta(f, out);
-	if (f->nblocks > 0)
-		add_blocks(f, out);
+	memcpy(sum, f->meta.checksum, FTI_CHECKSUM_SIZE);
+	buf_printf(out, "  metadata    at %" PRIu64 ": checksum %s, myHash %s",
+		   f->meta_at, str_shown(sum),
+		   hash_hex(hex, f->meta.hash, HASH_MD5_SIZE));
+	for (enum fti_field i = FTI_CKPT_SIZE; i <= FTI_TIMESTAMP; i++)
+		if (fti_has(f->layout, i))
+			buf_printf(out, ", %s %" PRId64, fti_field_name(i),
+				   report_fti_number(&f->meta, i));
+	buf_add_char(out, '\n');
+	if (f->nblocks > 0) {
+		struct table t;
+
+		buf_add_char(out, '\n');
+		table_start(&t, ">BLOCK|>NUMVARS|>DBSIZE|>RECORD AT");
+		for (size_t i = 0; i < f->nblocks; i++) {
+			table_cell(&t, "%zu", i);
+			table_cell(&t, "%" PRId64, f->blocks[i].b.numvars);
+			table_cell(&t, "%" PRId64, f->blocks[i].b.dbsize);
+			table_cell(&t, "%" PRIu64, f->blocks[i].at);
+		}
+		table_end(&t, 2, out);
+	}
 	if (f->ncontainers > 0)
 		add_containers(&r->checked, out);
 }

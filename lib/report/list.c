@@ -272,18 +272,6 @@ cell_text(const struct table *t, int column, const struct index_entry *e,
 	return text;
 }
 
-/* Append `blanks` blanks and a cell. */
-static int
-put_cell(struct buf *out, size_t blanks, const char *cell, size_t len)
-{
-	if (buf_reserve(out, blanks + len) < 0)
-		return -1;
-	memset(out->data + out->len, ' ', blanks);
-	memcpy(out->data + out->len + blanks, cell, len);
-	out->len += blanks + len;
-	return 0;
-}
-
 /* Append the line of `e`, or the headings (NULL). */
 static int
 put_line(struct table *t, const struct index_entry *e)
@@ -307,8 +295,12 @@ put_line(struct table *t, const struct index_entry *e)
 		fill = len < width ? width - len : 0;
 		if (c->width > 0)
 			blanks += fill;
-		if (put_cell(&t->text, blanks, cell, len) < 0)
+		/* Append `blanks` blanks and a cell. */
+		if (buf_reserve(&t->text, blanks + len) < 0)
 			return -1;
+		memset(t->text.data + t->text.len, ' ', blanks);
+		memcpy(t->text.data + t->text.len + blanks, cell, len);
+		t->text.len += blanks + len;
 		blanks = c->width <= 0 ? fill + 1 : 1;
 	}
 	return buf_add_char(&t->text, '\n');

@@ -80,19 +80,6 @@ where_cell(struct table *t, const struct segmap *m, const struct segmap_file *f)
 	buf_free(&text);
 }
 
-static void
-file_cells(struct table *t, const struct segmap *m, const struct segmap_file *f)
-{
-	table_cell(t, "%" PRIu32, f->rank);
-	table_cell(t, "%" PRIu64, f->size);
-	table_name(t, f->path);
-	where_cell(t, m, f);
-	if (f->has_crc)
-		table_cell(t, "0x%08" PRIx32, f->crc);
-	else
-		table_cell(t, "%s", "");
-}
-
 /* The files as a table, at most `most` (0: all). */
 static void
 file_table(const struct segmap *m, const struct columns *how, size_t most,
@@ -108,8 +95,16 @@ file_table(const struct segmap *m, const struct columns *how, size_t most,
 	}
 	table_start_named(&t, report_map_columns);
 	for (size_t i = 0;
-	     i < m->nfiles && (most == 0 || i < most || how->sort > 0); i++)
-		file_cells(&t, m, &m->files[i]);
+	     i < m->nfiles && (most == 0 || i < most || how->sort > 0); i++) {
+		table_cell(&t, "%" PRIu32, m->files[i].rank);
+		table_cell(&t, "%" PRIu64, m->files[i].size);
+		table_name(&t, m->files[i].path);
+		where_cell(&t, m, &m->files[i]);
+		if (m->files[i].has_crc)
+			table_cell(&t, "0x%08" PRIx32, m->files[i].crc);
+		else
+			table_cell(&t, "%s", "");
+	}
 	table_choose(&t, &shown, most);
 	table_end(&t, indent, out);
 }

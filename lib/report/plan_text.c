@@ -279,38 +279,6 @@ kind_text(const struct dataset *d, char *to, size_t size)
 		 d->is_output ? "output" : "");
 }
 
-static void
-put_kind(struct buf *out, const struct dataset *d)
-{
-	char kind[80], when[WHEN_TEXT];
-
-	kind_text(d, kind, sizeof(kind));
-	buf_printf(out, "  kind        %s", kind[0] != '\0' ? kind : "unknown");
-	if (d->created_us > 0)
-		buf_printf(out, ", made %s",
-			   when_shown(when, d->created_us / 1000000, false));
-	if (d->user != NULL)
-		buf_printf(out, " by %s", str_shown(d->user));
-	if (d->job_id != NULL)
-		buf_printf(out, ", job %s", str_shown(d->job_id));
-	buf_printf(out, "\n");
-}
-
-static void
-put_where(struct buf *out, const struct plan *p)
-{
-	const char *root = str_shown(p->places[0].root);
-
-	if (p->nplaces > 1)
-		buf_printf(out, "  where       %zu directories: %s and so on\n",
-			   p->nplaces, root);
-	else
-		buf_printf(out, "  where       %s\n", root);
-	if (p->moved && p->recorded_root != NULL)
-		buf_printf(out, "  moved       it was written as %s\n",
-			   str_shown(p->recorded_root));
-}
-
 /* World ranks with missing or damaged files, ascending; free with
  * mem_free(). */
 static uint32_t *
@@ -389,21 +357,6 @@ put_damage(struct buf *out, struct plan *p, int status)
 }
 
 static void
-put_state(struct buf *out, struct plan *p, int status)
-{
-	char spare[CLAUSE_TEXT];
-
-	buf_printf(out, "  state       %s", report_state(status));
-	if (plan_status(p) != STATUS_OK)
-		put_damage(out, p, status);
-	else if (report_may_lose(p, status))
-		buf_printf(out, "\n  tolerates   %s\n",
-			   report_spare(p, false, spare, sizeof(spare)));
-	else
-		buf_printf(out, "\n");
-}
-
-static void
 put_size(struct buf *out, const struct plan *p)
 {
 	buf_printf(out, "  size        %" PRId64 " %s, %zu %s, %s",
@@ -420,6 +373,8 @@ report_summary(struct plan *p, const struct dataset *d,
 	       const struct containers *k, int status, struct buf *out)
 {
 	char text[CLAUSE_TEXT];
+	const char *root = NULL;
+	char spare[CLAUSE_TEXT];
 
 	if (p->id > 0)
 		buf_printf(out, "dataset %" PRId64, p->id);
@@ -428,15 +383,45 @@ report_summary(struct plan *p, const struct dataset *d,
 	if (d != NULL && d->name != NULL)
 		buf_printf(out, "  %s", str_shown(d->name));
 	buf_printf(out, "\n");
-	if (d != NULL && d->id > 0)
-		put_kind(out, d);
-	put_where(out, p);
+	if (d != NULL && d->id > 0) {
+		char kind[80];
+		char when[WHEN_TEXT];
+
+		kind_text(d, kind, sizeof(kind));
+		buf_printf(out, "  kind        %s",
+			   kind[0] != '\0' ? kind : "unknown");
+		if (d->created_us > 0)
+			buf_printf(out, ", made %s",
+				   when_shown(when, d->created_us / 1000000,
+					      false));
+		if (d->user != NULL)
+			buf_printf(out, " by %s", str_shown(d->user));
+		if (d->job_id != NULL)
+			buf_printf(out, ", job %s", str_shown(d->job_id));
+		buf_printf(out, "\n");
+	}
+	root = str_shown(p->places[0].root);
+	if (p->nplaces > 1)
+		buf_printf(out, "  where       %zu directories: %s and so on\n",
+			   p->nplaces, root);
+	else
+		buf_printf(out, "  where       %s\n", root);
+	if (p->moved && p->recorded_root != NULL)
+		buf_printf(out, "  moved       it was written as %s\n",
+			   str_shown(p->recorded_root));
 	if (p->nranks >= 0)
 		put_size(out, p);
 	buf_printf(out, "  redundancy  %s\n",
 		   report_scheme(p, text, sizeof(text)));
 	report_containers_head(k, out);
-	put_state(out, p, status);
+	buf_printf(out, "  state       %s", report_state(status));
+	if (plan_status(p) != STATUS_OK)
+		put_damage(out, p, status);
+	else if (report_may_lose(p, status))
+		buf_printf(out, "\n  tolerates   %s\n",
+			   report_spare(p, false, spare, sizeof(spare)));
+	else
+		buf_printf(out, "\n");
 }
 
 /* --- Rebuilds and deep checks --- */

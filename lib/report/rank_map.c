@@ -175,26 +175,6 @@ put_rest(struct map *m, bool over_maps)
 		buf_printf(m->out, "\n");
 }
 
-static void
-put_legend(struct map *m)
-{
-	bool first = true;
-
-	buf_printf(m->out, "%-*s", LABEL, "");
-	for (int s = 0; s < STATES; s++) {
-		if (!m->seen[s])
-			continue;
-		if (!first)
-			buf_printf(m->out, "   ");
-		first = false;
-		put_symbol(m->out, m->style, (enum report_cell_state)s);
-		buf_printf(m->out, " %s",
-			   s == REPORT_LOST ? report_loss(m->p)
-					    : looks[s].meaning);
-	}
-	buf_printf(m->out, "\n");
-}
-
 /* Is a filemap in a worse state than the data of its rank?  Otherwise a second
  * picture would add nothing. */
 static bool
@@ -227,6 +207,7 @@ report_map(const struct plan *p, const struct style *style, struct buf *out)
 	bool data = report_has_data_sets(p);
 	unsigned width = style->width > 0 ? style->width : 1000;
 	char scheme[128];
+	bool first = true;
 
 	for (int64_t r = p->nranks - 1; r >= 10; r /= 10)
 		m.digits++;
@@ -240,5 +221,17 @@ report_map(const struct plan *p, const struct style *style, struct buf *out)
 		buf_printf(out, "  and their filemaps\n");
 		put_sets(&m, true);
 	}
-	put_legend(&m);
+	buf_printf(m.out, "%-*s", LABEL, "");
+	for (int s = 0; s < STATES; s++) {
+		if (!m.seen[s])
+			continue;
+		if (!first)
+			buf_printf(m.out, "   ");
+		first = false;
+		put_symbol(m.out, m.style, (enum report_cell_state)s);
+		buf_printf(m.out, " %s",
+			   s == REPORT_LOST ? report_loss(m.p)
+					    : looks[s].meaning);
+	}
+	buf_printf(m.out, "\n");
 }

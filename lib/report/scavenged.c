@@ -292,22 +292,6 @@ put_all(const struct scavenge *s, struct buf *out)
 			   str_count(o.unknown - left, "dataset"));
 }
 
-/* Of what may be missing: the directories that some nodes do not have. */
-static void
-put_places(const struct scavenge *s, struct buf *out)
-{
-	const struct job *j = s->job;
-
-	for (size_t i = 0; i < 1 + j->ncaches; i++) {
-		const char *dir = i == 0 ? j->cntl_dir : j->caches[i - 1].dir;
-
-		if (s->there[i] < s->alive &&
-		    (i == 0 || !str_eq(dir, j->cntl_dir)))
-			buf_printf(out, "; %s exists on %zu of %zu nodes", dir,
-				   s->there[i], s->alive);
-	}
-}
-
 /* The nodes that may have what is missing, and what to do if they have it. */
 static void
 put_hiding(const struct scavenge *s, struct buf *out)
@@ -357,8 +341,21 @@ report_verdict(const struct scavenge *s, struct buf *out)
 	if (s->dead > 0)
 		buf_printf(out, "; %zu of %zu nodes dead", s->dead,
 			   s->job->nodes.count);
-	if (s->plan.count > 0 && scavenge_status(s) != STATUS_OK)
-		put_places(s, out);
+	if (s->plan.count > 0 && scavenge_status(s) != STATUS_OK) {
+		const struct job *j = s->job;
+
+		/* Of what may be missing: the directories that some nodes do not have. */
+		for (size_t i = 0; i < 1 + j->ncaches; i++) {
+			const char *dir =
+				i == 0 ? j->cntl_dir : j->caches[i - 1].dir;
+
+			if (s->there[i] < s->alive &&
+			    (i == 0 || !str_eq(dir, j->cntl_dir)))
+				buf_printf(out,
+					   "; %s exists on %zu of %zu nodes",
+					   dir, s->there[i], s->alive);
+		}
+	}
 	put_hiding(s, out);
 }
 

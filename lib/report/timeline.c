@@ -254,25 +254,6 @@ put_lane(const struct timeline *t, enum lane lane, struct buf *out)
 	buf_add_str(out, "</div>\n");
 }
 
-static void
-put_list(const struct timeline *t, struct buf *out)
-{
-	const size_t from = t->count > LISTED ? t->count - LISTED : 0;
-
-	buf_printf(out,
-		   "<details><summary>last %zu %s</summary><div "
-		   "class=\"scroll\"><table>\n",
-		   str_count(t->count - from, "event"));
-	for (size_t i = t->count; i-- > from;) {
-		buf_add_str(out, "<tr><td>");
-		put_time(out, t->events[i].time);
-		buf_add_str(out, "</td><td>");
-		put_what(&t->events[i], out);
-		buf_add_str(out, "</td></tr>\n");
-	}
-	buf_add_str(out, "</table></div></details>\n");
-}
-
 int
 timeline_html(int scr, int64_t id, struct buf *out, struct error *err)
 {
@@ -282,6 +263,8 @@ timeline_html(int scr, int64_t id, struct buf *out, struct error *err)
 	if (rc == 0)
 		rc = collect(&t, err);
 	if (rc == 0 && t.count > 0) {
+		size_t from = 0;
+
 		buf_add_str(out, "<h2>Timeline</h2>\n");
 		for (int lane = 0; lane < LANES; lane++)
 			put_lane(&t, (enum lane)lane, out);
@@ -290,7 +273,19 @@ timeline_html(int scr, int64_t id, struct buf *out, struct error *err)
 		buf_add_str(out, " UTC</span><span>");
 		put_time(out, t.events[t.count - 1].time);
 		buf_add_str(out, " UTC</span></p>\n");
-		put_list(&t, out);
+		from = t.count > LISTED ? t.count - LISTED : 0;
+		buf_printf(out,
+			   "<details><summary>last %zu %s</summary><div "
+			   "class=\"scroll\"><table>\n",
+			   str_count(t.count - from, "event"));
+		for (size_t i = t.count; i-- > from;) {
+			buf_add_str(out, "<tr><td>");
+			put_time(out, t.events[i].time);
+			buf_add_str(out, "</td><td>");
+			put_what(&t.events[i], out);
+			buf_add_str(out, "</td></tr>\n");
+		}
+		buf_add_str(out, "</table></div></details>\n");
 	}
 	mem_free(t.events);
 	buf_free(&t.text);
