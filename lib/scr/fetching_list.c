@@ -112,23 +112,6 @@ struct copying {
 	struct stat *st; /* by file */
 };
 
-/* -1: the file is bad, or unknown. */
-static int
-check_size(const struct rank2file_file *f, const struct stat *st,
-	   struct error *err)
-{
-	const uint64_t is = (uint64_t)st->st_size;
-
-	if (!S_ISREG(st->st_mode))
-		return error_set(err, ERROR_DAMAGED, "%s: not a regular file",
-				 f->path);
-	if (f->has_size && f->size != is)
-		return error_set(err, ERROR_DAMAGED,
-				 "%s: has %" PRIu64 " bytes, expected %" PRIu64,
-				 f->path, is, f->size);
-	return 0;
-}
-
 /* 1: the file is to be copied; 0: it is in its own place. */
 static int
 is_elsewhere(const struct copying *c, size_t i, struct error *err)
@@ -156,6 +139,7 @@ open_source(struct copying *c, size_t i, struct pump *p, struct error *err)
 {
 	const struct rank2file_file *f = &c->list->files[i];
 	struct stat *st = &c->st[i];
+	uint64_t is = 0;
 
 	p->from = path_open_beneath(c->prefix, f->path, O_RDONLY, 0, err);
 	if (p->from < 0)
@@ -166,7 +150,15 @@ open_source(struct copying *c, size_t i, struct pump *p, struct error *err)
 	if (fstat(p->from, st) < 0)
 		return error_sys(err, "%s", f->path);
 	p->size = (uint64_t)st->st_size;
-	return check_size(f, st, err);
+	is = (uint64_t)st->st_size;
+	if (!S_ISREG(st->st_mode))
+		return error_set(err, ERROR_DAMAGED, "%s: not a regular file",
+				 f->path);
+	if (f->has_size && f->size != is)
+		return error_set(err, ERROR_DAMAGED,
+				 "%s: has %" PRIu64 " bytes, expected %" PRIu64,
+				 f->path, is, f->size);
+	return 0;
 }
 
 static int

@@ -183,16 +183,6 @@ write_top(const struct flushing *f, struct error *err)
 	return rc;
 }
 
-static int
-write_map(struct flushing *f, const struct team_mail *in, struct error *err)
-{
-	const struct team *world = &f->run->world;
-
-	if (team_agree(world, write_part(f, in, err), err) < 0)
-		return -1;
-	return team_agree(world, write_top(f, err), err);
-}
-
 /* --- The whole --- */
 
 /* Record that the files now belong to this dataset. */
@@ -210,6 +200,7 @@ int
 flushing_commit(struct flushing *f, struct error *err)
 {
 	struct team_mail in = { 0, NULL };
+	const struct team *world = &f->run->world;
 	int rc = 0;
 
 	if (gather(f, &in, err) < 0 || retire_others(f, &in, err) < 0)
@@ -218,8 +209,9 @@ flushing_commit(struct flushing *f, struct error *err)
 		rc = put_commit(f->put, err);
 	if (rc == 0 && !f->bypass)
 		rc = own(f, err);
-	if (team_agree(&f->run->world, rc, err) < 0 ||
-	    write_map(f, &in, err) < 0)
+	if (team_agree(world, rc, err) < 0 ||
+	    team_agree(world, write_part(f, &in, err), err) < 0 ||
+	    team_agree(world, write_top(f, err), err) < 0)
 		return -1;
 	return onprefix_complete(f->run, f->d, err);
 }

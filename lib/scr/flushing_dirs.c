@@ -61,21 +61,6 @@ end(struct dirs *d)
 	mem_free(d->list);
 }
 
-static int
-add_mail(struct dirs *d, const struct team_mail *in, uint32_t ranks,
-	 struct error *err)
-{
-	for (size_t i = 0; i < in->count; i++) {
-		const char *at = in->notes[i].data;
-		const char *stop = at + in->notes[i].len;
-
-		for (; at < stop; at += strlen(at) + 1)
-			if (add(d, at, strlen(at), ranks) < 0)
-				return error_no_memory(err);
-	}
-	return 0;
-}
-
 /* Send the directories `d` of this rank, and receive `got`; `rc` as for
  * team_notes().  The result is that of this rank. */
 static int
@@ -94,7 +79,15 @@ pass(const struct flushing *f, const struct team *t, int rc, struct dirs *d,
 		rc = begin(got, f->arena, err);
 	if (team_notes(t, rc, &out, f->arena, &in, err) < 0)
 		return -1;
-	return add_mail(got, &in, ranks, err);
+	for (size_t i = 0; i < in.count; i++) {
+		const char *at = in.notes[i].data;
+		const char *stop = at + in.notes[i].len;
+
+		for (; at < stop; at += strlen(at) + 1)
+			if (add(got, at, strlen(at), ranks) < 0)
+				return error_no_memory(err);
+	}
+	return 0;
 }
 
 /* Make the parent directory of `path`; with `sync`, also sync it. */
@@ -127,16 +120,6 @@ make_dir(int prefix_fd, const char *dir, struct error *err)
 	return rc;
 }
 
-static int
-make_all(const struct flushing *f, const struct dirs *d, struct error *err)
-{
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < d->count; i++)
-		rc = make_dir(f->prefix_fd, d->list[i].path, err);
-	return rc;
-}
-
 int
 flushing_make_dirs(struct flushing *f, struct error *err)
 {
@@ -153,8 +136,8 @@ flushing_make_dirs(struct flushing *f, struct error *err)
 	}
 	rc = pass(f, &run->node, rc, &own, &node, err);
 	rc = pass(f, &run->world, rc, &node, &mine, err);
-	if (rc == 0)
-		rc = make_all(f, &mine, err);
+	for (size_t i = 0; rc == 0 && i < mine.count; i++)
+		rc = make_dir(f->prefix_fd, mine.list[i].path, err);
 	rc = team_agree(&run->world, rc, err);
 	end(&own);
 	end(&node);

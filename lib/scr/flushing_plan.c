@@ -64,12 +64,13 @@ on_prefix(struct flushing *f, const struct filemap_file *m, struct error *err)
 	return NULL;
 }
 
-/* Does the file in cache match its filemap? */
 static int
-check_file(const struct filemap_file *m, struct error *err)
+add_file(struct flushing *f, const struct filemap_file *m, struct error *err)
 {
+	struct flush_file *to = &f->files[f->nfiles];
 	struct stat st;
 
+	/* Does the file in cache match its filemap? */
 	if (!m->complete)
 		return error_set(err, ERROR_LOST, "%s: unfinished",
 				 m->cache_path);
@@ -80,16 +81,6 @@ check_file(const struct filemap_file *m, struct error *err)
 				 "%s: has %" PRIu64 " bytes, expected %" PRIu64,
 				 m->cache_path, (uint64_t)st.st_size,
 				 m->attr.size);
-	return 0;
-}
-
-static int
-add_file(struct flushing *f, const struct filemap_file *m, struct error *err)
-{
-	struct flush_file *to = &f->files[f->nfiles];
-
-	if (check_file(m, err) < 0)
-		return -1;
 	*to = (struct flush_file){
 		.from = m->cache_path,
 		.rel = on_prefix(f, m, err),
@@ -103,22 +94,6 @@ add_file(struct flushing *f, const struct filemap_file *m, struct error *err)
 		to->attr.has_owner = to->attr.has_times = false;
 	f->nfiles++;
 	return 0;
-}
-
-static int
-read_files(struct flushing *f, const struct held_set *s, struct error *err)
-{
-	struct filemap map = { .nfiles = 0 };
-	int rc = held_filemap(s, f->run->world.rank, f->arena, &map, err);
-
-	if (rc == 0) {
-		f->files = arena_alloc(f->arena, map.nfiles + 1,
-				       sizeof(*f->files));
-		rc = f->files == NULL ? error_no_memory(err) : 0;
-	}
-	for (size_t i = 0; rc == 0 && i < map.nfiles; i++)
-		rc = add_file(f, &map.files[i], err);
-	return rc;
 }
 
 /* --- Where they go --- */
@@ -153,6 +128,9 @@ add_targets(struct flushing *f, struct error *err)
 static int
 begin(struct flushing *f, const struct held_set *s, struct error *err)
 {
+	struct filemap map = { .nfiles = 0 };
+	int rc = 0;
+
 	f->d = &s->d;
 	f->store = s->store;
 	f->bypass = s->bypass;
@@ -162,7 +140,15 @@ begin(struct flushing *f, const struct held_set *s, struct error *err)
 	f->prefix_fd = dir_open(AT_FDCWD, f->run->p.prefix);
 	if (f->prefix_fd < 0)
 		return error_sys(err, "%s", f->run->p.prefix);
-	return read_files(f, s, err);
+	rc = held_filemap(s, f->run->world.rank, f->arena, &map, err);
+	if (rc == 0) {
+		f->files = arena_alloc(f->arena, map.nfiles + 1,
+				       sizeof(*f->files));
+		rc = f->files == NULL ? error_no_memory(err) : 0;
+	}
+	for (size_t i = 0; rc == 0 && i < map.nfiles; i++)
+		rc = add_file(f, &map.files[i], err);
+	return rc;
 }
 
 /* At the first flush: is the prefix the same directory on all nodes?  Without
@@ -234,16 +220,6 @@ struct pace {
 	double start;
 	_Atomic uint64_t bytes;
 };
-
-static void
-pace_begin(struct pace *p, const struct run *run)
-{
-	const uint32_t width = run->p.flush_width, size = run->world.size;
-	const uint32_t at_once = width > 0 && width < size ? width : size;
-
-	p->rate = (double)run->p.flush_bw / at_once;
-	p->start = clock_seconds();
-}
 
 /* For struct pump. */
 static int
@@ -329,10 +305,17 @@ flushing_transfer(struct flushing *f, struct error *err)
 		.arg = &t,
 	};
 	int rc = 0;
+	uint32_t width = 0;
+	uint32_t size = 0;
+	uint32_t at_once = 0;
 
 	if (f->bypass)
 		return 0;
-	pace_begin(&t.pace, f->run);
+	width = f->run->p.flush_width;
+	size = f->run->world.size;
+	at_once = width > 0 && width < size ? width : size;
+	t.pace.rate = (double)f->run->p.flush_bw / at_once;
+	t.pace.start = clock_seconds();
 	l.par = f->store->threads ? cores_pool(f->run->cores) : NULL;
 	rc = pump_each(&l, err) == 1 ? put_settle(f->put, 0, err) : -1;
 	par_free(l.par);

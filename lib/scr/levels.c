@@ -156,24 +156,6 @@ check_numbers(struct asked *a, struct error *why)
 	return 0;
 }
 
-/* Add a usable line to the list. */
-static void
-take_line(struct making *m, const struct conf_group *line)
-{
-	struct asked a = implied(m->run);
-	struct error why = ERROR_INIT;
-	bool enabled = true;
-
-	if (conf_property_bool(line, "ENABLED", true, &enabled, &why) < 0 ||
-	    read_line(m->run, line, &a, &why) < 0 ||
-	    check_numbers(&a, &why) < 0) {
-		if (enabled)
-			say_warn_first("%s: the line is left out", why.text);
-	} else if (enabled) {
-		m->list[m->count++] = a;
-	}
-}
-
 /* Add the descriptor without a line, with defaults in place of invalid
  * values. */
 static int
@@ -253,8 +235,23 @@ read_all(struct making *m, struct error *err)
 	m->l->list = mem_calloc(n + 1, sizeof(*m->l->list));
 	if (m->list == NULL || m->l->list == NULL)
 		return error_no_memory(err);
-	for (size_t i = 0; i < n && use; i++)
-		take_line(m, &lines[i]);
+	for (size_t i = 0; i < n && use; i++) {
+		struct asked a = implied(m->run);
+		struct error why = ERROR_INIT;
+		bool enabled = true;
+
+		/* Add a usable line to the list. */
+		if (conf_property_bool(&lines[i], "ENABLED", true, &enabled,
+				       &why) < 0 ||
+		    read_line(m->run, &lines[i], &a, &why) < 0 ||
+		    check_numbers(&a, &why) < 0) {
+			if (enabled)
+				say_warn_first("%s: the line is left out",
+					       why.text);
+		} else if (enabled) {
+			m->list[m->count++] = a;
+		}
+	}
 	if (n > 0 && !use)
 		say_warn_first(
 			"%zu CKPT %s ignored: SCR_COPY_TYPE=FILE uses them", n,

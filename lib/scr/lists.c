@@ -162,15 +162,6 @@ struct spreading {
 	bool over;	       /* a rank failed: end */
 };
 
-static void
-take_note(struct spreading *s, const struct team_mail *in)
-{
-	for (size_t i = 0; i < in->count; i++) {
-		s->twice |= s->mine.data != NULL;
-		s->mine = in->notes[i];
-	}
-}
-
 /* Send the gathered lists; `more`: this rank will have more.  Collective. */
 static int
 send_round(struct spreading *s, bool more, struct error *err)
@@ -181,7 +172,10 @@ send_round(struct spreading *s, bool more, struct error *err)
 	s->more = false;
 	if (s->over)
 		return -1;
-	take_note(s, &in);
+	for (size_t i = 0; i < in.count; i++) {
+		s->twice |= s->mine.data != NULL;
+		s->mine = in.notes[i];
+	}
 	s->out.count = s->bytes = 0;
 	arena_reset(s->round);
 	s->more = team_any(&s->run->world, more);

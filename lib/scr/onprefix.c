@@ -39,15 +39,6 @@ onprefix_options(struct catalogue_options *o)
 	o->work.log = warn_line;
 }
 
-/* Close the catalogue of rank 0, and report its notices. */
-static void
-close_catalogue(struct catalogue *c)
-{
-	if (c != NULL)
-		say_warn_lines(catalogue_notice(c));
-	catalogue_close(c);
-}
-
 /* Work of rank 0 on the open prefix. */
 typedef int on_rank0_fn(struct catalogue *c, void *arg, struct error *err);
 
@@ -60,7 +51,10 @@ on_rank0(const struct run *run, on_rank0_fn *fn, void *arg, struct error *err)
 	if (run->world.rank == 0) {
 		c = catalogue_open(run->p.prefix, err);
 		rc = c == NULL ? -1 : fn(c, arg, err);
-		close_catalogue(c);
+		/* Close the catalogue of rank 0, and report its notices. */
+		if (c != NULL)
+			say_warn_lines(catalogue_notice(c));
+		catalogue_close(c);
 	}
 	return team_agree(&run->world, rc, err);
 }
@@ -282,22 +276,6 @@ edit_named(struct catalogue *c, void *arg, struct error *err)
 	return rc;
 }
 
-/* Remove datasets newer than `id` from the caches. */
-static int
-remove_newer(struct run *run, int64_t id, struct error *err)
-{
-	for (size_t i = held_count(run->held); i > 0; i--) {
-		const int64_t is = held_at(run->held, i - 1)->d.id;
-
-		if (is <= id)
-			break;
-		if (held_remove(run, is, err) < 0)
-			return -1;
-	}
-	onprefix_note(run, NULL, false);
-	return 0;
-}
-
 int
 onprefix_current(struct run *run, const char *name, struct error *err)
 {
@@ -309,7 +287,17 @@ onprefix_current(struct run *run, const char *name, struct error *err)
 		return -1;
 	team_bytes(&run->world, 0, &n.id, sizeof(n.id));
 	run->restart_id = held_find(run->held, n.id) != NULL ? n.id : 0;
-	return remove_newer(run, n.id, err);
+	/* Remove datasets newer than `id` from the caches. */
+	for (size_t i = held_count(run->held); i > 0; i--) {
+		const int64_t is = held_at(run->held, i - 1)->d.id;
+
+		if (is <= n.id)
+			break;
+		if (held_remove(run, is, err) < 0)
+			return -1;
+	}
+	onprefix_note(run, NULL, false);
+	return 0;
 }
 
 int

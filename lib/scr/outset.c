@@ -273,16 +273,6 @@ find_owners(struct outset *o, struct error *err)
 	say_abort("Shared file access detected while not in bypass mode");
 }
 
-/*
- * Remove the claims: all ranks have routed their files, so the names are final.
- */
-static void
-drop_claims(const struct outset *o)
-{
-	for (size_t i = 0; o->metafd >= 0 && i < o->nfiles; i++)
-		names_drop(o->metafd, path_base(o->files[i].to));
-}
-
 /* Check the files that this rank owns. */
 static int
 look(struct outset *o, struct error *err)
@@ -350,7 +340,10 @@ check(struct outset *o, bool valid, struct dataset *d, struct error *err)
 
 	if (find_owners(o, err) < 0)
 		return -1;
-	drop_claims(o);
+	/* Remove the claims: all ranks have routed their files, so the names
+	 * are final. */
+	for (size_t i = 0; o->metafd >= 0 && i < o->nfiles; i++)
+		names_drop(o->metafd, path_base(o->files[i].to));
 	rc = look(o, err);
 	if (!valid)
 		rc = report_invalid(o, d, err);

@@ -73,28 +73,6 @@ static const struct field {
 
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 
-/* Fill the members in the table.  The built-in value replaces one that does not
- * parse. */
-static void
-take_values(struct params *p, struct conf *c)
-{
-	for (size_t i = 0; i < FIELDS; i++) {
-		const struct field *f = &fields[i];
-		void *member = (char *)p + f->at;
-		union conf_value v;
-
-		(void)conf_in_force(c, conf_param(f->key), &v);
-		/* The limits in the table of conf.h are those of 32 bits. */
-		if (conf_param(f->key)->kind == CONF_NUMBER &&
-		    f->size == sizeof(uint32_t))
-			*(uint32_t *)member = (uint32_t)v.count;
-		else
-			memcpy(member, &v, f->size);
-	}
-	if (p->global_restart)
-		p->flush_on_restart = p->fetch_bypass = true;
-}
-
 /* The absolute normal form of SCR_PREFIX. */
 static const char *
 find_prefix(const struct conf *c, struct arena *a, struct error *err)
@@ -197,16 +175,6 @@ read_all(struct conf **c, struct files *f, struct error *err)
 	return rc;
 }
 
-/* The future contents of app.conf. */
-static int
-app_text(const struct settings *s, struct buf *out, struct error *err)
-{
-	(void)buf_add(out, APP_NAME, sizeof(APP_NAME));
-	if (s != NULL)
-		(void)settings_text(s, out);
-	return buf_check(out, err);
-}
-
 /* --- The same on all ranks --- */
 
 /* The i-th member, if it is a text.  Rank 0 decides them all; the bases of
@@ -259,7 +227,23 @@ unpack(struct params *p, const struct buf *b, struct arena *a,
 static int
 decide(struct params *p, struct conf *c, struct arena *a, struct error *err)
 {
-	take_values(p, c);
+	/* Fill the members in the table.  The built-in value replaces one that
+	 * does not parse. */
+	for (size_t i = 0; i < FIELDS; i++) {
+		const struct field *f = &fields[i];
+		void *member = (char *)p + f->at;
+		union conf_value v;
+
+		(void)conf_in_force(c, conf_param(f->key), &v);
+		/* The limits in the table of conf.h are those of 32 bits. */
+		if (conf_param(f->key)->kind == CONF_NUMBER &&
+		    f->size == sizeof(uint32_t))
+			*(uint32_t *)member = (uint32_t)v.count;
+		else
+			memcpy(member, &v, f->size);
+	}
+	if (p->global_restart)
+		p->flush_on_restart = p->fetch_bypass = true;
 	p->ckpt_implied = !interval_chosen(c);
 	if (p->ckpt_implied)
 		p->ckpt_seconds = INTERVAL_SECONDS;
@@ -302,7 +286,11 @@ params_read(struct params *p, struct conf **c, const struct settings *s,
 	*c = NULL;
 	*p = (struct params){ .prefix = NULL };
 	if (world->rank == 0) {
-		rc = app_text(s, &f.of[CONF_APP], err);
+		/* The future contents of app.conf. */
+		(void)buf_add(&f.of[CONF_APP], APP_NAME, sizeof(APP_NAME));
+		if (s != NULL)
+			(void)settings_text(s, &f.of[CONF_APP]);
+		rc = buf_check(&f.of[CONF_APP], err);
 		if (rc == 0)
 			rc = read_all(c, &f, err);
 		if (rc == 0)

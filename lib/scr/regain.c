@@ -211,19 +211,6 @@ look_all(struct regain *g, struct error *err)
 	return 0;
 }
 
-/* If a file was unreadable, it may be right: do not report the dataset as
- * lost. */
-static void
-doubt(const struct regain *g, struct error *err)
-{
-	bool unread = false;
-
-	for (size_t i = 0; i < g->nparts; i++)
-		unread |= g->parts[i].unread;
-	if (team_any(&g->run->world, unread) && err->kind == ERROR_LOST)
-		err->kind = ERROR_SYSTEM;
-}
-
 static int
 regain_one(struct run *run, const struct held_set *set, struct error *err)
 {
@@ -248,8 +235,16 @@ regain_one(struct run *run, const struct held_set *set, struct error *err)
 		rc = -1;
 	else if (check_ranks(&g, err) < 0 || restore(&g, err) < 0)
 		rc = -1;
-	if (rc < 0)
-		doubt(&g, err);
+	if (rc < 0) {
+		bool unread = false;
+
+		/* If a file was unreadable, it may be right: do not report the dataset
+		 * as lost. */
+		for (size_t i = 0; i < g.nparts; i++)
+			unread |= g.parts[i].unread;
+		if (team_any(&g.run->world, unread) && err->kind == ERROR_LOST)
+			err->kind = ERROR_SYSTEM;
+	}
 	io_close(g.metafd);
 	io_close(g.dirfd);
 	mem_free(g.parts);
@@ -266,17 +261,6 @@ stays(enum error_kind kind)
 {
 	return kind == ERROR_USAGE || kind == ERROR_SYSTEM ||
 	       kind == ERROR_DAMAGED || kind == ERROR_NOMEM;
-}
-
-/* Log the end of the restart, if there was a dataset to restart from. */
-static void
-note_restart(struct run *run, double since)
-{
-	const struct held_set *s = held_find(run->held, run->restart_id);
-
-	events_dataset(run, s != NULL ? &s->d : NULL,
-		       s != NULL ? "RESTART_SUCCESS" : "RESTART_FAIL",
-		       clock_seconds() - since);
 }
 
 /* Results for all datasets. */
@@ -343,7 +327,12 @@ regain_all(struct run *run, struct error *err)
 			rc = held_remove(run, id, err);
 	}
 	run->restart_id = o.best;
-	if (n > 0)
-		note_restart(run, since);
+	if (n > 0) {
+		/* Log the end of the restart, if there was a dataset to restart from. */
+		s = held_find(run->held, run->restart_id);
+		events_dataset(run, s != NULL ? &s->d : NULL,
+			       s != NULL ? "RESTART_SUCCESS" : "RESTART_FAIL",
+			       clock_seconds() - since);
+	}
 	return rc;
 }

@@ -270,28 +270,13 @@ restart_route(const struct restart *r, const char *name,
 
 /* --- End --- */
 
-/* Choose an older dataset, as no restart from this one succeeds. */
-static void
-reject(struct run *run)
-{
-	const int64_t id = run->restart_id;
-	struct error why = ERROR_INIT;
-
-	onprefix_failed(run, id);
-	if (held_remove(run, id, &why) < 0) {
-		held_bar(run->held, id, NULL);
-		say_warn_first("dataset %lld: not removed from the cache: %s",
-			       (long long)id, why.text);
-	}
-	run->restart_id = newest(run);
-	(void)restart_find(run, NULL);
-}
-
 int
 restart_end(struct run *run, bool valid, struct error *err)
 {
 	const struct team *world = &run->world;
 	const struct held_set *s = held_find(run->held, run->restart_id);
+	int64_t id = 0;
+	struct error why = ERROR_INIT;
 
 	run->unbegun = 0;
 	(void)attempts(run, &s->d, -1);
@@ -302,6 +287,15 @@ restart_end(struct run *run, bool valid, struct error *err)
 			  world->rank, (long long)s->d.id, s->d.name);
 	if (team_agree(world, valid ? 0 : -1, err) == 0)
 		return 0;
-	reject(run);
+	/* Choose an older dataset, as no restart from this one succeeds. */
+	id = run->restart_id;
+	onprefix_failed(run, id);
+	if (held_remove(run, id, &why) < 0) {
+		held_bar(run->held, id, NULL);
+		say_warn_first("dataset %lld: not removed from the cache: %s",
+			       (long long)id, why.text);
+	}
+	run->restart_id = newest(run);
+	(void)restart_find(run, NULL);
 	return -1;
 }
