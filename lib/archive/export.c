@@ -252,33 +252,6 @@ put_small(struct exporting *x, size_t n, struct error *err)
 	return 0;
 }
 
-static int
-put_entries(struct exporting *x, struct error *err)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < x->count; i++) {
-		struct entry *e = &x->list[i];
-
-		if (!e->skip && find(x, e, err) < 0)
-			return -1;
-		x->out->files += e->file != NULL;
-		x->out->bytes += e->file != NULL ? e->size : 0;
-		x->out->hidden += e->file == NULL && !e->skip;
-	}
-	for (x->first = 0; x->first < x->count; x->first += n) {
-		const struct entry *e = &x->list[x->first];
-
-		n = gather(x);
-		if (n > 0 && put_small(x, n, err) < 0)
-			return -1;
-		if (n == 0 && !e->skip && put_long(x, e, err) < 0)
-			return -1;
-		n += n == 0;
-	}
-	return 0;
-}
-
 /* --- Redundancy --- */
 
 /* Add an entry if `name` is a filemap, descriptor or redundancy file. */
@@ -457,8 +430,28 @@ put_dir_entry(void *arg, const char *path, const struct attr *attr,
 static int
 put_all(struct exporting *x, struct error *err)
 {
-	if (put_entries(x, err) < 0 ||
-	    packed_each_dir(x->p, NULL, x->par, put_dir_entry, x, err) < 0 ||
+	size_t n = 0;
+
+	for (size_t i = 0; i < x->count; i++) {
+		struct entry *e = &x->list[i];
+
+		if (!e->skip && find(x, e, err) < 0)
+			return -1;
+		x->out->files += e->file != NULL;
+		x->out->bytes += e->file != NULL ? e->size : 0;
+		x->out->hidden += e->file == NULL && !e->skip;
+	}
+	for (x->first = 0; x->first < x->count; x->first += n) {
+		const struct entry *e = &x->list[x->first];
+
+		n = gather(x);
+		if (n > 0 && put_small(x, n, err) < 0)
+			return -1;
+		if (n == 0 && !e->skip && put_long(x, e, err) < 0)
+			return -1;
+		n += n == 0;
+	}
+	if (packed_each_dir(x->p, NULL, x->par, put_dir_entry, x, err) < 0 ||
 	    (x->eo->redundancy && put_trees(x, err) < 0) ||
 	    put_summary(x, err) < 0 || put_ranks(x, err) < 0 ||
 	    put_manifest(x, err) < 0)

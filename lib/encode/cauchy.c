@@ -25,19 +25,6 @@ coefficient(unsigned k, unsigned member, unsigned j)
 	return field16_inverse((uint16_t)((member - k) ^ (k + j)));
 }
 
-static void
-set_up(const struct cauchy *c, struct system *s)
-{
-	s->k = c->nin;
-	s->columns = c->nin + c->nout;
-	for (unsigned j = 0; j < s->k; j++) {
-		for (unsigned i = 0; i < c->nin; i++)
-			s->cell[j][i] = coefficient(s->k, c->in[i], j);
-		for (unsigned o = 0; o < c->nout; o++)
-			s->cell[j][s->k + o] = coefficient(s->k, c->out[o], j);
-	}
-}
-
 /* Exchange rows, so that the cell of the diagonal is not zero. */
 static void
 find_pivot(struct system *s, unsigned at)
@@ -92,7 +79,14 @@ complete(struct cauchy *c, struct error *err)
 		return error_no_memory(err);
 	c->matrix = (uint16_t *)(void *)((unsigned char *)c->tables + size);
 	c->way = way;
-	set_up(c, &s);
+	s.k = c->nin;
+	s.columns = c->nin + c->nout;
+	for (unsigned j = 0; j < s.k; j++) {
+		for (unsigned i = 0; i < c->nin; i++)
+			s.cell[j][i] = coefficient(s.k, c->in[i], j);
+		for (unsigned o = 0; o < c->nout; o++)
+			s.cell[j][s.k + o] = coefficient(s.k, c->out[o], j);
+	}
 	eliminate(&s);
 	for (unsigned o = 0; o < c->nout; o++)
 		for (unsigned i = 0; i < c->nin; i++)

@@ -162,22 +162,6 @@ subject_find(struct subject *s, const char *prefix, const char *const *args,
 
 /* --- Redundancy files on the command line --- */
 
-static int
-check_name(enum redset_type type, const char *name, struct error *err)
-{
-	struct redset_name n;
-	size_t stem = 0;
-
-	if (!redset_name_parse(path_base(name), &n, &stem))
-		return error_set(err, ERROR_USAGE,
-				 "%s: not the name of a redundancy file", name);
-	if (!n.descriptor && n.type != type)
-		return error_set(
-			err, ERROR_USAGE, "%s: a file of type %s, not %s", name,
-			redset_type_name(n.type), redset_type_name(type));
-	return 0;
-}
-
 /* Shorten `dir` to the nearest directory that contains `name`. */
 static void
 cut_dir(char *dir, const char *name)
@@ -196,8 +180,19 @@ take_names(struct subject *s, enum redset_type type, const char *const *args,
 	   bool *outside, struct error *err)
 {
 	for (size_t i = 0; i < s->nnames; i++) {
-		if (check_name(type, args[i], err) < 0)
-			return -1;
+		struct redset_name n;
+		size_t stem = 0;
+
+		if (!redset_name_parse(path_base(args[i]), &n, &stem))
+			return error_set(
+				err, ERROR_USAGE,
+				"%s: not the name of a redundancy file",
+				args[i]);
+		if (!n.descriptor && n.type != type)
+			return error_set(err, ERROR_USAGE,
+					 "%s: a file of type %s, not %s",
+					 args[i], redset_type_name(n.type),
+					 redset_type_name(type));
 		s->names[i] = path_normal_in(s->arena, "", args[i], err);
 		if (s->names[i] == NULL)
 			return -1;

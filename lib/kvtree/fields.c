@@ -69,21 +69,6 @@ set_has(const struct field *f, void *record)
 		*has_member(f, record) = true;
 }
 
-/* Clear the members `has` that lack a key.  Bit i of `seen`: the key of
- * fields[i] was found. */
-static void
-clear_has(const struct field *fields, size_t n, uint32_t seen, void *record)
-{
-	uint32_t missing = ~seen & (uint32_t)((UINT64_C(1) << n) - 1);
-
-	for (; missing != 0; missing &= missing - 1) {
-		const struct field *f = &fields[__builtin_ctz(missing)];
-
-		if (f->has != 0 && !f->optional)
-			*has_member(f, record) = false;
-	}
-}
-
 /* Find `key` from fields[*i] on: keys usually come in the order of the table,
  * and there may be millions of records.  False: no such field. */
 static bool
@@ -105,6 +90,7 @@ fields_read(const struct field *fields, size_t n, const struct kvtree *t,
 	const struct kvtree *k = NULL;
 	size_t i = 0;
 	uint32_t seen = 0;
+	uint32_t missing = 0;
 
 	assert(n <= FIELDS_MAX);
 	kvtree_foreach (k, t) {
@@ -115,7 +101,15 @@ fields_read(const struct field *fields, size_t n, const struct kvtree *t,
 		set_has(&fields[i], record);
 		seen |= UINT32_C(1) << i++;
 	}
-	clear_has(fields, n, seen, record);
+	/* Clear the members `has` that lack a key.  Bit i of `seen`: the key of
+	 * fields[i] was found. */
+	missing = ~seen & (uint32_t)((UINT64_C(1) << n) - 1);
+	for (; missing != 0; missing &= missing - 1) {
+		const struct field *f = &fields[__builtin_ctz(missing)];
+
+		if (f->has != 0 && !f->optional)
+			*has_member(f, record) = false;
+	}
 	return __builtin_popcount(seen);
 }
 

@@ -10,14 +10,6 @@
 #include "num.h"
 #include "str.h"
 
-static void
-forget_ids(struct index *ix)
-{
-	mem_free(ix->ids);
-	ix->ids = NULL;
-	ix->nids = 0;
-}
-
 /* Make ix->ids.  The index must not be empty. */
 static int
 make_ids(struct index *ix, struct error *err)
@@ -147,24 +139,6 @@ index_remove(struct index *ix, const char *name, struct error *err)
 	return 0;
 }
 
-/* Remove the entries with this name or id.  CURRENT does not change. */
-static void
-remove_same(struct index *ix, const char *name, int64_t id)
-{
-	const struct kvtree *k = kvtree_get2(ix->tree, "NAME", name);
-	struct index_entry old;
-	int64_t other = 0;
-
-	if (k != NULL && index_name_id(k, &other, NULL) == 0)
-		remove_from(ix, "DSET", num_str(other));
-	if (index_find_id(ix, id, &old, NULL) == 0) {
-		if (old.name != NULL)
-			remove_from(ix, "NAME", old.name);
-		remove_from(ix, "DSET", num_str(id));
-	}
-	remove_from(ix, "NAME", name);
-}
-
 /* Add NAME -> name -> DSET -> id, as the first name. */
 static int
 add_name(struct index *ix, const char *name, int64_t id, struct error *err)
@@ -196,6 +170,9 @@ index_add(struct index *ix, const struct kvtree *desc, int complete,
 	  const char *stamp, struct error *err)
 {
 	struct dataset d;
+	const struct kvtree *k = NULL;
+	struct index_entry old;
+	int64_t other = 0;
 
 	if (dataset_read(desc, &d, err) < 0)
 		return -1;
@@ -204,8 +181,19 @@ index_add(struct index *ix, const struct kvtree *desc, int complete,
 	if (d.name == NULL)
 		return value_bad(err, "NAME", "missing from the descriptor");
 	index_changes(ix);
-	forget_ids(ix);
-	remove_same(ix, d.name, d.id);
+	mem_free(ix->ids);
+	ix->ids = NULL;
+	ix->nids = 0;
+	/* Remove the entries with this name or id.  CURRENT does not change. */
+	k = kvtree_get2(ix->tree, "NAME", d.name);
+	if (k != NULL && index_name_id(k, &other, NULL) == 0)
+		remove_from(ix, "DSET", num_str(other));
+	if (index_find_id(ix, d.id, &old, NULL) == 0) {
+		if (old.name != NULL)
+			remove_from(ix, "NAME", old.name);
+		remove_from(ix, "DSET", num_str(d.id));
+	}
+	remove_from(ix, "NAME", d.name);
 	if (add_name(ix, d.name, d.id, err) < 0 ||
 	    add_entry(ix, desc, d.id, complete, stamp, err) < 0) {
 		/* Do not leave half an entry: it would be inconsistent. */

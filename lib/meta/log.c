@@ -135,20 +135,6 @@ unquoted(char *s)
 	return s + 1;
 }
 
-static void
-set_field(struct log_line *l, const struct field *f, char *value)
-{
-	void *to = (char *)l + f->at;
-
-	if (f->kind == COUNT)
-		*(int64_t *)to = parse_count(value);
-	else if (f->kind == AMOUNT)
-		*(double *)to = parse_amount(value);
-	else
-		*(const char **)to =
-			f->kind == QUOTED ? unquoted(value) : value;
-}
-
 int
 log_parse(char *line, struct log_line *out, struct error *err)
 {
@@ -161,13 +147,21 @@ log_parse(char *line, struct log_line *out, struct error *err)
 	for (s = line + STAMP_BYTES + 2; *s != '\0';) {
 		const struct field *f = scan_key(s, &value);
 		bool last = false;
+		void *to = NULL;
 
 		if (f == NULL)
 			break;
 		end = *value == '"' ? quoted_end(value) : field_end(value);
 		last = *end == '\0';
 		*end = '\0';
-		set_field(out, f, value);
+		to = (char *)out + f->at;
+		if (f->kind == COUNT)
+			*(int64_t *)to = parse_count(value);
+		else if (f->kind == AMOUNT)
+			*(double *)to = parse_amount(value);
+		else
+			*(const char **)to =
+				f->kind == QUOTED ? unquoted(value) : value;
 		if (last)
 			break;
 		s = end + 2;
@@ -196,23 +190,6 @@ add_text(struct buf *out, const char *key, const char *value, bool quote)
 			out->data[i] = '?';
 }
 
-/* Append a field unless it is absent. */
-static void
-add_field(struct buf *out, const struct log_line *l, const struct field *f)
-{
-	const void *from = (const char *)l + f->at;
-	const int64_t *count = from;
-	const double *amount = from;
-
-	if (f->kind == COUNT && *count >= 0)
-		buf_printf(out, ", %s=%" PRId64, f->key, *count);
-	else if (f->kind == AMOUNT && *amount >= 0)
-		buf_printf(out, ", %s=%f", f->key, *amount);
-	else if (f->kind == TEXT || f->kind == QUOTED)
-		add_text(out, f->key, *(const char *const *)from,
-			 f->kind == QUOTED);
-}
-
 int
 log_format(const struct log_line *l, struct buf *out)
 {
@@ -220,8 +197,20 @@ log_format(const struct log_line *l, struct buf *out)
 	const size_t start = out->len;
 
 	buf_printf(out, "%s:", index_stamp(stamp, l->time));
-	for (size_t i = 0; i < NFIELDS; i++)
-		add_field(out, l, &fields[i]);
+	for (size_t i = 0; i < NFIELDS; i++) {
+		const void *from = (const char *)l + fields[i].at;
+		const int64_t *count = from;
+		const double *amount = from;
+
+		/* Append a field unless it is absent. */
+		if (fields[i].kind == COUNT && *count >= 0)
+			buf_printf(out, ", %s=%" PRId64, fields[i].key, *count);
+		else if (fields[i].kind == AMOUNT && *amount >= 0)
+			buf_printf(out, ", %s=%f", fields[i].key, *amount);
+		else if (fields[i].kind == TEXT || fields[i].kind == QUOTED)
+			add_text(out, fields[i].key, *(const char *const *)from,
+				 fields[i].kind == QUOTED);
+	}
 	/* Remove the comma of the first field: only a blank follows the
 	 * stamp. */
 	if (out->len > start + STAMP_BYTES + 1)

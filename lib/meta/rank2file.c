@@ -316,32 +316,6 @@ read_top(struct rank2file_loader *l, int dirfd, struct error *err)
 	return top;
 }
 
-/* Read the top file and the maps, and queue the parts. */
-static int
-load_all(struct rank2file_loader *l, int dirfd, struct error *err)
-{
-	struct kvtree *top = read_top(l, dirfd, err);
-	const struct kvtree *ranks = kvtree_get(top, "RANKS");
-	uint64_t level = 0;
-	int rc = -1;
-
-	if (top == NULL)
-		return -1;
-	if (ranks == NULL)
-		value_bad(err, "RANKS", "missing");
-	else if (value_u64(ranks, RANK2FILE_MAX_RANKS, &l->nranks, err) == 0 &&
-		 rank2file_read_level(top, &level, err) == 0)
-		rc = 0;
-	/* At level 0 the top file is the only part.  No known writer does
-	 * this, but it is complete. */
-	l->top_is_part = level == 0;
-	if (rc == 0 && level > 0)
-		rc = load_map(l, dirfd, top, level, err);
-	l->out->containers = level > 0 ? kvtree_get(top, "CTR") : NULL;
-	l->out->top = top;
-	return rc < 0 ? error_wrap(err, "%s", l->base.base) : 0;
-}
-
 /* Is no part of this generation among the files read? */
 static bool
 is_unused(const struct rank2file_loader *l, unsigned generation)
@@ -357,27 +331,39 @@ is_unused(const struct rank2file_loader *l, unsigned generation)
 	return true;
 }
 
-/* LLNL's MPI writer may use any number: one per MiB of a part. */
-static void
-find_unused(struct rank2file_loader *l)
-{
-	unsigned *g = &l->out->unused;
-
-	while (!is_unused(l, *g) && *g < RANK2FILE_PART_RANKS - 1)
-		(*g)++;
-}
-
 /* Read the top file and the maps. */
 static int
 begin(struct rank2file_loader *l, const char *base, struct error *err)
 {
+	struct kvtree *top = NULL;
+	const struct kvtree *ranks = NULL;
+	uint64_t level = 0;
+	int rc = -1;
+
 	memset(l->out, 0, sizeof(*l->out));
 	l->out->arena = arena_new();
 	l->seen = map_new();
 	l->base = rank2file_base_split(base);
 	if (l->out->arena == NULL || l->seen == NULL)
 		return error_no_memory(err);
-	return load_all(l, l->dirfd, err);
+	/* Read the top file and the maps, and queue the parts. */
+	top = read_top(l, l->dirfd, err);
+	ranks = kvtree_get(top, "RANKS");
+	if (top == NULL)
+		return -1;
+	if (ranks == NULL)
+		value_bad(err, "RANKS", "missing");
+	else if (value_u64(ranks, RANK2FILE_MAX_RANKS, &l->nranks, err) == 0 &&
+		 rank2file_read_level(top, &level, err) == 0)
+		rc = 0;
+	/* At level 0 the top file is the only part.  No known writer does
+	 * this, but it is complete. */
+	l->top_is_part = level == 0;
+	if (rc == 0 && level > 0)
+		rc = load_map(l, l->dirfd, top, level, err);
+	l->out->containers = level > 0 ? kvtree_get(top, "CTR") : NULL;
+	l->out->top = top;
+	return rc < 0 ? error_wrap(err, "%s", l->base.base) : 0;
 }
 
 static void
@@ -396,8 +382,13 @@ load(struct rank2file_loader *l, const char *base, struct error *err)
 
 	if (rc == 0)
 		rc = rank2file_read_parts(l, err);
-	if (rc == 0)
-		find_unused(l);
+	if (rc == 0) {
+		unsigned *g = &l->out->unused;
+
+		/* LLNL's MPI writer may use any number: one per MiB of a part. */
+		while (!is_unused(l, *g) && *g < RANK2FILE_PART_RANKS - 1)
+			(*g)++;
+	}
 	end(l);
 	if (rc < 0)
 		rank2file_free(l->out);

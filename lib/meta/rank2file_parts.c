@@ -44,22 +44,6 @@ rank2file_refuse(struct rank2file *out, struct error *err, const char *fmt, ...)
 	return out->refused == NULL ? error_no_memory(err) : 0;
 }
 
-/* Keep the tree of a part, and add its ranks.  Take over `tree`, also on
- * failure. */
-static int
-take_tree(struct rank2file_loader *l, struct kvtree *tree, uint64_t *said,
-	  struct error *err)
-{
-	struct rank2file *out = l->out;
-
-	if (!MEM_ROOM(out->trees, out->ntrees, l->room)) {
-		kvtree_free(tree);
-		return error_no_memory(err);
-	}
-	out->trees[out->ntrees++] = tree;
-	return rank2file_read_part(out, tree, said, err);
-}
-
 /* Does the top file have the checksum of part `im`? */
 static bool
 is_recorded(const struct rank2file_loader *l, const struct rank2file_part *im)
@@ -260,23 +244,6 @@ scan_image(void *arg, size_t i, unsigned worker, struct error *err)
 	return rc < 0 ? error_no_memory(err) : 0;
 }
 
-static int
-make_arenas(struct rank2file_loader *l, struct error *err)
-{
-	struct rank2file *out = l->out;
-	size_t n = par_threads(l->par);
-
-	out->arenas = mem_calloc(n, sizeof(*out->arenas));
-	if (out->arenas == NULL)
-		return error_no_memory(err);
-	for (; out->narenas < n; out->narenas++) {
-		out->arenas[out->narenas] = arena_new();
-		if (out->arenas[out->narenas] == NULL)
-			return error_no_memory(err);
-	}
-	return 0;
-}
-
 /* Read a part as a tree, because it is not in plain form. */
 static int
 read_irregular(struct rank2file_loader *l, struct rank2file_part *im,
@@ -285,6 +252,7 @@ read_irregular(struct rank2file_loader *l, struct rank2file_part *im,
 	struct kvtree *tree = kvtree_decode(
 		im->data + im->offset, im->len - (size_t)im->offset, NULL, err);
 	uint64_t level = 0;
+	struct rank2file *out = NULL;
 
 	if (tree == NULL)
 		return -1;
@@ -294,7 +262,15 @@ read_irregular(struct rank2file_loader *l, struct rank2file_part *im,
 		kvtree_free(tree);
 		return -1;
 	}
-	return take_tree(l, tree, &im->said, err);
+	/* Keep the tree of a part, and add its ranks.  Take over `tree`, also
+	 * on failure. */
+	out = l->out;
+	if (!MEM_ROOM(out->trees, out->ntrees, l->room)) {
+		kvtree_free(tree);
+		return error_no_memory(err);
+	}
+	out->trees[out->ntrees++] = tree;
+	return rank2file_read_part(out, tree, &im->said, err);
 }
 
 /* LLNL's MPI reader compares RANKS of each part with the size of its job. */
@@ -340,13 +316,22 @@ rank2file_read_parts(struct rank2file_loader *l, struct error *err)
 {
 	struct rank2file *out = l->out;
 	uint64_t said = 0;
+	size_t n = 0;
 
 	/* Without CTR, the entries of all files tell whether it is packed. */
 	if (out->containers == NULL || l->top_copied)
 		l->wanted = NULL;
 	out->partial = l->wanted != NULL;
-	if (make_arenas(l, err) < 0)
-		return -1;
+	out = l->out;
+	n = par_threads(l->par);
+	out->arenas = mem_calloc(n, sizeof(*out->arenas));
+	if (out->arenas == NULL)
+		return error_no_memory(err);
+	for (; out->narenas < n; out->narenas++) {
+		out->arenas[out->narenas] = arena_new();
+		if (out->arenas[out->narenas] == NULL)
+			return error_no_memory(err);
+	}
 	if ((!out->partial || l->nranks > RANKS_FREE) &&
 	    par_for(l->par, l->nimages, 0,
 		    out->partial ? measure_image : read_image, l, err) < 0)

@@ -20,12 +20,19 @@
 #include "num.h"
 #include "str.h"
 
-/* Add the segments of a file, in the order of containers.md 1. */
-static int
-build_segs(struct kvtree *t, const struct rank2file_file *f, struct error *err)
+int
+rank2file_build_file(struct kvtree *t, const struct rank2file_file *f,
+		     struct error *err)
 {
 	struct kvtree *table = NULL;
 
+	if (f->node != NULL)
+		return kvtree_merge(t, f->node, err);
+	if (f->has_size && kvtree_set_u64(t, "SIZE", f->size, err) < 0)
+		return -1;
+	if (f->has_crc && kvtree_set_crc(t, "CRC", f->crc, err) < 0)
+		return -1;
+	/* Add the segments of a file, in the order of containers.md 1. */
 	if (f->nsegs == 0)
 		return 0;
 	table = kvtree_put(t, "SEG", err);
@@ -41,33 +48,7 @@ build_segs(struct kvtree *t, const struct rank2file_file *f, struct error *err)
 	return 0;
 }
 
-int
-rank2file_build_file(struct kvtree *t, const struct rank2file_file *f,
-		     struct error *err)
-{
-	if (f->node != NULL)
-		return kvtree_merge(t, f->node, err);
-	if (f->has_size && kvtree_set_u64(t, "SIZE", f->size, err) < 0)
-		return -1;
-	if (f->has_crc && kvtree_set_crc(t, "CRC", f->crc, err) < 0)
-		return -1;
-	return build_segs(t, f, err);
-}
-
 /* --- Parts: encoded without a tree, as a job may have millions of files --- */
-
-/* The same as build_segs(), written to an image. */
-static void
-put_segs(struct kvwrite *w, const struct rank2file_file *f)
-{
-	kvwrite_key(w, "SEG", (uint32_t)f->nsegs);
-	for (size_t i = 0; i < f->nsegs; i++) {
-		kvwrite_key(w, num_str(i), 3);
-		kvwrite_text(w, "FILE", f->segs[i].file);
-		kvwrite_u64(w, "OFFSET", f->segs[i].off);
-		kvwrite_u64(w, "LENGTH", f->segs[i].len);
-	}
-}
 
 /* Write a path and the entry that rank2file_build_file() makes. */
 static void
@@ -85,8 +66,16 @@ put_file(struct kvwrite *w, const struct rank2file_file *f)
 		kvwrite_u64(w, "SIZE", f->size);
 	if (f->has_crc)
 		kvwrite_crc(w, "CRC", f->crc);
-	if (f->nsegs > 0)
-		put_segs(w, f);
+	if (f->nsegs > 0) {
+		/* The same as build_segs(), written to an image. */
+		kvwrite_key(w, "SEG", (uint32_t)f->nsegs);
+		for (size_t i = 0; i < f->nsegs; i++) {
+			kvwrite_key(w, num_str(i), 3);
+			kvwrite_text(w, "FILE", f->segs[i].file);
+			kvwrite_u64(w, "OFFSET", f->segs[i].off);
+			kvwrite_u64(w, "LENGTH", f->segs[i].len);
+		}
+	}
 }
 
 /* Map each path to its last entry, for map_free(); NULL: ERROR_NOMEM. */
@@ -190,22 +179,6 @@ put_entry(struct kvwrite *w, const struct rank2file_base *b, size_t first,
 	kvwrite_text(w, "FILE", rank2file_part_file(b, name, file));
 }
 
-/* Write CTR, with the checksums of the parts as COPY (NULL: without). */
-static void
-put_containers(struct kvwrite *w, const struct kvtree *t,
-	       const struct kvtree *copy)
-{
-	const struct kvtree *k = NULL, *old = kvtree_get(t, "COPY");
-
-	kvwrite_key(w, "CTR",
-		    (uint32_t)kvtree_count(t) - (old != NULL) + (copy != NULL));
-	kvtree_foreach (k, t)
-		if (k != old)
-			kvtree_put_tree(w, kvtree_key(k), k);
-	if (copy != NULL)
-		kvtree_put_tree(w, "COPY", copy);
-}
-
 /* Encode the top file: RANKS, RANK (highest part first), LEVEL; and CTR. */
 static int
 encode_top(const struct rank2file_base *b, const struct rank2file *r,
@@ -221,8 +194,20 @@ encode_top(const struct rank2file_base *b, const struct rank2file *r,
 	for (size_t i = parts; i-- > 0;)
 		put_entry(&w, b, i * RANK2FILE_PART_RANKS, r->generation);
 	kvwrite_u64(&w, "LEVEL", 1);
-	if (r->containers != NULL)
-		put_containers(&w, r->containers, copy);
+	if (r->containers != NULL) {
+		const struct kvtree *k = NULL;
+		const struct kvtree *old = kvtree_get(r->containers, "COPY");
+
+		/* Write CTR, with the checksums of the parts as COPY (NULL: without). */
+		kvwrite_key(&w, "CTR",
+			    (uint32_t)kvtree_count(r->containers) -
+				    (old != NULL) + (copy != NULL));
+		kvtree_foreach (k, r->containers)
+			if (k != old)
+				kvtree_put_tree(&w, kvtree_key(k), k);
+		if (copy != NULL)
+			kvtree_put_tree(&w, "COPY", copy);
+	}
 	return kvtree_seal(&w, err);
 }
 

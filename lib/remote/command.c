@@ -113,18 +113,6 @@ percents(struct arena *a, const char *s)
 
 /* --- Preparing --- */
 
-/* A random marker, which no command prints by chance. */
-static void
-make_token(char *to)
-{
-	uint64_t random = 0;
-
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
-		random =
-			(uint64_t)(clock_seconds() * 1e9) * 0x9e3779b97f4a7c15u;
-	snprintf(to, REMOTE_TOKEN, "@scr-%016llx:", (unsigned long long)random);
-}
-
 static int
 make_line(struct remote_run *run, struct remote_way *way)
 {
@@ -221,8 +209,17 @@ remote_command_init(struct remote_run *run, struct remote_way *way,
 		return -1;
 	if (way->kind == REMOTE_LOCAL)
 		way->env = run->o->env;
-	if (run->token[0] == '\0')
-		make_token(run->token);
+	if (run->token[0] == '\0') {
+		uint64_t random = 0;
+
+		/* A random marker, which no command prints by chance. */
+		if (getrandom(&random, sizeof(random), GRND_NONBLOCK) !=
+		    sizeof(random))
+			random = (uint64_t)(clock_seconds() * 1e9) *
+				 0x9e3779b97f4a7c15u;
+		snprintf(run->token, REMOTE_TOKEN,
+			 "@scr-%016llx:", (unsigned long long)random);
+	}
 	if (make_line(run, way) < 0 ||
 	    (way->kind == REMOTE_PDSH && way->inner == NULL &&
 	     make_env(run, way) < 0))
@@ -307,29 +304,6 @@ add_ssh(struct words *w, const struct remote_run *run,
 	ADD(w, "--", node, way->line);
 }
 
-/* Repeat -w as needed: the length of an argument is limited. */
-static void
-add_list(struct words *w, const struct remote_run *run,
-	 const struct remote_proc *p)
-{
-	struct buf b = BUF_INIT;
-
-	for (size_t i = 0; i < p->count; i++) {
-		const char *name = run->nodes[p->nodes[i]].name;
-
-		if (b.len > 0)
-			buf_add_char(&b, ',');
-		buf_add_str(&b, name);
-		w->bad = w->bad || b.failed;
-		if (b.len > LIST_BYTES || i + 1 == p->count) {
-			add(w, "-w");
-			add(w, arena_strndup(w->arena, b.data, b.len));
-			buf_clear(&b);
-		}
-	}
-	buf_free(&b);
-}
-
 /*
  * Add pdsh.  For each command pdsh closes every possible descriptor, open or
  * not.  With a limit of a million this takes longer than the command.  So its
@@ -340,6 +314,7 @@ add_pdsh(struct words *w, const struct remote_run *run,
 	 const struct remote_proc *p)
 {
 	const struct remote_way *way = p->way;
+	struct buf b = BUF_INIT;
 
 	ADD(w, "/bin/sh", "-c", "ulimit -Sn $0 2>/dev/null; exec \"$@\"");
 	add(w, arena_printf(w->arena, "%zu", PDSH_FILES(p->count)));
@@ -358,7 +333,21 @@ add_pdsh(struct words *w, const struct remote_run *run,
 		add(w,
 		    arena_printf(w->arena, "%lu", whole(run->o->limit) + 10));
 	}
-	add_list(w, run, p);
+	/* Repeat -w as needed: the length of an argument is limited. */
+	for (size_t i = 0; i < p->count; i++) {
+		const char *name = run->nodes[p->nodes[i]].name;
+
+		if (b.len > 0)
+			buf_add_char(&b, ',');
+		buf_add_str(&b, name);
+		w->bad = w->bad || b.failed;
+		if (b.len > LIST_BYTES || i + 1 == p->count) {
+			add(w, "-w");
+			add(w, arena_strndup(w->arena, b.data, b.len));
+			buf_clear(&b);
+		}
+	}
+	buf_free(&b);
 	if (way->inner == NULL) {
 		add(w, way->line);
 		return;

@@ -41,20 +41,6 @@ remote_queue(struct remote_run *run, struct remote_node *n)
 	run->tail = &n->next;
 }
 
-/* Put the nodes of a process that was not started back in front. */
-static void
-put_back(struct remote_run *run, const struct remote_proc *p)
-{
-	for (size_t i = p->count; i-- > 0;) {
-		struct remote_node *n = &run->nodes[p->nodes[i]];
-
-		if (run->queue == NULL)
-			run->tail = &n->next;
-		n->next = run->queue;
-		run->queue = n;
-	}
-}
-
 /* Assign at most `max` of the nodes that are due to a process: the first one,
  * and others with the same way.  -1: no memory. */
 static int
@@ -142,8 +128,17 @@ start(struct remote_run *run, size_t max)
 	/* Out of resources: wait until a running process ends. */
 	run->short_of = run->procs != NULL && (rc == EMFILE || rc == ENFILE ||
 					       rc == EAGAIN || rc == ENOMEM);
-	if (run->short_of)
-		put_back(run, p);
+	if (run->short_of) {
+		/* Put the nodes of a process that was not started back in front. */
+		for (size_t i = p->count; i-- > 0;) {
+			struct remote_node *n = &run->nodes[p->nodes[i]];
+
+			if (run->queue == NULL)
+				run->tail = &n->next;
+			n->next = run->queue;
+			run->queue = n;
+		}
+	}
 	for (size_t i = 0; i < p->count && !run->short_of; i++)
 		remote_node_end(run, &run->nodes[p->nodes[i]],
 				REMOTE_NOT_STARTED, -1, "cannot start %s: %s",

@@ -239,17 +239,6 @@ remote_node_err(struct remote_run *run, struct remote_node *n, const char *text,
 	count(run, n, len + whole);
 }
 
-static void
-local_end(struct remote_run *run, struct remote_node *n, int status)
-{
-	if (WIFEXITED(status))
-		remote_node_end(run, n, REMOTE_DONE, WEXITSTATUS(status), NULL);
-	else
-		remote_node_end(run, n, REMOTE_KILLED, -1,
-				"killed by signal %d (%s)", WTERMSIG(status),
-				strsignal(WTERMSIG(status)));
-}
-
 void
 remote_node_lost(struct remote_run *run, struct remote_node *n, int status,
 		 const char *words)
@@ -262,7 +251,14 @@ remote_node_lost(struct remote_run *run, struct remote_node *n, int status,
 	if (n->phase == REMOTE_ENDED)
 		return;
 	if (kind == REMOTE_LOCAL && status != -1) {
-		local_end(run, n, status);
+		if (WIFEXITED(status))
+			remote_node_end(run, n, REMOTE_DONE,
+					WEXITSTATUS(status), NULL);
+		else
+			remote_node_end(run, n, REMOTE_KILLED, -1,
+					"killed by signal %d (%s)",
+					WTERMSIG(status),
+					strsignal(WTERMSIG(status)));
 		return;
 	}
 	if (n->words.len > 0)

@@ -108,23 +108,6 @@ init_ways(struct remote_run *run, struct error *err)
 	return any ? 0 : -1;
 }
 
-static void
-init_nodes(struct remote_run *run, const struct hostlist *nodes,
-	   struct remote_result *results)
-{
-	run->count = run->waiting = nodes->count;
-	run->tail = &run->queue;
-	for (size_t i = 0; i < nodes->count; i++) {
-		struct remote_node *n = &run->nodes[i];
-
-		n->name = nodes->names[i];
-		n->result = &results[i];
-		n->sofar = REMOTE_NOT_STARTED;
-		n->way = n->first = remote_way_first(run, n->name);
-		remote_queue(run, n);
-	}
-}
-
 static int
 init(struct remote_run *run, const struct hostlist *nodes,
      struct remote_result *results, struct error *err)
@@ -143,7 +126,17 @@ init(struct remote_run *run, const struct hostlist *nodes,
 		return error_no_memory(err);
 	if (init_ways(run, err) < 0)
 		return -1;
-	init_nodes(run, nodes, results);
+	run->count = run->waiting = nodes->count;
+	run->tail = &run->queue;
+	for (size_t i = 0; i < nodes->count; i++) {
+		struct remote_node *n = &run->nodes[i];
+
+		n->name = nodes->names[i];
+		n->result = &results[i];
+		n->sofar = REMOTE_NOT_STARTED;
+		n->way = n->first = remote_way_first(run, n->name);
+		remote_queue(run, n);
+	}
 	run->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (run->epoll < 0)
 		return error_sys(err, "cannot wait for processes");

@@ -115,25 +115,6 @@ scavenge_unreached(struct scavenge *s, uint32_t node,
 
 /* --- Asking --- */
 
-static int
-warn_of_strangers(const struct scavenge *s, struct error *err)
-{
-	struct hostlist list = HOSTLIST_INIT;
-	struct buf text = BUF_INIT;
-	int rc = hostlist_add_list(&list, s->o->down, err);
-
-	if (rc == 0)
-		rc = hostlist_minus(&list, &s->job->nodes, err);
-	if (rc == 0)
-		rc = hostlist_text(&list, &text, err);
-	if (rc == 0 && list.count > 0)
-		work_say(s->work, "--down: %s: not among the nodes of the job",
-			 text.data);
-	buf_free(&text);
-	hostlist_free(&list);
-	return rc;
-}
-
 /*
  * The nodes to ask: *count numbers in *which.  Not those that the user calls
  * down, nor those that the resource manager has taken from the job and calls
@@ -146,6 +127,8 @@ choose_nodes(struct scavenge *s, uint32_t **which, size_t *count,
 	const struct hostlist *all = &s->job->nodes;
 	struct map *down = hostlist_map(s->o->down, err);
 	int rc = -1;
+	struct hostlist list = HOSTLIST_INIT;
+	struct buf text = BUF_INIT;
 
 	*which = arena_alloc(s->arena, all->count + 1, sizeof(**which));
 	if (down == NULL || *which == NULL) {
@@ -172,7 +155,16 @@ choose_nodes(struct scavenge *s, uint32_t **which, size_t *count,
 			goto out;
 	}
 	s->manager_asked = false;
-	rc = warn_of_strangers(s, err);
+	rc = hostlist_add_list(&list, s->o->down, err);
+	if (rc == 0)
+		rc = hostlist_minus(&list, &s->job->nodes, err);
+	if (rc == 0)
+		rc = hostlist_text(&list, &text, err);
+	if (rc == 0 && list.count > 0)
+		work_say(s->work, "--down: %s: not among the nodes of the job",
+			 text.data);
+	buf_free(&text);
+	hostlist_free(&list);
 out:
 	map_free(down);
 	return rc;

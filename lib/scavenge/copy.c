@@ -450,29 +450,6 @@ open_prefix(struct copier *c, struct error *err)
 	return error_as(err, &why, "%s/%s", c->o->prefix, why.text);
 }
 
-static void
-close_all(struct copier *c)
-{
-	for (unsigned i = 0; c->workers != NULL && i < c->nworkers; i++) {
-		pathcache_free(c->workers[i].parents);
-		mem_free(c->workers[i].block);
-		mem_free(c->workers[i].other);
-	}
-	mem_free(c->workers);
-	mem_free(c->items);
-	for (size_t i = 0; i < c->nranks; i++) {
-		buf_free(&c->ranks[i].image);
-		map_free(c->ranks[i].old_by_path);
-	}
-	for (size_t i = 0; i < c->ndirs; i++)
-		nodecache_dir_close(&c->dirs[i]);
-	kvtree_free(c->desc);
-	io_close(c->meta_fd);
-	io_close(c->prefix_fd);
-	pthread_mutex_destroy(&c->lock);
-	arena_free(c->arena);
-}
-
 int
 copy_run(const struct nodecache_where *w, const struct copy_options *o,
 	 struct copy_result *r, struct error *err)
@@ -502,6 +479,23 @@ copy_run(const struct nodecache_where *w, const struct copy_options *o,
 			   o->prefix);
 	}
 	r->files = r->copied + r->adopted + r->skipped + r->taken + r->bad;
-	close_all(&c);
+	for (unsigned i = 0; c.workers != NULL && i < c.nworkers; i++) {
+		pathcache_free(c.workers[i].parents);
+		mem_free(c.workers[i].block);
+		mem_free(c.workers[i].other);
+	}
+	mem_free(c.workers);
+	mem_free(c.items);
+	for (size_t i = 0; i < c.nranks; i++) {
+		buf_free(&c.ranks[i].image);
+		map_free(c.ranks[i].old_by_path);
+	}
+	for (size_t i = 0; i < c.ndirs; i++)
+		nodecache_dir_close(&c.dirs[i]);
+	kvtree_free(c.desc);
+	io_close(c.meta_fd);
+	io_close(c.prefix_fd);
+	pthread_mutex_destroy(&c.lock);
+	arena_free(c.arena);
 	return rc;
 }

@@ -45,52 +45,13 @@ is_another(const struct job *j, const struct jobfiles_owner *owner)
 	       (owner->user[0] != '\0' && !str_eq(owner->user, j->user));
 }
 
-/* Which job left something, by the files on the prefix. */
-static void
-put_owner(const struct scavenge *s, const struct jobfiles_owner *owner,
-	  struct buf *out)
-{
-	if (!s->flush_known)
-		buf_add_str(out, "a job has run here, but left no " FLUSH_FILE
-				 ", which lists its datasets");
-	else if (is_another(s->job, owner) || owner->id[0] == '\0')
-		buf_printf(out,
-			   FLUSH_FILE " lists datasets in the caches of job %s "
-				      "of user %s",
-			   owner->id[0] != '\0' ? owner->id : "(unknown)",
-			   owner->user[0] != '\0' ? owner->user : "(unknown)");
-	else
-		buf_add_str(out, FLUSH_FILE " lists datasets in its caches");
-}
-
-static int
-explain(const struct scavenge *s, const struct jobfiles_owner *owner,
-	struct error *err)
-{
-	const struct job *j = s->job;
-	struct buf text = BUF_INIT;
-
-	buf_printf(&text, "job %s of user %s: none of %zu nodes has %s", j->id,
-		   j->user, s->alive, j->cntl_dir);
-	for (size_t i = 0; i < j->ncaches; i++)
-		if (!str_eq(j->caches[i].dir, j->cntl_dir))
-			buf_printf(&text, ", %s", j->caches[i].dir);
-	buf_add_str(&text, "; ");
-	put_owner(s, owner, &text);
-	if (buf_check(&text, err) == 0)
-		error_set(err, ERROR_SYSTEM,
-			  "%s: see --job-id, --user, --cntldir, --cachedir and "
-			  "--nodes",
-			  text.data);
-	buf_free(&text);
-	return -1;
-}
-
 int
 scavenge_check_places(const struct scavenge *s, struct error *err)
 {
 	struct jobfiles_owner owner;
 	int64_t ran = 0;
+	const struct job *j = NULL;
+	struct buf text = BUF_INIT;
 
 	if (is_anywhere(s) || s->alive == 0 ||
 	    (s->flush_known && s->others_listed == 0 &&
@@ -103,5 +64,30 @@ scavenge_check_places(const struct scavenge *s, struct error *err)
 			    : !has_witness(s, (size_t)ran) &&
 				      !is_another(s->job, &owner))
 		return 0;
-	return explain(s, &owner, err);
+	j = s->job;
+	buf_printf(&text, "job %s of user %s: none of %zu nodes has %s", j->id,
+		   j->user, s->alive, j->cntl_dir);
+	for (size_t i = 0; i < j->ncaches; i++)
+		if (!str_eq(j->caches[i].dir, j->cntl_dir))
+			buf_printf(&text, ", %s", j->caches[i].dir);
+	buf_add_str(&text, "; ");
+	/* Which job left something, by the files on the prefix. */
+	if (!s->flush_known)
+		buf_add_str(&text, "a job has run here, but left no " FLUSH_FILE
+				   ", which lists its datasets");
+	else if (is_another(s->job, &owner) || owner.id[0] == '\0')
+		buf_printf(&text,
+			   FLUSH_FILE " lists datasets in the caches of job %s "
+				      "of user %s",
+			   owner.id[0] != '\0' ? owner.id : "(unknown)",
+			   owner.user[0] != '\0' ? owner.user : "(unknown)");
+	else
+		buf_add_str(&text, FLUSH_FILE " lists datasets in its caches");
+	if (buf_check(&text, err) == 0)
+		error_set(err, ERROR_SYSTEM,
+			  "%s: see --job-id, --user, --cntldir, --cachedir and "
+			  "--nodes",
+			  text.data);
+	buf_free(&text);
+	return -1;
 }

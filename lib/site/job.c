@@ -109,26 +109,13 @@ real_path(const char *path, struct buf *out, struct error *err)
 	return rc;
 }
 
-/* Set the absolute path of the prefix, which may not exist yet. */
-static int
-real_prefix(struct job *j, struct error *err)
-{
-	struct buf path = BUF_INIT;
-	struct error why = ERROR_INIT;
-	int rc = real_path(j->prefix, &path, &why);
-
-	/* Without a working directory the path stays relative. */
-	if (rc < 0 && why.kind != ERROR_NOMEM)
-		rc = path_normal(j->prefix, &path, &why);
-	if (rc == 0)
-		j->prefix_real = arena_strdup(j->arena, path.data);
-	buf_free(&path);
-	return j->prefix_real == NULL ? error_no_memory(err) : 0;
-}
-
 static int
 find_prefix(struct job *j, const struct job_where *w, struct error *err)
 {
+	struct buf path = BUF_INIT;
+	struct error why = ERROR_INIT;
+	int rc = 0;
+
 	/* It may be set by open_conf(). */
 	if (j->prefix == NULL && choose(j, w->prefix, "SCR_PREFIX", &j->prefix,
 					&j->prefix_from, err) < 0)
@@ -137,7 +124,15 @@ find_prefix(struct job *j, const struct job_where *w, struct error *err)
 		j->prefix = ".";
 		j->prefix_from = "working directory";
 	}
-	return real_prefix(j, err);
+	/* Set the absolute path of the prefix, which may not exist yet. */
+	rc = real_path(j->prefix, &path, &why);
+	/* Without a working directory the path stays relative. */
+	if (rc < 0 && why.kind != ERROR_NOMEM)
+		rc = path_normal(j->prefix, &path, &why);
+	if (rc == 0)
+		j->prefix_real = arena_strdup(j->arena, path.data);
+	buf_free(&path);
+	return j->prefix_real == NULL ? error_no_memory(err) : 0;
 }
 
 /* The first of USER and LOGNAME that is set; else the name of the effective
@@ -312,20 +307,6 @@ job_close(struct job *j)
 
 /* --- Nodes and time --- */
 
-/* Set the nodes from the text of an option or parameter. */
-static int
-take_nodes(struct job *j, const char *text, const char *from, struct error *err)
-{
-	if (hostlist_add(&j->nodes, text, err) < 0 ||
-	    hostlist_uniq(&j->nodes, err) < 0)
-		return error_wrap(err, "nodes (%s)", from);
-	if (j->nodes.count == 0)
-		return error_set(err, ERROR_USAGE,
-				 "nodes (%s): the list is empty", from);
-	j->nodes_from = from;
-	return 0;
-}
-
 int
 job_nodes(struct job *j, struct error *err)
 {
@@ -337,8 +318,14 @@ job_nodes(struct job *j, struct error *err)
 	if (choose(j, j->nodes_given, "SCR_NODELIST", &text, &from, err) < 0)
 		return -1;
 	if (text != NULL) {
-		if (take_nodes(j, text, from, err) < 0)
-			return -1;
+		/* Set the nodes from the text of an option or parameter. */
+		if (hostlist_add(&j->nodes, text, err) < 0 ||
+		    hostlist_uniq(&j->nodes, err) < 0)
+			return error_wrap(err, "nodes (%s)", from);
+		if (j->nodes.count == 0)
+			return error_set(err, ERROR_USAGE,
+					 "nodes (%s): the list is empty", from);
+		j->nodes_from = from;
 	} else if (resmgr_nodes(j->rm, &j->nodes, &why) < 0) {
 		return error_as(err, &why, "%s%s", why.text,
 				why.kind == ERROR_ABSENT

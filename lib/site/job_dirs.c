@@ -165,36 +165,32 @@ find_cntls(struct job *j, const char *given, struct error *err)
 	return rc;
 }
 
-static int
-find_caches(struct job *j, const char *given, struct error *err)
+int
+job_find_dirs(struct job *j, const struct job_where *w, struct error *err)
 {
 	static const char *const keys[] = { "STORE", "CACHE", "CACHEDIR",
 					    NULL };
-	const char *base = conf_get(j->conf, "SCR_CACHE_BASE");
-	const bool set = conf_is_set(j->conf, "SCR_CACHE_BASE");
+	const char *base = NULL;
+	bool set = false;
 	struct dirs d;
 	int rc = 0;
 
+	if (find_cntls(j, w->cntl_base, err) < 0)
+		return -1;
+	base = conf_get(j->conf, "SCR_CACHE_BASE");
+	set = conf_is_set(j->conf, "SCR_CACHE_BASE");
 	if (start(&d, j, keys, 1, err) < 0)
 		return -1;
 	for (const char *const *key = keys; *key != NULL; key++)
 		if (add_lines(&d, *key, err) < 0)
 			return -1;
 	/* In place of SCR_CACHE_BASE: the lines of the configuration stay. */
-	if (given != NULL)
-		rc = put_first(&d, given, false, err);
+	if (w->cache_base != NULL)
+		rc = put_first(&d, w->cache_base, false, err);
 	else if ((set || !disabled(j, base)) &&
 		 enter(&d, base, !set, err) == NULL)
 		rc = -1;
 	j->caches = d.list;
 	j->ncaches = d.count;
 	return rc;
-}
-
-int
-job_find_dirs(struct job *j, const struct job_where *w, struct error *err)
-{
-	if (find_cntls(j, w->cntl_base, err) < 0)
-		return -1;
-	return find_caches(j, w->cache_base, err);
 }

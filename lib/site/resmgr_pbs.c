@@ -37,27 +37,22 @@ nid_line(struct resmgr *r, char *text, void *out, struct error *err)
 	return hostlist_add_name(out, name, err);
 }
 
-/* Run a command that prints the number of each node. aprun adds a line of its
- * own. */
-static int
-alps_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
-{
-	const char *argv[] = {
-		"aprun", "-n",	resmgr_env("PBS_NUM_NODES"), "-N",
-		"1",	 "cat", "/proc/cray_xt/nid",	     NULL
-	};
-
-	return resmgr_ask(r, argv, nid_line, out, err);
-}
-
 static int
 pbs_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 {
 	const char *path = resmgr_env("PBS_NODEFILE");
 	int rc = 1;
 
-	if (below_alps())
-		rc = alps_nodes(r, out, err);
+	if (below_alps()) {
+		const char *argv[] = {
+			"aprun", "-n",	resmgr_env("PBS_NUM_NODES"), "-N",
+			"1",	 "cat", "/proc/cray_xt/nid",	     NULL
+		};
+
+		/* Run a command that prints the number of each node.  aprun adds a line
+		 * of its own. */
+		rc = resmgr_ask(r, argv, nid_line, out, err);
+	}
 	if (rc < 0 || (rc == 0 && out->count > 0))
 		return rc;
 	if (path == NULL)
