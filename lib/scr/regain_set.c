@@ -511,6 +511,17 @@ attempt(struct regain *g, bool map, uint32_t without, struct error *err)
 	return rc;
 }
 
+/* Update the part of this rank before another attempt. */
+static int
+look_again(struct regain *g, struct error *err)
+{
+	int rc = 0;
+
+	if (!g->doubted && g->changed)
+		rc = regain_look(g, &g->parts[0], err);
+	return team_agree(&g->run->world, rc, err);
+}
+
 int
 regain_set(struct regain *g, bool map, struct error *err)
 {
@@ -526,11 +537,7 @@ regain_set(struct regain *g, bool map, struct error *err)
 	for (uint32_t m = 0; rc < 0 && m < most; m++) {
 		struct error why = ERROR_INIT;
 
-		/* Update the part of this rank before another attempt. */
-		rc = 0;
-		if (!g->doubted && g->changed)
-			rc = regain_look(g, &g->parts[0], &why);
-		rc = team_agree(&g->run->world, rc, &why);
+		rc = look_again(g, &why);
 		if (rc == 0)
 			rc = attempt(g, map, m, &why);
 		if (rc < 0 && why.kind != ERROR_LOST)
