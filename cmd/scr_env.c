@@ -5,7 +5,6 @@
  * verbs can also be called by the name and with the options of LLNL's program.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "app.h"

@@ -2,7 +2,6 @@
 /*
  * scr_index - list, check and change the datasets of a prefix directory.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>

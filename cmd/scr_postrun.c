@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "app.h"
 #include "buf.h"

@@ -21,7 +21,6 @@
 #include "hostlist.h"
 #include "io.h"
 #include "json.h"
-#include "lock.h"
 #include "mem.h"
 #include "path.h"
 #include "remote/remote.h"

@@ -110,11 +110,6 @@ struct fti_next {
 void fti_next_rebuild(const struct fti_next *n, const struct fti_sets *s,
 		      const struct fti_set *set, char to[static FTI_NEXT_MAX]);
 
-/* The command that repairs the files that FTI refuses.  false: none does, as
- * parity is over the files as they are, or it would be too long. */
-bool fti_next_repair(const struct fti_next *n, const struct fti_set *set,
-		     char to[static FTI_NEXT_MAX]);
-
 /* The command that makes the file that FTI stops without, of a whole
  * checkpoint.  false: it is there, or its place is not known. */
 bool fti_next_topology(const struct fti_next *n, const struct fti_set *set,

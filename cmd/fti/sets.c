@@ -78,7 +78,9 @@ fti_next_rebuild(const struct fti_next *n, const struct fti_sets *s,
 	buf_free(&command);
 }
 
-bool
+/* The command that repairs the files that FTI refuses.  false: none does, as
+ * parity is over the files as they are, or it would be too long. */
+static bool
 fti_next_repair(const struct fti_next *n, const struct fti_set *set,
 		char to[static FTI_NEXT_MAX])
 {

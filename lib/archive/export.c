@@ -6,8 +6,10 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "archive/manifest.h"
 #include "arena.h"
@@ -17,6 +19,7 @@
 #include "dir.h"
 #include "error.h"
 #include "hash.h"
+#include "io.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
@@ -25,6 +28,9 @@
 #include "par.h"
 #include "path.h"
 #include "progress.h"
+#include "room.h"
+#include "str.h"
+#include "transfer/put.h"
 #include "work.h"
 
 /* A long file is read in steps of this size. */
@@ -497,7 +503,14 @@ fini(struct exporting *x)
 	arena_free(x->arena);
 }
 
-int
+/*
+ * Write dataset `p` (one of SCR 1.1.8: packed_renew()) as an archive to the
+ * descriptor `fd`, which may be a pipe; `name` is for messages.  Checksums are
+ * compared while reading.  ERROR_DAMAGED: a file is missing or damaged, and the
+ * archive is unusable.  ERROR_USAGE: an archive cannot hold one of the files;
+ * reported before anything is written.
+ */
+static int
 export_dataset(struct packed *p, int fd, const char *name,
 	       const struct export_options *eo, struct export_result *out,
 	       struct error *err)
@@ -529,5 +542,61 @@ export_dataset(struct packed *p, int fd, const char *name,
 	if (x.ark != NULL)
 		out->written = ark_out_bytes(x.ark);
 	fini(&x);
+	return rc;
+}
+
+/* --- To a file --- */
+
+/* Open the directory of `file`. */
+static int
+open_dir(const char *file, struct error *err)
+{
+	char dir[PATH_MAX];
+	int fd = -1;
+
+	snprintf(dir, sizeof(dir), "%.*s", (int)(path_base(file) - file), file);
+	fd = open(dir[0] != '\0' ? dir : ".",
+		  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		error_sys(err, "%s: cannot make", file);
+	return fd;
+}
+
+int
+export_to(struct packed *p, const char *file, const struct export_options *eo,
+	  struct export_result *out, struct error *err)
+{
+	const char *base = NULL;
+	struct put *put = NULL;
+	struct put_file *f = NULL;
+	int dir = -1, fd = -1, rc = -1;
+
+	if (file == NULL || str_eq(file, "-"))
+		return export_dataset(p, STDOUT_FILENO, "standard output", eo,
+				      out, err);
+	if (io_check_output(file, err) < 0)
+		return -1;
+	base = path_base(file);
+	dir = open_dir(file, err);
+	if (dir < 0)
+		return -1;
+	put = put_new(&(struct put_options){ .par = NULL }, err);
+	if (put != NULL)
+		f = put_add(put,
+			    &(struct put_what){ .dirfd = dir,
+						.path = base,
+						.size = UINT64_MAX },
+			    err);
+	if (f != NULL)
+		fd = put_open(f, err);
+	if (fd >= 0 && export_dataset(p, fd, file, eo, out, err) == 0) {
+		put_set_size(f, out->written);
+		if (put_wrote(f, out->written, err) == 0)
+			rc = put_commit(put, err);
+	}
+	if (rc < 0)
+		room_explain(dir, 0, err);
+	put_free(put);
+	close(dir);
 	return rc;
 }

@@ -37,17 +37,6 @@ struct export_result {
 	uint64_t written;     /* export: size of the archive */
 };
 
-/*
- * Write dataset `p` (one of SCR 1.1.8: packed_renew()) as an archive to the
- * descriptor `fd`, which may be a pipe; `name` is for messages.  Checksums are
- * compared while reading.  ERROR_DAMAGED: a file is missing or damaged, and the
- * archive is unusable.  ERROR_USAGE: an archive cannot hold one of the files;
- * reported before anything is written.
- */
-int export_dataset(struct packed *p, int fd, const char *name,
-		   const struct export_options *eo, struct export_result *out,
-		   struct error *err);
-
 /* Write the archive to `file`, which gets its name when it is complete and on
  * disk.  NULL or "-": write to standard output. */
 int export_to(struct packed *p, const char *file,

@@ -2,7 +2,6 @@
 #include "encode/field.h"
 
 #include <assert.h>
-
 #include <isa-l.h>
 
 #if defined(__x86_64__)

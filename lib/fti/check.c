@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fti/check.h"
 
-#include "fti/check_impl.h"
 #include <string.h>
 
 #include "error.h"
+#include "fti/check_impl.h"
 #include "fti/file.h"
 #include "fti/input.h"
 #include "mem.h"

@@ -20,12 +20,4 @@ int fti_check_posix(struct fti_checked *c, const struct work *w,
  * an MD5 sum without data. */
 int fti_judge(struct fti_checked *c, struct hash *h, struct error *err);
 
-/*
- * The checksum of the file differs, although all containers agree with their
- * sums: is it known what is wrong?  *proven: with fields that can be computed
- * from others the checksum is right, or the stored one is damaged.
- */
-int fti_prove(const struct fti_checked *c, struct hash *h, bool *proven,
-	      struct error *err);
-
 #endif /* FTI_CHECK_IMPL_H */

@@ -11,7 +11,6 @@
 #include "io.h"
 #include "mem.h"
 #include "meta/attr.h"
-#include "par.h"
 #include "path.h"
 #include "progress.h"
 #include "transfer/pump.h"

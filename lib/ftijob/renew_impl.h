@@ -55,19 +55,4 @@ int renew_sum(struct renew_out *o, const void *data, size_t len,
 int renew_end_out(struct renew_out *o, const struct fti_rebuild *r,
 		  struct error *err);
 
-/* The end of the plan's files that belong to the unit of file `first`. */
-size_t renew_end_of_unit(const struct fti_rebuild *r, size_t first);
-
-/* --- Parity that no sum proves (renew_prove.c) --- */
-
-/* If only parity of a group is written, and it has no sum yet, the data that it
- * is computed from are compared with theirs. */
-int renew_prove_inputs(const struct fti_rebuild *r, const struct work *w,
-		       struct error *err);
-
-/* Add the sums of POSIX parity to the metadata that lack them.  sums[i] is that
- * of the plan's file i. */
-int renew_record_sums(const struct fti_rebuild *r, char (*sums)[HASH_TEXT],
-		      struct error *err);
-
 #endif /* FTIJOB_RENEW_IMPL_H */

@@ -2,7 +2,6 @@
 /*
  * kvtree_code.c - decode the on-disk form: formats.md 1.1 and 1.2.
  */
-#include <assert.h>
 #include <endian.h>
 #include <inttypes.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "kvtree/value.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "error.h"

@@ -2,7 +2,6 @@
 #include "meta/attr.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 #include "error.h"
 #include "kvtree/fields.h"
 #include "kvtree/kvtree.h"
-#include "kvtree/value.h"
 #include "meta/dataset.h"
 #include "num.h"
 

@@ -28,9 +28,6 @@ struct index {
 /* To be called before the index changes. */
 void index_changes(struct index *ix);
 
-/* Convert a tree of VERSION 1 into a new index. */
-struct index *index_from_old(const struct kvtree *old, struct error *err);
-
 /* The entry of `id` in the DSET table, or NULL. */
 struct kvtree *index_entry_node(const struct index *ix, int64_t id);
 

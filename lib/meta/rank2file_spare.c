@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rank2file_spare.c - restore a part of a packed dataset's map from the same
  * tables in packed.N.scr, if both of its copies are lost. */
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 

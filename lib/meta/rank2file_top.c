@@ -20,14 +20,12 @@
 #include "dir.h"
 #include "error.h"
 #include "kvtree/kvtree.h"
-#include "kvtree/value.h"
 #include "meta/dataset_dir.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
 #include "meta/summary.h"
 #include "num.h"
 #include "path.h"
-#include "str.h"
 
 struct topping {
 	const struct rank2file_base *base;

@@ -13,7 +13,6 @@
 
 #include "clock.h"
 #include "hostlist.h"
-#include "mem.h"
 #include "remote/remote_impl.h"
 
 /* Longest wait of epoll in seconds, and so the interval at which stop() is

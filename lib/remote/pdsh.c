@@ -15,7 +15,6 @@
 #include "arena.h"
 #include "map.h"
 #include "remote/remote_impl.h"
-#include "str.h"
 
 /* A line of at least this length was truncated: pdsh cuts lines at 128 KiB. */
 #define LINE_CUT ((size_t)131000)

@@ -13,9 +13,4 @@ struct fti_rankfile;
 /* A number of the metadata record: fields FTI_CKPT_ID to FTI_TIMESTAMP. */
 int64_t report_fti_number(const struct fti_meta *m, enum fti_field field);
 
-/* report_fti_list() and report_fti_dump() of a POSIX file, without the
- * verdict. */
-void report_fti_list_posix(const struct fti_rankfile *r, struct buf *out);
-void report_fti_dump_posix(const struct fti_rankfile *r, struct buf *out);
-
 #endif /* REPORT_FTI_IMPL_H */

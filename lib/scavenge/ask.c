@@ -23,7 +23,11 @@
 
 /* --- The state of a node --- */
 
-enum scavenge_node_state
+/*
+ * The state of a node.  Dead is only a node that nobody has heard, and that
+ * took no connection or is called down; what hangs or is silent may live.
+ */
+static enum scavenge_node_state
 scavenge_conclude(const struct scavenge_witness *w)
 {
 	enum { NO, YES, ANY };

@@ -7,7 +7,6 @@
 #include "arena.h"
 #include "dir.h"
 #include "error.h"
-#include "mem.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "meta/flush.h"

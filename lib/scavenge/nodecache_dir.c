@@ -14,7 +14,6 @@
 #include "dir.h"
 #include "error.h"
 #include "io.h"
-#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "path.h"

@@ -75,12 +75,6 @@ struct scavenge_witness {
 	bool manager; /* the resource manager calls it down */
 };
 
-/*
- * The state of a node.  Dead is only a node that nobody has heard, and that
- * took no connection or is called down; what hangs or is silent may live.
- */
-enum scavenge_node_state scavenge_conclude(const struct scavenge_witness *w);
-
 /* The command did not end on the node: conclude its state.  Its cache is not
  * used.  It may have what is missing, unless it is dead. */
 int scavenge_unreached(struct scavenge *s, uint32_t node,

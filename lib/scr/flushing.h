@@ -52,7 +52,6 @@ bool flushing_finalize(struct run *run);
 struct flushing *flushing_plan(struct run *run, const struct held_set *s,
 			       struct error *err);
 int flushing_transfer(struct flushing *f, struct error *err);
-int flushing_commit(struct flushing *f, struct error *err);
 void flushing_free(struct flushing *f); /* NULL is ignored */
 
 #endif /* SCR_FLUSHING_H */

@@ -38,7 +38,4 @@ struct flushing {
 	struct flush_file *files;
 };
 
-/* Make the directories of all files, each by one rank.  Collective. */
-int flushing_make_dirs(struct flushing *f, struct error *err);
-
 #endif /* SCR_FLUSHING_IMPL_H */

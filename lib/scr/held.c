@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dir.h"
-#include "scr/held_impl.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -10,6 +7,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "create.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
@@ -19,6 +17,7 @@
 #include "meta/dataset_dir.h"
 #include "meta/filemap.h"
 #include "path.h"
+#include "scr/held_impl.h"
 #include "scr/run.h"
 #include "str.h"
 #include "team/say.h"

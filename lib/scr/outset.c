@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,21 +15,121 @@
 #include "error.h"
 #include "fnv.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "map.h"
 #include "mem.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
+#include "meta/filemap.h"
 #include "path.h"
 #include "room.h"
 #include "scr/common.h"
-#include "scr/outset_impl.h"
+#include "scr/naming.h"
 #include "scr/owned.h"
 #include "scr/run.h"
 #include "str.h"
 #include "team/names.h"
+#include "team/newfile.h"
+#include "team/redundancy.h"
 #include "team/say.h"
 #include "team/shared.h"
 #include "team/source.h"
+
+struct outset_file {
+	const char *orig; /* as the application named it */
+	const char *path; /* absolute, on the prefix */
+	const char *to;	  /* where it is written */
+	bool other;	  /* a lower rank owns it */
+	bool has_crc;	  /* outset_summed() */
+	uint32_t crc;
+};
+
+struct outset {
+	const struct run *run;
+	const struct level *level;
+	const char *dir, *meta; /* in cache: of the dataset, and its .scr */
+	int64_t id;		/* 0: it is being fetched */
+	int metafd;		/* of `meta`; -1: not open */
+	struct naming naming;
+	struct arena *arena;
+	struct map *paths; /* file on the prefix: its place in `files` */
+	struct map *dirs;  /* directories that were made */
+	size_t nfiles, cap;
+	struct outset_file *files; /* in order of routing */
+	/* Set by outset_complete(): */
+	bool shared; /* ranks share a file of the dataset */
+	size_t nowned;
+	struct redundancy_file *owned;
+	size_t *routed; /* for each of `owned`: its place in `files` */
+};
+
+/* Return its metadata directory, open until outset_free(); -1: error. */
+static int
+outset_meta(struct outset *o, struct error *err)
+{
+	if (o->metafd < 0)
+		o->metafd = dir_open(AT_FDCWD, o->meta);
+	return o->metafd < 0 ? error_sys(err, "%s: cannot open", o->meta)
+			     : o->metafd;
+}
+
+/* The last file first, as LLNL's library writes them. */
+static struct kvtree *
+filemap_tree(const struct outset *o, struct error *err)
+{
+	struct kvtree *t = kvtree_new(err);
+
+	for (size_t i = o->nowned; t != NULL && i-- > 0;) {
+		const struct outset_file *from = &o->files[o->routed[i]];
+		const char *base = path_base(from->path);
+		struct filemap_file f = {
+			.cache_path = from->to,
+			.orig = from->orig,
+			.name = base,
+			.attr = o->owned[i].attr,
+			.complete = true,
+			.ranks = o->run->world.size,
+			.has_crc = !o->level->bypass || o->owned[i].has_crc,
+			.crc = o->owned[i].crc,
+		};
+
+		f.dir = arena_strndup(o->arena, from->path,
+				      (size_t)(base - from->path - 1));
+		if (f.dir == NULL || filemap_add(t, &f, err) < 0) {
+			if (f.dir == NULL)
+				error_no_memory(err);
+			kvtree_free(t);
+			return NULL;
+		}
+	}
+	return t;
+}
+
+/* Write filemap_R, with the data protected. */
+static int
+outset_write_filemap(struct outset *o, struct redundancy_file *map,
+		     struct error *err)
+{
+	char name[64];
+	struct kvtree *t = filemap_tree(o, err);
+	struct stat st;
+	int fd = t == NULL ? -1 : outset_meta(o, err);
+	int rc = -1;
+
+	*map = (struct redundancy_file){ .crc = 0 };
+	filemap_name(name, sizeof(name), o->run->world.rank);
+	map->path = arena_printf(o->arena, "%s/%s", o->meta, name);
+	if (map->path == NULL)
+		error_no_memory(err);
+	else if (fd >= 0)
+		rc = newfile_tree(fd, name, t, o->level->store->global, err);
+	if (rc == 0 && dir_stat(fd, name, &st, 0) < 0)
+		rc = error_sys(err, "%s", map->path);
+	if (rc == 0)
+		attr_from_stat(&map->attr, &st);
+	kvtree_free(t);
+	return rc < 0 ? error_wrap(err, "%s", o->meta) : 0;
+}
 
 #define MODE_DIR 0777
 
@@ -128,15 +230,6 @@ may_share(const struct outset *o)
 {
 	return o->level->bypass ||
 	       str_eq(o->level->store->group->name, GROUPS_WORLD);
-}
-
-int
-outset_meta(struct outset *o, struct error *err)
-{
-	if (o->metafd < 0)
-		o->metafd = dir_open(AT_FDCWD, o->meta);
-	return o->metafd < 0 ? error_sys(err, "%s: cannot open", o->meta)
-			     : o->metafd;
 }
 
 /*

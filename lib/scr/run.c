@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scr/run.h"
 
-#include <limits.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
 #include "conf.h"
 #include "error.h"
-#include "io.h"
 #include "mem.h"
-#include "meta/cindex.h"
 #include "scr/events.h"
 #include "scr/flushing.h"
 #include "scr/held.h"

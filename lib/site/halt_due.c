@@ -8,7 +8,6 @@
 
 #include "conf.h"
 #include "json.h"
-#include "kvtree/kvtree.h"
 #include "site/halt.h"
 #include "str.h"
 
