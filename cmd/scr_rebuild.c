@@ -228,7 +228,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 		plan_error(p, err);
 		if (c != NULL && catalogue_only_renamed(c, t->id, &s->look,
 							&o->renamed, err))
-			return STATUS_DAMAGED;
+			return error_status(err->kind);
 		if (s->dry_run) /* the plan says so */
 			error_clear(err);
 		return status;

@@ -342,16 +342,18 @@ catalogue_only_renamed(struct catalogue *c, int64_t id,
 	struct catalogue_options quiet = { .work = o->work, .index = o->index };
 	const struct index_entry e = { .id = id, .complete = -1 };
 
-	if (err->kind != ERROR_LOST)
+	if (err->kind != ERROR_LOST && err->kind != ERROR_SYSTEM)
 		return false;
 	quiet.work.log = quiet.work.detail = NULL;
 	if (catalogue_verify(c, &e, &quiet, NULL, r, NULL) < 0 ||
 	    r->was[0] == '\0')
 		return false;
-	error_set(err, ERROR_DAMAGED,
-		  "dataset %" PRId64 ": %s: missing; %s looks like it: rename "
-		  "it back",
-		  id, r->was, r->is);
+	if (r->status == STATUS_DAMAGED)
+		error_set(err, ERROR_DAMAGED,
+			  "dataset %" PRId64
+			  ": %s: missing; %s looks like it: rename "
+			  "it back",
+			  id, r->was, r->is);
 	return true;
 }
 

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "arena.h"
+#include "catalogue/owners.h"
+#include "catalogue/renamed.h"
 #include "catalogue/whole.h"
 #include "container/packed.h"
 #include "error.h"
@@ -14,6 +17,7 @@
 #include "path.h"
 #include "rescue/deep.h"
 #include "rescue/plan.h"
+#include "str.h"
 
 /* The prefix path recorded in the index, for mem_free(); NULL: none. */
 static char *
@@ -35,6 +39,41 @@ remembered_root(struct catalogue *c, int64_t id,
 		copy = mem_strdup(root);
 	index_free(read);
 	return copy;
+}
+
+/*
+ * Files seem to be lost.  If a directory of the dataset was renamed, only the
+ * verdict after it is renamed back tells whether the others are: with all lost
+ * files in it the dataset is damaged, else unknown.
+ */
+static int
+weigh_renamed(struct catalogue *c, struct plan *p,
+	      const struct catalogue_options *o, struct error *err)
+{
+	struct owners_guard asks = { c, p->id, .o = o, .all = true };
+	struct catalogue_renamed r = { .looked = false };
+	size_t there = 0;
+
+	if (p->verdict != SET_LOST || p->flaw != NULL)
+		return 0;
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		if (f->state != FILE_MISSING || f->fate != FATE_LOST ||
+		    f->nsegs > 0 || f->path == NULL)
+			continue;
+		if (!r.looked)
+			catalogue_renamed_find(&asks, f->path, &f->attr, &r);
+		there += catalogue_renamed_has(c, &r, f->path, &f->attr);
+	}
+	if (there == 0 || (there == p->files_lost && p->maps_lost == 0))
+		return 0;
+	p->flaw_status = STATUS_FAILED;
+	p->flaw = arena_printf(p->arena,
+			       "%s: missing; %s looks like it, but lacks other "
+			       "files: rename it back to see what is left",
+			       str_shown(r.from), str_shown(r.to));
+	return p->flaw == NULL ? error_no_memory(err) : 0;
 }
 
 struct plan *
@@ -69,8 +108,9 @@ catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 		mem_free(root);
 	}
 	close(d.meta_fd);
-	if (p != NULL && (flags & PLAN_CHECKSUMS) &&
-	    deep_doubt_record(p, &o->work, &why) < 0) {
+	if (p != NULL && (((flags & PLAN_CHECKSUMS) &&
+			   deep_doubt_record(p, &o->work, &why) < 0) ||
+			  weigh_renamed(c, p, o, &why) < 0)) {
 		plan_free(p);
 		p = NULL;
 	}

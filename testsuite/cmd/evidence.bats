@@ -436,6 +436,11 @@ two() {
 		ends 3 "${words[0]}" -p p "${words[@]:1}" 1
 		assert_stderr_has "next: mv p/ckpt.1.old p/ckpt.1"
 	done
+	# ... and lacks a file: what is left shows when it is back.
+	rm p/ckpt.1.old/rank_2.ckpt
+	all 1
+	ends 1 scr_rebuild -p p 1
+	assert_stderr_has "to see what is left" "next: mv p/ckpt.1.old p/ckpt.1"
 	# A directory in the place of a container.
 	dataset -t XOR
 	scr_index -q -p p --build 1
