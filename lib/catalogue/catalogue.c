@@ -2,8 +2,6 @@
 #include "catalogue/catalogue.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -115,40 +113,19 @@ catalogue_open_scr(struct catalogue *c, bool make, struct error *err)
 
 /* --- Dataset directories --- */
 
-/* Is the directory a link to that of another dataset, as a second name of it? */
-static bool
-is_second_name(const struct catalogue *c, const struct catalogue_dir *d)
-{
-	char to[PATH_MAX];
-	const ssize_t n = readlinkat(c->scr_fd, d->name, to, sizeof(to) - 1);
-
-	to[n > 0 ? n : 0] = '\0';
-	return n > 0 && dataset_dir_id(path_base(to)) >= 0 &&
-	       dataset_dir_id(path_base(to)) != d->id;
-}
-
 int
 catalogue_dir_open(struct catalogue *c, int64_t id, struct catalogue_dir *d,
 		   struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int at = -1;
 
 	d->id = id;
 	d->fd = d->lock = -1;
 	snprintf(d->name, sizeof(d->name), DATASET_DIR_FMT, id);
 	/* The owner may have moved it to another file system, with a link in
 	 * its place. */
-	if (c->scr_fd >= 0 && !is_second_name(c, d)) {
-		at = path_open_trusted(c->scr_fd, d->name);
-		if (at >= 0)
-			d->fd = dir_open(at, ".");
-		io_close(at);
-	}
-	if (d->fd < 0 && c->scr_fd >= 0) /* or why not */
-		d->fd = path_open_beneath(c->scr_fd, d->name,
-					  O_RDONLY | O_DIRECTORY,
-					  0, &why);
+	if (c->scr_fd >= 0)
+		d->fd = path_open_dir(c->scr_fd, d->name, &why);
 	if (d->fd >= 0)
 		return 0;
 	if (c->scr_fd < 0 || why.kind == ERROR_ABSENT)

@@ -125,13 +125,8 @@ remove_names(struct removal *d, const struct listing *l, struct error *err)
 	d->dir->lock = -1;
 	if (catalogue_dir_unlink(d->dir, LOCK_FILE, err) < 0)
 		return -1;
-	/* Of a link, the directory that it names is kept. */
 	if (unlinkat(d->c->scr_fd, d->dir->name, AT_REMOVEDIR) == 0)
 		d->out->dirs++;
-	else if (errno == ENOTDIR &&
-		 unlinkat(d->c->scr_fd, d->dir->name, 0) == 0)
-		work_detail(&d->o->work, "%s: the link is removed",
-			    d->dir->name);
 	else if (errno == ENOTEMPTY || errno == EEXIST)
 		work_say(&d->o->work, "%s is kept: it is not empty",
 			 d->dir->name);

@@ -153,30 +153,6 @@ older_summary() {
 	[[ -e p/ckpt.1/rank_0.ckpt ]]
 }
 
-@test "33.11 the directory of a dataset behind its owner's link" {
-	dataset -t XOR
-	scr_index -q -p p --build 1
-	mkdir beside
-	mv $D beside/1
-	ln -s ../../beside/1 $D
-	all 0
-	rm p/ckpt.1/rank_2.ckpt
-	all 3
-	scr_index -q -p p --build 1
-	all 0
-	ends 0 scr_rebuild --dry-run -p p 1
-	# A link to another dataset is not a dataset.
-	ln -s scr.dataset.1 p/.scr/scr.dataset.2
-	ends 1 scr_index -p p --verify id:2
-	ends 1 scr_index -p p --build 2
-	ends 1 scr_index -p p --delete 2
-	rm p/.scr/scr.dataset.2
-	scr_index -q -p p --delete 1
-	[[ ! -e $D && ! -L $D && ! -e p/ckpt.1 ]]
-	[[ -z $(ls beside/1) ]]
-	rm -r beside
-}
-
 @test "33.12 the same data, the same word" {
 	# NONE, SINGLE: rank2file has what a lost filemap had.
 	for type in NONE SINGLE; do
