@@ -2,6 +2,7 @@
 #include "catalogue/catalogue.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
