@@ -310,12 +310,3 @@ start(void)
 	scratch_dir(root, sizeof(root));
 	snprintf(path, sizeof(path), "%s/a", root);
 }
-
-int
-finish(void)
-{
-	remove_tree(root);
-	free(content);
-	free(back);
-	return tap_done();
-}

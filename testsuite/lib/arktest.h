@@ -89,9 +89,7 @@ bool have(const char *tool);
 /* Run a shell command in the scratch directory. */
 bool run(const char *command);
 
-/* For main(): start() allocates memory and makes the scratch directory; the
- * other function frees them and ends the test. */
+/* For main(): allocate memory and make the scratch directory. */
 void start(void);
-int finish(void);
 
 #endif /* ARKTEST_H */

@@ -286,11 +286,3 @@ begin_copies(void)
 	must(one != NULL);
 	cache_make(&cache);
 }
-
-int
-end_copies(void)
-{
-	par_free(one);
-	remove_tree(cache.root);
-	return tap_done();
-}

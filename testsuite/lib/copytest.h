@@ -75,8 +75,7 @@ bool counts(uint64_t copied, uint64_t adopted, uint64_t skipped, uint64_t bad);
 /* Does run_copy() succeed with these counts? */
 bool copies(uint64_t copied, uint64_t adopted, uint64_t skipped, uint64_t bad);
 
-/* For main(): make the cache; remove it and end the test. */
+/* For main(): make the cache. */
 void begin_copies(void);
-int end_copies(void);
 
 #endif /* COPYTEST_H */

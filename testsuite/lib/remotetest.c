@@ -154,17 +154,6 @@ run_on(struct scene_run *s, const char *nodes, const char *const *argv)
 	return rc;
 }
 
-void
-remote_leave(void)
-{
-	for (size_t i = 0; i < nruns; i++) {
-		remote_results_free(runs[i].r, runs[i].nodes.count);
-		mem_free(runs[i].r);
-		hostlist_free(&runs[i].nodes);
-	}
-	remove_tree(remote_root);
-}
-
 int
 run_line(struct scene_run *s, const char *nodes, const char *line)
 {

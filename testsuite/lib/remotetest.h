@@ -23,10 +23,8 @@
 
 extern char remote_root[128];
 
-/* Put the scripts first in PATH; at last, free all results and remove the
- * scripts. */
+/* Put the scripts first in PATH. */
 void remote_setup(void);
-void remote_leave(void);
 
 /* Let this script play program `name`, or the one of remote_setup() again. */
 void remote_play(const char *name, const char *script);

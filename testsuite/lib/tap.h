@@ -46,9 +46,9 @@ void tap_add(struct tap_test *t);
 	static void test_##name(void); \
 	__attribute__((constructor)) static void add_##name(void) \
 	{ \
-		static struct tap_test t = { test_##name, __LINE__, NULL }; \
+		static struct tap_test me = { test_##name, __LINE__, NULL }; \
 \
-		tap_add(&t); \
+		tap_add(&me); \
 	} \
 	static void test_##name(void)
 

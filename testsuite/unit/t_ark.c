@@ -71,8 +71,7 @@ test_round_trip(const char *where)
 	}
 }
 
-static void
-test_sizes(void)
+TEST(sizes)
 {
 	const bool slow = getenv("SCRKIT_SLOW") != NULL, brief = is_brief();
 	struct file big[] = { { "big", 10 * MIB }, { "small", 1 } };
@@ -136,8 +135,7 @@ is_unpacked(const char *dir)
 	return good;
 }
 
-static void
-test_their_readers(void)
+TEST(their_readers)
 {
 	static const struct {
 		const char *tool, *command;
@@ -148,6 +146,10 @@ test_their_readers(void)
 		{ "bsdtar", "LC_ALL=C bsdtar -C x -xf a || :" },
 	};
 
+	if (is_brief()) {
+		skip("what others read", "under valgrind");
+		return;
+	}
 	for (size_t p = 0; p < OWN_PAIRS; p++) {
 		write_archive(p, all_kinds, ALL_KINDS);
 		for (size_t k = 0; k < 2; k++) {
@@ -169,8 +171,7 @@ test_their_readers(void)
 
 /* --- Write errors --- */
 
-static void
-test_full(void)
+TEST(full)
 {
 	const struct file big = { "big", 3 * MIB };
 	struct error err = ERROR_INIT;
@@ -202,8 +203,7 @@ test_full(void)
 }
 
 /* Calls in the wrong order, and data that do not have the announced size. */
-static void
-test_misuse(void)
+TEST(misuse)
 {
 	static const char data[10] = "123456789";
 	const struct attr attr = { .has_owner = false };
@@ -249,8 +249,7 @@ test_misuse(void)
 	close(fd);
 }
 
-static void
-test_choice(void)
+TEST(choice)
 {
 	struct error err = ERROR_INIT;
 	enum ark_filter filter = ARK_NONE;
@@ -286,25 +285,21 @@ out_and_in(void *arg, struct error *err)
 	return rc;
 }
 
-int
-main(void)
+TEST(round_trips)
 {
-	start();
-	test_choice();
 	test_round_trip(" in the C locale");
+	for (size_t p = 0; p < (is_brief() ? 1 : OWN_PAIRS); p++)
+		ok(fails_well(out_and_in, NULL, &p),
+		   fmt("%s: no memory", pair_name(p)));
 	if (setlocale(LC_ALL, "C.UTF-8") != NULL)
 		test_round_trip(" in a UTF-8 locale");
 	else
 		skip("in a UTF-8 locale", "there is none");
-	test_sizes();
-	if (is_brief())
-		skip("what others read", "under valgrind");
-	else
-		test_their_readers();
-	test_full();
-	test_misuse();
-	for (size_t p = 0; p < (is_brief() ? 1 : OWN_PAIRS); p++)
-		ok(fails_well(out_and_in, NULL, &p),
-		   fmt("%s: no memory", pair_name(p)));
-	return finish();
+}
+
+int
+main(void)
+{
+	start();
+	return tap_run();
 }

@@ -26,8 +26,7 @@ read_held(const void *data, size_t len, enum made format)
 }
 
 /* For every `step`-th prefix of an archive: an error, or all files. */
-static void
-test_truncated(void)
+TEST(truncated)
 {
 	const size_t step = getenv("SCRKIT_SLOW") ? 1 : 211;
 	struct buf all = BUF_INIT;
@@ -64,8 +63,7 @@ test_truncated(void)
 
 /* Flip every `step`-th byte.  If the format has checksums of the data, the data
  * are right or there is an error; a name or a date may be wrong. */
-static void
-test_flipped(void)
+TEST(flipped)
 {
 	const size_t step = getenv("SCRKIT_SLOW") ? 1 : 53;
 	struct buf all = BUF_INIT;
@@ -235,8 +233,7 @@ is_refused(bool reading, enum error_kind kind, const char *words)
 	return walk(reading) < 0 && err.kind == kind && says(&err, words);
 }
 
-static void
-test_refused(void)
+TEST(refused)
 {
 	static const struct crafted bad[] = {
 		{ "/etc/passwd", .type = '0' },
@@ -286,8 +283,7 @@ test_refused(void)
 	}
 #define MAP "2\n50000\n4\n100000\n0\n"
 
-static void
-test_sizes(void)
+TEST(sizes)
 {
 	static const struct {
 		struct crafted c;
@@ -327,8 +323,7 @@ test_sizes(void)
 }
 
 /* Data that are not read are skipped; in files by seeking. */
-static void
-test_skipped(void)
+TEST(skipped)
 {
 	const struct file files[] = { { "a", 3 * MIB }, { "b", MIB }, few[0] };
 
@@ -381,8 +376,7 @@ test_bombs(void)
 
 /* --- Archives of other tools --- */
 
-static void
-test_their_writers(void)
+TEST(their_writers)
 {
 	static const struct {
 		const char *tool, *command;
@@ -422,8 +416,7 @@ test_their_writers(void)
 	}
 }
 
-static void
-test_foreign(void)
+TEST(foreign)
 {
 	static const char text[] =
 		"This is no archive, and not even long enough.\n";
@@ -479,8 +472,7 @@ read_large(uint64_t size, const char *what)
 }
 
 /* More than 8 GiB in tar, more than 4 GiB in zip. */
-static void
-test_large(void)
+TEST(large)
 {
 	const uint64_t size = (UINT64_C(8) << 30) + 1;
 
@@ -503,13 +495,5 @@ main(void)
 {
 	start();
 	test_bombs(); /* first, because it measures memory */
-	test_truncated();
-	test_flipped();
-	test_refused();
-	test_sizes();
-	test_skipped();
-	test_their_writers();
-	test_foreign();
-	test_large();
-	return finish();
+	return tap_run();
 }

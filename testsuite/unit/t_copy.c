@@ -13,8 +13,7 @@
 
 /* --- Whole caches --- */
 
-static void
-test_copy(void)
+TEST(copy)
 {
 	static const char reddesc[] =
 		"reddesc.er.2.partner.grp_1_of_1.mem_3_of_4.redset";
@@ -54,8 +53,7 @@ test_copy(void)
 	par_free(par);
 }
 
-static void
-test_ranks(void)
+TEST(ranks)
 {
 	static struct copy_range ranges[] = { { 1, 1 }, { 3, 3 } };
 	const struct copy_ranks some = { 2, ranges }, none = { 0, ranges };
@@ -69,8 +67,7 @@ test_ranks(void)
 	ok(copies(0, 0, 0, 0), "none");
 }
 
-static void
-test_dry_run(void)
+TEST(dry_run)
 {
 	cache_make(&cache);
 	write_text(target(0, 1), "");
@@ -81,8 +78,7 @@ test_dry_run(void)
 
 /* --- Existing files --- */
 
-static void
-test_adopt(void)
+TEST(adopt)
 {
 	char outside[128], junk[1100];
 
@@ -121,8 +117,7 @@ set_time(struct kvtree *t, void *arg)
 	must(t != NULL && kvtree_set(t, "MTIME_SECS", "1000000077", NULL) == 0);
 }
 
-static void
-test_generations(void)
+TEST(generations)
 {
 	cache_make(&cache);
 	must(run_copy() == 0);
@@ -146,8 +141,7 @@ stop(void)
 	return stop_after-- <= 0;
 }
 
-static void
-test_stop(void)
+TEST(stop)
 {
 	bool good = true;
 	int runs = 0;
@@ -192,8 +186,7 @@ dawdle(void)
 }
 
 /* If the node dies during the copy, complete ranks are already usable. */
-static void
-test_waiting(void)
+TEST(waiting)
 {
 	static struct copy_range range = { 0, 1 };
 	const struct copy_ranks some = { 1, &range };
@@ -208,8 +201,7 @@ test_waiting(void)
 }
 
 /* Another process copies the same rank: wait, and take what it made. */
-static void
-test_other(void)
+TEST(other)
 {
 	const struct timespec t = { .tv_nsec = 200000000 };
 	const char *there = NULL;
@@ -270,8 +262,7 @@ run_all(void *arg, struct error *e)
 
 /* --- Lists of ranks --- */
 
-static void
-test_lists(void)
+TEST(lists)
 {
 	static const char *const bad[] = { "x",	  "1-",	  "-1",		 "3-1",
 					   "1,",  ",1",	  "01",		 "1 ",
@@ -315,23 +306,18 @@ test_lists(void)
 	arena_free(a);
 }
 
-int
-main(void)
+TEST(no_memory)
 {
 	struct copy_range first = { 0, 0 };
 	struct copy_ranks ranks = { 1, &first };
 
-	begin_copies();
-	test_copy();
-	test_ranks();
-	test_dry_run();
-	test_adopt();
-	test_generations();
-	test_stop();
-	test_waiting();
-	test_other();
 	cache_make(&cache);
-	test_lists();
 	ok(fails_well(run_all, put_right, &ranks), "no memory");
-	return end_copies();
+}
+
+int
+main(void)
+{
+	begin_copies();
+	return tap_run();
 }

@@ -7,8 +7,7 @@
 
 /* --- Damage --- */
 
-static void
-test_checksums(void)
+TEST(checksums)
 {
 	cache.crc = true;
 	cache_make(&cache);
@@ -44,8 +43,7 @@ set_incomplete(struct kvtree *t, void *arg)
 	kvtree_set(kvtree_get(k, "META"), "COMPLETE", "0", NULL);
 }
 
-static void
-test_damage(void)
+TEST(damage)
 {
 	cache_make(&cache);
 	must(unlink(source(0, 0)) == 0);
@@ -86,8 +84,7 @@ set_path(struct kvtree *t, void *arg)
 		kvtree_set(kvtree_get(k, "META"), "PATH", arg, NULL);
 }
 
-static void
-test_unsafe(void)
+TEST(unsafe)
 {
 	static const struct {
 		const char *what, *path; /* {}: the prefix */
@@ -128,8 +125,7 @@ set_prefix(struct kvtree *t, void *arg)
 	kvtree_set(t, "PREFIX", arg, NULL);
 }
 
-static void
-test_moved(void)
+TEST(moved)
 {
 	char old[128], now[128];
 
@@ -159,8 +155,7 @@ test_moved(void)
 	}
 }
 
-static void
-test_bypass(void)
+TEST(bypass)
 {
 	struct kvtree *t = kvtree_new(NULL);
 	struct filemap_file f;
@@ -179,8 +174,7 @@ test_bypass(void)
 	   "... and is told if it is short");
 }
 
-static void
-test_cannot(void)
+TEST(cannot)
 {
 	cache_make(&cache);
 	with.id = 6;
@@ -196,11 +190,5 @@ int
 main(void)
 {
 	begin_copies();
-	test_checksums();
-	test_damage();
-	test_unsafe();
-	test_moved();
-	test_bypass();
-	test_cannot();
-	return end_copies();
+	return tap_run();
 }

@@ -9,8 +9,7 @@
 
 static unsigned char data[SIZE];
 
-static void
-test_sums(void)
+TEST(sums)
 {
 	/* formats.md 1.1: header and tree of the smallest kvtree file. */
 	static const unsigned char empty[] = {
@@ -49,8 +48,7 @@ test_sums(void)
 	ok(seen, "each single flipped bit changes the sum");
 }
 
-static void
-test_shift(void)
+TEST(shift)
 {
 	const uint32_t sum = crc_update(0, data, SIZE);
 	bool good = true;
@@ -67,8 +65,7 @@ test_shift(void)
 }
 
 /* Lengths too large to sum in a test: shifts can be added. */
-static void
-test_far(void)
+TEST(far)
 {
 	static const uint64_t lens[] = { 1,
 					 4096,
@@ -103,8 +100,5 @@ main(void)
 		x = x * 1664525 + 1013904223;
 		data[i] = (unsigned char)(x >> 24);
 	}
-	test_sums();
-	test_shift();
-	test_far();
-	return tap_done();
+	return tap_run();
 }

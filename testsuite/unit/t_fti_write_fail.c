@@ -78,8 +78,7 @@ holds_vars(const struct fti_content *c)
 
 /* One of the variables has no bytes: it keeps its container, and the checksum
  * is over the sum of it. */
-static void
-test_layouts(void)
+TEST(layouts)
 {
 	for (int l = 0; l < FTI_LAYOUTS; l++)
 		for (unsigned room = 0; room <= 50; room += 50) {
@@ -129,8 +128,7 @@ plan_one(uint64_t size, enum fti_layout layout, int64_t id, const char *words)
 	return words == NULL || says(&err, words) ? err.kind : ERROR_NONE;
 }
 
-static void
-test_limits(void)
+TEST(limits)
 {
 	const uint64_t records = 82 + 8 + 50, max = INT32_MAX - records;
 	struct fti_raw twice[2] = { raw[0], raw[0] };
@@ -167,8 +165,7 @@ test_limits(void)
 }
 
 /* Containers behind the first 4 GiB of a file, with holes before them. */
-static void
-test_large(void)
+TEST(large)
 {
 	for (int l = 0; l < FTI_LAYOUTS; l++) {
 		const char *name = fmt("large%d", l);
@@ -186,8 +183,7 @@ test_large(void)
 
 /* --- POSIX --- */
 
-static void
-test_posix(void)
+TEST(posix)
 {
 	struct fti_draft d;
 	const struct fti_job job = { .draft = &d,
@@ -275,8 +271,7 @@ is_untouched(void)
 	return same;
 }
 
-static void
-test_stop(void)
+TEST(stop)
 {
 	struct work w = { .stop = stop };
 	struct error err = ERROR_INIT;
@@ -304,8 +299,7 @@ test_stop(void)
 	   "a dry run writes nothing");
 }
 
-static void
-test_changed(void)
+TEST(changed)
 {
 	static const char *const says_so[] = { "changed after it was checked",
 					       "differ from their sum" };
@@ -351,21 +345,17 @@ redo_pack(void *arg)
 	puttest_root_new();
 }
 
+TEST(no_memory)
+{
+	ok(fails_well(convert_nomem, redo, NULL), "convert without memory");
+	ok(fails_well(pack_nomem, redo_pack, NULL), "pack without memory");
+	close_it();
+}
+
 int
 main(void)
 {
 	make_vars();
 	puttest_root_new();
-	test_layouts();
-	test_limits();
-	test_large();
-	test_posix();
-	test_stop();
-	test_changed();
-	ok(fails_well(convert_nomem, redo, NULL), "convert without memory");
-	ok(fails_well(pack_nomem, redo_pack, NULL), "pack without memory");
-	close_it();
-	buf_free(&from);
-	remove_tree(puttest_root);
-	return tap_done();
+	return tap_run();
 }

@@ -7,8 +7,7 @@ static const char full[] = "HaltSeconds>30\nExitAfter>1900000000\n"
 			   "ExitBefore>2000000000\nCheckpointsLeft>10\n"
 			   "ExitReason>reason with spaces\n";
 
-static void
-test_read(void)
+TEST(read)
 {
 	struct kvtree *t = tree_of(full);
 	struct error err = ERROR_INIT;
@@ -50,8 +49,7 @@ test_read(void)
 
 /* Values set in the order of LLNL's tool are stored in the order of its
  * file. */
-static void
-test_set(void)
+TEST(set)
 {
 	struct kvtree *t = tree_of("HaltSeconds>1\nOurs>x\n");
 	struct kvtree *want = tree_of(full);
@@ -97,15 +95,12 @@ set_all(void *arg, struct error *err)
 	return rc;
 }
 
-int
-main(void)
+TEST(damage)
 {
 	struct kvtree *t = tree_of(full);
 	char long_reason[5000];
 	int odd = 0;
 
-	test_read();
-	test_set();
 	ok(tree_flip_each(t, read_any, &odd) > 30, "flipped bytes");
 	is_int((int64_t)tree_drop_each(t, read_any, &odd), 10, "missing keys");
 	is_int(odd, 0, "... are read or corrupt");
@@ -113,5 +108,4 @@ main(void)
 	long_reason[sizeof(long_reason) - 1] = '\0';
 	ok(fail_each_alloc(set_all, long_reason) > 0, "no memory to set");
 	kvtree_free(t);
-	return tap_done();
 }

@@ -73,8 +73,7 @@ static const char *const two_runs[] = {
 };
 
 /* The last transfers count most; a scavenge does not belong to a run. */
-static void
-test_rate(void)
+TEST(rate)
 {
 	static const char *const flushes[] = {
 		START,
@@ -102,8 +101,7 @@ test_rate(void)
 	ok(interval_scavenge_rate(&stats) <= 0, "... and tell no rate");
 }
 
-static void
-test_sums(void)
+TEST(sums)
 {
 	const double c = 10, m = 800, x = c / (2 * m);
 
@@ -137,8 +135,7 @@ test_sums(void)
 	ok(near(found.seconds, 4), "... one checkpoint each");
 }
 
-static void
-test_without_data(void)
+TEST(without_data)
 {
 	static const struct {
 		const char *lines[2], *says;
@@ -164,8 +161,7 @@ test_without_data(void)
 }
 
 /* Numbers and lines that are too long. */
-static void
-test_odd(void)
+TEST(odd)
 {
 	char big[4096];
 	const char *lines[] = {
@@ -203,17 +199,15 @@ tell(void *arg, struct error *err)
 	return rc;
 }
 
+TEST(no_memory)
+{
+	must(READ(two_runs, &stats) == 0);
+	ok(fail_each_alloc(tell, &stats) > 0, "no memory for the text");
+}
+
 int
 main(void)
 {
-	setenv("TZ", "UTC", 1);
 	scratch_dir(root, sizeof(root));
-	test_sums();
-	test_rate();
-	test_without_data();
-	test_odd();
-	must(READ(two_runs, &stats) == 0);
-	ok(fail_each_alloc(tell, &stats) > 0, "no memory for the text");
-	remove_tree(root);
-	return tap_done();
+	return tap_run();
 }

@@ -9,16 +9,18 @@
 #include "scratch.h"
 #include "temp.h"
 
+static char scratch[128];
+static int dir = -1; /* open on it */
+
 static bool
-temp_exists(int dir, const char *name)
+temp_exists(const char *name)
 {
 	char temp[TEMP_NAME_MAX];
 
 	return exists_at(dir, temp_name(temp, name));
 }
 
-static void
-test_read(int dir)
+TEST(read)
 {
 	static const struct {
 		const char *name;
@@ -84,8 +86,7 @@ test_read(int dir)
 	buf_free(&b);
 }
 
-static void
-test_pread(int dir)
+TEST(pread)
 {
 	static const char text[] = "0123456789";
 	struct error err = ERROR_INIT;
@@ -139,8 +140,7 @@ test_pread(int dir)
 	   "a closed file");
 }
 
-static void
-test_temp_name(void)
+TEST(temp_name)
 {
 	static const char *const others[] = {
 		"",
@@ -166,15 +166,14 @@ test_temp_name(void)
 
 /* Does io_replace() write this text? */
 static bool
-replaces(int dir, const char *name, const char *text)
+replaces(int at, const char *name, const char *text)
 {
-	return io_replace(dir, name, *text != '\0' ? text : NULL, strlen(text),
+	return io_replace(at, name, *text != '\0' ? text : NULL, strlen(text),
 			  0666, NULL) == 0 &&
-	       holds_at(dir, name, text);
+	       holds_at(at, name, text);
 }
 
-static void
-test_replace(int dir)
+TEST(replace)
 {
 	char long_name[NAME_MAX + 1];
 	struct error err = ERROR_INIT;
@@ -204,7 +203,7 @@ test_replace(int dir)
 	memset(long_name, 'n', NAME_MAX);
 	long_name[NAME_MAX] = '\0';
 	ok(replaces(dir, long_name, "x"), "the longest name there may be");
-	ok(!temp_exists(dir, "r") && !temp_exists(dir, long_name),
+	ok(!temp_exists("r") && !temp_exists(long_name),
 	   "no temporary file is left");
 	umask(old);
 	must(cwd >= 0 && fchdir(dir) == 0);
@@ -218,8 +217,7 @@ test_replace(int dir)
 }
 
 /* A stale or foreign file in place of the temporary file. */
-static void
-test_stale(int dir)
+TEST(stale)
 {
 	struct error err = ERROR_INIT;
 	char temp[TEMP_NAME_MAX];
@@ -245,8 +243,7 @@ test_stale(int dir)
 	unlinkat(dir, temp, AT_REMOVEDIR);
 }
 
-static void
-test_replace_fails(int dir)
+TEST(replace_fails)
 {
 	static char name[NAME_MAX + 2], path[PATH_MAX + 1];
 	const struct {
@@ -269,7 +266,7 @@ test_replace_fails(int dir)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		is_error(io_replace(dir, cases[i].name, "x", 1, 0666, &err),
 			 &err, cases[i].how, NULL, cases[i].what);
-		ok(!temp_exists(dir, cases[i].name), "... no temporary file");
+		ok(!temp_exists(cases[i].name), "... no temporary file");
 	}
 	is_error(io_replace(dir, "d", "x", 1, 0666, &err), &err, ERROR_SYSTEM,
 		 "d: cannot replace: Is a directory", "... is told");
@@ -290,7 +287,7 @@ test_replace_fails(int dir)
 	signal(SIGXFSZ, old);
 	ok(fails_as(rc, &err, -EFBIG,
 		    "q: cannot write at byte 4: File too large") &&
-		   holds_at(dir, "q", "old") && !temp_exists(dir, "q"),
+		   holds_at(dir, "q", "old") && !temp_exists("q"),
 	   "too large a file, after a short write");
 }
 
@@ -315,8 +312,7 @@ remove_temp(void *arg)
 
 /* Another process removes the temporary file at any moment: the file is
  * complete or unchanged. */
-static void
-test_two_writers(int dir)
+TEST(two_writers)
 {
 	static char data[2][4096];
 	struct remover r = { .dir = dir };
@@ -353,17 +349,7 @@ test_two_writers(int dir)
 int
 main(void)
 {
-	char scratch[128] = "";
-	int dir = scratch_open(scratch, sizeof(scratch));
-
+	dir = scratch_open(scratch, sizeof(scratch));
 	must(chmod(scratch, 0755) == 0);
-	test_read(dir);
-	test_pread(dir);
-	test_temp_name();
-	test_replace(dir);
-	test_stale(dir);
-	test_replace_fails(dir);
-	test_two_writers(dir);
-	remove_tree(scratch);
-	return tap_done();
+	return tap_run();
 }

@@ -9,8 +9,10 @@
 
 #include "scratch.h"
 
-static void
-test_lock(int dir)
+static char scratch[128];
+static int dir = -1; /* open on it */
+
+TEST(lock)
 {
 	struct error err = ERROR_INIT;
 	mode_t old = umask(022);
@@ -57,8 +59,7 @@ wait_for(pid_t pid)
 }
 
 /* Another user's lock file that we may only read. */
-static void
-test_foreign_lock(int dir)
+TEST(foreign_lock)
 {
 	struct error err = ERROR_INIT;
 	pid_t pid = -1;
@@ -86,8 +87,7 @@ tick(int signal)
 }
 
 /* Wait for a lock held by a child, interrupted by signals. */
-static void
-test_wait(int dir)
+TEST(wait)
 {
 	struct sigaction act = { .sa_handler = tick };
 	struct itimerval often = { .it_interval.tv_usec = 2000,
@@ -124,8 +124,7 @@ test_wait(int dir)
 	close(pipes[1]);
 }
 
-static void
-test_rewrite(int dir)
+TEST(rewrite)
 {
 	static const char *const texts[] = { "long text", "text", "" };
 	struct error err = ERROR_INIT;
@@ -157,8 +156,7 @@ test_rewrite(int dir)
 
 /* The file is removed while a process waits for its lock.  The lock must then
  * be that of the new file with this name. */
-static void
-test_removed(int dir)
+TEST(removed)
 {
 	struct error err = ERROR_INIT;
 	struct stat a, b;
@@ -178,8 +176,7 @@ test_removed(int dir)
 }
 
 /* A process never releases its lock, of either kind. */
-static void
-test_give_up(int dir)
+TEST(give_up)
 {
 	struct flock read = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
 	struct error err = ERROR_INIT;
@@ -210,16 +207,7 @@ test_give_up(int dir)
 int
 main(void)
 {
-	char scratch[128] = "";
-	int dir = scratch_open(scratch, sizeof(scratch));
-
+	dir = scratch_open(scratch, sizeof(scratch));
 	must(chmod(scratch, 0755) == 0);
-	test_lock(dir);
-	test_foreign_lock(dir);
-	test_wait(dir);
-	test_rewrite(dir);
-	test_removed(dir);
-	test_give_up(dir);
-	remove_tree(scratch);
-	return tap_done();
+	return tap_run();
 }

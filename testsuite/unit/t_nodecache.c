@@ -38,8 +38,7 @@ state_of(const struct nodecache_rank *r)
 		   r->mapred.there ? ", mapred" : "");
 }
 
-static void
-test_whole(void)
+TEST(whole)
 {
 	char host[256] = "";
 	struct nodecache n;
@@ -125,8 +124,7 @@ do_damage(const struct damage *d)
 		must(mkdir(path, 0777) == 0);
 }
 
-static void
-test_damaged(void)
+TEST(damaged)
 {
 	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
 		const struct damage *d = &damages[i];
@@ -148,8 +146,7 @@ test_damaged(void)
 	}
 }
 
-static void
-test_contradictions(void)
+TEST(contradictions)
 {
 	struct nodecache n;
 
@@ -193,8 +190,7 @@ static const struct {
 	{ "a cache that is not there is empty", ":", "nowhere", "(none); *" },
 };
 
-static void
-test_lost_index(void)
+TEST(lost_index)
 {
 	cache_make(&cache);
 	must(system(fmt("cd %s && cp " INDEX " saved", cache.root)) == 0);
@@ -253,8 +249,7 @@ make_line(struct buf *line)
 
 /* With many ranks the answer takes several lines.  No line exceeds pdsh's
  * limit, and strings are not split. */
-static void
-test_long(void)
+TEST(long)
 {
 	enum { RANKS = 2000 };
 	struct nodecache_rank *ranks = calloc(RANKS, sizeof(*ranks));
@@ -298,8 +293,7 @@ test_long(void)
 	free(ranks);
 }
 
-static void
-test_json(void)
+TEST(json)
 {
 	struct buf line = BUF_INIT;
 	struct nodecache n;
@@ -342,8 +336,7 @@ test_json(void)
 #define SIZED RED ",'chunk':5,'bytes':10,"
 #define LOST(ranges) RANKS RANK ",'red':" SIZED "'lost':[" ranges "]}}]}]}"
 
-static void
-test_refused(void)
+TEST(refused)
 {
 	/* With ' for ". */
 	static const struct {
@@ -431,22 +424,12 @@ write_and_parse(void *arg, struct error *err)
 	return rc;
 }
 
-int
-main(void)
+TEST(no_memory)
 {
 	struct buf line = BUF_INIT;
 
-	test_whole();
-	test_damaged();
-	test_contradictions();
-	test_lost_index();
-	test_json();
-	test_long();
-	test_refused();
 	make_line(&line);
 	ok(fails_well(read_all, NULL, NULL), "no memory to look");
 	ok(fails_well(write_and_parse, NULL, &line), "... to pass it on");
 	buf_free(&line);
-	remove_tree(cache.root);
-	return tap_done();
 }

@@ -431,7 +431,9 @@ main(void)
 		path_open_beneath(root, "up/secret", O_RDONLY, 0, &err);
 		is_str(err.text,
 		       fmt("up/secret: leads out of %s/top by a link that "
-			   "others may have made",
+			   "others may have made: only links of its owner are "
+			   "followed, in directories that nobody else may "
+			   "write",
 			   real),
 		       "the sentence names the root");
 	} else {

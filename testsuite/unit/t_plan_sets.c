@@ -64,8 +64,7 @@ static const struct {
 	    "lost: |rank 1 belongs; the files of 2 of 4 ranks are unknown" } },
 };
 
-static void
-each_scheme(void)
+TEST(each_scheme)
 {
 	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
 		struct scene s = schemes[i].s;
@@ -191,8 +190,7 @@ static const struct scene_step cache_steps[] = {
 	  "damaged: |rank_6_0.dat missing, rebuild, at 3|back" },
 };
 
-static void
-caches(void)
+TEST(caches)
 {
 	struct scene s = { SCENE(XOR, 8, 2, 1, 2), .cache = true };
 	struct error err = ERROR_INIT;
@@ -269,8 +267,7 @@ static const struct scene_step bypass[] = {
 	{ "nor is no name", KEY("/cache/"), "refused unsafe: |/cache/" },
 };
 
-int
-main(void)
+TEST(steps)
 {
 	static const struct {
 		enum redset_type type;
@@ -280,14 +277,11 @@ main(void)
 		{ REDSET_XOR, 2, 1, 0x01 }, { REDSET_XOR, 2, 1, 0x22 },
 		{ REDSET_RS, 1, 3, 0x07 },  { REDSET_PARTNER, 1, 1, 0x06 },
 	};
-
 	struct scene partner = { SCENE(PARTNER, 4, 1, 1, 2) };
 	struct scene single = { SCENE(SINGLE, 4, 4, 0, 2) };
 	struct scene cached = { SCENE(XOR, 4, 1, 1, 1), .cache = true };
 	struct scene xor12 = { SCENE(XOR, 12, 3, 1, 1) };
 
-	umask(022);
-	each_scheme();
 	SCENE_STEPS(&partner, 0, mixed_partner);
 	SCENE_STEPS(&single, 0, mixed_single);
 	SCENE_STEPS(&xor12, 0, vanished);
@@ -298,9 +292,7 @@ main(void)
 	for (size_t i = 0; i < sizeof(older) / sizeof(older[0]); i++)
 		older_attempt(older[i].type, older[i].sets, older[i].failures,
 			      older[i].mask);
-	caches();
 	SCENE_STEPS(&cached, PLAN_HEADERS, twice);
 	SCENE_STEPS(&cached, PLAN_CHECKSUMS, bypass);
 	scene_end(&cached);
-	return tap_done();
 }

@@ -115,8 +115,7 @@ note(void *arg, const char *what)
 			strstr(what, "damaged");
 }
 
-static void
-told(void)
+TEST(told)
 {
 	bool found = false;
 	const struct rebuild_options o = {
@@ -133,8 +132,7 @@ told(void)
 }
 
 /* A redundancy file's body has no checksum, but all data have. */
-static void
-bad_parity(void)
+TEST(bad_parity)
 {
 	static const struct scene_attempt misfit = {
 		"parity that does not fit the data is blamed", "rm f3.1",
@@ -150,8 +148,7 @@ bad_parity(void)
 
 /* The damaged file was truncated after the plan was made, in a part that is not
  * read. */
-static void
-cut_short(void)
+TEST(cut_short)
 {
 	struct plan *p = NULL;
 
@@ -163,8 +160,7 @@ cut_short(void)
 }
 
 /* The rebuilt file has no recorded checksum, but an input has. */
-static void
-some_sums(void)
+TEST(some_sums)
 {
 	static const struct scene_attempt no_sum = {
 		"a file without a checksum does not come from a damaged one",
@@ -176,8 +172,7 @@ some_sums(void)
 	scene_attempts(&rs6, &no_sum, 1);
 }
 
-static void
-no_sums(void)
+TEST(no_sums)
 {
 	struct scene s = { SCENE(XOR, 4, 1, 1, 2) };
 	struct error err = ERROR_INIT;
@@ -196,8 +191,7 @@ no_sums(void)
 }
 
 /* An unreadable file is an erasure like any other. */
-static void
-unreadable(void)
+TEST(unreadable)
 {
 	static const struct scene_step step = {
 		"a file that may not be read is an error", "",
@@ -243,8 +237,7 @@ lose_output(void *arg)
 	     0);
 }
 
-static void
-no_memory(void)
+TEST(no_memory)
 {
 	scene_make(&rs6);
 	ok(fails_well(rebuild_once, lose_input, &rs6) && scene_same(&rs6),
@@ -253,13 +246,11 @@ no_memory(void)
 	   "every allocation may fail: a bad output");
 }
 
-int
-main(void)
+TEST(steps)
 {
 	struct scene big = { SCENE(SINGLE, 2, 2, 0, 2), .crc = true,
 			     .size = large };
 
-	umask(022);
 	planned(1);
 	planned(4);
 	SCENE_STEPS(&even6, PLAN_CHECKSUMS, too_many);
@@ -267,16 +258,5 @@ main(void)
 	SCENE_ATTEMPTS(&even6, even_inputs);
 	SCENE_ATTEMPTS(&rs6, outputs);
 	SCENE_ATTEMPTS(&xor4, xor_inputs);
-	told();
-	bad_parity();
-	cut_short();
-	some_sums();
-	no_sums();
-	unreadable();
-	no_memory();
 	scene_end(&big);
-	scene_end(&even6);
-	scene_end(&rs6);
-	scene_end(&xor4);
-	return tap_done();
 }

@@ -413,11 +413,6 @@ TEST(here)
 	ok(!remote_is_here(""), "none");
 }
 
-TEST(end)
-{
-	remote_leave();
-}
-
 int
 main(void)
 {

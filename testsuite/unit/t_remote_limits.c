@@ -130,8 +130,7 @@ check_dead(struct trial *t)
 
 /* All living nodes run the command, although dead ones occupy all slots
  * first. */
-static void
-test_dead(void)
+TEST(dead)
 {
 	const size_t count = have_pdsh() ? TRIALS : 1;
 	const size_t before = open_files();
@@ -158,8 +157,7 @@ test_dead(void)
 
 /* --- Time limit --- */
 
-static void
-test_limit(void)
+TEST(limit)
 {
 	struct scene_run s = {
 		.o = { .kind = REMOTE_SSH, .idle = 5, .limit = 0.8 },
@@ -245,8 +243,7 @@ test_files(rlim_t more)
 
 /* No processes can be created.  Not as root, for whom the limit does not
  * apply. */
-static void
-test_processes(void)
+TEST(processes)
 {
 	const struct rlimit none = { 0, 0 };
 	int status = -1;
@@ -269,8 +266,7 @@ test_processes(void)
 		is_int(status, 0, "no processes: an error of the node");
 }
 
-static void
-test_sigchld(void)
+TEST(sigchld)
 {
 	struct scene_run s = { .o = { .kind = REMOTE_LOCAL } };
 	struct sigaction now;
@@ -284,8 +280,7 @@ test_sigchld(void)
 }
 
 /* Children have default signal handling and none of our descriptors. */
-static void
-test_surroundings(void)
+TEST(surroundings)
 {
 	struct scene_run s = { .o = { .kind = REMOTE_LOCAL } };
 	int fd = open("/dev/null", O_RDONLY); /* without O_CLOEXEC */
@@ -337,8 +332,7 @@ once(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-test_no_memory(void)
+TEST(no_memory)
 {
 	static const enum remote_kind kinds[] = { REMOTE_SRUN, REMOTE_PDSH };
 
@@ -388,27 +382,24 @@ test_thousand(enum remote_kind kind)
 	buf_free(&b);
 }
 
-int
-main(void)
+TEST(loads)
 {
-	remote_setup();
-	test_dead();
-	test_limit();
 	test_stop(REMOTE_SSH);
 	if (have_pdsh())
 		test_stop(REMOTE_PDSH);
 	test_files(16);
 	if (getenv("SCRKIT_VALGRIND") == NULL) /* valgrind needs descriptors */
 		test_files(1);
-	test_processes();
-	test_sigchld();
-	test_surroundings();
-	test_no_memory();
 	if (getenv("SCRKIT_SLOW") != NULL) {
 		test_thousand(REMOTE_SSH);
 		if (have_pdsh())
 			test_thousand(REMOTE_PDSH);
 	}
-	remote_leave();
-	return tap_done();
+}
+
+int
+main(void)
+{
+	remote_setup();
+	return tap_run();
 }

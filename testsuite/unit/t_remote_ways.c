@@ -36,8 +36,7 @@ logged(const char *words)
 	return n;
 }
 
-static void
-test_next_way(void)
+TEST(next_way)
 {
 	struct scene_run s = {
 		.o = { .around = REMOTE_SRUN, .connect = 0.6, .polite = 0.2 }
@@ -75,8 +74,7 @@ test_next_way(void)
 	remote_forget(&s.o);
 }
 
-static void
-test_once_more(void)
+TEST(once_more)
 {
 	struct scene_run s = { .o = { .kind = REMOTE_SSH } };
 
@@ -94,8 +92,7 @@ test_once_more(void)
 }
 
 /* 33.6: what is known of a node by two attempts, and what is said. */
-static void
-test_signs(void)
+TEST(signs)
 {
 	static const struct {
 		const char *node;
@@ -123,8 +120,7 @@ test_signs(void)
 }
 
 /* A launcher of another version, or built otherwise. */
-static void
-test_old(void)
+TEST(old)
 {
 	struct scene_run s = { .o = { .kind = REMOTE_SRUN } };
 	struct scene_run p = { .o = { .kind = REMOTE_PDSH } };
@@ -279,8 +275,7 @@ test_glue(void)
 	ok(whole, "and the others lose nothing");
 }
 
-static void
-test_quoting(void)
+TEST(quoting)
 {
 	static const struct {
 		const char *name;
@@ -318,21 +313,19 @@ test_quoting(void)
 	}
 }
 
-int
-main(void)
+TEST(talking)
 {
-	remote_setup();
-	test_next_way();
-	test_once_more();
-	test_signs();
-	test_old();
 	test_talk(REMOTE_SSH);
 	test_talk(REMOTE_SRUN);
-	test_quoting();
 	if (have_pdsh()) {
 		test_talk(REMOTE_PDSH);
 		test_glue();
 	}
-	remote_leave();
-	return tap_done();
+}
+
+int
+main(void)
+{
+	remote_setup();
+	return tap_run();
 }

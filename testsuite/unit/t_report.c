@@ -116,8 +116,7 @@ has(const struct buf *b, const char *text)
 
 /* What a prefix with such a plan does not show: scr_inspect.bats has the
  * rest. */
-static void
-test_odd(void)
+TEST(odd)
 {
 	const struct style narrow = { .width = 20 };
 	const struct style utf8 = { .utf8 = true, .color = true };
@@ -158,8 +157,7 @@ test_odd(void)
 	buf_free(&b);
 }
 
-static void
-test_command(void)
+TEST(command)
 {
 	static const struct {
 		const char *verb, *prefix, *name, *want;
@@ -209,17 +207,13 @@ all_reports(void *arg, struct error *err)
 	return rc;
 }
 
-int
-main(void)
+TEST(no_memory)
 {
 	struct sample s;
 
-	test_odd();
-	test_command();
 	sample_init(&s);
 	lose(&s, 2, FATE_REBUILD);
 	ok(fail_each_alloc(all_reports, &s) > 4, "each allocation may fail");
 	json_free(plan_json(&s.p, true));
 	sample_fini(&s);
-	return tap_done();
 }

@@ -43,8 +43,7 @@ no_finding(void *arg, const struct segmap_finding *f)
 	return -1;
 }
 
-static void
-cut_random(void)
+TEST(cut_random)
 {
 	bool good = true, whole = true, fits = true;
 
@@ -83,8 +82,7 @@ cut_random(void)
 	ok(whole, "such maps are whole");
 }
 
-static void
-cut_limits(void)
+TEST(cut_limits)
 {
 	static const struct {
 		uint64_t a, b, size;
@@ -116,8 +114,7 @@ cut_limits(void)
 
 #define MAX63 "9223372036854775807"
 
-static void
-reading(void)
+TEST(reading)
 {
 	static const struct {
 		const char *table, *files, *text;
@@ -149,8 +146,7 @@ reading(void)
 	}
 }
 
-static void
-refused(void)
+TEST(refused)
 {
 	static const struct {
 		const char *table, *files, *says;
@@ -250,8 +246,7 @@ round_trip(size_t nranks, size_t nfiles, bool mixed, const char *base,
 	rank2file_free(&r);
 }
 
-static void
-writing(void)
+TEST(writing)
 {
 	struct error err = ERROR_INIT;
 	struct kvtree *t = kvtree_new(NULL);
@@ -282,8 +277,7 @@ writing(void)
 	source_fini(&s);
 }
 
-static void
-by_path(void)
+TEST(by_path)
 {
 	struct source s;
 	struct segmap m;
@@ -392,8 +386,7 @@ read_damaged(const struct kvtree *t, void *arg)
 	arena_free(arena);
 }
 
-static void
-damaged(void)
+TEST(damaged)
 {
 	struct kvtree *t = tree_of(
 		"CTR>SIZE>10\nCTR>BYTES>12\nCTR>FILE>./>SIZE>10\n"
@@ -414,8 +407,7 @@ damaged(void)
 
 /* One file with a hundred thousand segments, and as many files of one
  * segment. */
-static void
-large(void)
+TEST(large)
 {
 	enum { N = 100000 };
 	struct error err = ERROR_INIT;
@@ -475,8 +467,7 @@ fail_all(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-no_memory(void)
+TEST(no_memory)
 {
 	struct segmap m;
 
@@ -485,28 +476,16 @@ no_memory(void)
 	segmap_free(&m);
 }
 
-int
-main(void)
+TEST(round_trips)
 {
-	cut_random();
-	cut_limits();
-	reading();
-	refused();
 	round_trip(1, 1, false, "rank2file", 0);
 	round_trip(6, 40, false, "rank2file", 1);
 	round_trip(6, 40, true, "rank2file.scr", 0);
 	round_trip(8195, 400, false, "rank2file", 8191);
 	round_trip(20000, 200, true, "rank2file.scr", 5);
-	remove_tree(map_root);
-	writing();
-	by_path();
-	damaged();
-	large();
-	no_memory();
 	if (!golden_enter("segment maps of SCR 1.1.8"))
-		return tap_done();
+		return;
 	golden("many", 100000, 10, 10);
 	/* The example of containers.md 1. */
 	golden("seed_example", 300000, 3, 6);
-	return tap_done();
 }

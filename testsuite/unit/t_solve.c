@@ -112,8 +112,7 @@ two_small_losses(struct par *par)
 	world_end(&w);
 }
 
-static void
-spares(void)
+TEST(spares)
 {
 	static const struct {
 		enum redset_type type;
@@ -140,8 +139,7 @@ spares(void)
 	is_int(scheme_of(set.type)->spare(&set), 0, "SINGLE: none");
 }
 
-static void
-misuse(void)
+TEST(misuse)
 {
 	static const struct {
 		unsigned n, k;
@@ -177,8 +175,7 @@ solve_once(void *arg, struct error *err)
 	return rc;
 }
 
-static void
-no_memory(void)
+TEST(no_memory)
 {
 	static struct world w;
 	struct solve_set set;
@@ -192,8 +189,7 @@ no_memory(void)
 	world_end(&w);
 }
 
-int
-main(void)
+TEST(patterns)
 {
 	struct par *par = par_new(2, NULL);
 
@@ -211,9 +207,5 @@ main(void)
 	random_ranges(par, REDSET_PARTNER, 5, 1);
 	random_ranges(par, REDSET_PARTNER, 6, 2);
 	two_small_losses(par);
-	spares();
-	misuse();
-	no_memory();
 	par_free(par);
-	return tap_done();
 }

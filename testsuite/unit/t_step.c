@@ -151,8 +151,7 @@ manager(const char *name)
 
 /* --- SLURM --- */
 
-static void
-test_here(void)
+TEST(here)
 {
 	char *before = mem_strdup(getenv("PATH"));
 
@@ -167,8 +166,7 @@ test_here(void)
 	mem_free(before);
 }
 
-static void
-test_slurm(void)
+TEST(slurm)
 {
 	fresh();
 	stops(&slurm, 0, 0, "nothing runs");
@@ -190,8 +188,7 @@ test_slurm(void)
 	unsetenv("SLURM_STEP_ID");
 }
 
-static void
-test_stubborn(void)
+TEST(stubborn)
 {
 	struct step_where w = slurm;
 
@@ -222,8 +219,7 @@ give_up(void)
 }
 
 /* Trouble with the commands: a file changes what the mock ones do. */
-static void
-test_silent(void)
+TEST(silent)
 {
 	static const struct {
 		const char *file, *steps;
@@ -261,8 +257,7 @@ test_silent(void)
 
 /* --- Flux and others --- */
 
-static void
-test_flux(void)
+TEST(flux)
 {
 	struct step_where w = slurm;
 
@@ -291,8 +286,7 @@ test_flux(void)
 	resmgr_close(w.manager);
 }
 
-static void
-test_others(void)
+TEST(others)
 {
 	struct step_where w = slurm;
 
@@ -346,8 +340,7 @@ group(int *life)
 	return pid;
 }
 
-static void
-test_process(void)
+TEST(process)
 {
 	struct step_where w = { .grace = 0.2, .log = note };
 	const int64_t refused[] = { getpid(), getppid(), 1, INT64_C(1) << 40 };
@@ -373,8 +366,7 @@ test_process(void)
 	}
 }
 
-static void
-test_check(void)
+TEST(check)
 {
 	static const struct {
 		const char *id, *manager, *says;
@@ -409,28 +401,22 @@ again(void *arg)
 	steps("77.0");
 }
 
-int
-main(void)
+TEST(no_memory)
 {
 	struct step_where w = slurm;
 
-	unsetenv("SLURM_JOB_ID");
-	unsetenv("SLURM_STEP_ID");
-	w.manager = slurm.manager = manager("slurm");
-	test_check();
-	test_here();
-	test_slurm();
-	test_stubborn();
-	test_silent();
-	test_flux();
-	test_others();
-	test_process();
 	fresh();
 	w.log = NULL;
 	w.grace = 0;
 	if (getenv("SCRKIT_VALGRIND") == NULL)
 		ok(fails_well(stop_it, again, &w), "no memory");
-	resmgr_close(slurm.manager);
-	remove_tree(root);
-	return tap_done();
+}
+
+int
+main(void)
+{
+	unsetenv("SLURM_JOB_ID");
+	unsetenv("SLURM_STEP_ID");
+	slurm.manager = manager("slurm");
+	return tap_run();
 }

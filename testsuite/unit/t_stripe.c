@@ -79,8 +79,7 @@ sums_right(void)
 	return good;
 }
 
-static void
-reading(void)
+TEST(reading)
 {
 	static unsigned char got[WHOLE];
 	struct stripe_cache *c = stripe_cache_new(4, false, NULL);
@@ -145,8 +144,7 @@ sums(unsigned threads)
 }
 
 /* Far more parts than the cache has slots, read and written in turn. */
-static void
-many_parts(void)
+TEST(many_parts)
 {
 	enum { N = 200, SIZE = 16 };
 	struct stripe_part parts[N];
@@ -186,8 +184,7 @@ many_parts(void)
 	ok(good, "more parts than slots: files and sums are right");
 }
 
-static void
-errors(void)
+TEST(errors)
 {
 	static const struct {
 		const char *path;
@@ -233,8 +230,7 @@ errors(void)
 }
 
 /* Files larger than the distance after which write-back starts. */
-static void
-large(void)
+TEST(large)
 {
 	enum { SIZE = 9 << 20 };
 	unsigned char *data = mem_alloc(SIZE, 1), *got = mem_alloc(SIZE, 1);
@@ -263,8 +259,7 @@ large(void)
 }
 
 /* For every byte, where its part ends or the next one begins. */
-static void
-cuts(void)
+TEST(cuts)
 {
 	static const uint64_t at[] = { 1000, 1500, 2000,      6000,
 				       7000, 7700, UINT64_MAX };
@@ -279,8 +274,7 @@ cuts(void)
 }
 
 /* Files that do not exist are created. */
-static void
-creating(void)
+TEST(creating)
 {
 	struct stripe_part parts[2] = {
 		{ .len = 10, .path = "new", .off = 5, .create = true },
@@ -320,8 +314,7 @@ creating(void)
 	stripe_cache_free(c);
 }
 
-static void
-no_memory(void)
+TEST(no_memory)
 {
 	bool good = true;
 
@@ -333,20 +326,15 @@ no_memory(void)
 	ok(good, "a cache without memory is none");
 }
 
+TEST(sums_of_all)
+{
+	sums(1);
+	sums(4);
+}
+
 int
 main(void)
 {
-	umask(022);
 	rootfd = scratch_open(root, sizeof(root));
-	reading();
-	sums(1);
-	sums(4);
-	many_parts();
-	errors();
-	large();
-	cuts();
-	creating();
-	no_memory();
-	remove_tree(root);
-	return tap_done();
+	return tap_run();
 }

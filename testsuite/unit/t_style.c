@@ -57,8 +57,7 @@ static const struct {
 	{ "empty lines", false, 30, "\n\na\n", "\n\na\n" },
 };
 
-static void
-test_dress(void)
+TEST(dress)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct style style = { .color = cases[i].color,
@@ -85,8 +84,7 @@ dress(void *arg, struct error *err)
 	return rc < 0 && err->kind == ERROR_NONE ? error_no_memory(err) : rc;
 }
 
-static void
-test_terminal(void)
+TEST(terminal)
 {
 	static const struct {
 		const char *term, *no_color;
@@ -127,13 +125,9 @@ test_terminal(void)
 	close(master);
 }
 
-int
-main(void)
+TEST(no_memory)
 {
 	const struct style style = { .color = true };
 
-	test_dress();
 	ok(fail_each_alloc(dress, (void *)&style) > 1, "out of memory");
-	test_terminal();
-	return tap_done();
 }
