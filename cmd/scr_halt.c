@@ -291,31 +291,13 @@ choose_job(struct target *t, const struct settings *s, const char *prefix)
 	app_note("job %s (from the flush file of %s)", job->id, prefix);
 }
 
-/* Refuse to stop a job that is not the one of these prefixes. */
-static int
-check_owners(const struct target *t, const char *const *dirs, size_t count,
-	     struct error *err)
-{
-	struct jobfiles_owner owner;
-
-	for (size_t i = 0; i < count; i++) {
-		jobfiles_owner(dirs[i], &owner);
-		if (owner.id[0] != '\0' && !str_eq(owner.id, t->where.job.id))
-			return error_set(err, ERROR_USAGE,
-					 "job %s: the flush file of %s names "
-					 "job %s: give that job, or add "
-					 "--force",
-					 t->where.job.id, dirs[i], owner.id);
-	}
-	return 0;
-}
-
 /* Find the job whose steps to stop, before the halt file is written. */
 static int
 target_open(struct target *t, const struct settings *s, const char *const *dirs,
 	    size_t count, struct error *err)
 {
 	const struct conf_where where = { .prefix = dirs[0] };
+	struct jobfiles_owner owner;
 
 	t->where = (struct step_where){
 		.pid = (int64_t)s->pid,
@@ -333,7 +315,19 @@ target_open(struct target *t, const struct settings *s, const char *const *dirs,
 	if (step_check(&t->where, err) < 0)
 		return app_advise(err, "--job-id names the job, --pid a "
 				       "launcher to stop");
-	return s->force ? 0 : check_owners(t, dirs, count, err);
+	if (s->force)
+		return 0;
+	/* Refuse to stop a job that is not the one of these prefixes. */
+	for (size_t i = 0; i < count; i++) {
+		jobfiles_owner(dirs[i], &owner);
+		if (owner.id[0] != '\0' && !str_eq(owner.id, t->where.job.id))
+			return error_set(err, ERROR_USAGE,
+					 "job %s: the flush file of %s names "
+					 "job %s: give that job, or add "
+					 "--force",
+					 t->where.job.id, dirs[i], owner.id);
+	}
+	return 0;
 }
 
 static int

@@ -211,19 +211,6 @@ app_finish(int status)
 	return error_worse_status(status, STATUS_FAILED);
 }
 
-/* If 0, 1 or 2 were closed, the next file opened would get that number and
- * receive the command's output.  Occupy them with descriptors that cannot be
- * read (0) or written (1, 2). */
-static void
-fill_standard_fds(void)
-{
-	int fd;
-
-	for (fd = 0; fd <= 2; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
-			(void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
-}
-
 /* Each thread keeps dozens of files open: raise the soft limit to the hard
  * limit, up to FILES_ENOUGH.  Each arena of malloc() reserves 64 MiB of address
  * space, and by default there are eight for a processor. */
@@ -359,16 +346,6 @@ join_tables(const struct opt *own, const struct opt *common, size_t more)
 	return all;
 }
 
-static void
-list_verbs(const struct app_info *info, struct buf *out)
-{
-	buf_printf(out,
-		   "\nVerbs, each with options of its own (%s VERB --help):\n",
-		   info->name);
-	for (const struct app_verb *v = info->verbs; v->name != NULL; v++)
-		buf_printf(out, "  %-12s  %s\n", v->name, v->summary);
-}
-
 static int
 build_help(const struct app_info *info, const struct opt *opts, struct buf *out)
 {
@@ -379,8 +356,15 @@ build_help(const struct app_info *info, const struct opt *opts, struct buf *out)
 			   info->summary + 1,
 			   str_ends(info->summary, ".") ? "" : ".");
 	opt_help(opts, out);
-	if (info->verbs != NULL)
-		list_verbs(info, out);
+	if (info->verbs != NULL) {
+		buf_printf(
+			out,
+			"\nVerbs, each with options of its own (%s VERB --help):\n",
+			info->name);
+		for (const struct app_verb *v = info->verbs; v->name != NULL;
+		     v++)
+			buf_printf(out, "  %-12s  %s\n", v->name, v->summary);
+	}
 	if (info->notes != NULL)
 		buf_printf(out, "\n%s%s", info->notes,
 			   str_ends(info->notes, "\n") ? "" : "\n");
@@ -467,8 +451,14 @@ app_start(const struct app_info *info, int argc, char **argv,
 	struct error err = ERROR_INIT;
 	struct opt *all = NULL;
 	int n;
+	int fd = 0;
 
-	fill_standard_fds();
+	/* If 0, 1 or 2 were closed, the next file opened would get that number
+	 * and receive the command's output.  Occupy them with descriptors that
+	 * cannot be read (0) or written (1, 2). */
+	for (fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			(void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 	set_signals();
 	app.name = info->name;
 	app.terminal = style_can_draw(STDERR_FILENO);

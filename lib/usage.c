@@ -80,31 +80,27 @@ take_apart(struct line *l, const char *name, const char *at)
 	}
 }
 
-static void
-dump_line(const struct line *l, struct buf *out)
-{
-	const char *verb = l->verbs[0] != '\0' ? l->verbs : "-";
-	const bool none = l->kinds.len == 0;
-
-	while (*verb != '\0') {
-		const size_t len = strcspn(verb, "|");
-
-		buf_printf(out, "verb\t%.*s\t%s\t%s\tusage\t\n", (int)len, verb,
-			   none ? "-" : l->arguments.data,
-			   none ? "any" : l->kinds.data);
-		verb += len + (verb[len] == '|');
-	}
-	out->failed |= l->arguments.failed || l->kinds.failed;
-}
-
 int
 usage_dump(const char *name, const char *usage, struct buf *out)
 {
 	while (*usage != '\0') {
 		struct line l = { .arguments = BUF_INIT, .kinds = BUF_INIT };
+		const char *verb = NULL;
+		bool none = false;
 
 		take_apart(&l, name, usage);
-		dump_line(&l, out);
+		verb = l.verbs[0] != '\0' ? l.verbs : "-";
+		none = l.kinds.len == 0;
+		while (*verb != '\0') {
+			const size_t len = strcspn(verb, "|");
+
+			buf_printf(out, "verb\t%.*s\t%s\t%s\tusage\t\n",
+				   (int)len, verb,
+				   none ? "-" : l.arguments.data,
+				   none ? "any" : l.kinds.data);
+			verb += len + (verb[len] == '|');
+		}
+		out->failed |= l.arguments.failed || l.kinds.failed;
 		buf_free(&l.arguments);
 		buf_free(&l.kinds);
 		usage += strcspn(usage, "\n");

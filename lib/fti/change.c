@@ -98,10 +98,12 @@ is_in_field(const struct list *l, const struct pair *p, size_t at)
 	return false;
 }
 
-/* Each run of bytes between fields that becomes 0. */
 static int
-compare_pads(struct list *l, const struct pair *p, struct error *err)
+compare(struct list *l, const struct pair *p, struct error *err)
 {
+	if (compare_fields(l, p, err) < 0)
+		return -1;
+	/* Each run of bytes between fields that becomes 0. */
 	for (size_t at = 0, end = 0; at < p->size; at = end + 1) {
 		struct fti_change *c = NULL;
 
@@ -117,12 +119,6 @@ compare_pads(struct list *l, const struct pair *p, struct error *err)
 		hash_hex(c->after, p->after + at, end - at);
 	}
 	return 0;
-}
-
-static int
-compare(struct list *l, const struct pair *p, struct error *err)
-{
-	return compare_fields(l, p, err) < 0 ? -1 : compare_pads(l, p, err);
 }
 
 static int

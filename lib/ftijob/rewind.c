@@ -193,31 +193,12 @@ make_dirs(struct fti_rewind *r, const char *path, size_t made,
 }
 
 static int
-plan_making(struct fti_rewind *r, struct error *err)
-{
-	const size_t end = r->count;
-	const char *last = NULL;
-
-	for (size_t i = 0; i < end; i++) {
-		const char *to = r->steps[i].to;
-		const size_t len = rewind_dir_len(to);
-
-		if (r->steps[i].kind != FTI_STEP_PUT ||
-		    (last != NULL && rewind_dir_len(last) == len &&
-		     strncmp(last, to, len) == 0))
-			continue;
-		last = to;
-		if (make_dirs(r, to, end, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int
 plan_putting(struct fti_rewind *r, const struct fti_set *set,
 	     const struct fti_tree *from, struct error *err)
 {
 	int rc = 0;
+	size_t end = 0;
+	const char *last = NULL;
 
 	for (size_t i = 0; rc == 0 && i < set->nranks; i++)
 		if (set->ranks[i].parts[FTI_OWN].entry != NULL &&
@@ -231,7 +212,22 @@ plan_putting(struct fti_rewind *r, const struct fti_set *set,
 		    (e->level != FTI_ARCHIVE || e->name.id == set->id))
 			rc = put_file(r, from, e, err);
 	}
-	return rc < 0 ? -1 : plan_making(r, err);
+	if (rc < 0)
+		return -1;
+	end = r->count;
+	for (size_t i = 0; i < end; i++) {
+		const char *to = r->steps[i].to;
+		const size_t len = rewind_dir_len(to);
+
+		if (r->steps[i].kind != FTI_STEP_PUT ||
+		    (last != NULL && rewind_dir_len(last) == len &&
+		     strncmp(last, to, len) == 0))
+			continue;
+		last = to;
+		if (make_dirs(r, to, end, err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* --- The plan --- */

@@ -94,34 +94,14 @@ set_damaged(struct fti_sets *s, struct fti_part_file *to, const char *text,
 	return set_problem(s, to, text, err);
 }
 
-/* The id that the file records differs from its name's. */
-static int
-check_label(struct fti_sets *s, const struct fti_set *set,
-	    struct fti_part_file *to, struct error *err)
-{
-	const struct fti_name *n = &to->entry->name;
-	char text[128];
-
-	/* FTI leaves the id of parity unset when it rebuilds it. */
-	if (n->kind == FTI_NAME_PARITY || n->kind == FTI_NAME_DCP ||
-	    !fti_has(set->layout, FTI_CKPT_ID) ||
-	    to->meta.ckpt_id == (int64_t)n->id || !to->data_good)
-		return 0;
-	snprintf(text, sizeof(text),
-		 "ckptId is %" PRId64 ", not that of its "
-		 "name",
-		 to->meta.ckpt_id);
-	to->state = FTI_STATE_FOREIGN;
-	to->exact = to->data_good = false;
-	return set_problem(s, to, text, err);
-}
-
 /* What only a file of FTI-FF can have wrong. */
 static int
 check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
 	 struct fti_part_file *to, struct error *err)
 {
 	const bool parity = to->entry->name.kind == FTI_NAME_PARITY;
+	const struct fti_name *n = NULL;
+	char text[128];
 
 	to->meta = f->meta;
 	if (f->kind == FTI_KIND_NONE)
@@ -141,7 +121,22 @@ check_ff(struct fti_sets *s, struct fti_set *set, const struct fti_file *f,
 	if (set->level == FTI_DCP && to->exact && f->meta.ckpt_id > 0)
 		set->id = (uint32_t)f->meta.ckpt_id;
 	to->cut = f->cut > 0;
-	return to->cut ? 0 : check_label(s, set, to, err);
+	if (to->cut)
+		return 0;
+	/* The id that the file records differs from its name's. */
+	n = &to->entry->name;
+	/* FTI leaves the id of parity unset when it rebuilds it. */
+	if (n->kind == FTI_NAME_PARITY || n->kind == FTI_NAME_DCP ||
+	    !fti_has(set->layout, FTI_CKPT_ID) ||
+	    to->meta.ckpt_id == (int64_t)n->id || !to->data_good)
+		return 0;
+	snprintf(text, sizeof(text),
+		 "ckptId is %" PRId64 ", not that of its "
+		 "name",
+		 to->meta.ckpt_id);
+	to->state = FTI_STATE_FOREIGN;
+	to->exact = to->data_good = false;
+	return set_problem(s, to, text, err);
 }
 
 static int

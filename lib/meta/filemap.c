@@ -112,14 +112,33 @@ read_file(const struct kvtree *k, struct filemap_file *f, struct error *err)
 	return 0;
 }
 
-/* Read all files of the FILE table. */
-static int
-read_table(const struct kvtree *table, struct arena *arena, struct filemap *out,
-	   struct error *err)
+int
+filemap_read(const struct kvtree *t, struct arena *arena, struct filemap *out,
+	     struct error *err)
 {
+	const struct kvtree *table = kvtree_get(t, "FILE");
+	const struct kvtree *prefix = kvtree_get(t, "PREFIX");
+	const size_t known = (table != NULL) + (prefix != NULL);
 	const struct kvtree *k = NULL;
-	struct filemap_file *before = NULL, *f = NULL;
+	struct filemap_file *before = NULL;
+	struct filemap_file *f = NULL;
 
+	memset(out, 0, sizeof(*out));
+	out->ranks = -1;
+	/* A rank without files has an empty map (formats.md 4.2).  A tree that
+	 * has only other keys is not a filemap. */
+	if (table == NULL && kvtree_count(t) > known)
+		return value_bad(err, "FILE", "missing: not a filemap");
+	if (prefix != NULL) {
+		if (value_str(prefix, &out->prefix, err) < 0)
+			return -1;
+		out->prefix = arena_strdup(arena, out->prefix);
+		if (out->prefix == NULL)
+			return error_no_memory(err);
+	}
+	if (table == NULL)
+		return 0;
+	/* Read all files of the FILE table. */
 	out->files =
 		arena_alloc(arena, kvtree_count(table), sizeof(*out->files));
 	if (out->files == NULL)
@@ -139,30 +158,6 @@ read_table(const struct kvtree *table, struct arena *arena, struct filemap *out,
 		before = f;
 	}
 	return 0;
-}
-
-int
-filemap_read(const struct kvtree *t, struct arena *arena, struct filemap *out,
-	     struct error *err)
-{
-	const struct kvtree *table = kvtree_get(t, "FILE");
-	const struct kvtree *prefix = kvtree_get(t, "PREFIX");
-	const size_t known = (table != NULL) + (prefix != NULL);
-
-	memset(out, 0, sizeof(*out));
-	out->ranks = -1;
-	/* A rank without files has an empty map (formats.md 4.2).  A tree that
-	 * has only other keys is not a filemap. */
-	if (table == NULL && kvtree_count(t) > known)
-		return value_bad(err, "FILE", "missing: not a filemap");
-	if (prefix != NULL) {
-		if (value_str(prefix, &out->prefix, err) < 0)
-			return -1;
-		out->prefix = arena_strdup(arena, out->prefix);
-		if (out->prefix == NULL)
-			return error_no_memory(err);
-	}
-	return table == NULL ? 0 : read_table(table, arena, out, err);
 }
 
 int

@@ -226,20 +226,6 @@ share(const struct team *node, char *lines, struct cores *c, struct error *err)
 	return rc;
 }
 
-static void
-report(const struct team *node, const struct cores *c)
-{
-	struct buf units = BUF_INIT;
-
-	/* The node of rank 0 stands for all. */
-	if (!hwloc_bitmap_iszero(c->units) && team_peer(node, 0) == 0 &&
-	    add_set(&units, c->units, true) == 0)
-		say_debug("%d threads copy the files of this rank, on "
-			  "processing units %s",
-			  hwloc_bitmap_weight(c->units), units.data);
-	buf_free(&units);
-}
-
 static int
 find(const struct team *node, struct cores *c, struct error *err)
 {
@@ -258,8 +244,17 @@ find(const struct team *node, struct cores *c, struct error *err)
 	while (rc == 0 && hwloc_bitmap_weight(c->units) > CORES_MOST)
 		hwloc_bitmap_clr(c->units,
 				 (unsigned)hwloc_bitmap_last(c->units));
-	if (rc == 0)
-		report(node, c);
+	if (rc == 0) {
+		struct buf units = BUF_INIT;
+
+		/* The node of rank 0 stands for all. */
+		if (!hwloc_bitmap_iszero(c->units) && team_peer(node, 0) == 0 &&
+		    add_set(&units, c->units, true) == 0)
+			say_debug("%d threads copy the files of this rank, on "
+				  "processing units %s",
+				  hwloc_bitmap_weight(c->units), units.data);
+		buf_free(&units);
+	}
 	buf_free(&lines);
 	return rc;
 }

@@ -92,25 +92,6 @@ is_new(const struct conf *c, const struct conf_group *l,
 	       !str_eq(p->key, GROUPS_NODE) && !str_eq(p->key, GROUPS_WORLD);
 }
 
-/* The names that the lines of `host` define, each ended by a NUL. */
-static int
-names_of(const struct conf *c, const char *host, struct buf *out,
-	 struct error *err)
-{
-	const struct conf_group *lines = NULL;
-	const size_t n = conf_groups(c, "GROUPS", &lines);
-
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < lines[i].npairs; k++) {
-			const struct conf_pair *p = &lines[i].pairs[k];
-
-			if (str_eq(lines[i].value, host) &&
-			    is_new(c, &lines[i], p))
-				(void)buf_add(out, p->key, strlen(p->key) + 1);
-		}
-	return buf_check(out, err);
-}
-
 /* --- Making them --- */
 
 struct making {
@@ -175,8 +156,22 @@ groups_make(struct groups *g, const struct team *world, const char *host,
 	int rc = 0;
 
 	*g = (struct groups){ .count = 0 };
-	if (world->rank == 0)
-		rc = names_of(c, host, &names, err);
+	if (world->rank == 0) {
+		const struct conf_group *lines = NULL;
+		const size_t n = conf_groups(c, "GROUPS", &lines);
+
+		/* The names that the lines of `host` define, each ended by a NUL. */
+		for (size_t i = 0; i < n; i++)
+			for (size_t k = 0; k < lines[i].npairs; k++) {
+				const struct conf_pair *p = &lines[i].pairs[k];
+
+				if (str_eq(lines[i].value, host) &&
+				    is_new(c, &lines[i], p))
+					(void)buf_add(&names, p->key,
+						      strlen(p->key) + 1);
+			}
+		rc = buf_check(&names, err);
+	}
 	rc = team_share(world, 0, rc, &names, err);
 	if (rc == 0)
 		rc = make(&m, &names, host, c, err);
