@@ -76,19 +76,13 @@ look_for_restart(struct scan *c, const struct fti_tree *t)
 static int
 status_of(const struct fti_sets *s)
 {
-	static const int statuses[] = {
-		[FTI_SET_WHOLE] = STATUS_OK,
-		[FTI_SET_REFUSED] = STATUS_DAMAGED,
-		[FTI_SET_REBUILDABLE] = STATUS_DAMAGED,
-		[FTI_SET_LOST] = STATUS_LOST,
-		[FTI_SET_UNKNOWN] = STATUS_FAILED,
-	};
 	int status = STATUS_OK;
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct fti_set *set = &s->list[i];
 
-		status = error_worse_status(status, statuses[set->state]);
+		status = error_worse_status(
+			status, error_status(fti_set_error(set->state)));
 		if (set->no_topology != NULL)
 			status = error_worse_status(status, STATUS_DAMAGED);
 	}

@@ -168,20 +168,12 @@ fti_refuse(const struct fti_next *n, const struct fti_sets *s,
 	   const struct fti_set *set, char next[static FTI_NEXT_MAX],
 	   struct error *err)
 {
-	static const enum error_kind kinds[] = {
-		[FTI_SET_WHOLE] = ERROR_DAMAGED,
-		[FTI_SET_REFUSED] = ERROR_DAMAGED,
-		[FTI_SET_REBUILDABLE] = ERROR_DAMAGED,
-		[FTI_SET_LOST] = ERROR_LOST,
-		[FTI_SET_UNKNOWN] = ERROR_SYSTEM,
-	};
-
 	if (set->state == FTI_SET_REBUILDABLE)
 		fti_next_rebuild(n, s, set, next);
 	else if (!fti_next_repair(n, set, next))
 		report_command("scr_fti scan --checksums --files", NULL, n->dir,
 			       next, FTI_NEXT_MAX);
-	return error_set(err, kinds[set->state],
+	return error_set(err, fti_set_error(set->state),
 			 "checkpoint %" PRIu32 " of %s is %s, not whole: %s",
 			 set->id, fti_level_name(set->level),
 			 fti_set_state_name(set->state),

@@ -309,10 +309,9 @@ fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 		return error_set(err, ERROR_USAGE,
 				 "%s has neither copies nor parity",
 				 fti_level_name(set->level));
-	if (set->state == FTI_SET_LOST)
-		return error_set(err, ERROR_LOST, "%s", set->reason);
-	if (set->state == FTI_SET_UNKNOWN)
-		return error_set(err, ERROR_SYSTEM, "%s", set->reason);
+	if (set->state == FTI_SET_LOST || set->state == FTI_SET_UNKNOWN)
+		return error_set(err, fti_set_error(set->state), "%s",
+				 set->reason);
 	if (set->geometry.group_size < 2 || set->geometry.node_size == 0)
 		return error_set(err, ERROR_SYSTEM,
 				 "the size of nodes or groups is not known");

@@ -18,18 +18,27 @@
 /* No job is larger; a larger rank in a name is not believed. */
 #define RANKS_MAX ((uint32_t)1 << 24)
 
+static const struct {
+	const char *name;
+	enum error_kind error;
+} set_states[] = {
+	[FTI_SET_WHOLE] = { "whole", ERROR_NONE },
+	[FTI_SET_REFUSED] = { "refused", ERROR_DAMAGED },
+	[FTI_SET_REBUILDABLE] = { "rebuildable", ERROR_DAMAGED },
+	[FTI_SET_LOST] = { "lost", ERROR_LOST },
+	[FTI_SET_UNKNOWN] = { "unknown", ERROR_SYSTEM },
+};
+
 const char *
 fti_set_state_name(enum fti_set_state s)
 {
-	static const char *const names[] = {
-		[FTI_SET_WHOLE] = "whole",
-		[FTI_SET_REFUSED] = "refused",
-		[FTI_SET_REBUILDABLE] = "rebuildable",
-		[FTI_SET_LOST] = "lost",
-		[FTI_SET_UNKNOWN] = "unknown",
-	};
+	return set_states[s].name;
+}
 
-	return names[s];
+enum error_kind
+fti_set_error(enum fti_set_state s)
+{
+	return set_states[s].error;
 }
 
 const char *

@@ -18,12 +18,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "error.h"
 #include "fti/layout.h"
 #include "fti/name.h"
 #include "ftijob/tree.h"
 
 struct arena;
-struct error;
 struct fti_posix;
 struct fti_posix_file;
 struct work;
@@ -148,6 +148,11 @@ int fti_set_examine(struct fti_sets *s, struct fti_set *set, bool data,
 
 /* "whole", "rebuildable", "lost" ... */
 const char *fti_set_state_name(enum fti_set_state s);
+
+/* The error that the state is; ERROR_NONE: whole.  Its exit status
+ * (error_status()) is that of the state. */
+enum error_kind fti_set_error(enum fti_set_state s);
+
 const char *fti_state_name(enum fti_state s);
 
 /* Do the data of the file serve, whatever FTI says of it? */

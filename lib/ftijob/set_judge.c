@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "arena.h"
+#include "buf.h"
 #include "error.h"
 #include "fti/posix.h"
 #include "ftijob/set.h"
 #include "ftijob/set_impl.h"
+#include "str.h"
 
 bool
 fti_part_usable(const struct fti_part_file *p)
@@ -154,9 +156,10 @@ has_odd_loss(const struct fti_set *set)
 	return odd;
 }
 
-/* ", N of them cannot be read", or "". */
-static const char *
-unread_text(struct fti_sets *s, const struct fti_set *set)
+/* The ranks that lack a good file, and what is in the way. */
+static void
+put_lacking(const struct fti_sets *s, const struct fti_set *set,
+	    const struct tally *t, struct buf *out)
 {
 	size_t unread = 0, foreign = 0;
 
@@ -166,89 +169,80 @@ unread_text(struct fti_sets *s, const struct fti_set *set)
 		unread += state == FTI_STATE_UNKNOWN;
 		foreign += state == FTI_STATE_FOREIGN;
 	}
+	buf_printf(out, "%zu of %zu ranks lack a good file", set->bad,
+		   set->nranks);
 	if (unread > 0)
-		return arena_printf(s->arena, ", %zu of them cannot be read",
-				    unread);
-	return foreign == 0
-		       ? ""
-		       : arena_printf(s->arena,
-				      ", %zu of them have one that does not "
-				      "belong to this checkpoint",
-				      foreign);
+		buf_printf(out, ", %zu of them cannot be read", unread);
+	else if (foreign > 0)
+		buf_printf(out,
+			   ", %zu of them have one that does not belong to "
+			   "this checkpoint",
+			   foreign);
+	if (t->lost > 0)
+		buf_printf(out, "; cannot be rebuilt: rank %" PRIu32,
+			   t->first->rank);
+	else if (has_odd_loss(set))
+		buf_add_str(out, "; FTI itself would get the last byte of an "
+				 "odd size wrong");
+	if (t->lost > 0 && s->tree.unread != NULL)
+		buf_printf(out,
+			   "; it may be in a directory that cannot be read: %s",
+			   s->tree.unread);
 }
 
-static const char *
-reason_of(struct fti_sets *s, const struct fti_set *set, const struct tally *t)
+/* Why it is not whole and protected. */
+static void
+put_reason(const struct fti_sets *s, const struct fti_set *set,
+	   const struct tally *t, struct buf *out)
 {
-	const bool coded = set->level == FTI_L2 || set->level == FTI_L3;
+	const bool whole = set->state == FTI_SET_WHOLE;
+	const bool unknown = set->state == FTI_SET_UNKNOWN;
+	const bool copied = set->level == FTI_L2;
 
-	if (set->left_out != NULL && set->state == FTI_SET_UNKNOWN)
-		return arena_printf(s->arena,
-				    "rank %" PRIu32 " has several files, "
-				    "also %s: scan the directories one by one",
-				    set->left_out->name.rank,
-				    set->left_out->path);
-	if (set->conflict != NULL)
-		return set->conflict;
-	if (set->undescribed > 0)
-		return arena_printf(
-			s->arena,
-			"%zu of %zu ranks lack their metadata (sector files): "
-			"FTI cannot restart from it%s%s",
-			set->undescribed, set->nranks,
-			set->metadata_problem == NULL ? "" : "; ",
-			set->metadata_problem == NULL ? ""
-						      : set->metadata_problem);
-	if (!set->posix && !set->layout_known)
-		return "no file is of FTI-FF; if they are POSIX files, their "
-		       "metadata (sector files) is missing";
-	if (set->state == FTI_SET_WHOLE && set->sums > 0)
-		return arena_printf(s->arena,
-				    "%zu damaged %s in the metadata (sector "
-				    "files)",
-				    set->sums,
-				    set->sums == 1 ? "checksum" : "checksums");
-	if (set->state == FTI_SET_WHOLE && t->refused > 0)
-		return arena_printf(s->arena,
-				    "FTI refuses %zu of %zu files, and takes "
-				    "what %s gives",
-				    t->refused, set->nranks,
-				    set->level == FTI_L2 ? "their copies"
-							 : "the parity");
-	if (set->state == FTI_SET_WHOLE)
-		return arena_printf(s->arena,
-				    "%zu of %zu %s are missing or "
-				    "damaged",
-				    set->unprotected, set->nranks,
-				    set->level == FTI_L2 ? "copies"
-							 : "parity files");
-	if (set->state == FTI_SET_REFUSED)
-		return arena_printf(s->arena,
-				    "%zu of %zu files are intact, but FTI "
-				    "refuses them",
-				    t->refused, set->nranks);
-	if (set->state == FTI_SET_UNKNOWN && coded &&
-	    set->geometry.group_size < 2)
-		return arena_printf(s->arena,
-				    "%zu of %zu ranks lack their file; the "
-				    "size of the groups is not known "
-				    "(--group-size)",
-				    set->bad, set->nranks);
-	return arena_printf(
-		s->arena, "%zu of %zu ranks lack a good file%s%s%s%s%s%s",
-		set->bad, set->nranks, unread_text(s, set),
-		t->lost == 0 && has_odd_loss(set)
-			? "; FTI itself would get the last byte of an odd size "
-			  "wrong"
-			: "",
-		t->lost > 0 ? "; cannot be rebuilt: rank " : "",
-		t->first == NULL
-			? ""
-			: arena_printf(s->arena, "%" PRIu32, t->first->rank),
-		t->lost > 0 && s->tree.unread != NULL
-			? "; it may be in a directory that cannot be read: "
-			: "",
-		t->lost > 0 && s->tree.unread != NULL ? s->tree.unread : "");
+	if (set->left_out != NULL && unknown)
+		buf_printf(out,
+			   "rank %" PRIu32 " has several files, also %s: scan "
+			   "the directories one by one",
+			   set->left_out->name.rank, set->left_out->path);
+	else if (set->conflict != NULL)
+		buf_add_str(out, set->conflict);
+	else if (set->undescribed > 0)
+		buf_printf(out,
+			   "%zu of %zu ranks lack their metadata (sector "
+			   "files): FTI cannot restart from it%s%s",
+			   set->undescribed, set->nranks,
+			   set->metadata_problem != NULL ? "; " : "",
+			   set->metadata_problem != NULL ? set->metadata_problem
+							 : "");
+	else if (!set->posix && !set->layout_known)
+		buf_add_str(out,
+			    "no file is of FTI-FF; if they are POSIX files, "
+			    "their metadata (sector files) is missing");
+	else if (whole && set->sums > 0)
+		buf_printf(out, "%zu damaged %s in the metadata (sector files)",
+			   str_count(set->sums, "checksum"));
+	else if (whole && t->refused > 0)
+		buf_printf(out,
+			   "FTI refuses %zu of %zu files, and takes what %s "
+			   "gives",
+			   t->refused, set->nranks,
+			   copied ? "their copies" : "the parity");
+	else if (whole)
+		buf_printf(out, "%zu of %zu %s are missing or damaged",
+			   set->unprotected, set->nranks,
+			   copied ? "copies" : "parity files");
+	else if (set->state == FTI_SET_REFUSED)
+		buf_printf(out,
+			   "%zu of %zu files are intact, but FTI refuses them",
+			   t->refused, set->nranks);
+	else if (unknown && (copied || set->level == FTI_L3) &&
+		 set->geometry.group_size < 2)
+		buf_printf(out,
+			   "%zu of %zu ranks lack their file; the size of the "
+			   "groups is not known (--group-size)",
+			   set->bad, set->nranks);
+	else
+		put_lacking(s, set, t, out);
 }
 
 static enum fti_set_state
@@ -303,6 +297,7 @@ int
 fti_set_judge(struct fti_sets *s, struct fti_set *set, struct error *err)
 {
 	struct tally t = { .mend = 0 };
+	struct buf text = BUF_INIT;
 	bool taken = true;
 
 	tally_all(set, &t, &taken);
@@ -311,7 +306,10 @@ fti_set_judge(struct fti_sets *s, struct fti_set *set, struct error *err)
 	if (set->state == FTI_SET_WHOLE && set->unprotected == 0 &&
 	    t.refused + set->sums == 0)
 		return 0;
-	set->reason = reason_of(s, set, &t);
+	put_reason(s, set, &t, &text);
+	if (buf_check(&text, err) == 0)
+		set->reason = arena_strdup(s->arena, text.data);
+	buf_free(&text);
 	return set->reason == NULL ? error_no_memory(err) : 0;
 }
 
