@@ -24,14 +24,13 @@
 static int
 old_desc(const struct packed *p, struct catalogue_desc *out, struct error *err)
 {
-	struct kvtree *tree =
-		kvtree_read_beneath(p->meta_fd, SUMMARY_FILE, NULL, err);
 	struct summary s;
+	struct kvtree *tree =
+		summary_load(p->meta_fd, SUMMARY_FILE, NULL, &s, err);
 	int rc = -1;
 
 	*out = (struct catalogue_desc){ .from = CATALOGUE_SUMMARY };
-	if (tree == NULL || summary_read(tree, &s, err) < 0 ||
-	    dataset_read(s.desc, &out->view, err) < 0)
+	if (tree == NULL || dataset_read(s.desc, &out->view, err) < 0)
 		goto out;
 	if (s.complete != 1 || out->view.id != p->id) {
 		error_set(err, ERROR_DAMAGED,

@@ -235,13 +235,7 @@ catalogue_summary(struct catalogue *c, int64_t id, struct summary *out,
 		  struct stat *st, struct error *err)
 {
 	char name[DATASET_DIR_NAME + sizeof("/" SUMMARY_FILE)];
-	struct kvtree *tree = NULL;
 
 	snprintf(name, sizeof(name), DATASET_DIR_FMT "/" SUMMARY_FILE, id);
-	tree = kvtree_read_beneath(c->scr_fd, name, st, err);
-	if (tree != NULL && summary_read(tree, out, err) < 0) {
-		kvtree_free(tree);
-		tree = NULL;
-	}
-	return tree;
+	return summary_load(c->scr_fd, name, st, out, err);
 }

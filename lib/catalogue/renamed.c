@@ -82,9 +82,8 @@ id_of_dir(int scr_fd, const char *name)
 
 	if (fd < 0)
 		return -1;
-	tree = kvtree_read_beneath(fd, SUMMARY_FILE, NULL, NULL);
-	if (tree == NULL || summary_read(tree, &sum, NULL) < 0 ||
-	    dataset_read(sum.desc, &d, NULL) < 0 || d.id <= 0)
+	tree = summary_load(fd, SUMMARY_FILE, NULL, &sum, NULL);
+	if (tree == NULL || dataset_read(sum.desc, &d, NULL) < 0 || d.id <= 0)
 		d.id = id_in_name(name);
 	kvtree_free(tree);
 	close(fd);

@@ -117,12 +117,12 @@ mark_summary(const struct retirement *r, const struct catalogue_dir *d,
 	     struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct kvtree *t = kvtree_read_beneath(d->fd, SUMMARY_FILE, NULL, &why);
-	struct summary s = { .complete = -1 };
+	struct summary s;
+	struct kvtree *t = summary_load(d->fd, SUMMARY_FILE, NULL, &s, &why);
 	int rc = 0;
 
 	/* An unreadable summary needs no mark. */
-	if (t == NULL || summary_read(t, &s, &why) < 0 || s.complete != 1) {
+	if (t == NULL || s.complete != 1) {
 		kvtree_free(t);
 		return why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
 	}

@@ -103,14 +103,14 @@ write_desc(struct kvtree *t, const struct dataset *d, struct error *err)
 static int
 write_summary(const struct packed *q, const struct packed *p, struct error *err)
 {
-	struct kvtree *from = kvtree_read_file(p->meta_fd, SUMMARY_FILE, err);
 	struct kvtree *to = kvtree_new(err), *desc = NULL;
 	struct summary s;
+	struct kvtree *from =
+		summary_load(p->meta_fd, SUMMARY_FILE, NULL, &s, err);
 	struct dataset d;
 	int rc = -1;
 
-	if (from == NULL || to == NULL || summary_read(from, &s, err) < 0 ||
-	    dataset_read(s.desc, &d, err) < 0)
+	if (from == NULL || to == NULL || dataset_read(s.desc, &d, err) < 0)
 		goto out;
 	desc = kvtree_put(to, "DSET", err);
 	if (desc != NULL && write_desc(desc, &d, err) == 0 &&

@@ -26,6 +26,19 @@ summary_read(const struct kvtree *t, struct summary *out, struct error *err)
 		       : 0;
 }
 
+struct kvtree *
+summary_load(int dirfd, const char *name, struct stat *st, struct summary *out,
+	     struct error *err)
+{
+	struct kvtree *t = kvtree_read_beneath(dirfd, name, st, err);
+
+	if (t != NULL && summary_read(t, out, err) < 0) {
+		kvtree_free(t);
+		t = NULL;
+	}
+	return t;
+}
+
 /* Add DSET with the children of `desc` in reverse order: the result of the
  * merge with which LLNL's tool copies them (formats.md 1.4). */
 static int

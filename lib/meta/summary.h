@@ -9,6 +9,7 @@
 
 struct error;
 struct kvtree;
+struct stat;
 
 #define SUMMARY_FILE "summary.scr"
 #define SUMMARY_VERSION 6
@@ -29,6 +30,11 @@ struct summary {
 
 int summary_read(const struct kvtree *t, struct summary *out,
 		 struct error *err);
+
+/* Read the file `name` below `dirfd` as kvtree_read_beneath() does, and its
+ * contents.  Returns the tree, for kvtree_free(), or NULL. */
+struct kvtree *summary_load(int dirfd, const char *name, struct stat *st,
+			    struct summary *out, struct error *err);
 
 /*
  * Build the tree that LLNL's `scr_index --build` writes: VERSION, COMPLETE

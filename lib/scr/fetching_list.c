@@ -57,13 +57,11 @@ blame(const struct error *err)
 static int
 check_summary(int fd, const struct dataset *d, struct error *err)
 {
-	struct kvtree *t = kvtree_read_beneath(fd, SUMMARY_FILE, NULL, err);
-	struct summary s = { .complete = -1 };
+	struct summary s;
+	struct kvtree *t = summary_load(fd, SUMMARY_FILE, NULL, &s, err);
 	struct dataset view = { .id = 0 };
-	int rc = t == NULL ? -1 : summary_read(t, &s, err);
+	int rc = t == NULL ? -1 : dataset_read(s.desc, &view, err);
 
-	if (rc == 0)
-		rc = dataset_read(s.desc, &view, err);
 	if (rc == 0 && (s.complete == 0 || view.id != d->id))
 		rc = error_set(err, ERROR_DAMAGED,
 			       "%s: belongs to another dataset, or is "
