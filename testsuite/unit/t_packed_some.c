@@ -240,9 +240,8 @@ unusual(const struct segmap *m)
 	ok(loads(" 77") && is_some(m, " 77") && got.h.flaw == NULL,
 	   "another key beside the attributes");
 	edit_tree(fmt("%s/rank2file.0.0", root), add_key, (char[]){ "FUTURE" });
-	ok(loads(" 77") && got.r.partial && got.m.nfiles > 9000 &&
-		   got.m.nfiles < NFILES,
-	   "another key in a part: all files of the part");
+	ok(loads(" 77") && is_some(m, " 77"),
+	   "another key in a part: its recorded copy");
 	enter();
 	store(m, true);
 	ok(loads(" 777") && !got.r.partial && got.m.nfiles == NFILES,
