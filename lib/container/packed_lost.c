@@ -83,7 +83,8 @@ packed_old_map_lost(const struct packed *p, struct error *why)
 {
 	struct error was = *why;
 
-	if (p->layout != 1 || !is_damage(why) || !packed_has_containers(p->root_fd))
+	if (p->layout != 1 || !is_damage(why) ||
+	    !packed_has_containers(p->root_fd))
 		return false;
 	error_set(
 		why, ERROR_LOST,

@@ -220,7 +220,7 @@ struct plan {
 				       written (prefix plans); NULL: unknown */
 	bool moved;		   /* the prefix has another path now */
 	bool packed;		   /* its files are in containers */
-	bool copied;   /* the directory has copied_R.scr of a scavenge */
+	bool copied; /* the directory has copied_R.scr of a scavenge */
 	/* The summary is that of an older dataset, whose files have been
 	 * replaced; and so are rank2file and the containers. */
 	bool older_summary, outdated;

@@ -45,9 +45,8 @@ find_overlap(const struct planner *w, const struct plan_file **one,
 	return rc < 0 ? error_no_memory(err) : 0;
 }
 
-/* Do filemap and rank2file contradict each other? */
-static bool
-contradicts(const struct planner *w, uint32_t rank)
+bool
+plan_contradicts(const struct planner *w, uint32_t rank)
 {
 	const struct rank2file_rank *r = plan_record_rank(w, rank);
 	const struct plan_rank *pr = &w->p.ranks[rank];
@@ -428,85 +427,6 @@ plan_refuse_overlap(const struct planner *w, struct error *err)
 			 one->rank, other->rank, str_shown(one->path));
 }
 
-/* Of a few small files: does any on disk have its checksum in rank2file, and do
- * others not? */
-static int
-compare_sums(struct planner *w, bool *equal, bool *differ, struct error *err)
-{
-	bool *look = mem_calloc(w->p.nfiles + 1, sizeof(*look));
-	uint32_t *crcs = mem_calloc(w->p.nfiles + 1, sizeof(*crcs));
-	size_t tries[4], n = 0;
-	struct error why = ERROR_INIT;
-	int rc = look == NULL || crcs == NULL ? error_no_memory(&why) : 0;
-
-	for (; rc == 0 && n < 4; n++) {
-		size_t best = SIZE_MAX;
-
-		for (size_t i = 0; i < w->p.nfiles; i++) {
-			const struct plan_file *f = &w->p.files[i];
-			const struct rank2file_file *is =
-				plan_record_find(w, f);
-
-			if (is != NULL && is->has_crc && f->attr.size > 0 &&
-			    !look[i] &&
-			    (best == SIZE_MAX ||
-			     f->attr.size < w->p.files[best].attr.size))
-				best = i;
-		}
-		if (best == SIZE_MAX)
-			break;
-		look[best] = true;
-		tries[n] = best;
-	}
-	if (rc == 0 && n > 0)
-		rc = plan_check_files(&w->p, w->work, look, crcs, &why);
-	for (size_t i = 0; rc == 0 && i < n; i++) {
-		const struct plan_file *f = &w->p.files[tries[i]];
-
-		if (plan_record_find(w, f)->crc == crcs[tries[i]])
-			*equal = true;
-		else if (!look[tries[i]]) /* it could be read */
-			*differ = true;
-	}
-	mem_free(look);
-	mem_free(crcs);
-	return why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
-}
-
-/* A stale summary makes nothing stale that agrees with the filemaps.  What is
- * in containers has its times; other files are on disk, to be compared. */
-int
-plan_judge_record(struct planner *w, struct error *err)
-{
-	const int64_t newest = w->packed != NULL ? plan_packed_newest(w) : -1;
-	bool equal = false, differ = false;
-
-	if (!w->p.older_summary || w->judged)
-		return 0;
-	w->judged = true;
-	if (newest < 0) {
-		differ = !plan_record_usable(w);
-		for (int64_t i = 0; i < w->p.nranks; i++)
-			differ = differ || contradicts(w, (uint32_t)i);
-	}
-	if (newest >= 0)
-		differ = plan_owner_is_older(w, newest);
-	else if (w->packed == NULL &&
-		 compare_sums(w, &equal, &differ, err) < 0)
-		return -1;
-	else if (w->packed != NULL && !differ)
-		return set_flaw(w, STATUS_FAILED,
-				"its summary is that of an older dataset, and "
-				"nothing shows of which one the containers are",
-				err);
-	if (!differ || equal)
-		return 0;
-	w->p.outdated = true;
-	w->p.packed = false; /* the containers are the older one's */
-	plan_record_drop(w);
-	return 0;
-}
-
 /* Drop the filemaps that were found to be wrong, and the headers that agree
  * with these alone.  `all`: because the totals are those of rank2file. */
 static int
@@ -615,7 +535,7 @@ plan_contradictions(struct planner *w, size_t *dropped, struct error *err)
 	if (!plan_record_usable(w))
 		return 0;
 	for (int64_t i = 0; i < w->p.nranks && !any; i++)
-		any = contradicts(w, (uint32_t)i);
+		any = plan_contradicts(w, (uint32_t)i);
 	if (any || maps == TOTALS_DIFFER)
 		record = totals_of_record(w);
 	/* A copy spoils the totals, too. */
@@ -627,14 +547,14 @@ plan_contradictions(struct planner *w, size_t *dropped, struct error *err)
 		return any || all ? error_no_memory(err) : 0;
 	for (int64_t i = 0; rc == 0 && i < w->p.nranks; i++) {
 		if ((all && w->p.ranks[i].map_known) ||
-		    contradicts(w, (uint32_t)i))
+		    plan_contradicts(w, (uint32_t)i))
 			rc = weigh(w, (uint32_t)i, maps, record, &balance[i],
 				   err);
 		sum += balance[i];
 	}
 	/* Filemaps are many files, a part of rank2file is one. */
 	for (int64_t i = 0; rc == 0 && i < w->p.nranks; i++) {
-		const bool differ = contradicts(w, (uint32_t)i);
+		const bool differ = plan_contradicts(w, (uint32_t)i);
 
 		if (balance[i] == 0 && differ && sum == 0)
 			rc = undecided(w, (uint32_t)i, err);

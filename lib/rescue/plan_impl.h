@@ -242,15 +242,18 @@ int plan_other_of(struct planner *w, uint32_t rank, const char *path,
 		  int64_t *id, struct error *err);
 void plan_others_free(struct plan_others *o); /* NULL is allowed */
 
+/* If the summary is that of an older dataset: are rank2file and containers,
+ * too?  Sets p.outdated, or p.flaw if nothing shows it. */
+int plan_judge_record(struct planner *w, struct error *err);
+
 /* --- plan_contradict.c --- */
+
+/* Do the filemap of a rank and rank2file contradict each other? */
+bool plan_contradicts(const struct planner *w, uint32_t rank);
 
 /* Drop the filemaps that rank2file contradicts, if other witnesses agree with
  * it; *dropped is their number.  If these do not decide, set p.flaw. */
 int plan_contradictions(struct planner *w, size_t *dropped, struct error *err);
-
-/* If the summary is that of an older dataset: are rank2file and containers,
- * too?  Sets p.outdated, or p.flaw if nothing shows it. */
-int plan_judge_record(struct planner *w, struct error *err);
 
 /* Without rank2file: ERROR_DAMAGED if two filemaps name a file, and the
  * descriptor counts others. */

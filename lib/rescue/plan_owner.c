@@ -339,8 +339,8 @@ allow_for_clocks(struct planner *w, struct error *err)
 		int64_t newest = newest_of_map(m);
 
 		if (!w->p.ranks[w->maps[i].rank].map_known ||
-		    !plan_owner_is_older(w, newest) || newest < least || newest >= floor ||
-		    other_job(w, m->files[0].cache_path))
+		    !plan_owner_is_older(w, newest) || newest < least ||
+		    newest >= floor || other_job(w, m->files[0].cache_path))
 			continue;
 		rc = 0;
 		for (size_t k = 0; found && k < m->nfiles && rc == 0; k++)

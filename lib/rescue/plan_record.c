@@ -284,6 +284,87 @@ plan_record_denies(const struct planner *w, const struct redset_member *l)
 	return false;
 }
 
+/* --- Whose it is --- */
+
+/* Of a few small files: does any on disk have its checksum in rank2file, and do
+ * others not? */
+static int
+compare_sums(struct planner *w, bool *equal, bool *differ, struct error *err)
+{
+	bool *look = mem_calloc(w->p.nfiles + 1, sizeof(*look));
+	uint32_t *crcs = mem_calloc(w->p.nfiles + 1, sizeof(*crcs));
+	size_t tries[4], n = 0;
+	struct error why = ERROR_INIT;
+	int rc = look == NULL || crcs == NULL ? error_no_memory(&why) : 0;
+
+	for (; rc == 0 && n < 4; n++) {
+		size_t best = SIZE_MAX;
+
+		for (size_t i = 0; i < w->p.nfiles; i++) {
+			const struct plan_file *f = &w->p.files[i];
+			const struct rank2file_file *is =
+				plan_record_find(w, f);
+
+			if (is != NULL && is->has_crc && f->attr.size > 0 &&
+			    !look[i] &&
+			    (best == SIZE_MAX ||
+			     f->attr.size < w->p.files[best].attr.size))
+				best = i;
+		}
+		if (best == SIZE_MAX)
+			break;
+		look[best] = true;
+		tries[n] = best;
+	}
+	if (rc == 0 && n > 0)
+		rc = plan_check_files(&w->p, w->work, look, crcs, &why);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		const struct plan_file *f = &w->p.files[tries[i]];
+
+		if (plan_record_find(w, f)->crc == crcs[tries[i]])
+			*equal = true;
+		else if (!look[tries[i]]) /* it could be read */
+			*differ = true;
+	}
+	mem_free(look);
+	mem_free(crcs);
+	return why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
+}
+
+/* A stale summary makes nothing stale that agrees with the filemaps.  What is
+ * in containers has its times; other files are on disk, to be compared. */
+int
+plan_judge_record(struct planner *w, struct error *err)
+{
+	const int64_t newest = w->packed != NULL ? plan_packed_newest(w) : -1;
+	bool equal = false, differ = false;
+
+	if (!w->p.older_summary || w->judged)
+		return 0;
+	w->judged = true;
+	if (newest < 0) {
+		differ = !plan_record_usable(w);
+		for (int64_t i = 0; i < w->p.nranks; i++)
+			differ = differ || plan_contradicts(w, (uint32_t)i);
+	}
+	if (newest >= 0)
+		differ = plan_owner_is_older(w, newest);
+	else if (w->packed == NULL && compare_sums(w, &equal, &differ, err) < 0)
+		return -1;
+	if (newest < 0 && w->packed != NULL && !differ) {
+		w->p.flaw = "its summary is that of an older dataset, and "
+			    "nothing shows of which one the containers are";
+		w->p.flaw_status = STATUS_FAILED;
+		return 0;
+	}
+	if (!differ || equal)
+		return 0;
+	w->p.outdated = true;
+	w->p.packed = false; /* the containers are the older one's */
+	plan_record_drop(w);
+	return 0;
+}
+
 /* --- copied_R.scr --- */
 
 static void
