@@ -29,7 +29,7 @@ old_desc(const struct packed *p, struct catalogue_desc *out, struct error *err)
 		summary_load(p->meta_fd, SUMMARY_FILE, NULL, &s, err);
 	int rc = -1;
 
-	*out = (struct catalogue_desc){ .from = CATALOGUE_SUMMARY };
+	*out = (struct catalogue_desc){ .tree = NULL };
 	if (tree == NULL || dataset_read(s.desc, &out->view, err) < 0)
 		goto out;
 	if (s.complete != 1 || out->view.id != p->id) {

@@ -316,7 +316,7 @@ report_desc(const struct build *b)
 {
 	const struct dataset *v = &b->desc.view;
 
-	if (b->desc.from == CATALOGUE_COMPOSED)
+	if (b->desc.composed)
 		work_say(&b->o->work,
 			 "%s: no descriptor found: identified as %s %s, by "
 			 "the log and the names of its files",
@@ -353,7 +353,7 @@ describe(struct build *b, struct error *err)
 	if (catalogue_describe(&from, &b->desc, err) < 0 ||
 	    catalogue_check_given_up(&b->dir, &b->desc, err) < 0)
 		return -1;
-	b->out->descriptor_guessed = b->desc.from == CATALOGUE_COMPOSED;
+	b->out->descriptor_guessed = b->desc.composed;
 	memcpy(b->out->name, b->desc.view.name,
 	       strnlen(b->desc.view.name, sizeof(b->out->name) - 1));
 	return 0;

@@ -134,9 +134,6 @@ const struct index *catalogue_index(struct catalogue *c,
 				    const struct catalogue_options *o,
 				    struct index **read, struct error *err);
 
-/* The descriptor in the index entry of dataset `id`, borrowed; NULL: none. */
-const struct kvtree *catalogue_entry_desc(struct index *ix, int64_t id);
-
 /* --- spare.c --- */
 
 /* Replace index.scr, on a full file system from the reserve.  `locked`: the

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * describe.c - find the descriptor of a dataset: in flush.scr, in the records
- * of a scavenge (which win if both contradict each other), in an earlier
- * summary, or in the index.  Otherwise, compose it from the event log, the
- * paths of the files, and the totals of the plan.
+ * describe.c - the descriptor of a dataset: the one that rescue/descriptor.c
+ * chooses.  Without any, compose it from the event log, the paths of the files,
+ * and the totals of the plan.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,12 +13,12 @@
 #include "error.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
-#include "meta/copied.h"
 #include "meta/flush.h"
 #include "meta/index.h"
 #include "meta/log.h"
 #include "meta/summary.h"
 #include "path.h"
+#include "rescue/descriptor.h"
 #include "rescue/plan.h"
 #include "str.h"
 #include "work.h"
@@ -119,28 +118,6 @@ adopt(const struct kvtree *from, int64_t id, const char *name,
 	return 0;
 }
 
-/* Read DSETDESC of flush.scr, the only source LLNL uses (formats.md 10). */
-static int
-from_flush(struct catalogue *c, int64_t id, struct catalogue_desc *out,
-	   struct error *err)
-{
-	struct kvtree *tree =
-		kvtree_read_beneath(c->scr_fd, FLUSH_FILE, NULL, err);
-	struct flush_entry e;
-	int rc = -1;
-
-	out->from = CATALOGUE_FLUSH;
-	if (tree == NULL)
-		return -1;
-	rc = flush_find(tree, id, &e, err);
-	if (rc == 0 && e.desc == NULL) /* fetched datasets have none */
-		rc = error_set(err, ERROR_ABSENT, "no descriptor");
-	if (rc == 0)
-		rc = adopt(e.desc, id, e.name, out, err);
-	kvtree_free(tree);
-	return rc < 0 ? error_wrap(err, "%s", FLUSH_FILE) : 0;
-}
-
 bool
 catalogue_in_cache(struct catalogue *c, int64_t id)
 {
@@ -156,40 +133,6 @@ catalogue_in_cache(struct catalogue *c, int64_t id)
 	return cached;
 }
 
-struct copied_search {
-	int64_t id;
-	struct catalogue_desc *out;
-};
-
-/* 1: done.  A descriptor that is not usable is ignored. */
-static int
-take_copied(void *arg, const struct kvtree *desc, struct error *err)
-{
-	const struct copied_search *s = arg;
-	struct error why = ERROR_INIT;
-
-	if (adopt(desc, s->id, NULL, s->out, &why) == 0)
-		return 1;
-	return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
-}
-
-/* Find the descriptor that the cache had when the files were copied. */
-static int
-from_copied(const struct catalogue_sources *from, struct catalogue_desc *out,
-	    struct error *err)
-{
-	struct copied_search s = { from->dir->id, out };
-	int rc = 0;
-
-	out->from = CATALOGUE_COPIED;
-	if (from->plan != NULL && from->plan->copied)
-		rc = copied_each_desc(from->dir->fd, from->dir->name,
-				      take_copied, &s, err);
-	if (rc == 0)
-		rc = error_set(err, ERROR_ABSENT, "no descriptor");
-	return rc < 0 ? -1 : 0;
-}
-
 int
 catalogue_read_summary(const struct catalogue_dir *d,
 		       struct catalogue_desc *out, struct error *err)
@@ -200,7 +143,6 @@ catalogue_read_summary(const struct catalogue_dir *d,
 	int rc = -1;
 
 	out->complete = -1;
-	out->from = CATALOGUE_SUMMARY;
 	out->replaced = 0;
 	if (tree == NULL)
 		return -1;
@@ -215,20 +157,6 @@ catalogue_read_summary(const struct catalogue_dir *d,
 		out->complete = s.complete;
 	kvtree_free(tree);
 	return rc < 0 ? error_wrap(err, "%s", SUMMARY_FILE) : 0;
-}
-
-static int
-from_index(struct index *ix, int64_t id, struct catalogue_desc *out,
-	   struct error *err)
-{
-	struct index_entry e;
-
-	out->from = CATALOGUE_ENTRY;
-	if (ix == NULL)
-		return error_set(err, ERROR_ABSENT, "no index");
-	if (index_find_id(ix, id, &e, err) < 0)
-		return -1;
-	return adopt(catalogue_entry_desc(ix, id), id, e.name, out, err);
 }
 
 /* --- Compose a descriptor --- */
@@ -441,67 +369,53 @@ compose(struct catalogue *c, const struct catalogue_dir *d,
 		.bytes = p->bytes,
 		.complete = 1,
 	};
-	out->from = CATALOGUE_COMPOSED;
+	out->composed = true;
 	return catalogue_desc_make(out, &v, err);
 }
 
 /* --- Search the sources --- */
 
-/* Does `found`, from flush.scr or a cache, describe another dataset with this
- * number than the summary in the directory?  If so, *there is the one of the
- * summary. */
-static bool
-is_later(const struct catalogue_sources *from,
-	 const struct catalogue_desc *found, struct catalogue_desc *there)
+/* Report a source that is there, but not used: *why, or else it has no name. */
+static void
+report_unused(const struct catalogue_options *o, enum descriptor_source from,
+	      const struct error *why)
 {
-	/* The plan has found files of the later dataset. */
-	if ((from->plan != NULL && from->plan->older_summary) ||
-	    catalogue_read_summary(from->dir, there, NULL) < 0)
-		return false;
-	return found->view.created_us > 0 && there->view.created_us > 0 &&
-	       found->view.created_us != there->view.created_us;
-}
+	static const char *const names[] = {
+		[DESCRIPTOR_FLUSH] = FLUSH_FILE ": ",
+		[DESCRIPTOR_COPIED] = "",
+		[DESCRIPTOR_SUMMARY] = SUMMARY_FILE ": ",
+		[DESCRIPTOR_ENTRY] = INDEX_FILE ": ",
+	};
 
-/* Evaluate the result of one source.  Return 0: found; 1: not usable, and
- * reported unless absent; -1: an error that ends the search. */
-static int
-judge(int rc, const struct catalogue_options *o, struct error *why,
-      struct error *err)
-{
-	if (rc == 0)
-		return 0;
-	if (!catalogue_is_verdict(why))
-		return error_pass(err, why);
 	if (why->kind != ERROR_ABSENT)
-		work_say(&o->work, "%s: not used", why->text);
-	error_clear(why);
-	return 1;
+		work_say(&o->work, "%s%s: not used", names[from],
+			 why->kind != ERROR_NONE
+				 ? why->text
+				 : "the descriptor has no NAME");
 }
 
-/* Take the descriptor that came with the files from a cache, if flush.scr has
- * none (rc > 0; else *out), or one that contradicts it: that of another dataset
- * of this number, which a job has in its caches.  Returns as judge(). */
+/* Adopt the descriptor that was chosen; 1: none is usable. */
 static int
-prefer_copied(const struct catalogue_sources *from, int rc,
-	      struct catalogue_desc *out, struct error *err)
+take_chosen(const struct catalogue_sources *from, const struct descriptors *d,
+	    struct catalogue_desc *out, struct error *err)
 {
-	struct catalogue_desc copied = { .tree = NULL };
+	/* The plan may have found files of a later dataset. */
+	const bool later = from->plan != NULL && from->plan->older_summary;
+	const enum descriptor_source chosen = later ? d->later : d->chosen;
 	struct error why = ERROR_INIT;
-	int found = 0;
 
-	if (rc < 0)
-		return rc;
-	found = judge(from_copied(from, &copied, &why), from->o, &why, err);
-	if (found != 0)
-		return found < 0 ? found : rc;
-	if (rc == 0 && !dataset_differs(&out->view, &copied.view)) {
-		catalogue_desc_free(&copied);
+	for (int i = 0; i < DESCRIPTOR_SOURCES && i != (int)chosen; i++)
+		if (d->from[i].desc == NULL || d->from[i].view.name == NULL)
+			report_unused(from->o, i, &d->from[i].why);
+	if (chosen == DESCRIPTOR_SOURCES)
+		return 1;
+	if (adopt(d->from[chosen].desc, from->dir->id,
+		  d->from[chosen].view.name, out, &why) == 0)
 		return 0;
-	}
-	if (rc == 0)
-		catalogue_desc_free(out);
-	*out = copied;
-	return 0;
+	if (!catalogue_is_verdict(&why))
+		return error_pass(err, &why);
+	report_unused(from->o, chosen, &why);
+	return 1;
 }
 
 int
@@ -509,26 +423,21 @@ catalogue_describe(const struct catalogue_sources *from,
 		   struct catalogue_desc *out, struct error *err)
 {
 	const struct catalogue_dir *d = from->dir;
-	const struct catalogue_options *o = from->o;
-	struct error why = ERROR_INIT;
+	const struct descriptor_at at = { from->c->prefix_fd, d->fd, d->name,
+					  d->id, from->ix };
+	struct descriptors own = { .chosen = DESCRIPTOR_SOURCES };
 	int rc = 0;
 
-	out->tree = NULL;
-	rc = judge(from_flush(from->c, d->id, out, &why), o, &why, err);
-	rc = prefer_copied(from, rc, out, err);
-	if (rc == 0) {
-		struct catalogue_desc there = { .tree = NULL };
-		const bool later = is_later(from, out, &there);
-
-		catalogue_desc_free(later ? out : &there);
-		if (later)
-			*out = there;
-	}
-	if (rc > 0)
-		rc = judge(catalogue_read_summary(d, out, &why), o, &why, err);
-	if (rc > 0)
-		rc = judge(from_index(from->ix, d->id, out, &why), o, &why,
-			   err);
+	*out = (struct catalogue_desc){ .tree = NULL };
+	if (from->plan == NULL)
+		rc = descriptors_read(&at, &own, err);
+	if (rc == 0)
+		rc = take_chosen(from,
+				 from->plan != NULL
+					 ? plan_descriptors(from->plan)
+					 : &own,
+				 out, err);
+	descriptors_free(&own);
 	if (rc <= 0)
 		return rc;
 	if (from->plan == NULL)

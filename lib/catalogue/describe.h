@@ -11,22 +11,14 @@
 
 /* --- describe.c --- */
 
-enum catalogue_source {
-	CATALOGUE_FLUSH,    /* flush.scr */
-	CATALOGUE_COPIED,   /* copied from a cache, with the files */
-	CATALOGUE_SUMMARY,  /* the dataset's summary.scr */
-	CATALOGUE_ENTRY,    /* the index */
-	CATALOGUE_COMPOSED, /* composed from other traces */
-};
-
 /* The descriptor of a dataset. */
 struct catalogue_desc {
 	struct kvtree *tree; /* its children are the descriptor; for
 				kvtree_free() */
 	struct dataset view; /* of `tree` */
-	enum catalogue_source from;
-	int complete;	  /* summary: as in struct summary; -1: unusable */
-	int64_t replaced; /* summary: dataset that replaced its files; 0 */
+	bool composed;	     /* from other traces */
+	int complete;	     /* summary: as in struct summary; -1: unusable */
+	int64_t replaced;    /* summary: dataset that replaced its files; 0 */
 };
 
 /* Sources for a descriptor. */

@@ -64,16 +64,6 @@ catalogue_load(struct catalogue *c, struct index **ix,
 	return 0;
 }
 
-const struct kvtree *
-catalogue_entry_desc(struct index *ix, int64_t id)
-{
-	const struct kvtree *tree = index_tree(ix);
-	char key[32];
-
-	snprintf(key, sizeof(key), "%" PRId64, id);
-	return kvtree_get(kvtree_get2(tree, "DSET", key), "DSET");
-}
-
 int
 catalogue_forget(struct index *ix, int64_t id, struct error *err)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/index.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -438,6 +439,15 @@ index_tree(struct index *ix)
 }
 
 /* --- Read --- */
+
+const struct kvtree *
+index_desc(const struct index *ix, int64_t id)
+{
+	char key[32];
+
+	snprintf(key, sizeof(key), "%" PRId64, id);
+	return kvtree_get(kvtree_get2(ix->tree, "DSET", key), "DSET");
+}
 
 size_t
 index_count(const struct index *ix)

@@ -58,6 +58,9 @@ bool index_is_old(const struct index *ix);
 /* Return the tree for writing; borrowed. */
 struct kvtree *index_tree(struct index *ix);
 
+/* The descriptor in the entry of dataset `id`, borrowed; NULL: none. */
+const struct kvtree *index_desc(const struct index *ix, int64_t id);
+
 size_t index_count(const struct index *ix);
 
 /* Return all *count entries for mem_free(), in descending order of ids.  If

@@ -64,7 +64,9 @@ condition_next(const struct overview *s, struct condition *h)
 				 ? plan_data_status(h->plan) != STATUS_LOST
 				 : h->containers != NULL),
 		.packed = h->packed || h->containers != NULL,
-		.mend = h->mend,
+		/* A rebuild does not decide which witness is right. */
+		.mend = h->plan != NULL && h->plan->flaw != NULL ? NULL
+								 : h->mend,
 		.undecided = deep_undecided(&h->deep),
 		.searched = s->searched,
 		.inspected = true,

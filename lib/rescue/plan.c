@@ -44,6 +44,7 @@ plan_free(struct plan *p)
 	plan_packed_free(w->packed);
 	plan_record_free(w->record);
 	plan_others_free(w->others);
+	descriptors_free(&w->owner.found);
 	arena_free(w->p.arena);
 	mem_free(w);
 }

@@ -5,6 +5,7 @@
  *
  *   plan_source.c  constructors: directories, files by hand, reports
  *   plan_scan.c    names of metadata files, contents of filemaps
+ *   descriptor.c   which descriptor is that of the dataset
  *   plan_owner.c   which of these belong to the dataset
  *   plan_record.c  what rank2file and copied_R.scr record of the files
  *   plan_others.c  paths that belong to other datasets
@@ -27,6 +28,7 @@
 
 #include "meta/filemap.h"
 #include "meta/rank2file.h"
+#include "rescue/descriptor.h"
 #include "rescue/rescue_impl.h"
 
 /* Larger sets are rejected: limits the memory that a crafted name can
@@ -67,30 +69,16 @@ struct red_entry {
 	const struct plan_red_report *report; /* or reported by a process */
 };
 
-/* What a descriptor of the dataset says (plan_owner.c). */
-struct plan_said {
-	int64_t created;  /* CREATED, microseconds since the epoch; -1: there is
-			    no descriptor */
-	const char *job;  /* JOBID, or NULL */
-	const char *name; /* NAME, or NULL */
-	int64_t files;	  /* FILES; -1: not recorded */
-	uint64_t bytes;	  /* SIZE, valid if files >= 0 */
-};
-
 /* What belongs to the dataset (plan_owner.c). */
 struct plan_owner {
-	bool known; /* there is a descriptor; false: all belongs to it */
-	struct plan_said is;
-	int64_t floor; /* metadata with older times belong to an older
+	struct descriptors found;
+	bool known;	   /* its time is; false: all belongs to it */
+	struct dataset is; /* files -1: not recorded */
+	int64_t floor;	   /* metadata with older times belong to an older
 			  dataset */
-	/* The summary, or without one the index, says that the dataset is
-	 * complete: then rank2file names all its files. */
+	/* Summary or index say that the dataset is complete: then rank2file
+	 * names all its files. */
 	bool complete;
-	bool summary; /* there is one */
-	bool listed;  /* in the index, as complete */
-	/* The descriptor in flush.scr, if that is a later dataset than the one
-	 * in the summary. */
-	struct plan_said later;
 	size_t maps, reds; /* number of files of another dataset */
 	int64_t newest;	   /* newest time in them */
 };

@@ -17,16 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "arena.h"
 #include "buf.h"
-#include "error.h"
-#include "kvtree/kvtree.h"
-#include "meta/copied.h"
-#include "meta/dataset.h"
-#include "meta/dataset_dir.h"
-#include "meta/flush.h"
-#include "meta/index.h"
-#include "meta/summary.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
 #include "str.h"
@@ -43,179 +34,39 @@
 
 /* --- The descriptor --- */
 
-/* Take a descriptor if it is that of the plan's dataset. */
-static int
-take(struct planner *w, const struct dataset *d, struct plan_said *out,
-     struct error *err)
-{
-	if (d->id != w->p.id)
-		return 0;
-	if (d->created_us > 0)
-		out->created = d->created_us;
-	out->files = d->files;
-	out->bytes = d->bytes;
-	if (d->job_id != NULL)
-		out->job = arena_strdup(w->p.arena, d->job_id);
-	if (d->name != NULL)
-		out->name = arena_strdup(w->p.arena, d->name);
-	return (d->job_id != NULL && out->job == NULL) ||
-			       (d->name != NULL && out->name == NULL)
-		       ? error_no_memory(err)
-		       : 0;
-}
-
-static int
-take_desc(struct planner *w, const struct kvtree *desc, struct plan_said *out,
-	  struct error *err)
-{
-	struct dataset d;
-
-	return desc == NULL || dataset_read(desc, &d, NULL) < 0
-		       ? 0
-		       : take(w, &d, out, err);
-}
-
-/* Read a metadata file.  NULL without an error: it is missing or damaged. */
-static struct kvtree *
-read_tree(int dirfd, const char *name, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct kvtree *t = kvtree_read_beneath(dirfd, name, NULL, &why);
-
-	if (t == NULL && why.kind != ERROR_ABSENT && !plan_blames_file(&why))
-		error_pass(err, &why);
-	return t;
-}
-
-static int
-ask_summary(struct planner *w, struct plan_said *out, struct error *err)
-{
-	struct kvtree *t = read_tree(w->p.places[0].meta_fd, SUMMARY_FILE, err);
-	struct dataset d;
-	struct summary s;
-	int rc = err != NULL && err->kind != ERROR_NONE ? -1 : 0;
-
-	/* That of another dataset says nothing of this one. */
-	if (t != NULL && summary_read(t, &s, NULL) == 0 &&
-	    (s.desc == NULL || dataset_read(s.desc, &d, NULL) < 0 ||
-	     d.id == w->p.id)) {
-		rc = take_desc(w, s.desc, out, err);
-		/* Files of a complete dataset may have been replaced. */
-		w->owner.complete = s.complete == 1 || s.replaced > 0;
-		w->owner.summary = true;
-	}
-	kvtree_free(t);
-	return rc;
-}
-
-/* Without a summary, ask the index: its entry is written after all else. */
-static int
-ask_index(struct planner *w, struct plan_said *out, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct kvtree *t = NULL;
-	struct index *ix = NULL;
-	struct index_entry e;
-	int rc = 0;
-
-	t = read_tree(w->p.places[0].root_fd, SCR_DIR "/" INDEX_FILE, &why);
-	if (t == NULL && why.kind != ERROR_NONE)
-		return error_pass(err, &why);
-	ix = t == NULL ? NULL : index_from_tree(t, &why);
-	if (ix == NULL && why.kind == ERROR_NOMEM)
-		return error_pass(err, &why);
-	if (ix != NULL && index_find_id(ix, w->p.id, &e, NULL) == 0 &&
-	    e.desc.created_us > 0) {
-		w->owner.listed = e.complete == 1 || e.replaced > 0;
-		rc = take(w, &e.desc, out, err);
-	}
-	index_free(ix);
-	return rc;
-}
-
-static int
-ask_flush(struct planner *w, struct plan_said *out, struct error *err)
-{
-	struct kvtree *t =
-		read_tree(w->p.places[0].root_fd, SCR_DIR "/" FLUSH_FILE, err);
-	struct flush_entry e;
-	int rc = err != NULL && err->kind != ERROR_NONE ? -1 : 0;
-
-	if (t != NULL && flush_find(t, w->p.id, &e, NULL) == 0)
-		rc = take_desc(w, e.desc, out, err);
-	kvtree_free(t);
-	return rc;
-}
-
-struct asking {
-	struct planner *w;
-	struct plan_said *out;
-};
-
-static int
-take_copied(void *arg, const struct kvtree *desc, struct error *err)
-{
-	const struct asking *a = arg;
-
-	if (take_desc(a->w, desc, a->out, err) < 0)
-		return -1;
-	return a->out->created > 0;
-}
-
-/* A scavenge has left the descriptor beside the files that it copied: flush.scr
- * may be that of another job with a dataset of this number. */
-static int
-ask_copied(struct planner *w, struct plan_said *flush, struct error *err)
-{
-	struct plan_said copied = { .created = -1, .files = -1 };
-	struct asking a = { w, &copied };
-
-	if (flush->created <= 0)
-		return 0;
-	if (copied_each_desc(w->p.places[0].meta_fd, w->p.places[0].meta,
-			     take_copied, &a, err) < 0)
-		return -1;
-	if (copied.created > 0 && copied.created != flush->created)
-		*flush = copied;
-	return 0;
-}
-
 static void
-adopt(struct planner *w, const struct plan_said *s)
+adopt(struct planner *w, enum descriptor_source s)
 {
-	w->owner.known = true;
-	w->owner.is = *s;
-	w->owner.floor = s->created - SKEW;
+	w->owner.is = w->owner.found.from[s].view;
+	w->owner.known = w->owner.is.created_us > 0;
+	w->owner.floor = w->owner.is.created_us - SKEW;
+}
+
+const struct descriptors *
+plan_descriptors(const struct plan *p)
+{
+	return &((const struct planner *)p)->owner.found;
 }
 
 int
 plan_owner_load(struct planner *w, struct error *err)
 {
-	struct plan_said summary = { .created = -1, .files = -1 };
-	struct plan_said flush = summary, index = summary;
-	struct error why = ERROR_INIT;
+	const struct descriptor_at at = {
+		.prefix_fd = w->p.places[0].root_fd,
+		.meta_fd = w->p.places[0].meta_fd,
+		.meta = w->p.places[0].meta,
+		.id = w->p.id,
+		.index = w->o->index,
+	};
+	struct descriptors *found = &w->owner.found;
 
-	w->owner.later.created = -1;
-	if (ask_summary(w, &summary, &why) < 0 ||
-	    ask_flush(w, &flush, &why) < 0 || ask_copied(w, &flush, &why) < 0 ||
-	    (!w->owner.summary && ask_index(w, &index, &why) < 0))
-		return error_pass(err, &why);
-	if (summary.created > 0)
-		adopt(w, &summary);
-	else if (flush.created > 0)
-		adopt(w, &flush);
-	else if (index.created > 0)
-		adopt(w, &index);
+	if (descriptors_read(&at, found, err) < 0)
+		return -1;
+	if (found->chosen != DESCRIPTOR_SOURCES)
+		adopt(w, found->chosen);
 	else
-		w->owner.is = summary.files >= 0 ? summary : flush;
-	/* The index lists the dataset here, unless a later one came. */
-	if (!w->owner.summary)
-		w->owner.complete =
-			w->owner.listed && w->owner.is.created == index.created;
-	if (summary.created > 0 && flush.created > summary.created) {
-		w->owner.later = flush;
-		w->owner.later.files = -1;
-	}
+		w->owner.is.files = -1;
+	w->owner.complete = found->complete;
 	return 0;
 }
 
@@ -287,12 +138,12 @@ other_job(const struct planner *w, const char *path)
 	const char *at = path != NULL ? strstr(path, "/scr.") : NULL;
 	size_t len = 0;
 
-	if (at == NULL || w->owner.is.job == NULL)
+	if (at == NULL || w->owner.is.job_id == NULL)
 		return false;
 	at += strlen("/scr.");
 	len = strcspn(at, "/");
-	return strlen(w->owner.is.job) != len ||
-	       memcmp(at, w->owner.is.job, len) != 0;
+	return strlen(w->owner.is.job_id) != len ||
+	       memcmp(at, w->owner.is.job_id, len) != 0;
 }
 
 /* Does the file on the prefix have the recorded time, to the nanosecond, and
@@ -308,8 +159,8 @@ is_as_recorded(struct planner *w, uint32_t rank, const char *root,
 	int64_t other = 0;
 	int rc = 0;
 
-	if (f->dir != NULL && f->name != NULL && f->attr.has_times &&
-	    path_join(&path, f->dir, f->name, NULL) == 0)
+	if (root != NULL && f->dir != NULL && f->name != NULL &&
+	    f->attr.has_times && path_join(&path, f->dir, f->name, NULL) == 0)
 		rel = path_below(path.data, root);
 	if (rel != NULL && path_is_clean(rel) &&
 	    path_stat_beneath(w->p.places[0].root_fd, rel, &st, NULL) == 0)
@@ -326,12 +177,10 @@ is_as_recorded(struct planner *w, uint32_t rank, const char *root,
 /* Slightly old filemaps may come from a node with a slow clock.  If files on
  * disk match such a filemap exactly, accept times as old as theirs. */
 static int
-allow_for_clocks(struct planner *w, struct error *err)
+allow_for_clocks(struct planner *w, const char *root, struct error *err)
 {
-	const int64_t least = w->owner.is.created - SKEW_CONFIRMED;
+	const int64_t least = w->owner.is.created_us - SKEW_CONFIRMED;
 	int64_t floor = w->owner.floor;
-	struct buf root = BUF_INIT;
-	const bool found = path_real(w->p.places[0].root, &root, NULL) == 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < w->nmaps && rc >= 0; i++) {
@@ -343,13 +192,12 @@ allow_for_clocks(struct planner *w, struct error *err)
 		    newest >= floor || other_job(w, m->files[0].cache_path))
 			continue;
 		rc = 0;
-		for (size_t k = 0; found && k < m->nfiles && rc == 0; k++)
-			rc = is_as_recorded(w, (uint32_t)w->maps[i].rank,
-					    root.data, &m->files[k], err);
+		for (size_t k = 0; k < m->nfiles && rc == 0; k++)
+			rc = is_as_recorded(w, (uint32_t)w->maps[i].rank, root,
+					    &m->files[k], err);
 		floor = rc > 0 ? newest : floor;
 	}
 	w->owner.floor = floor;
-	buf_free(&root);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -361,17 +209,17 @@ allow_for_clocks(struct planner *w, struct error *err)
 static void
 choose_descriptor(struct planner *w)
 {
-	const struct plan_said *later = &w->owner.later;
+	const enum descriptor_source later = w->owner.found.later;
 
-	if (later->created < 0)
-		return;
-	for (size_t i = 0; i < w->nmaps; i++) {
+	for (size_t i = 0; later != DESCRIPTOR_SOURCES && i < w->nmaps; i++) {
 		const int64_t rank = w->maps[i].rank;
 
 		if (!w->p.ranks[rank].map_known ||
-		    newest_of_map(&w->filemaps[rank]) < later->created - SKEW)
+		    newest_of_map(&w->filemaps[rank]) <
+			    w->owner.found.from[later].view.created_us - SKEW)
 			continue;
 		adopt(w, later);
+		w->owner.is.files = -1;
 		w->p.older_summary = true;
 		return;
 	}
@@ -381,7 +229,7 @@ bool
 plan_owner_dates(const struct planner *w, uint32_t rank)
 {
 	return w->owner.known &&
-	       newest_of_map(&w->filemaps[rank]) >= w->owner.is.created;
+	       newest_of_map(&w->filemaps[rank]) >= w->owner.is.created_us;
 }
 
 void
@@ -423,11 +271,16 @@ int
 plan_owner_maps(struct planner *w, struct error *err)
 {
 	bool ours = false, foreign = false;
+	struct buf root = BUF_INIT;
+	int rc = 0;
 
 	if (!w->owner.known)
 		return 0;
+	(void)path_real(w->p.places[0].root, &root, NULL);
 	choose_descriptor(w);
-	if (allow_for_clocks(w, err) < 0)
+	rc = allow_for_clocks(w, root.data, err);
+	buf_free(&root);
+	if (rc < 0)
 		return -1;
 	for (size_t i = 0; i < w->nmaps; i++) {
 		const int64_t newest = entry_time(w, i);
@@ -565,5 +418,5 @@ plan_owner_say(const struct planner *w)
 	if (o.newest > 0)
 		work_detail(w->work, "%s: they are of %s, it was created %s",
 			    name, when_text(then, o.newest / SECOND),
-			    when_text(made, o.is.created / SECOND));
+			    when_text(made, o.is.created_us / SECOND));
 }

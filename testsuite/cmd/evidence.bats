@@ -342,6 +342,31 @@ two() {
 	assert_stderr_has "nothing records the size"
 }
 
+@test "33.3 an older summary of a packed dataset: its files are in the containers" {
+	dataset -t XOR --time 1600000000
+	scr_index -q -p p --build 1
+	cp $D/summary.scr older
+	dataset -t XOR
+	scr_index -q -p p --build 1
+	scr_container -q -p p pack --size 4000 1
+	rm -rf whole
+	cp -a p whole
+	cp older $D/summary.scr
+	printf X | dd of="$(echo $D/reddesc.er.1.xor.*)" bs=1 conv=notrunc \
+		seek=9000 status=none
+	cp -a p kept
+	for index in "" p/.scr/index.scr; do # it contradicts the summary, too
+		rm -r p
+		cp -a kept p
+		rm -f $index
+		all 3
+		scr_index -q -p p --deep --checksums --build 1
+		ends 0 scr_index -p p --verify --deep --checksums 1
+		diff -r whole/.scr/scr.dataset.1/.scr $D/.scr
+		[[ ! -e p/ckpt.1/rank_0.ckpt ]]
+	done
+}
+
 @test "33.11 a link of the owner in the place of the metadata: all follow it" {
 	for type in XOR NONE; do
 		dataset -t $type
