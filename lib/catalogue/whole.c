@@ -85,6 +85,7 @@ catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 		.moved_from = o->moved_from,
 		.work = &o->work,
 		.index = o->index,
+		.remade = c->remade,
 	};
 	struct plan_dataset d = {
 		.prefix = c->path,

@@ -274,6 +274,7 @@ struct plan_options {
 				    user; or NULL */
 	const struct work *work;   /* threads; progress of PLAN_CHECKSUMS */
 	const struct index *index; /* of the prefix; NULL: read it if needed */
+	bool remade;		   /* from the summaries: no other witness */
 };
 
 /* --- Making one --- */

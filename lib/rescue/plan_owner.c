@@ -56,7 +56,7 @@ plan_owner_load(struct planner *w, struct error *err)
 		.meta_fd = w->p.places[0].meta_fd,
 		.meta = w->p.places[0].meta,
 		.id = w->p.id,
-		.index = w->o->index,
+		.index = w->o->remade ? NULL : w->o->index,
 	};
 	struct descriptors *found = &w->owner.found;
 
