@@ -46,21 +46,14 @@ take(struct descriptor *d, const struct kvtree *desc, const char *name,
 		d->desc = desc;
 }
 
-/* Read the file of a source into d->tree; false: see d->why. */
-static bool
-read_file(struct descriptor *d, int dirfd, const char *name)
-{
-	d->tree = kvtree_read_beneath(dirfd, name, NULL, &d->why);
-	return d->tree != NULL;
-}
-
 static void
 ask_flush(const struct descriptor_at *at, struct descriptor *d)
 {
 	struct flush_entry e;
 
-	if (!read_file(d, at->prefix_fd, SCR_DIR "/" FLUSH_FILE) ||
-	    flush_find(d->tree, at->id, &e, &d->why) < 0)
+	d->tree = kvtree_read_beneath(at->prefix_fd, SCR_DIR "/" FLUSH_FILE,
+				      NULL, &d->why);
+	if (d->tree == NULL || flush_find(d->tree, at->id, &e, &d->why) < 0)
 		return;
 	if (e.desc != NULL)
 		take(d, e.desc, e.name, at->id);
@@ -74,8 +67,8 @@ ask_summary(const struct descriptor_at *at, struct descriptors *all)
 	struct descriptor *d = &all->from[DESCRIPTOR_SUMMARY];
 	struct summary s;
 
-	if (!read_file(d, at->meta_fd, SUMMARY_FILE) ||
-	    summary_read(d->tree, &s, &d->why) < 0)
+	d->tree = summary_load(at->meta_fd, SUMMARY_FILE, NULL, &s, &d->why);
+	if (d->tree == NULL)
 		return;
 	if (s.desc != NULL)
 		take(d, s.desc, NULL, at->id);

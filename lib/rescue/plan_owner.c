@@ -177,12 +177,14 @@ is_as_recorded(struct planner *w, uint32_t rank, const char *root,
 /* Slightly old filemaps may come from a node with a slow clock.  If files on
  * disk match such a filemap exactly, accept times as old as theirs. */
 static int
-allow_for_clocks(struct planner *w, const char *root, struct error *err)
+allow_for_clocks(struct planner *w, struct error *err)
 {
 	const int64_t least = w->owner.is.created_us - SKEW_CONFIRMED;
 	int64_t floor = w->owner.floor;
+	struct buf root = BUF_INIT;
 	int rc = 0;
 
+	(void)path_real(w->p.places[0].root, &root, NULL);
 	for (size_t i = 0; i < w->nmaps && rc >= 0; i++) {
 		const struct filemap *m = &w->filemaps[w->maps[i].rank];
 		int64_t newest = newest_of_map(m);
@@ -193,11 +195,12 @@ allow_for_clocks(struct planner *w, const char *root, struct error *err)
 			continue;
 		rc = 0;
 		for (size_t k = 0; k < m->nfiles && rc == 0; k++)
-			rc = is_as_recorded(w, (uint32_t)w->maps[i].rank, root,
-					    &m->files[k], err);
+			rc = is_as_recorded(w, (uint32_t)w->maps[i].rank,
+					    root.data, &m->files[k], err);
 		floor = rc > 0 ? newest : floor;
 	}
 	w->owner.floor = floor;
+	buf_free(&root);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -271,16 +274,11 @@ int
 plan_owner_maps(struct planner *w, struct error *err)
 {
 	bool ours = false, foreign = false;
-	struct buf root = BUF_INIT;
-	int rc = 0;
 
 	if (!w->owner.known)
 		return 0;
-	(void)path_real(w->p.places[0].root, &root, NULL);
 	choose_descriptor(w);
-	rc = allow_for_clocks(w, root.data, err);
-	buf_free(&root);
-	if (rc < 0)
+	if (allow_for_clocks(w, err) < 0)
 		return -1;
 	for (size_t i = 0; i < w->nmaps; i++) {
 		const int64_t newest = entry_time(w, i);
