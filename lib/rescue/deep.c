@@ -226,9 +226,9 @@ deep_doubt_record(struct plan *p, const struct work *work, struct error *err)
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 
-		look[i] = f->state == FILE_WRONG_CRC && f->record_crc &&
-			  p->ranks[f->rank].data_set != PLAN_NONE;
+		look[i] = f->state == FILE_WRONG_CRC && f->record_crc;
 		n += look[i];
+		look[i] = look[i] && p->ranks[f->rank].data_set != PLAN_NONE;
 		right += f->state == FILE_PRESENT && f->record_crc;
 	}
 	if (rc == 0 && n > 0) {
