@@ -78,7 +78,7 @@ mark_deep(const struct settings *s, struct plan *p, struct outcome *o,
 	struct deep_result r = { .nfindings = 0 };
 	int rc = 0;
 
-	if (deep_check(p, &s->look.work, &r, err) < 0)
+	if (deep_search(p, &s->look.work, &r, err) < 0)
 		return -1;
 	o->next.undecided = deep_undecided(&r);
 	o->sets = r.sets_checked;
@@ -93,8 +93,6 @@ mark_deep(const struct settings *s, struct plan *p, struct outcome *o,
 		if (rc < 0 && r.findings[i].unread == NULL)
 			error_remedy(err, REMEDY_CHOOSE);
 	}
-	if (rc == 0)
-		rc = deep_mark(p, &r, err);
 	deep_free(&r);
 	return rc;
 }
@@ -127,7 +125,7 @@ verify(const struct settings *s, const struct subject *t, struct json *j,
 	if (r.nfindings > 0) {
 		rc = deep_error(p, &r.findings[0], err);
 		error_wrap(err, "read again");
-	} else if (j == NULL && app_verbosity() >= 0) {
+	} else if (j == NULL && s->verify && app_verbosity() >= 0) {
 		printf("verified: %zu %s read again (%s), data and redundancy "
 		       "agree\n",
 		       str_count(r.sets_checked, "set"),
@@ -222,6 +220,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 		/* If all data can be rebuilt, lost redundancy must not prevent
 		 * that. */
 		.partial = s->partial || status == STATUS_DAMAGED,
+		.unproved = s->partial,
 	};
 
 	if (p->verdict == SET_LOST && !ro.partial) {
@@ -236,6 +235,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	w.detail = w.log; /* report damage found while reading */
 	rc = rebuild(p, &ro, &r, err);
 	o->sums = r.crc_checked > 0 || r.crc_wrong > 0;
+	o->next.undecided = r.undecided;
 	if (rc < 0)
 		return error_status(err->kind);
 	if (s->dry_run)
@@ -246,7 +246,7 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 		plan_error(p, err); /* report the part that is lost */
 		return plan_data_status(p);
 	}
-	return STATUS_OK;
+	return p->unproved != NULL ? STATUS_FAILED : STATUS_OK;
 }
 
 /* There is nothing to rebuild, as far as was compared. */
@@ -283,7 +283,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	int64_t replaced = 0;
 	int status = STATUS_OK;
 	char word[WORD_ID_SIZE];
-	bool sums = false;
+	bool sums = false, rebuilt = false;
 
 	if (c != NULL &&
 	    catalogue_replaced(c, t->id, &s->look, &replaced, err) < 0)
@@ -299,7 +299,8 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	}
 	if (catalogue_refuse_unproved(p, replaced, err) < 0 ||
 	    (s->deep && mark_deep(s, p, o, err) < 0)) {
-		status = error_status(err->kind);
+		status = error_worse_status(error_status(err->kind),
+					    plan_status(p));
 		goto out;
 	}
 	status = plan_status(p);
@@ -317,8 +318,11 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 		status = STATUS_FAILED;
 	} else {
 		status = carry_out(s, t, c, p, o, err);
+		rebuilt = status == STATUS_OK;
 	}
-	if (status == STATUS_OK && s->verify && !s->dry_run &&
+	/* What --deep has mended is compared again. */
+	if (status == STATUS_OK && (s->verify || (s->deep && rebuilt)) &&
+	    !s->dry_run &&
 	    (subject_add_rebuilt(t, p, err) < 0 || verify(s, t, j, err) < 0))
 		status = error_status(err->kind);
 out:
@@ -532,7 +536,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 			 "only report what would be rebuilt, and from what"),
 		OPT_FLAG(0, "partial", &s->partial,
 			 "rebuild the sets that can be, even if others are "
-			 "lost"),
+			 "lost, and from what nothing confirms"),
 		OPT_FLAG(0, "checksums", &s->checksums,
 			 "first compare recorded checksums; rebuild damaged "
 			 "files"),

@@ -34,6 +34,7 @@ enum error_remedy {
 	REMEDY_REBUILD,	  /* rebuild the dataset */
 	REMEDY_CHECKSUMS, /* the same, after comparing checksums */
 	REMEDY_DEEP,	  /* the same, after comparing redundancy with data */
+	REMEDY_PARTIAL,	  /* rebuild it from what nothing confirms */
 	REMEDY_CHOOSE,	  /* the user says which file is wrong */
 	REMEDY_VERIFY,	  /* list the damage */
 };

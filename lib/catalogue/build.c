@@ -104,37 +104,12 @@ look(struct build *b, struct error *err)
 
 /* --- Deep check of the redundancy --- */
 
-/* Mark the files of the wrong member, except those that a checksum proves: the
- * deep check locates only the first wrong byte of a block. */
-static int
-mark_member(struct build *b, const struct deep_finding *f, struct error *err)
-{
-	const struct plan_set *s = &b->plan->sets[f->set];
-	const size_t count = s->members[f->member].list.nfiles;
-	const bool dry = b->o->work.dry_run;
-
-	for (size_t i = 0; i < count; i++) {
-		const uint32_t at = s->members[f->member].files[i];
-		struct plan_file *file = &b->plan->files[at];
-
-		if (at != f->file && plan_file_provable(file))
-			continue;
-		if (!dry)
-			plan_sums_forget(b->plan, at, &b->sums[at]);
-		if (file->state == FILE_PRESENT &&
-		    plan_mark(b->plan, at, FILE_WRONG_CRC, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* Mark what the deep check found wrong as lost.  ERROR_DAMAGED: it cannot be
+/* Report what the deep check found and marked.  ERROR_DAMAGED: it cannot be
  * determined which file is wrong. */
 static int
 act_on(struct build *b, const struct deep_result *r, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int rc = 0;
 
 	b->out->undecided = deep_undecided(r);
 	for (size_t i = 0; i < r->nfindings; i++) {
@@ -145,15 +120,10 @@ act_on(struct build *b, const struct deep_result *r, struct error *err)
 			return error_as(err, &why, "%s: %s", b->subject,
 					why.text);
 		work_say(&b->o->work, "%s: %s", b->subject, why.text);
+		if (f->file != PLAN_NONE && !b->o->work.dry_run)
+			plan_sums_forget(b->plan, f->file, &b->sums[f->file]);
 	}
-	for (size_t i = 0; i < r->nfindings && rc == 0; i++) {
-		const struct deep_finding *f = &r->findings[i];
-
-		rc = f->in_body
-			     ? plan_mark_body(b->plan, f->set, f->member, err)
-			     : mark_member(b, f, err);
-	}
-	return rc;
+	return 0;
 }
 
 /* The content of some files is neither proved by a checksum nor compared with
@@ -169,7 +139,7 @@ report_unproved(const struct build *b)
 		if (s->map || !redset_is_redundant(s->type))
 			continue;
 		sets++;
-		skipped += !deep_can_check(s);
+		skipped += s->verdict != SET_WHOLE;
 	}
 	if (sets == 0)
 		work_say(
@@ -178,12 +148,11 @@ report_unproved(const struct build *b)
 			"not verified",
 			b->subject);
 	else if (skipped > 0)
-		work_say(
-			&b->o->work,
-			"%s: %zu of %zu redundancy %s lost files: contents not "
-			"compared",
-			b->subject, skipped, sets,
-			sets == 1 ? "set has" : "sets have");
+		work_say(&b->o->work,
+			 "%s: %zu of %zu redundancy %s lost files: contents "
+			 "compared only in part",
+			 b->subject, skipped, sets,
+			 sets == 1 ? "set has" : "sets have");
 }
 
 static int
@@ -194,7 +163,7 @@ look_deep(struct build *b, struct error *err)
 
 	if (b->o->compare)
 		report_unproved(b);
-	if (deep_check(b->plan, &b->o->work, &r, err) < 0)
+	if (deep_search(b->plan, &b->o->work, &r, err) < 0)
 		return -1;
 	rc = act_on(b, &r, err);
 	deep_free(&r);
@@ -227,8 +196,10 @@ mend(struct build *b, struct error *err)
 		return 0;
 	for (size_t i = 0; i < p->nfiles; i++)
 		b->sums[i].wanted = p->files[i].fate == FATE_REBUILD;
-	if (rebuild(b->plan, &ro, &b->out->rebuild, err) < 0)
+	if (rebuild(b->plan, &ro, &b->out->rebuild, err) < 0) {
+		b->out->undecided = b->out->rebuild.undecided;
 		return -1;
+	}
 	b->changed =
 		b->changed || b->out->rebuild.files + b->out->rebuild.maps > 0;
 	/* The rebuild may have found more damaged files. */
@@ -457,8 +428,8 @@ build(struct build *b, int64_t id, struct error *err)
 		return -1;
 	b->out->map = catalogue_map_flaw(b->plan, b->out->map_flaw,
 					 sizeof(b->out->map_flaw));
-	if (b->plan->flaw != NULL ||
-	    (b->plan->barred > 0 && b->plan->verdict != SET_LOST))
+	if (b->plan->flaw != NULL || (b->plan->verdict != SET_LOST &&
+				      plan_status(b->plan) == STATUS_FAILED))
 		return plan_error(b->plan, err);
 	if (catalogue_refuse_unproved(b->plan, b->replaced, err) < 0)
 		return -1;
@@ -497,8 +468,15 @@ is_claimed(const struct build *b, struct index_entry *e)
 static int
 look_after(struct build *b, struct error *err)
 {
-	struct catalogue_options quiet = { .work = b->o->work,
-					   .moved_from = b->o->moved_from };
+	const struct rebuild_result *done = &b->out->rebuild;
+	const bool rebuilt = !b->out->dry_run &&
+			     done->files + done->maps + done->redundancy > 0;
+	struct catalogue_options quiet = {
+		.work = b->o->work,
+		.moved_from = b->o->moved_from,
+		.deep = b->o->deep && rebuilt,
+		.checksums = b->o->checksums && rebuilt,
+	};
 	const struct verify_listener left = { note_left, b->out };
 	struct index_entry e = { .id = b->dir.id, .complete = -1 };
 	struct verify_result r;

@@ -191,7 +191,7 @@ verify_deep(struct verify *v, struct plan *p, struct error *err)
 	struct deep_result r = { .nfindings = 0 };
 	struct error why = ERROR_INIT;
 
-	if (deep_check(p, &v->o->work, &r, err) < 0)
+	if (deep_search(p, &v->o->work, &r, err) < 0)
 		return -1;
 	for (size_t i = 0; i < r.nfindings; i++) {
 		deep_error(p, &r.findings[i], &why);

@@ -92,7 +92,8 @@ judge_plan(struct condition *h, const struct catalogue_options *o)
 	char lacks[256];
 
 	h->status = plan_data_status(h->plan);
-	h->mend = plan_status(h->plan) == STATUS_DAMAGED
+	h->mend = h->plan->unproved != NULL ? "scr_rebuild --partial"
+		  : plan_status(h->plan) == STATUS_DAMAGED
 			  ? report_mend(MEND_BUILD, o->deep, o->checksums)
 			  : NULL;
 	if (plan_status(h->plan) == STATUS_DAMAGED)
@@ -111,7 +112,7 @@ check_deep(struct condition *h, const struct catalogue_options *o,
 
 	if (!o->deep || h->plan == NULL)
 		return 0;
-	if (deep_check(h->plan, &o->work, &h->deep, err) < 0)
+	if (deep_search(h->plan, &o->work, &h->deep, err) < 0)
 		return -1;
 	h->deep_done = true;
 	if (h->deep.nfindings > 0)
@@ -125,7 +126,7 @@ check_deep(struct condition *h, const struct catalogue_options *o,
 		if (!deep_is_located(&h->deep.findings[i]))
 			h->mend = NULL;
 	}
-	return deep_mark(h->plan, &h->deep, err);
+	return 0;
 }
 
 static unsigned

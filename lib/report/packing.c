@@ -28,6 +28,7 @@ report_remedy(struct error *err, struct catalogue *c, int64_t id)
 		[REMEDY_REBUILD] = "scr_rebuild",
 		[REMEDY_CHECKSUMS] = "scr_rebuild --checksums",
 		[REMEDY_DEEP] = "scr_rebuild --deep",
+		[REMEDY_PARTIAL] = "scr_rebuild --partial",
 		[REMEDY_CHOOSE] = "scr_rebuild",
 		[REMEDY_VERIFY] = "scr_container verify",
 	};

@@ -459,6 +459,9 @@ report_deep(const struct plan *p, const struct deep_result *r, struct buf *out)
 		   r->nfindings > 0	 ? "see above"
 		   : r->sets_checked > 0 ? "data and redundancy agree"
 					 : "nothing to compare");
+	if (r->sets_partly > 0)
+		buf_printf(out, "; %zu %s compared only in part",
+			   str_count(r->sets_partly, "set"));
 	if (r->sets_skipped > 0)
 		buf_printf(out, "; %zu %s not compared, something is missing",
 			   str_count(r->sets_skipped, "set"));

@@ -2,10 +2,10 @@
 /*
  * deep.c - recompute the redundancy of every set and compare it.
  *
- * All redundancy is computed from the data, as if every redundancy file of the
- * set were lost, and compared with the redundancy on disk.  If they differ, the
- * scheme may identify the wrong member.  If it cannot, recorded checksums,
- * which are computed in the same pass, may identify the wrong file.
+ * Where all is there, all redundancy is computed from the data and compared
+ * with the redundancy on disk.  Where a piece is lost, what more is left than
+ * is needed is computed from the rest.  If they differ, the scheme may identify
+ * the wrong member.  If it cannot, recorded checksums may.
  */
 #include "rescue/deep.h"
 
@@ -20,45 +20,78 @@
 #include "str.h"
 #include "work.h"
 
-bool
-deep_can_check(const struct plan_set *s)
+/* Is every piece of the set there? */
+static bool
+is_all_there(const struct plan_set *s)
 {
 	return s->opened && s->solution != NULL && s->verdict == SET_WHOLE &&
 	       redset_is_redundant(s->type) && s->n > 0 && s->flaw == NULL;
 }
 
-/* --- A block --- */
-
-/* Returns the index of the first wrong job->out[], or nout. */
-static uint32_t
-first_wrong(const struct compute_block *b)
+/* Is it known which bytes of the set belong together? */
+static bool
+is_comparable(const struct plan_set *s)
 {
-	const uint32_t nin = b->job->nin, nout = b->job->nout;
-	uint32_t i = 0;
-
-	while (i < nout && memcmp(compute_string(b, nin + i),
-				  compute_expected(b, i), b->len) == 0)
-		i++;
-	return i;
+	return s->opened && s->solution != NULL &&
+	       redset_is_redundant(s->type) && s->n > 0 && s->flaw == NULL;
 }
 
-/* Count the positions that differ, and find the first one. */
+/* --- A block --- */
+
+/* Mark the positions that differ in differs[], and set *holder to the first
+ * member whose string does. */
 static void
-count_wrong(const struct compute_block *b, struct deep_finding *f)
+find_wrong(const struct compute_block *b, unsigned char *differs,
+	   uint32_t *holder)
 {
-	for (size_t at = b->len; at-- > 0;) {
-		bool differs = false;
+	for (uint32_t i = b->job->nout; i-- > 0;) {
+		const unsigned char *is = compute_string(b, b->job->nin + i);
+		const unsigned char *must = compute_expected(b, i);
 
-		for (uint32_t i = 0; i < b->job->nout; i++) {
-			const unsigned char *is =
-				compute_string(b, b->job->nin + i);
-
-			differs |= is[at] != compute_expected(b, i)[at];
-		}
-		f->bytes += differs;
-		if (differs)
-			f->first = at;
+		if (memcmp(is, must, b->len) == 0)
+			continue;
+		*holder = b->job->out[i].member;
+		for (size_t at = 0; at < b->len; at++)
+			differs[at] |= is[at] != must[at];
 	}
+}
+
+/* Record the wrong bytes of a string; of data, for each file. */
+static int
+found_string(struct deep *d, const struct compute_block *b,
+	     const unsigned char *differs, struct deep_finding f,
+	     const struct solve_ref *who, struct error *err)
+{
+	const uint64_t start = b->job->from + b->off;
+
+	for (size_t at = 0; at < b->len; at++) {
+		uint64_t end = b->len;
+
+		if (!differs[at])
+			continue;
+		f.first = start + at;
+		f.bytes = 0;
+		if (who != NULL)
+			end = deep_blame(d, &f, b->job, who);
+		end = end < b->len - at ? at + end : b->len;
+		for (; at < end; at++)
+			f.bytes += differs[at];
+		at--;
+		if (deep_found(d, &f, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool
+agrees(const struct compute_block *b)
+{
+	bool same = true;
+
+	for (uint32_t i = 0; same && i < b->job->nout; i++)
+		same = memcmp(compute_string(b, b->job->nin + i),
+			      compute_expected(b, i), b->len) == 0;
+	return same;
 }
 
 static int
@@ -70,22 +103,25 @@ check_block(void *arg, const struct compute_block *b, struct error *err)
 	struct deep_finding f = {
 		.set = (uint32_t)b->set,
 		.stripe = b->job->stripe,
+		.source = b->job->in[0].member,
 		.member = PLAN_NONE,
 		.file = PLAN_NONE,
 	};
 	const struct solve_ref *who = NULL;
-	const uint32_t wrong = first_wrong(b);
+	unsigned char *differs = NULL;
+	int rc = 0;
 
-	if (wrong == b->job->nout)
+	if (agrees(b))
 		return 0;
-	f.holder = b->job->out[wrong].member;
-	count_wrong(b, &f);
-	f.first += b->off;
-	if (scheme_of(s->type)->blame(&set, b, &who, err) < 0)
-		return -1;
-	if (who != NULL)
-		deep_blame(d, &f, who);
-	return deep_found(d, &f, err);
+	differs = mem_calloc(b->len, 1);
+	if (differs == NULL)
+		return error_no_memory(err);
+	find_wrong(b, differs, &f.holder);
+	rc = scheme_of(s->type)->blame(&set, b, &who, err);
+	if (rc == 0)
+		rc = found_string(d, b, differs, f, who, err);
+	mem_free(differs);
+	return rc;
 }
 
 static int
@@ -96,27 +132,42 @@ unreadable(void *arg, const struct compute_unread *what)
 
 /* --- Work --- */
 
-/* Make the jobs that compute all redundancy of the set. */
+/* Make the jobs that compare what is left of the set. */
 static int
 prepare_set(struct deep *d, uint32_t set, struct error *err)
 {
 	const struct plan_set *s = &d->p->sets[set];
 	struct solve_member *m = arena_alloc(d->arena, s->n, sizeof(*m));
-	const struct solve_set all = plan_solve_of(s, m);
+	const struct solve_set left = plan_solve_of(s, m);
 	struct plan_strings strings;
 
 	if (m == NULL)
 		return error_no_memory(err);
 	for (uint32_t i = 0; i < s->n; i++) {
-		m[i].bytes = s->members[i].list.bytes;
-		m[i].body_lost = true;
-		d->out->bytes_read += m[i].bytes + s->members[i].red->body_size;
+		m[i].body_lost = plan_body_lost(&s->members[i], s->salvage);
+		if (plan_member_losses(d->p, s, &s->members[i], d->arena, &m[i],
+				       err) < 0)
+			return -1;
 	}
-	if (plan_strings(d->p, s, true, d->arena, &strings, err) < 0)
+	if (plan_strings(d->p, s, false, d->arena, &strings, err) < 0)
 		return -1;
 	d->sets[set].data = strings.data;
 	d->sets[set].body = strings.body;
-	return solve(&all, &d->solutions[set], err);
+	return solve_check(&left, d->where, &d->solutions[set], err);
+}
+
+/* Count the bytes of a set that is all there, without the padding. */
+static uint64_t
+bytes_of(const struct deep *d, size_t set)
+{
+	const struct plan_set *s = &d->p->sets[set];
+	uint64_t n = 0;
+
+	if (!is_all_there(s))
+		return compute_bytes(&d->sets[set], 1);
+	for (uint32_t i = 0; i < s->n; i++)
+		n += s->members[i].list.bytes + s->members[i].red->body_size;
+	return n;
 }
 
 static int
@@ -126,71 +177,208 @@ prepare(struct deep *d, struct error *err)
 
 	d->sets = arena_alloc(d->arena, n, sizeof(*d->sets));
 	d->solutions = arena_alloc(d->arena, n, sizeof(*d->solutions));
-	d->bad_red = arena_alloc(d->arena, n, sizeof(*d->bad_red));
-	d->sums = arena_alloc(d->arena, d->p->nfiles + 1, sizeof(*d->sums));
-	if (d->sets == NULL || d->solutions == NULL || d->bad_red == NULL ||
-	    d->sums == NULL)
+	d->by_file =
+		arena_alloc(d->arena, d->p->nfiles + 1, sizeof(*d->by_file));
+	if (d->sets == NULL || d->solutions == NULL || d->by_file == NULL)
 		return error_no_memory(err);
-	for (size_t i = 0; i < d->p->nfiles; i++)
-		d->sums[i].size = d->p->files[i].attr.size;
-	for (size_t i = 0; i < d->p->nsets; i++) {
-		const struct plan_set *s = &d->p->sets[i];
-
+	for (uint32_t i = 0; i < d->p->nsets; i++) {
 		d->sets[i].solution = &d->solutions[i];
-		if (!deep_can_check(s)) {
-			d->out->sets_skipped += redset_is_redundant(s->type);
-			continue;
-		}
-		d->out->sets_checked++;
-		if (prepare_set(d, (uint32_t)i, err) < 0)
+		if (d->look[i] && is_comparable(&d->p->sets[i]) &&
+		    prepare_set(d, i, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
+/* Count what the first pass compares. */
 static void
-finish(struct deep *d)
+count_sets(const struct deep *d)
 {
+	for (size_t i = 0; i < d->p->nsets; i++) {
+		const struct plan_set *s = &d->p->sets[i];
+		const bool any = d->solutions[i].njobs > 0 || is_all_there(s);
+
+		if (!d->look[i] || !redset_is_redundant(s->type))
+			continue;
+		d->out->sets_checked += any;
+		d->out->sets_partly += any && !is_all_there(s);
+		d->out->sets_skipped += !any;
+		d->out->bytes_read += any ? bytes_of(d, i) : 0;
+	}
+}
+
+static int
+pass(struct deep *d, struct error *err)
+{
+	const struct compute_options o = {
+		.work = d->work,
+		.unreadable = unreadable,
+		.compare = check_block,
+		.arg = d,
+	};
+	int rc = -1;
+
+	d->first = d->out->nfindings;
+	d->arena = arena_new();
+	if (d->arena == NULL)
+		return error_no_memory(err);
+	if (prepare(d, err) == 0) {
+		if (d->out->sets_checked + d->out->sets_skipped == 0)
+			count_sets(d);
+		progress_phase(d->work->progress, "comparing redundancy",
+			       compute_bytes(d->sets, d->p->nsets));
+		rc = compute(d->sets, d->p->nsets, &o, err);
+	}
+	if (rc == 0 && d->where == SOLVE_ALL)
+		rc = par_for(work_waiting(d->work, d->p->places[0].meta_fd),
+			     d->p->nsets, 0, deep_check_reds, d, err);
+	if (rc == 0)
+		rc = deep_decide(d, err);
 	for (size_t i = 0; d->solutions != NULL && i < d->p->nsets; i++)
 		solution_free(&d->solutions[i]);
+	d->solutions = NULL;
 	arena_free(d->arena);
+	return rc;
+}
+
+/* Mark the files of the findings of a pass. */
+static int
+mark_files(struct deep *d, struct error *err)
+{
+	bool *look = mem_calloc(d->p->nfiles + 1, sizeof(*look));
+	int rc = 0;
+
+	if (look == NULL)
+		return error_no_memory(err);
+	for (size_t i = d->first; i < d->out->nfindings; i++)
+		if (d->out->findings[i].file != PLAN_NONE)
+			look[d->out->findings[i].file] = true;
+	rc = plan_mark_all(d->p, look, FILE_WRONG_CRC, err);
+	mem_free(look);
+	return rc;
+}
+
+/* Mark what a pass has found.  Returns 1 if something is to be compared again:
+ * the rest of the sets with a wrong file. */
+static int
+mark_found(struct deep *d, struct error *err)
+{
+	struct deep_result *out = d->out;
+	size_t kept = d->first;
+	int rc = 0;
+
+	memset(d->look, false, d->p->nsets * sizeof(*d->look));
+	for (size_t i = d->first; i < out->nfindings; i++) {
+		const struct deep_finding *f = &out->findings[i];
+
+		if (f->unread != NULL || !deep_is_located(f))
+			continue;
+		if (f->in_body &&
+		    plan_mark_body(d->p, f->set, f->member, err) < 0)
+			return -1;
+		d->look[f->set] = true;
+		rc = 1;
+	}
+	if (rc == 1 && mark_files(d, err) < 0)
+		return -1;
+	/* What is still wrong will be found again. */
+	for (size_t i = d->first; i < out->nfindings; i++) {
+		const struct deep_finding *f = &out->findings[i];
+
+		if (f->unread != NULL || deep_is_located(f) || !d->look[f->set])
+			out->findings[kept++] = *f;
+	}
+	out->nfindings = kept;
+	return rc;
+}
+
+/* Compare the sets of d->look. */
+static int
+run(struct deep *d, bool mark, struct error *err)
+{
+	int rc = 1;
+
+	pthread_mutex_init(&d->lock, NULL);
+	*d->out = (struct deep_result){ .nfindings = 0 };
+	d->work = work_or_default(d->work);
+	while (rc > 0) {
+		rc = pass(d, err);
+		if (rc == 0 && mark)
+			rc = mark_found(d, err);
+	}
+	if (rc < 0)
+		deep_free(d->out);
+	for (size_t i = 0; mark && i < d->out->nfindings; i++) {
+		struct deep_finding *f = &d->out->findings[i];
+
+		if (deep_is_located(f))
+			continue;
+		d->p->sets[f->set].spare = 0;
+		f->provable = f->unread == NULL && f->member == PLAN_NONE &&
+			      plan_can_prove(d->p, &d->p->sets[f->set]);
+	}
 	pthread_mutex_destroy(&d->lock);
+	return rc;
+}
+
+static int
+run_all(struct plan *p, const struct work *work, bool mark,
+	struct deep_result *out, struct error *err)
+{
+	struct deep d = { .p = p, .work = work, .out = out };
+	int rc = -1;
+
+	*out = (struct deep_result){ .nfindings = 0 };
+	d.look = mem_alloc(p->nsets + 1, sizeof(*d.look));
+	if (d.look == NULL)
+		return error_no_memory(err);
+	memset(d.look, true, p->nsets + 1);
+	rc = run(&d, mark, err);
+	for (size_t i = 0; rc == 0 && i < p->nsets; i++)
+		p->sets[i].searched = mark && is_comparable(&p->sets[i]);
+	mem_free(d.look);
+	return rc;
 }
 
 int
 deep_check(struct plan *p, const struct work *work, struct deep_result *out,
 	   struct error *err)
 {
-	struct deep d = { .p = p, .out = out };
-	struct compute_options o = {
-		.work = work_or_default(work),
-		.unreadable = unreadable,
-		.compare = check_block,
-		.arg = &d,
+	return run_all(p, work, false, out, err);
+}
+
+int
+deep_search(struct plan *p, const struct work *work, struct deep_result *out,
+	    struct error *err)
+{
+	return run_all(p, work, true, out, err);
+}
+
+int
+deep_search_losses(struct plan *p, const struct work *work,
+		   struct deep_result *out, struct error *err)
+{
+	struct deep d = {
+		.p = p,
+		.work = work,
+		.out = out,
+		.where = SOLVE_BESIDE_LOSSES,
 	};
-	struct par *par = work_waiting(o.work, p->places[0].meta_fd);
-	int rc = -1;
+	bool any = false;
+	int rc = 0;
 
 	*out = (struct deep_result){ .nfindings = 0 };
-	d.arena = arena_new();
-	if (d.arena == NULL)
+	d.look = mem_calloc(p->nsets + 1, sizeof(*d.look));
+	if (d.look == NULL)
 		return error_no_memory(err);
-	pthread_mutex_init(&d.lock, NULL);
-	if (prepare(&d, err) == 0) {
-		o.sums = d.sums;
-		progress_phase(o.work->progress, "comparing redundancy",
-			       compute_bytes(d.sets, p->nsets));
-		rc = compute(d.sets, p->nsets, &o, err);
+	for (size_t i = 0; i < p->nsets; i++) {
+		d.look[i] =
+			!p->sets[i].searched && p->sets[i].verdict != SET_WHOLE;
+		any = any || d.look[i];
 	}
-	if (rc == 0)
-		rc = par_for(par, p->nsets, 0, deep_check_reds, &d, err);
-	for (size_t i = 0; rc == 0 && i < out->nfindings; i++)
-		if (out->findings[i].member == PLAN_NONE &&
-		    out->findings[i].unread == NULL)
-			deep_decide(&d, &out->findings[i]);
-	finish(&d);
-	if (rc < 0)
-		deep_free(out);
+	if (any)
+		rc = run(&d, true, err);
+	mem_free(d.look);
 	return rc;
 }
 
@@ -204,7 +392,7 @@ first_agreed(const struct plan *p, const struct deep_result *r,
 
 	for (; i < p->nfiles; i++) {
 		const uint32_t set = p->ranks[p->files[i].rank].data_set;
-		bool agrees = look[i] && deep_can_check(&p->sets[set]);
+		bool agrees = look[i] && is_all_there(&p->sets[set]);
 
 		for (size_t f = 0; f < r->nfindings && agrees; f++)
 			agrees = r->findings[f].set != set;
@@ -238,7 +426,7 @@ deep_doubt_record(struct plan *p, const struct work *work, struct error *err)
 		for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
 			checked = checked ||
 				  (look[i] &&
-				   deep_can_check(
+				   is_all_there(
 					   &p->sets[p->ranks[p->files[i].rank]
 							    .data_set]));
 		at = rc == 0 ? first_agreed(p, &r, look) : p->nfiles;
@@ -270,23 +458,4 @@ deep_doubt_record(struct plan *p, const struct work *work, struct error *err)
 	}
 	mem_free(look);
 	return rc;
-}
-
-int
-deep_mark(struct plan *p, const struct deep_result *r, struct error *err)
-{
-	for (size_t i = 0; i < r->nfindings; i++) {
-		const struct deep_finding *f = &r->findings[i];
-
-		if (!deep_is_located(f))
-			continue;
-		if ((f->in_body
-			     ? plan_mark_body(p, f->set, f->member, err)
-			     : plan_mark(p, f->file, FILE_WRONG_CRC, err)) < 0)
-			return -1;
-	}
-	for (size_t i = 0; i < r->nfindings; i++)
-		if (!deep_is_located(&r->findings[i]))
-			p->sets[r->findings[i].set].spare = 0;
-	return 0;
 }

@@ -2,11 +2,12 @@
 /*
  * deep.h - verify that the redundancy matches the data.  Reads everything.
  *
- * For sets without a loss: recompute every check chunk or copy and compare it
- * with the one on disk.  RS with k >= 2 identifies the wrong member, and so
- * does PARTNER with more than one copy.  XOR and RS with k = 1 can only show
- * that a set does not match; PARTNER with one copy names the two members that
- * differ.  Then recorded checksums may identify the wrong file.
+ * What can be compared is compared, also in a set that lacks a piece: stripe by
+ * stripe, or copy by copy, with all pieces that are left there.  One more than
+ * is needed to compute the others shows that something is wrong; two more (RS
+ * with k >= 2, PARTNER with several copies) identify the wrong member.  Else
+ * recorded checksums may identify the wrong file.  Where nothing more is left
+ * than is needed, nothing contradicts.
  */
 #ifndef RESCUE_DEEP_H
 #define RESCUE_DEEP_H
@@ -21,17 +22,21 @@ struct error;
 struct work;
 
 struct deep_finding {
-	uint32_t set;	   /* index in plan.sets */
-	uint64_t bytes;	   /* number of positions that do not match */
-	uint64_t first;	   /* offset of the first one, in chunk or copy */
-	uint32_t stripe;   /* its stripe; PARTNER: the member that owns the
+	uint32_t set;	 /* index in plan.sets */
+	uint64_t bytes;	 /* number of positions that do not match */
+	uint64_t first;	 /* offset of the first one, in chunk or data */
+	uint32_t stripe; /* its stripe; PARTNER: the member that owns the
 			      data */
-	uint32_t holder;   /* the first member whose redundancy differs */
-	uint32_t member;   /* the wrong member; PLAN_NONE: unknown */
-	bool in_body;	   /* its redundancy file is wrong; false: its data */
-	uint32_t file;	   /* index of the damaged file in plan.files, or
+	uint32_t holder; /* the first member whose string differs */
+	uint32_t source; /* PARTNER: the member with whose string it differs */
+	uint32_t member; /* the wrong member; PLAN_NONE: unknown */
+	bool in_body;	 /* its redundancy file is wrong; false: its data */
+	uint32_t file;	 /* index of the damaged file in plan.files, or
 			      PLAN_NONE */
 	uint64_t file_off; /* offset of its first wrong byte */
+	/* The wrong member is unknown, but checksums prove all that a rebuild
+	 * of the set computes: it finds out. */
+	bool provable;
 	/*
 	 * Why a file could not be read, in the plan's memory: then the set is
 	 * neither right nor wrong, and of the members above only `set` is
@@ -41,40 +46,46 @@ struct deep_finding {
 };
 
 struct deep_result {
-	size_t sets_checked, sets_skipped; /* skipped: a file is missing */
+	/* skipped: nothing that is left could be compared */
+	size_t sets_checked, sets_skipped;
+	size_t sets_partly; /* checked, but they lack a piece */
 	uint64_t bytes_read;
 	size_t nfindings;
 	struct deep_finding *findings; /* freed by deep_free() */
 };
 
-/* Can the redundancy of the set be verified, because it is all there? */
-bool deep_can_check(const struct plan_set *s);
-
-/* Verify all sets of a plan that was made with PLAN_HEADERS.  Of `work` (may be
- * NULL), threads, memory and progress are used.  Returns 0 even with findings,
- * also of files that cannot be read, or -1 on error; the caller frees *out with
- * deep_free(). */
+/* Compare all sets of a plan that was made with PLAN_HEADERS.  Of `work` (may
+ * be NULL), threads, memory and progress are used.  Returns 0 even with
+ * findings, also of files that cannot be read, or -1 on error; the caller frees
+ * *out with deep_free(). */
 int deep_check(struct plan *p, const struct work *work, struct deep_result *out,
 	       struct error *err);
 void deep_free(struct deep_result *r);
 
-/* Does the finding identify the wrong file? */
+/*
+ * The same; what is wrong is marked in the plan, so that its states and what it
+ * tolerates take the damage into account, and the rest of its set is compared
+ * again without it, until nothing more is found.  A set whose wrong member is
+ * unknown tolerates no loss: what is computed from it may be wrong.
+ */
+int deep_search(struct plan *p, const struct work *work,
+		struct deep_result *out, struct error *err);
+
+/* deep_search() in sets that will be rebuilt, where something is lost, unless
+ * they were searched. */
+int deep_search_losses(struct plan *p, const struct work *work,
+		       struct deep_result *out, struct error *err);
+
+/* Does the finding identify the wrong file, or will a rebuild? */
 static inline bool
 deep_is_located(const struct deep_finding *f)
 {
-	return f->member != PLAN_NONE && (f->in_body || f->file != PLAN_NONE);
+	return f->provable ||
+	       (f->member != PLAN_NONE && (f->in_body || f->file != PLAN_NONE));
 }
 
 /* Do data and redundancy differ, and is it unknown which is wrong? */
 bool deep_undecided(const struct deep_result *r);
-
-/*
- * Mark in the plan what the check found wrong, so that its states and what it
- * tolerates take the damage into account.  A set whose wrong member is unknown
- * tolerates no loss: what is computed from it may be wrong.  Returns 0, or -1
- * on error.
- */
-int deep_mark(struct plan *p, const struct deep_result *r, struct error *err);
 
 /*
  * Files have other checksums than rank2file records.  If all of their set is

@@ -26,13 +26,18 @@ deep_found(struct deep *d, const struct deep_finding *f, struct error *err)
 	int rc = 0;
 
 	pthread_mutex_lock(&d->lock);
-	for (size_t i = 0; i < out->nfindings && old == NULL; i++)
-		if (out->findings[i].unread == NULL &&
-		    out->findings[i].set == f->set &&
-		    out->findings[i].member == f->member &&
-		    out->findings[i].in_body == f->in_body &&
-		    (!apart || out->findings[i].stripe == f->stripe))
-			old = &out->findings[i];
+	if (f->file != PLAN_NONE && d->by_file[f->file] > 0)
+		old = &out->findings[d->by_file[f->file] - 1];
+	for (size_t i = d->first;
+	     f->file == PLAN_NONE && i < out->nfindings && old == NULL; i++) {
+		struct deep_finding *o = &out->findings[i];
+
+		if (o->unread == NULL && o->file == PLAN_NONE &&
+		    o->set == f->set && o->member == f->member &&
+		    o->in_body == f->in_body &&
+		    (!apart || o->in_body || o->stripe == f->stripe))
+			old = o;
+	}
 	if (old != NULL) {
 		uint64_t bytes = old->bytes + f->bytes;
 
@@ -46,6 +51,8 @@ deep_found(struct deep *d, const struct deep_finding *f, struct error *err)
 			goto unlock;
 		}
 		out->findings[out->nfindings++] = *f;
+		if (f->file != PLAN_NONE)
+			d->by_file[f->file] = out->nfindings;
 	}
 unlock:
 	pthread_mutex_unlock(&d->lock);
@@ -83,27 +90,25 @@ deep_unread(struct deep *d, uint32_t set, const struct error *why,
 	return rc;
 }
 
-/* Find the file that holds byte `off` of f->member's data. */
-static void
-place(const struct plan *p, struct deep_finding *f, uint64_t off)
-{
-	const struct plan_member *m = &p->sets[f->set].members[f->member];
-	const size_t i = plan_file_at(m, &off);
-
-	if (m->files == NULL || i == m->list.nfiles)
-		return;
-	f->file = m->files[i];
-	f->file_off = off;
-}
-
-void
+uint64_t
 deep_blame(const struct deep *d, struct deep_finding *f,
-	   const struct solve_ref *who)
+	   const struct solve_job *j, const struct solve_ref *who)
 {
+	const struct plan_member *m = &d->p->sets[f->set].members[who->member];
+	uint64_t off = who->off + (f->first - j->from);
+	size_t i = 0;
+
 	f->member = who->member;
 	f->in_body = who->body;
-	if (!who->body)
-		place(d->p, f, who->off + f->first);
+	f->file = PLAN_NONE;
+	if (who->body || m->files == NULL)
+		return UINT64_MAX;
+	i = plan_file_at(m, &off);
+	if (i == m->list.nfiles)
+		return UINT64_MAX;
+	f->file = m->files[i];
+	f->file_off = off;
+	return m->list.files[i].attr.size - off;
 }
 
 /* --- Recorded checksums --- */
@@ -112,13 +117,13 @@ deep_blame(const struct deep *d, struct deep_finding *f,
  * A checksum that was computed while the file was copied proves only that it
  * has changed since. */
 static int
-proof(const struct deep *d, uint32_t file)
+proof(const struct plan *p, const bool *wrong, uint32_t file)
 {
-	const struct plan_file *f = &d->p->files[file];
+	const struct plan_file *f = &p->files[file];
 
-	if (!f->has_crc || d->sums[file].seen != f->attr.size)
-		return 0;
-	if (d->sums[file].crc != f->crc)
+	if (f->state != FILE_PRESENT || !f->has_crc || f->unread)
+		return f->state == FILE_PRESENT && f->attr.size == 0;
+	if (wrong[file])
 		return -1;
 	return f->copy_crc ? 0 : 1;
 }
@@ -134,9 +139,12 @@ blame_file(const struct deep *d, struct deep_finding *f, uint32_t member,
 	for (size_t i = 0; i < s->njobs; i++) {
 		const struct solve_job *j = &s->jobs[i];
 
-		for (uint32_t k = 0; j->stripe == f->stripe && k < j->nin; k++)
-			if (j->in[k].member == member)
-				deep_blame(d, f, &j->in[k]);
+		if (j->stripe != f->stripe || f->first < j->from ||
+		    f->first >= j->from + j->len)
+			continue;
+		for (uint32_t k = 0; k < j->nin + j->nout; k++)
+			if (j->in[k].member == member && !j->in[k].body)
+				deep_blame(d, f, j, &j->in[k]);
 	}
 	f->member = member;
 	if (f->file != file)
@@ -158,7 +166,7 @@ deep_check_reds(void *arg, size_t set, unsigned worker, struct error *err)
 	bool right = false, wrong = false;
 
 	(void)worker;
-	for (uint32_t m = 0; s->opened && m < s->n; m++) {
+	for (uint32_t m = 0; d->look[set] && s->opened && m < s->n; m++) {
 		if (s->members[m].state != RED_PRESENT)
 			continue;
 		if (plan_check_red(d->p, &s->members[m], &right, &wrong, &why) <
@@ -170,28 +178,20 @@ deep_check_reds(void *arg, size_t set, unsigned worker, struct error *err)
 		f.member = f.holder = f.stripe = m;
 		if (wrong && deep_found(d, &f, err) < 0)
 			return -1;
-		if (wrong)
-			d->bad_red[set] = m + 1;
 	}
 	return 0;
 }
 
 /* The redundancy did not identify the wrong member.  If the checksum of a file
  * is wrong, blame that file.  If all files are proven right, blame the
- * redundancy file. */
-void
-deep_decide(const struct deep *d, struct deep_finding *f)
+ * redundancy file that differs from what is computed of them. */
+static void
+decide(const struct deep *d, struct deep_finding *f, const bool *wrong)
 {
 	const struct plan_set *s = &d->p->sets[f->set];
-	const uint32_t bad = d->bad_red[f->set];
 	const bool apart = scheme_of(s->type)->apart;
 	bool all_right = true;
 
-	if (bad > 0) {
-		f->member = bad - 1;
-		f->in_body = true;
-		return;
-	}
 	for (uint32_t m = 0; m < s->n; m++) {
 		const struct plan_member *pm = &s->members[m];
 
@@ -199,9 +199,11 @@ deep_decide(const struct deep *d, struct deep_finding *f)
 			continue;
 		for (size_t i = 0; pm->files != NULL && i < pm->list.nfiles;
 		     i++) {
-			int p = proof(d, pm->files[i]);
+			int p = pm->files[i] == PLAN_NONE
+					? 0
+					: proof(d->p, wrong, pm->files[i]);
 
-			all_right &= p > 0 || pm->list.files[i].attr.size == 0;
+			all_right &= p > 0;
 			if (p >= 0)
 				continue;
 			blame_file(d, f, m, pm->files[i]);
@@ -209,11 +211,46 @@ deep_decide(const struct deep *d, struct deep_finding *f)
 		}
 		all_right &= pm->files != NULL;
 	}
-	/* With several check chunks in a stripe, more than one can be wrong. */
-	if (!all_right || (!apart && s->failures > 1))
+	if (!all_right)
 		return;
 	f->member = f->holder;
 	f->in_body = true;
+}
+
+static bool
+is_open(const struct deep_finding *f)
+{
+	return f->member == PLAN_NONE && f->unread == NULL;
+}
+
+int
+deep_decide(struct deep *d, struct error *err)
+{
+	struct deep_result *out = d->out;
+	bool *look = mem_calloc(d->p->nfiles + 1, sizeof(*look));
+	bool *sets = mem_calloc(d->p->nsets + 1, sizeof(*sets));
+	bool any = false;
+	int rc = look == NULL || sets == NULL ? error_no_memory(err) : 0;
+
+	for (size_t i = d->first; rc == 0 && i < out->nfindings; i++)
+		if (is_open(&out->findings[i]))
+			sets[out->findings[i].set] = true;
+	for (size_t i = 0; rc == 0 && i < d->p->nfiles; i++) {
+		const struct plan_file *f = &d->p->files[i];
+		const uint32_t set = d->p->ranks[f->rank].data_set;
+
+		look[i] = set != PLAN_NONE && sets[set] && f->has_crc &&
+			  f->state == FILE_PRESENT && !f->barred;
+		any = any || look[i];
+	}
+	if (any)
+		rc = plan_check_files(d->p, d->work, look, NULL, err);
+	for (size_t i = d->first; rc == 0 && i < out->nfindings; i++)
+		if (is_open(&out->findings[i]))
+			decide(d, &out->findings[i], look);
+	mem_free(sets);
+	mem_free(look);
+	return rc;
 }
 
 void
@@ -264,14 +301,18 @@ deep_error(const struct plan *p, const struct deep_finding *f,
 				 "%s: unknown, as is set %u of %u (%s%s)",
 				 f->unread, s->number, s->sets, kind, over);
 	if (f->member == PLAN_NONE && scheme_of(s->type)->apart)
-		return error_set(err, ERROR_DAMAGED,
-				 "set %u of %u (%s%s): the data of rank %u and "
-				 "their copy at rank %u differ from byte %llu "
-				 "on; which of them is wrong is unknown",
-				 s->number, s->sets, kind, over,
-				 s->members[f->stripe].rank,
-				 s->members[f->holder].rank,
-				 (unsigned long long)f->first);
+		return error_set(
+			err, ERROR_DAMAGED,
+			f->source == f->stripe
+				? "set %u of %u (%s%s): the data of rank %u "
+				  "and their copy at rank %u differ from byte "
+				  "%llu on; which of them is wrong is unknown"
+				: "set %u of %u (%s%s): the copies of the data "
+				  "of rank %u, one at rank %u, differ from byte "
+				  "%llu on; which of them is wrong is unknown",
+			s->number, s->sets, kind, over,
+			s->members[f->stripe].rank, s->members[f->holder].rank,
+			(unsigned long long)f->first);
 	if (f->member == PLAN_NONE)
 		return error_set(
 			err, ERROR_DAMAGED,

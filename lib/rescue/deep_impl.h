@@ -12,23 +12,26 @@
 #include "rescue/rescue_impl.h"
 #include "scheme/compute.h"
 
+/* A pass over the sets. */
 struct deep {
 	struct plan *p;
+	const struct work *work;
+	enum solve_check where;
+	bool *look; /* by index in plan.sets: this pass compares it */
 	struct arena *arena;
-	/* By index in plan.sets; sets that are not checked have no jobs. */
+	/* By index in plan.sets; sets that are not compared have no jobs. */
 	struct compute_set *sets;
-	struct solution *solutions; /* compute all bodies of the set */
-	uint32_t *bad_red; /* a member whose redundancy file has a wrong
-			      checksum, plus 1; 0: none */
-	struct stripe_sum *sums;
+	struct solution *solutions;
+	size_t *by_file;      /* by file: its finding of this pass, plus 1 */
+	size_t first;	      /* finding of this pass */
 	pthread_mutex_t lock; /* protects the members below */
 	struct deep_result *out;
 	size_t findings_cap;
 };
 
-/* Record a finding.  Findings for the same wrong member of a set are merged;
- * the position of the first wrong byte is kept.  Can be called by any
- * thread. */
+/* Record a finding.  Findings for the same wrong file, or the same wrong member
+ * of a set, are merged; the position of the first wrong byte is kept.  Can be
+ * called by any thread. */
 int deep_found(struct deep *d, const struct deep_finding *f, struct error *err);
 
 /* Record that a file of the set could not be read. -1:  *why is no read error,
@@ -36,17 +39,17 @@ int deep_found(struct deep *d, const struct deep_finding *f, struct error *err);
 int deep_unread(struct deep *d, uint32_t set, const struct error *why,
 		struct error *err);
 
-/* Record in *f that the string `who` of the job is wrong, f->first bytes after
- * its start. */
-void deep_blame(const struct deep *d, struct deep_finding *f,
-		const struct solve_ref *who);
+/* Record in *f that the string `who` of the job is wrong at f->first.  Returns
+ * the number of bytes from there to the end of the wrong file. */
+uint64_t deep_blame(const struct deep *d, struct deep_finding *f,
+		    const struct solve_job *j, const struct solve_ref *who);
 
 /* For par_for(): compare the recorded checksums of the redundancy files of a
- * set, even if other files of it are missing. */
+ * set, even if nothing else of it can be compared. */
 int deep_check_reds(void *arg, size_t set, unsigned worker, struct error *err);
 
-/* Find the wrong file from recorded checksums, if the redundancy did not
- * identify it.  Call this after all files have been read. */
-void deep_decide(const struct deep *d, struct deep_finding *f);
+/* Find wrong files from recorded checksums, where the redundancy did not
+ * identify them: reads the files of these sets. */
+int deep_decide(struct deep *d, struct error *err);
 
 #endif /* RESCUE_DEEP_IMPL_H */

@@ -94,13 +94,18 @@ static void
 count_sets(struct plan *p)
 {
 	p->red_missing = 0;
+	p->unproved = NULL;
 	for (size_t i = 0; i < p->nsets; i++) {
 		const struct plan_set *s = &p->sets[i];
 
 		if (s->verdict > p->verdict)
 			p->verdict = s->verdict;
-		for (uint32_t m = 0; m < s->n; m++)
+		for (uint32_t m = 0; m < s->n; m++) {
 			p->red_missing += s->members[m].fate == FATE_REBUILD;
+			if (s->unproved && p->unproved == NULL &&
+			    plan_uses_body(s, &s->members[m]))
+				p->unproved = s->members[m].name;
+		}
 	}
 }
 
@@ -378,7 +383,7 @@ plan_status(const struct plan *p)
 					 p->files_lost == 0)
 			       ? STATUS_FAILED
 			       : STATUS_LOST;
-	if (p->barred > 0)
+	if (p->barred > 0 || p->unproved != NULL)
 		return STATUS_FAILED;
 	return p->verdict == SET_REBUILDABLE ? STATUS_DAMAGED : STATUS_OK;
 }

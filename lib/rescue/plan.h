@@ -199,8 +199,10 @@ struct plan_set {
 			       valid if opened */
 	struct solution *solution; /* what to compute (solve.h); NULL: not
 				      solved */
+	bool searched; /* what is left of it was compared (deep.h) */
 	bool salvage; /* bodies behind damaged headers are used, because the set
-			 is lost without them */
+			  is lost without them */
+	bool unproved; /* and no checksum confirms what is computed from them */
 };
 
 /* --- The plan --- */
@@ -250,6 +252,9 @@ struct plan {
 	/* Files that are barred: whether they are right is unknown, and they
 	 * are not replaced. */
 	size_t barred;
+	/* A redundancy file whose header is damaged: files can be computed from
+	 * what is behind it, but nothing confirms them.  NULL: none. */
+	const char *unproved;
 	uint64_t bytes_read, bytes_written; /* by a rebuild */
 	enum set_verdict verdict;	    /* the worst one */
 };

@@ -150,6 +150,31 @@ plan_check_red(const struct plan *p, const struct plan_member *m, bool *right,
 	return rc;
 }
 
+bool
+plan_can_prove(const struct plan *p, const struct plan_set *s)
+{
+	bool all = true, lost = true, bodies = false, any = false;
+
+	for (uint32_t m = 0; m < s->n; m++) {
+		const struct plan_member *pm = &s->members[m];
+
+		bodies = bodies || pm->fate == FATE_REBUILD;
+		for (size_t i = 0; i < pm->list.nfiles; i++) {
+			const struct plan_file *f = plan_member_file(p, pm, i);
+			const bool sure = f != NULL && plan_file_provable(f);
+
+			all = all && sure;
+			if (f == NULL || f->fate == FATE_KEEP)
+				continue;
+			lost = lost && sure;
+			any = any || f->attr.size > 0;
+		}
+	}
+	/* Redundancy has no checksum: it is computed from proven data. */
+	return any && s->verdict == SET_REBUILDABLE && !s->map &&
+	       (bodies ? all : lost);
+}
+
 /* --- Packed redundancy files --- */
 
 static bool

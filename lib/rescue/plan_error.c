@@ -304,6 +304,14 @@ plan_error(const struct plan *p, struct error *err)
 				     : lost_error(p, err);
 	if (p->barred > 0)
 		return barred_error(p, err);
+	if (p->unproved != NULL) {
+		error_set(err, ERROR_SYSTEM,
+			  "dataset %lld: what is lost can only be computed "
+			  "from the bytes behind the damaged header of %s, "
+			  "which nothing confirms: unknown",
+			  (long long)p->id, p->unproved);
+		return error_remedy(err, REMEDY_PARTIAL);
+	}
 	if (p->verdict == SET_WHOLE)
 		return 0;
 	return error_set(err, ERROR_DAMAGED,

@@ -15,20 +15,25 @@ plan_unread_text(const struct plan *p, const char *path)
 		path);
 }
 
+/* Solve the set of a file again, whose state has changed. */
+static int
+solve_again(struct planner *w, size_t file, struct error *err)
+{
+	const uint32_t set = w->p.ranks[w->p.files[file].rank].data_set;
+
+	if (set == PLAN_NONE)
+		return 0;
+	if (!w->p.sets[set].opened && plan_reopen_set(w, set, err) < 0)
+		return -1;
+	return plan_solve_set(w, &w->p.sets[set], w->p.arena, err);
+}
+
 static int
 mark_file(struct planner *w, size_t file, enum file_state state,
 	  struct error *err)
 {
-	const struct plan_rank *r = &w->p.ranks[w->p.files[file].rank];
-	struct plan_set *s = NULL;
-
 	w->p.files[file].state = state;
-	if (r->data_set == PLAN_NONE)
-		return 0;
-	s = &w->p.sets[r->data_set];
-	if (!s->opened && plan_reopen_set(w, r->data_set, err) < 0)
-		return -1;
-	return plan_solve_set(w, s, w->p.arena, err);
+	return solve_again(w, file, err);
 }
 
 static int
@@ -61,8 +66,17 @@ plan_mark_all(struct plan *p, const bool *look, enum file_state state,
 	struct planner *w = (struct planner *)p;
 
 	for (size_t i = 0; i < p->nfiles; i++)
-		if (look[i] && mark_file(w, i, state, err) < 0)
+		if (look[i])
+			p->files[i].state = state;
+	/* Once for the files of a rank, which have adjacent numbers. */
+	for (size_t i = 0, last = SIZE_MAX; i < p->nfiles; i++) {
+		if (!look[i] || (last != SIZE_MAX &&
+				 p->files[last].rank == p->files[i].rank))
+			continue;
+		if (solve_again(w, i, err) < 0)
 			return -1;
+		last = i;
+	}
 	plan_finish(w);
 	return 0;
 }
@@ -116,6 +130,27 @@ plan_mark_at(struct planner *w, struct plan_set *s, const struct solve_ref *at,
 	file = m->files[plan_file_at(m, &off)];
 	*text = plan_unread_text(&w->p, w->p.files[file].path);
 	return mark_file(w, file, FILE_UNREAD, err);
+}
+
+int
+plan_suppose(struct plan *p, uint32_t set, const struct solve_ref *at,
+	     bool wrong, struct error *err)
+{
+	struct plan_member *m = &p->sets[set].members[at->member];
+	uint64_t off = at->off;
+
+	if (at->body && wrong)
+		return plan_mark_body(p, set, at->member, err);
+	if (!at->body)
+		return plan_mark(p, m->files[plan_file_at(m, &off)],
+				 wrong ? FILE_WRONG_CRC : FILE_PRESENT, err);
+	m->state = RED_PRESENT;
+	m->problem = NULL;
+	if (plan_solve_set((struct planner *)p, &p->sets[set], p->arena, err) <
+	    0)
+		return -1;
+	plan_finish((struct planner *)p);
+	return 0;
 }
 
 int

@@ -167,29 +167,27 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 /* --- Losses --- */
 
 static bool
-map_lost(const struct planner *w, const struct plan_member *m)
+map_lost(const struct plan *p, const struct plan_member *m)
 {
-	const struct plan_rank *r = plan_rank_of(&w->p, m);
+	const struct plan_rank *r = plan_rank_of(p, m);
 
 	return r == NULL || !r->map_known ||
 	       (r->map.fate == FATE_REBUILD && !r->composed);
 }
 
 static bool
-member_file_lost(const struct planner *w, const struct plan_set *s,
+member_file_lost(const struct plan *p, const struct plan_set *s,
 		 const struct plan_member *m, size_t i)
 {
-	const struct plan_file *f = plan_member_file(&w->p, m, i);
+	const struct plan_file *f = plan_member_file(p, m, i);
 
-	return s->map ? map_lost(w, m) : f == NULL || plan_file_lost(f);
+	return s->map ? map_lost(p, m) : f == NULL || plan_file_lost(f);
 }
 
-/* Set the lost ranges of a member's data string.  Returns 1 if a file is lost,
- * even an empty one, which has no range; 0; or -1 on error. */
-static int
-member_losses(const struct planner *w, const struct plan_set *s,
-	      const struct plan_member *m, struct arena *arena,
-	      struct solve_member *out, struct error *err)
+int
+plan_member_losses(const struct plan *p, const struct plan_set *s,
+		   const struct plan_member *m, struct arena *arena,
+		   struct solve_member *out, struct error *err)
 {
 	struct solve_range *ranges = NULL;
 	uint64_t at = 0;
@@ -202,7 +200,7 @@ member_losses(const struct planner *w, const struct plan_set *s,
 	for (size_t i = 0; i < m->list.nfiles; i++) {
 		uint64_t size = m->list.files[i].attr.size;
 
-		if (member_file_lost(w, s, m, i)) {
+		if (member_file_lost(p, s, m, i)) {
 			any = 1;
 			if (size > 0 && out->nlost > 0 &&
 			    ranges[out->nlost - 1].to == at)
@@ -255,7 +253,7 @@ member_fates(struct planner *w, struct plan_set *s, uint32_t member)
 
 		at += size;
 		if (s->map) {
-			if (r != NULL && map_lost(w, m))
+			if (r != NULL && map_lost(&w->p, m))
 				r->map.fate = fate_of(s, lost);
 			continue;
 		}
@@ -295,12 +293,8 @@ try_solve(struct plan_set *s, struct solve_member *losses, bool salvage,
 	const struct solve_set set = plan_solve_of(s, losses);
 	struct solution *solution = NULL;
 
-	for (uint32_t i = 0; i < s->n; i++) {
-		enum red_state st = s->members[i].state;
-
-		losses[i].body_lost = st == RED_MISSING || st == RED_DAMAGED ||
-				      (st == RED_HEADER_DAMAGED && !salvage);
-	}
+	for (uint32_t i = 0; i < s->n; i++)
+		losses[i].body_lost = plan_body_lost(&s->members[i], salvage);
 	plan_forget_solution(s);
 	solution = mem_alloc(1, sizeof(*solution));
 	if (solution == NULL)
@@ -325,6 +319,25 @@ find_sources(struct plan_set *s)
 	for (size_t j = 0; sol != NULL && j < sol->njobs; j++)
 		for (uint32_t i = 0; i < sol->jobs[j].nin; i++)
 			s->members[sol->jobs[j].in[i].member].source = true;
+}
+
+/* Is a file computed from bytes behind a damaged header, and has no checksum
+ * that could prove it?  Filemaps prove themselves. */
+static bool
+is_unproved(const struct planner *w, const struct plan_set *s)
+{
+	if (!s->salvage || s->map || s->verdict != SET_REBUILDABLE)
+		return false;
+	for (uint32_t m = 0; m < s->n; m++)
+		for (size_t i = 0; i < s->members[m].list.nfiles; i++) {
+			const struct plan_file *f =
+				plan_member_file(&w->p, &s->members[m], i);
+
+			if (f != NULL && f->fate == FATE_REBUILD &&
+			    !plan_file_provable(f))
+				return true;
+		}
+	return false;
 }
 
 static void
@@ -353,6 +366,7 @@ judge(struct planner *w, struct plan_set *s, const struct solve_member *losses,
 	}
 	for (uint32_t i = 0; i < s->n; i++)
 		member_fates(w, s, i);
+	s->unproved = is_unproved(w, s);
 	find_sources(s);
 	if (s->verdict == SET_LOST && s->reason == NULL)
 		s->reason = "a file was never completed";
@@ -377,7 +391,8 @@ plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		int lacks = 0;
 
 		if (m->list.known)
-			lacks = member_losses(w, s, m, arena, &losses[i], err);
+			lacks = plan_member_losses(&w->p, s, m, arena,
+						   &losses[i], err);
 		else
 			lacks = rank_lacks(w, m, s->map);
 		if (lacks < 0)
@@ -385,6 +400,7 @@ plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		any[i] = lacks > 0;
 	}
 	plan_forget_solution(s);
+	s->salvage = false;
 	s->reason = s->flaw ? s->flaw : plan_unknown_lists(s, any, arena);
 	if (s->reason == NULL) {
 		if (try_solve(s, losses, false, err) < 0)

@@ -10,7 +10,9 @@
 #include "arena.h"
 #include "container/pack.h"
 #include "error.h"
+#include "mem.h"
 #include "progress.h"
+#include "rescue/deep.h"
 #include "rescue/rebuild_impl.h"
 #include "room.h"
 #include "scheme/compute.h"
@@ -25,7 +27,8 @@
 bool
 rebuild_wants(const struct rebuild_run *r, const struct plan_set *s)
 {
-	if (s->solution == NULL || s->verdict == SET_WHOLE)
+	if (s->solution == NULL || s->verdict == SET_WHOLE ||
+	    (s->unproved && !r->o.unproved))
 		return false;
 	return s->verdict == SET_REBUILDABLE || r->o.partial;
 }
@@ -316,12 +319,39 @@ report_bodies(const struct rebuild_run *r)
 
 		for (uint32_t m = 0; rebuild_wants(r, s) && m < s->n; m++)
 			if (plan_uses_body(s, &s->members[m]))
-				work_detail(
+				(s->unproved ? work_say : work_detail)(
 					r->work,
 					"%s: header was damaged and is "
-					"rewritten; its contents were used, "
-					"which no checksum confirms",
-					s->members[m].name);
+					"rewritten; its contents were used, %s",
+					s->members[m].name,
+					s->unproved
+						? "which nothing confirms: "
+						  "what was computed from them "
+						  "is unknown"
+						: "which checksums confirm");
+	}
+}
+
+/* Report the suppositions with which the results have their checksums. */
+static void
+report_guesses(struct rebuild_run *r)
+{
+	for (size_t i = 0; i < r->nguesses; i++) {
+		const struct rebuild_guess *g = &r->guesses[i];
+		const struct plan_member *m =
+			&r->p->sets[g->set].members[g->at.member];
+		uint64_t off = g->at.off;
+
+		if (!g->active)
+			continue;
+		r->result->crc_wrong += !g->at.body;
+		work_detail(r->work,
+			    "%s: its contents are damaged: the checksums are "
+			    "right without it",
+			    g->at.body ? m->name
+				       : plan_member_file(r->p, m,
+							  plan_file_at(m, &off))
+						 ->path);
 	}
 }
 
@@ -432,6 +462,7 @@ attempt(struct rebuild_run *r, struct error *err)
 	    (marked && plan_end_packed(r->p, err) < 0))
 		return -1;
 	report_bodies(r);
+	report_guesses(r);
 	count_results(r);
 	return 0;
 }
@@ -514,6 +545,48 @@ try_and_do(struct rebuild_run *r, struct error *err)
 	return round_once(r, err);
 }
 
+/*
+ * Where something is lost, more may be left than is needed: compare it first.
+ * Returns 1 if files turned out to be damaged: the plan has changed.
+ */
+static int
+compare_rest(struct rebuild_run *r, struct error *err)
+{
+	struct deep_result found;
+	int rc = 0;
+
+	if (r->work->dry_run)
+		return 0;
+	if (deep_search_losses(r->p, r->work, &found, err) < 0)
+		return -1;
+	for (size_t i = 0; rc >= 0 && i < found.nfindings; i++) {
+		struct error why = ERROR_INIT;
+
+		/* What needs an unreadable file, finds it. */
+		if (found.findings[i].unread != NULL ||
+		    found.findings[i].provable)
+			continue;
+		if (rebuild_supposes(r, found.findings[i].set)) {
+			rc = rebuild_suppose(r, found.findings[i].set, err);
+			break;
+		}
+		rc = 1;
+		r->result->crc_wrong += found.findings[i].file != PLAN_NONE;
+		deep_error(r->p, &found.findings[i], &why);
+		if (deep_is_located(&found.findings[i]))
+			work_detail(r->work, "%s", why.text);
+		else
+			rc = error_as(err, &why, "dataset %lld: %s",
+				      (long long)r->p->id, why.text);
+		if (rc < 0) {
+			r->result->undecided = true;
+			error_remedy(err, REMEDY_CHOOSE);
+		}
+	}
+	deep_free(&found);
+	return rc;
+}
+
 int
 rebuild_finish(const struct plan *p, const struct work *work, struct error *err)
 {
@@ -552,13 +625,17 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 		report_unread(&r, p->first_unread, p->unread);
 	for (int i = 0; rc == 1 && i < REBUILD_ROUNDS; i++) {
 		if (p->flaw != NULL ||
-		    (p->verdict == SET_LOST ? !r.o.partial : p->barred > 0))
+		    (p->verdict == SET_LOST
+			     ? !r.o.partial
+			     : p->barred > 0 ||
+				       (p->unproved != NULL && !r.o.unproved)))
 			rc = plan_error(p, err);
 		else if (plan_status(p) == STATUS_OK)
 			rc = 0;
-		else
+		else if ((rc = compare_rest(&r, err)) == 0)
 			rc = try_and_do(&r, err);
 	}
+	mem_free(r.guesses);
 	if (rc == 0 && !r.work->dry_run)
 		rc = rebuild_finish(p, r.work, err);
 	pthread_mutex_destroy(&r.lock);

@@ -29,8 +29,9 @@ struct work;
 struct rebuild_options {
 	const struct work *work; /* damaged files that are found are reported
 				    with work_detail() */
-	bool partial; /* rebuild what can be rebuilt although other data are
+	bool partial;  /* rebuild what can be rebuilt although other data are
 			 lost */
+	bool unproved; /* and what nothing confirms (plan.unproved) */
 	struct put_guard guard;
 };
 
@@ -40,6 +41,8 @@ struct rebuild_result {
 	uint64_t bytes_read, bytes_written;
 	size_t crc_checked; /* files whose checksum was verified */
 	size_t crc_wrong;   /* files present but damaged, and rebuilt */
+	bool undecided;	    /* failed: data and redundancy differ, and it is
+			       unknown which is wrong */
 };
 
 /*

@@ -19,6 +19,13 @@ struct rebuild_unread {
 	struct solve_ref at;
 };
 
+/* An input that was supposed to be wrong. */
+struct rebuild_guess {
+	uint32_t set;
+	struct solve_ref at;
+	bool active;
+};
+
 struct rebuild_run {
 	struct plan *p;
 	struct rebuild_options o;
@@ -36,6 +43,8 @@ struct rebuild_run {
 	bool trial; /* compute, compare checksums, and write nothing */
 	struct stripe_sum *sums, *new_sums; /* by file; NULL: no checksums are
 					       recorded */
+	struct rebuild_guess *guesses;	    /* of all rounds */
+	size_t nguesses, guesses_cap;
 	bool *look; /* by file: read it again; NULL like sums */
 };
 
@@ -51,5 +60,13 @@ int rebuild_make_sums(struct rebuild_run *r, struct error *err);
  * ones.  Returns the number of files that are damaged and were marked; -1 on
  * error. */
 long rebuild_check_sums(struct rebuild_run *r, struct error *err);
+
+/* No checksum tells which input of the set is wrong: suppose it of one after
+ * the other; the checksums of the results prove the right one.  Returns 1 if
+ * the plan has changed; 0: all have been tried; or -1. */
+int rebuild_suppose(struct rebuild_run *r, uint32_t set, struct error *err);
+
+/* Is the set computed without an input that is supposed to be wrong? */
+bool rebuild_supposes(const struct rebuild_run *r, uint32_t set);
 
 #endif /* RESCUE_REBUILD_IMPL_H */

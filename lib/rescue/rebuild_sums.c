@@ -7,6 +7,7 @@
 
 #include "arena.h"
 #include "error.h"
+#include "mem.h"
 #include "rescue/rebuild_impl.h"
 #include "work.h"
 
@@ -143,21 +144,17 @@ check_body(struct rebuild_run *r, uint32_t set, uint32_t member, bool *right,
 	return 1;
 }
 
-/*
- * Mark redundancy files of a set as damaged: one that cannot be read; else
- * those with a wrong checksum; else, if all data are proven right, those that
- * were used.  Returns their number, -1 on error.
- */
+/* Mark redundancy files of a set as damaged: one that cannot be read, or those
+ * with a wrong checksum.  Returns their number, -1 on error. */
 static long
 blame_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 {
 	const struct plan_set *s = &r->p->sets[set];
 	bool *bad = arena_alloc(r->arena, s->n, sizeof(*bad));
-	bool *suspect = arena_alloc(r->arena, s->n, sizeof(*suspect));
-	long marked = 0, suspects = 0;
+	long marked = 0;
 	int rc = 0;
 
-	if (bad == NULL || suspect == NULL)
+	if (bad == NULL)
 		return error_no_memory(err);
 	for (uint32_t m = 0; m < s->n && rc == 0; m++) {
 		bool right = false;
@@ -166,18 +163,134 @@ blame_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 			continue;
 		rc = check_body(r, set, m, &right, &bad[m], err);
 		marked += bad[m];
-		suspect[m] = !right && !bad[m];
-		suspects += suspect[m];
-	}
-	if (marked == 0 && data_proven(r, s)) {
-		for (uint32_t m = 0; m < s->n && rc == 0; m++)
-			bad[m] = suspect[m];
-		marked = suspects;
 	}
 	for (uint32_t m = 0; m < s->n && rc == 0; m++)
 		if (bad[m])
 			rc = plan_mark_body(r->p, set, m, err);
 	return rc != 0 ? rc : marked;
+}
+
+/* If all data are proven right, all bodies that were used may be wrong.  Marks
+ * them, and returns their number, -1 on error. */
+static long
+doubt_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
+{
+	const struct plan_set *s = &r->p->sets[set];
+	bool *used = arena_alloc(r->arena, s->n, sizeof(*used));
+	long marked = 0;
+
+	if (used == NULL)
+		return error_no_memory(err);
+	if (!data_proven(r, s))
+		return 0;
+	for (uint32_t m = 0; m < s->n; m++)
+		used[m] = reads_body(s, m);
+	for (uint32_t m = 0; m < s->n; m++) {
+		if (!used[m])
+			continue;
+		if (plan_mark_body(r->p, set, m, err) < 0)
+			return -1;
+		marked++;
+	}
+	return marked;
+}
+
+bool
+rebuild_supposes(const struct rebuild_run *r, uint32_t set)
+{
+	for (size_t i = 0; i < r->nguesses; i++)
+		if (r->guesses[i].set == set && r->guesses[i].active)
+			return true;
+	return false;
+}
+
+/* May the body, or the file that begins at `at`, be wrong?  False: it was
+ * supposed already, or a checksum proves it. */
+static bool
+is_suspect(const struct rebuild_run *r, uint32_t set,
+	   const struct solve_ref *at)
+{
+	const struct plan_member *m = &r->p->sets[set].members[at->member];
+	uint64_t off = at->off;
+
+	if (!at->body) {
+		const struct plan_file *f =
+			plan_member_file(r->p, m, plan_file_at(m, &off));
+
+		if (f == NULL || f->state != FILE_PRESENT || f->has_crc)
+			return false;
+	}
+	for (size_t i = 0; i < r->nguesses; i++) {
+		const struct rebuild_guess *g = &r->guesses[i];
+
+		if (g->set == set && g->at.member == at->member &&
+		    g->at.body == at->body && g->at.off == at->off)
+			return false;
+	}
+	return true;
+}
+
+/* The first suspect in an input of `len` bytes; false: none. */
+static bool
+suspect_of(const struct rebuild_run *r, uint32_t set,
+	   const struct solve_ref *in, uint64_t len, struct solve_ref *at)
+{
+	const struct plan_member *m = &r->p->sets[set].members[in->member];
+	uint64_t start = 0;
+
+	*at = (struct solve_ref){ in->member, in->body, 0 };
+	if (in->body)
+		return is_suspect(r, set, at);
+	for (size_t i = 0; i < m->list.nfiles && start < in->off + len; i++) {
+		at->off = start;
+		start += m->list.files[i].attr.size;
+		if (start > in->off && is_suspect(r, set, at))
+			return true;
+	}
+	return false;
+}
+
+/* The first suspect among the inputs of the set; false: none. */
+static bool
+find_suspect(const struct rebuild_run *r, uint32_t set, struct solve_ref *at)
+{
+	const struct solution *s = r->p->sets[set].solution;
+
+	for (size_t j = 0; s != NULL && j < s->njobs; j++)
+		for (uint32_t i = 0; i < s->jobs[j].nin; i++)
+			if (suspect_of(r, set, &s->jobs[j].in[i],
+				       s->jobs[j].len, at))
+				return true;
+	return false;
+}
+
+int
+rebuild_suppose(struct rebuild_run *r, uint32_t set, struct error *err)
+{
+	struct rebuild_guess g = { .set = set, .active = true };
+
+	for (size_t i = 0; i < r->nguesses; i++) {
+		struct rebuild_guess *old = &r->guesses[i];
+
+		if (old->set != set || !old->active)
+			continue;
+		old->active = false;
+		if (plan_suppose(r->p, set, &old->at, false, err) < 0)
+			return -1;
+	}
+	while (find_suspect(r, set, &g.at)) {
+		if (!MEM_ROOM(r->guesses, r->nguesses, r->guesses_cap))
+			return error_no_memory(err);
+		r->guesses[r->nguesses++] = g;
+		if (plan_suppose(r->p, set, &g.at, true, err) < 0)
+			return -1;
+		if (r->p->sets[set].verdict != SET_LOST)
+			return 1;
+		r->guesses[r->nguesses - 1].active = false;
+		if (plan_suppose(r->p, set, &g.at, false, err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* A rebuilt file has a wrong checksum, so one of its inputs is damaged.  Check
@@ -192,7 +305,11 @@ find_culprit(struct rebuild_run *r, const struct plan_file *f,
 	for (size_t i = 0; i < r->p->nfiles; i++)
 		r->look[i] = r->p->ranks[r->p->files[i].rank].data_set == set;
 	marked = look_again(r, r->look, err);
-	return marked == 0 ? blame_bodies(r, set, err) : marked;
+	if (marked == 0)
+		marked = blame_bodies(r, set, err);
+	if (marked == 0)
+		marked = rebuild_suppose(r, set, err);
+	return marked == 0 ? doubt_bodies(r, set, err) : marked;
 }
 
 static long

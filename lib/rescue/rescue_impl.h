@@ -67,6 +67,22 @@ plan_file_lost(const struct plan_file *f)
  * files. */
 size_t plan_file_at(const struct plan_member *m, uint64_t *at);
 
+/* Is the body of a redundancy file lost?  `salvage`: what is behind a damaged
+ * header counts. */
+static inline bool
+plan_body_lost(const struct plan_member *m, bool salvage)
+{
+	return m->state == RED_MISSING || m->state == RED_DAMAGED ||
+	       (m->state == RED_HEADER_DAMAGED && !salvage);
+}
+
+/* Set the length and the lost ranges of a member's data string, for solve().
+ * Returns 1 if a file is lost, even an empty one, which has no range; 0; or -1
+ * on error. */
+int plan_member_losses(const struct plan *p, const struct plan_set *s,
+		       const struct plan_member *m, struct arena *arena,
+		       struct solve_member *out, struct error *err);
+
 /* A set for solve() and the functions of its scheme. */
 static inline struct solve_set
 plan_solve_of(const struct plan_set *s, const struct solve_member *members)
@@ -178,6 +194,14 @@ int plan_check_files(struct plan *p, const struct work *work, bool *look,
  * it is not as recorded; *right: it is. */
 int plan_check_red(const struct plan *p, const struct plan_member *m,
 		   bool *right, bool *wrong, struct error *err);
+
+/* Do recorded checksums prove all that a rebuild of the set computes? */
+bool plan_can_prove(const struct plan *p, const struct plan_set *s);
+
+/* Suppose that the file or the body at `at` is wrong; or drop this
+ * supposition. */
+int plan_suppose(struct plan *p, uint32_t set, const struct solve_ref *at,
+		 bool wrong, struct error *err);
 
 /* Is the body behind a damaged header used? */
 static inline bool

@@ -51,7 +51,8 @@ struct scheme {
 	 * the set. */
 	bool apart;
 
-	/* Add jobs and lost ranges to w->out.  Returns 0, or -1 on error. */
+	/* Add jobs and lost ranges to w->out, or with w->check the jobs of
+	 * solve_check().  Returns 0, or -1 on error. */
 	int (*solve)(struct solving *w, struct error *err);
 
 	/* Number of further whole members that the set can lose without losing

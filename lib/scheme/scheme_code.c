@@ -148,12 +148,37 @@ add_job(const struct striping *s, uint64_t from, uint64_t to, struct error *err)
 		return -1;
 	j->recipe = r;
 	j->stripe = s->stripe;
+	j->from = from;
 	j->len = to - from;
 	for (unsigned i = 0; i < r->nin; i++)
 		j->in[i] = chunk_ref(s, r->in[i], from);
 	for (unsigned i = 0; i < r->nout; i++)
 		j->out[i] = chunk_ref(s, r->out[i], from);
 	return 0;
+}
+
+/* A recipe that computes the chunks that are left from n - k of them: data
+ * before check chunks. */
+static struct recipe *
+check_recipe(const struct striping *s, const bool *lost, struct error *err)
+{
+	const unsigned need = code_data_chunks(&s->c);
+	unsigned char in[CODE_MAX], out[CODE_MAX];
+	unsigned nin = 0, nout = 0, checks = need;
+
+	for (unsigned m = 0; m < s->c.n; m++)
+		checks -= !lost[m] && !code_slot(&s->c, m, s->stripe).check;
+	for (unsigned m = 0; m < s->c.n; m++) {
+		if (lost[m])
+			continue;
+		if (!code_slot(&s->c, m, s->stripe).check ||
+		    (checks > 0 && checks-- > 0))
+			in[nin++] = (unsigned char)m;
+		else
+			out[nout++] = (unsigned char)m;
+	}
+	return recipe_from(&s->c, s->stripe,
+			   &(struct recipe_members){ in, nin, out, nout }, err);
 }
 
 /* Make the recipe, unless it is the last one: adjacent ranges mostly have lost
@@ -165,7 +190,8 @@ set_recipe(struct striping *s, const bool *lost, struct error *err)
 
 	if (s->recipe != NULL && memcmp(lost, s->lost, s->set->n) == 0)
 		return 0;
-	r = recipe_new(&s->c, s->stripe, lost, err);
+	r = s->w->check ? check_recipe(s, lost, err)
+			: recipe_new(&s->c, s->stripe, lost, err);
 	if (solve_keep_recipe(s->w, r, err) < 0)
 		return -1;
 	memcpy(s->lost, lost, s->set->n);
@@ -179,14 +205,15 @@ solve_stripe(struct striping *s, struct error *err)
 	bool lost[CODE_MAX] = { false };
 
 	/* XOR: the sum of all others is the same in any stripe. */
-	if (s->c.type != CODE_XOR)
+	if (s->c.type != CODE_XOR || s->w->check)
 		s->recipe = NULL;
 	cut_stripe(s);
 	for (size_t i = 0; i + 1 < s->ncuts; i++) {
 		uint64_t from = s->cuts[i], to = s->cuts[i + 1];
 		unsigned count = lost_at(s, from, lost);
 
-		if (count == 0)
+		if (s->w->check ? count >= s->c.k || (count == 0 && !s->w->all)
+				: count == 0)
 			continue;
 		if (count > s->c.k) {
 			if (lose_chunks(s, lost, from, to, err) < 0)
@@ -276,17 +303,17 @@ chunk_size(const struct solve_set *set, uint64_t longest, uint64_t *chunk,
 
 /* --- Finding the wrong member --- */
 
-/* A recipe without member `without`: computes the other members from n - k of
- * them. */
+/* A recipe without member `without`: computes the other members that have a
+ * chunk from n - k of them. */
 static struct recipe *
-suspect_recipe(const struct code *c, uint32_t stripe, unsigned without,
-	       struct error *err)
+suspect_recipe(const struct code *c, uint32_t stripe, void *const *chunk,
+	       unsigned without, struct error *err)
 {
 	unsigned char in[CODE_MAX], out[CODE_MAX];
 	unsigned nin = 0, nout = 0;
 
 	for (unsigned m = 0; m < c->n; m++) {
-		if (m == without)
+		if (m == without || chunk[m] == NULL)
 			continue;
 		if (nin < c->n - c->k)
 			in[nin++] = (unsigned char)m;
@@ -315,24 +342,25 @@ adds_up(const struct compute_block *b, const struct recipe *r,
 	return same;
 }
 
-/* Find the member without which the rest of the stripe is consistent.  At most
- * one member has this property: the n - 2 members that two candidates have in
- * common are enough (k >= 2) to compute all others. */
+/* Find the member without which the rest of the stripe is consistent.  If two
+ * more chunks are left than are needed, at most one member has this property:
+ * the chunks that two candidates have in common are enough to compute all
+ * others. */
 static int
 blame(const struct solve_set *s, const struct compute_block *b,
       const struct solve_ref **who, struct error *err)
 {
 	const struct solve_job *j = b->job;
 	const struct code c = code_of(s->type, s->n, s->failures);
-	void *chunk[CODE_MAX];
+	void *chunk[CODE_MAX] = { NULL };
 
-	if (c.k < 2)
+	if (j->nout < 2)
 		return 0;
 	for (uint32_t i = 0; i < j->nin + j->nout; i++)
 		chunk[j->in[i].member] = compute_string(b, i);
 	for (uint32_t i = 0; i < j->nin + j->nout && *who == NULL; i++) {
-		struct recipe *r =
-			suspect_recipe(&c, j->stripe, j->in[i].member, err);
+		struct recipe *r = suspect_recipe(&c, j->stripe, chunk,
+						  j->in[i].member, err);
 
 		if (r == NULL)
 			return -1;

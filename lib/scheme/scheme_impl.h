@@ -14,6 +14,8 @@ struct recipe;
 struct solving {
 	const struct solve_set *set;
 	struct solution *out;
+	bool check; /* of solve_check() */
+	bool all;   /* also where nothing is lost */
 	size_t jobs_cap, lost_cap, recipes_cap;
 };
 

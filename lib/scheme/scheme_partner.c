@@ -79,6 +79,7 @@ solve_stretch(struct solving *w, uint32_t x, struct solve_range r, bool lost,
 	if (j == NULL)
 		return -1;
 	j->stripe = x;
+	j->from = r.from;
 	j->len = r.to - r.from;
 	j->in[0] = lost ? copy_ref(set, x, source, r.from) : data;
 	out = j->out;
@@ -90,22 +91,56 @@ solve_stretch(struct solving *w, uint32_t x, struct solve_range r, bool lost,
 	return 0;
 }
 
+/* Add a job that compares all strings that are left of one range. */
+static int
+check_stretch(struct solving *w, uint32_t x, struct solve_range r, bool lost,
+	      struct error *err)
+{
+	const struct solve_set *set = w->set;
+	uint32_t n = !lost, gone = 0;
+	struct solve_ref *ref = NULL;
+	struct solve_job *j = NULL;
+
+	for (uint32_t d = 1; d <= replicas(set); d++)
+		gone += set->member[(x + d) % set->n].body_lost;
+	n += replicas(set) - gone;
+	if (r.to <= r.from || n < 2 || (!w->all && !lost && gone == 0))
+		return 0;
+	j = solve_add_job(w, 1, n - 1, err);
+	if (j == NULL)
+		return -1;
+	j->stripe = x;
+	j->from = r.from;
+	j->len = r.to - r.from;
+	ref = j->in; /* out[] follows */
+	if (!lost)
+		*ref++ = (struct solve_ref){ x, false, r.from };
+	for (uint32_t d = 1; d <= replicas(set); d++)
+		if (!set->member[(x + d) % set->n].body_lost)
+			*ref++ = copy_ref(set, x, d, r.from);
+	return 0;
+}
+
 static int
 solve_partner(struct solving *w, struct error *err)
 {
+	int (*const stretch)(struct solving *, uint32_t, struct solve_range,
+			     bool, struct error *) =
+		w->check ? check_stretch : solve_stretch;
+
 	for (uint32_t x = 0; x < w->set->n; x++) {
 		const struct solve_member *m = &w->set->member[x];
 		struct solve_range kept = { 0, m->bytes };
 
 		for (size_t i = 0; i < m->nlost; i++) {
 			kept.to = m->lost[i].from;
-			if (solve_stretch(w, x, kept, false, err) < 0 ||
-			    solve_stretch(w, x, m->lost[i], true, err) < 0)
+			if (stretch(w, x, kept, false, err) < 0 ||
+			    stretch(w, x, m->lost[i], true, err) < 0)
 				return -1;
 			kept.from = m->lost[i].to;
 		}
 		kept.to = m->bytes;
-		if (solve_stretch(w, x, kept, false, err) < 0)
+		if (stretch(w, x, kept, false, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -73,19 +73,34 @@ solve_keep_recipe(struct solving *w, struct recipe *r, struct error *err)
 	return 0;
 }
 
+static int
+run(struct solving *w, struct error *err)
+{
+	*w->out = (struct solution){ .njobs = 0 };
+	w->out->arena = arena_new();
+	if (w->out->arena == NULL)
+		return error_no_memory(err);
+	if (scheme_of(w->set->type)->solve(w, err) == 0)
+		return 0;
+	solution_free(w->out);
+	return -1;
+}
+
 int
 solve(const struct solve_set *set, struct solution *out, struct error *err)
 {
-	struct solving w = { .set = set, .out = out };
+	return run(&(struct solving){ .set = set, .out = out }, err);
+}
 
-	*out = (struct solution){ .njobs = 0 };
-	out->arena = arena_new();
-	if (out->arena == NULL)
-		return error_no_memory(err);
-	if (scheme_of(set->type)->solve(&w, err) == 0)
-		return 0;
-	solution_free(out);
-	return -1;
+int
+solve_check(const struct solve_set *set, enum solve_check where,
+	    struct solution *out, struct error *err)
+{
+	return run(&(struct solving){ .set = set,
+				      .out = out,
+				      .check = true,
+				      .all = where == SOLVE_ALL },
+		   err);
 }
 
 void

@@ -62,6 +62,7 @@ struct solve_job {
 	uint64_t len;
 	uint32_t stripe; /* stripe of the set; if scheme.apart: the member that
 			    owns the data */
+	uint64_t from;	 /* where in the chunks, or in the owner's data */
 	uint32_t nin, nout;
 	struct solve_ref *in, *out;
 };
@@ -90,6 +91,16 @@ struct solution {
  * *out with solution_free().
  */
 int solve(const struct solve_set *set, struct solution *out, struct error *err);
+
+/*
+ * Find out what can be compared: where more strings are left than are needed to
+ * compute all others, the jobs compute these surplus ones (out, which are
+ * present, too).  With SOLVE_BESIDE_LOSSES only where something is lost.
+ * out->nlost is 0.
+ */
+enum solve_check { SOLVE_ALL, SOLVE_BESIDE_LOSSES };
+int solve_check(const struct solve_set *set, enum solve_check where,
+		struct solution *out, struct error *err);
 void solution_free(struct solution *s);
 
 #endif /* SCHEME_SOLVE_H */

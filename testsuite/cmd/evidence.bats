@@ -123,6 +123,93 @@ older_summary() {
 	diff -r whole $D/.scr
 }
 
+# refused COMMAND...: it cannot tell what is wrong, and changes no data, redundancy
+# or checksums.
+refused() {
+	rm -rf kept
+	cp -a p kept
+	ends 3 "$@"
+	assert_stderr_has "is unknown"
+	diff -r kept/ckpt.1 p/ckpt.1
+	diff -r kept/.scr/scr.dataset.1 $D
+}
+
+@test "33.1 a set that lacks a piece is compared with what is left" {
+	# One more than is needed: it shows that something is wrong.
+	while read -r gone wrong at options; do
+		dataset $options
+		scr_index -q -p p --build 1
+		rm p/$gone
+		damage p/$wrong $at
+		refused scr_index -p p --deep --checksums --build 1
+		refused scr_index -p p --checksums --build 1
+		refused scr_rebuild -p p --deep --checksums 1
+		[[ $gone != *rank_3.ckpt ]] || refused scr_rebuild -p p 1
+		ends 3 scr_inspect -p p --deep -d 1
+	done <<-END
+		.scr/scr.dataset.1/reddesc.er.3.* ckpt.1/rank_1.ckpt 100 -t RS -k 2
+		ckpt.1/rank_3.ckpt ckpt.1/rank_1.ckpt 100 -t RS -k 2 -n 6
+		.scr/scr.dataset.1/reddesc.er.3.* ckpt.1/rank_2.ckpt 9 -t PARTNER -k 2
+		ckpt.1/rank_0_1.ckpt ckpt.1/rank_1_0.ckpt 9 -t XOR --set-size 2 -f 2
+	END
+	# Two more: the wrong one is named, and mended.
+	for gone in "$D"/reddesc.er.3.rs.* p/ckpt.1/rank_3.ckpt; do
+		dataset -t RS -k 3 -n 6
+		scr_index -q -p p --build 1
+		was=$(tree_sha p/ckpt.1)
+		rm $gone
+		damage p/ckpt.1/rank_1.ckpt 100
+		scr_index -q -p p --deep --checksums --build 1
+		[[ $was == "$(tree_sha p/ckpt.1)" ]]
+		ends 0 scr_index -p p --verify --deep --checksums 1
+	done
+	# Nothing more: nothing contradicts.
+	dataset -t XOR
+	rm p/ckpt.1/rank_3.ckpt
+	ends 0 scr_rebuild -p p --deep 1
+}
+
+@test "33.15 --deep mends every wrong file" {
+	for type in "PARTNER -k 2" "RS -k 2"; do
+		dataset -t $type -f 3 -s 300,500
+		was=$(tree_sha p/ckpt.1)
+		for file in 0 1 2; do
+			damage p/ckpt.1/rank_2_$file.ckpt 50
+			damage p/ckpt.1/rank_2_$file.ckpt 250
+		done
+		ends 0 scr_rebuild -p p --deep 1
+		[[ $was == "$(tree_sha p/ckpt.1)" ]]
+	done
+}
+
+@test "33.1 bytes behind a header that cannot be read prove nothing" {
+	dataset -t PARTNER -s 600
+	scr_index -q -p p --build 1
+	was=$(tree_sha p/ckpt.1)
+	cp -a p kept
+	rm p/ckpt.1/rank_0.ckpt
+	red=$(echo $D/reddesc.er.1.partner.*)
+	size=$(stat -c %s $red)
+	head -c $size /dev/zero >$red
+	for command in "scr_index --build" "scr_index --deep --checksums --build" \
+		scr_rebuild "scr_rebuild --deep" "scr_index --verify" "scr_inspect"; do
+		read -ra words <<<"$command"
+		ends 1 "${words[0]}" -p p "${words[@]:1}" 1
+		[[ ! -e p/ckpt.1/rank_0.ckpt ]]
+	done
+	assert_output_has "next:       scr_rebuild -p p --partial 1"
+	ends 1 scr_rebuild -p p --partial 1
+	assert_stderr_has "${red##*/}" "unknown"
+	[[ -e p/ckpt.1/rank_0.ckpt ]]
+	# A recorded checksum proves what is computed.
+	rm -r p && cp -a kept p
+	scr_index -q -p p --checksums --build 1
+	rm p/ckpt.1/rank_0.ckpt
+	damage $red 60
+	ends 0 scr_rebuild -p p 1
+	[[ $was == "$(tree_sha p/ckpt.1)" ]]
+}
+
 @test "33.2 a lost filemap without redundancy: its file may be there" {
 	dataset -t NONE
 	rm $D/filemap_2

@@ -443,7 +443,8 @@ bool
 scene_rebuilds(struct scene *s, struct plan *p)
 {
 	struct error err = ERROR_INIT;
-	bool good = p != NULL && rebuild(p, NULL, NULL, &err) == 0;
+	const struct rebuild_options o = { .unproved = true };
+	bool good = p != NULL && rebuild(p, &o, NULL, &err) == 0;
 
 	if (!good)
 		printf("# %s\n", err.text);

@@ -207,6 +207,7 @@ five_mib(unsigned rank, unsigned file)
 }
 
 static const struct scene rs2 = { SCENE(RS, 6, 1, 2, 2) };
+static const struct scene rs3 = { SCENE(RS, 7, 1, 3, 2) };
 static const struct scene rs2_sums = { SCENE(RS, 6, 1, 2, 2), .crc = true };
 static const struct scene xor_sums = { SCENE(XOR, 4, 1, 1, 2), .crc = true };
 static const struct scene copies2 = { SCENE(PARTNER, 6, 1, 2, 1) };
@@ -265,8 +266,28 @@ static const struct found more[] = {
 	  "new; flip r5 -1; flip r4 -338", "body of 4", "mem_5_of_6", false },
 	{ &large, "the last byte of several stretches", "new; flip f0.0 -1",
 	  "5242879 in rank_0_0.dat", "byte 5242879", false },
-	{ &two_sets, "a set that lacks a file is skipped", "new; rm f3.0",
-	  "3 agree, 1 skipped", "", false },
+	/* 33.16: what can be compared is compared, also in a set that lacks a
+	 * piece. */
+	{ &two_sets, "a set that lacks a file agrees otherwise", "new; rm f3.0",
+	  "4 agree, 0 skipped", "", false },
+	{ &two_sets, "XOR: stripes without the lost file",
+	  "new; rm f1.0; flip f3.1 -1", "nobody in set 2", "is inconsistent",
+	  false },
+	{ &rs3, "RS: without a member, the wrong one is still found",
+	  "new; rm r3; rm f3.0; rm f3.1; flip f2.1 9", "9 in rank_2_1.dat",
+	  "rank_2_1.dat of rank 2", false },
+	{ &rs2, "RS: without a member, the last row contradicts",
+	  "new; rm r3; rm f3.0; rm f3.1; flip f2.1 9", "nobody in set 1",
+	  "the wrong member is unknown", false },
+	{ &copies2, "PARTNER: the copies of lost data",
+	  "new; rm f2.0; flip r4 -1", "nobody in set 1",
+	  "the copies of the data of rank 2, one at rank 4, differ from byte "
+	  "373",
+	  false },
+	{ &copies3, "PARTNER: one of three copies of lost data",
+	  "new; rm f2.0; flip r5 -1", "body of 5", "mem_6_of_6", false },
+	{ &rs2, "every wrong file of a member", "new; flip f5.0 5; flip f5.1 7",
+	  "5 in rank_5_0.dat; 7 in rank_5_1.dat", "", true },
 	{ &single, "SINGLE has nothing to be checked", "new",
 	  "0 agree, 0 skipped", "", false },
 };
@@ -423,7 +444,9 @@ find_many(void *arg, struct error *err)
 	pthread_mutex_init(&d.lock, NULL);
 	for (uint32_t i = 0; rc == 0 && i < 20; i++)
 		rc = deep_found(&d,
-				&(struct deep_finding){ .set = 1, .member = i },
+				&(struct deep_finding){ .set = 1,
+							.member = i,
+							.file = PLAN_NONE },
 				err);
 	pthread_mutex_destroy(&d.lock);
 	deep_free(&r);
@@ -449,6 +472,7 @@ TEST(any_order)
 			.stripe = found[i][0],
 			.first = found[i][1],
 			.bytes = 1,
+			.file = PLAN_NONE,
 		};
 
 		must(deep_found(&d, &f, NULL) == 0);
@@ -458,7 +482,9 @@ TEST(any_order)
 	   "the first byte of the first stripe is remembered");
 	for (uint32_t i = 1; i < 20; i++)
 		must(deep_found(&d,
-				&(struct deep_finding){ .set = 1, .member = i },
+				&(struct deep_finding){ .set = 1,
+							.member = i,
+							.file = PLAN_NONE },
 				NULL) == 0);
 	is_int((int64_t)r.nfindings, 20, "others are findings of their own");
 	deep_free(&r);

@@ -97,17 +97,17 @@ static const struct scene_step rs_majority[] = {
 static const struct scene_step salvage[] = {
 	{ "XOR: parity behind a damaged header is used if needed",
 	  "new; flip r1 60; lose 3",
-	  "damaged: |r1 header damaged, rebuild: |0 spare, salvage|back" },
+	  "unknown: |which nothing confirms|r1 header damaged, rebuild: |0 spare, salvage|back" },
 	{ "not if the body is not whole", "flip r1 60; cut r1 100; lose 3",
 	  "lost: |(ranks 1 3) are missing" },
 	{ "also if only the filemap has the list of the rank",
-	  "new; flip r0-1 60; lose 3", "damaged: |back" },
+	  "new; flip r0-1 60; lose 3", "unknown: |back" },
 };
 
 static const struct scene_step rs_salvage[] = {
 	{ "RS k=2: a rank and two headers need salvage",
 	  "new; flip r0-1 60; lose 3",
-	  "damaged: |set 1: 3 missing|salvage|back" },
+	  "unknown: |set 1: 3 missing|salvage|back" },
 	{ "a rank and one header do not", "flip r0 60; lose 1",
 	  "damaged: |set 1: 2 missing, 0 spare\n|back" },
 };

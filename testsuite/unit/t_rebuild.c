@@ -206,6 +206,7 @@ TEST(stopped)
  * carried out are not. */
 TEST(inputs_vanish)
 {
+	const struct rebuild_options o = { .unproved = true };
 	static const struct {
 		const char *what, *before, *after;
 		struct scene *s;
@@ -230,7 +231,7 @@ TEST(inputs_vanish)
 		p = scene_plan(s, 0, &err);
 		scene_do(s, cases[i].after);
 		scene_keep(s);
-		ok(rebuild(p, NULL, NULL, &err) < 0 &&
+		ok(rebuild(p, &o, NULL, &err) < 0 &&
 			   err.kind == cases[i].kind &&
 			   says(&err, cases[i].says),
 		   cases[i].what);
@@ -291,7 +292,8 @@ TEST(events)
 {
 	int count = 0;
 	const struct rebuild_options o = {
-		.work = &(struct work){ .detail = note, .log_arg = &count },
+		.work = &(struct work){ .log = note, .log_arg = &count },
+		.unproved = true,
 	};
 	struct error err = ERROR_INIT;
 

@@ -111,7 +111,7 @@ static const struct scene_attempt xor_inputs[] = {
 static void
 note(void *arg, const char *what)
 {
-	*(bool *)arg |= strstr(what, "rank_4_0.dat: its checksum is not") &&
+	*(bool *)arg |= strstr(what, "rank_4_0.dat of rank 4") &&
 			strstr(what, "damaged");
 }
 
@@ -144,6 +144,34 @@ TEST(bad_parity)
 		for (long off = 1; off < 340; off += 8)
 			flip(scene_red(&xor4, r, false, false), -off);
 	scene_attempts(&xor4, &misfit, 1);
+}
+
+static struct scene copies5 = { SCENE(PARTNER, 5, 1, 2, 2), .crc = true };
+
+/* 33.21: no checksum tells which redundancy is wrong, but that of the result
+ * proves the right choice. */
+static void
+choices(struct scene *s, long body)
+{
+	struct error err = ERROR_INIT;
+	size_t good = 0, mended = 0;
+
+	for (unsigned r = 0; r < s->ranks; r++) {
+		struct rebuild_result got;
+		struct plan *p = NULL;
+
+		scene_make(s);
+		for (long off = 1; off < body; off += 8)
+			flip(scene_red(s, r, false, false), -off);
+		scene_do(s, "rm f0.0");
+		p = scene_plan(s, 0, &err);
+		good += p != NULL && rebuild(p, NULL, &got, &err) == 0 &&
+			scene_status(s, PLAN_CHECKSUMS, &err) == STATUS_OK;
+		mended += got.redundancy;
+		plan_free(p);
+	}
+	is_int((int64_t)good, s->ranks, "whichever redundancy file is wrong");
+	ok(mended > 0, "and if it was used, it is computed again");
 }
 
 /* The damaged file was truncated after the plan was made, in a part that is not
@@ -257,6 +285,9 @@ TEST(steps)
 	SCENE_STEPS(&big, PLAN_CHECKSUMS, large_files);
 	SCENE_ATTEMPTS(&even6, even_inputs);
 	SCENE_ATTEMPTS(&rs6, outputs);
+	choices(&rs6, 340);
+	choices(&copies5, 1100);
+	scene_end(&copies5);
 	SCENE_ATTEMPTS(&xor4, xor_inputs);
 	scene_end(&big);
 }
