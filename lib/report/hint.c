@@ -2,6 +2,7 @@
 #include "report/hint.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "buf.h"
 #include "error.h"
+#include "meta/dataset_dir.h"
 #include "meta/index.h"
 #include "path.h"
 #include "rescue/plan.h"
@@ -162,6 +164,23 @@ give_up(const struct index *ix, const struct index_entry *e, bool indexed,
 	return indexed ? "scr_index --drop" : "scr_index --delete";
 }
 
+/* If the directory of the dataset is a link, which --delete refuses: write "rm
+ * LINK".  Its files stay where it leads. */
+static bool
+remove_link(const char *prefix, int64_t id, struct buf *out)
+{
+	struct buf path = BUF_INIT;
+	struct stat st;
+	const bool is = buf_printf(&path, "%s/" SCR_DIR "/" DATASET_DIR_FMT,
+				   prefix, id) >= 0 &&
+			lstat(path.data, &st) == 0 && S_ISLNK(st.st_mode);
+
+	if (is)
+		report_add_quoted(out, "rm ", path.data);
+	buf_free(&path);
+	return is;
+}
+
 static void
 move_back(const char *prefix, const struct next_case *n, struct buf *out)
 {
@@ -308,6 +327,9 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 		command = "scr_index --build";
 	if (!indexed && catalogue_namesake(c, ix, id) > 0)
 		command = yield(command, n);
+	if (command != NULL && str_eq(command, "scr_index --delete") &&
+	    remove_link(catalogue_path(c), id, &out))
+		command = NULL;
 	if (command != NULL) {
 		if (n->status != STATUS_LOST)
 			clear_way(n->obstacle, size, &out);

@@ -278,7 +278,8 @@ class Case:
 
     def kept(self, line, a, before, after):
         """Nothing that was right is altered or deleted."""
-        doomed = re.search(r"--delete (?:id:|ckpt\.)?(\d+)", line)
+        doomed = re.search(r"(?:--delete (?:id:|ckpt\.)?|^rm \S*/scr\.dataset\.)(\d+)",
+                           line)
         doomed = int(doomed.group(1)) if doomed else None
         prune = "--prune" in line
         good, left = [], []

@@ -475,6 +475,12 @@ two() {
 	ends 1 scr_index -p p --delete 1
 	assert_stderr_has "a symbolic link: remove the dataset where it leads"
 	[[ -e beside/summary.scr && -e p/ckpt.1.old/rank_0.ckpt ]]
+	# Lost, and not in the index any more.
+	rm -r p/ckpt.1.old
+	scr_index -q -p p --drop 1
+	rm -f p/.scr/flush.scr
+	ends 4 scr_inspect -p p -d 1
+	assert_output_has "next:       rm $D"
 }
 
 @test "33.22 an older filemap, and nothing else: no advice to delete" {
