@@ -26,8 +26,7 @@ export BED
 # calling process in any case.  If no bed is possible here, bed_ready skips each
 # test of the file (bats cannot skip in setup_file).  $BED_DIR/pfs is /pfs, seen
 # from the machine.
-bed_up()
-{
+bed_up() {
 	local reason tree
 
 	if ! reason=$("$BED" check); then
@@ -44,14 +43,12 @@ bed_up()
 }
 
 # bed_ready: skip the test if the bed is not running.
-bed_ready()
-{
+bed_ready() {
 	[[ -z ${BED_MISSING-} ]] || skip "$BED_MISSING"
 }
 
 # bed_down: stop the bed and remove all of it.
-bed_down()
-{
+bed_down() {
 	[[ -z ${BED_DIR-} ]] || "$BED" down
 }
 
@@ -61,8 +58,7 @@ teardown_file() { bed_down; }
 
 # bed_slurm_up: start SLURM on the bed (once; revived nodes join again).  Skips
 # the test if SLURM is not installed.
-bed_slurm_up()
-{
+bed_slurm_up() {
 	local reason
 
 	reason=$("$BED" check slurm) || skip "no SLURM: $reason"
@@ -71,8 +67,7 @@ bed_slurm_up()
 
 # bed_slurm_lost NODE...: make SLURM mark dead nodes down now.  It takes more
 # than 15 seconds to notice them itself.
-bed_slurm_lost()
-{
+bed_slurm_lost() {
 	local node
 
 	for node; do
@@ -84,14 +79,12 @@ bed_slurm_lost()
 # on NODE CMD...: run a command on a node with its input, output and status.  It
 # is killed, with status 124, after BED_LIMIT seconds (60).  It may leave
 # background processes: bats does not wait for them.
-on()
-{
+on() {
 	timeout -k 2 "${BED_LIMIT:-60}" "$BED" exec "$@" 3>&-
 }
 
 # await CMD...: until it succeeds, for at most 30 s.
-await()
-{
+await() {
 	local i
 
 	for ((i = 0; i < 300; i++)); do
@@ -102,8 +95,7 @@ await()
 }
 
 # bed_each CMD NODE...: run a command of bed.sh for each of these nodes.
-bed_each()
-{
+bed_each() {
 	local node
 
 	for node in "${@:2}"; do
@@ -134,8 +126,7 @@ bed_fast() { "$BED" fast "$@"; }
 
 # bed_heal: undo all faults.  bed_wipe: also empty all storage and undo bed_lay.
 bed_heal() { "$BED" heal; }
-bed_wipe()
-{
+bed_wipe() {
 	[[ ! -e ${BED_DIR-}/committed ]] || "$BED" wipe
 }
 
@@ -157,8 +148,7 @@ bed_wipe()
 #     lay_cache, lay_cntl   the base directories
 #     lay_env      an array of the job's SCR_* settings, for
 #                  `on login env "${lay_env[@]}" CMD...`
-bed_lay()
-{
+bed_lay() {
 	local shared='' case snap root node count nodes=() at i
 
 	[[ $1 != -s ]] || { shared=1 && shift; }
@@ -201,8 +191,7 @@ bed_lay()
 
 # The prefix has exactly the files of the job that was laid out, as LLNL's tools
 # rebuilt them.
-assert_saved()
-{
+assert_saved() {
 	local from
 
 	from=$(golden "scr3/$lay_case")
@@ -214,15 +203,13 @@ assert_saved()
 
 # post ARG...: run scr_postrun on the login node, as in the job's batch script,
 # through $remote (pdsh).
-post()
-{
+post() {
 	on login env "${lay_env[@]}" scr_postrun -r "${remote:-pdsh}" -t 2 \
 		--node-timeout 5 "$@"
 }
 
 # saves ARG...: `post` succeeds, and all of the job's files are on the prefix.
-saves()
-{
+saves() {
 	run post "$@"
 	assert_status 0
 	assert_saved
@@ -230,8 +217,7 @@ saves()
 
 # post_in_slurm "NODE..." ARG...: the same in an allocation of all nodes, in
 # which these nodes die; through $remote (srun).
-post_in_slurm()
-{
+post_in_slurm() {
 	local dead status=0
 
 	IFS=' ' read -ra dead <<<"$1"

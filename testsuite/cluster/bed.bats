@@ -10,8 +10,7 @@ setup_file() { bed_up 4; }
 
 # seconds CMD...: print the run time of a command in whole seconds; its status
 # is ignored.
-seconds()
-{
+seconds() {
 	local start=$SECONDS
 
 	"$@" >/dev/null 2>&1
@@ -19,8 +18,7 @@ seconds()
 }
 
 # The machine's processes that belong to the bed in $1: "PID START".
-processes()
-{
+processes() {
 	local pids more
 
 	read -r pids _ <"$1/outer"
@@ -35,8 +33,7 @@ processes()
 }
 
 # The network and process namespaces of these processes.
-namespaces()
-{
+namespaces() {
 	local pid
 
 	while read -r pid _; do
@@ -45,8 +42,7 @@ namespaces()
 }
 
 # gone DIR PROCESSES NAMESPACES: all of them disappear, within 20 seconds.
-gone()
-{
+gone() {
 	local i pid start left
 
 	for ((i = 0; i < 200; i++)); do
@@ -79,8 +75,7 @@ gone()
 }
 
 @test "pdsh over ssh reaches all nodes, and has the commands of this build" {
-	try on login pdsh -S -R ssh -w 'node[1-4]' 'command -v scr_index'
-	assert_status 0
+	ends 0 on login pdsh -S -R ssh -w 'node[1-4]' 'command -v scr_index'
 	diff <(printf "node%s: $(cd "$BIN" && pwd)/scr_index\n" 1 2 3 4) \
 		<(sort <<<"$output")
 	shows node4 on node2 ssh node4 'scr_index --version && hostname'
@@ -202,8 +197,7 @@ gone()
 # --- Golden caches ---------------------------------------------------------------
 
 # The files on the nodes, in the form of the snapshot's list.
-laid()
-{
+laid() {
 	local i
 
 	for i in 0 1 2 3; do
@@ -286,9 +280,8 @@ laid()
 			return MPI_Finalize();
 		}
 	END
-	try on login mpiexec -genv LD_PRELOAD /pfs/finshim.so -launcher ssh \
+	ends 0 on login mpiexec -genv LD_PRELOAD /pfs/finshim.so -launcher ssh \
 		-hosts node1,node2,node3,node4 -n 8 /pfs/sum
-	assert_status 0
 	assert_line_count 8
 	assert_output_has 28
 }
@@ -321,8 +314,7 @@ laid()
 	kill -KILL "$pid"
 	gone "$dir" "$all" "$spaces"
 	[[ ! -e $dir/pfs/. ]]
-	try "$BED" status
-	assert_status 1
+	ends 1 "$BED" status
 	bed_down
 	try "$BED" exec node1 true
 	assert_stderr_one_line "not up"

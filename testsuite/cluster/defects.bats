@@ -13,8 +13,7 @@ setup_file() { bed_up 4; }
 
 # flip NODE RANK: change four bytes in the cache of this node, but neither size
 # nor time of the file.
-flip()
-{
+flip() {
 	# shellcheck disable=SC2016 # for the shell there
 	on "$1" sh -c 'touch -r "$1" /tmp/time
 		printf XXXX | dd of="$1" bs=1 seek=10 conv=notrunc status=none

@@ -14,8 +14,7 @@ setup_file() { bed_up 8; }
 teardown() { batch_stop; }
 
 # both NODES END: one rank a node.
-both()
-{
+both() {
 	each ssh 1 "$@"
 	each slurm 1 "$@"
 }
@@ -23,8 +22,7 @@ both()
 @test "1. clean end" { both 4 clean_end; }
 @test "2. abort of a rank" { both 4 abort; }
 
-writing()
-{
+writing() {
 	batch "$@" die=3:1:dataset.3/rank_1
 	ended failed 2
 	[[ $(job_cached node1) == "2 3" ]] || failed "cached: $(job_cached node1)"
@@ -35,8 +33,7 @@ writing()
 
 # Today libscr flushes before it returns, also where the background was asked
 # for.
-flushing()
-{
+flushing() {
 	LAY=(SCR_FLUSH=3 SCR_FLUSH_ASYNC=1)
 	batch "$@" die=3:1:/pfs/run/ckpt.3
 	ended failed 3
@@ -48,8 +45,7 @@ flushing()
 @test "6. dead node, and a spare" { both 5 dead_node; }
 
 # Checkpoint 2 was flushed, 3 is lost with its set.
-two_dead()
-{
+two_dead() {
 	LAY=(SCR_FLUSH=2)
 	batch "$@" hold=4:/pfs/held
 	job_await held
@@ -68,8 +64,7 @@ two_dead()
 @test "8. time limit" { both 4 time_limit; }
 @test "9. halt at the next checkpoint" { both 4 halt; }
 
-halt_now()
-{
+halt_now() {
 	local which=()
 
 	batch "$@" hold=3:/pfs/held
@@ -89,8 +84,7 @@ halt_now()
 
 # start_slow WAY NODES: a job of three checkpoints, whose scavenge takes long as
 # node2 writes slowly; returns while it copies.
-start_slow()
-{
+start_slow() {
 	SIZE=3000000
 	batch "$@" steps=3 "size=$SIZE" hold=3:/pfs/held
 	job_await held
@@ -102,8 +96,7 @@ start_slow()
 
 # As if the time limit had come: the script and all that it started are killed.
 # The next job completes the scavenge, before anything else.
-cut_scavenge()
-{
+cut_scavenge() {
 	local first=first
 
 	start_slow "$@"
@@ -129,8 +122,7 @@ cut_scavenge()
 @test "11. scavenge cut off, finished by the next job" { both 4 cut_scavenge; }
 
 # A second job, on the other nodes, with this application.
-second_job()
-{
+second_job() {
 	local job=("$TESTSUITE/../examples/ssh.job" /pfs/launch "$@")
 
 	if [[ $way == slurm ]]; then
@@ -145,8 +137,7 @@ second_job()
 	JOB=$!
 }
 
-too_early()
-{
+too_early() {
 	local one
 
 	start_slow "$@"

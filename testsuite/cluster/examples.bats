@@ -15,8 +15,7 @@ setup_file() { bed_up 5; }
 teardown() { batch_stop; }
 
 # The application leaves at a checkpoint in time before the end.
-halt_seconds()
-{
+halt_seconds() {
 	if [[ $1 == slurm ]]; then
 		MINUTES=1 SET=(SCR_HALT_SECONDS=50) SBATCH=(--signal=B:USR1@1)
 	else
@@ -31,8 +30,7 @@ halt_seconds()
 
 # The application succeeds.  Then two nodes lose their caches of checkpoint 3, and
 # so does the job's status.
-lost_after()
-{
+lost_after() {
 	mkdir -p "$BED_DIR/pfs/bin"
 	cat >"$BED_DIR/pfs/bin/scr_postrun" <<-EOF
 		#!/bin/sh

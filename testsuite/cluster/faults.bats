@@ -11,8 +11,7 @@ setup_file() { bed_up 4; }
 
 # The dataset is valid in the index, whole, and has parity; no temporary files
 # are left.
-assert_whole()
-{
+assert_whole() {
 	answers 0 "1 YES" on login scr_index -p "$lay_prefix"
 	run on login scr_index -p "$lay_prefix" --verify --deep
 	assert_status 0

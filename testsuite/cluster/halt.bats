@@ -8,8 +8,7 @@ load bed
 
 setup_file() { bed_up 4; }
 
-teardown()
-{
+teardown() {
 	[[ -z ${BED_DIR-} ]] || on login scancel --full --quiet --user root ||
 		true
 	bed_wipe
@@ -17,8 +16,7 @@ teardown()
 
 # job SCRIPT: start a batch job on all nodes; sets $job once its first step
 # runs.
-job()
-{
+job() {
 	bed_slurm_up
 	printf '#!/bin/bash\n%s\n' "$1" >"$BED_DIR/pfs/job.sh"
 	job=$(on login sbatch --parsable -N4 -n4 -o /pfs/job.out /pfs/job.sh)
@@ -32,21 +30,18 @@ no_step() { [[ -z $(steps) ]]; }
 
 # stops TEXT OPTION...: scr_halt --immediate stops a step, and says TEXT; the
 # job goes on.
-stops()
-{
+stops() {
 	warns 0 "$1" on login scr_halt --immediate --job-id "$job" "${@:2}" \
 		/pfs/run
 	assert_stderr_has "stopped 1 step"
 	[[ $(state) == RUNNING ]]
 }
 
-state()
-{
+state() {
 	on login squeue -h -j "$job" -o %T
 }
 
-steps()
-{
+steps() {
 	on login squeue -h -s -j "$job" -o %i | grep -v -e batch -e extern
 }
 

@@ -29,15 +29,13 @@
 : "${MPI:=$BIN/../mpi}"
 
 # Skip the test if no MPI job can run here.
-job_ready()
-{
+job_ready() {
 	command -v mpiexec >/dev/null || skip "no mpiexec here"
 	[[ -x $MPI/app_kills ]] || skip "built without MPI"
 }
 
 # job_lay [SETTING]...: an empty prefix; the settings of the jobs to come.
-job_lay()
-{
+job_lay() {
 	local tree
 
 	job_ready
@@ -63,15 +61,13 @@ job_lay()
 }
 
 # The next run of the application is another round.
-job_round()
-{
+job_round() {
 	echo $((++ROUND)) >"$BED_DIR/pfs/round"
 }
 
 # job_direct NODES OPTION...: run the application with a rank on each of
 # node1 to nodeNODES ("1 2 5": on these), without a batch script, like `try`.
-job_direct()
-{
+job_direct() {
 	local nodes=$1 list=()
 
 	shift
@@ -87,8 +83,7 @@ job_direct()
 
 # job_post ARG...: run scr_postrun for the job of job_direct on nodes 1 to
 # ${NODES:-4}, like `try`.
-job_post()
-{
+job_post() {
 	try on login env "${job_env[@]}" SCR_JOB_ID="${job_id:-j1}" \
 		"SCR_NODELIST=node[1-${NODES:-4}]" \
 		scr_postrun -t 2 --node-timeout 5 "$@"
@@ -97,8 +92,7 @@ job_post()
 # job_restarts STEP ROUND: a new job, on nodes without caches, restarts from
 # checkpoint STEP that ROUND wrote; "none": from nothing.  It verifies the
 # content and writes nothing.  $SIZE: that of the files (1000).
-job_restarts()
-{
+job_restarts() {
 	local want="restart $1${2:+ $2}"
 
 	job_id=later job_direct "${RESTART_NODES:-${NODES:-4}}" steps=0 \
@@ -109,8 +103,7 @@ job_restarts()
 }
 
 # What is in the caches of a node, as "1 2".
-job_cached()
-{
+job_cached() {
 	on "$1" find /ssd -name 'scr.dataset.*' | sed 's/.*\.//' | sort -n |
 		paste -sd ' '
 }
@@ -124,8 +117,7 @@ job_await() { await test -e "$BED_DIR/pfs/$1"; }
 # to nodeNODES, ${PPN:-1} ranks on a node.  $LAY: settings for job_lay; $SET: more
 # of them; $MINUTES: its time limit; $SBATCH: options, an array.  LSF and Flux are
 # their stand-ins in standin/, and PBS is its environment.
-batch()
-{
+batch() {
 	local scripts=$TESTSUITE/../examples need=$((4 / ${PPN:-1})) script=()
 
 	way=$1
@@ -157,8 +149,7 @@ batch()
 
 # batch_around NODES: the environment of a job that is not one of SLURM, in
 # $job_env, and its $script.
-batch_around()
-{
+batch_around() {
 	local i slots=()
 
 	job_env+=("PPN=${PPN:-1}" "PER_NODE=${PPN:-1}")
@@ -189,8 +180,7 @@ batch_around()
 }
 
 # Wait for its end: $status is that of the job, $output what it said.
-batch_end()
-{
+batch_end() {
 	status=0
 	wait "$JOB" || status=$?
 	output=$(cat "$BED_DIR/pfs/out") stderr=
@@ -203,8 +193,7 @@ batch_go_on() { mv "$BED_DIR/pfs/held" "$BED_DIR/pfs/held.over"; }
 
 # batch_lose [-s] NODE...: power is cut; -s: the connections of the last one are
 # closed, which mpiexec notices at once.  SLURM would notice either later.
-batch_lose()
-{
+batch_lose() {
 	if [[ $1 == -s ]]; then
 		shift
 		(($# == 1)) || bed_kill "${@:1:$#-1}"
@@ -216,8 +205,7 @@ batch_lose()
 }
 
 # No process of the application runs, and no half-made file is there.
-batch_left_nothing()
-{
+batch_left_nothing() {
 	local node
 
 	for node in $("$BED" status | sed -n 's/ up.*//p'); do
@@ -229,8 +217,7 @@ batch_left_nothing()
 }
 
 # ended ok|failed STEP: the job ends, and scr_postrun has saved checkpoint STEP.
-ended()
-{
+ended() {
 	batch_end
 	if [[ $1 == ok ]]; then
 		assert_status 0
@@ -244,8 +231,7 @@ ended()
 }
 
 # Teardown: a job that hangs must not disturb the next test.
-batch_stop()
-{
+batch_stop() {
 	local i
 
 	[[ -e ${BED_DIR-}/committed ]] || return 0
@@ -267,8 +253,7 @@ batch_stop()
 # --- Ends of a job, for each(): WAY NODES ------------------------------------
 
 # each WAY PPN NODES END...: a job for each end.
-each()
-{
+each() {
 	local way=$1 end start
 
 	PPN=$2
@@ -284,13 +269,11 @@ each()
 
 # restarts STEP: the next job does; not with the stand-ins, as mpiexec obeys the
 # environment of their managers.
-restarts()
-{
+restarts() {
 	[[ $way != slurm && $way != ssh ]] || job_restarts "$1" 1
 }
 
-clean_end()
-{
+clean_end() {
 	SET=(SCR_RUNS=-1)
 	batch "$@" steps=3
 	ended ok 3
@@ -299,8 +282,7 @@ clean_end()
 }
 
 # It is started again, gets one step further, and aborts again.
-abort()
-{
+abort() {
 	SET=(SCR_RUNS=2)
 	batch "$@" abort=2:1
 	ended failed 2
@@ -309,8 +291,7 @@ abort()
 }
 
 # A node falls silent, which the script itself has to notice.
-silent_node()
-{
+silent_node() {
 	batch "$@" hold=3:/pfs/held
 	job_await held
 	batch_lose node2
@@ -320,8 +301,7 @@ silent_node()
 
 # With a spare node the job goes on, and restarts from what is rebuilt in the
 # caches; else it must end.
-dead_node()
-{
+dead_node() {
 	SET=(SCR_RUNS=2)
 	batch "$@" steps=3 hold=3:/pfs/held
 	job_await held
@@ -337,8 +317,7 @@ dead_node()
 	fi
 }
 
-halt()
-{
+halt() {
 	SET=(SCR_RUNS=2)
 	batch "$@" exit=1 hold=3:/pfs/held
 	job_await held
@@ -350,8 +329,7 @@ halt()
 }
 
 # The application does not look at the time: the script stops it.
-time_limit()
-{
+time_limit() {
 	local try
 
 	if [[ $1 == slurm ]]; then

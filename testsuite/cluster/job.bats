@@ -29,16 +29,14 @@ setup_file() { bed_up 5; }
 }
 
 # dies N FILE [SETTING]...: a job that ends while its rank 1 writes dataset N.
-dies()
-{
+dies() {
 	job_lay "${@:3}"
 	job_direct 4 "die=$1:1:$2"
 	((status != 0))
 }
 
 # says STATUS N TEXT: scr_postrun does, and that dataset N is unfinished.
-says()
-{
+says() {
 	job_post
 	assert_status "$1"
 	assert_output_has "$3" "dataset $2 is unfinished"

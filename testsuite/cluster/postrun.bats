@@ -10,8 +10,7 @@ load bed
 setup_file() { bed_up 4; }
 
 # The index lists the dataset as valid and as the restart point.
-assert_indexed()
-{
+assert_indexed() {
 	answers 0 "1 YES" on login scr_index -p "$lay_prefix"
 	assert_output_has "*"
 }

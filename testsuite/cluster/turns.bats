@@ -20,8 +20,7 @@ slow_scavenge() # COMMAND...
 }
 
 # The first scavenge has saved its dataset.
-assert_first()
-{
+assert_first() {
 	wait "$first" ||
 		failed "the first scavenge" "$(<"$BATS_TEST_TMPDIR/first")"
 	assert_saved

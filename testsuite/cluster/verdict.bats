@@ -10,8 +10,7 @@ load bed
 setup_file() { bed_up 5; }
 
 # cached NODE NAME: the path of a file of dataset 1 in the cache of NODE.
-cached()
-{
+cached() {
 	on "$1" find /ssd -path '*scr.dataset.1/*' -name "$2"
 }
 
@@ -58,8 +57,7 @@ cached()
 
 # in_vain ALIVE OPTION...: it looks in the wrong place, says where, and calls
 # nothing lost.
-in_vain()
-{
+in_vain() {
 	answers 1 "none of $1 nodes has" on login env -u SCR_JOB_ID \
 		-u SCR_USER_NAME "${lay_env[@]:2}" scr_postrun -t 2 "${@:2}"
 	assert_output_has "--job-id, --user"
@@ -125,8 +123,7 @@ in_vain()
 # crash NODE ID: on NODE, the cache of LLNL's library as a crash leaves it while
 # dataset ID is written, 1 or 2: its files are there, one has no SIZE, all have
 # COMPLETE 0, and it has no redundancy yet.
-crash()
-{
+crash() {
 	on "$1" sh -ec 'cd "$1"/golduser/scr.1000
 		d=scr.dataset.$3
 		[ -e "$d" ] || cp -a scr.dataset.1 "$d"

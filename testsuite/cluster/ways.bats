@@ -8,8 +8,7 @@ load bed
 
 setup_file() { bed_up 4; }
 
-teardown()
-{
+teardown() {
 	ssh_config_back
 	bed_wipe
 }
@@ -38,15 +37,13 @@ ssh_config() # "NODE..." LINE...
 	} | on login sh -c 'cat >~/.ssh/config'
 }
 
-ssh_config_back()
-{
+ssh_config_back() {
 	on login sh -c '[ ! -e /tmp/ssh_config ] ||
 		mv /tmp/ssh_config ~/.ssh/config'
 }
 
 # What the caches hold.
-caches()
-{
+caches() {
 	local node
 
 	for node in node1 node2 node3 node4; do
@@ -193,8 +190,7 @@ caches()
 
 # talks SECONDS COMMAND COMPLAINT OPTION...: COMMAND is run on node2 in place of
 # scr_copy.
-talks()
-{
+talks() {
 	local start=$SECONDS
 
 	bed_lay xor_8n4
@@ -209,8 +205,7 @@ talks()
 
 # cut_off TIMES STATUS TEXT: the connection to node2 ends TIMES times while it
 # copies.
-cut_off()
-{
+cut_off() {
 	bed_lay single_4
 	program ssh 'case " $* " in *" node2 "*"--prefix"*)
 			[ "$(wc -l <"/pfs/cuts")" = '"$1"' ] || {

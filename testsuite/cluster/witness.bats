@@ -8,8 +8,7 @@ load bed
 
 setup_file() { bed_up 4; }
 
-teardown()
-{
+teardown() {
 	local node
 
 	for node in node1 node2 node3 node4; do
@@ -78,8 +77,7 @@ start_up() { on "$1" sh -c 'echo "$1" >~/.bashrc' - "$2"; }
 }
 
 # as_other NODE...: on these, scr_copy runs as a user who may not read the caches.
-as_other()
-{
+as_other() {
 	local list=$*
 
 	mkdir -p "$BED_DIR/pfs/bin"

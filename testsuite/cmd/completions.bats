@@ -10,8 +10,7 @@ SCRIPTS=$TESTSUITE/../scripts
 SHARE=$TESTSUITE/../share/completions
 
 # The mock command has kinds of options that the real ones may lack.
-setup()
-{
+setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	mkdir fake man
 	export HOME=$PWD # fish writes to it
@@ -44,8 +43,7 @@ setup()
 # Make fake/scr_index, which prints each argument as a line of its dump, and
 # three names of datasets; fake/scr_container, with a few verbs; and fake/scr_env,
 # whose verbs have options of their own.
-dump()
-{
+dump() {
 	printf '%b\n' "$@" >fake/dump
 	cat >fake/scr_index <<-'END'
 		#!/bin/sh
@@ -107,8 +105,7 @@ dump()
 }
 
 # Set commands to the paths of the real commands, or skip the test.
-real_commands()
-{
+real_commands() {
 	local file
 
 	commands=()
@@ -120,8 +117,7 @@ real_commands()
 
 # The candidates of bash at the end of the line $1, one on a line.  In a
 # subshell, without the trap of bats, which makes each command slow.
-complete_bash()
-{
+complete_bash() {
 	set +T
 	trap - DEBUG
 	# shellcheck disable=SC1091 # made just now
@@ -134,16 +130,14 @@ complete_bash()
 }
 
 # completes LINE [CANDIDATE...]: bash offers these at the end of the line.
-completes()
-{
+completes() {
 	output=$(complete_bash "$1")
 	assert_output_is "$(printf '%s\n' "${@:2}")"
 }
 
 # Print each line of $tabbed as a real $1 completes it when TAB is pressed.  A
 # key binding prints and clears the line.
-press_tab()
-{
+press_tab() {
 	local line i
 
 	command -v "$1" script >/dev/null || skip "no $1, or no script(1)"

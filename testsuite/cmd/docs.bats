@@ -38,8 +38,7 @@ dataset() # ID OPTION...: 8 ranks on 4 nodes below /p/run7, with XOR
 
 # /p/run7: checkpoints 3, 4 and 9 are whole and in the index.  Number 5 was
 # scavenged, without the files of the third node.
-run7()
-{
+run7() {
 	local id
 
 	for id in 3 4 9; do
@@ -51,15 +50,13 @@ run7()
 }
 
 # Texts in which times, and what differs between users, look alike.
-alike()
-{
+alike() {
 	sed -E -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}/TIME/g' \
 		-e 's/by [a-z]+, job/by USER, job/' -e "s#$W##g"
 }
 
 # Is command $1 run elsewhere?  Where:
-elsewhere()
-{
+elsewhere() {
 	case $1 in
 	*mpiexec* | *srun* | *sbatch* | "mpicc "*) ;; # cluster/examples.bats
 	"make "*) ;;				      # install.bats
@@ -76,8 +73,7 @@ typed() { eval "$1"; }
 # run_docs FILE [STATUS=PATTERN]...: run each example of FILE in a fresh world:
 # what setup() and the test have made.  Every command has to succeed, but those
 # that contain PATTERN end with STATUS.
-run_docs()
-{
+run_docs() {
 	local file=$DOCS/$1 number command want rule count=0 expected='' line said
 	local world=$BATS_TEST_TMPDIR/world all
 

@@ -216,8 +216,7 @@ refused() {
 	ends 1 scr_index -p p --verify 1
 	assert_stderr_has "ckpt.1/rank_2.ckpt may be one of them" \
 		"next: scr_postrun -p p"
-	ends 1 scr_inspect -p p -d 1
-	assert_output_has "next:       scr_postrun -p p"
+	finds 1 "next:       scr_postrun -p p" scr_inspect -p p -d 1
 	ends 1 scr_index -p p --build 1
 	ends 1 scr_rebuild -p p 1
 	# Nothing is there that could be: lost.
@@ -509,8 +508,7 @@ two() {
 	scr_index -q -p p --build 1
 	scr_container -q -p p pack --size 4000 1
 	rm $D/rank2file
-	ends 3 scr_index -p p --build 1
-	assert_stderr_has "scr_container -p p repack 1"
+	warns 3 "scr_container -p p repack 1" scr_index -p p --build 1
 	# The header of a file that restores nothing is no damage.
 	dataset -t SINGLE
 	scr_index -q -p p --build 1
@@ -554,8 +552,7 @@ two() {
 	scr_index -q -p p --build 1
 	rm $D/summary.scr
 	mkdir $D/summary.scr
-	ends 3 scr_inspect -p p -d 1
-	assert_output_has "mv p/.scr/scr.dataset.1/summary.scr p"
+	finds 3 "mv p/.scr/scr.dataset.1/summary.scr p" scr_inspect -p p -d 1
 }
 
 @test "33.22 what is unpacked is not to be repacked" {

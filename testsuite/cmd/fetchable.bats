@@ -208,8 +208,7 @@ with_ranks() {
 	try scr_index -p p --verify --checksums
 	assert_output_has "sizes, checksums of 3.9 KiB"
 	rm "$meta"/rank2file*
-	ends 1 scr_index -p p --verify
-	assert_output_has nothing
+	finds 1 nothing scr_index -p p --verify
 }
 
 @test "--add of a dataset that cannot be fetched" {
@@ -248,8 +247,7 @@ with_ranks() {
 @test "postrun: a data file is gone: the older checkpoint, status 3" {
 	scavenged 1 2
 	rm p/ckpt.2/rank_1.ckpt
-	ends 3 scr_postrun "${args[@]}"
-	assert_output_has "OLDER checkpoint ckpt.1"
+	finds 3 "OLDER checkpoint ckpt.1" scr_postrun "${args[@]}"
 	assert_stderr_has "dataset 2: in the index, but lost: ckpt.2/rank_1.ckpt"
 	try scr_index -p p
 	assert_output_has " * ckpt.1"
@@ -259,8 +257,7 @@ with_ranks() {
 	scavenged 1 2
 	truncate -s 10 p/ckpt.1/rank_0.ckpt
 	rm p/.scr/scr.dataset.2/*
-	ends 1 scr_postrun "${args[@]}"
-	assert_output_has UNKNOWN
+	finds 1 UNKNOWN scr_postrun "${args[@]}"
 }
 
 @test "postrun: a cache has what the prefix lost" {
@@ -276,8 +273,7 @@ with_ranks() {
 	scavenged 1 2
 	in_cache -i 2 --time 1800000000
 	truncate -s 10 local/cache/genuser/scr.1000/scr.dataset.2/rank_1.ckpt
-	ends 3 scr_postrun "${args[@]}"
-	assert_output_has "OLDER checkpoint ckpt.1"
+	finds 3 "OLDER checkpoint ckpt.1" scr_postrun "${args[@]}"
 }
 
 @test "postrun: a dataset on the prefix that cannot be read is unknown" {

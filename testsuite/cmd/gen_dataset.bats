@@ -2,11 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The generator that other tests use.
 
-bats_require_minimum_version 1.5.0
-
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return 1
-}
+load helper
 
 # Everything below a directory: path, mode, contents; times of data files.
 tree_of() {

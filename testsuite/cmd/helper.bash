@@ -24,8 +24,7 @@ trap 'skip "no golden data: not in \$SCRKIT_GOLDEN"' USR1
 
 # Print the path of a directory (or file) of golden data, or skip the test if it
 # is missing.  Use `dir=$(golden scr3/xor_8)` on a line of its own.
-golden()
-{
+golden() {
 	local path=${SCRKIT_GOLDEN:-/nonexistent}/$1
 
 	if [[ -e $path ]]; then
@@ -39,8 +38,7 @@ golden()
 
 # pick STEP WORD...: set `picked` to every STEP-th of these cases; where it begins
 # differs from test to test.  With SLOW=1: all of them.
-pick()
-{
+pick() {
 	local step=$1 i
 
 	shift
@@ -55,8 +53,7 @@ pick()
 # untraced: from here on bats notes only which line of a test it runs, not those of
 # functions: that takes a millisecond for each command there, most of the time of
 # the tests.  BATS_TRACED: all, to see where in a function a test fails.
-untraced()
-{
+untraced() {
 	[[ -n ${BATS_TRACED-} || $- != *T* ]] || {
 		set +T
 		# They end the trace at a failure.
@@ -67,8 +64,7 @@ untraced()
 
 # Run a command like `run --separate-stderr`, which starts five processes for
 # each and took most of the time of the tests.
-attempt()
-{
+attempt() {
 	local out=$BATS_FILE_TMPDIR/out.$BASHPID err=$BATS_FILE_TMPDIR/err.$BASHPID
 	local flags
 
@@ -91,22 +87,19 @@ attempt()
 
 # The same; what it answers in JSON has to follow the schema.  Python is slow to
 # start: teardown_file looks at all answers of a file at once.
-try()
-{
+try() {
 	attempt "$@"
 	[[ " $* " != *" --json "* || $output != "{"* ]] || keep_answer
 }
 
-keep_answer()
-{
+keep_answer() {
 	local to=$BATS_FILE_TMPDIR/answer.$BATS_TEST_NUMBER.$BASHPID
 
 	answer_count=$((answer_count + 1))
 	printf '%s\n' "$output" >"$to.$answer_count"
 }
 
-teardown_file()
-{
+teardown_file() {
 	local all=("$BATS_FILE_TMPDIR/answer."*)
 
 	[[ ! -e ${all[0]} ]] || json_check "${all[@]}"
@@ -114,8 +107,7 @@ teardown_file()
 
 # become USER: a command before others, in the array `as`, with which user and
 # group USER run them.  Skips the test if that cannot be.
-become()
-{
+become() {
 	as=(setpriv "--reuid=$1" "--regid=$1" --clear-groups
 		env PATH="${OPEN_BIN-$BIN}:$PATH")
 	"${as[@]}" true 2>/dev/null || skip "may not become another user"
@@ -125,8 +117,7 @@ become()
 
 # restricted: a command before others, in the array `as`: the modes of files hold
 # for them, whoever runs them.
-restricted()
-{
+restricted() {
 	as=()
 	: >closed && chmod 0 closed
 	! cat closed 2>/dev/null ||
@@ -137,8 +128,7 @@ restricted()
 }
 
 # may_give: may files be given to somebody else?
-may_give()
-{
+may_give() {
 	local file=$BATS_FILE_TMPDIR/given.$BASHPID rc=0
 
 	: >"$file"
@@ -148,15 +138,13 @@ may_give()
 }
 
 # gives: the test needs that.
-gives()
-{
+gives() {
 	may_give || skip "may not give files to others"
 }
 
 # own_mounts: a command before others, in the array `own`: they see their own
 # mounts, and may mount.
-own_mounts()
-{
+own_mounts() {
 	local try=(mount -t tmpfs none "$BATS_TEST_TMPDIR")
 
 	own=(unshare -m)
@@ -166,8 +154,7 @@ own_mounts()
 
 # A test that mounts begins with `privately && return`: it is run once more, in a
 # process of its own, which may do that.
-privately()
-{
+privately() {
 	local script=$BATS_FILE_TMPDIR/privately
 
 	[[ -z ${PRIVATELY-} ]] || return 1
@@ -185,8 +172,7 @@ privately()
 # moments COUNT [SOME]: numbers up to COUNT of the operations to disturb: SOME
 # (10) of them, or a few more, with the first and the last; with SCRKIT_SLOW
 # all.
-moments()
-{
+moments() {
 	local step=1
 
 	[[ -n ${SCRKIT_SLOW-} ]] || step=$(($1 / ${2-10} + 1))
@@ -197,14 +183,12 @@ moments()
 # json_check FILE...: json_check.py with a Python that has what it needs: the
 # first one in PATH may not be the system's.  Without one it does nothing:
 # json.bats needs it.  Python is slow to start: look for it once in a test.
-json_check()
-{
+json_check() {
 	json_python
 	"$JSON_PYTHON" "$TESTSUITE/cmd/json_check.py" "$@"
 }
 
-json_python()
-{
+json_python() {
 	[[ -z ${JSON_PYTHON-} ]] || return 0
 	for JSON_PYTHON in python3 /usr/bin/python3 true; do
 		! "$JSON_PYTHON" -c 'import jsonschema' 2>/dev/null || break
@@ -212,8 +196,7 @@ json_python()
 }
 
 # Fail the test, with the expectation and the output of the command.
-failed()
-{
+failed() {
 	{
 		printf '%s\n' "$@"
 		printf 'status: %s\nstdout:\n%s\n' "${status-}" "${output-}"
@@ -222,85 +205,73 @@ failed()
 	return 1
 }
 
-assert_status()
-{
+assert_status() {
 	((status == $1)) || failed "expected status $1"
 }
 
 # ends STATUS COMMAND...: run it like `try`; it has to end with STATUS.
-ends()
-{
+ends() {
 	try "${@:2}"
 	((status == $1)) || failed "${*:2}: expected status $1"
 }
 
 # prints TEXT COMMAND...: it succeeds, and stdout is TEXT.
-prints()
-{
+prints() {
 	ends 0 "${@:2}"
 	assert_output_is "$1"
 }
 
 # shows TEXT COMMAND...: it succeeds, and stdout contains TEXT.
-shows()
-{
+shows() {
 	ends 0 "${@:2}"
 	assert_output_has "$1"
 }
 
 # finds STATUS TEXT COMMAND...: it ends with STATUS, and stdout contains TEXT.
-finds()
-{
+finds() {
 	ends "$1" "${@:3}"
 	assert_output_has "$2"
 }
 
 # warns STATUS TEXT COMMAND...: the same of stderr.
-warns()
-{
+warns() {
 	ends "$1" "${@:3}"
 	assert_stderr_has "$2"
 }
 
 # rejects COMMAND...: it does not succeed.
-rejects()
-{
+rejects() {
 	try "$@"
 	((status != 0)) || failed "$*: expected a failure"
 }
 
 # complains STATUS TEXT COMMAND...: it ends with STATUS, and stderr is one line
 # that contains TEXT.
-complains()
-{
+complains() {
 	ends "$1" "${@:3}"
 	assert_stderr_one_line "$2"
 }
 
 # misused TEXT COMMAND...: a usage error, whose message contains TEXT.
-misused()
-{
+misused() {
 	try "${@:2}"
 	assert_usage_error "$1"
 }
 
 # stdout has N lines.
-assert_line_count()
-{
+assert_line_count() {
 	local count=0
 
 	[[ -z $output ]] || count=$(printf '%s\n' "$output" | wc -l)
 	((count == $1)) || failed "expected $1 lines, not $count"
 }
 
-assert_output_is()
-{
+assert_output_is() {
 	[[ $output == "$1" ]] || failed "expected on stdout:" "$1"
 }
 
 # stdout contains each argument.
-assert_output_has()
-{
+assert_output_has() {
 	local text
 
 	for text in "$@"; do
@@ -308,8 +279,15 @@ assert_output_has()
 	done
 }
 
-assert_output_lacks()
-{
+assert_stderr_lacks() {
+	local text
+
+	for text in "$@"; do
+		[[ $stderr != *"$text"* ]] || failed "not expected on stderr: $text"
+	done
+}
+
+assert_output_lacks() {
 	local text
 
 	for text in "$@"; do
@@ -318,20 +296,17 @@ assert_output_lacks()
 }
 
 # A line of stdout matches the extended regular expression.
-assert_line()
-{
+assert_line() {
 	grep -Eq -- "$1" <<<"$output" || failed "expected a line: $1"
 }
 
 # After `try`: stderr is empty.
-assert_stderr_empty()
-{
+assert_stderr_empty() {
 	[[ -z $stderr ]] || failed "expected nothing on stderr"
 }
 
 # After `try`: stderr contains each argument.
-assert_stderr_has()
-{
+assert_stderr_has() {
 	local text
 
 	for text in "$@"; do
@@ -341,8 +316,7 @@ assert_stderr_has()
 
 # After `try`: stderr is one line, a message "NAME: ..." that contains each
 # argument.
-assert_stderr_one_line()
-{
+assert_stderr_one_line() {
 	local lines
 
 	lines=$(grep -v '^[a-z_]*: next: ' <<<"$stderr")
@@ -353,8 +327,7 @@ assert_stderr_one_line()
 }
 
 # After `try`: it was a usage error, with its hint.
-assert_usage_error()
-{
+assert_usage_error() {
 	assert_status 2
 	[[ -z $output || $output == *'"schema"'* ]] ||
 		failed "expected nothing on stdout"
@@ -365,8 +338,7 @@ assert_usage_error()
 
 # waits_for LOCK COMMAND...: while this file is locked, the command says that it
 # waits; then it succeeds.
-waits_for()
-{
+waits_for() {
 	exec 9>"$1"
 	flock 9
 	"${@:2}" >waiting.out 2>&1 3>&- 9>&- &
@@ -379,14 +351,12 @@ waits_for()
 }
 
 # damage FILE OFFSET [TEXT]: write TEXT (Z), with escapes, over the bytes there.
-damage()
-{
+damage() {
 	printf %b "${3-Z}" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
 # The contents of all files below a directory: "SHA256  NAME", sorted.
-tree_sha()
-{
+tree_sha() {
 	(
 		cd "$1" || exit
 		find . -type f -printf '%P\0' | sort -z |
@@ -396,8 +366,7 @@ tree_sha()
 
 # All entries below a directory: name, type, mode, owner, group; except for
 # directories also size, modification time and link target.
-tree_stat()
-{
+tree_stat() {
 	find "$1" -mindepth 1 \
 		\( -type d -printf '%P/ %y %m %U %G\n' \) -o \
 		-printf '%P %y %m %U %G %s %T@ %l\n' | sort
@@ -405,8 +374,7 @@ tree_stat()
 
 # in_no_job: change to the test's directory and remove all variables of a job, a
 # resource manager or the system's configuration.
-in_no_job()
-{
+in_no_job() {
 	local name
 
 	untraced
@@ -417,9 +385,14 @@ in_no_job()
 	done
 }
 
+# What a file that needs no more has: in_no_job, and rights as usual.
+setup() {
+	in_no_job
+	umask 022
+}
+
 # stub NAME: a mock command in stub/, which is first in PATH, from stdin.
-stub()
-{
+stub() {
 	mkdir -p stub
 	cat >"stub/$1"
 	chmod +x "stub/$1"
@@ -427,8 +400,7 @@ stub()
 }
 
 # A mock ssh whose nodes are this machine: dead* hang, gone* refuse.
-stub_ssh()
-{
+stub_ssh() {
 	stub ssh <<-'END'
 		#!/bin/sh
 		while :; do
@@ -450,8 +422,7 @@ stub_ssh()
 }
 
 # one_node: a job whose node is this machine; `args` for scr_postrun.
-one_node()
-{
+one_node() {
 	export SCR_USER_NAME=genuser
 	unset SCR_JOB_ID SCR_NODELIST
 	# The path of the node's storage in the generator's metadata.
@@ -461,8 +432,7 @@ one_node()
 }
 
 # in_cache OPTION...: a checkpoint of two ranks in its cache.
-in_cache()
-{
+in_cache() {
 	"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache \
 		--nodes-dir nodes -t SINGLE -s 1000 --lose "" \
 		--recorded-prefix "$PWD/p" "$@"

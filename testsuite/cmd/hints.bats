@@ -11,8 +11,7 @@ dir="it's p"
 meta=.scr/scr.dataset.2
 
 # Dataset 2 is named 1, dataset 1 is named 2.
-setup()
-{
+setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	umask 022
 	for id in 1 2; do
@@ -27,15 +26,13 @@ setup()
 }
 
 # renew FROM: the prefix is a copy of this one.
-renew()
-{
+renew() {
 	rm -rf "$dir"
 	cp -a "$1" "$dir"
 }
 
 # hints COMMAND...: run it, and print the commands that it names.
-hints()
-{
+hints() {
 	local said
 
 	said=$("$@" 2>&1) || :
@@ -49,8 +46,7 @@ hints()
 
 # each_hint DAMAGE COMMAND...: each command that COMMAND names works on dataset
 # id:2 of the prefix; afterwards it is whole.
-each_hint()
-{
+each_hint() {
 	local damage=$1 hint all
 
 	renew "${base:-packed}"

@@ -15,10 +15,6 @@ setup_file() {
 	make_steps
 }
 
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return 1
-}
-
 # make ID NAME OPTION...: make dataset ID on the prefix, as after a scavenge.
 make() {
 	local id=$1 name=$2

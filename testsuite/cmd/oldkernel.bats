@@ -43,7 +43,7 @@ again() {
 
 @test "links, without openat2" {
 	again openat2 cmd/trust.bats "a link|belongs to the owner of|scavenge"
-	again openat2 cmd/hostile.bats "linked"
+	again openat2 cmd/planted.bats "linked"
 	[[ -z ${SCRKIT_GOLDEN-} ]] || again openat2 golden/security.bats links
 }
 
@@ -68,8 +68,7 @@ again() {
 		rm p/data
 		ln -s ../real p/data
 		chmod 777 p # anybody's
-		ends 1 "$WITHOUT" $call scr_index -p p --verify
-		assert_stderr_has "leads out of"
+		warns 1 "leads out of" "$WITHOUT" $call scr_index -p p --verify
 		ends 1 env -C "$PWD" "$WITHOUT" $call scr_index -p p --build 1
 		[[ -z $(ls real) ]]
 	done
@@ -85,7 +84,7 @@ again() {
 	[[ -n ${SCRKIT_SLOW-} ]] || skip "slow"
 	for call in openat2 statx renameat2 close_range pidfd_open \
 		copy_file_range clone3 faccessat2 all; do
-		for file in trust hostile planted scr_copy scr_postrun scr_rebuild \
+		for file in trust planted scr_copy scr_postrun scr_rebuild \
 			scr_archive; do
 			again "$call" "cmd/$file.bats"
 		done

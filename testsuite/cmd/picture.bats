@@ -7,11 +7,6 @@ load helper
 
 : "${GEN:=$BIN/../gen}"
 
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return 1
-	in_no_job
-}
-
 # dataset PREFIX OPTION...
 dataset() {
 	"$GEN/gen_dataset" -q -p "$1" -s 300 "${@:2}"

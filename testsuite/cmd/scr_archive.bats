@@ -5,37 +5,28 @@
 
 load helper
 
-setup()
-{
-	cd "$BATS_TEST_TMPDIR" || return 1
-}
-
 : "${GEN:=$BIN/../gen}"
 
 # Make p: four ranks with four files each, some with unusual names; indexed.
-setup_file()
-{
+setup_file() {
 	cd "$BATS_FILE_TMPDIR" || return 1
 	"$GEN/gen_dataset" -q -p p -n 4 -f 4 -s 3K,900
 	scr_index -q -p p --build 1
 	scr_container -q -p p export -o ar 1
 }
 
-dataset()
-{
+dataset() {
 	cp -a "$BATS_FILE_TMPDIR/p" .
 }
 
 # no_file_below PREFIX
-no_file_below()
-{
+no_file_below() {
 	prints "" find "$1" -type f
 }
 
 # refused ARCHIVE [TEXT]: import ends with 1 and a message with TEXT, and leaves
 # nothing on prefix q.
-refused()
-{
+refused() {
 	rm -rf q
 	mkdir q
 	ends 1 scr_container -p q import "$1"
@@ -44,8 +35,7 @@ refused()
 }
 
 # All user files below $1: hash, mode, time, name.
-files_of()
-{
+files_of() {
 	(cd "$1" && find ckpt.1 -type f -exec sha256sum {} + | sort &&
 		find ckpt.1 -type f -printf '%p %m %U %G %T@\n' | sort)
 }

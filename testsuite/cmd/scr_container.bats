@@ -24,11 +24,6 @@ setup_file() {
 	scr_index -q -p small --build 1 --checksums
 }
 
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return 1
-	umask 022
-}
-
 # copy NAME: as prefix p.
 copy() {
 	rm -rf p

@@ -8,15 +8,8 @@ load helper
 
 : "${GEN:=$BIN/../gen}"
 
-setup()
-{
-	cd "$BATS_TEST_TMPDIR" || return 1
-	umask 022
-}
-
 # mark_failed PREFIX: what LLNL's library writes after a fetch that failed.
-mark_failed()
-{
+mark_failed() {
 	local tree
 
 	tree=$(scr_inspect -m tree "$1/.scr/index.scr" |
@@ -28,8 +21,7 @@ mark_failed()
 # is valid and a checkpoint, summary and rank2file decode, and each file is
 # there below the prefix; with the contents in the list SUMS of hash, size,
 # name, below FROM.
-fetchable()
-{
+fetchable() {
 	local dir=$1/.scr/scr.dataset.$2
 
 	scr_index -p "$1" --list --json >list
@@ -50,15 +42,13 @@ fetchable()
 }
 
 # The files below a directory: hash, size, name.
-sums()
-{
+sums() {
 	(cd "$1" && find . -path ./.scr -prune -o -type f -printf '%P\0' |
 		sort -z | xargs -0 sha256sum | sed 's/  / ? /')
 }
 
 # Is dataset 1 on prefix p marked by a fetch that failed?
-is_marked()
-{
+is_marked() {
 	scr_index -p p --list --json | grep -q '"fetch_failed": "2026-11-22T03'
 }
 
@@ -111,8 +101,7 @@ is_marked()
 }
 
 # old CASE: a dataset of SCR 1.1.8 on prefix p.
-old()
-{
+old() {
 	from=$(golden "containers/$1.sha256")
 	golden "containers/$1/scr.dataset.1/.scr/ctr.0.scr" >/dev/null
 	cp -R "${from%.sha256}" p
@@ -120,8 +109,7 @@ old()
 }
 
 # into_3 CASE
-into_3()
-{
+into_3() {
 	old "$1"
 	# In containers, LLNL's library cannot fetch it.
 	rejects scr_index -p p --add scr.dataset.1

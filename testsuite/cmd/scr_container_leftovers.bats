@@ -8,8 +8,7 @@ load helper
 
 : "${GEN:=$BIN/../gen}" "${SHIM:=$BIN/../shim.so}"
 
-setup_file()
-{
+setup_file() {
 	cd "$BATS_FILE_TMPDIR" || return 1
 	umask 022
 	"$GEN/gen_dataset" -q --prefix plain --ranks 2 --nodes 2 --files 12 \
@@ -21,8 +20,7 @@ setup_file()
 	cp -a plain/ckpt.1 whole/
 }
 
-setup()
-{
+setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	umask 022
 	[[ -e $SHIM ]] || skip "no fault shim"
@@ -30,15 +28,13 @@ setup()
 	cp -a "$BATS_FILE_TMPDIR/packed" .
 }
 
-temps()
-{
+temps() {
 	find "$1" -name '.scrkit-*.tmp' | sort
 }
 
 # at_each_kill THEN: kill unpack at a sample of its operations; then the
 # function THEN is called, and leaves no temporary file.
-at_each_kill()
-{
+at_each_kill() {
 	local n
 	local unpack=(scr_container -q -j 1 -p p unpack 1)
 
@@ -54,14 +50,12 @@ at_each_kill()
 }
 
 # killed OPERATION COMMAND...: run it, and kill it there.
-killed()
-{
+killed() {
 	try env LD_PRELOAD="$SHIM" SHIM_KILL_AT="$1" "${@:2}"
 }
 
 # operations COMMAND...: how many operations the command makes.
-operations()
-{
+operations() {
 	rm -f count
 	env LD_PRELOAD="$SHIM" SHIM_COUNT_FILE=count "$@" >/dev/null
 	cat count

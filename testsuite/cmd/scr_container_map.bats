@@ -10,8 +10,7 @@ load helper
 
 meta=p/.scr/scr.dataset.1
 
-setup_file()
-{
+setup_file() {
 	cd "$BATS_FILE_TMPDIR" || return 1
 	umask 022
 	"$GEN/gen_dataset" -q --prefix plain --ranks 4 --nodes 4 --files 2 \
@@ -26,23 +25,20 @@ setup_file()
 	done
 }
 
-setup()
-{
+setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	umask 022
 	ln -s "$BATS_FILE_TMPDIR"/{plain,whole} .
 }
 
 # packed [--with-redundancy]: make prefix p, packed like that.
-packed()
-{
+packed() {
 	rm -rf p
 	cp -a "$BATS_FILE_TMPDIR/packed${1-}" p
 }
 
 # flip FILE OFFSET: damage one byte.
-flip()
-{
+flip() {
 	local byte
 
 	byte=$(od -An -tu1 -j "$2" -N 1 "$1")
@@ -50,14 +46,12 @@ flip()
 }
 
 # The files of the map: the first copies.
-map_files()
-{
+map_files() {
 	ls $meta/rank2file $meta/rank2file.0.* $meta/packed.*.scr
 }
 
 # reads STATUS: all verbs that read work, and verify ends with this status.
-reads()
-{
+reads() {
 	shows ckpt.1/rank_3_1.ckpt scr_container -p p list 1
 	scr_container -p p cat 1 ckpt.1/rank_2_0.ckpt 2>/dev/null |
 		cmp - plain/ckpt.1/rank_2_0.ckpt
@@ -69,8 +63,7 @@ reads()
 
 # outlives TEXT...: the map of p is damaged, and the data are not: all can be
 # read, messages have each TEXT, unpack restores the files, and repack the map.
-outlives()
-{
+outlives() {
 	reads 3
 	assert_stderr_has "$@"
 	assert_output_has "no data are missing" \
@@ -236,8 +229,7 @@ lost() {
 }
 
 # named_a_loss VERB DATASET: it ends with 4 and advises a backup.
-named_a_loss()
-{
+named_a_loss() {
 	local verb=${1#* }
 
 	[[ $verb != "$1" ]] || verb=

@@ -9,8 +9,7 @@ load helper
 
 export GEN=${GEN:-$BIN/../gen}
 
-setup()
-{
+setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	seed=${RANDOM_SEED:-$(date +%N | sed 's/^0*//')}
 	echo "seed $seed"
@@ -22,8 +21,7 @@ setup()
 # tree FILES CONTAINER LARGEST: make files below p, and a flushed dataset of
 # them: rank2file and summary, no filemaps.  Many sizes are near the border of a
 # container.
-tree()
-{
+tree() {
 	mkdir -p p/data/sub p/.scr/scr.dataset.1
 	python3 - "$RANDOM" "$1" "$2" "$3" "${names[@]}" <<-'END'
 	import os, random, subprocess, sys
@@ -73,16 +71,14 @@ tree()
 }
 
 # Everything that must stay the same: contents, modes, times, owners, names.
-state()
-{
+state() {
 	(cd "$1" && find data -type f -print0 | sort -z |
 		xargs -0 -r sha256sum -z &&
 		find data -type f -printf '%p %m %T@ %U %G %s\0' | sort -z) |
 		tr '\0' '\n'
 }
 
-round()
-{
+round() {
 	local files=$1 container=$2 largest=$3 order again orders
 
 	rm -rf p q back

@@ -11,15 +11,8 @@ load helper
 
 ctr=p/.scr/scr.dataset.1/.scr
 
-setup()
-{
-	cd "$BATS_TEST_TMPDIR" || return 1
-	umask 022
-}
-
 # make TYPE OPTION...: make prefix "plain", 8 ranks in 2 sets of 4.
-make()
-{
+make() {
 	rm -rf plain p
 	"$GEN/gen_dataset" -q --prefix plain --ranks 8 --nodes 4 --files 2 \
 		--size 10000,5000 --recorded-prefix /job/p -t "$1" \
@@ -30,8 +23,7 @@ make()
 
 # each_container_can_go [NAMES]: containers are removed in turn, and rebuilt; of
 # many, a sample.
-each_container_can_go()
-{
+each_container_can_go() {
 	local one all
 
 	rm -rf whole

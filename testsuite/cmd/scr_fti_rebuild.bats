@@ -8,8 +8,7 @@
 
 load helper
 
-setup()
-{
+setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	[[ -e $SHIM ]] || skip "no fault shim"
 	kills=${SCRKIT_KILLS:-$((${#SCRKIT_SLOW} > 0 ? 200 : 9))}
@@ -25,16 +24,14 @@ setup()
 }
 
 # fresh: c is what is left after the loss.
-fresh()
-{
+fresh() {
 	rm -rf c
 	cp -R lost c
 }
 
 # intact: each file in c has the bytes of `right`, or is the damaged one;
 # temporary files and the lock aside.
-intact()
-{
+intact() {
 	local left
 
 	# Nothing is another or gone; more is temporary, or what was lost.
@@ -50,16 +47,14 @@ intact()
 
 # completes WHAT: another run gives `right`, without leftovers; the lock file of
 # a killed run may stay if nothing was left to do.
-completes()
-{
+completes() {
 	try scr_fti rebuild c
 	[[ $status = 0 ]] || failed "$1: another run"
 	diff -r -x .scrkit.lock right c || failed "$1: another result"
 }
 
 # count_operations OPTION...: how many file operations a rebuild has.
-count_operations()
-{
+count_operations() {
 	fresh
 	rm -f count
 	env "$@" LD_PRELOAD="$SHIM" SHIM_COUNT_FILE="$PWD/count" \

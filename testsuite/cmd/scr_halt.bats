@@ -6,21 +6,18 @@
 
 load helper
 
-setup()
-{
+setup() {
 	in_no_job
 	mkdir p
 	FILE=$PWD/p/.scr/halt.scr
 }
 
 # The settings of prefix $1, without the heading.
-settings()
-{
+settings() {
 	scr_halt --list "${1:-p}" | sed 1d
 }
 
-settings_are()
-{
+settings_are() {
 	attempt settings "${@:2}"
 	assert_output_is "$1"
 }
@@ -54,8 +51,7 @@ settings_are()
 }
 
 @test "without a condition: after the next checkpoint, before the first run" {
-	ends 0 scr_halt p
-	assert_stderr_one_line "no job has run with this prefix yet"
+	complains 0 "no job has run with this prefix yet" scr_halt p
 	assert_output_is "Setting ExitReason
 
 Halt file settings for $FILE:
@@ -167,8 +163,7 @@ Halt file settings for $FILE:
 	ends 0 scr_halt --remove p
 	assert_stderr_empty
 	[[ ! -e $FILE ]]
-	ends 0 scr_halt --remove p
-	assert_stderr_one_line "p: no halt file"
+	complains 0 "p: no halt file" scr_halt --remove p
 	try scr_halt -r -l p
 	assert_output_has "  None"
 }
@@ -281,8 +276,7 @@ Halt file settings for $FILE:
 
 # Mock commands of SLURM: a step is a file in steps/ that contains the signal
 # that ends it.
-slurm()
-{
+slurm() {
 	mkdir -p bin steps
 	cat >bin/squeue <<-'END'
 		#!/bin/sh
@@ -316,8 +310,7 @@ slurm()
 	assert_output_is $'77.batch\n77.extern'
 	[[ $(cat calls) == "--signal=TERM 77.0" ]]
 	cmp halt.seen "$FILE" # written before the signal
-	ends 0 scr_halt -i p
-	assert_stderr_one_line "no process of the job is running"
+	complains 0 "no process of the job is running" scr_halt -i p
 }
 
 @test "--immediate with conditions, another job's id, a stubborn step" {
@@ -337,8 +330,7 @@ slurm()
 	ends 1 scr_halt -i p
 	assert_stderr_has "--force" "was not stopped"
 	[[ -e steps/77.0 && ! -e calls ]]
-	ends 0 scr_halt -i --dry-run -f p
-	assert_stderr_has "would stop step 77.0"
+	warns 0 "would stop step 77.0" scr_halt -i --dry-run -f p
 	[[ -e steps/77.0 && $(cat "$FILE") == junk ]]
 }
 

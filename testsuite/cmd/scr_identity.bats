@@ -9,20 +9,13 @@ load helper
 : "${GEN:=$BIN/../gen}"
 D=p/.scr/scr.dataset.4
 
-setup()
-{
-	cd "$BATS_TEST_TMPDIR" || return 1
-}
-
 # craft FILE: write the printout of a tree on stdin as a kvtree file.
-craft()
-{
+craft() {
 	"$GEN/gen_craft" --output "$1"
 }
 
 # edit FILE SED...: change a metadata file by its printout.
-edit()
-{
+edit() {
 	local file=$1
 
 	shift
@@ -31,15 +24,13 @@ edit()
 }
 
 # invert FILE...: other bytes of the same size, written now.
-invert()
-{
+invert() {
 	perl -0777 -pi -e 's/(.)/chr(255 - ord $1)/ges' "$@"
 }
 
 # Job A's scavenge of dataset 4, $1 ranks, redundancy $2: data, filemaps and
 # parity are on the prefix, and in the index.
-scavenge_of_a()
-{
+scavenge_of_a() {
 	"$GEN/gen_dataset" -q -p p -i 4 -n "$1" -t "$2" -s 5000,300
 	scr_index -q -p p --build 4
 }
@@ -47,8 +38,7 @@ scavenge_of_a()
 # Ids start again: index and flush.scr are dropped.  LLNL's library flushes
 # another dataset 4 of $1 ranks, a year later: it writes data, rank2file and
 # summary, and nothing else.  $2: the job id.
-flush_of_b()
-{
+flush_of_b() {
 	local r
 
 	rm -f p/.scr/index.scr p/.scr/flush.scr "$D"/rank2file*
@@ -70,16 +60,14 @@ flush_of_b()
 }
 
 # The same, with checksums in our rank2file.
-build_of_b()
-{
+build_of_b() {
 	flush_of_b "$@"
 	scr_index -q -p p --build 4 --checksums
 	grep -q CRC <(scr_inspect -m tree "$D/rank2file.0.0")
 }
 
 # After a loss: no command rebuilds from the redundancy of A, and all say why.
-refused()
-{
+refused() {
 	tree_sha p >before
 	complains 4 "another dataset" scr_inspect -p p 4
 	assert_output_lacks "any 1 rank" "can be rebuilt" "--build"
@@ -92,8 +80,7 @@ refused()
 
 # damaged TEXT...: build and rebuild say that data are damaged, and change
 # nothing.
-damaged()
-{
+damaged() {
 	tree_sha p >before
 	for cmd in "scr_index -p p --build 4" "scr_rebuild -p p 4"; do
 		ends 4 $cmd
@@ -142,8 +129,7 @@ damaged()
 }
 
 # B, 4 ranks, is scavenged over the remains of A, $2 ranks.
-scavenge_of_b_over_a()
-{
+scavenge_of_b_over_a() {
 	rm -rf p b
 	scavenge_of_a "$2" "$1"
 	rm p/.scr/index.scr p/.scr/flush.scr
@@ -153,8 +139,7 @@ scavenge_of_b_over_a()
 }
 
 # The dataset on the prefix is built, and is B.
-builds_b()
-{
+builds_b() {
 	scr_index -q -p p --build 4
 	"${b[@]}" -p p --check
 	ends 0 scr_index -p p --verify --deep 4
@@ -197,8 +182,7 @@ builds_b()
 
 # As flush_of_b, but the clock of A's nodes was ahead: times show nothing.  $1:
 # the size of B's files differs from A's (yes) or not.
-build_of_b_by_other_clocks()
-{
+build_of_b_by_other_clocks() {
 	"$GEN/gen_dataset" -q -p p -i 4 -n 4 -t XOR -s 5000,300 \
 		--time 1731536100
 	scr_index -q -p p --build 4

@@ -156,8 +156,7 @@ assert_whole() {
 	rm p/.scr/scr.dataset.1/reddesc.er.{0,2}.xor*
 	ends 4 scr_rebuild -p p 1
 	[ ! -e p/ckpt.1/rank_1_0.ckpt ]
-	ends 4 scr_rebuild --partial -p p 1
-	assert_stderr_has "set 1 of 2"
+	warns 4 "set 1 of 2" scr_rebuild --partial -p p 1
 	cmp p/ckpt.1/rank_1_0.ckpt p.whole/ckpt.1/rank_1_0.ckpt
 	[ ! -e p/ckpt.1/rank_0_0.ckpt ]
 }
@@ -224,8 +223,7 @@ assert_whole() {
 		scr_index -q -p p --build 1
 		cp -a $red right
 		eval "rm $red/$lost"
-		ends 3 scr_inspect -p p 1
-		assert_output_has "next:       scr_rebuild -p p 1"
+		finds 3 "next:       scr_rebuild -p p 1" scr_inspect -p p 1
 		ends 0 scr_rebuild -p p 1
 		# Headers over filemaps have their times.
 		diff -r -x .scrkit.lock -x 'reddescmap*' $red right
@@ -244,22 +242,19 @@ assert_whole() {
 	assert_whole p
 	make q --crc --lose 2 --type RS
 	damage q/ckpt.1/rank_0_0.ckpt 77
-	ends 0 scr_rebuild --verify -p q 1
-	assert_stderr_has "rank_0_0.ckpt"
+	warns 0 "rank_0_0.ckpt" scr_rebuild --verify -p q 1
 	assert_whole q
 }
 
 @test "--deep repairs identified damage, and refuses to guess" {
 	make p --type RS --lose ""
 	damage p/ckpt.1/rank_3_1.ckpt 77
-	ends 0 scr_rebuild --deep --verify -p p 1
-	assert_stderr_has "rank_3_1.ckpt"
+	warns 0 "rank_3_1.ckpt" scr_rebuild --deep --verify -p p 1
 	assert_whole p
 	make x --lose ""
 	damage x/ckpt.1/rank_3_1.ckpt 77
 	before=$(tree_sha x)
-	ends 3 scr_rebuild --deep -p x 1
-	assert_stderr_has "is inconsistent"
+	warns 3 "is inconsistent" scr_rebuild --deep -p x 1
 	[ "$before" = "$(tree_sha x | grep -v scrkit.lock)" ]
 }
 
@@ -332,9 +327,8 @@ assert_whole() {
 	make p --lose 2
 	cd p/.scr/scr.dataset.1
 	for set in 1 2; do
-		ends 0 scr_rebuild --xor map \
+		shows "1 filemap" scr_rebuild --xor map \
 			reddescmap.er.*.xor.grp_${set}_of_2.*
-		assert_output_has "1 filemap"
 	done
 	ends 0 scr_rebuild --xor xor reddesc.er.*.xor.grp_1_of_2.*
 	[ -e ../../ckpt.1/rank_4_0.ckpt ]

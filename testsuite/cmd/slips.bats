@@ -6,8 +6,7 @@
 
 load helper
 
-setup()
-{
+setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	"$GEN/gen_dataset" -q -p p3 -n 2 -t XOR -s 100 --ckpt
 	"$GEN/gen_dataset" -q -p p3 -n 2 -t XOR -s 100 --ckpt -i 12

@@ -9,8 +9,7 @@ load golden
 
 # scratch CASE: make a copy of it with prefix $at, whose dataset is $old;
 # expected values are in $from.txt and $from.sha256.
-scratch()
-{
+scratch() {
 	from=$(golden "containers/$1.sha256")
 	golden "containers/$1/scr.dataset.1/.scr/ctr.0.scr" >/dev/null
 	from=${from%.sha256}
@@ -21,8 +20,7 @@ scratch()
 }
 
 # The files below a directory in the form of *.sha256: hash, size, name.
-contents()
-{
+contents() {
 	local name
 
 	(
@@ -37,15 +35,13 @@ contents()
 }
 
 # The entries of all files, key by key, sorted.
-entries()
-{
+entries() {
 	cat "$1"/.scr/rank2file.0.*.scr >"$BATS_TEST_TMPDIR/part"
 	scr_inspect --sort -m keyval "$BATS_TEST_TMPDIR/part"
 }
 
 # reads CASE: none of these commands changes a file.
-reads()
-{
+reads() {
 	local sha stat hash size name
 
 	scratch "$1"
@@ -104,8 +100,7 @@ reads()
 }
 
 # there_and_back CASE SIZE: unpack, and pack again in containers of this size.
-there_and_back()
-{
+there_and_back() {
 	local name before index
 
 	scratch "$1"
@@ -208,8 +203,7 @@ there_and_back()
 
 # Make a dataset in the newer layout with the files of golden case $1 in their
 # order, as a flush of the job would leave it.
-newer()
-{
+newer() {
 	local d=p/.scr/scr.dataset.1 golden rank path n=0
 
 	golden "containers/$1/scr.dataset.1/.scr/ctr.0.scr" >/dev/null
@@ -242,8 +236,7 @@ newer()
 }
 
 # A metadata file of golden case $1 and that of p are equal with sorted keys.
-same_keys()
-{
+same_keys() {
 	diff <(scr_inspect -m tree --sort \
 		"$(golden "containers/$1/scr.dataset.1/.scr/$2")") \
 		<(scr_inspect -m tree --sort "p/scr.dataset.1/.scr/$2")

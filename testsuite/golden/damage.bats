@@ -8,15 +8,13 @@ load golden
 
 # --- Damaged datasets: xor_4, with all four nodes scavenged, then damaged ----
 
-setup()
-{
+setup() {
 	at=$BATS_TEST_TMPDIR/elsewhere/prefix
 	meta=$at/.scr/scr.dataset.1
 }
 
 # build STATUS: build dataset 1 of the damaged case in $at.
-build()
-{
+build() {
 	try scr_index --prefix "$at" --build 1 "${@:2}"
 	assert_status "$1"
 	assert_output_is ""
@@ -24,8 +22,7 @@ build()
 
 # assert_whole [PATTERN]: the dataset is in the index and as it was before the
 # damage, except for files that match.
-assert_whole()
-{
+assert_whole() {
 	xor_4_whole "$at" "$@"
 	run -0 scr_index --prefix "$at"
 	[[ ${lines[1]} == "   1 YES   20"??-??-??T??:??:??"     ckpt.1" ]]
@@ -33,8 +30,7 @@ assert_whole()
 
 # assert_descriptor: the dataset's descriptor in index and summary is that of
 # xor_4.
-assert_descriptor()
-{
+assert_descriptor() {
 	local from
 
 	from=$(golden scr3/xor_4/rebuilt/prefix/.scr)
@@ -43,8 +39,7 @@ assert_descriptor()
 }
 
 # assert_mtimes: the user files have their recorded modes and times.
-assert_mtimes()
-{
+assert_mtimes() {
 	local from
 
 	from=$(golden scr3/xor_4)
@@ -55,8 +50,7 @@ assert_mtimes()
 }
 
 # repaired CASE TEXT [mtimes]: the damage is named, and all is as it was.
-repaired()
-{
+repaired() {
 	snapshot "dmg_$1" before "$at"
 	ends 3 scr_inspect "$at"
 	build 0
@@ -266,8 +260,7 @@ repaired()
 # --- index_multi -------------------------------------------------------------
 
 # same_list STATE: our list is equal to that of LLNL's tool, byte for byte.
-same_list()
-{
+same_list() {
 	local root
 
 	root=$(golden scr3/index_multi)
@@ -277,8 +270,7 @@ same_list()
 
 # same_index STATE: our index is equal, too, except for times and for the order
 # of keys, which LLNL's tool reverses at each change.
-same_index()
-{
+same_index() {
 	local root filter='s/20..-..-..T..:..:../STAMP/; / ROOT = /d'
 
 	root=$(golden scr3/index_multi)

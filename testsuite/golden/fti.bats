@@ -9,8 +9,7 @@ load golden
 setup() { fti_setup; }
 
 # verdict FILE: what scr_fti verify says of it, without its name.
-verdict()
-{
+verdict() {
 	scr_fti verify "$1" | sed -n '1s/.*\.fti: //p'
 }
 
@@ -90,8 +89,7 @@ verdict()
 }
 
 # judged SET STATE STATUS: scan with checksums says STATE of the only checkpoint.
-judged()
-{
+judged() {
 	run scr_fti scan --checksums "$FTI/$1"
 	[ "$status" = "$3" ] || failed "$1: status $status: $output"
 	grep -qE "^  (L[1-4]|replica|dCP) .* $2( |$)" <<<"$output" ||

@@ -9,16 +9,14 @@ load golden
 setup() { fti_setup; }
 
 # judged STATE STATUS DIR: scan with checksums says so of the only checkpoint.
-judged()
-{
+judged() {
 	run scr_fti scan --checksums "$3"
 	[ "$status" = "$2" ] || failed "$3: status $status: $output"
 	grep -qE "^  (L[1-4]|dCP) .* $1( |$)" <<<"$output" || failed "$3: $output"
 }
 
 # follow: the command of the line "next: ".
-follow()
-{
+follow() {
 	local command
 
 	command=$(sed -n 's/^\(scr_fti: \)\?next: //p' <<<"$output")

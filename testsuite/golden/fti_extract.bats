@@ -367,9 +367,8 @@ numpy() {
 		level=${loss%%-*}
 		exec=$(ls "$FTI/loss/$loss/Local/node0")
 		rm -rf out
-		try scr_fti extract -o out \
+		ends 4 scr_fti extract -o out \
 			"$FTI/loss/$loss/Local/node1/$exec/$level/Ckpt${level#l}-Rank2.fti"
-		assert_status 4
 		[ ! -e out ]
 	done
 }

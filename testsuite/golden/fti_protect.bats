@@ -11,8 +11,7 @@ setup() { fti_setup; }
 
 # lower SET LEVEL TO: c is SET, whose checkpoint of LEVEL is one of level TO (1
 # or 4) without copies and parity.
-lower()
-{
+lower() {
 	local dir exec file
 
 	copy "$1"
@@ -38,8 +37,7 @@ lower()
 
 # The words that FTI leaves undefined in a file, or in parity: those with the
 # pad bytes of the records.  It writes what its memory has, we write 0.
-pads()
-{
+pads() {
 	case $1 in
 	levels-A* | posix*) ;;
 	levels-B*) echo 44 ;;
@@ -50,8 +48,7 @@ pads()
 
 # same SET LEVEL: the files of LEVEL in c are those of SET, bit for bit; but for
 # pad bytes, and the record of parity.
-same()
-{
+same() {
 	local file size pads byte record
 
 	record=$(record_size "$1")

@@ -9,8 +9,7 @@ load golden
 setup() { fti_setup; }
 
 # same SET: c has the files of SET, bit for bit.
-same()
-{
+same() {
 	local file size record
 
 	record=$(record_size "$1")
@@ -27,15 +26,13 @@ same()
 }
 
 # counted TEXT: files, bytes to read and to write that a plan or result names.
-counted()
-{
+counted() {
 	sed -n 's/.*: \(rebuilt \)\?\([0-9]* file.*\)/\2/p' <<<"$1" |
 		sed 's/ to read/ read/; s/ to write/ written/'
 }
 
 # lose NODES: remove the directories of these nodes.
-lose()
-{
+lose() {
 	local node
 
 	echo "without nodes $1"
@@ -45,8 +42,7 @@ lose()
 }
 
 # back SET NODES: the files of these nodes come back.
-back()
-{
+back() {
 	local plan
 
 	copy "$1"
@@ -63,8 +59,7 @@ back()
 }
 
 # refused SET NODES: beyond what can be computed; nothing changes.
-refused()
-{
+refused() {
 	copy "$1"
 	lose "$2"
 	tree_stat c >before
@@ -150,8 +145,7 @@ refused()
 }
 
 # next_line: the command of the line "next: ", run here.
-run_next()
-{
+run_next() {
 	local command
 
 	command=$(sed -n 's/^\(scr_fti: \)\?next: //p' <<<"$output")

@@ -9,15 +9,13 @@ load golden
 setup() { fti_setup; }
 
 # verdict FILE: what scr_fti verify says of it, without its name.
-verdict()
-{
+verdict() {
 	scr_fti verify "$1" | sed -n '1s/.*\.fti: //p'
 }
 
 # listed FILE...: "FILE ID SHA256" of each variable, from the containers that dump
 # lists: ID CONTAINERID HASCONTENT DPTR FPTR CHUNKSIZE.
-listed()
-{
+listed() {
 	{ scr_fti dump "$@" || true; } | awk '
 		/^[^ ].*: / { file = $1; sub(/:$/, "", file); on = 0 }
 		on && NF >= 9 { print $2, $6, $7, file }
@@ -26,14 +24,12 @@ listed()
 }
 
 # variables FILE: "ID SHA256" of each.
-variables()
-{
+variables() {
 	listed "$1" | cut -d ' ' -f 2-
 }
 
 # same_variables FILE...: each has the variables that the file `want` lists.
-same_variables()
-{
+same_variables() {
 	local file line
 
 	diff <(for file; do
@@ -43,8 +39,7 @@ same_variables()
 
 # forms: of these files, one of each layout and kind; with SCRKIT_SLOW all.  The
 # last of a set has the most containers.
-forms()
-{
+forms() {
 	awk -F / -v skip="${FTI//[!\/]/}" -v slow="${SCRKIT_SLOW-}" '
 	{
 		form = $(length(skip) + 2)
@@ -57,24 +52,21 @@ forms()
 }
 
 # ff_files: data files in FTI-FF, without the damaged ones.
-ff_files()
-{
+ff_files() {
 	find "$FTI" \( -name 'Ckpt*-Rank*.fti' -o -name 'Ckpt*-Pcof*.fti' -o \
 		-name 'dCPFile*.fti' \) ! -path '*/bad-F/*' ! -path '*posix*' |
 		sort
 }
 
 # intact FILE...: all of them are.
-intact()
-{
+intact() {
 	[ "$(scr_fti verify "$@" | grep -c ': intact$')" = $# ] ||
 		failed "not intact: $(scr_fti verify "$@")"
 }
 
 # same_but_pad A B: the files are equal but for the last byte, which layouts C
 # to F do not use.
-same_but_pad()
-{
+same_but_pad() {
 	cmp <(head -c -1 "$1") <(head -c -1 "$2")
 }
 
@@ -286,8 +278,7 @@ same_but_pad()
 }
 
 # tree_files DIR: "PATH ID SHA256" of all variables of FTI-FF files.
-tree_files()
-{
+tree_files() {
 	local files
 
 	mapfile -t files < <(cd "$1" && find . -name 'Ckpt*-Rank*.fti' \
@@ -453,8 +444,7 @@ tree_files()
 }
 
 # npy TYPE SHAPE FILE: a NumPy file with these raw bytes.
-npy()
-{
+npy() {
 	local header="{'descr': '$1', 'fortran_order': False, 'shape': $2, }"
 	local len
 
@@ -537,8 +527,7 @@ npy()
 
 # A directory of FTI, a list of files of which each can be compacted and
 # repaired, and for each verb what it leaves if nothing disturbs it.
-disturbed_setup()
-{
+disturbed_setup() {
 	local i
 
 	[ -e "$SHIM" ] || skip "no fault shim"
@@ -553,8 +542,7 @@ disturbed_setup()
 }
 
 # The cases: a name, then the arguments of scr_fti.
-cases()
-{
+cases() {
 	cat <<-'END'
 		tree convert -j 1 --to B -o w/out w/tree
 		posix convert -j 1 --to posix -o w/out w/tree
@@ -566,8 +554,7 @@ cases()
 
 # undisturbed ARG...: keep the result of the command in "done", and the number
 # of its operations in $total.
-undisturbed()
-{
+undisturbed() {
 	rm -rf w "done" count
 	cp -a fresh w
 	SHIM_COUNT_FILE=$PWD/count LD_PRELOAD=$SHIM scr_fti "$@" >said
@@ -579,8 +566,7 @@ undisturbed()
 }
 
 # sums DIR NAME: the associative array NAME gets the checksum of each file.
-sums()
-{
+sums() {
 	local sum file
 
 	declare -gA "$2=()"
@@ -593,8 +579,7 @@ sums()
 
 # check_disturbed WHAT ARG...: after the command was disturbed, originals are
 # whole, or complete in their new form; run again, it completes.
-check_disturbed()
-{
+check_disturbed() {
 	local what=$1 file again=()
 
 	shift
@@ -639,8 +624,7 @@ check_disturbed()
 }
 
 # fails_at ERROR STICKY [ALL]: each file operation of each verb fails in turn.
-fails_at()
-{
+fails_at() {
 	local name args total at step=1
 
 	disturbed_setup

@@ -17,8 +17,7 @@ IN_CACHE=cache/golduser/scr.1000/scr.dataset.1
 
 # complete FROM DEST LIST: copy files that were left out of a snapshot because
 # the case has them elsewhere.  LIST has "path TAB identical file of the case".
-complete()
-{
+complete() {
 	local path same
 
 	while IFS=$'\t' read -r path same; do
@@ -29,8 +28,7 @@ complete()
 
 # attributes DEST LIST: restore modes and times, which the stored data may have
 # lost.  LIST has "mode uid gid size mtime path".
-attributes()
-{
+attributes() {
 	local mode mtime path
 
 	while read -r mode _ _ _ mtime path; do
@@ -40,8 +38,7 @@ attributes()
 }
 
 # answers STATUS TEXT COMMAND...: `run`, with this status, and TEXT is printed.
-answers()
-{
+answers() {
 	run "${@:3}"
 	stderr=
 	assert_status "$1"
@@ -49,16 +46,14 @@ answers()
 }
 
 # The fixture of the tests of scr_fti: $FTI has the files that FTI wrote.
-fti_setup()
-{
+fti_setup() {
 	FTI=$SCRKIT_GOLDEN/fti
 	[ -d "$FTI" ] || skip "no golden data of FTI"
 	cd "$BATS_TEST_TMPDIR" || return 1
 }
 
 # copy SET: SET of these files as the directory c, which can be changed.
-copy()
-{
+copy() {
 	echo "$1"
 	rm -rf c
 	cp -R "$FTI/$1" c
@@ -66,8 +61,7 @@ copy()
 }
 
 # flip FILE OFFSET: flip one bit; keep the file's time.
-flip()
-{
+flip() {
 	local byte
 
 	touch -r "$1" "$BATS_TEST_TMPDIR/time"
@@ -79,8 +73,7 @@ flip()
 
 # Bytes of the record behind the parity of a set; its time and two unused fields
 # are no longer known.
-record_size()
-{
+record_size() {
 	case $1 in
 	levels-A*) echo 96 ;;
 	levels-B*) echo 90 ;;
@@ -92,15 +85,13 @@ record_size()
 }
 
 # Are these the complete golden data, not the project's selection?
-whole_collection()
-{
+whole_collection() {
 	[[ -e $SCRKIT_GOLDEN/scr3/MANIFEST.md ]]
 }
 
 # snapshot CASE NAME DEST: restore snapshot NAME of CASE.  Made once for each
 # test file, because most snapshots are used several times.
-snapshot()
-{
+snapshot() {
 	local from keep=$BATS_FILE_TMPDIR/$1.$2
 
 	if [[ ! -d $keep ]]; then
@@ -121,14 +112,12 @@ snapshot()
 }
 
 # A metadata file as printed by LLNL's kvtree_print.
-tree()
-{
+tree() {
 	scr_inspect -m tree "$1"
 }
 
 # cut_keys KEY...: remove these top-level keys and their children from a tree.
-cut_keys()
-{
+cut_keys() {
 	awk -v keys=" $* " '
 	/^  [^ ]/ { cut = index(keys, " " substr($0, 3) " ") > 0 }
 	!cut'
@@ -136,8 +125,7 @@ cut_keys()
 
 # Remove from an index the times of indexing and our own key ROOT, which LLNL's
 # readers ignore.
-plain_index()
-{
+plain_index() {
 	tree "$1" | awk '
 	{ match($0, /^ */) }
 	cut != "" && RLENGTH > length(cut) { next }
@@ -150,8 +138,7 @@ plain_index()
 
 # same_but INDEX-PREFIX PATTERN: compare two `tree_sha` or `tree_stat` lists
 # without the lines that match the extended regular expression.
-same_but()
-{
+same_but() {
 	diff <(grep -Ev -- "$3" <<<"$1") <(grep -Ev -- "$3" <<<"$2")
 }
 
@@ -164,8 +151,7 @@ INDEX="\\.scr/index\\.scr|$LOCKS"
 
 # The sha256 sums of a rebuilt xor_4: user files and rank2file as made by LLNL,
 # filemaps and redundancy as in the cache.
-xor_4_files()
-{
+xor_4_files() {
 	local from
 
 	from=$(golden scr3/xor_4)
@@ -177,8 +163,7 @@ xor_4_files()
 
 # xor_4_whole PREFIX [PATTERN]: all these files are present, except those that
 # match and those that contain times.
-xor_4_whole()
-{
+xor_4_whole() {
 	local but="${2:-^\$}|  \.scr/([a-z.]*|scr\.dataset\.1/summary\.scr)\$"
 	local want=$BATS_FILE_TMPDIR/xor_4.files
 

@@ -6,8 +6,7 @@
 
 load golden
 
-setup()
-{
+setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	mkdir p
 	FILE=$PWD/p/.scr/halt.scr
@@ -15,16 +14,14 @@ setup()
 }
 
 # The output of LLNL's tool for command N, without its exit status.
-theirs()
-{
+theirs() {
 	awk -v n="$1" '/^\$ / { step++; next } /^rc=/ { next } step == n' \
 		"$GOLD/session.txt"
 }
 
 # step N OPTION...: our command prints what theirs did, except for the path, and
 # leaves the same file.
-step()
-{
+step() {
 	local n=$1
 
 	shift

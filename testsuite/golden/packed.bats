@@ -7,21 +7,14 @@
 
 load golden
 
-setup()
-{
-	cd "$BATS_TEST_TMPDIR" || return 1
-}
-
 # The user files of a case after LLNL's rebuild: "hash  path".
-user_files()
-{
+user_files() {
 	sed -n 's,  prefix/,  ,; /  \.scr\//!p' \
 		"$(golden "scr3/$1/rebuilt.sha256")" | sort
 }
 
 # Do all user files, when extracted, have the listed hashes?
-extracted_right()
-{
+extracted_right() {
 	rm -rf out
 	scr_container -q -p p extract -C out 1
 	diff <(user_files "$1") <(cd out && find . -type f -print0 |
@@ -29,8 +22,7 @@ extracted_right()
 }
 
 # Make p: case $1, built and packed in containers of $2 bytes.
-packed()
-{
+packed() {
 	rm -rf snap p
 	snapshot "$1" scavenged snap
 	mv snap/prefix p
@@ -43,8 +35,7 @@ packed()
 }
 
 # After a repair: everything is right, and unpacked it is as before packing.
-repaired()
-{
+repaired() {
 	scr_container -q -p p verify 1
 	scr_rebuild -q -p p --deep --dry-run 1
 	extracted_right "$1"
@@ -64,8 +55,7 @@ repaired()
 }
 
 # rescue CASE SIZE CONTAINER...: lose whole containers and rebuild them.
-rescue()
-{
+rescue() {
 	local name
 
 	packed "$1" "$2"

@@ -10,8 +10,7 @@ load golden
 
 # LLNL's tool does not restore the redundancy descriptors of lost ranks,
 # "<stem>.er.R.redset" (formats.md 10); ours are those from the cache.
-check_descriptors()
-{
+check_descriptors() {
 	local from path found
 
 	from=$(golden "scr3/$1")
@@ -22,8 +21,7 @@ check_descriptors()
 }
 
 # The files of rebuilt.sha256 exist with their contents, and no others.
-check_contents()
-{
+check_contents() {
 	local from extra skip='/index\.scr$'
 
 	from=$(golden "scr3/$1")
@@ -47,8 +45,7 @@ check_contents()
 }
 
 # Metadata with times or LLNL's scratch tables.
-check_trees()
-{
+check_trees() {
 	local at=$2/prefix/.scr from
 
 	from=$(golden "scr3/$1/rebuilt/prefix/.scr")
@@ -64,8 +61,7 @@ check_trees()
 }
 
 # Modes and times of user files and filemaps; owners, if we may set them.
-check_attributes()
-{
+check_attributes() {
 	local from=$(golden "scr3/$1") fields='1,4-'
 
 	! may_give || fields='1-'
@@ -86,8 +82,7 @@ check_attributes()
 }
 
 # rebuilds CASE: the test of all main cases but single_4_lost.
-rebuilds()
-{
+rebuilds() {
 	local at=$BATS_TEST_TMPDIR/elsewhere sha stat lost_maps=() r
 
 	snapshot "$1" scavenged "$at"
@@ -117,8 +112,7 @@ rebuilds()
 
 # rebuilds_all SCHEME...: the cases of these schemes; without SCRKIT_SLOW every
 # other one.
-rebuilds_all()
-{
+rebuilds_all() {
 	local scheme case cases=()
 
 	cd "$(golden scr3)"
@@ -146,8 +140,7 @@ rebuilds_all()
 
 # refused PREFIX TEXT...: a build of dataset 1 fails with one line that contains
 # each TEXT, and changes nothing.
-refused()
-{
+refused() {
 	local at=$1 sha stat
 
 	shift
@@ -169,8 +162,7 @@ refused()
 
 # not_sticky CASE MESSAGE RANK...: without the files of these ranks a build is
 # refused.  When they are available again, it succeeds.
-not_sticky()
-{
+not_sticky() {
 	local case=$1 text=$2 at=$BATS_TEST_TMPDIR/elsewhere r away
 
 	away=$BATS_TEST_TMPDIR/away
@@ -215,8 +207,7 @@ not_sticky()
 
 # The files of all nodes' caches that belong to ranks: "SHA256  NAME", with
 # unique names.
-cached()
-{
+cached() {
 	find "$1" -path '*/scr.dataset.1/*' -type f \
 		-not -name '*.er.er' -not -name '*.shuffile' \
 		-not -name '*.lock' -exec sha256sum {} + |
@@ -225,8 +216,7 @@ cached()
 
 # After a restart, LLNL's rebuilt files have headers with stale entries
 # (formats.md 11).  If we rebuild such a file, it is as the first run wrote it.
-cache_survives()
-{
+cache_survives() {
 	local case=$1 snap=$2 at=$BATS_TEST_TMPDIR/nodes node dirs want first
 
 	first=$(golden "scr3/$case")/cache.sha256
@@ -251,8 +241,7 @@ cache_survives()
 }
 
 # caches_survive SNAPSHOT CASE...: those of the cases that are there.
-caches_survive()
-{
+caches_survive() {
 	local case n=0
 
 	for case in "${@:2}"; do
@@ -311,8 +300,7 @@ caches_survive()
 # prints LIST DIR: print the trees of all files of a list, with "##### ./path"
 # before each as in the list.  For a file that LLNL's tool could not read, the
 # list has its messages, and ours is one line on stderr.
-prints()
-{
+prints() {
 	local paths bad path want=$BATS_TEST_TMPDIR/want
 
 	awk '
@@ -390,8 +378,7 @@ prints()
 }
 
 # printed LIST OPTION...: the printouts of a list are those of these options.
-printed()
-{
+printed() {
 	while IFS= read -r name; do
 		echo "##### $name"
 		scr_inspect "${@:2}" "$name" 2>/dev/null

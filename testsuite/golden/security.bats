@@ -10,8 +10,7 @@
 
 load golden
 
-setup()
-{
+setup() {
 	local kept=$BATS_FILE_TMPDIR/canary
 
 	base=$BATS_TEST_TMPDIR/p
@@ -32,15 +31,13 @@ setup()
 }
 
 # The time of the last change tells of contents, too.
-canary_now()
-{
+canary_now() {
 	find "$canary" -printf '%P %y %m %U %G %s %T@ %C@\n' | sort
 }
 
 # craft FILE SED...: edit a metadata file as text; bytes behind the metadata are
 # kept.
-craft()
-{
+craft() {
 	local file=$1
 
 	shift
@@ -52,8 +49,7 @@ craft()
 }
 
 # Is strace installed and permitted?
-can_trace()
-{
+can_trace() {
 	if [[ -z ${traceable-} ]]; then
 		strace -f --seccomp-bpf -o /dev/null true 2>/dev/null &&
 			traceable=1 || traceable=0
@@ -65,19 +61,16 @@ can_trace()
 # part of a longer character.
 CONTROL=$'\x01-\x08\x0b-\x1f\x7f'
 
-canary_lives()
-{
+canary_lives() {
 	[[ $(canary_now) == "$canary_was" ]] || failed "the canary changed"
 }
 
-teardown()
-{
+teardown() {
 	[[ -n $BATS_TEST_SKIPPED ]] || canary_lives
 }
 
 # harmless TEXT: a terminal does not act on it.
-harmless()
-{
+harmless() {
 	[[ $1 != *[$CONTROL]* && $1 != *$'\xc2\x9b'* ]] ||
 		failed "control characters: ${1@Q}"
 }
@@ -85,8 +78,7 @@ harmless()
 # guarded COMMAND...: run with 1 GiB of address space and 5 seconds of processor
 # time, where anybody may have made links.  The status must be below 5, the output safe for a terminal, and no
 # system call may touch the canary.
-guarded()
-{
+guarded() {
 	local trace=$BATS_TEST_TMPDIR/trace tracer=()
 
 	rm -f "$trace"
@@ -105,8 +97,7 @@ guarded()
 
 # refused STATUS COMMAND...: fails with one line, or a second one that names the
 # unusable file; and perhaps the next step.
-refused()
-{
+refused() {
 	local line count=0
 
 	guarded "${@:2}"
@@ -123,8 +114,7 @@ refused()
 OK='ok() { "$@" || [ $? -le 4 ] || exit 9; }'
 
 # survived SCRIPT: guarded, with `ok` and "$p", the prefix.
-survived()
-{
+survived() {
 	guarded sh -c "$OK"$'\n'"$1" sh "$at"
 }
 
@@ -132,8 +122,7 @@ survived()
 # last, with this status ("1 4": either), below one strace.  If the build
 # succeeds, the dataset must be whole except for files that match; "-": do not
 # compare.
-attack()
-{
+attack() {
 	local said=$BATS_TEST_TMPDIR/said
 
 	refused "$1" sh -c "$OK"'
@@ -151,15 +140,13 @@ attack()
 }
 
 # again: restore the dataset.
-again()
-{
+again() {
 	rm -rf "$at"
 	snapshot xor_4 scavenged "$base"
 }
 
 # again_built: restore it as a build leaves it, kept for all tests.
-again_built()
-{
+again_built() {
 	local built=$BATS_FILE_TMPDIR/built
 
 	rm -rf "$at"
@@ -174,23 +161,20 @@ again_built()
 # again_open: restore it with all filemaps but without redundancy for them
 # (otherwise an edited filemap would just be damaged), and without a data file
 # of rank 2.
-again_open()
-{
+again_open() {
 	again_built
 	rm "$meta"/reddescmap.* "$meta/summary.scr" "$meta"/rank2file* \
 		"$at/.scr/index.scr" "$at/ckpt.1/nested/dir level 2/data file 2.bin"
 }
 
 # again_flushed: restore it as a flush left it, without filemaps.
-again_flushed()
-{
+again_flushed() {
 	rm -rf "$at"
 	snapshot xor_4 flushed "$base"
 }
 
 # deleted: without its index the dataset is listed, added and deleted.
-deleted()
-{
+deleted() {
 	rm -f "$at/.scr/index.scr"
 	survived 'ok scr_index -p "$1"
 		ok scr_index -p "$1" --add ckpt.1
@@ -201,8 +185,7 @@ deleted()
 # forged STEP AGAIN FILE EDIT STATUS PATTERN WORD...: attack with each STEP-th
 # word in the place of @ in this edit of a metadata file, restored by AGAIN; and
 # with DELETE delete it.
-forged()
-{
+forged() {
 	local word
 
 	pick "$1" "${@:7}"
@@ -482,8 +465,7 @@ METADATA=(index.scr flush.scr scr.dataset.1/filemap_0
 
 # huge OPTION NUMBER: put such a file of gen_craft in place of each of these in
 # turn, in a dataset that is otherwise whole.
-huge()
-{
+huge() {
 	local file bad=$BATS_TEST_TMPDIR/bad
 
 	"$GEN/gen_craft" "$1" "$2" --output "$bad"

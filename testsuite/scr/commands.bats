@@ -6,22 +6,19 @@
 
 load restarts
 
-setup()
-{
+setup() {
 	job_setup
 	pretend_ssh
 }
 
 # A new allocation, on other nodes: nothing of its caches is there.
-elsewhere()
-{
+elsewhere() {
 	lose 0 1 2 3
 	export SCR_JOB_ID=j2
 }
 
 # verified DATASET...
-verified()
-{
+verified() {
 	local name
 
 	for name; do

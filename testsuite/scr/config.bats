@@ -5,16 +5,14 @@
 
 load helper
 
-setup()
-{
+setup() {
 	job_setup
 	unset SCR_FLUSH SCR_CACHE_SIZE SCR_CACHE_BYPASS
 	export SCRKIT_SYSTEM_CONF=$BATS_TEST_TMPDIR/system.conf
 }
 
 # says LINE...: the output has these lines.
-says()
-{
+says() {
 	local line
 
 	assert_status 0

@@ -5,8 +5,7 @@
 
 load helper
 
-setup()
-{
+setup() {
 	job_setup
 	not_sanitized "applications are built without"
 	unset "${!SCR_@}"
@@ -16,15 +15,13 @@ setup()
 }
 
 # A command that the demo finds before the real one.
-stand_in()
-{
+stand_in() {
 	cat >"$BATS_TEST_TMPDIR/bin/$1"
 	chmod +x "$BATS_TEST_TMPDIR/bin/$1"
 }
 
 # demo [TMPDIR]
-demo()
-{
+demo() {
 	TMPDIR=${1-$BATS_TEST_TMPDIR} try timeout -k 5 300 \
 		"$TESTSUITE/../scripts/demo.sh" "$tree" </dev/null 3>&-
 	[[ -z $(find "$BATS_TEST_TMPDIR" -name 'scrkit-demo.*') ]] ||

@@ -11,8 +11,7 @@ every_call=(init config=SCR_FLUSH have_restart start_restart route_file=a
 	drop=a delete=a should_exit finalize)
 
 # Each call fails but for routing, which copies the name; nothing is written.
-harmless()
-{
+harmless() {
 	assert_status 0
 	local line
 

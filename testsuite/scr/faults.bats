@@ -45,8 +45,7 @@ fchown EPERM
 futimens EPERM
 mmap ENOMEM"
 
-setup()
-{
+setup() {
 	kills_setup
 	export SHIM_PATH=$BATS_TEST_TMPDIR SCR_COPY_TYPE=XOR SCR_FLUSH=1
 	export SHIM_ALL=1 JOB_LIMIT=20
@@ -55,8 +54,7 @@ setup()
 }
 
 # It has ended by itself, and has said why if it failed.
-ended_well()
-{
+ended_well() {
 	local -a crashes=(Segmentation AddressSanitizer "runtime error"
 		Assertion WRONG "EXIT CODE: 139" "EXIT CODE: 134")
 	local text
@@ -70,8 +68,7 @@ ended_well()
 
 # The newest step whose dataset scr_inspect can restore from the caches, into
 # $cached; 0: none.  Filemaps have its name.
-cached_step()
-{
+cached_step() {
 	local id step
 
 	cached=0
@@ -84,8 +81,7 @@ cached_step()
 }
 
 # Is the dataset of a step valid on the prefix?
-on_prefix()
-{
+on_prefix() {
 	[[ -e $PREFIX/.scr/index.scr ]] &&
 		scr_index -p "$PREFIX" --list --json | jq -e --arg name \
 			"ckpt.$1" '.datasets[] |
@@ -94,8 +90,7 @@ on_prefix()
 
 # The step that was last reported complete, or from which the job went on: then
 # later ones make room.
-complete_step()
-{
+complete_step() {
 	awk '$1 == "complete" || $1 == "restart" { n = $2 }
 		END { print n + 0 }' "$JOURNAL"
 }
@@ -103,8 +98,7 @@ complete_step()
 # As if nothing had happened: what was reported complete is there, the next job
 # restarts, and all is whole.  It does not begin with less than the commands say
 # is there, but for a dataset of which the job has said that it failed.
-goes_on()
-{
+goes_on() {
 	local cached step
 
 	check_prefix || failed "prefix" "$output$stderr" || return
@@ -125,8 +119,7 @@ goes_on()
 
 # fault RANKS KIND ERRNO NTH STICKY OPTION...: a round in which it happens, and
 # one in which nothing does.  A failure is counted, and told.
-fault()
-{
+fault() {
 	local what="$3 of $2 number $4 on rank $1, sticky $5" said
 
 	kills_bring_back
@@ -146,8 +139,7 @@ fault()
 # nothing fails to the list: one of the operations of each kind on each file,
 # where files whose names differ by numbers are one; and for each kind one after
 # which all of the kind fail, here and on all ranks.
-faults_of()
-{
+faults_of() {
 	local trace=$BATS_TEST_TMPDIR/trace
 
 	rm -f "$trace"
@@ -211,8 +203,7 @@ faults_of()
 }
 
 # each_fault OPTION...: all of the list or some, on what is kept.
-each_fault()
-{
+each_fault() {
 	local -a list
 	local n at failures=0 count words
 

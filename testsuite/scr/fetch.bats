@@ -8,8 +8,7 @@ load helper
 NODE_MAP="0 1 2 3"
 JOB_BASE=$BATS_FILE_TMPDIR/job
 
-setup()
-{
+setup() {
 	job_setup
 	export SCR_FLUSH=1
 	once works "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 write=ckpt.3
@@ -17,14 +16,12 @@ setup()
 }
 
 # The VALID column of a dataset.
-valid()
-{
+valid() {
 	scr_index --prefix "$PREFIX" --list --json |
 		jq -r ".datasets[] | select(.id==$1) | .valid"
 }
 
-fetched()
-{
+fetched() {
 	works "$NODE_MAP" prefix fetch held
 	assert_line "fetch -> ok"
 	assert_line "fetched $1"
@@ -85,8 +82,7 @@ fetched()
 
 # A job of MAP fails in SCR_Have_restart(), because of `why`, and marks nothing; who
 # wants it starts over.
-refused()
-{
+refused() {
 	job "$1" app_calls init have_restart finalize
 	assert_line "have_restart -> 1 0"
 	warned "ERROR: .*SCR_Have_restart: dataset 3 .*$2.*SCR_START_OVER=1"
@@ -123,8 +119,7 @@ refused()
 
 # split PART...: cut the rank2file of dataset 3 into parts, of the ranks from each
 # PART on; with none, into one file without parts.
-split()
-{
+split() {
 	local meta=$PREFIX/.scr/scr.dataset.3 map=$BATS_TEST_TMPDIR/map part
 
 	[[ -e $map ]] ||

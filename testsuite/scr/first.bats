@@ -8,8 +8,7 @@ load helper
 
 # The literal blocks of FIRST STEPS: commands behind "$ ", and what they print.
 # A line that ends with a backslash goes on in the next.
-walk()
-{
+walk() {
 	awk '/^\.Sh/ { here = $0 == ".Sh FIRST STEPS" }
 		/^\.Ed/ { show = 0 }
 		here && show && sub(/ *\\e$/, "") { line = line $0; next }

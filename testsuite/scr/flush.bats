@@ -7,22 +7,19 @@ load helper
 
 NODE_MAP="0 1 2 3"
 
-setup()
-{
+setup() {
 	job_setup
 	export SCR_FLUSH=1
 }
 
 # The dataset to restart from.
-current()
-{
+current() {
 	scr_index --prefix "$PREFIX" --list --json |
 		jq -r '.datasets[] | select(.is_current) | .name'
 }
 
 # No temporary file and no unfinished directory is below the prefix.
-no_litter()
-{
+no_litter() {
 	[[ -z $(find "$PREFIX" -path "$PREFIX/.scr" -prune -o -name '.*' \
 		! -path "$PREFIX" -print) ]]
 }
@@ -136,8 +133,7 @@ no_litter()
 }
 
 # renames ERRNO: no file of the application gets its name on the prefix.
-renames()
-{
+renames() {
 	LD_PRELOAD=$SHIM SHIM_OP=rename SHIM_ERRNO=$1 SHIM_FAIL_AT=1 \
 		SHIM_STICKY=1 SHIM_PATH=/same/ "${@:2}"
 }

@@ -6,16 +6,14 @@
 
 load helper
 
-teardown()
-{
+teardown() {
 	rmdir -p "$SSD" 2>/dev/null || :
 }
 
 # caches NAME NODES LOST: the snapshot of caches, NODES, of the case NAME,
 # without the nodes LOST; and the flush file beside it, which shows that they
 # are of this prefix: the recorded one is gone, as if it had been moved.
-caches()
-{
+caches() {
 	local node
 
 	rm -rf "${NODES:?}" "${PREFIX:?}"/.scr
@@ -33,8 +31,7 @@ caches()
 }
 
 # restored NAME MAP LOST: the snapshot NAME, without the nodes LOST.
-restored()
-{
+restored() {
 	local from map=$2
 
 	from=$(golden "scr3/$1/cache")
@@ -118,8 +115,7 @@ restored()
 }
 
 # The same but for lists of a node, which have another order.
-same_caches()
-{
+same_caches() {
 	diff -r --exclude='*.shuffile' --exclude=cindex.scrinfo "$1/node$2" \
 		"$NODES/$2"
 }

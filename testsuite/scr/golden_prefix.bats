@@ -9,8 +9,7 @@ load helper
 # snapshot CASE MAP TYPE FAILURES: the prefix that LLNL's library left is in
 # $BATS_TEST_TMPDIR/from, with a list of files for each rank beside it; the
 # settings of that job are in the environment.
-snapshot()
-{
+snapshot() {
 	local from print r
 
 	from=$(golden "scr3/$1/flushed/prefix")
@@ -34,8 +33,7 @@ snapshot()
 
 # A metadata file, key by key: without values that are times, and without what
 # LLNL's library does not know about the files of a rank2file.
-text()
-{
+text() {
 	scr_inspect -m keyval --sort "$1" |
 		sed -E -e 's/^( *(CREATED|FLUSHED) = ).*/\1TIME/' |
 		if [[ $1 == *rank2file* ]]; then
@@ -47,8 +45,7 @@ text()
 }
 
 # listing DIR: names, sizes, modes and times of its files, and their contents.
-listing()
-{
+listing() {
 	cd "$1" || return
 	find . -path ./.scr -prune -o -type f -printf '%p %s %m %T@\n' | sort
 	find . -path ./.scr -prune -o -type f -print0 | sort -z |
@@ -56,15 +53,13 @@ listing()
 }
 
 # The metadata files, but for the log, and what keeps our index safe.
-metadata()
-{
+metadata() {
 	(cd "$1" && find .scr -type f ! -name log ! -name index.lock \
 		! -name index.spare | sort)
 }
 
 # flushed CASE MAP TYPE FAILURES: the job that wrote the snapshot, with libscr.
-flushed()
-{
+flushed() {
 	local f
 
 	snapshot "$@"
@@ -80,8 +75,7 @@ flushed()
 }
 
 # fetched CASE MAP TYPE FAILURES: the snapshot is the prefix of a new job.
-fetched()
-{
+fetched() {
 	local name rank
 
 	snapshot "$@"
@@ -108,8 +102,7 @@ fetched()
 }
 
 # CALL: with each case; "+": only with SCRKIT_SLOW.
-for_each_case()
-{
+for_each_case() {
 	local case type failures map n=0
 
 	while read -r case type failures map; do

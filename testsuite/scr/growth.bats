@@ -8,24 +8,21 @@
 
 load helper
 
-setup()
-{
+setup() {
 	job_setup
 	export SCR_FLUSH=4 SCR_SET_SIZE=2 JOB_LIMIT=600
 }
 
 # rows NAME NEW: of what the job has printed, the lines of a call, by a new name,
 # to $out.
-rows()
-{
+rows() {
 	sed -n "s/^$1 /$2 /p" <<<"$output" >>"$out"
 }
 
 # count RANKS FILES: counts of a first run, of a restart from the caches, of one
 # after a lost node, and of one from the prefix, into RANKS.FILES below
 # $BATS_FILE_TMPDIR; not again for another test.
-count()
-{
+count() {
 	local map out=$BATS_FILE_TMPDIR/$1.$2 nodes=$(($1 / 2))
 
 	[[ ! -e $out ]] || return 0
@@ -49,8 +46,7 @@ count()
 
 # Tables, laws: sizes are "RANKS.FILES" of those counted.  Counts of rank 0 are
 # in $4, the most of another rank is in $5.
-sizes()
-{
+sizes() {
 	local n
 
 	for n; do
@@ -61,8 +57,7 @@ sizes()
 # table SIZE...: counts of rank 0 and of the others, side by side, and the law of
 # a growing job, from the first size to the last: constant ("1"), or what each
 # rank more costs.
-table()
-{
+table() {
 	sizes "$@" | awk -v all="$*" '
 	function law(of, row) {
 		first = of[row, size[1]]
@@ -102,8 +97,7 @@ table()
 
 # grows SIZE SIZE: check the laws between two sizes of the job; print what breaks
 # one.
-grows()
-{
+grows() {
 	awk -v p="${1%.*}" -v q="${2%.*}" '
 	# Small numbers get more digits, and paths other homes; in a small job
 	# ranks have several duties, and need no message for that.
@@ -145,8 +139,7 @@ grows()
 # crosses RANKS RANKS FILES FILES: what more files of each rank cost a rank does
 # not depend on how many ranks there are, but for the lists of a part of
 # rank2file; print what breaks this.
-crosses()
-{
+crosses() {
 	sizes "$1.$3" "$1.$4" "$2.$3" "$2.$4" | awk -v p="$1" -v q="$2" \
 		-v f="$3" -v g="$4" '
 	!(($2, $3) in seen) { seen[$2, $3]; order[++rows] = $2 SUBSEP $3 }

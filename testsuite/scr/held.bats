@@ -6,8 +6,7 @@
 load helper
 
 # Two committed checkpoints on two nodes.
-two()
-{
+two() {
 	works "0 0 1" parts start=1 commit=1 start=2 commit=2
 }
 

@@ -34,8 +34,7 @@ RANK_PRELOAD=$(ldd "$MPI/where" 2>/dev/null | awk '/libasan/ { print $3 ":" }')
 export RANK_PRELOAD+=$MPI/../patient.so
 
 # Why no job can run here; empty: it can.
-job_missing()
-{
+job_missing() {
 	if ! command -v mpiexec >/dev/null; then
 		echo "no mpiexec"
 	elif [[ ! -d $MPI ]]; then
@@ -46,8 +45,7 @@ job_missing()
 }
 
 # The fixture of each test.  A file with its own setup() calls it there.
-job_setup()
-{
+job_setup() {
 	local missing
 
 	missing=$(job_missing)
@@ -68,8 +66,7 @@ setup() { job_setup; }
 # the number of the rank's node, like `try`.  It is killed, with status 124,
 # after JOB_LIMIT seconds (20).  RANK_COMMAND, such as valgrind with its options,
 # runs the program.
-job()
-{
+job() {
 	local map=$1 program=$2
 	local -a words command
 
@@ -84,21 +81,18 @@ job()
 }
 
 # on_node K COMMAND...: on this pretend node.
-on_node()
-{
+on_node() {
 	PMI_RANK=0 "${as_root[@]}" "$TESTSUITE/scr/node.sh" "$@"
 }
 
 # works MAP PROGRAM [ARG]...: `job`, with status 0.
-works()
-{
+works() {
 	job "$@"
 	assert_status 0
 }
 
 # warned TEXT: a line of stderr matches, one whatever the number of ranks.
-warned()
-{
+warned() {
 	[[ $(grep -c -- "$1" <<<"$stderr") -eq 1 ]] ||
 		failed "expected once on stderr: $1"
 }
@@ -106,8 +100,7 @@ warned()
 # once COMMAND...: the command begins with empty nodes and an empty prefix, but for
 # hidden files.  If a test of this file has run it with the same settings, what it
 # left and answered is brought back: set JOB_BASE, so that paths are the same.
-once()
-{
+once() {
 	local kept
 
 	kept=$({
@@ -133,8 +126,7 @@ once()
 }
 
 # An ssh that reaches the pretend nodes; a node without storage is dead.
-pretend_ssh()
-{
+pretend_ssh() {
 	mkdir "$BATS_TEST_TMPDIR/bin"
 	cat >"$BATS_TEST_TMPDIR/bin/ssh" <<-END
 		#!/bin/sh
@@ -151,14 +143,12 @@ pretend_ssh()
 }
 
 # Skip a test in a tree with sanitizers, because of these words.
-not_sanitized()
-{
+not_sanitized() {
 	[[ $RANK_PRELOAD != *libasan* ]] || skip "not with sanitizers: $1"
 }
 
 # lose K...: the storage of these nodes is gone.
-lose()
-{
+lose() {
 	local k
 
 	for k; do
@@ -168,8 +158,7 @@ lose()
 
 # saved ID [NODE]...: these nodes (0 to 3) are saved, and the dataset is whole, also
 # by its bytes.
-saved()
-{
+saved() {
 	local id=$1 k
 
 	shift
@@ -183,15 +172,13 @@ saved()
 }
 
 # The ids of the datasets in the cache of node K, as "1 2".
-cached()
-{
+cached() {
 	find "$NODES/$1" -name 'scr.dataset.*' | sed 's/.*\.//' | sort -n |
 		paste -sd ' '
 }
 
 # whole DATASET...: the commands call these datasets whole, with checksums.
-whole()
-{
+whole() {
 	local id
 
 	for id; do
@@ -201,15 +188,13 @@ whole()
 
 # ids FILTER: ids of the datasets in the index for which this filter of jq is
 # true, as "1 2".
-ids()
-{
+ids() {
 	scr_index --prefix "$PREFIX" --list --json |
 		jq -r "[.datasets[] | select($1) | .id] | sort |
 			map(tostring) | join(\" \")"
 }
 
 # stdout has exactly this line.
-assert_line()
-{
+assert_line() {
 	grep -qxF -- "$1" <<<"$output" || failed "expected a line on stdout:" "$1"
 }

@@ -10,8 +10,7 @@
 : "${SHIM:=$BIN/../shim.so}"
 export SHIM
 
-kills_setup()
-{
+kills_setup() {
 	job_setup
 	(unshare_pid true) 2>/dev/null || skip "no PID namespaces"
 	export SCR_CACHE_SIZE=2 SCR_SET_SIZE=4
@@ -22,8 +21,7 @@ kills_setup()
 }
 
 # Begin anew, with empty nodes and an empty prefix.
-kills_fresh()
-{
+kills_fresh() {
 	rm -rf "${NODES:?}" "${PREFIX:?}"
 	mkdir -p "$NODES" "$PREFIX"
 	cd "$PREFIX" || return
@@ -31,16 +29,14 @@ kills_fresh()
 }
 
 # Keep the nodes and the prefix as they are now, or bring them back.
-kills_keep()
-{
+kills_keep() {
 	rm -rf "$BATS_TEST_TMPDIR/kept"
 	mkdir "$BATS_TEST_TMPDIR/kept"
 	cp -a "$NODES" "$PREFIX" "$BATS_TEST_TMPDIR/kept"
 	cp "$JOURNAL" "$JOURNAL.kept"
 }
 
-kills_bring_back()
-{
+kills_bring_back() {
 	rm -rf "${NODES:?}" "${PREFIX:?}"
 	cp -a "$BATS_TEST_TMPDIR/kept/." "$BATS_TEST_TMPDIR"
 	cp "$JOURNAL.kept" "$JOURNAL"
@@ -49,8 +45,7 @@ kills_bring_back()
 
 # Replace this shell by a command that is process 1 of a PID namespace: if it is
 # killed, the system kills all that it has started.
-unshare_pid()
-{
+unshare_pid() {
 	local root=
 
 	((EUID == 0)) || root=-r
@@ -58,8 +53,7 @@ unshare_pid()
 }
 
 # begin_round [OPTION]...: start app_kills in the background.
-begin_round()
-{
+begin_round() {
 	local -a words
 
 	read -ra words <<<"$MAP"
@@ -74,8 +68,7 @@ begin_round()
 }
 
 # Wait for the job; its status and messages are those of `try`.
-end_round()
-{
+end_round() {
 	status=0
 	wait "$JOB" || status=$?
 	output=$(<"$BATS_TEST_TMPDIR/out")
@@ -83,8 +76,7 @@ end_round()
 }
 
 # The only child of a process; waits until it has one, or has ended.
-child_of()
-{
+child_of() {
 	local child=
 
 	while [[ -z $child && -e /proc/$1 ]]; do
@@ -94,8 +86,7 @@ child_of()
 }
 
 # Kill the job, all processes at once; fails if it has ended.
-kill_round()
-{
+kill_round() {
 	local rc=0
 
 	kill -KILL "$(child_of "$JOB")" || rc=1
@@ -104,14 +95,12 @@ kill_round()
 }
 
 # The last thing that the job of this round did.
-last_note()
-{
+last_note() {
 	awk '$1 != "lost" { what = $1 } END { print what }' "$JOURNAL"
 }
 
 # happened NOTE: add to the journal.
-happened()
-{
+happened() {
 	echo "$*" >>"$JOURNAL"
 }
 
@@ -121,8 +110,7 @@ happened()
 # happen: it may restart from an older one, and checkpoints may fail; the next
 # one may restart from the last but one, if the last is on the prefix alone, and
 # from one that failed, if most nodes have committed it.
-judge()
-{
+judge() {
 	awk -v faulty="${1-0}" '
 	function wrong(text) {
 		print "line " NR ": " $0 ": " text
@@ -164,8 +152,7 @@ judge()
 }
 
 # Whatever the index calls valid is whole.
-check_prefix()
-{
+check_prefix() {
 	[[ -e $PREFIX/.scr/index.scr ]] || return 0
 	[[ -n $(scr_index -p "$PREFIX" --list --json |
 		jq -r '.datasets[] | select(.valid) | .id') ]] || return 0

@@ -12,8 +12,7 @@ load kills
 setup() { kills_setup; }
 
 # pick WORD...: one of them, into $picked.
-pick()
-{
+pick() {
 	picked=${!#}
 	shift $((RANDOM % $#))
 	picked=$1
@@ -21,8 +20,7 @@ pick()
 
 # The settings of some rounds: a scheme, ranks on nodes, what goes to the
 # prefix.  $storage: how many nodes may lose their storage, or all.
-choose_life()
-{
+choose_life() {
 	local -a maps=("0 1 2 3" "0 0 1 1" "0 1 1 2" "0 1 2 3")
 
 	kills_fresh
@@ -48,8 +46,7 @@ choose_life()
 }
 
 # Some nodes lose their storage, if the job has recovered from the last time.
-lose_storage()
-{
+lose_storage() {
 	local -a nodes
 	local n=$storage
 
@@ -72,8 +69,7 @@ lose_storage()
 }
 
 # Wait, sometimes for the restart, and then for a part of a second.
-wait_a_moment()
-{
+wait_a_moment() {
 	local until
 
 	pick round restart restart
@@ -120,8 +116,7 @@ wait_a_moment()
 }
 
 # After a job has died: the next one, with these options, restarts and ends.
-restarts()
-{
+restarts() {
 	MPIEXEC_OPTION='' begin_round steps=2 "$@"
 	end_round
 	assert_status 0

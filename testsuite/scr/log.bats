@@ -5,8 +5,7 @@
 
 load helper
 
-setup()
-{
+setup() {
 	job_setup
 	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
 	STAMP='[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]'
@@ -14,8 +13,7 @@ setup()
 
 # logged: the lines of the log are, in order, these behind host and job ("S" for
 # a number of seconds).
-logged()
-{
+logged() {
 	local line n=0
 
 	while IFS= read -r line; do

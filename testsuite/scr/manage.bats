@@ -7,15 +7,13 @@ load helper
 
 NODE_MAP="0 1 2 3"
 
-setup()
-{
+setup() {
 	job_setup
 	export SCR_FLUSH=1
 }
 
 # Names in the index, oldest first; "*" after the current one.
-names()
-{
+names() {
 	scr_index --prefix "$PREFIX" --list --json |
 		jq -r '.datasets | sort_by(.id)[] |
 			.name + (if .is_current then "*" else "" end)' |

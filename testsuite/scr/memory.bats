@@ -5,15 +5,13 @@
 
 load helper
 
-setup()
-{
+setup() {
 	job_setup
 	export JOB_LIMIT=120 SCR_FLUSH=1
 }
 
 # peak SIZE STEPS: run a job; $peak is what a rank had resident at most, in KiB.
-peak()
-{
+peak() {
 	works "0 1 2 3" app_ckpt size="$1" steps="$2" sparse=1 peak=1
 	peak=$(awk '$1 == "peak" { print $2 }' <<<"$output")
 	[[ -n $peak ]]

@@ -7,8 +7,7 @@
 load helper
 
 # aborts TEXT CALL...: these calls end the job of two ranks with this message.
-aborts()
-{
+aborts() {
 	local text=$1
 
 	shift

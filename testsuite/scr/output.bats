@@ -7,8 +7,7 @@
 load helper
 
 # completed STEP...: these steps, and no others, were written.
-completed()
-{
+completed() {
 	local expected
 
 	assert_status 0
@@ -169,8 +168,7 @@ fresh() { rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*; }
 
 # traced OPENS SYNCS OPENS0 SYNCS0: one dataset more, with the eviction of an old
 # one, costs each rank, and rank 0, at most that many opens for writing and syncs.
-traced()
-{
+traced() {
 	local r opens syncs
 
 	command -v strace >/dev/null || skip "no strace"

@@ -7,16 +7,14 @@ load helper
 
 DATASET=tester/scr.j1/scr.dataset.1
 
-setup()
-{
+setup() {
 	job_setup
 	LISTS=$BATS_TEST_TMPDIR/lists
 	mkdir "$LISTS"
 }
 
 # list RANK LINE...: the files of a rank.
-list()
-{
+list() {
 	local rank=$1
 
 	shift

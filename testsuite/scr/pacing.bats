@@ -7,14 +7,12 @@
 load helper
 
 # The flags that a call returned, as "0 0 1".
-flags()
-{
+flags() {
 	awk -v call="$1" '$1 == call { print $4 }' <<<"$output" | paste -sd ' '
 }
 
 # answers CALL FLAGS: these, and the job ended by itself.
-answers()
-{
+answers() {
 	assert_status 0
 	[[ $(flags "$1") == "$2" ]] || failed "$1: $(flags "$1")"
 	grep -qx end <<<"$output" || failed "no end"
@@ -22,8 +20,7 @@ answers()
 
 # leaves TEXT REASON: the job ended early, with status 0, this message, and this
 # reason in the halt file.
-leaves()
-{
+leaves() {
 	assert_status 0
 	! grep -qx end <<<"$output" || failed "it went on"
 	warned "rank 0 on node0: Job exiting: "
@@ -32,8 +29,7 @@ leaves()
 }
 
 # reason TEXT: that in the halt file.
-reason()
-{
+reason() {
 	try scr_inspect -m keyval .scr/halt.scr
 	grep -q "ExitReason = $1\$" <<<"$output" || failed "reason: $1"
 }

@@ -6,8 +6,7 @@
 load helper
 
 # compile: the program of the page, as ./program.
-compile()
-{
+compile() {
 	local -a mpi
 
 	sed -n '/^\.\\" program: begin/,/^\.\\" program: end/p' \
@@ -36,8 +35,7 @@ compile()
 }
 
 # example N: the N-th example of scrkit.conf(5), as .scrconf on these nodes.
-example()
-{
+example() {
 	awk -v n="$1" '/^\.Sh/ { here = $2 == "EXAMPLES" }
 		/^\.Ed/ { show = 0 }
 		here && show { print }

@@ -11,8 +11,7 @@ NODE_MAP="0 1 2 3"
 # at_once TEXT STEP...: `prefix STEP...`, with each read and write of a file
 # taking 50 ms more.  Sets `most` to the ranks that at the same time were busy
 # with files whose paths contain TEXT.
-at_once()
-{
+at_once() {
 	local text=$1
 
 	shift
@@ -36,8 +35,7 @@ at_once()
 		awk '{ now += $2; if (now > most) most = now } END { print most + 0 }')
 }
 
-traces()
-{
+traces() {
 	command -v strace >/dev/null || skip "no strace"
 	not_sanitized strace
 	strace -e trace=pread64 -e inject=pread64:delay_exit=1 true \

@@ -6,16 +6,14 @@
 
 load helper
 
-setup()
-{
+setup() {
 	job_setup
 	mkdir a b
 	ids=("" j1)
 }
 
 # in PREFIX: run in this directory, with job id $id, or without any.
-in_prefix()
-{
+in_prefix() {
 	cd "$PREFIX/$1" || return
 	shift
 	if [[ -n $id ]]; then
@@ -29,8 +27,7 @@ in_prefix()
 
 # starts PREFIX NAME: a job there restarts from NAME, or from none; then it
 # writes two checkpoints more.
-starts()
-{
+starts() {
 	in_prefix "$1" works "0 1" app_restart 2
 	[[ $(grep -cE "^(restart $2|$2)\$" <<<"$output") -eq 1 ]] ||
 		failed "id '$id', $1: expected $2"
@@ -41,8 +38,7 @@ starts()
 said() { grep -qF -- "$2" "$BATS_TEST_TMPDIR/said.$1"; }
 
 # All files of the datasets of a prefix in the caches, with their checksums.
-files_of()
-{
+files_of() {
 	grep -rlsF "$PREFIX/$1" "$NODES" --include='filemap_*' |
 		sed 's|/\.scr/.*||' | sort -u | xargs -I@ find @ -type f |
 		sort | xargs cksum

@@ -8,8 +8,7 @@ load restarts
 
 : "${GEN:=$BIN/../gen}"
 
-setup()
-{
+setup() {
 	job_setup
 	export SCR_FLUSH=1 PROFILE_FILE=$BATS_TEST_TMPDIR/calls
 	profile=${SHIM%/*}/profile.so
@@ -19,23 +18,20 @@ setup()
 
 # on PROFILE WHERE PROGRAM ARG...: a job whose ranks see a file system like that
 # on all paths that contain WHERE.
-on()
-{
+on() {
 	: >"$PROFILE_FILE"
 	RANK_PRELOAD="$profile:$RANK_PRELOAD" PROFILE=$1 PROFILE_PATH=$2 \
 		job "${map-0 1 2 3}" "${@:3}"
 }
 
 # touched: the profile has changed calls.
-touched()
-{
+touched() {
 	[[ -s $PROFILE_FILE ]] || failed "no call was changed"
 }
 
 # round PROFILE WHERE: write, protect and flush, restart from the cache with a
 # node lost, write again, restart from the prefix.
-round()
-{
+round() {
 	on "$1" "$2" app_restart 2 files=rank size=20000
 	printf '%s %s\n' "$output" "$stderr"
 	assert_status 0
@@ -57,8 +53,7 @@ round()
 
 # bypassing PROFILE: datasets are written on the prefix; equal names retire
 # older ones.
-bypassing()
-{
+bypassing() {
 	export SCR_CACHE_BYPASS=1
 
 	on "$1" /prefix app_restart 2 files=rank size=20000
@@ -89,8 +84,7 @@ bypassing()
 
 # failing PROFILE REASON: a flush that fails is reported with its reason and the
 # file, the index calls nothing whole, and the checkpoint stays in the caches.
-failing()
-{
+failing() {
 	on "$1" /prefix/ckpt app_restart 1 files=rank size=20000
 	touched
 	printf '%s %s\n' "$output" "$stderr"

@@ -10,8 +10,7 @@ DATASET=tester/scr.j1/scr.dataset.1
 # A metadata file as text, without what differs from run to run: paths of cache
 # and prefix, times of access and change; and without what LLNL's has not:
 # checksums, when the dataset was created.
-text()
-{
+text() {
 	scr_inspect -m keyval --sort "$1" |
 		sed -E -e '/^ *(CRC|CREATED|[AC]TIME_N?SECS) = /d' \
 			-e "s|$SSD/tester/scr.j1|CACHE|; s|$PREFIX|PREFIX|" \
@@ -20,8 +19,7 @@ text()
 }
 
 # What follows the header.
-body()
-{
+body() {
 	local size
 
 	size=$(od -An -j 8 -N 8 -t u8 --endian=big "$1")
@@ -30,8 +28,7 @@ body()
 
 # like CASE MAP TYPE FAILURES SIZE: write the files of a dataset of LLNL's
 # library, and compare all that is written then.
-like()
-{
+like() {
 	local map=$2 from node file name
 	local -i files=0
 
@@ -61,8 +58,7 @@ like()
 
 # rebuilt LOST...: save the dataset to the prefix, lose the files of these ranks
 # there, and compute them again.
-rebuilt()
-{
+rebuilt() {
 	local k
 
 	rm -rf "$BATS_TEST_TMPDIR/old"
@@ -83,8 +79,7 @@ rebuilt()
 
 # likes: `like` with the lines "[+]CASE TYPE FAILURES SIZE MAP"; "+": only with
 # SCRKIT_SLOW.  Cases that only the complete data have are left out.
-likes()
-{
+likes() {
 	local case type failures size map n=0
 
 	while read -r case type failures size map; do
@@ -135,8 +130,7 @@ likes()
 
 # protected TYPE FAILURES: a dataset with files of very different size: none,
 # empty ones, one byte, large ones.
-protected()
-{
+protected() {
 	local lists=$BATS_TEST_TMPDIR/lists
 
 	rm -rf "$lists" "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/*

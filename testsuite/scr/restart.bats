@@ -131,8 +131,7 @@ this job has 3: start 4 ranks; not used for this restart, stays in the cache"* ]
 
 # unwritable OP PATH ERRNO STICKY ARG...: rank 0 fails to do this with files of PATH,
 # once or always.
-unwritable()
-{
+unwritable() {
 	SHIM_RANKS=0 SHIM_OP=$1 SHIM_PATH=$2 SHIM_ERRNO=$3 SHIM_FAIL_AT=1 \
 		SHIM_STICKY=$4 works "0 1 2 3" app_restart "${@:5}"
 	warned "WARNING: .*/\.scr: .*: the job continues"
@@ -231,8 +230,7 @@ unwritable()
 }
 
 # read_bytes NAME SIZE: how often each byte of a file was read, by all ranks.
-read_bytes()
-{
+read_bytes() {
 	cat "$BATS_TEST_TMPDIR"/trace.* | awk -v name="/$1>" -v size="$2" '
 	index($0, name) && $NF > 0 { n += $NF }
 	END { print n / size }'

@@ -11,8 +11,7 @@ SCHEMES="SINGLE PARTNER XOR RS"
 JOB_BASE=$BATS_FILE_TMPDIR/job
 
 # Two of all schemes, and one or two of those that protect: others in each test.
-setup()
-{
+setup() {
 	job_setup
 	pick 2 PARTNER XOR RS
 	SOME=${picked[*]}
@@ -23,8 +22,7 @@ setup()
 
 # fresh [MAP [ARG]...]: nothing is left of earlier jobs; then ckpt.1 to 3 are
 # written.
-fresh()
-{
+fresh() {
 	once job "${1:-0 1 2 3}" app_restart 3 files=2 "${@:2}"
 	assert_status 0
 	assert_line "complete 3 0"
@@ -32,8 +30,7 @@ fresh()
 
 # restarts MAP NAME [ARG]...: a job reads NAME ("none": nothing), every byte
 # verified, and writes nothing more.
-restarts()
-{
+restarts() {
 	works "$1" app_restart 0 files=2 "${@:3}"
 	if [[ $2 == none ]]; then
 		assert_line none
@@ -47,8 +44,7 @@ restarts()
 dataset() { echo "$NODES/$1/$CACHE/scr.dataset.$2"; }
 
 # flip FILE OFFSET: change a byte, and keep the times.
-flip()
-{
+flip() {
 	touch -r "$1" "$BATS_TEST_TMPDIR/times"
 	printf '\xa5' | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 	touch -r "$BATS_TEST_TMPDIR/times" "$1"

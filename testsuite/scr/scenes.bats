@@ -7,8 +7,7 @@
 load restarts
 
 # The datasets of the index, oldest first: "NAME" if valid, else "NAME!".
-names()
-{
+names() {
 	scr_index --prefix "$PREFIX" --list --json |
 		jq -r '.datasets | sort_by(.id)[] |
 			.name + (if .valid then "" else "!" end)' |
@@ -16,8 +15,7 @@ names()
 }
 
 # The schemes of the redundancy files of a dataset in cache.
-schemes()
-{
+schemes() {
 	find "$NODES" -path "*/scr.dataset.$1/*" -name 'reddesc.er.*_of_*' |
 		sed -E 's/.*er\.[0-9]+\.([a-z]+)\.grp_[0-9]+_of_([0-9]+)\..*/\1\2/' |
 		sort -u | paste -sd ' '
@@ -389,8 +387,7 @@ schemes()
 
 # events: those of the log since the last START, with their datasets, "xfer"s
 # in capitals alone.
-events()
-{
+events() {
 	sed -nE '/event=START,/h; //!H; ${x; p}' .scr/log |
 		sed -E 's/.*(event|xfer)=([A-Z_]+)(.*, dset=([0-9]+))?.*/\2 \4/;
 			s/ $//' | paste -sd,

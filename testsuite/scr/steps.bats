@@ -8,16 +8,14 @@
 load helper
 load kills
 
-setup()
-{
+setup() {
 	kills_setup
 	export SHIM_PATH=$BATS_TEST_TMPDIR SCR_COPY_TYPE=XOR SCR_FLUSH=1
 }
 
 # operations RANK OPTION...: how many there are in an undisturbed round, into
 # $operations.
-operations()
-{
+operations() {
 	rm -f "$BATS_TEST_TMPDIR/count"
 	SHIM_COUNT_FILE=$BATS_TEST_TMPDIR/count SHIM_RANKS=$1 \
 		begin_round "${@:2}"
@@ -29,8 +27,7 @@ operations()
 
 # each_step RANK OPTION...: kill the rank before each operation of a round that
 # begins with what is kept; then look at what is there, and restart twice.
-each_step()
-{
+each_step() {
 	local rank=$1 n step=1
 
 	shift
@@ -58,15 +55,13 @@ each_step()
 }
 
 # What interrupted jobs left has gone.
-no_litter()
-{
+no_litter() {
 	[[ -z $(find "$PREFIX" "$NODES" -name '*.regain.*' -o \
 		-path "$PREFIX/ckpt.*" -name '.*') ]]
 }
 
 # each_step on ranks 0 and 1, after two checkpoints, and what `$1` does then.
-all_steps()
-{
+all_steps() {
 	begin_round steps=2
 	end_round
 	assert_status 0

@@ -8,8 +8,7 @@ load helper
 
 SIZE=20000003
 
-setup()
-{
+setup() {
 	job_setup
 	(($(nproc) >= 2)) || skip "one processor"
 	export SCR_FLUSH=1 SCR_FLUSH_TYPE=PTHREAD SCR_COPY_TYPE=SINGLE

@@ -9,24 +9,21 @@ load restarts
 export JOB_LIMIT=120
 
 # clean MAP PROGRAM [ARG]...: `works`, and no sanitizer reports anything.
-clean()
-{
+clean() {
 	works "$@"
 	[[ $stderr != *"Sanitizer"* && $stderr != *"runtime error:"* ]] ||
 		failed "$stderr"
 }
 
 # Under valgrind each job takes ten seconds.
-long()
-{
+long() {
 	[[ ! -v SCRKIT_VALGRIND || -v SCRKIT_SLOW ]] ||
 		skip "slow under valgrind: SLOW=1 runs it"
 }
 
 # lost_and_found SCHEME FLIP: node 2 is lost, and with FLIP a byte of a file;
 # the ranks go on elsewhere.
-lost_and_found()
-{
+lost_and_found() {
 	export SCR_COPY_TYPE=$1 SCR_MPI_BUF_SIZE=4096
 
 	clean "0 1 2 3" app_restart 2 files=rank size=50000

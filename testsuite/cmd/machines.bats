@@ -8,7 +8,7 @@ load helper
 
 setup() {
 	# Other users may not reach the directory of the test.
-	HERE=$(mktemp -d /var/tmp/scrkit-small.XXXXXX)
+	HERE=$(mktemp -d /var/tmp/scrkit-machines.XXXXXX)
 	chmod 755 "$HERE"
 	in_no_job
 	cd "$HERE" || return 1

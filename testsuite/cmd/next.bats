@@ -8,7 +8,6 @@
 load helper
 
 setup() {
-	cd "$BATS_TEST_TMPDIR" || return 1
 	in_no_job
 	export SCR_USER_NAME=genuser
 	P=$PWD/p
