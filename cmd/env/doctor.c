@@ -140,36 +140,6 @@ check_limits(struct doctor *d)
 		add(d, GOOD, "limits", NULL, "enough open files");
 }
 
-/* Can files be written and locked in this directory? */
-static void
-check_prefix_fd(struct doctor *d, const struct job *j, int fd)
-{
-	struct error err = ERROR_INIT;
-	struct statvfs fs;
-	int lock = -1;
-
-	if (room_try(fd, &err) < 0)
-		add(d, BAD, "prefix", "make room, or correct its permissions",
-		    "%s: %s", j->prefix_real, err.text);
-	else if (fstatvfs(fd, &fs) == 0 && fs.f_blocks > 0)
-		add(d, GOOD, "prefix", NULL, "%s: writable, %s free",
-		    j->prefix_real,
-		    str_size((uint64_t)fs.f_bavail * fs.f_frsize));
-	else
-		add(d, GOOD, "prefix", NULL, "%s: writable", j->prefix_real);
-	error_clear(&err);
-	lock = io_lock_dir(fd, app_stop, &err);
-	if (lock >= 0) {
-		add(d, GOOD, "locks", NULL, "supported on the prefix");
-		close(lock);
-	} else {
-		add(d, WARNING, "locks",
-		    "mount it with them (Lustre: option flock); until then "
-		    "use only one command at a time on a dataset",
-		    "%s", err.text);
-	}
-}
-
 static void
 check_prefix(struct doctor *d, const struct job *j)
 {
@@ -177,7 +147,33 @@ check_prefix(struct doctor *d, const struct job *j)
 
 	d->prefix = dir_open(AT_FDCWD, j->prefix_real);
 	if (d->prefix >= 0) {
-		check_prefix_fd(d, j, d->prefix);
+		struct error err = ERROR_INIT;
+		struct statvfs fs;
+		int lock = -1;
+
+		/* Can files be written and locked in this directory? */
+		if (room_try(d->prefix, &err) < 0)
+			add(d, BAD, "prefix",
+			    "make room, or correct its permissions", "%s: %s",
+			    j->prefix_real, err.text);
+		else if (fstatvfs(d->prefix, &fs) == 0 && fs.f_blocks > 0)
+			add(d, GOOD, "prefix", NULL, "%s: writable, %s free",
+			    j->prefix_real,
+			    str_size((uint64_t)fs.f_bavail * fs.f_frsize));
+		else
+			add(d, GOOD, "prefix", NULL, "%s: writable",
+			    j->prefix_real);
+		error_clear(&err);
+		lock = io_lock_dir(d->prefix, app_stop, &err);
+		if (lock >= 0) {
+			add(d, GOOD, "locks", NULL, "supported on the prefix");
+			close(lock);
+		} else {
+			add(d, WARNING, "locks",
+			    "mount it with them (Lustre: option flock); until then "
+			    "use only one command at a time on a dataset",
+			    "%s", err.text);
+		}
 		return;
 	}
 	report_command("scr_prerun", j->prefix_real, NULL, next, sizeof(next));

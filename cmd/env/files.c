@@ -165,26 +165,6 @@ flush_file(const char *prefix, struct flush_request *r)
 	return error_worse_status(app_print(&out), status);
 }
 
-/* Reject --resume and --summary of LLNL's program: AXL transfers are not
- * resumed, and no summary is written unseen. */
-static void
-refuse_old(bool resume, bool summary, const char *prefix, const char *id)
-{
-	char hint[1024];
-
-	if (resume)
-		app_usage(
-			"--resume: AXL transfers are not resumed; scr_postrun "
-			"keeps the files that they completed and copies the "
-			"others");
-	if (summary)
-		app_usage("--summary: not supported; %s checks the files and "
-			  "writes the summary",
-			  report_command(
-				  "scr_index --build", app_prefix(prefix),
-				  id != NULL ? id : "ID", hint, sizeof(hint)));
-}
-
 /* Parse the number of a dataset; if `name` is not NULL, also name:NAME.  NULL:
  * not given. */
 static void
@@ -235,9 +215,22 @@ env_flush_file(const struct env_call *c)
 		ENV_PREFIX_OR_DIR(prefix, dir),
 		OPT_END,
 	};
+	char hint[1024];
 
 	env_options(c, opts);
-	refuse_old(resume, summary, prefix, id);
+	/* Reject --resume and --summary of LLNL's program: AXL transfers are
+	 * not resumed, and no summary is written unseen. */
+	if (resume)
+		app_usage(
+			"--resume: AXL transfers are not resumed; scr_postrun "
+			"keeps the files that they completed and copies the "
+			"others");
+	if (summary)
+		app_usage("--summary: not supported; %s checks the files and "
+			  "writes the summary",
+			  report_command(
+				  "scr_index --build", app_prefix(prefix),
+				  id != NULL ? id : "ID", hint, sizeof(hint)));
 	if (r.verb == FLUSH_NOTHING && app_json())
 		r.verb = FLUSH_JSON;
 	if (r.verb == FLUSH_NOTHING)

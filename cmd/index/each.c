@@ -97,15 +97,6 @@ bad(void *arg, const char *what)
 	p->count++;
 }
 
-/* Print what is left to say. */
-static void
-end_problems(struct problems *p)
-{
-	if (p->count > PROBLEMS_SHOWN && app_verbosity() <= 0)
-		app_error("%s: %zu more problems (-v shows all)", p->name,
-			  p->count - PROBLEMS_SHOWN);
-}
-
 /* Find the command to run next, and print it unless the answer is in JSON.
  * Empty: there is none. */
 static void
@@ -208,7 +199,10 @@ verify_one(struct each *w, const struct index_entry *e)
 				r.status, report_overlap(w, e->id, &p));
 		if (p.count != told || err.kind != ERROR_NONE)
 			r.mend = MEND_NONE;
-		end_problems(&p);
+		/* Print what is left to say. */
+		if (p.count > PROBLEMS_SHOWN && app_verbosity() <= 0)
+			app_error("%s: %zu more problems (-v shows all)",
+				  p.name, p.count - PROBLEMS_SHOWN);
 		status = app_report(r.status, &err);
 		/* Without --moved-from, for example, it is not known. */
 		if (status == STATUS_USAGE)

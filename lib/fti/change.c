@@ -63,8 +63,21 @@ text_of(const struct list *l, enum fti_field field, const unsigned char *record,
 	}
 }
 
+static bool
+is_in_field(const struct list *l, const struct pair *p, size_t at)
+{
+	for (int f = (int)p->first; f <= (int)p->last; f++) {
+		const struct fti_place *place =
+			&fti_format(l->layout)->fields[f];
+
+		if (at >= place->at && at < (size_t)place->at + place->size)
+			return true;
+	}
+	return false;
+}
+
 static int
-compare_fields(struct list *l, const struct pair *p, struct error *err)
+compare(struct list *l, const struct pair *p, struct error *err)
 {
 	const struct fti_format *format = fti_format(l->layout);
 
@@ -82,27 +95,6 @@ compare_fields(struct list *l, const struct pair *p, struct error *err)
 		text_of(l, c->field, p->before, c->before, sizeof(c->before));
 		text_of(l, c->field, p->after, c->after, sizeof(c->after));
 	}
-	return 0;
-}
-
-static bool
-is_in_field(const struct list *l, const struct pair *p, size_t at)
-{
-	for (int f = (int)p->first; f <= (int)p->last; f++) {
-		const struct fti_place *place =
-			&fti_format(l->layout)->fields[f];
-
-		if (at >= place->at && at < (size_t)place->at + place->size)
-			return true;
-	}
-	return false;
-}
-
-static int
-compare(struct list *l, const struct pair *p, struct error *err)
-{
-	if (compare_fields(l, p, err) < 0)
-		return -1;
 	/* Each run of bytes between fields that becomes 0. */
 	for (size_t at = 0, end = 0; at < p->size; at = end + 1) {
 		struct fti_change *c = NULL;

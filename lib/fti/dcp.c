@@ -274,24 +274,6 @@ put_block(struct state *s, struct var *v, uint64_t i, uint64_t at)
 		v->unknown = true; /* it has shrunk since */
 }
 
-static void
-take_oldest(struct state *s)
-{
-	for (size_t i = 0; i < s->d->nvars; i++) {
-		const struct fti_dcp_var *old = &s->d->vars[i];
-		struct var *v = find(s, old->id);
-		const uint64_t n = blocks_of(s->d, old->size);
-
-		if (v == NULL)
-			continue;
-		v->found = true;
-		if (old->size != v->size && s->layer + 1 < s->d->nlayers)
-			v->unknown = true;
-		for (uint64_t b = 0; b < n && b < v->nblocks; b++)
-			put_block(s, v, b, old->at + b * s->d->block);
-	}
-}
-
 /* Read the header of a block at *at, and move *at to the block. */
 static int
 read_record(const struct fti_dcp *d, uint64_t *at, uint64_t end, int32_t *id,
@@ -401,8 +383,21 @@ fti_content_dcp(struct fti_content *c, const struct fti_dcp *d, size_t layer,
 		return error_set(err, ERROR_USAGE, "%s: has layers 0 to %zu",
 				 d->source->name, d->nlayers - 1);
 	rc = list_vars(&s, err);
-	if (rc == 0)
-		take_oldest(&s);
+	if (rc == 0) {
+		for (size_t i = 0; i < s.d->nvars; i++) {
+			const struct fti_dcp_var *old = &s.d->vars[i];
+			struct var *v = find(&s, old->id);
+			const uint64_t n = blocks_of(s.d, old->size);
+
+			if (v == NULL)
+				continue;
+			v->found = true;
+			if (old->size != v->size && s.layer + 1 < s.d->nlayers)
+				v->unknown = true;
+			for (uint64_t b = 0; b < n && b < v->nblocks; b++)
+				put_block(&s, v, b, old->at + b * s.d->block);
+		}
+	}
 	for (size_t l = 1; l <= s.layer && rc == 0; l++)
 		rc = take_layer(&s, l, err);
 	if (rc == 0)

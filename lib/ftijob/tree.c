@@ -208,13 +208,31 @@ compare(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* The level of files outside of a directory of one: that of their kinds.  All
- * parts of a checkpoint have one id. */
-static void
-infer_levels(struct fti_tree *t)
+int
+fti_tree_open(struct fti_tree *t, const char *root, const struct work *w,
+	      struct error *err)
 {
+	struct walk d = {
+		.t = t,
+		.w = w,
+		.above = { .exec = "", .level = FTI_NO_LEVEL, .node = -1 },
+		.path = "",
+	};
 	enum fti_level all = FTI_NO_LEVEL;
 
+	*t = (struct fti_tree){ .root = root, .arena = arena_new() };
+	if (t->arena == NULL)
+		return error_no_memory(err);
+	t->fd = dir_open(AT_FDCWD, root);
+	if (t->fd < 0)
+		return error_sys(err, "%s: cannot open", root);
+	d.fd = t->fd;
+	if (enter_root(&d, err) < 0 || read_dir(&d, err) < 0)
+		return -1;
+	if (t->count > 0)
+		qsort(t->list, t->count, sizeof(*t->list), compare);
+	/* The level of files outside of a directory of one: that of their
+	 * kinds.  All parts of a checkpoint have one id. */
 	for (size_t i = 0, end = 0; i < t->count; i = end) {
 		const struct fti_entry *e = &t->list[i];
 		enum fti_level level = FTI_L1;
@@ -244,31 +262,6 @@ infer_levels(struct fti_tree *t)
 		if (t->list[i].level == FTI_NO_LEVEL &&
 		    t->list[i].name.kind == FTI_NAME_SECTOR)
 			t->list[i].level = all;
-}
-
-int
-fti_tree_open(struct fti_tree *t, const char *root, const struct work *w,
-	      struct error *err)
-{
-	struct walk d = {
-		.t = t,
-		.w = w,
-		.above = { .exec = "", .level = FTI_NO_LEVEL, .node = -1 },
-		.path = "",
-	};
-
-	*t = (struct fti_tree){ .root = root, .arena = arena_new() };
-	if (t->arena == NULL)
-		return error_no_memory(err);
-	t->fd = dir_open(AT_FDCWD, root);
-	if (t->fd < 0)
-		return error_sys(err, "%s: cannot open", root);
-	d.fd = t->fd;
-	if (enter_root(&d, err) < 0 || read_dir(&d, err) < 0)
-		return -1;
-	if (t->count > 0)
-		qsort(t->list, t->count, sizeof(*t->list), compare);
-	infer_levels(t);
 	if (t->count > 0)
 		qsort(t->list, t->count, sizeof(*t->list), compare);
 	return 0;

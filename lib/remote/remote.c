@@ -143,22 +143,6 @@ init(struct remote_run *run, const struct hostlist *nodes,
 	return 0;
 }
 
-static void
-fini(struct remote_run *run)
-{
-	io_close(run->epoll);
-	for (size_t i = 0; run->nodes != NULL && i < run->count; i++) {
-		buf_free(&run->nodes[i].words);
-		buf_free(&run->nodes[i].before);
-		buf_free(&run->nodes[i].sign);
-	}
-	map_free(run->ranks);
-	hostlist_free(&run->brokers);
-	arena_free(run->arena);
-	mem_free(run->buffer);
-	mem_free(run->nodes);
-}
-
 int
 remote_run(const struct hostlist *nodes, const char *const *argv,
 	   const struct remote_options *o, struct remote_result *results,
@@ -198,7 +182,17 @@ remote_run(const struct hostlist *nodes, const char *const *argv,
 	changed = accept_sigchld(&before);
 	if (init(&run, nodes, results, err) == 0)
 		rc = remote_loop(&run, err);
-	fini(&run);
+	io_close(run.epoll);
+	for (size_t i = 0; run.nodes != NULL && i < run.count; i++) {
+		buf_free(&run.nodes[i].words);
+		buf_free(&run.nodes[i].before);
+		buf_free(&run.nodes[i].sign);
+	}
+	map_free(run.ranks);
+	hostlist_free(&run.brokers);
+	arena_free(run.arena);
+	mem_free(run.buffer);
+	mem_free(run.nodes);
 	if (changed)
 		sigaction(SIGCHLD, &before, NULL);
 out:

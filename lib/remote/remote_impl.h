@@ -138,7 +138,7 @@ struct remote_run {
 
 #define REMOTE_BUFFER ((size_t)64 << 10)
 
-/* --- find.c --- */
+/* --- ways.c: programs in PATH --- */
 
 /* The path of the first program `name` in PATH, allocated in `a`.  NULL:
  * ERROR_ABSENT, ERROR_NOMEM. */

@@ -49,7 +49,7 @@ void report_fti_sets(const struct fti_sets *s, struct buf *out);
 /* The files of each rank of a checkpoint. */
 void report_fti_ranks(const struct fti_set *set, struct buf *out);
 
-/* --- Rebuilding (fti_plan.c) --- */
+/* --- Rebuilding --- */
 
 /* "data", "copy" or "parity". */
 const char *report_fti_part(enum fti_part part);

@@ -119,31 +119,6 @@ compare_rows(const void *one, const void *two)
 	return a->at < b->at ? -1 : 1;
 }
 
-static void
-sort_rows(struct table *t, const struct columns *how)
-{
-	const size_t nrows = t->count / t->columns - 1;
-	const size_t bytes = t->columns * sizeof(*t->cells);
-	struct row *rows = mem_calloc(nrows + 1, sizeof(*rows));
-	struct table_cell *sorted = mem_alloc(t->count, sizeof(*sorted));
-
-	t->failed = rows == NULL || sorted == NULL;
-	for (size_t i = 0; !t->failed && i < nrows; i++) {
-		struct table_cell *cells = t->cells + (i + 1) * t->columns;
-
-		rows[i] = (struct row){ cells, cells[how->sort - 1], i,
-					how->descending };
-	}
-	if (!t->failed) {
-		qsort(rows, nrows, sizeof(*rows), compare_rows);
-		for (size_t i = 0; i < nrows; i++)
-			memcpy(sorted + i * t->columns, rows[i].cells, bytes);
-		memcpy(t->cells + t->columns, sorted, nrows * bytes);
-	}
-	mem_free(sorted);
-	mem_free(rows);
-}
-
 /* The heading of a chosen column that has none: its word. */
 static const char *
 heading(struct table *t, int column)
@@ -190,8 +165,31 @@ table_choose(struct table *t, const struct columns *how, size_t most)
 {
 	if (t->count == 0) /* dropped */
 		return;
-	if (!t->failed && how->sort > 0)
-		sort_rows(t, how);
+	if (!t->failed && how->sort > 0) {
+		const size_t nrows = t->count / t->columns - 1;
+		const size_t bytes = t->columns * sizeof(*t->cells);
+		struct row *rows = mem_calloc(nrows + 1, sizeof(*rows));
+		struct table_cell *sorted =
+			mem_alloc(t->count, sizeof(*sorted));
+
+		t->failed = rows == NULL || sorted == NULL;
+		for (size_t i = 0; !t->failed && i < nrows; i++) {
+			struct table_cell *cells =
+				t->cells + (i + 1) * t->columns;
+
+			rows[i] = (struct row){ cells, cells[how->sort - 1], i,
+						how->descending };
+		}
+		if (!t->failed) {
+			qsort(rows, nrows, sizeof(*rows), compare_rows);
+			for (size_t i = 0; i < nrows; i++)
+				memcpy(sorted + i * t->columns, rows[i].cells,
+				       bytes);
+			memcpy(t->cells + t->columns, sorted, nrows * bytes);
+		}
+		mem_free(sorted);
+		mem_free(rows);
+	}
 	if (!t->failed && most > 0 && t->count / t->columns > most + 1)
 		t->count = (most + 1) * t->columns;
 	if (!t->failed && how->count > 0)
@@ -210,30 +208,6 @@ static void
 put_blanks(struct buf *out, size_t n)
 {
 	buf_printf(out, "%*s", (int)n, "");
-}
-
-static void
-put_row(struct buf *out, const struct table *t, size_t row, const size_t *width)
-{
-	const struct table_cell *cell = t->cells + row * t->columns;
-	size_t pending = 0; /* deferred, so that no line ends with blanks */
-
-	for (unsigned c = 0; c < t->columns; c++) {
-		size_t pad = width[c] - text_width(&cell[c]);
-		bool right = (t->right >> c & 1) != 0;
-
-		if (width[c] == 0)
-			continue;
-		if (right)
-			pending += pad;
-		if (cell[c].text[0] != '\0') {
-			put_blanks(out, pending);
-			pending = 0;
-			buf_printf(out, "%s", cell[c].text);
-		}
-		pending += GAP + (right ? 0 : pad);
-	}
-	buf_printf(out, "\n");
 }
 
 void
@@ -255,8 +229,28 @@ table_end(struct table *t, unsigned indent, struct buf *out)
 			width[i % t->columns] = w;
 	}
 	for (size_t i = 0; !t->failed && i < t->count / t->columns; i++) {
+		const struct table_cell *cell = NULL;
+		size_t pending =
+			0; /* deferred, so that no line ends with blanks */
+
 		put_blanks(out, indent);
-		put_row(out, t, i, width);
+		cell = t->cells + i * t->columns;
+		for (unsigned c = 0; c < t->columns; c++) {
+			size_t pad = width[c] - text_width(&cell[c]);
+			bool right = (t->right >> c & 1) != 0;
+
+			if (width[c] == 0)
+				continue;
+			if (right)
+				pending += pad;
+			if (cell[c].text[0] != '\0') {
+				put_blanks(out, pending);
+				pending = 0;
+				buf_printf(out, "%s", cell[c].text);
+			}
+			pending += GAP + (right ? 0 : pad);
+		}
+		buf_printf(out, "\n");
 	}
 	out->failed |= t->failed;
 	mem_free(t->cells);

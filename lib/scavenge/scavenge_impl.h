@@ -17,8 +17,6 @@ int scavenge_judge(struct salvage *p, struct salvage_dataset *d,
 /* List the caches of all nodes, and mark those that failed. */
 int scavenge_ask(struct scavenge *s, struct error *err);
 
-/* --- places.c --- */
-
 /* Count the directories of the job that a node has. */
 void scavenge_count_places(struct scavenge *s, const struct nodecache *v);
 

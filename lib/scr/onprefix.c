@@ -471,36 +471,34 @@ write_job(struct run *run, int fd, struct error *err)
 	return 0;
 }
 
-/* Rank 0: write what is due.  Only the commands read these files. */
-static void
-write_note(struct run *run)
-{
-	struct error why = ERROR_INIT;
-	const int fd = jobfiles_open(run->p.prefix, true, &why);
-	int rc = fd < 0 ? -1 : write_job(run, fd, &why);
-
-	if (fd >= 0 && run->held != NULL) {
-		if (write_flush(run, fd, rc == 0 ? &why : NULL) < 0)
-			rc = -1;
-		else
-			held_due_done(run->held);
-	}
-	io_close(fd);
-	if (rc < 0 && !run->notes_fail)
-		say_warn("%s/" SCR_DIR ": %s: the job continues; scr_postrun "
-			 "and other commands do not know of its datasets until "
-			 "it can write this file",
-			 run->p.prefix, why.text);
-	run->notes_fail = rc < 0;
-}
-
 void
 onprefix_note(struct run *run, const struct dataset *d, bool on_pfs)
 {
 	if (run->world.rank == 0) {
+		struct error why = ERROR_INIT;
+		int fd = 0;
+		int rc = 0;
+
 		if (d != NULL)
 			held_due(run->held, d->id, on_pfs);
-		write_note(run);
+		/* Rank 0: write what is due.  Only the commands read these files. */
+		fd = jobfiles_open(run->p.prefix, true, &why);
+		rc = fd < 0 ? -1 : write_job(run, fd, &why);
+		if (fd >= 0 && run->held != NULL) {
+			if (write_flush(run, fd, rc == 0 ? &why : NULL) < 0)
+				rc = -1;
+			else
+				held_due_done(run->held);
+		}
+		io_close(fd);
+		if (rc < 0 && !run->notes_fail)
+			say_warn(
+				"%s/" SCR_DIR
+				": %s: the job continues; scr_postrun "
+				"and other commands do not know of its datasets until "
+				"it can write this file",
+				run->p.prefix, why.text);
+		run->notes_fail = rc < 0;
 	}
 	/* A rank that goes on may end the job. */
 	(void)team_agree(&run->world, 0, NULL);

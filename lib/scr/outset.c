@@ -396,35 +396,6 @@ look(struct outset *o, struct error *err)
 	return 0;
 }
 
-/* The application reports its files as not valid.  A full file system is the
- * usual reason, which it cannot pass on. */
-static int
-report_invalid(const struct outset *o, const struct dataset *d,
-	       struct error *err)
-{
-	const struct run *run = o->run;
-	const int fd =
-		dir_open(AT_FDCWD, o->level->bypass ? run->p.prefix : o->dir);
-	struct error why = ERROR_INIT;
-
-	if (fd >= 0 && room_try(fd, &why) < 0 && room_is_short(&why))
-		room_explain(fd, 0, &why);
-	else
-		error_clear(&why);
-	io_close(fd);
-	return error_set(
-		err, ERROR_LOST,
-		"rank %u reported its files of dataset %lld `%s' as "
-		"not valid%s%s%s",
-		run->world.rank, (long long)d->id, d->name,
-		why.kind != ERROR_NONE ? ": " : "", why.text,
-		why.kind == ERROR_NONE ? ""
-		: o->level->bypass
-			? ": free space on the prefix"
-			: ": free space there, or choose another "
-			  "SCR_CACHE_BASE or a smaller SCR_CACHE_SIZE");
-}
-
 static int
 check(struct outset *o, bool valid, struct dataset *d, struct error *err)
 {
@@ -438,8 +409,31 @@ check(struct outset *o, bool valid, struct dataset *d, struct error *err)
 	for (size_t i = 0; o->metafd >= 0 && i < o->nfiles; i++)
 		names_drop(o->metafd, path_base(o->files[i].to));
 	rc = look(o, err);
-	if (!valid)
-		rc = report_invalid(o, d, err);
+	if (!valid) {
+		const struct run *run = o->run;
+		const int fd = dir_open(
+			AT_FDCWD, o->level->bypass ? run->p.prefix : o->dir);
+		struct error why = ERROR_INIT;
+
+		/* The application reports its files as not valid.  A full file system
+		 * is the usual reason, which it cannot pass on. */
+		if (fd >= 0 && room_try(fd, &why) < 0 && room_is_short(&why))
+			room_explain(fd, 0, &why);
+		else
+			error_clear(&why);
+		io_close(fd);
+		rc = error_set(
+			err, ERROR_LOST,
+			"rank %u reported its files of dataset %lld `%s' as "
+			"not valid%s%s%s",
+			run->world.rank, (long long)d->id, d->name,
+			why.kind != ERROR_NONE ? ": " : "", why.text,
+			why.kind == ERROR_NONE ? ""
+			: o->level->bypass
+				? ": free space on the prefix"
+				: ": free space there, or choose another "
+				  "SCR_CACHE_BASE or a smaller SCR_CACHE_SIZE");
+	}
 	if (team_agree(&o->run->world, rc, err) < 0)
 		return -1;
 	sum[0] = o->nowned;

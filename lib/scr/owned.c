@@ -175,29 +175,6 @@ learn_path(void *arg, const struct rank2file_file *f, struct error *err)
 	return owned_add(l->run->owned, f->path, l->id, err);
 }
 
-/* Add the files of all ranks in the valid datasets; the newest last, as it owns
- * the bytes at a path. */
-static int
-learn_all(struct catalogue *c, const struct run *run, struct error *err)
-{
-	struct learning l = { .run = run };
-	struct catalogue_options o;
-	struct buf ids = BUF_INIT;
-	int rc = find_ids(c, &ids, err);
-
-	onprefix_options(&o);
-	for (size_t at = 0; rc == 0 && at < ids.len; at += sizeof(l.id)) {
-		struct error why = ERROR_INIT;
-
-		memcpy(&l.id, ids.data + at, sizeof(l.id));
-		if (owners_each(c, l.id, &o, learn_path, &l, &why) < 0 &&
-		    why.kind == ERROR_NOMEM)
-			rc = error_pass(err, &why);
-	}
-	buf_free(&ids);
-	return rc;
-}
-
 /* Read the lists of all ranks, once for each dataset. */
 static int
 learn(const struct run *run, int64_t id, struct error *err)
@@ -208,8 +185,27 @@ learn(const struct run *run, int64_t id, struct error *err)
 	if (run->owned->learned == id)
 		return 0;
 	c = catalogue_open(run->p.prefix, err);
-	if (c != NULL)
-		rc = learn_all(c, run, err);
+	if (c != NULL) {
+		struct learning l = { .run = run };
+		struct catalogue_options o;
+		struct buf ids = BUF_INIT;
+
+		/* Add the files of all ranks in the valid datasets; the newest last, as
+		 * it owns the bytes at a path. */
+		rc = find_ids(c, &ids, err);
+		onprefix_options(&o);
+		for (size_t at = 0; rc == 0 && at < ids.len;
+		     at += sizeof(l.id)) {
+			struct error why = ERROR_INIT;
+
+			memcpy(&l.id, ids.data + at, sizeof(l.id));
+			if (owners_each(c, l.id, &o, learn_path, &l, &why) <
+				    0 &&
+			    why.kind == ERROR_NOMEM)
+				rc = error_pass(err, &why);
+		}
+		buf_free(&ids);
+	}
 	catalogue_close(c);
 	if (rc == 0)
 		run->owned->learned = id;
