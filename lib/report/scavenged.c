@@ -238,7 +238,11 @@ put_all(const struct scavenge *s, struct buf *out)
 {
 	const struct scavenge_outlook o = scavenge_outlook(s);
 	const size_t left = count_left(s);
+	const char *what = "read";
 
+	for (size_t i = 0; i < s->plan.count; i++)
+		if (s->plan.datasets[i].undecided)
+			what = "judged";
 	if (s->plan.count == 0 && s->alive > 0 && s->there[0] == 0)
 		buf_printf(out,
 			   "nothing to save: no node has %s or a cache of job "
@@ -250,14 +254,13 @@ put_all(const struct scavenge *s, struct buf *out)
 					   "no dataset"
 					 : "UNKNOWN: the nodes that answered "
 					   "hold no dataset");
+	else if (o.saved == 0 && o.unknown > 0 && left > 0)
+		buf_add_str(out, "NO checkpoint of the caches is saved");
+	else if (o.saved == 0 && o.unknown > 0 && s->plan.hidden)
+		buf_add_str(out, "UNKNOWN: not all nodes that may have the "
+				 "checkpoints answered");
 	else if (o.saved == 0 && o.unknown > 0)
-		buf_add_str(
-			out,
-			left > 0 ? "NO checkpoint of the caches is saved"
-			: s->plan.hidden
-				? "UNKNOWN: not all nodes that may have the "
-				  "checkpoints answered"
-				: "UNKNOWN: the checkpoints cannot be read");
+		buf_printf(out, "UNKNOWN: the checkpoints cannot be %s", what);
 	else if (o.newest == 0 && o.gone == 0)
 		buf_add_str(out, o.unfinished > 0
 					 ? "no checkpoint was completed"
@@ -288,8 +291,8 @@ put_all(const struct scavenge *s, struct buf *out)
 		buf_printf(out, "; %zu %s left in the caches",
 			   str_count(left, "dataset"));
 	if (o.unknown > left)
-		buf_printf(out, "; %zu %s could not be read",
-			   str_count(o.unknown - left, "dataset"));
+		buf_printf(out, "; %zu %s could not be %s",
+			   str_count(o.unknown - left, "dataset"), what);
 }
 
 /* The nodes that may have what is missing, and what to do if they have it. */
@@ -344,7 +347,8 @@ report_verdict(const struct scavenge *s, struct buf *out)
 	if (s->plan.count > 0 && scavenge_status(s) != STATUS_OK) {
 		const struct job *j = s->job;
 
-		/* Of what may be missing: the directories that some nodes do not have. */
+		/* Of what may be missing: the directories that some nodes do
+		 * not have. */
 		for (size_t i = 0; i < 1 + j->ncaches; i++) {
 			const char *dir =
 				i == 0 ? j->cntl_dir : j->caches[i - 1].dir;

@@ -77,6 +77,9 @@ struct salvage_dataset {
 	/* Set by the caller: its build failed, and not because data are lost:
 	 * the next run may save it. */
 	bool unbuilt;
+	/* Set by the caller: its build found files that contradict each other,
+	 * and nobody knows which are right: it may not be lost. */
+	bool undecided;
 	/* Set by the caller: files that a job with bypass wrote to the prefix
 	 * are not there, or damaged. */
 	bool astray;

@@ -31,15 +31,6 @@ scavenge_without_id(const char *text, int64_t id)
 	return text;
 }
 
-/* Did the build fail because data are gone or wrong?  Any other error, on the
- * prefix or of a lock, leaves them in the caches. */
-static bool
-proves_loss(const struct error *why)
-{
-	return why->kind == ERROR_LOST || why->kind == ERROR_CORRUPT ||
-	       why->kind == ERROR_DAMAGED;
-}
-
 static int
 build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 {
@@ -68,13 +59,17 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 			return error_wrap(err, "dataset %" PRId64, d->id);
 		}
 		d->state = SALVAGE_LOST;
-		d->unbuilt = !proves_loss(&why);
+		d->undecided =
+			why.kind == ERROR_DAMAGED || why.kind == ERROR_CORRUPT;
+		/* An error on the prefix, or of a lock, leaves the data in the
+		 * caches. */
+		d->unbuilt = !d->undecided && why.kind != ERROR_LOST;
 		d->why = arena_printf(
 			s->arena, "%s%s", scavenge_without_id(why.text, d->id),
 			r.undecided ? "; --no-compare saves it as it is" : "");
 		if (d->found == STATUS_DAMAGED) /* and cannot be mended */
-			d->found = d->unread || d->unbuilt ? STATUS_FAILED
-							   : STATUS_LOST;
+			d->found = scavenge_is_unknown(d) ? STATUS_FAILED
+							  : STATUS_LOST;
 		if (d->why == NULL)
 			return error_no_memory(err);
 		work_say(s->work, "dataset %" PRId64 ": %s%s", d->id, d->why,

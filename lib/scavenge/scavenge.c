@@ -47,7 +47,7 @@ scavenge_is_unknown(const struct salvage_dataset *d)
 	       (d->taken != SALVAGE_FREE && d->state != SALVAGE_LOST) ||
 	       (d->state == SALVAGE_LOST &&
 		(d->unread || d->unplaced || d->hidden || d->unbuilt ||
-		 (d->looked && d->found == STATUS_FAILED)));
+		 d->undecided || (d->looked && d->found == STATUS_FAILED)));
 }
 
 /* Report the datasets that are not saved, because the job did not complete them
@@ -308,7 +308,8 @@ is_open(const struct salvage_dataset *d, int64_t saved)
 {
 	if (!scavenge_is_unknown(d) || d->output)
 		return scavenge_is_unknown(d);
-	if (d->ckpt && (d->unread || d->unplaced) && !d->hidden && !d->unbuilt)
+	if (d->ckpt && (d->unread || d->unplaced || d->undecided) &&
+	    !d->hidden && !d->unbuilt)
 		return saved == 0;
 	return d->id > saved;
 }

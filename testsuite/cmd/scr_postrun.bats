@@ -265,19 +265,31 @@ agree() {
 	cmp p/ckpt.3/rank_0.ckpt local/cache/genuser/scr.1000/scr.dataset.3/rank_0.ckpt
 }
 
+@test "33: the only one contradicts its redundancy: unknown, not lost; alone, and with --id" {
+	protected XOR 1
+	flip 1 3
+	post 1
+	assert_output_has "UNKNOWN" "1 dataset could not be judged"
+	assert_stderr_has "set 1 of 1 (XOR) is inconsistent" "--no-compare"
+	[[ $output$stderr != *LOST* && $output$stderr != *"is lost"* ]]
+	post 1 --id 1
+	[[ $output$stderr != *LOST* ]]
+	post 0 --no-compare
+}
+
 @test "a byte has changed in the newest: the redundancy shows it; an older one, status 3" {
 	protected XOR 1
 	protected XOR 2
 	flip 2 3
 	post 3
-	assert_output_has "OLDER checkpoint ckpt.1" "ckpt.2 (dataset 2) is not"
+	assert_output_has "OLDER checkpoint ckpt.1" "ckpt.2 (dataset 2) could not be judged"
 	assert_stderr_has "dataset 2: set 1 of 1 (XOR) is inconsistent: 1 byte differs" \
 		"ranks 0 1 2 3"
 	[[ $(indexed) == "1* " ]]
 	post 3
 	# What is known to be wrong is not to be added to the index.
-	try scr_postrun "${args[@]}" --id 2
-	assert_stderr_has "next: scr_index -p p"
+	post 1 --id 2
+	assert_stderr_has "--no-compare saves it as it is"
 	[[ $stderr != *--build* && $stderr != *--delete* ]]
 	post 0 --no-compare
 	[[ $(indexed) == "2* 1 " ]]
