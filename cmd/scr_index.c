@@ -378,7 +378,8 @@ do_edit(struct settings *s, struct catalogue *c)
 		results_edit_text(&e, &text);
 	app_work_end(&s->o.work);
 	if (e.refused > 0) {
-		/* After --current was refused: what makes the dataset fit for it. */
+		/* After --current was refused: what makes the dataset fit for
+		 * it. */
 		next_after(s, c, e.refused, &err,
 			   err.kind == ERROR_SYSTEM ? "scr_index --current"
 			   : e.packed		    ? "scr_container unpack"

@@ -545,8 +545,6 @@ export_dataset(struct packed *p, int fd, const char *name,
 	return rc;
 }
 
-/* --- To a file --- */
-
 /* Open the directory of `file`. */
 static int
 open_dir(const char *file, struct error *err)

@@ -335,7 +335,8 @@ fti_ini_set(struct buf *text, const struct fti_ini_value *v, struct error *err)
 	} else if (p.section_end != NULL) {
 		const bool cr = cut.at > data && cut.at[-1] == '\r';
 
-		/* Append the line of a new key, after the line that ends at `after`. */
+		/* Append the line of a new key, after the line that ends at
+		 * `after`. */
 		buf_printf(&out, "\n%-30s = %s%s", v->key, v->value,
 			   cr ? "\r" : "");
 	} else {

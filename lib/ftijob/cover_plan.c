@@ -247,7 +247,7 @@ fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
 	*p = (struct fti_protect){ .sets = s, .from = from, .level = level };
 	if (check_from(from, level, err) < 0)
 		return -1;
-	/* FTI takes the first file of a level that it finds, whatever its id. */
+	/* FTI takes the first file of a level that it finds, of any id. */
 	for (size_t i = 0; i < p->sets->count; i++) {
 		struct fti_set *set = &p->sets->list[i];
 

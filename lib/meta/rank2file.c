@@ -385,7 +385,8 @@ load(struct rank2file_loader *l, const char *base, struct error *err)
 	if (rc == 0) {
 		unsigned *g = &l->out->unused;
 
-		/* LLNL's MPI writer may use any number: one per MiB of a part. */
+		/* LLNL's MPI writer may use any number: one for each MiB
+		 * of a part. */
 		while (!is_unused(l, *g) && *g < RANK2FILE_PART_RANKS - 1)
 			(*g)++;
 	}

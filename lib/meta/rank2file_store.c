@@ -198,7 +198,8 @@ encode_top(const struct rank2file_base *b, const struct rank2file *r,
 		const struct kvtree *k = NULL;
 		const struct kvtree *old = kvtree_get(r->containers, "COPY");
 
-		/* Write CTR, with the checksums of the parts as COPY (NULL: without). */
+		/* Write CTR, with the checksums of the parts as COPY (NULL:
+		 * without). */
 		kvwrite_key(&w, "CTR",
 			    (uint32_t)kvtree_count(r->containers) -
 				    (old != NULL) + (copy != NULL));

@@ -128,7 +128,8 @@ start(struct remote_run *run, size_t max)
 	run->short_of = run->procs != NULL && (rc == EMFILE || rc == ENFILE ||
 					       rc == EAGAIN || rc == ENOMEM);
 	if (run->short_of) {
-		/* Put the nodes of a process that was not started back in front. */
+		/* Put the nodes of a process that was not started back in
+		 * front. */
 		for (size_t i = p->count; i-- > 0;) {
 			struct remote_node *n = &run->nodes[p->nodes[i]];
 

@@ -275,7 +275,8 @@ report_planned(struct condition *h, const struct report_choice *c,
 	if (p->places[0].cache && h->status == STATUS_LOST) {
 		int64_t here = 0;
 
-		/* If only some nodes were checked, caches of the others may be whole. */
+		/* If only some nodes were checked, caches of the others may be
+		 * whole. */
 		for (int64_t r = 0; r < p->nranks; r++)
 			here += p->ranks[r].map.name != NULL &&
 				p->ranks[r].map.fate == FATE_KEEP;

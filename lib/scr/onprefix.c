@@ -481,7 +481,8 @@ onprefix_note(struct run *run, const struct dataset *d, bool on_pfs)
 
 		if (d != NULL)
 			held_due(run->held, d->id, on_pfs);
-		/* Rank 0: write what is due.  Only the commands read these files. */
+		/* Rank 0: write what is due.  Only the commands read these
+		 * files. */
 		fd = jobfiles_open(run->p.prefix, true, &why);
 		rc = fd < 0 ? -1 : write_job(run, fd, &why);
 		if (fd >= 0 && run->held != NULL) {

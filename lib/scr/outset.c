@@ -415,8 +415,8 @@ check(struct outset *o, bool valid, struct dataset *d, struct error *err)
 			AT_FDCWD, o->level->bypass ? run->p.prefix : o->dir);
 		struct error why = ERROR_INIT;
 
-		/* The application reports its files as not valid.  A full file system
-		 * is the usual reason, which it cannot pass on. */
+		/* The application reports its files as not valid.  A full file
+		 * system is the usual reason, which it cannot pass on. */
 		if (fd >= 0 && room_try(fd, &why) < 0 && room_is_short(&why))
 			room_explain(fd, 0, &why);
 		else

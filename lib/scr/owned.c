@@ -190,8 +190,8 @@ learn(const struct run *run, int64_t id, struct error *err)
 		struct catalogue_options o;
 		struct buf ids = BUF_INIT;
 
-		/* Add the files of all ranks in the valid datasets; the newest last, as
-		 * it owns the bytes at a path. */
+		/* Add the files of all ranks in the valid datasets; the newest
+		 * last, as it owns the bytes at a path. */
 		rc = find_ids(c, &ids, err);
 		onprefix_options(&o);
 		for (size_t at = 0; rc == 0 && at < ids.len;

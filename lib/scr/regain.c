@@ -238,8 +238,8 @@ regain_one(struct run *run, const struct held_set *set, struct error *err)
 	if (rc < 0) {
 		bool unread = false;
 
-		/* If a file was unreadable, it may be right: do not report the dataset
-		 * as lost. */
+		/* If a file was unreadable, it may be right: do not report the
+		 * dataset as lost. */
 		for (size_t i = 0; i < g.nparts; i++)
 			unread |= g.parts[i].unread;
 		if (team_any(&g.run->world, unread) && err->kind == ERROR_LOST)
@@ -328,7 +328,8 @@ regain_all(struct run *run, struct error *err)
 	}
 	run->restart_id = o.best;
 	if (n > 0) {
-		/* Log the end of the restart, if there was a dataset to restart from. */
+		/* Log the end of the restart, if there was a dataset to restart
+		 * from. */
 		s = held_find(run->held, run->restart_id);
 		events_dataset(run, s != NULL ? &s->d : NULL,
 			       s != NULL ? "RESTART_SUCCESS" : "RESTART_FAIL",

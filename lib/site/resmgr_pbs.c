@@ -49,8 +49,8 @@ pbs_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 			"1",	 "cat", "/proc/cray_xt/nid",	     NULL
 		};
 
-		/* Run a command that prints the number of each node.  aprun adds a line
-		 * of its own. */
+		/* Run a command that prints the number of each node.  aprun
+		 * adds a line of its own. */
 		rc = resmgr_ask(r, argv, nid_line, out, err);
 	}
 	if (rc < 0 || (rc == 0 && out->count > 0))

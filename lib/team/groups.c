@@ -160,7 +160,8 @@ groups_make(struct groups *g, const struct team *world, const char *host,
 		const struct conf_group *lines = NULL;
 		const size_t n = conf_groups(c, "GROUPS", &lines);
 
-		/* The names that the lines of `host` define, each ended by a NUL. */
+		/* The names that the lines of `host` define, each ended by a
+		 * NUL. */
 		for (size_t i = 0; i < n; i++)
 			for (size_t k = 0; k < lines[i].npairs; k++) {
 				const struct conf_pair *p = &lines[i].pairs[k];
