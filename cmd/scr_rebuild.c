@@ -323,8 +323,12 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	/* What --deep has mended is compared again. */
 	if (status == STATUS_OK && (s->verify || (s->deep && rebuilt)) &&
 	    !s->dry_run &&
-	    (subject_add_rebuilt(t, p, err) < 0 || verify(s, t, j, err) < 0))
+	    (subject_add_rebuilt(t, p, err) < 0 || verify(s, t, j, err) < 0)) {
 		status = error_status(err->kind);
+		if (status == STATUS_DAMAGED)
+			o->next.mend = report_check(REPORT_CHECK_INSPECT, true,
+						    s->checksums);
+	}
 out:
 	plan_free(p);
 	return status;
@@ -372,7 +376,7 @@ find_next(const struct settings *s, const struct subject *t,
 	  struct catalogue *c, struct next_case n, const struct error *why,
 	  char next[static ERROR_TEXT_MAX])
 {
-	const char *command = NULL;
+	const char *command = n.mend;
 	const struct next_dirs at = {
 		.dirs = t->dirs,
 		.ndirs = t->ndirs,

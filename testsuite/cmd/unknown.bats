@@ -72,17 +72,21 @@ unknown() {
 # mended PATH TEXT [OPTION]: PATH is computed again although it may be right,
 # which is said.
 mended() {
-	local path=$1 text=$2 kept
+	local path=$1 text=$2 kept after=0
 
 	shift 2
+	# --deep reads what it wrote, which still fails here.
+	[[ $* != *--deep* ]] || after=3
 	kept=$(tree_sha p)
 	eio 3 "$path" scr_index -p p --verify "$@"
 	assert_stderr_has "$text"
 	eio 3 "$path" scr_inspect -p p "$@"
 	eio 3 "$path" scr_rebuild -p p 1 --dry-run "$@"
 	assert_output_has "cannot" "can be rebuilt"
-	eio 0 "$path" scr_rebuild -p p 1 "$@"
+	eio $after "$path" scr_rebuild -p p 1 "$@"
 	assert_stderr_has "$text" "treated as lost"
+	[[ $after == 0 ]] ||
+		assert_stderr_has "after the rebuild" "next: scr_inspect -p p --deep 1"
 	diff <(echo "$kept") <(tree_sha p)
 }
 
@@ -206,13 +210,24 @@ rebuilt() {
 	whole=$(tree_sha p)
 	rm p/ckpt.1/rank_0.ckpt
 	export SHIM_BELOW=100
-	eio 3 "${part##*/}" scr_inspect -p p
-	eio 3 "${part##*/}" scr_index -p p --verify
-	rebuilt "${part##*/}" "${part##*/}: header: cannot read at byte 0"
-	assert_stderr_has "header was damaged and is rewritten"
+	for command in "scr_inspect -p p" "scr_index -p p --verify" \
+		"scr_rebuild -p p 1" "scr_index -p p --build 1"; do
+		eio 1 "${part##*/}" $command
+		[[ ! -e p/ckpt.1/rank_0.ckpt ]]
+	done
+	assert_stderr_has "which nothing confirms"
+	eio 1 "${part##*/}" scr_inspect -p p -d 1
+	assert_output_has "next:       scr_rebuild -p p --partial 1"
+	eio 1 "${part##*/}" scr_rebuild -p p --partial 1
+	assert_stderr_has "header was damaged and is rewritten" \
+		"what was computed from them is unknown"
+	diff <(echo "$whole") <(tree_sha p)
 	# The checksum of what is computed proves the body.
 	scr_index -q -p p --build 1 --checksums
 	whole=$(tree_sha p)
+	rm p/ckpt.1/rank_0.ckpt
+	rebuilt "${part##*/}" "${part##*/}: header: cannot read at byte 0"
+	assert_stderr_has "header was damaged and is rewritten" "checksums confirm"
 	rm p/ckpt.1/rank_0.ckpt
 	printf Z | dd of="$part" bs=1 seek=$(($(stat -c %s "$part") - 500)) \
 		conv=notrunc status=none
