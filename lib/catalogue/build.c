@@ -116,6 +116,9 @@ act_on(struct build *b, const struct deep_result *r, struct error *err)
 		const struct deep_finding *f = &r->findings[i];
 
 		deep_error(b->plan, f, &why);
+		if (!deep_is_located(f) && b->plan->verdict == SET_LOST &&
+		    !catalogue_data_whole(b->plan))
+			return plan_error(b->plan, err);
 		if (!deep_is_located(f))
 			return error_as(err, &why, "%s: %s", b->subject,
 					why.text);
