@@ -148,8 +148,7 @@ entry_good(const struct entry_job *j, struct index *ix, bool *good,
 		return 0;
 	if (j->root != NULL && (root == NULL || !str_eq(root, j->root)))
 		return 0;
-	if (same_tree(index_desc(ix, id), j->desc->tree, &same, err) <
-	    0)
+	if (same_tree(index_desc(ix, id), j->desc->tree, &same, err) < 0)
 		return -1;
 	*good = same;
 	return 0;

@@ -278,8 +278,7 @@ restore_summary(struct catalogue *c, int64_t id, struct error *err)
 		/* There was no room to mark it: it was removed. */
 		ix = catalogue_read(c, err);
 		t = ix == NULL ? NULL
-			       : summary_build(index_desc(ix, id), 1,
-					       err);
+			       : summary_build(index_desc(ix, id), 1, err);
 		rc = t == NULL ? -1 : 0;
 	} else {
 		kvtree_remove(t, SUMMARY_REPLACED);

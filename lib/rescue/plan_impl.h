@@ -10,6 +10,7 @@
  *   plan_record.c  what rank2file and copied_R.scr record of the files
  *   plan_others.c  paths that belong to other datasets
  *   plan_contradict.c  where filemaps and rank2file differ
+ *   plan_outvote.c  where headers of a set, or filemaps, contradict the others
  *   plan_unclaimed.c  whether files of lost filemaps may be on the prefix
  *   plan_compose.c filemaps from rank2file
  *   plan_packed.c  the same for packed datasets
@@ -254,6 +255,16 @@ int plan_unsized(struct planner *w, struct error *err);
  * p.flaw. */
 int plan_doubt_maps(struct planner *w, struct error *err);
 
+/* Do both the rank2file and the filemap of its rank, as far as they are known,
+ * contradict this list in a header? */
+bool plan_denies_list(const struct planner *w, const struct redset_member *l);
+
+/* --- plan_outvote.c --- */
+
+/* Does the filemap of the rank name these files, with these sizes? */
+bool plan_map_has_list(const struct planner *w, const struct plan_rank *r,
+		       const struct redset_member *l);
+
 /* Mark members of an opened set whose headers contradict more of the others
  * than these each other. */
 int plan_outvote_headers(const struct planner *w, struct plan_set *s,
@@ -262,10 +273,6 @@ int plan_outvote_headers(const struct planner *w, struct plan_set *s,
 /* The headers of a set and filemaps name different files.  If most filemaps
  * agree with the headers, forget the others: true. */
 bool plan_outvote_maps(struct planner *w, const struct plan_set *s);
-
-/* Do both the rank2file and the filemap of its rank, as far as they are known,
- * contradict this list in a header? */
-bool plan_denies_list(const struct planner *w, const struct redset_member *l);
 
 /* --- plan_compose.c --- */
 

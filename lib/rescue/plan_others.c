@@ -5,9 +5,9 @@
  *
  * Most datasets have a directory of their name.  So only a path below a
  * directory that has the name of another dataset is doubted, and only that
- * dataset is asked: its rank2file or the filemap of the rank must name the path,
- * too.  A dataset whose files lie below its own name costs a comparison for each
- * directory.
+ * dataset is asked: its rank2file or the filemap of the rank must name the
+ * path, too.  A dataset whose files lie below its own name costs a comparison
+ * for each directory.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,8 +35,8 @@ struct plan_others {
 	const struct index *index;
 	struct kvtree *flush;
 	bool read;
-	/* The directory asked about last, with its '/', and the dataset that has
-	 * its name. */
+	/* The directory asked about last, with its '/', and the dataset that
+	 * has its name. */
 	struct buf dir;
 	int64_t named;
 	/* The dataset that was asked last, its directory, and its files. */
