@@ -604,12 +604,12 @@ flushed() { rm p/.scr/scr.dataset.1/{filemap,reddesc}*; }
 		assert_output_has "before-the-upgrade looks like it"
 		assert_output_lacks " lost"
 	done
-	# One file of it is gone: not all of it is found again.
+	# Files of it are gone: unknown, until it is renamed back.
 	cp -a p/before-the-upgrade kept
 	rm p/before-the-upgrade/rank_{2,3}.ckpt
-	ends 4 scr_index -p p --verify 4
+	ends 1 scr_index -p p --verify 4
 	assert_stderr_has "ckpt.4: missing, with 2 files" \
-		"rank_2.ckpt: missing (rank 2): lost"
+		"rank_2.ckpt: missing (rank 2): unknown" "to see what is left"
 	# Another directory with files of these names, sizes, but not these times.
 	touch kept/*
 	rm -r p/before-the-upgrade
