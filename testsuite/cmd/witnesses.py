@@ -90,17 +90,6 @@ def rows(shape):
 # Where the program does not follow the rule, yet: shape, witnesses, and the word that
 # is given.  A row that no longer occurs is reported.
 KNOWN = [
-    # The part of another dataset outvotes three filemaps.
-    ("NONE", {("filemap", None), ("part", "foreign")}, 0),
-    ("SINGLE", {("filemap", None), ("part", "foreign")}, 0),
-    ("SINGLE", {("filemap", None), ("part", "foreign")}, 4),
-    # The filemap of another dataset hides that a file is gone.
-    ("NONE", {("file", None), ("filemap", "foreign")}, 3),
-    # rank2file alone names the containers, and is not believed.
-    ("XOR packed", {("summary", "older")}, 4),
-    # Nor are its sums compared.
-    ("NONE", {("file", None), ("summary", "older")}, 3),
-    ("SINGLE", {("file", None), ("summary", "older")}, 3),
     # Sums that no file has, of a set that is inconsistent by one file.
     ("XOR", {("file", None), ("part", "older")}, 4),
 ]
