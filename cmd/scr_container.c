@@ -570,25 +570,17 @@ run_helper(char **argv)
 	return STATUS_FAILED;
 }
 
-/* Copy the arguments before parsing, which reorders them. */
-static char **
-keep(int argc, char **argv)
-{
-	char **copy = mem_calloc((size_t)argc + 1, sizeof(*copy));
-
-	for (int i = 0; copy != NULL && i < argc; i++)
-		copy[i] = argv[i];
-	return copy;
-}
-
 int
 main(int argc, char **argv)
 {
 	struct settings s = { .look.work = { APP_WORK,
 					     .detail = app_log_note } };
-	char **given = keep(argc, argv);
+	char **given = mem_calloc((size_t)argc + 1, sizeof(*given));
 	int count = 0, status = 0;
 
+	/* Parsing reorders the arguments. */
+	for (int i = 0; given != NULL && i < argc; i++)
+		given[i] = argv[i];
 	argv = parse(&s, argc, argv, &count);
 	s.look.work.dry_run = s.dry_run;
 	app_catch_signals();

@@ -458,13 +458,17 @@ void plan_forget_solution(struct plan_set *s);
  * files has turned out to be damaged. */
 int plan_reopen_set(struct planner *w, uint32_t set, struct error *err);
 
-/* Is a file, filemap or redundancy file of the set missing? */
-bool plan_set_lacks(const struct planner *w, const struct plan_set *s);
-
 /* Record the ranks and files in the headers that were read. */
 int plan_join_set(struct planner *w, uint32_t set, struct error *err);
 
 /* --- plan_sample.c --- */
+
+/* Is the filemap of the member's rank missing, or one of its files? */
+bool plan_rank_lacks(const struct planner *w, const struct plan_member *m,
+		     bool map);
+
+/* Is a file, filemap or redundancy file of the set missing? */
+bool plan_set_lacks(const struct planner *w, const struct plan_set *s);
 
 /* Are all headers of the sets of this kind to be read? */
 bool plan_wants_headers(const struct planner *w, bool map);

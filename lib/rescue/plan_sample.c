@@ -16,6 +16,35 @@
 
 #define SECOND INT64_C(1000000)
 
+/* --- Does a set have losses? --- */
+
+bool
+plan_rank_lacks(const struct planner *w, const struct plan_member *m, bool map)
+{
+	const struct plan_rank *r = plan_rank_of(&w->p, m);
+
+	if (r == NULL || (!r->map_known && !w->bare))
+		return true;
+	for (size_t i = 0; !map && i < r->nfiles; i++)
+		if (plan_file_lost(&w->p.files[r->first_file + i]))
+			return true;
+	return false;
+}
+
+bool
+plan_set_lacks(const struct planner *w, const struct plan_set *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+
+		if (m->state == RED_MISSING || m->state == RED_DAMAGED ||
+		    plan_rank_lacks(w, m, s->map) ||
+		    w->p.ranks[m->rank].composed) /* its list is needed */
+			return true;
+	}
+	return false;
+}
+
 /* Bytes of the files of a rank. */
 static uint64_t
 rank_bytes(const struct plan *p, int64_t rank)

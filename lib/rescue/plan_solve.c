@@ -11,35 +11,6 @@
 #include "path.h"
 #include "rescue/plan_impl.h"
 
-/* --- Does a set have losses? --- */
-
-static bool
-rank_lacks(const struct planner *w, const struct plan_member *m, bool map)
-{
-	const struct plan_rank *r = plan_rank_of(&w->p, m);
-
-	if (r == NULL || (!r->map_known && !w->bare))
-		return true;
-	for (size_t i = 0; !map && i < r->nfiles; i++)
-		if (plan_file_lost(&w->p.files[r->first_file + i]))
-			return true;
-	return false;
-}
-
-bool
-plan_set_lacks(const struct planner *w, const struct plan_set *s)
-{
-	for (uint32_t i = 0; i < s->n; i++) {
-		const struct plan_member *m = &s->members[i];
-
-		if (m->state == RED_MISSING || m->state == RED_DAMAGED ||
-		    rank_lacks(w, m, s->map) ||
-		    w->p.ranks[m->rank].composed) /* its list is needed */
-			return true;
-	}
-	return false;
-}
-
 /* --- Lists to files --- */
 
 /* Find the file of `rank` with this path in cache.  Headers mostly list files
@@ -394,7 +365,7 @@ plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 			lacks = plan_member_losses(&w->p, s, m, arena,
 						   &losses[i], err);
 		else
-			lacks = rank_lacks(w, m, s->map);
+			lacks = plan_rank_lacks(w, m, s->map);
 		if (lacks < 0)
 			goto out;
 		any[i] = lacks > 0;
@@ -575,10 +546,9 @@ plan_solve_sets(struct planner *w, bool map, struct error *err)
 	for (size_t i = 0; i < w->p.nsets; i++)
 		if (w->p.sets[i].map == map && w->p.sets[i].opened)
 			sets[count++] = i;
-	if (rc == 0)
-		rc = join_sets(w, sets, &count, err);
-	if (rc == 0)
-		rc = plan_each_set(w, sets, count, plan_solve_set, err);
+	if (rc < 0 || join_sets(w, sets, &count, err) < 0 ||
+	    plan_each_set(w, sets, count, plan_solve_set, err) < 0)
+		rc = -1;
 	mem_free(sets);
 	return rc;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rebuild_impl.h - types and functions shared by rebuild.c (writing) and
- * rebuild_sums.c (verifying checksums).  Private to them.
+ * rebuild_impl.h - types and functions shared by rebuild.c (computing),
+ * rebuild_targets.c (files to write) and rebuild_sums.c (verifying checksums).
+ * Private to them.
  */
 #ifndef RESCUE_REBUILD_IMPL_H
 #define RESCUE_REBUILD_IMPL_H
@@ -50,6 +51,11 @@ struct rebuild_run {
 
 /* Is the set to be rebuilt in this run? */
 bool rebuild_wants(const struct rebuild_run *r, const struct plan_set *s);
+
+/* --- rebuild_targets.c --- */
+
+/* List the files to write, and what to compute for them. */
+int rebuild_list_targets(struct rebuild_run *r, struct error *err);
 
 /* --- rebuild_sums.c --- */
 
