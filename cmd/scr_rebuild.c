@@ -300,7 +300,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	if (catalogue_refuse_unproved(p, replaced, err) < 0 ||
 	    (s->deep && mark_deep(s, p, o, err) < 0)) {
 		status = error_worse_status(error_status(err->kind),
-					    plan_status(p));
+					    plan_data_status(p));
 		goto out;
 	}
 	status = plan_status(p);
