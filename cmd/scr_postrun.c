@@ -275,7 +275,9 @@ find_next(const struct scavenge *s, const struct settings *set, int status,
 	if (set->plan || (status != STATUS_LOST && status != STATUS_DAMAGED))
 		return;
 	for (size_t i = s->plan.count; i-- > 0 && to[0] == '\0';)
-		if (is_lost(&s->plan.datasets[i]))
+		if (s->plan.datasets[i].undecided)
+			next_on_prefix(s, s->plan.datasets[i].id, to, size);
+		else if (is_lost(&s->plan.datasets[i]))
 			after_loss(s, &s->plan.datasets[i], to, size);
 	if (to[0] == '\0' && catalogue_restart_point(s->prefix) > 0)
 		report_command("scr_index", s->job->prefix, NULL, to, size);

@@ -523,7 +523,7 @@ def words_of(damage, ds):
 
 def run_shape(job):
     options, number, cases = job
-    tools = Tools(options.bin, options.gen, options.work + "/%d" % os.getpid())
+    tools = Tools(options.bin, options.gen, options.work + "/%08d" % os.getpid())
     clear()
     shape = shapes.Shape(number, random_of(options.seed, "shape", number), tools,
                          tools.work)

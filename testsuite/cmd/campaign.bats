@@ -6,8 +6,7 @@
 load helper
 
 @test "33: a thousand damaged prefixes: no grave word without evidence" {
-	cd "$BATS_TEST_TMPDIR"
-	chmod 755 . .. ../..
-	TMPDIR=$PWD python3 "$TESTSUITE/campaign/campaign.py" --cases 1000 \
+	# What an offset hits depends on the length of recorded paths.
+	TMPDIR=/dev/shm python3 "$TESTSUITE/campaign/campaign.py" --cases 1000 \
 		--seconds 100 --expected "$TESTSUITE/campaign/expected"
 }

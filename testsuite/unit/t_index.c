@@ -461,6 +461,10 @@ TEST(damage)
 int
 main(void)
 {
+	int rc = 0;
+
 	another = desc_of(30, "a", true);
-	return tap_run();
+	rc = tap_run();
+	kvtree_free(another);
+	return rc;
 }
