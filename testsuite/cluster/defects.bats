@@ -110,16 +110,16 @@ flip() {
 @test "D7: bytes that changed in a cache: XOR and PARTNER name the set" {
 	bed_lay xor_8n4
 	flip node3 4
-	answers 4 "set 1 of 2 (XOR) is inconsistent: 4 bytes differ" post
+	answers 1 "set 1 of 2 (XOR) is inconsistent: 4 bytes differ" post
 	assert_output_has "one of the ranks 0 2 4 6" "--no-compare"
 	[[ ! -e $lay_pfs/.scr/scr.dataset.1/summary.scr ]]
 	# Another run copies nothing and reports the same.
-	answers 4 "one of the ranks 0 2 4 6" post
+	answers 1 "one of the ranks 0 2 4 6" post
 	run post --id 1 --no-compare
 	assert_status 0
 	bed_lay partner_8n4
 	flip node3 4
-	answers 4 "which of them is wrong is unknown" post
+	answers 1 "which of them is wrong is unknown" post
 	assert_output_has "(PARTNER): the data of rank 4 and their copy at rank"
 }
 

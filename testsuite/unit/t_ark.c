@@ -288,13 +288,14 @@ out_and_in(void *arg, struct error *err)
 TEST(round_trips)
 {
 	test_round_trip(" in the C locale");
-	for (size_t p = 0; p < (is_brief() ? 1 : OWN_PAIRS); p++)
-		ok(fails_well(out_and_in, NULL, &p),
-		   fmt("%s: no memory", pair_name(p)));
 	if (setlocale(LC_ALL, "C.UTF-8") != NULL)
 		test_round_trip(" in a UTF-8 locale");
 	else
 		skip("in a UTF-8 locale", "there is none");
+	/* At last: what fails without memory may change later results. */
+	for (size_t p = 0; p < (is_brief() ? 1 : OWN_PAIRS); p++)
+		ok(fails_well(out_and_in, NULL, &p),
+		   fmt("%s: no memory", pair_name(p)));
 }
 
 int
