@@ -325,7 +325,7 @@ same_index() {
 	diff <(sed "/^rc=/d; $stamp" "$root"/s4_*/list.txt) \
 		<(scr_index --prefix "$at" | sed "$stamp")
 	for args in "--add nosuch" "--build 99"; do
-		warns 3 "dataset 1:" scr_index --prefix "$at" $args
+		ends 1 scr_index --prefix "$at" $args
 		assert_stderr_one_line
 	done
 	ends 2 scr_index --prefix "$at" --build abc
