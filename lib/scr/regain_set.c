@@ -269,6 +269,14 @@ judge(const struct regain *g, const struct plan *p, bool map, bool *some,
 				"rebuilt: %s",
 				s->number, s->sets, redset_type_name(s->type),
 				map ? " over filemaps" : "", s->reason);
+		if (s->unproved && computes(g, s, map))
+			return error_set(err, ERROR_DAMAGED,
+					 "set %u of %u (%s): what is lost can "
+					 "only be computed from bytes behind a "
+					 "damaged header, which no checksum "
+					 "confirms",
+					 s->number, s->sets,
+					 redset_type_name(s->type));
 		*some |= computes(g, s, map);
 	}
 	return 0;

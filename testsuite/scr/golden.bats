@@ -104,6 +104,20 @@ restored() {
 	((n > 0)) || skip "no golden data"
 }
 
+@test "33.1 bytes behind a damaged header: not restarted, not removed" {
+	local from file
+
+	from=$(golden scr3/xor_8n4/cache)
+	caches xor_8n4 "$from/nodes" 3
+	file=$(find "$NODES" -name 'reddesc.er.2.*_*.redset')
+	dd if=/dev/zero of="$file" bs=1 count=60 conv=notrunc status=none
+	job "0 0 1 1 2 2 3 3" app_calls init have_restart finalize
+	assert_line "have_restart -> 1 0"
+	[[ $stderr == *"which no checksum confirms"*"stays in the cache"* ]] ||
+		failed "$stderr"
+	[[ -e $file ]]
+}
+
 @test "SINGLE, a node lost: nothing is restarted, nothing is left" {
 	local from
 
