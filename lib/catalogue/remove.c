@@ -45,6 +45,12 @@ remove_container(void *arg, const char *name, struct error *err)
 	if (!segmap_is_container(name) ||
 	    dir_stat(d->containers, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
+	if (!S_ISREG(st.st_mode)) {
+		d->out->kept++;
+		work_say(&d->o->work, "%s/%s/%s: not a plain file, not removed",
+			 d->dir->name, SEGMAP_DIR, name);
+		return 0;
+	}
 	d->out->files++;
 	d->out->bytes += (uint64_t)st.st_size;
 	if (!d->o->work.dry_run && unlinkat(d->containers, name, 0) < 0 &&

@@ -547,6 +547,9 @@ two() {
 		ends 3 $command
 		[[ $output$stderr == *"mv $D/.scr/ctr.1.scr $D/.scr/ctr.1.scr.old && scr_"* ]]
 	done
+	warns 0 "not a plain file, not removed" scr_index -p p --delete 1
+	[[ -d $D/.scr/ctr.1.scr && ! -e $D/.scr/ctr.0.scr && ! -e $D/rank2file ]]
+	rm -r $D
 	# A directory in the place of metadata.
 	dataset -t NONE
 	scr_index -q -p p --build 1
