@@ -13,6 +13,7 @@
 
 #include "catalogue/claims.h"
 #include "container/packed.h"
+#include "container/segmap.h"
 #include "dir.h"
 #include "error.h"
 #include "mem.h"
@@ -140,23 +141,34 @@ mark_paths(const struct deletions *all, int64_t id, struct error *err)
 
 /* --- One dataset --- */
 
+/* What a link leads to would be forgotten. */
+static int
+refuse_link(const struct deletion *d, int dirfd, const char *name,
+	    const char *below, struct error *err)
+{
+	struct stat st;
+
+	if (dir_stat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISLNK(st.st_mode))
+		return 0;
+	return error_set(err, ERROR_UNSAFE,
+			 "%s/%s/%s%s: a symbolic link: remove what it leads "
+			 "to, then the link",
+			 d->c->path, SCR_DIR, d->dir.name, below);
+}
+
 /* Open the directory if it exists; with `lock`, lock it. */
 static int
 open_dataset(struct deletion *d, bool lock, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct stat st;
 
 	if (catalogue_dir_open(d->c, d->id, &d->dir, &why) < 0)
 		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
 	/* It may be that of another prefix. */
-	if (dir_stat(d->c->scr_fd, d->dir.name, &st, AT_SYMLINK_NOFOLLOW) ==
-		    0 &&
-	    S_ISLNK(st.st_mode))
-		return error_set(err, ERROR_UNSAFE,
-				 "%s/%s/%s: a symbolic link: remove the "
-				 "dataset where it leads, then the link",
-				 d->c->path, SCR_DIR, d->dir.name);
+	if (refuse_link(d, d->c->scr_fd, d->dir.name, "", err) < 0 ||
+	    refuse_link(d, d->dir.fd, SEGMAP_DIR, "/" SEGMAP_DIR, err) < 0)
+		return -1;
 	return lock ? catalogue_dir_lock(d->c, &d->dir, d->o, err) : 0;
 }
 

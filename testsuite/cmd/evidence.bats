@@ -472,7 +472,7 @@ two() {
 	done
 	# But it may be that of another prefix, too.
 	ends 1 scr_index -p p --delete 1
-	assert_stderr_has "a symbolic link: remove the dataset where it leads"
+	assert_stderr_has "a symbolic link: remove what it leads to"
 	[[ -e beside/summary.scr && -e p/ckpt.1.old/rank_0.ckpt ]]
 	# Lost, and not in the index any more.
 	rm -r p/ckpt.1.old
@@ -547,6 +547,11 @@ two() {
 		ends 3 $command
 		[[ $output$stderr == *"mv $D/.scr/ctr.1.scr $D/.scr/ctr.1.scr.old && scr_"* ]]
 	done
+	mv $D/.scr beside
+	ln -s ../../../beside $D/.scr
+	complains 1 "a symbolic link" scr_index -p p --delete 1
+	rm $D/.scr
+	mv beside $D/.scr
 	warns 0 "not a plain file, not removed" scr_index -p p --delete 1
 	[[ -d $D/.scr/ctr.1.scr && ! -e $D/.scr/ctr.0.scr && ! -e $D/rank2file ]]
 	rm -r $D
