@@ -373,27 +373,34 @@ plan_next(struct repacking *r, struct error *err)
 	return r->sums == NULL ? -1 : 0;
 }
 
+/* Fail if containers are damaged; `sums`: all checksums are compared. */
+static int
+check(const struct repacking *r, bool sums, struct error *err)
+{
+	const struct packed_look look = { .work = r->w.po->work, .sums = sums };
+	struct packed_health h;
+	int rc = packed_check(r->w.p, &look, &h, err);
+
+	h.map_damaged = false; /* it is written again */
+	if (rc == 0 && !packed_healthy(&h)) {
+		error_set(err, ERROR_DAMAGED, "%s: is damaged", r->w.p->name);
+		rc = error_remedy(err, sums ? REMEDY_CHECKSUMS : REMEDY_VERIFY);
+	}
+	packed_health_free(&h);
+	return rc;
+}
+
 static int
 work(struct repacking *r, struct error *err)
 {
 	struct packing *w = &r->w;
 	struct packed *p = w->p;
-	const struct packed_look look = { .work = w->po->work };
-	struct packed_health h;
-	int rc = -1;
 
 	/* The metadata beside the map are kept. */
 	w->hidden = p->hidden;
 	p->hidden = (struct hidden){ .arena = NULL };
 	w->out->hidden = w->hidden.nfiles;
-	rc = packed_check(p, &look, &h, err);
-	h.map_damaged = false; /* it is written again below */
-	if (rc == 0 && !packed_healthy(&h)) {
-		error_set(err, ERROR_DAMAGED, "%s: is damaged", p->name);
-		rc = error_remedy(err, REMEDY_VERIFY);
-	}
-	packed_health_free(&h);
-	if (rc < 0 || plan_next(r, err) < 0)
+	if (check(r, false, err) < 0 || plan_next(r, err) < 0)
 		return -1;
 	w->out->containers = r->next.ncontainers;
 	w->out->spare = pack_judge(w, &r->next);
@@ -412,7 +419,8 @@ work(struct repacking *r, struct error *err)
 		return 0;
 	progress_phase(w->po->work->progress, "repacking", 2 * r->next.bytes);
 	if (same_layout(r->old, &r->next, w->from)) {
-		if (compose(r, err) < 0)
+		/* No byte moves, so no batch compares the checksums. */
+		if (check(r, true, err) < 0 || compose(r, err) < 0)
 			return -1;
 		w->map.moving = false;
 	} else if (move_all(r, err) < 0) {
