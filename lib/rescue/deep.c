@@ -74,8 +74,10 @@ found_string(struct deep *d, const struct compute_block *b,
 		if (who != NULL)
 			end = deep_blame(d, &f, b->job, who);
 		end = end < b->len - at ? at + end : b->len;
-		for (; at < end; at++)
+		for (; at < end; at++) {
 			f.bytes += differs[at];
+			f.last = differs[at] ? start + at : f.last;
+		}
 		at--;
 		if (deep_found(d, &f, err) < 0)
 			return -1;
@@ -207,6 +209,48 @@ count_sets(const struct deep *d)
 	}
 }
 
+/* Was every position of `f` compared in this pass, by surplus strings? */
+static bool
+is_covered(const struct deep *d, const struct deep_finding *f)
+{
+	const struct solution *s = &d->solutions[f->set];
+	uint64_t at = f->first;
+	bool any = true;
+
+	while (any && at <= f->last) {
+		any = false;
+		for (size_t i = 0; i < s->njobs && !any; i++) {
+			const struct solve_job *j = &s->jobs[i];
+
+			any = j->stripe == f->stripe && j->from <= at &&
+			      at - j->from < j->len;
+			at = any ? j->from + j->len : at;
+		}
+	}
+	return any;
+}
+
+/*
+ * Wrong members were located, but not at all positions that do not match.  What
+ * they do not explain is found again, if anything is left there to compare with.
+ * Otherwise nothing tells whether the others are right, from which those would
+ * be computed: unless checksums prove the result, it stays unknown.
+ */
+static int
+keep_unexplained(struct deep *d, struct error *err)
+{
+	for (size_t i = 0; i < d->nopen; i++) {
+		const struct deep_finding *f = &d->open[i];
+
+		if (!is_covered(d, f) &&
+		    !plan_can_prove(d->p, &d->p->sets[f->set]) &&
+		    deep_found(d, f, err) < 0)
+			return -1;
+	}
+	d->nopen = 0;
+	return 0;
+}
+
 static int
 pass(struct deep *d, struct error *err)
 {
@@ -234,6 +278,8 @@ pass(struct deep *d, struct error *err)
 			     d->p->nsets, 0, deep_check_reds, d, err);
 	if (rc == 0)
 		rc = deep_decide(d, err);
+	if (rc == 0)
+		rc = keep_unexplained(d, err);
 	for (size_t i = 0; d->solutions != NULL && i < d->p->nsets; i++)
 		solution_free(&d->solutions[i]);
 	d->solutions = NULL;
@@ -281,15 +327,48 @@ mark_found(struct deep *d, struct error *err)
 	}
 	if (rc == 1 && mark_files(d, err) < 0)
 		return -1;
-	/* What is still wrong will be found again. */
 	for (size_t i = d->first; i < out->nfindings; i++) {
 		const struct deep_finding *f = &out->findings[i];
 
-		if (f->unread != NULL || deep_is_located(f) || !d->look[f->set])
+		if (f->unread != NULL || deep_is_located(f) ||
+		    !d->look[f->set]) {
 			out->findings[kept++] = *f;
+		} else {
+			if (!MEM_ROOM(d->open, d->nopen, d->open_cap))
+				return error_no_memory(err);
+			d->open[d->nopen++] = *f;
+		}
 	}
 	out->nfindings = kept;
 	return rc;
+}
+
+/* One finding says of a set that its wrong member is unknown. */
+static int
+merge_undecided(struct deep *d, struct error *err)
+{
+	struct deep_result *out = d->out;
+	size_t *first = mem_calloc(d->p->nsets + 1, sizeof(*first));
+	size_t kept = 0;
+
+	if (first == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < out->nfindings; i++) {
+		const struct deep_finding f = out->findings[i];
+		const bool merged = f.unread == NULL && f.member == PLAN_NONE &&
+				    !scheme_of(d->p->sets[f.set].type)->apart;
+
+		if (merged && first[f.set] > 0) {
+			out->findings[first[f.set] - 1].bytes += f.bytes;
+			continue;
+		}
+		out->findings[kept++] = f;
+		if (merged)
+			first[f.set] = kept;
+	}
+	out->nfindings = kept;
+	mem_free(first);
+	return 0;
 }
 
 /* Compare the sets of d->look. */
@@ -306,6 +385,9 @@ run(struct deep *d, bool mark, struct error *err)
 		if (rc == 0 && mark)
 			rc = mark_found(d, err);
 	}
+	mem_free(d->open);
+	if (rc == 0)
+		rc = merge_undecided(d, err);
 	if (rc < 0)
 		deep_free(d->out);
 	for (size_t i = 0; mark && i < d->out->nfindings; i++) {

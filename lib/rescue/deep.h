@@ -22,9 +22,10 @@ struct error;
 struct work;
 
 struct deep_finding {
-	uint32_t set;	 /* index in plan.sets */
-	uint64_t bytes;	 /* number of positions that do not match */
-	uint64_t first;	 /* offset of the first one, in chunk or data */
+	uint32_t set;	/* index in plan.sets */
+	uint64_t bytes; /* number of positions that do not match */
+	/* offset of the first one, in chunk or data; of the last one */
+	uint64_t first, last;
 	uint32_t stripe; /* its stripe; PARTNER: the member that owns the
 			      data */
 	uint32_t holder; /* the first member whose string differs */

@@ -35,16 +35,19 @@ deep_found(struct deep *d, const struct deep_finding *f, struct error *err)
 		if (o->unread == NULL && o->file == PLAN_NONE &&
 		    o->set == f->set && o->member == f->member &&
 		    o->in_body == f->in_body &&
-		    (!apart || o->in_body || o->stripe == f->stripe))
+		    ((!apart && f->member != PLAN_NONE) || o->in_body ||
+		     o->stripe == f->stripe))
 			old = o;
 	}
 	if (old != NULL) {
-		uint64_t bytes = old->bytes + f->bytes;
+		const uint64_t bytes = old->bytes + f->bytes;
+		const uint64_t last = old->last > f->last ? old->last : f->last;
 
 		if (f->stripe < old->stripe ||
 		    (f->stripe == old->stripe && f->first < old->first))
 			*old = *f;
 		old->bytes = bytes;
+		old->last = last;
 	} else {
 		if (!MEM_ROOM(out->findings, out->nfindings, d->findings_cap)) {
 			rc = error_no_memory(err);

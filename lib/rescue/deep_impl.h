@@ -27,6 +27,10 @@ struct deep {
 	pthread_mutex_t lock; /* protects the members below */
 	struct deep_result *out;
 	size_t findings_cap;
+	/* Findings of the pass before without a wrong member, in sets where
+	 * others were located: perhaps explained by these. */
+	struct deep_finding *open;
+	size_t nopen, open_cap;
 };
 
 /* Record a finding.  Findings for the same wrong file, or the same wrong member

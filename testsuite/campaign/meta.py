@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The metadata formats, read without the project's own code."""
+import functools
+import operator
 import struct
 import zlib
 
@@ -75,3 +77,48 @@ def stripes(scheme, n, k, chunk):
                 where = (False, d)
             pieces.append((m, where[0], where[1] * chunk, chunk))
         yield pieces
+
+
+def multiply(a, b):
+    """In the field of the code (formats.md 5.7)."""
+    out = 0
+    while b:
+        out ^= a * (b & 1)
+        a, b = a << 1 ^ (0x11d if a & 0x80 else 0), b >> 1
+    return out
+
+
+TIMES = [bytes(multiply(a, b) for b in range(256)) for a in range(256)]
+INVERSE = [row.find(1) for row in TIMES]
+
+
+def weight(points, i, y):
+    """Of the value at points[i], in the value at y of the polynomial."""
+    out = 1
+    for j, x in enumerate(points):
+        if j != i:
+            out = TIMES[out][TIMES[y ^ x][INVERSE[points[i] ^ x]]]
+    return out
+
+
+def adds_up(scheme, n, k, chunk, changes):
+    """Are changes of the pieces of a stripe those of another valid stripe?  A change
+    is (member, check piece or None, number of `chunk` bytes or None: lost).  A stripe
+    of RS is a polynomial of n - k coefficients: its value at m is the data of member
+    m, or 0 if that holds a check piece; at n + i it is check piece i."""
+    left = [(m if check is None else n + check, change.to_bytes(chunk, "little"))
+            for m, check, change in changes if change is not None]
+    if len(left) <= n - k:
+        return True
+    if scheme == "XOR":
+        return not any(map(lambda *b: functools.reduce(operator.xor, b), *(v for _, v in left)))
+    zeros = [m for m, check, _ in changes if check is not None]
+    known = [x for x, _ in left[:n - k]] + zeros
+    for y, value in left[n - k:]:
+        must = [0] * chunk
+        for i, (_, v) in enumerate(left[:n - k]):
+            times = TIMES[weight(known, i, y)]
+            must = [a ^ times[b] for a, b in zip(must, v)]
+        if bytes(must) != value:
+            return False
+    return True

@@ -155,36 +155,34 @@ class Truth:
         return found
 
     def stripe_contradictions(self, ranks, chunk):
+        """Files with other bytes in stripes that do not add up.  Wrong bytes hide
+        where all that is left is computed from them, or by accident."""
         ds, found = self.ds, set()
         n = len(ranks)
         red = [self.red(r) for r in ranks]
         for pieces in meta.stripes(ds.scheme, n, ds.k, chunk):
-            lost, wrong, xor = 0, set(), 0
+            wrong, changed = set(), []  # by how much, as a number; None: lost
             for m, is_red, off, length in pieces:
+                rank = ranks[m]
                 if is_red:
-                    lost += red[m] == "gone"
-                    if ds.scheme == "XOR" and red[m] == "other":
-                        path = ds.type[ranks[m], False]
-                        was = ds.code[path]
-                        xor ^= diff(was, ds.bytes_now(self.tree, path),
-                                    meta.image(was) + off, length)
+                    path = ds.type.get((rank, False))
+                    changed.append((m, off // chunk, None if red[m] == "gone" else diff(
+                        ds.code[path], ds.bytes_now(self.tree, path),
+                        meta.image(ds.code[path]) + off, length)))
                     continue
-                at = 0
-                for p in ds.of[ranks[m]]:
-                    size = len(ds.data[p])
-                    lo, hi = max(off, at), min(off + length, at + size)
-                    if lo < hi and p in self.gone:
-                        lost += 1
+                total = 0
+                for p, lo, hi in self.within(rank, off, length):
+                    if p in self.gone:
+                        total = None
                         break
-                    if lo < hi and p in self.other:
-                        d = diff(ds.data[p], self.now[p], lo - at, hi - lo)
-                        if d:
-                            wrong.add(p)
-                        xor ^= d << 8 * (lo - off)
-                    at += size
-            # An equation is left; that of XOR may hold by accident, as when two
-            # pieces of a stripe changed places.
-            if lost < ds.k and wrong and (ds.scheme != "XOR" or xor):
+                    before = ds.of[rank][:ds.of[rank].index(p)]
+                    at = off + lo - sum(len(ds.data[q]) for q in before)
+                    d = diff(ds.data[p], self.now[p], at, hi - lo) if p in self.other else 0
+                    if d:
+                        wrong.add(p)
+                    total |= d << 8 * lo
+                changed.append((m, None, total))
+            if wrong and not meta.adds_up(ds.scheme, n, ds.k, chunk, changed):
                 found |= wrong
         return found
 
