@@ -338,6 +338,11 @@ put_damage(struct buf *out, struct plan *p, int status)
 		buf_printf(out, "\n");
 		return;
 	}
+	if (plan_status(p) == STATUS_DAMAGED && p->undecided) {
+		buf_printf(out, "; whether it can be rebuilt is unknown\n"
+				"  tolerates   no loss\n");
+		return;
+	}
 	if (plan_status(p) == STATUS_DAMAGED) {
 		buf_printf(out,
 			   "; all of it can be rebuilt\n"

@@ -343,28 +343,34 @@ mark_found(struct deep *d, struct error *err)
 	return rc;
 }
 
-/* One finding says of a set that its wrong member is unknown. */
+/* Merge the findings of a file, and those of a set whose wrong member is unknown;
+ * the first one stays. */
 static int
-merge_undecided(struct deep *d, struct error *err)
+merge_findings(struct deep *d, struct error *err)
 {
+	const size_t nsets = d->p->nsets;
 	struct deep_result *out = d->out;
-	size_t *first = mem_calloc(d->p->nsets + 1, sizeof(*first));
+	size_t *first = mem_calloc(nsets + d->p->nfiles + 1, sizeof(*first));
 	size_t kept = 0;
 
 	if (first == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < out->nfindings; i++) {
 		const struct deep_finding f = out->findings[i];
-		const bool merged = f.unread == NULL && f.member == PLAN_NONE &&
-				    !scheme_of(d->p->sets[f.set].type)->apart;
+		size_t *same = NULL;
 
-		if (merged && first[f.set] > 0) {
-			out->findings[first[f.set] - 1].bytes += f.bytes;
+		if (f.file != PLAN_NONE)
+			same = &first[nsets + f.file];
+		else if (f.unread == NULL && f.member == PLAN_NONE &&
+			 !scheme_of(d->p->sets[f.set].type)->apart)
+			same = &first[f.set];
+		if (same != NULL && *same > 0) {
+			out->findings[*same - 1].bytes += f.bytes;
 			continue;
 		}
 		out->findings[kept++] = f;
-		if (merged)
-			first[f.set] = kept;
+		if (same != NULL)
+			*same = kept;
 	}
 	out->nfindings = kept;
 	mem_free(first);
@@ -387,7 +393,7 @@ run(struct deep *d, bool mark, struct error *err)
 	}
 	mem_free(d->open);
 	if (rc == 0)
-		rc = merge_undecided(d, err);
+		rc = merge_findings(d, err);
 	if (rc < 0)
 		deep_free(d->out);
 	for (size_t i = 0; mark && i < d->out->nfindings; i++) {
@@ -398,6 +404,7 @@ run(struct deep *d, bool mark, struct error *err)
 		d->p->sets[f->set].spare = 0;
 		f->provable = f->unread == NULL && f->member == PLAN_NONE &&
 			      plan_can_prove(d->p, &d->p->sets[f->set]);
+		d->p->undecided |= f->unread == NULL && !f->provable;
 	}
 	pthread_mutex_destroy(&d->lock);
 	return rc;

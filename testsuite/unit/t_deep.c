@@ -314,6 +314,47 @@ uneven(unsigned rank, unsigned file)
 	return sizes[(rank * 2 + file) % 7];
 }
 
+/* Two members are found to be wrong, each in a stripe of its own.  In a third,
+ * which both take part in, nothing is left to show that no other is, too. */
+TEST(explained)
+{
+	static const struct {
+		const struct scene *scene;
+		const char *what, *change;
+		size_t undecided;
+	} rows[] = {
+		{ &rs2, "apart: all is explained",
+		  "new; flip f2.0 200; flip f3.0 300", 0 },
+		{ &rs2, "together once: it may be a third member",
+		  "new; flip f2.0 50 200; flip f3.0 50 300", 1 },
+		{ &rs2_sums, "together once: checksums will tell",
+		  "new; flip f2.0 50 200; flip f3.0 50 300", 0 },
+		{ &rs3, "together, where a third check piece confirms it",
+		  "new; flip f2.1 200 500; flip f3.1 200 500", 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct scene s = *rows[i].scene;
+		struct deep_result r = { .nfindings = 0 };
+		struct plan *p = NULL;
+		size_t undecided = 0;
+
+		scene_make(&s);
+		scene_do(&s, rows[i].change);
+		p = scene_plan(&s, PLAN_HEADERS, NULL);
+		must(p != NULL && deep_search(p, NULL, &r, NULL) == 0);
+		for (size_t k = 0; k < r.nfindings; k++)
+			undecided += !deep_is_located(&r.findings[k]);
+		is_int((int64_t)undecided, (int64_t)rows[i].undecided,
+		       rows[i].what);
+		ok(p->undecided == (undecided > 0) && r.nfindings >= 2,
+		   fmt("%s: both files are found", rows[i].what));
+		deep_free(&r);
+		plan_free(p);
+		scene_end(&s);
+	}
+}
+
 TEST(blocks)
 {
 	static const uint64_t memory[] = { 1, 0, 200000, UINT64_C(1) << 50 };
