@@ -212,8 +212,7 @@ solve_stripe(struct striping *s, struct error *err)
 		uint64_t from = s->cuts[i], to = s->cuts[i + 1];
 		unsigned count = lost_at(s, from, lost);
 
-		if (s->w->check ? count >= s->c.k || (count == 0 && !s->w->all)
-				: count == 0)
+		if (s->w->check ? count >= s->c.k : count == 0)
 			continue;
 		if (count > s->c.k) {
 			if (lose_chunks(s, lost, from, to, err) < 0)

@@ -15,7 +15,7 @@ struct solving {
 	const struct solve_set *set;
 	struct solution *out;
 	bool check; /* of solve_check() */
-	bool all;   /* also where nothing is lost */
+	bool all;   /* SOLVE_ALL */
 	size_t jobs_cap, lost_cap, recipes_cap;
 };
 

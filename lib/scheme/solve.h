@@ -95,8 +95,9 @@ int solve(const struct solve_set *set, struct solution *out, struct error *err);
 /*
  * Find out what can be compared: where more strings are left than are needed to
  * compute all others, the jobs compute these surplus ones (out, which are
- * present, too).  With SOLVE_BESIDE_LOSSES only where something is lost.
- * out->nlost is 0.
+ * present, too).  With SOLVE_BESIDE_LOSSES only what a computation of the
+ * losses depends on: XOR and RS read files of all members, so that is every
+ * stripe; of PARTNER it is the data that lack a copy.  out->nlost is 0.
  */
 enum solve_check { SOLVE_ALL, SOLVE_BESIDE_LOSSES };
 int solve_check(const struct solve_set *set, enum solve_check where,
