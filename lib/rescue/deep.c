@@ -471,13 +471,24 @@ deep_search_losses(struct plan *p, const struct work *work,
 	return rc;
 }
 
-/* The first file of look[] whose set is whole and has no finding; nfiles: none.
+/*
+ * The first file over which rank2file and the redundancy contradict each other;
+ * nfiles: none.  Of look[], which rank2file calls wrong, it is one whose set is
+ * whole and has no finding; of the others one that the redundancy calls wrong.
  */
 static size_t
-first_agreed(const struct plan *p, const struct deep_result *r,
-	     const bool *look)
+first_contradicted(const struct plan *p, const struct deep_result *r,
+		   const bool *look)
 {
 	size_t i = 0;
+
+	for (size_t f = 0; f < r->nfindings; f++) {
+		const uint32_t file = r->findings[f].file;
+
+		if (file != PLAN_NONE && !look[file] &&
+		    p->files[file].record_crc)
+			return file;
+	}
 
 	for (; i < p->nfiles; i++) {
 		const uint32_t set = p->ranks[p->files[i].rank].data_set;
@@ -496,55 +507,48 @@ deep_doubt_record(struct plan *p, const struct work *work, struct error *err)
 {
 	bool *look = mem_calloc(p->nfiles + 1, sizeof(*look));
 	struct deep_result r = { .nfindings = 0 };
-	size_t n = 0, right = 0, at = 0;
-	bool checked = false;
+	size_t wrong = 0, right = 0, at = p->nfiles;
 	int rc = look == NULL ? error_no_memory(err) : 0;
 
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 
 		look[i] = f->state == FILE_WRONG_CRC && f->record_crc;
-		n += look[i];
+		wrong += look[i];
 		look[i] = look[i] && p->ranks[f->rank].data_set != PLAN_NONE;
 		right += f->state == FILE_PRESENT && f->record_crc;
 	}
-	if (rc == 0 && n > 0) {
-		rc = plan_mark_all(p, look, FILE_PRESENT, err);
-		if (rc == 0)
-			rc = deep_check(p, work, &r, err);
-		for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
-			checked = checked ||
-				  (look[i] &&
-				   is_all_there(
-					   &p->sets[p->ranks[p->files[i].rank]
-							    .data_set]));
-		at = rc == 0 ? first_agreed(p, &r, look) : p->nfiles;
-		if (rc == 0)
-			rc = plan_mark_all(p, look, FILE_WRONG_CRC, err);
-		deep_free(&r);
-		/* An older rank2file is less rare than damage of each file. */
-		if (rc == 0 &&
-		    (at < p->nfiles || (n > 1 && right == 0 && !checked))) {
-			const char *path =
-				at < p->nfiles ? p->files[at].path : "";
-
-			p->flaw_status = STATUS_FAILED;
-			p->flaw = at == p->nfiles
-					  ? "rank2file has other checksums of "
-					    "all files that were read: it may "
-					    "be an older one"
-					  : arena_printf(
-						    p->arena,
-						    "rank2file has another "
-						    "checksum of %s%s, whose "
-						    "bytes agree with their "
-						    "redundancy: one of the "
-						    "two is wrong",
-						    str_shown(path),
-						    n > 1 ? " and others" : "");
-			rc = p->flaw == NULL ? error_no_memory(err) : 0;
-		}
-	}
+	if (rc < 0 || wrong == 0)
+		goto out;
+	rc = plan_mark_all(p, look, FILE_PRESENT, err);
+	if (rc == 0)
+		rc = deep_check(p, work, &r, err);
+	if (rc == 0)
+		at = first_contradicted(p, &r, look);
+	deep_free(&r);
+	if (rc == 0)
+		rc = plan_mark_all(p, look, FILE_WRONG_CRC, err);
+	/* An older rank2file is less rare than damage of each file. */
+	if (rc < 0 || (at == p->nfiles && (right > 0 || p->nfiles == 1)))
+		goto out;
+	p->flaw_status = STATUS_FAILED;
+	p->flaw = at == p->nfiles
+			  ? "rank2file has other checksums of all files that "
+			    "were read: it may be an older one"
+			  : arena_printf(
+				    p->arena,
+				    look[at] ? "rank2file has another checksum "
+					       "of %s%s, whose bytes agree "
+					       "with their redundancy: one of "
+					       "the two is wrong"
+					     : "rank2file has the checksum of "
+					       "%s%s, whose bytes contradict "
+					       "their redundancy: one of the "
+					       "two is wrong",
+				    str_shown(p->files[at].path),
+				    look[at] && wrong > 1 ? " and others" : "");
+	rc = p->flaw == NULL ? error_no_memory(err) : 0;
+out:
 	mem_free(look);
 	return rc;
 }

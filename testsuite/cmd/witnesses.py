@@ -87,23 +87,6 @@ def rows(shape):
             yield tuple((name, "missing") for name in some)
 
 
-# Where the program does not follow the rule, yet: shape, witnesses, and the word that
-# is given.  A row that no longer occurs is reported.
-KNOWN = [
-    # Sums that no file has, of a set that is inconsistent by one file.
-    ("XOR", {("file", None), ("part", "older")}, 4),
-]
-
-
-def known(name, row, said):
-    """The number of the row of KNOWN that excuses this answer, or None."""
-    for i, (shape, what, status) in enumerate(KNOWN):
-        if shape == name and said[0] == status and all(
-                any(w == x and s in (None, y) for x, y in row) for w, s in what):
-            return i
-    return None
-
-
 def rule(ds, t, row, strong):
     """The statuses that the truth allows: 0 whole, 1 unknown, 3 damaged, 4 lost."""
     plain = ds.scheme in ("NONE", "SINGLE")
@@ -138,7 +121,7 @@ def rule(ds, t, row, strong):
     return may | ({0, 3} if hurt & free or odd else {0})
 
 
-def try_row(tools, name, shape, row, excused):
+def try_row(tools, shape, row):
     """What is wrong with the answers to one row; None: there is no such row."""
     tree = dict(shape.tree)
     at = witnesses(shape)
@@ -164,10 +147,6 @@ def try_row(tools, name, shape, row, excused):
         if said[0] == 3 and said[3] == 0 and {"summary", "index"} <= {w for w, _ in row}:
             said[3] = 3  # it was never built, as far as can be seen, and can be
         if any(x not in may for x in said) or len(set(said)) > 1:
-            i = known(name, row, said)
-            if i is not None:
-                excused.add(i)
-                continue
             wrong.append("%s%s: %s, not %s" % (
                 "deep: " if strong else "", "inspect verify rebuild build",
                 said, sorted(may)))
@@ -179,13 +158,13 @@ def run(job):
     tools = campaign.Tools(options.bin, options.gen, options.work + "/%d" % os.getpid())
     campaign.clear()
     shape = Fixed(SHAPES[name], tools, tools.work)
-    count, bad, excused = 0, [], set()
+    count, bad = 0, []
     for row in picked(list(rows(shape))):
-        wrong = try_row(tools, name, shape, row, excused)
+        wrong = try_row(tools, shape, row)
         if wrong is not None:
             count += 1
             bad += [(name, row, w) for w in wrong]
-    return count, bad, excused
+    return count, bad
 
 
 # --- Nodes ------------------------------------------------------------------------
@@ -258,7 +237,7 @@ def run_nodes(job):
         bad += [("nodes, " + scheme, [("node", s) for s in states], w)
                 for w in try_nodes(tools, scheme, states)]
     clear()
-    return count, bad, set()
+    return count, bad
 
 
 # --- All of it ---
@@ -282,17 +261,16 @@ def main():
     os.umask(0o022)
     o.bin, o.gen = os.path.abspath(o.bin), os.path.abspath(o.gen)
     o.work = tempfile.mkdtemp(prefix="witnesses.", dir=os.environ.get("TMPDIR"))
-    total, answers, failures, excused = 0, 0, [], set()
+    total, answers, failures = 0, 0, []
     try:
         with Pool(os.cpu_count()) as pool:
-            for count, bad, some in pool.imap_unordered(run, [
+            for count, bad in pool.imap_unordered(run, [
                     (o, name, Picked(i % o.every, o.every))
                     for i, name in enumerate(SHAPES) if o.only in name]):
                 total += count
                 answers += 8 * count
                 failures += bad
-                excused |= some
-            for count, bad, _ in pool.imap_unordered(run_nodes, [
+            for count, bad in pool.imap_unordered(run_nodes, [
                     (o, name, Picked(i % o.every, 2 * o.every - 1))
                     for i, name in enumerate(SCHEMES) if o.only in "nodes"]):
                 total += count
@@ -302,10 +280,6 @@ def main():
         shutil.rmtree(o.work, ignore_errors=True)
     for name, row, w in failures:
         print("%s: %s: %s" % (name, ", ".join("%s %s" % x for x in row) or "whole", w))
-    if o.every == 1 and not o.only:
-        for i in set(range(len(KNOWN))) - excused:
-            failures.append(KNOWN[i])
-            print("no longer seen, remove it:", KNOWN[i])
     print("%d rows, %d answers, %d wrong" % (total, answers, len(failures)))
     return 1 if failures else 0
 
