@@ -13,36 +13,19 @@
 #include "mem.h"
 #include "str.h"
 
-/* A record: what the file has, and what it would have. */
-struct pair {
-	enum fti_field first, last; /* its fields */
-	const unsigned char *before, *after;
-	size_t size;
-	uint64_t at;
-	size_t block, container;
-};
-
 struct list {
 	enum fti_layout layout;
 	struct fti_change *list;
 	size_t count, room;
 };
 
-static struct fti_change *
-add(struct list *l, const struct pair *p, enum fti_field field, size_t at,
-    struct error *err)
+static int
+add(struct list *l, const struct fti_change *c, struct error *err)
 {
-	if (!MEM_ROOM(l->list, l->count, l->room)) {
-		error_no_memory(err);
-		return NULL;
-	}
-	l->list[l->count] = (struct fti_change){
-		.at = p->at + at,
-		.block = p->block,
-		.container = p->container,
-		.field = field,
-	};
-	return &l->list[l->count++];
+	if (!MEM_ROOM(l->list, l->count, l->room))
+		return error_no_memory(err);
+	l->list[l->count++] = *c;
+	return 0;
 }
 
 static void
@@ -63,52 +46,48 @@ text_of(const struct list *l, enum fti_field field, const unsigned char *record,
 	}
 }
 
-static bool
-is_in_field(const struct list *l, const struct pair *p, size_t at)
+/* Compare a record, which is at `where`: what the file has, and what it would
+ * have. */
+static int
+compare(struct list *l, enum fti_record kind, const unsigned char *before,
+	const unsigned char *after, const struct fti_change *where,
+	struct error *err)
 {
-	for (int f = (int)p->first; f <= (int)p->last; f++) {
+	const size_t size = fti_record_size(l->layout, kind);
+	bool of_field[FTI_META_MAX] = { false };
+	struct fti_change c;
+
+	for (int f = (int)fti_first_field(kind);
+	     f < (int)fti_first_field((enum fti_record)(kind + 1)); f++) {
 		const struct fti_place *place =
 			&fti_format(l->layout)->fields[f];
 
-		if (at >= place->at && at < (size_t)place->at + place->size)
-			return true;
-	}
-	return false;
-}
-
-static int
-compare(struct list *l, const struct pair *p, struct error *err)
-{
-	const struct fti_format *format = fti_format(l->layout);
-
-	for (int f = (int)p->first; f <= (int)p->last; f++) {
-		const struct fti_place *place = &format->fields[f];
-		struct fti_change *c = NULL;
-
+		memset(of_field + place->at, true, place->size);
 		if (place->size == 0 ||
-		    memcmp(p->before + place->at, p->after + place->at,
+		    memcmp(before + place->at, after + place->at,
 			   place->size) == 0)
 			continue;
-		c = add(l, p, (enum fti_field)f, place->at, err);
-		if (c == NULL)
+		c = *where;
+		c.at += place->at;
+		c.field = (enum fti_field)f;
+		text_of(l, c.field, before, c.before, sizeof(c.before));
+		text_of(l, c.field, after, c.after, sizeof(c.after));
+		if (add(l, &c, err) < 0)
 			return -1;
-		text_of(l, c->field, p->before, c->before, sizeof(c->before));
-		text_of(l, c->field, p->after, c->after, sizeof(c->after));
 	}
 	/* Each run of bytes between fields that becomes 0. */
-	for (size_t at = 0, end = 0; at < p->size; at = end + 1) {
-		struct fti_change *c = NULL;
-
-		for (end = at; end < p->size && !is_in_field(l, p, end); end++)
+	for (size_t at = 0, end = 0; at < size; at = end + 1) {
+		for (end = at; end < size && !of_field[end]; end++)
 			;
-		if (memcmp(p->before + at, p->after + at, end - at) == 0)
+		if (memcmp(before + at, after + at, end - at) == 0)
 			continue;
-		c = add(l, p, FTI_PAD, at, err);
-		if (c == NULL)
-			return -1;
+		c = *where;
+		c.at += at;
 		/* At most 7 bytes. */
-		hash_hex(c->before, p->before + at, end - at);
-		hash_hex(c->after, p->after + at, end - at);
+		hash_hex(c.before, before + at, end - at);
+		hash_hex(c.after, after + at, end - at);
+		if (add(l, &c, err) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -121,33 +100,28 @@ compare_block(struct list *l, const struct fti_checked *c,
 	const size_t size = fti_draft_records_size(d, b);
 	const size_t end = fti_draft_block_end(d, b);
 	unsigned char *before = mem_alloc(size, 1), *after = mem_alloc(size, 1);
-	struct pair p = {
-		.first = FTI_NUMVARS,
-		.last = FTI_DBSIZE,
-		.before = before,
-		.after = after,
-		.size = format->block,
+	struct fti_change where = {
 		.at = c->file->blocks[b].at,
 		.block = b,
 		.container = SIZE_MAX,
+		.field = FTI_PAD,
 	};
+	size_t at = format->block;
 	int rc = before == NULL || after == NULL ? error_no_memory(err) : 0;
 
 	if (rc == 0)
-		rc = fti_source_read(c->source, before, size, p.at, err);
+		rc = fti_source_read(c->source, before, size, where.at, err);
 	if (rc == 0) {
 		fti_draft_records(d, b, after);
-		rc = compare(l, &p, err);
+		rc = compare(l, FTI_BLOCK, before, after, &where, err);
 	}
-	p.first = FTI_ID;
-	p.last = FTI_CHUNK_HASH;
+	where.at += format->block;
 	for (size_t i = d->blocks[b].first; rc == 0 && i < end; i++) {
-		p.before += p.size;
-		p.after += p.size;
-		p.at += p.size;
-		p.size = format->container;
-		p.container = i;
-		rc = compare(l, &p, err);
+		where.container = i;
+		rc = compare(l, FTI_CONTAINER, before + at, after + at, &where,
+			     err);
+		where.at += format->container;
+		at += format->container;
 	}
 	mem_free(before);
 	mem_free(after);
@@ -158,29 +132,25 @@ int
 fti_changes(const struct fti_checked *c, const struct fti_draft *d,
 	    struct fti_change **list, size_t *count, struct error *err)
 {
+	const size_t size = fti_format(d->layout)->meta;
 	unsigned char before[FTI_META_MAX] = { 0 }, after[FTI_META_MAX];
 	struct list l = { .layout = d->layout };
-	const struct pair meta = {
-		.first = FTI_CHECKSUM,
-		.last = FTI_TIMESTAMP,
-		.before = before,
-		.after = after,
-		.size = fti_format(d->layout)->meta,
+	const struct fti_change where = {
 		.at = c->file->meta_at,
 		.block = SIZE_MAX,
 		.container = SIZE_MAX,
+		.field = FTI_PAD,
 	};
 	int rc = 0;
 
 	for (size_t b = 0; rc == 0 && b < d->nblocks; b++)
 		rc = compare_block(&l, c, d, b, err);
 	if (rc == 0)
-		rc = fti_source_read(c->source, before,
-				     (size_t)meta.size - c->file->cut, meta.at,
-				     err);
+		rc = fti_source_read(c->source, before, size - c->file->cut,
+				     where.at, err);
 	if (rc == 0) {
-		fti_meta_write(d->layout, &d->meta, after);
-		rc = compare(&l, &meta, err);
+		fti_record_write(d->layout, FTI_META, &d->meta, after);
+		rc = compare(&l, FTI_META, before, after, &where, err);
 	}
 	*list = l.list;
 	*count = l.count;

@@ -1,33 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * check.c - the sums of the data of checkpoint files; those of POSIX files are
+ * compared here, too.
+ */
 #include "fti/check.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
 #include "fti/check_impl.h"
+#include "fti/content.h"
+#include "fti/dcp.h"
 #include "fti/file.h"
 #include "fti/input.h"
+#include "fti/posix.h"
 #include "mem.h"
 #include "par.h"
 #include "progress.h"
+#include "str.h"
 #include "work.h"
-
-#define WHOLE SIZE_MAX /* as a container: the sum over the file */
-
-struct task {
-	struct fti_checked *c;
-	size_t container;
-	char *unread; /* why its bytes could not be read */
-};
-
-struct run {
-	const struct work *w;
-	struct task *tasks;
-	size_t count, room;
-	struct hash **hashes; /* of each worker */
-	unsigned nworkers;
-	uint64_t bytes;
-};
 
 const char *
 fti_verdict_name(enum fti_verdict v)
@@ -43,7 +36,251 @@ fti_verdict_name(enum fti_verdict v)
 	return names[v];
 }
 
-/* --- Sums --- */
+/* --- POSIX --- */
+
+/* Digits of the sum of a layer that FTI stores. */
+#define LAYER_DIGITS 30
+
+/* A POSIX file. */
+struct one {
+	struct fti_checked *c;
+	const struct work *w;
+	struct fti_where where; /* of findings */
+	struct error why;	/* why the bytes cannot be read */
+};
+
+/* So many digits of sums of different bytes are never the same. */
+#define DIGITS_ALIKE 24
+
+bool
+fti_sums_alike(const char *a, const char *b)
+{
+	const size_t len = strlen(a);
+	unsigned same = 0;
+
+	/* Behind a damaged end of its line more may follow. */
+	for (size_t i = 0; i < len && strlen(b) >= len; i++)
+		same += a[i] == b[i];
+	return same >= DIGITS_ALIKE;
+}
+
+/* Compare a sum with the stored one, which is any text. */
+static int
+compare(const struct one *o, const char *key, const char *stored,
+	const char *sum, struct error *err)
+{
+	char shown[2 * HASH_MD5_TEXT];
+
+	if (stored == NULL)
+		return fti_find(o->c->file, FTI_RULE_DATA, o->where, err,
+				"%s is missing", key);
+	if (str_eq(stored, sum))
+		return 0;
+	if (fti_sums_alike(sum, stored)) {
+		memcpy(o->c->right_sum, sum, strlen(sum) + 1);
+		return fti_find(o->c->file, FTI_RULE_SUM, o->where, err,
+				"%s is damaged: %s, and the data have %s", key,
+				str_printable(shown, sizeof(shown), stored),
+				sum);
+	}
+	return fti_find(o->c->file, FTI_RULE_DATA, o->where, err,
+			"%s is %s, but the data have %s", key,
+			str_printable(shown, sizeof(shown), stored), sum);
+}
+
+/* --- Sums.  They return 0; 1: one->why says why the bytes cannot be read; -1:
+ * another error. --- */
+
+/* After a failure with one->why. */
+static int
+unread(const struct one *o, struct error *err)
+{
+	if (o->why.kind == ERROR_NOMEM || work_stopped(o->w))
+		return error_pass(err, &o->why);
+	return 1;
+}
+
+static int
+check_sum(struct one *o, struct error *err)
+{
+	const struct fti_checked *c = o->c;
+	struct hash *h = hash_new(HASH_MD5, &o->why);
+	char sum[HASH_MD5_TEXT];
+	int rc = h == NULL ? -1
+			   : fti_source_sum(c->source, 0, c->source->size, h,
+					    o->w, &o->why);
+
+	if (rc == 0)
+		rc = hash_text(h, sum, &o->why);
+	hash_free(h);
+	if (rc < 0)
+		return unread(o, err);
+	return compare(o, c->parity ? "rsed_checksum" : "ckpt_checksum",
+		       c->parity ? c->posix->parity_sum : c->posix->sum, sum,
+		       err);
+}
+
+/* After a failure with one->why: a finding, if the file is damaged. */
+static int
+judge(struct one *o, struct error *err)
+{
+	const char *name = o->c->source->name, *text = o->why.text;
+	const size_t len = strlen(name);
+
+	if (o->why.kind != ERROR_CORRUPT)
+		return unread(o, err);
+	/* A long name was cut. */
+	if (str_starts(text, name) && str_starts(text + len, ": "))
+		text += len + 2;
+	return fti_find(o->c->file, FTI_RULE_STRUCTURE, o->where, err, "%s",
+			text);
+}
+
+/* Each block of the newest state must be in a layer, and numbers of blocks must
+ * be in order. */
+static int
+check_blocks(struct one *o, const struct fti_dcp *d, struct error *err)
+{
+	struct fti_content content;
+	uint64_t at = 0;
+	int rc = fti_content_dcp(&content, d, FTI_DCP_LAST, &o->why);
+
+	fti_content_fini(&content);
+	for (size_t l = 1; l < d->nlayers && rc == 0; l++) {
+		o->where.block = l;
+		rc = fti_dcp_odd(d, l, &at, &o->why);
+		if (rc > 0 &&
+		    fti_find(o->c->file, FTI_RULE_LABEL, o->where, err,
+			     "layer %zu: number of the block at byte "
+			     "%" PRIu64 " is out of order",
+			     l, at) < 0)
+			return -1;
+		rc = rc < 0 ? -1 : 0;
+	}
+	return rc < 0 ? judge(o, err) : 0;
+}
+
+/* The sum of a layer is made as dcp_mode 1 or 2 makes it. */
+static int
+check_layers(struct one *o, struct error *err)
+{
+	struct fti_dcp d;
+	struct fti_dcp_sums sums;
+	char key[64];
+	int rc = fti_dcp_read(&d, o->c->posix, o->c->source, &o->why);
+
+	rc = rc < 0 ? judge(o, err) : check_blocks(o, &d, err);
+	for (size_t l = 0; l < d.nlayers && rc == 0 && o->c->data_read; l++) {
+		const char *stored = d.file->layers[l].sum;
+
+		if (fti_dcp_sum(&d, l, &sums, o->w, &o->why) < 0) {
+			rc = unread(o, err);
+			break;
+		}
+		sums.md5[LAYER_DIGITS] = sums.crc[LAYER_DIGITS] = '\0';
+		snprintf(key, sizeof(key), "dcp_layer%zu_hash", l);
+		o->where.block = l;
+		if (stored == NULL || !str_eq(stored, sums.crc))
+			rc = compare(o, key, stored, sums.md5, err);
+	}
+	fti_dcp_fini(&d);
+	return rc;
+}
+
+static int
+check_size(const struct one *o, struct error *err)
+{
+	const struct fti_checked *c = o->c;
+	const uint64_t want = c->parity ? c->posix->max_size : c->posix->size;
+
+	if (c->source->size == want)
+		return 0;
+	return fti_find(c->file, FTI_RULE_STRUCTURE, o->where, err,
+			"has %" PRIu64 " bytes, expected %" PRIu64,
+			c->source->size, want);
+}
+
+/* The variables of a file follow each other without gaps.  The sum decides
+ * whether a file of another size, or other variables, is damaged, or its
+ * metadata are. */
+static int
+check_plain(struct one *o, struct error *err)
+{
+	struct fti_checked *c = o->c;
+	const struct fti_posix_file *f = c->posix;
+	uint64_t end = 0;
+	size_t i = 0;
+	int rc = 0;
+	bool vars_good = false, size_good = false, sum_good = true;
+
+	for (; !c->parity && i < f->nvars && f->vars[i].at == end; i++)
+		end += f->vars[i].size;
+	if (!c->parity && i < f->nvars)
+		rc = fti_find(c->file, FTI_RULE_STRUCTURE, o->where, err,
+			      "var%zu_pos is %" PRIu64 ", expected %" PRIu64, i,
+			      f->vars[i].at, end);
+	else if (!c->parity && end != f->size)
+		rc = fti_find(c->file, FTI_RULE_STRUCTURE, o->where, err,
+			      "ckpt_file_size is %" PRIu64
+			      ", but the variables have %" PRIu64 " bytes",
+			      f->size, end);
+	vars_good = c->file->nfindings == 0;
+	if (rc == 0)
+		rc = check_size(o, err);
+	size_good = c->file->nfindings == !vars_good;
+	if (rc == 0 && (c->data_read || !size_good)) {
+		rc = check_sum(o, err);
+		for (const struct fti_finding *n = c->file->findings; n != NULL;
+		     n = n->next)
+			sum_good = sum_good && n->rule != FTI_RULE_DATA;
+	}
+	c->exact = rc == 0 && sum_good;
+	c->data_good = c->exact && vars_good;
+	return rc;
+}
+
+static int
+check_posix(struct fti_checked *c, const struct work *w, struct error *err)
+{
+	struct one o = { .c = c, .w = w, .where = FTI_FILE_ITSELF };
+	int rc = 0;
+
+	if (c->posix->nlayers == 0) {
+		rc = check_plain(&o, err);
+	} else {
+		rc = check_size(&o, err);
+		if (rc == 0)
+			rc = check_layers(&o, err);
+		c->exact = c->data_good = rc == 0 && c->file->nfindings == 0;
+	}
+	if (rc < 0)
+		return -1;
+	c->verdict = rc > 0		       ? FTI_UNREAD
+		     : c->file->nfindings == 0 ? FTI_INTACT
+		     : c->exact		       ? FTI_REFUSED
+					       : FTI_DAMAGED;
+	if (rc > 0)
+		c->unread = mem_strdup(o.why.text);
+	return rc > 0 && c->unread == NULL ? error_no_memory(err) : 0;
+}
+
+/* --- Many files --- */
+
+#define WHOLE SIZE_MAX /* as a container: the sum over the file */
+
+struct task {
+	struct fti_checked *c;
+	size_t container;
+	char *unread; /* why its bytes could not be read */
+};
+
+struct run {
+	const struct work *w;
+	struct task *tasks;
+	size_t count, room;
+	struct hash **hashes; /* of each worker */
+	uint64_t bytes;
+};
 
 /* Are the bytes in use a part of the file? */
 static bool
@@ -89,11 +326,10 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 	int rc = 0;
 
 	if (t->c->posix != NULL)
-		return fti_check_posix(t->c, r->w, err);
+		return check_posix(t->c, r->w, err);
 	rc = whole ? sum_whole(t->c, h, r->w, &why)
 		   : fti_source_sum(t->c->source, c->fptr, (uint64_t)c->used, h,
 				    r->w, &why);
-
 	if (rc == 0)
 		return hash_sum(
 			h, whole ? t->c->whole : t->c->sums[t->container], err);
@@ -103,8 +339,6 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 	return t->unread == NULL ? error_no_memory(err)
 				 : hash_sum(h, drop, err);
 }
-
-/* --- The tasks --- */
 
 static int
 add_task(struct run *r, struct fti_checked *c, size_t container, uint64_t bytes)
@@ -116,50 +350,12 @@ add_task(struct run *r, struct fti_checked *c, size_t container, uint64_t bytes)
 	return 0;
 }
 
-/* Is there a sum over the data of the whole file? */
-static bool
-has_whole(const struct fti_file *f)
-{
-	return f->kind == FTI_KIND_PARITY ||
-	       (f->kind == FTI_KIND_DATA && !fti_format(f->layout)->footer);
-}
-
-static int
-add_tasks(struct run *r, struct fti_checked *c, struct error *err)
-{
-	const struct fti_file *f = c->file;
-	int rc = 0;
-
-	/* The longest task first. */
-	if (has_whole(f))
-		rc = add_task(r, c, WHOLE, f->size);
-	for (size_t i = 0; i < f->ncontainers && rc == 0; i++)
-		if (is_inside(f, &f->containers[i].c))
-			rc = add_task(r, c, i,
-				      (uint64_t)f->containers[i].c.used);
-	return rc < 0 ? error_no_memory(err) : 0;
-}
-
-static int
-start(struct run *r, struct error *err)
-{
-	r->nworkers = par_threads(r->w->par);
-	r->hashes = mem_calloc(r->nworkers, sizeof(struct hash *));
-	if (r->hashes == NULL)
-		return error_no_memory(err);
-	for (unsigned i = 0; i < r->nworkers; i++) {
-		r->hashes[i] = hash_new(HASH_MD5, err);
-		if (r->hashes[i] == NULL)
-			return -1;
-	}
-	return 0;
-}
-
 /* Without `data` believe the stored sums. */
 static int
 add_file(struct run *r, struct fti_checked *c, bool data, struct error *err)
 {
 	const struct fti_file *f = c->file;
+	int rc = 0;
 
 	c->data_read = data;
 	if (c->posix != NULL) {
@@ -175,7 +371,17 @@ add_file(struct run *r, struct fti_checked *c, bool data, struct error *err)
 		return error_no_memory(err);
 	for (size_t i = 0; i < f->ncontainers && !data; i++)
 		memcpy(c->sums[i], f->containers[i].c.hash, HASH_MD5_SIZE);
-	return data ? add_tasks(r, c, err) : 0;
+	if (!data)
+		return 0;
+	/* The longest task, that of a sum over the whole file, first. */
+	if (f->kind == FTI_KIND_PARITY ||
+	    (f->kind == FTI_KIND_DATA && !fti_format(f->layout)->footer))
+		rc = add_task(r, c, WHOLE, f->size);
+	for (size_t i = 0; i < f->ncontainers && rc == 0; i++)
+		if (is_inside(f, &f->containers[i].c))
+			rc = add_task(r, c, i,
+				      (uint64_t)f->containers[i].c.used);
+	return rc < 0 ? error_no_memory(err) : 0;
 }
 
 int
@@ -183,9 +389,17 @@ fti_check(struct fti_checked *files, size_t count, bool data,
 	  const struct work *w, struct error *err)
 {
 	struct run r = { .w = work_or_default(w) };
+	const unsigned nworkers = par_threads(r.w->par);
 	struct hash *h = NULL;
-	int rc = start(&r, err);
+	int rc = 0;
 
+	r.hashes = mem_calloc(nworkers, sizeof(struct hash *));
+	if (r.hashes == NULL)
+		return error_no_memory(err);
+	for (unsigned i = 0; i < nworkers && rc == 0; i++) {
+		r.hashes[i] = hash_new(HASH_MD5, err);
+		rc = r.hashes[i] == NULL ? -1 : 0;
+	}
 	for (size_t i = 0; i < count && rc == 0; i++)
 		rc = add_file(&r, &files[i], data, err);
 	if (rc == 0 && r.count > 0) {
@@ -207,7 +421,7 @@ fti_check(struct fti_checked *files, size_t count, bool data,
 		if (files[i].posix == NULL)
 			rc = fti_judge(&files[i], h, err);
 	hash_free(h);
-	for (unsigned i = 0; r.hashes != NULL && i < r.nworkers; i++)
+	for (unsigned i = 0; i < nworkers; i++)
 		hash_free(r.hashes[i]);
 	for (size_t i = 0; i < r.count; i++)
 		mem_free(r.tasks[i].unread);
@@ -225,4 +439,97 @@ fti_checked_fini(struct fti_checked *c)
 	mem_free(c->unread);
 	c->sums = NULL;
 	c->unread = NULL;
+}
+
+/* --- One file whose bytes pass in order --- */
+
+struct fti_pass {
+	struct fti_checked *c;
+	struct hash *part;  /* of the container `next` */
+	struct hash *whole; /* of the file; in C to F none */
+	uint64_t whole_at;  /* A: where its sum begins */
+	size_t next;
+	uint64_t at; /* bytes that have passed */
+};
+
+struct fti_pass *
+fti_pass_new(struct fti_checked *c, struct error *err)
+{
+	const struct fti_file *f = c->file;
+	const bool footer = fti_format(f->layout)->footer;
+	struct fti_pass *p = mem_calloc(1, sizeof(*p));
+
+	if (p != NULL)
+		c->sums = mem_calloc(f->ncontainers + 1, sizeof(*c->sums));
+	if (p == NULL || c->sums == NULL) {
+		mem_free(p);
+		error_no_memory(err);
+		return NULL;
+	}
+	p->c = c;
+	p->whole_at = f->layout == FTI_A ? fti_format(FTI_A)->meta : 0;
+	p->part = hash_new(HASH_MD5, err);
+	if (p->part != NULL && !footer)
+		p->whole = hash_new(HASH_MD5, err);
+	if (p->part != NULL && (p->whole != NULL || footer))
+		return p;
+	fti_pass_free(p);
+	return NULL;
+}
+
+void
+fti_pass_free(struct fti_pass *p)
+{
+	if (p == NULL)
+		return;
+	hash_free(p->part);
+	hash_free(p->whole);
+	mem_free(p);
+}
+
+int
+fti_pass_add(struct fti_pass *p, const void *data, size_t len,
+	     struct error *err)
+{
+	const struct fti_file *f = p->c->file;
+	const unsigned char *bytes = data;
+	size_t from = 0;
+
+	if (f->layout == FTI_A && p->at + len > p->whole_at) {
+		if (p->at < p->whole_at)
+			from = (size_t)(p->whole_at - p->at);
+		if (hash_update(p->whole, bytes + from, len - from, err) < 0)
+			return -1;
+	}
+	for (; p->next < f->ncontainers; p->next++) {
+		const struct fti_container *c = &f->containers[p->next].c;
+		const uint64_t begin = c->fptr > p->at ? c->fptr : p->at;
+		const uint64_t last = c->fptr + (uint64_t)c->used;
+		const uint64_t end = last < p->at + len ? last : p->at + len;
+
+		if (c->used > 0 && c->fptr >= p->at + len)
+			break;
+		if (c->used > 0 && end > begin &&
+		    (hash_update(p->part, bytes + (begin - p->at),
+				 (size_t)(end - begin), err) < 0 ||
+		     (f->layout == FTI_B &&
+		      hash_update(p->whole, bytes + (begin - p->at),
+				  (size_t)(end - begin), err) < 0)))
+			return -1;
+		if (c->used > 0 && last > p->at + len)
+			break;
+		if (hash_sum(p->part, p->c->sums[p->next], err) < 0)
+			return -1;
+	}
+	p->at += len;
+	return 0;
+}
+
+int
+fti_pass_end(struct fti_pass *p, struct error *err)
+{
+	p->c->data_read = true;
+	if (p->whole != NULL && hash_sum(p->whole, p->c->whole, err) < 0)
+		return -1;
+	return fti_judge(p->c, p->part, err);
 }

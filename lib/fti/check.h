@@ -87,9 +87,9 @@ bool fti_sums_alike(const char *a, const char *b);
 bool fti_repairable(const struct fti_checked *c);
 
 /* The checksum of a file of C to F as FTI's reader computes it: over the sums
- * of the containers with content.  Text of HASH_MD5_TEXT bytes. */
-int fti_reader_checksum(const struct fti_file *f,
-			unsigned char (*sums)[HASH_MD5_SIZE], struct hash *h,
-			char *to, struct error *err);
+ * of the containers with content; or as its writer does: over all.  Text of
+ * HASH_MD5_TEXT bytes. */
+int fti_checksum(const struct fti_file *f, unsigned char (*sums)[HASH_MD5_SIZE],
+		 bool writer, struct hash *h, char *to, struct error *err);
 
 #endif /* FTI_CHECK_H */

@@ -27,14 +27,6 @@
  * and nothing is proven.
  */
 
-/* Does it have content: bytes, or is it the only container of an empty
- * variable? */
-static bool
-has_content(const struct fti_container *k)
-{
-	return k->used > 0 || (k->has_content == 1 && k->part == 0);
-}
-
 /* The containers, with the fields that others determine; for mem_free(). */
 static struct fti_container *
 correct(const struct fti_file *f, struct error *err)
@@ -55,42 +47,17 @@ correct(const struct fti_file *f, struct error *err)
 			*k = f->containers[i].c;
 			k->part = part++;
 			k->dptr = dptr;
-			k->has_content = has_content(k);
+			/* Bytes, or the only container of an empty variable. */
+			k->has_content = k->used > 0 ||
+					 (k->has_content == 1 && k->part == 0);
 			dptr += (uint64_t)k->size;
 		}
 	}
 	return list;
 }
 
-/* Write fields to a record, and leave the bytes between them. */
-static void
-patch(enum fti_layout l, enum fti_field first, enum fti_field last,
-      const unsigned char *from, unsigned char *to)
-{
-	for (int f = (int)first; f <= (int)last; f++) {
-		const struct fti_place *p = &fti_format(l)->fields[f];
-
-		memcpy(to + p->at, from + p->at, p->size);
-	}
-}
-
-/* Sum the record of a container, with the fields that it should have. */
-static int
-add_container(const struct fti_checked *c, size_t i,
-	      const struct fti_container *k, struct hash *h, struct error *err)
-{
-	const struct fti_file *f = c->file;
-	const size_t size = fti_format(f->layout)->container;
-	unsigned char record[FTI_RECORD_MAX], right[FTI_RECORD_MAX];
-
-	if (fti_source_read(c->source, record, size, f->containers[i].at, err) <
-	    0)
-		return -1;
-	fti_container_write(f->layout, k, right);
-	patch(f->layout, FTI_ID, FTI_CHUNK_HASH, right, record);
-	return hash_update(h, record, size, err);
-}
-
+/* Sum the block of a file of A, with the fields that its records should have.
+ * Bytes between them are as they are. */
 static int
 add_block(const struct fti_checked *c, size_t b,
 	  const struct fti_container *list, struct hash *h, struct error *err)
@@ -108,38 +75,18 @@ add_block(const struct fti_checked *c, size_t b,
 		data += (uint64_t)list[i].size;
 	right.dbsize = (int64_t)(data + format->block +
 				 (end - block->first) * format->container);
-	fti_block_write(f->layout, &right, record);
+	fti_record_write(f->layout, FTI_BLOCK, &right, record);
 	if (hash_update(h, record, format->block, err) < 0)
 		return -1;
-	for (size_t i = block->first; i < end; i++)
-		if (add_container(c, i, &list[i], h, err) < 0)
+	for (size_t i = block->first; i < end; i++) {
+		if (fti_source_read(c->source, record, format->container,
+				    f->containers[i].at, err) < 0)
 			return -1;
+		fti_record_patch(f->layout, FTI_CONTAINER, &list[i], record);
+		if (hash_update(h, record, format->container, err) < 0)
+			return -1;
+	}
 	return fti_source_sum(c->source, block->start, data, h, NULL, err);
-}
-
-/* The checksum that the file should have. */
-static int
-right_checksum(const struct fti_checked *c, struct hash *h, char *to,
-	       struct error *err)
-{
-	const struct fti_file *f = c->file;
-	struct fti_container *list = correct(f, err);
-	int rc = list == NULL ? -1 : 0;
-
-	for (size_t b = 0; rc == 0 && f->layout == FTI_A && b < f->nblocks; b++)
-		rc = add_block(c, b, list, h, err);
-	for (size_t i = 0;
-	     rc == 0 && fti_format(f->layout)->footer && i < f->ncontainers;
-	     i++)
-		if (list[i].has_content != 0)
-			rc = hash_update(h, c->sums[i], HASH_MD5_SIZE, err);
-	mem_free(list);
-	if (rc == 0)
-		rc = hash_text(h, to, err);
-	/* That of B does not depend on the records. */
-	if (rc == 0 && f->layout == FTI_B)
-		hash_hex(to, c->whole, HASH_MD5_SIZE);
-	return rc;
 }
 
 /*
@@ -148,26 +95,40 @@ right_checksum(const struct fti_checked *c, struct hash *h, char *to,
  * from others the checksum is right, or the stored one is damaged.
  */
 static int
-fti_prove(const struct fti_checked *c, struct hash *h, bool *proven,
-	  struct error *err)
+prove(const struct fti_checked *c, struct hash *h, bool *proven,
+      struct error *err)
 {
 	const struct fti_file *f = c->file;
+	const bool footer = fti_format(f->layout)->footer;
+	struct fti_container *list = NULL;
 	struct fti_meta meta = f->meta;
 	unsigned char record[FTI_META_MAX], sum[HASH_MD5_SIZE];
 	char text[HASH_TEXT];
 	struct error why = ERROR_INIT;
+	int rc = 0;
 
 	*proven = false;
 	if (!f->usable)
 		return 0;
-	if (right_checksum(c, h, text, &why) < 0) {
-		/* A container may end behind the file. */
-		if (why.kind == ERROR_CORRUPT)
-			return hash_sum(h, sum, err);
-		return error_pass(err, &why);
-	}
+	list = correct(f, &why);
+	rc = list == NULL ? -1 : 0;
+	for (size_t b = 0; rc == 0 && f->layout == FTI_A && b < f->nblocks; b++)
+		rc = add_block(c, b, list, h, &why);
+	for (size_t i = 0; rc == 0 && footer && i < f->ncontainers; i++)
+		if (list[i].has_content != 0)
+			rc = hash_update(h, c->sums[i], HASH_MD5_SIZE, &why);
+	mem_free(list);
+	if (rc == 0)
+		rc = hash_text(h, text, &why);
+	/* A container may end behind the file. */
+	if (rc < 0)
+		return why.kind == ERROR_CORRUPT ? hash_sum(h, sum, err)
+						 : error_pass(err, &why);
+	/* That of B does not depend on the records. */
+	if (f->layout == FTI_B)
+		hash_hex(text, c->whole, HASH_MD5_SIZE);
 	memcpy(meta.checksum, text, FTI_CHECKSUM_SIZE);
-	fti_meta_write(f->layout, &meta, record);
+	fti_record_write(f->layout, FTI_META, &meta, record);
 	if (fti_meta_hash(f->layout, record, h, sum, err) < 0)
 		return -1;
 	*proven = memcmp(f->meta.checksum, text, HASH_MD5_TEXT) == 0 ||
@@ -183,36 +144,19 @@ enum match {
 };
 
 int
-fti_reader_checksum(const struct fti_file *f,
-		    unsigned char (*sums)[HASH_MD5_SIZE], struct hash *h,
-		    char *to, struct error *err)
-{
-	for (size_t i = 0; i < f->ncontainers; i++)
-		if (f->containers[i].c.has_content != 0 &&
-		    hash_update(h, sums[i], HASH_MD5_SIZE, err) < 0)
-			return -1;
-	return hash_text(h, to, err);
-}
-
-/* The same over all containers; an empty one has kept an old sum. */
-static int
-writer_checksum(const struct fti_file *f, unsigned char (*sums)[HASH_MD5_SIZE],
-		struct hash *h, char *to, struct error *err)
+fti_checksum(const struct fti_file *f, unsigned char (*sums)[HASH_MD5_SIZE],
+	     bool writer, struct hash *h, char *to, struct error *err)
 {
 	for (size_t i = 0; i < f->ncontainers; i++) {
 		const struct fti_container *c = &f->containers[i].c;
 
-		if (hash_update(h, c->has_content != 0 ? sums[i] : c->hash,
+		/* An empty container has kept an old sum. */
+		if ((c->has_content != 0 || writer) &&
+		    hash_update(h, c->has_content != 0 ? sums[i] : c->hash,
 				HASH_MD5_SIZE, err) < 0)
 			return -1;
 	}
 	return hash_text(h, to, err);
-}
-
-static bool
-is_stored(const struct fti_file *f, const char *text)
-{
-	return memcmp(f->meta.checksum, text, HASH_MD5_TEXT) == 0;
 }
 
 static int
@@ -226,70 +170,21 @@ match_checksum(const struct fti_checked *c, struct hash *h, enum match *out,
 	if (f->kind == FTI_KIND_PARITY || !fti_format(f->layout)->footer) {
 		hash_hex(text, c->whole, HASH_MD5_SIZE);
 		/* Without the data it agrees as far as one knows. */
-		if (!c->data_read || is_stored(f, text))
+		if (!c->data_read ||
+		    memcmp(f->meta.checksum, text, HASH_MD5_TEXT) == 0)
 			*out = MATCH_READER;
 		return 0;
 	}
-	if (fti_reader_checksum(f, c->sums, h, text, err) < 0)
-		return -1;
-	if (is_stored(f, text)) {
-		*out = MATCH_READER;
-		return 0;
+	for (int m = MATCH_READER; m < MATCH_NONE; m++) {
+		if (fti_checksum(f, c->sums, m == MATCH_WRITER, h, text, err) <
+		    0)
+			return -1;
+		if (memcmp(f->meta.checksum, text, HASH_MD5_TEXT) == 0) {
+			*out = (enum match)m;
+			break;
+		}
 	}
-	if (writer_checksum(f, c->sums, h, text, err) < 0)
-		return -1;
-	if (is_stored(f, text))
-		*out = MATCH_WRITER;
 	return 0;
-}
-
-/* Report containers whose data differ from their sum.  Sets *wrong to their
- * number. */
-static int
-judge_containers(struct fti_checked *c, bool proven, size_t *wrong,
-		 struct error *err)
-{
-	struct fti_file *f = c->file;
-	int rc = 0;
-
-	*wrong = 0;
-	for (size_t i = 0; i < f->ncontainers && rc == 0; i++) {
-		const struct fti_container *k = &f->containers[i].c;
-
-		if (k->used <= 0 ||
-		    memcmp(k->hash, c->sums[i], HASH_MD5_SIZE) == 0)
-			continue;
-		++*wrong;
-		rc = fti_find(f, proven ? FTI_RULE_SUM : FTI_RULE_DATA,
-			      FTI_CONTAINER_FIELD(i, FTI_CHUNK_HASH), err,
-			      proven ? "container %zu: its stored sum is "
-				       "damaged; the checksum of the file "
-				       "proves the data (variable %" PRId32 ")"
-				     : "container %zu: its data differ from "
-				       "their sum (variable %" PRId32 ")",
-			      i, k->id);
-	}
-	return rc;
-}
-
-/* The checksum is wrong, although no container differs from its sum. */
-static int
-judge_records(struct fti_checked *c, struct hash *h, struct error *err)
-{
-	const struct fti_where where = FTI_META_FIELD(FTI_CHECKSUM);
-	bool proven = false;
-
-	if (fti_prove(c, h, &proven, err) < 0)
-		return -1;
-	return proven ? fti_find(c->file, FTI_RULE_META, where, err,
-				 "the checksum of the file is wrong, although "
-				 "the data of all containers agree with their "
-				 "sums")
-		      : fti_find(c->file, FTI_RULE_DATA, where, err,
-				 "the checksum of the file is wrong, although "
-				 "the data of all containers agree with their "
-				 "sums: a size or id in the records may be "
-				 "wrong");
 }
 
 static int
@@ -298,6 +193,7 @@ judge_checksum(struct fti_checked *c, enum match match, size_t wrong,
 {
 	struct fti_file *f = c->file;
 	const struct fti_where where = FTI_META_FIELD(FTI_CHECKSUM);
+	bool proven = false;
 
 	if (match == MATCH_READER || f->cut > 0)
 		return 0;
@@ -309,27 +205,62 @@ judge_checksum(struct fti_checked *c, enum match match, size_t wrong,
 	if (f->kind == FTI_KIND_PARITY)
 		return fti_find(f, FTI_RULE_DATA, where, err,
 				"the parity differs from its checksum");
-	return wrong > 0 ? fti_find(f, FTI_RULE_DATA, where, err,
-				    "the data differ from the checksum of the "
-				    "file")
-			 : judge_records(c, h, err);
+	if (wrong > 0)
+		return fti_find(f, FTI_RULE_DATA, where, err,
+				"the data differ from the checksum of the "
+				"file");
+	if (prove(c, h, &proven, err) < 0)
+		return -1;
+	return fti_find(f, proven ? FTI_RULE_META : FTI_RULE_DATA, where, err,
+			"the checksum of the file is wrong, although the data "
+			"of all containers agree with their sums%s",
+			proven ? ""
+			       : ": a size or id in the records may be wrong");
+}
+
+/* Compare the checksum of the file, and report containers whose data differ
+ * from their sum. */
+static int
+compare(struct fti_checked *c, struct hash *h, struct error *err)
+{
+	struct fti_file *f = c->file;
+	enum match match = MATCH_NONE;
+	size_t wrong = 0;
+
+	if (match_checksum(c, h, &match, err) < 0)
+		return -1;
+	for (size_t i = 0; i < f->ncontainers; i++) {
+		const struct fti_container *k = &f->containers[i].c;
+		const bool proven = match != MATCH_NONE;
+
+		if (k->used <= 0 ||
+		    memcmp(k->hash, c->sums[i], HASH_MD5_SIZE) == 0)
+			continue;
+		wrong++;
+		if (fti_find(f, proven ? FTI_RULE_SUM : FTI_RULE_DATA,
+			     FTI_CONTAINER_FIELD(i, FTI_CHUNK_HASH), err,
+			     proven ? "its stored sum is damaged; the checksum "
+				      "of the file proves the data (variable "
+				      "%" PRId32 ")"
+				    : "its data differ from their sum "
+				      "(variable %" PRId32 ")",
+			     k->id) < 0)
+			return -1;
+	}
+	return judge_checksum(c, match, wrong, h, err);
 }
 
 int
 fti_judge(struct fti_checked *c, struct hash *h, struct error *err)
 {
-	enum match match = MATCH_NONE;
-	size_t wrong = 0;
 	const struct fti_file *f = c->file;
 
 	c->verdict = c->unread != NULL ? FTI_UNREAD : FTI_FOREIGN;
-	if (c->unread != NULL || c->file->kind == FTI_KIND_NONE)
+	if (c->unread != NULL || f->kind == FTI_KIND_NONE)
 		return 0;
 	/* Without all records there is nothing to compare. */
-	if ((c->file->complete || c->file->kind == FTI_KIND_PARITY) &&
-	    (match_checksum(c, h, &match, err) < 0 ||
-	     judge_containers(c, match != MATCH_NONE, &wrong, err) < 0 ||
-	     judge_checksum(c, match, wrong, h, err) < 0))
+	if ((f->complete || f->kind == FTI_KIND_PARITY) &&
+	    compare(c, h, err) < 0)
 		return -1;
 	c->data_good = f->usable || f->kind == FTI_KIND_PARITY;
 	for (const struct fti_finding *n = f->findings; n != NULL; n = n->next)

@@ -148,10 +148,11 @@ fti_draft_records(const struct fti_draft *d, size_t block, unsigned char *to)
 		.dbsize = (int64_t)b->dbsize,
 	};
 
-	fti_block_write(d->layout, &record, to);
+	fti_record_write(d->layout, FTI_BLOCK, &record, to);
 	to += format->block;
 	for (size_t i = b->first; i < end; i++) {
-		fti_container_write(d->layout, &d->containers[i].c, to);
+		fti_record_write(d->layout, FTI_CONTAINER, &d->containers[i].c,
+				 to);
 		to += format->container;
 	}
 }
@@ -176,7 +177,7 @@ fti_draft_meta(struct fti_draft *d, const char *checksum, struct hash *h,
 	memcpy(m->checksum, checksum, FTI_CHECKSUM_SIZE);
 	if (d->raw)
 		return 0;
-	fti_meta_write(d->layout, m, record);
+	fti_record_write(d->layout, FTI_META, m, record);
 	return fti_meta_hash(d->layout, record, h, m->hash, err);
 }
 

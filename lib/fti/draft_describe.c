@@ -206,7 +206,7 @@ checksum_of(const struct fti_checked *c, struct hash *h, char *to,
 	    struct error *err)
 {
 	if (fti_format(c->file->layout)->footer)
-		return fti_reader_checksum(c->file, c->sums, h, to, err);
+		return fti_checksum(c->file, c->sums, false, h, to, err);
 	hash_hex(to, c->whole, HASH_MD5_SIZE);
 	return 0;
 }

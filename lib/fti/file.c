@@ -51,35 +51,34 @@ record(struct reader *r, uint64_t off, size_t len, struct error *err)
 
 /* --- Findings --- */
 
-static uint64_t
-place_of(const struct fti_file *f, struct fti_where w)
-{
-	const struct fti_format *format = fti_format(f->layout);
-	const uint64_t at = w.field < 0 ? 0 : format->fields[w.field].at;
-
-	if (w.container != SIZE_MAX)
-		return f->containers[w.container].at + at;
-	if (w.block != SIZE_MAX)
-		return f->blocks[w.block].at + at;
-	return f->meta_at + at;
-}
-
 int
 fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
 	 struct error *err, const char *fmt, ...)
 {
 	struct fti_finding *n = arena_alloc(f->arena, 1, sizeof(*n));
 	char text[ERROR_TEXT_MAX];
+	uint64_t at = f->meta_at;
+	int len = 0;
 	va_list ap;
 
+	if (where.container != SIZE_MAX) {
+		at = f->containers[where.container].at;
+		len = snprintf(text, sizeof(text),
+			       "container %zu: ", where.container);
+	} else if (where.block != SIZE_MAX && where.field >= 0) {
+		at = f->blocks[where.block].at;
+		len = snprintf(text, sizeof(text), "block %zu: ", where.block);
+	}
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	vsnprintf(text + len, sizeof(text) - (size_t)len, fmt, ap);
 	va_end(ap);
+	if (where.field >= 0)
+		at += fti_format(f->layout)->fields[where.field].at;
 	if (n == NULL)
 		return error_no_memory(err);
 	*n = (struct fti_finding){
 		.rule = rule,
-		.at = where.field < 0 ? -1 : (int64_t)place_of(f, where),
+		.at = where.field < 0 ? -1 : (int64_t)at,
 		.block = where.block,
 		.container = where.container,
 		.field = where.field,
@@ -97,15 +96,16 @@ fti_find(struct fti_file *f, enum fti_rule rule, struct fti_where where,
 /* --- Records --- */
 
 /*
- * Read a block record at `at` and its container records, which end at `end` or
- * before.  Returns 1; 0: numvars cannot be right; -1: an error.
+ * Read a block record at *at and its container records, which end at `end` or
+ * before, and move *at behind them.  Returns 1; 0: numvars cannot be right; -1:
+ * an error.
  */
 static int
-read_block(struct fti_file *f, struct reader *r, enum fti_layout l, uint64_t at,
-	   uint64_t end, struct error *err)
+read_block(struct fti_file *f, struct reader *r, enum fti_layout l,
+	   uint64_t *at, uint64_t end, struct error *err)
 {
 	const struct fti_format *format = fti_format(l);
-	const unsigned char *bytes = record(r, at, format->block, err);
+	const unsigned char *bytes = record(r, *at, format->block, err);
 	struct fti_file_block *b = NULL;
 	int64_t n = 0;
 
@@ -114,88 +114,68 @@ read_block(struct fti_file *f, struct reader *r, enum fti_layout l, uint64_t at,
 	if (!MEM_ROOM(f->blocks, f->nblocks, f->room_blocks))
 		return error_no_memory(err);
 	b = &f->blocks[f->nblocks++];
-	fti_block_read(l, bytes, &b->b);
-	b->at = at;
+	fti_record_read(l, FTI_BLOCK, bytes, &b->b);
+	b->at = *at;
 	b->first = f->ncontainers;
 	n = b->b.numvars;
-	at += format->block;
-	if (n < 1 || (uint64_t)n > (end - at) / format->container)
+	*at += format->block;
+	if (n < 1 || (uint64_t)n > (end - *at) / format->container)
 		return 0;
-	for (int64_t i = 0; i < n; i++, at += format->container) {
+	for (int64_t i = 0; i < n; i++, *at += format->container) {
 		struct fti_file_container *c = NULL;
 
-		bytes = record(r, at, format->container, err);
+		bytes = record(r, *at, format->container, err);
 		if (bytes == NULL)
 			return -1;
 		if (!MEM_ROOM(f->containers, f->ncontainers,
 			      f->room_containers))
 			return error_no_memory(err);
 		c = &f->containers[f->ncontainers++];
-		fti_container_read(l, bytes, &c->c);
-		c->at = at;
+		fti_record_read(l, FTI_CONTAINER, bytes, &c->c);
+		c->at = *at;
 		c->block = f->nblocks - 1;
 		c->next = SIZE_MAX;
 	}
-	f->records_end = at;
 	return 1;
 }
 
-static void
-forget(struct fti_file *f)
-{
-	f->nblocks = f->ncontainers = 0;
-}
-
-/* All blocks of a file whose records follow the data.  Returns as
- * read_block(); 0 also if the records end elsewhere than at the metadata. */
+/*
+ * All blocks.  If their records follow the data, they end at the metadata; else
+ * each block follows its records, which say where the next one begins.  Returns
+ * as read_block(); 0 also if they end elsewhere.
+ */
 static int
-walk_footer(struct fti_file *f, struct reader *r, enum fti_layout l,
-	    const struct fti_meta *m, struct error *err)
+walk(struct fti_file *f, struct reader *r, enum fti_layout l,
+     const struct fti_meta *m, struct error *err)
 {
 	const struct fti_format *format = fti_format(l);
-	const uint64_t end = f->size + f->cut - format->meta;
-	int rc = 1;
-
-	forget(f);
-	if (m->data_size < 0 || (uint64_t)m->data_size > end)
-		return 0;
-	f->records_end = (uint64_t)m->data_size;
-	while (rc == 1 && f->records_end < end) {
-		if (end - f->records_end < format->block)
-			return 0;
-		rc = read_block(f, r, l, f->records_end, end, err);
-	}
-	return rc == 1 && f->nblocks == 0 ? 0 : rc;
-}
-
-/* The same of a file in which each block follows its records.  The records say
- * where the next block begins. */
-static int
-walk_inline(struct fti_file *f, struct reader *r, enum fti_layout l,
-	    const struct fti_meta *m, struct error *err)
-{
-	const struct fti_format *format = fti_format(l);
-	uint64_t at = format->meta, end = 0;
-	int rc = 1;
-
-	forget(f);
+	const bool footer = format->footer;
 	/* B leaves out empty containers at its end. */
-	if (m->fs < 0)
-		return 0;
-	end = (uint64_t)m->fs;
-	while (at < end) {
-		const struct fti_file_block *b = NULL;
+	const uint64_t end =
+		footer ? f->size + f->cut - format->meta : (uint64_t)m->fs;
+	const uint64_t last = footer ? end : f->size; /* of records */
+	uint64_t at = footer ? (uint64_t)m->data_size : format->meta;
 
-		if (f->size < at || f->size - at < format->block)
+	f->nblocks = f->ncontainers = 0;
+	if (footer ? m->data_size < 0 || at > end : m->fs < 0)
+		return 0;
+	while (at < end) {
+		const struct fti_block *b = NULL;
+		const uint64_t begin = at;
+		int rc = 0;
+
+		if (last < at || last - at < format->block)
 			return 0;
-		rc = read_block(f, r, l, at, f->size, err);
+		rc = read_block(f, r, l, &at, last, err);
 		if (rc != 1)
 			return rc;
-		b = &f->blocks[f->nblocks - 1];
-		if (b->b.dbsize < 0 || (uint64_t)b->b.dbsize > end - at ||
-		    (uint64_t)b->b.dbsize < f->records_end - at)
+		if (footer)
+			continue;
+		b = &f->blocks[f->nblocks - 1].b;
+		if (b->dbsize < 0 || (uint64_t)b->dbsize > end - begin ||
+		    (uint64_t)b->dbsize < at - begin)
 			return 0;
-		at += (uint64_t)b->b.dbsize;
+		at = begin + (uint64_t)b->dbsize;
 	}
 	return f->nblocks > 0;
 }
@@ -210,42 +190,34 @@ struct candidate {
 	int score;
 };
 
-/* The number of sizes in the metadata that agree with the file. */
-static int
-count_agreeing(const struct fti_file *f, const struct candidate *c)
-{
-	const struct fti_meta *m = &c->meta;
-	const struct fti_format *format = fti_format(c->layout);
-	const int64_t size = (int64_t)f->size;
-
-	if (c->parity)
-		return 2 * (m->fs > 0 && m->fs == size - format->meta &&
-			    m->max_fs == m->fs);
-	return (m->ckpt_size == size) + (m->fs == size) +
-	       (format->footer && m->meta_size > 0 && m->meta_size <= size &&
-		m->data_size == size - m->meta_size);
-}
-
-/* Judge layout `l` with its metadata at `at`.  Returns 0, or -1. */
+/* Judge layout `l` with its metadata at `at`: by its sum, the sizes that agree
+ * with the file, and its records.  Returns 0, or -1. */
 static int
 judge(struct fti_file *f, struct reader *r, struct hash *h, struct candidate *c,
       struct error *err)
 {
 	const struct fti_format *format = fti_format(c->layout);
+	const struct fti_meta *m = &c->meta;
+	const int64_t size = (int64_t)f->size;
 	unsigned char sum[HASH_MD5_SIZE];
 	const unsigned char *bytes = record(r, c->at, format->meta, err);
 	int rc = 0;
 
 	if (bytes == NULL || fti_meta_hash(c->layout, bytes, h, sum, err) < 0)
 		return -1;
-	fti_meta_read(c->layout, bytes, &c->meta);
-	c->good = memcmp(sum, c->meta.hash, sizeof(sum)) == 0;
-	c->score = count_agreeing(f, c);
+	fti_record_read(c->layout, FTI_META, bytes, &c->meta);
+	c->good = memcmp(sum, m->hash, sizeof(sum)) == 0;
 	if (c->parity) {
-		c->complete = c->score == 2;
-	} else if (c->good || c->score > 0) {
-		rc = (format->footer ? walk_footer : walk_inline)(
-			f, r, c->layout, &c->meta, err);
+		c->complete = m->fs > 0 && m->fs == size - format->meta &&
+			      m->max_fs == m->fs;
+		c->score = 2 * c->complete;
+	} else {
+		c->score = (m->ckpt_size == size) + (m->fs == size) +
+			   (format->footer && m->meta_size > 0 &&
+			    m->meta_size <= size &&
+			    m->data_size == size - m->meta_size);
+		if (c->good || c->score > 0)
+			rc = walk(f, r, c->layout, m, err);
 		c->complete = rc == 1;
 	}
 	if (!c->good && c->score + c->complete < 2)
@@ -265,7 +237,6 @@ choose(struct fti_file *f, struct reader *r, enum fti_layout only,
 	struct hash *h = hash_new(HASH_MD5, err);
 	int rc = h == NULL ? -1 : 0;
 
-	best->score = 0;
 	for (size_t i = 0; rc == 0 && i < 2 * FTI_LAYOUTS; i++) {
 		struct candidate c = { .layout = order[i / 2],
 				       .parity = i % 2 == 1 };
@@ -285,16 +256,6 @@ choose(struct fti_file *f, struct reader *r, enum fti_layout only,
 
 /* --- A file that is cut in its metadata record --- */
 
-static uint64_t
-little(const unsigned char *from, unsigned size)
-{
-	uint64_t n = 0;
-
-	for (unsigned i = 0; i < size; i++)
-		n |= (uint64_t)from[i] << (8 * i);
-	return n;
-}
-
 /* Where the records begin that end behind the `len` bytes, the last ones before
  * byte `end` of the file; 0: there are none.  The containers of each block have
  * as many bytes as it says, without gaps, from the begin of the file. */
@@ -303,7 +264,6 @@ find_records(enum fti_layout l, const unsigned char *tail, size_t len,
 	     uint64_t end)
 {
 	const struct fti_format *format = fti_format(l);
-	const struct fti_place *vars = &format->fields[FTI_NUMVARS];
 	uint64_t next = UINT64_MAX; /* where the block behind begins */
 	uint64_t total = 0;
 
@@ -313,14 +273,14 @@ find_records(enum fti_layout l, const unsigned char *tail, size_t len,
 			tail + at - format->block - n * format->container;
 		uint64_t first = 0, data = 0;
 		struct fti_block block;
-		bool fits = little(b + vars->at, vars->size) == n;
+		bool fits = fti_get(l, FTI_NUMVARS, b) == (int64_t)n;
 
 		for (size_t i = 0; fits && i < n; i++) {
 			struct fti_container c;
 
-			fti_container_read(
-				l, b + format->block + i * format->container,
-				&c);
+			fti_record_read(
+				l, FTI_CONTAINER,
+				b + format->block + i * format->container, &c);
 			first = i == 0 ? c.fptr : first;
 			fits = c.size >= 0 && c.used >= 0 && c.used <= c.size &&
 			       c.fptr - first == data &&
@@ -329,7 +289,7 @@ find_records(enum fti_layout l, const unsigned char *tail, size_t len,
 		}
 		if (!fits)
 			continue;
-		fti_block_read(l, b, &block);
+		fti_record_read(l, FTI_BLOCK, b, &block);
 		if ((uint64_t)block.dbsize != data ||
 		    (next != UINT64_MAX && first + data != next))
 			continue;
@@ -388,34 +348,6 @@ find_cut(struct fti_file *f, const struct fti_source *s, enum fti_layout only,
 	return rc;
 }
 
-static int
-read_all(struct fti_file *f, struct reader *r, enum fti_layout only,
-	 struct error *err)
-{
-	struct candidate c = { .score = 0 };
-	int rc = choose(f, r, only, &c, err);
-
-	if (rc == 0 && c.score == 0)
-		rc = find_cut(f, r->s, only, &c, err);
-	forget(f);
-	if (rc < 0)
-		return -1;
-	if (c.score == 0)
-		return fti_find(f, FTI_RULE_FORMAT, FTI_FILE_ITSELF, err,
-				"no layout of FTI-FF fits");
-	f->kind = c.parity ? FTI_KIND_PARITY : FTI_KIND_DATA;
-	f->layout = c.layout;
-	f->meta = c.meta;
-	f->meta_at = c.at;
-	f->meta_good = c.good;
-	if (c.parity)
-		return 0;
-	rc = (fti_format(c.layout)->footer ? walk_footer : walk_inline)(
-		f, r, c.layout, &c.meta, err);
-	f->complete = rc == 1;
-	return rc < 0 ? -1 : 0;
-}
-
 struct fti_file *
 fti_file_new(const struct fti_source *s, struct error *err)
 {
@@ -441,14 +373,34 @@ fti_file_read(const struct fti_source *s, enum fti_layout layout,
 {
 	struct fti_file *f = fti_file_new(s, err);
 	struct reader *r = f == NULL ? NULL : mem_calloc(1, sizeof(*r));
+	struct candidate c = { .score = 0 };
 	int rc = f != NULL && r == NULL ? error_no_memory(err) : -1;
 
 	if (r != NULL) {
 		r->s = s;
-		rc = read_all(f, r, layout, err);
-		if (rc == 0)
-			rc = fti_file_check(f, err);
+		rc = choose(f, r, layout, &c, err);
 	}
+	if (rc == 0 && c.score == 0)
+		rc = find_cut(f, s, layout, &c, err);
+	if (rc == 0) {
+		f->nblocks = f->ncontainers = 0;
+		f->layout = c.layout;
+		f->meta = c.meta;
+		f->meta_at = c.at;
+		f->meta_good = c.good;
+		if (c.score > 0)
+			f->kind = c.parity ? FTI_KIND_PARITY : FTI_KIND_DATA;
+	}
+	if (rc == 0 && f->kind == FTI_KIND_NONE) {
+		rc = fti_find(f, FTI_RULE_FORMAT, FTI_FILE_ITSELF, err,
+			      "no layout of FTI-FF fits");
+	} else if (rc == 0 && f->kind == FTI_KIND_DATA) {
+		rc = walk(f, r, c.layout, &c.meta, err);
+		f->complete = rc == 1;
+		rc = rc < 0 ? -1 : 0;
+	}
+	if (rc == 0)
+		rc = fti_file_check(f, err);
 	mem_free(r);
 	if (rc == 0)
 		return f;

@@ -104,7 +104,6 @@ struct fti_file {
 	enum fti_rule worst;
 	/* For the module only. */
 	bool complete; /* the records end where they should */
-	uint64_t records_end;
 	size_t room_blocks, room_containers;
 	struct arena *arena;
 	struct fti_finding **tail;
@@ -123,7 +122,8 @@ struct fti_file *fti_file_read(const struct fti_source *s,
 			       enum fti_layout layout, struct error *err);
 void fti_file_free(struct fti_file *f);
 
-/* Add a finding.  Its text is formatted.  -1: no memory. */
+/* Add a finding.  Its text is formatted; the number of the container, or of the
+ * block with the field, comes first.  -1: no memory. */
 struct fti_where {
 	size_t block, container;
 	int field;

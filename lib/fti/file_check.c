@@ -13,39 +13,30 @@
 #include "map.h"
 #include "mem.h"
 
-/* --- The metadata record --- */
-
+/* Is a number what others make of it?  `of` ends the text. */
 static int
-check_size(struct fti_file *f, enum fti_field field, int64_t value,
-	   int64_t expected, struct error *err)
+expect(struct fti_file *f, struct fti_where where, uint64_t got, uint64_t want,
+       const char *of, struct error *err)
 {
-	if (value == expected)
+	const char *name = fti_field_name((enum fti_field)where.field);
+
+	if (got == want)
 		return 0;
-	return fti_find(f, FTI_RULE_STRUCTURE, FTI_META_FIELD(field), err,
-			"%s is %" PRId64 ", expected %" PRId64,
-			fti_field_name(field), value, expected);
-}
-
-/* The bytes of all records, and of all containers. */
-static void
-sum_sizes(const struct fti_file *f, int64_t *records, int64_t *data)
-{
-	const struct fti_format *format = fti_format(f->layout);
-	uint64_t sum = 0;
-
-	*records = (int64_t)(format->meta + f->nblocks * format->block +
-			     f->ncontainers * format->container);
-	for (size_t i = 0; i < f->ncontainers; i++)
-		sum += (uint64_t)f->containers[i].c.size;
-	*data = (int64_t)sum;
+	return where.field == FTI_FPTR || where.field == FTI_DPTR
+		       ? fti_find(f, FTI_RULE_STRUCTURE, where, err,
+				  "%s is %" PRIu64 ", expected %" PRIu64 "%s",
+				  name, got, want, of)
+		       : fti_find(f, FTI_RULE_STRUCTURE, where, err,
+				  "%s is %" PRId64 ", expected %" PRId64 "%s",
+				  name, (int64_t)got, (int64_t)want, of);
 }
 
 static int
 check_meta(struct fti_file *f, struct error *err)
 {
 	const struct fti_format *format = fti_format(f->layout);
-	const int64_t size = (int64_t)f->size;
-	int64_t records = 0, data = 0;
+	const struct fti_meta *m = &f->meta;
+	uint64_t data = 0;
 
 	if (f->cut > 0)
 		return fti_find(f, FTI_RULE_META, FTI_FILE_ITSELF, err,
@@ -60,18 +51,25 @@ check_meta(struct fti_file *f, struct error *err)
 	if (f->kind == FTI_KIND_PARITY)
 		return 0;
 	/* B leaves out empty containers at its end. */
-	if (f->layout == FTI_B && f->meta.fs > size)
-		return check_size(f, FTI_CKPT_SIZE, f->meta.ckpt_size,
-				  f->meta.fs, err);
-	if (check_size(f, FTI_FS, f->meta.fs, size, err) < 0 ||
-	    check_size(f, FTI_CKPT_SIZE, f->meta.ckpt_size, size, err) < 0)
+	if (f->layout == FTI_B && m->fs > (int64_t)f->size)
+		return expect(f, FTI_META_FIELD(FTI_CKPT_SIZE),
+			      (uint64_t)m->ckpt_size, (uint64_t)m->fs, "", err);
+	if (expect(f, FTI_META_FIELD(FTI_FS), (uint64_t)m->fs, f->size, "",
+		   err) < 0 ||
+	    expect(f, FTI_META_FIELD(FTI_CKPT_SIZE), (uint64_t)m->ckpt_size,
+		   f->size, "", err) < 0)
 		return -1;
 	if (!format->footer || !f->complete)
 		return 0;
-	sum_sizes(f, &records, &data);
-	if (check_size(f, FTI_META_SIZE, f->meta.meta_size, records, err) < 0)
+	for (size_t i = 0; i < f->ncontainers; i++)
+		data += (uint64_t)f->containers[i].c.size;
+	if (expect(f, FTI_META_FIELD(FTI_META_SIZE), (uint64_t)m->meta_size,
+		   format->meta + f->nblocks * format->block +
+			   f->ncontainers * format->container,
+		   "", err) < 0)
 		return -1;
-	return check_size(f, FTI_DATA_SIZE, f->meta.data_size, data, err);
+	return expect(f, FTI_META_FIELD(FTI_DATA_SIZE), (uint64_t)m->data_size,
+		      data, "", err);
 }
 
 /* --- Blocks --- */
@@ -80,10 +78,11 @@ check_meta(struct fti_file *f, struct error *err)
 static int
 report_break(struct fti_file *f, struct error *err)
 {
+	const bool footer = fti_format(f->layout)->footer;
 	const size_t last = f->nblocks - 1;
 	const struct fti_file_block *b = NULL;
 
-	if (fti_format(f->layout)->footer &&
+	if (footer &&
 	    (f->nblocks == 0 || f->meta.meta_size < 0 ||
 	     f->meta.data_size != (int64_t)f->size - f->meta.meta_size))
 		return fti_find(f, FTI_RULE_STRUCTURE,
@@ -100,81 +99,68 @@ report_break(struct fti_file *f, struct error *err)
 	    f->ncontainers - b->first < (uint64_t)b->b.numvars)
 		return fti_find(f, FTI_RULE_STRUCTURE,
 				FTI_BLOCK_FIELD(last, FTI_NUMVARS), err,
-				"block %zu: numvars is %" PRId64
+				"numvars is %" PRId64
 				": the file has no room for these records",
-				last, b->b.numvars);
-	if (fti_format(f->layout)->footer)
+				b->b.numvars);
+	if (footer)
 		return fti_find(f, FTI_RULE_STRUCTURE,
 				FTI_BLOCK_FIELD(last, FTI_NUMVARS), err,
-				"block %zu: its records do not end at another "
-				"record",
-				last);
-	return fti_find(f, FTI_RULE_STRUCTURE,
-			FTI_BLOCK_FIELD(last, FTI_DBSIZE), err,
-			"block %zu: dbsize is %" PRId64
-			": no block can begin or end there",
-			last, b->b.dbsize);
+				"its records do not end at another record");
+	return fti_find(
+		f, FTI_RULE_STRUCTURE, FTI_BLOCK_FIELD(last, FTI_DBSIZE), err,
+		"dbsize is %" PRId64 ": no block can begin or end there",
+		b->b.dbsize);
 }
 
-/* Is used, size and place of the container possible?  Adds its size to *at. */
+/* Are flags, used, size and place of the container possible?  Adds its size to
+ * *at. */
 static int
-check_place(struct fti_file *f, size_t i, uint64_t *at, struct error *err)
+check_container(struct fti_file *f, size_t i, uint64_t *at, struct error *err)
 {
 	const struct fti_container *c = &f->containers[i].c;
-	const bool empty = c->used == 0;
 
 	if (c->size < 0) {
 		f->usable = false;
-		return fti_find(f, FTI_RULE_STRUCTURE,
-				FTI_CONTAINER_FIELD(i, FTI_CONTAINERSIZE), err,
-				"container %zu: containersize is %" PRId64, i,
-				c->size);
-	}
-	if (c->used < 0 || c->used > c->size) {
-		f->usable = false;
 		if (fti_find(f, FTI_RULE_STRUCTURE,
-			     FTI_CONTAINER_FIELD(i, FTI_CHUNKSIZE), err,
-			     "container %zu: chunksize is %" PRId64
-			     ", containersize %" PRId64,
-			     i, c->used, c->size) < 0)
+			     FTI_CONTAINER_FIELD(i, FTI_CONTAINERSIZE), err,
+			     "containersize is %" PRId64, c->size) < 0)
 			return -1;
+	} else {
+		if (c->used < 0 || c->used > c->size) {
+			f->usable = false;
+			if (fti_find(f, FTI_RULE_STRUCTURE,
+				     FTI_CONTAINER_FIELD(i, FTI_CHUNKSIZE), err,
+				     "chunksize is %" PRId64
+				     ", containersize %" PRId64,
+				     c->used, c->size) < 0)
+				return -1;
+		}
+		if (expect(f, FTI_CONTAINER_FIELD(i, FTI_FPTR), c->fptr, *at,
+			   "", err) < 0)
+			return -1;
+		if (c->used != 0 && (c->fptr > f->size ||
+				     (uint64_t)c->used > f->size - c->fptr))
+			f->usable = false;
+		/* Sizes beyond the file are found by dbsize; only do not
+		 * overflow. */
+		*at += (uint64_t)c->size > UINT64_MAX / 2 - *at
+			       ? 0
+			       : (uint64_t)c->size;
 	}
-	if (c->fptr != *at &&
-	    fti_find(f, FTI_RULE_STRUCTURE, FTI_CONTAINER_FIELD(i, FTI_FPTR),
-		     err,
-		     "container %zu: fptr is %" PRIu64 ", expected %" PRIu64, i,
-		     c->fptr, *at) < 0)
-		return -1;
-	if (!empty &&
-	    (c->fptr > f->size || (uint64_t)c->used > f->size - c->fptr))
-		f->usable = false;
-	/* Sizes beyond the file are found by dbsize; only do not overflow. */
-	*at += (uint64_t)c->size > UINT64_MAX / 2 - *at ? 0 : (uint64_t)c->size;
-	return 0;
-}
-
-static int
-check_flags(struct fti_file *f, size_t i, struct error *err)
-{
-	const struct fti_container *c = &f->containers[i].c;
-
 	if (c->has_content > 1 &&
 	    fti_find(f, FTI_RULE_STRUCTURE,
 		     FTI_CONTAINER_FIELD(i, FTI_HASCONTENT), err,
-		     "container %zu: hascontent is %u, expected 0 or 1", i,
-		     c->has_content) < 0)
+		     "hascontent is %u, expected 0 or 1", c->has_content) < 0)
 		return -1;
 	if (c->has_ckpt > 1 &&
 	    fti_find(f, FTI_RULE_UNUSED, FTI_CONTAINER_FIELD(i, FTI_HASCKPT),
-		     err, "container %zu: hasCkpt is %u, expected 0 or 1", i,
-		     c->has_ckpt) < 0)
+		     err, "hasCkpt is %u, expected 0 or 1", c->has_ckpt) < 0)
 		return -1;
 	if (c->has_content == 0 && c->used != 0)
 		return fti_find(f, FTI_RULE_STRUCTURE,
 				FTI_CONTAINER_FIELD(i, FTI_HASCONTENT), err,
-				"container %zu: hascontent is 0, but chunksize "
-				"is %" PRId64,
-				i, c->used);
+				"hascontent is 0, but chunksize is %" PRId64,
+				c->used);
 	return 0;
 }
 
@@ -182,27 +168,19 @@ static int
 check_block(struct fti_file *f, size_t b, uint64_t *at, struct error *err)
 {
 	const struct fti_format *format = fti_format(f->layout);
-	const struct fti_file_block *block = &f->blocks[b];
+	struct fti_file_block *block = &f->blocks[b];
 	const size_t end =
 		b + 1 < f->nblocks ? f->blocks[b + 1].first : f->ncontainers;
-	const uint64_t records =
-		format->footer ? 0
-			       : format->block + (end - block->first) *
-							 format->container;
-	const uint64_t start = *at;
+	const uint64_t begin = *at;
 
-	*at += records;
-	f->blocks[b].start = *at;
+	if (!format->footer)
+		*at += format->block + (end - block->first) * format->container;
+	block->start = *at;
 	for (size_t i = block->first; i < end; i++)
-		if (check_place(f, i, at, err) < 0 ||
-		    check_flags(f, i, err) < 0)
+		if (check_container(f, i, at, err) < 0)
 			return -1;
-	if (block->b.dbsize >= 0 && (uint64_t)block->b.dbsize == *at - start)
-		return 0;
-	return fti_find(f, FTI_RULE_STRUCTURE, FTI_BLOCK_FIELD(b, FTI_DBSIZE),
-			err,
-			"block %zu: dbsize is %" PRId64 ", expected %" PRIu64,
-			b, block->b.dbsize, *at - start);
+	return expect(f, FTI_BLOCK_FIELD(b, FTI_DBSIZE),
+		      (uint64_t)block->b.dbsize, *at - begin, "", err);
 }
 
 /* --- Variables --- */
@@ -214,27 +192,20 @@ add_to_var(struct fti_file *f, struct fti_var *v, size_t i, struct error *err)
 	const struct fti_container *c = &f->containers[i].c;
 	const struct fti_container *before =
 		v->parts > 0 ? &f->containers[v->last].c : NULL;
+	char of[32];
 
-	if (c->part != (int64_t)v->parts &&
-	    fti_find(f, FTI_RULE_STRUCTURE,
-		     FTI_CONTAINER_FIELD(i, FTI_CONTAINERID), err,
-		     "container %zu: containerid is %" PRId32
-		     ", expected %zu (variable %" PRId32 ")",
-		     i, c->part, v->parts, c->id) < 0)
-		return -1;
-	if (c->dptr != v->room &&
-	    fti_find(f, FTI_RULE_STRUCTURE, FTI_CONTAINER_FIELD(i, FTI_DPTR),
-		     err,
-		     "container %zu: dptr is %" PRIu64 ", expected %" PRIu64
-		     " (variable %" PRId32 ")",
-		     i, c->dptr, v->room, c->id) < 0)
+	snprintf(of, sizeof(of), " (variable %" PRId32 ")", c->id);
+	if (expect(f, FTI_CONTAINER_FIELD(i, FTI_CONTAINERID),
+		   (uint64_t)c->part, v->parts, of, err) < 0 ||
+	    expect(f, FTI_CONTAINER_FIELD(i, FTI_DPTR), c->dptr, v->room, of,
+		   err) < 0)
 		return -1;
 	if (before != NULL && before->used < before->size && c->used > 0 &&
 	    fti_find(f, FTI_RULE_STRUCTURE,
 		     FTI_CONTAINER_FIELD(i, FTI_CHUNKSIZE), err,
-		     "container %zu: has data, but the one before it of "
-		     "variable %" PRId32 " is not full",
-		     i, c->id) < 0)
+		     "has data, but the one before it of variable %" PRId32
+		     " is not full",
+		     c->id) < 0)
 		return -1;
 	if (v->parts++ == 0)
 		v->first = i;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fti/layout.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "error.h"
@@ -127,35 +128,67 @@ fti_layout_parse(const char *text, enum fti_layout *out, struct error *err)
 			 text);
 }
 
+/* What a field is in the struct of its record: bytes or a number. */
+enum kind { BYTES, SIGNED, UNSIGNED };
+
+static const struct {
+	const char *name;
+	enum kind kind;
+	size_t at, size; /* of the member */
+} fields[FTI_FIELDS] = {
+#define MEMBER(type, name) \
+	offsetof(struct type, name), sizeof(((struct type *)NULL)->name)
+#define META_MEMBER(name) MEMBER(fti_meta, name)
+#define CONTAINER_MEMBER(name) MEMBER(fti_container, name)
+	[FTI_CHECKSUM] = { "checksum", BYTES, META_MEMBER(checksum) },
+	[FTI_HASH] = { "myHash", BYTES, META_MEMBER(hash) },
+	[FTI_CKPT_ID] = { "ckptId", SIGNED, META_MEMBER(ckpt_id) },
+	[FTI_CKPT_SIZE] = { "ckptSize", SIGNED, META_MEMBER(ckpt_size) },
+	[FTI_META_SIZE] = { "metaSize", SIGNED, META_MEMBER(meta_size) },
+	[FTI_DATA_SIZE] = { "dataSize", SIGNED, META_MEMBER(data_size) },
+	[FTI_FS] = { "fs", SIGNED, META_MEMBER(fs) },
+	[FTI_MAX_FS] = { "maxFs", SIGNED, META_MEMBER(max_fs) },
+	[FTI_PT_FS] = { "ptFs", SIGNED, META_MEMBER(pt_fs) },
+	[FTI_TIMESTAMP] = { "timestamp", UNSIGNED, META_MEMBER(timestamp) },
+	[FTI_NUMVARS] = { "numvars", SIGNED, MEMBER(fti_block, numvars) },
+	[FTI_DBSIZE] = { "dbsize", SIGNED, MEMBER(fti_block, dbsize) },
+	[FTI_ID] = { "id", SIGNED, CONTAINER_MEMBER(id) },
+	[FTI_IDX] = { "idx", SIGNED, CONTAINER_MEMBER(idx) },
+	[FTI_CONTAINERID] = { "containerid", SIGNED, CONTAINER_MEMBER(part) },
+	[FTI_HASCONTENT] = { "hascontent", UNSIGNED,
+			     CONTAINER_MEMBER(has_content) },
+	[FTI_HASCKPT] = { "hasCkpt", UNSIGNED, CONTAINER_MEMBER(has_ckpt) },
+	[FTI_DPTR] = { "dptr", UNSIGNED, CONTAINER_MEMBER(dptr) },
+	[FTI_FPTR] = { "fptr", UNSIGNED, CONTAINER_MEMBER(fptr) },
+	[FTI_CHUNKSIZE] = { "chunksize", SIGNED, CONTAINER_MEMBER(used) },
+	[FTI_CONTAINERSIZE] = { "containersize", SIGNED,
+				CONTAINER_MEMBER(size) },
+	[FTI_CHUNK_HASH] = { "hash", BYTES, CONTAINER_MEMBER(hash) },
+};
+
 const char *
 fti_field_name(enum fti_field f)
 {
-	static const char *const names[FTI_FIELDS] = {
-		[FTI_CHECKSUM] = "checksum",
-		[FTI_HASH] = "myHash",
-		[FTI_CKPT_ID] = "ckptId",
-		[FTI_CKPT_SIZE] = "ckptSize",
-		[FTI_META_SIZE] = "metaSize",
-		[FTI_DATA_SIZE] = "dataSize",
-		[FTI_FS] = "fs",
-		[FTI_MAX_FS] = "maxFs",
-		[FTI_PT_FS] = "ptFs",
-		[FTI_TIMESTAMP] = "timestamp",
-		[FTI_NUMVARS] = "numvars",
-		[FTI_DBSIZE] = "dbsize",
-		[FTI_ID] = "id",
-		[FTI_IDX] = "idx",
-		[FTI_CONTAINERID] = "containerid",
-		[FTI_HASCONTENT] = "hascontent",
-		[FTI_HASCKPT] = "hasCkpt",
-		[FTI_DPTR] = "dptr",
-		[FTI_FPTR] = "fptr",
-		[FTI_CHUNKSIZE] = "chunksize",
-		[FTI_CONTAINERSIZE] = "containersize",
-		[FTI_CHUNK_HASH] = "hash",
-	};
+	return fields[f].name;
+}
 
-	return names[f];
+enum fti_field
+fti_first_field(enum fti_record r)
+{
+	static const enum fti_field first[] = { FTI_CHECKSUM, FTI_NUMVARS,
+						FTI_ID, FTI_FIELDS };
+
+	return first[r];
+}
+
+size_t
+fti_record_size(enum fti_layout l, enum fti_record r)
+{
+	const struct fti_format *format = &formats[l];
+
+	return r == FTI_META	? format->meta
+	       : r == FTI_BLOCK ? format->block
+				: format->container;
 }
 
 bool
@@ -164,36 +197,21 @@ fti_has(enum fti_layout l, enum fti_field f)
 	return formats[l].fields[f].size > 0;
 }
 
-static bool
-is_signed(enum fti_field f)
-{
-	return f != FTI_TIMESTAMP && f != FTI_HASCONTENT && f != FTI_HASCKPT;
-}
-
 int64_t
 fti_get(enum fti_layout l, enum fti_field f, const void *record)
 {
 	const struct fti_place p = formats[l].fields[f];
 	const unsigned char *from = (const unsigned char *)record + p.at;
+	const bool is_signed = fields[f].kind == SIGNED;
 	uint64_t v = 0;
 
 	if (p.size == 0)
-		return -1;
+		return is_signed ? -1 : 0;
 	for (unsigned i = 0; i < p.size; i++)
 		v |= (uint64_t)from[i] << (8 * i);
-	if (is_signed(f) && p.size < 8 && (from[p.size - 1] & 0x80) != 0)
+	if (is_signed && p.size < 8 && (from[p.size - 1] & 0x80) != 0)
 		v |= ~UINT64_C(0) << (8 * p.size);
 	return (int64_t)v;
-}
-
-static void
-put(enum fti_layout l, enum fti_field f, void *record, uint64_t v)
-{
-	const struct fti_place p = formats[l].fields[f];
-	unsigned char *to = (unsigned char *)record + p.at;
-
-	for (unsigned i = 0; i < p.size; i++)
-		to[i] = (unsigned char)(v >> (8 * i));
 }
 
 bool
@@ -213,101 +231,62 @@ fti_written(enum fti_layout l, const struct fti_meta *m)
 		       : (int64_t)(m->timestamp / 1000000000);
 }
 
-static void
-get_bytes(enum fti_layout l, enum fti_field f, const void *record, void *to)
+void
+fti_record_read(enum fti_layout l, enum fti_record r, const void *record,
+		void *to)
 {
-	const struct fti_place p = formats[l].fields[f];
+	for (int f = (int)fti_first_field(r);
+	     f < (int)fti_first_field((enum fti_record)(r + 1)); f++) {
+		const struct fti_place p = formats[l].fields[f];
+		unsigned char *member = (unsigned char *)to + fields[f].at;
+		const uint64_t v =
+			(uint64_t)fti_get(l, (enum fti_field)f, record);
 
-	memcpy(to, (const unsigned char *)record + p.at, p.size);
-}
-
-static void
-put_bytes(enum fti_layout l, enum fti_field f, void *record, const void *from)
-{
-	const struct fti_place p = formats[l].fields[f];
-
-	memcpy((unsigned char *)record + p.at, from, p.size);
+		if (fields[f].kind == BYTES)
+			memcpy(member, (const unsigned char *)record + p.at,
+			       p.size);
+		else if (fields[f].size == sizeof(uint64_t))
+			*(uint64_t *)(void *)member = v;
+		else if (fields[f].size == sizeof(uint32_t))
+			*(uint32_t *)(void *)member = (uint32_t)v;
+		else
+			*member = (unsigned char)v;
+	}
 }
 
 void
-fti_meta_read(enum fti_layout l, const void *record, struct fti_meta *m)
+fti_record_patch(enum fti_layout l, enum fti_record r, const void *from,
+		 void *record)
 {
-	get_bytes(l, FTI_CHECKSUM, record, m->checksum);
-	get_bytes(l, FTI_HASH, record, m->hash);
-	m->ckpt_id = fti_get(l, FTI_CKPT_ID, record);
-	m->ckpt_size = fti_get(l, FTI_CKPT_SIZE, record);
-	m->meta_size = fti_get(l, FTI_META_SIZE, record);
-	m->data_size = fti_get(l, FTI_DATA_SIZE, record);
-	m->fs = fti_get(l, FTI_FS, record);
-	m->max_fs = fti_get(l, FTI_MAX_FS, record);
-	m->pt_fs = fti_get(l, FTI_PT_FS, record);
-	m->timestamp = (uint64_t)fti_get(l, FTI_TIMESTAMP, record);
+	for (int f = (int)fti_first_field(r);
+	     f < (int)fti_first_field((enum fti_record)(r + 1)); f++) {
+		const struct fti_place p = formats[l].fields[f];
+		const unsigned char *member =
+			(const unsigned char *)from + fields[f].at;
+		unsigned char *to = (unsigned char *)record + p.at;
+		uint64_t v = 0;
+
+		if (fields[f].kind == BYTES) {
+			memcpy(to, member, p.size);
+			continue;
+		}
+		if (fields[f].size == sizeof(uint64_t))
+			v = *(const uint64_t *)(const void *)member;
+		else if (fields[f].size == sizeof(uint32_t))
+			v = *(const uint32_t *)(const void *)member;
+		else
+			v = *member;
+		for (unsigned i = 0; i < p.size; i++)
+			to[i] = (unsigned char)(v >> (8 * i));
+	}
 }
 
 void
-fti_meta_write(enum fti_layout l, const struct fti_meta *m, void *record)
+fti_record_write(enum fti_layout l, enum fti_record r, const void *from,
+		 void *record)
 {
-	memset(record, 0, formats[l].meta);
-	put_bytes(l, FTI_CHECKSUM, record, m->checksum);
-	put_bytes(l, FTI_HASH, record, m->hash);
-	put(l, FTI_CKPT_ID, record, (uint64_t)m->ckpt_id);
-	put(l, FTI_CKPT_SIZE, record, (uint64_t)m->ckpt_size);
-	put(l, FTI_META_SIZE, record, (uint64_t)m->meta_size);
-	put(l, FTI_DATA_SIZE, record, (uint64_t)m->data_size);
-	put(l, FTI_FS, record, (uint64_t)m->fs);
-	put(l, FTI_MAX_FS, record, (uint64_t)m->max_fs);
-	put(l, FTI_PT_FS, record, (uint64_t)m->pt_fs);
-	put(l, FTI_TIMESTAMP, record, m->timestamp);
-}
-
-void
-fti_block_read(enum fti_layout l, const void *record, struct fti_block *b)
-{
-	b->numvars = fti_get(l, FTI_NUMVARS, record);
-	b->dbsize = fti_get(l, FTI_DBSIZE, record);
-}
-
-void
-fti_block_write(enum fti_layout l, const struct fti_block *b, void *record)
-{
-	memset(record, 0, formats[l].block);
-	put(l, FTI_NUMVARS, record, (uint64_t)b->numvars);
-	put(l, FTI_DBSIZE, record, (uint64_t)b->dbsize);
-}
-
-void
-fti_container_read(enum fti_layout l, const void *record,
-		   struct fti_container *c)
-{
-	c->id = (int32_t)fti_get(l, FTI_ID, record);
-	c->part = (int32_t)fti_get(l, FTI_CONTAINERID, record);
-	c->idx = (int32_t)fti_get(l, FTI_IDX, record);
-	c->has_content = (uint8_t)fti_get(l, FTI_HASCONTENT, record);
-	c->has_ckpt = fti_has(l, FTI_HASCKPT)
-			      ? (uint8_t)fti_get(l, FTI_HASCKPT, record)
-			      : 0;
-	c->dptr = (uint64_t)fti_get(l, FTI_DPTR, record);
-	c->fptr = (uint64_t)fti_get(l, FTI_FPTR, record);
-	c->used = fti_get(l, FTI_CHUNKSIZE, record);
-	c->size = fti_get(l, FTI_CONTAINERSIZE, record);
-	get_bytes(l, FTI_CHUNK_HASH, record, c->hash);
-}
-
-void
-fti_container_write(enum fti_layout l, const struct fti_container *c,
-		    void *record)
-{
-	memset(record, 0, formats[l].container);
-	put(l, FTI_ID, record, (uint64_t)c->id);
-	put(l, FTI_CONTAINERID, record, (uint64_t)c->part);
-	put(l, FTI_IDX, record, (uint64_t)c->idx);
-	put(l, FTI_HASCONTENT, record, c->has_content);
-	put(l, FTI_HASCKPT, record, c->has_ckpt);
-	put(l, FTI_DPTR, record, c->dptr);
-	put(l, FTI_FPTR, record, c->fptr);
-	put(l, FTI_CHUNKSIZE, record, (uint64_t)c->used);
-	put(l, FTI_CONTAINERSIZE, record, (uint64_t)c->size);
-	put_bytes(l, FTI_CHUNK_HASH, record, c->hash);
+	memset(record, 0, fti_record_size(l, r));
+	fti_record_patch(l, r, from, record);
 }
 
 int

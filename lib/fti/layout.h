@@ -14,6 +14,7 @@
 #define FTI_LAYOUT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "hash.h"
@@ -97,6 +98,13 @@ struct fti_container {
 	unsigned char hash[HASH_MD5_SIZE]; /* of the bytes in use */
 };
 
+/* The records; their fields are fti_first_field(r) ... fti_first_field(r + 1) -
+ * 1. */
+enum fti_record { FTI_META, FTI_BLOCK, FTI_CONTAINER, FTI_RECORDS };
+enum fti_field fti_first_field(enum fti_record r);
+
+size_t fti_record_size(enum fti_layout l, enum fti_record r);
+
 const struct fti_format *fti_format(enum fti_layout l);
 
 /* The layout of a letter, 'A' or 'a' to 'F'.  ERROR_USAGE. */
@@ -108,7 +116,8 @@ const char *fti_field_name(enum fti_field f);
 /* Is it a field of the layout? */
 bool fti_has(enum fti_layout l, enum fti_field f);
 
-/* A number in a record.  -1: the layout does not have the field. */
+/* A number in a record.  If the layout does not have the field: -1, 0 if it is
+ * unsigned. */
 int64_t fti_get(enum fti_layout l, enum fti_field f, const void *record);
 
 /* Can the layout hold the number? */
@@ -118,17 +127,15 @@ bool fti_fits(enum fti_layout l, enum fti_field f, uint64_t value);
  * low 32 bits of the nanoseconds. */
 int64_t fti_written(enum fti_layout l, const struct fti_meta *m);
 
-/* Read and write records of the size that the format gives.  Bytes between
- * fields are written as 0. */
-void fti_meta_read(enum fti_layout l, const void *record, struct fti_meta *m);
-void fti_meta_write(enum fti_layout l, const struct fti_meta *m, void *record);
-void fti_block_read(enum fti_layout l, const void *record, struct fti_block *b);
-void fti_block_write(enum fti_layout l, const struct fti_block *b,
-		     void *record);
-void fti_container_read(enum fti_layout l, const void *record,
-			struct fti_container *c);
-void fti_container_write(enum fti_layout l, const struct fti_container *c,
-			 void *record);
+/* Read a record of the size that the format gives into its struct, fti_meta,
+ * fti_block or fti_container, and write one.  Bytes between fields are written
+ * as 0; patching leaves them. */
+void fti_record_read(enum fti_layout l, enum fti_record r, const void *record,
+		     void *to);
+void fti_record_write(enum fti_layout l, enum fti_record r, const void *from,
+		      void *record);
+void fti_record_patch(enum fti_layout l, enum fti_record r, const void *from,
+		      void *record);
 
 /* The sum that the field myHash must have (fti.md 2).  `h` is an MD5 sum
  * without data. */

@@ -167,7 +167,7 @@ end_meta(const struct file *f, int fd, struct error *err)
 
 	if (!d->raw) {
 		format = fti_format(d->layout);
-		fti_meta_write(d->layout, &d->meta, record);
+		fti_record_write(d->layout, FTI_META, &d->meta, record);
 		if (emit(f, fd, record, format->meta,
 			 format->footer ? d->size - format->meta : 0, err) < 0)
 			return -1;

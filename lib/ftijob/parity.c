@@ -274,7 +274,7 @@ read_size(const struct fti_parity *p, const struct fti_source *s, uint64_t *out,
 	}
 	if (fti_source_read(s, bytes, fti_format(p->layout)->meta, 0, err) < 0)
 		return -1;
-	fti_meta_read(p->layout, bytes, &meta);
+	fti_record_read(p->layout, FTI_META, bytes, &meta);
 	*out = (uint64_t)meta.fs;
 	return 0;
 }

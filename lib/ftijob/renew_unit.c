@@ -217,10 +217,10 @@ renew_end_out(struct renew_out *o, const struct fti_rebuild *r,
 	memcpy(o->meta.checksum, o->sum, HASH_MD5_TEXT);
 	/* Write the record behind the parity. */
 	size = fti_format(r->set->layout)->meta;
-	fti_meta_write(r->set->layout, &o->meta, record);
+	fti_record_write(r->set->layout, FTI_META, &o->meta, record);
 	if (fti_meta_hash(r->set->layout, record, o->hash, o->meta.hash, err) <
 	    0)
 		return -1;
-	fti_meta_write(r->set->layout, &o->meta, record);
+	fti_record_write(r->set->layout, FTI_META, &o->meta, record);
 	return put_write(o->put, record, size, o->length, err);
 }

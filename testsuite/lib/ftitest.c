@@ -282,7 +282,7 @@ ftitest_image(struct fti_draft *d, struct buf *out)
 	for (size_t b = 0; b < d->nblocks; b++)
 		fti_draft_records(d, b,
 				  (unsigned char *)out->data + d->blocks[b].at);
-	fti_meta_write(d->layout, &d->meta, meta);
+	fti_record_write(d->layout, FTI_META, &d->meta, meta);
 	memcpy(out->data + (format->footer ? d->size - format->meta : 0), meta,
 	       format->meta);
 }

@@ -34,14 +34,14 @@ round_trip(enum fti_layout l)
 
 	for (unsigned i = 0; i < sizeof(was); i++)
 		was[i] = (unsigned char)(7 * i + 1);
-	fti_meta_read(l, was, &m);
-	fti_meta_write(l, &m, is);
+	fti_record_read(l, FTI_META, was, &m);
+	fti_record_write(l, FTI_META, &m, is);
 	same = same_fields(f, FTI_CHECKSUM, FTI_TIMESTAMP, was, is);
-	fti_block_read(l, was, &b);
-	fti_block_write(l, &b, is);
+	fti_record_read(l, FTI_BLOCK, was, &b);
+	fti_record_write(l, FTI_BLOCK, &b, is);
 	same = same && memcmp(was, is, f->block) == 0;
-	fti_container_read(l, was, &c);
-	fti_container_write(l, &c, is);
+	fti_record_read(l, FTI_CONTAINER, was, &c);
+	fti_record_write(l, FTI_CONTAINER, &c, is);
 	same = same && same_fields(f, FTI_ID, FTI_CHUNK_HASH, was, is);
 	ok(same, fmt("%s: records are the same after a round trip", f->letter));
 }

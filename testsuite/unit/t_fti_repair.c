@@ -94,14 +94,15 @@ make_stale(const char *path)
 
 		memset(c->hash, c->has_content ? c->hash[0] : 0x55,
 		       c->has_content ? 1 : sizeof(c->hash));
-		fti_container_write(f->layout, c, b.data + f->containers[i].at);
+		fti_record_write(f->layout, FTI_CONTAINER, c,
+				 b.data + f->containers[i].at);
 		must(hash_update(h, c->hash, sizeof(c->hash), NULL) == 0);
 	}
 	must(hash_text(h, f->meta.checksum, NULL) == 0);
 	record = b.data + f->meta_at;
-	fti_meta_write(f->layout, &f->meta, record);
+	fti_record_write(f->layout, FTI_META, &f->meta, record);
 	must(fti_meta_hash(f->layout, record, h, f->meta.hash, NULL) == 0);
-	fti_meta_write(f->layout, &f->meta, record);
+	fti_record_write(f->layout, FTI_META, &f->meta, record);
 	write_file(path, b.data, b.len);
 	hash_free(h);
 	buf_free(&b);
