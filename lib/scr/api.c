@@ -34,6 +34,10 @@
 
 enum state { UNINIT, IDLE, RESTART, CHECKPOINT, OUTPUT };
 
+static const char *const region[] = {
+	[RESTART] = "restart", [CHECKPOINT] = "checkpoint", [OUTPUT] = "output"
+};
+
 /* There is one library per process, as there is one MPI_COMM_WORLD. */
 static struct {
 	enum state state;
@@ -44,12 +48,6 @@ static struct {
 } lib;
 
 /* --- States --- */
-
-static const char *
-region(enum state s)
-{
-	return s == RESTART ? "restart" : s == OUTPUT ? "output" : "checkpoint";
-}
 
 /* End the job unless the library is in state `want`, which `call` requires. */
 static void
@@ -63,11 +61,11 @@ check(enum state want, const char *call)
 	if (lib.state == UNINIT)
 		say_abort("Must call SCR_Init() before %s()", call);
 	if (want != IDLE && want != UNINIT)
-		say_abort("Must call SCR_Start_%s() before %s()", region(want),
+		say_abort("Must call SCR_Start_%s() before %s()", region[want],
 			  call);
 	if (lib.state != IDLE)
 		say_abort("Must call SCR_Complete_%s() before %s()",
-			  region(lib.state), call);
+			  region[lib.state], call);
 	say_abort("Called %s() from invalid state %d", call, lib.state);
 }
 
@@ -189,44 +187,21 @@ SCR_Get_version(void)
 
 /* --- Configuration --- */
 
-static int
-change(const struct setting *is, struct error *err)
-{
-	if (lib.settings == NULL)
-		lib.settings = settings_new(err);
-	if (lib.settings == NULL)
-		return -1;
-	return settings_change(lib.settings, is, err);
-}
-
-/* The queried property of a value, or NULL. */
-static const char *
-property(const struct setting *is, const struct conf *c)
-{
-	const struct conf_group *g = NULL;
-	const size_t count = conf_groups(c, is->key, &g);
-	const char *value = NULL;
-
-	for (size_t i = 0; i < count && value == NULL; i++)
-		if (str_eq(g[i].value, is->value))
-			value = conf_property(&g[i], is->child);
-	return value;
-}
-
 /* The queried value, for free(), or NULL. */
 static char *
 answer(const struct setting *is, const struct params *p, const struct conf *c)
 {
 	const struct conf_group *g = NULL;
+	const size_t count = conf_groups(c, is->key, &g);
 	const char *value = NULL;
 
-	if (is->child != NULL) {
-		value = property(is, c);
-	} else if (conf_repeats(is->key) && conf_groups(c, is->key, &g) > 1) {
+	for (size_t i = 0; is->child != NULL && i < count && value == NULL; i++)
+		if (str_eq(g[i].value, is->value))
+			value = conf_property(&g[i], is->child);
+	if (is->child == NULL && conf_repeats(is->key) && count > 1)
 		say_error("SCR_Config: %s has several values", is->key);
-	} else {
+	else if (is->child == NULL)
 		value = params_value(p, c, is->key);
-	}
 	return value != NULL ? mem_strdup(value) : NULL;
 }
 
@@ -244,8 +219,13 @@ configure(const char *text, struct arena *a, struct error *err)
 	team_world(&world);
 	check_same(&world, text, "SCR_Config string");
 	rc = setting_parse(text, a, &is, err);
-	if (rc == 0 && (is.kind == SETTING_SET || is.kind == SETTING_UNSET))
-		rc = change(&is, err);
+	if (rc == 0 && (is.kind == SETTING_SET || is.kind == SETTING_UNSET)) {
+		if (lib.settings == NULL)
+			lib.settings = settings_new(err);
+		rc = lib.settings == NULL
+			     ? -1
+			     : settings_change(lib.settings, &is, err);
+	}
 	if (rc == 0 && is.kind == SETTING_QUERY)
 		rc = params_read(&p, &c, lib.settings, &world, a, err);
 	if (rc == 0 && c != NULL)
@@ -257,26 +237,12 @@ configure(const char *text, struct arena *a, struct error *err)
 	return out;
 }
 
-/* After SCR_Init(): queries only, and no other rank takes part. */
-static char *
-query(const char *text, struct arena *a, struct error *err)
-{
-	struct setting is;
-
-	if (setting_parse(text, a, &is, err) < 0)
-		say_abort("SCR_Config: %s", err->text);
-	if (is.kind == SETTING_SET || is.kind == SETTING_UNSET)
-		check(UNINIT, "SCR_Config");
-	if (is.kind != SETTING_QUERY || lib.run == NULL)
-		return NULL;
-	return answer(&is, &lib.run->p, lib.run->conf);
-}
-
 const char *
 SCR_Config(const char *config)
 {
 	struct error err = ERROR_INIT;
 	struct arena *a = NULL;
+	struct setting is;
 	char *out = NULL;
 
 	if (config == NULL || *config == '\0')
@@ -284,8 +250,17 @@ SCR_Config(const char *config)
 	a = arena_new();
 	if (a == NULL)
 		say_abort("SCR_Config: out of memory");
-	out = lib.state == UNINIT ? configure(config, a, &err)
-				  : query(config, a, &err);
+	if (lib.state == UNINIT) {
+		out = configure(config, a, &err);
+	} else {
+		/* Queries only, and no other rank takes part. */
+		if (setting_parse(config, a, &is, &err) < 0)
+			say_abort("SCR_Config: %s", err.text);
+		if (is.kind == SETTING_SET || is.kind == SETTING_UNSET)
+			check(UNINIT, "SCR_Config");
+		if (is.kind == SETTING_QUERY && lib.run != NULL)
+			out = answer(&is, &lib.run->p, lib.run->conf);
+	}
 	arena_free(a);
 	return out;
 }

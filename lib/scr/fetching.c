@@ -325,7 +325,7 @@ step(struct search *s, struct error *err)
 static int
 honour_current(struct run *run, struct error *err)
 {
-	const char *name = run->p.current, *old = held_current(run->held);
+	const char *name = run->p.current, *old = run->held->current;
 	struct error why = ERROR_INIT;
 
 	if (name == NULL || *name == '\0' || (old != NULL && str_eq(old, name)))
@@ -391,8 +391,8 @@ start_over(const struct run *run, const struct error *refused,
 	const char *why = refused->kind != ERROR_NONE ? refused->text : NULL;
 	struct error held = ERROR_INIT;
 
-	for (size_t i = held_count(run->held); why == NULL && i-- > 0;) {
-		const struct held_set *s = held_at(run->held, i);
+	for (size_t i = run->held->count; why == NULL && i-- > 0;) {
+		const struct held_set *s = run->held->list[i];
 
 		if (!s->d.is_ckpt || s->refused == NULL)
 			continue;

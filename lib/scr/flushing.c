@@ -281,7 +281,7 @@ note(struct run *run, const struct held_set *s, const char *event, double secs)
 int
 flushing_now(struct run *run, int64_t id, struct error *err)
 {
-	const struct held_set *s = held_find(run->held, id);
+	struct held_set *s = held_find(run->held, id);
 	double since = clock_seconds();
 	struct log_line l;
 	int rc = 0;
@@ -296,7 +296,7 @@ flushing_now(struct run *run, int64_t id, struct error *err)
 	since = clock_seconds() - since;
 	note(run, s, rc == 0 ? "FLUSH_SUCCESS" : "FLUSH_FAIL", since);
 	/* The only good copy is not evicted. */
-	held_keep(run->held, id, rc < 0);
+	s->kept = rc < 0;
 	if (rc < 0) {
 		onprefix_undo(run, &s->d);
 		return -1;
@@ -346,8 +346,8 @@ flushing_restart(struct run *run)
 {
 	bool all = true;
 
-	for (size_t i = 0; i < held_count(run->held); i++) {
-		const struct held_set *s = held_at(run->held, i);
+	for (size_t i = 0; i < run->held->count; i++) {
+		const struct held_set *s = run->held->list[i];
 
 		if (run->p.flush_on_restart || is_due(run, s))
 			all &= flush_or_say(run, s->d.id);
@@ -360,8 +360,8 @@ flushing_finalize(struct run *run)
 {
 	if (run->p.flush == 0)
 		return true;
-	for (size_t i = held_count(run->held); i > 0; i--) {
-		const struct held_set *s = held_at(run->held, i - 1);
+	for (size_t i = run->held->count; i > 0; i--) {
+		const struct held_set *s = run->held->list[i - 1];
 
 		if (s->d.is_ckpt)
 			return flush_or_say(run, s->d.id);

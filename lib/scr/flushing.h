@@ -25,7 +25,7 @@ struct run;
 
 /*
  * Flush dataset `id` now, unless it is on the prefix.  On failure it stays in
- * cache (held_keep()), and its index entry is not complete.
+ * cache, kept there, and its index entry is not complete.
  */
 int flushing_now(struct run *run, int64_t id, struct error *err);
 

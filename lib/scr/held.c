@@ -17,7 +17,7 @@
 #include "meta/dataset_dir.h"
 #include "meta/filemap.h"
 #include "path.h"
-#include "scr/held_impl.h"
+#include "scr/held.h"
 #include "scr/run.h"
 #include "str.h"
 #include "team/say.h"
@@ -27,27 +27,27 @@
 /* --- Entries --- */
 
 void
-held_entry_free(struct entry *e)
+held_entry_free(struct held_set *e)
 {
 	if (e != NULL)
 		arena_free(e->arena);
 	mem_free(e);
 }
 
-struct entry *
+struct held_set *
 held_entry(const struct dataset *d, struct store *st, bool bypass)
 {
-	struct entry *e = mem_calloc(1, sizeof(*e));
+	struct held_set *e = mem_calloc(1, sizeof(*e));
 
 	if (e == NULL || (e->arena = arena_new()) == NULL ||
-	    dataset_copy(&e->set.d, d, e->arena, NULL) < 0 ||
-	    (e->set.dir = arena_printf(e->arena, "%s/" DATASET_DIR_FMT, st->dir,
-				       d->id)) == NULL) {
+	    dataset_copy(&e->d, d, e->arena, NULL) < 0 ||
+	    (e->dir = arena_printf(e->arena, "%s/" DATASET_DIR_FMT, st->dir,
+				   d->id)) == NULL) {
 		held_entry_free(e);
 		return NULL;
 	}
-	e->set.store = st;
-	e->set.bypass = bypass;
+	e->store = st;
+	e->bypass = bypass;
 	return e;
 }
 
@@ -57,24 +57,15 @@ place_of(const struct held *h, int64_t id)
 {
 	size_t i = h->count;
 
-	while (i > 0 && h->list[i - 1]->set.d.id >= id)
+	while (i > 0 && h->list[i - 1]->d.id >= id)
 		i--;
 	return i;
 }
 
-static struct entry *
-find(const struct held *h, int64_t id)
-{
-	const size_t i = place_of(h, id);
-
-	return i < h->count && h->list[i]->set.d.id == id ? h->list[i] : NULL;
-}
-
-/* Add an entry, in the order of ids; there is room for it. */
 void
-held_insert(struct held *h, struct entry *e)
+held_insert(struct held *h, struct held_set *e)
 {
-	const size_t at = place_of(h, e->set.d.id);
+	const size_t at = place_of(h, e->d.id);
 
 	memmove(&h->list[at + 1], &h->list[at],
 		(h->count - at) * sizeof(h->list[0]));
@@ -82,24 +73,12 @@ held_insert(struct held *h, struct entry *e)
 	h->count++;
 }
 
-size_t
-held_count(const struct held *h)
-{
-	return h->count;
-}
-
-const struct held_set *
-held_at(const struct held *h, size_t i)
-{
-	return &h->list[i]->set;
-}
-
-const struct held_set *
+struct held_set *
 held_find(const struct held *h, int64_t id)
 {
-	const struct entry *e = find(h, id);
+	const size_t i = place_of(h, id);
 
-	return e != NULL ? &e->set : NULL;
+	return i < h->count && h->list[i]->d.id == id ? h->list[i] : NULL;
 }
 
 const struct held_set *
@@ -107,23 +86,7 @@ held_after(const struct held *h, int64_t id)
 {
 	const size_t i = place_of(h, id + 1);
 
-	return i < h->count ? &h->list[i]->set : NULL;
-}
-
-int64_t
-held_other_id(const struct held *h)
-{
-	return h->other_id;
-}
-
-bool
-held_is_other(const struct held *h, const struct store *st, int64_t id)
-{
-	for (size_t i = 0; i < h->nothers; i++)
-		if (h->others[i]->set.d.id == id &&
-		    h->others[i]->set.store == st)
-			return true;
-	return false;
+	return i < h->count ? h->list[i] : NULL;
 }
 
 int
@@ -146,47 +109,16 @@ held_filemap(const struct held_set *s, uint32_t rank, struct arena *a,
 }
 
 void
-held_keep(struct held *h, int64_t id, bool keep)
-{
-	struct entry *e = find(h, id);
-
-	if (e != NULL)
-		e->set.kept = keep;
-}
-
-void
 held_bar(struct held *h, int64_t id, const char *why)
 {
-	struct entry *e = find(h, id);
+	struct held_set *e = held_find(h, id);
 
 	if (e == NULL)
 		return;
-	e->set.barred = true;
+	e->barred = true;
 	if (why != NULL && (why = arena_strdup(e->arena, why)) == NULL)
 		why = "out of memory";
-	e->set.refused = why;
-}
-
-void
-held_due(struct held *h, int64_t id, bool on_pfs)
-{
-	struct entry *e = find(h, id);
-
-	if (e != NULL)
-		e->set.due = on_pfs ? DUE_PFS : DUE_CACHE;
-}
-
-void
-held_due_done(struct held *h)
-{
-	for (size_t i = 0; i < h->count; i++)
-		h->list[i]->set.due = DUE_NOTHING;
-}
-
-const char *
-held_current(const struct held *h)
-{
-	return h->current;
+	e->refused = why;
 }
 
 void
@@ -222,29 +154,10 @@ held_open_dir(const char *path, struct error *err)
 	return fd;
 }
 
-static int
-add(struct kvtree *t, const struct entry *e, struct error *err)
+int
+held_encode(struct kvtree *t, const struct held_set *e, struct error *err)
 {
-	return cindex_add(t, &e->set.d, e->set.bypass, e->set.dir, err);
-}
-
-/* Add the datasets that this node lists, except those being removed; newest
- * first, as in LLNL's files. */
-static int
-fill(const struct held *h, struct kvtree *t, struct error *err)
-{
-	if (h->current != NULL && cindex_set_current(t, h->current, err) < 0)
-		return -1;
-	for (size_t i = 0; i < h->nothers; i++)
-		if (add(t, h->others[i], err) < 0)
-			return -1;
-	for (size_t i = h->count; i > 0; i--) {
-		const struct entry *e = h->list[i - 1];
-
-		if (e->set.here && !e->going && add(t, e, err) < 0)
-			return -1;
-	}
-	return 0;
+	return cindex_add(t, &e->d, e->bypass, e->dir, err);
 }
 
 /* Write the list, if this rank leads the node; `lazy`: after a crash of the
@@ -261,7 +174,16 @@ write_cindex(const struct run *run, const struct held *h, bool lazy,
 		return 0;
 	t = kvtree_new(err);
 	fd = held_open_dir(dir, err);
-	if (t != NULL && fd >= 0 && fill(h, t, err) == 0)
+	rc = t == NULL || fd < 0 ? -1 : 0;
+	if (rc == 0 && h->current != NULL)
+		rc = cindex_set_current(t, h->current, err);
+	for (size_t i = 0; rc == 0 && i < h->nothers; i++)
+		rc = held_encode(t, h->others[i], err);
+	/* Those that this node lists; newest first, as in LLNL's files. */
+	for (size_t i = h->count; rc == 0 && i-- > 0;)
+		if (h->list[i]->here && !h->list[i]->going)
+			rc = held_encode(t, h->list[i], err);
+	if (rc == 0)
 		rc = kvtree_write(t, fd, CINDEX_FILE, lazy, err);
 	io_close(fd);
 	kvtree_free(t);
@@ -270,7 +192,6 @@ write_cindex(const struct run *run, const struct held *h, bool lazy,
 
 /* --- Directories --- */
 
-/* Remove the directory of a dataset in the cache directory that is open. */
 void
 held_erase(int fd, const struct store *st, const char *name)
 {
@@ -326,18 +247,18 @@ make_dirs(const struct run *run, const struct held_set *s, bool fresh,
 /* Free an entry that no cindex lists, and remove its directory, if this rank is
  * responsible. */
 static void
-discard(struct entry *e)
+discard(struct held_set *e)
 {
-	const struct store *st = e->set.store;
+	const struct store *st = e->store;
 	struct error why = ERROR_INIT;
 	int fd = -1;
 
 	if (st->sharers.rank == 0) {
 		fd = held_open_dir(st->dir, &why);
 		if (fd >= 0)
-			held_erase(fd, st, path_base(e->set.dir));
+			held_erase(fd, st, path_base(e->dir));
 		else
-			say_warn("%s: not removed: %s", e->set.dir, why.text);
+			say_warn("%s: not removed: %s", e->dir, why.text);
 	}
 	io_close(fd);
 	held_entry_free(e);
@@ -358,12 +279,12 @@ remove_going(const struct run *run, struct held *h, bool evicted,
 
 	for (size_t i = 0; i < h->count; i++)
 		listed |= h->list[i]->going &&
-			  (h->list[i]->set.here || h->list[i]->set.older);
+			  (h->list[i]->here || h->list[i]->older);
 	if (listed)
 		rc = write_cindex(run, h, evicted, err);
 	rc = team_agree(&run->world, rc, err);
 	for (size_t i = 0; i < h->count; i++) {
-		struct entry *e = h->list[i];
+		struct held_set *e = h->list[i];
 
 		if (rc < 0)
 			e->going = false;
@@ -379,7 +300,7 @@ remove_going(const struct run *run, struct held *h, bool evicted,
 int
 held_remove(struct run *run, int64_t id, struct error *err)
 {
-	struct entry *e = find(run->held, id);
+	struct held_set *e = held_find(run->held, id);
 
 	if (e == NULL)
 		return 0;
@@ -402,25 +323,25 @@ held_purge(struct run *run, struct error *err)
 static bool
 choose(struct held *h, const struct store *st)
 {
-	const struct entry *newest = NULL; /* if no checkpoint is kept */
+	const struct held_set *newest = NULL; /* if no checkpoint is kept */
 	bool ckpt_kept = false, any = false;
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < h->count; i++) {
-		const struct entry *e = h->list[i];
+		const struct held_set *e = h->list[i];
 
-		n += e->set.store == st;
-		if (e->set.store == st && e->set.d.is_ckpt) {
-			newest = e->set.barred ? newest : e;
-			ckpt_kept |= e->set.kept;
+		n += e->store == st;
+		if (e->store == st && e->d.is_ckpt) {
+			newest = e->barred ? newest : e;
+			ckpt_kept |= e->kept;
 		}
 	}
 	if (ckpt_kept || st->count < 2)
 		newest = NULL;
 	for (size_t i = 0; i < h->count && n >= st->count; i++) {
-		struct entry *e = h->list[i];
+		struct held_set *e = h->list[i];
 
-		if (e->set.store != st || e->set.kept || e == newest)
+		if (e->store != st || e->kept || e == newest)
 			continue;
 		e->going = true;
 		any = true;
@@ -441,7 +362,7 @@ give_way(struct run *run, int64_t id, struct error *err)
 {
 	struct held *h = run->held;
 	struct buf whose = BUF_INIT;
-	struct entry *e = NULL;
+	struct held_set *e = NULL;
 	bool flushed = false;
 	uint64_t first = 0;
 	size_t at = 0;
@@ -449,17 +370,17 @@ give_way(struct run *run, int64_t id, struct error *err)
 
 	if (id > h->other_id)
 		return 0;
-	while (at < h->nothers && h->others[at]->set.d.id != id)
+	while (at < h->nothers && h->others[at]->d.id != id)
 		at++;
 	e = at < h->nothers ? h->others[at] : NULL;
 	if (e != NULL && held_leads(run))
-		flushed = held_flushed(run, &e->set, &whose);
+		flushed = held_flushed(run, e, &whose);
 	if (e != NULL && held_leads(run) && !flushed)
 		rc = error_set(err, ERROR_USAGE,
 			       "%s: %s: is of another prefix, and keeps its "
 			       "place: save it with the prefix %s, or set "
 			       "another SCR_JOB_ID",
-			       run->host, e->set.dir, str_shown(whose.data));
+			       run->host, e->dir, str_shown(whose.data));
 	rc = team_agree(&run->world, rc, err);
 	if (rc == 0) {
 		first = team_least(&run->world,
@@ -487,10 +408,10 @@ held_start(struct run *run, const struct level *level, const struct dataset *d,
 	   const struct held_set **out, struct error *err)
 {
 	struct held *h = run->held;
-	struct entry *e = NULL;
+	struct held_set *e = NULL;
 	int rc = 0;
 
-	if (find(h, d->id) != NULL)
+	if (held_find(h, d->id) != NULL)
 		return error_set(err, ERROR_USAGE,
 				 "dataset %lld: already in the cache",
 				 (long long)d->id);
@@ -499,8 +420,7 @@ held_start(struct run *run, const struct level *level, const struct dataset *d,
 	if (choose(h, level->store) && remove_going(run, h, true, err) < 0)
 		return -1;
 	e = held_entry(d, level->store, level->bypass);
-	rc = e == NULL ? error_no_memory(err)
-		       : make_dirs(run, &e->set, true, err);
+	rc = e == NULL ? error_no_memory(err) : make_dirs(run, e, true, err);
 	if (rc == 0 && !MEM_ROOM(h->list, h->count, h->cap))
 		rc = error_no_memory(err);
 	if (team_agree(&run->world, rc, err) < 0) {
@@ -509,7 +429,7 @@ held_start(struct run *run, const struct level *level, const struct dataset *d,
 		return -1;
 	}
 	held_insert(h, e);
-	*out = &e->set;
+	*out = e;
 	return 0;
 }
 
@@ -525,54 +445,36 @@ held_place(struct run *run, int64_t id, struct error *err)
 	return team_agree(&run->world, make_dirs(run, s, false, err), err);
 }
 
-/* Sync the names in the cache directory, if this rank is responsible.  The
- * cache of a node was synced as a whole. */
-static int
-sync_dir(const struct held_set *s, struct error *err)
-{
-	int fd = -1, rc = 0;
-
-	if (!s->store->global || s->store->sharers.rank != 0)
-		return 0;
-	fd = held_open_dir(s->store->dir, err);
-	if (fd < 0)
-		return -1;
-	rc = io_sync_dir(fd, s->store->dir, err);
-	close(fd);
-	return rc;
-}
-
-/* Put the descriptor `d` into `e`.  `d` may be that of `e`. */
-static int
-describe(struct entry *e, const struct dataset *d, struct error *err)
-{
-	struct entry *copy = held_entry(d, e->set.store, e->set.bypass);
-	struct arena *old = e->arena;
-
-	if (copy == NULL)
-		return error_no_memory(err);
-	e->set.d = copy->set.d;
-	e->set.dir = copy->set.dir;
-	e->arena = copy->arena;
-	copy->arena = old;
-	held_entry_free(copy);
-	return 0;
-}
-
 int
 held_commit(struct run *run, const struct dataset *d, struct error *err)
 {
-	struct entry *e = find(run->held, d->id);
-	int rc = 0;
+	struct held_set *e = held_find(run->held, d->id), *now = NULL;
+	int fd = -1, rc = 0;
 
 	if (e == NULL)
 		return error_set(err, ERROR_ABSENT,
 				 "dataset %lld: not in the cache",
 				 (long long)d->id);
-	rc = describe(e, d, err);
-	if (rc == 0)
-		rc = sync_dir(&e->set, err);
-	e->set.here = true;
+	/* `d` may be the descriptor of `e`. */
+	now = held_entry(d, e->store, e->bypass);
+	if (now != NULL) {
+		struct arena *old = e->arena;
+
+		e->d = now->d;
+		e->dir = now->dir;
+		e->arena = now->arena;
+		now->arena = old;
+		held_entry_free(now);
+	} else {
+		rc = error_no_memory(err);
+	}
+	/* The cache of a node was synced as a whole. */
+	if (rc == 0 && e->store->global && e->store->sharers.rank == 0) {
+		fd = held_open_dir(e->store->dir, err);
+		rc = fd < 0 ? -1 : io_sync_dir(fd, e->store->dir, err);
+		io_close(fd);
+	}
+	e->here = true;
 	if (rc == 0)
 		rc = write_cindex(run, run->held, false, err);
 	return team_agree(&run->world, rc, err);

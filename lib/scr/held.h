@@ -24,9 +24,10 @@
 #include "meta/dataset.h"
 
 struct arena;
+struct buf;
 struct error;
 struct filemap;
-struct held; /* opaque; run->held */
+struct kvtree;
 struct level;
 struct run;
 struct store;
@@ -39,11 +40,30 @@ struct held_set {
 	bool here; /* listed by the cindex of this node */
 	/* the cindex lists an older dataset with this id: removed */
 	bool older;
-	bool kept;	     /* held_keep() */
+	/* Not evicted: its flush failed, so the cache has the only good copy;
+	 * the same on all ranks. */
+	bool kept;
 	bool barred;	     /* held_bar() */
 	const char *refused; /* why it is barred, if it may be whole; or NULL */
 	/* Rank 0: what flush.scr lacks: its place. */
 	enum { DUE_NOTHING, DUE_CACHE, DUE_PFS } due;
+	struct arena *arena; /* of its strings */
+	bool going;	     /* being removed */
+};
+
+struct held {
+	/* In ascending order of ids, including those that are not committed
+	 * yet. */
+	struct held_set **list;
+	size_t count, cap;
+	/* The value of SCR_CURRENT that this job has honoured already, or
+	 * NULL. */
+	char *current;
+	/* Datasets of other prefixes that the cindex of this node lists; the
+	 * highest id of those of all nodes, or 0. */
+	struct held_set **others;
+	size_t nothers, others_cap;
+	int64_t other_id;
 };
 
 /*
@@ -56,19 +76,12 @@ struct held_set {
 int held_open(struct run *run, struct held **out, struct error *err);
 void held_close(struct held *h); /* NULL is ignored; nothing is removed */
 
-/* All datasets in ascending order of ids, including those that are not
- * committed yet. */
-size_t held_count(const struct held *h);
-const struct held_set *held_at(const struct held *h, size_t i);
 /* NULL: not held. */
-const struct held_set *held_find(const struct held *h, int64_t id);
+struct held_set *held_find(const struct held *h, int64_t id);
 /* Read the filemap of `rank` in its directory on this node, into `a`.
  * Local. */
 int held_filemap(const struct held_set *s, uint32_t rank, struct arena *a,
 		 struct filemap *out, struct error *err);
-
-/* The highest id of a dataset of another prefix; 0: there is none. */
-int64_t held_other_id(const struct held *h);
 
 /* The one with the next higher id than `id`, or NULL. */
 const struct held_set *held_after(const struct held *h, int64_t id);
@@ -76,8 +89,8 @@ const struct held_set *held_after(const struct held *h, int64_t id);
 /*
  * Make room in the store of `level`, and the directories of dataset `d`, which
  * is the same on all ranks and is copied.  While the store holds COUNT datasets
- * or more, the dataset with the lowest id is evicted, unless it is kept
- * (held_keep()).  If COUNT is at least 2 and no checkpoint is kept, the newest
+ * or more, the dataset with the lowest id is evicted, unless it is kept.
+ * If COUNT is at least 2 and no checkpoint is kept, the newest
  * one that is not barred also stays.  *out is valid until the dataset is
  * removed.  A dataset of another prefix that has this id is removed if it is
  * flushed there.  ERROR_SYSTEM: a directory cannot be made; ERROR_USAGE: it is
@@ -103,21 +116,38 @@ int held_commit(struct run *run, const struct dataset *d, struct error *err);
 int held_remove(struct run *run, int64_t id, struct error *err);
 int held_purge(struct run *run, struct error *err); /* remove all datasets */
 
-/* Do not evict dataset `id` before held_keep(h, id, false): its flush failed,
- * so the cache has the only good copy.  To be called on all ranks. */
-void held_keep(struct held *h, int64_t id, bool keep);
-
 /* Record that this job does not restart from dataset `id`; `why`: although it
  * may be whole; or NULL.  To be called on all ranks. */
 void held_bar(struct held *h, int64_t id, const char *why);
 
-/* Rank 0: the place of dataset `id` is to be noted in flush.scr; all are. */
-void held_due(struct held *h, int64_t id, bool on_pfs);
-void held_due_done(struct held *h);
-
-/* Get the value of SCR_CURRENT that this job has honoured already, or NULL; and
- * store it, for later runs too. */
-const char *held_current(const struct held *h);
+/* Store the honoured value of SCR_CURRENT, for later runs too. */
 int held_set_current(struct run *run, const char *name, struct error *err);
+
+/* --- For held.c and held_read.c --- */
+
+/* A copy of `d` with its directory; NULL: ENOMEM. */
+struct held_set *held_entry(const struct dataset *d, struct store *st,
+			    bool bypass);
+void held_entry_free(struct held_set *e); /* NULL is ignored */
+
+/* Add an entry, in the order of ids; there is room for it. */
+void held_insert(struct held *h, struct held_set *e);
+
+/* Add the entry to the tree of a cindex. */
+int held_encode(struct kvtree *t, const struct held_set *e, struct error *err);
+
+/* Is the dataset on the prefix to which it belongs, by the flush file there?
+ * *whose becomes the path of that prefix. */
+bool held_flushed(const struct run *run, const struct held_set *s,
+		  struct buf *whose);
+
+/* Does this rank write the cindex of its node? */
+bool held_leads(const struct run *run);
+
+/* Open a directory of the job, not through a link.  To close; -1: error. */
+int held_open_dir(const char *path, struct error *err);
+
+/* Remove the directory of a dataset in the open cache directory. */
+void held_erase(int fd, const struct store *st, const char *name);
 
 #endif /* SCR_HELD_H */

@@ -20,31 +20,12 @@
 #include "meta/flush.h"
 #include "path.h"
 #include "scr/common.h"
-#include "scr/held_impl.h"
+#include "scr/held.h"
 #include "scr/run.h"
 #include "site/jobfiles.h"
 #include "team/say.h"
 
 /* --- cindex.scrinfo of this node --- */
-
-/* Read the bytes.  A missing file is empty. */
-static int
-read_bytes(const char *dir, struct buf *out, struct error *err)
-{
-	const int fd = held_open_dir(dir, err);
-	struct error why = ERROR_INIT;
-	int rc = 0;
-
-	if (fd < 0)
-		return -1;
-	rc = io_read_file(fd, CINDEX_FILE, KVTREE_MAX_ENCODED, out, &why);
-	close(fd);
-	if (rc < 0 && why.kind != ERROR_ABSENT)
-		return error_pass(err, &why);
-	if (rc < 0)
-		buf_clear(out);
-	return 0;
-}
 
 /* The contents of the cindex of this node, on each rank. */
 struct listed {
@@ -81,7 +62,8 @@ decode(const struct buf *b, struct listed *out, struct error *err)
 	return 0;
 }
 
-/* The leader reads and shares the bytes with its node; all decode them. */
+/* The leader reads and shares the bytes with its node; all decode them.  A
+ * missing file is empty. */
 static int
 read_cindex(const struct run *run, struct listed *out, struct error *err)
 {
@@ -91,7 +73,17 @@ read_cindex(const struct run *run, struct listed *out, struct error *err)
 	int rc = 0;
 
 	if (held_leads(run)) {
-		rc = read_bytes(control->dir, &bytes, &why);
+		const int fd = held_open_dir(control->dir, &why);
+
+		rc = fd < 0 ? -1
+			    : io_read_file(fd, CINDEX_FILE, KVTREE_MAX_ENCODED,
+					   &bytes, &why);
+		if (fd >= 0 && rc < 0 && why.kind == ERROR_ABSENT) {
+			error_clear(&why);
+			buf_clear(&bytes);
+			rc = 0;
+		}
+		io_close(fd);
 		if (rc == 0 && decode(&bytes, out, &why) < 0)
 			rc = error_wrap(&why, CINDEX_FILE);
 		if (rc < 0 && why.kind != ERROR_NOMEM) {
@@ -134,11 +126,11 @@ store_at(const struct run *run, const char *path, int64_t id)
 
 /* Make an entry from a listed one.  NULL with ERROR_CORRUPT: it is unusable;
  * ERROR_NOMEM. */
-static struct entry *
+static struct held_set *
 entry_of(const struct run *run, const struct cindex_entry *l, struct error *err)
 {
 	struct store *st = store_at(run, l->path, l->id);
-	struct entry *e = NULL;
+	struct held_set *e = NULL;
 	struct dataset d;
 
 	if (dataset_read(l->desc, &d, err) < 0)
@@ -165,7 +157,7 @@ sift(const struct run *run, struct listed *l, struct error *err)
 
 	for (size_t i = 0; i < l->count; i++) {
 		struct error why = ERROR_INIT;
-		struct entry *e = entry_of(run, &l->list[i], &why);
+		struct held_set *e = entry_of(run, &l->list[i], &why);
 
 		if (e != NULL)
 			l->list[good++] = l->list[i];
@@ -181,23 +173,6 @@ sift(const struct run *run, struct listed *l, struct error *err)
 	return 0;
 }
 
-/* Encode an entry for entry_of() on other ranks. */
-static int
-encode_entry(const struct run *run, const struct cindex_entry *l,
-	     struct buf *out, struct error *err)
-{
-	struct entry *e = entry_of(run, l, err);
-	struct kvtree *t = kvtree_new(err);
-	int rc = -1;
-
-	if (e != NULL && t != NULL &&
-	    cindex_add(t, &e->set.d, e->set.bypass, e->set.dir, err) == 0)
-		rc = kvtree_encode(t, out, err);
-	kvtree_free(t);
-	held_entry_free(e);
-	return rc;
-}
-
 /* Add an entry that rank `from` lists; `mine` is the entry of this rank's node
  * with the same id, or NULL. */
 static int
@@ -206,11 +181,20 @@ adopt(const struct run *run, struct held *h, uint32_t from,
 {
 	struct buf bytes = BUF_INIT;
 	struct listed l = { .count = 0 };
-	struct entry *e = NULL;
+	struct held_set *e = NULL;
 	int rc = 0;
 
-	if (run->world.rank == from)
-		rc = encode_entry(run, mine, &bytes, err);
+	if (run->world.rank == from) {
+		struct kvtree *t = kvtree_new(err);
+
+		e = entry_of(run, mine, err);
+		rc = t == NULL || e == NULL ? -1 : held_encode(t, e, err);
+		if (rc == 0)
+			rc = kvtree_encode(t, &bytes, err);
+		kvtree_free(t);
+		held_entry_free(e);
+		e = NULL;
+	}
 	rc = team_share(&run->world, from, rc, &bytes, err);
 	if (rc == 0) {
 		if (decode(&bytes, &l, err) == 0)
@@ -222,10 +206,10 @@ adopt(const struct run *run, struct held *h, uint32_t from,
 		}
 		rc = e == NULL ? -1 : 0;
 		if (e != NULL) {
-			e->set.older = mine != NULL &&
-				       dataset_created(mine->desc) !=
-					       dataset_created(l.list[0].desc);
-			e->set.here = mine != NULL && !e->set.older;
+			e->older = mine != NULL &&
+				   dataset_created(mine->desc) !=
+					   dataset_created(l.list[0].desc);
+			e->here = mine != NULL && !e->older;
 			held_insert(h, e);
 		}
 		rc = team_agree(&run->world, rc, err);
@@ -297,21 +281,6 @@ in_flush_file(const char *prefix, const struct dataset *d, bool flushed)
 	return is;
 }
 
-/*
- * Does a filemap on this node say that the dataset belongs to another prefix?
- * Then *whose becomes its path.  If that does not exist, this prefix may have
- * been moved: then flush.scr, which has moved with it, lists the dataset.
- */
-static bool
-is_foreign(const struct run *run, const struct held_set *s, struct buf *whose)
-{
-	const enum jobfiles_origin of = origin(run, s, whose);
-
-	return of == JOBFILES_ELSEWHERE ||
-	       (of == JOBFILES_GONE &&
-		!in_flush_file(run->p.prefix, &s->d, false));
-}
-
 bool
 held_flushed(const struct run *run, const struct held_set *s, struct buf *whose)
 {
@@ -323,8 +292,10 @@ held_flushed(const struct run *run, const struct held_set *s, struct buf *whose)
 }
 
 /*
- * Leave the dataset alone if a node has one of another prefix; `mine` is the
- * entry of this rank's node, or NULL.  One of this prefix with the same id on
+ * Leave the dataset alone if a filemap of a node says that it belongs to
+ * another prefix; `mine` is the entry of this rank's node, or NULL.  If that
+ * prefix does not exist, this one may have been moved: then flush.scr, which has
+ * moved with it, lists the dataset.  One of this prefix with the same id on
  * other nodes is left alone, too: its files would have to be moved to where
  * those of the other one are.  *left: it is left alone.
  */
@@ -332,20 +303,25 @@ static int
 leave_foreign(const struct run *run, struct held *h, int64_t id,
 	      const struct cindex_entry *mine, bool *left, struct error *err)
 {
-	struct entry *e = mine != NULL ? entry_of(run, mine, err) : NULL;
+	struct held_set *e = mine != NULL ? entry_of(run, mine, err) : NULL;
 	struct buf whose = BUF_INIT;
 	int rc = mine != NULL && e == NULL ? -1 : 0;
 	bool foreign = false;
 	uint64_t first = 0;
 
-	if (e != NULL && held_leads(run))
-		foreign = is_foreign(run, &e->set, &whose);
+	if (e != NULL && held_leads(run)) {
+		const enum jobfiles_origin of = origin(run, e, &whose);
+
+		foreign = of == JOBFILES_ELSEWHERE ||
+			  (of == JOBFILES_GONE &&
+			   !in_flush_file(run->p.prefix, &e->d, false));
+	}
 	first = team_least(&run->world, foreign ? run->world.rank : UINT64_MAX);
 	*left = first != UINT64_MAX;
 	if (foreign && first == run->world.rank)
 		say_warn("dataset %lld `%s' in the cache is of the prefix %s: "
 			 "left alone",
-			 (long long)id, e->set.d.name, whose.data);
+			 (long long)id, e->d.name, whose.data);
 	if (*left && id > h->other_id)
 		h->other_id = id;
 	if (*left && e != NULL) {
@@ -442,10 +418,13 @@ sweep_one(void *arg, const char *name, struct error *err)
 		is != NULL &&
 		(is->older ||
 		 (!is->here && common_differs(s->fd, name, is->d.created_us)));
+	bool stays = id <= 0 || (is != NULL && is->store == s->st && !older);
 
 	(void)err;
-	if (id <= 0 || held_is_other(s->h, s->st, id) ||
-	    (is != NULL && is->store == s->st && !older))
+	for (size_t i = 0; i < s->h->nothers; i++)
+		stays |= s->h->others[i]->d.id == id &&
+			 s->h->others[i]->store == s->st;
+	if (stays)
 		return 0;
 	if (older)
 		say_warn("%s/%s: removed: other nodes have a newer dataset "
@@ -478,16 +457,15 @@ sweep(const struct run *run, const struct held *h)
 	}
 }
 
-/* --- All of it --- */
-
-static struct held *
-open_all(struct run *run, struct error *err)
+int
+held_open(struct run *run, struct held **out, struct error *err)
 {
 	struct held *h = mem_calloc(1, sizeof(*h));
 	struct listed l = { .count = 0 };
 	int rc = team_agree(&run->world, h == NULL ? error_no_memory(err) : 0,
 			    err);
 
+	*out = NULL;
 	if (rc == 0)
 		rc = read_cindex(run, &l, err);
 	if (rc == 0)
@@ -507,17 +485,9 @@ open_all(struct run *run, struct error *err)
 	listed_free(&l);
 	if (rc < 0) {
 		held_close(h);
-		return NULL;
-	}
-	return h;
-}
-
-int
-held_open(struct run *run, struct held **out, struct error *err)
-{
-	*out = open_all(run, err);
-	if (*out == NULL)
 		return -1;
-	sweep(run, *out);
+	}
+	*out = h;
+	sweep(run, h);
 	return team_agree(&run->world, 0, err);
 }

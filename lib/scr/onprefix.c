@@ -39,23 +39,22 @@ onprefix_options(struct catalogue_options *o)
 	o->work.log = warn_line;
 }
 
-/* Work of rank 0 on the open prefix. */
-typedef int on_rank0_fn(struct catalogue *c, void *arg, struct error *err);
-
+/* Rank 0 works on the open prefix; on other ranks *c is NULL. */
 static int
-on_rank0(const struct run *run, on_rank0_fn *fn, void *arg, struct error *err)
+open_prefix(const struct run *run, struct catalogue **c, struct error *err)
 {
-	struct catalogue *c = NULL;
-	int rc = 0;
+	*c = run->world.rank == 0 ? catalogue_open(run->p.prefix, err) : NULL;
+	return run->world.rank == 0 && *c == NULL ? -1 : 0;
+}
 
-	if (run->world.rank == 0) {
-		c = catalogue_open(run->p.prefix, err);
-		rc = c == NULL ? -1 : fn(c, arg, err);
-		/* Close the catalogue of rank 0, and report its notices. */
-		if (c != NULL)
-			say_warn_lines(catalogue_notice(c));
-		catalogue_close(c);
-	}
+/* Report its notices; `rc` as for team_agree(), which ends the work. */
+static int
+close_prefix(const struct run *run, struct catalogue *c, int rc,
+	     struct error *err)
+{
+	if (c != NULL)
+		say_warn_lines(catalogue_notice(c));
+	catalogue_close(c);
 	return team_agree(&run->world, rc, err);
 }
 
@@ -81,65 +80,54 @@ find_id(struct catalogue *c, const char *name, struct error *err)
 
 /* --- A dataset that the job writes --- */
 
-struct writing {
-	const struct dataset *d;
-	bool end;
-};
-
 static int
-write_entry(struct catalogue *c, void *arg, struct error *err)
+write_entry(const struct run *run, const struct dataset *d, bool end,
+	    struct error *err)
 {
-	const struct writing *w = arg;
-	struct kvtree *desc = kvtree_new(err);
-	int rc = -1;
+	struct catalogue *c = NULL;
+	int rc = open_prefix(run, &c, err);
 
-	if (desc != NULL && dataset_write(desc, w->d, err) == 0)
-		rc = w->end ? catalogue_written_end(c, desc, err)
-			    : catalogue_written_begin(c, desc, err);
-	kvtree_free(desc);
-	return rc;
+	if (c != NULL) {
+		struct kvtree *desc = kvtree_new(err);
+
+		rc = desc == NULL ? -1 : dataset_write(desc, d, err);
+		if (rc == 0)
+			rc = end ? catalogue_written_end(c, desc, err)
+				 : catalogue_written_begin(c, desc, err);
+		kvtree_free(desc);
+	}
+	return close_prefix(run, c, rc, err);
 }
 
 int
 onprefix_begin(struct run *run, const struct dataset *d, struct error *err)
 {
-	struct writing w = { .d = d };
-
 	if (run->begun == d->id)
 		return 0;
-	if (on_rank0(run, write_entry, &w, err) < 0)
+	if (write_entry(run, d, false, err) < 0)
 		return -1;
 	run->begun = d->id;
-	return 0;
-}
-
-static int
-take_back(struct catalogue *c, void *arg, struct error *err)
-{
-	const struct dataset *d = arg;
-	struct catalogue_options o;
-
-	(void)err;
-	onprefix_options(&o);
-	catalogue_rollback(c, d->id, &o);
 	return 0;
 }
 
 void
 onprefix_undo(struct run *run, const struct dataset *d)
 {
-	struct dataset copy = *d;
+	struct catalogue *c = NULL;
+	struct catalogue_options o;
+	const int rc = open_prefix(run, &c, NULL);
 
 	run->begun = 0;
-	(void)on_rank0(run, take_back, &copy, NULL);
+	onprefix_options(&o);
+	if (c != NULL)
+		catalogue_rollback(c, d->id, &o);
+	(void)close_prefix(run, c, rc, NULL);
 }
 
 int
 onprefix_complete(struct run *run, const struct dataset *d, struct error *err)
 {
-	struct writing w = { .d = d, .end = true };
-
-	if (on_rank0(run, write_entry, &w, err) < 0)
+	if (write_entry(run, d, true, err) < 0)
 		return -1;
 	run->begun = 0;
 	onprefix_note(run, d, true);
@@ -171,73 +159,54 @@ delete_all(struct catalogue *c, const int64_t *ids, size_t count,
 	return catalogue_delete_all(c, ids, count, &o, &listener, err);
 }
 
-/* A sliding window of `size` checkpoints. */
-struct window {
-	int64_t newest; /* its newest one; 0: there is no window */
-	uint64_t size;
-};
-
-/* Choose the datasets to delete, oldest first: those that leave the window. */
-static size_t
-choose(const struct window *w, const struct index_entry *list, size_t count,
-       int64_t *ids)
-{
-	uint64_t kept = 1;
-	size_t n = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct index_entry *e = &list[i];
-
-		if (w->newest != 0 && (e->id >= w->newest || !e->desc.is_ckpt ||
-				       !index_entry_valid(e) ||
-				       kept++ < w->size || e->desc.is_output))
-			continue;
-		ids[n++] = e->id;
-	}
-	for (size_t i = 0; i < n / 2; i++) {
-		const int64_t id = ids[i];
-
-		ids[i] = ids[n - 1 - i];
-		ids[n - 1 - i] = id;
-	}
-	return n;
-}
-
+/* Delete the datasets that leave the window of `size` checkpoints, whose newest
+ * one is `newest` (0: all datasets); oldest first. */
 static int
-delete_chosen(struct catalogue *c, void *arg, struct error *err)
+delete_window(const struct run *run, int64_t newest, uint64_t size,
+	      struct error *err)
 {
-	struct catalogue_entries all;
-	int rc = catalogue_entries(c, &all, err);
-	int64_t *ids = mem_alloc(all.count + 1, sizeof(*ids));
+	struct catalogue_entries all = { .index = NULL };
+	struct catalogue *c = NULL;
+	int64_t *ids = NULL;
+	uint64_t kept = 1;
+	size_t first = 0;
+	int rc = open_prefix(run, &c, err);
 
-	if (rc == 0 && ids == NULL)
-		rc = error_no_memory(err);
-	if (rc == 0) {
-		const size_t count = choose(arg, all.list, all.count, ids);
-
-		rc = delete_all(c, ids, count, err);
+	if (c != NULL) {
+		rc = catalogue_entries(c, &all, err);
+		first = all.count;
+		ids = mem_alloc(all.count + 1, sizeof(*ids));
+		if (rc == 0 && ids == NULL)
+			rc = error_no_memory(err);
 	}
+	for (size_t i = 0; rc == 0 && i < all.count; i++) {
+		const struct index_entry *e = &all.list[i];
+
+		if (newest != 0 && (e->id >= newest || !e->desc.is_ckpt ||
+				    !index_entry_valid(e) || kept++ < size ||
+				    e->desc.is_output))
+			continue;
+		ids[--first] = e->id;
+	}
+	if (c != NULL && rc == 0)
+		rc = delete_all(c, ids + first, all.count - first, err);
 	mem_free(ids);
 	catalogue_entries_free(&all);
-	return rc;
+	return close_prefix(run, c, rc, err);
 }
 
 int
 onprefix_window(struct run *run, const struct dataset *d, struct error *err)
 {
-	struct window w = { d->id, run->p.prefix_size };
-
-	if (w.size == 0 || !d->is_ckpt)
+	if (run->p.prefix_size == 0 || !d->is_ckpt)
 		return 0;
-	return on_rank0(run, delete_chosen, &w, err);
+	return delete_window(run, d->id, run->p.prefix_size, err);
 }
 
 int
 onprefix_purge(struct run *run, struct error *err)
 {
-	struct window none = { .newest = 0 };
-
-	if (on_rank0(run, delete_chosen, &none, err) < 0)
+	if (delete_window(run, 0, 0, err) < 0)
 		return -1;
 	onprefix_note(run, NULL, false);
 	return 0;
@@ -245,57 +214,49 @@ onprefix_purge(struct run *run, struct error *err)
 
 /* --- Calls of the application --- */
 
-struct named {
-	const char *name;
-	enum catalogue_edit_kind kind;
-	bool drop_after;
-	int64_t id;  /* result */
-	bool absent; /* result: the index has no such dataset */
-};
-
+/* Edit the entry of a dataset; rank 0: *id becomes its id. */
 static int
-edit_named(struct catalogue *c, void *arg, struct error *err)
+edit_named(const struct run *run, const char *name,
+	   enum catalogue_edit_kind kind, bool drop_after, int64_t *id,
+	   struct error *err)
 {
-	struct named *n = arg;
+	struct catalogue_edit e = { .kind = kind };
+	struct catalogue *c = NULL;
 	struct buf word = BUF_INIT;
-	struct catalogue_edit e = { .kind = n->kind };
-	int rc = -1;
+	int rc = open_prefix(run, &c, err);
 
-	n->id = find_id(c, n->name, err);
-	if (n->id < 0)
-		return -1;
-	if (buf_printf(&word, "id:%" PRId64, n->id) < 0)
-		return error_no_memory(err);
-	e.word = word.data;
-	rc = catalogue_edit(c, &e, err);
-	if (rc == 0 && n->drop_after) {
-		e.kind = CATALOGUE_DROP_AFTER;
-		rc = catalogue_edit(c, &e, err);
+	if (c != NULL) {
+		*id = find_id(c, name, err);
+		rc = *id < 0 ? -1 : 0;
+		if (rc == 0 && buf_printf(&word, "id:%" PRId64, *id) < 0)
+			rc = error_no_memory(err);
+		e.word = word.data;
+		if (rc == 0)
+			rc = catalogue_edit(c, &e, err);
+		if (rc == 0 && drop_after) {
+			e.kind = CATALOGUE_DROP_AFTER;
+			rc = catalogue_edit(c, &e, err);
+		}
 	}
 	buf_free(&word);
-	return rc;
+	return close_prefix(run, c, rc, err);
 }
 
 int
 onprefix_current(struct run *run, const char *name, struct error *err)
 {
-	struct named n = { .name = name,
-			   .kind = CATALOGUE_CURRENT,
-			   .drop_after = run->p.drop_after_current };
+	const struct held *h = run->held;
+	int64_t id = 0;
 
-	if (on_rank0(run, edit_named, &n, err) < 0)
+	if (edit_named(run, name, CATALOGUE_CURRENT, run->p.drop_after_current,
+		       &id, err) < 0)
 		return -1;
-	team_bytes(&run->world, 0, &n.id, sizeof(n.id));
-	run->restart_id = held_find(run->held, n.id) != NULL ? n.id : 0;
-	/* Remove datasets newer than `id` from the caches. */
-	for (size_t i = held_count(run->held); i > 0; i--) {
-		const int64_t is = held_at(run->held, i - 1)->d.id;
-
-		if (is <= n.id)
-			break;
-		if (held_remove(run, is, err) < 0)
+	team_bytes(&run->world, 0, &id, sizeof(id));
+	run->restart_id = held_find(h, id) != NULL ? id : 0;
+	/* Remove newer datasets from the caches. */
+	while (h->count > 0 && h->list[h->count - 1]->d.id > id)
+		if (held_remove(run, h->list[h->count - 1]->d.id, err) < 0)
 			return -1;
-	}
 	onprefix_note(run, NULL, false);
 	return 0;
 }
@@ -303,57 +264,44 @@ onprefix_current(struct run *run, const char *name, struct error *err)
 int
 onprefix_drop(struct run *run, const char *name, struct error *err)
 {
-	struct named n = { .name = name, .kind = CATALOGUE_DROP };
+	int64_t id = 0;
 
-	return on_rank0(run, edit_named, &n, err);
-}
-
-static int
-delete_named(struct catalogue *c, void *arg, struct error *err)
-{
-	struct named *n = arg;
-	struct error why = ERROR_INIT;
-
-	n->id = find_id(c, n->name, &why);
-	n->absent = n->id < 0;
-	if (n->absent)
-		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
-	return delete_all(c, &n->id, 1, err);
-}
-
-/* Remove a dataset from the caches by its name; *found: it existed. */
-static int
-remove_named(struct run *run, const char *name, bool *found, struct error *err)
-{
-	*found = false;
-	for (size_t i = held_count(run->held); i > 0; i--) {
-		const struct dataset *d = &held_at(run->held, i - 1)->d;
-		const int64_t id = d->id;
-
-		if (d->name == NULL || !str_eq(d->name, name))
-			continue;
-		*found = true;
-		if (run->restart_id == id)
-			run->restart_id = 0;
-		if (held_remove(run, id, err) < 0)
-			return -1;
-	}
-	if (*found)
-		onprefix_note(run, NULL, false);
-	return 0;
+	return edit_named(run, name, CATALOGUE_DROP, false, &id, err);
 }
 
 int
 onprefix_delete(struct run *run, const char *name, struct error *err)
 {
-	struct named n = { .name = name };
+	struct error why = ERROR_INIT;
+	struct catalogue *c = NULL;
 	bool found = false;
-	int absent = 0;
+	int absent = 0, rc = 0;
+	int64_t id = 0;
 
-	if (remove_named(run, name, &found, err) < 0 ||
-	    on_rank0(run, delete_named, &n, err) < 0)
+	for (size_t i = run->held->count; i-- > 0;) {
+		const struct dataset *d = &run->held->list[i]->d;
+
+		if (d->name == NULL || !str_eq(d->name, name))
+			continue;
+		found = true;
+		if (run->restart_id == d->id)
+			run->restart_id = 0;
+		if (held_remove(run, d->id, err) < 0)
+			return -1;
+	}
+	if (found)
+		onprefix_note(run, NULL, false);
+	rc = open_prefix(run, &c, err);
+	if (c != NULL) {
+		id = find_id(c, name, &why);
+		absent = id < 0;
+		if (id >= 0)
+			rc = delete_all(c, &id, 1, err);
+		else if (why.kind != ERROR_ABSENT)
+			rc = error_pass(err, &why);
+	}
+	if (close_prefix(run, c, rc, err) < 0)
 		return -1;
-	absent = n.absent;
 	team_bytes(&run->world, 0, &absent, sizeof(absent));
 	if (!absent || found)
 		return 0;
@@ -363,20 +311,16 @@ onprefix_delete(struct run *run, const char *name, struct error *err)
 			 str_shown(name));
 }
 
-static int
-mark_failed(struct catalogue *c, void *arg, struct error *err)
-{
-	const int64_t *id = arg;
-
-	return catalogue_stamp(c, *id, CATALOGUE_FAILED, err);
-}
-
 void
 onprefix_failed(struct run *run, int64_t id)
 {
 	struct error why = ERROR_INIT;
+	struct catalogue *c = NULL;
+	int rc = open_prefix(run, &c, &why);
 
-	if (on_rank0(run, mark_failed, &id, &why) < 0)
+	if (c != NULL)
+		rc = catalogue_stamp(c, id, CATALOGUE_FAILED, &why);
+	if (close_prefix(run, c, rc, &why) < 0)
 		say_warn_first("dataset %" PRId64
 			       ": not marked failed in the index: %s",
 			       id, why.text);
@@ -384,112 +328,85 @@ onprefix_failed(struct run *run, int64_t id)
 
 /* --- flush.scr --- */
 
-/* Read flush.scr.  An unreadable file is replaced: it only informs the commands
- * about the caches. */
-static struct kvtree *
-read_flush(int fd, struct error *err)
+/* Remove the entries of datasets in no cache, and put in those that are due.
+ * An unreadable file is replaced: it only informs the commands about the
+ * caches. */
+static int
+write_flush(const struct run *run, int fd, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct kvtree *t = kvtree_read_file(fd, FLUSH_FILE, &why);
-
-	if (t != NULL)
-		return t;
-	if (why.kind != ERROR_ABSENT)
-		say_warn("%s: a new file is written", why.text);
-	return kvtree_new(err);
-}
-
-/* Remove entries of datasets in no cache.  Returns 1 if there were any. */
-static int
-prune(const struct run *run, struct kvtree *t, struct error *err)
-{
+	struct flush_entry *list = NULL;
+	bool sync = false, changed = false;
 	size_t count = 0;
-	struct flush_entry *list = flush_entries(t, &count, err);
-	int any = 0;
+	int rc = 0;
 
-	if (count == (size_t)-1)
+	if (t == NULL && why.kind != ERROR_ABSENT)
+		say_warn("%s: a new file is written", why.text);
+	if (t == NULL)
+		t = kvtree_new(err);
+	if (t != NULL)
+		list = flush_entries(t, &count, err);
+	if (t == NULL || count == (size_t)-1) {
+		kvtree_free(t);
 		return -1;
+	}
 	for (size_t i = 0; i < count; i++) {
 		if (held_find(run->held, list[i].id) != NULL)
 			continue;
 		kvtree_remove(kvtree_get(t, "DATASET"), num_str(list[i].id));
-		any = 1;
+		changed = true;
 	}
 	mem_free(list);
-	return any;
-}
-
-/* Put in the entries that are due.  Returns how many, or -1. */
-static int
-put_due(const struct run *run, struct kvtree *t, bool *sync, struct error *err)
-{
-	int count = 0;
-
-	for (size_t i = 0; i < held_count(run->held); i++) {
-		const struct held_set *s = held_at(run->held, i);
+	for (size_t i = 0; rc == 0 && i < run->held->count; i++) {
+		const struct held_set *s = run->held->list[i];
 		const struct flush_entry e = { .id = s->d.id,
 					       .in_cache = true,
 					       .on_pfs = s->due == DUE_PFS };
 
 		if (s->due == DUE_NOTHING)
 			continue;
-		if (flush_put(t, &e, &s->d, err) < 0)
-			return -1;
-		*sync |= e.on_pfs;
-		count++;
+		rc = flush_put(t, &e, &s->d, err);
+		sync |= e.on_pfs;
+		changed = true;
 	}
-	return count;
-}
-
-static int
-write_flush(const struct run *run, int fd, struct error *err)
-{
-	struct kvtree *t = read_flush(fd, err);
-	bool sync = false;
-	int pruned = t != NULL ? prune(run, t, err) : -1;
-	int rc = pruned < 0 ? -1 : put_due(run, t, &sync, err);
-
 	/* The index lists the datasets on the prefix, too: without this record
 	 * they would only be flushed again. */
-	if (rc + pruned > 0)
+	if (rc == 0 && changed)
 		rc = kvtree_write(t, fd, FLUSH_FILE, sync, err);
 	kvtree_free(t);
 	return rc;
-}
-
-/* app.conf and nodes.scr, once. */
-static int
-write_job(struct run *run, int fd, struct error *err)
-{
-	if (!run->job_due)
-		return 0;
-	if (io_replace(fd, "app.conf", run->app_conf, strlen(run->app_conf),
-		       0666, err) < 0 ||
-	    nodes_write(fd, run->nodes, err) < 0)
-		return -1;
-	run->job_due = false;
-	return 0;
 }
 
 void
 onprefix_note(struct run *run, const struct dataset *d, bool on_pfs)
 {
 	if (run->world.rank == 0) {
+		struct held_set *s = NULL;
 		struct error why = ERROR_INIT;
-		int fd = 0;
-		int rc = 0;
+		int fd = 0, rc = 0;
 
 		if (d != NULL)
-			held_due(run->held, d->id, on_pfs);
-		/* Rank 0: write what is due.  Only the commands read these
-		 * files. */
+			s = held_find(run->held, d->id);
+		if (s != NULL)
+			s->due = on_pfs ? DUE_PFS : DUE_CACHE;
+		/* Write what is due: app.conf and nodes.scr once, flush.scr.
+		 * Only the commands read these files. */
 		fd = jobfiles_open(run->p.prefix, true, &why);
-		rc = fd < 0 ? -1 : write_job(run, fd, &why);
+		rc = fd < 0 ? -1 : 0;
+		if (rc == 0 && run->job_due) {
+			if (io_replace(fd, "app.conf", run->app_conf,
+				       strlen(run->app_conf), 0666, &why) < 0 ||
+			    nodes_write(fd, run->nodes, &why) < 0)
+				rc = -1;
+			run->job_due = rc < 0;
+		}
 		if (fd >= 0 && run->held != NULL) {
 			if (write_flush(run, fd, rc == 0 ? &why : NULL) < 0)
 				rc = -1;
 			else
-				held_due_done(run->held);
+				for (size_t i = 0; i < run->held->count; i++)
+					run->held->list[i]->due = DUE_NOTHING;
 		}
 		io_close(fd);
 		if (rc < 0 && !run->notes_fail)

@@ -69,9 +69,9 @@ find_ids(struct run *run, struct error *err)
 	catalogue_close(c);
 	if (rc < 0)
 		return -1;
-	output_raise(run, held_other_id(run->held), 0);
-	for (size_t i = 0; i < held_count(run->held); i++) {
-		const struct dataset *d = &held_at(run->held, i)->d;
+	output_raise(run, run->held->other_id, 0);
+	for (size_t i = 0; i < run->held->count; i++) {
+		const struct dataset *d = &run->held->list[i]->d;
 
 		output_raise(run, d->id, d->ckpt_id);
 	}

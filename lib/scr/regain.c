@@ -306,7 +306,7 @@ regain_next(struct run *run, const struct held_set *s, struct outcome *o,
 int
 regain_all(struct run *run, struct error *err)
 {
-	const size_t n = held_count(run->held);
+	const size_t n = run->held->count;
 	const double since = clock_seconds();
 	const struct held_set *s = NULL;
 	struct outcome o = { .best = 0 };

@@ -100,8 +100,8 @@ attempts(const struct run *run, const struct dataset *d, int add)
 static int64_t
 newest(const struct run *run)
 {
-	for (size_t i = held_count(run->held); i-- > 0;) {
-		const struct held_set *s = held_at(run->held, i);
+	for (size_t i = run->held->count; i-- > 0;) {
+		const struct held_set *s = run->held->list[i];
 
 		if (s->d.is_ckpt && !s->barred)
 			return s->d.id;

@@ -164,14 +164,14 @@ print_levels(const struct run *run)
 static void
 print_held(const struct run *run)
 {
-	for (size_t i = 0; i < held_count(run->held); i++) {
-		const struct held_set *s = held_at(run->held, i);
+	for (size_t i = 0; i < run->held->count; i++) {
+		const struct held_set *s = run->held->list[i];
 
 		printf(" %lld=%s%s", (long long)s->d.id, s->d.name,
 		       s->here ? "+" : "");
 	}
-	if (held_current(run->held) != NULL)
-		printf(" current %s", held_current(run->held));
+	if (run->held->current != NULL)
+		printf(" current %s", run->held->current);
 }
 
 static void
@@ -266,7 +266,7 @@ step(struct run *run, const char *arg, struct error *err)
 	else if (strncmp(arg, "commit", n) == 0)
 		return commit(run, id, err);
 	else if (strncmp(arg, "keep", n) == 0)
-		held_keep(run->held, id, true);
+		held_find(run->held, id)->kept = true;
 	else if (strncmp(arg, "remove", n) == 0)
 		return held_remove(run, id, err);
 	else if (strncmp(arg, "place", n) == 0)

@@ -161,9 +161,9 @@ print_held(void)
 	if (run->world.rank != 0)
 		return;
 	printf("held:");
-	for (size_t i = 0; i < held_count(run->held); i++)
-		printf(" %s%s", held_at(run->held, i)->d.name,
-		       held_at(run->held, i)->kept ? "!" : "");
+	for (size_t i = 0; i < run->held->count; i++)
+		printf(" %s%s", run->held->list[i]->d.name,
+		       run->held->list[i]->kept ? "!" : "");
 	printf("\n");
 }
 
