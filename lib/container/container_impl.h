@@ -6,9 +6,8 @@
  *   pack_write.c   fill containers
  *   pack_order.c   order in which files are packed
  *   pack_hidden.c  filemaps, descriptors, redundancy files
- *   pack_compare.c compare a file with its packed bytes
  *   pack_old.c     a copy for SCR 1.1.8
- *   pack_sweep.c   remove unused files
+ *   pack_sweep.c   remove unused files; compare a file with its packed bytes
  *   unpack.c       unpack()
  *   repack.c       repack()
  */
@@ -87,8 +86,6 @@ struct stripe_sum *pack_file_sums(const struct segmap *m, struct error *err);
  * checksums. */
 int pack_write(struct packing *w, struct segmap *m, int dirfd,
 	       struct error *err);
-/* Make the directory of the containers, in layout 1 that of the metadata. */
-int pack_make_dir(const struct packed *p, struct error *err);
 
 /* Write rank2file with the map and `h`; NULL: as unpacked.  `distinct`: each
  * path is known to occur once. */

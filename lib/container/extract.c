@@ -200,25 +200,8 @@ struct extraction {
 	struct packed_copy copy;
 };
 
-/* Fail with EEXIST if anything, even a link, is at the path; with `force`, only
+/* Fails with EEXIST if anything, even a link, is at the path; with `force`, only
  * if that is not a regular file. */
-static int
-in_the_way(struct extraction *x, const struct segmap_file *f, bool force,
-	   bool *replaces, struct error *err)
-{
-	struct stat st;
-	const int there = pathcache_look(x->parents, f->path, &st, err);
-
-	if (there < 1)
-		return there;
-	*replaces = force && S_ISREG(st.st_mode);
-	if (*replaces)
-		return 0;
-	errno = EEXIST;
-	return error_sys(err, "%s (--force replaces files)",
-			 str_shown(f->path));
-}
-
 static int
 add_file(struct extraction *x, size_t i, bool force, struct error *err)
 {
@@ -231,29 +214,28 @@ add_file(struct extraction *x, size_t i, bool force, struct error *err)
 		.path = f->path,
 		.attr = a,
 	};
+	struct stat st;
+	int there = 0;
 
 	if (a == NULL)
 		return error_no_memory(err);
 	if (packed_refuse_place(p, i, err) < 0 ||
 	    packed_measure(p, i, err) < 0 ||
-	    packed_attr(p, i, x->sources, a, err) < 0 ||
-	    in_the_way(x, f, force, &what.replaces, err) < 0)
+	    packed_attr(p, i, x->sources, a, err) < 0)
 		return -1;
+	there = pathcache_look(x->parents, f->path, &st, err);
+	if (there < 0)
+		return -1;
+	what.replaces = there > 0 && force && S_ISREG(st.st_mode);
+	if (there > 0 && !what.replaces) {
+		errno = EEXIST;
+		return error_sys(err, "%s (--force replaces files)",
+				 str_shown(f->path));
+	}
 	if (!a->has_owner && !a->has_times)
 		what.attr = NULL;
 	what.size = f->size;
 	return packed_copy_add(&x->copy, &p->map, f, &what, err);
-}
-
-static int
-copy_all(struct extraction *x, struct error *err)
-{
-	return put_clear(x->put, err) < 0 ||
-			       put_check_room(x->put, "the files", err) < 0 ||
-			       put_new_dirs(x->put, err) < 0 ||
-			       packed_copy_run(&x->copy, x->work, err) < 0
-		       ? -1
-		       : put_commit(x->put, err);
 }
 
 static int
@@ -268,8 +250,8 @@ take_dir(void *arg, const char *path, const struct attr *attr,
 }
 
 static int
-list_all(struct extraction *x, const struct extract_options *o, size_t *count,
-	 struct error *err)
+extract_all(struct extraction *x, const struct extract_options *o,
+	    size_t *count, struct error *err)
 {
 	const struct segmap *m = &x->p->map;
 
@@ -284,7 +266,13 @@ list_all(struct extraction *x, const struct extract_options *o, size_t *count,
 		if (add_file(x, i, o->force, err) < 0)
 			return -1;
 	}
-	return packed_each_dir(x->p, o->only, x->par, take_dir, x, err);
+	if (packed_each_dir(x->p, o->only, x->par, take_dir, x, err) < 0 ||
+	    put_clear(x->put, err) < 0 ||
+	    put_check_room(x->put, "the files", err) < 0 ||
+	    put_new_dirs(x->put, err) < 0 ||
+	    packed_copy_run(&x->copy, x->work, err) < 0)
+		return -1;
+	return put_commit(x->put, err);
 }
 
 int
@@ -323,9 +311,8 @@ extract_files(const struct packed *p, const struct extract_options *o,
 	x.copy = (struct packed_copy){ p, x.put, x.arena, .len = 0 };
 	if (x.parents == NULL || x.sources == NULL || x.put == NULL)
 		error_no_memory(err);
-	else if (list_all(&x, o, &out->files, err) == 0 &&
-		 copy_all(&x, err) == 0)
-		rc = 0;
+	else
+		rc = extract_all(&x, o, &out->files, err);
 	out->bytes = x.copy.len;
 	if (rc < 0)
 		room_explain(x.dir, 0, err);

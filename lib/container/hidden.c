@@ -160,18 +160,6 @@ store_attr(struct kvtree *t, const char *key, const char *name,
 	return k == NULL ? -1 : attr_write(k, a, err);
 }
 
-static int
-store_attrs(const struct hidden *h, const struct segmap *m,
-	    const struct place *p, struct kvtree *t, struct error *err)
-{
-	for (size_t i = 0; i < m->nfiles && i < h->nattrs; i++)
-		if (is_listed(p, m->files[i].rank) &&
-		    store_attr(t, "FILE", m->files[i].path, &h->attrs[i], err) <
-			    0)
-			return -1;
-	return 0;
-}
-
 /* The directories of the part's files. */
 static int
 store_dirs(const struct hidden *h, const struct segmap *m,
@@ -197,47 +185,34 @@ store_dirs(const struct hidden *h, const struct segmap *m,
 	return 0;
 }
 
-/* Encode the tables of `t`, and those of the part of rank2file. */
-static int
-encode(const struct kvtree *t, const struct place *p, struct buf *out,
-       struct error *err)
-{
-	struct kvwrite w;
-
-	kvtree_begin(&w, out, (uint32_t)kvtree_count(t) + 1);
-	kvtree_put_children(&w, t);
-	kvwrite_key(&w, RANK2FILE_SPARE, RANK2FILE_PART_KEYS);
-	if (rank2file_put_part(&w, p->r, p->part * RANK2FILE_PART_RANKS,
-			       RANK2FILE_PART_RANKS, err) < 0)
-		return -1;
-	return kvtree_seal(&w, err);
-}
-
+/* Encode the tables of a part, and those of the part of rank2file. */
 static int
 build_part(const struct hidden *h, const struct segmap *m,
 	   const struct place *p, struct buf *out, struct error *err)
 {
 	struct kvtree *t = kvtree_new(err);
-	int rc = -1;
+	struct kvwrite w;
+	int rc = t == NULL ? -1 : 0;
 
-	if (t != NULL && store_attrs(h, m, p, t, err) == 0 &&
-	    store_dirs(h, m, p, t, err) == 0 && store_hidden(h, p, t, err) == 0)
-		rc = encode(t, p, out, err);
+	for (size_t i = 0; i < m->nfiles && i < h->nattrs && rc == 0; i++)
+		if (is_listed(p, m->files[i].rank))
+			rc = store_attr(t, "FILE", m->files[i].path,
+					&h->attrs[i], err);
+	if (rc == 0 &&
+	    (store_dirs(h, m, p, t, err) < 0 || store_hidden(h, p, t, err) < 0))
+		rc = -1;
+	if (rc == 0) {
+		kvtree_begin(&w, out, (uint32_t)kvtree_count(t) + 1);
+		kvtree_put_children(&w, t);
+		kvwrite_key(&w, RANK2FILE_SPARE, RANK2FILE_PART_KEYS);
+		rc = rank2file_put_part(&w, p->r,
+					p->part * RANK2FILE_PART_RANKS,
+					RANK2FILE_PART_RANKS, err);
+	}
+	if (rc == 0)
+		rc = kvtree_seal(&w, err);
 	kvtree_free(t);
 	return rc;
-}
-
-/* List the part with its checksum and META. */
-static int
-list_part(const struct hidden *h, const struct place *p, const char *name,
-	  const struct buf *image, struct kvtree *list, struct error *err)
-{
-	struct kvtree *k = rank2file_set_sum(list, name, image, err);
-	size_t meta = 0;
-
-	for (size_t i = 0; i < h->nfiles; i++)
-		meta += is_listed(p, h->files[i].rank);
-	return k == NULL ? -1 : kvtree_set_u64(k, "META", meta, err);
 }
 
 int
@@ -254,13 +229,21 @@ hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 	if (r->nranks > 0)
 		p.last = (r->nranks - 1) / RANK2FILE_PART_RANKS;
 	for (; list != NULL && rc == 0 && p.part <= p.last; p.part++) {
+		struct kvtree *k = NULL;
+		size_t meta = 0;
+
 		snprintf(name, sizeof(name), RANK2FILE_SPARE_FMT,
 			 (uint64_t)p.part * RANK2FILE_PART_RANKS +
 				 r->generation);
 		buf_clear(&image);
-		if (build_part(h, m, &p, &image, err) < 0)
+		if (build_part(h, m, &p, &image, err) < 0) {
 			rc = error_wrap(err, "%s", name);
-		else if (list_part(h, &p, name, &image, list, err) < 0)
+			break;
+		}
+		for (size_t i = 0; i < h->nfiles; i++)
+			meta += is_listed(&p, h->files[i].rank);
+		k = rank2file_set_sum(list, name, &image, err);
+		if (k == NULL || kvtree_set_u64(k, "META", meta, err) < 0)
 			rc = -1;
 		else
 			rc = rank2file_write(dirfd, name, &image,

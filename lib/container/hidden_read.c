@@ -40,23 +40,6 @@ is_of_part(const struct loader *l, size_t i)
 					   l->rank / RANK2FILE_PART_RANKS;
 }
 
-/* The first file of the map with at least the first rank of the part. */
-static size_t
-first_of_part(const struct loader *l)
-{
-	size_t low = 0, high = l->m->nfiles;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (l->m->files[mid].rank < l->rank)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /* Look up a file of the map: *at, or MAP_NONE.  Parts list files in the order
  * of the map, so the next file is tried first. */
 static int
@@ -208,28 +191,6 @@ scan_file(struct loader *l, int dirfd, const char *name, size_t first,
 	return rc;
 }
 
-static int
-scan_image(struct loader *l, const struct buf *raw, struct error *err)
-{
-	size_t len = 0;
-	const char *body = kvtree_body(raw->data, raw->len, &len, err);
-	struct kvstream s;
-
-	if (body == NULL)
-		return -1;
-	kvstream_memory(&s, body, len);
-	return scan_part(l, &s, err);
-}
-
-static int
-check_name(const char *name, struct error *err)
-{
-	if (path_is_clean(name) && strchr(name, '/') == NULL)
-		return 0;
-	return error_set(err, ERROR_UNSAFE, "%s: not a plain file name",
-			 str_shown(name));
-}
-
 /* Add entry `k` of RED to the table of redundancy files. */
 static int
 add_red(struct loader *l, const struct kvtree *k, struct error *err)
@@ -263,8 +224,11 @@ load_files(struct loader *l, const struct kvtree *table, bool red,
 			.at = red ? l->red.ranks->nfiles : 0,
 		};
 
-		if (check_name(f.name, err) < 0 ||
-		    attr_read(kvtree_get(k, "ATTR"), &f.attr, err) < 0 ||
+		if (!path_is_clean(f.name) || strchr(f.name, '/') != NULL)
+			return error_set(err, ERROR_UNSAFE,
+					 "%s: not a plain file name",
+					 str_shown(f.name));
+		if (attr_read(kvtree_get(k, "ATTR"), &f.attr, err) < 0 ||
 		    (red && add_red(l, k, err) < 0))
 			return -1;
 		if (!red && f.tree == NULL)
@@ -276,27 +240,19 @@ load_files(struct loader *l, const struct kvtree *table, bool red,
 }
 
 /* The tree is kept, as names and contents are borrowed from it. */
-static struct kvtree *
-decode_part(struct hidden *h, const struct buf *raw, struct error *err)
-{
-	struct kvtree *t = NULL;
-
-	if (!MEM_ROOM(h->trees, h->ntrees, h->trees_cap)) {
-		error_no_memory(err);
-		return NULL;
-	}
-	t = kvtree_decode(raw->data, raw->len, NULL, err);
-	if (t != NULL)
-		h->trees[h->ntrees++] = t;
-	return t;
-}
-
 static int
 load_tree(struct loader *l, const struct buf *raw, struct error *err)
 {
-	const struct kvtree *t = decode_part(l->h, raw, err);
+	struct hidden *h = l->h;
+	struct kvtree *t = NULL;
 
-	if (t == NULL || load_attrs(l, kvtree_get(t, "FILE"), err) < 0 ||
+	if (!MEM_ROOM(h->trees, h->ntrees, h->trees_cap))
+		return error_no_memory(err);
+	t = kvtree_decode(raw->data, raw->len, NULL, err);
+	if (t == NULL)
+		return -1;
+	h->trees[h->ntrees++] = t;
+	if (load_attrs(l, kvtree_get(t, "FILE"), err) < 0 ||
 	    load_dirs(l, kvtree_get(t, "DIR"), err) < 0 ||
 	    load_files(l, kvtree_get(t, "META"), false, err) < 0)
 		return -1;
@@ -356,10 +312,18 @@ load_whole(struct loader *l, int dirfd, const struct kvtree *k,
 	   struct error *err)
 {
 	struct buf raw = BUF_INIT;
+	struct kvstream s;
+	const char *body = NULL;
+	size_t len = 0;
 	int rc = read_any(l, dirfd, k, &raw, err);
 
 	if (rc == 0) {
-		rc = scan_image(l, &raw, err);
+		body = kvtree_body(raw.data, raw.len, &len, err);
+		rc = body == NULL ? -1 : 0;
+		if (rc == 0) {
+			kvstream_memory(&s, body, len);
+			rc = scan_part(l, &s, err);
+		}
 		if (rc == 1)
 			rc = load_tree(l, &raw, err);
 		if (rc < 0)
@@ -375,7 +339,7 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k,
 {
 	const char *name = kvtree_key(k);
 	int64_t n = dataset_dir_packed(name);
-	size_t first = 0;
+	size_t low = 0, high = l->m->nfiles;
 	int rc = 1;
 
 	if (n < 0)
@@ -385,34 +349,21 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k,
 	n -= n % RANK2FILE_PART_RANKS;
 	l->rank = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 	if (l->partial) {
-		first = first_of_part(l);
-		if (!is_of_part(l, first))
+		/* Find the first file of the map with at least the first rank
+		 * of the part. */
+		while (low < high) {
+			size_t mid = low + (high - low) / 2;
+
+			if (l->m->files[mid].rank < l->rank)
+				low = mid + 1;
+			else
+				high = mid;
+		}
+		if (!is_of_part(l, low))
 			return 0;
-		rc = scan_file(l, dirfd, name, first, err);
+		rc = scan_file(l, dirfd, name, low, err);
 	}
 	return rc > 0 ? load_whole(l, dirfd, k, err) : rc;
-}
-
-static int
-load_all(struct loader *l, int dirfd, const struct kvtree *list,
-	 struct error *err)
-{
-	struct hidden *h = l->h;
-	const struct kvtree *k = NULL;
-
-	h->nattrs = l->m->nfiles;
-	h->attrs = mem_calloc(h->nattrs + 1, sizeof(*h->attrs));
-	l->red.arena = h->arena;
-	l->red.nranks = 1;
-	l->red.ranks = arena_alloc(h->arena, 1, sizeof(*l->red.ranks));
-	if (h->attrs == NULL || l->red.ranks == NULL)
-		return error_no_memory(err);
-	kvtree_foreach (k, list)
-		if (load_part(l, dirfd, k, err) < 0)
-			return -1;
-	if (l->red.ranks->nfiles == 0)
-		return 0;
-	return segmap_read(&h->red, &l->red, err);
 }
 
 int
@@ -420,14 +371,30 @@ hidden_load(struct hidden *h, int dirfd, const struct rank2file *r,
 	    const struct segmap *m, struct error *err)
 {
 	const struct kvtree *list = kvtree_get(r->containers, "HIDDEN");
+	const struct kvtree *k = NULL;
 	struct loader l = { .h = h, .m = m, .partial = r->partial };
 	int rc = 0;
 
 	if (hidden_init(h, err) < 0)
 		return -1;
-	l.red.containers = kvtree_get(r->containers, "RED");
-	if (kvtree_first(list) != NULL)
-		rc = load_all(&l, dirfd, list, err);
+	if (kvtree_first(list) == NULL)
+		return 0;
+	h->nattrs = m->nfiles;
+	h->attrs = mem_calloc(h->nattrs + 1, sizeof(*h->attrs));
+	/* Redundancy files are read as those of one rank. */
+	l.red = (struct rank2file){
+		.containers = kvtree_get(r->containers, "RED"),
+		.arena = h->arena,
+		.nranks = 1,
+		.ranks = arena_alloc(h->arena, 1, sizeof(*l.red.ranks)),
+	};
+	if (h->attrs == NULL || l.red.ranks == NULL)
+		rc = error_no_memory(err);
+	kvtree_foreach (k, list)
+		if (rc == 0)
+			rc = load_part(&l, dirfd, k, err);
+	if (rc == 0 && l.red.ranks->nfiles > 0)
+		rc = segmap_read(&h->red, &l.red, err);
 	map_free(l.by_path);
 	if (l.red.ranks != NULL)
 		mem_free(l.red.ranks->files);

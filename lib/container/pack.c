@@ -20,8 +20,10 @@
 #include "arena.h"
 #include "container/container_impl.h"
 #include "container/marks.h"
+#include "create.h"
 #include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
 #include "par.h"
@@ -155,23 +157,19 @@ look_at(void *arg, size_t i, unsigned worker, struct error *err)
 }
 
 static int
-short_list(const struct packed *p, size_t rank, struct error *err)
-{
-	error_set(err, ERROR_DAMAGED,
-		  "%s: files of rank %zu are missing: build the dataset again",
-		  p->dir, rank);
-	return error_remedy(err, REMEDY_INDEX);
-}
-
-static int
 look(struct packing *w, struct error *err)
 {
 	const struct segmap *from = &w->p->map;
 
 	for (size_t i = 0; i < w->p->r2f.nranks; i++)
 		if (!w->p->r2f.ranks[i].present ||
-		    w->p->r2f.ranks[i].expected > w->p->r2f.ranks[i].nfiles)
-			return short_list(w->p, i, err);
+		    w->p->r2f.ranks[i].expected > w->p->r2f.ranks[i].nfiles) {
+			error_set(
+				err, ERROR_DAMAGED,
+				"%s: files of rank %zu are missing: build the dataset again",
+				w->p->dir, i);
+			return error_remedy(err, REMEDY_INDEX);
+		}
 	if (hidden_init(&w->hidden, err) < 0)
 		return -1;
 	w->stats = mem_calloc(from->nfiles + 1, sizeof(*w->stats));
@@ -326,9 +324,10 @@ remove_one(void *arg, size_t i, unsigned worker, struct error *err)
 static int
 remove_originals(struct packing *w, struct error *err)
 {
-	if (find_shared(w, &w->map, err) < 0)
-		return -1;
-	return each_file(w, w->map.nfiles + w->hidden.nfiles, remove_one, err);
+	return find_shared(w, &w->map, err) < 0
+		       ? -1
+		       : each_file(w, w->map.nfiles + w->hidden.nfiles,
+				   remove_one, err);
 }
 
 /* --- All steps --- */
@@ -377,55 +376,17 @@ sweep_temps(const struct packing *w, struct error *err)
 	return rc;
 }
 
-/* Remove file `i` of a packed dataset if it exists with the bytes and times
- * that are packed. */
-static int
-sweep_original(struct packing *w, size_t i, struct error *err)
-{
-	const struct packed *p = w->p;
-	const struct segmap_file *f = &p->map.files[i];
-	const struct attr *a =
-		p->hidden.nattrs > i ? &p->hidden.attrs[i] : NULL;
-	struct stat st;
-	bool same = false;
-
-	if (f->nsegs == 0 || w->shared[i] || a == NULL || !a->has_times ||
-	    pathcache_absent(w->parents, f->path) ||
-	    pathcache_stat(w->parents, f->path, &st, NULL) < 0)
-		return 0;
-	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size &&
-	    st.st_mtim.tv_sec == a->mtime.tv_sec &&
-	    st.st_mtim.tv_nsec == a->mtime.tv_nsec &&
-	    pack_compare(p, i, w->po->work, &same, err) < 0)
-		return -1;
-	if (same)
-		return remove_original(w, w->parents, f->path, &st, err);
-	w->left++;
-	return 0;
-}
-
-/* Write the map again if a file of it is damaged, or has no second copy. */
-static int
-mend_map(struct packing *w, struct error *err)
-{
-	struct packed *p = w->p;
-
-	if (p->flaw == NULL && packed_has_copy(p))
-		return 0;
-	return pack_switch(p, &p->map, &p->hidden, false, err);
-}
-
 /* Remove leftovers of an interrupted run, and (not with --keep) originals with
  * the same bytes and times as packed. */
 static int
 sweep_leftovers(struct packing *w, struct error *err)
 {
 	const bool dry = w->po->work->dry_run;
-	const struct packed *p = w->p;
+	struct packed *p = w->p;
 
 	w->out->done_before = true;
 	if (packed_refuse_incomplete(p, err) < 0 ||
-	    (!dry && pack_forget_replaced(w->p, w->po->work, err) < 0) ||
+	    (!dry && pack_forget_replaced(p, w->po->work, err) < 0) ||
 	    pack_sweep(p, &p->map, &p->hidden.red, dry, &w->out->removed, err) <
 		    0 ||
 	    (!dry && (pack_sweep_parts(p, err) < 0 || sweep_temps(w, err) < 0)))
@@ -433,11 +394,32 @@ sweep_leftovers(struct packing *w, struct error *err)
 	if (!w->po->keep &&
 	    (sweep_hidden(w, err) < 0 || find_shared(w, &p->map, err) < 0))
 		return -1;
-	for (size_t i = 0; !w->po->keep && i < p->map.nfiles; i++)
-		if (sweep_original(w, i, err) < 0)
+	for (size_t i = 0; !w->po->keep && i < p->map.nfiles; i++) {
+		const struct segmap_file *f = &p->map.files[i];
+		const struct attr *a =
+			p->hidden.nattrs > i ? &p->hidden.attrs[i] : NULL;
+		struct stat st;
+		bool same = false;
+
+		if (f->nsegs == 0 || w->shared[i] || a == NULL ||
+		    !a->has_times || pathcache_absent(w->parents, f->path) ||
+		    pathcache_stat(w->parents, f->path, &st, NULL) < 0)
+			continue;
+		if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size &&
+		    st.st_mtim.tv_sec == a->mtime.tv_sec &&
+		    st.st_mtim.tv_nsec == a->mtime.tv_nsec &&
+		    pack_compare(p, i, w->po->work, &same, err) < 0)
 			return -1;
-	/* Last, because the parts listed in p->r2f are removed. */
-	return dry ? 0 : mend_map(w, err);
+		if (!same)
+			w->left++;
+		else if (remove_original(w, w->parents, f->path, &st, err) < 0)
+			return -1;
+	}
+	/* Write the map again if a file of it is damaged, or has no second
+	 * copy.  Last, because the parts listed in p->r2f are removed. */
+	if (dry || (p->flaw == NULL && packed_has_copy(p)))
+		return 0;
+	return pack_switch(p, &p->map, &p->hidden, false, err);
 }
 
 /* After a failure, remove what was written, unless the new map is in place. */
@@ -456,6 +438,18 @@ take_back(const struct packing *w)
 			(void)unlinkat(p->root_fd, SEGMAP_DIR, AT_REMOVEDIR);
 	}
 	rank2file_free(&now);
+}
+
+/* Make the directory of the containers, in layout 1 that of the metadata. */
+static int
+make_dir(const struct packed *p, struct error *err)
+{
+	if (create_dir(p->root_fd, SEGMAP_DIR, 0777,
+		       create_owner(p->root_fd)) == 0)
+		return io_sync_dir(p->root_fd, p->root, err);
+	return errno == EEXIST ? 0
+			       : error_sys(err, "%s/%s: cannot make", p->root,
+					   SEGMAP_DIR);
 }
 
 static int
@@ -495,7 +489,7 @@ pack_new(struct packing *w, struct error *err)
 		return -1;
 	if (po->work->dry_run)
 		return po->keep ? 0 : remove_originals(w, err);
-	if (pack_make_dir(p, err) < 0 || marks_remove(p->meta_fd, err) < 0 ||
+	if (make_dir(p, err) < 0 || marks_remove(p->meta_fd, err) < 0 ||
 	    pack_sweep(p, NULL, NULL, false, NULL, err) < 0 ||
 	    pack_sweep_parts(p, err) < 0 ||
 	    pack_write(w, &w->map, p->file_fd, err) < 0 ||

@@ -86,20 +86,7 @@ make_empty(const struct packing *w, struct error *err)
 	return rc;
 }
 
-/* Write a descriptor as SCR 1.1.8 does: complete, and without the flags. */
-static int
-write_desc(struct kvtree *t, const struct dataset *d, struct error *err)
-{
-	struct dataset whole = *d;
-
-	whole.complete = 1;
-	if (dataset_write(t, &whole, err) < 0)
-		return -1;
-	kvtree_remove(t, "FLAG_CKPT");
-	kvtree_remove(t, "FLAG_OUTPUT");
-	return 0;
-}
-
+/* The descriptor is written as SCR 1.1.8 does: complete, without the flags. */
 static int
 write_summary(const struct packed *q, const struct packed *p, struct error *err)
 {
@@ -112,9 +99,13 @@ write_summary(const struct packed *q, const struct packed *p, struct error *err)
 
 	if (from == NULL || to == NULL || dataset_read(s.desc, &d, err) < 0)
 		goto out;
+	d.complete = 1;
 	desc = kvtree_put(to, "DSET", err);
-	if (desc != NULL && write_desc(desc, &d, err) == 0 &&
-	    kvtree_set_u64(to, "COMPLETE", 1, err) == 0 &&
+	if (desc == NULL || dataset_write(desc, &d, err) < 0)
+		goto out;
+	kvtree_remove(desc, "FLAG_CKPT");
+	kvtree_remove(desc, "FLAG_OUTPUT");
+	if (kvtree_set_u64(to, "COMPLETE", 1, err) == 0 &&
 	    kvtree_set_u64(to, "VERSION", SUMMARY_VERSION, err) == 0)
 		rc = kvtree_write_file(to, q->meta_fd, SUMMARY_FILE, err);
 out:

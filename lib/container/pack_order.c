@@ -98,17 +98,6 @@ find_nodes(struct packing *w, uint32_t *node, bool *known, struct error *err)
 	return 0;
 }
 
-/* The nodes of the ranks are unknown: treat all ranks as those of one node. */
-static void
-forget_nodes(const struct packing *w, uint32_t *node)
-{
-	memset(node, 0, w->p->r2f.nranks * sizeof(*node));
-	work_detail(
-		w->po->work,
-		"the metadata do not record which ranks shared a node: packed "
-		"by rank");
-}
-
 static int
 sort_attrs(struct packing *w, struct error *err)
 {
@@ -232,44 +221,45 @@ sort_items(struct packing *w, enum pack_order order, const uint32_t *node,
 	return 0;
 }
 
-static int
-sort(struct packing *w, uint32_t *node, struct error *err)
+int
+pack_sort(struct packing *w, struct error *err)
 {
 	const struct segmap *old = &w->p->map;
+	const size_t nranks = w->p->r2f.nranks;
 	const bool spread = w->po->redundancy || w->hidden.nfiles > 0;
-	enum pack_order order = w->po->order;
+	const enum pack_order order =
+		w->po->order == PACK_AS_IS && !w->p->is_packed ? PACK_NODE
+							       : w->po->order;
+	uint32_t *node = mem_calloc(nranks + 1, sizeof(*node));
 	bool known = false;
+	int rc = -1;
 
-	if (order == PACK_AS_IS && !w->p->is_packed)
-		order = PACK_NODE;
-	if (find_nodes(w, node, &known, err) < 0)
-		return -1;
-	if (order == PACK_NODE && !known && !spread)
-		forget_nodes(w, node);
+	w->from = mem_calloc(old->nfiles + 1, sizeof(*w->from));
+	w->set = mem_calloc(nranks + 1, sizeof(*w->set));
+	if (node == NULL || w->from == NULL || w->set == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
+	if (segmap_init(&w->map, old->nfiles, err) < 0 ||
+	    find_nodes(w, node, &known, err) < 0)
+		goto out;
+	if (order == PACK_NODE && !known && !spread) {
+		/* Treat all ranks as those of one node. */
+		memset(node, 0, nranks * sizeof(*node));
+		work_detail(w->po->work,
+			    "the metadata do not record which ranks shared a "
+			    "node: packed by rank");
+	}
 	if ((order == PACK_AS_IS ? segmap_sort(old, false, w->from, err)
 				 : sort_items(w, order, node, err)) < 0)
-		return -1;
+		goto out;
 	for (; w->map.nfiles < old->nfiles; w->map.nfiles++)
 		w->map.files[w->map.nfiles] =
 			old->files[w->from[w->map.nfiles]];
 	if (spread && order != PACK_NAME && order != PACK_RANK)
 		set_groups(w, node);
-	return sort_attrs(w, err);
-}
-
-int
-pack_sort(struct packing *w, struct error *err)
-{
-	const size_t n = w->p->map.nfiles, nranks = w->p->r2f.nranks;
-	uint32_t *node = mem_calloc(nranks + 1, sizeof(*node));
-	int rc = -1;
-
-	w->from = mem_calloc(n + 1, sizeof(*w->from));
-	w->set = mem_calloc(nranks + 1, sizeof(*w->set));
-	if (node == NULL || w->from == NULL || w->set == NULL)
-		error_no_memory(err);
-	else if (segmap_init(&w->map, n, err) == 0)
-		rc = sort(w, node, err);
+	rc = sort_attrs(w, err);
+out:
 	mem_free(node);
 	return rc;
 }

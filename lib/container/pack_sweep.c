@@ -1,25 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack_sweep.c - remove files that no map lists: after a switch, or left by an
- * interrupted run.
+ * pack_sweep.c - remove what is no longer needed: files that no map lists, after
+ * a switch or left by an interrupted run; and packed metadata that a rebuild has
+ * replaced.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
+#include "buf.h"
 #include "container/container_impl.h"
+#include "container/marks.h"
 #include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"
 #include "map.h"
+#include "mem.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
 #include "str.h"
 #include "temp.h"
+#include "transfer/transfer.h"
+#include "work.h"
 
 #define PART_STEM "rank2file."
 
@@ -107,18 +117,6 @@ is_part(const struct packed *p, const char *name)
 	return end != NULL && str_eq(end, p->layout == 1 ? ".scr" : "");
 }
 
-/* Add the name of a part.  The top file gives its end only; in layout 1, its
- * path from the dataset's directory. */
-static int
-name_part(struct map *named, const struct packed *p, const char *file)
-{
-	const char *name =
-		p->layout == 1 ? path_base(file)
-			       : arena_printf(p->arena, "%s%s", p->base, file);
-
-	return name == NULL ? -1 : map_put(named, name, 0);
-}
-
 struct parts {
 	const struct packed *p;
 	struct map *named; /* NULL: unknown */
@@ -150,15 +148,20 @@ pack_sweep_parts(const struct packed *p, struct error *err)
 	struct parts s = { .p = p, .named = map_new() };
 	const struct kvtree *k = NULL;
 	uint64_t level = 0;
-	int rc = 0;
+	int rc = s.named == NULL ? error_no_memory(err) : 0;
 
-	if (s.named == NULL)
-		return error_no_memory(err);
+	/* The top file gives the end of a part's name only; in layout 1, its
+	 * path from the dataset's directory. */
 	kvtree_foreach (k, kvtree_get(p->r2f.top, "RANK")) {
-		const char *file = kvtree_value(k, "FILE");
+		const char *file = kvtree_value(k, "FILE"), *name = NULL;
 
-		if (rc == 0 && file != NULL)
-			rc = name_part(s.named, p, file);
+		if (rc < 0 || file == NULL)
+			continue;
+		name = p->layout == 1
+			       ? path_base(file)
+			       : arena_printf(p->arena, "%s%s", p->base, file);
+		if (name == NULL || map_put(s.named, name, 0) < 0)
+			rc = error_no_memory(err);
 	}
 	/* If there are more levels, which only LLNL's library writes, the top
 	 * file does not name all parts: remove none. */
@@ -167,11 +170,212 @@ pack_sweep_parts(const struct packed *p, struct error *err)
 		map_free(s.named);
 		s.named = NULL;
 	}
-	if (rc < 0)
-		error_no_memory(err);
-	else if (dir_each(p->meta_fd, p->dir, sweep_part, &s, err) < 0 ||
-		 hidden_sweep(p->meta_fd, &p->r2f, err) < 0)
+	if (rc == 0 && (dir_each(p->meta_fd, p->dir, sweep_part, &s, err) < 0 ||
+			hidden_sweep(p->meta_fd, &p->r2f, err) < 0))
 		rc = -1;
 	map_free(s.named);
+	return rc;
+}
+
+/* --- Compare with the packed contents --- */
+
+/* Compute the checksum of a string of `len` bytes. */
+static int
+sum_of(const struct stripe *s, uint64_t len, const struct work *work,
+       uint32_t *crc, struct error *err)
+{
+	struct stripe_sum sum = { .size = len };
+	struct work quiet = *work;
+	const struct transfer_options t = { .work = &quiet, .sums = &sum };
+
+	quiet.progress = NULL;
+	if (transfer(s, NULL, len, &t, err) < 0)
+		return -1;
+	*crc = sum.crc;
+	return 0;
+}
+
+/* The same of the file with the path of `f`, below `dirfd`. */
+static int
+sum_file(int dirfd, const struct segmap_file *f, const struct work *work,
+	 uint32_t *crc, struct error *err)
+{
+	struct stripe_part part = {
+		.len = f->size,
+		.dirfd = dirfd,
+		.path = f->path,
+	};
+	const struct stripe there = { f->size > 0, &part };
+
+	return sum_of(&there, f->size, work, crc, err);
+}
+
+int
+pack_compare(const struct packed *p, size_t file, const struct work *work,
+	     bool *same, struct error *err)
+{
+	const struct segmap_file *f = &p->map.files[file];
+	struct stripe packed = { 0, NULL };
+	struct arena *arena = NULL;
+	uint32_t has = 0, wants = f->crc;
+	int rc = sum_file(p->file_fd, f, work, &has, err);
+
+	if (rc == 0 && !f->has_crc) {
+		arena = arena_new();
+		rc = arena == NULL
+			     ? error_no_memory(err)
+			     : packed_file(p, &p->map, f, arena, &packed, err);
+		if (rc == 0)
+			rc = sum_of(&packed, f->size, work, &wants, err);
+		arena_free(arena);
+	}
+	*same = rc == 0 && has == wants;
+	return rc;
+}
+
+int
+pack_compare_hidden(const struct packed *p, const struct hidden_file *f,
+		    const struct work *work, bool *same, struct error *err)
+{
+	struct buf there = BUF_INIT, packed = BUF_INIT;
+	const struct segmap_file *s = NULL;
+	uint32_t crc = 0;
+	int rc = 0;
+
+	if (f->tree == NULL) {
+		s = &p->hidden.red.files[f->at];
+		rc = sum_file(p->meta_fd, s, work, &crc, err);
+		*same = rc == 0 && s->has_crc && crc == s->crc;
+		return rc;
+	}
+	rc = io_read_file(p->meta_fd, f->name, KVTREE_MAX_ENCODED, &there, err);
+	if (rc == 0)
+		rc = kvtree_encode(f->tree, &packed, err);
+	*same = rc == 0 && there.len == packed.len &&
+		memcmp(there.data, packed.data, there.len) == 0;
+	buf_free(&packed);
+	buf_free(&there);
+	return rc;
+}
+
+/* --- Packed metadata that a rebuild has replaced --- */
+
+struct replaced {
+	struct packed *p;
+	const struct work *work;
+	bool *gone;   /* by file of hidden: replaced */
+	bool *lost;   /* by file of hidden.red: its bytes are missing */
+	size_t count; /* in `gone` */
+};
+
+/* Does file `name` of the metadata directory replace a packed one? */
+static int
+look_at(void *arg, const char *name, struct error *err)
+{
+	struct replaced *r = arg;
+	const struct packed *p = r->p;
+	const struct hidden_file *f = hidden_find(&p->hidden, name);
+	bool same = false;
+	struct stat st;
+
+	if (f == NULL ||
+	    dir_stat(p->meta_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISREG(st.st_mode))
+		return 0;
+	if ((f->tree != NULL || !r->lost[f->at]) &&
+	    (uint64_t)st.st_size == f->attr.size &&
+	    pack_compare_hidden(p, f, r->work, &same, err) < 0)
+		return -1;
+	r->gone[f - p->hidden.files] = !same;
+	r->count += !same;
+	return 0;
+}
+
+/* Remove from the map: the replaced files, the checksums of their containers,
+ * and containers without other files. */
+static void
+forget(const struct replaced *r)
+{
+	struct hidden *h = &r->p->hidden;
+	struct segmap *m = &h->red;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < m->ncontainers; i++)
+		m->containers[i].used = 0;
+	for (size_t i = 0; i < h->nfiles; i++) {
+		const struct hidden_file f = h->files[i];
+		const struct segmap_file *s =
+			f.tree == NULL ? &m->files[f.at] : NULL;
+
+		for (size_t k = 0; s != NULL && k < s->nsegs; k++) {
+			const struct segment *seg = &m->segs[s->first + k];
+			struct segmap_container *c =
+				&m->containers[seg->container];
+
+			if (r->gone[i])
+				c->has_crc = false;
+			else if (seg->off + seg->len > c->used)
+				c->used = seg->off + seg->len;
+		}
+		if (!r->gone[i])
+			h->files[kept++] = f;
+	}
+	h->nfiles = kept;
+	for (size_t i = 0; i < m->ncontainers; i++)
+		if (m->containers[i].used == 0)
+			m->containers[i].has_size = false;
+}
+
+/* Remove the marks of a rebuild if they concern no file of the map. */
+static int
+remove_marks(const struct packed *p, struct error *err)
+{
+	struct marks marks = { .count = 0 };
+	int rc = marks_load(&marks, p->meta_fd, err);
+
+	if (rc == 0 && marks.count > 0 &&
+	    !marks_any(&marks, &p->map, 0, p->map.nsegs) &&
+	    !marks_any(&marks, &p->hidden.red, 0, p->hidden.red.nsegs))
+		rc = marks_remove(p->meta_fd, err);
+	marks_free(&marks);
+	return rc;
+}
+
+/*
+ * Redundancy over filemaps that is computed again has other bytes than before,
+ * often more of them.  So it does not fit in its place in a container, and is
+ * written to files, which take precedence.  The packed files are removed from
+ * the map; their bytes remain in the containers as gaps.
+ */
+int
+pack_forget_replaced(struct packed *p, const struct work *work,
+		     struct error *err)
+{
+	const struct hidden *h = &p->hidden;
+	struct replaced r = { .p = p, .work = work };
+	int rc = 0;
+
+	/* Metadata that could not be read cannot be written again. */
+	if (!p->is_packed || p->layout != 3 || h->incomplete)
+		return 0;
+	if (h->nfiles > 0) {
+		r.gone = mem_calloc(h->nfiles + 1, sizeof(*r.gone));
+		r.lost = mem_calloc(h->red.nfiles + 1, sizeof(*r.lost));
+		rc = r.gone == NULL || r.lost == NULL
+			     ? error_no_memory(err)
+			     : packed_lost_redundancy(p, r.lost, err);
+		if (rc == 0)
+			rc = dir_each(p->meta_fd, p->dir, look_at, &r, err);
+	}
+	if (rc == 0 && r.count > 0) {
+		forget(&r);
+		rc = pack_switch(p, &p->map, &p->hidden, false, err);
+		if (rc == 0)
+			rc = packed_reload(p, work, err);
+	}
+	if (rc == 0)
+		rc = remove_marks(p, err);
+	mem_free(r.gone);
+	mem_free(r.lost);
 	return rc;
 }

@@ -8,26 +8,12 @@
 
 #include "arena.h"
 #include "container/container_impl.h"
-#include "create.h"
 #include "error.h"
-#include "io.h"
 #include "mem.h"
 #include "progress.h"
 #include "transfer/put.h"
 #include "transfer/transfer.h"
 #include "work.h"
-
-int
-pack_make_dir(const struct packed *p, struct error *err)
-{
-	if (create_dir(p->root_fd, SEGMAP_DIR, 0777,
-		       create_owner(p->root_fd)) == 0)
-		return io_sync_dir(p->root_fd, p->root, err);
-	if (errno != EEXIST)
-		return error_sys(err, "%s/%s: cannot make", p->root,
-				 SEGMAP_DIR);
-	return 0;
-}
 
 /*
  * Choose mode and owner of the containers: only users who may access all files
@@ -56,30 +42,6 @@ find_access(const struct hidden *h, struct attr *a)
 			a->gid = getegid();
 	}
 	a->mode = (a->mode & 0666) | 0600;
-}
-
-/* The containers of a batch, end to end; `sum` is their number. */
-static int
-list_containers(const struct packing *w, const struct pack_batch *b,
-		struct stripe *out, struct error *err)
-{
-	uint64_t at = b->begin;
-
-	if (stripe_room(out, w->arena, b->end - b->first, err) < 0)
-		return -1;
-	for (size_t i = b->first; i < b->end; i++) {
-		const struct segmap_container *c = &b->map->containers[i];
-
-		out->parts[out->nparts++] = (struct stripe_part){
-			.start = at,
-			.len = c->size,
-			.dirfd = w->p->root_fd,
-			.path = c->name,
-			.sum = i,
-		};
-		at += c->size;
-	}
-	return 0;
 }
 
 /* Direct the parts of `to` to new files, for put_commit() and put_free().
@@ -117,21 +79,6 @@ put_containers(const struct packing *w, struct stripe *to, struct error *err)
 	return put;
 }
 
-/* Check the checksums of the files whose bytes have all been read. */
-static int
-check_files(const struct segmap *m, const struct stripe_sum *sums,
-	    struct error *err)
-{
-	for (size_t i = 0; i < m->nfiles; i++) {
-		const struct segmap_file *f = &m->files[i];
-
-		if (f->has_crc && f->size > 0 && sums[i].seen == f->size &&
-		    sums[i].crc != f->crc)
-			return segmap_wrong_sum(f, sums[i].crc, err);
-	}
-	return 0;
-}
-
 /* Set the sums of the containers to empty ones. */
 static void
 reset_sums(const struct pack_batch *b, struct stripe_sum *sums)
@@ -142,7 +89,8 @@ reset_sums(const struct pack_batch *b, struct stripe_sum *sums)
 		};
 }
 
-/* Write the containers, and record their checksums. */
+/* Write the containers, compare the checksums of the files whose bytes have all
+ * been read, and record those of the containers. */
 static int
 write_batch(struct packing *w, const struct pack_batch *b, struct stripe *to,
 	    struct stripe_sum *sums, struct error *err)
@@ -154,11 +102,19 @@ write_batch(struct packing *w, const struct pack_batch *b, struct stripe *to,
 		.sums_to = sums,
 	};
 	struct put *put = put_containers(w, to, err);
-	int rc = -1;
+	int rc = put == NULL ? -1 : 0;
 
 	reset_sums(b, sums);
-	if (put != NULL && transfer(&b->from, to, b->len, &t, err) == 0 &&
-	    check_files(b->map, b->files, err) == 0)
+	if (rc == 0)
+		rc = transfer(&b->from, to, b->len, &t, err);
+	for (size_t i = 0; i < b->map->nfiles && rc == 0; i++) {
+		const struct segmap_file *f = &b->map->files[i];
+
+		if (f->has_crc && f->size > 0 && b->files[i].seen == f->size &&
+		    b->files[i].crc != f->crc)
+			rc = segmap_wrong_sum(f, b->files[i].crc, err);
+	}
+	if (rc == 0)
 		rc = put_commit(put, err);
 	for (size_t i = b->first; i < b->end; i++) {
 		b->map->containers[i].has_crc = true;
@@ -201,13 +157,28 @@ pack_fill(struct packing *w, const struct pack_batch *b, struct error *err)
 {
 	struct stripe_sum *sums =
 		mem_calloc(b->map->ncontainers + 1, sizeof(*sums));
-	struct stripe ctrs = { 0, NULL };
+	struct stripe ctrs = { 0, NULL }; /* the containers, end to end */
+	uint64_t at = b->begin;
 	int rc = -1;
 
 	if (sums == NULL)
 		return error_no_memory(err);
-	if (list_containers(w, b, &ctrs, err) == 0)
+	if (stripe_room(&ctrs, w->arena, b->end - b->first, err) == 0) {
+		for (size_t i = b->first; i < b->end; i++) {
+			const struct segmap_container *c =
+				&b->map->containers[i];
+
+			ctrs.parts[ctrs.nparts++] = (struct stripe_part){
+				.start = at,
+				.len = c->size,
+				.dirfd = w->p->root_fd,
+				.path = c->name,
+				.sum = i,
+			};
+			at += c->size;
+		}
 		rc = write_batch(w, b, &ctrs, sums, err);
+	}
 	/* If the originals are kept, a wrong container does no harm: skip the
 	 * second reading. */
 	if (rc == 0 && !w->po->keep)
@@ -228,25 +199,6 @@ pack_file_sums(const struct segmap *m, struct error *err)
 	return sums;
 }
 
-/* The files of a map below `dirfd`, end to end; `sum` is their number. */
-static int
-list_files(const struct packing *w, const struct segmap *m, int dirfd,
-	   struct stripe *out, struct error *err)
-{
-	if (stripe_room(out, w->arena, m->nfiles, err) < 0)
-		return -1;
-	for (size_t i = 0; i < m->nfiles; i++)
-		if (m->files[i].size > 0)
-			out->parts[out->nparts++] = (struct stripe_part){
-				.start = m->files[i].start,
-				.len = m->files[i].size,
-				.dirfd = dirfd,
-				.path = m->files[i].path,
-				.sum = i,
-			};
-	return 0;
-}
-
 int
 pack_write(struct packing *w, struct segmap *m, int dirfd, struct error *err)
 {
@@ -261,12 +213,24 @@ pack_write(struct packing *w, struct segmap *m, int dirfd, struct error *err)
 	/* Before the originals are deleted, the containers are read again. */
 	progress_phase(w->po->work->progress, "packing",
 		       w->po->keep ? m->bytes : 2 * m->bytes);
-	if (b.files != NULL && list_files(w, m, dirfd, &b.from, err) == 0)
-		rc = pack_fill(w, &b, err);
+	if (b.files == NULL ||
+	    stripe_room(&b.from, w->arena, m->nfiles, err) < 0)
+		goto out;
+	for (size_t i = 0; i < m->nfiles; i++)
+		if (m->files[i].size > 0)
+			b.from.parts[b.from.nparts++] = (struct stripe_part){
+				.start = m->files[i].start,
+				.len = m->files[i].size,
+				.dirfd = dirfd,
+				.path = m->files[i].path,
+				.sum = i,
+			};
+	rc = pack_fill(w, &b, err);
 	for (size_t i = 0; rc == 0 && i < m->nfiles; i++) {
 		m->files[i].has_crc = true;
 		m->files[i].crc = b.files[i].crc;
 	}
+out:
 	mem_free(b.files);
 	return rc;
 }

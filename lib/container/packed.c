@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "container/packed.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,21 +44,13 @@ open_dir(int root, const char *rel, int *fd, struct error *err)
 	return error_pass(err, &why);
 }
 
-/* Does the directory have the map of layout 1, or containers without a map? */
-static bool
-is_old(int meta_fd)
-{
-	struct stat st;
-
-	return dir_stat(meta_fd, RANK2FILE_OLD, &st, AT_SYMLINK_NOFOLLOW) ==
-		       0 ||
-	       packed_any_container(meta_fd);
-}
-
-/* Open layout 1: PREFIX/NAME/.scr has a rank2file.scr, or containers. */
+/* Open layout 1: PREFIX/NAME/.scr has a rank2file.scr, or containers without a
+ * map. */
 static int
 open_old(struct packed *p, const char *dir, bool *found, struct error *err)
 {
+	struct stat st;
+
 	*found = false;
 	if (!path_is_clean(dir) || path_below(dir, ".scr") != NULL)
 		return 0;
@@ -66,7 +59,9 @@ open_old(struct packed *p, const char *dir, bool *found, struct error *err)
 		return 0;
 	if (open_dir(p->root_fd, SEGMAP_DIR, &p->meta_fd, err) < 0)
 		return -1;
-	if (p->meta_fd < 0 || !is_old(p->meta_fd))
+	if (p->meta_fd < 0 || (dir_stat(p->meta_fd, RANK2FILE_OLD, &st,
+					AT_SYMLINK_NOFOLLOW) != 0 &&
+			       !packed_any_container(p->meta_fd)))
 		return 0;
 	p->layout = 1;
 	p->base = RANK2FILE_OLD;
@@ -159,15 +154,11 @@ packed_map_flaw(const struct rank2file *r, const struct hidden *h, char *to,
 	return true;
 }
 
-static int
-note_flaw(struct packed *p, struct error *err)
+static bool
+is_damage(const struct error *why)
 {
-	char text[ERROR_TEXT_MAX];
-
-	if (!packed_map_flaw(&p->r2f, &p->hidden, text, sizeof(text)))
-		return 0;
-	p->flaw = arena_strdup(p->arena, text);
-	return p->flaw == NULL ? error_no_memory(err) : 0;
+	return (why->kind == ERROR_ABSENT || why->kind == ERROR_CORRUPT) &&
+	       why->errnum != EIO;
 }
 
 static int
@@ -175,12 +166,21 @@ load(struct packed *p, const struct packed_some *some, struct par *par,
      struct error *err)
 {
 	struct error why = ERROR_INIT;
+	char text[ERROR_TEXT_MAX];
 
 	if (rank2file_load_some(p->meta_fd, p->base, par,
 				some != NULL ? &some->files : NULL, &p->r2f,
 				&why) < 0) {
-		if (packed_old_map_lost(p, &why) ||
-		    packed_map_lost(p->meta_fd, &why))
+		/* In layout 1 no other program writes maps. */
+		if (p->layout == 1 && is_damage(&why) &&
+		    packed_has_containers(p->root_fd))
+			return error_set(
+				err, ERROR_LOST,
+				"%s: %s: it records where the files lie in the "
+				"containers: restore rank2file*.scr in %s from "
+				"a backup",
+				p->name, why.text, p->dir);
+		if (packed_map_lost(p->meta_fd, &why))
 			return error_set(err, ERROR_LOST, "%s: %s", p->name,
 					 why.text);
 		if (why.kind != ERROR_ABSENT)
@@ -195,7 +195,10 @@ load(struct packed *p, const struct packed_some *some, struct par *par,
 	    ((some == NULL || some->attrs) &&
 	     hidden_load(&p->hidden, p->meta_fd, &p->r2f, &p->map, err) < 0))
 		return error_wrap(err, "%s", p->dir);
-	return note_flaw(p, err);
+	if (!packed_map_flaw(&p->r2f, &p->hidden, text, sizeof(text)))
+		return 0;
+	p->flaw = arena_strdup(p->arena, text);
+	return p->flaw == NULL ? error_no_memory(err) : 0;
 }
 
 int
@@ -465,4 +468,64 @@ packed_file(const struct packed *p, const struct segmap *m,
 		return -1;
 	(void)packed_string(p, m, f, (struct stripe_part){ .start = 0 }, out);
 	return 0;
+}
+
+/* --- Is the map lost? --- */
+
+/* 1: a container. */
+static int
+is_container(void *arg, const char *name, struct error *err)
+{
+	(void)arg;
+	(void)err;
+	return segmap_is_container(name);
+}
+
+bool
+packed_any_container(int dirfd)
+{
+	return dir_each(dirfd, SEGMAP_DIR, is_container, NULL, NULL) == 1;
+}
+
+/* 1: a readable file of rank2file.  Then not all files are lost, or another
+ * program has written a map without containers. */
+static int
+is_sound(void *arg, const char *name, struct error *err)
+{
+	const int *meta_fd = arg;
+	struct kvtree *t = NULL;
+
+	(void)err;
+	if (str_starts(name, RANK2FILE_FILE))
+		t = kvtree_read_beneath(*meta_fd, name, NULL, NULL);
+	kvtree_free(t);
+	return t != NULL;
+}
+
+bool
+packed_has_containers(int root_fd)
+{
+	int fd = path_open_dir(root_fd, SEGMAP_DIR, NULL);
+	bool any = false;
+
+	if (fd >= 0) {
+		any = packed_any_container(fd);
+		close(fd);
+	}
+	return any;
+}
+
+bool
+packed_map_lost(int meta_fd, struct error *why)
+{
+	if (!is_damage(why) ||
+	    dir_each(meta_fd, "metadata", is_sound, &meta_fd, NULL) != 0 ||
+	    !packed_has_containers(meta_fd))
+		return false;
+	error_set(why, ERROR_LOST,
+		  RANK2FILE_FILE
+		  ", its copy, its parts and packed.N.scr are lost; they "
+		  "record where the files lie in the containers: restore one "
+		  "from a backup");
+	return true;
 }

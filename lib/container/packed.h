@@ -85,9 +85,6 @@ void packed_close(struct packed *p);
  * map of existing containers?  Then *why becomes ERROR_LOST. */
 bool packed_map_lost(int meta_fd, struct error *why);
 
-/* The same for a dataset of layout 1. */
-bool packed_old_map_lost(const struct packed *p, struct error *why);
-
 /* Is there a container in the directory? */
 bool packed_any_container(int dirfd);
 

@@ -100,30 +100,8 @@ report_map_flaw(void *arg, const struct segmap_finding *f)
 
 /* --- Sizes --- */
 
-/* Report files with a segment beyond the end of its container. */
-static void
-report_cut(struct checker *c, const uint64_t *have)
-{
-	const struct segmap *m = c->m;
-
-	for (size_t i = 0; i < m->nfiles; i++) {
-		const struct segmap_file *f = &m->files[i];
-
-		for (size_t k = 0; k < f->nsegs && !c->bad[i]; k++) {
-			const struct segment *s = &m->segs[f->first + k];
-
-			if (s->off + s->len > have[s->container])
-				say(c, i, SIZE_MAX,
-				    "%s (rank %" PRIu32
-				    "): damaged: bytes %" PRIu64 " to %" PRIu64
-				    " of %s are missing",
-				    str_shown(f->path), f->rank, s->off,
-				    s->off + s->len - 1,
-				    m->containers[s->container].name);
-		}
-	}
-}
-
+/* Check the sizes of the containers; report files with a segment beyond the end
+ * of its container. */
 static int
 check_containers(struct checker *c, struct error *err)
 {
@@ -143,8 +121,22 @@ check_containers(struct checker *c, struct error *err)
 			    text);
 	}
 	c->flaw.kind = PACKED_FILE;
-	if (rc == 0)
-		report_cut(c, have);
+	for (size_t i = 0; rc == 0 && i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
+
+		for (size_t k = 0; k < f->nsegs && !c->bad[i]; k++) {
+			const struct segment *s = &m->segs[f->first + k];
+
+			if (s->off + s->len > have[s->container])
+				say(c, i, SIZE_MAX,
+				    "%s (rank %" PRIu32
+				    "): damaged: bytes %" PRIu64 " to %" PRIu64
+				    " of %s are missing",
+				    str_shown(f->path), f->rank, s->off,
+				    s->off + s->len - 1,
+				    m->containers[s->container].name);
+		}
+	}
 	mem_free(have);
 	return rc;
 }
@@ -208,45 +200,6 @@ is_summed(const struct segmap_file *f)
 	return f->nsegs > 0 || (f->size > 0 && f->has_crc);
 }
 
-/*
- * A byte is summed once, for its piece: a segment, or a file that is not
- * packed.  The sums of files and containers are combined from these.
- */
-struct sums {
-	struct stripe_sum *pieces; /* of the segments, then of the files */
-	struct stripe_sum *files, *containers;
-};
-
-/* All sums are empty.  A container has its recorded size, or the end of its
- * last segment. */
-static int
-sums_init(const struct segmap *m, struct sums *s, struct error *err)
-{
-	s->pieces = mem_calloc(m->nsegs + m->nfiles + 1, sizeof(*s->pieces));
-	s->files = mem_calloc(m->nfiles + 1, sizeof(*s->files));
-	s->containers = mem_calloc(m->ncontainers + 1, sizeof(*s->containers));
-	if (s->pieces == NULL || s->files == NULL || s->containers == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < m->nsegs; i++)
-		s->pieces[i].size = m->segs[i].len;
-	for (size_t i = 0; i < m->nfiles; i++)
-		s->pieces[m->nsegs + i].size = s->files[i].size =
-			m->files[i].size;
-	for (size_t i = 0; i < m->ncontainers; i++)
-		s->containers[i].size = m->containers[i].has_size
-						? m->containers[i].size
-						: m->containers[i].used;
-	return 0;
-}
-
-static void
-sums_fini(struct sums *s)
-{
-	mem_free(s->pieces);
-	mem_free(s->files);
-	mem_free(s->containers);
-}
-
 /* Add the checksum of `part`, which lies at `off` in `whole`. */
 static void
 add_sum(struct stripe_sum *whole, const struct stripe_sum *part, uint64_t off)
@@ -256,27 +209,6 @@ add_sum(struct stripe_sum *whole, const struct stripe_sum *part, uint64_t off)
 	if (end <= whole->size)
 		whole->crc ^= crc_shift(part->crc, whole->size - end);
 	whole->seen += part->seen;
-}
-
-/* Compute the sums of files and containers. */
-static void
-combine(const struct segmap *m, struct sums *s)
-{
-	for (size_t i = 0; i < m->nfiles; i++) {
-		const struct segmap_file *f = &m->files[i];
-		uint64_t off = 0;
-
-		for (size_t k = f->first; k < f->first + f->nsegs; k++) {
-			const struct segment *g = &m->segs[k];
-
-			add_sum(&s->files[i], &s->pieces[k], off);
-			add_sum(&s->containers[g->container], &s->pieces[k],
-				g->off);
-			off += g->len;
-		}
-		if (f->nsegs == 0)
-			add_sum(&s->files[i], &s->pieces[m->nsegs + i], 0);
-	}
 }
 
 /* The reason why bytes could not be read, if the dataset is not at fault. */
@@ -303,22 +235,9 @@ skip_unreadable(void *arg, const struct stripe_part *part,
 		       : 0;
 }
 
-/* Report a file that could not be read completely.  If the file system refused
- * to read it, its bytes are unknown. */
 static void
-report_unread(struct checker *c, size_t i, const struct unread *u)
-{
-	const struct segmap_file *f = &c->m->files[i];
-
-	c->out->unread += u->noted;
-	say(c, u->noted ? SIZE_MAX : i, SIZE_MAX,
-	    "%s (rank %" PRIu32 "): cannot be read completely%s%s",
-	    str_shown(f->path), f->rank, u->noted ? ": " : "",
-	    u->noted ? u->why.text : "");
-}
-
-static void
-compare(struct checker *c, const struct sums *s, const struct unread *u)
+compare(struct checker *c, const struct stripe_sum *files,
+	const struct stripe_sum *containers, const struct unread *u)
 {
 	const struct segmap *m = c->m;
 	char text[ERROR_TEXT_MAX];
@@ -328,23 +247,31 @@ compare(struct checker *c, const struct sums *s, const struct unread *u)
 
 		if (!is_summed(f) || c->bad[i])
 			continue;
-		if (s->files[i].seen != f->size)
-			report_unread(c, i, u);
-		else if (f->has_crc && s->files[i].crc != f->crc)
+		if (files[i].seen != f->size) {
+			/* If the file system refused to read the file, its
+			 * bytes are unknown. */
+			c->out->unread += u->noted;
+			say(c, u->noted ? SIZE_MAX : i, SIZE_MAX,
+			    "%s (rank %" PRIu32
+			    "): cannot be read completely%s%s",
+			    str_shown(f->path), f->rank, u->noted ? ": " : "",
+			    u->noted ? u->why.text : "");
+		} else if (f->has_crc && files[i].crc != f->crc) {
 			say(c, i, SIZE_MAX, "%s",
-			    segmap_sum_text(f, s->files[i].crc, text,
+			    segmap_sum_text(f, files[i].crc, text,
 					    sizeof(text)));
+		}
 	}
 	for (size_t i = 0; i < m->ncontainers; i++) {
 		const struct segmap_container *k = &m->containers[i];
 
 		if (c->container_bad[i] || !k->has_crc ||
-		    s->containers[i].seen != k->size ||
-		    s->containers[i].crc == k->crc)
+		    containers[i].seen != k->size ||
+		    containers[i].crc == k->crc)
 			continue;
 		say(c, SIZE_MAX, i,
 		    "%s: checksum is 0x%08" PRIx32 ", should be 0x%08" PRIx32,
-		    k->name, (uint32_t)s->containers[i].crc, k->crc);
+		    k->name, (uint32_t)containers[i].crc, k->crc);
 	}
 }
 
@@ -375,36 +302,71 @@ list_pieces(const struct checker *c, struct stripe *from, struct stripe *to)
 	return at.start;
 }
 
+/*
+ * A byte is summed once, for its piece: a segment, or a file that is not
+ * packed.  The sums of files and containers are combined from these.
+ */
 static int
 check_sums(struct checker *c, struct error *err)
 {
-	const size_t most = c->m->nsegs + c->m->nfiles;
+	const struct segmap *m = c->m;
+	const size_t most = m->nsegs + m->nfiles;
+	struct stripe_sum *pieces = mem_calloc(most + 1, sizeof(*pieces));
+	struct stripe_sum *files = mem_calloc(m->nfiles + 1, sizeof(*files));
+	struct stripe_sum *containers =
+		mem_calloc(m->ncontainers + 1, sizeof(*containers));
 	struct stripe from = { 0, NULL }, sinks = { 0, NULL };
-	struct sums s = { .pieces = NULL };
 	struct unread unread = { .noted = false };
 	struct transfer_options t = {
 		.work = c->look->work,
 		.unreadable = skip_unreadable,
 		.arg = &unread,
+		.sums_to = pieces,
 	};
 	uint64_t len = 0;
 	int rc = -1;
 
-	if (sums_init(c->m, &s, err) < 0 ||
-	    stripe_room(&from, c->arena, most, err) < 0 ||
+	if (pieces == NULL || files == NULL || containers == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
+	for (size_t i = 0; i < m->nsegs; i++)
+		pieces[i].size = m->segs[i].len;
+	for (size_t i = 0; i < m->nfiles; i++)
+		pieces[m->nsegs + i].size = files[i].size = m->files[i].size;
+	/* A container has its recorded size, or the end of its last segment. */
+	for (size_t i = 0; i < m->ncontainers; i++)
+		containers[i].size = m->containers[i].has_size
+					     ? m->containers[i].size
+					     : m->containers[i].used;
+	if (stripe_room(&from, c->arena, most, err) < 0 ||
 	    stripe_room(&sinks, c->arena, most, err) < 0)
 		goto out;
 	len = list_pieces(c, &from, &sinks);
 	progress_phase(t.work->progress, "comparing checksums", len);
-	t.sums_to = s.pieces;
 	if (transfer(&from, &sinks, len, &t, err) < 0)
 		goto out;
-	combine(c->m, &s);
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
+		uint64_t off = 0;
+
+		for (size_t k = f->first; k < f->first + f->nsegs; k++) {
+			const struct segment *g = &m->segs[k];
+
+			add_sum(&files[i], &pieces[k], off);
+			add_sum(&containers[g->container], &pieces[k], g->off);
+			off += g->len;
+		}
+		if (f->nsegs == 0)
+			add_sum(&files[i], &pieces[m->nsegs + i], 0);
+	}
 	c->out->read += len;
-	compare(c, &s, &unread);
+	compare(c, files, containers, &unread);
 	rc = 0;
 out:
-	sums_fini(&s);
+	mem_free(pieces);
+	mem_free(files);
+	mem_free(containers);
 	return rc;
 }
 
@@ -449,21 +411,6 @@ check_red(const struct checker *data, struct error *err)
 	return rc;
 }
 
-/* Report an unfinished rebuild, which leaves segments partly written. */
-static void
-check_mark(struct checker *c)
-{
-	struct stat st;
-
-	if (c->p->layout != 3 || dir_stat(c->p->meta_fd, DATASET_DIR_MARK, &st,
-					  AT_SYMLINK_NOFOLLOW) < 0)
-		return;
-	c->out->unfinished = true;
-	say(c, SIZE_MAX, SIZE_MAX,
-	    "%s: a rebuild in the containers was interrupted: run it again",
-	    DATASET_DIR_MARK);
-}
-
 int
 packed_check(const struct packed *p, const struct packed_look *look,
 	     struct packed_health *out, struct error *err)
@@ -476,6 +423,7 @@ packed_check(const struct packed *p, const struct packed_look *look,
 		.dirs = pathcache_new(p->file_fd),
 		.arena = arena_new(),
 	};
+	struct stat st;
 	int rc = -1;
 
 	*out = (struct packed_health){
@@ -488,7 +436,15 @@ packed_check(const struct packed *p, const struct packed_look *look,
 		error_no_memory(err);
 		goto out;
 	}
-	check_mark(&c);
+	/* An unfinished rebuild leaves segments partly written. */
+	if (p->layout == 3 && dir_stat(p->meta_fd, DATASET_DIR_MARK, &st,
+				       AT_SYMLINK_NOFOLLOW) == 0) {
+		out->unfinished = true;
+		say(&c, SIZE_MAX, SIZE_MAX,
+		    "%s: a rebuild in the containers was interrupted: run it "
+		    "again",
+		    DATASET_DIR_MARK);
+	}
 	if (p->flaw != NULL) {
 		out->map_damaged = true;
 		say(&c, SIZE_MAX, SIZE_MAX, "%s", p->flaw);

@@ -54,29 +54,6 @@ add(struct dirs *d, const char *path, size_t len, struct error *err)
 }
 
 static int
-list(struct dirs *d, const struct packed *p, const bool *only,
-     struct error *err)
-{
-	const char *last = "";
-	size_t last_len = 0;
-
-	for (size_t i = 0; i < p->map.nfiles; i++) {
-		const char *path = p->map.files[i].path;
-		size_t len = (size_t)(path_base(path) - path);
-
-		len -= len > 0;
-		if ((only != NULL && !only[i]) ||
-		    (len == last_len && memcmp(path, last, len) == 0))
-			continue;
-		if (add(d, path, len, err) < 0)
-			return -1;
-		last = path;
-		last_len = len;
-	}
-	return 0;
-}
-
-static int
 look(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	const struct dirs *d = arg;
@@ -115,11 +92,23 @@ packed_each_dir(const struct packed *p, const bool *only, struct par *par,
 		.arena = arena_new(),
 		.known = map_new(),
 	};
-	int rc = -1;
+	const char *last = "";
+	size_t last_len = 0;
+	int rc = d.arena == NULL || d.known == NULL ? error_no_memory(err) : 0;
 
-	if (d.arena == NULL || d.known == NULL)
-		error_no_memory(err);
-	else if (list(&d, p, only, err) == 0)
+	for (size_t i = 0; i < p->map.nfiles && rc == 0; i++) {
+		const char *path = p->map.files[i].path;
+		size_t len = (size_t)(path_base(path) - path);
+
+		len -= len > 0;
+		if ((only != NULL && !only[i]) ||
+		    (len == last_len && memcmp(path, last, len) == 0))
+			continue;
+		rc = add(&d, path, len, err);
+		last = path;
+		last_len = len;
+	}
+	if (rc == 0)
 		rc = par_for(par, d.count, 0, look, &d, err);
 	for (size_t i = 0; i < d.count && rc == 0; i++)
 		if (d.list[i].is)

@@ -37,7 +37,6 @@ struct repacking {
 	struct stripe source;	  /* the bytes of `next` in their old place */
 	struct stripe_sum *sums;  /* of files, over all batches */
 	uint64_t moved;		  /* bytes of `next` that are in place */
-	uint64_t filled;	  /* the same after the current batch */
 };
 
 /* --- Maps --- */
@@ -47,17 +46,6 @@ static const struct segmap_file *
 old_file(const struct repacking *r, size_t i)
 {
 	return &r->old->files[r->w.from[i]];
-}
-
-/* Bytes of file i that were moved. */
-static uint64_t
-moved_of(const struct repacking *r, size_t i)
-{
-	const struct segmap_file *f = &r->next.files[i];
-
-	if (r->moved <= f->start)
-		return 0;
-	return r->moved - f->start < f->size ? r->moved - f->start : f->size;
 }
 
 /* Add the segments of `f` that cover its bytes from ... end - 1; `shift` is
@@ -140,34 +128,19 @@ compose(struct repacking *r, struct error *err)
 	}
 	for (size_t i = 0; i < next->nfiles; i++) {
 		struct segmap_file *f = &m->files[i];
-		uint64_t moved = moved_of(r, i);
+		uint64_t moved = 0;
 
 		*f = next->files[i];
+		if (r->moved > f->start)
+			moved = r->moved - f->start < f->size
+					? r->moved - f->start
+					: f->size;
 		f->first = m->nsegs;
 		add_segs(m, next, &next->files[i], 0, moved, 0);
 		add_segs(m, old, old_file(r, i), moved, f->size, shift);
 		f->nsegs = m->nsegs - f->first;
 	}
 	return compact(m, err);
-}
-
-/* --- A batch --- */
-
-/* Write containers first ... end - 1 of the final map, and confirm them. */
-static int
-write_batch(struct repacking *r, size_t first, size_t end, struct error *err)
-{
-	struct pack_batch b = {
-		.map = &r->next,
-		.first = first,
-		.end = end,
-		.begin = r->moved,
-		.len = r->filled - r->moved,
-		.from = r->source,
-		.files = r->sums,
-	};
-
-	return pack_fill(&r->w, &b, err);
 }
 
 /* --- Free old bytes --- */
@@ -196,58 +169,43 @@ punch(const struct repacking *r, uint64_t from, uint64_t end)
 	}
 }
 
-/* Put the map in place, and remove containers that it does not use. */
-static int
-put_map(struct repacking *r, struct error *err)
-{
-	if (compose(r, err) < 0 ||
-	    pack_switch(r->w.p, &r->w.map, &r->w.hidden, false, err) < 0)
-		return -1;
-	return pack_sweep(r->w.p, &r->w.map, &r->w.hidden.red, false,
-			  &r->w.out->removed, err);
-}
-
 static int
 move_all(struct repacking *r, struct error *err)
 {
+	struct packing *w = &r->w;
 	const struct segmap *next = &r->next;
-	uint64_t batch = next->bytes / BATCH_SHARE;
+	struct pack_batch b = {
+		.map = &r->next,
+		.from = r->source,
+		.files = r->sums,
+	};
 
-	for (size_t a = 0, b = 0; a < next->ncontainers;) {
-		const uint64_t from = r->moved;
-
-		r->filled = from;
-		for (b = a; b < next->ncontainers &&
-			    (b == a || r->filled - from < batch);
-		     b++)
-			r->filled += next->containers[b].size;
-		if (room_check(r->w.p->root_fd, r->filled - from,
-			       "the next containers", err) < 0 ||
-		    write_batch(r, a, b, err) < 0)
+	for (; b.first < next->ncontainers; b.first = b.end) {
+		b.begin = r->moved;
+		b.len = 0;
+		for (b.end = b.first;
+		     b.end < next->ncontainers &&
+		     (b.end == b.first || b.len < next->bytes / BATCH_SHARE);
+		     b.end++)
+			b.len += next->containers[b.end].size;
+		if (room_check(w->p->root_fd, b.len, "the next containers",
+			       err) < 0 ||
+		    pack_fill(w, &b, err) < 0)
 			return -1;
-		r->moved = r->filled;
-		if (put_map(r, err) < 0)
+		r->moved += b.len;
+		/* Put the map in place, and remove containers that it does not
+		 * use. */
+		if (compose(r, err) < 0 ||
+		    pack_switch(w->p, &w->map, &w->hidden, false, err) < 0 ||
+		    pack_sweep(w->p, &w->map, &w->hidden.red, false,
+			       &w->out->removed, err) < 0)
 			return -1;
-		punch(r, from, r->moved);
-		a = b;
+		punch(r, b.begin, r->moved);
 	}
 	return 0;
 }
 
 /* --- Numbers --- */
-
-/* The first number for new containers, which collides neither with the old
- * containers nor with the final numbers from 0. */
-static size_t
-first_free(const struct segmap *old, size_t count)
-{
-	uint64_t first = count;
-
-	for (size_t i = 0; i < old->ncontainers; i++)
-		if (segmap_number(old->containers[i].name) + 1 > first)
-			first = segmap_number(old->containers[i].name) + 1;
-	return (size_t)first;
-}
 
 /* Link all containers to their final names, numbered from 0.  1: the file
  * system has no hard links, and the numbers are kept. */
@@ -299,12 +257,14 @@ renumber(struct repacking *r, struct error *err)
 
 /* Are both maps equal, except for the numbers of containers? */
 static bool
-same_layout(const struct segmap *a, const struct segmap *b, const size_t *from)
+same_layout(const struct repacking *r)
 {
+	const struct segmap *a = r->old, *b = &r->next;
+
 	if (a->moving || a->nsegs != b->nsegs || a->bytes != b->bytes)
 		return false;
 	for (size_t i = 0; i < b->nfiles; i++) {
-		const struct segmap_file *x = &a->files[from[i]];
+		const struct segmap_file *x = old_file(r, i);
 		const struct segmap_file *y = &b->files[i];
 
 		if (x->nsegs != y->nsegs)
@@ -320,15 +280,6 @@ same_layout(const struct segmap *a, const struct segmap *b, const size_t *from)
 	return true;
 }
 
-static bool
-numbered_from_zero(const struct segmap *m)
-{
-	for (size_t i = 0; i < m->ncontainers; i++)
-		if (segmap_number(m->containers[i].name) >= m->ncontainers)
-			return false;
-	return true;
-}
-
 /* Plan `next`.  Fails if a file with bytes is not packed. */
 static int
 plan_next(struct repacking *r, struct error *err)
@@ -338,6 +289,7 @@ plan_next(struct repacking *r, struct error *err)
 	uint64_t size = w->po->size > 0		    ? w->po->size
 			: p->map.container_size > 0 ? p->map.container_size
 						    : SEGMAP_SIZE_DEFAULT;
+	uint64_t first = 0;
 
 	for (size_t i = 0; i < p->map.nfiles; i++)
 		if (p->map.files[i].nsegs == 0 && p->map.files[i].size > 0)
@@ -354,10 +306,16 @@ plan_next(struct repacking *r, struct error *err)
 	       w->map.nfiles * sizeof(*w->map.files));
 	if (segmap_cut(&r->next, SEGMAP_DATA, size, 0, err) < 0)
 		return -1;
+	/* New containers collide neither with the old ones nor with the final
+	 * numbers from 0. */
+	first = r->next.ncontainers;
+	for (size_t i = 0; i < r->old->ncontainers; i++)
+		if (segmap_number(r->old->containers[i].name) + 1 > first)
+			first = segmap_number(r->old->containers[i].name) + 1;
 	for (size_t i = 0; i < r->next.ncontainers; i++) {
 		r->next.containers[i].name = arena_printf(
-			w->arena, SEGMAP_DIR "/" SEGMAP_DATA ".%zu.scr",
-			first_free(r->old, r->next.ncontainers) + i);
+			w->arena, SEGMAP_DIR "/" SEGMAP_DATA ".%" PRIu64 ".scr",
+			first + i);
 		if (r->next.containers[i].name == NULL)
 			return error_no_memory(err);
 	}
@@ -395,6 +353,7 @@ work(struct repacking *r, struct error *err)
 {
 	struct packing *w = &r->w;
 	struct packed *p = w->p;
+	bool same = false;
 
 	/* The metadata beside the map are kept. */
 	w->hidden = p->hidden;
@@ -404,11 +363,14 @@ work(struct repacking *r, struct error *err)
 		return -1;
 	w->out->containers = r->next.ncontainers;
 	w->out->spare = pack_judge(w, &r->next);
-	w->out->done_before = same_layout(r->old, &r->next, w->from) &&
-			      numbered_from_zero(r->old) && p->flaw == NULL &&
-			      packed_has_copy(p);
+	same = same_layout(r);
+	w->out->done_before = same && p->flaw == NULL && packed_has_copy(p);
+	for (size_t i = 0; i < r->old->ncontainers; i++)
+		if (segmap_number(r->old->containers[i].name) >=
+		    r->old->ncontainers)
+			w->out->done_before = false; /* not numbered from 0 */
 	if (w->po->work->dry_run) {
-		if (!same_layout(r->old, &r->next, w->from))
+		if (!same)
 			w->out->removed = r->old->ncontainers;
 		return 0;
 	}
@@ -418,7 +380,7 @@ work(struct repacking *r, struct error *err)
 	if (w->out->done_before)
 		return 0;
 	progress_phase(w->po->work->progress, "repacking", 2 * r->next.bytes);
-	if (same_layout(r->old, &r->next, w->from)) {
+	if (same) {
 		/* No byte moves, so no batch compares the checksums. */
 		if (check(r, true, err) < 0 || compose(r, err) < 0)
 			return -1;

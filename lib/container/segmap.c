@@ -76,14 +76,6 @@ segmap_by_path(const struct segmap *m)
 
 /* --- Cutting --- */
 
-struct cutting {
-	const char *stem;
-	uint64_t size;
-	size_t first; /* number of the first container */
-	uint32_t group;
-	size_t containers_cap, segs_cap;
-};
-
 static int
 too_many(uint64_t size, uint64_t n, struct error *err)
 {
@@ -93,58 +85,13 @@ too_many(uint64_t size, uint64_t n, struct error *err)
 			 size, n);
 }
 
-/* Begin a container for files of the group. */
-static int
-add_container(struct segmap *m, struct cutting *c, uint32_t group,
-	      struct error *err)
-{
-	const char *name = arena_printf(m->arena, SEGMAP_DIR "/%s.%zu.scr",
-					c->stem, c->first + m->ncontainers);
-
-	if (m->ncontainers >= SEGMAP_CONTAINERS_MAX)
-		return too_many(c->size, m->ncontainers + 1, err);
-	if (name == NULL ||
-	    !MEM_ROOM(m->containers, m->ncontainers, c->containers_cap))
-		return error_no_memory(err);
-	m->containers[m->ncontainers++] = (struct segmap_container){
-		.name = name,
-		.has_size = true,
-	};
-	c->group = group;
-	return 0;
-}
-
-static int
-cut_file(struct segmap *m, struct segmap_file *f, struct cutting *c,
-	 struct error *err)
-{
-	f->first = m->nsegs;
-	for (uint64_t left = f->size, len = 0; left > 0; left -= len) {
-		struct segmap_container *to = NULL;
-
-		if ((m->ncontainers == 0 || c->group != f->group ||
-		     m->containers[m->ncontainers - 1].size == c->size) &&
-		    add_container(m, c, f->group, err) < 0)
-			return -1;
-		if (!MEM_ROOM(m->segs, m->nsegs, c->segs_cap))
-			return error_no_memory(err);
-		to = &m->containers[m->ncontainers - 1];
-		len = c->size - to->size < left ? c->size - to->size : left;
-		m->segs[m->nsegs++] =
-			(struct segment){ (uint32_t)(m->ncontainers - 1),
-					  to->size, len };
-		to->used = to->size += len;
-	}
-	f->nsegs = m->nsegs - f->first;
-	return 0;
-}
-
 int
 segmap_cut(struct segmap *m, const char *stem, uint64_t size, size_t first,
 	   struct error *err)
 {
-	struct cutting c = { .stem = stem, .size = size, .first = first };
 	uint64_t n = 0;
+	uint32_t group = 0;
+	size_t containers_cap = 0, segs_cap = 0;
 
 	m->bytes = 0;
 	for (size_t i = 0; i < m->nfiles; i++) {
@@ -161,9 +108,44 @@ segmap_cut(struct segmap *m, const char *stem, uint64_t size, size_t first,
 	if (n > SEGMAP_CONTAINERS_MAX)
 		return too_many(size, n, err);
 	m->container_size = size;
-	for (size_t i = 0; i < m->nfiles; i++)
-		if (cut_file(m, &m->files[i], &c, err) < 0)
-			return -1;
+	for (size_t i = 0; i < m->nfiles; i++) {
+		struct segmap_file *f = &m->files[i];
+
+		f->first = m->nsegs;
+		for (uint64_t left = f->size, len = 0; left > 0; left -= len) {
+			size_t at = m->ncontainers - 1;
+			struct segmap_container *to = NULL;
+
+			if (m->ncontainers == 0 || group != f->group ||
+			    m->containers[at].size == size) {
+				at = m->ncontainers;
+				if (at >= SEGMAP_CONTAINERS_MAX)
+					return too_many(size, at + 1, err);
+				if (!MEM_ROOM(m->containers, at,
+					      containers_cap))
+					return error_no_memory(err);
+				m->containers[at] = (struct segmap_container){
+					.name = arena_printf(m->arena,
+							     SEGMAP_DIR
+							     "/%s.%zu.scr",
+							     stem, first + at),
+					.has_size = true,
+				};
+				if (m->containers[at].name == NULL)
+					return error_no_memory(err);
+				m->ncontainers++;
+				group = f->group;
+			}
+			if (!MEM_ROOM(m->segs, m->nsegs, segs_cap))
+				return error_no_memory(err);
+			to = &m->containers[at];
+			len = size - to->size < left ? size - to->size : left;
+			m->segs[m->nsegs++] =
+				(struct segment){ (uint32_t)at, to->size, len };
+			to->used = to->size += len;
+		}
+		f->nsegs = m->nsegs - f->first;
+	}
 	return 0;
 }
 
@@ -201,22 +183,6 @@ segmap_write_containers(const struct segmap *m, struct kvtree *t,
 			return -1;
 	}
 	return list == NULL ? -1 : 0;
-}
-
-static int
-write_table(const struct segmap *m, struct rank2file *out, struct error *err)
-{
-	struct kvtree *t = NULL;
-
-	out->top = kvtree_new(err);
-	t = kvtree_put(out->top, "CTR", err);
-	if (t == NULL ||
-	    kvtree_set_u64(t, "SIZE", m->container_size, err) < 0 ||
-	    kvtree_set_u64(t, "BYTES", m->bytes, err) < 0 ||
-	    (m->moving && kvtree_set_u64(t, "MOVING", 1, err) < 0))
-		return -1;
-	out->containers = t;
-	return segmap_write_containers(m, t, err);
 }
 
 /* The rank2file entry of file `f`; its segments are stored in `segs`. */
@@ -261,37 +227,13 @@ segmap_write_file(const struct segmap *m, size_t file, struct kvtree *t,
 	return rc;
 }
 
-/* Give each rank its part of the array `files`, by its count. */
-static void
-share_out(struct rank2file *out, struct rank2file_file *files)
-{
-	for (size_t i = 0; i < out->nranks; i++) {
-		out->ranks[i].present = true;
-		out->ranks[i].files = files;
-		files += out->ranks[i].expected;
-		out->ranks[i].nfiles = 0;
-	}
-}
-
-static void
-write_files(const struct segmap *m, bool plain, struct rank2file *out,
-	    struct rank2file_seg *segs)
-{
-	for (size_t i = 0; i < m->nfiles; i++) {
-		const struct segmap_file *f = &m->files[i];
-		struct rank2file_rank *r = &out->ranks[f->rank];
-
-		r->files[r->nfiles++] = entry_of(m, f, plain, segs);
-		segs += f->nsegs;
-	}
-}
-
 int
 segmap_write(const struct segmap *m, size_t nranks, bool plain,
 	     struct rank2file *out, struct error *err)
 {
 	struct rank2file_file *files = NULL;
 	struct rank2file_seg *segs = NULL;
+	struct kvtree *t = NULL;
 
 	*out = (struct rank2file){ .nranks = nranks, .arena = arena_new() };
 	if (out->arena == NULL)
@@ -312,11 +254,196 @@ segmap_write(const struct segmap *m, size_t nranks, bool plain,
 		}
 		out->ranks[m->files[i].rank].expected++;
 	}
-	share_out(out, files);
-	write_files(m, plain, out, segs);
-	if (plain || write_table(m, out, err) == 0)
+	/* Each rank gets its part of the array, by its count. */
+	for (size_t i = 0; i < nranks; i++) {
+		out->ranks[i].present = true;
+		out->ranks[i].files = files;
+		files += out->ranks[i].expected;
+	}
+	for (size_t i = 0; i < m->nfiles; i++) {
+		struct rank2file_rank *r = &out->ranks[m->files[i].rank];
+
+		r->files[r->nfiles++] = entry_of(m, &m->files[i], plain, segs);
+		segs += m->files[i].nsegs;
+	}
+	if (plain)
+		return 0;
+	out->top = kvtree_new(err);
+	t = kvtree_put(out->top, "CTR", err);
+	out->containers = t;
+	if (t != NULL &&
+	    kvtree_set_u64(t, "SIZE", m->container_size, err) == 0 &&
+	    kvtree_set_u64(t, "BYTES", m->bytes, err) == 0 &&
+	    (!m->moving || kvtree_set_u64(t, "MOVING", 1, err) == 0) &&
+	    segmap_write_containers(m, t, err) == 0)
 		return 0;
 fail:
 	rank2file_free(out);
 	return -1;
+}
+
+/* --- Reading --- */
+
+struct reader {
+	struct segmap *m;
+	struct map *names; /* container name -> index */
+	size_t room;	   /* capacity of m->containers */
+	/* Most segments lie in the same container as the previous one. */
+	const char *last_name;
+	uint32_t last;
+};
+
+static int
+add_container(struct reader *r, const char *name, uint32_t *out,
+	      struct error *err)
+{
+	struct segmap *m = r->m;
+	size_t at = map_get(r->names, name);
+
+	if (at != MAP_NONE) {
+		*out = (uint32_t)at;
+		return 0;
+	}
+	if (!path_is_clean(name))
+		return error_set(err, ERROR_UNSAFE,
+				 "container %s: not a plain path below the "
+				 "dataset's directory",
+				 str_shown(name));
+	if (m->ncontainers >= SEGMAP_CONTAINERS_MAX)
+		return error_set(err, ERROR_CORRUPT, "too many containers");
+	if (!MEM_ROOM(m->containers, m->ncontainers, r->room))
+		return error_no_memory(err);
+	if (map_put(r->names, name, m->ncontainers) < 0)
+		return error_no_memory(err);
+	m->containers[m->ncontainers] = (struct segmap_container){
+		.name = name,
+	};
+	*out = (uint32_t)m->ncontainers++;
+	return 0;
+}
+
+static int
+read_file(struct reader *r, const struct rank2file_file *from,
+	  struct segmap_file *to, struct error *err)
+{
+	struct segmap *m = r->m;
+	uint64_t sum = 0;
+	size_t i = 0;
+
+	to->first = m->nsegs;
+	to->nsegs = from->nsegs;
+	to->start = m->bytes;
+	for (i = 0; i < from->nsegs; i++) {
+		const struct rank2file_seg *s = &from->segs[i];
+		const uint32_t before = r->last;
+		struct segmap_container *c = NULL;
+
+		/* Equal names of one part usually are the same string. */
+		if (r->last_name != s->file &&
+		    (r->last_name == NULL ||
+		     strcmp(r->last_name, s->file) != 0) &&
+		    add_container(r, s->file, &r->last, err) < 0)
+			goto bad;
+		r->last_name = s->file;
+		m->segs[m->nsegs++] =
+			(struct segment){ r->last, s->off, s->len };
+		if (s->len == 0) {
+			error_set(err, ERROR_CORRUPT, "of no bytes");
+			goto bad;
+		}
+		if (s->off > (uint64_t)INT64_MAX - s->len) {
+			error_set(err, ERROR_CORRUPT, "beyond 2^63");
+			goto bad;
+		}
+		if (s->len > (uint64_t)INT64_MAX - m->bytes) {
+			error_set(err, ERROR_CORRUPT,
+				  "more than 2^63 bytes in all");
+			goto bad;
+		}
+		c = &m->containers[r->last];
+		if (s->off + s->len > c->used)
+			c->used = s->off + s->len;
+		c->bytes += s->len;
+		c->files += i == 0 || r->last != before;
+		m->bytes += s->len;
+		sum += s->len;
+	}
+	if (!to->has_size && from->nsegs > 0)
+		to->size = sum;
+	return 0;
+bad:
+	return error_wrap(err, "rank %" PRIu32 ", %s, segment %zu", to->rank,
+			  str_shown(to->path), i);
+}
+
+/* CTR; its child FILE: recorded size and checksum of containers. */
+static int
+read_table(struct reader *r, const struct kvtree *t, struct error *err)
+{
+	const struct kvtree *size = kvtree_get(t, "SIZE"), *k = NULL;
+
+	r->m->moving = kvtree_get(t, "MOVING") != NULL;
+	if (size != NULL &&
+	    value_u64(size, INT64_MAX, &r->m->container_size, err) < 0)
+		return error_wrap(err, "CTR");
+	kvtree_foreach (k, kvtree_get(t, "FILE")) {
+		const struct kvtree *crc = kvtree_get(k, "CRC");
+		struct segmap_container *c = NULL;
+		uint32_t at = 0;
+
+		if (add_container(r, kvtree_key(k), &at, err) < 0)
+			return error_wrap(err, "CTR");
+		size = kvtree_get(k, "SIZE");
+		c = &r->m->containers[at];
+		c->has_size = size != NULL;
+		c->has_crc = crc != NULL;
+		if ((size != NULL &&
+		     value_u64(size, INT64_MAX, &c->size, err) < 0) ||
+		    (crc != NULL &&
+		     value_u32(crc, UINT32_MAX, &c->crc, err) < 0))
+			return error_wrap(err, "CTR");
+	}
+	return 0;
+}
+
+int
+segmap_read(struct segmap *m, const struct rank2file *from, struct error *err)
+{
+	struct reader r = { .m = m, .names = map_new() };
+	size_t files = 0, segs = 0;
+	int rc = -1;
+
+	for (size_t i = 0; i < from->nranks; i++) {
+		files += from->ranks[i].nfiles;
+		for (size_t k = 0; k < from->ranks[i].nfiles; k++)
+			segs += from->ranks[i].files[k].nsegs;
+	}
+	if (segmap_init(m, files, err) == 0) {
+		m->segs = mem_calloc(segs + 1, sizeof(*m->segs));
+		if (r.names == NULL || m->segs == NULL)
+			error_no_memory(err);
+		else
+			rc = read_table(&r, from->containers, err);
+	}
+	for (size_t i = 0; i < from->nranks && rc == 0; i++) {
+		for (size_t k = 0; k < from->ranks[i].nfiles && rc == 0; k++) {
+			const struct rank2file_file *f =
+				&from->ranks[i].files[k];
+			struct segmap_file *to = &m->files[m->nfiles++];
+
+			*to = (struct segmap_file){
+				.rank = (uint32_t)i,
+				.path = f->path,
+				.size = f->size,
+				.has_size = f->has_size,
+				.has_crc = f->has_crc,
+				.crc = f->crc,
+			};
+			rc = read_file(&r, f, to, err);
+		}
+	}
+	map_free(r.names);
+	if (rc < 0)
+		segmap_free(m);
+	return rc;
 }

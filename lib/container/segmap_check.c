@@ -291,26 +291,22 @@ struct item {
 	uint64_t off;
 };
 
-/* Order by number: "ctr.9.scr" before "ctr.10.scr". */
-static int
-compare_containers(const char *a, const char *b)
-{
-	size_t x = a ? strlen(a) : SIZE_MAX, y = b ? strlen(b) : SIZE_MAX;
-
-	return x != y ? (x < y ? -1 : 1) : a == b ? 0 : strcmp(a, b);
-}
-
 static int
 by_item(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
+	const size_t xlen = x->container ? strlen(x->container) : SIZE_MAX;
+	const size_t ylen = y->container ? strlen(y->container) : SIZE_MAX;
 	int c = 0;
 
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
 	if (x->turn != y->turn)
 		return x->turn < y->turn ? -1 : 1;
-	c = compare_containers(x->container, y->container);
+	/* By number: "ctr.9.scr" before "ctr.10.scr". */
+	if (xlen != ylen)
+		return xlen < ylen ? -1 : 1;
+	c = x->container != NULL ? strcmp(x->container, y->container) : 0;
 	if (c != 0)
 		return c;
 	if (x->off != y->off)

@@ -19,6 +19,7 @@
 #include "container/marks.h"
 #include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
 #include "path.h"
@@ -36,55 +37,13 @@ struct unpacking {
 
 /* --- Look --- */
 
-/* Check the path of file `i`.  *have: a file with the same bytes exists.  Fails
- * if another file is in the way. */
-static int
-look_at(struct unpacking *u, size_t i, bool *have, bool *other,
-	struct error *err)
-{
-	const struct packed *p = u->w.p;
-	const struct segmap_file *f = &p->map.files[i];
-	struct stat st;
-	const int there = pathcache_look(u->w.parents, f->path, &st, err);
-
-	*have = false;
-	if (there < 1)
-		return there;
-	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size &&
-	    pack_compare(p, i, u->w.po->work, have, err) < 0)
-		return -1;
-	*other = !*have;
-	if (*have || (u->w.po->force && S_ISREG(st.st_mode)))
-		return 0;
-	return error_set(
-		err, ERROR_SYSTEM, "%s: exists, and %s", str_shown(f->path),
-		S_ISREG(st.st_mode) ? "differs from the packed file (--force "
-				      "replaces it)"
-				    : "is not a regular file: move it away");
-}
-
-/* Add file `i` to the files to be written. */
-static int
-add_target(struct unpacking *u, size_t i, bool replaces, struct error *err)
-{
-	const struct packed *p = u->w.p;
-	const struct segmap_file *f = &p->map.files[i];
-	const struct put_what what = {
-		.kind = PUT_FILE,
-		.dirfd = p->file_fd,
-		.path = f->path,
-		.size = f->size,
-		.attr = i < p->hidden.nattrs ? &p->hidden.attrs[i] : NULL,
-		.replaces = replaces,
-	};
-
-	return packed_copy_add(&u->copy, &p->map, f, &what, err);
-}
-
+/* Compare the files that exist with the packed ones, and add the others to those
+ * to be written.  Fails if another file is in the way. */
 static int
 look(struct unpacking *u, struct error *err)
 {
 	const struct packed *p = u->w.p;
+	struct put_what what = { .kind = PUT_FILE, .dirfd = p->file_fd };
 
 	u->wanted =
 		arena_alloc(u->w.arena, p->map.nfiles + 1, sizeof(*u->wanted));
@@ -92,17 +51,38 @@ look(struct unpacking *u, struct error *err)
 		return error_no_memory(err);
 	for (size_t i = 0; i < p->map.nfiles; i++) {
 		const struct segmap_file *f = &p->map.files[i];
-		bool have = false, other = false;
+		bool same = false, plain = false;
+		struct stat st;
+		int there = 0;
 
 		/* A file without segments was not packed, or is empty. */
 		if (f->nsegs == 0 && f->size > 0)
 			continue;
-		if (packed_refuse_place(p, i, err) < 0 ||
-		    look_at(u, i, &have, &other, err) < 0)
+		if (packed_refuse_place(p, i, err) < 0)
 			return -1;
-		u->wanted[i] = !have;
-		u->w.out->adopted += have;
-		if (!have && add_target(u, i, other, err) < 0)
+		there = pathcache_look(u->w.parents, f->path, &st, err);
+		if (there < 0)
+			return -1;
+		plain = there > 0 && S_ISREG(st.st_mode);
+		if (plain && (uint64_t)st.st_size == f->size &&
+		    pack_compare(p, i, u->w.po->work, &same, err) < 0)
+			return -1;
+		if (there > 0 && !same && !(u->w.po->force && plain))
+			return error_set(
+				err, ERROR_SYSTEM, "%s: exists, and %s",
+				str_shown(f->path),
+				plain ? "differs from the packed file (--force "
+					"replaces it)"
+				      : "is not a regular file: move it away");
+		u->wanted[i] = !same;
+		u->w.out->adopted += same;
+		if (same)
+			continue;
+		what.path = f->path;
+		what.size = f->size;
+		what.attr = i < p->hidden.nattrs ? &p->hidden.attrs[i] : NULL;
+		what.replaces = there > 0;
+		if (packed_copy_add(&u->copy, &p->map, f, &what, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -111,44 +91,33 @@ look(struct unpacking *u, struct error *err)
 /* --- Metadata files --- */
 
 static int
-add_hidden_tree(struct unpacking *u, const struct hidden_file *f,
-		struct error *err)
+add_hidden(struct unpacking *u, const struct hidden_file *f, struct error *err)
 {
+	const struct segmap *m = &u->w.p->hidden.red;
 	struct put_what what = {
-		.kind = PUT_MAP,
+		.kind = f->tree != NULL ? PUT_MAP : PUT_REDUNDANCY,
 		.dirfd = u->w.p->meta_fd,
 		.path = f->name,
 		.attr = &f->attr,
 	};
 	struct buf raw = BUF_INIT;
-	int rc = kvtree_encode(f->tree, &raw, err);
+	int rc = -1;
 
-	if (rc == 0) {
+	if (f->tree == NULL) {
+		what.size = m->files[f->at].size;
+		return packed_copy_add(&u->copy, m, &m->files[f->at], &what,
+				       err);
+	}
+	if (kvtree_encode(f->tree, &raw, err) == 0) {
 		what.image = arena_strndup(u->w.arena, raw.data, raw.len);
 		what.image_size = what.size = raw.len;
 		if (what.image == NULL)
-			rc = error_no_memory(err);
-		else if (put_add(u->put, &what, err) == NULL)
-			rc = -1;
+			error_no_memory(err);
+		else if (put_add(u->put, &what, err) != NULL)
+			rc = 0;
 	}
 	buf_free(&raw);
 	return rc;
-}
-
-static int
-add_hidden_file(struct unpacking *u, const struct hidden_file *f,
-		struct error *err)
-{
-	const struct segmap *m = &u->w.p->hidden.red;
-	const struct put_what what = {
-		.kind = PUT_REDUNDANCY,
-		.dirfd = u->w.p->meta_fd,
-		.path = f->name,
-		.size = m->files[f->at].size,
-		.attr = &f->attr,
-	};
-
-	return packed_copy_add(&u->copy, m, &m->files[f->at], &what, err);
 }
 
 /* Existing files were restored by a rebuild, and are newer: keep them. */
@@ -156,13 +125,12 @@ static int
 look_hidden(struct unpacking *u, struct error *err)
 {
 	const struct hidden *h = &u->w.p->hidden;
+	const size_t nred = h->red.nfiles + 1;
+	bool *lost = arena_alloc(u->w.arena, nred, sizeof(*lost));
 	size_t nlost = 0;
-	bool *lost = NULL;
 	struct stat st;
 
-	u->red_wanted = arena_alloc(u->w.arena, h->red.nfiles + 1,
-				    sizeof(*u->red_wanted));
-	lost = arena_alloc(u->w.arena, h->red.nfiles + 1, sizeof(*lost));
+	u->red_wanted = arena_alloc(u->w.arena, nred, sizeof(*u->red_wanted));
 	if (u->red_wanted == NULL || lost == NULL)
 		return error_no_memory(err);
 	if (packed_lost_redundancy(u->w.p, lost, err) < 0)
@@ -181,8 +149,7 @@ look_hidden(struct unpacking *u, struct error *err)
 		u->w.out->hidden++;
 		if (f->tree == NULL)
 			u->red_wanted[f->at] = true;
-		if ((f->tree != NULL ? add_hidden_tree(u, f, err)
-				     : add_hidden_file(u, f, err)) < 0)
+		if (add_hidden(u, f, err) < 0)
 			return -1;
 	}
 	if (nlost > 0)
@@ -241,45 +208,6 @@ sweep(struct unpacking *u, struct error *err)
 	return 0;
 }
 
-/* --- Directories --- */
-
-/*
- * Find the times that the directories of the files get at the end: for
- * directories of packed files, the times before packing; for directories above,
- * their present times.  A missing directory is made as it was.
- */
-static int
-look_at_dirs(struct unpacking *u, struct error *err)
-{
-	const struct packed *p = u->w.p;
-
-	for (size_t i = 0; i < p->hidden.ndirs; i++)
-		put_dir(u->put, p->file_fd, p->hidden.dirs[i].path,
-			&p->hidden.dirs[i].attr);
-	if (p->hidden.ndirs == 0)
-		return 0;
-	return hidden_init(&u->w.hidden, err) < 0 ? -1
-						  : pack_list_dirs(&u->w, err);
-}
-
-/* A failure is ignored, because all files are in place. */
-static void
-restore_times(const struct unpacking *u)
-{
-	const struct hidden *h = &u->w.hidden;
-
-	for (size_t i = 0; i < h->ndirs; i++) {
-		const struct attr *a = &h->dirs[i].attr;
-		const struct timespec times[] = { a->atime, a->mtime };
-		int fd = path_open_dir(u->w.p->file_fd, h->dirs[i].path, NULL);
-
-		if (fd < 0)
-			continue;
-		(void)futimens(fd, times);
-		close(fd);
-	}
-}
-
 /* --- All steps --- */
 
 static int
@@ -287,29 +215,49 @@ work(struct unpacking *u, struct error *err)
 {
 	struct packing *w = &u->w;
 	const struct packed *p = w->p;
+	const struct hidden *h = &p->hidden;
 
 	if (packed_refuse_marked(p, 0, p->map.nfiles, NULL, err) < 0 ||
 	    segmap_refuse_twins(&p->map, NULL, ERROR_DAMAGED,
 				"cannot be unpacked", err) < 0 ||
 	    (!w->po->force && packed_refuse_incomplete(p, err) < 0) ||
-	    packed_copy_init(&u->copy, p->map.nfiles + p->hidden.red.nfiles,
-			     p->map.nsegs + p->hidden.red.nsegs, err) < 0 ||
+	    packed_copy_init(&u->copy, p->map.nfiles + h->red.nfiles,
+			     p->map.nsegs + h->red.nsegs, err) < 0 ||
 	    look(u, err) < 0 || look_hidden(u, err) < 0 ||
 	    packed_refuse_short(p, &p->map, u->wanted, err) < 0 ||
-	    packed_refuse_short(p, &p->hidden.red, u->red_wanted, err) < 0)
+	    packed_refuse_short(p, &h->red, u->red_wanted, err) < 0)
 		return -1;
 	if ((!w->po->work->dry_run && put_clear(u->put, err) < 0) ||
 	    put_check_room(u->put, "the files", err) < 0)
 		return -1;
 	if (w->po->work->dry_run)
 		return sweep(u, err);
-	if (look_at_dirs(u, err) < 0 || put_new_dirs(u->put, err) < 0 ||
+	/* The times that the directories of the files get at the end: for
+	 * directories of packed files, the times before packing; for
+	 * directories above, their present times.  A missing directory is made
+	 * as it was. */
+	for (size_t i = 0; i < h->ndirs; i++)
+		put_dir(u->put, p->file_fd, h->dirs[i].path, &h->dirs[i].attr);
+	if (h->ndirs > 0 &&
+	    (hidden_init(&w->hidden, err) < 0 || pack_list_dirs(w, err) < 0))
+		return -1;
+	if (put_new_dirs(u->put, err) < 0 ||
 	    packed_copy_run(&u->copy, w->po->work, err) < 0 ||
 	    put_commit(u->put, err) < 0 || restore_order(u, err) < 0 ||
 	    pack_switch(w->p, &w->map, NULL, false, err) < 0 ||
 	    sweep(u, err) < 0)
 		return -1;
-	restore_times(u);
+	/* A failure is ignored, because all files are in place. */
+	for (size_t i = 0; i < w->hidden.ndirs; i++) {
+		const struct attr *a = &w->hidden.dirs[i].attr;
+		const struct timespec times[] = { a->atime, a->mtime };
+		int fd =
+			path_open_dir(p->file_fd, w->hidden.dirs[i].path, NULL);
+
+		if (fd >= 0)
+			(void)futimens(fd, times);
+		io_close(fd);
+	}
 	return 0;
 }
 
