@@ -104,31 +104,6 @@ look(struct build *b, struct error *err)
 
 /* --- Deep check of the redundancy --- */
 
-/* Report what the deep check found and marked.  ERROR_DAMAGED: it cannot be
- * determined which file is wrong. */
-static int
-act_on(struct build *b, const struct deep_result *r, struct error *err)
-{
-	struct error why = ERROR_INIT;
-
-	b->out->undecided = deep_undecided(r);
-	for (size_t i = 0; i < r->nfindings; i++) {
-		const struct deep_finding *f = &r->findings[i];
-
-		deep_error(b->plan, f, &why);
-		if (!deep_is_located(f) && b->plan->verdict == SET_LOST &&
-		    !catalogue_data_whole(b->plan))
-			return plan_error(b->plan, err);
-		if (!deep_is_located(f))
-			return error_as(err, &why, "%s: %s", b->subject,
-					why.text);
-		work_say(&b->o->work, "%s: %s", b->subject, why.text);
-		if (f->file != PLAN_NONE && !b->o->work.dry_run)
-			plan_sums_forget(b->plan, f->file, &b->sums[f->file]);
-	}
-	return 0;
-}
-
 /* The content of some files is neither proved by a checksum nor compared with
  * redundancy: say so. */
 static void
@@ -158,17 +133,38 @@ report_unproved(const struct build *b)
 			 sets == 1 ? "set has" : "sets have");
 }
 
+/* Report what the deep check finds and marks.  ERROR_DAMAGED: it cannot be
+ * determined which file is wrong. */
 static int
 look_deep(struct build *b, struct error *err)
 {
 	struct deep_result r = { .nfindings = 0 };
-	int rc = -1;
+	struct error why = ERROR_INIT;
+	int rc = 0;
 
 	if (b->o->compare)
 		report_unproved(b);
 	if (deep_search(b->plan, &b->o->work, &r, err) < 0)
 		return -1;
-	rc = act_on(b, &r, err);
+	b->out->undecided = deep_undecided(&r);
+	for (size_t i = 0; i < r.nfindings && rc == 0; i++) {
+		const struct deep_finding *f = &r.findings[i];
+		const bool located = deep_is_located(f);
+
+		deep_error(b->plan, f, &why);
+		if (!located && b->plan->verdict == SET_LOST &&
+		    !catalogue_data_whole(b->plan)) {
+			rc = plan_error(b->plan, err);
+		} else if (!located) {
+			rc = error_as(err, &why, "%s: %s", b->subject,
+				      why.text);
+		} else {
+			work_say(&b->o->work, "%s: %s", b->subject, why.text);
+			if (f->file != PLAN_NONE && !b->o->work.dry_run)
+				plan_sums_forget(b->plan, f->file,
+						 &b->sums[f->file]);
+		}
+	}
 	deep_free(&r);
 	return rc;
 }
@@ -212,16 +208,6 @@ mend(struct build *b, struct error *err)
 	if (!b->o->checksums)
 		return 0;
 	return plan_sums_read(b->plan, b->sums, true, &b->o->work, err);
-}
-
-/* Does nothing but rank2file name the files? */
-static bool
-is_flushed(const struct plan *p)
-{
-	for (int64_t i = 0; i < p->nranks; i++)
-		if (!p->ranks[i].composed)
-			return false;
-	return true;
 }
 
 /* Add the checksums that were computed to rank2file.  True: there was one that
@@ -284,12 +270,35 @@ no_memory:
 	return error_no_memory(err);
 }
 
-/* Report a composed descriptor, or one that disagrees with the filemaps. */
-static void
-report_desc(const struct build *b)
+/* Write rank2file, summary and index entry. */
+static int
+record(struct build *b, const struct rank2file *r, struct error *err)
 {
+	const char *root = b->plan->moved ? b->plan->recorded_root : NULL;
+
+	if (catalogue_record_ranks(&b->dir, b->have_old ? &b->old : NULL, r,
+				   &b->changed, err) < 0 ||
+	    catalogue_record_summary(&b->dir, &b->desc, &b->changed, err) < 0)
+		return -1;
+	return catalogue_record_entry(b->c, &b->desc, root, b->changed, b->o,
+				      err);
+}
+
+/* Find the descriptor; report a composed one, or one that disagrees with the
+ * filemaps. */
+static int
+describe(struct build *b, struct error *err)
+{
+	const struct catalogue_sources from = { b->c, &b->dir, b->ix, b->plan,
+						b->o };
 	const struct dataset *v = &b->desc.view;
 
+	if (catalogue_describe(&from, &b->desc, err) < 0 ||
+	    catalogue_check_given_up(&b->dir, &b->desc, err) < 0)
+		return -1;
+	b->out->descriptor_guessed = b->desc.composed;
+	memcpy(b->out->name, v->name,
+	       strnlen(v->name, sizeof(b->out->name) - 1));
 	if (b->desc.composed)
 		work_say(&b->o->work,
 			 "%s: no descriptor found: identified as %s %s, by "
@@ -303,63 +312,16 @@ report_desc(const struct build *b)
 			 " bytes, its filemaps %zu files of %" PRIu64 " bytes",
 			 b->subject, v->files, v->bytes, b->plan->nfiles,
 			 b->plan->bytes);
-}
-
-/* Write rank2file, summary and index entry. */
-static int
-record(struct build *b, const struct rank2file *r, const char *root,
-       struct error *err)
-{
-	if (catalogue_record_ranks(&b->dir, b->have_old ? &b->old : NULL, r,
-				   &b->changed, err) < 0 ||
-	    catalogue_record_summary(&b->dir, &b->desc, &b->changed, err) < 0)
-		return -1;
-	return catalogue_record_entry(b->c, &b->desc, root, b->changed, b->o,
-				      err);
-}
-
-static int
-describe(struct build *b, struct error *err)
-{
-	const struct catalogue_sources from = { b->c, &b->dir, b->ix, b->plan,
-						b->o };
-
-	if (catalogue_describe(&from, &b->desc, err) < 0 ||
-	    catalogue_check_given_up(&b->dir, &b->desc, err) < 0)
-		return -1;
-	b->out->descriptor_guessed = b->desc.composed;
-	memcpy(b->out->name, b->desc.view.name,
-	       strnlen(b->desc.view.name, sizeof(b->out->name) - 1));
 	return 0;
-}
-
-/* Summary and rank2file are those of an older dataset with this number, whose
- * files have been replaced. */
-static int
-forget_old(struct build *b, struct error *err)
-{
-	rank2file_free(&b->old);
-	b->have_old = false;
-	b->changed = true;
-	return catalogue_supersede(b->c, b->dir.id, false, b->o, err);
-}
-
-/* Remove the records of copying, as rank2file now has the checksums.  The
- * dataset is whole with them, too. */
-static void
-sweep(struct build *b)
-{
-	struct error why = ERROR_INIT;
-
-	if (catalogue_dir_clear(&b->dir, CATALOGUE_KIND(COPIED), &why) < 0)
-		work_say(&b->o->work, "%s: kept", why.text);
 }
 
 static int
 build_plan(struct build *b, struct error *err)
 {
 	struct rank2file r = { .arena = NULL };
+	struct error why = ERROR_INIT;
 	struct plan *p = b->plan;
+	bool flushed = true;
 	int rc = -1;
 
 	b->out->ranks = p->nranks > 0 ? (size_t)p->nranks : 0;
@@ -381,7 +343,6 @@ build_plan(struct build *b, struct error *err)
 	}
 	if (describe(b, err) < 0)
 		return -1;
-	report_desc(b);
 	if (b->o->work.dry_run) {
 		b->out->rebuild.files = p->files_rebuild;
 		b->out->rebuild.maps = p->maps_missing;
@@ -390,24 +351,33 @@ build_plan(struct build *b, struct error *err)
 			b->out->status = STATUS_DAMAGED;
 		return 0;
 	}
-	if (p->outdated && forget_old(b, err) < 0)
-		return -1;
+	if (p->outdated) {
+		/* Summary and rank2file are those of an older dataset with this
+		 * number, whose files have been replaced. */
+		rank2file_free(&b->old);
+		b->have_old = false;
+		b->changed = true;
+		if (catalogue_supersede(b->c, b->dir.id, false, b->o, err) < 0)
+			return -1;
+	}
 	if (mend(b, err) < 0)
 		return -1;
 	/* For a packed dataset, rank2file is the map of the containers.  For a
-	 * flushed one, it is the witness. */
-	if (b->have_old && !p->packed && is_flushed(p)) {
-		b->have_old = !add_sums(b);
-		return record(b, &b->old, p->moved ? p->recorded_root : NULL,
-			      err);
+	 * flushed one, it is the witness: nothing else names the files. */
+	for (int64_t i = 0; i < p->nranks; i++)
+		flushed = flushed && p->ranks[i].composed;
+	if (b->have_old && (p->packed || flushed)) {
+		if (!p->packed)
+			b->have_old = !add_sums(b);
+		return record(b, &b->old, err);
 	}
-	if (p->packed && b->have_old)
-		return record(b, &b->old, p->moved ? p->recorded_root : NULL,
-			      err);
 	if (ranks_of_plan(b, &r, err) == 0)
-		rc = record(b, &r, p->moved ? p->recorded_root : NULL, err);
-	if (rc == 0 && p->copied)
-		sweep(b);
+		rc = record(b, &r, err);
+	/* Remove the records of copying, as rank2file now has the checksums.
+	 * The dataset is whole with them, too. */
+	if (rc == 0 && p->copied &&
+	    catalogue_dir_clear(&b->dir, CATALOGUE_KIND(COPIED), &why) < 0)
+		work_say(&b->o->work, "%s: kept", why.text);
 	rank2file_free(&r);
 	return rc;
 }

@@ -12,7 +12,6 @@
 #include "dir.h"
 #include "error.h"
 #include "io.h"
-#include "kvtree/kvtree.h"
 #include "lock.h"
 #include "mem.h"
 #include "meta/summary.h"

@@ -5,8 +5,7 @@
  * and claims.h.  What the files of the room do:
  *
  *   catalogue.c    the prefix, its directories, helpers
- *   store.c        read, change and rebuild index.scr
- *   spare.c        write index.scr, also on a full file system
+ *   store.c        read, change and rebuild index.scr, also on a full file system
  *   edit.c         drop, drop after, current: the index only
  *   overview.c     all datasets of a prefix, from all sources
  *   resolve.c      the dataset that a word names, and back
@@ -14,21 +13,18 @@
  *   whole.c        plans, and what they mean to the catalogue
  *   build.c        the steps of catalogue_build()
  *   record.c       write rank2file, summary and index entry
- *   add.c          catalogue_add()
+ *   add.c          catalogue_add(), also for SCR 1.1.8; after a fetch that failed
  *   verify.c       catalogue_verify()
  *   fetchable.c    what LLNL's library reads before the files
  *   renamed.c      directories renamed by hand
  *   delete.c       catalogue_delete_all(): order, index, locks
- *   remove.c       remove one dataset
- *   retire.c       mark a dataset whose files are replaced
- *   replaced.c     read the mark; refuse such a dataset, or take it back
+ *   remove.c       remove one dataset, never through a link
+ *   replaced.c     mark a dataset whose files are replaced; read the mark, refuse
+ *                  such a dataset, or take it back
  *   claims.c       the files of a dataset that can be deleted with it
  *   owners.c       which datasets own which paths
- *   owners_expect.c  those that lack files
- *   erase.c        remove files and directories, never through a link
  *   prune.c        which datasets a prune deletes
  *   packed_find.c  packed datasets by name
- *   adopt.c        datasets of SCR 1.1.8; after a fetch that failed
  */
 #ifndef CATALOGUE_CATALOGUE_IMPL_H
 #define CATALOGUE_CATALOGUE_IMPL_H
@@ -134,41 +130,10 @@ const struct index *catalogue_index(struct catalogue *c,
 				    const struct catalogue_options *o,
 				    struct index **read, struct error *err);
 
-/* --- spare.c --- */
-
-/* Replace index.scr, on a full file system from the reserve.  `locked`: the
- * caller holds the lock. */
-int catalogue_write_index(struct catalogue *c, const struct kvtree *tree,
-			  bool locked, struct error *err);
-
 /* Without room for a new file, overwrite one of at most a page.  ERROR_SYSTEM
  * with ENOSPC: it is larger. */
 int catalogue_write_in_place(int dirfd, const char *name,
 			     const struct buf *image, struct error *err);
-
-/* --- adopt.c --- */
-
-/*
- * Give dataset `id`, if it is one of SCR 1.1.8, metadata of the current format,
- * and add it to the index, so that LLNL's library can fetch it.  Its old
- * metadata stay.  Its name is appended to `name`. 1: it is not one of SCR
- * 1.1.8.  ERROR_USAGE: it is packed, or its number is taken; ERROR_DAMAGED: a
- * file is missing or damaged.
- */
-int catalogue_adopt(struct catalogue *c, int64_t id,
-		    const struct catalogue_options *o, struct buf *name,
-		    struct error *err);
-
-/* --- replaced.c --- */
-
-/* Write to `to`, NUM_TEXT bytes, a number that changes if one of the files that
- * dataset `id` owns is replaced, removed, or comes back. */
-int catalogue_fingerprint(struct catalogue *c, int64_t id,
-			  const struct catalogue_options *o, char *to);
-
-/* ERROR_LOST: files of dataset `id` were replaced by those of dataset `by`, and
- * no checksums prove the rest. */
-int catalogue_unproved(int64_t id, int64_t by, struct error *err);
 
 /* --- claims.c --- */
 

@@ -107,20 +107,14 @@ catalogue_names_each(const struct catalogue_names *n, catalogue_names_fn fn,
 
 /* --- The files of one dataset --- */
 
-/* Other paths mean that the metadata are wrong or malicious. */
-static bool
-may_touch(const char *path)
-{
-	return path != NULL && dataset_dir_is_data(path);
-}
-
 static int
 claim(void *arg, const struct rank2file_file *f, struct error *err)
 {
 	struct catalogue_claims *k = arg;
 	const char *path = f->path;
 
-	if (!may_touch(path)) {
+	/* Other paths mean that the metadata are wrong or malicious. */
+	if (path == NULL || !dataset_dir_is_data(path)) {
 		if (k->refused++ < REPORTED_MAX)
 			work_say(k->work,
 				 "%s: not below the prefix, not removed",

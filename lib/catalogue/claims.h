@@ -65,6 +65,11 @@ int catalogue_remove(struct catalogue *c, struct catalogue_dir *dir,
 		     const struct catalogue_options *o,
 		     struct delete_result *out, struct error *err);
 
+/* May catalogue_remove() reach all files?  ERROR_UNSAFE: not those behind a link
+ * that is not trusted. */
+int catalogue_erasable(int root, const struct catalogue_claims *k,
+		       struct error *err);
+
 /* --- owners.c --- */
 
 struct owners; /* opaque: a table of paths */
@@ -101,21 +106,5 @@ int owners_others(struct catalogue *c, int64_t id, bool all, owners_fn fn,
 int owners_mark(struct catalogue *c, int64_t id,
 		const struct catalogue_options *o, struct owners *t,
 		size_t *found, struct error *why);
-
-/* --- erase.c --- */
-
-/* May catalogue_erase() reach all files?  ERROR_UNSAFE: not those behind a link
- * that is not trusted. */
-int catalogue_erasable(int root, const struct catalogue_claims *k,
-		       struct error *err);
-
-/*
- * Erase the files in `k` that no other dataset names, and the directories above
- * them that are empty then.  Anything but a regular file is kept and reported;
- * a missing file is no error.  In a dry run, only count.  `out` receives the
- * counts.
- */
-int catalogue_erase(int root, const struct catalogue_claims *k,
-		    struct delete_result *out, struct error *err);
 
 #endif /* CATALOGUE_CLAIMS_H */

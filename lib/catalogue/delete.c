@@ -72,37 +72,6 @@ struct deletions {
 
 /* --- Files that several datasets have --- */
 
-/* Add the files of a dataset that will be deleted. */
-static int
-add_paths(const struct deletions *all, const struct catalogue_claims *k,
-	  struct error *err)
-{
-	for (size_t i = 0; i < k->count; i++) {
-		struct owned *at = owners_add(all->paths, k->list[i].path, err);
-
-		if (at == NULL)
-			return -1;
-		at->left++; /* datasets still to be deleted */
-	}
-	return 0;
-}
-
-/* A dataset of add_paths() is deleted now: mark the claims that another dataset
- * has, one that stays or one that is deleted later. */
-static void
-take_paths(const struct deletions *all, struct catalogue_claims *k)
-{
-	for (size_t i = 0; i < k->count; i++) {
-		struct owned *at = owners_find(all->paths, k->list[i].path);
-
-		/* A path that was not there when the dataset was added may
-		 * belong to any dataset. */
-		k->list[i].shared = at == NULL ||
-				    (at->left > 0 && --at->left > 0) ||
-				    at->kept;
-	}
-}
-
 /* The files of dataset `id` are unknown because of *why.  This is an error if
  * the dataset is valid, else a message. */
 static int
@@ -125,18 +94,6 @@ doubt(const struct deletions *all, int64_t id, const struct error *why,
 		 ": cannot check whether it shares files: %s",
 		 id, why->text);
 	return 0;
-}
-
-/* Mark the files of a dataset that stays. */
-static int
-mark_paths(const struct deletions *all, int64_t id, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	size_t found = 0;
-
-	return owners_mark(all->c, id, all->o, all->paths, &found, &why) < 0
-		       ? doubt(all, id, &why, err)
-		       : 0;
 }
 
 /* --- One dataset --- */
@@ -232,7 +189,17 @@ delete_one(struct deletions *all, struct deletion *d, struct error *err)
 	}
 	if (read_claims(d, err) < 0)
 		return -1;
-	take_paths(all, &d->claims);
+	/* Mark the claims that another dataset has, one that stays or one that
+	 * is deleted later. */
+	for (size_t i = 0; i < d->claims.count; i++) {
+		struct claim *k = &d->claims.list[i];
+		struct owned *at = owners_find(all->paths, k->path);
+
+		/* A path that was not there when the dataset was examined may
+		 * belong to any dataset. */
+		k->shared = at == NULL || (at->left > 0 && --at->left > 0) ||
+			    at->kept;
+	}
 	if (catalogue_erasable(d->c->prefix_fd, &d->claims, err) < 0)
 		return -1;
 	d->begun = true;
@@ -241,40 +208,9 @@ delete_one(struct deletions *all, struct deletion *d, struct error *err)
 
 /* --- The index --- */
 
-/* Set COMPLETE = 0, so that no job restarts from the dataset. */
-static int
-mark_entry(struct index *ix, struct deletion *d, bool *changed,
-	   struct error *err)
-{
-	struct index_entry e;
-
-	if (index_find_id(ix, d->id, &e, NULL) < 0 ||
-	    (e.complete == 0 && !e.current))
-		return 0;
-	d->marked = *changed = true;
-	d->complete = e.complete;
-	d->current = e.current;
-	return index_retire(ix, d->id, err);
-}
-
-/* Restore the entry of a dataset that was not deleted. */
-static int
-restore_entry(struct index *ix, struct deletion *d, bool *changed,
-	      struct error *err)
-{
-	struct index_entry e;
-
-	if (!d->marked || d->begun || d->complete != 1 ||
-	    index_find_id(ix, d->id, &e, NULL) < 0 || e.complete != 0)
-		return 0;
-	*changed = true;
-	if (index_set_extra(ix, d->id, "COMPLETE", "1", err) < 0)
-		return -1;
-	return d->current ? index_set_current(ix, e.name, err) : 0;
-}
-
 /* Remove the entries of the datasets deleted so far, restore those of the last
- * group that are not, and mark those of the group. */
+ * group that are not, and mark those of the group with COMPLETE = 0, so that no
+ * job restarts from them. */
 static int
 update_index(struct index *ix, void *arg, struct error *err)
 {
@@ -285,18 +221,34 @@ update_index(struct index *ix, void *arg, struct error *err)
 	for (size_t i = all->listed; i < all->from; i++) {
 		struct deletion *d = &all->list[i];
 
-		if (!d->deleted) {
-			if (restore_entry(ix, d, &changed, err) < 0)
-				return -1;
-		} else if (index_find_id(ix, d->id, &e, NULL) == 0) {
+		if (index_find_id(ix, d->id, &e, NULL) < 0)
+			continue;
+		if (d->deleted) {
 			changed = true;
 			if (catalogue_forget(ix, d->id, err) < 0)
 				return -1;
+		} else if (d->marked && !d->begun && d->complete == 1 &&
+			   e.complete == 0) {
+			changed = true;
+			if (index_set_extra(ix, d->id, "COMPLETE", "1", err) <
+				    0 ||
+			    (d->current &&
+			     index_set_current(ix, e.name, err) < 0))
+				return -1;
 		}
 	}
-	for (size_t i = all->from; i < all->to; i++)
-		if (mark_entry(ix, &all->list[i], &changed, err) < 0)
+	for (size_t i = all->from; i < all->to; i++) {
+		struct deletion *d = &all->list[i];
+
+		if (index_find_id(ix, d->id, &e, NULL) < 0 ||
+		    (e.complete == 0 && !e.current))
+			continue;
+		d->marked = changed = true;
+		d->complete = e.complete;
+		d->current = e.current;
+		if (index_retire(ix, d->id, err) < 0)
 			return -1;
+	}
 	return changed ? 0 : 1;
 }
 
@@ -363,8 +315,14 @@ examine(struct deletions *all, size_t i, struct error *err)
 	if (rc == 0)
 		rc = d->dir.fd < 0 ? check_entry(d, all->ix, err)
 				   : read_claims(d, err);
-	if (rc == 0)
-		rc = add_paths(all, &d->claims, err);
+	for (size_t k = 0; rc == 0 && k < d->claims.count; k++) {
+		struct owned *at =
+			owners_add(all->paths, d->claims.list[k].path, err);
+
+		rc = at == NULL ? -1 : 0;
+		if (at != NULL)
+			at->left++; /* datasets still to be deleted */
+	}
 	all->held += d->claims.count;
 	if (rc < 0 || !first || all->held > PATHS_HELD)
 		drop_claims(d);
@@ -407,10 +365,16 @@ mark_others(struct deletions *all, struct error *err)
 	dirs = catalogue_dirs(all->c, &ndirs, err);
 	if (ndirs == (size_t)-1)
 		rc = -1;
-	for (size_t i = 0; rc == 0 && i < ndirs; i++)
+	for (size_t i = 0; rc == 0 && i < ndirs; i++) {
+		struct error why = ERROR_INIT;
+		size_t found = 0;
+
 		if (bsearch(&dirs[i], going, all->good, sizeof(*going),
-			    num_by_id) == NULL)
-			rc = mark_paths(all, dirs[i], err);
+			    num_by_id) == NULL &&
+		    owners_mark(all->c, dirs[i], all->o, all->paths, &found,
+				&why) < 0)
+			rc = doubt(all, dirs[i], &why, err);
+	}
 	mem_free(dirs);
 	mem_free(going);
 	return rc;
@@ -437,21 +401,6 @@ finish(struct deletions *all, size_t i, const struct error *why)
 	catalogue_dir_close(&d->dir);
 }
 
-/* Delete the group, whose directories are open.  *next: the first dataset that
- * is not deleted. */
-static int
-delete_group(struct deletions *all, size_t *next, struct error *err)
-{
-	if (change_index(all, err) < 0)
-		return -1;
-	for (; *next < all->to; ++*next) {
-		if (delete_one(all, &all->list[*next], err) < 0)
-			return -1;
-		finish(all, *next, NULL);
-	}
-	return 0;
-}
-
 /* The end of the group that begins at `from`. */
 static size_t
 group_end(size_t from, size_t count)
@@ -476,7 +425,13 @@ delete_all(struct deletions *all, struct error *err)
 		if (next > 0)
 			rc = open_group(all, err);
 		if (rc == 0)
-			rc = delete_group(all, &next, err);
+			rc = change_index(all, err);
+		for (; rc == 0 && next < all->to; next++) {
+			rc = delete_one(all, &all->list[next], err);
+			if (rc < 0)
+				break;
+			finish(all, next, NULL);
+		}
 		if (rc == 0) {
 			all->from = next;
 			all->to = group_end(next, all->good);

@@ -49,30 +49,22 @@ catalogue_desc_make(struct catalogue_desc *out, const struct dataset *d,
 
 /* --- Existing descriptors --- */
 
-static const struct kvtree *
-last_child(const struct kvtree *t)
-{
-	const struct kvtree *k = NULL, *last = NULL;
-
-	kvtree_foreach (k, t)
-		last = k;
-	return last;
-}
-
 /* Copy the descriptor `from` with the keys in the order of LLNL's library,
  * which begins with ID.  `scr_index --build` writes a summary in reverse order
  * (formats.md 3.1), so without this each build would reverse it again. */
 static struct kvtree *
 copy_desc(const struct kvtree *from, struct error *err)
 {
-	const struct kvtree *first = kvtree_first(from), *k = NULL;
-	const struct kvtree *last = last_child(from);
+	const struct kvtree *k = NULL, *last = NULL;
 	struct kvtree *to = kvtree_new(err), *sub = NULL;
-	bool backwards = last != NULL && str_eq(kvtree_key(last), "ID") &&
-			 !str_eq(kvtree_key(first), "ID");
+	bool backwards = false;
 
 	if (to == NULL)
 		return NULL;
+	kvtree_foreach (k, from)
+		last = k;
+	backwards = last != NULL && str_eq(kvtree_key(last), "ID") &&
+		    !str_eq(kvtree_key(kvtree_first(from)), "ID");
 	kvtree_foreach (k, from) {
 		sub = backwards ? kvtree_put_first(to, kvtree_key(k), err)
 				: kvtree_put(to, kvtree_key(k), err);
@@ -308,52 +300,37 @@ common_dir(const struct plan *p, char *to, size_t size)
 	return len > 0 && dataset_name_ok(to);
 }
 
-/* Does another dataset have this name?  Reusing it would remove its index
- * entry. */
-static bool
-is_taken(const struct index *ix, const char *name, int64_t id)
-{
-	struct index_entry e;
-
-	return ix != NULL && index_find_name(ix, name, &e, NULL) == 0 &&
-	       e.id != id;
-}
-
-/* Earliest ctime of the files in microseconds since the epoch; -1: none is
- * recorded. */
-static int64_t
-earliest(const struct plan *p)
-{
-	int64_t first = -1, t = 0;
-
-	for (size_t i = 0; i < p->nfiles; i++) {
-		const struct attr *a = &p->files[i].attr;
-
-		if (!a->has_times || a->ctime.tv_sec <= 0 ||
-		    a->ctime.tv_sec > INT64_MAX / 2000000)
-			continue;
-		t = (int64_t)a->ctime.tv_sec * 1000000 +
-		    a->ctime.tv_nsec / 1000;
-		if (first < 0 || t < first)
-			first = t;
-	}
-	return first;
-}
-
 static int
 compose(struct catalogue *c, const struct catalogue_dir *d,
 	const struct index *ix, const struct plan *p,
 	struct catalogue_desc *out, struct error *err)
 {
 	struct traces t = { .is_ckpt = true };
+	int64_t first = -1; /* earliest ctime, in microseconds */
+	struct index_entry e;
 	struct dataset v;
 
 	trace_paths(p, d->name, &t);
 	trace_log(c, d->id, &t);
 	if (!t.from_log && !common_dir(p, t.name, sizeof(t.name)))
 		t.name[0] = '\0';
-	if (t.name[0] == '\0' || is_taken(ix, t.name, d->id))
+	/* Reusing the name of another dataset would remove its index entry. */
+	if (t.name[0] == '\0' ||
+	    (ix != NULL && index_find_name(ix, t.name, &e, NULL) == 0 &&
+	     e.id != d->id))
 		snprintf(t.name, sizeof(t.name), "%s", d->name);
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct attr *a = &p->files[i].attr;
+		int64_t at = 0;
+
+		if (!a->has_times || a->ctime.tv_sec <= 0 ||
+		    a->ctime.tv_sec > INT64_MAX / 2000000)
+			continue;
+		at = (int64_t)a->ctime.tv_sec * 1000000 +
+		     a->ctime.tv_nsec / 1000;
+		if (first < 0 || at < first)
+			first = at;
+	}
 	v = (struct dataset){
 		.id = d->id,
 		.name = t.name,
@@ -362,7 +339,7 @@ compose(struct catalogue *c, const struct catalogue_dir *d,
 		/* LLNL's fetch requires a number (formats.md 3.3), and the real
 		 * one is unknown. */
 		.ckpt_id = t.is_ckpt ? d->id : -1,
-		.created_us = earliest(p),
+		.created_us = first,
 		.user = t.user[0] != '\0' ? t.user : NULL,
 		.job_id = t.job[0] != '\0' ? t.job : NULL,
 		.files = (int64_t)p->nfiles,

@@ -49,7 +49,7 @@ int catalogue_check_given_up(const struct catalogue_dir *d,
 			     const struct catalogue_desc *desc,
 			     struct error *err);
 
-/* --- retire.c --- */
+/* --- replaced.c --- */
 
 /* Write the summary; on a full file system over the old one. */
 int catalogue_write_summary(const struct catalogue_dir *d,

@@ -49,32 +49,12 @@ find(struct catalogue *c, struct index *ix, const struct catalogue_edit *e,
 }
 
 static int
-drop(struct index *ix, const struct index_entry *entry,
-     struct catalogue_edit *e, struct error *err)
-{
-	report_dropped(e, entry->name);
-	return catalogue_forget(ix, entry->id, err);
-}
-
-/* Is the restart point newer than the dataset, and has to stay? */
-static bool
-stays(const struct index *ix, const struct index_entry *entry,
-      const struct catalogue_edit *e)
+set_current(struct index *ix, const struct index_entry *entry,
+	    struct catalogue_edit *e, struct error *err)
 {
 	const char *name = index_current(ix);
 	struct index_entry now;
 
-	return e->forward && name != NULL &&
-	       index_find_name(ix, name, &now, NULL) == 0 &&
-	       index_entry_valid(&now) && index_entry_newer(&now, entry) &&
-	       (e->broken == NULL || now.id != e->broken->id ||
-		now.desc.created_us != e->broken->desc.created_us);
-}
-
-static int
-set_current(struct index *ix, const struct index_entry *entry,
-	    struct catalogue_edit *e, struct error *err)
-{
 	if (!entry->desc.is_ckpt)
 		return error_set(err, ERROR_ABSENT,
 				 "%s: not a checkpoint: a job cannot restart "
@@ -86,7 +66,13 @@ set_current(struct index *ix, const struct index_entry *entry,
 				 "it as the restart point",
 				 str_shown(e->word));
 	index_entry_reason(entry, e->reason, sizeof(e->reason));
-	if (entry->current || stays(ix, entry, e))
+	/* The restart point may be newer, and has to stay. */
+	if (entry->current ||
+	    (e->forward && name != NULL &&
+	     index_find_name(ix, name, &now, NULL) == 0 &&
+	     index_entry_valid(&now) && index_entry_newer(&now, entry) &&
+	     (e->broken == NULL || now.id != e->broken->id ||
+	      now.desc.created_us != e->broken->desc.created_us)))
 		return 1;
 	return index_set_current(ix, entry->name, err);
 }
@@ -101,7 +87,8 @@ edit(struct catalogue *c, struct index *ix, struct catalogue_edit *e,
 	case CATALOGUE_DROP:
 		if (find(c, ix, e, &entry, err) < 0)
 			return -1;
-		return drop(ix, &entry, e, err);
+		report_dropped(e, entry.name);
+		return catalogue_forget(ix, entry.id, err);
 	case CATALOGUE_DROP_AFTER:
 		if (find(c, ix, e, &entry, err) < 0 ||
 		    drop_above(ix, entry.id, e, err) < 0)
@@ -159,17 +146,16 @@ static int
 edit_locked(struct index *ix, void *arg, struct error *err)
 {
 	const struct edit_job *j = arg;
-	struct catalogue_edit *e = j->e;
 	const char *now = index_current(ix);
-	char before[sizeof(e->current)];
+	char before[sizeof(j->e->current)];
 	int rc = -1;
 
 	snprintf(before, sizeof(before), "%s", now != NULL ? now : "");
-	rc = edit(j->c, ix, e, err);
+	rc = edit(j->c, ix, j->e, err);
 	if (rc < 0)
 		return -1;
-	note_current(j->c, ix, e);
-	e->moved = strcmp(e->current, before) != 0;
+	note_current(j->c, ix, j->e);
+	j->e->moved = strcmp(j->e->current, before) != 0;
 	return rc;
 }
 

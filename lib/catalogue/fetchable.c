@@ -37,38 +37,14 @@ unusable(struct error *why, const char *what, struct error *err)
 	return 0;
 }
 
-/* Does the descriptor of the summary belong to the dataset of the entry? */
-static void
-compare_entry(const struct dataset *s, const struct index_entry *e,
-	      struct error *why)
-{
-	const struct dataset *d = &e->desc;
-	char here[INDEX_STAMP_SIZE], there[INDEX_STAMP_SIZE];
-
-	if (d->id == 0)
-		return;
-	if (s->created_us >= 0 && d->created_us >= 0 &&
-	    s->created_us != d->created_us)
-		error_set(why, ERROR_CORRUPT,
-			  SUMMARY_FILE ": describes another dataset with "
-				       "number %" PRId64 " than the index: "
-				       "created %s, not %s",
-			  s->id, index_stamp(here, s->created_us / 1000000),
-			  index_stamp(there, d->created_us / 1000000));
-	else if (s->name != NULL && e->name != NULL &&
-		 !str_eq(s->name, e->name))
-		error_set(why, ERROR_CORRUPT,
-			  SUMMARY_FILE ": describes another dataset with "
-				       "number %" PRId64 " than the index: "
-				       "\"%s\", not \"%s\"",
-			  s->id, str_shown(s->name), str_shown(e->name));
-}
-
 static int
 read_summary(struct catalogue_fetch *f, const struct catalogue_dir *d,
 	     const struct index_entry *e, struct error *err)
 {
 	struct error *why = &f->no_summary;
+	const struct dataset *s = &f->desc.view, *listed = &e->desc;
+	char here[INDEX_STAMP_SIZE], there[INDEX_STAMP_SIZE];
+
 	if (catalogue_read_summary(d, &f->desc, why) < 0)
 		return unusable(why, SUMMARY_FILE, err);
 	f->replaced = f->desc.replaced;
@@ -77,10 +53,26 @@ read_summary(struct catalogue_fetch *f, const struct catalogue_dir *d,
 	if (f->desc.complete != 1)
 		flaw(why, SUMMARY_FILE,
 		     "does not say that the dataset is complete");
-	else if (f->desc.view.is_ckpt && f->desc.view.ckpt_id < 0)
+	else if (s->is_ckpt && s->ckpt_id < 0)
 		flaw(why, SUMMARY_FILE, "has no number of the checkpoint");
-	else
-		compare_entry(&f->desc.view, e, why);
+	else if (listed->id == 0)
+		return 0;
+	/* Does the descriptor belong to the dataset of the entry? */
+	else if (s->created_us >= 0 && listed->created_us >= 0 &&
+		 s->created_us != listed->created_us)
+		error_set(why, ERROR_CORRUPT,
+			  SUMMARY_FILE ": describes another dataset with "
+				       "number %" PRId64 " than the index: "
+				       "created %s, not %s",
+			  s->id, index_stamp(here, s->created_us / 1000000),
+			  index_stamp(there, listed->created_us / 1000000));
+	else if (s->name != NULL && e->name != NULL &&
+		 !str_eq(s->name, e->name))
+		error_set(why, ERROR_CORRUPT,
+			  SUMMARY_FILE ": describes another dataset with "
+				       "number %" PRId64 " than the index: "
+				       "\"%s\", not \"%s\"",
+			  s->id, str_shown(s->name), str_shown(e->name));
 	return 0;
 }
 
@@ -100,28 +92,6 @@ catalogue_fetch_described(struct catalogue *c, const struct catalogue_dir *d,
 
 /* --- rank2file --- */
 
-static void
-check_ranks(const struct rank2file *r, struct error *why)
-{
-	for (size_t i = 0; i < r->nranks; i++) {
-		const struct rank2file_rank *k = &r->ranks[i];
-
-		if (!k->present)
-			error_set(why, ERROR_CORRUPT,
-				  RANK2FILE_FILE ": has no entry for rank %zu "
-						 "of %zu",
-				  i, r->nranks);
-		else if (k->expected > k->nfiles)
-			error_set(why, ERROR_CORRUPT,
-				  RANK2FILE_FILE ": names %zu of %" PRIu64
-						 " files of rank %zu",
-				  k->nfiles, k->expected, i);
-		else
-			continue;
-		return;
-	}
-}
-
 static int
 read_ranks(struct catalogue_fetch *f, const struct catalogue_dir *d,
 	   const struct plan *p, struct error *err)
@@ -138,8 +108,21 @@ read_ranks(struct catalogue_fetch *f, const struct catalogue_dir *d,
 	/* Copies stand in for damaged files of a packed map. */
 	if (f->ranks->flaw != NULL && !f->packed)
 		error_set(why, ERROR_CORRUPT, "%s", f->ranks->flaw);
-	else
-		check_ranks(f->ranks, why);
+	for (size_t i = 0; i < f->ranks->nranks && why->kind == ERROR_NONE;
+	     i++) {
+		const struct rank2file_rank *k = &f->ranks->ranks[i];
+
+		if (!k->present)
+			error_set(why, ERROR_CORRUPT,
+				  RANK2FILE_FILE ": has no entry for rank %zu "
+						 "of %zu",
+				  i, f->ranks->nranks);
+		else if (k->expected > k->nfiles)
+			error_set(why, ERROR_CORRUPT,
+				  RANK2FILE_FILE ": names %zu of %" PRIu64
+						 " files of rank %zu",
+				  k->nfiles, k->expected, i);
+	}
 	return 0;
 }
 

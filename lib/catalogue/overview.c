@@ -4,7 +4,6 @@
  */
 #include "catalogue/overview.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

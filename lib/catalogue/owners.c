@@ -206,17 +206,6 @@ is_listed(const struct index *ix, int64_t id)
 	       (e.complete == 1 || e.current);
 }
 
-/* Can --add bring the dataset back? */
-static bool
-is_complete(struct catalogue *c, int64_t id)
-{
-	struct summary s = { .complete = -1 };
-	struct kvtree *t = catalogue_summary(c, id, &s, NULL, NULL);
-
-	kvtree_free(t);
-	return t != NULL && s.complete == 1;
-}
-
 int
 owners_others(struct catalogue *c, int64_t id, bool all, owners_fn fn,
 	      void *arg, struct error *err)
@@ -231,10 +220,23 @@ owners_others(struct catalogue *c, int64_t id, bool all, owners_fn fn,
 		return error_pass(err, &why);
 	ids = catalogue_dirs(c, &count, err);
 	rc = count == (size_t)-1 ? -1 : 0;
-	for (size_t i = 0; rc == 0 && i < count; i++)
-		if (ids[i] != id &&
-		    (all || is_listed(ix, ids[i]) || is_complete(c, ids[i])))
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		bool counts = all || is_listed(ix, ids[i]);
+
+		if (ids[i] == id)
+			continue;
+		if (!counts) {
+			/* Can --add bring the dataset back? */
+			struct summary s = { .complete = -1 };
+			struct kvtree *t =
+				catalogue_summary(c, ids[i], &s, NULL, NULL);
+
+			counts = t != NULL && s.complete == 1;
+			kvtree_free(t);
+		}
+		if (counts)
 			rc = fn(arg, ix, ids[i], err);
+	}
 	mem_free(ids);
 	index_free(ix);
 	return rc;
@@ -248,24 +250,27 @@ struct search {
 	const struct owners_write *w; /* NULL: only mark the paths */
 };
 
-/* Is `e` valid, and newer than what is written? */
-static bool
-is_newer(const struct owners_write *w, const struct index_entry *e)
-{
-	return w->created > 0 && index_entry_valid(e) &&
-	       e->desc.created_us > w->created;
-}
-
+/* Check one dataset.  A dataset whose files are unknown cannot be fetched or
+ * rebuilt, so it does not count. */
 static int
-act_on(const struct search *s, const struct index *ix, int64_t id,
-       struct error *err)
+ask(void *arg, const struct index *ix, int64_t id, struct error *err)
 {
+	const struct search *s = arg;
 	struct index_entry e = { .name = NULL };
+	struct error why = ERROR_INIT;
+	size_t found = 0;
 	char shown[256];
+	bool newer = false;
 
+	if (owners_mark(s->c, id, s->o, s->paths, &found, &why) < 0)
+		return catalogue_is_verdict(&why) ? 0 : error_pass(err, &why);
+	if (found == 0 || s->w == NULL)
+		return 0;
 	if (ix != NULL)
 		(void)index_find_id(ix, id, &e, NULL);
-	if (!is_listed(ix, id) || (s->w->replace && !is_newer(s->w, &e)))
+	newer = s->w->created > 0 && index_entry_valid(&e) &&
+		e.desc.created_us > s->w->created;
+	if (!is_listed(ix, id) || (s->w->replace && !newer))
 		return s->o->work.dry_run ? 0
 					  : catalogue_retire(s->c, id, s->w->id,
 							     s->o, err);
@@ -275,20 +280,6 @@ act_on(const struct search *s, const struct index *ix, int64_t id,
 			 ": would replace files of dataset %" PRId64
 			 " (%s); drop that one from the index first",
 			 s->w->id, id, shown);
-}
-
-/* Check one dataset.  A dataset whose files are unknown cannot be fetched or
- * rebuilt, so it does not count. */
-static int
-ask(void *arg, const struct index *ix, int64_t id, struct error *err)
-{
-	const struct search *s = arg;
-	struct error why = ERROR_INIT;
-	size_t found = 0;
-
-	if (owners_mark(s->c, id, s->o, s->paths, &found, &why) < 0)
-		return catalogue_is_verdict(&why) ? 0 : error_pass(err, &why);
-	return found > 0 && s->w != NULL ? act_on(s, ix, id, err) : 0;
 }
 
 int
@@ -363,7 +354,7 @@ below_prefix(const struct put_what *what, const char *prefix,
  * with a missing file must not find a file of another dataset in its place. */
 static int
 list_written(const struct put *p, struct owners_write *w, const char *prefix,
-	     struct arena *arena, struct error *err)
+	     struct arena *arena, bool *replaces, struct error *err)
 {
 	const char **paths =
 		arena_alloc(arena, put_count(p) + 1, sizeof(*paths));
@@ -375,6 +366,7 @@ list_written(const struct put *p, struct owners_write *w, const char *prefix,
 	for (size_t i = 0; i < put_count(p); i++) {
 		const struct put_what *what = put_what(put_at(p, i));
 
+		*replaces = *replaces || what->replaces;
 		if (!what->replaces && what->kind != PUT_FILE)
 			continue;
 		paths[w->count] = below_prefix(what, prefix, arena, &why);
@@ -385,15 +377,6 @@ list_written(const struct put *p, struct owners_write *w, const char *prefix,
 	return 0;
 }
 
-static bool
-any_replaces(const struct put *p)
-{
-	for (size_t i = 0; i < put_count(p); i++)
-		if (put_what(put_at(p, i))->replaces)
-			return true;
-	return false;
-}
-
 int
 owners_ask(void *arg, const struct put *p, struct error *err)
 {
@@ -401,15 +384,16 @@ owners_ask(void *arg, const struct put *p, struct error *err)
 	struct owners_write w = { .id = g->id, .replace = g->o->replace };
 	struct arena *arena = arena_new();
 	struct buf prefix = BUF_INIT;
+	bool replaces = false;
 	int rc = -1;
 
 	if (arena == NULL)
 		error_no_memory(err);
 	else if (full_path(catalogue_prefix_fd(g->catalogue), "", &prefix,
 			   err) == 0 &&
-		 list_written(p, &w, prefix.data, arena, err) == 0)
+		 list_written(p, &w, prefix.data, arena, &replaces, err) == 0)
 		rc = owners_make_way(g->catalogue, &w, g->o, err);
-	if (rc == 0 && g->renew && any_replaces(p))
+	if (rc == 0 && g->renew && replaces)
 		rc = catalogue_supersede(g->catalogue, g->id, true, g->o, err);
 	buf_free(&prefix);
 	arena_free(arena);
@@ -422,6 +406,68 @@ owners_failed(void *arg)
 	const struct owners_guard *g = arg;
 
 	catalogue_rollback(g->catalogue, g->id, g->o);
+}
+
+/* --- Before files are written whose paths are not known yet --- */
+
+/* Does a dataset own a file that is missing? */
+struct lack {
+	struct pathcache *prefix;
+	bool any;
+};
+
+struct expecting {
+	struct catalogue *c;
+	int64_t id; /* of the dataset that is written */
+	const struct catalogue_options *o;
+	size_t *retired;
+};
+
+static int
+find_lack(void *arg, const struct rank2file_file *f, struct error *err)
+{
+	struct lack *k = arg;
+
+	(void)err;
+	/* The cache lists the directory only on the second call, so call twice.
+	 * A packed dataset does not need its empty files. */
+	if (!k->any && f->path != NULL && f->nsegs == 0 &&
+	    !(f->has_size && f->size == 0))
+		k->any = pathcache_absent(k->prefix, f->path) ||
+			 pathcache_absent(k->prefix, f->path);
+	return 0;
+}
+
+static int
+expect_of(void *arg, const struct index *ix, int64_t id, struct error *err)
+{
+	const struct expecting *s = arg;
+	struct lack k = { .prefix = pathcache_new(s->c->prefix_fd) };
+	struct error why = ERROR_INIT;
+	int rc = 0;
+
+	(void)ix;
+	if (k.prefix == NULL)
+		return error_no_memory(err);
+	if (owners_each(s->c, id, s->o, find_lack, &k, &why) < 0 &&
+	    !catalogue_is_verdict(&why))
+		rc = error_pass(err, &why);
+	pathcache_free(k.prefix);
+	if (rc < 0 || !k.any)
+		return rc;
+	++*s->retired;
+	return catalogue_retire(s->c, id, s->id, s->o, err);
+}
+
+int
+owners_expect(struct catalogue *c, int64_t id,
+	      const struct catalogue_options *o, size_t *retired,
+	      struct error *err)
+{
+	struct expecting s = { c, id, o, retired };
+
+	*retired = 0;
+	return owners_others(c, id, false, expect_of, &s, err);
 }
 
 /* --- Paths that two datasets own --- */
@@ -483,47 +529,37 @@ note(void *arg, const struct rank2file_file *f, struct error *err)
 	return 0;
 }
 
-static int
-note_all(struct catalogue *c, struct overlaps *s,
-	 const struct catalogue_options *o, const struct index *ix,
-	 struct error *err)
-{
-	size_t count = 0;
-	struct index_entry *e = index_entries(ix, &count, err);
-	int rc = count == (size_t)-1 ? -1 : 0;
-
-	s->list = mem_calloc(rc < 0 ? 1 : count + 1, sizeof(*s->list));
-	if (rc == 0 && s->list == NULL)
-		rc = error_no_memory(err);
-	/* The entries are in descending order of ids. */
-	for (size_t i = s->list != NULL ? count : 0; i-- > 0 && rc == 0;) {
-		struct error why = ERROR_INIT;
-
-		if (!index_entry_valid(&e[i]))
-			continue;
-		s->list[s->now].id = e[i].id;
-		rc = owners_each(c, e[i].id, o, note, s, &why);
-		/* Unusable metadata are reported by the verification of the
-		 * dataset. */
-		if (rc < 0)
-			rc = catalogue_is_verdict(&why) ? 0
-							: error_pass(err, &why);
-		s->now++;
-	}
-	mem_free(e);
-	return rc;
-}
-
 int
 owners_overlaps(struct catalogue *c, const struct index *ix,
 		const struct catalogue_options *o, struct owners_overlap **out,
 		size_t *count, struct error *err)
 {
 	struct overlaps s = { .t = owners_new(err) };
-	int rc = s.t == NULL ? -1 : note_all(c, &s, o, ix, err);
+	size_t n = 0;
+	struct index_entry *e = index_entries(ix, &n, err);
+	int rc = s.t == NULL || n == (size_t)-1 ? -1 : 0;
 
 	*out = NULL;
 	*count = 0;
+	if (rc == 0) {
+		s.list = mem_calloc(n + 1, sizeof(*s.list));
+		rc = s.list == NULL ? error_no_memory(err) : 0;
+	}
+	/* The entries are in descending order of ids. */
+	for (size_t i = n; rc == 0 && i-- > 0;) {
+		struct error why = ERROR_INIT;
+
+		if (!index_entry_valid(&e[i]))
+			continue;
+		s.list[s.now].id = e[i].id;
+		rc = owners_each(c, e[i].id, o, note, &s, &why);
+		/* Unusable metadata are reported by the verification of the
+		 * dataset. */
+		if (rc < 0)
+			rc = catalogue_is_verdict(&why) ? 0
+							: error_pass(err, &why);
+		s.now++;
+	}
 	for (size_t i = 0; i < s.now && rc == 0; i++)
 		if (s.list[i].files > 0)
 			s.list[(*count)++] = s.list[i];
@@ -531,6 +567,7 @@ owners_overlaps(struct catalogue *c, const struct index *ix,
 		*out = s.list;
 	else
 		mem_free(s.list);
+	mem_free(e);
 	owners_free(s.t);
 	return rc;
 }

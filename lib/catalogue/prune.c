@@ -14,102 +14,67 @@
 /* Length of the date in a stamp: "2026-11-21". */
 #define DAY 10
 
-/* The entries of one kind, newest first, and what becomes of them. */
-struct pruning {
-	const struct index_entry *list;
-	size_t count;
-	bool checkpoints; /* these are of the kind; otherwise mere outputs */
-	bool *stays;
-};
-
-/* Is `e` of the kind counted? */
+/* Is `e` of the kind counted: a checkpoint, or a mere output? */
 static bool
-is_kind(const struct pruning *p, const struct index_entry *e)
+is_kind(const struct index_entry *e, bool checkpoint)
 {
-	return p->checkpoints ? e->desc.is_ckpt
-			      : e->desc.is_output && !e->desc.is_ckpt;
-}
-
-static bool
-counts(const struct pruning *p, size_t i)
-{
-	return is_kind(p, &p->list[i]) && index_entry_valid(&p->list[i]);
-}
-
-/* Keep the newest valid entry of each of the `days` newest days that have
- * one. */
-static void
-keep_daily(struct pruning *p, size_t days)
-{
-	const char *day = NULL;
-
-	for (size_t i = 0; i < p->count && days > 0; i++) {
-		const char *stamp = p->list[i].flushed;
-
-		if (!counts(p, i) || stamp == NULL ||
-		    (day != NULL && strncmp(stamp, day, DAY) == 0))
-			continue;
-		p->stays[i] = true;
-		day = stamp;
-		days--;
-	}
-}
-
-/* Keep all entries flushed at `since` or later, valid or not, and those without
- * a stamp among them. */
-static void
-keep_since(struct pruning *p, const char *since)
-{
-	size_t end = 0;
-
-	for (size_t i = 0; i < p->count; i++)
-		if (is_kind(p, &p->list[i]) && p->list[i].flushed != NULL &&
-		    strcmp(p->list[i].flushed, since) >= 0)
-			end = i + 1;
-	for (size_t i = 0; i < end; i++)
-		p->stays[i] = p->stays[i] || p->list[i].flushed == NULL ||
-			      strcmp(p->list[i].flushed, since) >= 0;
+	return checkpoint ? e->desc.is_ckpt
+			  : e->desc.is_output && !e->desc.is_ckpt;
 }
 
 /*
- * Mark what stays of one kind.  Everything down to the `last` newest valid
- * entry: newer ones that are not valid may be repairable, or still being
- * written.  If there are fewer valid ones, everything.
+ * Mark the entries of one kind that go; the list is sorted, newest first.
+ * Everything down to the `last` newest valid entry stays: newer ones that are
+ * not valid may be repairable, or still being written.  If there are fewer valid
+ * ones, everything.
  */
-static void
-mark_kept(struct pruning *p, const struct catalogue_keep *keep)
-{
-	const size_t last = keep->last > 0 ? keep->last : 1;
-	size_t valid = 0, i = 0;
-
-	for (i = 0; i < p->count && valid < last; i++) {
-		valid += counts(p, i);
-		p->stays[i] = true;
-	}
-	if (valid < last)
-		return;
-	keep_daily(p, keep->daily);
-	if (keep->since != NULL)
-		keep_since(p, keep->since);
-}
-
-/* Mark the entries of one kind that go. */
 static int
 mark_old(const struct index_entry *list, size_t count,
 	 const struct catalogue_keep *keep, bool checkpoints, bool *goes)
 {
-	struct pruning p = { list, count, checkpoints,
-			     mem_calloc(count, sizeof(*p.stays)) };
+	const size_t last = keep->last > 0 ? keep->last : 1;
+	size_t valid = 0, end = 0, days = keep->daily;
+	bool *stays = mem_calloc(count, sizeof(*stays));
+	const char *day = NULL;
 
-	if (p.stays == NULL)
+	if (stays == NULL)
 		return -1;
-	mark_kept(&p, keep);
+	for (size_t i = 0; i < count && valid < last; i++) {
+		valid += is_kind(&list[i], checkpoints) &&
+			 index_entry_valid(&list[i]);
+		stays[i] = true;
+	}
+	if (valid < last) {
+		mem_free(stays);
+		return 0;
+	}
+	/* The newest valid entry of each of the newest days that have one. */
+	for (size_t i = 0; i < count && days > 0; i++) {
+		const char *stamp = list[i].flushed;
+
+		if (!is_kind(&list[i], checkpoints) ||
+		    !index_entry_valid(&list[i]) || stamp == NULL ||
+		    (day != NULL && strncmp(stamp, day, DAY) == 0))
+			continue;
+		stays[i] = true;
+		day = stamp;
+		days--;
+	}
+	/* All entries flushed at keep->since or later, valid or not, and those
+	 * without a stamp among them. */
+	for (size_t i = 0; keep->since != NULL && i < count; i++)
+		if (is_kind(&list[i], checkpoints) && list[i].flushed != NULL &&
+		    strcmp(list[i].flushed, keep->since) >= 0)
+			end = i + 1;
+	for (size_t i = 0; i < end; i++)
+		stays[i] = stays[i] || list[i].flushed == NULL ||
+			   strcmp(list[i].flushed, keep->since) >= 0;
 	for (size_t i = 0; i < count; i++)
 		goes[i] =
-			goes[i] || (is_kind(&p, &list[i]) && !p.stays[i] &&
-				    !list[i].current &&
+			goes[i] || (is_kind(&list[i], checkpoints) &&
+				    !stays[i] && !list[i].current &&
 				    (keep->outputs || !list[i].desc.is_output));
-	mem_free(p.stays);
+	mem_free(stays);
 	return 0;
 }
 
@@ -155,15 +120,6 @@ out:
 	return ids;
 }
 
-static bool
-is_among(const int64_t *ids, size_t count, int64_t id)
-{
-	for (size_t i = 0; i < count; i++)
-		if (ids[i] == id)
-			return true;
-	return false;
-}
-
 /* What the strongest check says of a checkpoint: STATUS_... */
 static int
 ask(struct catalogue *c, const struct index_entry *e,
@@ -199,8 +155,12 @@ catalogue_prune_check(struct catalogue *c, const struct index *ix,
 	strong.checksums = strong.deep = true;
 	strong.work.log = NULL;
 	for (size_t i = n; goes->count > 0 && rc >= 0 && left > 0 && i-- > 0;) {
+		bool gone = false;
+
+		for (size_t k = 0; k < goes->count; k++)
+			gone = gone || goes->ids[k] == list[i].id;
 		if (!index_entry_valid(&list[i]) || !list[i].desc.is_ckpt ||
-		    is_among(goes->ids, goes->count, list[i].id))
+		    gone)
 			continue;
 		rc = ask(c, &list[i], &strong, err);
 		left -= rc == STATUS_OK;

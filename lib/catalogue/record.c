@@ -87,37 +87,27 @@ same_tree(const struct kvtree *a, const struct kvtree *b, bool *same,
 	return rc;
 }
 
-/* Is the existing summary right?  Compare descriptors, because LLNL's flush
- * writes the keys in another order. */
-static int
-summary_good(const struct catalogue_dir *d, const struct catalogue_desc *desc,
-	     bool *good, struct error *err)
-{
-	struct catalogue_desc there = { .tree = NULL };
-	int rc = 0;
-
-	*good = false;
-	if (catalogue_read_summary(d, &there, NULL) == 0 && there.complete == 1)
-		rc = same_tree(there.tree, desc->tree, good, err);
-	catalogue_desc_free(&there);
-	return rc;
-}
-
 int
 catalogue_record_summary(const struct catalogue_dir *d,
 			 const struct catalogue_desc *desc, bool *changed,
 			 struct error *err)
 {
+	struct catalogue_desc there = { .tree = NULL };
 	struct kvtree *tree = NULL;
 	bool good = false;
-	int rc = -1;
+	int rc = 0;
 
-	if (summary_good(d, desc, &good, err) < 0 || good)
-		return good ? 0 : -1;
+	/* Compare descriptors, because LLNL's flush writes the keys in another
+	 * order. */
+	if (catalogue_read_summary(d, &there, NULL) == 0 && there.complete == 1)
+		rc = same_tree(there.tree, desc->tree, &good, err);
+	catalogue_desc_free(&there);
+	if (rc < 0 || good)
+		return rc;
 	*changed = true;
 	tree = summary_build(desc->tree, 1, err);
-	if (tree != NULL)
-		rc = kvtree_write_file(tree, d->fd, SUMMARY_FILE, err);
+	rc = tree == NULL ? -1
+			  : kvtree_write_file(tree, d->fd, SUMMARY_FILE, err);
 	kvtree_free(tree);
 	return rc < 0 ? error_wrap(err, "%s", d->name) : 0;
 }
@@ -131,36 +121,37 @@ struct entry_job {
 	const struct catalogue_options *o;
 };
 
-/* Is the existing entry right?  Then keep it, as a new one would lose the
- * FETCHED stamps. */
 static int
-entry_good(const struct entry_job *j, struct index *ix, bool *good,
-	   struct error *err)
+put_entry(struct index *ix, void *arg, struct error *err)
 {
-	int64_t id = j->desc->view.id;
-	const char *root = index_extra(ix, id, INDEX_ROOT);
+	const struct entry_job *j = arg;
+	const struct dataset *v = &j->desc->view;
+	const char *root = index_extra(ix, v->id, INDEX_ROOT);
+	const bool known =
+		j->root == NULL || (root != NULL && str_eq(root, j->root));
+	char stamp[INDEX_STAMP_SIZE], *kept = NULL;
 	struct index_entry e;
 	bool same = false;
+	int rc = -1;
 
-	*good = false;
-	if (j->changed || index_find_id(ix, id, &e, NULL) < 0 ||
-	    !index_entry_valid(&e))
-		return 0;
-	if (j->root != NULL && (root == NULL || !str_eq(root, j->root)))
-		return 0;
-	if (same_tree(index_desc(ix, id), j->desc->tree, &same, err) < 0)
-		return -1;
-	*good = same;
-	return 0;
-}
-
-/* Log what the new entry replaces. */
-static void
-report_replaced(const struct entry_job *j, const struct index *ix)
-{
-	const struct dataset *v = &j->desc->view;
-	struct index_entry e;
-
+	/* An existing entry that is right is kept, as a new one would lose the
+	 * FETCHED stamps. */
+	if (!j->changed && known && index_find_id(ix, v->id, &e, NULL) == 0 &&
+	    index_entry_valid(&e)) {
+		if (same_tree(index_desc(ix, v->id), j->desc->tree, &same,
+			      err) < 0)
+			return -1;
+		if (same)
+			return 1;
+	}
+	if (j->root != NULL)
+		root = j->root;
+	if (root != NULL) {
+		/* `root` may be part of the entry that is replaced. */
+		kept = mem_strdup(root);
+		if (kept == NULL)
+			return error_no_memory(err);
+	}
 	if (index_find_id(ix, v->id, &e, NULL) == 0 && e.failed != NULL)
 		work_say(&j->o->work,
 			 "dataset %" PRId64
@@ -171,34 +162,9 @@ report_replaced(const struct entry_job *j, const struct index *ix)
 			 "dataset %" PRId64 " had the name %s, too, and "
 			 "is no longer in the index",
 			 e.id, str_shown(v->name));
-}
-
-static int
-put_entry(struct index *ix, void *arg, struct error *err)
-{
-	const struct entry_job *j = arg;
-	const int64_t id = j->desc->view.id;
-	const char *root = index_extra(ix, id, INDEX_ROOT);
-	char stamp[INDEX_STAMP_SIZE], *kept = NULL;
-	bool good = false;
-	int rc = -1;
-
-	if (entry_good(j, ix, &good, err) < 0)
-		return -1;
-	if (good)
-		return 1;
-	if (j->root != NULL)
-		root = j->root;
-	if (root != NULL) {
-		/* `root` may be part of the entry that is replaced. */
-		kept = mem_strdup(root);
-		if (kept == NULL)
-			return error_no_memory(err);
-	}
-	report_replaced(j, ix);
 	rc = index_add(ix, j->desc->tree, 1, index_stamp(stamp, -1), err);
 	if (rc == 0 && kept != NULL)
-		rc = index_set_extra(ix, id, INDEX_ROOT, kept, err);
+		rc = index_set_extra(ix, v->id, INDEX_ROOT, kept, err);
 	mem_free(kept);
 	return rc;
 }

@@ -9,6 +9,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,10 +22,277 @@
 #include "error.h"
 #include "io.h"
 #include "lock.h"
+#include "map.h"
 #include "mem.h"
+#include "path.h"
 #include "room.h"
 #include "str.h"
+#include "transfer/put.h"
 #include "work.h"
+
+/* --- Files and directories, never through a link --- */
+
+/* This is stricter than path.h.  A link to a neighbouring directory stays below
+ * the prefix, but the file may belong to another dataset under another name. */
+struct eraser {
+	int root;
+	const struct work *work;
+	struct delete_result *out;
+	struct arena *arena;
+	char last[PATH_MAX]; /* path of the directory `fd` */
+	int fd;		     /* -1: not open */
+	const char **dirs;   /* directories above the files */
+	size_t ndirs, dirs_cap;
+	struct map *seen;   /* contains `dirs` */
+	struct map *doomed; /* dry run: all that would be removed */
+};
+
+/* Return the directory of `path`, borrowed, and its last component in *base. */
+static int
+parent(struct eraser *e, const char *path, const char **base)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = slash != NULL ? (size_t)(slash - path) : 0;
+
+	*base = slash != NULL ? slash + 1 : path;
+	if (e->fd >= 0 && strlen(e->last) == n && memcmp(e->last, path, n) == 0)
+		return e->fd;
+	io_close(e->fd);
+	memcpy(e->last, path, n); /* a clean path is shorter than PATH_MAX */
+	e->last[n] = '\0';
+	e->fd = path_open_trusted(e->root, e->last);
+	return e->fd;
+}
+
+/* Remember the directories above `path`. */
+static int
+note_dirs(struct eraser *e, const char *path, struct error *err)
+{
+	size_t n = strlen(path);
+	char dir[PATH_MAX];
+	const char *copy = NULL;
+	char *slash = NULL;
+
+	memcpy(dir, path, n + 1);
+	while ((slash = strrchr(dir, '/')) != NULL) {
+		*slash = '\0';
+		if (map_get(e->seen, dir) != MAP_NONE)
+			return 0;
+		if (!MEM_ROOM(e->dirs, e->ndirs, e->dirs_cap))
+			return error_no_memory(err);
+		copy = arena_strdup(e->arena, dir);
+		if (copy == NULL || map_put(e->seen, copy, e->ndirs) < 0)
+			return error_no_memory(err);
+		e->dirs[e->ndirs++] = copy;
+	}
+	return 0;
+}
+
+static int
+doom(struct eraser *e, const char *path, struct error *err)
+{
+	const char *copy = arena_strdup(e->arena, path);
+
+	if (copy == NULL || map_put(e->doomed, copy, 0) < 0)
+		return error_no_memory(err);
+	return 0;
+}
+
+/* Erase `path` (clean) if it is a regular file.  A missing one is no error.
+ * Anything else is kept and reported. */
+static int
+erase(struct eraser *e, const char *path, struct error *err)
+{
+	const char *base = NULL;
+	struct stat st;
+	int fd = -1;
+
+	if (note_dirs(e, path, err) < 0)
+		return -1;
+	fd = parent(e, path, &base);
+	if (fd < 0 || dir_stat(fd, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		return errno == ENOENT || errno == ENOTDIR
+			       ? 0
+			       : error_sys(err, "%s: cannot remove", path);
+	}
+	if (!S_ISREG(st.st_mode)) {
+		e->out->kept++;
+		work_say(e->work, "%s: not a plain file, not removed",
+			 str_shown(path));
+		return 0;
+	}
+	if (e->work->dry_run) {
+		if (doom(e, path, err) < 0)
+			return -1;
+	} else if (unlinkat(fd, base, 0) < 0) {
+		return errno == ENOENT
+			       ? 0
+			       : error_sys(err, "%s: cannot remove", path);
+	}
+	e->out->files++;
+	if (st.st_nlink == 1) /* otherwise a hard link keeps the bytes */
+		e->out->bytes += (uint64_t)st.st_size;
+	return 0;
+}
+
+/* Sub-directories come first, because their paths are longer. */
+static int
+longer_first(const void *a, const void *b)
+{
+	size_t x = strlen(*(const char *const *)a);
+	size_t y = strlen(*(const char *const *)b);
+
+	return (x < y) - (x > y);
+}
+
+struct emptiness {
+	struct eraser *e;
+	const char *dir;
+	struct buf path;
+};
+
+/* Would this entry be kept? */
+static int
+survives(void *arg, const char *name, struct error *err)
+{
+	struct emptiness *m = arg;
+
+	buf_clear(&m->path);
+	if (buf_printf(&m->path, "%s/%s", m->dir, name) < 0)
+		return error_no_memory(err);
+	return map_get(m->e->doomed, m->path.data) == MAP_NONE;
+}
+
+/* Dry run: count `dir` as removed if it would be empty. */
+static int
+pretend(struct eraser *e, const char *dir, struct error *err)
+{
+	struct emptiness m = { .e = e, .dir = dir };
+	int fd = path_open_trusted(e->root, dir), rc = 1;
+
+	if (fd < 0)
+		return 0;
+	rc = dir_each(fd, dir, survives, &m, err);
+	buf_free(&m.path);
+	close(fd);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	e->out->dirs++;
+	return doom(e, dir, err);
+}
+
+/* Remove the directories above all erased paths that are now empty. */
+static int
+erase_dirs(struct eraser *e, struct error *err)
+{
+	if (e->ndirs > 0)
+		qsort(e->dirs, e->ndirs, sizeof(*e->dirs), longer_first);
+	for (size_t i = 0; i < e->ndirs; i++) {
+		const char *base = NULL;
+		int fd = -1;
+
+		if (e->work->dry_run) {
+			if (pretend(e, e->dirs[i], err) < 0)
+				return -1;
+			continue;
+		}
+		fd = parent(e, e->dirs[i], &base);
+		if (fd >= 0 && unlinkat(fd, base, AT_REMOVEDIR) == 0)
+			e->out->dirs++;
+		/* Expected: not empty, already removed, a link, a mount
+		 * point. */
+		else if (errno != ENOTEMPTY && errno != EEXIST &&
+			 errno != ENOENT && errno != ENOTDIR &&
+			 errno != ELOOP && errno != EBUSY)
+			work_say(e->work, "%s: cannot remove the directory: %s",
+				 str_shown(e->dirs[i]), strerror(errno));
+	}
+	return 0;
+}
+
+/* Remove the temporary files that an interrupted run left for the files and
+ * their directories.  Links are not followed. */
+static int
+erase_temps(const struct eraser *e, const struct catalogue_claims *k,
+	    struct error *err)
+{
+	struct put *put = put_new(&(struct put_options){ .par = NULL }, err);
+	int rc = put == NULL ? -1 : 0;
+
+	for (size_t i = 0; i < k->count && rc == 0; i++)
+		if (!k->list[i].shared &&
+		    put_add(put,
+			    &(struct put_what){ .dirfd = e->root,
+						.path = k->list[i].path },
+			    err) == NULL)
+			rc = -1;
+	if (rc == 0)
+		(void)put_clear(put, NULL);
+	put_free(put);
+	return rc;
+}
+
+int
+catalogue_erasable(int root, const struct catalogue_claims *k,
+		   struct error *err)
+{
+	struct eraser e = { .root = root, .fd = -1 };
+	const char *base = NULL;
+	int rc = 0;
+
+	for (size_t i = 0; i < k->count && rc == 0; i++)
+		if (!k->list[i].shared &&
+		    parent(&e, k->list[i].path, &base) < 0 && errno == ELOOP)
+			rc = error_set(err, ERROR_UNSAFE,
+				       "%s: behind a link that is not followed "
+				       "to delete files: remove the link, or "
+				       "--drop the dataset from the index only",
+				       str_shown(k->list[i].path));
+	io_close(e.fd);
+	return rc;
+}
+
+/*
+ * Erase the files in `k` that no other dataset names, and the directories above
+ * them that are empty then.  Anything but a regular file is kept and reported;
+ * a missing file is no error.  In a dry run, only count.
+ */
+static int
+erase_all(int root, const struct catalogue_claims *k, struct delete_result *out,
+	  struct error *err)
+{
+	struct eraser e = {
+		.root = root,
+		.work = k->work,
+		.out = out,
+		.arena = arena_new(),
+		.fd = -1,
+		.seen = map_new(),
+		.doomed = map_new(),
+	};
+	int rc = 0;
+
+	if (e.arena == NULL || e.seen == NULL || e.doomed == NULL)
+		rc = error_no_memory(err);
+	else if (!e.work->dry_run)
+		rc = erase_temps(&e, k, err);
+	for (size_t i = 0; i < k->count && rc == 0; i++) {
+		if (work_stopped(e.work))
+			rc = error_set(err, ERROR_SYSTEM, "interrupted");
+		else if (!k->list[i].shared)
+			rc = erase(&e, k->list[i].path, err);
+	}
+	if (rc == 0)
+		rc = erase_dirs(&e, err);
+	io_close(e.fd);
+	map_free(e.seen);
+	map_free(e.doomed);
+	mem_free(e.dirs);
+	arena_free(e.arena);
+	return rc;
+}
+
+/* --- One dataset --- */
 
 struct removal {
 	struct catalogue *c;
@@ -31,8 +301,6 @@ struct removal {
 	int containers; /* their directory, while open */
 	struct delete_result *out;
 };
-
-/* --- The metadata directory --- */
 
 /* Remove one container.  Other files in the directory are kept. */
 static int
@@ -57,22 +325,6 @@ remove_container(void *arg, const char *name, struct error *err)
 	    errno != ENOENT)
 		rc = error_sys(err, "%s/%s/%s: cannot remove", d->dir->name,
 			       SEGMAP_DIR, name);
-	return rc;
-}
-
-/* Remove the containers and their directory. */
-static int
-remove_containers(struct removal *d, struct error *err)
-{
-	int rc = 0;
-
-	d->containers = dir_open_plain(d->dir->fd, SEGMAP_DIR);
-	if (d->containers < 0)
-		return 0; /* no containers */
-	rc = dir_each(d->containers, SEGMAP_DIR, remove_container, d, err);
-	close(d->containers);
-	if (rc == 0 && !d->o->work.dry_run)
-		(void)unlinkat(d->dir->fd, SEGMAP_DIR, AT_REMOVEDIR);
 	return rc;
 }
 
@@ -180,26 +432,6 @@ remove_meta(struct removal *d, struct error *err)
 	return rc;
 }
 
-/* --- The files --- */
-
-static int
-remove_files(struct removal *d, const struct catalogue_claims *k,
-	     struct error *err)
-{
-	size_t shared = 0;
-	int rc = catalogue_erase(d->c->prefix_fd, k, d->out, err);
-
-	for (size_t i = 0; i < k->count; i++)
-		shared += k->list[i].shared;
-	d->out->kept += shared + k->refused;
-	if (shared > 0)
-		work_say(&d->o->work,
-			 "%s: %zu %s another dataset, too, not removed",
-			 d->dir->name, shared,
-			 shared == 1 ? "file belongs to" : "files belong to");
-	return rc;
-}
-
 int
 catalogue_remove(struct catalogue *c, struct catalogue_dir *dir,
 		 const struct catalogue_claims *k,
@@ -207,13 +439,32 @@ catalogue_remove(struct catalogue *c, struct catalogue_dir *dir,
 		 struct error *err)
 {
 	struct removal d = { .c = c, .o = o, .dir = dir, .out = out };
+	size_t shared = 0;
+	int rc = 0;
 
 	/* A rebuilt index would take the dataset from its summary. */
 	if (!o->work.dry_run &&
 	    (catalogue_dir_unlink(dir, SUMMARY_FILE, err) < 0 ||
 	     io_sync_dir(dir->fd, dir->name, err) < 0))
 		return -1;
-	if (remove_files(&d, k, err) < 0 || remove_containers(&d, err) < 0)
+	rc = erase_all(c->prefix_fd, k, out, err);
+	for (size_t i = 0; i < k->count; i++)
+		shared += k->list[i].shared;
+	out->kept += shared + k->refused;
+	if (shared > 0)
+		work_say(&o->work,
+			 "%s: %zu %s another dataset, too, not removed",
+			 dir->name, shared,
+			 shared == 1 ? "file belongs to" : "files belong to");
+	if (rc < 0)
 		return -1;
-	return remove_meta(&d, err);
+	d.containers = dir_open_plain(dir->fd, SEGMAP_DIR);
+	if (d.containers >= 0) {
+		rc = dir_each(d.containers, SEGMAP_DIR, remove_container, &d,
+			      err);
+		close(d.containers);
+		if (rc == 0 && !o->work.dry_run)
+			(void)unlinkat(dir->fd, SEGMAP_DIR, AT_REMOVEDIR);
+	}
+	return rc < 0 ? -1 : remove_meta(&d, err);
 }

@@ -18,6 +18,7 @@
 #include "meta/summary.h"
 #include "num.h"
 #include "path.h"
+#include "rescue/plan.h"
 #include "str.h"
 
 /* Limits: missing directories searched for, names examined, and directories
@@ -70,44 +71,35 @@ id_in_name(const char *name)
 	return num_i64(digits, 1, DATASET_ID_MAX, &id, NULL) == 0 ? id : -1;
 }
 
-/* The dataset whose metadata a directory has; -1: none. */
-static int64_t
-id_of_dir(int scr_fd, const char *name)
-{
-	struct kvtree *tree = NULL;
-	struct summary sum;
-	struct dataset d = { .id = -1 };
-	int fd = path_open_beneath(
-		scr_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, NULL);
-
-	if (fd < 0)
-		return -1;
-	tree = summary_load(fd, SUMMARY_FILE, NULL, &sum, NULL);
-	if (tree == NULL || dataset_read(sum.desc, &d, NULL) < 0 || d.id <= 0)
-		d.id = id_in_name(name);
-	kvtree_free(tree);
-	close(fd);
-	return d.id;
-}
-
 static int
 add_stray(void *arg, const char *name, struct error *err)
 {
 	const struct catalogue *c = arg;
 	struct catalogue_strays *s = c->strays;
+	struct kvtree *tree = NULL;
+	struct summary sum;
+	struct dataset d = { .id = -1 };
 	struct stat st;
-	int64_t id = -1;
+	int fd = -1;
 
 	if (dataset_dir_id(name) >= 0 ||
 	    dir_stat(c->scr_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISDIR(st.st_mode))
 		return 0;
-	id = id_of_dir(c->scr_fd, name);
-	if (id <= 0)
+	fd = path_open_beneath(c->scr_fd, name,
+			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, NULL);
+	if (fd < 0)
+		return 0;
+	tree = summary_load(fd, SUMMARY_FILE, NULL, &sum, NULL);
+	if (tree == NULL || dataset_read(sum.desc, &d, NULL) < 0 || d.id <= 0)
+		d.id = id_in_name(name);
+	kvtree_free(tree);
+	close(fd);
+	if (d.id <= 0)
 		return 0;
 	if (!MEM_ROOM(s->list, s->count, s->cap))
 		return error_no_memory(err);
-	s->list[s->count].id = id;
+	s->list[s->count].id = d.id;
 	s->list[s->count].name = arena_strdup(s->arena, name);
 	return s->list[s->count++].name == NULL ? error_no_memory(err) : 0;
 }
@@ -167,16 +159,6 @@ struct lookalike {
 	size_t count;
 };
 
-/* "ckpt.4.old" and "old-ckpt.4" resemble "ckpt.4".  "ckpt.40" does not. */
-static bool
-resembles(const char *name, const char *missing)
-{
-	const char *at = strstr(name, missing);
-	const size_t n = strlen(missing);
-
-	return at != NULL && (at[n] < '0' || at[n] > '9');
-}
-
 /*
  * Is there a file with these attributes?  Renaming a directory changes neither
  * size nor time of its files.  So in a directory whose name does not resemble
@@ -199,12 +181,15 @@ has_file(const struct catalogue *c, const char *path, const struct attr *attr,
 			   st.st_mtim.tv_nsec == attr->mtime.tv_nsec)));
 }
 
-/* Does the directory `name` contain the missing file? */
+/* Does the directory `name` contain the missing file?  "ckpt.4.old" and
+ * "old-ckpt.4" resemble "ckpt.4"; "ckpt.40" does not. */
 static int
 try_name(void *arg, const char *name, struct error *err)
 {
 	struct lookalike *l = arg;
 	struct candidate *k = &l->list[l->count];
+	const char *at = strstr(name, l->name);
+	const char after = at != NULL ? at[strlen(l->name)] : '0';
 
 	if (l->c->looks++ >= LOOKS_MAX || l->count == CANDIDATES_MAX)
 		return 1;
@@ -216,7 +201,7 @@ try_name(void *arg, const char *name, struct error *err)
 		.file = arena_printf(l->arena, "%s%s%s/%s", l->parent,
 				     l->parent[0] != '\0' ? "/" : "", name,
 				     l->rest),
-		.alike = resembles(name, l->name),
+		.alike = !str_is_digit(after),
 	};
 	if (k->to == NULL || k->file == NULL)
 		return error_no_memory(err);
@@ -284,9 +269,11 @@ find_missing(const struct catalogue *c, const char *path,
 	return false;
 }
 
-void
-catalogue_renamed_find(struct owners_guard *asks, const char *path,
-		       const struct attr *attr, struct catalogue_renamed *out)
+/* Find the missing directory above the missing file `path`, and a sibling that
+ * has this file.  On failure, nothing is found. */
+static void
+find(struct owners_guard *asks, const char *path, const struct attr *attr,
+     struct catalogue_renamed *out)
 {
 	struct catalogue *c = asks->catalogue;
 	struct lookalike l = { .c = c, .attr = attr };
@@ -315,16 +302,20 @@ catalogue_renamed_find(struct owners_guard *asks, const char *path,
 }
 
 bool
-catalogue_renamed_has(const struct catalogue *c,
-		      const struct catalogue_renamed *r, const char *path,
-		      const struct attr *attr)
+catalogue_renamed_file(struct owners_guard *asks, const struct plan_file *f,
+		       struct catalogue_renamed *r)
 {
-	const size_t n = strlen(r->from);
 	char to[sizeof(r->to)];
+	size_t n = 0;
 
-	if (n == 0 || strncmp(path, r->from, n) != 0 || path[n] != '/')
+	if (f->state != FILE_MISSING || f->nsegs > 0 || f->path == NULL)
 		return false;
-	return snprintf(to, sizeof(to), "%s%s", r->to, path + n) <
+	if (!r->looked)
+		find(asks, f->path, &f->attr, r);
+	n = strlen(r->from);
+	if (n == 0 || strncmp(f->path, r->from, n) != 0 || f->path[n] != '/')
+		return false;
+	return snprintf(to, sizeof(to), "%s%s", r->to, f->path + n) <
 		       (int)sizeof(to) &&
-	       has_file(c, to, attr, true);
+	       has_file(asks->catalogue, to, &f->attr, true);
 }

@@ -7,8 +7,8 @@
 
 #include "catalogue/catalogue_impl.h"
 
-struct attr;
 struct owners_guard;
+struct plan_file;
 
 /* --- renamed.c --- */
 
@@ -23,18 +23,12 @@ struct catalogue_renamed {
 	char from[4096], to[4096]; /* below the prefix; "": none */
 };
 
-/*
- * Find the missing directory above the missing file `path`, and a sibling, of
- * any name, that has this file. asks->id is the dataset; a file that another
- * dataset owns does not count.  On failure, nothing is found.
- */
-void catalogue_renamed_find(struct owners_guard *asks, const char *path,
-			    const struct attr *attr,
-			    struct catalogue_renamed *out);
-
-/* Is `path` below the missing directory, and present in the other one? */
-bool catalogue_renamed_has(const struct catalogue *c,
-			   const struct catalogue_renamed *r, const char *path,
-			   const struct attr *attr);
+/* Is the file missing, but present in a directory that was renamed?  The first
+ * missing file shows which directory is missing: a sibling of it, of any name,
+ * has this file.  asks->id is the dataset; a file that another dataset owns does
+ * not count. */
+bool catalogue_renamed_file(struct owners_guard *asks,
+			    const struct plan_file *f,
+			    struct catalogue_renamed *r);
 
 #endif /* CATALOGUE_RENAMED_H */

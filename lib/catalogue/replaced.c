@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * replaced.c - datasets whose files another one has replaced: the mark of
- * catalogue_retire().  Files of the other dataset may have the same sizes, so
- * only recorded checksums prove which files are still its own.
+ * replaced.c - datasets whose files another one replaces: the mark is set before
+ * the first one is replaced, read, and taken back.
+ *
+ * First the index: the entry is marked incomplete, and CURRENT moves on, so
+ * that no job restarts from a mixture.  Then the summary, from which --add or a
+ * rebuilt index would take the dataset again.  It keeps the descriptor but says
+ * COMPLETE = 0, which also stops LLNL's `scr_index --add` and `--build`.  Both
+ * record which dataset replaces the files.  Its files may have the same sizes,
+ * so only recorded checksums prove which files are still those of the dataset.
  *
  * The mark is taken back if none of the files was replaced, because space ran
  * out or the command was ended before its first rename.  The mark has a
@@ -34,6 +40,7 @@
 #include "path.h"
 #include "rescue/plan.h"
 #include "rescue/plan_sums.h"
+#include "room.h"
 #include "str.h"
 #include "work.h"
 
@@ -86,42 +93,34 @@ add_print(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
+/* Write to `to`, NUM_TEXT bytes, a number that changes if one of the files that
+ * dataset `id` owns is replaced, removed, or comes back. */
 static int
-add_prints(struct prints *k, struct catalogue *c,
-	   const struct catalogue_options *o, struct error *err)
+fingerprint(struct catalogue *c, int64_t id, const struct catalogue_options *o,
+	    char *to)
 {
 	struct par *par = work_waiting(&o->work, c->prefix_fd);
 	const unsigned n = par != NULL ? par_threads(par) : 1;
-	int rc = 0;
+	struct prints k = {
+		.arena = arena_new(),
+		.parents = mem_calloc(n, sizeof(*k.parents)),
+	};
+	struct error why = ERROR_INIT;
+	int rc = k.arena == NULL || k.parents == NULL
+			 ? error_no_memory(&why)
+			 : owners_each(c, id, o, take_path, &k, &why);
 
-	k->parents = mem_calloc(n, sizeof(*k->parents));
-	if (k->parents == NULL)
-		return error_no_memory(err);
 	for (unsigned i = 0; i < n && rc == 0; i++) {
-		k->parents[i] = pathcache_new(c->prefix_fd);
-		rc = k->parents[i] == NULL ? error_no_memory(err) : 0;
+		k.parents[i] = pathcache_new(c->prefix_fd);
+		rc = k.parents[i] == NULL ? error_no_memory(&why) : 0;
 	}
 	if (rc == 0)
-		rc = par_for(par, k->count, 0, add_print, k, err);
-	for (unsigned i = 0; i < n; i++)
-		pathcache_free(k->parents[i]);
-	mem_free(k->parents);
-	return rc;
-}
-
-int
-catalogue_fingerprint(struct catalogue *c, int64_t id,
-		      const struct catalogue_options *o, char *to)
-{
-	struct prints k = { .arena = arena_new() };
-	struct error why = ERROR_INIT;
-	int rc = k.arena == NULL ? error_no_memory(&why)
-				 : owners_each(c, id, o, take_path, &k, &why);
-
-	if (rc == 0)
-		rc = add_prints(&k, c, o, &why);
+		rc = par_for(par, k.count, 0, add_print, &k, &why);
 	if (rc == 0)
 		num_text(to, k.sum);
+	for (unsigned i = 0; k.parents != NULL && i < n; i++)
+		pathcache_free(k.parents[i]);
+	mem_free(k.parents);
 	mem_free(k.paths);
 	arena_free(k.arena);
 	return rc;
@@ -135,14 +134,6 @@ struct marks {
 	char print[NUM_TEXT]; /* "": not recorded */
 };
 
-static void
-take_mark(struct marks *m, int64_t by, const char *print)
-{
-	m->by = by;
-	if (print != NULL)
-		snprintf(m->print, sizeof(m->print), "%s", print);
-}
-
 static int
 read_marks(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	   struct marks *m, struct error *err)
@@ -152,31 +143,38 @@ read_marks(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	struct kvtree *t = catalogue_summary(c, id, &s, NULL, &why);
 	struct index *read = NULL;
 	const struct index *ix = NULL;
+	const char *print = NULL;
 	struct index_entry e;
-	const bool complete = t != NULL && s.complete == 1;
 
 	*m = (struct marks){ .by = 0 };
 	if (t == NULL && !catalogue_is_verdict(&why))
 		return error_pass(err, &why);
-	if (t != NULL && s.replaced > 0)
-		take_mark(m, s.replaced, kvtree_value(t, SUMMARY_FINGERPRINT));
-	kvtree_free(t);
 	/*
 	 * Without room to mark the summary, it was removed.  So a complete
 	 * summary was written later, or will be marked before the first file is
 	 * replaced.
 	 */
-	if (m->by > 0 || complete)
-		return 0;
-	error_clear(&why);
-	ix = catalogue_index(c, o, &read, &why);
-	if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0 &&
-	    e.complete == 0 && e.replaced > 0)
-		take_mark(m, e.replaced,
-			  index_extra(ix, id, SUMMARY_FINGERPRINT));
+	if (t != NULL && s.replaced > 0) {
+		m->by = s.replaced;
+		print = kvtree_value(t, SUMMARY_FINGERPRINT);
+	} else if (t == NULL || s.complete != 1) {
+		error_clear(&why);
+		ix = catalogue_index(c, o, &read, &why);
+		if (ix == NULL && !catalogue_is_verdict(&why)) {
+			kvtree_free(t);
+			return error_pass(err, &why);
+		}
+		if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0 &&
+		    e.complete == 0 && e.replaced > 0) {
+			m->by = e.replaced;
+			print = index_extra(ix, id, SUMMARY_FINGERPRINT);
+		}
+	}
+	if (print != NULL)
+		snprintf(m->print, sizeof(m->print), "%s", print);
 	index_free(read);
-	return ix == NULL && !catalogue_is_verdict(&why) ? error_pass(err, &why)
-							 : 0;
+	kvtree_free(t);
+	return 0;
 }
 
 /* Are the files those that they were when the mark was set? */
@@ -186,8 +184,7 @@ is_same(struct catalogue *c, int64_t id, const struct marks *m,
 {
 	char now[NUM_TEXT];
 
-	return m->print[0] != '\0' &&
-	       catalogue_fingerprint(c, id, o, now) == 0 &&
+	return m->print[0] != '\0' && fingerprint(c, id, o, now) == 0 &&
 	       str_eq(now, m->print);
 }
 
@@ -244,22 +241,151 @@ catalogue_refuse_replaced(struct catalogue *c, int64_t id,
 }
 
 int
-catalogue_unproved(int64_t id, int64_t by, struct error *err)
+catalogue_refuse_unproved(const struct plan *p, int64_t by, struct error *err)
 {
+	if (by == 0 || p->older_summary || plan_sums_all(p))
+		return 0;
 	return error_set(
 		err, ERROR_LOST,
 		"dataset %" PRId64 ": dataset %" PRId64
 		" replaced its files, and no checksums show which of them are "
 		"left",
-		id, by);
+		p->id, by);
+}
+
+/* --- Setting the mark --- */
+
+struct retirement {
+	int64_t id, by; /* the same: another dataset takes the number */
+	const struct catalogue_options *o;
+	char print[NUM_TEXT]; /* of its files as they are (replaced.c); "" */
+};
+
+static void
+tell(const struct retirement *r, const struct index_entry *e)
+{
+	char shown[256];
+
+	str_printable(shown, sizeof(shown), e->name != NULL ? e->name : "?");
+	if (r->by == r->id)
+		work_say(&r->o->work,
+			 "dataset %" PRId64 " (%s): replaced by another "
+			 "dataset with the same number",
+			 r->id, shown);
+	else
+		work_say(&r->o->work,
+			 "dataset %" PRId64 " (%s): marked unfinished: dataset "
+			 "%" PRId64 " replaces its files",
+			 r->id, shown, r->by);
+}
+
+static int
+mark_entry(struct index *ix, void *arg, struct error *err)
+{
+	const struct retirement *r = arg;
+	struct index_entry e;
+
+	if (index_find_id(ix, r->id, &e, NULL) < 0)
+		return 1;
+	if (r->by == r->id) {
+		tell(r, &e);
+		return catalogue_forget(ix, r->id, err);
+	}
+	if (e.complete == 0 && !e.current)
+		return 1;
+	tell(r, &e);
+	if (index_retire(ix, r->id, err) < 0 ||
+	    (r->print[0] != '\0' &&
+	     index_set_extra(ix, r->id, SUMMARY_FINGERPRINT, r->print, err) <
+		     0) ||
+	    (e.current &&
+	     index_set_extra(ix, r->id, INDEX_WAS_CURRENT, "1", err) < 0))
+		return -1;
+	return index_set_extra(ix, r->id, INDEX_REPLACED, num_str(r->by), err);
 }
 
 int
-catalogue_refuse_unproved(const struct plan *p, int64_t by, struct error *err)
+catalogue_write_summary(const struct catalogue_dir *d, const struct kvtree *t,
+			struct error *err)
 {
-	return by == 0 || p->older_summary || plan_sums_all(p)
-		       ? 0
-		       : catalogue_unproved(p->id, by, err);
+	struct buf image = BUF_INIT;
+	struct error why = ERROR_INIT;
+	int rc = kvtree_encode(t, &image, &why);
+
+	if (rc == 0)
+		rc = io_replace(d->fd, SUMMARY_FILE, image.data, image.len,
+				0666, &why);
+	if (rc < 0 && room_is_short(&why)) {
+		error_clear(&why);
+		rc = catalogue_write_in_place(d->fd, SUMMARY_FILE, &image,
+					      &why);
+	}
+	buf_free(&image);
+	return rc < 0 ? error_as(err, &why, "%s/%s", d->name, why.text) : 0;
+}
+
+/* Mark a summary that has COMPLETE = 1. */
+static int
+mark_summary(const struct retirement *r, const struct catalogue_dir *d,
+	     struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct summary s;
+	struct kvtree *t = summary_load(d->fd, SUMMARY_FILE, NULL, &s, &why);
+	int rc = 0;
+
+	/* An unreadable summary needs no mark. */
+	if (t == NULL || s.complete != 1) {
+		kvtree_free(t);
+		return why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
+	}
+	rc = kvtree_set_i64(t, "COMPLETE", 0, err);
+	if (rc == 0)
+		rc = kvtree_set_i64(t, SUMMARY_REPLACED, r->by, err);
+	if (rc == 0 && r->print[0] != '\0')
+		rc = kvtree_set(t, SUMMARY_FINGERPRINT, r->print, err);
+	if (rc == 0 && catalogue_write_summary(d, t, &why) < 0)
+		/* Without room for the mark, remove the summary: the index
+		 * entry has the descriptor, too. */
+		rc = room_is_short(&why)
+			     ? catalogue_dir_unlink(d, SUMMARY_FILE, err)
+			     : error_pass(err, &why);
+	kvtree_free(t);
+	return rc;
+}
+
+/* Mark the index entry, and open the metadata directory. 1: the dataset has
+ * none. */
+static int
+begin(struct catalogue *c, const struct retirement *r, struct catalogue_dir *d,
+      struct error *err)
+{
+	struct retirement change = *r;
+	struct error why = ERROR_INIT;
+
+	if (catalogue_change(c, mark_entry, &change, err) < 0)
+		return -1;
+	if (catalogue_dir_open(c, r->id, d, &why) == 0)
+		return 0;
+	return why.kind == ERROR_ABSENT ? 1 : error_pass(err, &why);
+}
+
+int
+catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
+		 const struct catalogue_options *o, struct error *err)
+{
+	struct retirement r = { .id = id, .by = by, .o = o };
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	int rc = 0;
+
+	/* Without the fingerprint, the mark cannot be taken back. */
+	if (fingerprint(c, id, o, r.print) < 0)
+		r.print[0] = '\0';
+	rc = begin(c, &r, &d, err);
+	if (rc == 0)
+		rc = mark_summary(&r, &d, err);
+	catalogue_dir_close(&d);
+	return rc < 0 ? -1 : 0;
 }
 
 /* --- Taking the mark back --- */
@@ -322,20 +448,6 @@ restore_entry(struct index *ix, void *arg, struct error *err)
 	return back ? index_set_current(ix, e.name, err) : 0;
 }
 
-static int
-restore(struct catalogue *c, int64_t id, const struct catalogue_options *o,
-	struct error *err)
-{
-	if (restore_summary(c, id, err) < 0 ||
-	    catalogue_change(c, restore_entry, &id, err) < 0)
-		return -1;
-	work_say(&o->work,
-		 "dataset %" PRId64 ": valid again: none of its files was "
-		 "replaced",
-		 id);
-	return 0;
-}
-
 void
 catalogue_rollback(struct catalogue *c, int64_t by,
 		   const struct catalogue_options *o)
@@ -355,13 +467,97 @@ catalogue_rollback(struct catalogue *c, int64_t by,
 		    (by == 0 ? is_written(c, m.by) : m.by != by) ||
 		    !is_same(c, ids[i], &m, o))
 			continue;
-		if (restore(c, ids[i], o, &why) < 0)
+		if (restore_summary(c, ids[i], &why) < 0 ||
+		    catalogue_change(c, restore_entry, &ids[i], &why) < 0)
 			work_say(&o->work,
 				 "dataset %" PRId64
 				 ": stays unfinished, though "
 				 "none of its files was replaced: %s",
 				 ids[i], why.text);
+		else
+			work_say(&o->work,
+				 "dataset %" PRId64
+				 ": valid again: none of its files was "
+				 "replaced",
+				 ids[i]);
 	}
 	mem_free(ids);
 	index_free(ix);
+}
+
+/* --- Another dataset with the same number --- */
+
+static void
+compare_times(int64_t a, int64_t b, enum catalogue_identity *out)
+{
+	if (a > 0 && b > 0 && a != b)
+		*out = CATALOGUE_ANOTHER;
+	else if ((a <= 0 || b <= 0) && *out == CATALOGUE_SAME)
+		*out = CATALOGUE_UNSURE;
+}
+
+int
+catalogue_identify(struct catalogue *c, int64_t id, int64_t created,
+		   enum catalogue_identity *out, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct catalogue_desc desc = { .tree = NULL };
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	struct index *ix = catalogue_read(c, &why);
+	struct index_entry e;
+
+	*out = CATALOGUE_SAME;
+	if (ix == NULL && why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
+	error_clear(&why);
+	if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0)
+		compare_times(e.desc.created_us, created, out);
+	index_free(ix);
+	if (catalogue_dir_open(c, id, &d, &why) == 0 &&
+	    catalogue_read_summary(&d, &desc, &why) == 0)
+		compare_times(desc.view.created_us, created, out);
+	catalogue_desc_free(&desc);
+	catalogue_dir_close(&d);
+	return catalogue_is_verdict(&why) ? 0 : error_pass(err, &why);
+}
+
+/* What a scavenge copies into the metadata directory. */
+#define COPIED_KINDS \
+	(CATALOGUE_KIND(FILEMAP) | CATALOGUE_KIND(REDUNDANCY) | \
+	 CATALOGUE_KIND(DESCRIPTOR) | CATALOGUE_KIND(COPIED))
+
+int
+catalogue_uncopy(struct catalogue *c, int64_t id, struct error *err)
+{
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	int rc = catalogue_dir_open(c, id, &d, err);
+
+	if (rc == 0)
+		rc = catalogue_dir_clear(&d, COPIED_KINDS, err);
+	catalogue_dir_close(&d);
+	return rc;
+}
+
+int
+catalogue_supersede(struct catalogue *c, int64_t id, bool all,
+		    const struct catalogue_options *o, struct error *err)
+{
+	const struct retirement r = { .id = id, .by = id, .o = o };
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	unsigned kinds = CATALOGUE_KIND(RANK2FILE_PART) |
+			 CATALOGUE_KIND(PACKED) | CATALOGUE_KIND(COPY);
+	int rc = begin(c, &r, &d, err);
+
+	if (all)
+		kinds |= COPIED_KINDS | CATALOGUE_KIND(KEPT) |
+			 CATALOGUE_KIND(MARKED);
+	/* Remove the summary first, and rank2file last: without rank2file, its
+	 * copy would still be read. */
+	if (rc == 0 && (catalogue_dir_unlink(&d, SUMMARY_FILE, err) < 0 ||
+			catalogue_dir_clear(&d, kinds, err) < 0 ||
+			catalogue_dir_unlink(&d, RANK2FILE_FILE, err) < 0 ||
+			io_sync_dir(d.fd, d.name, err) < 0))
+		rc = -1;
+	catalogue_dir_close(&d);
+	return rc < 0 ? -1 : 0;
 }

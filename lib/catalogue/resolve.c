@@ -44,24 +44,6 @@ catalogue_unnamed_free(struct catalogue_unnamed *u)
 	mem_free(u);
 }
 
-static int
-map_names(struct catalogue_unnamed *u, struct error *err)
-{
-	u->next = mem_calloc(u->seen.count + 1, sizeof(*u->next));
-	if (u->next == NULL)
-		return error_no_memory(err);
-	for (size_t i = u->seen.count; i-- > 0;) {
-		const char *name = u->seen.entries[i].name;
-
-		if (name == NULL)
-			continue;
-		u->next[i] = map_get(u->by_name, name);
-		if (map_put(u->by_name, name, i) < 0)
-			return error_no_memory(err);
-	}
-	return 0;
-}
-
 /* Return the list, which is made once for each catalogue; or NULL. */
 static const struct catalogue_unnamed *
 unnamed(struct catalogue *c, const struct index *ix, bool all,
@@ -92,7 +74,20 @@ unnamed(struct catalogue *c, const struct index *ix, bool all,
 	else
 		rc = overview_collect(&u->seen, err);
 	u->seen.catalogue = NULL; /* it owns the list */
-	if (rc == 0 && map_names(u, err) == 0)
+	if (rc == 0)
+		u->next = mem_calloc(u->seen.count + 1, sizeof(*u->next));
+	if (rc == 0 && u->next == NULL)
+		rc = error_no_memory(err);
+	for (size_t i = u->seen.count; rc == 0 && i-- > 0;) {
+		const char *name = u->seen.entries[i].name;
+
+		if (name == NULL)
+			continue;
+		u->next[i] = map_get(u->by_name, name);
+		if (map_put(u->by_name, name, i) < 0)
+			rc = error_no_memory(err);
+	}
+	if (rc == 0)
 		return c->unnamed = u;
 	catalogue_unnamed_free(u);
 	return NULL;

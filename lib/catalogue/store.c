@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "catalogue/catalogue_impl.h"
+#include "create.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
@@ -150,22 +151,6 @@ take_summary(struct remake *r, int64_t id, struct error *err)
 	return rc;
 }
 
-static int
-take_all(struct remake *r, struct error *err)
-{
-	size_t count = 0;
-	int64_t *ids = catalogue_dirs(r->c, &count, err);
-	int rc = count == (size_t)-1 ? -1 : 0;
-
-	/* In ascending order, so that of two datasets with the same name the
-	 * newer one stays. */
-	for (size_t i = 0; rc == 0 && i < count; i++)
-		if (ids[i] != r->c->building)
-			rc = take_summary(r, ids[i], err);
-	mem_free(ids);
-	return rc;
-}
-
 /* Write the notice: `why` the index was rebuilt, the result, and a last line
  * (or NULL).  If memory is short, the notice is cut. */
 static void
@@ -202,20 +187,34 @@ tell(const struct remake *r, const char *why, const char *what,
 static int
 read_or_remake(struct remake *r, struct error *err)
 {
+	size_t count = 0;
+	int64_t *ids = NULL;
+	int rc = 0;
+
 	if (catalogue_load(r->c, &r->ix, &r->state, &r->why) < 0)
 		return error_pass(err, &r->why);
 	if (r->ix != NULL)
 		return 0;
 	r->ix = index_new(err);
-	if (r->ix != NULL && take_all(r, err) == 0) {
-		/* Without summaries there was no index to lose. */
-		r->c->remade = r->c->remade || r->state == CATALOGUE_DAMAGED ||
-			       r->added > 0;
-		return 0;
+	if (r->ix == NULL)
+		return -1;
+	ids = catalogue_dirs(r->c, &count, err);
+	rc = count == (size_t)-1 ? -1 : 0;
+	/* In ascending order, so that of two datasets with the same name the
+	 * newer one stays. */
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		if (ids[i] != r->c->building)
+			rc = take_summary(r, ids[i], err);
+	mem_free(ids);
+	if (rc < 0) {
+		index_free(r->ix);
+		r->ix = NULL;
+		return -1;
 	}
-	index_free(r->ix);
-	r->ix = NULL;
-	return -1;
+	/* Without summaries there was no index to lose. */
+	r->c->remade =
+		r->c->remade || r->state == CATALOGUE_DAMAGED || r->added > 0;
+	return 0;
 }
 
 struct index *
@@ -288,6 +287,153 @@ catalogue_index(struct catalogue *c, const struct catalogue_options *o,
 	return o->index != NULL ? o->index : *read;
 }
 
+/* --- Writing, also on a full file system --- */
+
+/*
+ * An index is replaced by a new file, which needs room.  Therefore each change
+ * leaves a reserve, index.spare, with as many blocks as the index and some for
+ * growth.  If there is no room for a new file, the reserve is overwritten,
+ * synced and renamed to index.scr; then the blocks of the old index make the
+ * next reserve.  This is as atomic as the normal way.
+ *
+ * Without a reserve (the file system was full before our first change), an
+ * index of one page is overwritten in place by one write(2), which a signal
+ * cannot interrupt.  Readers ignore bytes after the image (formats.md 1.1), so
+ * a shorter index is cut to its length afterwards.
+ */
+
+#define SPARE_FILE "index.spare"
+#define PAGE ((size_t)4096)
+
+/* Bytes of the reserve for an index of `len` bytes: whole pages, with one more
+ * for an entry that grows. */
+static off_t
+spare_size(size_t len)
+{
+	return (off_t)((len / PAGE + 2) * PAGE);
+}
+
+/* Open `name` for writing if it is a regular file with this name only, of `min`
+ * to `max` bytes.  Returns a descriptor, or -1: ENOSPC. */
+static int
+open_plain(int dirfd, const char *name, size_t min, size_t max,
+	   struct error *err)
+{
+	struct stat st;
+	int fd = dir_open_file(
+		dirfd, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_nlink == 1 && (size_t)st.st_size >= min &&
+	    (size_t)st.st_size <= max)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	errno = ENOSPC;
+	return error_sys(err, "%s: cannot replace", name);
+}
+
+/* Overwrite the file, sync it and close it. */
+static int
+overwrite(int fd, const char *name, const struct buf *image, struct error *err)
+{
+	int rc = io_rewrite(fd, name, image->data, image->len, err);
+
+	if (close(fd) < 0 && rc == 0)
+		rc = error_sys(err, "%s: cannot close", name);
+	return rc;
+}
+
+/* Make or enlarge the reserve.  A failure is ignored: the reserve is not needed
+ * yet. */
+static void
+keep_spare(int dirfd, size_t len)
+{
+	struct stat st;
+	int fd = -1;
+
+	if (dir_stat(dirfd, SPARE_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    (!S_ISREG(st.st_mode) ||
+	     st.st_size >= spare_size(len) - (off_t)PAGE))
+		return;
+	fd = open_plain(dirfd, SPARE_FILE, 0, SIZE_MAX, NULL);
+	if (fd < 0)
+		fd = create_file(dirfd, SPARE_FILE, O_WRONLY, 0666,
+				 create_owner(dirfd));
+	if (fd < 0)
+		return;
+	(void)posix_fallocate(fd, 0, spare_size(len));
+	close(fd);
+}
+
+/* Overwrite the reserve and rename it.  `index`: the old index, or mode 0. */
+static int
+use_spare(int dirfd, const struct buf *image, const struct stat *index,
+	  struct error *err)
+{
+	int fd = open_plain(dirfd, SPARE_FILE, image->len, SIZE_MAX, err);
+
+	if (fd >= 0 && index->st_mode != 0) {
+		(void)!fchown(fd, index->st_uid, index->st_gid);
+		(void)!fchmod(fd, index->st_mode & 0777);
+	}
+	if (fd < 0 || overwrite(fd, SPARE_FILE, image, err) < 0)
+		return -1;
+	if (renameat(dirfd, SPARE_FILE, dirfd, INDEX_FILE) < 0)
+		return error_sys(err, INDEX_FILE ": cannot replace");
+	return io_sync_dir(dirfd, INDEX_FILE, err);
+}
+
+int
+catalogue_write_in_place(int dirfd, const char *name, const struct buf *image,
+			 struct error *err)
+{
+	const size_t most = image->len <= PAGE ? PAGE : 0;
+	int fd = open_plain(dirfd, name, 1, most, err);
+
+	return fd < 0 ? -1 : overwrite(fd, name, image, err);
+}
+
+/* Replace index.scr, on a full file system from the reserve.  `locked`: the
+ * caller holds the lock; without it, two processes would write the same
+ * reserve. */
+static int
+replace_index(struct catalogue *c, const struct kvtree *tree, bool locked,
+	      struct error *err)
+{
+	struct buf image = BUF_INIT;
+	struct error why = ERROR_INIT, spare = ERROR_INIT;
+	struct stat st;
+	int rc = kvtree_encode(tree, &image, &why);
+
+	if (rc == 0)
+		rc = io_replace(c->scr_fd, INDEX_FILE, image.data, image.len,
+				0666, &why);
+	if (rc < 0 && locked && room_is_short(&why)) {
+		if (dir_stat(c->scr_fd, INDEX_FILE, &st, AT_SYMLINK_NOFOLLOW) <
+		    0)
+			st.st_mode = 0;
+		if (use_spare(c->scr_fd, &image, &st, &spare) == 0 ||
+		    catalogue_write_in_place(c->scr_fd, INDEX_FILE, &image,
+					     &spare) == 0)
+			rc = 0;
+		else if (!room_is_short(&spare))
+			error_pass(&why, &spare);
+		else
+			room_explain(c->scr_fd, image.len, &why);
+	} else if (rc < 0) {
+		room_explain(c->scr_fd, image.len, &why);
+	}
+	if (rc == 0 && locked)
+		keep_spare(c->scr_fd, image.len);
+	buf_free(&image);
+	if (rc < 0) {
+		error_pass(err, &why);
+		return error_wrap(err, "%s/.scr", c->path);
+	}
+	return 0;
+}
+
 /* --- Changes --- */
 
 /* Keep the damaged index under a backup name, returned in `to`. */
@@ -321,19 +467,6 @@ back_up(struct catalogue *c, char *to, size_t size, struct error *err)
 			 c->path, INDEX_FILE, to);
 }
 
-/* Did an interrupted run already keep this file? */
-static bool
-kept_before(struct catalogue *c)
-{
-	struct stat now, bak;
-
-	return dir_stat(c->scr_fd, INDEX_FILE, &now, AT_SYMLINK_NOFOLLOW) ==
-		       0 &&
-	       dir_stat(c->scr_fd, INDEX_FILE ".bak", &bak,
-			AT_SYMLINK_NOFOLLOW) == 0 &&
-	       now.st_dev == bak.st_dev && now.st_ino == bak.st_ino;
-}
-
 /* Write the index.  A damaged or old file is kept first. */
 static int
 write_index(const struct remake *r, bool locked, struct error *err)
@@ -341,11 +474,16 @@ write_index(const struct remake *r, bool locked, struct error *err)
 	const enum catalogue_state state = r->state;
 	struct catalogue *c = r->c;
 	char kept[64] = INDEX_FILE ".bak", last[128];
+	struct stat now, bak;
 
+	/* An interrupted run may have kept this file already. */
 	if ((state == CATALOGUE_DAMAGED || state == CATALOGUE_OLD) &&
-	    !kept_before(c) && back_up(c, kept, sizeof(kept), err) < 0)
+	    !(dir_stat(c->scr_fd, INDEX_FILE, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+	      dir_stat(c->scr_fd, kept, &bak, AT_SYMLINK_NOFOLLOW) == 0 &&
+	      now.st_dev == bak.st_dev && now.st_ino == bak.st_ino) &&
+	    back_up(c, kept, sizeof(kept), err) < 0)
 		return -1;
-	if (catalogue_write_index(c, index_tree(r->ix), locked, err) < 0)
+	if (replace_index(c, index_tree(r->ix), locked, err) < 0)
 		return -1;
 	snprintf(last, sizeof(last), "the damaged file is kept as %s", kept);
 	if (state == CATALOGUE_DAMAGED) {

@@ -2,8 +2,9 @@
 /*
  * verify.c - scr_index --verify: is a dataset whole?  Change nothing.
  *
- * A plan checks the files.  Then the metadata are judged that the library reads
- * at a restart (fetchable.c): without them no job restarts from the files.
+ * A plan checks the files, the redundancy and the recorded checksums.  Then the
+ * metadata are judged that the library reads at a restart (fetchable.c): without
+ * them no job restarts from the files.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,15 +12,41 @@
 #include <string.h>
 
 #include "catalogue/owners.h"
-#include "catalogue/verify_impl.h"
+#include "catalogue/renamed.h"
+#include "catalogue/whole.h"
 #include "container/packed.h"
 #include "error.h"
+#include "mem.h"
 #include "meta/index.h"
+#include "rescue/deep.h"
 #include "rescue/plan.h"
+#include "rescue/plan_sums.h"
 #include "str.h"
 
-void
-verify_say(struct verify *v, int status, bool fetch, const char *fmt, ...)
+/* Buffer size for a path in a sentence. */
+#define VERIFY_SHOWN 512
+
+struct verify {
+	struct catalogue *c;
+	const struct index_entry *e;
+	const struct catalogue_options *o;
+	struct verify_result *out;
+	const struct verify_listener *problems; /* or NULL */
+	size_t reported;			/* problems reported so far */
+	struct catalogue_dir dir;
+	struct catalogue_fetch fetch;
+	struct catalogue_renamed renamed;
+	bool by_hand; /* only the user can repair some of the damage */
+	bool map_looked;
+	enum verify_mend map;	    /* catalogue_map_flaw() */
+	size_t astray, astray_lost; /* files below renamed.from; those that
+				       cannot be rebuilt */
+};
+
+/* Report one problem, and set the status that follows from it; with `fetch`,
+ * also whether the library can fetch the dataset. */
+__attribute__((format(printf, 4, 5))) static void
+say(struct verify *v, int status, bool fetch, const char *fmt, ...)
 {
 	struct fetchable *f = &v->out->fetch;
 	char text[ERROR_TEXT_MAX + VERIFY_SHOWN];
@@ -38,8 +65,14 @@ verify_say(struct verify *v, int status, bool fetch, const char *fmt, ...)
 	snprintf(f->why, sizeof(f->why), "%.*s", (int)sizeof(f->why) - 1, text);
 }
 
-void
-verify_report_map(struct verify *v, const struct plan *p)
+/* A problem that keeps the library from fetching the dataset; damage that only
+ * matters after another loss. */
+#define report(v, status, ...) say(v, status, true, __VA_ARGS__)
+#define report_spare(v, ...) say(v, STATUS_DAMAGED, false, __VA_ARGS__)
+
+/* Report damage of the containers' map, once; `p` may be NULL. */
+static void
+report_map(struct verify *v, const struct plan *p)
 {
 	char text[ERROR_TEXT_MAX];
 
@@ -50,23 +83,10 @@ verify_report_map(struct verify *v, const struct plan *p)
 			   : catalogue_map_flaw_of(v->fetch.ranks, v->dir.fd,
 						   text, sizeof(text));
 	if (v->map != MEND_NONE)
-		verify_report(v, STATUS_DAMAGED, "%s", text);
+		report(v, STATUS_DAMAGED, "%s", text);
 }
 
-/* --- Directories renamed by hand --- */
-
-bool
-verify_is_astray(struct verify *v, const char *path, const struct attr *attr)
-{
-	struct owners_guard asks = { v->c, v->e->id, v->o, .all = true };
-
-	if (!v->renamed.looked)
-		catalogue_renamed_find(&asks, path, attr, &v->renamed);
-	if (!catalogue_renamed_has(v->c, &v->renamed, path, attr))
-		return false;
-	v->astray++;
-	return true;
-}
+/* --- By the plan: files, redundancy, recorded checksums --- */
 
 static void
 note_renamed(struct verify *v, const char *in, const char *was, const char *is)
@@ -80,69 +100,276 @@ note_renamed(struct verify *v, const char *in, const char *was, const char *is)
 		r->was[0] = '\0';
 }
 
-void
-verify_report_astray(struct verify *v)
+static void
+report_astray(struct verify *v)
 {
 	v->by_hand = v->by_hand || v->astray > 0;
 	if (v->astray == 0)
 		return;
 	note_renamed(v, "", v->renamed.from, v->renamed.to);
-	verify_report(v, STATUS_DAMAGED,
-		      "%s: missing, with %zu %s; %s looks like it: rename it "
-		      "back",
-		      str_shown(v->renamed.from), str_count(v->astray, "file"),
-		      str_shown(v->renamed.to));
+	report(v, STATUS_DAMAGED,
+	       "%s: missing, with %zu %s; %s looks like it: rename it "
+	       "back",
+	       str_shown(v->renamed.from), str_count(v->astray, "file"),
+	       str_shown(v->renamed.to));
+}
+
+/* What becomes of a file or filemap, in words, and the status.  What seems lost
+ * may exist if something else could not be read. */
+static int
+judge(const struct plan *p, enum fate f, const char **words)
+{
+	const bool unknown = plan_status(p) == STATUS_FAILED;
+
+	*words = f == FATE_REBUILD ? "can be rebuilt"
+		 : unknown	   ? "unknown"
+				   : "lost";
+	return f == FATE_REBUILD ? STATUS_DAMAGED
+	       : unknown	 ? STATUS_FAILED
+				 : STATUS_LOST;
+}
+
+static bool
+is_renamed(struct verify *v, const struct plan_file *f)
+{
+	struct owners_guard asks = { v->c, v->e->id, v->o, .all = true };
+
+	if (!catalogue_renamed_file(&asks, f, &v->renamed))
+		return false;
+	v->astray++;
+	v->astray_lost += f->fate == FATE_LOST;
+	return true;
+}
+
+static void
+report_file(struct verify *v, const struct plan *p, const struct plan_file *f)
+{
+	char path[VERIFY_SHOWN];
+	const char *fate = NULL;
+	int status = judge(p, f->fate, &fate);
+
+	v->out->bad_files++;
+	if (is_renamed(v, f))
+		return;
+	str_printable(path, sizeof(path), f->path);
+	if (f->state == FILE_WRONG_SIZE)
+		report(v, status,
+		       "%s: %" PRIu64 " bytes, should be %" PRIu64
+		       " (rank %" PRIu32 "): %s",
+		       path, f->found_size, f->attr.size, f->rank, fate);
+	else
+		report(v, status, "%s: %s (rank %" PRIu32 "): %s", path,
+		       file_state_name(f->state), f->rank, fate);
+}
+
+/* Report a file that is present, but that the job cannot read.  The verdict of
+ * the plan names a file that this user may not read. */
+static void
+report_unreadable(struct verify *v, const struct plan_file *f)
+{
+	if (f->state == FILE_PRESENT && f->unreadable && !f->barred)
+		report(v, STATUS_FAILED,
+		       "%s: its mode does not let its owner read it (rank "
+		       "%" PRIu32 "): unknown",
+		       str_shown(f->path), f->rank);
+}
+
+static void
+report_files(struct verify *v, const struct plan *p)
+{
+	v->out->files = p->nfiles;
+	v->out->total_compared = p->total_compared;
+	v->out->nameless = p->maps_lost > 0;
+	v->out->unread = p->unread > 0;
+	plan_obstacle(p, v->out->obstacle, sizeof(v->out->obstacle));
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		if (f->state != FILE_PRESENT) {
+			report_file(v, p, f);
+			continue;
+		}
+		v->out->bytes += f->attr.size;
+		v->out->unchecked += !f->attr.has_size;
+		report_unreadable(v, f);
+	}
+	report_astray(v);
+}
+
+/* Report lost filemaps: which files the ranks had is unknown. */
+static int
+report_maps(struct verify *v, struct plan *p, struct error *err)
+{
+	uint32_t *lost = mem_alloc((size_t)p->nranks + 1, sizeof(*lost));
+	const char *fate = NULL;
+	size_t n = 0;
+	int status = 0;
+
+	if (lost == NULL)
+		return error_no_memory(err);
+	for (int64_t i = 0; i < p->nranks; i++) {
+		const struct plan_rank *r = &p->ranks[i];
+
+		if (r->map.fate == FATE_LOST)
+			lost[n++] = (uint32_t)i;
+		else if (r->map.fate == FATE_REBUILD)
+			report_spare(
+				v,
+				"filemap of rank %" PRId64
+				": %s: can be rebuilt",
+				i, r->map.why != NULL ? r->map.why : "missing");
+	}
+	/* The verdict tells of those that are unknown. */
+	status = judge(p, FATE_LOST, &fate);
+	if (n > 0 && status != STATUS_FAILED)
+		report(v, status,
+		       "%s of %s %s: %s, so the files of %zu %s are unknown",
+		       n == 1 ? "filemap" : "filemaps", str_plural(n, "rank"),
+		       plan_ranks_text(p, lost, n), fate, str_count(n, "rank"));
+	mem_free(lost);
+	return 0;
+}
+
+/* Report damaged or missing redundancy, even if the data are right: they are
+ * not protected from the next loss. */
+static void
+report_set(struct verify *v, const struct plan_set *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+
+		if (!redset_is_redundant(s->type) ||
+		    (m->fate == FATE_KEEP && m->state != RED_DAMAGED &&
+		     m->state != RED_HEADER_DAMAGED))
+			continue;
+		report_spare(v,
+			     "%s, member %" PRIu32 " of %" PRIu32
+			     " of set %" PRIu32 " (%s%s): %s",
+			     m->name != NULL ? m->name : "redundancy file",
+			     i + 1, s->n, s->number, redset_type_name(s->type),
+			     s->map ? " over filemaps" : "",
+			     m->problem != NULL ? m->problem
+						: red_state_name(m->state));
+	}
+}
+
+/* The verdict of the plan gives the reason of a loss.  If all data are present,
+ * or under another name, lost redundancy is only damage. */
+static void
+report_verdict(struct verify *v, const struct plan *p)
+{
+	struct error why = ERROR_INIT;
+
+	/* A lost file that no set protects has been reported. */
+	if (plan_error(p, &why) == 0 ||
+	    (why.kind == ERROR_DAMAGED && v->reported > 0) ||
+	    (v->reported > 0 && p->flaw == NULL && p->nsets == 0 &&
+	     p->maps_lost == 0) ||
+	    (v->astray_lost > 0 && v->astray_lost == p->files_lost))
+		return;
+	if (catalogue_data_whole(p) && why.kind != ERROR_SYSTEM)
+		report_spare(v, "%s", why.text);
+	else
+		report(v, error_status(why.kind), "%s", why.text);
+}
+
+static int
+verify_deep(struct verify *v, struct plan *p, struct error *err)
+{
+	struct deep_result r = { .nfindings = 0 };
+	struct error why = ERROR_INIT;
+
+	if (deep_search(p, &v->o->work, &r, err) < 0)
+		return -1;
+	for (size_t i = 0; i < r.nfindings; i++) {
+		deep_error(p, &r.findings[i], &why);
+		v->by_hand = v->by_hand || !deep_is_located(&r.findings[i]);
+		report(v, error_status(why.kind), "%s", why.text);
+		v->out->bad_files += r.findings[i].file != PLAN_NONE;
+	}
+	v->out->undecided = deep_undecided(&r);
+	v->out->deep_sets = r.sets_checked;
+	deep_free(&r);
+	return 0;
+}
+
+static int
+by_plan(struct verify *v, struct plan *p, struct error *err)
+{
+	struct plan_sum *sums = NULL;
+	int rc = 0;
+
+	/* Compare the checksums in rank2file; the plan compared those in
+	 * filemaps. */
+	if (v->o->checksums) {
+		sums = plan_sums(p, err);
+		rc = sums == NULL ? -1
+				  : plan_sums_compare(p, sums, false,
+						      &v->o->work, err);
+		mem_free(sums);
+	}
+	for (size_t i = 0; v->o->checksums && rc == 0 && i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		if (!f->has_crc ||
+		    (f->state != FILE_PRESENT && f->state != FILE_WRONG_CRC))
+			continue;
+		v->out->crc_checked++;
+		v->out->crc_bytes += f->attr.size;
+	}
+	if (rc < 0 || report_maps(v, p, err) < 0)
+		return -1;
+	report_files(v, p);
+	for (size_t i = 0; i < p->nsets; i++)
+		report_set(v, &p->sets[i]);
+	report_verdict(v, p);
+	if ((v->o->deep && verify_deep(v, p, err) < 0) ||
+	    catalogue_fetch_match(&v->fetch, p, err) < 0)
+		return -1;
+	report_map(v, p);
+	return 0;
 }
 
 /* --- What the library reads first --- */
 
-/* Judge the index entry. */
-static void
-report_entry(struct verify *v)
-{
-	char reason[VERIFY_SHOWN];
-
-	if (v->e->desc.id == 0)
-		return;
-	index_entry_reason(v->e, reason, sizeof(reason));
-	if (reason[0] != '\0' && (v->e->complete != 1 || !v->e->current))
-		verify_report(v, STATUS_DAMAGED, "its index entry: %s", reason);
-}
-
-/* Judge the metadata, after the files.  Metadata that can be written again are
- * damaged, not lost. */
+/* Judge the metadata and the index entry, after the files.  Metadata that can be
+ * written again are damaged, not lost. */
 static void
 report_fetch(struct verify *v, bool has_plan)
 {
 	const struct catalogue_fetch *f = &v->fetch;
 	const bool again = v->out->fetch.status != STATUS_LOST && !f->unproved;
+	char reason[VERIFY_SHOWN];
 
 	v->out->fetch.packed = f->packed;
 	if (f->desc.tree != NULL && f->desc.view.complete == 0)
-		verify_report(v, STATUS_LOST,
-			      SUMMARY_FILE ": the job declared the dataset "
-					   "invalid");
-	verify_report_map(v, NULL);
+		report(v, STATUS_LOST,
+		       SUMMARY_FILE ": the job declared the dataset "
+				    "invalid");
+	report_map(v, NULL);
 	/* No library fetches a packed dataset, and unpacking writes its
 	 * rank2file again. */
 	if (f->ranks != NULL && f->ranks->refused != NULL && !f->packed)
-		verify_report(v, STATUS_DAMAGED, "%s", f->ranks->refused);
+		report(v, STATUS_DAMAGED, "%s", f->ranks->refused);
 	if (f->no_ranks.kind != ERROR_NONE)
-		verify_report(v,
-			      !has_plan ? STATUS_FAILED
-			      : again	? STATUS_DAMAGED
-					: STATUS_LOST,
-			      "%s", f->no_ranks.text);
+		report(v,
+		       !has_plan ? STATUS_FAILED
+		       : again	 ? STATUS_DAMAGED
+				 : STATUS_LOST,
+		       "%s", f->no_ranks.text);
 	if (f->no_summary.kind != ERROR_NONE)
-		verify_report(v,
-			      again && (has_plan ||
-					catalogue_fetch_described(v->c, &v->dir,
-								  v->e))
-				      ? STATUS_DAMAGED
-			      : has_plan ? STATUS_LOST
-					 : STATUS_FAILED,
-			      "%s", f->no_summary.text);
-	report_entry(v);
+		report(v,
+		       again && (has_plan ||
+				 catalogue_fetch_described(v->c, &v->dir, v->e))
+			       ? STATUS_DAMAGED
+		       : has_plan ? STATUS_LOST
+				  : STATUS_FAILED,
+		       "%s", f->no_summary.text);
+	if (v->e->desc.id == 0)
+		return;
+	index_entry_reason(v->e, reason, sizeof(reason));
+	if (reason[0] != '\0' && (v->e->complete != 1 || !v->e->current))
+		report(v, STATUS_DAMAGED, "its index entry: %s", reason);
 }
 
 /* --- Without a metadata directory --- */
@@ -150,10 +377,9 @@ report_fetch(struct verify *v, bool has_plan)
 static void
 report_flaw(void *arg, const struct packed_flaw *f)
 {
-	verify_report(arg,
-		      f->file != SIZE_MAX && !f->red ? STATUS_LOST
-						     : STATUS_DAMAGED,
-		      "%s", f->text);
+	report(arg,
+	       f->file != SIZE_MAX && !f->red ? STATUS_LOST : STATUS_DAMAGED,
+	       "%s", f->text);
 }
 
 /* Verify a dataset in the layout of SCR 1.1.8. */
@@ -176,9 +402,8 @@ verify_old(struct verify *v, struct error *err)
 		return -1;
 	rc = packed_check(&p, &look, &h, err);
 	if (h.unread > 0)
-		verify_report(v, STATUS_FAILED,
-			      "%zu %s could not be read: unknown",
-			      str_count(h.unread, "file"));
+		report(v, STATUS_FAILED, "%zu %s could not be read: unknown",
+		       str_count(h.unread, "file"));
 	v->out->files = h.files;
 	v->out->bad_files = h.files_bad;
 	v->out->bytes = h.bytes;
@@ -207,14 +432,14 @@ verify_gone(struct verify *v, struct error *err)
 	if (found > 0)
 		note_renamed(v, SCR_DIR "/", name, like);
 	if (found > 0)
-		verify_report(v, STATUS_DAMAGED,
-			      "its metadata directory " DATASET_DIR_FMT
-			      " is gone; %s looks like it: rename it back",
-			      v->e->id, str_shown(like));
+		report(v, STATUS_DAMAGED,
+		       "its metadata directory " DATASET_DIR_FMT
+		       " is gone; %s looks like it: rename it back",
+		       v->e->id, str_shown(like));
 	else
-		verify_report(v, STATUS_LOST,
-			      "its metadata directory is missing: its files "
-			      "are unknown");
+		report(v, STATUS_LOST,
+		       "its metadata directory is missing: its files "
+		       "are unknown");
 	return 0;
 }
 
@@ -231,7 +456,7 @@ report_twins(struct verify *v)
 	if (segmap_refuse_twins(&m, NULL, ERROR_DAMAGED, "the map is damaged",
 				&why) < 0) {
 		v->by_hand = true;
-		verify_report(v, STATUS_DAMAGED, "%s", why.text);
+		report(v, STATUS_DAMAGED, "%s", why.text);
 	}
 	segmap_free(&m);
 }
@@ -269,55 +494,49 @@ verify(struct verify *v, struct error *err)
 		return error_pass(err, &why);
 	rc = read_meta(v, p, err);
 	if (rc == 0 && p != NULL)
-		rc = verify_by_plan(v, p, err);
+		rc = by_plan(v, p, err);
 	if (rc == 0) {
 		report_fetch(v, p != NULL);
 		report_twins(v);
 	}
 	v->out->nameless = v->out->nameless || p == NULL;
 	if (rc == 0 && p == NULL)
-		verify_report(
-			v, STATUS_FAILED,
-			"no filemaps and no good rank2file: its files are "
-			"unknown");
+		report(v, STATUS_FAILED,
+		       "no filemaps and no good rank2file: its files are "
+		       "unknown");
 	/* The plan has the rank2file. */
 	v->fetch.ranks = NULL;
 	plan_free(p);
 	return rc;
 }
 
-static void
-choose_mend(struct verify *v)
-{
-	v->out->mend = v->out->status != STATUS_DAMAGED || v->by_hand
-			       ? MEND_NONE
-		       : v->map != MEND_NONE && v->reported == 1 ? v->map
-								 : MEND_BUILD;
-}
-
-/* Verify the metadata of a dataset whose files plan `p` has checked. */
-static int
-verify_meta(struct verify *v, const struct plan *p, struct error *err)
-{
-	if (catalogue_dir_open(v->c, v->e->id, &v->dir, err) < 0 ||
-	    read_meta(v, p, err) < 0 ||
-	    catalogue_fetch_match(&v->fetch, p, err) < 0)
-		return -1;
-	verify_report_names(v, p);
-	verify_report_map(v, p);
-	report_fetch(v, true);
-	return 0;
-}
-
-/* Verify with the files, or if `p` is not NULL, after these. */
+/* Verify with the files, or if `p` is not NULL, after these: then judge only
+ * the metadata. */
 static int
 verify_with(struct verify *v, const struct plan *p, struct error *err)
 {
 	int rc = -1;
 
 	memset(v->out, 0, sizeof(*v->out));
-	rc = p != NULL ? verify_meta(v, p, err) : verify(v, err);
-	choose_mend(v);
+	if (p == NULL) {
+		rc = verify(v, err);
+	} else if (catalogue_dir_open(v->c, v->e->id, &v->dir, err) == 0 &&
+		   read_meta(v, p, err) == 0 &&
+		   catalogue_fetch_match(&v->fetch, p, err) == 0) {
+		/* Renamed directories, and files that the job cannot read; the
+		 * caller judges what else the plan shows. */
+		for (size_t i = 0; i < p->nfiles; i++)
+			if (!is_renamed(v, &p->files[i]))
+				report_unreadable(v, &p->files[i]);
+		report_astray(v);
+		report_map(v, p);
+		report_fetch(v, true);
+		rc = 0;
+	}
+	v->out->mend = v->out->status != STATUS_DAMAGED || v->by_hand
+			       ? MEND_NONE
+		       : v->map != MEND_NONE && v->reported == 1 ? v->map
+								 : MEND_BUILD;
 	catalogue_fetch_free(&v->fetch);
 	catalogue_dir_close(&v->dir);
 	return rc;

@@ -11,35 +11,10 @@
 #include "catalogue/whole.h"
 #include "container/packed.h"
 #include "error.h"
-#include "mem.h"
-#include "meta/dataset_dir.h"
 #include "meta/index.h"
-#include "path.h"
 #include "rescue/deep.h"
 #include "rescue/plan.h"
 #include "str.h"
-
-/* The prefix path recorded in the index, for mem_free(); NULL: none. */
-static char *
-remembered_root(struct catalogue *c, int64_t id,
-		const struct catalogue_options *o)
-{
-	enum catalogue_state state = CATALOGUE_GOOD;
-	const struct index *ix = o->index;
-	struct index *read = NULL;
-	const char *root = NULL;
-	char *copy = NULL;
-
-	/* An index rebuilt by catalogue_read() has no recorded paths. */
-	if (ix == NULL && catalogue_load(c, &read, &state, NULL) == 0)
-		ix = read;
-	if (ix != NULL)
-		root = index_extra(ix, id, INDEX_ROOT);
-	if (root != NULL)
-		copy = mem_strdup(root);
-	index_free(read);
-	return copy;
-}
 
 /*
  * Files seem to be lost.  If a directory of the dataset was renamed, only the
@@ -59,12 +34,8 @@ weigh_renamed(struct catalogue *c, struct plan *p,
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 
-		if (f->state != FILE_MISSING || f->fate != FATE_LOST ||
-		    f->nsegs > 0 || f->path == NULL)
-			continue;
-		if (!r.looked)
-			catalogue_renamed_find(&asks, f->path, &f->attr, &r);
-		there += catalogue_renamed_has(c, &r, f->path, &f->attr);
+		there += f->fate == FATE_LOST &&
+			 catalogue_renamed_file(&asks, f, &r);
 	}
 	if (there == 0 || (there == p->files_lost && p->maps_lost == 0))
 		return 0;
@@ -95,18 +66,24 @@ catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 	struct error why = ERROR_INIT;
 	struct plan *p = NULL;
 	struct catalogue_dir at = CATALOGUE_DIR_INIT;
-	char *root = NULL;
+	enum catalogue_state state = CATALOGUE_GOOD;
+	const struct index *ix = o->index;
+	struct index *read = NULL;
 
 	if (catalogue_dir_open(c, id, &at, err) < 0)
 		return NULL;
 	d.meta_fd = at.fd;
 	p = plan_prefix(&d, &po, &why);
-	if (p == NULL && why.kind == ERROR_USAGE && po.moved_from == NULL)
-		root = remembered_root(c, id, o);
-	if (root != NULL) {
-		po.moved_from = root;
-		p = plan_prefix(&d, &po, &why);
-		mem_free(root);
+	if (p == NULL && why.kind == ERROR_USAGE && po.moved_from == NULL) {
+		/* An index rebuilt by catalogue_read() has no recorded
+		 * paths. */
+		if (ix == NULL && catalogue_load(c, &read, &state, NULL) == 0)
+			ix = read;
+		if (ix != NULL)
+			po.moved_from = index_extra(ix, id, INDEX_ROOT);
+		if (po.moved_from != NULL)
+			p = plan_prefix(&d, &po, &why);
+		index_free(read);
 	}
 	close(d.meta_fd);
 	if (p != NULL && (((flags & PLAN_CHECKSUMS) &&
@@ -174,29 +151,14 @@ catalogue_check_given_up(const struct catalogue_dir *d,
 			 d->name);
 }
 
-/* Are all files in the plan right? */
-static bool
-all_present(const struct plan *p)
-{
-	for (size_t i = 0; i < p->nfiles; i++)
-		if (p->files[i].state != FILE_PRESENT)
-			return false;
-	return true;
-}
-
-/* Are the filemaps of all ranks known? */
-static bool
-all_mapped(const struct plan *p)
+bool
+catalogue_data_whole(const struct plan *p)
 {
 	for (int64_t i = 0; i < p->nranks; i++)
 		if (!p->ranks[i].map_known)
 			return false;
-	return true;
-}
-
-bool
-catalogue_data_whole(const struct plan *p)
-{
-	return p->flaw == NULL && p->nranks > 0 && all_mapped(p) &&
-	       all_present(p);
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (p->files[i].state != FILE_PRESENT)
+			return false;
+	return p->flaw == NULL && p->nranks > 0;
 }
