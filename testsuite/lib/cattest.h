@@ -10,7 +10,6 @@
 #include "meta/index.h"
 #include "metatest.h"
 #include "scene.h"
-#include "scratch.h"
 
 extern char place[128];
 

@@ -7,7 +7,6 @@
 
 #include "meta/rank2file.h"
 #include "metatest.h"
-#include "scratch.h"
 
 extern int dirfd_;
 

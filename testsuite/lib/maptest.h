@@ -10,7 +10,6 @@
 #include "container/segmap.h"
 #include "meta/rank2file.h"
 #include "metatest.h"
-#include "scratch.h"
 
 #define RANKS 4 /* ranks in maps from text */
 

@@ -6,18 +6,9 @@
 #ifndef METATEST_H
 #define METATEST_H
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include "buf.h"
-#include "error.h"
-#include "io.h"
 #include "json.h"
-#include "kvtree/kvtree.h"
-#include "mem.h"
-#include "nomem.h"
+#include "scratch.h"
 #include "str.h"
-#include "tap.h"
 
 /* Add the keys of each line to `t`: "A>B>C" adds C below B below A.  Lines with
  * the same first keys share these nodes. */

@@ -11,12 +11,9 @@
 #ifndef SCENE_H
 #define SCENE_H
 
-#include "buf.h"
-#include "error.h"
 #include "meta/filemap.h"
 #include "meta/redset.h"
 #include "rescue/plan.h"
-#include "scratch.h"
 #include "treetest.h"
 
 #define SCENE_ID 7

@@ -254,6 +254,32 @@ mode_of(int dir, const char *name)
 
 /* --- Errors --- */
 
+struct error why = ERROR_INIT;
+
+static void
+forget_why(void)
+{
+	error_clear(&why);
+}
+
+__attribute__((constructor)) static void
+forget_at_each(void)
+{
+	tap_before = forget_why;
+}
+
+int64_t
+result_int(int64_t rc)
+{
+	return rc;
+}
+
+int64_t
+result_pointer(const void *p)
+{
+	return p == NULL ? -1 : 0;
+}
+
 bool
 says(const struct error *err, const char *words)
 {
@@ -264,16 +290,23 @@ says(const struct error *err, const char *words)
 }
 
 bool
-fails_as(int rc, struct error *err, int how, const char *words)
+failed_as(int64_t rc, const struct error *err, int how, const char *words)
 {
 	bool good = rc < 0 &&
 		    (how < 0 ? err->errnum == -how : (int)err->kind == how);
 
-	if (!good)
-		printf("# returned %d, kind %d, errno %d: %s\n", rc,
-		       (int)err->kind, err->errnum, err->text);
-	else if (words != NULL)
-		good = says(err, words);
+	if (good)
+		return words == NULL || says(err, words);
+	printf("# returned %lld, kind %d, errno %d: %s\n", (long long)rc,
+	       (int)err->kind, err->errnum, err->text);
+	return false;
+}
+
+bool
+fails_as(int rc, struct error *err, int how, const char *words)
+{
+	bool good = failed_as(rc, err, how, words);
+
 	error_clear(err);
 	return good;
 }

@@ -95,16 +95,32 @@ int mode_of(int dir, const char *name);
 
 /* --- Errors --- */
 
+/* The error of the call that is tested; none when a test begins. */
+extern struct error why;
+
 /* Does the error's text contain these words? */
 bool says(const struct error *err, const char *words);
 
 /* Did a call that returned `rc` fail, `how` being the kind of its error or
- * minus its errno, with a text that contains these words (NULL: any)?  Clears
- * the error. */
+ * minus its errno, with a text that contains these words (NULL: any)? */
+bool failed_as(int64_t rc, const struct error *err, int how, const char *words);
+
+/* The same; clears the error. */
 bool fails_as(int rc, struct error *err, int how, const char *words);
 
 /* Check that. */
 #define is_error(rc, err, how, words, what) \
 	ok(fails_as((rc), (err), (how), (words)), (what))
+
+/* The same of a call that returns -1 or NULL, and fills `why`. */
+#define refuses(call, how, words, what) \
+	ok(failed_as(RESULT(call), &why, (how), (words)), (what))
+/* clang-format off */
+#define RESULT(call) \
+	_Generic((call), int: result_int, int64_t: result_int, \
+		 default: result_pointer)(call)
+/* clang-format on */
+int64_t result_int(int64_t rc);
+int64_t result_pointer(const void *p);
 
 #endif /* SCRATCH_H */

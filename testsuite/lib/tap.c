@@ -6,6 +6,7 @@
 
 static struct tap_test *tap_tests;
 static int tap_count, tap_failed;
+void (*tap_before)(void);
 
 bool
 tap_ok(bool good, const char *file, int line, const char *what)
@@ -111,7 +112,10 @@ tap_run(void)
 	umask(022);
 	setenv("TZ", "UTC", 1);
 	tzset();
-	for (const struct tap_test *t = tap_tests; t != NULL; t = t->next)
+	for (const struct tap_test *t = tap_tests; t != NULL; t = t->next) {
+		if (tap_before != NULL)
+			tap_before();
 		t->run();
+	}
 	return tap_done();
 }

@@ -33,6 +33,13 @@
 #define SANITIZED 0
 #endif
 
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+/* Let `row` point to each element of an array. */
+#define each(row, array) \
+	for (__typeof__(&*(array)) row = (array); \
+	     row < (array) + COUNT(array); row++)
+
 /* A test, with its line. */
 struct tap_test {
 	void (*run)(void);
@@ -55,6 +62,9 @@ void tap_add(struct tap_test *t);
 /* Run all tests, with umask 022 and in UTC, and end. */
 int tap_run(void);
 
+/* Called before each test, if set. */
+extern void (*tap_before)(void);
+
 /* One check: is `good` true, is `got` equal to `want`?  Prints the values if
  * they differ.  Returns whether the check passed. */
 bool tap_ok(bool good, const char *file, int line, const char *what);
@@ -67,7 +77,7 @@ bool tap_mem(const void *got, const void *want, size_t len, const char *file,
 
 #define ok(cond, what) tap_ok((cond), __FILE__, __LINE__, (what))
 #define is_int(got, want, what) \
-	tap_int((got), (want), __FILE__, __LINE__, (what))
+	tap_int((int64_t)(got), (int64_t)(want), __FILE__, __LINE__, (what))
 #define is_str(got, want, what) \
 	tap_str((got), (want), __FILE__, __LINE__, (what))
 #define is_mem(got, want, len, what) \

@@ -6,18 +6,8 @@
 #ifndef TREETEST_H
 #define TREETEST_H
 
-#include <fcntl.h>
-#include <ftw.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "buf.h"
-#include "io.h"
-#include "mem.h"
 #include "scratch.h"
 
 struct tree_entry {

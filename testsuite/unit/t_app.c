@@ -304,12 +304,12 @@ TEST(runs)
 	char what[300];
 	struct run r;
 
-	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
-		r = run(runs[i].words);
-		snprintf(what, sizeof(what), "'%s'", runs[i].words);
-		is_int(r.status, runs[i].status, what);
-		is_str(r.out, runs[i].out, "on stdout");
-		is_str(r.err, runs[i].err, "on stderr");
+	each (t, runs) {
+		r = run(t->words);
+		snprintf(what, sizeof(what), "'%s'", t->words);
+		is_int(r.status, t->status, what);
+		is_str(r.out, t->out, "on stdout");
+		is_str(r.err, t->err, "on stderr");
 	}
 	r = run("long");
 	ok(strlen(r.err) > 4 * 4000 &&
@@ -337,7 +337,7 @@ TEST(own_options)
 		{ "-q --version", "- 1 -1\n" }, /* -q is the common one */
 	};
 
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+	for (size_t i = 0; i < COUNT(own); i++)
 		is_str(run_to(stubborn, OUT_FILE, own[i][0]).out, own[i][1],
 		       own[i][0]);
 }
@@ -366,7 +366,7 @@ TEST(output)
 	char *end = NULL;
 	size_t i;
 
-	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+	for (i = 0; i < COUNT(ends); i++) {
 		r = run_to(dummy, ends[i].kind, ends[i].words);
 		is_int(r.status, ends[i].status, ends[i].words);
 		is_str(r.err, ends[i].err, "and says so");

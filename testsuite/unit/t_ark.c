@@ -29,7 +29,7 @@ static const struct file all_kinds[] = {
 	{ "bad\xff/" L50 L50 L50, 9 },
 	{ "last", 300000 },
 };
-#define ALL_KINDS (sizeof(all_kinds) / sizeof(all_kinds[0]))
+#define ALL_KINDS (COUNT(all_kinds))
 
 /* Compression is slow under valgrind. */
 static bool
@@ -60,8 +60,7 @@ test_round_trip(const char *where)
 		write_archive(p, all_kinds, ALL_KINDS);
 		r = read_archive(pairs[p].format, all_kinds, ALL_KINDS);
 		ok(is_right(&r), fmt("%s: all names%s", pair_name(p), where));
-		is_int((int64_t)r.count, (int64_t)held(pairs[p].format),
-		       "... as many as fit");
+		is_int(r.count, held(pairs[p].format), "... as many as fit");
 		r = read_piped(pairs[p].format, all_kinds, ALL_KINDS);
 		if (pairs[p].format == SEVEN)
 			ok(r.err.kind == ERROR_USAGE && says(&r.err, "pipe"),
@@ -174,31 +173,23 @@ TEST(their_readers)
 TEST(full)
 {
 	const struct file big = { "big", 3 * MIB };
-	struct error err = ERROR_INIT;
 	int ends[2], fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
 
 	for (size_t p = 0; p < OWN_PAIRS; p++) {
-		error_clear(&err);
-		ok(write_to(fd, pairs[p].filter, PAX, few, 4, &err) < 0 &&
-			   err.kind == ERROR_SYSTEM && err.errnum == ENOSPC &&
-			   says(&err, "out: cannot write: No space left"),
-		   fmt("%s: a full disk", pair_name(p)));
-		error_clear(&err);
-		ok(write_to(fd, pairs[p].filter, PAX, &big, 1, &err) < 0 &&
-			   err.errnum == ENOSPC,
-		   "... in the midst of a file");
-		error_clear(&err);
+		refuses(write_to(fd, pairs[p].filter, PAX, few, 4, &why),
+			-ENOSPC, "out: cannot write: No space left",
+			fmt("%s: a full disk", pair_name(p)));
+		refuses(write_to(fd, pairs[p].filter, PAX, &big, 1, &why),
+			-ENOSPC, NULL, "... in the midst of a file");
 		must(pipe(ends) == 0 && close(ends[0]) == 0);
-		ok(write_to(ends[1], pairs[p].filter, PAX, few, 4, &err) < 0 &&
-			   err.kind == ERROR_SYSTEM && err.errnum == EPIPE,
-		   "... a pipe that nobody reads");
+		refuses(write_to(ends[1], pairs[p].filter, PAX, few, 4, &why),
+			-EPIPE, NULL, "... a pipe that nobody reads");
 		close(ends[1]);
 	}
 	close(fd);
 	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	error_clear(&err);
-	ok(write_to(fd, ARK_NONE, PAX, few, 4, &err) < 0 && err.errnum == EBADF,
-	   "a descriptor that is not for writing");
+	refuses(write_to(fd, ARK_NONE, PAX, few, 4, &why), -EBADF, NULL,
+		"a descriptor that is not for writing");
 	close(fd);
 }
 
@@ -210,37 +201,31 @@ TEST(misuse)
 	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 	for (size_t p = 0; p < OWN_PAIRS; p++) {
-		struct error err = ERROR_INIT;
 		struct ark_out *out =
-			ark_out_new(fd, "out", pairs[p].filter, 1, NULL, &err);
+			ark_out_new(fd, "out", pairs[p].filter, 1, NULL, &why);
 
 		must(out != NULL);
-		ok(ark_out_data(out, data, 1, &err) < 0 &&
-			   err.kind == ERROR_USAGE,
-		   fmt("%s: data without a file", pair_name(p)));
-		ok(ark_out_end(out, &err) < 0 && err.kind == ERROR_USAGE,
-		   "... an end without a file");
-		ok(ark_out_begin(out, "../x", 1, &attr, &err) < 0 &&
-			   err.kind == ERROR_UNSAFE,
-		   "... a path that leads out");
-		must(ark_out_begin(out, "x", 10, &attr, &err) == 0);
-		ok(ark_out_begin(out, "y", 10, &attr, &err) < 0 &&
-			   err.kind == ERROR_USAGE,
-		   "... a file in a file");
-		ok(ark_out_close(out, &err) < 0 && err.kind == ERROR_USAGE,
-		   "... closed in a file");
-		must(ark_out_data(out, data, 9, &err) == 0);
+		refuses(ark_out_data(out, data, 1, &why), ERROR_USAGE, NULL,
+			fmt("%s: data without a file", pair_name(p)));
+		refuses(ark_out_end(out, &why), ERROR_USAGE, NULL,
+			"... an end without a file");
+		refuses(ark_out_begin(out, "../x", 1, &attr, &why),
+			ERROR_UNSAFE, NULL, "... a path that leads out");
+		must(ark_out_begin(out, "x", 10, &attr, &why) == 0);
+		refuses(ark_out_begin(out, "y", 10, &attr, &why), ERROR_USAGE,
+			NULL, "... a file in a file");
+		refuses(ark_out_close(out, &why), ERROR_USAGE, NULL,
+			"... closed in a file");
+		must(ark_out_data(out, data, 9, &why) == 0);
 		if (p % 2) {
-			ok(ark_out_end(out, &err) < 0 &&
-				   err.kind == ERROR_CORRUPT &&
-				   says(&err, "out: x: has changed: 9 bytes"),
-			   "... too few bytes");
+			refuses(ark_out_end(out, &why), ERROR_CORRUPT,
+				"out: x: has changed: 9 bytes",
+				"... too few bytes");
 		} else {
-			ok(ark_out_data(out, data, 2, &err) < 0 &&
-				   err.kind == ERROR_CORRUPT,
-			   "... too many bytes");
+			refuses(ark_out_data(out, data, 2, &why), ERROR_CORRUPT,
+				NULL, "... too many bytes");
 		}
-		ok(ark_out_close(out, &err) < 0 && says(&err, "failed before"),
+		ok(ark_out_close(out, &why) < 0 && says(&why, "failed before"),
 		   "... is not forgotten");
 		ark_out_free(out);
 	}
@@ -251,19 +236,17 @@ TEST(misuse)
 
 TEST(choice)
 {
-	struct error err = ERROR_INIT;
 	enum ark_filter filter = ARK_NONE;
 
 	for (int z = ARK_NONE; z <= ARK_ZSTD; z++)
 		ok(ark_filter_parse(ark_filter_name(z), &filter, NULL) == 0 &&
 			   (int)filter == z,
 		   fmt("%s, by name", ark_filter_name(z)));
-	ok(ark_filter_parse("", &filter, &err) < 0 && err.kind == ERROR_USAGE &&
-		   says(&err, "none, gzip, xz or zstd"),
-	   "there is no such compression");
-	is_int(ark_fits("x", UINT64_C(1) << 50, &err), 0, "1 PiB");
-	ok(ark_fits("x", UINT64_MAX, &err) < 0, "... not 16 EiB");
-	ok(ark_fits("\xed\xa0\x80\xed\xb0\x80", 0, &err) < 0, "... nor CESU-8");
+	refuses(ark_filter_parse("", &filter, &why), ERROR_USAGE,
+		"none, gzip, xz or zstd", "there is no such compression");
+	is_int(ark_fits("x", UINT64_C(1) << 50, &why), 0, "1 PiB");
+	ok(ark_fits("x", UINT64_MAX, &why) < 0, "... not 16 EiB");
+	ok(ark_fits("\xed\xa0\x80\xed\xb0\x80", 0, &why) < 0, "... nor CESU-8");
 }
 
 static int

@@ -54,9 +54,9 @@ TEST(truncated)
 					(!r.in_order || !r.data);
 			}
 		}
-		is_int((int64_t)wrong, 0,
+		is_int(wrong, 0,
 		       fmt("%s: cut: CORRUPT or all right", pair_name(p)));
-		is_int((int64_t)lost, 0, "... never half of it");
+		is_int(lost, 0, "... never half of it");
 	}
 	buf_free(&all);
 }
@@ -88,11 +88,11 @@ TEST(flipped)
 			       r.err.kind != ERROR_UNSAFE;
 			wrong += r.err.kind == ERROR_NONE && !r.data;
 		}
-		is_int((int64_t)odd, 0,
+		is_int(odd, 0,
 		       fmt("%s: flipped: CORRUPT or UNSAFE", pair_name(p)));
 		ok(errors > 0, "... which happens");
 		if (pairs[p].sums)
-			is_int((int64_t)wrong, 0, "... never wrong data");
+			is_int(wrong, 0, "... never wrong data");
 	}
 	buf_free(&all);
 }
@@ -260,11 +260,10 @@ TEST(refused)
 		  .lines = { "linkpath=\xc3\xa4", "path=\xc3\xb6" } },
 	};
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		craft(&bad[i]);
-		ok(is_refused(true, ERROR_UNSAFE,
-			      bad[i].lines[0] ? "" : bad[i].name),
-		   fmt("refused: \"%s\", type %c", bad[i].name, bad[i].type));
+	each (b, bad) {
+		craft(b);
+		ok(is_refused(true, ERROR_UNSAFE, b->lines[0] ? "" : b->name),
+		   fmt("refused: \"%s\", type %c", b->name, b->type));
 	}
 	craft(&(struct crafted){ .name = "./././a/b/", .type = '5' });
 	ok(walk(true) == 1 && last.kind == ARK_DIR &&
@@ -306,12 +305,12 @@ TEST(sizes)
 		  "holes: an impossible size" },
 	};
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		craft(&bad[i].c);
-		ok(is_refused(bad[i].reading, ERROR_CORRUPT, bad[i].says),
-		   fmt("refused: %s of %llu bytes%s", bad[i].c.name,
-		       (unsigned long long)bad[i].c.size,
-		       bad[i].reading ? "" : ", which nobody reads"));
+	each (b, bad) {
+		craft(&b->c);
+		ok(is_refused(b->reading, ERROR_CORRUPT, b->says),
+		   fmt("refused: %s of %llu bytes%s", b->c.name,
+		       (unsigned long long)b->c.size,
+		       b->reading ? "" : ", which nobody reads"));
 	}
 	craft(&(struct crafted){ .name = "x",
 				 .size = 516,
@@ -398,18 +397,17 @@ TEST(their_writers)
 
 	must(run("mkdir x x/dir && echo one >x/dir/1 && echo two >x/dir/2 && "
 		 "truncate -s 1M x/dir/holes && echo end >>x/dir/holes"));
-	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++) {
-		if (!have(writers[i].tool)) {
-			skip(writers[i].command, "not installed");
+	each (w, writers) {
+		if (!have(w->tool)) {
+			skip(w->command, "not installed");
 			continue;
 		}
-		if (!ok(run(fmt("rm -f a a.*; %s", writers[i].command)),
-			writers[i].command))
+		if (!ok(run(fmt("rm -f a a.*; %s", w->command)), w->command))
 			continue;
 		if (!is_int(walk(true), 4, "... is read"))
 			printf("# %s\n", err.text);
 		must(run("ln -s 1 x/dir/link"));
-		must(run(fmt("rm -f a a.*; %s", writers[i].command)));
+		must(run(fmt("rm -f a a.*; %s", w->command)));
 		ok(is_refused(true, ERROR_UNSAFE, "dir/link: a link"),
 		   "... but no link");
 		must(run("rm x/dir/link"));
@@ -464,7 +462,7 @@ read_large(uint64_t size, const char *what)
 	must(in != NULL && ark_in_next(in, &e, &err) == 1);
 	while (ark_in_read(in, back, MIB, &got, &err) == 0 && got > 0)
 		sum += got;
-	is_int((int64_t)sum, (int64_t)size, what);
+	is_int(sum, size, what);
 	ok(ark_in_next(in, &e, &err) == 1 && e.attr.size == few[0].size,
 	   "... and the one behind");
 	ark_in_free(in);

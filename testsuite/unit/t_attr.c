@@ -48,20 +48,19 @@ TEST(parts)
 	};
 	struct attr a;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct kvtree *t = tree_of(cases[i].text);
+	each (c, cases) {
+		struct kvtree *t = tree_of(c->text);
 		struct kvtree *copy = kvtree_new(NULL);
 
-		ok(attr_read(t, &a, NULL) == 0 && a.has_size == cases[i].size &&
-			   a.has_owner == cases[i].owner &&
-			   a.has_times == cases[i].times,
-		   cases[i].what);
+		ok(attr_read(t, &a, NULL) == 0 && a.has_size == c->size &&
+			   a.has_owner == c->owner && a.has_times == c->times,
+		   c->what);
 		is_int(attr_write(copy, &a, NULL), 0, "... and is written");
-		if (cases[i].key != NULL)
-			is_str(kvtree_value(copy, cases[i].key), cases[i].value,
+		if (c->key != NULL)
+			is_str(kvtree_value(copy, c->key), c->value,
 			       "... as it was");
 		else
-			is_int((int64_t)kvtree_count(copy), 0, "... nothing");
+			is_int(kvtree_count(copy), 0, "... nothing");
 		kvtree_free(t);
 		kvtree_free(copy);
 	}
@@ -85,14 +84,12 @@ TEST(refused)
 		"ATIME_NSECS>1000000000\n",
 		"MTIME_SECS>18446744073709551616\n",
 	};
-	struct error err = ERROR_INIT;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct kvtree *t = tree_of(bad[i]);
+	each (b, bad) {
+		struct kvtree *t = tree_of(*b);
 		struct attr a;
 
-		is_error(attr_read(t, &a, &err), &err, ERROR_CORRUPT, NULL,
-			 label(bad[i]));
+		refuses(attr_read(t, &a, &why), ERROR_CORRUPT, NULL, label(*b));
 		kvtree_free(t);
 	}
 }
@@ -122,11 +119,10 @@ scan(const struct kvtree *t, const struct attr *want, bool good)
 static void
 read_any(const struct kvtree *t, void *arg)
 {
-	struct error err = ERROR_INIT;
 	struct attr a;
-	int rc = attr_read(t, &a, &err);
+	int rc = attr_read(t, &a, &why);
 
-	if ((rc < 0 && err.kind != ERROR_CORRUPT) || scan(t, &a, rc == 0) < 0)
+	if ((rc < 0 && why.kind != ERROR_CORRUPT) || scan(t, &a, rc == 0) < 0)
 		++*(int *)arg;
 }
 
@@ -147,9 +143,9 @@ TEST(scan)
 	kvtree_set(t, "MTIME_NSECS", "1000000000", NULL);
 	is_int(scan(t, &a, true), 0, "... not with wrong ones");
 	kvtree_free(t);
-	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
-		t = tree_of(odd[i]);
-		is_int(scan(t, &a, true), 0, label(odd[i]));
+	each (o, odd) {
+		t = tree_of(*o);
+		is_int(scan(t, &a, true), 0, label(*o));
 		kvtree_free(t);
 	}
 }
@@ -161,7 +157,7 @@ TEST(damage)
 
 	ok(tree_flip_each(t, read_any, &odd) > 50, "flipped bytes");
 	is_int(odd, 0, "... are read or corrupt");
-	is_int((int64_t)tree_drop_each(t, read_any, &odd), 20, "missing keys");
+	is_int(tree_drop_each(t, read_any, &odd), 20, "missing keys");
 	is_int(odd, 0, "... are read or corrupt");
 	kvtree_free(t);
 }

@@ -16,7 +16,7 @@ TEST(add)
 		   buf_printf(&b, "%d", 2) == 0 && buf_add(&b, "\0x", 2) == 0,
 	   "texts, characters, bytes");
 	is_mem(b.data, "one 2\0x", 8, "all is there, with a NUL behind it");
-	is_int((int64_t)b.len, 7, "len does not count that NUL");
+	is_int(b.len, 7, "len does not count that NUL");
 	buf_clear(&b);
 	is_str(b.data, "", "buf_clear() makes it an empty string");
 	ok(b.cap > 0, "and keeps the memory");
@@ -76,13 +76,12 @@ TEST(reserve)
 			   errno == ENOMEM,
 		   "the largest; a sum that wraps");
 	}
-	is_int((int64_t)strlen(b.data), 1000, "and the buf is unchanged");
+	is_int(strlen(b.data), 1000, "and the buf is unchanged");
 	buf_free(&b);
 }
 
 TEST(nomem)
 {
-	struct error err = ERROR_INIT;
 	struct buf b = BUF_INIT;
 	char text[200] = "";
 
@@ -93,8 +92,8 @@ TEST(nomem)
 		   buf_printf(&b, "x") == -1,
 	   "no memory for the first byte, nor for a text");
 	ok(b.data == NULL && b.cap == 0, "and the buf is unchanged");
-	is_error(buf_check(&b, &err), &err, ERROR_NOMEM, NULL,
-		 "but for what buf_check() tells");
+	refuses(buf_check(&b, &why), ERROR_NOMEM, NULL,
+		"but for what buf_check() tells");
 	buf_clear(&b);
 	is_int(buf_check(&b, NULL), 0, "until it is cleared");
 	mem_fail_after(1);
@@ -102,7 +101,7 @@ TEST(nomem)
 	is_int(buf_add_str(&b, text), -1, "none for more");
 	is_int(buf_printf(&b, "%s", text), -1, "none for a text");
 	is_str(b.data, "begin", "the string is unchanged");
-	is_int((int64_t)b.len, 5, "and its length");
+	is_int(b.len, 5, "and its length");
 	is_int(buf_add_str(&b, "!"), 0, "what needs no memory succeeds");
 	mem_fail_after(-1);
 	ok(buf_printf(&b, "%s", text) == 0 && b.len == 5 + 1 + 199,

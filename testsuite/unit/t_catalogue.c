@@ -8,21 +8,19 @@
 
 TEST(open)
 {
-	struct error err = ERROR_INIT;
 	struct catalogue *c = NULL;
 
 	scratch_dir(place, sizeof(place));
 	write_text(fmt("%s/file", place), "x");
-	ok(catalogue_open(fmt("%s/file", place), &err) == NULL &&
-		   err.kind == ERROR_SYSTEM,
-	   "a prefix that is a file");
+	refuses(catalogue_open(fmt("%s/file", place), &why), ERROR_SYSTEM, NULL,
+		"a prefix that is a file");
 	c = catalogue_open(place, NULL);
 	ok(c != NULL && catalogue_scr_fd(c) == -1 &&
 		   catalogue_prefix_fd(c) >= 0,
 	   "a prefix without .scr");
 	is_str(catalogue_path(c), place, "... its path");
-	ok(catalogue_read(c, &err) == NULL && err.kind == ERROR_ABSENT,
-	   "... has no index");
+	refuses(catalogue_read(c, &why), ERROR_ABSENT, NULL,
+		"... has no index");
 	ok(catalogue_notice(c) == NULL, "... and nothing to note");
 	catalogue_close(c);
 	catalogue_close(NULL);
@@ -58,8 +56,7 @@ TEST(broken)
 			 index_current(ix) == NULL;
 		index_free(ix);
 	}
-	is_int((int64_t)bad, 0,
-	       "an index of any length, with any byte flipped");
+	is_int(bad, 0, "an index of any length, with any byte flipped");
 	/* Unknown flags are no damage. */
 	ok(noted > 2 * whole.len - 9, "... is noted, without a restart point");
 	/* Without an index; dataset 2 could be built, 3 could not. */
@@ -102,8 +99,8 @@ TEST(summaries)
 		{ "nothing", "", 0 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct kvtree *t = tree_of(cases[i].tree);
+	each (x, cases) {
+		struct kvtree *t = tree_of(x->tree);
 		struct catalogue *c = NULL;
 		struct index *ix = NULL;
 
@@ -116,8 +113,7 @@ TEST(summaries)
 		write_text(fmt("%s/.scr/scr.dataset.1/rank2file", place), "");
 		c = open_prefix();
 		ix = catalogue_read(c, NULL);
-		ok(ix != NULL && index_count(ix) == cases[i].taken,
-		   cases[i].what);
+		ok(ix != NULL && index_count(ix) == x->taken, x->what);
 		index_free(ix);
 		catalogue_close(c);
 		kvtree_free(t);
@@ -150,7 +146,6 @@ current_is(struct catalogue *c, const char *name)
 
 TEST(change)
 {
-	struct error err = ERROR_INIT;
 	struct catalogue *c = NULL;
 	int how = 1;
 
@@ -160,8 +155,8 @@ TEST(change)
 		   current_is(c, NULL),
 	   "a change that wants nothing written");
 	how = -1;
-	ok(catalogue_change(c, change_as_told, &how, &err) == -1 &&
-		   says(&err, "told to fail") && current_is(c, NULL),
+	ok(catalogue_change(c, change_as_told, &how, &why) == -1 &&
+		   says(&why, "told to fail") && current_is(c, NULL),
 	   "a change that fails");
 	how = 0;
 	ok(catalogue_change(c, change_as_told, &how, NULL) == 0 &&
@@ -251,7 +246,7 @@ TEST(retire)
 	struct index *ix = NULL;
 	struct catalogue_edit ed;
 	struct index_entry e;
-	char why[128];
+	char reason[128];
 
 	make_prefix(5, true, true);
 	c = open_prefix();
@@ -262,7 +257,7 @@ TEST(retire)
 		   e.replaced == 5 && !e.current &&
 		   str_eq(index_current(ix), "set.1"),
 	   "... incomplete, and CURRENT moved back");
-	is_str(index_entry_reason(&e, why, sizeof(why)),
+	is_str(index_entry_reason(&e, reason, sizeof(reason)),
 	       "files replaced by dataset 5", "... the reason");
 	index_free(ix);
 	ok(summary_says(3, "0"), "... and in its summary");

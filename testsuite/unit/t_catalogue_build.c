@@ -10,7 +10,6 @@
 
 TEST(build)
 {
-	struct error err = ERROR_INIT;
 	struct build_result r;
 	struct index_entry e;
 	struct index *ix = NULL;
@@ -18,7 +17,7 @@ TEST(build)
 
 	scene_make(&xor4);
 	scene_lose(&xor4, 2);
-	ok(build(scene_prefix(&xor4), &r, &err) == 0 && r.status == STATUS_OK,
+	ok(build(scene_prefix(&xor4), &r, &why) == 0 && r.status == STATUS_OK,
 	   "a dataset that lost a rank is built");
 	ok(r.ranks == 4 && r.files == 8 && r.rebuild.files == 2 &&
 		   r.rebuild.maps == 1,
@@ -42,22 +41,20 @@ TEST(build)
 
 TEST(refused)
 {
-	struct error err = ERROR_INIT;
 	struct build_result r;
 
 	scratch_dir(place, sizeof(place));
 	make_parents(fmt("%s/.scr/scr.dataset.7/x", place));
-	ok(build(place, &r, &err) == -1 && err.kind == ERROR_ABSENT &&
-		   says(&err, "scr.dataset.7"),
-	   "no metadata");
+	refuses(build(place, &r, &why), ERROR_ABSENT, "scr.dataset.7",
+		"no metadata");
 	scene_make(&xor4);
 	put_tree(fmt("%s/.scr/flush.scr", scene_prefix(&xor4)),
 		 "DATASET>7>DSETDESC>ID>7\nDATASET>7>DSETDESC>NAME>x\n"
 		 "DATASET>7>DSETDESC>COMPLETE>0\n");
 	scene_keep(&xor4);
-	ok(build(scene_prefix(&xor4), &r, &err) == -1 &&
-		   err.kind == ERROR_LOST &&
-		   says(&err, "declared it invalid") && scene_same(&xor4),
+	ok(build(scene_prefix(&xor4), &r, &why) == -1 &&
+		   why.kind == ERROR_LOST &&
+		   says(&why, "declared it invalid") && scene_same(&xor4),
 	   "a dataset that the job gave up");
 }
 
@@ -65,7 +62,6 @@ TEST(refused)
 TEST(moved)
 {
 	struct scene moved = xor4;
-	struct error err = ERROR_INIT;
 	struct build_result r;
 	struct verify_result v;
 	struct index_entry e;
@@ -80,7 +76,7 @@ TEST(moved)
 	moved.arena = NULL;
 	scene_make(&moved);
 	scene_lose(&moved, 1);
-	ok(build(scene_prefix(&moved), &r, &err) == 0, "a prefix that moved");
+	ok(build(scene_prefix(&moved), &r, &why) == 0, "a prefix that moved");
 	ix = entry(scene_prefix(&moved), &e);
 	is_str(index_extra(ix, SCENE_ID, "ROOT"), "/job/run 7",
 	       "... where it was is remembered");
@@ -152,27 +148,27 @@ TEST(sources)
 	struct index_entry e;
 	struct buf longer = BUF_INIT;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const bool guess = cases[i].log != NULL;
+	each (c, cases) {
+		const bool guess = c->log != NULL;
 
 		scene_make(&xor4);
 		if (guess)
 			write_text(fmt("%s/.scr/log", scene_prefix(&xor4)),
-				   cases[i].log);
+				   c->log);
 		else
 			put_tree(fmt("%s/summary.scr", scene_meta(&xor4, 0)),
 				 "DSET>NAME>by summary\nDSET>ID>7\n");
-		if (cases[i].flush != NULL)
+		if (c->flush != NULL)
 			put_tree(fmt("%s/.scr/flush.scr", scene_prefix(&xor4)),
-				 cases[i].flush);
+				 c->flush);
 		must(build(scene_prefix(&xor4), &r, NULL) == 0);
-		is_str(r.name, cases[i].name, cases[i].what);
+		is_str(r.name, c->name, c->what);
 		index_free(entry(scene_prefix(&xor4), &e));
 		ok(r.descriptor_guessed == guess &&
-			   (!guess || e.desc.is_output == cases[i].output),
+			   (!guess || e.desc.is_output == c->output),
 		   "... guessed or not");
-		if (*cases[i].words != '\0')
-			ok(heard(cases[i].words), "... and why");
+		if (*c->words != '\0')
+			ok(heard(c->words), "... and why");
 	}
 	/* A log with lines longer than any block that is read. */
 	scene_make(&xor4);
@@ -232,14 +228,14 @@ TEST(cache_paths)
 	struct build_result r;
 	struct index_entry e;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each (c, cases) {
 		struct index *ix = NULL;
 
-		make_cached(cases[i].path);
+		make_cached(c->path);
 		must(build(place, &r, NULL) == 0);
 		ix = entry(place, &e);
-		is_str(e.desc.user, cases[i].user, cases[i].path);
-		is_str(e.desc.job_id, cases[i].job, "... and the job");
+		is_str(e.desc.user, c->user, c->path);
+		is_str(e.desc.job_id, c->job, "... and the job");
 		/* The files are in the prefix itself, so no directory gives a
 		 * name. */
 		is_str(e.name, "scr.dataset.7", "... but no name");

@@ -70,59 +70,55 @@ TEST(flushed)
 		{ "a rank missing", "filemap_1", NO_RANK, ERROR_SYSTEM },
 		{ "a path that leaves", "d/../../f", DOTDOT, ERROR_UNSAFE },
 	};
-	struct error err = ERROR_INIT;
 	struct build_result r;
 	struct verify_result v;
 	struct told t;
 	int64_t id = 0;
 
 	make_flushed(NULL);
-	ok(build(place, &r, &err) == 0 && r.ranks == 2 && r.files == 3 &&
+	ok(build(place, &r, &why) == 0 && r.ranks == 2 && r.files == 3 &&
 		   r.bytes == 3,
 	   "a flushed dataset");
-	is_int(add(place, "fl", &id, &err), 0, "... added");
+	is_int(add(place, "fl", &id, &why), 0, "... added");
 	is_int(id, SCENE_ID, "... its number");
 	ok(verify(place, &v, &t) == 0 && v.status == STATUS_OK &&
 		   t.count == 0 && v.files == 3 && v.unchecked == 3 &&
 		   v.crc_checked == 0,
 	   "... checked");
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each (c, cases) {
 		make_flushed(NULL);
-		damage(cases[i].damage);
-		ok(build(place, &r, &err) == -1 && err.kind == cases[i].kind &&
-			   says(&err, cases[i].words),
-		   cases[i].what);
-		ok(add(place, "fl", &id, &err) == -1 &&
-			   err.kind == cases[i].kind,
+		damage(c->damage);
+		ok(build(place, &r, &why) == -1 && why.kind == c->kind &&
+			   says(&why, c->words),
+		   c->what);
+		ok(add(place, "fl", &id, &why) == -1 && why.kind == c->kind,
 		   "... not added");
-		ok(cases[i].kind == ERROR_UNSAFE
+		ok(c->kind == ERROR_UNSAFE
 			   ? verify(place, &v, &t) < 0
 			   : verify(place, &v, &t) == 0 &&
-				     v.status == error_status(cases[i].kind) &&
+				     v.status == error_status(c->kind) &&
 				     t.count > 0,
 		   "... told");
 		ok(!exists(fmt("%s/.scr/index.scr", place)), "... no index");
 	}
 	make_flushed(NULL);
 	must(unlink(fmt("%s/.scr/scr.dataset.7/summary.scr", place)) == 0);
-	ok(build(place, &r, &err) == -1 && err.kind == ERROR_SYSTEM,
-	   "without a descriptor");
+	refuses(build(place, &r, &why), ERROR_SYSTEM, NULL,
+		"without a descriptor");
 	put_tree(fmt("%s/.scr/flush.scr", place), FLUSHED);
-	ok(build(place, &r, &err) == -1 && err.kind == ERROR_SYSTEM &&
-		   says(&err, "they cannot be checked"),
-	   "without a summary or a size");
+	refuses(build(place, &r, &why), ERROR_SYSTEM, "they cannot be checked",
+		"without a summary or a size");
 	put_tree(fmt("%s/.scr/flush.scr", place),
 		 FLUSHED FLUSH "FILES>4\n" FLUSH "SIZE>3\n");
-	ok(build(place, &r, &err) == -1 && says(&err, "cannot be checked"),
+	ok(build(place, &r, &why) == -1 && says(&why, "cannot be checked"),
 	   "without a summary, another count");
 	put_tree(fmt("%s/.scr/flush.scr", place),
 		 FLUSHED FLUSH "FILES>3\n" FLUSH "SIZE>3\n");
-	ok(build(place, &r, &err) == 0, "without a summary, but it adds up");
+	ok(build(place, &r, &why) == 0, "without a summary, but it adds up");
 }
 
 TEST(add)
 {
-	struct error err = ERROR_INIT;
 	struct buf added = BUF_INIT;
 	struct catalogue *c = NULL;
 	struct build_result r;
@@ -131,39 +127,38 @@ TEST(add)
 	make_flushed(NULL);
 	put_tree(fmt("%s/.scr/scr.dataset.7/summary.scr", place),
 		 "DSET>ID>7\nDSET>NAME>fl\n");
-	ok(add(place, "fl", &id, &err) == -1 && err.kind == ERROR_DAMAGED,
-	   "add what is not complete");
+	refuses(add(place, "fl", &id, &why), ERROR_DAMAGED, NULL,
+		"add what is not complete");
 	put_tree(fmt("%s/.scr/scr.dataset.7/summary.scr", place),
 		 "DSET>ID>8\nDSET>NAME>fl\nCOMPLETE>1\n");
-	ok(add(place, "fl", &id, &err) == -1 && err.kind == ERROR_CORRUPT,
-	   "add with another's summary");
+	refuses(add(place, "fl", &id, &why), ERROR_CORRUPT, NULL,
+		"add with another's summary");
 	make_flushed(NULL);
 	must(unlink(fmt("%s/.scr/scr.dataset.7/rank2file", place)) == 0);
-	ok(add(place, "fl", &id, &err) == -1 && err.kind == ERROR_DAMAGED &&
-		   says(&err, "scr.dataset.7: not added: ") &&
-		   says(&err, "--build"),
+	ok(add(place, "fl", &id, &why) == -1 && why.kind == ERROR_DAMAGED &&
+		   says(&why, "scr.dataset.7: not added: ") &&
+		   says(&why, "--build"),
 	   "add without the top of rank2file");
 	must(unlink(fmt("%s/.scr/scr.dataset.7/rank2file.0.0", place)) == 0);
-	ok(add(place, "fl", &id, &err) == -1 && err.kind == ERROR_SYSTEM &&
-		   !says(&err, "--build"),
+	ok(add(place, "fl", &id, &why) == -1 && why.kind == ERROR_SYSTEM &&
+		   !says(&why, "--build"),
 	   "add without rank2file: no build can help");
 	scene_make(&xor4);
 	must(build(scene_prefix(&xor4), &r, NULL) == 0);
 	scene_lose_reds(&xor4, 1, false);
-	ok(add(scene_prefix(&xor4), "ckpt", &id, &err) == 0,
+	ok(add(scene_prefix(&xor4), "ckpt", &id, &why) == 0,
 	   "add although redundancy is missing");
 	must(unlink(fmt("%s/.scr/scr.dataset.7/summary.scr",
 			scene_prefix(&xor4))) == 0);
-	ok(add(scene_prefix(&xor4), "7", &id, &err) == -1 &&
-		   says(&err, "not added: summary.scr: ") &&
-		   says(&err, ": repair it with --build 7"),
+	ok(add(scene_prefix(&xor4), "7", &id, &why) == -1 &&
+		   says(&why, "not added: summary.scr: ") &&
+		   says(&why, ": repair it with --build 7"),
 	   "... without a summary");
 	must(build(scene_prefix(&xor4), &r, NULL) == 0);
 	scene_lose_reds(&xor4, 1, false);
 	scene_lose_data(&xor4, 3);
-	ok(add(scene_prefix(&xor4), "ckpt", &id, &err) == -1 &&
-		   err.kind == ERROR_LOST,
-	   "... and then data, too");
+	refuses(add(scene_prefix(&xor4), "ckpt", &id, &why), ERROR_LOST, NULL,
+		"... and then data, too");
 	c = catalogue_open(scene_prefix(&xor4), NULL);
 	ok(catalogue_add(c, id, &options, &added, NULL) == -1,
 	   "without asking why");
@@ -175,7 +170,6 @@ TEST(add)
 
 TEST(sums)
 {
-	struct error err = ERROR_INIT;
 	struct build_result r;
 
 	options.checksums = true;
@@ -184,8 +178,8 @@ TEST(sums)
 	must(build(scene_prefix(&xor4), &r, NULL) == 0);
 	scene_lose_data(&xor4, 2);
 	flip(scene_data(&xor4, 1, 0), 5);
-	ok(build(scene_prefix(&xor4), &r, &err) == -1 && err.kind == ERROR_LOST,
-	   "a wrong one beside a lost one");
+	refuses(build(scene_prefix(&xor4), &r, &why), ERROR_LOST, NULL,
+		"a wrong one beside a lost one");
 
 	/* Damaged redundancy gives a file with a wrong checksum. */
 	scene_make(&xor4);
@@ -194,7 +188,7 @@ TEST(sums)
 		flip(scene_red(&xor4, 0, false, false), at);
 	(void)unlink(scene_data(&xor4, 1, 0));
 	(void)unlink(scene_data(&xor4, 1, 1));
-	ok(build(scene_prefix(&xor4), &r, &err) == -1,
+	ok(build(scene_prefix(&xor4), &r, &why) == -1,
 	   "what is rebuilt is compared, too");
 
 	par_free(options.work.par);
@@ -204,10 +198,10 @@ TEST(sums)
 
 static void
 take_result(void *arg, int64_t id, const struct delete_result *r,
-	    const struct error *why)
+	    const struct error *e)
 {
 	(void)id;
-	(void)why;
+	(void)e;
 	*(struct delete_result *)arg = *r;
 }
 
@@ -238,20 +232,19 @@ flushed_anew(void *arg)
 
 TEST(delete)
 {
-	struct error err = ERROR_INIT;
 	struct delete_result r;
 
 	/* A file with two names: deleting it frees no space. */
 	flushed_anew(NULL);
 	must(link(fmt("%s/d/f0", place), fmt("%s/copy", place)) == 0);
 	must(unlink(fmt("%s/d/f1", place)) == 0);
-	ok(delete_once(&r, &err) == 0 && r.files == 2 && r.bytes == 1,
+	ok(delete_once(&r, &why) == 0 && r.files == 2 && r.bytes == 1,
 	   "what is freed");
 
 	/* The index has the dataset, but its metadata are missing. */
 	flushed_anew(NULL);
 	remove_tree(fmt("%s/.scr/scr.dataset.7", place));
-	ok(delete_once(&r, &err) == 0 && r.files == 0 &&
+	ok(delete_once(&r, &why) == 0 && r.files == 0 &&
 		   heard("metadata are missing") &&
 		   exists(fmt("%s/d/f1", place)),
 	   "a dataset without metadata keeps its files");

@@ -13,7 +13,6 @@
 
 TEST(ids)
 {
-	struct error err = ERROR_INIT;
 	struct catalogue *c = NULL;
 	struct index *ix = NULL;
 	int64_t *ids = NULL;
@@ -36,14 +35,13 @@ TEST(ids)
 	is_int(catalogue_resolve(c, ix, "3", NULL), 3, "a number");
 	is_int(catalogue_resolve(c, ix, "99", NULL), 99,
 	       "the number of a directory");
-	ok(catalogue_resolve(c, ix, "98", &err) == -1 &&
-		   err.kind == ERROR_ABSENT,
-	   "the number of nothing");
+	refuses(catalogue_resolve(c, ix, "98", &why), ERROR_ABSENT, NULL,
+		"the number of nothing");
 	is_int(catalogue_resolve(c, ix, "set.", NULL), -1, "no name");
 	is_int(catalogue_resolve(c, ix, "", NULL), -1, "no text");
 	is_int(catalogue_resolve(c, NULL, "2", NULL), 2, "without an index");
-	ids = catalogue_ids(c, ix, "nosuch", &n, &err);
-	ok(n == (size_t)-1 && err.kind == ERROR_ABSENT,
+	ids = catalogue_ids(c, ix, "nosuch", &n, &why);
+	ok(n == (size_t)-1 && why.kind == ERROR_ABSENT,
 	   "one that is not there");
 	mem_free(ids);
 	index_free(ix);
@@ -124,7 +122,6 @@ TEST(prune)
 		  "the newest valid one stays" },
 		{ { .last = 9, .daily = 1 }, "", "too few valid ones" },
 	};
-	struct error err = ERROR_INIT;
 	struct catalogue_edit e;
 	struct catalogue *c = NULL;
 	struct index *ix = NULL;
@@ -134,21 +131,21 @@ TEST(prune)
 	c = open_prefix();
 	must(edit(c, CATALOGUE_CURRENT, "set.3", &e, NULL) == 0);
 	ix = catalogue_read(c, NULL);
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		prunes(c, ix, &kinds[i]);
+	each (k, kinds)
+		prunes(c, ix, k);
 	index_free(ix);
 	catalogue_close(c);
 
 	make_prefix(9, false, true);
 	c = open_prefix();
 	ix = make_days();
-	for (size_t i = 0; i < sizeof(ages) / sizeof(ages[0]); i++)
-		prunes(c, ix, &ages[i]);
+	each (a, ages)
+		prunes(c, ix, a);
 	index_free(ix);
 	ix = catalogue_read(c, NULL);
 	ok(ix != NULL &&
-		   catalogue_prune(c, ix, &ages[0].keep, &n, &err) == NULL &&
-		   n == (size_t)-1 && err.kind == ERROR_DAMAGED,
+		   catalogue_prune(c, ix, &ages[0].keep, &n, &why) == NULL &&
+		   n == (size_t)-1 && why.kind == ERROR_DAMAGED,
 	   "nothing is pruned by a guess");
 	index_free(ix);
 	catalogue_close(c);
@@ -240,7 +237,6 @@ TEST(columns)
 		{ "valid", { 7, 6, 123456 } },	/* newer ones first */
 	};
 	struct list_look look = { .bytes = true, .style = LIST_CHOSEN };
-	struct error err = ERROR_INIT;
 	char words[COLUMNS_WORDS];
 
 	list_column_words(words);
@@ -257,23 +253,21 @@ TEST(columns)
 	      "UNKNOWN_NAME    0 last fetch failed 2026-11-20T23:00:42 "
 	      "     6       0\n",
 	      "... as wide as their cells, and none is empty");
-	ok(columns_choose(&look.chosen, words, "id,", &err) == -1, "nothing");
-	error_clear(&err);
+	ok(columns_choose(&look.chosen, words, "id,", &why) == -1, "nothing");
 	ok(columns_choose(&look.chosen, words,
 			  "id,id,id,id,id,id,id,id,id,id,id,id,id,id,"
 			  "id,id,id",
-			  &err) == -1 &&
-		   says(&err, "more than 16 columns"),
+			  &why) == -1 &&
+		   says(&why, "more than 16 columns"),
 	   "too many");
-	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+	each (o, orders) {
 		struct index_entry list[3];
 
 		memcpy(list, rows, sizeof(rows));
-		must(columns_sort(&look.chosen, words, orders[i].by, NULL) ==
-		     0);
+		must(columns_sort(&look.chosen, words, o->by, NULL) == 0);
 		must(list_sort(NULL, list, 3, &look, NULL) == 0);
 		for (size_t k = 0; k < 3; k++)
-			is_int(list[k].id, orders[i].ids[k], orders[i].by);
+			is_int(list[k].id, o->ids[k], o->by);
 	}
 }
 
@@ -299,15 +293,14 @@ TEST(times)
 	};
 	const int64_t now = 1795255200; /* 2026-11-21T10:00:00Z, a Saturday */
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct error err = ERROR_INIT;
+	each (c, cases) {
 		char to[WHEN_TEXT] = "";
 
-		if (list_time(cases[i].text, now, to, &err) == 0)
-			is_str(to, cases[i].stamp, cases[i].text);
+		if (list_time(c->text, now, to, &why) == 0)
+			is_str(to, c->stamp, c->text);
 		else
-			ok(cases[i].stamp == NULL && err.kind == ERROR_USAGE,
-			   fmt("not \"%s\"", cases[i].text));
+			ok(c->stamp == NULL && why.kind == ERROR_USAGE,
+			   fmt("not \"%s\"", c->text));
 	}
 }
 
@@ -322,7 +315,6 @@ stop_now(void)
 TEST(lock)
 {
 	struct catalogue_options o = { .work = { .log = be_deaf } };
-	struct error err = ERROR_INIT;
 	int dir = -1, lock = -1;
 
 	scratch_dir(place, sizeof(place));
@@ -330,8 +322,8 @@ TEST(lock)
 	lock = lock_take(dir, "here", &o.work, NULL);
 	ok(lock >= 0 && exists(fmt("%s/" LOCK_FILE, place)), "a lock");
 	o.work.stop = stop_now;
-	ok(lock_take(dir, "here", &o.work, &err) == -1 &&
-		   says(&err, "interrupted"),
+	ok(lock_take(dir, "here", &o.work, &why) == -1 &&
+		   says(&why, "interrupted"),
 	   "... that keeps others out, until they are stopped");
 	o.work.stop = NULL;
 	lock_give(dir, lock);
@@ -350,9 +342,8 @@ TEST(lock)
 	lock_give(dir, -1);
 	lock_give(dir, -2);
 	remove_tree(place);
-	ok(lock_take(dir, "gone", &o.work, &err) == -1 &&
-		   err.kind == ERROR_ABSENT,
-	   "a directory that was deleted meanwhile");
+	refuses(lock_take(dir, "gone", &o.work, &why), ERROR_ABSENT, NULL,
+		"a directory that was deleted meanwhile");
 	must(mkdir(place, 0777) == 0);
 	close(dir);
 }

@@ -12,8 +12,6 @@
 #include "nomem.h"
 #include "scratch.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(*(array)))
-
 static void *
 need(size_t len)
 {
@@ -207,22 +205,18 @@ test_limits(void)
 	static const unsigned bad[] = { 0, 1, 32, -1U };
 	bool none[CAUCHY_MEMBERS_MAX] = { false };
 	bool lost[CAUCHY_MEMBERS_MAX] = { true, true, false, true };
-	struct error err = ERROR_INIT;
 	struct cauchy *c = NULL;
 
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		error_clear(&err);
-		ok(cauchy_new(bad[i], none, none, &err) == NULL &&
-			   err.kind == ERROR_CORRUPT,
-		   fmt("no group of %u", bad[i]));
+	each (b, bad) {
+		refuses(cauchy_new(*b, none, none, &why), ERROR_CORRUPT, NULL,
+			fmt("no group of %u", *b));
 	}
-	error_clear(&err);
-	ok(cauchy_new(2, lost, none, &err) == NULL && err.kind == ERROR_LOST,
-	   "three of four lost");
-	is_str(err.text,
+	refuses(cauchy_new(2, lost, none, &why), ERROR_LOST, NULL,
+		"three of four lost");
+	is_str(why.text,
 	       "group of 2: 1 of 4 members left to compute from: 2 are needed",
 	       "it says why");
-	c = cauchy_new(2, none, none, &err);
+	c = cauchy_new(2, none, none, &why);
 	must(c != NULL);
 	ok(c->nin == 0 && c->nout == 0, "nothing wanted");
 	cauchy_run(c, 64, NULL, NULL);

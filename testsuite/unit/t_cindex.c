@@ -14,11 +14,10 @@ static const char full[] = "CURRENT>a\nDSET>12>DSETDESC>ID>12\n"
 TEST(read)
 {
 	struct kvtree *t = tree_of(full);
-	struct error err = ERROR_INIT;
 	size_t count = 0;
-	struct cindex_entry *e = cindex_entries(t, &count, &err);
+	struct cindex_entry *e = cindex_entries(t, &count, &why);
 
-	is_int((int64_t)count, 3, "entries are read");
+	is_int(count, 3, "entries are read");
 	ok(e[0].id == 2 && e[1].id == 3 && e[2].id == 12, "... by id");
 	is_str(e[2].path, "/c/scr.dataset.12", "... path");
 	ok(!e[2].bypass && e[0].bypass, "... bypass");
@@ -27,13 +26,13 @@ TEST(read)
 	   "... an entry that says nothing");
 	mem_free(e);
 	tree_clear(t);
-	ok(cindex_entries(t, &count, &err) == NULL && count == 0, "none");
+	ok(cindex_entries(t, &count, &why) == NULL && count == 0, "none");
 	for (int i = 0; i < 2; i++) {
 		tree_clear(t);
 		tree_add(t, i == 0 ? "DSET>1>PATH\n" : "DSET>01>PATH>x\n");
-		ok(cindex_entries(t, &count, &err) == NULL &&
-			   count == (size_t)-1 && err.kind == ERROR_CORRUPT,
-		   err.text);
+		ok(cindex_entries(t, &count, &why) == NULL &&
+			   count == (size_t)-1 && why.kind == ERROR_CORRUPT,
+		   why.text);
 	}
 	kvtree_free(t);
 }
@@ -41,16 +40,14 @@ TEST(read)
 TEST(nodes)
 {
 	struct kvtree *t = tree_of("NODES>4\n");
-	struct error err = ERROR_INIT;
 	int64_t nodes = 0;
 
-	ok(nodes_read(t, &nodes, &err) == 0 && nodes == 4, "nodes");
+	ok(nodes_read(t, &nodes, &why) == 0 && nodes == 4, "nodes");
 	tree_clear(t);
-	ok(nodes_read(t, &nodes, &err) < 0 && err.kind == ERROR_ABSENT,
-	   "no nodes");
+	refuses(nodes_read(t, &nodes, &why), ERROR_ABSENT, NULL, "no nodes");
 	tree_add(t, "NODES>-1\n");
-	ok(nodes_read(t, &nodes, &err) < 0 && err.kind == ERROR_CORRUPT,
-	   "less than none");
+	refuses(nodes_read(t, &nodes, &why), ERROR_CORRUPT, NULL,
+		"less than none");
 	kvtree_free(t);
 }
 
@@ -87,7 +84,7 @@ TEST(write)
 
 	ok(write_one(t, NULL) == 0 && kvtree_encode(t, &b, NULL) == 0,
 	   "an entry is written");
-	is_int((int64_t)b.len, 423, "... to the size of LLNL's file");
+	is_int(b.len, 423, "... to the size of LLNL's file");
 	memcpy(&crc, b.data + b.len - 4, 4);
 	is_int(be32toh(crc), 0xd16e8298, "... with its checksum");
 	ok(cindex_current(t) == NULL, "no CURRENT");
@@ -112,11 +109,10 @@ write_all(void *arg, struct error *err)
 static void
 read_any(const struct kvtree *t, void *arg)
 {
-	struct error err = ERROR_INIT;
 	size_t count = 0;
 
-	mem_free(cindex_entries(t, &count, &err));
-	if (count == (size_t)-1 && err.kind != ERROR_CORRUPT)
+	mem_free(cindex_entries(t, &count, &why));
+	if (count == (size_t)-1 && why.kind != ERROR_CORRUPT)
 		++*(int *)arg;
 }
 
@@ -136,7 +132,7 @@ TEST(damage)
 
 	is_int(fail_each_alloc(write_all, NULL), 1, "no memory to write");
 	ok(tree_flip_each(t, read_any, &odd) > 30, "flipped bytes");
-	is_int((int64_t)tree_drop_each(t, read_any, &odd), 19, "missing keys");
+	is_int(tree_drop_each(t, read_any, &odd), 19, "missing keys");
 	is_int(odd, 0, "... are read or corrupt");
 	is_int(fail_each_alloc(read_all, t), 1, "no memory to read");
 	kvtree_free(t);

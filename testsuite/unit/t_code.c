@@ -4,8 +4,6 @@
 
 #include "code_plain.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(*(array)))
-
 /* Does the recipe have the members that the header promises? */
 static bool
 members_right(const struct recipe *r, const struct stripe *s, const bool *lost)
@@ -85,13 +83,13 @@ TEST(check)
 		{ { (enum code_type)7, 4, 1 }, false, "unknown type" },
 	};
 
-	for (size_t i = 0; i < COUNT(t); i++) {
+	each (x, t) {
 		struct error err = ERROR_INIT;
-		int rc = code_check(&t[i].c, &err);
+		int rc = code_check(&x->c, &err);
 
-		ok(t[i].good ? rc == 0 && err.kind == ERROR_NONE
-			     : rc < 0 && err.kind == ERROR_CORRUPT,
-		   t[i].name);
+		ok(x->good ? rc == 0 && err.kind == ERROR_NONE
+			   : rc < 0 && err.kind == ERROR_CORRUPT,
+		   x->name);
 	}
 }
 
@@ -111,11 +109,11 @@ TEST(chunk_size)
 		{ { CODE_XOR, 4, 1 }, UINT64_MAX, UINT64_MAX / 3 },
 	};
 
-	is_int((int64_t)code_data_chunks(&t[4].c), 5, "data chunks");
-	for (size_t i = 0; i < COUNT(t); i++)
-		ok(code_chunk_size(&t[i].c, t[i].longest) == t[i].chunk,
+	is_int(code_data_chunks(&t[4].c), 5, "data chunks");
+	each (x, t)
+		ok(code_chunk_size(&x->c, x->longest) == x->chunk,
 		   fmt("chunk of %llu bytes in a set of %u",
-		       (unsigned long long)t[i].longest, t[i].c.n));
+		       (unsigned long long)x->longest, x->c.n));
 }
 
 /* Is each chunk of each member in exactly one stripe, and its data in ascending
@@ -200,13 +198,13 @@ TEST(matrix_values)
 		  { 186, 51, 26, 132, 198, 39, 231, 16 } },
 	};
 
-	for (size_t i = 0; i < COUNT(t); i++) {
+	each (x, t) {
 		unsigned char got[8] = { 0 };
 
-		for (unsigned m = 0; m < t[i].c.n; m++)
-			got[m] = coefficient(&t[i].c, t[i].row, m);
-		is_mem(got, t[i].want, sizeof(got),
-		       fmt("%u,%u row %u", t[i].c.n, t[i].c.k, t[i].row));
+		for (unsigned m = 0; m < x->c.n; m++)
+			got[m] = coefficient(&x->c, x->row, m);
+		is_mem(got, x->want, sizeof(got),
+		       fmt("%u,%u row %u", x->c.n, x->c.k, x->row));
 	}
 }
 
@@ -285,17 +283,16 @@ TEST(large)
 	};
 	uint32_t state = 42;
 
-	for (size_t i = 0; i < COUNT(t); i++) {
-		const unsigned stripes[] = { 0, t[i].n / 2, t[i].n - 1 };
-		unsigned char *rows = plain_rows(&t[i]);
+	each (c, t) {
+		const unsigned stripes[] = { 0, c->n / 2, c->n - 1 };
+		unsigned char *rows = plain_rows(c);
 		unsigned bad = 0;
 
-		for (size_t j = 0; j < COUNT(stripes); j++)
-			bad += random_losses(&t[i], rows, stripes[j], &state);
+		each (s, stripes)
+			bad += random_losses(c, rows, *s, &state);
 		is_int(bad, 0,
 		       fmt("random losses, %s %u,%u",
-			   t[i].type == CODE_XOR ? "XOR" : "RS", t[i].n,
-			   t[i].k));
+			   c->type == CODE_XOR ? "XOR" : "RS", c->n, c->k));
 		free(rows);
 	}
 }
@@ -372,15 +369,14 @@ TEST(chosen_misuse)
 	const struct code c = { CODE_RS, 5, 2 }, bad = { CODE_RS, 2, 2 };
 
 	for (size_t i = 0; i <= COUNT(t); i++) {
-		struct error err = ERROR_INIT;
 		const bool limit = i == COUNT(t);
 		const struct recipe_members m =
 			limit ? (struct recipe_members){ NULL, 0, NULL, 0 }
 			      : (struct recipe_members){ t[i].in, t[i].nin,
 							 t[i].out, t[i].nout };
 
-		ok(recipe_from(limit ? &bad : &c, 0, &m, &err) == NULL &&
-			   err.kind == (limit ? ERROR_CORRUPT : ERROR_USAGE),
+		ok(recipe_from(limit ? &bad : &c, 0, &m, &why) == NULL &&
+			   why.kind == (limit ? ERROR_CORRUPT : ERROR_USAGE),
 		   limit ? "recipe_from() checks the limits" : t[i].name);
 	}
 }

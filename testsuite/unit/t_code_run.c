@@ -8,8 +8,6 @@
 
 #include "code_plain.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(*(array)))
-
 /* Recipes that cover every path through recipe_run(). */
 static const struct {
 	struct code code;

@@ -24,7 +24,7 @@ shapes(unsigned threads)
 	struct par *par = par_new(threads, NULL);
 	bool good = true, sums_good = true;
 
-	for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
+	for (size_t i = 0; i < COUNT(memory); i++) {
 		struct stripe_sum in[3], out[3];
 		const struct compute_options o = {
 			.work = &(struct work){ .par = par,
@@ -118,14 +118,12 @@ stopping(unsigned threads)
 					.memory = 1,
 					.stop = stop_late },
 	};
-	struct error err = ERROR_INIT;
 	struct compute_set set;
 
 	calls = 0;
 	set = one_lost(&w, 600000);
-	ok(compute(&set, 1, &o, &err) < 0 && err.kind == ERROR_SYSTEM &&
-		   err.errnum == EINTR,
-	   "asked to stop, it stops");
+	refuses(compute(&set, 1, &o, &why), -EINTR, NULL,
+		"asked to stop, it stops");
 	ok(calls > 10 && calls < 20, "it stops soon");
 	ok(!world_came_back(&w), "before the end");
 	world_end(&w);
@@ -137,7 +135,6 @@ bad_files(void)
 {
 	static struct world w;
 	char root[96] = "";
-	struct error err = ERROR_INIT;
 	struct compute_set set;
 	int fd = -1;
 
@@ -147,18 +144,16 @@ bad_files(void)
 	w.s[1].parts[0].mem = NULL;
 	w.s[1].parts[0].dirfd = fd;
 	w.s[1].parts[0].path = "input";
-	ok(compute(&set, 1, &plain, &err) < 0 && err.kind == ERROR_ABSENT &&
-		   says(&err, "input"),
-	   "an input that is missing is named");
+	refuses(compute(&set, 1, &plain, &why), ERROR_ABSENT, "input",
+		"an input that is missing is named");
 	write_file(fmt("%s/input", root), w.s[1].data, 1000);
 	ok(compute(&set, 1, &plain, NULL) == 0 && world_came_back(&w),
 	   "once it is there all is well");
 	w.s[0].new_parts[0].mem = NULL;
 	w.s[0].new_parts[0].dirfd = fd;
 	w.s[0].new_parts[0].path = "output";
-	ok(compute(&set, 1, &plain, &err) < 0 && err.kind == ERROR_ABSENT &&
-		   says(&err, "output"),
-	   "an output that was not prepared is named");
+	refuses(compute(&set, 1, &plain, &why), ERROR_ABSENT, "output",
+		"an output that was not prepared is named");
 	world_end(&w);
 	close(fd);
 	remove_tree(root);

@@ -124,10 +124,10 @@ TEST(lines)
 	setenv("WHO", "me", 1);
 	setenv("N1", "one", 1);
 	setenv("EMPTY", "", 1);
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		read_text(lines[i].text);
-		value_is("KEY", lines[i].value, lines[i].name);
-		if (lines[i].value == NULL)
+	each (l, lines) {
+		read_text(l->text);
+		value_is("KEY", l->value, l->name);
+		if (l->value == NULL)
 			ok(conf_notice(c) != NULL, "... and it is told");
 		else
 			is_str(conf_source(c, "KEY"), file(".scrconf"),
@@ -151,8 +151,8 @@ TEST(notices)
 	read_text("A=1\n\nSCR_FLUSH 3\nB=2\nFOO\nBAR=\"a b\"\nC=3\n"
 		  "SCR_PREFIX_SIZE=$NOSUCHVAR\nD=4\n");
 	conf_complain(c, "%s is odd", "A");
-	for (size_t i = 0; i < sizeof(notices) / sizeof(notices[0]); i++)
-		ok(strstr(notice(), notices[i]) != NULL, notices[i]);
+	each (n, notices)
+		ok(strstr(notice(), *n) != NULL, *n);
 	value_is("BAR", "\"a", "what was understood is used");
 	ok(conf_get(c, "A") && conf_get(c, "B") && conf_get(c, "C") &&
 		   conf_get(c, "D"),
@@ -188,11 +188,11 @@ TEST(long)
 	ok(value != NULL && strlen(value) > 40000 &&
 		   str_ends(value, "node9998"),
 	   "... a long value is whole");
-	is_int((int64_t)conf_groups(c, "SCR_EXCLUDE_NODES", &g), 1, "...");
+	is_int(conf_groups(c, "SCR_EXCLUDE_NODES", &g), 1, "...");
 	is_str(conf_property(&g[0], "SEEN"), "1", "... with what is behind it");
 	value_is("NEXT", "2", "... and the next line");
-	is_int((int64_t)conf_groups(c, "GROUPS", &g), 1, "... many pairs");
-	is_int((int64_t)g[0].npairs, 500, "... are all there");
+	is_int(conf_groups(c, "GROUPS", &g), 1, "... many pairs");
+	is_int(g[0].npairs, 500, "... are all there");
 	is_str(conf_property(&g[0], "P499"), "499", "... in place");
 	value_is("LAST", "3", "... and the line behind");
 
@@ -358,9 +358,9 @@ TEST(where)
 }
 
 static int
-open_once(void *arg, struct error *why)
+open_once(void *arg, struct error *e)
 {
-	struct conf *one = conf_open(arg, why);
+	struct conf *one = conf_open(arg, e);
 
 	conf_close(one);
 	return one != NULL ? 0 : -1;

@@ -92,25 +92,24 @@ TEST(properties)
 {
 	const char *bad = "STORE=/ssd: GROUP: \"WORLD\": ";
 	const struct conf_group *g = NULL;
-	struct error err = ERROR_INIT;
 	bool yes = true;
 	uint64_t n = 0;
 
 	read_text("STORE=/dev/shm COUNT=1 MKDIR=off\n"
 		  "STORE=/ssd GROUP=WORLD\n");
 	must(conf_groups(c, "STORE", &g) == 2);
-	ok(conf_property_u64(&g[0], "COUNT", 7, &n, &err) == 0 && n == 1,
+	ok(conf_property_u64(&g[0], "COUNT", 7, &n, &why) == 0 && n == 1,
 	   "a number");
-	ok(conf_property_bool(&g[0], "MKDIR", true, &yes, &err) == 0 && !yes,
+	ok(conf_property_bool(&g[0], "MKDIR", true, &yes, &why) == 0 && !yes,
 	   "a boolean");
-	ok(conf_property_u64(&g[1], "COUNT", 7, &n, &err) == 0 && n == 7,
+	ok(conf_property_u64(&g[1], "COUNT", 7, &n, &why) == 0 && n == 7,
 	   "a missing number");
-	ok(conf_property_bool(&g[1], "MKDIR", true, &yes, &err) == 0 && yes,
+	ok(conf_property_bool(&g[1], "MKDIR", true, &yes, &why) == 0 && yes,
 	   "a missing boolean");
-	ok(conf_property_u64(&g[1], "GROUP", 7, &n, &err) == -1 && n == 7 &&
-		   str_starts(err.text, bad),
-	   err.text);
-	ok(conf_property_bool(&g[1], "GROUP", true, &yes, &err) == -1 && yes &&
-		   str_starts(err.text, bad),
-	   err.text);
+	ok(conf_property_u64(&g[1], "GROUP", 7, &n, &why) == -1 && n == 7 &&
+		   str_starts(why.text, bad),
+	   why.text);
+	ok(conf_property_bool(&g[1], "GROUP", true, &yes, &why) == -1 && yes &&
+		   str_starts(why.text, bad),
+	   why.text);
 }

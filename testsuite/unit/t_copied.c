@@ -37,7 +37,7 @@ TEST(round_trip)
 	ok(tree_same(copy, t, false), "... and written as it was");
 	kvtree_free(copy);
 	kvtree_free(t);
-	is_int((int64_t)c.nfiles, 2, "... two files");
+	is_int(c.nfiles, 2, "... two files");
 	is_str(c.files[0].path, "ckpt.1/a", "... path");
 	ok(c.files[0].size == 7 && c.files[0].crc == 0xda711cb, "... sum");
 	ok(c.files[0].mtime.tv_sec == 5 && c.files[0].mtime.tv_nsec == 6,
@@ -78,14 +78,13 @@ TEST(refused)
 		  "MTIME_NSECS>1000000000\n",
 	};
 	struct arena *arena = arena_new();
-	struct error err = ERROR_INIT;
 	struct copied c;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct kvtree *t = tree_of(bad[i]);
+	each (b, bad) {
+		struct kvtree *t = tree_of(*b);
 
-		is_error(copied_read(t, arena, &c, &err), &err, ERROR_CORRUPT,
-			 NULL, label(bad[i]));
+		refuses(copied_read(t, arena, &c, &why), ERROR_CORRUPT, NULL,
+			label(*b));
 		kvtree_free(t);
 	}
 	arena_free(arena);
@@ -108,10 +107,8 @@ read_all(void *arg, struct error *err)
 static void
 read_any(const struct kvtree *t, void *arg)
 {
-	struct error err = ERROR_INIT;
-
-	*(int *)arg += read_all((struct kvtree *)t, &err) < 0 &&
-		       err.kind != ERROR_CORRUPT;
+	*(int *)arg += read_all((struct kvtree *)t, &why) < 0 &&
+		       why.kind != ERROR_CORRUPT;
 }
 
 static int
@@ -132,7 +129,7 @@ TEST(damage)
 	int odd = 0;
 
 	ok(tree_flip_each(t, read_any, &odd) > 50, "flipped bytes");
-	is_int((int64_t)tree_drop_each(t, read_any, &odd), 19, "missing keys");
+	is_int(tree_drop_each(t, read_any, &odd), 19, "missing keys");
 	is_int(odd, 0, "... are read or corrupt");
 	ok(fail_each_alloc(read_all, t) > 0, "no memory to read");
 	copied_read(t, arena, &c, NULL);
@@ -151,8 +148,8 @@ TEST(names)
 	};
 	char name[COPIED_NAME_MAX];
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		is_int(copied_name_rank(bad[i]), -1, label(bad[i]));
+	each (b, bad)
+		is_int(copied_name_rank(*b), -1, label(*b));
 	is_int(copied_name_rank("copied_0.scr"), 0, "rank 0");
 	is_int(copied_name_rank("copied_12.scr"), 12, "rank 12");
 	is_str(copied_name(name, 12), "copied_12.scr", "... and back");

@@ -290,17 +290,16 @@ TEST(lists)
 		   !copy_ranks_has(&list, 6) && !copy_ranks_has(&list, 31) &&
 		   !copy_ranks_has(&list, -1),
 	   "... and what is in it");
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		is_error(copy_ranks_parse(bad[i], a, &list, &failure), &failure,
-			 ERROR_USAGE, bad[i], bad[i]);
+	each (b, bad)
+		is_error(copy_ranks_parse(*b, a, &list, &failure), &failure,
+			 ERROR_USAGE, *b, *b);
 	write_text(file, "n1 0-3\nn10 8\n\nn2\t4,5 \r\nn1 9\nn3\nn4 x\nn5 7");
-	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++)
-		ok(copy_ranks_assigned(AT_FDCWD, file, shares[i].host, a, &list,
+	each (s, shares)
+		ok(copy_ranks_assigned(AT_FDCWD, file, s->host, a, &list,
 				       NULL) == 0 &&
-			   list.count == shares[i].count &&
-			   copy_ranks_has(&list, shares[i].last) ==
-				   (shares[i].last >= 0),
-		   shares[i].what);
+			   list.count == s->count &&
+			   copy_ranks_has(&list, s->last) == (s->last >= 0),
+		   s->what);
 	is_error(copy_ranks_assigned(AT_FDCWD, file, "n4", a, &list, &failure),
 		 &failure, ERROR_USAGE, "n4", "no number");
 	arena_free(a);

@@ -101,19 +101,18 @@ TEST(unsafe)
 		{ "elsewhere", "/etc", false },
 	};
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		const char *p = paths[i].path, *out = NULL;
+	each (t, paths) {
+		const char *p = t->path, *out = NULL;
 
 		cache_make(&cache);
 		out = fmt("%s/out", cache.root);
 		must(mkdir(out, 0777) == 0);
 		link_by_anyone(out, at("link"));
-		edit_tree(map_of(1), set_path,
-			  fmt("%s", paths[i].below ? at(p) : p));
+		edit_tree(map_of(1), set_path, fmt("%s", t->below ? at(p) : p));
 		ok(run_copy() == 0 && result.bad == 2 && file_right(0, 0) &&
 			   file_right(2, 0) && rmdir(out) == 0 &&
 			   log_text[0] != '\0',
-		   fmt("%s is refused", paths[i].what));
+		   fmt("%s is refused", t->what));
 	}
 }
 

@@ -25,20 +25,20 @@ test_builds(void)
 		  false, 20 },
 	};
 
-	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+	each (l, list) {
 		struct scene s = {
-			.name = list[i].name,
+			.name = l->name,
 			.command = "scr_index --build 1",
 		};
 
-		if (list[i].slow && !slow)
+		if (l->slow && !slow)
 			skip(s.name, "SCRKIT_SLOW is not set");
-		else if (list[i].from != NULL && !have_golden(list[i].from))
+		else if (l->from != NULL && !have_golden(l->from))
 			skip(s.name, "no golden data: SCRKIT_GOLDEN");
-		else if (!start_with(list[i].make, list[i].from))
+		else if (!start_with(l->make, l->from))
 			ok(false, s.name);
 		else
-			play(&s, 16, !list[i].slow, list[i].kills);
+			play(&s, 16, !l->slow, l->kills);
 	}
 }
 

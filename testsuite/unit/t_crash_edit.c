@@ -28,18 +28,18 @@ test_edits(void)
 	static const char from[] = "scr3/index_multi/prefix_after_run";
 	bool golden = have_golden(from);
 
-	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+	each (l, list) {
 		char value[32], command[64];
 		struct scene s = {
-			.name = list[i].verb,
+			.name = l->verb,
 			.command = command,
-			.deletes = list[i].deletes,
+			.deletes = l->deletes,
 		};
 
-		snprintf(value, sizeof(value), list[i].value,
+		snprintf(value, sizeof(value), l->value,
 			 golden ? "both" : "ckpt");
-		snprintf(command, sizeof(command), "scr_index %s %s",
-			 list[i].verb, value);
+		snprintf(command, sizeof(command), "scr_index %s %s", l->verb,
+			 value);
 		if (!start_with(made_index, golden ? from : NULL))
 			ok(false, s.name);
 		else

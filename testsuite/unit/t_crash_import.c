@@ -57,8 +57,8 @@ start_import(const struct archive *a)
 static void
 test_imports(void)
 {
-	for (size_t i = 0; i < sizeof(archives) / sizeof(archives[0]); i++) {
-		const struct archive *a = &archives[i];
+	each (t, archives) {
+		const struct archive *a = t;
 		struct scene s = {
 			.name = a->name,
 			.retires = a->retires,

@@ -226,11 +226,10 @@ test_all(void)
 	/* One rank on each of four nodes.  The first file is empty; all files
 	 * together fill a little more than six containers. */
 	make_bases("--ranks 4 --files 2 --size 0,5000", "3000");
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		struct pack_scene x = start_form(&forms[i]);
+	each (f, forms) {
+		struct pack_scene x = start_form(f);
 
-		play(&x.s, SANITIZED ? 3 : 6, forms[i].all,
-		     forms[i].all ? 200 : 0);
+		play(&x.s, SANITIZED ? 3 : 6, f->all, f->all ? 200 : 0);
 	}
 	test_holes();
 	free_bases();

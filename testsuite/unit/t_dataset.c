@@ -46,20 +46,19 @@ TEST(round_trip)
 	};
 	struct dataset d;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct kvtree *t = tree_of(cases[i].text);
+	each (c, cases) {
+		struct kvtree *t = tree_of(c->text);
 		struct kvtree *again = kvtree_new(NULL);
 		struct arena *a = arena_new();
 		struct dataset copy;
 
-		is_int(dataset_read(t, &d, NULL), 0, label(cases[i].text));
-		is_str(shown(&d), cases[i].shown, "... as it is");
+		is_int(dataset_read(t, &d, NULL), 0, label(c->text));
+		is_str(shown(&d), c->shown, "... as it is");
 		must(dataset_copy(&copy, &d, a, NULL) == 0);
 		kvtree_free(t);
-		is_str(shown(&copy), cases[i].shown, "... copied");
+		is_str(shown(&copy), c->shown, "... copied");
 		ok(dataset_write(again, &copy, NULL) == 0 &&
-			   (cases[i].again == NULL ||
-			    tree_says(again, cases[i].again)),
+			   (c->again == NULL || tree_says(again, c->again)),
 		   "... and written");
 		kvtree_free(again);
 		arena_free(a);
@@ -117,7 +116,7 @@ TEST(damage)
 	struct kvtree *t = tree_of(full);
 	struct dataset d;
 
-	trees_refused(bad, sizeof(bad) / sizeof(bad[0]), read_named);
+	trees_refused(bad, COUNT(bad), read_named);
 	tree_damaged(full, 50, 26, read_one);
 	dataset_read(t, &d, NULL);
 	ok(fail_each_alloc(write_all, &d) > 0, "no memory to write");
@@ -150,16 +149,14 @@ TEST(names)
 	};
 	char name[1025];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		ok(dataset_name_ok(names[i].name) == names[i].ok,
-		   label(names[i].name));
+	each (n, names)
+		ok(dataset_name_ok(n->name) == n->ok, label(n->name));
 	memset(name, 'x', sizeof(name));
 	name[1024] = '\0';
 	ok(!dataset_name_ok(name), "a name of 1024 bytes");
 	ok(dataset_name_ok(name + 1), "a name of 1023 bytes");
-	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
-		is_int(dataset_dir_id(dirs[i].dir), dirs[i].id,
-		       label(dirs[i].dir));
+	each (d, dirs)
+		is_int(dataset_dir_id(d->dir), d->id, label(d->dir));
 }
 
 TEST(dir)
@@ -193,12 +190,11 @@ TEST(dir)
 		{ "", DATASET_DIR_FOREIGN, 99 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each (c, cases) {
 		uint32_t rank = 99;
 
-		is_int(dataset_dir_kind(cases[i].name, &rank), cases[i].kind,
-		       cases[i].name);
-		is_int(rank, cases[i].rank, "... and its rank");
+		is_int(dataset_dir_kind(c->name, &rank), c->kind, c->name);
+		is_int(rank, c->rank, "... and its rank");
 	}
 	ok(dataset_dir_is_recovery("filemap_0") &&
 		   !dataset_dir_is_recovery("rank2file"),

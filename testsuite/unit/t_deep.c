@@ -189,7 +189,7 @@ one_byte(const struct kind *t, bool crc)
 
 		bytes += m->file_size - m->red->body_start + m->list.bytes;
 	}
-	is_int((int64_t)c.r.bytes_read, (int64_t)bytes, "all bytes are read");
+	is_int(c.r.bytes_read, bytes, "all bytes are read");
 	done(&c);
 	finds(&s, &file);
 	finds(&s, names ? &named[1] : &unnamed[1]);
@@ -294,10 +294,10 @@ static const struct found more[] = {
 
 TEST(more_bytes)
 {
-	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
-		struct scene s = *more[i].scene;
+	each (m, more) {
+		struct scene s = *m->scene;
 
-		finds(&s, &more[i]);
+		finds(&s, m);
 		scene_end(&s);
 	}
 }
@@ -396,13 +396,12 @@ TEST(empty_and_unread)
 					    "new", "2 agree, 0 skipped",
 					    "",	   false };
 	struct scene s = two_sets;
-	struct error err = ERROR_INIT;
 	struct deep_result r;
 	struct plan *p = NULL;
 
 	scene_make(&s);
-	p = scene_plan(&s, 0, &err);
-	ok(deep_check(p, NULL, &r, &err) == 0 && r.sets_checked == 0 &&
+	p = scene_plan(&s, 0, &why);
+	ok(deep_check(p, NULL, &r, &why) == 0 && r.sets_checked == 0 &&
 		   r.sets_skipped == 4,
 	   "sets whose headers were not read are skipped");
 	deep_free(&r);
@@ -421,20 +420,17 @@ TEST(reading_fails)
 {
 	for (size_t i = 2; i < 6; i += 3) {
 		struct scene s = schemes[i].s;
-		struct error err = ERROR_INIT;
 		struct deep_result r;
 		struct plan *p = NULL;
 
 		s.files = 1;
 		scene_make(&s);
-		p = scene_plan(&s, PLAN_HEADERS, &err);
+		p = scene_plan(&s, PLAN_HEADERS, &why);
 		must(truncate(scene_data(&s, 1, 0), 3) == 0);
-		ok(deep_check(p, NULL, &r, &err) < 0 &&
-			   err.kind == ERROR_CORRUPT &&
-			   says(&err, "rank_1_0.dat"),
-		   "a file that was cut short since");
+		refuses(deep_check(p, NULL, &r, &why), ERROR_CORRUPT,
+			"rank_1_0.dat", "a file that was cut short since");
 		must(unlink(scene_red(&s, 1, true, false)) == 0);
-		ok(deep_check(p, NULL, &r, &err) < 0 && r.nfindings == 0,
+		ok(deep_check(p, NULL, &r, &why) < 0 && r.nfindings == 0,
 		   "or is gone");
 		plan_free(p);
 		scene_end(&s);
@@ -457,14 +453,12 @@ check_once(void *arg, struct error *err)
 
 TEST(no_memory)
 {
-	struct error err = ERROR_INIT;
-
 	for (size_t i = 0; i < 6; i++) {
 		struct scene s = schemes[i].s;
 		struct plan *p = NULL;
 
 		scene_do(&s, "new; flip f2.0 10; flip R1 -1");
-		p = scene_plan(&s, PLAN_HEADERS, &err);
+		p = scene_plan(&s, PLAN_HEADERS, &why);
 		ok(fails_well(check_once, NULL, p),
 		   fmt("%s: every allocation may fail",
 		       redset_type_name(s.type)));
@@ -507,7 +501,7 @@ TEST(any_order)
 	scene_make(&scene);
 	d.p = scene_plan(&scene, PLAN_HEADERS, NULL);
 	must(d.p != NULL && pthread_mutex_init(&d.lock, NULL) == 0);
-	for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
+	for (size_t i = 0; i < COUNT(found); i++) {
 		const struct deep_finding f = {
 			.set = 1,
 			.stripe = found[i][0],
@@ -527,7 +521,7 @@ TEST(any_order)
 							.member = i,
 							.file = PLAN_NONE },
 				NULL) == 0);
-	is_int((int64_t)r.nfindings, 20, "others are findings of their own");
+	is_int(r.nfindings, 20, "others are findings of their own");
 	deep_free(&r);
 	pthread_mutex_destroy(&d.lock);
 	ok(fails_well(find_many, NULL, d.p), "no memory for findings");
@@ -538,9 +532,9 @@ TEST(any_order)
 int
 main(void)
 {
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
-		one_byte(&schemes[i], false);
-		one_byte(&schemes[i], true);
+	each (s, schemes) {
+		one_byte(s, false);
+		one_byte(s, true);
 	}
 	return tap_run();
 }

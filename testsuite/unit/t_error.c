@@ -59,13 +59,13 @@ TEST(sys)
 	};
 	struct error err = ERROR_INIT;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const int e = errno = cases[i].errnum;
+	each (c, cases) {
+		const int e = errno = c->errnum;
 
 		ok(error_sys(&err, "%s: cannot read", "f") == -1 &&
-			   errno == e && err.kind == cases[i].kind &&
+			   errno == e && err.kind == c->kind &&
 			   err.errnum == (err.kind == ERROR_SYSTEM ? e : 0) &&
-			   error_is_unread(&err) == cases[i].unread,
+			   error_is_unread(&err) == c->unread,
 		   err.text);
 	}
 	is_str(err.text, "f: cannot read: No space left on device",
@@ -87,8 +87,7 @@ TEST(long)
 
 	errno = ENOSPC;
 	error_sys(&err, "%s: cannot write", long_path(a, PATH_MAX - 1));
-	is_int((int64_t)strlen(err.text), ERROR_TEXT_MAX - 1,
-	       "it fills the room");
+	is_int(strlen(err.text), ERROR_TEXT_MAX - 1, "it fills the room");
 	ok(str_ends(err.text, "aaz: cannot write: No space left on device"),
 	   "the end of the path and the reason stay");
 	ok(strncmp(err.text, "/aaa", 4) == 0, "so does its start");

@@ -193,11 +193,10 @@ test_dot(struct vectors *v, enum field16_way way, const char *name)
 							   100 + 2UL * nout });
 	is_int(bad, 0, "matrices of all shapes");
 	bad = 0;
-	for (size_t i = 0; i < sizeof(lens) / sizeof(*lens); i++)
+	each (l, lens)
 		for (size_t shift = 0; shift < 5; shift++)
-			bad += !dot_right(
-				v, way,
-				&(struct shape){ 4, 3, shift, lens[i] });
+			bad += !dot_right(v, way,
+					  &(struct shape){ 4, 3, shift, *l });
 	is_int(bad, 0, "lengths and alignments");
 	ok(dot_right(v, way, &(struct shape){ 2, 1, 1, LEN_MAX }),
 	   "several segments");

@@ -68,16 +68,16 @@ TEST(read)
 		  "e - /q e -1\n" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct kvtree *t = tree_of(cases[i].text);
+	each (c, cases) {
+		struct kvtree *t = tree_of(c->text);
 		struct arena *arena = arena_new();
 		struct filemap map;
 
 		is_int(filemap_read(t, arena, &map, NULL), 0, "a filemap");
 		/* The filemap must not point into the tree. */
 		kvtree_free(t);
-		is_str(shown(&map), cases[i].shown, label(cases[i].shown));
-		if (cases[i].text == full) {
+		is_str(shown(&map), c->shown, label(c->shown));
+		if (c->text == full) {
 			t = kvtree_new(NULL);
 			ok(filemap_add(t, map.files, NULL) == 0 &&
 				   tree_says(t, full),
@@ -94,17 +94,17 @@ TEST(odd_names)
 	static const char *const good[] = { "...", ".a", "..a", " ", "a\n" };
 	struct arena *arena = arena_new();
 
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+	each (g, good) {
 		struct filemap_file f = { .cache_path = "/c/f",
-					  .name = good[i],
+					  .name = *g,
 					  .ranks = -1 };
 		struct kvtree *t = kvtree_new(NULL);
 		struct filemap map;
 
 		ok(filemap_add(t, &f, NULL) == 0 &&
 			   filemap_read(t, arena, &map, NULL) == 0 &&
-			   strcmp(map.files[0].name, good[i]) == 0,
-		   label(good[i]));
+			   strcmp(map.files[0].name, *g) == 0,
+		   label(*g));
 		kvtree_free(t);
 	}
 	arena_free(arena);
@@ -162,7 +162,7 @@ TEST(damage)
 	struct arena *arena = arena_new();
 	struct filemap map;
 
-	trees_refused(bad, sizeof(bad) / sizeof(bad[0]), read_one);
+	trees_refused(bad, COUNT(bad), read_one);
 	tree_damaged(full, 100, 35, read_one);
 	filemap_read(t, arena, &map, NULL);
 	ok(fail_each_alloc(write_all, map.files) > 0, "no memory to write");
@@ -190,8 +190,8 @@ TEST(names)
 	};
 	char name[64];
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		is_int(filemap_name_rank(bad[i]), -1, label(bad[i]));
+	each (b, bad)
+		is_int(filemap_name_rank(*b), -1, label(*b));
 	is_int(filemap_name_rank("filemap_0"), 0, "rank 0");
 	is_int(filemap_name_rank("filemap_12"), 12, "rank 12");
 	is_str(filemap_name(name, sizeof(name), 12), "filemap_12",

@@ -16,7 +16,6 @@ TEST(read)
 {
 	struct kvtree *t = tree_of(full);
 	struct flush_entry *all = NULL, e;
-	struct error err = ERROR_INIT;
 	size_t count = 0;
 
 	is_int(flush_find(t, 7, &e, NULL), 0, "an entry is found");
@@ -30,16 +29,16 @@ TEST(read)
 	ok(!e.is_ckpt && e.is_output && e.flushing && e.sync_flushing &&
 		   e.name == NULL && e.desc == NULL && flush_needed(&e),
 	   "... needs flush");
-	is_int(flush_find(t, 8, &e, &err), -1, "no such entry");
-	is_int(err.kind, ERROR_ABSENT, err.text);
-	is_int(flush_find(t, -1, &e, &err), -1, "no such id");
-	is_int(flush_find(NULL, 1, &e, &err), -1, "no tree");
-	all = flush_entries(t, &count, &err);
+	is_int(flush_find(t, 8, &e, &why), -1, "no such entry");
+	is_int(why.kind, ERROR_ABSENT, why.text);
+	is_int(flush_find(t, -1, &e, &why), -1, "no such id");
+	is_int(flush_find(NULL, 1, &e, &why), -1, "no tree");
+	all = flush_entries(t, &count, &why);
 	ok(count == 3 && all[0].id == 3 && all[1].id == 7 && all[2].id == 11,
 	   "all entries by id");
 	mem_free(all);
 	tree_clear(t);
-	ok(flush_entries(t, &count, &err) == NULL && count == 0,
+	ok(flush_entries(t, &count, &why) == NULL && count == 0,
 	   "an empty file");
 	kvtree_free(t);
 }
@@ -107,16 +106,15 @@ TEST(write)
 		"scr3/flush_file/dot_scr/flush.scr",
 		"scr3/xor_4/cache/prefix/.scr/flush.scr",
 	};
-	struct error err = ERROR_INIT;
 
 	if (!golden_enter("flush files are written as LLNL's library does"))
 		return;
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		struct kvtree *t = kvtree_read_file(AT_FDCWD, files[i], &err);
-		struct kvtree *same = copy_all(t, &err);
+	each (f, files) {
+		struct kvtree *t = kvtree_read_file(AT_FDCWD, *f, &why);
+		struct kvtree *same = copy_all(t, &why);
 
 		ok(same != NULL && tree_same(same, t, false),
-		   same == NULL ? err.text : files[i]);
+		   same == NULL ? why.text : *f);
 		kvtree_free(same);
 		ok(fail_each_alloc(put_all, t) > 0, "no memory to write");
 		kvtree_free(t);

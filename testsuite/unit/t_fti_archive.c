@@ -33,7 +33,7 @@ main(void)
 {
 	struct arena *a = arena_new();
 
-	for (size_t i = 0; i < sizeof(homes) / sizeof(homes[0]); i++) {
+	for (size_t i = 0; i < COUNT(homes); i++) {
 		const char *home = fti_archive_home(homes[i][0], a);
 
 		ok(home != NULL && str_eq(home, homes[i][1]),

@@ -118,7 +118,6 @@ TEST(small)
 				  "ABCDEFGHIJ";
 	struct file a, b;
 	struct said s = { .skip = 0 };
-	struct error err = ERROR_INIT;
 
 	make(&a, one, 50);
 	make(&b, two, 50);
@@ -136,9 +135,8 @@ TEST(small)
 	says_all(&a, &b, 4, "b-7=0/0 ab1=0/0 a3=0/0 ab9=0/0 ",
 		 "only some variables");
 	add(&b, 4, 0, 1);
-	ok(compare(&a, &b, &s, 1, &err) < 0 && err.kind == ERROR_CORRUPT &&
-		   says(&err, "variable 4 occurs twice"),
-	   "an id twice");
+	refuses(compare(&a, &b, &s, 1, &why), ERROR_CORRUPT,
+		"variable 4 occurs twice", "an id twice");
 	buf_free(&s.text);
 	unmake(&a);
 	unmake(&b);
@@ -260,7 +258,6 @@ use_all(void *arg, struct error *err)
 TEST(failures)
 {
 	struct said s = { .give_up = true };
-	struct error err = ERROR_INIT;
 	struct pair p;
 
 	make(&p.a, "abcd", 4);
@@ -268,12 +265,12 @@ TEST(failures)
 	add(&p.a, 1, 0, 4);
 	add(&p.b, 1, 0, 4);
 	ok(fails_well(use_all, NULL, &p), "each allocation fails");
-	ok(compare(&p.a, &p.b, &s, 1, &err) < 0 && err.kind == ERROR_USAGE &&
+	ok(compare(&p.a, &p.b, &s, 1, &why) < 0 && why.kind == ERROR_USAGE &&
 		   s.ranges == 1,
 	   "the caller gives up");
 	p.a.source.size = 3;
-	ok(compare(&p.a, &p.b, &s, 1, &err) < 0 && err.kind == ERROR_CORRUPT,
-	   "a file became shorter");
+	refuses(compare(&p.a, &p.b, &s, 1, &why), ERROR_CORRUPT, NULL,
+		"a file became shorter");
 	buf_free(&s.text);
 	unmake(&p.a);
 	unmake(&p.b);

@@ -295,18 +295,17 @@ test_order(void)
 		{ "of an unknown variable", 4, 0, 1, FTI_DAMAGED },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each (c, cases) {
 		struct fti_posix *p = NULL;
 		struct fti_source s;
 
 		craft();
 		begin(8, 2);
-		add_record(cases[i].id, cases[i].block, 'g');
-		add_record(3, cases[i].next, 'h');
+		add_record(c->id, c->block, 'g');
+		add_record(3, c->next, 'h');
 		end();
 		p = described(SAME, &s);
-		is_int(verdict_of(&p->files[0], &s), cases[i].verdict,
-		       cases[i].name);
+		is_int(verdict_of(&p->files[0], &s), c->verdict, c->name);
 		fti_posix_free(p);
 	}
 }

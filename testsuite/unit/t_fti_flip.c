@@ -24,7 +24,7 @@ static const struct part {
 	{ 0, 40, 40 }, { 1, 24, 10 }, { 2, 5, 5 }, /* the second block: */
 	{ 0, 16, 8 },  { 1, 12, 0 },
 };
-#define PARTS (sizeof(parts) / sizeof(parts[0]))
+#define PARTS (COUNT(parts))
 #define BLOCK 3 /* the second block begins here */
 
 static unsigned char bytes[VARS][48];

@@ -56,11 +56,10 @@ static const struct {
 
 TEST(grammar)
 {
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		struct fti_ini *ini = parse(lines[i].text);
+	each (l, lines) {
+		struct fti_ini *ini = parse(l->text);
 
-		is_str(fti_ini_get(ini, "a", "k"), lines[i].value,
-		       lines[i].name);
+		is_str(fti_ini_get(ini, "a", "k"), l->value, l->name);
 		fti_ini_free(ini);
 	}
 }
@@ -74,8 +73,7 @@ TEST(long)
 	memset(value, 'v', sizeof(value) - 1);
 	value[sizeof(value) - 1] = '\0';
 	ini = parse(fmt("[a]\nk = %.900s\n", value));
-	is_int((int64_t)strlen(fti_ini_get(ini, "a", "k")), 900,
-	       "a long value");
+	is_int(strlen(fti_ini_get(ini, "a", "k")), 900, "a long value");
 	fti_ini_free(ini);
 	memset(key, 'k', sizeof(key) - 1);
 	key[sizeof(key) - 1] = '\0';
@@ -95,28 +93,26 @@ TEST(numbers)
 {
 	const struct fti_ini_range r = { -1, 10 };
 	static const char *const bad[] = { "11", "-2", "1x", "", "0x1", "1 2" };
-	struct error err = ERROR_INIT;
 	struct fti_ini *ini = parse("[a]\nk = 10\nneg = -1\n[b]\nk = 1\n");
 	const char *text = NULL;
 	int64_t n = 0;
 	bool all = true;
 
-	ok(fti_ini_number(ini, "a", "k", r, &n, &err) == 0 && n == 10 &&
-		   fti_ini_number(ini, "A", "neg", r, &n, &err) == 0 && n == -1,
+	ok(fti_ini_number(ini, "a", "k", r, &n, &why) == 0 && n == 10 &&
+		   fti_ini_number(ini, "A", "neg", r, &n, &why) == 0 && n == -1,
 	   "numbers");
-	ok(fti_ini_number(ini, "a", "q", r, &n, &err) < 0 &&
-		   err.kind == ERROR_CORRUPT && says(&err, "x: [a] q: missing"),
-	   "a missing one");
-	ok(fti_ini_text(ini, "c", "q", &text, &err) < 0 && text == NULL,
+	refuses(fti_ini_number(ini, "a", "q", r, &n, &why), ERROR_CORRUPT,
+		"x: [a] q: missing", "a missing one");
+	ok(fti_ini_text(ini, "c", "q", &text, &why) < 0 && text == NULL,
 	   "a missing text");
 	is_str(fti_ini_section(ini, 0), "a", "a section");
 	is_str(fti_ini_section(ini, 1), "b", "another");
 	ok(fti_ini_section(ini, 2) == NULL, "no more");
 	fti_ini_free(ini);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		ini = parse(fmt("[a]\nk = %s\n", bad[i]));
-		all = all && fti_ini_number(ini, "a", "k", r, &n, &err) < 0 &&
-		      err.kind == ERROR_CORRUPT && says(&err, "x: [a] k: ");
+	each (b, bad) {
+		ini = parse(fmt("[a]\nk = %s\n", *b));
+		all = all && fti_ini_number(ini, "a", "k", r, &n, &why) < 0 &&
+		      why.kind == ERROR_CORRUPT && says(&why, "x: [a] k: ");
 		fti_ini_free(ini);
 	}
 	ok(all, "what is no number in the range");
@@ -166,25 +162,23 @@ TEST(edits)
 	static const char *const bad[] = { "a\nb", "a;b", "a#b", " a",
 					   "a ",   "\"a", "a'" };
 	struct buf out = BUF_INIT;
-	struct error err = ERROR_INIT;
 	bool all = true;
 
-	for (size_t i = 0; i < sizeof(edits) / sizeof(edits[0]); i++) {
+	each (e, edits) {
 		struct fti_ini *ini = NULL;
 
-		is_int(set_in(edits[i].text, strlen(edits[i].text), &set, &out,
-			      &err),
-		       0, edits[i].name);
-		is_str(out.data, edits[i].after, "is the text expected");
+		is_int(set_in(e->text, strlen(e->text), &set, &out, &why), 0,
+		       e->name);
+		is_str(out.data, e->after, "is the text expected");
 		ini = parse(out.data);
 		is_str(fti_ini_get(ini, "a", "k"), "new", "and is read so");
 		fti_ini_free(ini);
 	}
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	each (b, bad)
 		all = all &&
-		      set_in("", 0, &(struct fti_ini_value){ "a", "k", bad[i] },
-			     &out, &err) < 0 &&
-		      err.kind == ERROR_USAGE;
+		      set_in("", 0, &(struct fti_ini_value){ "a", "k", *b },
+			     &out, &why) < 0 &&
+		      why.kind == ERROR_USAGE;
 	ok(all, "values that no ini file can hold are refused");
 	buf_free(&out);
 }
@@ -212,20 +206,19 @@ TEST(config)
 		"[advanced]\nlocal_test = yes\n",
 	};
 	struct fti_config c;
-	struct error err = ERROR_INIT;
 	bool all = true;
 
 	ok(take("[basic]\nNode_size = 2\nckpt_dir = ../x\n[restart]\n"
 		"failure = 3\n",
-		&c, &err) == 0 &&
+		&c, &why) == 0 &&
 		   c.node_size == 2 && c.group_size == -1 &&
 		   c.exec_id == NULL && str_eq(c.ckpt_dir, "../x") &&
 		   c.glbl_dir == NULL,
 	   "some keys, others missing");
 	fti_config_close(&c);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		all = all && take(bad[i], &c, &err) < 0 &&
-		      err.kind == ERROR_CORRUPT && says(&err, "x: [");
+	each (b, bad) {
+		all = all && take(*b, &c, &why) < 0 &&
+		      why.kind == ERROR_CORRUPT && says(&why, "x: [");
 		fti_config_close(&c);
 	}
 	ok(all, "values out of range name section and key");
@@ -244,14 +237,12 @@ TEST(beneath)
 	};
 	struct buf out = BUF_INIT;
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		struct error err = ERROR_INIT;
-		const int rc = fti_config_beneath(paths[i].from, &out, &err);
+	each (p, paths) {
+		const int rc = fti_config_beneath(p->from, &out, &why);
 
-		ok(paths[i].to != NULL
-			   ? rc == 0 && str_eq(out.data, paths[i].to)
-			   : rc < 0 && err.kind == ERROR_UNSAFE,
-		   paths[i].from);
+		ok(p->to != NULL ? rc == 0 && str_eq(out.data, p->to)
+				 : rc < 0 && why.kind == ERROR_UNSAFE,
+		   p->from);
 	}
 	buf_free(&out);
 }
@@ -264,9 +255,8 @@ look_at_config(const char *path)
 {
 	static const char *const values[] = { "3", "1", "2" };
 	struct fti_config c;
-	struct error err = ERROR_INIT;
 	struct buf was = BUF_INIT, is = BUF_INIT, out = BUF_INIT;
-	bool good = fti_config_open(&c, AT_FDCWD, path, &err) == 0 &&
+	bool good = fti_config_open(&c, AT_FDCWD, path, &why) == 0 &&
 		    c.node_size > 0 && c.group_size > 1 && c.head >= 0 &&
 		    c.local_test == 1 && c.exec_id != NULL &&
 		    str_eq(c.ckpt_dir, "./Local") &&
@@ -279,7 +269,7 @@ look_at_config(const char *path)
 		const struct fti_ini_value v = { "restart", "failure",
 						 values[i] };
 
-		good = good && set_in(is.data, is.len, &v, &out, &err) == 0;
+		good = good && set_in(is.data, is.len, &v, &out, &why) == 0;
 		buf_clear(&is);
 		must(buf_add(&is, out.data, out.len) == 0);
 		same += is.len == was.len &&
@@ -294,8 +284,6 @@ look_at_config(const char *path)
 
 TEST(golden)
 {
-	struct error err = ERROR_INIT;
-
 	if (!ftitest_enter("golden configurations") || !find_files("."))
 		return;
 	for (size_t i = 0; i < found.count; i++) {
@@ -305,7 +293,7 @@ TEST(golden)
 			look_at_config(found.paths[i]);
 		if (str_eq(base_name(found.paths[i]), "Topology.fti"))
 			ok(fti_topology_read(AT_FDCWD, found.paths[i], &g,
-					     &err) == 0 &&
+					     &why) == 0 &&
 				   g.nodes >= 2,
 			   found.paths[i]);
 	}
@@ -333,14 +321,10 @@ parse_all(void *arg, struct error *err)
 
 TEST(misuse)
 {
-	struct error err = ERROR_INIT;
-
 	ok(fails_well(parse_all, NULL, NULL), "each allocation fails");
-	ok(fti_ini_parse("x", "", FTI_INI_MAX + 1, &err) == NULL &&
-		   err.kind == ERROR_CORRUPT,
-	   "a file that is too large is not parsed");
-	ok(fti_ini_read(AT_FDCWD, "/nonexistent/x", &err) == NULL &&
-		   err.kind == ERROR_ABSENT,
-	   "a missing file");
+	refuses(fti_ini_parse("x", "", FTI_INI_MAX + 1, &why), ERROR_CORRUPT,
+		NULL, "a file that is too large is not parsed");
+	refuses(fti_ini_read(AT_FDCWD, "/nonexistent/x", &why), ERROR_ABSENT,
+		NULL, "a missing file");
 	fti_ini_free(NULL);
 }

@@ -51,7 +51,6 @@ test_fields(void)
 {
 	unsigned char record[FTI_META_MAX] = { 0 };
 	enum fti_layout l = FTI_A;
-	struct error err = ERROR_INIT;
 
 	memset(record, 0xff, sizeof(record));
 	is_int(fti_get(FTI_F, FTI_MAX_FS, record), -1, "a negative size");
@@ -65,11 +64,11 @@ test_fields(void)
 		   !fti_fits(FTI_E, FTI_FS, (uint64_t)INT32_MAX + 1) &&
 		   fti_fits(FTI_F, FTI_FS, (uint64_t)INT32_MAX + 1),
 	   "what fits");
-	ok(fti_layout_parse("e", &l, &err) == 0 && l == FTI_E, "a letter");
-	ok(fti_layout_parse("G", &l, &err) < 0 && err.kind == ERROR_USAGE,
-	   "another one");
-	ok(fti_layout_parse("", &l, &err) < 0 &&
-		   fti_layout_parse("AB", &l, &err) < 0,
+	ok(fti_layout_parse("e", &l, &why) == 0 && l == FTI_E, "a letter");
+	refuses(fti_layout_parse("G", &l, &why), ERROR_USAGE, NULL,
+		"another one");
+	ok(fti_layout_parse("", &l, &why) < 0 &&
+		   fti_layout_parse("AB", &l, &why) < 0,
 	   "none, two");
 }
 

@@ -67,28 +67,26 @@ main(void)
 {
 	char text[128];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const size_t len = strlen(names[i]);
+	each (t, names) {
+		const size_t len = strlen(*t);
 		bool cut = true, changed = true;
 
 		for (size_t n = 0; n < len; n++) {
-			snprintf(text, sizeof(text), "%.*s", (int)n, names[i]);
+			snprintf(text, sizeof(text), "%.*s", (int)n, *t);
 			cut = cut &&
 			      fti_name_parse(text).kind == FTI_NAME_OTHER;
 		}
 		for (size_t n = 0; n < 255 * len; n++) {
-			strcpy(text, names[i]);
+			strcpy(text, *t);
 			text[n / 255] ^= (char)(n % 255 + 1);
 			changed = changed && holds(text);
 		}
-		ok(fti_name_parse(names[i]).kind != FTI_NAME_OTHER &&
-			   holds(names[i]),
-		   names[i]);
-		ok(cut, fmt("%s: each truncation", names[i]));
-		ok(changed, fmt("%s: each changed byte", names[i]));
+		ok(fti_name_parse(*t).kind != FTI_NAME_OTHER && holds(*t), *t);
+		ok(cut, fmt("%s: each truncation", *t));
+		ok(changed, fmt("%s: each changed byte", *t));
 	}
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		ok(fti_name_parse(others[i]).kind == FTI_NAME_OTHER, others[i]);
+	each (o, others)
+		ok(fti_name_parse(*o).kind == FTI_NAME_OTHER, *o);
 	test_parts();
 	return tap_done();
 }

@@ -26,21 +26,17 @@ TEST(parse)
 		"<", "<<", "f-8", "b2", "V0",  "V65536", "float64", "i4'",
 	};
 
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+	each (g, good) {
 		struct fti_dtype t;
 
-		ok(fti_dtype_parse(good[i].text, &t, NULL) == 0 &&
-			   strcmp(t.text, good[i].is) == 0 &&
-			   t.size == good[i].size,
-		   good[i].text);
+		ok(fti_dtype_parse(g->text, &t, NULL) == 0 &&
+			   strcmp(t.text, g->is) == 0 && t.size == g->size,
+		   g->text);
 	}
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct error err = ERROR_INIT;
+	each (b, bad) {
 		struct fti_dtype t;
 
-		ok(fti_dtype_parse(bad[i], &t, &err) < 0 &&
-			   err.kind == ERROR_USAGE,
-		   bad[i]);
+		refuses(fti_dtype_parse(*b, &t, &why), ERROR_USAGE, NULL, *b);
 	}
 }
 
@@ -58,12 +54,12 @@ TEST(recorded)
 	};
 	struct fti_dtype t;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct fti_posix_var v = { .type = cases[i].type,
-						 .type_size = cases[i].size };
+	each (c, cases) {
+		const struct fti_posix_var v = { .type = c->type,
+						 .type_size = c->size };
 
 		fti_dtype_recorded(&v, &t);
-		is_str(t.text, cases[i].is, "a recorded type");
+		is_str(t.text, c->is, "a recorded type");
 	}
 	fti_dtype_recorded(NULL, &t);
 	is_str(t.text, "|u1", "none is recorded");
@@ -75,7 +71,6 @@ TEST(header)
 	struct fti_posix_var v = { .ndims = 3, .dims = dims };
 	struct fti_dtype t;
 	struct buf out = BUF_INIT;
-	struct error err = ERROR_INIT;
 
 	must(fti_dtype_parse("f8", &t, NULL) == 0);
 	must(fti_npy_header(&t, 480, &v, &out, NULL) == 0);
@@ -103,9 +98,8 @@ TEST(header)
 	must(fti_npy_header(&t, 8, &v, &out, NULL) == 0);
 	ok(strstr(out.data + 10, "'shape': (1,), }") != NULL,
 	   "dimensions that overflow");
-	ok(fti_npy_header(&t, 9, NULL, &out, &err) < 0 &&
-		   err.kind == ERROR_USAGE,
-	   "half an element");
+	refuses(fti_npy_header(&t, 9, NULL, &out, &why), ERROR_USAGE, NULL,
+		"half an element");
 	buf_free(&out);
 }
 

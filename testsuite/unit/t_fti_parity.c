@@ -228,21 +228,20 @@ test_group(enum fti_layout layout, enum sizes sizes)
 
 	make_group(&g, layout, sizes);
 	for (unsigned lost = 0; lost < 1u << 2 * K; lost++) {
-		struct error err = ERROR_INIT;
 		bool good = true;
 		int rc = 0;
 
 		set_parity(&p, &g, lost);
-		rc = fti_parity_open(&p, &err);
+		rc = fti_parity_open(&p, &why);
 		if (count_bits(lost) > K) {
-			refused += rc < 0 && err.kind == ERROR_LOST;
+			refused += rc < 0 && why.kind == ERROR_LOST;
 		} else {
 			for (unsigned m = 0; m < 2 * K && rc == 0; m++)
 				good = good && is_right(&g, &p, m);
 			patterns++;
 			wrong += rc < 0 || !good;
 			if (rc < 0 || !good)
-				printf("# pattern %02x: %s\n", lost, err.text);
+				printf("# pattern %02x: %s\n", lost, why.text);
 		}
 		fti_parity_close(&p);
 	}
@@ -262,7 +261,6 @@ static void
 test_sums(void)
 {
 	static struct fti_parity p;
-	struct error err = ERROR_INIT;
 	const unsigned lost = 0x78; /* data 3, parity 0 to 2 */
 	struct group g;
 	unsigned refused = 0;
@@ -272,19 +270,19 @@ test_sums(void)
 		set_parity(&p, &g, (0xf8 & ~(0x10u << parity)));
 		p.members[3].sum = NULL;
 		refused +=
-			fti_parity_open(&p, &err) < 0 && err.kind == ERROR_LOST;
+			fti_parity_open(&p, &why) < 0 && why.kind == ERROR_LOST;
 		fti_parity_close(&p);
 	}
 	ok(refused > 0, "without a checksum some bytes stay unknown");
 	set_parity(&p, &g, lost);
 	p.members[3].sum = "00000000000000000000000000000000";
-	ok(fti_parity_open(&p, &err) < 0 || refused < K,
+	ok(fti_parity_open(&p, &why) < 0 || refused < K,
 	   "no byte has a wrong checksum");
 	fti_parity_close(&p);
 	set_parity(&p, &g, 1);
 	g.files[K].data[g.length - 1] ^= 1;
-	ok(fti_parity_open(&p, &err) < 0 && err.kind == ERROR_CORRUPT,
-	   "files that contradict each other are noticed");
+	refuses(fti_parity_open(&p, &why), ERROR_CORRUPT, NULL,
+		"files that contradict each other are noticed");
 	fti_parity_close(&p);
 	free_group(&g);
 }

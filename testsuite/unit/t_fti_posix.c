@@ -67,13 +67,9 @@ static const struct {
 
 TEST(bad)
 {
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct error err = ERROR_INIT;
-
-		ok(fti_posix_parse("x", bad[i].text, strlen(bad[i].text),
-				   &err) == NULL &&
-			   err.kind == ERROR_CORRUPT && says(&err, bad[i].says),
-		   bad[i].name);
+	each (b, bad) {
+		refuses(fti_posix_parse("x", b->text, strlen(b->text), &why),
+			ERROR_CORRUPT, b->says, b->name);
 	}
 }
 
@@ -136,31 +132,28 @@ TEST(content)
 	struct fti_posix *p = good_one();
 	struct fti_content c;
 	struct fti_source s;
-	struct error err = ERROR_INIT;
 	struct buf out = BUF_INIT;
 	char read[6];
 
 	fti_source_memory(&s, data, 10, "data");
-	ok(fti_content_posix(&c, &p->files[0], &s, &err) == 0 && c.nvars == 2 &&
+	ok(fti_content_posix(&c, &p->files[0], &s, &why) == 0 && c.nvars == 2 &&
 		   c.vars[0].described->type == 2 &&
 		   c.vars[0].described->type_size == 2 &&
 		   str_eq(c.vars[0].described->name, "x y") &&
 		   fti_content_read(&c, fti_content_var(&c, 7), read, 6, 0,
-				    &err) == 0 &&
+				    &why) == 0 &&
 		   memcmp(read, "efghij", 6) == 0,
 	   "the content with names and types");
 	fti_content_fini(&c);
 	s.size = 9;
-	ok(fti_content_posix(&c, &p->files[0], &s, &err) < 0 &&
-		   err.kind == ERROR_CORRUPT &&
-		   says(&err, "variable 7 has 6 bytes at 4"),
-	   "a file that is too short");
+	refuses(fti_content_posix(&c, &p->files[0], &s, &why), ERROR_CORRUPT,
+		"variable 7 has 6 bytes at 4", "a file that is too short");
 	fti_content_fini(&c);
 	ok(p->files[0].vars[0].ndims == 2 && p->files[0].vars[0].dims[1] == 1,
 	   "dimensions");
 	p->files[0].vars[1].name = "a#b";
-	ok(fti_posix_print(p, &out, &err) < 0 && err.kind == ERROR_USAGE,
-	   "a name that no ini file can hold is refused");
+	refuses(fti_posix_print(p, &out, &why), ERROR_USAGE, NULL,
+		"a name that no ini file can hold is refused");
 	buf_free(&out);
 	fti_posix_free(p);
 }

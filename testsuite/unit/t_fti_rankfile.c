@@ -240,16 +240,15 @@ TEST(places)
 		  false },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each (c, cases) {
 		scratch_dir(root, sizeof(root));
-		write_text(fmt("%s/%s", root, cases[i].file), DATA);
-		write_text(fmt("%s/%s", root, cases[i].meta), META);
-		is_str(seen(fmt("%s/%s", root, cases[i].file), NULL),
-		       cases[i].found
-			       ? "POSIX: intact"
-			       : "unknown: not an FTI-FF file: no metadata of "
-				 "POSIX files describe it",
-		       fmt("%s by %s", cases[i].file, cases[i].meta));
+		write_text(fmt("%s/%s", root, c->file), DATA);
+		write_text(fmt("%s/%s", root, c->meta), META);
+		is_str(seen(fmt("%s/%s", root, c->file), NULL),
+		       c->found ? "POSIX: intact"
+				: "unknown: not an FTI-FF file: no metadata of "
+				  "POSIX files describe it",
+		       fmt("%s by %s", c->file, c->meta));
 	}
 }
 
@@ -291,7 +290,6 @@ TEST(copies)
 {
 	struct fti_metas *m = fti_metas_new(NULL);
 	struct fti_rankfile_options o = options(m);
-	struct error err = ERROR_INIT;
 	struct fti_rankfile r;
 	struct fti_source s;
 	char *path = NULL;
@@ -311,15 +309,15 @@ TEST(copies)
 	fti_source_memory(&s, DATA1, 10, "computed");
 	o.computed = &s;
 	path = fmt("%s/gone/node1/E/l2/Ckpt3-Rank1.fti", root);
-	ok(fti_rankfile_open(&r, path, &o, &err) == 0 &&
-		   fti_rankfiles_check(&r, 1, true, NULL, &err) == 0 &&
+	ok(fti_rankfile_open(&r, path, &o, &why) == 0 &&
+		   fti_rankfiles_check(&r, 1, true, NULL, &why) == 0 &&
 		   r.form == FTI_FORM_POSIX && r.checked.data_good &&
 		   r.id == 3 && r.content.nvars == 2,
 	   "a file that is computed");
 	fti_rankfile_close(&r);
 	o.layer = 0;
-	ok(fti_rankfile_open(&r, path, &o, &err) < 0 && err.kind == ERROR_USAGE,
-	   "no layers");
+	refuses(fti_rankfile_open(&r, path, &o, &why), ERROR_USAGE, NULL,
+		"no layers");
 	fti_rankfile_close(&r);
 	fti_metas_free(m);
 }

@@ -211,11 +211,10 @@ static void
 test_changed(size_t at)
 {
 	struct test t = new_test(MANY);
-	struct error err = ERROR_INIT;
 
 	t.change = at;
-	ok(run(&t, MANY, NULL, &err) < 0 && err.kind == ERROR_CORRUPT &&
-		   says(&err, "changed after it was checked") &&
+	ok(run(&t, MANY, NULL, &why) < 0 && why.kind == ERROR_CORRUPT &&
+		   says(&why, "changed after it was checked") &&
 		   puttest_count() == MANY,
 	   fmt("file %zu changes between plan and writing: nothing is "
 	       "written",
@@ -249,7 +248,6 @@ test_stop(void)
 {
 	const struct test new = new_test(3);
 	struct work w = { .stop = stop };
-	struct error err = ERROR_INIT;
 	bool untouched = true;
 	int rc = -1;
 	long n = 0;
@@ -258,12 +256,11 @@ test_stop(void)
 	for (n = 0; rc < 0 && n < 1000; n++) {
 		struct test t = new;
 
-		error_clear(&err);
 		stop_after = n;
-		rc = run(&t, 3, &w, &err);
+		rc = run(&t, 3, &w, &why);
 		if (rc < 0)
 			untouched &=
-				err.errnum == EINTR && puttest_count() == 3;
+				why.errnum == EINTR && puttest_count() == 3;
 	}
 	work_end(&w);
 	ok(n > 10 && untouched, "when stopped at any time, nothing is written");

@@ -44,7 +44,6 @@ TEST(files)
 {
 	struct fti_content c;
 	struct fti_source s;
-	struct error err = ERROR_INIT;
 	struct work dry = { .dry_run = true };
 
 	start();
@@ -69,10 +68,8 @@ TEST(files)
 		   "files");
 		put_file(dir, "all", "old");
 		must(unlinkat(dir, "head", 0) == 0);
-		ok(fti_varfiles_write(dir, list + 1, 3, false, NULL, &err) <
-				   0 &&
-			   err.kind == ERROR_USAGE && says(&err, "all: exists"),
-		   "a name that exists");
+		refuses(fti_varfiles_write(dir, list + 1, 3, false, NULL, &why),
+			ERROR_USAGE, "all: exists", "a name that exists");
 		ok(holds_at(dir, "all", "old") && !exists_at(dir, "head"),
 		   "nothing is written");
 		ok(fti_varfiles_write(dir, list + 1, 3, true, NULL, NULL) ==
@@ -88,7 +85,6 @@ TEST(stream)
 {
 	struct fti_content c;
 	struct fti_source s;
-	struct error err = ERROR_INIT;
 	int fd[2];
 	char read_back[32] = "";
 
@@ -105,16 +101,15 @@ TEST(stream)
 		close(fd[0]);
 		fd[0] = open("/dev/full", O_WRONLY);
 		ok(fd[0] < 0 ||
-			   (fti_varfile_stream(fd[0], &x, NULL, &err) < 0 &&
-			    err.errnum == ENOSPC),
+			   (fti_varfile_stream(fd[0], &x, NULL, &why) < 0 &&
+			    why.errnum == ENOSPC),
 		   "a full disk");
 		if (fd[0] >= 0)
 			close(fd[0]);
 		s.size = 12;
 		fd[0] = open("/dev/null", O_WRONLY);
-		ok(fti_varfile_stream(fd[0], &x, NULL, &err) < 0 &&
-			   err.kind == ERROR_CORRUPT,
-		   "a file that became shorter");
+		refuses(fti_varfile_stream(fd[0], &x, NULL, &why),
+			ERROR_CORRUPT, NULL, "a file that became shorter");
 		close(fd[0]);
 	}
 	fti_content_fini(&c);

@@ -133,7 +133,6 @@ TEST(limits)
 	const uint64_t records = 82 + 8 + 50, max = INT32_MAX - records;
 	struct fti_raw twice[2] = { raw[0], raw[0] };
 	struct fti_draft d;
-	struct error err = ERROR_INIT;
 
 	ok(plan_one(max, FTI_E, 1, NULL) == ERROR_NONE,
 	   "the largest file of E is possible");
@@ -151,16 +150,15 @@ TEST(limits)
 	ok(plan_one(4, FTI_F, -1, "id of the checkpoint") == ERROR_USAGE &&
 		   plan_one(4, FTI_A, -1, NULL) == ERROR_NONE,
 	   "an id that is not known, only A and B do without");
-	ok(fti_describe_pack(&d, twice, 2, 0, FTI_F, &err) < 0 &&
-		   err.kind == ERROR_USAGE && says(&err, "given twice"),
-	   "the same variable twice");
+	refuses(fti_describe_pack(&d, twice, 2, 0, FTI_F, &why), ERROR_USAGE,
+		"given twice", "the same variable twice");
 	fti_draft_fini(&d);
-	ok(fti_describe_pack(&d, raw, 0, 0, FTI_F, &err) == 0 &&
-		   fti_draft_plan(&d, &err) < 0 && err.kind == ERROR_USAGE,
+	ok(fti_describe_pack(&d, raw, 0, 0, FTI_F, &why) == 0 &&
+		   fti_draft_plan(&d, &why) < 0 && why.kind == ERROR_USAGE,
 	   "no variable");
 	fti_draft_fini(&d);
-	ok(pack("none", FTI_F, UINT32_MAX, &err) == 0 ||
-		   err.kind == ERROR_SYSTEM,
+	ok(pack("none", FTI_F, UINT32_MAX, &why) == 0 ||
+		   why.kind == ERROR_SYSTEM,
 	   "a lot of room");
 }
 
@@ -205,7 +203,7 @@ TEST(posix)
 	ok(got.len == 605000 && memcmp(got.data, bytes[0], 600000) == 0 &&
 		   memcmp(got.data + 600000, bytes[2], 5000) == 0,
 	   "its bytes");
-	is_int((int64_t)d.containers[2].c.fptr, 600000, "offset of a variable");
+	is_int(d.containers[2].c.fptr, 600000, "offset of a variable");
 	fti_draft_fini(&d);
 	hash_free(h);
 	buf_free(&got);
@@ -274,7 +272,6 @@ is_untouched(void)
 TEST(stop)
 {
 	struct work w = { .stop = stop };
-	struct error err = ERROR_INIT;
 	bool untouched = true;
 	long n = 0;
 	int rc = -1;
@@ -282,11 +279,10 @@ TEST(stop)
 	must(work_start(&w, 1, NULL) == 0);
 	start();
 	for (n = 0; rc < 0 && n < 1000; n++) {
-		error_clear(&err);
 		stop_after = n;
-		rc = convert(&w, &err);
+		rc = convert(&w, &why);
 		if (rc < 0)
-			untouched &= err.errnum == EINTR && is_untouched();
+			untouched &= why.errnum == EINTR && is_untouched();
 	}
 	ok(n > 15 && untouched,
 	   "when stopped at any time, all files are as before");
@@ -308,10 +304,8 @@ TEST(changed)
 	flip(t.path, 300000);
 	read_whole(t.path, &from);
 	for (int i = 0; i < 2; i++) {
-		struct error err = ERROR_INIT;
-
-		ok(convert(NULL, &err) < 0 && err.kind == ERROR_CORRUPT &&
-			   says(&err, says_so[i]) && is_untouched(),
+		ok(convert(NULL, &why) < 0 && why.kind == ERROR_CORRUPT &&
+			   says(&why, says_so[i]) && is_untouched(),
 		   fmt("a damaged file is not converted: %s", says_so[i]));
 		open_it("from");
 	}

@@ -10,7 +10,6 @@ static const char full[] = "HaltSeconds>30\nExitAfter>1900000000\n"
 TEST(read)
 {
 	struct kvtree *t = tree_of(full);
-	struct error err = ERROR_INIT;
 	struct halt h;
 
 	is_int(halt_read(t, &h, NULL), 0, "halt file");
@@ -35,15 +34,15 @@ TEST(read)
 		   h.checkpoints_left == -1,
 	   "... also as LLNL's tool writes it");
 	tree_clear(t);
-	is_int(halt_read_checkpoints(t, &h.checkpoints_left, &err), -1,
+	is_int(halt_read_checkpoints(t, &h.checkpoints_left, &why), -1,
 	       "no count");
-	is_int(err.kind, ERROR_ABSENT, "... is absent");
+	is_int(why.kind, ERROR_ABSENT, "... is absent");
 	tree_add(t, "ExitAfter>soon\n");
-	is_int(halt_read(t, &h, &err), -1, "no number");
-	is_int(err.kind, ERROR_CORRUPT, err.text);
+	is_int(halt_read(t, &h, &why), -1, "no number");
+	is_int(why.kind, ERROR_CORRUPT, why.text);
 	tree_clear(t);
 	tree_add(t, "ExitReason\n");
-	is_int(halt_read(t, &h, &err), -1, "no reason");
+	is_int(halt_read(t, &h, &why), -1, "no reason");
 	kvtree_free(t);
 }
 
@@ -75,10 +74,9 @@ TEST(set)
 static void
 read_any(const struct kvtree *t, void *arg)
 {
-	struct error err = ERROR_INIT;
 	struct halt h;
 
-	if (halt_read(t, &h, &err) < 0 && err.kind != ERROR_CORRUPT)
+	if (halt_read(t, &h, &why) < 0 && why.kind != ERROR_CORRUPT)
 		++*(int *)arg;
 }
 
@@ -102,7 +100,7 @@ TEST(damage)
 	int odd = 0;
 
 	ok(tree_flip_each(t, read_any, &odd) > 30, "flipped bytes");
-	is_int((int64_t)tree_drop_each(t, read_any, &odd), 10, "missing keys");
+	is_int(tree_drop_each(t, read_any, &odd), 10, "missing keys");
 	is_int(odd, 0, "... are read or corrupt");
 	memset(long_reason, 'x', sizeof(long_reason));
 	long_reason[sizeof(long_reason) - 1] = '\0';

@@ -194,7 +194,7 @@ test_nodes(void)
 		{ "good3", "Specified as down", HEALTH_SPECIFIED,
 		  HEALTH_SPECIFIED },
 	};
-	const size_t count = sizeof(want) / sizeof(want[0]);
+	const size_t count = COUNT(want);
 	struct buf asked = BUF_INIT, text = BUF_INIT;
 	struct hostlist bad;
 	double from = 0;
@@ -246,18 +246,15 @@ test_nodes(void)
 static void
 test_errors(void)
 {
-	struct error err = ERROR_INIT;
-
 	setenv("SCR_EXCLUDE_NODES", "a[1-", 1);
 	open_scene("good1");
-	ok(ask(NULL, &err) < 0 && err.kind == ERROR_USAGE &&
-		   says(&err, "SCR_EXCLUDE_NODES from environment"),
-	   "an exclude list that is none");
+	refuses(ask(NULL, &why), ERROR_USAGE,
+		"SCR_EXCLUDE_NODES from environment",
+		"an exclude list that is none");
 	unsetenv("SCR_EXCLUDE_NODES");
 	open_scene("good1");
 	setenv("PATH", "/nonexistent", 1);
-	ok(ask(NULL, &err) < 0 && err.kind == ERROR_ABSENT,
-	   "no way to reach nodes");
+	refuses(ask(NULL, &why), ERROR_ABSENT, NULL, "no way to reach nodes");
 	setenv("PATH", fmt("%s:/usr/bin:/bin", root), 1);
 }
 

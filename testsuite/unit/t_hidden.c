@@ -138,7 +138,6 @@ static void
 round_trip(size_t nranks, size_t nfiles, const uint32_t *ranks, size_t n,
 	   unsigned generation, size_t parts)
 {
-	struct error err = ERROR_INIT;
 	struct scene s;
 	struct hidden got, again;
 	struct rank2file w;
@@ -146,24 +145,23 @@ round_trip(size_t nranks, size_t nfiles, const uint32_t *ranks, size_t n,
 	map_enter();
 	scene_init(&s, nranks, nfiles, ranks, n);
 	s.r.generation = generation;
-	is_int(hidden_store(&s.h, map_dir, &s.m, &s.r, &err), 0,
+	is_int(hidden_store(&s.h, map_dir, &s.m, &s.r, &why), 0,
 	       fmt("%zu ranks stored", nranks));
-	is_int((int64_t)kvtree_count(kvtree_get(s.r.containers, "HIDDEN")),
-	       (int64_t)parts, "... all parts listed");
-	is_int((int64_t)parts_there(map_root), (int64_t)parts, "... and there");
-	is_int(hidden_load(&got, map_dir, &s.r, &s.m, &err), 0, "... loaded");
+	is_int(kvtree_count(kvtree_get(s.r.containers, "HIDDEN")), parts,
+	       "... all parts listed");
+	is_int(parts_there(map_root), parts, "... and there");
+	is_int(hidden_load(&got, map_dir, &s.r, &s.m, &why), 0, "... loaded");
 	ok(same_hidden(&s.h, &got), "... and the same");
 
 	/* Storing the loaded metadata in the next generation gives the same
 	 * parts. */
 	must(segmap_write(&s.m, nranks, false, &w, NULL) == 0);
 	w.generation = generation + 1;
-	is_int(hidden_store(&got, map_dir, &s.m, &w, &err), 0, "again");
-	is_int((int64_t)parts_there(map_root), 2 * (int64_t)parts,
-	       "... beside it");
-	is_int(hidden_sweep(map_dir, &w, &err), 0, "... instead of it");
-	is_int((int64_t)parts_there(map_root), (int64_t)parts, "... alone");
-	is_int(hidden_load(&again, map_dir, &w, &s.m, &err), 0, "... loaded");
+	is_int(hidden_store(&got, map_dir, &s.m, &w, &why), 0, "again");
+	is_int(parts_there(map_root), 2 * (int64_t)parts, "... beside it");
+	is_int(hidden_sweep(map_dir, &w, &why), 0, "... instead of it");
+	is_int(parts_there(map_root), parts, "... alone");
+	is_int(hidden_load(&again, map_dir, &w, &s.m, &why), 0, "... loaded");
 	ok(same_hidden(&s.h, &again), "... and the same");
 	rank2file_free(&w);
 	hidden_free(&again);
@@ -256,9 +254,8 @@ places(void)
 	scene_init(&s, 16385, 200, ranks, 7);
 	s.r.generation = 3;
 	must(hidden_store(&s.h, map_dir, &s.m, &s.r, NULL) == 0);
-	for (size_t i = 0; i < sizeof(where) / sizeof(where[0]); i++)
-		is_str(part_with(where[i].table, where[i].name), where[i].part,
-		       where[i].name);
+	each (t, where)
+		is_str(part_with(t->table, t->name), t->part, t->name);
 	must(hidden_load(&got, map_dir, &s.r, &s.m, NULL) == 0);
 	is_int(hidden_find(&got, "filemap_8191")->rank, 0,
 	       "a file is of the first rank of its part");
@@ -267,8 +264,8 @@ places(void)
 	must(segmap_write(&s.m, 16385, false, &w, NULL) == 0);
 	w.generation = 3;
 	must(hidden_store(&got, map_dir, &s.m, &w, NULL) == 0);
-	for (size_t i = 0; i < sizeof(where) / sizeof(where[0]); i++)
-		is_str(part_with(where[i].table, where[i].name), where[i].part,
+	each (c, where)
+		is_str(part_with(c->table, c->name), c->part,
 		       "... and stays where it was");
 	rank2file_free(&w);
 	hidden_free(&got);
@@ -279,15 +276,13 @@ static void
 adding(void)
 {
 	struct hidden_file f = { .name = "a\n", .rank = 1 };
-	struct error err = ERROR_INIT;
 	struct hidden h = { .nfiles = 0 };
 
 	ok(hidden_find(&h, "a") == NULL, "nothing in none");
 	must(hidden_init(&h, NULL) == 0);
-	is_int(hidden_add(&h, &f, &err), 0, "a file is added");
-	ok(hidden_add(&h, &f, &err) < 0 && err.kind == ERROR_CORRUPT &&
-		   says(&err, "a\\n: named twice"),
-	   "but once");
+	is_int(hidden_add(&h, &f, &why), 0, "a file is added");
+	refuses(hidden_add(&h, &f, &why), ERROR_CORRUPT, "a\\n: named twice",
+		"but once");
 	ok(h.nfiles == 1 && hidden_find(&h, "a\n") == h.files &&
 		   hidden_find(&h, "b") == NULL,
 	   "and found");
@@ -312,12 +307,11 @@ damaged(void)
 	fd = openat(map_dir, "packed.0.scr", O_RDWR | O_CLOEXEC);
 	must(io_read_fd(fd, "packed", SIZE_MAX, &raw, NULL) == 0);
 	for (size_t i = 0; i < raw.len; i++) {
-		struct error err = ERROR_INIT;
 		char flipped = (char)(raw.data[i] ^ 1 << i % 8);
 		int rc = 0;
 
 		must(pwrite(fd, &flipped, 1, (off_t)i) == 1);
-		rc = hidden_load(&got, map_dir, &s.r, &s.m, &err);
+		rc = hidden_load(&got, map_dir, &s.r, &s.m, &why);
 		odd += rc < 0 || got.unread || got.nfiles != s.h.nfiles;
 		loaded += rc == 0 && got.flaw == NULL;
 		hidden_free(&got);
@@ -331,7 +325,7 @@ damaged(void)
 		       got.incomplete != (s.h.nfiles > 0);
 		hidden_free(&got);
 	}
-	is_int((int64_t)odd, 0, "for cut and flipped parts, copies are read");
+	is_int(odd, 0, "for cut and flipped parts, copies are read");
 	ok(loaded <= 8, "... but for bits nobody looks at");
 	close(fd);
 	buf_free(&raw);
@@ -343,11 +337,10 @@ static void
 load_tree(const struct kvtree *t, void *arg)
 {
 	struct scene *s = arg;
-	struct error err = ERROR_INIT;
 	struct hidden got;
 
 	must(kvtree_write_file(t, map_dir, "packed.0.scr", NULL) == 0);
-	if (hidden_load(&got, map_dir, &s->r, &s->m, &err) == 0) {
+	if (hidden_load(&got, map_dir, &s->r, &s->m, &why) == 0) {
 		for (size_t i = 0; i < got.nfiles; i++)
 			must(strchr(got.files[i].name, '/') == NULL &&
 			     hidden_find(&got, got.files[i].name) ==
@@ -356,7 +349,7 @@ load_tree(const struct kvtree *t, void *arg)
 			      got.files[i].at < got.red.nfiles));
 		hidden_free(&got);
 	} else {
-		must(err.kind == ERROR_CORRUPT || err.kind == ERROR_UNSAFE);
+		must(why.kind == ERROR_CORRUPT || why.kind == ERROR_UNSAFE);
 	}
 }
 
@@ -401,7 +394,6 @@ static void
 no_memory(void)
 {
 	uint32_t ranks[70];
-	struct error err = ERROR_INIT;
 	struct scene s;
 	int proc = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -411,8 +403,8 @@ no_memory(void)
 	scene_init(&s, 70, 5, ranks, 70);
 	must(hidden_store(&s.h, map_dir, &s.m, &s.r, NULL) == 0);
 	ok(fail_each_alloc(fail_all, &s) > 20, "no memory");
-	ok(hidden_store(&s.h, proc, &s.m, &s.r, &err) < 0 &&
-		   says(&err, "packed.0.scr"),
+	ok(hidden_store(&s.h, proc, &s.m, &s.r, &why) < 0 &&
+		   says(&why, "packed.0.scr"),
 	   "a directory that takes no files");
 	close(proc);
 	scene_fini(&s);

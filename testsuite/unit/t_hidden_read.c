@@ -22,8 +22,8 @@ TEST(names)
 
 	is_int(dataset_dir_packed("packed.0.scr"), 0, "the first part");
 	is_int(dataset_dir_packed("packed.8192.scr"), 8192, "another");
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ok(dataset_dir_packed(bad[i]) < 0, label(bad[i]));
+	each (b, bad)
+		ok(dataset_dir_packed(*b) < 0, label(*b));
 }
 
 /* Only old parts are removed from the metadata directory. */
@@ -33,7 +33,6 @@ TEST(sweeping)
 					    "packed.7.scr.bak", "rank2file" };
 	struct kvtree *table = tree_of("HIDDEN>packed.0.scr\n");
 	struct rank2file r = { .containers = table };
-	struct error err = ERROR_INIT;
 	bool good = true;
 
 	map_enter();
@@ -41,20 +40,19 @@ TEST(sweeping)
 		write_text(fmt("%s/%s", map_root, stay[i]), "");
 	write_text(fmt("%s/packed.1.scr", map_root), "");
 	write_text(fmt("%s/packed.8192.scr", map_root), "");
-	is_int(hidden_sweep(map_dir, &r, &err), 0, "swept");
+	is_int(hidden_sweep(map_dir, &r, &why), 0, "swept");
 	for (size_t i = 0; i < 4; i++)
 		good &= exists(fmt("%s/%s", map_root, stay[i]));
 	ok(good && !exists(fmt("%s/packed.1.scr", map_root)) &&
 		   !exists(fmt("%s/packed.8192.scr", map_root)),
 	   "old parts go, all else stays");
 	r.containers = NULL;
-	is_int(hidden_sweep(map_dir, &r, &err), 0, "swept");
-	is_int((int64_t)parts_there(map_root), 0, "none listed: all go");
+	is_int(hidden_sweep(map_dir, &r, &why), 0, "swept");
+	is_int(parts_there(map_root), 0, "none listed: all go");
 	must(mkdir(fmt("%s/packed.1.scr", map_root), 0777) == 0);
-	ok(hidden_sweep(map_dir, &r, &err) < 0 && err.kind == ERROR_SYSTEM &&
-		   says(&err, "packed.1.scr"),
-	   "what cannot be removed is named");
-	ok(hidden_sweep(-1, &r, &err) < 0, "no directory");
+	refuses(hidden_sweep(map_dir, &r, &why), ERROR_SYSTEM, "packed.1.scr",
+		"what cannot be removed is named");
+	ok(hidden_sweep(-1, &r, &why) < 0, "no directory");
 	kvtree_free(table);
 }
 
@@ -129,13 +127,12 @@ TEST(refused)
 	};
 
 	map_enter();
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct error err = ERROR_INIT;
+	each (b, bad) {
 		struct hidden h;
-		int rc = load(&h, bad[i].first, bad[i].second, &err);
+		int rc = load(&h, b->first, b->second, &why);
 
-		ok(rc < 0 && err.kind == bad[i].kind && says(&err, bad[i].says),
-		   label(err.text));
+		ok(rc < 0 && why.kind == b->kind && says(&why, b->says),
+		   label(why.text));
 		ok(h.arena == NULL && h.files == NULL && h.ntrees == 0,
 		   "... nothing is left");
 	}
@@ -143,7 +140,6 @@ TEST(refused)
 
 TEST(accepted)
 {
-	struct error err = ERROR_INIT;
 	struct hidden h;
 	struct rank2file r = { .nranks = 0 };
 	struct segmap m;
@@ -152,17 +148,17 @@ TEST(accepted)
 	is_int(load(&h,
 		    "FILE>g>SIZE>x\nFILE>f>MODE>5\nFILE>f>UID>1\n"
 		    "FILE>f>GID>2\nFUTURE>x\nMETA>empty>TREE\n",
-		    RED "RED>r>SEG>0>LENGTH>5\nRED>e>SIZE>0\n", &err),
+		    RED "RED>r>SEG>0>LENGTH>5\nRED>e>SIZE>0\n", &why),
 	       0, "parts are read");
 	ok(h.nattrs == 1 && h.attrs[0].has_owner && h.attrs[0].mode == 5,
 	   "... with what they say of files of the map");
 	ok(h.nfiles == 3 && kvtree_count(hidden_find(&h, "empty")->tree) == 0,
 	   "... a tree of nothing");
-	is_int((int64_t)h.red.files[hidden_find(&h, "e")->at].nsegs, 0,
+	is_int(h.red.files[hidden_find(&h, "e")->at].nsegs, 0,
 	       "... a file of no bytes");
 	hidden_free(&h);
 	must(segmap_init(&m, 0, NULL) == 0);
-	is_int(hidden_load(&h, map_dir, &r, &m, &err), 0, "no list");
+	is_int(hidden_load(&h, map_dir, &r, &m, &why), 0, "no list");
 	ok(h.nattrs == 0 && h.nfiles == 0 && hidden_find(&h, "a") == NULL,
 	   "... is none");
 	hidden_free(&h);
@@ -193,22 +189,22 @@ TEST(odd_files)
 	link_by_anyone("/dev/zero", fmt("%s/packed.3.scr", map_root));
 	must(mkfifo(fmt("%s/packed.4.scr", map_root), 0666) == 0);
 	write_text(fmt("%s/packed.5.scr", map_root), "no tree");
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each (c, cases) {
 		struct kvtree *table = kvtree_new(NULL);
 		struct rank2file r = { .containers = table };
-		struct error err = ERROR_INIT;
 		struct hidden h;
 		const char *twice = NULL, *text = NULL;
 		int rc = 0;
 
-		must(kvtree_set(table, "HIDDEN", cases[i].part, NULL) == 0);
-		rc = hidden_load(&h, map_dir, &r, &m, &err);
-		text = rc == 0 && h.flaw != NULL ? h.flaw : err.text;
-		ok(err.kind == cases[i].kind && (rc < 0 || h.unread) &&
-			   strstr(text, cases[i].says) != NULL,
+		must(kvtree_set(table, "HIDDEN", c->part, NULL) == 0);
+		error_clear(&why);
+		rc = hidden_load(&h, map_dir, &r, &m, &why);
+		text = rc == 0 && h.flaw != NULL ? h.flaw : why.text;
+		ok(why.kind == c->kind && (rc < 0 || h.unread) &&
+			   strstr(text, c->says) != NULL,
 		   label(text));
-		twice = strstr(text, cases[i].part);
-		ok(twice == NULL || strstr(twice + 1, cases[i].part) == NULL,
+		twice = strstr(text, c->part);
+		ok(twice == NULL || strstr(twice + 1, c->part) == NULL,
 		   "... names it once");
 		if (rc == 0)
 			hidden_free(&h);

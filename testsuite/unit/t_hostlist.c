@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdlib.h>
-
-#include "buf.h"
-#include "error.h"
 #include "hostlist.h"
-#include "mem.h"
-#include "nomem.h"
-#include "tap.h"
+#include "scratch.h"
 
 #define LONG_50 "a2345678901234567890123456789012345678901234567890"
 #define LONG_250 LONG_50 LONG_50 LONG_50 LONG_50 LONG_50
@@ -98,30 +92,28 @@ is_names(const struct hostlist *h, const char *names)
 
 TEST(expand)
 {
-	struct error err = ERROR_INIT;
 	struct hostlist h;
 
-	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
-		const struct vector *v = &good[i];
+	each (g, good) {
+		const struct vector *v = g;
 
 		h = (struct hostlist)HOSTLIST_INIT;
-		ok(hostlist_add(&h, v->text, &err) == 0 &&
+		ok(hostlist_add(&h, v->text, &why) == 0 &&
 			   is_names(&h, v->names),
 		   v->text[0] > ' ' ? v->text : "separators only");
 		hostlist_free(&h);
 	}
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		const struct vector *v = &bad[i];
+	each (b, bad) {
+		const struct vector *v = b;
 
 		h = list("keep[1-2]");
-		error_clear(&err);
-		ok(hostlist_add(&h, v->text, &err) == -1 &&
-			   err.kind == ERROR_USAGE &&
+		ok(hostlist_add(&h, v->text, &why) == -1 &&
+			   why.kind == ERROR_USAGE &&
 			   is_names(&h, "keep1 keep2"),
 		   v->names);
-		ok(strncmp(err.text, "node list: ", 11) == 0 &&
-			   strstr(err.text, v->names) != NULL,
-		   err.text);
+		ok(strncmp(why.text, "node list: ", 11) == 0 &&
+			   strstr(why.text, v->names) != NULL,
+		   why.text);
 		hostlist_free(&h);
 	}
 	h = list("a");
@@ -139,7 +131,7 @@ TEST(limits)
 	struct hostlist h = list(LONG_250 "[10000-10001]");
 	char name[300];
 
-	is_int((int64_t)strlen(h.names[1]), HOSTLIST_NAME_MAX, "longest name");
+	is_int(strlen(h.names[1]), HOSTLIST_NAME_MAX, "longest name");
 	hostlist_free(&h);
 	h = (struct hostlist)HOSTLIST_INIT;
 	is_int(hostlist_add(&h, LONG_250 "[9999-100000]", NULL), -1,
@@ -149,7 +141,7 @@ TEST(limits)
 	is_int(hostlist_add(&h, "n", NULL), -1, "takes not one name more");
 	is_int(hostlist_add_name(&h, "n", NULL), -1, "not by itself");
 	is_int(hostlist_add_list(&h, &h, NULL), -1, "nor a list");
-	is_int((int64_t)h.count, HOSTLIST_MAX, "and is unchanged");
+	is_int(h.count, HOSTLIST_MAX, "and is unchanged");
 	hostlist_free(&h);
 	h = (struct hostlist)HOSTLIST_INIT;
 	memset(name, 'a', sizeof(name));
@@ -160,7 +152,7 @@ TEST(limits)
 	is_int(hostlist_add_name(&h, name, NULL), -1, "a longer one");
 	is_int(hostlist_add(&h, LONG_250 "[1-2000000]", NULL), -1,
 	       "half a gigabyte of names");
-	is_int((int64_t)h.count, 1, "none of them is left");
+	is_int(h.count, 1, "none of them is left");
 	hostlist_free(&h);
 }
 
@@ -171,18 +163,17 @@ TEST(add_name)
 		"-oX=", "-oX",	"a'b", "a;b",  "a/b",  "a$b",
 		"a\\b", "a\"b", "a*b", "a@b",  ".",    "..",
 	};
-	struct error err = ERROR_INIT;
 	struct hostlist h = list("a");
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		ok(hostlist_add_name(&h, names[i], &err) == -1 &&
-			   err.kind == ERROR_USAGE && h.count == 1,
-		   err.text);
-	hostlist_add_name(&h, "a b", &err);
-	is_str(err.text,
+	each (n, names)
+		ok(hostlist_add_name(&h, *n, &why) == -1 &&
+			   why.kind == ERROR_USAGE && h.count == 1,
+		   why.text);
+	hostlist_add_name(&h, "a b", &why);
+	is_str(why.text,
 	       "node name: \"a b\": holds a character that no node name has",
 	       "it says so");
-	is_int(hostlist_add_name(&h, "x1-y_2.z:3", &err), 0, "a plain name");
+	is_int(hostlist_add_name(&h, "x1-y_2.z:3", &why), 0, "a plain name");
 	ok(is_names(&h, "a x1-y_2.z:3"), "is added as it is");
 	hostlist_free(&h);
 }
@@ -219,14 +210,14 @@ TEST(text)
 	struct buf b = BUF_INIT, c = BUF_INIT;
 	struct hostlist h;
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-		h = list(texts[i].text);
+	each (t, texts) {
+		h = list(t->text);
 		buf_clear(&b);
 		hostlist_text(&h, &b, NULL);
-		is_str(b.data, texts[i].names, texts[i].text);
+		is_str(b.data, t->names, t->text);
 		hostlist_free(&h);
 		h = list(b.data);
-		ok(is_names(&h, texts[i].text), "and back");
+		ok(is_names(&h, t->text), "and back");
 		hostlist_free(&h);
 	}
 	h = list("n[1-3]");
@@ -283,12 +274,12 @@ TEST(sets)
 	};
 	struct hostlist h;
 
-	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
-		struct hostlist other = list(sets[i].b);
+	each (s, sets) {
+		struct hostlist other = list(s->b);
 
-		h = list(sets[i].a);
-		is_int(sets[i].op(&h, &other, NULL), 0, sets[i].what);
-		is_list(&h, sets[i].want, sets[i].what);
+		h = list(s->a);
+		is_int(s->op(&h, &other, NULL), 0, s->what);
+		is_list(&h, s->want, s->what);
 		hostlist_free(&other);
 	}
 	h = list("n[1-2]");
@@ -311,12 +302,12 @@ TEST(nth)
 	};
 	struct hostlist h = list("n[1-9]");
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		is_str(hostlist_nth(&h, places[i].n), places[i].want, "n-th");
+	each (p, places)
+		is_str(hostlist_nth(&h, p->n), p->want, "n-th");
 	hostlist_keep(&h, 10);
 	hostlist_keep(&h, -10);
 	hostlist_keep(&h, INT64_MIN);
-	is_int((int64_t)h.count, 9, "more than there are is all");
+	is_int(h.count, 9, "more than there are is all");
 	hostlist_keep(&h, 7);
 	is_str(hostlist_nth(&h, -1), "n7", "the first 7");
 	hostlist_keep(&h, -3);

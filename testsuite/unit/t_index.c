@@ -100,7 +100,7 @@ from(const char *text)
 static const char *
 shown(const struct index_entry *e, size_t n)
 {
-	char *to = fmt("%s", ""), why[64];
+	char *to = fmt("%s", ""), reason[64];
 
 	for (size_t i = 0; i < n; i++, e++)
 		to = fmt("%s%d %s%s%s %d files, complete %d flushed %s failed "
@@ -110,7 +110,7 @@ shown(const struct index_entry *e, size_t n)
 			 e->complete, WORD(e->flushed), WORD(e->failed),
 			 WORD(e->fetched), e->fetches,
 			 index_entry_valid(e) ? "valid" : "",
-			 index_entry_reason(e, why, sizeof(why)));
+			 index_entry_reason(e, reason, sizeof(reason)));
 	return to;
 }
 
@@ -136,7 +136,7 @@ TEST(old)
 	       "it would be written as one of today");
 	index_free(ix);
 	ix = from("VERSION>1\n");
-	is_int((int64_t)index_count(ix), 0, "an empty one");
+	is_int(index_count(ix), 0, "an empty one");
 	index_free(ix);
 	ix = from("VERSION>1\nDIR>one>DSET>1\nDSET>1>DIR>one\n");
 	is_int(index_find_id(ix, 1, &e, NULL), 0,
@@ -149,10 +149,9 @@ TEST(read)
 {
 	struct index *ix = from(full);
 	struct index_entry *e = NULL, one;
-	struct error err = ERROR_INIT;
 	size_t count = 0;
 
-	is_int((int64_t)index_count(ix), 4, "an index is read");
+	is_int(index_count(ix), 4, "an index is read");
 	is_str(index_current(ix), "b", "... current");
 	e = index_entries(ix, &count, NULL);
 	is_str(shown(e, count),
@@ -173,11 +172,11 @@ TEST(read)
 	   "found by name");
 	ok(index_find_id(ix, 1, &one, NULL) == 0 && strcmp(one.name, "a") == 0,
 	   "found by id");
-	is_error(index_find_name(ix, "x", &one, &err), &err, ERROR_ABSENT, NULL,
-		 "no such name");
+	refuses(index_find_name(ix, "x", &one, &why), ERROR_ABSENT, NULL,
+		"no such name");
 	for (int id = 2; id > -6; id -= 7)
-		is_error(index_find_id(ix, id, &one, &err), &err, ERROR_ABSENT,
-			 NULL, fmt("no id %d", id));
+		refuses(index_find_id(ix, id, &one, &why), ERROR_ABSENT, NULL,
+			fmt("no id %d", id));
 	is_str(index_extra(ix, 20, "OURS"), "x", "an extra key");
 	ok(index_extra(ix, 30, "OURS") == NULL &&
 		   index_extra(ix, 2, "OURS") == NULL,
@@ -188,7 +187,7 @@ TEST(read)
 		is_int(index_set_extra(ix, 30, "OURS", value, NULL), 0, "set");
 		is_str(index_extra(ix, 30, "OURS"), value, "... is what it is");
 	}
-	is_int(index_set_extra(ix, 2, "OURS", "y", &err), -1, "no such id");
+	is_int(index_set_extra(ix, 2, "OURS", "y", &why), -1, "no such id");
 	index_free(ix);
 	index_free(NULL);
 }
@@ -261,11 +260,11 @@ static void
 change(struct index *ix, char *word)
 {
 	const char *what = fmt("%s", word), *now = index_current(ix);
-	struct error err = ERROR_INIT;
 	char *name = NULL, *end = NULL;
 	int id = (int)strtol(word + 1, &name, 10), rc = -1;
 	int fails = ERROR_NONE;
 
+	error_clear(&why);
 	end = strchr(name, '=');
 	*end++ = '\0';
 	if (strpbrk(name, "?#") != NULL)
@@ -275,26 +274,25 @@ change(struct index *ix, char *word)
 	if (now == NULL || strcmp(now, name) != 0)
 		now = name[0] != '\0' ? name : NULL;
 	if (word[0] == '-')
-		rc = index_remove(ix, now, &err);
+		rc = index_remove(ix, now, &why);
 	else if (word[0] == '!')
-		rc = index_set_current(ix, now, &err);
+		rc = index_set_current(ix, now, &why);
 	else
 		rc = add(ix, id, name, true, word[0] == '+');
-	ok((rc < 0) == (fails != ERROR_NONE) && (int)err.kind == fails, what);
+	ok((rc < 0) == (fails != ERROR_NONE) && (int)why.kind == fails, what);
 	is_str(index_current(ix), end[0] != '\0' ? end : NULL, "... current");
 }
 
 TEST(changes)
 {
-	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
-		struct index *ix = from(changes[i].from);
-		char *rest = fmt("%s", changes[i].words), *word = NULL;
+	each (c, changes) {
+		struct index *ix = from(c->from);
+		char *rest = fmt("%s", c->words), *word = NULL;
 
 		while ((word = strsep(&rest, " ")) != NULL)
 			change(ix, word);
-		if (changes[i].is != NULL)
-			ok(tree_says(index_tree(ix), changes[i].is),
-			   changes[i].words);
+		if (c->is != NULL)
+			ok(tree_says(index_tree(ix), c->is), c->words);
 		index_free(ix);
 	}
 }
@@ -304,7 +302,6 @@ TEST(desc)
 {
 	struct index *ix = index_new(NULL);
 	struct kvtree *t = desc_of(9, "i", false);
-	struct error err = ERROR_INIT;
 
 	ok(tree_says(index_tree(ix), "VERSION>2\n"), "a new index");
 	is_int(index_add(ix, t, -1, NULL, NULL), 0, "an entry that says less");
@@ -313,12 +310,11 @@ TEST(desc)
 		     "9>DSET>NEW>x>y\n"),
 	   "... has no more");
 	kvtree_remove(t, "NAME");
-	is_error(index_add(ix, t, 1, NULL, &err), &err, ERROR_CORRUPT, NULL,
-		 "no name");
+	refuses(index_add(ix, t, 1, NULL, &why), ERROR_CORRUPT, NULL,
+		"no name");
 	tree_clear(t);
 	tree_add(t, "NAME>x\n");
-	is_error(index_add(ix, t, 1, NULL, &err), &err, ERROR_CORRUPT, NULL,
-		 "no id");
+	refuses(index_add(ix, t, 1, NULL, &why), ERROR_CORRUPT, NULL, "no id");
 	kvtree_free(t);
 	index_free(ix);
 	/* LLNL's --drop-after can leave a restart point without a dataset. */
@@ -381,9 +377,8 @@ TEST(stamp)
 	};
 	char stamp[INDEX_STAMP_SIZE], now[INDEX_STAMP_SIZE];
 
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
-		is_str(index_stamp(stamp, times[i].time), times[i].stamp,
-		       "a stamp");
+	each (t, times)
+		is_str(index_stamp(stamp, t->time), t->stamp, "a stamp");
 	index_stamp(stamp, time(NULL));
 	index_stamp(now, -1);
 	ok(strcmp(stamp, now) <= 0 && strlen(now) == 19, "now");
@@ -448,7 +443,7 @@ TEST(damage)
 	struct kvtree *desc = desc_of(7, "long", true);
 	char text[6000];
 
-	trees_refused(bad, sizeof(bad) / sizeof(bad[0]), read_copy);
+	trees_refused(bad, COUNT(bad), read_copy);
 	tree_damaged(full, 100, 68, read_copy);
 	tree_damaged(old_one, 50, 43, read_copy);
 	memset(text, 'x', sizeof(text));

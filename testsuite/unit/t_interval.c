@@ -11,7 +11,6 @@ static char root[128];
 
 static struct interval_stats stats;
 static struct interval found;
-static struct error why;
 
 /* Read a log of these lines, "TIME REST": the date, host and job are added. */
 static int
@@ -34,7 +33,7 @@ read_log(const char *const *lines, size_t count, struct interval_stats *s)
 	buf_free(&text);
 	return rc;
 }
-#define READ(lines, s) read_log(lines, sizeof(lines) / sizeof(lines[0]), s)
+#define READ(lines, s) read_log(lines, COUNT(lines), s)
 #define START "00:00:00 event=START, procs=4, nodes=4"
 
 static bool
@@ -151,11 +150,11 @@ TEST(without_data)
 	is_int(interval_read(AT_FDCWD, fmt("%s/none", root), &stats, &why), -1,
 	       "no log");
 	ok(why.kind == ERROR_ABSENT && says(&why, "none"), "... is said");
-	for (size_t k = 0; k < sizeof(logs) / sizeof(logs[0]); k++) {
+	each (l, logs) {
 		error_clear(&why);
-		is_int(READ(logs[k].lines, &stats), 0, logs[k].says);
+		is_int(READ(l->lines, &stats), 0, l->says);
 		ok(interval_compute(&stats, INTERVAL_DALY, &found, &why) < 0 &&
-			   why.kind == ERROR_ABSENT && says(&why, logs[k].says),
+			   why.kind == ERROR_ABSENT && says(&why, l->says),
 		   why.text);
 	}
 }

@@ -48,18 +48,17 @@ TEST(read)
 	put_file(dir, "empty", "");
 	mkdirat(dir, "d", 0777);
 	mkfifoat(dir, "fifo", 0666);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *want = cases[i].want;
-		int rc = io_read_file(cases[i].limit > 10 ? AT_FDCWD : dir,
-				      cases[i].name, cases[i].limit, &b, &err);
+	each (c, cases) {
+		const char *want = c->want;
+		int rc = io_read_file(c->limit > 10 ? AT_FDCWD : dir, c->name,
+				      c->limit, &b, &err);
 
-		ok(cases[i].kind == ERROR_NONE
+		ok(c->kind == ERROR_NONE
 			   ? rc == 0 && b.len == strlen(b.data) &&
 				     (b.len == strlen(want) || b.len > 100) &&
 				     strncmp(b.data, want, strlen(want)) == 0
-			   : b.len == 0 &&
-				     fails_as(rc, &err, cases[i].kind, want),
-		   fmt("%s: %s", cases[i].name, want));
+			   : b.len == 0 && fails_as(rc, &err, c->kind, want),
+		   fmt("%s: %s", c->name, want));
 	}
 	fd = openat(dir, "f", O_RDONLY);
 	lseek(fd, 5, SEEK_SET);
@@ -89,7 +88,6 @@ TEST(read)
 TEST(pread)
 {
 	static const char text[] = "0123456789";
-	struct error err = ERROR_INIT;
 	bool got = true, ends = true;
 	char data[32];
 	int fd = -1, rc = -1;
@@ -101,14 +99,14 @@ TEST(pread)
 			const size_t end = off > 10 ? off : 10;
 
 			memset(data, '#', sizeof(data));
-			rc = io_pread(fd, "f", data, len, off, &err);
+			rc = io_pread(fd, "f", data, len, off, &why);
 			if (off + len <= 10 || len == 0)
 				got = got && rc == 0 && data[len] == '#' &&
 				      memcmp(data, &text[off > 10 ? 0 : off],
 					     len) == 0;
 			else
 				ends = ends &&
-				       fails_as(rc, &err, ERROR_CORRUPT,
+				       fails_as(rc, &why, ERROR_CORRUPT,
 						fmt("f: ends at byte %zu, "
 						    "expected %zu more",
 						    end, off + len - end));
@@ -116,26 +114,26 @@ TEST(pread)
 	}
 	ok(got, "io_pread() of every part");
 	ok(ends, "every truncation is ERROR_CORRUPT, and says where");
-	ok(fails_as(io_pread(fd, "f", data, 1, UINT64_MAX, &err), &err,
+	ok(fails_as(io_pread(fd, "f", data, 1, UINT64_MAX, &why), &why,
 		    -EOVERFLOW, NULL) &&
-		   fails_as(io_pread(fd, "f", data, 2, INT64_MAX, &err), &err,
+		   fails_as(io_pread(fd, "f", data, 2, INT64_MAX, &why), &why,
 			    -EOVERFLOW, NULL),
 	   "an offset or end above off_t");
-	is_error(io_pread(fd, "f", data, 1, INT64_MAX - 1, &err), &err,
-		 ERROR_CORRUPT, NULL, "the last offset is behind the end");
-	is_error(io_pwrite(fd, "f", data, 2, INT64_MAX, &err), &err, -EFBIG,
-		 NULL, "and so for io_pwrite()");
-	is_int(io_pwrite(fd, "f", "AB", 2, 9, &err), 0, "io_pwrite()");
-	is_int(io_pwrite(fd, "f", "", 0, 99, &err), 0, "of nothing");
+	refuses(io_pread(fd, "f", data, 1, INT64_MAX - 1, &why), ERROR_CORRUPT,
+		NULL, "the last offset is behind the end");
+	refuses(io_pwrite(fd, "f", data, 2, INT64_MAX, &why), -EFBIG, NULL,
+		"and so for io_pwrite()");
+	is_int(io_pwrite(fd, "f", "AB", 2, 9, &why), 0, "io_pwrite()");
+	is_int(io_pwrite(fd, "f", "", 0, 99, &why), 0, "of nothing");
 	ok(holds_at(dir, "f", "012345678AB"), "writes where it is told");
-	is_int(io_fsync(fd, "f", &err), 0, "io_fsync()");
+	is_int(io_fsync(fd, "f", &why), 0, "io_fsync()");
 	close(fd);
-	ok(fails_as(io_pread(fd, "f", data, 1, 0, &err), &err, ERROR_SYSTEM,
+	ok(fails_as(io_pread(fd, "f", data, 1, 0, &why), &why, ERROR_SYSTEM,
 		    "f: cannot read at byte 0: Bad file descriptor") &&
-		   fails_as(io_pwrite(fd, "f", data, 1, 5, &err), &err,
+		   fails_as(io_pwrite(fd, "f", data, 1, 5, &why), &why,
 			    ERROR_SYSTEM,
 			    "f: cannot write at byte 5: Bad file descriptor") &&
-		   fails_as(io_fsync(fd, "f", &err), &err, ERROR_SYSTEM,
+		   fails_as(io_fsync(fd, "f", &why), &why, ERROR_SYSTEM,
 			    "f: cannot sync: Bad file descriptor"),
 	   "a closed file");
 }
@@ -160,8 +158,8 @@ TEST(temp_name)
 	   "temp_is() knows what temp_name() makes");
 	is_str(temp_name(other, "a/b/index.scr"), to, "whatever the directory");
 	ok(strcmp(temp_name(other, "index.scs"), to) != 0, "not of another");
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		ok(!temp_is(others[i]), others[i]);
+	each (o, others)
+		ok(!temp_is(*o), *o);
 }
 
 /* Does io_replace() write this text? */
@@ -176,7 +174,6 @@ replaces(int at, const char *name, const char *text)
 TEST(replace)
 {
 	char long_name[NAME_MAX + 1];
-	struct error err = ERROR_INIT;
 	mode_t old = umask(027);
 	int path = -1, cwd = open(".", O_RDONLY | O_DIRECTORY);
 
@@ -189,17 +186,17 @@ TEST(replace)
 	mkdirat(dir, "sub", 0777);
 	ok(replaces(dir, "sub/r", "three"), "a name with a directory");
 	path = openat(dir, "sub", O_PATH | O_DIRECTORY);
-	ok(io_replace(path, "r", "four", 4, 0666, &err) == 0 &&
+	ok(io_replace(path, "r", "four", 4, 0666, &why) == 0 &&
 		   holds_at(dir, "sub/r", "four"),
 	   "below an O_PATH descriptor");
-	ok(io_sync_dir(path, "sub", &err) == 0 &&
-		   io_sync_dir(dir, "dir", &err) == 0 &&
-		   io_sync_dir(AT_FDCWD, ".", &err) == 0,
+	ok(io_sync_dir(path, "sub", &why) == 0 &&
+		   io_sync_dir(dir, "dir", &why) == 0 &&
+		   io_sync_dir(AT_FDCWD, ".", &why) == 0,
 	   "io_sync_dir() of one, of another, of the working directory");
 	close(path);
-	is_error(io_sync_dir(-1, "x", &err), &err, ERROR_SYSTEM,
-		 "x: cannot sync the directory: Bad file descriptor",
-		 "io_sync_dir() of nothing");
+	refuses(io_sync_dir(-1, "x", &why), ERROR_SYSTEM,
+		"x: cannot sync the directory: Bad file descriptor",
+		"io_sync_dir() of nothing");
 	memset(long_name, 'n', NAME_MAX);
 	long_name[NAME_MAX] = '\0';
 	ok(replaces(dir, long_name, "x"), "the longest name there may be");
@@ -219,7 +216,6 @@ TEST(replace)
 /* A stale or foreign file in place of the temporary file. */
 TEST(stale)
 {
-	struct error err = ERROR_INIT;
 	char temp[TEMP_NAME_MAX];
 
 	temp_name(temp, "s");
@@ -236,7 +232,7 @@ TEST(stale)
 	ok(replaces(dir, "link", "x") && holds_at(dir, "victim", "safe"),
 	   "a file that is a symbolic link is replaced itself");
 	mkdirat(dir, temp, 0777);
-	ok(fails_as(io_replace(dir, "s", "x", 1, 0666, &err), &err,
+	ok(fails_as(io_replace(dir, "s", "x", 1, 0666, &why), &why,
 		    ERROR_SYSTEM, "s: cannot create a temporary file: ") &&
 		   holds_at(dir, "s", "newer"),
 	   "a directory in its place is an error");
@@ -258,21 +254,20 @@ TEST(replace_fails)
 	};
 	int rc = 0;
 	struct rlimit limit, small;
-	struct error err = ERROR_INIT;
 	void (*old)(int) = SIG_DFL;
 
 	memset(name, 'n', NAME_MAX + 1);
 	memset(path, '/', PATH_MAX);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		is_error(io_replace(dir, cases[i].name, "x", 1, 0666, &err),
-			 &err, cases[i].how, NULL, cases[i].what);
-		ok(!temp_exists(cases[i].name), "... no temporary file");
+	each (c, cases) {
+		refuses(io_replace(dir, c->name, "x", 1, 0666, &why), c->how,
+			NULL, c->what);
+		ok(!temp_exists(c->name), "... no temporary file");
 	}
-	is_error(io_replace(dir, "d", "x", 1, 0666, &err), &err, ERROR_SYSTEM,
-		 "d: cannot replace: Is a directory", "... is told");
+	refuses(io_replace(dir, "d", "x", 1, 0666, &why), ERROR_SYSTEM,
+		"d: cannot replace: Is a directory", "... is told");
 	is_int(io_replace(dir, "d", "x", 1, 0666, NULL), -1, "... or not");
-	is_error(io_replace(-1, "f", "x", 1, 0666, &err), &err, -EBADF, NULL,
-		 "in nothing");
+	refuses(io_replace(-1, "f", "x", 1, 0666, &why), -EBADF, NULL,
+		"in nothing");
 
 	/* A file size limit stands for a full disk. */
 	put_file(dir, "q", "old");
@@ -281,11 +276,11 @@ TEST(replace_fails)
 	small = limit;
 	small.rlim_cur = 4;
 	setrlimit(RLIMIT_FSIZE, &small);
-	rc = io_replace(dir, "q", "12345678", 8, 0666, &err);
+	rc = io_replace(dir, "q", "12345678", 8, 0666, &why);
 	/* Report after the limit is lifted: standard output may be a file. */
 	setrlimit(RLIMIT_FSIZE, &limit);
 	signal(SIGXFSZ, old);
-	ok(fails_as(rc, &err, -EFBIG,
+	ok(fails_as(rc, &why, -EFBIG,
 		    "q: cannot write at byte 4: File too large") &&
 		   holds_at(dir, "q", "old") && !temp_exists("q"),
 	   "too large a file, after a short write");
@@ -316,7 +311,6 @@ TEST(two_writers)
 {
 	static char data[2][4096];
 	struct remover r = { .dir = dir };
-	struct error err = ERROR_INIT;
 	struct buf got = BUF_INIT;
 	pthread_t thread;
 	bool whole = true;
@@ -324,15 +318,15 @@ TEST(two_writers)
 
 	memset(data[0], '0', sizeof(data[0]));
 	memset(data[1], '1', sizeof(data[1]));
-	io_replace(dir, "two", data[now], 4096, 0666, &err);
+	io_replace(dir, "two", data[now], 4096, 0666, &why);
 	must(pthread_create(&thread, NULL, remove_temp, &r) == 0);
 	for (int i = 0; i < 50; i++) {
-		if (io_replace(dir, "two", data[!now], 4096, 0666, &err) == 0) {
+		if (io_replace(dir, "two", data[!now], 4096, 0666, &why) == 0) {
 			now = !now;
 			done++;
 		} else {
-			whole = whole && (err.errnum == EBUSY ||
-					  err.kind == ERROR_ABSENT);
+			whole = whole && (why.errnum == EBUSY ||
+					  why.kind == ERROR_ABSENT);
 		}
 		whole = whole &&
 			io_read_file(dir, "two", 5000, &got, NULL) == 0 &&

@@ -14,36 +14,35 @@ static int dir = -1; /* open on it */
 
 TEST(lock)
 {
-	struct error err = ERROR_INIT;
 	mode_t old = umask(022);
-	int a = io_lock(dir, "lock", true, NULL, &err), b = -1, c = -1;
+	int a = io_lock(dir, "lock", true, NULL, &why), b = -1, c = -1;
 
 	ok(a >= 0 && mode_of(dir, "lock") == 0644, "io_lock() makes the file");
 	ok(fcntl(a, F_GETFD) == FD_CLOEXEC, "closed on exec");
-	is_error(io_trylock(dir, "lock", true, &err), &err, -EWOULDBLOCK, NULL,
-		 "a second writer would have to wait");
-	is_error(io_trylock(dir, "lock", false, &err), &err, ERROR_SYSTEM, NULL,
-		 "a reader, too");
+	refuses(io_trylock(dir, "lock", true, &why), -EWOULDBLOCK, NULL,
+		"a second writer would have to wait");
+	refuses(io_trylock(dir, "lock", false, &why), ERROR_SYSTEM, NULL,
+		"a reader, too");
 	close(a);
-	b = io_trylock(dir, "lock", false, &err);
-	c = io_lock(dir, "lock", false, NULL, &err);
+	b = io_trylock(dir, "lock", false, &why);
+	c = io_lock(dir, "lock", false, NULL, &why);
 	ok(b >= 0 && c >= 0, "two readers");
-	is_int(io_trylock(dir, "lock", true, &err), -1, "and no writer");
+	is_int(io_trylock(dir, "lock", true, &why), -1, "and no writer");
 	close(b);
-	is_int(io_trylock(dir, "lock", true, &err), -1, "nor with one reader");
+	is_int(io_trylock(dir, "lock", true, &why), -1, "nor with one reader");
 	close(c);
-	a = io_trylock(dir, "lock", true, &err);
+	a = io_trylock(dir, "lock", true, &why);
 	ok(a >= 0, "but then");
 	close(a);
 	symlinkat("planted", dir, "lock_link");
-	is_error(io_lock(dir, "lock_link", true, NULL, &err), &err,
-		 ERROR_UNSAFE, NULL, "a symbolic link");
+	refuses(io_lock(dir, "lock_link", true, NULL, &why), ERROR_UNSAFE, NULL,
+		"a symbolic link");
 	ok(!exists_at(dir, "planted"), "and is not followed");
-	is_error(io_lock(dir, "none/lock", true, NULL, &err), &err,
-		 ERROR_ABSENT, NULL, "no directory");
+	refuses(io_lock(dir, "none/lock", true, NULL, &why), ERROR_ABSENT, NULL,
+		"no directory");
 	mkdirat(dir, "d", 0777);
-	is_error(io_lock(dir, "d", true, NULL, &err), &err, -EISDIR, NULL,
-		 "a directory");
+	refuses(io_lock(dir, "d", true, NULL, &why), -EISDIR, NULL,
+		"a directory");
 	is_int(io_lock(dir, "d", true, NULL, NULL), -1, "no struct to tell");
 	umask(old);
 }
@@ -61,7 +60,6 @@ wait_for(pid_t pid)
 /* Another user's lock file that we may only read. */
 TEST(foreign_lock)
 {
-	struct error err = ERROR_INIT;
 	pid_t pid = -1;
 	int rc = -1;
 
@@ -70,8 +68,8 @@ TEST(foreign_lock)
 	pid = fork();
 	if (pid == 0) {
 		become_nobody();
-		_exit(io_lock(dir, "foreign", true, NULL, &err) < 0 ||
-		      io_trylock(dir, "foreign", true, &err) >= 0);
+		_exit(io_lock(dir, "foreign", true, NULL, &why) < 0 ||
+		      io_trylock(dir, "foreign", true, &why) >= 0);
 	}
 	rc = wait_for(pid);
 	if (rc == 77)
@@ -93,7 +91,6 @@ TEST(wait)
 	struct itimerval often = { .it_interval.tv_usec = 2000,
 				   .it_value.tv_usec = 2000 };
 	struct itimerval off = { .it_interval.tv_usec = 0 };
-	struct error err = ERROR_INIT;
 	int pipes[2] = { -1, -1 }, fd = -1;
 	char byte = 0;
 	pid_t pid = -1;
@@ -114,7 +111,7 @@ TEST(wait)
 	 * after the timer is off. */
 	sigaction(SIGALRM, &act, NULL);
 	setitimer(ITIMER_REAL, &often, NULL);
-	fd = io_lock(dir, "wait", true, NULL, &err);
+	fd = io_lock(dir, "wait", true, NULL, &why);
 	ok(fd >= 0 && exists_at(dir, "released"),
 	   "io_lock() waits despite signals");
 	setitimer(ITIMER_REAL, &off, NULL);
@@ -127,30 +124,29 @@ TEST(wait)
 TEST(rewrite)
 {
 	static const char *const texts[] = { "long text", "text", "" };
-	struct error err = ERROR_INIT;
 	struct stat a, b;
 	mode_t old = umask(022);
-	int fd = io_open_locked(dir, "halt", true, 10, &err);
+	int fd = io_open_locked(dir, "halt", true, 10, &why);
 
 	ok(fd >= 0 && mode_of(dir, "halt") == 0644, "makes the file");
-	is_int(io_trylock(dir, "halt", false, &err), -1, "and locks it");
+	is_int(io_trylock(dir, "halt", false, &why), -1, "and locks it");
 	fstat(fd, &a);
 	for (size_t i = 0; i < 3; i++)
 		ok(io_rewrite(fd, "halt", i < 2 ? texts[i] : NULL,
-			      strlen(texts[i]), &err) == 0 &&
+			      strlen(texts[i]), &why) == 0 &&
 			   holds_at(dir, "halt", texts[i]),
 		   "io_rewrite(): a text, a shorter one, nothing");
 	ok(fstatat(dir, "halt", &b, 0) == 0 && a.st_ino == b.st_ino,
 	   "it is the same file all the time");
 	close(fd);
-	is_int(io_rewrite(fd, "halt", "x", 1, &err), -1, "a closed file");
-	is_error(io_rewrite(fd, "halt", "x", 0, &err), &err, ERROR_SYSTEM,
-		 "halt: cannot truncate: Bad file descriptor", "to truncate");
-	is_error(io_open_locked(dir, "lock_link", true, 10, &err), &err,
-		 ERROR_UNSAFE, NULL, "a symbolic link");
+	is_int(io_rewrite(fd, "halt", "x", 1, &why), -1, "a closed file");
+	refuses(io_rewrite(fd, "halt", "x", 0, &why), ERROR_SYSTEM,
+		"halt: cannot truncate: Bad file descriptor", "to truncate");
+	refuses(io_open_locked(dir, "lock_link", true, 10, &why), ERROR_UNSAFE,
+		NULL, "a symbolic link");
 	mkfifoat(dir, "fifo", 0666);
-	is_error(io_open_locked(dir, "fifo", true, 10, &err), &err,
-		 ERROR_CORRUPT, NULL, "a FIFO is no regular file");
+	refuses(io_open_locked(dir, "fifo", true, 10, &why), ERROR_CORRUPT,
+		NULL, "a FIFO is no regular file");
 	umask(old);
 }
 
@@ -158,9 +154,8 @@ TEST(rewrite)
  * be that of the new file with this name. */
 TEST(removed)
 {
-	struct error err = ERROR_INIT;
 	struct stat a, b;
-	int fd = io_open_locked(dir, "gone", true, 10, &err);
+	int fd = io_open_locked(dir, "gone", true, 10, &why);
 	pid_t pid = fork();
 
 	if (pid == 0) {
@@ -179,27 +174,25 @@ TEST(removed)
 TEST(give_up)
 {
 	struct flock read = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
-	struct error err = ERROR_INIT;
 	int fd = -1, held = -1;
 
-	is_error(io_open_locked(dir, "none", false, 0, &err), &err,
-		 ERROR_ABSENT, NULL,
-		 "a file that is not there, not to be made");
+	refuses(io_open_locked(dir, "none", false, 0, &why), ERROR_ABSENT, NULL,
+		"a file that is not there, not to be made");
 	ok(!exists_at(dir, "none"), "and stays so");
 	put_file(dir, "held", "x");
-	held = io_lock(dir, "held", false, NULL, &err);
-	is_error(io_open_locked(dir, "held", true, 0.05, &err), &err,
-		 -EWOULDBLOCK, NULL, "a shared flock() of somebody else");
+	held = io_lock(dir, "held", false, NULL, &why);
+	refuses(io_open_locked(dir, "held", true, 0.05, &why), -EWOULDBLOCK,
+		NULL, "a shared flock() of somebody else");
 	close(held);
 	held = openat(dir, "held", O_RDWR | O_CLOEXEC);
 	must(fcntl(held, F_OFD_SETLK, &read) == 0);
-	is_error(io_open_locked(dir, "held", true, 0.05, &err), &err,
-		 -EWOULDBLOCK, NULL, "a shared fcntl() lock, too");
-	fd = io_lock(dir, "held", true, NULL, &err);
+	refuses(io_open_locked(dir, "held", true, 0.05, &why), -EWOULDBLOCK,
+		NULL, "a shared fcntl() lock, too");
+	fd = io_lock(dir, "held", true, NULL, &why);
 	ok(fd >= 0, "flock() is not kept meanwhile");
 	close(fd);
 	close(held);
-	fd = io_open_locked(dir, "held", false, 0, &err);
+	fd = io_open_locked(dir, "held", false, 0, &why);
 	ok(fd >= 0, "but then");
 	close(fd);
 }

@@ -46,12 +46,10 @@ static struct job j;
 static void
 open_job(const struct job_where *w)
 {
-	struct error err = ERROR_INIT;
-
 	job_close(&j);
-	if (job_open(&j, w, &err) == 0)
+	if (job_open(&j, w, &why) == 0)
 		return;
-	printf("# %s\n", err.text);
+	printf("# %s\n", why.text);
 	must(!"job_open");
 }
 
@@ -68,10 +66,8 @@ static void
 refused(const struct job_where *w, enum error_kind kind, const char *words,
 	const char *what)
 {
-	struct error err = ERROR_INIT;
-
 	job_close(&j);
-	ok(job_open(&j, w, &err) < 0 && err.kind == kind && says(&err, words) &&
+	ok(job_open(&j, w, &why) < 0 && why.kind == kind && says(&why, words) &&
 		   j.arena == NULL,
 	   what);
 }
@@ -176,8 +172,8 @@ TEST(id)
 	is_str(j.id, "j1", "SCR_JOB_ID beats it");
 	open_job(&(struct job_where){ .prefix = root, .job_id = "j2" });
 	is_str(j.id, "j2", "an option beats both");
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		refused(&bad[i].w, bad[i].kind, bad[i].words, bad[i].words);
+	each (b, bad)
+		refused(&b->w, b->kind, b->words, b->words);
 }
 
 TEST(prefix)
@@ -335,17 +331,16 @@ TEST(end)
 	clean();
 	setenv("SLURM_JOB_ID", "42", 1);
 	setenv("SLURM_JOB_END_TIME", "1700000000", 1);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		struct error err = ERROR_INIT;
+	each (e, ends) {
 		int64_t end = 0;
 		int rc = -1;
 
-		open_conf(ends[i].conf);
-		rc = job_end_time(&j, &end, &err);
-		ok(ends[i].end != 0 ? rc == 0 && end == ends[i].end
-				    : rc < 0 && err.kind == ERROR_USAGE &&
-					      says(&err, ".scrconf"),
-		   ends[i].what);
+		open_conf(e->conf);
+		rc = job_end_time(&j, &end, &why);
+		ok(e->end != 0 ? rc == 0 && end == e->end
+			       : rc < 0 && why.kind == ERROR_USAGE &&
+					 says(&why, ".scrconf"),
+		   e->what);
 	}
 }
 

@@ -44,7 +44,6 @@ wish(struct kvtree *t, void *arg, struct error *err)
 static struct halt_state s;
 
 /* The last error. */
-static struct error why;
 
 static int
 load(struct error *err)
@@ -321,18 +320,16 @@ TEST(due)
 {
 	struct buf lines = BUF_INIT;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct halt h = { cases[i].reason, cases[i].left,
-					cases[i].before, cases[i].after,
-					cases[i].halt_seconds };
+	each (c, cases) {
+		const struct halt h = { c->reason, c->left, c->before, c->after,
+					c->halt_seconds };
 
 		buf_clear(&lines);
-		is_int(halt_due(&h, cases[i].now, cases[i].remaining,
-				cases[i].seconds, &lines, NULL),
-		       cases[i].count, cases[i].name);
-		if (cases[i].line != NULL)
-			ok(strstr(lines.data, cases[i].line) != NULL,
-			   cases[i].line);
+		is_int(halt_due(&h, c->now, c->remaining, c->seconds, &lines,
+				NULL),
+		       c->count, c->name);
+		if (c->line != NULL)
+			ok(strstr(lines.data, c->line) != NULL, c->line);
 	}
 	buf_free(&lines);
 }
@@ -364,7 +361,7 @@ TEST(running)
 		{ { NULL, -1, -1, 999, -1 }, 0, HALT_EXIT_AFTER, "after" },
 		{ { "mine", 0, 10, 10, -1 }, 0, "mine", "several: the first" },
 	};
-	const size_t njobs = sizeof(jobs) / sizeof(jobs[0]);
+	const size_t njobs = COUNT(jobs);
 	struct buf lines = BUF_INIT;
 
 	for (size_t i = 0; i <= njobs; i++) {
@@ -432,11 +429,11 @@ TEST(check)
 	edit_tree(at(FILE_AT), (void (*)(struct kvtree *, void *))kvtree_remove,
 		  (char[]){ "ExitReason" });
 	check(NULL, false, "", "one that is not");
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		setenv("SCR_HALT_SECONDS", limits[i].seconds, 1);
-		setenv("SCR_END_TIME", limits[i].end, 1);
+	each (l, limits) {
+		setenv("SCR_HALT_SECONDS", l->seconds, 1);
+		setenv("SCR_END_TIME", l->end, 1);
 		c = conf_open(&where, NULL);
-		check(c, limits[i].stop, limits[i].line, "... a parameter");
+		check(c, l->stop, l->line, "... a parameter");
 		conf_close(c);
 	}
 	setenv("SCR_HALT_SECONDS", "some", 1);

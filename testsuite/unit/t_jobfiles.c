@@ -17,7 +17,6 @@
 static char root[128];
 
 /* The last error. */
-static struct error why;
 
 static const char two[] = "DATASET>7>DSETDESC>ID>7\n"
 			  "DATASET>7>DSETDESC>JOBID>1000\n"
@@ -76,10 +75,9 @@ TEST(flush)
 	put(FLUSH_FILE, two);
 	is_int(jobfiles_flush_read(root, &f, &why), 0, "a flush file");
 	ok(f.count == 2 && f.all[0].id == 3, "... its entries");
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		is_str(where(jobfiles_flush_find(&f, places[i].id),
-			     places[i].first),
-		       places[i].want, "... the places of a dataset");
+	each (p, places)
+		is_str(where(jobfiles_flush_find(&f, p->id), p->first), p->want,
+		       "... the places of a dataset");
 	json_free(jobfiles_flush_json(&f));
 	jobfiles_flush_free(&f);
 	for (int i = 0; i < 2; i++) {
@@ -207,8 +205,8 @@ static const struct prepare_case {
 
 TEST(prepare)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct prepare_case *c = &cases[i];
+	each (t, cases) {
+		const struct prepare_case *c = t;
 		const bool kept =
 			c->left == JOBFILES_OURS || c->left == JOBFILES_RUNNING;
 		struct jobfiles_prepared p;

@@ -108,10 +108,10 @@ static const struct {
 
 TEST(strings)
 {
-	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
+	each (s, strings) {
 		struct json *doc = json_new_object(), *list = json_new_array();
-		const char *bytes = strings[i].bytes, *text = strings[i].text;
-		const char *hex = strings[i].hex;
+		const char *bytes = s->bytes, *text = s->text;
+		const char *hex = s->hex;
 
 		json_set_str(doc, "k", bytes);
 		check(doc,
@@ -195,14 +195,12 @@ make_it(void *arg, struct error *err)
 
 TEST(no_memory)
 {
-	struct error err = ERROR_INIT;
-
 	ok(fail_each_alloc(make_it, NULL) > 10, "too little memory is told");
 	ok(strstr(made, "\"odd" BAD "_hex_6f6464ff_hex\": \"ff\"") != NULL,
 	   "and then nothing is missing");
 	free(made);
-	is_int(json_print(NULL, stdout, &err), -1, "NULL is not printed");
-	is_int(err.kind, ERROR_NOMEM, "but taken for lack of memory");
+	is_int(json_print(NULL, stdout, &why), -1, "NULL is not printed");
+	is_int(why.kind, ERROR_NOMEM, "but taken for lack of memory");
 }
 
 /* After a failed allocation the document stays invalid, even if later
@@ -210,7 +208,6 @@ TEST(no_memory)
 TEST(forgiving)
 {
 	struct json *doc = json_new_object(), *part = json_new_object();
-	struct error err = ERROR_INIT;
 	char text[4096] = "";
 
 	memset(text, 'x', sizeof(text) - 1);
@@ -219,8 +216,8 @@ TEST(forgiving)
 	mem_fail_after(-1);
 	json_set(doc, "part", part);
 	json_set_u64(doc, "later", 2);
-	is_int(json_print(doc, stdout, &err), -1, "a part without memory");
-	is_int(err.kind, ERROR_NOMEM, "fails the whole");
+	is_int(json_print(doc, stdout, &why), -1, "a part without memory");
+	is_int(why.kind, ERROR_NOMEM, "fails the whole");
 
 	part = json_new_object();
 	json_set(NULL, "k", part);
@@ -233,7 +230,6 @@ TEST(forgiving)
 
 TEST(full_disk)
 {
-	struct error err = ERROR_INIT;
 	FILE *full = fopen("/dev/full", "w");
 
 	if (full == NULL) {
@@ -241,10 +237,10 @@ TEST(full_disk)
 		return;
 	}
 	setvbuf(full, NULL, _IONBF, 0);
-	is_int(json_print(make_document(), full, &err), -1, "a full disk");
-	is_int(err.kind, ERROR_SYSTEM, "is told");
-	is_int(err.errnum, ENOSPC, "with its reason");
-	is_str(err.text, "JSON output: cannot write: No space left on device",
+	is_int(json_print(make_document(), full, &why), -1, "a full disk");
+	is_int(why.kind, ERROR_SYSTEM, "is told");
+	is_int(why.errnum, ENOSPC, "with its reason");
+	is_str(why.text, "JSON output: cannot write: No space left on device",
 	       "in words");
 	fclose(full);
 }

@@ -165,17 +165,17 @@ TEST(model)
 	static const int ranges[] = { 3, 16, 17, 20, 60, 300 };
 	struct kvtree *t = kvtree_new(NULL);
 
-	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+	each (r, ranges) {
 		bool good = true;
 
 		tree_clear(t);
 		model.count = 0;
 		for (int step = 0; good && step < 1500; step++) {
-			model_step(t, ranges[i]);
+			model_step(t, *r);
 			if (step % 8 == 0 || step > 1450)
 				good = model_agrees(t);
 		}
-		ok(good, fmt("random changes, %d keys", ranges[i]));
+		ok(good, fmt("random changes, %d keys", *r));
 	}
 	kvtree_free(t);
 }
@@ -189,7 +189,7 @@ TEST(large)
 	for (size_t i = 0; i < count; i++)
 		good &= kvtree_put(t, fmt("%zu", i), NULL) != NULL;
 	ok(good, "put a large level");
-	is_int(kvtree_count(t), (int64_t)count, "it has all");
+	is_int(kvtree_count(t), count, "it has all");
 	for (size_t i = 0; i < count; i++)
 		good &= kvtree_get(t, fmt("%zu", i)) != NULL;
 	ok(good, "all are found");
@@ -197,7 +197,7 @@ TEST(large)
 	   "others are not");
 	for (size_t i = 0; i < count; i += 2)
 		kvtree_remove(t, fmt("%zu", i));
-	is_int(kvtree_count(t), (int64_t)(count / 2), "remove half of it");
+	is_int(kvtree_count(t), (count / 2), "remove half of it");
 	is_str(kvtree_key(kvtree_first(t)), "1", "the first one was removed");
 	ok(kvtree_sort(t, NULL) == 0, "sort it");
 	is_str(kvtree_key(kvtree_next(kvtree_first(t))),
@@ -210,7 +210,7 @@ TEST(large)
 		kvtree_put(t, "again", NULL);
 		kvtree_remove(t, "again");
 	}
-	is_int(kvtree_count(t), (int64_t)(count / 2), "put and remove in turn");
+	is_int(kvtree_count(t), (count / 2), "put and remove in turn");
 	kvtree_free(t);
 }
 
@@ -285,34 +285,31 @@ TEST(depth)
 {
 	struct kvtree *t = kvtree_new(NULL), *u = kvtree_new(NULL), *end = NULL;
 	struct buf b = BUF_INIT;
-	struct error err = ERROR_INIT;
 	FILE *null = fopen("/dev/null", "w");
 
 	end = chain(t, KVTREE_MAX_DEPTH);
-	ok(kvtree_encode(t, &b, &err) == 0 &&
-		   kvtree_print(t, KVTREE_TREE, &b, &err) == 0 &&
-		   kvtree_sort(t, &err) == 0 && kvtree_merge(u, t, &err) == 0 &&
-		   json_print(kvtree_json(t), null, &err) == 0,
+	ok(kvtree_encode(t, &b, &why) == 0 &&
+		   kvtree_print(t, KVTREE_TREE, &b, &why) == 0 &&
+		   kvtree_sort(t, &why) == 0 && kvtree_merge(u, t, &why) == 0 &&
+		   json_print(kvtree_json(t), null, &why) == 0,
 	   "256 levels are no trouble");
 	kvtree_put(end, "d", NULL);
 	buf_clear(&b);
-	ok(kvtree_encode(t, &b, &err) < 0 && err.kind == ERROR_USAGE,
-	   "one more cannot be encoded");
-	is_str(err.text, "nested deeper than 256 levels", "for that reason");
-	ok(kvtree_print(t, KVTREE_KEYVAL, &b, &err) < 0 && b.len == 0,
+	refuses(kvtree_encode(t, &b, &why), ERROR_USAGE, NULL,
+		"one more cannot be encoded");
+	is_str(why.text, "nested deeper than 256 levels", "for that reason");
+	ok(kvtree_print(t, KVTREE_KEYVAL, &b, &why) < 0 && b.len == 0,
 	   "nor printed");
-	ok(kvtree_sort(t, &err) < 0, "nor sorted");
-	ok(json_print(kvtree_json(t), null, &err) < 0, "nor shown as JSON");
-	is_int((int64_t)b.len, 0, "... and nothing is left of the image");
+	ok(kvtree_sort(t, &why) < 0, "nor sorted");
+	ok(json_print(kvtree_json(t), null, &why) < 0, "nor shown as JSON");
+	is_int(b.len, 0, "... and nothing is left of the image");
 	tree_clear(u);
 	kvtree_put(u, "a", NULL);
-	ok(kvtree_merge(u, t, &err) < 0 && err.kind == ERROR_CORRUPT,
-	   "nor merged");
+	refuses(kvtree_merge(u, t, &why), ERROR_CORRUPT, NULL, "nor merged");
 	is_str(keys(u), "a d ", "what was merged before the error stays");
-	is_int((int64_t)kvtree_count(kvtree_get2(u, "d", "d")), 1,
-	       "and is sound");
+	is_int(kvtree_count(kvtree_get2(u, "d", "d")), 1, "and is sound");
 	chain(end, 100000);
-	ok(kvtree_encode(t, &b, &err) < 0 && kvtree_merge(u, t, &err) < 0,
+	ok(kvtree_encode(t, &b, &why) < 0 && kvtree_merge(u, t, &why) < 0,
 	   "nor 100,000 more");
 	fclose(null);
 	buf_free(&b);

@@ -244,12 +244,12 @@ TEST(sentences)
 {
 	char b[sizeof(nodes)];
 
-	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+	each (h, headers) {
 		memcpy(b, nodes, sizeof(b));
-		put_be32(b + headers[i].at, headers[i].value);
+		put_be32(b + h->at, h->value);
 		put_be32(b + 40, crc_update(0, b, 40));
-		is_str(complaint(b, sizeof(b)), headers[i].says,
-		       *headers[i].says ? headers[i].says : "unknown flags");
+		is_str(complaint(b, sizeof(b)), h->says,
+		       *h->says ? h->says : "unknown flags");
 	}
 	memcpy(b, nodes, sizeof(b));
 	b[40] = 0;
@@ -318,15 +318,14 @@ TEST(twice)
 	struct buf tree = BUF_INIT, image = BUF_INIT, want = BUF_INIT;
 	struct kvtree *t = NULL, *model = NULL;
 
-	for (size_t i = 0; i < sizeof(alphabets) / sizeof(alphabets[0]); i++) {
+	each (a, alphabets) {
 		bool good = true;
 
 		for (int round = 0; round < 60 && good; round++) {
 			model = kvtree_new(NULL);
 			buf_clear(&tree);
 			buf_clear(&want);
-			random_tree(&tree, model, alphabets[i],
-				    alphabets[i] > 12 ? 2 : 4);
+			random_tree(&tree, model, *a, *a > 12 ? 2 : 4);
 			wrap(&image, tree.data, tree.len);
 			kvtree_encode(model, &want, NULL);
 			t = kvtree_decode(image.data, image.len, NULL, NULL);
@@ -334,7 +333,7 @@ TEST(twice)
 			kvtree_free(t);
 			kvtree_free(model);
 		}
-		ok(good, fmt("merged, keys out of %u", alphabets[i]));
+		ok(good, fmt("merged, keys out of %u", *a));
 	}
 	buf_free(&want);
 	buf_free(&image);
@@ -377,11 +376,10 @@ TEST(depth)
 	};
 	struct buf b = BUF_INIT;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		deep(&b, cases[i].levels, cases[i].lean);
-		is_str(complaint(b.data, b.len), cases[i].says,
-		       fmt("%d levels, %d of one key", cases[i].levels,
-			   cases[i].lean));
+	each (c, cases) {
+		deep(&b, c->levels, c->lean);
+		is_str(complaint(b.data, b.len), c->says,
+		       fmt("%d levels, %d of one key", c->levels, c->lean));
 	}
 	buf_free(&b);
 }

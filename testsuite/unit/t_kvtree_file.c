@@ -11,7 +11,6 @@ static void
 test_files(void)
 {
 	struct kvtree *t = tree_of("NODES>4\n"), *u = NULL;
-	struct error err = ERROR_INIT;
 	struct stat st;
 
 	umask(022);
@@ -19,21 +18,20 @@ test_files(void)
 	ok(stat("a.kv", &st) == 0 && st.st_size == 44 &&
 		   (st.st_mode & 0777) == 0644,
 	   "size and mode");
-	u = kvtree_read_file(AT_FDCWD, "a.kv", &err);
+	u = kvtree_read_file(AT_FDCWD, "a.kv", &why);
 	ok(tree_says(u, "NODES>4\n"), "read");
 	kvtree_free(u);
-	ok(kvtree_read_file(AT_FDCWD, "none.kv", &err) == NULL &&
-		   err.kind == ERROR_ABSENT && says(&err, "none.kv"),
-	   "no such file");
+	refuses(kvtree_read_file(AT_FDCWD, "none.kv", &why), ERROR_ABSENT,
+		"none.kv", "no such file");
 	must(truncate("a.kv", 30) == 0);
-	ok(kvtree_read_file(AT_FDCWD, "a.kv", &err) == NULL,
+	ok(kvtree_read_file(AT_FDCWD, "a.kv", &why) == NULL,
 	   "a truncated file");
-	is_str(err.text, "a.kv: needs 44 bytes, has 30: truncated", "why");
+	is_str(why.text, "a.kv: needs 44 bytes, has 30: truncated", "why");
 	must(truncate("a.kv", 0) == 0);
-	ok(kvtree_read_file(AT_FDCWD, "a.kv", &err) == NULL, "an empty file");
-	is_str(err.text, "a.kv: empty file: interrupted write", "why");
-	ok(kvtree_write_file(t, AT_FDCWD, "no/dir.kv", &err) < 0, "no place");
-	ok(kvtree_read_file(AT_FDCWD, ".", &err) == NULL, "a directory");
+	ok(kvtree_read_file(AT_FDCWD, "a.kv", &why) == NULL, "an empty file");
+	is_str(why.text, "a.kv: empty file: interrupted write", "why");
+	ok(kvtree_write_file(t, AT_FDCWD, "no/dir.kv", &why) < 0, "no place");
+	ok(kvtree_read_file(AT_FDCWD, ".", &why) == NULL, "a directory");
 	must(unlink("a.kv") == 0);
 	kvtree_free(t);
 }

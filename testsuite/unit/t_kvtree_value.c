@@ -53,7 +53,7 @@ TEST(get_numbers)
 	struct kvtree *t = kvtree_new(NULL);
 	int64_t n = 77;
 
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+	for (size_t i = 0; i < COUNT(values); i++) {
 		struct error u_err = ERROR_INIT, i_err = ERROR_INIT;
 		uint64_t u = 77;
 
@@ -87,25 +87,21 @@ TEST(get_nothing)
 		{ "BAD", ERROR_CORRUPT, "BAD: " },
 	};
 	struct kvtree *t = tree_of("EMPTY\nTWO>1\nTWO>2\nBAD>x\ny\n");
-	struct error err = ERROR_INIT;
 	uint64_t u = 0;
 	int64_t n = 0;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		ok(kvtree_u64(t, cases[i].key, 9, &u, &err) < 0 &&
-			   err.kind == cases[i].kind &&
-			   says(&err, cases[i].says),
-		   fmt("no u64: %s", cases[i].key));
-		ok(kvtree_i64(t, cases[i].key, 0, 9, &n, &err) < 0 &&
-			   err.kind == cases[i].kind &&
-			   says(&err, cases[i].says),
-		   fmt("no i64: %s", cases[i].key));
+	each (c, cases) {
+		ok(kvtree_u64(t, c->key, 9, &u, &why) < 0 &&
+			   why.kind == c->kind && says(&why, c->says),
+		   fmt("no u64: %s", c->key));
+		ok(kvtree_i64(t, c->key, 0, 9, &n, &why) < 0 &&
+			   why.kind == c->kind && says(&why, c->says),
+		   fmt("no i64: %s", c->key));
 	}
-	(void)kvtree_u64(t, "BAD", 9, &u, &err);
-	ok(says(&err, "\"x\""), "the value is named");
-	ok(kvtree_i64(NULL, "NO", 0, 9, &n, &err) < 0 &&
-		   err.kind == ERROR_ABSENT,
-	   "nor in NULL");
+	(void)kvtree_u64(t, "BAD", 9, &u, &why);
+	ok(says(&why, "\"x\""), "the value is named");
+	refuses(kvtree_i64(NULL, "NO", 0, 9, &n, &why), ERROR_ABSENT, NULL,
+		"nor in NULL");
 	kvtree_free(t);
 }
 

@@ -23,14 +23,14 @@ static const char *const lines[] = {
 
 TEST(round_trip)
 {
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+	each (t, lines) {
 		struct buf out = BUF_INIT;
 		struct log_line l;
 
-		ok(log_parse(fmt("%s", lines[i]), &l, NULL) == 0 &&
+		ok(log_parse(fmt("%s", *t), &l, NULL) == 0 &&
 			   log_format(&l, &out) == 0,
-		   label(lines[i]));
-		is_str(out.data, fmt("%s\n", lines[i]), "... as it was");
+		   label(*t));
+		is_str(out.data, fmt("%s\n", *t), "... as it was");
 		buf_free(&out);
 	}
 }
@@ -86,14 +86,13 @@ TEST(refused)
 		"202x-11-20T22:53:38: event=E",
 		" 2026-11-20T22:53:38: event=E",
 	};
-	struct error err = ERROR_INIT;
 	struct log_line l;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		char *copy = mem_strdup(bad[i]);
+	each (b, bad) {
+		char *copy = mem_strdup(*b);
 
-		is_error(log_parse(copy, &l, &err), &err, ERROR_CORRUPT, NULL,
-			 label(bad[i]));
+		refuses(log_parse(copy, &l, &why), ERROR_CORRUPT, NULL,
+			label(*b));
 		mem_free(copy);
 	}
 }
@@ -125,17 +124,16 @@ TEST(damage)
 {
 	size_t bad = 0, tried = 0;
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		for (size_t k = 0; k < strlen(lines[i]); k++) {
-			char *copy = mem_strdup(lines[i]);
+	each (l, lines)
+		for (size_t k = 0; k < strlen(*l); k++) {
+			char *copy = mem_strdup(*l);
 
 			copy[k] ^= (char)(1 << (k % 7));
-			bad += !stable(
-				mem_strdup(fmt("%.*s", (int)k, lines[i])));
+			bad += !stable(mem_strdup(fmt("%.*s", (int)k, *l)));
 			bad += !stable(copy);
 			tried += 2;
 		}
-	is_int((int64_t)bad, 0, "cut and flipped lines");
+	is_int(bad, 0, "cut and flipped lines");
 	ok(tried > 1000, "... many of them");
 }
 
@@ -159,7 +157,7 @@ TEST(long)
 	memcpy(note + 3, "\n\x1b\x7f", 3);
 	buf_add_str(&out, "before\n");
 	is_int(log_format(&l, &out), 0, "a long line");
-	is_int((int64_t)out.len, 7 + LOG_LINE_MAX + 1, "... is cut");
+	is_int(out.len, 7 + LOG_LINE_MAX + 1, "... is cut");
 	ok(strstr(out.data, "xxx???xx") != NULL, "... no control characters");
 	ok(strchr(out.data + 7, '\n') == out.data + out.len - 1,
 	   "... one line");

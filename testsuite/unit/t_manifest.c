@@ -24,7 +24,7 @@ static const char *const paths[] = {
 	"bad\xff",
 	"a/b/c.d/..e",
 };
-#define PATHS (sizeof(paths) / sizeof(paths[0]))
+#define PATHS (COUNT(paths))
 
 static struct manifest *
 parse(const char *text, struct error *err)
@@ -55,21 +55,20 @@ is_all(const struct manifest *m)
 
 TEST(round_trip)
 {
-	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
 	struct manifest *m = NULL;
 	size_t found = 0;
 
 	write_all(&text);
-	m = manifest_parse(text.data, text.len, &err);
+	m = manifest_parse(text.data, text.len, &why);
 	ok(is_all(m), "what is written is read, in order");
 	must(m != NULL);
 	for (size_t i = 0; i < PATHS; i++)
 		found += manifest_find(m, paths[i]) == i;
-	is_int((int64_t)found, PATHS, "... and is found");
+	is_int(found, PATHS, "... and is found");
 	ok(manifest_find(m, "other") == MANIFEST_NONE, "... and nothing else");
 	manifest_free(m);
-	m = parse("", &err);
+	m = parse("", &why);
 	ok(m != NULL && manifest_count(m) == 0, "nothing is a manifest");
 	manifest_free(m);
 	manifest_free(NULL);
@@ -79,14 +78,13 @@ TEST(round_trip)
 TEST(text)
 {
 	struct buf text = BUF_INIT;
-	struct error err = ERROR_INIT;
 	struct manifest *m = NULL;
 
 	must(manifest_add(&text, S1, "a b", NULL) == 0);
 	must(manifest_add(&text, S2, "c\\d\ne\rf", NULL) == 0);
 	is_str(text.data, S1 "  a b\n\\" S2 "  c\\\\d\\ne\\rf\n",
 	       "as sha256sum writes it");
-	m = parse(S1 " *a\n\\" S2 " *\\\\\n", &err);
+	m = parse(S1 " *a\n\\" S2 " *\\\\\n", &why);
 	ok(m != NULL && strcmp(manifest_at(m, 0)->path, "a") == 0 &&
 		   strcmp(manifest_at(m, 1)->path, "\\") == 0,
 	   "as sha256sum -b writes it");
@@ -128,20 +126,17 @@ TEST(refused)
 		{ S1 "  a/\n", ERROR_UNSAFE, "line 1" },
 		{ S1 "   /\n" S1 "  ..\n", ERROR_UNSAFE, "" },
 	};
-	struct error err = ERROR_INIT;
 	static char nul[] = S1 "  a?b\n";
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ok(parse(bad[i].text, &err) == NULL &&
-			   err.kind == bad[i].kind && says(&err, bad[i].words),
+	for (size_t i = 0; i < COUNT(bad); i++)
+		ok(parse(bad[i].text, &why) == NULL &&
+			   why.kind == bad[i].kind && says(&why, bad[i].words),
 		   fmt("refused: number %zu", i));
 	nul[67] = '\0';
-	ok(manifest_parse(nul, sizeof(nul) - 1, &err) == NULL &&
-		   err.kind == ERROR_CORRUPT && says(&err, "NUL"),
-	   "refused: a NUL");
-	ok(manifest_parse("", MANIFEST_MAX + 1, &err) == NULL &&
-		   err.kind == ERROR_CORRUPT && says(&err, "too long"),
-	   "refused: too much, without a look at it");
+	refuses(manifest_parse(nul, sizeof(nul) - 1, &why), ERROR_CORRUPT,
+		"NUL", "refused: a NUL");
+	refuses(manifest_parse("", MANIFEST_MAX + 1, &why), ERROR_CORRUPT,
+		"too long", "refused: too much, without a look at it");
 }
 
 /* The writer refuses everything that the reader would refuse. */
@@ -157,17 +152,16 @@ TEST(misuse)
 		{ "", "a", ERROR_USAGE },
 	};
 	struct buf text = BUF_INIT;
-	struct error err = ERROR_INIT;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		ok(manifest_add(&text, cases[i].sum, cases[i].path, &err) < 0 &&
-			   err.kind == cases[i].kind && text.len == 0,
-		   fmt("not written: %s", cases[i].path));
+	each (c, cases)
+		ok(manifest_add(&text, c->sum, c->path, &why) < 0 &&
+			   why.kind == c->kind && text.len == 0,
+		   fmt("not written: %s", c->path));
 	text.len = MANIFEST_MAX - 10; /* pretend that the text is that long */
 	text.cap = MANIFEST_MAX + 100;
 	text.data = malloc(text.cap);
 	must(text.data != NULL);
-	ok(manifest_add(&text, S1, "a", &err) < 0 && err.kind == ERROR_USAGE &&
+	ok(manifest_add(&text, S1, "a", &why) < 0 && why.kind == ERROR_USAGE &&
 		   text.len == MANIFEST_MAX - 10,
 	   "... more than can be read");
 	buf_free(&text);
@@ -178,7 +172,6 @@ TEST(misuse)
 TEST(damaged)
 {
 	struct buf text = BUF_INIT;
-	struct error err = ERROR_INIT;
 	size_t wrong = 0, missed = 0;
 
 	write_all(&text);
@@ -188,28 +181,28 @@ TEST(damaged)
 
 		must(exact != NULL);
 		memcpy(exact, text.data, len);
-		m = manifest_parse(exact, len, &err);
+		m = manifest_parse(exact, len, &why);
 		wrong +=
 			(m != NULL) != (len == 0 || text.data[len - 1] == '\n');
 		manifest_free(m);
 		free(exact);
 	}
-	is_int((int64_t)wrong, 0, "cut: only whole lines are read");
+	is_int(wrong, 0, "cut: only whole lines are read");
 	for (size_t at = 0; at < text.len; at++)
 		for (unsigned bit = 1; bit < 256; bit <<= 1) {
 			struct manifest *m = NULL;
 
 			text.data[at] = (char)(text.data[at] ^ bit);
-			m = manifest_parse(text.data, text.len, &err);
+			m = manifest_parse(text.data, text.len, &why);
 			/* Two blanks, and a blank and a star, mean the same. */
 			missed += is_all(m) && text.data[at] != '*';
-			wrong += m == NULL && err.kind != ERROR_CORRUPT &&
-				 err.kind != ERROR_UNSAFE;
+			wrong += m == NULL && why.kind != ERROR_CORRUPT &&
+				 why.kind != ERROR_UNSAFE;
 			manifest_free(m);
 			text.data[at] = (char)(text.data[at] ^ bit);
 		}
-	is_int((int64_t)missed, 0, "flipped: every bit counts");
-	is_int((int64_t)wrong, 0, "... and is CORRUPT or UNSAFE");
+	is_int(missed, 0, "flipped: every bit counts");
+	is_int(wrong, 0, "... and is CORRUPT or UNSAFE");
 	buf_free(&text);
 }
 

@@ -14,17 +14,17 @@ TEST(small)
 	struct map *m = map_new();
 	char same[] = "one";
 
-	is_int((int64_t)map_count(m), 0, "a new map is empty");
+	is_int(map_count(m), 0, "a new map is empty");
 	ok(map_get(m, "one") == MAP_NONE, "and has no key");
 	ok(map_get(m, "") == MAP_NONE, "not even the empty one");
 	is_int(map_put(m, "one", 1), 0, "map_put()");
 	is_int(map_put(m, "", 2), 0, "map_put() of the empty key");
-	is_int((int64_t)map_get(m, "one"), 1, "map_get()");
-	is_int((int64_t)map_get(m, ""), 2, "map_get() of the empty key");
-	is_int((int64_t)map_get(m, same), 1, "the text counts");
+	is_int(map_get(m, "one"), 1, "map_get()");
+	is_int(map_get(m, ""), 2, "map_get() of the empty key");
+	is_int(map_get(m, same), 1, "the text counts");
 	is_int(map_put(m, same, 0), 0, "a key is put again");
-	is_int((int64_t)map_get(m, "one"), 0, "its value is replaced");
-	is_int((int64_t)map_count(m), 2, "and it counts once");
+	is_int(map_get(m, "one"), 0, "its value is replaced");
+	is_int(map_count(m), 2, "and it counts once");
 	is_int(map_put(m, "big", MAP_NONE - 1), 0, "the largest value");
 	ok(map_get(m, "big") == MAP_NONE - 1, "comes back");
 	ok(map_get(m, "on") == MAP_NONE && map_get(m, "onee") == MAP_NONE,
@@ -62,7 +62,7 @@ TEST(many)
 		replaced = replaced &&
 			   map_get(m, keys[i]) == (i % 3 ? i : i + KEYS);
 	ok(replaced, "every third is replaced");
-	is_int((int64_t)map_count(m), KEYS, "none is counted twice");
+	is_int(map_count(m), KEYS, "none is counted twice");
 	mem_free(keys);
 	map_free(m);
 	arena_free(a);

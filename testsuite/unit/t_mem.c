@@ -131,6 +131,6 @@ TEST(threads)
 		pthread_join(threads[i], NULL);
 		sum += counts[i];
 	}
-	is_int((int64_t)sum, 2500, "as many succeeded as were allowed");
+	is_int(sum, 2500, "as many succeeded as were allowed");
 	is_int(mem_fail_after(-1), 0, "none is left");
 }

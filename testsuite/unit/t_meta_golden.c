@@ -229,7 +229,7 @@ test_redset(void)
 	forget_files();
 	arena_free(arena);
 	printf("# %zu sets\n", sets);
-	is_int((int64_t)bad, 0,
+	is_int(bad, 0,
 	       "headers and descriptors are rebuilt from the other members");
 	ok(sets >= (golden_whole() ? 84 : 50), "all sets were found");
 }

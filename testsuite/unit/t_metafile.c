@@ -63,7 +63,7 @@ TEST(print)
 	       "  A\n    x\n    y\n  B = 2\n");
 	put("plain", raw.data, raw.len);
 	must(metafile_read(path, &f, NULL) == 0);
-	is_int((int64_t)f.trailing, 5, "trailing bytes are counted");
+	is_int(f.trailing, 5, "trailing bytes are counted");
 	ok(!f.redundancy, "but are no redundancy");
 	json = json_text(metafile_json(&f, path));
 	ok(strstr(json, "\"B\": \"2\"") != NULL, "as JSON");
@@ -100,20 +100,17 @@ TEST(refused)
 		{ "empty", "", 0 },
 		{ "text", "hello\n", 6 },
 	};
-	struct error err = ERROR_INIT;
 	struct metafile f;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		put(cases[i].name, cases[i].text, cases[i].len);
-		ok(metafile_read(path, &f, &err) < 0 &&
-			   err.kind == ERROR_CORRUPT,
-		   fmt("no metadata: %s", cases[i].name));
+	each (c, cases) {
+		put(c->name, c->text, c->len);
+		refuses(metafile_read(path, &f, &why), ERROR_CORRUPT, NULL,
+			fmt("no metadata: %s", c->name));
 	}
-	ok(metafile_read(dir, &f, &err) < 0 && err.kind == ERROR_CORRUPT,
-	   "a directory");
-	ok(metafile_read(fmt("%s/none", dir), &f, &err) < 0 &&
-		   err.kind == ERROR_ABSENT,
-	   "no file");
+	refuses(metafile_read(dir, &f, &why), ERROR_CORRUPT, NULL,
+		"a directory");
+	refuses(metafile_read(fmt("%s/none", dir), &f, &why), ERROR_ABSENT,
+		NULL, "no file");
 }
 
 static int

@@ -126,8 +126,8 @@ do_damage(const struct damage *d)
 
 TEST(damaged)
 {
-	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
-		const struct damage *d = &damages[i];
+	each (t, damages) {
+		const struct damage *d = t;
 		const struct nodecache_rank *r = NULL;
 		struct nodecache n;
 
@@ -194,13 +194,12 @@ TEST(lost_index)
 {
 	cache_make(&cache);
 	must(system(fmt("cd %s && cp " INDEX " saved", cache.root)) == 0);
-	for (size_t i = 0; i < sizeof(searches) / sizeof(searches[0]); i++) {
-		const char *dir = searches[i].cachedir;
+	each (s, searches) {
+		const char *dir = s->cachedir;
 		const char *text = NULL;
 		struct nodecache n;
 
-		must(system(fmt("cd %s && %s", cache.root,
-				searches[i].change)) == 0);
+		must(system(fmt("cd %s && %s", cache.root, s->change)) == 0);
 		look(&n, dir != NULL ? fmt("%s/%s", cache.root, dir) : NULL);
 		text = fmt("%s; %zu;", n.problem ? n.problem : "(none)",
 			   n.ndatasets);
@@ -212,7 +211,7 @@ TEST(lost_index)
 				   d->problem ? d->problem : "(none)");
 		}
 		printf("# %s\n", text);
-		ok(fnmatch(searches[i].want, text, 0) == 0, searches[i].what);
+		ok(fnmatch(s->want, text, 0) == 0, s->what);
 		nodecache_free(&n);
 	}
 }
@@ -312,17 +311,16 @@ TEST(json)
 	for (size_t i = 0; i < 2 * line.len; i++) {
 		const bool cut = i < line.len;
 		const size_t at = i % line.len;
-		struct error err = ERROR_INIT;
 		int rc = -1;
 
 		line.data[at] ^= !cut;
-		rc = nodecache_parse(&n, line.data, cut ? at : line.len, &err);
-		odd += rc == 0 ? cut : err.kind != ERROR_CORRUPT;
+		rc = nodecache_parse(&n, line.data, cut ? at : line.len, &why);
+		odd += rc == 0 ? cut : why.kind != ERROR_CORRUPT;
 		read += rc == 0;
 		nodecache_free(&n);
 		line.data[at] ^= !cut;
 	}
-	is_int((int64_t)odd, 0, "cut anywhere, any bit flipped: corrupt");
+	is_int(odd, 0, "cut anywhere, any bit flipped: corrupt");
 	ok(read > 0, "... or read with another value");
 	buf_free(&line);
 }
@@ -375,21 +373,20 @@ TEST(refused)
 		{ RANKS RANK ",'red':" RED "}}]}]}", NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *text = fmt("%s", cases[i].text);
-		struct error err = ERROR_INIT;
+	each (c, cases) {
+		char *text = fmt("%s", c->text);
 		struct nodecache n;
 		int rc = 0;
 
 		for (char *p = text; (p = strchr(p, '\'')) != NULL;)
 			*p = '"';
-		rc = nodecache_parse(&n, text, strlen(text), &err);
-		if (cases[i].says == NULL)
+		rc = nodecache_parse(&n, text, strlen(text), &why);
+		if (c->says == NULL)
 			ok(rc == 0 && n.datasets[0].ranks[0].red.there,
 			   "what may be missing");
 		else
-			ok(rc < 0 && err.kind == ERROR_CORRUPT &&
-				   says(&err, cases[i].says),
+			ok(rc < 0 && why.kind == ERROR_CORRUPT &&
+				   says(&why, c->says),
 			   text[0] ? text : "nothing at all");
 		nodecache_free(&n);
 	}

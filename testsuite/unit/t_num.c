@@ -80,19 +80,16 @@ parse(enum form form, const char *text, uint64_t max, uint64_t *out,
 
 TEST(tables)
 {
-	struct error err = ERROR_INIT;
-
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+	each (g, good) {
 		uint64_t out = MARK;
-		int rc = parse(good[i].form, good[i].text, good[i].max, &out,
-			       &err);
+		int rc = parse(g->form, g->text, g->max, &out, &why);
 
-		ok(rc == 0 && out == good[i].value,
-		   fmt("%s \"%s\" up to %" PRIu64, forms[good[i].form],
-		       good[i].text, good[i].max));
+		ok(rc == 0 && out == g->value,
+		   fmt("%s \"%s\" up to %" PRIu64, forms[g->form], g->text,
+		       g->max));
 	}
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		char *rest = fmt("%s", bad[i].texts), *text = NULL;
+	each (b, bad) {
+		char *rest = fmt("%s", b->texts), *text = NULL;
 
 		while ((text = strsep(&rest, "|")) != NULL) {
 			const char *quoted = strpbrk(text, "\n\xeb") != NULL
@@ -100,12 +97,11 @@ TEST(tables)
 						     : fmt("\"%s\": ", text);
 			uint64_t out = MARK;
 			char *copy = mem_strdup(text); /* ends where it ends */
-			int rc = parse(bad[i].form, copy, bad[i].max, &out,
-				       &err);
+			int rc = parse(b->form, copy, b->max, &out, &why);
 
-			ok(fails_as(rc, &err, ERROR_USAGE, quoted) &&
+			ok(fails_as(rc, &why, ERROR_USAGE, quoted) &&
 				   out == MARK,
-			   fmt("not %s: %s", forms[bad[i].form],
+			   fmt("not %s: %s", forms[b->form],
 			       quoted != NULL ? quoted : "strange"));
 			mem_free(copy);
 		}
@@ -137,16 +133,15 @@ TEST(i64)
 		{ "+5", -5, 5, false, 0 },
 		{ "-5x", -5, 5, false, 0 },
 	};
-	struct error err = ERROR_INIT;
 
-	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+	each (t, v) {
 		int64_t out = MARK;
-		int rc = num_i64(v[i].text, v[i].min, v[i].max, &out, &err);
+		int rc = num_i64(t->text, t->min, t->max, &out, &why);
 
-		ok(v[i].good ? rc == 0 && out == v[i].value
-			     : fails_as(rc, &err, ERROR_USAGE, NULL) &&
-				       out == MARK,
-		   v[i].text);
+		ok(t->good ? rc == 0 && out == t->value
+			   : fails_as(rc, &why, ERROR_USAGE, NULL) &&
+				     out == MARK,
+		   t->text);
 	}
 }
 
@@ -163,44 +158,42 @@ TEST(decimal)
 		{ "nan", -1 },	 { " 1", -1 },	{ "1,5", -1 },
 		{ "0x1", -1 },
 	};
-	struct error err = ERROR_INIT;
 
-	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+	each (t, v) {
 		double out = MARK;
-		const int rc = num_decimal(v[i].text, &out, &err);
+		const int rc = num_decimal(t->text, &out, &why);
 
-		ok(v[i].value >= 0 ? rc == 0 && out == v[i].value
-				   : fails_as(rc, &err, ERROR_USAGE, NULL) &&
-					     out == MARK,
-		   v[i].text);
+		ok(t->value >= 0 ? rc == 0 && out == t->value
+				 : fails_as(rc, &why, ERROR_USAGE, NULL) &&
+					   out == MARK,
+		   t->text);
 	}
 }
 
 TEST(sentences)
 {
-	struct error err = ERROR_INIT;
 	char text[3000] = "";
 	uint64_t out = 0;
 	int64_t i = 0;
 
-	is_error(num_u64("x", 1, 64, &out, &err), &err, ERROR_USAGE,
-		 "\"x\": expected a whole number from 1 to 64",
-		 "num_u64() says what it takes");
-	is_error(num_u64("4", 5, 10, &out, &err), &err, ERROR_USAGE, NULL,
-		 "too small");
-	is_error(num_i64("x", -1, 64, &i, &err), &err, ERROR_USAGE,
-		 "\"x\": expected a whole number from -1 to 64",
-		 "num_i64() says what it takes");
-	is_error(num_bytes("x", 2048, &out, &err), &err, ERROR_USAGE,
-		 "\"x\": expected a number of bytes such as 4096, 64K or 1.5G, "
-		 "up to 2.0 KiB",
-		 "num_bytes() says what it takes");
-	is_error(num_u64("\033[2J\n", 1, 64, &out, &err), &err, ERROR_USAGE,
-		 "\"\\x1b[2J\\n\": expected a whole number from 1 to 64",
-		 "no control character reaches the terminal");
+	refuses(num_u64("x", 1, 64, &out, &why), ERROR_USAGE,
+		"\"x\": expected a whole number from 1 to 64",
+		"num_u64() says what it takes");
+	refuses(num_u64("4", 5, 10, &out, &why), ERROR_USAGE, NULL,
+		"too small");
+	refuses(num_i64("x", -1, 64, &i, &why), ERROR_USAGE,
+		"\"x\": expected a whole number from -1 to 64",
+		"num_i64() says what it takes");
+	refuses(num_bytes("x", 2048, &out, &why), ERROR_USAGE,
+		"\"x\": expected a number of bytes such as 4096, 64K or 1.5G, "
+		"up to 2.0 KiB",
+		"num_bytes() says what it takes");
+	refuses(num_u64("\033[2J\n", 1, 64, &out, &why), ERROR_USAGE,
+		"\"\\x1b[2J\\n\": expected a whole number from 1 to 64",
+		"no control character reaches the terminal");
 	memset(text, '9', sizeof(text) - 1);
-	num_u64_any(text, 64, &out, &err);
-	ok(strlen(err.text) < 200 && says(&err, " up to 64"),
+	num_u64_any(text, 64, &out, &why);
+	ok(strlen(why.text) < 200 && says(&why, " up to 64"),
 	   "a long text is quoted in part");
 	is_int(num_u64("x", 1, 64, &out, NULL), -1, "no struct, no sentence");
 }

@@ -48,7 +48,7 @@ make_table(struct opt *table, struct result *r)
 		OPT_END,
 	};
 
-	_Static_assert(sizeof(opts) / sizeof(opts[0]) <= OPT_COUNT_MAX,
+	_Static_assert(COUNT(opts) <= OPT_COUNT_MAX,
 		       "room in the callers' tables");
 	memcpy(table, opts, sizeof(opts));
 }
@@ -76,18 +76,17 @@ parse(const char *line, struct buf *out)
 {
 	struct opt table[OPT_COUNT_MAX];
 	struct result r = { .verb = -1 };
-	struct error err = ERROR_INIT;
 	char words[512], *argv[34];
 	int argc, n;
 
 	make_table(table, &r);
 	snprintf(words, sizeof(words), "prog %s", line);
 	argc = split(words, argv, 32);
-	n = opt_parse(table, argc, argv, &err);
+	n = opt_parse(table, argc, argv, &why);
 	buf_clear(out);
 	buf_add_str(out, "");
 	if (n < 0) {
-		buf_printf(out, "%d: %s", (int)err.kind, err.text);
+		buf_printf(out, "%d: %s", (int)why.kind, why.text);
 		opt_list_free(&r.list);
 		return;
 	}
@@ -191,13 +190,13 @@ TEST(lines)
 {
 	struct buf got = BUF_INIT;
 
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		parse(good[i].line, &got);
-		is_str(got.data, good[i].want, good[i].line);
+	each (g, good) {
+		parse(g->line, &got);
+		is_str(got.data, g->want, g->line);
 	}
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		parse(bad[i].line, &got);
-		is_str(got.data, fmt(USAGE "%s", bad[i].want), bad[i].line);
+	each (b, bad) {
+		parse(b->line, &got);
+		is_str(got.data, fmt(USAGE "%s", b->want), b->line);
 	}
 	buf_free(&got);
 }
@@ -212,13 +211,12 @@ TEST(numbers)
 					     "--memory=''" };
 	struct buf got = BUF_INIT;
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		int len = (int)(strchr(lines[i], '=') - lines[i]);
+	each (l, lines) {
+		int len = (int)(strchr(*l, '=') - *l);
 
-		parse(lines[i], &got);
-		ok(str_starts(got.data,
-			      fmt(USAGE "option '%.*s': ", len, lines[i])),
-		   lines[i]);
+		parse(*l, &got);
+		ok(str_starts(got.data, fmt(USAGE "option '%.*s': ", len, *l)),
+		   *l);
 	}
 	parse("--memory=4095", &got);
 	is_str(got.data,
@@ -231,21 +229,20 @@ TEST(misuse)
 {
 	struct opt table[OPT_COUNT_MAX];
 	struct result r = { 0 };
-	struct error err = ERROR_INIT;
 	char name[5000], prog[] = "prog", *argv[3] = { prog, name, NULL };
 	char *none[1] = { NULL };
 	bool bytes_good = true;
 
 	make_table(table, &r);
-	is_int(opt_parse(table, 0, none, &err), 0, "argc 0");
+	is_int(opt_parse(table, 0, none, &why), 0, "argc 0");
 	ok(none[0] == NULL, "argv stays empty");
 	is_int(opt_parse(table, 1, argv, NULL), 0, "the name alone");
 	ok(argv[0] == NULL, "no argument is left");
 
 	snprintf(name, sizeof(name), "--%04990d", 0);
 	argv[0] = prog;
-	ok(opt_parse(table, 2, argv, &err) < 0 && err.kind == ERROR_USAGE,
-	   "a name of 5000 bytes is a usage error");
+	refuses(opt_parse(table, 2, argv, &why), ERROR_USAGE, NULL,
+		"a name of 5000 bytes is a usage error");
 	is_int(opt_parse(table, 2, argv, NULL), -1, "also if nobody asks why");
 
 	/* Any byte as a short option, and as the start of a long one. */
@@ -346,7 +343,7 @@ TEST(texts)
 	buf_clear(&out);
 	is_int(opt_help(none, &out), 0, "help of an empty table");
 	is_int(opt_dump(none, &out), 0, "and its dump");
-	is_int((int64_t)out.len, 0, "are empty");
+	is_int(out.len, 0, "are empty");
 	buf_free(&out);
 }
 

@@ -146,7 +146,7 @@ sound(const struct segmap *m)
 	/* Of one file, few, all, none. */
 	static const char *const words[] = { " 13333\xc3", " 777", "f", "?" };
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (size_t i = 0; i < COUNT(words); i++) {
 		ok(loads(words[i]) && got.r.partial && is_some(m, words[i]),
 		   fmt("files with '%s' as they are stored", words[i]));
 		ok(got.r.flaw == NULL && got.h.flaw == NULL, "... no flaw");
@@ -294,12 +294,12 @@ small_file(void)
 		}
 		flip(path, i);
 	}
-	is_int((int64_t)good, 0, "no flipped byte goes unseen");
+	is_int(good, 0, "no flipped byte goes unseen");
 	for (off_t i = st.st_size; i-- > 0;) {
 		must(truncate(path, i) == 0);
 		good += kvstream_open(&s, rootfd, "t") == 0;
 	}
-	is_int((int64_t)good, 0, "nor a lost one");
+	is_int(good, 0, "nor a lost one");
 	ok(kvstream_open(&s, rootfd, ".") < 0 &&
 		   kvstream_open(&s, rootfd, "none") < 0,
 	   "no file");

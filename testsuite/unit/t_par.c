@@ -175,7 +175,7 @@ TEST(misuse)
 	 * shares. */
 	is_int(par_for(p, SIZE_MAX, SIZE_MAX, check_top, &zeros, NULL), -1,
 	       "the greatest number in the greatest batches");
-	is_int((int64_t)zeros, 1, "does not wrap around");
+	is_int(zeros, 1, "does not wrap around");
 	par_free(p);
 
 	is_int(fail_each_alloc(make_pool, NULL), 2, "a pool: two allocations");
@@ -253,12 +253,11 @@ TEST(quota)
 {
 	char root[256] = "", files[512], *rest = NULL;
 
-	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+	each (g, groups) {
 		scratch_dir(root, sizeof(root));
-		if (groups[i].own != NULL)
-			write_text(fmt("%s/proc/self/cgroup", root),
-				   groups[i].own);
-		snprintf(files, sizeof(files), "%s", groups[i].files);
+		if (g->own != NULL)
+			write_text(fmt("%s/proc/self/cgroup", root), g->own);
+		snprintf(files, sizeof(files), "%s", g->files);
 		for (char *f = strtok_r(files, "|", &rest); f != NULL;
 		     f = strtok_r(NULL, "|", &rest)) {
 			char *text = strchr(f, '=');
@@ -266,7 +265,7 @@ TEST(quota)
 			*text++ = '\0';
 			write_text(fmt("%s/sys/fs/cgroup/%s", root, f), text);
 		}
-		is_int(par_quota(root), groups[i].quota, groups[i].what);
+		is_int(par_quota(root), g->quota, g->what);
 	}
 	remove_tree(root);
 }

@@ -22,10 +22,10 @@ test_clean(void)
 	};
 	char text[PATH_MAX + 1] = "";
 
-	for (size_t i = 0; i < sizeof(clean) / sizeof(clean[0]); i++)
-		ok(path_is_clean(clean[i]), "clean");
-	for (size_t i = 0; i < sizeof(unclean) / sizeof(unclean[0]); i++)
-		ok(!path_is_clean(unclean[i]), unclean[i]);
+	each (c, clean)
+		ok(path_is_clean(*c), "clean");
+	each (u, unclean)
+		ok(!path_is_clean(*u), *u);
 	memset(text, 'a', PATH_MAX - 1);
 	ok(path_is_clean(text), "PATH_MAX - 1 bytes are clean");
 	text[PATH_MAX - 1] = 'a';
@@ -71,7 +71,7 @@ test_normal(void)
 	};
 	struct buf out = BUF_INIT;
 
-	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+	for (size_t i = 0; i < COUNT(v); i++) {
 		must(path_normal(v[i][0], &out, NULL) == 0);
 		is_str(out.data, v[i][1], v[i][0]);
 		must(path_normal(v[i][1], &out, NULL) == 0);
@@ -102,22 +102,21 @@ test_join(void)
 		{ "/", "/b" },
 		{ "x/", "x/b" },
 	};
-	struct error err = ERROR_INIT;
 	struct buf out = BUF_INIT;
 
-	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++)
+	for (size_t i = 0; i < COUNT(below); i++)
 		is_str(path_below(below[i][0], below[i][1]), below[i][2],
 		       fmt("%s below %s", below[i][0], below[i][1]));
-	for (size_t i = 0; i < sizeof(joined) / sizeof(joined[0]); i++) {
-		must(path_join(&out, joined[i][0], "b", &err) == 0);
+	for (size_t i = 0; i < COUNT(joined); i++) {
+		must(path_join(&out, joined[i][0], "b", &why) == 0);
 		is_str(out.data, joined[i][1], fmt("%s and b", joined[i][0]));
 	}
-	path_join(&out, out.data, "c/d", &err);
+	path_join(&out, out.data, "c/d", &why);
 	is_str(out.data, "x/b/c/d", "onto what `out` held");
 	buf_free(&out);
 	mem_fail_after(0);
-	is_error(path_join(&out, "a", "b", &err), &err, ERROR_NOMEM, NULL,
-		 "without memory");
+	refuses(path_join(&out, "a", "b", &why), ERROR_NOMEM, NULL,
+		"without memory");
 	mem_fail_after(-1);
 	buf_free(&out);
 
@@ -130,22 +129,21 @@ static void
 test_real(const char *scratch)
 {
 	char cwd[PATH_MAX], real[PATH_MAX];
-	struct error err = ERROR_INIT;
 	struct buf out = BUF_INIT;
 
 	must(realpath(scratch, real) != NULL && getcwd(cwd, sizeof(cwd)));
 	is_int(path_real(fmt("%s/top/./to_sub/../sub/file", scratch), &out,
-			 &err),
+			 &why),
 	       0, "path_real()");
 	is_str(out.data, fmt("%s/top/sub/file", real), "links, dots");
-	is_int(path_real(".", &out, &err), 0, "path_real() of .");
+	is_int(path_real(".", &out, &why), 0, "path_real() of .");
 	is_str(out.data, cwd, "is the working directory");
-	is_error(path_real("/no/such/path", &out, &err), &err, ERROR_ABSENT,
-		 NULL, "of nothing");
+	refuses(path_real("/no/such/path", &out, &why), ERROR_ABSENT, NULL,
+		"of nothing");
 	buf_free(&out);
 	mem_fail_after(0);
-	is_error(path_real(".", &out, &err), &err, ERROR_NOMEM, NULL,
-		 "without memory");
+	refuses(path_real(".", &out, &why), ERROR_NOMEM, NULL,
+		"without memory");
 	mem_fail_after(-1);
 }
 
@@ -214,15 +212,15 @@ test_open(int root, const char *how)
 {
 	struct error err = ERROR_INIT;
 
-	for (size_t i = 0; i < sizeof(opens) / sizeof(opens[0]); i++) {
-		const char *rel = opens[i].rel, *what = fmt("%s %s", how, rel);
+	each (o, opens) {
+		const char *rel = o->rel, *what = fmt("%s %s", how, rel);
 		int fd = path_open_beneath(root, rel, O_RDONLY, 0, &err);
 		char text[16];
 		struct stat st;
 
-		if (opens[i].kind == ERROR_NONE) {
+		if (o->kind == ERROR_NONE) {
 			ok(read(fd, text, sizeof(text)) == 8 &&
-				   memcmp(text, opens[i].text, 8) == 0 &&
+				   memcmp(text, o->text, 8) == 0 &&
 				   fcntl(fd, F_GETFD) == FD_CLOEXEC,
 			   what);
 			close(fd);
@@ -230,9 +228,9 @@ test_open(int root, const char *how)
 				   S_ISREG(st.st_mode) && st.st_size == 8,
 			   "its stat does the same, and follows the link");
 		} else {
-			is_error(fd, &err, opens[i].kind, opens[i].text, what);
+			is_error(fd, &err, o->kind, o->text, what);
 			is_error(path_stat_beneath(root, rel, &st, &err), &err,
-				 opens[i].kind, NULL, "its stat does the same");
+				 o->kind, NULL, "its stat does the same");
 		}
 	}
 	is_int(path_open_beneath(root, "out", O_RDONLY, 0, NULL), -1,
@@ -259,20 +257,19 @@ test_flags(int root)
 		{ "file", O_RDONLY | O_DIRECTORY, -ENOTDIR, "... of a file" },
 		{ name, O_RDONLY, -ENAMETOOLONG, "more than NAME_MAX" },
 	};
-	struct error err = ERROR_INIT;
 	struct stat st;
 	mode_t old = umask(027);
-	int fd = path_open_beneath(root, "sub/new", create, 0666, &err);
+	int fd = path_open_beneath(root, "sub/new", create, 0666, &why);
 
 	close(fd);
 	umask(old);
 	is_int(mode_of(root, "sub/new"), 0640, "O_CREAT obeys mode and umask");
 	memset(name, 'n', sizeof(name));
 	memcpy(name + NAME_MAX + 1, "/file", 6);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		fd = path_open_beneath(root, cases[i].rel, cases[i].flags, 0666,
-				       &err);
-		ok(cases[i].how != 0 ? fails_as(fd, &err, cases[i].how, NULL)
+				       &why);
+		ok(cases[i].how != 0 ? fails_as(fd, &why, cases[i].how, NULL)
 				     : fstat(fd, &st) == 0 &&
 					       S_ISLNK(st.st_mode) == (i == 3),
 		   cases[i].what);
@@ -280,11 +277,11 @@ test_flags(int root)
 	}
 	ok(!exists_at(root, "../made"), "nothing is made outside");
 	unlinkat(root, "sub/new", 0);
-	is_error(path_open_beneath(-1, "sub/file", O_RDONLY, 0, &err), &err,
-		 -EBADF, NULL, "no directory");
+	refuses(path_open_beneath(-1, "sub/file", O_RDONLY, 0, &why), -EBADF,
+		NULL, "no directory");
 
-	fd = path_open_beneath(root, "sub", O_RDWR | O_TMPFILE, 0600, &err);
-	ok(fd >= 0 || err.errnum == EOPNOTSUPP, "O_TMPFILE");
+	fd = path_open_beneath(root, "sub", O_RDWR | O_TMPFILE, 0600, &why);
+	ok(fd >= 0 || why.errnum == EOPNOTSUPP, "O_TMPFILE");
 	io_close(fd);
 }
 
@@ -318,22 +315,21 @@ test_parent(int root)
 	};
 	static const char *const made[] = { "x/y/z", "x/y/w/v", "x/y/w",
 					    "x/y",   "x",	"sub/deep" };
-	struct error err = ERROR_INIT;
 	const char *base = NULL;
 	mode_t old = umask(022);
 
-	is_error(path_open_parent(root, "x/y/z/f", false, 0, &base, &err), &err,
-		 ERROR_ABSENT, NULL, "no such parent");
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		int fd = path_open_parent(root, cases[i].rel, cases[i].make,
-					  0770, &base, &err);
+	refuses(path_open_parent(root, "x/y/z/f", false, 0, &base, &why),
+		ERROR_ABSENT, NULL, "no such parent");
+	each (c, cases) {
+		int fd = path_open_parent(root, c->rel, c->make, 0770, &base,
+					  &why);
 
-		ok(is_dir(fd, root, cases[i].dir) && strcmp(base, "file") == 0,
-		   cases[i].what);
+		ok(is_dir(fd, root, c->dir) && strcmp(base, "file") == 0,
+		   c->what);
 	}
 	is_int(mode_of(root, "x/y/z"), 0750, "with mode and umask");
-	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++)
-		is_int(unlinkat(root, made[i], AT_REMOVEDIR), 0,
+	each (m, made)
+		is_int(unlinkat(root, *m, AT_REMOVEDIR), 0,
 		       "nothing else was made");
 	umask(old);
 }
@@ -349,15 +345,13 @@ test_unsafe_parent(int root)
 		{ "file/new/f", ERROR_SYSTEM },	 { "../new/f", ERROR_UNSAFE },
 		{ "new/../../f", ERROR_UNSAFE }, { "", ERROR_UNSAFE },
 	};
-	struct error err = ERROR_INIT;
 	const char *base = NULL;
 
-	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
-		is_error(path_open_parent(root, v[i].rel, true, 0777, &base,
-					  &err),
-			 &err, v[i].kind, NULL, v[i].rel);
+	each (t, v)
+		refuses(path_open_parent(root, t->rel, true, 0777, &base, &why),
+			t->kind, NULL, t->rel);
 	is_int(path_open_parent(root, "dangling/new/f", true, 0777, &base,
-				&err),
+				&why),
 	       -1, "a dangling link in the way");
 	ok(!exists_at(root, "../new") && !exists_at(root, "new") &&
 		   !exists_at(root, "not"),
@@ -387,16 +381,15 @@ forbid_openat2(int error)
 static void
 test_cwd(int root)
 {
-	struct error err = ERROR_INIT;
 	int cwd = open(".", O_RDONLY | O_DIRECTORY);
 	const char *base = NULL;
 
 	must(cwd >= 0 && fchdir(root) == 0);
-	ok(is_dir(path_open_parent(AT_FDCWD, "file", false, 0, &base, &err),
+	ok(is_dir(path_open_parent(AT_FDCWD, "file", false, 0, &base, &why),
 		  root, "."),
 	   "path_open_parent() of a file in the working directory");
-	is_error(path_open_beneath(AT_FDCWD, "up/secret", O_RDONLY, 0, &err),
-		 &err, ERROR_UNSAFE, NULL, "a link out of it");
+	refuses(path_open_beneath(AT_FDCWD, "up/secret", O_RDONLY, 0, &why),
+		ERROR_UNSAFE, NULL, "a link out of it");
 	must(fchdir(cwd) == 0);
 	close(cwd);
 }

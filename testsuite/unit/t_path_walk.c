@@ -169,9 +169,8 @@ test_edges(const char *scratch)
 	for (int i = 0; i < 42; i++)
 		(void)symlinkat(i == 0 ? "." : fmt("l%d", i - 1), root,
 				fmt("l%d", i));
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		is_int(compare(root, cases[i].rel, cases[i].flags),
-		       cases[i].opened, cases[i].what);
+	each (c, cases)
+		is_int(compare(root, c->rel, c->flags), c->opened, c->what);
 	close(root);
 }
 
@@ -288,7 +287,7 @@ test_trust(const char *scratch)
 	     symlink(fmt("%s/over", base), fmt("%s/root/abs", base)) == 0 &&
 	     symlink("rel", fmt("%s/root/twice", base)) == 0);
 	root = open(fmt("%s/root", base), O_RDONLY | O_DIRECTORY);
-	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+	for (size_t i = 0; i < COUNT(v); i++) {
 		static const char *const to[] = { "rel", "abs", "twice" };
 
 		if (!gives && i > 2)

@@ -24,18 +24,17 @@ static void
 test_parent(int root)
 {
 	struct pathcache *c = pathcache_new(root);
-	struct error err = ERROR_INIT;
 	const char *base = NULL;
-	int fd = pathcache_parent(c, "sub/file", &base, &err);
+	int fd = pathcache_parent(c, "sub/file", &base, &why);
 
 	ok(fd >= 0, "pathcache_parent()");
 	is_str(base, "file", "gives the base");
-	is_int(pathcache_parent(c, "sub/other", &base, &err), fd,
+	is_int(pathcache_parent(c, "sub/other", &base, &why), fd,
 	       "the same directory again");
-	is_int(pathcache_parent(c, "file", &base, &err), root,
+	is_int(pathcache_parent(c, "file", &base, &why), root,
 	       "the root's own descriptor");
-	is_int(pathcache_parent(c, "sub/file", &base, &err), fd, "and back");
-	is_int(pathcache_parent(c, "su/file", &base, &err), -1,
+	is_int(pathcache_parent(c, "sub/file", &base, &why), fd, "and back");
+	is_int(pathcache_parent(c, "su/file", &base, &why), -1,
 	       "a part of the name is another name");
 	pathcache_free(c);
 	pathcache_free(NULL);
@@ -55,18 +54,18 @@ test_stat(int root)
 	struct pathcache *c = pathcache_new(root);
 	struct stat st;
 
-	for (size_t i = 0; i < sizeof(rels) / sizeof(rels[0]); i++) {
+	each (r, rels) {
 		struct error err = ERROR_INIT, want = ERROR_INIT;
 		struct stat want_st;
-		int rc = path_stat_beneath(root, rels[i], &want_st, &want);
+		int rc = path_stat_beneath(root, *r, &want_st, &want);
 
 		memset(&st, 0, sizeof(st));
-		ok(pathcache_stat(c, rels[i], &st, &err) == rc &&
+		ok(pathcache_stat(c, *r, &st, &err) == rc &&
 			   err.kind == want.kind && err.errnum == want.errnum &&
 			   (rc < 0 || (st.st_ino == want_st.st_ino &&
 				       st.st_size == want_st.st_size)),
-		   rels[i]);
-		if (strcmp(rels[i], "out") == 0)
+		   *r);
+		if (strcmp(*r, "out") == 0)
 			is_int(err.kind, ERROR_UNSAFE, "a link that leads out");
 	}
 	for (size_t i = 0; i < 3; i++)
@@ -186,7 +185,6 @@ test_two(int root)
 static void
 test_special(int root)
 {
-	struct error err = ERROR_INIT;
 	int cwd = open(".", O_RDONLY | O_DIRECTORY);
 	struct pathcache *c = NULL;
 	struct stat st;
@@ -195,19 +193,19 @@ test_special(int root)
 	ok(pathcache_new(root) == NULL, "no memory for a cache");
 	mem_fail_after(1);
 	c = pathcache_new(root);
-	is_error(pathcache_stat(c, "sub/file", &st, &err), &err, ERROR_NOMEM,
-		 NULL, "no memory for a directory");
+	refuses(pathcache_stat(c, "sub/file", &st, &why), ERROR_NOMEM, NULL,
+		"no memory for a directory");
 	mem_fail_after(-1);
-	is_int(pathcache_stat(c, "sub/file", &st, &err), 0, "then it works");
+	is_int(pathcache_stat(c, "sub/file", &st, &why), 0, "then it works");
 	pathcache_free(c);
 
 	must(cwd >= 0 && fchdir(root) == 0);
 	c = pathcache_new(AT_FDCWD);
-	ok(pathcache_stat(c, "file", &st, &err) == 0 &&
-		   pathcache_stat(c, "sub/file", &st, &err) == 0,
+	ok(pathcache_stat(c, "file", &st, &why) == 0 &&
+		   pathcache_stat(c, "sub/file", &st, &why) == 0,
 	   "below the working directory");
-	is_error(pathcache_stat(c, "none", &st, &err), &err, ERROR_ABSENT, NULL,
-		 "no file there");
+	refuses(pathcache_stat(c, "none", &st, &why), ERROR_ABSENT, NULL,
+		"no file there");
 	must(fchdir(cwd) == 0);
 	pathcache_free(c);
 	close(cwd);
@@ -233,12 +231,11 @@ main(void)
 	symlinkat("loop", root, "loop");
 	symlinkat("not/there", root, "dangling");
 	must(fchmod(root, 0777) == 0); /* others may have made the links */
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+	each (t, tests) {
 		size_t before = open_files();
 
-		tests[i](root);
-		is_int((int64_t)open_files(), (int64_t)before,
-		       "no file left open");
+		(*t)(root);
+		is_int(open_files(), before, "no file left open");
 	}
 	remove_tree(scratch);
 	return tap_done();

@@ -29,12 +29,12 @@ rank_of(const char *path)
 		"tiny_",    "/red.", "/a_",   "/b ",
 	};
 
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-		const char *at = strstr(path, marks[i]);
+	each (m, marks) {
+		const char *at = strstr(path, *m);
 
-		if (at != NULL && at[strlen(marks[i])] >= '0' &&
-		    at[strlen(marks[i])] <= '9')
-			return at[strlen(marks[i])] - '0';
+		if (at != NULL && at[strlen(*m)] >= '0' &&
+		    at[strlen(*m)] <= '9')
+			return at[strlen(*m)] - '0';
 	}
 	return -1;
 }
@@ -275,12 +275,12 @@ main(void)
 	}
 	umask(022);
 	par = par_new(1, NULL);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		snprintf(dir, sizeof(dir), "%s/scr3/%s", golden, cases[i].name);
+	each (c, cases) {
+		snprintf(dir, sizeof(dir), "%s/scr3/%s", golden, c->name);
 		if (take(dir, "rebuilt", "/prefix"))
-			all_patterns(cases[i].name, &cases[i].s);
+			all_patterns(c->name, &c->s);
 		else
-			skip(cases[i].name, "not in the golden data");
+			skip(c->name, "not in the golden data");
 	}
 	for (unsigned i = 0; i < 9; i++) {
 		char name[64], from[128];

@@ -16,7 +16,6 @@ static struct scene xor4 = { SCENE(XOR, 4, 1, 1, 2) };
 
 TEST(whole)
 {
-	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 	uint64_t bytes = 0;
 
@@ -29,9 +28,9 @@ TEST(whole)
 	       "0 files, 0 maps, 0 reds missing; 0 files, 0 maps, 0 ranks lost; "
 	       "0 bytes to write\n",
 	       "whole");
-	p = scene_plan(&xor4, 0, &err);
+	p = scene_plan(&xor4, 0, &why);
 	must(p != NULL && p->nsets == 2);
-	ok(p->verdict == SET_WHOLE && plan_error(p, &err) == 0 &&
+	ok(p->verdict == SET_WHOLE && plan_error(p, &why) == 0 &&
 		   p->id == SCENE_ID && p->nranks == 4 && p->nfiles == 8 &&
 		   p->bytes == bytes,
 	   "ranks, files and bytes");
@@ -45,7 +44,7 @@ TEST(whole)
 	       "a file's path below the prefix");
 	plan_free(p);
 
-	p = scene_plan(&xor4, PLAN_HEADERS, &err);
+	p = scene_plan(&xor4, PLAN_HEADERS, &why);
 	ok(p->sets[0].opened && p->sets[1].opened &&
 		   p->sets[1].members[2].state == RED_PRESENT &&
 		   p->sets[1].spare == 1 && p->verdict == SET_WHOLE,
@@ -57,30 +56,24 @@ TEST(whole)
 
 TEST(absent)
 {
-	struct error err = ERROR_INIT;
 	const char *none = NULL;
 
 	scene_make(&xor4);
-	ok(plan_at(scene_prefix(&xor4), 8, NULL, &err) == NULL &&
-		   err.kind == ERROR_ABSENT,
-	   "no such dataset");
+	refuses(plan_at(scene_prefix(&xor4), 8, NULL, &why), ERROR_ABSENT, NULL,
+		"no such dataset");
 	make_parents(fmt("%s/.scr/scr.dataset.8/x", scene_prefix(&xor4)));
-	ok(plan_at(scene_prefix(&xor4), 8, NULL, &err) == NULL &&
-		   err.kind == ERROR_ABSENT && says(&err, "no filemap"),
-	   "a directory without metadata");
-	ok(plan_at("/nonexistent", 8, NULL, &err) == NULL &&
-		   err.kind == ERROR_ABSENT,
-	   "no such prefix");
-	ok(plan_caches(&none, 0, NULL, &err) == NULL && err.kind == ERROR_USAGE,
-	   "no cache at all");
+	refuses(plan_at(scene_prefix(&xor4), 8, NULL, &why), ERROR_ABSENT,
+		"no filemap", "a directory without metadata");
+	refuses(plan_at("/nonexistent", 8, NULL, &why), ERROR_ABSENT, NULL,
+		"no such prefix");
+	refuses(plan_caches(&none, 0, NULL, &why), ERROR_USAGE, NULL,
+		"no cache at all");
 	none = xor4.root;
-	ok(plan_caches(&none, 1, NULL, &err) == NULL &&
-		   err.kind == ERROR_ABSENT && says(&err, xor4.root),
-	   "a cache without metadata");
+	refuses(plan_caches(&none, 1, NULL, &why), ERROR_ABSENT, xor4.root,
+		"a cache without metadata");
 	write_text(fmt("%s/.scr/scr.dataset.9", scene_prefix(&xor4)), "");
-	ok(plan_at(scene_prefix(&xor4), 9, NULL, &err) == NULL &&
-		   err.kind == ERROR_SYSTEM,
-	   "a file in the place of the directory");
+	refuses(plan_at(scene_prefix(&xor4), 9, NULL, &why), ERROR_SYSTEM, NULL,
+		"a file in the place of the directory");
 }
 
 /* --- Files --- */
@@ -229,7 +222,6 @@ ranks_without_files(void)
 static void
 words(void)
 {
-	struct error err = ERROR_INIT;
 	uint32_t ranks[] = { 9, 1, 0, 4, 2, 7, 8, 12 };
 	struct plan *p = NULL;
 
@@ -243,7 +235,7 @@ words(void)
 	is_str(red_state_name(RED_UNCHECKED), "unchecked", "or not checked");
 	is_str(red_state_name((enum red_state)99), "unknown", "no more");
 	scene_make(&xor4);
-	p = scene_plan(&xor4, 0, &err);
+	p = scene_plan(&xor4, 0, &why);
 	is_str(plan_ranks_text(p, ranks, 8), "0-2 4 7-9 12", "ranks");
 	is_str(plan_ranks_text(p, ranks, 3), "0 1 9", "two are no range");
 	is_str(plan_ranks_text(p, ranks, 1), "9", "one");
@@ -258,46 +250,45 @@ words(void)
 static void
 marking(void)
 {
-	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 	const struct plan_file *f = NULL;
 
 	scene_make(&xor4);
-	p = scene_plan(&xor4, 0, &err);
+	p = scene_plan(&xor4, 0, &why);
 	f = scene_find(p, 1, 0);
 	ok(!p->sets[1].opened, "a set that nobody has looked at");
-	ok(plan_mark(p, (size_t)(f - p->files), FILE_WRONG_CRC, &err) == 0,
+	ok(plan_mark(p, (size_t)(f - p->files), FILE_WRONG_CRC, &why) == 0,
 	   "one of its files is marked");
 	is_int(plan_status(p), STATUS_DAMAGED, "the dataset is damaged");
 	ok(p->sets[1].opened && f->fate == FATE_REBUILD, "the file will be "
 							 "rebuilt");
 	f = scene_find(p, 2, 0);
-	ok(plan_mark(p, (size_t)(f - p->files), FILE_MISSING, &err) == 0,
+	ok(plan_mark(p, (size_t)(f - p->files), FILE_MISSING, &why) == 0,
 	   "one of another rank is marked");
 	is_int(plan_status(p), STATUS_LOST, "that is too much");
 	ok(f->fate == FATE_LOST && p->ranks_lost == 2, "both are lost");
 	plan_free(p);
 
-	p = scene_plan(&xor4, 0, &err);
-	ok(plan_mark_body(p, 1, 2, &err) == 0 && p->red_missing == 1 &&
+	p = scene_plan(&xor4, 0, &why);
+	ok(plan_mark_body(p, 1, 2, &why) == 0 && p->red_missing == 1 &&
 		   plan_status(p) == STATUS_DAMAGED,
 	   "a body is marked, of a set that nobody has looked at");
 	ok(p->sets[1].members[2].red->header_size > 0 &&
 		   p->sets[1].members[2].fate == FATE_REBUILD,
 	   "it will be written anew");
 	f = scene_find(p, 3, 1);
-	ok(plan_mark(p, (size_t)(f - p->files), FILE_MISSING, &err) == 0 &&
+	ok(plan_mark(p, (size_t)(f - p->files), FILE_MISSING, &why) == 0 &&
 		   plan_status(p) == STATUS_LOST,
 	   "with a file of another rank it is too much");
 	plan_free(p);
 
 	/* A set without any header. */
 	scene_make(&xor4);
-	p = scene_plan(&xor4, 0, &err);
+	p = scene_plan(&xor4, 0, &why);
 	for (unsigned r = 0; r < 4; r++)
 		scene_lose_reds(&xor4, r, false);
 	f = scene_find(p, 1, 0);
-	ok(plan_mark(p, (size_t)(f - p->files), FILE_MISSING, &err) == 0 &&
+	ok(plan_mark(p, (size_t)(f - p->files), FILE_MISSING, &why) == 0 &&
 		   plan_status(p) == STATUS_LOST && f->fate == FATE_LOST,
 	   "the redundancy has vanished since: the file is lost");
 	plan_free(p);

@@ -133,10 +133,9 @@ static const struct {
 
 TEST(losses)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct scene *s = cases[i].s;
 		struct names n = { .count = 0 };
-		struct error err = ERROR_INIT;
 		struct plan *p = NULL;
 		struct where w;
 
@@ -146,18 +145,18 @@ TEST(losses)
 		name_reds(&n, s, cases[i].ranks, cases[i].map, w.sub);
 		if (cases[i].ranks & WITH_DESCRIPTOR)
 			add_name(&n, w.sub, scene_red(s, 0, false, true));
-		p = plan_by_hand(&w, &n, cases[i].map, &err);
+		p = plan_by_hand(&w, &n, cases[i].map, &why);
 		if (p == NULL)
-			printf("# %s\n", err.text);
+			printf("# %s\n", why.text);
 		is_int(p ? plan_status(p) : STATUS_FAILED, cases[i].status,
 		       cases[i].what);
 		if (p == NULL)
 			continue;
-		ok((rebuild(p, NULL, NULL, &err) < 0) ==
+		ok((rebuild(p, NULL, NULL, &why) < 0) ==
 			   (cases[i].status == STATUS_LOST),
 		   "... rebuilt if nothing is lost");
-		if (i + 1 == sizeof(cases) / sizeof(cases[0]))
-			ok(says(&err, cases[i].what), "... they are named");
+		if (i + 1 == COUNT(cases))
+			ok(says(&why, cases[i].what), "... they are named");
 		ok(cases[i].gone == NULL
 			   ? scene_same(s)
 			   : scene_has(s, cases[i].back, true) &&
@@ -196,28 +195,26 @@ TEST(misuse)
 		{ "or is in one that does", dir, prefix, fmt("out/%s", red),
 		  ERROR_UNSAFE, "" },
 	};
-	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 
 	scene_make(&xor8);
 	snprintf(dir, sizeof(dir), "%s", scene_meta(&xor8, 0));
 	snprintf(prefix, sizeof(prefix), "%s", scene_prefix(&xor8));
 	link_by_anyone("/etc", fmt("%s/out", dir));
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	each (w, wrong) {
 		const struct plan_by_hand h = {
-			.dir = wrong[i].dir,
-			.prefix = wrong[i].prefix,
-			.names = &wrong[i].name,
-			.nnames = wrong[i].name != NULL,
+			.dir = w->dir,
+			.prefix = w->prefix,
+			.names = &w->name,
+			.nnames = w->name != NULL,
 		};
 
-		ok(plan_files(&h, NULL, &err) == NULL &&
-			   err.kind == wrong[i].kind &&
-			   says(&err, wrong[i].says),
-		   wrong[i].what);
+		ok(plan_files(&h, NULL, &why) == NULL && why.kind == w->kind &&
+			   says(&why, w->says),
+		   w->what);
 	}
 	p = plan_files(&(struct plan_by_hand){ dir, prefix, NULL, 0, false },
-		       NULL, &err);
+		       NULL, &why);
 	ok(p != NULL && plan_status(p) == STATUS_OK, "no name at all");
 	plan_free(p);
 }

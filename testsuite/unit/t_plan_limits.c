@@ -36,8 +36,7 @@ TEST(crafted_names)
 		  "too large for any job", ERROR_CORRUPT },
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct error err = ERROR_INIT;
+	for (size_t i = 0; i < COUNT(names); i++) {
 		struct plan *p = NULL;
 		struct rusage u, v;
 
@@ -50,18 +49,18 @@ TEST(crafted_names)
 		write_text(fmt("%s/%s", scene_meta(&scene, 0), names[i].name),
 			   "x");
 		getrusage(RUSAGE_SELF, &u);
-		p = scene_plan(&scene, PLAN_HEADERS, &err);
+		p = scene_plan(&scene, PLAN_HEADERS, &why);
 		getrusage(RUSAGE_SELF, &v);
 		if (names[i].says == NULL)
 			ok(p != NULL && plan_status(p) == STATUS_FAILED,
 			   names[i].name);
 		else
-			ok(p == NULL && err.kind == names[i].kind &&
-				   says(&err, names[i].says),
+			ok(p == NULL && why.kind == names[i].kind &&
+				   says(&why, names[i].says),
 			   names[i].name);
 		if (p != NULL)
-			plan_error(p, &err);
-		printf("# %s\n", err.text);
+			plan_error(p, &why);
+		printf("# %s\n", why.text);
 		ok(v.ru_maxrss - u.ru_maxrss < 1 << 20,
 		   "less than a GiB was used");
 		plan_free(p);
@@ -97,15 +96,12 @@ TEST(blame)
 		{ ENOMEM, false, false }, { ENOSPC, false, false },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct error err = ERROR_INIT;
-
-		errno = cases[i].errnum;
-		error_sys(&err, "file");
-		ok(plan_blames_file(&err) == cases[i].blames,
-		   fmt("%s: %s", err.text,
-		       cases[i].blames ? "its fault" : "ours"));
-		ok(error_is_unread(&err) == cases[i].unread, "... unread?");
+	each (c, cases) {
+		errno = c->errnum;
+		error_sys(&why, "file");
+		ok(plan_blames_file(&why) == c->blames,
+		   fmt("%s: %s", why.text, c->blames ? "its fault" : "ours"));
+		ok(error_is_unread(&why) == c->unread, "... unread?");
 	}
 }
 
@@ -130,29 +126,26 @@ TEST(largest_sets)
 	};
 	struct scene s = { .type = REDSET_SINGLE, .files = 1, .bare = true };
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct error err = ERROR_INIT;
+	each (c, cases) {
 		struct plan *p = NULL;
 		int rc = -1;
 
-		if (s.ranks != cases[i].ranks) {
+		if (s.ranks != c->ranks) {
 			scene_end(&s);
-			s.ranks = s.sets = cases[i].ranks;
+			s.ranks = s.sets = c->ranks;
 			scene_make(&s);
 		}
-		p = scene_plan(&s, PLAN_HEADERS, &err);
+		p = scene_plan(&s, PLAN_HEADERS, &why);
 		must(p != NULL);
-		rc = plan_protect(p, cases[i].type, cases[i].size,
-				  cases[i].failures, &err);
-		if (cases[i].says == NULL)
+		rc = plan_protect(p, c->type, c->size, c->failures, &why);
+		if (c->says == NULL)
 			ok(rc == 0 && plan_status(p) == STATUS_DAMAGED,
 			   fmt("%s, %u ranks, sets of %u or more",
-			       redset_type_name(cases[i].type), cases[i].ranks,
-			       cases[i].size));
+			       redset_type_name(c->type), c->ranks, c->size));
 		else
-			ok(rc < 0 && err.kind == ERROR_USAGE &&
-				   says(&err, cases[i].says),
-			   fmt("refused: %s", cases[i].says));
+			ok(rc < 0 && why.kind == ERROR_USAGE &&
+				   says(&why, c->says),
+			   fmt("refused: %s", c->says));
 		plan_free(p);
 	}
 	scene_end(&s);

@@ -128,20 +128,19 @@ each_scheme(struct scene s)
 	};
 
 	s.cache = true;
-	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
-		struct error err = ERROR_INIT;
+	each (l, losses) {
 		struct plan *p = NULL, *q = NULL;
 		struct said said;
 
-		scene_do(&s, losses[i].change);
-		p = scene_plan(&s, PLAN_HEADERS, &err);
+		scene_do(&s, l->change);
+		p = scene_plan(&s, PLAN_HEADERS, &why);
 		must(p != NULL);
 		say(&said, &s, p);
-		q = plan_reports(SCENE_ID, said.reports, said.n, NULL, &err);
+		q = plan_reports(SCENE_ID, said.reports, said.n, NULL, &why);
 		said_fini(&said); /* only borrowed */
 		ok(q != NULL && same_plan(p, q) &&
 			   plan_error(p, NULL) == plan_error(q, NULL),
-		   fmt("%s: %s", redset_type_name(s.type), losses[i].what));
+		   fmt("%s: %s", redset_type_name(s.type), l->what));
 		plan_free(q);
 		plan_free(p);
 	}
@@ -152,7 +151,6 @@ each_scheme(struct scene s)
 TEST(lost_rank)
 {
 	struct scene sc = { SCENE(RS, 6, 1, 2, 2), .cache = true };
-	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 	struct said s;
 
@@ -162,7 +160,7 @@ TEST(lost_rank)
 	say(&s, &sc, p);
 	plan_free(p);
 	memmove(&s.reports[2], &s.reports[3], 3 * sizeof(s.reports[0]));
-	p = plan_reports(SCENE_ID, s.reports, 5, NULL, &err);
+	p = plan_reports(SCENE_ID, s.reports, 5, NULL, &why);
 	ok(p != NULL && p->ranks[2].map.fate == FATE_REBUILD &&
 		   p->verdict == SET_REBUILDABLE && p->nsets == 2 &&
 		   p->sets[0].solution->njobs > 0 &&
@@ -170,16 +168,13 @@ TEST(lost_rank)
 	   "both sets of a lost rank have a solution");
 	plan_free(p);
 	s.reports[0].nfiles--;
-	ok(plan_reports(SCENE_ID, s.reports, 5, NULL, &err) == NULL &&
-		   err.kind == ERROR_USAGE,
-	   "states that do not fit the filemap");
+	refuses(plan_reports(SCENE_ID, s.reports, 5, NULL, &why), ERROR_USAGE,
+		NULL, "states that do not fit the filemap");
 	s.reds[1][0].name = "filemap_1";
-	ok(plan_reports(SCENE_ID, s.reports, 5, NULL, &err) == NULL &&
-		   err.kind == ERROR_USAGE,
-	   "a name of no redundancy file");
-	ok(plan_reports(SCENE_ID, NULL, 0, NULL, &err) == NULL &&
-		   err.kind == ERROR_ABSENT,
-	   "no reports");
+	refuses(plan_reports(SCENE_ID, s.reports, 5, NULL, &why), ERROR_USAGE,
+		NULL, "a name of no redundancy file");
+	refuses(plan_reports(SCENE_ID, NULL, 0, NULL, &why), ERROR_ABSENT, NULL,
+		"no reports");
 	said_fini(&s);
 	scene_end(&sc);
 }
@@ -198,7 +193,6 @@ set_of(const struct plan *p, uint32_t rank, bool map)
 TEST(one_set)
 {
 	struct scene sc = { SCENE(XOR, 8, 2, 1, 2), .cache = true };
-	struct error err = ERROR_INIT;
 	struct plan *p = NULL, *q = NULL;
 	const struct plan_set *set = NULL;
 	struct plan_red_image image;
@@ -214,7 +208,7 @@ TEST(one_set)
 		if (set_of(p, s.reports[i].rank, false) == set)
 			s.reports[n++] = s.reports[i];
 	must(n == 4);
-	q = plan_reports(SCENE_ID, s.reports, n, NULL, &err);
+	q = plan_reports(SCENE_ID, s.reports, n, NULL, &why);
 	must(q != NULL);
 	ok(q->nranks == 8 && q->verdict == SET_LOST,
 	   "the ranks of the other set count as lost");

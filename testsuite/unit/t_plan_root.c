@@ -25,14 +25,13 @@ finds(struct scene *s, const struct find *f, size_t n)
 {
 	for (; n-- > 0; f++) {
 		const struct plan_options o = { .moved_from = f->from };
-		struct error err = ERROR_INIT;
 		struct plan *p = NULL;
 
 		scene_do(s, f->change);
-		p = scene_plan_with(s, &o, &err);
+		p = scene_plan_with(s, &o, &why);
 		if (f->root == NULL)
-			ok(p == NULL && err.kind == f->kind &&
-				   says(&err, f->what),
+			ok(p == NULL && why.kind == f->kind &&
+				   says(&why, f->what),
 			   f->what);
 		else
 			ok(p != NULL &&
@@ -140,14 +139,13 @@ TEST(roots)
 TEST(linked)
 {
 	struct scene s = { SCENE(XOR, 4, 1, 1, 2) };
-	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 	char link[128];
 
 	scene_make(&s);
 	snprintf(link, sizeof(link), "%s/link", s.root);
 	must(symlink("prefix", link) == 0);
-	p = plan_at(link, SCENE_ID, NULL, &err);
+	p = plan_at(link, SCENE_ID, NULL, &why);
 	ok(p != NULL && !p->moved && plan_status(p) == STATUS_OK,
 	   "a prefix reached through a link has not moved");
 	plan_free(p);
@@ -155,7 +153,7 @@ TEST(linked)
 	scene_make(&s);
 	must(symlink("prefix", link) == 0);
 	scene_do(&s, "data 0-3");
-	p = plan_at(link, SCENE_ID, NULL, &err);
+	p = plan_at(link, SCENE_ID, NULL, &why);
 	ok(p != NULL && !p->moved && strcmp(p->recorded_root, link) == 0,
 	   "nor one that was recorded so");
 	plan_free(p);
@@ -164,7 +162,7 @@ TEST(linked)
 	s.was = NULL;
 	scene_make(&s);
 	must(chdir(s.root) == 0);
-	p = plan_at("prefix", SCENE_ID, NULL, &err);
+	p = plan_at("prefix", SCENE_ID, NULL, &why);
 	ok(p != NULL && !p->moved &&
 		   strcmp(p->recorded_root, scene_prefix(&s)) == 0,
 	   "nor one that is named from where one is");
@@ -212,10 +210,10 @@ TEST(unsafe_paths)
 	memcpy(brim, long_path, sizeof(brim) - 1);
 	scene_make(&s);
 	snprintf(prefix, sizeof(prefix), "%s", scene_prefix(&s));
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	each (t, paths) {
 		scene_make(&s);
-		snprintf(path, sizeof(path), "%s%s",
-			 paths[i].below ? prefix : "", paths[i].path);
+		snprintf(path, sizeof(path), "%s%s", t->below ? prefix : "",
+			 t->path);
 		edit_keys(scene_map(&s, 1), "FILE>*>META>PATH", path);
 		finds(&s,
 		      &(struct find){ "", prefix, NULL, ERROR_UNSAFE,

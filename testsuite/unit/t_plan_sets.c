@@ -66,11 +66,11 @@ static const struct {
 
 TEST(each_scheme)
 {
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
-		struct scene s = schemes[i].s;
+	each (t, schemes) {
+		struct scene s = t->s;
 
 		scene_make(&s);
-		scene_steps(&s, 0, &schemes[i].step, 1);
+		scene_steps(&s, 0, &t->step, 1);
 		scene_end(&s);
 	}
 }
@@ -162,15 +162,14 @@ older_attempt(enum redset_type type, unsigned sets, unsigned failures,
 	};
 	const char *what = fmt("beside files %#x of an older %s", mask,
 			       redset_type_name(type));
-	struct error err = ERROR_INIT;
 
 	scene_make(&now);
 	scene_make(&old);
 	copy_reds(&old, &now, mask);
 	scene_end(&old);
 	scene_keep(&now);
-	is_int(scene_status(&now, 0, &err), STATUS_OK, fmt("whole %s", what));
-	is_int(scene_status(&now, PLAN_HEADERS, &err), STATUS_OK,
+	is_int(scene_status(&now, 0, &why), STATUS_OK, fmt("whole %s", what));
+	is_int(scene_status(&now, PLAN_HEADERS, &why), STATUS_OK,
 	       fmt("also looking at headers, %s", what));
 	scene_steps(&now, PLAN_HEADERS,
 		    &(struct scene_step){ what, "lose 2 5", "damaged: |back" },
@@ -193,12 +192,11 @@ static const struct scene_step cache_steps[] = {
 TEST(caches)
 {
 	struct scene s = { SCENE(XOR, 8, 2, 1, 2), .cache = true };
-	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 	const char *two[] = { NULL, NULL };
 
 	scene_make(&s);
-	p = scene_plan(&s, PLAN_HEADERS, &err);
+	p = scene_plan(&s, PLAN_HEADERS, &why);
 	ok(p != NULL && plan_status(p) == STATUS_OK && p->id == SCENE_ID &&
 		   p->nplaces == 4 && p->nranks == 8 &&
 		   p->recorded_root == NULL,
@@ -209,13 +207,13 @@ TEST(caches)
 	plan_free(p);
 
 	scene_steps(&s, 0, &cache_steps[0], 1);
-	p = scene_plan(&s, 0, &err);
-	ok(p != NULL && rebuild(p, NULL, NULL, &err) == 0, "rebuilt");
+	p = scene_plan(&s, 0, &why);
+	ok(p != NULL && rebuild(p, NULL, NULL, &why) == 0, "rebuilt");
 	plan_free(p);
 	ok(exists(fmt("%s/rank_5_0.dat", scene_node(&s, 0))) &&
 		   exists(fmt("%s/.scr/filemap_4", scene_node(&s, 0))),
 	   "there they are");
-	is_int(scene_status(&s, PLAN_HEADERS, &err), STATUS_OK, "whole again");
+	is_int(scene_status(&s, PLAN_HEADERS, &why), STATUS_OK, "whole again");
 	scene_steps(&s, 0, &cache_steps[1], 1);
 
 	scene_do(&s, "new; lose 1");
@@ -224,7 +222,7 @@ TEST(caches)
 	scene_make(&s);
 	two[0] = scene_node(&s, 0);
 	two[1] = scene_node(&s, 1);
-	p = plan_caches(two, 2, NULL, &err);
+	p = plan_caches(two, 2, NULL, &why);
 	ok(p != NULL && plan_status(p) == STATUS_LOST && p->maps_lost == 4,
 	   "half of the nodes are not enough");
 	plan_free(p);
@@ -289,9 +287,8 @@ TEST(steps)
 	scene_end(&partner);
 	scene_end(&single);
 	scene_end(&xor12);
-	for (size_t i = 0; i < sizeof(older) / sizeof(older[0]); i++)
-		older_attempt(older[i].type, older[i].sets, older[i].failures,
-			      older[i].mask);
+	each (o, older)
+		older_attempt(o->type, o->sets, o->failures, o->mask);
 	SCENE_STEPS(&cached, PLAN_HEADERS, twice);
 	SCENE_STEPS(&cached, PLAN_CHECKSUMS, bypass);
 	scene_end(&cached);

@@ -52,12 +52,12 @@ test_text(void)
 	char to[256];
 	bool good = true;
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		int n = progress_text("copy", lines[i].done, lines[i].total,
-				      lines[i].seconds, to, sizeof(to));
+	each (l, lines) {
+		int n = progress_text("copy", l->done, l->total, l->seconds, to,
+				      sizeof(to));
 
-		is_str(to, fmt("copy%s", lines[i].want), "a line");
-		is_int(n, (int64_t)strlen(to), "its length");
+		is_str(to, fmt("copy%s", l->want), "a line");
+		is_int(n, strlen(to), "its length");
 	}
 	progress_text("a\nb\033[2J", 1, 0, 0, to, sizeof(to));
 	is_str(to, "a\\nb\\x1b[2J 1 B", "no control characters");

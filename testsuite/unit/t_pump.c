@@ -11,7 +11,7 @@
 #define SIZE 1000000 /* no multiple of the block */
 
 static char root[96], source[SIZE], block[65536];
-static struct error why, err;
+static struct error err;
 
 /* Data, zeros in the middle, and zeros at the end. */
 static void
@@ -160,7 +160,7 @@ static const struct {
 	{ PIECES + 1, true, false },  { 3 * PIECES + 12345, true, false },
 	{ 2 * PIECES, false, false }, { 5 * PIECES + 7, true, true },
 };
-#define MANY (sizeof(many) / sizeof(many[0]))
+#define MANY (COUNT(many))
 
 static struct {
 	char *data; /* of all files; each begins at an offset of its own */

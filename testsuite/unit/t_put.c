@@ -50,14 +50,13 @@ round_trip(unsigned threads)
 	is_int(mode_of(puttest_fd, "a/b/c/file"), 0644, "mode by the umask");
 	ok(put_commit(p, NULL) == 0, "a second commit does nothing");
 	put_free(p);
-	is_int((int64_t)puttest_count(), 6, "what is in place stays");
+	is_int(puttest_count(), 6, "what is in place stays");
 	par_free(pool);
 }
 
 TEST(giving_up)
 {
 	struct put *p = puttest_start(one);
-	struct error err = ERROR_INIT;
 	struct put_file *f = NULL;
 
 	put_file(puttest_fd, "old", "before");
@@ -72,16 +71,16 @@ TEST(giving_up)
 	f = puttest_add(p, PUT_FILE, "file", "xyz");
 	put_set_size(f, 10);
 	ok(put_write(f, "more", 4, 3, NULL) == 0 &&
-		   fails_as(put_commit(p, &err), &err, ERROR_CORRUPT,
+		   fails_as(put_commit(p, &why), &why, ERROR_CORRUPT,
 			    "7 of 10 bytes") &&
 		   !exists_at(puttest_fd, "file"),
 	   "a file of which bytes are missing does not get its name");
 	must(put_open(f, NULL) >= 0);
 	put_drop(f);
-	is_int((int64_t)puttest_count(), 0, "dropped");
+	is_int(puttest_count(), 0, "dropped");
 	put_set_size(f, UINT64_C(1) << 60);
-	is_error(put_check_room(p, "them", &err), &err, -ENOSPC, NULL,
-		 "an exabyte has no room");
+	refuses(put_check_room(p, "them", &why), -ENOSPC, NULL,
+		"an exabyte has no room");
 	put_free(p);
 }
 
@@ -251,9 +250,8 @@ TEST(commit_fails)
 		{ "vanished", ERROR_ABSENT, "vanished", "no temporary file" },
 		{ "gone/x", ERROR_ABSENT, "gone/x", "nor its directory" },
 	};
-	struct error err = ERROR_INIT;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct put *p = puttest_start(one);
 		struct put_file *f = NULL;
 
@@ -268,13 +266,12 @@ TEST(commit_fails)
 			remove_tree(fmt("%s/gone", puttest_root));
 			(void)unlinkat(puttest_fd, puttest_temp("vanished"), 0);
 		}
-		ok(fails_as(put_commit(p, &err), &err, cases[i].kind,
+		ok(fails_as(put_commit(p, &why), &why, cases[i].kind,
 			    cases[i].words) &&
 			   !exists_at(puttest_fd, "map"),
 		   cases[i].what);
 		put_free(p);
-		is_int((int64_t)puttest_count(),
-		       2 + exists_at(puttest_fd, "first"),
+		is_int(puttest_count(), 2 + exists_at(puttest_fd, "first"),
 		       "... temporary files are gone");
 	}
 }
@@ -315,7 +312,6 @@ at_once(void)
 	const struct attr a = { .has_times = true, .mtime = { 77, 123456789 } };
 	const struct timespec t = { .tv_sec = 1, .tv_nsec = 50000000 };
 	struct put *p = start_at_once(false), *q = NULL;
-	struct error err = ERROR_INIT;
 
 	puttest_root_new();
 	for (int i = 0; i < 100; i++)
@@ -337,7 +333,7 @@ at_once(void)
 	q = start_at_once(true);
 	puttest_make(puttest_add(p, PUT_FILE, "file", "first"));
 	puttest_make(puttest_add(q, PUT_FILE, "file", "second"));
-	ok(fails_as(put_settle(p, 0, &err), &err, -EBUSY, NULL) &&
+	ok(fails_as(put_settle(p, 0, &why), &why, -EBUSY, NULL) &&
 		   !exists_at(puttest_fd, "file"),
 	   "without locks: who comes second takes over");
 	put_free(p);

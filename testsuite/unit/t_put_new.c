@@ -92,7 +92,7 @@ TEST(existing_dirs)
 		   puttest_holds("up/new", "a file"),
 	   "a file in its place is not replaced");
 	put_free(p);
-	is_int((int64_t)puttest_count(), 1, "and no other is left");
+	is_int(puttest_count(), 1, "and no other is left");
 }
 
 TEST(two_processes)

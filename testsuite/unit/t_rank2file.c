@@ -8,16 +8,15 @@ static void
 test_round_trip(size_t n, const char *base, const char *last)
 {
 	struct rank2file job, got;
-	struct error err = ERROR_INIT;
 
 	make_job(&job, n);
-	is_int(rank2file_store(dirfd_, base, &job, &err), 0, "a job stored");
+	is_int(rank2file_store(dirfd_, base, &job, &why), 0, "a job stored");
 	ok(exists_at(dirfd_, base) && exists_at(dirfd_, last),
 	   "... in its files");
 	for (int i = 0; i < 2; i++) {
-		is_int(rank2file_load(dirfd_, base, &got, &err), 0, err.text);
+		is_int(rank2file_load(dirfd_, base, &got, &why), 0, why.text);
 		ok(same_job(&job, &got), "... is loaded");
-		is_int(rank2file_store(dirfd_, base, &got, &err), 0,
+		is_int(rank2file_store(dirfd_, base, &got, &why), 0,
 		       "... stored again");
 		rank2file_free(&got);
 	}
@@ -37,7 +36,7 @@ TEST(parts)
 	       "... highest rank first");
 	kvtree_free(t);
 	t = kvtree_read_file(dirfd_, "rank2file", NULL);
-	is_int((int64_t)kvtree_count(kvtree_get(t, "RANK")), 3, "three parts");
+	is_int(kvtree_count(kvtree_get(t, "RANK")), 3, "three parts");
 	kvtree_free(t);
 
 	/* Replace it by a smaller job. */
@@ -57,7 +56,7 @@ TEST(parts)
 		   exists_at(dirfd_, "rank2file.0.5.bak"),
 	   "... other files stay");
 	is_int(rank2file_load(dirfd_, "rank2file", &got, NULL), 0, "loaded");
-	is_int((int64_t)got.nranks, 4, "... it is");
+	is_int(got.nranks, 4, "... it is");
 	rank2file_free(&got);
 	drop("rank2file.0.00");
 	drop("rank2file.0.5.bak");
@@ -98,7 +97,7 @@ TEST(forms)
 		   !r.ranks[2].present && r.ranks[3].present,
 	   "... present are those listed");
 	is_str(r.ranks[0].files[0].path, "a", "... a file");
-	is_int((int64_t)r.ranks[1].nfiles, 0, "... none");
+	is_int(r.ranks[1].nfiles, 0, "... none");
 	is_str(r.ranks[3].files[1].path, "c", "... the second of two");
 	rank2file_free(&r);
 
@@ -111,8 +110,8 @@ TEST(forms)
 		     "RANK>0>FILE>a>SEG>0>OFFSET>0\n"
 		     "RANK>0>FILE>a>OTHER>x\nRANK>0>FILE>b\n");
 	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "scr_index");
-	is_int((int64_t)r.ranks[0].nfiles, 2, "... two files");
-	is_int((int64_t)r.ranks[0].expected, 3, "... of three");
+	is_int(r.ranks[0].nfiles, 2, "... two files");
+	is_int(r.ranks[0].expected, 3, "... of three");
 	ok(r.ranks[0].files[0].has_size && r.ranks[0].files[0].size == 7 &&
 		   r.ranks[0].files[0].has_crc &&
 		   r.ranks[0].files[0].crc == 0xff,
@@ -159,12 +158,12 @@ TEST(foreign)
 	};
 	struct rank2file r;
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		put_job_file("m", all[i].top);
-		put_job_file("m.0.0", all[i].part);
+	each (a, all) {
+		put_job_file("m", a->top);
+		put_job_file("m.0.0", a->part);
 		is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "read");
 		ok(r.ranks[0].present && r.ranks[1].present, "... completely");
-		is_str(r.refused, all[i].why, "... would LLNL's?");
+		is_str(r.refused, a->why, "... would LLNL's?");
 		rank2file_free(&r);
 	}
 	drop("m.0.0");
@@ -177,20 +176,19 @@ TEST(offset)
 	struct kvtree *t = tree_of("RANKS>1\nLEVEL>0\nRANK>0>FILE>a\n");
 	struct buf raw = BUF_INIT;
 	struct rank2file r;
-	struct error err = ERROR_INIT;
 
 	buf_add_str(&raw, "before");
 	kvtree_encode(t, &raw, NULL);
 	io_replace(dirfd_, "m.0.0", raw.data, raw.len, 0666, NULL);
 	put_job_file("m",
 		     "RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>6\n");
-	is_int(rank2file_load(dirfd_, "m", &r, &err), 0, "an offset");
+	is_int(rank2file_load(dirfd_, "m", &r, &why), 0, "an offset");
 	is_str(r.ranks[0].files[0].path, "a", "... is heeded");
 	rank2file_free(&r);
 	put_job_file("m", "RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\n"
 			  "RANK>0>OFFSET>1000\n");
-	is_int(rank2file_load(dirfd_, "m", &r, &err), -1, "one too far");
-	is_int(err.kind, ERROR_CORRUPT, err.text);
+	is_int(rank2file_load(dirfd_, "m", &r, &why), -1, "one too far");
+	is_int(why.kind, ERROR_CORRUPT, why.text);
 	buf_free(&raw);
 	kvtree_free(t);
 	drop("m.0.0");
@@ -256,26 +254,24 @@ TEST(refused)
 		  SEG0 "LENGTH>5\n" SEG "18446744073709551616>FILE>c\n" },
 	};
 	struct rank2file r;
-	struct error err = ERROR_INIT;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		error_clear(&err);
-		put_job_file("m", bad[i].top);
-		put_job_file("m.0.0", bad[i].part);
-		is_int(rank2file_load(dirfd_, "m", &r, &err), -1, bad[i].what);
-		is_int(err.kind, ERROR_CORRUPT, err.text);
+	each (b, bad) {
+		put_job_file("m", b->top);
+		put_job_file("m.0.0", b->part);
+		is_int(rank2file_load(dirfd_, "m", &r, &why), -1, b->what);
+		is_int(why.kind, ERROR_CORRUPT, why.text);
 		ok(r.ntrees == 0 && r.arena == NULL, "... nothing is left");
 	}
 	put_job_file("m", TOP "RANK>2>FILE>.0.2\n");
 	put_job_file("m.0.0", "RANKS>4\nLEVEL>0\nRANK>1>FILE>a\n");
 	put_job_file("m.0.2", "RANKS>4\nLEVEL>0\nRANK>1>FILE>a\n");
-	is_int(rank2file_load(dirfd_, "m", &r, &err), -1, "a rank twice");
-	is_str(err.text, "m.0.2: rank 1: 1: rank in two parts", err.text);
+	is_int(rank2file_load(dirfd_, "m", &r, &why), -1, "a rank twice");
+	is_str(why.text, "m.0.2: rank 1: 1: rank in two parts", why.text);
 	put_job_file("m.scr", TOP);
-	is_int(rank2file_load(dirfd_, "m.scr", &r, &err), -1,
+	is_int(rank2file_load(dirfd_, "m.scr", &r, &why), -1,
 	       "a new name among old ones");
-	is_int(rank2file_load(dirfd_, "nosuch", &r, &err), -1, "no file");
-	is_int(err.kind, ERROR_ABSENT, err.text);
+	is_int(rank2file_load(dirfd_, "nosuch", &r, &why), -1, "no file");
+	is_int(why.kind, ERROR_ABSENT, why.text);
 	drop("m");
 	drop("m.scr");
 	drop("m.0.0");
@@ -318,7 +314,7 @@ TEST(damage)
 		close(fd);
 		buf_free(&raw);
 	}
-	is_int((int64_t)odd, 0, "cut and flipped files are refused");
+	is_int(odd, 0, "cut and flipped files are refused");
 	/* The flag for "no checksum" makes the file end early. */
 	ok(loaded <= 16, "... but for bits nobody looks at");
 	drop("m");

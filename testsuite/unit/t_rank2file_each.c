@@ -58,8 +58,8 @@ begin(struct collecting *c, size_t n)
 }
 
 static int
-each(const struct rank2file_part_at *part, size_t nranks, bool whole,
-     struct collecting *c, struct error *err)
+each_rank(const struct rank2file_part_at *part, size_t nranks, bool whole,
+	  struct collecting *c, struct error *err)
 {
 	const struct rank2file_visit visit = {
 		.nranks = nranks, .whole = whole, .take = collect, .arg = c
@@ -82,7 +82,7 @@ read_job(struct collecting *c, const char *base, bool whole, size_t *parts,
 	if (begin(c, p.nranks) < 0)
 		rc = error_no_memory(err);
 	for (size_t i = 0; rc == 0 && i < p.count; i++)
-		rc = each(&p.parts[i], p.nranks, whole, c, err);
+		rc = each_rank(&p.parts[i], p.nranks, whole, c, err);
 	arena_free(a);
 	return rc;
 }
@@ -95,12 +95,11 @@ test_same(size_t n, size_t parts)
 	make_job(&job, n);
 	is_int(rank2file_store(dirfd_, "m", &job, NULL), 0, "stored");
 	for (int whole = 0; whole < 2; whole++) {
-		struct error err = ERROR_INIT;
 		struct collecting c;
 		size_t is = 0;
 
-		is_int(read_job(&c, "m", whole, &is, &err), 0, "read");
-		is_int((int64_t)is, (int64_t)parts, "... its parts");
+		is_int(read_job(&c, "m", whole, &is, &why), 0, "read");
+		is_int(is, parts, "... its parts");
 		ok(same_job(&job, &c.job), "... every rank");
 		rank2file_free(&c.job);
 	}
@@ -111,25 +110,24 @@ test_same(size_t n, size_t parts)
 static void
 test_forms(void)
 {
-	struct error err = ERROR_INIT;
 	struct collecting c;
 	size_t parts = 0;
 
 	put_job_file("t", "LEVEL>0\nRANKS>2\nRANK>1>FILES>0\n"
 			  "RANK>0>FILE>a>SIZE>5\n");
-	is_int(read_job(&c, "t", false, &parts, &err), 0, "a part alone");
-	is_int((int64_t)parts, 1, "... is one part");
+	is_int(read_job(&c, "t", false, &parts, &why), 0, "a part alone");
+	is_int(parts, 1, "... is one part");
 	ok(c.job.ranks[1].present && c.job.ranks[0].nfiles == 1, "... read");
 	rank2file_free(&c.job);
-	is_int(read_job(&c, "nosuch", false, &parts, &err), -1, "no file");
-	is_int(err.kind, ERROR_ABSENT, err.text);
+	is_int(read_job(&c, "nosuch", false, &parts, &why), -1, "no file");
+	is_int(why.kind, ERROR_ABSENT, why.text);
 	rank2file_free(&c.job);
 	/* A key that no program writes. */
 	put_job_file("t", "LEVEL>0\nRANKS>1\nODD>1\nRANK>0>FILE>a>SIZE>5\n");
-	is_int(read_job(&c, "t", false, &parts, &err), 1, "an unknown form");
+	is_int(read_job(&c, "t", false, &parts, &why), 1, "an unknown form");
 	rank2file_free(&c.job);
-	is_int(read_job(&c, "t", true, &parts, &err), 0, "... as a whole");
-	is_int((int64_t)c.job.ranks[0].nfiles, 1, "... read");
+	is_int(read_job(&c, "t", true, &parts, &why), 0, "... as a whole");
+	is_int(c.job.ranks[0].nfiles, 1, "... read");
 	rank2file_free(&c.job);
 	drop("t");
 }
@@ -140,15 +138,14 @@ test_stop(void)
 	struct rank2file_part_at part = { .name = "m.0.0" };
 
 	for (int whole = 0; whole < 2; whole++) {
-		struct error err = ERROR_INIT;
 		struct collecting c;
 
 		if (begin(&c, 200) < 0)
 			return;
 		c.stop_at = 3;
-		is_int(each(&part, 200, whole, &c, &err), -1, "fn fails");
-		is_int(err.kind, ERROR_LOST, "... its error");
-		is_int((int64_t)c.calls, 3, "... and is not called again");
+		is_int(each_rank(&part, 200, whole, &c, &why), -1, "fn fails");
+		is_int(why.kind, ERROR_LOST, "... its error");
+		is_int(c.calls, 3, "... and is not called again");
 		rank2file_free(&c.job);
 	}
 }
@@ -176,7 +173,6 @@ test_damage(void)
 	is_int(io_read_file(dirfd_, "m.0.0", 1 << 20, &was, NULL), 0,
 	       "a part in memory");
 	for (size_t i = 0; i < 2 * was.len; i++, tried++) {
-		struct error err = ERROR_INIT;
 		struct collecting c;
 		const size_t at = i / 2;
 		int rc = 0;
@@ -187,14 +183,14 @@ test_damage(void)
 			now.data[at] ^= 1;
 		if (begin(&c, 20) < 0 || overwrite("m.0.0", &now) < 0)
 			break;
-		rc = each(&part, 20, false, &c, &err);
+		rc = each_rank(&part, 20, false, &c, &why);
 		good += rc != 1;
-		rc = each(&part, 20, true, &c, &err);
-		good += rc != -1 || err.kind != ERROR_CORRUPT;
+		rc = each_rank(&part, 20, true, &c, &why);
+		good += rc != -1 || why.kind != ERROR_CORRUPT;
 		rank2file_free(&c.job);
 	}
-	is_int((int64_t)tried, (int64_t)(2 * was.len), "all were tried");
-	is_int((int64_t)good, 0, "... and refused");
+	is_int(tried, (2 * was.len), "all were tried");
+	is_int(good, 0, "... and refused");
 	buf_free(&was);
 	buf_free(&now);
 }

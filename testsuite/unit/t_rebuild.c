@@ -64,20 +64,19 @@ schemes(unsigned threads)
 	struct par *par = par_new(threads, NULL);
 	struct progress *progress = progress_start("test", true);
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct scene s = cases[i].s;
+	each (c, cases) {
+		struct scene s = c->s;
 		const struct rebuild_options o = {
 			.work = &(struct work){ .par = par,
-						.memory = cases[i].memory,
+						.memory = c->memory,
 						.progress = progress },
 		};
-		const size_t lost = cases[i].nlost;
-		struct error err = ERROR_INIT;
+		const size_t lost = c->nlost;
 		struct rebuild_result r;
 
 		scene_make(&s);
-		scene_do(&s, cases[i].lost);
-		ok(rebuild_now(&s, &o, &r, &err) == 0,
+		scene_do(&s, c->lost);
+		ok(rebuild_now(&s, &o, &r, &why) == 0,
 		   fmt("%s of %u, %u threads: rebuilt",
 		       redset_type_name(s.type), s.ranks, threads));
 		ok(scene_same(&s), "all is as it was, with modes, owners and "
@@ -127,13 +126,12 @@ static const struct scene_attempt one_lost = {
 static void
 lost(void)
 {
-	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 	struct rebuild_options o = { .partial = true };
 	struct rebuild_result r;
 
 	scene_attempts(&xor8, &one_lost, 1);
-	ok(rebuild_now(&xor8, &o, &r, &err) == 0, "what can be, can be");
+	ok(rebuild_now(&xor8, &o, &r, &why) == 0, "what can be, can be");
 	/* Rank 1 is too short to have data in all stripes, so the parity of
 	 * rank 5 can be computed, too. */
 	ok(r.files == 2 && r.maps == 1 && r.redundancy == 3,
@@ -141,23 +139,23 @@ lost(void)
 	ok(exists(scene_data(&xor8, 2, 0)) && exists(scene_map(&xor8, 2)) &&
 		   !exists(scene_data(&xor8, 5, 0)),
 	   "that of the other set");
-	p = scene_plan(&xor8, PLAN_HEADERS, &err);
+	p = scene_plan(&xor8, PLAN_HEADERS, &why);
 	ok(p != NULL && p->ranks_lost == 2 && p->sets[0].missing == 0 &&
 		   p->sets[2].missing == 0,
 	   "whose sets are whole again");
 	plan_free(p);
-	ok(rebuild_now(&xor8, &o, &r, &err) == 0 &&
+	ok(rebuild_now(&xor8, &o, &r, &why) == 0 &&
 		   r.files + r.maps + r.redundancy == 0,
 	   "a second time there is nothing to do");
 
 	/* Some bytes of a lost set can be computed; files that consist of them
 	 * are rebuilt. */
 	scene_do(&xor8, "new; rm f1.1; data 5 7");
-	p = scene_plan(&xor8, 0, &err);
+	p = scene_plan(&xor8, 0, &why);
 	ok(p != NULL && p->sets[3].verdict == SET_LOST &&
 		   scene_find(p, 1, 1)->fate == FATE_REBUILD,
 	   "an empty file of a lost set");
-	ok(rebuild(p, &o, &r, &err) == 0 && r.files >= 1 &&
+	ok(rebuild(p, &o, &r, &why) == 0 && r.files >= 1 &&
 		   exists(scene_data(&xor8, 1, 1)),
 	   "comes back");
 	plan_free(p);
@@ -181,22 +179,20 @@ TEST(stopped)
 {
 	struct work w = { .stop = stop_at_once, .memory = 1 };
 	const struct rebuild_options o = { .work = &w };
-	struct error err = ERROR_INIT;
 	struct rebuild_result r;
 
 	rs6.size = long_size;
 	scene_do(&rs6, "new; data 1; keep");
 	rs6.size = NULL;
-	ok(rebuild_now(&rs6, &o, &r, &err) < 0 && err.kind == ERROR_SYSTEM &&
-		   err.errnum == EINTR,
-	   "stopped at once");
+	refuses(rebuild_now(&rs6, &o, &r, &why), -EINTR, NULL,
+		"stopped at once");
 	ok(scene_same(&rs6), "nothing is left of it");
 	w.stop = stop_later;
-	ok(rebuild_now(&rs6, &o, &r, &err) < 0 && err.errnum == EINTR,
-	   "stopped in the middle");
+	refuses(rebuild_now(&rs6, &o, &r, &why), -EINTR, NULL,
+		"stopped in the middle");
 	ok(scene_same(&rs6) && r.files == 0, "nothing is left of that");
 	w.stop = NULL;
-	ok(rebuild_now(&rs6, &o, &r, &err) == 0 && r.files == 2,
+	ok(rebuild_now(&rs6, &o, &r, &why) == 0 && r.files == 2,
 	   "and done the next time");
 }
 
@@ -222,25 +218,24 @@ TEST(inputs_vanish)
 		  ERROR_CORRUPT, "reddesc.er.4.xor" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct scene *s = cases[i].s;
-		struct error err = ERROR_INIT;
 		struct plan *p = NULL;
 
 		scene_do(s, cases[i].before);
-		p = scene_plan(s, 0, &err);
+		p = scene_plan(s, 0, &why);
 		scene_do(s, cases[i].after);
 		scene_keep(s);
-		ok(rebuild(p, &o, NULL, &err) < 0 &&
-			   err.kind == cases[i].kind &&
-			   says(&err, cases[i].says),
+		ok(rebuild(p, &o, NULL, &why) < 0 &&
+			   why.kind == cases[i].kind &&
+			   says(&why, cases[i].says),
 		   cases[i].what);
 		ok(scene_same(s), "nothing is changed");
 		plan_free(p);
 		if (i > 0)
 			continue;
 		must(rebuild_now(s, NULL, NULL, NULL) == 0);
-		is_int(scene_status(s, PLAN_HEADERS, &err), STATUS_OK,
+		is_int(scene_status(s, PLAN_HEADERS, &why), STATUS_OK,
 		       "a new plan works");
 	}
 }
@@ -248,7 +243,6 @@ TEST(inputs_vanish)
 TEST(limits)
 {
 	struct rlimit old, low = { 0 };
-	struct error err = ERROR_INIT;
 	struct rebuild_result r;
 	char temp[TEMP_NAME_MAX];
 	int rc = 0;
@@ -261,9 +255,9 @@ TEST(limits)
 	low.rlim_cur = 65536;
 	low.rlim_max = old.rlim_max;
 	must(setrlimit(RLIMIT_FSIZE, &low) == 0);
-	rc = rebuild_now(&rs6, NULL, &r, &err);
+	rc = rebuild_now(&rs6, NULL, &r, &why);
 	must(setrlimit(RLIMIT_FSIZE, &old) == 0);
-	ok(rc < 0 && err.kind == ERROR_SYSTEM && err.errnum == EFBIG,
+	ok(rc < 0 && why.kind == ERROR_SYSTEM && why.errnum == EFBIG,
 	   "files larger than may be written");
 	ok(scene_same(&rs6), "nothing is changed");
 
@@ -272,7 +266,7 @@ TEST(limits)
 	must(mkdir(fmt("%s/ckpt/dir_1/%s", scene_prefix(&rs6),
 		       temp_name(temp, "rank_1_0.dat")),
 		   0777) == 0);
-	ok(rebuild_now(&rs6, NULL, &r, &err) == 0 && scene_same(&rs6),
+	ok(rebuild_now(&rs6, NULL, &r, &why) == 0 && scene_same(&rs6),
 	   "a directory in the way of a temporary file goes");
 }
 
@@ -295,13 +289,12 @@ TEST(events)
 		.work = &(struct work){ .log = note, .log_arg = &count },
 		.unproved = true,
 	};
-	struct error err = ERROR_INIT;
 
 	scene_do(&xor8, "new; lose 2");
-	ok(rebuild_now(&xor8, &o, NULL, &err) == 0 && count == 0,
+	ok(rebuild_now(&xor8, &o, NULL, &why) == 0 && count == 0,
 	   "nothing special: nothing to tell");
 	scene_do(&xor8, "flip r4 60; lose 0");
-	ok(rebuild_now(&xor8, &o, NULL, &err) == 0 && scene_same(&xor8) &&
+	ok(rebuild_now(&xor8, &o, NULL, &why) == 0 && scene_same(&xor8) &&
 		   count == 1,
 	   "parity behind a damaged header is worth a line");
 }

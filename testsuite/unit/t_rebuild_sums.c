@@ -36,16 +36,15 @@ planned(unsigned threads)
 		.flags = PLAN_CHECKSUMS,
 		.work = &(struct work){ .par = par, .progress = progress },
 	};
-	struct error err = ERROR_INIT;
 	struct plan *p = NULL;
 
 	scene_make(&even6);
-	p = scene_plan_with(&even6, &o, &err);
+	p = scene_plan_with(&even6, &o, &why);
 	ok(p != NULL && plan_status(p) == STATUS_OK,
 	   fmt("all checksums are right, %u threads", threads));
 	plan_free(p);
 	scene_do(&even6, "flip f1.0 0; flip f4.0 -1");
-	p = scene_plan_with(&even6, &o, &err);
+	p = scene_plan_with(&even6, &o, &why);
 	ok(p != NULL && plan_status(p) == STATUS_DAMAGED &&
 		   scene_find(p, 1, 0)->state == FILE_WRONG_CRC &&
 		   scene_find(p, 4, 0)->state == FILE_WRONG_CRC &&
@@ -153,7 +152,6 @@ static struct scene copies5 = { SCENE(PARTNER, 5, 1, 2, 2), .crc = true };
 static void
 choices(struct scene *s, long body)
 {
-	struct error err = ERROR_INIT;
 	size_t good = 0, mended = 0;
 
 	for (unsigned r = 0; r < s->ranks; r++) {
@@ -164,13 +162,13 @@ choices(struct scene *s, long body)
 		for (long off = 1; off < body; off += 8)
 			flip(scene_red(s, r, false, false), -off);
 		scene_do(s, "rm f0.0");
-		p = scene_plan(s, 0, &err);
-		good += p != NULL && rebuild(p, NULL, &got, &err) == 0 &&
-			scene_status(s, PLAN_CHECKSUMS, &err) == STATUS_OK;
+		p = scene_plan(s, 0, &why);
+		good += p != NULL && rebuild(p, NULL, &got, &why) == 0 &&
+			scene_status(s, PLAN_CHECKSUMS, &why) == STATUS_OK;
 		mended += got.redundancy;
 		plan_free(p);
 	}
-	is_int((int64_t)good, s->ranks, "whichever redundancy file is wrong");
+	is_int(good, s->ranks, "whichever redundancy file is wrong");
 	ok(mended > 0, "and if it was used, it is computed again");
 }
 
@@ -208,16 +206,15 @@ TEST(some_sums)
 TEST(no_sums)
 {
 	struct scene s = { SCENE(XOR, 4, 1, 1, 2) };
-	struct error err = ERROR_INIT;
 	struct rebuild_result r;
 	struct plan *p = NULL;
 
 	scene_do(&s, "new; flip f3.1 30");
-	is_int(scene_status(&s, PLAN_CHECKSUMS, &err), STATUS_OK,
+	is_int(scene_status(&s, PLAN_CHECKSUMS, &why), STATUS_OK,
 	       "without a recorded checksum nothing is noticed");
 	scene_lose(&s, 1);
-	p = scene_plan(&s, 0, &err);
-	ok(rebuild(p, NULL, &r, &err) == 0 && r.crc_checked == 0,
+	p = scene_plan(&s, 0, &why);
+	ok(rebuild(p, NULL, &r, &why) == 0 && r.crc_checked == 0,
 	   "nor compared");
 	plan_free(p);
 	scene_end(&s);

@@ -44,15 +44,13 @@ TEST(desc)
 	is_int(redset_neighbours(&d), 2, "... neighbours");
 	is_int(redset_desc_write(copy, &d, NULL), 0, "it is written");
 	ok(tree_same(copy, t, false), "... sorted");
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct error err = ERROR_INIT;
-
+	each (b, bad) {
 		tree_clear(copy);
 		kvtree_merge(copy, t, NULL);
-		kvtree_set(copy, bad[i].key, bad[i].value, NULL);
-		ok(redset_desc_read(copy, &d, &err) < 0 &&
-			   err.kind == ERROR_CORRUPT,
-		   err.text);
+		kvtree_set(copy, b->key, b->value, NULL);
+		ok(redset_desc_read(copy, &d, &why) < 0 &&
+			   why.kind == ERROR_CORRUPT,
+		   why.text);
 	}
 	/* The limit of the field: n + k <= 256. */
 	kvtree_set(t, "WRANKS", "300", NULL);
@@ -66,16 +64,16 @@ TEST(desc)
 
 	t = tree_of("ENABLED>0\nGROUP>3\nGROUPS>8\nRANK>0\nWRANK>3\n"
 		    "WRANKS>8\n");
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		kvtree_set(t, "TYPE", types[i].type, NULL);
-		kvtree_set(t, "RANKS", types[i].ranks, NULL);
-		if (types[i].replicas != NULL)
-			kvtree_set(t, "REPLICAS", types[i].replicas, NULL);
+	each (c, types) {
+		kvtree_set(t, "TYPE", c->type, NULL);
+		kvtree_set(t, "RANKS", c->ranks, NULL);
+		if (c->replicas != NULL)
+			kvtree_set(t, "REPLICAS", c->replicas, NULL);
 		ok(redset_desc_read(t, &d, NULL) < 0
-			   ? types[i].neighbours < 0
+			   ? c->neighbours < 0
 			   : !d.enabled && (int)redset_neighbours(&d) ==
-						   types[i].neighbours,
-		   types[i].type);
+						   c->neighbours,
+		   c->type);
 	}
 	is_int(redset_desc_read(NULL, &d, NULL), -1, "no descriptor");
 	d.failures = 9;
@@ -167,13 +165,12 @@ static void
 reads(struct kvtree *t, uint32_t name, int member, const char *what)
 {
 	struct arena *arena = arena_new();
-	struct error err = ERROR_INIT;
 	struct redset_header h;
-	int rc = redset_header_read(t, 9, name, arena, &h, &err);
+	int rc = redset_header_read(t, 9, name, arena, &h, &why);
 
 	if (member < 0)
-		ok(rc < 0 && err.kind == ERROR_CORRUPT,
-		   fmt("%s: %s", what, err.text));
+		ok(rc < 0 && why.kind == ERROR_CORRUPT,
+		   fmt("%s: %s", what, why.text));
 	else
 		ok(rc == 0 && (int)h.desc.member == member, what);
 	ok(arena_bytes(arena) < 1 << 20, "... takes no memory");
@@ -205,7 +202,7 @@ TEST(rebuilt)
 	t = redset_header_build(s.members, s.ranks, s.chunk, 1, NULL);
 	other = redset_header_build(s.members, s.ranks, s.chunk, 2, NULL);
 	kvtree_merge(kvtree_get(t, "DESC"), kvtree_get(other, "DESC"), NULL);
-	is_int((int64_t)kvtree_count(kvtree_get(t, "DESC")), 3,
+	is_int(kvtree_count(kvtree_get(t, "DESC")), 3,
 	       "XOR with a list too many");
 	is_int(redset_header_read(t, 1, 1, arena, &h, NULL), 0, "... is read");
 	ok(h.members[0].known && h.members[1].known && !h.members[2].known,
@@ -273,21 +270,21 @@ TEST(hostile)
 	struct set s;
 
 	make_set(&s, REDSET_XOR, 1);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	each (b, bad) {
 		t = redset_header_build(s.members, s.ranks, s.chunk, 1, NULL);
-		drop(t, bad[i].drop);
-		tree_add(t, bad[i].add);
-		reads(t, UINT32_MAX, -1, bad[i].what);
+		drop(t, b->drop);
+		tree_add(t, b->add);
+		reads(t, UINT32_MAX, -1, b->what);
 		kvtree_free(t);
 	}
 	make_set(&s, REDSET_PARTNER, 1);
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+	each (l, lists) {
 		t = redset_header_build(s.members, NULL, 0, 1, NULL);
 		own = kvtree_get2(t, "DESC", "1");
 		kvtree_remove(own, "FILE");
-		tree_add(kvtree_put(own, "FILE", NULL), lists[i].list);
-		kvtree_set(own, "FILES", lists[i].files, NULL);
-		reads(t, 1, -1, lists[i].what);
+		tree_add(kvtree_put(own, "FILE", NULL), l->list);
+		kvtree_set(own, "FILES", l->files, NULL);
+		reads(t, 1, -1, l->what);
 		kvtree_free(t);
 	}
 }
@@ -295,7 +292,6 @@ TEST(hostile)
 /* Memory is bounded for any claimed size of a set. */
 TEST(huge)
 {
-	struct error err = ERROR_INIT;
 	struct set s;
 	struct kvtree *t = NULL;
 
@@ -309,8 +305,8 @@ TEST(huge)
 	kvtree_free(t);
 	for (uint32_t m = 0; m < MEMBERS; m++)
 		s.members[m].desc.type = REDSET_XOR;
-	t = redset_header_build(s.members, NULL, 0, 1, &err);
-	ok(t == NULL && err.kind == ERROR_LOST, err.text);
+	t = redset_header_build(s.members, NULL, 0, 1, &why);
+	ok(t == NULL && why.kind == ERROR_LOST, why.text);
 	for (uint32_t m = 0; m < MEMBERS; m++)
 		s.members[m].desc.members = MEMBERS;
 	t = redset_header_build(s.members, s.ranks, 9999, 1, NULL);
@@ -322,7 +318,6 @@ TEST(huge)
 
 TEST(lost)
 {
-	struct error err = ERROR_INIT;
 	struct set s;
 	uint64_t body = 0;
 
@@ -331,25 +326,25 @@ TEST(lost)
 	   "the body is as large as the data of two neighbours");
 	s.members[3].known = false;
 	for (uint32_t owner = 1; owner < 4; owner += 2) {
-		ok(redset_header_build(s.members, NULL, 0, owner, &err) ==
+		ok(redset_header_build(s.members, NULL, 0, owner, &why) ==
 				   NULL &&
-			   err.kind == ERROR_LOST,
-		   err.text);
-		is_error(redset_body_size(s.members, 0, owner, &body, &err),
-			 &err, ERROR_LOST, NULL, "its body's size is lost too");
+			   why.kind == ERROR_LOST,
+		   why.text);
+		refuses(redset_body_size(s.members, 0, owner, &body, &why),
+			ERROR_LOST, NULL, "its body's size is lost too");
 	}
 	s.members[3].known = true;
 	s.members[3].bytes = s.members[0].bytes = INT64_MAX;
-	is_error(redset_body_size(s.members, 0, 1, &body, &err), &err,
-		 ERROR_CORRUPT, NULL, "a body too large");
+	refuses(redset_body_size(s.members, 0, 1, &body, &why), ERROR_CORRUPT,
+		NULL, "a body too large");
 	make_set(&s, REDSET_SINGLE, 0);
 	ok(redset_body_size(s.members, 0, 1, &body, NULL) == 0 && body == 0,
 	   "SINGLE has no body");
 	make_set(&s, REDSET_RS, 3);
 	ok(redset_body_size(s.members, 100, 1, &body, NULL) == 0 && body == 300,
 	   "... as three chunks");
-	is_error(redset_body_size(s.members, UINT64_MAX / 2, 1, &body, &err),
-		 &err, ERROR_CORRUPT, NULL, "chunks too large");
+	refuses(redset_body_size(s.members, UINT64_MAX / 2, 1, &body, &why),
+		ERROR_CORRUPT, NULL, "chunks too large");
 }
 
 /* --- Damage ----------------------------------------------------------- */
@@ -363,12 +358,11 @@ static void
 read_any(const struct kvtree *t, void *arg)
 {
 	struct tries *tries = arg;
-	struct error err = ERROR_INIT;
 	struct arena *arena = arena_new();
 	struct redset_header h;
 
-	if (redset_header_read(t, 9, tries->owner, arena, &h, &err) < 0) {
-		tries->odd += err.kind != ERROR_CORRUPT;
+	if (redset_header_read(t, 9, tries->owner, arena, &h, &why) < 0) {
+		tries->odd += why.kind != ERROR_CORRUPT;
 	} else {
 		tries->odd += h.desc.member >= h.desc.members ||
 			      !h.members[h.desc.member].known;

@@ -25,23 +25,23 @@ TEST(good_names)
 		  "rank 1, PARTNER 2/4 1/2" },
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *stem = names[i].stem, *parts = NULL;
+	each (t, names) {
+		const char *stem = t->stem, *parts = NULL;
 		struct redset_name n;
 		char again[256];
 		size_t len = 0;
 
-		ok(redset_name_parse(names[i].name, &n, stem ? &len : NULL) &&
+		ok(redset_name_parse(t->name, &n, stem ? &len : NULL) &&
 			   (stem == NULL || len == strlen(stem)),
-		   names[i].name);
+		   t->name);
 		parts = fmt("%srank %u", n.map ? "map, " : "", n.rank);
 		if (!n.descriptor)
 			parts = fmt("%s, %s %u/%u %u/%u", parts,
 				    redset_type_name(n.type), n.set, n.sets,
 				    n.member, n.members);
-		is_str(parts, names[i].parts, "... all of it");
+		is_str(parts, t->parts, "... all of it");
 		is_str(redset_name_format(again, sizeof(again), &n, stem),
-		       names[i].name, "... and back");
+		       t->name, "... and back");
 	}
 }
 
@@ -80,7 +80,7 @@ TEST(bad_names)
 	char text[256], again[256];
 	size_t i = 0, stem = 0, wrong = 0;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (i = 0; i < COUNT(bad); i++) {
 		ok(!redset_name_parse(bad[i], &n, NULL), label(bad[i]));
 		ok(!redset_name_parse(bad[i], &n, &stem), "... with any stem");
 	}
@@ -94,7 +94,7 @@ TEST(bad_names)
 		wrong += redset_name_parse(text, &n, NULL) ||
 			 redset_name_parse(text, &n, &stem);
 	}
-	is_int((int64_t)wrong, 0, "no beginning of a name is one");
+	is_int(wrong, 0, "no beginning of a name is one");
 	for (i = 0; i < 8 * (sizeof(whole) - 1); i++) {
 		memcpy(text, whole, sizeof(whole));
 		text[i / 8] = (char)(text[i / 8] ^ 1 << i % 8);
@@ -103,5 +103,5 @@ TEST(bad_names)
 							   &n, NULL),
 					text) != 0;
 	}
-	is_int((int64_t)wrong, 0, "changed names are refused, or new ones");
+	is_int(wrong, 0, "changed names are refused, or new ones");
 }

@@ -134,11 +134,10 @@ smaller(struct kvtree *t)
 /* One header differs from the others.  It is read after none, one and two of
  * them. */
 static void
-differs(void (*change)(struct kvtree *t), const char *what, const char *why)
+differs(void (*change)(struct kvtree *t), const char *what, const char *words)
 {
 	for (uint32_t before = 0; before < 3; before++) {
 		struct redset_table t = { .arena = arena_new() };
-		struct error err = ERROR_INIT;
 		struct redset_header h;
 		struct set s;
 		int rc = -1;
@@ -147,13 +146,13 @@ differs(void (*change)(struct kvtree *t), const char *what, const char *why)
 		for (uint32_t m = 0; m < before; m++)
 			must(parse(&t, &s, m, &h, NULL) == 0);
 		encode(&s, 3, change);
-		rc = parse(&t, &s, 3, &h, &err);
-		if (why == NULL)
+		rc = parse(&t, &s, 3, &h, &why);
+		if (words == NULL)
 			ok(rc == 0 && h.ranks[6] == 15 && h.ranks[7] == 13,
 			   fmt("%s after %u", what, before));
 		else
-			ok(rc < 0 && says(&err, why) && h.size > 0,
-			   fmt("%s after %u: %s", what, before, err.text));
+			ok(rc < 0 && says(&why, words) && h.size > 0,
+			   fmt("%s after %u: %s", what, before, why.text));
 		ok(parse(&t, &s, 4, &h, NULL) == 0 && is_header(&h, &s, 4),
 		   "... the next is read");
 		arena_free(t.arena);

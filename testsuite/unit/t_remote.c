@@ -16,7 +16,7 @@ static const struct way {
 	{ "srun", false }, { "mpiexec", false },
 };
 
-#define WAYS (sizeof(ways) / sizeof(ways[0]))
+#define WAYS (COUNT(ways))
 
 /* The nodes, and what comes of the command on each of them. */
 static const struct {
@@ -42,7 +42,7 @@ static const struct {
 	{ "noisy1", REMOTE_DONE, 0, NULL, NULL },
 };
 
-#define FAULTS (sizeof(faults) / sizeof(faults[0]))
+#define FAULTS (COUNT(faults))
 #define OK 0
 #define REFUSE 2
 #define BROKEN 6
@@ -291,17 +291,16 @@ TEST(choose)
 		{ "SSH", REMOTE_KINDS, NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	each (n, names) {
 		struct remote_options o = { .kind = REMOTE_KINDS };
-		struct error err = ERROR_INIT;
-		int rc = remote_choose(names[i].name, &o, &err);
+		int rc = remote_choose(n->name, &o, &why);
 
-		is_int(o.kind, names[i].kind, "the kind of a name");
-		is_str(o.module, names[i].module, "... its module");
-		ok(names[i].kind != REMOTE_KINDS
+		is_int(o.kind, n->kind, "the kind of a name");
+		is_str(o.module, n->module, "... its module");
+		ok(n->kind != REMOTE_KINDS
 			   ? rc == 0
-			   : rc < 0 && err.kind == ERROR_USAGE &&
-				     says(&err, "pdsh:exec"),
+			   : rc < 0 && why.kind == ERROR_USAGE &&
+				     says(&why, "pdsh:exec"),
 		   "... or what there is");
 	}
 }
@@ -352,25 +351,24 @@ TEST(settle)
 	};
 	const char *path = fmt("%s", getenv("PATH"));
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct remote_options o = { .kind = cases[i].named,
-					    .around = cases[i].around };
-		struct error err = ERROR_INIT;
+	each (c, cases) {
+		struct remote_options o = { .kind = c->named,
+					    .around = c->around };
 		struct buf said = BUF_INIT;
 		struct hostlist h;
 		int rc = -1;
 
 		h = (struct hostlist)HOSTLIST_INIT;
-		must(hostlist_add(&h, cases[i].nodes, NULL) == 0);
-		only(cases[i].programs);
-		rc = remote_resolve(&h, &o, &said, &err);
-		is_int(o.kind, cases[i].kind, "what is taken");
-		if (cases[i].kind == REMOTE_AUTO) {
+		must(hostlist_add(&h, c->nodes, NULL) == 0);
+		only(c->programs);
+		rc = remote_resolve(&h, &o, &said, &why);
+		is_int(o.kind, c->kind, "what is taken");
+		if (c->kind == REMOTE_AUTO) {
 			is_int(rc, -1, "no way to the nodes");
-			ok(err.kind == ERROR_ABSENT && says(&err, "install"),
+			ok(why.kind == ERROR_ABSENT && says(&why, "install"),
 			   "what to do");
 		} else {
-			ok(rc == 0 && strstr(said.data, cases[i].says) != NULL,
+			ok(rc == 0 && strstr(said.data, c->says) != NULL,
 			   said.data);
 		}
 		remote_forget(&o);

@@ -97,7 +97,7 @@ static struct trial {
 	int rc;
 } trials[] = { { .name = "ssh" }, { .name = "pdsh" }, { .name = "pdsh:ssh" } };
 
-#define TRIALS (sizeof(trials) / sizeof(trials[0]))
+#define TRIALS (COUNT(trials))
 
 static void *
 try_dead(void *arg)
@@ -123,8 +123,8 @@ check_dead(struct trial *t)
 		else
 			late += came(r, REMOTE_TIMEOUT, -1, "no answer");
 	}
-	is_int((int64_t)done, 8, "all that live did it");
-	is_int((int64_t)late, 3, "the dead are known");
+	is_int(done, 8, "all that live did it");
+	is_int(late, 3, "the dead are known");
 	ok(t->s.seconds < 10, "soon");
 }
 
@@ -235,9 +235,9 @@ test_files(rlim_t more)
 			  strstr(s.r[i].why, "Too many open files") != NULL;
 	}
 	if (more > 5)
-		is_int((int64_t)done, 12, "all of them, one after the other");
+		is_int(done, 12, "all of them, one after the other");
 	else
-		is_int((int64_t)failed, 12, "none can be started");
+		is_int(failed, 12, "none can be started");
 	ok(open_files() == have && no_children(), "nothing is left");
 }
 
@@ -375,7 +375,7 @@ test_thousand(enum remote_kind kind)
 		done += s.r[i].state == REMOTE_DONE &&
 			strcmp(out_of(&s.r[i]),
 			       fmt("%s\n", s.nodes.names[i])) == 0;
-	is_int((int64_t)done, 990, "all but the dead");
+	is_int(done, 990, "all but the dead");
 	ok(s.seconds < s.o.connect + 10, "within the limit and ten seconds");
 	printf("# %s: %.1f s\n", remote_kind_name(kind), s.seconds);
 	remote_play_no_more("ssh");

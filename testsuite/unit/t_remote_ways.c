@@ -63,13 +63,13 @@ TEST(next_way)
 	   "one sign of life");
 	/* Two attempts by each of two ways, with three pauses. */
 	ok(s.seconds < 4 * 0.9 + 3 + 3, fmt("all side by side: %f", s.seconds));
-	is_int((int64_t)logged("--nodelist=nosrun1"), 2, "srun asked twice");
+	is_int(logged("--nodelist=nosrun1"), 2, "srun asked twice");
 	first = s.seconds;
 
 	write_text(getenv("STUB_LOG"), "");
 	is_int(run_line(&s, "ok1,nosrun1", "echo hi"), 0, "again");
 	ok(came(&s.r[1], REMOTE_DONE, 0, NULL), "ssh reaches it");
-	is_int((int64_t)logged("--nodelist=nosrun1"), 0, "at once");
+	is_int(logged("--nodelist=nosrun1"), 0, "at once");
 	ok(s.seconds < 1 && first > 1, "without a pause");
 	remote_forget(&s.o);
 }
@@ -113,7 +113,7 @@ TEST(signs)
 	is_int(run_line(&s, "late1,fade1,greet1,mute1,flood1,shout1",
 			"echo hi"),
 	       0, "nodes that are not reached");
-	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+	for (size_t i = 0; i < COUNT(nodes); i++)
 		ok(came(&s.r[i], nodes[i].state, -1, nodes[i].words),
 		   nodes[i].node);
 	remote_forget(&s.o);
@@ -131,7 +131,7 @@ TEST(old)
 	is_str(out_of(&s.r[0]), "hi\n", "runs");
 	write_text(getenv("STUB_LOG"), "");
 	is_int(run_line(&s, "a", "echo hi"), 0, "again");
-	is_int((int64_t)logged("--overlap"), 0, "that is remembered");
+	is_int(logged("--overlap"), 0, "that is remembered");
 	remote_forget(&s.o);
 	unsetenv("OLD_SRUN");
 
@@ -214,19 +214,17 @@ static const char *const nasty[] = {
 	"@scr-0000000000000000:0",
 };
 
-#define COUNT (sizeof(nasty) / sizeof(nasty[0]))
-
 /* printf prints each argument, followed by a mark that none contains: the nasty
  * ones, and every byte between others. */
 static void
 check(struct scene_run *s, const char *what, bool newline)
 {
 	char texts[255][4];
-	const char *argv[COUNT + 255 + 3] = { "printf", "<%s>\\n" };
+	const char *argv[COUNT(nasty) + 255 + 3] = { "printf", "<%s>\\n" };
 	struct buf want = BUF_INIT;
 	size_t n = 2;
 
-	for (size_t i = 0; i < COUNT; i++)
+	for (size_t i = 0; i < COUNT(nasty); i++)
 		argv[n++] = nasty[i];
 	for (int c = 1; c < 256; c++) {
 		if (c == '\n' && !newline)
@@ -239,8 +237,7 @@ check(struct scene_run *s, const char *what, bool newline)
 	is_int(run_on(s, "b1,c", argv), 0, what);
 	for (size_t i = 0; i < s->nodes.count; i++) {
 		ok(came(&s->r[i], REMOTE_DONE, 0, NULL), "it is done");
-		is_int((int64_t)s->r[i].out.len, (int64_t)want.len,
-		       "all bytes");
+		is_int(s->r[i].out.len, want.len, "all bytes");
 		is_str(out_of(&s->r[i]), want.data, "all arguments arrive");
 	}
 	buf_free(&want);
@@ -288,19 +285,18 @@ TEST(quoting)
 					      "/bin/ksh",     "/bin/zsh",
 					      "/usr/bin/fish" };
 
-	for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++) {
+	each (t, ways) {
 		struct scene_run s = { .o = { .kind = REMOTE_AUTO } };
 
-		must(remote_choose(ways[w].name, &s.o, NULL) == 0);
+		must(remote_choose(t->name, &s.o, NULL) == 0);
 		if (s.o.kind == REMOTE_PDSH && !have_pdsh()) {
-			skip(ways[w].name, "pdsh is not installed");
+			skip(t->name, "pdsh is not installed");
 			continue;
 		}
-		if (ways[w].shells == 0)
-			check(&s, ways[w].name, true);
-		for (size_t i = 0; i < ways[w].shells; i++) {
-			const char *what =
-				fmt("%s, %s", ways[w].name, shells[i]);
+		if (t->shells == 0)
+			check(&s, t->name, true);
+		for (size_t i = 0; i < t->shells; i++) {
+			const char *what = fmt("%s, %s", t->name, shells[i]);
 
 			if (access(shells[i], X_OK) != 0) {
 				skip(what, "not installed");

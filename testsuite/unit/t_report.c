@@ -173,10 +173,10 @@ TEST(command)
 	};
 	char t[128];
 
-	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-		is_str(report_command(list[i].verb, list[i].prefix,
-				      list[i].name, t, sizeof(t)),
-		       list[i].want, "a command, quoted for the shell");
+	each (l, list)
+		is_str(report_command(l->verb, l->prefix, l->name, t,
+				      sizeof(t)),
+		       l->want, "a command, quoted for the shell");
 	is_str(report_state(99), "unknown", "no such state");
 }
 

@@ -20,7 +20,7 @@ TEST(seen_whole)
 		is_str(states(o.k), "0: whole whole whole", "all is whole");
 		is_str(letters(o.k), "aaaabbbbbb bbbcdddddd dddd ",
 		       "and belongs to whom it should");
-		is_int((int64_t)o.told.len, 0, "nothing is told");
+		is_int(o.told.len, 0, "nothing is told");
 		ok(o.k->list[1].files == 3 && o.k->list[1].used == 10,
 		   "files of the second, and their bytes");
 		close_it(&o);
@@ -150,7 +150,7 @@ TEST(asked_plan)
 	file.nsegs = 1;
 	file.state = FILE_WRONG_CRC;
 	look_at(&o, &p, false);
-	is_int((int64_t)o.k->damaged, 0, "a plan of another map is not asked");
+	is_int(o.k->damaged, 0, "a plan of another map is not asked");
 	close_it(&o);
 }
 
@@ -171,31 +171,29 @@ TEST(wrong_maps)
 		{ "", "0 d/a 1 ../x/ctr.0.scr 0+1\n", NULL, NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct error err = ERROR_INIT;
+	each (t, cases) {
 		struct source s;
 		struct opened o;
 		int fd = -1;
 
 		scratch_dir(ctr_place, sizeof(ctr_place));
 		write_text(ctr(0), "sixby6");
-		source_init(&s, cases[i].table, cases[i].files);
+		source_init(&s, t->table, t->files);
 		fd = open(fmt("%s/" DIR, ctr_place), O_RDONLY | O_DIRECTORY);
 		must(rank2file_store(fd, "rank2file", &s.r, NULL) == 0);
 		close(fd);
 		source_fini(&s);
-		if (cases[i].states != NULL) {
+		if (t->states != NULL) {
 			look_at(&o, NULL, false);
-			is_str(states(o.k), cases[i].states,
-			       label(cases[i].files));
-			is_str(letters(o.k), cases[i].letters, "letters");
+			is_str(states(o.k), t->states, label(t->files));
+			is_str(letters(o.k), t->letters, "letters");
 			close_it(&o);
 			continue;
 		}
 		o.c = catalogue_open(ctr_place, NULL);
-		ok(containers_open(o.c, "7", &ctr_options, &err) == NULL &&
-			   err.kind == ERROR_UNSAFE,
-		   "a name that leaves the directory is refused");
+		refuses(containers_open(o.c, "7", &ctr_options, &why),
+			ERROR_UNSAFE, NULL,
+			"a name that leaves the directory is refused");
 		catalogue_close(o.c);
 	}
 }
@@ -352,21 +350,18 @@ draw(struct buf *b, const char *what)
 TEST(svg_small)
 {
 	struct condition h = { .id = 7 };
-	struct error err = ERROR_INIT;
 	struct buf b = BUF_INIT;
 
-	ok(report_svg(&h, &b, &err) < 0 && err.kind == ERROR_USAGE &&
-		   says(&err, "it is not packed"),
-	   "nothing to draw");
+	refuses(report_svg(&h, &b, &why), ERROR_USAGE, "it is not packed",
+		"nothing to draw");
 	small();
 	draw(&b, "a whole dataset");
-	is_int((int64_t)count(b.data, "<title>d/"), 6, "six stretches");
+	is_int(count(b.data, "<title>d/"), 6, "six stretches");
 	ok(strstr(b.data, "<title>d/b&lt;&amp;\\xff&quot;&gt;\n"
 			  "rank 0, 3 bytes from byte 6 of 9 at offset 0 of "
 			  ".scr/ctr.1.scr</title>") != NULL,
 	   "what each is");
-	is_int((int64_t)count(b.data, "class=\"bad\" x=\"150."), 0,
-	       "nothing is bad");
+	is_int(count(b.data, "class=\"bad\" x=\"150."), 0, "nothing is bad");
 	buf_free(&b);
 }
 
@@ -392,9 +387,9 @@ TEST(svg_names)
 	store(&m, 10, 1, false);
 	segmap_free(&m);
 	draw(&b, "odd names");
-	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
-		ok(strstr(b.data, titles[i]) != NULL, titles[i]);
-	is_int((int64_t)count(b.data, "...xxx"), 1, "a long one is cut");
+	each (t, titles)
+		ok(strstr(b.data, *t) != NULL, *t);
+	is_int(count(b.data, "...xxx"), 1, "a long one is cut");
 	ok(b.len < 8000, "and takes little room");
 	buf_free(&b);
 }
@@ -415,28 +410,28 @@ TEST(svg_many)
 		  "every other one damaged" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		size_t n = cases[i].nfiles, boxes = 0, cut = 0;
+	each (t, cases) {
+		size_t n = t->nfiles, boxes = 0, cut = 0;
 		struct buf b = BUF_INIT;
 		struct segmap m;
 
 		must(segmap_init(&m, n, NULL) == 0);
 		for (size_t f = 0; f < n; f++)
-			add_file(&m, (uint32_t)(f / cases[i].perrank),
+			add_file(&m, (uint32_t)(f / t->perrank),
 				 fmt("d/%zu", f), 3);
-		store(&m, cases[i].size, n / cases[i].perrank, cases[i].wrong);
+		store(&m, t->size, n / t->perrank, t->wrong);
 		/* One row for each container, although there are many. */
 		for (size_t c = 0; c < m.ncontainers; c += 2, cut++)
 			must(truncate(ctr((int)c),
 				      (off_t)m.containers[c].size - 1) == 0);
 		segmap_free(&m);
-		draw(&b, cases[i].what);
+		draw(&b, t->what);
 		boxes = count(b.data, "<title>");
 		ok(boxes < 25000 && boxes > 100 &&
-			   (cases[i].merged == NULL
+			   (t->merged == NULL
 				    ? count(b.data, " files of rank") == 0 &&
 					      boxes > n
-				    : count(b.data, cases[i].merged) > 0),
+				    : count(b.data, t->merged) > 0),
 		   fmt("... %zu rectangles", boxes));
 		ok(count(b.data, "missing or wrong</title>") >= cut,
 		   "... damage is kept");

@@ -161,7 +161,6 @@ is_found(const char *want, const char *what)
 
 TEST(detection)
 {
-	struct error err = ERROR_INIT;
 	struct conf *c = NULL;
 
 	clean();
@@ -197,9 +196,8 @@ TEST(detection)
 	ok(resmgr_job_id(rm) == NULL, "... it knows of no job then");
 	open_with(NULL, "aprun");
 	is_str(resmgr_name(rm), "pbs", "LLNL's name");
-	ok(resmgr_open(NULL, "loadleveler", &err) == NULL &&
-		   err.kind == ERROR_USAGE && says(&err, "loadleveler"),
-	   "an unknown name");
+	refuses(resmgr_open(NULL, "loadleveler", &why), ERROR_USAGE,
+		"loadleveler", "an unknown name");
 
 	setenv("SCRKIT_SYSTEM_CONF", file("none"), 1);
 	write_text(file(".scrconf"), "SCR_RESOURCE_MANAGER=lsf\n"
@@ -212,9 +210,9 @@ TEST(detection)
 	conf_close(c);
 	setenv("SCR_RESOURCE_MANAGER_TIMEOUT", "soon", 1);
 	c = conf_open(&(struct conf_where){ .prefix = root }, NULL);
-	ok(resmgr_open(c, NULL, &err) == NULL && err.kind == ERROR_USAGE &&
-		   says(&err, "SCR_RESOURCE_MANAGER_TIMEOUT from environment"),
-	   "a time limit that is not a number");
+	refuses(resmgr_open(c, NULL, &why), ERROR_USAGE,
+		"SCR_RESOURCE_MANAGER_TIMEOUT from environment",
+		"a time limit that is not a number");
 	conf_close(c);
 	resmgr_close(NULL);
 }

@@ -119,7 +119,7 @@ TEST(verdicts)
 #undef JOB
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct salvage p;
 		const struct salvage_dataset *d = NULL;
 
@@ -200,7 +200,7 @@ TEST(shared)
 	ok(d->state == SALVAGE_COMPLETE && d->bytes == 33600,
 	   "copied once, whoever has it");
 	must(salvage_nodes(&p, d, &nodes, &count, NULL) == 0);
-	is_int((int64_t)count, 4, "all four have something to do");
+	is_int(count, 4, "all four have something to do");
 	for (uint32_t n = 0; n < 4; n++) {
 		uint32_t ranks = 0;
 
@@ -208,7 +208,7 @@ TEST(shared)
 			ranks += d->ranks[r].best->node == n;
 		copied += ranks == 4;
 	}
-	is_int((int64_t)copied, 4, "each as much as the others");
+	is_int(copied, 4, "each as much as the others");
 	d = verdict(&p, 3, "1");
 	must(salvage_nodes(&p, d, &nodes, &count, NULL) == 0);
 	ok(count == 3 && nodes[0] == 0 && nodes[1] == 2 && nodes[2] == 3 &&
@@ -234,7 +234,6 @@ TEST(shared)
 
 TEST(odd)
 {
-	struct error err = ERROR_INIT;
 	struct salvage p;
 	struct salvage_dataset *d = NULL;
 	struct nodecache_rank f = { .rank = 4 };
@@ -248,16 +247,16 @@ TEST(odd)
 	       "  NAME\n",
 	       "nothing at all: a heading");
 	d = dataset(&p, 1, 4);
-	is_error(salvage_found(&p, d, 0, &f, &err), &err, ERROR_CORRUPT, NULL,
-		 "a rank beyond the job is refused");
+	refuses(salvage_found(&p, d, 0, &f, &why), ERROR_CORRUPT, NULL,
+		"a rank beyond the job is refused");
 	f.rank = 0;
-	is_error(salvage_found(&p, d, 4, &f, &err), &err, ERROR_CORRUPT, NULL,
-		 "so is a node");
+	refuses(salvage_found(&p, d, 4, &f, &why), ERROR_CORRUPT, NULL,
+		"so is a node");
 	f.red = (struct nodecache_red){
 		.there = true, .set = 1, .sets = 1, .member = 5, .members = 4
 	};
-	is_error(salvage_found(&p, d, 0, &f, &err), &err, ERROR_CORRUPT, NULL,
-		 "and a member beyond its set");
+	refuses(salvage_found(&p, d, 0, &f, &why), ERROR_CORRUPT, NULL,
+		"and a member beyond its set");
 	ok(dataset(&p, 1, 5) == NULL && dataset(&p, 1, -1) != NULL,
 	   "two sizes of one job cannot be used together");
 	/* Far more members than ranks: the verdict is still fast, and a rebuild

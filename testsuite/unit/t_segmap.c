@@ -97,17 +97,17 @@ TEST(cut_limits)
 		{ INT64_MAX, 0, 1, ERROR_USAGE, "very many" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each (c, cases) {
 		struct error err = ERROR_INIT;
 		struct segmap m;
 		int rc = 0;
 
 		must(segmap_init(&m, 2, NULL) == 0);
-		add_file(&m, 0, "a", cases[i].a);
-		add_file(&m, 0, "b", cases[i].b);
-		rc = segmap_cut(&m, SEGMAP_DATA, cases[i].size, 0, &err);
-		is_int(rc, cases[i].kind == ERROR_NONE ? 0 : -1, cases[i].what);
-		is_int(err.kind, cases[i].kind, err.text);
+		add_file(&m, 0, "a", c->a);
+		add_file(&m, 0, "b", c->b);
+		rc = segmap_cut(&m, SEGMAP_DATA, c->size, 0, &err);
+		is_int(rc, c->kind == ERROR_NONE ? 0 : -1, c->what);
+		is_int(err.kind, c->kind, err.text);
 		segmap_free(&m);
 	}
 }
@@ -134,13 +134,13 @@ TEST(reading)
 		  true },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each (c, cases) {
 		struct source s;
 		struct segmap m;
 
-		read_map(&m, cases[i].table, cases[i].files, &s);
-		is_str(map_text(&m), cases[i].text, "a map, rank after rank");
-		is_int(segmap_is_packed(&s.r), cases[i].packed, "... packed");
+		read_map(&m, c->table, c->files, &s);
+		is_str(map_text(&m), c->text, "a map, rank after rank");
+		is_int(segmap_is_packed(&s.r), c->packed, "... packed");
 		segmap_free(&m);
 		source_fini(&s);
 	}
@@ -182,16 +182,15 @@ TEST(refused)
 		{ "FILE>c>CRC>0x100000000\n", "", "CTR: CRC:", ERROR_CORRUPT },
 	};
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct error err = ERROR_INIT;
+	each (b, bad) {
 		struct source s;
 		struct segmap m;
 
-		source_init(&s, bad[i].table, bad[i].files);
-		ok(segmap_read(&m, &s.r, &err) < 0 && err.kind == bad[i].kind &&
-			   m.arena == NULL && says(&err, bad[i].says) &&
+		source_init(&s, b->table, b->files);
+		ok(segmap_read(&m, &s.r, &why) < 0 && why.kind == b->kind &&
+			   m.arena == NULL && says(&why, b->says) &&
 			   m.segs == NULL,
-		   label(err.text));
+		   label(why.text));
 		source_fini(&s);
 	}
 }
@@ -220,7 +219,6 @@ static void
 round_trip(size_t nranks, size_t nfiles, bool mixed, const char *base,
 	   unsigned generation)
 {
-	struct error err = ERROR_INIT;
 	struct rank2file w, r;
 	struct segmap m, got;
 
@@ -230,8 +228,8 @@ round_trip(size_t nranks, size_t nfiles, bool mixed, const char *base,
 	must(segmap_write(&m, nranks, false, &w, NULL) == 0);
 	w.generation = generation;
 	must(rank2file_store(map_dir, base, &w, NULL) == 0);
-	must_be(rank2file_load(map_dir, base, &r, &err) == 0, err.text);
-	is_int(segmap_read(&got, &r, &err), 0, "what was written is read");
+	must_be(rank2file_load(map_dir, base, &r, &why) == 0, why.text);
+	is_int(segmap_read(&got, &r, &why), 0, "what was written is read");
 	ok(r.nranks == nranks && segmap_is_packed(&r) &&
 		   (mixed ? same_files(&m, &got) : same_map(&m, &got)),
 	   fmt("and the same: %zu ranks, %zu files", nranks, nfiles));
@@ -248,7 +246,6 @@ round_trip(size_t nranks, size_t nfiles, bool mixed, const char *base,
 
 TEST(writing)
 {
-	struct error err = ERROR_INIT;
 	struct kvtree *t = kvtree_new(NULL);
 	struct rank2file w;
 	struct source s;
@@ -257,8 +254,8 @@ TEST(writing)
 	must(segmap_init(&m, 1, NULL) == 0);
 	add_file(&m, 3, "a", 5);
 	must(segmap_cut(&m, "ctr", 3, 8, NULL) == 0);
-	ok(segmap_write(&m, 3, false, &w, &err) < 0 &&
-		   err.kind == ERROR_CORRUPT && says(&err, "no rank 3") &&
+	ok(segmap_write(&m, 3, false, &w, &why) < 0 &&
+		   why.kind == ERROR_CORRUPT && says(&why, "no rank 3") &&
 		   w.arena == NULL,
 	   "a file of no rank is refused");
 	is_int(segmap_write_file(&m, 0, t, NULL), 0, "one entry");
@@ -285,7 +282,7 @@ TEST(by_path)
 
 	read_map(&m, "", "0 b 1\n1 a 2\n2 a 3\n", &s);
 	by = segmap_by_path(&m);
-	is_int((int64_t)map_get(by, "a"), 1, "the first of several");
+	is_int(map_get(by, "a"), 1, "the first of several");
 	ok(map_get(by, "c") == MAP_NONE, "none that is not there");
 	map_free(by);
 	segmap_free(&m);
@@ -321,15 +318,14 @@ golden(const char *name, uint64_t size, size_t nfiles, size_t ncontainers)
 	int meta = openat(fd, ".scr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct kvtree *theirs = NULL, *ours = NULL;
 	struct buf image = BUF_INIT;
-	struct error err = ERROR_INIT;
 	struct segmap m, cut;
 	struct rank2file r, w;
 	size_t *order = NULL;
 
-	must_be(rank2file_load(meta, "rank2file.scr", &r, &err) == 0, err.text);
-	is_int(segmap_read(&m, &r, &err), 0, name);
+	must_be(rank2file_load(meta, "rank2file.scr", &r, &why) == 0, why.text);
+	is_int(segmap_read(&m, &r, &why), 0, name);
 	ok(m.nfiles == nfiles && m.ncontainers == ncontainers, "... all of it");
-	is_int(segmap_check(&m, no_finding, &m, &err), 0, "... is whole");
+	is_int(segmap_check(&m, no_finding, &m, &why), 0, "... is whole");
 	must(segmap_init(&cut, m.nfiles, NULL) == 0);
 	order = mem_calloc(m.nfiles + 1, sizeof(*order));
 	must(segmap_sort(&m, true, order, NULL) == 0);
@@ -401,7 +397,7 @@ TEST(damaged)
 	flipped = tree_flip_each(t, read_damaged, &bad);
 	dropped = tree_drop_each(t, read_damaged, &bad);
 	ok(flipped > 100 && dropped > 20, "many ways to be damaged");
-	is_int((int64_t)bad, 0, "but no segment that is unsound");
+	is_int(bad, 0, "but no segment that is unsound");
 	kvtree_free(t);
 }
 
@@ -410,7 +406,6 @@ TEST(damaged)
 TEST(large)
 {
 	enum { N = 100000 };
-	struct error err = ERROR_INIT;
 	struct rank2file w;
 	struct segmap m, got;
 	size_t *order = mem_calloc(N + 1, sizeof(*order));
@@ -421,7 +416,7 @@ TEST(large)
 		add_file(&m, 1, arena_printf(m.arena, "f%zu", i), 1);
 	must(segmap_cut(&m, SEGMAP_DATA, 1, 0, NULL) == 0);
 	must(segmap_write(&m, 2, false, &w, NULL) == 0);
-	is_int(segmap_read(&got, &w, &err), 0, "200000 segments");
+	is_int(segmap_read(&got, &w, &why), 0, "200000 segments");
 	ok(got.nsegs == 2 * N && got.ncontainers == 2 * N &&
 		   got.files[N].start == 2 * N - 1 &&
 		   segmap_check(&got, no_finding, &got, NULL) == 0,

@@ -76,7 +76,7 @@ TEST(judging)
 		  "c\\x07: bytes 0 to 0 belong to no file\n" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct verdict v = { .text = BUF_INIT };
 		struct source s;
 		struct segmap m;

@@ -83,18 +83,17 @@ TEST(examples)
 		ROW("RS, a short set", "00112", "0,2,4 1,3", RS, 8, 2, 0, 2),
 #undef ROW
 	};
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+	each (t, table) {
 		uint32_t group[16];
-		struct sets_job j = { group, (uint32_t)strlen(table[i].groups),
-				      table[i].type, table[i].size,
-				      table[i].failures };
+		struct sets_job j = { group, (uint32_t)strlen(t->groups),
+				      t->type, t->size, t->failures };
 		struct sets_mine m = { .sets = 0 };
 
 		for (uint32_t r = 0; r < j.nranks; r++)
-			group[r] = (uint32_t)(table[i].groups[r] - '0');
-		is_str(sets_text(&j, &m), table[i].sets, table[i].what);
-		is_int(m.alone, table[i].alone, "... not protected");
-		is_int(m.weaker, table[i].weaker, "... weaker than asked");
+			group[r] = (uint32_t)(t->groups[r] - '0');
+		is_str(sets_text(&j, &m), t->sets, t->what);
+		is_int(m.alone, t->alone, "... not protected");
+		is_int(m.weaker, t->weaker, "... weaker than asked");
 	}
 }
 
@@ -131,7 +130,7 @@ TEST(layouts)
 					       group[m.ranks[k]];
 		}
 	}
-	is_int((int64_t)bad, 0, "no two members of a set fail together");
+	is_int(bad, 0, "no two members of a set fail together");
 	ok(tried > 1000, "... in many layouts");
 	arena_free(a);
 }

@@ -69,8 +69,8 @@ test_parse(void)
 		{ "a name with a tab", "A\tB=1", "error" },
 	};
 
-	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-		is_str(parsed(list[i].text), list[i].want, list[i].what);
+	each (l, list)
+		is_str(parsed(l->text), l->want, l->what);
 }
 
 /* Carry out the texts, which are separated by '|', and return the lines. */
@@ -122,15 +122,14 @@ test_round_trip(void)
 	struct buf text = BUF_INIT;
 	char set[64];
 
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+	each (v, values) {
 		struct settings *s = settings_new(NULL);
 		struct conf *c = conf_new(NULL);
 		const struct conf_group *g = NULL;
 		struct setting is;
 
 		buf_clear(&text);
-		snprintf(set, sizeof(set), "STORE=%s NAME=%s", values[i],
-			 values[i]);
+		snprintf(set, sizeof(set), "STORE=%s NAME=%s", *v, *v);
 		ok(setting_parse(set, arena, &is, NULL) == 0 &&
 			   settings_change(s, &is, NULL) == 0 &&
 			   settings_text(s, &text) == 0 &&

@@ -136,12 +136,11 @@ main(int argc, char **argv)
 	}
 	scratch_dir(scratch, sizeof(scratch));
 	test_each();
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each (c, cases) {
 		long n = 0;
 
-		is_int(run(fmt("%s", cases[i].settings), &n), cases[i].status,
-		       cases[i].what);
-		is_int(n, cases[i].count, "... after so many operations");
+		is_int(run(fmt("%s", c->settings), &n), c->status, c->what);
+		is_int(n, c->count, "... after so many operations");
 	}
 	ok(rmdir(scratch) == 0, "nothing is left behind");
 	return tap_done();

@@ -125,14 +125,14 @@ TEST(spares)
 	static struct world w;
 	struct solve_set set;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		world_make(&w, cases[i].type, cases[i].n, cases[i].k, 0);
-		for (unsigned m = 1; m <= cases[i].lost; m++)
+	each (c, cases) {
+		world_make(&w, c->type, c->n, c->k, 0);
+		for (unsigned m = 1; m <= c->lost; m++)
 			w.member[m].body_lost = true;
 		set = world_set(&w);
-		is_int(scheme_of(set.type)->spare(&set), cases[i].spare,
+		is_int(scheme_of(set.type)->spare(&set), c->spare,
 		       fmt("%s, %u missing: spare", redset_type_name(set.type),
-			   cases[i].lost));
+			   c->lost));
 	}
 	world_end(&w);
 	set.type = REDSET_SINGLE;
@@ -156,11 +156,10 @@ TEST(misuse)
 					 .failures = cases[i].k,
 					 .chunk = 1,
 					 .member = members };
-		struct error err = ERROR_INIT;
 		struct solution s;
 
-		ok(solve(&set, &s, &err) < 0 && err.kind == ERROR_CORRUPT,
-		   cases[i].what);
+		refuses(solve(&set, &s, &why), ERROR_CORRUPT, NULL,
+			cases[i].what);
 	}
 }
 

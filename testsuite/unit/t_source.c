@@ -58,12 +58,12 @@ TEST(order)
 	static const size_t steps[] = { 1, 7, 64, 1000, sizeof(all) };
 	struct source s;
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+	each (t, steps)
 		for (int back = 0; back < 2; back++) {
 			ok(source_open(&s, files, FILES, NULL) == 0 &&
 				   source_bytes(&s) == total &&
-				   reads(&s, steps[i], back != 0),
-			   fmt("pieces of %zu%s", steps[i],
+				   reads(&s, *t, back != 0),
+			   fmt("pieces of %zu%s", *t,
 			       back ? ", backwards" : ""));
 			source_close(&s);
 		}
@@ -71,24 +71,23 @@ TEST(order)
 
 TEST(errors)
 {
-	struct error err = ERROR_INIT;
 	struct source s;
 	char data[256];
 
-	ok(source_open(&s, files, 0, &err) == 0 && source_bytes(&s) == 0 &&
-		   source_read(&s, 0, data, 0, &err) == 0,
+	ok(source_open(&s, files, 0, &why) == 0 && source_bytes(&s) == 0 &&
+		   source_read(&s, 0, data, 0, &why) == 0,
 	   "no files");
 	source_close(&s);
 	must(source_open(&s, files, FILES, NULL) == 0 &&
 	     truncate(files[8].path, 3) == 0 && unlink(files[9].path) == 0);
-	is_error(source_read(&s, 0, data, 40, &err), &err, ERROR_CORRUPT,
-		 "file.8", "a file that got shorter");
-	is_error(source_read(&s, 31, data, 9, &err), &err, ERROR_ABSENT,
-		 "file.9", "a file that is gone");
+	refuses(source_read(&s, 0, data, 40, &why), ERROR_CORRUPT, "file.8",
+		"a file that got shorter");
+	refuses(source_read(&s, 31, data, 9, &why), ERROR_ABSENT, "file.9",
+		"a file that is gone");
 	source_close(&s);
 	mem_fail_after(0);
-	is_error(source_open(&s, files, FILES, &err), &err, ERROR_NOMEM, NULL,
-		 "no memory");
+	refuses(source_open(&s, files, FILES, &why), ERROR_NOMEM, NULL,
+		"no memory");
 	mem_fail_after(-1);
 	source_close(&s);
 }

@@ -26,14 +26,13 @@ note(void *arg, const char *line)
 
 /* What the last call did, or why not. */
 static struct step_result did;
-static struct error why;
 
 #define stops(w, n, k, what) \
 	ok(step_stop((w), &did, &why) == 0 && did.found == (n) && \
 		   did.killed == (k), \
 	   (what))
-#define fails(w, how, words, what) \
-	is_error(step_stop((w), &did, &why), &why, (how), (words), (what))
+#define cannot(w, how, words, what) \
+	refuses(step_stop((w), &did, &why), (how), (words), (what))
 
 /* --- Mock commands --- */
 
@@ -201,8 +200,8 @@ TEST(stubborn)
 	ok(!is_step("77+1.0") && called("scancel --signal=KILL 77+1.0\n"),
 	   "... it alone");
 	steps("77.5=nothing");
-	fails(&slurm, ERROR_SYSTEM, "step 77.5: still runs",
-	      "who survives that");
+	cannot(&slurm, ERROR_SYSTEM, "step 77.5: still runs",
+	       "who survives that");
 	steps("77.5=KILL");
 	w.grace = 0;
 	stops(&w, 1, 1, "without grace");
@@ -236,12 +235,12 @@ TEST(silent)
 	struct step_where w = slurm;
 
 	w.answer = 0.3;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		fresh();
 		steps(cases[i].steps);
 		write_text(fmt("%s/%s", root, cases[i].file), "");
-		fails(i == 0 ? &w : &slurm, cases[i].kind, cases[i].says,
-		      cases[i].says);
+		cannot(i == 0 ? &w : &slurm, cases[i].kind, cases[i].says,
+		       cases[i].says);
 	}
 	/* Errors of scancel do not end the sequence. */
 	steps("77.0=KILL 77.1=TERM");
@@ -249,7 +248,7 @@ TEST(silent)
 	ok(!is_step("77.0") && !is_step("77.1"), "... both are stopped");
 	steps("77.0=nothing");
 	w.stop = give_up;
-	fails(&w, -EINTR, NULL, "the user gives up");
+	cannot(&w, -EINTR, NULL, "the user gives up");
 	remove(fmt("%s/bin/squeue", root));
 	/* Or that of this machine, which knows no such job. */
 	is_int(step_stop(&slurm, &did, &why), -1, "no squeue at all");
@@ -264,7 +263,7 @@ TEST(flux)
 	fresh();
 	w.manager = manager("flux");
 	steps("11=TERM 12=KILL 13");
-	fails(&w, ERROR_USAGE, NULL, "outside of Flux");
+	cannot(&w, ERROR_USAGE, NULL, "outside of Flux");
 	ok(is_step("11"), "... nothing is touched");
 	w.job.around = false;
 	setenv("FLUX_JOB_ID", "\xc6\x92x13", 1);
@@ -297,7 +296,7 @@ TEST(others)
 	ok(called("jskill 1 2\n") && called("jskill -s KILL 2\n"),
 	   "... by jskill");
 	w.job.around = false;
-	fails(&w, ERROR_USAGE, "job 77", "another job");
+	cannot(&w, ERROR_USAGE, "job 77", "another job");
 	setenv("LSB_JOBID", "77", 1);
 	stops(&w, 0, 0, "unless it is this one");
 	unsetenv("LSB_JOBID");
@@ -356,10 +355,10 @@ TEST(process)
 		   WTERMSIG(status) == SIGKILL,
 	   "... is killed");
 	is_int(read(life, &byte, 1), 0, "... all of it");
-	fails(&w, ERROR_ABSENT, "no such process", "... once");
+	cannot(&w, ERROR_ABSENT, "no such process", "... once");
 	close(life);
 	/* Ourselves, who started us, init, and what is no process id. */
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	for (size_t i = 0; i < COUNT(refused); i++) {
 		w.pid = refused[i];
 		is_error(step_check(&w, &why), &why, ERROR_USAGE, NULL,
 			 fmt("process %zu is refused", i));
@@ -378,11 +377,11 @@ TEST(check)
 	struct step_where w = slurm;
 
 	is_int(step_check(&w, &why), 0, "SLURM and a job");
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		w.job.id = cases[i].id;
-		w.manager = manager(cases[i].manager);
-		is_error(step_check(&w, &why), &why, ERROR_USAGE, cases[i].says,
-			 cases[i].says);
+	each (c, cases) {
+		w.job.id = c->id;
+		w.manager = manager(c->manager);
+		is_error(step_check(&w, &why), &why, ERROR_USAGE, c->says,
+			 c->says);
 		resmgr_close(w.manager);
 	}
 }

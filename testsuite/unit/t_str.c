@@ -77,9 +77,8 @@ TEST(printable)
 	char to[64], text[2] = "";
 	bool clean = true;
 
-	for (size_t i = 0; i < sizeof(printables) / sizeof(printables[0]); i++)
-		is_str(str_printable(to, sizeof(to), printables[i].in),
-		       printables[i].out, printables[i].name);
+	each (p, printables)
+		is_str(str_printable(to, sizeof(to), p->in), p->out, p->name);
 	for (int c = 1; c < 256; c++) {
 		text[0] = (char)c;
 		str_printable(to, sizeof(to), text);
@@ -122,7 +121,7 @@ static const char *const natural[] = {
 
 TEST(natural)
 {
-	const size_t n = sizeof(natural) / sizeof(natural[0]);
+	const size_t n = COUNT(natural);
 	bool right = true;
 
 	for (size_t i = 0; i < n; i++) {
@@ -166,9 +165,8 @@ TEST(bytes)
 {
 	char to[32];
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		is_str(str_bytes(to, sizeof(to), sizes[i].bytes), sizes[i].text,
-		       sizes[i].text);
+	each (s, sizes)
+		is_str(str_bytes(to, sizeof(to), s->bytes), s->text, s->text);
 	memset(to, '#', sizeof(to));
 	is_str(str_bytes(to, 4, 1536), "1.5", "too little room: cut");
 	ok(to[4] == '#', "and nothing is written behind it");
@@ -187,10 +185,9 @@ TEST(distance)
 	};
 	char word[STR_WORD_MAX + 2] = "";
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		is_int((int64_t)str_distance(cases[i].a, strlen(cases[i].a),
-					     cases[i].b),
-		       (int64_t)cases[i].distance, cases[i].a);
+	each (c, cases)
+		is_int(str_distance(c->a, strlen(c->a), c->b), c->distance,
+		       c->a);
 	memset(word, 'x', sizeof(word) - 1);
 	ok(str_distance("prefx=1", 5, "prefix") == 1 &&
 		   str_distance(word, STR_WORD_MAX, "") == STR_WORD_MAX &&

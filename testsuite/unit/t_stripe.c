@@ -164,7 +164,8 @@ TEST(many_parts)
 			.create = true,
 			.sum = i,
 		};
-		each[i].size = SIZE;
+		each
+			[i].size = SIZE;
 	}
 	for (size_t i = 0; i < 2 * N; i++) {
 		const size_t at = i % N * SIZE + i / N * SIZE / 2;
@@ -201,7 +202,6 @@ TEST(errors)
 		{ "dir", false, ERROR_SYSTEM, "a directory to read" },
 	};
 	static unsigned char got[1000];
-	struct error err = ERROR_INIT;
 	struct stripe_cache *c = NULL, *w = NULL;
 
 	fill();
@@ -210,19 +210,19 @@ TEST(errors)
 	must(truncate(fmt("%s/first", root), 900) == 0 &&
 	     unlink(fmt("%s/third", root)) == 0);
 	link_by_anyone("/etc/passwd", fmt("%s/out", root));
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each (x, cases) {
 		int rc = 0;
 
-		t.parts[0].path = cases[i].path;
+		t.parts[0].path = x->path;
 		stripe_cache_drop(c);
-		rc = cases[i].write ? stripe_write(&t.s, w, 0, got, 1000, &err)
-				    : stripe_read(&t.s, c, 0, got, 1000, &err);
-		is_error(rc, &err, cases[i].kind, cases[i].path, cases[i].what);
+		rc = x->write ? stripe_write(&t.s, w, 0, got, 1000, &why)
+			      : stripe_read(&t.s, c, 0, got, 1000, &why);
+		refuses(rc, x->kind, x->path, x->what);
 	}
 	ok(!exists(fmt("%s/third", root)), "no file was made");
 	t.parts[0].path = "first";
 	stripe_cache_drop(c);
-	ok(stripe_read(&t.s, c, 0, got, 900, &err) == 0 &&
+	ok(stripe_read(&t.s, c, 0, got, 900, &why) == 0 &&
 		   memcmp(got, t.whole, 900) == 0,
 	   "what a short file still has can be read");
 	stripe_cache_free(w);
@@ -285,16 +285,15 @@ TEST(creating)
 	struct stripe_cache *c = stripe_cache_new(1, false, NULL);
 	const char *new = fmt("%s/new", root), *old = fmt("%s/old", root);
 	char data[21] = "abcdefghijklmnopqrst";
-	struct error err = ERROR_INIT;
 
 	parts[0].dirfd = parts[1].dirfd = rootfd;
 	write_text(old, "0123456789and more");
 	must(chmod(old, 0644) == 0);
-	ok(fails_as(stripe_read(&s, c, 0, data, 10, &err), &err, ERROR_ABSENT,
+	ok(fails_as(stripe_read(&s, c, 0, data, 10, &why), &why, ERROR_ABSENT,
 		    NULL) &&
 		   !exists(new),
 	   "reading makes no file");
-	is_int(stripe_write(&s, w, 0, data, 20, &err), 0, "writing does");
+	is_int(stripe_write(&s, w, 0, data, 20, &why), 0, "writing does");
 	ok(mode_of(rootfd, "new") == 0600 &&
 		   file_holds(new, "\0\0\0\0\0abcdefghij", 15),
 	   "... for its owner alone, with what was written in its place");
@@ -303,10 +302,10 @@ TEST(creating)
 	   "one that is there is neither cut nor changed otherwise");
 	parts[0].path = "no/new";
 	stripe_cache_drop(w);
-	is_error(stripe_write(&s, w, 0, data, 1, &err), &err, ERROR_ABSENT,
-		 "no/new", "no directory is made");
+	refuses(stripe_write(&s, w, 0, data, 1, &why), ERROR_ABSENT, "no/new",
+		"no directory is made");
 	parts[0].path = "../new";
-	ok(fails_as(stripe_write(&s, w, 0, data, 1, &err), &err, ERROR_UNSAFE,
+	ok(fails_as(stripe_write(&s, w, 0, data, 1, &why), &why, ERROR_UNSAFE,
 		    NULL) &&
 		   !exists(fmt("%s/../new", root)),
 	   "nor anything outside");

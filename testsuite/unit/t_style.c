@@ -59,14 +59,14 @@ static const struct {
 
 TEST(dress)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct style style = { .color = cases[i].color,
-					     .width = cases[i].width };
+	each (c, cases) {
+		const struct style style = { .color = c->color,
+					     .width = c->width };
 		struct buf text = BUF_INIT;
 
-		buf_add_str(&text, cases[i].text);
+		buf_add_str(&text, c->text);
 		style_dress(&style, &text);
-		is_str(text.data, cases[i].want, cases[i].name);
+		is_str(text.data, c->want, c->name);
 		buf_free(&text);
 	}
 }
@@ -111,15 +111,15 @@ TEST(terminal)
 		return;
 	}
 	ioctl(slave, TIOCSWINSZ, &size);
-	for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
-		setenv("TERM", terms[i].term, 1);
+	each (t, terms) {
+		setenv("TERM", t->term, 1);
 		unsetenv("NO_COLOR");
-		if (terms[i].no_color != NULL)
-			setenv("NO_COLOR", terms[i].no_color, 1);
+		if (t->no_color != NULL)
+			setenv("NO_COLOR", t->no_color, 1);
 		s = style_of(slave);
-		ok(s.color == terms[i].color && s.width == 44,
-		   fmt("TERM=%s NO_COLOR=%s", terms[i].term,
-		       terms[i].no_color ? terms[i].no_color : "(unset)"));
+		ok(s.color == t->color && s.width == 44,
+		   fmt("TERM=%s NO_COLOR=%s", t->term,
+		       t->no_color ? t->no_color : "(unset)"));
 	}
 	close(slave);
 	close(master);

@@ -25,14 +25,13 @@ TEST(read)
 	};
 	struct summary s;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct kvtree *t = tree_of(cases[i].text);
+	each (c, cases) {
+		struct kvtree *t = tree_of(c->text);
 
-		ok(summary_read(t, &s, NULL) == 0 &&
-			   s.version == cases[i].version &&
-			   s.complete == cases[i].complete &&
+		ok(summary_read(t, &s, NULL) == 0 && s.version == c->version &&
+			   s.complete == c->complete &&
 			   s.desc == kvtree_get(t, "DSET"),
-		   label(cases[i].text));
+		   label(c->text));
 		kvtree_free(t);
 	}
 	trees_refused(bad, 2, read_one);
@@ -65,12 +64,11 @@ TEST(build)
 	};
 	struct kvtree *desc = tree_of("ID>1\nNAME>a\nX>y>z\nX>w\n");
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct kvtree *t =
-			summary_build(cases[i].described ? desc : NULL,
-				      cases[i].complete, NULL);
+	each (c, cases) {
+		struct kvtree *t = summary_build(c->described ? desc : NULL,
+						 c->complete, NULL);
 
-		ok(tree_says(t, cases[i].text), label(cases[i].text));
+		ok(tree_says(t, c->text), label(c->text));
 		kvtree_free(t);
 	}
 	ok(fail_each_alloc(build_all, desc) > 0, "no memory to build");

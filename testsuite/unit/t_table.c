@@ -29,11 +29,11 @@ print(const struct columns *how, size_t most, unsigned indent, struct buf *out)
 
 	buf_clear(out);
 	table_start_named(&t, columns);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		table_cell(&t, "%u", rows[i].id);
-		table_cell(&t, "%s", rows[i].current);
-		table_name(&t, rows[i].name);
-		table_size(&t, rows[i].size);
+	each (r, rows) {
+		table_cell(&t, "%u", r->id);
+		table_cell(&t, "%s", r->current);
+		table_name(&t, r->name);
+		table_size(&t, r->size);
 	}
 	table_choose(&t, how, most);
 	table_end(&t, indent, out);
@@ -78,17 +78,16 @@ TEST(choice)
 
 	is_str(table_words(columns, words), "id|current|name|size",
 	       "the words");
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each (c, cases) {
 		struct columns how = { .count = 0 };
 
-		if (cases[i].columns != NULL)
-			must(columns_choose(&how, words, cases[i].columns,
-					    NULL) == 0);
-		if (cases[i].sort != NULL)
-			must(columns_sort(&how, words, cases[i].sort, NULL) ==
+		if (c->columns != NULL)
+			must(columns_choose(&how, words, c->columns, NULL) ==
 			     0);
-		print(&how, cases[i].most, 0, &out);
-		is_str(out.data, cases[i].text, cases[i].what);
+		if (c->sort != NULL)
+			must(columns_sort(&how, words, c->sort, NULL) == 0);
+		print(&how, c->most, 0, &out);
+		is_str(out.data, c->text, c->what);
 	}
 	buf_free(&out);
 }
@@ -97,17 +96,16 @@ TEST(words)
 {
 	static const char words[] = "id|name";
 	struct columns how = { .count = 0 };
-	struct error err = ERROR_INIT;
 
-	is_error(columns_choose(&how, words, "id,colour", &err), &err,
-		 ERROR_USAGE, "unknown column 'colour': one of id, name",
-		 "a wrong column is named, with all that there are");
-	is_error(columns_choose(&how, words, "", &err), &err, ERROR_USAGE, NULL,
-		 "no column");
-	is_error(columns_choose(&how, words, "i", &err), &err, ERROR_USAGE,
-		 NULL, "half a word");
-	is_error(columns_sort(&how, words, "-", &err), &err, ERROR_USAGE, NULL,
-		 "no order");
+	refuses(columns_choose(&how, words, "id,colour", &why), ERROR_USAGE,
+		"unknown column 'colour': one of id, name",
+		"a wrong column is named, with all that there are");
+	refuses(columns_choose(&how, words, "", &why), ERROR_USAGE, NULL,
+		"no column");
+	refuses(columns_choose(&how, words, "i", &why), ERROR_USAGE, NULL,
+		"half a word");
+	refuses(columns_sort(&how, words, "-", &why), ERROR_USAGE, NULL,
+		"no order");
 	must(columns_sort(&how, words, "+name", NULL) == 0);
 	ok(how.sort == 2 && !how.descending, "ascending");
 }

@@ -162,13 +162,13 @@ struct unread {
 };
 
 static int
-unreadable(void *arg, const struct stripe_part *part, const struct error *why)
+unreadable(void *arg, const struct stripe_part *part, const struct error *e)
 {
 	struct unread *u = arg;
 
 	u->sum = part->sum;
 	if (u->calls++ == 0)
-		u->last = *why;
+		u->last = *e;
 	return u->answer;
 }
 
@@ -301,7 +301,6 @@ read_errors(void)
 	struct stripe_part in = part(0, 1000, "in", 7);
 	struct stripe_part out = part(0, 1000, NULL, 0);
 	const struct stripe a = { 1, &in }, b = { 1, &out };
-	struct error err = ERROR_INIT;
 
 	write_text(fmt("%s/in", root), "short");
 	for (int gone = 0; gone < 2; gone++) {
@@ -309,16 +308,16 @@ read_errors(void)
 		const struct transfer_options o = { .unreadable = unreadable,
 						    .arg = &u };
 
-		ok(transfer(&a, &b, 1000, &o, &err) == 0 && u.calls > 0 &&
+		ok(transfer(&a, &b, 1000, &o, &why) == 0 && u.calls > 0 &&
 			   u.sum == 7 &&
 			   fails_as(-1, &u.last, kinds[gone], "in: "),
 		   gone ? "so is a missing one"
 			: "a short file is passed over, and named");
 		u.answer = -1;
 		u.calls = 0;
-		is_error(transfer(&a, &b, 1000, &o, &err), &err, kinds[gone],
-			 "in: ", "... unless one does not want to");
-		is_int((int64_t)u.calls, 1, "... which ends it at once");
+		refuses(transfer(&a, &b, 1000, &o, &why), kinds[gone],
+			"in: ", "... unless one does not want to");
+		is_int(u.calls, 1, "... which ends it at once");
 		must(gone || unlinkat(rootfd, "in", 0) == 0);
 	}
 }
@@ -341,13 +340,12 @@ stopping(unsigned threads)
 				   .memory = 1,
 				   .stop = stop_later };
 	const struct transfer_options o = { .work = &work };
-	struct error err = ERROR_INIT;
 
 	set_scene(900000, 50000);
 	for (int left = 50; left >= 0; left -= 50) {
 		calls_left = left;
-		is_error(transfer(&s.in.s, &s.out.s, s.len, &o, &err), &err,
-			 -EINTR, NULL, fmt("stopped by %u threads", threads));
+		refuses(transfer(&s.in.s, &s.out.s, s.len, &o, &why), -EINTR,
+			NULL, fmt("stopped by %u threads", threads));
 		ok(calls_left > -50, fmt("... after %d calls", left));
 	}
 	par_free(par);
@@ -362,19 +360,18 @@ write_errors(void)
 	const struct stripe from = { 1, &in }, to = { 1, &out };
 	struct unread u = { .answer = 0 };
 	struct transfer_options o = { .unreadable = unreadable, .arg = &u };
-	struct error err = ERROR_INIT;
 
 	in.mem = data;
 	out.dirfd = open("/dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	is_error(transfer(&from, &to, sizeof(data), &o, &err), &err, -ENOSPC,
-		 "full", "a full disk");
-	is_int((int64_t)u.calls, 0, "which has nothing to do with reading");
+	refuses(transfer(&from, &to, sizeof(data), &o, &why), -ENOSPC, "full",
+		"a full disk");
+	is_int(u.calls, 0, "which has nothing to do with reading");
 	close(out.dirfd);
 	in.mem = NULL;
 	write_text(fmt("%s/file", root), "x");
 	o = (struct transfer_options){ .work = NULL };
-	is_error(transfer(&from, NULL, 100, &o, &err), &err, -ENOTDIR, in.path,
-		 "the number of an error is kept");
+	refuses(transfer(&from, NULL, 100, &o, &why), -ENOTDIR, in.path,
+		"the number of an error is kept");
 }
 
 static int

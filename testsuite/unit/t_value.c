@@ -24,7 +24,7 @@ TEST(number)
 	ok(!value_number("11", 10, &n), "above the bound");
 	ok(value_number("10", 10, &n) && n == 10, "at the bound");
 	is_str(value_scan("12_of_3", 100, &n), "_of_3", "a number in a name");
-	is_int((int64_t)n, 12, "... is read");
+	is_int(n, 12, "... is read");
 	ok(value_scan("_of_3", 100, &n) == NULL, "no number");
 }
 
@@ -33,30 +33,29 @@ TEST(values)
 	struct kvtree *t = tree_of("a>1\nb>0x10\nc>1\nc>2\nd\ne>x y\nf>0\n"
 				   "g>4294967296\nk\x01\x1b>x\n");
 	const struct kvtree *a = kvtree_get(t, "a"), *b = kvtree_get(t, "b");
-	struct error err = ERROR_INIT;
 	const char *s = NULL;
 	uint64_t n = 0;
 	uint32_t u = 0;
 	bool flag = true;
 
-	ok(value_u64(a, 1, &n, &err) == 0 && n == 1, "u64");
-	ok(value_u64(b, 16, &n, &err) == 0 && n == 16, "hexadecimal");
-	is_error(value_u64(b, 15, &n, &err), &err, ERROR_CORRUPT,
-		 "b: \"0x10\" is not a number from 0 to 15", "too large");
-	is_error(value_u64(kvtree_get(t, "c"), 15, &n, &err), &err,
-		 ERROR_CORRUPT, NULL, "two values");
-	is_int(value_u64(kvtree_get(t, "d"), 15, &n, &err), -1, "no value");
-	is_int(value_str(kvtree_get(t, "d"), &s, &err), -1, "... as text");
-	is_int(value_str(kvtree_get(t, "e"), &s, &err), 0, "text");
+	ok(value_u64(a, 1, &n, &why) == 0 && n == 1, "u64");
+	ok(value_u64(b, 16, &n, &why) == 0 && n == 16, "hexadecimal");
+	refuses(value_u64(b, 15, &n, &why), ERROR_CORRUPT,
+		"b: \"0x10\" is not a number from 0 to 15", "too large");
+	refuses(value_u64(kvtree_get(t, "c"), 15, &n, &why), ERROR_CORRUPT,
+		NULL, "two values");
+	is_int(value_u64(kvtree_get(t, "d"), 15, &n, &why), -1, "no value");
+	is_int(value_str(kvtree_get(t, "d"), &s, &why), -1, "... as text");
+	is_int(value_str(kvtree_get(t, "e"), &s, &why), 0, "text");
 	is_str(s, "x y", "... with a blank");
-	ok(value_flag(a, &flag, &err) == 0 && flag, "true");
-	ok(value_flag(kvtree_get(t, "f"), &flag, &err) == 0 && !flag, "false");
-	is_int(value_flag(b, &flag, &err), -1, "neither");
-	ok(value_u32(a, 5, &u, &err) == 0 && u == 1, "u32");
-	is_int(value_u32(kvtree_get(t, "g"), UINT32_MAX, &u, &err), -1,
+	ok(value_flag(a, &flag, &why) == 0 && flag, "true");
+	ok(value_flag(kvtree_get(t, "f"), &flag, &why) == 0 && !flag, "false");
+	is_int(value_flag(b, &flag, &why), -1, "neither");
+	ok(value_u32(a, 5, &u, &why) == 0 && u == 1, "u32");
+	is_int(value_u32(kvtree_get(t, "g"), UINT32_MAX, &u, &why), -1,
 	       "too large for 32 bits");
-	ok(value_u64(kvtree_get(t, "k\x01\x1b"), 5, &n, &err) < 0 &&
-		   strchr(err.text, '\x1b') == NULL,
+	ok(value_u64(kvtree_get(t, "k\x01\x1b"), 5, &n, &why) < 0 &&
+		   strchr(why.text, '\x1b') == NULL,
 	   "a key that drives terminals is made harmless");
 	kvtree_free(t);
 }

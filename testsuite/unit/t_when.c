@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdlib.h>
 #include <time.h>
 
-#include "error.h"
-#include "tap.h"
+#include "scratch.h"
 #include "when.h"
 
 #define MARK 4711 /* output that a failed call must not change */
@@ -140,17 +138,17 @@ test_parse(const char *zone)
 	set_zone(zone);
 	printf("# %s\n", zone);
 	now = at("2026-11-21T10:00:00");
-	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
-		ok(when_parse(good[i].text, now, &t, NULL) == 0 &&
-			   strcmp(when_text(text, t), good[i].time) == 0,
-		   good[i].text);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	each (g, good)
+		ok(when_parse(g->text, now, &t, NULL) == 0 &&
+			   strcmp(when_text(text, t), g->time) == 0,
+		   g->text);
+	each (b, bad) {
 		t = MARK;
 		error_clear(&err);
-		ok(when_parse(bad[i].text, now, &t, &err) == -1 && t == MARK &&
+		ok(when_parse(b->text, now, &t, &err) == -1 && t == MARK &&
 			   err.kind == ERROR_USAGE &&
-			   strstr(err.text, bad[i].time) != NULL,
-		   err.text[0] != '\0' ? err.text : bad[i].text);
+			   strstr(err.text, b->time) != NULL,
+		   err.text[0] != '\0' ? err.text : b->text);
 	}
 	is_int(when_parse("x", now, &t, &err), -1, "a refusal");
 	is_str(err.text,
@@ -181,10 +179,10 @@ test_epoch(void)
 	int64_t t = 0;
 
 	set_zone(NEW_YORK);
-	for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++) {
+	each (c, v) {
 		t = MARK;
-		is_int(when_parse(v[i].text, 5, &t, NULL), 0, v[i].text);
-		is_int(t, v[i].t, v[i].text);
+		is_int(when_parse(c->text, 5, &t, NULL), 0, c->text);
+		is_int(t, c->t, c->text);
 	}
 	is_int(when_parse("1970-01-01T00:00:00+01:00", 5, &t, NULL), -1,
 	       "before 1970");
@@ -225,20 +223,19 @@ test_clock_changes(void)
 		{ BERLIN, "2026-07-01", "2060-07-01T12:00:00",
 		  "2060-07-01T10:00:00Z", "... and beyond 2038" },
 	};
-	struct error err = ERROR_INIT;
 	int64_t t = 0;
 
-	for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++) {
-		set_zone(v[i].zone);
+	each (c, v) {
+		set_zone(c->zone);
 		t = MARK;
-		when_parse(v[i].text, at(v[i].now), &t, NULL);
-		is_int(t, at(v[i].want), v[i].what);
+		when_parse(c->text, at(c->now), &t, NULL);
+		is_int(t, at(c->want), c->what);
 	}
 	set_zone(NEW_YORK);
-	is_int(when_parse("2026-03-08T02:30:00", 0, &t, &err), -1,
+	is_int(when_parse("2026-03-08T02:30:00", 0, &t, &why), -1,
 	       "a date and time that the clock skips");
-	ok(strstr(err.text, "the clock is set forward over it") != NULL,
-	   err.text);
+	ok(strstr(why.text, "the clock is set forward over it") != NULL,
+	   why.text);
 }
 
 /* Every half hour of a year after 2038: formatting and parsing gives the same
@@ -316,24 +313,22 @@ test_span(void)
 		{ "1-24:00:00", -1, "is not a span of time" },
 		{ "2026-11-21", -1, "is not a span of time" },
 	};
-	struct error err = ERROR_INIT;
 	uint64_t secs = 0;
 	int rc = 0;
 
-	for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++) {
+	each (t, v) {
 		secs = MARK;
-		error_clear(&err);
-		rc = when_span(v[i].text, &secs, &err);
-		if (v[i].secs >= 0)
-			ok(rc == 0 && secs == (uint64_t)v[i].secs, v[i].text);
+		rc = when_span(t->text, &secs, &why);
+		if (t->secs >= 0)
+			ok(rc == 0 && secs == (uint64_t)t->secs, t->text);
 		else
 			ok(rc == -1 && secs == MARK &&
-				   err.kind == ERROR_USAGE &&
-				   strstr(err.text, v[i].why) != NULL,
-			   err.text);
+				   why.kind == ERROR_USAGE &&
+				   strstr(why.text, t->why) != NULL,
+			   why.text);
 	}
-	when_span("\033[2J", &secs, &err);
-	is_str(err.text,
+	when_span("\033[2J", &secs, &why);
+	is_str(why.text,
 	       "\"\\x1b[2J\": is not a span of time: write it like 2h30m or "
 	       "1:30:00",
 	       "no control character reaches the terminal");

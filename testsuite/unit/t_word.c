@@ -40,23 +40,22 @@ TEST(parse)
 		{ "name:name:4", "name:4", -1, true },
 		{ "name:", "", -1, true },
 	};
-	struct error err = ERROR_INIT;
 	struct word w;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *text = cases[i].text, *name = cases[i].name;
-		const bool id = cases[i].id > 0, marked = cases[i].marked;
+	each (c, cases) {
+		const char *text = c->text, *name = c->name;
+		const bool id = c->id > 0, marked = c->marked;
 
 		word_parse(text, &w);
-		ok(w.id == cases[i].id && w.marked == marked &&
+		ok(w.id == c->id && w.marked == marked &&
 			   (w.name == NULL) == (name == NULL) &&
 			   (name == NULL || str_eq(w.name, name)),
 		   fmt("\"%s\"", text));
-		ok(id || marked ? word_parse_id(text, &w, &err) == 0 &&
-					  w.id == cases[i].id &&
-					  (w.name == NULL) == id
-				: fails_as(word_parse_id(text, &w, &err), &err,
-					   ERROR_USAGE, NULL),
+		ok(id || marked
+			   ? word_parse_id(text, &w, &why) == 0 &&
+				     w.id == c->id && (w.name == NULL) == id
+			   : fails_as(word_parse_id(text, &w, &why), &why,
+				      ERROR_USAGE, NULL),
 		   "... as an id");
 	}
 }
@@ -145,9 +144,8 @@ TEST(resolve)
 	c = open_prefix();
 	ix = catalogue_read(c, NULL);
 	must(ix != NULL);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		is_int(resolved(c, ix, cases[i].word), cases[i].id,
-		       cases[i].word);
+	each (t, cases)
+		is_int(resolved(c, ix, t->word), t->id, t->word);
 	is_int(catalogue_resolve_now(c, "name:3", false, NULL), 2,
 	       "in the index as it is");
 	is_int(catalogue_resolve_now(c, "name:3", true, NULL), 2,
