@@ -32,8 +32,8 @@ setup() {
 
 dataset() # ID OPTION...: 8 ranks on 4 nodes below /p/run7, with XOR
 {
-	"$GEN/gen_dataset" -q -p p/run7 --nodes-dir "nodes.$1" -n 8 -m 4 -t XOR \
-		--set-size 4 -f 1 --ckpt -i "$@"
+	gen -p p/run7 --nodes-dir "nodes.$1" -n 8 -m 4 -t XOR --set-size 4 \
+		-f 1 --ckpt -i "$@"
 }
 
 # /p/run7: checkpoints 3, 4 and 9 are whole and in the index.  Number 5 was
@@ -135,9 +135,7 @@ run_docs() {
 }
 
 @test "scr_rebuild(1)" {
-	"$GEN/gen_dataset" -q -p p/run7 --nodes-dir nodes.6 -n 8 -m 4 \
-		-t NONE -i 6 --ckpt
-	scr_index -q -p p/run7 --build 6
+	built p/run7 6 --nodes-dir nodes.6 -n 8 -m 4 -t NONE --ckpt
 	# Dataset 5 in the caches of the nodes that are left.
 	dataset 5 --lose 2 --layout cache --nodes-dir mnt
 	for n in 0 1 3; do
@@ -211,9 +209,8 @@ run_docs() {
 @test "scr_inspect(1)" {
 	scr_container -q -p p/run7 pack --size 100KB --with-redundancy 9
 	for id in 6 7; do
-		"$GEN/gen_dataset" -q -p pfs --nodes-dir nodes.cache \
-			--layout cache -n 8 -m 4 -t XOR --set-size 4 \
-			--ckpt -i "$id"
+		gen -p pfs --nodes-dir nodes.cache --layout cache -n 8 -m 4 \
+			-t XOR --set-size 4 --ckpt -i "$id"
 	done
 	for n in 0 1 2 3; do
 		mkdir -p "mnt/node$n/tmp"
@@ -229,8 +226,8 @@ run_docs() {
 }
 
 @test "scr-redset(5)" {
-	"$GEN/gen_dataset" -q -p p/run7 --nodes-dir nodes.7 -n 8 -m 4 \
-		-t PARTNER --set-size 4 --ckpt -i 7 --lose 0
+	gen -p p/run7 --nodes-dir nodes.7 -n 8 -m 4 -t PARTNER --set-size 4 \
+		--ckpt -i 7 --lose 0
 	run_docs man/scr-redset.5
 }
 

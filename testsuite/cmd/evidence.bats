@@ -6,16 +6,13 @@
 
 load helper
 
-setup() {
-	in_no_job
-	one_node
-	D=p/.scr/scr.dataset.1
-}
+D=p/.scr/scr.dataset.1
+setup() { in_no_job && one_node; }
 
 # dataset [OPTION]...: dataset 1 of 4 ranks on prefix p, not built.
 dataset() {
 	rm -rf p
-	"$GEN/gen_dataset" -q -p p -n 4 -s 8K --recorded-prefix "$PWD/p" "$@"
+	gen -p p -n 4 -s 8K "$@"
 }
 
 # all STATUS: what inspect, verify and the dry runs say of dataset 1.
@@ -29,7 +26,7 @@ all() {
 	for type in XOR SINGLE; do
 		dataset -t $type
 		scr_index -q -p p --checksums --build 1
-		printf XXXX | dd of=p/ckpt.1/rank_0.ckpt conv=notrunc status=none
+		damage p/ckpt.1/rank_0.ckpt 0 XXXX
 		rm $D/rank2file
 		[[ $type == SINGLE ]] || rm p/ckpt.1/rank_2.ckpt
 		cp -a p kept
@@ -59,8 +56,7 @@ older_summary() {
 			cp older $D/summary.scr
 			# Computed from a wrong byte, a file is wrong.
 			red=$(echo $D/reddesc.er.1.*.grp*)
-			printf X | dd of="$red" bs=1 conv=notrunc status=none \
-				seek=$(($(stat -c %s "$red") - 100))
+			damage "$red" $(($(stat -c %s "$red") - 100)) X
 			find p -name "ctr*" -exec sha256sum {} + >before
 			all 3
 			scr_index -q -p p --build 1
@@ -106,7 +102,7 @@ older_summary() {
 	scr_container -q -p p pack --size 4000 1
 	# Rank 0 is in ctr.0 to ctr.2; rank 2 has wrong bytes in ctr.5.
 	truncate -s 100 $D/.scr/ctr.1.scr
-	printf XXXX | dd of=$D/.scr/ctr.5.scr bs=1 seek=500 conv=notrunc status=none
+	damage $D/.scr/ctr.5.scr 500 XXXX
 	cp -a $D before
 	for command in "scr_index -p p --build 1" "scr_rebuild -p p 1"; do
 		ends 4 $command
@@ -118,7 +114,7 @@ older_summary() {
 	scr_container -q -p p pack --size 4000 1
 	cp -a $D/.scr whole
 	truncate -s 100 $D/.scr/ctr.1.scr
-	printf XXXX | dd of=$D/.scr/ctr.2.scr bs=1 conv=notrunc status=none
+	damage $D/.scr/ctr.2.scr 0 XXXX
 	scr_rebuild -q -p p 1
 	diff -r whole $D/.scr
 }
@@ -126,8 +122,7 @@ older_summary() {
 # refused COMMAND...: it cannot tell what is wrong, and changes no data, redundancy
 # or checksums.
 refused() {
-	rm -rf kept
-	cp -a p kept
+	renew p kept
 	ends 3 "$@"
 	assert_stderr_has "is unknown"
 	diff -r kept/ckpt.1 p/ckpt.1
@@ -227,11 +222,9 @@ refused() {
 
 @test "33.3 --prune counts what the strongest check calls whole" {
 	for id in 1 2; do
-		"$GEN/gen_dataset" -q -p p -i $id -n 4 -s 8K -t SINGLE \
-			--recorded-prefix "$PWD/p"
-		scr_index -q -p p --checksums --build $id
+		built p $id --checksums -n 4 -s 8K -t SINGLE
 	done
-	printf XXXX | dd of=p/ckpt.2/rank_1.ckpt conv=notrunc status=none
+	damage p/ckpt.2/rank_1.ckpt 0 XXXX
 	complains 3 ckpt.2 scr_index -p p --prune --keep 1
 	[[ -e p/ckpt.1/rank_0.ckpt ]]
 	scr_index -q -p p --delete 2
@@ -270,8 +263,7 @@ refused() {
 	for damage in rank2file.0.0 filemap_1 \
 		reddesc.er.2.xor.grp_1_of_1.mem_3_of_4.redset; do
 		dataset -t XOR --set-size 4
-		"$GEN/gen_dataset" -q -p p -i 2 -n 4 -s 8K -t XOR --set-size 4 \
-			--recorded-prefix "$PWD/p"
+		gen -p p -i 2 -n 4 -s 8K -t XOR --set-size 4
 		scr_index -q -p p --build 1
 		scr_index -q -p p --build 2
 		cp -a p whole
@@ -292,12 +284,10 @@ refused() {
 # two TYPE: datasets 1 and 2 of one prefix, in the index.
 two() {
 	dataset -t "$1" --set-size 4
-	"$GEN/gen_dataset" -q -p p -i 2 -n 4 -s 8K -t "$1" --set-size 4 \
-		--recorded-prefix "$PWD/p"
+	gen -p p -i 2 -n 4 -s 8K -t "$1" --set-size 4
 	scr_index -q -p p --build 1
 	scr_index -q -p p --build 2
-	rm -rf whole
-	cp -a p whole
+	renew p whole
 }
 
 @test "33.14 metadata that name files of another dataset: no witness of this one" {
@@ -357,8 +347,7 @@ two() {
 	dataset -t PARTNER --set-size 4 --time 1600000000 --seed 5
 	cp $D/$red older
 	dataset -t PARTNER --set-size 4
-	rm -rf whole
-	cp -a p whole
+	renew p whole
 	rm p/.scr/flush.scr p/ckpt.1/rank_3.ckpt
 	cp older $D/$red
 	ends 3 scr_inspect -p p -d 1
@@ -378,8 +367,7 @@ two() {
 		ends 1 scr_index -p p --verify --checksums 1
 		[[ $stderr == *"agree with their redundancy"* ||
 			$stderr == *"it may be an older one"* ]]
-		rm -rf kept
-		cp -a p kept
+		renew p kept
 		ends 1 scr_index -p p --checksums --build 1
 		diff -r p/ckpt.1 kept/ckpt.1
 	done
@@ -398,8 +386,7 @@ two() {
 		dataset -t NONE --crc
 		scr_index -q -p p --checksums --build 1
 		rm $D/filemap_*
-		rm -rf kept
-		cp -a p kept
+		renew p kept
 		eval "${damage}p/ckpt.1/rank_2.ckpt"
 		try scr_rebuild -p p --protect xor 1
 		((status == 4))
@@ -439,11 +426,9 @@ two() {
 	dataset -t XOR
 	scr_index -q -p p --build 1
 	scr_container -q -p p pack --size 4000 1
-	rm -rf whole
-	cp -a p whole
+	renew p whole
 	cp older $D/summary.scr
-	printf X | dd of="$(echo $D/reddesc.er.1.xor.*)" bs=1 conv=notrunc \
-		seek=9000 status=none
+	damage "$(echo $D/reddesc.er.1.xor.*)" 9000 X
 	cp -a p kept
 	for index in "" p/.scr/index.scr; do # it contradicts the summary, too
 		rm -r p
@@ -498,7 +483,7 @@ two() {
 	dataset -t NONE --crc
 	rm p/.scr/flush.scr
 	touch -r p/ckpt.1/rank_3.ckpt time
-	printf X | dd of=p/ckpt.1/rank_3.ckpt conv=notrunc status=none
+	damage p/ckpt.1/rank_3.ckpt 0 X
 	touch -r time p/ckpt.1/rank_3.ckpt
 	ends 4 scr_inspect -p p --checksums -d 1
 }
@@ -519,8 +504,7 @@ two() {
 @test "33.22 no command advises itself, and options are kept" {
 	dataset -t RS
 	scr_index -q -p p --build 1
-	printf XXXX | dd of="$(echo $D/reddescmap.er.2.rs.*)" bs=1 seek=40 \
-		conv=notrunc status=none
+	damage "$(echo $D/reddescmap.er.2.rs.*)" 40 XXXX
 	ends 3 scr_inspect --deep -p p -d 1
 	assert_output_has "next:       scr_rebuild -p p --deep 1"
 	# A directory that was renamed.
@@ -582,9 +566,7 @@ two() {
 two_datasets() {
 	rm -rf p
 	for id in 1 2; do
-		"$GEN/gen_dataset" -q -p p -i $id -n 4 -s 8K \
-			--recorded-prefix "$PWD/p" "$@"
-		scr_index -q -p p --checksums --build $id
+		built p $id --checksums -n 4 -s 8K "$@"
 	done
 	rm p/.scr/flush.scr
 }
@@ -610,15 +592,15 @@ follow() {
 		# Wrong bytes, which only a rebuild and --checksums find, and a loss.
 		if [[ -n $pack ]]; then
 			D2=p/.scr/scr.dataset.2
-			printf XXXX | dd of=$D2/.scr/ctr.3.scr conv=notrunc status=none
+			damage $D2/.scr/ctr.3.scr 0 XXXX
 			rm $D2/.scr/ctr.7.scr
 		else
-			printf XXXX | dd of=p/ckpt.2/rank_1.ckpt conv=notrunc status=none
+			damage p/ckpt.2/rank_1.ckpt 0 XXXX
 			rm p/ckpt.2/rank_3.ckpt
 		fi
 		cp -a p damaged
 		for command in "scr_index -p p --build 2" "scr_rebuild -p p 2"; do
-			rm -rf p && cp -a damaged p
+			renew damaged
 			follow $command
 			[[ ${steps[1]} == "scr_inspect -p p --checksums 2" ]] ||
 				failed "${steps[@]}"

@@ -6,16 +6,11 @@
 
 load helper
 
-setup() {
-	in_no_job
-	one_node
-}
+setup() { in_no_job && one_node; }
 
 # saved [OPTION]...: checkpoint 1 of 4 ranks on prefix p, in the index.
 saved() {
-	"$GEN/gen_dataset" -q -p p -n 4 --set-size 2 -s 1000 \
-		--recorded-prefix "$PWD/p" "$@"
-	scr_index -q -p p --build 1
+	built p 1 -n 4 --set-size 2 -s 1000 "$@"
 	meta=p/.scr/scr.dataset.1
 }
 
@@ -38,9 +33,7 @@ scavenged() {
 
 # other NAME OPTION...: the metadata of another dataset with the same number.
 other() {
-	"$GEN/gen_dataset" -q -p o -n 4 --set-size 2 -s 1000 \
-		--recorded-prefix "$PWD/o" "${@:2}"
-	scr_index -q -p o --build 1
+	built o 1 -n 4 --set-size 2 -s 1000 "${@:2}"
 	mv o/.scr/scr.dataset.1 "$1"
 	rm -r o
 }
@@ -130,7 +123,7 @@ says() {
 # with_ranks N FILE: let a file of rank2file say that the job had N ranks.
 with_ranks() {
 	scr_inspect -m tree "$2" | sed "/RANKS\$/{n;s/[0-9]*\$/$1/}" >printout
-	"$GEN/gen_craft" --output "$2" <printout
+	craft "$2" <printout
 }
 
 @test "parts of a rank2file that LLNL's library refuses: more than 8192 ranks" {
@@ -149,12 +142,12 @@ with_ranks() {
 	printf '%s\n' RANKS '  4' LEVEL '  1' RANK '  2' '    FILE' '      .0.2' \
 		'    OFFSET' '      0' '  0' '    FILE' '      .0.0' \
 		'    OFFSET' '      0' | sed 's/^/  /' |
-		"$GEN/gen_craft" --output "$meta/rank2file"
+		craft "$meta/rank2file"
 	for part in 0 2; do
 		printf '%s\n' RANKS '  4' LEVEL '  0' RANK "  $((part + 1))" \
 			'    FILE' "      ckpt.1/rank_$((part + 1)).ckpt" \
 			"  $part" '    FILE' "      ckpt.1/rank_$part.ckpt" |
-			sed 's/^/  /' | "$GEN/gen_craft" --output "$meta/rank2file.0.$part"
+			sed 's/^/  /' | craft "$meta/rank2file.0.$part"
 	done
 	scr_index -p p --verify
 	with_ranks 2 "$meta/rank2file.0.2"

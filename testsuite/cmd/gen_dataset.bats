@@ -61,7 +61,7 @@ tree_of() {
 	[ -z "$output" ]
 	f=p/ckpt.1/rank_1.ckpt
 	cp -p $f keep
-	printf x | dd of=$f bs=1 seek=4999 conv=notrunc status=none
+	damage $f 4999 x
 	touch -r keep $f
 	run -1 "$GEN/gen_dataset" "${args[@]}" --check
 	[[ $output == *"rank_1.ckpt: contents differ"* ]]

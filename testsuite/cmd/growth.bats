@@ -6,14 +6,6 @@
 
 load helper
 
-setup() {
-	: "${GEN:=$TESTSUITE/../build/plain/gen}"
-	: "${SHIM:=$TESTSUITE/../build/plain/shim.so}"
-	cd "$BATS_TEST_TMPDIR" || return 1
-	# The fault shim is preloaded before the sanitizer.
-	export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
-}
-
 # calls KIND PATH COMMAND...: set $count to the number of calls of KIND on paths
 # that contain PATH, $status and $output to the result of the command.
 calls() {
@@ -29,8 +21,7 @@ calls() {
 
 # dataset ID [options of gen_dataset]: a dataset on prefix p.
 dataset() {
-	"$GEN/gen_dataset" -q -p p --id "$1" --recorded-prefix "$PWD/p" \
-		--size 10 "${@:2}"
+	gen -p p -i "$1" -s 10 "${@:2}"
 }
 
 # datasets FIRST LAST: whole datasets of one rank, in the index.
@@ -63,8 +54,7 @@ datasets() {
 		# rank2file and rank2file.0.0, and of those that are kept once
 		# more, before the first is deleted.
 		((count <= 2 * n + 8)) || failed "$n datasets: $count opens"
-		rm -rf p
-		cp -a all p
+		renew all
 		calls rename index.scr scr_index -q -p p --prune --keep 2
 		((count <= 2)) || failed "$n datasets: $count times an index"
 		rm -rf p

@@ -355,6 +355,44 @@ damage() {
 	printf %b "${3-Z}" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
+# flip FILE OFFSET: change a bit; the file keeps its times.
+flip() {
+	local byte
+
+	touch -r "$1" "$BATS_TEST_TMPDIR/times"
+	byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+	damage "$1" "$2" "$(printf '\\x%x' $((byte ^ 4)))"
+	touch -r "$BATS_TEST_TMPDIR/times" "$1"
+}
+
+# operations COMMAND...: set `total` to the number of its operations, which the shim
+# counts.
+operations() {
+	rm -f "$BATS_TEST_TMPDIR/count"
+	LD_PRELOAD=$SHIM SHIM_COUNT_FILE=$BATS_TEST_TMPDIR/count "$@" >/dev/null
+	total=$(tail -n 1 "$BATS_TEST_TMPDIR/count")
+	((total > 0))
+}
+
+# gen OPTION...: a dataset; its metadata have the path of the prefix.
+gen() { "$GEN/gen_dataset" -q "$@"; }
+
+# built PREFIX ID [--checksums] OPTION...: the same, in the index.
+built() {
+	local prefix=$1 id=$2 sums=()
+
+	shift 2
+	[[ ${1-} != --checksums ]] || { sums=("$1") && shift; }
+	gen -p "$prefix" -i "$id" "$@"
+	scr_index -q -p "$prefix" "${sums[@]}" --build "id:$id"
+}
+
+# renew FROM [TO]: TO (p) becomes a copy of FROM.
+renew() { rm -rf "${2-p}" && cp -a "$1" "${2-p}"; }
+
+# craft FILE: write the tree on stdin, as printed by scr_inspect, to a metadata file.
+craft() { "$GEN/gen_craft" --output "$1"; }
+
 # The contents of all files below a directory: "SHA256  NAME", sorted.
 tree_sha() {
 	(
@@ -373,23 +411,24 @@ tree_stat() {
 }
 
 # in_no_job: change to the test's directory and remove all variables of a job, a
-# resource manager or the system's configuration.
+# resource manager or the system's configuration.  The shim may be preloaded before
+# a sanitizer.
 in_no_job() {
 	local name
 
 	untraced
 	cd "$BATS_TEST_TMPDIR" || return 1
+	umask 022
 	export TZ=UTC USER=me SCRKIT_SYSTEM_CONF=/nonexistent
+	export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
+	unset NO_COLOR
 	for name in ${!SLURM*} ${!LSB*} ${!FLUX*} ${!PBS*} ${!SCR_*}; do
 		unset "$name"
 	done
 }
 
-# What a file that needs no more has: in_no_job, and rights as usual.
-setup() {
-	in_no_job
-	umask 022
-}
+# What a file that needs no more has.
+setup() { in_no_job; }
 
 # stub NAME: a mock command in stub/, which is first in PATH, from stdin.
 stub() {
@@ -433,9 +472,8 @@ one_node() {
 
 # in_cache OPTION...: a checkpoint of two ranks in its cache.
 in_cache() {
-	"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache \
-		--nodes-dir nodes -t SINGLE -s 1000 --lose "" \
-		--recorded-prefix "$PWD/p" "$@"
+	gen -p p -n 2 -m 1 --layout cache --nodes-dir nodes -t SINGLE -s 1000 \
+		--lose "" "$@"
 }
 
 # write_part FILE: write the tree on stdin, as printed by scr_inspect, to a
@@ -445,9 +483,8 @@ write_part()
 	local top=${1%/*}/rank2file old tree
 
 	old=$(scr_crc32 "$1")
-	"$GEN/gen_craft" --output "$1"
+	craft "$1"
 	[[ $1 == */rank2file.* ]] || return 0
 	tree=$(scr_inspect -m tree "$top")
-	"$GEN/gen_craft" --output "$top" \
-		<<<"${tree//0x${old#0}/0x$(scr_crc32 "$1")}"
+	craft "$top" <<<"${tree//0x${old#0}/0x$(scr_crc32 "$1")}"
 }

@@ -12,23 +12,15 @@ meta=.scr/scr.dataset.2
 
 # Dataset 2 is named 1, dataset 1 is named 2.
 setup() {
-	cd "$BATS_TEST_TMPDIR" || return 1
-	umask 022
+	in_no_job
 	for id in 1 2; do
-		"$GEN/gen_dataset" -q --prefix plain --ranks 4 --nodes 4 \
-			--size 3000,1500 --id $id --name $((3 - id)) \
-			--dir d$id --recorded-prefix /job/p -t XOR --set-size 4
-		scr_index -q -p plain --build id:$id --checksums
+		built plain $id --checksums -n 4 -m 4 -s 3000,1500 \
+			--name $((3 - id)) --dir d$id --recorded-prefix /job/p \
+			-t XOR --set-size 4
 	done
-	renew plain
+	renew plain "$dir"
 	scr_container -q -p "$dir" pack --size 4000 --with-redundancy id:2
 	mv "$dir" packed
-}
-
-# renew FROM: the prefix is a copy of this one.
-renew() {
-	rm -rf "$dir"
-	cp -a "$1" "$dir"
 }
 
 # hints COMMAND...: run it, and print the commands that it names.
@@ -49,13 +41,13 @@ hints() {
 each_hint() {
 	local damage=$1 hint all
 
-	renew "${base:-packed}"
+	renew "${base:-packed}" "$dir"
 	(cd "$dir" && eval "$damage")
 	all=$(hints "${@:2}")
 	while read -r hint; do
 		[[ $hint == "scr_"*" -p 'it'\\''s p'"*" id:2" ]] ||
 			failed "$damage: ${*:2}: not complete: $hint"
-		renew "${base:-packed}"
+		renew "${base:-packed}" "$dir"
 		(cd "$dir" && eval "$damage")
 		try eval "$hint"
 		assert_status "${want:-0}"
@@ -78,7 +70,7 @@ each_hint() {
 	# It is said once, in the same words.
 	said="rank2file: cannot open: No such file or directory: its copy was"
 	said+=" read; all data are present"
-	renew packed
+	renew packed "$dir"
 	rm "$dir/$meta/rank2file"
 	for command in "scr_index --verify" "scr_index --build" scr_inspect \
 		"scr_container verify" "scr_rebuild"; do
@@ -113,19 +105,19 @@ each_hint() {
 }
 
 @test "usage, refusals and advice" {
-	renew packed
+	renew packed "$dir"
 	[[ $(hints scr_container -p "$dir" cat id:2) == \
 	"scr_container -p 'it'\\''s p' list id:2"* ]]
 	base=plain
 	each_hint "rm $meta/summary.scr" scr_index -p "$dir" --current id:2
 	each_hint "scr_index -q -p . --drop id:2" scr_inspect -p "$dir"
-	renew plain
+	renew plain "$dir"
 	rm -f "$dir/$meta"/{filemap,redd,rank2}*
 	try scr_rebuild -p "$dir" id:2
 	assert_stderr_has "scr_index -p 'it'\\''s p' --verify id:2"
 	try scr_rebuild -p "$dir" id:7
 	assert_stderr_has "scr_inspect -p 'it'\\''s p' "
-	renew plain
+	renew plain "$dir"
 	scr_index -q -p "$dir" --current id:2
 	try scr_container -p "$dir" pack id:2
 	assert_stderr_has "no job can" \
@@ -134,7 +126,7 @@ each_hint() {
 	assert_stderr_has "unpack it first, or add --force" \
 		"next: scr_container -p 'it'\\''s p' unpack id:2"
 	# The environment has another prefix.
-	renew plain
+	renew plain "$dir"
 	cd "$dir"
 	rm d2/rank_1.ckpt
 	SCR_PREFIX=/nowhere try scr_index -p . --verify id:2

@@ -6,8 +6,6 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
-
 setup() {
 	in_no_job
 	export SCR_USER_NAME=genuser
@@ -16,9 +14,8 @@ setup() {
 
 # dataset ID OPTION...: a dataset of four ranks, in the index.
 dataset() {
-	"$GEN/gen_dataset" -q -p "$P" -n 4 -s 3000 --dir "ckpt.$1" -i "$1" \
-		--name "ckpt.$1" --seed "$1" -t XOR -m 4 "${@:2}"
-	scr_index -q -p "$P" --build "$1"
+	built "$P" "$1" -n 4 -s 3000 --dir "ckpt.$1" --name "ckpt.$1" \
+		--seed "$1" -t XOR -m 4 "${@:2}"
 }
 
 # answers STATUS COMMAND...: the command exits so, and its answer names the

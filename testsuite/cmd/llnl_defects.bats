@@ -14,8 +14,7 @@ load helper
 # cached OPTION...: make prefix p with its dataset in the cache of a node, which
 # is this machine; set the variables of the job.
 cached() {
-	"$GEN/gen_dataset" --prefix p --nodes 1 --ranks 4 --size 1000 --crc \
-		--type SINGLE --layout cache --recorded-prefix "$PWD/p" "$@"
+	gen -p p -m 1 -n 4 -s 1000 --crc -t SINGLE --layout cache "$@"
 	export SCR_CNTL_BASE=$PWD/nodes/node0/cntl
 	export SCR_CACHE_BASE=$PWD/nodes/node0/cache
 	export SCR_USER_NAME=genuser SCR_JOB_ID=1000 SCR_NODELIST=localhost
@@ -24,7 +23,7 @@ cached() {
 
 # Make a prefix whose dataset was scavenged, except for the lost nodes.
 saved() {
-	"$GEN/gen_dataset" --prefix p --ranks 8 --nodes 4 --size 1000 "$@"
+	gen -p p -n 8 -m 4 -s 1000 "$@"
 }
 
 @test "B: no resource manager: SCR_NODELIST, SCR_JOB_ID, SCR_USER_NAME" {
@@ -41,8 +40,7 @@ saved() {
 	unset SCR_NODELIST SCR_CNTL_BASE SCR_CACHE_BASE
 	ends 0 scr_postrun -p p --nodes localhost --id 1 \
 		--cntldir nodes/node0/cntl --cachedir nodes/node0/cache
-	"$GEN/gen_dataset" --prefix p --nodes 1 --ranks 4 --size 1000 --crc \
-		--type SINGLE --layout cache --recorded-prefix "$PWD/p" --check
+	gen -p p -m 1 -n 4 -s 1000 --crc -t SINGLE --layout cache --check
 	complains 1 "dataset 2" scr_postrun -p p --nodes localhost --id 2 \
 		--cntldir nodes/node0/cntl --cachedir nodes/node0/cache
 }
@@ -264,9 +262,7 @@ saved() {
 	run ! grep -E '^  [A-Z]*(RS|XOR|PARTNER)$' <<<"$output"
 	assert_output_is ''
 	small=$(stat -c %s p/.scr/scr.dataset.1/summary.scr)
-	"$GEN/gen_dataset" --prefix q --ranks 64 --nodes 32 --size 1000 \
-		--type RS -k 2 --lose 1
-	scr_index -q -p q --build 1
+	built q 1 -n 64 -m 32 -s 1000 -t RS -k 2 --lose 1
 	# (Longer numbers may add a few bytes.)
 	(($(stat -c %s q/.scr/scr.dataset.1/summary.scr) <= small + 16))
 }
@@ -290,8 +286,7 @@ saved() {
 @test "C: a rebuild starts no processes, and no more threads than it may" {
 	command -v strace >/dev/null || skip "no strace"
 	strace -f -o /dev/null true 2>/dev/null || skip "may not trace"
-	"$GEN/gen_dataset" --prefix p --ranks 32 --nodes 32 --set-size 4 \
-		--size 1000 --lose 0,4,8,12,16,20,24,28
+	gen -p p -n 32 -m 32 --set-size 4 -s 1000 --lose 0,4,8,12,16,20,24,28
 	ends 0 env PATH="$PATH" strace -qq -f -e trace=process -o calls \
 		"$BIN/scr_index" -p p --build 1 --jobs 2
 	assert_stderr_has "rebuilt 8 files"

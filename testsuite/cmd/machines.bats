@@ -26,11 +26,11 @@ teardown() {
 }
 
 generate() {
-	"$GEN/gen_dataset" -q -p p -n 4 -m 1 --nodes-dir nodes -s 5000 \
-		--dir "ckpt.$1" -i "$1" --name "ckpt.$1" --seed "$1" --lose "" \
-		-t SINGLE --recorded-prefix "$HERE/tried/p" "${@:2}"
-	"$GEN/gen_dataset" -q -p "right.$1" -n 4 -m 1 -s 5000 \
-		--dir "ckpt.$1" -i "$1" --name "ckpt.$1" --seed "$1" -t SINGLE
+	gen -p p -n 4 -m 1 --nodes-dir nodes -s 5000 --dir "ckpt.$1" -i "$1" \
+		--name "ckpt.$1" --seed "$1" --lose "" -t SINGLE \
+		--recorded-prefix "$HERE/tried/p" "${@:2}"
+	gen -p "right.$1" -n 4 -m 1 -s 5000 --dir "ckpt.$1" -i "$1" \
+		--name "ckpt.$1" --seed "$1" -t SINGLE
 }
 
 # all_in PREFIX...: every command, with this before it, works and gives the right

@@ -6,8 +6,6 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
-
 setup_file() {
 	cd "$BATS_FILE_TMPDIR" || return 1
 	export TZ=UTC SCR_USER_NAME=genuser
@@ -20,8 +18,7 @@ make() {
 	local id=$1 name=$2
 
 	shift 2
-	"$GEN/gen_dataset" -q -p p -i "$id" --name "$name" -n 4 -t XOR -s 3000 \
-		"$@"
+	gen -p p -i "$id" --name "$name" -n 4 -t XOR -s 3000 "$@"
 }
 
 # Make checkpoints 1 to 6, named 2, 4, 6, ... 12: the words 2, 4 and 6 are the
@@ -339,9 +336,8 @@ assert_both_readings() {
 	args=(-p p -r local -w "$(uname -n)" -J 1000 --cachedir local/cache
 		--cntldir local/cntl)
 	save() {
-		"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache \
-			--nodes-dir nodes -t SINGLE -s 1000 --lose "" -i "$1" \
-			--output --name "$2" --recorded-prefix "$PWD/p"
+		gen -p p -n 2 -m 1 --layout cache --nodes-dir nodes -t SINGLE \
+			-s 1000 --lose "" -i "$1" --output --name "$2"
 	}
 	save 1 2
 	ends 0 scr_postrun "${args[@]}"
@@ -362,9 +358,8 @@ assert_both_readings() {
 
 @test "scr_copy --id takes id: and name:" {
 	for id in 2 4; do
-		"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache --lose "" \
-			-t SINGLE -s 1000 -i $id --name $((2 * id)) \
-			--recorded-prefix "$PWD/p"
+		gen -p p -n 2 -m 1 --layout cache --lose "" -t SINGLE -s 1000 \
+			-i $id --name $((2 * id))
 	done
 	args=(--cntldir nodes/node0/cntl/genuser/scr.1000
 		--cachedir nodes/node0/cache/genuser/scr.1000 -d p)

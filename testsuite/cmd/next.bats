@@ -16,10 +16,10 @@ setup() {
 # dataset ID OPTION...: a dataset of four ranks on four nodes, with redundancy
 # XOR, and its files in right.ID.
 dataset() {
-	"$GEN/gen_dataset" -q -p "$P" -n 4 -s 3000 --dir "ckpt.$1" -i "$1" \
-		--name "ckpt.$1" --seed "$1" -t XOR -m 4 "${@:2}"
-	"$GEN/gen_dataset" -q -p "right.$1" -n 4 -s 3000 --dir "ckpt.$1" \
-		-i "$1" --name "ckpt.$1" --seed "$1" -t SINGLE
+	gen -p "$P" -n 4 -s 3000 --dir "ckpt.$1" -i "$1" --name "ckpt.$1" \
+		--seed "$1" -t XOR -m 4 "${@:2}"
+	gen -p "right.$1" -n 4 -s 3000 --dir "ckpt.$1" -i "$1" \
+		--name "ckpt.$1" --seed "$1" -t SINGLE
 }
 
 # indexed ID...: whole datasets that the index lists.
@@ -232,10 +232,10 @@ restarts_from() {
 
 @test "12: names with blanks and digits" {
 	P="$PWD/a b'c"
-	"$GEN/gen_dataset" -q -p "$P" -n 4 -s 3000 --dir "7 of 9" -i 1 \
-		--name "7 of 9" --seed 1 -t XOR -m 4 --lose 1
-	"$GEN/gen_dataset" -q -p "$P" -n 4 -s 3000 --dir 1 -i 7 --name 1 \
-		--seed 7 -t XOR -m 4 --lose 2
+	gen -p "$P" -n 4 -s 3000 --dir "7 of 9" -i 1 --name "7 of 9" --seed 1 \
+		-t XOR -m 4 --lose 1
+	gen -p "$P" -n 4 -s 3000 --dir 1 -i 7 --name 1 --seed 7 -t XOR -m 4 \
+		--lose 2
 	follow 1
 	follow 7
 	for id in 1 7; do
@@ -257,8 +257,7 @@ restarts_from() {
 		picked=("${all[@]}")
 		[[ $kind == unpacked ]] || pick 2 "${all[@]}"
 		for look in "${picked[@]}"; do
-			rm -rf "$P"
-			cp -a $kind "$P"
+			renew $kind "$P"
 			bytes=$P/.scr/scr.dataset.1/.scr/ctr.0.scr
 			[[ $kind = packed ]] || bytes=$P/ckpt.1/rank_0.ckpt
 			damage "$bytes" 100
@@ -277,9 +276,8 @@ made() {
 	local id
 
 	for id in 1 2; do
-		"$GEN/gen_dataset" -q -p "$P" -n 8 -m 4 -s 3000 -t "$1" \
-			--set-size 4 --dir ckpt.$id -i $id --name ckpt.$id
-		scr_index -q -p "$P" --build $id
+		built "$P" $id -n 8 -m 4 -s 3000 -t "$1" --set-size 4 \
+			--dir ckpt.$id --name ckpt.$id
 	done
 	scr_index -q -p "$P" --current ckpt.2
 }
@@ -334,9 +332,8 @@ ends_whole() {
 
 # cached TYPE ID LOST...: a checkpoint in the caches of four nodes.
 cached() {
-	"$GEN/gen_dataset" -q -p "$P" --nodes-dir nodes --layout cache -n 8 -m 4 \
-		-s 3000 -t "$1" --set-size 4 -i "$2" --name "ckpt.$2" \
-		--lose "$3"
+	gen -p "$P" --nodes-dir nodes --layout cache -n 8 -m 4 -s 3000 -t "$1" \
+		--set-size 4 -i "$2" --name "ckpt.$2" --lose "$3"
 }
 
 @test "caches given as directories, which belong to no prefix" {
@@ -359,16 +356,16 @@ cached() {
 	[[ $(jq -r '.caches[0].next' <<<"$output") == "scr_postrun -p $P" ]]
 	# More directories than fit into a command.
 	rm -r nodes
-	"$GEN/gen_dataset" -q -p "$P" --nodes-dir nodes --layout cache -n 40 \
-		-m 40 -s 30 -t XOR --set-size 4 -i 1 --lose 1
+	gen -p "$P" --nodes-dir nodes --layout cache -n 40 -m 40 -s 30 -t XOR \
+		--set-size 4 -i 1 --lose 1
 	try scr_inspect nodes
 	next_is scr_postrun
 }
 
 @test "two datasets of one name: the newer one stays in the index" {
 	for id in 1 2; do
-		"$GEN/gen_dataset" -q -p "$P" -n 4 -s 3000 --dir "d$id" -i "$id" \
-			--name ck --seed "$id" -t XOR -m 4
+		gen -p "$P" -n 4 -s 3000 --dir "d$id" -i "$id" --name ck \
+			--seed "$id" -t XOR -m 4
 	done
 	# The last command of these adds a dataset.
 	for id in 1 2; do
@@ -436,10 +433,9 @@ job_here() {
 
 # in_caches ID: a checkpoint there, of two ranks.
 in_caches() {
-	"$GEN/gen_dataset" -q -p "$P" -n 2 -m 1 --layout cache \
-		--nodes-dir nodes -t SINGLE -s 1000 --lose "" -i "$1" \
-		--time $((1700000000 + 1000 * $1)) --name "ckpt.$1" \
-		--seed "$1" --recorded-prefix "$P"
+	gen -p "$P" -n 2 -m 1 --layout cache --nodes-dir nodes -t SINGLE \
+		-s 1000 --lose "" -i "$1" --time $((1700000000 + 1000 * $1)) \
+		--name "ckpt.$1" --seed "$1"
 }
 
 @test "lost in the caches alone: the scavenge does not send back to the report" {

@@ -52,9 +52,8 @@ again() {
 	for call in statx openat2; do
 		rm -rf p nodes real
 		mkdir -p p real
-		"$GEN/gen_dataset" -q -p p -n 2 -m 1 --nodes-dir nodes -s 3000 \
-			--dir data/new -i 1 -t SINGLE --layout cache \
-			--recorded-prefix "$PWD/p"
+		gen -p p -n 2 -m 1 --nodes-dir nodes -s 3000 --dir data/new \
+			-i 1 -t SINGLE --layout cache
 		mkdir -p p/disk2
 		ln -s disk2 p/data
 		ends 0 env -C "$PWD" "$WITHOUT" $call scr_postrun -p p \

@@ -21,12 +21,11 @@ generate() {
 	local id=$1 seed=$2
 
 	shift 2
-	"$GEN/gen_dataset" -q -p p -n 4 -m 1 --nodes-dir nodes -s "$size" \
-		--dir "$dir" -i "$id" --name "t$seed" --seed "$seed" --lose "" \
-		--time $((1700000000 + seed * 1000)) -t SINGLE \
-		--recorded-prefix "$PWD/p" "$@"
-	"$GEN/gen_dataset" -q -p "right.$seed" -n 4 -m 1 -s "$size" --dir "$dir" \
-		-i "$id" --name "t$seed" --seed "$seed" -t SINGLE
+	gen -p p -n 4 -m 1 --nodes-dir nodes -s "$size" --dir "$dir" -i "$id" \
+		--name "t$seed" --seed "$seed" --lose "" \
+		--time $((1700000000 + seed * 1000)) -t SINGLE "$@"
+	gen -p "right.$seed" -n 4 -m 1 -s "$size" --dir "$dir" -i "$id" \
+		--name "t$seed" --seed "$seed" -t SINGLE
 }
 
 # saved ID SEED OPTION...: the same on the prefix, and current.
@@ -79,7 +78,6 @@ truth() {
 killed_at_each() {
 	local what=$1 n kill count
 
-	[[ -e $SHIM ]] || skip "no fault shim"
 	shift
 	cp -a p saved
 	env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_COUNT_FILE="$PWD/count" "$@"
@@ -87,7 +85,7 @@ killed_at_each() {
 	((count > 3))
 	for n in $(moments "$count" 3); do
 		for kill in KILL_AT KILL_AFTER; do
-			rm -rf p && cp -a saved p
+			renew saved
 			env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_$kill="$n" \
 				"$@" >out 2>&1 || true
 			truth "$what killed at rename $n ($kill): $(scr_index \
@@ -331,13 +329,11 @@ meanwhile() {
 }
 
 @test "killed before the first file is replaced: --build takes the mark back" {
-	[[ -e $SHIM ]] || skip "no fault shim"
 	prepare
 	# A rename, and what is there if the process is killed at it: t1 as it
 	# was, marked, or replaced.
 	while read -r path kill want; do
-		rm -rf kept
-		cp -a p kept
+		renew p kept
 		env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_PATH="$path" \
 			"SHIM_KILL_$kill=1" scr_postrun "${args[@]}" >out 2>&1 ||
 			true
@@ -388,7 +384,6 @@ meanwhile() {
 }
 
 @test "files deleted by hand: new ones of the same names are not theirs" {
-	[[ -e $SHIM ]] || skip "no fault shim"
 	for lost in "rank_*" rank_2.ckpt; do
 		rm -rf p nodes/* right.*
 		prepare
@@ -397,7 +392,7 @@ meanwhile() {
 		# Killed when N new files have their names.  Others of the same
 		# names and sizes may be left, and their filemaps missing.
 		for n in 1 2 3; do
-			rm -rf p && cp -a saved p
+			renew saved
 			env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_PATH=latest/ \
 				SHIM_KILL_AFTER=$n scr_postrun "${args[@]}" ||
 				true
@@ -424,7 +419,6 @@ meanwhile() {
 }
 
 @test "import, unpack and rebuild that fail take the mark back" {
-	[[ -e $SHIM ]] || skip "no fault shim"
 	with_archive
 	cp -a p before
 	for at in 1 2; do
@@ -440,7 +434,7 @@ meanwhile() {
 		fi
 		truth "import failed at $at"
 		scr_index -p p --verify
-		rm -rf p && cp -a before p
+		renew before
 	done
 }
 
@@ -554,7 +548,6 @@ refused() {
 }
 
 @test "without room for a new summary the mark is written over the old one" {
-	[[ -e $SHIM ]] || skip "no fault shim"
 	prepare
 	LD_PRELOAD=$SHIM SHIM_PATH=scr.dataset.1/.scrkit- SHIM_FAIL_AT=1 \
 		SHIM_ERRNO=ENOSPC SHIM_TRACE=$PWD/trace scr_postrun "${args[@]}"
@@ -565,7 +558,6 @@ refused() {
 }
 
 @test "recorded checksums prove what a replaced dataset has left" {
-	[[ -e $SHIM ]] || skip "no fault shim"
 	generate 1 1 --layout prefix -t XOR -m 4
 	scr_index -p p --build 1 --checksums
 	scr_index -p p --current t1
@@ -597,7 +589,7 @@ refused() {
 		fi
 	done
 	# All files replaced: the checksums tell.
-	rm -rf p && cp -a saved p
+	renew saved
 	scr_postrun "${args[@]}"
 	ends 4 scr_index -p p --build 1
 	[[ $(valid) == "2* " ]]
@@ -700,8 +692,8 @@ with_archive() {
 
 @test "pack leaves the files that another valid dataset has, too" {
 	for id in 1 2; do
-		"$GEN/gen_dataset" -q -p p -n 4 -m 1 -s 5000 --dir latest \
-			-i $id --name t$id -t SINGLE
+		gen -p p -n 4 -m 1 -s 5000 --dir latest -i $id --name t$id \
+			-t SINGLE
 		scr_index -p p --build $id
 	done
 	cp -a p/latest files

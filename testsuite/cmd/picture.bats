@@ -5,11 +5,9 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
-
 # dataset PREFIX OPTION...
 dataset() {
-	"$GEN/gen_dataset" -q -p "$1" -s 300 "${@:2}"
+	gen -p "$1" -s 300 "${@:2}"
 }
 
 # page PREFIX STATUS: the page of dataset 1, in PREFIX.html.

@@ -9,18 +9,12 @@
 
 load helper
 
-setup() {
-	untraced
-	cd "$BATS_TEST_TMPDIR" || return 1
-	umask 022
-	export SCR_USER_NAME=genuser
-}
+setup() { in_no_job && export SCR_USER_NAME=genuser; }
 
 # make OPTION...: make dataset 1 on prefix p, 8 ranks on 4 nodes, and their
 # caches, of which local is that of one node; put it into the index.
 make() {
-	"$GEN/gen_dataset" -q -p p --nodes-dir nodes -n 8 -m 4 -f 2 \
-		-s 9000,700 --recorded-prefix "$PWD/p" --layout both \
+	gen -p p --nodes-dir nodes -n 8 -m 4 -f 2 -s 9000,700 --layout both \
 		--lose "" "$@"
 	ln -sfn nodes/node0 local
 	scr_index -q -p p --build 1
@@ -312,8 +306,7 @@ identity() {
 	scr_container -q -p packed pack --size 20000 1
 	for kind in $(kinds); do
 		while IFS= read -r line; do
-			rm -rf q
-			cp -a packed q
+			renew packed q
 			[[ $line != *import* ]] || rm -rf q/.scr
 			plant "$kind" q/ckpt.1/rank_1_0.ckpt
 			identity q/ckpt.1/* >before
@@ -382,8 +375,7 @@ ends_on() {
 }
 
 @test "33.E a signal while JSON waits for its reader: one line" {
-	"$GEN/gen_dataset" -q --prefix p --ranks 300 --type SINGLE --size 10
-	scr_index -q -p p --build 1
+	built p 1 -n 300 -t SINGLE -s 10
 	mkfifo pipe
 	exec 8<>pipe
 	head -c 65000 /dev/zero >pipe
@@ -516,8 +508,7 @@ ends_on() {
 	was=$(stat -c '%u %g %a %s %Y' canary)
 	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
 	while read -r name line; do
-		rm -rf q
-		cp -a packed q
+		renew packed q
 		rm -f "q/$name"
 		ln canary "q/$name" || skip "no hard links here"
 		read -ra cmd <<<"$line"
@@ -537,8 +528,7 @@ ends_on() {
 		.scr/scr.dataset.1/.scrkit.lock scr_container -p q repack 1
 	END
 	# The user's own file with two names may be changed.
-	rm -rf q
-	cp -a p q
+	renew p q
 	: >other
 	chown 1234:4321 other
 	ln other q/.scr/log

@@ -11,7 +11,6 @@ PROFILES=${SHIM%/*}/profile.so
 
 setup() {
 	[[ -e $PROFILES ]] || skip "no shim"
-	cd "$BATS_TEST_TMPDIR" || return 1
 	in_no_job
 	export SCR_USER_NAME=genuser
 	ln -s nodes/node0 local
@@ -25,12 +24,11 @@ setup() {
 
 # generate ID OPTION...: a dataset of four ranks, and its files in right.ID.
 generate() {
-	"$GEN/gen_dataset" -q -p pfs -n 4 -m 1 --nodes-dir nodes -s 5000 \
-		--dir "ckpt.$1/sub" -i "$1" --name "ckpt.$1" --seed "$1" \
-		--lose "" -t SINGLE --recorded-prefix "$BATS_TEST_TMPDIR/pfs" \
-		"${@:2}"
-	"$GEN/gen_dataset" -q -p "right.$1" -n 4 -m 1 -s 5000 \
-		--dir "ckpt.$1/sub" -i "$1" --name "ckpt.$1" --seed "$1" -t SINGLE
+	gen -p pfs -n 4 -m 1 --nodes-dir nodes -s 5000 --dir "ckpt.$1/sub" \
+		-i "$1" --name "ckpt.$1" --seed "$1" --lose "" -t SINGLE \
+		--recorded-prefix "$BATS_TEST_TMPDIR/pfs" "${@:2}"
+	gen -p "right.$1" -n 4 -m 1 -s 5000 --dir "ckpt.$1/sub" -i "$1" \
+		--name "ckpt.$1" --seed "$1" -t SINGLE
 }
 
 # start_over: dataset 1 on the prefix and in the index, 2 in the caches.

@@ -5,13 +5,10 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
-
 # Make p: four ranks with four files each, some with unusual names; indexed.
 setup_file() {
 	cd "$BATS_FILE_TMPDIR" || return 1
-	"$GEN/gen_dataset" -q -p p -n 4 -f 4 -s 3K,900
-	scr_index -q -p p --build 1
+	built p 1 -n 4 -f 4 -s 3K,900
 	scr_container -q -p p export -o ar 1
 }
 

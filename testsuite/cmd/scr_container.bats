@@ -5,8 +5,6 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}" "${SHIM:=$BIN/../shim.so}"
-
 # Most tests use dataset 1 on prefix p: its metadata, its containers.
 meta=p/.scr/scr.dataset.1
 ctr=$meta/.scr
@@ -19,15 +17,13 @@ setup_file() {
 	umask 022
 	files packed 100=a 250=b 200=c
 	scr_container -q -p packed pack --size 140 1
-	"$GEN/gen_dataset" -q --prefix small --ranks 2 --nodes 2 --files 2 \
-		--size 1000,500 --recorded-prefix /job/p
-	scr_index -q -p small --build 1 --checksums
+	built small 1 --checksums -n 2 -m 2 -f 2 -s 1000,500 \
+		--recorded-prefix /job/p
 }
 
 # copy NAME: as prefix p.
 copy() {
-	rm -rf p
-	cp -a "$BATS_FILE_TMPDIR/$1" p
+	renew "$BATS_FILE_TMPDIR/$1"
 }
 
 # --- Datasets ----------------------------------------------------------------
@@ -38,17 +34,11 @@ copy() {
 make() {
 	local at=$1/ckpt.1
 
-	"$GEN/gen_dataset" -q --prefix "$1" --nodes-dir "$1.nodes" \
-		--ranks 8 --nodes 4 --size 10000,5000 --files 2 --type NONE \
-		--recorded-prefix /job/p "${@:2}"
+	gen -p "$1" --nodes-dir "$1.nodes" -n 8 -m 4 -s 10000,5000 -f 2 \
+		-t NONE --recorded-prefix /job/p "${@:2}"
 	chmod 600 "$at/rank_1_0.ckpt"
 	chmod 555 "$at/rank_2_0.ckpt" "$at/rank_3_0.ckpt"
 	scr_index -q -p "$1" --build 1
-}
-
-# Write the tree on stdin, as printed by scr_inspect, to metadata file $1.
-craft() {
-	"$GEN/gen_craft" --output "$1"
 }
 
 # change FILE KEY OLD NEW: change the value of a key in a metadata file.
@@ -129,15 +119,6 @@ assert_state() {
 	diff - <(state p) <<<"$1"
 }
 
-# flip FILE OFFSET: damage one byte.
-flip() {
-	local byte
-
-	byte=$(od -An -tu1 -j "$2" -N 1 "$1")
-	printf "\\x$(printf %x $((byte ^ 0x20)))" |
-		dd of="$1" bs=1 seek="$2" conv=notrunc status=none
-}
-
 # The output is JSON, and (if jq is installed) filter $1 prints $2.
 assert_json() {
 	if command -v jq >/dev/null; then
@@ -165,7 +146,7 @@ containers_are() {
 
 # --- Usage -------------------------------------------------------------------
 
-@test "usage errors: no verb, a wrong one, no dataset, no file, no sense" {
+@test "usage errors: no verb, a wrong one, no dataset, no sense, options of other verbs" {
 	misused "no verb given: pack, unpack, repack, list, cat, extract, " \
 		scr_container
 	while IFS='|' read -r args text; do
@@ -194,9 +175,6 @@ containers_are() {
 		list --json --sort size 1|--sort and --json cannot
 		verify --columns size 1|--columns
 	END
-}
-
-@test "usage errors: options that do not go with the verb" {
 	for option in --size=5:pack --order=rank:pack --with-redundancy:pack \
 		--keep:pack --dry-run:pack,unpack --force:unpack,extract \
 		--fast:verify --directory=x:extract \
@@ -218,7 +196,7 @@ containers_are() {
 	[ -z "$(scr_container list -p p --dump-paths=x 1)" ]
 }
 
-@test "missing datasets and files: one line, exit 1" {
+@test "datasets that are missing, or were not indexed: exit 1, with advice" {
 	mkdir -p p/.scr
 	for verb in pack unpack list verify; do
 		ends 1 scr_container -p p $verb 1
@@ -229,17 +207,13 @@ containers_are() {
 	complains 1 nowhere scr_container -p nowhere list 1
 	ends 1 scr_container --json -p p list nothing
 	assert_json .datasets "[]"
-}
-
-@test "a dataset that was not indexed: an error with advice" {
-	"$GEN/gen_dataset" -q --prefix p --ranks 2
+	gen -p p -n 2
 	for verb in pack unpack list verify "extract -C out" cat; do
 		ends 1 scr_container -p p $verb 1 x
 		assert_output_is ""
 		assert_stderr_has "rank2file" "scr_index -p p --build 1"
 	done
-	[ ! -e out ]
-	[ ! -e $ctr ]
+	[[ ! -e out && ! -e $ctr ]]
 }
 
 @test "several datasets: all are worked on, the exit status is the worst" {
@@ -326,7 +300,7 @@ round() {
 	diff <(echo "$before") <(scr_inspect --sort -m keyval $meta/rank2file.0.*)
 }
 
-@test "the string: files end to end, cut at the size" {
+@test "the string: files end to end, cut at the size; the order of nodes" {
 	for order in "node d/b d/a d/c a/z" "rank d/b d/a d/c a/z" \
 		"name a/z d/a d/b d/c"; do
 		rm -rf p
@@ -335,15 +309,13 @@ round() {
 			--order "${order%% *}" 1
 		containers_are 64 $(printf 'p/%s\n' ${order#* })
 	done
-}
-
-@test "the string: order of nodes" {
 	# The ranks in the order of their bytes.
 	ranks() {
 		scr_container -p p list 1 |
 			sed -nE 's/^ *([0-9]+) .*ctr\.0\.scr ([0-9]+)\+.*/\2 \1/p' |
 			sort -n | cut -d " " -f 2 | uniq | xargs
 	}
+	rm -rf p
 	make p --type XOR --cyclic
 	scr_container -q -p p pack --size 1MB 1
 	prints "0 4 1 5 2 6 3 7" ranks
@@ -473,25 +445,27 @@ round() {
 	assert_state "$was"
 }
 
-@test "any number of threads, little memory" {
-	make p --size 100000,70000
-	for jobs in 1 7; do
-		round --size 12347 -j $jobs --memory 64KB
-	done
-}
-
 # --- Reading -----------------------------------------------------------------
 
-@test "cat: bytes of files, in the order asked for" {
+@test "cat: bytes of files, in the order asked for; a reader that stops; no such file" {
 	local two='ckpt.1/rank_5_1.ckpt ckpt.1/rank_0_0.ckpt'
 
-	make p
-	cp -a p whole
+	make whole
+	cp -a whole p
 	scr_container -q -p p pack --size 5000 1
 	for _ in packed not; do
 		scr_container -p p cat 1 $two | cmp - <(cd whole && cat $two)
 		scr_container -p p cat 1 'ckpt.1/rank_?_1.ckpt' |
 			cmp - <(cat whole/ckpt.1/rank_?_1.ckpt)
+		ends 1 scr_container -p p cat 1 ckpt.1/nothing
+		assert_output_is ""
+		assert_stderr_one_line ckpt.1/nothing "no file of dataset ckpt.1"
+		ends 1 scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt 'no*thing'
+		assert_output_is ""
+		run bash -c 'scr_container -p p cat 1 "*" 2>/dev/null | head -c 10 | wc -c'
+		assert_output_is 10
+		complains 1 "No space left on device" bash -c \
+			'scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt >/dev/full'
 		scr_container -q -p p unpack 1
 	done
 }
@@ -510,21 +484,6 @@ round() {
 	rm p/ckpt.1/rank_0_0.ckpt
 	ends 3 scr_container -p p verify 1
 	assert_stderr_has "ckpt.1/rank_0_0.ckpt (rank 0): missing"
-}
-
-@test "cat: a reader that stops, a file that is not there" {
-	make p
-	scr_container -q -p p pack --size 5000 1
-	ends 1 scr_container -p p cat 1 ckpt.1/nothing
-	assert_output_is ""
-	assert_stderr_one_line ckpt.1/nothing "no file of dataset ckpt.1"
-	ends 1 scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt 'no*thing'
-	assert_output_is ""
-	run bash -c 'scr_container -p p cat 1 "*" 2>/dev/null | head -c 10 | wc -c'
-	assert_output_is 10
-	try bash -c 'scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt >/dev/full'
-	assert_status 1
-	assert_stderr_one_line "No space left on device"
 }
 
 @test "extract: some files, with modes and times, not over others" {
@@ -694,8 +653,7 @@ round() {
 		"truncate -s +5 $ctr/ctr.3.scr" "truncate -s 0 $ctr/ctr.0.scr" \
 		"rm $ctr/red.1.scr" "truncate -s -5 $ctr/red.1.scr" \
 		"rm $ctr/ctr.3.scr && mkdir $ctr/ctr.3.scr"; do
-		rm -rf p
-		cp -a whole p
+		renew whole
 		eval "$change"
 		was=$(state p)
 		try scr_container -p p unpack --dry-run 1
@@ -705,15 +663,13 @@ round() {
 		[ "$said" = "$status:$output:$stderr" ] ||
 			failed "after $change: $said"
 	done
-	rm -rf p
-	cp -a whole p
+	renew whole
 	rm "$ctr/ctr.3.scr"
 	ends 3 scr_container -p p unpack --dry-run 1
 	assert_output_is ""
 	assert_stderr_one_line "ctr.3.scr: missing: scr_rebuild -p p 1"
 	# A container that no missing file needs.
-	rm -rf p/ckpt.1
-	cp -a plain p/ckpt.1
+	renew plain p/ckpt.1
 	shows "16 were present already" scr_container -p p unpack --dry-run 1
 }
 
@@ -837,8 +793,7 @@ refused() {
 	scr_index -q -p whole --build 1 --checksums
 	chmod u+w "whole/$name"
 	while IFS='|' read -r status what texts; do
-		rm -rf p
-		cp -a whole p
+		renew whole
 		eval "$what"
 		IFS='|' read -ra texts <<<"$texts"
 		refused $status ckpt.1/rank_ "${texts[@]}"
@@ -860,18 +815,18 @@ refused() {
 		"/^    1$/,\$d|3|scr_index -p p --build 1" \
 		"/^    1$/,\$d|3|files of rank 1 are missing"; do
 		IFS='|' read -r filter code text <<<"$case"
-		rm -rf p
-		cp -a whole p
+		renew whole
 		edit $meta/rank2file.0.0 sed "$filter"
 		refused "$code" "$text"
 	done
 }
 
-@test "no room: noticed before anything is written" {
+@test "no room to pack or to unpack: noticed before anything is written" {
 	privately && return
 	mkdir p
-	mount -t tmpfs -o size=1m none p
+	mount -t tmpfs -o size=2m none p
 	make p --size 40000,10000
+	head -c 1M /dev/zero >p/ballast
 	was=$(state p)
 	for option in "" -n --with-redundancy --keep; do
 		ends 1 scr_container -p p pack --size 100000 $option 1
@@ -879,13 +834,7 @@ refused() {
 			"No space left on device"
 		assert_state "$was"
 	done
-}
-
-@test "no room to unpack: the same" {
-	privately && return
-	mkdir p
-	mount -t tmpfs -o size=2m none p
-	make p --size 40000,10000
+	rm p/ballast
 	was=$(state p)
 	scr_container -q -p p pack --size 100000 1
 	head -c 900K /dev/zero >p/ballast
@@ -951,8 +900,8 @@ damaged() {
 @test "33.24 damage that no redundancy can repair is called lost by every verb, with the next step" {
 	local one=$ctr/ctr.0.scr status whole what verb
 
-	"$GEN/gen_dataset" -q --prefix x --ranks 4 --type XOR --size 5000
-	"$GEN/gen_dataset" -q --prefix s --ranks 4 --type SINGLE --size 5000
+	gen -p x -n 4 -t XOR -s 5000
+	gen -p s -n 4 -t SINGLE -s 5000
 	for what in "4 x rm $one" "4 x truncate -s 100 $one" "3 x flip $one 2000" \
 		"4 s rm $one" "4 s flip $one 2000"; do
 		read -r status whole what <<<"$what"
@@ -975,8 +924,7 @@ damaged() {
 @test "33.24 what stands in the place of an empty file loses no data" {
 	local file what layout
 
-	"$GEN/gen_dataset" -q --prefix whole --ranks 2 --type SINGLE --files 2 --size 0,500
-	scr_index -q -p whole --build 1 --checksums
+	built whole 1 --checksums -n 2 -t SINGLE -f 2 -s 0,500
 	scr_container -q -p whole pack --layout 1 1
 	scr_container -q -p whole pack 1
 	for layout in 1 3; do
@@ -1044,15 +992,13 @@ damaged() {
 	scr_container -q -p whole pack --size 1MB --with-redundancy 1
 	for how in "flip $ctr/red.0.scr 10" "truncate -s 10 $ctr/red.0.scr" \
 		"rm $ctr/red.0.scr"; do
-		rm -rf p
-		cp -a whole p
+		renew whole
 		$how
 		rejects scr_container -p p verify 1
 		assert_stderr_has red.0.scr
 	done
 	# It is not lost when it cannot be unpacked.
-	rm -rf p
-	cp -a whole p
+	renew whole
 	flip $ctr/red.0.scr 10
 	complains 3 reddesc scr_container -p p unpack 1
 	assert_stderr_has "scr_rebuild -p p --checksums 1"
@@ -1068,8 +1014,7 @@ damaged() {
 	for how in "rm $ctr/red.1.scr" "truncate -s 10 $ctr/red.2.scr" \
 		"rm $ctr/red.0.scr $ctr/red.2.scr" "rm $(echo $ctr/red.*)"; do
 		for force in "" -f; do
-			rm -rf p
-			cp -a whole p
+			renew whole
 			$how
 			for option in -n $force; do
 				complains 0 "redundancy files were lost" \
@@ -1192,13 +1137,12 @@ contradicted() {
 # abandoned STATUS [VARIABLE=VALUE]...: a pack of dataset small that fails at a
 # container.
 abandoned() {
-	[ -e "$SHIM" ] || skip "no fault shim"
 	copy small
 	ends "$1" env LD_PRELOAD="$SHIM" SHIM_PATH=ctr. "${@:2}" \
 		scr_container -q -j 1 -p p pack --size 1500 1
 }
 
-@test "an abandoned pack: unpack removes its files, a pack replaces them" {
+@test "a pack that was killed, or met a full disk: nothing of it is left" {
 	abandoned 137 SHIM_KILL_AT=6
 	[ -e $ctr/ctr.1.scr ]
 	cp -a p q
@@ -1207,9 +1151,6 @@ abandoned() {
 	# Of another size: no old container is left.
 	scr_container -q -p q pack --size 1MB 1
 	prints ctr.0.scr ls q/.scr/scr.dataset.1/.scr
-}
-
-@test "the disk becomes full while it is packed: nothing is left of it" {
 	abandoned 1 SHIM_FAIL_AT=6 SHIM_ERRNO=ENOSPC SHIM_STICKY=1
 	assert_stderr_one_line "No space left on device"
 	diff <(cd "$BATS_FILE_TMPDIR/small" && state .) <(cd p && state .)

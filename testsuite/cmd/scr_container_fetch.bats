@@ -6,15 +6,13 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
-
 # mark_failed PREFIX: what LLNL's library writes after a fetch that failed.
 mark_failed() {
 	local tree
 
 	tree=$(scr_inspect -m tree "$1/.scr/index.scr" |
 		sed '0,/^      COMPLETE$/s//      FAILED\n        2026-11-22T03:00:00\n      COMPLETE/')
-	"$GEN/gen_craft" --output "$1/.scr/index.scr" <<<"$tree"
+	craft "$1/.scr/index.scr" <<<"$tree"
 }
 
 # fetchable PREFIX ID SUMS [FROM]: would LLNL 3.1's library fetch it?  The entry
@@ -53,8 +51,7 @@ is_marked() {
 }
 
 @test "unpack: the mark of the failed fetch goes" {
-	"$GEN/gen_dataset" -q --prefix p --ranks 4 --nodes 4 --recorded-prefix /x
-	scr_index -q -p p --build 1
+	built p 1 -n 4 -m 4 --recorded-prefix /x
 	sums p >want
 	fetchable p 1 want
 	scr_container -q -p p pack 1
@@ -77,8 +74,7 @@ is_marked() {
 
 @test "pack says that the next job restarts from it" {
 	for id in 1 2; do
-		"$GEN/gen_dataset" -q -p p --recorded-prefix /x --id $id
-		scr_index -q -p p --build $id
+		built p $id --recorded-prefix /x
 	done
 	scr_index -q -p p --current 1
 	for opt in -n --with-redundancy ""; do

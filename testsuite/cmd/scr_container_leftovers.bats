@@ -6,14 +6,11 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}" "${SHIM:=$BIN/../shim.so}"
-
 setup_file() {
 	cd "$BATS_FILE_TMPDIR" || return 1
 	umask 022
-	"$GEN/gen_dataset" -q --prefix plain --ranks 2 --nodes 2 --files 12 \
-		--size 1000,500 --recorded-prefix /job/p
-	scr_index -q -p plain --build 1 --checksums
+	built plain 1 --checksums -n 2 -m 2 -f 12 -s 1000,500 \
+		--recorded-prefix /job/p
 	cp -a plain packed
 	scr_container -q -p packed pack --with-redundancy 1
 	mkdir whole
@@ -21,9 +18,7 @@ setup_file() {
 }
 
 setup() {
-	cd "$BATS_TEST_TMPDIR" || return 1
-	umask 022
-	[[ -e $SHIM ]] || skip "no fault shim"
+	in_no_job
 	ln -s "$BATS_FILE_TMPDIR"/{plain,whole} .
 	cp -a "$BATS_FILE_TMPDIR/packed" .
 }
@@ -41,8 +36,7 @@ at_each_kill() {
 	rmdir packed/ckpt.1
 	cp -a packed p
 	for n in $(moments "$(operations "${unpack[@]}")" 6); do
-		rm -rf p
-		cp -a packed p
+		renew packed
 		killed "$n" "${unpack[@]}"
 		"$1"
 		[[ -z $(temps p) ]] || failed "operation $n: $(temps p)"

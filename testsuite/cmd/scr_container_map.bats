@@ -6,16 +6,13 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}" "${SHIM:=$BIN/../shim.so}"
-
 meta=p/.scr/scr.dataset.1
 
 setup_file() {
 	cd "$BATS_FILE_TMPDIR" || return 1
 	umask 022
-	"$GEN/gen_dataset" -q --prefix plain --ranks 4 --nodes 4 --files 2 \
-		--size 3000,1500 --recorded-prefix /job/p -t XOR --set-size 4
-	scr_index -q -p plain --build 1 --checksums
+	built plain 1 --checksums -n 4 -m 4 -f 2 -s 3000,1500 \
+		--recorded-prefix /job/p -t XOR --set-size 4
 	chmod 640 plain/ckpt.1/rank_1_0.ckpt
 	mkdir whole
 	cp -a plain/ckpt.1 whole/
@@ -26,8 +23,7 @@ setup_file() {
 }
 
 setup() {
-	cd "$BATS_TEST_TMPDIR" || return 1
-	umask 022
+	in_no_job
 	ln -s "$BATS_FILE_TMPDIR"/{plain,whole} .
 }
 
@@ -35,14 +31,6 @@ setup() {
 packed() {
 	rm -rf p
 	cp -a "$BATS_FILE_TMPDIR/packed${1-}" p
-}
-
-# flip FILE OFFSET: damage one byte.
-flip() {
-	local byte
-
-	byte=$(od -An -tu1 -j "$2" -N 1 "$1")
-	damage "$1" "$2" "$(printf "\\x$(printf %x $((byte ^ 0x20)))")"
 }
 
 # The files of the map: the first copies.
@@ -243,9 +231,7 @@ named_a_loss() {
 	for verb in "--delete 1" "--prune --keep 1"; do
 		lost
 		touch p/ckpt.1/stranger
-		"$GEN/gen_dataset" -q -p p -n 4 -m 1 -s 100 -i 2 --name two \
-			-t SINGLE
-		scr_index -q -p p --build 2
+		built p 2 -n 4 -m 1 -s 100 --name two -t SINGLE
 		ends 0 scr_index --dry-run -p p $verb
 		[[ -e $meta/.scr/ctr.0.scr ]]
 		warns 0 "its segment map is lost" scr_index -p p $verb
@@ -260,8 +246,7 @@ named_a_loss() {
 	[[ ! -e $meta ]]
 	# And it keeps none of the others from being deleted.
 	lost
-	"$GEN/gen_dataset" -q -p p -n 4 -m 1 -s 100 -i 2 --name two -t SINGLE
-	scr_index -q -p p --build 2
+	built p 2 -n 4 -m 1 -s 100 --name two -t SINGLE
 	scr_index -q -p p --delete 2
 	[[ -e $meta/.scr/ctr.0.scr ]]
 }
@@ -292,8 +277,7 @@ named_a_loss() {
 		"truncate -s 60|rank2file.0*" "rm -f|rank2file.0*"
 	for one in "${picked[@]}"; do
 		IFS='|' read -r how files <<<"$one"
-		rm -rf p
-		cp -a one p
+		renew one
 		# As SCR 1.1.8 writes it, without packed.N.scr.
 		rm $o/packed.*
 		$how $o/$files
@@ -369,13 +353,11 @@ named_a_loss() {
 	local with=(env LD_PRELOAD="$SHIM" SHIM_PATH=rank2file)
 	local pack=(scr_container -q -j 1 -p p pack --size 4000 1)
 
-	[[ -e $SHIM ]] || skip "no fault shim"
 	cp -a plain/ p
 	"${with[@]}" SHIM_COUNT_FILE=count "${pack[@]}"
 	total=$(cat count)
 	for n in $(moments "$total" 6); do
-		rm -rf p
-		cp -a plain/ p
+		renew plain/
 		try "${with[@]}" SHIM_KILL_AT="$n" "${pack[@]}"
 		reads 0
 		"${pack[@]}"
@@ -391,10 +373,8 @@ named_a_loss() {
 
 	for type in XOR "RS -k 1"; do
 		rm -rf made p damaged count
-		"$GEN/gen_dataset" -q --prefix made --ranks 4 --nodes 4 \
-			--files 2 --size 3000,1500 --recorded-prefix /job/p \
-			--set-size 4 -t $type
-		scr_index -q -p made --build 1 --checksums
+		built made 1 --checksums -n 4 -m 4 -f 2 -s 3000,1500 \
+			--recorded-prefix /job/p --set-size 4 -t $type
 		cp -a made p
 		scr_container -q -p p pack --size 8000 --with-redundancy 1
 		file=$(scr_container -p p list 1 |
@@ -408,8 +388,7 @@ named_a_loss() {
 		total=$(tail -n 1 count)
 		((total > 10))
 		for n in $(moments "$total" 5); do
-			rm -rf p
-			cp -a damaged p
+			renew damaged
 			try env LD_PRELOAD="$SHIM" SHIM_KILL_AT="$n" \
 				scr_rebuild -q -j 1 -p p 1
 			((status > 100)) || failed "$type, not killed at $n"

@@ -92,7 +92,7 @@ round() {
 		-j $((1 + RANDOM % 4)) random
 	scr_container -q -p p verify random
 	scr_index -q -p p --verify --checksums
-	scr_container -q -p p repack --size "$again" random
+	scr_container -q -p p repack --memory 64KB --size "$again" random
 	scr_container -q -p p verify random
 	scr_container -q -p p extract -C back random
 	diff before <(state back)

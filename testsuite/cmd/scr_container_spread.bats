@@ -7,17 +7,13 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
-
 ctr=p/.scr/scr.dataset.1/.scr
 
 # make TYPE OPTION...: make prefix "plain", 8 ranks in 2 sets of 4.
 make() {
 	rm -rf plain p
-	"$GEN/gen_dataset" -q --prefix plain --ranks 8 --nodes 4 --files 2 \
-		--size 10000,5000 --recorded-prefix /job/p -t "$1" \
-		--set-size 4 "${@:2}"
-	scr_index -q -p plain --build 1 --checksums
+	built plain 1 --checksums -n 8 -m 4 -f 2 -s 10000,5000 \
+		--recorded-prefix /job/p -t "$1" --set-size 4 "${@:2}"
 	cp -a plain p
 }
 
@@ -26,8 +22,7 @@ make() {
 each_container_can_go() {
 	local one all
 
-	rm -rf whole
-	cp -a p whole
+	renew p whole
 	mapfile -t all < <(ls -v $ctr/${1-*})
 	for one in $(moments ${#all[@]} 3); do
 		one=${all[one - 1]}
@@ -39,8 +34,7 @@ each_container_can_go() {
 		rm -rf out
 		scr_container -q -p p extract -C out 1
 		diff -r plain/ckpt.1 out/ckpt.1
-		rm -rf p
-		cp -a whole p
+		renew whole
 	done
 }
 
@@ -74,8 +68,7 @@ each_container_can_go() {
 	make XOR
 	for options in "" "--with-redundancy --order rank" \
 		"--with-redundancy --order name"; do
-		rm -rf p
-		cp -a plain p
+		renew plain
 		try scr_container -p p pack -n $options 1
 		assert_output_has "losing one container may lose the dataset"
 		case $options in
@@ -98,8 +91,7 @@ each_container_can_go() {
 @test "no redundancy: losing one container loses the dataset" {
 	make XOR
 	rm plain/.scr/scr.dataset.1/*redset plain/.scr/scr.dataset.1/filemap_*
-	rm -rf p
-	cp -a plain p
+	renew plain
 	shows "losing one container loses the dataset" scr_container -p p pack 1
 	ends 0 scr_container -p p --json list 1
 	rm $ctr/ctr.0.scr

@@ -10,7 +10,6 @@ load helper
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
-	[[ -e $SHIM ]] || skip "no fault shim"
 	kills=${SCRKIT_KILLS:-$((${#SCRKIT_SLOW} > 0 ? 200 : 9))}
 	cp -R "$TESTSUITE/data/golden/fti/levels-E-v1.6/L3" right
 	chmod -R u+w right

@@ -6,13 +6,7 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
 D=p/.scr/scr.dataset.4
-
-# craft FILE: write the printout of a tree on stdin as a kvtree file.
-craft() {
-	"$GEN/gen_craft" --output "$1"
-}
 
 # edit FILE SED...: change a metadata file by its printout.
 edit() {
@@ -31,8 +25,7 @@ invert() {
 # Job A's scavenge of dataset 4, $1 ranks, redundancy $2: data, filemaps and
 # parity are on the prefix, and in the index.
 scavenge_of_a() {
-	"$GEN/gen_dataset" -q -p p -i 4 -n "$1" -t "$2" -s 5000,300
-	scr_index -q -p p --build 4
+	built p 4 -n "$1" -t "$2" -s 5000,300
 }
 
 # Ids start again: index and flush.scr are dropped.  LLNL's library flushes
@@ -167,7 +160,7 @@ builds_b() {
 }
 
 @test "a node whose clock is slow: its files confirm its filemap" {
-	"$GEN/gen_dataset" -q -p p -i 4 -n 4 -t XOR -s 5000,300
+	gen -p p -i 4 -n 4 -t XOR -s 5000,300
 	edit "p/.scr/flush.scr" -e "/CREATED/{n;s/1700000000/1700000001/}"
 	rm p/ckpt.4/rank_2.ckpt
 	# Clocks differ a little, or much.
@@ -177,15 +170,13 @@ builds_b() {
 		assert_stderr_empty
 	done
 	scr_index -q -p p --build 4
-	"$GEN/gen_dataset" -q -p p -i 4 -n 4 -t XOR -s 5000,300 --check
+	gen -p p -i 4 -n 4 -t XOR -s 5000,300 --check
 }
 
 # As flush_of_b, but the clock of A's nodes was ahead: times show nothing.  $1:
 # the size of B's files differs from A's (yes) or not.
 build_of_b_by_other_clocks() {
-	"$GEN/gen_dataset" -q -p p -i 4 -n 4 -t XOR -s 5000,300 \
-		--time 1731536100
-	scr_index -q -p p --build 4
+	built p 4 -n 4 -t XOR -s 5000,300 --time 1731536100
 	cp "$D/summary.scr" summary
 	edit "$D/summary.scr" "/CREATED/{n;s/1731536100/1700000000/}"
 	[[ $1 != yes ]] || truncate -s +9 p/ckpt.4/rank_0.ckpt
@@ -211,7 +202,7 @@ build_of_b_by_other_clocks() {
 @test "what a scavenge recorded when it copied a file is compared as well" {
 	local file=p/ckpt.4/rank_2.ckpt time
 
-	"$GEN/gen_dataset" -q -p p -i 4 -n 4 -t XOR -s 5000,300
+	gen -p p -i 4 -n 4 -t XOR -s 5000,300
 	time=$(stat -c %.9Y $file)
 	printf '  %s\n' FILE '  ckpt.4/rank_2.ckpt' '    SIZE' \
 		"      $(stat -c %s $file)" '    CRC' '      0x12345678' \
@@ -222,13 +213,11 @@ build_of_b_by_other_clocks() {
 }
 
 @test "a --moved-from that does not match: refused in one line, nothing changes" {
-	"$GEN/gen_dataset" -q -p p -i 4 -n 4 -f 2 -t XOR -s 5000,300 \
+	built p 4 --checksums -n 4 -f 2 -t XOR -s 5000,300 \
 		--recorded-prefix /job/p
-	scr_index -q -p p --build 4 --checksums
 	cp -a p whole
 	for lost in "" p/ckpt.4/rank_2_0.ckpt "$D/rank2file"; do
-		rm -rf p
-		cp -a whole p
+		renew whole
 		[[ -z $lost ]] || rm "$lost"
 		tree_sha p >before
 		for from in /job /other /job/p/ckpt.4; do
@@ -248,8 +237,7 @@ build_of_b_by_other_clocks() {
 		tree_sha p | diff before -
 	done
 	# The right one does.
-	rm -rf p
-	cp -a whole p
+	renew whole
 	rm p/ckpt.4/rank_2_0.ckpt
 	scr_rebuild -q -p p --moved-from /job/p 4
 	diff -r whole/ckpt.4 p/ckpt.4

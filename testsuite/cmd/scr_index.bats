@@ -5,14 +5,6 @@
 
 load helper
 
-setup() {
-	: "${GEN:=$TESTSUITE/../build/plain/gen}"
-	cd "$BATS_TEST_TMPDIR" || return 1
-	export TZ=UTC
-	# The fault shim is preloaded before the sanitizer.
-	export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
-}
-
 # --- Data ---
 
 # multi [STEP]: a prefix with five datasets as LLNL's library left it, and the
@@ -26,12 +18,6 @@ multi() {
 	chmod -R u+w p
 }
 
-# kvtree FILE: write the tree on stdin, as scr_inspect prints it, as a kvtree
-# file.
-kvtree() {
-	"$GEN/gen_craft" --output "$1"
-}
-
 # flushed DIR ID NAME FILE...: make a checkpoint of one rank as after a flush.
 # Files with plain paths are made, with one byte each.
 flushed() {
@@ -42,11 +28,11 @@ flushed() {
 	printf '  %s\n' DSET '  ID' "    $id" '  NAME' "    $name" \
 		'  FLAG_CKPT' '    1' '  FLAG_OUTPUT' '    0' '  CKPT' \
 		"    $id" '  FILES' "    $#" '  SIZE' "    $#" '  COMPLETE' \
-		'    1' COMPLETE '  1' VERSION '  6' | kvtree "$meta/summary.scr"
+		'    1' COMPLETE '  1' VERSION '  6' | craft "$meta/summary.scr"
 	printf '  %s\n' RANKS '  1' LEVEL '  1' RANK '  0' '    FILE' \
-		'      .0.0' '    OFFSET' '      0' | kvtree "$meta/rank2file"
+		'      .0.0' '    OFFSET' '      0' | craft "$meta/rank2file"
 	printf '  %s\n' RANKS '  1' LEVEL '  0' RANK '  0' '    FILE' \
-		"${@/#/      }" | kvtree "$meta/rank2file.0.0"
+		"${@/#/      }" | craft "$meta/rank2file.0.0"
 	for file; do
 		case $file in /* | *..* | *\\* | .scr/*) continue ;; esac
 		[[ $file != */* || -d $dir/${file%/*} ]] ||
@@ -60,7 +46,7 @@ index_of() {
 	printf '  %s\n' VERSION '  2' NAME "  $2" '    DSET' "      $1" \
 		DSET "  $1" '    COMPLETE' "      $3" '    DSET' '      ID' \
 		"        $1" '      NAME' "        $2" '      FLAG_CKPT' \
-		'        1' | kvtree p/.scr/index.scr
+		'        1' | craft p/.scr/index.scr
 }
 
 # added DIR ID NAME FILE...: the same, in the index.
@@ -76,15 +62,12 @@ disturb() {
 	local how=$1 then=$2 n total
 
 	shift 2
-	[ -e "${SHIM-}" ] || skip "no fault shim"
-	rm -rf p
-	cp -a fresh p
+	renew fresh
 	LD_PRELOAD=$SHIM SHIM_COUNT_FILE=count "$@"
 	total=$(tail -n 1 count)
 	((total > 10))
 	for n in $(moments "$total" 6); do
-		rm -rf p
-		cp -a fresh p
+		renew fresh
 		try env LD_PRELOAD="$SHIM" "$how=$n" "$@"
 		if [[ $how == SHIM_FAIL_AT ]]; then
 			[ "$status" -le 1 ]
@@ -333,7 +316,7 @@ ckpt.1    1 20666 -"
 		'    COMPLETE' '      1' '    THEIRS' '      kept as well' \
 		'    DSET' '      ID' '        2' '      NAME' '        b' \
 		'  1' '    COMPLETE' '      1' '    DSET' '      ID' \
-		'        1' '      NAME' '        a' | kvtree p/.scr/index.scr
+		'        1' '      NAME' '        a' | craft p/.scr/index.scr
 	scr_index -q -p p --drop a
 	[ "$(grep -ac kept p/.scr/index.scr)" -ge 1 ]
 	[ "$(tr '\0' '\n' <p/.scr/index.scr | grep -ac kept)" -eq 2 ]
@@ -399,7 +382,7 @@ ckpt.1    1 20666 -"
 
 @test "an index of another version is damaged" {
 	multi
-	printf '  %s\n' VERSION '  3' | kvtree p/.scr/index.scr
+	printf '  %s\n' VERSION '  3' | craft p/.scr/index.scr
 	warns 3 VERSION scr_index -p p
 	assert_output_has ckpt.5
 }
@@ -412,7 +395,7 @@ ckpt.1    1 20666 -"
 		rm -rf p
 		multi
 		scr_inspect -m tree p/.scr/index.scr | sed "$edit" >edited
-		kvtree p/.scr/index.scr <edited
+		craft p/.scr/index.scr <edited
 		cp p/.scr/index.scr damaged
 		ends 3 scr_index -p p --all
 		assert_output_has ckpt.5 both.3 ckpt.1
@@ -457,8 +440,7 @@ ckpt.1    1 20666 -"
 
 @test "without flush.scr the descriptor is inferred, and that is reported" {
 	again() {
-		rm -rf p
-		cp -a "$dir/before" p
+		renew "$dir/before"
 		chmod -R u+w p
 	}
 	dir=$(golden scr3/dmg_no_flush_file)
@@ -483,8 +465,7 @@ ckpt.1    1 20666 -"
 }
 
 @test "a build that fails keeps an existing entry, and changes nothing" {
-	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --size 5000
-	scr_index -q -p p --build 1
+	built p 1 -n 4 -t XOR -s 5000
 	rm p/ckpt.1/rank_0.ckpt p/ckpt.1/rank_1.ckpt
 	tree_sha p >before
 	ends 4 scr_index -p p --build 1
@@ -493,7 +474,7 @@ ckpt.1    1 20666 -"
 }
 
 @test "--build --dry-run: 3 if there is something to rebuild, no change" {
-	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --size 5000 --lose 2
+	gen -p p -n 4 -t XOR -s 5000 --lose 2
 	tree_stat p >before
 	ends 3 scr_index -p p --build 1 --dry-run --json
 	assert_output_has '"dry_run": true' '"filemap_count": 1'
@@ -544,8 +525,7 @@ ckpt.1    1 20666 -"
 }
 
 @test "--checksums records sums, and a wrong file is rebuilt by them" {
-	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --size 5000
-	scr_index -q -p p --build 1 --checksums
+	built p 1 --checksums -n 4 -t XOR -s 5000
 	cp p/ckpt.1/rank_2.ckpt good
 	damage p/ckpt.1/rank_2.ckpt 100
 	ends 0 scr_index -p p --verify
@@ -563,8 +543,7 @@ ckpt.1    1 20666 -"
 @test "--build --checksums: no checksum of data that its redundancy contradicts" {
 	for type in "XOR" "RS -k 2" "PARTNER"; do
 		rm -rf p
-		"$GEN/gen_dataset" -q --prefix p --ranks 6 --type $type --size 5000
-		scr_index -q -p p --build 1
+		built p 1 -n 6 -t $type -s 5000
 		cp p/ckpt.1/rank_2.ckpt good
 		damage p/ckpt.1/rank_2.ckpt 100
 		tree_sha p >before
@@ -606,8 +585,7 @@ ckpt.1    1 20666 -"
 }
 
 @test "two builds of one dataset wait for each other; nothing is left over" {
-	"$GEN/gen_dataset" -q --prefix p --ranks 8 --nodes 4 --type XOR \
-		--size 50000 --lose 1
+	gen -p p -n 8 -m 4 -t XOR -s 50000 --lose 1
 	for _ in 1 2 3; do
 		scr_index -q -p p --build 1 &
 	done
@@ -618,7 +596,7 @@ ckpt.1    1 20666 -"
 
 @test "a lock held by another process: reported, and waited for" {
 	command -v flock >/dev/null || skip "no flock(1)"
-	"$GEN/gen_dataset" -q --prefix p --ranks 2 --type XOR
+	gen -p p -n 2 -t XOR
 	lock=p/.scr/scr.dataset.1/.scrkit.lock
 	# Ctrl-C ends the wait.
 	rejects flock $lock timeout -s INT 0.3 scr_index -q -p p --build 1
@@ -675,8 +653,7 @@ ckpt.1    1 20666 -"
 }
 
 @test "--verify, --add: a dataset that can be rebuilt is damaged, exit 3" {
-	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --size 5000
-	scr_index -q -p p --build 1
+	built p 1 -n 4 -t XOR -s 5000
 	rm p/ckpt.1/rank_2.ckpt
 	ends 3 scr_index -p p --verify
 	assert_stderr_one_line rank_2.ckpt "can be rebuilt"
@@ -708,7 +685,7 @@ ckpt.1    1 20666 -"
 }
 
 @test "--verify: a dataset that is not in the index has its recorded name" {
-	"$GEN/gen_dataset" -q -p p -n 4 -m 4 -s 100 -i 5
+	gen -p p -n 4 -m 4 -s 100 -i 5
 	finds 3 " ckpt.5" scr_index -p p --verify 5
 	assert_stderr_has "scr_index: ckpt.5: not in the index"
 	finds 3 '"name": "ckpt.5"' scr_index -p p --verify 5 --json
@@ -722,8 +699,8 @@ ckpt.1    1 20666 -"
 	local id
 
 	for id in 3 5; do
-		"$BIN/../gen/gen_dataset" -q -p q --nodes-dir nodes.$id -n 8 \
-			-m 4 -t XOR --set-size 4 -f 1 --ckpt -i $id
+		gen -p q --nodes-dir nodes.$id -n 8 -m 4 -t XOR --set-size 4 \
+			-f 1 --ckpt -i $id
 	done
 	scr_index -q -p q --build 3
 	mv q/ckpt.3 q/old
@@ -766,7 +743,7 @@ ckpt.1    1 20666 -"
 }
 
 @test "--delete of scavenged files: filemaps list them" {
-	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --files 2
+	gen -p p -n 4 -t XOR -f 2
 	touch p/.scr/scr.dataset.1/notes p/.scr/scr.dataset.1/filemap_0.bak
 	ends 0 scr_index -p p --delete 1
 	assert_stderr_has "is kept" "2 files"
@@ -893,7 +870,7 @@ ckpt.1    1 20666 -"
 				'    DSET' '      ID' "        $id" '      NAME' \
 				"        ckpt.$id" '      FLAG_CKPT' '        1'
 		done
-	} | kvtree p/.scr/index.scr
+	} | craft p/.scr/index.scr
 	[ "$(scr_index -p p -n | xargs)" = \
 		"ckpt.6 ckpt.5 ckpt.4 ckpt.3 ckpt.2 ckpt.1" ]
 	goes() {

@@ -4,21 +4,13 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
-
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return 1
-	unset NO_COLOR
-}
-
 # make NAME OPTION...: make a dataset on prefix NAME, 8 ranks on 4 nodes.
 make() {
 	local name=$1
 
 	shift
-	"$GEN/gen_dataset" --prefix "$name" --nodes-dir "$name.nodes" \
-		--ranks 8 --nodes 4 --size 10000,5000 --recorded-prefix /job/p \
-		"$@"
+	gen -p "$name" --nodes-dir "$name.nodes" -n 8 -m 4 -s 10000,5000 \
+		--recorded-prefix /job/p "$@"
 }
 
 # --- Usage -------------------------------------------------------------------
@@ -344,9 +336,8 @@ make() {
 	local id
 
 	for id in 1 2 10; do
-		"$GEN/gen_dataset" -q -p p --nodes-dir p.nodes -n 4 -m 4 \
-			-s $((3000 - 200 * id)) -i $id
-		scr_index -q -p p --build $id
+		built p $id --nodes-dir p.nodes -n 4 -m 4 \
+			-s $((3000 - 200 * id))
 	done
 	rm p/ckpt.2/rank_1.ckpt
 	ends 3 scr_inspect -p p -o id,state,name
@@ -370,8 +361,7 @@ make() {
 	ends 2 scr_inspect -p p --sort-by id 2
 	assert_stderr_one_line "2: --columns and --sort-by are for the list"
 	# Of caches, too, also of one dataset.
-	"$GEN/gen_dataset" -q -p c --nodes-dir nodes -n 4 -m 4 -s 100 \
-		--layout cache
+	gen -p c --nodes-dir nodes -n 4 -m 4 -s 100 --layout cache
 	prints $'ID  RANKS\n 1      4' scr_inspect -o id,ranks nodes/*/cache
 }
 
@@ -395,7 +385,7 @@ make() {
 }
 
 @test "many whole sets share a line" {
-	"$GEN/gen_dataset" --prefix p --ranks 64 --nodes 4 --set-size 4 --size 10
+	gen -p p -n 64 -m 4 --set-size 4 -s 10
 	shows "1-16 of 16" scr_inspect -p p --map 1
 	assert_line "^  sets 1-16 +# all of them$"
 	rm p/ckpt.1/rank_33.ckpt
@@ -513,8 +503,7 @@ make() {
 	in_no_job
 	for member in 1 2; do
 		rm -rf p
-		"$GEN/gen_dataset" -q -p p -n 4 --set-size 2
-		scr_index -q -p p --build 1
+		built p 1 -n 4 --set-size 2
 		damage "$(ls p/.scr/*/reddesc.er.*.grp_1_of_2.mem_${member}_*)" 60
 		wanted=$((member == 1 ? 3 : 0))
 		for deep in "" --deep; do

@@ -5,21 +5,12 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
-
 setup_file() {
 	cd "$BATS_FILE_TMPDIR" || return 1
-	"$GEN/gen_dataset" -q --prefix p --ranks 8 --nodes 4 --files 2 \
-		--size 10000,5000
-	scr_index -q -p p --build 1
+	built p 1 -n 8 -m 4 -f 2 -s 10000,5000
 	cp -a p red
 	scr_container pack -q -p p --size 30000 1
 	scr_container pack -q -p red --size 30000 --with-redundancy 1
-}
-
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return 1
-	unset NO_COLOR
 }
 
 # make NAME [FROM]: a dataset on prefix NAME, 8 ranks on 4 nodes, 16 files in 7
@@ -47,16 +38,16 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 
 @test "--svg: one packed dataset, and one thing on standard output" {
 	make p
-	"$GEN/gen_dataset" -q -p n --ranks 4 --nodes 4 --size 100
+	gen -p n -n 4 -m 4 -s 100
 	misused "standard output" scr_inspect --json --svg - p
 	ends 0 scr_inspect --svg x.svg -p n 1
 	assert_xml x.svg
 	rm x.svg
-	"$GEN/gen_dataset" -q -p two --ranks 4 --nodes 4 --size 100
-	"$GEN/gen_dataset" -q -p two --ranks 4 --nodes 4 --size 100 --id 2
+	gen -p two -n 4 -m 4 -s 100
+	gen -p two -n 4 -m 4 -s 100 -i 2
 	for id in 1 2; do
-		"$GEN/gen_dataset" -q -p c --nodes-dir nodes --ranks 4 \
-			--nodes 4 --size 100 --layout cache --id $id
+		gen -p c --nodes-dir nodes -n 4 -m 4 -s 100 --layout cache \
+			-i $id
 	done
 	# Refused before anything is shown or drawn.
 	while IFS='|' read -r args text; do
@@ -204,7 +195,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	# The mark of an interrupted rebuild.
 	printf '  %s\n' FILE '  .scr/ctr.2.scr' '    11605' '      LENGTH' \
 		'        13312' |
-		"$GEN/gen_craft" --output p/.scr/scr.dataset.1/rebuild.scr
+		craft p/.scr/scr.dataset.1/rebuild.scr
 	finds 3 "; 1 damaged" scr_inspect -p p --map 1
 	assert_line "^  ctr.2 +[#=]+X+[#=]+  half rebuilt$"
 }
@@ -216,8 +207,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	cp -a p whole
 	# A header, a body; over files, over filemaps: the next line repairs it.
 	for at in 20 2000 "$(($(stat -c %s "$(ctr p)/red.1.scr") - 5))"; do
-		rm -rf p
-		cp -a whole p
+		renew whole
 		damage "$(ctr p)/red.1.scr" "$at"
 		ends 3 scr_container -p p verify 1
 		assert_line "^next: scr_rebuild -p p --checksums 1$"
@@ -266,7 +256,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	mkdir -p $o
 	printf '  %s\n' RANKS '  3000' LEVEL '  1' RANK '  0' '    OFFSET' \
 		'      0' '    FILE' '      .scr/rank2file.0.0.scr' |
-		"$GEN/gen_craft" --output $o/rank2file.scr
+		craft $o/rank2file.scr
 	awk 'function put(key, value) {
 		print at key "\n" at "  " value
 	}
@@ -285,7 +275,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 				put("OFFSET", 80 * r + 10 * f)
 			}
 		}
-	}' | "$GEN/gen_craft" --output $o/rank2file.0.0.scr
+	}' | craft $o/rank2file.0.0.scr
 	truncate -s 240000 $o/ctr.0.scr
 	ends 0 scr_inspect -q --svg x.svg p/scr.dataset.1
 	assert_xml x.svg

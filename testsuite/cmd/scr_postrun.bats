@@ -6,12 +6,7 @@
 
 load helper
 
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return 1
-	one_node
-	# The fault shim is preloaded before a sanitizer.
-	export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
-}
+setup() { in_no_job && one_node; }
 
 # checkpoints ID..., outputs ID...: make datasets in the cache of this node.
 datasets() {
@@ -28,9 +23,9 @@ datasets() {
 protected() {
 	local k
 
-	"$GEN/gen_dataset" -q -p p -n 4 -m 4 --layout cache --nodes-dir nodes \
-		-t "$1" -s 10000 --lose "" -i "$2" --name "ckpt.$2" \
-		--time $((1700000000 + 1000 * $2)) --recorded-prefix "$PWD/p" "${@:3}"
+	gen -p p -n 4 -m 4 --layout cache --nodes-dir nodes -t "$1" -s 10000 \
+		--lose "" -i "$2" --name "ckpt.$2" \
+		--time $((1700000000 + 1000 * $2)) "${@:3}"
 	for k in 1 2 3; do
 		cp -a "nodes/node$k/cache/." nodes/node0/cache/
 	done
@@ -39,18 +34,13 @@ protected() {
 
 # unchanged TYPE ID: its files on the prefix are those of the job.
 unchanged() {
-	"$GEN/gen_dataset" -p p -n 4 -m 4 -t "$1" -s 10000 --name "ckpt.$2" \
+	gen -p p -n 4 -m 4 -t "$1" -s 10000 --name "ckpt.$2" \
 		--time $((1700000000 + 1000 * $2)) --check "${@:3}"
 }
 
-# flip ID RANK[_FILE]: change a byte of a cached file, but neither its size nor its
-# time.
-flip() {
-	local file=local/cache/genuser/scr.1000/scr.dataset.$1/rank_$2.ckpt
-
-	touch -r "$file" time
-	damage "$file" 1234
-	touch -r time "$file"
+# changed ID RANK[_FILE]: a byte of a cached file, but neither its size nor its time.
+changed() {
+	flip "local/cache/genuser/scr.1000/scr.dataset.$1/rank_$2.ckpt" 1234
 }
 
 checkpoints() { datasets ckpt ckpt "$@"; }
@@ -227,7 +217,7 @@ agree() {
 		for rank in 0 1; do
 			scr_inspect -m tree "$dir/.scr/filemap_$rank" |
 				sed "s,$cache/,$PWD/p/ckpt.$id/," |
-				"$GEN/gen_craft" -o new
+				craft new
 			cp new "$dir/.scr/filemap_$rank"
 		done
 		rm "$dir"/.scr/redd*
@@ -235,17 +225,15 @@ agree() {
 		mv "$dir"/rank* p/ckpt.$id
 	done
 	scr_inspect -m tree local/cntl/genuser/scr.1000/cindex.scrinfo |
-		sed '/BYPASS/{n;s/0/1/}' | "$GEN/gen_craft" -o new
+		sed '/BYPASS/{n;s/0/1/}' | craft new
 	cp new local/cntl/genuser/scr.1000/cindex.scrinfo
 	cp -a p whole
 	agree 0
-	rm -rf p
-	cp -a whole p
+	renew whole
 	truncate -s 5 p/ckpt.2/rank_1.ckpt
 	agree 3
 	assert_output_has "OLDER checkpoint ckpt.1"
-	rm -rf p
-	cp -a whole p
+	renew whole
 	rm p/ckpt.?/rank_1.ckpt
 	agree 4
 }
@@ -267,7 +255,7 @@ agree() {
 
 @test "33: the only one contradicts its redundancy: unknown, not lost; alone, and with --id" {
 	protected XOR 1
-	flip 1 3
+	changed 1 3
 	post 1
 	assert_output_has "UNKNOWN" "1 dataset could not be judged"
 	assert_stderr_has "set 1 of 1 (XOR) is inconsistent" "--no-compare"
@@ -280,7 +268,7 @@ agree() {
 @test "a byte has changed in the newest: the redundancy shows it; an older one, status 3" {
 	protected XOR 1
 	protected XOR 2
-	flip 2 3
+	changed 2 3
 	post 3
 	assert_output_has "OLDER checkpoint ckpt.1" "ckpt.2 (dataset 2) could not be judged"
 	assert_stderr_has "dataset 2: set 1 of 1 (XOR) is inconsistent: 1 byte differs" \
@@ -297,8 +285,8 @@ agree() {
 
 @test "RS: bytes that have changed are repaired, and the checksums are the right ones" {
 	protected RS 1 -f 2
-	flip 1 3_0
-	flip 1 3_1
+	changed 1 3_0
+	changed 1 3_1
 	cp -a nodes before
 	post 0
 	assert_stderr_has "ckpt.1/rank_3_0.ckpt of rank 3: its contents are damaged" \
@@ -330,7 +318,7 @@ agree() {
 	! grep read calls || failed "$(cat calls)"
 	rm -rf p nodes
 	protected XOR 1 --crc
-	flip 1 3
+	changed 1 3
 	post 0
 	assert_stderr_has "rank_3.ckpt: checksum"
 	unchanged XOR 1
@@ -418,7 +406,7 @@ agree() {
 	rm -r local/cache/genuser/scr.1000/scr.dataset.7
 	scr_inspect -m tree p/.scr/flush.scr >flush
 	awk '/ckpt.7/ { seven = 1 } seven && /^ *1000$/ { sub(1000, 2000) } 1' \
-		flush | "$GEN/gen_craft" -o p/.scr/flush.scr
+		flush | craft p/.scr/flush.scr
 	agree 0
 	assert_output_has "newest checkpoint ckpt.1 (dataset 1) is saved"
 	assert_stderr_has "dataset 7: of job 2000: not looked for" "--job-id 2000"
@@ -427,7 +415,6 @@ agree() {
 	rm p/.scr/index.scr
 	post 1
 }
-
 
 # The job restarts from 3 and writes 4 to 6, on nodes whose clocks are behind.
 @test "33.16 clocks are behind: the order of the jobs counts" {
@@ -438,7 +425,7 @@ agree() {
 		in_cache -i $id --ckpt --name ckpt.$id --time $((1700002000 + id))
 	done
 	scr_inspect -m tree p/.scr/index.scr >index
-	sed 's/^\( *\)1000$/\1999/' index | "$GEN/gen_craft" -o p/.scr/index.scr
+	sed 's/^\( *\)1000$/\1999/' index | craft p/.scr/index.scr
 	cp -a . "$BATS_TEST_TMPDIR.made"
 	post 0 --plan
 	assert_output_has "newest checkpoint ckpt.6 (dataset 6) can be saved"
@@ -515,7 +502,7 @@ agree() {
 	checkpoints 1 2
 	cp -a p saved
 	while read -r error op path; do
-		rm -rf p && cp -a saved p
+		renew saved
 		# Old C libraries have another name for it.
 		[[ $op != fstatat ]] || nm -D "$BIN/scr_postrun" |
 			grep -q " U fstatat" || continue
@@ -635,7 +622,7 @@ agree() {
 		damaged) echo broken >p/.scr/index.scr ;;
 		entry) # right checksum, one value that is none
 			sed '/^      COMPLETE/,+1s/1$/x/' printed |
-				"$GEN/gen_craft" --output p/.scr/index.scr
+				craft p/.scr/index.scr
 			;;
 		esac
 		checkpoints 3
@@ -671,11 +658,11 @@ output_and_checkpoint() {
 		rm -rf p nodes other other.nodes
 		outputs 5
 		checkpoints 4
-		"$GEN/gen_dataset" -q -p other -n 2 -m 1 --layout cache \
-			--nodes-dir other.nodes -t SINGLE -s 500 --lose "" \
-			-i 5 --ckpt --name theirs.5 --time $time
+		gen -p other -n 2 -m 1 --layout cache --nodes-dir other.nodes \
+			-t SINGLE -s 500 --lose "" -i 5 --ckpt --name theirs.5 \
+			--time $time
 		scr_inspect -m tree other/.scr/flush.scr | sed 's/ 1000$/ 2000/' |
-			"$GEN/gen_craft" -o p/.scr/flush.scr
+			craft p/.scr/flush.scr
 		try scr_postrun "${args[@]}" --plan
 		assert_output_lacks theirs.5
 		shows "output: 1 of 1 saved" scr_postrun "${args[@]}"
@@ -750,8 +737,7 @@ output_and_checkpoint() {
 	ends 0 scr_copy --cntldir local/cntl/genuser/scr.1000 --prefix "$PWD/p" --id \
 		2
 	[[ -e p/.scr/scr.dataset.2/copied_0.scr ]]
-	printf XX | dd of=p/ckpt.2/rank_0.ckpt conv=notrunc bs=1 seek=5 \
-		status=none
+	damage p/ckpt.2/rank_0.ckpt 5 XX
 	ends 0 scr_index -p p --build 2
 	[[ $(scr_inspect p/.scr/scr.dataset.2/rank2file.0.0 | grep -c CRC) == 1 ]]
 	ends 0 scr_index -p p --delete 2

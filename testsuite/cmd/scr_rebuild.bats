@@ -16,10 +16,9 @@ make() {
 	local name=$1
 
 	shift
-	"$GEN/gen_dataset" --prefix "$name" --nodes-dir "$name.nodes" \
-		"${args[@]}" "$@"
-	"$GEN/gen_dataset" --prefix "$name.whole" \
-		--nodes-dir "$name.whole.nodes" "${args[@]}" "$@" --lose ""
+	gen -p "$name" --nodes-dir "$name.nodes" "${args[@]}" "$@"
+	gen -p "$name.whole" --nodes-dir "$name.whole.nodes" "${args[@]}" "$@" \
+		--lose ""
 }
 
 # The dataset is as it was before the loss.
@@ -52,8 +51,7 @@ assert_whole() {
 		assert_stderr_empty
 		assert_output_has "rebuilt: " "scr_index -p p --build 1"
 		assert_whole p
-		"$GEN/gen_dataset" --prefix p "${args[@]}" \
-			--type "${case%:*}" --check
+		gen -p p "${args[@]}" -t "${case%:*}" --check
 	done
 }
 
@@ -66,8 +64,8 @@ assert_whole() {
 }
 
 @test "33.24 nothing to rebuild: what was compared, and what was not" {
-	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --crc
-	"$GEN/gen_dataset" -q --prefix q --ranks 4 --type SINGLE
+	gen -p p -n 4 -t XOR --crc
+	gen -p q -n 4 -t SINGLE
 	while IFS=: read -r prefix options words; do
 		ends 0 scr_rebuild -p "$prefix" $options 1
 		assert_line "^nothing to rebuild: all files, filemaps and redundancy files are present; $words\$"
@@ -95,9 +93,7 @@ assert_whole() {
 	for type in XOR "RS --failures 2" PARTNER; do
 		for packed in false true; do
 			rm -rf p p.nodes
-			"$GEN/gen_dataset" -q -p p -n 8 -m 8 -f 2 -s 5K,300 \
-				--type $type
-			scr_index -q -p p --build 1
+			built p 1 -n 8 -m 8 -f 2 -s 5K,300 -t $type
 			if $packed; then
 				scr_container -q -p p pack --size 9000 \
 					--with-redundancy 1
@@ -167,8 +163,7 @@ assert_whole() {
 	red=p/.scr/scr.dataset.1
 	while IFS='|' read -r packed lost type; do
 		rm -rf p p.* right
-		"$GEN/gen_dataset" --prefix p "${args[@]}" --set-size 4 -t $type
-		scr_index -q -p p --build 1
+		built p 1 "${args[@]}" --set-size 4 -t $type
 		[[ -z $packed ]] || scr_container -q -p p pack --size 8000 1
 		cp -a $red right
 		for rank in $lost; do
@@ -389,8 +384,8 @@ assert_whole() {
 	in_no_job
 	# shellcheck disable=SC2154 # bats sets it
 	make_caches() {
-		"$GEN/gen_dataset" -q -p p -n 4 --layout cache \
-			--nodes-dir nodes -s 3000 --lose "" "$@"
+		gen -p p -n 4 --layout cache --nodes-dir nodes -s 3000 \
+			--lose "" "$@"
 	}
 	make_caches --time 1700000000 --seed 1
 	mkdir older

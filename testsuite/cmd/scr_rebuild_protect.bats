@@ -8,8 +8,7 @@ load helper
 # Make p: $1 ranks with two files each, flushed, so without redundancy and
 # filemaps.
 flushed() {
-	"$GEN/gen_dataset" -q -p p -n "$1" -m "$1" -f 2 -t NONE -s 5K,300
-	scr_index -q -p p --build 1
+	built p 1 -n "$1" -m "$1" -f 2 -t NONE -s 5K,300
 	D=p/.scr/scr.dataset.1
 	rm "$D"/filemap_*
 	cp -a p whole
@@ -101,8 +100,7 @@ whole() {
 }
 
 @test "--dry-run writes nothing" {
-	"$GEN/gen_dataset" -q -p p -n 8 -m 8 -t NONE -s 5K
-	scr_index -q -p p --build 1
+	built p 1 -n 8 -m 8 -t NONE -s 5K
 	find p -type f | sort >before
 	ends 0 scr_rebuild -p p --protect xor --dry-run 1
 	assert_output_has "would be protected by 16 redundancy files"
@@ -112,8 +110,7 @@ whole() {
 @test "--dry-run has the numbers of the run, which are those on disk" {
 	for type in xor rs; do
 		rm -rf p
-		"$GEN/gen_dataset" -q -p p -n 8 -m 8 -f 2 -t NONE -s 5K,300
-		scr_index -q -p p --build 1
+		built p 1 -n 8 -m 8 -f 2 -t NONE -s 5K,300
 		ends 0 scr_rebuild -p p --json --protect $type --dry-run 1
 		promised=$output
 		touch before
@@ -128,8 +125,7 @@ whole() {
 @test "killed at some moments, and run again" {
 	flushed 6
 	for n in 3 20 50 90 130 170 210 250 300; do
-		rm -rf p
-		cp -a whole p
+		renew whole
 		SHIM_KILL_AT=$n LD_PRELOAD=$SHIM \
 			scr_rebuild -q -p p --protect xor 1 || true
 		whole

@@ -11,14 +11,14 @@ D=p/.scr/scr.dataset.1
 # Make p: $1 ranks, redundancy $2, in the index with checksums.
 make() {
 	gen=(-q -p p -n "$1" -f 2 -t "$2" -s "5K,300")
-	"$GEN/gen_dataset" "${gen[@]}"
+	gen "${gen[@]}"
 	scr_index -q -p p --build 1 --checksums
 	cp -a p whole
 }
 
 # All files have their bytes, modes and times, and the redundancy fits them.
 same() {
-	"$GEN/gen_dataset" "${gen[@]}" --check
+	gen "${gen[@]}" --check
 	ends 0 scr_index -p p --verify --deep --checksums 1
 }
 
@@ -30,15 +30,7 @@ make_packed() {
 }
 
 again() {
-	rm -rf p
-	cp -a packed p
-}
-
-# flip FILE OFFSET: change a byte.
-flip() {
-	perl -e 'open F, "+<", $ARGV[0] or die; seek F, $ARGV[1], 0;
-		read F, $b, 1; seek F, $ARGV[1], 0; print F chr(255 - ord $b);' \
-		"$1" "$2"
+	renew packed
 }
 
 @test "headers of neighbours are lost, the data whole: computed again" {
@@ -98,8 +90,7 @@ sound() {
 		scr_rebuild -q -p p 1
 		ls "$D"/reddescmap.*mem_* >/dev/null
 		sound
-		rm -rf packed
-		cp -a p packed
+		renew p packed
 		# Lose a member: of the data, and of the filemaps' redundancy.
 		rm "$D/.scr/ctr.1.scr" "$D"/reddescmap.*mem_3_*
 		scr_rebuild -q -p p 1
@@ -133,11 +124,9 @@ sound() {
 }
 
 @test "the same, killed at any moment, and run again" {
-	[[ -e $SHIM ]] || skip "no fault shim"
 	make_packed 4 XOR
 	rm "$D"/.scr/red.*
-	rm -rf packed
-	cp -a p packed
+	renew p packed
 	env LD_PRELOAD="$SHIM" SHIM_COUNT_FILE=count scr_rebuild -q -j 1 -p p 1
 	total=$(cat count)
 	for n in $(moments "$total"); do
@@ -154,12 +143,12 @@ sound() {
 @test "a rebuild that was interrupted blocks only what it wrote" {
 	make_packed 6 RS
 	printf '  %s\n' FILE '  .scr/red.0.scr' '    0' '      LENGTH' \
-		'        100' | "$GEN/gen_craft" --output "$D/rebuild.scr"
+		'        100' | craft "$D/rebuild.scr"
 	ends 0 scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt
 	ends 0 scr_container -p p extract -C out 1
 	diff -r out/ckpt.1 whole/ckpt.1
 	printf '  %s\n' FILE '  .scr/ctr.0.scr' '    0' '      LENGTH' \
-		'        100' | "$GEN/gen_craft" --output "$D/rebuild.scr"
+		'        100' | craft "$D/rebuild.scr"
 	complains 3 "interrupted" scr_container -p p extract -C out2 1
 	last=$(scr_container -p p list 1 | awk '/rank_/ { f = $3 } END { print f }')
 	ends 0 scr_container -p p extract -C out2 1 "$last"
@@ -215,7 +204,7 @@ sound() {
 		rm "$D"/filemap_* "$D"/summary.scr
 		ends 3 scr_index -p p --verify 1
 		scr_index -q -p p --build 1
-		"$GEN/gen_dataset" "${gen[@]}" --check
+		gen "${gen[@]}" --check
 		scr_index -p p --verify --checksums 1
 		rm -r p whole
 	done
@@ -226,7 +215,7 @@ sound() {
 	ends 3 scr_index -p p --verify 1
 	scr_index -q -p p --build 1
 	scr_container -q -p p unpack 1
-	"$GEN/gen_dataset" "${gen[@]}" --check
+	gen "${gen[@]}" --check
 	# Not if it is another dataset that the index has, or none.
 	for index in another none; do
 		rm -r p
@@ -235,8 +224,7 @@ sound() {
 		if [[ $index == none ]]; then
 			rm p/.scr/index.scr
 		else
-			"$GEN/gen_dataset" -q -p q -n 6 --time 1800000000
-			scr_index -q -p q --build 1
+			built q 1 -n 6 --time 1800000000
 			cp q/.scr/index.scr p/.scr
 		fi
 		ends 1 scr_index -p p --build 1
@@ -247,7 +235,7 @@ sound() {
 	make 6 XOR
 	rm "$D"/*map* p/ckpt.1/rank_2_*
 	scr_index -q -p p --build 1
-	"$GEN/gen_dataset" "${gen[@]}" --check
+	gen "${gen[@]}" --check
 }
 
 @test "more filemaps are lost than the scheme restores: headers have the names" {

@@ -8,9 +8,8 @@ load helper
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
-	"$GEN/gen_dataset" -q -p p3 -n 2 -t XOR -s 100 --ckpt
-	"$GEN/gen_dataset" -q -p p3 -n 2 -t XOR -s 100 --ckpt -i 12
-	scr_index -q -p p3 --build 12
+	gen -p p3 -n 2 -t XOR -s 100 --ckpt
+	built p3 12 -n 2 -t XOR -s 100 --ckpt
 }
 
 @test "a misspelled dataset: what may be meant, of the index or not" {

@@ -8,17 +8,12 @@ load helper
 
 meta=p/.scr/scr.dataset.1
 
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return 1
-	umask 022
-	export SCR_USER_NAME=genuser
-}
+setup() { in_no_job && export SCR_USER_NAME=genuser; }
 
 # make OPTION...: make dataset 1 on prefix p, 8 ranks on 4 nodes, and their
 # caches.
 make() {
-	"$GEN/gen_dataset" -q -p p --nodes-dir nodes -n 8 -m 4 -f 2 \
-		-s 9000,700 --recorded-prefix "$PWD/p" --layout both "$@"
+	gen -p p --nodes-dir nodes -n 8 -m 4 -f 2 -s 9000,700 --layout both "$@"
 	ln -sfn nodes/node0 local
 }
 
@@ -33,10 +28,8 @@ indexed() {
 two() {
 	make --lose 1
 	cp -a p lossy
-	"$GEN/gen_dataset" -q -p p -n 8 -m 4 -f 2 -s 9000,700 --lose "" \
-		--nodes-dir n2 --recorded-prefix "$PWD/p" -i 2 --name two \
-		--layout prefix
-	scr_index -q -p p --build 2
+	built p 2 -n 8 -m 4 -f 2 -s 9000,700 --lose "" --nodes-dir n2 \
+		--name two --layout prefix
 	cp -a p packed
 	scr_container -q -p packed pack --size 20000 2
 }

@@ -26,9 +26,7 @@ saved() {
 	local id=1
 
 	[[ ${1-} != [1-9] ]] || { id=$1 && shift; }
-	"$GEN/gen_dataset" -q -p p -n 4 --set-size 2 -s 1000 -i "$id" \
-		--recorded-prefix "$PWD/p" "$@"
-	scr_index -q -p p --build "$id"
+	built p "$id" -n 4 --set-size 2 -s 1000 "$@"
 	meta=p/.scr/scr.dataset.$id
 }
 
@@ -154,9 +152,7 @@ mended() {
 	local wrong="set 2 of 2 (XOR) is inconsistent"
 
 	saved
-	"$GEN/gen_dataset" -q -p p -n 4 --set-size 2 -s 1000 --id 2 \
-		--recorded-prefix "$PWD/p"
-	scr_index -q -p p --build 2
+	built p 2 -n 4 --set-size 2 -s 1000
 	damage p/ckpt.1/rank_3.ckpt 20
 	eio 1 ckpt.1/rank_0.ckpt scr_index -p p --deep --verify
 	assert_stderr_has "$bad" "unknown" "$wrong"
@@ -229,8 +225,7 @@ rebuilt() {
 	rebuilt "${part##*/}" "${part##*/}: header: cannot read at byte 0"
 	assert_stderr_has "header was damaged and is rewritten" "checksums confirm"
 	rm p/ckpt.1/rank_0.ckpt
-	printf Z | dd of="$part" bs=1 seek=$(($(stat -c %s "$part") - 500)) \
-		conv=notrunc status=none
+	damage "$part" $(($(stat -c %s "$part") - 500))
 	eio 4 "${part##*/}" scr_rebuild -p p 1
 	assert_stderr_has "cannot be rebuilt" "its contents are damaged"
 	[[ ! -e p/ckpt.1/rank_0.ckpt ]]
@@ -296,8 +291,7 @@ each_fails() {
 	cp -a p lossy
 	rm lossy/ckpt.1/rank_[048].ckpt lossy/ckpt.1/rank_1*.ckpt
 	for name in rank_3 rank_5 rank_7 reddesc.er.3. reddesc.er.; do
-		rm -rf p
-		cp -a lossy p
+		renew lossy
 		SHIM_FROM=50000 eio '*' "$name" scr_rebuild -p p 1
 		((status == 0)) || break
 		diff <(echo "$whole") <(tree_sha p) || failed "$name: other bytes"
@@ -320,8 +314,7 @@ each_fails() {
 	((reads > 0)) || skip "filemaps are read with read()"
 	tree_sha p >was
 	for ((n = 1; n <= reads; n++)); do
-		rm -rf p
-		cp -a lossy p
+		renew lossy
 		SHIM_READS=1 SHIM_OP=pread SHIM_PATH=filemap_2 SHIM_FAIL_AT=$n \
 			SHIM_STICKY=1 LD_PRELOAD=$SHIM try scr_rebuild -p p 1
 		assert_status 0
@@ -480,8 +473,7 @@ flushed() { rm p/.scr/scr.dataset.1/{filemap,reddesc}*; }
 	for type in XOR SINGLE; do
 		for mode in 000 600; do
 			rm -rf p nodes
-			"$GEN/gen_dataset" -q -p p -n 4 -t $type -s 1000 \
-				--owner 65534
+			gen -p p -n 4 -t $type -s 1000 --owner 65534
 			chown -R 65534 p
 			chmod $mode p/ckpt.1/rank_1.ckpt
 			[[ $mode == 000 ]] || chown 0 p/ckpt.1/rank_1.ckpt
@@ -510,7 +502,7 @@ flushed() { rm p/.scr/scr.dataset.1/{filemap,reddesc}*; }
 	done
 	# The next line leads on.
 	rm -rf p
-	"$GEN/gen_dataset" -q -p p -n 4 -t XOR -s 1000
+	gen -p p -n 4 -t XOR -s 1000
 	chmod 0 p/ckpt.1/rank_1.ckpt
 	chown -R 65534 . p
 	"${as[@]}" chmod u+r p/ckpt.1/rank_1.ckpt
@@ -649,8 +641,7 @@ flushed() { rm p/.scr/scr.dataset.1/{filemap,reddesc}*; }
 }
 
 @test "--deep names the ranks that may be wrong, and does not advise to index" {
-	"$GEN/gen_dataset" -q -p p -n 4 --set-size 2 -s 1000 \
-		--recorded-prefix "$PWD/p"
+	gen -p p -n 4 --set-size 2 -s 1000
 	damage p/ckpt.1/rank_1.ckpt 100
 	finds 3 "ranks 0 1" scr_inspect -p p --deep
 	assert_output_lacks "scr_index --build" "puts it"

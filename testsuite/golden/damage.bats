@@ -209,8 +209,7 @@ repaired() {
 	snapshot xor_4 rebuilt "$BATS_TEST_TMPDIR/elsewhere"
 	cp -a "$at" "$at.whole"
 	for file in "$root"/*.kv; do
-		rm -rf "$at"
-		cp -a "$at.whole" "$at"
+		renew "$at.whole" "$at"
 		cp "$file" "$at/.scr/index.scr"
 		finds 3 "   1 YES" timeout 5 scr_index --prefix "$at"
 		cmp "$file" "$at/.scr/index.scr"
@@ -238,8 +237,7 @@ repaired() {
 			scr.dataset.1/reddesc.er.3.redset; do
 			# Of the seven names other ones for each file.
 			((n++ % 6 == 0)) || [[ -n ${SCRKIT_SLOW-} ]] || continue
-			rm -rf "$at"
-			cp -a "$at.whole" "$at"
+			renew "$at.whole" "$at"
 			cp "$file" "$at/.scr/$name"
 			try timeout 5 scr_index --prefix "$at" --build 1
 			case $name:$status in

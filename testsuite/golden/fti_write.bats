@@ -530,7 +530,6 @@ npy() {
 disturbed_setup() {
 	local i
 
-	[ -e "$SHIM" ] || skip "no fault shim"
 	mkdir fresh
 	cp -R "$FTI/head-F/L4" fresh/tree
 	mkdir fresh/files
@@ -612,8 +611,7 @@ check_disturbed() {
 		for ((k = 0; k < kills; k++)); do
 			moment=$((RANDOM * 32768 + RANDOM))
 			moment=$((moment % total + 1))
-			rm -rf w
-			cp -a fresh w
+			renew fresh w
 			try env SHIM_KILL_AT=$moment LD_PRELOAD="$SHIM" \
 				scr_fti $args
 			[ "$status" = 137 ] || [ "$status" = 0 ] ||
@@ -632,8 +630,7 @@ fails_at() {
 		undisturbed $args
 		[ -n "${SCRKIT_SLOW-}" ] || step=$((total / 4 + 1))
 		for ((at = 1; at <= total; at += step)); do
-			rm -rf w
-			cp -a fresh w
+			renew fresh w
 			try env SHIM_FAIL_AT=$at SHIM_ERRNO="$1" \
 				${2:+SHIM_STICKY=$2} LD_PRELOAD="$SHIM" \
 				scr_fti $args

@@ -9,7 +9,6 @@
 
 load ../cmd/helper
 
-: "${GEN:=$BIN/../gen}" "${SHIM:=$BIN/../shim.so}"
 export GEN SHIM TZ=UTC
 
 # The directory of a dataset, relative to that of its node.
@@ -58,17 +57,6 @@ copy() {
 	rm -rf c
 	cp -R "$FTI/$1" c
 	chmod -R u+w c
-}
-
-# flip FILE OFFSET: flip one bit; keep the file's time.
-flip() {
-	local byte
-
-	touch -r "$1" "$BATS_TEST_TMPDIR/time"
-	byte=$(od -An -tu1 -j "$2" -N 1 "$1")
-	printf '%b' "\\x$(printf %x $((byte ^ 4)))" |
-		dd of="$1" bs=1 seek="$2" conv=notrunc status=none
-	touch -r "$BATS_TEST_TMPDIR/time" "$1"
 }
 
 # Bytes of the record behind the parity of a set; its time and two unused fields

@@ -27,8 +27,7 @@ packed() {
 	snapshot "$1" scavenged snap
 	mv snap/prefix p
 	scr_index -q -p p --build 1
-	rm -rf whole
-	cp -a p whole
+	renew p whole
 	scr_container -q -p p pack --with-redundancy --size "$2" 1
 	scr_container -q -p p verify 1
 	CTR=p/.scr/scr.dataset.1/.scr

@@ -225,8 +225,7 @@ cache_survives() {
 	pick 2 "$at.whole/nodes"/*
 	for node in "${picked[@]}"; do
 		node=${node##*/}
-		rm -rf "$at"
-		cp -a "$at.whole" "$at"
+		renew "$at.whole" "$at"
 		rm -rf "$at/nodes/$node/$IN_CACHE"
 		mapfile -t dirs < <(ls -d "$at/nodes"/*/"$IN_CACHE")
 		want=$(cached "$at.whole")
@@ -270,8 +269,7 @@ caches_survive() {
 		snapshot "$case" restart "$BATS_TEST_TMPDIR/$case"
 		snapshot "$case" flushed "$BATS_TEST_TMPDIR/$case.flushed"
 		for node in "$BATS_TEST_TMPDIR/$case/nodes"/*; do
-			rm -rf "$at"
-			cp -a "$BATS_TEST_TMPDIR/$case/prefix" "$at"
+			renew "$BATS_TEST_TMPDIR/$case/prefix" "$at"
 			rm -rf "$at/.scr/scr.dataset.1" "$at/.scr/index.scr"
 			cp -a "$BATS_TEST_TMPDIR/$case.flushed/prefix/ckpt.1" "$at"
 			mkdir "$at/.scr/scr.dataset.1"

@@ -91,8 +91,7 @@ restored() {
 		for file in 'rank_*' 'reddesc.er.2.*_*.redset'; do
 			caches "$case" "$from/nodes"
 			file=$(find "$NODES" -name "$file" -size +9c | head -n 1)
-			printf '\377' | dd of="$file" bs=1 conv=notrunc status=none \
-				seek=$(($(stat -c %s "$file") - 5))
+			damage "$file" $(($(stat -c %s "$file") - 5)) '\377'
 			job "$map" app_calls init have_restart finalize
 			assert_line "have_restart -> 1 0"
 			[[ $stderr == *"differ, and no checksum tells which"*"stays in the cache"* ]] ||

@@ -43,9 +43,3 @@ restarts() {
 # The directory of a dataset on node K.
 dataset() { echo "$NODES/$1/$CACHE/scr.dataset.$2"; }
 
-# flip FILE OFFSET: change a byte, and keep the times.
-flip() {
-	touch -r "$1" "$BATS_TEST_TMPDIR/times"
-	printf '\xa5' | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
-	touch -r "$BATS_TEST_TMPDIR/times" "$1"
-}
