@@ -13,10 +13,10 @@
 # --tell: only say how long it will take; the trees need not have been built.
 #
 # The files that took longest come first: by build/times, which a run leaves, else
-# by testsuite/times, which is such a file and has the speed of its machine: the
-# processor's milliseconds for 30 programs.  What is silent for 15 seconds is
-# named; on a terminal one line counts the files and the time, and only failures
-# are listed.
+# by testsuite/times, which has those of two seconds or more, and the speed of its
+# machine: the processor's milliseconds for 30 programs.  What is silent for 15
+# seconds is named; on a terminal one line counts the files and the time, and only
+# failures are listed.
 #
 # The last line is in build/totals (TOTALS), too.
 # build/results has a line for each test of a bats file: suite, file, "ok", "not
@@ -431,7 +431,7 @@ left=0 order=() source='as they took here'
 mapfile -t order < <(
 	for i in "${!suites[@]}"; do
 		key_of "$i"
-		echo "${expected[$key]-5} $i"
+		echo "${expected[$key]-0} $i"
 	done | sort -k1,1rn -k2,2n
 )
 for i in "${!order[@]}"; do
@@ -492,7 +492,7 @@ next() {
 	done
 	i=${running[$pid]}
 	key_of "$i"
-	left=$((left - ${expected[$key]-5}))
+	left=$((left - ${expected[$key]-0}))
 	finished=$((finished + 1))
 	echo "$key $((SECONDS - started[i]))" >>"$scratch/times"
 	report "$i"
@@ -506,7 +506,7 @@ for job in "${order[@]}"; do
 	[ "${#running[@]}" -lt "$jobs" ] || next
 	if [ -n "${RUN_UNTIL-}" ] && [ "$EPOCHSECONDS" -ge "$RUN_UNTIL" ]; then
 		key_of "$job"
-		if [ "${expected[$key]-5}" -gt 10 ]; then
+		if [ "${expected[$key]-0}" -gt 10 ]; then
 			late+=("${suites[job]} ${files[job]}")
 			continue
 		fi

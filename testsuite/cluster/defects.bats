@@ -103,8 +103,7 @@ flip() {
 	saves
 	assert_output_has "ckpt.1/rank_4.ckpt of rank 4: its contents are damaged" \
 		"(RS) is consistent without it"
-	run on login scr_index -p "$lay_prefix" --verify --deep --checksums
-	assert_status 0
+	run -0 on login scr_index -p "$lay_prefix" --verify --deep --checksums
 }
 
 @test "D7: bytes that changed in a cache: XOR and PARTNER name the set" {
@@ -115,8 +114,7 @@ flip() {
 	[[ ! -e $lay_pfs/.scr/scr.dataset.1/summary.scr ]]
 	# Another run copies nothing and reports the same.
 	answers 1 "one of the ranks 0 2 4 6" post
-	run post --id 1 --no-compare
-	assert_status 0
+	run -0 post --id 1 --no-compare
 	bed_lay partner_8n4
 	flip node3 4
 	answers 1 "which of them is wrong is unknown" post
@@ -140,8 +138,7 @@ flip() {
 	local i pids=()
 
 	bed_lay xor_8n4
-	run post
-	assert_status 0
+	run -0 post
 	for i in 1 2 3 4 5 6; do
 		on login scr_index -p "$lay_prefix" --build 1 >/dev/null 2>&1 &
 		pids+=($!)
@@ -159,13 +156,11 @@ flip() {
 @test "D13: a prefix that was moved is built all the same" {
 	bed_lay xor_8n4
 	bed_kill node1
-	run post
-	assert_status 0
+	run -0 post
 	cp -a "$lay_pfs" "$BED_DIR/pfs/moved"
 	rm "$BED_DIR"/pfs/moved/.scr/scr.dataset.1/summary.scr \
 		"$BED_DIR"/pfs/moved/ckpt.1/rank_6.ckpt
-	run on login scr_index -p /pfs/moved --build 1
-	assert_status 0
+	run -0 on login scr_index -p /pfs/moved --build 1
 	lay_pfs=$BED_DIR/pfs/moved
 	assert_saved
 }

@@ -13,8 +13,7 @@ setup_file() { bed_up 4; }
 # are left.
 assert_whole() {
 	answers 0 "1 YES" on login scr_index -p "$lay_prefix"
-	run on login scr_index -p "$lay_prefix" --verify --deep
-	assert_status 0
+	run -0 on login scr_index -p "$lay_prefix" --verify --deep
 	[[ -z $(find "$lay_pfs" -name '.scrkit-*.tmp') ]]
 }
 

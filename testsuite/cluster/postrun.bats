@@ -25,8 +25,7 @@ assert_indexed() {
 	grep -q "event=SCAVENGE_END, dset=1, name=\"ckpt.1\", secs=" \
 		"$lay_pfs/.scr/log"
 	assert_indexed
-	run on login scr_index -p "$lay_prefix" --verify --deep
-	assert_status 0
+	run -0 on login scr_index -p "$lay_prefix" --verify --deep
 }
 
 # Each scheme of the golden data loses as many nodes as it tolerates, and each
@@ -116,8 +115,7 @@ saves_by() # REMOTE CASE [NODE...]
 	local before
 
 	bed_lay xor_8n4
-	run post
-	assert_status 0
+	run -0 post
 	before=$(cd "$lay_pfs" && stat -c '%n %i %Y' -- *)
 	answers 0 "is saved" post
 	assert_output_lacks copied
@@ -157,8 +155,7 @@ saves_by() # REMOTE CASE [NODE...]
 	bed_lay xor_8n4
 	bed_kill node3
 	lay_env+=(SCR_USE_CONTAINERS=1)
-	run post --pack-current
-	assert_status 0
+	run -0 post --pack-current
 	[[ -n $(ls "$lay_pfs"/.scr/scr.dataset.1/.scr) ]]
 	on login scr_container -p "$lay_prefix" verify 1
 	on login scr_container -p "$lay_prefix" extract -C /pfs/out 1
@@ -183,8 +180,7 @@ saves_by() # REMOTE CASE [NODE...]
 @test "under SLURM, over srun, a node dies and SLURM does not know it yet" {
 	bed_slurm_up
 	bed_lay rs2_8n4
-	run post_in_slurm node2
-	assert_status 0
+	run -0 post_in_slurm node2
 	assert_output_has "maybe alive: node2"
 	assert_output_lacks dead
 	assert_saved

@@ -28,8 +28,7 @@ assert_first() {
 
 @test "a second job starts too early: it waits, and finds what was saved" {
 	slow_scavenge post
-	run on login env "${lay_env[@]}" SCR_JOB_ID=1001 scr_prerun
-	assert_status 0
+	run -0 on login env "${lay_env[@]}" SCR_JOB_ID=1001 scr_prerun
 	assert_output_has "scavenge of job 1000 on login" "waiting"
 	grep -q "is saved" "$BATS_TEST_TMPDIR/first"
 	answers 0 "1 YES" on login scr_index -p "$lay_prefix"
@@ -39,8 +38,7 @@ assert_first() {
 
 @test "a second job starts too early and does not wait: status 1" {
 	slow_scavenge post
-	run on node4 env "${lay_env[@]}" SCR_JOB_ID=1001 scr_prerun --wait 0
-	assert_status 1
+	run -1 on node4 env "${lay_env[@]}" SCR_JOB_ID=1001 scr_prerun --wait 0
 	assert_output_has "scavenge of job 1000 on login" "--wait"
 	[[ -e $lay_pfs/.scr/flush.scr ]]
 	assert_first
@@ -59,8 +57,7 @@ assert_first() {
 	slow_scavenge post
 	on login sh -c 'kill -9 $(sed "s/.*process \([0-9]*\).*/\1/" \
 		"$1/.scr/scavenge.lock")' - "$lay_prefix"
-	run on login env "${lay_env[@]}" SCR_JOB_ID=1001 scr_prerun
-	assert_status 0
+	run -0 on login env "${lay_env[@]}" SCR_JOB_ID=1001 scr_prerun
 	assert_output_lacks waiting
 	wait "$first" || true
 	bed_fast node1
@@ -91,8 +88,7 @@ assert_first() {
 	for node in node1 node2 node4; do
 		[[ -z $(on "$node" find "$lay_cache/" -name "scr.dataset.*") ]]
 	done
-	run post
-	assert_status 0
+	run -0 post
 	bed_wipe
 	bed_lay -s xor_8n4
 	saves --clean
@@ -107,8 +103,7 @@ assert_first() {
 	assert_status 0
 	job_post
 	assert_status 0
-	run on login env "${job_env[@]}" SCR_JOB_ID=j2 scr_prerun --force
-	assert_status 0
+	run -0 on login env "${job_env[@]}" SCR_JOB_ID=j2 scr_prerun --force
 	assert_output_is ""
 	[[ ! -e $BED_DIR/pfs/run/.scr/flush.scr.bak ]]
 }

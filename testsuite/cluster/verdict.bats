@@ -32,11 +32,9 @@ cached() {
 	bed_fast node2
 	# What it started there ends later by itself.
 	on node2 pkill -KILL -x scr_copy || true
-	run post --plan --json
-	assert_status 0
+	run -0 post --plan --json
 	plan=$(sed -n 's/.*"bytes": *\([0-9]*\).*/\1/p' <<<"$output" | head -n 1)
-	run post --json
-	assert_status 0
+	run -0 post --json
 	run=$(sed -n 's/.*"bytes_copied": *\([0-9]*\).*/\1/p' <<<"$output")
 	((plan == run && run > 0)) || failed "plan $plan, run $run"
 	assert_saved
@@ -75,8 +73,7 @@ in_vain() {
 	assert_output_has /dev/shm/golduser/scr.1000 \
 		"flush.scr lists datasets in its caches"
 	# Neither is given: flush.scr names both.
-	run on login env "${lay_env[@]:2}" scr_postrun -t 2
-	assert_status 0
+	run -0 on login env "${lay_env[@]:2}" scr_postrun -t 2
 	assert_saved
 }
 

@@ -263,12 +263,10 @@ build_of_b_by_other_clocks() {
 		cp "$D/filemap_2" "$D/filemap_1"
 		cp -a p damaged
 		ends 0 scr_index -p p --build 4
-		run scr_index -p p --verify --deep 4
-		assert_status 0
+		run -0 scr_index -p p --verify --deep 4
 		diff <(scr_inspect -m tree good) \
 			<(scr_inspect -m tree "$D/rank2file.0.0")
-		run scr_inspect -p p 4
-		assert_status 0
+		run -0 scr_inspect -p p 4
 
 		rm -rf p
 		mv damaged p

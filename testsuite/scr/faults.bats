@@ -145,8 +145,7 @@ faults_of() {
 	rm -f "$trace"
 	kills_bring_back
 	SHIM_TRACE=$trace SHIM_RANKS=$1 begin_round "${@:2}"
-	end_round
-	assert_status 0
+	end_round 0
 	awk -v seed=$RANDOM -v rank="$1" -v every="${EVERY-}" '
 	function random(n) { return int(rand() * n) + 1 }
 	function error(k) { return errors[k, random(number[k])] }
@@ -225,8 +224,7 @@ each_fault() {
 
 @test "faults while a job restarts from the caches, writes and flushes" {
 	begin_round steps=2
-	end_round
-	assert_status 0
+	end_round 0
 	kills_keep
 	each_fault steps=2
 }
@@ -234,8 +232,7 @@ each_fault() {
 @test "faults while what a node has lost is rebuilt" {
 	export SCR_FLUSH=0
 	begin_round steps=2
-	end_round
-	assert_status 0
+	end_round 0
 	lose 2
 	kills_keep
 	each_fault steps=1
@@ -243,8 +240,7 @@ each_fault() {
 
 @test "faults while a job restarts from the prefix" {
 	begin_round steps=2
-	end_round
-	assert_status 0
+	end_round 0
 	lose 0 1 2 3
 	kills_keep
 	each_fault steps=1
@@ -252,15 +248,13 @@ each_fault() {
 
 @test "faults with bypass, and on the only copy" {
 	SCR_CACHE_BYPASS=1 begin_round steps=2
-	end_round
-	assert_status 0
+	end_round 0
 	kills_keep
 	SCR_CACHE_BYPASS=1 each_fault steps=1
 	kills_fresh
 	export SCR_COPY_TYPE=SINGLE SCR_FLUSH=0
 	begin_round steps=2
-	end_round
-	assert_status 0
+	end_round 0
 	kills_keep
 	each_fault steps=1
 }
@@ -272,8 +266,7 @@ each_fault() {
 	mkdir -p "$NODES/1"
 	mount -t tmpfs -o size=400k none "$NODES/1"
 	begin_round steps=2
-	end_round
-	assert_status 0
+	end_round 0
 	head -c 1M /dev/zero >"$NODES/1/full" 2>/dev/null || true
 	begin_round steps=2
 	end_round

@@ -67,12 +67,13 @@ begin_round() {
 	JOB=$!
 }
 
-# Wait for the job; its status and messages are those of `try`.
+# end_round [STATUS]: wait for the job; its status and messages are those of `try`.
 end_round() {
 	status=0
 	wait "$JOB" || status=$?
 	output=$(<"$BATS_TEST_TMPDIR/out")
 	stderr=$(<"$BATS_TEST_TMPDIR/err")
+	[[ -z ${1-} ]] || assert_status "$1"
 }
 
 # The only child of a process; waits until it has one, or has ended.

@@ -19,8 +19,7 @@ operations() {
 	rm -f "$BATS_TEST_TMPDIR/count"
 	SHIM_COUNT_FILE=$BATS_TEST_TMPDIR/count SHIM_RANKS=$1 \
 		begin_round "${@:2}"
-	end_round
-	assert_status 0
+	end_round 0
 	operations=$(<"$BATS_TEST_TMPDIR/count")
 	((operations > 20))
 }
@@ -46,8 +45,7 @@ each_step() {
 			failed "rank $rank, operation $n: not killed"
 		check_prefix || failed "rank $rank, operation $n"
 		begin_round steps=1
-		end_round
-		assert_status 0
+		end_round 0
 		judge || failed "rank $rank, operation $n: $(<"$JOURNAL")"
 		check_prefix || failed "rank $rank, operation $n"
 		no_litter || failed "rank $rank, operation $n"
@@ -63,8 +61,7 @@ no_litter() {
 # each_step on ranks 0 and 1, after two checkpoints, and what `$1` does then.
 all_steps() {
 	begin_round steps=2
-	end_round
-	assert_status 0
+	end_round 0
 	"$@"
 	kills_keep
 	each_step 0 steps=1
