@@ -92,14 +92,12 @@ int sets_assign(struct gen *g, struct error *err);
 void sets_desc(const struct gen *g, uint32_t set, uint32_t member,
 	       struct redset_desc *out);
 
-/* --- content.c --- */
+/* --- place.c: contents and places of the files of a rank --- */
 
 /* Compute the bytes off ... off + len - 1 of file `file` of rank `rank`; other
  * ones for each value of `variant`. */
 void content_fill(uint64_t variant, uint32_t rank, uint32_t file, uint64_t off,
 		  size_t len, unsigned char *to);
-
-/* --- place.c: where the files of a rank are written --- */
 
 /* Make the directories; open prefix_fd and nodes_fd. */
 int place_open(struct gen *g, struct error *err);

@@ -93,18 +93,6 @@ parse_lost(struct gen *g, const char *text, struct error *err)
 	return 0;
 }
 
-static int
-parse_layout(struct gen *g, const char *text, struct error *err)
-{
-	g->in_prefix = str_eq(text, "prefix") || str_eq(text, "both");
-	g->in_cache = str_eq(text, "cache") || str_eq(text, "both");
-	return g->in_prefix || g->in_cache
-		       ? 0
-		       : error_set(err, ERROR_USAGE,
-				   "--layout %s: not prefix, cache, both",
-				   text);
-}
-
 /* Find the directories.  Those of the nodes are beside the prefix, and so is
  * `local`, the path by which each node knows its own. */
 static int
@@ -166,9 +154,14 @@ apply_settings(struct gen *g, const struct settings *s, struct error *err)
 	g->seed = s->seed;
 	if (!dataset_name_ok(g->name) || !path_is_clean(g->dir))
 		return error_set(err, ERROR_USAGE, "%s: not a name", g->name);
+	g->in_prefix = !str_eq(s->layout, "cache");
+	g->in_cache = !str_eq(s->layout, "prefix");
+	if (g->in_prefix && g->in_cache && !str_eq(s->layout, "both"))
+		return error_set(err, ERROR_USAGE,
+				 "--layout %s: not prefix, cache, both",
+				 s->layout);
 	if (parse_type(g, s, err) < 0 || parse_size(g, s->size, err) < 0 ||
-	    parse_lost(g, s->lose, err) < 0 ||
-	    parse_layout(g, s->layout, err) < 0)
+	    parse_lost(g, s->lose, err) < 0)
 		return -1;
 	return find_places(g, s, err);
 }

@@ -64,15 +64,6 @@ plan_attr(const struct gen *g, uint32_t rank, uint32_t number, uint64_t size,
 	a->atime = a->ctime = a->mtime;
 }
 
-/* The size of a file: `size` plus up to `spread`. */
-static uint64_t
-plan_size(const struct gen *g, uint32_t rank, uint32_t number)
-{
-	uint64_t x = ((uint64_t)rank << 32 | number) * UINT64_C(2654435761);
-
-	return g->size + (g->spread > 0 ? x % (g->spread + 1) : 0);
-}
-
 void
 metawrite_plan(struct gen *g)
 {
@@ -85,6 +76,8 @@ metawrite_plan(struct gen *g)
 		for (uint32_t i = 0; i < g->nfiles; i++) {
 			struct gen_file *f = &r->files[i];
 			char number[16] = "";
+			uint64_t x = ((uint64_t)rank << 32 | i) *
+				     UINT64_C(2654435761);
 
 			if (g->nfiles > 1)
 				snprintf(number, sizeof(number), "_%" PRIu32,
@@ -94,7 +87,9 @@ metawrite_plan(struct gen *g)
 			f->base = path_base(f->rel);
 			f->cache_path =
 				gen_printf(g, "%s/%s", g->cache_dir, f->base);
-			plan_attr(g, rank, i, plan_size(g, rank, i), &f->attr);
+			/* `size` plus up to `spread`. */
+			x = g->spread > 0 ? x % (g->spread + 1) : 0;
+			plan_attr(g, rank, i, g->size + x, &f->attr);
 		}
 	}
 }
@@ -124,37 +119,30 @@ add_file(const struct gen *g, struct kvtree *t, const struct gen_file *f)
 	must(filemap_add(t, &entry, NULL) == 0);
 }
 
-/* Encode and write the filemap of one rank.  The file that was routed last
- * comes first. */
-static int
-write_filemap(struct gen *g, uint32_t rank, struct kvtree *t, struct buf *out,
-	      struct error *err)
-{
-	struct gen_rank *r = &g->ranks[rank];
-	char name[64];
-
-	tree_clear(t);
-	buf_clear(out);
-	for (uint32_t i = g->nfiles; i-- > 0;)
-		add_file(g, t, &r->files[i]);
-	must(kvtree_encode(t, out, NULL) == 0);
-	r->map = gen_alloc(g->arena, 1, out->len);
-	memcpy(r->map, out->data, out->len);
-	plan_attr(g, rank, g->nfiles, out->len, &r->map_attr);
-	r->map_attr.mode = S_IFREG | (g->mode != 0 ? g->mode : 0644);
-	return place_meta(g, rank, filemap_name(name, sizeof(name), rank),
-			  r->map, out->len, &r->map_attr, err);
-}
-
 int
 metawrite_filemaps(struct gen *g, struct error *err)
 {
 	struct kvtree *t = kvtree_new(NULL);
 	struct buf out = BUF_INIT;
+	char name[64];
 	int rc = 0;
 
-	for (uint32_t r = 0; rc == 0 && r < g->nranks; r++)
-		rc = write_filemap(g, r, t, &out, err);
+	for (uint32_t rank = 0; rc == 0 && rank < g->nranks; rank++) {
+		struct gen_rank *r = &g->ranks[rank];
+
+		tree_clear(t);
+		buf_clear(&out);
+		/* The file that was routed last comes first. */
+		for (uint32_t i = g->nfiles; i-- > 0;)
+			add_file(g, t, &r->files[i]);
+		must(kvtree_encode(t, &out, NULL) == 0);
+		r->map = gen_alloc(g->arena, 1, out.len);
+		memcpy(r->map, out.data, out.len);
+		plan_attr(g, rank, g->nfiles, out.len, &r->map_attr);
+		r->map_attr.mode = S_IFREG | (g->mode != 0 ? g->mode : 0644);
+		rc = place_meta(g, rank, filemap_name(name, sizeof(name), rank),
+				r->map, out.len, &r->map_attr, err);
+	}
 	buf_free(&out);
 	kvtree_free(t);
 	return rc;
@@ -209,39 +197,6 @@ read_table(const struct gen *g, int dir, const char *name, const char *table,
 	return t;
 }
 
-static int
-write_flush(const struct gen *g, struct error *err)
-{
-	struct kvtree *e = NULL;
-	struct kvtree *t = read_table(g, g->prefix_fd, ".scr/" FLUSH_FILE,
-				      "DATASET", &e, err);
-	int rc = -1;
-
-	if (t == NULL)
-		return -1;
-	if (g->is_output)
-		kvtree_set(e, "OUTPUT", "1", NULL);
-	if (g->is_ckpt)
-		kvtree_set(e, "CKPT", "1", NULL);
-	kvtree_set(e, "LOCATION", "CACHE", NULL);
-	kvtree_set(e, "NAME", g->name, NULL);
-	rc = kvtree_write_file(t, g->prefix_fd, ".scr/" FLUSH_FILE, err);
-	kvtree_free(t);
-	return rc;
-}
-
-static int
-write_nodes(const struct gen *g, struct error *err)
-{
-	struct kvtree *t = kvtree_new(NULL);
-	int rc = 0;
-
-	kvtree_set_u64(t, "NODES", g->nnodes, NULL);
-	rc = kvtree_write_file(t, g->prefix_fd, ".scr/" NODES_FILE, err);
-	kvtree_free(t);
-	return rc;
-}
-
 /* Write `t` into a directory of the node, and free it. */
 static int
 write_tree(const struct gen *g, uint32_t node, const char *dir,
@@ -255,23 +210,6 @@ write_tree(const struct gen *g, uint32_t node, const char *dir,
 	buf_free(&out);
 	kvtree_free(t);
 	return rc;
-}
-
-static int
-write_cindex(const struct gen *g, uint32_t node, struct error *err)
-{
-	const char *dir = "cntl/" GEN_USER "/scr." GEN_JOB;
-	char path[PATH_MAX];
-	struct kvtree *t = NULL, *e = NULL;
-
-	snprintf(path, sizeof(path), "node%" PRIu32 "/%s/" CINDEX_FILE, node,
-		 dir);
-	t = read_table(g, g->nodes_fd, path, "DSET", &e, err);
-	if (t == NULL)
-		return -1;
-	kvtree_set(e, "BYPASS", "0", NULL);
-	kvtree_set(e, "PATH", g->cache_dir, NULL);
-	return write_tree(g, node, dir, CINDEX_FILE, t, err);
 }
 
 /* --- Other files in a node's cache (formats.md 7) --- */
@@ -347,16 +285,43 @@ write_shuffle(const struct gen *g, uint32_t node, bool map, struct error *err)
 int
 metawrite_indexes(const struct gen *g, struct error *err)
 {
-	if (write_flush(g, err) < 0 || write_nodes(g, err) < 0)
+	const char *dir = "cntl/" GEN_USER "/scr." GEN_JOB;
+	char path[PATH_MAX];
+	struct kvtree *e = NULL;
+	struct kvtree *t = read_table(g, g->prefix_fd, ".scr/" FLUSH_FILE,
+				      "DATASET", &e, err);
+	int rc = -1;
+
+	if (t == NULL)
 		return -1;
-	for (uint32_t k = 0; g->in_cache && k < g->nnodes; k++) {
+	if (g->is_output)
+		kvtree_set(e, "OUTPUT", "1", NULL);
+	if (g->is_ckpt)
+		kvtree_set(e, "CKPT", "1", NULL);
+	kvtree_set(e, "LOCATION", "CACHE", NULL);
+	kvtree_set(e, "NAME", g->name, NULL);
+	rc = kvtree_write_file(t, g->prefix_fd, ".scr/" FLUSH_FILE, err);
+	tree_clear(t);
+	kvtree_set_u64(t, "NODES", g->nnodes, NULL);
+	if (rc == 0)
+		rc = kvtree_write_file(t, g->prefix_fd, ".scr/" NODES_FILE,
+				       err);
+	kvtree_free(t);
+	for (uint32_t k = 0; rc == 0 && g->in_cache && k < g->nnodes; k++) {
 		if (g->lost[k])
 			continue;
-		if (write_cindex(g, k, err) < 0)
+		snprintf(path, sizeof(path), "node%" PRIu32 "/%s/" CINDEX_FILE,
+			 k, dir);
+		t = read_table(g, g->nodes_fd, path, "DSET", &e, err);
+		if (t == NULL)
 			return -1;
-		if (!g->none && (write_shuffle(g, k, true, err) < 0 ||
-				 write_shuffle(g, k, false, err) < 0))
-			return -1;
+		kvtree_set(e, "BYPASS", "0", NULL);
+		kvtree_set(e, "PATH", g->cache_dir, NULL);
+		rc = write_tree(g, k, dir, CINDEX_FILE, t, err);
+		if (rc == 0 && !g->none)
+			rc = write_shuffle(g, k, true, err);
+		if (rc == 0 && !g->none)
+			rc = write_shuffle(g, k, false, err);
 	}
-	return 0;
+	return rc;
 }

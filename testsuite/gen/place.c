@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * place.c - write the files of a rank below the prefix, in the cache of its
- * node, or in both; nowhere if the node is lost.
+ * place.c - what the files contain, and where they are written: below the prefix,
+ * in the cache of the rank's node, or in both; nowhere if the node is lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,35 @@
 #include "error.h"
 #include "gen/gen.h"
 #include "io.h"
+
+/* Mix the bits of a counter (the finalizer of MurmurHash3). */
+static uint64_t
+mix(uint64_t x)
+{
+	x ^= x >> 33;
+	x *= UINT64_C(0xff51afd7ed558ccd);
+	x ^= x >> 33;
+	x *= UINT64_C(0xc4ceb9fe1a85ec53);
+	return x ^ x >> 33;
+}
+
+void
+content_fill(uint64_t variant, uint32_t rank, uint32_t file, uint64_t off,
+	     size_t len, unsigned char *to)
+{
+	uint64_t seed = mix(((uint64_t)rank << 32 | file) + 1 + mix(variant));
+	uint64_t i = seed + off / 8, word = mix(i++);
+	size_t skip = off % 8, part = 8 - skip < len ? 8 - skip : len;
+
+	/* First part of a word, whole words, last part of a word. */
+	memcpy(to, (const char *)&word + skip, part);
+	for (to += part, len -= part; len >= 8; to += 8, len -= 8) {
+		word = mix(i++);
+		memcpy(to, &word, 8);
+	}
+	word = mix(i);
+	memcpy(to, &word, len);
+}
 
 /* Make `path` below `dir`, with its missing parents. */
 static int
@@ -146,29 +175,20 @@ place_write(struct place_file *f, const void *data, size_t len, uint64_t off,
 	return 0;
 }
 
-static int
-finish(int fd, const char *name, const struct attr *attr, struct error *err)
-{
-	struct timespec times[2];
-
-	if (attr == NULL)
-		return 0;
-	times[0] = attr->atime;
-	times[1] = attr->mtime;
-	if (fchmod(fd, attr->mode & 07777) < 0 || futimens(fd, times) < 0)
-		return error_sys(err, "%s: cannot set mode and times", name);
-	return 0;
-}
-
 int
 place_done(struct place_file *f, const struct attr *attr, struct error *err)
 {
-	int rc = 0;
+	int rc = 0, fd = -1;
 
-	for (; f->n > 0; f->n--) {
-		if (rc == 0)
-			rc = finish(f->fd[f->n - 1], f->name, attr, err);
-		if (close(f->fd[f->n - 1]) < 0 && rc == 0)
+	while (f->n > 0) {
+		fd = f->fd[--f->n];
+		if (rc == 0 && attr != NULL &&
+		    (fchmod(fd, attr->mode & 07777) < 0 ||
+		     futimens(fd, (struct timespec[]){ attr->atime,
+						       attr->mtime }) < 0))
+			rc = error_sys(err, "%s: cannot set mode and times",
+				       f->name);
+		if (close(fd) < 0 && rc == 0)
 			rc = error_sys(err, "%s", f->name);
 	}
 	return rc;

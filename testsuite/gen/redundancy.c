@@ -2,7 +2,7 @@
 /*
  * redundancy.c - the redundancy sets of a generated dataset.
  *
- * content.c can compute any part of a file, so the parity covers the files of
+ * content_fill() can compute any part of a file, so the parity covers the files of
  * lost nodes, too, and no file is read back.
  */
 
@@ -74,46 +74,6 @@ write_part(void *arg, uint32_t member, bool descriptor, uint64_t off,
 	return place_write(&w->files[member], data, len, off, err);
 }
 
-static void
-list_files(struct work *w, uint32_t member, struct arena *arena)
-{
-	const struct gen_rank *r = &w->g->ranks[w->set->ranks[member]];
-	struct redset_member *m = &w->members[member];
-
-	m->known = true;
-	sets_desc(w->g, r->set, member, &m->desc);
-	m->nfiles = w->map ? 1 : w->g->nfiles;
-	m->files = gen_alloc(arena, m->nfiles, sizeof(*m->files));
-	for (size_t i = 0; i < m->nfiles; i++) {
-		m->files[i].path =
-			w->map ? r->map_path : r->files[i].cache_path;
-		m->files[i].attr = w->map ? r->map_attr : r->files[i].attr;
-		m->bytes += m->files[i].attr.size;
-	}
-}
-
-static int
-write_set(struct work *w, struct arena *arena, struct error *err)
-{
-	const uint32_t n = w->set->n;
-	struct redwrite red = {
-		.ranks = w->set->ranks,
-		.arg = w,
-		.read = read_string,
-		.write = write_part,
-	};
-	int rc = 0;
-
-	red.members = w->members = gen_alloc(arena, n, sizeof(*w->members));
-	w->files = gen_alloc(arena, n, sizeof(*w->files));
-	for (uint32_t m = 0; m < n; m++)
-		list_files(w, m, arena);
-	rc = redwrite(&red, err);
-	for (uint32_t m = 0; rc == 0 && m < n; m++)
-		rc = place_done(&w->files[m], NULL, err);
-	return rc;
-}
-
 int
 redundancy_write(const struct gen *g, bool map, struct error *err)
 {
@@ -122,9 +82,38 @@ redundancy_write(const struct gen *g, bool map, struct error *err)
 
 	must(arena != NULL);
 	for (uint32_t s = 0; rc == 0 && s < g->nsets; s++) {
-		struct work w = { .g = g, .set = &g->sets[s], .map = map };
+		const struct gen_set *set = &g->sets[s];
+		struct work w = { .g = g, .set = set, .map = map };
+		struct redwrite red = {
+			.ranks = set->ranks,
+			.arg = &w,
+			.read = read_string,
+			.write = write_part,
+		};
 
-		rc = write_set(&w, arena, err);
+		red.members = w.members =
+			gen_alloc(arena, set->n, sizeof(*w.members));
+		w.files = gen_alloc(arena, set->n, sizeof(*w.files));
+		for (uint32_t i = 0; i < set->n; i++) {
+			const struct gen_rank *r = &g->ranks[set->ranks[i]];
+			struct redset_member *m = &w.members[i];
+
+			m->known = true;
+			sets_desc(g, s, i, &m->desc);
+			m->nfiles = map ? 1 : g->nfiles;
+			m->files =
+				gen_alloc(arena, m->nfiles, sizeof(*m->files));
+			for (size_t k = 0; k < m->nfiles; k++) {
+				m->files[k].path = map ? r->map_path
+						       : r->files[k].cache_path;
+				m->files[k].attr =
+					map ? r->map_attr : r->files[k].attr;
+				m->bytes += m->files[k].attr.size;
+			}
+		}
+		rc = redwrite(&red, err);
+		for (uint32_t m = 0; rc == 0 && m < set->n; m++)
+			rc = place_done(&w.files[m], NULL, err);
 		arena_reset(arena);
 	}
 	arena_free(arena);

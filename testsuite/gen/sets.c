@@ -19,26 +19,6 @@ add_set(struct gen *g, const uint32_t *ranks, uint32_t count)
 	memcpy(set->ranks, ranks, count * sizeof(*ranks));
 }
 
-/* Split ranks that have the same number on their nodes into sets of set_size or
- * slightly more, in order. */
-static void
-split_across(struct gen *g, const uint32_t *across, uint32_t count)
-{
-	uint32_t size = g->set_size, groups = count / size, base = count;
-	uint32_t larger = 0, at = 0, n = 0;
-
-	if (count == 0)
-		return;
-	if (groups > 0)
-		base = size + (count - groups * size) / groups;
-	larger = count % base;
-	for (; at < count; at += n) {
-		n = base + (larger > 0);
-		larger -= larger > 0;
-		add_set(g, across + at, n);
-	}
-}
-
 static int
 by_first_rank(const void *a, const void *b)
 {
@@ -47,48 +27,41 @@ by_first_rank(const void *a, const void *b)
 	return x->ranks[0] < y->ranks[0] ? -1 : x->ranks[0] > y->ranks[0];
 }
 
-/* Make all sets, unordered.  `across` and `local` have room for all ranks. */
+/* Make all sets, unordered: ranks that have the same number on their nodes are split,
+ * in order, into sets of set_size or slightly more. */
 static void
-make_sets(struct gen *g, uint32_t *across, uint32_t *local)
+make_sets(struct gen *g)
 {
 	uint32_t *on_node = gen_alloc(g->arena, g->nnodes, sizeof(*on_node));
-	uint32_t count = 0, most = 0;
+	uint32_t *local = gen_alloc(g->arena, g->nranks, sizeof(*local));
+	uint32_t *across = gen_alloc(g->arena, g->nranks, sizeof(*across));
+	uint32_t count = 1;
 
-	for (uint32_t r = 0; r < g->nranks; r++) {
+	for (uint32_t r = 0; r < g->nranks; r++)
 		local[r] = on_node[g->ranks[r].node]++;
-		most = local[r] >= most ? local[r] + 1 : most;
-	}
-	for (uint32_t l = 0; l < most; l++) {
+	for (uint32_t l = 0; count > 0; l++) {
+		uint32_t size = g->set_size, base = 0, larger = 0, n = 0;
+
 		count = 0;
 		for (uint32_t r = 0; r < g->nranks; r++)
 			if (local[r] == l)
 				across[count++] = r;
-		split_across(g, across, count);
+		base = count < size ? count : count / (count / size);
+		larger = count > 0 ? count % base : 0;
+		for (uint32_t at = 0; at < count; at += n) {
+			n = base + (larger > 0);
+			larger -= larger > 0;
+			add_set(g, across + at, n);
+		}
 	}
-}
-
-static int
-check_size(const struct gen *g, const struct gen_set *s, struct error *err)
-{
-	uint32_t least = g->type == REDSET_SINGLE ? 1
-			 : g->type == REDSET_RS	  ? g->failures + 1
-						  : 2;
-
-	if (!g->none && s->n < least)
-		return error_set(err, ERROR_USAGE,
-				 "a set of %u is too small for %s", s->n,
-				 redset_type_name(g->type));
-	if (g->type == REDSET_RS && s->n + g->failures > 256)
-		return error_set(err, ERROR_USAGE, "a set of %u is too large",
-				 s->n);
-	return 0;
 }
 
 int
 sets_assign(struct gen *g, struct error *err)
 {
-	uint32_t *scratch =
-		gen_alloc(g->arena, 2 * (size_t)g->nranks, sizeof(*scratch));
+	uint32_t least = g->none || g->type == REDSET_SINGLE ? 1
+			 : g->type == REDSET_RS		     ? g->failures + 1
+							     : 2;
 
 	for (uint32_t r = 0; r < g->nranks; r++)
 		g->ranks[r].node = g->cyclic
@@ -100,14 +73,21 @@ sets_assign(struct gen *g, struct error *err)
 		for (uint32_t r = 0; r < g->nranks; r++)
 			add_set(g, &r, 1);
 	else
-		make_sets(g, scratch, scratch + g->nranks);
+		make_sets(g);
 	qsort(g->sets, g->nsets, sizeof(*g->sets), by_first_rank);
 	for (uint32_t s = 0; s < g->nsets; s++) {
-		if (check_size(g, &g->sets[s], err) < 0)
-			return -1;
-		for (uint32_t m = 0; m < g->sets[s].n; m++) {
-			g->ranks[g->sets[s].ranks[m]].set = s;
-			g->ranks[g->sets[s].ranks[m]].member = m;
+		const struct gen_set *set = &g->sets[s];
+
+		if (set->n < least)
+			return error_set(err, ERROR_USAGE,
+					 "a set of %u is too small for %s",
+					 set->n, redset_type_name(g->type));
+		if (g->type == REDSET_RS && set->n + g->failures > 256)
+			return error_set(err, ERROR_USAGE,
+					 "a set of %u is too large", set->n);
+		for (uint32_t m = 0; m < set->n; m++) {
+			g->ranks[set->ranks[m]].set = s;
+			g->ranks[set->ranks[m]].member = m;
 		}
 	}
 	return 0;
