@@ -63,9 +63,7 @@ disturb() {
 
 	shift 2
 	renew fresh
-	LD_PRELOAD=$SHIM SHIM_COUNT_FILE=count "$@"
-	total=$(tail -n 1 count)
-	((total > 10))
+	operations "$@"
 	for n in $(moments "$total" 6); do
 		renew fresh
 		try env LD_PRELOAD="$SHIM" "$how=$n" "$@"
@@ -150,11 +148,6 @@ current() {
 	mkdir p/.scr
 	ends 1 scr_index -p p --json
 	assert_output_has '"status": 1' '"errors": ['
-}
-
-@test "a full disk at the end of stdout is an error" {
-	multi
-	warns 1 "cannot write" bash -c 'scr_index -p p >/dev/full'
 }
 
 # --- Lists ---
@@ -267,27 +260,22 @@ ckpt.1    1 20666 -"
 	scr_index -q -p p --drop both.3
 	[ "$(current)" = ckpt.1 ]
 	scr_index -q -p p --add ckpt.5
-	ends 0 scr_index -p p -d ckpt.1
-	assert_stderr_one_line \
-		"no checkpoint is marked as the restart point: the next job tries ckpt.5"
+	complains 0 "no checkpoint is marked as the restart point: the next job tries ckpt.5" \
+		scr_index -p p -d ckpt.1
 	ends 0 scr_index -p p --drop-all
 	assert_stderr_empty
 }
 
-@test "--drop-after works with outputs; nothing newer is no error" {
-	multi
-	scr_index -q -p p --drop-after out.2
-	[ "$(names | xargs)" = "out.2 ckpt.1" ]
-	scr_index -q -p p --drop-after out.2
-	[ "$(names | xargs)" = "out.2 ckpt.1" ]
-	ends 1 scr_index -p p --drop-after nosuch
-}
-
-@test "--drop-all forgets all, and no file" {
+@test "--drop-after works with outputs; --drop-all forgets all, and no file" {
 	multi
 	find p -name '*.dat' | sort >before
+	for _ in 1 2; do # then nothing newer is no error
+		scr_index -q -p p --drop-after out.2
+		[ "$(names | xargs)" = "out.2 ckpt.1" ]
+	done
+	ends 1 scr_index -p p --drop-after nosuch
 	ends 0 scr_index -p p --drop-all --json
-	assert_output_has '"ckpt.5"' '"out.2"' '"current": null'
+	assert_output_has '"ckpt.1"' '"out.2"' '"current": null'
 	[ -z "$(names)" ]
 	find p -name '*.dat' | sort | diff before -
 	for name in ckpt.1 out.2 both.3 ckpt.5; do
@@ -367,30 +355,18 @@ ckpt.1    1 20666 -"
 	assert_stderr_empty
 	assert_output_has ckpt.1 both.3 ckpt.5
 	[ "$(current)" = both.3 ]
-}
-
-@test "a second damaged index does not overwrite the first one kept" {
-	multi
-	: >p/.scr/index.scr
-	scr_index -q -p p --uncurrent
+	# Another one does not overwrite the one that was kept.
 	echo second >p/.scr/index.scr
 	scr_index -q -p p --current ckpt.1
-	[ ! -s p/.scr/index.scr.bak ]
+	cmp rubbish p/.scr/index.scr.bak
 	[ "$(cat p/.scr/index.scr.bak.1)" = second ]
-	[ "$(names | wc -l)" -eq 4 ]
+	[ "$(names | wc -l)" -eq 3 ]
 }
 
-@test "an index of another version is damaged" {
-	multi
-	printf '  %s\n' VERSION '  3' | craft p/.scr/index.scr
-	warns 3 VERSION scr_index -p p
-	assert_output_has ckpt.5
-}
-
-@test "an index with an entry that cannot be read is damaged" {
+@test "an index of another version, or with an entry that cannot be read, is damaged" {
 	local edit
 
-	for edit in '/^      COMPLETE/,+1s/1$/yes/' \
+	for edit in '/^      COMPLETE/,+1s/1$/yes/' '/^  VERSION/,+1s/2$/3/' \
 		'/^        FILES/,+1s/[0-9]$/-1/'; do
 		rm -rf p
 		multi
@@ -399,7 +375,7 @@ ckpt.1    1 20666 -"
 		cp p/.scr/index.scr damaged
 		ends 3 scr_index -p p --all
 		assert_output_has ckpt.5 both.3 ckpt.1
-		assert_stderr_has "index.scr: dataset " index.scr.bak
+		[[ $stderr == *"index.scr: "*index.scr.bak* ]]
 		ends 0 scr_index -p p --current both.3
 		cmp damaged p/.scr/index.scr.bak
 		[ "$(current)" = both.3 ]
@@ -594,15 +570,6 @@ ckpt.1    1 20666 -"
 	[ -z "$(find p -name '.scrkit*')" ]
 }
 
-@test "a lock held by another process: reported, and waited for" {
-	command -v flock >/dev/null || skip "no flock(1)"
-	gen -p p -n 2 -t XOR
-	lock=p/.scr/scr.dataset.1/.scrkit.lock
-	# Ctrl-C ends the wait.
-	rejects flock $lock timeout -s INT 0.3 scr_index -q -p p --build 1
-	waits_for $lock scr_index -p p --build 1
-}
-
 # --- Add ---
 
 @test "--add looks at the files" {
@@ -655,8 +622,7 @@ ckpt.1    1 20666 -"
 @test "--verify, --add: a dataset that can be rebuilt is damaged, exit 3" {
 	built p 1 -n 4 -t XOR -s 5000
 	rm p/ckpt.1/rank_2.ckpt
-	ends 3 scr_index -p p --verify
-	assert_stderr_one_line rank_2.ckpt "can be rebuilt"
+	complains 3 "can be rebuilt" scr_index -p p --verify
 	scr_index -q -p p --build 1
 	rm p/.scr/scr.dataset.1/filemap_1 p/.scr/scr.dataset.1/reddesc.er.3.xor*
 	ends 3 scr_index -p p --verify
@@ -711,13 +677,6 @@ ckpt.1    1 20666 -"
 	ends 0 scr_index -p q --verify 3
 }
 
-@test "--verify: the directory of a dataset is gone" {
-	multi
-	rm -r p/.scr/scr.dataset.3
-	ends 4 scr_index -p p --verify
-	assert_stderr_one_line both.3 missing
-}
-
 # --- Delete ---
 
 @test "--delete: files, metadata and empty directories go; others stay" {
@@ -752,16 +711,13 @@ ckpt.1    1 20666 -"
 	[ ! -e p/ckpt.1 ]
 }
 
-@test "--delete: files that another dataset names stay" {
+@test "--delete: files that another dataset names stay, also one not in the index" {
 	added p 1 one shared mine.1
 	added p 2 two shared mine.2
 	ends 0 scr_index -p p --delete two --json
 	assert_output_has '"file_count": 1' '"files_kept": 1' '"deleted": true'
-	[ -e p/shared ]
-	[ ! -e p/mine.2 ]
+	[[ -e p/shared && ! -e p/mine.2 ]]
 	scr_index -q -p p --verify one
-	# Also if the other dataset is not in the index and only its metadata
-	# exist.
 	flushed p 3 three shared mine.3
 	scr_index -q -p p --delete one
 	[ -e p/shared ]
@@ -918,7 +874,7 @@ pruned_later() {
 	[ "$(names | xargs)" = "four three" ]
 }
 
-@test "--prune failing at each step: later datasets stay valid, and resumed" {
+@test "--prune failing or killed at each step: later datasets stay valid" {
 	sharing
 	restored=0
 	# If one is half deleted, those after it are valid.
@@ -931,10 +887,6 @@ pruned_later() {
 	}
 	disturb SHIM_FAIL_AT later_valid scr_index -q -p p --prune --keep 1
 	((restored > 0))
-}
-
-@test "--prune killed at each step: never a valid checkpoint with holes" {
-	sharing
 	disturb SHIM_KILL_AT pruned_later scr_index -q -p p --prune --keep 1
 }
 

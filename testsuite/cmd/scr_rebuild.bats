@@ -55,9 +55,10 @@ assert_whole() {
 	done
 }
 
-@test "a second run finds nothing to do, and changes nothing" {
+@test "a second run finds nothing to do, and changes nothing; -q" {
 	make p --lose 1
-	scr_rebuild -q -p p 1
+	prints "" scr_rebuild -q --verify -p p 1
+	assert_stderr_empty
 	before=$(tree_stat p)
 	shows "nothing to rebuild" scr_rebuild -p p 1
 	[ "$before" = "$(tree_stat p)" ]
@@ -148,8 +149,8 @@ assert_whole() {
 
 @test "--partial rebuilds the sets that can be, exit status 4" {
 	make p --lose ""
-	rm p/ckpt.1/rank_{0,2}_*.ckpt p/ckpt.1/rank_1_0.ckpt
-	rm p/.scr/scr.dataset.1/reddesc.er.{0,2}.xor*
+	rm p/ckpt.1/rank_{0,2}_*.ckpt p/ckpt.1/rank_1_0.ckpt \
+		p/.scr/scr.dataset.1/reddesc.er.{0,2}.xor*
 	ends 4 scr_rebuild -p p 1
 	[ ! -e p/ckpt.1/rank_1_0.ckpt ]
 	warns 4 "set 1 of 2" scr_rebuild --partial -p p 1
@@ -199,12 +200,10 @@ assert_whole() {
 		mv "$file" "${file/grp_1_of_*.mem/grp_1_of_2.mem}"
 	done
 	cd ../../..
-	try scr_inspect -p p 1
-	((status == 0 || status == 3))
-	try scr_index -p p --verify 1
-	((status == 0 || status == 3))
-	try scr_rebuild -p p 1
-	((status == 0 || status == 3))
+	for command in scr_inspect "scr_index --verify" scr_rebuild; do
+		try $command -p p 1
+		((status == 0 || status == 3))
+	done
 }
 
 # Of PARTNER, no file that is left may name the ranks of the members.  They are
@@ -261,12 +260,6 @@ assert_whole() {
 	make q --lose 1,2
 	ends 4 scr_rebuild --json -p q 1
 	assert_output_has '"dataset 1: set' '"status": 4'
-}
-
-@test "-q prints only errors" {
-	make p --lose 2
-	prints "" scr_rebuild -q --verify -p p 1
-	assert_stderr_empty
 }
 
 @test "the directory of a dataset, and SCR_PREFIX" {
@@ -348,21 +341,17 @@ assert_whole() {
 	done
 }
 
-@test "the data need their filemaps first" {
+@test "files given by hand: wrong type, wrong name, none; filemaps come first" {
 	make p --lose 2
+	f=p/.scr/scr.dataset.1/reddesc.er.0.xor.grp_1_of_2.mem_1_of_4.redset
+	complains 2 "type XOR, not RS" scr_rebuild --rs $f
+	complains 2 "not the name of a redundancy file" \
+		scr_rebuild --xor p/ckpt.1/rank_0_0.ckpt
+	complains 2 "no redundancy file given" scr_rebuild --xor map
 	cd p/.scr/scr.dataset.1
 	before=$(tree_sha .)
 	complains 4 filemap scr_rebuild --xor reddesc.er.*.xor.grp_1_of_2.*
 	[ "$before" = "$(tree_sha . | grep -v scrkit.lock)" ]
-}
-
-@test "files given by hand: wrong type, wrong name, none" {
-	make p --lose ""
-	f=p/.scr/scr.dataset.1/reddesc.er.0.xor.grp_1_of_2.mem_1_of_4.redset
-	complains 2 "type XOR, not RS" scr_rebuild --rs $f
-	ends 2 scr_rebuild --xor p/ckpt.1/rank_0_0.ckpt
-	assert_stderr_one_line "not the name of a redundancy file"
-	complains 2 "no redundancy file given" scr_rebuild --xor map
 }
 
 @test "bare redundancy files, with the paths in their headers" {
@@ -382,23 +371,16 @@ assert_whole() {
 	local dirs=() node
 
 	in_no_job
-	# shellcheck disable=SC2154 # bats sets it
-	make_caches() {
-		gen -p p -n 4 --layout cache --nodes-dir nodes -s 3000 \
-			--lose "" "$@"
-	}
-	make_caches --time 1700000000 --seed 1
-	mkdir older
-	for node in 0 1 2 3; do
-		# shellcheck disable=SC2206 # a pattern
-		dirs+=(nodes/node$node/cache/*/*/scr.dataset.1)
-		cp "${dirs[node]}"/.scr/reddesc.er.$node.* older
-	done
-	rm -r nodes
-	make_caches --time 1700100000 --seed 2
+	# Each node's redundancy of the older one is in older/node*, too.
+	gen -p p -n 4 --layout cache --nodes-dir older -s 3000 --lose "" \
+		--time 1700000000 --seed 1
+	gen -p p -n 4 --layout cache --nodes-dir nodes -s 3000 --lose "" \
+		--time 1700100000 --seed 2
 	cp -a nodes good
+	dirs=(nodes/node*/cache/*/*/scr.dataset.1)
 	for node in 0 1 2 3; do
-		cp older/reddesc.er.$node.* "${dirs[node]}/.scr"
+		cp "${dirs[node]/nodes/older}"/.scr/reddesc.er.$node.* \
+			"${dirs[node]}/.scr"
 	done
 	rm "${dirs[2]}"/rank_2.*
 	complains 4 "another dataset" scr_rebuild "${dirs[@]}"
