@@ -419,7 +419,7 @@ in_no_job() {
 	untraced
 	cd "$BATS_TEST_TMPDIR" || return 1
 	umask 022
-	export TZ=UTC USER=me SCRKIT_SYSTEM_CONF=/nonexistent
+	export TZ=UTC USER=me SCRKIT_SYSTEM_CONF=$BATS_FILE_TMPDIR/none
 	export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
 	unset NO_COLOR
 	for name in ${!SLURM*} ${!LSB*} ${!FLUX*} ${!PBS*} ${!SCR_*}; do

@@ -21,28 +21,12 @@ cached() {
 	CACHE=$SCR_CACHE_BASE/genuser/scr.1000/scr.dataset.1
 }
 
-# Make a prefix whose dataset was scavenged, except for the lost nodes.
-saved() {
-	gen -p p -n 8 -m 4 -s 1000 "$@"
-}
-
 @test "B: no resource manager: SCR_NODELIST, SCR_JOB_ID, SCR_USER_NAME" {
 	cached
 	prints $'genuser\n1000\nlocalhost' scr_env -u -j -n
 	prints "$SCR_CNTL_BASE/genuser/scr.1000" scr_list_dir control
 	ends 0 scr_postrun -p p --resource-manager none
 	assert_output_has "ckpt.1 (dataset 1) is saved"
-}
-
-# LLNL's scr_scavenge.py -j NODES -i ID -f CNTLDIR -p PREFIX.
-@test "B: scr_scavenge: one dataset of a job by itself" {
-	cached
-	unset SCR_NODELIST SCR_CNTL_BASE SCR_CACHE_BASE
-	ends 0 scr_postrun -p p --nodes localhost --id 1 \
-		--cntldir nodes/node0/cntl --cachedir nodes/node0/cache
-	gen -p p -m 1 -n 4 -s 1000 --crc -t SINGLE --layout cache --check
-	complains 1 "dataset 2" scr_postrun -p p --nodes localhost --id 2 \
-		--cntldir nodes/node0/cntl --cachedir nodes/node0/cache
 }
 
 # LLNL's scr_poststage.py completes what the job's flush started.
@@ -54,21 +38,6 @@ saved() {
 	grep -q '"adopted":3,' p/.scr/scr.dataset.1/scavenge.o1000
 	try scr_index -p p
 	assert_output_has "1 YES" "* ckpt.1"
-}
-
-@test "B: scr_inspect: what could still be saved, before it is" {
-	saved --lose 1
-	ends 3 scr_inspect p
-	assert_output_has "can be rebuilt" "scr_index -p p --build 1"
-	rm -r p
-	saved --lose 1,2
-	ends 4 scr_inspect p
-	assert_output_has "cannot be rebuilt" "set 1 of 2"
-	# The same in the caches.
-	cached --id 2
-	ends 0 scr_postrun -p p --plan
-	assert_output_has "complete" "4/4"
-	[[ ! -e p/.scr/scr.dataset.2 ]]
 }
 
 @test "B: USER unset" {
@@ -90,12 +59,6 @@ saved() {
 	assert_stderr_empty
 }
 
-@test "C: scr_index --build abc is not --build 0" {
-	mkdir p
-	misused 'abc: no dataset of this name' scr_index -p p --build abc
-	[[ ! -e p/.scr ]]
-}
-
 # (Run outside bats, which makes each command of a test slow.)
 @test "C: --help exits 0, and so does --version (D), in every command" {
 	bash -e <<-'END'
@@ -110,14 +73,6 @@ saved() {
 			[[ $(wc -l <out) == 2 && ! -s err ]]
 		done
 	END
-}
-
-@test "C: scr_should_exit -p: the configuration is that of the prefix" {
-	mkdir p
-	echo SCR_MIN_NODES=1 >.scrconf
-	echo SCR_MIN_NODES=3 >p/.scrconf
-	SCR_NODELIST='n[1-3]' ends 0 scr_should_exit -p p --down n1
-	assert_output_is 'nodes_remaining=2 < nodes_needed=3'
 }
 
 @test "C: scr_retries_halt is the same wherever it is called" {
@@ -165,25 +120,17 @@ saved() {
 	misused 4294967297 scr_index -p p --build 4294967297
 }
 
-@test "C: settings in the prefix's file: SCR_ENABLE" {
-	cached
-	echo SCR_ENABLE=0 >p/.scrconf
-	ends 0 scr_prerun -p p -v
-	[[ -e p/.scr/flush.scr ]]
-	ends 0 scr_postrun -p p
-	[[ ! -e p/.scr/scr.dataset.1 ]]
-}
-
-@test "C: settings in the prefix's file: which job, which nodes" {
+@test "C: settings in the prefix's file: which job, which nodes; scr_should_exit -p" {
 	mkdir p
+	echo SCR_MIN_NODES=1 >.scrconf
 	printf '%s\n' 'SCR_JOB_ID=55' 'SCR_USER_NAME=you' \
 		'SCR_NODELIST=n[1-4]' 'SCR_EXCLUDE_NODES=n2' \
 		'SCR_NODE_TESTS=echo' 'SCR_MIN_NODES=4' \
 		'SCR_CNTL_BASE=/cntl' 'SCR_CACHE_BASE=/ssd' >p/.scrconf
 	prints $'you\n55\nn1,n2,n3,n4' scr_env -p p -u -j -n
 	prints /ssd/you/scr.55 scr_list_dir -p p cache
-	ends 0 scr_should_exit -p p --down n1
-	assert_output_is 'nodes_remaining=3 < nodes_needed=4'
+	prints 'nodes_remaining=3 < nodes_needed=4' \
+		scr_should_exit -p p --down n1
 	stub_ssh
 	# /cntl is missing, but with named tests it is not checked.
 	prints n2 scr_list_down_nodes -p p --remote ssh
@@ -256,11 +203,9 @@ saved() {
 }
 
 @test "C: no tables of redundancy in summary.scr, whatever the ranks" {
-	saved --type RS -k 2 --lose 1
-	scr_index -q -p p --build 1
-	try scr_inspect -m tree p/.scr/scr.dataset.1/summary.scr
-	run ! grep -E '^  [A-Z]*(RS|XOR|PARTNER)$' <<<"$output"
-	assert_output_is ''
+	built p 1 -n 8 -m 4 -s 1000 -t RS -k 2 --lose 1
+	run ! grep -E '^  [A-Z]*(RS|XOR|PARTNER)$' \
+		<(scr_inspect -m tree p/.scr/scr.dataset.1/summary.scr)
 	small=$(stat -c %s p/.scr/scr.dataset.1/summary.scr)
 	built q 1 -n 64 -m 32 -s 1000 -t RS -k 2 --lose 1
 	# (Longer numbers may add a few bytes.)
@@ -294,16 +239,6 @@ saved() {
 	# The number of live threads: started less ended.
 	awk '/clone3?\(/ { now++ } / exit\(/ { now-- }
 		now > most { most = now } END { exit most > 2 }' calls
-}
-
-# No node answered, so the state is unknown; this must not be reported as
-# "nothing to save".
-@test "C: all nodes unreachable, and no flush file" {
-	mkdir p
-	stub_ssh
-	ends 1 scr_postrun -p p -w gone1,gone2 -r ssh
-	assert_output_is ''
-	assert_stderr_has "none of 2 nodes answered"
 }
 
 @test "D: scr_env -v prints the nodes, too" {
