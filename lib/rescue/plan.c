@@ -293,7 +293,7 @@ find_files(struct planner *w, struct error *err)
 		    plan_compose_from_headers(w, &found, err) < 0)
 			return -1;
 	} while (composed + found > 0);
-	return plan_unsized(w, err) < 0 ? -1 : plan_record_sums(w, err);
+	return plan_record_sums(w, err);
 }
 
 /* Files have other numbers when the plan is made again. */
@@ -336,7 +336,9 @@ make(struct planner *w, struct error *err)
 		if (plan_solve_sets(w, false, err) < 0)
 			return -1;
 	} while (w->again);
-	if (plan_refuse_overlap(w, err) < 0 ||
+	/* The redundancy headers may have sizes. */
+	if ((!w->bare && plan_unsized(w, err) < 0) ||
+	    plan_refuse_overlap(w, err) < 0 ||
 	    plan_compose_finish(w, err) < 0 || check_any(w, err) < 0)
 		return -1;
 	plan_finish(w);
