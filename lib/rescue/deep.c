@@ -528,8 +528,10 @@ deep_doubt_record(struct plan *p, const struct work *work, struct error *err)
 	deep_free(&r);
 	if (rc == 0)
 		rc = plan_mark_all(p, look, FILE_WRONG_CRC, err);
-	/* An older rank2file is less rare than damage of each file. */
-	if (rc < 0 || (at == p->nfiles && (right > 0 || p->nfiles == 1)))
+	/* An older rank2file is less rare than damage of each file, and not all
+	 * that it calls wrong can be computed. */
+	if (rc < 0 || (at == p->nfiles &&
+		       (right > 0 || p->nfiles == 1 || p->verdict != SET_LOST)))
 		goto out;
 	p->flaw_status = STATUS_FAILED;
 	p->flaw = at == p->nfiles
