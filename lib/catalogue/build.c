@@ -97,7 +97,9 @@ look(struct build *b, struct error *err)
 	if (b->sums == NULL ||
 	    (b->plan->copied && plan_sums_copied(b->plan, b->sums, err) < 0))
 		return -1;
-	if (!b->o->checksums)
+	/* A lost dataset is not built, whatever its other files contain. */
+	if (!b->o->checksums || (b->plan->verdict == SET_LOST &&
+				 !catalogue_data_whole(b->plan)))
 		return 0;
 	return plan_sums_compare(b->plan, b->sums, true, &b->o->work, err);
 }
@@ -421,19 +423,24 @@ note_left(void *arg, const char *what)
 		snprintf(out->left, sizeof(out->left), "%s", what);
 }
 
-/* Does the dataset claim to be complete?  Then what it lacks is damage. */
+/* Does the dataset claim to be complete?  Then what it lacks is damage.  Where
+ * the index does not tell, a summary does, also one that cannot be read. */
 static bool
 is_claimed(const struct build *b, struct index_entry *e)
 {
 	struct catalogue_desc s = { .tree = NULL };
+	struct error why = ERROR_INIT;
+	bool claimed = false;
 
 	*e = (struct index_entry){ .id = b->dir.id, .complete = -1 };
-	if (b->ix != NULL)
+	if (b->ix != NULL && !b->c->remade)
 		return index_find_id(b->ix, b->dir.id, e, NULL) == 0 &&
 		       e->complete == 1;
-	(void)catalogue_read_summary(&b->dir, &s, NULL);
+	claimed = catalogue_read_summary(&b->dir, &s, &why) < 0
+			  ? why.kind != ERROR_ABSENT
+			  : s.complete == 1;
 	catalogue_desc_free(&s);
-	return s.complete == 1;
+	return claimed;
 }
 
 /* Look at what was built, or in a dry run at what is there.  A job must be able
@@ -469,7 +476,7 @@ look_after(struct build *b, struct error *err)
 	if (b->out->dry_run)
 		return 0;
 	/* The map of the containers is mended by another command. */
-	if (r.mend == MEND_MAP || r.mend == MEND_UNPACK)
+	if (r.mend > MEND_BUILD)
 		return 0;
 	return fetchable_error(&r.fetch, err) < 0
 		       ? error_wrap(err, "%s: after the build", b->subject)

@@ -181,6 +181,7 @@ enum verify_mend {
 	/* If only the map of the containers is damaged: */
 	MEND_MAP,    /* repack() */
 	MEND_UNPACK, /* unpack(), forced: packed metadata are lost, too */
+	MEND_LONG,   /* unpack(): a container is longer than recorded */
 };
 
 struct build_result {

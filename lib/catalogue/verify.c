@@ -82,7 +82,9 @@ report_map(struct verify *v, const struct plan *p)
 	v->map = p != NULL ? catalogue_map_flaw(p, text, sizeof(text))
 			   : catalogue_map_flaw_of(v->fetch.ranks, v->dir.fd,
 						   text, sizeof(text));
-	if (v->map != MEND_NONE)
+	if (v->map == MEND_LONG)
+		report_spare(v, "%s", text);
+	else if (v->map != MEND_NONE)
 		report(v, STATUS_DAMAGED, "%s", text);
 }
 

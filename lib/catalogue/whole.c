@@ -113,9 +113,11 @@ catalogue_map_flaw(const struct plan *p, char *to, size_t size)
 {
 	bool incomplete = false;
 
-	return p == NULL || !plan_map_flaw(p, to, size, &incomplete) ? MEND_NONE
-	       : incomplete ? MEND_UNPACK
-			    : MEND_MAP;
+	if (p == NULL)
+		return MEND_NONE;
+	if (plan_map_flaw(p, to, size, &incomplete))
+		return incomplete ? MEND_UNPACK : MEND_MAP;
+	return plan_long_container(p, to, size) ? MEND_LONG : MEND_NONE;
 }
 
 enum verify_mend

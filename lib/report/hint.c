@@ -125,6 +125,8 @@ report_mend(enum verify_mend mend, bool deep, bool checksums)
 		return "scr_container repack";
 	case MEND_UNPACK:
 		return "scr_container --force unpack";
+	case MEND_LONG:
+		return "scr_container unpack";
 	case MEND_BUILD:
 		return report_check(REPORT_CHECK_BUILD, deep, checksums);
 	case MEND_NONE:

@@ -431,6 +431,10 @@ size_t plan_container_spare(const struct plan *p, bool rebuilt,
 bool plan_map_flaw(const struct plan *p, char *to, size_t size,
 		   bool *incomplete);
 
+/* Describe a container that is longer than recorded; its files may all be
+ * right.  false: there is none. */
+bool plan_long_container(const struct plan *p, char *to, size_t size);
+
 /* Write the path of what is to be moved away before the next step, which would
  * fail, or keep it: a directory in the place of a file; or a lost file of the
  * right size and wrong content, which a scavenge does not replace.

@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -181,6 +183,29 @@ plan_map_flaw(const struct plan *p, char *to, size_t size, bool *incomplete)
 		return false;
 	*incomplete = k->hidden.incomplete;
 	return true;
+}
+
+bool
+plan_long_container(const struct plan *p, char *to, size_t size)
+{
+	const struct plan_packed *k = plan_containers(p);
+
+	for (int r = 0; k != NULL && r < 2; r++) {
+		const struct plan_view *v = r ? &k->red : &k->data;
+
+		for (size_t i = 0; i < v->map->ncontainers; i++) {
+			const struct segmap_container *c =
+				&v->map->containers[i];
+
+			if (v->have[i] <= c->size)
+				continue;
+			snprintf(to, size,
+				 "%s: %" PRIu64 " bytes, should be %" PRIu64,
+				 c->name, v->have[i], c->size);
+			return true;
+		}
+	}
+	return false;
 }
 
 /* --- Names --- */

@@ -218,7 +218,8 @@ class Case:
         words = dict(zip(("inspect", "verify", "rebuild", "build"), said.values()))
         status = {w: a.status for w, a in words.items() if "unfinished" not in a.out}
         o, t = ds.opts, self.truth[ds.id]
-        if o["state"] == "raw" or "index drop" in self.hit:
+        if o["state"] == "raw" or "index drop" in self.hit or (
+                "index" in self.hit and ds.meta + "summary.scr" not in self.tree):
             # In no index: nothing is damaged, but it has to be built.
             ready = {0 if x == 3 else x for x in status.values()}
             if len(ready) == 1:
@@ -228,7 +229,8 @@ class Case:
         elif status["rebuild"] == 0 and not t.gone | (t.caught if opts.strip() else set()) and (
                 "index" in self.hit or any(
                     not t.intact(p) for p in ds.files if damages.role(p, ds) in (
-                        "summary.scr", "rank2file", "part", "segmap"))):
+                        "summary.scr", "rank2file", "part", "segmap", "container",
+                        *(["filemap"] if ds.scheme == "NONE" else [])))):
             del status["rebuild"]  # its part is whole
         if len(set(status.values())) > 1:
             self.find("f " + " ".join("%s=%s" % (w, WORDS.get(x, x))
