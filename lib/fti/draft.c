@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * draft.c - offsets, sizes and records of a file to write.
+ * draft.c - drafts made from files and variables; offsets, sizes and records of
+ * a file to write.
  */
 #include "fti/draft.h"
 
@@ -8,9 +9,343 @@
 #include <string.h>
 
 #include "error.h"
+#include "fti/check.h"
 #include "fti/content.h"
+#include "fti/file.h"
+#include "fti/input.h"
 #include "mem.h"
 #include "num.h"
+
+static void
+start(struct fti_draft *d, enum fti_layout layout)
+{
+	*d = (struct fti_draft){
+		.layout = layout,
+		.ckpt_id = -1,
+		.max_fs = -1,
+		.pt_fs = -1,
+	};
+}
+
+static int
+add_block(struct fti_draft *d, struct error *err)
+{
+	if (!MEM_ROOM(d->blocks, d->nblocks, d->room_blocks))
+		return error_no_memory(err);
+	d->blocks[d->nblocks++] =
+		(struct fti_draft_block){ .first = d->ncontainers };
+	return 0;
+}
+
+/* --- Proven files --- */
+
+/* May the finding stay?  Sizes, flags and sums are computed again.  The number
+ * of a container and its offset prove each other; if both are wrong, it is
+ * perhaps that of another variable. */
+static bool
+is_redundant(const struct fti_finding *n)
+{
+	switch (n->field) {
+	case FTI_FS:
+	case FTI_CKPT_SIZE:
+	case FTI_META_SIZE:
+	case FTI_DATA_SIZE:
+	case FTI_DBSIZE:
+	case FTI_HASCONTENT:
+	case FTI_DPTR:
+		return true;
+	case FTI_CONTAINERID:
+		return n->next == NULL || n->next->field != FTI_DPTR ||
+		       n->next->container != n->container;
+	default:
+		return false;
+	}
+}
+
+/* The finding that cannot be repaired, or NULL. */
+static const struct fti_finding *
+worst_finding(const struct fti_file *f)
+{
+	const struct fti_finding *n = f->findings;
+
+	while (n != NULL &&
+	       (n->rule < FTI_RULE_DATA || n->rule == FTI_RULE_META ||
+		(n->rule == FTI_RULE_STRUCTURE && is_redundant(n))))
+		n = n->next;
+	return n;
+}
+
+/* Do containers and records have the size of the file? */
+static bool
+has_size(const struct fti_file *f)
+{
+	const struct fti_format *format = fti_format(f->layout);
+	const uint64_t size = format->meta + f->nblocks * format->block +
+			      f->ncontainers * format->container + f->allocated;
+
+	/* B leaves out empty containers at its end. */
+	return size == f->size + f->cut ||
+	       (f->layout == FTI_B && size > f->size &&
+		(size == (uint64_t)f->meta.fs ||
+		 size == (uint64_t)f->meta.ckpt_size));
+}
+
+bool
+fti_repairable(const struct fti_checked *c)
+{
+	return c->posix == NULL && c->unread == NULL && c->data_good &&
+	       c->file->kind == FTI_KIND_DATA &&
+	       worst_finding(c->file) == NULL && has_size(c->file);
+}
+
+int
+fti_proven(const struct fti_checked *c, struct error *err)
+{
+	const struct fti_file *f = c->file;
+	const struct fti_finding *n = NULL;
+
+	if (c->unread != NULL)
+		return error_set(err, ERROR_SYSTEM, "%s", c->unread);
+	if (f->kind == FTI_KIND_PARITY)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: is a parity file: it holds no variables",
+				 f->name);
+	if (c->data_read && fti_repairable(c))
+		return 0;
+	n = worst_finding(f);
+	if (n != NULL)
+		return error_set(err, ERROR_CORRUPT, "%s: %s", f->name,
+				 n->text);
+	if (!has_size(f))
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: its containers and records do not have "
+				 "its size",
+				 f->name);
+	n = f->findings;
+	return error_set(err, ERROR_CORRUPT, "%s: its data are not proven%s%s",
+			 f->name, n != NULL ? ": " : "",
+			 n != NULL ? n->text : "");
+}
+
+/* --- The same file --- */
+
+int
+fti_describe_same(struct fti_draft *d, const struct fti_checked *c,
+		  enum fti_layout layout, struct error *err)
+{
+	const struct fti_file *f = c->file;
+	struct fti_content *own = NULL;
+
+	start(d, f->layout);
+	if (fti_proven(c, err) < 0)
+		return -1;
+	own = d->own = mem_calloc(1, sizeof(*d->own));
+	d->containers = mem_calloc(f->ncontainers, sizeof(*d->containers));
+	if (own == NULL || d->containers == NULL)
+		return error_no_memory(err);
+	d->nown = 1;
+	if (fti_content_file(own, f, c->source, err) < 0)
+		return -1;
+	for (size_t b = 0; b < f->nblocks; b++) {
+		if (add_block(d, err) < 0)
+			return -1;
+		d->blocks[b].first = f->blocks[b].first;
+	}
+	d->ncontainers = d->room_containers = f->ncontainers;
+	/* Number the containers of each variable, and describe them. */
+	for (size_t v = 0; v < f->nvars; v++) {
+		uint64_t dptr = 0;
+		int32_t part = 0;
+
+		for (size_t i = f->vars[v].first; i != SIZE_MAX;
+		     i = f->containers[i].next) {
+			const struct fti_container *k = &f->containers[i].c;
+			const bool keeps = k->has_content == 1 && part == 0;
+
+			d->containers[i] = (struct fti_draft_container){
+				.c = *k,
+				.content = own,
+				.var = &own->vars[v],
+				.expected = k->used > 0 ? c->sums[i] : NULL,
+			};
+			d->containers[i].c.part = part++;
+			if (k->idx < 0)
+				d->containers[i].c.idx = (int32_t)v;
+			d->containers[i].c.has_content = k->used > 0 || keeps;
+			d->containers[i].c.has_ckpt = k->has_ckpt == 1;
+			d->containers[i].c.dptr = dptr;
+			dptr += (uint64_t)k->size;
+		}
+	}
+	d->layout = layout;
+	d->ckpt_id = f->meta.ckpt_id;
+	d->timestamp = f->meta.timestamp;
+	if (layout == f->layout) {
+		d->max_fs = f->meta.max_fs;
+		d->pt_fs = f->meta.pt_fs;
+	}
+	return 0;
+}
+
+/* --- Repair --- */
+
+/*
+ * Find the values of max_fs and pt_fs with which the old sum over the metadata
+ * is right.  The sizes are known; the checksum is the old or the right one;
+ * below level 3 and 2 the values are -1.
+ */
+static int
+prove_meta(struct fti_draft *d, const struct fti_checked *c, struct hash *h,
+	   struct error *err)
+{
+	const struct fti_meta *old = &c->file->meta;
+	char right[HASH_TEXT];
+
+	hash_hex(right, c->whole, HASH_MD5_SIZE);
+	if (fti_format(c->file->layout)->footer &&
+	    fti_checksum(c->file, c->sums, false, h, right, err) < 0)
+		return -1;
+	for (unsigned i = 0; i < 6; i++) {
+		unsigned same = 0;
+
+		d->max_fs = i / 2 == 1 ? -1 : old->max_fs;
+		d->pt_fs = i / 2 == 2 ? -1 : old->pt_fs;
+		if (fti_draft_meta(d, i % 2 == 0 ? old->checksum : right, h,
+				   err) < 0)
+			return -1;
+		/* Two sums that agree in half of their bytes are of the same
+		 * bytes, and one of them is damaged. */
+		for (unsigned k = 0; k < HASH_MD5_SIZE; k++)
+			same += d->meta.hash[k] == old->hash[k];
+		if (same >= HASH_MD5_SIZE / 2)
+			return 0;
+	}
+	/* Perhaps one byte of a field is damaged. */
+	for (unsigned i = 0; i < 3 * 8 * 256; i++) {
+		const uint64_t flip = (uint64_t)(i % 256) << (i / 256 % 8 * 8);
+
+		d->max_fs = old->max_fs ^ (int64_t)(i < 2048 ? flip : 0);
+		d->pt_fs = old->pt_fs ^
+			   (int64_t)(i >= 2048 && i < 4096 ? flip : 0);
+		d->timestamp = old->timestamp ^ (i >= 4096 ? flip : 0);
+		if (fti_draft_meta(d, right, h, err) < 0)
+			return -1;
+		if (memcmp(d->meta.hash, old->hash, HASH_MD5_SIZE) == 0)
+			return 0;
+	}
+	d->max_fs = old->max_fs < 0 ? -1 : old->max_fs;
+	d->pt_fs = old->pt_fs < 0 ? -1 : old->pt_fs;
+	d->timestamp = old->timestamp;
+	d->unproven = true;
+	return 0;
+}
+
+int
+fti_describe_repair(struct fti_draft *d, const struct fti_checked *c,
+		    struct error *err)
+{
+	struct hash *h = NULL;
+	struct error why = ERROR_INIT;
+	int rc = fti_describe_same(d, c, c->file->layout, err);
+
+	if (rc < 0 || c->file->meta_good)
+		return rc;
+	/* The sizes; damaged fields are impossible yet. */
+	if (fti_draft_plan(d, &why) < 0 && why.kind != ERROR_USAGE)
+		return error_pass(err, &why);
+	h = hash_new(HASH_MD5, err);
+	rc = h == NULL ? -1 : prove_meta(d, c, h, err);
+	hash_free(h);
+	return rc;
+}
+
+/* --- Variables --- */
+
+/* Add a container for each variable, in one block. */
+static int
+add_content(struct fti_draft *d, const struct fti_content *c, unsigned room,
+	    struct error *err)
+{
+	for (size_t i = 0; i < c->nvars; i++) {
+		const struct fti_content_var *v = &c->vars[i];
+		uint64_t more = v->size / 100, rest = v->size % 100;
+
+		if (d->nblocks == 0 && add_block(d, err) < 0)
+			return -1;
+		if (num_mul(&more, room) < 0 || num_mul(&rest, room) < 0 ||
+		    num_add(&more, rest / 100) < 0 ||
+		    num_add(&more, v->size) < 0 || more > INT64_MAX)
+			return error_set(err, ERROR_USAGE,
+					 "variable %" PRId32
+					 ": its container would be too large",
+					 v->id);
+		if (!MEM_ROOM(d->containers, d->ncontainers,
+			      d->room_containers))
+			return error_no_memory(err);
+		d->containers[d->ncontainers] = (struct fti_draft_container){
+			.c = {
+				.id = v->id,
+				.idx = (int32_t)d->ncontainers,
+				/* also of a variable without bytes */
+				.has_content = 1,
+				.used = (int64_t)v->size,
+				.size = (int64_t)more,
+			},
+			.content = c,
+			.var = v,
+		};
+		d->ncontainers++;
+	}
+	return 0;
+}
+
+int
+fti_describe_compact(struct fti_draft *d, const struct fti_content *c,
+		     unsigned room, enum fti_layout layout, struct error *err)
+{
+	start(d, layout);
+	return add_content(d, c, room, err);
+}
+
+int
+fti_describe_posix(struct fti_draft *d, const struct fti_content *c,
+		   struct error *err)
+{
+	start(d, FTI_LAYOUTS);
+	d->raw = true;
+	return add_content(d, c, 0, err);
+}
+
+int
+fti_describe_pack(struct fti_draft *d, const struct fti_raw *vars, size_t count,
+		  unsigned room, enum fti_layout layout, struct error *err)
+{
+	start(d, layout);
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < i; k++)
+			if (vars[i].id == vars[k].id)
+				return error_set(err, ERROR_USAGE,
+						 "variable %" PRId32
+						 " is given twice: %s, %s",
+						 vars[i].id,
+						 vars[k].source->name,
+						 vars[i].source->name);
+	d->own = mem_calloc(count + 1, sizeof(*d->own));
+	if (d->own == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < count; i++) {
+		struct fti_content *c = &d->own[d->nown++];
+
+		c->source = vars[i].source;
+		if (fti_content_add_var(c, vars[i].id, err) < 0 ||
+		    fti_content_add_piece(c, 0, c->source->size, err) < 0 ||
+		    add_content(d, c, room, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* --- The plan --- */
 
 static const struct fti_format raw_format;
 
@@ -37,28 +372,7 @@ fti_draft_records_size(const struct fti_draft *d, size_t block)
 		       format->container;
 }
 
-/* --- The plan --- */
-
-/* Place the containers of the block from *at.  Adds their sizes to `sizes`.
- * -1: overflow. */
-static int
-place_containers(struct fti_draft *d, size_t block, uint64_t *at,
-		 uint64_t *sizes)
-{
-	const size_t end = fti_draft_block_end(d, block);
-
-	for (size_t i = d->blocks[block].first; i < end; i++) {
-		struct fti_container *c = &d->containers[i].c;
-
-		c->fptr = *at;
-		if (num_add(at, (uint64_t)c->size) < 0)
-			return -1;
-		*sizes += (uint64_t)c->size;
-		d->live += (uint64_t)c->used;
-	}
-	return 0;
-}
-
+/* Place all blocks and containers.  -1: overflow. */
 static int
 place_all(struct fti_draft *d)
 {
@@ -73,9 +387,18 @@ place_all(struct fti_draft *d)
 		const uint64_t begin = at, data = d->data_size;
 
 		block->at = at; /* if the records precede the data */
-		if ((!format->footer && num_add(&at, records) < 0) ||
-		    place_containers(d, b, &at, &d->data_size) < 0)
+		if (!format->footer && num_add(&at, records) < 0)
 			return -1;
+		for (size_t i = block->first; i < fti_draft_block_end(d, b);
+		     i++) {
+			struct fti_container *c = &d->containers[i].c;
+
+			c->fptr = at;
+			if (num_add(&at, (uint64_t)c->size) < 0)
+				return -1;
+			d->data_size += (uint64_t)c->size;
+			d->live += (uint64_t)c->used;
+		}
 		block->dbsize =
 			format->footer ? d->data_size - data : at - begin;
 		d->meta_size += records;
@@ -108,10 +431,8 @@ check_fits(const struct fti_draft *d, enum fti_field f, int64_t value,
 int
 fti_draft_plan(struct fti_draft *d, struct error *err)
 {
-	if (place_all(d) < 0)
-		return error_set(err, ERROR_USAGE, "it would be too large");
 	/* All sizes in records are at most that of the file. */
-	if (d->size > INT64_MAX)
+	if (place_all(d) < 0 || d->size > INT64_MAX)
 		return error_set(err, ERROR_USAGE, "it would be too large");
 	if (d->raw)
 		return 0;

@@ -11,8 +11,6 @@
 #include "buf.h"
 #include "dir.h"
 #include "error.h"
-#include "fti/location.h"
-#include "fti/name.h"
 #include "fti/posix.h"
 #include "io.h"
 #include "map.h"
@@ -36,7 +34,9 @@ struct dir {
 	struct strings names; /* of its ini files */
 	struct fti_posix **read;
 	size_t nread;
-	struct map *by; /* name of a checkpoint file -> member() */
+	/* Name of a checkpoint file -> number of the ini, times
+	 * FTI_POSIX_MEMBERS, plus the member. */
+	struct map *by;
 	/* Of the first file that cannot be read. */
 	const char *problem;
 	enum error_kind kind;
@@ -58,6 +58,62 @@ struct fti_metas {
 	struct map *places_by; /* directory of checkpoint files -> number */
 };
 
+/* --- Places --- */
+
+const char *
+fti_location_cut(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (slash == NULL || slash == path)
+		return NULL;
+	*slash = '\0';
+	return slash + 1;
+}
+
+int
+fti_location_of(const char *path, struct fti_location *out, struct error *err)
+{
+	struct buf given = BUF_INIT, dir = BUF_INIT;
+	const char *level = NULL;
+	int rc = 0;
+
+	*out = (struct fti_location){ .level = FTI_NO_LEVEL };
+	buf_add(&given, path, (size_t)(path_base(path) - path));
+	buf_add_char(&given, '.');
+	rc = buf_check(&given, err);
+	if (rc == 0 && path_real(given.data, &dir, NULL) < 0)
+		rc = path_absolute(given.data, &dir, err);
+	buf_free(&given);
+	if (rc == 0) {
+		out->dir = mem_strdup(dir.data);
+		out->above = mem_strdup(dir.data);
+	}
+	buf_free(&dir);
+	if (rc < 0 || out->dir == NULL || out->above == NULL)
+		return rc < 0 ? rc : error_no_memory(err);
+	level = fti_location_cut(out->above);
+	if (level != NULL)
+		out->level = fti_level_parse(level);
+	if (out->level != FTI_NO_LEVEL)
+		out->exec = fti_location_cut(out->above);
+	if (out->exec != NULL)
+		return 0;
+	mem_free(out->above);
+	out->above = NULL;
+	return 0;
+}
+
+void
+fti_location_fini(struct fti_location *p)
+{
+	mem_free(p->dir);
+	mem_free(p->above);
+	*p = (struct fti_location){ .level = FTI_NO_LEVEL };
+}
+
+/* --- The cache --- */
+
 struct fti_metas *
 fti_metas_new(struct error *err)
 {
@@ -76,24 +132,21 @@ fti_metas_new(struct error *err)
 	return NULL;
 }
 
-static void
-forget_dir(struct dir *d)
-{
-	for (size_t i = 0; i < d->nread; i++)
-		fti_posix_free(d->read[i]);
-	mem_free(d->read);
-	mem_free(d->names.list);
-	map_free(d->by);
-	io_close(d->fd);
-}
-
 void
 fti_metas_free(struct fti_metas *m)
 {
 	if (m == NULL)
 		return;
-	for (size_t i = 0; i < m->ndirs; i++)
-		forget_dir(&m->dirs[i]);
+	for (size_t i = 0; i < m->ndirs; i++) {
+		struct dir *d = &m->dirs[i];
+
+		for (size_t k = 0; k < d->nread; k++)
+			fti_posix_free(d->read[k]);
+		mem_free(d->read);
+		mem_free(d->names.list);
+		map_free(d->by);
+		io_close(d->fd);
+	}
 	for (size_t i = 0; i < m->nplaces; i++)
 		mem_free(m->places[i].dirs);
 	mem_free(m->dirs);
@@ -201,13 +254,6 @@ add_to_place(struct fti_metas *m, struct place *p, const char *path, int fd,
 	return 0;
 }
 
-/* A member of a group in a directory, as a number. */
-static size_t
-member(size_t ini, size_t file)
-{
-	return ini * FTI_POSIX_MEMBERS + file;
-}
-
 /* Read an ini file below `fd`.  One that cannot be read is a problem. */
 static int
 read_ini(struct fti_metas *m, struct dir *d, int fd, const char *name,
@@ -229,7 +275,8 @@ read_ini(struct fti_metas *m, struct dir *d, int fd, const char *name,
 	for (size_t i = 0; i < p->nfiles; i++)
 		if (p->files[i].name != NULL &&
 		    map_get(d->by, p->files[i].name) == MAP_NONE &&
-		    map_put(d->by, p->files[i].name, member(d->nread, i)) < 0) {
+		    map_put(d->by, p->files[i].name,
+			    d->nread * FTI_POSIX_MEMBERS + i) < 0) {
 			fti_posix_free(p);
 			return error_no_memory(err);
 		}
@@ -261,9 +308,11 @@ read_dir(struct fti_metas *m, struct dir *d, struct error *err)
 
 /* --- A file --- */
 
-/* Does the directory describe the file with this base name? */
-static bool
-look_up(const struct dir *d, const char *name, struct fti_described *out)
+/* Look for the file with this base name in the metadata of the directory, which
+ * are read unless that was done.  1: they describe it; 0; -1. */
+static int
+look_up(struct fti_metas *m, struct dir *d, const char *name,
+	struct fti_described *out, struct error *err)
 {
 	struct fti_name n = fti_name_parse(name);
 	const enum fti_name_kind kind = n.kind;
@@ -271,13 +320,15 @@ look_up(const struct dir *d, const char *name, struct fti_described *out)
 	const struct fti_posix *p = NULL;
 	size_t at = 0, i = 0;
 
+	if (read_dir(m, d, err) < 0)
+		return -1;
 	if (kind == FTI_NAME_COPY || kind == FTI_NAME_PARITY) {
 		n.kind = FTI_NAME_RANK;
 		name = fti_name_format(&n, own);
 	}
 	at = map_get(d->by, name);
 	if (at == MAP_NONE)
-		return false;
+		return 0;
 	p = d->read[at / FTI_POSIX_MEMBERS];
 	i = at % FTI_POSIX_MEMBERS;
 	/* A copy is that of the left neighbour's file (fti.md 5). */
@@ -287,19 +338,10 @@ look_up(const struct dir *d, const char *name, struct fti_described *out)
 	out->file = &p->files[i];
 	out->copy = kind == FTI_NAME_COPY;
 	out->parity = kind == FTI_NAME_PARITY;
-	return true;
-}
-
-/* Name the file of metadata. */
-static int
-name_meta(struct fti_metas *m, const struct dir *d, struct fti_described *out,
-	  struct error *err)
-{
 	out->path = d->names.count == 0
 			    ? d->path
-			    : arena_printf(m->arena, "%s/%s", d->path,
-					   out->posix->name);
-	return out->path == NULL ? error_no_memory(err) : 0;
+			    : arena_printf(m->arena, "%s/%s", d->path, p->name);
+	return out->path == NULL ? error_no_memory(err) : 1;
 }
 
 /* --- The directories near a file --- */
@@ -394,30 +436,15 @@ try_root(struct fti_metas *m, struct place *p, const char *root,
 	return rc;
 }
 
-/* Find the directories of metadata for the files in `at`. */
-static int
-find_dirs(struct fti_metas *m, struct place *p, struct fti_location *at,
-	  struct error *err)
-{
-	const int fd = dir_open(AT_FDCWD, at->dir);
-	int rc = fd < 0 ? 0 : add_to_place(m, p, at->dir, fd, err);
-
-	if (at->above == NULL)
-		return rc;
-	for (unsigned i = 0; i < UP && p->count == 0 && rc == 0; i++) {
-		rc = try_root(m, p, at->above, at->exec, err);
-		if (fti_location_cut(at->above) == NULL)
-			break;
-	}
-	return rc;
-}
-
-/* Where the files in `at` have metadata.  NULL: ERROR_NOMEM. */
+/* Where the files in `at` have metadata: beside them, or in the nearest of the
+ * directories above.  NULL: ERROR_NOMEM. */
 static struct place *
 place_of(struct fti_metas *m, struct fti_location *at, struct error *err)
 {
 	size_t i = map_get(m->places_by, at->dir);
 	const char *copy = NULL;
+	struct place *p = NULL;
+	int fd = -1, rc = 0;
 
 	if (i != MAP_NONE)
 		return &m->places[i];
@@ -428,8 +455,18 @@ place_of(struct fti_metas *m, struct fti_location *at, struct error *err)
 		error_no_memory(err);
 		return NULL;
 	}
-	m->places[m->nplaces++] = (struct place){ .count = 0 };
-	return find_dirs(m, &m->places[i], at, err) < 0 ? NULL : &m->places[i];
+	m->nplaces++;
+	p = &m->places[i];
+	*p = (struct place){ .count = 0 };
+	fd = dir_open(AT_FDCWD, at->dir);
+	rc = fd < 0 ? 0 : add_to_place(m, p, at->dir, fd, err);
+	for (unsigned up = 0;
+	     at->above != NULL && up < UP && p->count == 0 && rc == 0; up++) {
+		rc = try_root(m, p, at->above, at->exec, err);
+		if (fti_location_cut(at->above) == NULL)
+			break;
+	}
+	return rc < 0 ? NULL : p;
 }
 
 int
@@ -444,17 +481,16 @@ fti_metas_find(struct fti_metas *m, const char *path, struct fti_described *out,
 	if (rc == 0)
 		p = place_of(m, &at, err);
 	rc = p == NULL ? -1 : 0;
-	for (size_t i = 0; rc == 0 && out->file == NULL && i < p->count; i++) {
-		struct dir *d = &m->dirs[p->dirs[i]];
+	for (size_t i = 0; rc == 0 && i < p->count; i++) {
+		const struct dir *d = &m->dirs[p->dirs[i]];
 
-		rc = read_dir(m, d, err);
-		if (rc == 0 && look_up(d, path_base(path), out))
-			rc = name_meta(m, d, out, err);
-		else if (out->problem == NULL)
+		rc = look_up(m, &m->dirs[p->dirs[i]], path_base(path), out,
+			     err);
+		if (rc == 0 && out->problem == NULL)
 			out->problem = d->problem;
 	}
 	fti_location_fini(&at);
-	return rc;
+	return rc < 0 ? -1 : 0;
 }
 
 int
@@ -462,7 +498,8 @@ fti_metas_take(struct fti_metas *m, const char *meta, const char *path,
 	       struct fti_described *out, struct error *err)
 {
 	size_t i = map_get(m->dirs_by, meta);
-	struct dir *d = NULL;
+	const struct dir *d = NULL;
+	int rc = 0;
 
 	*out = (struct fti_described){ .path = NULL };
 	if (i == MAP_NONE) {
@@ -476,10 +513,9 @@ fti_metas_take(struct fti_metas *m, const char *meta, const char *path,
 			return -1;
 	}
 	d = &m->dirs[i];
-	if (read_dir(m, d, err) < 0)
-		return -1;
-	if (look_up(d, path_base(path), out))
-		return name_meta(m, d, out, err);
+	rc = look_up(m, &m->dirs[i], path_base(path), out, err);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
 	if (d->problem != NULL)
 		return error_set(err, d->kind, "%s", d->problem);
 	return error_set(err, ERROR_ABSENT, "%s: does not describe %s", meta,

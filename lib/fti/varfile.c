@@ -27,15 +27,19 @@ struct run {
 	uint64_t bytes;
 };
 
-/* --- The run --- */
-
-/* The file to which task `i` belongs. */
-static size_t
-file_of(const struct run *r, size_t i)
+static int
+run_task(void *arg, size_t i, unsigned worker, struct error *err)
 {
-	size_t low = 0, high = r->count;
+	const struct run *r = arg;
+	const struct fti_varfile *x = NULL;
+	struct put_file *to = NULL;
+	unsigned char *buf = r->memory + worker * STEP;
+	uint64_t begin = 0, end = 0;
+	size_t low = 0, high = r->count, n = 0;
+	int fd = -1;
 
-	/* The last one that begins with `i` or before: empty ones have none. */
+	/* Its file is the last one that begins with `i` or before: empty ones
+	 * have no task. */
 	while (high - low > 1) {
 		const size_t mid = low + (high - low) / 2;
 
@@ -44,22 +48,11 @@ file_of(const struct run *r, size_t i)
 		else
 			high = mid;
 	}
-	return low;
-}
-
-static int
-run_task(void *arg, size_t i, unsigned worker, struct error *err)
-{
-	const struct run *r = arg;
-	const size_t file = file_of(r, i);
-	const struct fti_varfile *x = &r->list[file];
-	struct put_file *to = put_at(r->put, file);
-	const uint64_t begin = (i - r->first[file]) * TASK;
-	const uint64_t end = x->len - begin < TASK ? x->len : begin + TASK;
-	unsigned char *buf = r->memory + worker * STEP;
-	const int fd = put_open(to, err);
-	size_t n = 0;
-
+	x = &r->list[low];
+	to = put_at(r->put, low);
+	begin = (i - r->first[low]) * TASK;
+	end = x->len - begin < TASK ? x->len : begin + TASK;
+	fd = put_open(to, err);
 	if (fd < 0)
 		return -1;
 	for (uint64_t at = begin; at < end; at += n) {
@@ -77,7 +70,7 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 }
 
 static int
-start(struct run *r, int dirfd, bool replace, struct error *err)
+write_all(struct run *r, int dirfd, bool replace, struct error *err)
 {
 	const struct put_options o = { .par = r->w->par, .work = r->w };
 
@@ -100,21 +93,10 @@ start(struct run *r, int dirfd, bool replace, struct error *err)
 			return -1;
 	}
 	r->memory = mem_aligned(PAGE, par_threads(r->w->par) * STEP);
-	return r->memory == NULL ? error_no_memory(err)
-				 : put_clear(r->put, err);
-}
-
-static void
-end(struct run *r)
-{
-	put_free(r->put);
-	mem_free(r->memory);
-	mem_free(r->first);
-}
-
-static int
-write_all(struct run *r, struct error *err)
-{
+	if (r->memory == NULL)
+		return error_no_memory(err);
+	if (put_clear(r->put, err) < 0)
+		return -1;
 	progress_phase(r->w->progress, "writing", r->bytes);
 	if (par_for(r->w->par, r->first[r->count], 0, run_task, r, err) < 0 ||
 	    work_go_on(r->w, err) < 0)
@@ -144,13 +126,13 @@ fti_varfiles_write(int dirfd, const struct fti_varfile *list, size_t count,
 	if (rc == 0)
 		rc = room_check(dirfd, r.bytes, "the files", err);
 	if (rc == 0 && !r.w->dry_run) {
-		rc = start(&r, dirfd, replace, err);
-		if (rc == 0)
-			rc = write_all(&r, err);
+		rc = write_all(&r, dirfd, replace, err);
 		if (rc < 0)
 			(void)room_explain(dirfd, r.bytes, err);
 	}
-	end(&r);
+	put_free(r.put);
+	mem_free(r.memory);
+	mem_free(r.first);
 	return rc;
 }
 

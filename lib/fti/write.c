@@ -156,79 +156,43 @@ end_blocks(const struct fti_writer *r, struct worker *w, const struct file *f,
 	return rc;
 }
 
-/* Write the metadata.  A file that would end in a hole gets its last byte. */
-static int
-end_meta(const struct file *f, int fd, struct error *err)
-{
-	const struct fti_draft *d = f->job.draft;
-	const struct fti_format *format = NULL;
-	const struct fti_container *last = NULL;
-	unsigned char record[FTI_META_MAX];
-
-	if (!d->raw) {
-		format = fti_format(d->layout);
-		fti_record_write(d->layout, FTI_META, &d->meta, record);
-		if (emit(f, fd, record, format->meta,
-			 format->footer ? d->size - format->meta : 0, err) < 0)
-			return -1;
-		if (format->footer)
-			return 0;
-	}
-	last = d->ncontainers > 0 ? &d->containers[d->ncontainers - 1].c : NULL;
-	return last == NULL || last->used == last->size
-		       ? 0
-		       : emit(f, fd, "", 1, d->size - 1, err);
-}
-
-/* All containers are written. */
+/* All containers are written: write the records and the metadata. */
 static int
 end_file(const struct fti_writer *r, struct worker *w, struct file *f,
 	 struct error *err)
 {
 	struct fti_draft *d = f->job.draft;
+	const struct fti_format *format = d->raw ? NULL : fti_format(d->layout);
+	const bool footer = format != NULL && format->footer;
+	const struct fti_container *last =
+		d->ncontainers > 0 ? &d->containers[d->ncontainers - 1].c
+				   : NULL;
+	unsigned char record[FTI_META_MAX];
 	char checksum[HASH_TEXT];
 	int fd = -1;
-	bool sums = false;
 
 	if (open_file(f, &fd, err) < 0 || end_blocks(r, w, f, fd, err) < 0)
 		return -1;
 	/* The checksum of the file, after end_blocks(). */
-	sums = !d->raw && fti_format(d->layout)->footer;
-	for (size_t i = 0; sums && i < d->ncontainers; i++)
+	for (size_t i = 0; footer && i < d->ncontainers; i++)
 		if (d->containers[i].c.has_content != 0 &&
 		    hash_update(w->hash, d->containers[i].c.hash, HASH_MD5_SIZE,
 				err) < 0)
 			return -1;
-	if (hash_text(w->hash, checksum, err) < 0)
+	if (hash_text(w->hash, checksum, err) < 0 ||
+	    fti_draft_meta(d, checksum, w->hash, err) < 0)
 		return -1;
-	if (fti_draft_meta(d, checksum, w->hash, err) < 0 ||
-	    end_meta(f, fd, err) < 0)
+	if (format != NULL) {
+		fti_record_write(d->layout, FTI_META, &d->meta, record);
+		if (emit(f, fd, record, format->meta,
+			 footer ? d->size - format->meta : 0, err) < 0)
+			return -1;
+	}
+	/* A file that would end in a hole gets its last byte. */
+	if (!footer && last != NULL && last->used != last->size &&
+	    emit(f, fd, "", 1, d->size - 1, err) < 0)
 		return -1;
 	return fd < 0 ? 0 : put_wrote(f->put, d->size, err);
-}
-
-/* --- A container --- */
-
-static int
-write_container(const struct fti_writer *r, struct worker *w,
-		const struct task *t, struct error *err)
-{
-	struct file *f = t->file;
-	struct fti_draft_container *c = &f->job.draft->containers[t->container];
-	int fd = -1;
-
-	if ((c->c.used > 0 && open_file(f, &fd, err) < 0) ||
-	    pass(r, w, f, t->container, fd, err) < 0 ||
-	    hash_sum(w->hash, c->c.hash, err) < 0)
-		return -1;
-	if (c->expected != NULL &&
-	    memcmp(c->expected, c->c.hash, HASH_MD5_SIZE) != 0)
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: variable %" PRId32
-				 " changed after it was checked",
-				 c->content->source->name, c->c.id);
-	/* end_file() counts the bytes: only then is the file full. */
-	return fd < 0 ? 0 : put_wrote(f->put, 0, err);
 }
 
 static int
@@ -236,18 +200,36 @@ run_task(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	const struct fti_writer *r = arg;
 	const struct task *t = &r->tasks[i];
-	const struct buf *text = t->file->job.text;
+	struct file *f = t->file;
+	const struct buf *text = f->job.text;
 	struct worker *w = &r->workers[worker];
 
 	if (work_go_on(r->w, err) < 0)
 		return -1;
 	if (text != NULL)
-		return put_write(t->file->put, text->data, text->len, 0, err);
-	if (t->container != SIZE_MAX && write_container(r, w, t, err) < 0)
-		return -1;
-	if (atomic_fetch_sub(&t->file->left, 1) > 1)
+		return put_write(f->put, text->data, text->len, 0, err);
+	if (t->container != SIZE_MAX) {
+		struct fti_draft_container *c =
+			&f->job.draft->containers[t->container];
+		int fd = -1;
+
+		if ((c->c.used > 0 && open_file(f, &fd, err) < 0) ||
+		    pass(r, w, f, t->container, fd, err) < 0 ||
+		    hash_sum(w->hash, c->c.hash, err) < 0)
+			return -1;
+		if (c->expected != NULL &&
+		    memcmp(c->expected, c->c.hash, HASH_MD5_SIZE) != 0)
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: variable %" PRId32
+					 " changed after it was checked",
+					 c->content->source->name, c->c.id);
+		/* end_file() counts the bytes: only then is the file full. */
+		if (fd >= 0 && put_wrote(f->put, 0, err) < 0)
+			return -1;
+	}
+	if (atomic_fetch_sub(&f->left, 1) > 1)
 		return 0;
-	return end_file(r, w, t->file, err);
+	return end_file(r, w, f, err);
 }
 
 /* --- All files --- */
@@ -276,25 +258,8 @@ fti_check_output(int dirfd, const char *path, const char *name, bool replace,
 				   name);
 }
 
-/* Is the name free, and given once? */
-static int
-take_name(struct fti_writer *r, const struct fti_job *j, struct error *err)
-{
-	const char *key = arena_printf(r->arena, "%d:%s", j->dirfd, j->path);
-
-	if (key == NULL)
-		return error_no_memory(err);
-	if (map_get(r->names, key) != MAP_NONE)
-		return error_set(err, ERROR_USAGE,
-				 "%s: two files would get this name",
-				 name_of(j));
-	return map_put(r->names, key, r->count) < 0
-		       ? error_no_memory(err)
-		       : fti_check_output(j->dirfd, j->path, name_of(j),
-					  j->replace, err);
-}
-
-/* Tell the engine the name; nothing is written. */
+/* Tell the engine the name, if it is free, and given once; nothing is
+ * written. */
 static int
 add_name(struct fti_writer *r, struct file *f, struct error *err)
 {
@@ -306,10 +271,21 @@ add_name(struct fti_writer *r, struct file *f, struct error *err)
 		.attr = j->attr,
 		.replaces = j->replace,
 	};
+	const char *key = NULL;
 
 	if (r->put == NULL || j->path == NULL) /* fti_sum() */
 		return 0;
-	if (take_name(r, j, err) < 0)
+	key = arena_printf(r->arena, "%d:%s", j->dirfd, j->path);
+	if (key == NULL)
+		return error_no_memory(err);
+	if (map_get(r->names, key) != MAP_NONE)
+		return error_set(err, ERROR_USAGE,
+				 "%s: two files would get this name",
+				 name_of(j));
+	if (map_put(r->names, key, r->count) < 0)
+		return error_no_memory(err);
+	if (fti_check_output(j->dirfd, j->path, name_of(j), j->replace, err) <
+	    0)
 		return -1;
 	f->put = put_add(r->put, &what, err);
 	return f->put == NULL ? -1 : 0;
@@ -320,7 +296,6 @@ fti_writer_add(struct fti_writer *r, const struct fti_job *j, struct error *err)
 {
 	const struct fti_draft *d = j->draft;
 	struct file *f = NULL;
-	bool twice = false;
 
 	if (!MEM_ROOM(r->files, r->count, r->room_files))
 		return error_no_memory(err);
@@ -334,8 +309,8 @@ fti_writer_add(struct fti_writer *r, const struct fti_job *j, struct error *err)
 	if (d == NULL)
 		return 0;
 	/* A sum over a file in order takes a second reading. */
-	twice = d->raw || !fti_format(d->layout)->footer;
-	r->bytes += twice ? 2 * d->live : d->live;
+	r->bytes += d->raw || !fti_format(d->layout)->footer ? 2 * d->live
+							     : d->live;
 	r->room += d->live + d->meta_size;
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include "buf.h"
 #include "dir.h"
 #include "error.h"
-#include "fti/location.h"
+#include "fti/metas.h"
 #include "ftijob/recover.h"
 #include "io.h"
 #include "mem.h"
