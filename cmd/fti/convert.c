@@ -11,7 +11,7 @@
 #include "error.h"
 #include "fti/draft.h"
 #include "fti/file.h"
-#include "fti/sector.h"
+#include "fti/posix.h"
 #include "path.h"
 #include "str.h"
 
@@ -106,7 +106,7 @@ struct run {
 	struct fti_convert *c;
 	struct fti_convert_notes notes;
 	int64_t id; /* of the files before */
-	struct fti_sector sector;
+	struct fti_posix sector;
 	struct buf ini;
 	struct fti_job job; /* of it */
 };
@@ -152,11 +152,11 @@ written(void *arg, size_t i, const struct fti_draft *d, struct error *err)
 	if (!run->c->form.posix)
 		return 0;
 	if (run->sector.arena == NULL &&
-	    fti_sector_start(&run->sector, (int32_t)d->ckpt_id,
-			     run->c->out.count, err) < 0)
+	    fti_posix_start(&run->sector, (int32_t)d->ckpt_id,
+			    run->c->out.count, err) < 0)
 		return -1;
-	return fti_sector_set(&run->sector, i,
-			      path_base(run->c->out.items[i].out.path), d, err);
+	return fti_posix_set(&run->sector, i,
+			     path_base(run->c->out.items[i].out.path), d, err);
 }
 
 static int
@@ -165,7 +165,7 @@ finish(void *arg, struct error *err)
 	struct run *run = arg;
 
 	return run->c->form.posix
-		       ? fti_sector_print(&run->sector, run->job.name,
+		       ? fti_posix_finish(&run->sector, run->job.name,
 					  &run->ini, err)
 		       : 0;
 }
@@ -193,7 +193,7 @@ convert_files(struct fti_convert *c, char **files, size_t count,
 		return app_report(STATUS_OK, err);
 	run.job.text = &run.ini;
 	status = fti_output_run(&c->out, &m);
-	fti_sector_fini(&run.sector);
+	fti_posix_fini(&run.sector);
 	buf_free(&run.ini);
 	return status;
 }

@@ -15,7 +15,7 @@
 #include "convert.h"
 #include "error.h"
 #include "fti/draft.h"
-#include "fti/sector.h"
+#include "fti/posix.h"
 #include "ftijob/set.h"
 #include "mem.h"
 #include "num.h"
@@ -49,7 +49,7 @@ struct run {
 	size_t nparts;
 	struct item *items;
 	/* Metadata files, and copies of other ones. */
-	struct fti_sector *sectors;
+	struct fti_posix *sectors;
 	struct buf **inis; /* their texts */
 	size_t nsectors;
 	struct fti_job *texts;
@@ -134,10 +134,10 @@ add_sectors(struct run *run, struct part *p, struct error *err)
 		if (path == NULL)
 			return error_no_memory(err);
 		if (place(run, path, job, err) < 0 ||
-		    fti_sector_start(&run->sectors[run->nsectors], 0,
-				     p->set->geometry.group_size, err) < 0)
+		    fti_posix_start(&run->sectors[run->nsectors], 0,
+				    p->set->geometry.group_size, err) < 0)
 			return -1;
-		run->sectors[run->nsectors].posix.name = job->name;
+		run->sectors[run->nsectors].name = job->name;
 		run->inis[run->nsectors] = &run->bufs[run->ntexts];
 		job->text = &run->bufs[run->ntexts++];
 	}
@@ -411,14 +411,14 @@ written(void *arg, size_t i, const struct fti_draft *d, struct error *err)
 {
 	struct run *run = arg;
 	const struct item *it = &run->items[i];
-	struct fti_sector *s = NULL;
+	struct fti_posix *s = NULL;
 
 	if (!d->raw)
 		return 0;
 	s = &run->sectors[it->part->sectors + it->rank->group];
-	s->posix.id = (int32_t)d->ckpt_id;
-	return fti_sector_set(s, it->rank->member,
-			      path_base(run->c->out.items[i].out.path), d, err);
+	s->id = (int32_t)d->ckpt_id;
+	return fti_posix_set(s, it->rank->member,
+			     path_base(run->c->out.items[i].out.path), d, err);
 }
 
 static int
@@ -428,9 +428,8 @@ finish(void *arg, struct error *err)
 
 	for (size_t i = 0; i < run->nsectors; i++)
 		if (run->inis[i] != NULL &&
-		    fti_sector_print(&run->sectors[i],
-				     run->sectors[i].posix.name, run->inis[i],
-				     err) < 0)
+		    fti_posix_finish(&run->sectors[i], run->sectors[i].name,
+				     run->inis[i], err) < 0)
 			return -1;
 	return 0;
 }
@@ -505,7 +504,7 @@ fti_convert_tree(struct fti_convert *c, const char *dir, struct error *err)
 	const int status = convert(&run, dir, err);
 
 	for (size_t i = 0; run.sectors != NULL && i < run.nsectors; i++)
-		fti_sector_fini(&run.sectors[i]);
+		fti_posix_fini(&run.sectors[i]);
 	for (size_t i = 0; run.bufs != NULL && i < run.ntexts; i++)
 		buf_free(&run.bufs[i]);
 	mem_free(run.bufs);

@@ -14,7 +14,7 @@
 #include "fti.h"
 #include "fti/draft.h"
 #include "fti/npy.h"
-#include "fti/sector.h"
+#include "fti/posix.h"
 #include "fti/write.h"
 #include "mem.h"
 #include "num.h"
@@ -41,7 +41,7 @@ struct pack {
 	struct fti_raw *raw;
 	size_t count;
 	struct fti_draft draft;
-	struct fti_sector sector;
+	struct fti_posix sector;
 	struct buf text; /* metadata of a POSIX file */
 };
 
@@ -139,11 +139,11 @@ describe_posix(struct pack *c, const struct fti_job jobs[static 2],
 {
 	if (!c->form.posix)
 		return 0;
-	if (fti_sector_start(&c->sector, (int32_t)c->id, 1, err) < 0 ||
-	    fti_sector_set(&c->sector, 0, path_base(jobs[0].path), &c->draft,
-			   err) < 0)
+	if (fti_posix_start(&c->sector, (int32_t)c->id, 1, err) < 0 ||
+	    fti_posix_set(&c->sector, 0, path_base(jobs[0].path), &c->draft,
+			  err) < 0)
 		return -1;
-	return fti_sector_print(&c->sector, jobs[1].name, &c->text, err);
+	return fti_posix_finish(&c->sector, jobs[1].name, &c->text, err);
 }
 
 static int
@@ -242,7 +242,7 @@ fti_run_pack(const struct fti_call *call)
 	if (c.form.posix && c.room > 0)
 		app_usage("--room is for FTI-FF");
 	status = run(&c, args, (size_t)count, &err);
-	fti_sector_fini(&c.sector);
+	fti_posix_fini(&c.sector);
 	buf_free(&c.text);
 	fti_draft_fini(&c.draft);
 	for (size_t i = 0; c.vars != NULL && i <= c.count; i++)

@@ -170,8 +170,8 @@ common_size(const struct fti_difference *d)
 	return d->a->size < d->b->size ? d->a->size : d->b->size;
 }
 
-/* Take the next parts as a batch. */
-static void
+/* Take the next parts as a batch.  Returns their number. */
+static size_t
 take_parts(struct run *r)
 {
 	r->nparts = 0;
@@ -193,6 +193,7 @@ take_parts(struct run *r)
 		r->next_off += p->len;
 		r->nparts++;
 	}
+	return r->nparts;
 }
 
 /* --- Variables --- */
@@ -234,24 +235,6 @@ merge(struct run *r, struct error *err)
 	return rc;
 }
 
-static int
-compare_all(struct run *r, struct error *err)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < r->count; i++)
-		bytes += common_size(&r->list[i]);
-	progress_phase(r->w->progress, "comparing", bytes);
-	for (take_parts(r); r->nparts > 0; take_parts(r)) {
-		if (par_for(r->w->par, r->nparts, 0, run_part, r, err) < 0)
-			return -1;
-		for (size_t i = 0; i < r->nparts; i++)
-			if (give_part(r, &r->parts[i], err) < 0)
-				return -1;
-	}
-	return give_until(r, r->list + r->count, err);
-}
-
 int
 fti_compare(const struct fti_content *a, const struct fti_content *b,
 	    const struct fti_compare_calls *calls, const struct work *w,
@@ -260,19 +243,28 @@ fti_compare(const struct fti_content *a, const struct fti_content *b,
 	struct run r = {
 		.a = a, .b = b, .calls = calls, .w = work_or_default(w)
 	};
+	const size_t workers = par_threads(r.w->par);
+	uint64_t bytes = 0;
 	int rc = merge(&r, err);
 
 	if (rc == 0) {
-		const size_t workers = par_threads(r.w->par);
-
 		r.most = BATCH * workers;
 		r.parts = mem_calloc(r.most, sizeof(*r.parts));
 		r.memory = mem_alloc(workers, 2 * STEP);
-		rc = r.parts == NULL || r.memory == NULL ? error_no_memory(err)
-							 : 0;
+		if (r.parts == NULL || r.memory == NULL)
+			rc = error_no_memory(err);
+	}
+	for (size_t i = 0; rc == 0 && i < r.count; i++)
+		bytes += common_size(&r.list[i]);
+	if (rc == 0)
+		progress_phase(r.w->progress, "comparing", bytes);
+	while (rc == 0 && take_parts(&r) > 0) {
+		rc = par_for(r.w->par, r.nparts, 0, run_part, &r, err);
+		for (size_t i = 0; rc == 0 && i < r.nparts; i++)
+			rc = give_part(&r, &r.parts[i], err);
 	}
 	if (rc == 0)
-		rc = compare_all(&r, err);
+		rc = give_until(&r, r.list + r.count, err);
 	for (size_t i = 0; r.parts != NULL && i < r.most; i++)
 		mem_free(r.parts[i].ranges);
 	mem_free(r.parts);

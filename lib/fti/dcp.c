@@ -86,32 +86,11 @@ read_vars(struct fti_dcp *d, struct fti_dcp_layer *l, uint64_t count,
 			    : corrupt(d, 0, "has bytes of no variable", err);
 }
 
-/* Read the header of the layer, which begins at `at`. */
-static int
-read_layer(struct fti_dcp *d, size_t i, uint64_t at, struct error *err)
-{
-	struct fti_dcp_layer *l = &d->layers[i];
-	const uint64_t record = BLOCK_HEADER + (uint64_t)d->block;
-	uint64_t id = 0, nvars = 0;
-
-	if (read_int(d, &at, l->end, 4, &id, err) < 0 ||
-	    read_int(d, &at, l->end, 4, &nvars, err) < 0)
-		return -1;
-	l->at = at;
-	l->before = (int32_t)(uint32_t)id;
-	if (i == 0)
-		return read_vars(d, l, nvars, err);
-	if ((l->end - at) % record != 0)
-		return corrupt(d, i, "is not a whole number of blocks", err);
-	l->blocks = (l->end - at) / record;
-	return 0;
-}
-
 int
 fti_dcp_read(struct fti_dcp *d, const struct fti_posix_file *f,
 	     const struct fti_source *s, struct error *err)
 {
-	uint64_t at = 0, begin = 0, n = 0;
+	uint64_t at = 0, begin = 0, n = 0, id = 0;
 
 	*d = (struct fti_dcp){ .file = f, .source = s };
 	if (f->nlayers == 0)
@@ -126,8 +105,10 @@ fti_dcp_read(struct fti_dcp *d, const struct fti_posix_file *f,
 	d->layers = mem_calloc(f->nlayers, sizeof(*d->layers));
 	if (d->layers == NULL)
 		return error_no_memory(err);
-	for (size_t i = 0; i < f->nlayers; i++) {
+	for (size_t i = 0; i < f->nlayers; i++, d->nlayers++) {
 		const uint64_t skip = i == 0 ? FILE_HEADER : 0;
+		const uint64_t record = BLOCK_HEADER + (uint64_t)d->block;
+		struct fti_dcp_layer *l = &d->layers[i];
 
 		if (f->layers[i].size > s->size - begin ||
 		    f->layers[i].size < skip)
@@ -137,11 +118,19 @@ fti_dcp_read(struct fti_dcp *d, const struct fti_posix_file *f,
 					 " bytes at %" PRIu64,
 					 s->name, s->size, i, f->layers[i].size,
 					 begin);
-		d->layers[i].end = begin + f->layers[i].size;
-		if (read_layer(d, i, begin + skip, err) < 0)
+		l->at = begin + skip;
+		l->end = begin = begin + f->layers[i].size;
+		if (read_int(d, &l->at, l->end, 4, &id, err) < 0 ||
+		    read_int(d, &l->at, l->end, 4, &n, err) < 0)
 			return -1;
-		d->nlayers++;
-		begin = d->layers[i].end;
+		l->before = (int32_t)(uint32_t)id;
+		if (i == 0 && read_vars(d, l, n, err) < 0)
+			return -1;
+		if (i > 0 && (l->end - l->at) % record != 0)
+			return corrupt(d, i, "is not a whole number of blocks",
+				       err);
+		if (i > 0)
+			l->blocks = (l->end - l->at) / record;
 	}
 	return 0;
 }
@@ -288,24 +277,6 @@ read_record(const struct fti_dcp *d, uint64_t *at, uint64_t end, int32_t *id,
 	return 0;
 }
 
-static int
-take_layer(struct state *s, size_t layer, struct error *err)
-{
-	const struct fti_dcp_layer *l = &s->d->layers[layer];
-
-	for (uint64_t at = l->at, number = 0; at < l->end; at += s->d->block) {
-		struct var *v = NULL;
-		int32_t id = 0;
-
-		if (read_record(s->d, &at, l->end, &id, &number, err) < 0)
-			return -1;
-		v = find(s, id);
-		if (v != NULL)
-			put_block(s, v, number, at);
-	}
-	return 0;
-}
-
 /* Add the pieces of the variable: runs of blocks that follow each other in the
  * file. */
 static int
@@ -398,8 +369,20 @@ fti_content_dcp(struct fti_content *c, const struct fti_dcp *d, size_t layer,
 				put_block(&s, v, b, old->at + b * s.d->block);
 		}
 	}
-	for (size_t l = 1; l <= s.layer && rc == 0; l++)
-		rc = take_layer(&s, l, err);
+	for (size_t l = 1; l <= s.layer && rc == 0; l++) {
+		const uint64_t end = d->layers[l].end;
+		uint64_t at = d->layers[l].at, number = 0;
+		int32_t id = 0;
+
+		for (; rc == 0 && at < end; at += d->block) {
+			struct var *v = NULL;
+
+			rc = read_record(d, &at, end, &id, &number, err);
+			v = rc < 0 ? NULL : find(&s, id);
+			if (v != NULL)
+				put_block(&s, v, number, at);
+		}
+	}
 	if (rc == 0)
 		rc = add_vars(c, &s, err);
 	mem_free(s.vars);
@@ -409,50 +392,36 @@ fti_content_dcp(struct fti_content *c, const struct fti_dcp *d, size_t layer,
 
 /* --- Order --- */
 
-static bool
-is_known(const struct state *s, int32_t id)
-{
-	if (find(s, id) != NULL)
-		return true;
-	for (size_t i = 0; i < s->d->nvars; i++)
-		if (s->d->vars[i].id == id)
-			return true;
-	return false;
-}
-
-/* Returns as fti_dcp_odd(). */
-static int
-find_odd(const struct state *s, uint64_t *at, struct error *err)
-{
-	const struct fti_dcp_layer *l = &s->d->layers[s->layer];
-	uint64_t last = 0, number = 0;
-	int32_t last_id = -1, id = 0;
-
-	for (uint64_t next = l->at; next < l->end; next += s->d->block) {
-		*at = next;
-		if (read_record(s->d, &next, l->end, &id, &number, err) < 0)
-			return -1;
-		if (id == last_id ? number <= last : !is_known(s, id))
-			return 1;
-		last = number;
-		last_id = id;
-	}
-	return 0;
-}
-
 int
 fti_dcp_odd(const struct fti_dcp *d, size_t layer, uint64_t *at,
 	    struct error *err)
 {
 	struct state s = { .d = d, .layer = d->nlayers - 1 };
+	const struct fti_dcp_layer *l = NULL;
+	uint64_t last = 0, number = 0;
+	int32_t last_id = -1, id = 0;
 	int rc = 0;
 
 	if (layer == 0 || layer >= d->nlayers)
 		return 0;
+	l = &d->layers[layer];
 	rc = list_vars(&s, err);
-	s.layer = layer;
-	if (rc == 0)
-		rc = find_odd(&s, at, err);
+	for (uint64_t next = l->at; rc == 0 && next < l->end;
+	     next += d->block) {
+		*at = next;
+		rc = read_record(d, &next, l->end, &id, &number, err);
+		if (rc == 0 && id == last_id) {
+			rc = number <= last;
+		} else if (rc == 0) {
+			bool known = find(&s, id) != NULL;
+
+			for (size_t i = 0; i < d->nvars && !known; i++)
+				known = d->vars[i].id == id;
+			rc = !known;
+		}
+		last = number;
+		last_id = id;
+	}
 	mem_free(s.vars);
 	mem_free(s.table);
 	return rc;
@@ -467,25 +436,12 @@ struct summing {
 	unsigned char *buf; /* STEP bytes */
 };
 
-static int
-sum_block(struct summing *s, const void *data, struct error *err)
-{
-	unsigned char sum[HASH_MD5_SIZE];
-	const uint32_t crc = htole32(crc_update(0, data, s->d->block));
-
-	if (hash_update(s->block, data, s->d->block, err) < 0 ||
-	    hash_sum(s->block, sum, err) < 0 ||
-	    hash_update(s->md5, sum, sizeof(sum), err) < 0)
-		return -1;
-	return hash_update(s->crc, &crc, sizeof(crc), err);
-}
-
 /* Sum `count` blocks from `at`, each with a header of so many bytes. */
 static int
 sum_run(struct summing *s, uint64_t at, uint64_t count, size_t header,
 	struct error *err)
 {
-	const size_t record = header + s->d->block;
+	const size_t block = s->d->block, record = header + block;
 
 	while (count > 0) {
 		const size_t most = STEP / record;
@@ -495,9 +451,18 @@ sum_run(struct summing *s, uint64_t at, uint64_t count, size_t header,
 		    fti_source_read(s->d->source, s->buf, n * record, at, err) <
 			    0)
 			return -1;
-		for (size_t i = 0; i < n; i++)
-			if (sum_block(s, s->buf + i * record + header, err) < 0)
+		for (size_t i = 0; i < n; i++) {
+			const void *data = s->buf + i * record + header;
+			const uint32_t crc =
+				htole32(crc_update(0, data, block));
+			unsigned char sum[HASH_MD5_SIZE];
+
+			if (hash_update(s->block, data, block, err) < 0 ||
+			    hash_sum(s->block, sum, err) < 0 ||
+			    hash_update(s->md5, sum, sizeof(sum), err) < 0 ||
+			    hash_update(s->crc, &crc, sizeof(crc), err) < 0)
 				return -1;
+		}
 		progress_add(s->w->progress, n * record);
 		at += n * record;
 		count -= n;
@@ -505,29 +470,12 @@ sum_run(struct summing *s, uint64_t at, uint64_t count, size_t header,
 	return 0;
 }
 
-static int
-sum_layer(struct summing *s, size_t layer, struct fti_dcp_sums *sums,
-	  struct error *err)
-{
-	const struct fti_dcp *d = s->d;
-	const struct fti_dcp_layer *l = &d->layers[layer];
-	int rc = 0;
-
-	if (layer > 0)
-		rc = sum_run(s, l->at, l->blocks, BLOCK_HEADER, err);
-	for (size_t i = 0; layer == 0 && i < d->nvars && rc == 0; i++)
-		rc = sum_run(s, d->vars[i].at, blocks_of(d, d->vars[i].size), 0,
-			     err);
-	if (rc == 0)
-		rc = hash_text(s->md5, sums->md5, err);
-	return rc < 0 ? rc : hash_text(s->crc, sums->crc, err);
-}
-
 int
 fti_dcp_sum(const struct fti_dcp *d, size_t layer, struct fti_dcp_sums *sums,
 	    const struct work *w, struct error *err)
 {
 	struct summing s = { .d = d, .w = work_or_default(w) };
+	const struct fti_dcp_layer *l = &d->layers[layer];
 	int rc = -1;
 
 	s.block = hash_new(HASH_MD5, err);
@@ -535,8 +483,16 @@ fti_dcp_sum(const struct fti_dcp *d, size_t layer, struct fti_dcp_sums *sums,
 	s.crc = s.md5 == NULL ? NULL : hash_new(HASH_MD5, err);
 	s.buf = mem_alloc(STEP, 1);
 	if (s.crc != NULL)
-		rc = s.buf == NULL ? error_no_memory(err)
-				   : sum_layer(&s, layer, sums, err);
+		rc = s.buf == NULL ? error_no_memory(err) : 0;
+	if (rc == 0 && layer > 0)
+		rc = sum_run(&s, l->at, l->blocks, BLOCK_HEADER, err);
+	for (size_t i = 0; layer == 0 && i < d->nvars && rc == 0; i++)
+		rc = sum_run(&s, d->vars[i].at, blocks_of(d, d->vars[i].size),
+			     0, err);
+	if (rc == 0)
+		rc = hash_text(s.md5, sums->md5, err);
+	if (rc == 0)
+		rc = hash_text(s.crc, sums->crc, err);
 	mem_free(s.buf);
 	hash_free(s.crc);
 	hash_free(s.md5);

@@ -69,20 +69,21 @@ find_value(const char *at, const char *end)
 
 struct pair {
 	struct span key, value;
-	const char *equals;
 };
 
 /* Split a line.  False: it sets nothing. */
 static bool
 split(const struct inifile_line *l, struct pair *p)
 {
-	if (l->kind != INIFILE_PAIR)
+	const char *equals =
+		l->kind != INIFILE_PAIR
+			? NULL
+			: memchr(l->text, '=', (size_t)(l->end - l->text));
+
+	if (equals == NULL)
 		return false;
-	p->equals = memchr(l->text, '=', (size_t)(l->end - l->text));
-	if (p->equals == NULL)
-		return false;
-	p->key = trim(l->text, p->equals);
-	p->value = find_value(p->equals + 1, l->end);
+	p->key = trim(l->text, equals);
+	p->value = find_value(equals + 1, l->end);
 	return length(p->key) > 0;
 }
 
@@ -117,35 +118,17 @@ section_of(const struct inifile_line *l)
 	return trim(l->section, l->section + l->section_len);
 }
 
-/* Add the line's section to the list, unless it is the last one's. */
-static int
-add_section(struct fti_ini *ini, const struct inifile_line *l)
-{
-	const struct span s = section_of(l);
-	char *copy = NULL;
-
-	if (l->section == ini->last)
-		return 0;
-	ini->last = l->section;
-	copy = arena_strndup(ini->arena, s.at, length(s));
-	if (copy == NULL ||
-	    !MEM_ROOM(ini->sections, ini->nsections, ini->room_sections))
-		return -1;
-	for (char *p = copy; *p != '\0'; p++)
-		*p = lower(*p);
-	ini->sections[ini->nsections++] = copy;
-	return 0;
-}
-
 static int
 add_line(void *arg, const struct inifile_line *l)
 {
 	struct fti_ini *ini = arg;
+	const struct span section = section_of(l);
 	char key[FTI_INI_KEY_MAX];
 	const char *name = NULL;
+	char *copy = NULL;
 	struct pair p;
 
-	if (!split(l, &p) || !join(key, section_of(l), p.key))
+	if (!split(l, &p) || !join(key, section, p.key))
 		return 0;
 	if (!MEM_ROOM(ini->values, ini->nvalues, ini->room_values))
 		return -1;
@@ -156,7 +139,18 @@ add_line(void *arg, const struct inifile_line *l)
 	    map_put(ini->keys, name, ini->nvalues) < 0)
 		return -1;
 	ini->nvalues++;
-	return add_section(ini, l);
+	if (l->section == ini->last)
+		return 0;
+	/* A section that is not the last line's. */
+	ini->last = l->section;
+	copy = arena_strndup(ini->arena, section.at, length(section));
+	if (copy == NULL ||
+	    !MEM_ROOM(ini->sections, ini->nsections, ini->room_sections))
+		return -1;
+	for (char *c = copy; *c != '\0'; c++)
+		*c = lower(*c);
+	ini->sections[ini->nsections++] = copy;
+	return 0;
 }
 
 struct fti_ini *

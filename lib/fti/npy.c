@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fti/npy.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "buf.h"
@@ -149,189 +151,99 @@ fti_npy_header(const struct fti_dtype *type, uint64_t size,
 /* No header of plain arrays is larger. */
 #define HEADER_MAX 65535
 
-/* The header: a dictionary of Python, as text. */
-struct text {
-	const char *at, *name;
-	char type[16];
-	uint64_t count; /* of elements */
-	bool has_type, has_shape;
-};
-
 static int
-bad(const struct text *t, struct error *err)
+bad(const struct fti_source *s, struct error *err)
 {
 	return error_set(err, ERROR_CORRUPT,
-			 "%s: its header as a NumPy file is damaged", t->name);
+			 "%s: its header as a NumPy file is damaged", s->name);
 }
 
-static void
-skip_blanks(struct text *t)
+/* The value of a key in the header, a dictionary of Python.  "": none. */
+static const char *
+value_of(const char *header, const char *key)
 {
-	t->at += strspn(t->at, " \t\n");
+	const char *at = strstr(header, key);
+
+	return at == NULL ? ""
+			  : at + strlen(key) + strspn(at + strlen(key), " :");
 }
 
-static bool
-take(struct text *t, char c)
-{
-	skip_blanks(t);
-	if (*t->at != c)
-		return false;
-	t->at++;
-	return true;
-}
-
-/* A string in quotes, `size` bytes at most.  False: there is none. */
-static bool
-take_string(struct text *t, char *to, size_t size)
-{
-	const char *end = NULL;
-	char quote = '\'';
-
-	skip_blanks(t);
-	quote = *t->at == '"' ? '"' : '\'';
-	if (!take(t, quote))
-		return false;
-	end = strchr(t->at, quote);
-	if (end == NULL || (size_t)(end - t->at) >= size)
-		return false;
-	memcpy(to, t->at, (size_t)(end - t->at));
-	to[end - t->at] = '\0';
-	t->at = end + 1;
-	return true;
-}
-
-/* "(3, 4)", "(3,)", "()". */
-static bool
-take_shape(struct text *t)
-{
-	char digits[NUM_TEXT];
-
-	t->count = 1;
-	if (!take(t, '('))
-		return false;
-	while (!take(t, ')')) {
-		const size_t len = strspn(t->at, "0123456789");
-		uint64_t n = 0;
-
-		if (len == 0 || len >= sizeof(digits))
-			return false;
-		memcpy(digits, t->at, len);
-		digits[len] = '\0';
-		t->at += len;
-		if (num_u64(digits, 0, UINT64_MAX, &n, NULL) < 0 ||
-		    num_mul(&t->count, n) < 0)
-			return false;
-		if (!take(t, ',') && *t->at != ')')
-			return false;
-	}
-	t->has_shape = true;
-	return true;
-}
-
-static bool
-take_word(struct text *t)
-{
-	static const char *const words[] = { "True", "False" };
-
-	skip_blanks(t);
-	for (size_t i = 0; i < 2; i++)
-		if (str_starts(t->at, words[i])) {
-			t->at += strlen(words[i]);
-			return true;
-		}
-	return false;
-}
-
+/* The number of elements of a shape: "(3, 4)", "(3,)", "()".  -1: it is none. */
 static int
-take_value(struct text *t, const char *key, struct error *err)
+count_elements(const char *shape, uint64_t *count)
 {
-	if (str_eq(key, "descr")) {
-		skip_blanks(t);
-		if (*t->at == '[')
-			return error_set(err, ERROR_USAGE,
-					 "%s: its elements are structures",
-					 t->name);
-		t->has_type = take_string(t, t->type, sizeof(t->type));
-		return t->has_type ? 0 : bad(t, err);
-	}
-	if (str_eq(key, "shape"))
-		return take_shape(t) ? 0 : bad(t, err);
-	return str_eq(key, "fortran_order") && take_word(t) ? 0 : bad(t, err);
-}
+	const char *at = shape + (*shape == '(');
+	char *end = NULL;
 
-static int
-parse(struct text *t, struct error *err)
-{
-	char key[32];
-
-	if (!take(t, '{'))
-		return bad(t, err);
-	while (!take(t, '}')) {
-		if (!take_string(t, key, sizeof(key)) || !take(t, ':'))
-			return bad(t, err);
-		if (take_value(t, key, err) < 0)
+	*count = 1;
+	for (; str_is_digit(*at); at = end + strspn(end, ", ")) {
+		errno = 0;
+		if (num_mul(count, strtoull(at, &end, 10)) < 0 || errno != 0)
 			return -1;
-		skip_blanks(t);
-		if (!take(t, ',') && *t->at != '}')
-			return bad(t, err);
 	}
-	skip_blanks(t);
-	return *t->at == '\0' && t->has_type && t->has_shape ? 0 : bad(t, err);
+	return *shape == '(' && *at == ')' ? 0 : -1;
 }
 
-/* The bytes of an element: "<f8", "|u1", "<U4", "<M8[ns]". */
+/* The bytes of an element: 'descr' is '<f8', '|u1', '<U4', '<M8[ns]'. */
 static int
-element_size(const struct text *t, uint64_t *size, struct error *err)
+element_size(const struct fti_source *s, const char *type, uint64_t *size,
+	     struct error *err)
 {
-	const char *type = t->type;
-	const bool order = strchr("<>|=", type[0]) != NULL;
-	const char kind = type[order ? 1 : 0];
-	char digits[sizeof(t->type)];
-	size_t len = 0;
+	const char *kind = type + (strchr("<>|=", type[0]) != NULL);
+	char *end = NULL;
 
-	if (type[0] == '\0' || kind == '\0')
-		return bad(t, err);
-	type += order ? 2 : 1;
-	len = strspn(type, "0123456789");
-	memcpy(digits, type, len);
-	digits[len] = '\0';
-	if (strchr("biufcSaVUMm", kind) == NULL)
+	if (!str_is_digit(kind[0] == '\0' ? '\0' : kind[1]))
+		return bad(s, err);
+	if (strchr("biufcSaVUMm", kind[0]) == NULL)
 		return error_set(err, ERROR_USAGE,
 				 "%s: its elements are no plain numbers or "
 				 "bytes (%s)",
-				 t->name, t->type);
-	if (t->type[0] == '>' && !str_eq(digits, "1"))
+				 s->name, type);
+	*size = strtoul(kind + 1, &end, 10);
+	if (type[0] == '>' && *size != 1)
 		return error_set(err, ERROR_USAGE,
 				 "%s: its elements are big-endian (%s)",
-				 t->name, t->type);
-	if (num_u64(digits, 0, UINT32_MAX, size, NULL) < 0 ||
-	    (type[len] != '\0' && kind != 'M' && kind != 'm'))
-		return bad(t, err);
-	if (kind == 'U')
-		*size *= 4;
+				 s->name, type);
+	if (*end != '\0' && kind[0] != 'M' && kind[0] != 'm')
+		return bad(s, err);
+	if (kind[0] == 'U' && num_mul(size, 4) < 0)
+		return bad(s, err);
 	return 0;
 }
 
+/* Do the `size` bytes of elements fit the header? */
 static int
-check_size(const struct text *t, uint64_t size, struct error *err)
+check_header(const struct fti_source *s, const char *header, uint64_t size,
+	     struct error *err)
 {
-	uint64_t bytes = 0;
+	const char *descr = value_of(header, "'descr'");
+	char type[16] = "";
+	uint64_t bytes = 0, count = 0;
+	size_t len = 0;
 
-	if (element_size(t, &bytes, err) < 0)
+	if (descr[0] == '[')
+		return error_set(err, ERROR_USAGE,
+				 "%s: its elements are structures", s->name);
+	if (descr[0] == '\'')
+		len = strcspn(descr + 1, "'");
+	if (len == 0 || len >= sizeof(type) ||
+	    count_elements(value_of(header, "'shape'"), &count) < 0)
+		return bad(s, err);
+	memcpy(type, descr + 1, len);
+	if (element_size(s, type, &bytes, err) < 0)
 		return -1;
-	if (num_mul(&bytes, t->count) == 0 && bytes == size)
+	if (num_mul(&bytes, count) == 0 && bytes == size)
 		return 0;
 	return error_set(err, ERROR_CORRUPT,
 			 "%s: has %" PRIu64 " bytes of elements, its header "
 			 "says %" PRIu64 " of type %s",
-			 t->name, size, t->count, t->type);
+			 s->name, size, count, type);
 }
 
 int
 fti_npy_read(const struct fti_source *s, uint64_t *at, struct error *err)
 {
 	unsigned char start[NAME_SIZE + 6];
-	struct text t = { .name = s->name };
 	char *header = NULL;
 	uint64_t len = 0, begin = NAME_SIZE + 4;
 	int rc = 0;
@@ -348,16 +260,13 @@ fti_npy_read(const struct fti_source *s, uint64_t *at, struct error *err)
 		begin += 2;
 	}
 	if (len > HEADER_MAX || len > s->size - begin)
-		return bad(&t, err);
+		return bad(s, err);
 	header = mem_calloc(len + 1, 1);
 	if (header == NULL)
 		return error_no_memory(err);
-	t.at = header;
 	rc = fti_source_read(s, header, (size_t)len, begin, err);
 	if (rc == 0)
-		rc = parse(&t, err);
-	if (rc == 0)
-		rc = check_size(&t, s->size - begin - len, err);
+		rc = check_header(s, header, s->size - begin - len, err);
 	*at = begin + len;
 	mem_free(header);
 	return rc;

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "arena.h"
+#include "buf.h"
 #include "error.h"
 #include "fti/content.h"
+#include "fti/draft.h"
 #include "fti/ini.h"
 #include "fti/input.h"
 #include "fti/name.h"
@@ -24,39 +26,34 @@
 
 #define KEY_MAX 64
 
-/* The section of a member that is read, and what its next keys begin with. */
-struct reading {
-	struct fti_posix *p;
-	struct fti_posix_file *f;
-	char section[NUM_TEXT];
-	char prefix[KEY_MAX];
-};
+/* A key, valid until the end of the block. */
+#define KEY(...) key_of((char[KEY_MAX]){ 0 }, __VA_ARGS__)
 
-/* Name the next keys. */
-__attribute__((format(printf, 2, 3))) static void
-set_prefix(struct reading *r, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static const char *
+key_of(char to[static KEY_MAX], const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(r->prefix, sizeof(r->prefix), fmt, ap);
+	vsnprintf(to, KEY_MAX, fmt, ap);
 	va_end(ap);
-}
-
-static const char *
-key_of(const struct reading *r, const char *key, char to[static 2 * KEY_MAX])
-{
-	snprintf(to, 2 * (size_t)KEY_MAX, "%s%s", r->prefix, key);
 	return to;
 }
+
+/* --- Reading --- */
+
+/* The section of a member that is read. */
+struct reading {
+	struct fti_posix *p;
+	struct fti_posix_file *f;
+	char section[NUM_TEXT];
+};
 
 /* A value, or NULL.  An empty value is none. */
 static const char *
 get(const struct reading *r, const char *key)
 {
-	char name[2 * KEY_MAX];
-	const char *text =
-		fti_ini_get(r->p->ini, r->section, key_of(r, key, name));
+	const char *text = fti_ini_get(r->p->ini, r->section, key);
 
 	return text == NULL || text[0] == '\0' ? NULL : text;
 }
@@ -66,14 +63,11 @@ static int
 get_number(const struct reading *r, const char *key, struct fti_ini_range range,
 	   const int64_t *missing, int64_t *out, struct error *err)
 {
-	char name[2 * KEY_MAX];
-
 	if (missing != NULL && get(r, key) == NULL) {
 		*out = *missing;
 		return 0;
 	}
-	return fti_ini_number(r->p->ini, r->section, key_of(r, key, name),
-			      range, out, err);
+	return fti_ini_number(r->p->ini, r->section, key, range, out, err);
 }
 
 /* A number of bytes. */
@@ -120,21 +114,19 @@ read_var(struct reading *r, size_t j, uint64_t end, struct error *err)
 {
 	struct fti_posix_var *v = &r->f->vars[j];
 	const struct fti_ini_range ids = { INT32_MIN, INT32_MAX };
-	const int64_t after = (int64_t)end;
-	int64_t id = 0;
-	const int64_t none = 0;
-	int64_t n = 0;
+	const struct fti_ini_range dims = { 0, DIMS_MAX };
+	const int64_t after = (int64_t)end, none = 0;
+	int64_t id = 0, ndims = 0;
 
-	set_prefix(r, "var%zu_", j);
-	if (get_number(r, "id", ids, NULL, &id, err) < 0 ||
-	    get_small(r, "typeid", &v->type, err) < 0 ||
-	    get_small(r, "typesize", &v->type_size, err) < 0 ||
-	    get_bytes(r, "size", NULL, &v->size, err) < 0 ||
-	    get_bytes(r, "pos", &after, &v->at, err) < 0)
+	if (get_number(r, KEY("var%zu_id", j), ids, NULL, &id, err) < 0 ||
+	    get_small(r, KEY("var%zu_typeid", j), &v->type, err) < 0 ||
+	    get_small(r, KEY("var%zu_typesize", j), &v->type_size, err) < 0 ||
+	    get_bytes(r, KEY("var%zu_size", j), NULL, &v->size, err) < 0 ||
+	    get_bytes(r, KEY("var%zu_pos", j), &after, &v->at, err) < 0)
 		return -1;
 	v->id = (int32_t)id;
-	v->name = get_text(r, "name");
-	v->idchar = get_text(r, "idchar");
+	v->name = get_text(r, KEY("var%zu_name", j));
+	v->idchar = get_text(r, KEY("var%zu_idchar", j));
 	if (!r->p->layered &&
 	    (v->at > r->f->size || v->size > r->f->size - v->at))
 		return error_set(
@@ -142,49 +134,16 @@ read_var(struct reading *r, size_t j, uint64_t end, struct error *err)
 			"%s: [%s] var%zu: %" PRIu64 " bytes at %" PRIu64
 			", but its file has %" PRIu64 " bytes",
 			r->p->name, r->section, j, v->size, v->at, r->f->size);
-	if (get_number(r, "ndims", (struct fti_ini_range){ 0, DIMS_MAX }, &none,
-		       &n, err) < 0)
+	if (get_number(r, KEY("var%zu_ndims", j), dims, &none, &ndims, err) < 0)
 		return -1;
-	v->ndims = (uint32_t)n;
+	v->ndims = (uint32_t)ndims;
 	v->dims = arena_alloc(r->p->arena, v->ndims + 1, sizeof(*v->dims));
 	if (v->dims == NULL)
 		return error_no_memory(err);
-	for (uint32_t i = 0; i < v->ndims; i++) {
-		set_prefix(r, "var%zu_dim%" PRIu32, j, i);
-		if (get_bytes(r, "", NULL, &v->dims[i], err) < 0)
+	for (uint32_t i = 0; i < v->ndims; i++)
+		if (get_bytes(r, KEY("var%zu_dim%" PRIu32, j, i), NULL,
+			      &v->dims[i], err) < 0)
 			return -1;
-	}
-	return 0;
-}
-
-/* The number of the variables or layers, which have this key. */
-static size_t
-count_keys(struct reading *r, const char *begin, const char *end)
-{
-	size_t n = 0;
-
-	for (set_prefix(r, "%s0", begin); get(r, end) != NULL;
-	     set_prefix(r, "%s%zu", begin, ++n))
-		;
-	return n;
-}
-
-static int
-read_layers(struct reading *r, struct error *err)
-{
-	struct fti_posix_file *f = r->f;
-
-	f->nlayers = count_keys(r, "dcp_layer", "_size");
-	f->layers =
-		arena_alloc(r->p->arena, f->nlayers + 1, sizeof(*f->layers));
-	if (f->layers == NULL)
-		return error_no_memory(err);
-	for (size_t l = 0; l < f->nlayers; l++) {
-		set_prefix(r, "dcp_layer%zu", l);
-		if (get_bytes(r, "_size", NULL, &f->layers[l].size, err) < 0)
-			return -1;
-		f->layers[l].sum = get(r, "_hash");
-	}
 	return 0;
 }
 
@@ -192,6 +151,8 @@ static int
 read_file(struct reading *r, struct error *err)
 {
 	struct fti_posix_file *f = r->f;
+	struct arena *a = r->p->arena;
+	const bool layered = r->p->layered;
 	const int64_t none = 0;
 	uint64_t end = 0;
 
@@ -202,36 +163,31 @@ read_file(struct reading *r, struct error *err)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: [%s] ckpt_file_name: not a file name",
 				 r->p->name, r->section);
-	r->prefix[0] = '\0';
 	if (get_bytes(r, "ckpt_file_size", NULL, &f->size, err) < 0 ||
 	    get_bytes(r, "ckpt_file_maxs", &none, &f->max_size, err) < 0)
 		return -1;
 	f->sum = get(r, "ckpt_checksum");
 	f->parity_sum = get(r, "rsed_checksum");
-	f->nvars = count_keys(r, "var", "_id");
-	f->vars = arena_alloc(r->p->arena, f->nvars + 1, sizeof(*f->vars));
-	if (f->vars == NULL)
+	while (get(r, KEY("var%zu_id", f->nvars)) != NULL)
+		f->nvars++;
+	while (layered && get(r, KEY("dcp_layer%zu_size", f->nlayers)) != NULL)
+		f->nlayers++;
+	f->vars = arena_alloc(a, f->nvars + 1, sizeof(*f->vars));
+	f->layers = arena_alloc(a, f->nlayers + 1, sizeof(*f->layers));
+	if (f->vars == NULL || f->layers == NULL)
 		return error_no_memory(err);
 	for (size_t j = 0; j < f->nvars; j++) {
 		if (read_var(r, j, end, err) < 0)
 			return -1;
-		end = r->p->layered ? 0 : f->vars[j].at + f->vars[j].size;
+		end = layered ? 0 : f->vars[j].at + f->vars[j].size;
 	}
-	return r->p->layered ? read_layers(r, err) : 0;
-}
-
-/* Count the members: up to the last one that has a file. */
-static size_t
-count_files(struct reading *r)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < FTI_POSIX_MEMBERS; i++) {
-		num_text(r->section, i);
-		if (get(r, "ckpt_file_name") != NULL)
-			n = i + 1;
+	for (size_t l = 0; l < f->nlayers; l++) {
+		if (get_bytes(r, KEY("dcp_layer%zu_size", l), NULL,
+			      &f->layers[l].size, err) < 0)
+			return -1;
+		f->layers[l].sum = get(r, KEY("dcp_layer%zu_hash", l));
 	}
-	return n;
+	return 0;
 }
 
 static int
@@ -243,7 +199,12 @@ read_all(struct fti_posix *p, struct error *err)
 	p->layered = str_eq(get_text(&r, "ckpt_type"), "dcp");
 	if (get_small(&r, "ckpt_id", &p->id, err) < 0)
 		return -1;
-	p->nfiles = count_files(&r);
+	/* Members, up to the last one that has a file. */
+	for (size_t i = 0; i < FTI_POSIX_MEMBERS; i++) {
+		num_text(r.section, i);
+		if (get(&r, "ckpt_file_name") != NULL)
+			p->nfiles = i + 1;
+	}
 	if (p->nfiles == 0)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: describes no checkpoint file", p->name);
@@ -294,12 +255,18 @@ fti_posix_read(int dirfd, const char *path, struct error *err)
 }
 
 void
-fti_posix_free(struct fti_posix *p)
+fti_posix_fini(struct fti_posix *p)
 {
-	if (p == NULL)
-		return;
 	arena_free(p->arena);
 	fti_ini_free(p->ini);
+	*p = (struct fti_posix){ .id = -1 };
+}
+
+void
+fti_posix_free(struct fti_posix *p)
+{
+	if (p != NULL)
+		fti_posix_fini(p);
 	mem_free(p);
 }
 
@@ -338,5 +305,164 @@ fti_content_posix(struct fti_content *c, const struct fti_posix_file *f,
 			return -1;
 		c->vars[i].described = v;
 	}
+	return 0;
+}
+
+/* --- Writing --- */
+
+/* What is written, and the texts that an ini file cannot hold. */
+struct printing {
+	struct buf *out;
+	const char *bad;
+};
+
+static void
+text(struct printing *p, const char *key, const char *value)
+{
+	if (!fti_ini_can_hold(value))
+		p->bad = value;
+	fti_ini_add(p->out, key, value);
+}
+
+static void
+number(struct printing *p, const char *key, uint64_t n)
+{
+	text(p, key, KEY("%" PRIu64, n));
+}
+
+static void
+small(struct printing *p, const char *key, int32_t n)
+{
+	text(p, key, KEY("%" PRId32, n));
+}
+
+static void
+print_file(struct printing *p, const struct fti_posix_file *f, size_t member)
+{
+	buf_printf(p->out, "\n[%zu]\n", member);
+	text(p, "ckpt_file_name", f->name);
+	number(p, "ckpt_file_size", f->size);
+	number(p, "ckpt_file_maxs", f->max_size);
+	if (f->sum != NULL)
+		text(p, "ckpt_checksum", f->sum);
+	for (size_t j = 0; j < f->nvars; j++) {
+		const struct fti_posix_var *v = &f->vars[j];
+
+		small(p, KEY("var%zu_id", j), v->id);
+		if (v->type >= 0)
+			small(p, KEY("var%zu_typeid", j), v->type);
+		if (v->type_size >= 0)
+			small(p, KEY("var%zu_typesize", j), v->type_size);
+		number(p, KEY("var%zu_size", j), v->size);
+		number(p, KEY("var%zu_pos", j), v->at);
+		text(p, KEY("var%zu_name", j), v->name);
+		text(p, KEY("var%zu_idchar", j), v->idchar);
+		number(p, KEY("var%zu_ndims", j), v->ndims);
+		for (uint32_t i = 0; i < v->ndims; i++)
+			number(p, KEY("var%zu_dim%" PRIu32, j, i), v->dims[i]);
+	}
+	for (size_t l = 0; l < f->nlayers; l++) {
+		number(p, KEY("dcp_layer%zu_size", l), f->layers[l].size);
+		if (f->layers[l].sum != NULL)
+			text(p, KEY("dcp_layer%zu_hash", l), f->layers[l].sum);
+		for (size_t j = 0; j < f->nvars; j++) {
+			small(p, KEY("dcp_layer%zu_var%zu_id", l, j),
+			      f->vars[j].id);
+			number(p, KEY("dcp_layer%zu_var%zu_size", l, j),
+			       f->vars[j].size);
+		}
+	}
+	if (f->parity_sum != NULL)
+		text(p, "rsed_checksum", f->parity_sum);
+	buf_add_char(p->out, '\n');
+}
+
+int
+fti_posix_print(const struct fti_posix *posix, struct buf *out,
+		struct error *err)
+{
+	struct printing p = { .out = out };
+
+	buf_clear(out);
+	buf_add_str(out, "\n[ckpt_info]\n");
+	text(&p, "ckpt_type", posix->layered ? "dcp" : "full");
+	if (posix->id >= 0)
+		small(&p, "ckpt_id", posix->id);
+	buf_add_char(out, '\n');
+	for (size_t i = 0; i < posix->nfiles; i++)
+		print_file(&p, &posix->files[i], i);
+	buf_add_char(out, '\n');
+	if (p.bad != NULL)
+		return error_set(err, ERROR_USAGE,
+				 "\"%s\": an ini file cannot hold this name",
+				 p.bad);
+	return buf_check(out, err);
+}
+
+int
+fti_posix_start(struct fti_posix *p, int32_t id, size_t members,
+		struct error *err)
+{
+	*p = (struct fti_posix){ .id = id, .arena = arena_new() };
+	if (p->arena != NULL)
+		p->files = arena_alloc(p->arena, members, sizeof(*p->files));
+	if (p->files == NULL)
+		return error_no_memory(err);
+	p->nfiles = members;
+	return 0;
+}
+
+int
+fti_posix_set(struct fti_posix *p, size_t member, const char *name,
+	      const struct fti_draft *d, struct error *err)
+{
+	struct fti_posix_file *f = &p->files[member];
+
+	f->name = arena_strdup(p->arena, name);
+	f->sum = arena_strndup(p->arena, d->meta.checksum,
+			       sizeof(d->meta.checksum) - 1);
+	f->vars = arena_alloc(p->arena, d->ncontainers + 1, sizeof(*f->vars));
+	if (f->name == NULL || f->sum == NULL || f->vars == NULL)
+		return error_no_memory(err);
+	f->size = d->size;
+	f->nvars = d->ncontainers;
+	for (size_t i = 0; i < d->ncontainers; i++) {
+		const struct fti_draft_container *c = &d->containers[i];
+		struct fti_posix_var *v = &f->vars[i];
+
+		*v = (struct fti_posix_var){
+			.type = -1,
+			.type_size = -1,
+			.name = "",
+			.idchar = "",
+		};
+		if (c->var->described != NULL)
+			*v = *c->var->described;
+		v->id = c->c.id;
+		v->size = (uint64_t)c->c.used;
+		v->at = c->c.fptr;
+	}
+	return 0;
+}
+
+int
+fti_posix_finish(struct fti_posix *p, const char *name, struct buf *out,
+		 struct error *err)
+{
+	uint64_t largest = 0;
+
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (p->files[i].name == NULL)
+			return error_set(err, ERROR_USAGE,
+					 "%s: member %zu of the group has no "
+					 "file",
+					 name, i);
+		else if (p->files[i].size > largest)
+			largest = p->files[i].size;
+	for (size_t i = 0; i < p->nfiles; i++)
+		p->files[i].max_size = largest;
+	p->name = name;
+	if (fti_posix_print(p, out, err) < 0)
+		return error_wrap(err, "%s", name);
 	return 0;
 }

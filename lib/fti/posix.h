@@ -21,6 +21,7 @@ struct arena;
 struct buf;
 struct error;
 struct fti_content;
+struct fti_draft;
 struct fti_ini;
 struct fti_source;
 
@@ -58,8 +59,7 @@ struct fti_posix {
 	int32_t id;		      /* of the checkpoint; -1: not known */
 	struct fti_posix_file *files; /* by member of the group */
 	size_t nfiles;
-	/* Of what was read. */
-	struct fti_ini *ini;
+	struct fti_ini *ini; /* of what was read */
 	struct arena *arena;
 };
 
@@ -71,6 +71,7 @@ struct fti_posix {
 struct fti_posix *fti_posix_read(int dirfd, const char *path,
 				 struct error *err);
 struct fti_posix *fti_posix_take(struct fti_ini *ini, struct error *err);
+void fti_posix_fini(struct fti_posix *p);
 void fti_posix_free(struct fti_posix *p); /* NULL is ignored */
 
 /* "int", "double" ... as FTI numbers its own types; NULL: one of the
@@ -81,6 +82,21 @@ const char *fti_type_name(int32_t type);
  * hold. */
 int fti_posix_print(const struct fti_posix *p, struct buf *out,
 		    struct error *err);
+
+/* The same of files that are being written, made from their drafts: a group of
+ * `members` files of checkpoint `id`.  Call fti_posix_fini() also after a
+ * failure. */
+int fti_posix_start(struct fti_posix *p, int32_t id, size_t members,
+		    struct error *err);
+
+/* The file of a member, after it was written (fti_describe_posix()).  Only what
+ * other metadata say of its variables is borrowed, until fti_posix_finish(). */
+int fti_posix_set(struct fti_posix *p, size_t member, const char *name,
+		  const struct fti_draft *d, struct error *err);
+
+/* Write the ini file, when all members are set.  `name` is for messages. */
+int fti_posix_finish(struct fti_posix *p, const char *name, struct buf *out,
+		     struct error *err);
 
 /*
  * The content of the file of a rank, which has no layers.  Names are borrowed

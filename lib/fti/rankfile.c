@@ -74,17 +74,6 @@ recognize(struct fti_rankfile *r, const struct fti_rankfile_options *o,
 	return 0;
 }
 
-static int
-read_layers(struct fti_rankfile *r, struct error *err)
-{
-	int rc = fti_dcp_read(&r->dcp, r->described.file, r->source, err);
-
-	if (rc == 0)
-		rc = fti_content_dcp(&r->content, &r->dcp, r->layer, err);
-	r->lacks = rc > 0;
-	return rc < 0 ? -1 : 0;
-}
-
 /* List the variables. */
 static int
 read_content(struct fti_rankfile *r, struct error *err)
@@ -100,8 +89,12 @@ read_content(struct fti_rankfile *r, struct error *err)
 		rc = fti_content_posix(&r->content, r->described.file,
 				       r->source, &why);
 	else
-		rc = read_layers(r, &why);
-	if (rc == 0)
+		rc = fti_dcp_read(&r->dcp, r->described.file, r->source, &why);
+	if (rc == 0 && r->form == FTI_FORM_LAYERS) {
+		rc = fti_content_dcp(&r->content, &r->dcp, r->layer, &why);
+		r->lacks = rc > 0;
+	}
+	if (rc >= 0)
 		return 0;
 	if (why.kind != ERROR_CORRUPT && why.kind != ERROR_ABSENT)
 		return error_pass(err, &why);
@@ -110,38 +103,21 @@ read_content(struct fti_rankfile *r, struct error *err)
 	return r->unusable == NULL ? error_no_memory(err) : 0;
 }
 
-/* The form is what the caller says. */
+/* Open the file itself, unless its bytes are computed. */
 static int
-take_known(struct fti_rankfile *r, const struct fti_rankfile_options *o,
-	   struct error *err)
+open_source(struct fti_rankfile *r, const struct fti_rankfile_options *o,
+	    struct error *err)
 {
-	r->described.file = o->posix;
-	r->parity = o->parity;
-	if (o->posix == NULL) {
-		r->form = FTI_FORM_FF;
-		r->ff = fti_file_read(r->source, o->layout, err);
-		return r->ff == NULL ? -1 : 0;
-	}
-	r->form = o->posix->nlayers > 0 ? FTI_FORM_LAYERS : FTI_FORM_POSIX;
-	return r->form == FTI_FORM_POSIX ? read_content(r, err) : 0;
-}
+	const bool below = o->below != NULL;
 
-static int64_t
-id_of(const struct fti_rankfile *r)
-{
-	const bool named = r->label.kind == FTI_NAME_RANK ||
-			   r->label.kind == FTI_NAME_COPY ||
-			   r->label.kind == FTI_NAME_PARITY;
-	int64_t id = -1;
-
-	if (r->form == FTI_FORM_LAYERS)
-		id = fti_dcp_id(&r->dcp, r->layer);
-	if (r->described.posix != NULL && id < 0)
-		id = r->described.posix->id;
-	/* FTI leaves rubbish in parity files. */
-	if (r->form == FTI_FORM_FF && !r->parity)
-		id = r->ff->meta.ckpt_id;
-	return id < 0 && named ? (int64_t)r->label.id : id;
+	if (r->source != NULL)
+		return 0;
+	if (fti_source_open(&r->own, below ? o->dirfd : AT_FDCWD,
+			    below ? o->below : r->name, err) < 0)
+		return -1;
+	r->own.name = r->name;
+	r->source = &r->own;
+	return 0;
 }
 
 int
@@ -156,16 +132,20 @@ fti_rankfile_open(struct fti_rankfile *r, const char *path,
 		.layer = o->layer,
 		.own.fd = -1,
 	};
-	if (r->source == NULL) {
-		if (fti_source_open(
-			    &r->own, o->below != NULL ? o->dirfd : AT_FDCWD,
-			    o->below != NULL ? o->below : path, err) < 0)
-			return -1;
-		r->own.name = path;
-		r->source = &r->own;
+	if (open_source(r, o, err) < 0)
+		return -1;
+	if (o->known) {
+		r->described.file = o->posix;
+		r->parity = o->parity;
+		r->form = o->posix == NULL	  ? FTI_FORM_FF
+			  : o->posix->nlayers > 0 ? FTI_FORM_LAYERS
+						  : FTI_FORM_POSIX;
+		if (r->form == FTI_FORM_POSIX)
+			return read_content(r, err);
+		if (r->form == FTI_FORM_FF)
+			r->ff = fti_file_read(r->source, o->layout, err);
+		return r->form == FTI_FORM_FF && r->ff == NULL ? -1 : 0;
 	}
-	if (o->known)
-		return take_known(r, o, err);
 	if (recognize(r, o, err) < 0)
 		return -1;
 	if (r->form != FTI_FORM_LAYERS && r->layer != FTI_DCP_LAST)
@@ -177,7 +157,16 @@ fti_rankfile_open(struct fti_rankfile *r, const char *path,
 	if (r->form == FTI_FORM_LAYERS && r->layer == FTI_DCP_LAST &&
 	    r->dcp.nlayers > 0)
 		r->layer = r->dcp.nlayers - 1;
-	r->id = id_of(r);
+	r->id = r->form == FTI_FORM_LAYERS ? fti_dcp_id(&r->dcp, r->layer) : -1;
+	if (r->described.posix != NULL && r->id < 0)
+		r->id = r->described.posix->id;
+	/* FTI leaves rubbish in parity files. */
+	if (r->form == FTI_FORM_FF && !r->parity)
+		r->id = r->ff->meta.ckpt_id;
+	if (r->id < 0 &&
+	    (r->label.kind == FTI_NAME_RANK || r->label.kind == FTI_NAME_COPY ||
+	     r->label.kind == FTI_NAME_PARITY))
+		r->id = (int64_t)r->label.id;
 	return 0;
 }
 
@@ -197,63 +186,49 @@ fti_rankfile_close(struct fti_rankfile *r)
 
 /* --- What sums prove --- */
 
-/* The containers with good sums, in the order of the pieces. */
-static void
-prove_ff(struct fti_rankfile *r)
+static int
+prove(struct fti_rankfile *r, struct error *err)
 {
+	const struct fti_checked *c = &r->checked;
 	const struct fti_file *f = r->ff;
+	const size_t count = r->content.npieces;
+	bool *bad = NULL, all = false; /* layers */
 	size_t piece = 0;
 
-	for (size_t i = 0; i < f->nvars; i++)
-		for (size_t k = f->vars[i].first; k != SIZE_MAX;
-		     k = f->containers[k].next) {
-			const struct fti_container *c = &f->containers[k].c;
-
-			if (c->used > 0)
+	mem_free(r->proven);
+	r->proven = mem_calloc(count + 1, sizeof(*r->proven));
+	if (r->proven == NULL)
+		return error_no_memory(err);
+	if (!c->data_read || c->verdict == FTI_UNREAD)
+		return 0;
+	for (size_t i = 0; r->form == FTI_FORM_POSIX && i < count; i++)
+		r->proven[i] = c->data_good;
+	/* The containers with good sums, in the order of the pieces. */
+	for (size_t v = 0; r->form == FTI_FORM_FF && count > 0 && v < f->nvars;
+	     v++)
+		for (size_t k = f->vars[v].first; k != SIZE_MAX;
+		     k = f->containers[k].next)
+			if (f->containers[k].c.used > 0)
 				r->proven[piece++] =
-					r->checked.data_good ||
-					memcmp(c->hash, r->checked.sums[k],
-					       HASH_MD5_SIZE) == 0;
-		}
-}
-
-/* The pieces in layers without findings. */
-static int
-prove_layers(struct fti_rankfile *r, struct error *err)
-{
-	bool *bad = mem_calloc(r->dcp.nlayers + 1, sizeof(*bad)), all = false;
-
+					c->data_good ||
+					memcmp(f->containers[k].c.hash,
+					       c->sums[k], HASH_MD5_SIZE) == 0;
+	if (r->form != FTI_FORM_LAYERS)
+		return 0;
+	/* The pieces in layers without findings. */
+	bad = mem_calloc(r->dcp.nlayers + 1, sizeof(*bad));
 	if (bad == NULL)
 		return error_no_memory(err);
-	for (const struct fti_finding *n = r->checked.file->findings; n != NULL;
+	for (const struct fti_finding *n = c->file->findings; n != NULL;
 	     n = n->next)
 		if (n->block < r->dcp.nlayers)
 			bad[n->block] = true;
 		else
 			all = true;
-	for (size_t i = 0; i < r->content.npieces && !all; i++)
+	for (size_t i = 0; i < count && !all; i++)
 		r->proven[i] =
 			!bad[fti_dcp_layer(&r->dcp, r->content.pieces[i].at)];
 	mem_free(bad);
-	return 0;
-}
-
-static int
-prove(struct fti_rankfile *r, struct error *err)
-{
-	mem_free(r->proven);
-	r->proven = mem_calloc(r->content.npieces + 1, sizeof(*r->proven));
-	if (r->proven == NULL)
-		return error_no_memory(err);
-	if (!r->checked.data_read || r->checked.verdict == FTI_UNREAD)
-		return 0;
-	if (r->form == FTI_FORM_LAYERS)
-		return prove_layers(r, err);
-	if (r->form == FTI_FORM_FF && r->content.npieces > 0)
-		prove_ff(r);
-	for (size_t i = 0; r->form == FTI_FORM_POSIX && i < r->content.npieces;
-	     i++)
-		r->proven[i] = r->checked.data_good;
 	return 0;
 }
 

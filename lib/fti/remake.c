@@ -50,45 +50,39 @@ key_of(struct run *r, const struct stat *st)
 			    (uintmax_t)st->st_ino);
 }
 
-/* Keep what the file is; later, compare. */
-static int
-identify(struct run *r, struct fti_remake_item *it, const struct stat *st,
-	 struct error *err)
-{
-	struct attr now = { .size = 0 };
-	const char *key = NULL;
-
-	attr_from_stat(&now, st);
-	if (r->again) {
-		r->same = r->same && it->intact && now.size == it->attr.size &&
-			  now.ctime.tv_sec == it->attr.ctime.tv_sec &&
-			  now.ctime.tv_nsec == it->attr.ctime.tv_nsec;
-		return 0;
-	}
-	it->attr = now;
-	key = key_of(r, st);
-	return key == NULL || map_put(r->inputs, key, 0) < 0
-		       ? error_no_memory(err)
-		       : 0;
-}
-
+/* Open an item as the next file of the batch, and keep what the file is; later,
+ * compare. */
 static int
 open_item(struct run *r, size_t i, struct error *err)
 {
 	struct fti_remake_item *it = &r->m->items[i];
 	struct fti_rankfile *f = &r->files[r->count];
 	struct fti_rankfile_options o = r->m->open;
+	struct attr now = { .size = 0 };
+	const char *key = NULL;
+	int rc = 0;
 
 	o.dirfd = it->in_dir;
 	o.below = it->in_name;
 	o.posix = it->posix;
-	if (fti_rankfile_open(f, it->in, &o, err) < 0 ||
-	    identify(r, it, &f->own.st, err) < 0) {
-		fti_rankfile_close(f);
-		return -1;
+	rc = fti_rankfile_open(f, it->in, &o, err);
+	if (rc == 0)
+		attr_from_stat(&now, &f->own.st);
+	if (rc == 0 && r->again) {
+		r->same = r->same && it->intact && now.size == it->attr.size &&
+			  now.ctime.tv_sec == it->attr.ctime.tv_sec &&
+			  now.ctime.tv_nsec == it->attr.ctime.tv_nsec;
+	} else if (rc == 0) {
+		it->attr = now;
+		key = key_of(r, &f->own.st);
+		if (key == NULL || map_put(r->inputs, key, 0) < 0)
+			rc = error_no_memory(err);
 	}
-	r->items[r->count++] = i;
-	return 0;
+	if (rc < 0)
+		fti_rankfile_close(f);
+	else
+		r->items[r->count++] = i;
+	return rc;
 }
 
 static void
@@ -101,19 +95,13 @@ close_batch(struct run *r)
 	r->count = 0;
 }
 
-/* Is the error one of this file, so that others can still be looked at? */
-static bool
-is_of_file(const struct error *why)
-{
-	return why->kind != ERROR_NOMEM &&
-	       (why->kind != ERROR_SYSTEM || why->errnum != EINTR);
-}
-
+/* Report an error of one file, after which others can still be looked at. */
 static int
 refuse(struct run *r, size_t i, const struct fti_rankfile *file,
        struct error *why, struct error *err)
 {
-	if (r->again || !is_of_file(why))
+	if (r->again || why->kind == ERROR_NOMEM ||
+	    (why->kind == ERROR_SYSTEM && why->errnum == EINTR))
 		return error_pass(err, why);
 	r->refused++;
 	r->m->items[i].refused = true;
