@@ -54,16 +54,6 @@ add_list(struct kvtree *t, const struct common *c,
 	return files == NULL ? -1 : rc;
 }
 
-static int
-write_list(const struct common *c, const char *stem, const struct kvtree *lists,
-	   struct error *err)
-{
-	char name[64];
-
-	(void)snprintf(name, sizeof(name), "%s" LIST, stem);
-	return newfile_tree(c->metafd, name, lists, c->store->global, err);
-}
-
 /* Write the state.  Data and filemaps have the same state: it is one file with
  * two names, if the device supports links. */
 static int
@@ -112,6 +102,7 @@ write_lists(const struct common *c, const struct team_mail *in,
 {
 	struct kvtree *all = kvtree_new(err);
 	const struct kvtree *stem = NULL;
+	char name[64];
 	int rc = all == NULL ? -1 : 0;
 
 	for (size_t i = 0; rc == 0 && i < in->count; i++) {
@@ -124,9 +115,12 @@ write_lists(const struct common *c, const struct team_mail *in,
 	if (rc == 0 && c->created_us > 0)
 		rc = kvtree_set_i64(kvtree_get(all, STEM_MAP), CREATED,
 				    c->created_us, err);
-	kvtree_foreach (stem, all)
+	kvtree_foreach (stem, all) {
+		(void)snprintf(name, sizeof(name), "%s" LIST, kvtree_key(stem));
 		if (rc == 0)
-			rc = write_list(c, kvtree_key(stem), stem, err);
+			rc = newfile_tree(c->metafd, name, stem,
+					  c->store->global, err);
+	}
 	if (rc == 0)
 		rc = write_state(c, kvtree_get(all, STEM_DATA) != NULL, err);
 	if (rc == 0)

@@ -1,25 +1,248 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fetching.c - choose the dataset to fetch, and fetch it. */
+#include "scr/fetching.h"
+
+#include <fcntl.h>
 #include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "arena.h"
+#include "buf.h"
 #include "catalogue/catalogue.h"
 #include "catalogue/written.h"
 #include "clock.h"
+#include "create.h"
+#include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "kvtree/kvtree.h"
+#include "mem.h"
+#include "meta/attr.h"
 #include "meta/dataset.h"
+#include "meta/dataset_dir.h"
 #include "meta/index.h"
 #include "meta/rank2file.h"
+#include "meta/summary.h"
+#include "par.h"
+#include "path.h"
 #include "scr/events.h"
-#include "scr/fetching_impl.h"
 #include "scr/held.h"
+#include "scr/lists.h"
 #include "scr/onprefix.h"
 #include "scr/output.h"
 #include "scr/outset.h"
 #include "scr/run.h"
 #include "str.h"
+#include "team/cores.h"
 #include "team/say.h"
+#include "transfer/pump.h"
+
+/* The result of an attempt; the worst of all ranks counts. */
+enum fetch_verdict {
+	FETCH_DONE,
+	FETCH_BAD,     /* the dataset is damaged, or files are missing */
+	FETCH_REFUSED, /* it may be whole, but this job cannot use it */
+	FETCH_BROKEN,  /* unknown: something else failed */
+};
+
+/* --- Verdicts --- */
+
+/* Return the worst verdict of all ranks, and the reason of the lowest rank that
+ * has it. */
+static enum fetch_verdict
+agree(const struct team *t, enum fetch_verdict v, struct error *err)
+{
+	const enum fetch_verdict worst =
+		(enum fetch_verdict)team_most(t, (uint64_t)v);
+
+	/* Only ranks with the worst verdict report their error. */
+	(void)team_agree(t, worst != FETCH_DONE && v == worst ? -1 : 0, err);
+	return worst;
+}
+
+/* The verdict for an error of a file.  Missing and damaged files make the
+ * dataset bad; a file that cannot be read, or that the library does not open
+ * (a link), may be right. */
+static enum fetch_verdict
+blame(const struct error *err)
+{
+	if (err->kind == ERROR_NOMEM)
+		return FETCH_BROKEN;
+	return err->kind == ERROR_ABSENT || err->kind == ERROR_DAMAGED ||
+			       err->kind == ERROR_CORRUPT
+		       ? FETCH_BAD
+		       : FETCH_REFUSED;
+}
+
+/* --- Copying --- */
+
+/*
+ * Rank 0 looks at the summary; then each rank gets the list of its files, in
+ * `a`.  The verdict is that of all ranks.
+ */
+static enum fetch_verdict
+find_files(const struct run *run, const struct dataset *d, struct arena *a,
+	   struct lists *out, struct error *err)
+{
+	struct dataset view = { .id = 0 };
+	struct kvtree *t = NULL;
+	struct summary s;
+	enum fetch_verdict v = FETCH_DONE;
+	int fd = -1, rc = -1;
+
+	if (run->world.rank == 0) {
+		fd = lists_open(run, d->id, err);
+		if (fd >= 0)
+			t = summary_load(fd, SUMMARY_FILE, NULL, &s, err);
+		if (t != NULL)
+			rc = dataset_read(s.desc, &view, err);
+		if (rc == 0 && (s.complete == 0 || view.id != d->id))
+			rc = error_set(err, ERROR_DAMAGED,
+				       "%s: belongs to another dataset, or is "
+				       "unfinished",
+				       SUMMARY_FILE);
+		if (fd >= 0 && rc < 0)
+			error_wrap(err, DATASET_DIR_FMT, d->id);
+		if (rc < 0)
+			v = blame(err);
+		kvtree_free(t);
+		io_close(fd);
+	}
+	v = agree(&run->world, v, err);
+	if (v == FETCH_DONE && lists_read(run, d->id, a, out, err) < 0)
+		v = blame(err);
+	return v;
+}
+
+struct copying {
+	const struct run *run;
+	const struct lists *list;
+	const char *const *to;
+	int prefix;
+	struct stat *st; /* by file */
+};
+
+static uint64_t
+file_size(void *arg, size_t i)
+{
+	const struct rank2file_file *f =
+		&((struct copying *)arg)->list->files[i];
+
+	return f->has_size ? f->size : 0;
+}
+
+static int
+open_file(void *arg, size_t i, struct pump *p, struct error *err)
+{
+	struct copying *c = arg;
+	const struct rank2file_file *f = &c->list->files[i];
+	struct stat *st = &c->st[i];
+	struct buf own = BUF_INIT;
+	bool away = false;
+	int rc = 0;
+
+	*p = (struct pump){
+		.from = path_open_beneath(c->prefix, f->path, O_RDONLY, 0, err),
+		.name = f->path,
+		.to = -1,
+		.to_name = c->to[i],
+		.has_crc = f->has_crc,
+		.crc = f->crc,
+	};
+	if (p->from < 0)
+		return 0;
+	if (fstat(p->from, st) < 0)
+		rc = error_sys(err, "%s", f->path);
+	else if (!S_ISREG(st->st_mode))
+		rc = error_set(err, ERROR_DAMAGED, "%s: not a regular file",
+			       f->path);
+	else if (f->has_size && f->size != (uint64_t)st->st_size)
+		rc = error_set(err, ERROR_DAMAGED,
+			       "%s: has %" PRIu64 " bytes, expected %" PRIu64,
+			       f->path, (uint64_t)st->st_size, f->size);
+	if (rc < 0) {
+		close(p->from);
+		return 0;
+	}
+	p->size = (uint64_t)st->st_size;
+	rc = path_join(&own, c->run->p.prefix, f->path, err);
+	away = rc == 0 && strcmp(own.data, c->to[i]) != 0;
+	buf_free(&own);
+	if (away) {
+		/* Nobody else reads it before its mode is known. */
+		p->to = io_open(AT_FDCWD, c->to[i],
+				O_WRONLY | O_CREAT | O_TRUNC,
+				c->run->p.copy_metadata ? 0600 : 0666, err);
+		rc = p->to < 0 ? -1 : 0;
+	} else if (!p->has_crc) {
+		p->size = 0; /* in its own place: nothing to compare */
+	}
+	if (rc < 0)
+		close(p->from);
+	return rc < 0 ? -1 : 1;
+}
+
+/* The new file in cache gets mode and times of the one on the prefix, unless
+ * the configuration or the device refuses. */
+static int
+close_file(void *arg, size_t i, const struct pump *p, int rc, struct error *err)
+{
+	struct copying *c = arg;
+	struct rank2file_file *f = &c->list->files[i];
+	struct attr attr;
+
+	(void)err;
+	if (rc == 1 && (p->to >= 0 || p->has_crc)) {
+		f->has_crc = true;
+		f->crc = p->crc;
+	}
+	attr_from_stat(&attr, &c->st[i]);
+	if (rc == 1 && p->to >= 0 && c->run->p.copy_metadata)
+		(void)attr_apply(&attr, p->to, f->path,
+				 (struct owner){ .set = false }, NULL, NULL);
+	io_close(p->to);
+	close(p->from);
+	return rc;
+}
+
+/* Copy the files of this rank to `to[i]` in `store`, or on the prefix if that
+ * is their place: then they are only verified.  Checksums that were not
+ * recorded are added to the list.  Local. */
+static enum fetch_verdict
+copy(const struct run *run, const struct store *store, const struct lists *list,
+     const char *const *to, struct error *err)
+{
+	struct copying c = {
+		.run = run,
+		.list = list,
+		.to = to,
+		.prefix = dir_open(AT_FDCWD, run->p.prefix),
+		.st = mem_calloc(list->count + 1, sizeof(*c.st)),
+	};
+	struct pump_list l = {
+		.count = list->count,
+		.size = file_size,
+		.open = open_file,
+		.close = close_file,
+		.arg = &c,
+	};
+	int rc = -1;
+
+	if (c.prefix < 0) {
+		error_sys(err, "%s", run->p.prefix);
+	} else if (c.st == NULL) {
+		error_no_memory(err);
+	} else {
+		l.par = store->threads ? cores_pool(run->cores) : NULL;
+		rc = pump_each(&l, err);
+		par_free(l.par);
+	}
+	mem_free(c.st);
+	io_close(c.prefix);
+	return rc == 1 ? FETCH_DONE : rc == 0 ? blame(err) : FETCH_BROKEN;
+}
 
 /* --- Which one --- */
 
@@ -31,62 +254,39 @@ struct search {
 	bool no_stamps;	      /* the index cannot be written */
 };
 
-/* Choose the next dataset to try, or NULL.  CURRENT is tried even if it has
- * failed. */
-static const struct index_entry *
-choose(const struct search *s, const struct index_entry *list, size_t count)
-{
-	const struct index_entry *best = NULL;
-
-	for (size_t i = 0; i < count && s->last == 0; i++)
-		if (list[i].current && list[i].desc.is_ckpt &&
-		    list[i].complete == 1)
-			best = &list[i];
-	for (size_t i = 0; i < count && best == NULL; i++)
-		if ((s->last == 0 || list[i].id < s->last) &&
-		    list[i].desc.is_ckpt && index_entry_valid(&list[i]))
-			best = &list[i];
-	return best;
-}
-
 /* The descriptor of the next candidate, in *t: for kvtree_free(); NULL: no
- * more. */
+ * more.  CURRENT is tried even if it has failed. */
 static int
 next(const struct search *s, struct kvtree **t, struct dataset *d,
      struct error *err)
 {
 	struct catalogue_entries all = { .index = NULL };
-	const struct index_entry *e = NULL;
+	const struct index_entry *best = NULL;
 	int rc = 0;
 
-	if (s->run->world.rank == 0) {
+	if (s->run->world.rank == 0)
 		rc = catalogue_entries(s->c, &all, err);
-		e = choose(s, all.list, all.count);
-	}
-	rc = output_share(s->run, rc, e != NULL ? &e->desc : NULL, t, d, err);
+	for (size_t i = 0; i < all.count && s->last == 0; i++)
+		if (all.list[i].current && all.list[i].desc.is_ckpt &&
+		    all.list[i].complete == 1)
+			best = &all.list[i];
+	for (size_t i = 0; i < all.count && best == NULL; i++)
+		if ((s->last == 0 || all.list[i].id < s->last) &&
+		    all.list[i].desc.is_ckpt && index_entry_valid(&all.list[i]))
+			best = &all.list[i];
+	rc = output_share(s->run, rc, best != NULL ? &best->desc : NULL, t, d,
+			  err);
 	catalogue_entries_free(&all);
 	return rc;
 }
 
 /* --- One attempt --- */
 
-/* A dataset that was begun in the caches. */
-struct begun {
-	struct run *run;
-	const struct level *level;
-	const struct held_set *s;
-	const struct dataset *d; /* as on the prefix */
-	struct lists list;
-	struct arena *arena;
-};
-
 /* Route the files of this rank, and copy them. */
 static enum fetch_verdict
-bring(const struct begun *b, struct outset *o, struct error *err)
+bring(const struct run *run, const struct store *store, struct arena *a,
+      const struct lists *list, struct outset *o, struct error *err)
 {
-	const struct run *run = b->run;
-	const struct lists *list = &b->list;
-	struct arena *a = b->arena;
 	const char **to = arena_alloc(a, list->count + 1, sizeof(*to));
 	const char **names = arena_alloc(a, list->count + 1, sizeof(*names));
 	enum fetch_verdict v = FETCH_DONE;
@@ -110,109 +310,66 @@ bring(const struct begun *b, struct outset *o, struct error *err)
 	}
 	team_turn(&run->world, run->p.fetch_width);
 	if (v == FETCH_DONE)
-		v = fetching_copy(run, b->level->store, list, to, err);
+		v = copy(run, store, list, to, err);
 	for (size_t i = 0; v == FETCH_DONE && i < list->count; i++)
 		if (list->files[i].has_crc)
 			outset_summed(o, names[i], list->files[i].crc);
 	team_turn_done(&run->world, run->p.fetch_width);
-	return fetching_agree(&run->world, v, err);
+	return agree(&run->world, v, err);
 }
 
-/* Do files and bytes match the totals in the descriptor?  Sizes of files may
- * not be recorded. */
-static enum fetch_verdict
-check_totals(const struct dataset *want, const struct dataset *is,
-	     struct error *err)
-{
-	if (want->files < 0 ||
-	    (want->files == is->files && want->bytes == is->bytes))
-		return FETCH_DONE;
-	error_set(err, ERROR_DAMAGED,
-		  "has %" PRId64 " files with %" PRIu64
-		  " bytes, expected %" PRId64 " files with %" PRIu64,
-		  is->files, is->bytes, want->files, want->bytes);
-	return FETCH_BAD;
-}
-
-/* Copy its files, and list it. */
-static enum fetch_verdict
-fill(const struct begun *b, struct error *err)
-{
-	struct run *run = b->run;
-	enum fetch_verdict v = FETCH_DONE;
-	struct dataset done = *b->d;
-	struct outset *o = outset_begin(run, b->level, b->s->dir, 0, err);
-
-	v = fetching_agree(&run->world, o == NULL ? FETCH_BROKEN : FETCH_DONE,
-			   err);
-	if (v == FETCH_DONE)
-		v = bring(b, o, err);
-	if (v == FETCH_DONE && outset_complete(o, true, &done, err) < 0)
-		v = FETCH_BROKEN;
-	if (v == FETCH_DONE)
-		v = check_totals(b->d, &done, err);
-	if (v == FETCH_DONE && held_commit(run, &done, err) < 0)
-		v = FETCH_BROKEN;
-	outset_free(o);
-	return v;
-}
-
+/* Begin the dataset in the caches, copy its files, and list it. */
 static enum fetch_verdict
 attempt(struct run *run, const struct dataset *d, struct error *err)
 {
-	const struct level *chosen = levels_choose(
+	struct level level = *levels_choose(
 		&run->levels,
 		SCR_FLAG_CHECKPOINT | (d->is_output ? SCR_FLAG_OUTPUT : 0),
 		d->ckpt_id > 0 ? d->ckpt_id : 1);
-	struct level level = *chosen;
-	struct begun b = { .run = run, .level = &level, .d = d };
+	struct arena *a = arena_new();
+	const struct held_set *s = NULL;
+	struct lists list = { .count = 0 };
+	struct dataset done = *d;
+	struct outset *o = NULL;
 	struct error why = ERROR_INIT;
 	enum fetch_verdict v = FETCH_DONE;
 
-	b.arena = arena_new();
-	if (b.arena == NULL) {
+	if (a == NULL) {
 		error_no_memory(err);
 		v = FETCH_BROKEN;
 	}
-	v = fetching_agree(&run->world, v, err);
+	v = agree(&run->world, v, err);
 	if (v == FETCH_DONE)
-		v = fetching_list(run, d, b.arena, &b.list, err);
+		v = find_files(run, d, a, &list, err);
 	level.bypass |= run->p.fetch_bypass;
 	if (v == FETCH_DONE && (held_remove(run, d->id, err) < 0 ||
-				held_start(run, &level, d, &b.s, err) < 0))
+				held_start(run, &level, d, &s, err) < 0))
 		v = FETCH_BROKEN;
+	if (v == FETCH_DONE) {
+		o = outset_begin(run, &level, s->dir, 0, err);
+		v = agree(&run->world, o == NULL ? FETCH_BROKEN : FETCH_DONE,
+			  err);
+	}
 	if (v == FETCH_DONE)
-		v = fill(&b, err);
-	if (v != FETCH_DONE && b.s != NULL)
+		v = bring(run, level.store, a, &list, o, err);
+	if (v == FETCH_DONE && outset_complete(o, true, &done, err) < 0)
+		v = FETCH_BROKEN;
+	/* The descriptor may not record how many files there are. */
+	if (v == FETCH_DONE && d->files >= 0 &&
+	    (d->files != done.files || d->bytes != done.bytes)) {
+		error_set(err, ERROR_DAMAGED,
+			  "has %" PRId64 " files with %" PRIu64
+			  " bytes, expected %" PRId64 " files with %" PRIu64,
+			  done.files, done.bytes, d->files, d->bytes);
+		v = FETCH_BAD;
+	}
+	if (v == FETCH_DONE && held_commit(run, &done, err) < 0)
+		v = FETCH_BROKEN;
+	outset_free(o);
+	if (v != FETCH_DONE && s != NULL)
 		(void)held_remove(run, d->id, &why);
-	arena_free(b.arena);
+	arena_free(a);
 	return v;
-}
-
-/* --- Rebuilding on the prefix --- */
-
-/*
- * Rank 0: rebuild missing files of a dataset on the prefix, if possible.  Only
- * what a rebuild calls lost is bad: if it could not look at a file, the dataset
- * may be whole.
- */
-static enum fetch_verdict
-rebuild_it(struct catalogue *c, int64_t id)
-{
-	struct error why = ERROR_INIT;
-	struct catalogue_options o;
-	struct build_result r;
-
-	onprefix_options(&o);
-	o.checksums = true;
-	if (catalogue_build(c, id, &o, &r, &why) < 0)
-		say_debug("dataset %" PRId64 ": not rebuilt: %s", id, why.text);
-	if (r.status == STATUS_OK)
-		return FETCH_DONE;
-	return why.kind == ERROR_SYSTEM || why.kind == ERROR_UNSAFE ||
-			       why.kind == ERROR_NOMEM
-		       ? FETCH_REFUSED
-		       : FETCH_BAD;
 }
 
 /* --- The loop --- */
@@ -233,20 +390,39 @@ stamp(struct search *s, int64_t id, enum catalogue_stamp what)
 	s->no_stamps = true;
 }
 
-/* Try one dataset, and try it again if a rebuild helps. */
+/*
+ * Try one dataset.  If files are missing, rank 0 rebuilds it on the prefix, if
+ * that is possible, and it is tried again.  Only what a rebuild calls lost is
+ * bad: if it could not look at a file, the dataset may be whole.
+ */
 static enum fetch_verdict
 try_one(struct search *s, const struct dataset *d, struct error *err)
 {
 	const struct team *world = &s->run->world;
+	struct error first = ERROR_INIT, why = ERROR_INIT;
+	struct catalogue_options o;
+	struct build_result r;
 	enum fetch_verdict v = FETCH_BROKEN;
-	struct error first = ERROR_INIT;
 
 	say_debug_first("Attempting fetch: %s", d->name);
 	stamp(s, d->id, CATALOGUE_FETCHED);
 	v = attempt(s->run, d, err);
 	if (v != FETCH_BAD)
 		return v;
-	v = world->rank == 0 ? rebuild_it(s->c, d->id) : FETCH_DONE;
+	v = FETCH_DONE;
+	if (world->rank == 0) {
+		onprefix_options(&o);
+		o.checksums = true;
+		if (catalogue_build(s->c, d->id, &o, &r, &why) < 0)
+			say_debug("dataset %" PRId64 ": not rebuilt: %s", d->id,
+				  why.text);
+		if (r.status != STATUS_OK)
+			v = why.kind == ERROR_SYSTEM ||
+					    why.kind == ERROR_UNSAFE ||
+					    why.kind == ERROR_NOMEM
+				    ? FETCH_REFUSED
+				    : FETCH_BAD;
+	}
 	v = (enum fetch_verdict)team_most(world, (uint64_t)v);
 	if (v != FETCH_DONE)
 		return v;
@@ -257,41 +433,11 @@ try_one(struct search *s, const struct dataset *d, struct error *err)
 	return attempt(s->run, d, err);
 }
 
-/* Report why the dataset was not fetched.  A bad one is marked failed, so that
- * it is not tried again. */
-static void
-pass_over(struct search *s, const struct dataset *d, enum fetch_verdict v,
-	  const struct error *why)
-{
-	say_warn_first("dataset %" PRId64 " (%s): not fetched: %s", d->id,
-		       d->name, why->text);
-	if (v == FETCH_REFUSED && s->refused.kind == ERROR_NONE)
-		error_as(&s->refused, why, "dataset %" PRId64 " (%s): %s",
-			 d->id, d->name, why->text);
-	if (v == FETCH_BAD)
-		stamp(s, d->id, CATALOGUE_FAILED);
-}
-
-/* The fetch took `secs`. */
-static void
-succeed(struct search *s, const struct dataset *d, double secs)
-{
-	struct run *run = s->run;
-	const struct held_set *is = held_find(run->held, d->id);
-	const struct log_line l =
-		events_transfer(&is->d, "FETCH", run->p.prefix, is->dir, secs);
-
-	events_add(run, &l);
-	stamp(s, d->id, CATALOGUE_RESTARTED);
-	onprefix_note(run, &is->d, true);
-	run->restart_id = d->id;
-	output_raise(run, d->id, d->ckpt_id);
-}
-
 /* 1: fetched, or no candidate is left; 0: try the next one; -1: error. */
 static int
 step(struct search *s, struct error *err)
 {
+	struct run *run = s->run;
 	struct error why = ERROR_INIT;
 	struct dataset d = { .id = 0 };
 	struct kvtree *t = NULL;
@@ -303,20 +449,37 @@ step(struct search *s, struct error *err)
 		kvtree_free(t);
 		return rc < 0 ? -1 : 1;
 	}
-	events_dataset(s->run, &d, "FETCH_START", -1);
+	events_dataset(run, &d, "FETCH_START", -1);
 	v = try_one(s, &d, &why);
 	s->last = d.id;
 	since = clock_seconds() - since;
-	events_dataset(s->run, &d,
+	events_dataset(run, &d,
 		       v == FETCH_DONE ? "FETCH_SUCCESS" : "FETCH_FAIL", since);
-	rc = v == FETCH_BROKEN ? -1 : v == FETCH_DONE;
-	if (v == FETCH_BROKEN)
-		error_as(err, &why, "dataset %" PRId64 " (%s): %s", d.id,
-			 d.name, why.text);
-	else if (v == FETCH_DONE)
-		succeed(s, &d, since);
-	else
-		pass_over(s, &d, v, &why);
+	if (v == FETCH_BROKEN) {
+		rc = error_as(err, &why, "dataset %" PRId64 " (%s): %s", d.id,
+			      d.name, why.text);
+	} else if (v == FETCH_DONE) {
+		const struct held_set *is = held_find(run->held, d.id);
+		const struct log_line l = events_transfer(
+			&is->d, "FETCH", run->p.prefix, is->dir, since);
+
+		events_add(run, &l);
+		stamp(s, d.id, CATALOGUE_RESTARTED);
+		onprefix_note(run, &is->d, true);
+		run->restart_id = d.id;
+		output_raise(run, d.id, d.ckpt_id);
+		rc = 1;
+	} else {
+		say_warn_first("dataset %" PRId64 " (%s): not fetched: %s",
+			       d.id, d.name, why.text);
+		if (v == FETCH_REFUSED && s->refused.kind == ERROR_NONE)
+			error_as(&s->refused, &why,
+				 "dataset %" PRId64 " (%s): %s", d.id, d.name,
+				 why.text);
+		/* It is not tried again. */
+		if (v == FETCH_BAD)
+			stamp(s, d.id, CATALOGUE_FAILED);
+	}
 	kvtree_free(t);
 	return rc;
 }

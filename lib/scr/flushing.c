@@ -109,46 +109,25 @@ make_way(struct flushing *f, const struct team_mail *in, struct error *err)
 	return rc;
 }
 
-/* May files of this rank belong to another dataset? */
-static bool
-is_suspect(const struct flushing *f)
-{
-	bool found = f->replaces;
-
-	for (size_t i = 0; !found && i < f->nfiles; i++)
-		found = owned_elsewhere(f->run->owned, f->files[i].rel,
-					f->d->id);
-	return found;
-}
-
 /* Retire the datasets that have one of the paths, whether a file exists or not.
  * If no rank suspects any, this costs one reduction. */
 static int
 retire_others(struct flushing *f, const struct team_mail *in, struct error *err)
 {
 	const struct team *world = &f->run->world;
+	bool suspect = f->replaces;
 
-	if (f->bypass || !team_any(world, is_suspect(f)))
+	if (f->bypass)
+		return 0;
+	for (size_t i = 0; !suspect && i < f->nfiles; i++)
+		suspect = owned_elsewhere(f->run->owned, f->files[i].rel,
+					  f->d->id);
+	if (!team_any(world, suspect))
 		return 0;
 	return team_agree(world, make_way(f, in, err), err);
 }
 
 /* --- rank2file --- */
-
-static int
-take_list(struct flushing *f, const struct team_note *n,
-	  struct rank2file_rank *r, struct error *err)
-{
-	const char *at = n->data, *end = at + n->len;
-
-	r->present = true;
-	r->files = arena_alloc(f->arena, lists_count(n) + 1, sizeof(*r->files));
-	if (r->files == NULL)
-		return error_no_memory(err);
-	while (at < end)
-		lists_take(&at, &r->files[r->nfiles++]);
-	return 0;
-}
 
 /* The part leader: write the part.  Rank 0 also writes the top file and the
  * summary, with which its directory is synced. */
@@ -164,11 +143,20 @@ write_part(struct flushing *f, const struct team_mail *in, struct error *err)
 	r.ranks = arena_alloc(f->arena, r.nranks, sizeof(*r.ranks));
 	if (r.ranks == NULL)
 		return error_no_memory(err);
-	for (size_t i = 0; rc == 0 && i < in->count; i++)
-		rc = take_list(f, &in->notes[i], &r.ranks[in->notes[i].rank],
-			       err);
-	if (rc == 0)
-		fd = lists_open(f->run, f->d->id, err);
+	for (size_t i = 0; i < in->count; i++) {
+		const struct team_note *n = &in->notes[i];
+		const char *at = n->data, *end = at + n->len;
+		struct rank2file_rank *is = &r.ranks[n->rank];
+
+		is->present = true;
+		is->files = arena_alloc(f->arena, lists_count(n) + 1,
+					sizeof(*is->files));
+		if (is->files == NULL)
+			return error_no_memory(err);
+		while (at < end)
+			lists_take(&at, &is->files[is->nfiles++]);
+	}
+	fd = lists_open(f->run, f->d->id, err);
 	if (fd < 0)
 		return -1;
 	rc = rank2file_store_part(fd, &r, world->rank, err);
@@ -195,17 +183,6 @@ write_top(const struct flushing *f, struct error *err)
 
 /* --- The whole --- */
 
-/* Record that the files now belong to this dataset. */
-static int
-own(const struct flushing *f, struct error *err)
-{
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < f->nfiles; i++)
-		rc = owned_add(f->run->owned, f->files[i].rel, f->d->id, err);
-	return rc;
-}
-
 static int
 flushing_commit(struct flushing *f, struct error *err)
 {
@@ -217,22 +194,14 @@ flushing_commit(struct flushing *f, struct error *err)
 		return -1;
 	if (f->put != NULL)
 		rc = put_commit(f->put, err);
-	if (rc == 0 && !f->bypass)
-		rc = own(f, err);
+	/* The files now belong to this dataset. */
+	for (size_t i = 0; rc == 0 && !f->bypass && i < f->nfiles; i++)
+		rc = owned_add(f->run->owned, f->files[i].rel, f->d->id, err);
 	if (team_agree(world, rc, err) < 0 ||
 	    team_agree(world, write_part(f, &in, err), err) < 0 ||
 	    team_agree(world, write_top(f, err), err) < 0)
 		return -1;
 	return onprefix_complete(f->run, f->d, err);
-}
-
-void
-flushing_check(const struct run *run)
-{
-	if (run->p.flush_async)
-		say_warn_first(
-			"SCR_FLUSH_ASYNC=1: not supported yet: datasets are "
-			"flushed while the job waits");
 }
 
 /* --- Steps --- */
@@ -255,20 +224,6 @@ flush(struct run *run, const struct held_set *s, struct error *err)
 	return rc;
 }
 
-/* After a flush: delete older datasets on the prefix. */
-static void
-slide(struct run *run, int64_t id)
-{
-	struct error err = ERROR_INIT;
-	const struct held_set *s = held_find(run->held, id);
-
-	if (onprefix_window(run, &s->d, &err) < 0)
-		say_warn_first(
-			"SCR_PREFIX_SIZE: older datasets stay on the prefix: "
-			"%s",
-			err.text);
-}
-
 /* FLUSH_START and so on; `secs` is negative at the start. */
 static void
 note(struct run *run, const struct held_set *s, const char *event, double secs)
@@ -283,6 +238,7 @@ flushing_now(struct run *run, int64_t id, struct error *err)
 {
 	struct held_set *s = held_find(run->held, id);
 	double since = clock_seconds();
+	struct error why = ERROR_INIT;
 	struct log_line l;
 	int rc = 0;
 
@@ -303,7 +259,11 @@ flushing_now(struct run *run, int64_t id, struct error *err)
 	}
 	l = events_transfer(&s->d, "FLUSH_SYNC", s->dir, run->p.prefix, since);
 	events_add(run, &l);
-	slide(run, id);
+	if (onprefix_window(run, &s->d, &why) < 0)
+		say_warn_first(
+			"SCR_PREFIX_SIZE: older datasets stay on the prefix: "
+			"%s",
+			why.text);
 	return 0;
 }
 

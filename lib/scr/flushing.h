@@ -29,9 +29,6 @@ struct run;
  */
 int flushing_now(struct run *run, int64_t id, struct error *err);
 
-/* At the start of a run: warn of SCR_FLUSH_ASYNC. */
-void flushing_check(const struct run *run);
-
 /*
  * When to flush.  At the end of SCR_Complete_output(), after onprefix_note():
  * the dataset, if it is output, has bypass, or is a checkpoint that is due.  In

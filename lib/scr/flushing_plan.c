@@ -68,20 +68,6 @@ add(struct dirs *d, const char *path, size_t len, uint32_t ranks)
 	return 0;
 }
 
-static int
-begin_dirs(struct dirs *d, struct arena *a, struct error *err)
-{
-	*d = (struct dirs){ .arena = a, .seen = map_new() };
-	return d->seen == NULL ? error_no_memory(err) : 0;
-}
-
-static void
-end(struct dirs *d)
-{
-	map_free(d->seen);
-	mem_free(d->list);
-}
-
 /* Send the directories `d` of this rank, and receive `got`; `rc` as for
  * team_notes().  The result is that of this rank. */
 static int
@@ -96,8 +82,6 @@ pass(const struct flushing *f, const struct team *t, int rc, struct dirs *d,
 		d->list[i].home = 0;
 	if (rc == 0)
 		rc = team_paths(d->list, d->count, f->arena, &out, err);
-	if (rc == 0)
-		rc = begin_dirs(got, f->arena, err);
 	if (team_notes(t, rc, &out, f->arena, &in, err) < 0)
 		return -1;
 	for (size_t i = 0; i < in.count; i++) {
@@ -111,31 +95,26 @@ pass(const struct flushing *f, const struct team *t, int rc, struct dirs *d,
 	return 0;
 }
 
-/* Make the parent directory of `path`; with `sync`, also sync it. */
-static int
-make_parent(int prefix_fd, const char *path, bool sync, struct error *err)
-{
-	const char *base = NULL;
-	const int fd =
-		path_open_parent(prefix_fd, path, true, DIR_MODE, &base, err);
-	const int rc = fd < 0 ? -1 : !sync ? 0 : io_sync_dir(fd, path, err);
-
-	io_close(fd);
-	return rc;
-}
-
 /* Make a directory and those above it, and sync their names. */
 static int
 make_dir(int prefix_fd, const char *dir, struct error *err)
 {
 	struct buf path = BUF_INIT;
+	const char *base = NULL;
+	bool made = false;
 	int rc = path_join(&path, dir, "x", err);
 
-	if (rc == 0)
-		rc = make_parent(prefix_fd, path.data, false, err);
-	while (rc == 0 && strchr(path.data, '/') != NULL) {
+	/* The parent of DIR/x, then that of each name above. */
+	while (rc == 0) {
+		const int fd = path_open_parent(prefix_fd, path.data, true,
+						DIR_MODE, &base, err);
+
+		rc = fd < 0 ? -1 : !made ? 0 : io_sync_dir(fd, path.data, err);
+		io_close(fd);
+		made = true;
+		if (strchr(path.data, '/') == NULL)
+			break;
 		*strrchr(path.data, '/') = '\0';
-		rc = make_parent(prefix_fd, path.data, true, err);
 	}
 	buf_free(&path);
 	return rc;
@@ -146,24 +125,30 @@ static int
 flushing_make_dirs(struct flushing *f, struct error *err)
 {
 	const struct run *run = f->run;
-	struct dirs own = { .count = 0 }, node = own, mine = own;
-	int rc = begin_dirs(&own, f->arena, err);
+	struct dirs of[3]; /* of this rank, of its node, to be made here */
+	int rc = 0;
 
+	for (int i = 0; i < 3; i++) {
+		of[i] = (struct dirs){ .arena = f->arena, .seen = map_new() };
+		if (of[i].seen == NULL)
+			rc = error_no_memory(err);
+	}
 	for (size_t i = 0; rc == 0 && i < f->nfiles; i++) {
 		const char *rel = f->files[i].rel, *base = path_base(rel);
 
-		if (base > rel && add(&own, rel, (size_t)(base - rel - 1),
+		if (base > rel && add(&of[0], rel, (size_t)(base - rel - 1),
 				      run->world.size) < 0)
 			rc = error_no_memory(err);
 	}
-	rc = pass(f, &run->node, rc, &own, &node, err);
-	rc = pass(f, &run->world, rc, &node, &mine, err);
-	for (size_t i = 0; rc == 0 && i < mine.count; i++)
-		rc = make_dir(f->prefix_fd, mine.list[i].path, err);
+	rc = pass(f, &run->node, rc, &of[0], &of[1], err);
+	rc = pass(f, &run->world, rc, &of[1], &of[2], err);
+	for (size_t i = 0; rc == 0 && i < of[2].count; i++)
+		rc = make_dir(f->prefix_fd, of[2].list[i].path, err);
 	rc = team_agree(&run->world, rc, err);
-	end(&own);
-	end(&node);
-	end(&mine);
+	for (int i = 0; i < 3; i++) {
+		map_free(of[i].seen);
+		mem_free(of[i].list);
+	}
 	return rc;
 }
 
@@ -180,32 +165,11 @@ flushing_free(struct flushing *f)
 
 /* --- The files of this rank --- */
 
-/* The path of the file below the prefix, from the filemap. */
-static const char *
-on_prefix(struct flushing *f, const struct filemap_file *m, struct error *err)
-{
-	const char *path = NULL, *rel = NULL;
-
-	if (m->dir == NULL || m->name == NULL) {
-		error_set(err, ERROR_CORRUPT, "%s: no PATH in the filemap",
-			  m->cache_path);
-		return NULL;
-	}
-	path = path_normal_in(f->arena, m->dir, m->name, err);
-	if (path != NULL)
-		rel = path_below(path, f->run->p.prefix);
-	if (path == NULL || (rel != NULL && dataset_dir_is_data(rel)))
-		return rel;
-	error_set(err, ERROR_UNSAFE,
-		  "%s: its path %s/%s is not below the prefix %s",
-		  m->cache_path, m->dir, m->name, f->run->p.prefix);
-	return NULL;
-}
-
 static int
 add_file(struct flushing *f, const struct filemap_file *m, struct error *err)
 {
 	struct flush_file *to = &f->files[f->nfiles];
+	const char *path = NULL;
 	struct stat st;
 
 	/* Does the file in cache match its filemap? */
@@ -221,13 +185,23 @@ add_file(struct flushing *f, const struct filemap_file *m, struct error *err)
 				 m->attr.size);
 	*to = (struct flush_file){
 		.from = m->cache_path,
-		.rel = on_prefix(f, m, err),
 		.attr = m->attr,
 		.has_crc = m->has_crc,
 		.crc = m->crc,
 	};
-	if (to->rel == NULL)
+	if (m->dir == NULL || m->name == NULL)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: no PATH in the filemap", m->cache_path);
+	path = path_normal_in(f->arena, m->dir, m->name, err);
+	if (path == NULL)
 		return -1;
+	to->rel = path_below(path, f->run->p.prefix);
+	if (to->rel == NULL || !dataset_dir_is_data(to->rel))
+		return error_set(err, ERROR_UNSAFE,
+				 "%s: its path %s/%s is not below the prefix "
+				 "%s",
+				 m->cache_path, m->dir, m->name,
+				 f->run->p.prefix);
 	if (!f->run->p.copy_metadata)
 		to->attr.has_owner = to->attr.has_times = false;
 	f->nfiles++;
@@ -261,32 +235,6 @@ add_targets(struct flushing *f, struct error *err)
 			return -1;
 	}
 	return 0;
-}
-
-static int
-begin(struct flushing *f, const struct held_set *s, struct error *err)
-{
-	struct filemap map = { .nfiles = 0 };
-	int rc = 0;
-
-	f->d = &s->d;
-	f->store = s->store;
-	f->bypass = s->bypass;
-	f->arena = arena_new();
-	if (f->arena == NULL)
-		return error_no_memory(err);
-	f->prefix_fd = dir_open(AT_FDCWD, f->run->p.prefix);
-	if (f->prefix_fd < 0)
-		return error_sys(err, "%s", f->run->p.prefix);
-	rc = held_filemap(s, f->run->world.rank, f->arena, &map, err);
-	if (rc == 0) {
-		f->files = arena_alloc(f->arena, map.nfiles + 1,
-				       sizeof(*f->files));
-		rc = f->files == NULL ? error_no_memory(err) : 0;
-	}
-	for (size_t i = 0; rc == 0 && i < map.nfiles; i++)
-		rc = add_file(f, &map.files[i], err);
-	return rc;
 }
 
 /* At the first flush: is the prefix the same directory on all nodes?  Without
@@ -323,15 +271,29 @@ struct flushing *
 flushing_plan(struct run *run, const struct held_set *s, struct error *err)
 {
 	struct flushing *f = mem_calloc(1, sizeof(*f));
-	int rc = -1;
+	struct filemap map = { .nfiles = 0 };
+	int rc = 0;
 
-	if (f == NULL) {
-		error_no_memory(err);
-	} else {
+	if (f == NULL || (f->arena = arena_new()) == NULL)
+		rc = error_no_memory(err);
+	if (f != NULL) {
 		f->run = run;
-		f->prefix_fd = -1;
-		rc = begin(f, s, err);
+		f->d = &s->d;
+		f->store = s->store;
+		f->bypass = s->bypass;
+		f->prefix_fd = dir_open(AT_FDCWD, run->p.prefix);
 	}
+	if (rc == 0 && f->prefix_fd < 0)
+		rc = error_sys(err, "%s", run->p.prefix);
+	if (rc == 0)
+		rc = held_filemap(s, run->world.rank, f->arena, &map, err);
+	if (rc == 0) {
+		f->files = arena_alloc(f->arena, map.nfiles + 1,
+				       sizeof(*f->files));
+		rc = f->files == NULL ? error_no_memory(err) : 0;
+	}
+	for (size_t i = 0; rc == 0 && i < map.nfiles; i++)
+		rc = add_file(f, &map.files[i], err);
 	rc = team_agree(&run->world, rc, err);
 	if (rc == 0)
 		rc = see_prefix(f, err);
@@ -434,7 +396,13 @@ close_file(void *arg, size_t i, const struct pump *p, int rc, struct error *err)
 int
 flushing_transfer(struct flushing *f, struct error *err)
 {
-	struct transfer t = { .files = f->files };
+	const uint32_t width = f->run->p.flush_width, size = f->run->world.size;
+	const uint32_t at_once = width > 0 && width < size ? width : size;
+	struct transfer t = {
+		.files = f->files,
+		.pace = { .rate = (double)f->run->p.flush_bw / at_once,
+			  .start = clock_seconds() },
+	};
 	struct pump_list l = {
 		.count = f->nfiles,
 		.size = file_size,
@@ -443,17 +411,9 @@ flushing_transfer(struct flushing *f, struct error *err)
 		.arg = &t,
 	};
 	int rc = 0;
-	uint32_t width = 0;
-	uint32_t size = 0;
-	uint32_t at_once = 0;
 
 	if (f->bypass)
 		return 0;
-	width = f->run->p.flush_width;
-	size = f->run->world.size;
-	at_once = width > 0 && width < size ? width : size;
-	t.pace.rate = (double)f->run->p.flush_bw / at_once;
-	t.pace.start = clock_seconds();
 	l.par = f->store->threads ? cores_pool(f->run->cores) : NULL;
 	rc = pump_each(&l, err) == 1 ? put_settle(f->put, 0, err) : -1;
 	par_free(l.par);

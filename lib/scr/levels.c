@@ -16,20 +16,6 @@
 /* The scheme if SCR_COPY_TYPE names none and no line is usable. */
 #define DEFAULT_TYPE REDSET_XOR
 
-/* A configured descriptor, the same on all ranks. */
-struct asked {
-	struct level level;
-	const struct group *group;
-	uint64_t size, failures;
-};
-
-struct making {
-	struct levels *l;
-	struct run *run;
-	struct asked *list;
-	size_t count;
-};
-
 /* REDSET_TYPES: unknown. */
 static enum redset_type
 type_of(const char *name)
@@ -52,32 +38,30 @@ store_of(const struct run *run, const char *path)
 }
 
 /* The descriptor from SCR_COPY_TYPE and related parameters. */
-static struct asked
+static struct level
 implied(const struct run *run)
 {
 	const struct params *p = &run->p;
-	struct asked a = {
-		.level = {
-			.word = "0",
-			.interval = 1,
-			.bypass = p->cache_bypass,
-			.store = store_of(run, p->cache_base),
-			.type = type_of(p->copy_type),
-			.members = TEAM_INIT,
-		},
+	struct level l = {
+		.word = "0",
+		.interval = 1,
+		.bypass = p->cache_bypass,
+		.store = store_of(run, p->cache_base),
+		.type = type_of(p->copy_type),
 		.group = groups_find(&run->groups, p->group),
 		.size = p->set_size,
 		.failures = p->set_failures,
+		.members = TEAM_INIT,
 	};
 
-	if (a.level.type == REDSET_TYPES)
-		a.level.type = DEFAULT_TYPE;
-	return a;
+	if (l.type == REDSET_TYPES)
+		l.type = DEFAULT_TYPE;
+	return l;
 }
 
-/* Read the properties into *a. -1: the line is unusable because of *why. */
+/* Read the properties into *l. -1: the line is unusable because of *why. */
 static int
-read_line(const struct run *run, const struct conf_group *line, struct asked *a,
+read_line(const struct run *run, const struct conf_group *line, struct level *l,
 	  struct error *why)
 {
 	const char *store = conf_property(line, "STORE");
@@ -85,43 +69,41 @@ read_line(const struct run *run, const struct conf_group *line, struct asked *a,
 	const char *group = conf_property(line, "GROUP");
 	uint64_t interval = 1;
 
-	a->level.word = line->value;
+	l->word = line->value;
 	if (store != NULL)
-		a->level.store = store_of(run, store);
+		l->store = store_of(run, store);
 	else
 		store = run->p.cache_base;
 	if (type != NULL)
-		a->level.type = type_of(type);
+		l->type = type_of(type);
 	if (group != NULL)
-		a->group = groups_find(&run->groups, group);
+		l->group = groups_find(&run->groups, group);
 	else
 		group = run->p.group;
 	if (conf_property_u64(line, "INTERVAL", 1, &interval, why) < 0 ||
-	    conf_property_bool(line, "OUTPUT", false, &a->level.output, why) <
+	    conf_property_bool(line, "OUTPUT", false, &l->output, why) < 0 ||
+	    conf_property_bool(line, "BYPASS", l->bypass, &l->bypass, why) <
 		    0 ||
-	    conf_property_bool(line, "BYPASS", a->level.bypass,
-			       &a->level.bypass, why) < 0 ||
-	    conf_property_u64(line, "SET_SIZE", a->size, &a->size, why) < 0 ||
-	    conf_property_u64(line, "SET_FAILURES", a->failures, &a->failures,
+	    conf_property_u64(line, "SET_SIZE", l->size, &l->size, why) < 0 ||
+	    conf_property_u64(line, "SET_FAILURES", l->failures, &l->failures,
 			      why) < 0)
 		return -1;
-	a->level.interval = (uint32_t)interval;
+	l->interval = (uint32_t)interval;
 	if (interval < 1 || interval > UINT32_MAX)
 		return error_set(why, ERROR_USAGE,
 				 "CKPT=%s: INTERVAL: expected 1 or more",
 				 line->value);
-	if (a->level.type == REDSET_TYPES)
+	if (l->type == REDSET_TYPES)
 		return error_set(why, ERROR_USAGE,
 				 "CKPT=%s: TYPE: \"%s\": expected SINGLE, "
 				 "PARTNER, XOR or RS",
 				 line->value, type);
-	if (a->level.store == NULL || !a->level.store->enabled)
+	if (l->store == NULL || !l->store->enabled)
 		return error_set(why, ERROR_USAGE, "CKPT=%s: STORE: \"%s\": %s",
 				 line->value, store,
-				 a->level.store == NULL
-					 ? "no such store"
-					 : "this store is not used");
-	if (a->group == NULL)
+				 l->store == NULL ? "no such store"
+						  : "this store is not used");
+	if (l->group == NULL)
 		return error_set(why, ERROR_USAGE,
 				 "CKPT=%s: GROUP: \"%s\": no such group",
 				 line->value, group);
@@ -131,143 +113,132 @@ read_line(const struct run *run, const struct conf_group *line, struct asked *a,
 /* Are the numbers of a scheme valid?  RS: a set has up to 2 * size - 1 members,
  * and the number of members plus check blocks is limited. */
 static int
-check_numbers(struct asked *a, struct error *why)
+check_numbers(struct level *l, struct error *why)
 {
-	const uint32_t limit = redset_format(a->level.type)->limit;
+	const uint32_t limit = redset_format(l->type)->limit;
 
-	if (a->size < 1 || a->size > REDSET_MAX_RANKS)
+	if (l->size < 1 || l->size > REDSET_MAX_RANKS)
 		return error_set(why, ERROR_USAGE,
 				 "CKPT=%s: SET_SIZE: %llu: expected 1 or more",
-				 a->level.word, (unsigned long long)a->size);
-	if (a->level.type != REDSET_RS) {
-		a->failures = 1;
+				 l->word, (unsigned long long)l->size);
+	if (l->type != REDSET_RS) {
+		l->failures = 1;
 		return 0;
 	}
-	if (a->failures < 1 || a->failures > a->size || a->failures > limit / 2)
+	if (l->failures < 1 || l->failures > l->size || l->failures > limit / 2)
 		return error_set(why, ERROR_USAGE,
 				 "CKPT=%s: SET_FAILURES: %llu: expected a "
 				 "number from 1 to the SET_SIZE, %llu",
-				 a->level.word, (unsigned long long)a->failures,
-				 (unsigned long long)a->size);
-	if (2 * a->size - 1 + a->failures > limit)
-		a->size = (limit + 1 - a->failures) / 2;
-	if (a->failures == 1)
-		a->level.type = REDSET_XOR;
+				 l->word, (unsigned long long)l->failures,
+				 (unsigned long long)l->size);
+	if (2 * l->size - 1 + l->failures > limit)
+		l->size = (limit + 1 - l->failures) / 2;
+	if (l->failures == 1)
+		l->type = REDSET_XOR;
 	return 0;
 }
 
 /* Add the descriptor without a line, with defaults in place of invalid
  * values. */
 static int
-take_implied(struct making *m, struct error *err)
+take_implied(struct run *run, struct error *err)
 {
-	const struct params *p = &m->run->p;
-	struct asked a = implied(m->run);
+	const struct params *p = &run->p;
+	struct level l = implied(run);
 	struct error why = ERROR_INIT;
 
-	if (a.level.store == NULL || !a.level.store->enabled)
+	if (l.store == NULL || !l.store->enabled)
 		return error_set(err, ERROR_USAGE,
 				 "%s: no cache directory can be made here: set "
 				 "SCR_CACHE_BASE to storage of the nodes",
 				 p->cache_base);
-	if (a.group == NULL) {
+	if (l.group == NULL) {
 		say_warn_first("SCR_GROUP: \"%s\": no such group: %s is used",
 			       p->group, GROUPS_NODE);
-		a.group = groups_find(&m->run->groups, GROUPS_NODE);
+		l.group = groups_find(&run->groups, GROUPS_NODE);
 	}
-	if (check_numbers(&a, &why) < 0) {
+	if (check_numbers(&l, &why) < 0) {
 		say_warn_first("%s: %s is used", why.text,
 			       redset_type_name(REDSET_XOR));
-		a.level.type = REDSET_XOR;
-		a.size = a.size < 1 ? 8 : a.size;
-		a.failures = 1;
+		l.type = REDSET_XOR;
+		l.size = l.size < 1 ? 8 : l.size;
+		l.failures = 1;
 	}
-	m->list[m->count++] = a;
+	run->levels.list[run->levels.count++] = l;
 	return 0;
-}
-
-static bool
-has_first(const struct making *m)
-{
-	for (size_t i = 0; i < m->count; i++)
-		if (m->list[i].level.interval == 1)
-			return true;
-	return false;
 }
 
 /* As LLNL's library sorts them: the numbers are text. */
 static int
 by_word(const void *a, const void *b)
 {
-	const struct asked *x = a, *y = b;
+	const struct level *x = a, *y = b;
 
-	return strcmp(x->level.word, y->level.word);
+	return strcmp(x->word, y->word);
 }
 
 /* Output uses one line: the first with OUTPUT=1. */
 static void
-warn_outputs(const struct making *m)
+warn_outputs(const struct levels *l)
 {
-	const struct asked *first = NULL;
+	const struct level *first = NULL;
 
-	for (size_t i = 0; i < m->count; i++) {
-		const struct asked *a = &m->list[i];
+	for (size_t i = 0; i < l->count; i++) {
+		const struct level *is = &l->list[i];
 
-		if (a->level.output && first != NULL)
+		if (is->output && first != NULL)
 			say_warn_first(
 				"CKPT=%s: OUTPUT=1 is ignored: CKPT=%s has it, "
 				"and sorts first as text",
-				a->level.word, first->level.word);
-		else if (a->level.output)
-			first = a;
+				is->word, first->word);
+		else if (is->output)
+			first = is;
 	}
 }
 
+/* The configured descriptors: the same on all ranks. */
 static int
-read_all(struct making *m, struct error *err)
+read_all(struct run *run, struct error *err)
 {
-	const struct run *run = m->run;
+	struct levels *l = &run->levels;
 	const struct conf_group *lines = NULL;
 	const size_t n = conf_groups(run->conf, "CKPT", &lines);
 	const bool use = type_of(run->p.copy_type) == REDSET_TYPES;
+	bool first = false; /* one has INTERVAL=1 */
 
-	m->list = mem_calloc(n + 1, sizeof(*m->list));
-	m->l->list = mem_calloc(n + 1, sizeof(*m->l->list));
-	if (m->list == NULL || m->l->list == NULL)
+	l->list = mem_calloc(n + 1, sizeof(*l->list));
+	if (l->list == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < n && use; i++) {
-		struct asked a = implied(m->run);
+		struct level is = implied(run);
 		struct error why = ERROR_INIT;
 		bool enabled = true;
 
-		/* Add a usable line to the list. */
 		if (conf_property_bool(&lines[i], "ENABLED", true, &enabled,
 				       &why) < 0 ||
-		    read_line(m->run, &lines[i], &a, &why) < 0 ||
-		    check_numbers(&a, &why) < 0) {
+		    read_line(run, &lines[i], &is, &why) < 0 ||
+		    check_numbers(&is, &why) < 0) {
 			if (enabled)
 				say_warn_first("%s: the line is left out",
 					       why.text);
 		} else if (enabled) {
-			m->list[m->count++] = a;
+			l->list[l->count++] = is;
+			first |= is.interval == 1;
 		}
 	}
 	if (n > 0 && !use)
 		say_warn_first(
 			"%zu CKPT %s ignored: SCR_COPY_TYPE=FILE uses them", n,
 			n == 1 ? "line is" : "lines are");
-	if (!has_first(m)) {
-		if (use)
-			say_warn_first(
-				"SCR_COPY_TYPE=%s: no usable CKPT line has "
-				"INTERVAL=1: %s is used",
-				run->p.copy_type,
-				redset_type_name(DEFAULT_TYPE));
-		if (take_implied(m, err) < 0)
-			return -1;
-	}
-	qsort(m->list, m->count, sizeof(*m->list), by_word);
-	warn_outputs(m);
+	if (!first && use)
+		say_warn_first("SCR_COPY_TYPE=%s: no usable CKPT line has "
+			       "INTERVAL=1: %s is used",
+			       run->p.copy_type,
+			       redset_type_name(DEFAULT_TYPE));
+	if (!first && take_implied(run, err) < 0)
+		return -1;
+	qsort(l->list, l->count, sizeof(*l->list), by_word);
+	warn_outputs(l);
 	return 0;
 }
 
@@ -275,7 +246,7 @@ read_all(struct making *m, struct error *err)
 
 /* One warning about the ranks that are protected less than configured. */
 static void
-warn_weak(const struct run *run, const struct level *l, const struct asked *a)
+warn_weak(const struct run *run, const struct level *l)
 {
 	const struct sets_mine *s = &l->set;
 	const char *type = redset_type_name(l->type);
@@ -287,69 +258,60 @@ warn_weak(const struct run *run, const struct level *l, const struct asked *a)
 		say_warn_first(
 			"CKPT=%s: no rank is protected by %s: all ranks are "
 			"in one group %s, which fails together",
-			l->word, type, a->group->name);
+			l->word, type, l->group->name);
 	else if (s->alone > 0)
 		say_warn_first(
 			"CKPT=%s: %u of %u ranks are not protected by %s: "
 			"their group %s has more ranks than the job has sets",
 			l->word, s->alone, run->world.size, type,
-			a->group->name);
+			l->group->name);
 	if (s->weaker > 0)
 		say_warn_first(
 			"CKPT=%s: %u of %u ranks tolerate fewer than %llu "
 			"losses: their sets span too few of the %u groups %s",
 			l->word, s->weaker, run->world.size,
-			(unsigned long long)a->failures, a->group->count,
-			a->group->name);
-}
-
-static int
-make_level(struct making *m, const struct asked *a, struct error *err)
-{
-	struct run *run = m->run;
-	struct level *l = &m->l->list[m->l->count];
-	const bool together = a->level.store->group->count == 1 &&
-			      run->nodes > 1 && !a->level.store->global;
-	struct sets_job job = {
-		.group = a->group->of,
-		.nranks = run->world.size,
-		.size = (uint32_t)a->size,
-		.failures = (uint32_t)a->failures,
-	};
-	int rc = 0;
-
-	*l = a->level;
-	if (together && redset_is_redundant(l->type)) {
-		say_debug("CKPT=%s: SINGLE is used: all ranks share store %s",
-			  l->word, l->store->base);
-		l->type = REDSET_SINGLE;
-	}
-	job.type = l->type;
-	rc = sets_find(&job, run->world.rank, run->arena, &l->set, err);
-	if (team_agree(&run->world, rc, err) < 0)
-		return -1;
-	warn_weak(run, l, a);
-	if (a->group->count == 1)
-		l->type = REDSET_SINGLE;
-	team_part(&run->world, l->set.ranks, l->set.members, l->set.member,
-		  &l->members);
-	m->l->count++;
-	return 0;
+			(unsigned long long)l->failures, l->group->count,
+			l->group->name);
 }
 
 int
-levels_make(struct levels *l, struct run *run, struct error *err)
+levels_make(struct run *run, struct error *err)
 {
-	struct making m = { .l = l, .run = run };
+	struct levels *all = &run->levels;
 	int rc = 0;
 
-	*l = (struct levels){ .count = 0 };
-	rc = team_agree(&run->world, read_all(&m, err), err);
-	for (size_t i = 0; i < m.count && rc == 0; i++)
-		rc = make_level(&m, &m.list[i], err);
-	mem_free(m.list);
+	*all = (struct levels){ .count = 0 };
+	rc = team_agree(&run->world, read_all(run, err), err);
+	for (size_t i = 0; rc == 0 && i < all->count; i++) {
+		struct level *l = &all->list[i];
+		const bool together = l->store->group->count == 1 &&
+				      run->nodes > 1 && !l->store->global;
+		struct sets_job job = {
+			.group = l->group->of,
+			.nranks = run->world.size,
+			.size = (uint32_t)l->size,
+			.failures = (uint32_t)l->failures,
+		};
+
+		if (together && redset_is_redundant(l->type)) {
+			say_debug("CKPT=%s: SINGLE is used: all ranks share "
+				  "store %s",
+				  l->word, l->store->base);
+			l->type = REDSET_SINGLE;
+		}
+		job.type = l->type;
+		rc = sets_find(&job, run->world.rank, run->arena, &l->set, err);
+		rc = team_agree(&run->world, rc, err);
+		if (rc < 0)
+			break;
+		warn_weak(run, l);
+		if (l->group->count == 1)
+			l->type = REDSET_SINGLE;
+		team_part(&run->world, l->set.ranks, l->set.members,
+			  l->set.member, &l->members);
+	}
 	if (rc < 0)
-		levels_free(l);
+		levels_free(all);
 	return rc;
 }
 

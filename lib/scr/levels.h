@@ -11,6 +11,7 @@
 #include "team/sets.h"
 #include "team/team.h"
 
+struct group;
 struct run;
 struct store;
 
@@ -24,8 +25,10 @@ struct level {
 	 * as configured; SINGLE if all ranks fail or share the store together
 	 */
 	enum redset_type type;
-	struct sets_mine set; /* of this rank */
-	struct team members;  /* its set */
+	const struct group *group; /* as configured, like the next two */
+	uint64_t size, failures;   /* of a set */
+	struct sets_mine set;	   /* of this rank */
+	struct team members;	   /* its set */
 };
 
 struct levels {
@@ -41,7 +44,7 @@ struct levels {
  * of the defaults is added, with a warning.  Collective.  ERROR_NOMEM,
  * ERROR_USAGE.
  */
-int levels_make(struct levels *l, struct run *run, struct error *err);
+int levels_make(struct run *run, struct error *err);
 void levels_free(struct levels *l);
 
 /* The descriptor for a dataset with these SCR_FLAGs; `ckpt` is its checkpoint

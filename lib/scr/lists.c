@@ -20,6 +20,8 @@
 /* Bytes that a reader gathers before it sends them. */
 #define ROUND_BYTES ((size_t)1 << 20)
 
+#define PACKED "its files are in containers: unpack the dataset first"
+
 int
 lists_open(const struct run *run, int64_t id, struct error *err)
 {
@@ -85,22 +87,6 @@ lists_count(const struct team_note *n)
 
 /* --- The parts, which rank 0 finds --- */
 
-static int
-check_parts(const struct run *run, const struct rank2file_parts *p,
-	    struct error *err)
-{
-	if (p->packed)
-		return error_set(err, ERROR_USAGE,
-				 "its files are in containers: unpack the "
-				 "dataset first");
-	if (p->nranks != run->world.size)
-		return error_set(err, ERROR_USAGE,
-				 "written by %zu ranks, but this job has %u: "
-				 "start %zu ranks",
-				 p->nranks, run->world.size, p->nranks);
-	return 0;
-}
-
 /* Encode the parts for the others: the offset and the name of each. */
 static int
 find_parts(const struct run *run, int64_t id, struct arena *a, struct buf *out,
@@ -112,16 +98,24 @@ find_parts(const struct run *run, int64_t id, struct arena *a, struct buf *out,
 
 	if (fd < 0)
 		return -1;
-	if (rank2file_list(fd, RANK2FILE_FILE, a, &p, err) == 0)
-		rc = check_parts(run, &p, err);
+	rc = rank2file_list(fd, RANK2FILE_FILE, a, &p, err);
 	close(fd);
-	for (size_t i = 0; rc == 0 && i < p.count; i++) {
+	if (rc < 0)
+		return -1;
+	if (p.packed)
+		return error_set(err, ERROR_USAGE, PACKED);
+	if (p.nranks != run->world.size)
+		return error_set(err, ERROR_USAGE,
+				 "written by %zu ranks, but this job has %u: "
+				 "start %zu ranks",
+				 p.nranks, run->world.size, p.nranks);
+	for (size_t i = 0; i < p.count; i++) {
 		const struct rank2file_part_at *at = &p.parts[i];
 
 		(void)buf_add(out, &at->offset, sizeof(at->offset));
 		(void)buf_add(out, at->name, strlen(at->name) + 1);
 	}
-	return rc < 0 ? -1 : buf_check(out, err);
+	return buf_check(out, err);
 }
 
 static size_t
@@ -182,32 +176,25 @@ send_round(struct spreading *s, bool more, struct error *err)
 	return 0;
 }
 
-static int
-write_list(const struct rank2file_rank *r, struct buf *b, struct error *err)
-{
-	const struct head h = { r->expected, r->nfiles };
-
-	buf_add(b, &h, sizeof(h));
-	for (size_t i = 0; i < r->nfiles; i++) {
-		if (r->files[i].nsegs > 0)
-			return error_set(err, ERROR_USAGE,
-					 "its files are in containers: unpack "
-					 "the dataset first");
-		lists_add(b, &r->files[i]);
-	}
-	return buf_check(b, err);
-}
-
 /* Add a rank of a part that this rank reads. */
 static int
 add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
 	 struct error *err)
 {
 	struct spreading *s = arg;
+	const struct head h = { r->expected, r->nfiles };
 	struct team_note *n = NULL;
 	struct buf b = BUF_INIT;
-	int rc = write_list(r, &b, err);
+	int rc = 0;
 
+	buf_add(&b, &h, sizeof(h));
+	for (size_t i = 0; rc == 0 && i < r->nfiles; i++) {
+		if (r->files[i].nsegs > 0)
+			rc = error_set(err, ERROR_USAGE, PACKED);
+		lists_add(&b, &r->files[i]);
+	}
+	if (rc == 0)
+		rc = buf_check(&b, err);
 	if (rc == 0 && s->bytes > 0 && s->bytes + b.len > ROUND_BYTES)
 		rc = send_round(s, true, err);
 	if (rc == 0 && !MEM_ROOM(s->out.notes, s->out.count, s->cap))
@@ -230,10 +217,11 @@ add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
 
 /* --- Reading --- */
 
-/* Read the parts of this rank. 1: one of them must be read as a whole. */
+/* Read the parts of this rank, and send every rank its list. 1: the parts must
+ * be read as a whole. */
 static int
-read_parts(struct spreading *s, int64_t id, const struct buf *names, bool whole,
-	   struct error *err)
+spread(struct spreading *s, int64_t id, const struct buf *names, bool whole,
+       struct error *err)
 {
 	const struct team *world = &s->run->world;
 	const size_t count = take_parts(names, NULL);
@@ -246,10 +234,12 @@ read_parts(struct spreading *s, int64_t id, const struct buf *names, bool whole,
 		.arg = s,
 	};
 	int fd = -1, rc = 0;
+	uint64_t worst = 0;
 
 	if (parts == NULL)
-		return error_no_memory(err);
-	(void)take_parts(names, parts);
+		rc = error_no_memory(err);
+	else
+		(void)take_parts(names, parts);
 	for (size_t i = 0; rc == 0 && i < count; i++) {
 		if (i * world->size / count != world->rank)
 			continue;
@@ -259,18 +249,6 @@ read_parts(struct spreading *s, int64_t id, const struct buf *names, bool whole,
 			    : rank2file_each_rank(fd, &parts[i], &visit, err);
 	}
 	io_close(fd);
-	return rc;
-}
-
-/* Send every rank its list. 1: the parts must be read as a whole. */
-static int
-spread(struct spreading *s, int64_t id, const struct buf *names, bool whole,
-       struct error *err)
-{
-	const struct team *world = &s->run->world;
-	int rc = read_parts(s, id, names, whole, err);
-	uint64_t worst = 0;
-
 	if (rc != 0)
 		s->out.count = 0;
 	while (!s->over) {

@@ -120,18 +120,6 @@ describe(struct run *run, const char *name, int flags,
 	return 0;
 }
 
-static int
-encode(const struct dataset *d, struct buf *out, struct error *err)
-{
-	struct kvtree *t = kvtree_new(err);
-	int rc = t == NULL ? -1 : dataset_write(t, d, err);
-
-	if (rc == 0)
-		rc = kvtree_encode(t, out, err);
-	kvtree_free(t);
-	return rc;
-}
-
 int
 output_share(const struct run *run, int rc, const struct dataset *mine,
 	     struct kvtree **t, struct dataset *d, struct error *err)
@@ -140,8 +128,14 @@ output_share(const struct run *run, int rc, const struct dataset *mine,
 	struct buf image = BUF_INIT;
 
 	*t = NULL;
-	if (rc == 0 && mine != NULL)
-		rc = encode(mine, &image, err);
+	if (rc == 0 && mine != NULL) {
+		struct kvtree *own = kvtree_new(err);
+
+		rc = own == NULL ? -1 : dataset_write(own, mine, err);
+		if (rc == 0)
+			rc = kvtree_encode(own, &image, err);
+		kvtree_free(own);
+	}
 	rc = team_share(world, 0, rc, &image, err);
 	if (rc == 0 && image.len > 0) {
 		*t = kvtree_decode(image.data, image.len, NULL, err);
@@ -150,27 +144,6 @@ output_share(const struct run *run, int rc, const struct dataset *mine,
 	}
 	buf_free(&image);
 	return rc;
-}
-
-/* Make the descriptor, the same on all ranks; its strings lie in *t. */
-static int
-agree_on(struct run *run, const char *name, int flags, struct kvtree **t,
-	 struct dataset *d, struct error *err)
-{
-	const bool first = run->world.rank == 0;
-	char own[DATASET_DIR_NAME];
-	struct dataset mine = { .id = 0 };
-	int rc = 0;
-
-	if (first)
-		rc = describe(run, name, flags, own, &mine, err);
-	if (output_share(run, rc, first ? &mine : NULL, t, d, err) < 0)
-		return -1;
-	run->numbered = true;
-	if (run->first_id == 0)
-		run->first_id = d->id;
-	output_raise(run, d->id, d->ckpt_id);
-	return 0;
 }
 
 /* --- Log --- */
@@ -206,13 +179,20 @@ note_transfer(struct run *run, const struct held_set *s, const char *what,
 int
 output_start(struct run *run, const char *name, int flags, struct error *err)
 {
+	const bool first = run->world.rank == 0;
 	const struct level *level = NULL;
 	const struct held_set *s = NULL;
+	char own[DATASET_DIR_NAME];
 	struct kvtree *t = NULL;
-	struct dataset d = { .id = 0 };
-	int rc = agree_on(run, name, flags, &t, &d, err);
+	struct dataset mine = { .id = 0 }, d = { .id = 0 };
+	int rc = first ? describe(run, name, flags, own, &mine, err) : 0;
 
+	rc = output_share(run, rc, first ? &mine : NULL, &t, &d, err);
 	if (rc == 0) {
+		run->numbered = true;
+		if (run->first_id == 0)
+			run->first_id = d.id;
+		output_raise(run, d.id, d.ckpt_id);
 		level = levels_choose(&run->levels, flags, d.ckpt_id);
 		rc = held_start(run, level, &d, &s, err);
 	}

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scr/outset.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,7 +30,6 @@
 #include "scr/owned.h"
 #include "scr/run.h"
 #include "str.h"
-#include "team/names.h"
 #include "team/newfile.h"
 #include "team/redundancy.h"
 #include "team/say.h"
@@ -73,13 +74,23 @@ outset_meta(struct outset *o, struct error *err)
 			     : o->metafd;
 }
 
-/* The last file first, as LLNL's library writes them. */
-static struct kvtree *
-filemap_tree(const struct outset *o, struct error *err)
+/* Write filemap_R, with the data protected. */
+static int
+write_filemap(struct outset *o, struct redundancy_file *map, struct error *err)
 {
 	struct kvtree *t = kvtree_new(err);
+	int fd = t == NULL ? -1 : outset_meta(o, err);
+	int rc = fd < 0 ? -1 : 0;
+	char name[64];
+	struct stat st;
 
-	for (size_t i = o->nowned; t != NULL && i-- > 0;) {
+	*map = (struct redundancy_file){ .crc = 0 };
+	filemap_name(name, sizeof(name), o->run->world.rank);
+	map->path = arena_printf(o->arena, "%s/%s", o->meta, name);
+	if (rc == 0 && map->path == NULL)
+		rc = error_no_memory(err);
+	/* The last file first, as LLNL's library writes them. */
+	for (size_t i = o->nowned; rc == 0 && i-- > 0;) {
 		const struct outset_file *from = &o->files[o->routed[i]];
 		const char *base = path_base(from->path);
 		struct filemap_file f = {
@@ -95,33 +106,10 @@ filemap_tree(const struct outset *o, struct error *err)
 
 		f.dir = arena_strndup(o->arena, from->path,
 				      (size_t)(base - from->path - 1));
-		if (f.dir == NULL || filemap_add(t, &f, err) < 0) {
-			if (f.dir == NULL)
-				error_no_memory(err);
-			kvtree_free(t);
-			return NULL;
-		}
+		rc = f.dir == NULL ? error_no_memory(err)
+				   : filemap_add(t, &f, err);
 	}
-	return t;
-}
-
-/* Write filemap_R, with the data protected. */
-static int
-outset_write_filemap(struct outset *o, struct redundancy_file *map,
-		     struct error *err)
-{
-	char name[64];
-	struct kvtree *t = filemap_tree(o, err);
-	struct stat st;
-	int fd = t == NULL ? -1 : outset_meta(o, err);
-	int rc = -1;
-
-	*map = (struct redundancy_file){ .crc = 0 };
-	filemap_name(name, sizeof(name), o->run->world.rank);
-	map->path = arena_printf(o->arena, "%s/%s", o->meta, name);
-	if (map->path == NULL)
-		error_no_memory(err);
-	else if (fd >= 0)
+	if (rc == 0)
 		rc = newfile_tree(fd, name, t, o->level->store->global, err);
 	if (rc == 0 && dir_stat(fd, name, &st, 0) < 0)
 		rc = error_sys(err, "%s", map->path);
@@ -135,6 +123,8 @@ outset_write_filemap(struct outset *o, struct redundancy_file *map,
 
 /* Bytes of a name without its suffix of 17 bytes. */
 #define NAME_ROOM (NAME_MAX - 17)
+
+#define CLAIM_NAME 32
 
 /* --- Begin --- */
 
@@ -187,49 +177,37 @@ outset_free(struct outset *o)
 
 /* --- Routing --- */
 
-/* The normal path of `name` on the prefix; ends the job if it has none. */
-static const char *
-on_prefix(struct outset *o, const char *name, struct error *err)
-{
-	const char *below = NULL;
-	const char *path = naming_path(&o->naming, o->arena, name, err);
-
-	if (path == NULL)
-		return NULL;
-	if (strlen(path) >= SCR_MAX_FILENAME)
-		say_abort("file name (%s) is longer than SCR_MAX_FILENAME (%d)",
-			  path, SCR_MAX_FILENAME);
-	below = path_below(path, o->run->p.prefix);
-	if (below == NULL || below[0] == '\0')
-		say_abort("File `%s' must be under SCR_PREFIX `%s'", path,
-			  o->run->p.prefix);
-	return path;
-}
-
-/* Make the parent directory of `path`, once. */
-static int
-make_parent(struct outset *o, const char *path, struct error *err)
-{
-	const char *dir = arena_strndup(o->arena, path,
-					(size_t)(path_base(path) - path - 1));
-
-	if (dir == NULL)
-		return error_no_memory(err);
-	if (map_get(o->dirs, dir) != MAP_NONE)
-		return 0;
-	if (io_make_dirs(dir, MODE_DIR, err) < 0)
-		return -1;
-	return map_put(o->dirs, dir, 0) < 0 ? error_no_memory(err) : 0;
-}
-
 /*
- * May ranks share files?  Ranks of a store of group WORLD see the same files.
+ * Files of several directories on the prefix lie in one directory in cache, and
+ * the ranks of a node route their files without communication.  A claim is a
+ * symbolic link in the metadata directory, named by the hash of the file's
+ * name.  The link points to the path on the prefix.  The first rank that makes
+ * the link owns the name.
  */
-static bool
-may_share(const struct outset *o)
+static void
+claim_of(char to[static CLAIM_NAME], const char *name)
 {
-	return o->level->bypass ||
-	       str_eq(o->level->store->group->name, GROUPS_WORLD);
+	snprintf(to, CLAIM_NAME, "claim.%016" PRIx64, fnv_text(name));
+}
+
+/* 1: `path` has the name, claimed by this rank or another; 0: another file has
+ * it; -1: error. */
+static int
+claim(int metafd, const char *name, const char *path, struct error *err)
+{
+	char link[CLAIM_NAME], has[PATH_MAX];
+	ssize_t len = -1;
+
+	claim_of(link, name);
+	if (symlinkat(path, metafd, link) == 0)
+		return 1;
+	if (errno == EEXIST)
+		len = readlinkat(metafd, link, has, sizeof(has) - 1);
+	if (len < 0)
+		return error_sys(err, "%s: cannot claim its name in the cache",
+				 path);
+	has[len] = '\0';
+	return strcmp(has, path) == 0;
 }
 
 /*
@@ -244,12 +222,12 @@ in_cache(struct outset *o, const char *path, struct error *err)
 	int mine = outset_meta(o, err) < 0 ? -1 : 0;
 
 	if (mine == 0 && !str_eq(name, SCR_DIR))
-		mine = names_take(o->metafd, name, path, err);
+		mine = claim(o->metafd, name, path, err);
 	if (mine == 0) {
 		name = arena_printf(o->arena, "%.*s.%016" PRIx64, NAME_ROOM,
 				    name, fnv_text(path));
 		mine = name == NULL ? error_no_memory(err)
-				    : names_take(o->metafd, name, path, err);
+				    : claim(o->metafd, name, path, err);
 	}
 	if (mine == 0)
 		error_set(err, ERROR_USAGE,
@@ -265,15 +243,26 @@ in_cache(struct outset *o, const char *path, struct error *err)
 }
 
 /* Prepare a file on the prefix; the application may write it as soon as it has
- * the path. */
+ * the path.  Its parent directory is made once. */
 static int
 in_place(struct outset *o, const char *path, struct error *err)
 {
 	const char *rel = path_below(path, o->run->p.prefix);
+	const char *dir = NULL;
 
 	if (o->id == 0)
 		return 0;
-	if (make_parent(o, path, err) < 0 || outset_meta(o, err) < 0 ||
+	dir = arena_strndup(o->arena, path,
+			    (size_t)(path_base(path) - path - 1));
+	if (dir == NULL)
+		return error_no_memory(err);
+	if (map_get(o->dirs, dir) == MAP_NONE) {
+		if (io_make_dirs(dir, MODE_DIR, err) < 0)
+			return -1;
+		if (map_put(o->dirs, dir, 0) < 0)
+			return error_no_memory(err);
+	}
+	if (outset_meta(o, err) < 0 ||
 	    owned_make_way(o->run, rel, o->id, o->metafd, err) < 0)
 		return -1;
 	return owned_add(o->run->owned, rel, o->id, err);
@@ -308,11 +297,19 @@ int
 outset_route(struct outset *o, const char *name,
 	     char file[static SCR_MAX_FILENAME], struct error *err)
 {
-	const char *path = on_prefix(o, name, err), *to = NULL;
+	const char *path = naming_path(&o->naming, o->arena, name, err);
+	const char *below = NULL, *to = NULL;
 	size_t at = MAP_NONE;
 
 	if (path == NULL)
 		return -1;
+	if (strlen(path) >= SCR_MAX_FILENAME)
+		say_abort("file name (%s) is longer than SCR_MAX_FILENAME (%d)",
+			  path, SCR_MAX_FILENAME);
+	below = path_below(path, o->run->p.prefix);
+	if (below == NULL || below[0] == '\0')
+		say_abort("File `%s' must be under SCR_PREFIX `%s'", path,
+			  o->run->p.prefix);
 	at = map_get(o->paths, path);
 	if (at == MAP_NONE) {
 		at = o->nfiles;
@@ -355,7 +352,9 @@ find_owners(struct outset *o, struct error *err)
 	if (rc < 0)
 		return -1;
 	o->shared = shared;
-	if (!shared || may_share(o))
+	/* Ranks of a store of group WORLD see the same files. */
+	if (!shared || o->level->bypass ||
+	    str_eq(o->level->store->group->name, GROUPS_WORLD))
 		return 0;
 	for (size_t i = 0; i < o->nfiles; i++)
 		if (o->files[i].other)
@@ -399,6 +398,7 @@ look(struct outset *o, struct error *err)
 static int
 check(struct outset *o, bool valid, struct dataset *d, struct error *err)
 {
+	char link[CLAIM_NAME];
 	uint64_t sum[2] = { 0, 0 };
 	int rc = 0;
 
@@ -406,8 +406,10 @@ check(struct outset *o, bool valid, struct dataset *d, struct error *err)
 		return -1;
 	/* Remove the claims: all ranks have routed their files, so the names
 	 * are final. */
-	for (size_t i = 0; o->metafd >= 0 && i < o->nfiles; i++)
-		names_drop(o->metafd, path_base(o->files[i].to));
+	for (size_t i = 0; o->metafd >= 0 && i < o->nfiles; i++) {
+		claim_of(link, path_base(o->files[i].to));
+		(void)unlinkat(o->metafd, link, 0);
+	}
 	rc = look(o, err);
 	if (!valid) {
 		const struct run *run = o->run;
@@ -506,7 +508,7 @@ outset_complete(struct outset *o, bool valid, struct dataset *d,
 	else if (run->p.crc_on_flush && !o->shared)
 		rc = sum(o, err);
 	if (rc == 0)
-		rc = outset_write_filemap(o, &filemap, err);
+		rc = write_filemap(o, &filemap, err);
 	if (team_agree(&run->world, rc, err) < 0)
 		return -1;
 	map.map = true;

@@ -50,21 +50,6 @@ owned_free(struct owned *o)
 	mem_free(o);
 }
 
-static struct owned *new (struct error *err)
-{
-	struct owned *o = mem_calloc(1, sizeof(*o));
-
-	if (o != NULL) {
-		o->arena = arena_new();
-		o->ids = map_new();
-	}
-	if (o != NULL && o->arena != NULL && o->ids != NULL)
-		return o;
-	owned_free(o);
-	error_no_memory(err);
-	return NULL;
-}
-
 int
 owned_add(struct owned *o, const char *rel, int64_t id, struct error *err)
 {
@@ -94,16 +79,6 @@ find_ids(struct catalogue *c, struct buf *out, struct error *err)
 	return rc < 0 ? -1 : buf_check(out, err);
 }
 
-static int
-find_ids_of(const struct run *run, struct buf *out, struct error *err)
-{
-	struct catalogue *c = catalogue_open(run->p.prefix, err);
-	const int rc = c == NULL ? -1 : find_ids(c, out, err);
-
-	catalogue_close(c);
-	return rc;
-}
-
 /* Add the files of this rank in dataset `id`. An unreadable dataset has no
  * files to protect. */
 static int
@@ -130,16 +105,23 @@ int
 owned_begin(struct run *run, struct error *err)
 {
 	const struct team *world = &run->world;
+	struct owned *o = NULL;
 	struct buf ids = BUF_INIT;
 	int64_t id = 0;
 	int rc = 0, local = 0;
 
 	if (run->owned != NULL)
 		return 0;
-	run->owned = new (err);
-	rc = run->owned == NULL ? -1 : 0;
-	if (rc == 0 && world->rank == 0)
-		rc = find_ids_of(run, &ids, err);
+	o = run->owned = mem_calloc(1, sizeof(*o));
+	if (o == NULL || (o->arena = arena_new()) == NULL ||
+	    (o->ids = map_new()) == NULL)
+		rc = error_no_memory(err);
+	if (rc == 0 && world->rank == 0) {
+		struct catalogue *c = catalogue_open(run->p.prefix, err);
+
+		rc = c == NULL ? -1 : find_ids(c, &ids, err);
+		catalogue_close(c);
+	}
 	rc = team_share(world, 0, rc, &ids, err);
 	for (size_t at = 0; rc == 0 && at < ids.len; at += sizeof(id)) {
 		memcpy(&id, ids.data + at, sizeof(id));
@@ -240,51 +222,26 @@ owned_elsewhere(const struct owned *o, const char *rel, int64_t id)
 
 /* --- Before a file is replaced --- */
 
-/* The dataset that has replaced files of dataset `id`, as far as this rank
- * knows; or 0. */
-static int64_t
-replaced_by(const struct owned *o, int64_t id)
-{
-	for (size_t i = o->count; i-- > 0;)
-		if (o->retired[i].id == id)
-			return o->retired[i].by;
-	return 0;
-}
-
-/* Mark the dataset, unless another rank has.  *by: the dataset that replaces
- * its files. */
+/* Mark a dataset, unless another rank has; one node at a time, by a lock in its
+ * metadata.  *by: the dataset that replaces its files. */
 static int
-mark(const struct run *run, struct catalogue *c, int64_t id, int64_t *by,
-     struct error *err)
+retire(const struct run *run, int64_t id, int64_t *by, struct error *err)
 {
+	struct catalogue *c = catalogue_open(run->p.prefix, err);
 	struct catalogue_options o;
+	char name[DATASET_DIR_NAME];
+	struct error why = ERROR_INIT;
+	struct work quiet = { .log = NULL };
 	int64_t done = 0;
+	int fd = -1, lock = -2, rc = -1;
 
+	if (c == NULL)
+		return -1;
 	onprefix_options(&o);
 	/* If each dataset of a run replaces the one before, one warning will
 	 * do. */
 	if (run->first_id != 0 && id > run->first_id)
 		o.work.log = NULL;
-	if (catalogue_replaced(c, id, &o, &done, err) < 0)
-		return -1;
-	if (done == 0)
-		return catalogue_retire(c, id, *by, &o, err);
-	*by = done;
-	return 0;
-}
-
-/* Retire a dataset, one node at a time, by a lock in its metadata. */
-static int
-retire(const struct run *run, int64_t id, int64_t *by, struct error *err)
-{
-	struct catalogue *c = catalogue_open(run->p.prefix, err);
-	char name[DATASET_DIR_NAME];
-	struct error why = ERROR_INIT;
-	struct work quiet = { .log = NULL };
-	int fd = -1, lock = -2, rc = -1;
-
-	if (c == NULL)
-		return -1;
 	snprintf(name, sizeof(name), DATASET_DIR_FMT, id);
 	fd = path_open_dir(catalogue_scr_fd(c), name, &why);
 	if (fd >= 0)
@@ -292,7 +249,11 @@ retire(const struct run *run, int64_t id, int64_t *by, struct error *err)
 	else if (why.kind != ERROR_ABSENT)
 		(void)error_pass(err, &why);
 	if (lock != -1 && (fd >= 0 || why.kind == ERROR_ABSENT))
-		rc = mark(run, c, id, by, err);
+		rc = catalogue_replaced(c, id, &o, &done, err);
+	if (rc == 0 && done == 0)
+		rc = catalogue_retire(c, id, *by, &o, err);
+	else if (rc == 0)
+		*by = done;
 	if (fd >= 0) {
 		lock_give(fd, lock);
 		close(fd);
@@ -312,9 +273,11 @@ make_way(const struct run *run, int64_t was, int64_t id, int metafd,
 	char name[DATASET_DIR_NAME];
 	int lock = -1, rc = 0;
 
-	*by = replaced_by(o, was);
-	if (*by != 0)
-		return 0;
+	for (size_t i = o->count; i-- > 0;)
+		if (o->retired[i].id == was) {
+			*by = o->retired[i].by;
+			return 0;
+		}
 	*by = id;
 	if (!MEM_ROOM(o->retired, o->count, o->cap))
 		return error_no_memory(err);

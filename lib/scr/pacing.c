@@ -132,20 +132,6 @@ record(struct run *run, const char *reason)
 	events_add(run, &l);
 }
 
-/* Rank 0: is a number of checkpoints left to count down? */
-static bool
-counts(const struct run *run)
-{
-	struct halt_state s;
-	bool yes = false;
-
-	if (halt_load(run->p.prefix, &s, NULL) < 0)
-		return false;
-	yes = !s.damaged && s.is.checkpoints_left > 0;
-	halt_state_free(&s);
-	return yes;
-}
-
 /* --- Begin and end --- */
 
 void
@@ -169,34 +155,26 @@ pacing_end(struct run *run)
 
 /* --- Checkpoints --- */
 
-/* Is a checkpoint due by the overhead of checkpoints? */
-static bool
-affordable(const struct run *run, double now)
-{
-	const struct pacing *p = &run->pace;
-	double mean = 0;
-
-	if (p->checkpoints == 0)
-		return true;
-	mean = p->spent / (double)p->checkpoints;
-	return 100 * mean / (now - p->last + mean) < run->p.ckpt_overhead;
-}
-
 /* Rank 0.  The first of these that is configured decides. */
 static bool
 due(struct run *run)
 {
 	const struct params *p = &run->p;
+	const struct pacing *is = &run->pace;
 	const double now = clock_seconds();
+	double mean = 0;
 
 	if (halted_only(run))
 		return true;
-	if (p->ckpt_interval > 0 && run->pace.asked % p->ckpt_interval == 0)
+	if (p->ckpt_interval > 0 && is->asked % p->ckpt_interval == 0)
 		return true;
 	if (p->ckpt_seconds > 0 &&
-	    (uint64_t)(now - run->pace.last) >= p->ckpt_seconds)
+	    (uint64_t)(now - is->last) >= p->ckpt_seconds)
 		return true;
-	return p->ckpt_overhead > 0 && affordable(run, now);
+	if (p->ckpt_overhead <= 0 || is->checkpoints == 0)
+		return p->ckpt_overhead > 0;
+	mean = is->spent / (double)is->checkpoints;
+	return 100 * mean / (now - is->last + mean) < p->ckpt_overhead;
 }
 
 bool
@@ -215,11 +193,18 @@ void
 pacing_wrote(struct run *run)
 {
 	struct pacing *p = &run->pace;
+	struct halt_state s;
+	bool counts = false;
 
 	p->last = clock_seconds();
 	p->spent += p->last - run->writes_since;
 	p->checkpoints++;
-	if (run->world.rank == 0 && counts(run))
+	/* Is there a number of checkpoints left to count down? */
+	if (run->world.rank == 0 && halt_load(run->p.prefix, &s, NULL) == 0) {
+		counts = !s.damaged && s.is.checkpoints_left > 0;
+		halt_state_free(&s);
+	}
+	if (counts)
 		change(run, 0, count_down, NULL);
 }
 
@@ -231,15 +216,18 @@ pacing_should_exit(struct run *run)
 	return agree(run, run->world.rank == 0 && halted_only(run));
 }
 
-/* Rank 0: must the job stop? */
-static bool
-stops(struct run *run)
+bool
+pacing_leave(struct run *run)
 {
 	char reason[ERROR_TEXT_MAX];
 	struct buf why = BUF_INIT;
-	const bool met = halted(run, reason, &why);
 	const char *text = "";
+	bool met = false;
 
+	if (!run->p.halt_exit)
+		return false;
+	if (run->world.rank == 0)
+		met = halted(run, reason, &why);
 	if (met && why.data != NULL && str_starts(why.data, HALT_LINE))
 		text = why.data + strlen(HALT_LINE);
 	if (met && str_eq(reason, HALT_NO_CHECKPOINTS))
@@ -249,13 +237,5 @@ stops(struct run *run)
 		record(run, reason);
 	}
 	buf_free(&why);
-	return met;
-}
-
-bool
-pacing_leave(struct run *run)
-{
-	if (!run->p.halt_exit)
-		return false;
-	return agree(run, run->world.rank == 0 && stops(run));
+	return agree(run, met);
 }

@@ -73,22 +73,6 @@ static const struct field {
 
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 
-/* The absolute normal form of SCR_PREFIX. */
-static const char *
-find_prefix(const struct conf *c, struct arena *a, struct error *err)
-{
-	const char *value = conf_get(c, "SCR_PREFIX"), *out = NULL;
-	struct buf path = BUF_INIT;
-
-	if (path_absolute(value != NULL ? value : ".", &path, err) == 0) {
-		out = arena_strdup(a, path.data);
-		if (out == NULL)
-			error_no_memory(err);
-	}
-	buf_free(&path);
-	return out;
-}
-
 /* --- Reading, on rank 0 --- */
 
 static const enum conf_level levels[] = { CONF_FILES };
@@ -227,6 +211,9 @@ unpack(struct params *p, const struct buf *b, struct arena *a,
 static int
 decide(struct params *p, struct conf *c, struct arena *a, struct error *err)
 {
+	const char *prefix = NULL;
+	struct buf path = BUF_INIT;
+	int rc = 0;
 	/* Fill the members in the table.  The built-in value replaces one that
 	 * does not parse. */
 	for (size_t i = 0; i < FIELDS; i++) {
@@ -249,11 +236,16 @@ decide(struct params *p, struct conf *c, struct arena *a, struct error *err)
 		p->ckpt_seconds = INTERVAL_SECONDS;
 	if (job_identity(c, a, &p->user, &p->job_id, err) < 0)
 		return -1;
-	p->prefix = find_prefix(c, a, err);
-	if (p->prefix == NULL)
-		return -1;
-	conf_check_names(c);
-	return 0;
+	prefix = conf_get(c, "SCR_PREFIX");
+	rc = path_absolute(prefix != NULL ? prefix : ".", &path, err);
+	if (rc == 0)
+		p->prefix = arena_strdup(a, path.data);
+	if (rc == 0 && p->prefix == NULL)
+		rc = error_no_memory(err);
+	buf_free(&path);
+	if (rc == 0)
+		conf_check_names(c);
+	return rc;
 }
 
 /* Send the files to all ranks, which then parse them; `rc` as for

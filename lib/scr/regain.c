@@ -68,32 +68,14 @@ check_ranks(const struct regain *g, struct error *err)
 			 other, world->size, other);
 }
 
-/* Rank 0, for a dataset in bypass: has a newer dataset replaced its files? */
-static int
-check_replaced(const struct regain *g, struct error *err)
-{
-	struct catalogue *c = catalogue_open(g->run->p.prefix, err);
-	struct catalogue_options o;
-	int64_t by = 0;
-	int rc = -1;
-
-	if (c == NULL)
-		return -1;
-	onprefix_options(&o);
-	rc = catalogue_replaced(c, g->set->d.id, &o, &by, err);
-	catalogue_close(c);
-	if (rc == 0 && by > 0)
-		rc = error_set(err, ERROR_LOST,
-			       "dataset %" PRId64 " has replaced its files",
-			       by);
-	return rc;
-}
-
 /* Verify the files, and rebuild what is lost. */
 static int
 rebuild_files(struct regain *g, struct error *err)
 {
 	struct error why = ERROR_INIT;
+	struct catalogue_options o;
+	struct catalogue *c = NULL;
+	int64_t by = 0;
 	int rc = 0;
 
 	if (!g->set->bypass) {
@@ -105,8 +87,20 @@ rebuild_files(struct regain *g, struct error *err)
 		return rc == 0 ? 0 : error_pass(err, &why);
 	}
 	regain_verify(g);
-	if (g->run->world.rank == 0)
-		rc = check_replaced(g, err);
+	/* Has a newer dataset replaced the files on the prefix? */
+	if (g->run->world.rank == 0) {
+		onprefix_options(&o);
+		c = catalogue_open(g->run->p.prefix, err);
+		rc = c == NULL ? -1
+			       : catalogue_replaced(c, g->set->d.id, &o, &by,
+						    err);
+		catalogue_close(c);
+		if (rc == 0 && by > 0)
+			rc = error_set(err, ERROR_LOST,
+				       "dataset %" PRId64
+				       " has replaced its files",
+				       by);
+	}
 	if (rc == 0)
 		rc = regain_check(g, err);
 	return team_agree(&g->run->world, rc, err);
@@ -203,15 +197,6 @@ restore(struct regain *g, struct error *err)
 }
 
 static int
-look_all(struct regain *g, struct error *err)
-{
-	for (size_t i = 0; i < g->nparts; i++)
-		if (regain_look(g, &g->parts[i], err) < 0)
-			return -1;
-	return 0;
-}
-
-static int
 regain_one(struct run *run, const struct held_set *set, struct error *err)
 {
 	struct regain g = { .run = run,
@@ -219,25 +204,25 @@ regain_one(struct run *run, const struct held_set *set, struct error *err)
 			    .arena = arena_new(),
 			    .dirfd = -1,
 			    .metafd = -1 };
+	bool unread = false;
 	int rc = 0;
 
 	if (g.arena != NULL)
 		g.meta = arena_printf(g.arena, "%s/" SCR_DIR, set->dir);
-	if (g.meta == NULL)
-		rc = error_no_memory(err);
-	else
-		rc = open_dirs(&g, err);
-	if (team_agree(&run->world, rc, err) < 0)
-		rc = -1;
-	else if (regain_list(&g, err) < 0)
-		rc = -1;
-	else if (team_agree(&run->world, look_all(&g, err), err) < 0)
-		rc = -1;
-	else if (check_ranks(&g, err) < 0 || restore(&g, err) < 0)
-		rc = -1;
+	rc = g.meta == NULL ? error_no_memory(err) : open_dirs(&g, err);
+	rc = team_agree(&run->world, rc, err);
+	if (rc == 0)
+		rc = regain_list(&g, err);
+	if (rc == 0) {
+		for (size_t i = 0; rc == 0 && i < g.nparts; i++)
+			rc = regain_look(&g, &g.parts[i], err);
+		rc = team_agree(&run->world, rc, err);
+	}
+	if (rc == 0)
+		rc = check_ranks(&g, err);
+	if (rc == 0)
+		rc = restore(&g, err);
 	if (rc < 0) {
-		bool unread = false;
-
 		/* If a file was unreadable, it may be right: do not report the
 		 * dataset as lost. */
 		for (size_t i = 0; i < g.nparts; i++)
@@ -255,23 +240,10 @@ regain_one(struct run *run, const struct held_set *set, struct error *err)
 
 /* --- All of them --- */
 
-/* Could another run use the dataset? */
-static bool
-stays(enum error_kind kind)
-{
-	return kind == ERROR_USAGE || kind == ERROR_SYSTEM ||
-	       kind == ERROR_DAMAGED || kind == ERROR_NOMEM;
-}
-
-/* Results for all datasets. */
-struct outcome {
-	int64_t best;	  /* newest whole checkpoint; 0: none */
-	bool output_lost; /* later checkpoints do not count */
-};
-
-/* Regain the dataset, and remove it if it is lost. */
+/* Regain the dataset, and remove it if it is lost.  run->restart_id becomes the
+ * newest whole checkpoint, unless an output dataset before it was lost. */
 static int
-regain_next(struct run *run, const struct held_set *s, struct outcome *o,
+regain_next(struct run *run, const struct held_set *s, bool *output_lost,
 	    struct error *err)
 {
 	const int64_t id = s->d.id;
@@ -286,13 +258,15 @@ regain_next(struct run *run, const struct held_set *s, struct outcome *o,
 	if (whole) {
 		say_debug_first("Rebuilt dataset %lld `%s'", (long long)id,
 				s->d.name);
-		if (s->d.is_ckpt && !o->output_lost)
-			o->best = id;
+		if (s->d.is_ckpt && !*output_lost)
+			run->restart_id = id;
 		return 0;
 	}
 	if (s->d.is_output && !s->d.is_ckpt && !onprefix_has(run, id))
-		o->output_lost = true;
-	kept = stays(why.kind);
+		*output_lost = true;
+	/* Could another run use the dataset? */
+	kept = why.kind == ERROR_USAGE || why.kind == ERROR_SYSTEM ||
+	       why.kind == ERROR_DAMAGED || why.kind == ERROR_NOMEM;
 	say_warn_first("dataset %lld `%s': %s; %s", (long long)id, s->d.name,
 		       why.text,
 		       kept ? "not used for this restart, stays in the cache"
@@ -309,7 +283,7 @@ regain_all(struct run *run, struct error *err)
 	const size_t n = run->held->count;
 	const double since = clock_seconds();
 	const struct held_set *s = NULL;
-	struct outcome o = { .best = 0 };
+	bool output_lost = false;
 	int64_t id = 0;
 	int rc = 0;
 
@@ -318,15 +292,14 @@ regain_all(struct run *run, struct error *err)
 		return held_purge(run, err);
 	while (rc == 0 && (s = held_after(run->held, id)) != NULL) {
 		id = s->d.id;
-		rc = regain_next(run, s, &o, err);
+		rc = regain_next(run, s, &output_lost, err);
 	}
-	id = o.best;
+	id = run->restart_id;
 	while (rc == 0 && (s = held_after(run->held, id)) != NULL) {
 		id = s->d.id;
 		if (!s->barred)
 			rc = held_remove(run, id, err);
 	}
-	run->restart_id = o.best;
 	if (n > 0) {
 		/* Log the end of the restart, if there was a dataset to restart
 		 * from. */

@@ -113,15 +113,6 @@ output(const struct building *b, const struct task *t, uint32_t i)
 	return t->block + (t->job->nin + i) * b->slice;
 }
 
-static bool
-takes_part(const struct building *b, const struct solve_job *j)
-{
-	for (uint32_t i = 0; i < j->nin + j->nout; i++)
-		if (j->in[i].member == b->me) /* out[] follows in[] */
-			return true;
-	return false;
-}
-
 /* Take the next slice in which this member takes part. */
 static bool
 next_slice(struct building *b, struct task *t)
@@ -131,10 +122,13 @@ next_slice(struct building *b, struct task *t)
 	for (; b->job < sol->njobs; b->job++, b->off = 0) {
 		const struct solve_job *j = &sol->jobs[b->job];
 		const uint64_t left = j->len - b->off;
+		bool mine = false;
 
 		if (b->off == j->len)
 			continue;
-		if (!takes_part(b, j)) {
+		for (uint32_t i = 0; i < j->nin + j->nout; i++)
+			mine |= j->in[i].member == b->me; /* then out[] */
+		if (!mine) {
 			b->number += (left + b->slice - 1) / b->slice;
 			b->off = 0;
 			continue;
@@ -150,18 +144,18 @@ next_slice(struct building *b, struct task *t)
 	return false;
 }
 
+/* Begin to receive from `member`, or with `out` to send to it. */
 static void
-receive(struct building *b, struct task *t, uint32_t from, int tag, char *data)
+pass(struct building *b, struct task *t, bool out, uint32_t member, int tag,
+     char *data)
 {
-	MPI_Irecv(data, (int)t->len, MPI_BYTE, (int)b->s->members[from].rank,
-		  tag, b->comm, &t->requests[t->count++]);
-}
+	const int rank = (int)b->s->members[member].rank;
+	MPI_Request *r = &t->requests[t->count++];
 
-static void
-send(struct building *b, struct task *t, uint32_t to, int tag, const char *data)
-{
-	MPI_Isend(data, (int)t->len, MPI_BYTE, (int)b->s->members[to].rank, tag,
-		  b->comm, &t->requests[t->count++]);
+	if (out)
+		MPI_Isend(data, (int)t->len, MPI_BYTE, rank, tag, b->comm, r);
+	else
+		MPI_Irecv(data, (int)t->len, MPI_BYTE, rank, tag, b->comm, r);
 }
 
 /* Read this member's inputs of the slice, and begin to send and receive. */
@@ -169,37 +163,21 @@ static void
 start(struct building *b, struct task *t)
 {
 	const struct solve_job *j = t->job;
+	const bool works = t->worker == b->me;
 
 	for (uint32_t i = 0; i < j->nin; i++) {
-		if (j->in[i].member == b->me) {
+		const uint32_t from = j->in[i].member;
+
+		if (from == b->me)
 			move(b, false, t, &j->in[i], input(b, t, i));
-			if (t->worker != b->me)
-				send(b, t, t->worker, TAG_IN, input(b, t, i));
-		} else if (t->worker == b->me) {
-			receive(b, t, j->in[i].member, TAG_IN, input(b, t, i));
-		}
+		if (from == b->me && !works)
+			pass(b, t, true, t->worker, TAG_IN, input(b, t, i));
+		else if (from != b->me && works)
+			pass(b, t, false, from, TAG_IN, input(b, t, i));
 	}
-	for (uint32_t i = 0; t->worker != b->me && i < j->nout; i++)
+	for (uint32_t i = 0; !works && i < j->nout; i++)
 		if (j->out[i].member == b->me)
-			receive(b, t, t->worker, TAG_OUT, output(b, t, i));
-}
-
-static void
-compute(struct building *b, struct task *t)
-{
-	const struct solve_job *j = t->job;
-	void *in[CODE_MAX], *out[CODE_MAX];
-
-	if (j->recipe == NULL) {
-		for (uint32_t i = 0; i < j->nout; i++)
-			memcpy(output(b, t, i), input(b, t, 0), t->len);
-		return;
-	}
-	for (uint32_t i = 0; i < j->nin; i++)
-		in[i] = input(b, t, i);
-	for (uint32_t i = 0; i < j->nout; i++)
-		out[i] = output(b, t, i);
-	recipe_run(j->recipe, t->len, in, out);
+			pass(b, t, false, t->worker, TAG_OUT, output(b, t, i));
 }
 
 static void
@@ -209,19 +187,32 @@ wait_all(struct task *t)
 	t->count = 0;
 }
 
+/* As the worker, compute and send; take the outputs of this member. */
 static void
 finish(struct building *b, struct task *t)
 {
 	const struct solve_job *j = t->job;
+	const bool works = t->worker == b->me;
+	void *in[CODE_MAX], *out[CODE_MAX];
 
 	wait_all(t);
-	if (t->worker == b->me)
-		compute(b, t);
+	if (works && j->recipe == NULL)
+		for (uint32_t i = 0; i < j->nout; i++)
+			memcpy(output(b, t, i), input(b, t, 0), t->len);
+	if (works && j->recipe != NULL) {
+		for (uint32_t i = 0; i < j->nin; i++)
+			in[i] = input(b, t, i);
+		for (uint32_t i = 0; i < j->nout; i++)
+			out[i] = output(b, t, i);
+		recipe_run(j->recipe, t->len, in, out);
+	}
 	for (uint32_t i = 0; i < j->nout; i++) {
-		if (j->out[i].member == b->me)
+		const uint32_t to = j->out[i].member;
+
+		if (to == b->me)
 			move(b, true, t, &j->out[i], output(b, t, i));
-		else if (t->worker == b->me)
-			send(b, t, j->out[i].member, TAG_OUT, output(b, t, i));
+		else if (works)
+			pass(b, t, true, to, TAG_OUT, output(b, t, i));
 	}
 	wait_all(t);
 }
@@ -252,37 +243,6 @@ run(struct building *b)
 
 /* --- The rest of the data string --- */
 
-/* The ranges of this member's data string that some job reads or writes, in
- * order.  NULL: there is none, or no memory. */
-static struct solve_range *
-touched(struct building *b, size_t *count)
-{
-	const struct solution *sol = b->sol;
-	struct solve_range *list = NULL;
-	size_t n = 0, cap = 0;
-
-	for (size_t i = 0; i < sol->njobs; i++) {
-		const struct solve_job *j = &sol->jobs[i];
-
-		for (uint32_t k = 0; k < j->nin + j->nout; k++) {
-			const struct solve_ref *ref = &j->in[k];
-
-			if (ref->member != b->me || ref->body)
-				continue;
-			if (!MEM_ROOM(list, n, cap)) {
-				mem_free(list);
-				return NULL;
-			}
-			list[n++] = (struct solve_range){ ref->off,
-							  ref->off + j->len };
-		}
-	}
-	if (n > 0)
-		qsort(list, n, sizeof(*list), num_by_u64);
-	*count = n;
-	return list;
-}
-
 static void
 read_range(struct building *b, uint64_t from, uint64_t to)
 {
@@ -296,61 +256,77 @@ read_range(struct building *b, uint64_t from, uint64_t to)
 	}
 }
 
-/* Read the ranges that no job has read, for the checksums. */
+/* Read the ranges of this member's data string that no job has read or written,
+ * for the checksums.  Without memory for them, files are verified one by one
+ * later on. */
 static void
 read_rest(struct building *b)
 {
-	size_t n = 0;
-	struct solve_range *list = touched(b, &n);
+	const struct solution *sol = b->sol;
+	struct solve_range *list = NULL;
+	size_t n = 0, cap = 0;
 	uint64_t at = 0;
 
+	for (size_t i = 0; i < sol->njobs; i++) {
+		const struct solve_job *j = &sol->jobs[i];
+
+		for (uint32_t k = 0; k < j->nin + j->nout; k++) {
+			const struct solve_ref *ref = &j->in[k];
+
+			if (ref->member != b->me || ref->body)
+				continue;
+			if (!MEM_ROOM(list, n, cap)) {
+				mem_free(list);
+				return;
+			}
+			list[n++] = (struct solve_range){ ref->off,
+							  ref->off + j->len };
+		}
+	}
+	if (n == 0)
+		return;
+	qsort(list, n, sizeof(*list), num_by_u64);
 	for (size_t i = 0; i < n; i++) {
 		read_range(b, at, list[i].from);
 		at = list[i].to > at ? list[i].to : at;
 	}
-	/* Without a list, files are verified one by one later on. */
-	if (list != NULL)
-		read_range(b, at, b->strings.bytes);
+	read_range(b, at, b->strings.bytes);
 	mem_free(list);
 }
 
 /* --- All of it --- */
 
-/* What to compute: what is lost; or to compare, all redundancy. */
+/* What to compute: what is lost; or to compare, all redundancy.  Then the
+ * sizes, which are the same for all members, and memory. */
 static int
-choose(struct building *b)
+prepare(struct building *b)
 {
 	const struct plan_set *s = b->s;
+	const uint64_t buffer = b->g->run->p.mpi_buf_size;
 	struct solve_member *m = NULL;
 
 	b->sol = s->solution;
-	if (!b->g->compare)
-		return 0;
-	b->sol = &b->checks;
-	m = arena_alloc(b->g->arena, s->n, sizeof(*m));
-	if (m == NULL)
-		return error_no_memory(b->err);
-	for (uint32_t i = 0; i < s->n; i++)
-		m[i] = (struct solve_member){ .bytes = s->members[i].list.bytes,
-					      .body_lost = true };
-	return solve(&(struct solve_set){ .type = s->type,
-					  .n = s->n,
-					  .failures = s->failures,
-					  .chunk = s->chunk,
-					  .member = m },
-		     &b->checks, b->err);
-}
-
-/* Compute the sizes, which are the same for all members, and allocate. */
-static int
-allocate(struct building *b)
-{
-	const struct solution *sol = b->sol;
-	const uint64_t buffer = b->g->run->p.mpi_buf_size;
-
+	if (b->g->compare) {
+		b->sol = &b->checks;
+		m = arena_alloc(b->g->arena, s->n, sizeof(*m));
+		if (m == NULL)
+			return error_no_memory(b->err);
+		for (uint32_t i = 0; i < s->n; i++)
+			m[i] = (struct solve_member){
+				.bytes = s->members[i].list.bytes,
+				.body_lost = true
+			};
+		if (solve(&(struct solve_set){ .type = s->type,
+					       .n = s->n,
+					       .failures = s->failures,
+					       .chunk = s->chunk,
+					       .member = m },
+			  &b->checks, b->err) < 0)
+			return -1;
+	}
 	b->width = 1;
-	for (size_t i = 0; i < sol->njobs; i++) {
-		const size_t w = sol->jobs[i].nin + sol->jobs[i].nout;
+	for (size_t i = 0; i < b->sol->njobs; i++) {
+		const size_t w = b->sol->jobs[i].nin + b->sol->jobs[i].nout;
 
 		b->width = w > b->width ? w : b->width;
 	}
@@ -389,8 +365,7 @@ regain_build(struct regain *g, const struct plan *p, size_t set,
 		return 0;
 	b.strings.m = &b.s->members[b.me];
 	b.strings.map = b.s->map;
-	if (choose(&b) < 0 || allocate(&b) < 0 ||
-	    regain_string_open(&b.strings, err) < 0)
+	if (prepare(&b) < 0 || regain_string_open(&b.strings, err) < 0)
 		say_abort("rebuilding dataset %lld: %s",
 			  (long long)g->set->d.id, err->text);
 	b.rc = regain_string_create(&b.strings, b.s->salvage, err);

@@ -95,9 +95,6 @@ void regain_mark(struct regain *g, size_t file, enum file_state state);
 /* Are all files of this rank right?  ERROR_LOST. */
 int regain_check(const struct regain *g, struct error *err);
 
-/* Record that the file `name` among the metadata of `p` now exists. */
-void regain_found(struct regain_part *p, const char *name);
-
 /* Move parts to the nodes of their ranks; the old ones stay.  Metadata are
  * renamed; files wait in g->moved for their names.  Collective. */
 int regain_move(struct regain *g, struct error *err);

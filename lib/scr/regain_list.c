@@ -66,21 +66,18 @@ regain_add_built(struct regain *g, struct regain_builts *out,
 	return out->list[out->count++].name == NULL ? error_no_memory(err) : 0;
 }
 
-static int
-rename_one(const struct regain *g, const struct regain_built *f,
-	   struct error *err)
+/* The file `name` among the metadata of `p` exists. */
+static void
+found(struct regain_part *p, const char *name)
 {
-	int fd = dir_open_file(g->metafd, f->temp, O_RDWR | O_CLOEXEC, 0);
-	int rc = fd < 0 ? error_sys(err, "%s/%s", g->meta, f->temp) : 0;
+	struct redset_name n;
 
-	if (rc == 0 && f->has_attr &&
-	    attr_apply(&f->attr, fd, f->name, create_owner(f->dirfd), NULL,
-		       err) < 0)
-		rc = -1;
-	io_close(fd);
-	if (rc == 0 && renameat(g->metafd, f->temp, f->dirfd, f->name) < 0)
-		rc = error_sys(err, "%s", f->name);
-	return rc;
+	if (!redset_name_parse(name, &n, NULL))
+		return;
+	if (n.descriptor)
+		p->descriptor[n.map] = name;
+	else
+		p->red[n.map] = (struct regain_red){ .name = name, .is = n };
 }
 
 int
@@ -88,11 +85,22 @@ regain_name(struct regain *g, const struct regain_builts *b, struct error *err)
 {
 	for (size_t i = 0; i < b->count; i++) {
 		const struct regain_built *f = &b->list[i];
+		int fd = dir_open_file(g->metafd, f->temp, O_RDWR | O_CLOEXEC,
+				       0);
+		int rc = fd < 0 ? error_sys(err, "%s/%s", g->meta, f->temp) : 0;
 
-		if (rename_one(g, f, err) < 0)
+		if (rc == 0 && f->has_attr &&
+		    attr_apply(&f->attr, fd, f->name, create_owner(f->dirfd),
+			       NULL, err) < 0)
+			rc = -1;
+		io_close(fd);
+		if (rc == 0 &&
+		    renameat(g->metafd, f->temp, f->dirfd, f->name) < 0)
+			rc = error_sys(err, "%s", f->name);
+		if (rc < 0)
 			return -1;
 		if (f->dirfd == g->metafd)
-			regain_found(&g->parts[0], f->name);
+			found(&g->parts[0], f->name);
 	}
 	g->changed |= b->count > 0;
 	return 0;
@@ -116,24 +124,15 @@ struct listing {
 	struct buf *names; /* by sharer */
 };
 
-/*
- * The rank that handles the files of `rank`: itself, if it runs here, or any.
- */
-static uint32_t
-keeper(const struct listing *l, uint32_t rank)
-{
-	const uint32_t n = l->sharers->size,
-		       itself = team_member(l->sharers, rank);
-
-	return itself < n ? itself : rank % n;
-}
-
+/* Add the name to those of the rank that handles the files of its rank: itself,
+ * if it runs here, or any. */
 static int
 list_one(void *arg, const char *name, struct error *err)
 {
 	const struct listing *l = arg;
+	const uint32_t n = l->sharers->size;
 	struct buf *to = NULL;
-	uint32_t rank = 0;
+	uint32_t rank = 0, keeper = 0;
 
 	if (str_starts(name, TEMP_STEM)) {
 		(void)unlinkat(l->g->metafd, name, 0);
@@ -141,7 +140,8 @@ list_one(void *arg, const char *name, struct error *err)
 	}
 	if (!rank_of(name, &rank))
 		return 0;
-	to = &l->names[keeper(l, rank)];
+	keeper = team_member(l->sharers, rank);
+	to = &l->names[keeper < n ? keeper : rank % n];
 	return buf_add(to, name, strlen(name) + 1) < 0 ? error_no_memory(err)
 						       : 0;
 }
@@ -157,19 +157,6 @@ part_of(struct regain *g, uint32_t rank, size_t *cap)
 		return NULL;
 	g->parts[g->nparts] = (struct regain_part){ .rank = rank, .ranks = -1 };
 	return &g->parts[g->nparts++];
-}
-
-void
-regain_found(struct regain_part *p, const char *name)
-{
-	struct redset_name n;
-
-	if (!redset_name_parse(name, &n, NULL))
-		return;
-	if (n.descriptor)
-		p->descriptor[n.map] = name;
-	else
-		p->red[n.map] = (struct regain_red){ .name = name, .is = n };
 }
 
 /* Sort the names that the leader sent into parts. */
@@ -190,32 +177,9 @@ take_names(struct regain *g, const struct team_mail *in, struct error *err)
 			p = part_of(g, rank, &cap);
 		if (p == NULL)
 			return error_no_memory(err);
-		regain_found(p, at);
+		found(p, at);
 	}
 	return 0;
-}
-
-static int
-send_names(struct regain *g, const struct team *t, struct listing *l,
-	   struct team_mail *in, struct error *err)
-{
-	struct team_mail out = { 0, NULL };
-	int rc = 0;
-
-	if (t->rank == 0) {
-		l->names = arena_alloc(g->arena, t->size, sizeof(*l->names));
-		out.notes = arena_alloc(g->arena, t->size, sizeof(*out.notes));
-		if (l->names == NULL || out.notes == NULL)
-			rc = error_no_memory(err);
-		if (rc == 0 && g->metafd >= 0)
-			rc = dir_each(g->metafd, g->meta, list_one, l, err);
-		for (uint32_t i = 0; rc == 0 && i < t->size; i++)
-			if (l->names[i].len > 0)
-				out.notes[out.count++] =
-					(struct team_note){ i, l->names[i].data,
-							    l->names[i].len };
-	}
-	return team_notes(t, rc, &out, g->arena, in, err);
 }
 
 int
@@ -223,9 +187,23 @@ regain_list(struct regain *g, struct error *err)
 {
 	const struct team *t = &g->set->store->sharers;
 	struct listing l = { .g = g, .sharers = t };
-	struct team_mail in = { 0, NULL };
-	int rc = send_names(g, t, &l, &in, err);
+	struct team_mail out = { 0, NULL }, in = { 0, NULL };
+	int rc = 0;
 
+	if (t->rank == 0) {
+		l.names = arena_alloc(g->arena, t->size, sizeof(*l.names));
+		out.notes = arena_alloc(g->arena, t->size, sizeof(*out.notes));
+		if (l.names == NULL || out.notes == NULL)
+			rc = error_no_memory(err);
+		if (rc == 0 && g->metafd >= 0)
+			rc = dir_each(g->metafd, g->meta, list_one, &l, err);
+		for (uint32_t i = 0; rc == 0 && i < t->size; i++)
+			if (l.names[i].len > 0)
+				out.notes[out.count++] =
+					(struct team_note){ i, l.names[i].data,
+							    l.names[i].len };
+	}
+	rc = team_notes(t, rc, &out, g->arena, &in, err);
 	if (rc == 0)
 		rc = take_names(g, &in, err);
 	for (uint32_t i = 0; l.names != NULL && i < t->size; i++)

@@ -304,51 +304,41 @@ transfer(struct outgoing *o, struct incoming *in, uint32_t from,
 	return rc < 0 ? rc : in->rc;
 }
 
-/* Rename the metadata, and make them the part of this rank. */
-static int
-take(struct regain *g, const struct incoming *in, struct error *err)
-{
-	g->changed |= g->moved.count > 0;
-	if (regain_name(g, &in->meta, err) < 0)
-		return -1;
-	return regain_look(g, &g->parts[0], err);
-}
-
-static int
-move(struct regain *g, struct outgoing *o, struct incoming *in, uint32_t from,
-     struct error *err)
-{
-	const uint64_t want = g->run->p.mpi_buf_size;
-
-	o->room = want > LEAST ? (size_t)want : LEAST;
-	o->block = mem_alloc(o->room, 1);
-	in->block = mem_alloc(o->room, 1);
-	if (team_agree(&g->run->world,
-		       o->block == NULL || in->block == NULL
-			       ? error_no_memory(err)
-			       : 0,
-		       err) < 0)
-		return -1;
-	if (team_agree(&g->run->world, transfer(o, in, from, err), err) < 0)
-		return -1;
-	return team_agree(&g->run->world, take(g, in, err), err);
-}
-
 int
 regain_move(struct regain *g, struct error *err)
 {
+	const struct team *world = &g->run->world;
+	const uint64_t want = g->run->p.mpi_buf_size;
 	struct outgoing o = { .g = g, .fd = -1 };
 	struct incoming in = { .g = g, .fd = -1, .err = err };
 	uint32_t from = UINT32_MAX;
+	bool moves = false;
 	int rc = 0;
 
-	if (!team_any(&g->run->world, g->nparts > 1))
+	if (!team_any(world, g->nparts > 1))
 		return 0;
 	rc = choose(g, &from, err);
 	if (rc == 0)
 		rc = ask(g, from, &o, err);
-	if (rc == 0 && team_any(&g->run->world, from != UINT32_MAX))
-		rc = move(g, &o, &in, from, err);
+	moves = rc == 0 && team_any(world, from != UINT32_MAX);
+	if (moves) {
+		o.room = want > LEAST ? (size_t)want : LEAST;
+		o.block = mem_alloc(o.room, 1);
+		in.block = mem_alloc(o.room, 1);
+		if (o.block == NULL || in.block == NULL)
+			rc = error_no_memory(err);
+		rc = team_agree(world, rc, err);
+	}
+	if (moves && rc == 0)
+		rc = team_agree(world, transfer(&o, &in, from, err), err);
+	if (moves && rc == 0) {
+		/* The metadata become the part of this rank. */
+		g->changed |= g->moved.count > 0;
+		rc = regain_name(g, &in.meta, err);
+		if (rc == 0)
+			rc = regain_look(g, &g->parts[0], err);
+		rc = team_agree(world, rc, err);
+	}
 	io_close(o.fd);
 	io_close(in.fd);
 	mem_free(o.block);
@@ -470,25 +460,12 @@ out:
 	map_free(stay);
 }
 
-static void
-drop_meta(const struct regain *g, const struct regain_part *p)
-{
-	char name[64];
-
-	for (int i = 0; i < 2; i++) {
-		if (p->red[i].name != NULL)
-			(void)unlinkat(g->metafd, p->red[i].name, 0);
-		if (p->descriptor[i] != NULL)
-			(void)unlinkat(g->metafd, p->descriptor[i], 0);
-	}
-	(void)unlinkat(g->metafd, filemap_name(name, sizeof(name), p->rank), 0);
-}
-
 int
 regain_drop(const struct regain *g, struct error *err)
 {
 	const struct team *t = &g->set->store->sharers;
 	struct team_mail in = { 0, NULL };
+	char name[64];
 	int rc = 0;
 
 	if (!g->set->bypass && team_any(t, g->nparts > 1)) {
@@ -496,7 +473,17 @@ regain_drop(const struct regain *g, struct error *err)
 		if (rc == 0)
 			drop_files(g, &in);
 	}
-	for (size_t i = 1; rc == 0 && g->metafd >= 0 && i < g->nparts; i++)
-		drop_meta(g, &g->parts[i]);
+	for (size_t i = 1; rc == 0 && g->metafd >= 0 && i < g->nparts; i++) {
+		const struct regain_part *p = &g->parts[i];
+
+		for (int k = 0; k < 2; k++) {
+			if (p->red[k].name != NULL)
+				(void)unlinkat(g->metafd, p->red[k].name, 0);
+			if (p->descriptor[k] != NULL)
+				(void)unlinkat(g->metafd, p->descriptor[k], 0);
+		}
+		filemap_name(name, sizeof(name), p->rank);
+		(void)unlinkat(g->metafd, name, 0);
+	}
 	return team_agree(&g->run->world, rc, err);
 }

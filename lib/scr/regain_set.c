@@ -307,58 +307,48 @@ keeper_plans(const struct regain *g, bool map, const struct team_mail *in,
 }
 
 /*
- * Send the report `mine` of this rank to its keeper; as a keeper, send all
- * reports to the members of a set that must be computed.  *in receives them.
- * *some: a set must be computed.
+ * Find the members of the set, and whether to rebuild: send the report of this
+ * rank to its keeper; as a keeper, send all reports to the members of a set that
+ * must be computed.  *in receives them.  *some: a set must be computed.
  */
-static int
-exchange(struct regain *g, bool map, const struct team_note *mine,
-	 struct team_mail *in, bool *some, struct error *err)
-{
-	const struct team *world = &g->run->world;
-	struct buf all = BUF_INIT;
-	struct team_note note = *mine;
-	struct team_mail out = { 1, &note }, reports = { 0, NULL };
-	int rc = -1;
-
-	if (team_notes(world, 0, &out, g->arena, &reports, err) < 0)
-		return -1;
-	rc = keeper_plans(g, map, &reports, &all, err);
-	out.count = 0;
-	if (rc == 0 && all.len > 0) {
-		out.count = reports.count;
-		out.notes = arena_alloc(g->arena, out.count, sizeof(note));
-		if (out.notes == NULL)
-			rc = error_no_memory(err);
-	}
-	for (size_t i = 0; rc == 0 && i < out.count; i++)
-		out.notes[i] = (struct team_note){ reports.notes[i].rank,
-						   all.data, all.len };
-	rc = team_agree(world, rc, err);
-	*some = rc == 0 && team_any(world, all.len > 0);
-	if (*some)
-		rc = team_notes(world, 0, &out, g->arena, in, err);
-	buf_free(&all);
-	return rc;
-}
-
-/* Find the members of the set, and whether to rebuild: see exchange(). */
 static int
 find(struct regain *g, bool map, struct team_mail *in, bool *some,
      struct error *err)
 {
+	const struct team *world = &g->run->world;
+	struct buf mine = BUF_INIT, all = BUF_INIT;
 	struct team_note note = { .rank = NOBODY };
-	struct buf mine = BUF_INIT;
+	struct team_mail out = { 1, &note }, reports = { 0, NULL };
 	int rc = call_members(g, map, &note.rank, err);
 
 	if (rc == 0)
 		rc = pack(g, map, &mine, err);
-	rc = team_agree(&g->run->world, rc, err);
+	rc = team_agree(world, rc, err);
 	note.data = mine.data;
 	note.len = mine.len;
 	if (rc == 0)
-		rc = exchange(g, map, &note, in, some, err);
+		rc = team_notes(world, 0, &out, g->arena, &reports, err);
+	if (rc == 0) {
+		rc = keeper_plans(g, map, &reports, &all, err);
+		out.count = 0;
+		if (rc == 0 && all.len > 0) {
+			out.count = reports.count;
+			out.notes =
+				arena_alloc(g->arena, out.count, sizeof(note));
+			if (out.notes == NULL)
+				rc = error_no_memory(err);
+		}
+		for (size_t i = 0; rc == 0 && i < out.count; i++)
+			out.notes[i] =
+				(struct team_note){ reports.notes[i].rank,
+						    all.data, all.len };
+		rc = team_agree(world, rc, err);
+		*some = rc == 0 && team_any(world, all.len > 0);
+	}
+	if (*some)
+		rc = team_notes(world, 0, &out, g->arena, in, err);
 	buf_free(&mine);
+	buf_free(&all);
 	return rc;
 }
 

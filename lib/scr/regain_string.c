@@ -117,28 +117,9 @@ add_file(struct regain_string *s, size_t i, struct error *err)
 	return 0;
 }
 
-/* Copy the body that lies behind a damaged header. */
-static int
-keep_body(struct regain_string *s, uint64_t size, struct error *err)
-{
-	char block[16384];
-	int rc = 0;
-
-	for (uint64_t at = 0; rc == 0 && at < size; at += sizeof(block)) {
-		const uint64_t left = size - at;
-		const size_t len =
-			left < sizeof(block) ? (size_t)left : sizeof(block);
-
-		rc = regain_string_read(s, true, at, block, len, err);
-		if (rc == 0)
-			rc = stripe_write(&s->made[1], s->out, at, block, len,
-					  err);
-	}
-	return rc;
-}
-
 /* Add the body, or create a replacement of a lost redundancy file, with its
- * header, and its descriptor. */
+ * header, and its descriptor.  `salvage`: copy the body that lies behind a
+ * damaged header. */
 static int
 add_red(struct regain_string *s, bool salvage, struct error *err)
 {
@@ -148,6 +129,8 @@ add_red(struct regain_string *s, bool salvage, struct error *err)
 	struct plan_red_image red;
 	struct stripe_part part = { .dirfd = s->g->metafd,
 				    .sum = STRIPE_NO_SUM };
+	char block[16384];
+	int rc = 0;
 
 	plan_red_image(s->m, &red);
 	part.len = red.body_size;
@@ -168,9 +151,20 @@ add_red(struct regain_string *s, bool salvage, struct error *err)
 	    create(s, is, red.descriptor, red.descriptor_size,
 		   red.descriptor_size, err) == NULL)
 		return -1;
-	if (s->m->state == RED_HEADER_DAMAGED && salvage)
-		return keep_body(s, red.body_size, err);
-	return 0;
+	if (s->m->state != RED_HEADER_DAMAGED || !salvage)
+		return 0;
+	for (uint64_t at = 0; rc == 0 && at < red.body_size;
+	     at += sizeof(block)) {
+		const uint64_t left = red.body_size - at;
+		const size_t len =
+			left < sizeof(block) ? (size_t)left : sizeof(block);
+
+		rc = regain_string_read(s, true, at, block, len, err);
+		if (rc == 0)
+			rc = stripe_write(&s->made[1], s->out, at, block, len,
+					  err);
+	}
+	return rc;
 }
 
 int
@@ -212,17 +206,6 @@ regain_string_read(struct regain_string *s, bool body, uint64_t at, char *data,
 
 /* --- Checksums --- */
 
-/* The result for file `place` of the filemap. */
-static struct regain_built *
-built_of(struct regain_builts *out, size_t place)
-{
-	size_t i = 0;
-
-	while (out->list[i].file != place)
-		i++;
-	return &out->list[i];
-}
-
 void
 regain_string_verify(struct regain_string *s)
 {
@@ -233,16 +216,20 @@ regain_string_verify(struct regain_string *s)
 	for (size_t i = 0; i < s->m->list.nfiles; i++) {
 		const size_t at = place_of(s, i);
 		const struct stripe_sum *sum = &s->sums[i];
+		struct regain_built *built = s->built->list;
 		bool whole = false, right = false;
 
 		if (at >= p->fm.nfiles || !p->fm.files[at].has_crc)
 			continue;
 		whole = sum->seen == p->fm.files[at].attr.size;
 		right = whole && sum->crc == p->fm.files[at].crc;
-		if (file_lost(s, i))
-			built_of(s->built, at)->wrong = !right;
-		else if (whole && p->states[at] == FILE_PRESENT)
+		if (file_lost(s, i)) {
+			while (built->file != at)
+				built++;
+			built->wrong = !right;
+		} else if (whole && p->states[at] == FILE_PRESENT) {
 			regain_mark(s->g, at,
 				    right ? FILE_PRESENT : FILE_WRONG_CRC);
+		}
 	}
 }

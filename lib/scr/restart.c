@@ -35,56 +35,38 @@ struct restart {
 
 /* --- Attempts --- */
 
-/* Unfinished restarts from dataset `d`. An unreadable file counts as 0. */
-static uint64_t
-attempts_read(int scr, const struct dataset *d)
-{
-	struct error why = ERROR_INIT;
-	struct kvtree *t = kvtree_read_file(scr, ATTEMPTS_FILE, &why);
-	uint64_t id = 0, created = 0, count = 0;
-
-	if (t == NULL && why.kind != ERROR_ABSENT)
-		say_warn("%s: ignored", why.text);
-	if (t == NULL || kvtree_u64(t, "ID", DATASET_ID_MAX, &id, &why) < 0 ||
-	    kvtree_u64(t, "CREATED", INT64_MAX, &created, &why) < 0 ||
-	    kvtree_u64(t, "ATTEMPTS", UINT32_MAX, &count, &why) < 0 ||
-	    id != (uint64_t)d->id || created != (uint64_t)d->created_us)
-		count = 0;
-	kvtree_free(t);
-	return count;
-}
-
-static int
-attempts_write(int scr, const struct dataset *d, uint64_t count,
-	       struct error *err)
-{
-	struct kvtree *t = kvtree_new(err);
-	int rc = -1;
-
-	if (t != NULL && kvtree_set_i64(t, "ID", d->id, err) == 0 &&
-	    kvtree_set_i64(t, "CREATED", d->created_us, err) == 0 &&
-	    kvtree_set_u64(t, "ATTEMPTS", count, err) == 0)
-		rc = kvtree_write_file(t, scr, ATTEMPTS_FILE, err);
-	kvtree_free(t);
-	return rc;
-}
-
-/* Rank 0: get the attempts so far; then add `add` (1), or remove the count
- * (-1). */
+/* Rank 0: get the unfinished restarts from dataset `d` so far; then add `add`
+ * (1), or remove the count (-1).  An unreadable file counts as 0. */
 static uint64_t
 attempts(const struct run *run, const struct dataset *d, int add)
 {
-	struct error why = ERROR_INIT;
-	uint64_t count = 0;
+	struct error why = ERROR_INIT, unread = ERROR_INIT;
+	uint64_t id = 0, created = 0, count = 0;
+	struct kvtree *t = NULL;
 	int scr = -1;
 
 	if (run->world.rank != 0)
 		return 0;
 	scr = jobfiles_open(run->p.prefix, true, &why);
 	if (scr >= 0)
-		count = attempts_read(scr, d);
-	if (scr >= 0 && add > 0)
-		(void)attempts_write(scr, d, count + 1, &why);
+		t = kvtree_read_file(scr, ATTEMPTS_FILE, &unread);
+	if (scr >= 0 && t == NULL && unread.kind != ERROR_ABSENT)
+		say_warn("%s: ignored", unread.text);
+	if (t == NULL ||
+	    kvtree_u64(t, "ID", DATASET_ID_MAX, &id, &unread) < 0 ||
+	    kvtree_u64(t, "CREATED", INT64_MAX, &created, &unread) < 0 ||
+	    kvtree_u64(t, "ATTEMPTS", UINT32_MAX, &count, &unread) < 0 ||
+	    id != (uint64_t)d->id || created != (uint64_t)d->created_us)
+		count = 0;
+	kvtree_free(t);
+	if (scr >= 0 && add > 0) {
+		t = kvtree_new(&why);
+		if (t != NULL && kvtree_set_i64(t, "ID", d->id, &why) == 0 &&
+		    kvtree_set_i64(t, "CREATED", d->created_us, &why) == 0 &&
+		    kvtree_set_u64(t, "ATTEMPTS", count + 1, &why) == 0)
+			(void)kvtree_write_file(t, scr, ATTEMPTS_FILE, &why);
+		kvtree_free(t);
+	}
 	if (scr >= 0 && add < 0 && unlinkat(scr, ATTEMPTS_FILE, 0) < 0 &&
 	    errno != ENOENT)
 		error_sys(&why, ATTEMPTS_FILE);
@@ -117,10 +99,10 @@ restart_check(struct run *run)
 		run->restart_id = newest(run);
 }
 
-/* Choose a dataset, and remove those with too many unfinished restarts. */
-static int
-find(struct run *run, struct error *err)
+int
+restart_find(struct run *run, struct error *err)
 {
+	/* Remove those with too many unfinished restarts. */
 	while (run->restart_id != 0) {
 		const struct held_set *s =
 			held_find(run->held, run->restart_id);
@@ -128,7 +110,7 @@ find(struct run *run, struct error *err)
 			team_most(&run->world, attempts(run, &s->d, 0));
 
 		if (n < run->p.restart_attempts)
-			return 0;
+			break;
 		say_warn_first("dataset %lld `%s': %llu restarts in a row "
 			       "failed: removed from the cache",
 			       (long long)s->d.id, s->d.name,
@@ -138,14 +120,6 @@ find(struct run *run, struct error *err)
 			return -1;
 		run->restart_id = newest(run);
 	}
-	return 0;
-}
-
-int
-restart_find(struct run *run, struct error *err)
-{
-	if (find(run, err) < 0)
-		return -1;
 	/* The commands read the contents of the caches there. */
 	onprefix_note(run, NULL, false);
 	return 0;
@@ -153,58 +127,34 @@ restart_find(struct run *run, struct error *err)
 
 /* --- Begin --- */
 
-/* The path of a file on the prefix, from the filemap. */
-static const char *
-prefix_path(struct arena *a, const struct filemap_file *f)
-{
-	if (f->dir == NULL || f->name == NULL)
-		return f->cache_path;
-	return arena_printf(a, "%s/%s", f->dir, f->name);
-}
-
-static int
-list_files(struct restart *r, struct error *err)
-{
-	for (size_t i = 0; i < r->fm.nfiles; i++) {
-		const struct filemap_file *f = &r->fm.files[i];
-		const char *path = prefix_path(r->arena, f);
-
-		if (path == NULL || map_put(r->paths, path, i) < 0 ||
-		    map_put(r->bases, path_base(path), i) < 0)
-			return error_no_memory(err);
-	}
-	return 0;
-}
-
-static struct restart *
-begin(struct run *run, struct error *err)
-{
-	struct restart *r = mem_calloc(1, sizeof(*r));
-
-	if (r != NULL) {
-		r->set = held_find(run->held, run->restart_id);
-		r->arena = arena_new();
-		r->paths = map_new();
-		r->bases = map_new();
-	}
-	if (r == NULL || r->arena == NULL || r->paths == NULL ||
-	    r->bases == NULL)
-		error_no_memory(err);
-	else if (naming_begin(&r->naming, run->p.prefix, r->arena, err) == 0 &&
-		 held_filemap(r->set, run->world.rank, r->arena, &r->fm, err) ==
-			 0 &&
-		 list_files(r, err) == 0)
-		return r;
-	restart_free(r);
-	return NULL;
-}
-
 struct restart *
 restart_begin(struct run *run, struct error *err)
 {
-	struct restart *r = begin(run, err);
+	struct restart *r = mem_calloc(1, sizeof(*r));
+	int rc = -1;
 
-	if (team_agree(&run->world, r == NULL ? -1 : 0, err) < 0) {
+	if (r == NULL || (r->arena = arena_new()) == NULL ||
+	    (r->paths = map_new()) == NULL || (r->bases = map_new()) == NULL) {
+		error_no_memory(err);
+	} else {
+		r->set = held_find(run->held, run->restart_id);
+		rc = naming_begin(&r->naming, run->p.prefix, r->arena, err);
+		if (rc == 0)
+			rc = held_filemap(r->set, run->world.rank, r->arena,
+					  &r->fm, err);
+	}
+	for (size_t i = 0; rc == 0 && i < r->fm.nfiles; i++) {
+		const struct filemap_file *f = &r->fm.files[i];
+		const char *path = f->dir == NULL || f->name == NULL
+					   ? f->cache_path
+					   : arena_printf(r->arena, "%s/%s",
+							  f->dir, f->name);
+
+		if (path == NULL || map_put(r->paths, path, i) < 0 ||
+		    map_put(r->bases, path_base(path), i) < 0)
+			rc = error_no_memory(err);
+	}
+	if (team_agree(&run->world, rc, err) < 0) {
 		restart_free(r);
 		run->unbegun = run->restart_id;
 		return NULL;

@@ -22,30 +22,21 @@
 #include "team/cores.h"
 #include "team/say.h"
 
-/* The name of this host. */
-static int
-find_host(struct run *run, struct error *err)
-{
-	char host[HOST_NAME_MAX + 1] = "";
-
-	if (gethostname(host, sizeof(host) - 1) < 0)
-		return error_sys(err, "host name");
-	run->host = arena_strdup(run->arena, host);
-	return run->host != NULL ? 0 : error_no_memory(err);
-}
-
 /* Set the world team, and read the configuration. */
 static int
 find_params(struct run *run, const struct settings *s, struct error *err)
 {
+	char host[HOST_NAME_MAX + 1] = "";
 	int rc = 0;
 
 	team_world(&run->world);
 	run->arena = arena_new();
 	if (run->arena == NULL)
 		rc = error_no_memory(err);
-	else
-		rc = find_host(run, err);
+	else if (gethostname(host, sizeof(host) - 1) < 0)
+		rc = error_sys(err, "host name");
+	else if ((run->host = arena_strdup(run->arena, host)) == NULL)
+		rc = error_no_memory(err);
 	if (team_agree(&run->world, rc, err) < 0)
 		return -1;
 	say_as((int)run->world.rank, run->host, false);
@@ -58,25 +49,12 @@ find_params(struct run *run, const struct settings *s, struct error *err)
 	return 0;
 }
 
-/* The future contents of app.conf. */
-static int
-find_app_conf(struct run *run, const struct settings *s, struct error *err)
-{
-	struct buf text = BUF_INIT;
-
-	if (s == NULL || settings_text(s, &text) == 0)
-		run->app_conf =
-			arena_strdup(run->arena, text.len > 0 ? text.data : "");
-	buf_free(&text);
-	run->job_due = true;
-	return run->app_conf != NULL ? 0 : error_no_memory(err);
-}
-
-/* Find groups, and the ranks of this host. */
+/* Find groups, and the ranks of this host; write app.conf and nodes.scr. */
 static int
 find_ranks(struct run *run, const struct settings *s, struct error *err)
 {
 	const struct group *node = NULL;
+	struct buf text = BUF_INIT;
 	int rc = 0;
 
 	if (groups_make(&run->groups, &run->world, run->host, run->conf,
@@ -85,24 +63,17 @@ find_ranks(struct run *run, const struct settings *s, struct error *err)
 	node = groups_find(&run->groups, GROUPS_NODE);
 	run->nodes = node->count;
 	rc = groups_team(node, &run->world, run->arena, &run->node, err);
-	if (rc == 0)
-		rc = find_app_conf(run, s, err);
+	if (s == NULL || settings_text(s, &text) == 0)
+		run->app_conf =
+			arena_strdup(run->arena, text.len > 0 ? text.data : "");
+	buf_free(&text);
+	run->job_due = true;
+	if (rc == 0 && run->app_conf == NULL)
+		rc = error_no_memory(err);
 	if (team_agree(&run->world, rc, err) < 0)
 		return -1;
 	onprefix_note(run, NULL, false);
 	return 0;
-}
-
-/* The first line of this run in the log. */
-static void
-note_start(struct run *run)
-{
-	struct log_line l = events_line(NULL);
-
-	l.event = "START";
-	l.procs = run->world.size;
-	l.nodes = run->nodes;
-	events_add(run, &l);
 }
 
 /* Flush the datasets that should be on the prefix.  With SCR_GLOBAL_RESTART the
@@ -119,21 +90,12 @@ move_to_prefix(struct run *run, struct error *err)
 	return 0;
 }
 
-/* Find cores for threads, if a store has any. */
-static int
-find_cores(struct run *run, struct error *err)
-{
-	bool wants = false;
-
-	for (size_t i = 0; i < run->stores.count; i++)
-		wants = wants || run->stores.list[i].threads;
-	return cores_find(&run->world, &run->node, wants, &run->cores, err);
-}
-
 struct run *
 run_begin(const struct settings *s, struct error *err)
 {
 	struct run *run = mem_calloc(1, sizeof(*run));
+	struct log_line start = events_line(NULL);
+	bool threads = false;
 
 	/* There is no team yet to agree with the other ranks. */
 	if (run == NULL) {
@@ -145,17 +107,27 @@ run_begin(const struct settings *s, struct error *err)
 		goto fail;
 	if (!run->p.enable)
 		return run;
-	if (find_ranks(run, s, err) < 0 ||
-	    stores_make(&run->stores, run, err) < 0 ||
-	    levels_make(&run->levels, run, err) < 0 ||
-	    find_cores(run, err) < 0 || held_open(run, &run->held, err) < 0)
+	if (find_ranks(run, s, err) < 0 || stores_make(run, err) < 0 ||
+	    levels_make(run, err) < 0)
+		goto fail;
+	for (size_t i = 0; i < run->stores.count; i++)
+		threads |= run->stores.list[i].threads;
+	if (cores_find(&run->world, &run->node, threads, &run->cores, err) <
+		    0 ||
+	    held_open(run, &run->held, err) < 0)
 		goto fail;
 	pacing_begin(run);
-	flushing_check(run);
+	if (run->p.flush_async)
+		say_warn_first(
+			"SCR_FLUSH_ASYNC=1: not supported yet: datasets are "
+			"flushed while the job waits");
 	output_number(run);
 	if (run->p.prefix_purge && onprefix_purge(run, err) < 0)
 		goto fail;
-	note_start(run);
+	start.event = "START";
+	start.procs = run->world.size;
+	start.nodes = run->nodes;
+	events_add(run, &start);
 	if (regain_all(run, err) < 0 || restart_find(run, err) < 0 ||
 	    move_to_prefix(run, err) < 0)
 		goto fail;

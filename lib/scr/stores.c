@@ -28,13 +28,7 @@
 /* Gives the user's group access. */
 #define STORE_MODE 0770
 
-/* The lines, and all values read from them, are the same on all ranks; only
- * rank 0 reports errors. */
-struct reading {
-	struct stores *s;
-	const struct run *run;
-	struct error *err;
-};
+#define THREADS "PTHREAD" /* of SCR_FLUSH_TYPE */
 
 /* Disable a store. */
 static void
@@ -54,75 +48,48 @@ complain(int rc, const struct error *why)
 		say_warn_first("%s: the default is used", why->text);
 }
 
-/* The store of exactly this base, or NULL. */
-static struct store *
-at_base(const struct stores *s, const char *base)
-{
-	for (size_t i = 0; i < s->count; i++)
-		if (str_eq(s->list[i].base, base))
-			return &s->list[i];
-	return NULL;
-}
-
-static bool
-is_threads(const char *flush_type)
-{
-	return strcasecmp(flush_type, "PTHREAD") == 0;
-}
-
 /* Add a store for `base` that has no line.  An existing one is returned as it
  * is. */
 static struct store *
-add(const struct reading *r, const char *base, uint64_t count)
+add(struct run *run, const char *base, uint64_t count, struct error *err)
 {
+	struct stores *s = &run->stores;
 	struct store *st = NULL;
 
-	base = path_normal_in(r->run->arena, "", base, r->err);
+	base = path_normal_in(run->arena, "", base, err);
 	if (base == NULL)
 		return NULL;
-	st = at_base(r->s, base);
-	if (st != NULL)
-		return st;
-	st = &r->s->list[r->s->count++];
+	for (size_t i = 0; i < s->count; i++)
+		if (str_eq(s->list[i].base, base))
+			return &s->list[i];
+	st = &s->list[s->count++];
 	*st = (struct store){
 		.base = base,
-		.group = groups_find(&r->run->groups, GROUPS_NODE),
+		.group = groups_find(&run->groups, GROUPS_NODE),
 		.count = count,
 		.enabled = true,
 		.mkdir = true,
-		.threads = is_threads(r->run->p.flush_type),
+		.threads = strcasecmp(run->p.flush_type, THREADS) == 0,
 		.sharers = TEAM_INIT,
 	};
 	return st;
 }
 
-static void
-take_flush(const struct conf_group *line, const char *flush, struct store *st)
-{
-	struct error why = ERROR_INIT;
-	union conf_value v;
-	int rc = conf_parse(conf_param("SCR_FLUSH_TYPE"), flush, &v, &why);
-
-	if (rc == 0)
-		st->threads = is_threads(v.text);
-	else
-		error_wrap(&why, "STORE=%s: FLUSH", line->value);
-	complain(rc, &why);
-}
-
+/* The values of a line are the same on all ranks; rank 0 reports errors. */
 static int
-add_line(const struct reading *r, const struct conf_group *line)
+add_line(struct run *run, const struct conf_group *line, struct error *err)
 {
 	const char *group = conf_property(line, "GROUP");
 	const char *view = conf_property(line, "VIEW");
 	const char *flush = conf_property(line, "FLUSH");
-	const size_t before = r->s->count;
+	const size_t before = run->stores.count;
 	struct error why = ERROR_INIT;
-	struct store *st = add(r, line->value, r->run->p.cache_size);
+	union conf_value v;
+	struct store *st = add(run, line->value, run->p.cache_size, err);
 
 	if (st == NULL)
 		return -1;
-	if (r->s->count == before) {
+	if (run->stores.count == before) {
 		say_warn_first("STORE=%s: a second line of this store is "
 			       "ignored",
 			       line->value);
@@ -134,8 +101,15 @@ add_line(const struct reading *r, const struct conf_group *line)
 		 &why);
 	complain(conf_property_bool(line, "ENABLED", true, &st->enabled, &why),
 		 &why);
-	if (flush != NULL)
-		take_flush(line, flush, st);
+	if (flush != NULL) {
+		if (conf_parse(conf_param("SCR_FLUSH_TYPE"), flush, &v, &why) ==
+		    0)
+			st->threads = strcasecmp(v.text, THREADS) == 0;
+		else
+			complain(error_wrap(&why, "STORE=%s: FLUSH",
+					    line->value),
+				 &why);
+	}
 	st->global = view != NULL && strcasecmp(view, "GLOBAL") == 0;
 	if (view != NULL && !st->global && strcasecmp(view, "PRIVATE") != 0)
 		complain(error_set(&why, ERROR_USAGE,
@@ -145,9 +119,9 @@ add_line(const struct reading *r, const struct conf_group *line)
 			 &why);
 	if (group != NULL) {
 		/* A disabled store has a group, too. */
-		st->group = groups_find(&r->run->groups, group);
+		st->group = groups_find(&run->groups, group);
 		if (st->group == NULL) {
-			st->group = groups_find(&r->run->groups, GROUPS_NODE);
+			st->group = groups_find(&run->groups, GROUPS_NODE);
 			if (st->enabled)
 				disable(st, "no such GROUP");
 		}
@@ -160,22 +134,22 @@ add_line(const struct reading *r, const struct conf_group *line)
 }
 
 static int
-read_all(const struct reading *r)
+read_all(struct run *run, struct error *err)
 {
-	const struct params *p = &r->run->p;
+	struct stores *s = &run->stores;
 	const struct conf_group *lines = NULL;
-	const size_t n = conf_groups(r->run->conf, "STORE", &lines);
+	const size_t n = conf_groups(run->conf, "STORE", &lines);
 
-	r->s->list = mem_calloc(n + 2, sizeof(*r->s->list));
-	if (r->s->list == NULL)
-		return error_no_memory(r->err);
+	s->list = mem_calloc(n + 2, sizeof(*s->list));
+	if (s->list == NULL)
+		return error_no_memory(err);
 	for (size_t i = 0; i < n; i++)
-		if (add_line(r, &lines[i]) < 0)
+		if (add_line(run, &lines[i], err) < 0)
 			return -1;
-	if (add(r, p->cache_base, p->cache_size) == NULL)
+	if (add(run, run->p.cache_base, run->p.cache_size, err) == NULL)
 		return -1;
-	r->s->control = add(r, p->cntl_base, 0);
-	return r->s->control == NULL ? -1 : 0;
+	s->control = add(run, run->p.cntl_base, 0, err);
+	return s->control == NULL ? -1 : 0;
 }
 
 /* --- The number of a node --- */
@@ -286,68 +260,52 @@ enter_all(const struct store *st, struct error *err)
 	return fd;
 }
 
-/* Make the directory of `st`, if this rank is responsible. */
-static int
-make_dir(const struct run *run, const struct store *st, struct error *err)
-{
-	int fd = -1;
-
-	if (st->sharers.rank != 0)
-		return 0;
-	if (!st->mkdir || io_make_dirs(st->base, STORE_MODE, err) == 0)
-		fd = enter_all(st, err);
-	if (fd < 0)
-		return error_wrap(err, "%s", run->host);
-	close(fd);
-	return 0;
-}
-
 /* Make the teams and the directory of an enabled store. */
 static int
 prepare(struct store *st, struct run *run, uint32_t node, struct error *err)
 {
-	const struct params *p = &run->p;
 	const struct group *who =
 		st->global ? groups_find(&run->groups, GROUPS_NODE) : st->group;
 	struct error why = ERROR_INIT;
-	char *dir = arena_printf(run->arena, "%s/%s/scr.%s",
-				 st->base[1] == '\0' ? "" : st->base, p->user,
-				 p->job_id);
+	int fd = -1, rc = 0;
 
-	int rc = 0;
-
-	if (dir != NULL && st->global)
-		dir = arena_printf(run->arena, "%s/node.%u", dir, node);
-	st->dir = dir;
-	rc = dir == NULL ? error_no_memory(err)
-			 : groups_team(who, &run->world, run->arena,
-				       &st->sharers, err);
+	st->dir = arena_printf(run->arena, "%s/%s/scr.%s",
+			       st->base[1] == '\0' ? "" : st->base, run->p.user,
+			       run->p.job_id);
+	if (st->dir != NULL && st->global)
+		st->dir = arena_printf(run->arena, "%s/node.%u", st->dir, node);
+	rc = st->dir == NULL ? error_no_memory(err)
+			     : groups_team(who, &run->world, run->arena,
+					   &st->sharers, err);
 	if (team_agree(&run->world, rc, err) < 0)
 		return -1;
-	if (team_agree(&run->world, make_dir(run, st, &why), &why) < 0)
+	/* One rank makes the directory. */
+	if (st->sharers.rank == 0) {
+		if (!st->mkdir || io_make_dirs(st->base, STORE_MODE, &why) == 0)
+			fd = enter_all(st, &why);
+		rc = fd < 0 ? error_wrap(&why, "%s", run->host) : 0;
+		io_close(fd);
+	}
+	if (team_agree(&run->world, rc, &why) < 0)
 		disable(st, why.text);
 	return 0;
-}
-
-/* Does this rank represent those that share the store? */
-static bool
-leads(const struct store *st)
-{
-	return st->enabled && st->sharers.rank == 0;
 }
 
 /* With the file that rank 0 makes in its directory of the store: */
 enum token { MAKE, LOOK, REMOVE };
 
-/* Returns whether it exists (LOOK). */
+/* Returns whether it exists (LOOK).  One of the ranks that share the store. */
 static bool
 token(const struct store *st, enum token what, const char *base)
 {
-	const int dir = dir_open(AT_FDCWD, st->dir);
 	char name[TEMP_NAME_MAX];
 	struct stat is;
 	bool found = false;
+	int dir = -1;
 
+	if (!st->enabled || st->sharers.rank != 0)
+		return false;
+	dir = dir_open(AT_FDCWD, st->dir);
 	if (dir >= 0 && what == MAKE)
 		io_close(temp_make(dir, base, 0600, create_owner(dir)));
 	else if (dir >= 0 && what == REMOVE)
@@ -371,17 +329,14 @@ check_private(const struct stores *s, const struct run *run, struct error *err)
 
 	snprintf(base, sizeof(base), "%lx.%a", (long)getpid(), clock_seconds());
 	for (size_t i = 0; first && i < s->count; i++)
-		if (leads(&s->list[i]))
-			(void)token(&s->list[i], MAKE, base);
+		(void)token(&s->list[i], MAKE, base);
 	team_bytes(&run->world, 0, base, sizeof(base));
 	for (size_t i = s->count; !first && i > 0; i--)
-		if (leads(&s->list[i - 1]) &&
-		    token(&s->list[i - 1], LOOK, base))
+		if (token(&s->list[i - 1], LOOK, base))
 			at = i;
 	at = team_most(&run->world, at);
 	for (size_t i = 0; first && i < s->count; i++)
-		if (leads(&s->list[i]))
-			(void)token(&s->list[i], REMOVE, base);
+		(void)token(&s->list[i], REMOVE, base);
 	if (at == 0)
 		return 0;
 	return error_set(err, ERROR_USAGE,
@@ -392,51 +347,35 @@ check_private(const struct stores *s, const struct run *run, struct error *err)
 			 s->list[at - 1].base);
 }
 
-static bool
-any_global(const struct stores *s)
-{
-	for (size_t i = 0; i < s->count; i++)
-		if (s->list[i].enabled && s->list[i].global)
-			return true;
-	return false;
-}
-
-static int
-prepare_all(struct stores *s, struct run *run, struct error *err)
+int
+stores_make(struct run *run, struct error *err)
 {
 	const char *jobs = arena_printf(run->arena, "%s/scr.%s", run->p.user,
 					run->p.job_id);
+	struct stores *s = &run->stores;
+	bool global = false;
 	uint32_t node = 0;
 	int rc = 0;
 
-	if (jobs == NULL)
-		rc = error_no_memory(err);
-	else if (!path_is_clean(jobs))
-		rc = error_set(
-			err, ERROR_USAGE,
-			"user \"%s\" and job \"%s\": not usable as names "
-			"of directories",
-			run->p.user, run->p.job_id);
-	if (team_agree(&run->world, rc, err) < 0 ||
-	    (any_global(s) && node_number(run, &node, err) < 0))
-		return -1;
-	for (size_t i = 0; i < s->count; i++)
-		if (s->list[i].enabled &&
-		    prepare(&s->list[i], run, node, err) < 0)
-			return -1;
-	return 0;
-}
-
-int
-stores_make(struct stores *s, struct run *run, struct error *err)
-{
-	const struct reading r = { .s = s, .run = run, .err = err };
-	int rc = 0;
-
 	*s = (struct stores){ .count = 0 };
-	rc = team_agree(&run->world, read_all(&r), err);
-	if (rc == 0)
-		rc = prepare_all(s, run, err);
+	rc = team_agree(&run->world, read_all(run, err), err);
+	if (rc == 0) {
+		if (jobs == NULL)
+			rc = error_no_memory(err);
+		else if (!path_is_clean(jobs))
+			rc = error_set(err, ERROR_USAGE,
+				       "user \"%s\" and job \"%s\": not usable "
+				       "as names of directories",
+				       run->p.user, run->p.job_id);
+		rc = team_agree(&run->world, rc, err);
+	}
+	for (size_t i = 0; rc == 0 && i < s->count; i++)
+		global |= s->list[i].enabled && s->list[i].global;
+	if (rc == 0 && global)
+		rc = node_number(run, &node, err);
+	for (size_t i = 0; rc == 0 && i < s->count; i++)
+		if (s->list[i].enabled)
+			rc = prepare(&s->list[i], run, node, err);
 	if (rc == 0 && run->nodes > 1)
 		rc = check_private(s, run, err);
 	if (rc == 0 && !s->control->enabled)

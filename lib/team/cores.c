@@ -71,25 +71,12 @@ deal(const struct sharing *s, uint32_t claims, hwloc_bitmap_t out)
 	}
 }
 
-/* Add all units of the NUMA nodes in which `bound` has a unit. */
-static int
-widen(hwloc_topology_t t, hwloc_const_bitmap_t bound, hwloc_bitmap_t to)
-{
-	hwloc_obj_t node = NULL;
-
-	while ((node = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_NUMANODE,
-						  node)) != NULL)
-		if (hwloc_bitmap_intersects(node->cpuset, bound) &&
-		    hwloc_bitmap_or(to, to, node->cpuset) < 0)
-			return -1;
-	return 0;
-}
-
 int
 cores_share(hwloc_topology_t t, hwloc_bitmap_t const *bound, uint32_t n,
 	    uint32_t me, hwloc_bitmap_t out, struct error *err)
 {
 	struct sharing s = { .t = t, .bound = bound, .n = n, .me = me };
+	hwloc_obj_t node = NULL;
 	int rc = -1;
 
 	s.taken = hwloc_bitmap_alloc();
@@ -98,9 +85,16 @@ cores_share(hwloc_topology_t t, hwloc_bitmap_t const *bound, uint32_t n,
 		goto out;
 	for (uint32_t i = 0; i < n; i++) {
 		s.near[i] = hwloc_bitmap_alloc();
-		if (s.near[i] == NULL || widen(t, bound[i], s.near[i]) < 0 ||
+		if (s.near[i] == NULL ||
 		    hwloc_bitmap_or(s.taken, s.taken, bound[i]) < 0)
 			goto out;
+		/* All units of the NUMA nodes in which it has one. */
+		while ((node = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_NUMANODE,
+							  node)) != NULL)
+			if (hwloc_bitmap_intersects(node->cpuset, bound[i]) &&
+			    hwloc_bitmap_or(s.near[i], s.near[i],
+					    node->cpuset) < 0)
+				goto out;
 	}
 	hwloc_bitmap_zero(out);
 	for (uint32_t claims = 1; claims <= n; claims++)
@@ -226,54 +220,42 @@ share(const struct team *node, char *lines, struct cores *c, struct error *err)
 	return rc;
 }
 
-static int
-find(const struct team *node, struct cores *c, struct error *err)
-{
-	struct buf lines = BUF_INIT;
-	int rc = 0;
-
-	c->topology = load();
-	c->units = hwloc_bitmap_alloc();
-	if (c->units == NULL)
-		rc = error_no_memory(err);
-	else
-		rc = describe(c->topology, &lines, err);
-	rc = collect(node, rc, &lines, err);
-	if (rc == 0 && c->topology != NULL)
-		rc = share(node, lines.data, c, err);
-	while (rc == 0 && hwloc_bitmap_weight(c->units) > CORES_MOST)
-		hwloc_bitmap_clr(c->units,
-				 (unsigned)hwloc_bitmap_last(c->units));
-	if (rc == 0) {
-		struct buf units = BUF_INIT;
-
-		/* The node of rank 0 stands for all. */
-		if (!hwloc_bitmap_iszero(c->units) && team_peer(node, 0) == 0 &&
-		    add_set(&units, c->units, true) == 0)
-			say_debug("%d threads copy the files of this rank, on "
-				  "processing units %s",
-				  hwloc_bitmap_weight(c->units), units.data);
-		buf_free(&units);
-	}
-	buf_free(&lines);
-	return rc;
-}
-
 int
 cores_find(const struct team *world, const struct team *node, bool wants,
 	   struct cores **out, struct error *err)
 {
+	struct buf lines = BUF_INIT, units = BUF_INIT;
+	struct cores *c = NULL;
 	int rc = 0;
 
 	*out = NULL;
 	if (!wants)
 		return 0;
-	*out = mem_calloc(1, sizeof(**out));
-	if (*out == NULL)
-		rc = error_no_memory(err);
-	rc = team_agree(world, rc, err);
-	if (rc == 0 && *out != NULL)
-		rc = find(node, *out, err);
+	*out = c = mem_calloc(1, sizeof(*c));
+	rc = team_agree(world, c == NULL ? error_no_memory(err) : 0, err);
+	if (rc == 0) {
+		c->topology = load();
+		c->units = hwloc_bitmap_alloc();
+		if (c->units == NULL)
+			rc = error_no_memory(err);
+		else
+			rc = describe(c->topology, &lines, err);
+		rc = collect(node, rc, &lines, err);
+		if (rc == 0 && c->topology != NULL)
+			rc = share(node, lines.data, c, err);
+		while (rc == 0 && hwloc_bitmap_weight(c->units) > CORES_MOST)
+			hwloc_bitmap_clr(c->units,
+					 (unsigned)hwloc_bitmap_last(c->units));
+		/* The node of rank 0 stands for all. */
+		if (rc == 0 && !hwloc_bitmap_iszero(c->units) &&
+		    team_peer(node, 0) == 0 &&
+		    add_set(&units, c->units, true) == 0)
+			say_debug("%d threads copy the files of this rank, on "
+				  "processing units %s",
+				  hwloc_bitmap_weight(c->units), units.data);
+	}
+	buf_free(&units);
+	buf_free(&lines);
 	return team_agree(world, rc, err);
 }
 

@@ -98,49 +98,46 @@ piece_of(const struct flow *f, uint32_t member, unsigned stripe, uint64_t off)
 	return p;
 }
 
-/* Coded: the next piece of mine.  In step t it is that of stripe me + t. */
+/* The next piece of mine.  Coded: in step t it is that of stripe me + t. */
 static struct piece
-coded_out(const struct flow *f, const struct cursor *c)
+piece_out(const struct flow *f, const struct cursor *c)
 {
 	const unsigned stripe = (f->me + c->step) % f->n;
-	struct piece p = piece_of(f, f->me, stripe, c->off);
+	struct piece p;
 
+	if (!f->coded)
+		return (struct piece){ .off = c->off,
+				       .at = c->off,
+				       .len = within(f, f->me, c->off,
+						     f->slice),
+				       .to = f->holders };
+	p = piece_of(f, f->me, stripe, c->off);
 	p.to = f->holders + (size_t)stripe * f->k;
 	return p;
 }
 
-/* ... and the piece that comes for check chunk `block` of mine. */
+/* The piece that comes for check chunk, or copy, `block` of mine. */
 static struct piece
-coded_in(const struct flow *f, const struct cursor *c)
+piece_in(const struct flow *f, const struct cursor *c)
 {
 	const struct code_slot mine = { .check = true, .index = c->block };
-	const unsigned stripe = code_stripe(&f->code, f->me, mine);
-	const uint32_t from = (stripe + f->n - c->step) % f->n;
-	struct piece p = piece_of(f, from, stripe, c->off);
+	struct piece p;
+	unsigned stripe = 0;
+	uint32_t from = 0;
 
+	if (f->coded) {
+		stripe = code_stripe(&f->code, f->me, mine);
+		from = (stripe + f->n - c->step) % f->n;
+		p = piece_of(f, from, stripe, c->off);
+	} else {
+		from = (f->me + f->n - 1 - c->block % f->n) % f->n;
+		p = (struct piece){ .off = c->off,
+				    .at = c->off,
+				    .len = within(f, from, c->off, f->slice),
+				    .peer = from };
+	}
 	p.block = c->block;
 	return p;
-}
-
-static struct piece
-copies_out(const struct flow *f, const struct cursor *c)
-{
-	return (struct piece){ .off = c->off,
-			       .at = c->off,
-			       .len = within(f, f->me, c->off, f->slice),
-			       .to = f->holders };
-}
-
-static struct piece
-copies_in(const struct flow *f, const struct cursor *c)
-{
-	const uint32_t from = (f->me + f->n - 1 - c->block % f->n) % f->n;
-
-	return (struct piece){ .off = c->off,
-			       .at = c->off,
-			       .len = within(f, from, c->off, f->slice),
-			       .peer = from,
-			       .block = c->block };
 }
 
 /* Take the next piece that has bytes.  false: there is none. */
@@ -154,12 +151,7 @@ next_piece(const struct flow *f, struct ring *r, bool in, struct piece *out)
 	for (; c->off < f->end; c->off += f->slice, c->step = 0)
 		for (; c->step < steps; c->step++, c->block = 0)
 			while (c->block < blocks) {
-				if (f->coded)
-					*out = in ? coded_in(f, c)
-						  : coded_out(f, c);
-				else
-					*out = in ? copies_in(f, c)
-						  : copies_out(f, c);
+				*out = in ? piece_in(f, c) : piece_out(f, c);
 				c->block++;
 				if (out->len > 0)
 					return true;
@@ -193,19 +185,11 @@ write_sums(struct flow *f)
 	f->summed += f->slice;
 }
 
-/* Place of `member` among the inputs of a recipe. */
-static unsigned
-input_of(const struct recipe *r, uint32_t member)
-{
-	const unsigned char *at = memchr(r->in, (int)member, r->nin);
-
-	return (unsigned)(at - r->in);
-}
-
 static void
 take(struct flow *f, const struct piece *p, const void *data)
 {
 	const struct recipe *r = NULL;
+	const unsigned char *at = NULL;
 
 	if (!f->coded) {
 		write_body(f, data, p->len, f->copy_at[p->block] + p->off);
@@ -214,7 +198,8 @@ take(struct flow *f, const struct piece *p, const void *data)
 	while (f->summed < p->off)
 		write_sums(f);
 	r = f->recipes[p->block];
-	recipe_add(r, input_of(r, p->peer), p->len, data, &f->sums[p->block]);
+	at = memchr(r->in, (int)p->peer, r->nin); /* its place in the recipe */
+	recipe_add(r, (unsigned)(at - r->in), p->len, data, &f->sums[p->block]);
 }
 
 /* --- Messages --- */

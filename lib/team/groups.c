@@ -59,16 +59,6 @@ groups_table(const uint64_t *keys, uint32_t n, struct arena *a,
 
 /* --- Names and values --- */
 
-/* Convert a value to a number, never 0.  In a job with 100,000 values, the
- * probability that two have the same number is 10^-9. */
-static uint64_t
-number_of(const char *text)
-{
-	const uint64_t h = fnv_text(text);
-
-	return h != 0 ? h : 1;
-}
-
 /* The value of group `name` in the GROUPS lines of `host`, or NULL. */
 static const char *
 value_of(const struct conf *c, const char *host, const char *name)
@@ -81,15 +71,6 @@ value_of(const struct conf *c, const char *host, const char *name)
 		if (str_eq(lines[i].value, host))
 			value = conf_property(&lines[i], name);
 	return value;
-}
-
-/* Is the property `p` of line `l` the first of that name for its host? */
-static bool
-is_new(const struct conf *c, const struct conf_group *l,
-       const struct conf_pair *p)
-{
-	return value_of(c, l->value, p->key) == p->value &&
-	       !str_eq(p->key, GROUPS_NODE) && !str_eq(p->key, GROUPS_WORLD);
 }
 
 /* --- Making them --- */
@@ -107,8 +88,13 @@ static void
 add(struct making *m, const char *name, const char *value, struct error *err)
 {
 	struct group *group = &m->g->list[m->g->count];
+	uint64_t key = value != NULL ? fnv_text(value) : 0;
 
-	team_gather64(m->world, value != NULL ? number_of(value) : 0, m->keys);
+	/* 0 is none.  In a job with 100,000 values, the probability that two
+	 * have the same number is 10^-9. */
+	if (value != NULL && key == 0)
+		key = 1;
+	team_gather64(m->world, key, m->keys);
 	for (uint32_t r = 0; r < m->world->size; r++) {
 		if (m->keys[r] != 0)
 			continue;
@@ -125,57 +111,51 @@ add(struct making *m, const char *name, const char *value, struct error *err)
 		m->rc = -1;
 }
 
-static int
-make(struct making *m, const struct buf *names, const char *host,
-     const struct conf *c, struct error *err)
-{
-	size_t n = 2;
-
-	for (size_t at = 0; at < names->len; at++)
-		n += names->data[at] == '\0';
-	m->keys = mem_alloc(m->world->size, sizeof(*m->keys));
-	m->g->list = arena_alloc(m->arena, n, sizeof(*m->g->list));
-	if (m->keys == NULL || m->g->list == NULL)
-		m->rc = error_no_memory(err);
-	if (team_agree(m->world, m->rc, err) < 0)
-		return -1;
-	add(m, GROUPS_NODE, host, err);
-	add(m, GROUPS_WORLD, GROUPS_WORLD, err);
-	for (size_t at = 0; at < names->len; at += strlen(names->data + at) + 1)
-		add(m, names->data + at, value_of(c, host, names->data + at),
-		    err);
-	return team_agree(m->world, m->rc, err);
-}
-
 int
 groups_make(struct groups *g, const struct team *world, const char *host,
 	    const struct conf *c, struct arena *a, struct error *err)
 {
 	struct making m = { .g = g, .world = world, .arena = a };
-	struct buf names = BUF_INIT;
+	const struct conf_group *lines = NULL;
+	struct buf names = BUF_INIT; /* each ended by a NUL */
+	size_t n = 0;
 	int rc = 0;
 
 	*g = (struct groups){ .count = 0 };
-	if (world->rank == 0) {
-		const struct conf_group *lines = NULL;
-		const size_t n = conf_groups(c, "GROUPS", &lines);
+	if (world->rank == 0)
+		n = conf_groups(c, "GROUPS", &lines);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < lines[i].npairs; k++) {
+			const struct conf_pair *p = &lines[i].pairs[k];
 
-		/* The names that the lines of `host` define, each ended by a
-		 * NUL. */
-		for (size_t i = 0; i < n; i++)
-			for (size_t k = 0; k < lines[i].npairs; k++) {
-				const struct conf_pair *p = &lines[i].pairs[k];
-
-				if (str_eq(lines[i].value, host) &&
-				    is_new(c, &lines[i], p))
-					(void)buf_add(&names, p->key,
-						      strlen(p->key) + 1);
-			}
-		rc = buf_check(&names, err);
+			/* The first of that name for this host. */
+			if (str_eq(lines[i].value, host) &&
+			    value_of(c, host, p->key) == p->value &&
+			    !str_eq(p->key, GROUPS_NODE) &&
+			    !str_eq(p->key, GROUPS_WORLD))
+				(void)buf_add(&names, p->key,
+					      strlen(p->key) + 1);
+		}
+	rc = team_share(world, 0, buf_check(&names, err), &names, err);
+	if (rc == 0) {
+		n = 2;
+		for (size_t at = 0; at < names.len; at++)
+			n += names.data[at] == '\0';
+		m.keys = mem_alloc(world->size, sizeof(*m.keys));
+		g->list = arena_alloc(a, n, sizeof(*g->list));
+		if (m.keys == NULL || g->list == NULL)
+			rc = error_no_memory(err);
+		rc = team_agree(world, rc, err);
 	}
-	rc = team_share(world, 0, rc, &names, err);
-	if (rc == 0)
-		rc = make(&m, &names, host, c, err);
+	if (rc == 0) {
+		add(&m, GROUPS_NODE, host, err);
+		add(&m, GROUPS_WORLD, GROUPS_WORLD, err);
+		for (size_t at = 0; at < names.len;
+		     at += strlen(names.data + at) + 1)
+			add(&m, names.data + at,
+			    value_of(c, host, names.data + at), err);
+		rc = team_agree(world, m.rc, err);
+	}
 	mem_free(m.keys);
 	buf_free(&names);
 	return rc;

@@ -27,7 +27,6 @@ struct protecting {
 	struct redset_desc *descs;
 	/* members with lists: this one and its neighbours */
 	struct redset_member *members;
-	uint64_t chunk;
 	struct buf header;
 	char name[REDUNDANCY_NAME]; /* of the redundancy file */
 	int fd;			    /* open redundancy file */
@@ -52,24 +51,6 @@ redundancy_name(const struct redundancy_job *j, bool descriptor,
 	return redset_name_format(to, REDUNDANCY_NAME, &n, NULL);
 }
 
-static struct redset_desc
-desc_of(const struct redundancy_job *j, uint32_t member)
-{
-	const struct sets_mine *s = j->set;
-
-	return (struct redset_desc){
-		.type = s->type,
-		.enabled = true,
-		.set = s->set,
-		.sets = s->sets,
-		.member = member,
-		.members = s->members,
-		.rank = s->ranks[member],
-		.ranks = j->world->size,
-		.failures = s->failures,
-	};
-}
-
 /* --- Lists --- */
 
 /* Open, allocate, and describe all members. */
@@ -77,7 +58,8 @@ static int
 prepare(struct protecting *p, struct error *err)
 {
 	const struct redundancy_job *j = p->j;
-	const uint32_t n = j->set->members;
+	const struct sets_mine *s = j->set;
+	const uint32_t n = s->members;
 	struct redset_member *mine = NULL;
 
 	p->dirfd = dir_open(AT_FDCWD, j->dir);
@@ -92,8 +74,18 @@ prepare(struct protecting *p, struct error *err)
 	if (p->bytes == NULL || p->descs == NULL || p->members == NULL)
 		return error_no_memory(err);
 	for (uint32_t m = 0; m < n; m++)
-		p->members[m].desc = p->descs[m] = desc_of(j, m);
-	mine = &p->members[j->set->member];
+		p->members[m].desc = p->descs[m] = (struct redset_desc){
+			.type = s->type,
+			.enabled = true,
+			.set = s->set,
+			.sets = s->sets,
+			.member = m,
+			.members = n,
+			.rank = s->ranks[m],
+			.ranks = j->world->size,
+			.failures = s->failures,
+		};
+	mine = &p->members[s->member];
 	mine->known = true;
 	mine->nfiles = j->nfiles;
 	mine->files = arena_alloc(p->arena, j->nfiles, sizeof(*mine->files));
@@ -130,26 +122,6 @@ encode_list(const struct protecting *p, struct buf *out, struct error *err)
 	return rc;
 }
 
-static int
-decode_list(struct protecting *p, const struct team_note *n, struct error *err)
-{
-	struct redset_member *m = &p->members[n->rank];
-	struct redset_header h;
-	struct kvtree *t = kvtree_decode(n->data, n->len, NULL, err);
-	int rc = -1;
-
-	if (t != NULL)
-		rc = redset_header_read(t, n->len, 0, p->arena, &h, err);
-	kvtree_free(t);
-	if (rc < 0)
-		return error_wrap(err, "files of rank %u", m->desc.rank);
-	m->known = true;
-	m->nfiles = h.members[0].nfiles;
-	m->files = h.members[0].files;
-	m->bytes = h.members[0].bytes;
-	return 0;
-}
-
 /* Send the list to the right neighbours, which keep it in their headers, and
  * receive the lists of the left ones. */
 static int
@@ -168,8 +140,25 @@ swap_lists(struct protecting *p, struct error *err)
 		notes[i] = (struct team_note){ (t->rank + 1 + i) % t->size,
 					       list.data, list.len };
 	rc = team_notes(t, rc, &out, p->arena, &in, err);
-	for (size_t i = 0; rc == 0 && i < in.count; i++)
-		rc = decode_list(p, &in.notes[i], err);
+	for (size_t i = 0; rc == 0 && i < in.count; i++) {
+		const struct team_note *n = &in.notes[i];
+		struct redset_member *m = &p->members[n->rank];
+		struct redset_header h;
+		struct kvtree *one = kvtree_decode(n->data, n->len, NULL, err);
+
+		rc = one == NULL ? -1
+				 : redset_header_read(one, n->len, 0, p->arena,
+						      &h, err);
+		kvtree_free(one);
+		if (rc < 0) {
+			error_wrap(err, "files of rank %u", m->desc.rank);
+			break;
+		}
+		m->known = true;
+		m->nfiles = h.members[0].nfiles;
+		m->files = h.members[0].files;
+		m->bytes = h.members[0].bytes;
+	}
 	buf_free(&list);
 	return rc;
 }
@@ -198,43 +187,39 @@ write_descriptor(const struct protecting *p, struct error *err)
 	return rc;
 }
 
-static int
-encode_header(struct protecting *p, struct error *err)
-{
-	const struct sets_mine *s = p->j->set;
-	const struct code code = { s->type == REDSET_RS ? CODE_RS : CODE_XOR,
-				   s->members, s->failures };
-	struct kvtree *t = NULL;
-	uint64_t longest = 0;
-	int rc = -1;
-
-	for (uint32_t m = 0; m < s->members; m++)
-		if (p->bytes[m] > longest)
-			longest = p->bytes[m];
-	if (redset_format(s->type)->body == REDSET_BODY_CHUNKS)
-		p->chunk = code_chunk_size(&code, longest);
-	t = redset_header_build(p->members, s->ranks, p->chunk, s->member, err);
-	if (t != NULL)
-		rc = kvtree_encode(t, &p->header, err);
-	kvtree_free(t);
-	return rc;
-}
-
 /* Write everything except the body. */
 static int
 begin_files(struct protecting *p, struct error *err)
 {
+	const struct sets_mine *s = p->j->set;
+	const struct code code = { s->type == REDSET_RS ? CODE_RS : CODE_XOR,
+				   s->members, s->failures };
 	struct flow_job flow = {
 		.members = p->j->members,
-		.type = p->j->set->type,
-		.failures = p->j->set->failures,
+		.type = s->type,
+		.failures = s->failures,
 		.bytes = p->bytes,
 		.buffer = p->j->buffer,
 		.source = &p->source,
 		.name = p->name,
 	};
+	struct kvtree *t = NULL;
+	uint64_t longest = 0;
+	int rc = -1;
 
-	if (write_descriptor(p, err) < 0 || encode_header(p, err) < 0)
+	if (write_descriptor(p, err) < 0)
+		return -1;
+	for (uint32_t m = 0; m < s->members; m++)
+		if (p->bytes[m] > longest)
+			longest = p->bytes[m];
+	if (redset_format(s->type)->body == REDSET_BODY_CHUNKS)
+		flow.chunk = code_chunk_size(&code, longest);
+	t = redset_header_build(p->members, s->ranks, flow.chunk, s->member,
+				err);
+	if (t != NULL)
+		rc = kvtree_encode(t, &p->header, err);
+	kvtree_free(t);
+	if (rc < 0)
 		return -1;
 	p->fd = newfile_open(p->dirfd, redundancy_name(p->j, false, p->name),
 			     err);
@@ -243,40 +228,32 @@ begin_files(struct protecting *p, struct error *err)
 		return -1;
 	flow.fd = p->fd;
 	flow.body = p->header.len;
-	flow.chunk = p->chunk;
 	p->flow = flow_new(&flow, err);
 	return p->flow == NULL ? -1 : 0;
 }
 
 /* --- All of it --- */
 
-/* The work of a set: a failure in one step is a failure of all members. */
-static int
-code_set(struct protecting *p, struct error *err)
-{
-	const struct team *t = p->j->members;
-	int rc = prepare(p, err);
-
-	if (team_agree(t, rc, err) < 0)
-		return -1;
-	team_gather64(t, source_bytes(&p->source), p->bytes);
-	rc = swap_lists(p, err);
-	if (rc == 0)
-		rc = begin_files(p, err);
-	if (team_agree(t, rc, err) < 0)
-		return -1;
-	rc = flow_run(p->flow, err);
-	rc = newfile_close(p->fd, p->name, p->j->sync, rc, err);
-	p->fd = -1;
-	return rc;
-}
-
 int
 redundancy_files(const struct redundancy_job *j, struct error *err)
 {
 	struct protecting p = { .j = j, .dirfd = -1, .fd = -1 };
-	int rc = code_set(&p, err);
+	const struct team *t = j->members;
+	/* A failure in one step is a failure of all members of the set. */
+	int rc = team_agree(t, prepare(&p, err), err);
 
+	if (rc == 0) {
+		team_gather64(t, source_bytes(&p.source), p.bytes);
+		rc = swap_lists(&p, err);
+		if (rc == 0)
+			rc = begin_files(&p, err);
+		rc = team_agree(t, rc, err);
+	}
+	if (rc == 0) {
+		rc = flow_run(p.flow, err);
+		rc = newfile_close(p.fd, p.name, j->sync, rc, err);
+		p.fd = -1;
+	}
 	flow_free(p.flow);
 	source_close(&p.source);
 	buf_free(&p.header);

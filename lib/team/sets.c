@@ -76,27 +76,23 @@ cut_column(struct forming *f, const uint32_t *ranks, uint32_t n)
 
 /* --- Remaining ranks --- */
 
-static bool
-has_room(const struct forming *f, uint32_t set)
-{
-	const uint32_t limit = redset_format(f->j->type)->limit;
-
-	return limit == 0 || f->members[set] + f->j->failures < limit;
-}
-
 /* `ranks` are all of one group, larger than all others.  Give each a set that
  * has no member of the group; `taken` has a flag for each set. */
 static void
 place_rest(struct forming *f, const uint32_t *ranks, uint32_t n, bool *taken)
 {
 	const uint32_t group = f->j->group[ranks[0]];
+	const uint32_t limit = redset_format(f->j->type)->limit;
 	uint32_t set = 0;
 
 	for (uint32_t r = 0; r < f->j->nranks; r++)
 		if (f->j->group[r] == group && f->set_of[r] != ALONE)
 			taken[f->set_of[r]] = true;
 	for (uint32_t i = 0; i < n; i++) {
-		while (set < f->nsets && (taken[set] || !has_room(f, set)))
+		while (set < f->nsets &&
+		       (taken[set] ||
+			(limit != 0 &&
+			 f->members[set] + f->j->failures >= limit)))
 			set++;
 		if (set == f->nsets)
 			return;

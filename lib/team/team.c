@@ -342,34 +342,6 @@ team_turn_done(const struct team *t, uint32_t width)
 
 /* --- Notes --- */
 
-struct receiving {
-	const struct team *team;
-	struct arena *arena;
-	struct team_mail *in;
-	size_t cap;
-};
-
-/* Receive the probed note.  A note that cannot be received would block its
- * sender for ever: end the job. */
-static void
-receive(MPI_Message *message, const MPI_Status *status, struct receiving *r)
-{
-	struct team_note *n = NULL;
-	void *data = NULL;
-	int len = 0;
-
-	MPI_Get_count(status, MPI_BYTE, &len);
-	if (MEM_ROOM(r->in->notes, r->in->count, r->cap))
-		data = arena_alloc(r->arena, (size_t)len + 1, 1);
-	if (data == NULL)
-		say_abort("out of memory for a message of %d bytes", len);
-	MPI_Mrecv(data, len, MPI_BYTE, message, MPI_STATUS_IGNORE);
-	n = &r->in->notes[r->in->count++];
-	*n = (struct team_note){ team_member(r->team,
-					     (uint32_t)status->MPI_SOURCE),
-				 data, (size_t)len };
-}
-
 /* A barrier that its members poll.  In each round a member of a part sends to
  * the member `far` further, and receives from the one as far behind. */
 struct barrier {
@@ -406,25 +378,42 @@ barrier_passed(const struct team *t, struct barrier *b)
 	}
 }
 
-/* A rank enters the barrier when all its notes were received.  When all ranks
- * have entered, no note is in transit. */
+/*
+ * Receive notes into *in.  A rank enters the barrier when all its notes were
+ * received.  When all ranks have entered, no note is in transit.  A note that
+ * cannot be received would block its sender for ever: end the job.
+ */
 static void
-take_all(const struct team *t, MPI_Request *sent, size_t nsent,
-	 struct receiving *r)
+take_all(const struct team *t, MPI_Request *sent, size_t nsent, struct arena *a,
+	 struct team_mail *in)
 {
 	struct barrier b = { 0, { MPI_REQUEST_NULL, MPI_REQUEST_NULL } };
 	struct team_rest rest = { .polls = 0 };
-	size_t next = 0;
-	int done = 0, found = 0;
+	size_t next = 0, cap = 0;
+	int done = 0, found = 0, len = 0;
 
 	while (!done) {
 		MPI_Message message;
 		MPI_Status status;
+		void *data = NULL;
 
 		MPI_Improbe(MPI_ANY_SOURCE, team_tag(t, TAG_NOTE), t->comm,
 			    &found, &message, &status);
-		if (found)
-			receive(&message, &status, r);
+		if (found) {
+			MPI_Get_count(&status, MPI_BYTE, &len);
+			if (MEM_ROOM(in->notes, in->count, cap))
+				data = arena_alloc(a, (size_t)len + 1, 1);
+			if (data == NULL)
+				say_abort("out of memory for a message of %d "
+					  "bytes",
+					  len);
+			MPI_Mrecv(data, len, MPI_BYTE, &message,
+				  MPI_STATUS_IGNORE);
+			in->notes[in->count++] = (struct team_note){
+				team_member(t, (uint32_t)status.MPI_SOURCE),
+				data, (size_t)len
+			};
+		}
 		team_rest(&rest, found);
 		for (found = 1; found && next < nsent; next += (size_t)found)
 			MPI_Test(&sent[next], &found, MPI_STATUS_IGNORE);
@@ -436,7 +425,6 @@ int
 team_notes(const struct team *t, int rc, const struct team_mail *out,
 	   struct arena *a, struct team_mail *in, struct error *err)
 {
-	struct receiving r = { .team = t, .arena = a, .in = in };
 	struct team_note *notes = NULL;
 	MPI_Request *sent = NULL;
 	size_t nsent = 0;
@@ -458,7 +446,7 @@ team_notes(const struct team *t, int rc, const struct team_mail *out,
 		MPI_Issend(out->notes[i].data, (int)out->notes[i].len, MPI_BYTE,
 			   (int)team_peer(t, out->notes[i].rank),
 			   team_tag(t, TAG_NOTE), t->comm, &sent[i]);
-	take_all(t, sent, nsent, &r);
+	take_all(t, sent, nsent, a, in);
 	mem_free(sent);
 	if (in->count > 0) {
 		qsort(in->notes, in->count, sizeof(*in->notes), num_by_u32);

@@ -3,31 +3,16 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "crc.h"
 #include "error.h"
 #include "io.h"
+#include "mem.h"
+#include "par.h"
 #include "transfer/put.h"
-
-static int
-write_block(const struct pump *p, size_t len, uint64_t at, bool *holes,
-	    struct error *err)
-{
-	int rc = 0;
-
-	if (p->to < 0)
-		return 0;
-	if (p->put != NULL)
-		return put_pwrite(p->put, p->to, p->block, len, at, err);
-	rc = io_pwrite_sparse(p->to, p->to_name, p->block, len, at, err);
-	if (rc < 0)
-		return -1;
-	*holes = *holes || rc > 0;
-	io_write_behind(p->to, at, len, at + len == p->size);
-	return 0;
-}
 
 /*
  * The number of bytes to skip from `at` on: whole blocks of a hole.  The block
@@ -55,16 +40,11 @@ hole(const struct pump *p, uint64_t at)
 	return end > at ? (end - at - 1) / p->room * p->room : 0;
 }
 
-/* Is the block all zeros, and so perhaps part of a hole? */
-static bool
-is_blank(const char *block, size_t n)
-{
-	return block[0] == '\0' && memcmp(block, block + 1, n - 1) == 0;
-}
-
-int
-pump_end(struct pump *p, uint32_t crc, bool holes, struct error *why,
-	 struct error *err)
+/* All bytes of the file are copied, and have the checksum `crc`.  Compare it,
+ * and with `holes` set the length.  Returns as pump_run(). */
+static int
+end(struct pump *p, uint32_t crc, bool holes, struct error *why,
+    struct error *err)
 {
 	const uint32_t want = p->crc;
 
@@ -86,9 +66,10 @@ pump_run(struct pump *p, struct error *why, struct error *err)
 {
 	uint32_t crc = 0;
 	bool holes = false;
-	bool blank = p->part;
+	bool blank = p->part; /* the last block: a hole may begin */
 	uint64_t skip = 0;
 	size_t n = 0;
+	int rc = 0;
 
 	for (uint64_t at = p->begin; at < p->size; at += n) {
 		if (blank) {
@@ -103,14 +84,180 @@ pump_run(struct pump *p, struct error *why, struct error *err)
 		if (io_pread(p->from, p->name, p->block, n, at, why) < 0)
 			return 0;
 		crc = crc_update(crc, p->block, n);
-		blank = is_blank(p->block, n);
-		if (write_block(p, n, at, &holes, err) < 0 ||
-		    (p->step != NULL &&
-		     p->step(p->arg, p->block, n, at, err) < 0))
+		blank = p->block[0] == '\0' &&
+			memcmp(p->block, p->block + 1, n - 1) == 0;
+		if (p->to >= 0 && p->put != NULL) {
+			rc = put_pwrite(p->put, p->to, p->block, n, at, err);
+		} else if (p->to >= 0) {
+			rc = io_pwrite_sparse(p->to, p->to_name, p->block, n,
+					      at, err);
+			holes |= rc > 0;
+			if (rc >= 0)
+				io_write_behind(p->to, at, n,
+						at + n == p->size);
+		}
+		if (rc < 0 || (p->step != NULL &&
+			       p->step(p->arg, p->block, n, at, err) < 0))
 			return -1;
 	}
 	if (!p->part)
-		return pump_end(p, crc, holes, why, err);
+		return end(p, crc, holes, why, err);
 	p->crc = crc;
 	return 1;
+}
+
+/* --- Many files, copied by a pool of threads --- */
+
+struct piece {
+	size_t file;
+	uint64_t begin;
+};
+
+struct file {
+	pthread_mutex_t lock;
+	struct pump p; /* if it is open */
+	int opened;    /* what open() returned; 2: not called yet */
+	bool is_open;
+	uint64_t pieces, done;
+	uint32_t crc; /* of the pieces that are done, each in its place */
+};
+
+struct crew {
+	const struct pump_list *l;
+	size_t count; /* of pieces, in the order of the files */
+	struct piece *pieces;
+	struct file *files;
+	char **blocks; /* by worker */
+
+	pthread_mutex_t lock;
+	int rc; /* of the first failure; 1: none */
+	struct error error;
+};
+
+static int
+close_file(struct crew *c, size_t i, int rc, struct error *why)
+{
+	c->files[i].is_open = false;
+	return c->l->close(c->l->arg, i, &c->files[i].p, rc, why);
+}
+
+/* The first of its pieces opens a file, the last one closes it.  Returns as
+ * pump_run(); or 2: another piece could not open it, and reports that. */
+static int
+copy_piece(struct crew *c, const struct piece *k, char *block,
+	   struct error *why)
+{
+	struct file *f = &c->files[k->file];
+	struct pump p;
+	bool last = false;
+	int rc = 0;
+
+	pthread_mutex_lock(&f->lock);
+	rc = f->opened == 1 ? 1 : 2;
+	if (f->opened == 2) {
+		rc = f->opened = c->l->open(c->l->arg, k->file, &f->p, why);
+		f->is_open = rc == 1;
+	}
+	pthread_mutex_unlock(&f->lock);
+	if (rc != 1)
+		return rc;
+	p = f->p;
+	p.block = block;
+	p.room = PUMP_BLOCK;
+	p.part = f->pieces > 1;
+	p.begin = k->begin;
+	if (p.part && p.size - p.begin > PUMP_PIECE)
+		p.size = p.begin + PUMP_PIECE;
+	rc = pump_run(&p, why, why);
+	if (rc != 1)
+		return rc;
+	pthread_mutex_lock(&f->lock);
+	f->crc ^= crc_shift(p.crc, f->p.size - p.size);
+	last = ++f->done == f->pieces;
+	pthread_mutex_unlock(&f->lock);
+	if (!last)
+		return 1;
+	rc = end(&f->p, f->crc,
+		 f->pieces > 1 && f->p.to >= 0 && f->p.put == NULL, why, why);
+	return close_file(c, k->file, rc, why);
+}
+
+/* A result of -1 ends the loop. */
+static int
+copy(void *arg, size_t n, unsigned worker, struct error *err)
+{
+	struct crew *c = arg;
+	struct error why = ERROR_INIT;
+	int rc = -1;
+
+	(void)err;
+	if (c->blocks[worker] == NULL)
+		c->blocks[worker] = mem_aligned(PUMP_ALIGN, PUMP_BLOCK);
+	if (c->blocks[worker] == NULL)
+		error_no_memory(&why);
+	else
+		rc = copy_piece(c, &c->pieces[n], c->blocks[worker], &why);
+	if (rc == 1)
+		return 0;
+	pthread_mutex_lock(&c->lock);
+	if (c->rc == 1 && rc != 2) {
+		c->rc = rc;
+		c->error = why;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return -1;
+}
+
+/* Two threads that write to one file wait for each other on most file systems,
+ * so files are cut only if there are fewer files than threads. */
+static int
+cut(struct crew *c, struct error *err)
+{
+	const struct pump_list *l = c->l;
+	const bool whole = l->count >= par_threads(l->par);
+	size_t cap = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		const uint64_t size = whole ? 0 : l->size(l->arg, i);
+		uint64_t begin = 0;
+
+		c->files[i].opened = 2;
+		pthread_mutex_init(&c->files[i].lock, NULL);
+		do {
+			if (!MEM_ROOM(c->pieces, c->count, cap))
+				return error_no_memory(err);
+			c->pieces[c->count++] = (struct piece){ i, begin };
+			c->files[i].pieces++;
+			begin += PUMP_PIECE;
+		} while (begin < size);
+	}
+	return 1;
+}
+
+int
+pump_each(const struct pump_list *l, struct error *err)
+{
+	struct crew c = { .l = l, .rc = 1, .lock = PTHREAD_MUTEX_INITIALIZER };
+	const unsigned threads = par_threads(l->par);
+	struct error why = ERROR_INIT;
+
+	c.files = mem_calloc(l->count + 1, sizeof(*c.files));
+	c.blocks = mem_calloc(threads, sizeof(*c.blocks));
+	if (c.files == NULL || c.blocks == NULL)
+		c.rc = error_no_memory(&c.error);
+	else
+		c.rc = cut(&c, &c.error);
+	if (c.rc == 1)
+		(void)par_for(l->par, c.count, 1, copy, &c, NULL);
+	for (size_t i = 0; c.rc != 1 && c.files != NULL && i < l->count; i++)
+		if (c.files[i].is_open)
+			(void)close_file(&c, i, -1, &why);
+	if (c.rc != 1)
+		error_pass(err, &c.error);
+	for (unsigned i = 0; c.blocks != NULL && i < threads; i++)
+		mem_free(c.blocks[i]);
+	mem_free(c.blocks);
+	mem_free(c.files);
+	mem_free(c.pieces);
+	return c.rc;
 }

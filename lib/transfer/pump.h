@@ -52,11 +52,6 @@ struct pump {
  */
 int pump_run(struct pump *p, struct error *why, struct error *err);
 
-/* For pump_each(): all bytes of the file are copied, and have this checksum.
- * Compare it, and with `holes` set the length.  Returns as pump_run(). */
-int pump_end(struct pump *p, uint32_t crc, bool holes, struct error *why,
-	     struct error *err);
-
 /* Bytes that a thread copies at a time. */
 #define PUMP_PIECE ((uint64_t)8 << 20)
 

@@ -31,25 +31,12 @@
 
 /* --- The engine --- */
 
-/* Use a quarter of the descriptors for files being written, and a quarter for
- * full files, of which each thread may be syncing one queue. */
-static void
-set_limits(struct put *p)
-{
-	struct rlimit limit = { .rlim_cur = 1024 };
-	size_t share = 0, each = 0;
-
-	(void)getrlimit(RLIMIT_NOFILE, &limit);
-	share = limit.rlim_cur == RLIM_INFINITY ? 1024 : limit.rlim_cur / 4;
-	each = share / par_threads(p->o.par);
-	p->open_max = share;
-	p->queue_max = each < 1 ? 1 : each < QUEUE_MAX ? each : QUEUE_MAX;
-}
-
 struct put *
 put_new(const struct put_options *o, struct error *err)
 {
 	struct put *p = mem_calloc(1, sizeof(*p));
+	struct rlimit limit = { .rlim_cur = 1024 };
+	size_t share = 0, each = 0;
 
 	if (p != NULL) {
 		p->o = *o;
@@ -59,7 +46,17 @@ put_new(const struct put_options *o, struct error *err)
 		pthread_mutex_init(&p->lock, NULL);
 		pthread_mutex_init(&p->syncing, NULL);
 		pthread_cond_init(&p->made, NULL);
-		set_limits(p);
+		/* Use a quarter of the descriptors for files being written, and
+		 * a quarter for full files, of which each thread may be syncing
+		 * one queue. */
+		(void)getrlimit(RLIMIT_NOFILE, &limit);
+		share = limit.rlim_cur == RLIM_INFINITY ? 1024
+							: limit.rlim_cur / 4;
+		each = share / par_threads(p->o.par);
+		p->open_max = share;
+		p->queue_max = each < 1		  ? 1
+			       : each < QUEUE_MAX ? each
+						  : QUEUE_MAX;
 	}
 	if (p == NULL || p->arena == NULL || p->by_path == NULL) {
 		error_no_memory(err);
@@ -154,22 +151,6 @@ open_temp(struct put_file *f, bool make, struct error *err)
 	return fd;
 }
 
-/* Create the temporary file and write its image. */
-static int
-make(struct put_file *f, struct error *err)
-{
-	const struct put_what *w = &f->what;
-	int fd = open_temp(f, true, err);
-
-	if (fd >= 0 && w->image_size > 0 &&
-	    io_pwrite(fd, w->path, w->image, w->image_size, 0, err) < 0) {
-		f->state = PUT_OPEN; /* put_free() has to remove it */
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 /* If too many files are open, close files that no thread is writing to.  The
  * caller holds the lock. */
 static void
@@ -189,8 +170,9 @@ close_idle(struct put *p)
 int
 put_open(struct put_file *f, struct error *err)
 {
+	const struct put_what *w = &f->what;
 	struct put *p = f->put;
-	bool first = false;
+	bool first = false, left = false;
 	int fd = -1;
 
 	pthread_mutex_lock(&p->lock);
@@ -201,14 +183,18 @@ put_open(struct put_file *f, struct error *err)
 		f->state = PUT_MAKING;
 		close_idle(p);
 		pthread_mutex_unlock(&p->lock);
-		fd = first ? make(f, err) : open_temp(f, false, err);
+		fd = open_temp(f, first, err);
+		if (fd >= 0 && first && w->image_size > 0 &&
+		    io_pwrite(fd, w->path, w->image, w->image_size, 0, err) <
+			    0) {
+			left = true; /* put_free() has to remove it */
+			close(fd);
+			fd = -1;
+		}
 		pthread_mutex_lock(&p->lock);
-		if (fd >= 0 || !first)
-			f->state = PUT_OPEN;
-		else if (f->state == PUT_MAKING)
-			f->state = PUT_LISTED;
+		f->state = fd >= 0 || !first || left ? PUT_OPEN : PUT_LISTED;
 		if (fd >= 0 && first)
-			f->written += f->what.image_size;
+			f->written += w->image_size;
 		f->fd = fd;
 		p->nopen += fd >= 0;
 		pthread_cond_broadcast(&p->made);
@@ -221,8 +207,11 @@ put_open(struct put_file *f, struct error *err)
 
 /* --- Full --- */
 
-/* Set the times, and mode and owner if they differ from those that the file was
- * created with. */
+/*
+ * Set the times, and mode and owner if they differ from those that the file was
+ * created with.  Then find the modification time that the file system stored:
+ * some keep whole seconds only.
+ */
 static int
 set_attributes(struct put_file *f, struct error *err)
 {
@@ -233,31 +222,24 @@ set_attributes(struct put_file *f, struct error *err)
 	struct stat st = { .st_mode = 0 };
 	int rc = 0;
 
-	if (w->attr == NULL && w->mode == 0)
+	if (w->attr != NULL || w->mode != 0) {
+		if (a->has_owner &&
+		    put_place_gave(f->put, f, f->fd, &st, err) < 0)
+			return -1;
+		rc = attr_apply(a, f->fd, w->path, f->place->owner, &st, &why);
+		if (put_applied(f->put, rc, &why, err) < 0)
+			return -1;
+	}
+	if (f->put->o.placed == NULL)
 		return 0;
-	if (a->has_owner && put_place_gave(f->put, f, f->fd, &st, err) < 0)
-		return -1;
-	rc = attr_apply(a, f->fd, w->path, f->place->owner, &st, &why);
-	return put_applied(f->put, rc, &why, err);
-}
-
-/* Find the modification time that the file system stored: some keep whole
- * seconds only. */
-static int
-note_time(struct put_file *f, struct error *err)
-{
-	const struct attr *a = f->what.attr;
-	struct stat st;
-
-	if (a != NULL && a->has_times &&
-	    (f->place->keeps_nsec || a->mtime.tv_nsec == 0)) {
+	if (a->has_times && (f->place->keeps_nsec || a->mtime.tv_nsec == 0)) {
 		f->mtime = a->mtime;
 		return 0;
 	}
 	if (fstat(f->fd, &st) < 0)
-		return error_sys(err, "%s: cannot stat", f->what.path);
+		return error_sys(err, "%s: cannot stat", w->path);
 	f->mtime = st.st_mtim;
-	if (a != NULL && a->has_times && a->mtime.tv_nsec % 1000 != 0 &&
+	if (a->has_times && a->mtime.tv_nsec % 1000 != 0 &&
 	    a->mtime.tv_nsec == st.st_mtim.tv_nsec)
 		f->place->keeps_nsec = true;
 	return 0;
@@ -303,31 +285,21 @@ close_file(struct put_file *f, struct error *err)
 	return rc < 0 ? error_sys(err, "%s: cannot close", f->what.path) : 0;
 }
 
-static int
-rename_temp(struct put_file *f, int dir, struct error *err)
-{
-	const char *path = f->what.path, *base = path_base(path);
-
-	if (f->place->is_new)
-		return 0;
-	errno = EBUSY;
-	if (f->put->o.unlocked && !put_place_has_ours(f, dir))
-		return error_sys(err, "%s: another process writes it", path);
-	if (temp_commit(dir, base) < 0)
-		return error_sys(err, "%s: cannot rename its file", path);
-	return 0;
-}
-
 /* Give a synced file its name. */
 static int
 place_file(struct put_file *f, struct error *err)
 {
 	struct put *p = f->put;
-	int dir = put_place_take(p, f->place, false, err), rc = -1;
+	const char *path = f->what.path;
+	int dir = put_place_take(p, f->place, false, err), rc = 0;
 
 	if (dir < 0 && dir != AT_FDCWD)
 		return -1;
-	rc = rename_temp(f, dir, err);
+	errno = EBUSY;
+	if (!f->place->is_new && p->o.unlocked && !put_place_has_ours(f, dir))
+		rc = error_sys(err, "%s: another process writes it", path);
+	else if (!f->place->is_new && temp_commit(dir, path_base(path)) < 0)
+		rc = error_sys(err, "%s: cannot rename its file", path);
 	put_place_give(p, f->place, dir);
 	if (rc < 0)
 		return -1;
@@ -367,8 +339,7 @@ fill_queue(struct put_file *f, struct error *err)
 	/* The file may end in a hole. */
 	if (f->holes && ftruncate(f->fd, (off_t)f->what.size) < 0)
 		return error_sys(err, "%s: cannot set its size", f->what.path);
-	if (set_attributes(f, err) < 0 ||
-	    (p->o.placed != NULL && note_time(f, err) < 0))
+	if (set_attributes(f, err) < 0)
 		return -1;
 	f->since = p->o.at_once ? clock_seconds() : 0;
 	pthread_mutex_lock(&p->lock);
@@ -448,15 +419,10 @@ put_settle(struct put *p, double seconds, struct error *err)
 
 /* --- In place --- */
 
-struct step {
-	struct put *p;
-	enum put_kind kind;
-};
-
 static int
 make_image(void *arg, size_t i, unsigned worker, struct error *err)
 {
-	struct put_file *f = ((struct step *)arg)->p->files[i];
+	struct put_file *f = ((struct put *)arg)->files[i];
 
 	(void)worker;
 	if (f->state != PUT_LISTED || f->what.image_size < f->what.size)
@@ -467,7 +433,7 @@ make_image(void *arg, size_t i, unsigned worker, struct error *err)
 static int
 sync_full(void *arg, size_t i, unsigned worker, struct error *err)
 {
-	struct put_file *f = ((struct step *)arg)->p->files[i];
+	struct put_file *f = ((struct put *)arg)->files[i];
 
 	(void)worker;
 	if (f->state == PUT_FULL && sync_file(f, err) < 0)
@@ -485,41 +451,34 @@ sync_full(void *arg, size_t i, unsigned worker, struct error *err)
 static int
 place_kind(void *arg, size_t i, unsigned worker, struct error *err)
 {
-	const struct step *s = arg;
-	struct put_file *f = s->p->files[i];
+	const struct put *p = arg;
+	struct put_file *f = p->files[i];
 
 	(void)worker;
-	return f->what.kind == s->kind && f->state == PUT_SYNCED
+	return f->what.kind == p->kind && f->state == PUT_SYNCED
 		       ? place_file(f, err)
 		       : 0;
-}
-
-static int
-ask_guard(struct put *p, struct error *err)
-{
-	for (size_t i = 0; i < p->count && !p->asked; i++)
-		p->asked = p->o.guard.fn != NULL &&
-			   (p->files[i]->what.replaces ||
-			    p->files[i]->what.kind == PUT_FILE);
-	return p->asked ? p->o.guard.fn(p->o.guard.arg, p, err) : 0;
 }
 
 int
 put_commit(struct put *p, struct error *err)
 {
-	struct step s = { .p = p };
 	struct par *par = p->o.par;
-	int rc = par_for(par, p->count, BATCH, make_image, &s, err);
+	int rc = par_for(par, p->count, BATCH, make_image, p, err);
 
 	if (rc == 0) {
 		(void)take_queue(p);
-		rc = par_for(par, p->count, BATCH, sync_full, &s, err);
+		rc = par_for(par, p->count, BATCH, sync_full, p, err);
 	}
-	if (rc == 0)
-		rc = ask_guard(p, err);
+	for (size_t i = 0; rc == 0 && i < p->count && !p->asked; i++)
+		p->asked = p->o.guard.fn != NULL &&
+			   (p->files[i]->what.replaces ||
+			    p->files[i]->what.kind == PUT_FILE);
+	if (rc == 0 && p->asked)
+		rc = p->o.guard.fn(p->o.guard.arg, p, err);
 	for (int k = 0; rc == 0 && k < PUT_KINDS; k++) {
-		s.kind = (enum put_kind)k;
-		rc = par_for(par, p->count, BATCH, place_kind, &s, err);
+		p->kind = (enum put_kind)k;
+		rc = par_for(par, p->count, BATCH, place_kind, p, err);
 		if (rc == 0)
 			rc = put_sync(p, par, err);
 		if (rc == 0)

@@ -73,8 +73,9 @@ struct put_file {
 
 struct put {
 	struct put_options o;
-	bool asked;  /* the guard */
-	bool failed; /* and since then not all files are in place */
+	enum put_kind kind; /* that put_commit() puts in place now */
+	bool asked;	    /* the guard */
+	bool failed;	    /* and since then not all files are in place */
 	struct arena *arena;
 	size_t count, cap;
 	struct put_file **files;

@@ -213,36 +213,31 @@ move_files(struct put *p, const struct put_place *place, int parent,
 	return rc;
 }
 
-static int
-name_new(struct put *p, struct put_place *place, struct error *err)
-{
-	const char *base = path_base(place->path);
-	int parent = put_place_take(p, place->up, false, err), rc = 0;
-
-	if (parent < 0 && parent != AT_FDCWD)
-		return -1;
-	if (temp_commit(parent, base) < 0)
-		rc = errno == ENOTEMPTY || errno == EEXIST || errno == EBUSY
-			     ? move_files(p, place, parent, base, err)
-			     : error_sys(err,
-					 "%s: cannot rename its temporary "
-					 "directory",
-					 place->path);
-	put_place_give(p, place->up, parent);
-	place->is_new = rc < 0;
-	place->made = rc == 0 && !place->replaces;
-	return rc;
-}
-
 int
 put_new_name(struct put *p, struct error *err)
 {
 	for (size_t i = 0; i < p->nplaces; i++) {
 		struct put_place *place = p->places[i];
+		const char *base = path_base(place->path);
+		int parent = -1, rc = 0;
 
 		if (!place->is_new || place->waiting > 0)
 			continue;
-		if (name_new(p, place, err) < 0)
+		parent = put_place_take(p, place->up, false, err);
+		if (parent < 0 && parent != AT_FDCWD)
+			return -1;
+		if (temp_commit(parent, base) < 0)
+			rc = errno == ENOTEMPTY || errno == EEXIST ||
+					     errno == EBUSY
+				     ? move_files(p, place, parent, base, err)
+				     : error_sys(err,
+						 "%s: cannot rename its "
+						 "temporary directory",
+						 place->path);
+		put_place_give(p, place->up, parent);
+		place->is_new = rc < 0;
+		place->made = rc == 0 && !place->replaces;
+		if (rc < 0)
 			return -1;
 		put_place_changed(p, place->up, 0);
 	}

@@ -25,30 +25,6 @@
 
 /* --- Lookup --- */
 
-static bool
-is_place(const struct put_place *place, int dirfd, const char *path, size_t len)
-{
-	return place->dirfd == dirfd && strlen(place->path) == len &&
-	       memcmp(place->path, path, len) == 0;
-}
-
-static struct put_place *
-add_place(struct put *p, int dirfd, const char *path, size_t len,
-	  struct error *err)
-{
-	struct put_place *place = arena_alloc(p->arena, 1, sizeof(*place));
-	char *own = arena_strndup(p->arena, path, len);
-
-	if (place == NULL || own == NULL ||
-	    !MEM_ROOM(p->places, p->nplaces, p->places_cap)) {
-		error_no_memory(err);
-		return NULL;
-	}
-	*place = (struct put_place){ .dirfd = dirfd, .path = own, .fd = -1 };
-	p->places[p->nplaces++] = place;
-	return place;
-}
-
 /* Find or add the directory given by the first `len` bytes of `path`, with all
  * its parents. */
 static struct put_place *
@@ -56,22 +32,28 @@ find_place(struct put *p, int dirfd, const char *path, size_t len,
 	   struct error *err)
 {
 	struct put_place *place = NULL;
+	const char *own = NULL;
 	const char *key =
 		arena_printf(p->arena, "%d:%.*s", dirfd, (int)len, path);
 	size_t at = key == NULL ? MAP_NONE : map_get(p->by_path, key);
 
 	if (at != MAP_NONE)
 		return p->places[at];
-	if (key == NULL || map_put(p->by_path, key, p->nplaces) < 0) {
+	place = arena_alloc(p->arena, 1, sizeof(*place));
+	own = arena_strndup(p->arena, path, len);
+	if (key == NULL || place == NULL || own == NULL ||
+	    !MEM_ROOM(p->places, p->nplaces, p->places_cap) ||
+	    map_put(p->by_path, key, p->nplaces) < 0) {
 		error_no_memory(err);
 		return NULL;
 	}
-	place = add_place(p, dirfd, path, len, err);
-	if (place != NULL && len == 0)
+	*place = (struct put_place){ .dirfd = dirfd, .path = own, .fd = -1 };
+	p->places[p->nplaces++] = place;
+	if (len == 0) {
 		place->owner =
 			p->o.owner != NULL ? *p->o.owner : create_owner(dirfd);
-	if (place == NULL || len == 0)
 		return place;
+	}
 	while (len > 0 && path[len - 1] != '/')
 		len--;
 	place->up = find_place(p, dirfd, path, len > 0 ? len - 1 : 0, err);
@@ -92,36 +74,20 @@ put_place(struct put *p, int dirfd, const char *path, struct error *err)
 	/* Consecutive files usually share their directory. */
 	if (p->count > 0)
 		last = p->files[p->count - 1]->place;
-	if (last != NULL && is_place(last, dirfd, path, len))
+	if (last != NULL && last->dirfd == dirfd && strlen(last->path) == len &&
+	    memcmp(last->path, path, len) == 0)
 		return last;
 	return find_place(p, dirfd, path, len, err);
 }
 
 /* --- Open --- */
 
-/* Create the directory and its parents.  Each is then opened by its whole path,
- * as a link below the root may point to a neighbour of its parent. */
-static int
-make_dir(struct put *p, struct put_place *place, struct error *err)
-{
-	int up = put_place_take(p, place->up, true, err), rc = 0;
-
-	if (up < 0 && up != AT_FDCWD)
-		return -1;
-	if (create_dir(up, path_base(place->path), 0777, place->owner) == 0)
-		place->made = true;
-	else if (errno != EEXIST)
-		rc = error_sys(err, "%s: cannot make", place->path);
-	put_place_give(p, place->up, up);
-	return rc;
-}
-
 int
 put_place_take(struct put *p, struct put_place *place, bool make,
 	       struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int fd = -1;
+	int fd = -1, up = -1;
 
 	if (place->path[0] == '\0')
 		return place->dirfd;
@@ -136,8 +102,20 @@ put_place_take(struct put *p, struct put_place *place, bool make,
 	/* For reading, so that it can also be synced. */
 	fd = path_open_dir(place->dirfd, place->path, &why);
 	if (fd < 0 && make && why.kind == ERROR_ABSENT) {
+		/* Make its parents, too.  Each is then opened by its whole
+		 * path, as a link below the root may point to a neighbour of
+		 * its parent. */
 		error_clear(&why);
-		if (make_dir(p, place, &why) == 0)
+		up = put_place_take(p, place->up, true, &why);
+	}
+	if (up >= 0 || up == AT_FDCWD) {
+		if (create_dir(up, path_base(place->path), 0777,
+			       place->owner) == 0)
+			place->made = true;
+		else if (errno != EEXIST)
+			error_sys(&why, "%s: cannot make", place->path);
+		put_place_give(p, place->up, up);
+		if (why.kind == ERROR_NONE)
 			fd = path_open_dir(place->dirfd, place->path, &why);
 	}
 	pthread_mutex_lock(&p->lock);
@@ -204,20 +182,6 @@ put_place_changed(struct put *p, struct put_place *place, size_t placed)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Is the directory gone now? */
-static bool
-remove_dir(struct put *p, struct put_place *place)
-{
-	int up = put_place_take(p, place->up, false, NULL);
-	bool gone = false;
-
-	if (up < 0 && up != AT_FDCWD)
-		return false;
-	gone = unlinkat(up, path_base(place->path), AT_REMOVEDIR) == 0;
-	put_place_give(p, place->up, up);
-	return gone;
-}
-
 void
 put_place_remove(struct put *p)
 {
@@ -225,7 +189,17 @@ put_place_remove(struct put *p)
 		struct put_place *place = p->places[i];
 
 		/* The last of several removes their parent. */
-		while (place != NULL && place->made && remove_dir(p, place)) {
+		while (place != NULL && place->made) {
+			const char *base = path_base(place->path);
+			int up = put_place_take(p, place->up, false, NULL);
+			bool gone = false;
+
+			if (up >= 0 || up == AT_FDCWD) {
+				gone = unlinkat(up, base, AT_REMOVEDIR) == 0;
+				put_place_give(p, place->up, up);
+			}
+			if (!gone)
+				break;
 			place->made = false;
 			place = place->up;
 		}

@@ -95,15 +95,6 @@ copy(struct run *r, struct stripe_worker *w, uint64_t off, size_t len,
 	return stripe_write(r->to, w->out, off, w->block, len, err);
 }
 
-/* How many of the `len` bytes at `off` lie in the same part or gap. */
-static size_t
-run_at(const struct stripe *s, uint64_t off, size_t len)
-{
-	uint64_t cut = stripe_cut(s, off);
-
-	return cut - off < len ? (size_t)(cut - off) : len;
-}
-
 /*
  * Copy a block by parts, so that damage in one part does not affect the others.
  * First by parts of `from`: a read over two parts that fails in the second
@@ -114,6 +105,7 @@ static int
 copy_readable(struct run *r, struct stripe_worker *w, const struct stripe *by,
 	      uint64_t off, size_t len, struct error *err)
 {
+	uint64_t end = 0;
 	size_t n = 0;
 
 	for (; len > 0; off += n, len -= n) {
@@ -121,7 +113,9 @@ copy_readable(struct run *r, struct stripe_worker *w, const struct stripe *by,
 		bool was_read = false;
 		int rc = 0;
 
-		n = run_at(by, off, len);
+		/* The bytes in the same part or gap. */
+		end = stripe_cut(by, off);
+		n = end - off < len ? (size_t)(end - off) : len;
 		rc = copy(r, w, off, n, &was_read, &why);
 		if (rc < 0 && !was_read)
 			rc = by == r->from
@@ -136,37 +130,31 @@ copy_readable(struct run *r, struct stripe_worker *w, const struct stripe *by,
 	return 0;
 }
 
-static int
-copy_block(struct run *r, struct stripe_worker *w, uint64_t off, size_t len,
-	   struct error *err)
-{
-	bool was_read = false;
-
-	if (work_go_on(r->o->work, err) < 0)
-		return -1;
-	if ((r->o->unreadable != NULL
-		     ? copy_readable(r, w, r->from, off, len, err)
-		     : copy(r, w, off, len, &was_read, err)) < 0)
-		return -1;
-	if (r->o->work != NULL)
-		progress_add(r->o->work->progress, len);
-	return 0;
-}
-
 /* Copy stretches until none is left: the work of one thread. */
 static int
 copy_stretches(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct run *r = arg;
+	const struct work *work = r->o->work;
 	struct stripe_worker *w = &r->workers[worker];
-	uint64_t off = 0, end = 0, to = 0;
+	uint64_t off = 0, end = 0;
+	size_t n = 0;
 
 	(void)i;
 	while (take(r, &off, &end)) {
-		for (; off < end; off = to) {
-			to = off - off % r->block + r->block;
-			to = to < end ? to : end;
-			if (copy_block(r, w, off, (size_t)(to - off), err) == 0)
+		for (; off < end; off += n) {
+			const uint64_t to = off - off % r->block + r->block;
+			bool was_read = false;
+			int rc = work_go_on(work, err);
+
+			n = (size_t)((to < end ? to : end) - off);
+			if (rc == 0 && r->o->unreadable != NULL)
+				rc = copy_readable(r, w, r->from, off, n, err);
+			else if (rc == 0)
+				rc = copy(r, w, off, n, &was_read, err);
+			if (rc == 0 && work != NULL)
+				progress_add(work->progress, n);
+			if (rc == 0)
 				continue;
 			pthread_mutex_lock(&r->lock);
 			r->failed = true;
@@ -178,17 +166,6 @@ copy_stretches(void *arg, size_t i, unsigned worker, struct error *err)
 }
 
 /* --- Run --- */
-
-/* A descriptor on one of the file systems, to choose the number of threads; -1:
- * only memory. */
-static int
-any_dir(const struct stripe *from, const struct stripe *to)
-{
-	if (from->nparts > 0 && from->parts[0].path != NULL)
-		return from->parts[0].dirfd;
-	return to->nparts > 0 && to->parts[0].path != NULL ? to->parts[0].dirfd
-							   : -1;
-}
 
 int
 transfer(const struct stripe *from, const struct stripe *to, uint64_t len,
@@ -204,11 +181,18 @@ transfer(const struct stripe *from, const struct stripe *to, uint64_t len,
 		.o = o,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
-	struct par *par = work_waiting(o->work, any_dir(from, r.to));
-	const unsigned n = par_threads(par);
 	const uint64_t memory = o->work != NULL ? o->work->memory : 0;
-	int rc = -1;
+	struct par *par = NULL;
+	unsigned n = 0;
+	int dir = -1, rc = -1;
 
+	/* One of the file systems decides the number of threads. */
+	if (from->nparts > 0 && from->parts[0].path != NULL)
+		dir = from->parts[0].dirfd;
+	else if (r.to->nparts > 0 && r.to->parts[0].path != NULL)
+		dir = r.to->parts[0].dirfd;
+	par = work_waiting(o->work, dir);
+	n = par_threads(par);
 	while (memory > 0 && r.block > TRANSFER_BLOCK_MIN &&
 	       r.block > memory / n)
 		r.block /= 2;

@@ -101,8 +101,7 @@ begin(struct run *run)
 	node = groups_find(&run->groups, GROUPS_NODE);
 	run->nodes = node->count;
 	if (groups_team(node, &run->world, run->arena, &run->node, &err) < 0 ||
-	    stores_make(&run->stores, run, &err) < 0 ||
-	    levels_make(&run->levels, run, &err) < 0 ||
+	    stores_make(run, &err) < 0 || levels_make(run, &err) < 0 ||
 	    held_open(run, &run->held, &err) < 0)
 		fail(run, &err);
 }
