@@ -73,58 +73,48 @@ above(const char *path, int n, struct arena *a)
 	return copy;
 }
 
-/* Classify a directory by its real path, because "." and links do not show
- * their names. */
-static int
-judge_dir(const char *path, const char *real, struct arena *a,
-	  struct locate_place *out, struct error *err)
-{
-	const char *base = path_base(real);
-	const char *parent = above(real, 1, a);
-
-	if (parent == NULL)
-		return error_no_memory(err);
-	out->id = dataset_dir_id(base);
-	out->kind = LOCATE_OTHER;
-	if (out->id >= 0 && str_eq(path_base(parent), ".scr")) {
-		out->kind = LOCATE_DATASET;
-		out->prefix = above(real, 2, a);
-	} else if (str_eq(base, ".scr")) {
-		/* The .scr of a prefix, or that of a dataset in a cache. */
-		out->id = dataset_dir_id(path_base(parent));
-		out->kind = out->id >= 0 && has_metadata(parent, ".scr")
-				    ? LOCATE_CACHE
-				    : LOCATE_PREFIX;
-		out->prefix = parent;
-	} else if (out->id >= 0 && is_dir(path, ".scr")) {
-		out->kind = LOCATE_CACHE;
-		out->prefix = arena_strdup(a, path);
-	} else if (is_dir(path, ".scr")) {
-		out->kind = LOCATE_PREFIX;
-		out->prefix = arena_strdup(a, path);
-	}
-	if (out->kind != LOCATE_OTHER && out->prefix == NULL)
-		return error_no_memory(err);
-	return 0;
-}
-
 int
 locate_path(const char *path, struct arena *a, struct locate_place *out,
 	    struct error *err)
 {
 	struct buf real = BUF_INIT;
+	const char *base = NULL, *parent = NULL;
 	struct stat st;
-	int rc = -1;
 
 	*out = (struct locate_place){ .kind = LOCATE_FILE, .id = -1 };
 	if (dir_stat(AT_FDCWD, path, &st, 0) < 0)
 		return error_sys(err, "%s: cannot look", path);
 	if (!S_ISDIR(st.st_mode))
 		return 0;
-	if (path_real(path, &real, err) == 0)
-		rc = judge_dir(path, real.data, a, out, err);
+	/* By its real path, because "." and links do not show their names. */
+	if (path_real(path, &real, err) < 0) {
+		buf_free(&real);
+		return -1;
+	}
+	base = path_base(real.data);
+	parent = above(real.data, 1, a);
+	out->id = dataset_dir_id(base);
+	out->kind = LOCATE_OTHER;
+	if (parent != NULL && out->id >= 0 &&
+	    str_eq(path_base(parent), ".scr")) {
+		out->kind = LOCATE_DATASET;
+		out->prefix = above(real.data, 2, a);
+	} else if (parent != NULL && str_eq(base, ".scr")) {
+		/* The .scr of a prefix, or that of a dataset in a cache. */
+		out->id = dataset_dir_id(path_base(parent));
+		out->kind = out->id >= 0 && has_metadata(parent, ".scr")
+				    ? LOCATE_CACHE
+				    : LOCATE_PREFIX;
+		out->prefix = parent;
+	} else if (is_dir(path, ".scr")) {
+		out->kind = out->id >= 0 ? LOCATE_CACHE : LOCATE_PREFIX;
+		out->prefix = arena_strdup(a, path);
+	}
 	buf_free(&real);
-	return rc;
+	if (parent == NULL ||
+	    (out->kind != LOCATE_OTHER && out->prefix == NULL))
+		return error_no_memory(err);
+	return 0;
 }
 
 /* --- Caches --- */
@@ -146,55 +136,37 @@ locate_caches_fini(struct locate_caches *c)
 	*c = (struct locate_caches){ .arena = NULL };
 }
 
-/* Return the name of the job's directory, which contains that of the dataset or
- * the node. */
-static const char *
-job_name(const char *dir, struct arena *a)
+/* Add the directory to the group of its dataset and job.  That of the job
+ * contains that of the dataset or the node. */
+static int
+add_dir(struct locate_caches *c, int64_t id, const char *dir, struct error *err)
 {
+	const char *copy = arena_strdup(c->arena, dir), *job = NULL;
 	struct buf real = BUF_INIT;
-	const char *job = NULL, *parent = NULL;
-
-	if (path_real(dir, &real, NULL) == 0)
-		parent = above(real.data, 1, a);
-	if (parent != NULL && str_starts(path_base(parent), "node."))
-		parent = above(parent, 1, a);
-	if (parent != NULL)
-		job = path_base(parent);
-	buf_free(&real);
-	return job;
-}
-
-static struct locate_group *
-group_for(struct locate_caches *c, int64_t id, const char *job)
-{
+	struct locate_group *g = NULL;
 	size_t i = 0;
 
+	if (path_real(dir, &real, NULL) == 0)
+		job = above(real.data, 1, c->arena);
+	buf_free(&real);
+	if (job != NULL && str_starts(path_base(job), "node."))
+		job = above(job, 1, c->arena);
+	if (copy == NULL || job == NULL)
+		return error_no_memory(err);
+	job = path_base(job);
 	while (i < c->count && (c->groups[i].id < id ||
 				(c->groups[i].id == id &&
 				 str_natural(c->groups[i].job, job) < 0)))
 		i++;
-	if (i < c->count && c->groups[i].id == id &&
-	    str_eq(c->groups[i].job, job))
-		return &c->groups[i];
-	if (!MEM_ROOM(c->groups, c->count, c->cap))
-		return NULL;
-	memmove(&c->groups[i + 1], &c->groups[i],
-		(c->count++ - i) * sizeof(*c->groups));
-	c->groups[i] = (struct locate_group){ .id = id, .job = job };
-	return &c->groups[i];
-}
-
-static int
-add_dir(struct locate_caches *c, int64_t id, const char *dir, struct error *err)
-{
-	const char *copy = arena_strdup(c->arena, dir);
-	const char *job = job_name(dir, c->arena);
-	struct locate_group *g = NULL;
-
-	if (copy != NULL && job != NULL)
-		g = group_for(c, id, job);
-	if (g == NULL)
-		return error_no_memory(err);
+	if (i == c->count || c->groups[i].id != id ||
+	    !str_eq(c->groups[i].job, job)) {
+		if (!MEM_ROOM(c->groups, c->count, c->cap))
+			return error_no_memory(err);
+		memmove(&c->groups[i + 1], &c->groups[i],
+			(c->count++ - i) * sizeof(*c->groups));
+		c->groups[i] = (struct locate_group){ .id = id, .job = job };
+	}
+	g = &c->groups[i];
 	if (!MEM_ROOM(g->dirs, g->ndirs, g->cap))
 		return error_no_memory(err);
 	g->dirs[g->ndirs++] = copy;

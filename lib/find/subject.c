@@ -162,17 +162,6 @@ subject_find(struct subject *s, const char *prefix, const char *const *args,
 
 /* --- Redundancy files on the command line --- */
 
-/* Shorten `dir` to the nearest directory that contains `name`. */
-static void
-cut_dir(char *dir, const char *name)
-{
-	while (dir[0] != '\0' && path_below(name, dir) == NULL) {
-		char *slash = strrchr(dir, '/');
-
-		*(slash != NULL ? slash : dir) = '\0';
-	}
-}
-
 /* Normalize the names.  *outside is set if one is not below the working
  * directory. */
 static int
@@ -216,8 +205,12 @@ split_names(struct subject *s, bool outside, struct error *err)
 		return error_no_memory(err);
 	slash = strrchr(dir, '/');
 	*(slash != NULL ? slash : dir) = '\0';
+	/* Shorten it to the nearest one that contains each name. */
 	for (size_t i = 0; i < s->nnames; i++)
-		cut_dir(dir, s->names[i]);
+		while (dir[0] != '\0' && path_below(s->names[i], dir) == NULL) {
+			slash = strrchr(dir, '/');
+			*(slash != NULL ? slash : dir) = '\0';
+		}
 	if (dir[0] == '\0')
 		return error_set(err, ERROR_USAGE,
 				 "%s and %s: not in one directory", s->names[0],
@@ -226,13 +219,6 @@ split_names(struct subject *s, bool outside, struct error *err)
 		s->names[i] = path_below(s->names[i], dir);
 	s->dir = dir;
 	return 0;
-}
-
-/* Is the first word "map" or a type, rather than a file? */
-static bool
-is_word(const char *text)
-{
-	return str_eq(text, "map") || redset_type_of_word(text) != REDSET_TYPES;
 }
 
 int
@@ -245,7 +231,9 @@ subject_find_files(struct subject *s, const char *prefix, enum redset_type type,
 	if (subject_init(s, err) < 0)
 		return -1;
 	s->kind = SUBJECT_FILES;
-	if (count > 0 && is_word(args[0])) {
+	/* "map" or a type, rather than a file. */
+	if (count > 0 && (str_eq(args[0], "map") ||
+			  redset_type_of_word(args[0]) != REDSET_TYPES)) {
 		s->map = str_eq(args[0], "map");
 		args++;
 		count--;

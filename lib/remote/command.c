@@ -60,25 +60,17 @@
 
 /* --- Quoting --- */
 
-/* Does the word need no quotes?  These characters are not special in any
- * shell. */
-static bool
-is_plain(const char *s)
+/* Append one word, quoted if need be.  The plain characters are not special in
+ * any shell.  Inside single quotes only these three characters are special in
+ * some shell; outside, a backslash escapes them in all shells. */
+static void
+quoted(struct buf *b, const char *s)
 {
 	static const char plain[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 		"0123456789_./:,+-@";
 
-	return s[0] != '\0' && s[strspn(s, plain)] == '\0';
-}
-
-/* Append one word, quoted.  Inside single quotes only these three characters
- * are special in some shell; outside, a backslash escapes them in all
- * shells. */
-static void
-quoted(struct buf *b, const char *s)
-{
-	if (is_plain(s)) {
+	if (s[0] != '\0' && s[strspn(s, plain)] == '\0') {
 		buf_add_str(b, s);
 		return;
 	}
@@ -95,28 +87,13 @@ quoted(struct buf *b, const char *s)
 	buf_add_char(b, '\'');
 }
 
-/* Double each '%': pdsh replaces %h and the like by names. */
-static const char *
-percents(struct arena *a, const char *s)
-{
-	size_t n = 0;
-	char *to = NULL, *p = NULL;
-
-	for (const char *q = s; *q != '\0'; q++)
-		n += *q == '%';
-	p = to = arena_alloc(a, strlen(s) + n + 1, 1);
-	for (; p != NULL && *s != '\0'; *p++ = *s++)
-		if (*s == '%')
-			*p++ = '%';
-	return to;
-}
-
 /* --- Preparing --- */
 
+/* The command as one line for a login shell. */
 static int
 make_line(struct remote_run *run, struct remote_way *way)
 {
-	struct buf b = BUF_INIT;
+	struct buf b = BUF_INIT, line = BUF_INIT;
 
 	buf_add_str(&b, "exec /bin/sh -c ");
 	quoted(&b, SCRIPT);
@@ -126,21 +103,17 @@ make_line(struct remote_run *run, struct remote_way *way)
 		buf_add_char(&b, ' ');
 		quoted(&b, run->argv[i]);
 	}
-	if (!b.failed)
-		way->line = way->kind == REMOTE_PDSH
-				    ? percents(run->arena, b.data)
-				    : arena_strndup(run->arena, b.data, b.len);
+	/* Double each '%': pdsh replaces %h and the like by names. */
+	for (size_t i = 0; !b.failed && i < b.len; i++) {
+		buf_add_char(&line, b.data[i]);
+		if (way->kind == REMOTE_PDSH && b.data[i] == '%')
+			buf_add_char(&line, '%');
+	}
+	if (!b.failed && !line.failed)
+		way->line = arena_strndup(run->arena, line.data, line.len);
 	buf_free(&b);
+	buf_free(&line);
 	return way->line != NULL ? 0 : -1;
-}
-
-static bool
-begins_with_any(const char *text, const char *const *words)
-{
-	for (; *words != NULL; words++)
-		if (str_starts(text, *words))
-			return true;
-	return false;
 }
 
 char **
@@ -154,25 +127,16 @@ remote_environment(struct arena *a, const char *const *without, char *more)
 	to = arena_alloc(a, n + 2, sizeof(*to));
 	if (to == NULL || more == NULL)
 		return NULL;
-	for (size_t i = 0; i < n; i++)
-		if (!begins_with_any(environ[i], without))
+	for (size_t i = 0; i < n; i++) {
+		bool stays = true;
+
+		for (const char *const *w = without; *w != NULL; w++)
+			stays = stays && !str_starts(environ[i], *w);
+		if (stays)
 			to[count++] = environ[i];
+	}
 	to[count] = more;
 	return to;
-}
-
-/* Our environment plus the ssh options, in a variable that pdsh reads. */
-static int
-make_env(struct remote_run *run, struct remote_way *way)
-{
-	static const char *const without[] = { PDSH_SSH_VARIABLE "=", NULL };
-	const char *had = getenv(PDSH_SSH_VARIABLE);
-
-	way->env = remote_environment(
-		run->arena, without,
-		arena_printf(run->arena, "%s=%s%s%s", PDSH_SSH_VARIABLE,
-			     had ? had : "", had ? " " : "", PDSH_SSH));
-	return way->env != NULL ? 0 : -1;
 }
 
 static int
@@ -205,13 +169,15 @@ int
 remote_command_init(struct remote_run *run, struct remote_way *way,
 		    struct error *err)
 {
+	static const char *const without[] = { PDSH_SSH_VARIABLE "=", NULL };
+	const char *had = getenv(PDSH_SSH_VARIABLE);
+	uint64_t random = 0;
+
 	if (find_programs(run, way, err) < 0)
 		return -1;
 	if (way->kind == REMOTE_LOCAL)
 		way->env = run->o->env;
 	if (run->token[0] == '\0') {
-		uint64_t random = 0;
-
 		/* A random marker, which no command prints by chance. */
 		if (getrandom(&random, sizeof(random), GRND_NONBLOCK) !=
 		    sizeof(random))
@@ -220,11 +186,17 @@ remote_command_init(struct remote_run *run, struct remote_way *way,
 		snprintf(run->token, REMOTE_TOKEN,
 			 "@scr-%016llx:", (unsigned long long)random);
 	}
-	if (make_line(run, way) < 0 ||
-	    (way->kind == REMOTE_PDSH && way->inner == NULL &&
-	     make_env(run, way) < 0))
+	if (make_line(run, way) < 0)
 		return error_no_memory(err);
-	return 0;
+	if (way->kind != REMOTE_PDSH || way->inner != NULL)
+		return 0;
+	/* Our environment plus the ssh options, in a variable that pdsh
+	 * reads. */
+	way->env = remote_environment(
+		run->arena, without,
+		arena_printf(run->arena, "%s=%s%s%s", PDSH_SSH_VARIABLE,
+			     had ? had : "", had ? " " : "", PDSH_SSH));
+	return way->env != NULL ? 0 : error_no_memory(err);
 }
 
 /* --- Command lines --- */
@@ -403,18 +375,6 @@ remote_command_argv(const struct remote_run *run, const struct remote_proc *p)
 	return w.bad ? NULL : w.list;
 }
 
-/* Does `name` contain a number with more leading zeros than pdsh keeps? */
-static bool
-many_zeros(const char *name)
-{
-	for (size_t n = 0; *name != '\0'; name += n > 0 ? n : 1) {
-		n = strspn(name, "0123456789");
-		if (*name == '0' && n > PDSH_DIGITS)
-			return true;
-	}
-	return false;
-}
-
 const char *
 remote_command_objection(const struct remote_run *run,
 			 const struct remote_way *way, const char *name)
@@ -423,6 +383,7 @@ remote_command_objection(const struct remote_run *run,
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 		"0123456789_.:%+-";
 	const size_t len = strlen(name);
+	size_t n = 0;
 
 	if (way->kind == REMOTE_LOCAL)
 		return NULL;
@@ -433,8 +394,12 @@ remote_command_objection(const struct remote_run *run,
 	 * substitution.  In mpiexec ':' precedes a count. */
 	if (way->kind == REMOTE_PDSH && strpbrk(name, ":%") != NULL)
 		return "pdsh takes no names with ':' or '%'";
-	if (way->kind == REMOTE_PDSH && many_zeros(name))
-		return "pdsh takes no names with so many zeros";
+	for (const char *p = name; way->kind == REMOTE_PDSH && *p != '\0';
+	     p += n > 0 ? n : 1) {
+		n = strspn(p, "0123456789");
+		if (*p == '0' && n > PDSH_DIGITS)
+			return "pdsh takes no names with so many zeros";
+	}
 	if (way->kind == REMOTE_MPIEXEC && strchr(name, ':') != NULL)
 		return "mpiexec takes no names with ':'";
 	if (way->kind == REMOTE_FLUX && map_get(run->ranks, name) == MAP_NONE)

@@ -172,23 +172,13 @@ remember(struct remote_run *run, struct remote_node *n, const char *text,
 		run->failed = true;
 }
 
-/* The command ended: parse its exit status after the marker. */
-static void
-take_status(struct remote_run *run, struct remote_node *n, const char *digits)
-{
-	int status = 0;
-
-	for (int i = 0; i < 3 && digits[i] >= '0' && digits[i] <= '9'; i++)
-		status = status * 10 + (digits[i] - '0');
-	remote_node_end(run, n, REMOTE_DONE, status, NULL);
-}
-
 void
 remote_node_out(struct remote_run *run, struct remote_node *n, char *text,
 		size_t len, bool whole)
 {
 	const size_t token = strlen(run->token);
 	char *mark = NULL;
+	int status = 0;
 
 	if (n->phase == REMOTE_ENDED)
 		return;
@@ -220,8 +210,13 @@ remote_node_out(struct remote_run *run, struct remote_node *n, char *text,
 			run->o->line(run->o->arg, (size_t)(n - run->nodes),
 				     text);
 	}
-	if (mark != NULL)
-		take_status(run, n, mark + token);
+	if (mark == NULL)
+		return;
+	/* The command ended: its exit status follows the marker. */
+	mark += token;
+	for (int i = 0; i < 3 && mark[i] >= '0' && mark[i] <= '9'; i++)
+		status = status * 10 + (mark[i] - '0');
+	remote_node_end(run, n, REMOTE_DONE, status, NULL);
 }
 
 void

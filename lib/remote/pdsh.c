@@ -96,31 +96,11 @@ remote_pdsh_out(struct remote_run *run, struct remote_proc *p, char *text,
 	remote_node_out(run, n, text, len, whole);
 }
 
-/* Parse a message of pdsh itself: the result of a node (returned, with *words),
- * or the reason why pdsh failed. */
-static struct remote_node *
-pdsh_says(struct remote_run *run, struct remote_proc *p, char *text, size_t len,
-	  const char **words)
-{
-	char *behind = memmem(text, len, ": ", 2);
-	struct remote_node *n = NULL;
-
-	if (behind != NULL) {
-		len -= (size_t)(behind + 2 - text);
-		text = behind + 2;
-		n = owner(run, p, &text, &len);
-	}
-	if (n == NULL)
-		remember(run, p, text, len);
-	*words = text;
-	return n;
-}
-
 struct remote_node *
 remote_pdsh_err(struct remote_run *run, struct remote_proc *p, char *text,
 		size_t len, bool whole, const char **words)
 {
-	char *own = memmem(text, len, "pdsh@", 5);
+	char *own = memmem(text, len, "pdsh@", 5), *behind = NULL;
 	size_t before = own != NULL ? (size_t)(own - text) : len;
 	size_t rest = len - before;
 	struct remote_node *n = NULL;
@@ -134,5 +114,19 @@ remote_pdsh_err(struct remote_run *run, struct remote_proc *p, char *text,
 		else
 			remember(run, p, text, before);
 	}
-	return own != NULL ? pdsh_says(run, p, own, rest, words) : NULL;
+	if (own == NULL)
+		return NULL;
+	/* A message of pdsh itself: the result of a node, or the reason why
+	 * pdsh failed. */
+	n = NULL;
+	behind = memmem(own, rest, ": ", 2);
+	if (behind != NULL) {
+		rest -= (size_t)(behind + 2 - own);
+		own = behind + 2;
+		n = owner(run, p, &own, &rest);
+	}
+	if (n == NULL)
+		remember(run, p, own, rest);
+	*words = own;
+	return n;
 }

@@ -115,69 +115,53 @@ make_pipe(int fds[2])
 	return -1;
 }
 
-static int
-set_files(posix_spawn_file_actions_t *files, int out, int err)
-{
-	int rc = posix_spawn_file_actions_addopen(files, STDIN_FILENO,
-						  "/dev/null", O_RDONLY, 0);
-
-	if (rc == 0)
-		rc = posix_spawn_file_actions_adddup2(files, out,
-						      STDOUT_FILENO);
-	if (rc == 0)
-		rc = posix_spawn_file_actions_adddup2(files, err,
-						      STDERR_FILENO);
-#if LIBC_GLIBC(2, 34)
-	/* Do not pass our callers' descriptors to hundreds of children. */
-	if (rc == 0)
-		rc = posix_spawn_file_actions_addclosefrom_np(
-			files, STDERR_FILENO + 1);
-#endif
-	return rc;
-}
-
-/* Give the child its own process group, and unblock and reset the signals that
- * end a process. */
-static int
-set_attributes(posix_spawnattr_t *attr)
-{
-	sigset_t none, usual;
-	int rc = 0;
-
-	sigemptyset(&none);
-	sigemptyset(&usual);
-	sigaddset(&usual, SIGPIPE);
-	sigaddset(&usual, SIGTERM);
-	sigaddset(&usual, SIGCHLD);
-	rc = posix_spawnattr_setsigmask(attr, &none);
-	if (rc == 0)
-		rc = posix_spawnattr_setsigdefault(attr, &usual);
-	if (rc == 0)
-		rc = posix_spawnattr_setpgroup(attr, 0);
-	if (rc == 0)
-		rc = posix_spawnattr_setflags(
-			attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-				      POSIX_SPAWN_SETSIGDEF);
-	return rc;
-}
-
+/*
+ * The child reads nothing, and gets its own process group.  Signals that end a
+ * process are unblocked and reset.  Our callers' descriptors are not passed to
+ * hundreds of children.
+ */
 static int
 spawn(struct remote_proc *p, const char **argv, int out, int err)
 {
 	char **env = p->way->env != NULL ? p->way->env : environ;
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
-	int rc = 0;
+	sigset_t none, usual;
+	int rc = posix_spawn_file_actions_init(&files);
 
-	rc = posix_spawn_file_actions_init(&files);
 	if (rc != 0)
 		return rc;
 	rc = posix_spawnattr_init(&attr);
 	if (rc != 0)
 		goto out_files;
-	rc = set_files(&files, out, err);
+	rc = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null",
+					      O_RDONLY, 0);
 	if (rc == 0)
-		rc = set_attributes(&attr);
+		rc = posix_spawn_file_actions_adddup2(&files, out,
+						      STDOUT_FILENO);
+	if (rc == 0)
+		rc = posix_spawn_file_actions_adddup2(&files, err,
+						      STDERR_FILENO);
+#if LIBC_GLIBC(2, 34)
+	if (rc == 0)
+		rc = posix_spawn_file_actions_addclosefrom_np(
+			&files, STDERR_FILENO + 1);
+#endif
+	sigemptyset(&none);
+	sigemptyset(&usual);
+	sigaddset(&usual, SIGPIPE);
+	sigaddset(&usual, SIGTERM);
+	sigaddset(&usual, SIGCHLD);
+	if (rc == 0)
+		rc = posix_spawnattr_setsigmask(&attr, &none);
+	if (rc == 0)
+		rc = posix_spawnattr_setsigdefault(&attr, &usual);
+	if (rc == 0)
+		rc = posix_spawnattr_setpgroup(&attr, 0);
+	if (rc == 0)
+		rc = posix_spawnattr_setflags(
+			&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+				       POSIX_SPAWN_SETSIGDEF);
 	if (rc == 0)
 		rc = posix_spawnp(&p->pid, argv[0], &files, &attr,
 				  (char *const *)argv, env);
@@ -238,39 +222,30 @@ out:
 static void read_stream(struct remote_run *run, struct remote_proc *p,
 			struct remote_stream *s, int times);
 
-/* Handle a line of pdsh's stderr. */
-static void
-give_pdsh(struct remote_run *run, struct remote_proc *p, char *text, size_t len,
-	  bool whole)
-{
-	const char *words = NULL;
-	struct remote_node *n =
-		remote_pdsh_err(run, p, text, len, whole, &words);
-
-	if (n == NULL)
-		return;
-	/* The node has ended.  Its last output on stdout may still be
-	 * unread. */
-	read_stream(run, p, &p->out, REST);
-	remote_node_lost(run, n, -1, words);
-}
-
 static void
 give(struct remote_run *run, struct remote_proc *p, bool err, char *text,
      size_t len, bool whole)
 {
 	struct remote_node *n = &run->nodes[p->nodes[0]];
+	const char *words = NULL;
 
-	if (p->labels != NULL && err)
-		give_pdsh(run, p, text, len, whole);
-	else if (p->labels != NULL)
+	if (p->labels != NULL && err) {
+		n = remote_pdsh_err(run, p, text, len, whole, &words);
+		if (n == NULL)
+			return;
+		/* The node has ended.  Its last output on stdout may still be
+		 * unread. */
+		read_stream(run, p, &p->out, REST);
+		remote_node_lost(run, n, -1, words);
+	} else if (p->labels != NULL) {
 		remote_pdsh_out(run, p, text, len, whole);
-	else if (n->proc != p)
+	} else if (n->proc != p) {
 		return; /* it is asked in another way by now */
-	else if (err)
+	} else if (err) {
 		remote_node_err(run, n, text, len, whole);
-	else
+	} else {
 		remote_node_out(run, n, text, len, whole);
+	}
 }
 
 /* Pass on the complete lines in these bytes, and keep the rest. */
@@ -339,31 +314,24 @@ flush_stream(struct remote_run *run, struct remote_proc *p,
 	close_watched(run, &s->fd);
 }
 
-/* Has the process ended?  If it was being killed, kill the rest of its group,
- * before it is reaped: until then its id is not reused. */
-static bool
-has_ended(struct remote_proc *p)
+void
+remote_proc_read(struct remote_run *run, struct remote_proc *p)
 {
 	siginfo_t info = { .si_pid = 0 };
 	const int rc =
 		waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT);
-
-	if (rc == 0 && info.si_pid == 0)
-		return false;
-	if (rc == 0 && p->pushed > 0)
-		kill(-p->pid, SIGKILL);
-	p->exited = true;
-	if (waitpid(p->pid, &p->status, WNOHANG) != p->pid)
-		p->status = -1; /* another part of the program reaped it */
-	return true;
-}
-
-void
-remote_proc_read(struct remote_run *run, struct remote_proc *p)
-{
-	const bool ended = has_ended(p);
+	const bool ended = rc != 0 || info.si_pid != 0;
 	const int times = ended ? REST : TURN;
 
+	if (ended) {
+		/* If it was being killed, kill the rest of its group, before it
+		 * is reaped: until then its id is not reused. */
+		if (rc == 0 && p->pushed > 0)
+			kill(-p->pid, SIGKILL);
+		p->exited = true;
+		if (waitpid(p->pid, &p->status, WNOHANG) != p->pid)
+			p->status = -1; /* another part of the program did */
+	}
 	read_stream(run, p, &p->err, times);
 	read_stream(run, p, &p->out, times);
 	if (!ended)

@@ -153,23 +153,13 @@ add_way(struct remote_ways *w, enum remote_kind kind, const char *module)
 		(struct remote_way){ .kind = kind, .module = module };
 }
 
-/* Is this machine the only node? */
-static bool
-all_here(const struct hostlist *nodes)
-{
-	bool here = nodes->count > 0 && remote_is_here(nodes->names[0]);
-
-	for (size_t i = 1; i < nodes->count && here; i++)
-		here = strcmp(nodes->names[i], nodes->names[0]) == 0;
-	return here;
-}
-
 /* Fill in the ways to these nodes; return why these. */
 static const char *
 detect(struct remote_ways *w, const struct hostlist *nodes,
        const struct remote_options *o)
 {
 	const bool ssh = remote_installed("ssh");
+	bool here = nodes->count > 0 && remote_is_here(nodes->names[0]);
 
 	if (o->kind != REMOTE_AUTO) {
 		add_way(w, o->kind, o->module);
@@ -178,7 +168,9 @@ detect(struct remote_ways *w, const struct hostlist *nodes,
 			add_way(w, o->kind, "ssh");
 		return "as asked";
 	}
-	if (all_here(nodes)) {
+	for (size_t i = 1; i < nodes->count && here; i++)
+		here = strcmp(nodes->names[i], nodes->names[0]) == 0;
+	if (here) {
 		add_way(w, REMOTE_LOCAL, NULL);
 		return "the only node is this machine";
 	}
@@ -192,29 +184,6 @@ detect(struct remote_ways *w, const struct hostlist *nodes,
 		add_way(w, REMOTE_MPIEXEC, NULL);
 	return o->around != REMOTE_AUTO ? "in a job of this resource manager"
 					: "what is installed";
-}
-
-static int
-describe(const struct remote_ways *w, const char *why, struct buf *said,
-	 struct error *err)
-{
-	buf_add_str(said, "commands are run on nodes by ");
-	for (size_t i = 0; i < w->count; i++) {
-		const struct remote_way *way = &w->list[i];
-		const char *with = way->module == NULL		 ? "ssh"
-				   : str_eq(way->module, "exec") ? "srun"
-								 : way->module;
-
-		/* The second pdsh is the same way. */
-		if (i > 0 && way->kind == REMOTE_PDSH && way->module != NULL)
-			continue;
-		buf_printf(said, "%s%s", i > 0 ? ", then by " : "",
-			   remote_kind_name(way->kind));
-		if (way->kind == REMOTE_PDSH)
-			buf_printf(said, " with %s", with);
-	}
-	buf_printf(said, " (%s)", why);
-	return buf_check(said, err);
 }
 
 int
@@ -238,7 +207,25 @@ remote_resolve(const struct hostlist *nodes, struct remote_options *o,
 			"here; install one, or name its place in PATH");
 	o->kind = w->list[0].kind;
 	o->module = w->list[0].module;
-	return said != NULL ? describe(w, why, said, err) : 0;
+	if (said == NULL)
+		return 0;
+	buf_add_str(said, "commands are run on nodes by ");
+	for (size_t i = 0; i < w->count; i++) {
+		const struct remote_way *way = &w->list[i];
+		const char *with = way->module == NULL		 ? "ssh"
+				   : str_eq(way->module, "exec") ? "srun"
+								 : way->module;
+
+		/* The second pdsh is the same way. */
+		if (i > 0 && way->kind == REMOTE_PDSH && way->module != NULL)
+			continue;
+		buf_printf(said, "%s%s", i > 0 ? ", then by " : "",
+			   remote_kind_name(way->kind));
+		if (way->kind == REMOTE_PDSH)
+			buf_printf(said, " with %s", with);
+	}
+	buf_printf(said, " (%s)", why);
+	return buf_check(said, err);
 }
 
 void

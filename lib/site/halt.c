@@ -153,35 +153,26 @@ read_unlocked(int dir, struct halt_state *s, struct buf *raw, struct error *err)
 	return rc;
 }
 
-static int
-read_file(int dir, const char *prefix, struct halt_state *s, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct buf raw = BUF_INIT;
-	int fd = io_open_locked(dir, HALT_FILE, false, READ_WAIT, &why);
-	int rc = 0;
-
-	if (fd >= 0)
-		rc = read_once(fd, s, &raw, err);
-	else if (why.kind == ERROR_SYSTEM)
-		rc = read_unlocked(dir, s, &raw, err);
-	else if (why.kind != ERROR_ABSENT)
-		rc = give_file(err, prefix, &why);
-	io_close(fd);
-	buf_free(&raw);
-	return rc;
-}
-
 int
 halt_load(const char *prefix, struct halt_state *out, struct error *err)
 {
-	int dir = -1, rc = -1;
+	struct error why = ERROR_INIT;
+	struct buf raw = BUF_INIT;
+	int dir = -1, fd = -1, rc = -1;
 
 	if (state_init(out, prefix, err) < 0)
 		return -1;
 	rc = open_scr(prefix, false, &dir, err);
 	if (dir >= 0) {
-		rc = read_file(dir, prefix, out, err);
+		fd = io_open_locked(dir, HALT_FILE, false, READ_WAIT, &why);
+		if (fd >= 0)
+			rc = read_once(fd, out, &raw, err);
+		else if (why.kind == ERROR_SYSTEM)
+			rc = read_unlocked(dir, out, &raw, err);
+		else if (why.kind != ERROR_ABSENT)
+			rc = give_file(err, prefix, &why);
+		io_close(fd);
+		buf_free(&raw);
 		close(dir);
 	}
 	if (rc < 0)
@@ -235,22 +226,6 @@ write_tree(int dir, int fd, struct halt_state *s, const struct buf *old,
 	return rc;
 }
 
-/* Open the file and lock it, if the file system has locks. */
-static int
-open_to_change(int dir, bool make, struct halt_state *s, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	int fd = io_open_locked(dir, HALT_FILE, make, HALT_WAIT, &why);
-
-	s->unlocked = fd < 0 && lock_unsupported(&why);
-	if (s->unlocked)
-		fd = io_open(dir, HALT_FILE, O_RDWR | (make ? O_CREAT : 0),
-			     0666, err);
-	else if (fd < 0)
-		error_pass(err, &why);
-	return fd;
-}
-
 /* Change the file that is open as `fd` and locked. */
 static int
 change_file(int dir, int fd, const struct change *c, struct error *err)
@@ -278,19 +253,6 @@ change_file(int dir, int fd, const struct change *c, struct error *err)
 	return rc;
 }
 
-static int
-change_dry(const char *prefix, const struct change *c, struct error *err)
-{
-	if (halt_load(prefix, c->s, err) < 0)
-		return -1;
-	if (!c->s->exists && (c->flags & HALT_CREATE) == 0)
-		return 0;
-	if (change_tree(c, err) == 0)
-		return 0;
-	halt_state_free(c->s);
-	return -1;
-}
-
 int
 halt_update(const char *prefix, unsigned flags,
 	    int (*fn)(struct kvtree *t, void *arg, struct error *err),
@@ -301,13 +263,25 @@ halt_update(const char *prefix, unsigned flags,
 	struct error why = ERROR_INIT;
 	int dir = -1, fd = -1, rc = -1;
 
-	if ((flags & HALT_DRY_RUN) != 0)
-		return change_dry(prefix, &c, err);
+	if ((flags & HALT_DRY_RUN) != 0) {
+		if (halt_load(prefix, out, err) < 0)
+			return -1;
+		if ((!out->exists && !make) || change_tree(&c, err) == 0)
+			return 0;
+		halt_state_free(out);
+		return -1;
+	}
 	if (state_init(out, prefix, err) < 0)
 		return -1;
 	rc = open_scr(prefix, make, &dir, err);
 	if (dir >= 0) {
-		fd = open_to_change(dir, make, out, &why);
+		fd = io_open_locked(dir, HALT_FILE, make, HALT_WAIT, &why);
+		out->unlocked = fd < 0 && lock_unsupported(&why);
+		if (out->unlocked) {
+			error_clear(&why);
+			fd = io_open(dir, HALT_FILE,
+				     O_RDWR | (make ? O_CREAT : 0), 0666, &why);
+		}
 		if (fd < 0)
 			room_explain(dir, 0, &why);
 		if (fd >= 0)

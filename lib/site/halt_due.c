@@ -40,30 +40,6 @@ stop_time(const struct halt *h, int64_t halt_seconds)
 					     : 0;
 }
 
-/* The rules of the library and of scr_retries_halt (commands.md 2.3), in their
- * order.  Each condition that is met adds a line. */
-
-static bool
-due_reason(const struct halt *h, struct buf *why)
-{
-	char text[1024];
-
-	if (h->reason == NULL || h->reason[0] == '\0')
-		return false;
-	str_printable(text, sizeof(text), h->reason);
-	buf_printf(why, HALT_LINE "Reason: %s.\n", text);
-	return true;
-}
-
-static bool
-due_checkpoints(const struct halt *h, struct buf *why)
-{
-	if (h->checkpoints_left != 0)
-		return false;
-	buf_add_str(why, HALT_LINE "No checkpoints remaining.\n");
-	return true;
-}
-
 static bool
 due_time(int64_t now, int64_t at, const char *what, struct buf *why)
 {
@@ -75,19 +51,6 @@ due_time(int64_t now, int64_t at, const char *what, struct buf *why)
 		   HALT_LINE "Current time (%s) is past %s time "
 			     "(%s).\n",
 		   time_text(current, now), what, time_text(then, at));
-	return true;
-}
-
-static bool
-due_remaining(int64_t remaining, int64_t halt_seconds, struct buf *why)
-{
-	if (halt_seconds <= 0 || remaining < 0 || remaining > halt_seconds)
-		return false;
-	buf_printf(why,
-		   HALT_LINE "Reached time limit: (seconds remaining = "
-			     "%" PRId64 ") <= (SCR_HALT_SECONDS = %" PRId64
-			     ").\n",
-		   remaining, halt_seconds);
 	return true;
 }
 
@@ -117,30 +80,42 @@ seconds_of(const struct halt *h, uint64_t halt_seconds)
 					  : (int64_t)halt_seconds;
 }
 
-/* As halt_due(); *reason: the reason that the library records for the first
- * condition met. */
+/*
+ * As halt_due(); *reason: the reason that the library records for the first
+ * condition met.  The rules of the library and of scr_retries_halt, in their
+ * order.
+ */
 static int
 find_due(const struct halt *h, int64_t now, int64_t remaining, int64_t secs,
 	 struct buf *why, const char **reason)
 {
-	const char *const reasons[] = { HALT_TIME_LIMIT, h->reason,
-					HALT_NO_CHECKPOINTS, HALT_EXIT_BEFORE,
-					HALT_EXIT_AFTER };
-	const bool due[] = {
-		due_remaining(remaining, secs, why),
-		due_reason(h, why),
-		due_checkpoints(h, why),
-		due_time(now, stop_time(h, secs), "ExitBefore-HaltSeconds",
-			 why),
-		due_time(now, h->exit_after, "ExitAfter", why),
-	};
-	int count = 0;
+	const char *met[5];
+	char text[1024];
+	int n = 0;
 
-	*reason = NULL;
-	for (size_t i = 0; i < sizeof(due) / sizeof(due[0]); i++)
-		if (due[i] && count++ == 0)
-			*reason = reasons[i];
-	return count;
+	if (secs > 0 && remaining >= 0 && remaining <= secs) {
+		buf_printf(why,
+			   HALT_LINE "Reached time limit: (seconds remaining = "
+				     "%" PRId64
+				     ") <= (SCR_HALT_SECONDS = %" PRId64 ").\n",
+			   remaining, secs);
+		met[n++] = HALT_TIME_LIMIT;
+	}
+	if (h->reason != NULL && h->reason[0] != '\0') {
+		str_printable(text, sizeof(text), h->reason);
+		buf_printf(why, HALT_LINE "Reason: %s.\n", text);
+		met[n++] = h->reason;
+	}
+	if (h->checkpoints_left == 0) {
+		buf_add_str(why, HALT_LINE "No checkpoints remaining.\n");
+		met[n++] = HALT_NO_CHECKPOINTS;
+	}
+	if (due_time(now, stop_time(h, secs), "ExitBefore-HaltSeconds", why))
+		met[n++] = HALT_EXIT_BEFORE;
+	if (due_time(now, h->exit_after, "ExitAfter", why))
+		met[n++] = HALT_EXIT_AFTER;
+	*reason = n > 0 ? met[0] : NULL;
+	return n;
 }
 
 int
@@ -180,66 +155,40 @@ halt_running(const struct halt_state *s, const struct halt_job *j,
 
 /* --- For the relaunch loop --- */
 
-/* Read the parameters that affect the conditions. */
-static int
-read_conf(const struct conf *c, int64_t now, uint64_t *halt_seconds,
-	  int64_t *remaining, struct error *err)
-{
-	int64_t end = 0;
-
-	*halt_seconds = 0;
-	*remaining = -1;
-	if (c == NULL)
-		return 0;
-	if (conf_u64(c, "SCR_HALT_SECONDS", 0, halt_seconds, err) < 0 ||
-	    conf_i64(c, "SCR_END_TIME", 0, &end, err) < 0)
-		return -1;
-	if (end > 0) /* 0: unknown, -1: no limit */
-		*remaining = end > now ? end - now : 0;
-	return 0;
-}
-
-static int
-check_state(const struct halt_state *s, const struct conf *c, int64_t now,
-	    bool *stop, struct buf *lines, struct error *err)
-{
-	uint64_t halt_seconds = 0;
-	int64_t remaining = -1;
-	int met = 0;
-
-	if (s->damaged) {
-		add_damaged(lines, s);
-		return 0;
-	}
-	if (read_conf(c, now, &halt_seconds, &remaining, err) < 0)
-		return -1;
-	met = halt_due(&s->is, now, remaining, halt_seconds, lines, err);
-	if (met < 0)
-		return -1;
-	*stop = met > 0;
-	if (!s->exists && !*stop)
-		buf_add_str(lines, NO_FILE);
-	return 0;
-}
-
 int
 halt_check(const char *prefix, const struct conf *c, int64_t now, bool *stop,
 	   struct buf *lines, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct halt_state s;
-	int rc = 0;
+	uint64_t halt_seconds = 0;
+	int64_t end = 0, remaining = -1;
+	int met = 0;
 
 	*stop = true;
-	if (halt_load(prefix, &s, &why) == 0) {
-		rc = check_state(&s, c, now, stop, lines, err);
-		halt_state_free(&s);
-	} else if (why.kind == ERROR_NOMEM) {
-		rc = error_no_memory(err);
-	} else {
+	if (halt_load(prefix, &s, &why) < 0) {
+		if (why.kind == ERROR_NOMEM)
+			return error_no_memory(err);
 		add_bad(lines, why.text);
+		return buf_check(lines, err);
 	}
-	return rc < 0 ? -1 : buf_check(lines, err);
+	if (s.damaged) {
+		add_damaged(lines, &s);
+	} else if (c != NULL &&
+		   (conf_u64(c, "SCR_HALT_SECONDS", 0, &halt_seconds, err) <
+			    0 ||
+		    conf_i64(c, "SCR_END_TIME", 0, &end, err) < 0)) {
+		met = -1;
+	} else {
+		if (end > 0) /* 0: unknown, -1: no limit */
+			remaining = end > now ? end - now : 0;
+		met = halt_due(&s.is, now, remaining, halt_seconds, lines, err);
+		*stop = met != 0;
+		if (met == 0 && !s.exists)
+			buf_add_str(lines, NO_FILE);
+	}
+	halt_state_free(&s);
+	return met < 0 ? -1 : buf_check(lines, err);
 }
 
 /* --- Listings --- */
@@ -253,44 +202,34 @@ text_time(struct buf *out, const char *name, int64_t epoch)
 		buf_printf(out, "  %-16s %s\n", name, time_text(text, epoch));
 }
 
-static void
-text_number(struct buf *out, const char *name, int64_t n)
-{
-	buf_printf(out, "  %-16s %" PRId64 "\n", name, n);
-}
-
-/* Format and order: formats.md 12. */
-static void
-text_settings(const struct halt_state *s, struct buf *out)
-{
-	const struct halt *h = &s->is;
-	int64_t left = 0;
-
-	if (h->reason != NULL)
-		buf_printf(out, "  %-16s %s\n",
-			   "ExitReason:", str_shown(h->reason));
-	if (halt_read_checkpoints(s->tree, &left, NULL) == 0)
-		text_number(out, "CheckpointsLeft:", left);
-	text_time(out, "ExitAfter:", h->exit_after);
-	text_time(out, "ExitBefore:", h->exit_before);
-	if (h->halt_seconds < 0)
-		return;
-	text_number(out, "HaltSeconds:", h->halt_seconds);
-	text_time(out,
-		  "ExitBefore - HaltSeconds:", stop_time(h, h->halt_seconds));
-}
-
 int
 halt_text(const struct halt_state *s, struct buf *out, struct error *err)
 {
+	const struct halt *h = &s->is;
+	const bool secs = h->halt_seconds >= 0;
+	int64_t left = 0;
 	size_t start = 0;
 
 	buf_printf(out, "Halt file settings for %s:\n", s->path.data);
 	start = out->len;
-	if (s->damaged)
+	if (s->damaged) {
 		buf_add_str(out, "  Damaged\n");
-	else
-		text_settings(s, out);
+	} else {
+		if (h->reason != NULL)
+			buf_printf(out, "  %-16s %s\n",
+				   "ExitReason:", str_shown(h->reason));
+		if (halt_read_checkpoints(s->tree, &left, NULL) == 0)
+			buf_printf(out, "  %-16s %" PRId64 "\n",
+				   "CheckpointsLeft:", left);
+		text_time(out, "ExitAfter:", h->exit_after);
+		text_time(out, "ExitBefore:", h->exit_before);
+		if (secs)
+			buf_printf(out, "  %-16s %" PRId64 "\n",
+				   "HaltSeconds:", h->halt_seconds);
+		if (secs)
+			text_time(out, "ExitBefore - HaltSeconds:",
+				  stop_time(h, h->halt_seconds));
+	}
 	if (out->len == start)
 		buf_add_str(out, "  None\n");
 	return buf_check(out, err);

@@ -1,23 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "site/health.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
 #include "conf.h"
+#include "dir.h"
 #include "error.h"
 #include "hostlist.h"
+#include "io.h"
 #include "json.h"
 #include "map.h"
 #include "mem.h"
 #include "remote/complaints.h"
 #include "remote/remote.h"
+#include "room.h"
 #include "site/job.h"
 #include "site/resmgr.h"
 #include "str.h"
 
+/* The states as words, for scripts. */
 static const char *const words[HEALTH_STATES] = {
 	[HEALTH_OK] = "ok",
 	[HEALTH_FULL] = "full",
@@ -37,10 +47,106 @@ health_good(enum health_state state, enum health_use use)
 	       (use == HEALTH_READ && state < HEALTH_MISSING);
 }
 
-const char *
-health_word(enum health_state state)
+/* --- On the node: its directories --- */
+
+/* What is wrong with a directory, as a state and as a clause. */
+struct finding {
+	enum health_state state;
+	char why[256];
+};
+
+static int
+found(struct finding *f, enum health_state state, int errnum)
 {
-	return words[state];
+	f->state = state;
+	snprintf(f->why, sizeof(f->why), "%s", strerror(errnum));
+	return -1;
+}
+
+/* The state for the errno of a failed write. */
+static enum health_state
+state_of(int errnum)
+{
+	switch (errnum) {
+	case ENOSPC:
+	case EDQUOT:
+		return HEALTH_FULL;
+	case ENOENT:
+	case ENOTDIR:
+		return HEALTH_MISSING;
+	default:
+		return HEALTH_UNWRITABLE;
+	}
+}
+
+static int
+have_dir(const char *path, struct finding *f)
+{
+	struct stat st;
+	int why = ENOTDIR;
+
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return 0;
+	if (io_make_dirs(path, 0700, NULL) < 0)
+		why = errno;
+	else if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return 0;
+	return found(
+		f, state_of(why) == HEALTH_FULL ? HEALTH_FULL : HEALTH_MISSING,
+		why);
+}
+
+static int
+large_enough(const char *path, uint64_t bytes, bool spare, struct finding *f)
+{
+	char have[32], want[32];
+	struct statvfs fs;
+	double size = 0;
+
+	if (bytes == 0)
+		return 0;
+	if (statvfs(path, &fs) < 0)
+		return found(f, HEALTH_MISSING, errno);
+	size = (double)fs.f_frsize *
+	       (double)(spare ? fs.f_bavail : fs.f_blocks);
+	if (size >= (double)bytes)
+		return 0;
+	f->state = spare ? HEALTH_FULL : HEALTH_SMALL;
+	snprintf(f->why, sizeof(f->why), "%s%s, %s needed",
+		 str_bytes(have, sizeof(have), (uint64_t)size),
+		 spare ? " free" : "", str_bytes(want, sizeof(want), bytes));
+	return -1;
+}
+
+enum health_state
+health_test_dir(const struct health_test *t, const struct health_dir *d,
+		struct buf *out)
+{
+	struct finding f = { .state = HEALTH_OK };
+	struct error why = ERROR_INIT;
+	int fd = -1;
+
+	if (d->path[0] != '/') {
+		f.state = HEALTH_MISSING;
+		snprintf(f.why, sizeof(f.why), "not an absolute path");
+	} else if (t->use != HEALTH_RUN || have_dir(d->path, &f) == 0) {
+		fd = dir_open(AT_FDCWD, d->path);
+		if (fd < 0)
+			found(&f, HEALTH_MISSING, errno);
+	}
+	/* Check for too small first: that is worse than full. */
+	if (fd >= 0 && t->use == HEALTH_RUN &&
+	    large_enough(d->path, d->bytes, false, &f) == 0) {
+		if (room_try(fd, &why) < 0)
+			found(&f, state_of(why.errnum), why.errnum);
+		else if (t->free)
+			(void)large_enough(d->path, d->bytes, true, &f);
+	}
+	io_close(fd);
+	if (f.state != HEALTH_OK)
+		buf_printf(out, HEALTH_FAIL "%s: %s: %s\n", words[f.state],
+			   d->path, f.why);
+	return f.state;
 }
 
 /* --- What is known without probing --- */
@@ -135,20 +241,6 @@ no_memory:
 	return NULL;
 }
 
-/* The state whose word `line` begins with; HEALTH_OK: no such word. */
-static enum health_state
-state_in(const char *line, size_t len)
-{
-	for (int s = HEALTH_FULL; s < HEALTH_STATES; s++) {
-		const size_t n = strlen(words[s]);
-
-		if (len > n && strncmp(line, words[s], n) == 0 &&
-		    line[n] == ':')
-			return (enum health_state)s;
-	}
-	return HEALTH_OK;
-}
-
 /*
  * Parse the output of a node, which may contain noise from its shell's start-up
  * files.  Appends the reasons to `why`, separated by "; ".  Returns a state, or
@@ -158,39 +250,37 @@ static enum health_state
 read_answer(const char *text, struct buf *why)
 {
 	const size_t pass = strlen(HEALTH_PASS), fail = strlen(HEALTH_FAIL);
-	enum health_state worst = HEALTH_STATES, s = HEALTH_OK;
+	enum health_state worst = HEALTH_STATES;
 	const char *line = NULL;
 	size_t len = 0;
 
 	while ((line = str_line(&text, &len)) != NULL) {
+		int s = HEALTH_FULL;
+
 		if (len == pass && strncmp(line, HEALTH_PASS, pass) == 0) {
 			worst = worst == HEALTH_STATES ? HEALTH_OK : worst;
 			continue;
 		}
 		if (len <= fail || strncmp(line, HEALTH_FAIL, fail) != 0)
 			continue;
-		s = state_in(line + fail, len - fail);
-		if (s == HEALTH_OK)
+		line += fail;
+		len -= fail;
+		/* The state with whose word the line goes on. */
+		for (; s < HEALTH_STATES; s++) {
+			const size_t n = strlen(words[s]);
+
+			if (len > n && strncmp(line, words[s], n) == 0 &&
+			    line[n] == ':')
+				break;
+		}
+		if (s == HEALTH_STATES)
 			continue;
-		if (worst == HEALTH_STATES || s > worst)
-			worst = s;
-		buf_printf(why, "%s%.*s", why->len > 0 ? "; " : "",
-			   (int)(len - fail), line + fail);
+		if (worst == HEALTH_STATES || s > (int)worst)
+			worst = (enum health_state)s;
+		buf_printf(why, "%s%.*s", why->len > 0 ? "; " : "", (int)len,
+			   line);
 	}
 	return worst;
-}
-
-/* The first line of `text`, for a message. */
-static const char *
-first_line(const struct buf *text, char *to, size_t size)
-{
-	const char *rest = text->data, *line = NULL;
-	char raw[256];
-	size_t len = 0;
-
-	line = str_line(&rest, &len);
-	snprintf(raw, sizeof(raw), "%.*s", (int)len, line != NULL ? line : "");
-	return str_printable(to, size, raw);
 }
 
 static int
@@ -199,22 +289,25 @@ judge(struct health_node *n, const struct remote_result *r, struct arena *a,
 {
 	enum health_state state = HEALTH_STATES;
 	struct buf why = BUF_INIT;
-	char line[1024];
+	const char *rest = r->err.len > 0 ? r->err.data : r->out.data;
+	const char *first = NULL;
+	char raw[256], line[1024];
+	size_t len = 0;
 
 	if (r->state == REMOTE_DONE)
 		state = read_answer(r->out.data, &why);
 	if (state == HEALTH_STATES) {
 		/* A state known before the probe stays. */
 		state = n->state == HEALTH_OK ? HEALTH_UNREACHABLE : n->state;
-		first_line(r->err.len > 0 ? &r->err : &r->out, line,
-			   sizeof(line));
+		first = str_line(&rest, &len);
+		snprintf(raw, sizeof(raw), "%.*s", (int)len,
+			 first != NULL ? first : "");
+		str_printable(line, sizeof(line), raw);
 		if (n->why[0] != '\0')
 			buf_printf(&why, "%s; ", n->why);
 		if (r->state != REMOTE_DONE)
-			buf_add_str(&why, "Failed to echo UP: ");
-		if (r->state != REMOTE_DONE)
-			buf_add_str(&why,
-				    r->why != NULL ? r->why : "no answer");
+			buf_printf(&why, "Failed to echo UP: %s",
+				   r->why != NULL ? r->why : "no answer");
 		else
 			buf_printf(&why, "its check failed, status %d%s%s",
 				   r->status, line[0] ? ": " : "", line);

@@ -44,9 +44,6 @@ enum health_use { HEALTH_RUN, HEALTH_READ };
 /* Is a node in this state usable for `use`? */
 bool health_good(enum health_state state, enum health_use use);
 
-/* The state as one word, such as "unreachable", for scripts. */
-const char *health_word(enum health_state state);
-
 /* --- On the node --- */
 
 /* The answer of a node on stdout, as of LLNL's tool: HEALTH_PASS, or

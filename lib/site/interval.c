@@ -141,35 +141,31 @@ take_event(struct reading *r, const struct log_line *l)
 }
 
 static void
-take_transfer(struct interval_stats *s, const struct log_line *l)
-{
-	struct interval_speed *to =
-		str_eq(l->xfer, LOG_SCAVENGE)	? &s->scavenging
-		: str_eq(l->xfer, "FLUSH_SYNC") ? &s->flushing
-						: NULL;
-
-	if (to == NULL || !(l->bytes > 0 && l->bytes < BYTES_MAX) ||
-	    !(l->secs > 0 && l->secs < RUN_SECS_MAX))
-		return;
-	to->bytes = to->bytes * FADE + l->bytes;
-	to->secs = to->secs * FADE + l->secs;
-}
-
-static void
 take_line(struct reading *r, char *line)
 {
+	struct interval_stats *s = r->s;
+	struct interval_speed *to = NULL;
 	struct log_line l;
 
-	r->s->lines++;
+	s->lines++;
 	if (log_parse(line, &l, NULL) < 0) {
-		r->s->unreadable++;
+		s->unreadable++;
 		return;
 	}
 	take_time(r, &l);
-	if (l.event != NULL)
+	if (l.event != NULL) {
 		take_event(r, &l);
-	else
-		take_transfer(r->s, &l);
+		return;
+	}
+	if (str_eq(l.xfer, LOG_SCAVENGE))
+		to = &s->scavenging;
+	else if (str_eq(l.xfer, "FLUSH_SYNC"))
+		to = &s->flushing;
+	if (to == NULL || !(l.bytes > 0 && l.bytes < BYTES_MAX) ||
+	    !(l.secs > 0 && l.secs < RUN_SECS_MAX))
+		return;
+	to->bytes = to->bytes * FADE + l.bytes;
+	to->secs = to->secs * FADE + l.secs;
 }
 
 int
@@ -243,22 +239,12 @@ interval_scavenge_rate(const struct interval_stats *s)
 	return v->secs > 0 ? v->bytes / v->secs : 0;
 }
 
-/* Equation 37.  If a checkpoint costs 2 M or more (M: mean time between
- * interrupts), the interval is M. */
-static double
-daly(double cost, double mtbi)
-{
-	const double x = cost / (2 * mtbi);
-
-	if (cost >= 2 * mtbi)
-		return mtbi;
-	return sqrt(2 * cost * mtbi) * (1 + sqrt(x) / 3 + x / 9) - cost;
-}
-
 int
 interval_compute(const struct interval_stats *s, enum interval_model model,
 		 struct interval *out, struct error *err)
 {
+	double x = 0;
+
 	memset(out, 0, sizeof(*out));
 	if (s->runs.count == 0)
 		return error_set(err, ERROR_ABSENT,
@@ -274,8 +260,15 @@ interval_compute(const struct interval_stats *s, enum interval_model model,
 			err, ERROR_ABSENT,
 			"no interval: the log has no time spent in runs or "
 			"checkpoints");
-	out->seconds = model == INTERVAL_YOUNG ? sqrt(2 * out->cost * out->mtbi)
-					       : daly(out->cost, out->mtbi);
+	out->seconds = sqrt(2 * out->cost * out->mtbi);
+	/* Equation 37.  If a checkpoint costs twice the mean time between
+	 * interrupts or more, that time is the interval. */
+	x = out->cost / (2 * out->mtbi);
+	if (model == INTERVAL_DALY && x >= 1)
+		out->seconds = out->mtbi;
+	else if (model == INTERVAL_DALY)
+		out->seconds =
+			out->seconds * (1 + sqrt(x) / 3 + x / 9) - out->cost;
 	out->percent = 100 * out->cost / (out->seconds + out->cost);
 	return 0;
 }

@@ -199,32 +199,13 @@ find_user(struct job *j, const struct job_where *w,
 	return keep_part(j, "user", value, j->user_from, &j->user, err);
 }
 
-/* Outside of a job: "run7-1f2e3d4c5b6a7988", from the name of the prefix, for
- * people, and from its path.  NULL: no memory. */
-static const char *
-id_of_prefix(struct job *j)
-{
-	char name[ID_NAME + 1];
-	size_t n = 0;
-
-	for (const char *p = path_base(j->prefix_real);
-	     *p != '\0' && n < ID_NAME; p++)
-		name[n++] =
-			strchr("._-", *p) != NULL || isalnum((unsigned char)*p)
-				? *p
-				: '_';
-	name[n] = '\0';
-	if (n == 0)
-		snprintf(name, sizeof(name), "root");
-	return arena_printf(j->arena, "%s-%016" PRIx64, name,
-			    fnv_text(j->prefix_real));
-}
-
 static int
 find_id(struct job *j, const struct job_where *w,
 	const struct jobfiles_owner *owner, struct error *err)
 {
 	const char *value = NULL;
+	char name[ID_NAME + 1];
+	size_t n = 0;
 
 	if (choose(j, w->job_id, "SCR_JOB_ID", &value, &j->id_from, err) < 0)
 		return -1;
@@ -238,7 +219,18 @@ find_id(struct job *j, const struct job_where *w,
 	}
 	j->outside = value == NULL;
 	if (j->outside) {
-		value = id_of_prefix(j);
+		/* "run7-1f2e3d4c5b6a7988", from the name of the prefix, for
+		 * people, and from its path. */
+		for (const char *p = path_base(j->prefix_real);
+		     *p != '\0' && n < ID_NAME; p++)
+			name[n++] = strchr("._-", *p) != NULL ||
+						    isalnum((unsigned char)*p)
+					    ? *p
+					    : '_';
+		name[n] = '\0';
+		value = arena_printf(j->arena, "%s-%016" PRIx64,
+				     n > 0 ? name : "root",
+				     fnv_text(j->prefix_real));
 		j->id_from = "not in a job: made of the prefix";
 	}
 	return keep_part(j, "job id", value, j->id_from, &j->id, err);
@@ -410,10 +402,16 @@ describe_dirs(struct buf *out, const char *what, const struct job_cache *dirs,
 	}
 }
 
-/* One line for each value and its source. */
-static void
-describe_all(struct buf *out, const struct job *j)
+int
+job_notice(const struct job *j, bool values, struct buf *out)
 {
+	const char *conf = conf_notice(j->conf), *rm = resmgr_notice(j->rm);
+
+	buf_add_str(out, conf != NULL ? conf : "");
+	buf_add_str(out, rm != NULL ? rm : "");
+	if (!values)
+		return buf_check(out, NULL);
+	/* One line for each value and its source. */
 	describe(out, "prefix", j->prefix_real, j->prefix_from);
 	describe(out, "user", j->user, j->user_from);
 	describe(out, "job id", j->id, j->id_from);
@@ -423,22 +421,11 @@ describe_all(struct buf *out, const struct job *j)
 		   conf_file(j->conf, CONF_SYSTEM));
 	describe_dirs(out, "control directory", j->cntls, j->ncntls);
 	describe_dirs(out, "cache directory", j->caches, j->ncaches);
-	if (!j->nodes_known)
-		return;
-	buf_printf(out, "nodes: %zu: ", j->nodes.count);
-	if (hostlist_text(&j->nodes, out, NULL) < 0)
-		out->failed = true;
-	buf_printf(out, " (%s)\n", j->nodes_from);
-}
-
-int
-job_notice(const struct job *j, bool describe, struct buf *out)
-{
-	const char *conf = conf_notice(j->conf), *rm = resmgr_notice(j->rm);
-
-	buf_add_str(out, conf != NULL ? conf : "");
-	buf_add_str(out, rm != NULL ? rm : "");
-	if (describe)
-		describe_all(out, j);
+	if (j->nodes_known) {
+		buf_printf(out, "nodes: %zu: ", j->nodes.count);
+		if (hostlist_text(&j->nodes, out, NULL) < 0)
+			out->failed = true;
+		buf_printf(out, " (%s)\n", j->nodes_from);
+	}
 	return buf_check(out, NULL);
 }

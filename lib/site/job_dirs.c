@@ -50,20 +50,6 @@ enter(struct dirs *d, const char *base, bool implied, struct error *err)
 	return new;
 }
 
-/* The property BYTES.  An invalid value is reported and counts as 0. */
-static uint64_t
-property_bytes(struct job *j, const char *key, const struct conf_group *g)
-{
-	const char *text = conf_property(g, "BYTES");
-	struct error why = ERROR_INIT;
-	uint64_t bytes = 0;
-
-	if (text != NULL && num_bytes(text, UINT64_MAX, &bytes, &why) < 0)
-		conf_complain(j->conf, "%s=%s BYTES=%s: no size is required",
-			      key, g->value, why.text);
-	return bytes;
-}
-
 /* Is property `key` of the line equal to `word`? */
 static bool
 property_is(const struct conf_group *g, const char *key, const char *word)
@@ -79,16 +65,23 @@ add_lines(struct dirs *d, const char *key, struct error *err)
 {
 	const struct conf_group *g = NULL;
 	const size_t n = conf_groups(d->j->conf, key, &g);
-	struct job_cache *at = NULL;
-	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < n; i++) {
+		const char *size = conf_property(&g[i], "BYTES");
+		struct error why = ERROR_INIT;
+		struct job_cache *at = NULL;
+		uint64_t bytes = 0;
+
 		if (property_is(&g[i], "ENABLED", "0"))
 			continue;
 		at = enter(d, g[i].value, false, err);
 		if (at == NULL)
 			return -1;
-		bytes = property_bytes(d->j, key, &g[i]);
+		if (size != NULL &&
+		    num_bytes(size, UINT64_MAX, &bytes, &why) < 0)
+			conf_complain(d->j->conf,
+				      "%s=%s BYTES=%s: no size is required",
+				      key, g[i].value, why.text);
 		if (bytes > at->bytes)
 			at->bytes = bytes;
 		at->per_node |= property_is(&g[i], "VIEW", "GLOBAL");
@@ -129,66 +122,50 @@ put_first(struct dirs *d, const char *base, bool given, struct error *err)
 	return 0;
 }
 
-/* Does a STORE line disable this base? */
-static bool
-disabled(const struct job *j, const char *base)
+int
+job_find_dirs(struct job *j, const struct job_where *w, struct error *err)
 {
-	const struct conf_group *g = NULL;
-	const size_t n = conf_groups(j->conf, "STORE", &g);
-
-	for (size_t i = 0; i < n; i++)
-		if (str_eq(g[i].value, base))
-			return property_is(&g[i], "ENABLED", "0");
-	return false;
-}
-
-static int
-find_cntls(struct job *j, const char *given, struct error *err)
-{
-	static const char *const keys[] = { "CNTLDIR", NULL };
+	static const char *const of_cntl[] = { "CNTLDIR", NULL };
+	static const char *const of_cache[] = { "STORE", "CACHE", "CACHEDIR",
+						NULL };
 	const char *base = conf_get(j->conf, "SCR_CNTL_BASE");
+	bool set = conf_is_set(j->conf, "SCR_CNTL_BASE"), disabled = false;
+	const struct conf_group *g = NULL;
 	struct dirs d;
+	size_t n = 0;
 	int rc = 0;
 
-	if (start(&d, j, keys, 1, err) < 0 || add_lines(&d, keys[0], err) < 0)
+	if (start(&d, j, of_cntl, 1, err) < 0 ||
+	    add_lines(&d, of_cntl[0], err) < 0)
 		return -1;
-	if (given != NULL)
-		rc = put_first(&d, given, true, err);
-	else if (conf_is_set(j->conf, "SCR_CNTL_BASE"))
+	if (w->cntl_base != NULL)
+		rc = put_first(&d, w->cntl_base, true, err);
+	else if (set)
 		rc = put_first(&d, base, false, err);
 	else if (enter(&d, base, true, err) == NULL)
 		rc = -1;
 	j->cntls = d.list;
 	j->ncntls = d.count;
-	if (rc == 0)
-		j->cntl_dir = d.list[0].dir;
-	return rc;
-}
-
-int
-job_find_dirs(struct job *j, const struct job_where *w, struct error *err)
-{
-	static const char *const keys[] = { "STORE", "CACHE", "CACHEDIR",
-					    NULL };
-	const char *base = NULL;
-	bool set = false;
-	struct dirs d;
-	int rc = 0;
-
-	if (find_cntls(j, w->cntl_base, err) < 0)
+	if (rc < 0)
 		return -1;
+	j->cntl_dir = d.list[0].dir;
+
 	base = conf_get(j->conf, "SCR_CACHE_BASE");
 	set = conf_is_set(j->conf, "SCR_CACHE_BASE");
-	if (start(&d, j, keys, 1, err) < 0)
+	if (start(&d, j, of_cache, 1, err) < 0)
 		return -1;
-	for (const char *const *key = keys; *key != NULL; key++)
+	for (const char *const *key = of_cache; *key != NULL; key++)
 		if (add_lines(&d, *key, err) < 0)
 			return -1;
+	/* Does the first STORE line of this base disable it? */
+	n = conf_groups(j->conf, "STORE", &g);
+	for (size_t i = n; i-- > 0;)
+		if (str_eq(g[i].value, base))
+			disabled = property_is(&g[i], "ENABLED", "0");
 	/* In place of SCR_CACHE_BASE: the lines of the configuration stay. */
 	if (w->cache_base != NULL)
 		rc = put_first(&d, w->cache_base, false, err);
-	else if ((set || !disabled(j, base)) &&
-		 enter(&d, base, !set, err) == NULL)
+	else if ((set || !disabled) && enter(&d, base, !set, err) == NULL)
 		rc = -1;
 	j->caches = d.list;
 	j->ncaches = d.count;

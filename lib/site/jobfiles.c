@@ -284,22 +284,6 @@ put_away(int dir, const char *name, const char *aside, struct error *err)
 	return 0;
 }
 
-/* Carry out the decision `left` in the open PREFIX/.scr. */
-static int
-act(int dir, enum jobfiles_left left, struct error *err)
-{
-	const bool move = left == JOBFILES_ASIDE;
-
-	if ((move || left == JOBFILES_REMOVED) &&
-	    put_away(dir, FLUSH_FILE, move ? FLUSH_BACKUP : NULL, err) < 0)
-		return -1;
-	/* The nodes file does not name its job: treat it like the flush
-	 * file. */
-	if (left <= JOBFILES_ASIDE && put_away(dir, NODES_FILE, NULL, err) < 0)
-		return -1;
-	return io_sync_dir(dir, ".", err);
-}
-
 /* Decide what to do with the flush file `f`. */
 static enum jobfiles_left
 decide(const char *prefix, const struct jobfiles_flush *f,
@@ -343,8 +327,18 @@ jobfiles_prepare(const char *prefix, const struct jobfiles_job *job,
 	else if (why.kind != ERROR_ABSENT)
 		rc = error_pass(err, &why);
 	jobfiles_flush_free(&f);
-	if (rc == 0 && !job->dry_run)
-		rc = act(dir, out->left, err);
+	if (rc == 0 && !job->dry_run) {
+		if (out->left == JOBFILES_ASIDE)
+			rc = put_away(dir, FLUSH_FILE, FLUSH_BACKUP, err);
+		else if (out->left == JOBFILES_REMOVED)
+			rc = put_away(dir, FLUSH_FILE, NULL, err);
+		/* The nodes file does not name its job: treat it like the flush
+		 * file. */
+		if (rc == 0 && out->left <= JOBFILES_ASIDE)
+			rc = put_away(dir, NODES_FILE, NULL, err);
+		if (rc == 0)
+			rc = io_sync_dir(dir, ".", err);
+	}
 	if (rc < 0)
 		error_wrap(err, "%s/%s", prefix, SCR_DIR);
 	io_close(dir);

@@ -11,35 +11,17 @@
 #include "site/job.h"
 #include "site/jobfiles.h"
 
-/* The number of nodes a run needs; all `have` nodes by default. */
-static int
-nodes_needed(struct job *j, const struct relaunch *r, uint64_t have,
-	     uint64_t *out, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	int64_t last = 0;
-
-	*out = r->min_nodes;
-	if (*out == 0 && conf_u64(j->conf, "SCR_MIN_NODES", 0, out, err) < 0)
-		return -1;
-	if (*out > 0)
-		return 0;
-	if (jobfiles_nodes(j->prefix, &last, &why) < 0 &&
-	    why.kind != ERROR_ABSENT)
-		return error_pass(err, &why);
-	*out = last > 0 ? (uint64_t)last : have;
-	return 0;
-}
-
-/* Are there enough nodes that are not down? */
+/* Are there enough nodes that are not down?  A run needs as many as the caller
+ * says, or SCR_MIN_NODES, or as many as the last one; else all. */
 static int
 check_nodes(struct job *j, const struct relaunch *r, bool *stop,
 	    struct buf *lines, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct hostlist left = HOSTLIST_INIT;
-	uint64_t needed = 0;
-	int rc = -1;
+	uint64_t needed = r->min_nodes;
+	int64_t last = 0;
+	int rc = 0;
 
 	if (job_nodes(j, &why) < 0) {
 		/* Outside of a job the nodes are unknown.  That is fine if the
@@ -51,10 +33,16 @@ check_nodes(struct job *j, const struct relaunch *r, bool *stop,
 	}
 	if (hostlist_add_list(&left, &j->nodes, err) < 0 ||
 	    (r->down != NULL && hostlist_minus(&left, r->down, err) < 0) ||
-	    nodes_needed(j, r, j->nodes.count, &needed, err) < 0)
-		goto out;
-	rc = 0;
-	if (left.count < needed) {
+	    (needed == 0 &&
+	     conf_u64(j->conf, "SCR_MIN_NODES", 0, &needed, err) < 0))
+		rc = -1;
+	if (rc == 0 && needed == 0) {
+		if (jobfiles_nodes(j->prefix, &last, &why) < 0 &&
+		    why.kind != ERROR_ABSENT)
+			rc = error_pass(err, &why);
+		needed = last > 0 ? (uint64_t)last : j->nodes.count;
+	}
+	if (rc == 0 && left.count < needed) {
 		*stop = true;
 		if (buf_printf(lines,
 			       "nodes_remaining=%zu < nodes_needed=%" PRIu64
@@ -62,7 +50,6 @@ check_nodes(struct job *j, const struct relaunch *r, bool *stop,
 			       left.count, needed) < 0)
 			rc = error_no_memory(err);
 	}
-out:
 	hostlist_free(&left);
 	return rc;
 }

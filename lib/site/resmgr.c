@@ -28,24 +28,18 @@ static const struct resmgr_ops none = { .name = "none" };
 
 /* --- Choosing the manager --- */
 
-static bool
-is_named(const struct resmgr_ops *m, const char *name)
-{
-	bool is = strcasecmp(name, m->name) == 0;
-
-	for (size_t i = 0; i < 2 && m->aliases[i] != NULL; i++)
-		is = is || strcasecmp(name, m->aliases[i]) == 0;
-	return is;
-}
-
 static const struct resmgr_ops *
 by_name(const char *name, struct error *err)
 {
-	for (size_t i = 0; i < COUNT; i++)
-		if (is_named(managers[i], name))
-			return managers[i];
-	if (is_named(&none, name))
-		return &none;
+	for (size_t i = 0; i <= COUNT; i++) {
+		const struct resmgr_ops *m = i < COUNT ? managers[i] : &none;
+		bool is = strcasecmp(name, m->name) == 0;
+
+		for (size_t k = 0; k < 2 && m->aliases[k] != NULL; k++)
+			is = is || strcasecmp(name, m->aliases[k]) == 0;
+		if (is)
+			return m;
+	}
 	error_set(
 		err, ERROR_USAGE,
 		"resource manager \"%s\": unknown: expected auto|" RESMGR_NAMES,
@@ -72,23 +66,6 @@ around(const struct resmgr_ops *m)
 	return id_of(m) != NULL ? RESMGR_INSIDE : RESMGR_OUTSIDE;
 }
 
-/* The manager whose job we run in. */
-static const struct resmgr_ops *
-detect(void)
-{
-	const struct resmgr_ops *found = &none;
-	enum resmgr_around best = RESMGR_OUTSIDE, is = RESMGR_OUTSIDE;
-
-	for (size_t i = 0; i < COUNT; i++) {
-		is = around(managers[i]);
-		if (is > best) {
-			best = is;
-			found = managers[i];
-		}
-	}
-	return found;
-}
-
 const char *
 resmgr_installed(void)
 {
@@ -102,7 +79,8 @@ resmgr_installed(void)
 struct resmgr *
 resmgr_open(const struct conf *c, const char *name, struct error *err)
 {
-	const struct resmgr_ops *ops = NULL;
+	const struct resmgr_ops *ops = &none;
+	enum resmgr_around best = RESMGR_OUTSIDE;
 	uint64_t seconds = SECONDS;
 	bool named = false;
 	struct resmgr *r = NULL;
@@ -110,7 +88,17 @@ resmgr_open(const struct conf *c, const char *name, struct error *err)
 	if (name == NULL && c != NULL)
 		name = conf_get(c, "SCR_RESOURCE_MANAGER");
 	named = name != NULL && strcasecmp(name, "auto") != 0;
-	ops = named ? by_name(name, err) : detect();
+	if (named)
+		ops = by_name(name, err);
+	/* The manager whose job we run in. */
+	for (size_t i = 0; !named && i < COUNT; i++) {
+		const enum resmgr_around is = around(managers[i]);
+
+		if (is > best) {
+			best = is;
+			ops = managers[i];
+		}
+	}
 	if (ops == NULL ||
 	    (c != NULL && conf_u64(c, "SCR_RESOURCE_MANAGER_TIMEOUT", SECONDS,
 				   &seconds, err) < 0))
@@ -260,16 +248,6 @@ listing_of(const struct resmgr *r, const char *id)
 	return &none.jobs;
 }
 
-/* Is `word` one of the words of `list`, each between blanks? */
-static bool
-is_one_of(const char *word, const char *list)
-{
-	char between[32];
-
-	snprintf(between, sizeof(between), " %s ", word);
-	return list != NULL && strstr(list, between) != NULL;
-}
-
 /* Look for the job in a line of the listing. */
 static int
 search_line(struct resmgr *r, char *text, void *arg, struct error *err)
@@ -278,15 +256,18 @@ search_line(struct resmgr *r, char *text, void *arg, struct error *err)
 	const struct resmgr_listing *l = s->listing;
 	const char *word = NULL;
 	bool is = false, ended = false;
+	char between[32];
 
 	(void)r;
 	(void)err;
 	for (size_t i = 0; (word = resmgr_word(&text)) != NULL; i++) {
-		if (i < l->ids)
+		if (i < l->ids) {
 			is = is || (l->number ? resmgr_same_number(word, s->id)
 					      : str_eq(word, s->id));
-		else if (i == l->state)
-			ended = is_one_of(word, l->ended);
+		} else if (i == l->state && l->ended != NULL) {
+			snprintf(between, sizeof(between), " %s ", word);
+			ended = strstr(l->ended, between) != NULL;
+		}
 	}
 	s->runs = s->runs || (is && !ended);
 	return 0;

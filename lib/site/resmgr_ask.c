@@ -54,26 +54,19 @@ next_line(char **text)
 	return *text == NULL || **text == '\0' ? NULL : strsep(text, "\n");
 }
 
-/* The last line that a command wrote to stderr, or "". */
-static const char *
-last_line(const struct remote_result *result)
-{
-	char *text = result->err.data, *line = NULL, *last = NULL;
-
-	while ((line = next_line(&text)) != NULL)
-		if (*line != '\0')
-			last = line;
-	return last != NULL ? last : "";
-}
-
-/* Report a command that failed, printed too much or timed out. */
+/* Report a command that failed, printed too much or timed out; else by the last
+ * line that it wrote to stderr. */
 static int
 judge(const char *name, const struct remote_result *result, struct error *err)
 {
-	const char *why = last_line(result);
+	char *text = result->err.data, *line = NULL;
+	const char *why = "";
 
 	if (result->state == REMOTE_DONE && result->status == 0 && !result->cut)
 		return 0;
+	while ((line = next_line(&text)) != NULL)
+		if (*line != '\0')
+			why = line;
 	if (result->state == REMOTE_TIMEOUT)
 		why = "no answer in time";
 	else if (result->state != REMOTE_DONE)

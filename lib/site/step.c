@@ -45,14 +45,6 @@ say_each(const struct step_where *w, const char *what,
 		say(w, what, steps->names[i]);
 }
 
-static int
-signal_steps(const struct step_where *w, const struct hostlist *steps,
-	     bool hard, struct error *err)
-{
-	say_each(w, hard ? "killing step" : "stopping step", steps);
-	return resmgr_signal(w->manager, &w->job, steps, hard, err);
-}
-
 /* Pause between two polls.  -1: the user asked to stop. */
 static int
 pause_look(const struct step_where *w, double left, struct error *err)
@@ -68,26 +60,6 @@ pause_look(const struct step_where *w, double left, struct error *err)
 	return error_sys(err, "steps may still run: interrupted");
 }
 
-/* Remove from `steps` those that run no more.  Returns 1 if the manager does
- * not answer, with *why; -1: ERROR_NOMEM. */
-static int
-look_again(const struct step_where *w, struct hostlist *steps,
-	   struct error *why, struct error *err)
-{
-	struct hostlist now = HOSTLIST_INIT;
-	int rc = 0;
-
-	error_clear(why);
-	/* If the manager does not know the job any more, it has ended. */
-	if (resmgr_steps(w->manager, &w->job, &now, why) < 0 &&
-	    why->kind != ERROR_ABSENT)
-		rc = 1;
-	else
-		rc = hostlist_both(steps, &now, err);
-	hostlist_free(&now);
-	return rc;
-}
-
 /*
  * Wait at most w->grace seconds until all of `steps` have ended.  The steps
  * that still run stay in the list.  A query that fails is repeated; it is an
@@ -101,16 +73,25 @@ await_end(const struct step_where *w, struct hostlist *steps, struct error *err)
 	bool answered = false, over = false;
 	int rc = 0;
 
-	while (rc >= 0 && steps->count > 0 && !over) {
+	while (rc == 0 && steps->count > 0 && !over) {
+		struct hostlist now = HOSTLIST_INIT;
+
 		over = clock_seconds() >= end; /* poll once more */
-		rc = look_again(w, steps, &why, err);
-		answered = answered || rc == 0;
-		if (rc >= 0 && steps->count > 0 && !over)
+		error_clear(&why);
+		/* If the manager does not know the job any more, it has
+		 * ended. */
+		if (resmgr_steps(w->manager, &w->job, &now, &why) == 0 ||
+		    why.kind == ERROR_ABSENT) {
+			rc = hostlist_both(steps, &now, err);
+			answered |= rc == 0;
+		}
+		hostlist_free(&now);
+		if (rc == 0 && steps->count > 0 && !over)
 			rc = pause_look(w, end - clock_seconds(), err);
 	}
-	if (rc >= 0 && !answered && why.kind != ERROR_NONE)
+	if (rc == 0 && !answered && why.kind != ERROR_NONE)
 		return error_pass(err, &why);
-	return rc < 0 ? -1 : 0;
+	return rc;
 }
 
 /*
@@ -127,7 +108,8 @@ end_steps(const struct step_where *w, struct hostlist *steps,
 	for (int hard = 0; hard < 2; hard++) {
 		error_clear(&why);
 		r->killed = hard ? steps->count : 0;
-		if (signal_steps(w, steps, hard, &why) < 0 &&
+		say_each(w, hard ? "killing step" : "stopping step", steps);
+		if (resmgr_signal(w->manager, &w->job, steps, hard, &why) < 0 &&
 		    why.kind != ERROR_SYSTEM)
 			return error_pass(err, &why);
 		if (await_end(w, steps, err) < 0)
@@ -190,58 +172,29 @@ look_at(const char *id, long long *group)
 	return seen && state != 'Z';
 }
 
-/* Does any process of the group run? */
-static bool
-group_runs(pid_t leader)
-{
-	DIR *all = opendir("/proc");
-	const struct dirent *e = NULL;
-	long long group = 0;
-	bool found = false;
-
-	while (all != NULL && !found && (e = readdir(all)) != NULL)
-		found = isdigit((unsigned char)e->d_name[0]) &&
-			look_at(e->d_name, &group) && group == leader;
-	if (all != NULL)
-		closedir(all);
-	return found;
-}
-
 /* Does the process (`who` < 0: any process of the group) run? */
 static bool
 runs(pid_t who)
 {
+	const struct dirent *e = NULL;
 	long long group = 0;
+	bool found = false;
 	char id[32];
+	DIR *all = NULL;
 
 	if (kill(who, 0) < 0 && errno == ESRCH)
 		return false;
-	if (who < 0)
-		return group_runs(-who);
-	snprintf(id, sizeof(id), "%lld", (long long)who);
-	return look_at(id, &group);
-}
-
-/* `id` is the process as text. */
-static int
-signal_process(const struct step_where *w, pid_t who, const char *id, int sig,
-	       struct error *err)
-{
-	say(w, sig == SIGKILL ? "killing process" : "stopping process", id);
-	if (kill(who, sig) == 0 || errno == ESRCH)
-		return 0;
-	return error_sys(err, "process %s: cannot signal", id);
-}
-
-static int
-await_process(const struct step_where *w, pid_t who, struct error *err)
-{
-	const double end = clock_seconds() + w->grace;
-
-	while (runs(who) && clock_seconds() < end)
-		if (pause_look(w, (end - clock_seconds()) / 4, err) < 0)
-			return -1;
-	return 0;
+	if (who >= 0) {
+		snprintf(id, sizeof(id), "%lld", (long long)who);
+		return look_at(id, &group);
+	}
+	all = opendir("/proc");
+	while (all != NULL && !found && (e = readdir(all)) != NULL)
+		found = isdigit((unsigned char)e->d_name[0]) &&
+			look_at(e->d_name, &group) && group == -who;
+	if (all != NULL)
+		closedir(all);
+	return found;
 }
 
 static int
@@ -252,6 +205,7 @@ stop_process(const struct step_where *w, struct step_result *r,
 	/* The whole group if the process leads one: mpiexec and its
 	 * children. */
 	const pid_t who = getpgid(pid) == pid ? -pid : pid;
+	double end = 0;
 	char id[32];
 
 	snprintf(id, sizeof(id), "%lld", (long long)w->pid);
@@ -265,10 +219,13 @@ stop_process(const struct step_where *w, struct step_result *r,
 	}
 	for (int hard = 0; hard < 2 && (!hard || runs(who)); hard++) {
 		r->killed = (size_t)hard;
-		if (signal_process(w, who, id, hard ? SIGKILL : SIGTERM, err) <
-			    0 ||
-		    await_process(w, who, err) < 0)
-			return -1;
+		say(w, hard ? "killing process" : "stopping process", id);
+		if (kill(who, hard ? SIGKILL : SIGTERM) < 0 && errno != ESRCH)
+			return error_sys(err, "process %s: cannot signal", id);
+		end = clock_seconds() + w->grace;
+		while (runs(who) && clock_seconds() < end)
+			if (pause_look(w, (end - clock_seconds()) / 4, err) < 0)
+				return -1;
 	}
 	return 0;
 }

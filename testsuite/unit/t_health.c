@@ -259,7 +259,7 @@ test_errors(void)
 }
 
 static void
-test_words(void)
+test_good(void)
 {
 	ok(health_good(HEALTH_FULL, HEALTH_READ) &&
 		   !health_good(HEALTH_FULL, HEALTH_RUN) &&
@@ -268,7 +268,9 @@ test_words(void)
 		   !health_good(HEALTH_EXCLUDED, HEALTH_READ),
 	   "a full or read-only node is good for reading");
 	for (int i = 0; i < HEALTH_STATES; i++)
-		ok(health_word((enum health_state)i) != NULL, "a word");
+		ok(health_good((enum health_state)i, HEALTH_RUN) ==
+			   (i == HEALTH_OK),
+		   "only a good node is good for a run");
 }
 
 int
@@ -279,7 +281,7 @@ main(void)
 	setenv("PATH", fmt("%s:/usr/bin:/bin", root), 1);
 	script("ssh", stub_ssh);
 	script("helper", stub_helper);
-	test_words();
+	test_good();
 	test_dirs();
 	test_full();
 	setenv("SCR_EXCLUDE_NODES", "good2,dead2", 1);
