@@ -23,19 +23,6 @@
  */
 locale_t ark_locale(bool utf8, struct error *err);
 
-/* Format or compression detected from the first bytes; ARK_SHAPE_LEN bytes are
- * enough. */
-enum ark_shape {
-	ARK_SHAPE_OTHER, /* tar, cpio, or unknown */
-	ARK_SHAPE_7ZIP,
-	ARK_SHAPE_ZIP,
-	ARK_SHAPE_GZIP,
-	ARK_SHAPE_XZ,
-	ARK_SHAPE_ZSTD,
-};
-#define ARK_SHAPE_LEN 6
-enum ark_shape ark_shape(const unsigned char *data, size_t len);
-
 /* A failure of libarchive: its errno, and its text or NULL. */
 struct ark_reason {
 	int errnum;

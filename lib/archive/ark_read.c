@@ -18,6 +18,18 @@
  * them in a list, and searches it. */
 #define LINKED_MAX 65536
 
+/* Format or compression detected from the first bytes; ARK_SHAPE_LEN bytes are
+ * enough. */
+enum ark_shape {
+	ARK_SHAPE_OTHER, /* tar, cpio, or unknown */
+	ARK_SHAPE_7ZIP,
+	ARK_SHAPE_ZIP,
+	ARK_SHAPE_GZIP,
+	ARK_SHAPE_XZ,
+	ARK_SHAPE_ZSTD,
+};
+#define ARK_SHAPE_LEN 6
+
 enum state { BETWEEN, IN_ENTRY, AT_END, FAILED };
 
 /*
@@ -50,8 +62,8 @@ struct ark_in {
 	size_t ahead_len;
 
 	/* Bytes that `archive` may still read, and the reason why it got no
-	 * more. */
-	int64_t budget;
+	 * more, reported after it has failed. */
+	int64_t budget, headers; /* now; before each entry */
 	struct error cause;
 
 	struct buf path; /* path of the current entry */
@@ -87,14 +99,6 @@ refuse(struct ark_in *in, enum error_kind kind, const char *why,
 	return error_set(err, kind, "%s: %s%s%s", in->name,
 			 in->path.len > 0 ? in->path.data : "",
 			 in->path.len > 0 ? ": " : "", why);
-}
-
-/* Record why `archive` gets no more bytes; reported after it has failed.
- * Returns -1. */
-static int
-cut_off(struct ark_in *in, const char *why)
-{
-	return error_set(&in->cause, ERROR_CORRUPT, "%s: %s", in->name, why);
 }
 
 /* --- The descriptor --- */
@@ -167,7 +171,9 @@ give(struct archive *a, void *arg, const void **data)
 	if (in->cause.kind != ERROR_NONE)
 		return -1;
 	if (in->budget <= 0)
-		return cut_off(in, "too many bytes before the next file");
+		return error_set(&in->cause, ERROR_CORRUPT,
+				 "%s: too many bytes before the next file",
+				 in->name);
 	if (in->filter == NULL) {
 		n = give_raw(a, arg, data);
 	} else if (in->ahead_len > 0) {
@@ -206,19 +212,31 @@ seek(struct archive *a, void *arg, la_int64_t off, int whence)
 
 /* --- Opening --- */
 
-/* ARCHIVE_OK if libarchive has the compression built in, without an outside
- * program. */
-static int
-add_filter(struct archive *f, enum ark_shape shape)
+static enum ark_shape
+shape_of(const unsigned char *data, size_t len)
 {
-	switch (shape) {
-	case ARK_SHAPE_GZIP:
-		return archive_read_support_filter_gzip(f);
-	case ARK_SHAPE_XZ:
-		return archive_read_support_filter_xz(f);
-	default:
-		return archive_read_support_filter_zstd(f);
-	}
+	static const struct {
+		enum ark_shape shape;
+		size_t len;
+		const char *magic;
+	} known[] = {
+		{ ARK_SHAPE_7ZIP, 6, "7z\xbc\xaf\x27\x1c" },
+		{ ARK_SHAPE_ZIP, 4, "PK\003\004" },
+		{ ARK_SHAPE_GZIP, 2, "\x1f\x8b" },
+		{ ARK_SHAPE_XZ, 6, "\xfd\x37zXZ\0" },
+		{ ARK_SHAPE_ZSTD, 4, "\x28\xb5\x2f\xfd" },
+	};
+
+	/* An empty skippable frame: parallel compressors begin with one. */
+	if (len >= 4 && (data[0] & 0xf0) == 0x50 &&
+	    memcmp(data + 1, "\x2a\x4d\x18", 3) == 0)
+		return ARK_SHAPE_ZSTD;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (len >= known[i].len &&
+		    memcmp(data, known[i].magic, known[i].len) == 0)
+			return known[i].shape;
+	return ARK_SHAPE_OTHER;
 }
 
 /* Open the filter, and detect the format of the decompressed bytes. */
@@ -233,7 +251,12 @@ open_filter(struct ark_in *in, struct error *err)
 	in->filter = f;
 	if (f == NULL)
 		return error_no_memory(err);
-	if (add_filter(f, in->shape) != ARCHIVE_OK)
+	/* ARCHIVE_OK if libarchive has the compression built in, without an
+	 * outside program. */
+	rc = in->shape == ARK_SHAPE_GZIP ? archive_read_support_filter_gzip(f)
+	     : in->shape == ARK_SHAPE_XZ ? archive_read_support_filter_xz(f)
+					 : archive_read_support_filter_zstd(f);
+	if (rc != ARCHIVE_OK)
 		return error_set(err, ERROR_USAGE,
 				 "%s: libarchive cannot undo this compression",
 				 in->name);
@@ -249,16 +272,8 @@ open_filter(struct ark_in *in, struct error *err)
 	in->seekable = false; /* the decompressed bytes are not */
 	in->ahead_len = (size_t)n;
 	in->shape =
-		n > 0 ? ark_shape(in->ahead, in->ahead_len) : ARK_SHAPE_OTHER;
+		n > 0 ? shape_of(in->ahead, in->ahead_len) : ARK_SHAPE_OTHER;
 	return 0;
-}
-
-static int64_t
-header_budget(const struct ark_in *in)
-{
-	return in->shape == ARK_SHAPE_ZIP || in->shape == ARK_SHAPE_7ZIP
-		       ? ARK_DIRECTORY_MAX
-		       : ARK_HEADER_MAX;
 }
 
 static int
@@ -286,44 +301,13 @@ open_archive(struct ark_in *in, struct error *err)
 	}
 	if (in->seekable)
 		archive_read_set_seek_callback(a, seek);
-	in->budget = header_budget(in);
+	in->headers = in->shape == ARK_SHAPE_ZIP || in->shape == ARK_SHAPE_7ZIP
+			      ? ARK_DIRECTORY_MAX
+			      : ARK_HEADER_MAX;
+	in->budget = in->headers;
 	if (archive_read_open(a, in, NULL, give, NULL) != ARCHIVE_OK)
 		return failed(in, a, err);
 	return 0;
-}
-
-/* Read the first bytes, and open the readers for their format. */
-static int
-open_all(struct ark_in *in, struct error *err)
-{
-	ssize_t n = 0;
-	locale_t old;
-	int rc = -1;
-
-	do {
-		n = read_block(in, in->first);
-		in->first += n > 0 ? (size_t)n : 0;
-	} while (n > 0 && in->first < ARK_SHAPE_LEN);
-	if (n < 0)
-		return error_pass(err, &in->cause);
-	in->shape = ark_shape(in->block, in->first);
-	if ((in->shape == ARK_SHAPE_GZIP || in->shape == ARK_SHAPE_XZ ||
-	     in->shape == ARK_SHAPE_ZSTD) &&
-	    open_filter(in, err) < 0)
-		return -1;
-	/*
-	 * Not UTF-8 for tar: libarchive would compose accents; in "C" it keeps
-	 * a name that it cannot convert.  UTF-8 for zip and 7zip: in "C", names
-	 * marked as Unicode would be lost.
-	 */
-	in->locale = ark_locale(
-		in->shape == ARK_SHAPE_ZIP || in->shape == ARK_SHAPE_7ZIP, err);
-	if (in->locale == (locale_t)0)
-		return -1;
-	old = uselocale(in->locale);
-	rc = open_archive(in, err);
-	uselocale(old);
-	return rc;
 }
 
 struct ark_in *
@@ -331,6 +315,9 @@ ark_in_new(int fd, const char *name, bool (*stop)(void), struct error *err)
 {
 	struct ark_in *in = mem_calloc(1, sizeof(*in));
 	struct stat st;
+	ssize_t n = 0;
+	locale_t old;
+	int rc = -1;
 
 	if (in == NULL) {
 		error_no_memory(err);
@@ -351,7 +338,33 @@ ark_in_new(int fd, const char *name, bool (*stop)(void), struct error *err)
 	in->start = S_ISREG(st.st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
 	in->is_file = in->seekable = in->start >= 0;
 	in->pos = in->is_file ? in->start : 0;
-	if (open_all(in, err) == 0)
+	/* Read the first bytes, and open the readers for their format. */
+	do {
+		n = read_block(in, in->first);
+		in->first += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && in->first < ARK_SHAPE_LEN);
+	if (n < 0) {
+		error_pass(err, &in->cause);
+		goto fail;
+	}
+	in->shape = shape_of(in->block, in->first);
+	if ((in->shape == ARK_SHAPE_GZIP || in->shape == ARK_SHAPE_XZ ||
+	     in->shape == ARK_SHAPE_ZSTD) &&
+	    open_filter(in, err) < 0)
+		goto fail;
+	/*
+	 * Not UTF-8 for tar: libarchive would compose accents; in "C" it keeps
+	 * a name that it cannot convert.  UTF-8 for zip and 7zip: in "C", names
+	 * marked as Unicode would be lost.
+	 */
+	in->locale = ark_locale(
+		in->shape == ARK_SHAPE_ZIP || in->shape == ARK_SHAPE_7ZIP, err);
+	if (in->locale == (locale_t)0)
+		goto fail;
+	old = uselocale(in->locale);
+	rc = open_archive(in, err);
+	uselocale(old);
+	if (rc == 0)
 		return in;
 fail:
 	ark_in_free(in);
@@ -433,41 +446,6 @@ check_kind(struct ark_in *in, struct archive_entry *e, struct error *err)
 	return 0;
 }
 
-static void
-take_owner(const struct ark_in *in, struct archive_entry *e, struct attr *to)
-{
-	const bool odc =
-		archive_format(in->archive) == ARCHIVE_FORMAT_CPIO_POSIX;
-	/* odc stores 0777777 for a user or group id that is too large. */
-	const la_int64_t limit = odc ? 0777776 : UINT32_MAX;
-	const la_int64_t uid = archive_entry_uid(e), gid = archive_entry_gid(e);
-
-	/* A streamed zip archive gives no modes: its directory has them. */
-	if (in->shape != ARK_SHAPE_ZIP || in->seekable)
-		to->mode = archive_entry_mode(e);
-	if (to->mode == 0 || in->shape == ARK_SHAPE_7ZIP || uid < 0 ||
-	    uid > limit || gid < 0 || gid > limit)
-		return;
-	to->uid = (uint32_t)uid;
-	to->gid = (uint32_t)gid;
-	to->has_owner = true;
-}
-
-static void
-take_times(struct archive_entry *e, struct attr *to)
-{
-	if (!archive_entry_mtime_is_set(e))
-		return;
-	to->has_times = true;
-	to->mtime.tv_sec = archive_entry_mtime(e);
-	to->mtime.tv_nsec = archive_entry_mtime_nsec(e);
-	to->atime = to->mtime;
-	if (archive_entry_atime_is_set(e)) {
-		to->atime.tv_sec = archive_entry_atime(e);
-		to->atime.tv_nsec = archive_entry_atime_nsec(e);
-	}
-}
-
 /* Make `e` the current entry.  Returns 1; 0 if it is skipped; or -1. */
 static int
 take_entry(struct ark_in *in, struct archive_entry *e, struct ark_entry *out,
@@ -476,6 +454,13 @@ take_entry(struct ark_in *in, struct archive_entry *e, struct ark_entry *out,
 	const bool is_file = archive_entry_filetype(e) == AE_IFREG;
 	const bool has_size = archive_entry_size_is_set(e);
 	const la_int64_t size = is_file && has_size ? archive_entry_size(e) : 0;
+	const la_int64_t uid = archive_entry_uid(e), gid = archive_entry_gid(e);
+	/* odc stores 0777777 for a user or group id that is too large. */
+	const la_int64_t limit =
+		archive_format(in->archive) == ARCHIVE_FORMAT_CPIO_POSIX
+			? 0777776
+			: UINT32_MAX;
+	struct attr *to = &out->attr;
 	int rc = take_path(in, e, err);
 
 	if (rc <= 0)
@@ -492,8 +477,25 @@ take_entry(struct ark_in *in, struct archive_entry *e, struct ark_entry *out,
 		.kind = is_file ? ARK_FILE : ARK_DIR,
 		.attr = { .has_size = has_size && is_file, .size = in->size },
 	};
-	take_owner(in, e, &out->attr);
-	take_times(e, &out->attr);
+	/* A streamed zip archive gives no modes: its directory has them. */
+	if (in->shape != ARK_SHAPE_ZIP || in->seekable)
+		to->mode = archive_entry_mode(e);
+	if (to->mode != 0 && in->shape != ARK_SHAPE_7ZIP && uid >= 0 &&
+	    uid <= limit && gid >= 0 && gid <= limit) {
+		to->uid = (uint32_t)uid;
+		to->gid = (uint32_t)gid;
+		to->has_owner = true;
+	}
+	if (archive_entry_mtime_is_set(e)) {
+		to->has_times = true;
+		to->mtime.tv_sec = archive_entry_mtime(e);
+		to->mtime.tv_nsec = archive_entry_mtime_nsec(e);
+		to->atime = to->mtime;
+		if (archive_entry_atime_is_set(e)) {
+			to->atime.tv_sec = archive_entry_atime(e);
+			to->atime.tv_nsec = archive_entry_atime_nsec(e);
+		}
+	}
 	in->state = IN_ENTRY;
 	return 1;
 }
@@ -512,7 +514,8 @@ finish(struct ark_in *in, struct error *err)
 	 * sign that entries may be missing. */
 	if (family == ARCHIVE_FORMAT_TAR &&
 	    archive_filter_bytes(a, 0) == archive_read_header_position(a)) {
-		cut_off(in, "is cut off between two files");
+		error_set(&in->cause, ERROR_CORRUPT,
+			  "%s: is cut off between two files", in->name);
 		return failed(in, a, err);
 	}
 	do {
@@ -528,37 +531,14 @@ finish(struct ark_in *in, struct error *err)
 	return 0;
 }
 
-/* Go to the next header.  Returns 1; 0 at the end; or -1. */
-static int
-find_entry(struct ark_in *in, struct archive_entry **e, struct error *err)
-{
-	struct archive *a = in->archive;
-	const char *text = NULL;
-	int rc = ARCHIVE_OK;
-
-	in->budget = INT64_MAX;
-	if (in->state == IN_ENTRY && archive_read_data_skip(a) < ARCHIVE_OK)
-		return failed(in, a, err);
-	in->state = BETWEEN;
-	in->budget = header_budget(in);
-	rc = archive_read_next_header(a, e);
-	in->budget = INT64_MAX;
-	if (rc == ARCHIVE_EOF)
-		return finish(in, err);
-	/* Names that are not ASCII are kept as they are: no error. */
-	text = archive_error_string(a);
-	if (rc == ARCHIVE_WARN && text != NULL &&
-	    strstr(text, "converted from") != NULL)
-		return 1;
-	return rc == ARCHIVE_OK ? 1 : failed(in, a, err);
-}
-
 int
 ark_in_next(struct ark_in *in, struct ark_entry *out, struct error *err)
 {
+	struct archive *a = in->archive;
 	struct archive_entry *e = NULL;
+	const char *text = NULL;
 	locale_t old;
-	int rc = -1;
+	int rc = 0;
 
 	if (in->state == FAILED)
 		return error_set(err, ERROR_USAGE, "%s: failed before",
@@ -567,10 +547,28 @@ ark_in_next(struct ark_in *in, struct ark_entry *out, struct error *err)
 		return 0;
 	old = uselocale(in->locale);
 	do {
-		rc = find_entry(in, &e, err);
-		if (rc <= 0)
+		in->budget = INT64_MAX;
+		if (in->state == IN_ENTRY &&
+		    archive_read_data_skip(a) < ARCHIVE_OK) {
+			rc = failed(in, a, err);
 			break;
-		rc = take_entry(in, e, out, err);
+		}
+		in->state = BETWEEN;
+		in->budget = in->headers;
+		rc = archive_read_next_header(a, &e);
+		in->budget = INT64_MAX;
+		if (rc == ARCHIVE_EOF) {
+			rc = finish(in, err);
+			break;
+		}
+		/* Names that are not ASCII are kept as they are: no error. */
+		text = archive_error_string(a);
+		if (rc == ARCHIVE_OK ||
+		    (rc == ARCHIVE_WARN && text != NULL &&
+		     strstr(text, "converted from") != NULL))
+			rc = take_entry(in, e, out, err);
+		else
+			rc = failed(in, a, err);
 	} while (rc == 0);
 	uselocale(old);
 	return rc;

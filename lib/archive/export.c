@@ -167,32 +167,6 @@ look(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* Find where the bytes of an entry are stored. */
-static int
-find(struct exporting *x, struct entry *e, struct error *err)
-{
-	const struct packed *p = x->p;
-	const struct segmap *red = &p->hidden.red;
-
-	if (e->file != NULL)
-		return packed_file(p, &p->map, e->file, x->arena, &e->from,
-				   err);
-	if (e->meta == NULL)
-		return packed_file(p, red, &red->files[e->hidden->at], x->arena,
-				   &e->from, err);
-	e->from.parts = arena_alloc(x->arena, 1, sizeof(*e->from.parts));
-	if (e->from.parts == NULL)
-		return error_no_memory(err);
-	e->from.nparts = 1;
-	e->from.parts[0] = (struct stripe_part){
-		.len = e->size,
-		.dirfd = x->p->meta_fd,
-		.path = e->meta,
-		.sum = STRIPE_NO_SUM,
-	};
-	return 0;
-}
-
 /* Read a small entry into the block. */
 static int
 read_small(void *arg, size_t i, unsigned worker, struct error *err)
@@ -215,25 +189,6 @@ read_small(void *arg, size_t i, unsigned worker, struct error *err)
 	hash_free(hash);
 	stripe_cache_drop(x->workers[worker].cache);
 	return rc;
-}
-
-/* Count the entries from x->first on that fit into the block together, and
- * assign their offsets. */
-static size_t
-gather(struct exporting *x)
-{
-	size_t n = 0;
-	uint64_t at = 0;
-
-	for (; x->first + n < x->count && n < SMALL_MAX; n++) {
-		struct entry *e = &x->list[x->first + n];
-
-		if (e->size > SMALL || at + e->size > BLOCK)
-			break;
-		e->at = (size_t)at;
-		at += e->size;
-	}
-	return n;
 }
 
 /* Read `n` small entries with many threads, and write them to the archive in
@@ -368,58 +323,42 @@ put_tree(struct exporting *x, const char *name, const struct kvtree *t,
 	return rc;
 }
 
-/* Write the rank2file of the unpacked dataset. */
+/* Write the metadata: the redundancy that is packed as trees, unless a file with
+ * the same name exists; the summary; the rank2file of the unpacked dataset; and
+ * the manifest. */
 static int
-put_ranks(struct exporting *x, struct error *err)
+put_metadata(struct exporting *x, struct error *err)
 {
+	const struct packed *p = x->p;
+	const struct hidden *h = &p->hidden;
+	const struct attr none = { .has_owner = false };
+	struct buf path = BUF_INIT;
+	struct kvtree *summary = NULL;
 	struct rank2file r;
-	int rc = segmap_write(&x->p->map, x->p->r2f.nranks, true, &r, err);
-
-	if (rc < 0)
-		return -1;
-	rc = rank2file_each(&r, RANK2FILE_FILE, put_meta, x, err);
-	rank2file_free(&r);
-	return rc;
-}
-
-static int
-put_summary(struct exporting *x, struct error *err)
-{
-	struct kvtree *t =
-		x->p->layout == 1
-			? catalogue_old_summary(x->p, err)
-			: kvtree_read_file(x->p->meta_fd, SUMMARY_FILE, err);
-	int rc = t == NULL ? -1 : put_tree(x, SUMMARY_FILE, t, err);
-
-	kvtree_free(t);
-	return rc < 0 ? error_wrap(err, "%s", x->p->dir) : 0;
-}
-
-/* Write the redundancy metadata that are packed as trees, unless a file with
- * the same name exists. */
-static int
-put_trees(struct exporting *x, struct error *err)
-{
-	const struct hidden *h = &x->p->hidden;
 	struct stat st;
+	int rc = -1;
 
-	for (size_t i = 0; i < h->nfiles; i++)
+	for (size_t i = 0; x->eo->redundancy && i < h->nfiles; i++)
 		if (h->files[i].tree != NULL &&
-		    dir_stat(x->p->meta_fd, h->files[i].name, &st,
+		    dir_stat(p->meta_fd, h->files[i].name, &st,
 			     AT_SYMLINK_NOFOLLOW) < 0 &&
 		    put_tree(x, h->files[i].name, h->files[i].tree, err) < 0)
 			return -1;
-	return 0;
-}
-
-static int
-put_manifest(struct exporting *x, struct error *err)
-{
-	const struct attr none = { .has_owner = false };
-	struct buf path = BUF_INIT;
-	int rc = -1;
-
-	if (path_join(&path, x->p->dir, DATASET_DIR_MANIFEST, err) == 0)
+	summary = p->layout == 1
+			  ? catalogue_old_summary(p, err)
+			  : kvtree_read_file(p->meta_fd, SUMMARY_FILE, err);
+	if (summary != NULL)
+		rc = put_tree(x, SUMMARY_FILE, summary, err);
+	kvtree_free(summary);
+	if (rc < 0)
+		return error_wrap(err, "%s", p->dir);
+	if (segmap_write(&p->map, p->r2f.nranks, true, &r, err) < 0)
+		return -1;
+	rc = rank2file_each(&r, RANK2FILE_FILE, put_meta, x, err);
+	rank2file_free(&r);
+	if (rc == 0)
+		rc = path_join(&path, p->dir, DATASET_DIR_MANIFEST, err);
+	if (rc == 0)
 		rc = put_bytes(x, path.data, &none, x->manifest.data,
 			       x->manifest.len, err);
 	buf_free(&path);
@@ -436,53 +375,61 @@ put_dir_entry(void *arg, const char *path, const struct attr *attr,
 static int
 put_all(struct exporting *x, struct error *err)
 {
+	const struct packed *p = x->p;
+	const struct segmap *red = &p->hidden.red;
 	size_t n = 0;
 
 	for (size_t i = 0; i < x->count; i++) {
 		struct entry *e = &x->list[i];
+		int rc = 0;
 
-		if (!e->skip && find(x, e, err) < 0)
-			return -1;
 		x->out->files += e->file != NULL;
 		x->out->bytes += e->file != NULL ? e->size : 0;
 		x->out->hidden += e->file == NULL && !e->skip;
+		/* Find where its bytes are stored. */
+		if (e->skip)
+			continue;
+		if (e->file != NULL)
+			rc = packed_file(p, &p->map, e->file, x->arena,
+					 &e->from, err);
+		else if (e->meta == NULL)
+			rc = packed_file(p, red, &red->files[e->hidden->at],
+					 x->arena, &e->from, err);
+		else if (stripe_room(&e->from, x->arena, 1, err) == 0)
+			e->from.parts[e->from.nparts++] = (struct stripe_part){
+				.len = e->size,
+				.dirfd = p->meta_fd,
+				.path = e->meta,
+				.sum = STRIPE_NO_SUM,
+			};
+		else
+			rc = -1;
+		if (rc < 0)
+			return -1;
 	}
 	for (x->first = 0; x->first < x->count; x->first += n) {
 		const struct entry *e = &x->list[x->first];
+		uint64_t at = 0;
 
-		n = gather(x);
+		/* The small entries that fit into the block together. */
+		for (n = 0; x->first + n < x->count && n < SMALL_MAX; n++) {
+			struct entry *s = &x->list[x->first + n];
+
+			if (s->size > SMALL || at + s->size > BLOCK)
+				break;
+			s->at = (size_t)at;
+			at += s->size;
+		}
 		if (n > 0 && put_small(x, n, err) < 0)
 			return -1;
 		if (n == 0 && !e->skip && put_long(x, e, err) < 0)
 			return -1;
 		n += n == 0;
 	}
-	if (packed_each_dir(x->p, NULL, x->par, put_dir_entry, x, err) < 0 ||
-	    (x->eo->redundancy && put_trees(x, err) < 0) ||
-	    put_summary(x, err) < 0 || put_ranks(x, err) < 0 ||
-	    put_manifest(x, err) < 0)
+	if (packed_each_dir(p, NULL, x->par, put_dir_entry, x, err) < 0 ||
+	    put_metadata(x, err) < 0)
 		return -1;
 	return ark_out_close(x->ark, err);
-}
-
-/* Create the caches of each thread. */
-static int
-make_workers(struct exporting *x, struct error *err)
-{
-	const unsigned n = par_threads(x->par);
-
-	x->workers = mem_calloc(n, sizeof(*x->workers));
-	if (x->workers == NULL)
-		return error_no_memory(err);
-	for (unsigned i = 0; i < n; i++) {
-		struct worker *w = &x->workers[i];
-
-		w->parents = pathcache_new(x->p->file_fd);
-		w->cache = stripe_cache_new(16, false, NULL);
-		if (w->parents == NULL || w->cache == NULL)
-			return error_no_memory(err);
-	}
-	return 0;
 }
 
 static void
@@ -521,6 +468,8 @@ export_dataset(struct packed *p, int fd, const char *name,
 		.out = out,
 		.manifest = BUF_INIT,
 	};
+	bool memory = true;
+	unsigned n = 0;
 	int rc = -1;
 
 	*out = (struct export_result){ .id = p->id };
@@ -531,10 +480,17 @@ export_dataset(struct packed *p, int fd, const char *name,
 	x.arena = arena_new();
 	x.block = mem_aligned(4096, BLOCK);
 	x.hash = hash_new(HASH_SHA256, err);
-	if (x.arena == NULL || x.block == NULL)
+	n = par_threads(x.par);
+	x.workers = mem_calloc(n, sizeof(*x.workers));
+	for (unsigned i = 0; x.workers != NULL && i < n; i++) {
+		x.workers[i].parents = pathcache_new(p->file_fd);
+		x.workers[i].cache = stripe_cache_new(16, false, NULL);
+		memory = memory && x.workers[i].parents != NULL &&
+			 x.workers[i].cache != NULL;
+	}
+	if (x.arena == NULL || x.block == NULL || x.workers == NULL || !memory)
 		error_no_memory(err);
-	else if (x.hash != NULL && make_workers(&x, err) == 0 &&
-		 list_entries(&x, err) == 0)
+	else if (x.hash != NULL && list_entries(&x, err) == 0)
 		x.ark = ark_out_new(fd, name, eo->filter, eo->threads,
 				    eo->work->stop, err);
 	if (x.ark != NULL)
@@ -545,25 +501,11 @@ export_dataset(struct packed *p, int fd, const char *name,
 	return rc;
 }
 
-/* Open the directory of `file`. */
-static int
-open_dir(const char *file, struct error *err)
-{
-	char dir[PATH_MAX];
-	int fd = -1;
-
-	snprintf(dir, sizeof(dir), "%.*s", (int)(path_base(file) - file), file);
-	fd = open(dir[0] != '\0' ? dir : ".",
-		  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		error_sys(err, "%s: cannot make", file);
-	return fd;
-}
-
 int
 export_to(struct packed *p, const char *file, const struct export_options *eo,
 	  struct export_result *out, struct error *err)
 {
+	char parent[PATH_MAX];
 	const char *base = NULL;
 	struct put *put = NULL;
 	struct put_file *f = NULL;
@@ -575,9 +517,11 @@ export_to(struct packed *p, const char *file, const struct export_options *eo,
 	if (io_check_output(file, err) < 0)
 		return -1;
 	base = path_base(file);
-	dir = open_dir(file, err);
+	snprintf(parent, sizeof(parent), "%.*s", (int)(base - file), file);
+	dir = open(parent[0] != '\0' ? parent : ".",
+		   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
-		return -1;
+		return error_sys(err, "%s: cannot make", file);
 	put = put_new(&(struct put_options){ .par = NULL }, err);
 	if (put != NULL)
 		f = put_add(put,

@@ -9,13 +9,14 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "archive/export.h"
-#include "archive/import_impl.h"
 #include "archive/manifest.h"
 #include "arena.h"
 #include "buf.h"
@@ -25,9 +26,11 @@
 #include "hash.h"
 #include "io.h"
 #include "kvtree/kvtree.h"
+#include "map.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
+#include "meta/rank2file.h"
 #include "par.h"
 #include "path.h"
 #include "progress.h"
@@ -48,10 +51,15 @@
 /* The directory of metadata in an archive. */
 #define META_DIR ".scr/scr.dataset."
 
-/* A small file, in the block. */
-struct small {
-	size_t number; /* index in importing.list */
-	size_t at, len;
+/* A file of the archive. */
+struct imported {
+	const char *path;
+	enum put_kind kind;
+	enum dataset_dir_kind meta; /* FOREIGN: a file of the job */
+	struct put_file *put;
+	uint64_t size;
+	size_t at; /* small: offset in the block */
+	char sum[HASH_TEXT];
 };
 
 struct importing {
@@ -62,8 +70,8 @@ struct importing {
 	struct ark_in *ark;
 	struct hash *hash;
 	unsigned char *block; /* BLOCK bytes */
-	struct small small[SMALL_MAX];
-	size_t nsmall, small_bytes;
+	/* Small files in the block: list[small] and those behind it. */
+	size_t small, nsmall, small_bytes;
 	struct arena *arena;
 	struct put *put;
 	struct pathcache *parents; /* of existing files */
@@ -76,31 +84,8 @@ struct importing {
 
 /* --- Classifying entries --- */
 
-/* The place of a metadata file in the order of renames.  False: it is not
- * allowed in an archive. */
-static bool
-put_order(enum dataset_dir_kind meta, enum put_kind *kind)
-{
-	switch (meta) {
-	case DATASET_DIR_RANK2FILE:
-	case DATASET_DIR_SUMMARY:
-		*kind = PUT_MAP;
-		return true;
-	case DATASET_DIR_RANK2FILE_PART:
-		*kind = PUT_DESCRIPTOR;
-		return true;
-	case DATASET_DIR_FILEMAP:
-	case DATASET_DIR_REDUNDANCY:
-	case DATASET_DIR_DESCRIPTOR:
-	case DATASET_DIR_KEPT:
-		*kind = PUT_REDUNDANCY;
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* Allow all metadata of one dataset, and files of a job. */
+/* Allow all metadata of one dataset, and files of a job; with the place of each
+ * in the order of renames. */
 static int
 classify(struct importing *x, struct imported *f, struct error *err)
 {
@@ -120,7 +105,24 @@ classify(struct importing *x, struct imported *f, struct error *err)
 		id = dataset_dir_id(text);
 		f->meta = dataset_dir_kind(name, NULL);
 	}
-	if (id <= 0 || !put_order(f->meta, &f->kind))
+	switch (f->meta) {
+	case DATASET_DIR_RANK2FILE:
+	case DATASET_DIR_SUMMARY:
+		f->kind = PUT_MAP;
+		break;
+	case DATASET_DIR_RANK2FILE_PART:
+		f->kind = PUT_DESCRIPTOR;
+		break;
+	case DATASET_DIR_FILEMAP:
+	case DATASET_DIR_REDUNDANCY:
+	case DATASET_DIR_DESCRIPTOR:
+	case DATASET_DIR_KEPT:
+		f->kind = PUT_REDUNDANCY;
+		break;
+	default:
+		id = -1;
+	}
+	if (id <= 0)
 		return error_set(
 			err, ERROR_UNSAFE,
 			"%s: unexpected file in the archive of a dataset",
@@ -160,16 +162,15 @@ static int
 write_small(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct importing *x = arg;
-	const struct small *s = &x->small[i];
-	struct imported *f = &x->list[s->number];
+	struct imported *f = &x->list[x->small + i];
 	struct hash *hash = hash_new(HASH_SHA256, err);
 	int rc = -1;
 
 	(void)worker;
 	if (hash != NULL &&
-	    hash_update(hash, x->block + s->at, s->len, err) == 0 &&
+	    hash_update(hash, x->block + f->at, f->size, err) == 0 &&
 	    hash_text(hash, f->sum, err) == 0)
-		rc = put_write(f->put, x->block + s->at, s->len, 0, err);
+		rc = put_write(f->put, x->block + f->at, f->size, 0, err);
 	hash_free(hash);
 	return rc;
 }
@@ -186,62 +187,54 @@ write_all_small(struct importing *x, struct error *err)
 	return rc;
 }
 
-/* Add a small file to the block; many threads will write it together with
- * others.  1: added; 0: the file is not small; -1: error. */
+/* Write the bytes of the entry to the file that was added last.  Small files are
+ * added to the block, and many threads will write them together; others, and
+ * those of unknown size, are written step by step. */
 static int
-take_small(struct importing *x, const struct ark_entry *e, uint64_t *size,
-	   struct error *err)
+take_bytes(struct importing *x, const struct ark_entry *e, struct error *err)
 {
-	struct small *s = NULL;
+	struct imported *f = &x->list[x->count - 1];
+	const uint64_t room = e->attr.has_size ? e->attr.size : 0;
+	const bool small = e->attr.has_size && room <= SMALL;
+	size_t got = STEP;
+	int fd = -1;
 
-	if (!e->attr.has_size || e->attr.size > SMALL)
-		return 0;
-	if ((x->nsmall == SMALL_MAX || x->small_bytes + SMALL >= BLOCK) &&
+	if ((!small || x->nsmall == SMALL_MAX ||
+	     x->small_bytes + SMALL >= BLOCK) &&
 	    write_all_small(x, err) < 0)
 		return -1;
-	s = &x->small[x->nsmall++];
-	*s = (struct small){ .number = x->count - 1, .at = x->small_bytes };
-	/* Ask for one byte more than expected, to detect an entry that is too
-	 * long. */
-	if (read_block(x, s->at, (size_t)e->attr.size + 1, &s->len, err) < 0)
-		return -1;
-	x->small_bytes += s->len;
-	*size = s->len;
-	return 1;
-}
-
-/* Write a file that is not small, or of unknown size, step by step. */
-static int
-stream(struct importing *x, struct imported *f, uint64_t room, uint64_t *size,
-       struct error *err)
-{
-	const int fd = put_open(f->put, err);
-	size_t got = 0;
-
-	/* A sparse entry of any size fits into a small archive. */
-	if (fd < 0 ||
-	    room_check(catalogue_prefix_fd(x->c), room, f->path, err) < 0)
-		return -1;
-	do {
-		if (read_block(x, 0, STEP, &got, err) < 0 ||
-		    hash_update(x->hash, x->block, got, err) < 0 ||
-		    put_pwrite(f->put, fd, x->block, got, *size, err) < 0)
+	if (small) {
+		if (x->nsmall++ == 0)
+			x->small = x->count - 1;
+		f->at = x->small_bytes;
+		/* Ask for one byte more than expected, to detect an entry that
+		 * is too long. */
+		if (read_block(x, f->at, (size_t)room + 1, &got, err) < 0)
 			return -1;
-		*size += got;
-	} while (got == STEP);
-	put_set_size(f->put, *size);
-	return put_wrote(f->put, *size, err) < 0
-		       ? -1
-		       : hash_text(x->hash, f->sum, err);
-}
-
-/* Is it read into memory, because the import depends on it? */
-static bool
-is_image(const struct imported *f)
-{
-	return f->meta == DATASET_DIR_KEPT ||
-	       f->meta == DATASET_DIR_RANK2FILE ||
-	       f->meta == DATASET_DIR_RANK2FILE_PART;
+		x->small_bytes += got;
+		f->size = got;
+	} else {
+		/* A sparse entry of any size fits into a small archive. */
+		fd = put_open(f->put, err);
+		if (fd < 0 || room_check(catalogue_prefix_fd(x->c), room,
+					 f->path, err) < 0)
+			return -1;
+		for (; got == STEP; f->size += got)
+			if (read_block(x, 0, STEP, &got, err) < 0 ||
+			    hash_update(x->hash, x->block, got, err) < 0 ||
+			    put_pwrite(f->put, fd, x->block, got, f->size,
+				       err) < 0)
+				return -1;
+		put_set_size(f->put, f->size);
+		if (put_wrote(f->put, f->size, err) < 0 ||
+		    hash_text(x->hash, f->sum, err) < 0)
+			return -1;
+	}
+	if (e->attr.has_size && room != f->size)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: ends after %" PRIu64 " bytes of %" PRIu64,
+				 f->path, f->size, room);
+	return 0;
 }
 
 /* Read a file into memory, where it is kept until the commit.  Parse the
@@ -281,27 +274,6 @@ take_image(struct importing *x, struct imported *f, struct put_what *what,
 	return hash_text(x->hash, f->sum, err);
 }
 
-/* Write the bytes of the entry to the file that was added last. */
-static int
-take_bytes(struct importing *x, const struct ark_entry *e, struct error *err)
-{
-	struct imported *f = &x->list[x->count - 1];
-	int rc = take_small(x, e, &f->size, err);
-
-	if (rc == 0 && write_all_small(x, err) == 0)
-		rc = stream(x, f, e->attr.has_size ? e->attr.size : 0, &f->size,
-			    err) == 0;
-	else if (rc == 0)
-		rc = -1;
-	if (rc < 1)
-		return -1;
-	if (e->attr.has_size && e->attr.size != f->size)
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: ends after %" PRIu64 " bytes of %" PRIu64,
-				 f->path, f->size, e->attr.size);
-	return 0;
-}
-
 static int
 read_file(struct importing *x, const struct ark_entry *e, struct error *err)
 {
@@ -322,7 +294,10 @@ read_file(struct importing *x, const struct ark_entry *e, struct error *err)
 	what.path = f->path;
 	what.size = a->has_size ? a->size : UINT64_MAX;
 	what.attr = a->has_owner || a->has_times ? a : NULL;
-	if (is_image(f) && take_image(x, f, &what, err) < 0)
+	/* The import depends on these: they are read into memory. */
+	if ((f->meta == DATASET_DIR_KEPT || f->meta == DATASET_DIR_RANK2FILE ||
+	     f->meta == DATASET_DIR_RANK2FILE_PART) &&
+	    take_image(x, f, &what, err) < 0)
 		return -1;
 	f->put = put_add(x->put, &what, err);
 	if (f->put == NULL)
@@ -338,22 +313,6 @@ read_file(struct importing *x, const struct ark_entry *e, struct error *err)
 		x->out->hidden++;
 	}
 	return 0;
-}
-
-static int
-read_all(struct importing *x, struct error *err)
-{
-	struct ark_entry e;
-	int rc = 0;
-
-	while ((rc = ark_in_next(x->ark, &e, err)) > 0) {
-		if (e.kind == ARK_FILE && read_file(x, &e, err) < 0)
-			return -1;
-		if (e.kind == ARK_DIR && dataset_dir_is_data(e.path))
-			put_dir(x->put, catalogue_prefix_fd(x->c), e.path,
-				&e.attr);
-	}
-	return rc < 0 ? -1 : write_all_small(x, err);
 }
 
 /* --- Comparing --- */
@@ -472,25 +431,67 @@ look_around(struct importing *x, struct error *err)
 	return 0;
 }
 
-/* Refuse if the index already has a dataset with this id. */
+/*
+ * Check that the archive has exactly the files that its rank2file names.
+ * ERROR_CORRUPT: a file is missing or has another size; ERROR_ABSENT: no
+ * rank2file; ERROR_UNSAFE: rank2file does not name a file.
+ */
 static int
-check_index(struct importing *x, struct error *err)
+check_ranks(const struct importing *x, struct error *err)
 {
-	struct error why = ERROR_INIT;
-	struct index *ix = catalogue_read(x->c, &why);
-	struct index_entry e;
-	int rc = 0;
+	const struct imported *list = x->list;
+	struct rank2file r = { .nranks = 0 };
+	struct rank2file_image *images =
+		mem_calloc(x->count + 1, sizeof(*images));
+	bool *named = mem_calloc(x->count + 1, sizeof(*named));
+	struct map *by = map_new();
+	size_t n = 0;
+	int rc = by == NULL || named == NULL || images == NULL
+			 ? error_no_memory(err)
+			 : 0;
 
-	if (x->out->id <= 0)
-		rc = error_set(err, ERROR_CORRUPT,
-			       "the archive has no metadata of a dataset");
-	else if (ix != NULL && !x->force &&
-		 index_find_id(ix, x->out->id, &e, NULL) == 0)
-		rc = error_set(err, ERROR_SYSTEM,
-			       "the index has a dataset %" PRId64
-			       " already (--force replaces it)",
-			       x->out->id);
-	index_free(ix);
+	for (size_t i = 0; i < x->count && rc == 0; i++) {
+		const struct put_what *what = put_what(list[i].put);
+
+		if (what->image != NULL)
+			images[n++] = (struct rank2file_image){
+				path_base(what->path),
+				what->image,
+				what->image_size,
+			};
+		if (map_put(by, list[i].path, i) < 0)
+			rc = error_no_memory(err);
+	}
+	if (rc == 0)
+		rc = rank2file_load_images(images, n, RANK2FILE_FILE, &r, err);
+	for (size_t i = 0; i < r.nranks && rc == 0; i++)
+		for (size_t k = 0; k < r.ranks[i].nfiles && rc == 0; k++) {
+			const struct rank2file_file *f = &r.ranks[i].files[k];
+			const size_t at = map_get(by, f->path);
+
+			if (at == MAP_NONE)
+				rc = error_set(err, ERROR_CORRUPT,
+					       "%s: named by its rank2file, "
+					       "but missing from the archive",
+					       str_shown(f->path));
+			else if (f->nsegs > 0 ||
+				 (f->has_size && f->size != list[at].size))
+				rc = error_set(err, ERROR_CORRUPT,
+					       "%s: differs from its rank2file",
+					       str_shown(f->path));
+			else
+				named[at] = true;
+		}
+	for (size_t i = 0; i < x->count && rc == 0; i++)
+		if (list[i].kind == PUT_FILE && !named[i])
+			rc = error_set(err, ERROR_UNSAFE,
+				       "%s: not in its rank2file",
+				       str_shown(list[i].path));
+	if (r.arena != NULL)
+		rank2file_free(&r);
+	mem_free(images);
+	mem_free(named);
+	map_free(by);
 	return rc;
 }
 
@@ -500,11 +501,34 @@ static int
 work(struct importing *x, struct error *err)
 {
 	struct build_result b;
+	struct error why = ERROR_INIT;
+	struct index_entry e;
+	struct index *ix = NULL;
+	struct ark_entry entry;
+	bool listed = false;
+	int rc = 0;
 
-	if (read_all(x, err) < 0 || compare(x, err) < 0 ||
-	    check_index(x, err) < 0 ||
-	    import_check_ranks(x->list, x->count, err) < 0 ||
-	    look_around(x, err) < 0)
+	while ((rc = ark_in_next(x->ark, &entry, err)) > 0) {
+		if (entry.kind == ARK_FILE && read_file(x, &entry, err) < 0)
+			return -1;
+		if (entry.kind == ARK_DIR && dataset_dir_is_data(entry.path))
+			put_dir(x->put, catalogue_prefix_fd(x->c), entry.path,
+				&entry.attr);
+	}
+	if (rc < 0 || write_all_small(x, err) < 0 || compare(x, err) < 0)
+		return -1;
+	if (x->out->id <= 0)
+		return error_set(err, ERROR_CORRUPT,
+				 "the archive has no metadata of a dataset");
+	ix = catalogue_read(x->c, &why);
+	listed = ix != NULL && index_find_id(ix, x->out->id, &e, NULL) == 0;
+	index_free(ix);
+	if (listed && !x->force)
+		return error_set(err, ERROR_SYSTEM,
+				 "the index has a dataset %" PRId64
+				 " already (--force replaces it)",
+				 x->out->id);
+	if (check_ranks(x, err) < 0 || look_around(x, err) < 0)
 		return -1;
 	if (x->o->work.dry_run)
 		return 0;

@@ -97,56 +97,36 @@ unescape(char *path, size_t len)
 	return to;
 }
 
-/*
- * Parse line s[0..len), without newline, as the next entry.  Returns what is
- * wrong with it, or NULL.  *path is in the arena; NULL: no memory.
- */
-static const char *
-parse_line(struct manifest *m, const char *s, size_t len, const char **path)
-{
-	const bool escaped = len > 0 && s[0] == '\\';
-	struct manifest_entry *e = &m->entries[m->count];
-	char *copy = NULL;
-
-	s += escaped;
-	len -= escaped;
-	if (memchr(s, '\0', len) != NULL)
-		return "a NUL byte";
-	/* The sum and the path become strings of one copy of the line. */
-	copy = arena_strndup(m->arena, s, len);
-	*path = copy;
-	if (copy == NULL)
-		return NULL;
-	if (len < SUM_LEN + 3 || !is_sum(copy) || copy[SUM_LEN] != ' ' ||
-	    (copy[SUM_LEN + 1] != ' ' && copy[SUM_LEN + 1] != '*'))
-		return "no sum and path";
-	copy[SUM_LEN] = '\0';
-	e->sum = copy;
-	copy += SUM_LEN + 2;
-	len -= SUM_LEN + 2;
-	*path = e->path = copy;
-	if (escaped) {
-		len = unescape(copy, len);
-		copy[len] = '\0';
-		if (len == 0)
-			return "a wrong escape";
-	}
-	return NULL;
-}
-
+/* Parse line s[0..len), without newline, as the next entry. */
 static int
 take_line(struct manifest *m, const char *s, size_t len, struct error *err)
 {
-	const char *path = NULL, *wrong = NULL;
+	const bool escaped = len > 0 && s[0] == '\\';
+	const char *wrong = NULL;
+	char *sum = NULL, *path = NULL;
 
-	if (!MEM_ROOM(m->entries, m->count, m->room))
+	s += escaped;
+	len -= escaped;
+	/* The sum and the path become strings of one copy of the line. */
+	sum = arena_strndup(m->arena, s, len);
+	if (sum == NULL || !MEM_ROOM(m->entries, m->count, m->room))
 		return error_no_memory(err);
-	wrong = parse_line(m, s, len, &path);
+	if (memchr(s, '\0', len) != NULL)
+		wrong = "a NUL byte";
+	else if (len < SUM_LEN + 3 || !is_sum(sum) || sum[SUM_LEN] != ' ' ||
+		 (sum[SUM_LEN + 1] != ' ' && sum[SUM_LEN + 1] != '*'))
+		wrong = "no sum and path";
+	else
+		path = sum + SUM_LEN + 2;
+	if (wrong == NULL && escaped) {
+		len = unescape(path, len - (SUM_LEN + 2));
+		path[len] = '\0';
+		wrong = len == 0 ? "a wrong escape" : NULL;
+	}
 	if (wrong != NULL)
 		return error_set(err, ERROR_CORRUPT, "manifest: line %zu: %s",
 				 m->count + 1, wrong);
-	if (path == NULL)
-		return error_no_memory(err);
+	sum[SUM_LEN] = '\0';
 	if (!path_is_clean(path))
 		return error_set(err, ERROR_UNSAFE,
 				 "manifest: line %zu: %s: not a clean relative "
@@ -158,7 +138,8 @@ take_line(struct manifest *m, const char *s, size_t len, struct error *err)
 				 m->count + 1, path);
 	if (map_put(m->by_path, path, m->count) < 0)
 		return error_no_memory(err);
-	m->count++;
+	m->entries[m->count++] =
+		(struct manifest_entry){ .path = path, .sum = sum };
 	return 0;
 }
 

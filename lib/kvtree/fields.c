@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "kvtree/kvscan.h"
+#include "kvtree/kvstream.h"
 #include "kvtree/kvtree.h"
 #include "kvtree/kvwrite.h"
 #include "kvtree/value.h"

@@ -67,7 +67,7 @@ int fields_write(const struct field *fields, size_t n, struct kvtree *t,
 void fields_put(const struct field *fields, size_t n, struct kvwrite *w,
 		const char *key, const void *record);
 
-/* Read a record of numbers from an image (kvscan.h), starting at the count of
+/* Read a record of numbers from an image (kvstream.h), starting at the count of
  * its keys.  Accept only an image with each key of the table once. */
 void fields_scan(const struct field *fields, size_t n, struct kvscan *s,
 		 void *record);

@@ -88,36 +88,6 @@ put_be(char *p, uint64_t v, size_t bytes)
 	return p;
 }
 
-/* Check that a tree of `size` bytes fits into an image. */
-static int
-check_size(size_t size, struct error *err)
-{
-	const size_t most =
-		KVTREE_MAX_ENCODED - KVTREE_HEADER_SIZE - KVTREE_CRC_SIZE;
-
-	if (size <= most)
-		return 0;
-	return error_set(err, ERROR_USAGE,
-			 "metadata would take %zu bytes, at most %zu", size,
-			 most);
-}
-
-/* Write the header before the elements and the checksum after them.  Return the
- * end of the image. */
-static char *
-frame(char *start, char *end)
-{
-	const size_t size = (size_t)(end - start) + KVTREE_CRC_SIZE;
-	char *p = put_be(start, KVTREE_MAGIC, 4);
-
-	p = put_be(p, KVTREE_TYPE_TREE, 2);
-	p = put_be(p, KVTREE_VERSION, 2);
-	p = put_be(p, size, 8);
-	put_be(p, KVTREE_FLAG_CRC, 4);
-	return put_be(end, crc_update(0, start, (size_t)(end - start)),
-		      KVTREE_CRC_SIZE);
-}
-
 void
 kvtree_begin(struct kvwrite *w, struct buf *out, uint32_t children)
 {
@@ -134,19 +104,31 @@ kvtree_begin(struct kvwrite *w, struct buf *out, uint32_t children)
 int
 kvtree_seal(struct kvwrite *w, struct error *err)
 {
-	char *p = kvwrite_room(w, KVTREE_CRC_SIZE + 1);
-	char *start = p == NULL ? NULL : w->out->data + w->start;
+	const size_t most =
+		KVTREE_MAX_ENCODED - KVTREE_HEADER_SIZE - KVTREE_CRC_SIZE;
+	char *end = kvwrite_room(w, KVTREE_CRC_SIZE + 1);
+	char *start = end == NULL ? NULL : w->out->data + w->start, *p = start;
+	const size_t len = end == NULL ? 0 : (size_t)(end - start);
 
-	if (p == NULL)
+	if (end == NULL) {
 		error_no_memory(err);
-	else if (w->too_deep)
+	} else if (w->too_deep) {
 		error_set(err, ERROR_USAGE, "nested deeper than %d levels",
 			  KVTREE_MAX_DEPTH);
-	else if (check_size((size_t)(p - start) - KVTREE_HEADER_SIZE, err) ==
-		 0) {
-		p = frame(start, p);
-		*p = '\0';
-		w->out->len = (size_t)(p - w->out->data);
+	} else if (len - KVTREE_HEADER_SIZE > most) {
+		error_set(err, ERROR_USAGE,
+			  "metadata would take %zu bytes, at most %zu",
+			  len - KVTREE_HEADER_SIZE, most);
+	} else {
+		/* The header before the elements, the checksum after them. */
+		p = put_be(p, KVTREE_MAGIC, 4);
+		p = put_be(p, KVTREE_TYPE_TREE, 2);
+		p = put_be(p, KVTREE_VERSION, 2);
+		p = put_be(p, len + KVTREE_CRC_SIZE, 8);
+		put_be(p, KVTREE_FLAG_CRC, 4);
+		end = put_be(end, crc_update(0, start, len), KVTREE_CRC_SIZE);
+		*end = '\0';
+		w->out->len = (size_t)(end - w->out->data);
 		return 0;
 	}
 	w->out->len = w->start;

@@ -112,22 +112,8 @@ kvtree_level_free(struct kvtree_tree *tree)
 
 /* --- The index --- */
 
-/* Make an index of the links to all children, by key; NULL: ENOMEM. */
-static struct map *
-index_new(const struct kvtree_level *level)
-{
-	struct map *index = map_new();
-	struct kvtree **link = (struct kvtree **)&level->first;
-
-	for (; index != NULL && *link != NULL; link = &(*link)->next)
-		if (map_put(index, (*link)->key, (uintptr_t)link) < 0) {
-			map_free(index);
-			index = NULL;
-		}
-	return index;
-}
-
-/* Return the index of a level, made on first use; NULL: ENOMEM. */
+/* Return the index of the links to all children of a level, by key; made on
+ * first use.  NULL: ENOMEM. */
 static struct map *
 index_of(const struct kvtree_level *level)
 {
@@ -136,7 +122,13 @@ index_of(const struct kvtree_level *level)
 
 	if (index != NULL)
 		return index;
-	mine = index_new(level);
+	mine = map_new();
+	for (struct kvtree **link = &l->first; mine != NULL && *link != NULL;
+	     link = &(*link)->next)
+		if (map_put(mine, (*link)->key, (uintptr_t)link) < 0) {
+			map_free(mine);
+			mine = NULL;
+		}
 	/* Another reader may have made the index meanwhile. */
 	if (mine == NULL ||
 	    atomic_compare_exchange_strong(&l->index, &index, mine))

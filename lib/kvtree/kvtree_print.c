@@ -129,20 +129,6 @@ struct sorted {
 	struct kvtree *node;
 };
 
-static uint64_t
-key_start(const char *key)
-{
-	uint64_t v = 0;
-	int i = 0;
-
-	for (i = 0; i < 8; i++) {
-		v = v << 8 | (unsigned char)*key;
-		if (*key != '\0')
-			key++;
-	}
-	return v;
-}
-
 static int
 by_key(const void *a, const void *b)
 {
@@ -161,8 +147,14 @@ sort_level(struct kvtree *t, struct sorted *list)
 	bool in_order = true;
 
 	kvtree_foreach (n, t) {
-		list[count].start = key_start(n->key);
-		list[count].node = n;
+		const char *key = n->key;
+		uint64_t start = 0;
+
+		for (int i = 0; i < 8; i++) {
+			start = start << 8 | (unsigned char)*key;
+			key += *key != '\0';
+		}
+		list[count] = (struct sorted){ start, n };
 		if (count > 0 && by_key(&list[count - 1], &list[count]) > 0)
 			in_order = false;
 		count++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * kvwrite.h - write kvtree images (formats.md 1.1) in one pass, without a tree:
- * for maps of millions of files.  The counterpart is kvscan.h.
+ * for maps of millions of files.  The counterpart is kvstream.h.
  *
  * The caller makes sure that keys are unique under one parent, and gives the
  * number of children of each key, either at once or later.  Errors are sticky:

@@ -31,7 +31,7 @@ struct attr {
  * not a number in range is ERROR_CORRUPT. */
 int attr_read(const struct kvtree *t, struct attr *out, struct error *err);
 
-/* Read the attributes from an image (kvscan.h), starting at their count.
+/* Read the attributes from an image (kvstream.h), starting at their count.
  * Accept only what attr_write() writes when all attributes are set. */
 void attr_scan(struct kvscan *s, struct attr *out);
 

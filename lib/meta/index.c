@@ -37,37 +37,16 @@ copy_value(const struct kvtree *from, const char *key, struct kvtree *to,
 	return value == NULL ? 0 : kvtree_set(to, key, value, err);
 }
 
-/* Add the dataset of directory `dir` from its old `entry`. */
-static int
-take_entry(struct index *ix, const char *dir, int64_t id,
-	   const struct kvtree *entry, struct error *err)
-{
-	const char *complete = kvtree_value(entry, "COMPLETE");
-	struct kvtree *desc = kvtree_new(err);
-	int rc = -1;
-
-	if (desc == NULL)
-		return -1;
-	/* The directory becomes the name. */
-	if (kvtree_merge(desc, kvtree_get(entry, "DSET"), err) == 0 &&
-	    kvtree_set_i64(desc, "ID", id, err) == 0 &&
-	    kvtree_set(desc, "NAME", dir, err) == 0)
-		rc = index_add(ix, desc,
-			       complete == NULL ? -1 : str_eq(complete, "1"),
-			       kvtree_value(entry, "FLUSHED"), err);
-	kvtree_free(desc);
-	if (rc < 0)
-		return -1;
-	return copy_value(entry, "FAILED", index_entry_node(ix, id), err);
-}
-
 static int
 take_dir(struct index *ix, const struct kvtree *old, const struct kvtree *k,
 	 struct error *err)
 {
 	const char *dir = kvtree_key(k), *text = kvtree_value(k, "DSET");
+	const char *complete = NULL;
 	const struct kvtree *entry = NULL;
+	struct kvtree *desc = NULL;
 	uint64_t id = 0;
+	int rc = -1;
 
 	if (text == NULL || !value_number(text, DATASET_ID_MAX, &id) || id == 0)
 		return value_bad(err, dir, "in DIR: not one dataset id");
@@ -75,7 +54,21 @@ take_dir(struct index *ix, const struct kvtree *old, const struct kvtree *k,
 	entry = entry == NULL ? NULL : kvtree_get(entry, dir);
 	if (entry == NULL)
 		return value_bad(err, dir, "in DIR: its id is not in DSET");
-	return take_entry(ix, dir, (int64_t)id, entry, err);
+	complete = kvtree_value(entry, "COMPLETE");
+	desc = kvtree_new(err);
+	if (desc == NULL)
+		return -1;
+	/* The directory becomes the name. */
+	if (kvtree_merge(desc, kvtree_get(entry, "DSET"), err) == 0 &&
+	    kvtree_set_i64(desc, "ID", (int64_t)id, err) == 0 &&
+	    kvtree_set(desc, "NAME", dir, err) == 0)
+		rc = index_add(ix, desc,
+			       complete == NULL ? -1 : str_eq(complete, "1"),
+			       kvtree_value(entry, "FLUSHED"), err);
+	kvtree_free(desc);
+	return rc < 0 ? -1
+		      : copy_value(entry, "FAILED",
+				   index_entry_node(ix, (int64_t)id), err);
 }
 
 /* Convert a tree of VERSION 1 into a new index. */
@@ -233,40 +226,6 @@ descending(const void *a, const void *b)
 	return (x->id < y->id) - (x->id > y->id);
 }
 
-/* Return the ids and nodes of all entries, in descending order of ids.  LLNL's
- * files are usually descending already, or ascending after another copy. */
-static struct place *
-sorted_places(const struct kvtree *table, size_t count, struct error *err)
-{
-	struct place *places = mem_alloc(count, sizeof(*places));
-	const struct kvtree *k = NULL;
-	bool sorted = true;
-	size_t n = 0;
-
-	if (places == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
-	kvtree_foreach (k, table) {
-		uint64_t id = 0;
-
-		if (!value_number(kvtree_key(k), DATASET_ID_MAX, &id) ||
-		    id == 0) {
-			value_bad(err, kvtree_key(k),
-				  "in DSET: not a dataset id");
-			mem_free(places);
-			return NULL;
-		}
-		places[n].id = (int64_t)id;
-		places[n].node = k;
-		sorted = sorted && (n == 0 || places[n - 1].id > places[n].id);
-		n++;
-	}
-	if (!sorted)
-		qsort(places, n, sizeof(*places), descending);
-	return places;
-}
-
 /* The entries, in descending order of ids. */
 struct listing {
 	struct index_entry *list;
@@ -311,39 +270,6 @@ take_name(struct listing *l, const struct kvtree *k, struct error *err)
 	return 0;
 }
 
-/* The name in an entry's descriptor must not belong to another entry.  It may
- * be missing in the NAME table. */
-static int
-check_own_name(const struct kvtree *names, const struct index_entry *e,
-	       struct error *err)
-{
-	const char *name = e->desc.name;
-	const struct kvtree *k = name != NULL ? kvtree_get(names, name) : NULL;
-	int64_t id = 0;
-
-	if (k == NULL || (index_name_id(k, &id, NULL) == 0 && id == e->id))
-		return 0;
-	return value_bad(err, kvtree_key(k),
-			 "in NAME: another dataset has this name");
-}
-
-/* Check the entries against the NAME table, which has the names of those
- * without one. */
-static int
-take_names(struct listing *l, const struct kvtree *names, struct error *err)
-{
-	const struct kvtree *k = NULL;
-
-	kvtree_foreach (k, names)
-		if (take_name(l, k, err) < 0)
-			return -1;
-	/* If each entry confirmed one name, all are checked. */
-	for (size_t i = 0; l->proven < l->count && i < l->count; i++)
-		if (check_own_name(names, &l->list[i], err) < 0)
-			return -1;
-	return 0;
-}
-
 static bool
 is_current(const char *name, const char *current)
 {
@@ -355,23 +281,61 @@ static struct index_entry *
 read_all(const struct kvtree *tree, size_t count, struct error *err)
 {
 	const char *current = kvtree_value(tree, "CURRENT");
-	struct listing l = { .count = count };
-	struct place *places =
-		sorted_places(kvtree_get(tree, "DSET"), count, err);
+	const struct kvtree *names = kvtree_get(tree, "NAME"), *k = NULL;
+	struct place *places = mem_alloc(count, sizeof(*places));
+	struct listing l = {
+		.list = mem_alloc(count, sizeof(*l.list)),
+		.count = count,
+	};
+	bool sorted = true;
+	size_t n = 0;
 
-	if (places == NULL)
-		return NULL;
-	l.list = mem_alloc(count, sizeof(*l.list));
-	if (l.list == NULL) {
+	if (places == NULL || l.list == NULL) {
 		error_no_memory(err);
 		goto fail;
 	}
+	/* LLNL's files are usually descending already, or ascending after
+	 * another copy. */
+	kvtree_foreach (k, kvtree_get(tree, "DSET")) {
+		uint64_t id = 0;
+
+		if (!value_number(kvtree_key(k), DATASET_ID_MAX, &id) ||
+		    id == 0) {
+			value_bad(err, kvtree_key(k),
+				  "in DSET: not a dataset id");
+			goto fail;
+		}
+		places[n] = (struct place){ (int64_t)id, k };
+		sorted = sorted && (n == 0 || places[n - 1].id > places[n].id);
+		n++;
+	}
+	if (!sorted)
+		qsort(places, n, sizeof(*places), descending);
 	for (size_t i = 0; i < count; i++)
 		if (read_entry(places[i].node, places[i].id, &l.list[i], err) <
 		    0)
 			goto fail;
-	if (take_names(&l, kvtree_get(tree, "NAME"), err) < 0)
-		goto fail;
+	/* Check the entries against the NAME table, which has the names of
+	 * those without one. */
+	kvtree_foreach (k, names)
+		if (take_name(&l, k, err) < 0)
+			goto fail;
+	/* The name in an entry's descriptor must not belong to another entry.
+	 * It may be missing in the NAME table.  If each entry confirmed one
+	 * name, all are checked. */
+	for (size_t i = 0; l.proven < count && i < count; i++) {
+		const struct index_entry *e = &l.list[i];
+		int64_t id = 0;
+
+		k = e->desc.name != NULL ? kvtree_get(names, e->desc.name)
+					 : NULL;
+		if (k != NULL &&
+		    (index_name_id(k, &id, NULL) < 0 || id != e->id)) {
+			value_bad(err, kvtree_key(k),
+				  "in NAME: another dataset has this name");
+			goto fail;
+		}
+	}
 	for (size_t i = 0; i < count; i++)
 		l.list[i].current = is_current(l.list[i].name, current);
 	mem_free(places);

@@ -10,58 +10,6 @@
 #include "num.h"
 #include "str.h"
 
-/* Make ix->ids.  The index must not be empty. */
-static int
-make_ids(struct index *ix, struct error *err)
-{
-	const struct kvtree *table = kvtree_get(ix->tree, "DSET"), *k = NULL;
-
-	ix->ids = mem_alloc(kvtree_count(table), sizeof(*ix->ids));
-	if (ix->ids == NULL)
-		return error_no_memory(err);
-	kvtree_foreach (k, table) {
-		uint64_t id = 0;
-
-		if (value_number(kvtree_key(k), DATASET_ID_MAX, &id))
-			ix->ids[ix->nids++] = (int64_t)id;
-	}
-	qsort(ix->ids, ix->nids, sizeof(*ix->ids), num_by_id);
-	return 0;
-}
-
-/* Count the elements of ix->ids below `id`. */
-static size_t
-ids_below(const struct index *ix, int64_t id)
-{
-	size_t low = 0, high = ix->nids;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ix->ids[middle] < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* The name of the latest checkpoint before `id` that is valid, or NULL. */
-static const char *
-earlier_checkpoint(const struct index *ix, int64_t id)
-{
-	struct index_entry e;
-	size_t i = 0;
-
-	for (i = ids_below(ix, id); i-- > 0;) {
-		/* On an error the entry is removed or unusable, so skip it. */
-		if (index_find_id(ix, ix->ids[i], &e, NULL) == 0 &&
-		    index_entry_valid(&e) && e.desc.is_ckpt && e.name != NULL)
-			return e.name;
-	}
-	return NULL;
-}
-
 /* Remove `key` from the table, and the table if it becomes empty, as LLNL's
  * tools do. */
 static void
@@ -94,15 +42,42 @@ index_set_current(struct index *ix, const char *name, struct error *err)
 	return kvtree_set_first(ix->tree, "CURRENT", e.name, err);
 }
 
-/* Move CURRENT from dataset `id` to the checkpoint before it. */
+/* Move CURRENT from dataset `id` to the latest valid checkpoint before it. */
 static int
 move_current(struct index *ix, int64_t id, struct error *err)
 {
-	if (ix->ids == NULL && make_ids(ix, err) < 0)
-		return -1;
+	const struct kvtree *table = kvtree_get(ix->tree, "DSET"), *k = NULL;
+	const char *name = NULL;
+	struct index_entry e;
+	size_t low = 0, high = 0;
+
+	if (ix->ids == NULL) { /* the index is not empty */
+		ix->ids = mem_alloc(kvtree_count(table), sizeof(*ix->ids));
+		if (ix->ids == NULL)
+			return error_no_memory(err);
+		kvtree_foreach (k, table) {
+			uint64_t n = 0;
+
+			if (value_number(kvtree_key(k), DATASET_ID_MAX, &n))
+				ix->ids[ix->nids++] = (int64_t)n;
+		}
+		qsort(ix->ids, ix->nids, sizeof(*ix->ids), num_by_id);
+	}
+	for (high = ix->nids; low < high;) { /* count the ids below `id` */
+		size_t middle = low + (high - low) / 2;
+
+		if (ix->ids[middle] < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* On an error the entry is removed or unusable, so skip it. */
+	while (name == NULL && low-- > 0)
+		if (index_find_id(ix, ix->ids[low], &e, NULL) == 0 &&
+		    index_entry_valid(&e) && e.desc.is_ckpt)
+			name = e.name;
 	index_changes(ix);
-	return kvtree_set_first(ix->tree, "CURRENT", earlier_checkpoint(ix, id),
-				err);
+	return kvtree_set_first(ix->tree, "CURRENT", name, err);
 }
 
 int
@@ -139,38 +114,12 @@ index_remove(struct index *ix, const char *name, struct error *err)
 	return 0;
 }
 
-/* Add NAME -> name -> DSET -> id, as the first name. */
-static int
-add_name(struct index *ix, const char *name, int64_t id, struct error *err)
-{
-	struct kvtree *table = kvtree_put(ix->tree, "NAME", err);
-	struct kvtree *k = kvtree_put_first(table, name, err);
-
-	return k == NULL ? -1 : kvtree_set_i64(k, "DSET", id, err);
-}
-
-/* Add DSET -> id -> FLUSHED, COMPLETE, DSET, as the first entry. */
-static int
-add_entry(struct index *ix, const struct kvtree *desc, int64_t id, int complete,
-	  const char *stamp, struct error *err)
-{
-	struct kvtree *table = kvtree_put(ix->tree, "DSET", err);
-	struct kvtree *k = kvtree_put_first(table, num_str(id), err);
-
-	if (k == NULL ||
-	    (stamp != NULL && kvtree_set(k, "FLUSHED", stamp, err) < 0) ||
-	    (complete >= 0 && kvtree_set_i64(k, "COMPLETE", complete, err) < 0))
-		return -1;
-	k = kvtree_put(k, "DSET", err);
-	return k == NULL ? -1 : kvtree_merge(k, desc, err);
-}
-
 int
 index_add(struct index *ix, const struct kvtree *desc, int complete,
 	  const char *stamp, struct error *err)
 {
 	struct dataset d;
-	const struct kvtree *k = NULL;
+	struct kvtree *k = NULL;
 	struct index_entry old;
 	int64_t other = 0;
 
@@ -194,14 +143,26 @@ index_add(struct index *ix, const struct kvtree *desc, int complete,
 		remove_from(ix, "DSET", num_str(d.id));
 	}
 	remove_from(ix, "NAME", d.name);
-	if (add_name(ix, d.name, d.id, err) < 0 ||
-	    add_entry(ix, desc, d.id, complete, stamp, err) < 0) {
-		/* Do not leave half an entry: it would be inconsistent. */
-		remove_from(ix, "NAME", d.name);
-		remove_from(ix, "DSET", num_str(d.id));
-		return -1;
-	}
-	return 0;
+	/* NAME -> name -> DSET -> id; DSET -> id -> FLUSHED, COMPLETE, DSET: as
+	 * the first ones of their tables. */
+	k = kvtree_put(ix->tree, "NAME", err);
+	k = kvtree_put_first(k, d.name, err);
+	if (k == NULL || kvtree_set_i64(k, "DSET", d.id, err) < 0)
+		goto fail;
+	k = kvtree_put(ix->tree, "DSET", err);
+	k = kvtree_put_first(k, num_str(d.id), err);
+	if (k == NULL ||
+	    (stamp != NULL && kvtree_set(k, "FLUSHED", stamp, err) < 0) ||
+	    (complete >= 0 && kvtree_set_i64(k, "COMPLETE", complete, err) < 0))
+		goto fail;
+	k = kvtree_put(k, "DSET", err);
+	if (k != NULL && kvtree_merge(k, desc, err) == 0)
+		return 0;
+fail:
+	/* Do not leave half an entry: it would be inconsistent. */
+	remove_from(ix, "NAME", d.name);
+	remove_from(ix, "DSET", num_str(d.id));
+	return -1;
 }
 
 int

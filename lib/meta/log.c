@@ -105,23 +105,6 @@ parse_stamp(const char *s, int64_t *out)
 	return true;
 }
 
-static int64_t
-parse_count(const char *s)
-{
-	uint64_t n = 0;
-
-	return value_number(s, INT64_MAX, &n) ? (int64_t)n : -1;
-}
-
-/* Parse a number written with "%f", or return -1. */
-static double
-parse_amount(const char *s)
-{
-	return *s != '\0' && s[strspn(s, "0123456789.")] == '\0'
-		       ? strtod(s, NULL)
-		       : -1;
-}
-
 /* Remove the quotes around a value.  A truncated value has no closing quote. */
 static const char *
 unquoted(char *s)
@@ -147,6 +130,7 @@ log_parse(char *line, struct log_line *out, struct error *err)
 	for (s = line + STAMP_BYTES + 2; *s != '\0';) {
 		const struct field *f = scan_key(s, &value);
 		bool last = false;
+		uint64_t number = 0;
 		void *to = NULL;
 
 		if (f == NULL)
@@ -156,9 +140,17 @@ log_parse(char *line, struct log_line *out, struct error *err)
 		*end = '\0';
 		to = (char *)out + f->at;
 		if (f->kind == COUNT)
-			*(int64_t *)to = parse_count(value);
-		else if (f->kind == AMOUNT)
-			*(double *)to = parse_amount(value);
+			*(int64_t *)to = value_number(value, INT64_MAX, &number)
+						 ? (int64_t)number
+						 : -1;
+		else if (f->kind == AMOUNT) /* written with "%f" */
+			*(double *)to =
+				*value != '\0' &&
+						value[strspn(value,
+							     "0123456789.")] ==
+							'\0'
+					? strtod(value, NULL)
+					: -1;
 		else
 			*(const char **)to =
 				f->kind == QUOTED ? unquoted(value) : value;

@@ -152,17 +152,6 @@ see(struct rank2file_loader *l, const char *name, struct error *err)
 	return map_put(l->seen, name, 0) < 0 ? error_no_memory(err) : 0;
 }
 
-static int
-check_offset(struct rank2file_loader *l, const char *name, uint64_t offset,
-	     size_t len, struct error *err)
-{
-	if (offset > len)
-		return error_set(err, ERROR_CORRUPT, "%s: no offset %" PRIu64,
-				 name, offset);
-	l->bytes += len;
-	return 0;
-}
-
 /* Read the tree at `offset` of a file; each file is read only once. */
 static struct kvtree *
 read_tree(struct rank2file_loader *l, int dirfd, const char *name,
@@ -171,30 +160,19 @@ read_tree(struct rank2file_loader *l, int dirfd, const char *name,
 	struct kvtree *tree = NULL;
 
 	if (see(l, name, err) < 0 ||
-	    read_bytes(l, dirfd, name, &l->raw, err) < 0 ||
-	    check_offset(l, name, offset, l->raw.len, err) < 0)
+	    read_bytes(l, dirfd, name, &l->raw, err) < 0)
 		return NULL;
+	if (offset > l->raw.len) {
+		error_set(err, ERROR_CORRUPT, "%s: no offset %" PRIu64, name,
+			  offset);
+		return NULL;
+	}
+	l->bytes += l->raw.len;
 	tree = kvtree_decode(l->raw.data + offset, l->raw.len - (size_t)offset,
 			     NULL, err);
 	if (tree == NULL)
 		error_wrap(err, "%s", name);
 	return tree;
-}
-
-/* Queue a part: all parts are read together, by several threads. */
-static int
-queue_part(struct rank2file_loader *l, const char *name, uint64_t offset,
-	   struct error *err)
-{
-	if (see(l, name, err) < 0)
-		return -1;
-	if (!MEM_ROOM(l->images, l->nimages, l->images_room))
-		return error_no_memory(err);
-	l->images[l->nimages++] = (struct rank2file_part){
-		.name = name,
-		.offset = offset,
-	};
-	return 0;
 }
 
 static int load_map(struct rank2file_loader *l, int dirfd,
@@ -226,9 +204,19 @@ load_part(struct rank2file_loader *l, int dirfd, const struct kvtree *k,
 	     rank2file_refuse(l->out, err, "%s: the map has no OFFSET for it",
 			      name) < 0))
 		return -1;
-	/* Level 0 is a part, not a map: it usually needs no tree. */
-	if (level == 1)
-		return queue_part(l, name, offset, err);
+	/* Level 0 is a part, not a map: it usually needs no tree.  All parts
+	 * are read together, by several threads. */
+	if (level == 1) {
+		if (see(l, name, err) < 0)
+			return -1;
+		if (!MEM_ROOM(l->images, l->nimages, l->images_room))
+			return error_no_memory(err);
+		l->images[l->nimages++] = (struct rank2file_part){
+			.name = name,
+			.offset = offset,
+		};
+		return 0;
+	}
 	tree = read_tree(l, dirfd, name, offset, &why);
 	if (tree == NULL) {
 		/* ABSENT is reserved for a missing top file. */
@@ -316,21 +304,6 @@ read_top(struct rank2file_loader *l, int dirfd, struct error *err)
 	return top;
 }
 
-/* Is no part of this generation among the files read? */
-static bool
-is_unused(const struct rank2file_loader *l, unsigned generation)
-{
-	char name[RANK2FILE_NAME_SIZE];
-	uint64_t first = 0;
-
-	for (; first < l->nranks || first == 0; first += RANK2FILE_PART_RANKS) {
-		rank2file_part_name(&l->base, first + generation, name);
-		if (map_get(l->seen, name) != MAP_NONE)
-			return false;
-	}
-	return true;
-}
-
 /* Read the top file and the maps. */
 static int
 begin(struct rank2file_loader *l, const char *base, struct error *err)
@@ -378,17 +351,23 @@ end(struct rank2file_loader *l)
 static int
 load(struct rank2file_loader *l, const char *base, struct error *err)
 {
+	unsigned *g = &l->out->unused;
+	char name[RANK2FILE_NAME_SIZE];
 	int rc = begin(l, base, err);
 
 	if (rc == 0)
 		rc = rank2file_read_parts(l, err);
-	if (rc == 0) {
-		unsigned *g = &l->out->unused;
-
-		/* LLNL's MPI writer may use any number: one for each MiB
-		 * of a part. */
-		while (!is_unused(l, *g) && *g < RANK2FILE_PART_RANKS - 1)
+	/* Find a generation of which no part is among the files read.  LLNL's
+	 * MPI writer may use any number: one for each MiB of a part. */
+	for (uint64_t first = 0; rc == 0 && (first < l->nranks || first == 0) &&
+				 *g < RANK2FILE_PART_RANKS - 1;) {
+		rank2file_part_name(&l->base, first + *g, name);
+		if (map_get(l->seen, name) == MAP_NONE) {
+			first += RANK2FILE_PART_RANKS;
+		} else {
+			first = 0;
 			(*g)++;
+		}
 	}
 	end(l);
 	if (rc < 0)
@@ -427,30 +406,6 @@ rank2file_load_left(int dirfd, const char *base, struct par *par,
 	return load(&l, base, err);
 }
 
-/* The top file is a part itself, or names them. */
-static int
-list_parts(const struct rank2file_loader *l, struct arena *arena,
-	   struct rank2file_parts *out, struct error *err)
-{
-	out->nranks = (size_t)l->nranks;
-	out->packed = l->out->containers != NULL || l->out->flaw != NULL;
-	out->count = l->top_is_part ? 1 : l->nimages;
-	out->parts = arena_alloc(arena, out->count, sizeof(*out->parts));
-	if (out->parts == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < out->count; i++) {
-		const char *name =
-			l->top_is_part ? l->base.base : l->images[i].name;
-
-		out->parts[i].name = arena_strdup(arena, name);
-		if (out->parts[i].name == NULL)
-			return error_no_memory(err);
-		if (!l->top_is_part)
-			out->parts[i].offset = l->images[i].offset;
-	}
-	return 0;
-}
-
 int
 rank2file_list(int dirfd, const char *base, struct arena *arena,
 	       struct rank2file_parts *out, struct error *err)
@@ -464,8 +419,24 @@ rank2file_list(int dirfd, const char *base, struct arena *arena,
 	int rc = begin(&l, base, err);
 
 	*out = (struct rank2file_parts){ .nranks = 0 };
-	if (rc == 0)
-		rc = list_parts(&l, arena, out, err);
+	if (rc == 0) {
+		/* The top file is a part itself, or names them. */
+		out->nranks = (size_t)l.nranks;
+		out->packed = top.containers != NULL || top.flaw != NULL;
+		out->count = l.top_is_part ? 1 : l.nimages;
+		out->parts =
+			arena_alloc(arena, out->count, sizeof(*out->parts));
+		rc = out->parts == NULL ? error_no_memory(err) : 0;
+	}
+	for (size_t i = 0; rc == 0 && i < out->count; i++) {
+		struct rank2file_part_at *to = &out->parts[i];
+
+		to->name = arena_strdup(
+			arena, l.top_is_part ? l.base.base : l.images[i].name);
+		if (!l.top_is_part)
+			to->offset = l.images[i].offset;
+		rc = to->name == NULL ? error_no_memory(err) : 0;
+	}
 	end(&l);
 	rank2file_free(&top);
 	return rc;

@@ -53,40 +53,33 @@ is_recorded(const struct rank2file_loader *l, const struct rank2file_part *im)
 		im->len);
 }
 
-static void
-fetch_image(const struct rank2file_loader *l, struct rank2file_part *im,
-	    const char *name, struct arena *arena, struct error *err)
-{
-	const struct rank2file_image *from = NULL;
-	int fd = -1;
-
-	if (l->given != NULL) {
-		from = rank2file_given(l, name, err);
-		if (from == NULL)
-			return;
-		im->len = from->len;
-		im->data = arena_strndup(arena, from->data, from->len);
-		if (im->data == NULL)
-			error_no_memory(err);
-		return;
-	}
-	fd = io_open_read(l->dirfd, name, err);
-	if (fd < 0)
-		return;
-	im->data = io_read_arena(fd, name, KVTREE_MAX_ENCODED, arena, &im->len,
-				 err);
-	close(fd);
-}
-
 /* Read file `name` as part `im`, and check it. */
 static int
 read_one(const struct rank2file_loader *l, struct rank2file_part *im,
 	 const char *name, struct arena *arena, struct error *err)
 {
+	const struct rank2file_image *from = NULL;
+	int fd = -1;
+
 	im->data = NULL;
-	fetch_image(l, im, name, arena, err);
-	if (im->data == NULL)
-		return -1;
+	if (l->given != NULL) {
+		from = rank2file_given(l, name, err);
+		if (from == NULL)
+			return -1;
+		im->len = from->len;
+		im->data = arena_strndup(arena, from->data, from->len);
+		if (im->data == NULL)
+			return error_no_memory(err);
+	} else {
+		fd = io_open_read(l->dirfd, name, err);
+		if (fd < 0)
+			return -1;
+		im->data = io_read_arena(fd, name, KVTREE_MAX_ENCODED, arena,
+					 &im->len, err);
+		close(fd);
+		if (im->data == NULL)
+			return -1;
+	}
 	if (im->offset > im->len)
 		return error_set(err, ERROR_CORRUPT, "%s: no offset %" PRIu64,
 				 name, im->offset);
@@ -203,21 +196,6 @@ measure_image(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* Read a part without keeping its image.  1: it must be read as a whole. */
-static int
-scan_file(const struct rank2file_loader *l, struct rank2file_part *im,
-	  const struct rank2file_reader *to)
-{
-	struct kvstream from;
-	int rc = 1;
-
-	if (im->offset > 0 || kvstream_open(&from, l->dirfd, im->name) < 0)
-		return 1;
-	rc = rank2file_scan(to, &from, &im->said);
-	kvstream_close(&from);
-	return rc;
-}
-
 static int
 scan_image(void *arg, size_t i, unsigned worker, struct error *err)
 {
@@ -230,8 +208,14 @@ scan_image(void *arg, size_t i, unsigned worker, struct error *err)
 		.wanted = l->wanted,
 	};
 	struct kvstream from;
-	int rc = l->wanted != NULL ? scan_file(l, im, &to) : 1;
+	int rc = 1;
 
+	/* Try to read the part without keeping its image. */
+	if (l->wanted != NULL && im->offset == 0 &&
+	    kvstream_open(&from, l->dirfd, im->name) == 0) {
+		rc = rank2file_scan(&to, &from, &im->said);
+		kvstream_close(&from);
+	}
 	if (im->lost)
 		return 0;
 	if (rc > 0) {
@@ -273,44 +257,6 @@ read_irregular(struct rank2file_loader *l, struct rank2file_part *im,
 	return rank2file_read_part(out, tree, &im->said, err);
 }
 
-/* LLNL's MPI reader compares RANKS of each part with the size of its job. */
-static int
-check_said(const struct rank2file_loader *l, const struct rank2file_part *im,
-	   struct error *err)
-{
-	if (im->said == l->nranks)
-		return 0;
-	return rank2file_refuse(l->out, err,
-				"%s: says that the job had %" PRIu64
-				" ranks, not %" PRIu64,
-				im->name, im->said, l->nranks);
-}
-
-/* Add the ranks of all parts that were read to out->ranks.  Strings stay in the
- * contents of the files. */
-static int
-scan_images(struct rank2file_loader *l, struct error *err)
-{
-	l->claimed = mem_calloc(l->out->nranks + 1, sizeof(*l->claimed));
-	if (l->claimed == NULL)
-		return error_no_memory(err);
-	if (par_for(l->par, l->nimages, 0, scan_image, l, err) < 0)
-		return -1;
-	for (size_t i = 0; i < l->nimages; i++) {
-		struct rank2file_part *im = &l->images[i];
-
-		if (l->out->flaw == NULL) {
-			l->out->flaw = im->flaw;
-			l->out->instead = im->instead;
-		}
-		if (im->irregular && read_irregular(l, im, err) < 0)
-			return error_wrap(err, "%s", im->name);
-		if (!im->lost && check_said(l, im, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 int
 rank2file_read_parts(struct rank2file_loader *l, struct error *err)
 {
@@ -322,7 +268,6 @@ rank2file_read_parts(struct rank2file_loader *l, struct error *err)
 	if (out->containers == NULL || l->top_copied)
 		l->wanted = NULL;
 	out->partial = l->wanted != NULL;
-	out = l->out;
 	n = par_threads(l->par);
 	out->arenas = mem_calloc(n, sizeof(*out->arenas));
 	if (out->arenas == NULL)
@@ -352,5 +297,111 @@ rank2file_read_parts(struct rank2file_loader *l, struct error *err)
 			      l->base.base) < 0 ||
 	     rank2file_read_part(out, out->top, &said, err) < 0))
 		return error_wrap(err, "%s", l->base.base);
-	return scan_images(l, err);
+	/* Add the ranks of all parts.  Strings stay in the contents of the
+	 * files. */
+	l->claimed = mem_calloc(out->nranks + 1, sizeof(*l->claimed));
+	if (l->claimed == NULL)
+		return error_no_memory(err);
+	if (par_for(l->par, l->nimages, 0, scan_image, l, err) < 0)
+		return -1;
+	for (size_t i = 0; i < l->nimages; i++) {
+		struct rank2file_part *im = &l->images[i];
+
+		if (out->flaw == NULL) {
+			out->flaw = im->flaw;
+			out->instead = im->instead;
+		}
+		if (im->irregular && read_irregular(l, im, err) < 0)
+			return error_wrap(err, "%s", im->name);
+		/* LLNL's MPI reader compares RANKS of each part with the size
+		 * of its job. */
+		if (!im->lost && im->said != l->nranks &&
+		    rank2file_refuse(out, err,
+				     "%s: says that the job had %" PRIu64
+				     " ranks, not %" PRIu64,
+				     im->name, im->said, l->nranks) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* --- The ranks of one part, one after the other --- */
+
+struct each {
+	const struct rank2file_visit *visit;
+	struct error *err;
+	bool failed; /* take() has failed */
+};
+
+static int
+take(void *arg, size_t rank, const struct rank2file_rank *r)
+{
+	struct each *e = arg;
+
+	e->failed = e->visit->take(e->visit->arg, rank, r, e->err) < 0;
+	return e->failed ? -1 : 0;
+}
+
+/* Read the part in a window. */
+static int
+stream(int dirfd, const struct rank2file_part_at *part, struct each *e)
+{
+	const size_t nranks = e->visit->nranks;
+	struct rank2file all = { .nranks = nranks };
+	struct rank2file_reader to = {
+		.out = &all, .arena = arena_new(), .take = take, .arg = e
+	};
+	struct kvstream from;
+	uint64_t said = 0;
+	int rc = 1;
+
+	to.claimed = mem_calloc(nranks + 1, sizeof(*to.claimed));
+	if (to.arena == NULL || to.claimed == NULL) {
+		rc = error_no_memory(e->err);
+	} else if (part->offset == 0 &&
+		   kvstream_open(&from, dirfd, part->name) == 0) {
+		rc = rank2file_scan(&to, &from, &said);
+		kvstream_close(&from);
+		if (rc < 0 && !e->failed)
+			error_no_memory(e->err);
+	}
+	mem_free(to.claimed);
+	arena_free(to.arena);
+	return rc;
+}
+
+/* Load the part into memory. */
+static int
+load(int dirfd, const struct rank2file_part_at *part, struct each *e)
+{
+	struct rank2file all = { .arena = arena_new() };
+	struct rank2file_part image = { .name = part->name,
+					.offset = part->offset };
+	struct rank2file_loader l = {
+		.out = &all,
+		.images = &image,
+		.nimages = 1,
+		.dirfd = dirfd,
+		.nranks = e->visit->nranks,
+		/* The other parts, of unknown size, have ranks, too. */
+		.bytes = UINT64_MAX / 2,
+	};
+	int rc = all.arena == NULL ? error_no_memory(e->err)
+				   : rank2file_read_parts(&l, e->err);
+
+	for (size_t i = 0; rc == 0 && i < all.nranks; i++)
+		if (all.ranks[i].present)
+			rc = take(e, i, &all.ranks[i]);
+	mem_free(l.claimed);
+	rank2file_free(&all);
+	return rc;
+}
+
+int
+rank2file_each_rank(int dirfd, const struct rank2file_part_at *part,
+		    const struct rank2file_visit *visit, struct error *err)
+{
+	struct each e = { .visit = visit, .err = err };
+
+	return visit->whole ? load(dirfd, part, &e) : stream(dirfd, part, &e);
 }

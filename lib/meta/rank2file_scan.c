@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rank2file_scan.c - read parts of a rank2file without a tree, in one pass: the
+ * rank2file_scan.c - read parts of a rank2file: without a tree, in one pass: the
  * map of a packed dataset has a dozen keys per file, and millions of files.
  * Unwanted files are skipped.
  *
@@ -8,14 +8,21 @@
  * duplicate key or file, another number format, a count beyond the image) the
  * caller builds a tree, which also reports errors.
  */
+#include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "arena.h"
+#include "error.h"
+#include "io.h"
 #include "kvtree/kvstream.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
 #include "map.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
+#include "str.h"
 
 /* Up to this many paths of a rank are compared pairwise; above, use a map. */
 #define PATHS_FEW 16
@@ -177,23 +184,6 @@ rank2file_distinct(const struct rank2file_rank *r)
 	return distinct;
 }
 
-/* Make room for one more file in a rank that has room for *room. */
-static bool
-make_room(struct scan *s, struct rank2file_rank *r, size_t *room)
-{
-	struct rank2file_file *more = NULL;
-
-	if (r->nfiles < *room)
-		return true;
-	*room = 2 * *room + 1;
-	more = alloc(s, *room, sizeof(*more));
-	if (more != NULL && r->nfiles > 0)
-		memcpy(more, r->files, r->nfiles * sizeof(*more));
-	if (more != NULL)
-		r->files = more;
-	return more != NULL;
-}
-
 static void
 scan_files(struct scan *s, struct rank2file_rank *r)
 {
@@ -201,6 +191,7 @@ scan_files(struct scan *s, struct rank2file_rank *r)
 	struct kvscan *in = s->in;
 	uint32_t n = kvscan_count(in);
 	size_t room = wanted == NULL ? n : 0;
+	struct rank2file_file *more = NULL;
 	int distinct = 0;
 
 	/* The smallest file entry has six bytes. */
@@ -216,28 +207,26 @@ scan_files(struct scan *s, struct rank2file_rank *r)
 		path = kvscan_key(in);
 		if (wanted != NULL && !wanted->wants(wanted->arg, path)) {
 			kvstream_skip(s->from);
-		} else if (make_room(s, r, &room)) {
-			r->files[r->nfiles] = (struct rank2file_file){
-				.path = keep(s, path),
-			};
-			scan_file(s, &r->files[r->nfiles++]);
+			continue;
 		}
+		if (r->nfiles == room) {
+			room = 2 * room + 1;
+			more = alloc(s, room, sizeof(*more));
+			if (more == NULL)
+				break;
+			if (r->nfiles > 0)
+				memcpy(more, r->files,
+				       r->nfiles * sizeof(*more));
+			r->files = more;
+		}
+		r->files[r->nfiles] = (struct rank2file_file){
+			.path = keep(s, path),
+		};
+		scan_file(s, &r->files[r->nfiles++]);
 	}
 	distinct = in->irregular ? 1 : rank2file_distinct(r);
 	s->failed = s->failed || distinct < 0;
 	in->irregular = in->irregular || distinct != 1;
-}
-
-/* Pass on a rank that was read. */
-static void
-give(struct scan *s, size_t number, const struct rank2file_rank *r)
-{
-	if (s->in->irregular)
-		return;
-	if (s->to->take(s->to->arg, number, r) < 0)
-		s->failed = s->in->irregular = true;
-	arena_reset(s->to->arena);
-	s->name_size = 0;
 }
 
 static void
@@ -277,8 +266,12 @@ scan_rank(struct scan *s, struct undo *undo)
 	if (counted && files < r->nfiles)
 		in->irregular = true;
 	r->expected = counted ? files : r->nfiles;
-	if (s->to->take != NULL)
-		give(s, (size_t)number, r);
+	if (s->to->take == NULL || in->irregular)
+		return;
+	if (s->to->take(s->to->arg, (size_t)number, r) < 0)
+		s->failed = in->irregular = true;
+	arena_reset(s->to->arena);
+	s->name_size = 0;
 }
 
 /* The smallest rank has a digit, NUL and a count. */
@@ -342,4 +335,127 @@ rank2file_scan(const struct rank2file_reader *to, struct kvstream *from,
 	for (size_t i = 0; i < undo.count; i++)
 		to->claimed[undo.ranks[i]] = 0;
 	return s.failed ? -1 : 1;
+}
+
+/* --- As a tree --- */
+
+/* Read entry `k` of a SEG table into the element of *segs with its number. */
+static int
+read_seg(const struct kvtree *k, struct rank2file_seg *segs, size_t count,
+	 struct error *err)
+{
+	const struct kvtree *v = NULL;
+	struct rank2file_seg *s = NULL;
+	uint64_t n = 0;
+	unsigned seen = 0;
+	int rc = 0;
+
+	if (!value_number(kvtree_key(k), count - 1, &n))
+		return value_bad(err, kvtree_key(k), "no number of a segment");
+	s = &segs[n];
+	kvtree_foreach (v, k) {
+		const char *key = kvtree_key(v);
+
+		if (strcmp(key, "FILE") == 0 && ++seen)
+			rc = value_str(v, &s->file, err);
+		else if (strcmp(key, "OFFSET") == 0 && ++seen)
+			rc = value_u64(v, INT64_MAX, &s->off, err);
+		else if (strcmp(key, "LENGTH") == 0 && ++seen)
+			rc = value_u64(v, INT64_MAX, &s->len, err);
+		if (rc < 0)
+			return -1;
+	}
+	return seen == 3 ? 0 : value_bad(err, "SEG", "incomplete");
+}
+
+/* Read the segments of one file.  They are numbered from 0 without gaps. */
+static int
+read_segs(const struct kvtree *table, struct arena *arena,
+	  struct rank2file_file *f, struct error *err)
+{
+	const size_t count = table == NULL ? 0 : kvtree_count(table);
+	struct rank2file_seg *segs = NULL;
+	const struct kvtree *k = NULL;
+
+	if (count == 0)
+		return 0;
+	segs = arena_alloc(arena, count, sizeof(*segs));
+	if (segs == NULL)
+		return error_no_memory(err);
+	kvtree_foreach (k, table)
+		if (read_seg(k, segs, count, err) < 0)
+			return -1;
+	f->segs = segs;
+	f->nsegs = count;
+	return 0;
+}
+
+int
+rank2file_read_file(const struct kvtree *k, struct arena *arena,
+		    struct rank2file_file *f, struct error *err)
+{
+	const struct kvtree *size = kvtree_get(k, "SIZE");
+	const struct kvtree *crc = kvtree_get(k, "CRC");
+
+	*f = (struct rank2file_file){ .node = k };
+	f->path = kvtree_key(k);
+	f->has_size = size != NULL;
+	f->has_crc = crc != NULL;
+	if (size != NULL && value_u64(size, INT64_MAX, &f->size, err) < 0)
+		return -1;
+	if (crc != NULL && value_u32(crc, UINT32_MAX, &f->crc, err) < 0)
+		return -1;
+	return read_segs(kvtree_get(k, "SEG"), arena, f, err);
+}
+
+/* Read child `k` of RANK: one rank and its files. */
+static int
+read_rank(struct rank2file *out, const struct kvtree *k, struct error *err)
+{
+	const struct kvtree *count = kvtree_get(k, "FILES"), *f = NULL;
+	const struct kvtree *list = kvtree_get(k, "FILE");
+	const size_t have = list == NULL ? 0 : kvtree_count(list);
+	struct rank2file_rank *r = NULL;
+	uint64_t n = 0;
+
+	if (!value_number(kvtree_key(k), RANK2FILE_MAX_RANKS, &n) ||
+	    n >= out->nranks)
+		return value_bad(err, kvtree_key(k), "no rank of the job");
+	r = &out->ranks[n];
+	if (r->present)
+		return value_bad(err, kvtree_key(k), "rank in two parts");
+	r->present = true;
+	if (count != NULL && value_u64(count, INT64_MAX, &n, err) < 0)
+		return -1;
+	if (count != NULL && n < have)
+		return value_bad(err, "FILES", "less than the files listed");
+	r->expected = count != NULL ? n : have;
+	if (have == 0)
+		return 0;
+	r->files = arena_alloc(out->arena, have, sizeof(*r->files));
+	if (r->files == NULL)
+		return error_no_memory(err);
+	kvtree_foreach (f, list)
+		if (rank2file_read_file(f, out->arena, &r->files[r->nfiles++],
+					err) < 0)
+			return -1;
+	return 0;
+}
+
+/* RANKS is that of the job, or that of the part if LLNL's scr_index wrote
+ * it. */
+int
+rank2file_read_part(struct rank2file *out, const struct kvtree *part,
+		    uint64_t *said, struct error *err)
+{
+	const struct kvtree *ranks = kvtree_get(part, "RANKS"), *k = NULL;
+
+	*said = 0;
+	if (ranks != NULL && value_u64(ranks, out->nranks, said, err) < 0)
+		return -1;
+	kvtree_foreach (k, kvtree_get(part, "RANK"))
+		if (read_rank(out, k, err) < 0)
+			return error_wrap(err, "rank %s",
+					  str_quoted(kvtree_key(k)));
+	return 0;
 }

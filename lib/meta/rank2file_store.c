@@ -78,22 +78,6 @@ put_file(struct kvwrite *w, const struct rank2file_file *f)
 	}
 }
 
-/* Map each path to its last entry, for map_free(); NULL: ERROR_NOMEM. */
-static struct map *
-last_entries(const struct rank2file_rank *r, struct error *err)
-{
-	struct map *last = map_new();
-
-	for (size_t i = 0; last != NULL && i < r->nfiles; i++)
-		if (map_put(last, r->files[i].path, i) < 0) {
-			map_free(last);
-			last = NULL;
-		}
-	if (last == NULL)
-		error_no_memory(err);
-	return last;
-}
-
 /* Write one rank: FILES, FILE.  If a path occurs twice, its last entry is
  * written in place of the first one. */
 static int
@@ -106,9 +90,14 @@ put_rank(struct kvwrite *w, const struct rank2file *job, size_t rank,
 	size_t count = r->nfiles;
 
 	if (!job->distinct && rank2file_distinct(r) != 1) {
-		last = last_entries(r, err);
+		last = map_new();
+		for (size_t i = 0; last != NULL && i < r->nfiles; i++)
+			if (map_put(last, r->files[i].path, i) < 0) {
+				map_free(last);
+				last = NULL;
+			}
 		if (last == NULL)
-			return -1;
+			return error_no_memory(err);
 		count = map_count(last);
 	}
 	kvwrite_key(w, num_str(rank), (count > 0) + !job->uncounted);
@@ -166,19 +155,6 @@ rank2file_encode_part(const struct rank2file *r, size_t first, size_t count,
 	return kvtree_seal(&w, err);
 }
 
-/* Write the entry of one part in the top file: OFFSET, FILE. */
-static void
-put_entry(struct kvwrite *w, const struct rank2file_base *b, size_t first,
-	  unsigned generation)
-{
-	char name[RANK2FILE_NAME_SIZE], file[RANK2FILE_NAME_SIZE];
-
-	rank2file_part_name(b, first + generation, name);
-	kvwrite_key(w, num_str(first), 2);
-	kvwrite_u64(w, "OFFSET", 0);
-	kvwrite_text(w, "FILE", rank2file_part_file(b, name, file));
-}
-
 /* Encode the top file: RANKS, RANK (highest part first), LEVEL; and CTR. */
 static int
 encode_top(const struct rank2file_base *b, const struct rank2file *r,
@@ -186,13 +162,20 @@ encode_top(const struct rank2file_base *b, const struct rank2file *r,
 {
 	const size_t parts = r->nranks / RANK2FILE_PART_RANKS +
 			     (r->nranks % RANK2FILE_PART_RANKS != 0);
+	char name[RANK2FILE_NAME_SIZE], file[RANK2FILE_NAME_SIZE];
 	struct kvwrite w;
 
 	kvtree_begin(&w, out, 3 + (r->containers != NULL));
 	kvwrite_u64(&w, "RANKS", r->nranks);
 	kvwrite_key(&w, "RANK", (uint32_t)parts);
-	for (size_t i = parts; i-- > 0;)
-		put_entry(&w, b, i * RANK2FILE_PART_RANKS, r->generation);
+	for (size_t i = parts; i-- > 0;) {
+		const size_t first = i * RANK2FILE_PART_RANKS;
+
+		rank2file_part_name(b, first + r->generation, name);
+		kvwrite_key(&w, num_str(first), 2);
+		kvwrite_u64(&w, "OFFSET", 0);
+		kvwrite_text(&w, "FILE", rank2file_part_file(b, name, file));
+	}
 	kvwrite_u64(&w, "LEVEL", 1);
 	if (r->containers != NULL) {
 		const struct kvtree *k = NULL;
@@ -210,14 +193,6 @@ encode_top(const struct rank2file_base *b, const struct rank2file *r,
 			kvtree_put_tree(&w, "COPY", copy);
 	}
 	return kvtree_seal(&w, err);
-}
-
-/* Does this part belong to the rank2file `r`? */
-static bool
-is_ours(uint64_t level, uint64_t writer, const struct rank2file *r)
-{
-	return level == 0 && writer < r->nranks + r->generation &&
-	       writer % RANK2FILE_PART_RANKS == r->generation;
 }
 
 bool
@@ -242,7 +217,9 @@ remove_if_stale(void *arg, const char *name, struct error *err)
 	uint64_t level = 0, writer = 0;
 
 	if (rank2file_part_scan(s->base, plain, &level, &writer)) {
-		if (is_ours(level, writer, s->r) &&
+		/* Does this part belong to the map? */
+		if (level == 0 && writer < s->r->nranks + s->r->generation &&
+		    writer % RANK2FILE_PART_RANKS == s->r->generation &&
 		    (!is_copy || rank2file_has_copies(s->r)))
 			return 0;
 	} else if (!is_copy || rank2file_has_copies(s->r) ||

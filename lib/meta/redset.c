@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/redset.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
@@ -10,22 +12,6 @@
 
 /* Limit of sizes in bytes: that of file offsets. */
 #define BYTES_LIMIT ((uint64_t)INT64_MAX)
-
-static int
-read_type(const struct kvtree *k, enum redset_type *out, struct error *err)
-{
-	const char *name = NULL;
-	int type = 0;
-
-	if (value_str(k, &name, err) < 0)
-		return -1;
-	for (type = 0; type < REDSET_TYPES; type++)
-		if (strcmp(name, redset_type_name(type)) == 0) {
-			*out = (enum redset_type)type;
-			return 0;
-		}
-	return value_bad(err, name, "unknown type of redundancy");
-}
 
 /* Return what is inconsistent in the descriptor, or NULL. */
 static const char *
@@ -67,15 +53,20 @@ redset_desc_read(const struct kvtree *t, struct redset_desc *out,
 	};
 	const struct kvtree *k = kvtree_get(t, "TYPE");
 	const struct redset_format *f = NULL;
-	const char *flaw = NULL;
-	size_t i = 0;
+	const char *flaw = NULL, *name = NULL;
+	int type = 0;
 
 	memset(out, 0, sizeof(*out));
 	if (k == NULL)
 		return value_bad(err, "TYPE", "missing");
-	if (read_type(k, &out->type, err) < 0)
+	if (value_str(k, &name, err) < 0)
 		return -1;
-	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+	while (type < REDSET_TYPES && strcmp(name, redset_type_name(type)) != 0)
+		type++;
+	if (type == REDSET_TYPES)
+		return value_bad(err, name, "unknown type of redundancy");
+	out->type = (enum redset_type)type;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		k = kvtree_get(t, numbers[i].key);
 		if (k == NULL)
 			return value_bad(err, numbers[i].key, "missing");
@@ -189,30 +180,13 @@ build_member(struct kvtree *table, uint32_t number,
 	return kvtree_set_u64(node, "FILES", m->nfiles, err);
 }
 
-/* Add GROUP: the world rank of each member. */
-static int
-build_group(struct kvtree *tree, const uint32_t *ranks, uint32_t members,
-	    struct error *err)
-{
-	struct kvtree *group = kvtree_put(tree, "GROUP", err);
-	struct kvtree *table = kvtree_put(group, "RANK", err);
-
-	if (table == NULL)
-		return -1;
-	for (uint32_t i = 0; i < members; i++)
-		if (kvtree_set_u64(table, num_str(i), ranks[i], err) < 0)
-			return -1;
-	return kvtree_set_u64(group, "RANKS", members, err);
-}
-
 struct kvtree *
 redset_header_build(const struct redset_member *members, const uint32_t *ranks,
 		    uint64_t chunk, uint32_t owner, struct error *err)
 {
 	const struct redset_desc *own = &members[owner].desc;
 	const bool coded = redset_format(own->type)->body == REDSET_BODY_CHUNKS;
-	struct kvtree *tree = kvtree_new(err), *table = NULL;
-	uint32_t d = 0, j = 0;
+	struct kvtree *tree = kvtree_new(err), *table = NULL, *group = NULL;
 
 	if (tree == NULL)
 		return NULL;
@@ -226,14 +200,25 @@ redset_header_build(const struct redset_member *members, const uint32_t *ranks,
 			  (unsigned long)own->set + 1);
 		goto fail;
 	}
-	if (coded && (kvtree_set_u64(tree, "CHUNK", chunk, err) < 0 ||
-		      build_group(tree, ranks, own->members, err) < 0))
-		goto fail;
+	if (coded) {
+		group = kvtree_put(tree, "GROUP", err);
+		table = kvtree_put(group, "RANK", err);
+		if (table == NULL ||
+		    kvtree_set_u64(tree, "CHUNK", chunk, err) < 0)
+			goto fail;
+		for (uint32_t i = 0; i < own->members; i++)
+			if (kvtree_set_u64(table, num_str(i), ranks[i], err) <
+			    0)
+				goto fail;
+		if (kvtree_set_u64(group, "RANKS", own->members, err) < 0)
+			goto fail;
+	}
 	table = kvtree_put(tree, "DESC", err);
 	if (table == NULL || kvtree_set_u64(tree, "RANK", owner, err) < 0)
 		goto fail;
-	for (d = 0; d <= redset_neighbours(own); d++) {
-		j = redset_left(own, owner, d);
+	for (uint32_t d = 0; d <= redset_neighbours(own); d++) {
+		const uint32_t j = redset_left(own, owner, d);
+
 		if (!members[j].known) {
 			not_known(own, j, err);
 			goto fail;
@@ -284,4 +269,158 @@ too_large:
 	return error_set(err, ERROR_CORRUPT,
 			 "set %lu: more redundancy than a file can hold",
 			 (unsigned long)own->set + 1);
+}
+
+/* --- Types and names --- */
+
+#define SUFFIX ".redset"
+
+#define STEM_DATA "reddesc.er"
+#define STEM_MAP "reddescmap.er"
+
+#define FORMAT(NAME, word, key, failures, limit, body) \
+	{ \
+#NAME, #word, key, failures, limit, REDSET_BODY_##body \
+	}
+static const struct redset_format formats[] = { REDSET_TYPES_ALL(FORMAT) };
+#undef FORMAT
+
+const struct redset_format *
+redset_format(enum redset_type t)
+{
+	return &formats[t];
+}
+
+const char *
+redset_type_name(enum redset_type t)
+{
+	return formats[t].name;
+}
+
+bool
+redset_is_redundant(enum redset_type t)
+{
+	return formats[t].body != REDSET_BODY_NONE;
+}
+
+enum redset_type
+redset_type_of_word(const char *word)
+{
+	int t = 0;
+
+	while (t < REDSET_TYPES && strcmp(word, formats[t].word) != 0)
+		t++;
+	return (enum redset_type)t;
+}
+
+/* Return the text after `word` if `s` starts with it, else NULL; `s` may be
+ * NULL. */
+static const char *
+after(const char *s, const char *word)
+{
+	const size_t len = strlen(word);
+
+	return s != NULL && strncmp(s, word, len) == 0 ? s + len : NULL;
+}
+
+/* Scan a number of at least `min`; `s` may be NULL. */
+static const char *
+number(const char *s, uint64_t min, uint32_t *out)
+{
+	uint64_t n = 0;
+
+	s = s == NULL ? NULL : value_scan(s, REDSET_MAX_RANKS, &n);
+	if (s == NULL || n < min)
+		return NULL;
+	*out = (uint32_t)n;
+	return s;
+}
+
+/* Scan "<word><n>_of_<total>" with 1 <= n <= total. */
+static const char *
+n_of(const char *s, const char *word, uint32_t *n, uint32_t *total)
+{
+	s = number(after(s, word), 1, n);
+	s = number(after(s, "_of_"), 1, total);
+	return s != NULL && *n <= *total ? s : NULL;
+}
+
+/* Parse exactly "<type>.grp_<g>_of_<G>.mem_<m>_of_<n>.redset". */
+static bool
+parse_long(const char *s, struct redset_name *out)
+{
+	int type = 0;
+	const char *end = NULL;
+
+	for (type = 0; type < REDSET_TYPES; type++) {
+		end = after(s, formats[type].word);
+		if (end != NULL && *end == '.')
+			break;
+	}
+	if (type == REDSET_TYPES)
+		return false;
+	out->type = (enum redset_type)type;
+	s = n_of(end, ".grp_", &out->set, &out->sets);
+	s = n_of(s, ".mem_", &out->member, &out->members);
+	return s != NULL && strcmp(s, SUFFIX) == 0;
+}
+
+/* Parse the text after the stem and its dot: "<rank>.redset" or the long
+ * form. */
+static bool
+parse_tail(const char *s, struct redset_name *out)
+{
+	const char *end = NULL;
+
+	memset(out, 0, sizeof(*out));
+	end = number(s, 0, &out->rank);
+	if (end == NULL)
+		return false;
+	if (strcmp(end, SUFFIX) == 0) {
+		out->descriptor = true;
+		return true;
+	}
+	return *end == '.' && parse_long(end + 1, out);
+}
+
+bool
+redset_name_parse(const char *name, struct redset_name *out, size_t *stem)
+{
+	const char *tail = after(name, STEM_DATA ".");
+	const bool map = tail == NULL;
+
+	if (stem != NULL && strchr(name, '/') != NULL)
+		return false;
+	/* Any stem ends at the last dot after which the tail is valid.  So
+	 * "red.3.7.redset" is rank 7 of stem "red.3". */
+	for (size_t i = strlen(name); stem != NULL && i-- > 1;)
+		if (name[i] == '.' && parse_tail(name + i + 1, out)) {
+			*stem = i;
+			out->map = i == strlen(STEM_MAP) &&
+				   memcmp(name, STEM_MAP, i) == 0;
+			return true;
+		}
+	if (map)
+		tail = after(name, STEM_MAP ".");
+	if (stem != NULL || tail == NULL || !parse_tail(tail, out))
+		return false;
+	out->map = map;
+	return true;
+}
+
+char *
+redset_name_format(char *to, size_t size, const struct redset_name *n,
+		   const char *stem)
+{
+	if (stem == NULL)
+		stem = n->map ? STEM_MAP : STEM_DATA;
+	if (n->descriptor)
+		snprintf(to, size, "%s.%" PRIu32 SUFFIX, stem, n->rank);
+	else
+		snprintf(to, size,
+			 "%s.%" PRIu32 ".%s.grp_%" PRIu32 "_of_%" PRIu32
+			 ".mem_%" PRIu32 "_of_%" PRIu32 SUFFIX,
+			 stem, n->rank, formats[n->type].word, n->set, n->sets,
+			 n->member, n->members);
+	return to;
 }

@@ -58,23 +58,8 @@ read_desc(const struct kvtree *t, uint32_t number, struct redset_desc *out,
 	return 0;
 }
 
-/* Does the header have all lists that the header of `number` needs? */
-static bool
-could_be_owner(const struct kvtree *t, uint32_t number)
-{
-	struct redset_desc desc = { .members = 0 };
-	uint32_t d = 0;
-
-	if (read_desc(t, number, &desc, NULL) < 0)
-		return false;
-	for (d = 1; d <= redset_neighbours(&desc); d++)
-		if (member_node(t, redset_left(&desc, number, d)) == NULL)
-			return false;
-	return true;
-}
-
 /* Find the owner from RANK if the file name does not give it.  A rebuilt
- * PARTNER header also names its donor, but lacks the donor's left
+ * PARTNER header also names its donor, but lacks the lists of the donor's left
  * neighbours. */
 static int
 find_owner(const struct kvtree *t, uint32_t *out, struct error *err)
@@ -89,42 +74,24 @@ find_owner(const struct kvtree *t, uint32_t *out, struct error *err)
 	if (kvtree_count(owners) == 1)
 		return value_u32(owners, REDSET_MAX_RANKS - 1, out, err);
 	kvtree_foreach (k, owners) {
+		struct redset_desc desc = { .members = 0 };
 		uint64_t n = 0;
+		bool all = true;
 
 		if (!value_number(kvtree_key(k), REDSET_MAX_RANKS - 1, &n))
 			return value_bad(err, "RANK", "not a number");
-		if (could_be_owner(t, (uint32_t)n)) {
+		if (read_desc(t, (uint32_t)n, &desc, NULL) < 0)
+			continue;
+		for (uint32_t d = 1; d <= redset_neighbours(&desc); d++)
+			all = all &&
+			      member_node(t, redset_left(&desc, (uint32_t)n,
+							 d)) != NULL;
+		if (all) {
 			*out = (uint32_t)n;
 			found++;
 		}
 	}
 	return found == 1 ? 0 : value_bad(err, "RANK", "not exactly one value");
-}
-
-/* Do both descriptors belong to the same set? */
-static bool
-same_set(const struct redset_desc *a, const struct redset_desc *b)
-{
-	return a->type == b->type && a->set == b->set && a->sets == b->sets &&
-	       a->members == b->members && a->ranks == b->ranks &&
-	       a->failures == b->failures;
-}
-
-/* Are all ranks different? -1: out of memory. */
-static int
-are_distinct(const uint32_t *ranks, uint32_t count, struct arena *arena)
-{
-	uint32_t *sorted = arena_alloc(arena, count, sizeof(*sorted));
-	uint32_t i = 0;
-
-	if (sorted == NULL)
-		return -1;
-	memcpy(sorted, ranks, count * sizeof(*sorted));
-	qsort(sorted, count, sizeof(*sorted), num_by_u32);
-	for (i = 1; i < count; i++)
-		if (sorted[i] == sorted[i - 1])
-			return 0;
-	return 1;
 }
 
 /* Read GROUP: the world rank of each member.  The table confirms the size of
@@ -136,13 +103,13 @@ parse_group(const struct kvtree *t, struct redset_table *table,
 	const struct kvtree *list = kvtree_get2(t, "GROUP", "RANK");
 	const struct kvtree *k = NULL;
 	const uint32_t n = desc->members;
-	uint32_t *ranks = NULL;
-	int distinct = 0;
+	uint32_t *ranks = NULL, *sorted = NULL;
 
 	if (list == NULL || kvtree_count(list) != n)
 		return value_bad(err, "GROUP", "not one entry for each member");
 	ranks = arena_alloc(table->arena, n, sizeof(*ranks));
-	if (ranks == NULL)
+	sorted = arena_alloc(table->arena, n, sizeof(*sorted));
+	if (ranks == NULL || sorted == NULL)
 		return error_no_memory(err);
 	/* The n keys differ and are below n, so every element is set. */
 	kvtree_foreach (k, list) {
@@ -154,20 +121,24 @@ parse_group(const struct kvtree *t, struct redset_table *table,
 		if (value_u32(k, desc->ranks - 1, &ranks[i], err) < 0)
 			return error_wrap(err, "GROUP");
 	}
-	distinct = are_distinct(ranks, n, table->arena);
-	if (distinct < 0)
-		return error_no_memory(err);
-	if (!distinct)
-		return value_bad(err, "GROUP", "a rank occurs twice");
+	memcpy(sorted, ranks, n * sizeof(*sorted));
+	qsort(sorted, n, sizeof(*sorted), num_by_u32);
+	for (uint32_t i = 1; i < n; i++)
+		if (sorted[i] == sorted[i - 1])
+			return value_bad(err, "GROUP", "a rank occurs twice");
 	table->ranks = ranks;
 	table->n = n;
 	return 0;
 }
 
+/* Read GROUP and CHUNK; this is limited so that the size of n chunks does not
+ * overflow. */
 static int
-read_group(const struct kvtree *t, struct redset_table *table,
-	   struct redset_header *out, struct error *err)
+read_chunks(const struct kvtree *t, struct redset_table *table,
+	    struct redset_header *out, struct error *err)
 {
+	const struct kvtree *k = kvtree_get(t, "CHUNK");
+
 	if (!table->same && parse_group(t, table, &out->desc, err) < 0)
 		return -1;
 	if (table->n != out->desc.members)
@@ -176,15 +147,6 @@ read_group(const struct kvtree *t, struct redset_table *table,
 		if (table->ranks[i] >= out->desc.ranks)
 			return value_bad(err, "GROUP", "no rank of the job");
 	out->ranks = table->ranks;
-	return 0;
-}
-
-/* Read CHUNK, limited so that the size of n chunks does not overflow. */
-static int
-read_chunk(const struct kvtree *t, struct redset_header *out, struct error *err)
-{
-	const struct kvtree *k = kvtree_get(t, "CHUNK");
-
 	if (k == NULL)
 		return value_bad(err, "CHUNK", "missing");
 	if (value_u64(k, BYTES_LIMIT / out->desc.members, &out->chunk, err) < 0)
@@ -258,7 +220,11 @@ read_member(const struct kvtree *t, uint32_t number, struct arena *arena,
 		return 0;
 	if (read_desc(t, number, &m->desc, err) < 0)
 		return -1;
-	if (!same_set(&m->desc, &out->desc) ||
+	if (m->desc.type != out->desc.type || m->desc.set != out->desc.set ||
+	    m->desc.sets != out->desc.sets ||
+	    m->desc.members != out->desc.members ||
+	    m->desc.ranks != out->desc.ranks ||
+	    m->desc.failures != out->desc.failures ||
 	    (out->ranks != NULL && out->ranks[number] != m->desc.rank))
 		return error_set(err, ERROR_CORRUPT,
 				 "member %" PRIu32
@@ -287,8 +253,7 @@ read_view(const struct kvtree *t, uint32_t owner, struct redset_table *table,
 	if (read_desc(t, owner, &out->desc, err) < 0)
 		return -1;
 	coded = redset_format(out->desc.type)->body == REDSET_BODY_CHUNKS;
-	if (coded &&
-	    (read_group(t, table, out, err) < 0 || read_chunk(t, out, err) < 0))
+	if (coded && read_chunks(t, table, out, err) < 0)
 		return -1;
 	if (!coded && out->desc.members > MEMBERS_FREE)
 		return value_bad(err, "RANKS", "no set is as large");

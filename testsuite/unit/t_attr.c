@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/attr.h"
 
-#include "kvtree/kvscan.h"
+#include "kvtree/kvstream.h"
 #include "metatest.h"
 #include "scratch.h"
 
