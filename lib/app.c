@@ -29,7 +29,6 @@
 #include "str.h"
 #include "stream.h"
 #include "style.h"
-#include "usage.h"
 
 /* Bytes of a message, and of the same message with every byte as "\xHH". */
 #define MESSAGE_MAX 8192
@@ -52,39 +51,28 @@ static struct {
 
 static atomic_int signal_caught;
 
-/*
- * Copy `text` to `to` as one line without control characters.  Backslashes are
- * kept as they are, because the library has already escaped some names.  `text`
- * is overwritten.
- */
-static void
-one_line(char *to, size_t size, char *text)
-{
-	size_t len = 0;
-
-	for (;;) {
-		char *slash = strchr(text, '\\');
-
-		if (slash != NULL)
-			*slash = '\0';
-		str_printable(to + len, size - len, text);
-		len += strlen(to + len);
-		if (slash == NULL || len + 2 > size)
-			return;
-		to[len++] = '\\';
-		to[len] = '\0';
-		text = slash + 1;
-	}
-}
-
+/* Print the message as one line without control characters.  Backslashes are
+ * kept as they are, because the library has already escaped some names. */
 static void
 say(enum app_level level, const char *fmt, va_list ap)
 {
 	char text[MESSAGE_MAX], line[PRINTABLE_MAX];
 	int saved = errno;
+	size_t len = 0;
 
 	vsnprintf(text, sizeof(text), fmt, ap);
-	one_line(line, sizeof(line), text);
+	for (char *from = text, *slash = text; slash != NULL;
+	     from = slash + 1) {
+		slash = strchr(from, '\\');
+		if (slash != NULL)
+			*slash = '\0';
+		str_printable(line + len, sizeof(line) - len, from);
+		len += strlen(line + len);
+		if (slash == NULL || len + 2 > sizeof(line))
+			break;
+		line[len++] = '\\';
+		line[len] = '\0';
+	}
 	/* Erase what is left of a progress line behind the message. */
 	fprintf(stderr, "%s: %s%s\n", app.name, line,
 		app.terminal ? "\033[K" : "");
@@ -133,12 +121,6 @@ app_report(int status, struct error *err)
 	return error_worse_status(status, own);
 }
 
-static void
-hint(void)
-{
-	fprintf(stderr, "Try '%s --help' for more information.\n", app.name);
-}
-
 void
 app_usage(const char *fmt, ...)
 {
@@ -147,7 +129,7 @@ app_usage(const char *fmt, ...)
 	va_start(ap, fmt);
 	say(APP_ERROR, fmt, ap);
 	va_end(ap);
-	hint();
+	fprintf(stderr, "Try '%s --help' for more information.\n", app.name);
 	exit(app_finish(STATUS_USAGE));
 }
 
@@ -175,19 +157,10 @@ app_columns(struct columns *c, const char *words, const char *columns,
 		app_usage("%s: %s", order, err.text);
 }
 
-/* Has the reader of standard output closed it, as "| head" does?  This is not
- * an error. */
-static bool
-reader_is_gone(void)
-{
-	struct pollfd out = { .fd = STDOUT_FILENO };
-
-	return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
-}
-
 int
 app_finish(int status)
 {
+	struct pollfd out = { .fd = STDOUT_FILENO };
 	bool pending = false, failed = false, gone = false;
 
 	status = error_worse_status(status, app_answer_print(status));
@@ -197,7 +170,8 @@ app_finish(int status)
 	errno = 0;
 	if (fflush(stdout) != 0)
 		failed = true;
-	gone = failed && reader_is_gone();
+	/* A reader that has closed it, as "| head" does, is not an error. */
+	gone = failed && poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 	/* Some file systems report a full disk only at close.  A stdout that
 	 * was closed from the start matters only if there was data. */
 	if (close(STDOUT_FILENO) < 0 && (pending || errno != EBADF))
@@ -211,41 +185,10 @@ app_finish(int status)
 	return error_worse_status(status, STATUS_FAILED);
 }
 
-/* Each thread keeps dozens of files open: raise the soft limit to the hard
- * limit, up to FILES_ENOUGH.  Each arena of malloc() reserves 64 MiB of address
- * space, and by default there are eight for a processor. */
-static void
-set_limits(void)
-{
-	struct rlimit files;
-
-#if LIBC_GLIBC(2, 10)
-	(void)mallopt(M_ARENA_MAX, ARENAS);
-#endif
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0 ||
-	    files.rlim_cur >= FILES_ENOUGH)
-		return;
-	files.rlim_cur =
-		files.rlim_max < FILES_ENOUGH ? files.rlim_max : FILES_ENOUGH;
-	(void)setrlimit(RLIMIT_NOFILE, &files);
-}
-
 static void
 do_nothing(int sig)
 {
 	(void)sig;
-}
-
-static void
-set_signals(void)
-{
-	struct sigaction action = { .sa_handler = do_nothing,
-				    .sa_flags = SA_RESTART };
-
-	signal(SIGPIPE, SIG_IGN);
-	/* SIGUSR1 asks for progress (progress.c).  One that arrives before
-	 * progress_start() must not end the process. */
-	sigaction(SIGUSR1, &action, NULL);
 }
 
 static void
@@ -346,78 +289,54 @@ join_tables(const struct opt *own, const struct opt *common, size_t more)
 	return all;
 }
 
-static int
-build_help(const struct app_info *info, const struct opt *opts, struct buf *out)
-{
-	buf_printf(out, "Usage: %s %s\n\n", info->name, info->usage);
-	if (info->summary[0] != '\0')
-		buf_printf(out, "%c%s%s\n\n",
-			   toupper((unsigned char)info->summary[0]),
-			   info->summary + 1,
-			   str_ends(info->summary, ".") ? "" : ".");
-	opt_help(opts, out);
-	if (info->verbs != NULL) {
-		buf_printf(
-			out,
-			"\nVerbs, each with options of its own (%s VERB --help):\n",
-			info->name);
-		for (const struct app_verb *v = info->verbs; v->name != NULL;
-		     v++)
-			buf_printf(out, "  %-12s  %s\n", v->name, v->summary);
-	}
-	if (info->notes != NULL)
-		buf_printf(out, "\n%s%s", info->notes,
-			   str_ends(info->notes, "\n") ? "" : "\n");
-	return buf_check(out, NULL);
-}
-
-static int
-build_dump(const struct app_info *info, const struct opt *opts, struct buf *out)
-{
-	opt_dump(opts, out);
-	if (info->verbs == NULL)
-		return usage_dump(info->name, info->usage, out);
-	for (const struct app_verb *v = info->verbs; v->name != NULL; v++)
-		buf_printf(out, "verb\t%s\t-\tany\tusage\t%s\n", v->name,
-			   v->summary);
-	return buf_check(out, NULL);
-}
-
-/* Print `text` on stdout if rc is 0, and end the process. */
+/* Handle --help, --version and --dump-options, which end the process, so the
+ * buf is not freed. */
 static void
-print_and_exit(int rc, const struct buf *text)
+answer(const struct app_info *info, const struct opt *opts, bool help,
+       bool version)
 {
+	struct buf out = BUF_INIT;
 	int status = STATUS_OK;
 
-	if (rc < 0) {
+	if (help) {
+		buf_printf(&out, "Usage: %s %s\n\n", info->name, info->usage);
+		if (info->summary[0] != '\0')
+			buf_printf(&out, "%c%s%s\n\n",
+				   toupper((unsigned char)info->summary[0]),
+				   info->summary + 1,
+				   str_ends(info->summary, ".") ? "" : ".");
+		opt_help(opts, &out);
+		if (info->verbs != NULL)
+			buf_printf(&out,
+				   "\nVerbs, each with options of its own (%s "
+				   "VERB --help):\n",
+				   info->name);
+		for (const struct app_verb *v = info->verbs;
+		     v != NULL && v->name != NULL; v++)
+			buf_printf(&out, "  %-12s  %s\n", v->name, v->summary);
+		if (info->notes != NULL)
+			buf_printf(&out, "\n%s%s", info->notes,
+				   str_ends(info->notes, "\n") ? "" : "\n");
+	} else if (version) {
+		buf_printf(&out, "%s (scrkit) %s\nbuilt with %s\n", info->name,
+			   SCRKIT_VERSION, SCRKIT_LIBRARIES);
+	} else {
+		opt_dump(opts, &out);
+		if (info->verbs == NULL)
+			opt_dump_usage(info->name, info->usage, &out);
+		for (const struct app_verb *v = info->verbs;
+		     v != NULL && v->name != NULL; v++)
+			buf_printf(&out, "verb\t%s\t-\tany\tusage\t%s\n",
+				   v->name, v->summary);
+	}
+	if (buf_check(&out, NULL) < 0) {
 		app_error("out of memory");
 		status = STATUS_FAILED;
 	} else {
 		app_answer_stop();
-		fwrite(text->data, 1, text->len, stdout);
+		fwrite(out.data, 1, out.len, stdout);
 	}
 	exit(app_finish(status));
-}
-
-/* Handle --help, --version and --dump-options.  They end the process, so the
- * buf is not freed. */
-static void
-answer(const struct app_info *info, const struct opt *opts, bool help,
-       bool version, bool dump)
-{
-	struct buf text = BUF_INIT;
-
-	if (help)
-		print_and_exit(build_help(info, opts, &text), &text);
-	if (version)
-		print_and_exit(buf_printf(&text,
-					  "%s (scrkit) %s\n"
-					  "built with %s\n",
-					  info->name, SCRKIT_VERSION,
-					  SCRKIT_LIBRARIES),
-			       &text);
-	if (dump)
-		print_and_exit(build_dump(info, opts, &text), &text);
 }
 
 /* Is --json among the arguments?  Looked up before they are parsed, so that an
@@ -449,9 +368,11 @@ app_start(const struct app_info *info, int argc, char **argv,
 	};
 	const size_t more = sizeof(common) / sizeof(common[0]) - info->raw;
 	struct error err = ERROR_INIT;
+	const struct sigaction nothing = { .sa_handler = do_nothing,
+					   .sa_flags = SA_RESTART };
+	struct rlimit files;
 	struct opt *all = NULL;
-	int n;
-	int fd = 0;
+	int n, fd = 0;
 
 	/* If 0, 1 or 2 were closed, the next file opened would get that number
 	 * and receive the command's output.  Occupy them with descriptors that
@@ -459,7 +380,10 @@ app_start(const struct app_info *info, int argc, char **argv,
 	for (fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
 			(void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
-	set_signals();
+	signal(SIGPIPE, SIG_IGN);
+	/* SIGUSR1 asks for progress (progress.c).  One that arrives before
+	 * progress_start() must not end the process. */
+	sigaction(SIGUSR1, &nothing, NULL);
 	app.name = info->name;
 	app.terminal = style_can_draw(STDERR_FILENO);
 	if (!info->raw && argc > 0 && wants_json(argv + 1))
@@ -470,13 +394,26 @@ app_start(const struct app_info *info, int argc, char **argv,
 		exit(STATUS_FAILED);
 	}
 	n = opt_parse(all, argc, argv, &err);
-	answer(info, all, help, version, dump);
+	if (help || version || dump)
+		answer(info, all, help, version);
 	if (n < 0 && err.kind == ERROR_USAGE)
 		app_usage("%s", err.text);
 	if (n < 0)
 		exit(app_report(STATUS_FAILED, &err));
 	mem_free(all);
-	set_limits();
+	/* Each thread keeps dozens of files open: raise the soft limit to the
+	 * hard limit, up to FILES_ENOUGH.  Each arena of malloc() reserves 64
+	 * MiB of address space, and by default there are eight for a
+	 * processor. */
+#if LIBC_GLIBC(2, 10)
+	(void)mallopt(M_ARENA_MAX, ARENAS);
+#endif
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
+	    files.rlim_cur < FILES_ENOUGH) {
+		files.rlim_cur = files.rlim_max < FILES_ENOUGH ? files.rlim_max
+							       : FILES_ENOUGH;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
 	if (count != NULL)
 		*count = n;
 	return argv;

@@ -6,9 +6,9 @@
  * Options appended to every command's table: -h/--help (stdout, exit 0),
  * -V/--version (exit 0), -q/--quiet, -v/--verbose, --json, and the hidden
  * --dump-options.  Completions and the checks of man pages read the last: it
- * prints opt_dump() followed by usage_dump().  A command with `verbs` (below)
- * prints this line per verb instead of usage_dump(): "verb", TAB, VERB, TAB,
- * "-", TAB, "any", TAB, "usage", TAB, summary.
+ * prints opt_dump() and then opt_dump_usage().  A command with `verbs` (below)
+ * prints this line per verb instead of the latter: "verb", TAB, VERB, TAB, "-",
+ * TAB, "any", TAB, "usage", TAB, summary.
  */
 #ifndef APP_H
 #define APP_H
@@ -109,7 +109,7 @@ void app_log_note(void *unused, const char *line);
  * directory. */
 const char *app_prefix(const char *given);
 
-/* --- Commands that work on datasets (app_work.c) --- */
+/* --- Commands that work on datasets (app_answer.c) --- */
 
 /* Options that several commands have (opt.h). */
 #define APP_OPT_PREFIX(to) \

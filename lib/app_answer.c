@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* app_answer.c - the answer of a command with --json: one object. */
+/* app_answer.c - what a command prints, with --json as one object; its threads
+ * and progress. */
 #include "app_impl.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "buf.h"
 #include "error.h"
 #include "json.h"
+#include "progress.h"
 #include "str.h"
+#include "style.h"
+#include "work.h"
 
 /* Messages kept of each kind; the others are counted. */
 #define MESSAGES_MAX 1000
@@ -52,26 +57,6 @@ app_answer_message(enum app_level level, const char *text)
 		return;
 	if (m->count++ < MESSAGES_MAX)
 		json_push_str(m->list, text);
-}
-
-void
-app_answer_lines(const struct buf *text)
-{
-	const char *at = text->data, *from = NULL;
-	struct buf line = BUF_INIT;
-	size_t len = 0;
-
-	if (answer.lines == NULL)
-		answer.lines = json_new_array();
-	while ((from = str_line(&at, &len)) != NULL) {
-		buf_clear(&line);
-		if (buf_add(&line, from, len) < 0)
-			break;
-		json_push_str(answer.lines, len > 0 ? line.data : "");
-	}
-	if (line.failed)
-		json_push(answer.lines, NULL);
-	buf_free(&line);
 }
 
 void
@@ -137,4 +122,80 @@ app_answer_print(int status)
 	return json_print(j, stdout, &err) < 0 && !ferror(stdout)
 		       ? app_report(STATUS_OK, &err)
 		       : STATUS_OK;
+}
+
+/* --- Commands that work on datasets --- */
+
+int
+app_work_start(struct work *w, uint64_t jobs, const char *what,
+	       struct error *err)
+{
+	if (work_start(w, (unsigned)jobs, err) < 0)
+		return -1;
+	if (what != NULL)
+		w->progress = progress_start(what, app_verbosity() < 0);
+	return 0;
+}
+
+void
+app_work_end(struct work *w)
+{
+	progress_end(w->progress);
+	work_end(w);
+	w->progress = NULL;
+}
+
+void
+app_check_rules(const struct app_rule *rules, size_t count, int verb,
+		const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rules[i].given && (rules[i].verbs & APP_VERB(verb)) == 0)
+			app_usage("%s cannot be used with %s", rules[i].name,
+				  name);
+}
+
+/* Add the lines of `text`, which a command without facts of its own prints. */
+static void
+answer_lines(const struct buf *text)
+{
+	const char *at = text->data, *from = NULL;
+	struct buf line = BUF_INIT;
+	size_t len = 0;
+
+	if (answer.lines == NULL)
+		answer.lines = json_new_array();
+	while ((from = str_line(&at, &len)) != NULL) {
+		buf_clear(&line);
+		if (buf_add(&line, from, len) < 0)
+			break;
+		json_push_str(answer.lines, len > 0 ? line.data : "");
+	}
+	if (line.failed)
+		json_push(answer.lines, NULL);
+	buf_free(&line);
+}
+
+int
+app_print(struct buf *text)
+{
+	const struct style style = style_of(STDOUT_FILENO);
+	struct error err = ERROR_INIT;
+
+	if (buf_check(text, &err) == 0 && text->len > 0) {
+		if (app_json())
+			answer_lines(text);
+		else if (style_dress(&style, text) == 0)
+			fwrite(text->data, 1, text->len, stdout);
+	}
+	buf_free(text);
+	return app_report(STATUS_OK, &err);
+}
+
+int
+app_print_unless_quiet(struct buf *text)
+{
+	if (app_verbosity() < 0)
+		buf_free(text);
+	return app_print(text);
 }

@@ -7,8 +7,6 @@
 
 #include "app.h"
 
-struct buf;
-
 #ifndef SCRKIT_VERSION
 #define SCRKIT_VERSION "unknown"
 #endif
@@ -24,9 +22,6 @@ void app_answer_start(const char *command, const char *verb);
 
 /* Add a message that was printed on stderr. */
 void app_answer_message(enum app_level level, const char *text);
-
-/* Add the lines of `text`, which a command without facts of its own prints. */
-void app_answer_lines(const struct buf *text);
 
 /* Print the answer, if one was started, once.  Returns an exit status. */
 int app_answer_print(int status);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conf_params.c - the table of all parameters, and their values as numbers.
+ * conf_params.c - the table of all parameters, their values as numbers, and names
+ * that are none.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -246,4 +247,87 @@ conf_in_force(struct conf *c, const struct conf_param *p, union conf_value *out)
 	if (p->value != NULL)
 		(void)conf_parse(p, p->value, out, NULL);
 	return false;
+}
+
+/* --- Names that are no parameters, and what they may be meant for --- */
+
+/* --- Properties --- */
+
+static const char *const of_store[] = { "GROUP", "COUNT", "ENABLED", "MKDIR",
+					"FLUSH", "VIEW",  "BYTES",   NULL };
+static const char *const of_ckpt[] = { "ENABLED", "INTERVAL", "OUTPUT",
+				       "BYPASS",  "STORE",    "TYPE",
+				       "GROUP",	  "SET_SIZE", "SET_FAILURES",
+				       NULL };
+
+/* Complain about properties of the lines of `key` that are none of `known`. */
+static void
+check_list(struct conf *c, const char *key, const char *const *known)
+{
+	const struct conf_group *g = NULL;
+	const size_t count = conf_groups(c, key, &g);
+	const char *source = conf_source(c, key);
+	const bool lines = conf_line(c, key) > 0;
+	char place[CONF_PLACE_MAX];
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0;
+		     k < g[i].npairs && c->notice.len <= CONF_NOTICE_MAX; k++) {
+			const char *word = g[i].pairs[k].key;
+			const char *near = str_meant(word, known);
+
+			if (near != NULL && str_eq(near, word))
+				continue;
+			conf_complain(c, "%s: %s=%s: unknown property %s%s%s%s",
+				      conf_place_at(source,
+						    lines ? g[i].number : 0,
+						    place),
+				      g[i].key, str_quoted(g[i].value),
+				      str_quoted(word),
+				      near != NULL ? "; did you mean " : "",
+				      near != NULL ? near : "",
+				      near != NULL ? "?" : "");
+		}
+}
+
+/* --- Names --- */
+
+/* The lines of a source are sorted, so equal names are neighbours.  A name that
+ * an earlier source sets was checked there. */
+void
+conf_check_names(struct conf *c)
+{
+	const struct conf_param *p = NULL;
+	const char *last = NULL, *near = NULL;
+	size_t best = 0;
+	char at[CONF_PLACE_MAX];
+
+	for (size_t s = 0; s < CONF_LEVELS; s++) {
+		const struct conf_source *from = &c->sources[s];
+
+		for (size_t i = 0;
+		     i < from->count && c->notice.len <= CONF_NOTICE_MAX; i++) {
+			const char *key = from->lines[i].key;
+
+			if (!str_starts(key, "SCR_") ||
+			    conf_param(key) != NULL ||
+			    (last != NULL && str_eq(last, key)) ||
+			    !str_eq(conf_source(c, key), from->name))
+				continue;
+			last = key;
+			near = NULL;
+			best = strlen(key) / 3;
+			for (size_t k = 0; (p = conf_param_at(k)) != NULL; k++)
+				if (str_is_nearer(key, strlen(key), p->name,
+						  &best))
+					near = p->name;
+			conf_complain(c, "%s: unknown parameter %s%s%s%s",
+				      conf_place(c, key, at), str_quoted(key),
+				      near != NULL ? "; did you mean " : "",
+				      near != NULL ? near : "",
+				      near != NULL ? "?" : "");
+		}
+	}
+	check_list(c, "STORE", of_store);
+	check_list(c, "CKPT", of_ckpt);
 }

@@ -229,18 +229,6 @@ io_pwrite(int fd, const char *name, const void *data, size_t len, uint64_t off,
 	return 0;
 }
 
-/* Length of the whole pages of zeros at the start of `p`. */
-static size_t
-zero_pages(const unsigned char *p, size_t len)
-{
-	size_t n = 0;
-
-	while (len - n >= HOLE_PAGE && p[n] == 0 &&
-	       memcmp(p + n, p + n + 1, HOLE_PAGE - 1) == 0)
-		n += HOLE_PAGE;
-	return n;
-}
-
 int
 io_pwrite_sparse(int fd, const char *name, const void *data, size_t len,
 		 uint64_t off, struct error *err)
@@ -250,8 +238,12 @@ io_pwrite_sparse(int fd, const char *name, const void *data, size_t len,
 	int holes = 0;
 
 	while (at < len) {
-		const size_t zeros = zero_pages(p + at, len - at);
+		size_t zeros = 0; /* bytes of the pages of zeros from `at` on */
 
+		while (len - at - zeros >= HOLE_PAGE && p[at + zeros] == 0 &&
+		       memcmp(p + at + zeros, p + at + zeros + 1,
+			      HOLE_PAGE - 1) == 0)
+			zeros += HOLE_PAGE;
 		if (zeros < HOLE_MIN) {
 			at += zeros > 0 ? zeros : HOLE_PAGE;
 			continue;
@@ -278,15 +270,6 @@ io_write_behind(int fd, uint64_t off, size_t len, bool last)
 	if (from + (last ? BEHIND_MIN : 1) <= to)
 		(void)sync_file_range(fd, (off64_t)from, (off64_t)(to - from),
 				      SYNC_FILE_RANGE_WRITE);
-}
-
-/* Length of the directory part of `name`, with its slash. */
-static size_t
-dir_len(const char *name)
-{
-	const char *slash = strrchr(name, '/');
-
-	return slash != NULL ? (size_t)(slash - name) + 1 : 0;
 }
 
 static int
@@ -353,34 +336,6 @@ io_sync_dir(int dirfd, const char *name, struct error *err)
 	return 0;
 }
 
-/* Write the path of the temporary file for `name` to to[PATH_MAX]. */
-static int
-temp_path(char *to, const char *name)
-{
-	size_t len = dir_len(name);
-
-	if (len + TEMP_NAME_MAX > PATH_MAX) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	memcpy(to, name, len);
-	temp_name(to + len, name);
-	return 0;
-}
-
-/* Create `temp`.  A file left by a crash is removed first, never opened: it
- * could be a symbolic link that somebody planted. */
-static int
-open_temp(int dirfd, const char *temp, mode_t mode)
-{
-	const struct owner owner = create_owner(dirfd);
-	int fd = create_file(dirfd, temp, O_WRONLY, mode, owner);
-
-	if (fd < 0 && errno == EEXIST && unlinkat(dirfd, temp, 0) == 0)
-		fd = create_file(dirfd, temp, O_WRONLY, mode, owner);
-	return fd;
-}
-
 /* Give `fd` the owner, if permitted, and the mode of the file it replaces. */
 static int
 copy_owner(int fd, const struct stat *old)
@@ -410,51 +365,32 @@ is_linked(int fd)
 	return fstat(fd, &st) == 0 && st.st_nlink > 0;
 }
 
-/* Write and sync the temporary file, and check that it is still ours. */
-static int
-fill(int fd, const char *name, const void *data, size_t len, struct error *err)
-{
-	if (io_pwrite(fd, name, data, len, 0, err) < 0 ||
-	    io_fsync(fd, name, err) < 0)
-		return -1;
-	if (!is_linked(fd)) {
-		/* Another writer without a lock removed our file and took its
-		 * name: a rename would publish its half-written file. */
-		errno = EBUSY;
-		return error_sys(err, "%s: another process writes it", name);
-	}
-	return 0;
-}
-
-static int
-sync_parent(int dirfd, const char *name, struct error *err)
-{
-	char dir[PATH_MAX];
-	size_t len = dir_len(name);
-
-	if (len == 0)
-		return io_sync_dir(dirfd, name, err);
-	memcpy(dir, name, len); /* temp_path() checked that it fits */
-	dir[len] = '\0';
-	if (sync_dir_at(dirfd, dir) < 0)
-		return error_sys(err, "%s: cannot sync the directory", name);
-	return 0;
-}
-
 int
 io_replace_lazy(int dirfd, const char *name, const void *data, size_t len,
 		mode_t mode, struct error *err)
 {
+	const size_t dir = (size_t)(path_base(name) - name);
+	const struct owner owner = create_owner(dirfd);
 	char temp[PATH_MAX];
 	struct stat old;
 	bool replaces = false;
 	int fd = -1, rc = -1;
 
-	if (temp_path(temp, name) < 0)
+	if (dir + TEMP_NAME_MAX > PATH_MAX) {
+		errno = ENAMETOOLONG;
 		return error_sys(err, "%s", name);
+	}
+	memcpy(temp, name, dir);
+	temp_name(temp + dir, name);
 	replaces = dir_stat(dirfd, name, &old, AT_SYMLINK_NOFOLLOW) == 0 &&
 		   S_ISREG(old.st_mode);
-	fd = open_temp(dirfd, temp, replaces ? old.st_mode & 0777 : mode);
+	if (replaces)
+		mode = old.st_mode & 0777;
+	/* A file left by a crash is removed first, never opened: it could be a
+	 * symbolic link that somebody planted. */
+	fd = create_file(dirfd, temp, O_WRONLY, mode, owner);
+	if (fd < 0 && errno == EEXIST && unlinkat(dirfd, temp, 0) == 0)
+		fd = create_file(dirfd, temp, O_WRONLY, mode, owner);
 	if (fd < 0) {
 		error_sys(err, "%s: cannot create a temporary file", name);
 		return room_explain(dirfd, len, err);
@@ -463,16 +399,22 @@ io_replace_lazy(int dirfd, const char *name, const void *data, size_t len,
 		error_sys(err, "%s: cannot set the mode", name);
 		goto out;
 	}
-	if (fill(fd, name, data, len, err) < 0)
+	if (io_pwrite(fd, name, data, len, 0, err) < 0 ||
+	    io_fsync(fd, name, err) < 0)
 		goto out;
+	if (!is_linked(fd)) {
+		/* Another writer without a lock removed our file and took its
+		 * name: a rename would publish its half-written file. */
+		errno = EBUSY;
+		error_sys(err, "%s: another process writes it", name);
+		goto out;
+	}
 	rc = close(fd);
 	fd = -1;
 	if (rc < 0)
 		error_sys(err, "%s: cannot close", name);
-	else
-		rc = renameat(dirfd, temp, dirfd, name) < 0
-			     ? error_sys(err, "%s: cannot replace", name)
-			     : 0;
+	else if (renameat(dirfd, temp, dirfd, name) < 0)
+		rc = error_sys(err, "%s: cannot replace", name);
 out:
 	if (rc < 0)
 		room_explain(dirfd, len, err);
@@ -486,9 +428,18 @@ int
 io_replace(int dirfd, const char *name, const void *data, size_t len,
 	   mode_t mode, struct error *err)
 {
+	const size_t up = (size_t)(path_base(name) - name);
+	char dir[PATH_MAX];
+
 	if (io_replace_lazy(dirfd, name, data, len, mode, err) < 0)
 		return -1;
-	return sync_parent(dirfd, name, err);
+	if (up == 0)
+		return io_sync_dir(dirfd, name, err);
+	memcpy(dir, name, up); /* it fits, as the temporary name did */
+	dir[up] = '\0';
+	return sync_dir_at(dirfd, dir) < 0
+		       ? error_sys(err, "%s: cannot sync the directory", name)
+		       : 0;
 }
 
 int
@@ -504,30 +455,21 @@ io_check_output(const char *path, struct error *err)
 			 path);
 }
 
-/* openat(2); with O_CREAT a missing file is created for its owner. */
-static int
-open_or_create(int dirfd, const char *name, int flags, mode_t mode)
-{
-	int fd = -1;
-
-	/* Another process may create or remove it meanwhile. */
-	do {
-		fd = dir_open_file(dirfd, name, flags & ~O_CREAT, 0);
-		if (fd >= 0 || errno != ENOENT || (flags & O_CREAT) == 0)
-			return fd;
-		fd = create_file(dirfd, name, flags, mode, create_owner(dirfd));
-	} while (fd < 0 && errno == EEXIST);
-	return fd;
-}
-
 int
 io_open(int dirfd, const char *name, int flags, mode_t mode, struct error *err)
 {
+	const int how = flags | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK;
 	struct stat st;
-	int fd = open_or_create(
-		dirfd, name,
-		flags | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, mode);
+	int fd = -1;
 
+	/* A missing file is created for its owner; another process may create
+	 * or remove it meanwhile. */
+	do {
+		fd = dir_open_file(dirfd, name, how & ~O_CREAT, 0);
+		if (fd >= 0 || errno != ENOENT || (flags & O_CREAT) == 0)
+			break;
+		fd = create_file(dirfd, name, how, mode, create_owner(dirfd));
+	} while (fd < 0 && errno == EEXIST);
 	if (fd < 0 && errno == ELOOP)
 		return error_set(err, ERROR_UNSAFE, "%s: is a symbolic link",
 				 name);
@@ -585,5 +527,73 @@ io_make_dirs(const char *path, mode_t mode, struct error *err)
 	if (rc < 0)
 		error_sys(err, "%s: cannot create", path);
 	mem_free(copy);
+	return rc;
+}
+
+/* --- Directory trees --- */
+
+static int
+remove_entry(void *dirfd, const char *name, struct error *err)
+{
+	return io_remove_tree(*(const int *)dirfd, name, err);
+}
+
+/* Recursion is bounded: each level holds a descriptor, so a hostile tree ends
+ * with EMFILE long before the stack is exhausted. */
+int
+io_remove_tree(int dirfd, const char *name, struct error *err)
+{
+	int fd = -1, rc = 0;
+
+	if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	/* For a directory POSIX specifies EPERM, Linux returns EISDIR. */
+	if (errno != EISDIR && errno != EPERM)
+		return error_sys(err, "%s: cannot remove", name);
+	fd = dir_open_plain(dirfd, name);
+	if (fd < 0 && errno == ENOENT)
+		return 0; /* somebody else removes it, too */
+	if (fd < 0)
+		return error_sys(err, "%s: cannot remove", name);
+	rc = dir_each(fd, name, remove_entry, &fd, err);
+	close(fd);
+	if (rc < 0)
+		return -1;
+	if (unlinkat(dirfd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+		return error_sys(err, "%s: cannot remove", name);
+	return 0;
+}
+
+struct sizing {
+	int fd;
+	uint64_t *bytes;
+};
+
+static int
+size_entry(void *arg, const char *name, struct error *err)
+{
+	const struct sizing *s = arg;
+
+	return io_tree_size(s->fd, name, s->bytes, err);
+}
+
+int
+io_tree_size(int dirfd, const char *name, uint64_t *bytes, struct error *err)
+{
+	struct sizing s = { .bytes = bytes };
+	struct stat st;
+	int rc = 0;
+
+	if (dir_stat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return error_sys(err, "%s: cannot read", name);
+	if (S_ISREG(st.st_mode))
+		*bytes += (uint64_t)st.st_size;
+	if (!S_ISDIR(st.st_mode))
+		return 0;
+	s.fd = dir_open_plain(dirfd, name);
+	if (s.fd < 0)
+		return error_sys(err, "%s: cannot read", name);
+	rc = dir_each(s.fd, name, size_entry, &s, err);
+	close(s.fd);
 	return rc;
 }

@@ -43,21 +43,6 @@ has_name(int dirfd, const char *name, int fd)
 	       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
-/* Try to take a valid lock.  -1 with errnum EWOULDBLOCK: another process holds
- * it. */
-static int
-try_lock(int dirfd, struct error *err)
-{
-	int fd = -1;
-
-	for (;;) {
-		fd = io_trylock(dirfd, LOCK_FILE, true, err);
-		if (fd < 0 || has_name(dirfd, LOCK_FILE, fd))
-			return fd;
-		close(fd);
-	}
-}
-
 int
 lock_take(int dirfd, const char *what, const struct work *w, struct error *err)
 {
@@ -69,7 +54,11 @@ lock_take(int dirfd, const char *what, const struct work *w, struct error *err)
 	/* Poll, because a wait in the kernel would not end when the user asks
 	 * to stop. */
 	for (;;) {
-		fd = try_lock(dirfd, &why);
+		/* A valid lock: the file may have been removed just now. */
+		do {
+			io_close(fd);
+			fd = io_trylock(dirfd, LOCK_FILE, true, &why);
+		} while (fd >= 0 && !has_name(dirfd, LOCK_FILE, fd));
 		if (fd >= 0)
 			return fd;
 		if (why.kind != ERROR_SYSTEM || why.errnum != EWOULDBLOCK)

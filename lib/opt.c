@@ -3,7 +3,9 @@
 #include "opt.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,40 +67,22 @@ label(char *to, const struct opt *o)
 	return to;
 }
 
-static const struct opt *
-find_letter(const struct opt *o, char letter)
+static void
+unknown_name(const struct opt *o, const char *name, size_t len,
+	     struct error *err)
 {
-	for (; o->type != OPT_TYPE_END; o++)
-		if (o->type != OPT_TYPE_GROUP && o->letter == letter)
-			return o;
-	return NULL;
-}
-
-/* The shown long name that the user may have meant, or NULL. */
-static const char *
-closest_name(const struct opt *o, const char *name, size_t len)
-{
-	const char *found = NULL;
+	const char *meant = NULL; /* the shown name that is nearest */
 	size_t best = str_near_enough(len);
+	int shown = len < INT_MAX ? (int)len : INT_MAX;
 
 	for (; o->type != OPT_TYPE_END; o++)
 		if (o->type != OPT_TYPE_GROUP && o->name != NULL &&
 		    o->help != NULL && str_is_nearer(name, len, o->name, &best))
-			found = o->name;
-	return found;
-}
-
-static void
-unknown_name(const struct opt *opts, const char *name, size_t len,
-	     struct error *err)
-{
-	const char *other = closest_name(opts, name, len);
-	int shown = len < INT_MAX ? (int)len : INT_MAX;
-
-	if (other != NULL)
+			meant = o->name;
+	if (meant != NULL)
 		error_set(err, ERROR_USAGE,
 			  "unrecognized option '--%.*s'; did you mean '--%s'?",
-			  shown, name, other);
+			  shown, name, meant);
 	else
 		error_set(err, ERROR_USAGE, "unrecognized option '--%.*s'",
 			  shown, name);
@@ -165,15 +149,6 @@ find_name(const struct opt *opts, const char *name, size_t len,
 	return NULL;
 }
 
-static int
-add_to_list(struct opt_list *list, const char *value, struct error *err)
-{
-	if (!MEM_ROOM(list->items, list->count, list->cap))
-		return error_no_memory(err);
-	list->items[list->count++] = value;
-	return 0;
-}
-
 /* Set a verb.  Its variable must be unset, or set to the same verb. */
 static int
 set_choice(struct parse *p, const struct opt *o, const char *value)
@@ -230,6 +205,8 @@ set_number(struct parse *p, const struct opt *o, const char *value)
 static int
 set(struct parse *p, const struct opt *o, const char *value)
 {
+	struct opt_list *list = NULL;
+
 	switch (o->type) {
 	case OPT_TYPE_FLAG:
 		*(bool *)o->target = true;
@@ -242,7 +219,11 @@ set(struct parse *p, const struct opt *o, const char *value)
 		*(const char **)o->target = value;
 		return 0;
 	case OPT_TYPE_LIST:
-		return add_to_list(o->target, value, p->err);
+		list = o->target;
+		if (!MEM_ROOM(list->items, list->count, list->cap))
+			return error_no_memory(p->err);
+		list->items[list->count++] = value;
+		return 0;
 	case OPT_TYPE_U64:
 	case OPT_TYPE_BYTES:
 		return set_number(p, o, value);
@@ -254,33 +235,32 @@ set(struct parse *p, const struct opt *o, const char *value)
 	}
 }
 
-/* Is the word "--NAME" for an option of this name? */
-static bool
-is_name(const struct opt *o, const char *word)
-{
-	if (strncmp(word, "--", 2) != 0)
-		return false;
-	for (; o->type != OPT_TYPE_END; o++)
-		if (o->name != NULL && str_eq(o->name, word + 2))
-			return true;
-	return false;
-}
-
 /* The value of `o`: `joined` if it was in the same word, else the next word.
- * NULL: no value given, as in "--build --deep 3". */
+ * NULL: no value given, as in "--build --deep 3", where that is "--NAME" of an
+ * option. */
 static const char *
 take_value(struct parse *p, const struct opt *o, const char *joined)
 {
+	const char *word = p->next < p->argc ? p->argv[p->next] : NULL;
+	bool is_name = false;
 	char name[LABEL_MAX];
 
 	if (joined != NULL)
 		return joined;
-	if (p->next < p->argc && !is_name(p->opts, p->argv[p->next]))
-		return p->argv[p->next++];
-	if (p->next < p->argc)
+	for (const struct opt *k = p->opts;
+	     word != NULL && strncmp(word, "--", 2) == 0 &&
+	     k->type != OPT_TYPE_END;
+	     k++)
+		is_name = is_name ||
+			  (k->name != NULL && str_eq(k->name, word + 2));
+	if (word != NULL && !is_name) {
+		p->next++;
+		return word;
+	}
+	if (word != NULL)
 		error_set(p->err, ERROR_USAGE,
 			  "option '%s' needs a value behind it: %s, not %s",
-			  label(name, o), metavar(o), p->argv[p->next]);
+			  label(name, o), metavar(o), word);
 	else
 		error_set(p->err, ERROR_USAGE, "option '%s' needs a value: %s",
 			  label(name, o), metavar(o));
@@ -316,9 +296,12 @@ parse_short(struct parse *p, const char *word)
 	const char *value = NULL;
 
 	for (; *word != '\0'; word++) {
-		const struct opt *o = find_letter(p->opts, *word);
+		const struct opt *o = p->opts;
 
-		if (o == NULL)
+		while (o->type != OPT_TYPE_END &&
+		       (o->type == OPT_TYPE_GROUP || o->letter != *word))
+			o++;
+		if (o->type == OPT_TYPE_END)
 			return error_set(p->err, ERROR_USAGE,
 					 "unrecognized option '-%c'", *word);
 		if (takes_value(o)) {
@@ -463,6 +446,104 @@ opt_dump(const struct opt *opts, struct buf *out)
 			   complete[o->complete],
 			   o->help != NULL ? "shown" : "hidden",
 			   o->help != NULL ? o->help : "");
+	}
+	return buf_check(out, NULL);
+}
+
+/* --- The usage line --- */
+
+/* Longer words are cut. */
+#define WORD_MAX 128
+
+/* A parsed usage line. */
+struct line {
+	char verbs[WORD_MAX]; /* "pack|list", or empty */
+	struct buf arguments, kinds;
+};
+
+static const char *
+kind_of(const char *argument)
+{
+	if (strstr(argument, "DATASET") != NULL)
+		return "dataset";
+	if (strstr(argument, "PATH") != NULL)
+		return "packed";
+	if (strstr(argument, "FILE") != NULL ||
+	    strstr(argument, "ARCHIVE") != NULL)
+		return "file";
+	if (strstr(argument, "DIR") != NULL)
+		return "dir";
+	return islower((unsigned char)argument[0]) ? "words" : "any";
+}
+
+/* Copy the next word of the line, without the brackets and dots around it, and
+ * move *at behind it.  Returns its length in the line; 0: no more words. */
+static size_t
+next_word(const char **at, char *word)
+{
+	const char *from = *at + strspn(*at, " ");
+	const size_t len = strcspn(from, " \n");
+	size_t first = strspn(from, "["), last = len;
+
+	*at = from + len;
+	while (last > first && strchr("].", from[last - 1]) != NULL)
+		last--;
+	snprintf(word, WORD_MAX, "%.*s", (int)(last - first), from + first);
+	return len;
+}
+
+static void
+take_apart(struct line *l, const char *name, const char *at)
+{
+	bool first = true, value = false; /* next is the value of an option */
+	char word[WORD_MAX];
+	size_t len = 0;
+
+	while ((len = next_word(&at, word)) > 0) {
+		/* A word in brackets is not the value of an option. */
+		const bool is_value = value && at[-(ptrdiff_t)len] != '[';
+
+		if (str_eq(word, name))
+			continue;
+		value = word[0] == '-' && at[-1] != ']';
+		if (first && islower((unsigned char)word[0]))
+			snprintf(l->verbs, sizeof(l->verbs), "%s", word);
+		else if (word[0] != '-' && !is_value &&
+			 !str_eq(word, "OPTION")) {
+			const char *blank = l->kinds.len > 0 ? " " : "";
+
+			buf_printf(&l->arguments, "%s%s", blank, word);
+			buf_printf(&l->kinds, "%s%s", blank, kind_of(word));
+		}
+		first = false;
+	}
+}
+
+int
+opt_dump_usage(const char *name, const char *usage, struct buf *out)
+{
+	while (*usage != '\0') {
+		struct line l = { .arguments = BUF_INIT, .kinds = BUF_INIT };
+		const char *verb = NULL;
+		bool none = false;
+
+		take_apart(&l, name, usage);
+		verb = l.verbs[0] != '\0' ? l.verbs : "-";
+		none = l.kinds.len == 0;
+		while (*verb != '\0') {
+			const size_t len = strcspn(verb, "|");
+
+			buf_printf(out, "verb\t%.*s\t%s\t%s\tusage\t\n",
+				   (int)len, verb,
+				   none ? "-" : l.arguments.data,
+				   none ? "any" : l.kinds.data);
+			verb += len + (verb[len] == '|');
+		}
+		out->failed |= l.arguments.failed || l.kinds.failed;
+		buf_free(&l.arguments);
+		buf_free(&l.kinds);
+		usage += strcspn(usage, "\n");
+		usage += *usage == '\n';
 	}
 	return buf_check(out, NULL);
 }

@@ -72,18 +72,6 @@ take(struct par *p, size_t *from, size_t *to)
 	return true;
 }
 
-static void
-remember(struct par *p, const struct error *err)
-{
-	pthread_mutex_lock(&p->lock);
-	if (!p->failed) {
-		p->failed = true;
-		p->error = *err;
-	}
-	pthread_mutex_unlock(&p->lock);
-	atomic_store_explicit(&p->stop, true, memory_order_relaxed);
-}
-
 /* One thread's share of a round. */
 static void
 run(struct par *p, unsigned number)
@@ -97,7 +85,13 @@ run(struct par *p, unsigned number)
 						 memory_order_relaxed))
 				return;
 			if (p->fn(p->arg, i, number, &err) < 0) {
-				remember(p, &err);
+				pthread_mutex_lock(&p->lock);
+				if (!p->failed)
+					p->error = err;
+				p->failed = true;
+				pthread_mutex_unlock(&p->lock);
+				atomic_store_explicit(&p->stop, true,
+						      memory_order_relaxed);
 				return;
 			}
 		}

@@ -14,7 +14,6 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -131,53 +130,32 @@ progress_text(const char *what, uint64_t done, uint64_t total, double seconds,
 	return size > 0 && n >= (int)size ? (int)size - 1 : n;
 }
 
-static unsigned
-columns(void)
-{
-	struct winsize size;
-
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
-		return COLUMNS_DEFAULT;
-	return size.ws_col;
-}
-
-/* A background job does not draw on the terminal unless SIGUSR1 asks. */
-static bool
-in_background(void)
-{
-	pid_t foreground = tcgetpgrp(STDERR_FILENO);
-
-	return foreground >= 0 && foreground != getpgrp();
-}
-
-/* Write a line with one call.  A failure is ignored: stderr is all we have. */
-static void
-put(const char *text, size_t len)
-{
-	ssize_t n = write(STDERR_FILENO, text, len);
-
-	(void)n;
-}
-
 /*
- * Show the line.  On a terminal it replaces the previous one, and the cursor
- * returns to its start, so that a message overwrites it.  Elsewhere it ends
- * with a newline.
+ * Show the line, with one call; a failure is ignored, as stderr is all we have.
+ * On a terminal it replaces the previous one, and the cursor returns to its
+ * start, so that a message overwrites it.  Elsewhere it ends with a newline.  A
+ * background job does not draw on the terminal unless SIGUSR1 asks.
  */
 static void
 show(struct progress *p, bool asked)
 {
+	const pid_t foreground = tcgetpgrp(STDERR_FILENO);
 	char line[LINE_MAX_LEN], out[LINE_MAX_LEN + 16];
 	unsigned size = sizeof(line);
 	char name[LINE_MAX_LEN];
+	struct winsize terminal;
 	uint64_t done = 0, total = 0;
 	double start = 0;
 	int n;
 
-	if (!asked && in_background())
+	if (!asked && foreground >= 0 && foreground != getpgrp())
 		return;
-	if (p->draw && columns() < size)
-		size = columns();
+	if (p->draw) {
+		if (ioctl(STDERR_FILENO, TIOCGWINSZ, &terminal) < 0 ||
+		    terminal.ws_col == 0)
+			terminal.ws_col = COLUMNS_DEFAULT;
+		size = terminal.ws_col < size ? terminal.ws_col : size;
+	}
 	pthread_mutex_lock(&p->lock);
 	progress_get(p, &done, &total);
 	start = p->start;
@@ -190,7 +168,7 @@ show(struct progress *p, bool asked)
 	progress_text(name, done, total, clock_seconds() - start, line, size);
 	n = snprintf(out, sizeof(out), p->draw ? "\r%s" ERASE "\r" : "%s\n",
 		     line);
-	put(out, (size_t)n);
+	(void)!write(STDERR_FILENO, out, (size_t)n);
 	p->drawn = p->draw;
 }
 
@@ -211,7 +189,7 @@ watch(void *arg)
 			show(p, sig == SIGUSR1);
 	}
 	if (p->drawn)
-		put("\r" ERASE, strlen("\r" ERASE));
+		(void)!write(STDERR_FILENO, "\r" ERASE, strlen("\r" ERASE));
 	return NULL;
 }
 

@@ -108,27 +108,11 @@ room_explain(int fd, uint64_t need, struct error *err)
 	return error_wrap(err, "%s", text);
 }
 
-/* Write a page to `fd`.  Some file systems report only at fsync that they are
- * full.  Returns 0, or an errno. */
-static int
-try_page(int fd)
-{
-	char page[TRY_BYTES];
-	ssize_t n = 0;
-
-	memset(page, 'x', sizeof(page));
-	for (size_t done = 0; done < sizeof(page); done += (size_t)n) {
-		n = write(fd, page, sizeof(page) - done);
-		if (n <= 0)
-			return n < 0 ? errno : ENOSPC;
-	}
-	return fsync(fd) < 0 && errno != EINVAL ? errno : 0;
-}
-
 int
 room_try(int dirfd, struct error *err)
 {
 	char name[HOST_NAME_MAX + 64], host[HOST_NAME_MAX + 1] = "";
+	char page[TRY_BYTES];
 	int fd = -1, bad = 0;
 
 	(void)gethostname(host, sizeof(host) - 1);
@@ -136,7 +120,19 @@ room_try(int dirfd, struct error *err)
 	fd = create_file(dirfd, name, O_WRONLY, 0600, create_owner(dirfd));
 	if (fd < 0)
 		return error_sys(err, "cannot write here");
-	bad = try_page(fd);
+	/* Write a page.  Some file systems report only at fsync that they are
+	 * full. */
+	memset(page, 'x', sizeof(page));
+	for (size_t done = 0; bad == 0 && done < sizeof(page);) {
+		const ssize_t n = write(fd, page, sizeof(page) - done);
+
+		if (n <= 0)
+			bad = n < 0 ? errno : ENOSPC;
+		else
+			done += (size_t)n;
+	}
+	if (bad == 0 && fsync(fd) < 0 && errno != EINVAL)
+		bad = errno;
 	if (close(fd) < 0 && bad == 0)
 		bad = errno;
 	if (unlinkat(dirfd, name, 0) < 0 && bad == 0)
