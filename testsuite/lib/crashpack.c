@@ -3,7 +3,6 @@
 
 #include "container/hidden.h"
 #include "meta/dataset_dir.h"
-#include "scratch.h"
 
 #define CRASH_USER "ckpt.1/"
 

@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include "clock.h"
-#include "scratch.h"
 
 /* --- Every operation --- */
 

@@ -2,10 +2,8 @@
 #include "ftitest.h"
 
 #include "fti/draft.h"
-#include "fti/write.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "fti/name.h"
 #include "ftibytes.h"

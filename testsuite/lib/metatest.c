@@ -2,7 +2,6 @@
 #include <ftw.h>
 
 #include "metatest.h"
-#include "scratch.h"
 
 bool
 tree_add(struct kvtree *t, const char *text)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "puttest.h"
 
-#include <string.h>
-
 #include "metatest.h"
 #include "temp.h"
 

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scratch.h"
 
+#include "arena.h"
+#include "catalogue/catalogue.h"
+#include "hash.h"
+#include "map.h"
+#include "meta/index.h"
+#include "par.h"
+#include "rescue/plan.h"
+
 _Noreturn void
 bail_out(const char *what)
 {
@@ -54,6 +62,68 @@ fmt(const char *format, ...)
 	must(vsnprintf(to, sizeof(texts[0]), format, ap) < 1024);
 	va_end(ap);
 	return to;
+}
+
+/* --- Variables --- */
+
+void
+free_arena(struct arena **p)
+{
+	arena_free(*p);
+}
+
+void
+free_catalogue(struct catalogue **p)
+{
+	catalogue_close(*p);
+}
+
+void
+free_hash(struct hash **p)
+{
+	hash_free(*p);
+}
+
+void
+free_index(struct index **p)
+{
+	index_free(*p);
+}
+
+void
+free_kvtree(struct kvtree **p)
+{
+	kvtree_free(*p);
+}
+
+void
+free_map(struct map **p)
+{
+	map_free(*p);
+}
+
+void
+free_par(struct par **p)
+{
+	par_free(*p);
+}
+
+void
+free_plan(struct plan **p)
+{
+	plan_free(*p);
+}
+
+void
+free_mem(void *p)
+{
+	mem_free(*(void **)p);
+}
+
+void
+free_malloc(void *p)
+{
+	free(*(void **)p);
 }
 
 /* --- Files --- */

@@ -18,6 +18,14 @@
 #include "nomem.h"
 #include "tap.h"
 
+struct arena;
+struct catalogue;
+struct hash;
+struct index;
+struct map;
+struct par;
+struct plan;
+
 /* End the test: its environment, not the tested code, is broken. */
 _Noreturn void bail_out(const char *what);
 
@@ -37,6 +45,36 @@ void become_nobody(void);
 
 /* May this process give files to others? */
 bool may_give(void);
+
+/* --- Variables that are freed at the end of their block --- */
+
+#define auto_buf __attribute__((cleanup(buf_free))) struct buf
+#define auto_hostlist __attribute__((cleanup(hostlist_free))) struct hostlist
+
+/* Pointers: auto_kvtree *t = ... */
+#define auto_arena __attribute__((cleanup(free_arena))) struct arena
+#define auto_catalogue __attribute__((cleanup(free_catalogue))) struct catalogue
+#define auto_hash __attribute__((cleanup(free_hash))) struct hash
+#define auto_index __attribute__((cleanup(free_index))) struct index
+#define auto_kvtree __attribute__((cleanup(free_kvtree))) struct kvtree
+#define auto_map __attribute__((cleanup(free_map))) struct map
+#define auto_par __attribute__((cleanup(free_par))) struct par
+#define auto_plan __attribute__((cleanup(free_plan))) struct plan
+
+/* Of any type, from mem_alloc() or malloc(): auto_mem char *p = ... */
+#define auto_mem __attribute__((cleanup(free_mem)))
+#define auto_free __attribute__((cleanup(free_malloc)))
+
+void free_arena(struct arena **p);
+void free_catalogue(struct catalogue **p);
+void free_hash(struct hash **p);
+void free_index(struct index **p);
+void free_kvtree(struct kvtree **p);
+void free_map(struct map **p);
+void free_par(struct par **p);
+void free_plan(struct plan **p);
+void free_mem(void *p);
+void free_malloc(void *p);
 
 /* --- Files --- */
 

@@ -2,18 +2,13 @@
 #include "app.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "error.h"
-#include "mem.h"
 #include "opt.h"
-#include "tap.h"
+#include "scratch.h"
 
 #ifndef SCRKIT_VERSION
 #define SCRKIT_VERSION "unknown"

@@ -59,7 +59,7 @@ fill(struct arena *a, size_t count, const char *what)
 
 TEST(fill)
 {
-	struct arena *a = arena_new();
+	auto_arena *a = arena_new();
 	size_t before = 0;
 
 	fill(a, 1200, "");
@@ -72,7 +72,6 @@ TEST(fill)
 	arena_reset(a);
 	arena_reset(a);
 	fill(a, 5, " after two resets");
-	arena_free(a);
 	arena_free(NULL);
 }
 
@@ -111,7 +110,7 @@ TEST(reset)
 /* A million nodes and names need little more memory than their own size. */
 TEST(waste)
 {
-	struct arena *a = arena_new();
+	auto_arena *a = arena_new();
 	bool good = true;
 	size_t net = 0;
 
@@ -122,12 +121,11 @@ TEST(waste)
 	}
 	ok(good, "100000 objects with names");
 	ok(arena_bytes(a) < net + ((size_t)2 << 20), "waste at most 2 MiB");
-	arena_free(a);
 }
 
 TEST(strings)
 {
-	struct arena *a = arena_new();
+	auto_arena *a = arena_new();
 	char long_text[5000] = "", *s = arena_strdup(a, "");
 	bool same = true;
 
@@ -144,7 +142,6 @@ TEST(strings)
 		same = same && s != NULL && strcmp(s, long_text) == 0;
 	}
 	ok(same, "arena_printf() of any length");
-	arena_free(a);
 }
 
 /* Did the allocation fail with ENOMEM? */
@@ -159,7 +156,7 @@ fails(const void *p)
 
 TEST(misuse)
 {
-	struct arena *a = arena_new();
+	auto_arena *a = arena_new();
 
 	errno = 0;
 	ok(fails(arena_alloc(a, SIZE_MAX, 2)), "a product that wraps");
@@ -168,7 +165,6 @@ TEST(misuse)
 	   "a size that leaves no room for the chunk");
 	ok(fails(arena_strndup(a, "", SIZE_MAX)), "a string of all memory");
 	ok(arena_alloc(a, 1, 10) != NULL, "the arena still works");
-	arena_free(a);
 }
 
 /* Returns false if any allocation fails. */
@@ -192,7 +188,7 @@ TEST(nomem)
 	long n = 0;
 
 	for (n = 0; failed && n < 100; n++) {
-		struct arena *a = NULL;
+		auto_arena *a = NULL;
 
 		mem_fail_after(n);
 		errno = 0;
@@ -201,7 +197,6 @@ TEST(nomem)
 		good = good && (!failed || errno == ENOMEM);
 		mem_fail_after(-1);
 		good = good && (a == NULL || use(a));
-		arena_free(a);
 	}
 	ok(n > 3 && !failed, "the n-th allocation fails, until none does");
 	ok(good, "each failure is ENOMEM, and the arena works after it");

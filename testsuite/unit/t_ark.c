@@ -112,7 +112,7 @@ TEST(sizes)
 static bool
 is_unpacked(const char *dir)
 {
-	struct buf got = BUF_INIT;
+	auto_buf got = BUF_INIT;
 	bool good = true;
 
 	for (size_t i = 0; i < ALL_KINDS && good; i++) {
@@ -130,7 +130,6 @@ is_unpacked(const char *dir)
 		if (!good)
 			printf("# %s\n", file);
 	}
-	buf_free(&got);
 	return good;
 }
 

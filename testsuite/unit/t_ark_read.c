@@ -29,7 +29,7 @@ read_held(const void *data, size_t len, enum made format)
 TEST(truncated)
 {
 	const size_t step = getenv("SCRKIT_SLOW") ? 1 : 211;
-	struct buf all = BUF_INIT;
+	auto_buf all = BUF_INIT;
 
 	for (size_t p = 0; p < PAIRS; p++) {
 		if (is_left_out(p))
@@ -58,7 +58,6 @@ TEST(truncated)
 		       fmt("%s: cut: CORRUPT or all right", pair_name(p)));
 		is_int(lost, 0, "... never half of it");
 	}
-	buf_free(&all);
 }
 
 /* Flip every `step`-th byte.  If the format has checksums of the data, the data
@@ -66,7 +65,7 @@ TEST(truncated)
 TEST(flipped)
 {
 	const size_t step = getenv("SCRKIT_SLOW") ? 1 : 53;
-	struct buf all = BUF_INIT;
+	auto_buf all = BUF_INIT;
 
 	for (size_t p = 0; p < PAIRS; p++) {
 		if (is_left_out(p))
@@ -94,7 +93,6 @@ TEST(flipped)
 		if (pairs[p].sums)
 			is_int(wrong, 0, "... never wrong data");
 	}
-	buf_free(&all);
 }
 
 /* --- Malicious entries --- */
@@ -168,7 +166,7 @@ struct crafted {
 static void
 craft(const struct crafted *c)
 {
-	struct buf pax = BUF_INIT, all = BUF_INIT;
+	auto_buf pax = BUF_INIT, all = BUF_INIT;
 	char map[516] = "";
 
 	for (size_t i = 0; i < 5 && c->lines[i] != NULL; i++)
@@ -185,8 +183,6 @@ craft(const struct crafted *c)
 	}
 	must(buf_add(&all, (char[1024]){ 0 }, 1024) == 0);
 	write_file(path, all.data, all.len);
-	buf_free(&pax);
-	buf_free(&all);
 }
 
 /* The entry that walk() saw last, and its error. */

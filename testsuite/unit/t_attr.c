@@ -3,7 +3,6 @@
 
 #include "kvtree/kvstream.h"
 #include "metatest.h"
-#include "scratch.h"
 
 static const char full[] = "ATIME_NSECS>935130957\nATIME_SECS>1795215223\n"
 			   "CTIME_NSECS>1\nCTIME_SECS>2\nGID>20\nMODE>33188\n"
@@ -12,7 +11,7 @@ static const char full[] = "ATIME_NSECS>935130957\nATIME_SECS>1795215223\n"
 
 TEST(round_trip)
 {
-	struct kvtree *t = tree_of(full), *copy = kvtree_new(NULL);
+	auto_kvtree *t = tree_of(full), *copy = kvtree_new(NULL);
 	struct attr a;
 
 	is_int(attr_read(t, &a, NULL), 0, "attributes are read");
@@ -25,8 +24,6 @@ TEST(round_trip)
 	   "... times");
 	is_int(attr_write(copy, &a, NULL), 0, "attributes are written");
 	ok(tree_same(copy, t, false), "... in the order of their keys");
-	kvtree_free(t);
-	kvtree_free(copy);
 }
 
 /* Attributes that are written and read separately. */
@@ -49,8 +46,8 @@ TEST(parts)
 	struct attr a;
 
 	each (c, cases) {
-		struct kvtree *t = tree_of(c->text);
-		struct kvtree *copy = kvtree_new(NULL);
+		auto_kvtree *t = tree_of(c->text);
+		auto_kvtree *copy = kvtree_new(NULL);
 
 		ok(attr_read(t, &a, NULL) == 0 && a.has_size == c->size &&
 			   a.has_owner == c->owner && a.has_times == c->times,
@@ -61,8 +58,6 @@ TEST(parts)
 			       "... as it was");
 		else
 			is_int(kvtree_count(copy), 0, "... nothing");
-		kvtree_free(t);
-		kvtree_free(copy);
 	}
 	is_int(a.atime.tv_sec, -1, "... a second before 1970");
 	is_int(attr_read(NULL, &a, NULL), 0, "no tree is no attributes");
@@ -86,11 +81,10 @@ TEST(refused)
 	};
 
 	each (b, bad) {
-		struct kvtree *t = tree_of(*b);
+		auto_kvtree *t = tree_of(*b);
 		struct attr a;
 
 		refuses(attr_read(t, &a, &why), ERROR_CORRUPT, NULL, label(*b));
-		kvtree_free(t);
 	}
 }
 
@@ -152,24 +146,21 @@ TEST(scan)
 
 TEST(damage)
 {
-	struct kvtree *t = tree_of(full);
+	auto_kvtree *t = tree_of(full);
 	int odd = 0;
 
 	ok(tree_flip_each(t, read_any, &odd) > 50, "flipped bytes");
 	is_int(odd, 0, "... are read or corrupt");
 	is_int(tree_drop_each(t, read_any, &odd), 20, "missing keys");
 	is_int(odd, 0, "... are read or corrupt");
-	kvtree_free(t);
 }
 
 static int
 write_all(void *arg, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err);
-	int rc = t == NULL ? -1 : attr_write(t, arg, err);
+	auto_kvtree *t = kvtree_new(err);
 
-	kvtree_free(t);
-	return rc;
+	return t == NULL ? -1 : attr_write(t, arg, err);
 }
 
 /* A file in $TMPDIR that disappears when it is closed. */

@@ -58,7 +58,7 @@ TEST(growth)
 
 TEST(reserve)
 {
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	char *data = NULL;
 
 	is_int(buf_reserve(&b, 1000), 0, "buf_reserve()");
@@ -77,12 +77,11 @@ TEST(reserve)
 		   "the largest; a sum that wraps");
 	}
 	is_int(strlen(b.data), 1000, "and the buf is unchanged");
-	buf_free(&b);
 }
 
 TEST(nomem)
 {
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	char text[200] = "";
 
 	memset(text, 'x', sizeof(text) - 1);
@@ -106,5 +105,4 @@ TEST(nomem)
 	mem_fail_after(-1);
 	ok(buf_printf(&b, "%s", text) == 0 && b.len == 5 + 1 + 199,
 	   "all is well with memory");
-	buf_free(&b);
 }

@@ -8,7 +8,7 @@
 
 TEST(open)
 {
-	struct catalogue *c = NULL;
+	auto_catalogue *c = NULL;
 
 	scratch_dir(place, sizeof(place));
 	write_text(fmt("%s/file", place), "x");
@@ -22,7 +22,6 @@ TEST(open)
 	refuses(catalogue_read(c, &why), ERROR_ABSENT, NULL,
 		"... has no index");
 	ok(catalogue_notice(c) == NULL, "... and nothing to note");
-	catalogue_close(c);
 	catalogue_close(NULL);
 }
 
@@ -30,8 +29,8 @@ TEST(open)
  * the index or the datasets with summaries. */
 TEST(broken)
 {
-	struct buf whole = BUF_INIT;
-	struct catalogue *c = NULL;
+	auto_buf whole = BUF_INIT;
+	auto_catalogue *c = NULL;
 	struct index *ix = NULL;
 	char *path = NULL;
 	size_t bad = 0, noted = 0;
@@ -73,8 +72,6 @@ TEST(broken)
 	ix = catalogue_read(c, NULL);
 	ok(ix != NULL && index_count(ix) == 1, "a directory in its place");
 	index_free(ix);
-	catalogue_close(c);
-	buf_free(&whole);
 }
 
 /* Invalid summaries. */
@@ -100,9 +97,9 @@ TEST(summaries)
 	};
 
 	each (x, cases) {
-		struct kvtree *t = tree_of(x->tree);
-		struct catalogue *c = NULL;
-		struct index *ix = NULL;
+		auto_kvtree *t = tree_of(x->tree);
+		auto_catalogue *c = NULL;
+		auto_index *ix = NULL;
 
 		make_prefix(0, false, false);
 		make_parents(fmt("%s/.scr/scr.dataset.1/x", place));
@@ -114,9 +111,6 @@ TEST(summaries)
 		c = open_prefix();
 		ix = catalogue_read(c, NULL);
 		ok(ix != NULL && index_count(ix) == x->taken, x->what);
-		index_free(ix);
-		catalogue_close(c);
-		kvtree_free(t);
 	}
 }
 
@@ -135,13 +129,11 @@ change_as_told(struct index *ix, void *arg, struct error *err)
 static bool
 current_is(struct catalogue *c, const char *name)
 {
-	struct index *ix = catalogue_read(c, NULL);
+	auto_index *ix = catalogue_read(c, NULL);
 	const char *now = ix != NULL ? index_current(ix) : NULL;
-	bool same = name == NULL || now == NULL ? now == name
-						: strcmp(now, name) == 0;
 
-	index_free(ix);
-	return same;
+	return name == NULL || now == NULL ? now == name
+					   : strcmp(now, name) == 0;
 }
 
 TEST(change)
@@ -186,9 +178,9 @@ read_and_list(void *arg, struct error *err)
 {
 	struct list_filter f = { .valid = false };
 	const struct list_look wide = { .style = LIST_WIDE };
-	struct catalogue *c = catalogue_open(place, err);
-	struct index_entry *e = NULL;
-	struct index *ix = NULL;
+	auto_catalogue *c = catalogue_open(place, err);
+	auto_mem struct index_entry *e = NULL;
+	auto_index *ix = NULL;
 	size_t n = 0;
 	int rc = -1;
 
@@ -201,23 +193,19 @@ read_and_list(void *arg, struct error *err)
 	if (e != NULL)
 		rc = list_print(&(struct list_rows){ ix, e, n }, &f, &wide,
 				drop, err);
-	mem_free(e);
-	index_free(ix);
-	catalogue_close(c);
 	return rc;
 }
 
 static int
 drop_one(void *arg, struct error *err)
 {
-	struct catalogue *c = catalogue_open(place, err);
+	auto_catalogue *c = catalogue_open(place, err);
 	struct catalogue_edit e;
 	int rc = -1;
 
 	(void)arg;
 	if (c != NULL)
 		rc = edit(c, CATALOGUE_DROP, "set.1", &e, err);
-	catalogue_close(c);
 	return rc;
 }
 
@@ -230,19 +218,17 @@ anew(void *arg)
 static bool
 summary_says(int id, const char *what)
 {
-	struct kvtree *t = kvtree_read_file(
+	auto_kvtree *t = kvtree_read_file(
 		AT_FDCWD, fmt("%s/.scr/scr.dataset.%d/summary.scr", place, id),
 		NULL);
 	const char *complete = t == NULL ? "gone" : kvtree_value(t, "COMPLETE");
-	bool good = complete != NULL && str_eq(complete, what);
 
-	kvtree_free(t);
-	return good;
+	return complete != NULL && str_eq(complete, what);
 }
 
 TEST(retire)
 {
-	struct catalogue *c = NULL;
+	auto_catalogue *c = NULL;
 	struct index *ix = NULL;
 	struct catalogue_edit ed;
 	struct index_entry e;
@@ -270,7 +256,6 @@ TEST(retire)
 	index_free(ix);
 	ok(summary_says(1, "gone"), "... and no summary");
 	is_int(catalogue_retire(c, 77, 5, &options, NULL), 0, "no such one");
-	catalogue_close(c);
 }
 
 TEST(memory)

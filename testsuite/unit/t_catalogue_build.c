@@ -12,7 +12,7 @@ TEST(build)
 {
 	struct build_result r;
 	struct index_entry e;
-	struct index *ix = NULL;
+	auto_index *ix = NULL;
 	struct buf text = BUF_INIT;
 
 	scene_make(&xor4);
@@ -36,7 +36,6 @@ TEST(build)
 		   e.desc.bytes == r.bytes && e.desc.created_us > 0,
 	   "... its entry");
 	ok(index_current(ix) == NULL, "... which is not the restart point");
-	index_free(ix);
 }
 
 TEST(refused)
@@ -146,7 +145,7 @@ TEST(sources)
 	};
 	struct build_result r;
 	struct index_entry e;
-	struct buf longer = BUF_INIT;
+	auto_buf longer = BUF_INIT;
 
 	each (c, cases) {
 		const bool guess = c->log != NULL;
@@ -183,7 +182,6 @@ TEST(sources)
 	write_text(fmt("%s/.scr/log", scene_prefix(&xor4)), longer.data);
 	must(build(scene_prefix(&xor4), &r, NULL) == 0);
 	is_str(r.name, "n0000007", "one line of many");
-	buf_free(&longer);
 }
 
 /* Make a dataset of one rank without redundancy; its filemap has this path in
@@ -199,7 +197,7 @@ make_cached(const char *cache_path)
 		.ranks = 1,
 		.attr = { .size = 1, .has_size = true },
 	};
-	struct kvtree *t = kvtree_new(NULL);
+	auto_kvtree *t = kvtree_new(NULL);
 
 	scratch_dir(place, sizeof(place));
 	must(filemap_add(t, &f, NULL) == 0);
@@ -208,7 +206,6 @@ make_cached(const char *cache_path)
 	must(kvtree_write_file(t, AT_FDCWD,
 			       fmt("%s/.scr/scr.dataset.7/filemap_0", place),
 			       NULL) == 0);
-	kvtree_free(t);
 }
 
 TEST(cache_paths)
@@ -229,7 +226,7 @@ TEST(cache_paths)
 	struct index_entry e;
 
 	each (c, cases) {
-		struct index *ix = NULL;
+		auto_index *ix = NULL;
 
 		make_cached(c->path);
 		must(build(place, &r, NULL) == 0);
@@ -239,7 +236,6 @@ TEST(cache_paths)
 		/* The files are in the prefix itself, so no directory gives a
 		 * name. */
 		is_str(e.name, "scr.dataset.7", "... but no name");
-		index_free(ix);
 	}
 }
 
@@ -256,7 +252,7 @@ build_once(void *arg, struct error *err)
 static int
 verify_once(void *arg, struct error *err)
 {
-	struct catalogue *c = catalogue_open(place, err);
+	auto_catalogue *c = catalogue_open(place, err);
 	struct verify_result r;
 	struct told t = { .count = 0 };
 	const struct verify_listener problems = { count_told, &t };
@@ -266,7 +262,6 @@ verify_once(void *arg, struct error *err)
 	(void)arg;
 	if (c != NULL)
 		rc = catalogue_verify(c, &entry, &options, &problems, &r, err);
-	catalogue_close(c);
 	return rc;
 }
 

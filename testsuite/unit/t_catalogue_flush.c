@@ -13,16 +13,14 @@
 static int
 add(const char *prefix, const char *name, int64_t *id, struct error *err)
 {
-	struct catalogue *c = catalogue_open(prefix, NULL);
-	struct buf added = BUF_INIT;
+	auto_catalogue *c = catalogue_open(prefix, NULL);
+	auto_buf added = BUF_INIT;
 	int rc = -1;
 
 	must(c != NULL);
 	*id = catalogue_resolve_now(c, name, true, err);
 	if (*id > 0)
 		rc = catalogue_add(c, *id, &options, &added, err);
-	buf_free(&added);
-	catalogue_close(c);
 	return rc;
 }
 
@@ -119,8 +117,8 @@ TEST(flushed)
 
 TEST(add)
 {
-	struct buf added = BUF_INIT;
-	struct catalogue *c = NULL;
+	auto_buf added = BUF_INIT;
+	auto_catalogue *c = NULL;
 	struct build_result r;
 	int64_t id = 0;
 
@@ -162,8 +160,6 @@ TEST(add)
 	c = catalogue_open(scene_prefix(&xor4), NULL);
 	ok(catalogue_add(c, id, &options, &added, NULL) == -1,
 	   "without asking why");
-	buf_free(&added);
-	catalogue_close(c);
 }
 
 /* --- Checksums (one wrong file: cmd/scr_index.bats) --- */
@@ -208,7 +204,7 @@ take_result(void *arg, int64_t id, const struct delete_result *r,
 static int
 delete_once(void *arg, struct error *err)
 {
-	struct catalogue *c = catalogue_open(place, err);
+	auto_catalogue *c = catalogue_open(place, err);
 	const struct delete_listener listener = { take_result, arg };
 	const int64_t id = SCENE_ID;
 	int rc = -1;
@@ -216,7 +212,6 @@ delete_once(void *arg, struct error *err)
 	memset(arg, 0, sizeof(struct delete_result));
 	if (c != NULL)
 		rc = catalogue_delete_all(c, &id, 1, &options, &listener, err);
-	catalogue_close(c);
 	return rc;
 }
 

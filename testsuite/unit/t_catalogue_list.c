@@ -13,8 +13,8 @@
 
 TEST(ids)
 {
-	struct catalogue *c = NULL;
-	struct index *ix = NULL;
+	auto_catalogue *c = NULL;
+	auto_index *ix = NULL;
 	int64_t *ids = NULL;
 	size_t n = 0;
 
@@ -44,8 +44,6 @@ TEST(ids)
 	ok(n == (size_t)-1 && why.kind == ERROR_ABSENT,
 	   "one that is not there");
 	mem_free(ids);
-	index_free(ix);
-	catalogue_close(c);
 }
 
 /* --- Pruning --- */
@@ -68,13 +66,12 @@ make_days(void)
 	struct index *ix = index_new(NULL);
 
 	for (int i = 0; i < 8; i++) {
-		struct kvtree *d = tree_of(
+		auto_kvtree *d = tree_of(
 			fmt("ID>%d\nNAME>set.%d\nFLAG_CKPT>1\nCKPT>%d\n", i + 1,
 			    i + 1, i + 1));
 
 		must(index_add(ix, d, flushed[i] != NULL, flushed[i], NULL) ==
 		     0);
-		kvtree_free(d);
 	}
 	return ix;
 }
@@ -89,13 +86,12 @@ static void
 prunes(struct catalogue *c, const struct index *ix, const struct keeping *k)
 {
 	size_t n = 0;
-	int64_t *ids = catalogue_prune(c, ix, &k->keep, &n, NULL);
+	auto_mem int64_t *ids = catalogue_prune(c, ix, &k->keep, &n, NULL);
 	char *gone = fmt("%s", "");
 
 	for (size_t i = 0; i < n; i++)
 		gone = fmt("%s %d", gone, (int)ids[i]);
 	is_str(gone, k->gone, k->name);
-	mem_free(ids);
 }
 
 TEST(prune)

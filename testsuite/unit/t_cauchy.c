@@ -5,11 +5,7 @@
  */
 #include "encode/cauchy.h"
 
-#include <stdlib.h>
-
-#include "error.h"
 #include "field16_plain.h"
-#include "nomem.h"
 #include "scratch.h"
 
 static void *

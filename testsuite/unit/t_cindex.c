@@ -13,7 +13,7 @@ static const char full[] = "CURRENT>a\nDSET>12>DSETDESC>ID>12\n"
 
 TEST(read)
 {
-	struct kvtree *t = tree_of(full);
+	auto_kvtree *t = tree_of(full);
 	size_t count = 0;
 	struct cindex_entry *e = cindex_entries(t, &count, &why);
 
@@ -34,12 +34,11 @@ TEST(read)
 			   count == (size_t)-1 && why.kind == ERROR_CORRUPT,
 		   why.text);
 	}
-	kvtree_free(t);
 }
 
 TEST(nodes)
 {
-	struct kvtree *t = tree_of("NODES>4\n");
+	auto_kvtree *t = tree_of("NODES>4\n");
 	int64_t nodes = 0;
 
 	ok(nodes_read(t, &nodes, &why) == 0 && nodes == 4, "nodes");
@@ -48,7 +47,6 @@ TEST(nodes)
 	tree_add(t, "NODES>-1\n");
 	refuses(nodes_read(t, &nodes, &why), ERROR_CORRUPT, NULL,
 		"less than none");
-	kvtree_free(t);
 }
 
 /* As LLNL's library wrote it on the node of rank 0. */
@@ -78,8 +76,8 @@ write_one(struct kvtree *t, struct error *err)
 
 TEST(write)
 {
-	struct kvtree *t = kvtree_new(NULL);
-	struct buf b = BUF_INIT;
+	auto_kvtree *t = kvtree_new(NULL);
+	auto_buf b = BUF_INIT;
 	uint32_t crc = 0;
 
 	ok(write_one(t, NULL) == 0 && kvtree_encode(t, &b, NULL) == 0,
@@ -91,18 +89,15 @@ TEST(write)
 	ok(cindex_set_current(t, "x y", NULL) == 0 &&
 		   strcmp(cindex_current(t), "x y") == 0,
 	   "... one that was set");
-	buf_free(&b);
-	kvtree_free(t);
 }
 
 static int
 write_all(void *arg, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err);
+	auto_kvtree *t = kvtree_new(err);
 	int rc = t == NULL ? -1 : write_one(t, err);
 
 	(void)arg;
-	kvtree_free(t);
 	return rc;
 }
 
@@ -127,7 +122,7 @@ read_all(void *arg, struct error *err)
 
 TEST(damage)
 {
-	struct kvtree *t = tree_of(full);
+	auto_kvtree *t = tree_of(full);
 	int odd = 0;
 
 	is_int(fail_each_alloc(write_all, NULL), 1, "no memory to write");
@@ -135,5 +130,4 @@ TEST(damage)
 	is_int(tree_drop_each(t, read_any, &odd), 19, "missing keys");
 	is_int(odd, 0, "... are read or corrupt");
 	is_int(fail_each_alloc(read_all, t), 1, "no memory to read");
-	kvtree_free(t);
 }

@@ -214,7 +214,7 @@ static void
 all_patterns(enum code_type type, unsigned n, unsigned k)
 {
 	const struct code c = { type, n, k };
-	unsigned char *rows = plain_rows(&c);
+	auto_free unsigned char *rows = plain_rows(&c);
 	unsigned bad = 0;
 
 	for (unsigned number = 0; number < n; number++) {
@@ -233,7 +233,6 @@ all_patterns(enum code_type type, unsigned n, unsigned k)
 	is_int(bad, 0,
 	       fmt("all losses of all stripes, %s %u,%u",
 		   type == CODE_XOR ? "XOR" : "RS", n, k));
-	free(rows);
 }
 
 TEST(patterns)
@@ -285,7 +284,7 @@ TEST(large)
 
 	each (c, t) {
 		const unsigned stripes[] = { 0, c->n / 2, c->n - 1 };
-		unsigned char *rows = plain_rows(c);
+		auto_free unsigned char *rows = plain_rows(c);
 		unsigned bad = 0;
 
 		each (s, stripes)
@@ -293,7 +292,6 @@ TEST(large)
 		is_int(bad, 0,
 		       fmt("random losses, %s %u,%u",
 			   c->type == CODE_XOR ? "XOR" : "RS", c->n, c->k));
-		free(rows);
 	}
 }
 
@@ -331,7 +329,7 @@ TEST(chosen)
 			/* k = 0 means XOR */
 			const struct code c = { k ? CODE_RS : CODE_XOR, n,
 						k ? k : 1 };
-			unsigned char *rows = plain_rows(&c);
+			auto_free unsigned char *rows = plain_rows(&c);
 			struct stripe s;
 
 			stripe_init(&s, &c, n / 2, rows, 33);
@@ -342,7 +340,6 @@ TEST(chosen)
 					bad += !chosen_right(&s, bits);
 				}
 			stripe_fini(&s);
-			free(rows);
 		}
 	ok(tried > 100, "chosen inputs were tried");
 	is_int(bad, 0, "all chosen inputs give all others");

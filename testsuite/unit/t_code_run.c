@@ -4,7 +4,6 @@
 #include "encode/code.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "code_plain.h"
 
@@ -150,7 +149,7 @@ count_wrong(size_t which, const size_t *lens, size_t nlens,
 	    const struct placing *at, size_t nat)
 {
 	struct recipe *r = need(case_recipe(which, NULL));
-	unsigned char *rows = plain_rows(&cases[which].code);
+	auto_free unsigned char *rows = plain_rows(&cases[which].code);
 	unsigned bad = 0;
 
 	for (size_t i = 0; i < nlens; i++) {
@@ -163,7 +162,6 @@ count_wrong(size_t which, const size_t *lens, size_t nlens,
 			       !placed_right(r, &s, &at[j], true);
 		stripe_fini(&s);
 	}
-	free(rows);
 	recipe_free(r);
 	return bad;
 }

@@ -14,7 +14,7 @@ static void
 test_lines(void)
 {
 	struct complaints c = { .count = 0 };
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 
 	must(complaints_take(&c, &out, NULL) == 0);
 	is_int(out.len, 0, "no complaint, no line");
@@ -36,14 +36,13 @@ test_lines(void)
 	buf_clear(&out);
 	must(complaints_take(&c, &out, NULL) == 0);
 	is_int(out.len, 0, "each is told once");
-	buf_free(&out);
 }
 
 static int
 once(void *arg, struct error *err)
 {
 	struct complaints c = { .count = 0 };
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 	int rc = 0;
 
 	(void)arg;
@@ -53,7 +52,6 @@ once(void *arg, struct error *err)
 	if (rc == 0)
 		rc = complaints_take(&c, &out, err);
 	complaints_free(&c);
-	buf_free(&out);
 	return rc;
 }
 

@@ -21,7 +21,7 @@ shapes(unsigned threads)
 	static const uint64_t memory[] = { 0, 1, 65536, 3 << 20,
 					   UINT64_C(1) << 50 };
 	static struct world a, b, c;
-	struct par *par = par_new(threads, NULL);
+	auto_par *par = par_new(threads, NULL);
 	bool good = true, sums_good = true;
 
 	for (size_t i = 0; i < COUNT(memory); i++) {
@@ -68,7 +68,6 @@ shapes(unsigned threads)
 	ok(good,
 	   fmt("all comes back, whatever the memory, %u threads", threads));
 	ok(sums_good, "with the checksums of what was read and written");
-	par_free(par);
 }
 
 static const struct compute_options plain = { .work = NULL };
@@ -112,7 +111,7 @@ static void
 stopping(unsigned threads)
 {
 	static struct world w;
-	struct par *par = par_new(threads, NULL);
+	auto_par *par = par_new(threads, NULL);
 	const struct compute_options o = {
 		.work = &(struct work){ .par = par,
 					.memory = 1,
@@ -127,7 +126,6 @@ stopping(unsigned threads)
 	ok(calls > 10 && calls < 20, "it stops soon");
 	ok(!world_came_back(&w), "before the end");
 	world_end(&w);
-	par_free(par);
 }
 
 static void

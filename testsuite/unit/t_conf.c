@@ -170,7 +170,7 @@ TEST(notices)
 /* As usually built, inih reads at most 199 bytes of a line. */
 TEST(long)
 {
-	struct buf text = BUF_INIT, key = BUF_INIT;
+	auto_buf text = BUF_INIT, key = BUF_INIT;
 	const struct conf_group *g = NULL;
 	const char *value = NULL;
 
@@ -203,8 +203,6 @@ TEST(long)
 	read_bytes(key.data, key.len);
 	ok(strstr(notice(), ":1: ") != NULL, "a key of 3,000 bytes is refused");
 	value_is("A", "1", "... alone");
-	buf_free(&key);
-	buf_free(&text);
 }
 
 /* The lines of a key as "VALUE [KEY=VALUE]...", one below the other. */

@@ -3,7 +3,6 @@
 
 #include "arena.h"
 #include "metatest.h"
-#include "scratch.h"
 
 #define A "FILE>ckpt.1/a>"
 #define B "FILE>.scr/scr.dataset.1/b>"
@@ -16,20 +15,19 @@ static const char full[] = A "SIZE>7\n" A "CRC>0xda711cb\n" A "MTIME_SECS>5\n" A
 static struct kvtree *
 rewrite(struct copied *c, const struct kvtree *desc, struct arena *arena)
 {
-	struct buf image = BUF_INIT;
+	auto_buf image = BUF_INIT;
 	struct kvtree *t = NULL;
 
 	must(copied_encode(c, desc, &image, NULL) == 0);
 	t = kvtree_decode(image.data, image.len, NULL, NULL);
 	must(t != NULL && copied_read(t, arena, c, NULL) == 0);
-	buf_free(&image);
 	return t;
 }
 
 TEST(round_trip)
 {
 	struct kvtree *t = tree_of(full), *copy = NULL, *desc = NULL;
-	struct arena *arena = arena_new();
+	auto_arena *arena = arena_new();
 	struct copied c;
 
 	is_int(copied_read(t, arena, &c, NULL), 0, "a record is read");
@@ -57,7 +55,6 @@ TEST(round_trip)
 	ok(copied_read(t, arena, &c, NULL) == 0 && c.nfiles == 0,
 	   "an empty one has no files");
 	kvtree_free(t);
-	arena_free(arena);
 }
 
 TEST(refused)
@@ -77,30 +74,27 @@ TEST(refused)
 		A "SIZE>1\n" A "CRC>0x1\n" A "MTIME_SECS>5\n" A
 		  "MTIME_NSECS>1000000000\n",
 	};
-	struct arena *arena = arena_new();
+	auto_arena *arena = arena_new();
 	struct copied c;
 
 	each (b, bad) {
-		struct kvtree *t = tree_of(*b);
+		auto_kvtree *t = tree_of(*b);
 
 		refuses(copied_read(t, arena, &c, &why), ERROR_CORRUPT, NULL,
 			label(*b));
-		kvtree_free(t);
 	}
-	arena_free(arena);
 }
 
 static int
 read_all(void *arg, struct error *err)
 {
-	struct arena *arena = arena_new();
+	auto_arena *arena = arena_new();
 	struct copied c;
 	int rc = -1;
 
 	if (arena == NULL)
 		return error_no_memory(err);
 	rc = copied_read(arg, arena, &c, err);
-	arena_free(arena);
 	return rc;
 }
 
@@ -114,17 +108,15 @@ read_any(const struct kvtree *t, void *arg)
 static int
 write_all(void *arg, struct error *err)
 {
-	struct buf image = BUF_INIT;
-	int rc = copied_encode(arg, NULL, &image, err);
+	auto_buf image = BUF_INIT;
 
-	buf_free(&image);
-	return rc;
+	return copied_encode(arg, NULL, &image, err);
 }
 
 TEST(damage)
 {
-	struct kvtree *t = tree_of(full);
-	struct arena *arena = arena_new();
+	auto_kvtree *t = tree_of(full);
+	auto_arena *arena = arena_new();
 	struct copied c;
 	int odd = 0;
 
@@ -134,8 +126,6 @@ TEST(damage)
 	ok(fail_each_alloc(read_all, t) > 0, "no memory to read");
 	copied_read(t, arena, &c, NULL);
 	ok(fail_each_alloc(write_all, &c) > 0, "no memory to write");
-	kvtree_free(t);
-	arena_free(arena);
 }
 
 TEST(names)

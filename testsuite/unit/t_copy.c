@@ -19,7 +19,7 @@ TEST(copy)
 		"reddesc.er.2.partner.grp_1_of_1.mem_3_of_4.redset";
 	struct progress *progress = progress_start("test", true);
 	uint64_t done = 0, total = 0;
-	struct par *par = par_new(3, NULL);
+	auto_par *par = par_new(3, NULL);
 	char name[COPIED_NAME_MAX];
 
 	cache_make(&cache);
@@ -50,7 +50,6 @@ TEST(copy)
 	with.replace = true;
 	ok(copies(1, 0, FILES - 1, 0) && all_right(),
 	   "... unless that is allowed");
-	par_free(par);
 }
 
 TEST(ranks)
@@ -278,7 +277,7 @@ TEST(lists)
 		{ "n3", "no ranks", 0, -1 },
 		{ "n", "no such host", 0, -1 },
 	};
-	struct arena *a = arena_new();
+	auto_arena *a = arena_new();
 	struct copy_ranks list;
 	const char *file = fmt("%s/shares", cache.root);
 
@@ -302,7 +301,6 @@ TEST(lists)
 		   s->what);
 	is_error(copy_ranks_assigned(AT_FDCWD, file, "n4", a, &list, &failure),
 		 &failure, ERROR_USAGE, "n4", "no number");
-	arena_free(a);
 }
 
 TEST(no_memory)

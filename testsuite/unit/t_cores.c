@@ -2,8 +2,6 @@
 /* t_cores.c - which cores are a rank's, on nodes that do not exist. */
 #include "team/cores.h"
 
-#include <stdlib.h>
-
 #include "scratch.h"
 
 #define RANKS 9

@@ -3,7 +3,7 @@
 #include <zlib.h>
 
 #include "crc.h"
-#include "tap.h"
+#include "scratch.h"
 
 #define SIZE 70000
 

@@ -4,7 +4,6 @@
 
 #include "arena.h"
 #include "metatest.h"
-#include "scratch.h"
 
 static const char full[] =
 	"ID>7\nNAME>ckpt.7\nFLAG_CKPT>1\nFLAG_OUTPUT>0\n"
@@ -48,8 +47,8 @@ TEST(round_trip)
 
 	each (c, cases) {
 		struct kvtree *t = tree_of(c->text);
-		struct kvtree *again = kvtree_new(NULL);
-		struct arena *a = arena_new();
+		auto_kvtree *again = kvtree_new(NULL);
+		auto_arena *a = arena_new();
 		struct dataset copy;
 
 		is_int(dataset_read(t, &d, NULL), 0, label(c->text));
@@ -60,8 +59,6 @@ TEST(round_trip)
 		ok(dataset_write(again, &copy, NULL) == 0 &&
 			   (c->again == NULL || tree_says(again, c->again)),
 		   "... and written");
-		kvtree_free(again);
-		arena_free(a);
 	}
 	is_int(dataset_read(NULL, &d, NULL), 0, "no descriptor");
 	is_str(shown(&d), "0 - 00 -1 -1 - - - - -1 0 -1", "... nothing known");
@@ -87,11 +84,9 @@ read_named(const struct kvtree *t, struct error *err)
 static int
 write_all(void *arg, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err);
-	int rc = t == NULL ? -1 : dataset_write(t, arg, err);
+	auto_kvtree *t = kvtree_new(err);
 
-	kvtree_free(t);
-	return rc;
+	return t == NULL ? -1 : dataset_write(t, arg, err);
 }
 
 TEST(damage)
@@ -113,14 +108,13 @@ TEST(damage)
 		"JOBID>1\nJOBID>2\n",
 		"SIZE>9223372036854775808\n",
 	};
-	struct kvtree *t = tree_of(full);
+	auto_kvtree *t = tree_of(full);
 	struct dataset d;
 
 	trees_refused(bad, COUNT(bad), read_named);
 	tree_damaged(full, 50, 26, read_one);
 	dataset_read(t, &d, NULL);
 	ok(fail_each_alloc(write_all, &d) > 0, "no memory to write");
-	kvtree_free(t);
 }
 
 TEST(names)
@@ -206,7 +200,7 @@ TEST(json)
 {
 	struct json *obj = json_new_object();
 	struct dataset d;
-	char *text = NULL;
+	auto_free char *text = NULL;
 
 	dataset_read(NULL, &d, NULL);
 	dataset_json(&d, obj);
@@ -215,5 +209,4 @@ TEST(json)
 		   strstr(text, "\"bytes\": null") != NULL &&
 		   strstr(text, "\"complete\": null") != NULL,
 	   "JSON of nothing known");
-	free(text);
 }

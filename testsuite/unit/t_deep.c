@@ -336,7 +336,7 @@ TEST(explained)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct scene s = *rows[i].scene;
 		struct deep_result r = { .nfindings = 0 };
-		struct plan *p = NULL;
+		auto_plan *p = NULL;
 		size_t undecided = 0;
 
 		scene_make(&s);
@@ -350,7 +350,6 @@ TEST(explained)
 		ok(p->undecided == (undecided > 0) && r.nfindings >= 2,
 		   fmt("%s: both files are found", rows[i].what));
 		deep_free(&r);
-		plan_free(p);
 		scene_end(&s);
 	}
 }
@@ -358,7 +357,7 @@ TEST(explained)
 TEST(blocks)
 {
 	static const uint64_t memory[] = { 1, 0, 200000, UINT64_C(1) << 50 };
-	struct par *par = par_new(4, NULL);
+	auto_par *par = par_new(4, NULL);
 	struct scene s = schemes[3].s; /* RS k=3, n=7 */
 	struct checked c;
 	bool good = true;
@@ -379,7 +378,6 @@ TEST(blocks)
 	}
 	ok(good, "blocks of any size agree and disagree alike");
 	scene_end(&s);
-	par_free(par);
 }
 
 static uint64_t
@@ -421,7 +419,7 @@ TEST(reading_fails)
 	for (size_t i = 2; i < 6; i += 3) {
 		struct scene s = schemes[i].s;
 		struct deep_result r;
-		struct plan *p = NULL;
+		auto_plan *p = NULL;
 
 		s.files = 1;
 		scene_make(&s);
@@ -432,7 +430,6 @@ TEST(reading_fails)
 		must(unlink(scene_red(&s, 1, true, false)) == 0);
 		ok(deep_check(p, NULL, &r, &why) < 0 && r.nfindings == 0,
 		   "or is gone");
-		plan_free(p);
 		scene_end(&s);
 	}
 }
@@ -455,14 +452,13 @@ TEST(no_memory)
 {
 	for (size_t i = 0; i < 6; i++) {
 		struct scene s = schemes[i].s;
-		struct plan *p = NULL;
+		auto_plan *p = NULL;
 
 		scene_do(&s, "new; flip f2.0 10; flip R1 -1");
 		p = scene_plan(&s, PLAN_HEADERS, &why);
 		ok(fails_well(check_once, NULL, p),
 		   fmt("%s: every allocation may fail",
 		       redset_type_name(s.type)));
-		plan_free(p);
 		scene_end(&s);
 	}
 }

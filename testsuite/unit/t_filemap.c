@@ -3,7 +3,6 @@
 
 #include "arena.h"
 #include "metatest.h"
-#include "scratch.h"
 
 #define META "FILE>/c/x.ckpt>META>"
 #define TIMES \
@@ -70,7 +69,7 @@ TEST(read)
 
 	each (c, cases) {
 		struct kvtree *t = tree_of(c->text);
-		struct arena *arena = arena_new();
+		auto_arena *arena = arena_new();
 		struct filemap map;
 
 		is_int(filemap_read(t, arena, &map, NULL), 0, "a filemap");
@@ -84,7 +83,6 @@ TEST(read)
 			   "... and written as it was");
 			kvtree_free(t);
 		}
-		arena_free(arena);
 	}
 }
 
@@ -92,35 +90,32 @@ TEST(read)
 TEST(odd_names)
 {
 	static const char *const good[] = { "...", ".a", "..a", " ", "a\n" };
-	struct arena *arena = arena_new();
+	auto_arena *arena = arena_new();
 
 	each (g, good) {
 		struct filemap_file f = { .cache_path = "/c/f",
 					  .name = *g,
 					  .ranks = -1 };
-		struct kvtree *t = kvtree_new(NULL);
+		auto_kvtree *t = kvtree_new(NULL);
 		struct filemap map;
 
 		ok(filemap_add(t, &f, NULL) == 0 &&
 			   filemap_read(t, arena, &map, NULL) == 0 &&
 			   strcmp(map.files[0].name, *g) == 0,
 		   label(*g));
-		kvtree_free(t);
 	}
-	arena_free(arena);
 }
 
 static int
 read_one(const struct kvtree *t, struct error *err)
 {
-	struct arena *arena = arena_new();
+	auto_arena *arena = arena_new();
 	struct filemap map;
 	int rc = -1;
 
 	if (arena == NULL)
 		return error_set(err, ERROR_NOMEM, "arena");
 	rc = filemap_read(t, arena, &map, err);
-	arena_free(arena);
 	return rc;
 }
 
@@ -133,11 +128,9 @@ read_all(void *arg, struct error *err)
 static int
 write_all(void *arg, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err);
-	int rc = t == NULL ? -1 : filemap_add(t, arg, err);
+	auto_kvtree *t = kvtree_new(err);
 
-	kvtree_free(t);
-	return rc;
+	return t == NULL ? -1 : filemap_add(t, arg, err);
 }
 
 TEST(damage)
@@ -158,8 +151,8 @@ TEST(damage)
 		META "PATH\n",
 		"PREFIX>a\nPREFIX>b\nFILE>x\n",
 	};
-	struct kvtree *t = tree_of(full);
-	struct arena *arena = arena_new();
+	auto_kvtree *t = tree_of(full);
+	auto_arena *arena = arena_new();
 	struct filemap map;
 
 	trees_refused(bad, COUNT(bad), read_one);
@@ -176,8 +169,6 @@ TEST(damage)
 		must(filemap_add(t, &f, NULL) == 0);
 	}
 	ok(fail_each_alloc(read_all, t) > 3, "no memory to read");
-	kvtree_free(t);
-	arena_free(arena);
 }
 
 TEST(names)

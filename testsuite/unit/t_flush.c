@@ -14,7 +14,7 @@ static const char full[] = "DATASET>7>DSETDESC>ID>7\nDATASET>7>CKPT>1\n"
 
 TEST(read)
 {
-	struct kvtree *t = tree_of(full);
+	auto_kvtree *t = tree_of(full);
 	struct flush_entry *all = NULL, e;
 	size_t count = 0;
 
@@ -40,7 +40,6 @@ TEST(read)
 	tree_clear(t);
 	ok(flush_entries(t, &count, &why) == NULL && count == 0,
 	   "an empty file");
-	kvtree_free(t);
 }
 
 static int
@@ -77,7 +76,7 @@ static struct kvtree *
 copy_all(const struct kvtree *from, struct error *err)
 {
 	size_t count = 0;
-	struct flush_entry *all = flush_entries(from, &count, err);
+	auto_mem struct flush_entry *all = flush_entries(from, &count, err);
 	struct kvtree *t = all == NULL ? NULL : kvtree_new(err);
 	struct dataset d;
 
@@ -87,7 +86,6 @@ copy_all(const struct kvtree *from, struct error *err)
 			kvtree_free(t);
 			t = NULL;
 		}
-	mem_free(all);
 	return t;
 }
 
@@ -110,14 +108,13 @@ TEST(write)
 	if (!golden_enter("flush files are written as LLNL's library does"))
 		return;
 	each (f, files) {
-		struct kvtree *t = kvtree_read_file(AT_FDCWD, *f, &why);
+		auto_kvtree *t = kvtree_read_file(AT_FDCWD, *f, &why);
 		struct kvtree *same = copy_all(t, &why);
 
 		ok(same != NULL && tree_same(same, t, false),
 		   same == NULL ? why.text : *f);
 		kvtree_free(same);
 		ok(fail_each_alloc(put_all, t) > 0, "no memory to write");
-		kvtree_free(t);
 	}
 }
 
@@ -131,14 +128,13 @@ TEST(replace)
 				   .created_us = -1,
 				   .files = -1,
 				   .complete = -1 };
-	struct kvtree *t = tree_of("DATASET>9>LOCATION>CACHE\n"
-				   "DATASET>3>LOCATION>CACHE\n"
-				   "DATASET>3>CKPT>1\n");
+	auto_kvtree *t = tree_of("DATASET>9>LOCATION>CACHE\n"
+				 "DATASET>3>LOCATION>CACHE\n"
+				 "DATASET>3>CKPT>1\n");
 
 	is_int(flush_put(t, &e, &d, NULL), 0, "an entry is replaced");
 	kvtree_remove(kvtree_get2(t, "DATASET", "3"), "DSETDESC");
 	ok(tree_says(t, "DATASET>3>LOCATION>PFS\nDATASET>3>NAME>c\n"
 			"DATASET>9>LOCATION>CACHE\n"),
 	   "... first, with nothing of the old one");
-	kvtree_free(t);
 }

@@ -31,7 +31,7 @@ static const char *const homes[][2] = {
 int
 main(void)
 {
-	struct arena *a = arena_new();
+	auto_arena *a = arena_new();
 
 	for (size_t i = 0; i < COUNT(homes); i++) {
 		const char *home = fti_archive_home(homes[i][0], a);
@@ -39,6 +39,5 @@ main(void)
 		ok(home != NULL && str_eq(home, homes[i][1]),
 		   fmt("%s: %s", homes[i][0], home));
 	}
-	arena_free(a);
 	return tap_done();
 }

@@ -3,10 +3,7 @@
 #include "fti/compare.h"
 
 #include <inttypes.h>
-#include <string.h>
 
-#include "fti/content.h"
-#include "fti/input.h"
 #include "ftibytes.h"
 #include "par.h"
 #include "scratch.h"
@@ -167,7 +164,7 @@ bare(const unsigned char *a, const unsigned char *b, size_t n, struct buf *out)
 
 TEST(random)
 {
-	unsigned char *data = mem_calloc(SIZE, 1);
+	auto_mem unsigned char *data = mem_calloc(SIZE, 1);
 	struct file a, b;
 	bool all = true;
 
@@ -184,7 +181,7 @@ TEST(random)
 	}
 	for (int round = 0; round < 12; round++) {
 		struct said s = { .skip = 0 };
-		struct buf want = BUF_INIT;
+		auto_buf want = BUF_INIT;
 		/* Around the ends of parts, too. */
 		const size_t at = round % 3 == 0 ? ((size_t)4 << 20) - 20
 						 : below(SIZE - 4096);
@@ -194,13 +191,11 @@ TEST(random)
 		bare(a.data, b.data, SIZE, &want);
 		must(compare(&a, &b, &s, 2, NULL) == 0);
 		all = all && strcmp(want.data, s.text.data) == 0;
-		buf_free(&want);
 		buf_free(&s.text);
 	}
 	ok(all, "random changes, as a bare comparison finds them");
 	unmake(&a);
 	unmake(&b);
-	mem_free(data);
 }
 
 /* --- Files that are larger than memory --- */

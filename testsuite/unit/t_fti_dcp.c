@@ -8,10 +8,7 @@
 
 #include "crc.h"
 #include "fti/check.h"
-#include "fti/content.h"
 #include "fti/file.h"
-#include "fti/input.h"
-#include "fti/posix.h"
 #include "ftibytes.h"
 #include "hash.h"
 #include "scratch.h"
@@ -153,7 +150,7 @@ static const char *
 state_of(const struct fti_posix *p, const struct fti_source *s, size_t layer)
 {
 	struct error err = ERROR_INIT;
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 	struct fti_content c = { .source = NULL };
 	struct fti_dcp d;
 	const char *shown = NULL;
@@ -176,7 +173,6 @@ state_of(const struct fti_posix *p, const struct fti_source *s, size_t layer)
 	fti_content_fini(&c);
 	fti_dcp_fini(&d);
 	shown = fmt("%s", out.data);
-	buf_free(&out);
 	return shown;
 }
 

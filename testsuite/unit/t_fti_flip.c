@@ -7,7 +7,6 @@
 #include "error.h"
 #include "fti/change.h"
 #include "fti/draft.h"
-#include "fti/write.h"
 #include "ftibytes.h"
 #include "ftitest.h"
 
@@ -205,7 +204,7 @@ static bool
 repair(const struct fti_checked *c, struct buf *out)
 {
 	struct fti_draft d;
-	struct fti_change *list = NULL;
+	auto_mem struct fti_change *list = NULL;
 	size_t count = 0;
 	const bool can = fti_describe_repair(&d, c, NULL) == 0;
 
@@ -215,7 +214,6 @@ repair(const struct fti_checked *c, struct buf *out)
 		ftitest_image(&d, out);
 		must(fti_changes(c, &d, &list, &count, NULL) == 0);
 	}
-	mem_free(list);
 	fti_draft_fini(&d);
 	return can;
 }
@@ -224,7 +222,7 @@ static void
 judge(struct counts *n, const struct fti_draft *d, const struct fti_checked *c,
       struct place p)
 {
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 	const bool can = repair(c, &out);
 
 	n->flips++;
@@ -251,7 +249,6 @@ judge(struct counts *n, const struct fti_draft *d, const struct fti_checked *c,
 			n->bad = true;
 		}
 	}
-	buf_free(&out);
 }
 
 static void
@@ -295,7 +292,7 @@ main(void)
 	make_vars();
 	for (int l = 0; l < FTI_LAYOUTS; l++) {
 		struct counts n = { .flips = 0 };
-		struct buf image = BUF_INIT;
+		auto_buf image = BUF_INIT;
 		struct fti_draft d;
 
 		make_draft(&d, (enum fti_layout)l);
@@ -311,7 +308,6 @@ main(void)
 		ok(n.repaired > n.unnoticed,
 		   fmt("layout %d: more files can be repaired", l));
 		fti_draft_fini(&d);
-		buf_free(&image);
 	}
 	return tap_done();
 }

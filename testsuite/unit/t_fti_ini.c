@@ -8,7 +8,6 @@
 #include "ftijob/set.h"
 #include "ftitest.h"
 #include "metatest.h"
-#include "scratch.h"
 
 static struct fti_ini *
 parse(const char *text)
@@ -161,7 +160,7 @@ TEST(edits)
 	const struct fti_ini_value set = { "a", "k", "new" };
 	static const char *const bad[] = { "a\nb", "a;b", "a#b", " a",
 					   "a ",   "\"a", "a'" };
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 	bool all = true;
 
 	each (e, edits) {
@@ -180,7 +179,6 @@ TEST(edits)
 			     &out, &why) < 0 &&
 		      why.kind == ERROR_USAGE;
 	ok(all, "values that no ini file can hold are refused");
-	buf_free(&out);
 }
 
 /* --- The configuration --- */
@@ -235,7 +233,7 @@ TEST(beneath)
 		{ "a/../../b", NULL },	{ "..", NULL },
 		{ "../../etc", NULL },
 	};
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 
 	each (p, paths) {
 		const int rc = fti_config_beneath(p->from, &out, &why);
@@ -244,7 +242,6 @@ TEST(beneath)
 				 : rc < 0 && why.kind == ERROR_UNSAFE,
 		   p->from);
 	}
-	buf_free(&out);
 }
 
 /* --- Golden files --- */
@@ -255,7 +252,7 @@ look_at_config(const char *path)
 {
 	static const char *const values[] = { "3", "1", "2" };
 	struct fti_config c;
-	struct buf was = BUF_INIT, is = BUF_INIT, out = BUF_INIT;
+	auto_buf was = BUF_INIT, is = BUF_INIT, out = BUF_INIT;
 	bool good = fti_config_open(&c, AT_FDCWD, path, &why) == 0 &&
 		    c.node_size > 0 && c.group_size > 1 && c.head >= 0 &&
 		    c.local_test == 1 && c.exec_id != NULL &&
@@ -277,9 +274,6 @@ look_at_config(const char *path)
 	}
 	ok(good && same == 1, path);
 	fti_config_close(&c);
-	buf_free(&out);
-	buf_free(&is);
-	buf_free(&was);
 }
 
 TEST(golden)
@@ -308,13 +302,12 @@ parse_all(void *arg, struct error *err)
 	static const char text[] = "[a]\nk = v\nj = w\n[b]\nk = v\n";
 	const struct fti_ini_value v = { "a", "k", "new" };
 	struct fti_ini *ini = fti_ini_parse("x", text, strlen(text), err);
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 	int rc = ini == NULL ? -1 : 0;
 
 	(void)arg;
 	if (rc == 0)
 		rc = set_in(text, strlen(text), &v, &out, err);
-	buf_free(&out);
 	fti_ini_free(ini);
 	return rc;
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
-#include <string.h>
 
-#include "error.h"
 #include "fti/layout.h"
 #include "scratch.h"
-#include "tap.h"
 
 static bool
 same_fields(const struct fti_format *f, int first, int last, const void *a,

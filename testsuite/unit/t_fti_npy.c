@@ -2,9 +2,6 @@
 /* Headers of NumPy's files: types, shapes. */
 #include "fti/npy.h"
 
-#include <string.h>
-
-#include "buf.h"
 #include "fti/posix.h"
 #include "scratch.h"
 
@@ -70,7 +67,7 @@ TEST(header)
 	uint64_t dims[] = { 3, 4, 5 };
 	struct fti_posix_var v = { .ndims = 3, .dims = dims };
 	struct fti_dtype t;
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 
 	must(fti_dtype_parse("f8", &t, NULL) == 0);
 	must(fti_npy_header(&t, 480, &v, &out, NULL) == 0);
@@ -100,7 +97,6 @@ TEST(header)
 	   "dimensions that overflow");
 	refuses(fti_npy_header(&t, 9, NULL, &out, &why), ERROR_USAGE, NULL,
 		"half an element");
-	buf_free(&out);
 }
 
 /* Any number of dimensions: the data begin at a multiple of 64. */
@@ -112,7 +108,7 @@ TEST(align)
 	for (uint32_t n = 0; n <= 64; n++) {
 		struct fti_posix_var v = { .ndims = n, .dims = dims };
 		struct fti_dtype t;
-		struct buf out = BUF_INIT;
+		auto_buf out = BUF_INIT;
 		size_t len = 0;
 
 		for (uint32_t i = 0; i < n; i++)
@@ -124,7 +120,6 @@ TEST(align)
 		all = all && out.len % 64 == 0 && out.len == len + 10 &&
 		      out.data[out.len - 1] == '\n' &&
 		      memchr(out.data + 10, '\n', len - 1) == NULL;
-		buf_free(&out);
 	}
 	ok(all, "data are aligned");
 }
@@ -132,12 +127,10 @@ TEST(align)
 static int
 use_all(void *arg, struct error *err)
 {
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 	struct fti_dtype t = { .text = "|u1", .size = 1 };
-	const int rc = fti_npy_header(&t, 100, arg, &out, err);
 
-	buf_free(&out);
-	return rc;
+	return fti_npy_header(&t, 100, arg, &out, err);
 }
 
 TEST(no_memory)

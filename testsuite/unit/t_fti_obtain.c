@@ -2,9 +2,6 @@
 /* Files that are missing or damaged, from copies: t_fti_recover has parity. */
 #include "ftijob/obtain.h"
 
-#include <string.h>
-
-#include "fti/input.h"
 #include "ftibytes.h"
 #include "scratch.h"
 

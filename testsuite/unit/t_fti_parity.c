@@ -5,7 +5,6 @@
  * for byte.
  */
 #include "fti/draft.h"
-#include "fti/write.h"
 #include "ftibytes.h"
 #include "ftijob/parity.h"
 #include "ftitest.h"

@@ -5,9 +5,7 @@
 #include <errno.h>
 
 #include "fti/check.h"
-#include "fti/content.h"
 #include "fti/file.h"
-#include "fti/input.h"
 #include "fti/name.h"
 #include "ftibytes.h"
 #include "scratch.h"
@@ -132,7 +130,7 @@ TEST(content)
 	struct fti_posix *p = good_one();
 	struct fti_content c;
 	struct fti_source s;
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 	char read[6];
 
 	fti_source_memory(&s, data, 10, "data");
@@ -154,7 +152,6 @@ TEST(content)
 	p->files[0].vars[1].name = "a#b";
 	refuses(fti_posix_print(p, &out, &why), ERROR_USAGE, NULL,
 		"a name that no ini file can hold is refused");
-	buf_free(&out);
 	fti_posix_free(p);
 }
 
@@ -278,7 +275,7 @@ use_all(void *arg, struct error *err)
 	struct fti_posix *p = fti_posix_parse("x", full, strlen(full), err);
 	struct fti_checked c = { .posix = NULL };
 	struct fti_content content = { .source = NULL };
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 	struct fti_source s;
 	int rc = p == NULL ? -1 : 0;
 
@@ -294,7 +291,6 @@ use_all(void *arg, struct error *err)
 	if (rc == 0)
 		rc = fti_posix_print(p, &out, err);
 	ok(rc < 0 || str_eq(out.data, full), "all or nothing");
-	buf_free(&out);
 	fti_content_fini(&content);
 	fti_checked_fini(&c);
 	fti_posix_free(p);

@@ -3,14 +3,10 @@
 #include "fti/rankfile.h"
 
 #include <glob.h>
-#include <string.h>
 
-#include "fti/file.h"
-#include "fti/posix.h"
 #include "ftibytes.h"
 #include "ftitest.h"
 #include "metatest.h"
-#include "scratch.h"
 
 static struct fti_rankfile_options
 options(struct fti_metas *m)
@@ -111,15 +107,13 @@ static bool
 prints(const char *path)
 {
 	struct fti_posix *p = fti_posix_read(AT_FDCWD, path, NULL);
-	struct buf was = BUF_INIT, is = BUF_INIT;
+	auto_buf was = BUF_INIT, is = BUF_INIT;
 	bool same = false;
 
 	must(p != NULL && p->nfiles >= 2);
 	read_whole(path, &was);
 	same = fti_posix_print(p, &is, NULL) == 0 && was.len == is.len &&
 	       memcmp(was.data, is.data, is.len) == 0;
-	buf_free(&was);
-	buf_free(&is);
 	fti_posix_free(p);
 	return same;
 }

@@ -38,8 +38,8 @@ static bool
 is_file(const struct fti_source *s, const struct fti_tree *t, const char *path,
 	size_t part)
 {
-	struct buf want = BUF_INIT;
-	unsigned char *got = NULL;
+	auto_buf want = BUF_INIT;
+	auto_mem unsigned char *got = NULL;
 	bool same = false;
 
 	read_whole(fmt("%s/%s", t->root, path), &want);
@@ -49,8 +49,6 @@ is_file(const struct fti_source *s, const struct fti_tree *t, const char *path,
 	must(got != NULL);
 	same = same && fti_source_read(s, got, (size_t)s->size, 0, NULL) == 0 &&
 	       memcmp(got, want.data, (size_t)s->size) == 0;
-	mem_free(got);
-	buf_free(&want);
 	return same;
 }
 
@@ -103,7 +101,7 @@ static void
 test_case(const char *path)
 {
 	const struct fti_geometry given = { .head = -1 };
-	struct fti_part_file *saved = NULL;
+	auto_mem struct fti_part_file *saved = NULL;
 	unsigned wrong = 0, lost = 0, want = 0;
 	struct fti_sets s;
 	struct fti_set *set = NULL;
@@ -128,7 +126,6 @@ test_case(const char *path)
 	is_int(wrong, 0,
 	       fmt("%s: all files have the bytes that FTI wrote", path));
 	is_int(lost, 0, fmt("%s: all patterns of lost nodes", path));
-	mem_free(saved);
 	fti_sets_free(&s);
 }
 

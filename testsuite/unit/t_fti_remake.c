@@ -4,8 +4,6 @@
  * plan and writing, refusals, stops, lack of memory.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include "fti/draft.h"
 #include "fti/remake.h"
@@ -108,7 +106,7 @@ finish(void *arg, struct error *err)
 static int
 run(struct test *t, size_t count, const struct work *w, struct error *err)
 {
-	struct fti_remake_item *items = calloc(count, sizeof(*items));
+	auto_free struct fti_remake_item *items = calloc(count, sizeof(*items));
 	char(*names)[2][128] = calloc(count, sizeof(*names));
 	const struct fti_job note = { .text = &text,
 				      .dirfd = puttest_fd,
@@ -143,7 +141,6 @@ run(struct test *t, size_t count, const struct work *w, struct error *err)
 	if (m.open.metas != NULL)
 		rc = fti_remake(&m, w, err);
 	fti_metas_free(m.open.metas);
-	free(items);
 	free(names);
 	return rc;
 }

@@ -4,7 +4,6 @@
  * ($SCRKIT_GOLDEN).  Damaged ones: fti_write.bats, t_fti_flip.
  */
 #include "fti/draft.h"
-#include "fti/write.h"
 #include "ftibytes.h"
 #include "ftitest.h"
 #include "hash.h"
@@ -33,14 +32,12 @@ read_padded(const char *path, struct buf *b)
 static bool
 same_files(const char *a, const char *b)
 {
-	struct buf x = BUF_INIT, y = BUF_INIT;
+	auto_buf x = BUF_INIT, y = BUF_INIT;
 	bool same = false;
 
 	read_padded(a, &x);
 	read_padded(b, &y);
 	same = x.len == y.len && memcmp(x.data, y.data, x.len) == 0;
-	buf_free(&x);
-	buf_free(&y);
 	return same;
 }
 
@@ -50,7 +47,7 @@ static void
 renew_empty(const char *path, const char *to)
 {
 	struct ftitest t;
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	struct hash *h = hash_new(HASH_MD5, NULL);
 	unsigned char none[HASH_MD5_SIZE];
 
@@ -70,7 +67,6 @@ renew_empty(const char *path, const char *to)
 			       none, sizeof(none));
 	}
 	write_file(to, b.data, b.len);
-	buf_free(&b);
 	ftitest_close(&t);
 }
 
@@ -80,8 +76,8 @@ static void
 make_stale(const char *path)
 {
 	struct ftitest t;
-	struct buf b = BUF_INIT;
-	struct hash *h = hash_new(HASH_MD5, NULL);
+	auto_buf b = BUF_INIT;
+	auto_hash *h = hash_new(HASH_MD5, NULL);
 	struct fti_file *f = NULL;
 	char *record = NULL;
 
@@ -104,8 +100,6 @@ make_stale(const char *path)
 	must(fti_meta_hash(f->layout, record, h, f->meta.hash, NULL) == 0);
 	fti_record_write(f->layout, FTI_META, &f->meta, record);
 	write_file(path, b.data, b.len);
-	hash_free(h);
-	buf_free(&b);
 	ftitest_close(&t);
 }
 

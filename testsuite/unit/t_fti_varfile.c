@@ -3,11 +3,8 @@
 #include "fti/varfile.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include "fti/content.h"
-#include "fti/input.h"
 #include "ftibytes.h"
 #include "par.h"
 #include "scratch.h"

@@ -8,7 +8,6 @@
 
 #include "arena.h"
 #include "fti/draft.h"
-#include "fti/write.h"
 #include "ftibytes.h"
 #include "ftitest.h"
 #include "par.h"
@@ -159,7 +158,7 @@ static bool
 same_bytes(const struct item *it)
 {
 	const struct fti_file *f = it->from.checked.file;
-	struct buf a = BUF_INIT, b = BUF_INIT;
+	auto_buf a = BUF_INIT, b = BUF_INIT;
 	bool same = true;
 
 	if (f->empty > 0 || f->live < f->allocated || f->layout == FTI_A)
@@ -170,8 +169,6 @@ same_bytes(const struct item *it)
 	if (same) /* the last byte of the metadata is not used */
 		a.data[f->meta_at + fti_format(f->layout)->meta - 1] = 0;
 	same = same && memcmp(a.data, b.data, a.len) == 0;
-	buf_free(&a);
-	buf_free(&b);
 	return same;
 }
 

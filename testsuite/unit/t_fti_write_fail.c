@@ -7,7 +7,6 @@
 #include <errno.h>
 
 #include "fti/draft.h"
-#include "fti/write.h"
 #include "ftibytes.h"
 #include "ftitest.h"
 #include "hash.h"
@@ -60,7 +59,7 @@ open_it(const char *name)
 static bool
 holds_vars(const struct fti_content *c)
 {
-	unsigned char *got = mem_alloc(sizeof(bytes[0]), 1);
+	auto_mem unsigned char *got = mem_alloc(sizeof(bytes[0]), 1);
 	bool same = c->nvars == VARS;
 
 	must(got != NULL);
@@ -72,7 +71,6 @@ holds_vars(const struct fti_content *c)
 			       0 &&
 		       memcmp(got, bytes[i], size) == 0;
 	}
-	mem_free(got);
 	return same;
 }
 
@@ -187,8 +185,8 @@ TEST(posix)
 	const struct fti_job job = { .draft = &d,
 				     .dirfd = puttest_fd,
 				     .path = "posix" };
-	struct hash *h = hash_new(HASH_MD5, NULL);
-	struct buf got = BUF_INIT;
+	auto_hash *h = hash_new(HASH_MD5, NULL);
+	auto_buf got = BUF_INIT;
 	char sum[HASH_TEXT];
 
 	must(pack("ff", FTI_D, 20, NULL) == 0);
@@ -205,8 +203,6 @@ TEST(posix)
 	   "its bytes");
 	is_int(d.containers[2].c.fptr, 600000, "offset of a variable");
 	fti_draft_fini(&d);
-	hash_free(h);
-	buf_free(&got);
 }
 
 /* --- Failures --- */
@@ -258,14 +254,13 @@ convert(const struct work *w, struct error *err)
 static bool
 is_untouched(void)
 {
-	struct buf now = BUF_INIT;
+	auto_buf now = BUF_INIT;
 	bool same = false;
 
 	read_whole(fmt("%s/from", puttest_root), &now);
 	same = now.len == from.len &&
 	       memcmp(now.data, from.data, now.len) == 0 &&
 	       puttest_count() == 1;
-	buf_free(&now);
 	return same;
 }
 

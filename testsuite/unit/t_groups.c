@@ -2,22 +2,17 @@
 #include "team/groups.h"
 
 #include "arena.h"
-#include "error.h"
-#include "mem.h"
-#include "nomem.h"
-#include "tap.h"
+#include "scratch.h"
 
 static int
 make(void *arg, struct error *err)
 {
 	const uint64_t keys[] = { 9, UINT64_MAX, 9, 4, UINT64_MAX, 9 };
 	struct group *g = arg;
-	struct arena *a = arena_new();
-	int rc = a == NULL ? error_no_memory(err)
-			   : groups_table(keys, 6, a, g, err);
+	auto_arena *a = arena_new();
 
-	arena_free(a);
-	return rc;
+	return a == NULL ? error_no_memory(err)
+			 : groups_table(keys, 6, a, g, err);
 }
 
 int

@@ -9,7 +9,7 @@ static const char full[] = "HaltSeconds>30\nExitAfter>1900000000\n"
 
 TEST(read)
 {
-	struct kvtree *t = tree_of(full);
+	auto_kvtree *t = tree_of(full);
 	struct halt h;
 
 	is_int(halt_read(t, &h, NULL), 0, "halt file");
@@ -43,15 +43,14 @@ TEST(read)
 	tree_clear(t);
 	tree_add(t, "ExitReason\n");
 	is_int(halt_read(t, &h, &why), -1, "no reason");
-	kvtree_free(t);
 }
 
 /* Values set in the order of LLNL's tool are stored in the order of its
  * file. */
 TEST(set)
 {
-	struct kvtree *t = tree_of("HaltSeconds>1\nOurs>x\n");
-	struct kvtree *want = tree_of(full);
+	auto_kvtree *t = tree_of("HaltSeconds>1\nOurs>x\n");
+	auto_kvtree *want = tree_of(full);
 
 	ok(halt_set_reason(t, "reason with spaces", NULL) == 0 &&
 		   halt_set_number(t, "CheckpointsLeft", 10, NULL) == 0 &&
@@ -67,8 +66,6 @@ TEST(set)
 	kvtree_remove(want, "ExitReason");
 	kvtree_remove(want, "ExitAfter");
 	ok(tree_same(t, want, false), "... those alone");
-	kvtree_free(t);
-	kvtree_free(want);
 }
 
 static void
@@ -83,19 +80,17 @@ read_any(const struct kvtree *t, void *arg)
 static int
 set_all(void *arg, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err);
-	int rc = t == NULL || halt_set_reason(t, arg, err) < 0 ||
-				 halt_set_number(t, "ExitAfter", 1, err) < 0
-			 ? -1
-			 : 0;
+	auto_kvtree *t = kvtree_new(err);
 
-	kvtree_free(t);
-	return rc;
+	return t == NULL || halt_set_reason(t, arg, err) < 0 ||
+			       halt_set_number(t, "ExitAfter", 1, err) < 0
+		       ? -1
+		       : 0;
 }
 
 TEST(damage)
 {
-	struct kvtree *t = tree_of(full);
+	auto_kvtree *t = tree_of(full);
 	char long_reason[5000];
 	int odd = 0;
 
@@ -105,5 +100,4 @@ TEST(damage)
 	memset(long_reason, 'x', sizeof(long_reason));
 	long_reason[sizeof(long_reason) - 1] = '\0';
 	ok(fail_each_alloc(set_all, long_reason) > 0, "no memory to set");
-	kvtree_free(t);
 }

@@ -195,7 +195,7 @@ test_nodes(void)
 		  HEALTH_SPECIFIED },
 	};
 	const size_t count = COUNT(want);
-	struct buf asked = BUF_INIT, text = BUF_INIT;
+	auto_buf asked = BUF_INIT, text = BUF_INIT;
 	struct hostlist bad;
 	double from = 0;
 
@@ -239,8 +239,6 @@ test_nodes(void)
 		   37) == 0,
 	   s.h.nodes[7].why);
 	hostlist_free(&bad);
-	buf_free(&asked);
-	buf_free(&text);
 }
 
 static void

@@ -214,14 +214,13 @@ part_with(const char *table, const char *name)
 
 	must(dir != NULL);
 	while ((e = readdir(dir)) != NULL) {
-		struct kvtree *t =
+		auto_kvtree *t =
 			str_starts(e->d_name, "copy.")
 				? NULL
 				: kvtree_read_file(map_dir, e->d_name, NULL);
 
 		if (t != NULL && kvtree_get2(t, table, name) != NULL)
 			in = fmt("%s%s", in, e->d_name);
-		kvtree_free(t);
 	}
 	closedir(dir);
 	return in;
@@ -295,7 +294,7 @@ static void
 damaged(void)
 {
 	static const uint32_t ranks[] = { 0, 1 };
-	struct buf raw = BUF_INIT;
+	auto_buf raw = BUF_INIT;
 	size_t odd = 0, loaded = 0;
 	struct hidden got;
 	struct scene s;
@@ -328,7 +327,6 @@ damaged(void)
 	is_int(odd, 0, "for cut and flipped parts, copies are read");
 	ok(loaded <= 8, "... but for bits nobody looks at");
 	close(fd);
-	buf_free(&raw);
 	scene_fini(&s);
 }
 
@@ -357,7 +355,7 @@ static void
 changed(void)
 {
 	static const uint32_t ranks[] = { 0, 1 };
-	struct kvtree *t = NULL;
+	auto_kvtree *t = NULL;
 	struct scene s;
 
 	map_enter();
@@ -367,7 +365,6 @@ changed(void)
 	ok(tree_flip_each(t, load_tree, &s) > 100 &&
 		   tree_drop_each(t, load_tree, &s) > 40,
 	   "changed trees are read or refused");
-	kvtree_free(t);
 	scene_fini(&s);
 }
 

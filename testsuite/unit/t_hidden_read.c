@@ -31,7 +31,7 @@ TEST(sweeping)
 {
 	static const char *const stay[] = { "packed.0.scr", "packed.01.scr",
 					    "packed.7.scr.bak", "rank2file" };
-	struct kvtree *table = tree_of("HIDDEN>packed.0.scr\n");
+	auto_kvtree *table = tree_of("HIDDEN>packed.0.scr\n");
 	struct rank2file r = { .containers = table };
 	bool good = true;
 
@@ -53,7 +53,6 @@ TEST(sweeping)
 	refuses(hidden_sweep(map_dir, &r, &why), ERROR_SYSTEM, "packed.1.scr",
 		"what cannot be removed is named");
 	ok(hidden_sweep(-1, &r, &why) < 0, "no directory");
-	kvtree_free(table);
 }
 
 /* Load these parts, packed.0.scr and (unless NULL) packed.8192.scr, for a map
@@ -61,25 +60,23 @@ TEST(sweeping)
 static int
 load(struct hidden *h, const char *first, const char *second, struct error *err)
 {
-	struct kvtree *table = tree_of("HIDDEN>packed.0.scr\n");
+	auto_kvtree *table = tree_of("HIDDEN>packed.0.scr\n");
 	struct rank2file r = { .containers = table };
 	const char *text[2] = { first, second };
 	struct segmap m;
 	int rc = 0;
 
 	for (size_t i = 0; i < 2 && text[i] != NULL; i++) {
-		struct kvtree *t = tree_of(text[i]);
+		auto_kvtree *t = tree_of(text[i]);
 		const char *name = i == 0 ? "packed.0.scr" : "packed.8192.scr";
 
 		must(kvtree_write_file(t, map_dir, name, NULL) == 0);
 		must(kvtree_put(kvtree_get(table, "HIDDEN"), name, NULL));
-		kvtree_free(t);
 	}
 	must(segmap_init(&m, 1, NULL) == 0);
 	add_file(&m, 0, "f", 5);
 	rc = hidden_load(h, map_dir, &r, &m, err);
 	segmap_free(&m);
-	kvtree_free(table);
 	return rc;
 }
 
@@ -190,7 +187,7 @@ TEST(odd_files)
 	must(mkfifo(fmt("%s/packed.4.scr", map_root), 0666) == 0);
 	write_text(fmt("%s/packed.5.scr", map_root), "no tree");
 	each (c, cases) {
-		struct kvtree *table = kvtree_new(NULL);
+		auto_kvtree *table = kvtree_new(NULL);
 		struct rank2file r = { .containers = table };
 		struct hidden h;
 		const char *twice = NULL, *text = NULL;
@@ -208,7 +205,6 @@ TEST(odd_files)
 		   "... names it once");
 		if (rc == 0)
 			hidden_free(&h);
-		kvtree_free(table);
 	}
 	segmap_free(&m);
 }

@@ -79,14 +79,13 @@ list(const char *text)
 static bool
 is_names(const struct hostlist *h, const char *names)
 {
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	bool same = hostlist_plain(h, " ", &b, NULL) == 0 &&
 		    strcmp(b.data, names) == 0;
 
 	if (!same)
 		printf("# got \"%s\"\n# expected \"%s\"\n",
 		       b.data != NULL ? b.data : "", names);
-	buf_free(&b);
 	return same;
 }
 
@@ -163,7 +162,7 @@ TEST(add_name)
 		"-oX=", "-oX",	"a'b", "a;b",  "a/b",  "a$b",
 		"a\\b", "a\"b", "a*b", "a@b",  ".",    "..",
 	};
-	struct hostlist h = list("a");
+	auto_hostlist h = list("a");
 
 	each (n, names)
 		ok(hostlist_add_name(&h, *n, &why) == -1 &&
@@ -175,7 +174,6 @@ TEST(add_name)
 	       "it says so");
 	is_int(hostlist_add_name(&h, "x1-y_2.z:3", &why), 0, "a plain name");
 	ok(is_names(&h, "a x1-y_2.z:3"), "is added as it is");
-	hostlist_free(&h);
 }
 
 /* A list, and its text after compression. */
@@ -207,7 +205,7 @@ static const struct vector texts[] = {
 
 TEST(text)
 {
-	struct buf b = BUF_INIT, c = BUF_INIT;
+	auto_buf b = BUF_INIT, c = BUF_INIT;
 	struct hostlist h;
 
 	each (t, texts) {
@@ -228,19 +226,16 @@ TEST(text)
 	hostlist_plain(&h, ", ", &c, NULL);
 	is_str(c.data, "nodes n[1-3]:n1, n2, n3", "texts are added to a buf");
 	hostlist_free(&h);
-	buf_free(&b);
-	buf_free(&c);
 }
 
 /* Is this the text of the list? */
 static void
 is_list(struct hostlist *h, const char *text, const char *what)
 {
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 
 	hostlist_text(h, &b, NULL);
 	is_str(b.data, text, what);
-	buf_free(&b);
 	hostlist_free(h);
 }
 
@@ -275,12 +270,11 @@ TEST(sets)
 	struct hostlist h;
 
 	each (s, sets) {
-		struct hostlist other = list(s->b);
+		auto_hostlist other = list(s->b);
 
 		h = list(s->a);
 		is_int(s->op(&h, &other, NULL), 0, s->what);
 		is_list(&h, s->want, s->what);
-		hostlist_free(&other);
 	}
 	h = list("n[1-2]");
 	is_int(hostlist_add_list(&h, &h, NULL), 0, "a list is added to itself");
@@ -322,8 +316,8 @@ all_of_it(void *arg, struct error *err)
 {
 	static const char *names[] = { "n1", "n2", "n3" };
 	const struct hostlist other = { .names = names, .count = 3 };
-	struct buf out = BUF_INIT, plain = BUF_INIT;
-	struct hostlist h = HOSTLIST_INIT;
+	auto_buf out = BUF_INIT, plain = BUF_INIT;
+	auto_hostlist h = HOSTLIST_INIT;
 	int rc = -1;
 
 	(void)arg;
@@ -336,9 +330,6 @@ all_of_it(void *arg, struct error *err)
 	    hostlist_plain(&h, "\n", &plain, err) == 0 &&
 	    hostlist_minus(&h, &other, err) == 0 && h.count == 0)
 		rc = 0;
-	hostlist_free(&h);
-	buf_free(&out);
-	buf_free(&plain);
 	return rc;
 }
 
@@ -347,7 +338,7 @@ static void
 test_nomem_unchanged(void)
 {
 	struct hostlist other = list("n[1-100]"), h;
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 	bool same = true;
 
 	buf_add_str(&out, "text");
@@ -375,7 +366,6 @@ test_nomem_unchanged(void)
 		hostlist_free(&h);
 	}
 	ok(same, "a failure leaves list and buf unchanged");
-	buf_free(&out);
 	hostlist_free(&other);
 }
 

@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "metatest.h"
-#include "scratch.h"
 
 #define STAMP "2026-11-20T23:00:34"
 
@@ -52,11 +51,9 @@ desc_of(int id, const char *name, bool ckpt)
 static int
 add(struct index *ix, int id, const char *name, bool ckpt, int complete)
 {
-	struct kvtree *desc = desc_of(id, name, ckpt);
-	int rc = index_add(ix, desc, complete, STAMP, NULL);
+	auto_kvtree *desc = desc_of(id, name, ckpt);
 
-	kvtree_free(desc);
-	return rc;
+	return index_add(ix, desc, complete, STAMP, NULL);
 }
 
 static struct kvtree *another;
@@ -66,7 +63,7 @@ static int
 read_copy(const struct kvtree *t, struct error *err)
 {
 	struct kvtree *copy = kvtree_new(err);
-	struct index *ix = NULL;
+	auto_index *ix = NULL;
 	struct index_entry e;
 	size_t count = 0;
 
@@ -81,7 +78,6 @@ read_copy(const struct kvtree *t, struct error *err)
 	index_find_name(ix, "b", &e, NULL);
 	index_remove(ix, "b", NULL);
 	index_add(ix, another, 1, STAMP, NULL);
-	index_free(ix);
 	return count == (size_t)-1 ? -1 : 0;
 }
 
@@ -147,7 +143,7 @@ TEST(old)
 
 TEST(read)
 {
-	struct index *ix = from(full);
+	auto_index *ix = from(full);
 	struct index_entry *e = NULL, one;
 	size_t count = 0;
 
@@ -188,17 +184,15 @@ TEST(read)
 		is_str(index_extra(ix, 30, "OURS"), value, "... is what it is");
 	}
 	is_int(index_set_extra(ix, 2, "OURS", "y", &why), -1, "no such id");
-	index_free(ix);
 	index_free(NULL);
 }
 
 /* A fetch of an unknown dataset may leave an entry without a descriptor. */
 TEST(nameless)
 {
-	struct index *ix =
-		from("VERSION>2\nNAME>a>DSET>5\n"
-		     "DSET>5>FETCHED>" STAMP "\nDSET>7>FETCHED>" STAMP
-		     "\nDSET>9>DSET>NAME>z\nDSET>9>DSET>ID>9\n");
+	auto_index *ix = from("VERSION>2\nNAME>a>DSET>5\n"
+			      "DSET>5>FETCHED>" STAMP "\nDSET>7>FETCHED>" STAMP
+			      "\nDSET>9>DSET>NAME>z\nDSET>9>DSET>ID>9\n");
 	struct index_entry *e = NULL, one;
 	size_t count = 0;
 
@@ -218,7 +212,6 @@ TEST(nameless)
 	   "... by id");
 	ok(index_find_name(ix, "a", &one, NULL) == 0 && one.id == 5,
 	   "... by name");
-	index_free(ix);
 }
 
 #define ENTRY(id, name) \
@@ -286,14 +279,13 @@ change(struct index *ix, char *word)
 TEST(changes)
 {
 	each (c, changes) {
-		struct index *ix = from(c->from);
+		auto_index *ix = from(c->from);
 		char *rest = fmt("%s", c->words), *word = NULL;
 
 		while ((word = strsep(&rest, " ")) != NULL)
 			change(ix, word);
 		if (c->is != NULL)
 			ok(tree_says(index_tree(ix), c->is), c->words);
-		index_free(ix);
 	}
 }
 
@@ -328,8 +320,8 @@ TEST(desc)
 static double
 time_changes(int n)
 {
-	struct index *ix = index_new(NULL);
-	struct index_entry *e = NULL;
+	auto_index *ix = index_new(NULL);
+	auto_mem struct index_entry *e = NULL;
 	clock_t begun = clock();
 	char name[32];
 	size_t count = 0;
@@ -347,8 +339,6 @@ time_changes(int n)
 	begun = clock() - begun;
 	ok(good && index_current(ix) == NULL && index_count(ix) == 0,
 	   "many datasets");
-	mem_free(e);
-	index_free(ix);
 	return (double)begun / CLOCKS_PER_SEC;
 }
 
@@ -389,7 +379,7 @@ static int
 change_all(void *arg, struct error *err)
 {
 	struct kvtree *desc = arg;
-	struct index *ix = index_new(err);
+	auto_index *ix = index_new(err);
 	size_t count = 0;
 	int rc = -1;
 
@@ -407,7 +397,6 @@ change_all(void *arg, struct error *err)
 		goto out;
 	rc = 0;
 out:
-	index_free(ix);
 	return rc;
 }
 
@@ -440,7 +429,7 @@ TEST(damage)
 		("VERSION>2\nNAME>a>DSET>1\nDSET>1>DSET>NAME>a\n"
 		 "DSET>1>DSET>FILES>-1\n"),
 	};
-	struct kvtree *desc = desc_of(7, "long", true);
+	auto_kvtree *desc = desc_of(7, "long", true);
 	char text[6000];
 
 	trees_refused(bad, COUNT(bad), read_copy);
@@ -450,7 +439,6 @@ TEST(damage)
 	text[sizeof(text) - 1] = '\0';
 	kvtree_set(desc, text, text, NULL);
 	ok(fail_each_alloc(change_all, desc) > 4, "no memory to change");
-	kvtree_free(desc);
 }
 
 int

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "site/interval.h"
 
-#include <fcntl.h>
 #include <math.h>
 
 #include "json.h"
@@ -16,7 +15,7 @@ static struct interval found;
 static int
 read_log(const char *const *lines, size_t count, struct interval_stats *s)
 {
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	const char *path = fmt("%s/log", root);
 	int rc = -1;
 
@@ -30,7 +29,6 @@ read_log(const char *const *lines, size_t count, struct interval_stats *s)
 			must(buf_printf(&text, "%s\n", lines[i]) == 0);
 	write_file(path, text.data, text.len);
 	rc = interval_read(AT_FDCWD, path, s, NULL);
-	buf_free(&text);
 	return rc;
 }
 #define READ(lines, s) read_log(lines, COUNT(lines), s)

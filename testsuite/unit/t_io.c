@@ -311,7 +311,7 @@ TEST(two_writers)
 {
 	static char data[2][4096];
 	struct remover r = { .dir = dir };
-	struct buf got = BUF_INIT;
+	auto_buf got = BUF_INIT;
 	pthread_t thread;
 	bool whole = true;
 	int now = 0, done = 0;
@@ -337,7 +337,6 @@ TEST(two_writers)
 	pthread_join(thread, NULL);
 	printf("# %d of 50 succeeded\n", done);
 	ok(whole, "what is there is always whole, and what was promised");
-	buf_free(&got);
 }
 
 int

@@ -76,14 +76,13 @@ static const char *
 nodes_of(void)
 {
 	struct error err = ERROR_INIT;
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	const char *got = NULL;
 
 	if (job_nodes(&j, &err) < 0)
 		return fmt("%d: %s", (int)err.kind, err.text);
 	must(hostlist_text(&j.nodes, &text, NULL) == 0);
 	got = fmt("%s", text.data);
-	buf_free(&text);
 	return got;
 }
 
@@ -348,7 +347,7 @@ TEST(end)
 
 TEST(telling)
 {
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 
 	clean();
 	setenv("SLURM_JOB_ID", "42", 1);
@@ -367,13 +366,12 @@ TEST(telling)
 	ok(strstr(text.data, ".scrconf:1: \"oops\""), "what the file had");
 	ok(strstr(text.data, "slurm: nodes are those the job began with"),
 	   "what SLURM did not tell");
-	buf_free(&text);
 }
 
 static int
 open_once(void *arg, struct error *err)
 {
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	int64_t end = 0;
 	int rc = -1;
 
@@ -384,7 +382,6 @@ open_once(void *arg, struct error *err)
 		if (rc < 0)
 			error_no_memory(err);
 	}
-	buf_free(&text);
 	job_close(&j);
 	return rc;
 }

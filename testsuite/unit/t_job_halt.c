@@ -103,7 +103,7 @@ TEST(first)
 /* A job keeps the file open and locked, so a change must keep the inode. */
 TEST(in_place)
 {
-	struct buf old = BUF_INIT, new = BUF_INIT;
+	auto_buf old = BUF_INIT, new = BUF_INIT;
 	struct stat a, b;
 	struct wish w = { "later", NULL, 0, 1 };
 
@@ -126,8 +126,6 @@ TEST(in_place)
 	ok(halt_update(at("p"), HALT_CREATE, wish, &w, &s, NULL) < 0 &&
 		   !exists(at(FILE_AT)),
 	   "... and makes none");
-	buf_free(&old);
-	buf_free(&new);
 }
 
 /* scr_halt.bats has what is done about damage. */
@@ -143,7 +141,7 @@ TEST(damaged)
 		{ 2 << 20, true, "more than any halt file has" },
 		{ -1000, false, "an empty file" },
 	};
-	struct buf raw = BUF_INIT;
+	auto_buf raw = BUF_INIT;
 
 	fresh();
 	must_set("y", "ExitAfter", 7);
@@ -163,7 +161,6 @@ TEST(damaged)
 	is_int(set("z", NULL, 0, HALT_CREATE, NULL), -1, "junk is kept");
 	ok(set("z", NULL, 0, HALT_CREATE | HALT_FORCE, NULL) == 0 && !s.created,
 	   "... unless forced");
-	buf_free(&raw);
 }
 
 static void
@@ -318,7 +315,7 @@ static const struct {
 
 TEST(due)
 {
-	struct buf lines = BUF_INIT;
+	auto_buf lines = BUF_INIT;
 
 	each (c, cases) {
 		const struct halt h = { c->reason, c->left, c->before, c->after,
@@ -331,7 +328,6 @@ TEST(due)
 		if (c->line != NULL)
 			ok(strstr(lines.data, c->line) != NULL, c->line);
 	}
-	buf_free(&lines);
 }
 
 /* --- A running job --- */
@@ -362,7 +358,7 @@ TEST(running)
 		{ { "mine", 0, 10, 10, -1 }, 0, "mine", "several: the first" },
 	};
 	const size_t njobs = COUNT(jobs);
-	struct buf lines = BUF_INIT;
+	auto_buf lines = BUF_INIT;
 
 	for (size_t i = 0; i <= njobs; i++) {
 		int64_t end = i < njobs ? jobs[i].end : 0;
@@ -385,21 +381,19 @@ TEST(running)
 		buf_free(&is.path);
 	}
 	ok(strstr(lines.data, "p/halt.scr: damaged") != NULL, lines.data);
-	buf_free(&lines);
 }
 
 /* The result and a line of a check. */
 static void
 check(const struct conf *c, bool want, const char *line, const char *what)
 {
-	struct buf lines = BUF_INIT;
+	auto_buf lines = BUF_INIT;
 	bool stop = !want;
 
 	ok(halt_check(at("p"), c, 1000, &stop, &lines, &why) == 0 &&
 		   stop == want &&
 		   strstr(lines.len > 0 ? lines.data : "", line) != NULL,
 	   what);
-	buf_free(&lines);
 }
 
 TEST(check)
@@ -479,13 +473,12 @@ update_it(void *arg, struct error *err)
 static int
 check_it(void *arg, struct error *err)
 {
-	struct buf lines = BUF_INIT;
+	auto_buf lines = BUF_INIT;
 	bool stop = false;
 	int rc = halt_check(arg, NULL, 1000, &stop, &lines, err);
 
 	if (!stop)
 		rc = error_set(err, ERROR_LOST, "go on?");
-	buf_free(&lines);
 	return rc;
 }
 
@@ -493,7 +486,7 @@ static int
 text_it(void *arg, struct error *err)
 {
 	struct halt_state mine;
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	int rc = halt_load(arg, &mine, err);
 
 	if (rc == 0) {
@@ -503,7 +496,6 @@ text_it(void *arg, struct error *err)
 	}
 	if (rc == 0)
 		must(strstr(text.data, "ExitReason:      line\\nbreak\n"));
-	buf_free(&text);
 	return rc;
 }
 

@@ -3,16 +3,12 @@
 #include "site/jobfiles.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <syslog.h>
 
 #include "conf.h"
-#include "json.h"
 #include "meta/flush.h"
 #include "meta/log.h"
 #include "metatest.h"
-#include "scratch.h"
 
 static char root[128];
 
@@ -30,7 +26,7 @@ static const char two[] = "DATASET>7>DSETDESC>ID>7\n"
 static void
 put(const char *name, const char *text)
 {
-	struct kvtree *t = NULL;
+	auto_kvtree *t = NULL;
 
 	if (text == NULL) {
 		write_text(fmt("%s/.scr/%s", root, name), "junk");
@@ -40,18 +36,16 @@ put(const char *name, const char *text)
 	make_parents(fmt("%s/.scr/x", root));
 	must(kvtree_write_file(t, AT_FDCWD, fmt("%s/.scr/%s", root, name),
 			       NULL) == 0);
-	kvtree_free(t);
 }
 
 static const char *
 where(const struct flush_entry *e, bool first)
 {
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	const char *text = NULL;
 
 	must(jobfiles_location(e, first, &b) == 0);
 	text = fmt("%s", b.data);
-	buf_free(&b);
 	return text;
 }
 
@@ -124,7 +118,7 @@ TEST(log)
 	struct log_line l = { LOG_LINE_NONE };
 	const char *log = fmt("%s/.scr/log", root), *last = NULL;
 	char host[256] = "";
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	struct conf *c = NULL;
 	struct stat st;
 
@@ -158,7 +152,6 @@ TEST(log)
 		   why.kind == ERROR_ABSENT && says(&why, "none"),
 	   "no prefix");
 	conf_close(c);
-	buf_free(&text);
 }
 
 static int

@@ -26,10 +26,9 @@ print(struct json *j, struct error *err)
 static void
 check(struct json *j, const char *want, const char *what)
 {
-	char *got = print(j, NULL);
+	auto_free char *got = print(j, NULL);
 
 	is_str(got, want, what);
-	free(got);
 }
 
 static struct json *
@@ -168,7 +167,7 @@ TEST(all_bytes)
 TEST(deep)
 {
 	struct json *inner = json_new_array(), *top = NULL;
-	char *got = NULL;
+	auto_free char *got = NULL;
 
 	for (int i = 0; i < 300; i++) {
 		top = json_new_object();
@@ -177,7 +176,6 @@ TEST(deep)
 	}
 	got = print(top, NULL);
 	ok(got != NULL, "300 levels");
-	free(got);
 }
 
 static char *made;

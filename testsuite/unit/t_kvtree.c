@@ -5,7 +5,6 @@
  */
 #include "kvtree/kvtree_impl.h"
 #include "metatest.h"
-#include "scratch.h"
 
 /* The keys of `t` in order, each followed by a blank; borrowed. */
 static const char *
@@ -60,7 +59,7 @@ TEST(values)
 TEST(long_keys)
 {
 	struct kvtree *t = kvtree_new(NULL), *n = NULL;
-	char *key = malloc(100001);
+	auto_free char *key = malloc(100001);
 	bool good = true;
 
 	memset(key, 'k', 100000);
@@ -75,7 +74,6 @@ TEST(long_keys)
 			key[len] = 'k';
 		}
 	ok(good, "keys of up to 100,000 bytes are put and found");
-	free(key);
 	kvtree_free(t);
 }
 
@@ -163,7 +161,7 @@ model_step(struct kvtree *t, int range)
 TEST(model)
 {
 	static const int ranges[] = { 3, 16, 17, 20, 60, 300 };
-	struct kvtree *t = kvtree_new(NULL);
+	auto_kvtree *t = kvtree_new(NULL);
 
 	each (r, ranges) {
 		bool good = true;
@@ -177,13 +175,12 @@ TEST(model)
 		}
 		ok(good, fmt("random changes, %d keys", *r));
 	}
-	kvtree_free(t);
 }
 
 TEST(large)
 {
 	const size_t count = getenv("SCRKIT_SLOW") != NULL ? 1000000 : 20000;
-	struct kvtree *t = kvtree_new(NULL);
+	auto_kvtree *t = kvtree_new(NULL);
 	bool good = true;
 
 	for (size_t i = 0; i < count; i++)
@@ -211,14 +208,13 @@ TEST(large)
 		kvtree_remove(t, "again");
 	}
 	is_int(kvtree_count(t), (count / 2), "put and remove in turn");
-	kvtree_free(t);
 }
 
 TEST(merge)
 {
-	struct kvtree *t = tree_of("A>1\nB>C>D\nE\n");
+	auto_kvtree *t = tree_of("A>1\nB>C>D\nE\n");
 	struct kvtree *u = tree_of("Z>9\nB>C>F\nB>G\nA>2\nE>1\n");
-	struct kvtree *v = kvtree_new(NULL);
+	auto_kvtree *v = kvtree_new(NULL);
 
 	ok(kvtree_merge(v, t, NULL) == 0 && tree_says(v, "A>1\nB>C>D\nE\n"),
 	   "merging into an empty tree keeps the order");
@@ -238,15 +234,12 @@ TEST(merge)
 	ok(kvtree_merge(v, kvtree_get2(v, "B", "C"), NULL) == 0,
 	   "and a part into the whole");
 	is_str(keys(v), "A B E D ", "gives the keys of both");
-	kvtree_free(v);
-	kvtree_free(t);
 }
 
 TEST(sort)
 {
-	struct kvtree *t =
-		tree_of("b>2\nb>10\nb>1\na\nB\nabcdefghZ\nabcdefghA\n"
-			"abcdefgh\n\xff\n\x01\n>x\n");
+	auto_kvtree *t = tree_of("b>2\nb>10\nb>1\na\nB\nabcdefghZ\nabcdefghA\n"
+				 "abcdefgh\n\xff\n\x01\n>x\n");
 	struct kvtree *n = NULL;
 
 	ok(kvtree_sort(t, NULL) == 0, "sort");
@@ -269,7 +262,6 @@ TEST(sort)
 	is_str(keys(n), "57 99 ", "and followed by another");
 	tree_clear(t);
 	ok(kvtree_sort(t, NULL) == 0, "an empty tree too");
-	kvtree_free(t);
 }
 
 /* Make `levels` levels below `t`, each of one key. */
@@ -284,7 +276,7 @@ chain(struct kvtree *t, int levels)
 TEST(depth)
 {
 	struct kvtree *t = kvtree_new(NULL), *u = kvtree_new(NULL), *end = NULL;
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	FILE *null = fopen("/dev/null", "w");
 
 	end = chain(t, KVTREE_MAX_DEPTH);
@@ -312,7 +304,6 @@ TEST(depth)
 	ok(kvtree_encode(t, &b, &why) < 0 && kvtree_merge(u, t, &why) < 0,
 	   "nor 100,000 more");
 	fclose(null);
-	buf_free(&b);
 	kvtree_free(u);
 	kvtree_free(t);
 }
@@ -346,7 +337,7 @@ try_merge(void *arg, struct error *err)
 static int
 try_change(void *arg, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err);
+	auto_kvtree *t = kvtree_new(err);
 	int i = 0, rc = 0;
 
 	(void)arg;
@@ -361,7 +352,6 @@ try_change(void *arg, struct error *err)
 	if (kvtree_count(t) != (size_t)i) /* changed in part */
 		error_set(err, ERROR_CORRUPT, "%zu keys, not %d",
 			  kvtree_count(t), i);
-	kvtree_free(t);
 	return rc;
 }
 
@@ -394,7 +384,7 @@ try_set(void *arg, struct error *err)
 
 TEST(memory)
 {
-	struct kvtree *from = tree_of(many);
+	auto_kvtree *from = tree_of(many);
 
 	for (int i = 0; i < 300; i++) {
 		const char *key = fmt("new%d", i);
@@ -405,5 +395,4 @@ TEST(memory)
 	ok(fail_each_alloc(try_merge, from) > 5, "merge survives ENOMEM");
 	ok(fail_each_alloc(try_change, NULL) > 5, "put and sort do");
 	ok(fail_each_alloc(try_set, NULL) > 0, "set does");
-	kvtree_free(from);
 }

@@ -5,7 +5,6 @@
 #include "bigend.h"
 #include "crc.h"
 #include "metatest.h"
-#include "scratch.h"
 
 /* formats.md 1.2: NODES = 4. */
 static const unsigned char nodes[] = {
@@ -51,9 +50,9 @@ static const char *
 complaint(const void *data, size_t len)
 {
 	static struct error err;
-	struct kvtree *t = NULL;
+	auto_kvtree *t = NULL;
 	/* An exact allocation, so that the sanitizer detects overruns. */
-	char *exact = malloc(len > 0 ? len : 1);
+	auto_free char *exact = malloc(len > 0 ? len : 1);
 
 	if (exact == NULL)
 		abort();
@@ -63,8 +62,6 @@ complaint(const void *data, size_t len)
 	t = kvtree_decode(exact, len, NULL, &err);
 	if (t == NULL && err.kind != ERROR_CORRUPT)
 		error_set(&err, ERROR_SYSTEM, "unexpected kind of error");
-	kvtree_free(t);
-	free(exact);
 	return err.text;
 }
 
@@ -98,7 +95,7 @@ TEST(known)
 TEST(round_trips)
 {
 	struct kvtree *t = kvtree_new(NULL), *u = NULL, *n = NULL;
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	const char *key = "";
 
 	for (int count = 0; count < 5000; count += count < 40 ? 1 : 977) {
@@ -120,14 +117,13 @@ TEST(round_trips)
 		   fmt("round trip, level of %d", count));
 		kvtree_free(u);
 	}
-	buf_free(&b);
 	kvtree_free(t);
 }
 
 TEST(part)
 {
 	struct kvtree *t = kvtree_decode(nodes, sizeof(nodes), NULL, NULL);
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 
 	buf_add_str(&b, "text");
 	ok(kvtree_encode(t, &b, NULL) == 0 && b.len == 4 + sizeof(nodes) &&
@@ -139,7 +135,6 @@ TEST(part)
 	t = kvtree_decode(b.data, b.len, NULL, NULL);
 	ok(kvtree_get(t, "4") != NULL && kvtree_count(t) == 1, "or a part");
 	kvtree_free(t);
-	buf_free(&b);
 }
 
 /* --- Damaged images --- */
@@ -148,19 +143,18 @@ TEST(part)
 static void
 sample(struct buf *b)
 {
-	struct kvtree *t = tree_of("A>1\nB>x\nB>y>z\nlonger key/with slash>\n"
-				   "L>1\nL>2\nL>3\nL>4\nL>5\nL>6\nL>7\nL>8\n"
-				   "L>9\nL>10\nL>11\nL>12\nL>13\nL>14\nL>15\n"
-				   "L>16\nL>17\nL>18\nEND\n");
+	auto_kvtree *t = tree_of("A>1\nB>x\nB>y>z\nlonger key/with slash>\n"
+				 "L>1\nL>2\nL>3\nL>4\nL>5\nL>6\nL>7\nL>8\n"
+				 "L>9\nL>10\nL>11\nL>12\nL>13\nL>14\nL>15\n"
+				 "L>16\nL>17\nL>18\nEND\n");
 
 	buf_clear(b);
 	kvtree_encode(t, b, NULL);
-	kvtree_free(t);
 }
 
 TEST(truncated)
 {
-	struct buf b = BUF_INIT, c = BUF_INIT;
+	auto_buf b = BUF_INIT, c = BUF_INIT;
 	bool good = true;
 
 	sample(&b);
@@ -173,13 +167,11 @@ TEST(truncated)
 	}
 	ok(good, "nor a truncated tree with a checksum");
 	is_str(complaint(NULL, 0), "empty file: interrupted write", "empty");
-	buf_free(&c);
-	buf_free(&b);
 }
 
 TEST(flipped)
 {
-	struct buf b = BUF_INIT, c = BUF_INIT;
+	auto_buf b = BUF_INIT, c = BUF_INIT;
 	struct kvtree *t = NULL;
 	bool good = true, same = true, all = getenv("SCRKIT_SLOW") != NULL;
 	size_t at = 0, decoded = 0;
@@ -209,8 +201,6 @@ TEST(flipped)
 		}
 	ok(decoded > 200, "with the checksum put right, many are");
 	ok(same, "and are something else");
-	buf_free(&c);
-	buf_free(&b);
 }
 
 /* Header fields by offset, and their error messages; the checksum is right. */
@@ -270,7 +260,7 @@ TEST(sentences)
 
 TEST(keys)
 {
-	struct buf b = BUF_INIT, tree = BUF_INIT;
+	auto_buf b = BUF_INIT, tree = BUF_INIT;
 	bool good = true;
 
 	/* Every length of a last key, with and without its NUL. */
@@ -289,8 +279,6 @@ TEST(keys)
 				      "key at byte 24 leaves the image") == 0;
 	}
 	ok(good, "keys without end are found at all lengths");
-	buf_free(&tree);
-	buf_free(&b);
 }
 
 /* Write a random tree with keys from `names`, most of them twice or more, and
@@ -315,7 +303,7 @@ random_tree(struct buf *out, struct kvtree *t, uint32_t names, int depth)
 TEST(twice)
 {
 	static const uint32_t alphabets[] = { 1, 2, 5, 8, 12, 20, 40 };
-	struct buf tree = BUF_INIT, image = BUF_INIT, want = BUF_INIT;
+	auto_buf tree = BUF_INIT, image = BUF_INIT, want = BUF_INIT;
 	struct kvtree *t = NULL, *model = NULL;
 
 	each (a, alphabets) {
@@ -335,16 +323,13 @@ TEST(twice)
 		}
 		ok(good, fmt("merged, keys out of %u", *a));
 	}
-	buf_free(&want);
-	buf_free(&image);
-	buf_free(&tree);
 }
 
 /* `levels` levels, each with a second key except `lean` of them. */
 static void
 deep(struct buf *b, int levels, int lean)
 {
-	struct buf tree = BUF_INIT;
+	auto_buf tree = BUF_INIT;
 
 	for (int i = levels; i > 0; i--) {
 		bigend_add32(&tree, i > lean ? 2 : 1);
@@ -356,7 +341,6 @@ deep(struct buf *b, int levels, int lean)
 		bigend_add32(&tree, 0);
 	}
 	wrap(b, tree.data, tree.len);
-	buf_free(&tree);
 }
 
 TEST(depth)
@@ -374,21 +358,20 @@ TEST(depth)
 		{ KVTREE_MAX_DEPTH + 1, 0, deeper },
 		{ KVTREE_MAX_DEPTH + 2, 1, deeper },
 	};
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 
 	each (c, cases) {
 		deep(&b, c->levels, c->lean);
 		is_str(complaint(b.data, b.len), c->says,
 		       fmt("%d levels, %d of one key", c->levels, c->lean));
 	}
-	buf_free(&b);
 }
 
 /* Nested counts, each plausible alone, but not all together.  A decoder that
  * believed them all would allocate 256 times the size of the image. */
 TEST(promises)
 {
-	struct buf tree = BUF_INIT, b = BUF_INIT;
+	auto_buf tree = BUF_INIT, b = BUF_INIT;
 	char filler[5000] = { 0 };
 
 	for (int i = 0; i < 200; i++) {
@@ -400,8 +383,6 @@ TEST(promises)
 	is_str(complaint(b.data, b.len),
 	       "count 900 at byte 26 leaves the image",
 	       "promises are added up");
-	buf_free(&b);
-	buf_free(&tree);
 }
 
 static int
@@ -417,19 +398,18 @@ try_decode(void *arg, struct error *err)
 static int
 try_encode(void *arg, struct error *err)
 {
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	int rc = kvtree_encode(arg, &b, err);
 
 	if (rc < 0 && b.len > 0)
 		error_set(err, ERROR_CORRUPT, "half an image");
-	buf_free(&b);
 	return rc;
 }
 
 TEST(memory)
 {
-	struct kvtree *t = kvtree_new(NULL);
-	struct buf b = BUF_INIT, tree = BUF_INIT;
+	auto_kvtree *t = kvtree_new(NULL);
+	auto_buf b = BUF_INIT, tree = BUF_INIT;
 
 	for (int i = 0; i < 5000; i++)
 		kvtree_set(t, fmt("key %d", i), "1", NULL);
@@ -444,7 +424,4 @@ TEST(memory)
 	bigend_add32(&tree, 0);
 	wrap(&b, tree.data, tree.len);
 	ok(fail_each_alloc(try_decode, &b) > 4, "decode of keys twice does");
-	buf_free(&tree);
-	buf_free(&b);
-	kvtree_free(t);
 }

@@ -3,7 +3,6 @@
  * kvtree files.
  */
 #include "metatest.h"
-#include "scratch.h"
 
 static char dir[128];
 
@@ -54,7 +53,7 @@ try_write(void *arg, struct error *err)
 static void
 test_memory(void)
 {
-	struct kvtree *t = kvtree_new(NULL);
+	auto_kvtree *t = kvtree_new(NULL);
 	char name[] = "large.kv";
 
 	for (int i = 0; i < 5000; i++)
@@ -64,7 +63,6 @@ test_memory(void)
 	ok(fail_each_alloc(try_write, t) > 0, "writing does");
 	unlink("fails.kv");
 	unlink(name);
-	kvtree_free(t);
 }
 
 int

@@ -3,11 +3,10 @@
  * Typed values in a tree, and printing.
  */
 #include "metatest.h"
-#include "scratch.h"
 
 TEST(set_numbers)
 {
-	struct kvtree *t = kvtree_new(NULL);
+	auto_kvtree *t = kvtree_new(NULL);
 
 	kvtree_set_u64(t, "u", UINT64_MAX, NULL);
 	kvtree_set_i64(t, "i", INT64_MIN, NULL);
@@ -17,7 +16,6 @@ TEST(set_numbers)
 	is_str(kvtree_value(t, "c"), "0x1f", "set_crc");
 	kvtree_set_crc(t, "c", 0, NULL);
 	is_str(kvtree_value(t, "c"), "0", "set_crc of zero");
-	kvtree_free(t);
 }
 
 /* A value, and whether it is a u64 up to 1000 and an i64 in -10..1000. */
@@ -50,7 +48,7 @@ static const struct {
 
 TEST(get_numbers)
 {
-	struct kvtree *t = kvtree_new(NULL);
+	auto_kvtree *t = kvtree_new(NULL);
 	int64_t n = 77;
 
 	for (size_t i = 0; i < COUNT(values); i++) {
@@ -71,7 +69,6 @@ TEST(get_numbers)
 	kvtree_set(t, "K", "-9223372036854775808", NULL);
 	ok(kvtree_i64(t, "K", INT64_MIN, 0, &n, NULL) == 0 && n == INT64_MIN,
 	   "the least i64");
-	kvtree_free(t);
 }
 
 TEST(get_nothing)
@@ -86,7 +83,7 @@ TEST(get_nothing)
 		{ "TWO", ERROR_CORRUPT, "TWO: not exactly one value" },
 		{ "BAD", ERROR_CORRUPT, "BAD: " },
 	};
-	struct kvtree *t = tree_of("EMPTY\nTWO>1\nTWO>2\nBAD>x\ny\n");
+	auto_kvtree *t = tree_of("EMPTY\nTWO>1\nTWO>2\nBAD>x\ny\n");
 	uint64_t u = 0;
 	int64_t n = 0;
 
@@ -102,13 +99,12 @@ TEST(get_nothing)
 	ok(says(&why, "\"x\""), "the value is named");
 	refuses(kvtree_i64(NULL, "NO", 0, 9, &n, &why), ERROR_ABSENT, NULL,
 		"nor in NULL");
-	kvtree_free(t);
 }
 
 TEST(print)
 {
-	struct kvtree *t = tree_of("A>1\nB>x>y\nC>1\nC>2\nD\n>\n");
-	struct buf b = BUF_INIT;
+	auto_kvtree *t = tree_of("A>1\nB>x>y\nC>1\nC>2\nD\n>\n");
+	auto_buf b = BUF_INIT;
 
 	buf_add_str(&b, "before\n");
 	ok(kvtree_print(t, KVTREE_TREE, &b, NULL) == 0, "print as tree");
@@ -121,15 +117,12 @@ TEST(print)
 	is_str(b.data,
 	       "  A = 1\n  B\n    x = y\n  C\n    1\n    2\n  D\n   = \n",
 	       "values on the line of their key");
-	buf_free(&b);
-	kvtree_free(t);
 }
 
 TEST(json)
 {
-	struct kvtree *t =
-		tree_of("A>1\nB>x>y\nB>z>q>1\nC>1\nC>2>3>4\nD\n\"\n");
-	char *text = json_text(kvtree_json(t));
+	auto_kvtree *t = tree_of("A>1\nB>x>y\nB>z>q>1\nC>1\nC>2>3>4\nD\n\"\n");
+	auto_free char *text = json_text(kvtree_json(t));
 
 	is_str(text,
 	       "{\n  \"A\": \"1\",\n  \"B\": {\n    \"x\": \"y\",\n    \"z\": "
@@ -137,14 +130,12 @@ TEST(json)
 	       "null,\n    \"2\": {\n      \"3\": \"4\"\n    }\n  },\n  "
 	       "\"D\": null,\n  \"\\\"\": null\n}\n",
 	       "leaves are null, values strings");
-	free(text);
-	kvtree_free(t);
 }
 
 static int
 try_print(void *arg, struct error *err)
 {
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	FILE *null = fopen("/dev/null", "w");
 	int rc = json_print(kvtree_json(arg), null, err);
 
@@ -152,15 +143,13 @@ try_print(void *arg, struct error *err)
 		rc = kvtree_print(arg, KVTREE_TREE, &b, err);
 	if (rc < 0 && b.len != 0)
 		error_set(err, ERROR_CORRUPT, "half a print");
-	buf_free(&b);
 	fclose(null);
 	return rc;
 }
 
 TEST(memory)
 {
-	struct kvtree *t = tree_of("A>1\nB>x>y\nB>z\nC>1\nC>2>3>4\nD\n");
+	auto_kvtree *t = tree_of("A>1\nB>x>y\nB>z\nC>1\nC>2>3>4\nD\n");
 
 	ok(fail_each_alloc(try_print, t) > 5, "no memory to print");
-	kvtree_free(t);
 }

@@ -4,7 +4,7 @@
 
 #include "scr/scr.h"
 #include "scr/stores.h"
-#include "tap.h"
+#include "scratch.h"
 
 static const char *
 chosen(const struct levels *l, int flags, int64_t ckpt)

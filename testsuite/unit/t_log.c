@@ -2,7 +2,6 @@
 #include "meta/log.h"
 
 #include "metatest.h"
-#include "scratch.h"
 
 /* From formats.md 14.11, and more difficult lines. */
 static const char *const lines[] = {
@@ -24,14 +23,13 @@ static const char *const lines[] = {
 TEST(round_trip)
 {
 	each (t, lines) {
-		struct buf out = BUF_INIT;
+		auto_buf out = BUF_INIT;
 		struct log_line l;
 
 		ok(log_parse(fmt("%s", *t), &l, NULL) == 0 &&
 			   log_format(&l, &out) == 0,
 		   label(*t));
 		is_str(out.data, fmt("%s\n", *t), "... as it was");
-		buf_free(&out);
 	}
 }
 
@@ -89,11 +87,10 @@ TEST(refused)
 	struct log_line l;
 
 	each (b, bad) {
-		char *copy = mem_strdup(*b);
+		auto_mem char *copy = mem_strdup(*b);
 
 		refuses(log_parse(copy, &l, &why), ERROR_CORRUPT, NULL,
 			label(*b));
-		mem_free(copy);
 	}
 }
 
@@ -102,7 +99,7 @@ TEST(refused)
 static bool
 stable(char *line)
 {
-	struct buf one = BUF_INIT, two = BUF_INIT;
+	auto_buf one = BUF_INIT, two = BUF_INIT;
 	struct log_line l;
 	bool good =
 		log_parse(line, &l, NULL) < 0 ||
@@ -113,8 +110,6 @@ stable(char *line)
 
 	if (!good)
 		printf("# %s\n# %s\n", one.data, two.data);
-	buf_free(&one);
-	buf_free(&two);
 	mem_free(line);
 	return good;
 }
@@ -151,7 +146,7 @@ TEST(long)
 		.note = note,
 		.time = 1795215218,
 	};
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 
 	memset(note, 'x', sizeof(note) - 1);
 	memcpy(note + 3, "\n\x1b\x7f", 3);
@@ -161,18 +156,16 @@ TEST(long)
 	ok(strstr(out.data, "xxx???xx") != NULL, "... no control characters");
 	ok(strchr(out.data + 7, '\n') == out.data + out.len - 1,
 	   "... one line");
-	buf_free(&out);
 }
 
 static int
 format_all(void *arg, struct error *err)
 {
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 	int rc = log_format(arg, &out);
 
 	if (rc < 0 && (out.len != 0 || (out.data != NULL && *out.data != 0)))
 		return error_set(err, ERROR_USAGE, "half a line is left");
-	buf_free(&out);
 	return rc < 0 ? error_set(err, ERROR_NOMEM, "buf") : 0;
 }
 

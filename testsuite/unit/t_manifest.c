@@ -55,7 +55,7 @@ is_all(const struct manifest *m)
 
 TEST(round_trip)
 {
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	struct manifest *m = NULL;
 	size_t found = 0;
 
@@ -72,12 +72,11 @@ TEST(round_trip)
 	ok(m != NULL && manifest_count(m) == 0, "nothing is a manifest");
 	manifest_free(m);
 	manifest_free(NULL);
-	buf_free(&text);
 }
 
 TEST(text)
 {
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	struct manifest *m = NULL;
 
 	must(manifest_add(&text, S1, "a b", NULL) == 0);
@@ -89,7 +88,6 @@ TEST(text)
 		   strcmp(manifest_at(m, 1)->path, "\\") == 0,
 	   "as sha256sum -b writes it");
 	manifest_free(m);
-	buf_free(&text);
 }
 
 TEST(refused)
@@ -151,7 +149,7 @@ TEST(misuse)
 		{ S1 "0", "a", ERROR_USAGE },
 		{ "", "a", ERROR_USAGE },
 	};
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 
 	each (c, cases)
 		ok(manifest_add(&text, c->sum, c->path, &why) < 0 &&
@@ -164,19 +162,18 @@ TEST(misuse)
 	ok(manifest_add(&text, S1, "a", &why) < 0 && why.kind == ERROR_USAGE &&
 		   text.len == MANIFEST_MAX - 10,
 	   "... more than can be read");
-	buf_free(&text);
 }
 
 /* Cut anywhere, only a manifest of whole lines is accepted.  A wrong byte is an
  * error, or gives another name or checksum. */
 TEST(damaged)
 {
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	size_t wrong = 0, missed = 0;
 
 	write_all(&text);
 	for (size_t len = 0; len < text.len; len++) {
-		char *exact = malloc(len + 1);
+		auto_free char *exact = malloc(len + 1);
 		struct manifest *m = NULL;
 
 		must(exact != NULL);
@@ -185,7 +182,6 @@ TEST(damaged)
 		wrong +=
 			(m != NULL) != (len == 0 || text.data[len - 1] == '\n');
 		manifest_free(m);
-		free(exact);
 	}
 	is_int(wrong, 0, "cut: only whole lines are read");
 	for (size_t at = 0; at < text.len; at++)
@@ -203,7 +199,6 @@ TEST(damaged)
 		}
 	is_int(missed, 0, "flipped: every bit counts");
 	is_int(wrong, 0, "... and is CORRUPT or UNSAFE");
-	buf_free(&text);
 }
 
 /* sha256sum accepts our manifests. */
@@ -211,7 +206,7 @@ TEST(sha256sum)
 {
 	static char root[128];
 	struct hash *h = hash_new(HASH_SHA256, NULL);
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	char sum[HASH_TEXT];
 
 	/* Before version 9 it knew nothing of carriage returns. */
@@ -233,14 +228,13 @@ TEST(sha256sum)
 		   0,
 	   "sha256sum -c agrees");
 	remove_tree(root);
-	buf_free(&text);
 	hash_free(h);
 }
 
 static int
 add_and_parse(void *arg, struct error *err)
 {
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	struct manifest *m = NULL;
 	int rc = 0;
 
@@ -251,7 +245,6 @@ add_and_parse(void *arg, struct error *err)
 		m = manifest_parse(text.data, text.len, err);
 	rc = m != NULL ? 0 : -1;
 	manifest_free(m);
-	buf_free(&text);
 	return rc;
 }
 

@@ -3,15 +3,14 @@
 
 #include "arena.h"
 #include "map.h"
-#include "mem.h"
-#include "tap.h"
+#include "scratch.h"
 
 /* Enough keys for collisions in 32 bits of their hashes. */
 #define KEYS 200000
 
 TEST(small)
 {
-	struct map *m = map_new();
+	auto_map *m = map_new();
 	char same[] = "one";
 
 	is_int(map_count(m), 0, "a new map is empty");
@@ -29,15 +28,14 @@ TEST(small)
 	ok(map_get(m, "big") == MAP_NONE - 1, "comes back");
 	ok(map_get(m, "on") == MAP_NONE && map_get(m, "onee") == MAP_NONE,
 	   "a part of a key is no key");
-	map_free(m);
 	map_free(NULL);
 }
 
 /* Keys that differ at one end only, as file names do. */
 TEST(many)
 {
-	struct arena *a = arena_new();
-	struct map *m = map_new();
+	auto_arena *a = arena_new();
+	auto_map *m = map_new();
 	const char **keys = mem_calloc(KEYS, sizeof(*keys));
 	bool put = true, got = true, none = true, replaced = true;
 	char other[64];
@@ -64,15 +62,13 @@ TEST(many)
 	ok(replaced, "every third is replaced");
 	is_int(map_count(m), KEYS, "none is counted twice");
 	mem_free(keys);
-	map_free(m);
-	arena_free(a);
 }
 
 /* Every length up to several words of the hash, and every byte of it. */
 TEST(lengths)
 {
 	static char text[100];
-	struct map *m = map_new();
+	auto_map *m = map_new();
 	bool good = true;
 
 	memset(text, 'x', sizeof(text) - 1);
@@ -81,7 +77,6 @@ TEST(lengths)
 	for (size_t i = 0; i < 99; i++)
 		good = good && map_get(m, text + i) == i;
 	ok(good && map_count(m) == 99, "keys of 1 to 99 equal bytes");
-	map_free(m);
 }
 
 TEST(nomem)

@@ -35,7 +35,7 @@ TEST(alloc)
 TEST(room)
 {
 	size_t count = 0, cap = 0;
-	int *list = NULL;
+	auto_mem int *list = NULL;
 	bool room = true, right = true;
 
 	for (int i = 0; i < 1000; i++) {
@@ -50,7 +50,6 @@ TEST(room)
 	ok(!MEM_ROOM(list, count, cap) && cap == 1024 && list[999] == 999,
 	   "... also where there is no memory");
 	mem_fail_after(-1);
-	mem_free(list);
 }
 
 /* Did the allocation fail with ENOMEM? */
@@ -109,10 +108,9 @@ static void *
 allocate(void *count)
 {
 	for (size_t i = 0; i < 1000; i++) {
-		void *p = mem_alloc(1, 1);
+		auto_mem void *p = mem_alloc(1, 1);
 
 		*(size_t *)count += p != NULL;
-		mem_free(p);
 	}
 	return NULL;
 }

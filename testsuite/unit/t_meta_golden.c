@@ -17,7 +17,6 @@
 #include "meta/redset.h"
 #include "meta/summary.h"
 #include "metatest.h"
-#include "scratch.h"
 
 /* This file has a flipped bit. */
 #define DAMAGED \
@@ -30,9 +29,9 @@
 static int
 survives(const char *path)
 {
-	struct buf raw = BUF_INIT;
+	auto_buf raw = BUF_INIT;
 	struct error err = ERROR_INIT;
-	struct kvtree *t = NULL;
+	auto_kvtree *t = NULL;
 	size_t used = 0;
 	int good = -1;
 
@@ -45,8 +44,6 @@ survives(const char *path)
 	}
 	if (good == 0)
 		printf("# %s: %s\n", path, t != NULL ? "differs" : err.text);
-	kvtree_free(t);
-	buf_free(&raw);
 	return good;
 }
 
@@ -123,12 +120,13 @@ rebuilds(const struct one *set, uint32_t n, uint32_t m)
 {
 	const struct one *me = &set[m];
 	const uint32_t *ranks = me->header.ranks;
-	struct redset_member *members = mem_calloc(n, sizeof(*members));
-	struct redset_desc *descs = mem_calloc(n, sizeof(*descs));
+	auto_mem struct redset_member *members =
+		mem_calloc(n, sizeof(*members));
+	auto_mem struct redset_desc *descs = mem_calloc(n, sizeof(*descs));
 	struct redset_name name = me->name;
 	struct error err = ERROR_INIT;
-	struct buf raw = BUF_INIT;
-	struct kvtree *t = NULL, *d = NULL;
+	auto_buf raw = BUF_INIT;
+	auto_kvtree *t = NULL, *d = NULL;
 	uint64_t body = 0, chunk = me->header.chunk;
 	const char *base = base_name(me->path), *path = NULL;
 	char text[512];
@@ -159,11 +157,6 @@ rebuilds(const struct one *set, uint32_t n, uint32_t m)
 	       tree_is(d, raw.data, raw.len);
 	if (!good)
 		printf("# %s: %s\n", me->path, err.text);
-	kvtree_free(d);
-	kvtree_free(t);
-	buf_free(&raw);
-	mem_free(descs);
-	mem_free(members);
 	return good;
 }
 
@@ -203,7 +196,7 @@ test_redset(void)
 	for (size_t i = 0; i < found.count; i++)
 		keys[i] = arena_strdup(arena, set_of(found.paths[i], &name));
 	for (size_t i = 0; i < found.count; i++) {
-		struct one *set = NULL;
+		auto_mem struct one *set = NULL;
 		uint32_t n = 0;
 
 		set_of(found.paths[i], &name);
@@ -224,7 +217,6 @@ test_redset(void)
 		sets += n == name.members;
 		for (uint32_t m = 0; m < name.members; m++)
 			buf_free(&set[m].raw);
-		mem_free(set);
 	}
 	forget_files();
 	arena_free(arena);
@@ -240,21 +232,19 @@ test_redset(void)
 static bool
 descriptor_kept(const struct kvtree *t, struct error *err)
 {
-	struct kvtree *copy = kvtree_new(NULL);
+	auto_kvtree *copy = kvtree_new(NULL);
 	struct dataset d;
-	bool kept = t == NULL || (dataset_read(t, &d, err) == 0 &&
-				  dataset_write(copy, &d, err) == 0 &&
-				  tree_same(copy, t, true));
 
-	kvtree_free(copy);
-	return kept;
+	return t == NULL ||
+	       (dataset_read(t, &d, err) == 0 &&
+		dataset_write(copy, &d, err) == 0 && tree_same(copy, t, true));
 }
 
 static bool
 check_filemap(const struct kvtree *t, struct error *err)
 {
-	struct arena *arena = arena_new();
-	struct kvtree *copy = kvtree_new(NULL);
+	auto_arena *arena = arena_new();
+	auto_kvtree *copy = kvtree_new(NULL);
 	struct filemap map;
 	bool same = filemap_read(t, arena, &map, err) == 0;
 
@@ -263,8 +253,6 @@ check_filemap(const struct kvtree *t, struct error *err)
 	/* After a fetch the library puts COMPLETE first, so ignore the
 	 * order. */
 	same = same && tree_same(copy, t, true);
-	kvtree_free(copy);
-	arena_free(arena);
 	return same;
 }
 
@@ -287,12 +275,11 @@ static bool
 check_cindex(const struct kvtree *t, struct error *err)
 {
 	size_t count = 0, i = 0;
-	struct cindex_entry *e = cindex_entries(t, &count, err);
+	auto_mem struct cindex_entry *e = cindex_entries(t, &count, err);
 	bool good = count != (size_t)-1;
 
 	for (i = 0; good && i < count; i++)
 		good = e[i].path != NULL && descriptor_kept(e[i].desc, err);
-	mem_free(e);
 	return good;
 }
 
@@ -300,7 +287,7 @@ static bool
 check_index(const struct kvtree *t, struct error *err)
 {
 	struct kvtree *copy = kvtree_new(NULL);
-	struct index *ix = NULL;
+	auto_index *ix = NULL;
 	struct index_entry *e = NULL, one;
 	size_t count = 0, i = 0;
 	bool good = kvtree_merge(copy, t, NULL) == 0;
@@ -317,7 +304,6 @@ check_index(const struct kvtree *t, struct error *err)
 		       index_find_id(ix, e[i].id, &one, err) == 0 &&
 		       one.current == e[i].current;
 	mem_free(e);
-	index_free(ix);
 	return good;
 }
 
@@ -340,7 +326,7 @@ check_small(const char *name, const struct kvtree *t, struct error *err)
 static bool
 check_log(const char *path, struct error *err)
 {
-	struct buf raw = BUF_INIT, out = BUF_INIT;
+	auto_buf raw = BUF_INIT, out = BUF_INIT;
 	char *line = NULL, *rest = NULL, *copy = NULL;
 	struct log_line l;
 	bool good = io_read_file(AT_FDCWD, path, SIZE_MAX, &raw, err) == 0;
@@ -356,8 +342,6 @@ check_log(const char *path, struct error *err)
 	good = good && out.len == raw.len &&
 	       (raw.len == 0 || memcmp(out.data, raw.data, raw.len) == 0);
 	mem_free(copy);
-	buf_free(&raw);
-	buf_free(&out);
 	return good;
 }
 
@@ -471,7 +455,7 @@ static void
 test_all_files(void)
 {
 	size_t total[KINDS] = { 0 }, bad[KINDS] = { 0 }, i = 0;
-	struct arena *arena = arena_new();
+	auto_arena *arena = arena_new();
 	int kind = 0;
 
 	ok(find_files("scr3"), "golden files are found");
@@ -495,7 +479,6 @@ test_all_files(void)
 		   kinds[kind].name);
 	}
 	forget_files();
-	arena_free(arena);
 }
 
 int

@@ -6,7 +6,6 @@
 #include "report/metafile.h"
 
 #include "metatest.h"
-#include "scratch.h"
 
 static char dir[128];
 static const char *path;
@@ -22,31 +21,29 @@ put(const char *name, const void *data, size_t len)
 static void
 sample(struct buf *out)
 {
-	struct kvtree *t = tree_of("B>2\nA>y\nA>x\n");
+	auto_kvtree *t = tree_of("B>2\nA>y\nA>x\n");
 
 	kvtree_encode(t, out, NULL);
-	kvtree_free(t);
 }
 
 static void
 prints(struct metafile_options o, const char *want)
 {
 	struct metafile f;
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 
 	must(metafile_read(path, &f, NULL) == 0);
 	is_int(metafile_print(&f, &o, &out, NULL), 0, path);
 	is_str(out.data, want, label(want));
 	metafile_fini(&f);
-	buf_free(&out);
 }
 
 TEST(print)
 {
 	static const struct metafile_options sort = { .sort = true };
-	struct buf raw = BUF_INIT;
+	auto_buf raw = BUF_INIT;
 	struct metafile f;
-	char *json = NULL;
+	auto_free char *json = NULL;
 
 	sample(&raw);
 	put("a", raw.data, raw.len);
@@ -67,9 +64,7 @@ TEST(print)
 	ok(!f.redundancy, "but are no redundancy");
 	json = json_text(metafile_json(&f, path));
 	ok(strstr(json, "\"B\": \"2\"") != NULL, "as JSON");
-	free(json);
 	metafile_fini(&f);
-	buf_free(&raw);
 }
 
 static const char log_text[] =
@@ -117,7 +112,7 @@ static int
 read_and_print(void *arg, struct error *err)
 {
 	const struct metafile_options o = { .sort = true, .terminal = true };
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 	struct metafile f;
 	int rc = metafile_read(arg, &f, err);
 
@@ -125,19 +120,17 @@ read_and_print(void *arg, struct error *err)
 		rc = metafile_print(&f, &o, &out, err);
 		metafile_fini(&f);
 	}
-	buf_free(&out);
 	return rc;
 }
 
 TEST(memory)
 {
-	struct buf raw = BUF_INIT;
+	auto_buf raw = BUF_INIT;
 	char *file = fmt("%s/a", dir);
 
 	sample(&raw);
 	write_file(file, raw.data, raw.len);
 	ok(fail_each_alloc(read_and_print, file) > 3, "no memory");
-	buf_free(&raw);
 }
 
 int

@@ -221,12 +221,10 @@ TEST(lost_index)
 static bool
 same_json(const struct nodecache *n, const char *text)
 {
-	struct buf again = BUF_INIT;
-	bool same = nodecache_json(n, &again, NULL) == 0 &&
-		    strcmp(again.data, text) == 0;
+	auto_buf again = BUF_INIT;
 
-	buf_free(&again);
-	return same;
+	return nodecache_json(n, &again, NULL) == 0 &&
+	       strcmp(again.data, text) == 0;
 }
 
 static void
@@ -251,7 +249,7 @@ make_line(struct buf *line)
 TEST(long)
 {
 	enum { RANKS = 2000 };
-	struct nodecache_rank *ranks = calloc(RANKS, sizeof(*ranks));
+	auto_free struct nodecache_rank *ranks = calloc(RANKS, sizeof(*ranks));
 	struct nodecache_dataset d = {
 		.id = 1,
 		.name = "a \"b\\\",{\",",
@@ -265,7 +263,7 @@ TEST(long)
 		.host = "n", .cntl = "/c", .ndatasets = 1, .datasets = &d
 	};
 	struct nodecache got;
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	size_t longest = 0, line = 0;
 
 	must(ranks != NULL);
@@ -288,13 +286,11 @@ TEST(long)
 			  ranks[0].problem) == 0,
 	   "and read again");
 	nodecache_free(&got);
-	buf_free(&text);
-	free(ranks);
 }
 
 TEST(json)
 {
-	struct buf line = BUF_INIT;
+	auto_buf line = BUF_INIT;
 	struct nodecache n;
 	size_t odd = 0, read = 0;
 
@@ -322,7 +318,6 @@ TEST(json)
 	}
 	is_int(odd, 0, "cut anywhere, any bit flipped: corrupt");
 	ok(read > 0, "... or read with another value");
-	buf_free(&line);
 }
 
 #define HEAD "{'format':1,'host':'a','datasets':["
@@ -411,22 +406,20 @@ write_and_parse(void *arg, struct error *err)
 {
 	const struct buf *line = arg;
 	struct nodecache n = { .arena = NULL };
-	struct buf again = BUF_INIT;
+	auto_buf again = BUF_INIT;
 	int rc = nodecache_parse(&n, line->data, line->len, err);
 
 	if (rc == 0)
 		rc = nodecache_json(&n, &again, err);
 	nodecache_free(&n);
-	buf_free(&again);
 	return rc;
 }
 
 TEST(no_memory)
 {
-	struct buf line = BUF_INIT;
+	auto_buf line = BUF_INIT;
 
 	make_line(&line);
 	ok(fails_well(read_all, NULL, NULL), "no memory to look");
 	ok(fails_well(write_and_parse, NULL, &line), "... to pass it on");
-	buf_free(&line);
 }

@@ -96,14 +96,14 @@ TEST(tables)
 						     ? NULL
 						     : fmt("\"%s\": ", text);
 			uint64_t out = MARK;
-			char *copy = mem_strdup(text); /* ends where it ends */
+			auto_mem char *copy =
+				mem_strdup(text); /* ends where it ends */
 			int rc = parse(b->form, copy, b->max, &out, &why);
 
 			ok(fails_as(rc, &why, ERROR_USAGE, quoted) &&
 				   out == MARK,
 			   fmt("not %s: %s", forms[b->form],
 			       quoted != NULL ? quoted : "strange"));
-			mem_free(copy);
 		}
 	}
 }

@@ -188,7 +188,7 @@ static const struct line bad[] = {
 
 TEST(lines)
 {
-	struct buf got = BUF_INIT;
+	auto_buf got = BUF_INIT;
 
 	each (g, good) {
 		parse(g->line, &got);
@@ -198,7 +198,6 @@ TEST(lines)
 		parse(b->line, &got);
 		is_str(got.data, fmt(USAGE "%s", b->want), b->line);
 	}
-	buf_free(&got);
 }
 
 /* t_num tests the messages of num.c.  Here: numbers are parsed by it, and
@@ -209,7 +208,7 @@ TEST(numbers)
 					     "--jobs=12x",    "--jobs=",
 					     "--memory=4095", "--memory=1Z",
 					     "--memory=''" };
-	struct buf got = BUF_INIT;
+	auto_buf got = BUF_INIT;
 
 	each (l, lines) {
 		int len = (int)(strchr(*l, '=') - *l);
@@ -222,7 +221,6 @@ TEST(numbers)
 	is_str(got.data,
 	       USAGE "option '--memory': '4095' is less than 4096 bytes",
 	       "the least size is told");
-	buf_free(&got);
 }
 
 TEST(misuse)
@@ -329,7 +327,7 @@ TEST(texts)
 	const struct opt none[] = { OPT_END };
 	struct opt table[OPT_COUNT_MAX];
 	struct result r = { 0 };
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 
 	make_table(table, &r);
 	is_int(opt_help(table, &out), 0, "help");
@@ -344,7 +342,6 @@ TEST(texts)
 	is_int(opt_help(none, &out), 0, "help of an empty table");
 	is_int(opt_dump(none, &out), 0, "and its dump");
 	is_int(out.len, 0, "are empty");
-	buf_free(&out);
 }
 
 static int
@@ -368,15 +365,13 @@ texts(void *arg, struct error *err)
 {
 	struct opt table[OPT_COUNT_MAX];
 	struct result r = { 0 };
-	struct buf help = BUF_INIT, dump = BUF_INIT;
+	auto_buf help = BUF_INIT, dump = BUF_INIT;
 	int rc = 0;
 
 	(void)arg;
 	make_table(table, &r);
 	if (opt_help(table, &help) < 0 || opt_dump(table, &dump) < 0)
 		rc = error_no_memory(err);
-	buf_free(&help);
-	buf_free(&dump);
 	return rc;
 }
 

@@ -69,7 +69,7 @@ TEST(all_items)
 	static const size_t batches[] = { 0, 1, 3, 64, ITEMS_MAX, SIZE_MAX };
 
 	for (size_t t = 0; t < 5; t++) {
-		struct par *p = threads[t] ? par_new(threads[t], NULL) : NULL;
+		auto_par *p = threads[t] ? par_new(threads[t], NULL) : NULL;
 		bool good = par_threads(p) == (threads[t] ? threads[t] : 1);
 
 		for (size_t i = 0; i < 36; i++)
@@ -80,14 +80,13 @@ TEST(all_items)
 		ok(good, fmt("%u threads: each item once, whatever the batch; "
 			     "a worker's number belongs to one",
 			     threads[t]));
-		par_free(p);
 	}
 }
 
 TEST(errors)
 {
 	for (size_t t = 0; t < 5; t++) {
-		struct par *p = threads[t] ? par_new(threads[t], NULL) : NULL;
+		auto_par *p = threads[t] ? par_new(threads[t], NULL) : NULL;
 		struct error err = ERROR_INIT;
 		unsigned long item = 0;
 		char *end = NULL;
@@ -107,7 +106,6 @@ TEST(errors)
 		ok(run(p, 100, 0, SIZE_MAX, &err) == 0 && each_once(100) &&
 			   err.kind == ERROR_NONE,
 		   "the pool works on as if nothing had happened");
-		par_free(p);
 	}
 }
 

@@ -35,11 +35,10 @@ test_clean(void)
 static int
 make_normal(void *arg, struct error *err)
 {
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 	int rc = path_normal("/a/b", &out, err);
 
 	(void)arg;
-	buf_free(&out);
 	return rc;
 }
 

@@ -7,9 +7,7 @@
  */
 #include "par.h"
 #include "planat.h"
-#include "rescue/plan.h"
 #include "rescue/rebuild.h"
-#include "scratch.h"
 #include "treetest.h"
 #include "work.h"
 

@@ -223,7 +223,7 @@ static void
 words(void)
 {
 	uint32_t ranks[] = { 9, 1, 0, 4, 2, 7, 8, 12 };
-	struct plan *p = NULL;
+	auto_plan *p = NULL;
 
 	for (int i = 0; i < FILE_STATES; i++)
 		ok(file_state_name((enum file_state)i)[0] != '\0' &&
@@ -243,7 +243,6 @@ words(void)
 	mem_fail_after(0);
 	is_str(plan_ranks_text(p, ranks, 8), "?", "no memory for words");
 	mem_fail_after(-1);
-	plan_free(p);
 }
 
 /* A file is marked bad after the plan was made. */

@@ -136,7 +136,7 @@ TEST(losses)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct scene *s = cases[i].s;
 		struct names n = { .count = 0 };
-		struct plan *p = NULL;
+		auto_plan *p = NULL;
 		struct where w;
 
 		s->flat = cases[i].flat;
@@ -162,7 +162,6 @@ TEST(losses)
 			   : scene_has(s, cases[i].back, true) &&
 				     scene_has(s, cases[i].gone, false),
 		   "... these files come back, and no others");
-		plan_free(p);
 	}
 }
 
@@ -195,7 +194,7 @@ TEST(misuse)
 		{ "or is in one that does", dir, prefix, fmt("out/%s", red),
 		  ERROR_UNSAFE, "" },
 	};
-	struct plan *p = NULL;
+	auto_plan *p = NULL;
 
 	scene_make(&xor8);
 	snprintf(dir, sizeof(dir), "%s", scene_meta(&xor8, 0));
@@ -216,7 +215,6 @@ TEST(misuse)
 	p = plan_files(&(struct plan_by_hand){ dir, prefix, NULL, 0, false },
 		       NULL, &why);
 	ok(p != NULL && plan_status(p) == STATUS_OK, "no name at all");
-	plan_free(p);
 }
 
 /* --- Memory --- */

@@ -37,7 +37,7 @@ TEST(crafted_names)
 	};
 
 	for (size_t i = 0; i < COUNT(names); i++) {
-		struct plan *p = NULL;
+		auto_plan *p = NULL;
 		struct rusage u, v;
 
 		if (i == 0 && getenv("SCRKIT_SLOW") == NULL) {
@@ -63,7 +63,6 @@ TEST(crafted_names)
 		printf("# %s\n", why.text);
 		ok(v.ru_maxrss - u.ru_maxrss < 1 << 20,
 		   "less than a GiB was used");
-		plan_free(p);
 	}
 }
 
@@ -127,7 +126,7 @@ TEST(largest_sets)
 	struct scene s = { .type = REDSET_SINGLE, .files = 1, .bare = true };
 
 	each (c, cases) {
-		struct plan *p = NULL;
+		auto_plan *p = NULL;
 		int rc = -1;
 
 		if (s.ranks != c->ranks) {
@@ -146,7 +145,6 @@ TEST(largest_sets)
 			ok(rc < 0 && why.kind == ERROR_USAGE &&
 				   says(&why, c->says),
 			   fmt("refused: %s", c->says));
-		plan_free(p);
 	}
 	scene_end(&s);
 }

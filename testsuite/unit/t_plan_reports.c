@@ -6,10 +6,6 @@
 #include "rescue/plan.h"
 #include "scheme/solve.h"
 
-#include <fcntl.h>
-#include <string.h>
-
-#include "io.h"
 #include "path.h"
 #include "steps.h"
 
@@ -129,7 +125,7 @@ each_scheme(struct scene s)
 
 	s.cache = true;
 	each (l, losses) {
-		struct plan *p = NULL, *q = NULL;
+		auto_plan *p = NULL, *q = NULL;
 		struct said said;
 
 		scene_do(&s, l->change);
@@ -141,8 +137,6 @@ each_scheme(struct scene s)
 		ok(q != NULL && same_plan(p, q) &&
 			   plan_error(p, NULL) == plan_error(q, NULL),
 		   fmt("%s: %s", redset_type_name(s.type), l->what));
-		plan_free(q);
-		plan_free(p);
 	}
 	scene_end(&s);
 }
@@ -193,7 +187,7 @@ set_of(const struct plan *p, uint32_t rank, bool map)
 TEST(one_set)
 {
 	struct scene sc = { SCENE(XOR, 8, 2, 1, 2), .cache = true };
-	struct plan *p = NULL, *q = NULL;
+	auto_plan *p = NULL, *q = NULL;
 	const struct plan_set *set = NULL;
 	struct plan_red_image image;
 	struct said s;
@@ -224,8 +218,6 @@ TEST(one_set)
 		   image.body_start == image.header_size &&
 		   image.body_size == set->chunk,
 	   "the image of a lost redundancy file");
-	plan_free(q);
-	plan_free(p);
 	said_fini(&s);
 	scene_end(&sc);
 }

@@ -25,7 +25,7 @@ finds(struct scene *s, const struct find *f, size_t n)
 {
 	for (; n-- > 0; f++) {
 		const struct plan_options o = { .moved_from = f->from };
-		struct plan *p = NULL;
+		auto_plan *p = NULL;
 
 		scene_do(s, f->change);
 		p = scene_plan_with(s, &o, &why);
@@ -39,7 +39,6 @@ finds(struct scene *s, const struct find *f, size_t n)
 				   strcmp(scene_find(p, 1, 1)->path,
 					  "ckpt/dir_1/rank_1_1.dat") == 0,
 			   f->what);
-		plan_free(p);
 	}
 }
 
@@ -201,7 +200,7 @@ TEST(unsafe_paths)
 		{ false, long_path },
 	};
 	struct scene s = { SCENE(SINGLE, 2, 2, 0, 2) };
-	struct plan *p = NULL;
+	auto_plan *p = NULL;
 	char prefix[128];
 
 	memset(long_path, 'x', sizeof(long_path) - 1);
@@ -225,7 +224,6 @@ TEST(unsafe_paths)
 	p = scene_plan(&s, 0, NULL);
 	ok(p != NULL && strcmp(scene_find(p, 1, 0)->path, "rank_1_0.dat") == 0,
 	   "files may lie in the prefix itself");
-	plan_free(p);
 	scene_end(&s);
 }
 

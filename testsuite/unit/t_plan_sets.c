@@ -126,7 +126,7 @@ static const struct scene_step vanished[] = {
 static void
 copy_reds(const struct scene *from, const struct scene *to, unsigned mask)
 {
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 
 	for (unsigned r = 0; r < from->ranks; r++) {
 		for (int map = 0; map < 2 && mask >> r & 1; map++) {
@@ -138,7 +138,6 @@ copy_reds(const struct scene *from, const struct scene *to, unsigned mask)
 				   b.data, b.len);
 		}
 	}
-	buf_free(&b);
 }
 
 static uint64_t

@@ -27,7 +27,7 @@ round_trip(unsigned threads)
 		{ PUT_REDUNDANCY, "meta/red", "parity", "parity" },
 		{ PUT_DESCRIPTOR, "meta/desc", "descriptor", "descriptor" },
 	};
-	struct par *pool = par_new(threads, NULL);
+	auto_par *pool = par_new(threads, NULL);
 	struct put *p = puttest_start(pool);
 	bool good = true;
 
@@ -51,7 +51,6 @@ round_trip(unsigned threads)
 	ok(put_commit(p, NULL) == 0, "a second commit does nothing");
 	put_free(p);
 	is_int(puttest_count(), 6, "what is in place stays");
-	par_free(pool);
 }
 
 TEST(giving_up)

@@ -105,7 +105,7 @@ all_right(size_t files)
 static void
 fills(unsigned threads, size_t files, bool halves)
 {
-	struct par *par = par_new(threads, NULL);
+	auto_par *par = par_new(threads, NULL);
 	const struct work work = { .par = par };
 	const struct transfer_options o = { .work = &work, .sums_to = sums };
 	struct put *p = puttest_start(par);
@@ -122,7 +122,6 @@ fills(unsigned threads, size_t files, bool halves)
 	good = put_commit(p, NULL) == 0 && all_right(files);
 	ok(good, fmt("%zu files, %u threads: put in place", files, threads));
 	put_free(p);
-	par_free(par);
 }
 
 int

@@ -289,7 +289,7 @@ TEST(damage)
 	rank2file_store(dirfd_, "m", &job, NULL);
 	rank2file_free(&job);
 	for (f = 0; f < 2; f++) {
-		struct buf raw = BUF_INIT;
+		auto_buf raw = BUF_INIT;
 		int fd = openat(dirfd_, names[f], O_RDWR | O_CLOEXEC);
 
 		io_read_fd(fd, names[f], SIZE_MAX, &raw, NULL);
@@ -312,7 +312,6 @@ TEST(damage)
 		}
 		odd += pwrite(fd, raw.data, raw.len, 0) != (ssize_t)raw.len;
 		close(fd);
-		buf_free(&raw);
 	}
 	is_int(odd, 0, "cut and flipped files are refused");
 	/* The flag for "no checksum" makes the file end early. */

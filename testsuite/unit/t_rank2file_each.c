@@ -73,7 +73,7 @@ static int
 read_job(struct collecting *c, const char *base, bool whole, size_t *parts,
 	 struct error *err)
 {
-	struct arena *a = arena_new();
+	auto_arena *a = arena_new();
 	struct rank2file_parts p = { .count = 0 };
 	int rc = a == NULL ? error_no_memory(err)
 			   : rank2file_list(dirfd_, base, a, &p, err);
@@ -83,7 +83,6 @@ read_job(struct collecting *c, const char *base, bool whole, size_t *parts,
 		rc = error_no_memory(err);
 	for (size_t i = 0; rc == 0 && i < p.count; i++)
 		rc = each_rank(&p.parts[i], p.nranks, whole, c, err);
-	arena_free(a);
 	return rc;
 }
 
@@ -166,7 +165,7 @@ overwrite(const char *name, const struct buf *b)
 static void
 test_damage(void)
 {
-	struct buf was = BUF_INIT, now = BUF_INIT;
+	auto_buf was = BUF_INIT, now = BUF_INIT;
 	struct rank2file_part_at part = { .name = "m.0.0" };
 	size_t good = 0, tried = 0;
 
@@ -191,8 +190,6 @@ test_damage(void)
 	}
 	is_int(tried, (2 * was.len), "all were tried");
 	is_int(good, 0, "... and refused");
-	buf_free(&was);
-	buf_free(&now);
 }
 
 static int

@@ -5,7 +5,6 @@
  */
 #include "meta/rank2file.h"
 
-#include "io.h"
 #include "jobtest.h"
 #include "temp.h"
 

@@ -26,11 +26,9 @@ static int
 rebuild_now(const struct scene *s, const struct rebuild_options *o,
 	    struct rebuild_result *r, struct error *err)
 {
-	struct plan *p = scene_plan(s, 0, err);
-	int rc = p != NULL ? rebuild(p, o, r, err) : -1;
+	auto_plan *p = scene_plan(s, 0, err);
 
-	plan_free(p);
-	return rc;
+	return p != NULL ? rebuild(p, o, r, err) : -1;
 }
 
 /* --- Complete rebuilds --- */
@@ -61,7 +59,7 @@ schemes(unsigned threads)
 		{ { SCENE(PARTNER, 5, 1, 2, 2), BIG }, "lose 3 4", 0, 2 },
 #undef BIG
 	};
-	struct par *par = par_new(threads, NULL);
+	auto_par *par = par_new(threads, NULL);
 	struct progress *progress = progress_start("test", true);
 
 	each (c, cases) {
@@ -89,7 +87,6 @@ schemes(unsigned threads)
 		scene_end(&s);
 	}
 	progress_end(progress);
-	par_free(par);
 }
 
 /* Data without redundancy, redundancy without data, filemaps alone. */

@@ -30,7 +30,7 @@ static struct scene even6 = { SCENE(RS, 6, 1, 2, 2), .crc = true,
 static void
 planned(unsigned threads)
 {
-	struct par *par = par_new(threads, NULL);
+	auto_par *par = par_new(threads, NULL);
 	struct progress *progress = progress_start("test", true);
 	const struct plan_options o = {
 		.flags = PLAN_CHECKSUMS,
@@ -52,7 +52,6 @@ planned(unsigned threads)
 	   "two are not");
 	ok(scene_rebuilds(&even6, p), "the files are put right");
 	progress_end(progress);
-	par_free(par);
 }
 
 static const struct scene_step too_many[] = {
@@ -121,13 +120,12 @@ TEST(told)
 		.work = &(struct work){ .detail = note, .log_arg = &found },
 	};
 	struct rebuild_result r;
-	struct plan *p = NULL;
+	auto_plan *p = NULL;
 
 	scene_do(&even6, "new; lose 2; flip f4.0 30");
 	p = scene_plan(&even6, 0, NULL);
 	ok(rebuild(p, &o, &r, NULL) == 0 && r.crc_checked > 2 && found,
 	   "a damaged input is told");
-	plan_free(p);
 }
 
 /* A redundancy file's body has no checksum, but all data have. */
@@ -156,7 +154,7 @@ choices(struct scene *s, long body)
 
 	for (unsigned r = 0; r < s->ranks; r++) {
 		struct rebuild_result got;
-		struct plan *p = NULL;
+		auto_plan *p = NULL;
 
 		scene_make(s);
 		for (long off = 1; off < body; off += 8)
@@ -166,7 +164,6 @@ choices(struct scene *s, long body)
 		good += p != NULL && rebuild(p, NULL, &got, &why) == 0 &&
 			scene_status(s, PLAN_CHECKSUMS, &why) == STATUS_OK;
 		mended += got.redundancy;
-		plan_free(p);
 	}
 	is_int(good, s->ranks, "whichever redundancy file is wrong");
 	ok(mended > 0, "and if it was used, it is computed again");
@@ -207,7 +204,7 @@ TEST(no_sums)
 {
 	struct scene s = { SCENE(XOR, 4, 1, 1, 2) };
 	struct rebuild_result r;
-	struct plan *p = NULL;
+	auto_plan *p = NULL;
 
 	scene_do(&s, "new; flip f3.1 30");
 	is_int(scene_status(&s, PLAN_CHECKSUMS, &why), STATUS_OK,
@@ -216,7 +213,6 @@ TEST(no_sums)
 	p = scene_plan(&s, 0, &why);
 	ok(rebuild(p, NULL, &r, &why) == 0 && r.crc_checked == 0,
 	   "nor compared");
-	plan_free(p);
 	scene_end(&s);
 }
 
@@ -242,11 +238,9 @@ TEST(unreadable)
 static int
 rebuild_once(void *arg, struct error *err)
 {
-	struct plan *p = scene_plan(arg, 0, err);
-	int rc = p != NULL ? rebuild(p, NULL, NULL, err) : -1;
+	auto_plan *p = scene_plan(arg, 0, err);
 
-	plan_free(p);
-	return rc;
+	return p != NULL ? rebuild(p, NULL, NULL, err) : -1;
 }
 
 static void

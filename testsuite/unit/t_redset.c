@@ -3,7 +3,6 @@
 
 #include "arena.h"
 #include "metatest.h"
-#include "scratch.h"
 
 /* --- Descriptors ------------------------------------------------------ */
 
@@ -164,7 +163,7 @@ TEST(descriptor_files)
 static void
 reads(struct kvtree *t, uint32_t name, int member, const char *what)
 {
-	struct arena *arena = arena_new();
+	auto_arena *arena = arena_new();
 	struct redset_header h;
 	int rc = redset_header_read(t, 9, name, arena, &h, &why);
 
@@ -174,13 +173,12 @@ reads(struct kvtree *t, uint32_t name, int member, const char *what)
 	else
 		ok(rc == 0 && (int)h.desc.member == member, what);
 	ok(arena_bytes(arena) < 1 << 20, "... takes no memory");
-	arena_free(arena);
 }
 
 /* A set rebuilt by LLNL's library during restart (formats.md 11). */
 TEST(rebuilt)
 {
-	struct arena *arena = arena_new();
+	auto_arena *arena = arena_new();
 	struct kvtree *t = NULL, *other = NULL;
 	struct redset_header h;
 	struct set s;
@@ -209,7 +207,6 @@ TEST(rebuilt)
 	   "... without it");
 	kvtree_free(other);
 	kvtree_free(t);
-	arena_free(arena);
 }
 
 /* Remove the node "A>B>C". */
@@ -358,7 +355,7 @@ static void
 read_any(const struct kvtree *t, void *arg)
 {
 	struct tries *tries = arg;
-	struct arena *arena = arena_new();
+	auto_arena *arena = arena_new();
 	struct redset_header h;
 
 	if (redset_header_read(t, 9, tries->owner, arena, &h, &why) < 0) {
@@ -370,20 +367,17 @@ read_any(const struct kvtree *t, void *arg)
 			tries->odd += h.members[j].known &&
 				      h.members[j].desc.member != j;
 	}
-	arena_free(arena);
 }
 
 static int
 read_all(void *arg, struct error *err)
 {
-	struct arena *arena = arena_new();
+	auto_arena *arena = arena_new();
 	struct redset_header h;
-	int rc = arena == NULL ? error_no_memory(err)
-			       : redset_header_read(arg, 9, UINT32_MAX, arena,
-						    &h, err);
 
-	arena_free(arena);
-	return rc;
+	return arena == NULL
+		       ? error_no_memory(err)
+		       : redset_header_read(arg, 9, UINT32_MAX, arena, &h, err);
 }
 
 static int
@@ -406,7 +400,7 @@ build_all(void *arg, struct error *err)
 
 TEST(damage)
 {
-	struct kvtree *t = NULL;
+	auto_kvtree *t = NULL;
 	struct set s;
 	struct tries tries = { .odd = 0 };
 
@@ -420,5 +414,4 @@ TEST(damage)
 	is_int(tries.odd, 0, "... are read or corrupt");
 	ok(fail_each_alloc(read_all, t) > 1, "no memory to read");
 	ok(fail_each_alloc(build_all, &s) > 1, "no memory to build");
-	kvtree_free(t);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/redset.h"
 #include "metatest.h"
-#include "scratch.h"
 
 TEST(good_names)
 {

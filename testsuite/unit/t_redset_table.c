@@ -6,7 +6,6 @@
 #include "arena.h"
 #include "meta/redset.h"
 #include "metatest.h"
-#include "scratch.h"
 
 #define MOST 255
 
@@ -21,15 +20,13 @@ struct set {
 static void
 encode(struct set *s, uint32_t m, void (*change)(struct kvtree *t))
 {
-	struct kvtree *t =
-		redset_header_build(s->members, s->ranks, 10, m, NULL);
+	auto_kvtree *t = redset_header_build(s->members, s->ranks, 10, m, NULL);
 
 	must(t != NULL);
 	if (change != NULL)
 		change(t);
 	buf_clear(&s->images[m]);
 	must(kvtree_encode(t, &s->images[m], NULL) == 0);
-	kvtree_free(t);
 }
 
 static void

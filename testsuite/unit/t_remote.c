@@ -3,7 +3,6 @@
 #include "remote/remote.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 #include "remotetest.h"
 
@@ -233,7 +232,7 @@ TEST(srun)
 	struct scene_run s = {
 		.o = { .kind = REMOTE_SRUN, .job_id = "77", .connect = 4.2 },
 	};
-	struct buf log = BUF_INIT;
+	auto_buf log = BUF_INIT;
 
 	write_text(getenv("STUB_LOG"), "");
 	is_int(run_line(&s, "n1", "echo hi"), 0, "srun");
@@ -241,7 +240,6 @@ TEST(srun)
 	read_whole(getenv("STUB_LOG"), &log);
 	ok(strstr(log.data, " --immediate=5 --jobid=77 --nodelist=n1 ") != NULL,
 	   "its options");
-	buf_free(&log);
 }
 
 TEST(local)
@@ -354,7 +352,7 @@ TEST(settle)
 	each (c, cases) {
 		struct remote_options o = { .kind = c->named,
 					    .around = c->around };
-		struct buf said = BUF_INIT;
+		auto_buf said = BUF_INIT;
 		struct hostlist h;
 		int rc = -1;
 
@@ -372,7 +370,6 @@ TEST(settle)
 			   said.data);
 		}
 		remote_forget(&o);
-		buf_free(&said);
 		hostlist_free(&h);
 	}
 	setenv("PATH", path, 1);

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -363,7 +362,7 @@ test_thousand(enum remote_kind kind)
 	struct scene_run s = {
 		.o = { .kind = kind, .connect = 5, .idle = 10 }
 	};
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	size_t done = 0;
 
 	remote_play("ssh", fast_ssh);
@@ -379,7 +378,6 @@ test_thousand(enum remote_kind kind)
 	ok(s.seconds < s.o.connect + 10, "within the limit and ten seconds");
 	printf("# %s: %.1f s\n", remote_kind_name(kind), s.seconds);
 	remote_play_no_more("ssh");
-	buf_free(&b);
 }
 
 TEST(loads)

@@ -3,8 +3,6 @@
  * failures tell; and nodes that print too much. */
 #include "remote/remote.h"
 
-#include <stdlib.h>
-
 #include "remotetest.h"
 #include "str.h"
 
@@ -24,7 +22,7 @@ resolve(struct scene_run *s)
 static size_t
 logged(const char *words)
 {
-	struct buf log = BUF_INIT;
+	auto_buf log = BUF_INIT;
 	size_t n = 0;
 
 	read_whole(getenv("STUB_LOG"), &log);
@@ -32,7 +30,6 @@ logged(const char *words)
 		p = strstr(p, words);
 		p = p != NULL ? p + strlen(words) : NULL;
 	}
-	buf_free(&log);
 	return n;
 }
 
@@ -221,7 +218,7 @@ check(struct scene_run *s, const char *what, bool newline)
 {
 	char texts[255][4];
 	const char *argv[COUNT(nasty) + 255 + 3] = { "printf", "<%s>\\n" };
-	struct buf want = BUF_INIT;
+	auto_buf want = BUF_INIT;
 	size_t n = 2;
 
 	for (size_t i = 0; i < COUNT(nasty); i++)
@@ -240,7 +237,6 @@ check(struct scene_run *s, const char *what, bool newline)
 		is_int(s->r[i].out.len, want.len, "all bytes");
 		is_str(out_of(&s->r[i]), want.data, "all arguments arrive");
 	}
-	buf_free(&want);
 }
 
 /* An unfinished line of a dying node is not joined with another node's line. */

@@ -3,18 +3,15 @@
 #include <stdlib.h>
 
 #include "arena.h"
-#include "buf.h"
-#include "error.h"
 #include "json.h"
-#include "nomem.h"
 #include "report/hint.h"
 #include "report/plan_json.h"
 #include "report/plan_text.h"
 #include "rescue/deep.h"
 #include "rescue/plan.h"
 #include "rescue/rebuild.h"
+#include "scratch.h"
 #include "style.h"
-#include "tap.h"
 
 #define N 4
 
@@ -121,7 +118,7 @@ TEST(odd)
 	const struct style narrow = { .width = 20 };
 	const struct style utf8 = { .utf8 = true, .color = true };
 	struct sample s;
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	char text[256];
 
 	sample_init(&s);
@@ -154,7 +151,6 @@ TEST(odd)
 	ok(has(&b, "lost") && has(&b, "none of its files is left"),
 	   "a set that is gone");
 	sample_fini(&s);
-	buf_free(&b);
 }
 
 TEST(command)
@@ -192,7 +188,7 @@ all_reports(void *arg, struct error *err)
 				       .nfindings = 1,
 				       .findings = &found };
 	struct sample *s = arg;
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	int rc = -1;
 
 	report_summary(&s->p, NULL, NULL, plan_data_status(&s->p), &b);
@@ -203,7 +199,6 @@ all_reports(void *arg, struct error *err)
 	report_rebuilt(&r, &b);
 	report_deep(&s->p, &d, &b);
 	rc = buf_check(&b, err);
-	buf_free(&b);
 	return rc;
 }
 

@@ -4,7 +4,6 @@
  * table and pictures of it.
  */
 #include "ctrtest.h"
-#include "json.h"
 #include "report/picture.h"
 #include "rescue/plan.h"
 
@@ -203,7 +202,7 @@ TEST(wrong_maps)
 TEST(text_small)
 {
 	struct opened o;
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 
 	small();
 	must(truncate(ctr(1), 5) == 0);
@@ -227,7 +226,6 @@ TEST(text_small)
 	       "  .scr/ctr.2.scr   4 B   40.0 %      1  whole\n",
 	       "a table");
 	close_it(&o);
-	buf_free(&b);
 }
 
 /* No line is wider than the terminal, however narrow. */
@@ -251,7 +249,7 @@ TEST(text_widths)
 {
 	struct style style = { .utf8 = true };
 	struct opened o;
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	bool good = true;
 
 	small();
@@ -274,14 +272,13 @@ TEST(text_widths)
 	report_containers_map(o.k, &style, &b);
 	ok(strstr(b.data, "\033[31m\u00d7\u00d7") != NULL, "damage is red");
 	close_it(&o);
-	buf_free(&b);
 }
 
 /* Many containers: equal neighbours share a row. */
 TEST(text_many)
 {
 	struct opened o;
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	struct segmap m;
 
 	must(segmap_init(&m, 1, NULL) == 0);
@@ -306,7 +303,6 @@ TEST(text_many)
 	       "                  % several small ones   X missing or wrong\n",
 	       "of a hundred containers");
 	close_it(&o);
-	buf_free(&b);
 }
 
 /* --- SVG: scr_inspect_containers.bats proves that it is XML --- */
@@ -350,7 +346,7 @@ draw(struct buf *b, const char *what)
 TEST(svg_small)
 {
 	struct condition h = { .id = 7 };
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 
 	refuses(report_svg(&h, &b, &why), ERROR_USAGE, "it is not packed",
 		"nothing to draw");
@@ -362,7 +358,6 @@ TEST(svg_small)
 			  ".scr/ctr.1.scr</title>") != NULL,
 	   "what each is");
 	is_int(count(b.data, "class=\"bad\" x=\"150."), 0, "nothing is bad");
-	buf_free(&b);
 }
 
 /* Paths with characters that XML forbids. */
@@ -374,7 +369,7 @@ TEST(svg_names)
 		"<title>d/\\xe2\\x80\\xae\xf0\x9f\x98\x80\\xed\\xa0\\x80\n",
 	};
 	char path[3000];
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	struct segmap m;
 
 	memset(path, 'x', sizeof(path) - 1);
@@ -391,7 +386,6 @@ TEST(svg_names)
 		ok(strstr(b.data, *t) != NULL, *t);
 	is_int(count(b.data, "...xxx"), 1, "a long one is cut");
 	ok(b.len < 8000, "and takes little room");
-	buf_free(&b);
 }
 
 /* With many files there are fewer rectangles, but they cover all bytes. */
@@ -412,7 +406,7 @@ TEST(svg_many)
 
 	each (t, cases) {
 		size_t n = t->nfiles, boxes = 0, cut = 0;
-		struct buf b = BUF_INIT;
+		auto_buf b = BUF_INIT;
 		struct segmap m;
 
 		must(segmap_init(&m, n, NULL) == 0);
@@ -435,13 +429,12 @@ TEST(svg_many)
 		   fmt("... %zu rectangles", boxes));
 		ok(count(b.data, "missing or wrong</title>") >= cut,
 		   "... damage is kept");
-		buf_free(&b);
 	}
 }
 
 TEST(svg_saved)
 {
-	struct buf svg = BUF_INIT, got = BUF_INIT;
+	auto_buf svg = BUF_INIT, got = BUF_INIT;
 	const char *path = fmt("%s/x.svg", ctr_place);
 
 	must(buf_add_str(&svg, "<svg/>") == 0);
@@ -449,8 +442,6 @@ TEST(svg_saved)
 	read_whole(path, &got);
 	is_str(got.data, "<svg/>", "as it is");
 	is_int(picture_save(ctr_place, &svg, NULL), -1, "not as a directory");
-	buf_free(&svg);
-	buf_free(&got);
 }
 
 /* --- Memory --- */
@@ -466,10 +457,10 @@ everything(void *arg, struct error *err)
 		.o = &options,
 		.all = true,
 	};
-	struct catalogue *c = catalogue_open(ctr_place, err);
+	auto_catalogue *c = catalogue_open(ctr_place, err);
 	struct condition h = { .id = 7 };
 	struct containers *k = NULL;
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	int rc = -1;
 
 	(void)arg;
@@ -482,9 +473,7 @@ everything(void *arg, struct error *err)
 		report_containers_map(k, &plain, &b);
 		rc = report_svg(&h, &b, err);
 	}
-	buf_free(&b);
 	containers_free(k);
-	catalogue_close(c);
 	return rc;
 }
 
@@ -499,7 +488,7 @@ survey_all(void *arg, struct error *err)
 	};
 	struct condition h = { .id = 0 };
 	struct overview *s = arg;
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	int rc = condition_check(s, &s->entries[0], &sums, &h, err);
 
 	if (rc == 0)
@@ -510,7 +499,6 @@ survey_all(void *arg, struct error *err)
 		rc = buf_check(&b, err);
 	}
 	condition_fini(&h);
-	buf_free(&b);
 	return rc;
 }
 

@@ -61,7 +61,7 @@ prints(const char *name, const char *text)
 static bool
 called(const char *name, const char *words)
 {
-	struct buf args = BUF_INIT;
+	auto_buf args = BUF_INIT;
 	bool good = false;
 
 	if (exists(file(fmt("%s.args", name)))) {
@@ -70,7 +70,6 @@ called(const char *name, const char *words)
 		if (!good)
 			printf("# called: %s\n", args.data);
 	}
-	buf_free(&args);
 	return good;
 }
 
@@ -87,8 +86,8 @@ static const char *
 nodes_of(void)
 {
 	struct error err = ERROR_INIT;
-	struct buf text = BUF_INIT;
-	struct hostlist h = HOSTLIST_INIT;
+	auto_buf text = BUF_INIT;
+	auto_hostlist h = HOSTLIST_INIT;
 	const char *got = NULL;
 
 	if (resmgr_nodes(rm, &h, &err) < 0) {
@@ -98,8 +97,6 @@ nodes_of(void)
 		must(hostlist_plain(&h, ",", &text, NULL) == 0);
 		got = fmt("%s", text.data);
 	}
-	buf_free(&text);
-	hostlist_free(&h);
 	return got;
 }
 
@@ -107,8 +104,8 @@ nodes_of(void)
 static const char *
 down_of(const char *among)
 {
-	struct hostlist nodes = HOSTLIST_INIT, down = HOSTLIST_INIT;
-	struct buf text = BUF_INIT;
+	auto_hostlist nodes = HOSTLIST_INIT, down = HOSTLIST_INIT;
+	auto_buf text = BUF_INIT;
 	const char *got = NULL;
 
 	must(hostlist_add(&nodes, among, NULL) == 0);
@@ -116,9 +113,6 @@ down_of(const char *among)
 	must(resmgr_down(rm, &nodes, &down, NULL) == 0);
 	must(hostlist_plain(&down, ",", &text, NULL) == 0);
 	got = fmt("%s", text.len > 0 ? text.data : "");
-	buf_free(&text);
-	hostlist_free(&down);
-	hostlist_free(&nodes);
 	return got;
 }
 
@@ -340,7 +334,7 @@ static bool
 is_gone(const char *number)
 {
 	const char *path = fmt("/proc/%d/stat", atoi(number));
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	bool gone = false;
 
 	for (int i = 0; i < 100 && !gone; i++) {
@@ -349,14 +343,13 @@ is_gone(const char *number)
 		gone = io_read_file(AT_FDCWD, path, 4096, &text, NULL) < 0 ||
 		       strstr(text.data, ") Z ") != NULL;
 	}
-	buf_free(&text);
 	return gone;
 }
 
 /* A controller that does not answer costs one time-out, here a second. */
 TEST(slurm_hangs)
 {
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	struct conf *c = NULL;
 	double from = 0, seconds = 0;
 
@@ -379,7 +372,6 @@ TEST(slurm_hangs)
 	ok(is_gone(text.data), "... what it started is gone");
 	is_str(down_of("node[1-4]"), "", "sinfo closes its output and hangs");
 	ok(notes("sinfo: no answer in time"), "... and it is told");
-	buf_free(&text);
 }
 
 /* --- LSF --- */
@@ -537,7 +529,7 @@ ask_all(void *arg, struct error *err)
 	static const char *names[] = { "h1", "h2" };
 	const struct hostlist nodes = { .names = names, .count = 2 };
 	struct resmgr *r = resmgr_open(NULL, arg, err);
-	struct hostlist h = HOSTLIST_INIT;
+	auto_hostlist h = HOSTLIST_INIT;
 	int64_t end = 0;
 	int rc = -1;
 
@@ -545,7 +537,6 @@ ask_all(void *arg, struct error *err)
 	    resmgr_down(r, &nodes, &h, err) == 0 &&
 	    resmgr_end_time(r, &end, err) == 0)
 		rc = 0;
-	hostlist_free(&h);
 	resmgr_close(r);
 	return rc;
 }

@@ -7,8 +7,6 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "buf.h"
-#include "error.h"
 #include "json.h"
 #include "report/scavenged.h"
 #include "scavenge/salvage.h"
@@ -187,7 +185,7 @@ TEST(shared)
 {
 	const struct job j = { 4, 4, 4, REDSET_XOR, 1 };
 	struct salvage p;
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	uint32_t *nodes = NULL;
 	size_t count = 0, copied = 0;
 	struct salvage_dataset *d = NULL;
@@ -226,7 +224,6 @@ TEST(shared)
 	buf_clear(&text);
 	salvage_ranks(verdict(&p, 3, ""), 0, &text);
 	is_str(text.data, "0,2-3,5-6,8", "... in stretches");
-	buf_free(&text);
 	salvage_free(&p);
 }
 
@@ -237,7 +234,7 @@ TEST(odd)
 	struct salvage p;
 	struct salvage_dataset *d = NULL;
 	struct nodecache_rank f = { .rank = 4 };
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 
 	must(salvage_init(&p, 4, NULL) == 0);
 	must(salvage_plan(&p, NULL) == 0);
@@ -277,7 +274,6 @@ TEST(odd)
 	d = verdict(&p, 2, "");
 	ok(d->state == SALVAGE_LOST && d->why != NULL,
 	   "nobody knows how many ranks: lost, and why");
-	buf_free(&text);
 	salvage_free(&p);
 }
 
@@ -285,7 +281,7 @@ TEST(reports)
 {
 	const struct job j = { 4, 2, 4, REDSET_XOR, 1 };
 	struct salvage p;
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	struct json *json = NULL;
 	struct salvage_dataset *d = NULL;
 
@@ -306,7 +302,6 @@ TEST(reports)
 	json = report_salvage_json(&p, 0);
 	must(json != NULL);
 	json_free(json);
-	buf_free(&text);
 	salvage_free(&p);
 }
 
@@ -314,7 +309,7 @@ TEST(reports)
 static void
 answer(const struct job *j, uint32_t node, struct buf *out)
 {
-	struct nodecache_rank *ranks = calloc(j->per, sizeof(*ranks));
+	auto_free struct nodecache_rank *ranks = calloc(j->per, sizeof(*ranks));
 	struct nodecache_dataset d[3];
 	struct nodecache n = { .ndatasets = 3, .datasets = d };
 
@@ -343,7 +338,6 @@ answer(const struct job *j, uint32_t node, struct buf *out)
 			.ranks = ranks,
 		};
 	must(nodecache_json(&n, out, NULL) == 0);
-	free(ranks);
 }
 
 /* Read the answer as a scavenge does. */
@@ -376,7 +370,7 @@ TEST(many)
 	const uint32_t few = tap_timed() ? 800 : 80;
 	const struct job j = { all ? 10000 : few, 16, 8, REDSET_XOR, 1 };
 	const uint32_t lost = j.nodes * 3 / 100;
-	struct buf *texts = calloc(j.nodes, sizeof(*texts));
+	auto_free struct buf *texts = calloc(j.nodes, sizeof(*texts));
 	struct salvage p;
 	struct rusage use;
 	clock_t from = 0;
@@ -409,5 +403,4 @@ TEST(many)
 	salvage_free(&p);
 	for (uint32_t n = 0; n < j.nodes; n++)
 		buf_free(&texts[n]);
-	free(texts);
 }

@@ -199,7 +199,7 @@ TEST(refused)
 static bool
 same_files(const struct segmap *a, const struct segmap *b)
 {
-	struct map *by = segmap_by_path(a);
+	auto_map *by = segmap_by_path(a);
 	bool same = a->nfiles == b->nfiles && a->bytes == b->bytes;
 
 	for (size_t i = 0; same && i < b->nfiles; i++) {
@@ -210,7 +210,6 @@ same_files(const struct segmap *a, const struct segmap *b)
 		       a->files[at].size == b->files[i].size &&
 		       strcmp(segs_text(a, at), segs_text(b, i)) == 0;
 	}
-	map_free(by);
 	return same;
 }
 
@@ -278,13 +277,12 @@ TEST(by_path)
 {
 	struct source s;
 	struct segmap m;
-	struct map *by = NULL;
+	auto_map *by = NULL;
 
 	read_map(&m, "", "0 b 1\n1 a 2\n2 a 3\n", &s);
 	by = segmap_by_path(&m);
 	is_int(map_get(by, "a"), 1, "the first of several");
 	ok(map_get(by, "c") == MAP_NONE, "none that is not there");
-	map_free(by);
 	segmap_free(&m);
 	source_fini(&s);
 }
@@ -316,7 +314,7 @@ golden(const char *name, uint64_t size, size_t nfiles, size_t ncontainers)
 	const char *dir = fmt("containers/%s/scr.dataset.1", name);
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int meta = openat(fd, ".scr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct kvtree *theirs = NULL, *ours = NULL;
+	auto_kvtree *theirs = NULL, *ours = NULL;
 	struct buf image = BUF_INIT;
 	struct segmap m, cut;
 	struct rank2file r, w;
@@ -343,8 +341,6 @@ golden(const char *name, uint64_t size, size_t nfiles, size_t ncontainers)
 	buf_free(&image);
 	ok(theirs != NULL && tree_same(ours, theirs, true),
 	   "... what we write is what they did, but for the order of keys");
-	kvtree_free(theirs);
-	kvtree_free(ours);
 	rank2file_free(&w);
 	rank2file_free(&r);
 	segmap_free(&cut);
@@ -357,7 +353,7 @@ golden(const char *name, uint64_t size, size_t nfiles, size_t ncontainers)
 static void
 read_damaged(const struct kvtree *t, void *arg)
 {
-	struct arena *arena = arena_new();
+	auto_arena *arena = arena_new();
 	struct rank2file_file f;
 	struct rank2file_rank rank = { .present = true, .files = &f };
 	struct rank2file r = { .nranks = 1, .ranks = &rank };
@@ -379,12 +375,11 @@ read_damaged(const struct kvtree *t, void *arg)
 				strstr(m.containers[i].name, "..") != NULL;
 		segmap_free(&m);
 	}
-	arena_free(arena);
 }
 
 TEST(damaged)
 {
-	struct kvtree *t = tree_of(
+	auto_kvtree *t = tree_of(
 		"CTR>SIZE>10\nCTR>BYTES>12\nCTR>FILE>./>SIZE>10\n"
 		"CTR>FILE>ctr.0.scr>SIZE>10\nCTR>FILE>ctr.0.scr>CRC>0xff\n"
 		"FILE>f>SIZE>12\nFILE>f>CRC>0x1\n"
@@ -398,7 +393,6 @@ TEST(damaged)
 	dropped = tree_drop_each(t, read_damaged, &bad);
 	ok(flipped > 100 && dropped > 20, "many ways to be damaged");
 	is_int(bad, 0, "but no segment that is unsound");
-	kvtree_free(t);
 }
 
 /* One file with a hundred thousand segments, and as many files of one
@@ -408,7 +402,7 @@ TEST(large)
 	enum { N = 100000 };
 	struct rank2file w;
 	struct segmap m, got;
-	size_t *order = mem_calloc(N + 1, sizeof(*order));
+	auto_mem size_t *order = mem_calloc(N + 1, sizeof(*order));
 
 	must(segmap_init(&m, N + 1, NULL) == 0);
 	add_file(&m, 0, "long", N);
@@ -424,7 +418,6 @@ TEST(large)
 	ok(segmap_sort(&got, true, order, NULL) == 0 &&
 		   strcmp(got.files[order[N]].path, "f99999") == 0,
 	   "... are sorted");
-	mem_free(order);
 	segmap_free(&got);
 	segmap_free(&m);
 	rank2file_free(&w);

@@ -152,12 +152,11 @@ TEST(flaw_room)
 
 	read_map(&m, "", "0 a 5 c 0+5\n", &s);
 	for (size_t size = 1; size < 80; size++) {
-		char *to = mem_alloc(size, 1);
+		auto_mem char *to = mem_alloc(size, 1);
 
 		memset(to, 'x', size);
 		good &= segmap_flaw_text(&m, &f, to, size) == to &&
 			memchr(to, '\0', size) != NULL;
-		mem_free(to);
 	}
 	ok(good, "a finding fits into any room");
 	segmap_free(&m);
@@ -200,7 +199,7 @@ TEST(sorting_random)
 
 	for (int round = 0; round < 50; round++) {
 		struct segmap m, mixed;
-		size_t *order = NULL;
+		auto_mem size_t *order = NULL;
 		size_t n = 1 + below(60);
 
 		make_map(&m, 3, n, false);
@@ -231,7 +230,6 @@ TEST(sorting_random)
 		}
 		mixed.segs = NULL;
 		mixed.containers = NULL;
-		mem_free(order);
 		segmap_free(&mixed);
 		segmap_free(&m);
 	}
@@ -242,10 +240,9 @@ static int
 fail_all(void *arg, struct error *err)
 {
 	const struct segmap *m = arg;
-	size_t *order = calloc(m->nfiles, sizeof(*order));
+	auto_free size_t *order = calloc(m->nfiles, sizeof(*order));
 	int rc = segmap_sort(m, true, order, err);
 
-	free(order);
 	return rc < 0 ? -1 : segmap_check(m, ignore, NULL, err);
 }
 

@@ -2,10 +2,7 @@
 #include "team/sets.h"
 
 #include "arena.h"
-#include "error.h"
-#include "mem.h"
-#include "nomem.h"
-#include "tap.h"
+#include "scratch.h"
 
 /* The sets of all ranks as text, "0,2,4 1,3", in the order of their numbers;
  * SINGLE in brackets.  Checks that each rank sees the same. */
@@ -13,7 +10,7 @@ static const char *
 sets_text(const struct sets_job *j, struct sets_mine *last)
 {
 	static char text[4096];
-	struct arena *a = arena_new();
+	auto_arena *a = arena_new();
 	uint32_t sets = 1;
 	size_t len = 0;
 
@@ -50,7 +47,6 @@ sets_text(const struct sets_job *j, struct sets_mine *last)
 		if (!shown)
 			return "a set without members";
 	}
-	arena_free(a);
 	return text;
 }
 
@@ -101,7 +97,7 @@ TEST(examples)
  * the code has. */
 TEST(layouts)
 {
-	struct arena *a = arena_new();
+	auto_arena *a = arena_new();
 	size_t bad = 0, tried = 0;
 	unsigned seed = 1;
 
@@ -132,13 +128,12 @@ TEST(layouts)
 	}
 	is_int(bad, 0, "no two members of a set fail together");
 	ok(tried > 1000, "... in many layouts");
-	arena_free(a);
 }
 
 TEST(limit)
 {
-	struct arena *a = arena_new();
-	uint32_t *group = mem_alloc(700, sizeof(*group));
+	auto_arena *a = arena_new();
+	auto_mem uint32_t *group = mem_alloc(700, sizeof(*group));
 	struct sets_job j = { group, 700, REDSET_RS, 250, 3 };
 	struct sets_mine m;
 	uint32_t most = 0;
@@ -153,20 +148,15 @@ TEST(limit)
 			most = m.members;
 	}
 	ok(most + 3 <= 256, "a set has no more members than the code allows");
-	mem_free(group);
-	arena_free(a);
 }
 
 static int
 find_once(void *arg, struct error *err)
 {
-	struct arena *a = arena_new();
+	auto_arena *a = arena_new();
 	struct sets_mine m;
-	int rc = a == NULL ? error_no_memory(err)
-			   : sets_find(arg, 0, a, &m, err);
 
-	arena_free(a);
-	return rc;
+	return a == NULL ? error_no_memory(err) : sets_find(arg, 0, a, &m, err);
 }
 
 TEST(no_memory)

@@ -2,11 +2,8 @@
 #include "scr/setting.h"
 
 #include "arena.h"
-#include "buf.h"
 #include "conf.h"
-#include "error.h"
-#include "nomem.h"
-#include "tap.h"
+#include "scratch.h"
 
 static struct arena *arena;
 
@@ -78,7 +75,7 @@ static const char *
 after(const char *texts)
 {
 	static char lines[512];
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 	struct settings *s = settings_new(NULL);
 	struct setting is;
 	char copy[512], *rest = copy, *text = NULL;
@@ -92,7 +89,6 @@ after(const char *texts)
 		return "no memory";
 	settings_free(s);
 	snprintf(lines, sizeof(lines), "%s", out.len > 0 ? out.data : "");
-	buf_free(&out);
 	return lines;
 }
 
@@ -119,7 +115,7 @@ test_round_trip(void)
 	static const char *const values[] = { "plain",	"a=b",	 "=x",
 					      "#1",	"a\\b",	 "a\tb\rc",
 					      "a\nB=2", "\"q\"", "a\\ " };
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	char set[64];
 
 	each (v, values) {
@@ -144,15 +140,14 @@ test_round_trip(void)
 		conf_close(c);
 		settings_free(s);
 	}
-	buf_free(&text);
 }
 
 static int
 all_of_it(void *arg, struct error *err)
 {
-	struct arena *a = arena_new();
+	auto_arena *a = arena_new();
 	struct settings *s = settings_new(err);
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	struct setting is;
 	int rc = -1;
 
@@ -167,9 +162,7 @@ all_of_it(void *arg, struct error *err)
 		if (rc < 0)
 			error_no_memory(err);
 	}
-	buf_free(&text);
 	settings_free(s);
-	arena_free(a);
 	return rc;
 }
 

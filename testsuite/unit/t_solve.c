@@ -190,7 +190,7 @@ TEST(no_memory)
 
 TEST(patterns)
 {
-	struct par *par = par_new(2, NULL);
+	auto_par *par = par_new(2, NULL);
 
 	for (unsigned n = 2; n <= 6; n++)
 		every_pattern(par, REDSET_XOR, n, 1);
@@ -206,5 +206,4 @@ TEST(patterns)
 	random_ranges(par, REDSET_PARTNER, 5, 1);
 	random_ranges(par, REDSET_PARTNER, 6, 2);
 	two_small_losses(par);
-	par_free(par);
 }

@@ -79,7 +79,7 @@ is_step(const char *id)
 static bool
 called(const char *words)
 {
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	bool yes = false;
 
 	if (exists(fmt("%s/calls", root))) {
@@ -88,7 +88,6 @@ called(const char *words)
 		if (!yes)
 			printf("# calls:\n# %s\n", b.len > 0 ? b.data : "");
 	}
-	buf_free(&b);
 	return yes;
 }
 
@@ -152,7 +151,7 @@ manager(const char *name)
 
 TEST(here)
 {
-	char *before = mem_strdup(getenv("PATH"));
+	auto_mem char *before = mem_strdup(getenv("PATH"));
 
 	fresh();
 	is_str(resmgr_installed(), "slurm", "a manager by its commands");
@@ -162,7 +161,6 @@ TEST(here)
 	setenv("PATH", fmt("%s/steps", root), 1);
 	is_str(resmgr_installed(), NULL, "... or none");
 	setenv("PATH", before, 1);
-	mem_free(before);
 }
 
 TEST(slurm)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "scratch.h"
 #include "str.h"
-#include "tap.h"
 
 TEST(questions)
 {

@@ -125,7 +125,7 @@ sums(unsigned threads)
 	/* In order, backwards, and scattered.  The steps and the number of
 	 * blocks have no common factor. */
 	static uint64_t steps[] = { 1, 3, 51, 99 };
-	struct par *par = par_new(threads, NULL);
+	auto_par *par = par_new(threads, NULL);
 	bool good = true;
 
 	for (size_t s = 0; s < 4; s++) {
@@ -140,7 +140,6 @@ sums(unsigned threads)
 	}
 	ok(good,
 	   fmt("checksums come out whatever the order, %u threads", threads));
-	par_free(par);
 }
 
 /* Far more parts than the cache has slots, read and written in turn. */
@@ -233,7 +232,8 @@ TEST(errors)
 TEST(large)
 {
 	enum { SIZE = 9 << 20 };
-	unsigned char *data = mem_alloc(SIZE, 1), *got = mem_alloc(SIZE, 1);
+	auto_mem unsigned char *data = mem_alloc(SIZE, 1),
+			       *got = mem_alloc(SIZE, 1);
 	struct stripe_sum sum = { .size = SIZE };
 	struct stripe_part p = {
 		.len = SIZE, .dirfd = rootfd, .path = "large", .create = true
@@ -254,8 +254,6 @@ TEST(large)
 	ok(good && memcmp(data, got, SIZE) == 0 &&
 		   sum.crc == crc_update(0, data, SIZE),
 	   "9 MiB come back, and their sum");
-	mem_free(data);
-	mem_free(got);
 }
 
 /* For every byte, where its part ends or the next one begins. */

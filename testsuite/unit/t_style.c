@@ -62,25 +62,23 @@ TEST(dress)
 	each (c, cases) {
 		const struct style style = { .color = c->color,
 					     .width = c->width };
-		struct buf text = BUF_INIT;
+		auto_buf text = BUF_INIT;
 
 		buf_add_str(&text, c->text);
 		style_dress(&style, &text);
 		is_str(text.data, c->want, c->name);
-		buf_free(&text);
 	}
 }
 
 static int
 dress(void *arg, struct error *err)
 {
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 	int rc = buf_add_str(&text, "   1 whole\n");
 
 	rc = rc < 0 ? rc : style_dress(arg, &text);
 	if (text.failed != (rc < 0))
 		rc = error_set(err, ERROR_USAGE, "not told");
-	buf_free(&text);
 	return rc < 0 && err->kind == ERROR_NONE ? error_no_memory(err) : rc;
 }
 

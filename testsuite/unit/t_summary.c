@@ -26,13 +26,12 @@ TEST(read)
 	struct summary s;
 
 	each (c, cases) {
-		struct kvtree *t = tree_of(c->text);
+		auto_kvtree *t = tree_of(c->text);
 
 		ok(summary_read(t, &s, NULL) == 0 && s.version == c->version &&
 			   s.complete == c->complete &&
 			   s.desc == kvtree_get(t, "DSET"),
 		   label(c->text));
-		kvtree_free(t);
 	}
 	trees_refused(bad, 2, read_one);
 	tree_damaged("DSET>ID>1\nCOMPLETE>1\nVERSION>6\n", 10, 7, read_one);
@@ -62,15 +61,13 @@ TEST(build)
 		  "VERSION>6\nDSET>X>y>z\nDSET>X>w\nDSET>NAME>a\nDSET>ID>1\n" },
 		{ false, 0, "VERSION>6\n" },
 	};
-	struct kvtree *desc = tree_of("ID>1\nNAME>a\nX>y>z\nX>w\n");
+	auto_kvtree *desc = tree_of("ID>1\nNAME>a\nX>y>z\nX>w\n");
 
 	each (c, cases) {
-		struct kvtree *t = summary_build(c->described ? desc : NULL,
-						 c->complete, NULL);
+		auto_kvtree *t = summary_build(c->described ? desc : NULL,
+					       c->complete, NULL);
 
 		ok(tree_says(t, c->text), label(c->text));
-		kvtree_free(t);
 	}
 	ok(fail_each_alloc(build_all, desc) > 0, "no memory to build");
-	kvtree_free(desc);
 }

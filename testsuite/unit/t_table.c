@@ -74,7 +74,7 @@ TEST(choice)
 		{ "id,id", NULL, 1, "ID  ID\n 2   2\n", "a column twice" },
 	};
 	char words[COLUMNS_WORDS];
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 
 	is_str(table_words(columns, words), "id|current|name|size",
 	       "the words");
@@ -89,7 +89,6 @@ TEST(choice)
 		print(&how, c->most, 0, &out);
 		is_str(out.data, c->text, c->what);
 	}
-	buf_free(&out);
 }
 
 TEST(words)
@@ -113,7 +112,7 @@ TEST(words)
 TEST(empty)
 {
 	const struct columns how = { { 0 }, 1, 1, false };
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 	struct table t;
 
 	table_start(&t, ">SIZE|NAME|");
@@ -132,20 +131,18 @@ TEST(empty)
 		table_end(&t, 0, &out);
 		is_str(out.data, drop ? "" : "ID\n", "no rows; nor headings");
 	}
-	buf_free(&out);
 }
 
 static int
 print_once(void *arg, struct error *err)
 {
 	const struct columns how = { { 1, 2 }, 2, 4, true };
-	struct buf out = BUF_INIT;
+	auto_buf out = BUF_INIT;
 	int rc = 0;
 
 	(void)arg;
 	print(&how, 0, 2, &out);
 	rc = buf_check(&out, err);
-	buf_free(&out);
 	return rc;
 }
 

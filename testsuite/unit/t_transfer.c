@@ -219,7 +219,7 @@ static void
 copies(unsigned threads, bool losses)
 {
 	static const uint64_t memory[] = { 0, 1, 20000, 1 << 20 };
-	struct par *par = par_new(threads, NULL);
+	auto_par *par = par_new(threads, NULL);
 	bool good = true, bytes = true, sums = true;
 
 	for (int round = 0; round < (losses ? 4 : 12); round++) {
@@ -269,7 +269,6 @@ copies(unsigned threads, bool losses)
 	ok(good && bytes, fmt("each byte that is %s is copied by %u threads",
 			      losses ? "left" : "there", threads));
 	ok(sums, "... both sides summed up");
-	par_free(par);
 }
 
 /* Only the beginning of a string is copied; the rest is unchanged. */
@@ -335,7 +334,7 @@ stop_later(void)
 static void
 stopping(unsigned threads)
 {
-	struct par *par = par_new(threads, NULL);
+	auto_par *par = par_new(threads, NULL);
 	const struct work work = { .par = par,
 				   .memory = 1,
 				   .stop = stop_later };
@@ -348,7 +347,6 @@ stopping(unsigned threads)
 			NULL, fmt("stopped by %u threads", threads));
 		ok(calls_left > -50, fmt("... after %d calls", left));
 	}
-	par_free(par);
 }
 
 static void

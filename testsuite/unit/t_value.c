@@ -3,7 +3,6 @@
 
 #include "metatest.h"
 #include "num.h"
-#include "scratch.h"
 
 /* Numbers as keys and in names have exactly one spelling. */
 TEST(number)
@@ -30,8 +29,8 @@ TEST(number)
 
 TEST(values)
 {
-	struct kvtree *t = tree_of("a>1\nb>0x10\nc>1\nc>2\nd\ne>x y\nf>0\n"
-				   "g>4294967296\nk\x01\x1b>x\n");
+	auto_kvtree *t = tree_of("a>1\nb>0x10\nc>1\nc>2\nd\ne>x y\nf>0\n"
+				 "g>4294967296\nk\x01\x1b>x\n");
 	const struct kvtree *a = kvtree_get(t, "a"), *b = kvtree_get(t, "b");
 	const char *s = NULL;
 	uint64_t n = 0;
@@ -57,5 +56,4 @@ TEST(values)
 	ok(value_u64(kvtree_get(t, "k\x01\x1b"), 5, &n, &why) < 0 &&
 		   strchr(why.text, '\x1b') == NULL,
 	   "a key that drives terminals is made harmless");
-	kvtree_free(t);
 }

@@ -6,9 +6,7 @@
 #include "catalogue/word.h"
 
 #include "cattest.h"
-#include "kvtree/kvtree.h"
 #include "meta/summary.h"
-#include "str.h"
 
 /* --- Words alone --- */
 
@@ -74,28 +72,25 @@ static void
 make_names(void)
 {
 	static const int ids[] = { 1, 2, 3, 4, 7, 8, 9 };
-	struct index *ix = index_new(NULL);
+	auto_index *ix = index_new(NULL);
 
 	scratch_dir(place, sizeof(place));
 	must(mkdir(fmt("%s/.scr", place), 0777) == 0);
 	for (int i = 0; i < 7; i++) {
-		struct kvtree *d = tree_of(datasets[i]);
-		struct kvtree *s = summary_build(d, 1, NULL);
+		auto_kvtree *d = tree_of(datasets[i]);
+		auto_kvtree *s = summary_build(d, 1, NULL);
 		const char *dir = fmt("%s/.scr/scr.dataset.%d", place, ids[i]);
 
 		must(i >= 4 || index_add(ix, d, 1, NULL, NULL) == 0);
 		must(mkdir(dir, 0777) == 0);
 		must(kvtree_write_file(s, AT_FDCWD, fmt("%s/summary.scr", dir),
 				       NULL) == 0);
-		kvtree_free(s);
-		kvtree_free(d);
 	}
 	must(kvtree_write_file(index_tree(ix), AT_FDCWD,
 			       fmt("%s/.scr/index.scr", place), NULL) == 0);
 	put_tree(fmt("%s/.scr/flush.scr", place),
 		 "DATASET>12>NAME>flushed\nDATASET>12>DSETDESC>ID>12\n"
 		 "DATASET>12>LOCATION>CACHE\n");
-	index_free(ix);
 }
 
 /* What catalogue_resolve() makes of a word: an id, or minus the error. */
@@ -137,8 +132,8 @@ TEST(resolve)
 		{ "name:7", -ERROR_ABSENT },
 		{ "id:5", -ERROR_ABSENT },
 	};
-	struct catalogue *c = NULL;
-	struct index *ix = NULL;
+	auto_catalogue *c = NULL;
+	auto_index *ix = NULL;
 
 	make_names();
 	c = open_prefix();
@@ -150,8 +145,6 @@ TEST(resolve)
 	       "in the index as it is");
 	is_int(catalogue_resolve_now(c, "name:3", true, NULL), 2,
 	       "the same name in the summary of the same dataset");
-	index_free(ix);
-	catalogue_close(c);
 }
 
 TEST(words)
@@ -159,9 +152,9 @@ TEST(words)
 	static const char *const names[] = { "name:2", "name:3", "3x",
 					     "name:name:y" };
 	char word[WORD_ID_SIZE];
-	struct buf scratch = BUF_INIT;
-	struct catalogue *c = open_prefix();
-	struct index *ix = catalogue_read(c, NULL);
+	auto_buf scratch = BUF_INIT;
+	auto_catalogue *c = open_prefix();
+	auto_index *ix = catalogue_read(c, NULL);
 	struct index_entry e;
 
 	is_str(catalogue_word(c, ix, 1, word), "1", "no other is named 1");
@@ -174,7 +167,4 @@ TEST(words)
 		is_str(catalogue_name_word(c, ix, &e, &scratch), names[i],
 		       "a name, with a mark if it is like a number or a mark");
 	}
-	buf_free(&scratch);
-	index_free(ix);
-	catalogue_close(c);
 }
