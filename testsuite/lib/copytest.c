@@ -67,8 +67,8 @@ cache_red(const struct cache *c, bool map, int rank)
 		.members = CACHE_RANKS,
 	};
 	char name[256], body[100] = "";
-	struct buf image = BUF_INIT;
-	struct kvtree *t = NULL;
+	auto_buf image = BUF_INIT;
+	auto_kvtree *t = NULL;
 
 	file.attr.has_size = file.attr.has_owner = file.attr.has_times = true;
 	for (uint32_t i = 0; i < CACHE_RANKS; i++)
@@ -88,8 +88,6 @@ cache_red(const struct cache *c, bool map, int rank)
 	n.descriptor = true;
 	redset_name_format(name, sizeof(name), &n, NULL);
 	write_text(fmt("%s/.scr/%s", c->dataset, name), "descriptor");
-	kvtree_free(t);
-	buf_free(&image);
 }
 
 void
@@ -212,7 +210,7 @@ source(int rank, int k)
 bool
 file_right(int rank, int k)
 {
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	struct stat st;
 	bool same = stat(target(rank, k), &st) == 0 &&
 		    (st.st_mode & 07777) == 0640 &&
@@ -223,7 +221,6 @@ file_right(int rank, int k)
 		read_whole(target(rank, k), &b);
 	for (size_t i = 0; same && i < b.len; i++)
 		same = b.data[i] == cache_byte(rank, k, i);
-	buf_free(&b);
 	return same;
 }
 
@@ -240,12 +237,9 @@ all_right(void)
 bool
 same_files(const char *a, const char *b)
 {
-	struct buf x = BUF_INIT;
-	bool same = io_read_file(AT_FDCWD, a, 1 << 30, &x, NULL) == 0 &&
-		    file_holds(b, x.data, x.len);
-
-	buf_free(&x);
-	return same;
+	auto_buf x = BUF_INIT;
+	return io_read_file(AT_FDCWD, a, 1 << 30, &x, NULL) == 0 &&
+	       file_holds(b, x.data, x.len);
 }
 
 bool

@@ -337,7 +337,7 @@ has_message(void)
 void
 show_run(const struct scene *s, const struct fault *f, int status)
 {
-	struct buf text = BUF_INIT;
+	auto_buf text = BUF_INIT;
 
 	if (s->told > TELL_MAX)
 		return;
@@ -350,7 +350,6 @@ show_run(const struct scene *s, const struct fault *f, int status)
 	if (io_read_file(AT_FDCWD, messages, 1 << 20, &text, NULL) == 0 &&
 	    text.len > 0)
 		printf("# %.*s\n", (int)strcspn(text.data, "\n"), text.data);
-	buf_free(&text);
 }
 
 struct tree

@@ -154,7 +154,7 @@ ftitest_vars(const struct ftitest_golden *g)
 static void
 sum_var(const struct fti_content *c, const struct fti_content_var *v, char *to)
 {
-	struct hash *h = hash_new(HASH_SHA256, NULL);
+	auto_hash *h = hash_new(HASH_SHA256, NULL);
 	char step[1021];
 
 	must(h != NULL);
@@ -168,7 +168,6 @@ sum_var(const struct fti_content *c, const struct fti_content_var *v, char *to)
 		off += n;
 	}
 	must(hash_text(h, to, NULL) == 0);
-	hash_free(h);
 }
 
 bool

@@ -51,12 +51,11 @@ map_text(const struct segmap *m)
 bool
 same_map(const struct segmap *a, const struct segmap *b)
 {
-	char *text = mem_strdup(map_text(a));
+	auto_mem char *text = mem_strdup(map_text(a));
 	bool same = strcmp(text, map_text(b)) == 0;
 
 	if (!same)
 		printf("# %s# is not\n# %s", text, map_text(b));
-	mem_free(text);
 	return same;
 }
 

@@ -56,19 +56,16 @@ tree_clear(struct kvtree *t)
 bool
 tree_is(const struct kvtree *t, const void *data, size_t len)
 {
-	struct buf b = BUF_INIT;
-	bool same = t != NULL && kvtree_encode(t, &b, NULL) == 0 &&
-		    b.len == len && memcmp(b.data, data, len) == 0;
-
-	buf_free(&b);
-	return same;
+	auto_buf b = BUF_INIT;
+	return t != NULL && kvtree_encode(t, &b, NULL) == 0 && b.len == len &&
+	       memcmp(b.data, data, len) == 0;
 }
 
 bool
 tree_same(const struct kvtree *a, const struct kvtree *b, bool sorted)
 {
-	struct kvtree *x = kvtree_new(NULL), *y = kvtree_new(NULL);
-	struct buf raw = BUF_INIT;
+	auto_kvtree *x = kvtree_new(NULL), *y = kvtree_new(NULL);
+	auto_buf raw = BUF_INIT;
 	bool same = false;
 
 	if (kvtree_merge(x, a, NULL) == 0 && kvtree_merge(y, b, NULL) == 0 &&
@@ -76,20 +73,14 @@ tree_same(const struct kvtree *a, const struct kvtree *b, bool sorted)
 	     (kvtree_sort(x, NULL) == 0 && kvtree_sort(y, NULL) == 0)) &&
 	    kvtree_encode(x, &raw, NULL) == 0)
 		same = tree_is(y, raw.data, raw.len);
-	buf_free(&raw);
-	kvtree_free(x);
-	kvtree_free(y);
 	return same;
 }
 
 bool
 tree_says(const struct kvtree *t, const char *text)
 {
-	struct kvtree *want = tree_of(text);
-	bool same = t != NULL && tree_same(t, want, false);
-
-	kvtree_free(want);
-	return same;
+	auto_kvtree *want = tree_of(text);
+	return t != NULL && tree_same(t, want, false);
 }
 
 char *
@@ -107,7 +98,7 @@ size_t
 tree_flip_each(const struct kvtree *t,
 	       void (*fn)(const struct kvtree *t, void *arg), void *arg)
 {
-	struct buf b = BUF_INIT;
+	auto_buf b = BUF_INIT;
 	size_t i = 0, readable = 0;
 
 	must(kvtree_encode(t, &b, NULL) == 0);
@@ -127,7 +118,6 @@ tree_flip_each(const struct kvtree *t,
 		kvtree_free(flipped);
 		b.data[i] = (char)((unsigned char)b.data[i] ^ bit);
 	}
-	buf_free(&b);
 	return readable;
 }
 
@@ -175,13 +165,12 @@ void
 trees_refused(const char *const *bad, size_t count, TREE_READER(read))
 {
 	for (size_t i = 0; i < count; i++) {
-		struct kvtree *t = tree_of(bad[i]);
+		auto_kvtree *t = tree_of(bad[i]);
 		struct error err = ERROR_INIT;
 
 		ok(read(t, &err) < 0 && err.kind == ERROR_CORRUPT,
 		   label(bad[i]));
 		printf("# %s\n", err.text);
-		kvtree_free(t);
 	}
 }
 
@@ -212,7 +201,7 @@ void
 tree_damaged(const char *text, size_t flipped, size_t dropped,
 	     TREE_READER(read))
 {
-	struct kvtree *t = tree_of(text);
+	auto_kvtree *t = tree_of(text);
 	struct reading r = { read, t, 0 };
 
 	ok(tree_flip_each(t, read_damaged, &r) > flipped, "flipped bytes");
@@ -220,7 +209,6 @@ tree_damaged(const char *text, size_t flipped, size_t dropped,
 	       "missing keys");
 	is_int((int64_t)r.odd, 0, "... are read or corrupt");
 	ok(fail_each_alloc(read_whole_tree, &r) >= 0, "no memory to read");
-	kvtree_free(t);
 }
 
 bool

@@ -149,7 +149,7 @@ scene_make_rank(struct scene *s, unsigned rank)
 	const char *was = s->was ? s->was : scene_prefix(s);
 	struct redset_member *data = &s->lists[0][rank];
 	struct redset_member *map = &s->lists[1][rank];
-	struct kvtree *t = kvtree_new(NULL);
+	auto_kvtree *t = kvtree_new(NULL);
 	unsigned char *bytes = NULL;
 
 	must(t != NULL);
@@ -187,7 +187,6 @@ scene_make_rank(struct scene *s, unsigned rank)
 	map->files[0].attr = scene_attr(rank, s->files, map->bytes);
 	map->files[0].attr.mode = S_IFREG | 0644;
 	scene_put(scene_map(s, rank), s->maps[rank].data, &map->files[0].attr);
-	kvtree_free(t);
 }
 
 /* A redundancy set that is being written. */
@@ -399,14 +398,13 @@ scene_plan(const struct scene *s, unsigned flags, struct error *err)
 int
 scene_status(const struct scene *s, unsigned flags, struct error *err)
 {
-	struct plan *p = scene_plan(s, flags, err);
+	auto_plan *p = scene_plan(s, flags, err);
 	int status = p != NULL ? plan_status(p) : STATUS_FAILED;
 
 	if (p != NULL) {
 		error_clear(err);
 		plan_error(p, err);
 	}
-	plan_free(p);
 	return status;
 }
 

@@ -174,13 +174,9 @@ read_whole(const char *path, struct buf *out)
 bool
 file_holds(const char *path, const void *data, size_t len)
 {
-	struct buf b = BUF_INIT;
-	bool same =
-		io_read_file(AT_FDCWD, path, (size_t)1 << 30, &b, NULL) == 0 &&
-		b.len == len && (len == 0 || memcmp(b.data, data, len) == 0);
-
-	buf_free(&b);
-	return same;
+	auto_buf b = BUF_INIT;
+	return io_read_file(AT_FDCWD, path, (size_t)1 << 30, &b, NULL) == 0 &&
+	       b.len == len && (len == 0 || memcmp(b.data, data, len) == 0);
 }
 
 void
@@ -206,8 +202,8 @@ flip(const char *path, long off)
 void
 edit_tree(const char *path, void (*fn)(struct kvtree *t, void *arg), void *arg)
 {
-	struct buf old = BUF_INIT, new = BUF_INIT;
-	struct kvtree *t = NULL;
+	auto_buf old = BUF_INIT, new = BUF_INIT;
+	auto_kvtree *t = NULL;
 	size_t used = 0;
 
 	read_whole(path, &old);
@@ -217,9 +213,6 @@ edit_tree(const char *path, void (*fn)(struct kvtree *t, void *arg), void *arg)
 	must(kvtree_encode(t, &new, NULL) == 0);
 	must(buf_add(&new, old.data + used, old.len - used) == 0);
 	write_file(path, new.data, new.len);
-	kvtree_free(t);
-	buf_free(&new);
-	buf_free(&old);
 }
 
 static int

@@ -164,12 +164,11 @@ scene_do(struct scene *s, const char *commands)
 bool
 scene_has(const struct scene *s, const char *files, bool yes)
 {
-	char *all = mem_strdup(files);
+	auto_mem char *all = mem_strdup(files);
 	bool good = true;
 
 	for (char *f = strtok(all, " "); f != NULL; f = strtok(NULL, " "))
 		good &= exists(scene_file(s, f, (unsigned)atoi(f + 1))) == yes;
-	mem_free(all);
 	return good;
 }
 
@@ -259,8 +258,8 @@ scene_told(const struct scene *s, unsigned flags)
 	};
 	static char text[8192];
 	struct error err = ERROR_INIT;
-	struct buf b = BUF_INIT;
-	struct plan *p = scene_plan(s, flags, &err);
+	auto_buf b = BUF_INIT;
+	auto_plan *p = scene_plan(s, flags, &err);
 
 	if (p != NULL) {
 		int status = plan_status(p);
@@ -274,8 +273,6 @@ scene_told(const struct scene *s, unsigned flags)
 	}
 	must(buf_check(&b, NULL) == 0);
 	snprintf(text, sizeof(text), "%s", b.data);
-	buf_free(&b);
-	plan_free(p);
 	return text;
 }
 
