@@ -55,3 +55,28 @@ fails_well(int (*fn)(void *arg, struct error *err), void (*redo)(void *arg),
 {
 	return exhaust(fn, redo, arg, false) > 1;
 }
+
+bool
+nomem_next(struct nomem *m, long least, const char *what, const char *file,
+	   int line)
+{
+	const long left = m->n < 0 ? 0 : mem_fail_after(-1);
+	const bool bad = m->rc < 0 && m->err.kind != ERROR_NOMEM;
+
+	if (bad)
+		printf("# allocation %ld: %s\n", m->n, m->err.text);
+	if (bad || m->n >= 100000 || (m->n >= 0 && m->rc == 0 && left > 0)) {
+		tap_ok(!bad && m->n >= least, file, line, what);
+		return false;
+	}
+	m->n = m->n < 0 ? 0 : after(m->n);
+	return true;
+}
+
+bool
+nomem_begin(struct nomem *m)
+{
+	error_clear(&m->err);
+	mem_fail_after(m->n);
+	return true;
+}

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-struct error;
+#include "error.h"
 
 /*
  * Call fn(arg) with its 1st, 2nd ... allocation and all later ones failing,
@@ -23,5 +23,32 @@ long fail_each_alloc(int (*fn)(void *arg, struct error *err), void *arg);
  * restore its state. */
 bool fails_well(int (*fn)(void *arg, struct error *err),
 		void (*redo)(void *arg), void *arg);
+
+/*
+ * The same for a block, which sets m.rc and fills m.err.  Checks that the block
+ * needs at least `least` allocations, and what fails_well() does:
+ *
+ *	without_memory (m, 2, "reading without memory")
+ *		m.rc = thing_read(&thing, &m.err);
+ *
+ * without_memory_after() evaluates `redo` before each try.
+ */
+#define without_memory(m, least, what) \
+	without_memory_after (m, (void)0, least, what)
+#define without_memory_after(m, redo, least, what) \
+	for (struct nomem m = { .n = -1 }; \
+	     nomem_next(&m, (least), (what), __FILE__, __LINE__) && \
+	     (redo, nomem_begin(&m));)
+
+struct nomem {
+	int rc;
+	struct error err;
+	long n; /* the allocation that fails; -1: before the first try */
+};
+
+bool nomem_next(struct nomem *m, long least, const char *what, const char *file,
+		int line);
+
+bool nomem_begin(struct nomem *m);
 
 #endif /* NOMEM_H */

@@ -241,22 +241,10 @@ TEST(other)
 }
 
 static void
-put_right(void *arg)
+put_right(void)
 {
-	(void)arg;
 	remove_tree(at("ckpt"));
 	remove_tree(at(".scr"));
-}
-
-static int
-run_all(void *arg, struct error *e)
-{
-	int rc = 0;
-
-	with.ranks = arg;
-	rc = run_copy();
-	*e = failure;
-	return rc;
 }
 
 /* --- Lists of ranks --- */
@@ -309,7 +297,11 @@ TEST(no_memory)
 	struct copy_ranks ranks = { 1, &first };
 
 	cache_make(&cache);
-	ok(fails_well(run_all, put_right, &ranks), "no memory");
+	without_memory_after (m, put_right(), 2, "no memory") {
+		with.ranks = &ranks;
+		m.rc = run_copy();
+		m.err = failure;
+	}
 }
 
 int

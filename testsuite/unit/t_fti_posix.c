@@ -269,35 +269,31 @@ TEST(any)
 	ok(all, "each changed bit of the metadata");
 }
 
-static int
-use_all(void *arg, struct error *err)
-{
-	struct fti_posix *p = fti_posix_parse("x", full, strlen(full), err);
-	struct fti_checked c = { .posix = NULL };
-	struct fti_content content = { .source = NULL };
-	auto_buf out = BUF_INIT;
-	struct fti_source s;
-	int rc = p == NULL ? -1 : 0;
-
-	(void)arg;
-	fti_source_memory(&s, data, 10, "data");
-	if (rc == 0) {
-		c.posix = &p->files[0];
-		c.source = &s;
-		rc = fti_check(&c, 1, true, NULL, err);
-	}
-	if (rc == 0)
-		rc = fti_content_posix(&content, &p->files[0], &s, err);
-	if (rc == 0)
-		rc = fti_posix_print(p, &out, err);
-	ok(rc < 0 || str_eq(out.data, full), "all or nothing");
-	fti_content_fini(&content);
-	fti_checked_fini(&c);
-	fti_posix_free(p);
-	return rc;
-}
-
 TEST(no_memory)
 {
-	ok(fails_well(use_all, NULL, NULL), "each allocation fails");
+	without_memory (m, 2, "each allocation fails") {
+		struct fti_posix *p =
+			fti_posix_parse("x", full, strlen(full), &m.err);
+		struct fti_checked c = { .posix = NULL };
+		struct fti_content content = { .source = NULL };
+		auto_buf out = BUF_INIT;
+		struct fti_source s;
+
+		m.rc = p == NULL ? -1 : 0;
+		fti_source_memory(&s, data, 10, "data");
+		if (m.rc == 0) {
+			c.posix = &p->files[0];
+			c.source = &s;
+			m.rc = fti_check(&c, 1, true, NULL, &m.err);
+		}
+		if (m.rc == 0)
+			m.rc = fti_content_posix(&content, &p->files[0], &s,
+						 &m.err);
+		if (m.rc == 0)
+			m.rc = fti_posix_print(p, &out, &m.err);
+		ok(m.rc < 0 || str_eq(out.data, full), "all or nothing");
+		fti_content_fini(&content);
+		fti_checked_fini(&c);
+		fti_posix_free(p);
+	}
 }

@@ -318,32 +318,29 @@ TEST(copies)
 
 /* --- No memory --- */
 
-static int
-use_all(void *arg, struct error *err)
-{
-	struct fti_metas *m = fti_metas_new(err);
-	const struct fti_rankfile_options o = options(m);
-	struct fti_rankfile r = { .own.fd = -1 };
-	int rc = m == NULL ? -1 : 0;
-
-	if (rc == 0)
-		rc = fti_rankfile_open(&r, arg, &o, err);
-	if (rc == 0)
-		rc = fti_rankfiles_check(&r, 1, true, NULL, err);
-	fti_rankfile_close(&r);
-	fti_metas_free(m);
-	return rc;
-}
-
 TEST(no_memory)
 {
 	scratch_dir(root, sizeof(root));
 	write_text(fmt("%s/L/E/l4_archive/Ckpt3-Rank0.fti", root), DATA);
 	write_text(fmt("%s/Meta/E/l4_archive/Ckpt_3/sector0-group0.fti", root),
 		   META);
-	ok(fails_well(use_all, NULL,
-		      fmt("%s/L/E/l4_archive/Ckpt3-Rank0.fti", root)),
-	   "each allocation fails");
+	without_memory (n, 2, "each allocation fails") {
+		struct fti_metas *m = fti_metas_new(&n.err);
+		const struct fti_rankfile_options o = options(m);
+		struct fti_rankfile r = { .own.fd = -1 };
+
+		n.rc = m == NULL ? -1 : 0;
+		if (n.rc == 0)
+			n.rc = fti_rankfile_open(
+				&r,
+				(fmt("%s/L/E/l4_archive/Ckpt3-Rank0.fti",
+				     root)),
+				&o, &n.err);
+		if (n.rc == 0)
+			n.rc = fti_rankfiles_check(&r, 1, true, NULL, &n.err);
+		fti_rankfile_close(&r);
+		fti_metas_free(m);
+	}
 	remove_tree(root);
 	test_golden();
 }

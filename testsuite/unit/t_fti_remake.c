@@ -264,21 +264,11 @@ test_stop(void)
 	ok(rc == 0 && are_good(3, SIZE_MAX), "without a stop, all are");
 }
 
-static int
-run_nomem(void *arg, struct error *err)
-{
-	return run(arg, 2, NULL, err);
-}
-
-static void
-redo(void *arg)
-{
-	*(struct test *)arg = new_test(2);
-}
-
 int
 main(void)
 {
+	struct test t;
+
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (unsigned char)(i * 7);
 	test_many();
@@ -287,7 +277,8 @@ main(void)
 	test_damaged(3);
 	test_damaged(149);
 	test_stop();
-	ok(fails_well(run_nomem, redo, &(struct test){ 0 }), "without memory");
+	without_memory_after (m, t = new_test(2), 2, "without memory")
+		m.rc = run(&t, 2, NULL, &m.err);
 	buf_free(&text);
 	remove_tree(puttest_root);
 	return tap_done();

@@ -306,38 +306,12 @@ TEST(changed)
 	}
 }
 
-static int
-convert_nomem(void *arg, struct error *err)
-{
-	(void)arg;
-	return convert(NULL, err);
-}
-
-static void
-redo(void *arg)
-{
-	(void)arg;
-	start();
-}
-
-static int
-pack_nomem(void *arg, struct error *err)
-{
-	(void)arg;
-	return pack("packed", FTI_F, 0, err);
-}
-
-static void
-redo_pack(void *arg)
-{
-	(void)arg;
-	puttest_root_new();
-}
-
 TEST(no_memory)
 {
-	ok(fails_well(convert_nomem, redo, NULL), "convert without memory");
-	ok(fails_well(pack_nomem, redo_pack, NULL), "pack without memory");
+	without_memory_after (m, start(), 2, "convert without memory")
+		m.rc = convert(NULL, &m.err);
+	without_memory_after (n, puttest_root_new(), 2, "pack without memory")
+		n.rc = pack("packed", FTI_F, 0, &n.err);
 	close_it();
 }
 

@@ -180,20 +180,15 @@ TEST(deep)
 
 static char *made;
 
-static int
-make_it(void *arg, struct error *err)
-{
-	struct json *doc = make_document();
-
-	(void)arg;
-	json_set_str(doc, "odd\xff", "\xff");
-	made = print(doc, err);
-	return made != NULL ? 0 : -1;
-}
-
 TEST(no_memory)
 {
-	ok(fail_each_alloc(make_it, NULL) > 10, "too little memory is told");
+	without_memory (m, 11, "too little memory is told") {
+		struct json *doc = make_document();
+
+		json_set_str(doc, "odd\xff", "\xff");
+		made = print(doc, &m.err);
+		m.rc = made != NULL ? 0 : -1;
+	}
 	ok(strstr(made, "\"odd" BAD "_hex_6f6464ff_hex\": \"ff\"") != NULL,
 	   "and then nothing is missing");
 	free(made);

@@ -215,20 +215,15 @@ test_terminal(const char *term, bool quiet, bool drawn)
 	close(master);
 }
 
-static int
-start(void *arg, struct error *err)
-{
-	struct progress *p = progress_start("copy", true);
-
-	(void)arg;
-	progress_end(p);
-	return p != NULL ? 0 : error_no_memory(err);
-}
-
 static void
 test_no_memory(void)
 {
-	ok(fail_each_alloc(start, NULL) > 0, "NULL without memory");
+	without_memory (m, 1, "NULL without memory") {
+		struct progress *p = progress_start("copy", true);
+
+		progress_end(p);
+		m.rc = p != NULL ? 0 : error_no_memory(&m.err);
+	}
 	progress_add(NULL, 1);
 	progress_subject(NULL, "nothing");
 	progress_phase(NULL, "nothing", 1);

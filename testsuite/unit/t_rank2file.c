@@ -321,12 +321,6 @@ TEST(damage)
 }
 
 static int
-store_all(void *arg, struct error *err)
-{
-	return rank2file_store(dirfd_, "m", arg, err);
-}
-
-static int
 load_all(void *arg, struct error *err)
 {
 	struct rank2file r;
@@ -346,7 +340,9 @@ TEST(no_memory)
 	make_job(&job, 200);
 	for (i = 0; i < job.nranks; i++)
 		job.ranks[i].present = true;
-	ok(fail_each_alloc(store_all, &job) > 5, "no memory to store");
+	without_memory (m, 6, "no memory to store") {
+		m.rc = rank2file_store(dirfd_, "m", &job, &m.err);
+	}
 	ok(fail_each_alloc(load_all, NULL) > 5, "no memory to load");
 	rank2file_free(&job);
 	drop("m");

@@ -142,30 +142,6 @@ test_round_trip(void)
 	}
 }
 
-static int
-all_of_it(void *arg, struct error *err)
-{
-	auto_arena *a = arena_new();
-	struct settings *s = settings_new(err);
-	auto_buf text = BUF_INIT;
-	struct setting is;
-	int rc = -1;
-
-	(void)arg;
-	if (a == NULL)
-		error_no_memory(err);
-	else if (s != NULL &&
-		 setting_parse("CKPT=0 TYPE=XOR SET_SIZE=4", a, &is, err) ==
-			 0 &&
-		 settings_change(s, &is, err) == 0) {
-		rc = settings_text(s, &text);
-		if (rc < 0)
-			error_no_memory(err);
-	}
-	settings_free(s);
-	return rc;
-}
-
 int
 main(void)
 {
@@ -173,7 +149,25 @@ main(void)
 	test_parse();
 	test_changes();
 	test_round_trip();
-	ok(fail_each_alloc(all_of_it, NULL) > 2, "without memory");
+	without_memory (m, 3, "without memory") {
+		auto_arena *a = arena_new();
+		struct settings *s = settings_new(&m.err);
+		auto_buf text = BUF_INIT;
+		struct setting is;
+
+		m.rc = -1;
+		if (a == NULL)
+			error_no_memory(&m.err);
+		else if (s != NULL &&
+			 setting_parse("CKPT=0 TYPE=XOR SET_SIZE=4", a, &is,
+				       &m.err) == 0 &&
+			 settings_change(s, &is, &m.err) == 0) {
+			m.rc = settings_text(s, &text);
+			if (m.rc < 0)
+				error_no_memory(&m.err);
+		}
+		settings_free(s);
+	}
 	arena_free(arena);
 	return tap_done();
 }

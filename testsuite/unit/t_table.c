@@ -133,20 +133,14 @@ TEST(empty)
 	}
 }
 
-static int
-print_once(void *arg, struct error *err)
-{
-	const struct columns how = { { 1, 2 }, 2, 4, true };
-	auto_buf out = BUF_INIT;
-	int rc = 0;
-
-	(void)arg;
-	print(&how, 0, 2, &out);
-	rc = buf_check(&out, err);
-	return rc;
-}
-
 TEST(no_memory)
 {
-	ok(fails_well(print_once, NULL, NULL), "each allocation may fail");
+	without_memory (m, 2, "each allocation may fail") {
+		const struct columns how = { { 1, 2 }, 2, 4, true };
+		auto_buf out = BUF_INIT;
+
+		m.rc = 0;
+		print(&how, 0, 2, &out);
+		m.rc = buf_check(&out, &m.err);
+	}
 }
