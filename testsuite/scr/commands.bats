@@ -33,8 +33,8 @@ verified() {
 	local errors=$BATS_TEST_TMPDIR/errors
 	local -A seen
 
-	for scheme in $SCHEMES; do
-		export SCR_COPY_TYPE=$scheme SCR_FLUSH=2
+	for SCR_COPY_TYPE in $SCHEMES; do
+		export SCR_FLUSH=2
 		fresh
 		n=0
 		seen=()
@@ -63,8 +63,8 @@ verified() {
 }
 
 @test "scr_postrun saves the caches, a node lost; a new job fetches (66)" {
-	for scheme in PARTNER XOR RS; do
-		export SCR_COPY_TYPE=$scheme SCR_JOB_ID=j1
+	for SCR_COPY_TYPE in PARTNER XOR RS; do
+		export SCR_JOB_ID=j1
 		fresh
 		lose 1
 		ends 0 scr_postrun -p "$PREFIX" -w 'node[0-3]' -r ssh
@@ -111,13 +111,12 @@ verified() {
 	restarts "0 1 2 3" ckpt.2
 	ends 0 scr_index --prefix "$PREFIX" --add ckpt.3
 	ends 0 scr_index --prefix "$PREFIX" --current ckpt.3
-	lose 0 1 2 3
-	restarts "0 1 2 3" ckpt.3
+	after "0 1 2 3" ckpt.3
 }
 
 @test "scr_rebuild on the prefix: what scr_copy saved, a rank's files lost" {
-	for scheme in PARTNER XOR RS; do
-		export SCR_COPY_TYPE=$scheme SCR_JOB_ID=j1
+	for SCR_COPY_TYPE in PARTNER XOR RS; do
+		export SCR_JOB_ID=j1
 		fresh
 		ends 0 scr_postrun -p "$PREFIX" -w 'node[0-3]' -r ssh
 		rm ckpt.3/d2/rank_2.*
@@ -143,8 +142,7 @@ verified() {
 	ends 0 scr_container unpack --prefix "$PREFIX" ckpt.3
 	verified ckpt.3
 	try scr_index --prefix "$PREFIX" --current ckpt.3
-	lose 0 1 2 3
-	restarts "0 1 2 3" ckpt.3
+	after "0 1 2 3" ckpt.3
 }
 
 @test "scr_container: exported, imported elsewhere; a job restarts there" {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2030,SC2031,SC2154 # bats and job set them
+# shellcheck disable=SC2034,SC2030,SC2031,SC2154 # bats and job set them
 # Restart from the caches after failures: no loss, moved ranks, lost nodes,
 # damage (libscr.md 21, scenarios 2 to 11, 17 to 22, 28).
 
@@ -24,8 +24,7 @@ load restarts
 @test "SINGLE, a node lost: starts over, nothing is left (2)" {
 	export SCR_COPY_TYPE=SINGLE
 	fresh
-	lose 2
-	restarts "0 1 2 3" none
+	after 2 none
 	[[ $stderr == *"dataset 3 \`ckpt.3': rank 2: all redundancy files of its set"* ]]
 	[[ -z $(cached 0)$(cached 2) ]]
 }
@@ -33,30 +32,23 @@ load restarts
 @test "PARTNER: one lost, two that are no neighbours, neighbours (3)" {
 	export SCR_COPY_TYPE=PARTNER
 	fresh
-	lose 1
-	restarts "0 1 2 3" ckpt.3
-	lose 0 2
-	restarts "0 1 2 3" ckpt.3
-	lose 1 2
-	restarts "0 1 2 3" none
+	after 1 ckpt.3
+	after "0 2" ckpt.3
+	after "1 2" none
 }
 
 @test "XOR: one lost, two lost (4)" {
 	fresh
-	lose 2
-	restarts "0 1 2 3" ckpt.3
-	lose 0 1
-	restarts "0 1 2 3" none
+	after 2 ckpt.3
+	after "0 1" none
 	[[ $stderr == *"set 1 of 1 (XOR over filemaps) cannot be rebuilt"* ]]
 }
 
 @test "XOR in sets of 2: one lost of each, both of one (5)" {
 	export SCR_SET_SIZE=2
 	fresh
-	lose 0 2
-	restarts "0 1 2 3" ckpt.3
-	lose 0 1
-	restarts "0 1 2 3" none
+	after "0 2" ckpt.3
+	after "0 1" none
 }
 
 @test "RS with 2 failures: any pair; three (6)" {
@@ -64,19 +56,15 @@ load restarts
 	fresh
 	pick 2 "0 1" "0 2" "0 3" "1 2" "1 3" "2 3"
 	for pair in "${picked[@]}"; do
-		# shellcheck disable=SC2086 # two words
-		lose $pair
-		restarts "0 1 2 3" ckpt.3
+		after "$pair" ckpt.3
 	done
-	lose 0 1 3
-	restarts "0 1 2 3" none
+	after "0 1 3" none
 }
 
 @test "a spare node, and a second failure after a rebuild (7, 8)" {
 	local map="0 1 4 3"
 
-	for scheme in PARTNER XOR RS; do
-		export SCR_COPY_TYPE=$scheme
+	for SCR_COPY_TYPE in PARTNER XOR RS; do
 		fresh
 		lose 2
 		restarts "$map" ckpt.3
@@ -91,8 +79,7 @@ load restarts
 }
 
 @test "permuted ranks: files move, none stays behind (9)" {
-	for scheme in $SCHEMES; do
-		export SCR_COPY_TYPE=$scheme
+	for SCR_COPY_TYPE in $SCHEMES; do
 		fresh
 		restarts "3 2 1 0" ckpt.3
 		[[ $(cd "$(dataset 0 3)" && echo rank_*) == "rank_3.0 rank_3.1" ]]
@@ -103,8 +90,7 @@ load restarts
 }
 
 @test "permuted ranks, and a node lost (10)" {
-	for scheme in $SOME; do
-		export SCR_COPY_TYPE=$scheme
+	for SCR_COPY_TYPE in $SOME; do
 		fresh
 		lose 2
 		restarts "3 4 1 0" ckpt.3
@@ -172,8 +158,7 @@ unwritable() {
 }
 
 @test "a flipped byte of a file is repaired; SINGLE: the older one (19)" {
-	for scheme in PARTNER XOR RS; do
-		export SCR_COPY_TYPE=$scheme
+	for SCR_COPY_TYPE in PARTNER XOR RS; do
 		fresh
 		flip "$(dataset 2 3)/rank_2.0" 500
 		SCR_DEBUG=1 restarts "0 1 2 3" ckpt.3
@@ -192,8 +177,7 @@ unwritable() {
 	fresh
 	red=$(echo "$(dataset 1 3)"/.scr/reddesc.er.1.xor.*)
 	flip "$red" $(($(stat -c %s "$red") - 100))
-	lose 3
-	restarts "0 1 2 3" ckpt.2
+	after 3 ckpt.2
 	[[ $stderr == *"dataset 3"*"the checksum is wrong"* ]]
 }
 
@@ -206,26 +190,22 @@ unwritable() {
 	for where in "${picked[@]}"; do
 		fresh "0 1 2 3" size=20480
 		flip "$(dataset "${where% *}" 3)/rank_${where% *}.0" "${where#* }"
-		lose 3
-		restarts "0 1 2 3" ckpt.3 size=20480
+		after 3 ckpt.3 size=20480
 		scr_inspect --checksums "$NODES"/?/"$CACHE"/scr.dataset.3
 		[[ -z $(find "$NODES" -name '.regain.*') ]]
 	done
 	export SCR_COPY_TYPE=XOR
 	fresh
 	flip "$(dataset 1 3)/rank_1.0" 500
-	lose 3
-	restarts "0 1 2 3" ckpt.2
+	after 3 ckpt.2
 	[[ $stderr == *"dataset 3"*"cannot be rebuilt"* ]]
 	# Rank 2 has the copy of rank 1, rank 3 that of rank 2.
 	export SCR_COPY_TYPE=PARTNER
 	fresh
 	flip "$(dataset 1 3)/rank_1.0" 500
-	lose 3
-	restarts "0 1 2 3" ckpt.3
+	after 3 ckpt.3
 	flip "$(dataset 2 3)/rank_2.0" 500
-	lose 3
-	restarts "0 1 2 3" ckpt.2
+	after 3 ckpt.2
 	[[ $stderr == *"dataset 3"*"cannot be rebuilt"* ]]
 }
 
@@ -249,15 +229,14 @@ read_bytes() {
 	EOF
 	chmod +x "$BATS_TEST_TMPDIR/traced"
 	export SCR_CACHE_SIZE=1
-	for scheme in $SOME; do
-		export SCR_COPY_TYPE=$scheme
+	for SCR_COPY_TYPE in $SOME; do
 		for lost in "" 3; do
 			fresh "$map" size=100000
 			[[ -z $lost ]] || lose "$lost"
 			works "$map" "$BATS_TEST_TMPDIR/traced" init finalize
 			for k in 0 1 2; do
 				size=$(stat -c %s "$(dataset $k 3)/rank_$k.0")
-				echo "$scheme, lost: $lost, rank $k"
+				echo "$SCR_COPY_TYPE, lost: $lost, rank $k"
 				((size > 100000))
 				[[ $(read_bytes "rank_$k.0" "$size") == 1 ]]
 			done
@@ -268,20 +247,17 @@ read_bytes() {
 }
 
 @test "missing parity is made again (21)" {
-	for scheme in $SOME; do
-		export SCR_COPY_TYPE=$scheme
+	for SCR_COPY_TYPE in $SOME; do
 		fresh
 		rm "$(dataset 2 3)"/.scr/*_of_*
 		restarts "0 1 2 3" ckpt.3
 		[[ $(echo "$(dataset 2 3)"/.scr/*_of_*.redset | wc -w) -eq 2 ]]
-		lose 1
-		restarts "0 1 2 3" ckpt.3
+		after 1 ckpt.3
 	done
 }
 
 @test "a flipped byte in the header of a redundancy file, in a filemap" {
-	for scheme in $SOME; do
-		export SCR_COPY_TYPE=$scheme
+	for SCR_COPY_TYPE in $SOME; do
 		fresh
 		for red in "$(dataset 1 3)"/.scr/reddesc*_of_*; do
 			flip "$red" 60
@@ -289,8 +265,7 @@ read_bytes() {
 		restarts "0 1 2 3" ckpt.3
 		flip "$(dataset 0 3)/.scr/filemap_0" 60
 		restarts "0 1 2 3" ckpt.3
-		lose 2
-		restarts "0 1 2 3" ckpt.3
+		after 2 ckpt.3
 	done
 }
 
@@ -404,8 +379,7 @@ read_bytes() {
 
 @test "ranks with 0 to 3 files, sizes over several messages (49, 50)" {
 	export SCR_MPI_BUF_SIZE=4096
-	for scheme in $SOME; do
-		export SCR_COPY_TYPE=$scheme
+	for SCR_COPY_TYPE in $SOME; do
 		once job "0 1 2 3" app_restart 1 files=rank size=100000
 		pick 2 0 1 2 3
 		for k in "${picked[@]}"; do
@@ -437,8 +411,7 @@ read_bytes() {
 }
 
 @test "equal names of the ranks of a node: a node lost, a spare one (54)" {
-	for scheme in $SOME; do
-		export SCR_COPY_TYPE=$scheme
+	for SCR_COPY_TYPE in $SOME; do
 		fresh "0 0 1 1 2 2" equal=1
 		lose 1
 		restarts "0 0 1 1 2 2" ckpt.3 equal=1
@@ -473,12 +446,11 @@ read_bytes() {
 # A job whose ids start again writes ckpt.1 to 3 once more; then node 1 is the
 # one that was away meanwhile, whose cindex may be damaged.
 @test "a node comes back with older datasets of the same numbers" {
-	local scheme what cindex
+	local what cindex
 
-	for scheme in XOR SINGLE; do
-		export SCR_COPY_TYPE=$scheme
+	for SCR_COPY_TYPE in XOR SINGLE; do
 		what=none
-		[[ $scheme == SINGLE ]] || what=ckpt.3
+		[[ $SCR_COPY_TYPE == SINGLE ]] || what=ckpt.3
 		for cindex in kept damaged missing; do
 			fresh
 			mv "$NODES/1" "$BATS_TEST_TMPDIR/away"
@@ -492,8 +464,7 @@ read_bytes() {
 			restarts "0 1 2 3" $what size=1001
 			grep -q 'on node1: .*/scr.dataset.3: removed: other' \
 				<<<"$stderr" || failed "$cindex: message"
-			lose 2
-			restarts "0 1 2 3" $what size=1001
+			after 2 $what size=1001
 		done
 	done
 }

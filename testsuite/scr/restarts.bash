@@ -13,6 +13,7 @@ JOB_BASE=$BATS_FILE_TMPDIR/job
 # Two of all schemes, and one or two of those that protect: others in each test.
 setup() {
 	job_setup
+	export SCR_COPY_TYPE=XOR
 	pick 2 PARTNER XOR RS
 	SOME=${picked[*]}
 	# shellcheck disable=SC2086 # a list
@@ -38,6 +39,13 @@ restarts() {
 		assert_line "restart $2"
 	fi
 	assert_line end
+}
+
+# after LOST NAME [ARG]...: these nodes are lost, one rank on each; then `restarts`.
+after() {
+	# shellcheck disable=SC2086 # a list
+	lose $1
+	restarts "0 1 2 3" "${@:2}"
 }
 
 # The directory of a dataset on node K.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154 # for sed; bats and job set them
+# shellcheck disable=SC2034,SC2016,SC2030,SC2031,SC2154 # for sed; bats and job set them
 # From one job to the next with nothing but scr.h: descriptors and groups, the
 # prefix, output, management (libscr.md 21, by the numbers in parentheses).
 
@@ -25,27 +25,21 @@ schemes() {
 	export SCR_COPY_TYPE=RS SCR_SET_FAILURES=3
 	fresh
 	for triple in "0 1 2" "0 1 3" "0 2 3" "1 2 3"; do
-		# shellcheck disable=SC2086 # three words
-		lose $triple
-		restarts "0 1 2 3" ckpt.3
+		after "$triple" ckpt.3
 	done
-	lose 0 1 2 3
-	restarts "0 1 2 3" none
+	after "0 1 2 3" none
 }
 
 @test "nodes that share power fail together (12)" {
 	printf '%s\n' "GROUPS=node"{0,1}" POWER=a" "GROUPS=node"{2,3}" POWER=b" \
 		>.scrconf
 	export SCR_GROUP=POWER
-	for scheme in $SOME; do
-		export SCR_COPY_TYPE=$scheme SCR_SET_FAILURES=1
+	for SCR_COPY_TYPE in $SOME; do
+		export SCR_SET_FAILURES=1
 		fresh
-		lose 0 1
-		restarts "0 1 2 3" ckpt.3
-		lose 2 3
-		restarts "0 1 2 3" ckpt.3
-		lose 0 2
-		restarts "0 1 2 3" none
+		after "0 1" ckpt.3
+		after "2 3" ckpt.3
+		after "0 2" none
 	done
 }
 
@@ -61,19 +55,16 @@ schemes() {
 	[[ $(cached 0) == "4 5 6" ]]
 	[[ $(schemes 4) == partner1 && $(schemes 5) == xor2 &&
 		$(schemes 6) == xor1 ]]
-	lose 1
-	restarts "0 1 2 3" ckpt.6
-	lose 0 2 # of one set of RS, of two sets of XOR
-	restarts "0 1 2 3" ckpt.5
-	lose 0 1
-	restarts "0 1 2 3" none
+	after 1 ckpt.6
+	after "0 2" ckpt.5 # of one set of RS, of two sets of XOR
+	after "0 1" none
 }
 
 @test "uneven nodes: protected as far as can be, all restart (14)" {
-	for scheme in $SOME; do
-		export SCR_COPY_TYPE=$scheme SCR_SET_FAILURES=2
+	for SCR_COPY_TYPE in $SOME; do
+		export SCR_SET_FAILURES=2
 		fresh "0 0 0 1"
-		[[ $stderr == *WARNING*"not protected by $scheme"* ]]
+		[[ $stderr == *WARNING*"not protected by $SCR_COPY_TYPE"* ]]
 		restarts "0 0 0 1" ckpt.3
 		fresh "0 0 1 1 2"
 		lose 2
@@ -87,8 +78,7 @@ schemes() {
 	[[ $stderr == *WARNING*"2 of 2 ranks tolerate fewer than 2 losses"* ]]
 	lose 1
 	restarts "0 1" ckpt.3
-	for scheme in $SOME; do
-		export SCR_COPY_TYPE=$scheme
+	for SCR_COPY_TYPE in $SOME; do
 		fresh "0 0"
 		[[ $(schemes 3) == single* ]]
 		restarts "0 0" ckpt.3
@@ -98,8 +88,7 @@ schemes() {
 }
 
 @test "fewer nodes: new datasets are written (16)" {
-	for scheme in $SOME; do
-		export SCR_COPY_TYPE=$scheme
+	for SCR_COPY_TYPE in $SOME; do
 		fresh
 		lose 3
 		works "0 1 2 2" app_restart 1 files=2
@@ -110,8 +99,7 @@ schemes() {
 }
 
 @test "damage in PARTNER and RS is repaired (18)" {
-	for scheme in PARTNER RS; do
-		export SCR_COPY_TYPE=$scheme
+	for SCR_COPY_TYPE in PARTNER RS; do
 		fresh
 		rm "$(dataset 1 3)/rank_1.0"
 		restarts "0 1 2 3" ckpt.3
@@ -131,8 +119,7 @@ schemes() {
 			fresh
 			red=$(echo "$(dataset $n 3)"/.scr/reddesc.er.$n.rs.*)
 			flip "$red" $(($(stat -c %s "$red") - at))
-			lose 3
-			restarts "0 1 2 3" ckpt.3
+			after 3 ckpt.3
 			[[ $stderr == *"damaged, now rebuilt"* ]] || continue
 			((++repaired))
 			lose $(((n + 1) % 3)) $(((n + 2) % 3))
@@ -147,34 +134,28 @@ schemes() {
 		flip "$red" $(($(stat -c %s "$red") - 100))
 		flip "$red" $(($(stat -c %s "$red") - 600))
 	done
-	lose 3
-	restarts "0 1 2 3" ckpt.2
+	after 3 ckpt.2
 	[[ $stderr == *"dataset 3"*"the checksum is wrong"* ]]
 	# Rank 1 has the copy of rank 0.
 	export SCR_COPY_TYPE=PARTNER
 	fresh
 	red=$(echo "$(dataset 1 3)"/.scr/reddesc.er.1.partner.*)
 	flip "$red" $(($(stat -c %s "$red") - 100))
-	lose 3
-	restarts "0 1 2 3" ckpt.3
-	lose 0
-	restarts "0 1 2 3" ckpt.2
+	after 3 ckpt.3
+	after 0 ckpt.2
 	[[ $stderr == *"dataset 3"*"the checksum is wrong"* ]]
 }
 
 @test "all nodes lost, two of a set of XOR lost: fetched (24, 25)" {
 	export SCR_FLUSH=1
 	fresh
-	lose 0 1 2 3
-	SCR_DEBUG=1 restarts "0 1 2 3" ckpt.3
+	SCR_DEBUG=1 after "0 1 2 3" ckpt.3
 	[[ $output == *"Attempting fetch: ckpt.3"* ]]
 	cmp "ckpt.3/d2/rank_2.0" "$(dataset 2 3)/rank_2.0"
 	[[ $(schemes 3) == xor1 ]]
-	lose 1 # what was fetched is protected
-	restarts "0 1 2 3" ckpt.3
+	after 1 ckpt.3 # what was fetched is protected
 	fresh
-	lose 1 2
-	SCR_DEBUG=1 restarts "0 1 2 3" ckpt.3
+	SCR_DEBUG=1 after "1 2" ckpt.3
 	[[ $output == *"Attempting fetch: ckpt.3"* ]]
 	[[ $stderr == *"dataset 2 "*"removed"*"dataset 3 "*"removed"* ]]
 	[[ $(cached 0) == 3 ]]
@@ -184,17 +165,14 @@ schemes() {
 	export SCR_FLUSH=1
 	fresh
 	rm ckpt.3/d1/rank_1.0
-	lose 0 1 2 3
-	restarts "0 1 2 3" ckpt.2
+	after "0 1 2 3" ckpt.2
 	[[ $stderr == *"ckpt.3"*"not fetched"*"ckpt.3/d1/rank_1.0"* ]]
 	[[ $(names) == "ckpt.1 ckpt.2 ckpt.3!" ]]
 	flip ckpt.2/d2/rank_2.0 500
-	lose 0 1 2 3
-	restarts "0 1 2 3" ckpt.1
+	after "0 1 2 3" ckpt.1
 	[[ $stderr == *"ckpt.2/d2/rank_2.0: checksum"* ]]
 	truncate -s 10 ckpt.1/d3/rank_3.0
-	lose 0 1 2 3
-	restarts "0 1 2 3" none
+	after "0 1 2 3" none
 	[[ $stderr == *"ckpt.1/d3/rank_3.0: has 10 bytes, expected 10"* ]]
 	[[ $(names) == "ckpt.1! ckpt.2! ckpt.3!" ]]
 	# A fresh start gets ids that are free.
@@ -208,11 +186,9 @@ schemes() {
 	export SCR_FLUSH=1
 	fresh
 	mv ckpt.3/d1/rank_1.0 away
-	lose 0 1 2 3
-	restarts "0 1 2 3" ckpt.2
+	after "0 1 2 3" ckpt.2
 	mv away ckpt.3/d1/rank_1.0
-	lose 0 1 2 3
-	restarts "0 1 2 3" ckpt.2
+	after "0 1 2 3" ckpt.2
 	[[ $stderr != *ckpt.3* ]]
 	lose 0 1 2 3
 	ends 0 scr_index --prefix "$PREFIX" --current ckpt.3
@@ -222,8 +198,7 @@ schemes() {
 @test "rejected: the older one in cache, then the prefix, then none (28)" {
 	export SCR_FLUSH=1
 	fresh
-	lose 0 1 2 3
-	restarts "0 1 2 3" ckpt.3 # alone in cache
+	after "0 1 2 3" ckpt.3 # alone in cache
 	works "0 1 2 3" app_restart 0 files=2 reject=1
 	assert_line "rejected ckpt.3"
 	assert_line "restart ckpt.2"
@@ -246,17 +221,14 @@ schemes() {
 @test "fetched in place, not fetched at all (32)" {
 	export SCR_FLUSH=1
 	fresh
-	lose 0 1 2 3
-	SCR_FETCH=0 restarts "0 1 2 3" none
+	SCR_FETCH=0 after "0 1 2 3" none
 	SCR_FETCH_BYPASS=1 restarts "0 1 2 3" ckpt.3
 	assert_line "from $PREFIX/ckpt.3/d0/rank_0.0"
 	[[ -z $(find "$NODES" -name 'rank_*') ]]
-	lose 0 1 2 3
-	restarts "0 1 2 3" ckpt.3
+	after "0 1 2 3" ckpt.3
 	assert_line "from $SSD/$CACHE/scr.dataset.3/rank_0.0"
 	truncate -s 1 ckpt.3/d3/rank_3.0
-	lose 0 1 2 3
-	SCR_FETCH_BYPASS=1 restarts "0 1 2 3" ckpt.2
+	SCR_FETCH_BYPASS=1 after "0 1 2 3" ckpt.2
 	SCR_DISTRIBUTE=0 SCR_FETCH=0 restarts "0 1 2 3" none
 	[[ -z $(cached 0)$(cached 1) ]]
 }
@@ -268,9 +240,7 @@ schemes() {
 	for gone in "" "0 1 2 3"; do
 		fresh
 		flip ckpt.3/d1/rank_1.0 500
-		# shellcheck disable=SC2086 # a list
-		lose $gone
-		restarts "0 1 2 3" ckpt.2
+		after "$gone" ckpt.2
 	done
 	whole 1 2
 	# Shared files have none, and who wants none has none.
@@ -281,8 +251,7 @@ schemes() {
 }
 
 @test "restarts in a row, between jobs and in one process (1, 33)" {
-	for scheme in $SCHEMES; do
-		export SCR_COPY_TYPE=$scheme
+	for SCR_COPY_TYPE in $SCHEMES; do
 		fresh
 		restarts "0 1 2 3" ckpt.3
 		restarts "0 1 2 3" ckpt.3 again=3
@@ -303,18 +272,15 @@ schemes() {
 
 @test "bypass: node loss is harmless, a truncated file is not (43)" {
 	export SCR_CACHE_BYPASS=1
-	for scheme in $SCHEMES; do
-		export SCR_COPY_TYPE=$scheme
+	for SCR_COPY_TYPE in $SCHEMES; do
 		fresh
 		[[ -z $(find "$NODES" -name 'rank_*') && -s ckpt.3/d1/rank_1.0 ]]
 		restarts "0 1 2 3" ckpt.3
-		lose 2
-		restarts "0 1 2 3" ckpt.3
+		after 2 ckpt.3
 	done
 	truncate -s 10 ckpt.3/d1/rank_1.0
 	restarts "0 1 2 3" ckpt.2
-	lose 0 1 2 3
-	restarts "0 1 2 3" ckpt.2
+	after "0 1 2 3" ckpt.2
 	fresh
 	rm ckpt.3/d2/rank_2.0
 	restarts "0 1 2 3" ckpt.2
@@ -324,22 +290,19 @@ schemes() {
 	export SCR_CACHE_BYPASS=1
 	fresh "0 1 2 3" shared=1
 	restarts "0 1 2 3" ckpt.3 shared=1
-	lose 0 1 2 3
-	restarts "0 1 2 3" ckpt.3 shared=1
+	after "0 1 2 3" ckpt.3 shared=1
 	export SCR_CACHE_BYPASS=0
 	echo "STORE=$PREFIX/all GROUP=WORLD COUNT=2" >.scrconf
 	SCR_CACHE_BASE=$PREFIX/all fresh "0 1 2 3" shared=1
 	[[ -n $(find "$PREFIX/all" -name shared) ]]
-	lose 1
-	SCR_CACHE_BASE=$PREFIX/all restarts "0 1 2 3" ckpt.3 shared=1
+	SCR_CACHE_BASE=$PREFIX/all after 1 ckpt.3 shared=1
 }
 
 @test "output is on the prefix at once, and no checkpoint (45)" {
 	works "0 1 2 3" app_ckpt steps=4 name=set.%d flags=2 finalize=0
 	[[ $(names) == "set.1 set.2 set.3 set.4" && -s set.4/rank_2.0 ]]
 	restarts "0 1 2 3" none
-	lose 0 1 2 3
-	restarts "0 1 2 3" none
+	after "0 1 2 3" none
 	job "0 1 2 3" app_ckpt steps=2 name=both.%d flags2=3 finalize=0
 	[[ $(names) == *" both.2" && -s both.2/rank_3.0 && ! -e both.1 ]]
 	job "0 1 2 3" app_calls init have_restart finalize
@@ -350,14 +313,13 @@ schemes() {
 }
 
 @test "from nothing to 7 MB, growing and shrinking: each node lost (49)" {
-	local scheme k
+	local k
 
-	for scheme in $SCHEMES; do
-		export SCR_COPY_TYPE=$scheme
+	for SCR_COPY_TYPE in $SCHEMES; do
 		fresh "0 1 2 3" size=mixed
 		pick 2 0 1 2 3
 		for k in "${picked[@]}"; do
-			[[ $scheme == SINGLE ]] || lose "$k"
+			[[ $SCR_COPY_TYPE == SINGLE ]] || lose "$k"
 			restarts "0 1 2 3" ckpt.3 size=mixed
 		done
 	done
@@ -396,8 +358,7 @@ events() {
 @test "restart, rebuild and fetch in the log (64)" {
 	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 SCR_FLUSH=1
 	fresh
-	lose 1
-	restarts "0 1 2 3" ckpt.3
+	after 1 ckpt.3
 	[[ $(events) == "START,REBUILD_START 2,REBUILD_SUCCESS 2,\
 REBUILD_START 3,REBUILD_SUCCESS 3,RESTART_SUCCESS 3,COMPUTE_START,HALT" ]] ||
 		failed "$(events)"
@@ -416,8 +377,6 @@ FETCH_START 3,FETCH_FAIL 3,FETCH_START 2,FETCH_SUCCESS 2,FETCH 2,HALT" ]] ||
 	export SCR_FLUSH=3
 	fresh "0 1 2 3" pair=1
 	[[ $(names) == scr.dataset.3 ]]
-	lose 2
-	restarts "0 1 2 3" scr.dataset.3 base=1
-	lose 0 1 2 3
-	restarts "0 1 2 3" scr.dataset.3 base=1
+	after 2 scr.dataset.3 base=1
+	after "0 1 2 3" scr.dataset.3 base=1
 }
