@@ -46,7 +46,7 @@ no_temps() {
 	[[ -z $(find "p q" -name '.scrkit-*.tmp') ]]
 }
 
-@test "usage errors: where, what, twice" {
+@test "usage errors; missing files are reported in one line" {
 	misused --cntldir scr_copy --id 1
 	misused --id scr_copy --cntldir x
 	misused '' scr_copy --cntldir x --id 0
@@ -56,18 +56,6 @@ no_temps() {
 	misused '' scr_copy --cntldir x --id 1 --buf 1
 	ends 0 scr_copy --help
 	assert_output_has "Usage: scr_copy" --assign --heartbeat "Exit status"
-}
-
-@test "LLNL's options, its line at the end" {
-	make
-	ends 0 scr_copy -c nodes/node1/cntl/genuser/scr.1000 \
-		--cachedir nodes/node1/cache/genuser/scr.1000 -i 1 \
-		-d "p q" -b 1MB -r
-	assert_output_has "scr_copy: $host: Return code: 0"
-	[[ ${output##*$'\n'} == "scr_copy: $host: Return code: 0" ]]
-}
-
-@test "missing files are reported in one line" {
 	make
 	ends 1 copy 0 --id 7
 	assert_stderr_one_line "dataset 7" "not in the cache"
@@ -79,7 +67,16 @@ no_temps() {
 	complains 1 nofile copy 0 --assign nofile
 }
 
-@test "--list: one line of JSON" {
+@test "LLNL's options, its line at the end" {
+	make
+	ends 0 scr_copy -c nodes/node1/cntl/genuser/scr.1000 \
+		--cachedir nodes/node1/cache/genuser/scr.1000 -i 1 \
+		-d "p q" -b 1MB -r
+	assert_output_has "scr_copy: $host: Return code: 0"
+	[[ ${output##*$'\n'} == "scr_copy: $host: Return code: 0" ]]
+}
+
+@test "--list: one line of JSON; --dry-run changes nothing" {
 	local r bytes ranks=''
 
 	make --size 1000 --type RS
@@ -118,9 +115,7 @@ no_temps() {
 		)\"problem\":null}],\"problem\":null}"
 	ends 0 scr_copy --list --cntldir nowhere
 	assert_output_has '"datasets":[],"problem":"nowhere/cindex.scrinfo'
-}
-
-@test "--dry-run changes nothing" {
+	rm -rf "p q" nodes
 	make --size 1000
 	before=$(tree_stat "p q")
 	ends 0 copy 0 --dry-run
@@ -363,15 +358,13 @@ copy_slowly() {
 	sleep 0.2
 }
 
-@test "a file that changes while it is copied is copied again" {
+@test "a file that changes while it is copied is copied again; one that never stops is bad" {
 	copy_slowly
 	damage $file 0 XXXX
 	wait $pid || failed "$(cat err)"
 	cmp $file "p q/ckpt.1/rank_0_0.ckpt"
 	no_temps
-}
-
-@test "a file that does not stop changing is bad" {
+	rm -rf "p q" nodes
 	status=0
 	copy_slowly
 	while kill -0 $pid 2>/dev/null; do

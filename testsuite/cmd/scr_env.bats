@@ -20,7 +20,7 @@ storage() {
 	export SCR_CNTL_BASE=$PWD/shm SCR_CACHE_BASE=$PWD/ssd
 }
 
-@test "usage errors" {
+@test "usage errors; --help lists the verbs, and each has its own" {
 	misused "no verb given" scr_env
 	misused "frobnicate: no such verb" scr_env frobnicate
 	misused "no such verb; did you mean down-nodes?" scr_env down-node
@@ -34,9 +34,6 @@ storage() {
 	misused "'--start' needs a value" scr_log_transfer -T X -S
 	misused "no file given" scr_crc32
 	misused "best is neither daly nor young" scr_env interval --model best
-}
-
-@test "--help lists the verbs, and each has its own" {
 	verbs=$(scr_env --help | sed -n 's/^  \([a-z][a-z0-9-]*\)  .*/\1/p')
 	(($(wc -w <<<"$verbs") >= 18))
 	for verb in $verbs; do
@@ -214,7 +211,7 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	assert_output_has '"state": "excluded"' '"usable": true'
 }
 
-@test "down-nodes: templates with sizes (D2), small and missing storage" {
+@test "down-nodes: templates with sizes (D2), small and missing storage; no nodes" {
 	stub_ssh
 	mkdir base
 	printf '%s\n' "CNTLDIR=$PWD/base BYTES=1" \
@@ -229,6 +226,10 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	printf '%s\n' "CNTLDIR=$PWD/base" "CACHEDIR=/proc/none" >.scrconf
 	try scr_env down-nodes -r --remote ssh n1
 	assert_output_has 'n1: missing: /proc/none: '
+	rm .scrconf
+	complains 1 "SCR_NODELIST" scr_list_down_nodes
+	ends 2 scr_list_down_nodes --remote carrier-pigeon n1
+	assert_stderr_one_line "carrier-pigeon"
 }
 
 @test "down-nodes: events in the log" {
@@ -239,12 +240,6 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	scr_list_down_nodes -p p -l -s 12 --remote ssh -d n1 n1 --job-id 9
 	grep -q 'jobid=9, event=NODE_FAIL, note="n1: Specified as down", secs=12.0' \
 		p/.scr/log
-}
-
-@test "down-nodes: no nodes, unknown launcher" {
-	complains 1 "SCR_NODELIST" scr_list_down_nodes
-	ends 2 scr_list_down_nodes --remote carrier-pigeon n1
-	assert_stderr_one_line "carrier-pigeon"
 }
 
 @test "check-node: PASS, or why not" {
@@ -285,7 +280,17 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	assert_stderr_has SCR_MIN_NODES few
 }
 
-@test "should-exit: as many nodes as the last run had" {
+@test "retries-halt: a reason, none, damaged (D12); should-exit: as many nodes as last" {
+	mkdir -p p/.scr
+	finds 1 "CONTINUE RUN" scr_retries_halt --dir p
+	rm -r p
+	saved
+	shows "HALT RUN: Reason: SCR_FINALIZE_CALLED." scr_retries_halt --dir p
+	shows "SCR_FINALIZE_CALLED" scr_should_exit -p p
+	echo junk >p/.scr/halt.scr
+	ends 0 scr_retries_halt -d p
+	ends 0 scr_should_exit -p p
+	rm -r p
 	saved
 	rm p/.scr/halt.scr
 	export SCR_NODELIST='n[1-5]'
@@ -296,19 +301,7 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	warns 2 nodes.scr scr_should_exit -p p --down n1
 }
 
-@test "retries-halt: a reason, none, and a damaged file (D12)" {
-	mkdir -p p/.scr
-	finds 1 "CONTINUE RUN" scr_retries_halt --dir p
-	rm -r p
-	saved
-	shows "HALT RUN: Reason: SCR_FINALIZE_CALLED." scr_retries_halt --dir p
-	shows "SCR_FINALIZE_CALLED" scr_should_exit -p p
-	echo junk >p/.scr/halt.scr
-	ends 0 scr_retries_halt -d p
-	ends 0 scr_should_exit -p p
-}
-
-@test "flush-file: lists, places, names" {
+@test "flush-file: lists, places, names, a prefix with a blank (D4); nodes-file" {
 	saved
 	prints 3 scr_flush_file --dir p --list-output
 	prints "5 3" scr_flush_file --dir p --list-ckpt
@@ -329,6 +322,16 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	rm -rf p
 	saved xor_4/cache/prefix
 	prints '' scr_flush_file -d p --need-flush 1
+	rm -r p
+	saved
+	mv p "run 5"
+	prints "5 3" scr_flush_file -d "run 5" --list-ckpt
+	SCR_PREFIX="run 5" prints 5 scr_env flush-file --latest
+	saved
+	prints 4 scr_nodes_file --dir p
+	cp p/.scr/flush.scr p/.scr/nodes.scr
+	ends 1 scr_nodes_file --dir p
+	assert_output_is 0
 }
 
 @test "flush-file: usage errors, and options that were removed" {
@@ -345,21 +348,6 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	echo junk >p/.scr/flush.scr
 	ends 1 scr_flush_file -d p --latest
 	assert_stderr_one_line "p/.scr" flush.scr
-}
-
-@test "flush-file: a prefix with a blank (D4)" {
-	saved
-	mv p "run 5"
-	prints "5 3" scr_flush_file -d "run 5" --list-ckpt
-	SCR_PREFIX="run 5" prints 5 scr_env flush-file --latest
-}
-
-@test "nodes-file" {
-	saved
-	prints 4 scr_nodes_file --dir p
-	cp p/.scr/flush.scr p/.scr/nodes.scr
-	ends 1 scr_nodes_file --dir p
-	assert_output_is 0
 }
 
 @test "log-event and log-transfer: lines as LLNL's" {
@@ -385,7 +373,7 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	misused soon scr_log_event -p p -T X -L soon
 }
 
-@test "interval: Daly, Young, percent, from a real log" {
+@test "interval: Daly, Young, percent, from a real log; an error without data" {
 	saved
 	daly=$(scr_env interval -p p)
 	young=$(scr_ckpt_interval --prefix p --model young)
@@ -396,9 +384,7 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	assert_output_has "runs: 1, " "flushes of checkpoints: 3, "
 	ends 0 scr_env interval -p p --json
 	assert_output_has '"model": "daly"' '"interval_seconds": '
-}
-
-@test "interval: an error without data" {
+	rm -rf p
 	mkdir p
 	ends 1 scr_env interval -p p
 	assert_output_is ''
@@ -411,16 +397,13 @@ SCR_FLUSH_POSTSTAGE 1 6 null true" ]]
 	ends 1 scr_env interval --prefix p --percent
 }
 
-@test "crc32: as LLNL's prints it" {
+@test "crc32: as LLNL's prints it; a full disk is an error" {
 	printf 123456789 >a
 	: >b
 	prints cbf43926 scr_crc32 a
 	prints 0 scr_crc32 b
 	prints $'cbf43926  a\n00000000  b' scr_env crc32 a b
 	complains 1 none scr_crc32 none
-}
-
-@test "a full disk is an error" {
 	[ -w /dev/full ] || skip "no /dev/full"
 	run bash -c 'scr_env user 2>&1 >/dev/full'
 	[ "$status" = 1 ]

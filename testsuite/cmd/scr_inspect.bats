@@ -15,13 +15,7 @@ make() {
 
 # --- Usage -------------------------------------------------------------------
 
-@test "usage errors: an unknown option, a bad mode, a bad number" {
-	misused nonsense scr_inspect --nonsense
-	misused xml scr_inspect -m xml file
-	misused 0 scr_inspect -j 0 file
-}
-
-@test "missing and foreign files give one line and exit status 1" {
+@test "usage errors; missing and foreign files give one line and exit status 1" {
 	mkdir empty
 	printf 'hello\n' >text
 	for arg in nowhere empty text; do
@@ -29,6 +23,9 @@ make() {
 		assert_output_is ""
 	done
 	complains 1 "no index and no datasets" scr_inspect
+	misused nonsense scr_inspect --nonsense
+	misused xml scr_inspect -m xml file
+	misused 0 scr_inspect -j 0 file
 }
 
 # --- Metadata files -----------------------------------------------------------
@@ -43,7 +40,7 @@ make() {
 	assert_stderr_empty
 }
 
-@test "of a redundancy file the header is printed, and the size of its body" {
+@test "of a redundancy file the header is printed, and the size of its body; JSON" {
 	make p
 	f=p/.scr/scr.dataset.1/reddesc.er.0.xor.grp_1_of_2.mem_1_of_4.redset
 	ends 0 scr_inspect "$f"
@@ -54,10 +51,6 @@ make() {
 	# LLNL's formats do not contain it.
 	try scr_inspect -m keyval "$f"
 	assert_output_lacks redundancy
-}
-
-@test "JSON of a metadata file" {
-	make p
 	ends 0 scr_inspect --json p/.scr/nodes.scr
 	assert_output_has '"format": "kvtree"' '"NODES": "4"' '"status": 0'
 	ends 1 scr_inspect --json p/.scr/nodes.scr nowhere
@@ -102,17 +95,12 @@ make() {
 	assert_line "^  2 of 2  files +XOR +0 of 1 .* 1 3 5 7  5 +can be rebuilt$"
 }
 
-@test "two lost nodes: exit status 4, and why" {
+@test "two lost nodes: exit status 4, and why; only of what is there is told what could be lost" {
 	make p --lose 1,2
 	ends 4 scr_inspect p
 	assert_line "^ +1  ckpt.1 .* lost *$"
 	assert_output_has "cannot be rebuilt: ranks 2 4"
 	assert_output_has "next:       scr_postrun -p p"
-}
-
-@test "what could be lost is told only of data that are there" {
-	make p --lose 1,2
-	ends 4 scr_inspect p
 	assert_output_lacks "any 1 rank" "no loss"
 	ends 4 scr_inspect -p p 1
 	assert_output_lacks "tolerates"
@@ -170,14 +158,6 @@ make() {
 	assert_line "deep check  4 sets read"
 }
 
-@test "ranks whose files are unknown are counted" {
-	make p
-	rm p/.scr/scr.dataset.1/{filemap_{0,2},reddesc*.er.*}
-	ends 1 scr_inspect -p p 1
-	assert_output_has "; the files of 2 ranks are unknown" \
-		"ranks 0 2 lack 2 filemaps"
-}
-
 @test "RS survives two nodes, PARTNER two that are not neighbours" {
 	while read -r name code text options; do
 		make "$name" $options
@@ -190,7 +170,7 @@ make() {
 	END
 }
 
-@test "a wrong size, a directory instead of a file, a damaged header" {
+@test "a wrong size, a directory, a damaged header; unknown files are counted" {
 	make p
 	printf x >>p/ckpt.1/rank_0.ckpt
 	finds 3 "wrong size" scr_inspect -p p 1
@@ -199,6 +179,12 @@ make() {
 	damage p/.scr/scr.dataset.1/filemap_3 40 x
 	ends 3 scr_inspect -p p 1
 	assert_output_has "not a file" "checksum mismatch"
+	rm -r p
+	make p
+	rm p/.scr/scr.dataset.1/{filemap_{0,2},reddesc*.er.*}
+	ends 1 scr_inspect -p p 1
+	assert_output_has "; the files of 2 ranks are unknown" \
+		"ranks 0 2 lack 2 filemaps"
 }
 
 @test "lost redundancy of data that are there is damage, not loss" {
@@ -210,14 +196,11 @@ make() {
 	[ "$status" -ne 4 ]
 }
 
-@test "--checksums finds a flipped bit where a checksum is recorded" {
+@test "a flipped bit: --checksums where one is recorded, --deep without; RS tells where" {
 	make p --crc
 	damage p/ckpt.1/rank_1.ckpt 500
 	ends 0 scr_inspect p
 	finds 3 "wrong checksum" scr_inspect -p p --checksums 1
-}
-
-@test "--deep finds a flipped bit without checksums; RS tells where" {
 	for type in XOR RS; do
 		make $type --type $type
 		damage $type/ckpt.1/rank_1.ckpt 500
@@ -365,7 +348,7 @@ make() {
 	prints $'ID  RANKS\n 1      4' scr_inspect -o id,ranks nodes/*/cache
 }
 
-@test "--map draws lost nodes as a column, in ASCII where UTF-8 is not" {
+@test "--map draws lost nodes as a column, in ASCII where UTF-8 is not; whole sets share a line" {
 	make p --lose 2
 	try scr_inspect -p p --map 1
 	assert_line "^  set 1 +0 #  2 #  4 o  6 #$"
@@ -382,9 +365,7 @@ make() {
 	try scr_inspect -p r --map 1
 	assert_line "^  set 1 +0 #  2 #  4 \+  6 #$"
 	assert_output_has "only its redundancy"
-}
-
-@test "many whole sets share a line" {
+	rm -r p
 	gen -p p -n 64 -m 4 --set-size 4 -s 10
 	shows "1-16 of 16" scr_inspect -p p --map 1
 	assert_line "^  sets 1-16 +# all of them$"
@@ -429,7 +410,7 @@ make() {
 
 # --- Caches ------------------------------------------------------------------
 
-@test "caches of several nodes are judged as one" {
+@test "caches of several nodes are judged as one; in bypass mode they have only filemaps" {
 	make p --layout cache
 	ends 0 scr_inspect p.nodes
 	assert_output_has "4 directories" "XOR, 2 sets of 4" "state       whole"
@@ -438,6 +419,10 @@ make() {
 	ends 3 scr_inspect p.nodes/*
 	assert_output_has "3 directories" "ranks 2 3 lack"
 	finds 4 "caches of other nodes can be named" scr_inspect p.nodes/node0
+	dir=$(golden scr3/xor_4_bypass)
+	mapfile -t dirs < <(find "$dir" -type d -name 'scr.dataset.*' \
+		-path '*/cache/*' ! -path '*/.scr/*')
+	shows "over the filemaps only" scr_inspect "${dirs[@]}"
 }
 
 @test "several datasets in caches: a table; one of them by number" {
@@ -487,13 +472,6 @@ make() {
 		ends 4 scr_inspect p.nodes/node*/cache/*/*/scr.dataset.1
 		assert_line "because     .*\(XOR\) cannot be rebuilt"
 	done
-}
-
-@test "a cache in bypass mode has only filemaps" {
-	dir=$(golden scr3/xor_4_bypass)
-	mapfile -t dirs < <(find "$dir" -type d -name 'scr.dataset.*' \
-		-path '*/cache/*' ! -path '*/.scr/*')
-	shows "over the filemaps only" scr_inspect "${dirs[@]}"
 }
 
 # As the pages say.

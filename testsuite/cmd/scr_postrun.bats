@@ -69,30 +69,24 @@ indexed() {
 		/ \* / ? "*" : "" }'
 }
 
-@test "usage errors" {
+@test "usage errors; no nodes: an error with advice" {
 	misused nonsense scr_postrun --nonsense
 	misused p scr_postrun p
 	misused --containers scr_postrun --containers --no-containers
 	misused 0 scr_postrun --fanout 0
 	complains 2 telepathy scr_postrun -p . -w n1 -r telepathy
 	complains 2 'node list' scr_postrun -p . -w 'n[1-'
-}
-
-@test "no nodes: an error with advice" {
 	mkdir -p p/.scr
 	ends 1 env -i PATH="$PATH" scr_postrun -p p --resource-manager none
 	assert_stderr_has SCR_NODELIST
 }
 
-@test "SCR_ENABLE=0: nothing is done" {
+@test "nothing in the caches: nothing to save, status 0; SCR_ENABLE=0: nothing is done" {
+	mkdir -p p/.scr nodes/node0/cache nodes/node0/cntl
+	shows "nothing to save" scr_postrun "${args[@]}"
 	checkpoints 1
 	SCR_ENABLE=0 post 0
 	[[ ! -e p/ckpt.1 ]]
-}
-
-@test "nothing in the caches: nothing to save, status 0" {
-	mkdir -p p/.scr nodes/node0/cache nodes/node0/cntl
-	shows "nothing to save" scr_postrun "${args[@]}"
 }
 
 # lost: the status, what is said, and what is in the index.
@@ -238,7 +232,7 @@ agree() {
 	agree 4
 }
 
-@test "the newest is lost: an older one, status 3" {
+@test "the newest is lost: an older one, status 3; the same in JSON" {
 	checkpoints 1 2 3
 	lose 3
 	post 3
@@ -251,6 +245,15 @@ agree() {
 	post 4 --id 3
 	assert_output_is "scr_postrun: LOST: ckpt.3 (dataset 3) cannot be saved"
 	cmp p/ckpt.3/rank_0.ckpt local/cache/genuser/scr.1000/scr.dataset.3/rank_0.ckpt
+	rm -rf p nodes
+	checkpoints 1 2
+	lose 2
+	post 3 --plan --json
+	assert_output_has '"state": "lost"' '"state": "complete"' '"status": 3' \
+		'"newest_id": 2' '"saved_id": 1' '"state": "alive"'
+	post 3 --json
+	assert_output_has '"state": "saved"' '"verdict": "OLDER'
+	[[ $output =~ '"bytes_copied": '[1-9] ]]
 }
 
 @test "33: the only one contradicts its redundancy: unknown, not lost; alone, and with --id" {
@@ -533,15 +536,6 @@ agree() {
 	END
 }
 
-@test "records of copying cannot be removed: saved, with a warning" {
-	checkpoints 1 2
-	SHIM_PATH=copied_ SHIM_OP=unlink failing 0
-	assert_output_has "newest checkpoint ckpt.2 (dataset 2) is saved"
-	assert_stderr_has .scr: cannot remove
-	post 0
-	scr_index -p p --verify 2
-}
-
 @test "the newest is packed on the prefix: no job can restart from it" {
 	checkpoints 1
 	scr_postrun "${args[@]}"
@@ -555,7 +549,7 @@ agree() {
 	assert_stderr_empty
 }
 
-@test "what cannot be mended is not called saved" {
+@test "what cannot be mended is not called saved; records that stay do not matter" {
 	checkpoints 1 2
 	scr_postrun "${args[@]}"
 	rm -r local/cache/genuser/scr.1000/scr.dataset.*
@@ -564,17 +558,22 @@ agree() {
 	assert_output_lacks "can be saved" "is saved" LOST
 	post 0
 	assert_stderr_has "repaired on the prefix"
+	rm -rf p nodes
+	checkpoints 1 2
+	SHIM_PATH=copied_ SHIM_OP=unlink failing 0
+	assert_output_has "newest checkpoint ckpt.2 (dataset 2) is saved"
+	assert_stderr_has .scr: cannot remove
+	post 0
+	scr_index -p p --verify 2
 }
 
-@test "all are lost: status 4" {
+@test "all are lost: status 4; no node has the newest that the job had: an older one" {
 	checkpoints 1 2
 	lose 1
 	lose 2
 	agree 4
 	assert_output_has "LOST: no checkpoint"
-}
-
-@test "a dataset that the job had in its caches, and no node has" {
+	rm -rf p nodes
 	checkpoints 1 2
 	rm -r local/cache/genuser/scr.1000/scr.dataset.2
 	post 3
@@ -653,7 +652,7 @@ output_and_checkpoint() {
 
 # Another job has used the prefix since: its dataset 5 is a checkpoint, written
 # earlier or later than the output 5 in the caches of this job.
-@test "flush.scr of another job: kind and name are those of the caches" {
+@test "flush.scr of another job, or none: kind and name are those of the caches" {
 	for time in 1690000000 1710000000; do
 		rm -rf p nodes other other.nodes
 		outputs 5
@@ -668,9 +667,7 @@ output_and_checkpoint() {
 		shows "output: 1 of 1 saved" scr_postrun "${args[@]}"
 		output_and_checkpoint
 	done
-}
-
-@test "flush.scr is missing: the kind is that of the caches" {
+	rm -rf p nodes other other.nodes
 	outputs 5
 	checkpoints 3 4
 	rm p/.scr/flush.scr
@@ -679,20 +676,9 @@ output_and_checkpoint() {
 	output_and_checkpoint
 }
 
-@test "--json, before and after" {
-	checkpoints 1 2
-	lose 2
-	post 3 --plan --json
-	assert_output_has '"state": "lost"' '"state": "complete"' '"status": 3' \
-		'"newest_id": 2' '"saved_id": 1' '"state": "alive"'
-	post 3 --json
-	assert_output_has '"state": "saved"' '"verdict": "OLDER'
-	[[ $output =~ '"bytes_copied": '[1-9] ]]
-}
-
 # The next job restarts from the current checkpoint, and LLNL's library fetches
 # files only.
-@test "into containers: all but the restart point" {
+@test "into containers: all but the restart point; that too with --pack-current" {
 	checkpoints 1
 	outputs 2
 	post 0 --containers
@@ -713,9 +699,7 @@ output_and_checkpoint() {
 	checkpoints 5
 	post 0 --containers --id 5
 	[[ -e p/ckpt.4/rank_0.ckpt && ! -e p/ckpt.5/rank_0.ckpt ]]
-}
-
-@test "into containers: the restart point, too" {
+	rm -rf p nodes
 	try scr_postrun "${args[@]}" --pack-current --no-containers
 	assert_usage_error --pack-current
 	checkpoints 1

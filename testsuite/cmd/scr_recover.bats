@@ -29,24 +29,35 @@ make_packed() {
 	cp -a p packed
 }
 
-again() {
-	renew packed
-}
-
-@test "headers of neighbours are lost, the data whole: computed again" {
-	for type in XOR RS PARTNER; do
-		make 6 $type
-		for f in "$D"/*.er.[123].*mem_*; do
-			: >"$f"
+# What is lost, without more than the scheme restores of data.
+@test "headers of neighbours, or more filemaps than the scheme restores, are lost: computed again" {
+	while IFS='|' read -r types lost; do
+		for type in $types; do
+			make 6 $type
+			(cd "$D" && eval "$lost")
+			ends 3 scr_inspect -p p 1
+			scr_index -q -p p --build 1
+			same
+			# New filemaps and their redundancy are like others.
+			rm "$D"/filemap_3 p/ckpt.1/rank_3_0.ckpt
+			scr_rebuild -q -p p 1
+			same
+			rm -rf p whole
 		done
-		ends 3 scr_inspect -p p 1
-		scr_rebuild -q -p p 1
-		same
-		rm -rf p whole
-	done
+	done <<-'END'
+		XOR RS PARTNER|truncate -s 0 *.er.[123].*mem_*
+		XOR RS PARTNER|rm filemap_[1234] ../../ckpt.1/rank_2_*
+	END
 }
 
-@test "containers of redundancy are lost, the data whole: unpack" {
+@test "all filemaps are lost" {
+	make 6 XOR
+	rm "$D"/*map* p/ckpt.1/rank_2_*
+	scr_index -q -p p --build 1
+	gen "${gen[@]}" --check
+}
+
+@test "containers of redundancy are lost, the data whole: unpack, computed again" {
 	make_packed 6 XOR
 	rm "$D"/.scr/red.*
 	complains 0 "12 redundancy files were lost" scr_container -p p unpack 1
@@ -55,12 +66,10 @@ again() {
 	rm p/ckpt.1/rank_2_*
 	scr_index -q -p p --build 1
 	diff -r p/ckpt.1 whole/ckpt.1
-}
-
-@test "containers of redundancy are lost, the data whole: computed again" {
+	rm -r p whole packed
 	make_packed 6 XOR
 	for lost in 'red.*' 'red.0.scr' 'red.[12].scr'; do
-		again
+		renew packed
 		# shellcheck disable=SC2086 # a pattern
 		(cd "$D/.scr" && rm $lost)
 		finds 3 "scr_rebuild" scr_container -p p verify 1
@@ -116,7 +125,7 @@ sound() {
 		scr_index -q -p p --build 1
 		diff -r p/ckpt.1 whole/ckpt.1
 		# Delete leaves nothing.
-		again
+		renew packed
 		scr_index -q -p p --delete 1
 		[[ ! -e $D && ! -e p/ckpt.1 ]]
 		rm -rf p whole
@@ -127,10 +136,9 @@ sound() {
 	make_packed 4 XOR
 	rm "$D"/.scr/red.*
 	renew p packed
-	env LD_PRELOAD="$SHIM" SHIM_COUNT_FILE=count scr_rebuild -q -j 1 -p p 1
-	total=$(cat count)
+	operations scr_rebuild -q -j 1 -p p 1
 	for n in $(moments "$total"); do
-		again
+		renew packed
 		try env LD_PRELOAD="$SHIM" SHIM_KILL_AT="$n" \
 			scr_rebuild -q -j 1 -p p 1
 		scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt |
@@ -157,10 +165,10 @@ sound() {
 	diff -r p whole
 }
 
-@test "packed redundancy that is damaged is known by its checksum" {
+@test "packed redundancy that is damaged is known by its checksum, and rebuilds no data" {
 	make_packed 6 XOR
 	for red in "$D"/.scr/red.*; do
-		again
+		renew packed
 		for ((at = 700; at < $(stat -c %s "$red"); at += 1500)); do
 			flip "$red" $at
 		done
@@ -170,32 +178,15 @@ sound() {
 		same
 		rm -rf p
 	done
-}
-
-@test "it is not used to rebuild data" {
+	rm -r whole packed
 	make_packed 6 RS
-	again
+	renew packed
 	# The bodies of the redundancy files are at their ends.
 	flip "$D/.scr/red.0.scr" 5200
 	rm "$D/.scr/ctr.2.scr"
 	ends 0 scr_rebuild -p p 1
 	scr_container -q -p p unpack 1
 	diff -r p/ckpt.1 whole/ckpt.1
-}
-
-@test "more filemaps are lost than the scheme restores: rank2file has the names" {
-	for type in XOR RS PARTNER; do
-		make 6 $type
-		rm "$D"/filemap_[1234] p/ckpt.1/rank_2_*
-		ends 3 scr_inspect -p p 1
-		scr_index -q -p p --build 1
-		same
-		# New filemaps and their redundancy are like others.
-		rm "$D"/filemap_3 p/ckpt.1/rank_3_0.ckpt
-		scr_rebuild -q -p p 1
-		same
-		rm -rf p whole
-	done
 }
 
 @test "all filemaps and the summary are lost: the index tells of rank2file" {
@@ -229,13 +220,6 @@ sound() {
 		fi
 		ends 1 scr_index -p p --build 1
 	done
-}
-
-@test "all filemaps are lost" {
-	make 6 XOR
-	rm "$D"/*map* p/ckpt.1/rank_2_*
-	scr_index -q -p p --build 1
-	gen "${gen[@]}" --check
 }
 
 @test "more filemaps are lost than the scheme restores: headers have the names" {

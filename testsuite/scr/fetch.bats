@@ -73,13 +73,6 @@ fetched() {
 	done
 }
 
-@test "another number of ranks is refused, not marked (17)" {
-	SCR_START_OVER=1 NODE_MAP="0 1 2" fetched "nothing"
-	[[ $stderr == *"ckpt.3"*"written by 4 ranks, but this job has 3"* ]]
-	[[ $(valid 3) == true ]]
-	fetched "3 ckpt.3"
-}
-
 # A job of MAP fails in SCR_Have_restart(), because of `why`, and marks nothing; who
 # wants it starts over.
 refused() {
@@ -126,7 +119,7 @@ split() {
 		scr_inspect -m tree "$meta/rank2file.0.0" | sed 's/^  //' >"$map"
 	rm "$meta"/rank2file*
 	if (($# == 0)); then
-		sed 's/^/  /' "$map" | "$GEN/gen_craft" --output "$meta/rank2file"
+		sed 's/^/  /' "$map" | craft "$meta/rank2file"
 		return
 	fi
 	printf '%s\n' RANKS "  4" LEVEL "  1" RANK >"$map.top"
@@ -143,9 +136,9 @@ split() {
 		/^[^ ]/ { ranks = $1 == "RANK"; print; next }
 		/^  [0-9]/ && ranks { keep = $1 >= from && $1 < to }
 		!ranks || keep' "$map" | sed 's/^/  /' |
-			"$GEN/gen_craft" --output "$meta/rank2file.0.$part"
+			craft "$meta/rank2file.0.$part"
 	done
-	sed 's/^/  /' "$map.top" | "$GEN/gen_craft" --output "$meta/rank2file"
+	sed 's/^/  /' "$map.top" | craft "$meta/rank2file"
 }
 
 @test "rank2file in parts, which several ranks read; and without parts" {

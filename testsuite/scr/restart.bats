@@ -21,44 +21,30 @@ load restarts
 	[[ $(cached 0) == 3 ]] || failed "$(cached 0)"
 }
 
-@test "SINGLE, a node lost: starts over, nothing is left (2)" {
-	export SCR_COPY_TYPE=SINGLE
-	fresh
-	after 2 none
-	[[ $stderr == *"dataset 3 \`ckpt.3': rank 2: all redundancy files of its set"* ]]
-	[[ -z $(cached 0)$(cached 2) ]]
-}
+# Settings, the nodes that are lost one after the other and what a job restarts from,
+# and what the last one says.
+@test "what each scheme survives, and what not (2 to 6)" {
+	local settings losses words loss all
 
-@test "PARTNER: one lost, two that are no neighbours, neighbours (3)" {
-	export SCR_COPY_TYPE=PARTNER
-	fresh
-	after 1 ckpt.3
-	after "0 2" ckpt.3
-	after "1 2" none
-}
-
-@test "XOR: one lost, two lost (4)" {
-	fresh
-	after 2 ckpt.3
-	after "0 1" none
-	[[ $stderr == *"set 1 of 1 (XOR over filemaps) cannot be rebuilt"* ]]
-}
-
-@test "XOR in sets of 2: one lost of each, both of one (5)" {
-	export SCR_SET_SIZE=2
-	fresh
-	after "0 2" ckpt.3
-	after "0 1" none
-}
-
-@test "RS with 2 failures: any pair; three (6)" {
-	export SCR_COPY_TYPE=RS SCR_SET_FAILURES=2
-	fresh
-	pick 2 "0 1" "0 2" "0 3" "1 2" "1 3" "2 3"
-	for pair in "${picked[@]}"; do
-		after "$pair" ckpt.3
-	done
-	after "0 1 3" none
+	while IFS='|' read -r settings losses words; do
+		# shellcheck disable=SC2086,SC2163 # several
+		export SCR_SET_SIZE=8 $settings
+		echo "$settings"
+		fresh
+		IFS=, read -ra all <<<"$losses"
+		for loss in "${all[@]}"; do
+			after "${loss%:*}" "${loss#*:}"
+		done
+		[[ $stderr == *"$words"* ]] || failed "$words"
+		[[ $SCR_COPY_TYPE != SINGLE || -z $(cached 0)$(cached 2) ]]
+	done <<-'END'
+		SCR_COPY_TYPE=SINGLE|2:none|dataset 3 `ckpt.3': rank 2: all redundancy files of its set
+		SCR_COPY_TYPE=PARTNER|1:ckpt.3,0 2:ckpt.3,1 2:none|
+		SCR_COPY_TYPE=XOR|2:ckpt.3,0 1:none|set 1 of 1 (XOR over filemaps) cannot be rebuilt
+		SCR_COPY_TYPE=XOR SCR_SET_SIZE=2|0 2:ckpt.3,0 1:none|
+		SCR_COPY_TYPE=RS SCR_SET_FAILURES=2|0 1:ckpt.3,0 2:ckpt.3,1 3:ckpt.3,2 3:ckpt.3,0 1 3:none|
+		SCR_COPY_TYPE=RS SCR_SET_FAILURES=3|0 1 2:ckpt.3,0 1 3:ckpt.3,1 2 3:ckpt.3,0 1 2 3:none|
+	END
 }
 
 @test "a spare node, and a second failure after a rebuild (7, 8)" {
@@ -78,7 +64,7 @@ load restarts
 	done
 }
 
-@test "permuted ranks: files move, none stays behind (9)" {
+@test "permuted ranks: files move, none stays behind; and a node lost (9, 10)" {
 	for SCR_COPY_TYPE in $SCHEMES; do
 		fresh
 		restarts "3 2 1 0" ckpt.3
@@ -86,11 +72,7 @@ load restarts
 		[[ -z $(find "$NODES" -name '.regain.*') ]]
 		[[ $(find "$NODES/1" -name '*er.*.redset') != *er.1.* ]]
 		restarts "3 2 1 0" ckpt.3
-	done
-}
-
-@test "permuted ranks, and a node lost (10)" {
-	for SCR_COPY_TYPE in $SOME; do
+		[[ $SCR_COPY_TYPE != SINGLE ]] || continue
 		fresh
 		lose 2
 		restarts "3 4 1 0" ckpt.3
@@ -98,10 +80,13 @@ load restarts
 	done
 }
 
-@test "several ranks on a node: both are rebuilt (11)" {
+@test "several ranks on a node: both are rebuilt (11); names without directory" {
 	fresh "0 0 1 1 2 2"
 	lose 1
 	restarts "0 0 1 1 2 2" ckpt.3
+	# As old applications ask.
+	fresh
+	restarts "0 1 2 3" ckpt.3 base=1
 }
 
 @test "another number of ranks is refused, and the caches stay (17, 33.4)" {
@@ -145,16 +130,18 @@ unwritable() {
 }
 
 @test "a file removed, truncated, extended (18)" {
-	fresh
-	f=$(dataset 1 3)/rank_1.0
-	rm "$f"
-	restarts "0 1 2 3" ckpt.3
-	truncate -s 10 "$f"
-	restarts "0 1 2 3" ckpt.3
-	echo more >>"$f"
-	restarts "0 1 2 3" ckpt.3
-	rm "$(dataset 1 3)/rank_1.1" # empty
-	restarts "0 1 2 3" ckpt.3
+	for SCR_COPY_TYPE in XOR PARTNER RS; do
+		fresh
+		f=$(dataset 1 3)/rank_1.0
+		rm "$f"
+		restarts "0 1 2 3" ckpt.3
+		truncate -s 10 "$f"
+		echo more >>"$(dataset 3 3)/rank_3.1"
+		restarts "0 1 2 3" ckpt.3
+		echo more >>"$f"
+		rm "$(dataset 1 3)/rank_1.1" # empty
+		restarts "0 1 2 3" ckpt.3
+	done
 }
 
 @test "a flipped byte of a file is repaired; SINGLE: the older one (19)" {
@@ -295,13 +282,20 @@ read_bytes() {
 	done
 }
 
-@test "a rank rejects a checkpoint: the next older one (28)" {
+@test "a rank rejects a checkpoint: the next older one (28), removed or not" {
 	fresh
 	works "0 1 2 3" app_restart 2 files=2 reject=1
 	assert_line "rejected ckpt.3"
 	assert_line "restart ckpt.2"
 	assert_line "complete 4 0"
 	restarts "0 1 2 3" ckpt.4
+	# It cannot be removed, and is not offered again.
+	fresh
+	SHIM_RANKS=2 SHIM_OP=rename SHIM_PATH=cindex SHIM_FAIL_AT=1 \
+		SHIM_STICKY=1 works "0 1 2 3" app_restart 0 files=2 reject=1
+	assert_line "rejected ckpt.3"
+	assert_line "restart ckpt.2"
+	[[ $stderr == *"dataset 3"*"not removed from the cache"* ]]
 }
 
 @test "a checkpoint that was evicted is not offered again" {
@@ -343,38 +337,22 @@ read_bytes() {
 	restarts "0 1 2 3" ckpt.3
 }
 
-@test "a rejected checkpoint that cannot be removed is not offered again" {
-	fresh
-	SHIM_RANKS=2 SHIM_OP=rename SHIM_PATH=cindex SHIM_FAIL_AT=1 \
-		SHIM_STICKY=1 works "0 1 2 3" app_restart 0 files=2 reject=1
-	assert_line "rejected ckpt.3"
-	assert_line "restart ckpt.2"
-	[[ $stderr == *"dataset 3"*"not removed from the cache"* ]]
-}
-
-@test "a checkpoint that kills the job is given up" {
-	fresh
-	for _ in 1 2 3; do
+@test "a checkpoint that kills the job is given up; a restart that ends counts anew" {
+	# dies: a restart that ends the job.
+	dies() {
 		job "0 1 2 3" app_restart 0 files=2 die=1
 		((status != 0))
-	done
+	}
+	fresh
+	for _ in 1 2 3; do dies; done
 	restarts "0 1 2 3" ckpt.2
 	[[ $stderr == *"ckpt.3': 3 restarts in a row failed"* ]]
-}
-
-@test "a restart that ends begins the count of attempts again" {
 	export SCR_RESTART_ATTEMPTS=2
 	fresh
 	for _ in 1 2; do
-		job "0 1 2 3" app_restart 0 files=2 die=1
-		((status != 0))
+		dies
 		restarts "0 1 2 3" ckpt.3
 	done
-}
-
-@test "names without directory, as old applications ask" {
-	fresh
-	restarts "0 1 2 3" ckpt.3 base=1
 }
 
 @test "ranks with 0 to 3 files, sizes over several messages (49, 50)" {
@@ -410,7 +388,7 @@ read_bytes() {
 	[[ $stderr == *"dataset 2 \`ckpt.2'"*"removed from the cache"* ]]
 }
 
-@test "equal names of the ranks of a node: a node lost, a spare one (54)" {
+@test "equal names of the ranks of a node: lost, a spare one, flushed, fetched, saved (54)" {
 	for SCR_COPY_TYPE in $SOME; do
 		fresh "0 0 1 1 2 2" equal=1
 		lose 1
@@ -418,9 +396,7 @@ read_bytes() {
 		lose 2
 		restarts "0 0 1 1 3 3" ckpt.3 equal=1
 	done
-}
-
-@test "equal names of the ranks of a node: flushed, fetched, saved (54)" {
+	SCR_COPY_TYPE=XOR
 	SCR_FLUSH=1 fresh "0 0 1 1" equal=1
 	[[ $(find "$PREFIX/ckpt.3" -type f | wc -l) -eq 8 ]] || failed "flushed"
 	lose 0 1

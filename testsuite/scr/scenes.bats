@@ -21,15 +21,6 @@ schemes() {
 		sort -u | paste -sd ' '
 }
 
-@test "RS with 3 failures: any three of four (6)" {
-	export SCR_COPY_TYPE=RS SCR_SET_FAILURES=3
-	fresh
-	for triple in "0 1 2" "0 1 3" "0 2 3" "1 2 3"; do
-		after "$triple" ckpt.3
-	done
-	after "0 1 2 3" none
-}
-
 @test "nodes that share power fail together (12)" {
 	printf '%s\n' "GROUPS=node"{0,1}" POWER=a" "GROUPS=node"{2,3}" POWER=b" \
 		>.scrconf
@@ -95,17 +86,6 @@ schemes() {
 		assert_line "restart ckpt.3"
 		assert_line "complete 4 0"
 		restarts "0 1 2 2" ckpt.4
-	done
-}
-
-@test "damage in PARTNER and RS is repaired (18)" {
-	for SCR_COPY_TYPE in PARTNER RS; do
-		fresh
-		rm "$(dataset 1 3)/rank_1.0"
-		restarts "0 1 2 3" ckpt.3
-		truncate -s 10 "$(dataset 1 3)/rank_1.0"
-		echo more >>"$(dataset 3 3)/rank_3.1"
-		restarts "0 1 2 3" ckpt.3
 	done
 }
 
