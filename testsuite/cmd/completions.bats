@@ -187,14 +187,6 @@ nothing; scr_env jo|b-id
 scr_index --prefix ma|n/
 scr_nothing fak|e/"
 
-@test "completions: bash completes names of options" {
-	completes "scr_index --bu" --build
-	completes "scr_index -" --build --add --prefix --format --xor -j --quiet
-	completes "/usr/bin/scr_index x --q" --quiet
-	completes "$PWD/fake/scr_index x --q" --quiet
-	completes "scr_index -- --q"
-}
-
 @test "completions: bash completes values" {
 	completes "scr_index --format " tree json text
 	completes "scr_index --format=t" tree text
@@ -214,7 +206,7 @@ scr_nothing fak|e/"
 }
 
 # shellcheck disable=SC2016 # characters that shells care for
-@test "completions: bash, blanks and quotes" {
+@test "completions: bash, names of options, blanks and quotes" {
 	completes "scr_index -p '/a b'\\'c --add " ckpt.quoted
 	completes 'scr_index --prefix="/a b'"'"'c" --add ckpt' ckpt.quoted
 	completes "scr_index --prefix=/a\\ b\\'c --add ckpt" ckpt.quoted
@@ -222,6 +214,11 @@ scr_nothing fak|e/"
 	completes 'scr_index --add "ckpt.\$' 'ckpt.\$(touch pwned)'
 	completes 'scr_index --add a\ ' 'a\ b'
 	[[ ! -e pwned ]]
+	completes "scr_index --bu" --build
+	completes "scr_index -" --build --add --prefix --format --xor -j --quiet
+	completes "/usr/bin/scr_index x --q" --quiet
+	completes "$PWD/fake/scr_index x --q" --quiet
+	completes "scr_index -- --q"
 }
 
 @test "completions: bash completes verbs, and what is behind them" {
@@ -243,7 +240,7 @@ scr_nothing fak|e/"
 	completes "scr_index pa"
 }
 
-@test "completions: bash completes verbs, and their own options" {
+@test "completions: bash completes verbs, and their own options; a command that fails" {
 	completes "scr_env " job-id nodes
 	completes "scr_env -" --user
 	completes "scr_env nodes -" --count --model
@@ -252,9 +249,6 @@ scr_nothing fak|e/"
 	# readline completes files; no verbs or datasets
 	completes "scr_env nodes j"
 	completes "scr_env nodes t" two
-}
-
-@test "completions: bash, a command that is missing or fails" {
 	completes "scr_other --q"
 	completes "scr_env nothing --q"
 	completes "/no/such/scr_other x"
@@ -319,12 +313,9 @@ scr_nothing fak|e/"
 	[[ ! -e pwned ]]
 }
 
-@test "check-options: a page with all options" {
+@test "check-options: a page with all options, one that lacks some or has too many" {
 	prints "" "$SCRIPTS/check-options.sh" man fake/scr_index
 	assert_stderr_empty
-}
-
-@test "check-options: options that the page lacks, or has too many" {
 	sed -i -e '/quiet/d' -e '/Fl j/d' man/scr_index.1
 	printf '.It Fl %s\n' '-remove Ar NAME' 'z , -zeal' >>man/scr_index.1
 	ends 1 "$SCRIPTS/check-options.sh" man fake/scr_index

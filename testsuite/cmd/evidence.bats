@@ -22,7 +22,7 @@ all() {
 	ends "$1" scr_index -p p --dry-run --build 1
 }
 
-@test "33.1 a part of rank2file keeps its checksums without the first file" {
+@test "33.1 what is left of rank2file keeps its checksums, and is compared before it goes" {
 	for type in XOR SINGLE; do
 		dataset -t $type
 		scr_index -q -p p --checksums --build 1
@@ -35,6 +35,18 @@ all() {
 		diff -r p/ckpt.1 kept/ckpt.1
 		rm -r kept
 	done
+	dataset -t XOR
+	scr_index -q -p p --checksums --build 1
+	cp $D/rank2file.0.0 older
+	dataset -t XOR --seed 5
+	scr_index -q -p p --checksums --build 1
+	cp older $D/rank2file.0.0
+	rm $D/rank2file
+	ends 3 scr_inspect -p p -d 1
+	ends 1 scr_index -p p --build 1
+	assert_stderr_has "next: scr_inspect -p p --checksums 1"
+	ends 1 scr_inspect -p p --checksums 1
+	[[ ! -e $D/rank2file ]]
 }
 
 # older_summary [OPTION]...: dataset 1, built with checksums, has the summary of an
@@ -232,7 +244,7 @@ refused() {
 	[[ -e p/ckpt.1/rank_0.ckpt ]]
 }
 
-@test "33.12 the same data, the same word" {
+@test "33.12 the same data, the same word; the summary of another does not vouch for it" {
 	# NONE, SINGLE: rank2file has what a lost filemap had.
 	for type in NONE SINGLE; do
 		dataset -t $type
@@ -257,6 +269,13 @@ refused() {
 	scr_index -q -p p --build 1
 	rm p/.scr/index.scr
 	all 3
+	two SINGLE
+	rm $D/filemap_* $D/redd* p/.scr/index.scr p/.scr/flush.scr
+	cp p/.scr/scr.dataset.2/summary.scr $D/
+	printf 12345 >p/ckpt.1/rank_1.ckpt
+	all 1
+	ends 1 scr_index -p p --build 1
+	assert_stderr_has "nothing records the size"
 }
 
 @test "33.14 metadata of another dataset are outvoted" {
@@ -323,7 +342,7 @@ two() {
 	assert_stderr_has "filemap_0 names ckpt.2/rank_0.ckpt, a file of dataset 2"
 }
 
-@test "33.14 a foreign or swapped filemap does not stop the rest of its set" {
+@test "33.14 a foreign or swapped filemap; checksums of an older rank2file: unknown" {
 	two PARTNER
 	cp p/.scr/scr.dataset.2/filemap_3 $D/
 	rm p/ckpt.1/rank_1.ckpt
@@ -354,9 +373,6 @@ two() {
 	scr_index -q -p p --build 1
 	diff -r whole/ckpt.1 p/ckpt.1
 	cmp whole/.scr/scr.dataset.1/$red $D/$red
-}
-
-@test "33.14 checksums of an older rank2file: unknown, not lost" {
 	for type in XOR NONE; do
 		dataset -t $type
 		scr_index -q -p p --checksums --build 1
@@ -392,31 +408,6 @@ two() {
 		((status == 4))
 		diff -r p/.scr kept/.scr
 	done
-}
-
-@test "33.1 what is left of rank2file is compared before it is recorded anew" {
-	dataset -t XOR
-	scr_index -q -p p --checksums --build 1
-	cp $D/rank2file.0.0 older
-	dataset -t XOR --seed 5
-	scr_index -q -p p --checksums --build 1
-	cp older $D/rank2file.0.0
-	rm $D/rank2file
-	ends 3 scr_inspect -p p -d 1
-	ends 1 scr_index -p p --build 1
-	assert_stderr_has "next: scr_inspect -p p --checksums 1"
-	ends 1 scr_inspect -p p --checksums 1
-	[[ ! -e $D/rank2file ]]
-}
-
-@test "33.12 the summary of another dataset does not vouch for this one" {
-	two SINGLE
-	rm $D/filemap_* $D/redd* p/.scr/index.scr p/.scr/flush.scr
-	cp p/.scr/scr.dataset.2/summary.scr $D/
-	printf 12345 >p/ckpt.1/rank_1.ckpt
-	all 1
-	ends 1 scr_index -p p --build 1
-	assert_stderr_has "nothing records the size"
 }
 
 @test "33.3 an older summary of a packed dataset: its files are in the containers" {
@@ -501,7 +492,7 @@ two() {
 	all 0
 }
 
-@test "33.22 no command advises itself, and options are kept" {
+@test "33.22 no command advises itself, options are kept; what is unpacked is not repacked" {
 	dataset -t RS
 	scr_index -q -p p --build 1
 	damage "$(echo $D/reddescmap.er.2.rs.*)" 40 XXXX
@@ -545,9 +536,6 @@ two() {
 	rm $D/summary.scr
 	mkdir $D/summary.scr
 	finds 3 "mv p/.scr/scr.dataset.1/summary.scr p" scr_inspect -p p -d 1
-}
-
-@test "33.22 what is unpacked is not to be repacked" {
 	for damage in rank2file.0.1 packed.1.scr rank2file; do
 		dataset -t XOR
 		scr_index -q -p p --build 1

@@ -45,13 +45,21 @@ tree_of() {
 	[ "${#lines[@]}" -eq $((2 + 4 * 6)) ]
 }
 
-@test "ranks are placed in blocks or in turn, and sets are split as SCR does" {
+@test "ranks are placed in blocks or in turn; a second dataset leaves the first in flush.scr" {
 	"$GEN/gen_dataset" --prefix p --ranks 8 --nodes 4
 	[ -e p/.scr/scr.dataset.1/reddesc.er.4.xor.grp_1_of_2.mem_3_of_4.redset ]
 	"$GEN/gen_dataset" --prefix q --ranks 8 --nodes 4 --cyclic
 	[ -e q/.scr/scr.dataset.1/reddesc.er.4.xor.grp_2_of_2.mem_1_of_4.redset ]
 	"$GEN/gen_dataset" --prefix r --ranks 7 --set-size 3
 	[ -e r/.scr/scr.dataset.1/reddesc.er.4.xor.grp_2_of_2.mem_1_of_3.redset ]
+	rm -r p
+	"$GEN/gen_dataset" --prefix p --id 1 --layout both
+	"$GEN/gen_dataset" --prefix p --id 2 --output --name out.2 \
+		--layout both
+	for word in ckpt.1 out.2; do
+		grep -q $word p/.scr/flush.scr
+		grep -q $word nodes/node0/cntl/genuser/scr.1000/cindex.scrinfo
+	done
 }
 
 @test "--check finds a missing file, a wrong byte, mode and time" {
@@ -72,16 +80,6 @@ tree_of() {
 	rm $f
 	run -1 "$GEN/gen_dataset" "${args[@]}" --check
 	[[ $output == *"No such file"* ]]
-}
-
-@test "a second dataset on the same prefix leaves the first in flush.scr" {
-	"$GEN/gen_dataset" --prefix p --id 1 --layout both
-	"$GEN/gen_dataset" --prefix p --id 2 --output --name out.2 \
-		--layout both
-	for word in ckpt.1 out.2; do
-		grep -q $word p/.scr/flush.scr
-		grep -q $word nodes/node0/cntl/genuser/scr.1000/cindex.scrinfo
-	done
 }
 
 @test "gen_meta: an index, a flat tree, usage errors" {

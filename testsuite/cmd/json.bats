@@ -115,7 +115,7 @@ says() {
 	gives 4 '.prefixes[0].halt.checkpoints_left' 3 scr_inspect -p "$P"
 }
 
-@test "scr_rebuild" {
+@test "scr_rebuild, scr_halt, scr_prerun and scr_postrun" {
 	dataset 1
 	rm p/ckpt.1/rank_1.ckpt
 	answers 3 scr_rebuild -p "$P" --dry-run 1
@@ -125,6 +125,19 @@ says() {
 	answers 4 scr_rebuild -p "$P" 1
 	answers 1 scr_rebuild -p "$P" 9
 	answers 2 scr_rebuild -p "$P"
+	answers 0 scr_halt -c 3 -b tomorrow -a now+1h -s 60 -R why "$P"
+	gives 0 '.prefixes[0].checkpoints_left' 3 scr_halt --list "$P"
+	answers 0 scr_halt --remove "$P"
+	echo broken >p/.scr/halt.scr
+	answers 3 scr_halt --list "$P"
+	gives 0 .job_id 7 scr_prerun -p "$PWD" --job-id 7
+	SCR_ENABLE=0 answers 0 scr_prerun -p "$PWD"
+	says .enabled false
+	dataset 1
+	answers 0 scr_postrun -p "$P" --plan -w localhost -r local -J 77
+	says '.verdict, .answer' \
+		'newest checkpoint ckpt.1 (dataset 1) is saved'$'\n'null
+	answers 1 scr_postrun -p "$P/none" --plan -w localhost -r local -J 77
 }
 
 @test "scr_container and scr_archive" {
@@ -146,26 +159,6 @@ says() {
 	answers 1 scr_archive import -p q a.tar
 	answers 0 scr_archive import --force -p q a.tar
 	answers 2 scr_archive export -p "$P" 2
-}
-
-@test "scr_halt" {
-	dataset 1
-	answers 0 scr_halt -c 3 -b tomorrow -a now+1h -s 60 -R why "$P"
-	gives 0 '.prefixes[0].checkpoints_left' 3 scr_halt --list "$P"
-	answers 0 scr_halt --remove "$P"
-	echo broken >p/.scr/halt.scr
-	answers 3 scr_halt --list "$P"
-}
-
-@test "scr_prerun and scr_postrun" {
-	gives 0 .job_id 7 scr_prerun -p "$PWD" --job-id 7
-	SCR_ENABLE=0 answers 0 scr_prerun -p "$PWD"
-	says .enabled false
-	dataset 1
-	answers 0 scr_postrun -p "$P" --plan -w localhost -r local -J 77
-	says '.verdict, .answer' \
-		'newest checkpoint ckpt.1 (dataset 1) is saved'$'\n'null
-	answers 1 scr_postrun -p "$P/none" --plan -w localhost -r local -J 77
 }
 
 @test "scr_fti" {

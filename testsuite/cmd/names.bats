@@ -167,7 +167,7 @@ assert_both_readings() {
 
 # --- id: and name: -----------------------------------------------------------
 
-@test "scr_index --delete id:4 and name:4 delete what they name" {
+@test "scr_index --delete id:4 and name:4 delete these; the number in a path stays one" {
 	steps
 	rm p/.scr/flush.scr # which says that dataset 2 is in the caches
 	warns 0 "dataset 2 (4): deleted" scr_index -p p --delete name:4
@@ -179,6 +179,17 @@ assert_both_readings() {
 	# Now dataset 4 alone goes by this word.
 	ends 0 scr_index -p p --delete 4
 	[[ $(index) == "1=2 3=6 5=10" ]]
+	rm -r p
+	steps
+	for id in 1 2 3 4 5 6; do
+		ends 0 scr_inspect p/.scr/scr.dataset.$id
+		[[ $output == "dataset $id  $((2 * id))"* ]]
+		(cd p/.scr/scr.dataset.$id && scr_inspect .) >out
+		grep -q "^dataset $id  " out
+	done
+	rm p/4/rank_1.ckpt p/8/rank_1.ckpt
+	ends 0 scr_rebuild p/.scr/scr.dataset.4
+	[[ -e p/8/rank_1.ckpt && ! -e p/4/rank_1.ckpt ]]
 }
 
 @test "scr_index: current, drop, drop-after, add, build, verify by id: and name:" {
@@ -258,7 +269,7 @@ assert_both_readings() {
 	[[ -e p/4/rank_0.ckpt ]]
 }
 
-@test "a dataset named id:4, and one named name:x" {
+@test "a dataset named id:4, one named name:x; --protect and packing work on the chosen one" {
 	make 4 four
 	make 7 id:4
 	make 8 name:x
@@ -274,6 +285,19 @@ assert_both_readings() {
 	ends 1 scr_index -p p --verify name:x
 	run scr_index -p p --dump-datasets=
 	assert_output_is "$(printf '%s\n' name:name:x name:id:4 four)"
+	rm -r p
+	for id in 4 2; do
+		make $id $((2 * id)) -t NONE
+		scr_index -q -p p --build $id
+		rm p/.scr/scr.dataset.$id/filemap_*
+	done
+	ends 0 scr_rebuild -p p --protect xor id:4
+	[[ -e p/.scr/scr.dataset.4/filemap_0 ]]
+	[[ ! -e p/.scr/scr.dataset.2/filemap_0 ]]
+	grep -q 8/rank_0.ckpt p/.scr/scr.dataset.4/filemap_0
+	# A table of all datasets, and the containers of each.
+	scr_container -q -p p pack id:4
+	shows containers scr_inspect -p p --map id:4
 }
 
 @test "one name of several datasets: the index decides, else it is refused" {
@@ -301,34 +325,6 @@ assert_both_readings() {
 }
 
 # --- Numbers that come from elsewhere ----------------------------------------
-
-@test "the number in a path stays a number" {
-	steps
-	for id in 1 2 3 4 5 6; do
-		ends 0 scr_inspect p/.scr/scr.dataset.$id
-		[[ $output == "dataset $id  $((2 * id))"* ]]
-		(cd p/.scr/scr.dataset.$id && scr_inspect .) >out
-		grep -q "^dataset $id  " out
-	done
-	rm p/4/rank_1.ckpt p/8/rank_1.ckpt
-	ends 0 scr_rebuild p/.scr/scr.dataset.4
-	[[ -e p/8/rank_1.ckpt && ! -e p/4/rank_1.ckpt ]]
-}
-
-@test "--protect and packing work on the dataset that was chosen" {
-	for id in 4 2; do
-		make $id $((2 * id)) -t NONE
-		scr_index -q -p p --build $id
-		rm p/.scr/scr.dataset.$id/filemap_*
-	done
-	ends 0 scr_rebuild -p p --protect xor id:4
-	[[ -e p/.scr/scr.dataset.4/filemap_0 ]]
-	[[ ! -e p/.scr/scr.dataset.2/filemap_0 ]]
-	grep -q 8/rank_0.ckpt p/.scr/scr.dataset.4/filemap_0
-	# A table of all datasets, and the containers of each.
-	scr_container -q -p p pack id:4
-	shows containers scr_inspect -p p --map id:4
-}
 
 # Outputs in the cache of this node, named as another's number.
 @test "scr_postrun: saves and packs the right one; --id takes the words" {
@@ -419,7 +415,7 @@ assert_both_readings() {
 	bash -c "$hint" 2>/dev/null
 }
 
-@test "messages about a dataset do not look like the number of another" {
+@test "messages do not look like the number of another; hints quote names for the shell" {
 	steps
 	scr_index -p p --current name:6
 	rm p/.scr/flush.scr
@@ -427,9 +423,6 @@ assert_both_readings() {
 	assert_stderr_one_line "the restart point is name:4 now"
 	rm p/4/rank_0.ckpt p/4/rank_1.ckpt
 	warns 4 "scr_index: name:4: " scr_index -p p --verify name:4
-}
-
-@test "hints quote names for the shell" {
 	ends 2 scr_container cat "a'b c"
 	# shellcheck disable=SC2028 # as it is printed
 	assert_stderr_has "scr_container list 'a'\\''b c'"

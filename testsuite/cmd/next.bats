@@ -118,14 +118,21 @@ restarts_from() {
 	next_is "scr_postrun -p $P"
 }
 
-@test "2: no flush.scr, and the scavenge was interrupted before its summary" {
+@test "2, 5: no flush.scr, a scavenge was interrupted before its summary; two half scavenged" {
 	dataset 1 --lose 2
 	rm -f "$P/.scr/flush.scr"
 	follow 1
 	whole 1
+	rm -r p right.*
+	dataset 1 --lose 1
+	dataset 2 --lose 3
+	follow 2
+	follow 1
+	whole 1
+	whole 2
 }
 
-@test "3: the index is corrupt" {
+@test "3, 4: the index is corrupt; the prefix was moved" {
 	indexed 1 2
 	damage "$P/.scr/index.scr" 20 garbage
 	ends 3 scr_inspect -p "$P"
@@ -133,24 +140,13 @@ restarts_from() {
 	ends 0 scr_inspect -p "$P"
 	whole 1
 	whole 2
-}
-
-@test "4: the prefix was moved" {
+	rm -r p right.*
 	indexed 1
 	mv "$P" q
 	P=$PWD/q
 	rm "$P/ckpt.1/rank_2.ckpt"
 	follow 1
 	whole 1
-}
-
-@test "5: two datasets half scavenged" {
-	dataset 1 --lose 1
-	dataset 2 --lose 3
-	follow 2
-	follow 1
-	whole 1
-	whole 2
 }
 
 @test "6: a truncated file; and one too many" {
@@ -167,7 +163,7 @@ restarts_from() {
 	restarts_from ckpt.1
 }
 
-@test "7: a flipped byte of parity" {
+@test "7, 8: a flipped byte of parity; the disk is full" {
 	indexed 1
 	scr_index -q -p "$P" --checksums --build 1
 	local file
@@ -179,9 +175,7 @@ restarts_from() {
 	bash -c "$(next_line)"
 	ends 0 scr_inspect -p "$P" --deep --checksums 1
 	whole 1
-}
-
-@test "8: the disk is full" {
+	rm -r p right.*
 	indexed 1
 	rm "$P/ckpt.1/rank_2.ckpt"
 	warns 1 quota env LD_PRELOAD="$BIN/../profile.so" PROFILE=quota \
@@ -315,14 +309,10 @@ ends_whole() {
 	[[ -e $P/ckpt.1/rank_0.ckpt ]]
 }
 
-@test "redundancy of the filemaps alone tolerates no loss" {
+@test "redundancy of the filemaps alone tolerates no loss; an index that cannot be read" {
 	made XOR
 	rm "$P"/.scr/scr.dataset.2/reddesc.er.*grp*
 	shows "tolerates   no loss" scr_inspect -p "$P" 2
-}
-
-@test "an index that cannot be read: unknown, not absent" {
-	made XOR
 	SHIM_READS=1 SHIM_OP=pread SHIM_PATH=index.scr SHIM_FAIL_AT=1 \
 		SHIM_STICKY=1 LD_PRELOAD=$SHIM try scr_inspect -p "$P"
 	assert_status 1

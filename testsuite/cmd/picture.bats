@@ -91,7 +91,7 @@ measure() {
 	[[ $(cat p.html.rows) != *'!'* ]]
 }
 
-@test "lost ranks, and a scheme without redundancy" {
+@test "lost ranks, a scheme without redundancy; caches: a row for each node" {
 	dataset p -n 8 -m 4 -t XOR --lose 1,2
 	page p 4
 	[[ $(sed -n 2p p.html.rows) == "node 2: l4 ✕ l5 ✕" ]]
@@ -99,9 +99,7 @@ measure() {
 	dataset q -n 4 -m 4 -t SINGLE
 	page q 0
 	diff q.html.rows <(echo 'each by itself: w0 w1 w2 w3')
-}
-
-@test "caches: a row for each node, with its name" {
+	rm -r p*
 	dataset p -n 4 -m 2 -t XOR --layout cache --nodes-dir nodes
 	ends 0 scr_inspect -q --html p.html nodes
 	well_formed p.html

@@ -100,7 +100,7 @@ files_of() {
 	done
 }
 
-@test "tar alone makes a dataset of it" {
+@test "tar alone makes a dataset of it; through a pipe" {
 	dataset
 	files_of p >before
 	scr_container -q -p p pack --size 7000 1
@@ -110,9 +110,7 @@ files_of() {
 	diff before <(files_of t)
 	ends 0 scr_index -p t --build 1
 	scr_index -q -p t --verify --checksums
-}
-
-@test "through a pipe" {
+	rm -rf p q
 	dataset
 	files_of p >before
 	mkdir q
@@ -237,15 +235,13 @@ files_of() {
 	ends 0 scr_container -p q import --force ar
 }
 
-@test "a damaged dataset is not exported" {
+@test "a damaged dataset is not exported; one that is not indexed has its summary's name" {
 	dataset
 	scr_container -q -p p pack --size 5000 1
 	damage p/.scr/scr.dataset.1/.scr/ctr.1.scr 77 X
 	ends 3 scr_container -p p export -o ar 1
 	[[ ! -e ar && ! -e ar.part ]]
-}
-
-@test "a dataset that is not in the index has the name of its summary" {
+	rm -rf p
 	dataset
 	scr_index -q -p p --drop ckpt.1
 	shows "ckpt.1: 16 files" scr_archive -p p export -o ar 1

@@ -50,16 +50,14 @@ settings_are() {
 	misused '' scr_halt -p p p
 }
 
-@test "without a condition: after the next checkpoint, before the first run" {
+@test "without a condition: after the next checkpoint, before the first run; zero is zero" {
 	complains 0 "no job has run with this prefix yet" scr_halt p
 	assert_output_is "Setting ExitReason
 
 Halt file settings for $FILE:
   ExitReason:      JOB_HALTED"
 	[[ $(stat -c %a "$FILE") == 644 ]]
-}
-
-@test "zero is zero" {
+	scr_halt -q --remove p
 	scr_halt -q p -c 0 -s 0
 	settings_are "  CheckpointsLeft: 0
   HaltSeconds:     0"
@@ -116,7 +114,7 @@ Halt file settings for $FILE:
 	[[ -e $FILE ]]
 }
 
-@test "several prefixes; the default is SCR_PREFIX, then the working directory" {
+@test "several prefixes, blanks and quotes; the default is SCR_PREFIX, then this directory" {
 	mkdir q
 	scr_halt -q p q -c 2
 	[[ -e $FILE && -e q/.scr/halt.scr ]]
@@ -127,18 +125,10 @@ Halt file settings for $FILE:
 	[[ -e .scr/halt.scr ]]
 	SCR_PREFIX=$PWD/q scr_halt -q -c 4
 	settings_are "  CheckpointsLeft: 4" q
-}
-
-@test "a prefix with blanks and quotes" {
 	mkdir "a 'b\$c"
 	scr_halt -q "a 'b\$c" -c 1
 	run settings "a 'b\$c"
 	assert_output_is "  CheckpointsLeft: 1"
-}
-
-@test "nothing to unset: no file is made, for a file changes what a job does" {
-	shows "  None" scr_halt p --unset-reason
-	[[ ! -e p/.scr ]]
 }
 
 @test "SCR_HALT_SECONDS is reported if a halt file overrides it" {
@@ -158,7 +148,7 @@ Halt file settings for $FILE:
 	assert_stderr_empty
 }
 
-@test "the file is removed; a missing file is not an error" {
+@test "the file is removed; a missing one is no error; nothing to unset: none is made" {
 	scr_halt -q p
 	ends 0 scr_halt --remove p
 	assert_stderr_empty
@@ -166,6 +156,9 @@ Halt file settings for $FILE:
 	complains 0 "p: no halt file" scr_halt --remove p
 	try scr_halt -r -l p
 	assert_output_has "  None"
+	rm -r p/.scr
+	shows "  None" scr_halt p --unset-reason
+	[[ ! -e p/.scr ]]
 }
 
 @test "a list of nothing, and JSON" {

@@ -24,27 +24,30 @@ slurm() {
 	export SLURM_JOB_ID=7 SLURM_JOBID=7
 }
 
-@test "usage errors" {
+@test "usage errors; a prefix that cannot be made" {
 	misused "extra: unexpected argument" scr_prerun extra
 	complains 2 condor scr_prerun --resource-manager condor
+	: >file
+	complains 1 file scr_prerun -p file
+	restricted
+	mkdir ro
+	chmod 500 ro
+	complains 1 ro/p "${as[@]}" scr_prerun -p ro/p
 }
 
-@test "makes the prefix, needs neither pdsh nor a resource manager" {
-	ends 0 env PATH="$BIN" "$BIN/scr_prerun" -p "a new/one"
-	assert_stderr_empty
-	assert_output_is ''
-	[ -d "a new/one/.scr" ]
-	SCR_PREFIX=two ends 0 scr_prerun
-	[ -d two/.scr ]
-}
-
-@test "SCR_ENABLE=0, also from a file: nothing is done" {
+@test "makes the prefix, needs neither pdsh nor a resource manager; SCR_ENABLE=0: nothing" {
 	SCR_ENABLE=0 ends 0 scr_prerun -p p
 	[ ! -e p ]
 	mkdir q
 	echo SCR_ENABLE=0 >q/.scrconf
 	ends 0 scr_prerun -p q
 	[ ! -e q/.scr ]
+	ends 0 env PATH="$BIN" "$BIN/scr_prerun" -p "a new/one"
+	assert_stderr_empty
+	assert_output_is ''
+	[ -d "a new/one/.scr" ]
+	SCR_PREFIX=two ends 0 scr_prerun
+	[ -d two/.scr ]
 }
 
 # Each row: the datasets of job 1000, the jobs that run, our own id and options; what
@@ -157,15 +160,6 @@ slurm() {
 	# an old name of the option
 	LSB_JOBID=7 try scr_prerun -p p --resmgr lsf --job-id 7
 	[ ! -e p/.scr/flush.scr ]
-}
-
-@test "a prefix that cannot be made" {
-	: >file
-	complains 1 file scr_prerun -p file
-	restricted
-	mkdir ro
-	chmod 500 ro
-	complains 1 ro/p "${as[@]}" scr_prerun -p ro/p
 }
 
 # The library ignores that reason when it starts, but a loop of runs would not.

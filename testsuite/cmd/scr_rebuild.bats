@@ -26,14 +26,11 @@ assert_whole() {
 	diff -r -x .scrkit.lock -x flush.scr "$1" "$1.whole"
 }
 
-@test "usage errors: no dataset, two schemes, unknown options" {
+@test "usage errors; missing datasets: one line with advice" {
 	misused "no dataset given" scr_rebuild
 	misused --rs scr_rebuild --xor --rs file
 	misused nonsense scr_rebuild --nonsense 1
 	misused 1K scr_rebuild --memory 1K 1
-}
-
-@test "missing datasets: one line with advice" {
 	mkdir -p p/.scr
 	ends 1 scr_rebuild -p p 1
 	assert_stderr_one_line 1 scr_inspect
@@ -79,12 +76,20 @@ assert_whole() {
 	END
 }
 
-@test "--verify reads all of it again" {
+@test "--verify reads all of it again; JSON of a rebuild" {
 	make p --lose 1
 	ends 0 scr_rebuild --verify -p p ckpt.1
 	assert_output_has "verified: 4 sets" "agree"
 	ends 0 scr_rebuild --verify -p p ckpt.1
 	assert_output_has "nothing to rebuild" "verified: 4 sets"
+	rm -r p p.*
+	make p --lose 2
+	ends 0 scr_rebuild --json --verify -p p 1
+	assert_output_has '"file_count": 4' '"filemap_count": 2' '"redundancy_file_count": 4' \
+		'"findings": []' '"status": 0'
+	make q --lose 1,2
+	ends 4 scr_rebuild --json -p q 1
+	assert_output_has '"dataset 1: set' '"status": 4'
 }
 
 # Lose a rank of the dataset, or two containers, and compare the bytes that the
@@ -228,7 +233,7 @@ assert_whole() {
 	done
 }
 
-@test "a wrong checksum is an erasure: with --checksums, or when it is read" {
+@test "a wrong checksum is an erasure; --deep repairs identified damage, or refuses to guess" {
 	make p --crc --lose ""
 	damage p/ckpt.1/rank_3_0.ckpt 77
 	shows "nothing to rebuild" scr_rebuild -p p 1
@@ -238,9 +243,7 @@ assert_whole() {
 	damage q/ckpt.1/rank_0_0.ckpt 77
 	warns 0 "rank_0_0.ckpt" scr_rebuild --verify -p q 1
 	assert_whole q
-}
-
-@test "--deep repairs identified damage, and refuses to guess" {
+	rm -r p p.*
 	make p --type RS --lose ""
 	damage p/ckpt.1/rank_3_1.ckpt 77
 	warns 0 "rank_3_1.ckpt" scr_rebuild --deep --verify -p p 1
@@ -252,23 +255,23 @@ assert_whole() {
 	[ "$before" = "$(tree_sha x | grep -v scrkit.lock)" ]
 }
 
-@test "JSON of a rebuild" {
-	make p --lose 2
-	ends 0 scr_rebuild --json --verify -p p 1
-	assert_output_has '"file_count": 4' '"filemap_count": 2' '"redundancy_file_count": 4' \
-		'"findings": []' '"status": 0'
-	make q --lose 1,2
-	ends 4 scr_rebuild --json -p q 1
-	assert_output_has '"dataset 1: set' '"status": 4'
-}
-
-@test "the directory of a dataset, and SCR_PREFIX" {
+@test "the directory of a dataset, and SCR_PREFIX; bare redundancy files" {
 	make p --lose 2
 	ends 0 scr_rebuild p/.scr/scr.dataset.1
 	assert_whole p
 	make q --lose 2
 	SCR_PREFIX=q ends 0 scr_rebuild ckpt.1
 	assert_whole q
+	dir=$(golden scr3/redset_rs/n5_k3)
+	cp -R "$dir" r
+	chmod -R u+w r
+	cd r
+	names=(rank_*/*.rs.grp*)
+	rm rank_1/* rank_3/a_3.dat rank_3/*.rs.grp*
+	ends 0 scr_rebuild --rs --verify --moved-from \
+		/tmp/scrgold/redset_rs/n5_k3 "${names[@]}"
+	rm -f .scrkit.lock
+	diff -r . "$dir"
 }
 
 @test "the caches of the surviving nodes" {
@@ -352,19 +355,6 @@ assert_whole() {
 	before=$(tree_sha .)
 	complains 4 filemap scr_rebuild --xor reddesc.er.*.xor.grp_1_of_2.*
 	[ "$before" = "$(tree_sha . | grep -v scrkit.lock)" ]
-}
-
-@test "bare redundancy files, with the paths in their headers" {
-	dir=$(golden scr3/redset_rs/n5_k3)
-	cp -R "$dir" r
-	chmod -R u+w r
-	cd r
-	names=(rank_*/*.rs.grp*)
-	rm rank_1/* rank_3/a_3.dat rank_3/*.rs.grp*
-	ends 0 scr_rebuild --rs --verify --moved-from \
-		/tmp/scrgold/redset_rs/n5_k3 "${names[@]}"
-	rm -f .scrkit.lock
-	diff -r . "$dir"
 }
 
 @test "caches: redundancy of an older dataset with the same number is not used" {

@@ -88,28 +88,24 @@ mended() {
 	diff <(echo "$kept") <(tree_sha p)
 }
 
-@test "a filemap that nothing can restore" {
+@test "a filemap that nothing can restore, or of a set that has lost another; redundancy" {
 	saved -t SINGLE
 	# A good rank2file is enough.
 	eio 0 filemap_2 scr_index -p p --verify
 	rm "$meta"/rank2file* "$meta"/reddesc*
 	unknown filemap_2 "filemap_2: cannot read: Input/output error"
-}
-
-@test "a filemap of a set that has lost another" {
+	rm -r p
 	saved
 	rm "$meta/filemap_1" "$meta"/rank2file* "$meta"/reddesc.er* \
 		"$meta"/reddescmap.er.1.*
 	unknown filemap_0 "filemap_0: cannot read: Input/output error"
-}
-
-@test "a redundancy file that a lost file needs" {
+	rm -r p
 	saved
 	rm p/ckpt.1/rank_0.ckpt
 	unknown "${part##*/}" "Input/output error"
 }
 
-@test "a data file without redundancy, whose checksum is recorded" {
+@test "a data file without redundancy, whose checksum is recorded; summary and rank2file" {
 	saved -t SINGLE
 	scr_index -q -p p --build 1 --checksums
 	unknown rank_2.ckpt "rank_2.ckpt: cannot be read (I/O error)" \
@@ -117,9 +113,7 @@ mended() {
 	rm "$meta"/{filemap,reddesc}*
 	eio 1 rank_2.ckpt scr_index -p p --verify --checksums
 	assert_output_has unknown
-}
-
-@test "summary and rank2file" {
+	rm -r p
 	saved
 	for file in summary.scr rank2file rank2file.0.0; do
 		eio 1 "$meta/$file" scr_index -p p --verify
@@ -139,12 +133,6 @@ mended() {
 	done
 	scr_rebuild -q -p p 1
 	[[ -e p/ckpt.1/rank_0.ckpt ]]
-}
-
-@test "a filemap, and a redundancy file, that can be computed" {
-	saved
-	mended filemap_2 "filemap_2: cannot read: Input/output error"
-	mended "${part##*/}" "Input/output error" --deep
 }
 
 @test "--deep: what cannot be read is unknown, the rest is judged" {
@@ -178,7 +166,7 @@ mended() {
 	assert_stderr_has "unknown, as is set 1 of 2 (XOR)"
 }
 
-@test "a data file that can be computed, and compared with its checksum" {
+@test "a filemap, redundancy, and data with a checksum that can be computed" {
 	saved
 	scr_index -q -p p --build 1 --checksums
 	mended rank_2.ckpt "rank_2.ckpt: cannot be read" --checksums
@@ -188,6 +176,10 @@ mended() {
 	eio 1 rank_2.ckpt scr_rebuild -p p 1 --checksums
 	assert_stderr_has "rank_2.ckpt: cannot be read" "cannot be rebuilt"
 	[[ $was == "$(sha256sum p/ckpt.1/rank_2.ckpt)" ]]
+	rm -r p
+	saved
+	mended filemap_2 "filemap_2: cannot read: Input/output error"
+	mended "${part##*/}" "Input/output error" --deep
 }
 
 # rebuilt PATH TEXT [OPTION]: PATH fails while a rebuild computes lost files from
@@ -259,7 +251,7 @@ each_fails() {
 	((wanted > 0)) || failed "none of $* was wanted"
 }
 
-@test "a file that fails while lost ones are computed from it" {
+@test "a file, or one of two copies, that fails while lost ones are computed from it" {
 	saved -t RS --set-size 4 --failures 2 -s 50000
 	whole=$(tree_sha p)
 	each_fails p/ckpt.1/rank_0.ckpt rank_{1,2,3}.ckpt
@@ -273,9 +265,7 @@ each_fails() {
 	# What can be computed without it is.
 	diff <(echo "$whole") <(tree_sha p) | grep "^>" && failed "wrong bytes"
 	[[ ! -e p/ckpt.1/rank_3.ckpt && -z $(find p -name "*.tmp") ]]
-}
-
-@test "the same with copies, of which one cannot be read" {
+	rm -r p
 	saved -t PARTNER --set-size 4 --failures 2 -s 50000
 	whole=$(tree_sha p)
 	each_fails p/ckpt.1/rank_0.ckpt reddesc.er.{1,2}.partner.
@@ -583,7 +573,7 @@ flushed() { rm p/.scr/scr.dataset.1/{filemap,reddesc}*; }
 	ends 4 scr_index -p p --verify 4
 }
 
-@test "a directory of data with a new name is found by its files" {
+@test "a directory of data with a new name is found by its files, as rank2file names them" {
 	saved 4 -t SINGLE
 	saved 5
 	mv p/ckpt.4 p/before-the-upgrade
@@ -612,9 +602,7 @@ flushed() { rm p/.scr/scr.dataset.1/{filemap,reddesc}*; }
 	rm -r p/before-the-upgrade
 	ends 4 scr_index -p p --verify
 	assert_stderr_lacks looks
-}
-
-@test "the same, when only rank2file names the files, with their sizes" {
+	rm -r p
 	saved 4
 	saved 5
 	scr_index -q -p p --build 4 --checksums

@@ -19,7 +19,7 @@ load helper
 	[[ -z $stderr ]]
 }
 
-@test "of two lines with OUTPUT=1 the first as text is used, with a warning" {
+@test "of two lines with OUTPUT=1, or with the same word, the first counts, with a warning" {
 	cat >.scrconf <<-END
 	CKPT=0 TYPE=XOR
 	CKPT=2 TYPE=SINGLE OUTPUT=1
@@ -30,9 +30,6 @@ load helper
 2/1o SINGLE(SINGLE0) 0"
 	warned "CKPT=2: OUTPUT=1 is ignored: CKPT=10 has it, and sorts first as text"
 	[[ $(wc -l <<<"$stderr") -eq 1 ]]
-}
-
-@test "of lines with the same word the first counts, with one warning each" {
 	cat >.scrconf <<-END
 	CKPT=0 TYPE=XOR
 	CKPT=1 TYPE=PARTNER INTERVAL=2
@@ -59,7 +56,7 @@ load helper
 	[[ -z $stderr ]]
 }
 
-@test "unknown names are left out, with a warning each (63)" {
+@test "unknown names are left out, with a warning each (63); the one that may be meant" {
 	cat >.scrconf <<-END
 	CKPT=0 TYPE=XOR
 	CKPT=1 TYPE=RAID
@@ -79,16 +76,13 @@ load helper
 	warned "CKPT=5: INTERVAL"
 	warned "CKPT=6: SET_SIZE"
 	[[ $(wc -l <<<"$stderr") -eq 6 ]]
-}
-
-@test "an unknown property is named, with the one it may be meant for" {
 	printf '%s\n' 'CKPT=0 TYEP=SINGLE' >.scrconf
 	SCR_COPY_TYPE=FILE works "0 1" app_calls init finalize
 	warned "/.scrconf:1: CKPT=0: unknown property TYEP; did you mean TYPE?"
 	[[ $(wc -l <<<"$stderr") -eq 1 ]]
 }
 
-@test "SCR_GROUP that is not there, and a store that is not used" {
+@test "SCR_GROUP that is not there, a store that is not used, FILE without lines" {
 	echo "STORE=$SSD/x GROUP=NONE" >.scrconf
 	echo "CKPT=0 STORE=$SSD/x" >>.scrconf
 	SCR_GROUP=NOSUCH works "0 1" parts levels
@@ -98,9 +92,7 @@ load helper
 	SCR_COPY_TYPE=FILE works "0 1" parts levels
 	warned "CKPT=0: STORE: \"$SSD/x\": this store is not used"
 	warned "no usable CKPT line has INTERVAL=1: XOR is used"
-}
-
-@test "SCR_COPY_TYPE=FILE without lines: the default, with a warning" {
+	rm .scrconf
 	SCR_COPY_TYPE=FILE works "0 1" parts levels
 	assert_line "1: 0/1 XOR(XOR1) 0,1"
 	warned "SCR_COPY_TYPE=FILE: no usable CKPT line has INTERVAL=1"

@@ -70,20 +70,16 @@ names() {
 	[[ $(names) == "ckpt.1*" ]]
 }
 
-@test "the sliding window (52)" {
+@test "the sliding window, without and with bypass (52); SCR_PREFIX_PURGE (53)" {
 	SCR_PREFIX_SIZE=2 works "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 \
 		write=ckpt.3:3 write=ckpt.4 write=ckpt.5 write=ckpt.6
 	[[ $(names) == "ckpt.3 ckpt.5 ckpt.6*" ]]
 	[[ ! -e $PREFIX/ckpt.1 && ! -e $PREFIX/ckpt.4 && -e $PREFIX/ckpt.3 ]]
-}
-
-@test "the sliding window with bypass (52)" {
+	job_setup
 	SCR_CACHE_BYPASS=1 SCR_PREFIX_SIZE=2 works "$NODE_MAP" prefix \
 		write=ckpt.1 write=ckpt.2 write=ckpt.3
 	[[ $(names) == "ckpt.2 ckpt.3*" && ! -e $PREFIX/ckpt.1 ]]
-}
-
-@test "SCR_PREFIX_PURGE (53)" {
+	job_setup
 	job "$NODE_MAP" prefix write=ckpt.1 write=out.2:2 write=ckpt.3
 	SCR_PREFIX_PURGE=1 works "$NODE_MAP" prefix held
 	[[ -z $(names) && ! -e $PREFIX/ckpt.3 && ! -e $PREFIX/out.2 ]]

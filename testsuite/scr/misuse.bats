@@ -67,13 +67,10 @@ aborts() {
 		init "route_file=$long"
 }
 
-@test "SCR_Route_file without a name or a buffer fails in every state" {
+@test "SCR_Route_file without a name or a buffer fails; outside of a region it copies" {
 	works "0 1" app_calls route_file= route_file=NULL route_nowhere=a \
 		init route_file= route_file=NULL route_nowhere=a finalize
 	[[ $(grep -c '^route.* -> 1$' <<<"$output") -eq 6 ]] || failed "6 failures"
-}
-
-@test "SCR_Route_file outside of a region copies the name" {
 	works "0 1" app_calls route_file=a/b init route_file=a/../b
 	[[ $output == *"route_file=a/b -> 0 a/b"* ]] || failed "before"
 	[[ $output == *"route_file=a/../b -> 0 a/../b"* ]] || failed "after"

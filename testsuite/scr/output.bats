@@ -124,7 +124,7 @@ fresh() { rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*; }
 	done
 }
 
-@test "one rank says that its files are not valid (58)" {
+@test "one rank says that its files are not valid (58); a file that was not written (59)" {
 	job "0 1" app_ckpt steps=2 invalid=1
 	completed 2
 	grep -qx "complete 1 1" <<<"$output" || failed "step 1"
@@ -133,9 +133,7 @@ fresh() { rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*; }
 	saved 2 0 1
 	run scr_inspect -m keyval .scr/flush.scr
 	[[ $output != *ckpt.1* ]] || failed "flush file"
-}
-
-@test "a file that was not written (59)" {
+	job_setup
 	job "0 1" app_ckpt steps=2 unwritten=1
 	completed 2
 	grep -qx "complete 1 1" <<<"$output" || failed "step 1"
@@ -207,18 +205,14 @@ traced() {
 # LLNL's: 20 opens and 27 syncs, rank 0: 23 and 33.
 @test "at most half of the opens and a third of the syncs of LLNL's library" {
 	traced 10 4 11 6
-}
-
-# LLNL's: 21 and 31, rank 0: 32 and 51.  A third of the syncs, but one and two
-# opens more than half: a cindex when the old dataset goes, and flush.scr once for
-# the caches and once for the prefix, as LLNL's scripts read it in between.
-@test "with a flush of each dataset: a third of the syncs" {
+	# LLNL's: 21 and 31, rank 0: 32 and 51.  A third of the syncs, but one and two
+	# opens more than half: a cindex when the old dataset goes, and flush.scr once for
+	# the caches and once for the prefix, as LLNL's scripts read it in between.
+	job_setup
 	SCR_FLUSH=1 traced 11 8 18 17
-}
-
-# LLNL's: 13 and 19, rank 0: 25 and 41.  A third of the syncs, but two opens more
-# than half: each rank leads a node here, and the format alone needs seven files.
-@test "with bypass: a third of the syncs" {
+	# LLNL's: 13 and 19, rank 0: 25 and 41.  A third of the syncs, but two opens more
+	# than half: each rank leads a node here, and the format alone needs seven files.
+	job_setup
 	SCR_CACHE_BYPASS=1 traced 8 4 14 13
 }
 

@@ -34,25 +34,16 @@ reason() {
 	grep -q "ExitReason = $1\$" <<<"$output" || failed "reason: $1"
 }
 
-@test "each third call (55)" {
+@test "each third call; after some seconds; by what checkpoints cost; never (55)" {
 	SCR_CHECKPOINT_INTERVAL=3 job "0 1" app_ckpt need=1 steps=7
 	answers need "0 0 1 0 0 1 0"
-}
-
-@test "after some seconds (55)" {
 	SCR_CHECKPOINT_SECONDS=1 job "0 1" app_ckpt need=1 steps=5 pause=400
 	answers need "0 0 1 0 0"
-}
-
-@test "by what checkpoints cost (55)" {
 	SCR_CHECKPOINT_OVERHEAD=50 works "0 1" app_ckpt need=1 steps=3 pause=600
 	[[ $(flags need) == "1 "* ]] || failed "the first: $(flags need)"
 	# A cost that time has not outweighed yet.
 	SCR_CHECKPOINT_OVERHEAD=0.0001 job "0 1" app_ckpt need=1 steps=3
 	answers need "1 0 0"
-}
-
-@test "nothing is configured: never (55)" {
 	job "0 1" app_ckpt need=1 steps=3 exit=1
 	answers need "0 0 0"
 	[[ $(flags exit) == "0 0 0" ]] || failed "exit"

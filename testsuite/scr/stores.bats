@@ -69,16 +69,13 @@ $SSD/tester/scr.j1 0 of 1 control"
 	[[ -z $(ls "$PREFIX/elsewhere") ]]
 }
 
-@test "FLUSH is a word that SCR_FLUSH_TYPE may have" {
+@test "FLUSH is a word that SCR_FLUSH_TYPE may have; unknown groups and values, MKDIR=0" {
 	printf '%s\n' "STORE=$SSD/a FLUSH=pthread" "STORE=$SSD/b FLUSH=NOPE" \
 		>.scrconf
 	works "0 1" parts stores
 	[[ $(grep -c "STORE=$SSD/b: FLUSH: \"NOPE\": expected SYNC, .*the default is used" \
 		<<<"$stderr") -eq 1 && $(wc -l <<<"$stderr") -eq 1 ]] ||
 		failed "one warning"
-}
-
-@test "unknown groups and values, MKDIR=0 without a directory" {
 	printf '%s\n' "STORE=$SSD/a GROUP=NONE" "STORE=$SSD/b COUNT=many" \
 		"STORE=$SSD/c MKDIR=0" "STORE=$SSD/d VIEW=GLOBAL MKDIR=0" \
 		"STORE=d" >.scrconf
