@@ -169,14 +169,11 @@ outlives() {
 	done
 }
 
-@test "the parts of another program's map do not make a top file" {
+@test "the parts of another program's or another map do not make a top file, nor old ones" {
 	packed
 	cp plain/.scr/scr.dataset.1/rank2file.0.0 $meta/
 	rm $meta/{,copy.}rank2file{,.0.1}
 	warns 1 rank2file scr_container -p p list 1
-}
-
-@test "... but not of another map, and not if the summary is younger" {
 	packed
 	cp $meta/packed.*.scr older
 	scr_container -q -p p repack --size 5000 1
@@ -308,11 +305,11 @@ named_a_loss() {
 	diff -r plain/ckpt.1 p/ckpt.1
 }
 
-@test "the copy of an older map is not used for the top file of a later one" {
-	local size=5000 damage verb words
+@test "the copy of an older map is not used for the top file or another part of a later one" {
+	local part=$meta/rank2file.0.0 size=5000 damage verb words
 
 	packed
-	until [[ ! -e $meta/rank2file.0.0 ]]; do
+	until [[ ! -e $part ]]; do
 		scr_container -q -p p repack --size $((size += 1000)) 1
 	done
 	# As LLNL's library writes another dataset over it.
@@ -329,11 +326,6 @@ named_a_loss() {
 		[[ $status != 0 ]]
 		[[ $stderr != *"copy was read"* ]]
 	done
-}
-
-@test "the copy of an older map is not used for another part" {
-	local part=$meta/rank2file.0.0 size=5000
-
 	packed
 	until [[ -e $part ]]; do
 		scr_container -q -p p repack --size $((size += 1000)) 1

@@ -111,18 +111,12 @@ round() {
 	round 1 1000 3000
 }
 
-@test "small trees, sizes at the borders" {
+@test "small trees, sizes at the borders; hundreds of files; few large ones" {
 	for _ in 1 2; do
 		round $((1 + RANDOM % 60)) $((2 + RANDOM % 5000)) 20000
 	done
-}
-
-@test "hundreds of files" {
-	round 120 $((1000 + RANDOM)) 9000
-}
-
-@test "few large files" {
 	round 6 $((200000 + RANDOM)) 2500000
+	round 120 $((1000 + RANDOM)) 9000
 }
 
 @test "ten thousand files, and some hundred megabytes" {

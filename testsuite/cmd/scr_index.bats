@@ -86,7 +86,7 @@ current() {
 
 # --- The command line ---
 
-@test "usage errors" {
+@test "usage errors; options that do not go with the verb are refused, not ignored" {
 	mkdir -p p/.scr
 	for id in abc 0 -1 1x '' 2147483648; do
 		misused --build scr_index -p p "--build=$id"
@@ -116,10 +116,6 @@ current() {
 		--keep-within 2d|--keep-within
 		--jobs 0|--jobs
 	END
-}
-
-@test "options that do not go with the verb are refused, not ignored" {
-	mkdir -p p/.scr
 	for args in "--drop ckpt.1 --dry-run" "--current ckpt.1 --valid" \
 		"--delete ckpt.1 --outputs" "--add ckpt.1 --deep" \
 		"--list --checksums" "--verify --all" "--prune --force"; do
@@ -127,7 +123,7 @@ current() {
 	done
 }
 
-@test "the prefix: --prefix, SCR_PREFIX, the working directory" {
+@test "the prefix: --prefix, SCR_PREFIX, the working directory; none: what to do" {
 	for dir in a b c; do
 		added $dir 1 in.$dir f
 	done
@@ -137,9 +133,7 @@ current() {
 	[ "$(SCR_PREFIX='' scr_index -n)" = in.c ]
 	[ "$(SCR_PREFIX=../b scr_index -n --prefix ../a)" = in.a ]
 	[ "$(SCR_PREFIX=../b scr_index -n --prefix=../a/)" = in.a ]
-}
-
-@test "no prefix, no index, no datasets: one line says what to do" {
+	cd ..
 	complains 1 nosuch scr_index -p nosuch
 	mkdir -p p
 	complains 1 --prefix scr_index -p p
@@ -151,17 +145,6 @@ current() {
 }
 
 # --- Lists ---
-
-@test "--all: outputs, kind, files, size and the reason for NO" {
-	multi s6_fetch_failed
-	ends 0 scr_index -p p --all
-	assert_output_is \
-"DSET VALID FLUSHED             CUR KIND     FILES       SIZE NAME   REASON
-   5 NO    2026-11-20T23:00:34     ckpt         4   20.2 KiB ckpt.5 last fetch failed 2026-11-20T23:00:42
-   3 YES   2026-11-20T23:00:36   * both         4   20.2 KiB both.3
-   2 YES   2026-11-20T23:00:20     output       4   20.2 KiB out.2
-   1 YES   2026-11-20T23:00:16     ckpt         4   20.2 KiB ckpt.1"
-}
 
 @test "names only, and filters" {
 	multi s6_fetch_failed
@@ -224,7 +207,7 @@ ckpt.1    1 20666 -"
 	done
 }
 
-@test "JSON of the list: all datasets, or those chosen" {
+@test "the list: --all has outputs, kind, files, size and the reason for NO; JSON" {
 	multi
 	ends 0 scr_index -p p --json
 	assert_stderr_empty
@@ -233,6 +216,15 @@ ckpt.1    1 20666 -"
 	[ "$(grep -c '"id"' <<<"$output")" -eq 4 ]
 	try scr_index -p p --json --outputs
 	[ "$(grep -c '"id"' <<<"$output")" -eq 2 ]
+	rm -r p
+	multi s6_fetch_failed
+	ends 0 scr_index -p p --all
+	assert_output_is \
+"DSET VALID FLUSHED             CUR KIND     FILES       SIZE NAME   REASON
+   5 NO    2026-11-20T23:00:34     ckpt         4   20.2 KiB ckpt.5 last fetch failed 2026-11-20T23:00:42
+   3 YES   2026-11-20T23:00:36   * both         4   20.2 KiB both.3
+   2 YES   2026-11-20T23:00:20     output       4   20.2 KiB out.2
+   1 YES   2026-11-20T23:00:16     ckpt         4   20.2 KiB ckpt.1"
 }
 
 # --- Changes of the index ---
@@ -285,7 +277,7 @@ ckpt.1    1 20666 -"
 	[ -z "$(current)" ]
 }
 
-@test "--uncurrent; --current of a dataset that is marked NO warns" {
+@test "--uncurrent; --current of a dataset marked NO warns; a build clears the mark" {
 	multi
 	scr_index -p p --uncurrent
 	[ -z "$(current)" ]
@@ -295,6 +287,11 @@ ckpt.1    1 20666 -"
 	ends 0 scr_index -p p --current ckpt.5
 	assert_stderr_one_line ckpt.5 "last fetch failed"
 	[ "$(current)" = ckpt.5 ]
+	rm -r p
+	multi s6_fetch_failed
+	warns 0 "failed fetch" scr_index -p p --build 5
+	[ "$(scr_index -p p -n --valid | head -n 1)" = ckpt.5 ]
+	[ "$(current)" = both.3 ]
 }
 
 @test "keys that we do not know survive a change" {
@@ -382,7 +379,7 @@ ckpt.1    1 20666 -"
 	done
 }
 
-@test "a missing index beside datasets is rebuilt" {
+@test "a missing index is rebuilt; a build that fails keeps an existing entry" {
 	multi
 	rm p/.scr/index.scr
 	ends 3 scr_index -p p
@@ -393,6 +390,13 @@ ckpt.1    1 20666 -"
 	ends 0 scr_index -p p
 	[ "$(names | wc -l)" -eq 4 ]
 	[ ! -e p/.scr/index.scr.bak ]
+	rm -r p
+	built p 1 -n 4 -t XOR -s 5000
+	rm p/ckpt.1/rank_0.ckpt p/ckpt.1/rank_1.ckpt
+	tree_sha p >before
+	ends 4 scr_index -p p --build 1
+	assert_stderr_has "set 1 of 1" "ranks 0" "next: scr_inspect -p p 1"
+	tree_sha p | diff before -
 }
 
 @test "repairing a damaged index with each step failing or killed" {
@@ -440,15 +444,6 @@ ckpt.1    1 20666 -"
 	[ "$(names | xargs)" = "ckpt.1 scr.dataset.1" ]
 }
 
-@test "a build that fails keeps an existing entry, and changes nothing" {
-	built p 1 -n 4 -t XOR -s 5000
-	rm p/ckpt.1/rank_0.ckpt p/ckpt.1/rank_1.ckpt
-	tree_sha p >before
-	ends 4 scr_index -p p --build 1
-	assert_stderr_has "set 1 of 1" "ranks 0" "next: scr_inspect -p p 1"
-	tree_sha p | diff before -
-}
-
 @test "--build --dry-run: 3 if there is something to rebuild, no change" {
 	gen -p p -n 4 -t XOR -s 5000 --lose 2
 	tree_stat p >before
@@ -462,13 +457,6 @@ ckpt.1    1 20666 -"
 		ends 0 scr_index -p p --build 1 $option
 		tree_stat p | diff before -
 	done
-}
-
-@test "a build clears the mark of a failed fetch" {
-	multi s6_fetch_failed
-	warns 0 "failed fetch" scr_index -p p --build 5
-	[ "$(scr_index -p p -n --valid | head -n 1)" = ckpt.5 ]
-	[ "$(current)" = both.3 ]
 }
 
 @test "a flushed dataset is built only if its files are there and add up" {
@@ -572,7 +560,7 @@ ckpt.1    1 20666 -"
 
 # --- Add ---
 
-@test "--add looks at the files" {
+@test "--add looks at the files; two datasets of one name" {
 	multi
 	scr_index -q -p p --drop both.3
 	mv p/both.3_rank_0.dat away
@@ -583,9 +571,7 @@ ckpt.1    1 20666 -"
 	mv away p/both.3_rank_0.dat
 	shows '"id": 3' scr_index -p p --add both.3 --json
 	[ "$(current)" = ckpt.5 ]
-}
-
-@test "--add: two datasets of one name" {
+	rm -r p
 	flushed p 3 same f3
 	flushed p 7 same f7
 	ends 2 scr_index -p p --add same
@@ -725,7 +711,7 @@ ckpt.1    1 20666 -"
 	[ ! -e p/shared ]
 }
 
-@test "--delete: the files are unknown, so nothing is removed" {
+@test "--delete: unknown names and numbers; the files are unknown: nothing is removed" {
 	added p 1 one f1
 	added p 2 two f2
 	echo rubbish >p/.scr/scr.dataset.2/rank2file.0.0
@@ -738,6 +724,13 @@ ckpt.1    1 20666 -"
 	warns 0 "dataset 2" scr_index -p p --delete one
 	[ ! -e p/f1 ]
 	[ -e p/f2 ]
+	rm -r p before
+	multi
+	tree_sha p >before
+	for name in nosuch 4 99 ckpt; do
+		complains 1 $name scr_index -p p --delete $name
+	done
+	tree_sha p | diff before -
 }
 
 @test "--delete killed at each step: never a valid checkpoint with holes" {
@@ -760,15 +753,6 @@ ckpt.1    1 20666 -"
 		[ "$(current)" = both.3 ]
 	}
 	disturb SHIM_KILL_AT no_holes scr_index -q -p p --delete ckpt.5
-}
-
-@test "--delete: unknown names and numbers" {
-	multi
-	tree_sha p >before
-	for name in nosuch 4 99 ckpt; do
-		complains 1 $name scr_index -p p --delete $name
-	done
-	tree_sha p | diff before -
 }
 
 @test "--prune keeps the newest valid ones, outputs and the current one" {

@@ -36,7 +36,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 
 # --- Usage -------------------------------------------------------------------
 
-@test "--svg: one packed dataset, and one thing on standard output" {
+@test "--svg: one packed dataset, one thing on standard output, a file that can be written" {
 	make p
 	gen -p n -n 4 -m 4 -s 100
 	misused "standard output" scr_inspect --json --svg - p
@@ -70,9 +70,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	[ ! -e x.svg ]
 	ends 0 scr_inspect --svg x.svg -d 2 nodes/*/cache
 	assert_xml x.svg
-}
-
-@test "--svg: a file that cannot be written, or is none" {
+	rm -r p
 	make p
 	complains 1 nowhere/x.svg scr_inspect --svg nowhere/x.svg p
 	mkfifo pipe
@@ -82,7 +80,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 
 # --- Whole -------------------------------------------------------------------
 
-@test "a line in the summary; a table with -v or --files" {
+@test "a line in the summary; a table with -v or --files; packed redundancy and metadata" {
 	make p
 	before=$(tree_stat p)
 	ends 0 scr_inspect -p p 1
@@ -98,9 +96,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	scr_container unpack -q -p p 1
 	ends 0 scr_inspect -v -p p 1
 	assert_output_lacks containers CONTAINER
-}
-
-@test "packed redundancy and metadata" {
+	rm -r p
 	make p red
 	ends 0 scr_inspect -v --map -p p 1
 	assert_output_has "16 files, redundancy in 4 more, metadata packed too" \
@@ -108,7 +104,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	assert_line "^  .scr/red.3.scr +[0-9.]+ KiB +[0-9.]+ % +[0-9]+  whole$"
 }
 
-@test "the picture: 80 columns, ASCII where UTF-8 is not" {
+@test "the picture: 80 columns, ASCII where UTF-8 is not; a half-finished rebuild shows" {
 	make p
 	ends 0 scr_inspect -p p --map 1
 	assert_line "^  bytes by container \(a full row: 29.3 KiB\)$"
@@ -120,6 +116,17 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	LC_ALL=C.UTF-8 try scr_inspect -p p --map 1
 	assert_output_has "  ctr.0           ▒▒▒" "▒█" "█▒" "█ ▒ one file"
 	assert_output_lacks $'\e['
+	rm -r p
+	make p
+	truncate -s 20000 "$(ctr p)/ctr.2.scr"
+	truncate -s 30000 "$(ctr p)/ctr.2.scr"
+	ends 0 scr_inspect -p p 1
+	# The mark of an interrupted rebuild.
+	printf '  %s\n' FILE '  .scr/ctr.2.scr' '    11605' '      LENGTH' \
+		'        13312' |
+		craft p/.scr/scr.dataset.1/rebuild.scr
+	finds 3 "; 1 damaged" scr_inspect -p p --map 1
+	assert_line "^  ctr.2 +[#=]+X+[#=]+  half rebuilt$"
 }
 
 @test "the picture in colours, as wide as the terminal" {
@@ -185,19 +192,6 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	assert_line "^  ctr.5 +X+  missing$"
 	# The table of all datasets shows it, too.
 	ends 4 scr_inspect --checksums p
-}
-
-@test "a half-finished rebuild shows" {
-	make p
-	truncate -s 20000 "$(ctr p)/ctr.2.scr"
-	truncate -s 30000 "$(ctr p)/ctr.2.scr"
-	ends 0 scr_inspect -p p 1
-	# The mark of an interrupted rebuild.
-	printf '  %s\n' FILE '  .scr/ctr.2.scr' '    11605' '      LENGTH' \
-		'        13312' |
-		craft p/.scr/scr.dataset.1/rebuild.scr
-	finds 3 "; 1 damaged" scr_inspect -p p --map 1
-	assert_line "^  ctr.2 +[#=]+X+[#=]+  half rebuilt$"
 }
 
 # --- SVG ---------------------------------------------------------------------

@@ -82,7 +82,7 @@ give() {
 	assert_his p
 }
 
-@test "root: a scavenge into a user's prefix, whose metadata root made before" {
+@test "root: a scavenge into a user's prefix; a dataset of SCR 1.1.8 that is added" {
 	gives
 	one_node
 	in_cache
@@ -93,9 +93,7 @@ give() {
 	rest=$(foreign p)
 	[[ $rest == ".scr "* && $rest != *$'\n'* ]] ||
 		failed "not the user's:" "$rest"
-}
-
-@test "root: a dataset of SCR 1.1.8 that is added belongs to the owner" {
+	rm -r p
 	gives
 	cp -R "$(golden containers/seed_example)" p
 	chmod -R u+rwX p
@@ -298,7 +296,7 @@ add_to_archive() {
 	done
 }
 
-@test "unpack, extract: a map that names .scrconf or metadata" {
+@test "unpack, extract: a map that names .scrconf or metadata, or one path twice" {
 	indexed
 	scr_container -q -p p pack --size 20000 1
 	cp -a p good
@@ -315,6 +313,26 @@ add_to_archive() {
 			[[ ! -e p/out/$bad && ! -e p/$bad ]]
 		done
 	done
+	rm -rf p out
+	text="ckpt.1/rank_1_0.ckpt: is a file of rank 1 and of rank 2"
+	indexed
+	rm -f $meta/filemap_* $meta/*.redset
+	scr_container -q -p p pack --size 20000 1
+	in_map ckpt.1/rank_2_0.ckpt ckpt.1/rank_1_0.ckpt
+	ends 1 scr_index -p p --verify
+	[[ $output$stderr == *"$text"* ]] || failed "$text"
+	try scr_container -p p verify 1
+	((status == 1 || status == 3 || status == 4)) || failed "status"
+	[[ $output$stderr == *"$text"* ]] || failed "$text"
+	tree_stat p >before
+	complains 3 "$text: cannot be unpacked" scr_container -p p unpack 1
+	diff before <(tree_stat p)
+	unpack=$stderr
+	ends 3 scr_container -p p extract -C out 1
+	[[ $stderr == "$unpack" ]] || failed "expected" "$unpack"
+	[[ ! -d out || -z $(find out -type f) ]]
+	# What is not concerned can be had.
+	scr_container -q -p p extract -C out 1 ckpt.1/rank_4_0.ckpt
 }
 
 @test "a read-only prefix: everything that only reads" {
@@ -535,28 +553,6 @@ used() {
 	[[ ! -e q3/run ]] || failed "left:" "$(find q3)"
 }
 
-@test "one path twice in a map: verify says so, extract and unpack refuse" {
-	text="ckpt.1/rank_1_0.ckpt: is a file of rank 1 and of rank 2"
-	indexed
-	rm -f $meta/filemap_* $meta/*.redset
-	scr_container -q -p p pack --size 20000 1
-	in_map ckpt.1/rank_2_0.ckpt ckpt.1/rank_1_0.ckpt
-	ends 1 scr_index -p p --verify
-	[[ $output$stderr == *"$text"* ]] || failed "$text"
-	try scr_container -p p verify 1
-	((status == 1 || status == 3 || status == 4)) || failed "status"
-	[[ $output$stderr == *"$text"* ]] || failed "$text"
-	tree_stat p >before
-	complains 3 "$text: cannot be unpacked" scr_container -p p unpack 1
-	diff before <(tree_stat p)
-	unpack=$stderr
-	ends 3 scr_container -p p extract -C out 1
-	[[ $stderr == "$unpack" ]] || failed "expected" "$unpack"
-	[[ ! -d out || -z $(find out -type f) ]]
-	# What is not concerned can be had.
-	scr_container -q -p p extract -C out 1 ckpt.1/rank_4_0.ckpt
-}
-
 @test "a closed pipe is no failure: nothing is said, the verdict stays" {
 	two
 	# The reader is gone before the first byte, or after the first line.
@@ -590,7 +586,7 @@ used() {
 	END
 }
 
-@test "SIGHUP, SIGQUIT: temporary files are removed, as after SIGTERM" {
+@test "SIGHUP, SIGQUIT: temporary files are removed; one that is ignored stays so" {
 	indexed -s 400000,1
 	[[ -e ${SHIM-}/ || -e ${SHIM%/*}/slow.so ]] || skip "no slow shim"
 	tree_stat p | grep -v '^\.scr/index' >before
@@ -610,10 +606,6 @@ used() {
 		diff before <(tree_stat p | grep -v '^\.scr/index') ||
 			failed "$sig: left something"
 	done
-}
-
-@test "SIGHUP that is ignored stays so, as under nohup" {
-	indexed -s 400000,1
 	(
 		trap '' HUP
 		exec env LD_PRELOAD="${SHIM%/*}/slow.so" SLOW_PATH=ctr. \

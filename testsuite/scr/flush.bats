@@ -24,7 +24,7 @@ no_litter() {
 		! -path "$PREFIX" -print) ]]
 }
 
-@test "what is due is on the prefix (34)" {
+@test "what is due is on the prefix, at the end the newest, unless SCR_FLUSH is 0 (34)" {
 	SCR_FLUSH=2 works "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 \
 		write=ckpt.3 write=ckpt.4 write=ckpt.5 write=ckpt.6
 	whole 2 4 6
@@ -37,9 +37,7 @@ no_litter() {
 	no_litter
 	ends 1 scr_flush_file --dir "$PREFIX" --need-flush 6
 	ends 0 scr_flush_file --dir "$PREFIX" --need-flush 5
-}
-
-@test "at the end the newest is flushed, unless SCR_FLUSH is 0 (34)" {
+	job_setup
 	SCR_FLUSH=10 works "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 finalize
 	whole 2
 	[[ $(ids .valid) == 2 && ! -e $PREFIX/ckpt.1 ]]
@@ -138,7 +136,7 @@ renames() {
 		SHIM_STICKY=1 SHIM_PATH=/same/ "${@:2}"
 }
 
-@test "a flush that fails before its first rename: the older dataset is back" {
+@test "a flush that fails, or is killed, before its first rename: the older dataset is back" {
 	local name
 
 	for name in one two; do
@@ -154,9 +152,7 @@ renames() {
 		job "$NODE_MAP" prefix fetch # its contents are others
 		assert_line "fetched 1 one"
 	done
-}
-
-@test "a job killed before the first rename: the older dataset is back" {
+	rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/*
 	job "$NODE_MAP" prefix write=same
 	LD_PRELOAD=$SHIM SHIM_OP=rename SHIM_KILL_AT=1 SHIM_PATH=/same/ \
 		job "$NODE_MAP" prefix write=same:1:5000

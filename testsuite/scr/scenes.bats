@@ -63,7 +63,7 @@ schemes() {
 	done
 }
 
-@test "fewer nodes than the scheme needs (15)" {
+@test "fewer nodes than the scheme needs (15), than before: new datasets are written (16)" {
 	export SCR_COPY_TYPE=RS SCR_SET_FAILURES=2
 	fresh "0 1"
 	[[ $stderr == *WARNING*"2 of 2 ranks tolerate fewer than 2 losses"* ]]
@@ -76,9 +76,7 @@ schemes() {
 		lose 0
 		restarts "0 0" none
 	done
-}
-
-@test "fewer nodes: new datasets are written (16)" {
+	unset SCR_SET_FAILURES
 	for SCR_COPY_TYPE in $SOME; do
 		fresh
 		lose 3
@@ -162,7 +160,7 @@ schemes() {
 	[[ -d .scr/scr.dataset.4 ]]
 }
 
-@test "marked failed: only asked for is it tried again (27)" {
+@test "marked failed: only asked for is it tried again (27); rejected: then the prefix (28)" {
 	export SCR_FLUSH=1
 	fresh
 	mv ckpt.3/d1/rank_1.0 away
@@ -173,10 +171,6 @@ schemes() {
 	lose 0 1 2 3
 	ends 0 scr_index --prefix "$PREFIX" --current ckpt.3
 	restarts "0 1 2 3" ckpt.3
-}
-
-@test "rejected: the older one in cache, then the prefix, then none (28)" {
-	export SCR_FLUSH=1
 	fresh
 	after "0 1 2 3" ckpt.3 # alone in cache
 	works "0 1 2 3" app_restart 0 files=2 reject=1
@@ -190,15 +184,12 @@ schemes() {
 	[[ $(names) == "ckpt.1! ckpt.2! ckpt.3!" ]]
 }
 
-@test "global restart reads from the prefix (31)" {
+@test "global restart reads from the prefix (31); fetched in place, not fetched at all (32)" {
 	fresh
 	SCR_GLOBAL_RESTART=1 restarts "0 1 2 3" ckpt.3
 	assert_line "from $PREFIX/ckpt.3/d0/rank_0.0"
 	[[ $(names) == "ckpt.2 ckpt.3" ]]
 	[[ -z $(find "$NODES" -name 'rank_*') ]]
-}
-
-@test "fetched in place, not fetched at all (32)" {
 	export SCR_FLUSH=1
 	fresh
 	SCR_FETCH=0 after "0 1 2 3" none
