@@ -17,9 +17,7 @@ setup() {
 # sum.
 renumbered() {
 	cp -p "$1" "$3"
-	printf '%b' "\\x$(printf %02x "$2")" |
-		dd of="$3" bs=1 seek=$(($(stat -c %s "$3") - 106 + 49)) \
-			conv=notrunc status=none
+	damage "$3" $(($(stat -c %s "$3") - 106 + 49)) "\\x$(printf %02x "$2")"
 	touch -d @1700000000.123456789 "$3"
 }
 
@@ -63,7 +61,19 @@ chosen() {
 	scr_fti scan "$1" | sed -n 's/^ *FTI restarts from //p'
 }
 
-@test "a checkpoint at a higher level: lower levels are hidden, and come back" {
+# undo: everything is as it was `before`.
+undo() {
+	scr_fti restart --undo j
+	state j | diff before -
+}
+
+# takes ID LEVEL [OPTION]...: after this restart FTI takes it.
+takes() {
+	scr_fti restart --select "$1" "${@:3}" j
+	[[ $(chosen j) == "$2, checkpoint $1" ]]
+}
+
+@test "a checkpoint at a higher level, or beside another: what hides it comes back" {
 	job j
 	state j >before
 	[[ $(chosen j) == "L1, checkpoint 5, or any rank from another one"* ]]
@@ -74,27 +84,18 @@ chosen() {
 	[[ $(chosen j) == "L4, checkpoint 4" ]]
 	[ ! -e "j/Local/node0/$E/l1" ]
 	answers 0 "FTI restarts from it already" scr_fti restart --select 4 j
-	run -0 scr_fti restart --undo j
-	state j | diff before -
+	undo
 	answers 1 ": no restart was prepared here" scr_fti restart --undo j
-}
-
-@test "a checkpoint beside another one: only that is hidden" {
-	job j
-	state j >before
-	scr_fti restart --select 6 j
-	[[ $(chosen j) == "L1, checkpoint 6" ]]
+	takes 6 L1
 	ls "j/Local/node0/$E/l1" | diff - <(printf 'Ckpt6-Rank%d.fti\n' 1 2)
 	# Then an older one, and back step by step.
-	scr_fti restart --select 4 j
-	[[ $(chosen j) == "L4, checkpoint 4" ]]
+	takes 4 L4
 	run -1 scr_fti restart --select 5 j
 	[[ $output == *"no checkpoint 5; there are 4 (L4); an earlier restart has hidden some"* ]]
 	[[ $output == *"next: scr_fti restart --undo j" ]]
 	scr_fti restart --undo j
 	[[ $(chosen j) == "L1, checkpoint 6" ]]
-	scr_fti restart --undo j
-	state j | diff before -
+	undo
 }
 
 @test "config.fti keeps every byte but the two values" {
@@ -146,9 +147,8 @@ chosen() {
 	# next line gets there.
 	rm -r j
 	job j
-	printf '\377' | dd of="j/Global/$E/l4/Ckpt4-Rank2.fti" bs=1 seek=$((
-		$(stat -c %s "j/Global/$E/l4/Ckpt4-Rank2.fti") - 106 - 16)) \
-		conv=notrunc status=none
+	damage "j/Global/$E/l4/Ckpt4-Rank2.fti" \
+		$(($(stat -c %s "j/Global/$E/l4/Ckpt4-Rank2.fti") - 106 - 16)) '\377'
 	answers 3 "is refused, not whole" scr_fti restart --select 4 j
 	[[ ${lines[-1]} == "scr_fti: next: scr_fti repair --in-place j/Global/$E/l4/Ckpt4-Rank2.fti" ]]
 	run -3 scr_fti scan --checksums j
@@ -170,7 +170,7 @@ chosen() {
 	[[ $output == *"is a directory of one level"* ]]
 }
 
-@test "what was written since is not undone away" {
+@test "what was written since is not undone away; scan reports what was interrupted" {
 	job j
 	scr_fti restart --select 4 j
 	mkdir "j/Local/node2/$E/l1"
@@ -182,9 +182,7 @@ chosen() {
 	rm -r "j/Local/node2/$E/l1"
 	sed -i 's/^verbosity.*/verbosity = 3/' j/config.fti
 	answers 2 "j/config.fti: was changed since" scr_fti restart --undo j
-}
-
-@test "scan reports a restart that was interrupted, and how to undo it" {
+	rm -r j
 	job j
 	state j >before
 	scr_fti restart --select 4 j
@@ -214,22 +212,18 @@ chosen() {
 	run -0 scr_fti archive --list j
 	[[ $output == *" archive "*" 3 "*POSIX*whole* ]]
 	mv j/fti_archive kept
-	scr_fti restart --select 1 j
-	[[ $(chosen j) == "L4, checkpoint 1" ]]
+	takes 1 L4
 	cmp "j/Meta/$e/l4/sector0-group0.fti" \
 		"$from/Meta/$e/l4_archive/Ckpt_1/sector0-group0.fti"
 	scr_fti verify "j/Global/$e/l4/Ckpt1-Rank0.fti"
-	scr_fti restart --undo j
-	state j | diff before -
+	undo
 	# From our archive, where FTI has nothing at level 4.
 	rm -r "j/Global/$e/l4" "j/Meta/$e/l4"
 	state j >before
-	scr_fti restart --select 3 --from kept j
-	[[ $(chosen j) == "L4, checkpoint 3" ]]
+	takes 3 L4 --from kept
 	diff -r "$from/Meta" j/Meta
 	diff -r "$from/Global" j/Global
-	scr_fti restart --undo j
-	state j | diff before -
+	undo
 }
 
 @test "archive, and a restart from what it kept" {
@@ -256,17 +250,14 @@ chosen() {
 	run -0 scr_fti restart --select 4 j
 	[[ $output == *"checkpoint 4 of L4 (archived): whole"* ]]
 	[[ $(chosen j) == "L4, checkpoint 4" ]]
-	scr_fti restart --undo j
-	state j | diff before -
+	undo
 	[[ $(chosen j) == "L1, checkpoint 5"* ]]
 	# L4 was deleted altogether.
 	rm -r j/Global
 	find j -type d -empty -delete
 	state j >before
-	scr_fti restart --select 4 j
-	[[ $(chosen j) == "L4, checkpoint 4" ]]
-	scr_fti restart --undo j
-	state j | diff before -
+	takes 4 L4
+	undo
 }
 
 @test "archive elsewhere, and --from" {
@@ -277,10 +268,8 @@ chosen() {
 	rm -r "j/Global/$E/l4"
 	state j >before
 	run -1 scr_fti restart --select 4 j
-	scr_fti restart --select 4 --from elsewhere/kept j
-	[[ $(chosen j) == "L4, checkpoint 4" ]]
-	scr_fti restart --undo j
-	state j | diff before -
+	takes 4 L4 --from elsewhere/kept
+	undo
 	run -0 scr_fti archive --list j
 	[[ $output == "j/fti_archive: no archived checkpoint" ]]
 }
@@ -347,20 +336,13 @@ plain() {
 	sed '/scr_fti\.restart/d; s|\(config.fti 644\) .*|\1|'
 }
 
-# operations COMMAND...: the number of its file operations.
-operations() {
-	rm -f count
-	env LD_PRELOAD="$SHIM" SHIM_COUNT_FILE="$PWD/count" "$@" >/dev/null
-	cat count
-}
-
 # disturbed HOW LOOK ARG...: scr_fti ARG... in copies j of `fresh`, at some of its
 # operations.  After each failure or kill the function LOOK does what follows.
 disturbed() {
 	local how=$1 look=$2 n total
 
 	cp -Rp fresh j
-	total=$(operations scr_fti "${@:3}")
+	operations scr_fti "${@:3}"
 	state j >after
 	((total > 20))
 	for n in $(moments "$total" "${SCRKIT_KILLS-8}"); do
@@ -403,23 +385,15 @@ archived() {
 	rm "$1/Global/$E/l4/Ckpt4-Rank1.fti"
 }
 
-@test "restart killed at any moment" {
+@test "restart, also from the archive, and undoing killed at any moment or failing" {
 	job fresh
 	prepared SHIM_KILL_AT
-}
-
-@test "restart from the archive killed at any moment" {
+	rm -rf fresh j
 	archived fresh
 	prepared SHIM_KILL_AT
-}
-
-@test "restart with any operation failing" {
-	archived fresh
+	rm -rf j
 	prepared SHIM_FAIL_AT
-}
-
-@test "undoing killed at any moment" {
-	archived fresh
+	rm -rf j
 	state fresh >before
 	scr_fti restart -q --select 4 fresh
 	disturbed SHIM_KILL_AT undone restart -q --undo j

@@ -226,11 +226,14 @@ forged() {
 	assert_stderr_has "outside of the prefix"
 }
 
-@test "filemap: NAME that is a path" {
+@test "filemap: NAME that is a path; sizes beyond all reason, and none" {
 	# The headers of the redundancy name its files, too.
 	forged 4 again_open filemap_0 's,^          rank_0.ckpt$,          @,' \
 		"0 1 4" "filemap_0|reddescmap" "../../canary/secret" \
 		"$canary/secret" ".." "." "" "a/b" "/etc/passwd"
+	forged 4 again_open filemap_0 's,^          20011$,          @,' \
+		"0 1 4" 'filemap_0|reddescmap|rank2file' 9223372036854775808 \
+		18446744073709551615 9223372036854775807 -1 1e9 ""
 }
 
 @test "filemap: every PATH outside, so that the moved prefix is guessed" {
@@ -248,14 +251,12 @@ forged() {
 	refused "1 2 4" scr_index --prefix "$at" --build 1 --moved-from ..
 }
 
-@test "filemap: cache paths that lead out do not matter on a prefix" {
+@test "filemap: cache paths that lead out do not matter; a file in the place of the index" {
 	again_open
 	craft "$meta/filemap_0" \
 		's,^    /tmp/.*/rank_0.ckpt$,    ../../../canary/secret,'
 	attack "0 1 4" 'filemap_0|rank2file|reddesc'
-}
-
-@test "filemap: a file in the place of the index" {
+	again
 	again_open
 	craft "$meta/filemap_2" \
 		-e 's,^          /tmp/scrgold/xor_4/prefix/ckpt\.1/nested/.*,          /tmp/scrgold/xor_4/prefix/.scr,' \
@@ -266,7 +267,7 @@ forged() {
 
 # --- Links -------------------------------------------------------------------
 
-@test "directories of the dataset are links that lead out" {
+@test "directories of the dataset are links that lead out; one that stays inside is followed" {
 	mv "$at/ckpt.1" "$at/away"
 	ln -s "$canary/ckpt.1" "$at/ckpt.1"
 	attack 1
@@ -282,9 +283,7 @@ forged() {
 	rm -rf "$at/ckpt.1/extra"
 	ln -s "$canary" "$at/ckpt.1/extra"
 	attack 1
-}
-
-@test "a link that stays inside is followed" {
+	again
 	mv "$at/ckpt.1" "$at/elsewhere"
 	ln -s elsewhere "$at/ckpt.1"
 	refused 0 scr_index --prefix "$at" --build 1
@@ -304,7 +303,7 @@ forged() {
 	done
 }
 
-@test "links in the place of metadata" {
+@test "links in the place of metadata and the index" {
 	local file
 
 	pick 5 "$canary/scr.dataset.1/"{filemap_0,"$inner","$outer"} \
@@ -323,9 +322,7 @@ forged() {
 		ln -sf "$canary/secret" "$at/.scr/$file"
 		attack "0 1 4"
 	done
-}
-
-@test "links in the place of the index" {
+	again
 	cp "$(golden scr3/xor_4/rebuilt/prefix/.scr/index.scr)" "$canary"
 	canary_was=$(canary_now)
 	ln -s "$canary/index.scr" "$at/.scr/index.scr"
@@ -336,7 +333,7 @@ forged() {
 	[[ ! -e $canary/nothing ]]
 }
 
-@test "links under the names of temporary files and locks" {
+@test "links under the names of temporary files and locks, and a directory" {
 	local name dir
 
 	pick 4 ckpt.1/rank_1.ckpt ckpt.1/extra/tiny_1 \
@@ -355,9 +352,7 @@ forged() {
 	ln -s "$canary/nothing" "$meta/.scrkit.lock"
 	attack "0 1"
 	[[ ! -e $canary/nothing ]]
-}
-
-@test "a temporary name that is a directory" {
+	again
 	mkdir "$at/ckpt.1/$("$GEN/gen_craft" --temp-name rank_1.ckpt)"
 	attack "0 1"
 }
@@ -378,12 +373,6 @@ forged() {
 }
 
 # --- Numbers -----------------------------------------------------------------
-
-@test "filemap: sizes beyond all reason, and none" {
-	forged 4 again_open filemap_0 's,^          20011$,          @,' \
-		"0 1 4" 'filemap_0|reddescmap|rank2file' 9223372036854775808 \
-		18446744073709551615 9223372036854775807 -1 1e9 ""
-}
 
 @test "filemap: ranks beyond all reason" {
 	local n file
@@ -545,14 +534,11 @@ EVIL='a\\nb\\x1b[31m\\x1b]0;x\\x07\\xc2\\x9bm\\x7f\\x80z'
 
 # --- Flushed datasets: rank2file and summary ---------------------------------
 
-@test "rank2file: paths that leave the prefix are neither checked nor deleted" {
+@test "rank2file: paths that leave the prefix, and links, are neither checked nor deleted" {
 	DELETE=1 forged 4 again_flushed rank2file.0.0 \
 		's,ckpt.1/rank_0.ckpt,@,' "1 4" '\.scr/' ../../canary/secret \
 		"$canary/secret" ckpt.1/../../../canary/secret . .. "" \
 		"ckpt.1/" "./ckpt.1" "ckpt.1//rank_0.ckpt" /etc/passwd
-}
-
-@test "rank2file: a deletion does not follow links of directories or files" {
 	again_flushed
 	mv "$at/ckpt.1" "$at/away"
 	ln -s "$canary/ckpt.1" "$at/ckpt.1"
