@@ -53,14 +53,11 @@ verdict() {
 	END
 }
 
-@test "the damaged field is named, with its offset" {
+@test "the damaged field is named, with its offset; a file cut anywhere is never intact" {
 	answers 3 "byte 2874: container 1: containerid is 64, expected 0" \
 		scr_fti verify "$FTI/bad-F/containerid-flip.fti"
 	answers 4 "container 0: its data differ from their sum (variable 1)" \
 		scr_fti verify "$FTI/bad-F/data-flip.fti"
-}
-
-@test "a file cut anywhere is never intact" {
 	local good=$FTI/bad-F/good.fti i
 
 	mkdir cut
@@ -123,7 +120,7 @@ judged() {
 }
 
 # copy SET: a copy of golden files that can be changed: DIR/c.
-@test "scan: a directory with several files of a rank" {
+@test "scan: several files of a rank; one that cannot be read is not called missing" {
 	mkdir d
 	cp -R "$FTI/levels-E-v1.6/L3" d/a
 	cp -R "$FTI/levels-E-v1.6/L3" d/b
@@ -136,9 +133,6 @@ judged() {
 	[[ $output == *" has several files, also b/Local/node"* ]]
 	run -1 scr_fti rebuild d
 	FTI=. judged d/b whole 0
-}
-
-@test "scan: a file that cannot be read is not called missing" {
 	restricted
 	cp -R "$FTI/levels-E-v1.6/L3" .
 	chmod -R u+w L3

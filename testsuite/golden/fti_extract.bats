@@ -151,7 +151,7 @@ numpy() {
 	END
 }
 
-@test "--numpy: types and shapes as FTI records them" {
+@test "--numpy: types and shapes as FTI records them; metadata that the user gives" {
 	local file
 
 	file=$(one posix-levels-odd 'L3/*/Ckpt3-Rank0.fti')
@@ -167,20 +167,9 @@ numpy() {
 	# Dimensions, and a type of the application.
 	mkdir flat
 	printf 0123456789ab >flat/Ckpt1-Rank0.fti
-	cat >flat/sector0-group0.fti <<-END
-		[0]
-		ckpt_file_name = Ckpt1-Rank0.fti
-		ckpt_file_size = 12
-		ckpt_checksum = $(printf 0123456789ab | md5sum | cut -d' ' -f1)
-		var0_id = 3
-		var0_typeid = 12
-		var0_typesize = 2
-		var0_size = 12
-		var0_name = grid
-		var0_ndims = 2
-		var0_dim0 = 3
-		var0_dim1 = 2
-	END
+	sector flat "var0_id = 3" "var0_typeid = 12" "var0_typesize = 2" \
+		"var0_size = 12" "var0_name = grid" "var0_ndims = 2" \
+		"var0_dim0 = 3" "var0_dim1 = 2"
 	scr_fti extract --numpy -v 3 flat/Ckpt1-Rank0.fti >n
 	numpy n '|V2' '(3, 2)' | cmp - flat/Ckpt1-Rank0.fti
 	run scr_fti list flat/Ckpt1-Rank0.fti
@@ -189,9 +178,7 @@ numpy() {
 		scr_fti extract --numpy --dtype f8 -v 3 flat/Ckpt1-Rank0.fti
 	ends 2 scr_fti extract --numpy --dtype f3 -v 3 flat/Ckpt1-Rank0.fti
 	ends 2 scr_fti extract --dtype f4 -v 3 flat/Ckpt1-Rank0.fti
-}
-
-@test "metadata that the user gives" {
+	rm -r flat
 	local file
 
 	file=$(one posix-levels-odd 'L3/*/Ckpt3-Rank2.fti')
@@ -209,7 +196,7 @@ numpy() {
 	assert_stderr_has "does not describe Ckpt3-Rank2.fti"
 }
 
-@test "damaged data are refused; --force names what is not proven" {
+@test "damaged data are refused, of a layer only what it holds; --force names them" {
 	local file=$FTI/bad-F/data-flip.fti
 
 	ends 4 scr_fti extract -v 1 "$file"
@@ -234,9 +221,7 @@ numpy() {
 	assert_output_is ""
 	ends 1 scr_fti extract -v 9 "$FTI/bad-F/good.fti"
 	assert_stderr_one_line "has no variable 9"
-}
-
-@test "a damaged layer: only what it holds is refused" {
+	rm -rf one
 	local file
 
 	cp -R "$FTI/dcp-posix/ckpt5" .
@@ -374,7 +359,7 @@ numpy() {
 }
 
 @test "hostile files: an answer, never a crash, never bytes of nowhere" {
-	local file rc size at
+	local file rc bytes size at
 
 	for file in "$FTI"/bad-F/*.fti; do
 		rc=0
@@ -385,19 +370,11 @@ numpy() {
 	# Metadata that claim what is not there.
 	mkdir flat
 	printf 0123456789 >flat/Ckpt1-Rank0.fti
-	while read -r size at file; do
-		cat >flat/sector0-group0.fti <<-END
-			[0]
-			ckpt_file_name = Ckpt1-Rank0.fti
-			ckpt_file_size = $file
-			ckpt_checksum = 781e5e245d69b566979b86e28d23f2c7
-			var0_id = 3
-			var0_size = $size
-			var0_pos = $at
-		END
+	while read -r bytes at size; do
+		sector flat "var0_id = 3" "var0_size = $bytes" "var0_pos = $at"
 		try scr_fti extract --force -v 3 flat/Ckpt1-Rank0.fti
 		[[ $status == 4 && -z $output ]] ||
-			failed "$size $at $file"
+			failed "$bytes $at $size"
 	done <<-'END'
 		11 0 11
 		9223372036854775807 0 9223372036854775807
@@ -407,39 +384,21 @@ numpy() {
 		8 5 9223372036854775807
 	END
 	# The same id twice would be the same file twice.
-	cat >flat/sector0-group0.fti <<-'END'
-		[0]
-		ckpt_file_name = Ckpt1-Rank0.fti
-		ckpt_file_size = 10
-		ckpt_checksum = 781e5e245d69b566979b86e28d23f2c7
-		var0_id = 3
-		var0_size = 5
-		var1_id = 3
-		var1_size = 5
-	END
+	size=10 sector flat var{0,1}"_id = 3" var{0,1}"_size = 5"
 	try scr_fti extract -o out2 flat/Ckpt1-Rank0.fti
 	[[ $status != 0 && ! -e out2 ]]
 	assert_stderr_has "variable 3 occurs twice"
 }
 
 @test "files of more than 4 GiB" {
-	local size=$(((4 << 30) + 70000)) sum
+	local size=$(((4 << 30) + 70000))
 
 	[[ -n ${SCRKIT_SLOW-} ]] || skip "slow"
 	mkdir flat
 	truncate -s $size flat/Ckpt1-Rank0.fti
 	damage flat/Ckpt1-Rank0.fti $((size - 3)) END
-	sum=$(md5sum <flat/Ckpt1-Rank0.fti)
-	cat >flat/sector0-group0.fti <<-END
-		[0]
-		ckpt_file_name = Ckpt1-Rank0.fti
-		ckpt_file_size = $size
-		ckpt_checksum = ${sum%% *}
-		var0_id = 1
-		var0_size = $((size - 3))
-		var1_id = 2
-		var1_size = 3
-	END
+	sector flat "var0_id = 1" "var0_size = $((size - 3))" "var1_id = 2" \
+		"var1_size = 3"
 	[ "$(scr_fti extract -v 2 flat/Ckpt1-Rank0.fti)" = END ]
 	scr_fti extract -q -o out flat/Ckpt1-Rank0.fti
 	[ "$(stat -c %s out/var1.bin)" = $((size - 3)) ]

@@ -59,6 +59,17 @@ copy() {
 	chmod -R u+w c
 }
 
+# sector DIR LINE...: POSIX metadata of DIR/Ckpt1-Rank0.fti, $size bytes (its own), which
+# end with these lines.
+sector() {
+	local file=$1/Ckpt1-Rank0.fti
+
+	printf '%s\n' "[0]" "ckpt_file_name = Ckpt1-Rank0.fti" \
+		"ckpt_file_size = ${size:-$(stat -c %s "$file")}" \
+		"ckpt_checksum = $(md5sum <"$file" | cut -c -32)" "${@:2}" \
+		>"$1/sector0-group0.fti"
+}
+
 # Bytes of the record behind the parity of a set; its time and two unused fields
 # are no longer known.
 record_size() {
