@@ -98,8 +98,7 @@ look(struct build *b, struct error *err)
 	    (b->plan->copied && plan_sums_copied(b->plan, b->sums, err) < 0))
 		return -1;
 	/* A lost dataset is not built, whatever its other files contain. */
-	if (!b->o->checksums || (b->plan->verdict == SET_LOST &&
-				 !catalogue_data_whole(b->plan)))
+	if (!b->o->checksums || plan_data_status(b->plan) == STATUS_LOST)
 		return 0;
 	return plan_sums_compare(b->plan, b->sums, true, &b->o->work, err);
 }
