@@ -436,9 +436,9 @@ bool plan_map_flaw(const struct plan *p, char *to, size_t size,
 bool plan_long_container(const struct plan *p, char *to, size_t size);
 
 /* Write the path of what is to be moved away before the next step, which would
- * fail, or keep it: a directory in the place of a file; or a lost file of the
- * right size and wrong content, which a scavenge does not replace.
- * "" and false: there is none. */
+ * fail, or keep it: a directory in the place of a file; or, if all files have
+ * the right size, a lost one with wrong content: else a scavenge takes the
+ * dataset for whole.  "" and false: there is none. */
 bool plan_obstacle(const struct plan *p, char *to, size_t size);
 
 /* plan_file_provable() for all files. */

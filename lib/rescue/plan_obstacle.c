@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * plan_obstacle.c - what is in the way of a repair.  A file that a rebuild
- * writes takes the place of anything but a directory.  A scavenge takes files
- * of the right size for whole.
+ * writes takes the place of anything but a directory.  A scavenge leaves a
+ * dataset alone whose files all have the right size; else it replaces wrong ones.
  */
 #include <stdio.h>
 #include <sys/stat.h>
@@ -37,16 +37,20 @@ plan_obstacle(const struct plan *p, char *to, size_t size)
 {
 	static const char *const names[] = { SUMMARY_FILE, RANK2FILE_FILE,
 					     RANK2FILE_FILE ".0.0" };
+	bool seen = false; /* a scavenge sees that the dataset is lost */
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!p->places[0].cache &&
 		    meta_obstacle(p, 0, names[i], to, size))
 			return true;
+	for (size_t i = 0; i < p->nfiles && !seen; i++)
+		seen = p->files[i].fate == FATE_LOST &&
+		       p->files[i].state != FILE_WRONG_CRC;
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 		const struct place *at = &p->places[f->place];
 
-		if (p->flaw == NULL && f->fate == FATE_LOST &&
+		if (p->flaw == NULL && !seen && f->fate == FATE_LOST &&
 		    f->state == FILE_WRONG_CRC && !f->packed &&
 		    snprintf(to, size, "%s/%s", at->root, f->path) < (int)size)
 			return true;

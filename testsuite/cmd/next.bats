@@ -421,9 +421,9 @@ job_here() {
 	ln -s nodes/node0 local
 }
 
-# in_caches ID: a checkpoint there, of two ranks.
+# in_caches ID: a checkpoint there, of three ranks.
 in_caches() {
-	gen -p "$P" -n 2 -m 1 --layout cache --nodes-dir nodes -t SINGLE \
+	gen -p "$P" -n 3 -m 1 --layout cache --nodes-dir nodes -t SINGLE \
 		-s 1000 --lose "" -i "$1" --time $((1700000000 + 1000 * $1)) \
 		--name "ckpt.$1" --seed "$1"
 }
@@ -587,14 +587,16 @@ saved() {
 			whole 2
 		done
 	done
-	# A scavenge does not replace a file of the right size.
+	# A scavenge leaves a dataset alone whose files have the right size.  If
+	# one is moved away, it replaces the other wrong ones, too.
 	for state in indexed listed; do
 		for command in "scr_inspect" "scr_index --verify"; do
 			saved 1 2
 			[[ $state != listed ]] || rm "$P"/.scr/*.2/*map*
 			damage "$P/ckpt.2/rank_1.ckpt" 100
+			damage "$P/ckpt.2/rank_0.ckpt" 100
 			chase $command --checksums -p "$P" 2
-			took "mv $P/ckpt.2/rank_1.ckpt * && scr_postrun -p $P"
+			took "mv $P/ckpt.2/rank_0.ckpt * && scr_postrun -p $P"
 			rm "$P"/ckpt.2/*.old
 			whole 2
 		done
