@@ -185,6 +185,24 @@ deep_check_reds(void *arg, size_t set, unsigned worker, struct error *err)
 	return 0;
 }
 
+/* Is the filemap of a member right?  It has a checksum of its own, but may be
+ * that of an older dataset: the header of its files' redundancy must name the
+ * same files. */
+static bool
+map_proven(const struct plan *p, const struct plan_member *m)
+{
+	const struct plan_rank *r = plan_rank_of(p, m);
+	const struct plan_set *s = NULL;
+
+	if (r == NULL || !r->map_known || r->composed || r->doubted ||
+	    r->map.fate != FATE_KEEP || r->map.why != NULL ||
+	    r->data_set == PLAN_NONE)
+		return false;
+	s = &p->sets[r->data_set];
+	return s->opened && s->flaw == NULL &&
+	       s->members[r->data_member].state == RED_PRESENT;
+}
+
 /* The redundancy did not identify the wrong member.  If the checksum of a file
  * is wrong, blame that file.  If all files are proven right, blame the
  * redundancy file that differs from what is computed of them. */
@@ -212,7 +230,7 @@ decide(const struct deep *d, struct deep_finding *f, const bool *wrong)
 			blame_file(d, f, m, pm->files[i]);
 			return;
 		}
-		all_right &= pm->files != NULL;
+		all_right &= s->map ? map_proven(d->p, pm) : pm->files != NULL;
 	}
 	if (!all_right)
 		return;

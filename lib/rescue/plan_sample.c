@@ -145,6 +145,18 @@ take_sample(struct planner *w, size_t set, struct error *err)
 	if (plan_join_set(w, (uint32_t)set, err) < 0)
 		return -1;
 	s->sampled = s->flaw == NULL && !plan_set_lacks(w, s);
+	if (s->flaw != NULL) {
+		/* One header against a filemap: all headers together decide. */
+		struct plan_member *m = &s->members[0];
+
+		s->flaw = NULL;
+		m->state = RED_UNCHECKED;
+		m->red->read = NULL;
+		m->list.known = false;
+		for (uint32_t i = 0; i < s->n; i++)
+			s->members[i].files = NULL;
+		return 0;
+	}
 	none = mem_calloc(s->n, sizeof(*none));
 	if (none == NULL)
 		return error_no_memory(err);

@@ -58,7 +58,8 @@ class Truth:
     def doubtful(self):
         """Do data and redundancy differ, and nothing tells which is right?"""
         return bool(self.other - self.summed) or any(
-            self.red(r) == "other" for r in self.ds.of if self.ds.sets)
+            self.red(r) == "other" for ranks in self.ds.sets for r in ranks if not all(
+                self.has_sum(p) for q in ranks for p in self.ds.of[q]))
 
     def intact(self, path):
         """Is this file of the dataset as it was, perhaps behind a link?"""

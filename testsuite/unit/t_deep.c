@@ -159,7 +159,7 @@ static const struct found unnamed[] = {
 	{ NULL, "a file", "new; flip f2.0 -1", "nobody in set 1", "", false },
 	{ NULL, "a body", "new; flip r3 -5", "nobody in set 1", "unknown",
 	  false },
-	{ NULL, "over filemaps", "new; flip R1 -1", "nobody in map 1",
+	{ NULL, "over filemaps", "new; flip R1 -1", "body of 1",
 	  "over filemaps", false },
 };
 

@@ -171,7 +171,7 @@ TEST(misuse)
 {
 	static const char red[] =
 		"reddesc.er.0.xor.grp_1_of_2.mem_1_of_4.redset";
-	char dir[200], prefix[200];
+	char dir[200], prefix[200], gone[210];
 	const struct {
 		const char *what, *dir, *prefix;
 		const char *name; /* or NULL: none */
@@ -179,10 +179,8 @@ TEST(misuse)
 		const char *says;
 	} wrong[] = {
 		{ "no name and no prefix", dir, NULL, NULL, ERROR_ABSENT, "" },
-		{ "no such directory", "/nonexistent", prefix, red,
-		  ERROR_ABSENT, "" },
-		{ "no such prefix", dir, "/nonexistent", red, ERROR_ABSENT,
-		  "" },
+		{ "no such directory", gone, prefix, red, ERROR_ABSENT, "" },
+		{ "no such prefix", dir, gone, red, ERROR_ABSENT, "" },
 		{ "headers name files elsewhere", dir, NULL, red, ERROR_UNSAFE,
 		  OLD },
 		{ "... what to do", dir, NULL, red, ERROR_UNSAFE,
@@ -199,6 +197,7 @@ TEST(misuse)
 	scene_make(&xor8);
 	snprintf(dir, sizeof(dir), "%s", scene_meta(&xor8, 0));
 	snprintf(prefix, sizeof(prefix), "%s", scene_prefix(&xor8));
+	snprintf(gone, sizeof(gone), "%s/gone", dir);
 	link_by_anyone("/etc", fmt("%s/out", dir));
 	each (w, wrong) {
 		const struct plan_by_hand h = {
