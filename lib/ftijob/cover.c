@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cover.c - write the files of a checkpoint for another level, and what
- * protects them.
+ * cover.c - which files protect a checkpoint, where FTI looks for them, and
+ * writing them.
  */
 #include "ftijob/cover.h"
 
+#include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -13,13 +15,265 @@
 #include "error.h"
 #include "fti/draft.h"
 #include "fti/ini.h"
+#include "fti/posix.h"
 #include "fti/remake.h"
-#include "ftijob/cover_impl.h"
+#include "ftijob/config.h"
+#include "ftijob/recover.h"
 #include "io.h"
+#include "mem.h"
 #include "path.h"
 #include "room.h"
 #include "str.h"
 #include "work.h"
+
+/* --- Directories --- */
+
+/* The directory of the level, beside that of another level with file `path`.
+ * NULL: no memory. */
+static const char *
+beside(struct arena *a, const char *path, enum fti_level level)
+{
+	const char *dir = fti_tree_dir(a, path);
+
+	if (dir != NULL)
+		dir = fti_tree_dir(a, dir);
+	return dir == NULL ? NULL
+			   : arena_printf(a, "%s%s%s", dir,
+					  dir[0] == '\0' ? "" : "/",
+					  fti_level_dir(level));
+}
+
+/* Where FTI has the directories of the level, by its configuration. */
+static int
+dirs_by_config(struct fti_protect *p, struct error *err)
+{
+	const struct fti_tree *t = &p->sets->tree;
+	const struct fti_set *from = p->from;
+	struct arena *a = p->sets->arena;
+	const char *level = fti_level_dir(p->level), *at = "";
+	struct buf dir = BUF_INIT;
+	struct fti_config c;
+	int rc = 0;
+
+	if (t->config == NULL)
+		return error_set(err, ERROR_ABSENT,
+				 "no config.fti says where the directories of "
+				 "%s are",
+				 fti_level_name(p->level));
+	rc = fti_config_open(&c, t->fd, t->config, err);
+	if (rc == 0 && c.ckpt_dir == NULL)
+		rc = error_set(err, ERROR_ABSENT, "%s: no ckpt_dir", t->config);
+	if (rc == 0)
+		rc = fti_config_beneath(c.ckpt_dir, &dir, err);
+	if (rc == 0 && c.ckpt_dir[0] != '/')
+		at = fti_tree_dir(a, t->config);
+	if (at == NULL)
+		rc = error_no_memory(err);
+	for (uint32_t n = 0; rc == 0 && n < from->geometry.nodes; n++) {
+		const char *slash = at[0] == '\0' ? "" : "/";
+
+		p->dirs[n] =
+			c.local_test > 0
+				? arena_printf(
+					  a, "%s%s%s/node%" PRIu32 "/%s/%s", at,
+					  slash, dir.data, n, from->exec, level)
+				: arena_printf(a, "%s%s%s/%s/%s", at, slash,
+					       dir.data, from->exec, level);
+		if (p->dirs[n] == NULL)
+			rc = error_no_memory(err);
+	}
+	fti_config_close(&c);
+	buf_free(&dir);
+	return rc;
+}
+
+/* Find p->dirs, the directory for each node. */
+static int
+find_dirs(struct fti_protect *p, struct error *err)
+{
+	struct fti_set *set = p->from;
+
+	p->dirs = mem_calloc(set->geometry.nodes + 1, sizeof(*p->dirs));
+	if (p->dirs == NULL)
+		return error_no_memory(err);
+	if (set->level != FTI_L1)
+		return dirs_by_config(p, err);
+	for (size_t i = 0; i < set->nranks; i++) {
+		const struct fti_rank *r = &set->ranks[i];
+		const struct fti_entry *e = r->parts[FTI_OWN].entry;
+
+		if (e == NULL || p->dirs[r->node] != NULL)
+			continue;
+		p->dirs[r->node] = beside(p->sets->arena, e->path, p->level);
+		if (p->dirs[r->node] == NULL)
+			return error_no_memory(err);
+	}
+	return 0;
+}
+
+/* --- Sizes --- */
+
+/* The bytes that the file of a rank has at its new level. */
+static uint64_t
+size_of(const struct fti_protect *p, const struct fti_rank *r)
+{
+	return p->from->posix ? r->posix->size
+			      : (uint64_t)r->parts[FTI_OWN].meta.fs;
+}
+
+/* Bytes of parity of the group, without its record; at L3. */
+static uint64_t
+length_of(const struct fti_protect *p, uint32_t group)
+{
+	uint64_t max = 0;
+
+	for (uint32_t m = 0; m < p->from->geometry.group_size; m++) {
+		const uint64_t size =
+			size_of(p, fti_set_member(p->from, group, m));
+
+		max = size > max ? size : max;
+	}
+	return max +
+	       (!p->from->posix && fti_format(p->from->layout)->footer ? 8 : 0);
+}
+
+/* --- Files --- */
+
+static int
+add_file(struct fti_protect *p, const struct fti_rebuild_file *f, uint32_t node,
+	 struct error *err)
+{
+	/* The same rank of the set at the level, if there is one. */
+	struct fti_rank *r =
+		p->there == NULL ? NULL : fti_set_rank(p->there, f->rank->rank);
+	struct fti_rebuild_file *to = NULL;
+	char name[FTI_NAME_MAX];
+
+	if (r != NULL && r->parts[f->part].exact)
+		return 0;
+	if (!MEM_ROOM(p->files, p->count, p->room))
+		return error_no_memory(err);
+	to = &p->files[p->count++];
+	*to = *f;
+	to->replaces = r != NULL && r->parts[f->part].entry != NULL;
+	fti_part_name(p->from, f->rank, f->part, name);
+	to->path = to->replaces ? r->parts[f->part].entry->path
+				: arena_printf(p->sets->arena, "%s/%s",
+					       p->dirs[node], name);
+	if (to->path == NULL)
+		return error_no_memory(err);
+	p->parts[f->part]++;
+	p->bytes_written += f->size;
+	if (f->part != FTI_PARITY)
+		p->bytes_read += f->size;
+	return 0;
+}
+
+static int
+add_group(struct fti_protect *p, uint32_t group, struct error *err)
+{
+	const uint32_t k = p->from->geometry.group_size;
+	const size_t before = p->parts[FTI_PARITY];
+	const uint64_t length = length_of(p, group);
+	const bool copied = p->level == FTI_L2;
+
+	for (uint32_t m = 0; m < k; m++) {
+		struct fti_rank *r = fti_set_member(p->from, group, m);
+		struct fti_rebuild_file f = {
+			.rank = r,
+			.part = FTI_OWN,
+			.size = size_of(p, r),
+		};
+
+		if (add_file(p, &f, r->node, err) < 0)
+			return -1;
+		f.part = copied ? FTI_COPY : FTI_PARITY;
+		if (!copied)
+			f.size = length;
+		if (!copied && !p->from->posix)
+			f.size += fti_format(p->from->layout)->meta;
+		if (add_file(p, &f,
+			     copied ? fti_set_neighbour(p->from, r, false)->node
+				    : r->node,
+			     err) < 0)
+			return -1;
+	}
+	if (p->parts[FTI_PARITY] > before)
+		p->bytes_read += k * length;
+	return 0;
+}
+
+/* --- The checkpoint --- */
+
+static int
+check_from(const struct fti_set *from, enum fti_level level, struct error *err)
+{
+	const struct fti_geometry *g = &from->geometry;
+
+	if (from->level != FTI_L1 && from->level != FTI_L4)
+		return error_set(err, ERROR_USAGE,
+				 "only checkpoints of L1 and L4 can be "
+				 "protected");
+	if (from->whole != NULL)
+		return error_set(err, ERROR_USAGE,
+				 "%s: one file of all ranks (MPI-IO) cannot be "
+				 "protected",
+				 from->whole->path);
+	if (level != FTI_L2 && level != FTI_L3)
+		return error_set(err, ERROR_USAGE,
+				 "%s has neither copies nor parity",
+				 fti_level_name(level));
+	if (from->state == FTI_SET_LOST)
+		return error_set(err, ERROR_LOST, "%s", from->reason);
+	if (from->state != FTI_SET_WHOLE && from->state != FTI_SET_REFUSED)
+		return error_set(err, ERROR_SYSTEM, "%s", from->reason);
+	if (g->group_size < 2 || g->node_size == 0 || g->nodes == 0 ||
+	    g->nodes % g->group_size != 0)
+		return error_set(err, ERROR_SYSTEM,
+				 "the size of nodes or groups is not known");
+	return 0;
+}
+
+int
+fti_protect_plan(struct fti_protect *p, struct fti_sets *s,
+		 struct fti_set *from, enum fti_level level, struct error *err)
+{
+	int rc = 0;
+
+	*p = (struct fti_protect){ .sets = s, .from = from, .level = level };
+	if (check_from(from, level, err) < 0)
+		return -1;
+	/* FTI takes the first file of a level that it finds, of any id. */
+	for (size_t i = 0; i < p->sets->count; i++) {
+		struct fti_set *set = &p->sets->list[i];
+
+		if (set->level != p->level || !str_eq(set->exec, p->from->exec))
+			continue;
+		if (set->id != p->from->id)
+			return error_set(err, ERROR_USAGE,
+					 "%s has checkpoint %" PRIu32
+					 " already, and FTI could take files "
+					 "of either",
+					 fti_level_name(p->level), set->id);
+		p->there = set;
+	}
+	if (find_dirs(p, err) < 0)
+		return -1;
+	for (uint32_t g = 0; g < from->groups && rc == 0; g++)
+		if (fti_set_member(from, g, 0) != NULL)
+			rc = add_group(p, g, err);
+	return rc;
+}
+
+void
+fti_protect_fini(struct fti_protect *p)
+{
+	mem_free(p->files);
+	mem_free(p->dirs);
+	p->files = NULL;
+	p->dirs = NULL;
+	p->count = 0;
+}
 
 /* --- The files of the ranks of a group --- */
 
@@ -30,28 +284,6 @@ struct group {
 	size_t count;	  /* that are written */
 	struct error why; /* of the first file that is refused */
 };
-
-static void
-add_member(struct group *g, const struct fti_rebuild_file *to)
-{
-	const struct fti_tree *t = &g->p->sets->tree;
-	const char *from = to->rank->parts[FTI_OWN].entry->path;
-
-	g->to[g->count] = to;
-	g->items[g->count++] = (struct fti_remake_item){
-		.in = from,
-		.in_dir = t->fd,
-		.in_name = from,
-		.posix = to->rank->posix,
-		.fresh = true,
-		.out = {
-			.dirfd = t->fd,
-			.path = to->path,
-			.name = to->path,
-			.replace = to->replaces,
-		},
-	};
-}
 
 static int
 describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
@@ -71,9 +303,9 @@ describe(void *arg, size_t i, const struct fti_rankfile *r, struct fti_draft *d,
 	d->max_fs = -1;
 	d->pt_fs = -1;
 	if (p->level == FTI_L3)
-		d->max_fs = (int64_t)cover_length(p, rank->group);
+		d->max_fs = (int64_t)length_of(p, rank->group);
 	else /* the size of the left partner's file, which is kept as a copy */
-		d->pt_fs = (int64_t)cover_size(
+		d->pt_fs = (int64_t)size_of(
 			p, fti_set_neighbour(p->from, rank, true));
 	return 0;
 }
@@ -102,104 +334,96 @@ refused(void *arg, size_t i, const struct fti_rankfile *r, struct error *err)
 		g->why = *err;
 }
 
-static int
-write_group(struct group *g, const struct work *w, struct error *err)
-{
-	struct fti_remake m = {
-		.items = g->items,
-		.count = g->count,
-		.open = { .known = true, .layout = g->p->from->layout },
-		.describe = describe,
-		.refused = refused,
-		.refused_arg = g,
-		.planned = planned,
-		.arg = g,
-	};
-	const int rc = fti_remake(&m, w, err);
-
-	return rc > 0 ? error_pass(err, &g->why) : rc;
-}
-
-/* Group by group: the plan lists them so. */
+/* Write the files of the ranks group by group: the plan lists them so. */
 static int
 write_data(const struct fti_protect *p, const struct work *w, struct error *err)
 {
+	const struct fti_tree *t = &p->sets->tree;
 	struct group g = { .p = p };
 	int rc = 0;
 
 	for (size_t i = 0; i < p->count && rc == 0; i++) {
 		const struct fti_rebuild_file *f = &p->files[i];
-		const bool last =
-			i + 1 == p->count || f[1].rank->group != f->rank->group;
+		const char *from = f->rank->parts[FTI_OWN].entry->path;
+		struct fti_remake m = {
+			.items = g.items,
+			.open = { .known = true, .layout = p->from->layout },
+			.describe = describe,
+			.refused = refused,
+			.refused_arg = &g,
+			.planned = planned,
+			.arg = &g,
+		};
 
-		if (f->part == FTI_OWN)
-			add_member(&g, f);
-		if (last && g.count > 0) {
-			rc = write_group(&g, w, err);
-			g.count = 0;
+		if (f->part == FTI_OWN) {
+			g.to[g.count] = f;
+			g.items[g.count++] = (struct fti_remake_item){
+				.in = from,
+				.in_dir = t->fd,
+				.in_name = from,
+				.posix = f->rank->posix,
+				.fresh = true,
+				.out = {
+					.dirfd = t->fd,
+					.path = f->path,
+					.name = f->path,
+					.replace = f->replaces,
+				},
+			};
 		}
+		if (g.count == 0 ||
+		    (i + 1 < p->count && f[1].rank->group == f->rank->group))
+			continue;
+		m.count = g.count;
+		rc = fti_remake(&m, w, err);
+		if (rc > 0)
+			rc = error_pass(err, &g.why);
+		g.count = 0;
 	}
 	return rc;
 }
-
-/* --- Metadata of POSIX files --- */
 
 /* The sector files of another level are the same, but for the checksums of
  * parity, which the rebuild adds. */
 static int
-copy_metadata(const struct fti_protect *p, const struct fti_entry *e,
-	      struct error *err)
-{
-	struct arena *a = p->sets->arena;
-	const char *dir = cover_beside(a, e->path, p->level), *base = NULL;
-	const char *path = NULL;
-	struct buf text = BUF_INIT;
-	int rc = -1, fd = -1;
-
-	if (dir != NULL)
-		path = arena_printf(a, "%s/%s", dir, path_base(e->path));
-	if (path == NULL)
-		return error_no_memory(err);
-	fd = path_open_parent(p->sets->tree.fd, path, true, 0777, &base, err);
-	if (fd < 0)
-		return -1;
-	if (io_read_file(p->sets->tree.fd, e->path, FTI_INI_MAX, &text, err) ==
-	    0)
-		rc = io_replace(fd, base, text.data, text.len, 0666, err);
-	close(fd);
-	buf_free(&text);
-	return rc;
-}
-
-static int
 write_metadata(const struct fti_protect *p, struct error *err)
 {
 	const struct fti_set *from = p->from;
-	const struct fti_entry *list = p->sets->tree.list;
+	const struct fti_tree *t = &p->sets->tree;
+	struct arena *a = p->sets->arena;
+	struct buf text = BUF_INIT;
+	int rc = 0;
 
 	if (!from->posix || (p->there != NULL && p->there->undescribed == 0))
 		return 0;
-	for (size_t i = 0; i < from->nmetadata; i++) {
-		const struct fti_entry *e = &list[from->metadata + i];
+	for (size_t i = 0; rc == 0 && i < from->nmetadata; i++) {
+		const struct fti_entry *e = &t->list[from->metadata + i];
+		const char *dir = NULL, *path = NULL, *base = NULL;
+		int fd = -1;
 
-		if (e->name.kind == FTI_NAME_SECTOR &&
-		    copy_metadata(p, e, err) < 0)
-			return -1;
+		if (e->name.kind != FTI_NAME_SECTOR)
+			continue;
+		dir = beside(a, e->path, p->level);
+		if (dir != NULL)
+			path = arena_printf(a, "%s/%s", dir,
+					    path_base(e->path));
+		if (path == NULL)
+			rc = error_no_memory(err);
+		else
+			fd = path_open_parent(t->fd, path, true, 0777, &base,
+					      err);
+		if (fd < 0)
+			rc = -1;
+		if (rc == 0)
+			rc = io_read_file(t->fd, e->path, FTI_INI_MAX, &text,
+					  err);
+		if (rc == 0)
+			rc = io_replace(fd, base, text.data, text.len, 0666,
+					err);
+		io_close(fd);
 	}
-	return 0;
-}
-
-/* --- Copies and parity --- */
-
-static struct fti_set *
-find_set(struct fti_sets *s, const struct fti_protect *p)
-{
-	for (size_t i = 0; i < s->count; i++)
-		if (s->list[i].level == p->level &&
-		    s->list[i].id == p->from->id &&
-		    str_eq(s->list[i].exec, p->from->exec))
-			return &s->list[i];
-	return NULL;
+	buf_free(&text);
+	return rc;
 }
 
 int
@@ -221,8 +445,11 @@ fti_protect_run(const struct fti_protect *p, const struct work *w,
 	if (write_metadata(p, err) < 0)
 		return -1;
 	rc = fti_sets_open(&s, p->sets->tree.root, &p->from->geometry, w, err);
-	if (rc == 0)
-		set = find_set(&s, p);
+	for (size_t i = 0; rc == 0 && set == NULL && i < s.count; i++)
+		if (s.list[i].level == p->level &&
+		    s.list[i].id == p->from->id &&
+		    str_eq(s.list[i].exec, p->from->exec))
+			set = &s.list[i];
 	if (rc == 0 && set == NULL)
 		rc = error_set(err, ERROR_ABSENT,
 			       "the files that were written are not found");

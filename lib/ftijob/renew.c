@@ -30,7 +30,7 @@
 
 /* The end of the plan's files that belong to the unit of file `first`. */
 static size_t
-renew_end_of_unit(const struct fti_rebuild *r, size_t first)
+end_of_unit(const struct fti_rebuild *r, size_t first)
 {
 	size_t end = first + 1;
 
@@ -46,19 +46,6 @@ renew_end_of_unit(const struct fti_rebuild *r, size_t first)
  * That of FTI-FF has its only sum behind it, and that of a checkpoint that is
  * protected for the first time has none.
  */
-
-static int
-not_proven(const struct fti_rankfile *f, struct error *err)
-{
-	const struct fti_checked *c = &f->checked;
-	const struct fti_finding *n = c->file->findings;
-
-	if (c->unread != NULL)
-		return error_set(err, ERROR_SYSTEM, "%s: %s", f->name,
-				 c->unread);
-	return error_set(err, ERROR_CORRUPT, "%s: %s", f->name,
-			 n != NULL ? n->text : "damaged");
-}
 
 /* Compare all data of the group with their sums, also those that are
  * computed. */
@@ -84,8 +71,17 @@ prove_data(const struct fti_rebuild *r, uint32_t group,
 	if (rc == 0)
 		rc = fti_rankfiles_check(files, count, true, w, err);
 	for (unsigned m = 0; m < count; m++) {
-		if (rc == 0 && !files[m].checked.data_good)
-			rc = not_proven(&files[m], err);
+		const struct fti_checked *c = &files[m].checked;
+
+		if (rc == 0 && !c->data_good)
+			rc = error_set(err,
+				       c->unread != NULL ? ERROR_SYSTEM
+							 : ERROR_CORRUPT,
+				       "%s: %s", files[m].name,
+				       c->unread != NULL ? c->unread
+				       : c->file->findings != NULL
+					       ? c->file->findings->text
+					       : "damaged");
 		fti_rankfile_close(&files[m]);
 	}
 	return rc;
@@ -109,37 +105,31 @@ is_unproven(const struct fti_rebuild *r, size_t first, size_t end)
 	return unproven;
 }
 
-static int
-prove_unit(const struct fti_rebuild *r, size_t first, const struct work *w,
-	   struct error *err)
-{
-	const struct fti_rank *of = r->files[first].rank;
-	struct fti_recover *from = fti_recover_new(r->sets, r->set, of, err);
-	const struct fti_parity *p = NULL;
-	int rc = -1;
-
-	if (from != NULL)
-		p = fti_recover_parity(from, err);
-	if (p != NULL)
-		rc = prove_data(r, of->group, p, w, err);
-	fti_recover_free(from);
-	return rc;
-}
-
 /* If only parity of a group is written, and it has no sum yet, the data that it
  * is computed from are compared with theirs. */
 static int
-renew_prove_inputs(const struct fti_rebuild *r, const struct work *w,
-		   struct error *err)
+prove_inputs(const struct fti_rebuild *r, const struct work *w,
+	     struct error *err)
 {
+	int rc = 0;
+
 	if (r->set->level != FTI_L3 || r->set->data_read)
 		return 0;
-	for (size_t i = 0, end = 0; i < r->count; i = end) {
-		end = renew_end_of_unit(r, i);
-		if (is_unproven(r, i, end) && prove_unit(r, i, w, err) < 0)
-			return -1;
+	for (size_t i = 0, end = 0; rc == 0 && i < r->count; i = end) {
+		const struct fti_rank *of = r->files[i].rank;
+		struct fti_recover *from = NULL;
+		const struct fti_parity *p = NULL;
+
+		end = end_of_unit(r, i);
+		if (!is_unproven(r, i, end))
+			continue;
+		from = fti_recover_new(r->sets, r->set, of, err);
+		if (from != NULL)
+			p = fti_recover_parity(from, err);
+		rc = p == NULL ? -1 : prove_data(r, of->group, p, w, err);
+		fti_recover_free(from);
 	}
-	return 0;
+	return rc;
 }
 
 /* --- Sums of POSIX files --- */
@@ -178,8 +168,8 @@ set_sum(struct correction *c, const struct fti_rank *r, enum fti_part part,
 /* Add the sums of POSIX parity to the metadata that lack them.  sums[i] is that
  * of the plan's file i. */
 static int
-renew_record_sums(const struct fti_rebuild *r, char (*sums)[HASH_TEXT],
-		  struct error *err)
+record_sums(const struct fti_rebuild *r, char (*sums)[HASH_TEXT],
+	    struct error *err)
 {
 	const int fd = r->sets->tree.fd;
 	const struct fti_set *set = r->set;
@@ -236,32 +226,6 @@ struct run {
 	pthread_cond_t turn;
 	bool failed;
 };
-
-/* --- Order: the bytes of a file are summed from the first to the last --- */
-
-/* Wait until all blocks before `block` are summed.  False: one failed. */
-static bool
-wait_for_turn(struct run *r, const struct renew_out *o, uint64_t block)
-{
-	bool good = true;
-
-	pthread_mutex_lock(&r->lock);
-	while (!r->failed && o->next != block)
-		pthread_cond_wait(&r->turn, &r->lock);
-	good = !r->failed;
-	pthread_mutex_unlock(&r->lock);
-	return good;
-}
-
-static void
-end_turn(struct run *r, struct renew_out *o, bool good)
-{
-	pthread_mutex_lock(&r->lock);
-	o->next++;
-	r->failed = r->failed || !good;
-	pthread_cond_broadcast(&r->turn);
-	pthread_mutex_unlock(&r->lock);
-}
 
 static int
 fail(struct run *r)
@@ -349,23 +313,35 @@ end_file(const struct run *r, struct renew_out *o, struct error *err)
 	return put_wrote(o->put, o->length, err);
 }
 
-/* Sum the block in its turn; behind the last one the file is judged. */
+/* Sum the block when all blocks before it are summed; behind the last one the
+ * file is judged. */
 static int
 sum_block(struct run *r, const struct block *b, struct renew_out *o,
 	  const void *data, struct error *err)
 {
 	const size_t n = bytes_of(b, o);
+	bool failed = false;
 	int rc = 0;
 
 	if (n == 0)
 		return 0;
+	pthread_mutex_lock(&r->lock);
+	while (!r->failed && o->next != b->number)
+		pthread_cond_wait(&r->turn, &r->lock);
+	failed = r->failed;
+	pthread_mutex_unlock(&r->lock);
 	/* Whoever failed has the error. */
-	if (!wait_for_turn(r, o, b->number))
+	if (failed)
 		return error_set(err, ERROR_SYSTEM, "another thread failed");
-	rc = renew_sum(o, data, n, err);
+	rc = o->pass != NULL ? fti_pass_add(o->pass, data, n, err)
+			     : hash_update(o->hash, data, n, err);
 	if (rc == 0 && b->off + n == o->length)
 		rc = end_file(r, o, err);
-	end_turn(r, o, rc == 0);
+	pthread_mutex_lock(&r->lock);
+	o->next++;
+	r->failed = r->failed || rc < 0;
+	pthread_cond_broadcast(&r->turn);
+	pthread_mutex_unlock(&r->lock);
 	return rc;
 }
 
@@ -396,44 +372,36 @@ run_block(void *arg, size_t i, unsigned worker, struct error *err)
 
 /* --- Units --- */
 
+/* Open the next units, from file *at of the plan on, and write them. */
 static int
-open_units(struct run *r, size_t *at, struct error *err)
+run_units(struct run *r, size_t *at, struct error *err)
 {
 	const uint32_t k = r->r->set->geometry.group_size;
-	const size_t most = FILES_MAX / (3 * k) + 1;
+	const size_t units = FILES_MAX / (3 * k) + 1;
+	const size_t files = 2 * (size_t)par_threads(r->w->par);
 	size_t outs = 0;
+	uint64_t most = 0;
 
-	while (*at < r->r->count && r->nunits < most && r->nunits < UNITS_MAX &&
-	       outs < 2 * (size_t)par_threads(r->w->par)) {
+	while (*at < r->r->count && r->nunits < units &&
+	       r->nunits < UNITS_MAX && outs < files) {
 		struct renew_unit *u = &r->units[r->nunits++];
-		const size_t end = renew_end_of_unit(r->r, *at);
+		const size_t end = end_of_unit(r->r, *at);
 
 		if (renew_open_unit(u, r->r, *at, end, err) < 0)
 			return -1;
 		u->nblocks = (u->length + r->step - 1) / r->step;
+		most = u->nblocks > most ? u->nblocks : most;
 		for (unsigned o = 0; o < u->count; o++)
 			u->outs[o].put =
 				r->files[u->outs[o].file - r->r->files];
 		outs += u->count;
 		*at = end;
 	}
-	return 0;
-}
-
-static int
-run_units(struct run *r, struct error *err)
-{
-	uint64_t most = 0;
-
-	for (size_t i = 0; i < r->nunits; i++) {
-		struct renew_unit *u = &r->units[i];
-
-		most = u->nblocks > most ? u->nblocks : most;
-		for (unsigned o = 0; o < u->count; o++)
-			if (u->outs[o].length == 0 &&
-			    end_file(r, &u->outs[o], err) < 0)
+	for (size_t i = 0; i < r->nunits; i++)
+		for (unsigned o = 0; o < r->units[i].count; o++)
+			if (r->units[i].outs[o].length == 0 &&
+			    end_file(r, &r->units[i].outs[o], err) < 0)
 				return -1;
-	}
 	return par_for(r->w->par, (size_t)most * r->nunits, 1, run_block, r,
 		       err);
 }
@@ -481,39 +449,23 @@ start(struct run *r, struct error *err)
 	return put_clear(r->put, err);
 }
 
-/* No file may have appeared under a name that was missing. */
-static int
-check_names(const struct run *r, struct error *err)
-{
-	struct stat st;
-
-	for (size_t i = 0; i < r->r->count; i++)
-		if (!r->r->files[i].replaces &&
-		    fstatat(r->r->sets->tree.fd, r->r->files[i].path, &st,
-			    AT_SYMLINK_NOFOLLOW) == 0)
-			return error_set(err, ERROR_USAGE,
-					 "%s: exists now, and is not replaced",
-					 r->r->files[i].path);
-	return 0;
-}
-
 static int
 run(struct run *r, struct error *err)
 {
+	const struct fti_rebuild *plan = r->r;
 	int rc = add_files(r, err);
+	struct stat st;
 
 	if (rc < 0 || r->w->dry_run)
 		return rc;
 	rc = start(r, err);
 	if (rc == 0)
-		rc = renew_prove_inputs(r->r, r->w, err);
+		rc = prove_inputs(r->r, r->w, err);
 	if (rc == 0) {
 		progress_phase(r->w->progress, "rebuilding",
 			       r->r->bytes_written);
 		for (size_t at = 0; at < r->r->count && rc == 0;) {
-			rc = open_units(r, &at, err);
-			if (rc == 0)
-				rc = run_units(r, err);
+			rc = run_units(r, &at, err);
 			for (size_t i = 0; i < r->nunits; i++)
 				renew_close_unit(&r->units[i]);
 			r->nunits = 0;
@@ -521,12 +473,18 @@ run(struct run *r, struct error *err)
 	}
 	if (rc == 0)
 		rc = work_go_on(r->w, err);
-	if (rc == 0)
-		rc = check_names(r, err);
+	/* No file may have appeared under a name that was missing. */
+	for (size_t i = 0; rc == 0 && i < plan->count; i++)
+		if (!plan->files[i].replaces &&
+		    fstatat(plan->sets->tree.fd, plan->files[i].path, &st,
+			    AT_SYMLINK_NOFOLLOW) == 0)
+			rc = error_set(err, ERROR_USAGE,
+				       "%s: exists now, and is not replaced",
+				       plan->files[i].path);
 	if (rc == 0)
 		rc = put_commit(r->put, err);
 	if (rc == 0)
-		rc = renew_record_sums(r->r, r->sums, err);
+		rc = record_sums(r->r, r->sums, err);
 	if (rc < 0)
 		(void)room_explain(r->r->sets->tree.fd, r->r->bytes_written,
 				   err);

@@ -47,10 +47,6 @@ int renew_open_unit(struct renew_unit *u, const struct fti_rebuild *r,
 		    size_t first, size_t end, struct error *err);
 void renew_close_unit(struct renew_unit *u);
 
-/* Add the next bytes of a file to its sums. */
-int renew_sum(struct renew_out *o, const void *data, size_t len,
-	      struct error *err);
-
 /* All bytes are summed: compare, and write the record of parity. */
 int renew_end_out(struct renew_out *o, const struct fti_rebuild *r,
 		  struct error *err);

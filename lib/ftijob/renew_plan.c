@@ -51,58 +51,43 @@ other_node(struct arena *a, const char *dir, const char *from, const char *to)
 	return arena_printf(a, "%.*s%s%s", (int)(at - dir), dir, to, at + len);
 }
 
-/* Where the files of the nodes are. */
-struct places {
+/* A plan, and where the files of the nodes are. */
+struct planning {
+	struct fti_rebuild *r;
 	const char **dirs; /* by node; NULL: none has a file */
 	uint32_t count;
 	const struct fti_entry *any; /* one of the files */
 	bool one;		     /* all are in the same directory */
 };
 
-struct planning {
-	struct fti_rebuild *r;
-	struct places places;
-};
-
-static int
-add_place(struct arena *a, struct places *to, uint32_t node,
-	  const struct fti_entry *e)
-{
-	const char *dir = NULL;
-
-	if (e == NULL || node >= to->count || to->dirs[node] != NULL)
-		return 0;
-	dir = fti_tree_dir(a, e->path);
-	if (dir == NULL)
-		return -1;
-	to->dirs[node] = dir;
-	for (uint32_t n = 0; n < to->count && to->any != NULL; n++)
-		if (to->dirs[n] != NULL && !str_eq(to->dirs[n], dir)) {
-			to->one = false;
-			break;
-		}
-	to->any = e;
-	return 0;
-}
-
 static int
 find_places(struct planning *p, struct error *err)
 {
 	struct fti_set *set = p->r->set;
-	struct places *to = &p->places;
+	const char *first = NULL;
 
-	*to = (struct places){ .count = set->geometry.nodes, .one = true };
-	to->dirs = mem_calloc(to->count + 1, sizeof(*to->dirs));
-	if (to->dirs == NULL)
+	p->count = set->geometry.nodes;
+	p->one = true;
+	p->dirs = mem_calloc(p->count + 1, sizeof(*p->dirs));
+	if (p->dirs == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
 		const struct fti_rank *r = &set->ranks[i / FTI_PARTS];
 		const enum fti_part part = (enum fti_part)(i % FTI_PARTS);
+		const struct fti_entry *e = r->parts[part].entry;
+		uint32_t node = 0;
 
-		if (r->parts[part].entry != NULL &&
-		    add_place(p->r->sets->arena, to, node_of(set, r, part),
-			      r->parts[part].entry) < 0)
+		if (e == NULL)
+			continue;
+		node = node_of(set, r, part);
+		if (node >= p->count || p->dirs[node] != NULL)
+			continue;
+		p->dirs[node] = fti_tree_dir(p->r->sets->arena, e->path);
+		if (p->dirs[node] == NULL)
 			return error_no_memory(err);
+		first = first == NULL ? p->dirs[node] : first;
+		p->one = p->one && str_eq(first, p->dirs[node]);
+		p->any = e;
 	}
 	return 0;
 }
@@ -136,25 +121,24 @@ host_dir(const struct planning *p, const char *dir, uint32_t from, uint32_t to)
 static const char *
 find_dir(const struct planning *p, uint32_t node, struct error *err)
 {
-	const struct places *at = &p->places;
 	struct arena *a = p->r->sets->arena;
-	const char *dir = node < at->count ? at->dirs[node] : NULL;
+	const char *dir = node < p->count ? p->dirs[node] : NULL;
 
 	if (dir != NULL)
 		return dir;
-	if (at->any != NULL && at->any->node >= 0) {
+	if (p->any != NULL && p->any->node >= 0) {
 		char from[32], to[32];
 
-		snprintf(from, sizeof(from), "node%" PRIi64, at->any->node);
+		snprintf(from, sizeof(from), "node%" PRIi64, p->any->node);
 		snprintf(to, sizeof(to), "node%" PRIu32, node);
-		dir = fti_tree_dir(a, at->any->path);
+		dir = fti_tree_dir(a, p->any->path);
 		dir = dir == NULL ? NULL : other_node(a, dir, from, to);
-	} else if (at->any != NULL && at->one) {
-		dir = fti_tree_dir(a, at->any->path);
+	} else if (p->any != NULL && p->one) {
+		dir = fti_tree_dir(a, p->any->path);
 	}
-	for (uint32_t n = 0; n < at->count && dir == NULL; n++)
-		if (at->dirs[n] != NULL)
-			dir = host_dir(p, at->dirs[n], n, node);
+	for (uint32_t n = 0; n < p->count && dir == NULL; n++)
+		if (p->dirs[n] != NULL)
+			dir = host_dir(p, p->dirs[n], n, node);
 	if (dir == NULL)
 		error_set(err, ERROR_ABSENT,
 			  "the directory of node %" PRIu32
@@ -166,40 +150,6 @@ find_dir(const struct planning *p, uint32_t node, struct error *err)
 
 /* --- Files --- */
 
-static int
-set_path(const struct planning *p, struct fti_rebuild_file *f,
-	 struct error *err)
-{
-	const struct fti_entry *e = f->rank->parts[f->part].entry;
-	const struct fti_rebuild *r = p->r;
-	char name[FTI_NAME_MAX];
-	const char *dir = NULL;
-	struct stat st;
-
-	if (e != NULL) {
-		f->path = e->path;
-		f->replaces = true;
-		return 0;
-	}
-	dir = find_dir(p, node_of(r->set, f->rank, f->part), err);
-	if (dir == NULL)
-		return -1;
-	fti_part_name(r->set, f->rank, f->part, name);
-	f->path = arena_printf(r->sets->arena, "%s%s%s", dir,
-			       dir[0] == '\0' ? "" : "/", name);
-	if (f->path == NULL)
-		return error_no_memory(err);
-	/* A new file must not exist, also not as a link. */
-	if (fstatat(r->sets->tree.fd, f->path, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		return error_set(err, ERROR_USAGE,
-				 "%s: exists, and is no file of this "
-				 "checkpoint",
-				 f->path);
-	return errno == ENOENT || errno == ENOTDIR
-		       ? 0
-		       : error_sys(err, "%s: cannot stat", f->path);
-}
-
 static bool
 is_wanted(const struct fti_set *set, const struct fti_part_file *p,
 	  enum fti_part part)
@@ -210,13 +160,17 @@ is_wanted(const struct fti_set *set, const struct fti_part_file *p,
 	return !p->exact && p->state != FTI_STATE_UNKNOWN;
 }
 
-/* Add a wanted file, whose bytes `s` gives. */
+/* Add a wanted file, at the place where it is or belongs. */
 static int
 add_file(const struct planning *p, const struct fti_rebuild_file *what,
 	 struct error *err)
 {
 	struct fti_rebuild *r = p->r;
+	const struct fti_entry *e = what->rank->parts[what->part].entry;
 	struct fti_rebuild_file *f = NULL;
+	char name[FTI_NAME_MAX];
+	const char *dir = NULL;
+	struct stat st;
 
 	if (!MEM_ROOM(r->files, r->count, r->room))
 		return error_no_memory(err);
@@ -224,8 +178,28 @@ add_file(const struct planning *p, const struct fti_rebuild_file *what,
 	*f = *what;
 	if (f->part == FTI_PARITY && !r->set->posix)
 		f->size += fti_format(r->set->layout)->meta;
-	if (set_path(p, f, err) < 0)
-		return -1;
+	f->replaces = e != NULL;
+	if (e != NULL) {
+		f->path = e->path;
+	} else {
+		dir = find_dir(p, node_of(r->set, f->rank, f->part), err);
+		if (dir == NULL)
+			return -1;
+		fti_part_name(r->set, f->rank, f->part, name);
+		f->path = arena_printf(r->sets->arena, "%s%s%s", dir,
+				       dir[0] == '\0' ? "" : "/", name);
+		if (f->path == NULL)
+			return error_no_memory(err);
+		/* A new file must not exist, also not as a link. */
+		if (fstatat(r->sets->tree.fd, f->path, &st,
+			    AT_SYMLINK_NOFOLLOW) == 0)
+			return error_set(err, ERROR_USAGE,
+					 "%s: exists, and is no file of this "
+					 "checkpoint",
+					 f->path);
+		if (errno != ENOENT && errno != ENOTDIR)
+			return error_sys(err, "%s: cannot stat", f->path);
+	}
 	r->parts[f->part]++;
 	r->bytes_written += f->size;
 	if (r->set->level == FTI_L2)
@@ -322,7 +296,7 @@ fti_rebuild_plan(struct fti_rebuild *r, struct fti_sets *sets,
 		if (rc == 0 && fti_set_member(set, g, 0) != NULL)
 			rc = add_group(&p, g, err);
 	}
-	mem_free(p.places.dirs);
+	mem_free(p.dirs);
 	return rc;
 }
 

@@ -16,17 +16,34 @@
 #include "hash.h"
 #include "transfer/put.h"
 
-/* --- What the files have to be --- */
-
-/* The sums of a data file of FTI-FF are in its records. */
+/* What the file has to be: the sums of a data file of FTI-FF are in its records;
+ * of the metadata of its parity, those of its rank's file say size and time. */
 static int
-expect_records(struct renew_out *o, const struct fti_rebuild *r,
-	       const struct fti_source *s, struct error *err)
+expect(struct renew_out *o, const struct fti_rebuild *r, struct renew_unit *u,
+       const struct fti_source *s, struct error *err)
 {
-	struct fti_file *f = fti_file_read(s, r->set->layout, err);
+	struct fti_file *f = NULL;
 
+	o->length = s->size;
+	if (r->set->posix || o->file->part == FTI_PARITY) {
+		o->hash = hash_new(HASH_MD5, err);
+		if (o->hash == NULL)
+			return -1;
+		if (r->set->posix)
+			return 0;
+		s = fti_recover_source(u->from, o->file->rank, FTI_OWN, err);
+	}
+	f = s == NULL ? NULL : fti_file_read(s, r->set->layout, err);
 	if (f == NULL)
 		return -1;
+	if (o->file->part == FTI_PARITY) {
+		o->meta = f->meta;
+		o->meta.ckpt_id = r->set->id;
+		o->meta.fs = o->meta.max_fs = (int64_t)u->parity->length;
+		o->meta.pt_fs = -1;
+		fti_file_free(f);
+		return 0;
+	}
 	o->checked.file = f;
 	o->checked.source = s;
 	if (f->kind != FTI_KIND_DATA || !f->usable)
@@ -37,43 +54,6 @@ expect_records(struct renew_out *o, const struct fti_rebuild *r,
 	return o->pass == NULL ? -1 : 0;
 }
 
-/* The metadata of parity: those of its rank's file say its size and time. */
-static int
-make_meta(struct renew_out *o, const struct fti_rebuild *r,
-	  const struct fti_recover *from, const struct fti_parity *p,
-	  struct error *err)
-{
-	const struct fti_source *own =
-		fti_recover_source(from, o->file->rank, FTI_OWN, err);
-	struct fti_file *f = NULL;
-
-	if (own != NULL)
-		f = fti_file_read(own, r->set->layout, err);
-	if (f == NULL)
-		return -1;
-	o->meta = f->meta;
-	o->meta.ckpt_id = r->set->id;
-	o->meta.fs = o->meta.max_fs = (int64_t)p->length;
-	o->meta.pt_fs = -1;
-	fti_file_free(f);
-	return 0;
-}
-
-static int
-expect(struct renew_out *o, const struct fti_rebuild *r, struct renew_unit *u,
-       const struct fti_source *s, struct error *err)
-{
-	o->length = s->size;
-	if (!r->set->posix && o->file->part != FTI_PARITY)
-		return expect_records(o, r, s, err);
-	o->hash = hash_new(HASH_MD5, err);
-	if (o->hash == NULL)
-		return -1;
-	return r->set->posix ? 0 : make_meta(o, r, u->from, u->parity, err);
-}
-
-/* --- Units --- */
-
 /* The number of the file's member in the recipe. */
 static unsigned
 member_of(const struct fti_rebuild_file *f, const struct fti_parity *p)
@@ -81,14 +61,18 @@ member_of(const struct fti_rebuild_file *f, const struct fti_parity *p)
 	return f->rank->member + (f->part == FTI_PARITY ? p->k : 0);
 }
 
+/* The files from `first` on are computed from the parity of their group. */
 static int
-make_recipe(struct renew_unit *u, const struct fti_rebuild *r, size_t first,
-	    struct error *err)
+open_coded(struct renew_unit *u, const struct fti_rebuild *r, size_t first,
+	   struct error *err)
 {
-	const struct fti_parity *p = u->parity;
-	bool lost[CAUCHY_MEMBERS_MAX];
-	bool wanted[CAUCHY_MEMBERS_MAX] = { false };
+	const struct fti_parity *p = fti_recover_parity(u->from, err);
+	bool lost[CAUCHY_MEMBERS_MAX], wanted[CAUCHY_MEMBERS_MAX] = { false };
 
+	if (p == NULL)
+		return -1;
+	u->parity = p;
+	u->length = p->length;
 	fti_parity_lost(p, lost);
 	for (unsigned i = 0; i < u->count; i++)
 		wanted[member_of(&r->files[first + i], p)] = true;
@@ -100,25 +84,11 @@ make_recipe(struct renew_unit *u, const struct fti_rebuild *r, size_t first,
 			if (member_of(&r->files[first + i], p) ==
 			    u->recipe->out[o])
 				u->outs[o].file = &r->files[first + i];
+	for (unsigned o = 0; o < u->count; o++)
+		if (expect(&u->outs[o], r, u,
+			   fti_parity_source(p, u->recipe->out[o]), err) < 0)
+			return -1;
 	return 0;
-}
-
-static int
-open_coded(struct renew_unit *u, const struct fti_rebuild *r, size_t first,
-	   struct error *err)
-{
-	int rc = 0;
-
-	u->parity = fti_recover_parity(u->from, err);
-	if (u->parity == NULL)
-		return -1;
-	u->length = u->parity->length;
-	rc = make_recipe(u, r, first, err);
-	for (unsigned i = 0; i < u->count && rc == 0; i++)
-		rc = expect(&u->outs[i], r, u,
-			    fti_parity_source(u->parity, u->recipe->out[i]),
-			    err);
-	return rc;
 }
 
 int
@@ -158,15 +128,6 @@ renew_close_unit(struct renew_unit *u)
 	memset(u, 0, sizeof(*u));
 }
 
-/* --- Sums --- */
-
-int
-renew_sum(struct renew_out *o, const void *data, size_t len, struct error *err)
-{
-	return o->pass != NULL ? fti_pass_add(o->pass, data, len, err)
-			       : hash_update(o->hash, data, len, err);
-}
-
 static int
 differs(const struct renew_out *o, const char *why, struct error *err)
 {
@@ -176,30 +137,15 @@ differs(const struct renew_out *o, const char *why, struct error *err)
 			 o->file->path, why);
 }
 
-/* A POSIX file must have the sum that the metadata of its group record. */
-static int
-compare_sum(const struct renew_out *o, struct error *err)
-{
-	const struct fti_posix_file *f = o->file->rank->posix;
-	const char *want = o->file->part == FTI_PARITY ? f->parity_sum : f->sum;
-
-	/* Parity of which no sum is recorded has proven inputs. */
-	if (want == NULL && o->file->part == FTI_PARITY)
-		return 0;
-	if (want == NULL)
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: the metadata of its group (sector file) "
-				 "have no checksum of it",
-				 o->file->path);
-	return fti_sums_alike(o->sum, want) ? 0 : differs(o, "checksum", err);
-}
-
 int
 renew_end_out(struct renew_out *o, const struct fti_rebuild *r,
 	      struct error *err)
 {
+	const struct fti_posix_file *f = o->file->rank->posix;
+	const bool parity = o->file->part == FTI_PARITY;
+	const enum fti_layout l = r->set->layout;
+	const char *want = NULL;
 	unsigned char record[FTI_META_MAX];
-	uint8_t size = 0;
 
 	if (o->pass != NULL) {
 		if (fti_pass_end(o->pass, err) < 0)
@@ -212,15 +158,27 @@ renew_end_out(struct renew_out *o, const struct fti_rebuild *r,
 	}
 	if (hash_text(o->hash, o->sum, err) < 0)
 		return -1;
-	if (r->set->posix)
-		return compare_sum(o, err);
-	memcpy(o->meta.checksum, o->sum, HASH_MD5_TEXT);
+	/* A POSIX file must have the sum that the metadata of its group
+	 * record. */
+	if (r->set->posix) {
+		want = parity ? f->parity_sum : f->sum;
+		if (want != NULL)
+			return fti_sums_alike(o->sum, want)
+				       ? 0
+				       : differs(o, "checksum", err);
+		/* Parity of which no sum is recorded has proven inputs. */
+		return parity ? 0
+			      : error_set(err, ERROR_CORRUPT,
+					  "%s: the metadata of its group "
+					  "(sector file) have no checksum of "
+					  "it",
+					  o->file->path);
+	}
 	/* Write the record behind the parity. */
-	size = fti_format(r->set->layout)->meta;
-	fti_record_write(r->set->layout, FTI_META, &o->meta, record);
-	if (fti_meta_hash(r->set->layout, record, o->hash, o->meta.hash, err) <
-	    0)
+	memcpy(o->meta.checksum, o->sum, HASH_MD5_TEXT);
+	fti_record_write(l, FTI_META, &o->meta, record);
+	if (fti_meta_hash(l, record, o->hash, o->meta.hash, err) < 0)
 		return -1;
-	fti_record_write(r->set->layout, FTI_META, &o->meta, record);
-	return put_write(o->put, record, size, o->length, err);
+	fti_record_write(l, FTI_META, &o->meta, record);
+	return put_write(o->put, record, fti_format(l)->meta, o->length, err);
 }
