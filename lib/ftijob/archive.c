@@ -26,48 +26,41 @@
 
 /* --- Where files belong --- */
 
-/* Append a component of a path. */
-static void
-append(char *to, const char *from, size_t len)
-{
-	if (len == 0)
-		return;
-	if (to[0] != '\0') {
-		to += strlen(to);
-		*to++ = '/';
-	}
-	memcpy(to, from, len);
-	to[len] = '\0';
-}
-
 const char *
 fti_archive_home(const char *path, struct arena *a)
 {
+	const char *l4 = fti_level_dir(FTI_L4);
 	char *to = arena_alloc(a, strlen(path) + 2, 1);
 	char name[FTI_NAME_MAX];
-	size_t before = 0; /* of `to`, at the archive's directory */
+	size_t len = 0, before = 0; /* of `to`, at the archive's directory */
 	bool own = false;
 
 	if (to == NULL)
 		return NULL;
-	for (const char *at = path; *at != '\0';) {
-		const size_t len = strcspn(at, "/");
+	for (const char *at = path; *at != '\0'; at += *at == '/') {
+		const char *begin = at;
+		size_t n = strcspn(at, "/");
 
-		snprintf(name, sizeof(name), "%.*s", (int)len, at);
+		at += n;
+		snprintf(name, sizeof(name), "%.*s", (int)n, begin);
 		if (str_eq(name, FTI_ARCHIVE_DIR)) {
-			before = strlen(to);
-			append(to, at, len);
+			before = len;
 		} else if (str_eq(name, fti_level_dir(FTI_ARCHIVE))) {
 			own = true;
-			append(to, fti_level_dir(FTI_L4),
-			       strlen(fti_level_dir(FTI_L4)));
-		} else if (fti_name_archived(name) == 0) {
-			append(to, at, len);
-		} else if (!own) {
-			to[before] = '\0';
+			begin = l4;
+			n = strlen(l4);
+		} else if (fti_name_archived(name) != 0) {
+			len = own ? len : before;
+			n = 0;
 		}
-		at += len + (at[len] == '/');
+		if (n == 0)
+			continue;
+		if (len > 0)
+			to[len++] = '/';
+		memcpy(to + len, begin, n);
+		len += n;
 	}
+	to[len] = '\0';
 	return to;
 }
 

@@ -44,14 +44,6 @@ fti_clone_same(const struct stat *from, const struct stat *to)
 
 /* --- Links --- */
 
-/* Why may there be no hard link, where a copy is possible? */
-static bool
-no_links(int error)
-{
-	return error == EXDEV || error == EPERM || error == EMLINK ||
-	       error == EOPNOTSUPP || error == ENOSYS;
-}
-
 /* Returns 1: linked or in place; 0: to be copied. */
 static int
 link_one(struct fti_cloning *c, const struct fti_clone *f, struct stat *st,
@@ -64,6 +56,7 @@ link_one(struct fti_cloning *c, const struct fti_clone *f, struct stat *st,
 						 &to, err);
 	struct stat is;
 	int rc = -1;
+	bool copy = c->copy;
 
 	if (tofd < 0)
 		goto out;
@@ -78,13 +71,16 @@ link_one(struct fti_cloning *c, const struct fti_clone *f, struct stat *st,
 			     : error_set(err, ERROR_USAGE,
 					 "%s/%s: another file has this name",
 					 c->to, f->to);
-	} else if (!c->copy && linkat(fromfd, from, tofd, to, 0) == 0) {
+	} else if (!copy && linkat(fromfd, from, tofd, to, 0) == 0) {
 		c->linked++;
 		rc = io_sync_dir(tofd, c->to, err) < 0 ? -1 : 1;
-	} else if (c->copy || no_links(errno)) {
-		rc = 0;
 	} else {
-		error_sys(err, "%s/%s: cannot link", c->to, f->to);
+		/* Where there may be no link, a copy is possible. */
+		copy = copy || errno == EXDEV || errno == EPERM ||
+		       errno == EMLINK || errno == EOPNOTSUPP ||
+		       errno == ENOSYS;
+		rc = copy ? 0
+			  : error_sys(err, "%s/%s: cannot link", c->to, f->to);
 	}
 out:
 	io_close(tofd);

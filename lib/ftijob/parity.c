@@ -56,8 +56,7 @@ static int
 read_member(const struct fti_parity *p, unsigned m, unsigned char *to,
 	    size_t len, uint64_t off, struct error *err)
 {
-	const struct fti_source *s =
-		m < p->k ? p->members[m].data : p->members[m - p->k].parity;
+	const struct fti_source *s = fti_parity_source(p, m);
 	uint64_t end = m < p->k ? s->size : p->length;
 	size_t n = 0;
 
@@ -136,30 +135,6 @@ fti_parity_source(const struct fti_parity *p, unsigned member)
 					     : p->members[member - p->k].parity;
 
 	return s != NULL ? s : &p->computed[member].source;
-}
-
-static int
-make_computed(struct fti_parity *p, unsigned member, const bool *lost,
-	      struct error *err)
-{
-	struct fti_computed *c = &p->computed[member];
-	bool wanted[CAUCHY_MEMBERS_MAX] = { false };
-
-	wanted[member] = true;
-	*c = (struct fti_computed){
-		.source = {
-			.size = p->length,
-			.name = member < p->k
-				? p->members[member].data_name
-				: p->members[member - p->k].parity_name,
-			.read = read_computed,
-			.arg = c,
-			.fd = -1,
-		},
-		.group = p,
-		.recipe = cauchy_new(p->k, lost, wanted, err),
-	};
-	return c->recipe == NULL ? -1 : 0;
 }
 
 /* --- Contradictions --- */
@@ -255,45 +230,33 @@ fti_parity_agrees(const struct fti_parity *p, uint64_t from, uint64_t end,
 
 /* --- Sizes --- */
 
-/* The size of a lost file, as the group has it. */
-static int
-read_size(const struct fti_parity *p, const struct fti_source *s, uint64_t *out,
-	  struct error *err)
-{
-	unsigned char bytes[FTI_META_MAX];
-	struct fti_meta meta;
-
-	if (has_trailer(p)) {
-		if (fti_source_read(s, bytes, TRAILER, p->length - TRAILER,
-				    err) < 0)
-			return -1;
-		*out = 0;
-		for (unsigned i = 0; i < TRAILER; i++)
-			*out |= (uint64_t)bytes[i] << (8 * i);
-		return 0;
-	}
-	if (fti_source_read(s, bytes, fti_format(p->layout)->meta, 0, err) < 0)
-		return -1;
-	fti_record_read(p->layout, FTI_META, bytes, &meta);
-	*out = (uint64_t)meta.fs;
-	return 0;
-}
-
 static int
 find_size(struct fti_parity *p, unsigned m, struct error *err)
 {
 	struct fti_member *to = &p->members[m];
 	const uint64_t max = p->length - (has_trailer(p) ? TRAILER : 0);
 	struct fti_source *s = &p->computed[m].source;
+	unsigned char bytes[FTI_META_MAX];
+	struct fti_meta meta;
 
-	if (to->data != NULL)
+	if (to->data != NULL) {
 		to->size = to->data->size;
-	else if (to->size == FTI_SIZE_UNKNOWN && p->posix)
+	} else if (to->size == FTI_SIZE_UNKNOWN && p->posix) {
 		return error_set(err, ERROR_CORRUPT, "%s: size not known",
 				 to->data_name);
-	else if (to->size == FTI_SIZE_UNKNOWN &&
-		 read_size(p, s, &to->size, err) < 0)
-		return -1;
+	} else if (to->size == FTI_SIZE_UNKNOWN && has_trailer(p)) {
+		if (fti_source_read(s, bytes, TRAILER, max, err) < 0)
+			return -1;
+		to->size = 0;
+		for (unsigned i = 0; i < TRAILER; i++)
+			to->size |= (uint64_t)bytes[i] << (8 * i);
+	} else if (to->size == FTI_SIZE_UNKNOWN) {
+		if (fti_source_read(s, bytes, fti_format(p->layout)->meta, 0,
+				    err) < 0)
+			return -1;
+		fti_record_read(p->layout, FTI_META, bytes, &meta);
+		to->size = (uint64_t)meta.fs;
+	}
 	if (to->size > max)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: %" PRIu64 " bytes, but the parity is "
@@ -316,35 +279,47 @@ fti_parity_lost(const struct fti_parity *p, bool lost[CAUCHY_MEMBERS_MAX])
 	}
 }
 
-static int
-check_length(const struct fti_parity *p, struct error *err)
+int
+fti_parity_open(struct fti_parity *p, struct error *err)
 {
 	const uint64_t least = p->posix		? 1
 			       : has_trailer(p) ? TRAILER
 						: fti_format(p->layout)->meta;
-
-	if (p->length >= least && p->length < UINT64_MAX / 2)
-		return 0;
-	return error_set(err, ERROR_CORRUPT,
-			 "%s: parity of %" PRIu64 " bytes is not possible",
-			 p->members[0].parity_name, p->length);
-}
-
-int
-fti_parity_open(struct fti_parity *p, struct error *err)
-{
 	bool lost[CAUCHY_MEMBERS_MAX];
-	int rc = check_length(p, err);
 
+	if (p->length < least || p->length >= UINT64_MAX / 2)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: parity of %" PRIu64
+				 " bytes is not possible",
+				 p->members[0].parity_name, p->length);
 	fti_parity_lost(p, lost);
-	for (unsigned m = 0; m < 2 * p->k && rc == 0; m++)
-		if (lost[m])
-			rc = make_computed(p, m, lost, err);
-	for (unsigned m = 0; m < p->k && rc == 0; m++)
-		rc = find_size(p, m, err);
-	if (rc == 0 && p->length % 2 == 1)
-		rc = fti_parity_solve_tail(p, err);
-	return rc;
+	for (unsigned m = 0; m < 2 * p->k; m++) {
+		struct fti_computed *c = &p->computed[m];
+		bool wanted[CAUCHY_MEMBERS_MAX] = { false };
+
+		if (!lost[m])
+			continue;
+		wanted[m] = true;
+		*c = (struct fti_computed){
+			.source = {
+				.size = p->length,
+				.name = m < p->k
+					? p->members[m].data_name
+					: p->members[m - p->k].parity_name,
+				.read = read_computed,
+				.arg = c,
+				.fd = -1,
+			},
+			.group = p,
+			.recipe = cauchy_new(p->k, lost, wanted, err),
+		};
+		if (c->recipe == NULL)
+			return -1;
+	}
+	for (unsigned m = 0; m < p->k; m++)
+		if (find_size(p, m, err) < 0)
+			return -1;
+	return p->length % 2 == 1 ? fti_parity_solve_tail(p, err) : 0;
 }
 
 void

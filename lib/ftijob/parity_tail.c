@@ -45,13 +45,6 @@ flip(struct equation *e, unsigned i)
 	e->bits[i / 64] ^= UINT64_C(1) << (i % 64);
 }
 
-static void
-add(struct equation *to, const struct equation *e)
-{
-	for (unsigned i = 0; i <= BITS / 64; i++)
-		to->bits[i] ^= e->bits[i];
-}
-
 /* The coefficient of data `j` in parity `i`. */
 static uint16_t
 coefficient(const struct fti_parity *p, unsigned i, unsigned j)
@@ -60,38 +53,6 @@ coefficient(const struct fti_parity *p, unsigned i, unsigned j)
 }
 
 /* --- The equations --- */
-
-static int
-read_last(const struct fti_parity *p, const struct fti_source *s,
-	  unsigned char *to, struct error *err)
-{
-	*to = 0;
-	return s->size < p->length
-		       ? 0
-		       : fti_source_read(s, to, 1, p->length - 1, err);
-}
-
-/* The equations of parity `i`; without the known data its low byte is
- * `value`. */
-static void
-add_equations(struct tail *t, unsigned i, unsigned char value)
-{
-	struct equation *rows = &t->rows[t->nrows];
-
-	for (unsigned b = 0; b < 8; b++)
-		if (value >> b & 1)
-			flip(&rows[b], CONSTANT);
-	for (unsigned u = 0; u < 8 * t->count; u++) {
-		const uint16_t c =
-			field16_mul(coefficient(t->p, i, t->unknown[u / 8]),
-				    (uint16_t)(1u << (u % 8)));
-
-		for (unsigned b = 0; b < 8; b++)
-			if (c >> b & 1)
-				flip(&rows[b], u);
-	}
-	t->nrows += 8;
-}
 
 /* The low byte of the sum of the data whose last bytes are known. */
 static unsigned char
@@ -104,32 +65,47 @@ sum_data(const struct fti_parity *p, unsigned i)
 	return (unsigned char)sum;
 }
 
-/* Read what is known, and make the equations.  Last bytes of unknown data are 0
- * until they are solved. */
+/* Read what is known, and make the equations of each parity.  Last bytes of
+ * unknown data are 0 until they are solved. */
 static int
 set_up(struct tail *t, struct error *err)
 {
 	struct fti_parity *p = t->p;
+	const uint64_t last = p->length - 1;
 
 	for (unsigned m = 0; m < p->k; m++) {
+		const struct fti_source *s = p->members[m].data;
+
 		p->tail[m] = 0;
-		if (p->members[m].data == NULL) {
-			if (p->members[m].size == p->length)
-				t->unknown[t->count++] = m;
-		} else if (read_last(p, p->members[m].data, &p->tail[m], err) <
-			   0) {
+		if (s == NULL && p->members[m].size == p->length)
+			t->unknown[t->count++] = m;
+		if (s != NULL && s->size > last &&
+		    fti_source_read(s, &p->tail[m], 1, last, err) < 0)
 			return -1;
-		}
 	}
 	for (unsigned i = 0; i < p->k; i++) {
+		struct equation *rows = &t->rows[t->nrows];
 		unsigned char low = 0;
 
 		if (p->members[i].parity == NULL)
 			continue;
-		if (fti_source_read(p->members[i].parity, &low, 1,
-				    p->length - 1, err) < 0)
+		if (fti_source_read(p->members[i].parity, &low, 1, last, err) <
+		    0)
 			return -1;
-		add_equations(t, i, low ^ sum_data(p, i));
+		low ^= sum_data(p, i);
+		for (unsigned b = 0; b < 8; b++)
+			if (low >> b & 1)
+				flip(&rows[b], CONSTANT);
+		for (unsigned u = 0; u < 8 * t->count; u++) {
+			const uint16_t c = field16_mul(
+				coefficient(p, i, t->unknown[u / 8]),
+				(uint16_t)(1u << (u % 8)));
+
+			for (unsigned b = 0; b < 8; b++)
+				if (c >> b & 1)
+					flip(&rows[b], u);
+		}
+		t->nrows += 8;
 	}
 	return 0;
 }
@@ -156,9 +132,12 @@ solve(struct tail *t)
 			t->rows[row] = t->rows[done];
 			t->rows[done] = e;
 		}
-		for (row = 0; row < t->nrows; row++)
-			if (row != done && bit(&t->rows[row], u))
-				add(&t->rows[row], &t->rows[done]);
+		for (row = 0; row < t->nrows; row++) {
+			if (row == done || !bit(&t->rows[row], u))
+				continue;
+			for (unsigned i = 0; i <= BITS / 64; i++)
+				t->rows[row].bits[i] ^= t->rows[done].bits[i];
+		}
 		t->pivot[u] = (int)done++;
 	}
 	for (unsigned row = done; row < t->nrows; row++)

@@ -39,21 +39,6 @@ fti_part_name(struct fti_set *set, const struct fti_rank *of,
 	return fti_name_format(&n, to);
 }
 
-static int
-open_files(struct fti_recover *r, const struct fti_sets *s, struct error *err)
-{
-	for (unsigned m = 0; m < r->count; m++)
-		for (int p = 0; r->ranks[m] != NULL && p < FTI_PARTS; p++) {
-			const struct fti_part_file *f = &r->ranks[m]->parts[p];
-
-			if (fti_part_usable(f) &&
-			    fti_source_open(&r->files[m][p], s->tree.fd,
-					    f->entry->path, err) < 0)
-				return -1;
-		}
-	return 0;
-}
-
 /* --- The group of L3 --- */
 
 static const struct fti_source *
@@ -81,48 +66,19 @@ name_of(struct fti_recover *r, unsigned m, enum fti_part part)
 }
 
 /* All files must agree on the length of the parity.  The metadata of POSIX
- * files have it for each member, and it is the size of the largest file.  -1:
- * they do not. */
-static int
-agree_on_length(struct fti_recover *r, unsigned m, struct error *err)
-{
-	const struct fti_rank *of = r->ranks[m];
-	const struct fti_part_file *own = &of->parts[FTI_OWN];
-	uint64_t length = 0;
-
-	if (r->set->posix) {
-		length = own->exact ? own->size : of->posix->size;
-		if (length > r->parity.length)
-			r->parity.length = length;
-		return 0;
-	}
-	for (int p = FTI_OWN; p <= FTI_PARITY; p += FTI_PARITY) {
-		if (exact(r, m, (enum fti_part)p) == NULL)
-			continue;
-		length = (uint64_t)of->parts[p].meta.max_fs;
-		if (r->parity.length == 0)
-			r->parity.length = length;
-		if (length != r->parity.length)
-			return error_set(
-				err, ERROR_CORRUPT,
-				"rank %" PRIu32
-				": the size of its parity is %" PRIu64
-				" bytes, that of other ranks is %" PRIu64,
-				of->rank, length, r->parity.length);
-	}
-	return 0;
-}
-
+ * files have it for each member, and it is the size of the largest file. */
 static int
 set_member(struct fti_recover *r, unsigned m, struct error *err)
 {
 	const struct fti_rank *of = r->ranks[m];
 	struct fti_member *to = &r->parity.members[m];
+	const bool posix = r->set->posix;
+	uint64_t *length = &r->parity.length;
 
 	if (of == NULL)
 		return error_set(err, ERROR_CORRUPT,
 				 "member %u of the group has no rank", m);
-	if (r->set->posix && of->posix == NULL)
+	if (posix && of->posix == NULL)
 		return error_set(err, ERROR_CORRUPT,
 				 "rank %" PRIu32 ": no metadata (sector file)",
 				 of->rank);
@@ -131,12 +87,33 @@ set_member(struct fti_recover *r, unsigned m, struct error *err)
 		.parity = exact(r, m, FTI_PARITY),
 		.data_name = name_of(r, m, FTI_OWN),
 		.parity_name = name_of(r, m, FTI_PARITY),
-		.size = r->set->posix ? of->posix->size : FTI_SIZE_UNKNOWN,
-		.sum = r->set->posix ? of->posix->sum : NULL,
+		.size = posix ? of->posix->size : FTI_SIZE_UNKNOWN,
+		.sum = posix ? of->posix->sum : NULL,
 	};
 	if (to->data_name == NULL || to->parity_name == NULL)
 		return error_no_memory(err);
-	return agree_on_length(r, m, err);
+	for (int p = FTI_OWN; p <= FTI_PARITY && !posix; p += FTI_PARITY) {
+		const uint64_t max = (uint64_t)of->parts[p].meta.max_fs;
+
+		if ((p == FTI_OWN ? to->data : to->parity) == NULL)
+			continue;
+		if (*length == 0)
+			*length = max;
+		if (max != *length)
+			return error_set(
+				err, ERROR_CORRUPT,
+				"rank %" PRIu32
+				": the size of its parity is %" PRIu64
+				" bytes, that of other ranks is %" PRIu64,
+				of->rank, max, *length);
+	}
+	if (posix) {
+		const struct fti_part_file *own = &of->parts[FTI_OWN];
+		const uint64_t size = own->exact ? own->size : of->posix->size;
+
+		*length = size > *length ? size : *length;
+	}
+	return 0;
 }
 
 static int
@@ -164,8 +141,10 @@ fti_recover_new(const struct fti_sets *s, struct fti_set *set,
 		const struct fti_rank *of, struct error *err)
 {
 	struct fti_recover *r = mem_calloc(1, sizeof(*r));
-	uint32_t k = 0;
-	bool groups = false;
+	const uint32_t k = set->geometry.group_size;
+	const bool groups = k >= CAUCHY_MIN && k <= CAUCHY_MAX &&
+			    set->geometry.node_size > 0;
+	int rc = 0;
 
 	if (r != NULL)
 		r->arena = arena_new();
@@ -178,16 +157,23 @@ fti_recover_new(const struct fti_sets *s, struct fti_set *set,
 	for (unsigned m = 0; m < CAUCHY_MAX; m++)
 		for (int p = 0; p < FTI_PARTS; p++)
 			r->files[m][p].fd = -1;
-	k = r->set->geometry.group_size;
-	groups = k >= CAUCHY_MIN && k <= CAUCHY_MAX &&
-		 r->set->geometry.node_size > 0;
 	r->count = groups ? k : 1;
 	for (unsigned m = 0; m < r->count; m++)
 		r->ranks[m] =
 			groups ? fti_set_member(r->set, of->group, m) : of;
 	if (!groups)
 		error_set(&r->why, ERROR_SYSTEM, "the groups are not known");
-	if (open_files(r, s, err) == 0) {
+	for (unsigned i = 0; rc == 0 && i < r->count * FTI_PARTS; i++) {
+		const struct fti_rank *rank = r->ranks[i / FTI_PARTS];
+		const struct fti_part_file *f =
+			rank == NULL ? NULL : &rank->parts[i % FTI_PARTS];
+
+		if (f != NULL && fti_part_usable(f))
+			rc = fti_source_open(
+				&r->files[i / FTI_PARTS][i % FTI_PARTS],
+				s->tree.fd, f->entry->path, err);
+	}
+	if (rc == 0) {
 		if (set->level == FTI_L3 && r->why.kind == ERROR_NONE)
 			(void)open_parity(r, &r->why);
 		if (r->why.kind != ERROR_NOMEM)

@@ -70,37 +70,6 @@ join(const struct walk *d, const char *name)
 }
 
 static int
-add_file(struct walk *d, const char *name, const struct fti_name *n,
-	 const struct stat *st, struct error *err)
-{
-	struct fti_tree *t = d->t;
-	struct fti_entry *e = NULL;
-
-	if (!MEM_ROOM(t->list, t->count, t->room))
-		return error_no_memory(err);
-	e = &t->list[t->count];
-	*e = (struct fti_entry){
-		.exec = d->above.exec,
-		.level = d->above.level,
-		.name = *n,
-		.node = d->above.node,
-		.path = join(d, name),
-		.size = (uint64_t)st->st_size,
-		.mtime = st->st_mtime,
-	};
-	/* Topology and history stand in the directory of the execution. */
-	if (n->kind == FTI_NAME_TOPOLOGY || n->kind == FTI_NAME_HISTORY)
-		e->exec = d->last;
-	if (n->kind == FTI_NAME_TOPOLOGY || n->kind == FTI_NAME_HISTORY ||
-	    n->kind == FTI_NAME_SECTOR)
-		e->name.id = d->above.id;
-	if (e->path == NULL)
-		return error_no_memory(err);
-	t->count++;
-	return 0;
-}
-
-static int
 enter_dir(struct walk *d, const char *name, struct error *err)
 {
 	struct walk in = *d;
@@ -133,7 +102,11 @@ static int
 visit(void *arg, const char *name, struct error *err)
 {
 	struct walk *d = arg;
+	struct fti_tree *t = d->t;
 	const struct fti_name n = fti_name_parse(name);
+	const bool of_exec =
+		n.kind == FTI_NAME_TOPOLOGY || n.kind == FTI_NAME_HISTORY;
+	struct fti_entry *e = NULL;
 	struct stat st;
 
 	if (work_go_on(d->w, err) < 0)
@@ -141,16 +114,37 @@ visit(void *arg, const char *name, struct error *err)
 	if (dir_stat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0
 				       : error_sys(err, "%s/%s: cannot stat",
-						   d->t->root, join(d, name));
+						   t->root, join(d, name));
 	if (S_ISDIR(st.st_mode))
 		return enter_dir(d, name, err);
 	if (!S_ISREG(st.st_mode))
 		return 0;
-	if (str_eq(name, CONFIG) && d->t->config == NULL) {
-		d->t->config = join(d, name);
-		return d->t->config == NULL ? error_no_memory(err) : 0;
+	if (str_eq(name, CONFIG) && t->config == NULL) {
+		t->config = join(d, name);
+		return t->config == NULL ? error_no_memory(err) : 0;
 	}
-	return n.kind == FTI_NAME_OTHER ? 0 : add_file(d, name, &n, &st, err);
+	if (n.kind == FTI_NAME_OTHER)
+		return 0;
+	if (!MEM_ROOM(t->list, t->count, t->room))
+		return error_no_memory(err);
+	e = &t->list[t->count];
+	*e = (struct fti_entry){
+		/* Topology and history stand in the directory of the
+		 * execution. */
+		.exec = of_exec ? d->last : d->above.exec,
+		.level = d->above.level,
+		.name = n,
+		.node = d->above.node,
+		.path = join(d, name),
+		.size = (uint64_t)st.st_size,
+		.mtime = st.st_mtime,
+	};
+	if (of_exec || n.kind == FTI_NAME_SECTOR)
+		e->name.id = d->above.id;
+	if (e->path == NULL)
+		return error_no_memory(err);
+	t->count++;
+	return 0;
 }
 
 static int
