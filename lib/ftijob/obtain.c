@@ -72,35 +72,12 @@ find_root(const struct fti_location *p, char **out, struct error *err)
 	return rc < 0 ? -1 : 0;
 }
 
-/* Find the checkpoint that has the file. */
-static int
-find_rank(struct fti_obtain *o, const struct fti_location *p, const char *path,
-	  struct error *err)
-{
-	const struct fti_name n = fti_name_parse(path_base(path));
-
-	for (size_t i = 0; i < o->sets.count && o->rank == NULL; i++) {
-		struct fti_set *s = &o->sets.list[i];
-
-		if (s->level != p->level || s->id != n.id ||
-		    !str_eq(s->exec, p->exec))
-			continue;
-		o->set = s;
-		o->rank = fti_set_rank(s, n.rank);
-	}
-	if (o->rank == NULL)
-		return error_set(err, ERROR_ABSENT,
-				 "%s: no other files of this checkpoint below "
-				 "%s",
-				 path, o->root);
-	return 0;
-}
-
 int
 fti_obtain_open(struct fti_obtain *o, const char *path, const char *root,
 		const struct work *w, struct error *err)
 {
 	const struct fti_geometry unknown = { .head = -1 };
+	const struct fti_name n = fti_name_parse(path_base(path));
 	struct fti_location p;
 	int rc = fti_location_of(path, &p, err);
 
@@ -111,8 +88,7 @@ fti_obtain_open(struct fti_obtain *o, const char *path, const char *root,
 			       "known: it is not in a directory "
 			       "<execution>/<level>",
 			       path);
-	else if (rc == 0 &&
-		 fti_name_parse(path_base(path)).kind != FTI_NAME_RANK)
+	else if (rc == 0 && n.kind != FTI_NAME_RANK)
 		rc = error_set(err, ERROR_LOST,
 			       "%s: only the own file of a rank has a copy or "
 			       "parity",
@@ -128,8 +104,20 @@ fti_obtain_open(struct fti_obtain *o, const char *path, const char *root,
 	}
 	if (rc == 0)
 		rc = fti_sets_open(&o->sets, o->root, &unknown, w, err);
-	if (rc == 0)
-		rc = find_rank(o, &p, path, err);
+	for (size_t i = 0; rc == 0 && i < o->sets.count && o->rank == NULL;
+	     i++) {
+		struct fti_set *s = &o->sets.list[i];
+
+		if (s->level != p.level || s->id != n.id ||
+		    !str_eq(s->exec, p.exec))
+			continue;
+		o->set = s;
+		o->rank = fti_set_rank(s, n.rank);
+	}
+	if (rc == 0 && o->rank == NULL)
+		rc = error_set(err, ERROR_ABSENT,
+			       "%s: no other files of this checkpoint below %s",
+			       path, o->root);
 	fti_location_fini(&p);
 	return rc;
 }

@@ -61,54 +61,30 @@ add(struct fti_rewind *r, const struct fti_step *s, struct error *err)
 
 /* --- Hiding --- */
 
-/* The directory of a level that `e` is in, which must be below the root. */
+/* Hide the file, or with `all` the directory of its level, below a directory of
+ * our own beside it. */
 static int
-level_dir(struct fti_rewind *r, const struct fti_entry *e, const char **dir,
-	  struct error *err)
+hide(struct fti_rewind *r, const struct fti_entry *e, bool all,
+     struct error *err)
 {
+	struct fti_step s = { .kind = FTI_STEP_HIDE, .dir = all };
 	const size_t len = rewind_dir_len(e->path);
+	const char *dir = NULL;
+	int above = 0;
 
 	if (len == 0)
 		return error_set(err, ERROR_USAGE,
 				 "%s: is a directory of one level; give the "
 				 "directory that all directories of FTI are in",
 				 r->root);
-	*dir = arena_strndup(r->arena, e->path, len - 1);
-	return *dir == NULL ? error_no_memory(err) : 0;
-}
-
-/* Where `path` is hidden: below the directory of our own beside the one of its
- * level. */
-static const char *
-hidden(struct fti_rewind *r, const char *path, size_t above)
-{
-	return arena_printf(r->arena, "%.*s" HIDDEN "%u/%s", (int)above, path,
-			    r->number, path + above);
-}
-
-/* Hide the file, or with `all` the directory of its level. */
-static int
-hide(struct fti_rewind *r, const struct fti_entry *e, bool all,
-     struct error *err)
-{
-	struct fti_step s = { .kind = FTI_STEP_HIDE, .dir = all };
-	const char *dir = NULL;
-
-	if (level_dir(r, e, &dir, err) < 0)
-		return -1;
+	dir = arena_strndup(r->arena, e->path, len - 1);
+	if (dir == NULL)
+		return error_no_memory(err);
 	s.from = all ? dir : e->path;
-	s.to = hidden(r, s.from, rewind_dir_len(dir));
+	above = (int)rewind_dir_len(dir);
+	s.to = arena_printf(r->arena, "%.*s" HIDDEN "%u/%s", above, s.from,
+			    r->number, s.from + above);
 	return add(r, &s, err);
-}
-
-/* Files of other checkpoints in the same directories: POSIX ones have none. */
-static bool
-is_beside(const struct fti_rewind *r, const struct fti_entry *e)
-{
-	return e->level == r->level && e->name.id != r->id &&
-	       (e->name.kind == FTI_NAME_RANK ||
-		e->name.kind == FTI_NAME_COPY ||
-		e->name.kind == FTI_NAME_PARITY);
 }
 
 static int
@@ -127,6 +103,7 @@ plan_hiding(struct fti_rewind *r, const struct fti_tree *t, bool replace,
 
 	for (size_t i = 0; rc == 0 && i < t->count; i++) {
 		const struct fti_entry *e = &t->list[i];
+		const enum fti_name_kind kind = e->name.kind;
 
 		if (!str_eq(e->exec, r->exec))
 			continue;
@@ -134,7 +111,11 @@ plan_hiding(struct fti_rewind *r, const struct fti_tree *t, bool replace,
 		    (e->level == FTI_DCP && r->level == FTI_L4) ||
 		    (e->level == r->level && replace))
 			rc = hide(r, e, true, err);
-		else if (is_beside(r, e))
+		else if (e->level == r->level && e->name.id != r->id &&
+			 (kind == FTI_NAME_RANK || kind == FTI_NAME_COPY ||
+			  kind == FTI_NAME_PARITY))
+			/* Files of other checkpoints in the same directories:
+			 * POSIX ones have none. */
 			rc = hide(r, e, false, err);
 	}
 	if (rc < 0 || r->count == 0)
@@ -317,20 +298,19 @@ place_of(const struct fti_rewind *r, const char *configured, struct buf *out,
 
 	if (rc == 0)
 		rc = path_normal(configured, &normal, err);
-	if (rc == 0 && configured[0] == '/')
+	if (rc == 0 && configured[0] == '/') {
 		below = path_below(normal.data, root.data);
-	/* A relative one is below the directory of the configuration. */
-	if (rc == 0 && configured[0] != '/' && rewind_dir_len(r->config) > 0)
-		rc = buf_printf(&in, "%.*s%s", (int)rewind_dir_len(r->config),
-				r->config, configured) < 0
-			     ? error_no_memory(err)
-			     : 0;
+		if (below == NULL || below[0] == '\0')
+			below = configured;
+	} else if (rc == 0) {
+		/* It is below the directory of the configuration. */
+		buf_printf(&in, "%.*s%s", (int)rewind_dir_len(r->config),
+			   r->config, configured);
+		rc = buf_check(&in, err);
+		below = in.data;
+	}
 	if (rc == 0)
-		rc = fti_config_beneath(below != NULL && below[0] != '\0'
-						? below
-					: in.len > 0 ? in.data
-						     : configured,
-					out, err);
+		rc = fti_config_beneath(below, out, err);
 	buf_free(&root);
 	buf_free(&normal);
 	buf_free(&in);

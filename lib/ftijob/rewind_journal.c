@@ -43,23 +43,6 @@ rewind_journal_name(const struct fti_rewind *r, char to[static NUMBERED_MAX])
 
 /* --- Writing --- */
 
-static struct json *
-step_json(const struct fti_step *s)
-{
-	struct json *j = json_new_object();
-
-	json_set_str(j, "step", kinds[s->kind]);
-	json_set_known_str(j, "from", s->from);
-	json_set_str(j, "to", s->to);
-	if (s->kind == FTI_STEP_PUT) {
-		json_set_u64(j, "size", s->size);
-		json_set_i64(j, "mtime", s->mtime);
-	} else if (s->kind == FTI_STEP_HIDE) {
-		json_set_bool(j, "directory", s->dir);
-	}
-	return j;
-}
-
 int
 rewind_journal_write(const struct fti_rewind *r, struct error *err)
 {
@@ -68,8 +51,21 @@ rewind_journal_write(const struct fti_rewind *r, struct error *err)
 	struct buf text = BUF_INIT;
 	int rc = 0;
 
-	for (size_t i = 0; i < r->count; i++)
-		json_push(list, step_json(&r->steps[i]));
+	for (size_t i = 0; i < r->count; i++) {
+		const struct fti_step *s = &r->steps[i];
+		struct json *step = json_new_object();
+
+		json_set_str(step, "step", kinds[s->kind]);
+		json_set_known_str(step, "from", s->from);
+		json_set_str(step, "to", s->to);
+		if (s->kind == FTI_STEP_PUT) {
+			json_set_u64(step, "size", s->size);
+			json_set_i64(step, "mtime", s->mtime);
+		} else if (s->kind == FTI_STEP_HIDE) {
+			json_set_bool(step, "directory", s->dir);
+		}
+		json_push(list, step);
+	}
 	json_set_u64(j, "version", VERSION);
 	json_set_str(j, "state", states[r->state]);
 	json_set_str(j, "execution", r->exec);
@@ -88,18 +84,6 @@ rewind_journal_write(const struct fti_rewind *r, struct error *err)
 
 /* --- Reading --- */
 
-/* Has the path a component that begins like this? */
-static bool
-has_component(const char *path, const char *begin)
-{
-	for (const char *at = path; at != NULL; at = strchr(at, '/')) {
-		at += at[0] == '/';
-		if (str_starts(at, begin))
-			return true;
-	}
-	return false;
-}
-
 static int
 bad(const struct fti_rewind *r, struct error *err)
 {
@@ -110,25 +94,13 @@ bad(const struct fti_rewind *r, struct error *err)
 			 rewind_journal_name(r, name));
 }
 
-/* What is renamed goes to our own directories, and only there. */
-static bool
-is_valid(const struct fti_rewind *r, const struct fti_step *s)
-{
-	char hidden[NUMBERED_MAX];
-
-	snprintf(hidden, sizeof(hidden), HIDDEN "%u/", r->number);
-	return s->to != NULL && path_is_clean(s->to) &&
-	       (s->from == NULL) == (s->kind == FTI_STEP_MAKE) &&
-	       (s->from == NULL || path_is_clean(s->from)) &&
-	       (s->kind == FTI_STEP_HIDE) == has_component(s->to, hidden);
-}
-
 static int
 read_step(struct fti_rewind *r, const struct json_value *v, struct error *err)
 {
 	const char *kind = NULL;
 	struct fti_step *s = NULL;
-	bool known = false;
+	char hidden[NUMBERED_MAX];
+	bool known = false, ours = false;
 
 	if (!MEM_ROOM(r->steps, r->count, r->room))
 		return error_no_memory(err);
@@ -143,7 +115,17 @@ read_step(struct fti_rewind *r, const struct json_value *v, struct error *err)
 			s->kind = (enum fti_step_kind)i;
 			known = true;
 		}
-	if (!known || !is_valid(r, s) ||
+	/* What is renamed goes to our own directories, and only there. */
+	snprintf(hidden, sizeof(hidden), HIDDEN "%u/", r->number);
+	for (const char *at = s->to; at != NULL && !ours;
+	     at = strchr(at, '/')) {
+		at += at[0] == '/';
+		ours = str_starts(at, hidden);
+	}
+	if (!known || s->to == NULL || !path_is_clean(s->to) ||
+	    (s->from == NULL) != (s->kind == FTI_STEP_MAKE) ||
+	    (s->from != NULL && !path_is_clean(s->from)) ||
+	    (s->kind == FTI_STEP_HIDE) != ours ||
 	    (s->kind == FTI_STEP_HIDE &&
 	     !json_get_bool(v, "directory", &s->dir)) ||
 	    (s->kind == FTI_STEP_PUT &&
@@ -202,20 +184,6 @@ fti_rewind_parse(struct fti_rewind *r, const char *text, size_t len,
 }
 
 static int
-read_journal(struct fti_rewind *r, struct error *err)
-{
-	char name[NUMBERED_MAX];
-	struct buf text = BUF_INIT;
-	int rc = io_read_file(r->fd, rewind_journal_name(r, name),
-			      JOURNAL_BYTES_MAX, &text, err);
-
-	if (rc == 0)
-		rc = fti_rewind_parse(r, text.data, text.len, err);
-	buf_free(&text);
-	return rc;
-}
-
-static int
 visit(void *arg, const char *name, struct error *err)
 {
 	struct fti_rewind *r = arg;
@@ -233,6 +201,10 @@ int
 fti_rewind_find(struct fti_rewind *r, int fd, const char *root,
 		struct error *err)
 {
+	char name[NUMBERED_MAX];
+	struct buf text = BUF_INIT;
+	int rc = 0;
+
 	*r = (struct fti_rewind){ .fd = fd, .root = root };
 	r->arena = arena_new();
 	if (r->arena == NULL)
@@ -243,5 +215,10 @@ fti_rewind_find(struct fti_rewind *r, int fd, const char *root,
 		r->number = 1;
 		return 0;
 	}
-	return read_journal(r, err) < 0 ? -1 : 1;
+	rc = io_read_file(fd, rewind_journal_name(r, name), JOURNAL_BYTES_MAX,
+			  &text, err);
+	if (rc == 0)
+		rc = fti_rewind_parse(r, text.data, text.len, err);
+	buf_free(&text);
+	return rc < 0 ? -1 : 1;
 }

@@ -114,21 +114,6 @@ changed(const struct fti_rewind *r, const char *path, struct error *err)
 }
 
 static int
-replace_config(const struct fti_rewind *r, const struct buf *text,
-	       struct error *err)
-{
-	const char *base = NULL;
-	const int fd = path_open_parent(r->fd, r->config, false, 0, &base, err);
-	int rc = -1;
-
-	if (fd < 0)
-		return -1;
-	rc = io_replace(fd, base, text->data, text->len, 0666, err);
-	close(fd);
-	return rc;
-}
-
-static int
 set_config(const struct fti_rewind *r, const struct work *w, struct error *err)
 {
 	const struct fti_clone backup = { r->config, r->backup };
@@ -137,32 +122,31 @@ set_config(const struct fti_rewind *r, const struct work *w, struct error *err)
 	};
 	struct texts t = { .now = BUF_INIT, .old = BUF_INIT, .new = BUF_INIT };
 	int rc = read_texts(r, &t, err);
+	const bool ready = rc >= 0 && rewind_same(&t.now, &t.new);
 
-	if (rc == 1 && !rewind_same(&t.now, &t.old) &&
-	    !rewind_same(&t.now, &t.new))
+	if (rc == 1 && !ready && !rewind_same(&t.now, &t.old))
 		rc = changed(r, r->config, err);
-	else if (rc == 0 && !rewind_same(&t.now, &t.new))
+	else if (rc == 0 && !ready)
 		rc = fti_clone(&c, &backup, 1, w, err);
-	if (rc >= 0 && !rewind_same(&t.now, &t.new))
-		rc = replace_config(r, &t.new, err);
+	if (rc >= 0 && !ready) {
+		const char *base = NULL;
+		const int fd = path_open_parent(r->fd, r->config, false, 0,
+						&base, err);
+
+		rc = fd < 0 ? -1
+			    : io_replace(fd, base, t.new.data, t.new.len, 0666,
+					 err);
+		io_close(fd);
+	}
 	free_texts(&t);
 	return rc < 0 ? -1 : 0;
 }
 
 /* --- Doing --- */
 
-static int
-hide(const struct fti_rewind *r, const struct fti_step *s, struct error *err)
-{
-	struct stat st;
-	const int done = look(r, s->to, &st, err);
-
-	return done < 0 ? -1 : done == 1 ? 0 : move(r, s->from, s->to, err);
-}
-
-static int
-put_all(const struct fti_rewind *r, int fromfd, const struct work *w,
-	struct error *err)
+int
+fti_rewind_apply(struct fti_rewind *r, int fromfd, const struct work *w,
+		 struct error *err)
 {
 	struct fti_clone *list = mem_calloc(r->count + 1, sizeof(*list));
 	struct fti_cloning c = {
@@ -176,36 +160,30 @@ put_all(const struct fti_rewind *r, int fromfd, const struct work *w,
 
 	if (list == NULL)
 		return error_no_memory(err);
-	for (size_t i = 0; i < r->count; i++)
-		if (r->steps[i].kind == FTI_STEP_PUT)
-			list[n++] = (struct fti_clone){ r->steps[i].from,
-							r->steps[i].to };
-	if (n > 0 && c.fromfd < 0)
+	r->state = FTI_REWIND_BEGUN;
+	rc = rewind_journal_write(r, err);
+	for (size_t i = 0; rc == 0 && i < r->count; i++) {
+		const struct fti_step *s = &r->steps[i];
+		struct stat st;
+
+		if (s->kind == FTI_STEP_PUT)
+			list[n++] = (struct fti_clone){ s->from, s->to };
+		rc = work_go_on(w, err);
+		if (rc < 0 || s->kind != FTI_STEP_HIDE)
+			continue;
+		rc = look(r, s->to, &st, err);
+		if (rc == 0)
+			rc = move(r, s->from, s->to, err);
+		rc = rc < 0 ? -1 : 0;
+	}
+	if (rc == 0 && n > 0 && c.fromfd < 0)
 		rc = error_set(err, ERROR_USAGE,
 			       "%s: the checkpoint comes from another "
 			       "directory, which was not given",
 			       r->root);
-	else
+	if (rc == 0)
 		rc = fti_clone(&c, list, n, w, err);
 	mem_free(list);
-	return rc;
-}
-
-int
-fti_rewind_apply(struct fti_rewind *r, int fromfd, const struct work *w,
-		 struct error *err)
-{
-	int rc = 0;
-
-	r->state = FTI_REWIND_BEGUN;
-	rc = rewind_journal_write(r, err);
-	for (size_t i = 0; rc == 0 && i < r->count; i++)
-		if (work_go_on(w, err) < 0)
-			rc = -1;
-		else if (r->steps[i].kind == FTI_STEP_HIDE)
-			rc = hide(r, &r->steps[i], err);
-	if (rc == 0)
-		rc = put_all(r, fromfd, w, err);
 	if (rc == 0 && r->config != NULL)
 		rc = set_config(r, w, err);
 	if (rc < 0)
@@ -215,13 +193,6 @@ fti_rewind_apply(struct fti_rewind *r, int fromfd, const struct work *w,
 }
 
 /* --- Undoing --- */
-
-static bool
-is_put(const struct fti_step *s, const struct stat *st)
-{
-	return S_ISREG(st->st_mode) && (uint64_t)st->st_size == s->size &&
-	       st->st_mtim.tv_sec * NANO + st->st_mtim.tv_nsec == s->mtime;
-}
 
 /* The directory that was hidden has a new one in its place.  May it be removed:
  * has it only files that were put there? */
@@ -304,7 +275,10 @@ check_put(const struct fti_rewind *r, const struct fti_step *s,
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	rc = look(r, s->to, &st, err);
-	return rc != 1 ? rc : is_put(s, &st) ? 0 : changed(r, s->to, err);
+	if (rc == 1 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == s->size &&
+	    st.st_mtim.tv_sec * NANO + st.st_mtim.tv_nsec == s->mtime)
+		return 0;
+	return rc == 1 ? changed(r, s->to, err) : rc;
 }
 
 /* Before anything is undone: was anything changed since? */
@@ -348,25 +322,6 @@ remove_file(const struct fti_rewind *r, const char *path, struct error *err)
 	return rc;
 }
 
-/* Remove a file that was put. */
-static int
-take_away(const struct fti_rewind *r, const struct fti_step *s,
-	  struct error *err)
-{
-	const int rc = is_restored(r, s, err);
-
-	return rc != 0 ? (rc < 0 ? -1 : 0) : remove_file(r, s->to, err);
-}
-
-static int
-show(const struct fti_rewind *r, const struct fti_step *s, struct error *err)
-{
-	struct stat st;
-	const int there = look(r, s->to, &st, err);
-
-	return there == 1 ? move(r, s->to, s->from, err) : there;
-}
-
 /* Remove a directory of our own if it is empty; `len`: of its path. */
 static void
 remove_empty(const struct fti_rewind *r, const char *path, size_t len)
@@ -384,21 +339,6 @@ remove_empty(const struct fti_rewind *r, const char *path, size_t len)
 		return;
 	(void)unlinkat(fd, base, AT_REMOVEDIR);
 	close(fd);
-}
-
-/* Remove the directories that hid something: .../scr_fti.hidden.1, and below it
- * that of a level if only files of it were hidden. */
-static void
-tidy(const struct fti_rewind *r, const struct fti_step *s)
-{
-	const char *own = strstr(s->to, HIDDEN);
-	const char *end = own == NULL ? NULL : strchr(own, '/');
-
-	if (end == NULL)
-		return;
-	if (!s->dir)
-		remove_empty(r, s->to, rewind_dir_len(s->to) - 1);
-	remove_empty(r, s->to, (size_t)(end - s->to));
 }
 
 /* Remove the journal, and temporary files of an interrupted run. */
@@ -423,20 +363,6 @@ end(const struct fti_rewind *r, struct error *err)
 	return io_sync_dir(r->fd, r->root, err);
 }
 
-static int
-restore_config(const struct fti_rewind *r, struct error *err)
-{
-	struct stat st;
-	const int rc = look(r, r->backup, &st, err);
-
-	if (rc != 1)
-		return rc;
-	/* If both are links to one file, the renaming does nothing. */
-	return move(r, r->backup, r->config, err) < 0
-		       ? -1
-		       : remove_file(r, r->backup, err);
-}
-
 void
 fti_rewind_forget(const struct fti_rewind *r)
 {
@@ -449,34 +375,54 @@ static int
 undo_step(const struct fti_rewind *r, const struct fti_step *s,
 	  struct error *err)
 {
+	const char *own = NULL, *end = NULL;
+	struct stat st;
 	int rc = 0;
 
 	switch (s->kind) {
 	case FTI_STEP_PUT:
-		return take_away(r, s, err);
+		rc = is_restored(r, s, err);
+		return rc != 0 ? (rc < 0 ? -1 : 0) : remove_file(r, s->to, err);
 	case FTI_STEP_MAKE:
 		remove_empty(r, s->to, strlen(s->to));
 		return 0;
 	case FTI_STEP_HIDE:
-		rc = show(r, s, err);
+		rc = look(r, s->to, &st, err);
+		if (rc == 1)
+			rc = move(r, s->to, s->from, err);
 		break;
 	}
-	if (rc == 0)
-		tidy(r, s);
-	return rc;
+	if (rc < 0)
+		return -1;
+	/* Remove the directories that hid something: .../scr_fti.hidden.1, and
+	 * below it that of a level if only files of it were hidden. */
+	own = strstr(s->to, HIDDEN);
+	end = own == NULL ? NULL : strchr(own, '/');
+	if (end != NULL && !s->dir)
+		remove_empty(r, s->to, rewind_dir_len(s->to) - 1);
+	if (end != NULL)
+		remove_empty(r, s->to, (size_t)(end - s->to));
+	return 0;
 }
 
 int
 fti_rewind_undo(struct fti_rewind *r, const struct work *w, struct error *err)
 {
+	struct stat st;
 	int rc = check_all(r, err);
 
 	if (rc == 0) {
 		r->state = FTI_REWIND_UNDOING;
 		rc = rewind_journal_write(r, err);
 	}
-	if (rc == 0 && r->config != NULL)
-		rc = restore_config(r, err);
+	if (rc == 0 && r->config != NULL) {
+		rc = look(r, r->backup, &st, err);
+		/* If both are links to one file, the renaming does nothing. */
+		if (rc == 1)
+			rc = move(r, r->backup, r->config, err) < 0
+				     ? -1
+				     : remove_file(r, r->backup, err);
+	}
 	for (int kind = FTI_STEP_PUT; rc == 0 && kind >= FTI_STEP_HIDE; kind--)
 		for (size_t i = r->count; rc == 0 && i-- > 0;)
 			if ((int)r->steps[i].kind == kind)
