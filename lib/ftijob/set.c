@@ -173,12 +173,6 @@ infer(const struct fti_tree *t, size_t first, size_t end,
 
 /* --- Ranks --- */
 
-static bool
-has_files(const struct fti_geometry *g, uint32_t rank)
-{
-	return g->head <= 0 || g->node_size == 0 || rank % g->node_size != 0;
-}
-
 /* The places of all ranks that should have files. */
 static int
 make_ranks(struct fti_sets *s, struct fti_set *set, uint32_t top,
@@ -198,7 +192,8 @@ make_ranks(struct fti_sets *s, struct fti_set *set, uint32_t top,
 	for (uint32_t r = 0; r < total; r++) {
 		struct fti_rank *to = &set->ranks[set->nranks];
 
-		if (!has_files(g, r))
+		/* A head writes no files. */
+		if (g->head > 0 && g->node_size > 0 && r % g->node_size == 0)
 			continue;
 		set->nranks++;
 		to->rank = r;
@@ -284,32 +279,11 @@ place_file(struct fti_set *set, const struct fti_entry *e)
 		set->written = e->mtime;
 }
 
-static bool
-same_set(const struct fti_entry *a, const struct fti_entry *b)
-{
-	return str_eq(a->exec, b->exec) && a->level == b->level &&
-	       (a->name.id == b->name.id || a->level == FTI_DCP);
-}
-
 /* The entries of an execution at a level. */
 struct span {
 	size_t first, end;
 	bool sectors, layers; /* they have files of these kinds */
 };
-
-/* Where the sector files of a checkpoint are, if its files are POSIX.  Those of
- * differential checkpoints, and of a head's replica, are at L4. */
-static void
-find_metadata(struct fti_set *set, const struct span *levels)
-{
-	const bool at_l4 = set->level == FTI_DCP || set->level == FTI_REPLICA;
-	const struct span *own = &levels[set->level];
-	const struct span *from = at_l4 ? &levels[FTI_L4] : own;
-
-	set->posix = own->layers || (from->sectors && set->level != FTI_DCP);
-	set->metadata = from->first;
-	set->nmetadata = set->posix ? from->end - from->first : 0;
-}
 
 /* The checkpoint of entries first ... end - 1, if they have files of ranks. */
 static int
@@ -319,6 +293,12 @@ add_set(struct fti_sets *s, size_t first, size_t end,
 {
 	const struct fti_entry *list = s->tree.list;
 	const struct fti_entry *whole = NULL;
+	const enum fti_level level = list[first].level;
+	/* Sector files of differential checkpoints, and of a head's replica,
+	 * are at L4. */
+	const struct span *from =
+		&levels[level == FTI_DCP || level == FTI_REPLICA ? FTI_L4
+								 : level];
 	struct fti_set *set = NULL;
 	uint32_t top = 0;
 	bool any = false;
@@ -339,15 +319,19 @@ add_set(struct fti_sets *s, size_t first, size_t end,
 	set = &s->list[s->count];
 	*set = (struct fti_set){
 		.exec = list[first].exec,
-		.level = list[first].level,
+		.level = level,
 		.id = list[first].name.id,
+		.posix = levels[level].layers ||
+			 (from->sectors && level != FTI_DCP),
+		.metadata = from->first,
 		.geometry = *g,
 		.first = first,
 		.count = end - first,
 	};
 	if (make_ranks(s, set, top, err) < 0)
 		return -1;
-	find_metadata(set, levels);
+	if (set->posix)
+		set->nmetadata = from->end - from->first;
 	if (!any) {
 		set->whole = whole;
 		set->bytes = whole->size;
@@ -396,7 +380,11 @@ add_exec(struct fti_sets *s, size_t first, size_t end,
 		}
 	infer(&s->tree, first, end, &g);
 	for (size_t i = first, k = first; i < end; i = k) {
-		while (k < end && same_set(&list[i], &list[k]))
+		/* One id at one level; of differential ones the names have
+		 * none. */
+		while (k < end && list[k].level == list[i].level &&
+		       (list[k].name.id == list[i].name.id ||
+			list[k].level == FTI_DCP))
 			k++;
 		if (add_set(s, i, k, &g, levels, err) < 0)
 			return -1;

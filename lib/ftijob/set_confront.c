@@ -93,16 +93,6 @@ member_file(const struct confrontation *c, unsigned m)
 	return r == NULL ? NULL : &r->parts[m < c->k ? FTI_OWN : FTI_PARITY];
 }
 
-static unsigned
-count_bits(uint64_t bits)
-{
-	unsigned n = 0;
-
-	for (; bits != 0; bits &= bits - 1)
-		n++;
-	return n;
-}
-
 /* Do their sums prove the data that are computed?  Without `data` only their
  * records are looked at. */
 static int
@@ -162,17 +152,30 @@ fits(struct confrontation *c, uint64_t aside, bool all, struct error *err)
 	return rc == 1 ? proves_computed(c, p, all, err) : rc;
 }
 
-/* Try what is left without the members `aside`.  All data without a parity that
- * fits them are no proof. */
+/* Try all choices of `count` more files to do without, from member `from` on;
+ * `nodes`: of all files of so many nodes. */
 static int
-try_choice(struct confrontation *c, uint64_t aside, struct error *err)
+try_choices(struct confrontation *c, uint64_t aside, unsigned from,
+	    unsigned count, bool nodes, struct error *err)
 {
 	const uint64_t data = (UINT64_C(1) << c->k) - 1;
 	const uint64_t rest = c->left & ~aside;
 	int rc = 0;
 
-	if (count_bits(rest) < c->k || rest == data || c->tries >= CHOICES)
-		return 0;
+	for (unsigned m = from;
+	     count > 0 && rc == 0 && m < (nodes ? c->k : 2 * c->k); m++) {
+		uint64_t bits = UINT64_C(1) << m;
+
+		if (nodes)
+			bits |= bits << c->k;
+		if ((c->left & bits) != 0)
+			rc = try_choices(c, aside | (bits & c->left), m + 1,
+					 count - 1, nodes, err);
+	}
+	/* All data without a parity that fits them are no proof. */
+	if (count > 0 || (unsigned)__builtin_popcountll(rest) < c->k ||
+	    rest == data || c->tries >= CHOICES)
+		return rc;
 	c->tries++;
 	rc = fits(c, aside, false, err);
 	if (rc == 1)
@@ -185,28 +188,6 @@ try_choice(struct confrontation *c, uint64_t aside, struct error *err)
 			c->choices++;
 	}
 	return rc < 0 ? -1 : 0;
-}
-
-/* Try all choices of `count` more files, from member `from` on; `nodes`: of all
- * files of so many nodes. */
-static int
-try_choices(struct confrontation *c, uint64_t aside, unsigned from,
-	    unsigned count, bool nodes, struct error *err)
-{
-	int rc = 0;
-
-	if (count == 0)
-		return try_choice(c, aside, err);
-	for (unsigned m = from; rc == 0 && m < (nodes ? c->k : 2 * c->k); m++) {
-		uint64_t bits = UINT64_C(1) << m;
-
-		if (nodes)
-			bits |= bits << c->k;
-		if ((c->left & bits) != 0)
-			rc = try_choices(c, aside | (bits & c->left), m + 1,
-					 count - 1, nodes, err);
-	}
-	return rc;
 }
 
 /* The files of FTI-FF have the length of the parity in their records: those
@@ -233,7 +214,7 @@ agree_on_length(struct confrontation *c)
 		}
 		agree = agree && others == 0;
 		if (first != m || length <= 0 ||
-		    count_bits(c->left & ~others) < c->k)
+		    (unsigned)__builtin_popcountll(c->left & ~others) < c->k)
 			continue;
 		c->found = others;
 		c->choices++;
@@ -258,7 +239,7 @@ confront_group(struct confrontation *c, struct error *err)
 		if (p->exact)
 			c->left |= UINT64_C(1) << m;
 	}
-	if (count_bits(c->left) < c->k)
+	if ((unsigned)__builtin_popcountll(c->left) < c->k)
 		return 0;
 	if (agree_on_length(c) && !c->set->data_read)
 		return 0;
@@ -271,7 +252,8 @@ confront_group(struct confrontation *c, struct error *err)
 			return -1;
 		rc = fits(c, lengths, true, err);
 		if (rc == 0) {
-			const unsigned spare = count_bits(c->left) - c->k;
+			const unsigned spare =
+				(unsigned)__builtin_popcountll(c->left) - c->k;
 
 			c->choices = 0;
 			for (unsigned e = 1;
@@ -424,28 +406,6 @@ is_suspect(struct fti_set *set, const enum pair *pairs, struct fti_rank *r,
 }
 
 static int
-settle_pair(struct confrontation *c, const enum pair *pairs, struct fti_rank *r,
-	    struct error *err)
-{
-	const bool own = is_suspect(c->set, pairs, r, FTI_OWN);
-	const bool copy = is_suspect(c->set, pairs, r, FTI_COPY);
-
-	if (own == copy)
-		return contradict(
-			c, err,
-			"rank %" PRIu32
-			": its file and the copy are both intact, but "
-			"differ",
-			r->rank);
-	return own ? set_aside(c, &r->parts[FTI_OWN],
-			       "is intact, but not the original of its copy",
-			       err)
-		   : set_aside(c, &r->parts[FTI_COPY],
-			       "is intact, but not a copy of its original",
-			       err);
-}
-
-static int
 confront_copies(struct confrontation *c, struct error *err)
 {
 	struct fti_set *set = c->set;
@@ -461,9 +421,29 @@ confront_copies(struct confrontation *c, struct error *err)
 		pairs[i] = rc == 1 ? PAIR_FITS : PAIR_BAD;
 	}
 	rc = rc < 0 ? -1 : 0;
-	for (size_t i = 0; i < set->nranks && rc == 0; i++)
-		if (pairs[i] == PAIR_BAD)
-			rc = settle_pair(c, pairs, &set->ranks[i], err);
+	for (size_t i = 0; i < set->nranks && rc == 0; i++) {
+		struct fti_rank *r = &set->ranks[i];
+		const bool bad = pairs[i] == PAIR_BAD;
+		const bool own = bad && is_suspect(set, pairs, r, FTI_OWN);
+		const bool copy = bad && is_suspect(set, pairs, r, FTI_COPY);
+
+		if (bad && own == copy)
+			rc = contradict(c, err,
+					"rank %" PRIu32
+					": its file and the copy are both "
+					"intact, but differ",
+					r->rank);
+		else if (own)
+			rc = set_aside(c, &r->parts[FTI_OWN],
+				       "is intact, but not the original of its "
+				       "copy",
+				       err);
+		else if (copy)
+			rc = set_aside(c, &r->parts[FTI_COPY],
+				       "is intact, but not a copy of its "
+				       "original",
+				       err);
+	}
 	/* The record of a file has the size of the one that is copied to its
 	 * node. */
 	for (size_t i = 0; i < set->nranks && rc == 0; i++) {

@@ -196,18 +196,6 @@ take(struct fti_sets *s, struct fti_set *set, const struct fti_rankfile *r,
 /* --- All files --- */
 
 static int
-run_batch(struct fti_sets *s, struct fti_set *set, struct batch *b, bool data,
-	  const struct work *w, struct error *err)
-{
-	int rc = fti_rankfiles_check(b->files, b->count, data, w, err);
-
-	for (size_t i = 0; i < b->count && rc == 0; i++)
-		rc = take(s, set, &b->files[i], b->to[i], err);
-	end_batch(b);
-	return rc;
-}
-
-static int
 add_file(struct fti_sets *s, struct fti_set *set, struct batch *b,
 	 struct fti_rank *rank, enum fti_part part, struct error *err)
 {
@@ -265,8 +253,12 @@ read_files(struct fti_sets *s, struct fti_set *set, bool data,
 
 		if (r->parts[part].entry != NULL)
 			rc = add_file(s, set, b, r, part, err);
-		if (rc == 0 && (last || b->count == BATCH))
-			rc = run_batch(s, set, b, data, w, err);
+		if (rc < 0 || (!last && b->count < BATCH))
+			continue;
+		rc = fti_rankfiles_check(b->files, b->count, data, w, err);
+		for (size_t k = 0; k < b->count && rc == 0; k++)
+			rc = take(s, set, &b->files[k], b->to[k], err);
+		end_batch(b);
 	}
 	if (b != NULL)
 		end_batch(b);

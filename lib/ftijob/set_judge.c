@@ -39,7 +39,7 @@ is_open(const struct fti_rank *r)
 	return false;
 }
 
-/* The files of group `g` from which nothing can be computed, and those that FTI
+/* The files of a group from which nothing can be computed, and those that FTI
  * does not take. */
 struct lack {
 	uint32_t exact, good;
