@@ -17,7 +17,6 @@
 #include "opt.h"
 #include "path.h"
 #include "report/condition.h"
-#include "report/condition_next.h"
 #include "report/condition_text.h"
 #include "report/containers.h"
 #include "report/metafile.h"

@@ -19,7 +19,6 @@
 #include "path.h"
 #include "report/hint.h"
 #include "report/packing.h"
-#include "report/plan_json.h"
 #include "report/plan_text.h"
 #include "report/results.h"
 #include "rescue/deep.h"

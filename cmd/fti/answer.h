@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "ftijob/renew.h"
-#include "report/fti_json.h"
+#include "report/fti.h"
 
 struct fti_answer {
 	bool dry_run;

@@ -10,7 +10,6 @@
 #include "json.h"
 #include "mem.h"
 #include "report/fti.h"
-#include "report/fti_json.h"
 #include "report/picture.h"
 #include "str.h"
 

@@ -12,7 +12,6 @@
 #include "ftijob/set.h"
 #include "json.h"
 #include "report/fti.h"
-#include "report/fti_json.h"
 #include "report/hint.h"
 #include "style.h"
 

@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * condition.c - check one dataset, on a prefix or in caches; its JSON.
+ * condition.c - check one dataset, on a prefix or in caches, and find the command
+ * to run next.
  */
 #include "report/condition.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "arena.h"
 #include "dir.h"
-#include "json.h"
-#include "mem.h"
-#include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
-#include "report/condition_next.h"
 #include "report/containers.h"
 #include "report/hint.h"
-#include "report/plan_json.h"
 #include "report/plan_text.h"
-#include "report/results.h"
 #include "rescue/plan.h"
+#include "str.h"
 
 static void
 add_problem(void *arg, const char *what)
@@ -89,8 +86,6 @@ judge_plan(struct condition *h, const struct catalogue_options *o)
 {
 	struct error why = ERROR_INIT;
 
-	char lacks[256];
-
 	h->status = plan_data_status(h->plan);
 	h->mend = h->plan->unproved != NULL ? "scr_rebuild --partial"
 		  : plan_status(h->plan) == STATUS_DAMAGED
@@ -99,7 +94,7 @@ judge_plan(struct condition *h, const struct catalogue_options *o)
 	if (plan_status(h->plan) == STATUS_DAMAGED)
 		snprintf(h->why, sizeof(h->why),
 			 "%s missing or damaged, can be rebuilt",
-			 report_lacks(h->plan, lacks, sizeof(lacks)));
+			 report_lacks(h->plan));
 	else if (plan_error(h->plan, &why) < 0)
 		set_why(h, why.text);
 }
@@ -136,45 +131,122 @@ plan_flags(const struct catalogue_options *o)
 	       (o->checksums ? PLAN_CHECKSUMS : 0u);
 }
 
-/* --- Containers --- */
+/* --- The command to run next --- */
 
-/* Open the containers, if the dataset is packed.  An unreadable map is not
- * reported here: the check of the dataset's files reports it. */
-static int
-open_containers(struct overview *s, const struct catalogue_options *o,
-		struct condition *h, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	char dir[96], word[WORD_ID_SIZE];
-	int scr = catalogue_scr_fd(s->catalogue);
-	struct stat st;
-
-	snprintf(word, sizeof(word), WORD_ID_FMT, h->id);
-	snprintf(dir, sizeof(dir), DATASET_DIR_FMT "/" SEGMAP_DIR, h->id);
-	if (scr < 0 || dir_stat(scr, dir, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    !S_ISDIR(st.st_mode))
-		return 0;
-	h->containers = containers_open(s->catalogue, word, o, &why);
-	if (why.kind == ERROR_NOMEM || why.kind == ERROR_SYSTEM)
-		return error_pass(err, &why);
-	return 0;
-}
-
-/* Without redundancy, damaged bytes of a file are lost.  Damage outside of all
- * files is not a loss. */
+/* Note whether the step is for other datasets, too. */
 static void
-judge_containers(struct condition *h, bool damaged)
+note_scavenge(struct condition *h)
 {
-	const struct containers_part *data = &h->containers->parts[0];
+	char all[sizeof(h->next)];
 
-	for (size_t i = 0; damaged && i < data->map->nsegs; i++)
-		if (data->bad[i])
-			h->status = STATUS_LOST;
-	if (damaged)
-		h->status = error_worse_status(h->status, STATUS_DAMAGED);
-	if (h->containers->health.unread > 0)
-		h->status = error_worse_status(h->status, STATUS_FAILED);
+	report_scavenge(h->prefix, NULL, all, sizeof(all));
+	h->next_for_all = str_eq(h->next, all);
 }
+
+/* Set h->next of a dataset on a prefix; "": there is nothing to do. */
+static void
+find_next(const struct overview *s, struct condition *h)
+{
+	const struct overview_entry *e = h->entry;
+	/* NULL: more is wrong than the plan has. */
+	const struct plan *plan =
+		h->problems.len == 0 && h->deep.nfindings == 0 ? h->plan : NULL;
+	char obstacle[RENAMED_MAX] = "";
+	const struct next_case n = {
+		.status = h->status,
+		.absent = h->absent,
+		/* A rebuild does not write a damaged index. */
+		.rebuild = plan != NULL && !s->remade &&
+					   plan_status(plan) == STATUS_DAMAGED
+				   ? report_check(REPORT_CHECK_REBUILD,
+						  h->deep_done, h->checksums)
+				   : NULL,
+		.kept = h->status == STATUS_DAMAGED && h->deep.nfindings == 0 &&
+			(h->plan != NULL
+				 ? plan_data_status(h->plan) != STATUS_LOST
+				 : h->containers != NULL),
+		.packed = h->packed || h->containers != NULL,
+		/* A rebuild does not decide which witness is right. */
+		.mend = h->plan != NULL && h->plan->flaw != NULL ? NULL
+								 : h->mend,
+		.undecided = deep_undecided(&h->deep),
+		.searched = s->searched,
+		.inspected = true,
+		.nameless = h->plan != NULL ? h->plan->maps_lost > 0
+					    : h->verify.nameless,
+		.was = h->verify.was,
+		.is = h->verify.is,
+		.obstacle = h->plan != NULL ? obstacle : h->verify.obstacle,
+		.newest = { s->newest[0], s->newest[1] },
+	};
+
+	h->next[0] = '\0';
+	if (h->plan != NULL)
+		plan_obstacle(h->plan, obstacle, sizeof(obstacle));
+	if (h->status == STATUS_OK)
+		h->namesake = catalogue_namesake(s->catalogue, s->index, h->id);
+	if (h->namesake > 0)
+		snprintf(h->why, sizeof(h->why),
+			 "not in the index: dataset %" PRId64 " has its name",
+			 h->namesake);
+	if (h->status == STATUS_FAILED && h->plan != NULL &&
+	    report_chmod(h->plan, h->next, sizeof(h->next))[0] != '\0')
+		return;
+	/* Of an index that cannot be read, the dataset may have an entry.  Of a
+	 * dataset in the caches of a job there may be a newer one. */
+	if ((h->status == STATUS_OK && s->unread) ||
+	    (h->absent && e->in_cache && !e->flushing && s->newest[0] > h->id &&
+	     e->desc.is_ckpt && !e->desc.is_output))
+		return;
+	/* A scavenge looks for the files. */
+	if (!s->searched && h->absent && (e->in_cache || e->flushing))
+		report_scavenge(h->prefix, NULL, h->next, sizeof(h->next));
+	else
+		report_next_step(s->catalogue, s->index, h->id, &n, h->next,
+				 sizeof(h->next));
+	note_scavenge(h);
+}
+
+/* The same of a dataset in caches, checked with the options `o`. */
+static void
+find_next_group(struct condition *h, const struct catalogue_options *o)
+{
+	const char *command = NULL;
+	char obstacle[RENAMED_MAX] = "";
+	const struct next_dirs at = {
+		.dirs = h->group->dirs,
+		.ndirs = h->group->ndirs,
+		.prefix = h->prefix,
+		.obstacle = obstacle,
+	};
+
+	h->next[0] = '\0';
+	if (h->status == STATUS_OK ||
+	    (h->status == STATUS_FAILED && h->plan != NULL &&
+	     report_chmod(h->plan, h->next, sizeof(h->next))[0] != '\0'))
+		return;
+	if (h->plan != NULL)
+		plan_obstacle(h->plan, obstacle, sizeof(obstacle));
+	if (h->status == STATUS_FAILED)
+		command = report_check(REPORT_CHECK_INSPECT, o->deep,
+				       o->checksums);
+	else if (h->mend != NULL)
+		command = report_check(REPORT_CHECK_REBUILD, o->deep,
+				       o->checksums);
+	report_next_dirs(command, &at, h->next, sizeof(h->next));
+	note_scavenge(h);
+}
+
+void
+condition_next_remade(const struct overview *s, int64_t whole,
+		      struct condition *h)
+{
+	if (s->remade && whole > 0 && h->next[0] == '\0')
+		report_next(report_check(REPORT_CHECK_BUILD, false, false),
+			    s->catalogue, whole, h->next, sizeof(h->next));
+}
+
+/* --- Containers --- */
 
 int
 condition_check_containers(struct overview *s,
@@ -185,11 +257,23 @@ condition_check_containers(struct overview *s,
 		.plan = h->plan,
 		.o = o,
 	};
+	const int scr = catalogue_scr_fd(s->catalogue);
+	struct error why = ERROR_INIT;
+	char dir[96], word[WORD_ID_SIZE];
+	struct stat st;
 
 	if (h->entry == NULL || !h->entry->has_dir)
 		return 0;
-	if (h->containers == NULL && open_containers(s, o, h, err) < 0)
-		return -1;
+	/* An unreadable map is not reported here: the check of the dataset's
+	 * files reports it. */
+	snprintf(word, sizeof(word), WORD_ID_FMT, h->id);
+	snprintf(dir, sizeof(dir), DATASET_DIR_FMT "/" SEGMAP_DIR, h->id);
+	if (h->containers == NULL && scr >= 0 &&
+	    dir_stat(scr, dir, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISDIR(st.st_mode))
+		h->containers = containers_open(s->catalogue, word, o, &why);
+	if (why.kind == ERROR_NOMEM || why.kind == ERROR_SYSTEM)
+		return error_pass(err, &why);
 	if (h->containers == NULL)
 		return 0;
 	if (!h->containers->looked &&
@@ -201,7 +285,7 @@ condition_check_containers(struct overview *s,
 			 "%zu of %zu containers damaged, but no file in them "
 			 "is known to be damaged",
 			 h->containers->damaged, h->containers->count);
-		condition_next(s, h);
+		find_next(s, h);
 	}
 	return 0;
 }
@@ -342,11 +426,10 @@ condition_check(struct overview *s, const struct overview_entry *e,
 		.checksums = o->checksums,
 	};
 	out->prefix = catalogue_path(s->catalogue);
-	catalogue_word(s->catalogue, s->index, e->id, out->word);
 	if (check_entry(s, e, o, out, &why) < 0 &&
 	    could_not(out, o, &why, err) < 0)
 		return -1;
-	condition_next(s, out);
+	find_next(s, out);
 	return 0;
 }
 
@@ -363,6 +446,7 @@ condition_check_old(struct overview *s, const char *word,
 	};
 	struct error why = ERROR_INIT;
 	struct containers *k = containers_open(s->catalogue, word, o, &why);
+	const struct containers_part *data = NULL;
 	struct overview_entry *e = NULL;
 
 	*out = (struct condition){ .containers = k };
@@ -378,7 +462,6 @@ condition_check_old(struct overview *s, const char *word,
 		return error_no_memory(err);
 	out->id = k->packed.id;
 	out->prefix = catalogue_path(s->catalogue);
-	catalogue_word(s->catalogue, s->index, out->id, out->word);
 	*e = (struct overview_entry){
 		.id = out->id,
 		.name = k->packed.name,
@@ -393,9 +476,18 @@ condition_check_old(struct overview *s, const char *word,
 		.bad_files = k->health.files_bad,
 		.bytes = k->health.bytes,
 	};
+	data = &k->parts[0];
+	/* Without redundancy, damaged bytes of a file are lost.  Damage outside of
+	 * all files is not a loss. */
 	if (k->health.files_bad > 0)
 		out->status = STATUS_LOST;
-	judge_containers(out, out->problems.len > 0);
+	for (size_t i = 0; out->problems.len > 0 && i < data->map->nsegs; i++)
+		if (data->bad[i])
+			out->status = STATUS_LOST;
+	if (out->problems.len > 0)
+		out->status = error_worse_status(out->status, STATUS_DAMAGED);
+	if (k->health.unread > 0)
+		out->status = error_worse_status(out->status, STATUS_FAILED);
 	out->verify.status = out->status;
 	first_problem(out);
 	return 0;
@@ -424,7 +516,7 @@ condition_check_group(const struct locate_group *g, const char *prefix,
 		judge_plan(out, o);
 		rc = check_deep(out, o, err);
 	}
-	condition_next_group(out, o);
+	find_next_group(out, o);
 	return rc;
 }
 
@@ -447,101 +539,4 @@ condition_state(const struct condition *h)
 	if (h->absent && h->entry != NULL && h->entry->in_cache)
 		return "in cache";
 	return h->absent ? "unfinished" : report_state(h->status);
-}
-
-/* --- JSON --- */
-
-static void
-entry_json(const struct overview_entry *e, struct json *j)
-{
-	if (e->desc.id > 0)
-		dataset_json(&e->desc, j);
-	else
-		json_set_i64(j, "id", e->id);
-	json_set_bool(j, "indexed", e->indexed);
-	json_set_bool(j, "valid", e->valid);
-	json_set_bool(j, "is_current", e->current);
-	json_set_bool(j, "on_prefix", e->has_dir);
-	json_set_bool(j, "in_cache", e->in_cache);
-}
-
-static struct json *
-problems_json(const struct condition *h)
-{
-	struct json *list = json_new_array();
-	char *copy = mem_strdup(h->problems.data), *rest = copy;
-
-	if (copy == NULL)
-		json_push(list, NULL);
-	while (rest != NULL && *rest != '\0')
-		results_push_problem(list, strsep(&rest, "\n"));
-	mem_free(copy);
-	return list;
-}
-
-struct json *
-condition_json(const struct condition *h, bool detail, bool all_files)
-{
-	struct json *j = json_new_object();
-	char text[512];
-
-	if (h->entry != NULL) {
-		entry_json(h->entry, j);
-	} else {
-		json_set_i64(j, "id", h->id);
-		json_set_str(j, "job_id", h->group->job);
-	}
-	json_set_str(j, "state", condition_state(h));
-	json_set_known_str(j, "reason", h->why);
-	json_set_known_str(j, "next", h->next);
-	if (h->plan != NULL) {
-		json_set_str(j, "redundancy",
-			     report_scheme(h->plan, text, sizeof(text)));
-		if (report_may_lose(h->plan, h->status))
-			json_set_str(j, "tolerates",
-				     report_spare(h->plan, false, text,
-						  sizeof(text)));
-		if (detail)
-			json_set(j, "plan", plan_json(h->plan, all_files));
-	}
-	if (h->problems.len > 0)
-		json_set(j, "problems", problems_json(h));
-	if (h->packed)
-		json_set_bool(j, "packed", true);
-	if (h->deep_done)
-		json_set(j, "deep", plan_json_deep(h->plan, &h->deep));
-	if (detail && h->containers != NULL)
-		report_containers_json(h->containers, all_files, j);
-	return j;
-}
-
-static struct json *
-halt_json(const struct halt *h)
-{
-	struct json *j = json_new_object();
-
-	json_set_known_str(j, "reason", h->reason);
-	json_set_known_i64(j, "checkpoints_left", h->checkpoints_left);
-	if (h->exit_before >= 0)
-		json_set_time(j, "exit_before", h->exit_before);
-	if (h->exit_after >= 0)
-		json_set_time(j, "exit_after", h->exit_after);
-	json_set_known_i64(j, "halt_seconds", h->halt_seconds);
-	return j;
-}
-
-struct json *
-condition_prefix_json(const struct overview *s, struct json *datasets)
-{
-	struct json *j = json_new_object();
-	const char *current = s->index ? index_current(s->index) : NULL;
-
-	json_set_str(j, "prefix", catalogue_path(s->catalogue));
-	json_set_bool(j, "has_index", s->index != NULL);
-	json_set_known_str(j, "current", current);
-	if (s->has_halt)
-		json_set(j, "halt", halt_json(&s->halt));
-	json_set_known_i64(j, "node_count", s->nodes);
-	json_set(j, "datasets", datasets);
-	return j;
 }

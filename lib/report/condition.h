@@ -23,7 +23,6 @@ struct plan;
 /* Result of the check of one dataset. */
 struct condition {
 	int64_t id;
-	char word[WORD_ID_SIZE];	    /* catalogue_word() of `entry` */
 	const struct overview_entry *entry; /* on a prefix; else NULL */
 	const char *prefix;		    /* its path */
 	const struct locate_group *group;   /* in caches; else NULL */
@@ -85,6 +84,11 @@ void condition_fini(struct condition *h);
 
 /* "whole", "damaged", "lost", "unknown", "in cache", "unfinished". */
 const char *condition_state(const struct condition *h);
+
+/* If the index is damaged, and nothing else is to be done, building `whole`, a
+ * dataset that is whole, or 0, writes it again: h->next. */
+void condition_next_remade(const struct overview *s, int64_t whole,
+			   struct condition *h);
 
 /* --- JSON (scr_inspect(1)) --- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * condition_text.c - prefixes and their datasets as text.
+ * condition_text.c - prefixes and their datasets as text and JSON.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,11 +8,14 @@
 
 #include "buf.h"
 #include "error.h"
+#include "json.h"
+#include "meta/dataset.h"
 #include "meta/index.h"
 #include "report/condition.h"
 #include "report/condition_text.h"
 #include "report/containers.h"
 #include "report/hint.h"
+#include "report/results.h"
 #include "rescue/plan.h"
 #include "str.h"
 
@@ -30,36 +33,12 @@ put_time(struct buf *out, const char *what, int64_t when)
 		buf_printf(out, ", %s %s", what, index_stamp(stamp, when));
 }
 
-static void
-put_halt(struct buf *out, const struct halt *h)
-{
-	buf_printf(out, "  halt        %s",
-		   h->reason != NULL ? str_shown(h->reason) : "requested");
-	if (h->checkpoints_left >= 0)
-		buf_printf(out, ", after %" PRId64 " more %s",
-			   str_count(h->checkpoints_left, "checkpoint"));
-	put_time(out, "before", h->exit_before);
-	put_time(out, "after", h->exit_after);
-	if (h->halt_seconds >= 0)
-		buf_printf(out, ", %" PRId64 " s before the allocation ends",
-			   h->halt_seconds);
-	buf_printf(out, "\n");
-}
-
-static bool
-halts(const struct overview *s)
-{
-	return s->has_halt &&
-	       (s->halt.reason != NULL || s->halt.checkpoints_left >= 0 ||
-		s->halt.exit_before >= 0 || s->halt.exit_after >= 0 ||
-		s->halt.halt_seconds >= 0);
-}
-
 void
 report_prefix(const struct overview *s, struct buf *out)
 {
 	const char *current = s->index ? index_current(s->index) : NULL;
 	size_t n = s->index ? index_count(s->index) : 0;
+	const struct halt *h = &s->halt;
 
 	buf_printf(out, "prefix %s\n", str_shown(catalogue_path(s->catalogue)));
 	if (s->index == NULL)
@@ -72,10 +51,26 @@ report_prefix(const struct overview *s, struct buf *out)
 			   s->remade ? " (read from the summaries: the file "
 				       "is damaged)"
 				     : "");
-	if (halts(s))
-		put_halt(out, &s->halt);
-	else
+	if (s->has_halt && (h->reason != NULL || h->checkpoints_left >= 0 ||
+			    h->exit_before >= 0 || h->exit_after >= 0 ||
+			    h->halt_seconds >= 0)) {
+		buf_printf(out, "  halt        %s",
+			   h->reason != NULL ? str_shown(h->reason)
+					     : "requested");
+		if (h->checkpoints_left >= 0)
+			buf_printf(
+				out, ", after %" PRId64 " more %s",
+				str_count(h->checkpoints_left, "checkpoint"));
+		put_time(out, "before", h->exit_before);
+		put_time(out, "after", h->exit_after);
+		if (h->halt_seconds >= 0)
+			buf_printf(out,
+				   ", %" PRId64 " s before the allocation ends",
+				   h->halt_seconds);
+		buf_printf(out, "\n");
+	} else {
 		buf_printf(out, "  halt        none requested\n");
+	}
 	if (s->nodes >= 0)
 		buf_printf(out, "  nodes       %" PRId64 " in the last run\n",
 			   s->nodes);
@@ -93,11 +88,17 @@ const struct table_column report_overview[] = {
 	{ NULL, NULL },
 };
 
-static void
-where_cell(struct table *t, const struct condition *h)
+void
+report_overview_row(struct table *t, const struct condition *h)
 {
 	const struct overview_entry *e = h->entry;
+	const char *name = e != NULL ? e->name : h->group->job;
+	const bool described =
+		e != NULL && e->desc.id > 0 && e->desc.files >= 0;
 
+	table_cells(t, "%" PRId64 "\t%s", h->id,
+		    e != NULL && e->current ? "*" : "");
+	table_name(t, name != NULL ? name : "");
 	if (e == NULL)
 		table_cell(t, "%zu %s", h->group->ndirs,
 			   h->group->ndirs == 1 ? "directory" : "directories");
@@ -105,66 +106,30 @@ where_cell(struct table *t, const struct condition *h)
 		table_cell(t, "prefix%s", e->in_cache ? ", cache" : "");
 	else
 		table_cell(t, "%s", e->in_cache ? "cache" : "");
-}
-
-/* Number of files and bytes, from the best source there is. */
-static void
-size_cells(struct table *t, const struct condition *h)
-{
-	const struct dataset *d = h->entry != NULL ? &h->entry->desc : NULL;
-	bool known = d != NULL && d->id > 0 && d->files >= 0;
-	uint64_t files = known ? (uint64_t)d->files : 0;
-	uint64_t size = known ? d->bytes : 0;
-
-	if (h->plan != NULL) {
-		files = h->plan->nfiles;
-		size = h->plan->bytes;
-	} else if (h->verify.files > 0) {
-		files = h->verify.files;
-		size = h->verify.bytes;
-	} else if (!known) {
-		table_cell(t, "%s", "");
-		table_cell(t, "%s", "");
-		return;
-	}
-	table_cell(t, "%" PRIu64, files);
-	table_size(t, size);
-}
-
-void
-report_overview_row(struct table *t, const struct condition *h)
-{
-	const struct overview_entry *e = h->entry;
-	const char *name = e != NULL ? e->name : h->group->job;
-	char text[512];
-
-	table_cell(t, "%" PRId64, h->id);
-	table_cell(t, "%s", e != NULL && e->current ? "*" : "");
-	table_name(t, name != NULL ? name : "");
-	where_cell(t, h);
 	if (h->plan != NULL && h->plan->nranks >= 0)
 		table_cell(t, "%" PRId64, h->plan->nranks);
 	else
 		table_cell(t, "%s", "");
-	size_cells(t, h);
-	table_cell(t, "%s",
-		   h->plan ? report_scheme(h->plan, text, sizeof(text))
-		   : h->verify.files > 0 ? "none"
-					 : "");
-	table_cell(t, "%s", condition_state(h));
-	table_cell(t, "%s",
-		   report_may_lose(h->plan, h->status)
-			   ? report_spare(h->plan, false, text, sizeof(text))
-			   : "");
-}
-
-/* Should the dataset be added to the index?  Not if its condition is unknown or
- * bad. */
-static bool
-is_fit(const struct condition *h)
-{
-	return (h->status == STATUS_OK || h->status == STATUS_DAMAGED) &&
-	       !(h->deep_done && h->deep.nfindings > 0);
+	/* Number of files and bytes, from the best source there is. */
+	if (h->plan == NULL && h->verify.files == 0 && !described) {
+		table_cells(t, "%s\t%s", "", "");
+	} else {
+		table_cell(t, "%" PRIu64,
+			   h->plan != NULL	 ? (uint64_t)h->plan->nfiles
+			   : h->verify.files > 0 ? (uint64_t)h->verify.files
+						 : (uint64_t)e->desc.files);
+		table_size(t, h->plan != NULL	    ? h->plan->bytes
+			      : h->verify.files > 0 ? h->verify.bytes
+						    : e->desc.bytes);
+	}
+	table_cells(t, "%s\t%s\t%s",
+		    h->plan		  ? report_scheme(h->plan)
+		    : h->verify.files > 0 ? "none"
+					  : "",
+		    condition_state(h),
+		    report_may_lose(h->plan, h->status)
+			    ? report_spare(h->plan, false)
+			    : "");
 }
 
 static void
@@ -200,8 +165,11 @@ report_reasons(const struct condition *h, struct buf *out)
 	if (e != NULL && e->indexed && !e->valid)
 		buf_printf(out, "  %sin the index as NO: %s\n", dataset,
 			   e->reason);
-	if (e != NULL && e->has_dir && !e->indexed && is_fit(h) &&
-	    h->namesake == 0)
+	/* Should it be added to the index?  Not if its condition is unknown or
+	 * bad. */
+	if (e != NULL && e->has_dir && !e->indexed && h->namesake == 0 &&
+	    (h->status == STATUS_OK || h->status == STATUS_DAMAGED) &&
+	    !(h->deep_done && h->deep.nfindings > 0))
 		buf_printf(out, "  %snot in the index\n", dataset);
 	put_next(h, out);
 }
@@ -244,24 +212,6 @@ put_containers_map(const struct containers *k, const struct report_choice *c,
 	report_containers_map(k, &c->style, out);
 }
 
-/* Report the problems of the metadata that a restart needs.  If there are none,
- * report why a dataset is damaged although it lacks no file. */
-static void
-report_causes(const struct condition *h, struct buf *out)
-{
-	const char *at = h->problems.data, *line = NULL;
-	size_t len = 0;
-
-	if (plan_data_status(h->plan) == STATUS_LOST ||
-	    plan_data_status(h->plan) == STATUS_FAILED)
-		return;
-	while ((line = str_line(&at, &len)) != NULL)
-		buf_printf(out, "  because     %.*s\n", (int)len, line);
-	if (h->namesake > 0 || (h->problems.len == 0 && !h->deep_done &&
-				h->status != plan_data_status(h->plan)))
-		buf_printf(out, "  because     %s\n", str_shown(h->why));
-}
-
 /* A dataset that has a plan. */
 static void
 report_planned(struct condition *h, const struct report_choice *c,
@@ -269,9 +219,21 @@ report_planned(struct condition *h, const struct report_choice *c,
 {
 	const struct dataset *d = h->entry != NULL ? &h->entry->desc : NULL;
 	struct plan *p = h->plan;
+	const int data = plan_data_status(p);
+	const char *at = h->problems.data, *line = NULL;
+	size_t len = 0;
 
 	report_summary(p, d, h->containers, h->status, out);
-	report_causes(h, out);
+	/* The problems of the metadata that a restart needs; if there are none,
+	 * why a dataset is damaged although it lacks no file. */
+	if (data != STATUS_LOST && data != STATUS_FAILED) {
+		while ((line = str_line(&at, &len)) != NULL)
+			buf_printf(out, "  because     %.*s\n", (int)len, line);
+		if (h->namesake > 0 || (h->problems.len == 0 && !h->deep_done &&
+					h->status != data))
+			buf_printf(out, "  because     %s\n",
+				   str_shown(h->why));
+	}
 	if (p->places[0].cache && h->status == STATUS_LOST) {
 		int64_t here = 0;
 
@@ -320,4 +282,88 @@ report_detail(struct condition *h, const struct report_choice *c,
 	if (c->all_containers || k->damaged > 0)
 		buf_printf(out, "\n");
 	report_containers_table(k, c->all_containers, out);
+}
+
+/* --- JSON --- */
+
+struct json *
+condition_json(const struct condition *h, bool detail, bool all_files)
+{
+	const struct overview_entry *e = h->entry;
+	const char *at = h->problems.data, *line = NULL;
+	struct json *j = json_new_object(), *list = NULL;
+	struct buf text = BUF_INIT;
+	size_t len = 0;
+
+	if (e != NULL && e->desc.id > 0)
+		dataset_json(&e->desc, j);
+	else
+		json_set_i64(j, "id", h->id);
+	if (e != NULL) {
+		json_set_bool(j, "indexed", e->indexed);
+		json_set_bool(j, "valid", e->valid);
+		json_set_bool(j, "is_current", e->current);
+		json_set_bool(j, "on_prefix", e->has_dir);
+		json_set_bool(j, "in_cache", e->in_cache);
+	} else {
+		json_set_str(j, "job_id", h->group->job);
+	}
+	json_set_str(j, "state", condition_state(h));
+	json_set_known_str(j, "reason", h->why);
+	json_set_known_str(j, "next", h->next);
+	if (h->plan != NULL) {
+		json_set_str(j, "redundancy", report_scheme(h->plan));
+		if (report_may_lose(h->plan, h->status))
+			json_set_str(j, "tolerates",
+				     report_spare(h->plan, false));
+		if (detail)
+			json_set(j, "plan", plan_json(h->plan, all_files));
+	}
+	if (h->problems.len > 0) {
+		list = json_new_array();
+		while ((line = str_line(&at, &len)) != NULL) {
+			buf_clear(&text);
+			buf_printf(&text, "%.*s", (int)len, line);
+			if (text.failed)
+				json_push(list, NULL);
+			else
+				results_push_problem(list, text.data);
+		}
+		buf_free(&text);
+		json_set(j, "problems", list);
+	}
+	if (h->packed)
+		json_set_bool(j, "packed", true);
+	if (h->deep_done)
+		json_set(j, "deep", plan_json_deep(h->plan, &h->deep));
+	if (detail && h->containers != NULL)
+		report_containers_json(h->containers, all_files, j);
+	return j;
+}
+
+struct json *
+condition_prefix_json(const struct overview *s, struct json *datasets)
+{
+	struct json *j = json_new_object(), *halt = NULL;
+	const char *current = s->index ? index_current(s->index) : NULL;
+	const struct halt *h = &s->halt;
+
+	json_set_str(j, "prefix", catalogue_path(s->catalogue));
+	json_set_bool(j, "has_index", s->index != NULL);
+	json_set_known_str(j, "current", current);
+	if (s->has_halt) {
+		halt = json_new_object();
+		json_set_known_str(halt, "reason", h->reason);
+		json_set_known_i64(halt, "checkpoints_left",
+				   h->checkpoints_left);
+		if (h->exit_before >= 0)
+			json_set_time(halt, "exit_before", h->exit_before);
+		if (h->exit_after >= 0)
+			json_set_time(halt, "exit_after", h->exit_after);
+		json_set_known_i64(halt, "halt_seconds", h->halt_seconds);
+		json_set(j, "halt", halt);
+	}
+	json_set_known_i64(j, "node_count", s->nodes);
+	json_set(j, "datasets", datasets);
+	return j;
 }

@@ -84,6 +84,7 @@ list_part(struct containers *k, int which, size_t first)
 		part->pos[k->list[first + i].at] = first + i;
 }
 
+/* Fill in parts and list. */
 static int
 make_lists(struct containers *k, struct error *err)
 {
@@ -178,39 +179,11 @@ spoil_file(struct containers_part *part, size_t file)
 }
 
 static void
-note_map_flaw(struct containers *k, struct containers_part *part,
-	      const struct segmap_finding *f)
-{
-	/* Bytes that belong to no file do no harm. */
-	if (f->flaw == SEGMAP_GAP)
-		return;
-	if (f->flaw != SEGMAP_SUM && f->flaw != SEGMAP_TWIN)
-		spoil(listed(k, part, f->container), CONTAINER_MAP);
-	if (f->file != SIZE_MAX)
-		spoil_file(part, f->file);
-	if (f->other != SIZE_MAX)
-		spoil_file(part, f->other);
-}
-
-/* Note a wrong checksum of the data.  False: nothing new. */
-static bool
-note_sum(struct looking *l, const struct packed_flaw *f, struct container *c)
-{
-	if (f->red ||
-	    (f->file == SIZE_MAX && (c == NULL || c->state != CONTAINER_WHOLE)))
-		return false;
-	if (f->file != SIZE_MAX)
-		l->bad_sum[f->file] = true;
-	else
-		c->state = CONTAINER_SUM;
-	return true;
-}
-
-static void
 note_flaw(void *arg, const struct packed_flaw *f)
 {
 	struct looking *l = arg;
 	struct containers_part *part = &l->k->parts[f->red ? REDUNDANCY : DATA];
+	const struct segmap_finding *map = f->finding;
 	struct container *c = f->container != SIZE_MAX
 				      ? listed(l->k, part, f->container)
 				      : NULL;
@@ -218,7 +191,16 @@ note_flaw(void *arg, const struct packed_flaw *f)
 
 	switch (f->kind) {
 	case PACKED_MAP:
-		note_map_flaw(l->k, part, f->finding);
+		/* Bytes that belong to no file do no harm. */
+		if (map->flaw == SEGMAP_GAP)
+			break;
+		if (map->flaw != SEGMAP_SUM && map->flaw != SEGMAP_TWIN)
+			spoil(listed(l->k, part, map->container),
+			      CONTAINER_MAP);
+		if (map->file != SIZE_MAX)
+			spoil_file(part, map->file);
+		if (map->other != SIZE_MAX)
+			spoil_file(part, map->other);
 		break;
 	case PACKED_MISSING:
 	case PACKED_TYPE:
@@ -232,7 +214,13 @@ note_flaw(void *arg, const struct packed_flaw *f)
 						     : CONTAINER_SHORT;
 		break;
 	case PACKED_SUM:
-		shown = note_sum(l, f, c);
+		/* Of the data, and of what was right until now. */
+		shown = !f->red && (f->file != SIZE_MAX ||
+				    (c != NULL && c->state == CONTAINER_WHOLE));
+		if (shown && f->file != SIZE_MAX)
+			l->bad_sum[f->file] = true;
+		else if (shown)
+			c->state = CONTAINER_SUM;
 		break;
 	default:
 		break;
@@ -367,36 +355,32 @@ blame(struct looking *l, struct error *err)
 	return 0;
 }
 
-static int
-look(struct looking *l, struct error *err)
-{
-	const bool planned = l->l->plan != NULL, sums = l->l->o->checksums;
-	size_t wrong = 0;
-
-	if (check(l, sums && !planned, err) < 0 ||
-	    (planned && ask_plan(l, &wrong, err) < 0))
-		return -1;
-	/* A plan with checksums has read all files: read them again only to
-	 * locate the damage. */
-	return sums && wrong > 0 ? check(l, true, err) : 0;
-}
-
 int
 containers_look(struct containers *k, const struct containers_look *how,
 		struct error *err)
 {
+	const bool planned = how->plan != NULL, sums = how->o->checksums;
 	struct looking l = {
 		.k = k,
 		.l = how,
 		.bad_sum = mem_calloc(k->packed.map.nfiles + 1, sizeof(bool)),
 		.good = mem_calloc(k->packed.map.ncontainers + 1, sizeof(bool)),
 	};
+	size_t wrong = 0;
 	int rc = -1;
 
 	if (l.bad_sum == NULL || l.good == NULL)
 		error_no_memory(err);
-	else if (look(&l, err) == 0 && blame(&l, err) == 0)
-		rc = 0;
+	else
+		rc = check(&l, sums && !planned, err);
+	if (rc == 0 && planned)
+		rc = ask_plan(&l, &wrong, err);
+	/* A plan with checksums has read all files: read them again only to
+	 * locate the damage. */
+	if (rc == 0 && sums && wrong > 0)
+		rc = check(&l, true, err);
+	if (rc == 0)
+		rc = blame(&l, err);
 	mem_free(l.bad_sum);
 	mem_free(l.good);
 	if (rc < 0)
@@ -418,37 +402,11 @@ report_set_crc(struct json *j, uint32_t crc)
 	json_set_str(j, "crc32", text);
 }
 
-static struct json *
-container_json(const struct container *c)
-{
-	struct json *j = json_new_object();
-
-	json_set_str(j, "name", c->name);
-	json_set_str(j, "holds", c->redundancy ? "redundancy" : "data");
-	json_set_u64(j, "size", c->size);
-	if (c->state != CONTAINER_MISSING && c->state != CONTAINER_TYPE)
-		json_set_u64(j, "found_size", c->have);
-	json_set_u64(j, "used_bytes", c->used);
-	json_set_u64(j, "file_count", c->files);
-	json_set_str(j, "state", container_state_name(c->state));
-	return j;
-}
-
-/* Is the segment known to be damaged? */
-static bool
-is_bad(const struct containers *k, size_t i)
-{
-	const struct containers_part *data = &k->parts[DATA];
-	const struct segment *s = &data->map->segs[i];
-
-	return data->bad[i] ||
-	       s->off + s->len > listed(k, data, s->container)->have;
-}
-
 struct json *
 report_packed_file_json(const struct segmap *m, const struct segmap_file *f,
 			const struct containers *k)
 {
+	const struct containers_part *data = k != NULL ? &k->parts[DATA] : NULL;
 	struct json *j = json_new_object(), *list = json_new_array();
 
 	json_set_str(j, "path", f->path);
@@ -464,7 +422,9 @@ report_packed_file_json(const struct segmap *m, const struct segmap_file *f,
 		json_set_str(e, "container", m->containers[s->container].name);
 		json_set_u64(e, "offset", s->off);
 		json_set_u64(e, "length", s->len);
-		if (k != NULL && is_bad(k, i))
+		if (k != NULL &&
+		    (data->bad[i] ||
+		     s->off + s->len > listed(k, data, s->container)->have))
 			json_set_bool(e, "damaged", true);
 		json_push(list, e);
 	}
@@ -484,8 +444,20 @@ report_containers_json(const struct containers *k, bool segments,
 		json_set_u64(to, "container_size", p->map.container_size);
 	json_set_u64(to, "packed_bytes", p->map.bytes);
 	json_set_u64(to, "packed_metadata_file_count", p->hidden.nfiles);
-	for (size_t i = 0; i < k->count; i++)
-		json_push(list, container_json(&k->list[i]));
+	for (size_t i = 0; i < k->count; i++) {
+		const struct container *c = &k->list[i];
+		struct json *j = json_new_object();
+
+		json_set_str(j, "name", c->name);
+		json_set_str(j, "holds", c->redundancy ? "redundancy" : "data");
+		json_set_u64(j, "size", c->size);
+		if (c->state != CONTAINER_MISSING && c->state != CONTAINER_TYPE)
+			json_set_u64(j, "found_size", c->have);
+		json_set_u64(j, "used_bytes", c->used);
+		json_set_u64(j, "file_count", c->files);
+		json_set_str(j, "state", container_state_name(c->state));
+		json_push(list, j);
+	}
 	json_set(to, "containers", list);
 	if (!segments)
 		return;

@@ -84,31 +84,26 @@ box_end(const struct drawing *d, size_t from, size_t end)
 	return i;
 }
 
-/* Number of rectangles with the current merging. */
-static size_t
-count_boxes(const struct drawing *d)
-{
-	size_t n = 0;
-
-	for (size_t r = 0; r < d->p.shown; r++) {
-		size_t end = d->p.first[d->p.rows[r].first + 1];
-
-		if (d->p.rows[r].last > d->p.rows[r].first)
-			continue;
-		for (size_t i = d->p.first[d->p.rows[r].first]; i < end;
-		     i = box_end(d, i, end))
-			n++;
-	}
-	return n;
-}
-
+/* Merge as little as the number of rectangles allows. */
 static void
 choose_merging(struct drawing *d)
 {
 	d->thin = THIN;
 	for (int m = MERGE_NONE; m <= MERGE_ALL; m++) {
+		size_t n = 0;
+
 		d->merging = (enum merging)m;
-		if (count_boxes(d) <= BOXES_MAX)
+		for (size_t r = 0; r < d->p.shown; r++) {
+			const struct container_row *row = &d->p.rows[r];
+			size_t end = d->p.first[row->first + 1];
+
+			if (row->last > row->first)
+				continue;
+			for (size_t i = d->p.first[row->first]; i < end;
+			     i = box_end(d, i, end))
+				n++;
+		}
+		if (n <= BOXES_MAX)
 			return;
 	}
 	/* Two adjacent rectangles are together at least `thin` wide, so this
@@ -188,27 +183,6 @@ open_rect(struct drawing *d, const char *class, double x, int y, double w)
 	buf_printf(d->out, " y=\"%d\" height=\"%d\">", y, ROW);
 }
 
-static void
-put_box(struct drawing *d, const struct box *b, const struct container *c,
-	int y)
-{
-	const unsigned rank = d->p.spans[b->from].file->rank;
-	double x = width_of(d, b->off), w = width_of(d, b->end) - x;
-	char class[8] = "bad";
-
-	if (b->bad == 0 && b->ranks)
-		snprintf(class, sizeof(class), "m%c", d->shade ? 'a' : 'b');
-	else if (b->bad == 0)
-		snprintf(class, sizeof(class), "r%u%c", rank % HUES,
-			 d->shade ? 'a' : 'b');
-	/* Damage must be visible, however small it is. */
-	if (b->bad > 0 && w < 2)
-		w = 2;
-	open_rect(d, class, x, y, w);
-	put_tip(d, b, c);
-	buf_printf(d->out, "</rect>\n");
-}
-
 /* Draw the spans of a container; the damaged ones last, on top of their
  * neighbours. */
 static void
@@ -219,7 +193,10 @@ put_boxes(struct drawing *d, size_t container, int y)
 
 	for (int bad = 0; bad < 2; bad++) {
 		for (size_t i = d->p.first[container]; i < end; i = to) {
+			const unsigned rank = d->p.spans[i].file->rank;
+			char class[8] = "bad";
 			struct box b;
+			double x = 0, w = 0;
 
 			to = box_end(d, i, end);
 			b = box_of(d, i, to);
@@ -228,23 +205,44 @@ put_boxes(struct drawing *d, size_t container, int y)
 			if (d->last != d->p.spans[i].file)
 				d->shade = !d->shade;
 			d->last = d->p.spans[to - 1].file;
-			put_box(d, &b, c, y);
+			x = width_of(d, b.off);
+			w = width_of(d, b.end) - x;
+			if (b.bad == 0 && b.ranks)
+				snprintf(class, sizeof(class), "m%c",
+					 d->shade ? 'a' : 'b');
+			else if (b.bad == 0)
+				snprintf(class, sizeof(class), "r%u%c",
+					 rank % HUES, d->shade ? 'a' : 'b');
+			/* Damage must be visible, however small it is. */
+			if (b.bad > 0 && w < 2)
+				w = 2;
+			open_rect(d, class, x, y, w);
+			put_tip(d, &b, c);
+			buf_printf(d->out, "</rect>\n");
 		}
 	}
 }
 
 /* --- Rows --- */
 
-/* Draw the container itself.  Files are drawn over it, so what stays visible
- * belongs to no file. */
 static void
-put_frame(struct drawing *d, const struct container_row *r, int y)
+put_row(struct drawing *d, const struct container_row *r, int y)
 {
 	const struct container *c = &d->p.k->list[r->first];
 	const bool shared = r->last > r->first;
-	double w = width_of(d, c->size);
+	const double w = width_of(d, c->size);
+	char text[256];
 	size_t files = 0;
 
+	buf_printf(d->out,
+		   "<text class=\"mono\" text-anchor=\"end\" x=\"%d\" "
+		   "y=\"%d\">",
+		   LEFT - 10, y + 13);
+	container_row_name(d->p.k, r, LABEL_MAX, text, sizeof(text));
+	xml_escaped(d->out, text);
+	buf_printf(d->out, "</text>\n");
+	/* The container itself: files are drawn over it, so what stays visible
+	 * belongs to no file. */
 	for (size_t i = r->first; i <= r->last; i++)
 		files += d->p.k->list[i].files;
 	open_rect(d,
@@ -262,52 +260,14 @@ put_frame(struct drawing *d, const struct container_row *r, int y)
 		   shared ? "each " : "", c->size, str_count(files, "file"),
 		   container_state_name(c->state));
 	buf_printf(d->out, "</rect>\n");
-}
-
-static void
-put_row(struct drawing *d, const struct container_row *r, int y)
-{
-	const enum container_state state = d->p.k->list[r->first].state;
-	char text[256];
-
-	buf_printf(d->out,
-		   "<text class=\"mono\" text-anchor=\"end\" x=\"%d\" "
-		   "y=\"%d\">",
-		   LEFT - 10, y + 13);
-	container_row_name(d->p.k, r, LABEL_MAX, text, sizeof(text));
-	xml_escaped(d->out, text);
-	buf_printf(d->out, "</text>\n");
-	put_frame(d, r, y);
-	if (r->last == r->first)
+	if (!shared)
 		put_boxes(d, r->first, y);
 	container_row_state(d->p.k, r, text, sizeof(text));
 	if (text[0] != '\0')
 		buf_printf(d->out,
 			   "<text class=\"%s\" x=\"%d\" y=\"%d\">%s</text>\n",
-			   state == CONTAINER_WHOLE ? "dim" : "alarm",
+			   c->state == CONTAINER_WHOLE ? "dim" : "alarm",
 			   LEFT + BAR + 10, y + 13, text);
-}
-
-static void
-put_rows(struct drawing *d)
-{
-	int y = TOP;
-
-	for (size_t i = 0; i < d->p.shown; i++, y += PITCH) {
-		if (d->p.rows[i].section) {
-			buf_printf(
-				d->out,
-				"<text x=\"%d\" y=\"%d\">redundancy</text>\n",
-				LEFT, y + 15);
-			y += SECTION;
-		}
-		put_row(d, &d->p.rows[i], y);
-	}
-	if (d->p.more > 0)
-		buf_printf(d->out,
-			   "<text x=\"%d\" y=\"%d\">... and %zu more "
-			   "containers</text>\n",
-			   LEFT, y + 13, d->p.more);
 }
 
 /* --- All parts --- */
@@ -339,7 +299,7 @@ put_style(struct buf *out)
 }
 
 static void
-put_legend(struct drawing *d)
+put_head(struct drawing *d, const char *name)
 {
 	static const struct {
 		const char *classes[2], *meaning;
@@ -350,27 +310,6 @@ put_legend(struct drawing *d)
 		{ { "none", NULL }, "of no file", 115 },
 		{ { "bad", NULL }, "missing or wrong", 0 },
 	};
-	int x = LEFT;
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		int at = x;
-
-		for (int c = 0; c < 2 && keys[i].classes[c] != NULL; c++) {
-			buf_printf(d->out,
-				   "<rect class=\"%s\" x=\"%d\" y=\"74\" "
-				   "width=\"16\" height=\"12\"/>",
-				   keys[i].classes[c], at);
-			at += 16;
-		}
-		buf_printf(d->out, "<text x=\"%d\" y=\"85\">%s</text>\n",
-			   at + 6, keys[i].meaning);
-		x += keys[i].width;
-	}
-}
-
-static void
-put_head(struct drawing *d, const char *name)
-{
 	struct buf line = BUF_INIT;
 	size_t height = TOP + d->p.shown * PITCH + 16;
 
@@ -389,7 +328,20 @@ put_head(struct drawing *d, const char *name)
 	d->out->failed |= line.failed;
 	buf_free(&line);
 	buf_printf(d->out, "</text>\n");
-	put_legend(d);
+	for (size_t i = 0, x = LEFT; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		size_t at = x;
+
+		for (int c = 0; c < 2 && keys[i].classes[c] != NULL; c++) {
+			buf_printf(d->out,
+				   "<rect class=\"%s\" x=\"%zu\" y=\"74\" "
+				   "width=\"16\" height=\"12\"/>",
+				   keys[i].classes[c], at);
+			at += 16;
+		}
+		buf_printf(d->out, "<text x=\"%zu\" y=\"85\">%s</text>\n",
+			   at + 6, keys[i].meaning);
+		x += (size_t)keys[i].width;
+	}
 	buf_printf(d->out,
 		   "<text class=\"dim\" x=\"%d\" y=\"%d\">0</text>"
 		   "<text class=\"dim\" text-anchor=\"end\" x=\"%d\" "
@@ -403,7 +355,7 @@ report_svg(const struct condition *h, struct buf *out, struct error *err)
 	const char *name = h->entry != NULL ? h->entry->name : NULL;
 	struct drawing d = { .out = out };
 	char title[NAME_TEXT];
-	int rc = -1;
+	int rc = -1, y = TOP;
 
 	if (h->containers == NULL)
 		return error_set(
@@ -414,14 +366,29 @@ report_svg(const struct condition *h, struct buf *out, struct error *err)
 				: "it is not packed");
 	snprintf(title, sizeof(title), "dataset %" PRId64 "  %s", h->id,
 		 name != NULL ? name : "");
-	if (container_picture(h->containers, ALONE_MAX, ROWS_MAX, &d.p, err) ==
-	    0) {
-		choose_merging(&d);
-		put_head(&d, title);
-		put_rows(&d);
-		buf_printf(out, "</svg>\n");
-		rc = buf_check(out, err);
+	if (container_picture(h->containers, ALONE_MAX, ROWS_MAX, &d.p, err) <
+	    0)
+		goto out;
+	choose_merging(&d);
+	put_head(&d, title);
+	for (size_t i = 0; i < d.p.shown; i++, y += PITCH) {
+		if (d.p.rows[i].section) {
+			buf_printf(
+				out,
+				"<text x=\"%d\" y=\"%d\">redundancy</text>\n",
+				LEFT, y + 15);
+			y += SECTION;
+		}
+		put_row(&d, &d.p.rows[i], y);
 	}
+	if (d.p.more > 0)
+		buf_printf(out,
+			   "<text x=\"%d\" y=\"%d\">... and %zu more "
+			   "containers</text>\n",
+			   LEFT, y + 13, d.p.more);
+	buf_printf(out, "</svg>\n");
+	rc = buf_check(out, err);
+out:
 	container_picture_free(&d.p);
 	return rc;
 }

@@ -236,25 +236,6 @@ report_containers_head(const struct containers *k, struct buf *out)
 	buf_printf(out, "\n");
 }
 
-static void
-container_cells(struct table *t, const struct containers *k,
-		const struct container *c)
-{
-	uint64_t full = k->packed.map.container_size;
-
-	full = full < c->size ? c->size : full;
-	table_name(t, c->name);
-	table_cell(t, "%s", str_size(c->size));
-	table_cell(t, "%.1f %%",
-		   full > 0 ? 100.0 * (double)c->used / (double)full : 0.0);
-	table_cell(t, "%zu", c->files);
-	if (c->state == CONTAINER_SHORT || c->state == CONTAINER_LONG)
-		table_cell(t, "%s: %" PRIu64 " B, not %" PRIu64,
-			   container_state_name(c->state), c->have, c->size);
-	else
-		table_cell(t, "%s", container_state_name(c->state));
-}
-
 void
 report_containers_table(const struct containers *k, bool all, struct buf *out)
 {
@@ -262,10 +243,25 @@ report_containers_table(const struct containers *k, bool all, struct buf *out)
 	size_t rows = 0, most = all ? SIZE_MAX : DAMAGED_SHOWN;
 
 	table_start(&t, "CONTAINER|>SIZE|>FILL|>FILES|STATE");
-	for (size_t i = 0; i < k->count; i++)
-		if ((all || k->list[i].state != CONTAINER_WHOLE) &&
-		    rows++ < most)
-			container_cells(&t, k, &k->list[i]);
+	for (size_t i = 0; i < k->count; i++) {
+		const struct container *c = &k->list[i];
+		const char *state = container_state_name(c->state);
+		uint64_t full = k->packed.map.container_size;
+
+		if ((!all && c->state == CONTAINER_WHOLE) || rows++ >= most)
+			continue;
+		full = full < c->size ? c->size : full;
+		table_name(&t, c->name);
+		table_cells(&t, "%s\t%.1f %%\t%zu", str_size(c->size),
+			    full > 0 ? 100.0 * (double)c->used / (double)full
+				     : 0.0,
+			    c->files);
+		if (c->state == CONTAINER_SHORT || c->state == CONTAINER_LONG)
+			table_cell(&t, "%s: %" PRIu64 " B, not %" PRIu64, state,
+				   c->have, c->size);
+		else
+			table_cell(&t, "%s", state);
+	}
 	table_drop_empty(&t);
 	table_end(&t, 2, out);
 	if (rows > most)
@@ -401,25 +397,6 @@ put_bar(struct canvas *d, const struct container_row *r)
 }
 
 static void
-put_row(struct canvas *d, const struct container_row *r)
-{
-	char name[256], state[64];
-	int wide = 0;
-
-	container_row_name(d->p.k, r, LABEL - 4, name, sizeof(name));
-	container_row_state(d->p.k, r, state, sizeof(state));
-	wide = (int)str_width(name, strlen(name));
-	buf_printf(d->out, "  %s%*s", name, LABEL - 2 - wide, "");
-	put_bar(d, r);
-	if (d->states && state[0] != '\0')
-		buf_printf(
-			d->out, "%*s  %s",
-			(int)(d->cells - cells_of(d, &d->p.k->list[r->first])),
-			"", state);
-	buf_printf(d->out, "\n");
-}
-
-static void
 put_legend(struct canvas *d)
 {
 	unsigned width = d->style->width > 0 ? d->style->width : WIDTH;
@@ -451,41 +428,46 @@ put_legend(struct canvas *d)
 	buf_printf(d->out, "\n");
 }
 
-static void
-set_scale(struct canvas *d)
-{
-	unsigned width = d->style->width > 0 ? d->style->width : WIDTH;
-	char state[64];
-
-	d->cells = width > LABEL ? width - LABEL : 1;
-	for (size_t i = 0; i < d->p.shown; i++)
-		d->states |= container_row_state(d->p.k, &d->p.rows[i], state,
-						 sizeof(state))[0] != '\0';
-	if (d->cells < CELLS_MIN + STATE)
-		d->states = false;
-	if (d->states)
-		d->cells -= STATE;
-	if (d->cells > CELLS_MAX)
-		d->cells = CELLS_MAX;
-}
-
 void
 report_containers_map(const struct containers *k, const struct style *style,
 		      struct buf *out)
 {
 	struct canvas d = { .out = out, .style = style };
+	unsigned width = style->width > 0 ? style->width : WIDTH;
+	char name[256], state[64];
 
 	if (container_picture(k, ALONE_MAX, ROWS_MAX, &d.p, NULL) < 0) {
 		out->failed = true;
 		goto out;
 	}
-	set_scale(&d);
+	d.cells = width > LABEL ? width - LABEL : 1;
+	for (size_t i = 0; i < d.p.shown; i++)
+		d.states |= container_row_state(k, &d.p.rows[i], state,
+						sizeof(state))[0] != '\0';
+	if (d.cells < CELLS_MIN + STATE)
+		d.states = false;
+	if (d.states)
+		d.cells -= STATE;
+	if (d.cells > CELLS_MAX)
+		d.cells = CELLS_MAX;
 	buf_printf(out, "  bytes by container (a full row: %s)\n",
 		   str_size(d.p.room));
 	for (size_t i = 0; i < d.p.shown; i++) {
-		if (i > 0 && d.p.rows[i].section)
+		const struct container_row *r = &d.p.rows[i];
+
+		if (i > 0 && r->section)
 			buf_printf(out, "  and of the redundancy\n");
-		put_row(&d, &d.p.rows[i]);
+		container_row_name(k, r, LABEL - 4, name, sizeof(name));
+		container_row_state(k, r, state, sizeof(state));
+		buf_printf(out, "  %s%*s", name,
+			   LABEL - 2 - (int)str_width(name, strlen(name)), "");
+		put_bar(&d, r);
+		if (d.states && state[0] != '\0')
+			buf_printf(out, "%*s  %s",
+				   (int)(d.cells -
+					 cells_of(&d, &k->list[r->first])),
+				   "", state);
+		buf_printf(out, "\n");
 	}
 	if (d.p.more > 0)
 		buf_printf(out, "  ... and %zu more\n", d.p.more);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fti.h - files of FTI for people: verdict, problems, structure,
- * variables (scr_fti(1)).
+ * fti.h - files and checkpoints of FTI as text (scr_fti(1)), and the same facts
+ * as JSON (scrkit-json(5)).
  */
 #ifndef REPORT_FTI_H
 #define REPORT_FTI_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "ftijob/set.h"
 
@@ -17,6 +18,7 @@ struct fti_protect;
 struct fti_rankfile;
 struct fti_rebuild;
 struct fti_rebuild_file;
+struct json;
 
 /* The exit status that a verdict gives. */
 int report_fti_status(const struct fti_rankfile *r);
@@ -30,6 +32,18 @@ void report_fti_list(const struct fti_rankfile *r, struct buf *out);
 /* The same with tables of the structure: blocks and containers of FTI-FF files,
  * layers of differential ones, and where the bytes of variables are. */
 void report_fti_dump(const struct fti_rankfile *r, struct buf *out);
+
+/* How much of a file: its verdict and problems; also its variables; also all
+ * records. */
+enum report_fti_depth {
+	REPORT_FTI_VERDICT,
+	REPORT_FTI_VARIABLES,
+	REPORT_FTI_RECORDS,
+};
+
+/* An object for the array checkpoint_files. */
+struct json *report_fti_file_json(const struct fti_rankfile *r,
+				  enum report_fti_depth depth);
 
 /* The state of each container: "", "empty", "damaged", "wrong sum", "wrong
  * record" or "unknown".  For mem_free(); NULL: no memory. */
@@ -48,6 +62,9 @@ void report_fti_sets(const struct fti_sets *s, struct buf *out);
 
 /* The files of each rank of a checkpoint. */
 void report_fti_ranks(const struct fti_set *set, struct buf *out);
+
+/* The array executions; with `files` also the files of each rank. */
+struct json *report_fti_sets_json(const struct fti_sets *s, bool files);
 
 /* --- Rebuilding --- */
 
@@ -69,5 +86,18 @@ void report_fti_plan_files(const struct fti_rebuild_file *files, size_t count,
 /* The same for the protection of a checkpoint. */
 void report_fti_protect(const struct fti_protect *p, bool done,
 			struct buf *out);
+
+/* A file that a verb writes, moves or removes. */
+struct report_fti_done {
+	const char *path;
+	const char *action; /* "write", "rebuild", "hide" ... */
+	const char *kind;   /* "data", "copy", "parity"; NULL: of none */
+	const char *from;   /* what it is made from; NULL: no single file */
+	int64_t rank;	    /* -1: of none */
+	int64_t size;	    /* bytes; -1: not known */
+};
+
+/* An object for the array files. */
+struct json *report_fti_done_json(const struct report_fti_done *d);
 
 #endif /* REPORT_FTI_H */

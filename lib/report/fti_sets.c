@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fti_sets.c - the checkpoints of FTI below a directory, and the files that
- * rebuild and protect one, as text.
+ * rebuild and protect one, as text and JSON.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include "ftijob/renew.h"
 #include "ftijob/set.h"
 #include "ftijob/tree.h"
+#include "json.h"
 #include "report/fti.h"
 #include "report/table.h"
 #include "str.h"
@@ -73,10 +74,9 @@ report_fti_plan_files(const struct fti_rebuild_file *files, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		const struct fti_rebuild_file *f = &files[i];
 
-		table_cell(&t, "%" PRIu32, f->rank->rank);
-		table_cell(&t, "%" PRIu32, f->rank->node);
-		table_cell(&t, "%s", report_fti_part(f->part));
-		table_cell(&t, "%s", str_size(f->size));
+		table_cells(&t, "%" PRIu32 "\t%" PRIu32 "\t%s\t%s",
+			    f->rank->rank, f->rank->node,
+			    report_fti_part(f->part), str_size(f->size));
 		if (now)
 			table_cell(
 				&t, "%s",
@@ -85,8 +85,6 @@ report_fti_plan_files(const struct fti_rebuild_file *files, size_t count,
 	}
 	table_end(&t, 2, out);
 }
-
-/* --- Protection --- */
 
 void
 report_fti_protect(const struct fti_protect *p, bool done, struct buf *out)
@@ -107,71 +105,64 @@ report_fti_protect(const struct fti_protect *p, bool done, struct buf *out)
 		   done ? "written" : "to write");
 }
 
+struct json *
+report_fti_done_json(const struct report_fti_done *d)
+{
+	struct json *j = json_new_object();
+
+	json_set_str(j, "path", d->path);
+	json_set_str(j, "action", d->action);
+	json_set_known_str(j, "kind", d->kind);
+	json_set_known_str(j, "from", d->from);
+	json_set_known_i64(j, "rank", d->rank);
+	json_set_known_i64(j, "size", d->size);
+	return j;
+}
+
 /* --- Checkpoints --- */
 
-static const char *
-id_text(const struct fti_set *set, char to[static 16])
+/* Is the file a part of checkpoints of this level? */
+static bool
+has_part(const struct fti_set *set, enum fti_part part)
 {
-	if (set->id == 0)
-		return "";
-	snprintf(to, 16, "%" PRIu32, set->id);
-	return to;
+	return part == FTI_OWN || (part == FTI_COPY && set->level == FTI_L2) ||
+	       (part == FTI_PARITY && set->level == FTI_L3);
 }
 
-static void
-add_exec(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
+/* The end of the checkpoints of the execution that begin with `first`. */
+static size_t
+execution_end(const struct fti_sets *s, size_t first)
 {
-	struct table t;
-	char format[16], id[16], when[WHEN_TEXT];
+	size_t end = first;
 
-	table_start(&t, "LEVEL|>ID|FORMAT|>RANKS|>SIZE|WRITTEN|STATE|PROBLEM");
-	for (size_t i = first; i < end; i++) {
-		const struct fti_set *set = &s->list[i];
-
-		/* "F", "POSIX", "?" */
-		if (set->whole != NULL)
-			snprintf(format, 16, "MPI-IO");
-		else if (set->posix)
-			snprintf(format, 16, "POSIX");
-		else if (set->layout_known)
-			snprintf(format, 16, "FTI-FF %s",
-				 fti_format(set->layout)->letter);
-		else
-			snprintf(format, 16, "?");
-		table_cell(&t, "%s", fti_level_name(set->level));
-		table_cell(&t, "%s", id_text(set, id));
-		table_cell(&t, "%s", format);
-		table_cell(&t, "%zu/%zu", set->nranks - set->bad, set->nranks);
-		table_cell(&t, "%s", str_size(set->bytes));
-		table_cell(&t, "%s", when_shown(when, set->written, false));
-		table_cell(&t, "%s", fti_set_state_name(set->state));
-		table_cell(&t, "%s", set->reason != NULL ? set->reason : "");
-	}
-	table_end(&t, 2, out);
+	while (end < s->count && str_eq(s->list[end].exec, s->list[first].exec))
+		end++;
+	return end;
 }
 
-/* Why FTI does not restart from the checkpoint, if it restarts from `best`. */
+/* Append a row of the table of checkpoints. */
 static void
-add_skipped(const struct fti_set *set, const struct fti_set *best,
-	    struct buf *out)
+add_row(struct table *t, const struct fti_set *set)
 {
-	const bool passed = best != NULL && set->level != best->level;
-	const bool mixed = set->refusal != NULL && set->conflict != NULL;
-	char id[16];
+	char id[16] = "", when[WHEN_TEXT];
 
-	if (set == best || set->level == FTI_ARCHIVE ||
-	    (set->refusal == NULL && !passed))
-		return;
-	buf_printf(out, "  FTI %s %s%s%s: ", mixed ? "may mix up" : "skips",
-		   fti_level_name(set->level),
-		   set->id == 0 ? "" : ", checkpoint ", id_text(set, id));
-	if (set->refusal != NULL)
-		buf_printf(out, "%s\n", set->refusal);
+	if (set->id != 0)
+		snprintf(id, sizeof(id), "%" PRIu32, set->id);
+	table_cells(t, "%s\t%s", fti_level_name(set->level), id);
+	if (set->whole != NULL || set->posix)
+		table_cell(t, set->whole != NULL ? "MPI-IO" : "POSIX");
+	else if (set->layout_known)
+		table_cell(t, "FTI-FF %s", fti_format(set->layout)->letter);
 	else
-		buf_printf(out, "it takes %s first\n",
-			   fti_level_name(best->level));
+		table_cell(t, "?");
+	table_cells(t, "%zu/%zu\t%s\t%s\t%s", set->nranks - set->bad,
+		    set->nranks, str_size(set->bytes),
+		    when_shown(when, set->written, false),
+		    fti_set_state_name(set->state));
+	table_cell(t, "%s", set->reason != NULL ? set->reason : "");
 }
 
+/* Which checkpoint FTI restarts from, and why from no other one. */
 static void
 add_choice(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
 {
@@ -197,8 +188,26 @@ add_choice(const struct fti_sets *s, size_t first, size_t end, struct buf *out)
 				? ", or any rank from another one of this level: "
 				  "its directories have several"
 				: "");
-	for (size_t i = first; i < end; i++)
-		add_skipped(&s->list[i], best, out);
+	for (size_t i = first; i < end; i++) {
+		const struct fti_set *set = &s->list[i];
+
+		if (set == best || set->level == FTI_ARCHIVE ||
+		    (set->refusal == NULL &&
+		     (best == NULL || set->level == best->level)))
+			continue;
+		buf_printf(out, "  FTI %s %s",
+			   set->refusal != NULL && set->conflict != NULL
+				   ? "may mix up"
+				   : "skips",
+			   fti_level_name(set->level));
+		if (set->id != 0)
+			buf_printf(out, ", checkpoint %" PRIu32, set->id);
+		if (set->refusal != NULL)
+			buf_printf(out, ": %s\n", set->refusal);
+		else
+			buf_printf(out, ": it takes %s first\n",
+				   fti_level_name(best->level));
+	}
 }
 
 void
@@ -206,9 +215,9 @@ report_fti_sets(const struct fti_sets *s, struct buf *out)
 {
 	for (size_t i = 0, k = 0; i < s->count; i = k) {
 		const struct fti_geometry *g = &s->list[i].geometry;
+		struct table t;
 
-		while (k < s->count && str_eq(s->list[k].exec, s->list[i].exec))
-			k++;
+		k = execution_end(s, i);
 		buf_printf(out, "execution %s",
 			   s->list[i].exec[0] == '\0'
 				   ? "?"
@@ -222,7 +231,11 @@ report_fti_sets(const struct fti_sets *s, struct buf *out)
 			buf_printf(out, ", groups of %" PRIu32 " nodes",
 				   g->group_size);
 		buf_add_str(out, "\n\n");
-		add_exec(s, i, k, out);
+		table_start(&t, "LEVEL|>ID|FORMAT|>RANKS|>SIZE|WRITTEN|STATE|"
+				"PROBLEM");
+		for (size_t n = i; n < k; n++)
+			add_row(&t, &s->list[n]);
+		table_end(&t, 2, out);
 		buf_add_char(out, '\n');
 		add_choice(s, i, k, out);
 		if (k < s->count)
@@ -240,17 +253,12 @@ report_fti_ranks(const struct fti_set *set, struct buf *out)
 		const struct fti_rank *r = &set->ranks[i];
 		const char *problem = "";
 
-		table_cell(&t, "%" PRIu32, r->rank);
-		table_cell(&t, "%" PRIu32, r->node);
+		table_cells(&t, "%" PRIu32 "\t%" PRIu32, r->rank, r->node);
 		for (int p = 0; p < FTI_PARTS; p++) {
-			const bool has =
-				p == FTI_OWN ||
-				(p == FTI_COPY && set->level == FTI_L2) ||
-				(p == FTI_PARITY && set->level == FTI_L3);
-
 			table_cell(&t, "%s",
-				   has ? fti_state_name(r->parts[p].state)
-				       : "-");
+				   has_part(set, (enum fti_part)p)
+					   ? fti_state_name(r->parts[p].state)
+					   : "-");
 			if (problem[0] == '\0' && r->parts[p].problem != NULL)
 				problem = r->parts[p].problem;
 		}
@@ -258,4 +266,91 @@ report_fti_ranks(const struct fti_set *set, struct buf *out)
 	}
 	table_drop_empty(&t);
 	table_end(&t, 2, out);
+}
+
+/* The files of all ranks. */
+static struct json *
+files_json(const struct fti_set *set)
+{
+	struct json *list = json_new_array();
+
+	for (size_t i = 0; i < set->nranks * FTI_PARTS; i++) {
+		const enum fti_part part = (enum fti_part)(i % FTI_PARTS);
+		const struct fti_rank *r = &set->ranks[i / FTI_PARTS];
+		const struct fti_part_file *p = &r->parts[part];
+		struct json *j = NULL;
+
+		if (!has_part(set, part))
+			continue;
+		j = json_new_object();
+		if (p->entry != NULL)
+			json_set_str(j, "path", p->entry->path);
+		json_set_u64(j, "rank", r->rank);
+		json_set_u64(j, "node", r->node);
+		json_set_str(j, "kind", report_fti_part(part));
+		if (p->entry != NULL)
+			json_set_u64(j, "size", p->entry->size);
+		json_set_str(j, "found", fti_state_name(p->state));
+		json_set_known_str(j, "problem", p->problem);
+		json_push(list, j);
+	}
+	return list;
+}
+
+static struct json *
+set_json(const struct fti_set *set, bool chosen, bool files)
+{
+	struct json *j = json_new_object();
+
+	json_set_str(j, "level", fti_level_name(set->level));
+	if (set->id != 0)
+		json_set_u64(j, "checkpoint_id", set->id);
+	if (set->whole != NULL || set->posix || set->layout_known)
+		json_set_str(j, "format",
+			     set->whole != NULL ? "MPI-IO"
+			     : set->posix	? "POSIX"
+						: "FTI-FF");
+	if (!set->posix && set->layout_known)
+		json_set_str(j, "fti_layout", fti_format(set->layout)->letter);
+	json_set_str(j, "state", fti_set_state_name(set->state));
+	json_set_known_str(j, "reason", set->reason);
+	json_set_known_str(j, "refusal", set->refusal);
+	json_set_bool(j, "is_current", chosen);
+	json_set_u64(j, "rank_count", set->nranks);
+	json_set_u64(j, "ranks_bad", set->bad);
+	json_set_u64(j, "bytes", set->bytes);
+	json_set_time(j, "written", set->written);
+	if (files)
+		json_set(j, "files", files_json(set));
+	return j;
+}
+
+struct json *
+report_fti_sets_json(const struct fti_sets *s, bool files)
+{
+	struct json *all = json_new_array();
+
+	for (size_t i = 0, k = 0; i < s->count; i = k) {
+		const struct fti_set *best =
+			fti_sets_choice(s, s->list[i].exec);
+		const struct fti_geometry *g = &s->list[i].geometry;
+		struct json *j = json_new_object(), *list = json_new_array();
+
+		k = execution_end(s, i);
+		json_set_str(j, "execution", s->list[i].exec);
+		if (g->nodes > 0)
+			json_set_u64(j, "node_count", g->nodes);
+		if (g->node_size > 0)
+			json_set_u64(j, "node_size", g->node_size);
+		if (g->group_size > 0)
+			json_set_u64(j, "group_size", g->group_size);
+		if (g->head >= 0)
+			json_set_bool(j, "heads", g->head > 0);
+		for (size_t n = i; n < k; n++)
+			json_push(list, set_json(&s->list[n],
+						 &s->list[n] == best, files));
+		json_set(j, "fti_checkpoints", list);
+		json_push(all, j);
+	}
+	return all;
 }

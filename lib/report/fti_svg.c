@@ -134,29 +134,14 @@ put_tip(struct drawing *d, const struct box *b)
 	buf_add_str(d->out, "</title>");
 }
 
-/* The number of the variable in the rectangle, if there is room for it. */
-static void
-put_label(struct drawing *d, const struct box *b, double x, double width)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%" PRId32,
-		 d->c->file->containers[b->first].c.id);
-	if (b->count > 1 || (double)strlen(text) * LETTER > width)
-		return;
-	buf_add_str(d->out, "<text class=\"id\" text-anchor=\"middle\"");
-	xml_number(d->out, "x", x + width / 2, "%");
-	buf_printf(d->out, " y=\"%d\">%s</text>", d->y + 17, text);
-}
-
-/* The bytes reserved, over them the bytes in use from the left, and around both
- * a line. */
+/* The bytes reserved, over them the bytes in use from the left, around both a
+ * line, and the number of the variable if there is room for it. */
 static void
 put_box(struct drawing *d, const struct box *b, double x)
 {
 	double width = width_of(b->size, d->widest);
 	double live = width_of(b->live, d->widest);
-	char style[32], solid[48];
+	char style[32], solid[48], id[16];
 
 	/* Damage must be visible, however small it is. */
 	if (b->damaged > 0 && width < 2 * THIN)
@@ -175,7 +160,14 @@ put_box(struct drawing *d, const struct box *b, double x)
 	if (b->live > 0 || b->damaged > 0)
 		put_rect(d, solid, x, live);
 	put_rect(d, "frame", x, width);
-	put_label(d, b, x, width);
+	snprintf(id, sizeof(id), "%" PRId32,
+		 d->c->file->containers[b->first].c.id);
+	if (b->count == 1 && (double)strlen(id) * LETTER <= width) {
+		buf_add_str(d->out,
+			    "<text class=\"id\" text-anchor=\"middle\"");
+		xml_number(d->out, "x", x + width / 2, "%");
+		buf_printf(d->out, " y=\"%d\">%s</text>", d->y + 17, id);
+	}
 	buf_add_str(d->out, "</g>\n");
 }
 
@@ -290,27 +282,35 @@ put_file(struct drawing *d)
 
 /* --- Variables --- */
 
+/* A square of this style, and its meaning `dx` pixels from it. */
+static void
+put_key(struct drawing *d, const char *style, double x, int y, int dx,
+	const char *text)
+{
+	buf_printf(d->out, "<rect class=\"%s\"", style);
+	xml_number(d->out, "x", x, "%");
+	buf_printf(d->out, " y=\"%d\" width=\"12\" height=\"12\"/><text", y);
+	xml_number(d->out, "x", x, "%");
+	buf_printf(d->out, " dx=\"%d\" y=\"%d\">", dx, y + 11);
+	xml_text(d->out, text);
+	buf_add_str(d->out, "</text>\n");
+}
+
 static void
 put_variables(struct drawing *d)
 {
 	const struct fti_file *f = d->c->file;
-	char text[256];
+	char style[32], text[256];
 
 	d->y += 10;
 	for (size_t i = 0; i < f->nvars && i < VARIABLES_MAX; i++) {
 		const struct fti_var *v = &f->vars[i];
 
-		buf_printf(d->out, "<rect class=\"h%zu live\"", i % HUES);
-		xml_number(d->out, "x", LEFT, "%");
-		buf_printf(d->out,
-			   " y=\"%d\" width=\"12\" height=\"12\"/><text", d->y);
-		xml_number(d->out, "x", LEFT, "%");
+		snprintf(style, sizeof(style), "h%zu live", i % HUES);
 		snprintf(text, sizeof(text),
 			 "variable %" PRId32 ": %s in %zu %s", v->id,
 			 str_size(v->size), str_count(v->parts, "container"));
-		buf_printf(d->out, " dx=\"20\" y=\"%d\">", d->y + 11);
-		xml_text(d->out, text);
-		buf_add_str(d->out, "</text>\n");
+		put_key(d, style, LEFT, d->y, 20, text);
 		d->y += LINE;
 	}
 	if (f->nvars <= VARIABLES_MAX)
@@ -356,7 +356,7 @@ put_style(struct buf *out)
 }
 
 static void
-put_legend(struct drawing *d)
+put_head(struct drawing *d, size_t height)
 {
 	static const struct {
 		const char *style, *meaning;
@@ -367,23 +367,6 @@ put_legend(struct drawing *d)
 		{ "meta", "records", 49 },
 		{ "bad live", "damaged", 72 },
 	};
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		buf_printf(d->out, "<rect class=\"%s\"", keys[i].style);
-		xml_number(d->out, "x", keys[i].x, "%");
-		buf_printf(d->out,
-			   " y=\"%d\" width=\"12\" height=\"12\"/>"
-			   "<text",
-			   HEAD - 36);
-		xml_number(d->out, "x", keys[i].x, "%");
-		buf_printf(d->out, " dx=\"17\" y=\"%d\">%s</text>\n", HEAD - 25,
-			   keys[i].meaning);
-	}
-}
-
-static void
-put_head(struct drawing *d, size_t height)
-{
 	const struct fti_file *f = d->c->file;
 
 	xml_svg(d->out, 0, height, f->name);
@@ -399,7 +382,9 @@ put_head(struct drawing *d, size_t height)
 		 f->allocated == 0
 			 ? 100.0
 			 : 100.0 * (double)f->live / (double)f->allocated);
-	put_legend(d);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		put_key(d, keys[i].style, keys[i].x, HEAD - 36, 17,
+			keys[i].meaning);
 }
 
 /* Which variable each container belongs to, and its state. */

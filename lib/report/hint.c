@@ -49,24 +49,18 @@ finish(struct buf *command, char *to, size_t size)
 	return to;
 }
 
-/* The commands may be installed under names with another beginning, as this
- * one: "sk-" of "sk-scr_index". */
-static size_t
-beginning(void)
-{
-	const char *name = program_invocation_short_name;
-	const char *at = strstr(name, "scr_");
-
-	return at != NULL ? (size_t)(at - name) : 0;
-}
-
 static void
 add_command(struct buf *out, const char *command, const char *prefix,
 	    const char *word)
 {
 	const size_t verb = strcspn(command, " ");
+	const char *called = program_invocation_short_name;
+	const char *at = strstr(called, "scr_");
 
-	buf_add(out, program_invocation_short_name, beginning());
+	/* The commands may be installed under names with another beginning, as
+	 * this one: "sk-" of "sk-scr_index". */
+	if (at != NULL)
+		buf_add(out, called, (size_t)(at - called));
 	buf_add(out, command, verb);
 	if (prefix != NULL &&
 	    (!str_eq(prefix, ".") || getenv("SCR_PREFIX") != NULL))
@@ -137,16 +131,6 @@ report_mend(enum verify_mend mend, bool deep, bool checksums)
 
 /* --- The next step --- */
 
-/* Would a job restart from this entry, although it is lost?  Another checkpoint
- * is chosen first. */
-static bool
-is_restart_point(const struct index *ix, const struct index_entry *e)
-{
-	const char *current = ix != NULL ? index_current(ix) : NULL;
-
-	return e->current || (current == NULL && index_entry_valid(e));
-}
-
 /* The dataset is lost, or its wrong part cannot be found: no job restarts from
  * it any more; then its files go.  Sets *id to the dataset of the command. */
 static const char *
@@ -154,8 +138,11 @@ give_up(const struct index *ix, const struct index_entry *e, bool indexed,
 	const struct next_case *n, int64_t *id)
 {
 	const int64_t other = n->newest[n->newest[0] == e->id]; /* 0: none */
+	const char *current = ix != NULL ? index_current(ix) : NULL;
 
-	if (other > 0 && is_restart_point(ix, e)) {
+	/* If a job would restart from it, another one is chosen first. */
+	if (other > 0 &&
+	    (e->current || (current == NULL && index_entry_valid(e)))) {
 		*id = other;
 		return "scr_index --current";
 	}
@@ -252,16 +239,6 @@ report_next_dirs(const char *command, const struct next_dirs *d, char *to,
 	return finish(&out, to, size);
 }
 
-/* Keep the dataset out of the index, in which a newer one has its name. */
-static const char *
-yield(const char *command, const struct next_case *n)
-{
-	if (command == NULL || !str_starts(command, "scr_index ") ||
-	    !str_ends(command, "--build"))
-		return command;
-	return n->status == STATUS_DAMAGED ? n->rebuild : NULL;
-}
-
 char *
 report_chmod(const struct plan *p, char *to, size_t size)
 {
@@ -327,8 +304,10 @@ report_next_step(struct catalogue *c, const struct index *ix, int64_t id,
 	else if (n->status == STATUS_OK && command == NULL &&
 		 (!indexed || !index_entry_valid(&e)))
 		command = "scr_index --build";
-	if (!indexed && catalogue_namesake(c, ix, id) > 0)
-		command = yield(command, n);
+	/* The index has a newer one of its name: it stays out. */
+	if (!indexed && command != NULL && str_starts(command, "scr_index ") &&
+	    str_ends(command, "--build") && catalogue_namesake(c, ix, id) > 0)
+		command = n->status == STATUS_DAMAGED ? n->rebuild : NULL;
 	if (command != NULL && str_eq(command, "scr_index --delete") &&
 	    remove_link(catalogue_path(c), id, &out))
 		command = NULL;

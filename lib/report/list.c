@@ -44,13 +44,6 @@ list_match(const struct list_filter *f, const struct index_entry *e)
 	       (f->after == NULL || strcmp(e->flushed, f->after) >= 0);
 }
 
-/* Does `text` begin with a date in digits, as 2026-11-21? */
-static bool
-is_date(const char *text)
-{
-	return strspn(text, "0123456789") == 4 && text[4] == '-';
-}
-
 int
 list_time(const char *text, int64_t now, char to[static WHEN_TEXT],
 	  struct error *err)
@@ -64,8 +57,9 @@ list_time(const char *text, int64_t now, char to[static WHEN_TEXT],
 		at = span < (uint64_t)now ? now - (int64_t)span : 0;
 	else if (when_parse(text, now, &at, err) < 0)
 		return -1;
-	/* "15:00" and "fri" are the next such moment, not the last one. */
-	if (at > now && !is_date(text))
+	/* "15:00" and "fri" are the next such moment, not the last one, but not
+	 * 2026-11-21. */
+	if (at > now && (strspn(text, "0123456789") != 4 || text[4] != '-'))
 		return error_set(err, ERROR_USAGE,
 				 "\"%s\" is in the future: give a date, or a "
 				 "span of time such as 2d",
@@ -136,19 +130,6 @@ list_column_words(char to[static COLUMNS_WORDS])
 	return to;
 }
 
-/* Fill in the columns of a style. */
-static void
-choose_columns(struct list_look *look)
-{
-	if (look->style == LIST_CHOSEN)
-		return;
-	look->chosen.count = 0;
-	for (int i = 0; i < NCOLUMNS; i++)
-		if (look->style == LIST_NAMES ? i == NAME
-					      : columns[i].first <= look->style)
-			look->chosen.list[look->chosen.count++] = i;
-}
-
 /* The value of an entry in one column. */
 enum fact_kind { UNKNOWN, TEXT, TIME, NUMBER, BYTES, TRUTH };
 
@@ -171,14 +152,6 @@ number_fact(enum fact_kind kind, int64_t n)
 	return (struct fact){ n < 0 ? UNKNOWN : kind, NULL, (uint64_t)n };
 }
 
-static const char *
-kind_name(const struct dataset *d)
-{
-	if (d->is_ckpt)
-		return d->is_output ? "both" : "ckpt";
-	return d->is_output ? "output" : NULL;
-}
-
 /* Get the value of a column.  `ix` may be NULL in a table of a style that has
  * not MOVED_FROM.  `scratch` has SHOWN_MAX bytes and may hold the text
  * returned. */
@@ -198,7 +171,10 @@ fact_of(int column, const struct index *ix, const struct index_entry *e,
 	case CURRENT:
 		return number_fact(TRUTH, e->current);
 	case KIND:
-		return text_fact(TEXT, kind_name(d));
+		return text_fact(TEXT, d->is_ckpt && d->is_output ? "both"
+				       : d->is_ckpt		  ? "ckpt"
+				       : d->is_output		  ? "output"
+								  : NULL);
 	case FILES:
 		return number_fact(NUMBER, d->files);
 	case SIZE:
@@ -342,7 +318,12 @@ list_print(const struct list_rows *rows, const struct list_filter *f,
 	struct table t = { BUF_INIT, rows->index, *look, { 0 } };
 	int rc = 0;
 
-	choose_columns(&t.look);
+	if (look->style != LIST_CHOSEN)
+		t.look.chosen.count = 0;
+	for (int i = 0; look->style != LIST_CHOSEN && i < NCOLUMNS; i++)
+		if (look->style == LIST_NAMES ? i == NAME
+					      : columns[i].first <= look->style)
+			t.look.chosen.list[t.look.chosen.count++] = i;
 	set_widths(&t, rows, f);
 	if (look->style != LIST_NAMES)
 		rc = put_line(&t, NULL);
@@ -458,28 +439,6 @@ set_fact(struct json *j, const char *key, const struct fact *f)
 	}
 }
 
-/* NULL: out of memory. */
-static struct json *
-entry_json(const struct index *ix, const struct index_entry *e)
-{
-	struct json *j = json_new_object();
-	struct dataset d = e->desc;
-	char scratch[SHOWN_MAX];
-
-	/* Values of the index override those of the descriptor. */
-	d.id = e->id;
-	d.name = e->name != NULL && e->name[0] != '\0' ? e->name : NULL;
-	d.complete = e->complete;
-	dataset_json(&d, j);
-	for (int i = 0; i < NCOLUMNS; i++) {
-		const struct fact f = fact_of(i, ix, e, scratch);
-
-		if (columns[i].key != NULL)
-			set_fact(j, columns[i].key, &f);
-	}
-	return j;
-}
-
 static void
 set_text(struct json *j, const char *key, const char *value)
 {
@@ -494,13 +453,32 @@ list_json(const struct catalogue *c, const struct index *ix,
 	  const struct list_filter *f)
 {
 	struct json *j = json_new_object(), *list = json_new_array();
+	char scratch[SHOWN_MAX];
 
 	json_set_str(j, "prefix", catalogue_path(c));
 	set_text(j, "current", index_current(ix));
 	set_text(j, "notice", catalogue_notice(c));
-	for (size_t i = 0; i < count; i++)
-		if (list_match(f, &entries[i]))
-			json_push(list, entry_json(ix, &entries[i]));
+	for (size_t i = 0; i < count; i++) {
+		const struct index_entry *e = &entries[i];
+		struct dataset d = e->desc;
+		struct json *one = NULL;
+
+		if (!list_match(f, e))
+			continue;
+		/* Values of the index override those of the descriptor. */
+		d.id = e->id;
+		d.name = e->name != NULL && e->name[0] != '\0' ? e->name : NULL;
+		d.complete = e->complete;
+		one = json_new_object();
+		dataset_json(&d, one);
+		for (int k = 0; k < NCOLUMNS; k++) {
+			const struct fact is = fact_of(k, ix, e, scratch);
+
+			if (columns[k].key != NULL)
+				set_fact(one, columns[k].key, &is);
+		}
+		json_push(list, one);
+	}
 	json_set(j, "datasets", list);
 	return j;
 }

@@ -36,16 +36,6 @@ struct source {
 	size_t len;				/* bytes in `head` */
 };
 
-/* Does it start like a kvtree file? (formats.md 1.1) */
-static bool
-has_magic(const struct source *s)
-{
-	static const unsigned char magic[4] = { 0x95, 0x1f, 0xc3, 0xf5 };
-
-	return s->len >= sizeof(magic) &&
-	       memcmp(s->head, magic, sizeof(magic)) == 0;
-}
-
 /* Read the image of the tree only: the body after it can be huge. */
 static int
 read_tree(const struct source *s, struct metafile *out, struct error *err)
@@ -79,30 +69,26 @@ out:
 	return rc;
 }
 
-/* Does the text begin with a line of a log? (formats.md 9) */
-static bool
-is_log(const struct buf *text)
-{
-	char line[LOG_LINE_MAX + 1];
-	size_t len = text->data ? strcspn(text->data, "\n") : 0;
-	struct log_line l;
-
-	if (len == 0 || len > LOG_LINE_MAX)
-		return false;
-	memcpy(line, text->data, len);
-	line[len] = '\0';
-	return log_parse(line, &l, NULL) == 0;
-}
-
 static int
 read_log(const struct source *s, struct metafile *out, struct error *err)
 {
+	char line[LOG_LINE_MAX + 1];
+	struct log_line l;
+	size_t len = 0;
+
 	if (s->size > 0 && s->size <= LOG_MAX) {
 		if (io_read_fd(s->fd, s->path, LOG_MAX, &out->text, err) < 0)
 			return -1;
-		if (memchr(out->text.data, '\0', out->text.len) == NULL &&
-		    is_log(&out->text))
-			return 0;
+		/* Does it begin with a line of a log? (formats.md 9) */
+		if (out->text.data != NULL)
+			len = strcspn(out->text.data, "\n");
+		if (len > 0 && len <= LOG_LINE_MAX &&
+		    memchr(out->text.data, '\0', out->text.len) == NULL) {
+			memcpy(line, out->text.data, len);
+			line[len] = '\0';
+			if (log_parse(line, &l, NULL) == 0)
+				return 0;
+		}
 	}
 	return error_set(err, ERROR_CORRUPT,
 			 "%s: %s: neither a kvtree file (which starts with the "
@@ -111,37 +97,37 @@ read_log(const struct source *s, struct metafile *out, struct error *err)
 			 s->size == 0 ? "empty" : "not metadata of SCR");
 }
 
-static int
-read_fd(int fd, const char *path, struct metafile *out, struct error *err)
-{
-	struct source s = { .fd = fd, .path = path };
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return error_sys(err, "%s: cannot look", path);
-	s.size = (uint64_t)st.st_size;
-	s.len = s.size < sizeof(s.head) ? (size_t)s.size : sizeof(s.head);
-	if (io_pread(fd, path, s.head, s.len, 0, err) < 0)
-		return -1;
-	return has_magic(&s) ? read_tree(&s, out, err) : read_log(&s, out, err);
-}
-
 int
 metafile_read(const char *path, struct metafile *out, struct error *err)
 {
+	/* How a kvtree file starts (formats.md 1.1). */
+	static const unsigned char magic[4] = { 0x95, 0x1f, 0xc3, 0xf5 };
+	struct source s = { io_open_read(AT_FDCWD, path, err), path, .len = 0 };
 	struct redset_name n;
 	size_t stem = 0;
 	struct error why = ERROR_INIT;
-	int fd = io_open_read(AT_FDCWD, path, err);
+	struct stat st;
 	int rc = -1;
 
 	*out = (struct metafile){ .text = BUF_INIT };
-	if (fd < 0)
+	if (s.fd < 0)
 		return -1;
 	out->redundancy =
 		redset_name_parse(path_base(path), &n, &stem) && !n.descriptor;
-	rc = read_fd(fd, path, out, &why);
-	close(fd);
+	if (fstat(s.fd, &st) < 0) {
+		error_sys(&why, "%s: cannot look", path);
+	} else {
+		s.size = (uint64_t)st.st_size;
+		s.len = s.size < sizeof(s.head) ? (size_t)s.size
+						: sizeof(s.head);
+		rc = io_pread(s.fd, path, s.head, s.len, 0, &why);
+	}
+	if (rc == 0)
+		rc = s.len >= sizeof(magic) &&
+				     memcmp(s.head, magic, sizeof(magic)) == 0
+			     ? read_tree(&s, out, &why)
+			     : read_log(&s, out, &why);
+	close(s.fd);
 	if (rc < 0) {
 		error_pass(err, &why);
 		metafile_fini(out);

@@ -60,27 +60,6 @@ const struct table_column report_map_columns[] = {
 	{ "where", "WHERE" }, { "crc32", "CRC-32" }, { NULL, NULL },
 };
 
-/* The containers of a file, and its place in them. */
-static void
-where_cell(struct table *t, const struct segmap *m, const struct segmap_file *f)
-{
-	struct buf text = BUF_INIT;
-
-	for (size_t k = 0; k < f->nsegs && k < SEGS_SHOWN; k++) {
-		const struct segment *s = &m->segs[f->first + k];
-
-		buf_printf(&text, "%s%s %" PRIu64 "+%" PRIu64,
-			   k == 0 ? "" : ", ",
-			   str_shown(m->containers[s->container].name), s->off,
-			   s->len);
-	}
-	if (f->nsegs > SEGS_SHOWN)
-		buf_printf(&text, ", and %zu more", f->nsegs - SEGS_SHOWN);
-	table_cell(t, "%s", text.len > 0 ? text.data : "");
-	t->failed |= text.failed;
-	buf_free(&text);
-}
-
 /* The files as a table, at most `most` (0: all). */
 static void
 file_table(const struct segmap *m, const struct columns *how, size_t most,
@@ -88,6 +67,7 @@ file_table(const struct segmap *m, const struct columns *how, size_t most,
 {
 	static const struct columns usual = { { 0, 1, 2, 3 }, 4, 0, false };
 	struct columns shown = *how;
+	struct buf where = BUF_INIT;
 	struct table t;
 
 	if (how->count == 0) {
@@ -97,15 +77,31 @@ file_table(const struct segmap *m, const struct columns *how, size_t most,
 	table_start_named(&t, report_map_columns);
 	for (size_t i = 0;
 	     i < m->nfiles && (most == 0 || i < most || how->sort > 0); i++) {
-		table_cell(&t, "%" PRIu32, m->files[i].rank);
-		table_cell(&t, "%" PRIu64, m->files[i].size);
-		table_name(&t, m->files[i].path);
-		where_cell(&t, m, &m->files[i]);
-		if (m->files[i].has_crc)
-			table_cell(&t, "0x%08" PRIx32, m->files[i].crc);
+		const struct segmap_file *f = &m->files[i];
+
+		table_cells(&t, "%" PRIu32 "\t%" PRIu64, f->rank, f->size);
+		table_name(&t, f->path);
+		/* Its containers, and its place in them. */
+		buf_clear(&where);
+		for (size_t k = 0; k < f->nsegs && k < SEGS_SHOWN; k++) {
+			const struct segment *s = &m->segs[f->first + k];
+
+			buf_printf(&where, "%s%s %" PRIu64 "+%" PRIu64,
+				   k == 0 ? "" : ", ",
+				   str_shown(m->containers[s->container].name),
+				   s->off, s->len);
+		}
+		if (f->nsegs > SEGS_SHOWN)
+			buf_printf(&where, ", and %zu more",
+				   f->nsegs - SEGS_SHOWN);
+		table_cell(&t, "%s", where.len > 0 ? where.data : "");
+		t.failed |= where.failed;
+		if (f->has_crc)
+			table_cell(&t, "0x%08" PRIx32, f->crc);
 		else
 			table_cell(&t, "%s", "");
 	}
+	buf_free(&where);
 	table_choose(&t, &shown, most);
 	table_end(&t, indent, out);
 }
@@ -132,29 +128,6 @@ container_lines(const struct segmap *m, struct buf *out)
 	}
 }
 
-static void
-head_line(const struct packed *p, struct buf *out)
-{
-	const struct segmap *m = &p->map;
-
-	buf_printf(out, "%s: %zu %s", str_shown(p->name),
-		   str_count(m->nfiles, "file"));
-	if (!p->is_packed) {
-		buf_add_str(out, ", not packed\n");
-		return;
-	}
-	buf_printf(out, ", %s in %zu %s", str_size(m->bytes),
-		   str_count(m->ncontainers, "container"));
-	if (m->container_size > 0)
-		buf_printf(out, " of %s", str_size(m->container_size));
-	if (p->hidden.nfiles > 0)
-		buf_printf(out, "; %zu metadata files packed too",
-			   p->hidden.nfiles);
-	if (m->moving)
-		buf_add_str(out, "; a repack was interrupted: run it again");
-	buf_add_char(out, '\n');
-}
-
 void
 report_map_text(const struct packed *p, const struct columns *how, size_t most,
 		struct buf *out)
@@ -166,8 +139,21 @@ report_map_text(const struct packed *p, const struct columns *how, size_t most,
 		file_table(m, how, 0, 0, out);
 		return;
 	}
-	head_line(p, out);
-	buf_add_char(out, '\n');
+	buf_printf(out, "%s: %zu %s", str_shown(p->name),
+		   str_count(m->nfiles, "file"));
+	if (p->is_packed)
+		buf_printf(out, ", %s in %zu %s", str_size(m->bytes),
+			   str_count(m->ncontainers, "container"));
+	else
+		buf_add_str(out, ", not packed");
+	if (p->is_packed && m->container_size > 0)
+		buf_printf(out, " of %s", str_size(m->container_size));
+	if (p->is_packed && p->hidden.nfiles > 0)
+		buf_printf(out, "; %zu metadata files packed too",
+			   p->hidden.nfiles);
+	if (p->is_packed && m->moving)
+		buf_add_str(out, "; a repack was interrupted: run it again");
+	buf_add_str(out, "\n\n");
 	file_table(m, how, most, 2, out);
 	if (shown < m->nfiles)
 		buf_printf(out, "... and %zu more (-v: all)\n",

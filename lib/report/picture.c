@@ -155,12 +155,10 @@ put_facts(const struct condition *h, const struct overview *s, struct buf *out)
 			 h->plan->nranks, str_count(h->plan->nfiles, "file"),
 			 str_size(h->plan->bytes));
 		put_fact(out, "size", text);
-		put_fact(out, "redundancy",
-			 report_scheme(h->plan, text, sizeof(text)));
+		put_fact(out, "redundancy", report_scheme(h->plan));
 		if (report_may_lose(h->plan, h->status))
 			put_fact(out, "tolerates",
-				 report_spare(h->plan, false, text,
-					      sizeof(text)));
+				 report_spare(h->plan, false));
 	}
 	snprintf(text, sizeof(text), "%s UTC, by scrkit " SCRKIT_VERSION,
 		 when_shown(when, clock_now(), true));
@@ -206,40 +204,34 @@ put_row_name(const struct ranks *r, const struct ranks_row *row,
 			   row->number);
 }
 
-/* The end of the cells that share one: equal ones, of consecutive ranks. */
-static size_t
-cells_end(const struct ranks *r, const struct ranks_row *row, size_t from)
-{
-	const struct ranks_cell *c = r->cells;
-	const size_t end = row->first + row->count;
-	size_t i = from + 1;
-
-	while (i < end && c[i].state == c[from].state &&
-	       c[i].rank == c[i - 1].rank + 1)
-		i++;
-	return r->ncells > FOLD && i - from >= FOLD_CELLS ? i : from + 1;
-}
-
 static void
 put_cells(const struct ranks *r, const struct ranks_row *row, struct buf *out)
 {
-	for (size_t i = row->first, end; i < row->first + row->count; i = end) {
-		const struct ranks_cell *c = &r->cells[i];
+	const size_t last = row->first + row->count;
+	const struct ranks_cell *c = r->cells;
 
-		end = cells_end(r, row, i);
-		buf_printf(out, "<span class=\"c %s\" title=\"rank%s %" PRIu32,
-			   looks[c->state].style, end > i + 1 ? "s" : "",
-			   c->rank);
+	for (size_t i = row->first, end; i < last; i = end) {
+		char number[32];
+
+		/* Equal ones, of consecutive ranks, share a cell. */
+		for (end = i + 1; end < last && c[end].state == c[i].state &&
+				  c[end].rank == c[end - 1].rank + 1;)
+			end++;
+		if (r->ncells <= FOLD || end - i < FOLD_CELLS)
+			end = i + 1;
 		if (end > i + 1)
-			buf_printf(out, "-%" PRIu32, r->cells[end - 1].rank);
-		buf_printf(out, ": %s", ranks_state_name(r->p, c->state));
-		if (c->set != PLAN_NONE && end == i + 1)
+			snprintf(number, sizeof(number), "%" PRIu32 "-%" PRIu32,
+				 c[i].rank, c[end - 1].rank);
+		else
+			snprintf(number, sizeof(number), "%" PRIu32, c[i].rank);
+		buf_printf(out, "<span class=\"c %s\" title=\"rank%s %s: %s",
+			   looks[c[i].state].style, end > i + 1 ? "s" : "",
+			   number, ranks_state_name(r->p, c[i].state));
+		if (c[i].set != PLAN_NONE && end == i + 1)
 			buf_printf(out, ", set %" PRIu32,
-				   r->p->sets[c->set].number);
-		buf_printf(out, "\">%" PRIu32, c->rank);
-		if (end > i + 1)
-			buf_printf(out, "-%" PRIu32, r->cells[end - 1].rank);
-		buf_printf(out, "%s</span>", looks[c->state].sign);
+				   r->p->sets[c[i].set].number);
+		buf_printf(out, "\">%s%s</span>", number,
+			   looks[c[i].state].sign);
 	}
 }
 
@@ -300,67 +292,45 @@ put_rows(const struct ranks *r, struct buf *out)
 			   r->nrows - rows);
 }
 
-static void
-put_legend(const struct ranks *r, struct buf *out)
-{
-	const size_t *n = r->states;
-
-	buf_add_str(out, "<p>");
-	for (int s = 0; s <= REPORT_LOST; s++)
-		if (n[s] > 0)
-			buf_printf(out, "<span class=\"c %s\">%zu%s</span> %s ",
-				   looks[s].style, n[s], looks[s].sign,
-				   ranks_state_name(r->p,
-						    (enum report_cell_state)s));
-	buf_add_str(out, "</p>\n");
-}
-
-/* Is it known what must not be lost next? */
-static bool
-knows_vital(const struct condition *h, const struct ranks *r)
-{
-	return r->nodes &&
-	       (h->status == STATUS_OK || h->status == STATUS_DAMAGED);
-}
-
-/* What must not be lost next. */
-static void
-put_vital(const struct condition *h, const struct ranks *r, struct buf *out)
-{
-	if (!knows_vital(h, r))
-		return;
-	if (r->vital_rows == 0)
-		buf_add_str(out, "<p>The files of any one node may be lost: "
-				 "the others can restore them.</p>\n");
-	else if (r->vital_rows == r->nrows)
-		buf_add_str(out, "<p>If the files of any node are lost now, "
-				 "the dataset is lost.</p>\n");
-	else
-		buf_printf(out,
-			   "<p>If the files of a node marked <b>!</b> are lost "
-			   "now (%zu of %zu), the dataset is lost.</p>\n",
-			   r->vital_rows, r->nrows);
-}
-
 static int
 put_ranks(const struct condition *h, const struct overview *s, struct buf *out,
 	  struct error *err)
 {
 	struct ranks r;
 	int rc = ranks_init(&r, h->plan, s != NULL ? s->nodes : -1, err);
+	/* Is it known what must not be lost next? */
+	const bool vital = r.nodes && (h->status == STATUS_OK ||
+				       h->status == STATUS_DAMAGED);
 
-	if (rc == 0 && r.ncells > 0) {
-		buf_printf(out, "<h2>Ranks by %s</h2>\n",
-			   r.nodes ? "node" : "redundancy set");
-		put_legend(&r, out);
-		put_vital(h, &r, out);
-		if (!r.nodes)
-			buf_add_str(out, "<p class=\"dim\">Which ranks shared "
-					 "a node is not recorded.</p>\n");
-		for (size_t i = 0; i < r.nrows && !knows_vital(h, &r); i++)
-			r.rows[i].vital = false;
-		put_rows(&r, out);
-	}
+	if (rc < 0 || r.ncells == 0)
+		goto out;
+	buf_printf(out, "<h2>Ranks by %s</h2>\n<p>",
+		   r.nodes ? "node" : "redundancy set");
+	for (int i = 0; i <= REPORT_LOST; i++)
+		if (r.states[i] > 0)
+			buf_printf(out, "<span class=\"c %s\">%zu%s</span> %s ",
+				   looks[i].style, r.states[i], looks[i].sign,
+				   ranks_state_name(r.p,
+						    (enum report_cell_state)i));
+	buf_add_str(out, "</p>\n");
+	if (vital && r.vital_rows == 0)
+		buf_add_str(out, "<p>The files of any one node may be lost: "
+				 "the others can restore them.</p>\n");
+	else if (vital && r.vital_rows == r.nrows)
+		buf_add_str(out, "<p>If the files of any node are lost now, "
+				 "the dataset is lost.</p>\n");
+	else if (vital)
+		buf_printf(out,
+			   "<p>If the files of a node marked <b>!</b> are lost "
+			   "now (%zu of %zu), the dataset is lost.</p>\n",
+			   r.vital_rows, r.nrows);
+	if (!r.nodes)
+		buf_add_str(out, "<p class=\"dim\">Which ranks shared "
+				 "a node is not recorded.</p>\n");
+	for (size_t i = 0; i < r.nrows && !vital; i++)
+		r.rows[i].vital = false;
+	put_rows(&r, out);
+out:
 	ranks_free(&r);
 	return rc;
 }
@@ -464,24 +434,6 @@ put_files(const struct plan *p, struct buf *out)
 
 /* --- The page --- */
 
-static int
-put_containers(const struct condition *h, struct buf *out, struct error *err)
-{
-	struct buf svg = BUF_INIT;
-	const char *start = NULL;
-	int rc = report_svg(h, &svg, err);
-
-	if (rc == 0) {
-		/* Within HTML an SVG has no declaration. */
-		start = strstr(svg.data, "<svg");
-		buf_add_str(out, "<h2>Containers</h2>\n<div class=\"scroll\">");
-		buf_add_str(out, start != NULL ? start : "");
-		buf_add_str(out, "</div>\n");
-	}
-	buf_free(&svg);
-	return rc;
-}
-
 /* Append the page.  Many whole rows share a line, so that it stays readable at
  * 10,000 ranks. */
 static int
@@ -495,8 +447,20 @@ put_page(const struct condition *h, const struct overview *s, struct buf *out,
 		put_sets(h->plan, out);
 		put_files(h->plan, out);
 	}
-	if (h->containers != NULL && put_containers(h, out, err) < 0)
-		return -1;
+	if (h->containers != NULL) {
+		struct buf svg = BUF_INIT;
+		const int rc = report_svg(h, &svg, err);
+		/* Within HTML an SVG has no declaration. */
+		const char *start = rc == 0 ? strstr(svg.data, "<svg") : NULL;
+
+		buf_printf(out,
+			   "<h2>Containers</h2>\n<div class=\"scroll\">%s"
+			   "</div>\n",
+			   start != NULL ? start : "");
+		buf_free(&svg);
+		if (rc < 0)
+			return -1;
+	}
 	if (s != NULL &&
 	    timeline_html(catalogue_scr_fd(s->catalogue), h->id, out, err) < 0)
 		return -1;

@@ -2,7 +2,6 @@
 /*
  * plan_json.c - a plan as JSON; scr_inspect(1) documents it.
  */
-#include "report/plan_json.h"
 #include "error.h"
 #include "json.h"
 #include "report/containers.h"
@@ -19,17 +18,6 @@ fate_name(const struct plan *p, enum fate f)
 				   : report_loss(p);
 }
 
-static struct json *
-place_json(const struct place *pl)
-{
-	struct json *j = json_new_object();
-
-	json_set_str(j, "kind", pl->cache ? "cache" : "prefix");
-	json_set_str(j, "root", pl->root);
-	json_set_str(j, "metadata", pl->meta);
-	return j;
-}
-
 static void
 set_rank(struct json *j, uint32_t rank)
 {
@@ -37,20 +25,6 @@ set_rank(struct json *j, uint32_t rank)
 		json_set_null(j, "rank");
 	else
 		json_set_u64(j, "rank", rank);
-}
-
-static struct json *
-member_json(const struct plan *p, const struct plan_member *m, uint32_t number)
-{
-	struct json *j = json_new_object();
-
-	json_set_u64(j, "member", number);
-	set_rank(j, m->rank);
-	json_set_known_str(j, "file", m->name);
-	json_set_str(j, "found", red_state_name(m->state));
-	json_set_known_str(j, "problem", m->problem);
-	json_set_str(j, "action", fate_name(p, m->fate));
-	return j;
 }
 
 static struct json *
@@ -72,8 +46,18 @@ set_json(const struct plan *p, const struct plan_set *s)
 			json_set_u64(j, "tolerance_left", s->spare);
 		json_set_u64(j, "chunk", s->chunk);
 	}
-	for (uint32_t m = 0; m < s->n; m++)
-		json_push(members, member_json(p, &s->members[m], m));
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+		struct json *e = json_new_object();
+
+		json_set_u64(e, "member", i);
+		set_rank(e, m->rank);
+		json_set_known_str(e, "file", m->name);
+		json_set_str(e, "found", red_state_name(m->state));
+		json_set_known_str(e, "problem", m->problem);
+		json_set_str(e, "action", fate_name(p, m->fate));
+		json_push(members, e);
+	}
 	json_set(j, "members", members);
 	return j;
 }
@@ -94,19 +78,6 @@ file_json(const struct plan *p, const struct plan_file *f)
 	if (f->state == FILE_WRONG_SIZE)
 		json_set_u64(j, "found_size", f->found_size);
 	json_set_str(j, "action", fate_name(p, f->fate));
-	return j;
-}
-
-static struct json *
-map_json(const struct plan *p, int64_t rank)
-{
-	const struct plan_rank *r = &p->ranks[rank];
-	struct json *j = json_new_object();
-
-	json_set_i64(j, "rank", rank);
-	json_set_known_str(j, "file", r->map.name);
-	json_set_str(j, "found", r->map.why != NULL ? r->map.why : "present");
-	json_set_str(j, "action", fate_name(p, r->map.fate));
 	return j;
 }
 
@@ -136,13 +107,30 @@ plan_json(const struct plan *p, bool all_files)
 	struct json *files = json_new_array();
 	struct error why = ERROR_INIT;
 
-	for (size_t i = 0; i < p->nplaces; i++)
-		json_push(places, place_json(&p->places[i]));
+	for (size_t i = 0; i < p->nplaces; i++) {
+		const struct place *at = &p->places[i];
+		struct json *e = json_new_object();
+
+		json_set_str(e, "kind", at->cache ? "cache" : "prefix");
+		json_set_str(e, "root", at->root);
+		json_set_str(e, "metadata", at->meta);
+		json_push(places, e);
+	}
 	for (size_t i = 0; i < p->nsets; i++)
 		json_push(sets, set_json(p, &p->sets[i]));
-	for (int64_t i = 0; i < p->nranks; i++)
-		if (all_files || p->ranks[i].map.fate != FATE_KEEP)
-			json_push(maps, map_json(p, i));
+	for (int64_t i = 0; i < p->nranks; i++) {
+		const struct plan_meta *m = &p->ranks[i].map;
+		struct json *e = NULL;
+
+		if (!all_files && m->fate == FATE_KEEP)
+			continue;
+		e = json_new_object();
+		json_set_i64(e, "rank", i);
+		json_set_known_str(e, "file", m->name);
+		json_set_str(e, "found", m->why != NULL ? m->why : "present");
+		json_set_str(e, "action", fate_name(p, m->fate));
+		json_push(maps, e);
+	}
 	for (size_t i = 0; i < p->nfiles; i++)
 		if (all_files || p->files[i].fate != FATE_KEEP)
 			json_push(files, file_json(p, &p->files[i]));

@@ -15,26 +15,13 @@
 
 /* --- Sets --- */
 
-static bool
-is_lacking(const struct plan *p, const struct plan_set *s, uint32_t m)
-{
-	return report_member(p, s, m) != REPORT_WHOLE;
-}
+/* Members of a set: all, those that lack something, and those whose data or
+ * redundancy file a rebuild reads. */
+enum members { ALL, LACKING, SOURCES };
 
-/* Does a rebuild read the member's data or its redundancy file? */
-static bool
-is_source(const struct plan *p, const struct plan_set *s, uint32_t m)
-{
-	(void)p;
-	return s->members[m].source;
-}
-
-/* World ranks of the members that `wanted` chooses (NULL: of all); borrowed
- * from the plan. */
+/* World ranks of members; borrowed from the plan. */
 static const char *
-ranks_text(struct plan *p, const struct plan_set *s,
-	   bool (*wanted)(const struct plan *p, const struct plan_set *s,
-			  uint32_t m))
+ranks_text(struct plan *p, const struct plan_set *s, enum members wanted)
 {
 	uint32_t *ranks = mem_alloc((size_t)s->n + 1, sizeof(*ranks));
 	const char *text = ranks != NULL ? "" : "?";
@@ -42,7 +29,9 @@ ranks_text(struct plan *p, const struct plan_set *s,
 
 	for (uint32_t m = 0; ranks != NULL && m < s->n; m++)
 		if (s->members[m].rank != PLAN_NONE &&
-		    (wanted == NULL || wanted(p, s, m)))
+		    (wanted == ALL ||
+		     (wanted == LACKING ? report_member(p, s, m) != REPORT_WHOLE
+					: s->members[m].source)))
 			ranks[n++] = s->members[m].rank;
 	if (n > 0)
 		text = plan_ranks_text(p, ranks, n);
@@ -67,15 +56,15 @@ static void
 set_cells(struct table *t, struct plan *p, size_t first, size_t last)
 {
 	const struct plan_set *s = &p->sets[first];
-	const char *members = first == last ? ranks_text(p, s, NULL) : "...";
+	const char *members = first == last ? ranks_text(p, s, ALL) : "...";
 
 	if (first == last)
 		table_cell(t, "%u of %u", s->number, s->sets);
 	else
 		table_cell(t, "%u-%u of %u", s->number, p->sets[last].number,
 			   s->sets);
-	table_cell(t, "%s", s->map ? "filemaps" : "files");
-	table_cell(t, "%s", redset_type_name(s->type));
+	table_cells(t, "%s\t%s", s->map ? "filemaps" : "files",
+		    redset_type_name(s->type));
 	if (s->n > 0)
 		table_cell(t, "%u of %u", s->verdict == SET_LOST ? 0 : s->spare,
 			   s->failures);
@@ -84,7 +73,7 @@ set_cells(struct table *t, struct plan *p, size_t first, size_t last)
 	table_cell(t, "%s",
 		   s->chunk > 0 && first == last ? str_size(s->chunk) : "");
 	table_cell(t, "%s", members[0] != '\0' ? members : "?");
-	table_cell(t, "%s", ranks_text(p, s, is_lacking));
+	table_cell(t, "%s", ranks_text(p, s, LACKING));
 	table_cell(t, "%s",
 		   s->verdict == SET_REBUILDABLE ? "can be rebuilt"
 						 : report_set_state(p, s));
@@ -125,65 +114,6 @@ fate_name(const struct plan *p, enum fate f)
 				   : report_loss(p);
 }
 
-static void
-file_cells(struct table *t, const struct plan *p, const struct plan_file *f)
-{
-	char found[96];
-
-	table_cell(t, "%" PRIu32, f->rank);
-	table_name(t, f->path);
-	table_cell(t, "%s", str_size(f->attr.size));
-	if (f->state == FILE_WRONG_SIZE)
-		snprintf(
-			found, sizeof(found), "%s: %" PRIu64 " B, not %" PRIu64,
-			file_state_name(f->state), f->found_size, f->attr.size);
-	else
-		snprintf(found, sizeof(found), "%s", file_state_name(f->state));
-	table_cell(t, "%s", found);
-	table_cell(t, "%s", fate_name(p, f->fate));
-}
-
-static void
-map_cells(struct table *t, const struct plan *p, int64_t rank)
-{
-	const struct plan_meta *m = &p->ranks[rank].map;
-
-	table_cell(t, "%" PRId64, rank);
-	if (m->name != NULL)
-		table_name(t, m->name);
-	else
-		table_cell(t, "filemap_%" PRId64, rank);
-	table_cell(t, "%s", "");
-	if (m->why != NULL)
-		table_name(t, m->why);
-	else
-		table_cell(t, "present");
-	table_cell(t, "%s", fate_name(p, m->fate));
-}
-
-static void
-member_cells(struct table *t, const struct plan *p, const struct plan_member *m)
-{
-	uint64_t size = m->fate == FATE_KEEP ? m->file_size : 0;
-
-	table_cell(t, "%" PRIu32, m->rank);
-	table_name(t, m->name != NULL ? m->name : "redundancy file");
-	table_cell(t, "%s", size > 0 ? str_size(size) : "");
-	if (m->problem != NULL && m->state != RED_PRESENT)
-		table_name(t, m->problem);
-	else
-		table_cell(t, "%s", red_state_name(m->state));
-	table_cell(t, "%s", fate_name(p, m->fate));
-}
-
-static bool
-map_shown(const struct plan_rank *r, bool all)
-{
-	if (r->map.fate != FATE_KEEP)
-		return true;
-	return all && r->map.name != NULL;
-}
-
 void
 report_files(const struct plan *p, bool all, size_t limit, struct buf *out)
 {
@@ -191,20 +121,57 @@ report_files(const struct plan *p, bool all, size_t limit, struct buf *out)
 	size_t rows = 0, most = limit > 0 ? limit : SIZE_MAX;
 
 	table_start(&t, ">RANK|FILE|>SIZE|FOUND|");
-	for (size_t i = 0; i < p->nfiles; i++)
-		if ((all || p->files[i].fate != FATE_KEEP) && rows++ < most)
-			file_cells(&t, p, &p->files[i]);
-	for (int64_t i = 0; i < p->nranks; i++)
-		if (map_shown(&p->ranks[i], all) && rows++ < most)
-			map_cells(&t, p, i);
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		if ((!all && f->fate == FATE_KEEP) || rows++ >= most)
+			continue;
+		table_cell(&t, "%" PRIu32, f->rank);
+		table_name(&t, f->path);
+		table_cell(&t, "%s", str_size(f->attr.size));
+		if (f->state == FILE_WRONG_SIZE)
+			table_cell(&t, "%s: %" PRIu64 " B, not %" PRIu64,
+				   file_state_name(f->state), f->found_size,
+				   f->attr.size);
+		else
+			table_cell(&t, "%s", file_state_name(f->state));
+		table_cell(&t, "%s", fate_name(p, f->fate));
+	}
+	for (int64_t i = 0; i < p->nranks; i++) {
+		const struct plan_meta *m = &p->ranks[i].map;
+
+		if ((m->fate == FATE_KEEP && (!all || m->name == NULL)) ||
+		    rows++ >= most)
+			continue;
+		table_cell(&t, "%" PRId64, i);
+		if (m->name != NULL)
+			table_name(&t, m->name);
+		else
+			table_cell(&t, "filemap_%" PRId64, i);
+		table_cell(&t, "%s", "");
+		table_name(&t, m->why != NULL ? m->why : "present");
+		table_cell(&t, "%s", fate_name(p, m->fate));
+	}
 	for (size_t i = 0; i < p->nsets; i++) {
 		const struct plan_set *s = &p->sets[i];
 
-		for (uint32_t m = 0; m < s->n && !report_unused(s); m++)
-			if (s->members[m].rank != PLAN_NONE &&
-			    (all || s->members[m].fate != FATE_KEEP) &&
-			    rows++ < most)
-				member_cells(&t, p, &s->members[m]);
+		for (uint32_t k = 0; k < s->n && !report_unused(s); k++) {
+			const struct plan_member *m = &s->members[k];
+			uint64_t size = m->fate == FATE_KEEP ? m->file_size : 0;
+
+			if (m->rank == PLAN_NONE ||
+			    (!all && m->fate == FATE_KEEP) || rows++ >= most)
+				continue;
+			table_cell(&t, "%" PRIu32, m->rank);
+			table_name(&t, m->name != NULL ? m->name
+						       : "redundancy file");
+			table_cell(&t, "%s", size > 0 ? str_size(size) : "");
+			table_name(&t,
+				   m->problem != NULL && m->state != RED_PRESENT
+					   ? m->problem
+					   : red_state_name(m->state));
+			table_cell(&t, "%s", fate_name(p, m->fate));
+		}
 	}
 	table_drop_empty(&t);
 	table_end(&t, 2, out);
@@ -214,30 +181,31 @@ report_files(const struct plan *p, bool all, size_t limit, struct buf *out)
 
 /* --- Actions of a rebuild --- */
 
-static void
-put_action(struct buf *out, struct plan *p, const struct plan_set *s)
-{
-	const char *from = ranks_text(p, s, is_source);
-	const char *to = ranks_text(p, s, is_lacking);
-
-	buf_printf(out, "  set %u of %u, %s over the %s: ", s->number, s->sets,
-		   redset_type_name(s->type), s->map ? "filemaps" : "files");
-	if (s->verdict == SET_LOST)
-		buf_printf(out, "%s: %s\n", report_loss(p), s->reason);
-	else if (from[0] == '\0')
-		buf_printf(out, "rank %s, from its recorded list\n", to);
-	else
-		buf_printf(out, "%s %s, computed from %s %s\n",
-			   strpbrk(to, " -") ? "ranks" : "rank", to,
-			   strpbrk(from, " -") ? "ranks" : "rank", from);
-}
-
 void
 report_actions(struct plan *p, struct buf *out)
 {
-	for (size_t i = 0; i < p->nsets; i++)
-		if (p->sets[i].verdict != SET_WHOLE)
-			put_action(out, p, &p->sets[i]);
+	for (size_t i = 0; i < p->nsets; i++) {
+		const struct plan_set *s = &p->sets[i];
+		const char *from = NULL, *to = NULL;
+
+		if (s->verdict == SET_WHOLE)
+			continue;
+		from = ranks_text(p, s, SOURCES);
+		to = ranks_text(p, s, LACKING);
+		buf_printf(out, "  set %u of %u, %s over the %s: ", s->number,
+			   s->sets, redset_type_name(s->type),
+			   s->map ? "filemaps" : "files");
+		if (s->verdict == SET_LOST)
+			buf_printf(out, "%s: %s\n", report_loss(p), s->reason);
+		else if (from[0] == '\0')
+			buf_printf(out, "rank %s, from its recorded list\n",
+				   to);
+		else
+			buf_printf(out, "%s %s, computed from %s %s\n",
+				   strpbrk(to, " -") ? "ranks" : "rank", to,
+				   strpbrk(from, " -") ? "ranks" : "rank",
+				   from);
+	}
 	buf_printf(out, "  to be read: %s, to be written: %s\n",
 		   str_size(p->bytes_read), str_size(p->bytes_written));
 }

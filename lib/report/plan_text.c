@@ -22,9 +22,8 @@
 #include "str.h"
 #include "when.h"
 
-/* Sizes of a list of ranks, and a clause. */
+/* Size of a list of ranks. */
 #define RANKS_TEXT 120
-#define CLAUSE_TEXT 512
 
 const char *
 report_state(int status)
@@ -72,12 +71,6 @@ report_has_data_sets(const struct plan *p)
 	return false;
 }
 
-static enum fate
-worse_fate(enum fate a, enum fate b)
-{
-	return a > b ? a : b;
-}
-
 enum report_cell_state
 report_member(const struct plan *p, const struct plan_set *s, uint32_t m)
 {
@@ -94,41 +87,23 @@ report_member(const struct plan *p, const struct plan_set *s, uint32_t m)
 		else if (!r->map_known && r->map.fate == FATE_LOST)
 			data = FATE_LOST;
 		for (size_t f = 0; !s->map && f < r->nfiles; f++)
-			data = worse_fate(data,
-					  p->files[r->first_file + f].fate);
+			if (p->files[r->first_file + f].fate > data)
+				data = p->files[r->first_file + f].fate;
 	}
 	/* If the user gave the sets, files are listed by member only. */
 	for (size_t f = 0; pm->files != NULL && f < pm->list.nfiles; f++)
-		if (pm->files[f] != PLAN_NONE)
-			data = worse_fate(data, p->files[pm->files[f]].fate);
+		if (pm->files[f] != PLAN_NONE &&
+		    p->files[pm->files[f]].fate > data)
+			data = p->files[pm->files[f]].fate;
 	if (data != FATE_KEEP)
 		return data == FATE_LOST ? REPORT_LOST : REPORT_REBUILD;
 	return pm->fate == FATE_KEEP ? REPORT_WHOLE : REPORT_REDUNDANCY;
 }
 
-/* "ranks 0-3 8", truncated if it is too long to read. */
-static void
-ranks_text(struct plan *p, const uint32_t *ranks, size_t n, char *to,
-	   size_t size)
-{
-	const char *list = plan_ranks_text(p, ranks, n);
-	const char *word = str_plural(n, "rank");
-	size_t room = RANKS_TEXT;
-
-	if (strlen(list) <= room) {
-		snprintf(to, size, "%s %s", word, list);
-		return;
-	}
-	while (room > 0 && list[room] != ' ')
-		room--;
-	snprintf(to, size, "%s %.*s ... (%zu in all)", word, (int)room, list,
-		 n);
-}
-
 /* --- Clauses --- */
 
 char *
-report_lacks(const struct plan *p, char *to, size_t size)
+report_lacks_text(const struct plan *p, char to[static REPORT_CLAUSE])
 {
 	char part[3][96];
 	size_t n = 0, nred = 0, len = 0;
@@ -150,9 +125,9 @@ report_lacks(const struct plan *p, char *to, size_t size)
 	if (nred > 0)
 		snprintf(part[n++], sizeof(part[0]), "%zu redundancy %s",
 			 str_count(nred, "file"));
-	snprintf(to, size, "nothing");
-	for (size_t i = 0; i < n && len < size; i++)
-		len += (size_t)snprintf(to + len, size - len, "%s%s",
+	snprintf(to, REPORT_CLAUSE, "nothing");
+	for (size_t i = 0; i < n; i++)
+		len += (size_t)snprintf(to + len, REPORT_CLAUSE - len, "%s%s",
 					i == 0	     ? ""
 					: i == n - 1 ? " and "
 						     : ", ",
@@ -161,7 +136,7 @@ report_lacks(const struct plan *p, char *to, size_t size)
 }
 
 char *
-report_scheme(const struct plan *p, char *to, size_t size)
+report_scheme_text(const struct plan *p, char to[static REPORT_CLAUSE])
 {
 	bool data = report_has_data_sets(p);
 	const struct plan_set *first = NULL;
@@ -183,7 +158,7 @@ report_scheme(const struct plan *p, char *to, size_t size)
 		large = s->n > large ? s->n : large;
 	}
 	if (first == NULL) {
-		snprintf(to, size, "none");
+		snprintf(to, REPORT_CLAUSE, "none");
 		return to;
 	}
 	scheme = scheme_of(first->type);
@@ -199,25 +174,8 @@ report_scheme(const struct plan *p, char *to, size_t size)
 	else
 		snprintf(members, sizeof(members), ", %u %s of %u to %u",
 			 str_count(count, "set"), small, large);
-	snprintf(to, size, "%s%s%s%s", redset_type_name(first->type), checks,
-		 members, data ? "" : ", over the filemaps only");
-	return to;
-}
-
-/* The losses that a packed dataset tolerates: containers hold files of several
- * ranks. */
-static char *
-container_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
-{
-	size_t critical = 0;
-	size_t n = plan_container_spare(p, rebuilt, &critical);
-
-	if (n > 0)
-		snprintf(to, size, "the loss of any %zu %s",
-			 str_count(n, "container"));
-	else
-		snprintf(to, size, "no loss: each of %zu containers is needed",
-			 critical);
+	snprintf(to, REPORT_CLAUSE, "%s%s%s%s", redset_type_name(first->type),
+		 checks, members, data ? "" : ", over the filemaps only");
 	return to;
 }
 
@@ -228,12 +186,25 @@ report_may_lose(const struct plan *p, int status)
 }
 
 char *
-report_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
+report_spare_text(const struct plan *p, bool rebuilt,
+		  char to[static REPORT_CLAUSE])
 {
+	const size_t size = REPORT_CLAUSE;
 	uint32_t least = UINT32_MAX, most = 0;
+	size_t critical = 0, n = 0;
 
-	if (p->packed && report_has_data_sets(p))
-		return container_spare(p, rebuilt, to, size);
+	/* Containers hold files of several ranks. */
+	if (p->packed && report_has_data_sets(p)) {
+		n = plan_container_spare(p, rebuilt, &critical);
+		if (n > 0)
+			snprintf(to, size, "the loss of any %zu %s",
+				 str_count(n, "container"));
+		else
+			snprintf(to, size,
+				 "no loss: each of %zu containers is needed",
+				 critical);
+		return to;
+	}
 	/* Filemaps can only lower the number: without them the data files have
 	 * no names. */
 	for (size_t i = 0; i < p->nsets; i++) {
@@ -264,137 +235,101 @@ report_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 
 /* --- Summary --- */
 
-/* "checkpoint 3 and output" */
+/* ": ranks 4 5 lack ...": world ranks with missing or damaged files, ascending,
+ * cut if they are too many to read, and what. */
 static void
-kind_text(const struct dataset *d, char *to, size_t size)
-{
-	char ckpt[48] = "";
-
-	if (d->is_ckpt && d->ckpt_id >= 0)
-		snprintf(ckpt, sizeof(ckpt), "checkpoint %" PRId64, d->ckpt_id);
-	else if (d->is_ckpt)
-		snprintf(ckpt, sizeof(ckpt), "checkpoint");
-	snprintf(to, size, "%s%s%s", ckpt,
-		 d->is_ckpt && d->is_output ? " and " : "",
-		 d->is_output ? "output" : "");
-}
-
-/* World ranks with missing or damaged files, ascending; free with
- * mem_free(). */
-static uint32_t *
-lacking_ranks(const struct plan *p, size_t *count)
+put_lacking(struct buf *out, struct plan *p)
 {
 	size_t n = p->nranks > 0 ? (size_t)p->nranks : 0, k = 0;
 	bool *lacks = mem_calloc(n + 1, sizeof(*lacks));
 	uint32_t *ranks = mem_alloc(n + 1, sizeof(*ranks));
+	const char *list = NULL;
+	int room = RANKS_TEXT;
 
-	*count = 0;
-	if (lacks == NULL || ranks == NULL) {
-		mem_free(lacks);
-		mem_free(ranks);
-		return NULL;
-	}
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; lacks != NULL && i < n; i++)
 		lacks[i] = p->ranks[i].map.fate != FATE_KEEP;
-	for (size_t i = 0; i < p->nfiles; i++)
+	for (size_t i = 0; lacks != NULL && i < p->nfiles; i++)
 		if (p->files[i].fate != FATE_KEEP && p->files[i].rank < n)
 			lacks[p->files[i].rank] = true;
-	for (size_t i = 0; i < p->nsets; i++)
+	for (size_t i = 0; lacks != NULL && i < p->nsets; i++)
 		for (uint32_t m = 0; m < p->sets[i].n; m++)
 			if (p->sets[i].members[m].fate != FATE_KEEP &&
 			    p->sets[i].members[m].rank < n)
 				lacks[p->sets[i].members[m].rank] = true;
-	for (size_t i = 0; i < n; i++)
+	out->failed |= lacks == NULL || ranks == NULL;
+	for (size_t i = 0; !out->failed && i < n; i++)
 		if (lacks[i])
 			ranks[k++] = (uint32_t)i;
+	if (k > 0) {
+		list = plan_ranks_text(p, ranks, k);
+		buf_printf(out, ": %s ", str_plural(k, "rank"));
+		if (strlen(list) <= RANKS_TEXT) {
+			buf_printf(out, "%s", list);
+		} else {
+			while (room > 0 && list[room] != ' ')
+				room--;
+			buf_printf(out, "%.*s ... (%zu in all)", room, list, k);
+		}
+		buf_printf(out, " %s %s", k == 1 ? "lacks" : "lack",
+			   report_lacks(p));
+	}
 	mem_free(lacks);
-	*count = k;
-	return ranks;
+	mem_free(ranks);
 }
 
-/* ": ranks 4 5 lack ...; all of it can be rebuilt", and the tolerance or the
- * reason. */
+/* Behind the state of a damaged dataset: what it lacks; "all of it can be
+ * rebuilt", and the tolerance or the reason. */
 static void
 put_damage(struct buf *out, struct plan *p, int status)
 {
-	char who[RANKS_TEXT + 64], what[CLAUSE_TEXT], spare[CLAUSE_TEXT];
-	char later[CLAUSE_TEXT];
+	const bool damaged = plan_status(p) == STATUS_DAMAGED;
 	struct error why = ERROR_INIT;
-	size_t n = 0;
-	uint32_t *ranks = lacking_ranks(p, &n);
 
-	if (ranks == NULL) {
-		out->failed = true;
-		return;
-	}
-	ranks_text(p, ranks, n, who, sizeof(who));
-	mem_free(ranks);
-	if (n > 0)
-		buf_printf(out, ": %s %s %s", who, n == 1 ? "lacks" : "lack",
-			   report_lacks(p, what, sizeof(what)));
-	report_spare(p, false, spare, sizeof(spare));
-	report_spare(p, true, later, sizeof(later));
-	if (!report_may_lose(p, status) && plan_status(p) == STATUS_DAMAGED) {
-		buf_printf(out, "\n");
-		return;
-	}
-	if (plan_status(p) == STATUS_DAMAGED && p->undecided) {
+	put_lacking(out, p);
+	if (!damaged)
+		plan_error(p, &why);
+	if (damaged && report_may_lose(p, status) && p->undecided)
 		buf_printf(out, "; whether it can be rebuilt is unknown\n"
 				"  tolerates   no loss\n");
-		return;
-	}
-	if (plan_status(p) == STATUS_DAMAGED) {
+	else if (damaged && report_may_lose(p, status))
 		buf_printf(out,
 			   "; all of it can be rebuilt\n"
 			   "  tolerates   %s; after a rebuild %s\n",
-			   spare, later);
-		return;
-	}
-	plan_error(p, &why);
-	if (report_may_lose(p, plan_data_status(p)))
+			   report_spare(p, false), report_spare(p, true));
+	else if (damaged)
+		buf_printf(out, "\n");
+	else if (report_may_lose(p, plan_data_status(p)))
 		buf_printf(out,
 			   "; no data are lost\n"
 			   "  because     %s\n"
 			   "  tolerates   %s\n",
-			   why.text, spare);
+			   why.text, report_spare(p, false));
 	else
 		buf_printf(out, "\n  because     %s\n", why.text);
-}
-
-static void
-put_size(struct buf *out, const struct plan *p)
-{
-	buf_printf(out, "  size        %" PRId64 " %s, %zu %s, %s",
-		   str_count(p->nranks, "rank"), str_count(p->nfiles, "file"),
-		   str_size(p->bytes));
-	if (p->maps_lost > p->maps_unplaced)
-		buf_printf(out, "; the files of %zu %s are unknown",
-			   str_count(p->maps_lost - p->maps_unplaced, "rank"));
-	buf_printf(out, "\n");
 }
 
 void
 report_summary(struct plan *p, const struct dataset *d,
 	       const struct containers *k, int status, struct buf *out)
 {
-	char text[CLAUSE_TEXT];
-	const char *root = NULL;
-	char spare[CLAUSE_TEXT];
+	const char *root = str_shown(p->places[0].root);
+	char when[WHEN_TEXT];
 
+	buf_printf(out, "dataset");
 	if (p->id > 0)
-		buf_printf(out, "dataset %" PRId64, p->id);
-	else
-		buf_printf(out, "dataset");
+		buf_printf(out, " %" PRId64, p->id);
 	if (d != NULL && d->name != NULL)
 		buf_printf(out, "  %s", str_shown(d->name));
 	buf_printf(out, "\n");
 	if (d != NULL && d->id > 0) {
-		char kind[80];
-		char when[WHEN_TEXT];
-
-		kind_text(d, kind, sizeof(kind));
 		buf_printf(out, "  kind        %s",
-			   kind[0] != '\0' ? kind : "unknown");
+			   d->is_ckpt	  ? "checkpoint"
+			   : d->is_output ? "output"
+					  : "unknown");
+		if (d->is_ckpt && d->ckpt_id >= 0)
+			buf_printf(out, " %" PRId64, d->ckpt_id);
+		if (d->is_ckpt && d->is_output)
+			buf_add_str(out, " and output");
 		if (d->created_us > 0)
 			buf_printf(out, ", made %s",
 				   when_shown(when, d->created_us / 1000000,
@@ -405,7 +340,6 @@ report_summary(struct plan *p, const struct dataset *d,
 			buf_printf(out, ", job %s", str_shown(d->job_id));
 		buf_printf(out, "\n");
 	}
-	root = str_shown(p->places[0].root);
 	if (p->nplaces > 1)
 		buf_printf(out, "  where       %zu directories: %s and so on\n",
 			   p->nplaces, root);
@@ -414,17 +348,23 @@ report_summary(struct plan *p, const struct dataset *d,
 	if (p->moved && p->recorded_root != NULL)
 		buf_printf(out, "  moved       it was written as %s\n",
 			   str_shown(p->recorded_root));
-	if (p->nranks >= 0)
-		put_size(out, p);
-	buf_printf(out, "  redundancy  %s\n",
-		   report_scheme(p, text, sizeof(text)));
+	if (p->nranks >= 0) {
+		buf_printf(out, "  size        %" PRId64 " %s, %zu %s, %s",
+			   str_count(p->nranks, "rank"),
+			   str_count(p->nfiles, "file"), str_size(p->bytes));
+		if (p->maps_lost > p->maps_unplaced)
+			buf_printf(out, "; the files of %zu %s are unknown",
+				   str_count(p->maps_lost - p->maps_unplaced,
+					     "rank"));
+		buf_printf(out, "\n");
+	}
+	buf_printf(out, "  redundancy  %s\n", report_scheme(p));
 	report_containers_head(k, out);
 	buf_printf(out, "  state       %s", report_state(status));
 	if (plan_status(p) != STATUS_OK)
 		put_damage(out, p, status);
 	else if (report_may_lose(p, status))
-		buf_printf(out, "\n  tolerates   %s\n",
-			   report_spare(p, false, spare, sizeof(spare)));
+		buf_printf(out, "\n  tolerates   %s\n", report_spare(p, false));
 	else
 		buf_printf(out, "\n");
 }

@@ -3,7 +3,8 @@
  * plan_text.h - plans, rebuilds and deep checks as text.
  *
  * Everything is appended to a buf, which remembers a failure: buf_check().
- * Names from metadata are made printable.  The same facts as JSON: plan_json().
+ * Names from metadata are made printable.  The same facts as JSON: plan_json() of
+ * plan.h, and plan_json_deep().
  */
 #ifndef REPORT_PLAN_TEXT_H
 #define REPORT_PLAN_TEXT_H
@@ -15,6 +16,7 @@ struct buf;
 struct containers;
 struct dataset;
 struct deep_result;
+struct json;
 struct plan;
 struct rebuild_result;
 struct style;
@@ -54,21 +56,33 @@ void report_rebuilt(const struct rebuild_result *r, struct buf *out);
 void report_deep(const struct plan *p, const struct deep_result *r,
 		 struct buf *out);
 
+/* The same as JSON: sets checked and skipped, bytes read, findings (see
+ * scr_inspect(1)). */
+struct json *plan_json_deep(const struct plan *p, const struct deep_result *r);
+
 /* Has a dataset of this status all its data, so that more could be lost? */
 bool report_may_lose(const struct plan *p, int status);
 
+/* Clauses, each as an argument of printf, valid until the end of the block. */
+#define REPORT_CLAUSE 512
+#define report_spare(p, rebuilt) \
+	report_spare_text(p, rebuilt, (char[REPORT_CLAUSE]){ 0 })
+#define report_scheme(p) report_scheme_text(p, (char[REPORT_CLAUSE]){ 0 })
+#define report_lacks(p) report_lacks_text(p, (char[REPORT_CLAUSE]){ 0 })
+
 /*
- * Further losses that the sets tolerate, as one clause: "any 1 rank of each
- * set", "no rank"; only for a dataset that report_may_lose().  `rebuilt`: after
- * a rebuild of all that is missing.  Returns `to`.
+ * Further losses that the sets tolerate: "any 1 rank of each set", "no rank";
+ * only for a dataset that report_may_lose().  `rebuilt`: after a rebuild of all
+ * that is missing.  Returns `to`.
  */
-char *report_spare(const struct plan *p, bool rebuilt, char *to, size_t size);
+char *report_spare_text(const struct plan *p, bool rebuilt,
+			char to[static REPORT_CLAUSE]);
 
 /* The schemes in use: "XOR, 2 sets of 4".  Returns `to`. */
-char *report_scheme(const struct plan *p, char *to, size_t size);
+char *report_scheme_text(const struct plan *p, char to[static REPORT_CLAUSE]);
 
 /* What is missing: "3 files (1.5 MiB), 1 filemap and 2 redundancy files";
  * "nothing".  Returns `to`. */
-char *report_lacks(const struct plan *p, char *to, size_t size);
+char *report_lacks_text(const struct plan *p, char to[static REPORT_CLAUSE]);
 
 #endif /* REPORT_PLAN_TEXT_H */

@@ -113,22 +113,11 @@ put_run(struct map *m, size_t first, size_t last)
 	}
 }
 
-/* Draw sets of one member each in a common row. */
-static void
-put_singles(struct map *m, bool over_maps)
-{
-	put_label(m, "  each by itself");
-	for (size_t i = 0; i < m->p->nsets; i++)
-		if (m->p->sets[i].map == over_maps &&
-		    !report_unused(&m->p->sets[i]))
-			put_members(m, &m->p->sets[i]);
-	buf_printf(m->out, "\n");
-}
-
 static void
 put_sets(struct map *m, bool over_maps)
 {
 	const struct plan *p = m->p;
+	bool alone = false;
 
 	for (size_t i = 0, last; i < p->nsets; i = last + 1) {
 		const struct plan_set *s = &p->sets[i];
@@ -136,9 +125,13 @@ put_sets(struct map *m, bool over_maps)
 		last = i;
 		if (s->map != over_maps || report_unused(s))
 			continue;
-		if (!redset_is_redundant(s->type)) {
-			put_singles(m, over_maps);
-			return;
+		/* Sets of one member each have a common row. */
+		if (alone || !redset_is_redundant(s->type)) {
+			if (!alone)
+				put_label(m, "  each by itself");
+			alone = true;
+			put_members(m, s);
+			continue;
 		}
 		while (is_whole(s) && last + 1 < p->nsets &&
 		       p->sets[last + 1].map == over_maps &&
@@ -147,6 +140,8 @@ put_sets(struct map *m, bool over_maps)
 			last++;
 		put_run(m, i, last);
 	}
+	if (alone)
+		buf_printf(m->out, "\n");
 }
 
 /* Ranks that no set protects. */
@@ -206,15 +201,13 @@ report_map(const struct plan *p, const struct style *style, struct buf *out)
 	struct map m = { .out = out, .p = p, .style = style, .digits = 1 };
 	bool data = report_has_data_sets(p);
 	unsigned width = style->width > 0 ? style->width : 1000;
-	char scheme[128];
 	bool first = true;
 
 	for (int64_t r = p->nranks - 1; r >= 10; r /= 10)
 		m.digits++;
 	m.per_line = width > LABEL ? (width - LABEL) / (m.digits + 4) : 0;
 	m.per_line = m.per_line > 0 ? m.per_line : 1;
-	buf_printf(out, "  ranks by set (%s)\n",
-		   report_scheme(p, scheme, sizeof(scheme)));
+	buf_printf(out, "  ranks by set (%s)\n", report_scheme(p));
 	put_sets(&m, !data);
 	put_rest(&m, !data);
 	if (data && maps_differ(p)) {

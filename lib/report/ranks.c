@@ -106,19 +106,6 @@ is_vital(const struct ranks *r, const struct ranks_row *row, uint32_t *taken)
 }
 
 static void
-end_row(struct ranks *r, size_t end, uint32_t *taken)
-{
-	struct ranks_row *row = &r->rows[r->nrows++];
-
-	row->count = end - row->first;
-	row->whole = true;
-	for (size_t i = row->first; i < end; i++)
-		row->whole &= r->cells[i].state == REPORT_WHOLE;
-	row->vital = is_vital(r, row, taken);
-	r->vital_rows += row->vital;
-}
-
-static void
 fill(struct ranks *r, bool data, const uint64_t *order, uint32_t *taken)
 {
 	const struct plan *p = r->p;
@@ -137,13 +124,19 @@ fill(struct ranks *r, bool data, const uint64_t *order, uint32_t *taken)
 		if (i == 0 || at != order[i - 1] >> 32) {
 			row->first = i;
 			row->number = at;
+			row->whole = true;
 			if (!r->nodes && at != RANKS_ALONE)
 				row->number = p->sets[at].number;
 			if (r->nodes && p->places[0].cache && at < p->nplaces)
 				row->name = p->places[at].root;
 		}
-		if (i + 1 == r->ncells || at != order[i + 1] >> 32)
-			end_row(r, i + 1, taken);
+		row->count++;
+		row->whole &= r->cells[i].state == REPORT_WHOLE;
+		if (i + 1 == r->ncells || at != order[i + 1] >> 32) {
+			row->vital = is_vital(r, row, taken);
+			r->vital_rows += row->vital;
+			r->nrows++;
+		}
 	}
 }
 

@@ -52,50 +52,33 @@ reason(const struct salvage_dataset *d)
 		       : d->why;
 }
 
-/* "3 s", "2 min", "1.5 h"; "?" if the rate is unknown. */
-static const char *
-time_text(uint64_t bytes, double rate, char *to, size_t size)
-{
-	double secs = rate > 0 ? (double)bytes / rate : -1;
-
-	if (secs < 0)
-		snprintf(to, size, "?");
-	else if (secs < 120)
-		snprintf(to, size, "%.0f s", secs);
-	else if (secs < 7200)
-		snprintf(to, size, "%.0f min", secs / 60);
-	else
-		snprintf(to, size, "%.1f h", secs / 3600);
-	return to;
-}
-
-static void
-put_row(const struct salvage_dataset *d, double rate, struct buf *out)
-{
-	char secs[32], ranks[48];
-	uint64_t todo = d->done ? 0 : d->bytes;
-
-	buf_printf(out, "%4" PRId64 " %-11s %-10s", d->id, state(d), kind(d));
-	if (d->world < 0)
-		snprintf(ranks, sizeof(ranks), "?");
-	else
-		snprintf(ranks, sizeof(ranks), "%" PRId64 "/%" PRId64,
-			 d->world - d->missing, d->world);
-	buf_printf(out, " %13s %11s %7s  %s", ranks, str_size(todo),
-		   time_text(todo, rate, secs, sizeof(secs)),
-		   d->name != NULL ? str_shown(d->name) : "-");
-	if (!d->done && reason(d) != NULL)
-		buf_printf(out, "\n     %s", reason(d));
-	buf_add_char(out, '\n');
-}
-
 void
 report_salvage(const struct salvage *p, double rate, struct buf *out)
 {
 	buf_printf(out, "%4s %-11s %-10s %13s %11s %7s  %s\n", "DSET", "STATE",
 		   "KIND", "RANKS", "TO COPY", "TIME", "NAME");
-	for (size_t i = p->count; i-- > 0;)
-		put_row(&p->datasets[i], rate, out);
+	for (size_t i = p->count; i-- > 0;) {
+		const struct salvage_dataset *d = &p->datasets[i];
+		const uint64_t todo = d->done ? 0 : d->bytes;
+		const double secs = rate > 0 ? (double)todo / rate : -1;
+		char time[32] = "?", ranks[48] = "?";
+
+		if (d->world >= 0)
+			snprintf(ranks, sizeof(ranks), "%" PRId64 "/%" PRId64,
+				 d->world - d->missing, d->world);
+		if (secs >= 7200)
+			snprintf(time, sizeof(time), "%.1f h", secs / 3600);
+		else if (secs >= 120)
+			snprintf(time, sizeof(time), "%.0f min", secs / 60);
+		else if (secs >= 0)
+			snprintf(time, sizeof(time), "%.0f s", secs);
+		buf_printf(out, "%4" PRId64 " %-11s %-10s %13s %11s %7s  %s",
+			   d->id, state(d), kind(d), ranks, str_size(todo),
+			   time, d->name != NULL ? str_shown(d->name) : "-");
+		if (!d->done && reason(d) != NULL)
+			buf_printf(out, "\n     %s", reason(d));
+		buf_add_char(out, '\n');
+	}
 }
 
 struct json *
@@ -200,49 +183,23 @@ put_outputs(const struct scavenge *s, const struct scavenge_outlook *o,
 		buf_printf(out, ", %zu could not be judged", unknown);
 }
 
-/* The verdict on the only dataset to save. */
-static void
-put_only(const struct scavenge *s, struct buf *out)
-{
-	const struct salvage_dataset *d = salvage_find(&s->plan, s->o->only);
-	const int status = scavenge_status(s);
-	const bool left = d != NULL && is_left(d);
-
-	if (status == STATUS_LOST)
-		buf_add_str(out, "LOST: ");
-	else if (status != STATUS_OK)
-		buf_add_str(out, left ? "NOT SAVED: " : "UNKNOWN: ");
-	put_name(s, s->o->only, out);
-	buf_add_str(out, status == STATUS_LOST ? " cannot be saved"
-			 : status == STATUS_OK ? is_saved(d)
-			 : left		       ? " is left in the caches"
-					       : " could not be judged");
-}
-
-/* Datasets that are left in the caches, because others are in the way, or their
- * filemaps are lost. */
-static size_t
-count_left(const struct scavenge *s)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < s->plan.count; i++)
-		n += is_left(&s->plan.datasets[i]) &&
-		     scavenge_is_unknown(&s->plan.datasets[i]);
-	return n;
-}
-
 /* The verdict on all datasets. */
 static void
 put_all(const struct scavenge *s, struct buf *out)
 {
 	const struct scavenge_outlook o = scavenge_outlook(s);
-	const size_t left = count_left(s);
 	const char *what = "read";
+	/* Datasets that are left in the caches, because others are in the way,
+	 * or their filemaps are lost. */
+	size_t left = 0;
 
-	for (size_t i = 0; i < s->plan.count; i++)
-		if (s->plan.datasets[i].undecided)
+	for (size_t i = 0; i < s->plan.count; i++) {
+		const struct salvage_dataset *d = &s->plan.datasets[i];
+
+		left += is_left(d) && scavenge_is_unknown(d);
+		if (d->undecided)
 			what = "judged";
+	}
 	if (s->plan.count == 0 && s->alive > 0 && s->there[0] == 0)
 		buf_printf(out,
 			   "nothing to save: no node has %s or a cache of job "
@@ -335,41 +292,42 @@ put_hiding(const struct scavenge *s, struct buf *out)
 void
 report_verdict(const struct scavenge *s, struct buf *out)
 {
-	if (s->o->only > 0)
-		put_only(s, out);
-	else
+	const struct salvage_dataset *d = salvage_find(&s->plan, s->o->only);
+	const int status = scavenge_status(s);
+	const bool left = d != NULL && is_left(d);
+	const struct job *j = s->job;
+
+	if (s->o->only <= 0) {
 		put_all(s, out);
+	} else {
+		/* The verdict on the only dataset to save. */
+		if (status == STATUS_LOST)
+			buf_add_str(out, "LOST: ");
+		else if (status != STATUS_OK)
+			buf_add_str(out, left ? "NOT SAVED: " : "UNKNOWN: ");
+		put_name(s, s->o->only, out);
+		buf_add_str(out, status == STATUS_LOST ? " cannot be saved"
+				 : status == STATUS_OK ? is_saved(d)
+				 : left ? " is left in the caches"
+					: " could not be judged");
+	}
 	if (s->saved_now > 0)
 		buf_printf(out, "; %s copied", str_size(s->copied));
 	if (s->dead > 0)
 		buf_printf(out, "; %zu of %zu nodes dead", s->dead,
 			   s->job->nodes.count);
-	if (s->plan.count > 0 && scavenge_status(s) != STATUS_OK) {
-		const struct job *j = s->job;
+	/* Of what may be missing: the directories that some nodes do not have. */
+	for (size_t i = 0;
+	     s->plan.count > 0 && status != STATUS_OK && i < 1 + j->ncaches;
+	     i++) {
+		const char *dir = i == 0 ? j->cntl_dir : j->caches[i - 1].dir;
 
-		/* Of what may be missing: the directories that some nodes do
-		 * not have. */
-		for (size_t i = 0; i < 1 + j->ncaches; i++) {
-			const char *dir =
-				i == 0 ? j->cntl_dir : j->caches[i - 1].dir;
-
-			if (s->there[i] < s->alive &&
-			    (i == 0 || !str_eq(dir, j->cntl_dir)))
-				buf_printf(out,
-					   "; %s exists on %zu of %zu nodes",
-					   dir, s->there[i], s->alive);
-		}
+		if (s->there[i] < s->alive &&
+		    (i == 0 || !str_eq(dir, j->cntl_dir)))
+			buf_printf(out, "; %s exists on %zu of %zu nodes", dir,
+				   s->there[i], s->alive);
 	}
 	put_hiding(s, out);
-}
-
-static const char *
-node_state_name(enum scavenge_node_state state)
-{
-	static const char *const names[] = { "skipped", "alive", "dead",
-					     "unknown", "unreachable" };
-
-	return names[state];
 }
 
 static void
@@ -385,6 +343,8 @@ struct json *
 report_scavenge_json(const struct scavenge *s)
 {
 	static const char *const phases[] = { "ask", "copy", "build", "pack" };
+	static const char *const states[] = { "skipped", "alive", "dead",
+					      "unknown", "unreachable" };
 	struct json *j = json_new_object(), *list = json_new_array();
 	struct json *times = json_new_object();
 	const struct scavenge_outlook o = scavenge_outlook(s);
@@ -397,7 +357,7 @@ report_scavenge_json(const struct scavenge *s)
 		struct json *k = json_new_object();
 
 		json_set_str(k, "name", n->name ? n->name : "");
-		json_set_str(k, "state", node_state_name(n->state));
+		json_set_str(k, "state", states[n->state]);
 		json_set_str(k, "reason", n->why);
 		json_push(list, k);
 	}

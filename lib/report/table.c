@@ -37,6 +37,19 @@ table_cell(struct table *t, const char *fmt, ...)
 }
 
 void
+table_cells(struct table *t, const char *fmt, ...)
+{
+	char text[2 * NAME_TEXT], *rest = text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	while (rest != NULL)
+		table_cell(t, "%s", strsep(&rest, "\t"));
+}
+
+void
 table_name(struct table *t, const char *name)
 {
 	char text[NAME_TEXT];

@@ -43,6 +43,9 @@ void table_start(struct table *t, const char *heads);
 void table_start_named(struct table *t, const struct table_column *columns);
 void table_cell(struct table *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Add several cells, separated by tabs. */
+void table_cells(struct table *t, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* Add a string from metadata, made printable. */
 void table_name(struct table *t, const char *name);
 /* Add a byte count for people, which is sorted as a number. */

@@ -86,29 +86,6 @@ struct timeline {
 	int64_t id;
 };
 
-static int
-add_event(struct timeline *t, const struct log_line *l)
-{
-	size_t k = 0;
-
-	while (k < sizeof(kinds) / sizeof(kinds[0]) &&
-	       (l->event == NULL || !str_eq(l->event, kinds[k].event)))
-		k++;
-	if (k == sizeof(kinds) / sizeof(kinds[0]) || l->time < 0)
-		return 0;
-	if (!MEM_ROOM(t->events, t->count, t->cap))
-		return -1;
-	t->events[t->count++] = (struct event){
-		.time = l->time,
-		.dataset = l->dataset,
-		.lane = kinds[k].lane,
-		.what = l->event,
-		.host = l->host,
-		.note = l->note,
-	};
-	return 0;
-}
-
 /* Read the end of the log.  1: there is none. */
 static int
 read_tail(int scr, struct buf *text, struct error *err)
@@ -158,15 +135,32 @@ by_time(const void *a, const void *b)
 static int
 collect(struct timeline *t, struct error *err)
 {
+	const size_t nkinds = sizeof(kinds) / sizeof(kinds[0]);
 	char *rest = t->text.data, *line = NULL;
 	const char *end = t->text.data + t->text.len;
 	struct log_line l;
 
 	for (; rest < end; rest = line) {
+		size_t k = 0;
+
 		line = rest + strcspn(rest, "\n") + 1;
 		line[-1] = '\0';
-		if (log_parse(rest, &l, NULL) == 0 && add_event(t, &l) < 0)
+		if (log_parse(rest, &l, NULL) < 0 || l.event == NULL)
+			continue;
+		while (k < nkinds && !str_eq(l.event, kinds[k].event))
+			k++;
+		if (k == nkinds || l.time < 0)
+			continue;
+		if (!MEM_ROOM(t->events, t->count, t->cap))
 			return error_no_memory(err);
+		t->events[t->count++] = (struct event){
+			.time = l.time,
+			.dataset = l.dataset,
+			.lane = kinds[k].lane,
+			.what = l.event,
+			.host = l.host,
+			.note = l.note,
+		};
 	}
 	if (t->count > 0)
 		qsort(t->events, t->count, sizeof(*t->events), by_time);

@@ -5,7 +5,6 @@
 #include "arena.h"
 #include "json.h"
 #include "report/hint.h"
-#include "report/plan_json.h"
 #include "report/plan_text.h"
 #include "rescue/deep.h"
 #include "rescue/plan.h"
@@ -119,15 +118,14 @@ TEST(odd)
 	const struct style utf8 = { .utf8 = true, .color = true };
 	struct sample s;
 	auto_buf b = BUF_INIT;
-	char text[256];
 
 	sample_init(&s);
 	report_files(&s.p, true, 3, &b);
 	ok(has(&b, "a/\\x1b[1m") && !has(&b, "\033"), "printable names");
 	ok(has(&b, "... and 5 more"), "a limit");
 	lose(&s, 2, FATE_REBUILD);
-	is_str(report_spare(&s.p, true, text, sizeof(text)),
-	       "the loss of any 1 rank in each set", "spare after a rebuild");
+	is_str(report_spare(&s.p, true), "the loss of any 1 rank in each set",
+	       "spare after a rebuild");
 	buf_clear(&b);
 	report_map(&s.p, &narrow, &b);
 	ok(has(&b, "2 o\n") && has(&b, "3 #\n"), "a narrow map");

@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fti_file.c - files of FTI as text and JSON.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "buf.h"
+#include "error.h"
+#include "fti/check.h"
+#include "fti/file.h"
+#include "fti/posix.h"
+#include "fti/rankfile.h"
+#include "hash.h"
+#include "json.h"
+#include "mem.h"
+#include "report/fti.h"
+#include "report/table.h"
+#include "str.h"
+#include "when.h"
+
+/* Problems shown of a file; scr_fti dump --json has all. */
+#define SHOWN 20
+
+/* --- Facts --- */
+
+int
+report_fti_status(const struct fti_rankfile *r)
+{
+	switch (r->checked.verdict) {
+	case FTI_INTACT:
+		return STATUS_OK;
+	case FTI_UNREAD:
+		return STATUS_FAILED;
+	case FTI_REFUSED:
+		return STATUS_DAMAGED;
+	default:
+		return r->checked.data_good ? STATUS_DAMAGED : STATUS_LOST;
+	}
+}
+
+/* A number of the metadata record: fields FTI_CKPT_ID to FTI_TIMESTAMP. */
+static int64_t
+meta_number(const struct fti_meta *m, enum fti_field field)
+{
+	const int64_t numbers[] = {
+		[FTI_CKPT_ID] = m->ckpt_id,
+		[FTI_CKPT_SIZE] = m->ckpt_size,
+		[FTI_META_SIZE] = m->meta_size,
+		[FTI_DATA_SIZE] = m->data_size,
+		[FTI_FS] = m->fs,
+		[FTI_MAX_FS] = m->max_fs,
+		[FTI_PT_FS] = m->pt_fs,
+		[FTI_TIMESTAMP] = (int64_t)m->timestamp,
+	};
+
+	return numbers[field];
+}
+
+/* The checkpoint that layer `i` is of. */
+static int32_t
+layer_id(const struct fti_rankfile *r, size_t i)
+{
+	const int32_t id = fti_dcp_id(&r->dcp, i);
+
+	return id < 0 ? r->described.posix->id : id;
+}
+
+const char **
+report_fti_container_states(const struct fti_checked *c)
+{
+	const struct fti_file *f = c->file;
+	const char **states = mem_calloc(f->ncontainers + 1, sizeof(*states));
+
+	if (states == NULL)
+		return NULL;
+	for (const struct fti_finding *n = f->findings; n != NULL; n = n->next)
+		if (n->container < f->ncontainers &&
+		    states[n->container] == NULL)
+			states[n->container] =
+				n->rule == FTI_RULE_DATA  ? "damaged"
+				: n->rule == FTI_RULE_SUM ? "wrong sum"
+							  : "wrong record";
+	for (size_t i = 0; i < f->ncontainers; i++)
+		if (states[i] == NULL)
+			states[i] = f->containers[i].c.used == 0 ? "empty"
+				    : c->verdict == FTI_UNREAD	 ? "unknown"
+								 : "";
+	return states;
+}
+
+/* --- The verdict --- */
+
+void
+report_fti_verdict(const struct fti_rankfile *r, struct buf *out)
+{
+	size_t n = 0;
+
+	buf_printf(out, "%s: %s%s\n", str_shown(r->name),
+		   fti_verdict_name(r->checked.verdict),
+		   r->checked.verdict == FTI_DAMAGED && r->checked.data_good
+			   ? "; its data are intact"
+			   : "");
+	if (r->checked.unread != NULL)
+		buf_printf(out, "  %s\n", str_shown(r->checked.unread));
+	for (const struct fti_finding *p = r->checked.file->findings; p != NULL;
+	     p = p->next)
+		if (n++ >= SHOWN)
+			continue;
+		else if (p->at >= 0)
+			buf_printf(out, "  byte %" PRId64 ": %s\n", p->at,
+				   p->text);
+		else
+			buf_printf(out, "  %s\n", p->text);
+	if (n > SHOWN)
+		buf_printf(out, "  and %zu more\n", n - SHOWN);
+}
+
+/* --- Sizes and variables --- */
+
+static void
+list_ff(const struct fti_file *f, struct buf *out)
+{
+	const int64_t written = fti_written(f->layout, &f->meta);
+	char when[WHEN_TEXT];
+	struct table t;
+
+	if (f->kind != FTI_KIND_NONE)
+		buf_printf(out, "  layout      %s (FTI %s)",
+			   fti_format(f->layout)->letter,
+			   fti_format(f->layout)->versions);
+	if (f->kind == FTI_KIND_PARITY)
+		buf_printf(out,
+			   "\n  parity      %s for a file of %" PRId64
+			   " bytes\n",
+			   str_size(f->meta_at), f->meta.ckpt_size);
+	if (f->kind == FTI_KIND_DATA) {
+		if (fti_has(f->layout, FTI_CKPT_ID))
+			buf_printf(out, ", checkpoint %" PRId64,
+				   f->meta.ckpt_id);
+		if (written >= 0)
+			buf_printf(out, ", written %s UTC",
+				   when_shown(when, written, true));
+		buf_printf(
+			out,
+			"\n  size        %s (%" PRIu64 " bytes)\n"
+			"  variables   %zu in %zu %s in %zu %s: %s in use of "
+			"%s (%.0f %%)\n",
+			str_size(f->size), f->size, f->nvars,
+			str_count(f->ncontainers, "container"),
+			str_count(f->nblocks, "block"), str_size(f->live),
+			str_size(f->allocated),
+			f->allocated == 0 ? 100.0
+					  : 100.0 * (double)f->live /
+						    (double)f->allocated);
+	}
+	if (f->nvars == 0)
+		return;
+	buf_add_char(out, '\n');
+	table_start(&t, ">VARIABLE|>BYTES|>RESERVED|>CONTAINERS");
+	for (size_t i = 0; i < f->nvars; i++)
+		table_cells(&t, "%" PRId32 "\t%" PRIu64 "\t%" PRIu64 "\t%zu",
+			    f->vars[i].id, f->vars[i].size, f->vars[i].room,
+			    f->vars[i].parts);
+	table_end(&t, 2, out);
+}
+
+/* A variable of a POSIX file: its size, type, dimensions ("2 x 3", slowest
+ * first) and name. */
+static void
+posix_variable(struct table *t, const struct fti_content_var *v)
+{
+	const struct fti_posix_var *d = v->described;
+	const char *type = d != NULL ? fti_type_name(d->type) : NULL;
+	struct buf dims = BUF_INIT;
+
+	for (uint32_t i = 0; d != NULL && i < d->ndims; i++)
+		buf_printf(&dims, "%s%" PRIu64, i > 0 ? " x " : "", d->dims[i]);
+	table_cells(t, "%" PRId32 "\t%" PRIu64, v->id, v->size);
+	if (type == NULL && d != NULL && d->type_size > 0)
+		table_cell(t, "%" PRId32 " bytes", d->type_size);
+	else
+		table_cell(t, "%s", type != NULL ? type : "");
+	table_cell(t, "%s", dims.len > 0 ? dims.data : "");
+	table_name(t, d != NULL ? d->name : "");
+	buf_free(&dims);
+}
+
+static void
+list_posix(const struct fti_rankfile *r, struct buf *out)
+{
+	const struct fti_content *c = &r->content;
+	const struct fti_described *d = &r->described;
+	struct table t;
+
+	buf_printf(out, "  form        %s", fti_form_name(r->form));
+	if (r->copy || r->parity)
+		buf_printf(out, ", %s of %s", r->copy ? "copy" : "parity",
+			   str_shown(d->file->name));
+	if (r->id >= 0)
+		buf_printf(out, ", checkpoint %" PRId64, r->id);
+	buf_printf(out,
+		   "\n  metadata    %s\n  size        %s (%" PRIu64 " bytes)\n",
+		   str_shown(d->path), str_size(r->source->size),
+		   r->source->size);
+	if (r->form == FTI_FORM_LAYERS && r->dcp.nlayers > 0)
+		buf_printf(out,
+			   "  layers      %zu of blocks of %" PRIu32
+			   " bytes; the variables are those after layer %zu\n",
+			   r->dcp.nlayers, r->dcp.block, r->layer);
+	if (r->unusable != NULL)
+		buf_printf(out, "  variables   unknown: %s\n",
+			   str_shown(r->unusable));
+	else if (r->lacks)
+		buf_add_str(out,
+			    "  variables   without those whose size after this "
+			    "layer is not recorded\n");
+	if (c->nvars == 0)
+		return;
+	buf_add_char(out, '\n');
+	table_start(&t, ">VARIABLE|>BYTES|TYPE|DIMENSIONS|NAME");
+	for (size_t i = 0; i < c->nvars; i++)
+		posix_variable(&t, &c->vars[i]);
+	table_end(&t, 2, out);
+}
+
+void
+report_fti_list(const struct fti_rankfile *r, struct buf *out)
+{
+	report_fti_verdict(r, out);
+	if (r->ff != NULL)
+		list_ff(r->ff, out);
+	else
+		list_posix(r, out);
+}
+
+/* --- Structure --- */
+
+static void
+dump_posix(const struct fti_rankfile *r, struct buf *out)
+{
+	const struct fti_dcp *d = &r->dcp;
+	const struct fti_content *c = &r->content;
+	const char **states = mem_calloc(d->nlayers + 1, sizeof(*states));
+	struct table t;
+
+	if (states == NULL) {
+		out->failed = true;
+		return;
+	}
+	for (const struct fti_finding *n = r->checked.file->findings; n != NULL;
+	     n = n->next)
+		if (n->block < d->nlayers)
+			states[n->block] = "damaged";
+	if (d->nlayers > 0) {
+		buf_add_char(out, '\n');
+		table_start(&t, ">LAYER|>CHECKPOINT|>BYTES|>BLOCKS|>BLOCKS "
+				"AT|STATE");
+		for (size_t i = 0; i < d->nlayers; i++)
+			table_cells(&t,
+				    "%zu\t%" PRId32 "\t%" PRIu64 "\t%" PRIu64
+				    "\t%" PRIu64 "\t%s",
+				    i, layer_id(r, i), d->file->layers[i].size,
+				    d->layers[i].blocks, d->layers[i].at,
+				    states[i] == NULL ? "" : states[i]);
+		table_end(&t, 2, out);
+	}
+	mem_free(states);
+	if (c->npieces == 0)
+		return;
+	buf_add_char(out, '\n');
+	table_start(&t, ">VARIABLE|>OFFSET|>BYTES|>AT|>LAYER|STATE");
+	for (size_t i = 0; i < c->nvars; i++)
+		for (size_t k = 0; k < c->vars[i].count; k++) {
+			const size_t n = c->vars[i].first + k;
+			const struct fti_piece *p = &c->pieces[n];
+
+			table_cells(&t,
+				    "%" PRId32 "\t%" PRIu64 "\t%" PRIu64
+				    "\t%" PRIu64,
+				    c->vars[i].id, p->off, p->len, p->at);
+			if (r->form == FTI_FORM_LAYERS)
+				table_cell(&t, "%zu", fti_dcp_layer(d, p->at));
+			else
+				table_cell(&t, "%s", "");
+			table_cell(&t, "%s",
+				   r->checked.verdict == FTI_UNREAD ? "unknown"
+				   : !r->checked.data_read || r->proven[n]
+					   ? ""
+					   : "not proven");
+		}
+	table_end(&t, 2, out);
+}
+
+static void
+dump_ff(const struct fti_rankfile *r, struct buf *out)
+{
+	const struct fti_file *f = r->ff;
+	const char **states = report_fti_container_states(&r->checked);
+	char hex[HASH_MD5_TEXT], sum[FTI_CHECKSUM_SIZE + 1] = "";
+	struct table t;
+
+	out->failed |= states == NULL;
+	if (f->kind == FTI_KIND_NONE || states == NULL) {
+		mem_free(states);
+		return;
+	}
+	memcpy(sum, f->meta.checksum, FTI_CHECKSUM_SIZE);
+	buf_printf(out,
+		   "\n  metadata    at %" PRIu64 ": checksum %s, myHash %s",
+		   f->meta_at, str_shown(sum),
+		   hash_hex(hex, f->meta.hash, HASH_MD5_SIZE));
+	for (enum fti_field i = FTI_CKPT_SIZE; i <= FTI_TIMESTAMP; i++)
+		if (fti_has(f->layout, i))
+			buf_printf(out, ", %s %" PRId64, fti_field_name(i),
+				   meta_number(&f->meta, i));
+	buf_add_char(out, '\n');
+	if (f->nblocks > 0) {
+		buf_add_char(out, '\n');
+		table_start(&t, ">BLOCK|>NUMVARS|>DBSIZE|>RECORD AT");
+		for (size_t i = 0; i < f->nblocks; i++)
+			table_cells(&t,
+				    "%zu\t%" PRId64 "\t%" PRId64 "\t%" PRIu64,
+				    i, f->blocks[i].b.numvars,
+				    f->blocks[i].b.dbsize, f->blocks[i].at);
+		table_end(&t, 2, out);
+	}
+	if (f->ncontainers > 0) {
+		buf_add_char(out, '\n');
+		table_start(&t,
+			    ">BLOCK|>ID|>CONTAINERID|>HASCONTENT|>DPTR|>FPTR|"
+			    ">CHUNKSIZE|>CONTAINERSIZE|HASH|STATE");
+		for (size_t i = 0; i < f->ncontainers; i++) {
+			const struct fti_container *k = &f->containers[i].c;
+
+			table_cells(&t,
+				    "%zu\t%" PRId32 "\t%" PRId32
+				    "\t%u\t%" PRIu64 "\t%" PRIu64 "\t%" PRId64
+				    "\t%" PRId64 "\t%s\t%s",
+				    f->containers[i].block, k->id, k->part,
+				    k->has_content, k->dptr, k->fptr, k->used,
+				    k->size,
+				    hash_hex(hex, k->hash, HASH_MD5_SIZE),
+				    states[i]);
+		}
+		table_end(&t, 2, out);
+	}
+	mem_free(states);
+}
+
+void
+report_fti_dump(const struct fti_rankfile *r, struct buf *out)
+{
+	report_fti_list(r, out);
+	if (r->ff != NULL)
+		dump_ff(r, out);
+	else
+		dump_posix(r, out);
+}
+
+/* --- JSON --- */
+
+/* The sizes of a file, and its variables. */
+static void
+set_variables(struct json *j, const struct fti_file *f)
+{
+	struct json *list = NULL;
+	const int64_t written = fti_written(f->layout, &f->meta);
+
+	if (f->kind == FTI_KIND_DATA && written >= 0)
+		json_set_time(j, "written", written);
+	json_set_u64(j, "size", f->size);
+	if (f->kind != FTI_KIND_DATA)
+		return;
+	json_set_u64(j, "used_bytes", f->live);
+	json_set_u64(j, "reserved_bytes", f->allocated);
+	json_set_u64(j, "block_count", f->nblocks);
+	json_set_u64(j, "container_count", f->ncontainers);
+	list = json_new_array();
+	for (size_t i = 0; i < f->nvars; i++) {
+		struct json *v = json_new_object();
+
+		json_set_i64(v, "variable", f->vars[i].id);
+		json_set_u64(v, "size", f->vars[i].size);
+		json_set_u64(v, "reserved_bytes", f->vars[i].room);
+		json_set_u64(v, "container_count", f->vars[i].parts);
+		json_push(list, v);
+	}
+	json_set(j, "variables", list);
+}
+
+/* All records; the fields of the metadata record by FTI's names. */
+static void
+set_records(struct json *j, const struct fti_checked *c)
+{
+	const struct fti_file *f = c->file;
+	struct json *meta = NULL, *list = NULL;
+	const char **states = NULL;
+	char hex[HASH_MD5_TEXT], sum[FTI_CHECKSUM_SIZE + 1] = "";
+
+	if (f->kind == FTI_KIND_NONE)
+		return;
+	meta = json_new_object();
+	memcpy(sum, f->meta.checksum, FTI_CHECKSUM_SIZE);
+	json_set_u64(meta, "offset", f->meta_at);
+	json_set_str(meta, "checksum", sum);
+	json_set_str(meta, "myHash",
+		     hash_hex(hex, f->meta.hash, HASH_MD5_SIZE));
+	for (enum fti_field i = FTI_CKPT_ID; i < FTI_TIMESTAMP; i++)
+		if (fti_has(f->layout, i))
+			json_set_i64(meta, fti_field_name(i),
+				     meta_number(&f->meta, i));
+	json_set_u64(meta, "timestamp", f->meta.timestamp);
+	json_set(j, "metadata_record", meta);
+	if (f->kind != FTI_KIND_DATA)
+		return;
+	list = json_new_array();
+	for (size_t i = 0; i < f->nblocks; i++) {
+		struct json *b = json_new_object();
+
+		json_set_u64(b, "block", i);
+		json_set_u64(b, "offset", f->blocks[i].at);
+		json_set_i64(b, "numvars", f->blocks[i].b.numvars);
+		json_set_i64(b, "dbsize", f->blocks[i].b.dbsize);
+		json_push(list, b);
+	}
+	json_set(j, "blocks", list);
+	states = report_fti_container_states(c);
+	list = states == NULL ? NULL : json_new_array();
+	for (size_t i = 0; states != NULL && i < f->ncontainers; i++) {
+		const struct fti_file_container *k = &f->containers[i];
+		struct json *e = json_new_object();
+
+		json_set_u64(e, "block", k->block);
+		json_set_u64(e, "offset", k->at);
+		json_set_i64(e, "variable", k->c.id);
+		json_set_i64(e, "containerid", k->c.part);
+		json_set_u64(e, "hascontent", k->c.has_content);
+		json_set_u64(e, "dptr", k->c.dptr);
+		json_set_u64(e, "fptr", k->c.fptr);
+		json_set_i64(e, "chunksize", k->c.used);
+		json_set_i64(e, "containersize", k->c.size);
+		json_set_str(e, "hash",
+			     hash_hex(hex, k->c.hash, HASH_MD5_SIZE));
+		json_set_str(e, "state", states[i]);
+		json_push(list, e);
+	}
+	json_set(j, "fti_containers", list);
+	mem_free(states);
+}
+
+static struct json *
+posix_variable_json(const struct fti_rankfile *r,
+		    const struct fti_content_var *v, bool pieces)
+{
+	struct json *j = json_new_object(), *list = NULL;
+	const struct fti_posix_var *d = v->described;
+
+	json_set_i64(j, "variable", v->id);
+	if (d != NULL) {
+		json_set_known_str(j, "name", d->name);
+		json_set_known_str(j, "type", fti_type_name(d->type));
+	}
+	json_set_u64(j, "size", v->size);
+	if (d != NULL && d->ndims > 0) {
+		list = json_new_array();
+		for (uint32_t i = 0; i < d->ndims; i++)
+			json_push_u64(list, d->dims[i]);
+		json_set(j, "dimensions", list);
+	}
+	if (!pieces)
+		return j;
+	list = json_new_array();
+	for (size_t i = v->first; i < v->first + v->count; i++) {
+		const struct fti_piece *p = &r->content.pieces[i];
+		struct json *e = json_new_object();
+
+		json_set_u64(e, "offset", p->off);
+		json_set_u64(e, "length", p->len);
+		json_set_u64(e, "file_offset", p->at);
+		if (r->form == FTI_FORM_LAYERS)
+			json_set_u64(e, "layer", fti_dcp_layer(&r->dcp, p->at));
+		json_set_bool(e, "data_intact", r->proven[i]);
+		json_push(list, e);
+	}
+	json_set(j, "pieces", list);
+	return j;
+}
+
+static void
+set_posix(struct json *j, const struct fti_rankfile *r, bool pieces)
+{
+	const struct fti_content *c = &r->content;
+	struct json *list = json_new_array();
+
+	json_set_str(j, "metadata_file", r->described.path);
+	json_set_u64(j, "size", r->source->size);
+	if (!r->parity) {
+		for (size_t i = 0; i < c->nvars; i++)
+			json_push(list,
+				  posix_variable_json(r, &c->vars[i], pieces));
+		json_set(j, "variables", list);
+		list = json_new_array();
+	}
+	for (size_t i = 0; i < r->dcp.nlayers; i++) {
+		struct json *e = json_new_object();
+
+		json_set_u64(e, "layer", i);
+		json_set_i64(e, "checkpoint_id", layer_id(r, i));
+		json_set_u64(e, "offset", r->dcp.layers[i].at);
+		json_set_u64(e, "size", r->dcp.file->layers[i].size);
+		json_set_u64(e, "block_count", r->dcp.layers[i].blocks);
+		json_push(list, e);
+	}
+	json_set(j, "layers", list);
+}
+
+struct json *
+report_fti_file_json(const struct fti_rankfile *r, enum report_fti_depth depth)
+{
+	static const char *const states[] = {
+		[FTI_INTACT] = "intact",   [FTI_REFUSED] = "refused",
+		[FTI_DAMAGED] = "damaged", [FTI_FOREIGN] = "foreign",
+		[FTI_UNREAD] = "unknown",
+	};
+	struct json *j = json_new_object(), *list = json_new_array();
+
+	json_set_str(j, "file", r->name);
+	json_set_str(j, "state", states[r->checked.verdict]);
+	json_set_str(j, "verdict", fti_verdict_name(r->checked.verdict));
+	json_set_i64(j, "status", report_fti_status(r));
+	json_set_bool(j, "data_intact", r->checked.data_good);
+	json_set_known_str(j, "reason", r->checked.unread);
+	if (r->form != FTI_FORM_UNKNOWN) {
+		const bool ff = r->form == FTI_FORM_FF;
+
+		json_set_str(j, "format", ff ? "FTI-FF" : "POSIX");
+		if (ff)
+			json_set_str(j, "fti_layout",
+				     fti_format(r->ff->layout)->letter);
+		json_set_str(j, "kind",
+			     r->parity ? "parity"
+			     : r->copy ? "copy"
+				       : "data");
+		/* Nothing protects it: it may be any number. */
+		if (r->id >= 0 && !r->parity)
+			json_set_i64(j, "checkpoint_id", r->id);
+	}
+	for (const struct fti_finding *n = r->checked.file->findings; n != NULL;
+	     n = n->next) {
+		struct json *e = json_new_object();
+
+		json_set_str(e, "problem", n->text);
+		json_set_known_i64(e, "offset", n->at);
+		if (n->field >= 0)
+			json_set_str(e, "field",
+				     fti_field_name((enum fti_field)n->field));
+		if (n->block != SIZE_MAX)
+			json_set_u64(e, "block", n->block);
+		if (n->container != SIZE_MAX)
+			json_set_u64(e, "container_number", n->container);
+		json_push(list, e);
+	}
+	json_set(j, "problems", list);
+	if (depth >= REPORT_FTI_VARIABLES && r->ff != NULL)
+		set_variables(j, r->ff);
+	if (depth >= REPORT_FTI_RECORDS && r->ff != NULL)
+		set_records(j, &r->checked);
+	if (depth >= REPORT_FTI_VARIABLES && r->ff == NULL)
+		set_posix(j, r, depth >= REPORT_FTI_RECORDS);
+	return j;
+}
