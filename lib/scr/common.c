@@ -74,36 +74,20 @@ write_state(const struct common *c, bool data, struct error *err)
 }
 
 /*
- * Sync the file system of a node's own cache at once, with the files of the
- * application.  On a device that nodes share, and which has other files, each
- * file was synced; only the directories are left to sync.
+ * The leader: gather the received lists, and write them.  Then sync the file
+ * system of a node's own cache at once, with the files of the application.  On a
+ * device that nodes share, and which has other files, each file was synced; only
+ * the directories are left to sync.
  */
-static int
-sync_all(const struct common *c, struct error *err)
-{
-	int fd = -1, rc = 0;
-
-	if (!c->store->global)
-		return syncfs(c->metafd) < 0 ? error_sys(err, "%s", c->dir) : 0;
-	fd = dir_open(AT_FDCWD, c->dir);
-	if (fd < 0)
-		return error_sys(err, "%s", c->dir);
-	rc = io_sync_dir(c->metafd, c->meta, err);
-	if (rc == 0)
-		rc = io_sync_dir(fd, c->dir, err);
-	close(fd);
-	return rc;
-}
-
-/* The leader: gather the received lists, and write them. */
 static int
 write_lists(const struct common *c, const struct team_mail *in,
 	    struct error *err)
 {
+	const bool global = c->store->global;
 	struct kvtree *all = kvtree_new(err);
 	const struct kvtree *stem = NULL;
 	char name[64];
-	int rc = all == NULL ? -1 : 0;
+	int fd = -1, rc = all == NULL ? -1 : 0;
 
 	for (size_t i = 0; rc == 0 && i < in->count; i++) {
 		struct kvtree *one = kvtree_decode(in->notes[i].data,
@@ -118,14 +102,22 @@ write_lists(const struct common *c, const struct team_mail *in,
 	kvtree_foreach (stem, all) {
 		(void)snprintf(name, sizeof(name), "%s" LIST, kvtree_key(stem));
 		if (rc == 0)
-			rc = newfile_tree(c->metafd, name, stem,
-					  c->store->global, err);
+			rc = newfile_tree(c->metafd, name, stem, global, err);
 	}
 	if (rc == 0)
 		rc = write_state(c, kvtree_get(all, STEM_DATA) != NULL, err);
-	if (rc == 0)
-		rc = sync_all(c, err);
 	kvtree_free(all);
+	if (rc == 0 && !global && syncfs(c->metafd) < 0)
+		rc = error_sys(err, "%s", c->dir);
+	if (rc < 0 || !global)
+		return rc;
+	fd = dir_open(AT_FDCWD, c->dir);
+	if (fd < 0)
+		return error_sys(err, "%s", c->dir);
+	rc = io_sync_dir(c->metafd, c->meta, err);
+	if (rc == 0)
+		rc = io_sync_dir(fd, c->dir, err);
+	close(fd);
 	return rc;
 }
 

@@ -503,38 +503,31 @@ honour_current(struct run *run, struct error *err)
 	return 0;
 }
 
-/* Rank 0: restore datasets that a killed job had retired without replacing any
- * of their files. */
-static void
-take_back(struct catalogue *c)
-{
-	struct catalogue_entries all;
-	struct catalogue_options o;
-	bool any = false;
-
-	(void)catalogue_entries(c, &all, NULL);
-	for (size_t i = 0; i < all.count; i++)
-		any |= all.list[i].complete == 0 && all.list[i].replaced > 0;
-	onprefix_options(&o);
-	if (any)
-		catalogue_rollback(c, 0, &o);
-	catalogue_entries_free(&all);
-}
-
 /* Fetch the newest usable checkpoint; *refused: why another one was not
  * fetched, though it may be whole. */
 static int
 search(struct run *run, struct error *refused, struct error *err)
 {
 	struct search s = { .run = run };
+	struct catalogue_entries all = { .index = NULL };
+	struct catalogue_options o;
+	bool any = false;
 	int rc = 0;
 
 	if (run->world.rank == 0) {
 		s.c = catalogue_open(run->p.prefix, err);
 		rc = s.c == NULL ? -1 : 0;
-		if (rc == 0)
-			take_back(s.c);
 	}
+	/* Restore datasets that a killed job had retired without replacing any
+	 * of their files. */
+	if (s.c != NULL)
+		(void)catalogue_entries(s.c, &all, NULL);
+	for (size_t i = 0; i < all.count; i++)
+		any |= all.list[i].complete == 0 && all.list[i].replaced > 0;
+	onprefix_options(&o);
+	if (any)
+		catalogue_rollback(s.c, 0, &o);
+	catalogue_entries_free(&all);
 	rc = team_agree(&run->world, rc, err);
 	while (rc == 0)
 		rc = step(&s, err);

@@ -109,24 +109,6 @@ make_way(struct flushing *f, const struct team_mail *in, struct error *err)
 	return rc;
 }
 
-/* Retire the datasets that have one of the paths, whether a file exists or not.
- * If no rank suspects any, this costs one reduction. */
-static int
-retire_others(struct flushing *f, const struct team_mail *in, struct error *err)
-{
-	const struct team *world = &f->run->world;
-	bool suspect = f->replaces;
-
-	if (f->bypass)
-		return 0;
-	for (size_t i = 0; !suspect && i < f->nfiles; i++)
-		suspect = owned_elsewhere(f->run->owned, f->files[i].rel,
-					  f->d->id);
-	if (!team_any(world, suspect))
-		return 0;
-	return team_agree(world, make_way(f, in, err), err);
-}
-
 /* --- rank2file --- */
 
 /* The part leader: write the part.  Rank 0 also writes the top file and the
@@ -166,40 +148,41 @@ write_part(struct flushing *f, const struct team_mail *in, struct error *err)
 	return rc;
 }
 
-static int
-write_top(const struct flushing *f, struct error *err)
-{
-	int fd = -1, rc = -1;
-
-	if (f->run->world.rank != 0)
-		return 0;
-	fd = lists_open(f->run, f->d->id, err);
-	if (fd < 0)
-		return -1;
-	rc = rank2file_store_top(fd, f->run->world.size, err);
-	close(fd);
-	return rc;
-}
-
 /* --- The whole --- */
 
 static int
 flushing_commit(struct flushing *f, struct error *err)
 {
 	struct team_mail in = { 0, NULL };
-	const struct team *world = &f->run->world;
-	int rc = 0;
+	const struct run *run = f->run;
+	const struct team *world = &run->world;
+	bool suspect = f->replaces;
+	int fd = -1, rc = 0;
 
-	if (gather(f, &in, err) < 0 || retire_others(f, &in, err) < 0)
+	if (gather(f, &in, err) < 0)
+		return -1;
+	/* Retire the datasets that have one of the paths, whether a file exists
+	 * or not.  If no rank suspects any, this costs one reduction. */
+	for (size_t i = 0; !f->bypass && !suspect && i < f->nfiles; i++)
+		suspect =
+			owned_elsewhere(run->owned, f->files[i].rel, f->d->id);
+	if (!f->bypass && team_any(world, suspect) &&
+	    team_agree(world, make_way(f, &in, err), err) < 0)
 		return -1;
 	if (f->put != NULL)
 		rc = put_commit(f->put, err);
 	/* The files now belong to this dataset. */
 	for (size_t i = 0; rc == 0 && !f->bypass && i < f->nfiles; i++)
-		rc = owned_add(f->run->owned, f->files[i].rel, f->d->id, err);
+		rc = owned_add(run->owned, f->files[i].rel, f->d->id, err);
 	if (team_agree(world, rc, err) < 0 ||
-	    team_agree(world, write_part(f, &in, err), err) < 0 ||
-	    team_agree(world, write_top(f, err), err) < 0)
+	    team_agree(world, write_part(f, &in, err), err) < 0)
+		return -1;
+	if (world->rank == 0) {
+		fd = lists_open(run, f->d->id, err);
+		rc = fd < 0 ? -1 : rank2file_store_top(fd, world->size, err);
+		io_close(fd);
+	}
+	if (team_agree(world, rc, err) < 0)
 		return -1;
 	return onprefix_complete(f->run, f->d, err);
 }

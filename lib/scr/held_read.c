@@ -107,32 +107,30 @@ read_cindex(const struct run *run, struct listed *out, struct error *err)
 
 /* --- The datasets of all nodes --- */
 
-/* The store in which the job has a dataset at `path`, or NULL.  Only the base
- * of `path` is used: it comes from disk, and may be from another node. */
-static struct store *
-store_at(const struct run *run, const char *path, int64_t id)
-{
-	struct store *st =
-		path != NULL ? stores_find(&run->stores, path) : NULL;
-	char job[PATH_MAX];
-
-	if (st == NULL || !st->enabled || dataset_dir_id(path_base(path)) != id)
-		return NULL;
-	snprintf(job, sizeof(job), "%s", st->dir);
-	if (st->global)
-		job[strlen(job) - strlen(path_base(job)) - 1] = '\0';
-	return path_below(path, job) != NULL ? st : NULL;
-}
-
-/* Make an entry from a listed one.  NULL with ERROR_CORRUPT: it is unusable;
- * ERROR_NOMEM. */
+/*
+ * Make an entry from a listed one.  NULL with ERROR_CORRUPT: it is unusable;
+ * ERROR_NOMEM.  Only the base of its path is used, to find the store: it comes
+ * from disk, and may be from another node.
+ */
 static struct held_set *
 entry_of(const struct run *run, const struct cindex_entry *l, struct error *err)
 {
-	struct store *st = store_at(run, l->path, l->id);
+	struct store *st =
+		l->path != NULL ? stores_find(&run->stores, l->path) : NULL;
 	struct held_set *e = NULL;
 	struct dataset d;
+	char job[PATH_MAX];
 
+	if (st != NULL &&
+	    (!st->enabled || dataset_dir_id(path_base(l->path)) != l->id))
+		st = NULL;
+	if (st != NULL) {
+		snprintf(job, sizeof(job), "%s", st->dir);
+		if (st->global)
+			job[strlen(job) - strlen(path_base(job)) - 1] = '\0';
+		if (path_below(l->path, job) == NULL)
+			st = NULL;
+	}
 	if (dataset_read(l->desc, &d, err) < 0)
 		return NULL;
 	if (d.id != l->id || d.id > DATASET_ID_MAX || d.name == NULL ||

@@ -52,42 +52,18 @@ output_number(struct run *run)
 	jobfiles_flush_free(&f);
 }
 
-/*
- * Rank 0: raise run->dataset_id and run->ckpt_id to the highest existing ids.
- */
-static int
-find_ids(struct run *run, struct error *err)
-{
-	struct catalogue *c = catalogue_open(run->p.prefix, err);
-	int rc = -1;
-
-	if (c != NULL)
-		rc = catalogue_written_ids(c, &run->dataset_id, &run->ckpt_id,
-					   err);
-	if (c != NULL)
-		say_warn_lines(catalogue_notice(c));
-	catalogue_close(c);
-	if (rc < 0)
-		return -1;
-	output_raise(run, run->held->other_id, 0);
-	for (size_t i = 0; i < run->held->count; i++) {
-		const struct dataset *d = &run->held->list[i]->d;
-
-		output_raise(run, d->id, d->ckpt_id);
-	}
-	return 0;
-}
-
 /* --- Descriptor --- */
 
 /* Rank 0: make the descriptor.  `own` is the name if the application gives
- * none. */
+ * none.  At first, ids are raised to the highest existing ones. */
 static int
 describe(struct run *run, const char *name, int flags,
 	 char own[static DATASET_DIR_NAME], struct dataset *d,
 	 struct error *err)
 {
+	struct catalogue *c = NULL;
 	struct timeval now;
+	int rc = -1;
 
 	*d = (struct dataset){
 		.name = name,
@@ -101,8 +77,21 @@ describe(struct run *run, const char *name, int flags,
 		.files = -1,
 		.complete = -1,
 	};
-	if (!run->numbered && find_ids(run, err) < 0)
-		return -1;
+	if (!run->numbered) {
+		c = catalogue_open(run->p.prefix, err);
+		if (c != NULL) {
+			rc = catalogue_written_ids(c, &run->dataset_id,
+						   &run->ckpt_id, err);
+			say_warn_lines(catalogue_notice(c));
+		}
+		catalogue_close(c);
+		if (rc < 0)
+			return -1;
+		output_raise(run, run->held->other_id, 0);
+		for (size_t i = 0; i < run->held->count; i++)
+			output_raise(run, run->held->list[i]->d.id,
+				     run->held->list[i]->d.ckpt_id);
+	}
 	if (run->dataset_id >= DATASET_ID_MAX || run->ckpt_id >= DATASET_ID_MAX)
 		return error_set(err, ERROR_USAGE, "no dataset id is left");
 	d->id = run->dataset_id + 1;
@@ -224,26 +213,6 @@ output_start(struct run *run, const char *name, int flags, struct error *err)
 	return 0;
 }
 
-/* Log the end of a dataset, and its transfers if it is complete. */
-static void
-note_end(struct run *run, const struct held_set *s, double written, bool whole)
-{
-	const double end = clock_seconds(), all = end - run->writes_since;
-	const bool is[] = { s->d.is_ckpt, s->d.is_output };
-
-	if (whole) {
-		note_transfer(run, s, "WRITE", written - run->writes_since);
-		note_transfer(run, s, "ENCODE", end - written);
-	}
-	for (int i = 0; i < 2; i++) {
-		if (is[i])
-			note(run, s, i == 0, all);
-		if (is[i] && whole)
-			note_transfer(run, s, i == 0 ? "CHECKPOINT" : "OUTPUT",
-				      all);
-	}
-}
-
 int
 output_complete(struct run *run, bool valid, const struct dataset **out,
 		struct error *err)
@@ -251,6 +220,8 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 	const struct held_set *s = held_find(run->held, run->dataset_id);
 	const double written = clock_seconds();
 	struct dataset d = s->d;
+	const bool is[] = { d.is_ckpt, d.is_output };
+	double end = 0, all = 0;
 	int rc = outset_complete(run->out, valid, &d, err);
 
 	outset_free(run->out);
@@ -261,7 +232,20 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 	 * their place. */
 	if (rc == 0 && !s->bypass)
 		onprefix_note(run, &s->d, false);
-	note_end(run, s, written, rc == 0);
+	/* Log the end, and the transfers if it is complete. */
+	end = clock_seconds();
+	all = end - run->writes_since;
+	if (rc == 0) {
+		note_transfer(run, s, "WRITE", written - run->writes_since);
+		note_transfer(run, s, "ENCODE", end - written);
+	}
+	for (int i = 0; i < 2; i++) {
+		if (is[i])
+			note(run, s, i == 0, all);
+		if (is[i] && rc == 0)
+			note_transfer(run, s, i == 0 ? "CHECKPOINT" : "OUTPUT",
+				      all);
+	}
 	if (rc < 0) {
 		if (s->bypass) {
 			onprefix_undo(run, &s->d);

@@ -126,6 +126,8 @@ write_filemap(struct outset *o, struct redundancy_file *map, struct error *err)
 
 #define CLAIM_NAME 32
 
+#define TOO_LONG "file name (%s) is longer than SCR_MAX_FILENAME (%d)"
+
 /* --- Begin --- */
 
 struct outset *
@@ -268,56 +270,42 @@ in_place(struct outset *o, const char *path, struct error *err)
 	return owned_add(o->run->owned, rel, o->id, err);
 }
 
-/* Add a file that was not routed before. */
-static int
-add_file(struct outset *o, const char *name, const char *path,
-	 struct error *err)
-{
-	struct outset_file f = { .path = path, .to = path };
-
-	f.orig = arena_strdup(o->arena, name);
-	if (f.orig == NULL || !MEM_ROOM(o->files, o->nfiles, o->cap))
-		return error_no_memory(err);
-	if (!o->level->bypass)
-		f.to = in_cache(o, path, err);
-	else if (in_place(o, path, err) < 0)
-		return -1;
-	if (f.to == NULL)
-		return -1;
-	if (strlen(f.to) >= SCR_MAX_FILENAME)
-		say_abort("file name (%s) is longer than SCR_MAX_FILENAME (%d)",
-			  f.to, SCR_MAX_FILENAME);
-	if (map_put(o->paths, path, o->nfiles) < 0)
-		return error_no_memory(err);
-	o->files[o->nfiles++] = f;
-	return 0;
-}
-
 int
 outset_route(struct outset *o, const char *name,
 	     char file[static SCR_MAX_FILENAME], struct error *err)
 {
 	const char *path = naming_path(&o->naming, o->arena, name, err);
-	const char *below = NULL, *to = NULL;
+	const char *below = NULL;
+	struct outset_file f = { .path = path, .to = path };
 	size_t at = MAP_NONE;
 
 	if (path == NULL)
 		return -1;
 	if (strlen(path) >= SCR_MAX_FILENAME)
-		say_abort("file name (%s) is longer than SCR_MAX_FILENAME (%d)",
-			  path, SCR_MAX_FILENAME);
+		say_abort(TOO_LONG, path, SCR_MAX_FILENAME);
 	below = path_below(path, o->run->p.prefix);
 	if (below == NULL || below[0] == '\0')
 		say_abort("File `%s' must be under SCR_PREFIX `%s'", path,
 			  o->run->p.prefix);
 	at = map_get(o->paths, path);
 	if (at == MAP_NONE) {
-		at = o->nfiles;
-		if (add_file(o, name, path, err) < 0)
+		f.orig = arena_strdup(o->arena, name);
+		if (f.orig == NULL || !MEM_ROOM(o->files, o->nfiles, o->cap))
+			return error_no_memory(err);
+		if (!o->level->bypass)
+			f.to = in_cache(o, path, err);
+		else if (in_place(o, path, err) < 0)
 			return -1;
+		if (f.to == NULL)
+			return -1;
+		if (strlen(f.to) >= SCR_MAX_FILENAME)
+			say_abort(TOO_LONG, f.to, SCR_MAX_FILENAME);
+		at = o->nfiles;
+		if (map_put(o->paths, path, at) < 0)
+			return error_no_memory(err);
+		o->files[o->nfiles++] = f;
 	}
-	to = o->files[at].to;
-	memcpy(file, to, strlen(to) + 1);
+	memcpy(file, o->files[at].to, strlen(o->files[at].to) + 1);
 	return 0;
 }
 

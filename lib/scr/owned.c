@@ -194,24 +194,6 @@ learn(const struct run *run, int64_t id, struct error *err)
 	return rc;
 }
 
-/* Is there a file?  1, 0; -1: error.  Its time does not show whether it is
- * older than the dataset, as the clocks of file servers differ from ours. */
-static int
-is_there(const char *prefix, const char *rel, struct error *err)
-{
-	struct buf path = BUF_INIT;
-	struct stat st;
-	int rc = path_join(&path, prefix, rel, err);
-
-	if (rc == 0 &&
-	    dir_stat(AT_FDCWD, path.data, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		rc = 1;
-	else if (rc == 0 && errno != ENOENT)
-		rc = error_sys(err, "%s", path.data);
-	buf_free(&path);
-	return rc;
-}
-
 bool
 owned_elsewhere(const struct owned *o, const char *rel, int64_t id)
 {
@@ -298,22 +280,36 @@ owned_make_way(const struct run *run, const char *rel, int64_t id, int metafd,
 {
 	struct owned *o = run->owned;
 	size_t was = o != NULL ? map_get(o->ids, rel) : (size_t)id;
+	struct buf path = BUF_INIT;
+	struct stat st;
+	bool done = false;
 	int64_t by = id;
-	int old = 1;
+	int rc = 0;
 
 	if (was == (size_t)id)
 		return 0;
-	if (was == MAP_NONE)
-		old = is_there(run->p.prefix, rel, err);
-	else if (make_way(run, (int64_t)was, id, metafd, &by, err) < 0)
-		old = -1;
-	else if (by == id)
-		return 0;
+	if (was == MAP_NONE) {
+		/* Is there a file?  Its time does not show whether it is older
+		 * than the dataset, as the clocks of file servers differ from
+		 * ours. */
+		rc = path_join(&path, run->p.prefix, rel, err);
+		if (rc == 0 && dir_stat(AT_FDCWD, path.data, &st,
+					AT_SYMLINK_NOFOLLOW) < 0) {
+			done = errno == ENOENT;
+			rc = done ? 0 : error_sys(err, "%s", path.data);
+		}
+		buf_free(&path);
+	} else {
+		rc = make_way(run, (int64_t)was, id, metafd, &by, err);
+		done = by == id;
+	}
+	if (rc < 0 || done)
+		return rc;
 	/* Another rank may have written it. */
-	if (old == 1)
-		old = learn(run, id, err);
+	if (learn(run, id, err) < 0)
+		return -1;
 	was = map_get(o->ids, rel);
-	return old < 0 || was == MAP_NONE
-		       ? old
+	return was == MAP_NONE
+		       ? 0
 		       : make_way(run, (int64_t)was, id, metafd, &by, err);
 }

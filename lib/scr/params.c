@@ -248,25 +248,6 @@ decide(struct params *p, struct conf *c, struct arena *a, struct error *err)
 	return rc;
 }
 
-/* Send the files to all ranks, which then parse them; `rc` as for
- * team_share().  The result is that of this rank. */
-static int
-share_files(struct conf **c, struct files *f, int rc, const struct team *world,
-	    struct error *err)
-{
-	for (size_t i = 0; i < LEVELS; i++)
-		if (team_share(world, 0, rc, &f->of[levels[i]], err) < 0)
-			return -1;
-	if (world->rank == 0)
-		return 0;
-	*c = conf_new(err);
-	if (*c == NULL)
-		return -1;
-	for (size_t i = 0; rc == 0 && i < LEVELS; i++)
-		rc = add(*c, levels[i], f, err);
-	return rc;
-}
-
 int
 params_read(struct params *p, struct conf **c, const struct settings *s,
 	    const struct team *world, struct arena *a, struct error *err)
@@ -290,7 +271,16 @@ params_read(struct params *p, struct conf **c, const struct settings *s,
 		if (rc == 0)
 			rc = pack(p, &packed, err);
 	}
-	rc = share_files(c, &f, rc, world, err);
+	/* The other ranks parse the files, too. */
+	for (size_t i = 0; i < LEVELS; i++)
+		if (team_share(world, 0, rc, &f.of[levels[i]], err) < 0)
+			rc = -1;
+	if (rc == 0 && world->rank != 0) {
+		*c = conf_new(err);
+		rc = *c == NULL ? -1 : 0;
+		for (size_t i = 0; rc == 0 && i < LEVELS; i++)
+			rc = add(*c, levels[i], &f, err);
+	}
 	rc = team_share(world, 0, rc, &packed, err);
 	if (rc == 0) {
 		rc = unpack(p, &packed, a, err);

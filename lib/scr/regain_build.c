@@ -20,16 +20,20 @@
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "encode/code.h"
 #include "error.h"
+#include "io.h"
 #include "mem.h"
 #include "num.h"
+#include "path.h"
 #include "scheme/solve.h"
 #include "scr/held.h"
 #include "scr/run.h"
 #include "team/say.h"
+#include "transfer/stripe.h"
 
 #define LANES 4
 #define SLICE_LEAST ((uint64_t)4096)
@@ -52,9 +56,17 @@ struct building {
 	const struct plan_set *s;
 	const struct solution *sol; /* of the set, or `checks` */
 	struct solution checks;	    /* regain_compare(): all redundancy */
-	struct regain_string strings;
-	uint32_t me; /* this rank */
+	uint32_t me;		    /* this rank */
 	MPI_Comm comm;
+	/* Its strings: the data, then the body.  Present files, and
+	 * replacements of lost ones. */
+	const struct plan *p;
+	const struct plan_member *m; /* of this rank */
+	struct regain_builts *built;
+	struct stripe present[2], made[2];
+	struct stripe_cache *in, *out;
+	struct stripe_sum *sums; /* by file */
+	uint64_t bytes;		 /* of the data */
 	/* The next slice. */
 	size_t job;
 	uint64_t off, number;
@@ -70,7 +82,192 @@ struct building {
 	struct error *err;
 };
 
-/* --- Bytes --- */
+/* --- The strings of this rank: its data, and the body --- */
+
+/* Index of a file in the filemap of this rank; SIZE_MAX: in none. */
+static size_t
+place_of(const struct building *b, size_t file)
+{
+	const uint32_t at = b->m->files == NULL ? PLAN_NONE : b->m->files[file];
+
+	return at == PLAN_NONE ? SIZE_MAX
+			       : at - b->p->ranks[b->m->rank].first_file;
+}
+
+static bool
+file_lost(const struct building *b, size_t i)
+{
+	if (b->s->map)
+		return b->p->ranks[b->m->rank].map.fate == FATE_REBUILD;
+	return b->m->files == NULL || b->m->files[i] == PLAN_NONE ||
+	       b->p->files[b->m->files[i]].state != FILE_PRESENT;
+}
+
+/* Read `len` bytes at `at`; lost bytes, and those past the end, are zeros.  An
+ * unreadable file of the application is marked. */
+static int
+read_string(struct building *b, bool body, uint64_t at, char *data, size_t len)
+{
+	const struct stripe *from = &b->present[body];
+
+	while (len > 0) {
+		const struct stripe_part *p = stripe_part_at(from, at);
+		const uint64_t left = stripe_cut(from, at) - at;
+		const size_t n = left < len ? (size_t)left : len;
+		struct error why = ERROR_INIT;
+
+		if (stripe_read(from, b->in, at, data, n, &why) < 0) {
+			if (p->sum == STRIPE_NO_SUM ||
+			    place_of(b, p->sum) == SIZE_MAX)
+				return error_pass(b->err, &why);
+			memset(data, 0, n);
+			regain_mark(b->g, place_of(b, p->sum), FILE_UNREAD);
+		}
+		at += n;
+		data += n;
+		len -= n;
+	}
+	return 0;
+}
+
+static void
+add_part(struct stripe *to, const struct stripe_part *p)
+{
+	if (p->len > 0)
+		to->parts[to->nparts++] = *p;
+}
+
+/* Create a file of `size` bytes that begins with an image, to be named later.
+ * Returns its temporary name; NULL: error. */
+static const char *
+create(struct building *b, struct regain_built is, const void *image,
+       size_t len, uint64_t size)
+{
+	int fd = regain_create(b->g, &is.temp, b->err), rc = -1;
+
+	if (fd < 0)
+		return NULL;
+	if (ftruncate(fd, (off_t)size) < 0)
+		error_sys(b->err, "%s", is.name);
+	else
+		rc = io_pwrite(fd, is.name, image, len, 0, b->err);
+	close(fd);
+	if (rc == 0)
+		rc = regain_add_built(b->g, b->built, &is, b->err);
+	return rc < 0 ? NULL : is.temp;
+}
+
+/* Add a file at the end of the data, or create a replacement. */
+static int
+add_file(struct building *b, size_t i)
+{
+	const struct redset_file *f = &b->m->list.files[i];
+	const struct regain_built is = { .name = path_base(f->path),
+					 .dirfd = regain_fd(b->g, b->s->map),
+					 .has_attr = true,
+					 .attr = f->attr,
+					 .file = place_of(b, i) };
+	struct stripe_part part = { .start = b->bytes,
+				    .len = f->attr.size,
+				    .dirfd = is.dirfd,
+				    .path = is.name,
+				    .sum = i };
+
+	if (!path_is_clean(is.name))
+		return error_set(b->err, ERROR_UNSAFE, "%s: not a file name",
+				 f->path);
+	b->sums[i].size = f->attr.size;
+	b->bytes += f->attr.size;
+	if (!file_lost(b, i)) {
+		add_part(&b->present[0], &part);
+		return 0;
+	}
+	part.dirfd = b->g->metafd;
+	part.path = create(b, is, NULL, 0, f->attr.size);
+	if (part.path == NULL)
+		return -1;
+	add_part(&b->made[0], &part);
+	return 0;
+}
+
+/* Add the body, or create a replacement of a lost redundancy file, with its
+ * header, and its descriptor.  A salvaged body is copied from behind the damaged
+ * header. */
+static int
+add_red(struct building *b)
+{
+	struct regain_built is = { .name = b->m->name,
+				   .dirfd = b->g->metafd,
+				   .file = SIZE_MAX };
+	struct plan_red_image red;
+	struct stripe_part part = { .dirfd = b->g->metafd,
+				    .sum = STRIPE_NO_SUM };
+	char block[16384];
+	int rc = 0;
+
+	plan_red_image(b->m, &red);
+	part.len = red.body_size;
+	part.path = b->m->name;
+	part.off = red.body_start;
+	if (part.path != NULL)
+		add_part(&b->present[1], &part);
+	if (b->m->fate != FATE_REBUILD || red.header == NULL)
+		return 0;
+	part.off = red.header_size;
+	part.path = create(b, is, red.header, red.header_size,
+			   red.header_size + red.body_size);
+	if (part.path == NULL)
+		return -1;
+	add_part(&b->made[1], &part);
+	is.name = red.descriptor_name;
+	if (red.descriptor != NULL &&
+	    create(b, is, red.descriptor, red.descriptor_size,
+		   red.descriptor_size) == NULL)
+		return -1;
+	if (b->m->state != RED_HEADER_DAMAGED || !b->s->salvage)
+		return 0;
+	for (uint64_t at = 0; rc == 0 && at < red.body_size;
+	     at += sizeof(block)) {
+		const uint64_t left = red.body_size - at;
+		const size_t len =
+			left < sizeof(block) ? (size_t)left : sizeof(block);
+
+		rc = read_string(b, true, at, block, len);
+		if (rc == 0)
+			rc = stripe_write(&b->made[1], b->out, at, block, len,
+					  b->err);
+	}
+	return rc;
+}
+
+/* Compare the checksums of all files that were read or written completely. */
+static void
+verify(struct building *b)
+{
+	const struct regain_part *p = &b->g->parts[0];
+
+	stripe_cache_drop(b->in);
+	stripe_cache_drop(b->out);
+	for (size_t i = 0; i < b->m->list.nfiles; i++) {
+		const size_t at = place_of(b, i);
+		const struct stripe_sum *sum = &b->sums[i];
+		struct regain_built *built = b->built->list;
+		bool whole = false, right = false;
+
+		if (at >= p->fm.nfiles || !p->fm.files[at].has_crc)
+			continue;
+		whole = sum->seen == p->fm.files[at].attr.size;
+		right = whole && sum->crc == p->fm.files[at].crc;
+		if (file_lost(b, i)) {
+			while (built->file != at)
+				built++;
+			built->wrong = !right;
+		} else if (whole && p->states[at] == FILE_PRESENT) {
+			regain_mark(b->g, at,
+				    right ? FILE_PRESENT : FILE_WRONG_CRC);
+		}
+	}
+}
 
 /* After a failure nothing is read or written, but messages are still sent,
  * because other members wait for them. */
@@ -84,18 +281,15 @@ move(struct building *b, bool out, const struct task *t,
 		return;
 	}
 	if (out && b->g->compare) {
-		b->rc = regain_string_read(&b->strings, ref->body,
-					   ref->off + t->off, b->expected,
-					   t->len, b->err);
+		b->rc = read_string(b, ref->body, ref->off + t->off,
+				    b->expected, t->len);
 		b->differs |= memcmp(b->expected, data, t->len) != 0;
 	} else if (out)
-		b->rc = stripe_write(&b->strings.made[ref->body],
-				     b->strings.out, ref->off + t->off, data,
-				     t->len, b->err);
+		b->rc = stripe_write(&b->made[ref->body], b->out,
+				     ref->off + t->off, data, t->len, b->err);
 	else
-		b->rc = regain_string_read(&b->strings, ref->body,
-					   ref->off + t->off, data, t->len,
-					   b->err);
+		b->rc = read_string(b, ref->body, ref->off + t->off, data,
+				    t->len);
 }
 
 /* --- Slices --- */
@@ -251,8 +445,7 @@ read_range(struct building *b, uint64_t from, uint64_t to)
 		const size_t len =
 			left < b->slice ? (size_t)left : (size_t)b->slice;
 
-		b->rc = regain_string_read(&b->strings, false, from, b->memory,
-					   len, b->err);
+		b->rc = read_string(b, false, from, b->memory, len);
 	}
 }
 
@@ -290,7 +483,7 @@ read_rest(struct building *b)
 		read_range(b, at, list[i].from);
 		at = list[i].to > at ? list[i].to : at;
 	}
-	read_range(b, at, b->strings.bytes);
+	read_range(b, at, b->bytes);
 	mem_free(list);
 }
 
@@ -303,12 +496,14 @@ prepare(struct building *b)
 {
 	const struct plan_set *s = b->s;
 	const uint64_t buffer = b->g->run->p.mpi_buf_size;
+	const size_t nfiles = b->m->list.nfiles;
+	struct arena *a = b->g->arena;
 	struct solve_member *m = NULL;
 
 	b->sol = s->solution;
 	if (b->g->compare) {
 		b->sol = &b->checks;
-		m = arena_alloc(b->g->arena, s->n, sizeof(*m));
+		m = arena_alloc(a, s->n, sizeof(*m));
 		if (m == NULL)
 			return error_no_memory(b->err);
 		for (uint32_t i = 0; i < s->n; i++)
@@ -340,8 +535,16 @@ prepare(struct building *b)
 	b->memory = mem_aligned(CODE_ALIGN, LANES * b->width * b->slice);
 	b->expected = mem_alloc(1, b->slice);
 	b->requests = mem_alloc(LANES * b->width, sizeof(*b->requests));
-	if (b->memory == NULL || b->requests == NULL || b->expected == NULL)
+	b->sums = arena_alloc(a, nfiles, sizeof(*b->sums));
+	b->in = stripe_cache_new(1, false, b->sums);
+	b->out = stripe_cache_new(1, true, b->sums);
+	if (b->memory == NULL || b->requests == NULL || b->expected == NULL ||
+	    b->sums == NULL || b->in == NULL || b->out == NULL)
 		return error_no_memory(b->err);
+	for (int body = 0; body < 2; body++)
+		if (stripe_room(&b->present[body], a, nfiles, b->err) < 0 ||
+		    stripe_room(&b->made[body], a, nfiles, b->err) < 0)
+			return -1;
 	for (unsigned i = 0; i < LANES; i++) {
 		b->lanes[i].block = b->memory + i * b->width * b->slice;
 		b->lanes[i].requests = b->requests + i * b->width;
@@ -355,7 +558,8 @@ regain_build(struct regain *g, const struct plan *p, size_t set,
 {
 	struct building b = { .g = g,
 			      .s = &p->sets[set],
-			      .strings = { .g = g, .p = p, .built = out },
+			      .p = p,
+			      .built = out,
 			      .comm = g->run->world.comm,
 			      .err = err };
 
@@ -363,17 +567,19 @@ regain_build(struct regain *g, const struct plan *p, size_t set,
 		b.me++;
 	if (b.me == b.s->n)
 		return 0;
-	b.strings.m = &b.s->members[b.me];
-	b.strings.map = b.s->map;
-	if (prepare(&b) < 0 || regain_string_open(&b.strings, err) < 0)
+	b.m = &b.s->members[b.me];
+	if (prepare(&b) < 0)
 		say_abort("rebuilding dataset %lld: %s",
 			  (long long)g->set->d.id, err->text);
-	b.rc = regain_string_create(&b.strings, b.s->salvage, err);
+	for (size_t i = 0; b.rc == 0 && i < b.m->list.nfiles; i++)
+		b.rc = add_file(&b, i);
+	if (b.rc == 0)
+		b.rc = add_red(&b);
 	run(&b);
 	if (b.rc == 0 && !b.s->map)
 		read_rest(&b);
 	if (b.rc == 0)
-		regain_string_verify(&b.strings);
+		verify(&b);
 	if (b.rc == 0 && b.differs)
 		b.rc = error_set(err, ERROR_DAMAGED,
 				 "its files and the redundancy of set %u of %u "
@@ -381,7 +587,8 @@ regain_build(struct regain *g, const struct plan *p, size_t set,
 				 "them is wrong",
 				 b.s->number, b.s->sets,
 				 redset_type_name(b.s->type));
-	regain_string_close(&b.strings);
+	stripe_cache_free(b.in);
+	stripe_cache_free(b.out);
 	solution_free(&b.checks);
 	mem_free(b.expected);
 	mem_free(b.memory);

@@ -14,7 +14,6 @@
 #include "meta/redset.h"
 #include "rescue/plan.h"
 #include "team/team.h"
-#include "transfer/stripe.h"
 
 struct arena;
 struct held_set;
@@ -132,38 +131,6 @@ int regain_compare(struct regain *g, struct error *err);
  */
 int regain_build(struct regain *g, const struct plan *p, size_t set,
 		 struct regain_builts *out, struct error *err);
-
-/* --- The strings of this rank during a rebuild --- */
-
-struct regain_string {
-	/* Set by the caller. */
-	struct regain *g;
-	const struct plan *p;
-	const struct plan_member *m; /* this rank */
-	bool map;
-	struct regain_builts *built;
-	/* Private but for writing: the data, then the body. */
-	struct stripe present[2], made[2];
-	struct stripe_cache *in, *out;
-	struct stripe_sum *sums; /* by file */
-	uint64_t bytes;		 /* of the data */
-};
-
-int regain_string_open(struct regain_string *s, struct error *err);
-void regain_string_close(struct regain_string *s);
-
-/* Create replacements of lost files, with their sizes.  `salvage`: the body
- * behind a damaged header is kept. */
-int regain_string_create(struct regain_string *s, bool salvage,
-			 struct error *err);
-
-/* Read `len` bytes at `at`; lost bytes, and those past the end, are zeros.  An
- * unreadable file of the application is marked. */
-int regain_string_read(struct regain_string *s, bool body, uint64_t at,
-		       char *data, size_t len, struct error *err);
-
-/* Compare the checksums of all files that were read or written completely. */
-void regain_string_verify(struct regain_string *s);
 
 /* The directory of this rank's files: with `map`, of its filemap. */
 int regain_fd(const struct regain *g, bool map);

@@ -300,26 +300,6 @@ open_file(const struct regain *g, const struct filemap_file *f)
 			     O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0);
 }
 
-static enum file_state
-look_file(const struct regain *g, const struct filemap_file *f)
-{
-	enum file_state state = FILE_UNREAD;
-	struct stat st;
-	int fd = -1;
-
-	if (!f->complete)
-		return FILE_INCOMPLETE;
-	if (!g->set->bypass && !path_is_clean(path_base(f->cache_path)))
-		return FILE_MISSING;
-	fd = open_file(g, f);
-	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
-		state = FILE_MISSING;
-	else if (fd >= 0 && fstat(fd, &st) == 0)
-		state = file_state_of(&st, &f->attr.size);
-	io_close(fd);
-	return state;
-}
-
 int
 regain_look(const struct regain *g, struct regain_part *p, struct error *err)
 {
@@ -342,38 +322,32 @@ regain_look(const struct regain *g, struct regain_part *p, struct error *err)
 	if (p->states == NULL || p->verified == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < n; i++) {
-		p->states[i] = look_file(g, &p->fm.files[i]);
-		p->good += p->states[i] == FILE_PRESENT;
-		p->unread |= p->states[i] == FILE_UNREAD;
+		const struct filemap_file *f = &p->fm.files[i];
+		enum file_state state = FILE_UNREAD;
+		struct stat st;
+		int fd = -1;
+
+		errno = ENOENT;
+		if (f->complete &&
+		    (g->set->bypass || path_is_clean(path_base(f->cache_path))))
+			fd = open_file(g, f);
+		if (!f->complete)
+			state = FILE_INCOMPLETE;
+		else if (fd < 0 && (errno == ENOENT || errno == ENOTDIR ||
+				    errno == ELOOP))
+			state = FILE_MISSING;
+		else if (fd >= 0 && fstat(fd, &st) == 0)
+			state = file_state_of(&st, &f->attr.size);
+		io_close(fd);
+		p->states[i] = state;
+		p->good += state == FILE_PRESENT;
+		p->unread |= state == FILE_UNREAD;
 	}
 	p->good += p->map != NULL;
 	return 0;
 }
 
 /* --- Checksums --- */
-
-/* Is the checksum of the file the recorded one? */
-static enum file_state
-look_crc(const struct regain *g, const struct filemap_file *f)
-{
-	char block[BLOCK];
-	struct error why = ERROR_INIT;
-	struct pump p = { .from = open_file(g, f),
-			  .to = -1,
-			  .name = f->cache_path,
-			  .size = f->attr.size,
-			  .has_crc = true,
-			  .crc = f->crc,
-			  .block = block,
-			  .room = BLOCK };
-	int rc = p.from < 0 ? -1 : pump_run(&p, &why, &why);
-
-	if (p.from >= 0)
-		close(p.from);
-	if (rc == 0 && why.kind == ERROR_DAMAGED)
-		return FILE_WRONG_CRC;
-	return rc == 1 ? FILE_PRESENT : FILE_UNREAD;
-}
 
 void
 regain_mark(struct regain *g, size_t file, enum file_state state)
@@ -398,11 +372,33 @@ void
 regain_verify(struct regain *g)
 {
 	const struct regain_part *p = &g->parts[0];
+	char block[BLOCK];
 
-	for (size_t i = 0; i < p->fm.nfiles; i++)
-		if (p->states[i] == FILE_PRESENT && !p->verified[i] &&
-		    p->fm.files[i].has_crc)
-			regain_mark(g, i, look_crc(g, &p->fm.files[i]));
+	for (size_t i = 0; i < p->fm.nfiles; i++) {
+		const struct filemap_file *f = &p->fm.files[i];
+		struct error why = ERROR_INIT;
+		struct pump pump = { .to = -1,
+				     .name = f->cache_path,
+				     .size = f->attr.size,
+				     .has_crc = true,
+				     .crc = f->crc,
+				     .block = block,
+				     .room = BLOCK };
+		int rc = -1;
+
+		if (p->states[i] != FILE_PRESENT || p->verified[i] ||
+		    !f->has_crc)
+			continue;
+		pump.from = open_file(g, f);
+		if (pump.from >= 0)
+			rc = pump_run(&pump, &why, &why);
+		io_close(pump.from);
+		regain_mark(g, i,
+			    rc == 0 && why.kind == ERROR_DAMAGED
+				    ? FILE_WRONG_CRC
+			    : rc == 1 ? FILE_PRESENT
+				      : FILE_UNREAD);
+	}
 }
 
 int

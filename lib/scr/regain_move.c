@@ -69,14 +69,16 @@ struct incoming {
 
 /* --- Who sends what --- */
 
-/* Offer the parts of other ranks, and choose one for this rank:  *from is the
- * sender, or UINT32_MAX. */
+/* Offer the parts of other ranks, choose one for this rank, and request it:
+ * *from is the sender, or UINT32_MAX.  The requests of others show which parts
+ * this rank sends. */
 static int
-choose(struct regain *g, uint32_t *from, struct error *err)
+choose(struct regain *g, uint32_t *from, struct outgoing *o, struct error *err)
 {
-	const struct regain_part *mine = &g->parts[0];
+	const struct team *world = &g->run->world;
+	uint64_t best = g->parts[0].good;
+	struct team_note note = { .data = "" };
 	struct team_mail out = { 0, NULL }, in;
-	uint64_t best = mine->good;
 	int rc = 0;
 
 	*from = UINT32_MAX;
@@ -89,7 +91,7 @@ choose(struct regain *g, uint32_t *from, struct error *err)
 				(struct team_note){ g->parts[i].rank,
 						    &g->parts[i].good,
 						    sizeof(g->parts[i].good) };
-	if (team_notes(&g->run->world, rc, &out, g->arena, &in, err) < 0)
+	if (team_notes(world, rc, &out, g->arena, &in, err) < 0)
 		return -1;
 	for (size_t i = 0; i < in.count; i++) {
 		uint64_t good = 0;
@@ -100,18 +102,9 @@ choose(struct regain *g, uint32_t *from, struct error *err)
 			*from = in.notes[i].rank;
 		}
 	}
-	return 0;
-}
-
-/* Request the chosen part, and find out which parts this rank sends. */
-static int
-ask(struct regain *g, uint32_t from, struct outgoing *o, struct error *err)
-{
-	struct team_note note = { .rank = from, .data = "", .len = 0 };
-	struct team_mail out = { from != UINT32_MAX, &note }, in;
-	int rc = team_notes(&g->run->world, 0, &out, g->arena, &in, err);
-
-	if (rc < 0)
+	note.rank = *from;
+	out = (struct team_mail){ *from != UINT32_MAX, &note };
+	if (team_notes(world, 0, &out, g->arena, &in, err) < 0)
 		return -1;
 	o->parts =
 		arena_alloc(g->arena, in.count, sizeof(struct regain_part *));
@@ -121,7 +114,7 @@ ask(struct regain *g, uint32_t from, struct outgoing *o, struct error *err)
 		for (size_t i = 1; i < g->nparts; i++)
 			if (g->parts[i].rank == in.notes[n].rank)
 				o->parts[o->count++] = &g->parts[i];
-	return team_agree(&g->run->world, rc, err);
+	return team_agree(world, rc, err);
 }
 
 /* --- Sending --- */
@@ -223,35 +216,16 @@ next_message(struct outgoing *o, struct error *err)
 
 /* --- Receiving --- */
 
-static int
-begin_file(struct incoming *in, const struct head *h, const char *name)
-{
-	struct regain *g = in->g;
-	struct regain_built is = { .name = name,
-				   .dirfd = regain_fd(g, h->map),
-				   .has_attr = true,
-				   .attr = h->attr,
-				   .file = SIZE_MAX };
-
-	if (!path_is_clean(name) || strchr(name, '/') != NULL)
-		return error_set(in->err, ERROR_UNSAFE, "%s: not a file name",
-				 name);
-	in->fd = regain_create(g, &is.temp, in->err);
-	in->at = 0;
-	if (in->fd < 0)
-		return -1;
-	/* A file of the application is named later: another rank may have one
-	 * of the same name. */
-	return regain_add_built(g, h->map ? &in->meta : &g->moved, &is,
-				in->err);
-}
-
 /* Returns true at the end.  After a failure all messages are received and
  * ignored. */
 static bool
 take_message(struct incoming *in)
 {
 	const char *data = in->block + sizeof(struct head);
+	struct regain *g = in->g;
+	struct regain_built is = { .name = data,
+				   .has_attr = true,
+				   .file = SIZE_MAX };
 	struct head h;
 
 	memcpy(&h, in->block, sizeof(h));
@@ -259,8 +233,22 @@ take_message(struct incoming *in)
 		close(in->fd);
 		in->fd = -1;
 	}
-	if (in->rc == 0 && h.kind == MOVE_FILE)
-		in->rc = begin_file(in, &h, data);
+	if (in->rc == 0 && h.kind == MOVE_FILE) {
+		if (!path_is_clean(data) || strchr(data, '/') != NULL)
+			in->rc = error_set(in->err, ERROR_UNSAFE,
+					   "%s: not a file name", data);
+		else
+			in->fd = regain_create(g, &is.temp, in->err);
+		in->at = 0;
+		is.dirfd = regain_fd(g, h.map);
+		is.attr = h.attr;
+		/* A file of the application is named later: another rank may
+		 * have one of the same name. */
+		if (in->fd < 0 ||
+		    regain_add_built(g, h.map ? &in->meta : &g->moved, &is,
+				     in->err) < 0)
+			in->rc = -1;
+	}
 	if (in->rc == 0 && h.kind == MOVE_DATA) {
 		in->rc = io_pwrite(in->fd, "a moved file", data, h.len, in->at,
 				   in->err);
@@ -317,9 +305,7 @@ regain_move(struct regain *g, struct error *err)
 
 	if (!team_any(world, g->nparts > 1))
 		return 0;
-	rc = choose(g, &from, err);
-	if (rc == 0)
-		rc = ask(g, from, &o, err);
+	rc = choose(g, &from, &o, err);
 	moves = rc == 0 && team_any(world, from != UINT32_MAX);
 	if (moves) {
 		o.room = want > LEAST ? (size_t)want : LEAST;

@@ -70,14 +70,17 @@ known_members(const struct regain *g, const struct regain_red *red,
 	return rc;
 }
 
-/* Send the members that this rank knows to the keeper.  *named: if this rank is
- * a keeper, the members sent by all.  The result is that of this rank. */
+/*
+ * Send the members that this rank knows to the keeper of its set; as the keeper
+ * of a set, call all members that were named.  *keeper: the rank that calls this
+ * one.  The result is that of this rank.
+ */
 static int
-name_members(struct regain *g, bool map, struct ranks *named, struct error *err)
+call_members(struct regain *g, bool map, uint32_t *keeper, struct error *err)
 {
 	const struct regain_red *red = &g->parts[0].red[map];
 	const struct team *world = &g->run->world;
-	struct ranks mine = { .count = 0 };
+	struct ranks mine = { .count = 0 }, named = mine;
 	struct team_note note;
 	struct team_mail out = { 0, &note }, in = { 0, NULL };
 	int rc = 0;
@@ -93,38 +96,23 @@ name_members(struct regain *g, bool map, struct ranks *named, struct error *err)
 		rc = -1;
 	for (size_t i = 0; rc == 0 && i < in.count; i++) {
 		const uint32_t *r = in.notes[i].data;
+		const size_t n = in.notes[i].len / sizeof(*r);
 
-		for (size_t k = 0; rc == 0 && k < in.notes[i].len / sizeof(*r);
-		     k++)
+		for (size_t k = 0; rc == 0 && k < n; k++)
 			if (r[k] < world->size)
-				rc = add_rank(named, r[k], err);
+				rc = add_rank(&named, r[k], err);
 	}
-	mem_free(mine.list);
-	if (named->count > 0)
-		qsort(named->list, named->count, sizeof(uint32_t), num_by_u32);
-	return rc;
-}
-
-/* As the keeper of a set, call its members.  *keeper: the rank that calls this
- * one.  The result is that of this rank. */
-static int
-call_members(struct regain *g, bool map, uint32_t *keeper, struct error *err)
-{
-	const struct team *world = &g->run->world;
-	struct ranks named = { .count = 0 };
-	struct team_mail out = { 0, NULL }, in;
-	int rc = name_members(g, map, &named, err);
-
-	if (rc == 0) {
-		out.notes =
-			arena_alloc(g->arena, named.count, sizeof(*out.notes));
-		if (out.notes == NULL)
-			rc = error_no_memory(err);
-	}
+	if (named.count > 0)
+		qsort(named.list, named.count, sizeof(uint32_t), num_by_u32);
+	out = (struct team_mail){ 0, arena_alloc(g->arena, named.count,
+						 sizeof(*out.notes)) };
+	if (rc == 0 && out.notes == NULL)
+		rc = error_no_memory(err);
 	for (size_t i = 0; rc == 0 && i < named.count; i++)
 		if (i == 0 || named.list[i] != named.list[i - 1])
 			out.notes[out.count++] =
 				(struct team_note){ named.list[i], "", 0 };
+	mem_free(mine.list);
 	mem_free(named.list);
 	if (team_notes(world, rc, &out, g->arena, &in, err) < 0)
 		return -1;
@@ -382,24 +370,6 @@ build(struct regain *g, bool map, const struct team_mail *in,
 	return rc;
 }
 
-/* A member with wrong files notifies the others of its set. */
-static int
-doubt(struct regain *g, const struct ranks *members, bool wrong,
-      struct error *err)
-{
-	const size_t n = wrong ? members->count : 0;
-	struct team_note *notes = arena_alloc(g->arena, n, sizeof(*notes));
-	struct team_mail out = { n, notes }, in;
-	int rc = notes == NULL ? error_no_memory(err) : 0;
-
-	for (size_t i = 0; rc == 0 && i < n; i++)
-		notes[i] = (struct team_note){ members->list[i], "", 0 };
-	rc = team_notes(&g->run->world, rc, &out, g->arena, &in, err);
-	if (rc == 0)
-		g->doubted = in.count > 0;
-	return rc;
-}
-
 /* Set the states of files that were built, or remove the results. */
 static void
 count_built(const struct regain *g, const struct regain_builts *b, bool keep)
@@ -428,8 +398,10 @@ verify(struct regain *g, const struct regain_builts *b,
        const struct ranks *members, bool *again, struct error *err)
 {
 	const struct team *world = &g->run->world;
+	struct team_mail out = { 0, NULL }, in;
 	struct error why = ERROR_INIT;
 	bool wrong = false;
+	int rc = 0;
 
 	regain_verify(g);
 	count_built(g, b, true);
@@ -442,8 +414,16 @@ verify(struct regain *g, const struct regain_builts *b,
 	}
 	for (size_t i = 0; i < b->count; i++)
 		wrong |= b->list[i].wrong;
-	if (doubt(g, members, wrong, &why) < 0)
+	/* A member with wrong files notifies the others of its set. */
+	out.notes = arena_alloc(g->arena, members->count, sizeof(*out.notes));
+	if (out.notes == NULL)
+		rc = error_no_memory(&why);
+	for (size_t i = 0; rc == 0 && wrong && i < members->count; i++)
+		out.notes[out.count++] =
+			(struct team_note){ members->list[i], "", 0 };
+	if (team_notes(world, rc, &out, g->arena, &in, &why) < 0)
 		return error_pass(err, &why);
+	g->doubted = in.count > 0;
 	if (g->doubted)
 		count_built(g, b, false);
 	else if (regain_name(g, b, &why) < 0)

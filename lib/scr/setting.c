@@ -26,13 +26,6 @@ skip_blanks(struct parsing *s)
 		s->p++;
 }
 
-/* Other characters would need escapes in a configuration file. */
-static bool
-name_char(char c)
-{
-	return isalnum((unsigned char)c) || (c != '\0' && strchr("_-./", c));
-}
-
 /* Parse a name, into upper case.  NULL: no name, or no memory. */
 static const char *
 take_name(struct parsing *s)
@@ -40,7 +33,9 @@ take_name(struct parsing *s)
 	const char *from = s->p;
 	char *name = NULL;
 
-	while (name_char(*s->p))
+	/* Other characters would need escapes in a configuration file. */
+	while (isalnum((unsigned char)*s->p) ||
+	       (*s->p != '\0' && strchr("_-./", *s->p) != NULL))
 		s->p++;
 	if (s->p == from || (*s->p != '\0' && *s->p != ' ' && *s->p != '=')) {
 		error_set(s->err, ERROR_USAGE,
@@ -205,49 +200,11 @@ forget(struct settings *s, const char *key, const char *except)
 	s->count = kept;
 }
 
-/* The line of this value, added if it is missing.  NULL: no memory. */
-static struct line *
-line_of(struct settings *s, const char *key, const char *value)
-{
-	struct line l = { .npairs = 0 };
-
-	for (size_t i = 0; i < s->count; i++)
-		if (str_eq(s->lines[i].key, key) &&
-		    str_eq(s->lines[i].value, value))
-			return &s->lines[i];
-	l.key = arena_strdup(s->arena, key);
-	l.value = arena_strdup(s->arena, value);
-	if (l.key == NULL || l.value == NULL ||
-	    !MEM_ROOM(s->lines, s->count, s->cap))
-		return NULL;
-	s->lines[s->count] = l;
-	return &s->lines[s->count++];
-}
-
-static int
-set_property(struct settings *s, struct line *l, const struct setting_pair *is)
-{
-	const struct setting_pair copy = { arena_strdup(s->arena, is->key),
-					   arena_strdup(s->arena, is->value) };
-	size_t i = 0;
-
-	if (copy.key == NULL || copy.value == NULL)
-		return -1;
-	while (i < l->npairs && !str_eq(l->pairs[i].key, is->key))
-		i++;
-	if (i == l->npairs) {
-		if (!MEM_ROOM(l->pairs, l->npairs, l->cap))
-			return -1;
-		l->npairs++;
-	}
-	l->pairs[i] = copy;
-	return 0;
-}
-
 int
 settings_change(struct settings *s, const struct setting *is, struct error *err)
 {
 	struct line *l = NULL;
+	size_t at = 0;
 
 	if (is->kind == SETTING_UNSET) {
 		forget(s, is->key, NULL);
@@ -255,12 +212,36 @@ settings_change(struct settings *s, const struct setting *is, struct error *err)
 	}
 	if (is->kind != SETTING_SET)
 		return 0;
-	l = line_of(s, is->key, is->value);
-	if (l == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < is->npairs; i++)
-		if (set_property(s, l, &is->pairs[i]) < 0)
+	/* The line of this value, added if it is missing. */
+	while (at < s->count && (!str_eq(s->lines[at].key, is->key) ||
+				 !str_eq(s->lines[at].value, is->value)))
+		at++;
+	if (at == s->count) {
+		struct line new = {
+			.key = arena_strdup(s->arena, is->key),
+			.value = arena_strdup(s->arena, is->value),
+		};
+
+		if (new.key == NULL || new.value == NULL ||
+		    !MEM_ROOM(s->lines, s->count, s->cap))
 			return error_no_memory(err);
+		s->lines[s->count++] = new;
+	}
+	l = &s->lines[at];
+	for (size_t i = 0; i < is->npairs; i++) {
+		const struct setting_pair *pair = &is->pairs[i];
+		const char *key = arena_strdup(s->arena, pair->key);
+		const char *value = arena_strdup(s->arena, pair->value);
+		size_t k = 0;
+
+		while (k < l->npairs && !str_eq(l->pairs[k].key, pair->key))
+			k++;
+		if (key == NULL || value == NULL ||
+		    (k == l->npairs && !MEM_ROOM(l->pairs, l->npairs, l->cap)))
+			return error_no_memory(err);
+		l->npairs += k == l->npairs;
+		l->pairs[k] = (struct setting_pair){ key, value };
+	}
 	if (!conf_repeats(is->key))
 		forget(s, is->key, is->value);
 	return 0;

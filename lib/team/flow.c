@@ -340,24 +340,6 @@ prepare_coded(struct flow *f, struct error *err)
 	return 0;
 }
 
-/* Find the receivers of this member's copies, and the places of other members'
- * copies in the body. */
-static int
-prepare_copies(struct flow *f, struct error *err)
-{
-	f->holders = mem_calloc((size_t)f->k + 1, sizeof(*f->holders));
-	f->copy_at = mem_calloc((size_t)f->k + 1, sizeof(*f->copy_at));
-	if (f->holders == NULL || f->copy_at == NULL)
-		return error_no_memory(err);
-	for (unsigned i = 0; i < f->k && f->n > 0; i++) {
-		const uint32_t left = (f->me + f->n - 1 - i % f->n) % f->n;
-
-		f->holders[i] = (f->me + 1 + i) % f->n;
-		f->copy_at[i + 1] = f->copy_at[i] + f->j.bytes[left];
-	}
-	return 0;
-}
-
 /* Allocate buffers.  Messages are smaller if many check chunks need memory. */
 static int
 prepare_memory(struct flow *f, struct error *err)
@@ -411,12 +393,27 @@ flow_new(const struct flow_job *j, struct error *err)
 	f->tag = team_tag(j->members, TAG_PIECE);
 	f->k = j->failures;
 	f->coded = redset_format(j->type)->body == REDSET_BODY_CHUNKS;
-	for (uint32_t m = 0; !f->coded && m < f->n; m++)
-		if (j->bytes[m] > f->end)
-			f->end = j->bytes[m];
-	if (f->coded)
+	if (f->coded) {
 		f->end = j->chunk;
-	rc = f->coded ? prepare_coded(f, err) : prepare_copies(f, err);
+		rc = prepare_coded(f, err);
+	} else {
+		for (uint32_t m = 0; m < f->n; m++)
+			if (j->bytes[m] > f->end)
+				f->end = j->bytes[m];
+		/* The receivers of this member's copies, and the places of
+		 * other members' copies in the body. */
+		f->holders = mem_calloc((size_t)f->k + 1, sizeof(*f->holders));
+		f->copy_at = mem_calloc((size_t)f->k + 1, sizeof(*f->copy_at));
+		if (f->holders == NULL || f->copy_at == NULL)
+			rc = error_no_memory(err);
+		for (unsigned i = 0; rc == 0 && i < f->k && f->n > 0; i++) {
+			const uint32_t left =
+				(f->me + f->n - 1 - i % f->n) % f->n;
+
+			f->holders[i] = (f->me + 1 + i) % f->n;
+			f->copy_at[i + 1] = f->copy_at[i] + j->bytes[left];
+		}
+	}
 	if (rc < 0 || prepare_memory(f, err) < 0) {
 		flow_free(f);
 		return NULL;

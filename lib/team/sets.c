@@ -56,24 +56,6 @@ asked(const struct sets_job *j)
 	return j->type == REDSET_RS ? j->failures : 1;
 }
 
-/* Cut a column of `n` ranks into sets of consecutive ranks. */
-static void
-cut_column(struct forming *f, const uint32_t *ranks, uint32_t n)
-{
-	const uint32_t least =
-		f->j->size > asked(f->j) ? f->j->size : asked(f->j) + 1;
-	const uint32_t count = n / least > 0 ? n / least : 1;
-	const uint32_t base = n / count, larger = n % count;
-
-	for (uint32_t i = 0, at = 0; i < count; i++) {
-		const uint32_t members = base + (i < larger);
-
-		for (uint32_t k = 0; k < members; k++)
-			f->set_of[ranks[at++]] = f->nsets;
-		f->members[f->nsets++] = members;
-	}
-}
-
 /* --- Remaining ranks --- */
 
 /* `ranks` are all of one group, larger than all others.  Give each a set that
@@ -105,6 +87,8 @@ static int
 form(struct forming *f, struct arena *a, struct error *err)
 {
 	const uint32_t n = f->j->nranks;
+	const uint32_t least =
+		f->j->size > asked(f->j) ? f->j->size : asked(f->j) + 1;
 	bool *taken = NULL;
 	uint32_t t = 0;
 
@@ -118,10 +102,22 @@ form(struct forming *f, struct arena *a, struct error *err)
 		return 0;
 	if (make_columns(f, a, err) < 0)
 		return -1;
-	/* Columns get shorter.  Those of one rank are all of one group. */
-	for (; t < f->turns && f->start[t + 1] - f->start[t] > 1; t++)
-		cut_column(f, f->order + f->start[t],
-			   f->start[t + 1] - f->start[t]);
+	/* Cut each column into sets of consecutive ranks.  Columns get shorter;
+	 * those of one rank are all of one group. */
+	for (; t < f->turns && f->start[t + 1] - f->start[t] > 1; t++) {
+		const uint32_t all = f->start[t + 1] - f->start[t];
+		const uint32_t count = all / least > 0 ? all / least : 1;
+		const uint32_t *rank = f->order + f->start[t];
+
+		for (uint32_t i = 0; i < count; i++) {
+			const uint32_t members =
+				all / count + (i < all % count);
+
+			for (uint32_t k = 0; k < members; k++)
+				f->set_of[*rank++] = f->nsets;
+			f->members[f->nsets++] = members;
+		}
+	}
 	if (t == f->turns || f->nsets == 0)
 		return 0;
 	taken = arena_alloc(a, f->nsets, sizeof(*taken));

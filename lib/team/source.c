@@ -53,28 +53,14 @@ source_summed(const struct source *s)
 	return true;
 }
 
-/*
- * The descriptor of file `i`, borrowed.  Most reads are in the previous file.
- */
-static int
-open_file(struct source *s, size_t i, struct error *err)
-{
-	const size_t slot = i % SOURCE_OPEN;
-
-	if (s->fd[slot] >= 0 && s->open[slot] == i)
-		return s->fd[slot];
-	io_close(s->fd[slot]);
-	s->fd[slot] = io_open_read(AT_FDCWD, s->files[i].path, err);
-	s->open[slot] = i;
-	return s->fd[slot];
-}
-
-/* The last file that starts at or before `at`: not an empty one. */
-static size_t
-file_at(const struct source *s, uint64_t at)
+int
+source_read(struct source *s, uint64_t at, void *to, size_t len,
+	    struct error *err)
 {
 	size_t low = 0, high = s->nfiles;
+	char *next = to;
 
+	/* The last file that starts at or before `at`: not an empty one. */
 	while (high - low > 1) {
 		const size_t middle = low + (high - low) / 2;
 
@@ -83,26 +69,23 @@ file_at(const struct source *s, uint64_t at)
 		else
 			high = middle;
 	}
-	return low;
-}
-
-int
-source_read(struct source *s, uint64_t at, void *to, size_t len,
-	    struct error *err)
-{
-	char *next = to;
-
-	for (size_t i = file_at(s, at); len > 0; i++) {
+	for (size_t i = low; len > 0; i++) {
 		struct redundancy_file *f = &s->files[i];
 		const uint64_t left = s->start[i + 1] - at;
 		const size_t n = left < len ? (size_t)left : len;
-		int fd = -1;
+		const size_t slot = i % SOURCE_OPEN;
+		int *fd = &s->fd[slot];
 
 		if (n == 0)
 			continue;
-		fd = open_file(s, i, err);
-		if (fd < 0 ||
-		    io_pread(fd, f->path, next, n, at - s->start[i], err) < 0)
+		/* Most reads are in the previous file. */
+		if (*fd < 0 || s->open[slot] != i) {
+			io_close(*fd);
+			*fd = io_open_read(AT_FDCWD, f->path, err);
+			s->open[slot] = i;
+		}
+		if (*fd < 0 ||
+		    io_pread(*fd, f->path, next, n, at - s->start[i], err) < 0)
 			return -1;
 		if (!f->has_crc)
 			f->crc ^= crc_shift(crc_update(0, next, n), left - n);

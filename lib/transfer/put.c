@@ -329,14 +329,27 @@ sync_list(struct put *p, struct put_file *list, struct error *err)
 	return 0;
 }
 
-/* Complete a file that has all its bytes, and add it to the queue. */
-static int
-fill_queue(struct put_file *f, struct error *err)
+int
+put_wrote(struct put_file *f, uint64_t len, struct error *err)
 {
 	struct put *p = f->put;
 	struct put_file *list = NULL;
+	bool full = false;
 
-	/* The file may end in a hole. */
+	pthread_mutex_lock(&p->lock);
+	assert(f->users > 0);
+	f->users--;
+	f->written += len;
+	full = f->state == PUT_OPEN && f->written >= f->what.size;
+	if (full) {
+		f->state = PUT_FULL;
+		p->nopen--;
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (!full)
+		return 0;
+	/* Complete it: the file may end in a hole.  Then it waits in the
+	 * queue. */
 	if (f->holes && ftruncate(f->fd, (off_t)f->what.size) < 0)
 		return error_sys(err, "%s: cannot set its size", f->what.path);
 	if (set_attributes(f, err) < 0)
@@ -351,25 +364,6 @@ fill_queue(struct put_file *f, struct error *err)
 		list = take_queue(p);
 	pthread_mutex_unlock(&p->lock);
 	return sync_list(p, list, err);
-}
-
-int
-put_wrote(struct put_file *f, uint64_t len, struct error *err)
-{
-	struct put *p = f->put;
-	bool full = false;
-
-	pthread_mutex_lock(&p->lock);
-	assert(f->users > 0);
-	f->users--;
-	f->written += len;
-	full = f->state == PUT_OPEN && f->written >= f->what.size;
-	if (full) {
-		f->state = PUT_FULL;
-		p->nopen--;
-	}
-	pthread_mutex_unlock(&p->lock);
-	return full ? fill_queue(f, err) : 0;
 }
 
 int

@@ -48,47 +48,41 @@ put_check_room(const struct put *p, const char *what, struct error *err)
 
 /* --- Leftovers --- */
 
-/* Remove what an interrupted run left under the temporary name of `path`, which
- * is a directory or a file. */
-static int
-clear(struct pathcache *c, const char *path, bool is_dir, struct error *err)
-{
-	const char *base = path_base(path);
-	char temp[TEMP_NAME_MAX], full[PATH_MAX + TEMP_NAME_MAX];
-	struct error why = ERROR_INIT;
-	int parent = -1;
-
-	snprintf(full, sizeof(full), "%.*s%s", (int)(base - path), path,
-		 temp_name(temp, base));
-	if (pathcache_absent(c, full))
-		return 0;
-	parent = pathcache_parent(c, path, &base, &why);
-	if (parent < 0 && parent != AT_FDCWD)
-		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
-	if (!is_dir)
-		return io_remove_tree(parent, temp, err);
-	temp_remove_dir(parent, base);
-	return 0;
-}
-
 int
 put_clear(struct put *p, struct error *err)
 {
 	struct pathcache_pair parents = { .next = 0 };
+	char temp[TEMP_NAME_MAX], full[PATH_MAX + TEMP_NAME_MAX];
 	int rc = 0;
 
+	/* Of each file, then of each directory. */
 	for (size_t i = 0; i < p->count + p->nplaces && rc == 0; i++) {
-		bool is_dir = i >= p->count;
+		const bool is_dir = i >= p->count;
 		const struct put_place *place =
 			is_dir ? p->places[i - p->count] : p->files[i]->place;
 		const char *path =
 			is_dir ? place->path : p->files[i]->what.path;
+		const char *base = path_base(path);
 		struct pathcache *c = pathcache_pair_at(&parents, place->dirfd);
+		struct error why = ERROR_INIT;
+		int parent = -1;
 
-		if (c == NULL)
+		if (c == NULL) {
 			rc = error_no_memory(err);
-		else if (path[0] != '\0')
-			rc = clear(c, path, is_dir, err);
+			break;
+		}
+		snprintf(full, sizeof(full), "%.*s%s", (int)(base - path), path,
+			 temp_name(temp, base));
+		if (path[0] == '\0' || pathcache_absent(c, full))
+			continue;
+		parent = pathcache_parent(c, path, &base, &why);
+		if (parent < 0 && parent != AT_FDCWD)
+			rc = why.kind == ERROR_ABSENT ? 0
+						      : error_pass(err, &why);
+		else if (!is_dir)
+			rc = io_remove_tree(parent, temp, err);
+		else
+			temp_remove_dir(parent, base);
 	}
 	pathcache_pair_fini(&parents);
 	return rc;

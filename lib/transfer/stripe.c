@@ -50,22 +50,18 @@ stripe_room(struct stripe *s, struct arena *arena, size_t n, struct error *err)
 	return s->parts == NULL ? error_no_memory(err) : 0;
 }
 
-/* Is `b` the continuation of `a`, in the file and in the stripe? */
-static bool
-continues(const struct stripe_part *a, const struct stripe_part *b)
-{
-	return a->path == b->path && b->path != NULL && a->dirfd == b->dirfd &&
-	       a->off + a->len == b->off && a->start + a->len == b->start &&
-	       a->sum == STRIPE_NO_SUM && b->sum == STRIPE_NO_SUM;
-}
-
 void
-stripe_add(struct stripe *s, const struct stripe_part *part)
+stripe_add(struct stripe *s, const struct stripe_part *b)
 {
-	if (s->nparts > 0 && continues(&s->parts[s->nparts - 1], part))
-		s->parts[s->nparts - 1].len += part->len;
+	struct stripe_part *a = s->nparts > 0 ? &s->parts[s->nparts - 1] : NULL;
+
+	if (a != NULL && a->path == b->path && b->path != NULL &&
+	    a->dirfd == b->dirfd && a->off + a->len == b->off &&
+	    a->start + a->len == b->start && a->sum == STRIPE_NO_SUM &&
+	    b->sum == STRIPE_NO_SUM)
+		a->len += b->len;
 	else
-		s->parts[s->nparts++] = *part;
+		s->parts[s->nparts++] = *b;
 }
 
 struct stripe_cache *
@@ -138,27 +134,6 @@ stripe_cache_free(struct stripe_cache *c)
 	mem_free(c);
 }
 
-/* Return the slot of the part, or one that it may take over: a free one if
- * there is one nearby. */
-static struct slot *
-find_slot(struct stripe_cache *c, const struct stripe_part *p)
-{
-	/* Parts are elements of arrays, so the low bits of their addresses
-	 * differ little: hash the address. */
-	uint64_t h = (uint64_t)(uintptr_t)p / sizeof(*p) * 0x9e3779b97f4a7c15u;
-	struct slot *take = &c->slots[(h >> 32) & c->mask];
-
-	for (size_t i = 0; i < SLOT_WAYS; i++) {
-		struct slot *s = &c->slots[((h >> 32) + i) & c->mask];
-
-		if (s->part == p)
-			return s;
-		if (s->part == NULL && take->part != NULL)
-			take = s;
-	}
-	return take;
-}
-
 static int
 open_part(struct stripe_cache *c, const struct stripe_part *p,
 	  struct error *err)
@@ -188,16 +163,26 @@ open_part(struct stripe_cache *c, const struct stripe_part *p,
 		       : path_open_beneath(p->dirfd, p->path, flags, mode, err);
 }
 
-/* The slot of a part, with its file open; borrowed. */
+/* The slot of a part, with its file open; borrowed.  A part without a slot
+ * takes over a free one if there is one nearby. */
 static struct slot *
 part_slot(struct stripe_cache *c, const struct stripe_part *p,
 	  struct error *err)
 {
-	struct slot *s = find_slot(c, p);
+	/* Parts are elements of arrays, so the low bits of their addresses
+	 * differ little: hash the address. */
+	uint64_t h = (uint64_t)(uintptr_t)p / sizeof(*p) * 0x9e3779b97f4a7c15u;
+	struct slot *s = &c->slots[(h >> 32) & c->mask];
 	int fd = -1;
 
-	if (s->part == p)
-		return s;
+	for (size_t i = 0; i < SLOT_WAYS; i++) {
+		struct slot *is = &c->slots[((h >> 32) + i) & c->mask];
+
+		if (is->part == p)
+			return is;
+		if (is->part == NULL && s->part != NULL)
+			s = is;
+	}
 	if (p->mem == NULL && p->put == NULL && p->path != NULL) {
 		fd = open_part(c, p, err);
 		if (fd < 0)
@@ -259,44 +244,6 @@ stripe_cut(const struct stripe *s, uint64_t off)
 	return cut_at(stripe_part_at(s, off), off);
 }
 
-static int
-read_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
-	  unsigned char *data, size_t len, struct error *err)
-{
-	struct slot *s = part_slot(c, p, err);
-
-	if (s == NULL)
-		return -1;
-	if (p->mem != NULL)
-		memcpy(data, p->mem + at, len);
-	else if (io_pread(s->fd, p->path, data, len, p->off + at, err) < 0)
-		return -1;
-	sum_up(c, s, at, data, len);
-	return 0;
-}
-
-static int
-write_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
-	   const unsigned char *data, size_t len, struct error *err)
-{
-	struct slot *s = part_slot(c, p, err);
-	uint64_t off = p->off + at;
-
-	if (s == NULL)
-		return -1;
-	sum_up(c, s, at, data, len);
-	if (p->mem != NULL)
-		memcpy(p->mem + at, data, len);
-	else if (p->put != NULL)
-		return put_write(p->put, data, len, off, err);
-	if (p->mem != NULL || p->path == NULL)
-		return 0;
-	if (io_pwrite(s->fd, p->path, data, len, off, err) < 0)
-		return -1;
-	io_write_behind(s->fd, off, len, false);
-	return 0;
-}
-
 int
 stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 	    void *data, size_t len, struct error *err)
@@ -307,12 +254,24 @@ stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 	for (; len > 0; off += n, to += n, len -= n) {
 		const struct stripe_part *p = stripe_part_at(s, off);
 		const uint64_t end = cut_at(p, off);
+		struct slot *slot = NULL;
+		uint64_t at = 0; /* in the part */
 
 		n = end - off < len ? (size_t)(end - off) : len;
-		if (p == NULL || p->start > off)
+		if (p == NULL || p->start > off) {
 			memset(to, 0, n);
-		else if (read_part(p, c, off - p->start, to, n, err) < 0)
+			continue;
+		}
+		slot = part_slot(c, p, err);
+		if (slot == NULL)
 			return -1;
+		at = off - p->start;
+		if (p->mem != NULL)
+			memcpy(to, p->mem + at, n);
+		else if (io_pread(slot->fd, p->path, to, n, p->off + at, err) <
+			 0)
+			return -1;
+		sum_up(c, slot, at, to, n);
 	}
 	return 0;
 }
@@ -327,30 +286,34 @@ stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 	for (; len > 0; off += n, from += n, len -= n) {
 		const struct stripe_part *p = stripe_part_at(s, off);
 		const uint64_t end = cut_at(p, off);
+		struct slot *slot = NULL;
+		uint64_t at = 0; /* in the part */
+		int rc = 0;
 
 		n = end - off < len ? (size_t)(end - off) : len;
-		if (p != NULL && p->start <= off &&
-		    write_part(p, c, off - p->start, from, n, err) < 0)
+		if (p == NULL || p->start > off)
+			continue;
+		slot = part_slot(c, p, err);
+		if (slot == NULL)
 			return -1;
+		at = off - p->start;
+		sum_up(c, slot, at, from, n);
+		if (p->mem != NULL)
+			memcpy(p->mem + at, from, n);
+		else if (p->put != NULL)
+			rc = put_write(p->put, from, n, p->off + at, err);
+		else if (p->path != NULL)
+			rc = io_pwrite(slot->fd, p->path, from, n, p->off + at,
+				       err);
+		if (rc < 0)
+			return -1;
+		if (p->mem == NULL && p->put == NULL && p->path != NULL)
+			io_write_behind(slot->fd, p->off + at, n, false);
 	}
 	return 0;
 }
 
 /* --- Workers --- */
-
-/* The number of slots of each of the two caches of each worker. */
-static size_t
-cache_slots(unsigned nworkers, size_t most)
-{
-	struct rlimit limit = { .rlim_cur = 1024 };
-	rlim_t each = 0;
-
-	(void)getrlimit(RLIMIT_NOFILE, &limit);
-	each = limit.rlim_cur == RLIM_INFINITY ? 1024 : limit.rlim_cur;
-	/* The table size is rounded up to a power of two. */
-	each = each / 4 / nworkers / 2;
-	return each > most ? most : each > 2 ? (size_t)each : 2;
-}
 
 struct stripe_worker *
 stripe_workers_new(struct par *par, size_t block, size_t slots,
@@ -359,8 +322,16 @@ stripe_workers_new(struct par *par, size_t block, size_t slots,
 {
 	const unsigned n = par_threads(par);
 	struct stripe_worker *all = mem_calloc(n, sizeof(*all));
+	struct rlimit limit = { .rlim_cur = 1024 };
+	rlim_t each = 0;
 
-	slots = cache_slots(n, slots);
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	each = limit.rlim_cur == RLIM_INFINITY ? 1024 : limit.rlim_cur;
+	/* For each of the two caches of each worker.  The table size is rounded
+	 * up to a power of two. */
+	each = each / 4 / n / 2;
+	if (each < slots)
+		slots = each > 2 ? (size_t)each : 2;
 	for (unsigned i = 0; all != NULL && i < n; i++) {
 		struct stripe_worker *w = &all[i];
 
