@@ -24,7 +24,6 @@
 #include "site/halt.h"
 #include "site/job.h"
 #include "site/jobfiles.h"
-#include "site/oldcaches.h"
 #include "site/resmgr.h"
 #include "str.h"
 #include "work.h"
@@ -208,7 +207,7 @@ run(struct job *j, const struct settings *s, struct error *err)
 	turn_end(lock);
 	close(scr);
 	if (rc == 0 && job_notice(j, false, &text) == 0 &&
-	    oldcaches_describe(j, &text, NULL) == 0)
+	    job_old_caches(j, &text, NULL) == 0)
 		app_warn_lines(text.data);
 	buf_free(&text);
 	return rc;

@@ -19,8 +19,6 @@
 #include "site/eventlog.h"
 #include "site/halt.h"
 #include "site/health.h"
-#include "site/oldcaches.h"
-#include "site/relaunch.h"
 #include "str.h"
 
 /* Time-out in seconds of the connection to a node. */
@@ -283,7 +281,7 @@ warn_of_old_caches(void)
 
 	if (job_open(&j, &w, NULL) < 0)
 		return;
-	if (oldcaches_describe(&j, &text, NULL) == 0)
+	if (job_old_caches(&j, &text, NULL) == 0)
 		app_warn_lines(text.data);
 	buf_free(&text);
 	job_close(&j);
@@ -337,7 +335,7 @@ env_check_node(const struct env_call *c)
 int
 env_should_exit(const struct env_call *c)
 {
-	struct relaunch r = { .runs = -1, .now = clock_now() };
+	struct halt_loop r = { .runs = -1, .now = clock_now() };
 	struct hostlist down = HOSTLIST_INIT;
 	struct job_where w = { .prefix = NULL };
 	struct error err = ERROR_INIT;
@@ -366,7 +364,7 @@ env_should_exit(const struct env_call *c)
 	}
 	if (list == NULL || hostlist_add(&down, list, &err) == 0) {
 		r.down = list != NULL ? &down : NULL;
-		rc = relaunch_check(&j, &r, &stop, &lines, &err);
+		rc = halt_relaunch(&j, &r, &stop, &lines, &err);
 	}
 	hostlist_free(&down);
 	job_close(&j);

@@ -200,39 +200,39 @@ give_up(struct remote_run *run, struct remote_node *n, const char *what,
 	remote_node_end(run, n, REMOTE_TIMEOUT, -1, "%s %g s", what, seconds);
 }
 
-static void
-check_node(struct remote_run *run, struct remote_node *n, double now)
-{
-	const struct remote_options *o = run->o;
-	const struct remote_way *way = &run->ways[n->way];
-	const bool srun = way->kind == REMOTE_PDSH && way->module != NULL &&
-			  strcmp(way->module, "exec") == 0;
-	double more = 0;
-
-	if (n->phase == REMOTE_ENDED)
-		return;
-	if (way->kind == REMOTE_SSH || (way->kind == REMOTE_PDSH && !srun))
-		more = o->connect / 2 < CONNECT_MORE ? o->connect / 2
-						     : CONNECT_MORE;
-	if (o->limit > 0 && now - n->start > o->limit)
-		give_up(run, n, "not done within", o->limit);
-	else if (n->phase == REMOTE_STARTING && o->connect > 0) {
-		if (now - n->start > o->connect + more)
-			give_up(run, n, "no answer within", o->connect);
-	} else if (o->idle > 0 && now - n->last > o->idle) {
-		give_up(run, n, "no output for", o->idle);
-	}
-}
-
 /* End the nodes that exceed a limit, and the processes all of whose nodes have
  * ended. */
 static void
 check_limits(struct remote_run *run, double now)
 {
+	const struct remote_options *o = run->o;
+	const double half = o->connect / 2;
+
 	for (struct remote_proc *p = run->procs; p != NULL; p = p->next) {
-		for (size_t i = 0; i < p->count && p->open > 0; i++)
-			if (run->nodes[p->nodes[i]].proc == p)
-				check_node(run, &run->nodes[p->nodes[i]], now);
+		const struct remote_way *way = p->way;
+		const bool srun =
+			way->module != NULL && strcmp(way->module, "exec") == 0;
+		double connect = o->connect;
+
+		if (way->kind == REMOTE_SSH ||
+		    (way->kind == REMOTE_PDSH && !srun))
+			connect += half < CONNECT_MORE ? half : CONNECT_MORE;
+		for (size_t i = 0; i < p->count && p->open > 0; i++) {
+			struct remote_node *n = &run->nodes[p->nodes[i]];
+
+			if (n->proc != p || n->phase == REMOTE_ENDED)
+				continue;
+			if (o->limit > 0 && now - n->start > o->limit)
+				give_up(run, n, "not done within", o->limit);
+			else if (n->phase == REMOTE_STARTING &&
+				 o->connect > 0) {
+				if (now - n->start > connect)
+					give_up(run, n, "no answer within",
+						o->connect);
+			} else if (o->idle > 0 && now - n->last > o->idle) {
+				give_up(run, n, "no output for", o->idle);
+			}
+		}
 		if (p->open == 0 && p->push_at <= 0)
 			p->push_at = p->overdue ? now : now + REMOTE_GRACE;
 		remote_proc_push(run, p, now);

@@ -66,32 +66,6 @@ state_init(struct halt_state *s, const char *prefix, struct error *err)
 	return 0;
 }
 
-/* Decode the file's bytes; damage is recorded in *s.  Bytes after the image are
- * left from a longer image (formats.md 1.5). */
-static int
-state_decode(struct halt_state *s, const struct buf *raw, struct error *err)
-{
-	struct kvtree *t = NULL;
-
-	s->exists = true;
-	s->damaged = false;
-	if (raw->len > 0) {
-		t = kvtree_decode(raw->data, raw->len, NULL, &s->why);
-		s->damaged = t == NULL || halt_read(t, &s->is, &s->why) < 0;
-		if (s->damaged && s->why.kind == ERROR_NOMEM) {
-			kvtree_free(t);
-			return error_no_memory(err);
-		}
-	}
-	if (t == NULL || s->damaged) {
-		kvtree_free(t);
-		t = kvtree_new(err);
-	}
-	kvtree_free(s->tree);
-	s->tree = t;
-	return t == NULL ? -1 : halt_read(t, &s->is, err);
-}
-
 /* --- Directories --- */
 
 /* Open PREFIX/.scr, created if `make`.  *dir is -1 after an error, and if the
@@ -115,47 +89,45 @@ open_scr(const char *prefix, bool make, int *dir, struct error *err)
 
 /* --- Reading --- */
 
-/* Read and decode the open file once. */
+/* Read and decode the open file once; damage is recorded in *s.  Bytes after the
+ * image are left from a longer image (formats.md 1.5). */
 static int
 read_once(int fd, struct halt_state *s, struct buf *raw, struct error *err)
 {
 	struct error why = ERROR_INIT;
+	struct kvtree *t = NULL;
 
-	if (io_read_fd(fd, s->path.data, HALT_MAX, raw, &why) == 0)
-		return state_decode(s, raw, err);
-	if (why.kind != ERROR_CORRUPT)
-		return error_pass(err, &why);
-	s->exists = s->damaged = true;
-	s->why = why;
-	return 0;
-}
-
-/* Read the file without its lock.  It may be in the middle of a rewrite, so it
- * counts as damaged only if it stays so. */
-static int
-read_unlocked(int dir, struct halt_state *s, struct buf *raw, struct error *err)
-{
-	const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-	const struct timespec pause = { .tv_nsec = READ_PAUSE };
-	int rc = -1, fd = dir_open_file(dir, HALT_FILE, flags, 0);
-
-	if (fd < 0 && errno == ENOENT)
+	if (io_read_fd(fd, s->path.data, HALT_MAX, raw, &why) < 0) {
+		if (why.kind != ERROR_CORRUPT)
+			return error_pass(err, &why);
+		s->exists = s->damaged = true;
+		s->why = why;
 		return 0;
-	if (fd < 0)
-		return error_sys(err, "%s: cannot open", s->path.data);
-	for (int i = 0; i < READ_TRIES; i++) {
-		rc = read_once(fd, s, raw, err);
-		if (rc < 0 || !s->damaged)
-			break;
-		nanosleep(&pause, NULL);
 	}
-	close(fd);
-	return rc;
+	s->exists = true;
+	s->damaged = false;
+	if (raw->len > 0) {
+		t = kvtree_decode(raw->data, raw->len, NULL, &s->why);
+		s->damaged = t == NULL || halt_read(t, &s->is, &s->why) < 0;
+		if (s->damaged && s->why.kind == ERROR_NOMEM) {
+			kvtree_free(t);
+			return error_no_memory(err);
+		}
+	}
+	if (t == NULL || s->damaged) {
+		kvtree_free(t);
+		t = kvtree_new(err);
+	}
+	kvtree_free(s->tree);
+	s->tree = t;
+	return t == NULL ? -1 : halt_read(t, &s->is, err);
 }
 
 int
 halt_load(const char *prefix, struct halt_state *out, struct error *err)
 {
+	const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+	const struct timespec pause = { .tv_nsec = READ_PAUSE };
 	struct error why = ERROR_INIT;
 	struct buf raw = BUF_INIT;
 	int dir = -1, fd = -1, rc = -1;
@@ -167,14 +139,25 @@ halt_load(const char *prefix, struct halt_state *out, struct error *err)
 		fd = io_open_locked(dir, HALT_FILE, false, READ_WAIT, &why);
 		if (fd >= 0)
 			rc = read_once(fd, out, &raw, err);
-		else if (why.kind == ERROR_SYSTEM)
-			rc = read_unlocked(dir, out, &raw, err);
-		else if (why.kind != ERROR_ABSENT)
+		else if (why.kind != ERROR_SYSTEM && why.kind != ERROR_ABSENT)
 			rc = give_file(err, prefix, &why);
-		io_close(fd);
-		buf_free(&raw);
-		close(dir);
 	}
+	if (dir >= 0 && fd < 0 && why.kind == ERROR_SYSTEM) {
+		/* Read the file without its lock.  It may be in the middle of a
+		 * rewrite, so it counts as damaged only if it stays so. */
+		fd = dir_open_file(dir, HALT_FILE, flags, 0);
+		if (fd < 0 && errno != ENOENT)
+			rc = error_sys(err, "%s: cannot open", out->path.data);
+		for (int i = 0; fd >= 0 && rc == 0 && i < READ_TRIES; i++) {
+			rc = read_once(fd, out, &raw, err);
+			if (!out->damaged)
+				break;
+			nanosleep(&pause, NULL);
+		}
+	}
+	io_close(fd);
+	io_close(dir);
+	buf_free(&raw);
 	if (rc < 0)
 		halt_state_free(out);
 	return rc;
@@ -204,33 +187,13 @@ change_tree(const struct change *c, struct error *err)
 	return halt_read(c->s->tree, &c->s->is, err);
 }
 
-/* Write the tree.  If that fails, the old contents are restored. */
-static int
-write_tree(int dir, int fd, struct halt_state *s, const struct buf *old,
-	   struct error *err)
-{
-	struct buf raw = BUF_INIT;
-	int rc = kvtree_encode(s->tree, &raw, err);
-
-	if (rc == 0) {
-		rc = io_rewrite(fd, s->path.data, raw.data, raw.len, err);
-		if (rc < 0)
-			room_explain(dir, raw.len, err);
-		if (rc < 0 && old->len > 0)
-			(void)io_rewrite(fd, HALT_FILE, old->data, old->len,
-					 NULL);
-	}
-	if (rc == 0 && old->len == 0)
-		rc = io_sync_dir(dir, s->path.data, err);
-	buf_free(&raw);
-	return rc;
-}
-
-/* Change the file that is open as `fd` and locked. */
+/* Change the file that is open as `fd` and locked.  If it cannot be written, the
+ * old contents are restored. */
 static int
 change_file(int dir, int fd, const struct change *c, struct error *err)
 {
-	struct buf old = BUF_INIT;
+	const char *path = c->s->path.data;
+	struct buf old = BUF_INIT, raw = BUF_INIT;
 	bool damaged = false;
 	int rc = read_once(fd, c->s, &old, err);
 
@@ -243,13 +206,24 @@ change_file(int dir, int fd, const struct change *c, struct error *err)
 		rc = io_replace(dir, BACKUP, old.data, old.len, 0666, err);
 	if (rc == 0) {
 		c->s->created = old.len == 0 && !damaged;
-		rc = write_tree(dir, fd, c->s, &old, err);
+		rc = kvtree_encode(c->s->tree, &raw, err);
 	}
+	if (rc == 0) {
+		rc = io_rewrite(fd, path, raw.data, raw.len, err);
+		if (rc < 0)
+			room_explain(dir, raw.len, err);
+		if (rc < 0 && old.len > 0)
+			(void)io_rewrite(fd, HALT_FILE, old.data, old.len,
+					 NULL);
+	}
+	if (rc == 0 && old.len == 0)
+		rc = io_sync_dir(dir, path, err);
 	/* On failure remove a file that was just created.  LLNL's library uses
 	 * SCR_HALT_SECONDS only if there is no file. */
 	if (rc < 0 && old.len == 0 && !damaged)
 		unlinkat(dir, HALT_FILE, 0);
 	buf_free(&old);
+	buf_free(&raw);
 	return rc;
 }
 

@@ -22,6 +22,8 @@
 #include "meta/haltfile.h"
 
 struct conf;
+struct hostlist;
+struct job;
 struct json;
 struct kvtree;
 
@@ -134,6 +136,26 @@ int halt_running(const struct halt_state *s, const struct halt_job *j,
  */
 int halt_check(const char *prefix, const struct conf *c, int64_t now,
 	       bool *stop, struct buf *lines, struct error *err);
+
+/* A loop that restarts a job. */
+struct halt_loop {
+	const struct hostlist *down; /* unusable nodes; NULL: not checked */
+	/* Nodes needed.  0: SCR_MIN_NODES, else the number of the last run,
+	 * else all. */
+	uint64_t min_nodes;
+	int64_t runs; /* runs left; -1: no limit */
+	int64_t now;  /* seconds since the epoch */
+};
+
+/*
+ * May it start the job once more?  *stop: no, a halt condition is met, there are
+ * not enough nodes, or no runs are left.  Each reason appends a line to `lines`.
+ * -1: unknown, and the loop must not start the job: ERROR_ABSENT (the nodes are
+ * unknown), ERROR_CORRUPT (nodes file), ERROR_USAGE (a parameter), and errors of
+ * halt_check().
+ */
+int halt_relaunch(struct job *j, const struct halt_loop *r, bool *stop,
+		  struct buf *lines, struct error *err);
 
 /* The settings as LLNL's scr_halt lists them, and as a JSON object.  The latter
  * also lists the conditions met at `now`.  NULL: ENOMEM. */

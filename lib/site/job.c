@@ -83,36 +83,10 @@ open_conf(struct job *j, const struct job_where *w, struct error *err)
 		       : error_no_memory(err);
 }
 
-/* The real path of `path`, whose last components may not exist yet: it stays
- * the same when they are made. */
-static int
-real_path(const char *path, struct buf *out, struct error *err)
-{
-	struct buf whole = BUF_INIT, above = BUF_INIT;
-	int rc = path_absolute(path, &whole, err);
-
-	if (rc == 0 && buf_add_str(&above, whole.data) < 0)
-		rc = error_no_memory(err);
-	while (rc == 0 && above.len > 0 &&
-	       path_real(above.data, out, NULL) < 0) {
-		above.len = (size_t)(strrchr(above.data, '/') - above.data);
-		above.data[above.len] = '\0';
-	}
-	if (rc == 0 && (above.len == 0 || str_eq(out->data, "/")))
-		buf_clear(out);
-	if (rc == 0 && buf_add_str(out, whole.data + above.len) < 0)
-		rc = error_no_memory(err);
-	if (rc == 0 && out->len == 0 && buf_add_char(out, '/') < 0)
-		rc = error_no_memory(err);
-	buf_free(&above);
-	buf_free(&whole);
-	return rc;
-}
-
 static int
 find_prefix(struct job *j, const struct job_where *w, struct error *err)
 {
-	struct buf path = BUF_INIT;
+	struct buf path = BUF_INIT, whole = BUF_INIT, above = BUF_INIT;
 	struct error why = ERROR_INIT;
 	int rc = 0;
 
@@ -124,8 +98,24 @@ find_prefix(struct job *j, const struct job_where *w, struct error *err)
 		j->prefix = ".";
 		j->prefix_from = "working directory";
 	}
-	/* Set the absolute path of the prefix, which may not exist yet. */
-	rc = real_path(j->prefix, &path, &why);
+	/* Set its real path.  The last components may not exist yet: it stays
+	 * the same when they are made. */
+	rc = path_absolute(j->prefix, &whole, &why);
+	if (rc == 0 && buf_add_str(&above, whole.data) < 0)
+		rc = error_no_memory(&why);
+	while (rc == 0 && above.len > 0 &&
+	       path_real(above.data, &path, NULL) < 0) {
+		above.len = (size_t)(strrchr(above.data, '/') - above.data);
+		above.data[above.len] = '\0';
+	}
+	if (rc == 0 && (above.len == 0 || str_eq(path.data, "/")))
+		buf_clear(&path);
+	if (rc == 0 && buf_add_str(&path, whole.data + above.len) < 0)
+		rc = error_no_memory(&why);
+	if (rc == 0 && path.len == 0 && buf_add_char(&path, '/') < 0)
+		rc = error_no_memory(&why);
+	buf_free(&above);
+	buf_free(&whole);
 	/* Without a working directory the path stays relative. */
 	if (rc < 0 && why.kind != ERROR_NOMEM)
 		rc = path_normal(j->prefix, &path, &why);
@@ -182,24 +172,6 @@ keep_part(struct job *j, const char *what, const char *value, const char *from,
 }
 
 static int
-find_user(struct job *j, const struct job_where *w,
-	  const struct jobfiles_owner *owner, struct error *err)
-{
-	const char *value = NULL;
-
-	if (choose(j, w->user, "SCR_USER_NAME", &value, &j->user_from, err) < 0)
-		return -1;
-	if (value == NULL && owner->user[0] != '\0' &&
-	    str_eq(owner->id, j->id)) {
-		value = owner->user;
-		j->user_from = FLUSH_FILE;
-	}
-	if (value == NULL)
-		value = login_name(j);
-	return keep_part(j, "user", value, j->user_from, &j->user, err);
-}
-
-static int
 find_id(struct job *j, const struct job_where *w,
 	const struct jobfiles_owner *owner, struct error *err)
 {
@@ -241,11 +213,20 @@ static int
 find_identity(struct job *j, const struct job_where *w, struct error *err)
 {
 	struct jobfiles_owner owner = { .id = "" };
+	const char *value = NULL;
 
 	if (w->by_flush)
 		jobfiles_owner(j->prefix, &owner);
-	return find_id(j, w, &owner, err) < 0 ? -1
-					      : find_user(j, w, &owner, err);
+	if (find_id(j, w, &owner, err) < 0 ||
+	    choose(j, w->user, "SCR_USER_NAME", &value, &j->user_from, err) < 0)
+		return -1;
+	if (value == NULL && owner.user[0] != '\0' && str_eq(owner.id, j->id)) {
+		value = owner.user;
+		j->user_from = FLUSH_FILE;
+	}
+	if (value == NULL)
+		value = login_name(j);
+	return keep_part(j, "user", value, j->user_from, &j->user, err);
 }
 
 int

@@ -118,4 +118,12 @@ int job_end_of(struct conf *c, int64_t *epoch, struct error *err);
  * line for each value and its source.  -1: ENOMEM. */
 int job_notice(const struct job *j, bool describe, struct buf *out);
 
+/*
+ * Append a line for each base directory BASE of `j` in which other jobs of the
+ * user have directories, BASE/USER/scr.ID, with files: their number, size and
+ * names.  Only this node is looked at.  Directories that cannot be read are
+ * passed over.  -1: ERROR_NOMEM.
+ */
+int job_old_caches(const struct job *j, struct buf *out, struct error *err);
+
 #endif /* SITE_JOB_H */

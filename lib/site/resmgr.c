@@ -235,19 +235,6 @@ struct search {
 	bool runs;
 };
 
-/* The listing that tells of job `id`.  If none was named, and we are in no job,
- * a number is an id of the manager that is installed. */
-static const struct resmgr_listing *
-listing_of(const struct resmgr *r, const char *id)
-{
-	if (r->ops != &none || r->named || !resmgr_is_number(id))
-		return &r->ops->jobs;
-	for (size_t i = 0; i < COUNT; i++)
-		if (remote_installed(managers[i]->jobs.argv[0]))
-			return &managers[i]->jobs;
-	return &none.jobs;
-}
-
 /* Look for the job in a line of the listing. */
 static int
 search_line(struct resmgr *r, char *text, void *arg, struct error *err)
@@ -276,9 +263,15 @@ search_line(struct resmgr *r, char *text, void *arg, struct error *err)
 int
 resmgr_runs(struct resmgr *r, const char *job_id)
 {
-	struct search s = { .listing = listing_of(r, job_id), .id = job_id };
+	struct search s = { .listing = &r->ops->jobs, .id = job_id };
 	const size_t noticed = r->notice.len;
 
+	/* If no manager was named, and we are in no job, a number is an id of
+	 * the one that is installed. */
+	if (r->ops == &none && !r->named && resmgr_is_number(job_id))
+		for (size_t i = 0; i < COUNT && s.listing == &r->ops->jobs; i++)
+			if (remote_installed(managers[i]->jobs.argv[0]))
+				s.listing = &managers[i]->jobs;
 	if (s.listing->argv[0] == NULL)
 		return -1;
 	if (resmgr_ask(r, s.listing->argv, search_line, &s, NULL) != 0) {

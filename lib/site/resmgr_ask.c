@@ -54,32 +54,6 @@ next_line(char **text)
 	return *text == NULL || **text == '\0' ? NULL : strsep(text, "\n");
 }
 
-/* Report a command that failed, printed too much or timed out; else by the last
- * line that it wrote to stderr. */
-static int
-judge(const char *name, const struct remote_result *result, struct error *err)
-{
-	char *text = result->err.data, *line = NULL;
-	const char *why = "";
-
-	if (result->state == REMOTE_DONE && result->status == 0 && !result->cut)
-		return 0;
-	while ((line = next_line(&text)) != NULL)
-		if (*line != '\0')
-			why = line;
-	if (result->state == REMOTE_TIMEOUT)
-		why = "no answer in time";
-	else if (result->state != REMOTE_DONE)
-		why = result->why != NULL ? result->why : "cannot be run";
-	else if (result->cut)
-		why = "prints without end";
-	else if (*why == '\0')
-		return error_set(err, ERROR_SYSTEM,
-				 "%s: failed with exit status %d", name,
-				 result->status);
-	return error_set(err, ERROR_SYSTEM, "%s: %s", name, str_shown(why));
-}
-
 int
 resmgr_run(struct resmgr *r, const char *const *argv,
 	   int (*line)(struct resmgr *r, char *text, void *arg,
@@ -96,7 +70,8 @@ resmgr_run(struct resmgr *r, const char *const *argv,
 	};
 	const char *names[] = { "localhost" };
 	const struct hostlist here = { .names = names, .count = 1 };
-	struct remote_result result = { .status = -1 };
+	struct remote_result is = { .status = -1 };
+	const char *why = NULL;
 	char *rest = NULL, *text = NULL;
 	int rc = -1;
 
@@ -105,12 +80,30 @@ resmgr_run(struct resmgr *r, const char *const *argv,
 				 argv[0]);
 	if (o.env == NULL)
 		return error_no_memory(err);
-	if (remote_run(&here, argv, &o, &result, err) == 0)
-		rc = judge(argv[0], &result, err);
-	rest = result.out.data;
+	rc = remote_run(&here, argv, &o, &is, err);
+	/* Did it fail, print too much or time out?  If it failed, the last line
+	 * that it wrote to stderr tells. */
+	rest = is.err.data;
+	while (is.status != 0 && (text = next_line(&rest)) != NULL)
+		if (*text != '\0')
+			why = text;
+	if (is.state == REMOTE_TIMEOUT)
+		why = "no answer in time";
+	else if (is.state != REMOTE_DONE)
+		why = is.why != NULL ? is.why : "cannot be run";
+	else if (is.cut)
+		why = "prints without end";
+	if (rc == 0 && why != NULL)
+		rc = error_set(err, ERROR_SYSTEM, "%s: %s", argv[0],
+			       str_shown(why));
+	else if (rc == 0 && is.status != 0)
+		rc = error_set(err, ERROR_SYSTEM,
+			       "%s: failed with exit status %d", argv[0],
+			       is.status);
+	rest = is.out.data;
 	while (rc == 0 && line != NULL && (text = next_line(&rest)) != NULL)
 		rc = line(r, text, arg, err);
-	remote_result_free(&result);
+	remote_result_free(&is);
 	return rc;
 }
 

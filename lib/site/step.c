@@ -100,34 +100,11 @@ await_end(const struct step_where *w, struct hostlist *steps, struct error *err)
  * already: what counts is whether the steps have ended.
  */
 static int
-end_steps(const struct step_where *w, struct hostlist *steps,
-	  struct step_result *r, struct error *err)
-{
-	struct error why = ERROR_INIT;
-
-	for (int hard = 0; hard < 2; hard++) {
-		error_clear(&why);
-		r->killed = hard ? steps->count : 0;
-		say_each(w, hard ? "killing step" : "stopping step", steps);
-		if (resmgr_signal(w->manager, &w->job, steps, hard, &why) < 0 &&
-		    why.kind != ERROR_SYSTEM)
-			return error_pass(err, &why);
-		if (await_end(w, steps, err) < 0)
-			return -1;
-		if (steps->count == 0)
-			return 0;
-	}
-	return error_set(err, ERROR_SYSTEM,
-			 "step %s: still runs %.0f s after SIGKILL%s%s",
-			 steps->names[0], w->grace,
-			 why.kind != ERROR_NONE ? ": " : "", why.text);
-}
-
-static int
 stop_steps(const struct step_where *w, struct step_result *r, struct error *err)
 {
 	struct hostlist steps = HOSTLIST_INIT;
-	int rc = -1;
+	struct error why = ERROR_INIT;
+	int rc = 0;
 
 	resmgr_limit(w->manager, w->answer > 0 ? w->answer : ANSWER, w->stop);
 	rc = resmgr_steps(w->manager, &w->job, &steps, err);
@@ -142,8 +119,23 @@ stop_steps(const struct step_where *w, struct step_result *r, struct error *err)
 			w->job.id, resmgr_name(w->manager));
 	if (rc == 0 && w->dry_run)
 		say_each(w, "would stop step", &steps);
-	else if (rc == 0 && steps.count > 0)
-		rc = end_steps(w, &steps, r, err);
+	for (int hard = 0;
+	     rc == 0 && !w->dry_run && steps.count > 0 && hard < 2; hard++) {
+		error_clear(&why);
+		r->killed = hard ? steps.count : 0;
+		say_each(w, hard ? "killing step" : "stopping step", &steps);
+		if (resmgr_signal(w->manager, &w->job, &steps, hard, &why) <
+			    0 &&
+		    why.kind != ERROR_SYSTEM)
+			rc = error_pass(err, &why);
+		else
+			rc = await_end(w, &steps, err);
+	}
+	if (rc == 0 && !w->dry_run && steps.count > 0)
+		rc = error_set(err, ERROR_SYSTEM,
+			       "step %s: still runs %.0f s after SIGKILL%s%s",
+			       steps.names[0], w->grace,
+			       why.kind != ERROR_NONE ? ": " : "", why.text);
 	hostlist_free(&steps);
 	return rc;
 }
