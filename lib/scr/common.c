@@ -75,9 +75,9 @@ write_state(const struct common *c, bool data, struct error *err)
 
 /*
  * The leader: gather the received lists, and write them.  Then sync the file
- * system of a node's own cache at once, with the files of the application.  On a
- * device that nodes share, and which has other files, each file was synced; only
- * the directories are left to sync.
+ * system of a node's own cache at once, with the files of the application.  On
+ * a device that nodes share, and which has other files, each file was synced;
+ * only the directories are left to sync.
  */
 static int
 write_lists(const struct common *c, const struct team_mail *in,

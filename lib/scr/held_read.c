@@ -292,9 +292,9 @@ held_flushed(const struct run *run, const struct held_set *s, struct buf *whose)
 /*
  * Leave the dataset alone if a filemap of a node says that it belongs to
  * another prefix; `mine` is the entry of this rank's node, or NULL.  If that
- * prefix does not exist, this one may have been moved: then flush.scr, which has
- * moved with it, lists the dataset.  One of this prefix with the same id on
- * other nodes is left alone, too: its files would have to be moved to where
+ * prefix does not exist, this one may have been moved: then flush.scr, which
+ * has moved with it, lists the dataset.  One of this prefix with the same id
+ * on other nodes is left alone, too: its files would have to be moved to where
  * those of the other one are.  *left: it is left alone.
  */
 static int

@@ -191,8 +191,8 @@ add_file(struct building *b, size_t i)
 }
 
 /* Add the body, or create a replacement of a lost redundancy file, with its
- * header, and its descriptor.  A salvaged body is copied from behind the damaged
- * header. */
+ * header, and its descriptor.  A salvaged body is copied from behind the
+ * damaged header. */
 static int
 add_red(struct building *b)
 {

@@ -71,9 +71,9 @@ known_members(const struct regain *g, const struct regain_red *red,
 }
 
 /*
- * Send the members that this rank knows to the keeper of its set; as the keeper
- * of a set, call all members that were named.  *keeper: the rank that calls this
- * one.  The result is that of this rank.
+ * Send the members that this rank knows to the keeper of its set; as the
+ * keeper of a set, call all members that were named.  *keeper: the rank that
+ * calls this one.  The result is that of this rank.
  */
 static int
 call_members(struct regain *g, bool map, uint32_t *keeper, struct error *err)
@@ -296,8 +296,8 @@ keeper_plans(const struct regain *g, bool map, const struct team_mail *in,
 
 /*
  * Find the members of the set, and whether to rebuild: send the report of this
- * rank to its keeper; as a keeper, send all reports to the members of a set that
- * must be computed.  *in receives them.  *some: a set must be computed.
+ * rank to its keeper; as a keeper, send all reports to the members of a set
+ * that must be computed.  *in receives them.  *some: a set must be computed.
  */
 static int
 find(struct regain *g, bool map, struct team_mail *in, bool *some,

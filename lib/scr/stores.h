@@ -34,10 +34,10 @@ struct stores {
 };
 
 /*
- * Read the stores of the run from the configuration, and make the directories of the
- * enabled ones.  A store that cannot be used is disabled on all ranks, with a
- * warning.  Collective.  ERROR_USAGE: no control directory can be made, or
- * nodes share a directory where each should have its own.  ERROR_NOMEM.
+ * Read the stores of the run from the configuration, and make the directories
+ * of the enabled ones.  A store that cannot be used is disabled on all ranks,
+ * with a warning.  Collective.  ERROR_USAGE: no control directory can be made,
+ * or nodes share a directory where each should have its own.  ERROR_NOMEM.
  */
 int stores_make(struct run *run, struct error *err);
 void stores_free(struct stores *s);

@@ -89,8 +89,8 @@ open_scr(const char *prefix, bool make, int *dir, struct error *err)
 
 /* --- Reading --- */
 
-/* Read and decode the open file once; damage is recorded in *s.  Bytes after the
- * image are left from a longer image (formats.md 1.5). */
+/* Read and decode the open file once; damage is recorded in *s.  Bytes after
+ * the image are left from a longer image (formats.md 1.5). */
 static int
 read_once(int fd, struct halt_state *s, struct buf *raw, struct error *err)
 {
@@ -187,8 +187,8 @@ change_tree(const struct change *c, struct error *err)
 	return halt_read(c->s->tree, &c->s->is, err);
 }
 
-/* Change the file that is open as `fd` and locked.  If it cannot be written, the
- * old contents are restored. */
+/* Change the file that is open as `fd` and locked.  If it cannot be written,
+ * the old contents are restored. */
 static int
 change_file(int dir, int fd, const struct change *c, struct error *err)
 {

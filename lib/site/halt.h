@@ -148,11 +148,11 @@ struct halt_loop {
 };
 
 /*
- * May it start the job once more?  *stop: no, a halt condition is met, there are
- * not enough nodes, or no runs are left.  Each reason appends a line to `lines`.
- * -1: unknown, and the loop must not start the job: ERROR_ABSENT (the nodes are
- * unknown), ERROR_CORRUPT (nodes file), ERROR_USAGE (a parameter), and errors of
- * halt_check().
+ * May it start the job once more?  *stop: no, a halt condition is met, there
+ * are not enough nodes, or no runs are left.  Each reason appends a line to
+ * `lines`. -1: unknown, and the loop must not start the job: ERROR_ABSENT (the
+ * nodes are unknown), ERROR_CORRUPT (nodes file), ERROR_USAGE (a parameter),
+ * and errors of halt_check().
  */
 int halt_relaunch(struct job *j, const struct halt_loop *r, bool *stop,
 		  struct buf *lines, struct error *err);

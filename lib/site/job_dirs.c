@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * job_dirs.c - where a job keeps its control files and its cache, and what other
- * jobs have left there.
+ * job_dirs.c - where a job keeps its control files and its cache, and what
+ * other jobs have left there.
  *
  * SCR's library has a store for each STORE line, for SCR_CACHE_BASE and for
  * SCR_CNTL_BASE (libscr.md 4.2).  Only the commands read the lines CNTLDIR,

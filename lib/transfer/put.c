@@ -36,7 +36,7 @@ put_new(const struct put_options *o, struct error *err)
 {
 	struct put *p = mem_calloc(1, sizeof(*p));
 	struct rlimit limit = { .rlim_cur = 1024 };
-	size_t share = 0, each = 0;
+	size_t share = 0, most = 0;
 
 	if (p != NULL) {
 		p->o = *o;
@@ -52,10 +52,10 @@ put_new(const struct put_options *o, struct error *err)
 		(void)getrlimit(RLIMIT_NOFILE, &limit);
 		share = limit.rlim_cur == RLIM_INFINITY ? 1024
 							: limit.rlim_cur / 4;
-		each = share / par_threads(p->o.par);
+		most = share / par_threads(p->o.par);
 		p->open_max = share;
-		p->queue_max = each < 1		  ? 1
-			       : each < QUEUE_MAX ? each
+		p->queue_max = most < 1		  ? 1
+			       : most < QUEUE_MAX ? most
 						  : QUEUE_MAX;
 	}
 	if (p == NULL || p->arena == NULL || p->by_path == NULL) {

@@ -323,15 +323,15 @@ stripe_workers_new(struct par *par, size_t block, size_t slots,
 	const unsigned n = par_threads(par);
 	struct stripe_worker *all = mem_calloc(n, sizeof(*all));
 	struct rlimit limit = { .rlim_cur = 1024 };
-	rlim_t each = 0;
+	rlim_t room = 0;
 
 	(void)getrlimit(RLIMIT_NOFILE, &limit);
-	each = limit.rlim_cur == RLIM_INFINITY ? 1024 : limit.rlim_cur;
+	room = limit.rlim_cur == RLIM_INFINITY ? 1024 : limit.rlim_cur;
 	/* For each of the two caches of each worker.  The table size is rounded
 	 * up to a power of two. */
-	each = each / 4 / n / 2;
-	if (each < slots)
-		slots = each > 2 ? (size_t)each : 2;
+	room = room / 4 / n / 2;
+	if (room < slots)
+		slots = room > 2 ? (size_t)room : 2;
 	for (unsigned i = 0; all != NULL && i < n; i++) {
 		struct stripe_worker *w = &all[i];
 
